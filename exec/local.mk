@@ -1,0 +1,3 @@
+# exec: see docs/ARCHITECTURE.md.
+libjanus_all_la_SOURCES += \
+	$(NULL)

@@ -1,0 +1,29 @@
+# tests: `make check` runs each program and script listed here.
+# A unit test is one file tests/unit/t_NAME.c (CUnit) and one line below.
+unit_tests = \
+	tests/unit/t_version \
+	$(NULL)
+
+if HAVE_CUNIT
+check_PROGRAMS += $(unit_tests)
+TESTS += $(unit_tests)
+else
+TESTS += tests/no-cunit.sh
+endif
+
+if HAVE_PYTHON
+TESTS += tests/pytest.sh
+endif
+
+noinst_HEADERS += \
+	tests/unit/check.h \
+	$(NULL)
+
+EXTRA_DIST += \
+	tests/no-cunit.sh \
+	tests/py \
+	tests/pytest.sh \
+	tests/unit \
+	$(NULL)
+
+AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; export srcdir; JANUS_BUILD='$(abs_builddir)'; export JANUS_BUILD;
