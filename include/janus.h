@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-/* Everything is compiled with hidden visibility; what is declared between the pragmas is exported. */
+/* Everything is compiled with hidden visibility; what is declared between the pragmas is exported.
+ */
 #if defined(__GNUC__)
 #pragma GCC visibility push(default)
 #endif

@@ -18,15 +18,10 @@ static PyModuleDef_Slot module_slots[] = {
 };
 
 static struct PyModuleDef module_def = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "janus._C",
-    .m_doc = "The C part of janus.",
-    .m_size = 0,
-    .m_slots = module_slots,
+    PyModuleDef_HEAD_INIT, .m_name = "janus._C",    .m_doc = "The C part of janus.",
+    .m_size = 0,           .m_slots = module_slots,
 };
 
 PyMODINIT_FUNC PyInit__C(void);
 
-PyMODINIT_FUNC PyInit__C(void) {
-    return PyModuleDef_Init(&module_def);
-}
+PyMODINIT_FUNC PyInit__C(void) { return PyModuleDef_Init(&module_def); }

@@ -4,6 +4,4 @@
 
 #include "janus.h"
 
-const char *janus_version(void) {
-    return PACKAGE_VERSION;
-}
+const char *janus_version(void) { return PACKAGE_VERSION; }

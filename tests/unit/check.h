@@ -1,7 +1,7 @@
 /* A few lines around CUnit: every unit test program is one table of cases.
  *
- * JN_TEST_MAIN(suite, {name, function}, ...) makes main(): it runs the cases, prints CUnit's summary
- * and fails the program when an assertion failed. Included by tests only.
+ * JN_TEST_MAIN(suite, {name, function}, ...) makes main(): it runs the cases, prints CUnit's
+ * summary and fails the program when an assertion failed. Included by tests only.
  */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef JN_TESTS_CHECK_H

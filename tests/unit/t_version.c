@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-static void version_is_packages(void) {
-    CU_ASSERT_STRING_EQUAL(janus_version(), PACKAGE_VERSION);
-}
+static void version_is_packages(void) { CU_ASSERT_STRING_EQUAL(janus_version(), PACKAGE_VERSION); }
 
 JN_TEST_MAIN("version", {"reported version is the package's", version_is_packages})
