@@ -25,3 +25,8 @@ libjanus_all_la_SOURCES += \
 # libjn_isa_avx2_la_CFLAGS = $(JN_ISA_CFLAGS) -mavx2 -mfma
 # libjanus_all_la_LIBADD += libjn_isa_avx2.la
 # endif
+
+noinst_HEADERS += \
+	ops/kernel.h \
+	ops/ops.def \
+	$(NULL)

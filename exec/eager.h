@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One op, now: infer, allocate, select, run.  What janus.Tensor's operators and the eager emitter
+ * of the gradient rules call.  No promotion (the caller casts), no tape.
+ */
+#ifndef JN_EXEC_EAGER_H
+#define JN_EXEC_EAGER_H
+
+#include "exec/tensor.h"
+
+/* An operand: a tensor (borrowed), a scalar, or absent (KIND_NONE). */
+typedef struct jn_eager_arg {
+    uint8_t kind; /* janus_kind */
+    union {
+        janus_tensor *t;
+        janus_scalar s;
+    };
+} jn_eager_arg;
+
+/*
+ * Runs a COMPUTE op on the CPU.  out[i] receives new tensors (+1).  VIEW ops give aliases of
+ * operand 0's storage where strides allow.  Kernel flags become errors: JANUS_INDEX,
+ * JANUS_ARITHMETIC. The generator's ops take their offset from `rng`: see exec/rng.h.
+ */
+janus_status jn_eager(const jn_op *op, const jn_eager_arg *in, unsigned n_in, const void *attrs,
+                      janus_tensor **out, unsigned n_out);
+/* Same, result 0 written into `dst` (an in-place spelling: dst has the result's dtype and dims, any
+ * strides, and may be an operand or overlap one). */
+janus_status jn_eager_into(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
+                           const void *attrs, janus_tensor *dst);
+/* Fast path for elementwise binary ops on two tensors of equal dtype and dims, both contiguous. */
+janus_status jn_eager_binary(const jn_op *op, janus_tensor *a, janus_tensor *b, janus_tensor **out);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Running a frozen module, step by step: what janus_run does in one go and what the Python front
+ * does around its commit.
+ *
+ *     jn_run_new -> jn_run_execute -> jn_run_prepare -> jn_run_apply -> jn_run_results -> free
+ *                         |                 |
+ *                         +-- fails: jn_run_free; nothing outside has changed
+ *
+ * execute runs the host strand to its end; tensor work may still be pending.  prepare finishes it:
+ * after it, no step can fail but the host's own callbacks.  apply performs the log in program
+ * order.
+ */
+#ifndef JN_EXEC_RUN_H
+#define JN_EXEC_RUN_H
+
+#include "exec/tensor.h"
+#include "graph/graph.h"
+
+typedef struct jn_run jn_run;
+/* What a saved call keeps for its gradient; reference-counted, thread-safe to release. */
+typedef struct jn_frame_value jn_frame_value;
+
+typedef enum jn_effect_kind {
+    JN_EFFECT_SET_ATTR, /* object.key = value */
+    JN_EFFECT_SET_ITEM, /* object[index] = value */
+    JN_EFFECT_SET_KEY,  /* object[key] = value */
+    JN_EFFECT_APPEND,   /* object.append(value) */
+    JN_EFFECT_STORE     /* tensor data: target[...] = value, in place */
+} jn_effect_kind;
+
+/* One entry of the log.  Tensors in `value` and `key` are owned by the run. */
+typedef struct jn_effect {
+    jn_effect_kind kind;
+    janus_object object;
+    int64_t index;        /* SET_ATTR: attribute number; SET_ITEM: index */
+    janus_host_value key; /* SET_KEY */
+    janus_host_value value;
+    janus_tensor *target; /* STORE: borrowed from the caller's argument or a host object */
+} jn_effect;
+
+/* An argument or result of a run; FRAME values carry a counted reference. */
+typedef struct jn_arg {
+    janus_kind kind;
+    union {
+        janus_scalar s;
+        janus_object o;
+        janus_tensor *t;
+        jn_frame_value *f;
+    };
+} jn_arg;
+
+janus_status jn_run_new(const jn_subgraph *sub, const janus_run_options *options, jn_run **out);
+janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args);
+janus_status jn_run_prepare(jn_run *r);
+/* The log in program order; valid after prepare. */
+const jn_effect *jn_run_log(const jn_run *r, size_t *out_n);
+/* Performs the log through options.host; STORE entries copy into their targets. */
+janus_status jn_run_apply(jn_run *r);
+/* Results: tensors and frames are new references. */
+janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n);
+void jn_run_stats_get(const jn_run *r, janus_run_stats *out);
+void jn_run_free(jn_run *r);
+
+void jn_frame_value_retain(jn_frame_value *f);
+void jn_frame_value_release(jn_frame_value *f);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attributes: named, compile-time constants of a node, kept in the op's own C struct.
+ *
+ * Everything (defaults, parse, print, compare, hash, copy) is generic over the op's attr specs:
+ * type and offset.  A struct begins with `size_t struct_size` so that callers compiled against an
+ * older header keep working; NULL stands for "all defaults".
+ */
+#ifndef JN_GRAPH_ATTR_H
+#define JN_GRAPH_ATTR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "graph/base/arena.h"
+#include "graph/base/status.h"
+#include "graph/base/str.h"
+
+typedef enum jn_attr_kind {
+    JN_ATTR_INT,   /* int64_t */
+    JN_ATTR_FLOAT, /* double */
+    JN_ATTR_BOOL,  /* int64_t, 0 or 1 */
+    JN_ATTR_DTYPE, /* int64_t, janus_dtype; -1: not given ("none") */
+    JN_ATTR_INTS,  /* janus_ints */
+    JN_ATTR_STR,   /* const char *, NUL-terminated; NULL: not given */
+    JN_ATTR_DATA   /* janus_data: a small constant tensor's bytes (dtype, dims, data) */
+} jn_attr_kind;
+
+typedef struct jn_attr_spec {
+    const char *name; /* NULL ends the list */
+    jn_attr_kind kind;
+    size_t offset;
+    const char *dflt; /* default in text form; NULL: required */
+} jn_attr_spec;
+
+struct jn_op;
+
+/* Fills `attrs` (op->attr_size bytes) with the defaults. */
+janus_status jn_attrs_default(const struct jn_op *op, void *attrs);
+/* Deep copy into the arena; NULL `attrs` gives the defaults. Ops without attributes give NULL. */
+janus_status jn_attrs_copy(const struct jn_op *op, const void *attrs, jn_arena *arena,
+                           const void **out);
+bool jn_attrs_equal(const struct jn_op *op, const void *a, const void *b);
+uint64_t jn_attrs_hash(const struct jn_op *op, const void *attrs);
+/* Prints "{name=value, ...}" without defaults; nothing at all when all are defaults. */
+void jn_attrs_print(const struct jn_op *op, const void *attrs, jn_str *s);
+/* Parses one value text (not the braces) into the attribute's place in `attrs`. */
+janus_status jn_attr_parse(const jn_attr_spec *spec, const char *text, size_t n, jn_arena *arena,
+                           void *attrs);
+
+#endif

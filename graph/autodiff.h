@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reverse-mode differentiation of SubGraphs.
+ *
+ * jn_grad_subgraph(@f) derives @f.grad:
+ *
+ *     @f.grad(%t: frame<@f>, %d0, ..., %dk: cotangents of the differentiable results of @f,
+ *             shared %a0: acc<...>, ...: one per differentiable shared tensor parameter of @f)
+ *         -> cotangents of the differentiable non-shared tensor parameters of @f
+ *
+ * and fills @f.saved with the values the rules read.  A call of @f inside @f becomes invoke.grad of
+ * the callee's gradient; cotangents that do not arrive are the none value (`_`), never zeros, and a
+ * SubGraph is derived per pattern of arriving cotangents only when a caller leaves one out.
+ * Contributions to one value are added in reverse program order of the uses.
+ *
+ * jn_grad_emit() differentiates a stretch of a body that is still being built: the converter's
+ * loss.backward() and autograd.grad.
+ */
+#ifndef JN_GRAPH_AUTODIFF_H
+#define JN_GRAPH_AUTODIFF_H
+
+#include "graph/graph.h"
+
+/* Derives (or returns the already derived) gradient SubGraph of `f` for the result mask: bit i of
+ * `arriving` set: a cotangent of differentiable result i is passed.  All ones: the default. */
+janus_status jn_grad_subgraph(jn_subgraph *f, uint64_t arriving, jn_subgraph **out_grad);
+
+/*
+ * Cotangents inside `g`, which is being built: given the cotangent `dy[i]` of `y[i]`, appends
+ * nodes that compute the cotangent of each `x[j]` (none when y does not depend on it).  Calls made
+ * on the way (invoke, if, while, foreach) are turned into their .save forms in place.
+ */
+janus_status jn_grad_emit(jn_subgraph *g, const jn_value *y, const jn_value *dy, unsigned n_y,
+                          const jn_value *x, unsigned n_x, jn_value *out_dx);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Named, switchable debug artifacts (JANUS_LOG=guards,graphs,conversions,fallbacks,plans).
+ * The sink is a callback (janus_set_log_sink); without one the lines go to standard error only
+ * because the user asked for them by setting JANUS_LOG.
+ */
+#ifndef JN_BASE_LOG_H
+#define JN_BASE_LOG_H
+
+#include <stdbool.h>
+
+typedef enum jn_log_topic {
+    JN_LOG_GUARDS,
+    JN_LOG_GRAPHS,
+    JN_LOG_CONVERSIONS,
+    JN_LOG_FALLBACKS,
+    JN_LOG_PLANS,
+    JN_LOG_COUNT
+} jn_log_topic;
+
+bool jn_log_on(jn_log_topic topic);
+__attribute__((format(printf, 2, 3))) void jn_log(jn_log_topic topic, const char *fmt, ...);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel interface: what an op computes with, per device.
+ *
+ * A kernel is chosen once per signature (when a plan is specialised, or per eager call) by the op's
+ * select rule and then called with data pointers.  Kernels are total: a bad index or divisor sets a
+ * bit in *flags and writes zeros, nothing is read or written out of bounds.  A kernel knows nothing
+ * of batching, frames, graphs or gradients.
+ */
+#ifndef JN_OPS_KERNEL_H
+#define JN_OPS_KERNEL_H
+
+#include "graph/op.h"
+
+/* A tensor operand in memory.  Scalars (SCALAR, SHAPE operands) are 0-d views of i64, f64, bool. */
+typedef struct jn_view {
+    void *data; /* first element; NULL while selecting, and for absent optional operands */
+    const int64_t *dims;
+    const int64_t *strides; /* in elements; 0 where broadcast */
+    int16_t rank;           /* -1: operand absent */
+    uint8_t dtype;
+    bool contiguous; /* row-major without gaps */
+} jn_view;
+
+enum {                       /* bits of *jn_kargs.flags */
+       JN_KFLAG_INDEX = 1,   /* an index was out of range */
+       JN_KFLAG_DIVZERO = 2, /* integer division or remainder by zero */
+       JN_KFLAG_OVERFLOW = 4,
+       JN_KFLAG_MEMORY = 8 /* the kernel could not get workspace */
+};
+
+/* Splits [0, n) into ranges of at least `grain` and runs body on them, maybe on several threads;
+ * returns when all are done.  The split depends on n, grain and the thread count only. */
+typedef void (*jn_range_fn)(void *arg, int64_t begin, int64_t end);
+typedef struct jn_par {
+    void (*run)(const struct jn_par *par, int64_t n, int64_t grain, jn_range_fn body, void *arg);
+    int threads;
+} jn_par;
+extern const jn_par jn_par_serial;
+
+typedef struct jn_kargs {
+    const jn_view *in;
+    const jn_view *out; /* allocated by the caller, row-major, dims as inferred */
+    uint16_t n_in, n_out;
+    const void *attrs;
+    void *workspace; /* of the size the row's workspace rule asked for, 64-byte aligned */
+    uint32_t *flags;
+    const jn_par *par;
+    bool accumulate; /* add to out instead of writing it; only where the row says ACCUMULATE */
+} jn_kargs;
+
+typedef void (*jn_kernel_fn)(const jn_kargs *k);
+
+/* What a selection looks at: the views without data, and the attributes. */
+typedef struct jn_sig {
+    const jn_op *op;
+    const jn_view *in, *out;
+    uint16_t n_in, n_out;
+    const void *attrs;
+} jn_sig;
+typedef jn_kernel_fn (*jn_select_fn)(const jn_sig *sig); /* NULL: no kernel for this signature */
+typedef size_t (*jn_workspace_fn)(const jn_sig *sig);
+
+/* Result of a VIEW op as an alias of operand 0: strides and offset in elements.  False: the strides
+ * do not allow it, copy instead.  `in` has dims and strides; scalars' data pointers are set. */
+typedef bool (*jn_view_fn)(const jn_view *in, unsigned n_in, const void *attrs, const jn_type *out,
+                           int64_t *strides, int64_t *offset);
+
+/* How an op takes rows, when frames run batched: operands marked rowed have one more leading dim.
+ */
+typedef enum jn_batch {
+    JN_BATCH_LOOP,    /* one kernel call per row; always right */
+    JN_BATCH_ROWS,    /* elementwise with broadcasting: prepend the row dim to every operand */
+    JN_BATCH_FOLD,    /* fold rows into the first dim of operand 0 (matmul, conv2d, ...): other
+                         operands must be shared, else LOOP */
+    JN_BATCH_AXIS,    /* a rule rewrites the attributes (axis + 1, dims with a row dim in front) */
+    JN_BATCH_SEGMENT, /* ragged rows: segment-wise */
+    JN_BATCH_RULE     /* the op's own: see batch_rule */
+} jn_batch;
+/* For JN_BATCH_AXIS and JN_BATCH_RULE: given which operands are rowed, fills `attrs` (attr_size
+ * bytes, copied from the original) for the batched call; returns the batched op (usually the same),
+ * or NULL: loop. INTS attributes may be written to `ints`, room for 2 * JN_MAX_RANK. */
+typedef const jn_op *(*jn_batch_fn)(const jn_sig *sig, const bool *rowed, int64_t rows, void *attrs,
+                                    int64_t *ints);
+
+/* The part of an op's row that graph/ does not see. */
+typedef struct jn_op_impl {
+    jn_select_fn cpu;          /* NULL: control, host or scalar op */
+    jn_select_fn ref;          /* plain loops: the oracle */
+    jn_workspace_fn workspace; /* NULL: none */
+    jn_view_fn view;           /* with JN_OP_VIEW */
+    uint8_t batch;             /* jn_batch */
+    jn_batch_fn batch_rule;
+    bool accumulate; /* kernels honour jn_kargs.accumulate */
+} jn_op_impl;
+
+extern const jn_op_impl jn_op_impls[]; /* indexed by jn_op.id */
+
+#endif
