@@ -23,7 +23,6 @@ EXTRA_DIST += \
 	tests/no-cunit.sh \
 	tests/py \
 	tests/pytest.sh \
-	tests/unit \
 	$(NULL)
 
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; export srcdir; JANUS_BUILD='$(abs_builddir)'; export JANUS_BUILD;
