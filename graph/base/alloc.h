@@ -23,7 +23,8 @@ void jn_free_aligned(void *p);
 
 /* Tests: the n-th allocation from now fails (n >= 1); 0 switches injection off. */
 void jn_alloc_fail_after(uint64_t n);
-/* Number of live blocks and bytes asked for, when counting was compiled in (always in tests). */
+/* Tests: number of live blocks.  Counting starts with the first call of this or of
+ * jn_alloc_fail_after, so only differences between two later moments mean something. */
 int64_t jn_alloc_live_blocks(void);
 
 static inline bool jn_mul_size(size_t a, size_t b, size_t *out) {

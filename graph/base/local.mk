@@ -1,5 +1,11 @@
 # graph/base: status, allocators, arena, vectors, strings, log.
 libjanus_all_la_SOURCES += \
+	graph/base/alloc.c \
+	graph/base/arena.c \
+	graph/base/log.c \
+	graph/base/status.c \
+	graph/base/str.c \
+	graph/base/vec.c \
 	graph/base/version.c \
 	$(NULL)
 

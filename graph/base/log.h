@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Named, switchable debug artifacts (JANUS_LOG=guards,graphs,conversions,fallbacks,plans).
- * The sink is a callback (janus_set_log_sink); without one the lines go to standard error only
- * because the user asked for them by setting JANUS_LOG.
+ * The lines go to standard error, which the library touches only because the user asked for it by
+ * setting JANUS_LOG ("all": every topic).
  */
 #ifndef JN_BASE_LOG_H
 #define JN_BASE_LOG_H

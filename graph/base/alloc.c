@@ -1,0 +1,157 @@
+/* Allocation with one process-wide table of functions, failure injection and a count of blocks.
+ *
+ * `mode` decides everything with one relaxed load: in the usual case (no foreign allocator, no
+ * injection, nobody counting) jn_alloc is malloc.  Counting starts with the first question for the
+ * count or the first injection, so a count is only good for comparing two moments after that.
+ */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "graph/base/alloc.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/status.h"
+
+enum { ALIGN = 16, ALIGN_TENSOR = 64 };
+
+enum { MODE_UNSET, MODE_PLAIN, MODE_FULL };
+static atomic_int mode;
+
+static janus_allocator table; /* all NULL: malloc */
+static atomic_bool counting;
+static atomic_ullong countdown; /* 0: no injection */
+static atomic_llong live_blocks;
+
+/* First use: reads the environment. Two threads doing so at once store the same values. */
+static int settle(void) {
+    const char *env = getenv("JANUS_FAIL_ALLOC");
+    unsigned long long n = env ? strtoull(env, NULL, 10) : 0;
+    int m = n || table.alloc || atomic_load(&counting) ? MODE_FULL : MODE_PLAIN;
+    int unset = MODE_UNSET;
+    if (atomic_compare_exchange_strong(&mode, &unset, m)) {
+        if (n)
+            atomic_store(&countdown, n);
+        return m;
+    }
+    return unset;
+}
+
+static inline bool plain(void) {
+    int m = atomic_load_explicit(&mode, memory_order_relaxed);
+    if (JN_UNLIKELY(m == MODE_UNSET))
+        m = settle();
+    return JN_LIKELY(m == MODE_PLAIN);
+}
+
+static bool injected_failure(void) {
+    unsigned long long left = atomic_load_explicit(&countdown, memory_order_relaxed);
+    while (left) {
+        if (atomic_compare_exchange_weak(&countdown, &left, left - 1))
+            return left == 1;
+    }
+    return false;
+}
+
+static void count(int by) {
+    if (atomic_load_explicit(&counting, memory_order_relaxed))
+        atomic_fetch_add_explicit(&live_blocks, by, memory_order_relaxed);
+}
+
+static void *full_alloc(size_t size, size_t align) {
+    if (injected_failure())
+        return NULL;
+    void *p;
+    if (table.alloc)
+        p = table.alloc(table.user, size, align);
+    else if (align <= ALIGN)
+        p = malloc(size);
+    else
+        p = aligned_alloc(align, size);
+    if (p)
+        count(1);
+    return p;
+}
+
+void *jn_alloc(size_t size) {
+    size += !size;
+    return plain() ? malloc(size) : full_alloc(size, ALIGN);
+}
+
+void *jn_calloc(size_t n, size_t size) {
+    if (plain())
+        return calloc(n + !n, size + !size);
+    size_t bytes;
+    if (!jn_mul_size(n, size, &bytes))
+        return NULL;
+    bytes += !bytes;
+    void *p = full_alloc(bytes, ALIGN);
+    if (p)
+        memset(p, 0, bytes);
+    return p;
+}
+
+void *jn_realloc(void *p, size_t size) {
+    size += !size;
+    if (plain())
+        return realloc(p, size);
+    if (!p)
+        return full_alloc(size, ALIGN);
+    if (injected_failure())
+        return NULL;
+    return table.realloc ? table.realloc(table.user, p, size) : realloc(p, size);
+}
+
+void *jn_alloc_aligned(size_t size) {
+    /* aligned_alloc wants a multiple of the alignment. */
+    if (!jn_add_size(size + !size, ALIGN_TENSOR - 1, &size))
+        return NULL;
+    size &= ~(size_t)(ALIGN_TENSOR - 1);
+    return plain() ? aligned_alloc(ALIGN_TENSOR, size) : full_alloc(size, ALIGN_TENSOR);
+}
+
+void jn_free(void *p) {
+    if (plain()) {
+        free(p);
+        return;
+    }
+    if (!p)
+        return;
+    count(-1);
+    if (table.free)
+        table.free(table.user, p);
+    else
+        free(p);
+}
+
+void jn_free_aligned(void *p) { jn_free(p); }
+
+static void use_full_mode(void) {
+    plain(); /* reads the environment first, so that it does not undo what follows */
+    atomic_store(&counting, true);
+    atomic_store(&mode, MODE_FULL);
+}
+
+void jn_alloc_fail_after(uint64_t n) {
+    use_full_mode();
+    atomic_store(&countdown, n);
+}
+
+int64_t jn_alloc_live_blocks(void) {
+    use_full_mode();
+    return atomic_load(&live_blocks);
+}
+
+janus_status janus_set_allocator(const janus_allocator *a) {
+    if (!a || !a->alloc || !a->realloc || !a->free)
+        return jn_error(JANUS_INVALID_ARGUMENT, "janus_set_allocator: a function is missing");
+    if (atomic_load(&mode) != MODE_UNSET)
+        return jn_error(JANUS_INVALID_ARGUMENT,
+                        "janus_set_allocator: memory was already allocated; call it first");
+    table = *a;
+    return JANUS_OK;
+}
+
+void janus_free(void *text) { jn_free(text); }
