@@ -94,6 +94,9 @@ struct janus_module {
     uint32_t n_symbols;          /* dim symbols in use */
     bool frozen;
     int refs; /* atomic */
+    /* The executor's plans for this module (exec/plan.c): freed with it. */
+    void *exec_pool;
+    void (*exec_pool_free)(void *pool);
 };
 
 static inline const jn_type *jn_value_type(const jn_subgraph *g, jn_value v) {
