@@ -6,7 +6,7 @@ files of the other. This one is distributed as `janus-engine`.
 """
 import os
 
-# The other project is one __init__.py (version 1) or that and these files.
+# Its metadata folder; ours begins with "janus_engine-".
 _ITS_METADATA = "janus-"
 
 
