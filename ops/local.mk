@@ -1,5 +1,6 @@
 # ops: the op table, shared rules, and kernels per device.
 libjanus_all_la_SOURCES += \
+	ops/optable.c \
 	$(NULL)
 
 # Kernels compiled once per instruction set. Sources listed here are compiled again for each set,
@@ -27,6 +28,21 @@ libjanus_all_la_SOURCES += \
 # endif
 
 noinst_HEADERS += \
+	ops/attrs.h \
+	ops/def/control.def \
+	ops/def/create.def \
+	ops/def/elementwise.def \
+	ops/def/host.def \
+	ops/def/index.def \
+	ops/def/linear.def \
+	ops/def/nn.def \
+	ops/def/reduce.def \
+	ops/def/scalar.def \
+	ops/def/shape.def \
+	ops/fields_empty.h \
+	ops/fields_undef.h \
 	ops/kernel.h \
+	ops/op_ids.h \
 	ops/ops.def \
+	ops/rules.h \
 	$(NULL)

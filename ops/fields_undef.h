@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ends an expansion of ops.def: the field macros are free for the next one. */
+#undef IN
+#undef OPT
+#undef VAR
+#undef LIKE
+#undef OPTLIKE
+#undef SCALAR
+#undef OPTSCALAR
+#undef SHAPE
+#undef OPTSHAPE
+#undef VARSHAPE
+#undef OPERAND
+#undef VAROPERAND
+#undef OUT
+#undef ATTR
+#undef ROLE
+#undef FLAGS
+#undef SAVE
+#undef NONE
+#undef DOC
+#undef NOUT_ANY
+#undef RULE
+#undef NO_KERNELS
+#undef OP
+#undef OP_NAMED
+#undef RULE_infer
+#undef RULE_grad
+#undef RULE_batch
+#undef RULE_cpu
+#undef RULE_ref
+#undef RULE_cuda
+#undef RULE_workspace
+#undef RULE_view
+#undef RULE_batch_rule

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The op table: ops.def expanded into jn_ops (what graph/ sees) and jn_op_impls (kernels).
+ *
+ * Each expansion defines the fields it wants.  Attribute specs need the op's name for offsetof(),
+ * which a field does not have: ATTR leaves a tuple, and ATTR_SPECS gives each tuple the name.
+ */
+#include "config.h"
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+#include "ops/rules.h"
+
+#include <string.h>
+
+#define JN_IN(i) (1u << (i))
+#define JN_INS_FROM(i) (0xffffu & ~((1u << (i)) - 1u))
+#define JN_RES(i) (1u << (16 + (i)))
+
+/* ---- operands ----------------------------------------------------------------------------------
+ */
+
+enum { /* the scalar kinds of SCALAR fields */
+       SCALAR_KIND_ANY = JANUS_KIND_NONE,
+       SCALAR_KIND_INT = JANUS_KIND_INT,
+       SCALAR_KIND_FLOAT = JANUS_KIND_FLOAT,
+       SCALAR_KIND_BOOL = JANUS_KIND_BOOL
+};
+
+#define IN(name, cls, doc) {#name, JN_ACCEPT_TENSOR, JN_DT_##cls, false, false, doc},
+#define OPT(name, cls, doc) {#name, JN_ACCEPT_TENSOR, JN_DT_##cls, true, false, doc},
+#define VAR(name, cls, doc) {#name, JN_ACCEPT_TENSOR, JN_DT_##cls, false, true, doc},
+#define LIKE(name) {#name, JN_ACCEPT_LIKE, JN_DT_ANY, false, false, "shape and dtype"},
+#define OPTLIKE(name) {#name, JN_ACCEPT_LIKE, JN_DT_ANY, true, false, "shape and dtype"},
+#define SCALAR(name, kind) {#name, JN_ACCEPT_SCALAR, SCALAR_KIND_##kind, false, false, "scalar"},
+#define OPTSCALAR(name, kind) {#name, JN_ACCEPT_SCALAR, SCALAR_KIND_##kind, true, false, "scalar"},
+#define SHAPE(name) {#name, JN_ACCEPT_SHAPE, JANUS_KIND_INT, false, false, "int"},
+#define OPTSHAPE(name) {#name, JN_ACCEPT_SHAPE, JANUS_KIND_INT, true, false, "int"},
+#define VARSHAPE(name) {#name, JN_ACCEPT_SHAPE, JANUS_KIND_INT, false, true, "int"},
+#define OPERAND(name, accept) {#name, JN_ACCEPT_##accept, JN_DT_ANY, false, false, NULL},
+#define VAROPERAND(name, accept) {#name, JN_ACCEPT_##accept, JN_DT_ANY, false, true, NULL},
+#define OP_NAMED(id, text, ...)                                                                    \
+    static const jn_operand operands_##id[] = {                                                    \
+        __VA_ARGS__{NULL, JN_ACCEPT_END, 0, false, false, NULL}};
+#include "ops/ops.def"
+
+#define OUT(name) #name,
+#define OP_NAMED(id, text, ...) static const char *const out_names_##id[] = {__VA_ARGS__ NULL};
+#include "ops/ops.def"
+
+/* ---- attributes --------------------------------------------------------------------------------
+ */
+
+#define REQUIRED NULL
+#define ATTR(kind, name, dflt) (kind, name, dflt),
+#define SPEC_UNPACK(kind, name, dflt) kind, name, dflt
+#define SPEC_INT(id, name, dflt) {#name, JN_ATTR_INT, offsetof(janus_##id##_attrs, name), dflt},
+#define SPEC_BOOL(id, name, dflt) {#name, JN_ATTR_BOOL, offsetof(janus_##id##_attrs, name), dflt},
+#define SPEC_DTYPE(id, name, dflt) {#name, JN_ATTR_DTYPE, offsetof(janus_##id##_attrs, name), dflt},
+#define SPEC_FLOAT(id, name, dflt) {#name, JN_ATTR_FLOAT, offsetof(janus_##id##_attrs, name), dflt},
+#define SPEC_INTS(id, name, dflt) {#name, JN_ATTR_INTS, offsetof(janus_##id##_attrs, name), dflt},
+#define SPEC_STR(id, name, dflt) {#name, JN_ATTR_STR, offsetof(janus_##id##_attrs, name), dflt},
+#define SPEC_DATA(id, name, dflt) {#name, JN_ATTR_DATA, offsetof(janus_##id##_attrs, name), dflt},
+#define SPEC_END(id, name, dflt)
+#define SPEC2(id, kind, name, dflt) SPEC_##kind(id, name, dflt)
+#define SPEC1(id, ...) SPEC2(id, __VA_ARGS__)
+#define SPEC(id, tuple) SPEC1(id, SPEC_UNPACK tuple)
+/* At most eight attributes per row; a ninth is a compile error here. */
+#define ATTR_SPECS_(id, a, b, c, d, e, f, g, h, i)                                                 \
+    SPEC(id, a) SPEC(id, b) SPEC(id, c) SPEC(id, d) SPEC(id, e) SPEC(id, f) SPEC(id, g) SPEC(id, h)
+#define ATTR_SPECS8(id, a, b, c, d, e, f, g, h, i, ...) ATTR_SPECS_(id, a, b, c, d, e, f, g, h, i)
+#define NIL (END, , )
+#define ATTR_SPECS(id, ...)                                                                        \
+    ATTR_SPECS8(id, __VA_ARGS__ NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL)
+#define OP_NAMED(id, text, ...)                                                                    \
+    static const jn_attr_spec attr_specs_##id[] = {                                                \
+        ATTR_SPECS(id, __VA_ARGS__){NULL, JN_ATTR_INT, 0, NULL}};
+#include "ops/ops.def"
+#undef REQUIRED
+
+/* ---- counts ------------------------------------------------------------------------------------
+ */
+
+/* Operands: required ones count 1, all count 256, a variadic one 65536; results and attributes. */
+#define IN(...) +257
+#define LIKE(...) +257
+#define SCALAR(...) +257
+#define SHAPE(...) +257
+#define OPERAND(...) +257
+#define OPT(...) +256
+#define OPTLIKE(...) +256
+#define OPTSCALAR(...) +256
+#define OPTSHAPE(...) +256
+#define VAR(...) +65536
+#define VARSHAPE(...) +65536
+#define VAROPERAND(...) +65536
+#define OP_NAMED(id, text, ...) enum { n_operands_##id = 0 __VA_ARGS__ };
+#include "ops/ops.def"
+
+#define OUT(...) +1
+#define NOUT_ANY +255
+#define OP_NAMED(id, text, ...) enum { n_out_##id = 0 __VA_ARGS__ };
+#include "ops/ops.def"
+
+#define ATTR(...) +1
+#define OP_NAMED(id, text, ...) enum { n_attrs_##id = 0 __VA_ARGS__ };
+#include "ops/ops.def"
+
+/* Every row decides on each of these rules, once: a hexadecimal digit counts each. */
+#define DECIDES_infer 0x1
+#define DECIDES_grad 0x10
+#define DECIDES_batch 0x100
+#define DECIDES_cpu 0x1000
+#define DECIDES_ref 0x10000
+#define DECIDES_cuda 0x100000
+#define DECIDES_workspace 0
+#define DECIDES_view 0
+#define DECIDES_batch_rule 0
+#define RULE(slot, f) +DECIDES_##slot
+#define NONE(slot) +DECIDES_##slot
+#define OP_NAMED(id, text, ...)                                                                    \
+    _Static_assert((0 __VA_ARGS__) == 0x111111,                                                    \
+                   "ops.def: row " #id " must name infer, grad, batch, cpu, ref, cuda once each");
+#include "ops/ops.def"
+
+/* ---- the rows ----------------------------------------------------------------------------------
+ */
+
+#define ROLE(r) .role = JN_ROLE_##r,
+#define FLAGS(mask) .flags = (mask),
+#define SAVE(mask) .save = (mask),
+#define DOC(text) .doc = text,
+#define OP_NAMED(op, text, ...)                                                                    \
+    [JN_OP_ID_##op] = {.name = text,                                                               \
+                       .id = JN_OP_ID_##op,                                                        \
+                       .n_in_required = n_operands_##op & 255,                                     \
+                       .n_in_max = n_operands_##op >= 65536 ? 255 : (n_operands_##op >> 8) & 255,  \
+                       .n_out = n_out_##op,                                                        \
+                       .operands = operands_##op,                                                  \
+                       .out_names = out_names_##op,                                                \
+                       .attrs = attr_specs_##op,                                                   \
+                       .attr_size = n_attrs_##op ? sizeof(janus_##op##_attrs) : 0,                 \
+                       __VA_ARGS__},
+const jn_op jn_ops[] = {
+#include "ops/ops.def"
+};
+const unsigned jn_n_ops = JN_OP_ID_COUNT;
+
+/* A row whose CPU kernel is not written yet: the reference kernel. */
+jn_kernel_fn jn_cpu_REF(const jn_sig *sig) {
+    jn_select_fn ref = jn_op_impls[sig->op->id].ref;
+    return ref ? ref(sig) : NULL;
+}
+
+#define RULE_cpu(f) .cpu = jn_cpu_##f,
+#define RULE_batch(kind) .batch = JN_BATCH_##kind,
+#define OP_NAMED(op, text, ...) [JN_OP_ID_##op] = {__VA_ARGS__},
+const jn_op_impl jn_op_impls[JN_OP_ID_COUNT] = {
+#include "ops/ops.def"
+};
+
+const jn_op *jn_op_find(const char *name, size_t n) {
+    for (unsigned i = 0; i < jn_n_ops; i++) {
+        if (strlen(jn_ops[i].name) == n && memcmp(jn_ops[i].name, name, n) == 0)
+            return &jn_ops[i];
+    }
+    return NULL;
+}
