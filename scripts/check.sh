@@ -1,0 +1,293 @@
+#!/bin/sh
+# Installs what the tests need and runs them. The last line printed is `N passed, N failed`.
+#   scripts/check.sh          gcc: unit, conformance, Python and differential tests; the C tests with
+#                             AddressSanitizer and UndefinedBehaviorSanitizer
+#   scripts/check.sh --all    also clang, ThreadSanitizer, distcheck, every Python, pip, lint, and the
+#                             CUDA sources where nvcc is found
+#   scripts/check.sh --only NAME...    only these steps: gcc asan lint clang tsan distcheck pythons
+#                             pip cuda
+# Builds lie in build/check (JANUS_CHECK_DIR=DIR: elsewhere). Safe to repeat.
+# SPDX-License-Identifier: Apache-2.0
+root=$(cd "$(dirname "$0")/.." && pwd)
+work=${JANUS_CHECK_DIR:-$root/build/check}
+logs=$work/logs
+mkdir -p "$logs" || exit 1
+. "$root/scripts/lib.sh"
+
+steps='gcc asan'
+case $1 in
+'') ;;
+--all) steps='lint gcc asan clang tsan distcheck pythons pip cuda' ;;
+--only)
+  shift
+  steps=$*
+  ;;
+*)
+  sed -n '2,10s/^# \{0,1\}//p' "$0"
+  exit 2
+  ;;
+esac
+
+passed=0 failed=0 skipped=0 failures=
+
+# count STEP PASSED FAILED SKIPPED SECONDS: adds to the totals and prints one line.
+count() {
+  passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
+  [ "$3" = 0 ] || failures="$failures $1"
+  text="$2 passed, $3 failed"
+  [ "$4" = 0 ] || text="$text, $4 skipped"
+  printf '%-22s %s (%s s)\n' "$1" "$text" "$5"
+}
+
+now() {
+  date +%s
+}
+
+# logged STEP COMMAND...: runs it with a time limit and its output in logs/STEP.log.
+logged() {
+  logged_step=$1
+  shift
+  timeout "${limit:-1500}" "$@" >>"$logs/$logged_step.log" 2>&1 </dev/null
+}
+
+show_failure() {
+  say "--- $1 failed; the end of $logs/$1.log:"
+  tail -n "${2:-40}" "$logs/$1.log" | sed 's/^/    /'
+}
+
+# build STEP CONFIGURE-ARGUMENT...: configures and builds in $work/STEP; says why if it cannot.
+# A folder is configured again only when its arguments, configure or the tools changed.
+build() {
+  build_step=$1
+  shift
+  mkdir -p "$work/$build_step"
+  : >"$logs/$build_step.log"
+  # shellcheck disable=SC2154
+  key="$* $(cksum "$root/configure" | cut -d' ' -f1) $packages_key"
+  if [ "$(cat "$work/$build_step/janus-key" 2>/dev/null)" != "$key" ]; then
+    rm -rf "${work:?}/$build_step"
+    mkdir -p "$work/$build_step"
+    (cd "$work/$build_step" && logged "$build_step" "$root/configure" --quiet "$@") || {
+      show_failure "$build_step"
+      return 1
+    }
+    printf '%s' "$key" >"$work/$build_step/janus-key"
+  fi
+  (cd "$work/$build_step" && logged "$build_step" make -k -j"$jobs" all) || {
+    grep -E -A3 '(error|Error|undefined reference)' "$logs/$build_step.log" | head -n 40 | sed 's/^/    /'
+    show_failure "$build_step" 10
+    return 1
+  }
+}
+
+# tests STEP [MAKE-ARGUMENT...]: make check in $work/STEP, counted; failing tests are named and shown.
+tests() {
+  tests_step=$1
+  shift
+  find "$work/$tests_step" \( -name '*.trs' -o -name 't_*.log' -o -name '*.sh.log' \) -delete
+  (cd "$work/$tests_step" && logged "$tests_step" make -k -j"$jobs" check "$@")
+  tests_status=$?
+  find "$work/$tests_step" -name '*.trs' | sed 's/trs$/log/' >"$logs/$tests_step.list"
+  # shellcheck disable=SC2046
+  set -- $(xargs awk -f "$root/scripts/count_results.awk" <"$logs/$tests_step.list" /dev/null)
+  for trs in $(find "$work/$tests_step" -name '*.trs' -exec grep -lE ':test-result: (FAIL|ERROR|XPASS)' {} +); do
+    say "--- $tests_step: ${trs%.trs} failed:"
+    grep -E '^(FAILED|ERROR|E  )|^ +[0-9]+\. |ERROR: |runtime error|SUMMARY' "${trs%.trs}.log" | head -n 30 |
+      sed 's/^/    /'
+    tail -n 15 "${trs%.trs}.log" | sed 's/^/    /'
+  done
+  # A test program that could not be built leaves no log of its own.
+  if [ $tests_status -ne 0 ] && [ "$2" = 0 ]; then
+    show_failure "$tests_step"
+    set -- "$1" $(($2 + 1)) "$3"
+  fi
+  count "$tests_step" "$1" "$2" "$3" $(($(now) - started))
+}
+
+# build_and_test STEP CONFIGURE-ARGUMENT...
+build_and_test() {
+  started=$(now)
+  if build "$@"; then
+    tests "$1"
+  else
+    count "$1" 0 1 0 $(($(now) - started))
+  fi
+}
+
+# test_venv VERSION PYTHON: the environment for the tests of that Python; sets $python_for_tests.
+test_venv() {
+  if venv "$work/venv-$1" "$2" pytest numpy pytest-timeout; then
+    python_for_tests=$work/venv-$1/bin/python
+    PYTEST_ARGS='--timeout=300'
+  else
+    # Builds all the same; the Python tests then skip, unless this Python has pytest and NumPy itself.
+    python_for_tests=$2
+    PYTEST_ARGS=
+  fi
+  export PYTEST_ARGS
+}
+
+sanitizer_env() {
+  export ASAN_OPTIONS=abort_on_error=0:detect_stack_use_after_return=1:strict_string_checks=1
+  export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+}
+
+step_gcc() {
+  build_and_test gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda
+}
+
+step_asan() {
+  build_and_test asan CC="${ccache}gcc" --enable-asan --enable-ubsan --without-python --without-cuda \
+    CFLAGS="-O1 -g"
+}
+
+step_clang() {
+  if ! command -v clang >/dev/null; then
+    cannot "check with clang: not found"
+    return
+  fi
+  build_and_test clang CC="${ccache}clang" PYTHON="$main_python" --without-cuda
+}
+
+step_tsan() {
+  build_and_test tsan CC="${ccache}gcc" --enable-tsan --without-python --without-cuda CFLAGS="-O1 -g"
+}
+
+step_distcheck() {
+  started=$(now)
+  : >"$logs/distcheck.log"
+  if build distcheck-source CC="${ccache}gcc" PYTHON="$main_python" --without-cuda --disable-werror &&
+    (cd "$work/distcheck-source" && logged distcheck make distcheck \
+      DISTCHECK_CONFIGURE_FLAGS="--without-cuda CC='${ccache}gcc' PYTHON='$main_python'" \
+      AM_MAKEFLAGS=-j"$jobs"); then
+    count distcheck 1 0 0 $(($(now) - started))
+  else
+    show_failure distcheck
+    count distcheck 0 1 0 $(($(now) - started))
+  fi
+}
+
+step_pythons() {
+  main_version=$("$main_python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  find_pythons >"$logs/pythons"
+  while read -r version interpreter <&3; do
+    [ "$version" = "$main_version" ] && continue
+    test_venv "$version" "$interpreter"
+    started=$(now)
+    if build "python$version" CC="${ccache}gcc" PYTHON="$python_for_tests" --without-cuda; then
+      tests "python$version" TESTS=tests/pytest.sh
+    else
+      count "python$version" 0 1 0 $(($(now) - started))
+    fi
+  done 3<"$logs/pythons"
+  for version in 3.10 3.11 3.12 3.13; do
+    grep -q "^$version " "$logs/pythons" || cannot "check Python $version: not found on PATH or in pyenv"
+  done
+}
+
+step_pip() {
+  started=$(now)
+  : >"$logs/pip-install.log"
+  rm -rf "$work/venv-pip"
+  if "$main_python" -m venv "$work/venv-pip" &&
+    CC="${ccache}gcc" logged pip-install "$work/venv-pip/bin/python" -m pip install --no-index \
+      -C configure=--without-cuda "$root" &&
+    (cd "$work" && logged pip-install "$work/venv-pip/bin/python" -c \
+      'import janus; assert "venv-pip" in janus.__file__, janus.__file__'); then
+    count pip-install 1 0 0 $(($(now) - started))
+  else
+    show_failure pip-install
+    count pip-install 0 1 0 $(($(now) - started))
+  fi
+}
+
+step_lint() {
+  started=$(now)
+  if build gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda; then
+    p=0 f=0 s=0
+    for script in "$root"/tests/lint/*.sh; do
+      name=lint-$(basename "$script" .sh)
+      : >"$logs/$name.log"
+      (
+        cd "$work/gcc" || exit 1
+        export srcdir="$root" JANUS_BUILD="$work/gcc"
+        logged "$name" "$script"
+      )
+      case $? in
+      0) p=$((p + 1)) ;;
+      77)
+        s=$((s + 1))
+        tail -n 1 "$logs/$name.log"
+        ;;
+      *)
+        f=$((f + 1))
+        show_failure "$name"
+        ;;
+      esac
+    done
+    count lint $p $f $s $(($(now) - started))
+  else
+    count lint 0 1 0 $(($(now) - started))
+  fi
+}
+
+step_cuda() {
+  sources=$(find "$root/ops" "$root/exec" -name '*.cu')
+  nvcc=$(command -v nvcc || { [ -x /usr/local/cuda/bin/nvcc ] && echo /usr/local/cuda/bin/nvcc; })
+  if [ -z "$sources" ]; then
+    return
+  elif [ -z "$nvcc" ]; then
+    cannot "compile the CUDA sources: nvcc not found"
+    return
+  fi
+  started=$(now)
+  if build cuda CC="${ccache}gcc" --without-python --with-cuda=yes JANUS_CUDA_ARCHS="${JANUS_CUDA_ARCHS:-80}"; then
+    count cuda 1 0 0 $(($(now) - started))
+  else
+    count cuda 0 1 0 $(($(now) - started))
+  fi
+}
+
+install_debian gcc libc6-dev make uthash-dev libcunit1-dev libdnnl-dev ccache
+case " $steps " in
+*' lint '* | *' clang '*) install_debian g++ clang clang-format clang-tidy cppcheck ;;
+esac
+command -v gcc >/dev/null && command -v make >/dev/null || {
+  cannot "build without gcc and make"
+  say "0 passed, 1 failed"
+  exit 1
+}
+ensure_configure || {
+  say "0 passed, 1 failed"
+  exit 1
+}
+use_ccache
+sanitizer_env
+# A new compiler or library asks for a new configure run.
+packages_key=$(dpkg-query -W -f '${Version} ' gcc clang libdnnl-dev libcunit1-dev uthash-dev 2>/dev/null | cksum | cut -d' ' -f1)
+
+main=$(default_python)
+if [ -n "$main" ]; then
+  test_venv "$("$main" -c 'import sys; print("%d.%d" % sys.version_info[:2])')" "$main"
+  main_python=$python_for_tests main_pytest_args=$PYTEST_ARGS
+else
+  cannot "find a Python from 3.10 to 3.14 with headers: only the C library is checked"
+  main_python=:
+fi
+
+for step in $steps; do
+  PYTEST_ARGS=$main_pytest_args
+  case $step in
+  gcc | asan | clang | tsan | distcheck | pythons | pip | lint | cuda) "step_$step" ;;
+  *)
+    say "check.sh: no step is called $step"
+    failed=$((failed + 1))
+    ;;
+  esac
+done
+
+[ -z "$failures" ] || say "failed:$failures"
+[ "$skipped" = 0 ] || say "$skipped skipped; the logs say why"
+say "$passed passed, $failed failed"
+[ "$failed" = 0 ]
