@@ -17,6 +17,12 @@
  *
  * Control flow.  `if`, `while`, `foreach` refer to SubGraphs and pass operands explicitly; arms
  * and bodies have no implicit captures.  Shared parameters pass through them by the same rule.
+ * Parameters come before shared parameters in every SubGraph.  Operands of a loop are the carried
+ * values and then the values of the body's shared parameters; its results are the carried values
+ * alone (`while`: cond and body take the same operands).  A value a loop only reads is carried and
+ * returned as it is.  while.grad and foreach.grad likewise: frame, carried cotangents, then shared
+ * parameters (accumulators); subs[0] = body.grad(frame, carried cotangents, shared) -> carried
+ * cotangents, run for the iterations in reverse.
  *
  * Saving.  `invoke.save @f(...)` has one more result than `invoke @f`: %t of type frame<@f>.
  * (Likewise if.save, while.save, foreach.save.)  jn_subgraph.saved lists what a frame of that
