@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of a run: see exec/task.h. */
+#include "config.h"
+
+#include "exec/task.h"
+
+#include "graph/base/alloc.h"
+
+enum { ARENA_CHUNK = 256 << 10 };
+static const size_t first_chunk = 1 << 20, keep_bytes = (size_t)256 << 20;
+
+jn_mem *jn_mem_new(void) {
+    jn_mem *m = jn_calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    atomic_init(&m->refs, 1);
+    jn_arena_init(&m->arena, ARENA_CHUNK);
+    m->ceiling = SIZE_MAX;
+    return m;
+}
+
+void jn_mem_retain(jn_mem *m) { atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed); }
+
+static void drop_owned(jn_mem *m) {
+    for (size_t i = 0; i < m->owned.n; i++)
+        janus_tensor_release(m->owned.data[i]);
+    jn_vec_clear(&m->owned);
+}
+
+static void drop_chunks(jn_mem *m, size_t keep) {
+    while (m->chunks.n > 0 && m->bytes > keep) {
+        jn_free_aligned(jn_vec_pop(&m->chunks));
+        m->bytes -= jn_vec_pop(&m->chunk_bytes);
+    }
+}
+
+void jn_mem_release(jn_mem *m) {
+    if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    drop_owned(m);
+    drop_chunks(m, 0);
+    jn_vec_free(&m->owned);
+    jn_vec_free(&m->chunks);
+    jn_vec_free(&m->chunk_bytes);
+    jn_arena_free(&m->arena);
+    const janus_module *module = m->module;
+    jn_free(m);
+    if (module)
+        janus_module_release((janus_module *)module);
+}
+
+void jn_mem_reset(jn_mem *m) {
+    drop_owned(m);
+    drop_chunks(m, keep_bytes);
+    jn_arena_reset(&m->arena);
+    m->chunk_at = m->chunk_used = 0;
+}
+
+char *jn_mem_tensor(jn_mem *m, size_t bytes) {
+    if (bytes > SIZE_MAX - 64)
+        return NULL;
+    bytes = (bytes + 63) & ~(size_t)63;
+    if (bytes == 0)
+        bytes = 64;
+    while (m->chunk_at < m->chunks.n) {
+        size_t size = m->chunk_bytes.data[m->chunk_at];
+        if (size - m->chunk_used >= bytes) {
+            char *p = m->chunks.data[m->chunk_at] + m->chunk_used;
+            m->chunk_used += bytes;
+            return p;
+        }
+        m->chunk_at++;
+        m->chunk_used = 0;
+    }
+    size_t size = first_chunk;
+    if (m->chunks.n && m->chunk_bytes.data[m->chunks.n - 1] < ((size_t)64 << 20))
+        size = 2 * m->chunk_bytes.data[m->chunks.n - 1];
+    if (size < bytes)
+        size = bytes;
+    if (m->bytes + size > m->ceiling)
+        return NULL;
+    if (!jn_vec_reserve(&m->chunks, m->chunks.n + 1) ||
+        !jn_vec_reserve(&m->chunk_bytes, m->chunks.n + 1))
+        return NULL;
+    char *p = jn_alloc_aligned(size);
+    if (!p)
+        return NULL;
+    m->chunks.data[m->chunks.n++] = p;
+    m->chunk_bytes.data[m->chunk_bytes.n++] = size;
+    m->bytes += size;
+    m->chunk_at = m->chunks.n - 1;
+    m->chunk_used = bytes;
+    return p;
+}

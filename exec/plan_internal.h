@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan compiler's own types: what plan_cut.c decides and plan_build.c emits. */
+#ifndef JN_EXEC_PLAN_INTERNAL_H
+#define JN_EXEC_PLAN_INTERNAL_H
+
+#include "exec/plan.h"
+
+enum { JN_NO_SEG = UINT32_MAX };
+
+/* How the nodes of one body (a SubGraph, or an inlined arm) fall into segments. */
+typedef struct jn_cut {
+    uint32_t *seg;  /* per node: segment of a tensor node, JN_NO_SEG for host nodes */
+    uint32_t *uses; /* per node: uses by live nodes, results and saved members */
+    uint32_t *user; /* per node: the last node that uses it; 0: none */
+    uint32_t n_segs;
+    uint32_t *close_before; /* per segment: issued before this node (n_nodes: at the end) */
+} jn_cut;
+
+/* True for nodes that run on the tensor strand. */
+bool jn_is_tensor_node(const jn_node *n);
+bool jn_op_named(const jn_op *op, const char *name);
+/* The value of a scalar constant node; false if it is none. */
+bool jn_const_bits(const jn_node *n, int64_t *out_bits);
+/* What a host op does (exec/host_ops.c). */
+janus_status jn_host_what_of(const jn_op *op, uint8_t *out_what);
+janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *out);
+
+/* ---- the compiler at work (prefix jn_pb_: plan builder) ---- */
+
+typedef struct jn_builder {
+    jn_plan *plan;
+    jn_arena *arena;
+    JN_VEC(jn_instr) code;
+    JN_VEC(const jn_node *) where;
+    JN_VEC(uint8_t) kind; /* per slot */
+} jn_builder;
+
+/* A body being compiled: the plan's own, or an arm inlined in it. */
+typedef struct jn_scope {
+    const jn_subgraph *g;
+    const struct jn_scope *outer;
+    uint32_t depth;
+    jn_cut cut;
+    uint32_t **slot;     /* [node][result]; JN_NO_SLOT: none yet */
+    bool *needs_slot;    /* per constant node: some use cannot hold it as an immediate */
+    uint32_t next_issue; /* segments issued so far */
+    bool tail;           /* its results are the plan's results */
+} jn_scope;
+
+janus_status jn_pb_new_slot(jn_builder *b, uint8_t kind, uint32_t *out);
+janus_status jn_pb_emit(jn_builder *b, const jn_node *n, jn_instr in);
+/* The slot of a value, JN_NO_SLOT when it has none (yet). */
+uint32_t jn_pb_slot_of(const jn_scope *s, jn_value v);
+/* The slot of a result of n, made when it has none. */
+janus_status jn_pb_out_slot(jn_builder *b, jn_scope *s, const jn_node *n, uint32_t i,
+                            uint32_t *out);
+/* The slot of an operand; an error when it has none and is not the none value. */
+janus_status jn_pb_value_slot(jn_builder *b, jn_scope *s, jn_value v, uint32_t *out);
+bool jn_pb_const_of(const jn_scope *s, jn_value v, int64_t *bits);
+
+/* plan_scalar.c */
+/* The constant that n's second operand can be as an immediate. */
+bool jn_pb_immediate(const jn_scope *s, const jn_node *n, int64_t *imm);
+/* The compare-and-branch for a condition, -1: none. */
+int jn_pb_branch_opcode(const jn_scope *s, jn_value cond);
+janus_status jn_pb_scalar(jn_builder *b, jn_scope *s, const jn_node *n);
+/* Fills s->needs_slot. */
+janus_status jn_pb_find_constants(jn_builder *b, jn_scope *s);
+
+/* plan_segments.c */
+/* Gives every tensor value that leaves its segment a slot. */
+janus_status jn_pb_mark_outputs(jn_builder *b, jn_scope *s);
+/* Emits the ISSUE of each segment that must be issued before this node. */
+janus_status jn_pb_issue_until(jn_builder *b, jn_scope *s, size_t node);
+
+#endif

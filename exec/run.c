@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run from arguments to committed effects: see exec/run.h. */
+#include "config.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "exec/run_internal.h"
+#include "graph/base/log.h"
+#include "graph/base/status.h"
+
+static janus_status device_of(const char *name, jn_device_kind *out) {
+    if (!name || strcmp(name, "cpu") == 0)
+        *out = JN_DEVICE_CPU;
+    else if (strcmp(name, "ref") == 0)
+        *out = JN_DEVICE_REF;
+    else if (strcmp(name, "null") == 0)
+        *out = JN_DEVICE_NULL;
+    else
+        return jn_error(JANUS_NOT_FOUND, "no device named \"%s\"", name);
+    return JANUS_OK;
+}
+
+static size_t default_ceiling(void) {
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (size_t)pages / 2 * (size_t)size : SIZE_MAX;
+}
+
+static janus_status init(jn_run *r, const janus_run_options *o) {
+    r->pending_tail = &r->pending;
+    if (o) {
+        size_t n = o->struct_size < sizeof r->options ? o->struct_size : sizeof r->options;
+        memcpy(&r->options, o, n);
+    }
+    if (r->options.host) {
+        size_t n = r->options.host->struct_size;
+        memcpy(&r->host, r->options.host, n < sizeof r->host ? n : sizeof r->host);
+    }
+    JN_TRY(device_of(r->options.device, &r->device));
+    r->exact = r->options.numerics == JANUS_NUMERICS_EXACT;
+    r->rng_offset = r->options.rng_offset;
+    JN_TRY(jn_planset_take(r->sub->module, &r->set));
+    for (size_t i = 0; i < 2 * r->set->module->subs.n; i++)
+        r->set->plans[i].free_frames = NULL;
+    JN_TRY(jn_plan_get(r->set, r->sub, false, &r->entry));
+    r->mem = r->set->spare ? r->set->spare : jn_mem_new();
+    r->set->spare = NULL;
+    if (!r->mem)
+        return JN_NO_MEMORY();
+    r->mem->ceiling = r->options.byte_ceiling ? r->options.byte_ceiling : default_ceiling();
+    r->results = jn_calloc(r->sub->results.n + 1, sizeof *r->results);
+    return r->results ? JANUS_OK : JN_NO_MEMORY();
+}
+
+janus_status jn_run_new(const jn_subgraph *sub, const janus_run_options *options, jn_run **out) {
+    jn_run *r = jn_calloc(1, sizeof *r);
+    if (!r)
+        return JN_NO_MEMORY();
+    r->sub = sub;
+    janus_status st = init(r, options);
+    if (st != JANUS_OK) {
+        jn_run_free(r);
+        return st;
+    }
+    *out = r;
+    return JANUS_OK;
+}
+
+static janus_status bind(jn_run *r, unsigned i, const jn_arg *a, jn_slot *out) {
+    const jn_param *p = &r->sub->params.data[i];
+    if (a->kind == JANUS_KIND_NONE) {
+        out->p = NULL;
+        return JANUS_OK;
+    }
+    if (a->kind != (janus_kind)p->type->kind)
+        return jn_error(JANUS_INVALID_ARGUMENT, "@%s: argument %u (%%%s) is of another kind",
+                        r->sub->name, i, p->name);
+    switch (a->kind) {
+    case JANUS_KIND_TENSOR: {
+        jn_type have = jn_tensor_as_type(a->t);
+        if (!jn_type_fits(&have, p->type)) {
+            jn_str s = {0};
+            jn_type_print(&s, p->type);
+            jn_str_append(&s, ", got ");
+            jn_type_print(&s, &have);
+            janus_status st = jn_error(JANUS_SHAPE, "@%s: argument %u (%%%s): expected %s",
+                                       r->sub->name, i, p->name, s.data ? s.data : "?");
+            jn_str_free(&s);
+            return st;
+        }
+        return jn_tval_bind(r, a->t, &out->t);
+    }
+    case JANUS_KIND_FRAME:
+        *out = a->f->frame;
+        return JANUS_OK;
+    case JANUS_KIND_OBJECT:
+        if ((uintptr_t)a->o & 1)
+            return jn_error(JANUS_INVALID_ARGUMENT, "a host object with an odd address");
+        out->p = a->o;
+        return JANUS_OK;
+    default:
+        out->i = a->s.i;
+        return JANUS_OK;
+    }
+}
+
+janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args) {
+    if (n_args != r->sub->params.n)
+        return jn_error(JANUS_INVALID_ARGUMENT, "@%s: expected %zu arguments, got %u", r->sub->name,
+                        r->sub->params.n, n_args);
+    jn_slot *slots = jn_arena_alloc(&r->mem->arena, (n_args + 1) * sizeof *slots);
+    if (!slots)
+        return JN_NO_MEMORY();
+    for (unsigned i = 0; i < n_args; i++)
+        JN_TRY(bind(r, i, &args[i], &slots[i]));
+    r->poll_countdown = 1;
+    JN_TRY(jn_host_run(r, slots));
+    r->finished = true;
+    return JANUS_OK;
+}
+
+static janus_status make_real(jn_run *r, const jn_box *b, janus_host_value *out) {
+    out->kind = b->kind;
+    if (b->kind == JANUS_KIND_TENSOR) {
+        if (!jn_vec_reserve(&r->made, r->made.n + 1))
+            return JN_NO_MEMORY();
+        JN_TRY(jn_tval_export(r, b->v.t, &out->t));
+        r->made.data[r->made.n++] = out->t;
+    } else if (b->kind == JANUS_KIND_OBJECT) {
+        out->o = b->v.p;
+    } else {
+        out->s.i = b->v.i;
+    }
+    return JANUS_OK;
+}
+
+janus_status jn_run_prepare(jn_run *r) {
+    if (!r->finished)
+        return jn_error(JANUS_INVALID_ARGUMENT, "the run has not been executed");
+    if (r->prepared)
+        return JANUS_OK;
+    JN_TRY(jn_flush(r));
+    if (!jn_vec_reserve(&r->log, r->effects.n))
+        return JN_NO_MEMORY();
+    for (size_t i = 0; i < r->effects.n; i++) {
+        const jn_pending_effect *p = &r->effects.data[i];
+        jn_effect e = {.kind = p->kind, .object = p->object, .index = p->index};
+        JN_TRY(make_real(r, &p->key, &e.key));
+        JN_TRY(make_real(r, &p->value, &e.value));
+        if (p->kind == JN_EFFECT_STORE)
+            e.target = p->target->tensor;
+        r->log.data[r->log.n++] = e;
+    }
+    r->prepared = true;
+    return JANUS_OK;
+}
+
+const jn_effect *jn_run_log(const jn_run *r, size_t *out_n) {
+    *out_n = r->log.n;
+    return r->log.data;
+}
+
+static janus_status apply(jn_run *r, const jn_effect *e) {
+    const janus_host_ops *h = &r->host;
+    void *ctx = r->options.host_ctx;
+    switch (e->kind) {
+    case JN_EFFECT_SET_ATTR:
+        return h->set_attr ? h->set_attr(ctx, e->object, e->index, &e->value) : JANUS_UNSUPPORTED;
+    case JN_EFFECT_SET_ITEM:
+        return h->set_item ? h->set_item(ctx, e->object, e->index, &e->value) : JANUS_UNSUPPORTED;
+    case JN_EFFECT_SET_KEY:
+        return h->set_key ? h->set_key(ctx, e->object, &e->key, &e->value) : JANUS_UNSUPPORTED;
+    case JN_EFFECT_APPEND:
+        return h->append ? h->append(ctx, e->object, &e->value) : JANUS_UNSUPPORTED;
+    case JN_EFFECT_STORE:
+        JN_TRY(jn_tensor_copy(e->target, e->value.t));
+        e->target->storage->version++;
+        return JANUS_OK;
+    }
+    return JANUS_OK;
+}
+
+janus_status jn_run_apply(jn_run *r) {
+    if (!r->prepared)
+        return jn_error(JANUS_INVALID_ARGUMENT, "the run has not been prepared");
+    for (size_t i = 0; i < r->log.n; i++) {
+        janus_status st = apply(r, &r->log.data[i]);
+        if (st == JANUS_UNSUPPORTED)
+            return jn_error(st, "the embedding program cannot write what the graph wrote");
+        if (st != JANUS_OK)
+            return st;
+    }
+    return JANUS_OK;
+}
+
+static janus_status frame_result(jn_run *r, jn_slot frame, const jn_type *t, jn_frame_value **out) {
+    jn_frame_value *f = jn_alloc(sizeof *f);
+    if (!f)
+        return JN_NO_MEMORY();
+    atomic_init(&f->refs, 1);
+    f->mem = r->mem;
+    f->frame = frame;
+    f->sub = t->frame_of;
+    jn_mem_retain(r->mem);
+    if (!r->mem->module) {
+        janus_module_retain((janus_module *)r->set->module);
+        r->mem->module = r->set->module;
+    }
+    *out = f;
+    return JANUS_OK;
+}
+
+janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n) {
+    if (n != r->sub->results.n)
+        return jn_error(JANUS_INVALID_ARGUMENT, "@%s has %zu results, asked for %u", r->sub->name,
+                        r->sub->results.n, n);
+    JN_TRY(jn_run_prepare(r));
+    unsigned i = 0;
+    janus_status st = JANUS_OK;
+    for (; i < n && st == JANUS_OK; i++) {
+        const jn_type *t = r->sub->result_types.data[i];
+        jn_slot v = r->results[i];
+        results[i] = (jn_arg){.kind = (janus_kind)t->kind};
+        if (t->kind == JANUS_KIND_TENSOR && !v.t)
+            results[i].kind = JANUS_KIND_NONE;
+        else if (t->kind == JANUS_KIND_TENSOR)
+            st = jn_tval_export(r, v.t, &results[i].t);
+        else if (t->kind == JANUS_KIND_FRAME)
+            st = frame_result(r, v, t, &results[i].f);
+        else if (t->kind == JANUS_KIND_OBJECT)
+            results[i].o = v.p;
+        else
+            results[i].s.i = v.i;
+    }
+    if (st == JANUS_OK)
+        return st;
+    for (unsigned k = 0; k + 1 < i; k++)
+        if (results[k].kind == JANUS_KIND_TENSOR)
+            janus_tensor_release(results[k].t);
+        else if (results[k].kind == JANUS_KIND_FRAME)
+            jn_frame_value_release(results[k].f);
+    return st;
+}
+
+void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {
+    *out = r->stats;
+    out->peak_bytes = r->mem->bytes + r->scratch_bytes;
+    out->rng_offset = r->rng_offset;
+}
+
+void jn_run_free(jn_run *r) {
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->made.n; i++)
+        janus_tensor_release(r->made.data[i]);
+    jn_vec_free(&r->made);
+    jn_vec_free(&r->effects);
+    jn_vec_free(&r->log);
+    jn_overlay_free(r);
+    jn_free_aligned(r->scratch);
+    jn_free(r->results);
+    const janus_module *held = NULL;
+    if (r->mem && atomic_load_explicit(&r->mem->refs, memory_order_acquire) == 1 && r->set) {
+        held = r->mem->module; /* a frame value had it and is gone */
+        r->mem->module = NULL;
+        jn_mem_reset(r->mem);
+        r->set->spare = r->mem;
+    } else {
+        jn_mem_release(r->mem);
+    }
+    if (r->set)
+        jn_planset_return(r->set);
+    jn_free(r);
+    janus_module_release((janus_module *)held);
+}
+
+void jn_frame_value_retain(jn_frame_value *f) {
+    atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+}
+
+void jn_frame_value_release(jn_frame_value *f) {
+    if (!f || atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    jn_mem_release(f->mem);
+    jn_free(f);
+}
+
+janus_status janus_run(const janus_subgraph *sub, const janus_arg *args, unsigned n_args,
+                       const janus_run_options *options, janus_arg *results, unsigned n_results,
+                       janus_run_stats *stats) {
+    jn_arg in_buf[16], *in = in_buf;
+    jn_arg out_buf[16], *out = out_buf;
+    jn_run *r = NULL;
+    janus_status st;
+    if (n_args > 16 && !(in = jn_alloc(n_args * sizeof *in)))
+        return JN_NO_MEMORY();
+    if (n_results > 16 && !(out = jn_alloc(n_results * sizeof *out))) {
+        st = JN_NO_MEMORY();
+        goto done;
+    }
+    for (unsigned i = 0; i < n_args; i++) {
+        in[i].kind = args[i].kind;
+        if (args[i].kind == JANUS_KIND_TENSOR)
+            in[i].t = args[i].t;
+        else if (args[i].kind == JANUS_KIND_OBJECT)
+            in[i].o = args[i].o;
+        else
+            in[i].s = args[i].s;
+    }
+    JN_GO(jn_run_new(sub, options, &r), done);
+    JN_GO(jn_run_execute(r, in, n_args), done);
+    JN_GO(jn_run_prepare(r), done);
+    JN_GO(jn_run_results(r, out, n_results), done);
+    st = jn_run_apply(r);
+    for (unsigned i = 0; i < n_results; i++) {
+        if (st != JANUS_OK && out[i].kind == JANUS_KIND_TENSOR)
+            janus_tensor_release(out[i].t);
+        if (out[i].kind == JANUS_KIND_FRAME)
+            jn_frame_value_release(out[i].f);
+        if (st != JANUS_OK)
+            continue;
+        results[i].kind = out[i].kind;
+        if (out[i].kind == JANUS_KIND_TENSOR)
+            results[i].t = out[i].t;
+        else if (out[i].kind == JANUS_KIND_OBJECT)
+            results[i].o = out[i].o;
+        else
+            results[i].s = out[i].s;
+    }
+    if (st == JANUS_OK && stats)
+        jn_run_stats_get(r, stats);
+done:
+    jn_run_free(r);
+    if (in != in_buf)
+        jn_free(in);
+    if (out != out_buf)
+        jn_free(out);
+    return st;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run, as the files of exec/ that make it up see it. */
+#ifndef JN_EXEC_RUN_INTERNAL_H
+#define JN_EXEC_RUN_INTERNAL_H
+
+#include "exec/run.h"
+#include "exec/task.h"
+
+typedef enum jn_device_kind { JN_DEVICE_CPU, JN_DEVICE_REF, JN_DEVICE_NULL } jn_device_kind;
+
+/* A scalar or tensor standing where an object is expected: what the log put there, or a get_attr
+ * that returned an unboxed value.  Pointers to boxes are tagged with their lowest bit. */
+typedef struct jn_box {
+    janus_kind kind;
+    jn_slot v;
+} jn_box;
+
+/* An effect as logged: tensors are still promises. */
+typedef struct jn_pending_effect {
+    jn_effect_kind kind;
+    janus_object object;
+    int64_t index;
+    jn_box key, value;
+    jn_tval *target;
+} jn_pending_effect;
+
+struct jn_overlay_entry;
+
+struct jn_run {
+    jn_planset *set;
+    const jn_subgraph *sub;
+    jn_plan *entry;
+    jn_mem *mem;
+    janus_run_options options;
+    janus_host_ops host; /* copy: callbacks newer than the caller's struct are NULL */
+    jn_device_kind device;
+    bool exact;
+
+    /* tensor strand */
+    jn_task *pending, **pending_tail;
+    uint32_t n_pending, max_level;
+    char *scratch;
+    size_t scratch_bytes;
+    JN_VEC(jn_task *) order; /* tasks of a flush by level */
+
+    /* host strand */
+    jn_frame *top;
+    jn_frame *free_frames; /* by plan: see frame.c */
+    jn_loop_state *free_loops;
+    int64_t poll_countdown;
+    uint64_t rng_offset;
+
+    /* log */
+    JN_VEC(jn_pending_effect) effects;
+    struct jn_overlay_entry *overlay;
+    JN_VEC(jn_effect) log;
+
+    jn_slot *results;
+    JN_VEC(janus_tensor *) made; /* tensors made for the log */
+    bool finished, prepared;
+    janus_run_stats stats;
+};
+
+/* exec/host.c: runs the host strand from the entry to its end. */
+janus_status jn_host_run(jn_run *r, const jn_slot *args);
+/* exec/flush.c: executes every pending task. */
+janus_status jn_flush(jn_run *r);
+/* exec/flush.c: appends a task of this segment for the frame. */
+janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots);
+/* exec/group.c: runs n tasks of one specialisation. */
+janus_status jn_group_run(jn_run *r, jn_seginst *inst, jn_task **task, uint32_t n);
+/* The data of a promise: flushes when needed. */
+janus_status jn_tval_force(jn_run *r, jn_tval *v);
+/* A promise for a concrete tensor: row-major alias or copy, kept alive by the run. */
+janus_status jn_tval_bind(jn_run *r, janus_tensor *t, jn_tval **out);
+/* A new tensor with the value's elements. */
+janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out);
+/* exec/host_ops.c */
+janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst);
+janus_status jn_log_store(jn_run *r, jn_tval *target, jn_tval *value);
+void jn_overlay_free(jn_run *r);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Run-time records: promises of tensors, tasks, accumulators, frames, and the memory they live in.
+ *
+ * Everything here is allocated from a jn_mem: chunks that belong to a run while it goes on, and to
+ * whoever holds a frame value of it afterwards.  A mem nobody holds is reused by the next run of
+ * the plan set, pages warm.
+ */
+#ifndef JN_EXEC_TASK_H
+#define JN_EXEC_TASK_H
+
+#include <stdatomic.h>
+
+#include "exec/plan.h"
+#include "exec/tensor.h"
+
+typedef struct jn_task jn_task;
+
+/* One tensor of the tensor strand: promised by a task, or concrete (task NULL, level 0). */
+typedef struct jn_tval {
+    char *data; /* NULL until the task has run; row-major */
+    const jn_shape *shape;
+    jn_task *task;
+    janus_tensor
+        *tensor; /* concrete: the caller's tensor (borrowed, or owned by the run), for STORE */
+} jn_tval;
+
+/* A frame's pass through one segment. */
+struct jn_task {
+    jn_task *next; /* in issue order; within a group while flushing */
+    jn_seginst *inst;
+    uint32_t level;
+    uint32_t done;
+    jn_tval **in;
+    int64_t *scalars;
+    struct jn_acc **accs;
+    jn_tval out[]; /* n_outputs */
+};
+
+/* A sum that tasks add to. */
+typedef struct jn_acc {
+    const jn_shape *shape;
+    char *data;     /* zeroed at the first addition */
+    uint32_t level; /* highest level of the tasks that add to it */
+    jn_tval value;  /* what acc.get gave */
+    bool read;
+} jn_acc;
+
+/* Memory of one run: a bump arena for records and frames, 64-byte aligned chunks for tensors. */
+typedef struct jn_mem {
+    atomic_int refs;
+    jn_arena arena;
+    JN_VEC(char *) chunks;
+    JN_VEC(size_t) chunk_bytes;
+    size_t chunk_used, chunk_at;  /* bytes used of chunk number chunk_at */
+    size_t bytes, ceiling;        /* of chunks */
+    JN_VEC(janus_tensor *) owned; /* tensors kept alive */
+    const janus_module *module;   /* retained while a frame value holds this */
+} jn_mem;
+
+struct jn_frame {
+    jn_plan *plan;
+    jn_frame *parent;
+    const jn_instr *resume; /* instruction of the parent after the call */
+    const jn_call *call;    /* NULL for loops' iterations and the entry */
+    struct jn_loop_state *loop;
+    jn_slot slot[];
+};
+
+/* Iteration frames of a saved loop. */
+typedef struct jn_frame_list {
+    jn_frame **frame;
+    uint32_t n, cap;
+} jn_frame_list;
+
+/* A loop in progress, linked from its iteration's frame. */
+typedef struct jn_loop_state {
+    const jn_loop *loop;
+    const jn_instr *resume;
+    jn_frame *parent;
+    int64_t i, n;
+    jn_slot *carried; /* current values */
+    bool in_cond;
+    jn_frame_list *saved;
+    struct jn_loop_state *free_next;
+} jn_loop_state;
+
+struct jn_frame_value {
+    atomic_int refs;
+    jn_mem *mem;
+    jn_slot frame; /* of the call: a frame or a list */
+    const jn_subgraph *sub;
+};
+
+jn_mem *jn_mem_new(void); /* refs 1; NULL: out of memory */
+void jn_mem_retain(jn_mem *m);
+void jn_mem_release(jn_mem *m);
+/* Empties it for the next run; keeps some chunks. */
+void jn_mem_reset(jn_mem *m);
+/* 64-byte aligned tensor memory; NULL when out of memory or over the ceiling. */
+char *jn_mem_tensor(jn_mem *m, size_t bytes);
+
+#endif
