@@ -8,14 +8,19 @@
 
 #include "exec/tensor.h"
 
-/* An operand: a tensor (borrowed), a scalar, or absent (KIND_NONE). */
+enum { JN_EAGER_LIKE = 100 }; /* a kind beside janus_kind: a type without data, for LIKE operands */
+
+/* An operand: a tensor (borrowed), a scalar, a type for LIKE, or absent (KIND_NONE). */
 typedef struct jn_eager_arg {
-    uint8_t kind; /* janus_kind */
+    uint8_t kind; /* janus_kind or JN_EAGER_LIKE */
     union {
         janus_tensor *t;
         janus_scalar s;
+        const jn_type *like;
     };
 } jn_eager_arg;
+
+enum { JN_EAGER_MAX_OUT = 8 };
 
 /*
  * Runs a COMPUTE op on the CPU.  out[i] receives new tensors (+1).  VIEW ops give aliases of

@@ -49,6 +49,11 @@ janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
 janus_status jn_tensor_contiguous(janus_tensor *t, janus_tensor **out);
 /* Copies elements (same dims, any strides, dtype cast as in `cast`). */
 janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src);
+/* New row-major tensor with the elements converted (exec/eager.c). */
+janus_status jn_tensor_cast(janus_tensor *t, janus_dtype dtype, janus_tensor **out);
+/* Whether the byte ranges two tensors lie in meet; whether they are the same elements in order. */
+bool jn_tensor_overlap(const janus_tensor *a, const janus_tensor *b);
+bool jn_tensor_same_view(const janus_tensor *a, const janus_tensor *b);
 static inline jn_view jn_tensor_as_view(const janus_tensor *t) {
     return (jn_view){t->data, t->dims, t->strides, t->rank, t->dtype, t->contiguous};
 }

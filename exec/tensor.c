@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Storages and tensors.
+ *
+ * A small storage is one pool block: the header, then, 64 bytes further, its data.  A tensor's dims
+ * and strides are inline up to rank 4; above, they are one block of 2 * rank words.
+ */
+#include "exec/tensor.h"
+
+#include <string.h>
+
+#include "exec/pool.h"
+#include "graph/base/alloc.h"
+
+enum { HEADER = 64, INLINE_RANK = 4 };
+_Static_assert(sizeof(jn_storage) <= HEADER, "the data follows the header");
+
+static char *inline_data(jn_storage *s) { return (char *)s + HEADER; }
+
+janus_status jn_storage_new(size_t bytes, jn_storage **out) {
+    jn_storage *s;
+    if (bytes <= JN_POOL_MAX - HEADER) {
+        s = jn_pool_alloc(HEADER + bytes);
+        if (!s)
+            return JN_NO_MEMORY();
+        s->data = inline_data(s);
+    } else {
+        s = jn_pool_alloc(HEADER);
+        if (!s)
+            return JN_NO_MEMORY();
+        s->data = jn_alloc_aligned(bytes);
+        if (!s->data) {
+            jn_pool_free(s, HEADER);
+            return jn_error(JANUS_NO_MEMORY, "out of memory: a tensor of %zu bytes", bytes);
+        }
+    }
+    atomic_init(&s->refs, 1);
+    s->version = 0;
+    s->bytes = bytes;
+    s->release = NULL;
+    s->user = NULL;
+    *out = s;
+    return JANUS_OK;
+}
+
+void jn_storage_retain(jn_storage *s) {
+    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+}
+
+void jn_storage_release(jn_storage *s) {
+    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    if (s->release) {
+        s->release(s->user);
+        jn_pool_free(s, HEADER);
+    } else if (s->data == inline_data(s)) {
+        jn_pool_free(s, HEADER + s->bytes);
+    } else {
+        jn_free_aligned(s->data);
+        jn_pool_free(s, HEADER);
+    }
+}
+
+/* The shell of a tensor: refs, rank and room for dims and strides. */
+static janus_status shell(janus_dtype dtype, int rank, janus_tensor **out) {
+    if (rank < 0 || rank > JN_MAX_RANK)
+        return jn_error(JANUS_SHAPE, "a tensor of rank %d: at most %d dims are supported", rank,
+                        JN_MAX_RANK);
+    janus_tensor *t = jn_pool_alloc(sizeof *t);
+    if (!t)
+        return JN_NO_MEMORY();
+    t->dims = t->inline_dims;
+    if (JN_UNLIKELY(rank > INLINE_RANK)) {
+        t->dims = jn_alloc(2 * (size_t)rank * sizeof *t->dims);
+        if (!t->dims) {
+            jn_pool_free(t, sizeof *t);
+            return JN_NO_MEMORY();
+        }
+    }
+    t->strides = t->dims + (rank > INLINE_RANK ? rank : INLINE_RANK);
+    atomic_init(&t->refs, 1);
+    t->dtype = (uint8_t)dtype;
+    t->rank = (int16_t)rank;
+    *out = t;
+    return JANUS_OK;
+}
+
+static void shell_free(janus_tensor *t) {
+    if (JN_UNLIKELY(t->dims != t->inline_dims))
+        jn_free(t->dims);
+    jn_pool_free(t, sizeof *t);
+}
+
+janus_status jn_tensor_empty(janus_dtype dtype, int rank, const int64_t *dims, janus_tensor **out) {
+    janus_tensor *t;
+    JN_TRY(shell(dtype, rank, &t));
+    int64_t n = 1;
+    bool ok = true;
+    for (int i = rank - 1; i >= 0; i--) {
+        t->dims[i] = dims[i];
+        t->strides[i] = n;
+        ok = ok && dims[i] >= 0 && !__builtin_mul_overflow(n, dims[i] > 0 ? dims[i] : 1, &n);
+    }
+    for (int i = 0; i < rank; i++)
+        if (dims[i] == 0)
+            n = 0;
+    int64_t bytes;
+    if (JN_UNLIKELY(!ok || __builtin_mul_overflow(n, (int64_t)jn_dtype_size(dtype), &bytes))) {
+        shell_free(t);
+        return jn_error(JANUS_SHAPE, "a tensor with a negative dim or with too many elements");
+    }
+    t->numel = n;
+    t->contiguous = true;
+    janus_status st = jn_storage_new((size_t)bytes, &t->storage);
+    if (JN_UNLIKELY(st != JANUS_OK)) {
+        shell_free(t);
+        return st;
+    }
+    t->data = t->storage->data;
+    *out = t;
+    return JANUS_OK;
+}
+
+static void finish_strided(janus_tensor *t) {
+    int64_t n = 1, expected = 1;
+    bool contiguous = true;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        if (t->dims[i] != 1) {
+            contiguous = contiguous && t->strides[i] == expected;
+            expected *= t->dims[i];
+        }
+        n *= t->dims[i];
+    }
+    t->numel = n;
+    t->contiguous = contiguous || n == 0;
+}
+
+janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
+                            const int64_t *strides, int64_t offset, janus_tensor **out) {
+    janus_tensor *t;
+    JN_TRY(shell((janus_dtype)base->dtype, rank, &t));
+    for (int i = 0; i < rank; i++) {
+        t->dims[i] = dims[i];
+        t->strides[i] = strides[i];
+    }
+    finish_strided(t);
+    t->storage = base->storage;
+    jn_storage_retain(t->storage);
+    t->data = base->data + offset * (int64_t)jn_dtype_size((janus_dtype)base->dtype);
+    *out = t;
+    return JANUS_OK;
+}
+
+/* ---- copying ------------------------------------------------------------------------------------
+ */
+
+/* Dims of a copy, merged and ordered: innermost last. */
+typedef struct walk {
+    int rank;
+    int64_t dims[JN_MAX_RANK], d[JN_MAX_RANK], s[JN_MAX_RANK];
+} walk;
+
+static void walk_init(walk *w, const janus_tensor *dst, const janus_tensor *src) {
+    w->rank = 0;
+    for (int i = 0; i < dst->rank; i++) {
+        if (dst->dims[i] == 1)
+            continue;
+        int k = w->rank;
+        if (k && w->d[k - 1] == dst->strides[i] * dst->dims[i] &&
+            w->s[k - 1] == src->strides[i] * dst->dims[i]) {
+            w->dims[k - 1] *= dst->dims[i];
+            w->d[k - 1] = dst->strides[i];
+            w->s[k - 1] = src->strides[i];
+            continue;
+        }
+        w->dims[k] = dst->dims[i];
+        w->d[k] = dst->strides[i];
+        w->s[k] = src->strides[i];
+        w->rank++;
+    }
+    if (w->rank == 0) {
+        w->rank = 1;
+        w->dims[0] = 1;
+        w->d[0] = w->s[0] = 1;
+    }
+}
+
+#define COPY_ROW(T)                                                                                \
+    for (int64_t i = 0; i < n; i++)                                                                \
+    ((T *)d)[i * ds] = ((const T *)s)[i * ss]
+
+static void copy_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, size_t size) {
+    if (ds == 1 && ss == 1) {
+        memcpy(d, s, (size_t)n * size);
+        return;
+    }
+    switch (size) {
+    case 1:
+        COPY_ROW(uint8_t);
+        break;
+    case 2:
+        COPY_ROW(uint16_t);
+        break;
+    case 4:
+        COPY_ROW(uint32_t);
+        break;
+    default:
+        COPY_ROW(uint64_t);
+    }
+}
+
+/* Same dtype, same dims, no overlap. */
+static void copy_plain(janus_tensor *dst, const janus_tensor *src) {
+    if (dst->numel == 0)
+        return;
+    walk w;
+    walk_init(&w, dst, src);
+    size_t size = jn_dtype_size((janus_dtype)dst->dtype);
+    int64_t at[JN_MAX_RANK] = {0};
+    int last = w.rank - 1;
+    char *d = dst->data;
+    const char *s = src->data;
+    for (;;) {
+        copy_row(d, w.d[last], s, w.s[last], w.dims[last], size);
+        int i = last - 1;
+        for (; i >= 0; i--) {
+            d += w.d[i] * (int64_t)size;
+            s += w.s[i] * (int64_t)size;
+            if (++at[i] < w.dims[i])
+                break;
+            d -= w.d[i] * w.dims[i] * (int64_t)size;
+            s -= w.s[i] * w.dims[i] * (int64_t)size;
+            at[i] = 0;
+        }
+        if (i < 0)
+            return;
+    }
+}
+
+static janus_status clone_plain(const janus_tensor *t, janus_tensor **out) {
+    JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, out));
+    copy_plain(*out, t);
+    return JANUS_OK;
+}
+
+janus_status jn_tensor_contiguous(janus_tensor *t, janus_tensor **out) {
+    if (t->contiguous) {
+        janus_tensor_retain(t);
+        *out = t;
+        return JANUS_OK;
+    }
+    return clone_plain(t, out);
+}
+
+/* The bytes that a tensor touches, as a half-open range. */
+static void extent(const janus_tensor *t, const char **lo, const char **hi) {
+    int64_t a = 0, b = 0;
+    for (int i = 0; i < t->rank; i++) {
+        int64_t step = (t->dims[i] - 1) * t->strides[i];
+        if (step < 0)
+            a += step;
+        else
+            b += step;
+    }
+    int64_t size = (int64_t)jn_dtype_size((janus_dtype)t->dtype);
+    *lo = t->data + a * size;
+    *hi = t->data + (b + 1) * size;
+}
+
+bool jn_tensor_overlap(const janus_tensor *a, const janus_tensor *b) {
+    if (a->numel == 0 || b->numel == 0)
+        return false;
+    const char *a0, *a1, *b0, *b1;
+    extent(a, &a0, &a1);
+    extent(b, &b0, &b1);
+    return a0 < b1 && b0 < a1;
+}
+
+bool jn_tensor_same_view(const janus_tensor *a, const janus_tensor *b) {
+    if (a->data != b->data || a->dtype != b->dtype || a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i] || (a->dims[i] > 1 && a->strides[i] != b->strides[i]))
+            return false;
+    return true;
+}
+
+janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src) {
+    if (dst->rank != src->rank || memcmp(dst->dims, src->dims, (size_t)dst->rank * sizeof(int64_t)))
+        return jn_error(JANUS_SHAPE, "copy: the tensors have different shapes");
+    if (dst->dtype != src->dtype) {
+        janus_tensor *same;
+        JN_TRY(jn_tensor_cast(src, (janus_dtype)dst->dtype, &same));
+        copy_plain(dst, same);
+        janus_tensor_release(same);
+        return JANUS_OK;
+    }
+    if (!jn_tensor_overlap(dst, src)) {
+        copy_plain(dst, src);
+        return JANUS_OK;
+    }
+    if (jn_tensor_same_view(dst, src))
+        return JANUS_OK;
+    janus_tensor *apart;
+    JN_TRY(clone_plain(src, &apart));
+    copy_plain(dst, apart);
+    janus_tensor_release(apart);
+    return JANUS_OK;
+}
+
+/* ---- the public face ----------------------------------------------------------------------------
+ */
+
+void janus_tensor_retain(janus_tensor *t) {
+    atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+}
+
+void janus_tensor_release(janus_tensor *t) {
+    if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    jn_storage_release(t->storage);
+    shell_free(t);
+}
+
+static janus_status check_dtype(janus_dtype dtype) {
+    if ((int)dtype < 0 || (int)dtype >= JANUS_DTYPE_COUNT)
+        return jn_error(JANUS_DTYPE, "%d is not a dtype", (int)dtype);
+    return JANUS_OK;
+}
+
+janus_status janus_tensor_new(janus_dtype dtype, int rank, const int64_t *dims,
+                              janus_tensor **out_tensor) {
+    JN_TRY(check_dtype(dtype));
+    return jn_tensor_empty(dtype, rank, dims, out_tensor);
+}
+
+janus_status janus_tensor_from_data(janus_dtype dtype, int rank, const int64_t *dims,
+                                    const void *data, janus_tensor **out_tensor) {
+    janus_tensor *t;
+    JN_TRY(janus_tensor_new(dtype, rank, dims, &t));
+    if (t->numel)
+        memcpy(t->data, data, t->storage->bytes);
+    *out_tensor = t;
+    return JANUS_OK;
+}
+
+static void no_release(void *user) { (void)user; }
+
+janus_status janus_tensor_wrap(janus_dtype dtype, int rank, const int64_t *dims,
+                               const int64_t *strides, void *data, void (*release)(void *user),
+                               void *user, janus_tensor **out_tensor) {
+    JN_TRY(check_dtype(dtype));
+    janus_tensor *t;
+    JN_TRY(shell(dtype, rank, &t));
+    int64_t step = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        t->dims[i] = dims[i];
+        t->strides[i] = strides ? strides[i] : step;
+        if (dims[i] < 0 || __builtin_mul_overflow(step, dims[i] > 0 ? dims[i] : 1, &step)) {
+            shell_free(t);
+            return jn_error(JANUS_SHAPE, "wrap: a negative dim or too many elements");
+        }
+    }
+    finish_strided(t);
+    jn_storage *s = jn_pool_alloc(HEADER);
+    if (!s) {
+        shell_free(t);
+        return JN_NO_MEMORY();
+    }
+    atomic_init(&s->refs, 1);
+    s->version = 0;
+    s->data = data;
+    s->bytes = (size_t)t->numel * jn_dtype_size(dtype);
+    s->release = release ? release : no_release;
+    s->user = user;
+    t->storage = s;
+    t->data = data;
+    *out_tensor = t;
+    return JANUS_OK;
+}
+
+janus_dtype janus_tensor_dtype(const janus_tensor *t) { return (janus_dtype)t->dtype; }
+int janus_tensor_rank(const janus_tensor *t) { return t->rank; }
+const int64_t *janus_tensor_dims(const janus_tensor *t) { return t->dims; }
+const int64_t *janus_tensor_strides(const janus_tensor *t) { return t->strides; }
+void *janus_tensor_data(janus_tensor *t) { return t->data; }
