@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samplers, the joining of examples into batches, and DataLoader, all in this process."""
+from .. import _C
+from .dataset import Subset
+
+
+class SequentialSampler:
+    """Every position once, in order."""
+
+    def __init__(self, data_source):
+        self.data_source = data_source
+
+    def __iter__(self):
+        return iter(range(len(self.data_source)))
+
+    def __len__(self):
+        return len(self.data_source)
+
+
+class RandomSampler(SequentialSampler):
+    """Every position once, in an order drawn from janus's generator."""
+
+    def __iter__(self):
+        return iter(_C.randperm(len(self.data_source)).tolist())
+
+
+def random_split(dataset, lengths):
+    """Subsets of given sizes (or shares of one, the rest going to the first ones), drawn at random."""
+    total = len(dataset)
+    if all(isinstance(length, float) for length in lengths):
+        if abs(sum(lengths) - 1.0) > 1e-6:
+            raise ValueError(f"shares of a dataset add up to 1, these to {sum(lengths)}")
+        lengths = [int(total * share) for share in lengths]
+        for extra in range(total - sum(lengths)):
+            lengths[extra % len(lengths)] += 1
+    if sum(lengths) != total:
+        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+    order = _C.randperm(total).tolist()
+    subsets, start = [], 0
+    for length in lengths:
+        subsets.append(Subset(dataset, order[start:start + length]))
+        start += length
+    return subsets
+
+
+def default_collate(batch):
+    """Joins examples: tensors and numbers are stacked, tuples, lists and dicts joined inside."""
+    first = batch[0]
+    if isinstance(first, _C.Tensor):
+        return _C.stack(list(batch))
+    if isinstance(first, (bool, int, float)):
+        return _C.tensor(list(batch), dtype=_C.float64 if isinstance(first, float) else None)
+    if isinstance(first, (str, bytes)):
+        return list(batch)
+    if isinstance(first, dict):
+        return {key: default_collate([example[key] for example in batch]) for key in first}
+    if isinstance(first, (tuple, list)):
+        if any(len(example) != len(first) for example in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        joined = [default_collate(column) for column in zip(*batch)]
+        if hasattr(first, "_fields"):
+            return type(first)(*joined)
+        return tuple(joined) if isinstance(first, tuple) else joined
+    if hasattr(first, "__array_interface__"):
+        return _C.stack([_C.as_tensor(example) for example in batch])
+    raise TypeError("default_collate: batch must contain tensors, numbers, dicts or lists; found "
+                    f"{type(first).__name__}")
+
+
+class DataLoader:
+    """Batches of a dataset.  `num_workers` and `pin_memory` are accepted; nothing is forked."""
+
+    def __init__(self, dataset, batch_size=1, shuffle=False, sampler=None, num_workers=0, collate_fn=None,
+                 pin_memory=False, drop_last=False):
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batch_size is not None and batch_size < 1:
+            raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+        self.dataset = dataset
+        self.batch_size = batch_size
+        self.sampler = sampler or (RandomSampler if shuffle else SequentialSampler)(dataset)
+        self.num_workers = num_workers
+        self.collate_fn = collate_fn or (default_collate if batch_size is not None else lambda example: example)
+        self.pin_memory = pin_memory
+        self.drop_last = drop_last
+
+    def __iter__(self):
+        if self.batch_size is None:
+            for index in self.sampler:
+                yield self.collate_fn(self.dataset[index])
+            return
+        batch = []
+        for index in self.sampler:
+            batch.append(self.dataset[index])
+            if len(batch) == self.batch_size:
+                yield self.collate_fn(batch)
+                batch = []
+        if batch and not self.drop_last:
+            yield self.collate_fn(batch)
+
+    def __len__(self):
+        count = len(self.sampler)
+        if self.batch_size is None:
+            return count
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LSTMCell, GRUCell and LSTM: recurrent layers as plain loops over time.
+
+Gates come in PyTorch's order and weights under its names, so state dicts go both ways.  A step is
+ordinary ops on one time step: a graph takes the loop as it is written.
+"""
+import math
+
+from .. import _C
+from . import functional as F
+from . import init
+from .module import Module
+from .parameter import Parameter
+
+
+def _lstm_step(gates, cell):
+    """`(h, c)` from the four gates' inputs, in the order i, f, g, o, and the old cell."""
+    i, f, g, o = gates.chunk(4, -1)
+    cell = _C.sigmoid(f) * cell + _C.sigmoid(i) * _C.tanh(g)
+    return _C.sigmoid(o) * _C.tanh(cell), cell
+
+
+class _Cell(Module):
+    """Weights of a one-step layer with a number of gates."""
+
+    gates = 0
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        kind = {"device": device, "dtype": dtype}
+        rows = self.gates * hidden_size
+        self.weight_ih = Parameter(_C.empty(rows, input_size, **kind))
+        self.weight_hh = Parameter(_C.empty(rows, hidden_size, **kind))
+        self.register_parameter("bias_ih", Parameter(_C.empty(rows, **kind)) if bias else None)
+        self.register_parameter("bias_hh", Parameter(_C.empty(rows, **kind)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def extra_repr(self):
+        return f"{self.input_size}, {self.hidden_size}"
+
+
+class LSTMCell(_Cell):
+    """One step of an LSTM: `h, c = cell(x, (h, c))`, from zeros without a state."""
+
+    gates = 4
+
+    def forward(self, input, hx=None):
+        if hx is None:
+            h = c = _zero_state(input, self.hidden_size)
+        else:
+            h, c = hx
+        return _lstm_step(F.linear(input, self.weight_ih, self.bias_ih)
+                          + F.linear(h, self.weight_hh, self.bias_hh), c)
+
+
+class GRUCell(_Cell):
+    """One step of a GRU: `h = cell(x, h)`, from zeros without a state."""
+
+    gates = 3
+
+    def forward(self, input, hx=None):
+        h = _zero_state(input, self.hidden_size) if hx is None else hx
+        xr, xz, xn = F.linear(input, self.weight_ih, self.bias_ih).chunk(3, -1)
+        hr, hz, hn = F.linear(h, self.weight_hh, self.bias_hh).chunk(3, -1)
+        z = _C.sigmoid(xz + hz)
+        n = _C.tanh(xn + _C.sigmoid(xr + hr) * hn)
+        return n + z * (h - n)
+
+
+def _zero_state(input, hidden_size):
+    """Zeros for one step's state, with the batch dimension that the input has."""
+    return _C.zeros(*input.shape[:-1], hidden_size, dtype=input.dtype, device=input.device)
+
+
+class LSTM(Module):
+    """Layers of LSTM over sequences [T, N, C] ([N, T, C] with batch_first, [T, C] without a batch).
+
+    `output, (h, c) = lstm(x, (h0, c0))`; dropout acts between layers in training.
+    """
+
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
+                 bidirectional=False, device=None, dtype=None):
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = dropout
+        self.bidirectional = bidirectional
+        kind = {"device": device, "dtype": dtype}
+        for suffix, width in self._directions():
+            rows = 4 * hidden_size
+            setattr(self, "weight_ih" + suffix, Parameter(_C.empty(rows, width, **kind)))
+            setattr(self, "weight_hh" + suffix, Parameter(_C.empty(rows, hidden_size, **kind)))
+            if bias:
+                setattr(self, "bias_ih" + suffix, Parameter(_C.empty(rows, **kind)))
+                setattr(self, "bias_hh" + suffix, Parameter(_C.empty(rows, **kind)))
+        self.reset_parameters()
+
+    def _directions(self):
+        """`(suffix of the parameters' names, input width)` of every layer and direction."""
+        width = self.input_size
+        for layer in range(self.num_layers):
+            yield f"_l{layer}", width
+            if self.bidirectional:
+                yield f"_l{layer}_reverse", width
+            width = self.hidden_size * (2 if self.bidirectional else 1)
+
+    def reset_parameters(self):
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def flatten_parameters(self):
+        """Nothing to do: weights are kept one by one."""
+
+    def forward(self, input, hx=None):
+        batched = input.dim() == 3
+        if not batched and input.dim() != 2:
+            raise ValueError(f"LSTM: Expected input to be 2D or 3D, got {input.dim()}D instead")
+        time = 1 if batched and self.batch_first else 0
+        n_states = self.num_layers * (2 if self.bidirectional else 1)
+        if hx is None:
+            lead = [input.shape[1 - time]] if batched else []
+            h0 = c0 = _C.zeros(n_states, *lead, self.hidden_size, dtype=input.dtype, device=input.device)
+        else:
+            h0, c0 = hx
+        h_n, c_n = [], []
+        for layer in range(self.num_layers):
+            outputs = []
+            for reverse in (False, True) if self.bidirectional else (False,):
+                suffix = f"_l{layer}_reverse" if reverse else f"_l{layer}"
+                output, h, c = self._run(input, h0[len(h_n)], c0[len(h_n)], suffix, time, reverse)
+                outputs.append(output)
+                h_n.append(h)
+                c_n.append(c)
+            input = _C.cat(outputs, -1) if self.bidirectional else outputs[0]
+            if self.dropout > 0 and layer + 1 < self.num_layers:
+                input = F.dropout(input, self.dropout, self.training)
+        return input, (_C.stack(h_n), _C.stack(c_n))
+
+    def _run(self, input, h, c, suffix, time, reverse):
+        """One layer in one direction; the inputs' products are one for the whole sequence."""
+        bias_ih = getattr(self, "bias_ih" + suffix) if self.bias else None
+        bias_hh = getattr(self, "bias_hh" + suffix) if self.bias else None
+        weight_hh = getattr(self, "weight_hh" + suffix)
+        steps = F.linear(input, getattr(self, "weight_ih" + suffix), bias_ih).unbind(time)
+        outputs = []
+        for step in reversed(steps) if reverse else steps:
+            h, c = _lstm_step(step + F.linear(h, weight_hh, bias_hh), c)
+            outputs.append(h)
+        if reverse:
+            outputs.reverse()
+        return _C.stack(outputs, time), h, c
+
+    def extra_repr(self):
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.num_layers != 1:
+            text += f", num_layers={self.num_layers}"
+        if self.batch_first:
+            text += ", batch_first=True"
+        if self.dropout:
+            text += f", dropout={self.dropout}"
+        return text + ", bidirectional=True" if self.bidirectional else text

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Helpers on all gradients of a model."""
+import math
+
+from .. import _C
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0):
+    """Scales gradients so that their common norm is at most `max_norm`; returns the norm before."""
+    if isinstance(parameters, _C.Tensor):
+        parameters = [parameters]
+    grads = [param.grad for param in parameters if param.grad is not None]
+    if not grads:
+        return _C.tensor(0.0)
+    with _C.no_grad():
+        if norm_type == math.inf:
+            total = _C.stack([grad.abs().max() for grad in grads]).max()
+        elif norm_type == 2.0:
+            total = _C.stack([(grad * grad).sum() for grad in grads]).sum().sqrt()
+        else:
+            total = _C.stack([grad.abs().pow(norm_type).sum() for grad in grads]).sum().pow(1.0 / norm_type)
+        scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
+        for grad in grads:
+            grad.mul_(scale)
+    return total
+
+
+def clip_grad_value_(parameters, clip_value):
+    """Cuts every element of every gradient to [-clip_value, clip_value]."""
+    if isinstance(parameters, _C.Tensor):
+        parameters = [parameters]
+    with _C.no_grad():
+        for param in parameters:
+            if param.grad is not None:
+                param.grad.clamp_(-clip_value, clip_value)
+
+
+def parameters_to_vector(parameters):
+    """All parameters in one flat tensor."""
+    return _C.cat([param.reshape(-1) for param in parameters])
+
+
+def vector_to_parameters(vec, parameters):
+    """The reverse: copies slices of a flat tensor into parameters."""
+    start = 0
+    with _C.no_grad():
+        for param in parameters:
+            stop = start + param.numel()
+            param.copy_(vec[start:stop].reshape(param.shape))
+            start = stop

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optimizer: parameter groups, per-parameter state, and both as a state dict.
+
+A subclass is one method, `step`: a plain loop over the parameters made of in-place tensor ops
+under `no_grad`, so that it runs eagerly and can become part of a graph.  State of a parameter is
+a plain dict in `self.state`, keyed by the parameter itself.
+"""
+from .. import _C
+
+
+class Optimizer:
+    """Base class; `params` are parameters, or dicts that give a group of them own options."""
+
+    def __init__(self, params, defaults):
+        if isinstance(params, _C.Tensor):
+            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                            f"but got {type(params).__name__}")
+        self.defaults = defaults
+        self.state = {}
+        self.param_groups = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group):
+        """Adds parameters with their own options to what is optimised."""
+        params = param_group["params"]
+        params = [params] if isinstance(params, _C.Tensor) else list(params)
+        known = {id(param) for group in self.param_groups for param in group["params"]}
+        for param in params:
+            if isinstance(param, tuple):
+                raise TypeError("optimizer can only optimize Tensors: give parameters(), not named_parameters()")
+            if not isinstance(param, _C.Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(param).__name__}")
+            if param.grad_fn is not None:
+                raise ValueError("can't optimize a non-leaf Tensor")
+            if id(param) in known:
+                raise ValueError("some parameters appear in more than one parameter group")
+            known.add(id(param))
+        self.param_groups.append({**self.defaults, **param_group, "params": params})
+
+    def zero_grad(self, set_to_none=True):
+        """Forgets (or zeroes) the gradients of all parameters."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                if set_to_none:
+                    param.grad = None
+                elif param.grad is not None:
+                    param.grad = _C.zeros_like(param.grad)
+
+    def step(self, closure=None):
+        """Updates all parameters that have a gradient; `closure` computes the loss again."""
+        raise NotImplementedError
+
+    def state_dict(self):
+        """`{"state": ..., "param_groups": ...}` with parameters as numbers in order."""
+        numbers = {}
+        groups = []
+        for group in self.param_groups:
+            for param in group["params"]:
+                numbers[id(param)] = len(numbers)
+            groups.append({**group, "params": [numbers[id(param)] for param in group["params"]]})
+        state = {numbers[id(param)]: dict(values) for param, values in self.state.items()}
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict):
+        """Takes state and options from another optimiser of the same groups; tensors are copied."""
+        groups = state_dict["param_groups"]
+        if [len(group["params"]) for group in groups] != [len(group["params"]) for group in self.param_groups]:
+            raise ValueError("loaded state dict has other parameter groups than the optimizer")
+        params = {}
+        for saved, group in zip(groups, self.param_groups):
+            params.update(zip(saved["params"], group["params"]))
+            group.update({key: value for key, value in saved.items() if key != "params"})
+        self.state = {params[number]: {key: value.detach().clone() if isinstance(value, _C.Tensor) else value
+                                       for key, value in values.items()}
+                      for number, values in state_dict["state"].items()}
+
+    def __repr__(self):
+        lines = [f"{type(self).__name__} ("]
+        for number, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {number}")
+            lines.extend(f"    {key}: {group[key]}" for key in sorted(group) if key != "params")
+        return "\n".join(lines + [")"])
+
+
+def at_least_zero(**options):
+    """ValueError for the first option below zero, in PyTorch's words."""
+    for name, value in options.items():
+        if not value >= 0.0:
+            words = {"lr": "learning rate", "eps": "epsilon value"}.get(name, name + " value")
+            raise ValueError(f"Invalid {words}: {value}")
+
+
+def beta_pair(betas):
+    """ValueError for a decay rate outside [0, 1)."""
+    for number, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {number}: {beta}")
+
+
+def run_closure(closure):
+    """The loss of a closure run with gradients, None without one."""
+    if closure is None:
+        return None
+    with _C.enable_grad():
+        return closure()

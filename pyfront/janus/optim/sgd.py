@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stochastic gradient descent, with momentum (Nesterov's too) and weight decay."""
+from .. import _C
+from .optimizer import Optimizer, at_least_zero, run_closure
+
+
+class SGD(Optimizer):
+    """p -= lr * v with v = momentum * v + (1 - dampening) * gradient."""
+
+    def __init__(self, params, lr=1e-3, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False,
+                 *, maximize=False):
+        at_least_zero(lr=lr, momentum=momentum, weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening,
+                                  "weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize})
+
+    def step(self, closure=None):
+        loss = run_closure(closure)
+        with _C.no_grad():
+            for group in self.param_groups:
+                lr, momentum, weight_decay = group["lr"], group["momentum"], group["weight_decay"]
+                for param in group["params"]:
+                    grad = param.grad
+                    if grad is None:
+                        continue
+                    if group["maximize"]:
+                        grad = -grad
+                    if weight_decay != 0:
+                        grad = grad + param * weight_decay
+                    if momentum != 0:
+                        state = self.state.get(param)
+                        if state is None:
+                            velocity = grad.clone()
+                            self.state[param] = {"momentum_buffer": velocity}
+                        else:
+                            velocity = state["momentum_buffer"]
+                            velocity.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+                        grad = grad + velocity * momentum if group["nesterov"] else velocity
+                    param.add_(grad, alpha=-lr)
+        return loss
