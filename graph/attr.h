@@ -38,6 +38,10 @@ struct jn_op;
 
 /* Fills `attrs` (op->attr_size bytes) with the defaults. */
 janus_status jn_attrs_default(const struct jn_op *op, void *attrs);
+/* The same, borrowed for the life of the process; NULL for ops without attributes. */
+janus_status jn_attrs_defaults(const struct jn_op *op, const void **out);
+/* NULL: the op has no attribute of that name. */
+const jn_attr_spec *jn_attr_find(const struct jn_op *op, const char *name, size_t n);
 /* Deep copy into the arena; NULL `attrs` gives the defaults. Ops without attributes give NULL. */
 janus_status jn_attrs_copy(const struct jn_op *op, const void *attrs, jn_arena *arena,
                            const void **out);

@@ -1,10 +1,16 @@
 # graph: see docs/ARCHITECTURE.md.
 libjanus_all_la_SOURCES += \
+	graph/attr.c \
+	graph/data_text.c \
+	graph/infer.c \
+	graph/op.c \
+	graph/type.c \
 	$(NULL)
 
 noinst_HEADERS += \
 	graph/attr.h \
 	graph/autodiff.h \
+	graph/data_text.h \
 	graph/graph.h \
 	graph/op.h \
 	graph/pass.h \

@@ -76,6 +76,12 @@ struct jn_grad;
 typedef janus_status (*jn_infer_fn)(struct jn_infer *c);
 typedef janus_status (*jn_grad_fn)(struct jn_grad *c);
 
+/* Value of a SCALAR row for constant operands.  False: not now (it would raise, or overflow). */
+struct jn_op;
+typedef bool (*jn_fold_fn)(const struct jn_op *op, const void *attrs, const janus_scalar *in,
+                           const uint8_t *kinds, unsigned n_in, janus_scalar *out,
+                           uint8_t *out_kind);
+
 typedef struct jn_op {
     const char *name;
     uint16_t id;
@@ -91,13 +97,12 @@ typedef struct jn_op {
     jn_infer_fn infer;
     jn_grad_fn grad; /* NULL: no gradient (integer result, or NONE(grad) in the table) */
     const char *doc;
+    jn_fold_fn fold; /* SCALAR rows; NULL: never folded */
 } jn_op;
 
 extern const jn_op jn_ops[];
 extern const unsigned jn_n_ops;
 const jn_op *jn_op_find(const char *name, size_t n); /* NULL when unknown */
-/* The single op of a structural role whose row has that name, for graph code that must create
- * nodes ("invoke", "frame.get", "acc.add", ...): found once by name, asserted to exist. */
 
 /* ---- shape and dtype inference ------------------------------------------------------------- */
 
@@ -122,6 +127,8 @@ typedef struct jn_infer {
 
 /* Generic checks from the row (arity, kinds, dtype classes), then the op's rule. */
 janus_status jn_infer_run(jn_infer *c);
+/* Only the generic checks. */
+janus_status jn_infer_check(const jn_infer *c);
 
 /* ---- gradients ------------------------------------------------------------------------------ */
 

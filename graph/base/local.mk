@@ -12,6 +12,7 @@ libjanus_all_la_SOURCES += \
 noinst_HEADERS += \
 	graph/base/alloc.h \
 	graph/base/arena.h \
+	graph/base/hash.h \
 	graph/base/log.h \
 	graph/base/status.h \
 	graph/base/str.h \

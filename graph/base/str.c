@@ -90,6 +90,23 @@ static double double_of(uint64_t bits) {
     return v;
 }
 
+/* Every decimal of up to 15 digits survives in a double, so fewer need no try, subnormals apart. */
+static void append_shortest(jn_str *s, double v, int from, int to, bool as_float) {
+    char text[40];
+    locale_t c = c_locale(), old = uselocale(c);
+    for (int digits = from; digits <= to; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        double back = strtod(text, NULL);
+        if (as_float ? (float)back == (float)v : back == v)
+            break;
+    }
+    uselocale(old);
+    freelocale(c);
+    jn_str_append(s, text);
+    if (!strpbrk(text, ".e"))
+        jn_str_append(s, ".0");
+}
+
 void jn_str_double(jn_str *s, double v) {
     uint64_t bits = bits_of(v);
     if (isnan(v)) {
@@ -102,19 +119,14 @@ void jn_str_double(jn_str *s, double v) {
         jn_str_append(s, v < 0 ? "-inf" : "inf");
         return;
     }
-    char text[40];
-    locale_t c = c_locale(), old = uselocale(c);
-    /* Every decimal of up to 15 digits survives, so fewer need no try, subnormals apart. */
-    for (int digits = fabs(v) < DBL_MIN ? 1 : DBL_DIG; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if (strtod(text, NULL) == v)
-            break;
-    }
-    uselocale(old);
-    freelocale(c);
-    jn_str_append(s, text);
-    if (!strpbrk(text, ".e"))
-        jn_str_append(s, ".0");
+    append_shortest(s, v, fabs(v) < DBL_MIN ? 1 : DBL_DIG, 17, false);
+}
+
+void jn_str_float(jn_str *s, float v) {
+    if (isfinite(v))
+        append_shortest(s, v, 1, 9, true);
+    else
+        jn_str_double(s, v);
 }
 
 void jn_str_quote(jn_str *s, const char *text, size_t n) {
@@ -132,6 +144,79 @@ void jn_str_quote(jn_str *s, const char *text, size_t n) {
         }
     }
     jn_str_putc(s, '"');
+}
+
+static bool parse_hex64(const char *text, size_t n, uint64_t *out) {
+    uint64_t v = 0;
+    if (n == 0 || n > 16)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const char *digits = "0123456789abcdef", *p = text[i] ? strchr(digits, text[i]) : NULL;
+        if (!p)
+            return false;
+        v = v << 4 | (uint64_t)(p - digits);
+    }
+    *out = v;
+    return true;
+}
+
+bool jn_is_name_char(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '$' || c == '-';
+}
+
+void jn_str_name(jn_str *s, char sigil, const char *name) {
+    size_t n = strlen(name), i = 0;
+    while (i < n && jn_is_name_char(name[i]))
+        i++;
+    jn_str_putc(s, sigil);
+    if (i == n && n)
+        jn_str_appendn(s, name, n);
+    else
+        jn_str_quote(s, name, n);
+}
+
+static void append_utf8(jn_str *s, uint64_t c) {
+    if (c < 0x80) {
+        jn_str_putc(s, (char)c);
+    } else if (c < 0x800) {
+        jn_str_putc(s, (char)(0xc0 | c >> 6));
+        jn_str_putc(s, (char)(0x80 | (c & 0x3f)));
+    } else {
+        jn_str_putc(s, (char)(0xe0 | c >> 12));
+        jn_str_putc(s, (char)(0x80 | (c >> 6 & 0x3f)));
+        jn_str_putc(s, (char)(0x80 | (c & 0x3f)));
+    }
+}
+
+size_t jn_str_unquote(jn_str *s, const char *text, size_t n) {
+    const char *named = "\"\\/ntrbf", *meaning = "\"\\/\n\t\r\b\f", *p;
+    uint64_t code;
+    if (n == 0 || text[0] != '"')
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        char c = text[i];
+        if (c == '"')
+            return i + 1;
+        if (c == 0 || c == '\n')
+            return 0;
+        if (c != '\\') {
+            jn_str_putc(s, c);
+            continue;
+        }
+        if (++i == n || text[i] == 0)
+            return 0;
+        if ((p = strchr(named, text[i]))) {
+            jn_str_putc(s, meaning[p - named]);
+        } else if (text[i] == 'u' && n - i > 4 && parse_hex64(text + i + 1, 4, &code) && code &&
+                   (code < 0xd800 || code > 0xdfff)) {
+            append_utf8(s, code);
+            i += 4;
+        } else {
+            return 0;
+        }
+    }
+    return 0;
 }
 
 char *jn_str_take(jn_str *s) {
@@ -154,20 +239,6 @@ void jn_str_free(jn_str *s) {
 static bool starts(const char *text, size_t n, const char *word) {
     size_t k = strlen(word);
     return n >= k && !memcmp(text, word, k);
-}
-
-static bool parse_hex64(const char *text, size_t n, uint64_t *out) {
-    uint64_t v = 0;
-    if (n == 0 || n > 16)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        const char *digits = "0123456789abcdef", *p = text[i] ? strchr(digits, text[i]) : NULL;
-        if (!p)
-            return false;
-        v = v << 4 | (uint64_t)(p - digits);
-    }
-    *out = v;
-    return true;
 }
 
 bool jn_parse_double(const char *text, size_t n, double *out) {
