@@ -12,6 +12,19 @@ else
 TESTS += tests/no-cunit.sh
 endif
 
+# The lint scripts that take no time; `make lint` runs all of them.
+TESTS += \
+	tests/lint/layers.sh \
+	tests/lint/lines.sh \
+	$(NULL)
+
+lint: all
+	@failed=0; for script in $(srcdir)/tests/lint/[!c]*.sh $(srcdir)/tests/lint/cppcheck.sh; do \
+	  echo "$$script"; srcdir='$(srcdir)' JANUS_BUILD='$(abs_builddir)' $$script; \
+	  case $$? in 0|77) ;; *) failed=1;; esac; \
+	done; exit $$failed
+.PHONY: lint
+
 if HAVE_PYTHON
 TESTS += tests/pytest.sh
 endif
@@ -21,6 +34,7 @@ noinst_HEADERS += \
 	$(NULL)
 
 EXTRA_DIST += \
+	tests/lint \
 	tests/no-cunit.sh \
 	tests/py \
 	tests/pytest.sh \
