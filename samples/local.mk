@@ -5,4 +5,11 @@ noinst_PROGRAMS += \
 	$(NULL)
 
 EXTRA_DIST += \
+	samples/char_lm.py \
+	samples/imagedata.py \
+	samples/lenet.py \
+	samples/progress.py \
+	samples/sidebyside.py \
+	samples/tree_classifier.py \
+	samples/treedata \
 	$(NULL)
