@@ -25,7 +25,7 @@ if HAVE_PYTHON
 all-local: pyfront/_C.la
 	@$(PYTHON_TREE) stage $(top_srcdir)/pyfront/janus pylib/janus pyfront/.libs/_C$(PYTHON_EXT_SUFFIX)
 
-install-exec-hook:
+install-data-hook:
 	rm -f $(DESTDIR)$(janusextdir)/_C.la $(DESTDIR)$(janusextdir)/_C.a
 
 install-data-local:
