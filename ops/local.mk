@@ -1,5 +1,14 @@
 # ops: the op table, shared rules, and kernels per device.
 libjanus_all_la_SOURCES += \
+	ops/infer_control.c \
+	ops/infer_create.c \
+	ops/infer_elementwise.c \
+	ops/infer_index.c \
+	ops/infer_linear.c \
+	ops/infer_nn.c \
+	ops/infer_reduce.c \
+	ops/infer_shape.c \
+	ops/infer_util.c \
 	ops/optable.c \
 	$(NULL)
 
@@ -41,8 +50,15 @@ noinst_HEADERS += \
 	ops/def/shape.def \
 	ops/fields_empty.h \
 	ops/fields_undef.h \
+	ops/index_rules.h \
+	ops/infer_util.h \
 	ops/kernel.h \
+	ops/nn_rules.h \
 	ops/op_ids.h \
 	ops/ops.def \
+	ops/reduce_attrs.h \
+	ops/rng.h \
 	ops/rules.h \
+	ops/scalar.h \
+	ops/shape_rules.h \
 	$(NULL)

@@ -11,8 +11,6 @@
 #include "ops/op_ids.h"
 #include "ops/rules.h"
 
-#include <string.h>
-
 #define JN_IN(i) (1u << (i))
 #define JN_INS_FROM(i) (0xffffu & ~((1u << (i)) - 1u))
 #define JN_RES(i) (1u << (16 + (i)))
@@ -126,6 +124,7 @@ enum { /* the scalar kinds of SCALAR fields */
 /* ---- the rows ----------------------------------------------------------------------------------
  */
 
+#define RULE_infer(f) .infer = jn_infer_##f,
 #define ROLE(r) .role = JN_ROLE_##r,
 #define FLAGS(mask) .flags = (mask),
 #define SAVE(mask) .save = (mask),
@@ -158,11 +157,3 @@ jn_kernel_fn jn_cpu_REF(const jn_sig *sig) {
 const jn_op_impl jn_op_impls[JN_OP_ID_COUNT] = {
 #include "ops/ops.def"
 };
-
-const jn_op *jn_op_find(const char *name, size_t n) {
-    for (unsigned i = 0; i < jn_n_ops; i++) {
-        if (strlen(jn_ops[i].name) == n && memcmp(jn_ops[i].name, name, n) == 0)
-            return &jn_ops[i];
-    }
-    return NULL;
-}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inference of elementwise ops: the result has the broadcast dims of the tensor operands.  Dtype
+ * classes were checked against the row before a rule runs.
+ */
+#include "config.h"
+
+#include "ops/infer_util.h"
+
+/* f16 and bf16 are storage: arithmetic needs a cast first, also where bool is allowed. */
+static janus_status no_half(jn_infer *c, unsigned operand) {
+    int d = c->in[operand]->dtype;
+    if (d == JANUS_F16 || d == JANUS_BF16)
+        return jn_infer_expected(c, JANUS_DTYPE, operand, "f32, f64, an integer or bool");
+    return JANUS_OK;
+}
+
+janus_status jn_infer_binary(jn_infer *c) {
+    JN_TRY(no_half(c, 0));
+    return jn_infer_broadcast(c, 0, c->in[0]->dtype, c->in, 2);
+}
+
+janus_status jn_infer_compare(jn_infer *c) {
+    return jn_infer_broadcast(c, 0, JANUS_BOOL, c->in, 2);
+}
+
+janus_status jn_infer_ternary(jn_infer *c) {
+    return jn_infer_broadcast(c, 0, c->in[0]->dtype, c->in, 3);
+}
+
+janus_status jn_infer_unary(jn_infer *c) { return jn_infer_like(c, 0, c->in[0]->dtype, c->in[0]); }
+
+janus_status jn_infer_same(jn_infer *c) { return jn_infer_unary(c); }
+
+janus_status jn_infer_same1(jn_infer *c) { return jn_infer_like(c, 0, c->in[1]->dtype, c->in[1]); }
+
+janus_status jn_infer_predicate(jn_infer *c) { return jn_infer_like(c, 0, JANUS_BOOL, c->in[0]); }
+
+janus_status jn_infer_cast(jn_infer *c) {
+    const janus_cast_attrs *a = c->attrs;
+    if (a->dtype < 0 || a->dtype >= JANUS_DTYPE_COUNT)
+        return jn_infer_fail(c, JANUS_INVALID_ARGUMENT, "unknown dtype %lld", (long long)a->dtype);
+    return jn_infer_like(c, 0, (int)a->dtype, c->in[0]);
+}
+
+janus_status jn_infer_where(jn_infer *c) {
+    return jn_infer_broadcast(c, 0, c->in[1]->dtype, c->in, 3);
+}
+
+janus_status jn_infer_masked_fill(jn_infer *c) {
+    return jn_infer_broadcast(c, 0, c->in[0]->dtype, c->in, 2);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inference of losses, pooling and normalisation.
+ */
+#include "config.h"
+
+#include "ops/infer_util.h"
+#include "ops/nn_rules.h"
+
+#define LAST_ERROR() (janus_last_error()->code)
+
+static janus_status check_reduction(jn_infer *c, int64_t r) {
+    if (r < JN_REDUCTION_NONE || r > JN_REDUCTION_SUM)
+        return jn_infer_fail(c, JANUS_INVALID_ARGUMENT, "reduction must be 0, 1 or 2");
+    return JANUS_OK;
+}
+
+/* target has the dims of logits without the class dim; per-element losses have its shape. */
+janus_status jn_infer_cross_entropy(jn_infer *c) {
+    const janus_nll_loss_attrs *a = c->attrs; /* cross_entropy's begins alike */
+    const jn_type *x = c->in[0], *t = c->in[1];
+    bool probabilities = t->dtype == JANUS_F32 || t->dtype == JANUS_F64;
+    int64_t dims[JN_MAX_RANK];
+    int rank = -1;
+    JN_TRY(check_reduction(c, a->reduction));
+    if (!jn_dtype_is_int(t->dtype) && t->dtype != x->dtype)
+        return jn_infer_expected(c, JANUS_DTYPE, 1, "class numbers, or probabilities like logits");
+    if (x->rank == 0)
+        return jn_infer_expected(c, JANUS_SHAPE, 0, "at least 1 dim");
+    if (x->rank > 0) {
+        int class_dim = x->rank == 1 ? 0 : 1;
+        rank = 0;
+        for (int i = 0; i < x->rank; i++) {
+            if (i != class_dim)
+                dims[rank++] = x->dims[i];
+        }
+    }
+    if (t->rank >= 0 && rank >= 0) {
+        bool ok = t->rank == (probabilities ? x->rank : rank);
+        for (int i = 0; ok && i < t->rank; i++) {
+            int64_t m;
+            ok = jn_dim_merge(t->dims[i], probabilities ? x->dims[i] : dims[i], &m);
+            if (ok && !probabilities)
+                dims[i] = m;
+        }
+        if (!ok)
+            return jn_infer_expected(c, JANUS_SHAPE, 1, "the dims of the scores without classes");
+    }
+    if (a->reduction != JN_REDUCTION_NONE)
+        return jn_infer_dims(c, 0, x->dtype, 0, NULL);
+    return jn_infer_dims(c, 0, x->dtype, rank, dims);
+}
+
+janus_status jn_infer_loss(jn_infer *c) {
+    const janus_mse_loss_attrs *a = c->attrs; /* the others' begin alike */
+    JN_TRY(check_reduction(c, a->reduction));
+    JN_TRY(jn_infer_broadcast(c, 0, c->in[0]->dtype, c->in, 2));
+    if (a->reduction != JN_REDUCTION_NONE)
+        return jn_infer_dims(c, 0, c->in[0]->dtype, 0, NULL);
+    return JANUS_OK;
+}
+
+int64_t jn_pool_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding,
+                     int64_t dilation, bool ceil_mode) {
+    int64_t room = size + 2 * padding - dilation * (kernel - 1) - 1;
+    if (room < 0)
+        return -1;
+    int64_t n = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
+    /* As PyTorch: the last window starts inside the input or its front padding. */
+    if (ceil_mode && (n - 1) * stride >= size + padding)
+        n--;
+    return n;
+}
+
+/* [N,C,H,W] -> [N,C,OH,OW] in result i. */
+static janus_status pool_dims(jn_infer *c, unsigned i, int dtype, janus_ints kernel,
+                              janus_ints stride, janus_ints padding, janus_ints dilation,
+                              bool ceil_mode) {
+    const jn_type *x = c->in[0];
+    if (kernel.n != 2 || (stride.n != 0 && stride.n != 2) || padding.n != 2 ||
+        (dilation.n != 0 && dilation.n != 2))
+        return jn_infer_fail(c, JANUS_INVALID_ARGUMENT,
+                             "kernel, stride, padding and dilation need two entries each");
+    JN_TRY(jn_infer_want_rank(c, 0, 4, "4 dims [N,C,H,W]"));
+    int64_t *d = jn_infer_tensor(c, i, dtype, 4);
+    if (!d)
+        return LAST_ERROR();
+    for (int k = 0; k < 2; k++) {
+        int64_t s = stride.n ? stride.data[k] : kernel.data[k];
+        int64_t dil = dilation.n ? dilation.data[k] : 1;
+        if (kernel.data[k] <= 0 || s <= 0 || dil <= 0 || padding.data[k] < 0 ||
+            2 * padding.data[k] > kernel.data[k])
+            return jn_infer_fail(c, JANUS_INVALID_ARGUMENT,
+                                 "sizes must be positive and padding at most half the kernel");
+        d[k] = x->rank < 0 ? JN_DIM_UNKNOWN : x->dims[k];
+        d[2 + k] = JN_DIM_UNKNOWN;
+        if (x->rank < 0 || x->dims[2 + k] < 0)
+            continue;
+        d[2 + k] = jn_pool_size(x->dims[2 + k], kernel.data[k], s, padding.data[k], dil, ceil_mode);
+        if (d[2 + k] < 0)
+            return jn_infer_fail(c, JANUS_SHAPE, "kernel of size %lld does not fit %lld",
+                                 (long long)kernel.data[k], (long long)x->dims[2 + k]);
+    }
+    return JANUS_OK;
+}
+
+janus_status jn_infer_max_pool2d(jn_infer *c) {
+    const janus_max_pool2d_attrs *a = c->attrs;
+    for (unsigned i = 0; i < 2; i++)
+        JN_TRY(pool_dims(c, i, i ? JANUS_I64 : c->in[0]->dtype, a->kernel, a->stride, a->padding,
+                         a->dilation, a->ceil_mode != 0));
+    return JANUS_OK;
+}
+
+janus_status jn_infer_avg_pool2d(jn_infer *c) {
+    const janus_avg_pool2d_attrs *a = c->attrs;
+    return pool_dims(c, 0, c->in[0]->dtype, a->kernel, a->stride, a->padding, (janus_ints){NULL, 0},
+                     a->ceil_mode != 0);
+}
+
+janus_status jn_infer_max_pool2d_gather(jn_infer *c) {
+    JN_TRY(jn_infer_want_rank(c, 0, 4, "4 dims"));
+    JN_TRY(jn_infer_want_rank(c, 1, 4, "4 dims"));
+    return jn_infer_like(c, 0, c->in[0]->dtype, c->in[1]);
+}
+
+/* Operand is absent or a vector of one entry per channel; *channels is refined. */
+static janus_status per_channel(jn_infer *c, unsigned operand, int64_t *channels) {
+    if (!jn_infer_has(c, operand))
+        return JANUS_OK;
+    JN_TRY(jn_infer_want_rank(c, operand, 1, "1 dim"));
+    if (c->in[operand]->rank == 1 && !jn_dim_merge(*channels, c->in[operand]->dims[0], channels))
+        return jn_infer_expected(c, JANUS_SHAPE, operand, "one entry per channel");
+    return JANUS_OK;
+}
+
+janus_status jn_infer_batch_norm(jn_infer *c) {
+    const janus_batch_norm_attrs *a = c->attrs;
+    const jn_type *x = c->in[0];
+    if (x->rank == 0 || x->rank == 1)
+        return jn_infer_expected(c, JANUS_SHAPE, 0, "at least 2 dims [N,C,...]");
+    int64_t channels = x->rank < 0 ? JN_DIM_UNKNOWN : x->dims[1];
+    for (unsigned i = 1; i < 5; i++)
+        JN_TRY(per_channel(c, i, &channels));
+    if (!a->training && (!jn_infer_has(c, 3) || !jn_infer_has(c, 4)))
+        return jn_infer_fail(c, JANUS_INVALID_ARGUMENT,
+                             "running statistics are needed when not training");
+    JN_TRY(jn_infer_like(c, 0, x->dtype, x));
+    JN_TRY(jn_infer_dims(c, 1, x->dtype, 1, &channels));
+    return jn_infer_dims(c, 2, x->dtype, 1, &channels);
+}
+
+janus_status jn_infer_batch_norm_grad(jn_infer *c) {
+    const jn_type *x = c->in[1];
+    int64_t channels = x->rank < 0 ? JN_DIM_UNKNOWN : x->rank < 2 ? 1 : x->dims[1];
+    for (unsigned i = 2; i < 5; i++)
+        JN_TRY(per_channel(c, i, &channels));
+    JN_TRY(jn_infer_like(c, 0, x->dtype, x));
+    JN_TRY(jn_infer_dims(c, 1, x->dtype, 1, &channels));
+    return jn_infer_dims(c, 2, x->dtype, 1, &channels);
+}
+
+/* Weight and bias have the dims of x from axis on. */
+static janus_status check_norm_param(jn_infer *c, const jn_type *x, int axis, unsigned operand) {
+    if (!jn_infer_has(c, operand) || c->in[operand]->rank < 0)
+        return JANUS_OK;
+    const jn_type *t = c->in[operand];
+    bool ok = t->rank == x->rank - axis;
+    for (int i = 0; ok && i < t->rank; i++) {
+        int64_t m;
+        ok = jn_dim_merge(t->dims[i], x->dims[axis + i], &m);
+    }
+    return ok ? JANUS_OK : jn_infer_expected(c, JANUS_SHAPE, operand, "dims of x from axis on");
+}
+
+janus_status jn_infer_layer_norm(jn_infer *c) {
+    const janus_layer_norm_attrs *a = c->attrs;
+    const jn_type *x = c->in[0];
+    int axis;
+    if (x->rank < 0) {
+        for (unsigned i = 0; i < 3; i++)
+            JN_TRY(jn_infer_unknown(c, i, x->dtype));
+        return JANUS_OK;
+    }
+    JN_TRY(jn_infer_axis(c, a->axis, x->rank, &axis));
+    JN_TRY(check_norm_param(c, x, axis, 1));
+    JN_TRY(check_norm_param(c, x, axis, 2));
+    JN_TRY(jn_infer_like(c, 0, x->dtype, x));
+    JN_TRY(jn_infer_dims(c, 1, x->dtype, axis, x->dims));
+    return jn_infer_dims(c, 2, x->dtype, axis, x->dims);
+}
+
+janus_status jn_infer_layer_norm_grad(jn_infer *c) {
+    const janus_layer_norm_grad_attrs *a = c->attrs;
+    const jn_type *x = c->in[1];
+    int axis;
+    if (x->rank < 0) {
+        for (unsigned i = 0; i < 3; i++)
+            JN_TRY(jn_infer_unknown(c, i, x->dtype));
+        return JANUS_OK;
+    }
+    JN_TRY(jn_infer_axis(c, a->axis, x->rank, &axis));
+    JN_TRY(check_norm_param(c, x, axis, 2));
+    JN_TRY(jn_infer_like(c, 0, x->dtype, x));
+    JN_TRY(jn_infer_dims(c, 1, x->dtype, x->rank - axis, x->dims + axis));
+    return jn_infer_dims(c, 2, x->dtype, x->rank - axis, x->dims + axis);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What inference, views, kernels and gradients of shape ops share.
+ */
+#ifndef JN_OPS_SHAPE_RULES_H
+#define JN_OPS_SHAPE_RULES_H
+
+#include "graph/op.h"
+
+enum { JN_SHAPE_OPERAND = -2 }; /* entry of a shape attribute: the next `sizes` operand */
+
+/* Result i has the dims of a `shape` attribute whose -2 entries are operands first_size, ... */
+janus_status jn_infer_shape_attr(jn_infer *c, unsigned i, int dtype, janus_ints shape,
+                                 unsigned first_size);
+
+/* First element and number of elements of a Python slice of `size` elements; start and stop NULL:
+ * absent; step > 0. */
+void jn_slice_bounds(int64_t size, const int64_t *start, const int64_t *stop, int64_t step,
+                     int64_t *out_first, int64_t *out_n);
+
+#endif
