@@ -3,6 +3,7 @@ libjanus_all_la_SOURCES += \
 	graph/attr.c \
 	graph/data_text.c \
 	graph/infer.c \
+	graph/op.c \
 	graph/type.c \
 	$(NULL)
 
