@@ -10,6 +10,8 @@ libjanus_all_la_SOURCES += \
 	ops/infer_shape.c \
 	ops/infer_util.c \
 	ops/optable.c \
+	ops/scalar.c \
+	ops/view.c \
 	$(NULL)
 
 # Kernels compiled once per instruction set. Sources listed here are compiled again for each set,

@@ -2,9 +2,9 @@
 /*
  * Python's arithmetic on scalars, for the host strand and constant folding.
  *
- * Semantics are CPython's: floor division, remainder with the divisor's sign, int and float compared
- * exactly, ints divided correctly rounded.  What raises in Python is JANUS_ARITHMETIC here, and so is
- * an int result that does not fit 64 bits.
+ * Semantics are CPython's: floor division, remainder with the divisor's sign, int and float
+ * compared exactly, ints divided correctly rounded.  What raises in Python is JANUS_ARITHMETIC
+ * here, and so is an int result that does not fit 64 bits.
  */
 #ifndef JN_OPS_SCALAR_H
 #define JN_OPS_SCALAR_H
