@@ -6,7 +6,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "graph/op.h"
+#include "graph/graph_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,23 +45,20 @@ static const char *expected(const jn_operand *o) {
     return "a value";
 }
 
-/* The type's text in a buffer of fixed size, for messages: memory may be short. */
-typedef struct type_text {
-    char s[96];
-} type_text;
-
-static type_text text_of(const jn_type *t) {
-    type_text r;
+jn_type_text jn_type_text_of(const jn_type *t) {
+    jn_type_text r;
     jn_str s = {0};
-    jn_type_print(&s, t);
-    snprintf(r.s, sizeof r.s, "%s", s.data && !s.broken ? s.data : kind_name(t->kind));
+    if (t)
+        jn_type_print(&s, t);
+    snprintf(r.s, sizeof r.s, "%s",
+             s.data && !s.broken ? s.data : kind_name(t ? t->kind : JANUS_KIND_NONE));
     jn_str_free(&s);
     return r;
 }
 
 __attribute__((cold)) static janus_status wrong_kind(const jn_infer *c, unsigned i,
                                                      const jn_operand *o) {
-    type_text got = c->in[i] ? text_of(c->in[i]) : (type_text){"nothing"};
+    jn_type_text got = jn_type_text_of(c->in[i]);
     return jn_error(JANUS_INVALID_ARGUMENT, "%s: operand %u (%s): expected %s, got %s", c->op->name,
                     i, o->name, expected(o), got.s);
 }
@@ -69,7 +66,7 @@ __attribute__((cold)) static janus_status wrong_kind(const jn_infer *c, unsigned
 __attribute__((cold)) static janus_status wrong_dtype(const jn_infer *c, unsigned i,
                                                       const jn_operand *o, const char *want) {
     return jn_error(JANUS_DTYPE, "%s: operand %u (%s): expected %s, got %s", c->op->name, i,
-                    o->name, want, text_of(c->in[i]).s);
+                    o->name, want, jn_type_text_of(c->in[i]).s);
 }
 
 __attribute__((cold)) static janus_status wrong_count(const jn_infer *c) {

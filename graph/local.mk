@@ -2,6 +2,9 @@
 libjanus_all_la_SOURCES += \
 	graph/attr.c \
 	graph/data_text.c \
+	graph/module.c \
+	graph/control.c \
+	graph/builder.c \
 	graph/infer.c \
 	graph/op.c \
 	graph/type.c \
@@ -12,6 +15,7 @@ noinst_HEADERS += \
 	graph/autodiff.h \
 	graph/data_text.h \
 	graph/graph.h \
+	graph/graph_internal.h \
 	graph/op.h \
 	graph/pass.h \
 	graph/type.h \

@@ -35,7 +35,9 @@ enum {                      /* jn_op.flags */
        JN_OP_VIEW = 1 << 4,        /* result aliases operand 0 when strides allow (ops/kernel.h) */
        JN_OP_EFFECT = 1 << 5,      /* writes the log: never merged, dropped or reordered */
        JN_OP_INPLACE0 = 1 << 6,    /* result may be written over operand 0's buffer */
-       JN_OP_STRIDED = 1 << 7      /* kernel takes any strides; else operands are made contiguous */
+       JN_OP_STRIDED = 1 << 7,     /* kernel takes any strides; else operands are made contiguous */
+       JN_OP_SAVES = 1 << 8,       /* invoke.save and the like: one more result, the frame */
+       JN_OP_TWO_SUBS = 1 << 9     /* refers to two SubGraphs: if, while, if.grad */
 };
 
 /* What an operand position accepts. */
@@ -99,6 +101,22 @@ typedef struct jn_op {
     const char *doc;
     jn_fold_fn fold; /* SCALAR rows; NULL: never folded */
 } jn_op;
+
+/* How many SubGraphs a node of this op refers to. */
+static inline unsigned jn_op_n_subs(const jn_op *op) {
+    switch (op->role) {
+    case JN_ROLE_IF:
+    case JN_ROLE_WHILE:
+        return 2;
+    case JN_ROLE_INVOKE:
+    case JN_ROLE_FOREACH:
+        return 1;
+    case JN_ROLE_GRAD:
+        return op->flags & JN_OP_TWO_SUBS ? 2 : 1;
+    default:
+        return 0;
+    }
+}
 
 extern const jn_op jn_ops[];
 extern const unsigned jn_n_ops;
