@@ -65,6 +65,16 @@ AC_DEFUN([JN_WARNINGS_AND_SANITIZERS], [
     AS_IF([$CC --version 2>/dev/null | grep -q clang],
       [jn_rt="libclang_rt.asan-$host_cpu.so"], [jn_rt="libasan.so"])
     JANUS_PRELOAD=`$CC -print-file-name=$jn_rt`])
+  # For the kernels: vectorised whatever -O level the user chose; -O2 of gcc alone skips loops whose
+  # length is not known.
+  jn_saved_JANUS_CFLAGS=$JANUS_CFLAGS
+  JANUS_CFLAGS=
+  JN_TRY_CFLAG([-ftree-vectorize])
+  JN_TRY_CFLAG([-fvect-cost-model=dynamic])
+  JN_TRY_CFLAG([-fno-trapping-math])
+  JANUS_VECTOR_CFLAGS=$JANUS_CFLAGS
+  JANUS_CFLAGS=$jn_saved_JANUS_CFLAGS
+  AC_SUBST([JANUS_VECTOR_CFLAGS])
   AC_SUBST([JANUS_CFLAGS])
   AC_SUBST([JANUS_LDFLAGS])
   AC_SUBST([JANUS_NO_UNDEFINED])

@@ -14,29 +14,44 @@ libjanus_all_la_SOURCES += \
 	ops/view.c \
 	$(NULL)
 
-# Kernels compiled once per instruction set. Sources listed here are compiled again for each set,
-# with JN_ISA naming it: let the file name its entry points through a macro that appends JN_ISA
-# (generic, avx2, avx512) and choose one table at start-up with __builtin_cpu_supports.
-# To use it: list the files in JN_ISA_SOURCES and take the comment signs away.
-#
-# JN_ISA_SOURCES = \
-#	ops/cpu/isa_elementwise.c \
-#	$(NULL)
-# JN_ISA_CFLAGS = $(AM_CFLAGS) -O3 -fno-trapping-math
-#
-# noinst_LTLIBRARIES += libjn_isa_generic.la
-# libjn_isa_generic_la_SOURCES = $(JN_ISA_SOURCES)
-# libjn_isa_generic_la_CPPFLAGS = $(AM_CPPFLAGS) -DJN_ISA=generic
-# libjn_isa_generic_la_CFLAGS = $(JN_ISA_CFLAGS)
-# libjanus_all_la_LIBADD += libjn_isa_generic.la
-#
-# if JN_X86_64
-# noinst_LTLIBRARIES += libjn_isa_avx2.la
-# libjn_isa_avx2_la_SOURCES = $(JN_ISA_SOURCES)
-# libjn_isa_avx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DJN_ISA=avx2
-# libjn_isa_avx2_la_CFLAGS = $(JN_ISA_CFLAGS) -mavx2 -mfma
-# libjanus_all_la_LIBADD += libjn_isa_avx2.la
-# endif
+libjanus_all_la_SOURCES += \
+	ops/cpu/ew.c \
+	ops/cpu/isa.c \
+	ops/cpu/select.c \
+	ops/cpu/serial.c \
+	$(NULL)
+
+# Kernels compiled once per instruction set, with JN_ISA naming it: see ops/cpu/isa.h.
+JN_ISA_SOURCES = \
+	ops/cpu/isa_binary.c \
+	ops/cpu/isa_unary.c \
+	$(NULL)
+JN_ISA_CFLAGS = $(AM_CFLAGS) $(JANUS_VECTOR_CFLAGS)
+
+noinst_LTLIBRARIES += libjn_isa_generic.la
+libjn_isa_generic_la_SOURCES = $(JN_ISA_SOURCES)
+libjn_isa_generic_la_CPPFLAGS = $(AM_CPPFLAGS) -DJN_ISA=generic
+libjn_isa_generic_la_CFLAGS = $(JN_ISA_CFLAGS)
+libjanus_all_la_LIBADD += libjn_isa_generic.la
+
+if JN_X86_64
+noinst_LTLIBRARIES += libjn_isa_avx2.la libjn_isa_avx512.la
+libjn_isa_avx2_la_SOURCES = $(JN_ISA_SOURCES)
+libjn_isa_avx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DJN_ISA=avx2
+libjn_isa_avx2_la_CFLAGS = $(JN_ISA_CFLAGS) -mavx2 -mfma
+libjn_isa_avx512_la_SOURCES = $(JN_ISA_SOURCES)
+libjn_isa_avx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DJN_ISA=avx512
+libjn_isa_avx512_la_CFLAGS = $(JN_ISA_CFLAGS) -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq \
+	-mavx512vl -mprefer-vector-width=512
+libjanus_all_la_LIBADD += libjn_isa_avx2.la libjn_isa_avx512.la
+endif
+
+noinst_HEADERS += \
+	ops/cpu/ew.h \
+	ops/cpu/isa.h \
+	ops/cpu/isa_rows.h \
+	ops/cpu/vmath.h \
+	$(NULL)
 
 noinst_HEADERS += \
 	ops/attrs.h \

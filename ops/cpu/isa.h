@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels per instruction set.
+ *
+ * The files named isa_*.c are compiled once for each instruction set with JN_ISA naming it.  Each
+ * has one entry point, JN_ISA_FN(jn_isa_fill_NAME), that writes its kernels into a table; the table
+ * of the best set this processor has is filled once, before main().  Selecting a kernel is then
+ * one load: jn_isa.kernel[op][dtype].  JANUS_ISA=generic, avx2 or avx512 asks for a lesser one.
+ */
+#ifndef JN_OPS_CPU_ISA_H
+#define JN_OPS_CPU_ISA_H
+
+#include "ops/kernel.h"
+#include "ops/op_ids.h"
+
+/* C = A B (+ C when accumulate); strides in elements, any; C rows are contiguous with distance ldc.
+ * `pack`: scratch of jn_isa.gemm_pack bytes, 64-byte aligned; NULL: no packing, for small ones. */
+typedef struct jn_gemm_args {
+    int64_t m, n, k;
+    const void *a;
+    int64_t a_row, a_col;
+    const void *b;
+    int64_t b_row, b_col;
+    void *c;
+    int64_t ldc;
+    bool accumulate;
+    void *pack;
+} jn_gemm_args;
+typedef void (*jn_gemm_fn)(const jn_gemm_args *g);
+
+/* How a tensor looks to an operation along one (possibly merged) axis: row-major
+ * [outer, n, inner]. */
+typedef struct jn_oni {
+    int64_t outer, n, inner;
+} jn_oni;
+
+enum { JN_RED_SUM, JN_RED_PROD, JN_RED_MAX, JN_RED_MIN, JN_RED_ANY, JN_RED_ALL, JN_RED_COUNT };
+
+typedef struct jn_isa_table {
+    const char *name;
+    jn_kernel_fn kernel[JN_OP_ID_COUNT][JANUS_DTYPE_COUNT];
+    jn_kernel_fn cast[JANUS_DTYPE_COUNT][JANUS_DTYPE_COUNT]; /* [from][to] */
+    jn_gemm_fn gemm[2];                                      /* f32, f64 */
+    size_t gemm_pack;
+    /* One reduction of [outer, n, inner] to [outer, inner]; [op][dtype]; `out` has the dtype the
+     * row says (sums of integers i64, any and all bool).  Work on outer indices [begin, end) when
+     * inner is 1, else on columns [begin, end) of outer * inner. */
+    void (*reduce[JN_RED_COUNT][JANUS_DTYPE_COUNT])(const void *x, void *out, jn_oni s,
+                                                    int64_t begin, int64_t end, bool accumulate);
+} jn_isa_table;
+
+/* Of the instruction set in use. */
+extern jn_isa_table jn_isa;
+/* Tests: fills jn_isa for that instruction set; false when this processor or build has it not. */
+bool jn_isa_use(const char *name);
+
+#define JN_PASTE_(a, b) a##_##b
+#define JN_PASTE(a, b) JN_PASTE_(a, b)
+#ifdef JN_ISA
+#define JN_ISA_FN(name) JN_PASTE(name, JN_ISA)
+#endif
+
+#define JN_ISA_FILLS(X)                                                                            \
+    X(unary)                                                                                       \
+    X(binary)
+
+#define JN_DECLARE_FILL(name)                                                                      \
+    void jn_isa_fill_##name##_generic(jn_isa_table *t);                                            \
+    void jn_isa_fill_##name##_avx2(jn_isa_table *t);                                               \
+    void jn_isa_fill_##name##_avx512(jn_isa_table *t);
+JN_ISA_FILLS(JN_DECLARE_FILL)
+#undef JN_DECLARE_FILL
+
+/* A loop whose iterations do not depend on each other; the result may be an operand itself. */
+#if defined(__clang__)
+#define JN_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define JN_VECTOR_LOOP _Pragma("GCC ivdep")
+#endif
+
+#endif

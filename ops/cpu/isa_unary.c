@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elementwise functions of one operand.  Compiled per instruction set: see ops/cpu/isa.h. */
+#include <math.h>
+
+#include "ops/cpu/isa_rows.h"
+
+/* ---- floats ---------------------------------------------------------------------------------- */
+
+#define FLOATS(name, grain, F32, F64)                                                              \
+    JN_ROW1(name##_f32, float, float, grain, , F32)                                                \
+    JN_ROW1(name##_f64, double, double, grain, , F64)
+
+FLOATS(exp, JN_COSTLY, jn_exp_f(x), jn_exp_d(x))
+FLOATS(log, JN_COSTLY, jn_log_f(x), jn_log_d(x))
+FLOATS(log1p, JN_COSTLY, jn_log1p_f(x), jn_log1p_d(x))
+FLOATS(expm1, JN_COSTLY, jn_expm1_f(x), jn_expm1_d(x))
+FLOATS(sqrt, JN_CHEAP, __builtin_sqrtf(x), __builtin_sqrt(x))
+FLOATS(rsqrt, JN_CHEAP, 1.0f / __builtin_sqrtf(x), 1.0 / __builtin_sqrt(x))
+FLOATS(reciprocal, JN_CHEAP, 1.0f / x, 1.0 / x)
+FLOATS(tanh, JN_COSTLY, jn_tanh_f(x), jn_tanh_d(x))
+FLOATS(sigmoid, JN_COSTLY, jn_sigmoid_f(x), jn_sigmoid_d(x))
+FLOATS(silu, JN_COSTLY, x *jn_sigmoid_f(x), x *jn_sigmoid_d(x))
+FLOATS(softplus, JN_COSTLY, jn_softplus_f(x), jn_softplus_d(x))
+FLOATS(erf, JN_COSTLY, jn_erf_f(x), jn_erf_d(x))
+FLOATS(abs, JN_CHEAP, jn_abs_f(x), jn_abs_d(x))
+FLOATS(floor, JN_CHEAP, __builtin_floorf(x), __builtin_floor(x))
+FLOATS(ceil, JN_CHEAP, __builtin_ceilf(x), __builtin_ceil(x))
+FLOATS(round, JN_CHEAP, __builtin_rintf(x), __builtin_rint(x))
+
+#define GELU_TANH_F(x) (0.5f * x * (1.0f + jn_tanh_f(0.7978845608f * (x + 0.044715f * x * x * x))))
+#define GELU_TANH_D(x)                                                                             \
+    (0.5 * x * (1.0 + jn_tanh_d(0.7978845608028654 * (x + 0.044715 * x * x * x))))
+FLOATS(gelu_erf, JN_COSTLY, 0.5f * x * (1.0f + jn_erf_f(x * 0.70710678f)),
+       0.5 * x * (1.0 + jn_erf_d(x * 0.7071067811865476)))
+FLOATS(gelu_tanh, JN_COSTLY, GELU_TANH_F(x), GELU_TANH_D(x))
+
+static bool is_approximate(const jn_kargs *k) {
+    const janus_gelu_attrs *a = k->attrs;
+    return a && a->approximate;
+}
+static void gelu_f32(const jn_kargs *k) { (is_approximate(k) ? gelu_tanh_f32 : gelu_erf_f32)(k); }
+static void gelu_f64(const jn_kargs *k) { (is_approximate(k) ? gelu_tanh_f64 : gelu_erf_f64)(k); }
+
+#define SLOPE(T) T slope = (T)(k->attrs ? ((const janus_leaky_relu_attrs *)k->attrs)->slope : 0.01)
+JN_ROW1(leaky_relu_f32, float, float, JN_CHEAP, SLOPE(float), x > 0.0f ? x : x * slope)
+JN_ROW1(leaky_relu_f64, double, double, JN_CHEAP, SLOPE(double), x > 0.0 ? x : x * slope)
+#define ALPHA(T) T alpha = (T)(k->attrs ? ((const janus_elu_attrs *)k->attrs)->alpha : 1.0)
+JN_ROW1(elu_f32, float, float, JN_COSTLY, ALPHA(float), x > 0.0f ? x : alpha * jn_expm1_f(x))
+JN_ROW1(elu_f64, double, double, JN_COSTLY, ALPHA(double), x > 0.0 ? x : alpha * jn_expm1_d(x))
+
+/* Sine and cosine: what lies beyond the exact reduction is done again, element by element.  The
+ * operand may be the result, so the loop works on a copy. */
+#define SINCOS(name, T, shift, libm)                                                               \
+    static void name##_row(void *out, const void *const *in, int64_t n, const void *ctx) {         \
+        (void)ctx;                                                                                 \
+        for (int64_t done = 0; done < n; done += 256) {                                            \
+            T x[256], *o = (T *)out + done;                                                        \
+            int64_t m = n - done < 256 ? n - done : 256;                                           \
+            int beyond = 0;                                                                        \
+            memcpy(x, (const T *)in[0] + done, (size_t)m * sizeof(T));                             \
+            JN_VECTOR_LOOP                                                                         \
+            for (int64_t i = 0; i < m; i++)                                                        \
+                o[i] = (T)jn_sincos_d((double)x[i], shift);                                        \
+            for (int64_t i = 0; i < m; i++)                                                        \
+                beyond |= !(jn_abs_d((double)x[i]) <= JN_SINCOS_MAX);                              \
+            for (int64_t i = 0; beyond && i < m; i++)                                              \
+                if (!(jn_abs_d((double)x[i]) <= JN_SINCOS_MAX))                                    \
+                    o[i] = (T)libm((double)x[i]);                                                  \
+        }                                                                                          \
+    }                                                                                              \
+    JN_KERNEL(name, 1, JN_COSTLY)
+SINCOS(sin_f32, float, 0, sin)
+SINCOS(sin_f64, double, 0, sin)
+SINCOS(cos_f32, float, 1, cos)
+SINCOS(cos_f64, double, 1, cos)
+
+/* ---- all numbers -------------------------------------------------------------------------------
+ */
+
+#define NUMBER(T, U, sfx, NEG)                                                                     \
+    JN_ROW1(neg_##sfx, T, T, JN_CHEAP, , NEG)                                                      \
+    JN_ROW1(square_##sfx, T, T, JN_CHEAP, , (U)x *(U)x)                                            \
+    JN_ROW1(relu_##sfx, T, T, JN_CHEAP, , x < (T)0 ? (T)0 : x)                                     \
+    JN_ROW1(sign_##sfx, T, T, JN_CHEAP, , (x > (T)0) - (x < (T)0))
+
+NUMBER(float, float, f32, -x)
+NUMBER(double, double, f64, -x)
+NUMBER(int32_t, uint32_t, i32, (uint32_t)0 - (uint32_t)x)
+NUMBER(int64_t, uint64_t, i64, (uint64_t)0 - (uint64_t)x)
+JN_ROW1(neg_u8, uint8_t, uint8_t, JN_CHEAP, , 0u - x)
+JN_ROW1(square_u8, uint8_t, uint8_t, JN_CHEAP, , (unsigned)x *x)
+JN_ROW1(sign_u8, uint8_t, uint8_t, JN_CHEAP, , x != 0)
+JN_ROW1(abs_i32, int32_t, int32_t, JN_CHEAP, , x < 0 ? 0u - (uint32_t)x : (uint32_t)x)
+JN_ROW1(abs_i64, int64_t, int64_t, JN_CHEAP, , x < 0 ? (uint64_t)0 - (uint64_t)x : (uint64_t)x)
+
+#define CLAMP_BOUNDS                                                                               \
+    const janus_clamp_attrs *attrs = k->attrs;                                                     \
+    double lo_d = attrs ? attrs->lo : -INFINITY, hi_d = attrs ? attrs->hi : INFINITY
+#define CLAMP_FLOAT(T)                                                                             \
+    CLAMP_BOUNDS;                                                                                  \
+    T lo = (T)lo_d, hi = (T)hi_d
+/* Bounds of integers are rounded towards zero, as a cast would. */
+#define CLAMP_INT(T, min, max)                                                                     \
+    CLAMP_BOUNDS;                                                                                  \
+    T lo = lo_d <= (double)min ? min : lo_d >= (double)max ? max : (T)lo_d;                        \
+    T hi = hi_d <= (double)min ? min : hi_d >= (double)max ? max : (T)hi_d
+#define CLAMP_EXPR (x < lo ? lo : x) > hi ? hi : (x < lo ? lo : x)
+JN_ROW1(clamp_f32, float, float, JN_CHEAP, CLAMP_FLOAT(float), CLAMP_EXPR)
+JN_ROW1(clamp_f64, double, double, JN_CHEAP, CLAMP_FLOAT(double), CLAMP_EXPR)
+JN_ROW1(clamp_i32, int32_t, int32_t, JN_CHEAP, CLAMP_INT(int32_t, INT32_MIN, INT32_MAX), CLAMP_EXPR)
+JN_ROW1(clamp_i64, int64_t, int64_t, JN_CHEAP, CLAMP_INT(int64_t, INT64_MIN, INT64_MAX), CLAMP_EXPR)
+JN_ROW1(clamp_u8, uint8_t, uint8_t, JN_CHEAP, CLAMP_INT(uint8_t, 0, UINT8_MAX), CLAMP_EXPR)
+
+#define COPY(name, size)                                                                           \
+    static void name##_row(void *out, const void *const *in, int64_t n, const void *ctx) {         \
+        (void)ctx;                                                                                 \
+        memmove(out, in[0], (size_t)n *size);                                                      \
+    }                                                                                              \
+    JN_KERNEL(name, 1, JN_CHEAP)
+COPY(copy1, 1)
+COPY(copy2, 2)
+COPY(copy4, 4)
+COPY(copy8, 8)
+
+/* ---- predicates ---------------------------------------------------------------------------------
+ */
+
+JN_ROW1(not_f32, float, uint8_t, JN_CHEAP, , x == 0.0f)
+JN_ROW1(not_f64, double, uint8_t, JN_CHEAP, , x == 0.0)
+JN_ROW1(not_i32, int32_t, uint8_t, JN_CHEAP, , x == 0)
+JN_ROW1(not_i64, int64_t, uint8_t, JN_CHEAP, , x == 0)
+JN_ROW1(not_u8, uint8_t, uint8_t, JN_CHEAP, , x == 0)
+JN_ROW1(isnan_f32, float, uint8_t, JN_CHEAP, , x != x)
+JN_ROW1(isnan_f64, double, uint8_t, JN_CHEAP, , x != x)
+JN_ROW1(isfinite_f32, float, uint8_t, JN_CHEAP, , (jn_bits_f(x) & 0x7f800000u) != 0x7f800000u)
+JN_ROW1(isfinite_f64, double, uint8_t, JN_CHEAP, ,
+        (jn_bits_d(x) & 0x7ff0000000000000u) != 0x7ff0000000000000u)
+
+#define SET(op, dtype, f) t->kernel[JN_OP_ID_##op][JANUS_##dtype] = f;
+#define SET_FLOATS(op) SET(op, F32, op##_f32) SET(op, F64, op##_f64)
+#define SET_NUMBERS(op) SET_FLOATS(op) SET(op, I32, op##_i32) SET(op, I64, op##_i64)
+
+void JN_ISA_FN(jn_isa_fill_unary)(jn_isa_table *t) {
+    SET_FLOATS(exp)
+    SET_FLOATS(log) SET_FLOATS(log1p) SET_FLOATS(expm1) SET_FLOATS(sqrt) SET_FLOATS(rsqrt)
+        SET_FLOATS(reciprocal) SET_FLOATS(tanh) SET_FLOATS(sigmoid) SET_FLOATS(silu) SET_FLOATS(
+            softplus) SET_FLOATS(erf) SET_FLOATS(floor) SET_FLOATS(ceil) SET_FLOATS(round)
+            SET_FLOATS(gelu) SET_FLOATS(leaky_relu) SET_FLOATS(elu) SET_FLOATS(sin) SET_FLOATS(
+                cos) SET_NUMBERS(neg) SET_NUMBERS(square) SET_NUMBERS(relu) SET_NUMBERS(sign)
+                SET_NUMBERS(abs) SET_NUMBERS(clamp) SET(neg, U8, neg_u8) SET(square, U8, square_u8)
+                    SET(relu, U8, copy1) SET(sign, U8, sign_u8) SET(clamp, U8, clamp_u8)
+                        SET(abs, U8, copy1) SET(floor, I32, copy4) SET(floor, I64, copy8)
+                            SET(floor, U8, copy1) SET(ceil, I32, copy4) SET(ceil, I64, copy8) SET(
+                                ceil, U8, copy1) SET(round, I32, copy4) SET(round, I64, copy8)
+                                SET(round, U8, copy1) SET(logical_not, F32, not_f32) SET(
+                                    logical_not, F64, not_f64) SET(logical_not, I32, not_i32)
+                                    SET(logical_not, I64, not_i64) SET(logical_not, U8, not_u8)
+                                        SET(logical_not, BOOL, not_u8) SET_FLOATS(isnan)
+                                            SET_FLOATS(isfinite) for (int op = 0; op < 2; op++) {
+        static const uint16_t ids[2] = {JN_OP_ID_clone, JN_OP_ID_alias};
+        jn_kernel_fn *f = t->kernel[ids[op]];
+        f[JANUS_F32] = f[JANUS_I32] = copy4;
+        f[JANUS_F64] = f[JANUS_I64] = copy8;
+        f[JANUS_BOOL] = f[JANUS_U8] = copy1;
+        f[JANUS_F16] = f[JANUS_BF16] = copy2;
+    }
+}

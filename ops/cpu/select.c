@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Selectors whose choice is a look into the instruction set's table.  What the table has not, the
+ * reference kernels do.
+ */
+#include "ops/cpu/isa.h"
+#include "ops/rules.h"
+
+jn_kernel_fn jn_cpu_elementwise(const jn_sig *sig) {
+    unsigned id = sig->op->id;
+    jn_kernel_fn f = jn_isa.kernel[id][sig->in[id == JN_OP_ID_where].dtype];
+    if (id == JN_OP_ID_cast)
+        f = jn_isa.cast[sig->in[0].dtype][sig->out[0].dtype];
+    return f ? f : jn_ref_elementwise(sig);
+}
