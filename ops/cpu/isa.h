@@ -54,6 +54,9 @@ extern jn_isa_table jn_isa;
 /* Tests: fills jn_isa for that instruction set; false when this processor or build has it not. */
 bool jn_isa_use(const char *name);
 
+/* The reference kernel, where there is no faster one. */
+jn_kernel_fn jn_cpu_fallback(const jn_sig *sig);
+
 #define JN_PASTE_(a, b) a##_##b
 #define JN_PASTE(a, b) JN_PASTE_(a, b)
 #ifdef JN_ISA

@@ -6,10 +6,15 @@
 #include "ops/cpu/isa.h"
 #include "ops/rules.h"
 
+jn_kernel_fn jn_cpu_fallback(const jn_sig *sig) {
+    jn_select_fn ref = jn_op_impls[sig->op->id].ref;
+    return ref ? ref(sig) : NULL;
+}
+
 jn_kernel_fn jn_cpu_elementwise(const jn_sig *sig) {
     unsigned id = sig->op->id;
     jn_kernel_fn f = jn_isa.kernel[id][sig->in[id == JN_OP_ID_where].dtype];
     if (id == JN_OP_ID_cast)
         f = jn_isa.cast[sig->in[0].dtype][sig->out[0].dtype];
-    return f ? f : jn_ref_elementwise(sig);
+    return f ? f : jn_cpu_fallback(sig);
 }
