@@ -2,10 +2,10 @@
 # Installs what the tests need and runs them. The last line printed is `N passed, N failed`.
 #   scripts/check.sh          gcc: unit, conformance, Python and differential tests; the C tests with
 #                             AddressSanitizer and UndefinedBehaviorSanitizer
-#   scripts/check.sh --all    also clang, ThreadSanitizer, distcheck, every Python, pip, lint, and the
-#                             CUDA sources where nvcc is found
-#   scripts/check.sh --only NAME...    only these steps: gcc asan lint clang tsan distcheck pythons
-#                             pip cuda
+#   scripts/check.sh --all    also the Python tests with these sanitizers, clang, ThreadSanitizer,
+#                             distcheck, every Python, pip, lint, and the CUDA sources where nvcc is found
+#   scripts/check.sh --only NAME...    only these steps: gcc asan asanpy lint clang tsan distcheck
+#                             pythons pip cuda
 # Builds lie in build/check (JANUS_CHECK_DIR=DIR: elsewhere). Safe to repeat.
 # SPDX-License-Identifier: Apache-2.0
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -17,13 +17,13 @@ mkdir -p "$logs" || exit 1
 steps='gcc asan'
 case $1 in
 '') ;;
---all) steps='lint gcc asan clang tsan distcheck pythons pip cuda' ;;
+--all) steps='lint gcc asan asanpy clang tsan distcheck pythons pip cuda' ;;
 --only)
   shift
   steps=$*
   ;;
 *)
-  sed -n '2,10s/^# \{0,1\}//p' "$0"
+  sed -n '2,11s/^# \{0,1\}//p' "$0"
   exit 2
   ;;
 esac
@@ -142,6 +142,17 @@ step_asan() {
     CFLAGS="-O1 -g"
 }
 
+step_asanpy() {
+  [ "$main_python" != : ] || return 0
+  started=$(now)
+  if build asanpy CC="${ccache}gcc" --enable-asan --enable-ubsan PYTHON="$main_python" --without-cuda \
+    CFLAGS="-O1 -g"; then
+    tests asanpy TESTS=tests/pytest.sh
+  else
+    count asanpy 0 1 0 $(($(now) - started))
+  fi
+}
+
 step_clang() {
   if ! command -v clang >/dev/null; then
     cannot "check with clang: not found"
@@ -169,6 +180,7 @@ step_distcheck() {
 }
 
 step_pythons() {
+  [ "$main_python" != : ] || return 0
   main_version=$("$main_python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
   find_pythons >"$logs/pythons"
   while read -r version interpreter <&3; do
@@ -187,6 +199,7 @@ step_pythons() {
 }
 
 step_pip() {
+  [ "$main_python" != : ] || return 0
   started=$(now)
   : >"$logs/pip-install.log"
   rm -rf "$work/venv-pip"
@@ -280,7 +293,7 @@ fi
 for step in $steps; do
   PYTEST_ARGS=$main_pytest_args
   case $step in
-  gcc | asan | clang | tsan | distcheck | pythons | pip | lint | cuda) "step_$step" ;;
+  gcc | asan | asanpy | clang | tsan | distcheck | pythons | pip | lint | cuda) "step_$step" ;;
   *)
     say "check.sh: no step is called $step"
     failed=$((failed + 1))
