@@ -87,7 +87,6 @@ static janus_status loop_push(jn_run *r, jn_loop_state *s, jn_plan *p, uint32_t 
     f->call = NULL;
     f->loop = s;
     memcpy(f->slot + first, s->carried, (p->n_params - first) * sizeof(jn_slot));
-    r->stats.invokes++;
     *out = f;
     return JANUS_OK;
 }
@@ -340,10 +339,10 @@ static janus_status push_call(jn_run *r, const jn_call *c, jn_plan *p, jn_frame 
     g->resume = resume;
     g->call = c;
     g->loop = NULL;
+    r->stats.invokes += c->cond == JN_NO_SLOT; /* arms are no calls */
     const uint32_t *a = c->args.slot;
     for (uint32_t i = 0, n = c->args.n; i < n; i++)
         g->slot[i] = a[i] == JN_NO_SLOT ? (jn_slot){.p = NULL} : f->slot[a[i]];
-    r->stats.invokes++;
     *out = g;
     return JANUS_OK;
 }
@@ -374,6 +373,7 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
     memcpy(f->slot, args, r->entry->n_params * sizeof(jn_slot));
     const jn_instr *pc = r->entry->code;
     uint64_t count = 0;
+    r->stats.invokes = 1;
     for (;;) {
         const jn_instr *in = pc++;
         count++;
