@@ -79,8 +79,12 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
 }
 
 static janus_status run_in_order(jn_run *r, jn_task *first) {
-    for (jn_task *t = first; t; t = t->next)
+    uint32_t n = 0;
+    for (jn_task *t = first; t; t = t->next) {
+        if ((++n & 63) == 0)
+            JN_TRY(jn_run_poll(r));
         JN_TRY(jn_group_run(r, t->inst, &t, 1));
+    }
     return JANUS_OK;
 }
 
@@ -106,6 +110,8 @@ static janus_status run_level(jn_run *r, jn_task **task, uint32_t n, jn_task **g
         for (uint32_t i = 0; i < rows; i++, t = t->next)
             grouped[i] = t;
         inst->bucket_n = 0;
+        if (st == JANUS_OK)
+            st = jn_run_poll(r);
         if (st == JANUS_OK)
             st = jn_group_run(r, inst, grouped, rows);
     }

@@ -15,7 +15,7 @@
 #include "ops/rng.h"
 #include "ops/scalar.h"
 
-enum { POLL_EVERY = 1 << 16 }; /* calls and iterations between two looks at the caller's poll */
+enum { POLL_EVERY = 1 << 14 }; /* calls and iterations between two looks at the clock */
 
 /* ---- frames -------------------------------------------------------------------------------------
  */
@@ -40,9 +40,9 @@ static janus_status ready(jn_run *r, jn_plan *p) {
     return JN_LIKELY(p->compiled) ? JANUS_OK : jn_plan_get(r->set, p->sub, p->saved, &same);
 }
 
-static inline janus_status poll_now(jn_run *r) {
+static janus_status poll_now(jn_run *r) {
     r->poll_countdown = POLL_EVERY;
-    return r->host.poll ? r->host.poll(r->options.host_ctx) : JANUS_OK;
+    return jn_run_poll(r);
 }
 
 static janus_status overflow(const jn_run *r, const jn_frame *f, const jn_instr *pc) {
@@ -545,7 +545,7 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
             jn_slot v = S(in->a);
             if (in->b == JANUS_KIND_TENSOR)
                 CHECK(read_item(r, v.t, JANUS_KIND_BOOL, &v));
-            if (JN_UNLIKELY(!v.i))
+            if (JN_UNLIKELY(!v.i || (r->asserts_to_failure && --r->asserts_to_failure == 0)))
                 CHECK(assertion(r, in));
             break;
         }

@@ -2,12 +2,16 @@
 /* A run from arguments to committed effects: see exec/run.h. */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "exec/run_internal.h"
 #include "graph/base/log.h"
 #include "graph/base/status.h"
+
+enum { POLL_NS = 50 * 1000 * 1000 };
 
 static janus_status device_of(const char *name, jn_device_kind *out) {
     if (!name || strcmp(name, "cpu") == 0)
@@ -26,6 +30,18 @@ static size_t default_ceiling(void) {
     return pages > 0 && size > 0 ? (size_t)pages / 2 * (size_t)size : SIZE_MAX;
 }
 
+janus_status jn_run_poll(jn_run *r) {
+    struct timespec t;
+    if (!r->host.poll)
+        return JANUS_OK;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    int64_t now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    if (now < r->next_poll_ns)
+        return JANUS_OK;
+    r->next_poll_ns = now + POLL_NS;
+    return r->host.poll(r->options.host_ctx);
+}
+
 static janus_status init(jn_run *r, const janus_run_options *o) {
     r->pending_tail = &r->pending;
     if (o) {
@@ -39,6 +55,8 @@ static janus_status init(jn_run *r, const janus_run_options *o) {
     JN_TRY(device_of(r->options.device, &r->device));
     r->exact = r->options.numerics == JANUS_NUMERICS_EXACT;
     r->rng_offset = r->options.rng_offset;
+    const char *fail = getenv("JANUS_FAIL_ASSERT");
+    r->asserts_to_failure = fail ? strtoll(fail, NULL, 10) : 0;
     JN_TRY(jn_planset_take(r->sub->module, &r->set));
     for (size_t i = 0; i < 2 * r->set->module->subs.n; i++)
         r->set->plans[i].free_frames = NULL;

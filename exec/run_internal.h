@@ -48,6 +48,8 @@ struct jn_run {
     jn_frame *free_frames; /* by plan: see frame.c */
     jn_loop_state *free_loops;
     int64_t poll_countdown;
+    int64_t next_poll_ns;       /* on the monotonic clock */
+    int64_t asserts_to_failure; /* JANUS_FAIL_ASSERT: the n-th assertion of a run fails; 0: off */
     uint64_t rng_offset;
 
     /* log */
@@ -63,6 +65,8 @@ struct jn_run {
 
 /* exec/host.c: runs the host strand from the entry to its end. */
 janus_status jn_host_run(jn_run *r, const jn_slot *args);
+/* exec/run.c: lets the caller's poll cancel the run, at most every 50 ms. */
+janus_status jn_run_poll(jn_run *r);
 /* exec/flush.c: executes every pending task. */
 janus_status jn_flush(jn_run *r);
 /* exec/flush.c: appends a task of this segment for the frame. */
