@@ -13,7 +13,10 @@
 #include "exec/run_internal.h"
 #include "graph/base/status.h"
 
-enum { FLUSH_AT = 1 << 18 }; /* pending tasks that start a flush by themselves */
+enum { /* what starts a flush by itself: pending tasks, bytes of their outputs */
+       FLUSH_AT = 1 << 18,
+       FLUSH_BYTES = 256 << 20
+};
 
 static janus_status specialise_task(jn_run *r, jn_segment *seg, jn_task *t, jn_slot *slots) {
     const jn_shape *in_buf[32], **in = in_buf;
@@ -49,7 +52,7 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
     size_t bytes = sizeof(jn_task) + seg->n_outputs * sizeof(jn_tval) +
                    seg->n_inputs * sizeof(jn_tval *) + seg->n_scalars * sizeof(int64_t) +
                    seg->n_accs * sizeof(jn_acc *);
-    jn_task *t = jn_arena_alloc(&r->mem->arena, bytes);
+    jn_task *t = jn_arena_alloc(&r->mem->tasks, bytes);
     if (!t)
         return JN_NO_MEMORY();
     t->next = NULL;
@@ -68,14 +71,15 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
             t->accs[i]->level = t->level;
     }
     for (uint32_t i = 0; i < seg->n_outputs; i++) {
-        t->out[i] = (jn_tval){NULL, t->inst->out[i], t, NULL};
+        t->out[i] = (jn_tval){NULL, t->inst->out[i], t, NULL, NULL};
+        r->pending_bytes += t->inst->out[i]->bytes;
         slots[seg->output_slot[i]].t = &t->out[i];
     }
     if (t->level > r->max_level)
         r->max_level = t->level;
     *r->pending_tail = t;
     r->pending_tail = &t->next;
-    return ++r->n_pending < FLUSH_AT ? JANUS_OK : jn_flush(r);
+    return ++r->n_pending < FLUSH_AT && r->pending_bytes < FLUSH_BYTES ? JANUS_OK : jn_flush(r);
 }
 
 static janus_status run_in_order(jn_run *r, jn_task *first) {
@@ -148,6 +152,7 @@ janus_status jn_flush(jn_run *r) {
     r->pending = NULL;
     r->pending_tail = &r->pending;
     r->n_pending = r->max_level = 0;
+    r->pending_bytes = 0;
     if (!n)
         return JANUS_OK;
     if (r->exact)
@@ -163,7 +168,7 @@ janus_status jn_tval_force(jn_run *r, jn_tval *v) {
 }
 
 janus_status jn_tval_bind(jn_run *r, janus_tensor *t, jn_tval **out) {
-    jn_tval *v = jn_arena_alloc(&r->mem->arena, sizeof *v);
+    jn_tval *v = jn_arena_alloc(&r->mem->tasks, sizeof *v);
     if (!v || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + 1))
         return JN_NO_MEMORY();
     const jn_shape *shape =
@@ -173,7 +178,7 @@ janus_status jn_tval_bind(jn_run *r, janus_tensor *t, jn_tval **out) {
     janus_tensor *dense;
     JN_TRY(jn_tensor_contiguous(t, &dense));
     r->mem->owned.data[r->mem->owned.n++] = dense;
-    *v = (jn_tval){dense->data, shape, NULL, t};
+    *v = (jn_tval){dense->data, shape, NULL, t, dense};
     *out = v;
     return JANUS_OK;
 }

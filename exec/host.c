@@ -20,13 +20,15 @@ enum { POLL_EVERY = 1 << 14 }; /* calls and iterations between two looks at the 
 /* ---- frames -------------------------------------------------------------------------------------
  */
 
+/* Slots of plans with tensors start empty: a collection looks at all of them. */
 static inline jn_frame *frame_new(jn_run *r, jn_plan *p) {
     jn_frame *f = p->free_frames;
-    if (JN_LIKELY(f != NULL)) {
+    if (JN_LIKELY(f != NULL))
         p->free_frames = f->parent;
-        return f;
-    }
-    f = jn_arena_alloc(&r->mem->arena, p->frame_bytes);
+    else
+        f = jn_arena_alloc(&r->mem->arena, p->frame_bytes);
+    if (p->has_tensors && f)
+        memset(f->slot + p->n_params, 0, (p->n_slots - p->n_params) * sizeof(jn_slot));
     return f;
 }
 
@@ -57,12 +59,19 @@ static janus_status overflow(const jn_run *r, const jn_frame *f, const jn_instr 
 
 static jn_loop_state *loop_new(jn_run *r, const jn_loop *l, jn_frame *parent,
                                const jn_instr *resume) {
-    jn_loop_state *s = jn_arena_zalloc(&r->mem->arena, sizeof *s);
-    if (!s)
-        return NULL;
-    s->carried = jn_arena_alloc(&r->mem->arena, (l->carried.n + 1) * sizeof(jn_slot));
-    if (!s->carried)
-        return NULL;
+    jn_loop_state *s = r->free_loops;
+    if (s && s->cap >= l->carried.n) {
+        r->free_loops = s->free_next;
+        *s = (jn_loop_state){.carried = s->carried, .cap = s->cap};
+    } else {
+        s = jn_arena_zalloc(&r->mem->arena, sizeof *s);
+        if (!s)
+            return NULL;
+        s->cap = l->carried.n + 4;
+        s->carried = jn_arena_alloc(&r->mem->arena, s->cap * sizeof(jn_slot));
+        if (!s->carried)
+            return NULL;
+    }
     for (uint32_t i = 0; i < l->carried.n; i++)
         s->carried[i] = l->carried.slot[i] == JN_NO_SLOT ? (jn_slot){.p = NULL}
                                                          : parent->slot[l->carried.slot[i]];
@@ -107,7 +116,7 @@ static janus_status list_push(jn_run *r, jn_frame_list *l, jn_frame *f) {
 }
 
 /* Ends the loop: carried values become the results; *out is the parent. */
-static void loop_finish(jn_loop_state *s, jn_frame **out, const jn_instr **pc) {
+static void loop_finish(jn_run *r, jn_loop_state *s, jn_frame **out, const jn_instr **pc) {
     const jn_loop *l = s->loop;
     for (uint32_t i = 0; i < l->results.n; i++)
         s->parent->slot[l->results.slot[i]] = s->carried[i];
@@ -115,6 +124,8 @@ static void loop_finish(jn_loop_state *s, jn_frame **out, const jn_instr **pc) {
         s->parent->slot[l->frame_slot].p = s->saved;
     *out = s->parent;
     *pc = s->resume;
+    s->free_next = r->free_loops;
+    r->free_loops = s;
 }
 
 /* The next frame of a loop, or its end. */
@@ -124,7 +135,7 @@ static janus_status loop_step(jn_run *r, jn_loop_state *s, jn_frame **f, const j
     uint32_t first = 0;
     if (!l->cond) { /* foreach, gradients: count known */
         if (s->i >= s->n) {
-            loop_finish(s, f, pc);
+            loop_finish(r, s, f, pc);
             return JANUS_OK;
         }
         p = l->body;
@@ -156,7 +167,7 @@ static janus_status loop_returned(jn_run *r, jn_frame *done, const jn_slots *res
         bool more = done->slot[results->slot[0]].i != 0;
         frame_free(done);
         if (!more) {
-            loop_finish(s, f, pc);
+            loop_finish(r, s, f, pc);
             return JANUS_OK;
         }
         JN_TRY(loop_push(r, s, l->body, 0, f));
@@ -187,6 +198,7 @@ static janus_status loop_begin(jn_run *r, const jn_instr *in, jn_frame **f, cons
         if (in->op == JN_I_FOREACH)
             s->n = (*f)->slot[l->count].i;
         if (l->frame_slot != JN_NO_SLOT) {
+            r->keeps = true;
             s->saved = jn_arena_zalloc(&r->mem->arena, sizeof *s->saved);
             if (!s->saved)
                 return JN_NO_MEMORY();
@@ -257,6 +269,7 @@ static janus_status acc_new(jn_run *r, const jn_tval *like, jn_slot *out) {
     if (!like)
         return jn_error(JANUS_INTERNAL, "acc.new like an absent tensor");
     a->shape = like->shape;
+    r->keeps = true;
     out->acc = a;
     return JANUS_OK;
 }
@@ -271,7 +284,7 @@ static janus_status acc_get(jn_run *r, jn_acc *a, jn_slot *out) {
         memset(a->data, 0, a->shape->bytes);
     }
     a->read = true;
-    a->value = (jn_tval){a->data, a->shape, NULL, NULL};
+    a->value = (jn_tval){a->data, a->shape, NULL, NULL, NULL};
     out->t = &a->value;
     return JANUS_OK;
 }
@@ -331,6 +344,7 @@ static janus_status push_call(jn_run *r, const jn_call *c, jn_plan *p, jn_frame 
     JN_TRY(ready(r, p));
     if (JN_UNLIKELY(--r->poll_countdown <= 0))
         JN_TRY(poll_now(r));
+    r->keeps |= p->saved;
     jn_frame *g = frame_new(r, p);
     if (JN_UNLIKELY(!g))
         return JN_NO_MEMORY();
@@ -510,6 +524,8 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
         }
         case JN_I_ISSUE:
             CHECK(jn_issue(r, (jn_segment *)in->aux, f->slot));
+            if (JN_UNLIKELY(r->mem->bytes > r->collect_at))
+                CHECK(jn_collect(r, f));
             break;
         case JN_I_TRUTH:
             CHECK(read_item(r, S(in->a).t, JANUS_KIND_BOOL, &S(in->dst)));

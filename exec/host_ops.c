@@ -94,18 +94,24 @@ void jn_overlay_free(jn_run *r) {
     }
 }
 
+janus_status jn_overlay_each(jn_run *r, janus_status (*fn)(void *arg, jn_box *b), void *arg) {
+    for (jn_overlay_entry *e = r->overlay; e; e = e->hh.next) {
+        JN_TRY(fn(arg, &e->value));
+        for (size_t i = 0; i < e->appended.n; i++)
+            JN_TRY(fn(arg, &e->appended.data[i]));
+    }
+    return JANUS_OK;
+}
+
 /* ---- boxes --------------------------------------------------------------------------------------
  */
-
-static bool is_boxed(void *p) { return ((uintptr_t)p & 1) != 0; }
-static jn_box *box_of(void *p) { return (jn_box *)((uintptr_t)p & ~(uintptr_t)1); }
 
 static janus_status box(jn_run *r, jn_box b, jn_slot *out) {
     if (b.kind == JANUS_KIND_OBJECT) {
         *out = b.v;
         return JANUS_OK;
     }
-    jn_box *p = jn_arena_alloc(&r->mem->arena, sizeof *p);
+    jn_box *p = jn_arena_alloc(&r->mem->tasks, sizeof *p);
     if (!p)
         return JN_NO_MEMORY();
     *p = b;
@@ -120,8 +126,8 @@ static jn_box operand(const jn_host_call *c, const jn_slot *slots, unsigned i) {
         return b;
     b.kind = (janus_kind)c->kinds[i];
     b.v = slots[c->in[i]];
-    if (b.kind == JANUS_KIND_OBJECT && is_boxed(b.v.p))
-        b = *box_of(b.v.p);
+    if (b.kind == JANUS_KIND_OBJECT && jn_box_of(b.v.p))
+        b = *jn_box_of(b.v.p);
     return b;
 }
 
@@ -137,7 +143,7 @@ static janus_status from_host(jn_run *r, const janus_host_value *v, jn_box *out)
         return jn_tval_bind(r, v->t, &out->v.t);
     default:
         out->v.p = v->o;
-        if (v->kind == JANUS_KIND_OBJECT && is_boxed(v->o))
+        if (v->kind == JANUS_KIND_OBJECT && jn_box_of(v->o))
             return jn_error(JANUS_INVALID_ARGUMENT, "a host object with an odd address");
         return JANUS_OK;
     }

@@ -15,6 +15,7 @@ jn_mem *jn_mem_new(void) {
         return NULL;
     atomic_init(&m->refs, 1);
     jn_arena_init(&m->arena, ARENA_CHUNK);
+    jn_arena_init(&m->tasks, ARENA_CHUNK);
     m->ceiling = SIZE_MAX;
     return m;
 }
@@ -43,6 +44,7 @@ void jn_mem_release(jn_mem *m) {
     jn_vec_free(&m->chunks);
     jn_vec_free(&m->chunk_bytes);
     jn_arena_free(&m->arena);
+    jn_arena_free(&m->tasks);
     const janus_module *module = m->module;
     jn_free(m);
     if (module)
@@ -53,6 +55,7 @@ void jn_mem_reset(jn_mem *m) {
     drop_owned(m);
     drop_chunks(m, keep_bytes);
     jn_arena_reset(&m->arena);
+    jn_arena_reset(&m->tasks);
     m->chunk_at = m->chunk_used = 0;
 }
 

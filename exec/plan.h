@@ -144,6 +144,7 @@ struct jn_plan {
     jn_planset *set;
     bool saved;
     bool compiled;
+    bool has_tensors; /* or objects: some slot may point into the run's memory */
     jn_instr *code;
     size_t n_code;
     uint32_t n_slots;

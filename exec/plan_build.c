@@ -435,6 +435,9 @@ static janus_status compile(jn_builder *b) {
     p->n_code = b->code.n;
     p->n_slots = (uint32_t)b->kind.n;
     p->frame_bytes = (uint32_t)(sizeof(jn_frame) + p->n_slots * sizeof(jn_slot));
+    for (size_t i = 0; i < b->kind.n; i++)
+        p->has_tensors |=
+            b->kind.data[i] == JANUS_KIND_TENSOR || b->kind.data[i] == JANUS_KIND_OBJECT;
     p->compiled = true;
     return JANUS_OK;
 }

@@ -11,7 +11,7 @@
 #include "graph/base/log.h"
 #include "graph/base/status.h"
 
-enum { POLL_NS = 50 * 1000 * 1000 };
+enum { POLL_NS = 50 * 1000 * 1000, COLLECT_BYTES = 512 << 20 };
 
 static janus_status device_of(const char *name, jn_device_kind *out) {
     if (!name || strcmp(name, "cpu") == 0)
@@ -66,6 +66,9 @@ static janus_status init(jn_run *r, const janus_run_options *o) {
     if (!r->mem)
         return JN_NO_MEMORY();
     r->mem->ceiling = r->options.byte_ceiling ? r->options.byte_ceiling : default_ceiling();
+    r->collect_at = COLLECT_BYTES;
+    for (size_t i = 0; i < r->sub->params.n; i++)
+        r->keeps |= r->sub->params.data[i].type->kind == JANUS_KIND_FRAME;
     r->results = jn_calloc(r->sub->results.n + 1, sizeof *r->results);
     return r->results ? JANUS_OK : JN_NO_MEMORY();
 }

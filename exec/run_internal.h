@@ -39,13 +39,13 @@ struct jn_run {
     /* tensor strand */
     jn_task *pending, **pending_tail;
     uint32_t n_pending, max_level;
+    size_t pending_bytes; /* outputs the pending tasks will need */
     char *scratch;
     size_t scratch_bytes;
-    JN_VEC(jn_task *) order; /* tasks of a flush by level */
 
     /* host strand */
-    jn_frame *top;
-    jn_frame *free_frames; /* by plan: see frame.c */
+    bool keeps;        /* frames are kept or accumulators in use: nothing can be collected */
+    size_t collect_at; /* bytes of tensors that start a collection */
     jn_loop_state *free_loops;
     int64_t poll_countdown;
     int64_t next_poll_ns;       /* on the monotonic clock */
@@ -71,6 +71,8 @@ janus_status jn_run_poll(jn_run *r);
 janus_status jn_flush(jn_run *r);
 /* exec/flush.c: appends a task of this segment for the frame. */
 janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots);
+/* exec/collect.c: frees what no frame from `top` up can reach; only between two instructions. */
+janus_status jn_collect(jn_run *r, jn_frame *top);
 /* exec/group.c: runs n tasks of one specialisation. */
 janus_status jn_group_run(jn_run *r, jn_seginst *inst, jn_task **task, uint32_t n);
 /* The data of a promise: flushes when needed. */
@@ -83,5 +85,11 @@ janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out);
 janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst);
 janus_status jn_log_store(jn_run *r, jn_tval *target, jn_tval *value);
 void jn_overlay_free(jn_run *r);
+/* Calls fn on every box of the overlay. */
+janus_status jn_overlay_each(jn_run *r, janus_status (*fn)(void *arg, jn_box *b), void *arg);
+/* The box behind a tagged object pointer; NULL: a plain object. */
+static inline jn_box *jn_box_of(void *p) {
+    return (uintptr_t)p & 1 ? (jn_box *)((uintptr_t)p & ~(uintptr_t)1) : NULL;
+}
 
 #endif

@@ -49,7 +49,8 @@ typedef struct jn_acc {
 /* Memory of one run: a bump arena for records and frames, 64-byte aligned chunks for tensors. */
 typedef struct jn_mem {
     atomic_int refs;
-    jn_arena arena;
+    jn_arena arena; /* frames, accumulators, lists */
+    jn_arena tasks; /* tasks and promises; emptied by a collection */
     JN_VEC(char *) chunks;
     JN_VEC(size_t) chunk_bytes;
     size_t chunk_used, chunk_at;  /* bytes used of chunk number chunk_at */
@@ -82,6 +83,7 @@ typedef struct jn_loop_state {
     jn_slot *carried; /* current values */
     bool in_cond;
     jn_frame_list *saved;
+    uint32_t cap; /* of carried */
     struct jn_loop_state *free_next;
 } jn_loop_state;
 
