@@ -21,8 +21,8 @@ typedef struct jn_tval {
     char *data; /* NULL until the task has run; row-major */
     const jn_shape *shape;
     jn_task *task;
-    janus_tensor
-        *tensor; /* concrete: the caller's tensor (borrowed, or owned by the run), for STORE */
+    janus_tensor *tensor; /* concrete: the caller's tensor, borrowed, for STORE */
+    janus_tensor *dense;  /* concrete: row-major tensor that `data` is of, kept by the mem */
 } jn_tval;
 
 /* A frame's pass through one segment. */
