@@ -6,6 +6,7 @@
 #include "tests/unit/check.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -251,6 +252,40 @@ static void rows_of_a_level_run_together(void) {
     janus_module_release(m);
 }
 
+typedef struct racer {
+    janus_module *m;
+    float out[H];
+    bool ok;
+} racer;
+
+static void *race(void *arg) {
+    racer *r = arg;
+    float again[H];
+    run_tree(r->m, 7, JANUS_NUMERICS_FAST, "cpu", r->out, NULL);
+    r->ok = true;
+    for (int i = 0; i < 20; i++) {
+        run_tree(r->m, 7, JANUS_NUMERICS_FAST, "cpu", again, NULL);
+        r->ok &= memcmp(again, r->out, sizeof again) == 0;
+    }
+    return NULL;
+}
+
+static void threads_share_a_module(void) {
+    janus_module *m = tree_module();
+    pthread_t thread[4];
+    racer r[4];
+    for (int i = 0; i < 4; i++) {
+        r[i].m = m;
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&thread[i], NULL, race, &r[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(thread[i], NULL);
+        CU_ASSERT(r[i].ok);
+        CU_ASSERT(memcmp(r[i].out, r[0].out, sizeof r[0].out) == 0);
+    }
+    janus_module_release(m);
+}
+
 static void wrong_arguments_are_named(void) {
     static const int64_t hd[2] = {1, H}, wd[2] = {H, H + 1}, bd[1] = {H};
     janus_module *m = tree_module();
@@ -274,4 +309,5 @@ static void wrong_arguments_are_named(void) {
 JN_TEST_MAIN("exec", {"recursion counts its calls", recursion_counts_its_calls},
              {"a million deep", a_million_deep}, {"overflow is an error", overflow_is_an_error},
              {"loops", loops}, {"rows of a level run together", rows_of_a_level_run_together},
+             {"threads share a module", threads_share_a_module},
              {"wrong arguments are named", wrong_arguments_are_named})
