@@ -407,7 +407,8 @@ static janus_status make_node(maker *m, uint32_t index) {
     vn->out_rowed = rowed;
     vn->accumulates = n->fused_acc >= 0;
     vn->mode = JN_V_CALL;
-    bool done = !rowed;
+    bool each = rowed || (n->fused_acc >= 0 && !m->v->single); /* equal rows still add n times */
+    bool done = false;
     if (rowed && n->fused_acc >= 0)
         done = accumulate_rows(m, r, n->n_in, o, vn);
     else if (rowed)
@@ -415,7 +416,7 @@ static janus_status make_node(maker *m, uint32_t index) {
     if (done && rowed)
         return select_kernel(m, vn);
     /* one row, or row by row */
-    vn->mode = rowed ? JN_V_LOOP : JN_V_CALL;
+    vn->mode = each ? JN_V_LOOP : JN_V_CALL;
     vn->op = n->op;
     vn->attrs = n->attrs;
     vn->in_step = jn_arena_zalloc(m->a, (n->n_in + 1) * sizeof *vn->in_step);
