@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that recurse over numbers and objects."""
+
+import janus
+import janus.nn as nn
+import janus.nn.functional as F
+
+from .harness import case, t
+
+
+class Node:
+    def __init__(self, value, children=()):
+        self.value, self.children = value, list(children)
+
+
+def tree(depth, k=0):
+    if depth == 0:
+        return Node(k % 5)
+    return Node((k + depth) % 5, [tree(depth - 1, 2 * k + 1 + i) for i in range(1 + (k + depth) % 3)])
+
+
+@case
+def factorial(function, log):
+    @function
+    def f(n):
+        return 1 if n <= 1 else n * f(n - 1)
+
+    for n in (5, 5, 1, 10, 20, 25, 5):
+        log(f(n))
+
+
+@case
+def fibonacci_times_tensor(function, log):
+    def fib(n):
+        return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+    f = function(lambda x, n: x * fib(n))
+    for n in (5, 5, 10, 1):
+        log(f(t(2), n))
+
+
+@case
+def even_and_odd(function, log):
+    def even(n):
+        return True if n == 0 else odd(n - 1)
+
+    def odd(n):
+        return False if n == 0 else even(n - 1)
+
+    f = function(lambda n: even(n))
+    for n in (4, 4, 7, 0, 10):
+        log(f(n))
+
+
+@case
+def tensor_recursion(function, log):
+    def power(x, n):
+        if n == 0:
+            return janus.ones_like(x)
+        return power(x, n - 1) * x
+
+    f = function(lambda x, n: power(x, n).sum())
+    for n in (3, 3, 0, 6):
+        x = t(3, grad=True)
+        y = f(x, n)
+        log(y)
+        if y.requires_grad:
+            y.backward()
+        log(x)
+
+
+@case
+def sum_of_a_tree(function, log):
+    def total(node):
+        s = node.value
+        for c in node.children:
+            s += total(c)
+        return s
+
+    f = function(lambda x, node: x + total(node))
+    for d in (2, 2, 3, 0, 4):
+        log(f(t(2), tree(d)))
+
+
+class TreeNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(5, 3)
+        self.w = nn.Linear(3, 3)
+        self.out = nn.Linear(3, 2)
+
+    def encode(self, node):
+        h = self.embed.weight[node.value]
+        for child in node.children:
+            h = h + janus.tanh(self.w(self.encode(child)))
+        return h
+
+    def forward(self, node):
+        return self.out(self.encode(node))
+
+
+@case
+def tree_network_forward(function, log):
+    m = TreeNet()
+    f = function(lambda node: m(node))
+    for d in (2, 2, 1, 3, 0):
+        log(f(tree(d)))
+
+
+@case
+def tree_network_training(function, log):
+    m = TreeNet()
+    opt = janus.optim.SGD(m.parameters(), lr=0.1)
+
+    @function
+    def step(nodes):
+        opt.zero_grad()
+        loss = 0
+        for node in nodes:
+            loss = loss + F.cross_entropy(m(node).unsqueeze(0), janus.tensor([node.value % 2]))
+        loss = loss / len(nodes)
+        loss.backward()
+        opt.step()
+        return loss.item()
+
+    for k in range(4):
+        log(step([tree(d, k) for d in (1, 2, 3)]), m)
+
+
+class Tree2:
+    def __init__(self, left=None, right=None, word=0):
+        self.left, self.right, self.word = left, right, word
+
+
+def binary(depth, k=1):
+    if depth == 0 or k % 7 == 5:
+        return Tree2(word=k % 6)
+    return Tree2(binary(depth - 1, 2 * k), binary(depth - 1, 2 * k + 1))
+
+
+@case
+def binary_tree_lstm(function, log):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.leaf, self.inner = nn.Embedding(6, 4), nn.Linear(4, 6), nn.Linear(6, 15)
+
+        def forward(self, node):
+            if node.left is None:
+                i, o = self.leaf(self.embed(janus.tensor([node.word]))).chunk(2, dim=1)
+                c = janus.sigmoid(i)
+                return janus.sigmoid(o) * janus.tanh(c), c
+            hl, cl = self(node.left)
+            hr, cr = self(node.right)
+            i, fl, fr, o, u = self.inner(janus.cat([hl, hr], dim=1)).chunk(5, dim=1)
+            c = janus.sigmoid(i) * janus.tanh(u) + janus.sigmoid(fl) * cl + janus.sigmoid(fr) * cr
+            return janus.sigmoid(o) * janus.tanh(c), c
+
+    m = Model()
+    f = function(lambda node: m(node)[0].sum())
+    for d in (2, 2, 3, 0, 4):
+        loss = f(binary(d))
+        loss.backward()
+        log(loss, m)
+
+
+@case
+def writes_in_recursion(function, log):
+    def visit(node, depth, seen):
+        node.depth = depth
+        seen.append(node.value)
+        for c in node.children:
+            visit(c, depth + 1, seen)
+
+    @function
+    def f(node, x):
+        seen = []
+        visit(node, 0, seen)
+        return x * len(seen), seen
+
+    for d in (2, 2, 3):
+        root = tree(d)
+        log(f(root, t(2)), root)
+
+
+@case
+def tensor_stored_in_nodes(function, log):
+    w = t(3, 3, seed=4)
+
+    def encode(node):
+        h = janus.full((3,), float(node.value))
+        for c in node.children:
+            h = h + encode(c) @ w
+        node.h = janus.tanh(h)
+        return node.h
+
+    f = function(lambda node: encode(node))
+    for d in (1, 1, 2):
+        root = tree(d)
+        log(f(root), root)
+
+
+@case
+def exception_in_a_leaf(function, log):
+    def total(node):
+        if node.value == 99:
+            raise ValueError(f"bad leaf {node.value}")
+        return node.value + sum(total(c) for c in node.children)
+
+    f = function(lambda x, node: x + total(node))
+    for d in (1, 2):
+        log(f(t(2), tree(d)))
+    bad = tree(2)
+    bad.children[-1].children.append(Node(99))
+    log.raises(f, t(2), bad)
+    log(f(t(2), tree(2)))
+
+
+@case
+def node_of_another_type(function, log):
+    class Odd(Node):
+        pass
+
+    def total(node):
+        return node.value + sum(total(c) for c in node.children)
+
+    f = function(lambda x, node: x + total(node))
+    for node in (tree(1), tree(2), Node(1, [Odd(2, [Node(3)])]), Node(True, [Node(2.5)]), tree(2)):
+        log(f(t(2), node))
+
+
+@case
+def memo_over_a_dag(function, log):
+    def encode(node, memo):
+        if id(node) in memo:
+            return memo[id(node)]
+        h = janus.full((2,), float(node.value))
+        for c in node.children:
+            h = h * 0.5 + encode(c, memo)
+        memo[id(node)] = h
+        return h
+
+    f = function(lambda node: encode(node, {}))
+    shared = Node(3)
+    for _ in range(3):
+        log(f(Node(1, [shared, Node(2, [shared])])))
+
+
+@case
+def dropout_in_every_frame(function, log):
+    drop = nn.Dropout(0.5)
+
+    def encode(node):
+        h = janus.full((4,), float(node.value) + 1)
+        for c in node.children:
+            h = h + encode(c)
+        return drop(h)
+
+    f = function(lambda node: encode(node))
+    for d in (1, 2, 2):
+        log(f(tree(d)))
+
+
+@case
+def deep_chain(function, log):
+    def last(node):
+        return node.value if not node.children else last(node.children[0])
+
+    f = function(lambda x, node: x + last(node))
+    node = Node(4)
+    for i in range(200):
+        node = Node(i % 5, [node])
+    for _ in range(3):
+        log(f(t(2), node))
+
+
+@case
+def ackermann(function, log):
+    def ack(m, n):
+        if m == 0:
+            return n + 1
+        if n == 0:
+            return ack(m - 1, 1)
+        return ack(m - 1, ack(m, n - 1))
+
+    f = function(lambda m, n: ack(m, n))
+    for m, n in ((1, 2), (1, 2), (2, 2), (2, 3)):
+        log(f(m, n))
+
+
+@case
+def data_dependent_stop(function, log):
+    def shrink(x, n):
+        if x.abs().sum().item() < 1.0:
+            return x, n
+        return shrink(x * 0.7, n + 1)
+
+    f = function(lambda x: shrink(x, 0))
+    for i in range(4):
+        log(f(t(4, seed=i) * 3))

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every program of the differential suite, decorated against undecorated."""
+
+import importlib
+import os
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from diff import harness  # noqa: E402
+
+for path in sorted(pathlib.Path(__file__).parent.glob("prog_*.py")):
+    importlib.import_module("diff." + path.stem)
+
+NAMES = sorted(harness.CASES)
+# Programs whose asserts are made to fail one after the other.
+FAILING = [n for n in NAMES if n.split(".")[0] in ("prog_control", "prog_objects", "prog_recursion", "prog_effects")]
+
+
+@pytest.mark.parametrize("numerics", ["fast", "exact"])
+@pytest.mark.parametrize("name", NAMES)
+def test_program(name, numerics):
+    prog, _ = harness.CASES[name]
+    want = harness.run(prog, lambda f: f)
+    recorder = harness.Recorder(numerics=numerics)
+    got = harness.run(prog, recorder)
+    harness.compare(name, want, got, numerics == "exact")
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_every_assert_fails_once(name, monkeypatch):
+    prog, _ = harness.CASES[name]
+    want = harness.run(prog, lambda f: f)
+    for n in range(1, 12):
+        monkeypatch.setenv("JANUS_FAIL_ASSERT", str(n))
+        got = harness.run(prog, harness.Recorder())
+        monkeypatch.delenv("JANUS_FAIL_ASSERT")
+        harness.compare(name, want, got, False)
+
+
+def test_there_are_enough_programs():
+    assert len(NAMES) >= 100
+
+
+def test_most_programs_run_as_graphs():
+    """Coverage of the converter must not shrink: GRAPHS counts programs that ran at least one graph."""
+    ran = []
+    for name in NAMES:
+        recorder = harness.Recorder()
+        harness.run(harness.CASES[name][0], recorder)
+        if recorder.total("graph"):
+            ran.append(name)
+    missing = [n for n in NAMES if harness.CASES[n][1] and n not in ran]
+    floor = int(os.environ.get("JANUS_DIFF_GRAPH_FLOOR", "0"))
+    print(f"{len(ran)} of {len(NAMES)} programs ran as graphs; not yet: {', '.join(missing)}")
+    assert len(ran) >= floor
