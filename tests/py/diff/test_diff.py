@@ -8,6 +8,11 @@ import sys
 
 import pytest
 
+import janus
+
+if not hasattr(janus, "function"):
+    pytest.skip("janus.function is not built", allow_module_level=True)
+
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from diff import harness  # noqa: E402
 
