@@ -109,8 +109,8 @@ static janus_status check_call(const jn_op *op, const jn_subgraph *sub, const jn
         static const jn_type int_type = {.kind = JANUS_KIND_INT};
         int at = jn_operand_of_param(op, i);
         const jn_type *t = at < 0 ? &int_type : in[at];
-        if (i == 0 && op->role == JN_ROLE_GRAD && !frame_too)
-            continue;
+        if (!frame_too && op->role == JN_ROLE_GRAD && t && t->kind == JANUS_KIND_FRAME)
+            continue; /* which arm's frame it is shows when it runs */
         JN_TRY(check_fits(op, sub, i, t));
         if (t)
             bind(b, sub->params.data[i].type, t);

@@ -88,6 +88,8 @@ struct jn_subgraph {
     JN_VEC(jn_saved) saved;
     jn_subgraph *grad;         /* @f.grad once derived, else NULL (graph/autodiff.h) */
     const jn_subgraph *primal; /* for @f.grad: @f */
+    struct jn_deriv *derivs;   /* gradients derived of this one (graph/autodiff.c) */
+    struct jn_deriv *deriv;    /* how this one was derived */
     uint32_t scc;              /* strongly connected component of the call graph, set by freeze */
     bool recursive;            /* calls itself, directly or not; set by freeze */
 };

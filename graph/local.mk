@@ -1,6 +1,11 @@
 # graph: see docs/ARCHITECTURE.md.
 libjanus_all_la_SOURCES += \
 	graph/attr.c \
+	graph/autodiff.c \
+	graph/autodiff_api.c \
+	graph/autodiff_call.c \
+	graph/autodiff_reach.c \
+	graph/autodiff_sweep.c \
 	graph/data_text.c \
 	graph/module.c \
 	graph/control.c \
@@ -13,6 +18,7 @@ libjanus_all_la_SOURCES += \
 noinst_HEADERS += \
 	graph/attr.h \
 	graph/autodiff.h \
+	graph/autodiff_internal.h \
 	graph/data_text.h \
 	graph/graph.h \
 	graph/graph_internal.h \

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gradient of a call is a call of the gradient: of the SubGraph called, with the frame the call
+ * kept, the cotangents that arrive, the records that are the frame's own cotangent, and one
+ * accumulator per shared parameter.
+ *
+ * Inside a gradient SubGraph the inner call's frame is a member of the outer one and the inner call
+ * stays as it is; in a body that is being built the call is turned into its saving form in place.
+ */
+#include "config.h"
+
+#include "graph/autodiff_internal.h"
+#include "graph/graph_internal.h"
+
+#include <string.h>
+
+/* What one call's gradient is put together from. */
+typedef struct call_grad {
+    jn_call_shape shape;
+    const jn_node *n;
+    bool *arriving, *want; /* as in jn_deriv */
+    bool *outs;            /* NULL: all */
+    jn_deriv *deriv[2];
+    jn_value *acc; /* per parameter: accumulator made here, to be read after the call */
+    JN_VEC(jn_value) in;
+} call_grad;
+
+janus_status jn_call_save(jn_subgraph *g, uint32_t node, jn_value *out_frame) {
+    jn_node *n = g->nodes.data[node];
+    if (!(n->op->flags & JN_OP_SAVES)) {
+        char name[64];
+        size_t len = strlen(n->op->name);
+        if (len + sizeof ".save" > sizeof name)
+            return jn_error(JANUS_INTERNAL, "%s: name too long", n->op->name);
+        memcpy(name, n->op->name, len);
+        memcpy(name + len, ".save", sizeof ".save");
+        const jn_op *op = jn_op_find(name, len + 5);
+        if (!op)
+            return jn_error(JANUS_UNSUPPORTED, "%s: has no saving form", n->op->name);
+        jn_type frame = jn_frame_type(n);
+        const jn_type *t = jn_type_intern(g->module, &frame);
+        const jn_type **out = jn_arena_alloc(&g->module->arena, (n->n_out + 1) * sizeof *out);
+        if (!t || !out)
+            return JN_NO_MEMORY();
+        if (n->n_out)
+            memcpy(out, n->out, n->n_out * sizeof *out);
+        out[n->n_out] = t;
+        n->op = op;
+        n->out = out;
+        n->n_out++;
+    }
+    *out_frame = (jn_value){node, n->n_out - 1};
+    return JANUS_OK;
+}
+
+static jn_value operand(const call_grad *c, uint32_t i) { return c->n->in[c->shape.first_in + i]; }
+
+static bool operand_active(const jn_sweep *s, jn_value v) {
+    return !jn_value_is_none(v) && s->active[jn_number(&s->num, v)];
+}
+
+/* Collects what arrives and what is asked for; false in *out_any: nothing to do. */
+static janus_status collect(jn_sweep *s, call_grad *c, bool *out_any) {
+    const jn_subgraph *sub = c->shape.sub[0];
+    size_t n_results = sub->result_types.n, n_params = sub->params.n;
+    c->arriving = jn_diff_alloc(s->d, n_results + n_params, 1);
+    c->want = jn_diff_alloc(s->d, n_params, 1);
+    c->acc = jn_diff_alloc(s->d, n_params, sizeof *c->acc);
+    if (!c->arriving || !c->want || !c->acc)
+        return JN_NO_MEMORY();
+    bool arrives = s->records[c->n->id] != NULL, wanted = false;
+    for (uint32_t i = 0; i < c->shape.n_results; i++)
+        arrives |= c->arriving[i] = !jn_value_is_none(s->ct[s->num.first[c->n->id] + i]);
+    for (uint32_t i = 0; i < c->shape.n; i++) {
+        jn_value v = operand(c, i);
+        uint32_t p = c->shape.first_param + i;
+        const jn_type *t = sub->params.data[p].type;
+        c->acc[p] = JN_VALUE_NONE;
+        if (jn_value_is_none(v))
+            continue;
+        if (t->kind == JANUS_KIND_ACC)
+            arrives |= c->arriving[n_results + p] = !jn_value_is_none(s->ct[jn_number(&s->num, v)]);
+        c->want[p] = (jn_differentiable(t) || t->kind == JANUS_KIND_FRAME) && operand_active(s, v);
+        wanted |= c->want[p];
+    }
+    *out_any = arrives && wanted;
+    return JANUS_OK;
+}
+
+/* Arms must agree on their results; the results of an iteration are the cotangents the next one
+ * starts from. */
+static janus_status agree(jn_sweep *s, call_grad *c) {
+    jn_subgraph *const *sub = c->shape.sub;
+    size_t n_params = sub[0]->params.n;
+    bool records = s->records[c->n->id] != NULL;
+    JN_TRY(jn_want_close(s->d, &c->shape, c->want));
+    if (!c->shape.loop && c->shape.n_subs == 1)
+        return JANUS_OK;
+    c->outs = jn_diff_alloc(s->d, n_params, 1);
+    if (!c->outs)
+        return JN_NO_MEMORY();
+    for (unsigned k = 1; k < c->shape.n_subs; k++)
+        for (size_t p = 0; p < n_params; p++)
+            if (sub[k]->params.data[p].shared != sub[0]->params.data[p].shared)
+                return jn_error(JANUS_INVALID_ARGUMENT,
+                                "%s: parameter %zu is shared in one of @%s and @%s only",
+                                c->n->op->name, p, sub[0]->name, sub[k]->name);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (unsigned k = 0; k < c->shape.n_subs; k++) {
+            const bool *outs;
+            JN_TRY(jn_reach_outs(s->d, sub[k], c->arriving, c->want, records, &outs));
+            for (size_t p = 0; p < n_params; p++)
+                c->outs[p] = c->outs[p] || (outs[p] && !sub[k]->params.data[p].shared);
+        }
+        for (uint32_t i = 0; c->shape.loop && i < c->shape.n_results; i++) {
+            uint32_t p = jn_carried_param(&c->shape, i);
+            if (c->outs[p] && !c->arriving[i])
+                c->arriving[i] = changed = true;
+            c->outs[p] = c->outs[p] || c->arriving[i];
+        }
+    }
+    return JANUS_OK;
+}
+
+static janus_status derive(jn_sweep *s, call_grad *c) {
+    unsigned n_records = 0;
+    for (jn_record *r = s->records[c->n->id]; r; r = r->next)
+        n_records++;
+    for (unsigned k = 0; k < c->shape.n_subs; k++) {
+        jn_record_type *records = jn_diff_alloc(s->d, n_records, sizeof *records);
+        if (!records)
+            return JN_NO_MEMORY();
+        unsigned i = 0;
+        for (jn_record *r = s->records[c->n->id]; r; r = r->next)
+            records[i++] = (jn_record_type){{r->type.sub[k], NULL}, r->type.param};
+        jn_deriv key = {.f = c->shape.sub[k],
+                        .arriving = c->arriving,
+                        .want = c->want,
+                        .outs = c->outs,
+                        .n_records = n_records,
+                        .records = records};
+        JN_TRY(jn_derive(s->d, &key, &c->deriv[k]));
+    }
+    return JANUS_OK;
+}
+
+static janus_status frame_of_call(jn_sweep *s, const jn_node *n, jn_value *out) {
+    if (s->f == s->g)
+        return jn_call_save(s->f, n->id, out);
+    uint32_t index;
+    bool value = n->op->flags & JN_OP_SAVES;
+    JN_TRY(jn_save_member(s->f, (jn_value){n->id, value ? n->n_out - 1 : 0}, !value, &index));
+    return jn_sweep_frame_get(s, s->frame, index, out);
+}
+
+/* The operands, in the order of the derived SubGraph's parameters (autodiff.c: add_params). */
+static janus_status operands(jn_sweep *s, call_grad *c) {
+    const jn_subgraph *sub = c->shape.sub[0];
+    jn_value v;
+    JN_TRY(frame_of_call(s, c->n, &v));
+    if (!jn_vec_push(&c->in, v))
+        return JN_NO_MEMORY();
+    for (uint32_t i = 0; i < c->shape.n_results; i++) {
+        if (!c->arriving[i])
+            continue;
+        v = s->ct[s->num.first[c->n->id] + i];
+        if (jn_value_is_none(v))
+            JN_TRY(jn_sweep_zeros(s, (jn_value){c->n->id, i}, &v));
+        if (!jn_vec_push(&c->in, v))
+            return JN_NO_MEMORY();
+    }
+    for (jn_record *r = s->records[c->n->id]; r; r = r->next) {
+        v = r->value;
+        if (r->node)
+            JN_TRY(jn_call_save(s->g, r->node, &v));
+        if (!jn_vec_push(&c->in, v))
+            return JN_NO_MEMORY();
+    }
+    for (uint32_t i = 0; i < c->shape.n; i++) {
+        uint32_t p = c->shape.first_param + i;
+        const jn_param *param = &sub->params.data[p];
+        if (!param->shared || !c->want[p] || !jn_differentiable(param->type))
+            continue;
+        v = operand(c, i);
+        if (v.node == 0 && s->acc && !jn_value_is_none(s->acc[v.index])) {
+            v = s->acc[v.index];
+        } else {
+            JN_TRY(jn_sweep_fetch(s, v, &v));
+            JN_TRY(jn_sweep_build(s, s->d->ops.acc_new, &v, 1, &c->acc[p], 1));
+            v = c->acc[p];
+        }
+        if (!jn_vec_push(&c->in, v))
+            return JN_NO_MEMORY();
+    }
+    for (uint32_t i = 0; i < c->shape.n; i++)
+        if (c->arriving[sub->result_types.n + c->shape.first_param + i] &&
+            !jn_vec_push(&c->in, s->ct[jn_number(&s->num, operand(c, i))]))
+            return JN_NO_MEMORY();
+    return JANUS_OK;
+}
+
+static const jn_op *grad_op(const jn_diff *d, const jn_node *n) {
+    if (n->op->role == JN_ROLE_INVOKE)
+        return d->ops.invoke;
+    if (n->op->role == JN_ROLE_IF || n->subs[1])
+        return n->op->role == JN_ROLE_WHILE ? d->ops.while_grad : d->ops.if_grad;
+    return strncmp(n->op->name, "foreach", 7) == 0 ? d->ops.foreach_grad : d->ops.while_grad;
+}
+
+/* The record of a frame operand belongs to the call that made the frame, or to the read of it. */
+static janus_status add_record(jn_sweep *s, call_grad *c, uint32_t i, uint32_t built) {
+    jn_value v = operand(c, i);
+    if (v.node == 0)
+        return jn_error(JANUS_UNSUPPORTED,
+                        "in @%s, %%%u = %s: a frame parameter is passed on whole: its gradient is "
+                        "not derived",
+                        s->f->name, c->n->id, c->n->op->name);
+    jn_record *r = jn_diff_alloc(s->d, 1, sizeof *r);
+    if (!r)
+        return JN_NO_MEMORY();
+    r->node = built;
+    r->type = (jn_record_type){{c->deriv[0]->g, c->deriv[1] ? c->deriv[1]->g : NULL},
+                               c->shape.first_param + i};
+    jn_record **tail = &s->records[v.node];
+    while (*tail)
+        tail = &(*tail)->next;
+    *tail = r;
+    return JANUS_OK;
+}
+
+static janus_status distribute(jn_sweep *s, call_grad *c, const jn_value *out, uint32_t built) {
+    const jn_subgraph *sub = c->shape.sub[0];
+    uint32_t at = 0;
+    for (uint32_t p = 0; p < c->shape.first_param; p++)
+        at +=
+            !c->outs && !sub->params.data[p].shared && jn_differentiable(sub->params.data[p].type);
+    for (uint32_t i = 0; i < c->shape.n; i++) {
+        uint32_t p = c->shape.first_param + i;
+        const jn_param *param = &sub->params.data[p];
+        bool active = operand_active(s, operand(c, i));
+        if (param->type->kind == JANUS_KIND_FRAME && active)
+            JN_TRY(add_record(s, c, i, built));
+        if (!jn_differentiable(param->type))
+            continue;
+        if (param->shared) {
+            if (jn_value_is_none(c->acc[p]))
+                continue;
+            jn_value sum;
+            JN_TRY(jn_sweep_build(s, s->d->ops.acc_get, &c->acc[p], 1, &sum, 1));
+            JN_TRY(jn_sweep_add(s, operand(c, i), sum));
+        } else if (!c->outs || c->outs[p]) {
+            jn_value v = out[at++];
+            if (active && jn_value_type(s->g, v)->kind == JANUS_KIND_TENSOR)
+                JN_TRY(jn_sweep_add(s, operand(c, i), v));
+        }
+    }
+    return JANUS_OK;
+}
+
+janus_status jn_sweep_call(jn_sweep *s, const jn_node *n) {
+    call_grad c = {.n = n};
+    bool any = false;
+    jn_call_shape_of(n, &c.shape);
+    JN_TRY(collect(s, &c, &any));
+    if (!any)
+        return JANUS_OK;
+    JN_TRY(agree(s, &c));
+    JN_TRY(derive(s, &c));
+    jn_value *out = NULL;
+    unsigned n_out = (unsigned)c.deriv[0]->g->result_types.n;
+    jn_subgraph *subs[2] = {c.deriv[0]->g, c.deriv[1] ? c.deriv[1]->g : NULL};
+    janus_status st = operands(s, &c);
+    if (st == JANUS_OK && !(out = jn_diff_alloc(s->d, n_out, sizeof *out)))
+        st = JN_NO_MEMORY();
+    uint32_t built = (uint32_t)s->g->nodes.n;
+    if (st == JANUS_OK)
+        st = jn_build(s->g, grad_op(s->d, n), c.in.data, (unsigned)c.in.n, NULL, subs, n->loc, out,
+                      n_out);
+    jn_vec_free(&c.in);
+    JN_TRY(st);
+    return distribute(s, &c, out, built);
+}

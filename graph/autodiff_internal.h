@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the differentiation share.
+ *
+ *   autodiff.c        entry points; one derivation from declaration to results
+ *   autodiff_sweep.c  the reverse sweep over a body: rules, sums, members read
+ *   autodiff_call.c   calls: frames, records, accumulators
+ *   autodiff_reach.c  what depends on what, before anything is built
+ *
+ * A derivation (jn_deriv) is kept with the SubGraph it was derived from, in the module's arena, and
+ * is found again by its key.  Working memory of one entry call is in jn_diff.tmp.
+ * docs/adr/0003-frames-and-gradients.md has the design.
+ */
+#ifndef JN_GRAPH_AUTODIFF_INTERNAL_H
+#define JN_GRAPH_AUTODIFF_INTERNAL_H
+
+#include "graph/autodiff.h"
+#include "graph/base/status.h"
+
+/* A record: the frame of `sub` (of sub[1] where the other arm of an if ran), read as the cotangents
+ * of the members of the frame that was parameter `param` of what `sub` is the gradient of. */
+typedef struct jn_record_type {
+    jn_subgraph *sub[2];
+    uint32_t param;
+} jn_record_type;
+
+/* A derived SubGraph `g` of `f`: where it keeps the cotangent of one member of a frame parameter.
+ */
+typedef struct jn_frame_ct {
+    uint32_t param;  /* of f, of type frame<@p> */
+    uint32_t member; /* of @p.saved */
+    uint32_t index;  /* in g->saved */
+    bool record;     /* the member is a frame, and g's member a record of this type: */
+    jn_record_type type;
+} jn_frame_ct;
+
+typedef struct jn_deriv {
+    struct jn_deriv *next; /* of the same f */
+    jn_subgraph *f, *g;
+    /* The key. */
+    const bool *arriving; /* per result of f, then per parameter of f (accumulators) */
+    const bool *want;     /* per parameter of f */
+    const bool *outs; /* per parameter: results of g; NULL: all differentiable ones, maybe none */
+    unsigned n_records;
+    const jn_record_type *records; /* sub[0] and param count */
+    /* What was derived. */
+    bool typed; /* g has its result types */
+    bool done;
+    unsigned order; /* 1: gradient of a SubGraph that is no gradient */
+    unsigned n_cts;
+    jn_frame_ct *cts;
+} jn_deriv;
+
+/* Ops the differentiation itself creates. */
+typedef struct jn_diff_ops {
+    const jn_op *none, *add, *full_like, *reshape_like, *frame_get, *acc_new, *acc_add, *acc_get;
+    const jn_op *invoke, *if_grad, *while_grad, *foreach_grad;
+} jn_diff_ops;
+
+/* One entry call. */
+typedef struct jn_diff {
+    janus_module *m;
+    jn_arena tmp;
+    jn_diff_ops ops;
+    struct jn_reach *reach;       /* autodiff_reach.c */
+    struct jn_activity *activity; /* per SubGraph, all parameters wanted */
+} jn_diff;
+
+/* A record met in a sweep: the frame of node `node` of g, which was built there, or a value. */
+typedef struct jn_record {
+    struct jn_record *next;
+    uint32_t node; /* 0: value */
+    jn_value value;
+    jn_record_type type;
+} jn_record;
+
+/* Numbers the values of the first n_nodes nodes of a body, with room for one more per call. */
+typedef struct jn_numbering {
+    uint32_t n_nodes, n_values;
+    const uint32_t *first; /* per node */
+} jn_numbering;
+
+/* One reverse sweep over f, emitting to g (g == f for jn_grad_emit). */
+typedef struct jn_sweep {
+    jn_emitter base;
+    jn_diff *d;
+    jn_subgraph *f, *g;
+    jn_numbering num;
+    bool *active;        /* per value: depends on what is differentiated by */
+    jn_value *ct;        /* per value: its cotangent in g so far; of accumulators: of the sum */
+    jn_value *fetched;   /* per value: it, in g (g != f) */
+    jn_record **records; /* per call or frame.get: records that are the cotangent of its frame */
+    jn_value *acc;       /* per parameter of f: accumulator in g, none: not shared */
+    jn_value frame;      /* g's %t */
+    jn_loc loc;
+} jn_sweep;
+
+/* How the operands of a call meet the parameters of what it calls. */
+typedef struct jn_call_shape {
+    unsigned n_subs;
+    jn_subgraph *sub[2];
+    uint32_t first_in, first_param; /* operand first_in + i is parameter first_param + i */
+    uint32_t n;                     /* pairs */
+    uint32_t n_results;             /* without the frame of a saving call */
+    bool loop;                      /* result i is carried parameter i, else result i of sub */
+} jn_call_shape;
+
+static inline bool jn_differentiable(const jn_type *t) {
+    return t->kind == JANUS_KIND_TENSOR && jn_dtype_is_float(t->dtype);
+}
+static inline bool jn_is_call(const jn_node *n) {
+    return n->op->role == JN_ROLE_INVOKE || n->op->role == JN_ROLE_IF ||
+           n->op->role == JN_ROLE_WHILE || n->op->role == JN_ROLE_FOREACH ||
+           n->op->role == JN_ROLE_GRAD;
+}
+/* A loop hands such a parameter on from iteration to iteration. */
+static inline bool jn_param_carried(const jn_param *p) {
+    return !p->shared && p->type->kind != JANUS_KIND_FRAME && p->type->kind != JANUS_KIND_ACC;
+}
+void jn_call_shape_of(const jn_node *n, jn_call_shape *out);
+/* Parameter of `sub` that result i of a loop over it is. */
+uint32_t jn_carried_param(const jn_call_shape *c, uint32_t i);
+static inline uint32_t jn_number(const jn_numbering *num, jn_value v) {
+    return num->first[v.node] + v.index;
+}
+janus_status jn_numbering_make(jn_arena *a, const jn_subgraph *f, jn_numbering *out);
+void *jn_diff_alloc(jn_diff *d, size_t n, size_t size); /* zeroed; NULL: out of memory */
+
+/* autodiff_reach.c ----------------------------------------------------------------------------- */
+
+/* Spreads `active` (set for what is differentiated by) from operands to results. */
+janus_status jn_activity_spread(jn_diff *d, const jn_subgraph *f, const jn_numbering *num,
+                                bool *active);
+/* Extends `want` (per parameter of c->sub[0]) until a loop's results are no more active than its
+ * parameters. */
+janus_status jn_want_close(jn_diff *d, const jn_call_shape *c, bool *want);
+/* Which parameters of f can get a cotangent; at least those that will. */
+janus_status jn_reach_outs(jn_diff *d, jn_subgraph *f, const bool *arriving, const bool *want,
+                           bool records, const bool **out_outs);
+
+/* autodiff_sweep.c ----------------------------------------------------------------------------- */
+
+janus_status jn_sweep_init(jn_sweep *s, jn_diff *d, jn_subgraph *f, jn_subgraph *g);
+janus_status jn_sweep_run(jn_sweep *s, uint32_t from_node);
+/* Adds a contribution to the cotangent of v. */
+janus_status jn_sweep_add(jn_sweep *s, jn_value v, jn_value contribution);
+/* The value v of f, in g. */
+janus_status jn_sweep_fetch(jn_sweep *s, jn_value v, jn_value *out);
+janus_status jn_sweep_build(jn_sweep *s, const jn_op *op, const jn_value *in, unsigned n_in,
+                            jn_value *out, unsigned n_out);
+janus_status jn_sweep_zeros(jn_sweep *s, jn_value like /* of f */, jn_value *out);
+janus_status jn_sweep_frame_get(jn_sweep *s, jn_value frame, uint32_t index, jn_value *out);
+/* Position of the value, or of the frame of the call `v.node`, in f->saved, listed when new. */
+janus_status jn_save_member(jn_subgraph *f, jn_value v, bool frame, uint32_t *out_index);
+
+/* autodiff_call.c ------------------------------------------------------------------------------ */
+
+janus_status jn_sweep_call(jn_sweep *s, const jn_node *n);
+/* Turns a call into its saving form, where it is none, and gives its frame. */
+janus_status jn_call_save(jn_subgraph *g, uint32_t node, jn_value *out_frame);
+
+/* autodiff.c ----------------------------------------------------------------------------------- */
+
+janus_status jn_derive(jn_diff *d, const jn_deriv *key, jn_deriv **out);
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What depends on what, found without building anything.
+ *
+ * Activity goes forward: a value is active when it depends, through ops that have a gradient, on
+ * what is differentiated by.  Reach goes backward: which parameters get a cotangent when certain
+ * results have one.  Both are needed where a body cannot simply be swept first: loops (the answer
+ * of one iteration is the question of the next), arms of an `if` (both must return the same), and
+ * recursion (results are declared before the body is derived).  Reach errs on the side of "gets
+ * one"; the sweep then fills in zeros.
+ */
+#include "config.h"
+
+#include "graph/autodiff_internal.h"
+
+#include <string.h>
+
+void *jn_diff_alloc(jn_diff *d, size_t n, size_t size) {
+    size_t bytes;
+    if (!jn_mul_size(n ? n : 1, size, &bytes))
+        return NULL;
+    return jn_arena_zalloc(&d->tmp, bytes);
+}
+
+void jn_call_shape_of(const jn_node *n, jn_call_shape *out) {
+    const char *name = n->op->name;
+    memset(out, 0, sizeof *out);
+    out->n_results = n->n_out - ((n->op->flags & JN_OP_SAVES) != 0);
+    out->n_subs = 1;
+    out->sub[0] = n->subs[0];
+    switch (n->op->role) {
+    case JN_ROLE_IF:
+        out->n_subs = 2;
+        out->sub[1] = n->subs[1];
+        out->first_in = 1;
+        break;
+    case JN_ROLE_WHILE:
+        out->sub[0] = n->subs[1];
+        out->loop = true;
+        break;
+    case JN_ROLE_FOREACH:
+        out->first_in = out->first_param = 1;
+        out->loop = true;
+        break;
+    case JN_ROLE_GRAD:
+        out->sub[1] = n->subs[1];
+        out->n_subs = (n->op->flags & JN_OP_TWO_SUBS) ? 2 : 1;
+        out->loop = strncmp(name, "while", 5) == 0 || strncmp(name, "foreach", 7) == 0;
+        break;
+    default:
+        break;
+    }
+    out->n = n->n_in - out->first_in;
+}
+
+uint32_t jn_carried_param(const jn_call_shape *c, uint32_t i) {
+    uint32_t p = c->first_param;
+    for (;; p++)
+        if (jn_param_carried(&c->sub[0]->params.data[p]) && i-- == 0)
+            return p;
+}
+
+janus_status jn_numbering_make(jn_arena *a, const jn_subgraph *f, jn_numbering *out) {
+    uint32_t n = (uint32_t)f->nodes.n, at = 0;
+    uint32_t *first = jn_arena_alloc(a, n * sizeof *first);
+    if (!first)
+        return JN_NO_MEMORY();
+    for (uint32_t i = 0; i < n; i++) {
+        const jn_node *node = f->nodes.data[i];
+        first[i] = at;
+        at += node->n_out + (node->op && jn_is_call(node) ? 1 : 0);
+    }
+    *out = (jn_numbering){n, at, first};
+    return JANUS_OK;
+}
+
+/* ---- activity ----------------------------------------------------------------------------------
+ */
+
+typedef struct jn_activity {
+    struct jn_activity *next;
+    const jn_subgraph *f;
+    jn_numbering num;
+    bool *active;
+} jn_activity;
+
+/* Activity in f when every parameter that can be is differentiated by; NULL: out of memory. */
+static const jn_activity *activity_of(jn_diff *d, const jn_subgraph *f) {
+    for (jn_activity *a = d->activity; a; a = a->next)
+        if (a->f == f)
+            return a;
+    jn_activity *a = jn_diff_alloc(d, 1, sizeof *a);
+    if (!a || jn_numbering_make(&d->tmp, f, &a->num) != JANUS_OK)
+        return NULL;
+    a->f = f;
+    a->active = jn_diff_alloc(d, a->num.n_values, sizeof *a->active);
+    if (!a->active)
+        return NULL;
+    for (size_t p = 0; p < f->params.n; p++)
+        a->active[p] = jn_differentiable(f->params.data[p].type) ||
+                       f->params.data[p].type->kind == JANUS_KIND_FRAME;
+    if (jn_activity_spread(d, f, &a->num, a->active) != JANUS_OK)
+        return NULL;
+    a->next = d->activity;
+    d->activity = a;
+    return a;
+}
+
+/* Whether a member of a frame can carry a cotangent back into the body it was kept from. */
+static janus_status member_active(jn_diff *d, const jn_subgraph *g, const jn_node *n, bool *out) {
+    const jn_subgraph *of = jn_value_type(g, n->in[0])->frame_of;
+    int64_t index = -1;
+    for (const jn_attr_spec *spec = n->op->attrs; spec && spec->name; spec++)
+        if (strcmp(spec->name, "index") == 0)
+            memcpy(&index, (const char *)n->attrs + spec->offset, sizeof index);
+    *out = true;
+    if (!of || !of->defined || index < 0 || (size_t)index >= of->saved.n)
+        return JANUS_OK;
+    const jn_activity *a = activity_of(d, of);
+    if (!a)
+        return JN_NO_MEMORY();
+    const jn_saved *m = &of->saved.data[index];
+    const jn_node *node = jn_value_node(of, m->value);
+    if (m->frame) {
+        *out = false;
+        for (uint32_t i = 0; i < node->n_in; i++)
+            if (!jn_value_is_none(node->in[i]) && a->active[jn_number(&a->num, node->in[i])])
+                *out = true;
+    } else
+        *out = a->active[jn_number(&a->num, m->value)];
+    return JANUS_OK;
+}
+
+static bool carries(const jn_type *t) {
+    return jn_differentiable(t) || t->kind == JANUS_KIND_FRAME;
+}
+
+janus_status jn_activity_spread(jn_diff *d, const jn_subgraph *f, const jn_numbering *num,
+                                bool *active) {
+    for (uint32_t i = 1; i < num->n_nodes; i++) {
+        const jn_node *n = f->nodes.data[i];
+        bool *out = &active[num->first[i]];
+        bool call = jn_is_call(n), any = false;
+        uint32_t first = n->op->role == JN_ROLE_IF ? 1 : 0;
+        for (uint32_t k = first; k < n->n_in && !any; k++)
+            any = !jn_value_is_none(n->in[k]) && active[jn_number(num, n->in[k])];
+        if (!any)
+            continue;
+        if (call) {
+            for (uint32_t k = 0; k < n->n_out; k++)
+                out[k] = out[k] || carries(n->out[k]);
+            for (uint32_t k = 0; k < n->n_in; k++)
+                if (!jn_value_is_none(n->in[k]) &&
+                    jn_value_type(f, n->in[k])->kind == JANUS_KIND_ACC)
+                    active[jn_number(num, n->in[k])] = true;
+        } else if (n->op->role == JN_ROLE_SAVED) {
+            bool member;
+            JN_TRY(member_active(d, f, n, &member));
+            out[0] = out[0] || (member && carries(n->out[0]));
+        } else if (n->op->role == JN_ROLE_ACC) {
+            if (n->n_out == 0)
+                active[jn_number(num, n->in[0])] = true;
+            else if (n->out[0]->kind == JANUS_KIND_TENSOR)
+                out[0] = true;
+        } else if (n->op->grad) {
+            for (uint32_t k = 0; k < n->n_out; k++)
+                out[k] = out[k] || jn_differentiable(n->out[k]);
+        }
+    }
+    return JANUS_OK;
+}
+
+janus_status jn_want_close(jn_diff *d, const jn_call_shape *c, bool *want) {
+    if (!c->loop)
+        return JANUS_OK;
+    const jn_subgraph *body = c->sub[0];
+    jn_numbering num;
+    JN_TRY(jn_numbering_make(&d->tmp, body, &num));
+    bool *active = jn_diff_alloc(d, num.n_values, sizeof *active);
+    if (!active)
+        return JN_NO_MEMORY();
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t p = 0; p < body->params.n; p++)
+            active[p] = want[p];
+        JN_TRY(jn_activity_spread(d, body, &num, active));
+        for (uint32_t i = 0; i < c->n_results; i++) {
+            uint32_t p = jn_carried_param(c, i);
+            jn_value r = body->results.data[i];
+            if (!want[p] && !jn_value_is_none(r) && active[jn_number(&num, r)] &&
+                jn_differentiable(body->params.data[p].type))
+                want[p] = changed = true;
+        }
+    }
+    return JANUS_OK;
+}
+
+/* ---- reach -------------------------------------------------------------------------------------
+ */
+
+typedef struct jn_reach {
+    struct jn_reach *next;
+    jn_subgraph *f;
+    const bool *arriving, *want;
+    bool records;
+    bool *outs;
+    jn_numbering num;
+    bool *active, *ct;
+} jn_reach;
+
+static janus_status reach_entry(jn_diff *d, jn_subgraph *f, const bool *arriving, const bool *want,
+                                bool records, jn_reach **out) {
+    size_t n_params = f->params.n, n_arriving = f->result_types.n + n_params;
+    for (jn_reach *r = d->reach; r; r = r->next)
+        if (r->f == f && r->records == records && memcmp(r->arriving, arriving, n_arriving) == 0 &&
+            memcmp(r->want, want, n_params) == 0) {
+            *out = r;
+            return JANUS_OK;
+        }
+    if (!f->defined)
+        return jn_error(JANUS_INVALID_ARGUMENT, "@%s has no body yet: it cannot be differentiated",
+                        f->name);
+    jn_reach *r = jn_diff_alloc(d, 1, sizeof *r);
+    if (!r)
+        return JN_NO_MEMORY();
+    r->f = f;
+    r->arriving = jn_arena_dup(&d->tmp, arriving, n_arriving);
+    r->want = jn_arena_dup(&d->tmp, want, n_params ? n_params : 1);
+    r->records = records;
+    r->outs = jn_diff_alloc(d, n_params, 1);
+    JN_TRY(jn_numbering_make(&d->tmp, f, &r->num));
+    r->active = jn_diff_alloc(d, r->num.n_values, 1);
+    r->ct = jn_diff_alloc(d, r->num.n_values, 1);
+    if (!r->arriving || !r->want || !r->outs || !r->active || !r->ct)
+        return JN_NO_MEMORY();
+    for (size_t p = 0; p < n_params; p++)
+        r->active[p] = want[p];
+    JN_TRY(jn_activity_spread(d, f, &r->num, r->active));
+    r->next = d->reach;
+    d->reach = r;
+    *out = r;
+    return JANUS_OK;
+}
+
+static bool value_has(const jn_reach *r, const bool *set, jn_value v) {
+    return !jn_value_is_none(v) && set[jn_number(&r->num, v)];
+}
+
+/* For a loop: extends `arriving` (per result of the body) by what one more iteration gives, as far
+ * as known. */
+static janus_status reach_close(jn_diff *d, const jn_call_shape *c, bool *arriving,
+                                const bool *want, bool records) {
+    if (!c->loop)
+        return JANUS_OK;
+    for (bool changed = true; changed;) {
+        changed = false;
+        jn_reach *r;
+        JN_TRY(reach_entry(d, c->sub[0], arriving, want, records, &r));
+        for (uint32_t i = 0; i < c->n_results; i++)
+            if (!arriving[i] && r->outs[jn_carried_param(c, i)])
+                arriving[i] = changed = true;
+    }
+    return JANUS_OK;
+}
+
+/* One call: cotangents of its results to cotangents of its operands. */
+static janus_status reach_call(jn_diff *d, jn_reach *r, const jn_node *n) {
+    jn_call_shape c;
+    jn_call_shape_of(n, &c);
+    const jn_subgraph *sub = c.sub[0];
+    size_t n_results = sub->result_types.n, n_params = sub->params.n;
+    bool *arriving = jn_diff_alloc(d, n_results + n_params, 1);
+    bool *want = jn_diff_alloc(d, n_params, 1);
+    bool *outs = jn_diff_alloc(d, n_params, 1);
+    if (!arriving || !want || !outs)
+        return JN_NO_MEMORY();
+    bool any = r->records;
+    for (uint32_t i = 0; i < c.n_results; i++)
+        any |= arriving[i] = r->ct[r->num.first[n->id] + i];
+    for (uint32_t i = 0; i < c.n; i++) {
+        jn_value v = n->in[c.first_in + i];
+        uint32_t p = c.first_param + i;
+        if (jn_value_is_none(v))
+            continue;
+        const jn_type *t = sub->params.data[p].type;
+        if (t->kind == JANUS_KIND_ACC)
+            any |= arriving[n_results + p] = r->ct[jn_number(&r->num, v)];
+        want[p] = carries(t) && value_has(r, r->active, v);
+    }
+    if (!any)
+        return JANUS_OK;
+    JN_TRY(jn_want_close(d, &c, want));
+    JN_TRY(reach_close(d, &c, arriving, want, r->records));
+    for (unsigned k = 0; k < c.n_subs; k++) {
+        jn_reach *callee;
+        JN_TRY(reach_entry(d, c.sub[k], arriving, want, r->records, &callee));
+        for (size_t p = 0; p < n_params; p++)
+            outs[p] = outs[p] || callee->outs[p];
+    }
+    for (uint32_t i = 0; i < c.n; i++) {
+        jn_value v = n->in[c.first_in + i];
+        uint32_t p = c.first_param + i;
+        if (value_has(r, r->active, v) && jn_differentiable(jn_value_type(r->f, v)) &&
+            (outs[p] || sub->params.data[p].shared))
+            r->ct[jn_number(&r->num, v)] = true;
+    }
+    return JANUS_OK;
+}
+
+static janus_status reach_node(jn_diff *d, jn_reach *r, const jn_node *n) {
+    if (jn_is_call(n))
+        return reach_call(d, r, n);
+    bool any = false;
+    for (uint32_t i = 0; i < n->n_out; i++)
+        any |= r->ct[r->num.first[n->id] + i];
+    if (n->op->role == JN_ROLE_ACC) {
+        jn_value acc = n->in[0];
+        if (n->n_out == 0 && value_has(r, r->active, n->in[1]) && value_has(r, r->ct, acc))
+            r->ct[jn_number(&r->num, n->in[1])] = true;
+        if (n->n_out == 1 && any && n->out[0]->kind == JANUS_KIND_TENSOR)
+            r->ct[jn_number(&r->num, acc)] = true;
+        return JANUS_OK;
+    }
+    if (!any || !n->op->grad)
+        return JANUS_OK;
+    for (uint32_t k = 0; k < n->n_in; k++)
+        if (value_has(r, r->active, n->in[k]) && jn_differentiable(jn_value_type(r->f, n->in[k])))
+            r->ct[jn_number(&r->num, n->in[k])] = true;
+    return JANUS_OK;
+}
+
+/* Walks one body with what is known of its callees so far. */
+static janus_status reach_walk(jn_diff *d, jn_reach *r, bool *changed) {
+    const jn_subgraph *f = r->f;
+    size_t n_results = f->result_types.n;
+    memset(r->ct, 0, r->num.n_values);
+    for (size_t i = 0; i < n_results; i++)
+        if (r->arriving[i] && !jn_value_is_none(f->results.data[i]))
+            r->ct[jn_number(&r->num, f->results.data[i])] = true;
+    for (size_t p = 0; p < f->params.n; p++)
+        r->ct[p] = r->ct[p] || r->arriving[n_results + p];
+    if (r->records)
+        for (uint32_t i = 0; i < r->num.n_values; i++)
+            r->ct[i] = r->ct[i] || r->active[i];
+    for (uint32_t i = r->num.n_nodes; i-- > 1;)
+        JN_TRY(reach_node(d, r, f->nodes.data[i]));
+    for (size_t p = 0; p < f->params.n; p++)
+        if (!r->outs[p] && r->ct[p] && r->want[p] && jn_differentiable(f->params.data[p].type))
+            r->outs[p] = *changed = true;
+    return JANUS_OK;
+}
+
+/* Answers only grow, so this ends; entries met on the way join in. */
+static janus_status reach_solve(jn_diff *d) {
+    for (bool changed = true; changed;) {
+        const jn_reach *head = d->reach;
+        changed = false;
+        for (jn_reach *r = d->reach; r; r = r->next)
+            JN_TRY(reach_walk(d, r, &changed));
+        changed = changed || d->reach != head;
+    }
+    return JANUS_OK;
+}
+
+janus_status jn_reach_outs(jn_diff *d, jn_subgraph *f, const bool *arriving, const bool *want,
+                           bool records, const bool **out_outs) {
+    jn_reach *r;
+    JN_TRY(reach_entry(d, f, arriving, want, records, &r));
+    JN_TRY(reach_solve(d));
+    *out_outs = r->outs;
+    return JANUS_OK;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reverse sweep: from the last node of a body to the first, each node's cotangents are handed
+ * to the op's gradient rule and what comes back is added to the cotangents of its operands.
+ *
+ * A rule sees primal operands and results as references that become nodes of the gradient only when
+ * the rule uses them in an op; so exactly the values read are kept in the frame.  A contribution to
+ * a shared parameter goes to its accumulator at once, one acc.add each: the executor turns those
+ * into one operation over all frames.
+ */
+#include "config.h"
+
+#include "graph/autodiff_internal.h"
+
+#include <string.h>
+
+static const uint64_t PRIMAL_BIT = UINT64_C(1) << 63;
+
+static jn_ev primal_ev(jn_value v) {
+    jn_ev e = jn_ev_of_value(v);
+    if (!jn_ev_is_none(e))
+        e.bits |= PRIMAL_BIT;
+    return e;
+}
+
+static jn_value ev_value(jn_ev e) { return jn_value_of_ev((jn_ev){e.bits & ~PRIMAL_BIT}); }
+
+/* ---- members -----------------------------------------------------------------------------------
+ */
+
+janus_status jn_save_member(jn_subgraph *f, jn_value v, bool frame, uint32_t *out_index) {
+    for (size_t i = 0; i < f->saved.n; i++)
+        if (f->saved.data[i].frame == frame && jn_value_equal(f->saved.data[i].value, v)) {
+            *out_index = (uint32_t)i;
+            return JANUS_OK;
+        }
+    if (!jn_vec_push(&f->saved, ((jn_saved){v, frame})))
+        return JN_NO_MEMORY();
+    *out_index = (uint32_t)(f->saved.n - 1);
+    return JANUS_OK;
+}
+
+janus_status jn_sweep_build(jn_sweep *s, const jn_op *op, const jn_value *in, unsigned n_in,
+                            jn_value *out, unsigned n_out) {
+    return jn_build(s->g, op, in, n_in, NULL, NULL, s->loc, out, n_out);
+}
+
+janus_status jn_sweep_frame_get(jn_sweep *s, jn_value frame, uint32_t index, jn_value *out) {
+    const jn_op *op = s->d->ops.frame_get;
+    void *attrs = jn_diff_alloc(s->d, 1, op->attr_size);
+    if (!attrs)
+        return JN_NO_MEMORY();
+    JN_TRY(jn_attrs_default(op, attrs));
+    int64_t value = index;
+    for (const jn_attr_spec *spec = op->attrs; spec && spec->name; spec++)
+        if (strcmp(spec->name, "index") == 0)
+            memcpy((char *)attrs + spec->offset, &value, sizeof value);
+    return jn_build(s->g, op, &frame, 1, attrs, NULL, s->loc, out, 1);
+}
+
+janus_status jn_sweep_fetch(jn_sweep *s, jn_value v, jn_value *out) {
+    *out = v;
+    if (s->f == s->g)
+        return JANUS_OK;
+    jn_value *known = &s->fetched[jn_number(&s->num, v)];
+    if (jn_value_is_none(*known)) {
+        const jn_node *n = jn_value_node(s->f, v);
+        if (n->op && n->op->role == JN_ROLE_CONST && n->n_in == 0) {
+            JN_TRY(jn_build(s->g, n->op, NULL, 0, n->attrs, NULL, s->loc, known, 1));
+        } else {
+            uint32_t index;
+            JN_TRY(jn_save_member(s->f, v, false, &index));
+            JN_TRY(jn_sweep_frame_get(s, s->frame, index, known));
+        }
+    }
+    *out = *known;
+    return JANUS_OK;
+}
+
+/* ---- the emitter that rules see ----------------------------------------------------------------
+ */
+
+static janus_status sweep_emit(jn_emitter *e, const jn_op *op, const jn_ev *in, unsigned n_in,
+                               const void *attrs, jn_ev *out, unsigned n_out) {
+    jn_sweep *s = (jn_sweep *)e;
+    jn_value *values = jn_diff_alloc(s->d, n_in + n_out, sizeof *values);
+    if (!values)
+        return JN_NO_MEMORY();
+    for (unsigned i = 0; i < n_in; i++) {
+        values[i] = ev_value(in[i]);
+        if (in[i].bits & PRIMAL_BIT)
+            JN_TRY(jn_sweep_fetch(s, values[i], &values[i]));
+    }
+    JN_TRY(jn_build(s->g, op, values, n_in, attrs, NULL, s->loc, values + n_in, n_out));
+    for (unsigned i = 0; i < n_out; i++)
+        out[i] = jn_ev_of_value(values[n_in + i]);
+    return JANUS_OK;
+}
+
+static janus_status sweep_scalar(jn_emitter *e, janus_kind kind, janus_scalar v, jn_ev *out) {
+    jn_sweep *s = (jn_sweep *)e;
+    jn_value value;
+    JN_TRY(jn_build_scalar(s->g, kind, v, s->loc, &value));
+    *out = jn_ev_of_value(value);
+    return JANUS_OK;
+}
+
+static const jn_type *sweep_type(jn_emitter *e, jn_ev v) {
+    jn_sweep *s = (jn_sweep *)e;
+    if (jn_ev_is_none(v))
+        return NULL;
+    return jn_value_type(v.bits & PRIMAL_BIT ? s->f : s->g, ev_value(v));
+}
+
+static const jn_emitter_ops sweep_ops = {sweep_emit, sweep_scalar, sweep_type};
+
+/* ---- sums --------------------------------------------------------------------------------------
+ */
+
+janus_status jn_sweep_zeros(jn_sweep *s, jn_value like, jn_value *out) {
+    jn_value in[2];
+    JN_TRY(jn_build_scalar(s->g, JANUS_KIND_FLOAT, (janus_scalar){.f = 0.0}, s->loc, &in[0]));
+    JN_TRY(jn_sweep_fetch(s, like, &in[1]));
+    return jn_sweep_build(s, s->d->ops.full_like, in, 2, out, 1);
+}
+
+janus_status jn_sweep_add(jn_sweep *s, jn_value v, jn_value contribution) {
+    if (v.node == 0 && s->acc && !jn_value_is_none(s->acc[v.index])) {
+        jn_value in[2] = {s->acc[v.index], contribution};
+        return jn_sweep_build(s, s->d->ops.acc_add, in, 2, NULL, 0);
+    }
+    jn_value *sum = &s->ct[jn_number(&s->num, v)];
+    if (jn_value_is_none(*sum)) {
+        *sum = contribution;
+        return JANUS_OK;
+    }
+    jn_value in[2] = {*sum, contribution};
+    return jn_sweep_build(s, s->d->ops.add, in, 2, sum, 1);
+}
+
+/* ---- nodes -------------------------------------------------------------------------------------
+ */
+
+static janus_status sweep_rule(jn_sweep *s, const jn_node *n) {
+    const jn_value *ct = &s->ct[s->num.first[n->id]];
+    bool any_out = false, any_in = false;
+    for (uint32_t i = 0; i < n->n_out; i++)
+        any_out |= !jn_value_is_none(ct[i]);
+    if (!any_out || !n->op->grad)
+        return JANUS_OK;
+    jn_ev *ev = jn_diff_alloc(s->d, 2 * (n->n_in + n->n_out), sizeof *ev);
+    bool *want = jn_diff_alloc(s->d, n->n_in, sizeof *want);
+    if (!ev || !want)
+        return JN_NO_MEMORY();
+    jn_ev *in = ev, *out = in + n->n_in, *dout = out + n->n_out, *din = dout + n->n_out;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        in[i] = primal_ev(n->in[i]);
+        want[i] = !jn_value_is_none(n->in[i]) && s->active[jn_number(&s->num, n->in[i])] &&
+                  jn_differentiable(jn_value_type(s->f, n->in[i]));
+        any_in |= want[i];
+    }
+    if (!any_in)
+        return JANUS_OK;
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        out[i] = primal_ev((jn_value){n->id, i});
+        dout[i] = jn_ev_of_value(ct[i]);
+    }
+    jn_grad rule = {&s->base, n->op, n->attrs, n->n_in, n->n_out, in, out, dout, want, din};
+    janus_status st = n->op->grad(&rule);
+    if (st != JANUS_OK) {
+        jn_error_context("in the gradient of %%%u = %s in @%s", n->id, n->op->name, s->f->name);
+        return st;
+    }
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        if (!want[i] || jn_ev_is_none(din[i]))
+            continue;
+        jn_value v = ev_value(din[i]);
+        if (din[i].bits & PRIMAL_BIT)
+            JN_TRY(jn_sweep_fetch(s, v, &v));
+        JN_TRY(jn_sweep_add(s, n->in[i], v));
+    }
+    return JANUS_OK;
+}
+
+/* The transpose of adding is handing the sum's cotangent on, that of reading is adding. */
+static janus_status sweep_acc(jn_sweep *s, const jn_node *n) {
+    if (n->n_in == 2) {
+        jn_value sum = s->ct[jn_number(&s->num, n->in[0])];
+        if (!jn_value_is_none(sum) && s->active[jn_number(&s->num, n->in[1])])
+            JN_TRY(jn_sweep_add(s, n->in[1], sum));
+    } else if (n->out[0]->kind == JANUS_KIND_TENSOR) {
+        jn_value ct = s->ct[s->num.first[n->id]];
+        if (!jn_value_is_none(ct))
+            JN_TRY(jn_sweep_add(s, n->in[0], ct));
+    }
+    return JANUS_OK;
+}
+
+janus_status jn_sweep_run(jn_sweep *s, uint32_t from_node) {
+    for (uint32_t i = from_node + 1; i-- > 1;) {
+        const jn_node *n = s->f->nodes.data[i];
+        s->loc = n->loc;
+        if (jn_is_call(n))
+            JN_TRY(jn_sweep_call(s, n));
+        else if (n->op->role == JN_ROLE_ACC)
+            JN_TRY(sweep_acc(s, n));
+        else
+            JN_TRY(sweep_rule(s, n));
+    }
+    return JANUS_OK;
+}
+
+janus_status jn_sweep_init(jn_sweep *s, jn_diff *d, jn_subgraph *f, jn_subgraph *g) {
+    memset(s, 0, sizeof *s);
+    s->base.ops = &sweep_ops;
+    s->d = d;
+    s->f = f;
+    s->g = g;
+    s->frame = JN_VALUE_NONE;
+    JN_TRY(jn_numbering_make(&d->tmp, f, &s->num));
+    s->active = jn_diff_alloc(d, s->num.n_values, sizeof *s->active);
+    s->ct = jn_diff_alloc(d, s->num.n_values, sizeof *s->ct);
+    s->fetched = jn_diff_alloc(d, s->num.n_values, sizeof *s->fetched);
+    s->records = jn_diff_alloc(d, s->num.n_nodes, sizeof *s->records);
+    if (!s->active || !s->ct || !s->fetched || !s->records)
+        return JN_NO_MEMORY();
+    for (uint32_t i = 0; i < s->num.n_values; i++)
+        s->ct[i] = s->fetched[i] = JN_VALUE_NONE;
+    return JANUS_OK;
+}
