@@ -1,3 +1,15 @@
 # bench: benchmarks; each is a command that prints one table.
 EXTRA_DIST += \
+	bench/char_lm_step \
+	bench/char_lm_step.py \
+	bench/eager_overhead \
+	bench/eager_overhead.py \
+	bench/harness.py \
+	bench/lenet_step \
+	bench/lenet_step.py \
+	bench/peers/setup.sh \
+	bench/peers/worker.py \
+	bench/tree_lstm \
+	bench/tree_lstm.py \
+	bench/workloads \
 	$(NULL)

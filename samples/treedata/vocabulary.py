@@ -5,8 +5,6 @@ A raw tree is `(word, [raw trees])`.  Only words met often enough in training tr
 every other one is UNKNOWN, so nothing of the test set reaches the model.
 """
 
-import janus
-
 from .tree import Example, Node
 
 UNKNOWN = "<unk>"
@@ -35,6 +33,7 @@ class Encoder:
     """Makes examples.  Nodes of one word share one index tensor: nobody writes to it."""
 
     def __init__(self, vocabulary, n_classes):
+        import janus  # only here: raw trees are of use without it
         self.vocabulary = vocabulary
         self.tokens = [janus.tensor([i]) for i in range(len(vocabulary))]
         self.targets = [janus.tensor([i]) for i in range(n_classes)]
