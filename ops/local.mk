@@ -10,6 +10,15 @@ libjanus_all_la_SOURCES += \
 	ops/infer_shape.c \
 	ops/infer_util.c \
 	ops/optable.c \
+	ops/ref/create.c \
+	ops/ref/elementwise.c \
+	ops/ref/index.c \
+	ops/ref/linear.c \
+	ops/ref/nn.c \
+	ops/ref/pool_norm.c \
+	ops/ref/reduce.c \
+	ops/ref/ref.c \
+	ops/ref/shape.c \
 	ops/scalar.c \
 	ops/view.c \
 	$(NULL)
@@ -74,6 +83,7 @@ noinst_HEADERS += \
 	ops/op_ids.h \
 	ops/ops.def \
 	ops/reduce_attrs.h \
+	ops/ref/ref.h \
 	ops/rng.h \
 	ops/rules.h \
 	ops/scalar.h \
