@@ -36,4 +36,13 @@ janus_status jn_eager_into(const jn_op *op, const jn_eager_arg *in, unsigned n_i
 /* Fast path for elementwise binary ops on two tensors of equal dtype and dims, both contiguous. */
 janus_status jn_eager_binary(const jn_op *op, janus_tensor *a, janus_tensor *b, janus_tensor **out);
 
+/*
+ * The converter's way in: while a thread has a hook, the three functions above give their call to it
+ * and run nothing.  `into`: jn_eager_into's dst (n_out is 1 and out NULL).
+ */
+typedef janus_status (*jn_eager_hook_fn)(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
+                                         const void *attrs, janus_tensor **out, unsigned n_out,
+                                         janus_tensor *into);
+extern _Thread_local jn_eager_hook_fn jn_eager_hook;
+
 #endif

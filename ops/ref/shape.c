@@ -79,6 +79,8 @@ jn_kernel_fn jn_ref_view(const jn_sig *sig) {
         ROW(slice);
         ROW(select);
         ROW(alias);
+    case JN_OP_ID_detach:
+        return k_alias;
 #undef ROW
     default:
         return NULL;
