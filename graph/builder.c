@@ -38,23 +38,39 @@ bool jn_const_value(const jn_node *n, janus_kind *kind, janus_scalar *out) {
     return true;
 }
 
-janus_status jn_build_scalar(jn_subgraph *g, janus_kind kind, janus_scalar v, jn_loc loc,
-                             jn_value *out) {
+janus_status jn_scalar_const(jn_arena *arena, janus_kind kind, janus_scalar v, const jn_op **out_op,
+                             const void **out_attrs) {
     static const char name[] = "s.const";
-    _Alignas(16) char attrs[64];
     const jn_op *op = jn_op_find(name, sizeof name - 1);
     const_layout at;
-    if (!op || !const_layout_of(op, &at) || op->attr_size > sizeof attrs)
+    if (!op || !const_layout_of(op, &at))
         return jn_error(JANUS_INTERNAL, "the op table has no row %s of the expected form", name);
     if (kind != JANUS_KIND_INT && kind != JANUS_KIND_FLOAT && kind != JANUS_KIND_BOOL)
         return jn_error(JANUS_INVALID_ARGUMENT, "a scalar constant is an int, a float or a bool");
+    char *attrs = jn_arena_alloc(arena, op->attr_size);
+    if (!attrs)
+        return JN_NO_MEMORY();
     JN_TRY(jn_attrs_default(op, attrs));
     *(int64_t *)(attrs + at.kind->offset) = kind;
     if (kind == JANUS_KIND_FLOAT)
         *(double *)(attrs + at.f->offset) = v.f;
     else
         *(int64_t *)(attrs + at.i->offset) = kind == JANUS_KIND_BOOL ? v.i != 0 : v.i;
-    return jn_build(g, op, NULL, 0, attrs, NULL, loc, out, 1);
+    *out_op = op;
+    *out_attrs = attrs;
+    return JANUS_OK;
+}
+
+janus_status jn_build_scalar(jn_subgraph *g, janus_kind kind, janus_scalar v, jn_loc loc,
+                             jn_value *out) {
+    JN_SCRATCH(scratch, 256);
+    const jn_op *op;
+    const void *attrs;
+    janus_status st = jn_scalar_const(&scratch, kind, v, &op, &attrs);
+    if (st == JANUS_OK)
+        st = jn_build(g, op, NULL, 0, attrs, NULL, loc, out, 1);
+    jn_arena_free(&scratch);
+    return st;
 }
 
 /* ---- inference of a node ----------------------------------------------------------------------

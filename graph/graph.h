@@ -92,6 +92,7 @@ struct jn_subgraph {
     struct jn_deriv *deriv;    /* how this one was derived */
     uint32_t scc;              /* strongly connected component of the call graph, set by freeze */
     bool recursive;            /* calls itself, directly or not; set by freeze */
+    jn_loc at;                 /* position for nodes of the public builder */
 };
 
 struct janus_module {

@@ -55,6 +55,10 @@ static inline int jn_operand_of_param(const jn_op *call, unsigned i) {
 /* Value of a scalar constant node; false for anything else. */
 bool jn_const_value(const jn_node *n, janus_kind *kind, janus_scalar *out);
 
+/* Row and attributes (in `arena`) of a scalar constant. */
+janus_status jn_scalar_const(jn_arena *arena, janus_kind kind, janus_scalar v, const jn_op **out_op,
+                             const void **out_attrs);
+
 /* The text of a type for messages; does not fail. */
 typedef struct jn_type_text {
     char s[96];
@@ -66,6 +70,8 @@ jn_type jn_frame_type(const jn_node *call);
 
 /* Sets scc and recursive of every SubGraph; components are numbered callees first. */
 janus_status jn_callgraph_compute(janus_module *m);
+/* Whether calls inside a component pass their shared parameters on; after jn_callgraph_compute. */
+janus_status jn_callgraph_check_shared(const janus_module *m);
 
 /* Prints a value's name as the text form has it. */
 void jn_print_value(jn_str *s, const jn_subgraph *g, jn_value v);

@@ -1,18 +1,32 @@
 # graph: see docs/ARCHITECTURE.md.
 libjanus_all_la_SOURCES += \
+	graph/api.c \
 	graph/attr.c \
 	graph/autodiff.c \
 	graph/autodiff_api.c \
 	graph/autodiff_call.c \
 	graph/autodiff_reach.c \
 	graph/autodiff_sweep.c \
-	graph/data_text.c \
-	graph/module.c \
-	graph/control.c \
 	graph/builder.c \
+	graph/callgraph.c \
+	graph/control.c \
+	graph/data_text.c \
+	graph/dot.c \
 	graph/infer.c \
+	graph/json.c \
+	graph/lexer.c \
+	graph/module.c \
 	graph/op.c \
+	graph/parse.c \
+	graph/pass.c \
+	graph/pass_cse.c \
+	graph/pass_dce.c \
+	graph/pass_fold.c \
+	graph/pass_inline.c \
+	graph/print.c \
+	graph/rewrite.c \
 	graph/type.c \
+	graph/verify.c \
 	$(NULL)
 
 noinst_HEADERS += \
@@ -22,7 +36,9 @@ noinst_HEADERS += \
 	graph/data_text.h \
 	graph/graph.h \
 	graph/graph_internal.h \
+	graph/lexer.h \
 	graph/op.h \
 	graph/pass.h \
+	graph/rewrite.h \
 	graph/type.h \
 	$(NULL)

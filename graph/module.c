@@ -184,18 +184,27 @@ static bool param_name_taken(const jn_subgraph *g, const char *name) {
     return false;
 }
 
-/* Names only serve people, so a second `x` becomes `x.1` and is no error. */
+/* Names only serve people, so a second `x` becomes `x.1` and is no error.  Numbers name nodes: `5`
+ * becomes `p5`. */
 static const char *param_name(jn_subgraph *g, const char *name) {
-    jn_str s = {0};
-    if (name && *name)
-        jn_str_append(&s, name);
+    jn_str base = {0}, s = {0};
+    const char *own = NULL;
+    bool letter = name && *name && !(*name >= '0' && *name <= '9');
+    if (letter)
+        jn_str_append(&base, name);
+    else if (name && *name)
+        jn_str_printf(&base, "p%s", name);
     else
-        jn_str_printf(&s, "p%zu", g->params.n);
-    for (unsigned i = 1; jn_str_ok(&s) && param_name_taken(g, s.data); i++) {
-        s.n = 0;
-        jn_str_printf(&s, "%s.%u", name && *name ? name : "p", i);
+        jn_str_printf(&base, "p%zu", g->params.n);
+    if (jn_str_ok(&base)) {
+        jn_str_append(&s, base.data);
+        for (unsigned i = 1; jn_str_ok(&s) && param_name_taken(g, s.data); i++) {
+            s.n = 0;
+            jn_str_printf(&s, "%s.%u", base.data, i);
+        }
+        own = jn_str_ok(&s) ? jn_module_intern_str(g->module, s.data) : NULL;
     }
-    const char *own = jn_str_ok(&s) ? jn_module_intern_str(g->module, s.data) : NULL;
+    jn_str_free(&base);
     jn_str_free(&s);
     return own;
 }
