@@ -10,6 +10,7 @@
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "ops/rules.h"
+#include "ops/scalar.h"
 
 #define JN_IN(i) (1u << (i))
 #define JN_INS_FROM(i) (0xffffu & ~((1u << (i)) - 1u))
@@ -125,7 +126,8 @@ enum { /* the scalar kinds of SCALAR fields */
  */
 
 #define RULE_infer(f) .infer = jn_infer_##f,
-#define ROLE(r) .role = JN_ROLE_##r,
+#define ROLE(r)                                                                                    \
+    .role = JN_ROLE_##r, .fold = JN_ROLE_##r == JN_ROLE_SCALAR ? jn_scalar_fold : NULL,
 #define FLAGS(mask) .flags = (mask),
 #define SAVE(mask) .save = (mask),
 #define DOC(text) .doc = text,

@@ -341,3 +341,12 @@ janus_status jn_scalar_eval(const jn_op *op, const janus_scalar *in, const uint8
         return jn_error(JANUS_INTERNAL, "%s is no scalar op", op->name);
     }
 }
+
+bool jn_scalar_fold(const jn_op *op, const void *attrs, const janus_scalar *in,
+                    const uint8_t *kinds, unsigned n_in, janus_scalar *out, uint8_t *out_kind) {
+    (void)attrs; /* no scalar row has any */
+    if (jn_scalar_eval(op, in, kinds, n_in, out) != JANUS_OK)
+        return false;
+    *out_kind = (uint8_t)jn_scalar_kind(op, kinds, n_in);
+    return true;
+}

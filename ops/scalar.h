@@ -17,5 +17,8 @@ janus_status jn_scalar_eval(const jn_op *op, const janus_scalar *in, const uint8
                             unsigned n, janus_scalar *out);
 /* Kind of the result for operands of these kinds (which inference has accepted). */
 janus_kind jn_scalar_kind(const jn_op *op, const uint8_t *kinds, unsigned n);
+/* The rows' fold rule (jn_fold_fn). */
+bool jn_scalar_fold(const jn_op *op, const void *attrs, const janus_scalar *in,
+                    const uint8_t *kinds, unsigned n_in, janus_scalar *out, uint8_t *out_kind);
 
 #endif
