@@ -13,6 +13,7 @@ import ast
 import hashlib
 import os
 import sysconfig
+import warnings
 
 from . import vocabulary
 from .tree import Dataset
@@ -112,7 +113,8 @@ def parse_package(root, package):
             if not file.endswith(".py"):
                 continue
             try:
-                with open(os.path.join(folder, file), "rb") as stream:
+                with open(os.path.join(folder, file), "rb") as stream, warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # about the library's own text
                     module = ast.parse(stream.read())
             except (OSError, SyntaxError, ValueError, RecursionError):
                 continue

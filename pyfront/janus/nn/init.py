@@ -37,13 +37,15 @@ def normal_(tensor, mean=0.0, std=1.0):
 
 
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0):
-    """Normal cut off at a and b, drawn by inverting its distribution function."""
-    def below(x):
-        return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
+    """Normal, elements outside [a, b] drawn again."""
     with _C.no_grad():
-        tensor.uniform_(2 * below(a) - 1, 2 * below(b) - 1)
-        tensor.erfinv_()
-        return tensor.mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
+        tensor.normal_(mean, std)
+        outside = (tensor < a).logical_or(tensor > b)
+        while bool(outside.any()):
+            drawn = _C.empty_like(tensor).normal_(mean, std)
+            tensor.copy_(_C.where(outside, drawn, tensor))
+            outside = (tensor < a).logical_or(tensor > b)
+        return tensor
 
 
 def constant_(tensor, val):
