@@ -1,5 +1,6 @@
 # bench: benchmarks; each is a command that prints one table.
 EXTRA_DIST += \
+	bench/README.md \
 	bench/char_lm_step \
 	bench/char_lm_step.py \
 	bench/eager_overhead \
