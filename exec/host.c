@@ -119,13 +119,23 @@ static janus_status list_push(jn_run *r, jn_frame_list *l, jn_frame *f) {
 static void loop_finish(jn_run *r, jn_loop_state *s, jn_frame **out, const jn_instr **pc) {
     const jn_loop *l = s->loop;
     for (uint32_t i = 0; i < l->results.n; i++)
-        s->parent->slot[l->results.slot[i]] = s->carried[i];
+        s->parent->slot[l->results.slot[i]] = s->carried[l->carried_at[i]];
     if (s->saved)
         s->parent->slot[l->frame_slot].p = s->saved;
     *out = s->parent;
     *pc = s->resume;
     s->free_next = r->free_loops;
     r->free_loops = s;
+}
+
+/* Gradients take iterations in reverse: the saved frame of this one, and its records. */
+static void walk_lists(const jn_loop_state *s, jn_frame *f) {
+    const jn_loop *l = s->loop;
+    int64_t at = s->n - 1 - s->i;
+    f->slot[0].frame = ((jn_frame_list *)s->parent->slot[l->list_slot].p)->frame[at];
+    for (uint32_t i = 0; l->lists && i < l->carried.n; i++)
+        if (f->plan->slot_kind[i + 1] == JANUS_KIND_FRAME)
+            f->slot[i + 1].frame = ((jn_frame_list *)s->carried[i].p)->frame[at];
 }
 
 /* The next frame of a loop, or its end. */
@@ -148,8 +158,7 @@ static janus_status loop_step(jn_run *r, jn_loop_state *s, jn_frame **f, const j
         if (l->count != JN_NO_SLOT) {
             (*f)->slot[0].i = s->i;
         } else { /* gradient: iterations in reverse */
-            jn_frame_list *list = s->parent->slot[l->frame_slot].p;
-            (*f)->slot[0].frame = list->frame[s->n - 1 - s->i];
+            walk_lists(s, *f);
         }
         s->i++;
     }
@@ -174,8 +183,8 @@ static janus_status loop_returned(jn_run *r, jn_frame *done, const jn_slots *res
         *pc = l->body->code;
         return JANUS_OK;
     }
-    for (uint32_t i = 0; i < results->n && i < l->carried.n; i++)
-        s->carried[i] =
+    for (uint32_t i = 0; i < results->n; i++)
+        s->carried[l->carried_at[i]] =
             results->slot[i] == JN_NO_SLOT ? (jn_slot){.p = NULL} : done->slot[results->slot[i]];
     if (s->saved)
         JN_TRY(list_push(r, s->saved, done));
@@ -190,19 +199,18 @@ static janus_status loop_begin(jn_run *r, const jn_instr *in, jn_frame **f, cons
     if (!s)
         return JN_NO_MEMORY();
     if (in->op == JN_I_GRAD_LOOP) {
-        jn_frame_list *list = (*f)->slot[l->frame_slot].p;
+        jn_frame_list *list = (*f)->slot[l->list_slot].p;
         if (!list)
             return jn_error(JANUS_INTERNAL, "the gradient of a loop without saved iterations");
         s->n = list->n;
-    } else {
-        if (in->op == JN_I_FOREACH)
-            s->n = (*f)->slot[l->count].i;
-        if (l->frame_slot != JN_NO_SLOT) {
-            r->keeps = true;
-            s->saved = jn_arena_zalloc(&r->mem->arena, sizeof *s->saved);
-            if (!s->saved)
-                return JN_NO_MEMORY();
-        }
+    } else if (in->op == JN_I_FOREACH) {
+        s->n = (*f)->slot[l->count].i;
+    }
+    if (l->frame_slot != JN_NO_SLOT) {
+        r->keeps = true;
+        s->saved = jn_arena_zalloc(&r->mem->arena, sizeof *s->saved);
+        if (!s->saved)
+            return JN_NO_MEMORY();
     }
     return loop_step(r, s, f, pc);
 }

@@ -112,8 +112,11 @@ typedef struct jn_loop {
     jn_plan *cond, *body; /* cond NULL: foreach */
     jn_slots carried;     /* initial values in; for gradients: cotangents and accumulators */
     jn_slots results;
-    uint32_t count;      /* foreach: trip count slot */
-    uint32_t frame_slot; /* saved: list of iteration frames; gradients: that list */
+    const uint32_t *carried_at; /* per result: which of carried an iteration replaces by it */
+    uint32_t count;             /* foreach: trip count slot */
+    uint32_t frame_slot;        /* where the list of iteration frames goes; JN_NO_SLOT: not kept */
+    uint32_t list_slot;         /* gradients: that list */
+    bool lists;                 /* gradients: some of carried are lists too, walked along */
     const jn_node *node;
 } jn_loop;
 

@@ -137,15 +137,37 @@ static janus_status compile_if_grad(jn_builder *b, jn_scope *s, const jn_node *n
         return JN_NO_MEMORY();
     uint32_t frame;
     c->node = n;
-    c->cond = c->frame_slot = JN_NO_SLOT;
+    c->cond = JN_NO_SLOT;
     JN_TRY(jn_pb_value_slot(b, s, n->in[0], &frame));
     JN_TRY(slots_of(b, s, n->in, n->n_in, &c->args));
-    JN_TRY(result_slots(b, s, n, n->n_out, &c->results));
+    JN_TRY(frame_slot(b, s, n, &c->frame_slot));
+    JN_TRY(result_slots(b, s, n, n_results(n), &c->results));
+    bool saved = c->frame_slot != JN_NO_SLOT;
     for (int i = 0; i < 2 && n->subs[i]; i++) {
         c->sub[i] = n->subs[i];
-        c->callee[i] = &b->plan->set->plans[2 * n->subs[i]->index];
+        c->callee[i] = &b->plan->set->plans[2 * n->subs[i]->index + saved];
     }
     return jn_pb_emit(b, n, (jn_instr){JN_I_GRAD_CALL, 0, frame, 0, {.aux = c}});
+}
+
+/* Parameters that an iteration hands on are those that are not shared, nor frames. */
+static janus_status carried_params(jn_builder *b, const jn_subgraph *body, uint32_t first,
+                                   jn_loop *l) {
+    uint32_t *at = jn_arena_alloc(b->arena, (body->params.n + 1) * sizeof *at), n = 0;
+    if (!at)
+        return JN_NO_MEMORY();
+    for (uint32_t p = first; p < body->params.n; p++) {
+        const jn_param *param = &body->params.data[p];
+        if (param->type->kind == JANUS_KIND_FRAME)
+            l->lists = true;
+        else if (!param->shared)
+            at[n++] = p - first;
+    }
+    if (n < l->results.n)
+        return jn_error(JANUS_INTERNAL, "@%s: %u carried parameters, %u results", body->name, n,
+                        l->results.n);
+    l->carried_at = at;
+    return JANUS_OK;
 }
 
 static janus_status compile_loop(jn_builder *b, jn_scope *s, const jn_node *n) {
@@ -153,27 +175,28 @@ static janus_status compile_loop(jn_builder *b, jn_scope *s, const jn_node *n) {
     if (!l)
         return JN_NO_MEMORY();
     l->node = n;
-    l->count = l->frame_slot = JN_NO_SLOT;
+    l->count = l->frame_slot = l->list_slot = JN_NO_SLOT;
     jn_plan *plans = b->plan->set->plans;
-    uint32_t opcode = JN_I_WHILE;
+    uint32_t opcode = JN_I_WHILE, first = 1;
+    JN_TRY(frame_slot(b, s, n, &l->frame_slot));
     if (n->op->role == JN_ROLE_WHILE) {
-        JN_TRY(frame_slot(b, s, n, &l->frame_slot));
+        first = 0;
         l->cond = &plans[2 * n->subs[0]->index];
         l->body = &plans[2 * n->subs[1]->index + (l->frame_slot != JN_NO_SLOT)];
         JN_TRY(slots_of(b, s, n->in, n->n_in, &l->carried));
     } else if (n->op->role == JN_ROLE_FOREACH) {
         opcode = JN_I_FOREACH;
-        JN_TRY(frame_slot(b, s, n, &l->frame_slot));
         l->body = &plans[2 * n->subs[0]->index + (l->frame_slot != JN_NO_SLOT)];
         JN_TRY(jn_pb_value_slot(b, s, n->in[0], &l->count));
         JN_TRY(slots_of(b, s, n->in + 1, n->n_in - 1, &l->carried));
     } else {
         opcode = JN_I_GRAD_LOOP;
-        l->body = &plans[2 * n->subs[0]->index];
-        JN_TRY(jn_pb_value_slot(b, s, n->in[0], &l->frame_slot));
+        l->body = &plans[2 * n->subs[0]->index + (l->frame_slot != JN_NO_SLOT)];
+        JN_TRY(jn_pb_value_slot(b, s, n->in[0], &l->list_slot));
         JN_TRY(slots_of(b, s, n->in + 1, n->n_in - 1, &l->carried));
     }
     JN_TRY(result_slots(b, s, n, n_results(n), &l->results));
+    JN_TRY(carried_params(b, l->body->sub, first, l));
     return jn_pb_emit(b, n, (jn_instr){opcode, 0, 0, 0, {.aux = l}});
 }
 
@@ -349,7 +372,7 @@ static janus_status compile_host_node(jn_builder *b, jn_scope *s, const jn_node 
     case JN_ROLE_FOREACH:
         return compile_loop(b, s, n);
     case JN_ROLE_GRAD:
-        return jn_op_named(n->op, "if.grad") ? compile_if_grad(b, s, n) : compile_loop(b, s, n);
+        return n->op->flags & JN_OP_TWO_SUBS ? compile_if_grad(b, s, n) : compile_loop(b, s, n);
     case JN_ROLE_SAVED:
         return compile_unary(b, s, n, JN_I_FRAME_GET, 0, int_attr(n, "index"));
     case JN_ROLE_ACC:

@@ -41,7 +41,7 @@ static janus_status verify_saved(const jn_subgraph *g) {
         if (!n || (!s->frame && s->value.index >= n->n_out))
             return jn_error(JANUS_INVALID_ARGUMENT, "@%s: saved member %zu is no value of its body",
                             g->name, i);
-        if (s->frame && (!n->op || jn_op_n_subs(n->op) == 0 || n->op->role == JN_ROLE_GRAD))
+        if (s->frame && (!n->op || jn_op_n_subs(n->op) == 0))
             return jn_error(JANUS_INVALID_ARGUMENT,
                             "@%s: saved member %zu is a frame, but node %%%u is no call", g->name,
                             i, n->id);
