@@ -14,3 +14,6 @@ EXTRA_DIST += \
 	bench/tree_lstm.py \
 	bench/workloads \
 	$(NULL)
+
+noinst_PROGRAMS += bench/kernels
+bench_kernels_LDADD = libjanus_all.la -lm

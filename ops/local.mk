@@ -26,6 +26,8 @@ libjanus_all_la_SOURCES += \
 libjanus_all_la_SOURCES += \
 	ops/cpu/ew.c \
 	ops/cpu/isa.c \
+	ops/cpu/matmul.c \
+	ops/cpu/onednn.c \
 	ops/cpu/select.c \
 	ops/cpu/serial.c \
 	$(NULL)
@@ -33,6 +35,7 @@ libjanus_all_la_SOURCES += \
 # Kernels compiled once per instruction set, with JN_ISA naming it: see ops/cpu/isa.h.
 JN_ISA_SOURCES = \
 	ops/cpu/isa_binary.c \
+	ops/cpu/isa_gemm.c \
 	ops/cpu/isa_unary.c \
 	$(NULL)
 JN_ISA_CFLAGS = $(AM_CFLAGS) $(JANUS_VECTOR_CFLAGS)
@@ -57,8 +60,11 @@ endif
 
 noinst_HEADERS += \
 	ops/cpu/ew.h \
+	ops/cpu/gemm.h \
 	ops/cpu/isa.h \
+	ops/cpu/isa_gemm_body.h \
 	ops/cpu/isa_rows.h \
+	ops/cpu/simd.h \
 	ops/cpu/vmath.h \
 	$(NULL)
 

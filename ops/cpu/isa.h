@@ -13,8 +13,7 @@
 #include "ops/kernel.h"
 #include "ops/op_ids.h"
 
-/* C = A B (+ C when accumulate); strides in elements, any; C rows are contiguous with distance ldc.
- * `pack`: scratch of jn_isa.gemm_pack bytes, 64-byte aligned; NULL: no packing, for small ones. */
+/* C = A B (+ C when accumulate); strides in elements, any; rows of C are contiguous, ldc apart. */
 typedef struct jn_gemm_args {
     int64_t m, n, k;
     const void *a;
@@ -24,7 +23,6 @@ typedef struct jn_gemm_args {
     void *c;
     int64_t ldc;
     bool accumulate;
-    void *pack;
 } jn_gemm_args;
 typedef void (*jn_gemm_fn)(const jn_gemm_args *g);
 
@@ -41,7 +39,6 @@ typedef struct jn_isa_table {
     jn_kernel_fn kernel[JN_OP_ID_COUNT][JANUS_DTYPE_COUNT];
     jn_kernel_fn cast[JANUS_DTYPE_COUNT][JANUS_DTYPE_COUNT]; /* [from][to] */
     jn_gemm_fn gemm[2];                                      /* f32, f64 */
-    size_t gemm_pack;
     /* One reduction of [outer, n, inner] to [outer, inner]; [op][dtype]; `out` has the dtype the
      * row says (sums of integers i64, any and all bool).  Work on outer indices [begin, end) when
      * inner is 1, else on columns [begin, end) of outer * inner. */
@@ -65,7 +62,8 @@ jn_kernel_fn jn_cpu_fallback(const jn_sig *sig);
 
 #define JN_ISA_FILLS(X)                                                                            \
     X(unary)                                                                                       \
-    X(binary)
+    X(binary)                                                                                      \
+    X(gemm)
 
 #define JN_DECLARE_FILL(name)                                                                      \
     void jn_isa_fill_##name##_generic(jn_isa_table *t);                                            \

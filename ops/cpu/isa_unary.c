@@ -143,21 +143,24 @@ JN_ROW1(isfinite_f64, double, uint8_t, JN_CHEAP, ,
 void JN_ISA_FN(jn_isa_fill_unary)(jn_isa_table *t) {
     SET_FLOATS(exp)
     SET_FLOATS(log)
-    SET_FLOATS(log1p) SET_FLOATS(expm1) SET_FLOATS(sqrt) SET_FLOATS(rsqrt) SET_FLOATS(reciprocal)
-        SET_FLOATS(tanh) SET_FLOATS(sigmoid) SET_FLOATS(silu) SET_FLOATS(softplus) SET_FLOATS(erf)
-            SET_FLOATS(floor) SET_FLOATS(ceil) SET_FLOATS(round) SET_FLOATS(gelu) SET_FLOATS(
-                leaky_relu) SET_FLOATS(elu) SET_FLOATS(sin) SET_FLOATS(cos) SET_NUMBERS(neg)
-                SET_NUMBERS(square) SET_NUMBERS(relu) SET_NUMBERS(sign) SET_NUMBERS(abs)
-                    SET_NUMBERS(clamp) SET(neg, U8, neg_u8) SET(square, U8, square_u8)
-                        SET(relu, U8, copy1) SET(sign, U8, sign_u8) SET(clamp, U8, clamp_u8) SET(
-                            abs, U8, copy1) SET(floor, I32, copy4) SET(floor, I64, copy8)
-                            SET(floor, U8, copy1) SET(ceil, I32, copy4) SET(ceil, I64, copy8) SET(
-                                ceil, U8, copy1) SET(round, I32, copy4) SET(round, I64, copy8)
-                                SET(round, U8, copy1) SET(logical_not, F32, not_f32) SET(
-                                    logical_not, F64, not_f64) SET(logical_not, I32, not_i32)
-                                    SET(logical_not, I64, not_i64) SET(logical_not, U8, not_u8)
-                                        SET(logical_not, BOOL, not_u8) SET_FLOATS(isnan)
-                                            SET_FLOATS(isfinite) for (int op = 0; op < 2; op++) {
+    SET_FLOATS(log1p)
+    SET_FLOATS(expm1) SET_FLOATS(sqrt) SET_FLOATS(rsqrt) SET_FLOATS(reciprocal) SET_FLOATS(tanh)
+        SET_FLOATS(sigmoid) SET_FLOATS(silu) SET_FLOATS(softplus) SET_FLOATS(erf) SET_FLOATS(floor)
+            SET_FLOATS(ceil) SET_FLOATS(round) SET_FLOATS(gelu) SET_FLOATS(leaky_relu)
+                SET_FLOATS(elu) SET_FLOATS(sin) SET_FLOATS(cos) SET_NUMBERS(neg) SET_NUMBERS(square)
+                    SET_NUMBERS(relu) SET_NUMBERS(sign) SET_NUMBERS(abs) SET_NUMBERS(clamp)
+                        SET(neg, U8, neg_u8) SET(square, U8, square_u8) SET(relu, U8, copy1) SET(
+                            sign, U8, sign_u8) SET(clamp, U8, clamp_u8) SET(abs, U8, copy1)
+                            SET(floor, I32, copy4) SET(floor, I64, copy8) SET(floor, U8, copy1) SET(
+                                ceil, I32, copy4) SET(ceil, I64, copy8) SET(ceil, U8, copy1)
+                                SET(round, I32, copy4) SET(round, I64, copy8) SET(round, U8, copy1)
+                                    SET(logical_not, F32, not_f32) SET(logical_not, F64, not_f64)
+                                        SET(logical_not, I32, not_i32)
+                                            SET(logical_not, I64, not_i64)
+                                                SET(logical_not, U8, not_u8)
+                                                    SET(logical_not, BOOL, not_u8) SET_FLOATS(isnan)
+                                                        SET_FLOATS(isfinite) for (int op = 0;
+                                                                                  op < 2; op++) {
         static const uint16_t ids[2] = {JN_OP_ID_clone, JN_OP_ID_alias};
         jn_kernel_fn *f = t->kernel[ids[op]];
         f[JANUS_F32] = f[JANUS_I32] = copy4;

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The product of matrices for one float type: included by isa_gemm.c with T (the type), F(name)
+ * (its names' suffix) and JN_SIMD_F64 set.
+ *
+ * A tile is up to MR rows by NV vectors of C, kept in registers while k runs.  Three ways to it:
+ * straight from row-major B (few rows, or small), along k when B is the transpose of a row-major
+ * matrix and there are few rows (dot products), or through panels of B packed KC deep.  Sums run
+ * over k in an order that depends on the way, so on the shape: products of different row counts
+ * agree within rounding, not bit for bit.
+ */
+#include "ops/cpu/simd.h"
+
+enum {
+    F(NR) = NV * LANES,
+    F(KC) = 256,          /* depth of a packed panel */
+    F(DOT_ROWS) = 8,      /* up to here rows of A meet a transposed B by dot products */
+    F(PACK_ROWS) = 4 * MR /* from here on packing B pays */
+};
+
+/* C[m, nv vectors] = (C +) A B.  The last vector has `mask` lanes if `partial`. */
+JN_INLINE void F(tile)(const int m, const int nv, const bool partial, int64_t k, const T *a,
+                       int64_t a_row, int64_t a_col, const T *b, int64_t ldb, T *c, int64_t ldc,
+                       bool accumulate, MASK mask) {
+    V acc[MR][2 * NV];
+    UNROLL for (int i = 0; i < m; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            acc[i][j] = ZERO();
+            if (accumulate)
+                acc[i][j] = partial && j == nv - 1 ? LOAD_MASKED(c + i * ldc + j * LANES, mask)
+                                                   : LOAD(c + i * ldc + j * LANES);
+        }
+    }
+    for (int64_t p = 0; p < k; p++) {
+        V vb[2 * NV];
+        UNROLL for (int j = 0; j < nv; j++) vb[j] =
+            partial && j == nv - 1 ? LOAD_MASKED(b + j * LANES, mask) : LOAD(b + j * LANES);
+        UNROLL for (int i = 0; i < m; i++) {
+            V va = SET1(a[i * a_row]);
+            UNROLL for (int j = 0; j < nv; j++) acc[i][j] = MULADD(va, vb[j], acc[i][j]);
+        }
+        a += a_col;
+        b += ldb;
+    }
+    UNROLL for (int i = 0; i < m; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            if (partial && j == nv - 1)
+                STORE_MASKED(c + i * ldc + j * LANES, mask, acc[i][j]);
+            else
+                STORE(c + i * ldc + j * LANES, acc[i][j]);
+        }
+    }
+}
+
+typedef void (*F(tile_fn))(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b,
+                           int64_t ldb, T *c, int64_t ldc, bool accumulate, MASK mask);
+#define TILE(m, nv, partial)                                                                       \
+    static void F(tile_##m##_##nv##_##partial)(int64_t k, const T *a, int64_t a_row,               \
+                                               int64_t a_col, const T *b, int64_t ldb, T *c,       \
+                                               int64_t ldc, bool accumulate, MASK mask) {          \
+        F(tile)(m, nv, partial, k, a, a_row, a_col, b, ldb, c, ldc, accumulate, mask);             \
+    }
+#define TILES_OF(m) TILE(m, 1, 0) TILE(m, 1, 1) TILE(m, 2, 0) TILE(m, 2, 1) TILES_WIDE(m)
+TILES_OF(1)
+TILES_OF(2)
+TILES_OF(3)
+TILES_OF(4)
+TILES_TALL
+#define ENTRY(m)                                                                                   \
+    { TILES_ENTRY(m) }
+static const F(tile_fn) F(tiles)[MR][NV][2] = {TILES_TABLE};
+#undef TILE
+#undef TILES_OF
+#undef ENTRY
+
+/* m rows by n columns from row-major B, nothing packed. */
+static void F(direct)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, int64_t a_col,
+                      const T *b, int64_t ldb, T *c, int64_t ldc, bool accumulate) {
+    for (int64_t j = 0; j < n; j += F(NR)) {
+        int64_t w = n - j < F(NR) ? n - j : F(NR);
+        int nv = (int)((w + LANES - 1) / LANES), rest = (int)(w % LANES);
+        MASK mask = MAKE_MASK(rest ? rest : LANES);
+        const F(tile_fn) full = F(tiles)[MR - 1][nv - 1][rest != 0];
+        int64_t i = 0;
+        for (; i + MR <= m; i += MR)
+            full(k, a + i * a_row, a_row, a_col, b + j, ldb, c + i * ldc + j, ldc, accumulate,
+                 mask);
+        if (i < m)
+            F(tiles)
+            [m - i - 1][nv - 1][rest != 0](k, a + i * a_row, a_row, a_col, b + j, ldb,
+                                           c + i * ldc + j, ldc, accumulate, mask);
+    }
+}
+
+/* One row of C: the whole width of a wide tile hides the latency of the additions. */
+static void F(row)(int64_t n, int64_t k, const T *a, int64_t a_col, const T *b, int64_t ldb, T *c,
+                   bool accumulate) {
+    int64_t j = 0;
+    for (; j + 2 * F(NR) <= n; j += 2 * F(NR))
+        F(tile)(1, 2 * NV, 0, k, a, 0, a_col, b + j, ldb, c + j, 0, accumulate, MAKE_MASK(LANES));
+    if (j < n)
+        F(direct)(1, n - j, k, a, 0, a_col, b + j, ldb, c + j, 0, accumulate);
+}
+
+/* C[m, w] for B given as rows of its transpose: m * w dot products. */
+JN_INLINE void F(dots)(const int m, const int w, int64_t k, const T *a, int64_t a_row, const T *b,
+                       int64_t b_col, T *c, int64_t ldc, bool accumulate) {
+    V acc[2][4];
+    UNROLL for (int i = 0; i < m; i++) UNROLL for (int j = 0; j < w; j++) acc[i][j] = ZERO();
+    int64_t p = 0;
+    for (; p + LANES <= k; p += LANES) {
+        V va[2];
+        UNROLL for (int i = 0; i < m; i++) va[i] = LOAD(a + i * a_row + p);
+        UNROLL for (int j = 0; j < w; j++) {
+            V vb = LOAD(b + j * b_col + p);
+            UNROLL for (int i = 0; i < m; i++) acc[i][j] = MULADD(va[i], vb, acc[i][j]);
+        }
+    }
+    if (p < k) {
+        MASK mask = MAKE_MASK(k - p);
+        V va[2];
+        UNROLL for (int i = 0; i < m; i++) va[i] = LOAD_MASKED(a + i * a_row + p, mask);
+        UNROLL for (int j = 0; j < w; j++) {
+            V vb = LOAD_MASKED(b + j * b_col + p, mask);
+            UNROLL for (int i = 0; i < m; i++) acc[i][j] = MULADD(va[i], vb, acc[i][j]);
+        }
+    }
+    UNROLL for (int i = 0; i < m; i++) UNROLL for (int j = 0; j < w; j++) {
+        T sum = HSUM(acc[i][j]);
+        c[i * ldc + j] = accumulate ? c[i * ldc + j] + sum : sum;
+    }
+}
+
+static void F(transposed)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, const T *b,
+                          int64_t b_col, T *c, int64_t ldc, bool accumulate) {
+    int64_t i = 0;
+    for (; i < m; i += 2) {
+        int64_t j = 0;
+        bool two = i + 1 < m;
+        for (; j + 4 <= n; j += 4) {
+            if (two)
+                F(dots)
+                (2, 4, k, a + i * a_row, a_row, b + j * b_col, b_col, c + i * ldc + j, ldc,
+                 accumulate);
+            else
+                F(dots)
+                (1, 4, k, a + i * a_row, a_row, b + j * b_col, b_col, c + i * ldc + j, ldc,
+                 accumulate);
+        }
+        for (; j < n; j++)
+            for (int64_t r = i; r < i + 1 + two; r++)
+                F(dots)
+                (1, 1, k, a + r * a_row, a_row, b + j * b_col, b_col, c + r * ldc + j, ldc,
+                 accumulate);
+    }
+}
+
+/* panel[p][j] = B[p][j] for j < w, zero up to NR. */
+static void F(pack)(int64_t k, int64_t w, const T *b, int64_t b_row, int64_t b_col, T *panel) {
+    if (b_col == 1) {
+        for (int64_t p = 0; p < k; p++) {
+            T *to = panel + p * F(NR);
+            const T *from = b + p * b_row;
+            for (int64_t j = 0; j < w; j++)
+                to[j] = from[j];
+            for (int64_t j = w; j < F(NR); j++)
+                to[j] = 0;
+        }
+        return;
+    }
+    /* Blocks of a cache line by a cache line. */
+    for (int64_t p0 = 0; p0 < k; p0 += 16) {
+        int64_t p1 = p0 + 16 < k ? p0 + 16 : k;
+        for (int64_t j = 0; j < w; j++)
+            for (int64_t p = p0; p < p1; p++)
+                panel[p * F(NR) + j] = b[p * b_row + j * b_col];
+        for (int64_t p = p0; p < p1 && w < F(NR); p++)
+            for (int64_t j = w; j < F(NR); j++)
+                panel[p * F(NR) + j] = 0;
+    }
+}
+
+/* All rows against one packed panel of up to NR columns and KC depth. */
+static void F(panel)(int64_t m, int64_t w, int64_t k, const T *a, int64_t a_row, int64_t a_col,
+                     const T *packed, T *c, int64_t ldc, bool accumulate) {
+    T tile[MR * F(KC)];
+    for (int64_t i = 0; i < m; i += MR) {
+        int64_t h = m - i < MR ? m - i : MR;
+        const T *at = a + i * a_row;
+        int64_t row = a_row, col = a_col;
+        if (a_col != 1) {
+            for (int64_t p = 0; p < k; p++)
+                for (int64_t r = 0; r < h; r++)
+                    tile[p * MR + r] = at[p * a_col + r * a_row];
+            at = tile, row = 1, col = MR;
+        }
+        int nv = (int)((w + LANES - 1) / LANES), rest = (int)(w % LANES);
+        F(tiles)
+        [h - 1][nv - 1][rest != 0](k, at, row, col, packed, F(NR), c + i * ldc, ldc, accumulate,
+                                   MAKE_MASK(rest ? rest : LANES));
+    }
+}
+
+static void F(gemm)(const jn_gemm_args *g) {
+    const T *a = g->a, *b = g->b;
+    T *c = g->c;
+    int64_t m = g->m, n = g->n, k = g->k;
+    if (m <= 0 || n <= 0)
+        return;
+    if (k <= 0) {
+        for (int64_t i = 0; i < m && !g->accumulate; i++)
+            memset(c + i * g->ldc, 0, (size_t)n * sizeof(T));
+        return;
+    }
+    if (g->b_col == 1 && (m < F(PACK_ROWS) || n <= F(NR) || k * n <= 4096)) {
+        if (m == 1)
+            F(row)(n, k, a, g->a_col, b, g->b_row, c, g->accumulate);
+        else
+            F(direct)(m, n, k, a, g->a_row, g->a_col, b, g->b_row, c, g->ldc, g->accumulate);
+        return;
+    }
+    if (g->b_row == 1 && g->a_col == 1 && m <= F(DOT_ROWS)) {
+        F(transposed)(m, n, k, a, g->a_row, b, g->b_col, c, g->ldc, g->accumulate);
+        return;
+    }
+    /* A panel stays in L1 and L2 while all rows pass by; rows of A come through in turn. */
+    _Alignas(64) T packed[F(KC) * F(NR)];
+    for (int64_t j = 0; j < n; j += F(NR)) {
+        int64_t w = n - j < F(NR) ? n - j : F(NR);
+        for (int64_t p = 0; p < k; p += F(KC)) {
+            int64_t depth = k - p < F(KC) ? k - p : F(KC);
+            F(pack)(depth, w, b + p * g->b_row + j * g->b_col, g->b_row, g->b_col, packed);
+            F(panel)
+            (m, w, depth, a + p * g->a_col, g->a_row, g->a_col, packed, c + j, g->ldc,
+             g->accumulate || p > 0);
+        }
+    }
+}

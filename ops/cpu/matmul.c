@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * matmul, linear, outer and dot on f32 and f64: shapes become products of matrices (gemm.h), no
+ * operand is copied.  Integers go to the reference kernels.
+ */
+#include "ops/cpu/gemm.h"
+
+#include <string.h>
+
+#include "ops/attrs.h"
+#include "ops/cpu/ew.h"
+#include "ops/rules.h"
+
+enum {
+    /* Below this many multiply-adds oneDNN's own call costs more than it saves. */
+    ONEDNN_MIN_WORK = 1 << 15,
+    ONEDNN_MIN_ROWS = 4,
+    /* Multiply-adds per piece given to a thread. */
+    PIECE_WORK = 1 << 20,
+    PIECE_ROWS = 24, /* pieces are multiples of these, whole tiles of every kernel */
+    PIECE_COLS = 64
+};
+
+static void gemm_here(int dtype, const jn_gemm_args *g) {
+    if (dtype == JANUS_F32 && g->m >= ONEDNN_MIN_ROWS && g->n > 1 &&
+        g->m * g->n * g->k >= ONEDNN_MIN_WORK && jn_onednn_sgemm(g))
+        return;
+    jn_isa.gemm[dtype](g);
+}
+
+typedef struct split {
+    int dtype;
+    const jn_gemm_args *g;
+    int64_t rows, cols; /* of a piece; one of them is the whole */
+} split;
+
+static void gemm_pieces(void *arg, int64_t begin, int64_t end) {
+    const split *s = arg;
+    int64_t size = s->dtype == JANUS_F32 ? 4 : 8;
+    for (int64_t i = begin; i < end; i++) {
+        jn_gemm_args g = *s->g;
+        if (s->rows) {
+            int64_t at = i * s->rows;
+            g.a = (const char *)g.a + at * g.a_row * size;
+            g.c = (char *)g.c + at * g.ldc * size;
+            g.m = g.m - at < s->rows ? g.m - at : s->rows;
+        } else {
+            int64_t at = i * s->cols;
+            g.b = (const char *)g.b + at * g.b_col * size;
+            g.c = (char *)g.c + at * size;
+            g.n = g.n - at < s->cols ? g.n - at : s->cols;
+        }
+        gemm_here(s->dtype, &g);
+    }
+}
+
+static int64_t piece(int64_t work_per_line, int64_t multiple) {
+    int64_t lines = PIECE_WORK / (work_per_line > 0 ? work_per_line : 1) + 1;
+    return (lines + multiple - 1) / multiple * multiple;
+}
+
+void jn_gemm(int dtype, const jn_gemm_args *g, const jn_par *par) {
+    if (g->m * g->n * g->k < 2 * PIECE_WORK) { /* sizes of tensors in memory: no overflow */
+        gemm_here(dtype, g);
+        return;
+    }
+    split s = {.dtype = dtype, .g = g};
+    int64_t pieces;
+    if (g->m >= g->n || g->n < 2 * PIECE_COLS) {
+        s.rows = piece(g->n * g->k, PIECE_ROWS);
+        pieces = (g->m + s.rows - 1) / s.rows;
+    } else {
+        s.cols = piece(g->m * g->k, PIECE_COLS);
+        pieces = (g->n + s.cols - 1) / s.cols;
+    }
+    par->run(par, pieces, 1, gemm_pieces, &s);
+}
+
+/* ---- matmul -------------------------------------------------------------------------------------
+ */
+
+typedef struct batched {
+    const jn_kargs *k;
+    int dtype, rank; /* rank of the batch dims */
+    jn_gemm_args g;
+    int64_t dims[JN_MAX_RANK], a_stride[JN_MAX_RANK], b_stride[JN_MAX_RANK], c_size;
+    const jn_par *par;
+} batched;
+
+static void batch_range(void *arg, int64_t begin, int64_t end) {
+    const batched *b = arg;
+    int64_t size = b->dtype == JANUS_F32 ? 4 : 8;
+    for (int64_t i = begin; i < end; i++) {
+        jn_gemm_args g = b->g;
+        int64_t rest = i, at_a = 0, at_b = 0;
+        for (int d = b->rank - 1; d >= 0; d--) {
+            int64_t pos = rest % b->dims[d];
+            rest /= b->dims[d];
+            at_a += pos * b->a_stride[d];
+            at_b += pos * b->b_stride[d];
+        }
+        g.a = (const char *)g.a + at_a * size;
+        g.b = (const char *)g.b + at_b * size;
+        g.c = (char *)g.c + i * b->c_size * size;
+        jn_gemm(b->dtype, &g, b->par);
+    }
+}
+
+static void swap(int64_t *a, int64_t *b) {
+    int64_t t = *a;
+    *a = *b;
+    *b = t;
+}
+
+static void matmul_float(const jn_kargs *k, int dtype) {
+    const janus_matmul_attrs *at = k->attrs;
+    const jn_view *a = &k->in[0], *b = &k->in[1];
+    jn_gemm_args g = {.a = a->data, .b = b->data, .c = k->out[0].data, .accumulate = k->accumulate};
+    int ra = a->rank, rb = b->rank;
+    g.m = ra > 1 ? a->dims[ra - 2] : 1;
+    g.k = a->dims[ra - 1];
+    g.a_row = ra > 1 ? a->strides[ra - 2] : 0;
+    g.a_col = a->strides[ra - 1];
+    if (at->transpose_a && ra > 1) {
+        swap(&g.m, &g.k);
+        swap(&g.a_row, &g.a_col);
+    }
+    int64_t kb = rb > 1 ? b->dims[rb - 2] : b->dims[0];
+    g.n = rb > 1 ? b->dims[rb - 1] : 1;
+    g.b_row = rb > 1 ? b->strides[rb - 2] : b->strides[0];
+    g.b_col = rb > 1 ? b->strides[rb - 1] : 1;
+    if (at->transpose_b && rb > 1) {
+        swap(&kb, &g.n);
+        swap(&g.b_row, &g.b_col);
+    }
+    g.ldc = g.n;
+    /* A stride of a dim of one element says nothing: make it the convenient one. */
+    if (g.k == 1)
+        g.a_col = 1;
+    if (g.n == 1)
+        g.b_col = 1;
+    int batch = k->out[0].rank - (ra > 1) - (rb > 1);
+    if (batch == 0) {
+        jn_gemm(dtype, &g, k->par);
+        return;
+    }
+    batched p = {.k = k, .dtype = dtype, .g = g, .rank = batch, .c_size = g.m * g.n};
+    int64_t n = 1;
+    bool fold = rb <= 2 && g.a_col == 1 && !at->transpose_a && a->contiguous;
+    for (int d = 0; d < batch; d++) {
+        int da = d - (batch - (ra - 2)), db = d - (batch - (rb - 2));
+        p.dims[d] = k->out[0].dims[d];
+        p.a_stride[d] = ra > 2 && da >= 0 && a->dims[da] != 1 ? a->strides[da] : 0;
+        p.b_stride[d] = rb > 2 && db >= 0 && b->dims[db] != 1 ? b->strides[db] : 0;
+        n *= p.dims[d];
+    }
+    if (fold && ra > 1) { /* one matrix for all of the batch: more rows of one product */
+        g.m *= n;
+        jn_gemm(dtype, &g, k->par);
+        return;
+    }
+    int64_t work = g.m * g.n * g.k;
+    bool by_batch = n >= 8 || work < 2 * PIECE_WORK;
+    p.par = by_batch ? &jn_par_serial : k->par;
+    if (by_batch && n > 1 && k->par->threads > 1)
+        k->par->run(k->par, n, PIECE_WORK / (work + 1) + 1, batch_range, &p);
+    else
+        batch_range(&p, 0, n);
+}
+
+static void matmul_f32(const jn_kargs *k) { matmul_float(k, JANUS_F32); }
+static void matmul_f64(const jn_kargs *k) { matmul_float(k, JANUS_F64); }
+
+jn_kernel_fn jn_cpu_matmul(const jn_sig *sig) {
+    int d = sig->in[0].dtype;
+    return d == JANUS_F32 ? matmul_f32 : d == JANUS_F64 ? matmul_f64 : jn_cpu_fallback(sig);
+}
+
+/* ---- linear, outer, dot ------------------------------------------------------------------------
+ */
+
+static void linear_float(const jn_kargs *k, int dtype) {
+    const jn_view *x = &k->in[0], *w = &k->in[1];
+    bool bias = k->n_in > 2 && k->in[2].rank >= 0;
+    int64_t in = w->dims[1], out = w->dims[0], rows = 1;
+    for (int d = 0; d < x->rank - 1; d++)
+        rows *= x->dims[d];
+    char *c = k->out[0].data;
+    size_t row_bytes = (size_t)out * (dtype == JANUS_F32 ? 4 : 8);
+    if (bias && !k->accumulate) {
+        for (int64_t i = 0; i < rows; i++)
+            memcpy(c + (size_t)i * row_bytes, k->in[2].data, row_bytes);
+    } else if (bias) {
+        for (int64_t i = 0; i < rows * out; i++)
+            if (dtype == JANUS_F32)
+                ((float *)c)[i] += ((const float *)k->in[2].data)[i % out];
+            else
+                ((double *)c)[i] += ((const double *)k->in[2].data)[i % out];
+    }
+    jn_gemm_args g = {.m = rows,
+                      .n = out,
+                      .k = in,
+                      .a = x->data,
+                      .a_row = in,
+                      .a_col = 1,
+                      .b = w->data,
+                      .b_row = 1,
+                      .b_col = in,
+                      .c = c,
+                      .ldc = out,
+                      .accumulate = bias || k->accumulate};
+    jn_gemm(dtype, &g, k->par);
+}
+
+static void linear_f32(const jn_kargs *k) { linear_float(k, JANUS_F32); }
+static void linear_f64(const jn_kargs *k) { linear_float(k, JANUS_F64); }
+
+jn_kernel_fn jn_cpu_linear(const jn_sig *sig) {
+    return sig->in[0].dtype == JANUS_F32 ? linear_f32 : linear_f64;
+}
+
+static void outer_float(const jn_kargs *k, int dtype) {
+    int64_t m = k->in[0].dims[0], n = k->in[1].dims[0];
+    jn_gemm_args g = {.m = m,
+                      .n = n,
+                      .k = 1,
+                      .a = k->in[0].data,
+                      .a_row = 1,
+                      .a_col = 1,
+                      .b = k->in[1].data,
+                      .b_row = n,
+                      .b_col = 1,
+                      .c = k->out[0].data,
+                      .ldc = n,
+                      .accumulate = k->accumulate};
+    jn_isa.gemm[dtype](&g);
+}
+
+static void dot_float(const jn_kargs *k, int dtype) {
+    int64_t n = k->in[0].dims[0];
+    jn_gemm_args g = {.m = 1,
+                      .n = 1,
+                      .k = n,
+                      .a = k->in[0].data,
+                      .a_row = n,
+                      .a_col = 1,
+                      .b = k->in[1].data,
+                      .b_row = 1,
+                      .b_col = n,
+                      .c = k->out[0].data,
+                      .ldc = 1,
+                      .accumulate = k->accumulate};
+    jn_isa.gemm[dtype](&g);
+}
+
+static void outer_f32(const jn_kargs *k) { outer_float(k, JANUS_F32); }
+static void outer_f64(const jn_kargs *k) { outer_float(k, JANUS_F64); }
+static void dot_f32(const jn_kargs *k) { dot_float(k, JANUS_F32); }
+static void dot_f64(const jn_kargs *k) { dot_float(k, JANUS_F64); }
+
+jn_kernel_fn jn_cpu_outer(const jn_sig *sig) {
+    int d = sig->in[0].dtype;
+    return d == JANUS_F32 ? outer_f32 : d == JANUS_F64 ? outer_f64 : jn_cpu_fallback(sig);
+}
+
+jn_kernel_fn jn_cpu_dot(const jn_sig *sig) {
+    int d = sig->in[0].dtype;
+    return d == JANUS_F32 ? dot_f32 : d == JANUS_F64 ? dot_f64 : jn_cpu_fallback(sig);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One vector of floats, under the same names for each instruction set.  Included by the product
+ * kernels with JN_SIMD_F64 defined or not; defines V, LANES and the operations on V.
+ */
+#undef V
+#undef VU
+#undef LANES
+#undef MASK
+#undef MAKE_MASK
+#undef LOAD
+#undef LOAD_MASKED
+#undef STORE
+#undef STORE_MASKED
+#undef SET1
+#undef ZERO
+#undef ADD
+#undef MULADD
+#undef HSUM
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#ifdef JN_SIMD_F64
+#define V __m512d
+#define LANES 8
+#define MASK __mmask8
+#define LOAD(p) _mm512_loadu_pd(p)
+#define LOAD_MASKED(p, m) _mm512_maskz_loadu_pd(m, p)
+#define STORE(p, v) _mm512_storeu_pd(p, v)
+#define STORE_MASKED(p, m, v) _mm512_mask_storeu_pd(p, m, v)
+#define SET1(x) _mm512_set1_pd(x)
+#define ZERO() _mm512_setzero_pd()
+#define ADD(a, b) _mm512_add_pd(a, b)
+#define MULADD(a, b, c) _mm512_fmadd_pd(a, b, c)
+#define HSUM(v) _mm512_reduce_add_pd(v)
+#else
+#define V __m512
+#define LANES 16
+#define MASK __mmask16
+#define LOAD(p) _mm512_loadu_ps(p)
+#define LOAD_MASKED(p, m) _mm512_maskz_loadu_ps(m, p)
+#define STORE(p, v) _mm512_storeu_ps(p, v)
+#define STORE_MASKED(p, m, v) _mm512_mask_storeu_ps(p, m, v)
+#define SET1(x) _mm512_set1_ps(x)
+#define ZERO() _mm512_setzero_ps()
+#define ADD(a, b) _mm512_add_ps(a, b)
+#define MULADD(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define HSUM(v) _mm512_reduce_add_ps(v)
+#endif
+#define MAKE_MASK(n) ((MASK)((1u << (n)) - 1u))
+
+#elif defined(__AVX2__)
+#include <immintrin.h>
+#define MASK __m256i
+#ifdef JN_SIMD_F64
+#define V __m256d
+#define LANES 4
+#define MAKE_MASK(n) _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3))
+#define LOAD(p) _mm256_loadu_pd(p)
+#define LOAD_MASKED(p, m) _mm256_maskload_pd(p, m)
+#define STORE(p, v) _mm256_storeu_pd(p, v)
+#define STORE_MASKED(p, m, v) _mm256_maskstore_pd(p, m, v)
+#define SET1(x) _mm256_set1_pd(x)
+#define ZERO() _mm256_setzero_pd()
+#define ADD(a, b) _mm256_add_pd(a, b)
+#define MULADD(a, b, c) _mm256_fmadd_pd(a, b, c)
+#define HSUM(v) ((v)[0] + (v)[2] + ((v)[1] + (v)[3]))
+#else
+#define V __m256
+#define LANES 8
+#define MAKE_MASK(n)                                                                               \
+    _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+#define LOAD(p) _mm256_loadu_ps(p)
+#define LOAD_MASKED(p, m) _mm256_maskload_ps(p, m)
+#define STORE(p, v) _mm256_storeu_ps(p, v)
+#define STORE_MASKED(p, m, v) _mm256_maskstore_ps(p, m, v)
+#define SET1(x) _mm256_set1_ps(x)
+#define ZERO() _mm256_setzero_ps()
+#define ADD(a, b) _mm256_add_ps(a, b)
+#define MULADD(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define HSUM(v) (((v)[0] + (v)[4] + ((v)[1] + (v)[5])) + ((v)[2] + (v)[6] + ((v)[3] + (v)[7])))
+#endif
+
+#else /* the compiler's vectors of 16 bytes */
+#define MASK int
+#define MAKE_MASK(n) ((int)(n))
+#ifdef JN_SIMD_F64
+typedef double jn_v2d __attribute__((vector_size(16)));
+typedef double jn_v2du __attribute__((vector_size(16), aligned(8), may_alias));
+#define V jn_v2d
+#define VU jn_v2du
+#define LANES 2
+#define SET1(x) ((V){x, x})
+#define ZERO() ((V){0, 0})
+#define HSUM(v) ((v)[0] + (v)[1])
+static inline jn_v2d jn_load_masked_d(const double *p, int n) {
+    return (jn_v2d){p[0], n > 1 ? p[1] : 0};
+}
+static inline void jn_store_masked_d(double *p, int n, jn_v2d v) {
+    for (int i = 0; i < n; i++)
+        p[i] = v[i];
+}
+#define LOAD_MASKED(p, m) jn_load_masked_d(p, m)
+#define STORE_MASKED(p, m, v) jn_store_masked_d(p, m, v)
+#else
+typedef float jn_v4f __attribute__((vector_size(16)));
+typedef float jn_v4fu __attribute__((vector_size(16), aligned(4), may_alias));
+#define V jn_v4f
+#define VU jn_v4fu
+#define LANES 4
+#define SET1(x) ((V){x, x, x, x})
+#define ZERO() ((V){0, 0, 0, 0})
+#define HSUM(v) ((v)[0] + (v)[2] + ((v)[1] + (v)[3]))
+static inline jn_v4f jn_load_masked_f(const float *p, int n) {
+    return (jn_v4f){p[0], n > 1 ? p[1] : 0, n > 2 ? p[2] : 0, n > 3 ? p[3] : 0};
+}
+static inline void jn_store_masked_f(float *p, int n, jn_v4f v) {
+    for (int i = 0; i < n; i++)
+        p[i] = v[i];
+}
+#define LOAD_MASKED(p, m) jn_load_masked_f(p, m)
+#define STORE_MASKED(p, m, v) jn_store_masked_f(p, m, v)
+#endif
+#define LOAD(p) ((V)(*(const VU *)(p)))
+#define STORE(p, v) (*(VU *)(p) = (v))
+#define ADD(a, b) ((a) + (b))
+#define MULADD(a, b, c) ((a) * (b) + (c))
+#endif
