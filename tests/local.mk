@@ -1,6 +1,7 @@
 # tests: `make check` runs each program and script listed here.
 # A unit test is one file tests/unit/t_NAME.c (CUnit) and one line below.
 unit_tests = \
+	tests/unit/t_cpu_matmul \
 	tests/unit/t_cpu_vmath \
 	tests/unit/t_base \
 	tests/unit/t_version \

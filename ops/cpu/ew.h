@@ -32,12 +32,16 @@ static inline int64_t jn_numel(const jn_view *v) {
     return n;
 }
 
-/* `in` is laid out exactly as the result. */
+/* `in` is laid out exactly as the result, apart from dims of 1 in front. */
 static inline bool jn_ew_plain(const jn_view *in, const jn_view *out) {
-    if (!in->contiguous || in->rank != out->rank)
+    int lead = out->rank - in->rank;
+    if (!in->contiguous || lead < 0)
         return false;
-    for (int d = 0; d < out->rank; d++)
-        if (in->dims[d] != out->dims[d])
+    for (int d = 0; d < lead; d++)
+        if (out->dims[d] != 1)
+            return false;
+    for (int d = 0; d < in->rank; d++)
+        if (in->dims[d] != out->dims[lead + d])
             return false;
     return true;
 }

@@ -87,8 +87,8 @@ static void F(direct)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row
                  mask);
         if (i < m)
             F(tiles)
-            [m - i - 1][nv - 1][rest != 0](k, a + i * a_row, a_row, a_col, b + j, ldb,
-                                           c + i * ldc + j, ldc, accumulate, mask);
+        [m - i - 1][nv - 1][rest != 0](k, a + i * a_row, a_row, a_col, b + j, ldb, c + i * ldc + j,
+                                       ldc, accumulate, mask);
     }
 }
 
@@ -140,18 +140,14 @@ static void F(transposed)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a
         for (; j + 4 <= n; j += 4) {
             if (two)
                 F(dots)
-                (2, 4, k, a + i * a_row, a_row, b + j * b_col, b_col, c + i * ldc + j, ldc,
-                 accumulate);
-            else
-                F(dots)
-                (1, 4, k, a + i * a_row, a_row, b + j * b_col, b_col, c + i * ldc + j, ldc,
-                 accumulate);
+            (2, 4, k, a + i * a_row, a_row, b + j * b_col, b_col, c + i * ldc + j, ldc, accumulate);
+            else F(dots)(1, 4, k, a + i * a_row, a_row, b + j * b_col, b_col, c + i * ldc + j, ldc,
+                         accumulate);
         }
         for (; j < n; j++)
             for (int64_t r = i; r < i + 1 + two; r++)
                 F(dots)
-                (1, 1, k, a + r * a_row, a_row, b + j * b_col, b_col, c + r * ldc + j, ldc,
-                 accumulate);
+        (1, 1, k, a + r * a_row, a_row, b + j * b_col, b_col, c + r * ldc + j, ldc, accumulate);
     }
 }
 

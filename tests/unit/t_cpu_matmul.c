@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products against sums in long double: every way through the kernels (row, tiles with ragged
+ * edges, dot products, packed panels, oneDNN), transposed and strided operands, batches, empty
+ * sizes, accumulation, on every instruction set and with the thread pool.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/par.h"
+#include "ops/attrs.h"
+#include "ops/cpu/ew.h"
+#include "ops/cpu/isa.h"
+#include "ops/rules.h"
+#include "tests/unit/check.h"
+
+static const char *const sets[] = {"generic", "avx2", "avx512"};
+static uint64_t state = 99;
+
+static double random_number(void) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 40) * 0x1p-23 - 1.0;
+}
+
+typedef struct matrix {
+    int dtype;
+    int64_t dims[3], strides[3];
+    void *data;
+    jn_view view;
+} matrix;
+
+static double get(const matrix *m, int64_t b, int64_t i, int64_t j) {
+    int64_t at = b * m->strides[0] + i * m->strides[1] + j * m->strides[2];
+    return m->dtype == JANUS_F32 ? (double)((float *)m->data)[at] : ((double *)m->data)[at];
+}
+
+/* [b, rows, cols]; `swapped`: the memory is column-major; `gap`: rows lie further apart. */
+static void make(matrix *m, int dtype, int64_t b, int64_t rows, int64_t cols, bool swapped,
+                 int64_t gap) {
+    m->dtype = dtype;
+    m->dims[0] = b, m->dims[1] = rows, m->dims[2] = cols;
+    m->strides[1] = swapped ? 1 : cols + gap;
+    m->strides[2] = swapped ? rows + gap : 1;
+    m->strides[0] = swapped ? cols * m->strides[2] : rows * m->strides[1];
+    size_t n = (size_t)(b * (rows + gap) * (cols + gap) + 1);
+    m->data = malloc(n * 8);
+    for (size_t i = 0; i < n; i++)
+        if (dtype == JANUS_F32)
+            ((float *)m->data)[i] = (float)random_number();
+        else
+            ((double *)m->data)[i] = random_number();
+    m->view = (jn_view){m->data, m->dims, m->strides, 3, (uint8_t)dtype, !swapped && gap == 0};
+    if (b == 1) {
+        m->view.dims++, m->view.strides++;
+        m->view.rank = 2;
+    }
+}
+
+static void run(jn_kernel_fn kernel, const jn_view *in, unsigned n_in, const jn_view *out,
+                const void *attrs, bool accumulate) {
+    uint32_t flags = 0;
+    jn_kargs k = {.in = in,
+                  .out = out,
+                  .n_in = (uint16_t)n_in,
+                  .n_out = 1,
+                  .attrs = attrs,
+                  .flags = &flags,
+                  .par = jn_par_pool(),
+                  .accumulate = accumulate};
+    kernel(&k);
+}
+
+static void check_matmul(int dtype, int64_t batch, int64_t m, int64_t n, int64_t k, bool sa,
+                         bool sb, bool ta, bool tb, int64_t gap, bool accumulate) {
+    matrix a, b, c, before;
+    make(&a, dtype, batch, ta ? k : m, ta ? m : k, sa, gap);
+    make(&b, dtype, batch, tb ? n : k, tb ? k : n, sb, gap);
+    make(&c, dtype, batch, m, n, false, 0);
+    make(&before, dtype, batch, m, n, false, 0);
+    memcpy(before.data, c.data, (size_t)(batch * m * n) * jn_elem_size(dtype));
+    janus_matmul_attrs attrs = {sizeof attrs, ta, tb};
+    jn_view in[2] = {a.view, b.view};
+    jn_sig sig = {JN_OP(matmul), in, &c.view, 2, 1, &attrs};
+    run(jn_cpu_matmul(&sig), in, 2, &c.view, &attrs, accumulate);
+    double worst = 0, unit = dtype == JANUS_F32 ? 0x1p-24 : 0x1p-53;
+    for (int64_t q = 0; q < batch; q++)
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j < n; j++) {
+                long double want = accumulate ? get(&before, q, i, j) : 0, size = fabsl(want) + 1;
+                for (int64_t p = 0; p < k; p++) {
+                    double x = ta ? get(&a, q, p, i) : get(&a, q, i, p);
+                    double y = tb ? get(&b, q, j, p) : get(&b, q, p, j);
+                    want += (long double)x * y;
+                    size += fabs(x * y);
+                }
+                double e = (double)(fabsl(get(&c, q, i, j) - want) / size) / unit;
+                worst = e > worst ? e : worst;
+            }
+    if (worst > 8 + 0.1 * sqrt((double)k))
+        printf("\n%s %d [%ld x %ld x %ld x %ld] sa%d sb%d ta%d tb%d gap%ld: %.1f\n", jn_isa.name,
+               dtype, (long)batch, (long)m, (long)n, (long)k, sa, sb, ta, tb, (long)gap, worst);
+    CU_ASSERT(worst <= 8 + 0.1 * sqrt((double)k));
+    free(a.data), free(b.data), free(c.data), free(before.data);
+}
+
+static void products_are_right(void) {
+    static const int64_t shapes[][3] = {{1, 1, 1},      {1, 96, 32},  {1, 7, 3},     {1, 300, 65},
+                                        {2, 5, 9},      {3, 17, 1},   {5, 64, 33},   {6, 65, 16},
+                                        {7, 130, 20},   {13, 31, 70}, {25, 40, 300}, {30, 70, 40},
+                                        {64, 64, 64},   {0, 5, 4},    {5, 0, 4},     {4, 5, 0},
+                                        {40, 200, 520}, {1, 1, 700},  {33, 1, 50},   {9, 3, 300}};
+    for (size_t s = 0; s < 3; s++)
+        for (size_t i = 0; jn_isa_use(sets[s]) && i < sizeof shapes / sizeof shapes[0]; i++)
+            for (int bits = 0; bits < 16; bits++)
+                for (int dtype = JANUS_F32; dtype <= JANUS_F64; dtype++)
+                    check_matmul(dtype, 1, shapes[i][0], shapes[i][1], shapes[i][2], bits & 1,
+                                 bits & 2, bits & 4, bits & 8, bits % 3, bits % 5 == 0);
+}
+
+static void batches_are_right(void) {
+    for (int bits = 0; bits < 16; bits++)
+        for (int dtype = JANUS_F32; dtype <= JANUS_F64; dtype++)
+            check_matmul(dtype, 5, 4, 19, 23, bits & 1, bits & 2, bits & 4, bits & 8, bits % 2,
+                         false);
+    check_matmul(JANUS_F32, 12, 70, 60, 50, false, true, false, false, 0, false);
+}
+
+static void large_products_do_not_depend_on_threads(void) {
+    enum { N = 200 };
+    static float a[N * N], b[N * N], c[2][N * N];
+    for (int i = 0; i < N * N; i++)
+        a[i] = (float)random_number(), b[i] = (float)random_number();
+    int64_t dims[2] = {N, N}, strides[2] = {N, 1};
+    janus_matmul_attrs attrs = {sizeof attrs, false, false};
+    for (int t = 0; t < 2; t++) {
+        CU_ASSERT_EQUAL(janus_set_num_threads(t ? 3 : 1), JANUS_OK);
+        jn_view in[2] = {{a, dims, strides, 2, JANUS_F32, true},
+                         {b, dims, strides, 2, JANUS_F32, true}};
+        jn_view out = {c[t], dims, strides, 2, JANUS_F32, true};
+        jn_sig sig = {JN_OP(matmul), in, &out, 2, 1, &attrs};
+        run(jn_cpu_matmul(&sig), in, 2, &out, &attrs, false);
+    }
+    CU_ASSERT(memcmp(c[0], c[1], sizeof c[0]) == 0);
+    janus_set_num_threads(0);
+}
+
+static void linear_is_right(void) {
+    for (int64_t rows = 0; rows < 9; rows += 4) {
+        enum { I = 21, O = 37 };
+        static float x[8 * I], w[O * I], bias[O], y[8 * O];
+        for (int i = 0; i < 8 * I; i++)
+            x[i] = (float)random_number();
+        for (int i = 0; i < O * I; i++)
+            w[i] = (float)random_number();
+        for (int i = 0; i < O; i++)
+            bias[i] = (float)random_number();
+        int64_t dx[2] = {rows, I}, sx[2] = {I, 1}, dw[2] = {O, I}, db[1] = {O}, sb[1] = {1},
+                dy[2] = {rows, O}, sy[2] = {O, 1};
+        jn_view in[3] = {{x, dx, sx, 2, JANUS_F32, true},
+                         {w, dw, sx, 2, JANUS_F32, true},
+                         {bias, db, sb, 1, JANUS_F32, true}};
+        jn_view out = {y, dy, sy, 2, JANUS_F32, true};
+        jn_sig sig = {JN_OP(linear), in, &out, 3, 1, NULL};
+        run(jn_cpu_linear(&sig), in, 3, &out, NULL, false);
+        for (int64_t i = 0; i < rows * O; i++) {
+            double want = bias[i % O];
+            for (int p = 0; p < I; p++)
+                want += (double)x[i / O * I + p] * w[i % O * I + p];
+            CU_ASSERT_DOUBLE_EQUAL(y[i], want, 1e-5);
+        }
+    }
+}
+
+JN_TEST_MAIN("cpu_matmul", {"products are right", products_are_right},
+             {"batches are right", batches_are_right},
+             {"large products do not depend on threads", large_products_do_not_depend_on_threads},
+             {"linear is right", linear_is_right})
