@@ -282,17 +282,32 @@ static janus_status acc_new(jn_run *r, const jn_tval *like, jn_slot *out) {
     return JANUS_OK;
 }
 
+/* Adds the blocks of the ranges to the first, in order. */
+static void add_blocks(jn_acc *a) {
+    for (int k = 1; k < JN_MAX_RANGES && a->data[0]; k++) {
+        if (!a->data[k])
+            continue;
+        for (int64_t i = 0; i < a->shape->numel; i++)
+            if (a->shape->dtype == JANUS_F64)
+                ((double *)a->data[0])[i] += ((const double *)a->data[k])[i];
+            else
+                ((float *)a->data[0])[i] += ((const float *)a->data[k])[i];
+    }
+}
+
 /* The sum so far: everything added is executed first. */
 static janus_status acc_get(jn_run *r, jn_acc *a, jn_slot *out) {
     JN_TRY(jn_flush(r));
-    if (!a->data) {
-        a->data = jn_mem_tensor(r->mem, a->shape->bytes);
-        if (!a->data)
+    if (!a->data[0]) {
+        a->data[0] = jn_mem_tensor(r->mem, a->shape->bytes);
+        if (!a->data[0])
             return JN_NO_MEMORY();
-        memset(a->data, 0, a->shape->bytes);
+        memset(a->data[0], 0, a->shape->bytes);
     }
+    if (!a->read)
+        add_blocks(a);
     a->read = true;
-    a->value = (jn_tval){a->data, a->shape, NULL, NULL, NULL};
+    a->value = (jn_tval){a->data[0], a->shape, NULL, NULL, NULL};
     out->t = &a->value;
     return JANUS_OK;
 }

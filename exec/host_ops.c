@@ -240,13 +240,6 @@ static janus_status read_location(jn_run *r, const jn_host_call *c, const jn_box
     return from_host(r, &v, out);
 }
 
-static int64_t attr(const jn_node *n, const char *name) {
-    for (const jn_attr_spec *a = n->op->attrs; a && a->name; a++)
-        if (strcmp(a->name, name) == 0)
-            return *(const int64_t *)((const char *)n->attrs + a->offset);
-    return 0;
-}
-
 static janus_status unbox(jn_run *r, const jn_host_call *c, const jn_slot *slots, jn_slot *out) {
     jn_box b = operand(c, slots, 0);
     janus_kind want = (janus_kind)c->node->out[0]->kind;

@@ -265,7 +265,9 @@ janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n) {
 
 void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {
     *out = r->stats;
-    out->peak_bytes = r->mem->bytes + r->scratch_bytes;
+    out->peak_bytes = r->mem->bytes;
+    for (int i = 0; i < JN_MAX_RANGES; i++)
+        out->peak_bytes += r->scratch[i].bytes;
     out->rng_offset = r->rng_offset;
 }
 
@@ -278,7 +280,8 @@ void jn_run_free(jn_run *r) {
     jn_vec_free(&r->effects);
     jn_vec_free(&r->log);
     jn_overlay_free(r);
-    jn_free_aligned(r->scratch);
+    for (int i = 0; i < JN_MAX_RANGES; i++)
+        jn_free_aligned(r->scratch[i].data);
     jn_free(r->results);
     const janus_module *held = NULL;
     if (r->mem && atomic_load_explicit(&r->mem->refs, memory_order_acquire) == 1 && r->set) {

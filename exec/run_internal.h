@@ -26,6 +26,12 @@ typedef struct jn_pending_effect {
 
 struct jn_overlay_entry;
 
+/* Temporaries of the tiles of one range of rows. */
+typedef struct jn_scratch {
+    char *data;
+    size_t bytes;
+} jn_scratch;
+
 struct jn_run {
     jn_planset *set;
     const jn_subgraph *sub;
@@ -40,8 +46,7 @@ struct jn_run {
     jn_task *pending, **pending_tail;
     uint32_t n_pending, max_level;
     size_t pending_bytes; /* outputs the pending tasks will need */
-    char *scratch;
-    size_t scratch_bytes;
+    jn_scratch scratch[JN_MAX_RANGES];
 
     /* host strand */
     bool keeps;        /* frames are kept or accumulators in use: nothing can be collected */

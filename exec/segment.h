@@ -17,6 +17,8 @@
 #include "graph/graph.h"
 #include "ops/kernel.h"
 
+enum { JN_MAX_RANGES = 16 }; /* of rows that run on threads of their own */
+
 /* An interned shape: equal shapes have equal addresses within a plan set. */
 typedef struct jn_shape {
     uint8_t dtype;
@@ -100,6 +102,8 @@ typedef struct jn_seginst {
     int64_t *scalars;    /* key: bits per scalar with `shape` (0 elsewhere) */
     jn_segvalue *values;
     const jn_shape **out; /* per segment output */
+    size_t row_bytes;     /* of all values: what a tile is sized by */
+    uint32_t row_cost;    /* elements of work: what ranges are sized by */
     struct jn_variant *variants;
     /* used while grouping the tasks of a level */
     struct jn_task *bucket, **bucket_tail;

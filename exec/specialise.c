@@ -12,6 +12,7 @@
 #include "exec/plan_internal.h"
 #include "exec/variant.h"
 #include "graph/base/status.h"
+#include "ops/op_ids.h"
 
 enum { MAX_INSTS = 256, KEPT_INSTS = 64 };
 
@@ -172,6 +173,30 @@ static bool matches(const jn_seginst *inst, const jn_shape *const *in, const int
     return true;
 }
 
+/* Elements a row makes, products counted by what they cost beside elementwise work. */
+static void measure(jn_seginst *inst) {
+    uint64_t cost = 0;
+    for (uint32_t i = 0; i < inst->seg->n_nodes; i++) {
+        const jn_segnode *n = &inst->seg->nodes[i];
+        for (uint32_t k = 0; k < n->n_out && n->acc < 0; k++) {
+            const jn_segvalue *v = &inst->values[n->value[k]];
+            uint64_t each = 1;
+            if (v->alias)
+                continue;
+            if ((n->op->id == JN_OP_ID_matmul || n->op->id == JN_OP_ID_linear) &&
+                n->in[0].kind != JN_SRC_NONE) {
+                const jn_shape *a = src_shape(inst, &n->in[0]);
+                int64_t inner = a->rank ? a->dims[a->rank - 1] : 1;
+                each = 1 + (uint64_t)inner / 16;
+            }
+            if (n->fused_acc < 0)
+                inst->row_bytes += v->shape->bytes;
+            cost += each * (uint64_t)v->shape->numel;
+        }
+    }
+    inst->row_cost = cost > UINT32_MAX ? UINT32_MAX : (uint32_t)cost;
+}
+
 static janus_status specialise(spec *s, const jn_shape *const *in, const int64_t *scalars) {
     jn_seginst *inst = s->inst;
     const jn_segment *seg = inst->seg;
@@ -205,6 +230,7 @@ static janus_status specialise(spec *s, const jn_shape *const *in, const int64_t
         if (seg->nodes[i].acc < 0)
             try_alias(s, &seg->nodes[i]);
     find_last_uses(inst);
+    measure(inst);
     return JANUS_OK;
 }
 

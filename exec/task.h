@@ -40,9 +40,9 @@ struct jn_task {
 /* A sum that tasks add to. */
 typedef struct jn_acc {
     const jn_shape *shape;
-    char *data;     /* zeroed at the first addition */
-    uint32_t level; /* highest level of the tasks that add to it */
-    jn_tval value;  /* what acc.get gave */
+    char *data[JN_MAX_RANGES]; /* a block per range of rows, zeroed when made; NULL: none */
+    uint32_t level;            /* highest level of the tasks that add to it */
+    jn_tval value;             /* what acc.get gave */
     bool read;
 } jn_acc;
 

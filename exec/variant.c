@@ -512,7 +512,7 @@ static janus_status place_temporaries(maker *m) {
 }
 
 static janus_status make(jn_seginst *inst, uint64_t mask, int64_t n_rows, uint8_t device,
-                         jn_variant **out) {
+                         uint8_t user, jn_variant **out) {
     jn_variant *v = jn_arena_zalloc(&inst->arena, sizeof *v);
     maker m = {inst, v, &inst->arena};
     if (!v)
@@ -521,6 +521,7 @@ static janus_status make(jn_seginst *inst, uint64_t mask, int64_t n_rows, uint8_
     v->single = n_rows == 1;
     v->rows = n_rows;
     v->device = device;
+    v->user = user;
     v->nodes = jn_arena_zalloc(m.a, (inst->seg->n_nodes + 1) * sizeof *v->nodes);
     v->rowed = jn_arena_zalloc(m.a, inst->seg->n_values + 1);
     v->scratch = jn_arena_zalloc(m.a, (inst->seg->n_values + 1) * sizeof *v->scratch);
@@ -529,6 +530,9 @@ static janus_status make(jn_seginst *inst, uint64_t mask, int64_t n_rows, uint8_
     janus_status st = JANUS_OK;
     for (uint32_t i = 0; i < inst->seg->n_nodes && st == JANUS_OK; i++) {
         st = make_node(&m, i);
+        uint32_t n_views = (uint32_t)v->nodes[i].n_in + v->nodes[i].n_out;
+        if (n_views > v->max_views)
+            v->max_views = n_views;
         if (v->nodes[i].workspace > v->workspace)
             v->workspace = v->nodes[i].workspace;
     }
@@ -562,13 +566,14 @@ static janus_status patch(jn_seginst *inst, jn_variant *v, int64_t n_rows) {
 }
 
 janus_status jn_variant_get(jn_seginst *inst, uint64_t mask, int64_t n_rows, uint8_t device,
-                            jn_variant **out) {
+                            uint8_t user, jn_variant **out) {
     for (jn_variant *v = inst->variants; v; v = v->next)
-        if (v->mask == mask && v->single == (n_rows == 1) && v->device == device) {
+        if (v->mask == mask && v->single == (n_rows == 1) && v->device == device &&
+            v->user == user) {
             if (v->rows != n_rows)
                 JN_TRY(patch(inst, v, n_rows));
             *out = v;
             return JANUS_OK;
         }
-    return make(inst, mask, n_rows, device, out);
+    return make(inst, mask, n_rows, device, user, out);
 }
