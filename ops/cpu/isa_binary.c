@@ -78,8 +78,8 @@ ORDER(uint8_t, u8)
 
 /* A NaN in either operand is the result. */
 #define EXTREMES_FLOAT(T, sfx)                                                                     \
-    ROW2(maximum_##sfx, T, T, a != a ? a : (b > a) | (b != b) ? b : a)                             \
-    ROW2(minimum_##sfx, T, T, a != a ? a : (b < a) | (b != b) ? b : a)
+    ROW2(maximum_##sfx, T, T, a != a ? a : ((b > a) | (b != b)) ? b : a)                           \
+    ROW2(minimum_##sfx, T, T, a != a ? a : ((b < a) | (b != b)) ? b : a)
 #define EXTREMES_INT(T, sfx)                                                                       \
     ROW2(maximum_##sfx, T, T, b > a ? b : a)                                                       \
     ROW2(minimum_##sfx, T, T, b < a ? b : a)
@@ -193,13 +193,13 @@ void JN_ISA_FN(jn_isa_fill_binary)(jn_isa_table *t) {
     SET_NUMBERS(sub)
     SET_NUMBERS(mul)
     SET_FLOATS(div)
-    SET(add, BOOL, add_bool) SET(mul, BOOL, mul_bool) SET_NUMBERS(floordiv) SET_NUMBERS(mod)
-        SET_NUMBERS(pow) SET_ALL(maximum) SET_ALL(minimum) SET_ALL(eq) SET_ALL(ne) SET_ALL(lt)
-            SET_ALL(le) SET_ALL(gt) SET_ALL(ge) SET_ALL(logical_and) SET_ALL(logical_or)
-                SET_ALL(logical_xor) SET_FLOATS(tanh_grad) SET_FLOATS(sigmoid_grad)
-                    SET_FLOATS(relu_grad) SET_FLOATS(gelu_grad) SET_FLOATS(lerp) SET_FLOATS(addcmul)
-                        SET_FLOATS(addcdiv) SET_NUMBERS(masked_fill)
-                            SET(masked_fill, BOOL, masked_fill_bool)
+    SET(add, BOOL, add_bool)
+    SET(mul, BOOL, mul_bool) SET_NUMBERS(floordiv) SET_NUMBERS(mod) SET_NUMBERS(pow)
+        SET_ALL(maximum) SET_ALL(minimum) SET_ALL(eq) SET_ALL(ne) SET_ALL(lt) SET_ALL(le)
+            SET_ALL(gt) SET_ALL(ge) SET_ALL(logical_and) SET_ALL(logical_or) SET_ALL(logical_xor)
+                SET_FLOATS(tanh_grad) SET_FLOATS(sigmoid_grad) SET_FLOATS(relu_grad)
+                    SET_FLOATS(gelu_grad) SET_FLOATS(lerp) SET_FLOATS(addcmul) SET_FLOATS(addcdiv)
+                        SET_NUMBERS(masked_fill) SET(masked_fill, BOOL, masked_fill_bool)
         /* `where` is chosen by its second operand's dtype. */
         SET(where, F32, where4) SET(where, I32, where4) SET(where, F64, where8)
             SET(where, I64, where8) SET(where, BOOL, where1) SET(where, U8, where1)
