@@ -1,5 +1,13 @@
 # ops: the op table, shared rules, and kernels per device.
 libjanus_all_la_SOURCES += \
+	ops/grad_elementwise.c \
+	ops/grad_emit.c \
+	ops/grad_index.c \
+	ops/grad_linear.c \
+	ops/grad_nn.c \
+	ops/grad_norm.c \
+	ops/grad_reduce.c \
+	ops/grad_shape.c \
 	ops/infer_control.c \
 	ops/infer_create.c \
 	ops/infer_elementwise.c \
@@ -82,6 +90,7 @@ noinst_HEADERS += \
 	ops/def/shape.def \
 	ops/fields_empty.h \
 	ops/fields_undef.h \
+	ops/grad_emit.h \
 	ops/index_rules.h \
 	ops/infer_util.h \
 	ops/kernel.h \

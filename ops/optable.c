@@ -126,6 +126,7 @@ enum { /* the scalar kinds of SCALAR fields */
  */
 
 #define RULE_infer(f) .infer = jn_infer_##f,
+#define RULE_grad(f) .grad = jn_grad_##f,
 #define ROLE(r)                                                                                    \
     .role = JN_ROLE_##r, .fold = JN_ROLE_##r == JN_ROLE_SCALAR ? jn_scalar_fold : NULL,
 #define FLAGS(mask) .flags = (mask),

@@ -128,14 +128,13 @@ static void k_embedding(const jn_kargs *k) {
 static void k_embedding_grad(const jn_kargs *k) {
     const janus_embedding_grad_attrs *a = k->attrs;
     const jn_view *dy = &k->in[0], *index = &k->in[1], *y = &k->out[0];
-    int64_t skip = a->padding_idx < -1 ? a->padding_idx + y->dims[0] : a->padding_idx;
     jn_walk w;
     jn_zero(y);
     jn_walk_init(&w, dy->rank, dy->dims);
     jn_walk_add(&w, dy);
     JN_WALK(&w) {
         int64_t i = jn_load_i(index, jn_offset(index, w.idx));
-        if (jn_check_index(k, &i, y->dims[0]) && i != skip)
+        if (jn_check_index(k, &i, y->dims[0]) && i != a->padding_idx)
             add_element(y, i * y->strides[0] + w.idx[index->rank] * y->strides[1], dy, w.off[0]);
     }
 }
