@@ -274,6 +274,13 @@ memory:
     return JN_NO_MEMORY();
 }
 
+static void *keep(janus_module *m, const void *p, size_t size) {
+    void *copy = jn_arena_alloc(&m->arena, size + 1);
+    if (copy && size)
+        memcpy(copy, p, size);
+    return copy;
+}
+
 static janus_status new_deriv(jn_diff *d, const jn_deriv *key, jn_deriv **out) {
     jn_subgraph *f = key->f;
     janus_module *m = d->m;
@@ -288,10 +295,10 @@ static janus_status new_deriv(jn_diff *d, const jn_deriv *key, jn_deriv **out) {
                         "@%s: gradients of order %u (a gradient taken inside its own recursion?)",
                         f->name, v->order);
     v->n_records = key->n_records;
-    v->arriving = jn_arena_dup(&m->arena, key->arriving, n_arriving + 1);
-    v->want = jn_arena_dup(&m->arena, key->want, n_params + 1);
-    v->outs = key->outs ? jn_arena_dup(&m->arena, key->outs, n_params + 1) : NULL;
-    v->records = jn_arena_dup(&m->arena, key->records, (key->n_records + 1) * sizeof *key->records);
+    v->arriving = keep(m, key->arriving, n_arriving);
+    v->want = keep(m, key->want, n_params);
+    v->outs = key->outs ? keep(m, key->outs, n_params) : NULL;
+    v->records = keep(m, key->records, key->n_records * sizeof *key->records);
     if (!v->arriving || !v->want || !v->records || (key->outs && !v->outs))
         return JN_NO_MEMORY();
     jn_str base = {0};
