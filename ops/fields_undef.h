@@ -19,6 +19,7 @@
 #undef SAVE
 #undef NONE
 #undef DOC
+#undef ACCUMULATE
 #undef NOUT_ANY
 #undef RULE
 #undef NO_KERNELS

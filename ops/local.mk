@@ -1,5 +1,6 @@
 # ops: the op table, shared rules, and kernels per device.
 libjanus_all_la_SOURCES += \
+	ops/batch_rules.c \
 	ops/grad_elementwise.c \
 	ops/grad_emit.c \
 	ops/grad_index.c \

@@ -127,8 +127,7 @@ enum { /* the scalar kinds of SCALAR fields */
 
 #define RULE_infer(f) .infer = jn_infer_##f,
 #define RULE_grad(f) .grad = jn_grad_##f,
-#define ROLE(r)                                                                                    \
-    .role = JN_ROLE_##r, .fold = JN_ROLE_##r == JN_ROLE_SCALAR ? jn_scalar_fold : NULL,
+#define ROLE(r) .role = JN_ROLE_##r, .fold = JN_ROLE_##r == JN_ROLE_SCALAR ? jn_scalar_fold : NULL,
 #define FLAGS(mask) .flags = (mask),
 #define SAVE(mask) .save = (mask),
 #define DOC(text) .doc = text,
@@ -158,6 +157,8 @@ jn_kernel_fn jn_cpu_REF(const jn_sig *sig) {
 #define RULE_ref(f) .ref = jn_ref_##f,
 #define RULE_workspace(f) .workspace = jn_workspace_##f,
 #define RULE_view(f) .view = jn_view_##f,
+#define ACCUMULATE .accumulate = true,
+#define RULE_batch_rule(f) .batch_rule = jn_batch_##f,
 #define RULE_batch(kind) .batch = JN_BATCH_##kind,
 #define OP_NAMED(op, text, ...) [JN_OP_ID_##op] = {__VA_ARGS__},
 const jn_op_impl jn_op_impls[JN_OP_ID_COUNT] = {

@@ -129,7 +129,8 @@ static void k_embedding_grad(const jn_kargs *k) {
     const janus_embedding_grad_attrs *a = k->attrs;
     const jn_view *dy = &k->in[0], *index = &k->in[1], *y = &k->out[0];
     jn_walk w;
-    jn_zero(y);
+    if (!k->accumulate)
+        jn_zero(y);
     jn_walk_init(&w, dy->rank, dy->dims);
     jn_walk_add(&w, dy);
     JN_WALK(&w) {

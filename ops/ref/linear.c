@@ -10,12 +10,13 @@ typedef struct mat {
     int64_t at, row, col; /* offset, strides */
 } mat;
 
-/* y[m][n] = sum over k of a[m][k] * b[k][n] */
-static void product(mat a, mat b, mat y, int64_t m, int64_t n, int64_t kk) {
+/* y[m][n] = sum over k of a[m][k] * b[k][n], or += */
+static void product(mat a, mat b, mat y, int64_t m, int64_t n, int64_t kk, bool add) {
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < n; j++) {
-            double f = 0;
-            uint64_t s = 0;
+            int64_t yo = y.at + i * y.row + j * y.col;
+            double f = add ? jn_load_f(y.v, yo) : 0;
+            uint64_t s = add ? (uint64_t)jn_load_i(y.v, yo) : 0;
             for (int64_t k = 0; k < kk; k++) {
                 int64_t ao = a.at + i * a.row + k * a.col, bo = b.at + k * b.row + j * b.col;
                 if (jn_is_float(y.v))
@@ -23,7 +24,6 @@ static void product(mat a, mat b, mat y, int64_t m, int64_t n, int64_t kk) {
                 else
                     s += (uint64_t)jn_load_i(a.v, ao) * (uint64_t)jn_load_i(b.v, bo);
             }
-            int64_t yo = y.at + i * y.row + j * y.col;
             if (jn_is_float(y.v))
                 jn_store_f(y.v, yo, f);
             else
@@ -69,7 +69,7 @@ static void k_matmul(const jn_kargs *k) {
         ma.at = w.off[0];
         mb.at = w.off[1];
         my.at = w.off[2];
-        product(ma, mb, my, m, n, kk);
+        product(ma, mb, my, m, n, kk, k->accumulate);
     }
 }
 
@@ -95,13 +95,13 @@ static void k_linear(const jn_kargs *k) {
 static void k_outer(const jn_kargs *k) {
     const jn_view *a = &k->in[0], *b = &k->in[1], *y = &k->out[0];
     product((mat){a, 0, a->strides[0], 0}, (mat){b, 0, 0, b->strides[0]},
-            (mat){y, 0, y->strides[0], y->strides[1]}, a->dims[0], b->dims[0], 1);
+            (mat){y, 0, y->strides[0], y->strides[1]}, a->dims[0], b->dims[0], 1, false);
 }
 
 static void k_dot(const jn_kargs *k) {
     const jn_view *a = &k->in[0], *b = &k->in[1], *y = &k->out[0];
     product((mat){a, 0, 0, a->strides[0]}, (mat){b, 0, b->strides[0], 0}, (mat){y, 0, 0, 0}, 1, 1,
-            a->dims[0]);
+            a->dims[0], false);
 }
 
 /* ---- convolution -------------------------------------------------------------------------------

@@ -106,8 +106,8 @@ static void k_sum_like(const jn_kargs *k) {
     jn_walk_add_strides(&keep, kstr, 0);
     jn_walk_add(&keep, y);
     JN_WALK(&keep) {
-        double f = 0;
-        uint64_t s = 0;
+        double f = k->accumulate ? jn_load_f(y, keep.off[1]) : 0;
+        uint64_t s = k->accumulate ? (uint64_t)jn_load_i(y, keep.off[1]) : 0;
         jn_walk_init(&inner, nr, rdims);
         jn_walk_add_strides(&inner, rstr, keep.off[0]);
         JN_WALK(&inner) {
