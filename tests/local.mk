@@ -4,6 +4,7 @@ unit_tests = \
 	tests/unit/t_cpu_matmul \
 	tests/unit/t_cpu_vmath \
 	tests/unit/t_base \
+	tests/unit/t_golden \
 	tests/unit/t_version \
 	$(NULL)
 
@@ -27,6 +28,11 @@ lint: all
 	done; exit $$failed
 .PHONY: lint
 
+# Writes the golden files anew; look at the difference before committing it.
+update-golden: tests/unit/t_golden
+	srcdir='$(srcdir)' JANUS_UPDATE_GOLDEN=1 tests/unit/t_golden
+.PHONY: update-golden
+
 if HAVE_PYTHON
 TESTS += tests/pytest.sh
 endif
@@ -36,6 +42,7 @@ noinst_HEADERS += \
 	$(NULL)
 
 EXTRA_DIST += \
+	tests/golden \
 	tests/lint \
 	tests/no-cunit.sh \
 	tests/py \
