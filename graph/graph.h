@@ -169,5 +169,7 @@ void jn_print_subgraph(const jn_subgraph *g, jn_str *s);
 janus_status jn_parse_module(const char *text, size_t n, const char *name, janus_module **out);
 void jn_print_dot(const janus_module *m, jn_str *s);
 void jn_print_json(const janus_module *m, jn_str *s);
+/* One self-contained page; `svg` is put below the text, NULL: none. */
+void jn_print_html(const janus_module *m, const char *svg, jn_str *s);
 
 #endif

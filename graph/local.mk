@@ -12,6 +12,7 @@ libjanus_all_la_SOURCES += \
 	graph/control.c \
 	graph/data_text.c \
 	graph/dot.c \
+	graph/html.c \
 	graph/infer.c \
 	graph/json.c \
 	graph/lexer.c \
