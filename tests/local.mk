@@ -5,6 +5,8 @@ unit_tests = \
 	tests/unit/t_cpu_vmath \
 	tests/unit/t_base \
 	tests/unit/t_golden \
+	tests/unit/t_graph \
+	tests/unit/t_oom \
 	tests/unit/t_version \
 	$(NULL)
 
