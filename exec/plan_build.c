@@ -235,7 +235,7 @@ static janus_status compile_arm(jn_builder *b, jn_scope *s, const jn_node *n, in
     in.slot[0] = (uint32_t *)args->slot;
     JN_TRY(compile_body(b, &in));
     if (tail)
-        return return_slots(b, &in);
+        return in.returned ? JANUS_OK : return_slots(b, &in);
     for (uint32_t i = 0; i < n->n_out; i++) {
         uint32_t dst, src = jn_pb_slot_of(&in, g->results.data[i]);
         JN_TRY(jn_pb_out_slot(b, s, n, i, &dst));
@@ -286,6 +286,7 @@ static janus_status compile_if(jn_builder *b, jn_scope *s, const jn_node *n) {
         JN_TRY(jn_pb_emit(b, n, (jn_instr){JN_I_JUMP, 0, 0, 0, {0}}));
     b->code.data[branch].imm = (int64_t)b->code.n;
     JN_TRY(compile_arm(b, s, n, 1, tail, &args));
+    s->returned = tail;
     if (!tail)
         b->code.data[jump].imm = (int64_t)b->code.n;
     return JANUS_OK;
@@ -440,11 +441,7 @@ static janus_status compile(jn_builder *b) {
     s.slot[0] = params;
     p->n_params = (uint32_t)g->params.n;
     JN_TRY(compile_body(b, &s));
-    bool returned = b->code.n && g->nodes.n > 1 &&
-                    g->nodes.data[g->nodes.n - 1]->op->role == JN_ROLE_IF && !p->saved &&
-                    is_tail(&s, g->nodes.data[g->nodes.n - 1]) &&
-                    b->code.data[b->code.n - 1].op == JN_I_RETURN;
-    if (!returned)
+    if (!s.returned)
         JN_TRY(return_slots(b, &s));
     if (p->saved)
         for (size_t i = 0; i < g->saved.n; i++)
