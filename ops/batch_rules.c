@@ -49,7 +49,7 @@ static int64_t shifted(int64_t axis, int rank) { return (axis < 0 ? axis + rank 
 #define RULE(name)                                                                                 \
     const jn_op *jn_batch_##name(const jn_sig *s, const bool *rowed, int64_t rows, void *attrs,    \
                                  int64_t *ints)
-#define UNUSED ((void)rowed, (void)rows, (void)attrs, (void)ints)
+#define UNUSED ((void)s, (void)rowed, (void)rows, (void)attrs, (void)ints)
 
 static const jn_op *shift_axis(const jn_sig *s, void *attrs, int rank) {
     int64_t *axis = attr_at(s->op, attrs, "axis");
