@@ -35,6 +35,8 @@ janus_status jn_eager_into(const jn_op *op, const jn_eager_arg *in, unsigned n_i
                            const void *attrs, janus_tensor *dst);
 /* Fast path for elementwise binary ops on two tensors of equal dtype and dims, both contiguous. */
 janus_status jn_eager_binary(const jn_op *op, janus_tensor *a, janus_tensor *b, janus_tensor **out);
+/* How kernels of eager calls split their work. */
+const jn_par *jn_eager_par(void);
 
 /*
  * The converter's way in: while a thread has a hook, the three functions above give their call to it

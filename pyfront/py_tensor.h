@@ -49,11 +49,13 @@ int jpy_tensor_edge(jpy_tensor *t, jpy_edge *out);
 int jpy_tensor_val(jpy_tensor *t, jpy_val *out);
 
 /*
- * An in-place write.  Call `begin` before writing (it raises for leaves that require grad and for
- * overlapping memory), then write, then `end`, which bumps the version and gives the tensor the new
- * history: `node` (borrowed, its result 0 is the new value; NULL: untracked write).
+ * An in-place write.  `begin` comes before it (and raises for leaves that require grad and for
+ * overlapping memory), `wrote` after it counts the version, then the op is recorded, then `end`
+ * gives the tensor its new history: `node` (borrowed, its result 0 is the new value; NULL: the new
+ * value is no function of tracked ones).
  */
-int jpy_inplace_begin(jpy_tensor *t, bool tracked_source);
+int jpy_inplace_begin(jpy_tensor *t);
+void jpy_inplace_wrote(jpy_tensor *t);
 int jpy_inplace_end(jpy_tensor *t, jpy_node *node);
 
 /* Python scalar (int, float, bool; not tensors): kind and value.  0: not one, 1: one, -1: error. */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Methods of janus.Tensor that are no ops, and the protocols other files implement for it.
+ */
+#ifndef JPY_PY_METHOD_H
+#define JPY_PY_METHOD_H
+
+#include "pyfront/py_tensor.h"
+
+extern PyMethodDef jpy_tensor_methods[];         /* py_method.c */
+int jpy_getbuffer(PyObject *self, Py_buffer *view, int flags); /* py_convert.c */
+void jpy_releasebuffer(PyObject *self, Py_buffer *view);
+
+#endif

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * backward(): walks the tape.
+ *
+ * First everything reachable from the roots is collected (an explicit stack, a pointer hash) and
+ * sorted by sequence number, latest first; leaves come last.  Operands always have smaller numbers
+ * than results, so this is a topological order, and the contributions to a value arrive in reverse
+ * program order of its uses.  Then each node runs once.  The run owns references to all it
+ * collected and gives each up when it is done with it.
+ */
+#include "config.h"
+
+#include "pyfront/tape_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/alloc.h"
+#include "graph/base/vec.h"
+#include "pyfront/py_tensor.h"
+
+typedef struct visit {
+    jpy_node *node;   /* or */
+    jpy_tensor *leaf; /* owned */
+    uint32_t slot;    /* of result 0 in slots */
+    uint32_t found;   /* order of discovery */
+    bool needed;
+} visit;
+
+typedef struct engine {
+    JN_VEC(visit) visits;
+    JN_VEC(jpy_val) slots;
+    JN_VEC(uint32_t) stack;
+    uint32_t *table; /* visit index + 1 by pointer hash */
+    size_t mask;
+    uint32_t *order; /* visits, latest node first */
+    const jpy_edge *inputs;
+    unsigned n_inputs;
+    jpy_val *captured;
+    bool retain_graph, create_graph;
+} engine;
+
+static size_t hash(const void *p) {
+    uint64_t x = (uint64_t)(uintptr_t)p;
+    return (size_t)((x >> 4) * 0x9E3779B97F4A7C15u >> 20);
+}
+
+static const void *target_of(jpy_edge e) { return e.node ? (const void *)e.node : e.leaf; }
+static const void *visit_key(const visit *v) {
+    return v->node ? (const void *)v->node : (const void *)v->leaf;
+}
+
+/* Visit of a target, or NULL. */
+static visit *find(engine *e, const void *target) {
+    if (!e->table)
+        return NULL;
+    for (size_t i = hash(target) & e->mask;; i = (i + 1) & e->mask) {
+        if (e->table[i] == 0)
+            return NULL;
+        visit *v = &e->visits.data[e->table[i] - 1];
+        if (visit_key(v) == target)
+            return v;
+    }
+}
+
+static void enter(engine *e, uint32_t index) {
+    size_t i = hash(visit_key(&e->visits.data[index])) & e->mask;
+    while (e->table[i])
+        i = (i + 1) & e->mask;
+    e->table[i] = index + 1;
+}
+
+static bool grow_table(engine *e) {
+    size_t size = e->table ? 2 * (e->mask + 1) : 64;
+    uint32_t *table = jn_calloc(size, sizeof *table);
+    if (!table)
+        return false;
+    jn_free(e->table);
+    e->table = table;
+    e->mask = size - 1;
+    for (uint32_t i = 0; i < e->visits.n; i++)
+        enter(e, i);
+    return true;
+}
+
+/* Notes a target; new nodes go on the stack. */
+static bool meet(engine *e, jpy_edge edge) {
+    if (!jpy_edge_tracked(edge) || find(e, target_of(edge)))
+        return true;
+    unsigned n_slots = edge.node ? edge.node->n_out : 1;
+    visit v = {edge.node, edge.node ? NULL : edge.leaf, (uint32_t)e->slots.n,
+               (uint32_t)e->visits.n, false};
+    if (e->visits.n >= UINT32_MAX - 1 || e->slots.n >= UINT32_MAX - n_slots)
+        return false;
+    if (2 * (e->visits.n + 1) > (e->table ? e->mask + 1 : 0) && !grow_table(e))
+        return false;
+    if (!jn_vec_push(&e->visits, v))
+        return false;
+    jpy_edge_retain((jpy_edge){v.node, v.leaf, 0});
+    enter(e, (uint32_t)e->visits.n - 1);
+    for (unsigned i = 0; i < n_slots; i++)
+        if (!jn_vec_push(&e->slots, JPY_VAL_NONE))
+            return false;
+    return !v.node || jn_vec_push(&e->stack, (uint32_t)e->visits.n - 1);
+}
+
+static bool collect(engine *e, const jpy_val *roots, unsigned n_roots) {
+    for (unsigned i = 0; i < n_roots; i++)
+        if (!meet(e, roots[i].edge))
+            return false;
+    while (e->stack.n) {
+        jpy_node *n = e->visits.data[jn_vec_pop(&e->stack)].node;
+        for (unsigned i = 0; i < n->n_in; i++)
+            if (!meet(e, n->edges[i]))
+                return false;
+    }
+    return true;
+}
+
+static uint64_t rank_of(const visit *v) { return v->node ? v->node->seq + 1 : 0; }
+
+static void merge(const engine *e, const uint32_t *from, uint32_t *to, size_t a, size_t b,
+                  size_t c) {
+    size_t i = a, j = b;
+    for (size_t k = a; k < c; k++) {
+        bool left = j >= c || (i < b && rank_of(&e->visits.data[from[i]]) >=
+                                            rank_of(&e->visits.data[from[j]]));
+        to[k] = from[left ? i++ : j++];
+    }
+}
+
+/* Stable: leaves stay in the order they were met. */
+static bool sort(engine *e) {
+    size_t n = e->visits.n;
+    uint32_t *a = jn_alloc((n + 1) * sizeof *a), *b = jn_alloc((n + 1) * sizeof *b);
+    if (!a || !b) {
+        jn_free(a);
+        jn_free(b);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++)
+        a[i] = (uint32_t)i;
+    for (size_t width = 1; width < n; width *= 2) {
+        for (size_t i = 0; i < n; i += 2 * width) {
+            size_t mid = i + width < n ? i + width : n, end = i + 2 * width < n ? i + 2 * width : n;
+            merge(e, a, b, i, mid, end);
+        }
+        uint32_t *swap = a;
+        a = b;
+        b = swap;
+    }
+    jn_free(b);
+    e->order = a;
+    return true;
+}
+
+/* With inputs given, only what leads to one of them is needed. */
+static void mark_needed(engine *e) {
+    if (!e->n_inputs) {
+        for (size_t i = 0; i < e->visits.n; i++)
+            e->visits.data[i].needed = true;
+        return;
+    }
+    for (unsigned i = 0; i < e->n_inputs; i++) {
+        visit *v = find(e, target_of(e->inputs[i]));
+        if (v)
+            v->needed = true;
+    }
+    for (size_t k = e->visits.n; k-- > 0;) {
+        visit *v = &e->visits.data[e->order[k]];
+        for (unsigned i = 0; v->node && !v->needed && i < v->node->n_in; i++)
+            v->needed = jpy_edge_tracked(v->node->edges[i]) &&
+                        find(e, target_of(v->node->edges[i]))->needed;
+    }
+}
+
+/* Adds a contribution (consumed) to a target's slot. */
+static int contribute(engine *e, jpy_edge edge, jpy_val *g) {
+    visit *v = find(e, target_of(edge));
+    jpy_val *slot = &e->slots.data[v->slot + (v->node ? edge.index : 0)];
+    if (slot->kind == JANUS_KIND_NONE) {
+        *slot = *g;
+        return 0;
+    }
+    jpy_val have = *slot;
+    *slot = JPY_VAL_NONE;
+    return jpy_val_add(&have, g, e->create_graph, slot);
+}
+
+/* ---- hooks ----------------------------------------------------------------------------------------
+ */
+
+/* Calls hook(grad); a tensor it returns takes the place of *g. */
+static int call_hook(PyObject *hook, jpy_val *g) {
+    janus_tensor_retain(g->t);
+    jpy_edge_retain(g->edge);
+    jpy_val copy = *g;
+    PyObject *grad = jpy_tensor_take_val(&copy);
+    PyObject *result = grad ? PyObject_CallOneArg(hook, grad) : NULL;
+    Py_XDECREF(grad);
+    if (!result)
+        return -1;
+    int rc = 0;
+    if (result != Py_None) {
+        jpy_val v;
+        if (!jpy_tensor_check(result)) {
+            PyErr_Format(PyExc_TypeError, "hook returned %s, expected a Tensor or None",
+                         Py_TYPE(result)->tp_name);
+            rc = -1;
+        } else if ((rc = jpy_tensor_val((jpy_tensor *)result, &v)) == 0) {
+            janus_tensor_retain(v.t);
+            jpy_edge_retain(v.edge);
+            jpy_val_release(g);
+            *g = v;
+        }
+    }
+    Py_DECREF(result);
+    return rc;
+}
+
+static int node_hooks(engine *e, visit *v) {
+    jpy_node_extra *x = v->node->extra;
+    if (!x)
+        return 0;
+    PyObject *hooks = x->hooks ? PySequence_Tuple(x->hooks) : NULL;
+    if (x->hooks && !hooks)
+        return -1;
+    int rc = 0;
+    for (Py_ssize_t i = 0; hooks && rc == 0 && i < PyTuple_GET_SIZE(hooks); i++) {
+        PyObject *h = PyTuple_GET_ITEM(hooks, i);
+        jpy_val *slot = &e->slots.data[v->slot + PyLong_AsUnsignedLong(PyTuple_GET_ITEM(h, 0))];
+        if (slot->kind != JANUS_KIND_NONE)
+            rc = call_hook(PyTuple_GET_ITEM(h, 2), slot);
+    }
+    Py_XDECREF(hooks);
+    for (Py_ssize_t i = 0; x->retained && rc == 0 && i < PyList_GET_SIZE(x->retained); i++) {
+        PyObject *pair = PyList_GET_ITEM(x->retained, i);
+        jpy_val *slot = &e->slots.data[v->slot + PyLong_AsUnsignedLong(PyTuple_GET_ITEM(pair, 0))];
+        PyObject *t = PyObject_CallNoArgs(PyTuple_GET_ITEM(pair, 1));
+        if (!t)
+            return -1;
+        if (t != Py_None && slot->kind != JANUS_KIND_NONE)
+            rc = jpy_accumulate_grad((jpy_tensor *)t, slot, e->create_graph);
+        Py_DECREF(t);
+    }
+    return rc;
+}
+
+static int leaf_hooks(jpy_tensor *leaf, jpy_val *g) {
+    if (!leaf->hooks || PyDict_GET_SIZE(leaf->hooks) == 0)
+        return 0;
+    PyObject *hooks = PyDict_Values(leaf->hooks);
+    if (!hooks)
+        return -1;
+    int rc = 0;
+    for (Py_ssize_t i = 0; rc == 0 && i < PyList_GET_SIZE(hooks); i++)
+        rc = call_hook(PyList_GET_ITEM(hooks, i), g);
+    Py_DECREF(hooks);
+    return rc;
+}
+
+/* ---- running ------------------------------------------------------------------------------------
+ */
+
+int jpy_accumulate_grad(jpy_tensor *leaf, const jpy_val *g, bool create_graph) {
+    jpy_tensor *have = (jpy_tensor *)leaf->grad;
+    if (!have) {
+        janus_tensor *t = g->t;
+        bool sole = atomic_load_explicit(&t->refs, memory_order_relaxed) == 1 &&
+                    atomic_load_explicit(&t->storage->refs, memory_order_relaxed) == 1;
+        PyObject *grad;
+        if ((sole && t->contiguous) || create_graph) {
+            jpy_val copy = *g;
+            janus_tensor_retain(copy.t);
+            jpy_edge_retain(copy.edge);
+            grad = jpy_tensor_take_val(&copy);
+        } else {
+            janus_tensor *own;
+            if (jpy_check(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &own)) < 0)
+                return -1;
+            if (jpy_check(jn_tensor_copy(own, t)) < 0) {
+                janus_tensor_release(own);
+                return -1;
+            }
+            grad = jpy_tensor_take(own);
+        }
+        leaf->grad = grad;
+        return grad ? 0 : -1;
+    }
+    if (!create_graph) {
+        const jn_op *add = jn_op_find("add", 3);
+        jn_eager_arg args[2] = {{.kind = JANUS_KIND_TENSOR, .t = have->t},
+                                {.kind = JANUS_KIND_TENSOR, .t = g->t}};
+        if (jpy_check(jn_eager_into(add, args, 2, NULL, have->t)) < 0)
+            return -1;
+        have->t->storage->version++;
+        return 0;
+    }
+    jpy_val a, b = *g, sum;
+    if (jpy_tensor_val(have, &a) < 0)
+        return -1;
+    janus_tensor_retain(a.t);
+    jpy_edge_retain(a.edge);
+    janus_tensor_retain(b.t);
+    jpy_edge_retain(b.edge);
+    if (jpy_val_add(&a, &b, true, &sum) < 0)
+        return -1;
+    PyObject *grad = jpy_tensor_take_val(&sum);
+    if (!grad)
+        return -1;
+    Py_SETREF(leaf->grad, grad);
+    return 0;
+}
+
+static void capture(engine *e, const visit *v) {
+    for (unsigned i = 0; i < e->n_inputs; i++) {
+        if (target_of(e->inputs[i]) != visit_key(v))
+            continue;
+        jpy_val g = e->slots.data[v->slot + (v->node ? e->inputs[i].index : 0)];
+        if (g.kind == JANUS_KIND_NONE)
+            continue;
+        janus_tensor_retain(g.t);
+        jpy_edge_retain(g.edge);
+        e->captured[i] = g;
+    }
+}
+
+static int run_node(engine *e, visit *v) {
+    jpy_node *n = v->node;
+    bool arrived = false, wanted = false;
+    bool few_want[16], *want = few_want;
+    jpy_val few_din[16], *din = few_din;
+    for (unsigned i = 0; i < n->n_out; i++)
+        arrived = arrived || e->slots.data[v->slot + i].kind != JANUS_KIND_NONE;
+    if (!arrived)
+        return 0;
+    if (n->n_in > 16) {
+        want = jn_alloc(n->n_in * sizeof *want);
+        din = jn_alloc(n->n_in * sizeof *din);
+    }
+    int rc = want && din ? 0 : jpy_raise(JN_NO_MEMORY());
+    for (unsigned i = 0; rc == 0 && i < n->n_in; i++) {
+        din[i] = JPY_VAL_NONE;
+        want[i] = jpy_edge_tracked(n->edges[i]) && find(e, target_of(n->edges[i]))->needed;
+        wanted = wanted || want[i];
+    }
+    if (rc == 0 && wanted) {
+        rc = n->cls->backward(n, &e->slots.data[v->slot], want, din, e->create_graph);
+        for (unsigned i = 0; i < n->n_in; i++) {
+            if (din[i].kind == JANUS_KIND_NONE)
+                continue;
+            if (rc == 0 && want[i])
+                rc = contribute(e, n->edges[i], &din[i]);
+            else
+                jpy_val_release(&din[i]);
+        }
+        if (rc == 0 && !e->retain_graph) {
+            if (n->cls->release_saved)
+                n->cls->release_saved(n);
+            n->freed = true;
+        }
+    }
+    if (want != few_want)
+        jn_free(want);
+    if (din != few_din)
+        jn_free(din);
+    return rc;
+}
+
+static int run(engine *e) {
+    for (size_t k = 0; k < e->visits.n; k++) {
+        visit *v = &e->visits.data[e->order[k]];
+        if (!v->needed)
+            continue;
+        jpy_val *slot = &e->slots.data[v->slot];
+        int rc = 0;
+        if (v->node) {
+            rc = node_hooks(e, v);
+            if (rc == 0 && e->n_inputs)
+                capture(e, v);
+            if (rc == 0)
+                rc = run_node(e, v);
+            for (unsigned i = 0; i < v->node->n_out; i++)
+                jpy_val_release(&slot[i]);
+        } else if (slot->kind != JANUS_KIND_NONE) {
+            rc = leaf_hooks(v->leaf, slot);
+            if (rc == 0 && e->n_inputs)
+                capture(e, v);
+            if (rc == 0 && !e->n_inputs)
+                rc = jpy_take_grad(v->leaf, slot, e->create_graph);
+        }
+        if (rc < 0 || ((k & 1023) == 1023 && PyErr_CheckSignals() < 0))
+            return -1;
+    }
+    return 0;
+}
+
+int jpy_take_grad(jpy_tensor *leaf, jpy_val *g, bool create_graph) {
+    int rc;
+    if (!leaf->grad && !create_graph &&
+        atomic_load_explicit(&g->t->refs, memory_order_relaxed) == 1 &&
+        atomic_load_explicit(&g->t->storage->refs, memory_order_relaxed) == 1 &&
+        g->t->contiguous) {
+        leaf->grad = jpy_tensor_take_val(g);
+        rc = leaf->grad ? 0 : -1;
+    } else {
+        rc = jpy_accumulate_grad(leaf, g, create_graph);
+        jpy_val_release(g);
+    }
+    return rc;
+}
+
+static int seed(engine *e, const jpy_val *root, const jpy_val *given) {
+    jpy_val g;
+    if (given->kind == JANUS_KIND_TENSOR) {
+        g = *given;
+        janus_tensor_retain(g.t);
+        jpy_edge_retain(g.edge);
+    } else {
+        janus_tensor *one;
+        janus_scalar s = {.f = 1.0};
+        if (jpy_scalar_tensor((janus_dtype)root->t->dtype, JANUS_KIND_FLOAT, s, &one) < 0)
+            return -1;
+        janus_tensor *shaped = one;
+        if (root->t->rank) {
+            int64_t strides[JN_MAX_RANK] = {0};
+            janus_status st =
+                jn_tensor_view(one, root->t->rank, root->t->dims, strides, 0, &shaped);
+            janus_tensor_release(one);
+            if (jpy_check(st) < 0)
+                return -1;
+        }
+        g = jpy_val_tensor(shaped, (jpy_edge){0});
+    }
+    return contribute(e, root->edge, &g);
+}
+
+static void engine_done(engine *e) {
+    for (size_t i = 0; i < e->slots.n; i++)
+        jpy_val_release(&e->slots.data[i]);
+    for (size_t i = 0; i < e->visits.n; i++)
+        jpy_edge_release((jpy_edge){e->visits.data[i].node, e->visits.data[i].leaf, 0});
+    jn_vec_free(&e->slots);
+    jn_vec_free(&e->visits);
+    jn_vec_free(&e->stack);
+    jn_free(e->table);
+    jn_free(e->order);
+}
+
+int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
+                 const jpy_edge *inputs, unsigned n_inputs, jpy_val *out, bool retain_graph,
+                 bool create_graph) {
+    engine e = {.inputs = inputs,
+                .n_inputs = n_inputs,
+                .captured = out,
+                .retain_graph = retain_graph,
+                .create_graph = create_graph};
+    for (unsigned i = 0; i < n_inputs; i++)
+        out[i] = JPY_VAL_NONE;
+    bool was = jpy_no_grad_mode;
+    jpy_no_grad_mode = !create_graph;
+    int rc = collect(&e, roots, n_roots) && sort(&e) ? 0 : jpy_raise(JN_NO_MEMORY());
+    if (rc == 0) {
+        mark_needed(&e);
+        for (unsigned i = 0; rc == 0 && i < n_roots; i++)
+            rc = seed(&e, &roots[i], &seeds[i]);
+        if (rc == 0)
+            rc = run(&e);
+    }
+    engine_done(&e);
+    jpy_no_grad_mode = was;
+    if (rc < 0)
+        for (unsigned i = 0; i < n_inputs; i++)
+            jpy_val_release(&out[i]);
+    return rc;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the tape share among themselves.
+ */
+#ifndef JPY_TAPE_INTERNAL_H
+#define JPY_TAPE_INTERNAL_H
+
+#include "pyfront/tape.h"
+
+/* Hooks of a node's results, and tensors whose .grad is kept though they are no leaves. */
+struct jpy_node_extra {
+    PyObject *hooks;    /* list of (result, id, callable) */
+    PyObject *retained; /* list of (result, weak reference to the tensor) */
+};
+typedef struct jpy_node_extra jpy_node_extra;
+jpy_node_extra *jpy_node_extra_get(jpy_node *n); /* NULL: raised */
+void jpy_node_extra_free(jpy_node_extra *x);
+
+int jpy_raise_freed(void); /* the RuntimeError of a second backward; -1 */
+const char *jpy_node_name(const jpy_node *n);
+const char *jpy_op_node_name(const jpy_node *n); /* of a node made by jpy_record */
+
+/* Nodes of views under in-place writes (tape_view.c).  A region is the place of a view inside its
+ * root, in elements. */
+typedef struct jpy_region {
+    int rank;
+    int64_t offset;
+    int64_t dims[JN_MAX_RANK], strides[JN_MAX_RANK];
+    jn_type root; /* dtype, rank; dims follow */
+    int64_t root_dims[JN_MAX_RANK];
+} jpy_region;
+/* root -> its region. */
+jpy_node *jpy_region_read_node(const jpy_region *r, jpy_edge root);
+/* (root, w) -> root with the region replaced by w. */
+jpy_node *jpy_region_write_node(const jpy_region *r, jpy_edge root, jpy_edge w);
+
+bool jpy_should_record(const jn_op *op, const jpy_val *in, unsigned n_in);
+
+/* a + b as values: consumes *a and *b, writes *out. */
+int jpy_val_add(jpy_val *a, jpy_val *b, bool create_graph, jpy_val *out);
+
+/* Adds g to tensor.grad; take consumes g, and makes it the .grad where nobody else has it. */
+int jpy_accumulate_grad(struct jpy_tensor *leaf, const jpy_val *g, bool create_graph);
+int jpy_take_grad(struct jpy_tensor *leaf, jpy_val *g, bool create_graph);
+
+#endif
