@@ -12,10 +12,13 @@
 
 #include <string.h>
 
+#include "exec/par.h"
 #include "exec/pool.h"
 #include "graph/base/alloc.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+
+_Thread_local jn_eager_hook_fn jn_eager_hook;
 
 enum { FEW = 8, DIM_ROOM = JN_EAGER_MAX_OUT * JN_MAX_RANK };
 
@@ -277,6 +280,8 @@ static janus_status run(call *k, const jn_eager_arg *in, janus_tensor **out) {
 
 janus_status jn_eager(const jn_op *op, const jn_eager_arg *in, unsigned n_in, const void *attrs,
                       janus_tensor **out, unsigned n_out) {
+    if (JN_UNLIKELY(jn_eager_hook != NULL))
+        return jn_eager_hook(op, in, n_in, attrs, out, n_out, NULL);
     call k;
     few room;
     JN_TRY(call_init(&k, &room, op, n_in, attrs, n_out));
@@ -348,6 +353,8 @@ static janus_status run_into(call *k, const jn_eager_arg *in, janus_tensor *dst)
 
 janus_status jn_eager_into(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
                            const void *attrs, janus_tensor *dst) {
+    if (JN_UNLIKELY(jn_eager_hook != NULL))
+        return jn_eager_hook(op, in, n_in, attrs, NULL, 1, dst);
     call k;
     few room;
     JN_TRY(call_init(&k, &room, op, n_in, attrs, op->n_out));
@@ -358,6 +365,11 @@ janus_status jn_eager_into(const jn_op *op, const jn_eager_arg *in, unsigned n_i
 
 janus_status jn_eager_binary(const jn_op *op, janus_tensor *a, janus_tensor *b,
                              janus_tensor **out) {
+    if (JN_UNLIKELY(jn_eager_hook != NULL)) {
+        jn_eager_arg args[2] = {{.kind = JANUS_KIND_TENSOR, .t = a},
+                                {.kind = JANUS_KIND_TENSOR, .t = b}};
+        return jn_eager_hook(op, args, 2, NULL, out, 1, NULL);
+    }
     janus_tensor *y;
     JN_TRY(jn_tensor_empty((janus_dtype)a->dtype, a->rank, a->dims, &y));
     jn_view in[2] = {jn_tensor_as_view(a), jn_tensor_as_view(b)};
@@ -394,4 +406,4 @@ janus_status jn_tensor_cast(janus_tensor *t, janus_dtype dtype, janus_tensor **o
     return jn_eager(JN_OP(cast), &arg, 1, &attrs, out, 1);
 }
 
-const jn_par *jn_eager_par(void) { return &jn_par_serial; }
+const jn_par *jn_eager_par(void) { return jn_par_pool(); }

@@ -3,12 +3,33 @@
  * Multi-phase initialisation; what other files of pyfront/ offer is added in exec_module.
  */
 /* SPDX-License-Identifier: Apache-2.0 */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "config.h"
 
-#include "janus.h"
+#include "pyfront/jpy.h"
+
+#include <structmember.h>
+
+#include "graph/base/status.h"
+
+static PyStructSequence_Field pair_fields[] = {
+    {"values", "the values"},
+    {"indices", "where they were"},
+    {NULL, NULL},
+};
+static PyStructSequence_Desc pair_desc = {"janus.return_types.values_indices",
+                                          "Values and their indices.", pair_fields, 2};
 
 static int exec_module(PyObject *module) {
+    if (jpy.module) {
+        PyErr_SetString(PyExc_ImportError, "janus._C can be loaded in one interpreter only");
+        return -1;
+    }
+    jpy.module = module;
+    jpy.return_type = PyStructSequence_NewType(&pair_desc);
+    if (!jpy.return_type || jpy_init_types(module) < 0 || jpy_init_tensor(module) < 0 ||
+        jpy_init_op(module) < 0 || jpy_init_create(module) < 0 || jpy_init_tape(module) < 0 ||
+        jpy_init_module_base(module) < 0)
+        return -1;
     return PyModule_AddStringConstant(module, "__version__", janus_version());
 }
 

@@ -431,14 +431,11 @@ static int add_alpha(jpy_bound *b, PyObject *const *a, const jn_op *op, double s
         return -1;
     if (alpha == 1.0)
         return use(b, op, a, 2);
-    b->keep = PyTuple_Pack(1, Py_None);
     PyObject *one = PyFloat_FromDouble(1.0);
-    if (!b->keep || !one) {
-        Py_XDECREF(one);
+    b->keep = one ? PyTuple_Pack(1, one) : NULL;
+    Py_XDECREF(one);
+    if (!b->keep)
         return -1;
-    }
-    Py_DECREF(Py_None);
-    PyTuple_SET_ITEM(b->keep, 0, one);
     PyObject *in[3] = {a[0], a[1], one};
     if (use(b, JN_OP(addcmul), in, 3) < 0)
         return -1;

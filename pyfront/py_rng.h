@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The random generator of Python programs. */
+#ifndef JPY_PY_RNG_H
+#define JPY_PY_RNG_H
+
+#include "exec/rng.h"
+#include "pyfront/jpy.h"
+
+/* State of the default generator, to read and (after a graph run) to move on. */
+jn_rng_state *jpy_rng_default(void);
+/* The state that a draw of n elements uses; moves the generator (NULL: the default one) on. */
+jn_rng_state jpy_rng_draw(PyObject *generator, int64_t n);
+
+#endif
