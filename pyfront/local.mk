@@ -8,6 +8,33 @@ endif
 
 pyfront__C_la_SOURCES = \
 	pyfront/module.c \
+	pyfront/jpy.h \
+	pyfront/py_convert.c \
+	pyfront/py_copy.c \
+	pyfront/py_copy.h \
+	pyfront/py_create.c \
+	pyfront/py_dlpack.c \
+	pyfront/py_index.c \
+	pyfront/py_method.c \
+	pyfront/py_method.h \
+	pyfront/py_module_base.c \
+	pyfront/py_module_base.h \
+	pyfront/py_op.c \
+	pyfront/py_op.h \
+	pyfront/py_rng.h \
+	pyfront/py_run.c \
+	pyfront/py_spell.c \
+	pyfront/py_spell_table.h \
+	pyfront/py_tensor.c \
+	pyfront/py_tensor.h \
+	pyfront/py_types.c \
+	pyfront/tape.h \
+	pyfront/tape_engine.c \
+	pyfront/tape_internal.h \
+	pyfront/tape_node.c \
+	pyfront/tape_op.c \
+	pyfront/tape_py.c \
+	pyfront/tape_view.c \
 	$(NULL)
 pyfront__C_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(PYTHON_INCLUDE)
 pyfront__C_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -shrext $(PYTHON_EXT_SUFFIX) \

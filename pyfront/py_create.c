@@ -14,6 +14,7 @@
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "ops/rng.h"
+#include "pyfront/py_method.h"
 #include "pyfront/py_op.h"
 #include "pyfront/py_rng.h"
 
@@ -590,8 +591,6 @@ static PyObject *mask_like(PyObject *module, PyObject *args) {
     return jpy_tensor_take(t);
 }
 
-extern PyObject *jpy_from_buffer(PyObject *module, PyObject *o);
-extern PyObject *jpy_from_dlpack(PyObject *module, PyObject *o);
 
 #define KW(f) ((PyCFunction)(void *)(f)), METH_FASTCALL | METH_KEYWORDS
 static PyMethodDef functions[] = {

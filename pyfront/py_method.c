@@ -264,10 +264,6 @@ static PyObject *as_strided_(PyObject *self, PyObject *args) {
     return jpy_tensor_take(y);
 }
 
-extern PyObject *jpy_retain_grad(PyObject *self, PyObject *unused);
-extern PyObject *jpy_numpy(PyObject *self, PyObject *unused);
-extern PyObject *jpy_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
-extern PyObject *jpy_dlpack_device(PyObject *self, PyObject *unused);
 
 #define FAST(f) ((PyCFunction)(void *)(f)), METH_FASTCALL
 #define FASTKW(f) ((PyCFunction)(void *)(f)), METH_FASTCALL | METH_KEYWORDS

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "graph/base/alloc.h"
+#include "pyfront/py_method.h"
 #include "pyfront/py_tensor.h"
 
 /* ---- backward and grad ------------------------------------------------------------------------------- */

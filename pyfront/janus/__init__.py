@@ -4,4 +4,25 @@ from . import _other_project
 
 _other_project.refuse(__path__)
 
+from . import _C, _compat, _tensor  # noqa: E402
 from ._C import __version__  # noqa: E402
+
+# Everything public of the C part and of the two modules is a name of the package.
+for _part in (_C, _tensor, _compat):
+    for _name, _value in vars(_part).items():
+        if not _name.startswith("_") and getattr(_value, "__name__", "") not in ("builtins", "math", "types") \
+                and _name not in ("autograd", "backward", "register_hook", "numpy", "type", "cuda_", "tensor_text"):
+            globals()[_name] = _value
+del _part, _name, _value
+
+from . import autograd  # noqa: E402
+from ._compat import cuda  # noqa: E402
+from ._print import set_printoptions  # noqa: E402
+
+autograd.Variable = _compat.Variable
+from math import e, inf, nan, pi  # noqa: E402
+newaxis = None
+strided, preserve_format, contiguous_format = "strided", "preserve_format", "contiguous_format"
+
+from . import nn, optim  # noqa: E402
+from .io import load, save  # noqa: E402

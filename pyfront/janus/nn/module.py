@@ -12,7 +12,7 @@ from .parameter import Parameter
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
 
 
-class Module(getattr(_C, "ModuleBase", object)):
+class Module(_C.ModuleBase):
     """Base class: derive from it, make layers in `__init__` and compute in `forward`."""
 
     def __init__(self):
@@ -29,9 +29,10 @@ class Module(getattr(_C, "ModuleBase", object)):
     def __call__(self, *args, **kwargs):
         return self.forward(*args, **kwargs)
 
-    # Attributes.
+    # Attributes.  The C base stores plain ones; it comes here with tensors, modules, and names that
+    # are registered.
 
-    def __setattr__(self, name, value):
+    def _set_registered(self, name, value):
         own = self.__dict__
         if isinstance(value, Parameter):
             self.register_parameter(name, value)
@@ -54,13 +55,13 @@ class Module(getattr(_C, "ModuleBase", object)):
                         raise TypeError(f"cannot assign '{type(value).__name__}' as buffer '{name}' "
                                         "(janus.Tensor or None expected)")
                     own["_buffers"][name] = value
-            object.__setattr__(self, name, value)
+            self._set_plain(name, value)
 
-    def __delattr__(self, name):
+    def _del_registered(self, name):
         for registry in _REGISTRIES:
             self.__dict__.get(registry, {}).pop(name, None)
         self.__dict__.get("_non_persistent", set()).discard(name)
-        object.__delattr__(self, name)
+        self._del_plain(name)
 
     def _enter(self, registry, name, value):
         """Puts a checked value under `name` into one registry and the instance dict."""
@@ -76,7 +77,7 @@ class Module(getattr(_C, "ModuleBase", object)):
             if other != registry:
                 own[other].pop(name, None)
         own[registry][name] = value
-        object.__setattr__(self, name, value)
+        self._set_plain(name, value)
 
     def register_parameter(self, name, param):
         """Adds a Parameter (or None, which keeps the name) under `name`."""
