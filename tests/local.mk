@@ -30,6 +30,19 @@ lint: all
 	done; exit $$failed
 .PHONY: lint
 
+# Fuzzing: a plain program that replays and mutates a corpus, run by `make check`, and, where the
+# compiler is clang, an entry for libFuzzer:
+#     ./configure CC=clang CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-asan
+#     make tests/fuzz/fuzz_parse_libfuzzer && tests/fuzz/fuzz_parse_libfuzzer tests/fuzz/corpus
+check_PROGRAMS += tests/fuzz/fuzz_parse
+TESTS += tests/fuzz/fuzz_parse
+tests_fuzz_fuzz_parse_SOURCES = tests/fuzz/fuzz_parse.c tests/fuzz/replay.c
+tests_fuzz_fuzz_parse_LDADD = libjanus_all.la
+EXTRA_PROGRAMS = tests/fuzz/fuzz_parse_libfuzzer
+tests_fuzz_fuzz_parse_libfuzzer_SOURCES = tests/fuzz/fuzz_parse.c
+tests_fuzz_fuzz_parse_libfuzzer_CFLAGS = $(AM_CFLAGS) -fsanitize=fuzzer
+tests_fuzz_fuzz_parse_libfuzzer_LDADD = libjanus_all.la
+
 # Writes the golden files anew; look at the difference before committing it.
 update-golden: tests/unit/t_golden
 	srcdir='$(srcdir)' JANUS_UPDATE_GOLDEN=1 tests/unit/t_golden
@@ -44,6 +57,7 @@ noinst_HEADERS += \
 	$(NULL)
 
 EXTRA_DIST += \
+	tests/fuzz/corpus \
 	tests/golden \
 	tests/lint \
 	tests/no-cunit.sh \
