@@ -39,8 +39,8 @@ janus_status jn_eager_binary(const jn_op *op, janus_tensor *a, janus_tensor *b, 
 const jn_par *jn_eager_par(void);
 
 /*
- * The converter's way in: while a thread has a hook, the three functions above give their call to it
- * and run nothing.  `into`: jn_eager_into's dst (n_out is 1 and out NULL).
+ * The converter's way in: while a thread has a hook, the three functions above give their call to
+ * it and run nothing.  `into`: jn_eager_into's dst (n_out is 1 and out NULL).
  */
 typedef janus_status (*jn_eager_hook_fn)(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
                                          const void *attrs, janus_tensor **out, unsigned n_out,

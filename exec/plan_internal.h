@@ -45,7 +45,7 @@ typedef struct jn_scope {
     bool *needs_slot;    /* per constant node: some use cannot hold it as an immediate */
     uint32_t next_issue; /* segments issued so far */
     bool tail;           /* its results are the plan's results */
-    bool returned; /* its last node, an `if` in tail position, has returned in both arms */
+    bool returned;       /* its last node, an `if` in tail position, has returned in both arms */
 } jn_scope;
 
 janus_status jn_pb_new_slot(jn_builder *b, uint8_t kind, uint32_t *out);
