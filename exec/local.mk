@@ -1,16 +1,37 @@
 # exec: see docs/ARCHITECTURE.md.
 libjanus_all_la_SOURCES += \
+	exec/collect.c \
 	exec/eager.c \
+	exec/flush.c \
+	exec/group.c \
+	exec/host.c \
+	exec/host_ops.c \
+	exec/mem.c \
 	exec/par.c \
+	exec/plan.c \
+	exec/plan_build.c \
+	exec/plan_cut.c \
+	exec/plan_scalar.c \
+	exec/plan_segments.c \
 	exec/pool.c \
+	exec/run.c \
+	exec/shape.c \
+	exec/specialise.c \
 	exec/tensor.c \
+	exec/variant.c \
 	$(NULL)
 
 noinst_HEADERS += \
+	exec/eager.h \
 	exec/par.h \
+	exec/plan.h \
+	exec/plan_internal.h \
 	exec/pool.h \
 	exec/rng.h \
-	exec/eager.h \
 	exec/run.h \
+	exec/run_internal.h \
+	exec/segment.h \
+	exec/task.h \
 	exec/tensor.h \
+	exec/variant.h \
 	$(NULL)

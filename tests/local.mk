@@ -7,6 +7,7 @@ unit_tests = \
 	tests/unit/t_golden \
 	tests/unit/t_graph \
 	tests/unit/t_oom \
+	tests/unit/t_exec \
 	tests/unit/t_version \
 	$(NULL)
 
