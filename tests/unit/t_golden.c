@@ -170,7 +170,23 @@ static void errors_are_reported(void) { CU_ASSERT(for_each("bad", reported) >= 2
 static void passes_do_what_they_say(void) { CU_ASSERT(for_each("pass", passed) >= 5); }
 static void drawings_are_stable(void) { CU_ASSERT(for_each("dot", drawn) >= 1); }
 
+/* The program that the documentation shows is one. */
+static void documentation_is_right(void) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/docs/ir.md", root());
+    char *text = read_file(path);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    char *start = strstr(text, "```\nmodule {"), *end = start ? strstr(start + 4, "```") : NULL;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(end);
+    *end = 0;
+    janus_module *m = parse("docs/ir.md", start + 4);
+    CU_ASSERT_EQUAL(jn_module_freeze(m), JANUS_OK);
+    jn_module_release(m);
+    free(text);
+}
+
 JN_TEST_MAIN("golden", {"texts round trip", texts_round_trip},
              {"errors are reported", errors_are_reported},
              {"passes do what they say", passes_do_what_they_say},
-             {"drawings are stable", drawings_are_stable})
+             {"drawings are stable", drawings_are_stable},
+             {"the documentation's program is one", documentation_is_right})
