@@ -158,8 +158,8 @@ static janus_status take_operands(call *k, const jn_eager_arg *in) {
         case JN_EAGER_LIKE:
             if (operand_of(k->op, i)->accept != JN_ACCEPT_LIKE)
                 return jn_error(JANUS_INTERNAL, "%s: operand %u has no data", k->op->name, i);
-            k->in[i] = (jn_view){NULL, in[i].like->dims, NULL, in[i].like->rank, in[i].like->dtype,
-                                 false};
+            k->in[i] =
+                (jn_view){NULL, in[i].like->dims, NULL, in[i].like->rank, in[i].like->dtype, false};
             k->type_of[i] = in[i].like;
             k->cv[i] = NULL;
             break;
@@ -382,12 +382,8 @@ janus_status jn_eager_binary(const jn_op *op, janus_tensor *a, janus_tensor *b,
         st = jn_error(JANUS_UNSUPPORTED, "%s: not implemented for operands of dtype %s", op->name,
                       jn_dtype_name((janus_dtype)a->dtype));
     } else {
-        jn_kargs args = {.in = in,
-                         .out = &view,
-                         .n_in = 2,
-                         .n_out = 1,
-                         .flags = &flags,
-                         .par = jn_eager_par()};
+        jn_kargs args = {
+            .in = in, .out = &view, .n_in = 2, .n_out = 1, .flags = &flags, .par = jn_eager_par()};
         kernel(&args);
         if (JN_UNLIKELY(flags))
             st = flag_error(op, flags);

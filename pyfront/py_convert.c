@@ -11,14 +11,16 @@
 
 #include "pyfront/py_method.h"
 
-/* ---- out: the buffer protocol --------------------------------------------------------------------------- */
+/* ---- out: the buffer protocol
+ * --------------------------------------------------------------------------- */
 
 static const char *const formats[JANUS_DTYPE_COUNT] = {"f", "d", "i", "q", "?", "B", "e", "H"};
 
 typedef struct export {
     Py_ssize_t shape[JN_MAX_RANK], strides[JN_MAX_RANK];
     janus_tensor *t; /* owned: `.data =` must not pull the memory away */
-} export;
+}
+export;
 
 int jpy_getbuffer(PyObject *self, Py_buffer *view, int flags) {
     janus_tensor *t = ((jpy_tensor *)self)->t;
@@ -64,7 +66,8 @@ PyObject *jpy_numpy(PyObject *self, PyObject *unused) {
     return PyMemoryView_FromObject(self);
 }
 
-/* ---- in: shared memory ------------------------------------------------------------------------------------ */
+/* ---- in: shared memory
+ * ------------------------------------------------------------------------------------ */
 
 typedef struct import {
     Py_buffer view;
@@ -168,7 +171,8 @@ PyObject *jpy_from_buffer(PyObject *module, PyObject *o) {
     return from_buffer(o, false, &t) < 0 ? NULL : jpy_tensor_take(t);
 }
 
-/* ---- in: nested sequences ---------------------------------------------------------------------------------- */
+/* ---- in: nested sequences
+ * ---------------------------------------------------------------------------------- */
 
 typedef struct shape {
     int rank;
@@ -238,7 +242,8 @@ static int measure(shape *s, PyObject *o, int depth) {
         if (rc == 0 && i > 0 &&
             (inner.rank != s->rank || memcmp(inner.dims + depth + 1, s->dims + depth + 1,
                                              (size_t)(s->rank - depth - 1) * sizeof(int64_t)))) {
-            PyErr_Format(PyExc_ValueError, "expected sequences of equal shape at dim %d", depth + 1);
+            PyErr_Format(PyExc_ValueError, "expected sequences of equal shape at dim %d",
+                         depth + 1);
             rc = -1;
         }
         *s = inner;

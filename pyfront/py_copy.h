@@ -5,8 +5,8 @@
 
 #include "pyfront/py_tensor.h"
 
-/* dst[...] = value (a tensor, broadcast and cast, or a number).  `trim`: leading dims of size 1 that
- * dst does not have are dropped, as x[...] = value does. */
+/* dst[...] = value (a tensor, broadcast and cast, or a number).  `trim`: leading dims of size 1
+ * that dst does not have are dropped, as x[...] = value does. */
 int jpy_copy_into(jpy_tensor *dst, PyObject *value, bool trim);
 int jpy_index_put(PyObject *x, PyObject *value, PyObject *const *index, const int64_t *axes,
                   unsigned n, bool accumulate);

@@ -18,7 +18,8 @@
 #include "pyfront/py_op.h"
 #include "pyfront/py_rng.h"
 
-/* ---- common keywords ------------------------------------------------------------------------------------ */
+/* ---- common keywords
+ * ------------------------------------------------------------------------------------ */
 
 typedef struct common {
     janus_dtype dtype;
@@ -178,7 +179,8 @@ static PyObject *full(ARGS) {
     return filled(rank, dims, c.dtype, kind, v, &c);
 }
 
-/* ---- like another ------------------------------------------------------------------------------------------ */
+/* ---- like another
+ * ------------------------------------------------------------------------------------------ */
 
 static janus_tensor *like_of(PyObject *const *args, Py_ssize_t n, Py_ssize_t want,
                              const char *fname) {
@@ -187,7 +189,8 @@ static janus_tensor *like_of(PyObject *const *args, Py_ssize_t n, Py_ssize_t wan
     PyErr_Format(PyExc_TypeError, "%s() takes a Tensor", fname);
     return NULL;
 }
-static PyObject *full_like_of(janus_tensor *like, janus_kind kind, janus_scalar v, const common *c) {
+static PyObject *full_like_of(janus_tensor *like, janus_kind kind, janus_scalar v,
+                              const common *c) {
     janus_full_like_attrs attrs = {sizeof attrs, c->has_dtype ? (int64_t)c->dtype : like->dtype};
     jn_eager_arg in[2] = {{.kind = (uint8_t)kind, .s = v}, {.kind = JANUS_KIND_TENSOR, .t = like}};
     janus_tensor *t;
@@ -229,7 +232,9 @@ static PyObject *full_like(ARGS) {
     return rc <= 0 ? NULL : full_like_of(like, kind, v, &c);
 }
 
-/* ---- ranges -------------------------------------------------------------------------------------------------- */
+/* ---- ranges
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static int number(PyObject *o, janus_kind *kind, janus_scalar *v, const char *fname) {
     PyObject *item = jpy_tensor_check(o) ? jpy_tensor_item(((jpy_tensor *)o)->t) : Py_NewRef(o);
@@ -272,12 +277,13 @@ static PyObject *arange(ARGS) {
     if (!is_float) {
         int64_t a = v[0].i, b = v[1].i, s = v[2].i;
         if (s == 0 || (s > 0 ? a > b : a < b)) {
-            PyErr_SetString(PyExc_RuntimeError,
-                            "arange: step must not be zero and the bounds must agree with its sign");
+            PyErr_SetString(
+                PyExc_RuntimeError,
+                "arange: step must not be zero and the bounds must agree with its sign");
             return NULL;
         }
-        return arange_of(JANUS_KIND_INT, v[0], v[2], s > 0 ? (b - a + s - 1) / s : (a - b - s - 1) / -s,
-                         &c);
+        return arange_of(JANUS_KIND_INT, v[0], v[2],
+                         s > 0 ? (b - a + s - 1) / s : (a - b - s - 1) / -s, &c);
     }
     for (int i = 0; i < 3; i++)
         if (kinds[i] != JANUS_KIND_FLOAT)
@@ -331,7 +337,8 @@ static PyObject *eye(ARGS) {
     return finish(t, &c);
 }
 
-/* ---- from data ---------------------------------------------------------------------------------------------- */
+/* ---- from data
+ * ---------------------------------------------------------------------------------------------- */
 
 static PyObject *tensor(ARGS) {
     (void)module;
@@ -354,11 +361,11 @@ static PyObject *tensor(ARGS) {
     return finish(t, &c);
 }
 
-/* ---- the generator -------------------------------------------------------------------------------------------- */
+/* ---- the generator
+ * -------------------------------------------------------------------------------------------- */
 
 typedef struct generator_object {
-    PyObject_HEAD
-    jn_rng_state state;
+    PyObject_HEAD jn_rng_state state;
 } generator_object;
 
 static generator_object *default_generator;
@@ -446,7 +453,8 @@ static PyType_Slot generator_slots[] = {
 static PyType_Spec generator_spec = {"janus.Generator", sizeof(generator_object), 0,
                                      Py_TPFLAGS_DEFAULT, generator_slots};
 
-/* ---- random tensors -------------------------------------------------------------------------------------------- */
+/* ---- random tensors
+ * -------------------------------------------------------------------------------------------- */
 
 static int64_t product(int rank, const int64_t *dims) {
     int64_t n = 1;
@@ -495,8 +503,8 @@ static PyObject *random_like(PyObject *const *args, Py_ssize_t n, PyObject *name
     janus_tensor *like = like_of(args, n, 1, fname), *t;
     if (!like || keywords(&c, args + n, names, fname) < 0 || check_generator(c.generator) < 0)
         return NULL;
-    if (draw_float(op, like->rank, like->dims, c.has_dtype ? c.dtype : (janus_dtype)like->dtype, 0.0,
-                   1.0, c.generator, &t) < 0)
+    if (draw_float(op, like->rank, like->dims, c.has_dtype ? c.dtype : (janus_dtype)like->dtype,
+                   0.0, 1.0, c.generator, &t) < 0)
         return NULL;
     return finish(t, &c);
 }
@@ -520,7 +528,8 @@ static PyObject *randint(ARGS) {
         PyErr_SetString(PyExc_TypeError, "randint(low=0, high, size)");
         return NULL;
     }
-    if ((bounds == 2 && jpy_int_arg(args[0], &low) < 0) || jpy_int_arg(args[bounds - 1], &high) < 0 ||
+    if ((bounds == 2 && jpy_int_arg(args[0], &low) < 0) ||
+        jpy_int_arg(args[bounds - 1], &high) < 0 ||
         sizes(args + bounds, n - bounds, c.size, dims, &rank, "randint") < 0)
         return NULL;
     if (high <= low) {
@@ -590,7 +599,6 @@ static PyObject *mask_like(PyObject *module, PyObject *args) {
         return NULL;
     return jpy_tensor_take(t);
 }
-
 
 #define KW(f) ((PyCFunction)(void *)(f)), METH_FASTCALL | METH_KEYWORDS
 static PyMethodDef functions[] = {

@@ -35,8 +35,9 @@ typedef struct dl_managed {
 enum { DL_CPU = 1, DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6 };
 
 static const dl_dtype dtypes[JANUS_DTYPE_COUNT] = {
-    [JANUS_F32] = {DL_FLOAT, 32, 1}, [JANUS_F64] = {DL_FLOAT, 64, 1}, [JANUS_I32] = {DL_INT, 32, 1},
-    [JANUS_I64] = {DL_INT, 64, 1},   [JANUS_BOOL] = {DL_BOOL, 8, 1},  [JANUS_U8] = {DL_UINT, 8, 1},
+    [JANUS_F32] = {DL_FLOAT, 32, 1}, [JANUS_F64] = {DL_FLOAT, 64, 1},
+    [JANUS_I32] = {DL_INT, 32, 1},   [JANUS_I64] = {DL_INT, 64, 1},
+    [JANUS_BOOL] = {DL_BOOL, 8, 1},  [JANUS_U8] = {DL_UINT, 8, 1},
     [JANUS_F16] = {DL_FLOAT, 16, 1}, [JANUS_BF16] = {DL_BFLOAT, 16, 1}};
 
 typedef struct exported {
@@ -104,8 +105,8 @@ static void imported_release(void *user) {
 
 PyObject *jpy_from_dlpack(PyObject *module, PyObject *o) {
     (void)module;
-    PyObject *capsule = PyCapsule_CheckExact(o) ? Py_NewRef(o)
-                                                : PyObject_CallMethod(o, "__dlpack__", NULL);
+    PyObject *capsule =
+        PyCapsule_CheckExact(o) ? Py_NewRef(o) : PyObject_CallMethod(o, "__dlpack__", NULL);
     if (!capsule)
         return NULL;
     PyObject *result = NULL;
@@ -116,7 +117,8 @@ PyObject *jpy_from_dlpack(PyObject *module, PyObject *o) {
             d++;
         janus_tensor *t;
         if (m->t.device.type != DL_CPU || d == JANUS_DTYPE_COUNT || m->t.ndim > JN_MAX_RANK)
-            PyErr_SetString(PyExc_BufferError, "from_dlpack: this device or dtype is not supported");
+            PyErr_SetString(PyExc_BufferError,
+                            "from_dlpack: this device or dtype is not supported");
         else if (jpy_check(janus_tensor_wrap((janus_dtype)d, m->t.ndim, m->t.shape, m->t.strides,
                                              (char *)m->t.data + m->t.byte_offset, imported_release,
                                              m, &t)) == 0) {

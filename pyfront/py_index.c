@@ -2,9 +2,9 @@
 /*
  * x[key] and x[key] = value.
  *
- * A key is a sequence of ints, slices, None, Ellipsis and index tensors.  Everything but the tensors
- * gives views, taken one dim after the other; tensors (bool ones turned into integer ones first)
- * are then applied to the view at once by the `index` and `index_put` rows.
+ * A key is a sequence of ints, slices, None, Ellipsis and index tensors.  Everything but the
+ * tensors gives views, taken one dim after the other; tensors (bool ones turned into integer ones
+ * first) are then applied to the view at once by the `index` and `index_put` rows.
  */
 #include "config.h"
 
@@ -84,12 +84,13 @@ static PyObject *run_alias(PyObject *x) {
     return jpy_bound_op(&b, JN_OP(alias)) < 0 ? NULL : jpy_bound_run(&b, NULL);
 }
 
-/* ---- keys ------------------------------------------------------------------------------------------- */
+/* ---- keys
+ * ------------------------------------------------------------------------------------------- */
 
 typedef struct parsed {
-    PyObject *x; /* owned: the view so far */
-    int axis;    /* next dim of it */
-    unsigned n;  /* index tensors */
+    PyObject *x;                  /* owned: the view so far */
+    int axis;                     /* next dim of it */
+    unsigned n;                   /* index tensors */
     PyObject *index[JN_MAX_RANK]; /* owned */
     int64_t axes[JN_MAX_RANK];
 } parsed;
@@ -286,7 +287,8 @@ static int parse(parsed *p, PyObject *self, PyObject *key) {
     return 0;
 }
 
-/* ---- x[key], x[key] = value ---------------------------------------------------------------------------- */
+/* ---- x[key], x[key] = value
+ * ---------------------------------------------------------------------------- */
 
 static PyObject *run_index(parsed *p) {
     jpy_bound b;
@@ -346,7 +348,8 @@ int jpy_index_set(PyObject *self, PyObject *key, PyObject *value) {
     if (!jpy_tensor_check(value) && jpy_scalar_of(value, &kind, &s) == 0) {
         janus_tensor *t;
         if (PyErr_Occurred() ||
-            jpy_tensor_from_object(value, true, (janus_dtype)((jpy_tensor *)self)->t->dtype, &t) < 0)
+            jpy_tensor_from_object(value, true, (janus_dtype)((jpy_tensor *)self)->t->dtype, &t) <
+                0)
             return -1;
         value = own = jpy_tensor_take(t);
         if (!own)

@@ -15,7 +15,8 @@
 
 #define T(o) (((jpy_tensor *)(o))->t)
 
-/* ---- values out --------------------------------------------------------------------------------------- */
+/* ---- values out
+ * --------------------------------------------------------------------------------------- */
 
 static float half_value(uint16_t h) {
     uint32_t sign = (uint32_t)(h >> 15) << 31, e = h >> 10 & 31, m = h & 1023;
@@ -78,7 +79,8 @@ static PyObject *item(PyObject *self, PyObject *unused) {
 static PyObject *list_of(janus_tensor *t, int axis, const char *p) {
     if (axis == t->rank)
         return element((janus_dtype)t->dtype, p);
-    int64_t n = t->dims[axis], step = t->strides[axis] * (int64_t)jn_dtype_size((janus_dtype)t->dtype);
+    int64_t n = t->dims[axis],
+            step = t->strides[axis] * (int64_t)jn_dtype_size((janus_dtype)t->dtype);
     PyObject *list = PyList_New((Py_ssize_t)n);
     for (int64_t i = 0; list && i < n; i++) {
         PyObject *o = list_of(t, axis + 1, p + i * step);
@@ -94,7 +96,8 @@ static PyObject *tolist(PyObject *self, PyObject *unused) {
     return list_of(T(self), 0, T(self)->data);
 }
 
-/* ---- sizes ---------------------------------------------------------------------------------------------- */
+/* ---- sizes
+ * ---------------------------------------------------------------------------------------------- */
 
 static PyObject *at_dim(const int64_t *values, int rank, PyObject *o) {
     int64_t d;
@@ -158,7 +161,8 @@ static PyObject *shares_storage(PyObject *self, PyObject *other) {
     return PyBool_FromLong(jpy_tensor_check(other) && T(self)->storage == T(other)->storage);
 }
 
-/* ---- history --------------------------------------------------------------------------------------------- */
+/* ---- history
+ * --------------------------------------------------------------------------------------------- */
 
 static PyObject *detach(PyObject *self, PyObject *unused) {
     (void)unused;
@@ -178,8 +182,7 @@ static PyObject *detach_(PyObject *self, PyObject *unused) {
     (void)unused;
     jpy_tensor *t = (jpy_tensor *)self;
     if (t->base) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "Can't detach views in-place. Use detach() instead.");
+        PyErr_SetString(PyExc_RuntimeError, "Can't detach views in-place. Use detach() instead.");
         return NULL;
     }
     jpy_node_release(t->node);
@@ -194,7 +197,8 @@ static PyObject *requires_grad_(PyObject *self, PyObject *const *args, Py_ssize_
     return PyObject_SetAttrString(self, "requires_grad", on) < 0 ? NULL : Py_NewRef(self);
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------- */
+/* ---- writing
+ * ---------------------------------------------------------------------------------------------- */
 
 static PyObject *copy_(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     if (n < 1 || n > 2) {
@@ -263,7 +267,6 @@ static PyObject *as_strided_(PyObject *self, PyObject *args) {
         return NULL;
     return jpy_tensor_take(y);
 }
-
 
 #define FAST(f) ((PyCFunction)(void *)(f)), METH_FASTCALL
 #define FASTKW(f) ((PyCFunction)(void *)(f)), METH_FASTCALL | METH_KEYWORDS

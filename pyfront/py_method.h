@@ -7,7 +7,7 @@
 
 #include "pyfront/py_tensor.h"
 
-extern PyMethodDef jpy_tensor_methods[];         /* py_method.c */
+extern PyMethodDef jpy_tensor_methods[];                       /* py_method.c */
 int jpy_getbuffer(PyObject *self, Py_buffer *view, int flags); /* py_convert.c */
 void jpy_releasebuffer(PyObject *self, Py_buffer *view);
 PyObject *jpy_numpy(PyObject *self, PyObject *unused);

@@ -118,10 +118,14 @@ static PyMemberDef module_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 static PyType_Slot module_slots[] = {
-    {Py_tp_setattro, module_setattro}, {Py_tp_traverse, module_traverse},
-    {Py_tp_clear, module_clear},       {Py_tp_dealloc, module_dealloc},
-    {Py_tp_methods, module_methods},   {Py_tp_getset, module_getset},
-    {Py_tp_members, module_members},   {Py_tp_doc, "C base of janus.nn.Module."},
+    {Py_tp_setattro, module_setattro},
+    {Py_tp_traverse, module_traverse},
+    {Py_tp_clear, module_clear},
+    {Py_tp_dealloc, module_dealloc},
+    {Py_tp_methods, module_methods},
+    {Py_tp_getset, module_getset},
+    {Py_tp_members, module_members},
+    {Py_tp_doc, "C base of janus.nn.Module."},
     {0, NULL},
 };
 static PyType_Spec module_spec = {"janus._C.ModuleBase", sizeof(jpy_module), 0,

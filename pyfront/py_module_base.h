@@ -3,9 +3,9 @@
  * janus._C.ModuleBase: the C base of nn.Module.
  *
  * Parameters, buffers and sub-modules are entries of the instance dict and, once more, of the dicts
- * `_parameters`, `_buffers` and `_modules`.  Storing or deleting one, or changing `training`, counts
- * in the module's own version and in the process-wide epoch: guards that saw an epoch need look no
- * further while it stands.
+ * `_parameters`, `_buffers` and `_modules`.  Storing or deleting one, or changing `training`,
+ * counts in the module's own version and in the process-wide epoch: guards that saw an epoch need
+ * look no further while it stands.
  */
 #ifndef JPY_PY_MODULE_BASE_H
 #define JPY_PY_MODULE_BASE_H
@@ -13,8 +13,7 @@
 #include "pyfront/jpy.h"
 
 typedef struct jpy_module {
-    PyObject_HEAD
-    PyObject *dict, *weakrefs;
+    PyObject_HEAD PyObject *dict, *weakrefs;
     uint64_t version;
 } jpy_module;
 

@@ -15,7 +15,8 @@
 #include "graph/base/alloc.h"
 #include "ops/op_ids.h"
 
-/* ---- arguments ---------------------------------------------------------------------------------- */
+/* ---- arguments ----------------------------------------------------------------------------------
+ */
 
 int jpy_int_arg(PyObject *o, int64_t *out) {
     if (!o || o == Py_None)
@@ -224,7 +225,8 @@ void jpy_bound_clear(jpy_bound *b) {
     b->in = b->few;
 }
 
-/* ---- the type -----------------------------------------------------------------------------------------
+/* ---- the type
+ * -----------------------------------------------------------------------------------------
  */
 
 static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
@@ -291,8 +293,12 @@ static PyMemberDef op_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 static PyType_Slot op_slots[] = {
-    {Py_tp_call, PyVectorcall_Call}, {Py_tp_descr_get, op_descr_get}, {Py_tp_repr, op_repr},
-    {Py_tp_getset, op_getset},       {Py_tp_members, op_members},     {Py_tp_methods, op_methods},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_descr_get, op_descr_get},
+    {Py_tp_repr, op_repr},
+    {Py_tp_getset, op_getset},
+    {Py_tp_members, op_members},
+    {Py_tp_methods, op_methods},
     {0, NULL},
 };
 static PyType_Spec op_spec = {"janus.Op", sizeof(jpy_op), 0,
@@ -300,13 +306,14 @@ static PyType_Spec op_spec = {"janus.Op", sizeof(jpy_op), 0,
                                   Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                               op_slots};
 
-/* ---- making the objects ------------------------------------------------------------------------------
+/* ---- making the objects
+ * ------------------------------------------------------------------------------
  */
 
 static const char *alias_of(const char *name) {
-    static const char *const pairs[][2] = {{"dims", "dim"}, {"axis", "dim"}, {"x", "input"},
-                                           {"a", "input"},  {"b", "other"},  {"dim", "axis"},
-                                           {"xs", "tensors"}, {"descending", "reverse"}};
+    static const char *const pairs[][2] = {
+        {"dims", "dim"}, {"axis", "dim"}, {"x", "input"},    {"a", "input"},
+        {"b", "other"},  {"dim", "axis"}, {"xs", "tensors"}, {"descending", "reverse"}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (strcmp(name, pairs[i][0]) == 0)
             return pairs[i][1];
@@ -442,7 +449,8 @@ int jpy_init_op(PyObject *module) {
         if (method && (op->flags & JN_OP_ELEMENTWISE) && op->n_out == 1 &&
             op->operands[0].dtype_class != JN_DT_BOOL) {
             const char *name = with_underscore(op->name);
-            if (!name || offer(module, op_make(name, NULL, NULL, op, true, op->doc), true, true) < 0)
+            if (!name ||
+                offer(module, op_make(name, NULL, NULL, op, true, op->doc), true, true) < 0)
                 return -1;
         }
     }
@@ -452,9 +460,8 @@ int jpy_init_op(PyObject *module) {
             return -1;
         if (s->where & 4) {
             const char *name = with_underscore(s->name);
-            if (!name ||
-                offer(module, op_make(name, s->params, s->bind, NULL, true, s->doc), s->where & 1,
-                      true) < 0)
+            if (!name || offer(module, op_make(name, s->params, s->bind, NULL, true, s->doc),
+                               s->where & 1, true) < 0)
                 return -1;
         }
     }

@@ -4,8 +4,8 @@
  *
  * Everything callable that is one op (janus.add, Tensor.sum, x.view(2, 3)) is a janus.Op: a list of
  * parameters and a binder that turns arguments into a row of the op table, its operands and its
- * attributes.  Binding looks only at types of tensors, never at data, so the converter can use it with
- * stand-ins for tensors; running what was bound is jpy_bound_run().
+ * attributes.  Binding looks only at types of tensors, never at data, so the converter can use it
+ * with stand-ins for tensors; running what was bound is jpy_bound_run().
  */
 #ifndef JPY_PY_OP_H
 #define JPY_PY_OP_H
@@ -23,9 +23,9 @@ typedef struct jpy_operand {
 } jpy_operand;
 
 typedef enum jpy_result {
-    JPY_RESULT_ALL,    /* the op's results: one, or a tuple */
-    JPY_RESULT_FIRST,  /* result 0 alone */
-    JPY_RESULT_PAIR    /* named (values, indices) */
+    JPY_RESULT_ALL,   /* the op's results: one, or a tuple */
+    JPY_RESULT_FIRST, /* result 0 alone */
+    JPY_RESULT_PAIR   /* named (values, indices) */
 } jpy_result;
 
 typedef struct jpy_bound {
@@ -34,9 +34,9 @@ typedef struct jpy_bound {
     jpy_operand *in; /* few, or a block of its own */
     jpy_operand few[JPY_BOUND_FEW];
     jpy_result result;
-    bool is_identity;     /* nothing to run: the result is operand 0 itself */
-    int cast_first;       /* a dtype operand 0 is cast to before, or -1 */
-    PyObject *keep;       /* owned: sequence the operands are borrowed from, or NULL */
+    bool is_identity; /* nothing to run: the result is operand 0 itself */
+    int cast_first;   /* a dtype operand 0 is cast to before, or -1 */
+    PyObject *keep;   /* owned: sequence the operands are borrowed from, or NULL */
     union {
         size_t struct_size;
         max_align_t align;
@@ -59,8 +59,7 @@ typedef struct jpy_param {
 typedef int (*jpy_bind_fn)(jpy_bound *b, PyObject *const *a);
 
 typedef struct jpy_op {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     const char *name, *doc;
     const jn_op *row; /* the row it always binds to, or NULL */
     jpy_bind_fn bind; /* NULL: operands and attributes in the row's order */
@@ -79,8 +78,8 @@ int jpy_op_bind(jpy_op *f, PyObject *const *args, size_t nargsf, PyObject *kwnam
 void jpy_bound_clear(jpy_bound *b);
 
 /* What each operand must become before the op may run, by PyTorch's rules: a dtype to cast to (or
- * to make a number a tensor of), or -1: leave it.  `numbers[i]`: kind of a number, NONE for tensors;
- * types of tensors.  `dst`: dtype of an in-place target or -1.  -1: raised. */
+ * to make a number a tensor of), or -1: leave it.  `numbers[i]`: kind of a number, NONE for
+ * tensors; types of tensors.  `dst`: dtype of an in-place target or -1.  -1: raised. */
 int jpy_promote(const jn_op *op, unsigned n_in, const jn_type *types, const janus_kind *numbers,
                 int *cast);
 /* Whether a result of dtype `from` may be written into a tensor of dtype `to`. */

@@ -18,7 +18,8 @@
 #include "ops/op_ids.h"
 #include "pyfront/tape_internal.h"
 
-/* ---- promotion ------------------------------------------------------------------------------------- */
+/* ---- promotion
+ * ------------------------------------------------------------------------------------- */
 
 static int category(int d) { return d == JANUS_BOOL ? 0 : jn_dtype_is_int(d) ? 1 : 2; }
 
@@ -30,7 +31,7 @@ static int join(int a, int b) {
     if (category(a) != category(b))
         return category(a) > category(b) ? a : b;
     static const int order[JANUS_DTYPE_COUNT] = {
-        [JANUS_U8] = 0, [JANUS_I32] = 1, [JANUS_I64] = 2, [JANUS_F16] = 0,
+        [JANUS_U8] = 0,   [JANUS_I32] = 1, [JANUS_I64] = 2, [JANUS_F16] = 0,
         [JANUS_BF16] = 0, [JANUS_F32] = 1, [JANUS_F64] = 2, [JANUS_BOOL] = 0};
     if (order[a] == order[b])
         return JANUS_F32; /* f16 with bf16 */
@@ -120,7 +121,8 @@ int jpy_promote(const jn_op *op, unsigned n_in, const jn_type *types, const janu
 
 bool jpy_can_store(janus_dtype from, janus_dtype to) { return category(from) <= category(to); }
 
-/* ---- numbers ------------------------------------------------------------------------------------------ */
+/* ---- numbers
+ * ------------------------------------------------------------------------------------------ */
 
 int jpy_scalar_of(PyObject *o, janus_kind *kind, janus_scalar *out) {
     if (PyFloat_Check(o)) {
@@ -203,7 +205,8 @@ int jpy_scalar_tensor(janus_dtype dtype, janus_kind kind, janus_scalar v, janus_
     return 0;
 }
 
-/* ---- operands ------------------------------------------------------------------------------------------ */
+/* ---- operands
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct run {
     jpy_bound *b;
@@ -355,7 +358,8 @@ static int cast_operands(run *r) {
     return 0;
 }
 
-/* ---- results --------------------------------------------------------------------------------------------- */
+/* ---- results
+ * --------------------------------------------------------------------------------------------- */
 
 static PyObject *wrap(janus_tensor *t, jpy_node *node, uint32_t i, jpy_tensor *of) {
     if (node && !jn_dtype_is_float(t->dtype))
@@ -366,18 +370,18 @@ static PyObject *wrap(janus_tensor *t, jpy_node *node, uint32_t i, jpy_tensor *o
 }
 
 static PyObject *wrap_all(jpy_bound *b, janus_tensor **out, unsigned n, jpy_node *node) {
-    jpy_tensor *of = (b->op->flags & JN_OP_VIEW) && b->n_in && b->in[0].o &&
-                             jpy_tensor_check(b->in[0].o)
-                         ? (jpy_tensor *)b->in[0].o
-                         : NULL;
+    jpy_tensor *of =
+        (b->op->flags & JN_OP_VIEW) && b->n_in && b->in[0].o && jpy_tensor_check(b->in[0].o)
+            ? (jpy_tensor *)b->in[0].o
+            : NULL;
     if (n == 1 || b->result == JPY_RESULT_FIRST) {
         PyObject *first = wrap(out[0], node, 0, of);
         for (unsigned i = 1; i < n; i++)
             janus_tensor_release(out[i]);
         return first;
     }
-    PyObject *tuple = b->result == JPY_RESULT_PAIR ? PyStructSequence_New(jpy.return_type)
-                                                   : PyTuple_New(n);
+    PyObject *tuple =
+        b->result == JPY_RESULT_PAIR ? PyStructSequence_New(jpy.return_type) : PyTuple_New(n);
     for (unsigned i = 0; i < n; i++) {
         PyObject *o = wrap(out[i], node, i, NULL);
         if (!o || !tuple) {
@@ -453,10 +457,9 @@ static int write_cast(run *r, jpy_tensor *dst, jpy_node **node) {
     *node = NULL;
     int rc = 0;
     if (!jpy_can_store((janus_dtype)v.t->dtype, (janus_dtype)dst->t->dtype)) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "result type %s can't be cast to the desired output type %s",
-                     jn_dtype_name((janus_dtype)v.t->dtype),
-                     jn_dtype_name((janus_dtype)dst->t->dtype));
+        PyErr_Format(
+            PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s",
+            jn_dtype_name((janus_dtype)v.t->dtype), jn_dtype_name((janus_dtype)dst->t->dtype));
         rc = -1;
     }
     if (rc == 0 && v.t->dtype != dst->t->dtype)
@@ -507,7 +510,9 @@ PyObject *jpy_bound_run(jpy_bound *b, jpy_tensor *dst) {
     return result;
 }
 
-/* ---- operators ----------------------------------------------------------------------------------------------- */
+/* ---- operators
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static bool same_shape(const janus_tensor *a, const janus_tensor *b) {
     if (a->rank != b->rank)

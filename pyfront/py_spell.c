@@ -41,7 +41,8 @@ static int take_dtype(jpy_bound *b, PyObject *o) {
     return rc < 0 ? -1 : 0;
 }
 
-/* ---- reductions -------------------------------------------------------------------------------------- */
+/* ---- reductions
+ * -------------------------------------------------------------------------------------- */
 
 /* input, dim, keepdim, dtype: the struct has dims and keepdim first. */
 static int reduce(jpy_bound *b, const jn_op *op, PyObject *const *a) {
@@ -187,7 +188,8 @@ static int bind_topk(jpy_bound *b, PyObject *const *a) {
     return on < 0 || jpy_int_arg(a[1], &s->k) < 0 || jpy_int_arg(a[2], &s->axis) < 0 ? -1 : 0;
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------- */
+/* ---- shapes
+ * ------------------------------------------------------------------------------------------- */
 
 static int bind_reshape(jpy_bound *b, PyObject *const *a) {
     if (use(b, JN_OP(reshape), a, 1) < 0)
@@ -202,7 +204,8 @@ static int bind_view(jpy_bound *b, PyObject *const *a) {
     janus_tensor *t = ((jpy_tensor *)a[0])->t;
     if (t->contiguous)
         return 0;
-    /* Only what needs no copy: two adjacent dims that do not follow each other must not be merged. */
+    /* Only what needs no copy: two adjacent dims that do not follow each other must not be merged.
+     */
     janus_ints shape = ATTRS(janus_reshape_attrs)->shape;
     jn_eager_arg arg = {.kind = JANUS_KIND_TENSOR, .t = t};
     janus_tensor *y;
@@ -298,8 +301,8 @@ static int bind_t(jpy_bound *b, PyObject *const *a) {
         return 0;
     }
     if (t.rank > 2) {
-        PyErr_Format(PyExc_RuntimeError, "t() expects a tensor with <= 2 dimensions, but self is %dD",
-                     (int)t.rank);
+        PyErr_Format(PyExc_RuntimeError,
+                     "t() expects a tensor with <= 2 dimensions, but self is %dD", (int)t.rank);
         return -1;
     }
     return use(b, JN_OP(transpose), a, 1);
@@ -351,7 +354,8 @@ static int bind_roll(jpy_bound *b, PyObject *const *a) {
     return jpy_ints_arg(b, a[1], &s->shifts) < 0 || jpy_ints_arg(b, a[2], &s->dims) < 0 ? -1 : 0;
 }
 
-/* ---- indexing ------------------------------------------------------------------------------------------ */
+/* ---- indexing
+ * ------------------------------------------------------------------------------------------ */
 
 /* input, dim, index */
 static int bind_gather(jpy_bound *b, PyObject *const *a) {
@@ -381,20 +385,32 @@ static int bind_index_add(jpy_bound *b, PyObject *const *a) {
 }
 static int bind_scatter(jpy_bound *b, PyObject *const *a) {
     PyObject *in[3] = {a[0], a[2], a[3] ? a[3] : a[4]};
+    janus_kind kind;
+    janus_scalar v;
     if (!in[2]) {
         PyErr_SetString(PyExc_TypeError, "scatter() needs src or value");
         return -1;
     }
+    int number = jpy_scalar_of(in[2], &kind, &v);
+    if (number < 0)
+        return -1;
+    if (number) { /* the row wants a source of index's shape */
+        PyObject *shape = PyObject_GetAttrString(a[2], "shape");
+        PyObject *like = shape ? PyObject_CallMethod(jpy.module, "full", "OO", shape, in[2]) : NULL;
+        Py_XDECREF(shape);
+        b->keep = like ? PyTuple_Pack(1, like) : NULL;
+        Py_XDECREF(like);
+        if (!b->keep)
+            return -1;
+        in[2] = PyTuple_GET_ITEM(b->keep, 0);
+    }
     if (use(b, JN_OP(scatter), in, 3) < 0)
         return -1;
-    if (!jpy_tensor_check(in[2]) && jpy_tensor_check(a[0]) && jpy_tensor_check(a[2])) {
-        PyErr_SetString(PyExc_TypeError, "scatter(): src must be a Tensor");
-        return -1;
-    }
     return jpy_int_arg(a[1], &ATTRS(janus_scatter_attrs)->axis) < 0 ? -1 : 0;
 }
 
-/* ---- elementwise ---------------------------------------------------------------------------------------- */
+/* ---- elementwise
+ * ---------------------------------------------------------------------------------------- */
 
 /* A bound of clamp: -1, or 1 when given. */
 static int limit(PyObject *o, double *out) {
@@ -407,7 +423,8 @@ static int bind_clamp(jpy_bound *b, PyObject *const *a) {
     if (use(b, JN_OP(clamp), a, 1) < 0)
         return -1;
     if (!a[1] && !a[2]) {
-        PyErr_SetString(PyExc_RuntimeError, "clamp: At least one of 'min' or 'max' must not be None");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "clamp: At least one of 'min' or 'max' must not be None");
         return -1;
     }
     janus_clamp_attrs *s = ATTRS(janus_clamp_attrs);
@@ -459,7 +476,8 @@ static int bind_div(jpy_bound *b, PyObject *const *a) {
 static int three_and_value(jpy_bound *b, PyObject *const *a, const jn_op *op) {
     if (use(b, op, a, 3) < 0)
         return -1;
-    b->in[3] = a[3] ? (jpy_operand){.o = a[3]} : (jpy_operand){.kind = JANUS_KIND_FLOAT, .s.f = 1.0};
+    b->in[3] =
+        a[3] ? (jpy_operand){.o = a[3]} : (jpy_operand){.kind = JANUS_KIND_FLOAT, .s.f = 1.0};
     b->n_in = 4;
     return 0;
 }
@@ -553,7 +571,8 @@ static int bind_contiguous(jpy_bound *b, PyObject *const *a) {
 }
 static int bind_clone(jpy_bound *b, PyObject *const *a) { return use(b, JN_OP(clone), a, 1); }
 
-/* ---- products ------------------------------------------------------------------------------------------- */
+/* ---- products
+ * ------------------------------------------------------------------------------------------- */
 
 static int product(jpy_bound *b, PyObject *const *a, int ra, int rb, const char *name) {
     jn_type x, y;
@@ -619,7 +638,8 @@ static int bind_avg_pool2d(jpy_bound *b, PyObject *const *a) {
                : 0;
 }
 
-/* ---- losses and norms ------------------------------------------------------------------------------------- */
+/* ---- losses and norms
+ * ------------------------------------------------------------------------------------- */
 
 static int reduction(PyObject *o, int64_t *out) {
     static const char *const names[] = {"none", "mean", "sum"};
@@ -700,7 +720,8 @@ static int bind_layer_norm(jpy_bound *b, PyObject *const *a) {
                t.dims[(size_t)t.rank - shape.n + i] == shape.data[i];
     if (!fits) {
         PyErr_Format(PyExc_RuntimeError,
-                     "layer_norm: the last dims of the input do not match normalized_shape %R", a[1]);
+                     "layer_norm: the last dims of the input do not match normalized_shape %R",
+                     a[1]);
         return -1;
     }
     janus_layer_norm_attrs *s = ATTRS(janus_layer_norm_attrs);

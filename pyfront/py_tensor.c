@@ -19,7 +19,8 @@
 #include "pyfront/py_op.h"
 #include "pyfront/tape_internal.h"
 
-/* ---- making and freeing ----------------------------------------------------------------------------
+/* ---- making and freeing
+ * ----------------------------------------------------------------------------
  */
 
 enum { FREE_MAX = 256 };
@@ -190,7 +191,8 @@ static PyObject *make_subclass(PyObject *unused, PyObject *args) {
     return (PyObject *)o;
 }
 
-/* ---- properties --------------------------------------------------------------------------------------
+/* ---- properties
+ * --------------------------------------------------------------------------------------
  */
 
 #define SELF ((jpy_tensor *)self)
@@ -350,7 +352,8 @@ static PyMemberDef tensor_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-/* ---- number protocol -----------------------------------------------------------------------------------
+/* ---- number protocol
+ * -----------------------------------------------------------------------------------
  */
 
 #define BINARY(slot, row)                                                                          \
@@ -367,7 +370,8 @@ BINARY(nb_mod, mod)
 
 /* & | ^ of bools; of integers they would mean bits, which no row computes. */
 static bool bools(PyObject *a, PyObject *b) {
-    return (PyBool_Check(a) || (jpy_tensor_check(a) && ((jpy_tensor *)a)->t->dtype == JANUS_BOOL)) &&
+    return (PyBool_Check(a) ||
+            (jpy_tensor_check(a) && ((jpy_tensor *)a)->t->dtype == JANUS_BOOL)) &&
            (PyBool_Check(b) || (jpy_tensor_check(b) && ((jpy_tensor *)b)->t->dtype == JANUS_BOOL));
 }
 #define LOGICAL(slot, row)                                                                         \
@@ -408,9 +412,9 @@ static PyObject *nb_invert(PyObject *a) {
 }
 
 static PyObject *compare(PyObject *a, PyObject *b, int how) {
-    static const uint16_t ids[6] = {[Py_LT] = JN_OP_ID_lt, [Py_LE] = JN_OP_ID_le,
-                                    [Py_EQ] = JN_OP_ID_eq, [Py_NE] = JN_OP_ID_ne,
-                                    [Py_GT] = JN_OP_ID_gt, [Py_GE] = JN_OP_ID_ge};
+    static const uint16_t ids[6] = {
+        [Py_LT] = JN_OP_ID_lt, [Py_LE] = JN_OP_ID_le, [Py_EQ] = JN_OP_ID_eq,
+        [Py_NE] = JN_OP_ID_ne, [Py_GT] = JN_OP_ID_gt, [Py_GE] = JN_OP_ID_ge};
     return jpy_binary(&jn_ops[ids[how]], a, b);
 }
 
@@ -567,9 +571,9 @@ static PyType_Slot tensor_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec tensor_spec = {
-    "janus.Tensor", sizeof(jpy_tensor), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, tensor_slots};
+static PyType_Spec tensor_spec = {"janus.Tensor", sizeof(jpy_tensor), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                                  tensor_slots};
 
 int jpy_init_tensor(PyObject *module) {
     for (PyType_Slot *s = tensor_slots; s->slot; s++)

@@ -58,12 +58,12 @@ PyTypeObject *jpy_type_new(PyObject *module, PyType_Spec *spec, PyObject *bases)
     return (PyTypeObject *)type; /* the reference is kept in `jpy` for ever */
 }
 
-/* ---- dtype ---------------------------------------------------------------------------------------
+/* ---- dtype
+ * ---------------------------------------------------------------------------------------
  */
 
 typedef struct dtype_object {
-    PyObject_HEAD
-    janus_dtype d;
+    PyObject_HEAD janus_dtype d;
 } dtype_object;
 
 static const char *const dtype_names[JANUS_DTYPE_COUNT] = {
@@ -144,12 +144,12 @@ int jpy_dtype_parse(PyObject *o, janus_dtype *out) {
     return 1;
 }
 
-/* ---- device --------------------------------------------------------------------------------------
+/* ---- device
+ * --------------------------------------------------------------------------------------
  */
 
 typedef struct device_object {
-    PyObject_HEAD
-    PyObject *type;
+    PyObject_HEAD PyObject *type;
     long index; /* -1: none */
 } device_object;
 
@@ -275,7 +275,8 @@ int jpy_device_check(PyObject *o) {
     return is_cpu ? 0 : -1;
 }
 
-/* ---- Size ----------------------------------------------------------------------------------------
+/* ---- Size
+ * ----------------------------------------------------------------------------------------
  */
 
 PyObject *jpy_size_new(int rank, const int64_t *dims) {
@@ -337,8 +338,11 @@ int jpy_init_types(PyObject *module) {
     static const struct {
         const char *name;
         janus_dtype d;
-    } also[] = {{"float", JANUS_F32}, {"double", JANUS_F64}, {"half", JANUS_F16},
-                {"int", JANUS_I32},   {"long", JANUS_I64}};
+    } also[] = {{"float", JANUS_F32},
+                {"double", JANUS_F64},
+                {"half", JANUS_F16},
+                {"int", JANUS_I32},
+                {"long", JANUS_I64}};
     for (size_t i = 0; i < sizeof also / sizeof *also; i++)
         if (PyModule_AddObjectRef(module, also[i].name, jpy.dtypes[also[i].d]) < 0)
             return -1;

@@ -88,8 +88,8 @@ static bool meet(engine *e, jpy_edge edge) {
     if (!jpy_edge_tracked(edge) || find(e, target_of(edge)))
         return true;
     unsigned n_slots = edge.node ? edge.node->n_out : 1;
-    visit v = {edge.node, edge.node ? NULL : edge.leaf, (uint32_t)e->slots.n,
-               (uint32_t)e->visits.n, false};
+    visit v = {edge.node, edge.node ? NULL : edge.leaf, (uint32_t)e->slots.n, (uint32_t)e->visits.n,
+               false};
     if (e->visits.n >= UINT32_MAX - 1 || e->slots.n >= UINT32_MAX - n_slots)
         return false;
     if (2 * (e->visits.n + 1) > (e->table ? e->mask + 1 : 0) && !grow_table(e))
@@ -187,7 +187,8 @@ static int contribute(engine *e, jpy_edge edge, jpy_val *g) {
     return jpy_val_add(&have, g, e->create_graph, slot);
 }
 
-/* ---- hooks ----------------------------------------------------------------------------------------
+/* ---- hooks
+ * ----------------------------------------------------------------------------------------
  */
 
 /* Calls hook(grad); a tensor it returns takes the place of *g. */
@@ -399,8 +400,7 @@ int jpy_take_grad(jpy_tensor *leaf, jpy_val *g, bool create_graph) {
     int rc;
     if (!leaf->grad && !create_graph &&
         atomic_load_explicit(&g->t->refs, memory_order_relaxed) == 1 &&
-        atomic_load_explicit(&g->t->storage->refs, memory_order_relaxed) == 1 &&
-        g->t->contiguous) {
+        atomic_load_explicit(&g->t->storage->refs, memory_order_relaxed) == 1 && g->t->contiguous) {
         leaf->grad = jpy_tensor_take_val(g);
         rc = leaf->grad ? 0 : -1;
     } else {

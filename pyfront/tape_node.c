@@ -102,7 +102,8 @@ void jpy_val_release(jpy_val *v) {
     *v = JPY_VAL_NONE;
 }
 
-/* ---- saved values ------------------------------------------------------------------------------ */
+/* ---- saved values ------------------------------------------------------------------------------
+ */
 
 void jpy_saved_set(jpy_saved *s, janus_tensor *t) {
     s->kind = JANUS_KIND_TENSOR;
@@ -117,11 +118,12 @@ int jpy_saved_check(const jpy_saved *s, const char *what) {
     jn_str text = {0};
     jn_type type = jn_tensor_as_type(s->t);
     jn_type_print(&text, &type);
-    PyErr_Format(PyExc_RuntimeError,
-                 "one of the variables needed for gradient computation has been modified by an "
-                 "inplace operation: %s, saved by %s, is at version %u; expected version %u instead",
-                 text.data ? text.data : "a tensor", what, (unsigned)s->t->storage->version,
-                 (unsigned)s->version);
+    PyErr_Format(
+        PyExc_RuntimeError,
+        "one of the variables needed for gradient computation has been modified by an "
+        "inplace operation: %s, saved by %s, is at version %u; expected version %u instead",
+        text.data ? text.data : "a tensor", what, (unsigned)s->t->storage->version,
+        (unsigned)s->version);
     jn_str_free(&text);
     return -1;
 }
@@ -161,7 +163,8 @@ void jpy_node_extra_free(jpy_node_extra *x) {
     PyMem_Free(x);
 }
 
-/* ---- external nodes ----------------------------------------------------------------------------- */
+/* ---- external nodes -----------------------------------------------------------------------------
+ */
 
 static int external_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
                              bool create_graph) {

@@ -99,10 +99,26 @@ static jn_type val_type(const jpy_val *v) {
     return jn_scalar_type((janus_kind)v->kind);
 }
 
-static bool saves(const jn_op *op, unsigned bit, unsigned base) {
-    if (bit >= 16)
-        bit = 15; /* operands of a long variadic list share the last bit */
-    return op->save >> (bit + base) & 1;
+/* Rows whose operands 0 and 1 are factors: each is read for the other's gradient alone. */
+static bool is_product(const jn_op *op) {
+    switch (op->id) {
+    case JN_OP_ID_mul:
+    case JN_OP_ID_matmul:
+    case JN_OP_ID_linear:
+    case JN_OP_ID_outer:
+    case JN_OP_ID_dot:
+    case JN_OP_ID_conv2d:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Whether operand i is kept for the gradient rule. */
+static bool saves(const jn_op *op, const jpy_val *in, unsigned i) {
+    if (!(op->save >> (i < 16 ? i : 15) & 1)) /* a long list of operands shares the last bit */
+        return false;
+    return i > 1 || !is_product(op) || jpy_edge_tracked(in[1 - i].edge);
 }
 
 jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
@@ -125,8 +141,7 @@ jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const vo
         PyErr_Format(PyExc_RuntimeError, "%s: too many operands to record", op->name);
         return NULL;
     }
-    jpy_node *n = jpy_node_new(&op_class, 0, n_out, NULL,
-                               round_up(size) + n_in * sizeof(jpy_edge));
+    jpy_node *n = jpy_node_new(&op_class, 0, n_out, NULL, round_up(size) + n_in * sizeof(jpy_edge));
     if (!n)
         return NULL;
     char *block = jpy_node_data(n);
@@ -147,7 +162,7 @@ jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const vo
         keep_type(n->types, i, val_type(&in[i]), &room);
         d->saved[i].kind = JANUS_KIND_NONE;
         if (in[i].kind == JANUS_KIND_TENSOR) {
-            if (saves(op, i, 0))
+            if (saves(op, in, i))
                 jpy_saved_set(&d->saved[i], in[i].t);
         } else if (in[i].kind != JN_EAGER_LIKE && in[i].kind != JANUS_KIND_NONE) {
             d->saved[i].kind = in[i].kind;
@@ -188,8 +203,7 @@ static janus_status call_op(const jn_op *op, const jpy_val *in, unsigned n_in, c
     }
     janus_status st;
     if (heavy(in, n_in)) {
-        Py_BEGIN_ALLOW_THREADS
-        st = jn_eager(op, args, n_in, attrs, out, n_out);
+        Py_BEGIN_ALLOW_THREADS st = jn_eager(op, args, n_in, attrs, out, n_out);
         Py_END_ALLOW_THREADS
     } else {
         st = jn_eager(op, args, n_in, attrs, out, n_out);
@@ -340,7 +354,8 @@ static void emitter_done(eager_emitter *e) {
         jn_free(e->entries);
 }
 
-/* ---- backward ------------------------------------------------------------------------------------
+/* ---- backward
+ * ------------------------------------------------------------------------------------
  */
 
 /* Operand or result i as the rule may see it. */
@@ -416,8 +431,8 @@ int jpy_val_add(jpy_val *a, jpy_val *b, bool create_graph, jpy_val *out) {
     const jn_op *add = JN_OP(add);
     int rc = 0;
     if (!create_graph && atomic_load_explicit(&a->t->refs, memory_order_relaxed) == 1 &&
-        atomic_load_explicit(&a->t->storage->refs, memory_order_relaxed) == 1 &&
-        a->t->contiguous && a->t->dtype == b->t->dtype) {
+        atomic_load_explicit(&a->t->storage->refs, memory_order_relaxed) == 1 && a->t->contiguous &&
+        a->t->dtype == b->t->dtype) {
         jn_eager_arg args[2] = {{.kind = JANUS_KIND_TENSOR, .t = a->t},
                                 {.kind = JANUS_KIND_TENSOR, .t = b->t}};
         rc = jpy_check(jn_eager_into(add, args, 2, NULL, a->t));

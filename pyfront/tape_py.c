@@ -13,7 +13,8 @@
 #include "pyfront/py_method.h"
 #include "pyfront/py_tensor.h"
 
-/* ---- backward and grad ------------------------------------------------------------------------------- */
+/* ---- backward and grad
+ * ------------------------------------------------------------------------------- */
 
 static int shape_error(const janus_tensor *root, const janus_tensor *g) {
     jn_str s = {0};
@@ -35,8 +36,9 @@ static int root_of(PyObject *o, PyObject *g, jpy_val *root, jpy_val *seed) {
     if (jpy_tensor_val((jpy_tensor *)o, root) < 0)
         return -1;
     if (!jpy_edge_tracked(root->edge)) {
-        PyErr_SetString(PyExc_RuntimeError, "element 0 of tensors does not require grad and does not "
-                                            "have a grad_fn");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "element 0 of tensors does not require grad and does not "
+                        "have a grad_fn");
         return -1;
     }
     *seed = JPY_VAL_NONE;
@@ -54,7 +56,8 @@ static int root_of(PyObject *o, PyObject *g, jpy_val *root, jpy_val *seed) {
         return same ? 0 : shape_error(root->t, seed->t);
     }
     if (root->t->numel != 1) {
-        PyErr_SetString(PyExc_RuntimeError, "grad can be implicitly created only for scalar outputs");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "grad can be implicitly created only for scalar outputs");
         return -1;
     }
     return 0;
@@ -104,8 +107,9 @@ static int request_init(request *q, PyObject *outputs, PyObject *grads, PyObject
     q->seeds = q->roots + q->n_roots;
     q->found = q->seeds + q->n_roots;
     for (unsigned i = 0; i < q->n_roots; i++)
-        if (root_of(PyTuple_GET_ITEM(q->outputs, i), q->grads ? PyTuple_GET_ITEM(q->grads, i) : NULL,
-                    &q->roots[i], &q->seeds[i]) < 0)
+        if (root_of(PyTuple_GET_ITEM(q->outputs, i),
+                    q->grads ? PyTuple_GET_ITEM(q->grads, i) : NULL, &q->roots[i],
+                    &q->seeds[i]) < 0)
             return -1;
     for (unsigned i = 0; i < q->n_inputs; i++) {
         PyObject *o = PyTuple_GET_ITEM(q->inputs, i);
@@ -162,8 +166,8 @@ static PyObject *grad(PyObject *module, PyObject *args, PyObject *kwargs) {
     PyObject *outputs, *inputs, *grads = NULL, *retain = NULL, *create = NULL, *only = NULL,
                                 *unused = NULL;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OOOOO:grad", names, &outputs, &inputs, &grads,
-                                     &retain, &create, &only, &unused))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OOOOO:grad", names, &outputs, &inputs,
+                                     &grads, &retain, &create, &only, &unused))
         return NULL;
     bool create_graph, retain_graph, allow_unused;
     if (flag(create, false, &create_graph) < 0 || flag(retain, create_graph, &retain_graph) < 0 ||
@@ -184,9 +188,11 @@ static PyObject *grad(PyObject *module, PyObject *args, PyObject *kwargs) {
         else if (allow_unused)
             o = Py_NewRef(Py_None);
         else
-            PyErr_SetString(PyExc_RuntimeError,
-                            "One of the differentiated Tensors appears to not have been used in the "
-                            "graph. Set allow_unused=True if this is the desired behavior.");
+            PyErr_Format(
+                PyExc_RuntimeError,
+                "The differentiated Tensor at index %u appears to not have been used in the "
+                "graph. Set allow_unused=True if this is the desired behavior.",
+                i);
         if (!o || !result) {
             Py_XDECREF(o);
             Py_CLEAR(result);
@@ -200,7 +206,8 @@ static PyObject *grad(PyObject *module, PyObject *args, PyObject *kwargs) {
     return result;
 }
 
-/* ---- grad mode ------------------------------------------------------------------------------------------- */
+/* ---- grad mode
+ * ------------------------------------------------------------------------------------------- */
 
 static PyObject *is_grad_enabled(PyObject *module, PyObject *unused) {
     (void)module;
@@ -220,8 +227,7 @@ static PyObject *switch_grad(PyObject *module, PyObject *on) {
 
 /* no_grad() and its kin: a context manager that is also a decorator. */
 typedef struct mode_object {
-    PyObject_HEAD
-    bool on, was;
+    PyObject_HEAD bool on, was;
     bool lasting; /* set_grad_enabled: takes effect at once */
 } mode_object;
 
@@ -300,7 +306,9 @@ static PyObject *set_grad_enabled(PyObject *module, PyObject *on) {
     return v < 0 ? NULL : mode_make(v != 0, true);
 }
 
-/* ---- hooks ------------------------------------------------------------------------------------------------ */
+/* ---- hooks
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static long next_hook;
 
@@ -325,7 +333,8 @@ static PyObject *register_hook(PyObject *module, PyObject *args) {
         jpy_node_extra *x = jpy_node_extra_get(e.node);
         if (x && !x->hooks)
             x->hooks = PyList_New(0);
-        PyObject *entry = x && x->hooks ? Py_BuildValue("kOO", (unsigned long)e.index, id, f) : NULL;
+        PyObject *entry =
+            x && x->hooks ? Py_BuildValue("kOO", (unsigned long)e.index, id, f) : NULL;
         rc = entry ? PyList_Append(x->hooks, entry) : -1;
         Py_XDECREF(entry);
     } else if (rc == 0) {
@@ -348,7 +357,8 @@ static PyObject *remove_hook(PyObject *module, PyObject *args) {
         return NULL;
     PyObject *list = t->node && t->node->extra ? t->node->extra->hooks : NULL;
     for (Py_ssize_t i = list ? PyList_GET_SIZE(list) : 0; i-- > 0;) {
-        int same = PyObject_RichCompareBool(PyTuple_GET_ITEM(PyList_GET_ITEM(list, i), 1), id, Py_EQ);
+        int same =
+            PyObject_RichCompareBool(PyTuple_GET_ITEM(PyList_GET_ITEM(list, i), 1), id, Py_EQ);
         if (same < 0 || (same && PyList_SetSlice(list, i, i + 1, NULL) < 0))
             return NULL;
     }
@@ -381,11 +391,11 @@ PyObject *jpy_retain_grad(PyObject *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-/* ---- grad_fn ---------------------------------------------------------------------------------------------- */
+/* ---- grad_fn
+ * ---------------------------------------------------------------------------------------------- */
 
 typedef struct node_object {
-    PyObject_HEAD
-    jpy_node *node; /* NULL: accumulates into leaf */
+    PyObject_HEAD jpy_node *node; /* NULL: accumulates into leaf */
     PyObject *leaf;
 } node_object;
 
@@ -444,8 +454,9 @@ static PyObject *node_next(PyObject *self, void *unused) {
     PyObject *tuple = PyTuple_New(n_in);
     for (unsigned i = 0; tuple && i < n_in; i++) {
         jpy_edge e = n->edges[i];
-        PyObject *o = jpy_edge_tracked(e) ? node_object_new(e.node, e.node ? NULL : (PyObject *)e.leaf)
-                                          : Py_NewRef(Py_None);
+        PyObject *o = jpy_edge_tracked(e)
+                          ? node_object_new(e.node, e.node ? NULL : (PyObject *)e.leaf)
+                          : Py_NewRef(Py_None);
         PyObject *pair = o ? Py_BuildValue("Nk", o, (unsigned long)e.index) : NULL;
         if (!pair)
             Py_CLEAR(tuple);
@@ -480,15 +491,19 @@ static PyGetSetDef node_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot node_slots[] = {
-    {Py_tp_dealloc, node_object_dealloc}, {Py_tp_repr, node_repr},
-    {Py_tp_methods, node_methods},        {Py_tp_getset, node_getset},
-    {Py_tp_richcompare, node_compare},    {Py_tp_hash, node_hash},
+    {Py_tp_dealloc, node_object_dealloc},
+    {Py_tp_repr, node_repr},
+    {Py_tp_methods, node_methods},
+    {Py_tp_getset, node_getset},
+    {Py_tp_richcompare, node_compare},
+    {Py_tp_hash, node_hash},
     {0, NULL},
 };
 static PyType_Spec node_spec = {"janus.Node", sizeof(node_object), 0,
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
 
-/* ---- autograd.Function ------------------------------------------------------------------------------------- */
+/* ---- autograd.Function
+ * ------------------------------------------------------------------------------------- */
 
 /* Data of a node made by _function_node: callables of janus/autograd.py. */
 typedef struct function_data {
@@ -526,8 +541,9 @@ static int function_backward(jpy_node *n, const jpy_val *dout, const bool *want,
     if (!result || !PyTuple_Check(result) || PyTuple_GET_SIZE(result) != n->n_in)
         rc = -1;
     if (result && rc < 0)
-        PyErr_Format(PyExc_RuntimeError, "%s: backward returned an incorrect number of gradients "
-                                         "(expected %u)",
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s: backward returned an incorrect number of gradients "
+                     "(expected %u)",
                      d->name, (unsigned)n->n_in);
     for (unsigned i = 0; rc == 0 && i < n->n_in; i++) {
         PyObject *o = PyTuple_GET_ITEM(result, i);
@@ -566,8 +582,8 @@ static void function_destroy(jpy_node *n) {
 static const jpy_node_class function_class = {"Function", function_backward, function_release,
                                               function_destroy};
 
-/* _function_node(backward, release, name, inputs, outputs, differentiable): gives the outputs, which
- * must be fresh tensors or views, one new node as history. */
+/* _function_node(backward, release, name, inputs, outputs, differentiable): gives the outputs,
+ * which must be fresh tensors or views, one new node as history. */
 static PyObject *function_node(PyObject *module, PyObject *args) {
     PyObject *backward_f, *release_f, *inputs, *outputs, *marks;
     const char *name;

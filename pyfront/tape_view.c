@@ -128,6 +128,22 @@ static int write_backward(jpy_node *n, const jpy_val *dout, const bool *want, jp
     return rc;
 }
 
+/* A tensor that was overwritten by a constant still requires grad; what it was gets zeros. */
+static int overwrite_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
+                              bool create_graph) {
+    (void)n;
+    (void)want;
+    (void)create_graph;
+    const janus_tensor *dy = dout[0].t;
+    janus_tensor *t;
+    if (jpy_check(jn_tensor_empty((janus_dtype)dy->dtype, dy->rank, dy->dims, &t)) < 0)
+        return -1;
+    memset(t->data, 0, t->storage->bytes);
+    din[0] = jpy_val_tensor(t, (jpy_edge){0});
+    return 0;
+}
+
+static const jpy_node_class overwrite_class = {"Fill", overwrite_backward, NULL, NULL};
 static const jpy_node_class read_class = {"AsStrided", read_backward, NULL, NULL};
 static const jpy_node_class write_class = {"CopySlices", write_backward, NULL, NULL};
 
@@ -148,7 +164,8 @@ jpy_node *jpy_region_write_node(const jpy_region *r, jpy_edge root, jpy_edge w) 
     return make(&write_class, r, edges, 2);
 }
 
-/* ---- views and their roots ------------------------------------------------------------------------
+/* ---- views and their roots
+ * ------------------------------------------------------------------------
  */
 
 static int region_in(const janus_tensor *view, const janus_tensor *root, jpy_region *r) {
@@ -222,8 +239,9 @@ int jpy_inplace_begin(jpy_tensor *t) {
     if (jpy_no_grad_mode)
         return 0;
     if (!t->node && t->requires_grad) {
-        PyErr_SetString(PyExc_RuntimeError, "a leaf Variable that requires grad is being used in an "
-                                            "in-place operation.");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "a leaf Variable that requires grad is being used in an "
+                        "in-place operation.");
         return -1;
     }
     if (t->base && !t->base->node && t->base->requires_grad) {
@@ -255,18 +273,22 @@ int jpy_inplace_end(jpy_tensor *t, jpy_node *node) {
         jpy_region r;
         if (region_in(t->t, t->base->t, &r) < 0)
             return -1;
-        jpy_node *whole =
-            jpy_region_write_node(&r, own_edge(t->base), (jpy_edge){node, NULL, 0});
+        jpy_node *whole = jpy_region_write_node(&r, own_edge(t->base), (jpy_edge){node, NULL, 0});
         if (!whole)
             return -1;
         set_node(t->base, whole);
         jpy_node_release(whole);
         t->base->epoch++;
         set_node(t, node);
-        t->epoch = t->base->epoch;
+        t->epoch = t->base->epoch - !node; /* without one it reads the root's history */
         return 0;
     }
-    set_node(t, node);
+    jpy_edge old = own_edge(t);
+    jpy_node *cut = node ? NULL : jpy_node_new(&overwrite_class, 1, 1, &old, 0);
+    if (!node && !cut)
+        return -1;
+    set_node(t, node ? node : cut);
+    jpy_node_release(cut);
     t->epoch++;
     return 0;
 }
