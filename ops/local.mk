@@ -36,7 +36,9 @@ libjanus_all_la_SOURCES += \
 	ops/cpu/ew.c \
 	ops/cpu/isa.c \
 	ops/cpu/matmul.c \
+	ops/cpu/nn.c \
 	ops/cpu/onednn.c \
+	ops/cpu/reduce.c \
 	ops/cpu/select.c \
 	ops/cpu/serial.c \
 	$(NULL)
@@ -45,6 +47,8 @@ libjanus_all_la_SOURCES += \
 JN_ISA_SOURCES = \
 	ops/cpu/isa_binary.c \
 	ops/cpu/isa_gemm.c \
+	ops/cpu/isa_nn.c \
+	ops/cpu/isa_reduce.c \
 	ops/cpu/isa_unary.c \
 	$(NULL)
 JN_ISA_CFLAGS = $(AM_CFLAGS) $(JANUS_VECTOR_CFLAGS)
@@ -73,6 +77,7 @@ noinst_HEADERS += \
 	ops/cpu/isa.h \
 	ops/cpu/isa_gemm_body.h \
 	ops/cpu/isa_rows.h \
+	ops/cpu/isa_sums.h \
 	ops/cpu/simd.h \
 	ops/cpu/vmath.h \
 	$(NULL)

@@ -2,6 +2,7 @@
 # A unit test is one file tests/unit/t_NAME.c (CUnit) and one line below.
 unit_tests = \
 	tests/unit/t_cpu_matmul \
+	tests/unit/t_cpu_ref \
 	tests/unit/t_cpu_vmath \
 	tests/unit/t_base \
 	tests/unit/t_golden \

@@ -44,6 +44,17 @@ typedef struct jn_isa_table {
      * inner is 1, else on columns [begin, end) of outer * inner. */
     void (*reduce[JN_RED_COUNT][JANUS_DTYPE_COUNT])(const void *x, void *out, jn_oni s,
                                                     int64_t begin, int64_t end, bool accumulate);
+    /* First position of the smallest [0] or largest [1] of n >= 1 elements `stride` apart. */
+    int64_t (*arg[2][JANUS_DTYPE_COUNT])(const void *x, int64_t stride, int64_t n);
+    /* Rows of n contiguous floats; [0] f32, [1] f64. */
+    void (*softmax[2])(const void *x, void *y, int64_t n, bool logarithm);
+    void (*softmax_grad[2])(const void *dy, const void *y, void *dx, int64_t n, bool logarithm);
+    double (*logsumexp[2])(const void *x, int64_t n);
+    /* Mean, and as result the sum of squared distances from it. */
+    double (*moments[2])(const void *x, int64_t n, double *mean);
+    /* y = (x - mean) * invstd * w + b; w and b may be NULL. */
+    void (*affine[2])(const void *x, const void *w, const void *b, void *y, int64_t n, double mean,
+                      double invstd);
 } jn_isa_table;
 
 /* Of the instruction set in use. */
@@ -60,10 +71,7 @@ jn_kernel_fn jn_cpu_fallback(const jn_sig *sig);
 #define JN_ISA_FN(name) JN_PASTE(name, JN_ISA)
 #endif
 
-#define JN_ISA_FILLS(X)                                                                            \
-    X(unary)                                                                                       \
-    X(binary)                                                                                      \
-    X(gemm)
+#define JN_ISA_FILLS(X) X(unary) X(binary) X(gemm) X(reduce) X(nn)
 
 #define JN_DECLARE_FILL(name)                                                                      \
     void jn_isa_fill_##name##_generic(jn_isa_table *t);                                            \

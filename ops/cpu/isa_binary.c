@@ -5,14 +5,24 @@
 #include "ops/cpu/isa_rows.h"
 
 /* Python's remainder and floor division: the remainder has the sign of the divisor. */
-JN_INLINE float mod_float(float a, float b) {
-    float r = fmodf(a, b);
-    return r != 0.0f && (r < 0.0f) != (b < 0.0f) ? r + b : r;
-}
-JN_INLINE double mod_double(double a, double b) {
-    double r = fmod(a, b);
-    return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
-}
+#define FLOAT_MOD(T, fmod_, floor_, copysign_)                                                     \
+    JN_INLINE T mod_##T(T a, T b) {                                                                \
+        T r = fmod_(a, b);                                                                         \
+        if (r != 0 && (r < 0) != (b < 0))                                                          \
+            r += b;                                                                                \
+        return r == 0 ? copysign_((T)0, b) : r;                                                    \
+    }                                                                                              \
+    JN_INLINE T floordiv_##T(T a, T b) {                                                           \
+        if (b == 0)                                                                                \
+            return a / b;                                                                          \
+        T q = (a - mod_##T(a, b)) / b;                                                             \
+        if (q == 0)                                                                                \
+            return copysign_((T)0, a / b);                                                         \
+        T whole = floor_(q);                                                                       \
+        return q - whole > (T)0.5 ? whole + 1 : whole;                                             \
+    }
+FLOAT_MOD(float, fmodf, floorf, copysignf)
+FLOAT_MOD(double, fmod, floor, copysign)
 /* b == 0 gives 0 and a flag; the most negative number by -1 wraps around. */
 #define INT_MOD(T, U)                                                                              \
     JN_INLINE T mod_##T(T a, T b) {                                                                \
@@ -78,8 +88,8 @@ ORDER(uint8_t, u8)
 
 /* A NaN in either operand is the result. */
 #define EXTREMES_FLOAT(T, sfx)                                                                     \
-    ROW2(maximum_##sfx, T, T, a != a ? a : ((b > a) | (b != b)) ? b : a)                           \
-    ROW2(minimum_##sfx, T, T, a != a ? a : ((b < a) | (b != b)) ? b : a)
+    ROW2(maximum_##sfx, T, T, ((a != a) | (a > b)) ? a : b)                                          \
+    ROW2(minimum_##sfx, T, T, ((a != a) | (a < b)) ? a : b)
 #define EXTREMES_INT(T, sfx)                                                                       \
     ROW2(maximum_##sfx, T, T, b > a ? b : a)                                                       \
     ROW2(minimum_##sfx, T, T, b < a ? b : a)
@@ -101,8 +111,8 @@ EXTREMES_INT(uint8_t, u8)
 DIVISION(int32_t, i32)
 DIVISION(int64_t, i64)
 DIVISION(uint8_t, u8)
-ROW2(floordiv_f32, float, float, __builtin_floorf(a / b))
-ROW2(floordiv_f64, double, double, __builtin_floor(a / b))
+JN_ROW2(floordiv_f32, float, float, float, JN_COSTLY, , floordiv_float(a, b))
+JN_ROW2(floordiv_f64, double, double, double, JN_COSTLY, , floordiv_double(a, b))
 JN_ROW2(mod_f32, float, float, float, JN_COSTLY, , mod_float(a, b))
 JN_ROW2(mod_f64, double, double, double, JN_COSTLY, , mod_double(a, b))
 JN_ROW2(pow_f32, float, float, float, JN_COSTLY, , jn_pow_f(a, b))
@@ -182,29 +192,46 @@ JN_ROW2(masked_fill_bool, uint8_t, uint8_t, uint8_t, JN_CHEAP,
 THREE(float, f32)
 THREE(double, f64)
 
-#define SET(op, dtype, f) t->kernel[JN_OP_ID_##op][JANUS_##dtype] = f;
-#define SET_FLOATS(op) SET(op, F32, op##_f32) SET(op, F64, op##_f64)
+#define SET(op, dtype, f) t->kernel[JN_OP_ID_##op][JANUS_##dtype] = (f)
+#define SET_FLOATS(op) SET(op, F32, op##_f32), SET(op, F64, op##_f64)
 #define SET_NUMBERS(op)                                                                            \
-    SET_FLOATS(op) SET(op, I32, op##_i32) SET(op, I64, op##_i64) SET(op, U8, op##_u8)
-#define SET_ALL(op) SET_NUMBERS(op) SET(op, BOOL, op##_u8)
+    SET_FLOATS(op), SET(op, I32, op##_i32), SET(op, I64, op##_i64), SET(op, U8, op##_u8)
+#define SET_ALL(op) SET_NUMBERS(op), SET(op, BOOL, op##_u8)
 
 void JN_ISA_FN(jn_isa_fill_binary)(jn_isa_table *t) {
-    SET_NUMBERS(add)
-    SET_NUMBERS(sub)
-    SET_NUMBERS(mul)
-    SET_FLOATS(div)
-    SET(add, BOOL, add_bool)
-    SET(mul, BOOL, mul_bool)
-    SET_NUMBERS(floordiv)
-    SET_NUMBERS(mod)
-    SET_NUMBERS(pow) SET_ALL(maximum) SET_ALL(minimum) SET_ALL(eq) SET_ALL(ne) SET_ALL(lt)
-        SET_ALL(le) SET_ALL(gt) SET_ALL(ge) SET_ALL(logical_and) SET_ALL(logical_or)
-            SET_ALL(logical_xor) SET_FLOATS(tanh_grad) SET_FLOATS(sigmoid_grad)
-                SET_FLOATS(relu_grad) SET_FLOATS(gelu_grad) SET_FLOATS(lerp) SET_FLOATS(addcmul)
-                    SET_FLOATS(addcdiv) SET_NUMBERS(masked_fill)
-                        SET(masked_fill, BOOL, masked_fill_bool)
-        /* `where` is chosen by its second operand's dtype. */
-        SET(where, F32, where4) SET(where, I32, where4) SET(where, F64, where8)
-            SET(where, I64, where8) SET(where, BOOL, where1) SET(where, U8, where1)
-                SET(where, F16, where2) SET(where, BF16, where2)
+    SET_NUMBERS(add);
+    SET_NUMBERS(sub);
+    SET_NUMBERS(mul);
+    SET_NUMBERS(floordiv);
+    SET_NUMBERS(mod);
+    SET_NUMBERS(pow);
+    SET_NUMBERS(masked_fill);
+    SET(add, BOOL, add_bool);
+    SET(mul, BOOL, mul_bool);
+    SET(masked_fill, BOOL, masked_fill_bool);
+    SET_ALL(maximum);
+    SET_ALL(minimum);
+    SET_ALL(eq);
+    SET_ALL(ne);
+    SET_ALL(lt);
+    SET_ALL(le);
+    SET_ALL(gt);
+    SET_ALL(ge);
+    SET_ALL(logical_and);
+    SET_ALL(logical_or);
+    SET_ALL(logical_xor);
+    SET_FLOATS(div);
+    SET_FLOATS(tanh_grad);
+    SET_FLOATS(sigmoid_grad);
+    SET_FLOATS(relu_grad);
+    SET_FLOATS(gelu_grad);
+    SET_FLOATS(lerp);
+    SET_FLOATS(addcmul);
+    SET_FLOATS(addcdiv);
+    /* `where` is chosen by its second operand's dtype. */
+    jn_kernel_fn *f = t->kernel[JN_OP_ID_where];
+    f[JANUS_F32] = f[JANUS_I32] = where4;
+    f[JANUS_F64] = f[JANUS_I64] = where8;
+    f[JANUS_BOOL] = f[JANUS_U8] = where1;
+    f[JANUS_F16] = f[JANUS_BF16] = where2;
 }

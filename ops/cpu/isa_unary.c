@@ -77,16 +77,16 @@ SINCOS(cos_f64, double, 1, cos)
 /* ---- all numbers -------------------------------------------------------------------------------
  */
 
-#define NUMBER(T, U, sfx, NEG)                                                                     \
+#define NUMBER(T, U, sfx, NEG, SIGN)                                                               \
     JN_ROW1(neg_##sfx, T, T, JN_CHEAP, , NEG)                                                      \
     JN_ROW1(square_##sfx, T, T, JN_CHEAP, , (U)x *(U)x)                                            \
-    JN_ROW1(relu_##sfx, T, T, JN_CHEAP, , x < (T)0 ? (T)0 : x)                                     \
-    JN_ROW1(sign_##sfx, T, T, JN_CHEAP, , (x > (T)0) - (x < (T)0))
+    JN_ROW1(relu_##sfx, T, T, JN_CHEAP, , x <= (T)0 ? (T)0 : x)                                    \
+    JN_ROW1(sign_##sfx, T, T, JN_CHEAP, , SIGN)
 
-NUMBER(float, float, f32, -x)
-NUMBER(double, double, f64, -x)
-NUMBER(int32_t, uint32_t, i32, (uint32_t)0 - (uint32_t)x)
-NUMBER(int64_t, uint64_t, i64, (uint64_t)0 - (uint64_t)x)
+NUMBER(float, float, f32, -x, x != x ? x : (float)((x > 0) - (x < 0)))
+NUMBER(double, double, f64, -x, x != x ? x : (double)((x > 0) - (x < 0)))
+NUMBER(int32_t, uint32_t, i32, (uint32_t)0 - (uint32_t)x, (x > 0) - (x < 0))
+NUMBER(int64_t, uint64_t, i64, (uint64_t)0 - (uint64_t)x, (x > 0) - (x < 0))
 JN_ROW1(neg_u8, uint8_t, uint8_t, JN_CHEAP, , 0u - x)
 JN_ROW1(square_u8, uint8_t, uint8_t, JN_CHEAP, , (unsigned)x *x)
 JN_ROW1(sign_u8, uint8_t, uint8_t, JN_CHEAP, , x != 0)
@@ -99,11 +99,12 @@ JN_ROW1(abs_i64, int64_t, int64_t, JN_CHEAP, , x < 0 ? (uint64_t)0 - (uint64_t)x
 #define CLAMP_FLOAT(T)                                                                             \
     CLAMP_BOUNDS;                                                                                  \
     T lo = (T)lo_d, hi = (T)hi_d
-/* Bounds of integers are rounded towards zero, as a cast would. */
+/* Integers stay within the bounds: the lower one is rounded up, the upper one down. */
 #define CLAMP_INT(T, min, max)                                                                     \
     CLAMP_BOUNDS;                                                                                  \
-    T lo = lo_d <= (double)min ? min : lo_d >= (double)max ? max : (T)lo_d;                        \
-    T hi = hi_d <= (double)min ? min : hi_d >= (double)max ? max : (T)hi_d
+    lo_d = ceil(lo_d), hi_d = floor(hi_d);                                                         \
+    T lo = !(lo_d > (double)min) ? min : lo_d >= (double)max ? max : (T)lo_d;                      \
+    T hi = !(hi_d < (double)max) ? max : hi_d <= (double)min ? min : (T)hi_d
 #define CLAMP_EXPR (x < lo ? lo : x) > hi ? hi : (x < lo ? lo : x)
 JN_ROW1(clamp_f32, float, float, JN_CHEAP, CLAMP_FLOAT(float), CLAMP_EXPR)
 JN_ROW1(clamp_f64, double, double, JN_CHEAP, CLAMP_FLOAT(double), CLAMP_EXPR)
@@ -136,39 +137,103 @@ JN_ROW1(isfinite_f32, float, uint8_t, JN_CHEAP, , (jn_bits_f(x) & 0x7f800000u) !
 JN_ROW1(isfinite_f64, double, uint8_t, JN_CHEAP, ,
         (jn_bits_d(x) & 0x7ff0000000000000u) != 0x7ff0000000000000u)
 
-#define SET(op, dtype, f) t->kernel[JN_OP_ID_##op][JANUS_##dtype] = f;
-#define SET_FLOATS(op) SET(op, F32, op##_f32) SET(op, F64, op##_f64)
-#define SET_NUMBERS(op) SET_FLOATS(op) SET(op, I32, op##_i32) SET(op, I64, op##_i64)
+/* ---- casts: floats to integers truncate; what does not fit becomes the smallest value
+ * ------------ */
+
+JN_INLINE int64_t to_i64(double x) { return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN; }
+JN_INLINE int32_t to_i32(double x) {
+    return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
+}
+#define CAST(from, to, F, T, EXPR) JN_ROW1(cast_##from##_##to, F, T, JN_CHEAP, , EXPR)
+CAST(F32, F64, float, double, x)
+CAST(F64, F32, double, float, x)
+#define CASTS_FLOAT(from, F)                                                                       \
+    CAST(from, I64, F, int64_t, to_i64((double)x))                                                 \
+    CAST(from, I32, F, int32_t, to_i32((double)x))                                                 \
+    CAST(from, U8, F, uint8_t, (uint64_t)to_i64((double)x))                                        \
+    CAST(from, BOOL, F, uint8_t, x != 0)
+CASTS_FLOAT(F32, float)
+CASTS_FLOAT(F64, double)
+#define CASTS_INT(from, F)                                                                         \
+    CAST(from, F32, F, float, x)                                                                   \
+    CAST(from, F64, F, double, x)                                                                  \
+    CAST(from, BOOL, F, uint8_t, x != 0)
+CASTS_INT(I32, int32_t)
+CASTS_INT(I64, int64_t)
+CASTS_INT(U8, uint8_t)
+CAST(I32, I64, int32_t, int64_t, x)
+CAST(I32, U8, int32_t, uint8_t, (uint32_t)x)
+CAST(I64, I32, int64_t, int32_t, (uint32_t)(uint64_t)x)
+CAST(I64, U8, int64_t, uint8_t, (uint64_t)x)
+CAST(U8, I32, uint8_t, int32_t, x)
+CAST(U8, I64, uint8_t, int64_t, x)
+
+#define SET(op, dtype, f) t->kernel[JN_OP_ID_##op][JANUS_##dtype] = (f)
+#define SET_FLOATS(op) SET(op, F32, op##_f32), SET(op, F64, op##_f64)
+#define SET_NUMBERS(op) SET_FLOATS(op), SET(op, I32, op##_i32), SET(op, I64, op##_i64)
+#define SET_INTS(op, i4, i8, i1) SET(op, I32, i4), SET(op, I64, i8), SET(op, U8, i1)
+#define SET_CAST(from, to) t->cast[JANUS_##from][JANUS_##to] = cast_##from##_##to
+#define SET_CASTS(from, a, b, c, d, e)                                                             \
+    SET_CAST(from, a), SET_CAST(from, b), SET_CAST(from, c), SET_CAST(from, d), SET_CAST(from, e)
 
 void JN_ISA_FN(jn_isa_fill_unary)(jn_isa_table *t) {
-    SET_FLOATS(exp)
-    SET_FLOATS(log)
-    SET_FLOATS(log1p)
-    SET_FLOATS(expm1)
-    SET_FLOATS(sqrt)
-    SET_FLOATS(rsqrt)
-    SET_FLOATS(reciprocal)
-    SET_FLOATS(tanh) SET_FLOATS(sigmoid) SET_FLOATS(silu) SET_FLOATS(softplus) SET_FLOATS(erf)
-        SET_FLOATS(floor) SET_FLOATS(ceil) SET_FLOATS(round) SET_FLOATS(gelu) SET_FLOATS(leaky_relu)
-            SET_FLOATS(elu) SET_FLOATS(sin) SET_FLOATS(cos) SET_NUMBERS(neg) SET_NUMBERS(square)
-                SET_NUMBERS(relu) SET_NUMBERS(sign) SET_NUMBERS(abs) SET_NUMBERS(clamp)
-                    SET(neg, U8, neg_u8) SET(square, U8, square_u8) SET(relu, U8, copy1)
-                        SET(sign, U8, sign_u8) SET(clamp, U8, clamp_u8) SET(abs, U8, copy1)
-                            SET(floor, I32, copy4) SET(floor, I64, copy8) SET(floor, U8, copy1) SET(
-                                ceil, I32, copy4) SET(ceil, I64, copy8) SET(ceil, U8, copy1)
-                                SET(round, I32, copy4) SET(round, I64, copy8) SET(round, U8, copy1)
-                                    SET(logical_not, F32, not_f32) SET(logical_not, F64, not_f64)
-                                        SET(logical_not, I32, not_i32)
-                                            SET(logical_not, I64, not_i64)
-                                                SET(logical_not, U8, not_u8)
-                                                    SET(logical_not, BOOL, not_u8) SET_FLOATS(isnan)
-                                                        SET_FLOATS(isfinite) for (int op = 0;
-                                                                                  op < 2; op++) {
-        static const uint16_t ids[2] = {JN_OP_ID_clone, JN_OP_ID_alias};
-        jn_kernel_fn *f = t->kernel[ids[op]];
-        f[JANUS_F32] = f[JANUS_I32] = copy4;
-        f[JANUS_F64] = f[JANUS_I64] = copy8;
-        f[JANUS_BOOL] = f[JANUS_U8] = copy1;
-        f[JANUS_F16] = f[JANUS_BF16] = copy2;
-    }
+    SET_FLOATS(exp);
+    SET_FLOATS(log);
+    SET_FLOATS(log1p);
+    SET_FLOATS(expm1);
+    SET_FLOATS(sqrt);
+    SET_FLOATS(rsqrt);
+    SET_FLOATS(reciprocal);
+    SET_FLOATS(tanh);
+    SET_FLOATS(sigmoid);
+    SET_FLOATS(silu);
+    SET_FLOATS(softplus);
+    SET_FLOATS(erf);
+    SET_FLOATS(floor);
+    SET_FLOATS(ceil);
+    SET_FLOATS(round);
+    SET_FLOATS(gelu);
+    SET_FLOATS(leaky_relu);
+    SET_FLOATS(elu);
+    SET_FLOATS(sin);
+    SET_FLOATS(cos);
+    SET_FLOATS(abs);
+    SET_FLOATS(isnan);
+    SET_FLOATS(isfinite);
+    SET_NUMBERS(neg);
+    SET_NUMBERS(square);
+    SET_NUMBERS(relu);
+    SET_NUMBERS(sign);
+    SET_NUMBERS(clamp);
+    SET_INTS(abs, abs_i32, abs_i64, copy1);
+    SET_INTS(floor, copy4, copy8, copy1);
+    SET_INTS(ceil, copy4, copy8, copy1);
+    SET_INTS(round, copy4, copy8, copy1);
+    SET(neg, U8, neg_u8);
+    SET(square, U8, square_u8);
+    SET(relu, U8, copy1);
+    SET(sign, U8, sign_u8);
+    SET(clamp, U8, clamp_u8);
+    SET(logical_not, F32, not_f32);
+    SET(logical_not, F64, not_f64);
+    SET_INTS(logical_not, not_i32, not_i64, not_u8);
+    SET(logical_not, BOOL, not_u8);
+    SET_CASTS(F32, F64, I32, I64, BOOL, U8);
+    SET_CASTS(F64, F32, I32, I64, BOOL, U8);
+    SET_CASTS(I32, F32, F64, I64, BOOL, U8);
+    SET_CASTS(I64, F32, F64, I32, BOOL, U8);
+    SET_CASTS(U8, F32, F64, I32, I64, BOOL);
+    /* A bool is a u8 of 0 or 1. */
+    t->cast[JANUS_BOOL][JANUS_F32] = cast_U8_F32;
+    t->cast[JANUS_BOOL][JANUS_F64] = cast_U8_F64;
+    t->cast[JANUS_BOOL][JANUS_I32] = cast_U8_I32;
+    t->cast[JANUS_BOOL][JANUS_I64] = cast_U8_I64;
+    t->cast[JANUS_BOOL][JANUS_U8] = copy1;
+    jn_kernel_fn *f = t->kernel[JN_OP_ID_clone];
+    f[JANUS_F32] = f[JANUS_I32] = copy4;
+    f[JANUS_F64] = f[JANUS_I64] = copy8;
+    f[JANUS_BOOL] = f[JANUS_U8] = copy1;
+    f[JANUS_F16] = f[JANUS_BF16] = copy2;
+    for (int d = 0; d < JANUS_DTYPE_COUNT; d++)
+        t->cast[d][d] = f[d];
 }

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows of softmax and normalisation.  Each row is computed by itself, so its bits do not depend on
+ * the rows beside it.  Compiled per instruction set.
+ */
+#include <math.h>
+
+#include "ops/cpu/isa_sums.h"
+
+#define ROWS(T, sfx, EXP, LOG, INFINITE)                                                           \
+    /* y = exp(x - m); the sum of y */                                                             \
+    JN_INLINE double exp_sum_##sfx(const T *x, T *y, int64_t n, T m) {                             \
+        JN_VECTOR_LOOP                                                                             \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] = EXP(x[i] - m);                                                                  \
+        return jn_sum_##sfx(y, n);                                                                 \
+    }                                                                                              \
+    static double lse_##sfx(const void *px, int64_t n) {                                           \
+        const T *x = px;                                                                           \
+        if (n == 0)                                                                                \
+            return -INFINITE;                                                                      \
+        T m = jn_max_##sfx(x, n), y[256];                                                          \
+        if (!(m - m == 0))                                                                         \
+            return (double)m;                                                                      \
+        double total = 0;                                                                          \
+        for (int64_t i = 0; i < n; i += 256)                                                       \
+            total += exp_sum_##sfx(x + i, y, n - i < 256 ? n - i : 256, m);                        \
+        return jn_log_d(total) + (double)m;                                                        \
+    }                                                                                              \
+    static void softmax_##sfx(const void *px, void *py, int64_t n, bool logarithm) {               \
+        const T *x = px;                                                                           \
+        T *y = py;                                                                                 \
+        if (n == 0)                                                                                \
+            return;                                                                                \
+        if (logarithm) {                                                                           \
+            T m = jn_max_##sfx(x, n), rest = (T)(lse_##sfx(x, n) - (double)m);                     \
+            JN_VECTOR_LOOP                                                                         \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                y[i] = (x[i] - m) - rest;                                                          \
+            return;                                                                                \
+        }                                                                                          \
+        T m = jn_max_##sfx(x, n), scale = (T)(1.0 / exp_sum_##sfx(x, y, n, m));                    \
+        JN_VECTOR_LOOP                                                                             \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] *= scale;                                                                         \
+    }                                                                                              \
+    static void softmax_grad_##sfx(const void *pdy, const void *py, void *pdx, int64_t n,          \
+                                   bool logarithm) {                                               \
+        const T *dy = pdy, *y = py;                                                                \
+        T *dx = pdx, part[256];                                                                    \
+        double total = 0;                                                                          \
+        if (logarithm)                                                                             \
+            total = jn_sum_##sfx(dy, n);                                                           \
+        for (int64_t i = 0; i < n && !logarithm; i += 256) {                                       \
+            int64_t m = n - i < 256 ? n - i : 256;                                                 \
+            for (int64_t j = 0; j < m; j++)                                                        \
+                part[j] = dy[i + j] * y[i + j];                                                    \
+            total += jn_sum_##sfx(part, m);                                                        \
+        }                                                                                          \
+        T s = (T)total;                                                                            \
+        if (logarithm) {                                                                           \
+            JN_VECTOR_LOOP                                                                         \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                dx[i] = dy[i] - EXP(y[i]) * s;                                                     \
+        } else {                                                                                   \
+            JN_VECTOR_LOOP                                                                         \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                dx[i] = y[i] * (dy[i] - s);                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static double squares_##sfx(const T *x, int64_t n, T mean) {                                   \
+        T part[256];                                                                               \
+        double total = 0;                                                                          \
+        for (int64_t i = 0; i < n; i += 256) {                                                     \
+            int64_t m = n - i < 256 ? n - i : 256;                                                 \
+            for (int64_t j = 0; j < m; j++)                                                        \
+                part[j] = (x[i + j] - mean) * (x[i + j] - mean);                                   \
+            total += jn_sum_##sfx(part, m);                                                        \
+        }                                                                                          \
+        return total;                                                                              \
+    }                                                                                              \
+    static double moments_##sfx(const void *px, int64_t n, double *mean) {                         \
+        *mean = jn_sum_##sfx(px, n) / (double)n;                                                   \
+        return squares_##sfx(px, n, (T)*mean);                                                     \
+    }                                                                                              \
+    static void affine_##sfx(const void *px, const void *pw, const void *pb, void *py, int64_t n,  \
+                             double mean, double invstd) {                                         \
+        const T *x = px, *w = pw, *b = pb;                                                         \
+        T *y = py, m = (T)mean, s = (T)invstd;                                                     \
+        if (w && b) {                                                                              \
+            JN_VECTOR_LOOP                                                                         \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                y[i] = (x[i] - m) * s * w[i] + b[i];                                               \
+            return;                                                                                \
+        }                                                                                          \
+        JN_VECTOR_LOOP                                                                             \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] = (x[i] - m) * s;                                                                 \
+        for (int64_t i = 0; i < n && w; i++)                                                       \
+            y[i] *= w[i];                                                                          \
+        for (int64_t i = 0; i < n && b; i++)                                                       \
+            y[i] += b[i];                                                                          \
+    }
+ROWS(float, f32, jn_exp_f, jn_log_f, __builtin_inf())
+ROWS(double, f64, jn_exp_d, jn_log_d, __builtin_inf())
+
+#define SET(d, sfx)                                                                                \
+    t->softmax[d] = softmax_##sfx, t->softmax_grad[d] = softmax_grad_##sfx,                        \
+    t->logsumexp[d] = lse_##sfx, t->moments[d] = moments_##sfx, t->affine[d] = affine_##sfx
+
+void JN_ISA_FN(jn_isa_fill_nn)(jn_isa_table *t) {
+    SET(JANUS_F32, f32);
+    SET(JANUS_F64, f64);
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Softmax, cross entropy and layer normalisation: rows for the kernels of isa_nn.c.
+ *
+ * Along another axis than the last a line is gathered, computed as a row and put back, so the axis
+ * does not change the bits.  Targets given as probabilities or smoothed go to the reference
+ * kernels.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "graph/base/alloc.h"
+#include "ops/attrs.h"
+#include "ops/cpu/ew.h"
+#include "ops/cpu/isa.h"
+#include "ops/nn_rules.h"
+#include "ops/rules.h"
+
+enum { GRAIN = 8192, LINE = 8192 /* bytes of a gathered line on the stack */ };
+
+static jn_oni split_at(const jn_view *v, int64_t axis) {
+    jn_oni s = {1, 1, 1};
+    axis = axis < 0 ? axis + v->rank : axis;
+    for (int d = 0; d < v->rank; d++)
+        *(d < axis ? &s.outer : d == axis ? &s.n : &s.inner) *= v->dims[d];
+    return s;
+}
+
+static void gather_line(char *to, const char *from, jn_oni s, size_t size) {
+    for (int64_t i = 0; i < s.n; i++)
+        memcpy(to + (size_t)i * size, from + (size_t)(i * s.inner) * size, size);
+}
+static void scatter_line(char *to, const char *from, jn_oni s, size_t size) {
+    for (int64_t i = 0; i < s.n; i++)
+        memcpy(to + (size_t)(i * s.inner) * size, from + (size_t)i * size, size);
+}
+
+typedef struct lines {
+    const jn_kargs *k;
+    jn_oni s;
+    bool logarithm;
+    unsigned n_in; /* 1: softmax of in[0]; 2: its gradient */
+} lines;
+
+static void lines_range(void *arg, int64_t begin, int64_t end) {
+    const lines *l = arg;
+    int d = l->k->out[0].dtype;
+    size_t size = jn_elem_size(d), line_bytes = (size_t)l->s.n * size;
+    _Alignas(64) char stack[3 * LINE];
+    char *work = stack;
+    if (l->s.inner > 1 && line_bytes > LINE) {
+        work = jn_alloc_aligned(3 * line_bytes);
+        if (!work) {
+            __atomic_fetch_or(l->k->flags, JN_KFLAG_MEMORY, __ATOMIC_RELAXED);
+            return;
+        }
+    }
+    for (int64_t i = begin; i < end; i++) {
+        size_t at = (size_t)(i / l->s.inner * l->s.n * l->s.inner + i % l->s.inner) * size;
+        const char *in[2] = {(const char *)l->k->in[0].data + at, NULL};
+        char *out = (char *)l->k->out[0].data + at, *to = out;
+        if (l->n_in == 2)
+            in[1] = (const char *)l->k->in[1].data + at;
+        if (l->s.inner > 1) {
+            for (unsigned j = 0; j < l->n_in; j++) {
+                gather_line(work + j * line_bytes, in[j], l->s, size);
+                in[j] = work + j * line_bytes;
+            }
+            to = work + 2 * line_bytes;
+        }
+        if (l->n_in == 2)
+            jn_isa.softmax_grad[d](in[0], in[1], to, l->s.n, l->logarithm);
+        else
+            jn_isa.softmax[d](in[0], to, l->s.n, l->logarithm);
+        if (l->s.inner > 1)
+            scatter_line(out, to, l->s, size);
+    }
+    if (work != stack)
+        jn_free_aligned(work);
+}
+
+static void run_lines(const jn_kargs *k, int64_t axis, bool logarithm, unsigned n_in) {
+    lines l = {k, split_at(&k->out[0], axis), logarithm, n_in};
+    int64_t items = l.s.outer * l.s.inner;
+    if (items * l.s.n >= 2 * GRAIN)
+        k->par->run(k->par, items, GRAIN / (l.s.n + 1) + 1, lines_range, &l);
+    else
+        lines_range(&l, 0, items);
+}
+
+static void softmax(const jn_kargs *k) {
+    run_lines(k, ((const janus_softmax_attrs *)k->attrs)->axis, false, 1);
+}
+static void log_softmax(const jn_kargs *k) {
+    run_lines(k, ((const janus_log_softmax_attrs *)k->attrs)->axis, true, 1);
+}
+
+/* The gradient rows broadcast their operands; kernels are for equal ones. */
+static bool same_dims(const jn_kargs *k) {
+    return jn_ew_plain(&k->in[0], &k->out[0]) && jn_ew_plain(&k->in[1], &k->out[0]) &&
+           k->in[0].rank == k->out[0].rank && k->in[1].rank == k->out[0].rank;
+}
+static void reference(const jn_kargs *k, unsigned op) {
+    jn_sig sig = {&jn_ops[op], k->in, k->out, k->n_in, k->n_out, k->attrs};
+    jn_kernel_fn f = jn_op_impls[op].ref(&sig);
+    f(k);
+}
+static void softmax_grad(const jn_kargs *k) {
+    if (same_dims(k))
+        run_lines(k, ((const janus_softmax_grad_attrs *)k->attrs)->axis, false, 2);
+    else
+        reference(k, JN_OP_ID_softmax_grad);
+}
+static void log_softmax_grad(const jn_kargs *k) {
+    if (same_dims(k))
+        run_lines(k, ((const janus_log_softmax_grad_attrs *)k->attrs)->axis, true, 2);
+    else
+        reference(k, JN_OP_ID_log_softmax_grad);
+}
+
+#define SELECT(name)                                                                               \
+    jn_kernel_fn jn_cpu_##name(const jn_sig *sig) {                                                \
+        (void)sig;                                                                                 \
+        return name;                                                                               \
+    }
+SELECT(softmax)
+SELECT(log_softmax)
+SELECT(softmax_grad)
+SELECT(log_softmax_grad)
+
+/* ---- cross entropy with classes as targets ------------------------------------------------------
+ */
+
+static int64_t target_at(const jn_view *t, int64_t i) {
+    return t->dtype == JANUS_I64   ? ((const int64_t *)t->data)[i]
+           : t->dtype == JANUS_I32 ? (int64_t)((const int32_t *)t->data)[i]
+                                   : (int64_t)((const uint8_t *)t->data)[i];
+}
+
+/* Logits as rows of n classes: [N,C] or [C], classes without smoothing. */
+static bool simple(const jn_view *x, const jn_view *t, double smoothing) {
+    return x->rank <= 2 && smoothing == 0 && t->dtype != JANUS_F32 && t->dtype != JANUS_F64;
+}
+
+typedef struct ce {
+    const jn_kargs *k;
+    const jn_view *x, *t, *dy;
+    int64_t n, rows, ignore, reduction, n_valid;
+    double *losses; /* of the rows, or NULL */
+} ce;
+
+/* Class of row i; -1: the row does not count. */
+static int64_t class_at(const ce *c, int64_t i) {
+    int64_t t = target_at(c->t, i);
+    if (t == c->ignore)
+        return -1;
+    if (t < 0 || t >= c->n) {
+        __atomic_fetch_or(c->k->flags, JN_KFLAG_INDEX, __ATOMIC_RELAXED);
+        return -1;
+    }
+    return t;
+}
+
+static void loss_range(void *arg, int64_t begin, int64_t end) {
+    const ce *c = arg;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t t = class_at(c, i);
+        double loss = 0;
+        if (t >= 0 && c->x->dtype == JANUS_F32) {
+            const float *x = (const float *)c->x->data + i * c->n;
+            loss = jn_isa.logsumexp[0](x, c->n) - (double)x[t];
+        } else if (t >= 0) {
+            const double *x = (const double *)c->x->data + i * c->n;
+            loss = jn_isa.logsumexp[1](x, c->n) - x[t];
+        }
+        c->losses[i] = loss;
+    }
+}
+
+static void store(const jn_view *v, int64_t i, double x) {
+    if (v->dtype == JANUS_F32)
+        ((float *)v->data)[i] = (float)x;
+    else
+        ((double *)v->data)[i] = x;
+}
+static double load(const jn_view *v, int64_t i) {
+    return v->dtype == JANUS_F32 ? (double)((const float *)v->data)[i]
+                                 : ((const double *)v->data)[i];
+}
+
+static ce ce_of(const jn_kargs *k, const jn_view *x, const jn_view *t, int64_t reduction,
+                int64_t ignore) {
+    ce c = {.k = k, .x = x, .t = t, .reduction = reduction, .ignore = ignore};
+    c.n = x->dims[x->rank - 1];
+    c.rows = x->rank == 2 ? x->dims[0] : 1;
+    return c;
+}
+
+static void run_rows(const jn_kargs *k, ce *c, jn_range_fn body) {
+    if (c->rows * c->n >= 2 * GRAIN)
+        k->par->run(k->par, c->rows, GRAIN / (c->n + 1) + 1, body, c);
+    else
+        body(c, 0, c->rows);
+}
+
+static int64_t count_valid(const ce *c) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < c->rows; i++)
+        n += class_at(c, i) >= 0;
+    return n;
+}
+
+static void cross_entropy(const jn_kargs *k) {
+    const janus_cross_entropy_attrs *a = k->attrs;
+    if (!simple(&k->in[0], &k->in[1], a->label_smoothing)) {
+        reference(k, JN_OP_ID_cross_entropy);
+        return;
+    }
+    ce c = ce_of(k, &k->in[0], &k->in[1], a->reduction, a->ignore_index);
+    double few[64];
+    c.losses = c.rows <= 64 ? few : jn_alloc((size_t)c.rows * sizeof(double));
+    if (!c.losses) {
+        *k->flags |= JN_KFLAG_MEMORY;
+        return;
+    }
+    run_rows(k, &c, loss_range);
+    double total = 0;
+    for (int64_t i = 0; i < c.rows; i++) {
+        total += c.losses[i];
+        if (c.reduction == JN_REDUCTION_NONE)
+            store(&k->out[0], i, c.losses[i]);
+    }
+    if (c.reduction == JN_REDUCTION_MEAN)
+        total /= (double)count_valid(&c);
+    if (c.reduction != JN_REDUCTION_NONE)
+        store(&k->out[0], 0, total);
+    if (c.losses != few)
+        jn_free(c.losses);
+}
+
+static void loss_grad_range(void *arg, int64_t begin, int64_t end) {
+    const ce *c = arg;
+    const jn_view *out = &c->k->out[0];
+    int d = c->x->dtype;
+    size_t size = jn_elem_size(d);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t t = class_at(c, i);
+        char *dx = (char *)out->data + (size_t)(i * c->n) * size;
+        if (t < 0) {
+            memset(dx, 0, (size_t)c->n * size);
+            continue;
+        }
+        double g = load(c->dy, c->reduction == JN_REDUCTION_NONE ? i : 0);
+        if (c->reduction == JN_REDUCTION_MEAN)
+            g /= (double)c->n_valid;
+        jn_isa.softmax[d]((const char *)c->x->data + (size_t)(i * c->n) * size, dx, c->n, false);
+        if (d == JANUS_F32) {
+            float *p = (float *)dx;
+            p[t] -= 1.0f;
+            for (int64_t j = 0; j < c->n; j++)
+                p[j] *= (float)g;
+        } else {
+            double *p = (double *)dx;
+            p[t] -= 1.0;
+            for (int64_t j = 0; j < c->n; j++)
+                p[j] *= g;
+        }
+    }
+}
+
+static void cross_entropy_grad(const jn_kargs *k) {
+    const janus_cross_entropy_grad_attrs *a = k->attrs;
+    if (!simple(&k->in[1], &k->in[2], a->label_smoothing)) {
+        reference(k, JN_OP_ID_cross_entropy_grad);
+        return;
+    }
+    ce c = ce_of(k, &k->in[1], &k->in[2], a->reduction, a->ignore_index);
+    c.dy = &k->in[0];
+    c.n_valid = c.reduction == JN_REDUCTION_MEAN ? count_valid(&c) : 0;
+    run_rows(k, &c, loss_grad_range);
+}
+
+SELECT(cross_entropy)
+SELECT(cross_entropy_grad)
+
+/* ---- layer normalisation
+ * --------------------------------------------------------------------------
+ */
+
+typedef struct norm {
+    const jn_kargs *k;
+    int64_t n;
+    double eps;
+    const void *w, *b;
+} norm;
+
+static void norm_range(void *arg, int64_t begin, int64_t end) {
+    const norm *j = arg;
+    int d = j->k->in[0].dtype;
+    size_t size = jn_elem_size(d);
+    for (int64_t i = begin; i < end; i++) {
+        size_t at = (size_t)(i * j->n) * size;
+        const char *x = (const char *)j->k->in[0].data + at;
+        double mean, m2 = jn_isa.moments[d](x, j->n, &mean);
+        double invstd = 1.0 / sqrt(m2 / (double)j->n + j->eps);
+        jn_isa.affine[d](x, j->w, j->b, (char *)j->k->out[0].data + at, j->n, mean, invstd);
+        store(&j->k->out[1], i, mean);
+        store(&j->k->out[2], i, invstd);
+    }
+}
+
+static bool present(const jn_kargs *k, unsigned i) { return i < k->n_in && k->in[i].rank >= 0; }
+
+static void layer_norm(const jn_kargs *k) {
+    const janus_layer_norm_attrs *a = k->attrs;
+    jn_oni s = split_at(&k->in[0], a->axis);
+    norm j = {.k = k, .n = s.n * s.inner, .eps = a->eps};
+    if (j.n == 0)
+        return;
+    j.w = present(k, 1) ? k->in[1].data : NULL;
+    j.b = present(k, 2) ? k->in[2].data : NULL;
+    if (s.outer * j.n >= 2 * GRAIN)
+        k->par->run(k->par, s.outer, GRAIN / (j.n + 1) + 1, norm_range, &j);
+    else
+        norm_range(&j, 0, s.outer);
+}
+
+SELECT(layer_norm)

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reductions: which dims go, merged into runs, and the runs handed to the kernels of
+ * isa_reduce.c as [outer, n, inner].
+ *
+ * Reduced dims in several runs (dims 0, 2, 3 of NCHW) are done run by run from the last, through
+ * temporaries; what has no such form (several runs of var, norm, logsumexp) goes to the reference
+ * kernels.  One very long row is cut into pieces of a fixed size, so that threads can share it;
+ * the pieces, and so the result, do not depend on how many threads there are.
+ */
+#include "ops/reduce_attrs.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "graph/base/alloc.h"
+#include "ops/attrs.h"
+#include "ops/cpu/ew.h"
+#include "ops/cpu/isa.h"
+#include "ops/rules.h"
+
+enum { GRAIN = 32768, PIECE = 65536 };
+
+/* Runs of dims alternately kept and reduced, sizes of 1 left out. */
+typedef struct runs {
+    int n;
+    int64_t size[JN_MAX_RANK + 1];
+    bool reduced[JN_MAX_RANK + 1];
+    int n_reduced;
+} runs;
+
+static void add_dim(runs *r, int64_t size, bool reduced) {
+    if (size == 1)
+        return;
+    if (r->n > 0 && r->reduced[r->n - 1] == reduced) {
+        r->size[r->n - 1] *= size;
+        return;
+    }
+    r->size[r->n] = size;
+    r->reduced[r->n++] = reduced;
+    r->n_reduced += reduced;
+}
+
+static runs runs_of_dims(const jn_view *x, janus_ints dims) {
+    runs r = {.n = 0};
+    bool set[JN_MAX_RANK] = {false};
+    for (size_t i = 0; i < dims.n && x->rank > 0; i++)
+        set[dims.data[i] < 0 ? dims.data[i] + x->rank : dims.data[i]] = true;
+    for (int d = 0; d < x->rank; d++)
+        add_dim(&r, x->dims[d], dims.n == 0 || set[d]);
+    return r;
+}
+
+/* The last reduced run: [outer, n, inner]. */
+static jn_oni last_run(const runs *r) {
+    jn_oni s = {1, 1, 1};
+    int at = r->n - 1;
+    for (; at >= 0 && !r->reduced[at]; at--)
+        s.inner *= r->size[at];
+    if (at >= 0)
+        s.n = r->size[at];
+    for (int d = 0; d < at; d++)
+        s.outer *= r->size[d];
+    return s;
+}
+
+static void drop_last_run(runs *r) {
+    runs left = {.n = 0};
+    int at = r->n - 1;
+    while (!r->reduced[at])
+        at--;
+    for (int d = 0; d < r->n; d++)
+        if (d != at)
+            add_dim(&left, r->size[d], r->reduced[d]);
+    *r = left;
+}
+
+typedef struct job {
+    int op, dtype, out_dtype;
+    jn_oni s;
+    const void *x;
+    void *out;
+    bool accumulate;
+} job;
+
+static void job_range(void *arg, int64_t begin, int64_t end) {
+    const job *j = arg;
+    jn_isa.reduce[j->op][j->dtype](j->x, j->out, j->s, begin, end, j->accumulate);
+}
+
+static void pieces_range(void *arg, int64_t begin, int64_t end) {
+    const job *j = arg; /* out: one partial result per piece */
+    for (int64_t i = begin; i < end; i++) {
+        jn_oni s = {1, j->s.n - i * PIECE < PIECE ? j->s.n - i * PIECE : PIECE, 1};
+        const char *x = (const char *)j->x + i * PIECE * (int64_t)jn_elem_size(j->dtype);
+        char *out = (char *)j->out + i * (int64_t)jn_elem_size(j->out_dtype);
+        jn_isa.reduce[j->op][j->dtype](x, out, s, 0, 1, false);
+    }
+}
+
+static bool run_job(const jn_kargs *k, job *j) {
+    int64_t items = j->s.inner == 1 ? j->s.outer : j->s.outer * j->s.inner;
+    if (items == 1 && j->s.n >= 2 * PIECE) {
+        int64_t pieces = (j->s.n + PIECE - 1) / PIECE;
+        job part = *j;
+        part.out = jn_alloc_aligned((size_t)pieces * jn_elem_size(j->out_dtype));
+        if (!part.out)
+            return false;
+        k->par->run(k->par, pieces, 1, pieces_range, &part);
+        jn_oni s = {1, pieces, 1};
+        jn_isa.reduce[j->op][j->out_dtype](part.out, j->out, s, 0, 1, j->accumulate);
+        jn_free_aligned(part.out);
+        return true;
+    }
+    if (items * j->s.n >= 2 * GRAIN && items > 1 && k->par->threads > 1) {
+        int64_t grain = GRAIN / (j->s.n + 1) + 1;
+        if (j->s.inner > 1 && grain < 64)
+            grain = 64; /* whole tiles of columns */
+        k->par->run(k->par, items, grain, job_range, j);
+    } else {
+        job_range(j, 0, items);
+    }
+    return true;
+}
+
+static void reduce_runs(const jn_kargs *k, int op, runs r) {
+    job j = {.op = op,
+             .dtype = k->in[0].dtype,
+             .out_dtype = k->out[0].dtype,
+             .x = k->in[0].data,
+             .accumulate = k->accumulate};
+    void *temp = NULL;
+    while (r.n_reduced > 1) {
+        j.s = last_run(&r);
+        job part = j;
+        part.accumulate = false;
+        part.out =
+            jn_alloc_aligned((size_t)(j.s.outer * j.s.inner + 1) * jn_elem_size(j.out_dtype));
+        bool ok = part.out && run_job(k, &part);
+        jn_free_aligned(temp);
+        temp = part.out;
+        if (!ok) {
+            *k->flags |= JN_KFLAG_MEMORY;
+            jn_free_aligned(temp);
+            return;
+        }
+        j.x = temp;
+        j.dtype = j.out_dtype;
+        drop_last_run(&r);
+    }
+    j.s = last_run(&r);
+    j.out = k->out[0].data;
+    if (!run_job(k, &j))
+        *k->flags |= JN_KFLAG_MEMORY;
+    jn_free_aligned(temp);
+}
+
+static void reference(const jn_kargs *k, unsigned op) {
+    jn_sig sig = {&jn_ops[op], k->in, k->out, k->n_in, k->n_out, k->attrs};
+    jn_kernel_fn f = jn_op_impls[op].ref(&sig);
+    f(k);
+}
+
+static int64_t reduced_count(const jn_view *x, janus_ints dims) {
+    runs r = runs_of_dims(x, dims);
+    int64_t n = 1;
+    for (int i = 0; i < r.n; i++)
+        n *= r.reduced[i] ? r.size[i] : 1;
+    return n;
+}
+
+static janus_ints dims_of(const jn_kargs *k) {
+    return ((const janus_sum_attrs *)k->attrs)->dims; /* every such row begins so */
+}
+
+#define PLAIN(name, OP, id)                                                                        \
+    static void name(const jn_kargs *k) { reduce_runs(k, OP, runs_of_dims(&k->in[0], dims_of(k))); }
+PLAIN(sum, JN_RED_SUM, sum)
+PLAIN(prod, JN_RED_PROD, prod)
+PLAIN(any, JN_RED_ANY, any)
+PLAIN(all, JN_RED_ALL, all)
+
+static void max_or_min(const jn_kargs *k, int red, unsigned op) {
+    if (reduced_count(&k->in[0], dims_of(k)) == 0)
+        reference(k, op);
+    else
+        reduce_runs(k, red, runs_of_dims(&k->in[0], dims_of(k)));
+}
+static void max(const jn_kargs *k) { max_or_min(k, JN_RED_MAX, JN_OP_ID_max); }
+static void min(const jn_kargs *k) { max_or_min(k, JN_RED_MIN, JN_OP_ID_min); }
+
+static void mean(const jn_kargs *k) {
+    sum(k);
+    int64_t n = jn_numel(&k->out[0]);
+    double by = (double)reduced_count(&k->in[0], dims_of(k));
+    for (int64_t i = 0; i < n; i++)
+        if (k->out[0].dtype == JANUS_F32)
+            ((float *)k->out[0].data)[i] = (float)(((float *)k->out[0].data)[i] / by);
+        else
+            ((double *)k->out[0].data)[i] /= by;
+}
+
+/* Of rows only: reduced dims are the last ones. */
+typedef struct row_job {
+    const jn_kargs *k;
+    int64_t n;
+    double correction;
+    bool var;
+} row_job;
+
+static void row_range(void *arg, int64_t begin, int64_t end) {
+    const row_job *j = arg;
+    int d = j->k->in[0].dtype;
+    for (int64_t i = begin; i < end; i++) {
+        const char *x = (const char *)j->k->in[0].data + i * j->n * (int64_t)jn_elem_size(d);
+        double m, r;
+        if (j->var) {
+            double by = (double)j->n - j->correction;
+            r = jn_isa.moments[d](x, j->n, &m) / (by > 0 ? by : 0);
+        } else {
+            r = jn_isa.logsumexp[d](x, j->n);
+        }
+        if (d == JANUS_F32)
+            ((float *)j->k->out[0].data)[i] = (float)r;
+        else
+            ((double *)j->k->out[0].data)[i] = r;
+    }
+}
+
+static void rows_or_reference(const jn_kargs *k, unsigned op) {
+    jn_reduce_attrs a = jn_reduce_attrs_of(&jn_ops[op], k->attrs);
+    runs r = runs_of_dims(&k->in[0], a.dims);
+    jn_oni s = last_run(&r);
+    if (r.n_reduced > 1 || s.inner != 1 || s.n == 0) {
+        reference(k, op);
+        return;
+    }
+    row_job j = {k, s.n, a.param, op == JN_OP_ID_var};
+    if (s.outer * s.n >= 2 * GRAIN)
+        k->par->run(k->par, s.outer, GRAIN / (s.n + 1) + 1, row_range, &j);
+    else
+        row_range(&j, 0, s.outer);
+}
+static void var(const jn_kargs *k) { rows_or_reference(k, JN_OP_ID_var); }
+static void logsumexp(const jn_kargs *k) { rows_or_reference(k, JN_OP_ID_logsumexp); }
+
+jn_kernel_fn jn_cpu_reduce(const jn_sig *sig) {
+    switch (sig->op->id) {
+    case JN_OP_ID_sum:
+        return sum;
+    case JN_OP_ID_mean:
+        return mean;
+    case JN_OP_ID_prod:
+        return prod;
+    case JN_OP_ID_max:
+        return max;
+    case JN_OP_ID_min:
+        return min;
+    case JN_OP_ID_any:
+        return any;
+    case JN_OP_ID_all:
+        return all;
+    case JN_OP_ID_var:
+        return var;
+    case JN_OP_ID_logsumexp:
+        return logsumexp;
+    default:
+        return jn_cpu_fallback(sig);
+    }
+}
+
+/* sum_like: the dims along which `like` was broadcast. */
+static void sum_like(const jn_kargs *k) {
+    const jn_view *x = &k->in[0], *y = &k->out[0];
+    runs r = {.n = 0};
+    for (int d = 0; d < x->rank; d++) {
+        int at = d - (x->rank - y->rank);
+        add_dim(&r, x->dims[d], at < 0 || (y->dims[at] == 1 && x->dims[d] != 1));
+    }
+    reduce_runs(k, JN_RED_SUM, r);
+}
+
+jn_kernel_fn jn_cpu_sum_like(const jn_sig *sig) {
+    /* Sums of integers are i64; of an i32 tensor the result is i32. */
+    int d = sig->in[0].dtype;
+    return d == JANUS_F32 || d == JANUS_F64 || d == JANUS_I64 ? sum_like : jn_cpu_fallback(sig);
+}
+
+/* ---- along one axis, with the index -------------------------------------------------------------
+ */
+
+typedef struct axis_job {
+    const jn_kargs *k;
+    jn_oni s;
+    bool largest;
+    char *values; /* NULL: indices only */
+    int64_t *indices;
+} axis_job;
+
+static void axis_range(void *arg, int64_t begin, int64_t end) {
+    const axis_job *j = arg;
+    int d = j->k->in[0].dtype;
+    int64_t size = (int64_t)jn_elem_size(d);
+    for (int64_t i = begin; i < end; i++) {
+        const char *x = (const char *)j->k->in[0].data +
+                        (i / j->s.inner * j->s.n * j->s.inner + i % j->s.inner) * size;
+        int64_t at = jn_isa.arg[j->largest][d](x, j->s.inner, j->s.n);
+        j->indices[i] = at;
+        if (j->values)
+            memcpy(j->values + i * size, x + at * j->s.inner * size, (size_t)size);
+    }
+}
+
+static void along_axis(const jn_kargs *k, unsigned op, int64_t axis, bool all, bool largest) {
+    const jn_view *x = &k->in[0];
+    axis_job j = {.k = k, .s = {1, 1, 1}, .largest = largest};
+    axis = axis < 0 ? axis + x->rank : axis;
+    for (int d = 0; d < x->rank; d++)
+        *(all || d == axis ? &j.s.n : d < axis ? &j.s.outer : &j.s.inner) *= x->dims[d];
+    if (j.s.n == 0) {
+        reference(k, op);
+        return;
+    }
+    j.values = k->n_out > 1 ? k->out[0].data : NULL;
+    j.indices = k->n_out > 1 ? k->out[1].data : k->out[0].data;
+    int64_t items = j.s.outer * j.s.inner;
+    if (items * j.s.n >= 2 * GRAIN)
+        k->par->run(k->par, items, GRAIN / (j.s.n + 1) + 1, axis_range, &j);
+    else
+        axis_range(&j, 0, items);
+}
+static void max_dim(const jn_kargs *k) {
+    along_axis(k, JN_OP_ID_max_dim, ((const janus_max_dim_attrs *)k->attrs)->axis, false, true);
+}
+static void min_dim(const jn_kargs *k) {
+    along_axis(k, JN_OP_ID_min_dim, ((const janus_min_dim_attrs *)k->attrs)->axis, false, false);
+}
+static void argmax(const jn_kargs *k) {
+    const janus_argmax_attrs *a = k->attrs;
+    along_axis(k, JN_OP_ID_argmax, a->axis, a->all, true);
+}
+static void argmin(const jn_kargs *k) {
+    const janus_argmin_attrs *a = k->attrs;
+    along_axis(k, JN_OP_ID_argmin, a->axis, a->all, false);
+}
+
+jn_kernel_fn jn_cpu_reduce_axis(const jn_sig *sig) {
+    if (!jn_isa.arg[0][sig->in[0].dtype])
+        return jn_cpu_fallback(sig);
+    switch (sig->op->id) {
+    case JN_OP_ID_max_dim:
+        return max_dim;
+    case JN_OP_ID_min_dim:
+        return min_dim;
+    case JN_OP_ID_argmax:
+        return argmax;
+    default:
+        return argmin;
+    }
+}
