@@ -7,7 +7,36 @@ janusext_LTLIBRARIES = pyfront/_C.la
 endif
 
 pyfront__C_la_SOURCES = \
+	pyfront/cache.c \
+	pyfront/commit.c \
+	pyfront/convert/attr.c \
+	pyfront/convert/builtins.c \
+	pyfront/convert/call.c \
+	pyfront/convert/comprehension.c \
+	pyfront/convert/control.c \
+	pyfront/convert/convert.c \
+	pyfront/convert/convert.h \
+	pyfront/convert/emit.c \
+	pyfront/convert/expr.c \
+	pyfront/convert/host.c \
+	pyfront/convert/lower.c \
+	pyfront/convert/proxy.c \
+	pyfront/convert/recursion.c \
+	pyfront/convert/stage.c \
+	pyfront/convert/state.c \
+	pyfront/convert/subscript.c \
+	pyfront/convert/tree.h \
+	pyfront/convert/value.c \
+	pyfront/entry.h \
+	pyfront/explain.c \
+	pyfront/explain.h \
+	pyfront/function.c \
+	pyfront/function.h \
+	pyfront/guard.c \
+	pyfront/guard.h \
+	pyfront/host_py.c \
 	pyfront/module.c \
+	pyfront/source.c \
 	pyfront/jpy.h \
 	pyfront/py_convert.c \
 	pyfront/py_copy.c \

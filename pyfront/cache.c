@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A call through a cached entry: guards, binding, run, commit.
+ *
+ * No Python code runs between the first guard and the commit, so what the guards read stays valid;
+ * the interpreter lock is kept.
+ */
+#include <stdlib.h>
+
+#include "exec/run.h"
+#include "graph/base/log.h"
+#include "pyfront/entry.h"
+#include "pyfront/py_tensor.h"
+
+void jpy_entry_free(jpy_entry *e) {
+    if (!e)
+        return;
+    jpy_guards_free(&e->guards);
+    jn_module_release(e->module);
+    jn_vec_free(&e->inputs);
+    jn_vec_free(&e->steps);
+    Py_XDECREF(e->attr_names);
+    Py_XDECREF(e->type_list);
+    jn_arena_free(&e->arena);
+    jn_free(e);
+}
+
+const janus_module *jpy_entry_module(jpy_entry *e) { return e->module; }
+
+static janus_status bind(const jpy_entry *e, PyObject *const *slots, jn_arg *args) {
+    for (size_t i = 0; i < e->inputs.n; i++) {
+        PyObject *o = slots[e->inputs.data[i].slot];
+        jn_arg *a = &args[i];
+        a->kind = (janus_kind)e->inputs.data[i].kind;
+        switch (a->kind) {
+        case JANUS_KIND_TENSOR:
+            a->t = ((jpy_tensor *)o)->t;
+            break;
+        case JANUS_KIND_INT:
+            a->s.i = PyLong_AsLongLong(o);
+            break;
+        case JANUS_KIND_FLOAT:
+            a->s.f = PyFloat_AS_DOUBLE(o);
+            break;
+        default:
+            a->o = o;
+        }
+    }
+    return JANUS_OK;
+}
+
+static void drop_results(jn_arg *results, unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        if (results[i].kind == JANUS_KIND_TENSOR)
+            janus_tensor_release(results[i].t);
+        else if (results[i].kind == JANUS_KIND_FRAME)
+            jn_frame_value_release(results[i].f);
+    }
+}
+
+static void add_stats(jpy_function *f, const janus_run_stats *s) {
+    f->run.invokes += s->invokes;
+    f->run.instructions += s->instructions;
+    f->run.tasks += s->tasks;
+    f->run.batches += s->batches;
+    f->run.kernels += s->kernels;
+    if (s->peak_bytes > f->run.peak_bytes)
+        f->run.peak_bytes = s->peak_bytes;
+}
+
+static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, jn_arg *results) {
+    jn_arg few[64], *args = e->inputs.n <= 64 ? few : jn_alloc(e->inputs.n * sizeof *args);
+    if (!args)
+        return JN_NO_MEMORY();
+    janus_run_options options = JANUS_RUN_OPTIONS_INIT;
+    options.numerics = f->exact ? JANUS_NUMERICS_EXACT : JANUS_NUMERICS_FAST;
+    options.host = &jpy_host_ops;
+    options.host_ctx = e;
+    jn_run *r = NULL;
+    janus_status st = bind(e, slots, args);
+    if (st == JANUS_OK)
+        st = jn_run_new(e->main, &options, &r);
+    if (st == JANUS_OK)
+        st = jn_run_execute(r, args, (unsigned)e->inputs.n);
+    if (st == JANUS_OK)
+        st = jn_run_prepare(r);
+    if (st == JANUS_OK)
+        st = jn_run_results(r, results, e->n_results);
+    if (st == JANUS_OK) {
+        janus_run_stats stats = {0};
+        jn_run_stats_get(r, &stats);
+        add_stats(f, &stats);
+    }
+    if (r)
+        jn_run_free(r);
+    if (args != few)
+        jn_free(args);
+    return st;
+}
+
+int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject **out_result) {
+    size_t n = e->guards.srcs.n + 1;
+    PyObject *few[256], **slots = n <= 256 ? few : jn_alloc(n * sizeof *slots);
+    jn_arg some[128],
+        *results = e->n_results <= 128 ? some : jn_alloc(e->n_results * sizeof *results);
+    int rc = -1;
+    if (!slots || !results)
+        goto end;
+    int failed = jpy_guards_run(&e->guards, call, slots);
+    if (failed) {
+        if (jn_log_on(JN_LOG_GUARDS))
+            jn_log(JN_LOG_GUARDS, "guard %d does not hold", failed - 1);
+        rc = 0;
+        goto end;
+    }
+    for (unsigned i = 0; i < e->n_results; i++)
+        results[i].kind = JANUS_KIND_NONE;
+    if (run(f, e, slots, results) != JANUS_OK) {
+        const janus_error *err = janus_last_error();
+        jpy_note(f, "discarded: %s%s%s", err->message, err->n_context ? ", " : "",
+                 err->n_context ? err->context[0] : "");
+        drop_results(results, e->n_results);
+        PyErr_Clear();
+        goto end;
+    }
+    rc = jpy_commit(e, slots, results, out_result) == 0 ? 1 : -1;
+    drop_results(results, e->n_results);
+    if (rc < 0) {
+        jpy_note(f, "discarded: the results cannot be made");
+        PyErr_Clear();
+    }
+    e->runs++;
+end:
+    if (slots != few)
+        jn_free(slots);
+    if (results != some)
+        jn_free(results);
+    return rc;
+}
+
+void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
+    PyObject *set = PySet_New(NULL), *path;
+    if (!set)
+        return;
+    jpy_guards_failing(&e->guards, call, set);
+    while (PySet_GET_SIZE(set) && (path = PySet_Pop(set))) {
+        if (!PyDict_GetItem(f->hints, path))
+            PyDict_SetItem(f->hints, path, Py_True);
+        Py_DECREF(path);
+    }
+    Py_DECREF(set);
+    PyErr_Clear();
+}
+
+int jpy_entry_describe(jpy_entry *e, PyObject *list) {
+    static const char *const names[] = {"sets an attribute", "sets a gradient", "writes a tensor",
+                                        "writes a list",     "writes a dict",   "prints"};
+    if (jpy_guards_describe(&e->guards, list) < 0)
+        return -1;
+    for (size_t i = 0; i < e->steps.n; i++) {
+        const jpy_commit_step *s = &e->steps.data[i];
+        PyObject *path = jpy_src_path(e->guards.srcs.data[s->slot], false);
+        PyObject *line =
+            path ? PyUnicode_FromFormat("  effect: %s: %U%s%S", names[s->kind], path,
+                                        s->key ? "." : "", s->key ? s->key : jpy.empty_tuple)
+                 : NULL;
+        int bad = line ? PyList_Append(list, line) : -1;
+        Py_XDECREF(path);
+        Py_XDECREF(line);
+        if (bad)
+            return -1;
+    }
+    return 0;
+}

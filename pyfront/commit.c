@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Prepare and apply: what a run leaves in the Python heap.
+ *
+ * Prepare makes every new object, each once; it may fail and then nothing has changed.  Apply
+ * writes them in the order of the program.  Printing comes last of all, since only it can raise.
+ */
+#include <string.h>
+
+#include "pyfront/entry.h"
+#include "pyfront/py_tensor.h"
+
+typedef struct making {
+    jpy_entry *e;
+    PyObject **slots;
+    jn_arg *results;
+    PyObject **made; /* by recipe id */
+} making;
+
+static int raise_freed(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
+                       bool create_graph) {
+    (void)n, (void)dout, (void)want, (void)din, (void)create_graph;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "Trying to backward through the graph a second time (or directly access saved "
+                    "tensors after they have already been freed). Saved intermediate values of the "
+                    "graph are freed when you call .backward() or autograd.grad(). Specify "
+                    "retain_graph=True if you need to backward through the graph a second time or "
+                    "if you need to access saved tensors after calling backward.");
+    return -1;
+}
+static const jpy_node_class freed_class = {"Graph", raise_freed, NULL, NULL};
+
+static PyObject *result_object(making *m, const jpy_recipe *r) {
+    jn_arg *a = &m->results[r->slot];
+    switch (a->kind) {
+    case JANUS_KIND_INT:
+        return PyLong_FromLongLong(a->s.i);
+    case JANUS_KIND_FLOAT:
+        return PyFloat_FromDouble(a->s.f);
+    case JANUS_KIND_BOOL:
+        return PyBool_FromLong(a->s.i != 0);
+    case JANUS_KIND_TENSOR:
+        break;
+    default:
+        PyErr_SetString(PyExc_RuntimeError, "internal: a result of an unknown kind");
+        return NULL;
+    }
+    janus_tensor_retain(a->t);
+    if (!r->freed)
+        return jpy_tensor_take(a->t);
+    jpy_node *n = jpy_node_new(&freed_class, 0, 1, NULL, 0);
+    if (!n) {
+        janus_tensor_release(a->t);
+        return NULL;
+    }
+    PyObject *o = jpy_tensor_take_node(a->t, n, 0);
+    jpy_node_release(n);
+    return o;
+}
+
+static PyObject *make(making *m, const jpy_recipe *r);
+
+static PyObject *make_new(making *m, const jpy_recipe *r) {
+    PyObject *o;
+    switch (r->kind) {
+    case JPY_MAKE_CONST:
+        Py_INCREF(r->obj);
+        return r->obj;
+    case JPY_MAKE_SOURCE:
+        Py_INCREF(m->slots[r->slot]);
+        return m->slots[r->slot];
+    case JPY_MAKE_RESULT:
+        return result_object(m, r);
+    case JPY_MAKE_TUPLE:
+        o = PyTuple_New((Py_ssize_t)r->n);
+        for (unsigned i = 0; o && i < r->n; i++) {
+            PyObject *x = make(m, r->items[i]);
+            if (!x)
+                Py_CLEAR(o);
+            else
+                PyTuple_SET_ITEM(o, i, x);
+        }
+        return o;
+    case JPY_MAKE_LIST:
+        o = PyList_New((Py_ssize_t)r->n);
+        for (unsigned i = 0; o && i < r->n; i++) {
+            PyObject *x = make(m, r->items[i]);
+            if (!x)
+                Py_CLEAR(o);
+            else
+                PyList_SET_ITEM(o, i, x);
+        }
+        return o;
+    case JPY_MAKE_DICT:
+        o = PyDict_New();
+        for (unsigned i = 0; o && i + 1 < r->n; i += 2) {
+            PyObject *k = make(m, r->items[i]), *v = k ? make(m, r->items[i + 1]) : NULL;
+            if (!v || PyDict_SetItem(o, k, v) < 0)
+                Py_CLEAR(o);
+            Py_XDECREF(k);
+            Py_XDECREF(v);
+        }
+        return o;
+    }
+    return NULL;
+}
+
+/* New reference; recipes of one id give one object. */
+static PyObject *make(making *m, const jpy_recipe *r) {
+    if (r->id && m->made[r->id]) {
+        Py_INCREF(m->made[r->id]);
+        return m->made[r->id];
+    }
+    PyObject *o = make_new(m, r);
+    if (o && r->id) {
+        Py_INCREF(o);
+        m->made[r->id] = o;
+    }
+    return o;
+}
+
+static int set_attr(PyObject *o, PyObject *key, PyObject *v) {
+    return PyObject_GenericSetAttr(o, key, v); /* known layout: no code of the user runs */
+}
+
+static int store(jpy_tensor *target, jn_arg *value) {
+    if (jn_tensor_copy(target->t, value->t) != JANUS_OK)
+        return -1;
+    target->t->storage->version++;
+    return 0;
+}
+
+static int set_list(PyObject *list, PyObject *v) {
+    return PyList_SetSlice(list, 0, PyList_GET_SIZE(list), v);
+}
+
+static int set_dict(PyObject *dict, PyObject *pairs) {
+    Py_ssize_t pos = 0;
+    PyObject *k, *v;
+    while (PyDict_Next(pairs, &pos, &k, &v))
+        if (PyDict_SetItem(dict, k, v) < 0)
+            return -1;
+    return 0;
+}
+
+static int print(PyObject *args) {
+    PyObject *b = PyEval_GetBuiltins();
+    PyObject *fn = b ? PyDict_GetItemString(b, "print") : NULL;
+    PyObject *r = fn ? PyObject_CallObject(fn, args) : NULL;
+    Py_XDECREF(r);
+    return r ? 0 : -1;
+}
+
+static int apply(making *m, const jpy_commit_step *s, PyObject *v) {
+    PyObject *o = m->slots[s->slot];
+    switch (s->kind) {
+    case JPY_COMMIT_ATTR:
+        return set_attr(o, s->key, v);
+    case JPY_COMMIT_GRAD: {
+        PyObject *old = ((jpy_tensor *)o)->grad;
+        Py_INCREF(v);
+        ((jpy_tensor *)o)->grad = v == Py_None ? (Py_DECREF(v), NULL) : v;
+        Py_XDECREF(old);
+        return 0;
+    }
+    case JPY_COMMIT_STORE:
+        return store((jpy_tensor *)o, &m->results[s->value->slot]);
+    case JPY_COMMIT_LIST:
+        return set_list(o, v);
+    case JPY_COMMIT_DICT:
+        return set_dict(o, v);
+    case JPY_COMMIT_PRINT:
+        return print(v);
+    }
+    return -1;
+}
+
+int jpy_commit(jpy_entry *e, PyObject **slots, jn_arg *results, PyObject **out_result) {
+    size_t n = e->steps.n, n_made = e->n_recipes + 1;
+    PyObject **values = jn_calloc(n + n_made + 1, sizeof *values);
+    if (!values)
+        return -1;
+    making m = {e, slots, results, values + n};
+    PyObject *result = make(&m, e->result);
+    bool ok = result != NULL;
+    for (size_t i = 0; i < n && ok; i++) {
+        if (e->steps.data[i].kind == JPY_COMMIT_STORE)
+            continue;
+        values[i] = make(&m, e->steps.data[i].value);
+        ok = values[i] != NULL;
+    }
+    /* what the steps replace stays alive until all is written */
+    PyObject *keep = ok ? PyTuple_New((Py_ssize_t)(e->guards.srcs.n)) : NULL;
+    ok = ok && keep;
+    for (size_t i = 0; ok && i < e->guards.srcs.n; i++) {
+        PyObject *o = slots[i] ? slots[i] : Py_None;
+        Py_INCREF(o);
+        PyTuple_SET_ITEM(keep, (Py_ssize_t)i, o);
+    }
+    int rc = ok ? 0 : -1;
+    for (int pass = 0; pass < 2 && ok; pass++)
+        for (size_t i = 0; i < n; i++)
+            if ((e->steps.data[i].kind == JPY_COMMIT_PRINT) == (pass == 1) &&
+                apply(&m, &e->steps.data[i], values[i]) < 0)
+                PyErr_Clear();
+    Py_XDECREF(keep);
+    for (size_t i = 0; i < n + n_made; i++)
+        Py_XDECREF(values[i]);
+    jn_free(values);
+    if (rc == 0)
+        *out_result = result;
+    else
+        Py_XDECREF(result);
+    return rc;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attributes: read as object.__getattribute__ would, with the guards that make the same answer
+ * certain next time; written into the slot table and to the heap at commit.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+static jcv_attr *find_attr(jcv *c, PyObject *o, PyObject *name) {
+    for (size_t i = 0; i < c->attrs.n; i++)
+        if (c->attrs.data[i].object == o && (c->attrs.data[i].name == name ||
+                                             (name && c->attrs.data[i].name &&
+                                              PyUnicode_Compare(c->attrs.data[i].name, name) == 0)))
+            return &c->attrs.data[i];
+    return NULL;
+}
+
+static uint32_t attr_slot(jcv *c, PyObject *o, PyObject *name, jpy_src *src, jcv_av *first) {
+    jcv_attr *a = find_attr(c, o, name);
+    if (a)
+        return a->slot;
+    uint32_t slot = jcv_slot(c, first);
+    if (!jn_vec_push(&c->attrs, ((jcv_attr){o, name, src, slot, first})))
+        jcv_refuse(c, "out of memory");
+    return slot;
+}
+
+static jpy_src *src_of(jcv *c, jcv_av *o) {
+    if (o->src)
+        return o->src;
+    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, o->py, 0);
+    if (!s)
+        jcv_refuse(c, "out of memory");
+    if (!PyType_Check(o->py) && !PyModule_Check(o->py))
+        jpy_src_check_type(c->guards, s, Py_TYPE(o->py));
+    return s;
+}
+
+/* ---- tensors ------------------------------------------------------------------------------------
+ */
+
+/* What a proxy's .grad is attached to: the real tensor, or the proxy itself. */
+static PyObject *grad_owner(jcv *c, jcv_av *t) {
+    jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)t->py)->t);
+    return r->proxy && t->src ? r->proxy : t->py;
+}
+
+static jcv_av *tensor_grad(jcv *c, jcv_av *t) {
+    PyObject *owner = grad_owner(c, t);
+    jcv_attr *a = find_attr(c, owner, NULL);
+    if (a)
+        return c->slots.data[a->slot];
+    if (owner == t->py)
+        return jcv_none(c);
+    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_GRAD, t->src, NULL, NULL, 0);
+    PyObject *g = ((jpy_tensor *)owner)->grad;
+    jcv_av *v = jcv_wrap(c, g ? g : Py_None, s);
+    attr_slot(c, owner, NULL, t->src, v);
+    return v;
+}
+
+static jcv_av *tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
+    const char *s = PyUnicode_AsUTF8(name);
+    if (!strcmp(s, "grad"))
+        return tensor_grad(c, t);
+    if (!strcmp(s, "data"))
+        return jcv_detach(c, t->py);
+    if (!strcmp(s, "grad_fn") || !strcmp(s, "__dict__") || !strcmp(s, "_version"))
+        jcv_refuse(c, "the attribute %s of a tensor", s);
+    PyObject *d = _PyType_Lookup(Py_TYPE(t->py), name);
+    if (d && (Py_TYPE(d) == &PyMethodDescr_Type || Py_TYPE(d) == &PyWrapperDescr_Type ||
+              PyFunction_Check(d))) {
+        jcv_av *m = jcv_new(c, AV_METHOD);
+        m->py = d;
+        m->self = t;
+        return m;
+    }
+    if (!d)
+        return NULL;
+    c->hook_refused = false;
+    return jcv_wrap(c, jcv_own(c, PyObject_GetAttr(t->py, name)), NULL);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------
+ */
+
+static jcv_av *builtin_method(jcv *c, jcv_av *o, PyObject *name) {
+    if (!_PyType_Lookup(jcv_type_of(c, o), name))
+        return NULL;
+    jcv_av *m = jcv_new(c, AV_METHOD);
+    m->self = o;
+    m->text = jn_arena_strdup(&c->arena, PyUnicode_AsUTF8(name));
+    return m;
+}
+
+static jcv_av *bound(jcv *c, PyObject *func, jcv_av *self) {
+    jcv_av *m = jcv_new(c, AV_METHOD);
+    m->py = func;
+    m->self = self;
+    return m;
+}
+
+static jcv_av *type_attr(jcv *c, jcv_av *o, PyObject *name) {
+    PyTypeObject *t = (PyTypeObject *)o->py;
+    if (PyUnicode_CompareWithASCIIString(name, "__name__") == 0)
+        return jcv_take(c, PyObject_GetAttr(o->py, name));
+    if (Py_TYPE(t) != &PyType_Type && _PyType_Lookup(Py_TYPE(t), name))
+        jcv_refuse(c, "an attribute of a metaclass");
+    PyObject *d = _PyType_Lookup(t, name);
+    if (!d)
+        return NULL;
+    if (find_attr(c, o->py, name))
+        return c->slots.data[find_attr(c, o->py, name)->slot];
+    if (Py_TYPE(d) == &PyClassMethod_Type) {
+        PyObject *f = jcv_own(c, PyObject_GetAttrString(d, "__func__"));
+        return bound(c, f, o);
+    }
+    /* read again at every call: classes can change */
+    PyObject *v = jcv_own(c, PyObject_GetAttr(o->py, name));
+    jpy_src *dict = jpy_src_get(c->guards, JPY_SRC_GLOBAL, NULL, t->tp_dict, name, 0);
+    if (t->tp_dict && PyDict_GetItem(t->tp_dict, name) == v)
+        return jcv_wrap(c, v, dict);
+    return jcv_wrap(c, v,
+                    jcv_is_const(&(jcv_av){.kind = AV_PY, .py = v}) || PyFunction_Check(v)
+                        ? jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, v, 2)
+                        : NULL);
+}
+
+static bool generic(PyTypeObject *t) {
+    static PyObject *name;
+    if (!name)
+        name = PyUnicode_InternFromString("__getattribute__");
+    return t->tp_getattro == PyObject_GenericGetAttr ||
+           _PyType_Lookup(t, name) == _PyType_Lookup(&PyBaseObject_Type, name);
+}
+
+static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
+    PyTypeObject *t = Py_TYPE(o->py);
+    if (!generic(t))
+        jcv_refuse(c, "%s reads attributes in its own way", t->tp_name);
+    jcv_attr *w = find_attr(c, o->py, name);
+    if (w) {
+        jcv_av *v = c->slots.data[w->slot];
+        return v->kind == AV_UNDEF ? NULL : v;
+    }
+    PyObject *d = _PyType_Lookup(t, name);
+    if (d && Py_TYPE(d) == &PyProperty_Type) {
+        PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
+        jcv_args args = {.pos = &o, .n_pos = 1};
+        src_of(c, o);
+        return jcv_call(c, jcv_py(c, get, NULL), &args);
+    }
+    if (d && PyUnicode_CompareWithASCIIString(name, "__class__") == 0)
+        return jcv_py(c, (PyObject *)t, NULL);
+    if (d && PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) {
+        jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, src_of(c, o), NULL, name, 0);
+        PyObject *dict = jcv_own(c, PyObject_GetAttr(o->py, name));
+        return jcv_py(c, dict, s);
+    }
+    if (d && Py_TYPE(d)->tp_descr_set && Py_TYPE(d) != &PyMemberDescr_Type)
+        jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
+    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, src_of(c, o), NULL, name, 0);
+    PyObject *v = jpy_plain_attr(o->py, name);
+    if (!v) {
+        static PyObject *hook_name;
+        if (!hook_name)
+            hook_name = PyUnicode_InternFromString("__getattr__");
+        s->checks |= JPY_CHECK_ABSENT;
+        PyObject *hook = _PyType_Lookup(t, hook_name);
+        if (!hook)
+            return NULL;
+        jcv_av *pos[2] = {o, jcv_py(c, name, NULL)};
+        jcv_args args = {.pos = pos, .n_pos = 2};
+        return jcv_call(c, jcv_py(c, hook, NULL), &args);
+    }
+    jcv_own(c, v);
+    if (d && PyMethod_Check(v) && Py_REFCNT(v) == 1) {
+        s->checks |= JPY_CHECK_ABSENT; /* not in the instance: a bound method is made anew */
+        if (PyFunction_Check(d))
+            return bound(c, d, o);
+        return bound(c, PyMethod_GET_FUNCTION(v), jcv_py(c, PyMethod_GET_SELF(v), NULL));
+    }
+    if (d && Py_REFCNT(v) == 1 && PyCFunction_Check(v)) {
+        s->checks |= JPY_CHECK_ABSENT;
+        return builtin_method(c, o, name);
+    }
+    if (Py_REFCNT(v) == 1)
+        jcv_refuse(c, "the attribute %s of %s is made anew at every read", PyUnicode_AsUTF8(name),
+                   t->tp_name);
+    return jcv_wrap(c, v, s);
+}
+
+static bool is_container(PyObject *o) {
+    return PyList_CheckExact(o) || PyDict_CheckExact(o) || PyTuple_CheckExact(o);
+}
+
+jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
+    switch (o->kind) {
+    case AV_TENSOR:
+        return tensor_attr(c, o, name);
+    case AV_HOST:
+        return jcv_host_attr(c, o, name);
+    case AV_TUPLE:
+        if (o->py) { /* a named result of an op */
+            PyObject *v = jcv_own(c, PyObject_GetAttr(o->py, name));
+            for (unsigned i = 0; i < o->n; i++)
+                if (o->items[i]->py == v)
+                    return o->items[i];
+        }
+        return builtin_method(c, o, name);
+    case AV_LIST:
+    case AV_DICT:
+    case AV_SCALAR:
+    case AV_RANGE:
+        return builtin_method(c, o, name);
+    case AV_METHOD:
+        if (o->self && PyUnicode_CompareWithASCIIString(name, "__self__") == 0)
+            return o->self;
+        return NULL;
+    case AV_PY:
+        break;
+    default:
+        jcv_refuse(c, "an attribute of %s", jcv_describe(o));
+    }
+    PyObject *p = o->py;
+    if (PyModule_Check(p)) {
+        jpy_src *s = jpy_src_get(c->guards, JPY_SRC_GLOBAL, NULL, PyModule_GetDict(p), name, 0);
+        PyObject *v = PyDict_GetItem(PyModule_GetDict(p), name);
+        if (!v)
+            jcv_refuse(c, "the module has no %s", PyUnicode_AsUTF8(name));
+        return jcv_wrap(c, v, s);
+    }
+    if (PyType_Check(p))
+        return type_attr(c, o, name);
+    if (Py_TYPE(p) == jpy.dtype_type || Py_TYPE(p) == jpy.device_type)
+        return jcv_take(c, PyObject_GetAttr(p, name));
+    if (jcv_is_const(o) || is_container(p)) {
+        if (PyLong_Check(p) || PyFloat_Check(p)) {
+            PyObject *v = PyObject_GetAttr(p, name);
+            PyErr_Clear();
+            if (v && !PyCFunction_Check(v))
+                return jcv_take(c, v);
+            Py_XDECREF(v);
+        }
+        return builtin_method(c, o, name);
+    }
+    if (PyFunction_Check(p) || PyMethod_Check(p)) {
+        if (PyUnicode_CompareWithASCIIString(name, "__self__") == 0 && PyMethod_Check(p))
+            return jcv_wrap(c, PyMethod_GET_SELF(p),
+                            jpy_src_get(c->guards, JPY_SRC_ATTR, src_of(c, o), NULL, name, 0));
+        if (PyUnicode_CompareWithASCIIString(name, "__name__") == 0)
+            return jcv_take(c, PyObject_GetAttr(p, name));
+        jcv_refuse(c, "the attribute %s of a function", PyUnicode_AsUTF8(name));
+    }
+    return instance_attr(c, o, name);
+}
+
+jcv_av *jcv_getattr(jcv *c, jcv_av *o, PyObject *name) {
+    jcv_av *v = jcv_getattr_opt(c, o, name);
+    if (!v)
+        jcv_refuse(c, "%s has no attribute %s", jcv_describe(o), PyUnicode_AsUTF8(name));
+    return v;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------
+ */
+
+/* nn.Module's __setattr__, where it does what object's does. */
+static bool module_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
+    static const char *const registries[] = {"_parameters", "_modules", "_buffers"};
+    if (!jpy.module_base_type || !PyObject_TypeCheck(o->py, jpy.module_base_type))
+        return false;
+    PyTypeObject *vt = jcv_type_of(c, v);
+    if (!vt || PyType_IsSubtype(vt, jpy.module_base_type) ||
+        (v->kind == AV_TENSOR && vt != jpy.tensor_type))
+        return false;
+    for (int i = 0; i < 3; i++) {
+        PyObject *key = jcv_own(c, PyUnicode_InternFromString(registries[i]));
+        jcv_av *d = jcv_getattr_opt(c, o, key);
+        if (!d || d->kind != AV_PY || !PyDict_CheckExact(d->py) || PyDict_Contains(d->py, name))
+            return false;
+        jpy_src *s = jpy_src_get(c->guards, JPY_SRC_KEY, d->src, NULL, name, 0);
+        s->checks |= JPY_CHECK_ABSENT;
+    }
+    return true;
+}
+
+void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
+    if (c->ctx->fn->kind == JCV_FUNC)
+        jcv_refuse(c, "an attribute is written inside a recursion");
+    c->epoch++;
+    if (o->kind == AV_TENSOR) {
+        if (PyUnicode_CompareWithASCIIString(name, "grad") != 0)
+            jcv_refuse(c, "the attribute %s of a tensor is set", PyUnicode_AsUTF8(name));
+        if (!(v->kind == AV_TENSOR || (v->kind == AV_PY && v->py == Py_None)) ||
+            (v->kind == AV_TENSOR &&
+             !jcv_same_type(jcv_tensor_val(c, v->py)->type, jcv_tensor_val(c, o->py)->type)))
+            jcv_refuse(c, "this value as a gradient");
+        jcv_av *had = tensor_grad(c, o);
+        c->slots.data[attr_slot(c, grad_owner(c, o), NULL, o->src, had)] = v;
+        return;
+    }
+    if (o->kind != AV_PY || jcv_is_const(o) || is_container(o->py) || PyFunction_Check(o->py))
+        jcv_refuse(c, "an attribute of %s is set", jcv_describe(o));
+    PyTypeObject *t = Py_TYPE(o->py);
+    PyObject *d = _PyType_Lookup(t, name);
+    if (d && Py_TYPE(d) == &PyProperty_Type) {
+        PyObject *set = jcv_own(c, PyObject_GetAttrString(d, "fset"));
+        jcv_av *pos[2] = {o, v};
+        jcv_args args = {.pos = pos, .n_pos = 2};
+        jcv_call(c, jcv_py(c, set, NULL), &args);
+        return;
+    }
+    if (d && Py_TYPE(d)->tp_descr_set && Py_TYPE(d) != &PyMemberDescr_Type)
+        jcv_refuse(c, "the attribute %s of %s is set", PyUnicode_AsUTF8(name), t->tp_name);
+    if (t->tp_setattro != PyObject_GenericSetAttr && !module_setattr(c, o, name, v)) {
+        static PyObject *set_name;
+        if (!set_name)
+            set_name = PyUnicode_InternFromString("__setattr__");
+        PyObject *fn = _PyType_Lookup(t, set_name);
+        if (!fn || !PyFunction_Check(fn) ||
+            (jpy.module_base_type && PyObject_TypeCheck(o->py, jpy.module_base_type)))
+            jcv_refuse(c, "%s sets attributes in its own way", t->tp_name);
+        jcv_av *pos[3] = {o, jcv_py(c, name, NULL), v};
+        jcv_args args = {.pos = pos, .n_pos = 3};
+        jcv_call(c, jcv_py(c, fn, NULL), &args);
+        return;
+    }
+    jcv_attr *a = find_attr(c, o->py, name);
+    if (!a) {
+        jpy_src *s = src_of(c, o);
+        jcv_av *first = jcv_new(c, AV_UNDEF); /* what was there is not read */
+        first->text = "an attribute is written on one path only";
+        if (c->ctx != c->main) { /* but a branch may leave it as it is */
+            jcv_av *had = instance_attr(c, o, name);
+            first = had ? had : first;
+        }
+        attr_slot(c, o->py, name, s, first);
+        a = find_attr(c, o->py, name);
+    }
+    c->slots.data[a->slot] = v;
+}

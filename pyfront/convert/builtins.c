@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builtin functions and types, and the methods of lists, dicts, tuples and constants.
+ *
+ * On constants the real thing is called if it is known to have no effect; on abstract values each
+ * has its own few lines.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/op_ids.h"
+
+static jcv_av *iter_of(jcv *c, const char *what, jcv_av **items, unsigned n) {
+    jcv_av *a = jcv_new(c, AV_ITER);
+    a->text = what;
+    a->items = items;
+    a->n = n;
+    return a;
+}
+
+static jcv_av *int_av(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); }
+
+static jcv_av *kw_of(const jcv_args *args, const char *name) {
+    for (unsigned i = 0; i < args->n_kw; i++)
+        if (PyUnicode_CompareWithASCIIString(args->names[i], name) == 0)
+            return args->kw[i];
+    return NULL;
+}
+
+static void arity(jcv *c, const jcv_args *a, unsigned lo, unsigned hi, const char *name) {
+    if (a->n_pos < lo || a->n_pos > hi)
+        jcv_refuse(c, "%s with %u arguments", name, a->n_pos);
+}
+
+static jcv_av *b_len(jcv *c, const jcv_args *a) {
+    jcv_av *x = a->pos[0], **items;
+    unsigned n;
+    if (x->kind == AV_HOST)
+        return jcv_scalar(c, jcv_host_len(c, x));
+    if (x->kind == AV_TENSOR) {
+        const jn_type *t = jcv_tensor_val(c, x->py)->type;
+        if (!t->rank)
+            jcv_refuse(c, "len() of a tensor of no dims");
+        return int_av(c, (long)t->dims[0]);
+    }
+    if (x->kind == AV_PY && PyUnicode_CheckExact(x->py))
+        return int_av(c, (long)PyUnicode_GET_LENGTH(x->py));
+    if (x->kind == AV_PY && !jcv_is_const(x) && !PyList_CheckExact(x->py) &&
+        !PyTuple_Check(x->py) && !PyDict_CheckExact(x->py)) {
+        jcv_av *m = jcv_getattr(c, x, jcv_own(c, PyUnicode_InternFromString("__len__")));
+        if (m->text)
+            jcv_refuse(c, "len() of %s", jcv_describe(x));
+        return jcv_call(c, m, &(jcv_args){0});
+    }
+    if (!jcv_items(c, x, &items, &n))
+        jcv_refuse(c, "len() of %s", jcv_describe(x));
+    return int_av(c, (long)n);
+}
+
+static jcv_av *b_range(jcv *c, const jcv_args *a) {
+    arity(c, a, 1, 3, "range");
+    jcv_av *r = jcv_new(c, AV_RANGE);
+    r->items = jcv_alloc(c, 3 * sizeof *r->items);
+    r->n = 3;
+    r->items[0] = a->n_pos > 1 ? a->pos[0] : int_av(c, 0);
+    r->items[1] = a->n_pos > 1 ? a->pos[1] : a->pos[0];
+    r->items[2] = a->n_pos > 2 ? a->pos[2] : int_av(c, 1);
+    for (int i = 0; i < 3; i++) {
+        jcv_av *x = r->items[i];
+        bool ok = (x->kind == AV_PY && PyLong_Check(x->py)) ||
+                  (x->kind == AV_SCALAR && x->val->type->kind == JANUS_KIND_INT);
+        if (!ok)
+            jcv_refuse(c, "range() of %s", jcv_describe(x));
+    }
+    return r;
+}
+
+static jcv_av *b_enumerate(jcv *c, const jcv_args *a) {
+    jcv_av **items;
+    unsigned n;
+    jcv_av *start = a->n_pos > 1 ? a->pos[1] : kw_of(a, "start");
+    long first = start && start->kind == AV_PY ? PyLong_AsLong(start->py) : 0;
+    if (!jcv_items(c, a->pos[0], &items, &n) || (start && start->kind != AV_PY))
+        jcv_refuse(c, "enumerate() of %s", jcv_describe(a->pos[0]));
+    jcv_av **out = jcv_alloc(c, (n + 1) * sizeof *out);
+    for (unsigned i = 0; i < n; i++)
+        out[i] = jcv_tuple(c, (jcv_av *[]){int_av(c, first + (long)i), items[i]}, 2);
+    return iter_of(c, "enumerate", out, n);
+}
+
+static jcv_av *b_zip(jcv *c, const jcv_args *a) {
+    unsigned least = UINT32_MAX, m;
+    jcv_av ***lists = jcv_alloc(c, (a->n_pos + 1) * sizeof *lists);
+    for (unsigned i = 0; i < a->n_pos; i++) {
+        if (!jcv_items(c, a->pos[i], &lists[i], &m))
+            jcv_refuse(c, "zip() of %s", jcv_describe(a->pos[i]));
+        if (i && m != least && kw_of(a, "strict"))
+            jcv_refuse(c, "zip() of different lengths");
+        least = m < least ? m : least;
+    }
+    if (!a->n_pos)
+        least = 0;
+    jcv_av **out = jcv_alloc(c, (least + 1) * sizeof *out);
+    for (unsigned i = 0; i < least; i++) {
+        out[i] = jcv_tuple(c, NULL, 0);
+        out[i]->n = a->n_pos;
+        out[i]->items = jcv_alloc(c, a->n_pos * sizeof *out[i]->items);
+        for (unsigned k = 0; k < a->n_pos; k++)
+            out[i]->items[k] = lists[k][i];
+    }
+    return iter_of(c, "zip", out, least);
+}
+
+static jcv_av *b_map(jcv *c, const jcv_args *a) {
+    jcv_args rest = {.pos = a->pos + 1, .n_pos = a->n_pos - 1};
+    jcv_av *z = b_zip(c, &rest), **out = jcv_alloc(c, (z->n + 1) * sizeof *out);
+    for (unsigned i = 0; i < z->n; i++) {
+        jcv_args one = {.pos = z->items[i]->items, .n_pos = z->items[i]->n};
+        out[i] = jcv_call(c, a->pos[0], &one);
+    }
+    return iter_of(c, "map", out, z->n);
+}
+
+static jcv_av **items_of(jcv *c, jcv_av *x, unsigned *n, const char *name) {
+    jcv_av **items;
+    if (!jcv_items(c, x, &items, n))
+        jcv_refuse(c, "%s of %s", name, jcv_describe(x));
+    return items;
+}
+
+static jcv_av *b_sum(jcv *c, const jcv_args *a) {
+    unsigned n;
+    jcv_av *total = a->n_pos > 1 ? a->pos[1] : kw_of(a, "start");
+    if (!total)
+        total = int_av(c, 0);
+    jcv_av **items = items_of(c, a->pos[0], &n, "sum()");
+    for (unsigned i = 0; i < n; i++)
+        total = jcv_binary(c, JPY_ADD, total, items[i], false);
+    return total;
+}
+
+static jcv_av *extreme(jcv *c, const jcv_args *a, bool max) {
+    unsigned n = a->n_pos;
+    jcv_av **items = n == 1 ? items_of(c, a->pos[0], &n, "min() or max()") : a->pos;
+    if (a->n_kw || !n)
+        jcv_refuse(c, "min() or max() with a key, a default or nothing");
+    jcv_av *best = items[0];
+    for (unsigned i = 1; i < n; i++) {
+        jcv_av *better = jcv_compare(c, max ? JPY_GT : JPY_LT, items[i], best);
+        jcv_val *v = NULL;
+        int t = jcv_truth(c, better, &v);
+        if (t > 0)
+            best = items[i];
+        if (t >= 0)
+            continue;
+        jcv_val *in[3] = {v, jcv_number(c, items[i]), jcv_number(c, best)};
+        if (!in[1] || !in[2] || in[1]->type->kind != in[2]->type->kind)
+            jcv_refuse(c, "min() or max() of different kinds");
+        best = jcv_scalar(c, &jcv_op(c, JN_OP(s_select), in, 3, NULL)->out[0]);
+    }
+    return best;
+}
+static jcv_av *b_min(jcv *c, const jcv_args *a) { return extreme(c, a, false); }
+static jcv_av *b_max(jcv *c, const jcv_args *a) { return extreme(c, a, true); }
+
+static jcv_av *any_all(jcv *c, const jcv_args *a, bool any) {
+    unsigned n;
+    jcv_av **items = items_of(c, a->pos[0], &n, "any() or all()");
+    jcv_val *so_far = NULL;
+    for (unsigned i = 0; i < n; i++) {
+        jcv_val *v = NULL;
+        int t = jcv_truth(c, items[i], &v);
+        if (t >= 0 && (t == 1) == any && !so_far)
+            return jcv_bool(c, any);
+        if (t >= 0 && (t == 1) != any)
+            continue;
+        if (t >= 0)
+            v = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){t});
+        jcv_val *in[2] = {so_far, v};
+        so_far = so_far ? &jcv_op(c, any ? JN_OP(s_or) : JN_OP(s_and), in, 2, NULL)->out[0] : v;
+    }
+    return so_far ? jcv_scalar(c, so_far) : jcv_bool(c, !any);
+}
+static jcv_av *b_any(jcv *c, const jcv_args *a) { return any_all(c, a, true); }
+static jcv_av *b_all(jcv *c, const jcv_args *a) { return any_all(c, a, false); }
+
+static jcv_av *b_isinstance(jcv *c, const jcv_args *a) {
+    arity(c, a, 2, 2, "isinstance()");
+    jcv_av *x = a->pos[0];
+    PyObject *t = a->pos[1]->kind == AV_TUPLE ? jcv_object(c, a->pos[1]) : a->pos[1]->py;
+    if (!t || !(PyType_Check(t) || PyTuple_Check(t)))
+        jcv_refuse(c, "isinstance() of a computed type");
+    if (x->kind == AV_HOST) {
+        if (!PyType_Check(t))
+            jcv_refuse(c, "isinstance() with several types");
+        return jcv_scalar(c, jcv_host_is(c, x, (PyTypeObject *)t, false));
+    }
+    PyTypeObject *of = jcv_type_of(c, x);
+    if (!of)
+        jcv_refuse(c, "isinstance() of %s", jcv_describe(x));
+    Py_ssize_t n = PyTuple_Check(t) ? PyTuple_GET_SIZE(t) : 1;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *one = PyTuple_Check(t) ? PyTuple_GET_ITEM(t, i) : t;
+        if (!PyType_Check(one) ||
+            (Py_TYPE(one) != &PyType_Type && !PyType_IsSubtype(of, (PyTypeObject *)one)))
+            jcv_refuse(c, "isinstance() with a metaclass");
+        if (PyType_IsSubtype(of, (PyTypeObject *)one))
+            return jcv_bool(c, true);
+    }
+    return jcv_bool(c, false);
+}
+
+static jcv_av *b_getattr(jcv *c, const jcv_args *a) {
+    arity(c, a, 2, 3, "getattr()");
+    if (!jcv_is_const(a->pos[1]) || !PyUnicode_Check(a->pos[1]->py))
+        jcv_refuse(c, "getattr() of a computed name");
+    PyObject *name = a->pos[1]->py;
+    Py_INCREF(name);
+    PyUnicode_InternInPlace(&name);
+    jcv_av *v = jcv_getattr_opt(c, a->pos[0], jcv_own(c, name));
+    if (!v && a->n_pos < 3)
+        jcv_refuse(c, "getattr() of a missing attribute");
+    return v ? v : a->pos[2];
+}
+static jcv_av *b_hasattr(jcv *c, const jcv_args *a) {
+    arity(c, a, 2, 2, "hasattr()");
+    PyObject *name = a->pos[1]->py;
+    if (!name || !PyUnicode_Check(name))
+        jcv_refuse(c, "hasattr() of a computed name");
+    Py_INCREF(name);
+    PyUnicode_InternInPlace(&name);
+    return jcv_bool(c, jcv_getattr_opt(c, a->pos[0], jcv_own(c, name)) != NULL);
+}
+static jcv_av *b_setattr(jcv *c, const jcv_args *a) {
+    arity(c, a, 3, 3, "setattr()");
+    PyObject *name = a->pos[1]->py;
+    if (!name || !PyUnicode_Check(name))
+        jcv_refuse(c, "setattr() of a computed name");
+    Py_INCREF(name);
+    PyUnicode_InternInPlace(&name);
+    jcv_setattr(c, a->pos[0], jcv_own(c, name), a->pos[2]);
+    return jcv_none(c);
+}
+
+static jcv_av *convert(jcv *c, const jcv_args *a, const jn_op *op) {
+    arity(c, a, 1, 1, "int(), float() or bool()");
+    jcv_av *x = a->pos[0];
+    if (x->kind == AV_TENSOR) {
+        static PyObject *item;
+        if (!item)
+            item = PyUnicode_InternFromString("item");
+        x = jcv_call(c, jcv_getattr(c, x, item), &(jcv_args){0});
+    }
+    if (op == JN_OP(s_bool)) {
+        jcv_val *v = NULL;
+        int t = jcv_truth(c, x, &v);
+        return t < 0 ? jcv_scalar(c, v) : jcv_bool(c, t);
+    }
+    if (x->kind != AV_SCALAR)
+        return NULL;
+    return jcv_scalar(c, &jcv_op(c, op, &x->val, 1, NULL)->out[0]);
+}
+
+static jcv_av *b_abs(jcv *c, const jcv_args *a) {
+    jcv_av *x = a->pos[0];
+    if (x->kind == AV_SCALAR)
+        return jcv_scalar(c, &jcv_op(c, JN_OP(s_abs), &x->val, 1, NULL)->out[0]);
+    if (x->kind == AV_TENSOR)
+        return jcv_wrap(c, jcv_own(c, PyNumber_Absolute(x->py)), NULL);
+    return NULL;
+}
+
+static jcv_av *b_print(jcv *c, const jcv_args *a) {
+    if (c->ctx != c->main)
+        jcv_refuse(c, "print() inside a branch, loop or recursion");
+    if (a->n_kw)
+        jcv_refuse(c, "print() with options");
+    if (!jn_vec_push(&c->prints, jcv_tuple(c, a->pos, a->n_pos)))
+        jcv_refuse(c, "out of memory");
+    for (unsigned i = 0; i < a->n_pos; i++)
+        if (!jcv_is_const(a->pos[i]) && a->pos[i]->kind != AV_SCALAR &&
+            !(a->pos[i]->kind == AV_TENSOR && !jcv_bound_src(c, a->pos[i])))
+            jcv_refuse(c, "print() of %s", jcv_describe(a->pos[i]));
+    return jcv_none(c);
+}
+
+static jcv_av *reversed(jcv *c, jcv_av **items, unsigned n) {
+    jcv_av **out = jcv_alloc(c, (n + 1) * sizeof *out);
+    for (unsigned i = 0; i < n; i++)
+        out[i] = items[n - 1 - i];
+    return iter_of(c, "reversed", out, n);
+}
+
+static jcv_av *make_list(jcv *c, const jcv_args *a, bool list) {
+    unsigned n = 0;
+    jcv_av **items = NULL;
+    if (a->n_pos)
+        items = items_of(c, a->pos[0], &n, list ? "list()" : "tuple()");
+    return list ? jcv_list(c, items, n) : jcv_tuple(c, items, n);
+}
+
+static jcv_av *make_dict(jcv *c, const jcv_args *a) {
+    jcv_av *d = jcv_dict(c);
+    if (a->n_pos)
+        jcv_call_method(c, d, "update", &(jcv_args){.pos = a->pos, .n_pos = 1});
+    for (unsigned i = 0; i < a->n_kw; i++)
+        jcv_dict_set(c, d, jcv_py(c, a->names[i], NULL), a->kw[i]);
+    return d;
+}
+
+static jcv_av *type_call(jcv *c, jcv_av *f, const jcv_args *a) {
+    PyObject *t = f->py;
+    if (t == (PyObject *)&PyList_Type || t == (PyObject *)&PyTuple_Type)
+        return make_list(c, a, t == (PyObject *)&PyList_Type);
+    if (t == (PyObject *)&PyDict_Type)
+        return make_dict(c, a);
+    if (t == (PyObject *)&PyRange_Type)
+        return b_range(c, a);
+    if (t == (PyObject *)&PyEnum_Type)
+        return b_enumerate(c, a);
+    if (t == (PyObject *)&PyZip_Type)
+        return b_zip(c, a);
+    if (t == (PyObject *)&PyMap_Type)
+        return b_map(c, a);
+    if (t == (PyObject *)&PyReversed_Type) {
+        unsigned n;
+        jcv_av **items = items_of(c, a->pos[0], &n, "reversed()");
+        return reversed(c, items, n);
+    }
+    if (t == (PyObject *)&PyType_Type && a->n_pos == 1) {
+        PyTypeObject *of = jcv_type_of(c, a->pos[0]);
+        if (of)
+            return jcv_py(c, (PyObject *)of, NULL);
+    }
+    jcv_av *r = NULL;
+    if (t == (PyObject *)&PyLong_Type && a->n_pos)
+        r = convert(c, a, JN_OP(s_int));
+    else if (t == (PyObject *)&PyFloat_Type && a->n_pos)
+        r = convert(c, a, JN_OP(s_float));
+    else if (t == (PyObject *)&PyBool_Type && a->n_pos)
+        r = convert(c, a, JN_OP(s_bool));
+    return r;
+}
+
+static const struct {
+    const char *name;
+    jcv_av *(*fn)(jcv *c, const jcv_args *a);
+} functions[] = {{"len", b_len},
+                 {"sum", b_sum},
+                 {"min", b_min},
+                 {"max", b_max},
+                 {"any", b_any},
+                 {"all", b_all},
+                 {"isinstance", b_isinstance},
+                 {"getattr", b_getattr},
+                 {"hasattr", b_hasattr},
+                 {"setattr", b_setattr},
+                 {"abs", b_abs},
+                 {"print", b_print},
+                 {NULL, NULL}};
+
+/* C functions without effects, called for real when every argument is a constant. */
+static bool pure_module(const char *m) {
+    static const char *const names[] = {"math", "_operator", "operator", "cmath", NULL};
+    for (int i = 0; m && names[i]; i++)
+        if (!strcmp(m, names[i]))
+            return true;
+    return false;
+}
+
+static bool pure_builtin(const char *n) {
+    static const char *const names[] = {"abs",  "round",    "divmod", "pow",  "min",
+                                        "max",  "len",      "sum",    "ord",  "chr",
+                                        "repr", "callable", "format", "hash", NULL};
+    for (int i = 0; names[i]; i++)
+        if (!strcmp(n, names[i]))
+            return true;
+    return false;
+}
+
+static jcv_av *call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name) {
+    PyObject **v = jcv_alloc(c, (a->n_pos + a->n_kw + 1) * sizeof *v);
+    PyObject *kw = a->n_kw ? jcv_own(c, PyTuple_New(a->n_kw)) : NULL;
+    for (unsigned i = 0; i < a->n_pos + a->n_kw; i++) {
+        jcv_av *x = i < a->n_pos ? a->pos[i] : a->kw[i - a->n_pos];
+        v[i] = x->kind == AV_TENSOR ? NULL : jcv_object(c, x);
+        if (!v[i])
+            jcv_refuse(c, "%s() of %s", name, jcv_describe(x));
+        if (i >= a->n_pos) {
+            Py_INCREF(a->names[i - a->n_pos]);
+            PyTuple_SET_ITEM(kw, i - a->n_pos, a->names[i - a->n_pos]);
+        }
+    }
+    PyObject *r = jcv_own(c, PyObject_Vectorcall(f, v, a->n_pos, kw));
+    jcv_av *x = jcv_py(c, r, NULL);
+    if (PyTuple_CheckExact(r) || PyList_CheckExact(r)) {
+        unsigned n;
+        jcv_av **items;
+        jcv_items(c, x, &items, &n);
+        return PyList_CheckExact(r) ? jcv_list(c, items, n) : jcv_tuple(c, items, n);
+    }
+    if (!jcv_is_const(x))
+        jcv_refuse(c, "a call of %s", name);
+    return x;
+}
+
+jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
+    PyObject *o = f->py;
+    PyObject *name_o = jcv_own(c, PyObject_GetAttrString(o, "__name__"));
+    const char *name = PyUnicode_AsUTF8(name_o);
+    if (PyType_Check(o)) {
+        static PyTypeObject *const pure[] = {&PyLong_Type,      &PyFloat_Type,   &PyBool_Type,
+                                             &PyUnicode_Type,   &PyBytes_Type,   &PySlice_Type,
+                                             &PyFrozenSet_Type, &PyComplex_Type, NULL};
+        jcv_av *r = type_call(c, f, a);
+        for (int i = 0; !r && pure[i]; i++)
+            if (o == (PyObject *)pure[i])
+                r = call_real(c, o, a, name);
+        if (!r)
+            jcv_refuse(c, "an object of type %s is made", name);
+        return r;
+    }
+    PyObject *m = PyObject_GetAttrString(o, "__module__");
+    if (m)
+        jcv_own(c, m);
+    PyErr_Clear();
+    const char *module = m && PyUnicode_Check(m) ? PyUnicode_AsUTF8(m) : NULL;
+    if (module && !strcmp(module, "builtins")) {
+        for (int i = 0; functions[i].name; i++)
+            if (!strcmp(functions[i].name, name)) {
+                if (!a->n_pos && strcmp(name, "print") != 0)
+                    jcv_refuse(c, "%s() without arguments", name);
+                jcv_av *r = functions[i].fn(c, a);
+                if (r)
+                    return r;
+            }
+        if (!strcmp(name, "iter") && a->n_pos == 1) {
+            unsigned n;
+            jcv_av **items = items_of(c, a->pos[0], &n, "iter()");
+            return iter_of(c, "iter", items, n);
+        }
+        if (!strcmp(name, "sorted") && a->n_pos == 1 && !a->n_kw)
+            return call_real(c, o, a, name);
+        if (pure_builtin(name))
+            return call_real(c, o, a, name);
+    }
+    if (pure_module(module)) {
+        if (!strcmp(name, "sqrt") && a->n_pos == 1 && a->pos[0]->kind == AV_SCALAR)
+            jcv_refuse(c, "math.sqrt of a number of the graph");
+        return call_real(c, o, a, name);
+    }
+    jcv_refuse(c, "a call of %s", name);
+}
+
+/* ---- methods ------------------------------------------------------------------------------------
+ */
+
+static void set_seq(jcv *c, jcv_av *l, jcv_av **items, unsigned n) {
+    if (l->origin)
+        c->epoch++;
+    c->slots.data[l->slot] = jcv_tuple(c, items, n);
+}
+
+static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+    jcv_av *l = jcv_abstract(c, self), *t = c->slots.data[l->slot], **more;
+    unsigned n = t->n, m;
+    if (!strcmp(name, "append") || !strcmp(name, "extend")) {
+        arity(c, a, 1, 1, name);
+        more = &a->pos[0];
+        m = 1;
+        if (*name == 'e')
+            more = items_of(c, a->pos[0], &m, "extend()");
+        jcv_av **v = jcv_alloc(c, (n + m + 1) * sizeof *v);
+        if (n)
+            memcpy(v, t->items, n * sizeof *v);
+        if (m)
+            memcpy(v + n, more, m * sizeof *v);
+        set_seq(c, l, v, n + m);
+        return jcv_none(c);
+    }
+    if (!strcmp(name, "pop") || !strcmp(name, "insert")) {
+        jcv_av *i = a->n_pos ? a->pos[0] : int_av(c, -1);
+        if (i->kind != AV_PY || !PyLong_Check(i->py))
+            jcv_refuse(c, "%s() at a computed place", name);
+        long k = PyLong_AsLong(i->py);
+        if (k < 0)
+            k += n;
+        if (*name == 'i') {
+            k = k < 0 ? 0 : k > (long)n ? (long)n : k;
+            jcv_av **v = jcv_alloc(c, (n + 2) * sizeof *v);
+            memcpy(v, t->items, (size_t)k * sizeof *v);
+            v[k] = a->pos[1];
+            memcpy(v + k + 1, t->items + k, (n - (size_t)k) * sizeof *v);
+            set_seq(c, l, v, n + 1);
+            return jcv_none(c);
+        }
+        if (k < 0 || k >= (long)n)
+            jcv_refuse(c, "pop() from nothing");
+        jcv_av *r = t->items[k], **v = jcv_alloc(c, (n + 1) * sizeof *v);
+        memcpy(v, t->items, (size_t)k * sizeof *v);
+        memcpy(v + k, t->items + k + 1, (n - (size_t)k - 1) * sizeof *v);
+        set_seq(c, l, v, n - 1);
+        return r;
+    }
+    if (!strcmp(name, "clear")) {
+        set_seq(c, l, NULL, 0);
+        return jcv_none(c);
+    }
+    if (!strcmp(name, "reverse")) {
+        jcv_av *r = reversed(c, t->items, n);
+        set_seq(c, l, r->items, n);
+        return jcv_none(c);
+    }
+    return NULL;
+}
+
+static void known_pairs(jcv *c, jcv_av *d, jcv_av **out) {
+    /* a real dict: exactly these keys, values read one by one */
+    PyObject *keys = jcv_own(c, PySequence_Tuple(d->py));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys); i++) {
+        jcv_av k = {.kind = AV_PY, .py = PyTuple_GET_ITEM(keys, i)};
+        if (!jcv_is_const(&k))
+            jcv_refuse(c, "a loop over a dict whose keys are objects");
+    }
+    if (d->src) {
+        d->src->checks |= JPY_CHECK_KEYS;
+        d->src->want2 = jpy_guards_own(c->guards, keys);
+    }
+    Py_ssize_t n = PyTuple_GET_SIZE(keys);
+    jcv_av *t = jcv_tuple(c, NULL, 0);
+    t->items = jcv_alloc(c, (size_t)(2 * n + 1) * sizeof *t->items);
+    t->n = (unsigned)(2 * n);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        t->items[2 * i] = jcv_py(c, PyTuple_GET_ITEM(keys, i), NULL);
+        t->items[2 * i + 1] = jcv_dict_get(c, d, t->items[2 * i]);
+    }
+    *out = t;
+}
+
+static jcv_av *dict_pairs(jcv *c, jcv_av *d) {
+    jcv_av *t = NULL;
+    if (d->kind == AV_DICT) {
+        if (d->origin)
+            jcv_refuse(c, "a loop over a dict of the caller that was written");
+        return c->slots.data[d->slot];
+    }
+    for (size_t i = 0; i < c->real.n; i++)
+        if (c->real.data[i]->origin->py == d->py)
+            jcv_refuse(c, "a loop over a dict of the caller that was written");
+    known_pairs(c, d, &t);
+    return t;
+}
+
+static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+    jcv_av *v = NULL;
+    if (!strcmp(name, "get") || !strcmp(name, "setdefault") || !strcmp(name, "__contains__")) {
+        arity(c, a, 1, 2, name);
+        v = jcv_dict_get(c, self, a->pos[0]);
+        if (*name == '_')
+            return jcv_bool(c, v != NULL);
+        if (!v) {
+            v = a->n_pos > 1 ? a->pos[1] : jcv_none(c);
+            if (*name == 's')
+                jcv_dict_set(c, self, a->pos[0], v);
+        }
+        return v;
+    }
+    if (!strcmp(name, "items") || !strcmp(name, "keys") || !strcmp(name, "values")) {
+        jcv_av *t = dict_pairs(c, self), **out = jcv_alloc(c, (t->n + 1) * sizeof *out);
+        unsigned n = 0;
+        for (unsigned i = 0; i + 1 < t->n; i += 2) {
+            if (t->items[i + 1]->kind == AV_UNDEF)
+                jcv_refuse(c, "a key that is in a dict on one path only");
+            out[n++] = *name == 'i'   ? jcv_tuple(c, t->items + i, 2)
+                       : *name == 'k' ? t->items[i]
+                                      : t->items[i + 1];
+        }
+        return iter_of(c, "view", out, n);
+    }
+    if (!strcmp(name, "update")) {
+        unsigned n = 0;
+        jcv_av **pairs = NULL;
+        if (a->n_pos) {
+            jcv_av *from = a->pos[0];
+            if (from->kind == AV_DICT || (from->kind == AV_PY && PyDict_CheckExact(from->py)))
+                from = dict_method(c, from, "items", &(jcv_args){0});
+            pairs = items_of(c, from, &n, "update()");
+        }
+        for (unsigned i = 0; i < n; i++) {
+            jcv_av **kv;
+            unsigned two;
+            if (!jcv_items(c, pairs[i], &kv, &two) || two != 2)
+                jcv_refuse(c, "update() of no pairs");
+            jcv_dict_set(c, self, kv[0], kv[1]);
+        }
+        for (unsigned i = 0; i < a->n_kw; i++)
+            jcv_dict_set(c, self, jcv_py(c, a->names[i], NULL), a->kw[i]);
+        return jcv_none(c);
+    }
+    if (!strcmp(name, "copy")) {
+        jcv_av *d = jcv_dict(c);
+        dict_method(c, d, "update", &(jcv_args){.pos = &self, .n_pos = 1});
+        return d;
+    }
+    if ((!strcmp(name, "pop") || !strcmp(name, "__delitem__")) && self->kind == AV_DICT &&
+        !self->origin) {
+        v = jcv_dict_get(c, self, a->pos[0]);
+        if (!v && a->n_pos > 1)
+            return a->pos[1];
+        if (!v)
+            jcv_refuse(c, "a key that is not in the dict");
+        jcv_av *t = c->slots.data[self->slot];
+        jcv_av *now = jcv_tuple(c, t->items, t->n);
+        for (unsigned i = 0; i + 1 < t->n; i += 2)
+            if (t->items[i + 1] == v) {
+                memmove(now->items + i, now->items + i + 2, (t->n - i - 2) * sizeof *now->items);
+                now->n -= 2;
+                break;
+            }
+        c->slots.data[self->slot] = now;
+        return *name == 'p' ? v : jcv_none(c);
+    }
+    return NULL;
+}
+
+jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+    jcv_av *r = NULL;
+    bool real = self->kind == AV_PY;
+    if (self->kind == AV_LIST || (real && PyList_CheckExact(self->py))) {
+        if (!strcmp(name, "copy")) {
+            unsigned n;
+            jcv_av **items = items_of(c, self, &n, "copy()");
+            return jcv_list(c, items, n);
+        }
+        if (strcmp(name, "index") != 0 && strcmp(name, "count") != 0)
+            r = list_method(c, self, name, a);
+    } else if (self->kind == AV_DICT || (real && PyDict_CheckExact(self->py))) {
+        r = dict_method(c, self, name, a);
+    } else if (real && jcv_is_const(self)) {
+        PyObject *m = jcv_own(c, PyObject_GetAttrString(self->py, name));
+        r = call_real(c, m, a, name);
+    }
+    if (!r)
+        jcv_refuse(c, "the method %s of %s", name, jcv_describe(self));
+    return r;
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls: binding arguments to a Python function's parameters and inlining its body; the tensor
+ * layer's functions are called for real on proxies.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+
+enum { MAX_DEPTH = 200 };
+
+jcv_av *jcv_call1(jcv *c, jcv_av *f, jcv_av *a) {
+    jcv_args args = {.pos = &a, .n_pos = 1};
+    return jcv_call(c, f, &args);
+}
+
+static jpy_source *source_of(jcv *c, PyObject *func) {
+    static PyObject *cache; /* code -> capsule */
+    PyObject *code = PyFunction_GET_CODE(func);
+    if (!cache)
+        cache = PyDict_New();
+    PyObject *key = PyLong_FromVoidPtr(code);
+    PyObject *had = key && cache ? PyDict_GetItem(cache, key) : NULL;
+    jpy_source *s = NULL;
+    const char *why = NULL;
+    if (had) {
+        s = PyCapsule_GetPointer(PyTuple_GET_ITEM(had, 0), NULL);
+    } else {
+        s = jpy_source_of(code, PyFunction_GET_GLOBALS(func), &why);
+        if (s) { /* kept for ever, with its code: addresses must not be used again */
+            PyObject *cap = PyCapsule_New(s, NULL, NULL);
+            PyObject *pair = cap ? PyTuple_Pack(2, cap, code) : NULL;
+            if (pair)
+                PyDict_SetItem(cache, key, pair);
+            Py_XDECREF(cap);
+            Py_XDECREF(pair);
+        }
+    }
+    Py_XDECREF(key);
+    if (!s) {
+        PyErr_Clear();
+        jcv_refuse(c, "%s: %s", PyUnicode_AsUTF8(((PyFunctionObject *)func)->func_name),
+                   why ? why : "no source");
+    }
+    return s;
+}
+
+static jcv_av *default_of(jcv *c, jcv_frame *fr, jpy_src *fs, unsigned i) {
+    PyObject *d = PyFunction_GET_DEFAULTS(fr->func);
+    jpy_src *s = fs ? jpy_src_get(c->guards, JPY_SRC_FUNC, fs, NULL, NULL, 0) : NULL;
+    if (s)
+        s = jpy_src_get(c->guards, JPY_SRC_ITEM, s, NULL, NULL, i);
+    return jcv_wrap(c, PyTuple_GET_ITEM(d, i), s);
+}
+
+/* Abstract values of all parameters in order (then *args, **kwargs). */
+static jcv_av **bind(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closure,
+                     unsigned *out_n) {
+    jpy_tree *p = fr->def->c;
+    unsigned n_pos_params = 0, n = p->x.n;
+    while (n_pos_params < n && p->x.v[n_pos_params]->op < 2)
+        n_pos_params++;
+    unsigned total = n + (p->a != NULL) + (p->b != NULL);
+    jcv_av **v = jcv_alloc(c, (total + 1) * sizeof *v);
+    for (unsigned i = 0; i < args->n_pos && i < n_pos_params; i++)
+        v[i] = args->pos[i];
+    if (args->n_pos > n_pos_params && !p->a)
+        jcv_refuse(c, "too many arguments");
+    jcv_av *extra = p->b ? jcv_dict(c) : NULL;
+    for (unsigned k = 0; k < args->n_kw; k++) {
+        unsigned i = 0;
+        while (i < n && !(p->x.v[i]->obj == args->names[k] && p->x.v[i]->op > 0))
+            i++;
+        if (i < n && v[i])
+            jcv_refuse(c, "an argument is given twice");
+        if (i < n)
+            v[i] = args->kw[k];
+        else if (extra)
+            jcv_setitem(c, extra, jcv_py(c, args->names[k], NULL), args->kw[k]);
+        else
+            jcv_refuse(c, "an unexpected keyword argument");
+    }
+    jpy_src *fs = fr->func_src;
+    if (fr->func && !fs)
+        fs = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, fr->func, 0);
+    unsigned n_defaults = p->y.n;
+    if (fr->func) {
+        PyObject *d = PyFunction_GET_DEFAULTS(fr->func);
+        n_defaults = d ? (unsigned)PyTuple_GET_SIZE(d) : 0;
+        jpy_src *ds = jpy_src_get(c->guards, JPY_SRC_FUNC, fs, NULL, NULL, 0);
+        if (ds && d) {
+            ds->checks |= JPY_CHECK_LEN;
+            ds->number = n_defaults;
+        } else if (ds) {
+            ds->checks |= JPY_CHECK_ABSENT;
+        }
+    }
+    for (unsigned i = 0; i < n_pos_params; i++) {
+        if (v[i])
+            continue;
+        if (i + n_defaults < n_pos_params)
+            jcv_refuse(c, "an argument is missing");
+        unsigned k = i + n_defaults - n_pos_params;
+        v[i] = fr->func ? default_of(c, fr, fs, k) : closure->items[k];
+    }
+    PyObject *kwd = fr->func ? PyFunction_GET_KW_DEFAULTS(fr->func) : NULL;
+    for (unsigned i = n_pos_params; i < n; i++) {
+        if (v[i])
+            continue;
+        PyObject *d = kwd ? PyDict_GetItem(kwd, p->x.v[i]->obj) : NULL;
+        if (!d)
+            jcv_refuse(c, "a keyword argument is missing");
+        jpy_src *s = jpy_src_get(c->guards, JPY_SRC_FUNC, fs, NULL, NULL, 1);
+        v[i] = jcv_wrap(c, d, jpy_src_get(c->guards, JPY_SRC_KEY, s, NULL, p->x.v[i]->obj, 0));
+    }
+    unsigned at = n;
+    if (p->a) {
+        unsigned m = args->n_pos > n_pos_params ? args->n_pos - n_pos_params : 0;
+        v[at++] = jcv_tuple(c, args->pos + (m ? n_pos_params : 0), m);
+    }
+    if (p->b)
+        v[at++] = extra;
+    *out_n = total;
+    return v;
+}
+
+jcv_av *jcv_run_body(jcv *c, jcv_frame *fr) {
+    jcv_place place = jcv_where(c);
+    jcv_av *ret = c->slots.data[0], *out;
+    if (fr->depth > MAX_DEPTH)
+        jcv_refuse(c, "calls are nested too deeply");
+    c->frame = fr;
+    c->cont = NULL;
+    c->boundary = JCV_END_FUNC;
+    if (fr->def->kind == JPY_LAMBDA) {
+        out = jcv_eval(c, fr->def->a);
+    } else {
+        c->slots.data[0] = jcv_none(c);
+        jcv_out o = jcv_exec(c, &fr->def->x);
+        out = o == OUT_RETURN ? c->slots.data[0] : jcv_none(c);
+        if (out->kind == AV_UNDEF)
+            jcv_refuse(c, "the result: %s", out->text);
+    }
+    c->slots.data[0] = ret;
+    c->frame = place.frame;
+    c->cont = place.cont;
+    c->boundary = place.boundary;
+    c->at = place.at;
+    return out;
+}
+
+static jcv_av *enter(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closure) {
+    if (fr->def->fn->generator)
+        jcv_refuse(c, "a generator or coroutine");
+    unsigned n;
+    jcv_av **v = bind(c, fr, args, closure, &n);
+    fr->caller = c->frame;
+    fr->depth = c->frame ? c->frame->depth + 1 : 0;
+    if (n && v[0]->kind == AV_PY && jpy.module_base_type &&
+        PyObject_TypeCheck(v[0]->py, jpy.module_base_type))
+        fr->self_key = v[0];
+    if (fr->func) {
+        jcv_av *r = jcv_call_recursive(c, fr, v, n);
+        if (r)
+            return r;
+    }
+    jpy_tree *p = fr->def->c;
+    jcv_frame *was = c->frame;
+    c->frame = fr;
+    for (unsigned i = 0; i < n; i++) {
+        PyObject *name = i < p->x.n ? p->x.v[i]->obj : i == p->x.n && p->a ? p->a->obj : p->b->obj;
+        jcv_store(c, name, v[i]);
+    }
+    c->frame = was;
+    return jcv_run_body(c, fr);
+}
+
+jcv_av *jcv_call_function(jcv *c, PyObject *func, jpy_src *src, const jcv_args *args) {
+    jcv_frame *fr = jcv_alloc(c, sizeof *fr);
+    fr->source = source_of(c, func);
+    fr->def = fr->source->root;
+    fr->func = func;
+    fr->func_src = src;
+    fr->code = PyFunction_GET_CODE(func);
+    fr->globals = PyFunction_GET_GLOBALS(func);
+    return enter(c, fr, args, NULL);
+}
+
+static jcv_av *call_closure(jcv *c, jcv_av *f, const jcv_args *args) {
+    jcv_frame *fr = jcv_alloc(c, sizeof *fr);
+    fr->source = f->frame->source;
+    fr->def = f->tree;
+    fr->outer = f->frame;
+    for (jcv_frame *x = c->frame; x; x = x->caller) {
+        unsigned same = 0;
+        if (x->def == f->tree && ++same > 1)
+            jcv_refuse(c, "recursion of a function defined inside");
+    }
+    return enter(c, fr, args, f);
+}
+
+static const jcv_args *with_self(jcv *c, jcv_av *self, const jcv_args *args) {
+    jcv_args *more = jcv_alloc(c, sizeof *more);
+    *more = *args;
+    more->n_pos++;
+    more->pos = jcv_alloc(c, more->n_pos * sizeof *more->pos);
+    more->pos[0] = self;
+    if (args->n_pos)
+        memcpy(more->pos + 1, args->pos, args->n_pos * sizeof *more->pos);
+    return more;
+}
+
+/* Names of tensor methods and functions that look at data, change modes or do input and output:
+ * never called on proxies. */
+static const char *const refused_names[] = {"tolist",
+                                            "numpy",
+                                            "__array__",
+                                            "data_ptr",
+                                            "__dlpack__",
+                                            "nonzero",
+                                            "masked_select",
+                                            "unique",
+                                            "from_numpy",
+                                            "manual_seed",
+                                            "seed",
+                                            "set_",
+                                            "resize_",
+                                            "share_memory_",
+                                            "register_hook",
+                                            "retain_grad",
+                                            "requires_grad_",
+                                            "get_rng_state",
+                                            "set_rng_state",
+                                            "initial_seed",
+                                            "storage",
+                                            "untyped_storage",
+                                            "pin_memory",
+                                            "save",
+                                            "load",
+                                            "grad",
+                                            "allclose",
+                                            "equal",
+                                            "is_set_to",
+                                            "from_dlpack",
+                                            "__reduce__",
+                                            "__reduce_ex__",
+                                            "__deepcopy__",
+                                            "__setstate__",
+                                            "function",
+                                            "explain",
+                                            "dump",
+                                            "tensor",
+                                            "as_tensor",
+                                            "__repr__",
+                                            "__str__",
+                                            "__format__",
+                                            "__int__",
+                                            "__float__",
+                                            "__index__",
+                                            "__bool__",
+                                            "set_grad_enabled",
+                                            "backward",
+                                            "multinomial",
+                                            "bincount",
+                                            "__contains__",
+                                            "autograd_grad",
+                                            NULL};
+
+static bool in_list(const char *const *names, const char *name) {
+    for (int i = 0; names[i]; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+static jcv_av *item_of(jcv *c, jcv_av *t) {
+    jcv_val *v = jcv_tensor_val(c, t->py);
+    if (jn_type_numel(v->type) != 1)
+        jcv_refuse(c, "item() of a tensor of several elements");
+    janus_item_attrs attrs = {sizeof attrs, v->type->dtype == JANUS_BOOL        ? JANUS_KIND_BOOL
+                                            : jn_dtype_is_float(v->type->dtype) ? JANUS_KIND_FLOAT
+                                                                                : JANUS_KIND_INT};
+    return jcv_scalar(c, &jcv_op(c, JN_OP(item), &v, 1, &attrs)->out[0]);
+}
+
+jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
+    PyObject *name_o = PyObject_GetAttrString(callable, "__name__");
+    const char *name = name_o ? PyUnicode_AsUTF8(jcv_own(c, name_o)) : "";
+    jcv_av *self = args->n_pos ? args->pos[0] : NULL;
+    PyErr_Clear();
+    if (self && self->kind == AV_TENSOR) {
+        if (!strcmp(name, "item") || !strcmp(name, "__float__") || !strcmp(name, "__int__"))
+            return item_of(c, self);
+        if (!strcmp(name, "backward") && args->n_pos == 1 && !args->n_kw) {
+            jcv_tensor_backward(c, self->py);
+            return jcv_none(c);
+        }
+        if (!strcmp(name, "detach"))
+            return jcv_detach(c, self->py);
+    }
+    if (in_list(refused_names, name))
+        jcv_refuse(c, "a call of %s", name);
+    PyObject **v = jcv_alloc(c, (args->n_pos + args->n_kw + 1) * sizeof *v);
+    PyObject *kwnames = args->n_kw ? jcv_own(c, PyTuple_New(args->n_kw)) : NULL;
+    for (unsigned i = 0; i < args->n_pos + args->n_kw; i++) {
+        jcv_av *a = i < args->n_pos ? args->pos[i] : args->kw[i - args->n_pos];
+        v[i] = jcv_object(c, a);
+        if (!v[i] && a->kind == AV_SCALAR)
+            jcv_refuse(c, "a number of the graph as an argument of %s", name);
+        if (!v[i])
+            jcv_refuse(c, "%s as an argument of %s", jcv_describe(a), name);
+        if (i >= args->n_pos) {
+            Py_INCREF(args->names[i - args->n_pos]);
+            PyTuple_SET_ITEM(kwnames, i - args->n_pos, args->names[i - args->n_pos]);
+        }
+    }
+    c->hook_refused = false;
+    PyObject *r = PyObject_Vectorcall(callable, v, args->n_pos, kwnames);
+    if (r && c->hook_refused) {
+        Py_DECREF(r);
+        r = NULL;
+    }
+    jcv_own(c, r);
+    for (unsigned i = 0; i < args->n_pos; i++) /* in-place methods return their object */
+        if (args->pos[i]->kind == AV_TENSOR && r == args->pos[i]->py)
+            return args->pos[i];
+    if (PyTuple_Check(r) || PyList_CheckExact(r)) {
+        unsigned n = (unsigned)Py_SIZE(r);
+        bool tensors = n > 0;
+        jcv_av **items = jcv_alloc(c, (n + 1) * sizeof *items);
+        for (unsigned i = 0; i < n; i++) {
+            PyObject *e = PyTuple_Check(r) ? PyTuple_GET_ITEM(r, i) : PyList_GET_ITEM(r, i);
+            tensors = tensors && jpy_tensor_check(e);
+            items[i] = jcv_wrap(c, e, NULL);
+        }
+        if (tensors && PyTuple_CheckExact(r))
+            return jcv_tuple(c, items, n);
+        if (tensors && PyTuple_Check(r)) { /* a named result: fields and items */
+            jcv_av *t = jcv_tuple(c, items, n);
+            t->py = r;
+            return t;
+        }
+        if (PyList_CheckExact(r))
+            return jcv_list(c, items, n);
+    }
+    return jcv_wrap(c, r, NULL);
+}
+
+static bool from_janus(PyObject *callable) {
+    PyObject *m = PyObject_GetAttrString(callable, "__module__");
+    const char *s = m && PyUnicode_Check(m) ? PyUnicode_AsUTF8(m) : NULL;
+    bool yes = s && (!strcmp(s, "janus._C") || !strcmp(s, "janus"));
+    Py_XDECREF(m);
+    PyErr_Clear();
+    if (!yes && PyCFunction_Check(callable))
+        yes = PyCFunction_GET_SELF(callable) == jpy.module;
+    return yes;
+}
+
+static jcv_av *construct(jcv *c, jcv_av *f, const jcv_args *args) {
+    PyTypeObject *t = (PyTypeObject *)f->py;
+    if (jpy.ctx_type && t == jpy.ctx_type)
+        return jcv_call_tensor(c, f->py, args);
+    PyObject *name = jcv_own(c, PyObject_GetAttrString(f->py, "__name__"));
+    const char *s = PyUnicode_AsUTF8(name);
+    PyObject *module = PyObject_GetAttrString(f->py, "__module__");
+    const char *m = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : "";
+    bool ours = m && !strncmp(m, "janus", 5);
+    Py_XDECREF(module);
+    PyErr_Clear();
+    if (ours && (!strcmp(s, "no_grad") || !strcmp(s, "enable_grad")))
+        return jcv_call_tensor(c, f->py, args);
+    return jcv_call_builtin(c, f, args);
+}
+
+jcv_av *jcv_call(jcv *c, jcv_av *f, const jcv_args *args) {
+    switch (f->kind) {
+    case AV_CLOSURE:
+        return call_closure(c, f, args);
+    case AV_METHOD:
+        if (f->text)
+            return jcv_call_method(c, f->self, f->text, args);
+        return jcv_call(c, jcv_wrap(c, f->py, f->src), with_self(c, f->self, args));
+    case AV_PY:
+        break;
+    default:
+        jcv_refuse(c, "a call of %s", jcv_describe(f));
+    }
+    PyObject *o = f->py;
+    if (PyFunction_Check(o))
+        return jcv_call_function(c, o, f->src, args);
+    if (Py_TYPE(o) == jpy_function_type) {
+        PyObject *inner = ((jpy_function *)o)->callable;
+        return jcv_call(c, jcv_py(c, inner, NULL), args);
+    }
+    if (PyMethod_Check(o)) {
+        jpy_src *fs = NULL, *ss = NULL;
+        if (f->src) {
+            static PyObject *names[2];
+            if (!names[0]) {
+                names[0] = PyUnicode_InternFromString("__func__");
+                names[1] = PyUnicode_InternFromString("__self__");
+            }
+            fs = jpy_src_get(c->guards, JPY_SRC_ATTR, f->src, NULL, names[0], 0);
+            ss = jpy_src_get(c->guards, JPY_SRC_ATTR, f->src, NULL, names[1], 0);
+        } else {
+            ss = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, PyMethod_GET_SELF(o), 0);
+        }
+        jcv_av *self = jcv_wrap(c, PyMethod_GET_SELF(o), ss);
+        return jcv_call(c, jcv_wrap(c, PyMethod_GET_FUNCTION(o), fs), with_self(c, self, args));
+    }
+    if (Py_TYPE(o) == &PyMethodDescr_Type && PyDescr_TYPE(o) == jpy.tensor_type)
+        return jcv_call_tensor(c, o, args);
+    if (PyType_Check(o))
+        return construct(c, f, args);
+    if (PyCFunction_Check(o) || Py_TYPE(o) == &PyMethodDescr_Type ||
+        Py_TYPE(o) == &PyWrapperDescr_Type || Py_TYPE(o) == jpy.op_type) {
+        if (from_janus(o) || Py_TYPE(o) == jpy.op_type)
+            return jcv_call_tensor(c, o, args);
+        return jcv_call_builtin(c, f, args);
+    }
+    static PyObject *call_name;
+    if (!call_name)
+        call_name = PyUnicode_InternFromString("__call__");
+    PyObject *fn = _PyType_Lookup(Py_TYPE(o), call_name); /* guarded by the type's version */
+    if (fn && PyFunction_Check(fn))
+        return jcv_call_function(c, fn, NULL, with_self(c, f, args));
+    jcv_refuse(c, "a call of %s", jcv_describe(f));
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Statements.
+ *
+ * Where a branch on a value of the graph returns, everything that follows up to the end of the
+ * function is converted into both arms (`c->cont` says what follows), so that an early return needs
+ * no jump in the graph.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/op_ids.h"
+
+static jcv_out exec_one(jcv *c, jpy_tree *n);
+
+jcv_out jcv_exec_from(jcv *c, const jpy_tree_list *list, unsigned first) {
+    jcv_cont cont = {list, first, c->cont};
+    jcv_out out = OUT_NORMAL;
+    c->cont = &cont;
+    for (unsigned i = first; i < list->n && out == OUT_NORMAL; i++) {
+        cont.next = i + 1;
+        out = exec_one(c, list->v[i]);
+    }
+    c->cont = cont.up;
+    return out;
+}
+
+jcv_out jcv_exec(jcv *c, const jpy_tree_list *list) { return jcv_exec_from(c, list, 0); }
+
+static bool list_leaves(const jpy_tree_list *l);
+
+/* Whether a statement may end the block it is in. */
+static bool leaves(const jpy_tree *n) {
+    switch (n->kind) {
+    case JPY_RETURN:
+    case JPY_BREAK:
+    case JPY_CONTINUE:
+        return true;
+    case JPY_IF:
+        return list_leaves(&n->x) || list_leaves(&n->y);
+    case JPY_WITH:
+        return list_leaves(&n->y);
+    case JPY_TRY:
+        return list_leaves(&n->x) || list_leaves(&n->y) || list_leaves(&n->z);
+    case JPY_FOR:
+    case JPY_WHILE: /* break and continue inside are its own; return is not */
+        return list_leaves(&n->x) || list_leaves(&n->y);
+    default:
+        return false;
+    }
+}
+
+static bool list_leaves(const jpy_tree_list *l) {
+    for (unsigned i = 0; i < l->n; i++)
+        if (leaves(l->v[i]))
+            return true;
+    return false;
+}
+
+static bool has_kind(const jpy_tree_list *l, int kind, bool into_loops) {
+    for (unsigned i = 0; i < l->n; i++) {
+        const jpy_tree *n = l->v[i];
+        bool loop = n->kind == JPY_FOR || n->kind == JPY_WHILE;
+        if (n->kind == kind)
+            return true;
+        if (n->kind == JPY_DEF || (loop && !into_loops))
+            continue;
+        if (n->kind == JPY_IF || n->kind == JPY_WITH || n->kind == JPY_TRY || loop)
+            if (has_kind(&n->x, kind, into_loops) || has_kind(&n->y, kind, into_loops) ||
+                has_kind(&n->z, kind, into_loops))
+                return true;
+    }
+    return false;
+}
+
+typedef struct if_arms {
+    jpy_tree *n;
+    bool with_rest;
+} if_arms;
+
+static jcv_out run_arm(jcv *c, void *user, int arm) {
+    if_arms *x = user;
+    jcv_out out = jcv_exec(c, arm ? &x->n->y : &x->n->x);
+    if (!x->with_rest)
+        return out;
+    for (jcv_cont *k = c->cont; k && out == OUT_NORMAL; k = k->up) {
+        jcv_cont *was = c->cont;
+        c->cont = k->up;
+        out = jcv_exec_from(c, k->list, k->next);
+        c->cont = was;
+    }
+    if (out == OUT_NORMAL && c->boundary == JCV_END_FUNC) {
+        c->slots.data[0] = jcv_none(c);
+        out = OUT_RETURN;
+    }
+    if (c->boundary == JCV_END_ROUND)
+        out = out == OUT_NORMAL ? OUT_CONTINUE : out;
+    return out;
+}
+
+jcv_out jcv_exec_if(jcv *c, jpy_tree *n) {
+    jcv_val *v = NULL;
+    int t = jcv_truth(c, jcv_eval(c, n->a), &v);
+    if (t >= 0)
+        return jcv_exec(c, t ? &n->x : &n->y);
+    if_arms x = {n, list_leaves(&n->x) || list_leaves(&n->y)};
+    bool more = has_kind(&n->x, JPY_RETURN, true) || has_kind(&n->y, JPY_RETURN, true) ||
+                has_kind(&n->x, JPY_BREAK, false) || has_kind(&n->y, JPY_BREAK, false);
+    if (x.with_rest && (c->boundary == JCV_END_OTHER || (more && c->boundary != JCV_END_FUNC)))
+        jcv_refuse(c, "a loop or with block is left under a condition of the graph");
+    return jcv_branch(c, v, run_arm, &x);
+}
+
+/* ---- loops --------------------------------------------------------------------------------------
+ */
+
+typedef struct for_loop {
+    jpy_tree *n;
+    jcv_av *items;
+} for_loop;
+
+/* One round of a loop: what follows a branch inside ends with the round. */
+static jcv_out round_out(jcv *c, const jpy_tree_list *body) {
+    jcv_cont *was = c->cont;
+    int end = c->boundary;
+    c->cont = NULL;
+    c->boundary = JCV_END_ROUND;
+    jcv_out out = jcv_exec(c, body);
+    c->cont = was;
+    c->boundary = end;
+    return out;
+}
+
+static void round_of(jcv *c, const jpy_tree_list *body) {
+    jcv_out out = round_out(c, body);
+    if (out != OUT_NORMAL && out != OUT_CONTINUE)
+        jcv_refuse(c, "a loop of unknown length is left");
+}
+
+static void refuse_leaving(jcv *c, const jpy_tree_list *body) {
+    if (has_kind(body, JPY_RETURN, true))
+        jcv_refuse(c, "return inside a loop of unknown length");
+    if (has_kind(body, JPY_BREAK, false))
+        jcv_refuse(c, "break inside a loop of unknown length");
+}
+
+static void for_body(jcv *c, void *user, jcv_val *i) {
+    for_loop *x = user;
+    jcv_av *item;
+    if (x->items->kind == AV_HOST) {
+        item = jcv_host_item(c, x->items, i);
+    } else { /* a range: start + i * step */
+        jcv_av *start = x->items->items[0], *step = x->items->items[2];
+        item = jcv_scalar(c, i);
+        if (!(step->kind == AV_PY && PyLong_AsLong(step->py) == 1))
+            item = jcv_binary(c, JPY_MUL, item, step, false);
+        if (!(start->kind == AV_PY && PyLong_AsLong(start->py) == 0))
+            item = jcv_binary(c, JPY_ADD, start, item, false);
+    }
+    jcv_assign(c, x->n->a, item);
+    round_of(c, &x->n->x);
+}
+
+static jcv_val *range_count(jcv *c, jcv_av *r) {
+    jcv_av *step = r->items[2];
+    if (step->kind != AV_PY || PyLong_AsLong(step->py) <= 0)
+        jcv_refuse(c, "a range with a computed or negative step");
+    jcv_av *n = jcv_binary(c, JPY_SUB, r->items[1], r->items[0], false);
+    long s = PyLong_AsLong(step->py);
+    if (s > 1) {
+        n = jcv_binary(c, JPY_ADD, n, jcv_take(c, PyLong_FromLong(s - 1)), false);
+        n = jcv_binary(c, JPY_FLOORDIV, n, step, false);
+    }
+    jcv_val *in[2] = {jcv_number(c, n), jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
+    return &jcv_op(c, JN_OP(s_max), in, 2, NULL)->out[0];
+}
+
+enum { UNROLL = 2000 };
+
+jcv_out jcv_exec_for(jcv *c, jpy_tree *n) {
+    jcv_av *it = jcv_eval(c, n->b);
+    jcv_av **items;
+    unsigned m;
+    if (jcv_items(c, it, &items, &m)) {
+        if (m > UNROLL)
+            jcv_refuse(c, "a loop of %u rounds", m);
+        for (unsigned i = 0; i < m; i++) {
+            jcv_assign(c, n->a, items[i]);
+            jcv_out out = round_out(c, &n->x);
+            if (out == OUT_BREAK)
+                return OUT_NORMAL;
+            if (out == OUT_RETURN)
+                return out;
+        }
+        return jcv_exec(c, &n->y);
+    }
+    refuse_leaving(c, &n->x);
+    for_loop x = {n, it};
+    if (it->kind == AV_HOST)
+        jcv_foreach(c, jcv_host_len(c, it), for_body, &x);
+    else if (it->kind == AV_RANGE)
+        jcv_foreach(c, range_count(c, it), for_body, &x);
+    else
+        jcv_refuse(c, "a loop over %s", jcv_describe(it));
+    return jcv_exec(c, &n->y);
+}
+
+static jcv_val *while_cond(jcv *c, void *user) {
+    jpy_tree *n = user;
+    jcv_val *v = NULL;
+    int t = jcv_truth(c, jcv_eval(c, n->a), &v);
+    return t < 0 ? v : jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){t});
+}
+
+static void while_body(jcv *c, void *user, jcv_val *i) {
+    (void)i;
+    round_of(c, &((jpy_tree *)user)->x);
+}
+
+jcv_out jcv_exec_while(jcv *c, jpy_tree *n) {
+    for (unsigned i = 0;; i++) {
+        jcv_val *v = NULL;
+        int t = jcv_truth(c, jcv_eval(c, n->a), &v);
+        if (t < 0)
+            break;
+        if (t == 0)
+            return jcv_exec(c, &n->y);
+        if (i > UNROLL)
+            jcv_refuse(c, "a loop of too many rounds");
+        jcv_out out = round_out(c, &n->x);
+        if (out == OUT_BREAK)
+            return OUT_NORMAL;
+        if (out == OUT_RETURN)
+            return out;
+    }
+    refuse_leaving(c, &n->x);
+    jcv_while(c, while_cond, while_body, n);
+    return jcv_exec(c, &n->y);
+}
+
+/* ---- assignment ---------------------------------------------------------------------------------
+ */
+
+static void unpack(jcv *c, jpy_tree *target, jcv_av *v) {
+    jcv_av **items;
+    unsigned n, want = target->x.n, star = want;
+    for (unsigned i = 0; i < want; i++)
+        if (target->x.v[i]->kind == JPY_STARRED)
+            star = i;
+    if (v->kind == AV_HOST && star == want) {
+        items = jcv_alloc(c, want * sizeof *items);
+        jcv_val *in[2] = {jcv_host_len(c, v),
+                          jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){want})};
+        jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "as many values as targets");
+        for (unsigned i = 0; i < want; i++)
+            items[i] =
+                jcv_host_item(c, v, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = i}));
+        n = want;
+    } else if (!jcv_items(c, v, &items, &n)) {
+        jcv_refuse(c, "unpacking %s", jcv_describe(v));
+    }
+    if (star == want ? n != want : n + 1 < want)
+        jcv_refuse(c, "unpacking %u values into %u", n, want);
+    for (unsigned i = 0; i < want; i++) {
+        if (i < star)
+            jcv_assign(c, target->x.v[i], items[i]);
+        else if (i == star)
+            jcv_assign(c, target->x.v[i]->a, jcv_list(c, items + i, n - want + 1));
+        else
+            jcv_assign(c, target->x.v[i], items[i + n - want]);
+    }
+}
+
+void jcv_assign(jcv *c, jpy_tree *t, jcv_av *v) {
+    switch (t->kind) {
+    case JPY_NAME:
+        jcv_store(c, t->obj, v);
+        return;
+    case JPY_ATTR:
+        jcv_setattr(c, jcv_eval(c, t->a), t->obj, v);
+        return;
+    case JPY_SUBSCRIPT: {
+        jcv_av *o = jcv_eval(c, t->a);
+        jcv_setitem(c, o, jcv_eval(c, t->b), v);
+        return;
+    }
+    case JPY_TUPLE:
+    case JPY_LIST:
+        unpack(c, t, v);
+        return;
+    default:
+        jcv_refuse(c, "this target of an assignment");
+    }
+}
+
+static void augmented(jcv *c, jpy_tree *n) {
+    jpy_tree *t = n->a;
+    if (t->kind == JPY_NAME) {
+        jcv_av *a = jcv_load(c, t->obj);
+        jcv_store(c, t->obj, jcv_binary(c, n->op, a, jcv_eval(c, n->b), true));
+        return;
+    }
+    jcv_av *o = jcv_eval(c, t->a);
+    if (t->kind == JPY_ATTR) {
+        jcv_av *a = jcv_getattr(c, o, t->obj);
+        jcv_setattr(c, o, t->obj, jcv_binary(c, n->op, a, jcv_eval(c, n->b), true));
+        return;
+    }
+    jcv_av *i = jcv_eval(c, t->b), *a = jcv_getitem(c, o, i);
+    jcv_av *r = jcv_binary(c, n->op, a, jcv_eval(c, n->b), true);
+    jcv_setitem(c, o, i, r);
+}
+
+/* ---- with, assert, def --------------------------------------------------------------------------
+ */
+
+/* Grad mode contexts are the only ones known: anything else may run unknown code. */
+static int grad_context(jcv *c, jcv_av *a) {
+    if (a->kind == AV_PY && jpy.ctx_type && Py_TYPE(a->py) == jpy.ctx_type) {
+        PyObject *r = PyObject_Repr(a->py);
+        const char *s = r ? PyUnicode_AsUTF8(r) : NULL;
+        int on = !s ? -1 : strstr(s, "no_grad") ? 0 : strstr(s, "enable_grad") ? 1 : -1;
+        Py_XDECREF(r);
+        if (on >= 0)
+            return on;
+    }
+    jcv_refuse(c, "with %s", jcv_describe(a));
+}
+
+static jcv_out exec_with(jcv *c, jpy_tree *n) {
+    bool was = jpy_no_grad_mode;
+    for (unsigned i = 0; i < n->x.n; i++) {
+        int on = grad_context(c, jcv_eval(c, n->x.v[i]->a));
+        if (n->x.v[i]->b)
+            jcv_refuse(c, "with ... as");
+        jpy_no_grad_mode = !on;
+    }
+    jcv_cont *cont = c->cont;
+    int end = c->boundary;
+    c->cont = NULL; /* what follows runs in another mode */
+    c->boundary = JCV_END_OTHER;
+    jcv_out out = jcv_exec(c, &n->y);
+    c->cont = cont;
+    c->boundary = end;
+    jpy_no_grad_mode = was;
+    return out;
+}
+
+static void exec_assert(jcv *c, jpy_tree *n) {
+    jcv_val *v = NULL;
+    int t = jcv_truth(c, jcv_eval(c, n->a), &v);
+    if (t == 0)
+        jcv_refuse(c, "an assert fails");
+    if (t < 0)
+        jcv_assert(c, v, "assert");
+}
+
+static void define(jcv *c, jpy_tree *n) {
+    if (n->y.n)
+        jcv_refuse(c, "a decorated function is defined inside");
+    jcv_av *a = jcv_new(c, AV_CLOSURE);
+    a->tree = n;
+    a->frame = c->frame;
+    a->n = n->c->y.n;
+    a->items = jcv_alloc(c, (a->n + 1) * sizeof *a->items);
+    for (unsigned i = 0; i < a->n; i++)
+        a->items[i] = jcv_eval(c, n->c->y.v[i]);
+    jcv_store(c, n->obj, a);
+}
+
+static void delete (jcv *c, jpy_tree *t) {
+    if (t->kind == JPY_NAME) {
+        jcv_av *none = jcv_new(c, AV_UNDEF);
+        none->text = "it was deleted";
+        jcv_load(c, t->obj);
+        jcv_store(c, t->obj, none);
+        return;
+    }
+    if (t->kind == JPY_SUBSCRIPT) {
+        jcv_av *o = jcv_eval(c, t->a), *i = jcv_eval(c, t->b);
+        jcv_call_method(c, o, "__delitem__", &(jcv_args){.pos = &i, .n_pos = 1});
+        return;
+    }
+    jcv_refuse(c, "del of an attribute");
+}
+
+static jcv_out exec_one(jcv *c, jpy_tree *n) {
+    c->at = n;
+    switch ((jpy_tree_kind)n->kind) {
+    case JPY_EXPR:
+        jcv_eval(c, n->a);
+        return OUT_NORMAL;
+    case JPY_ASSIGN: {
+        jcv_av *v = jcv_eval(c, n->a);
+        for (unsigned i = 0; i < n->x.n; i++)
+            jcv_assign(c, n->x.v[i], v);
+        return OUT_NORMAL;
+    }
+    case JPY_AUG:
+        augmented(c, n);
+        return OUT_NORMAL;
+    case JPY_ANN:
+        if (n->b)
+            jcv_assign(c, n->a, jcv_eval(c, n->b));
+        return OUT_NORMAL;
+    case JPY_IF:
+        return jcv_exec_if(c, n);
+    case JPY_WHILE:
+        return jcv_exec_while(c, n);
+    case JPY_FOR:
+        return jcv_exec_for(c, n);
+    case JPY_RETURN:
+        c->slots.data[0] = n->a ? jcv_eval(c, n->a) : jcv_none(c);
+        return OUT_RETURN;
+    case JPY_BREAK:
+        return OUT_BREAK;
+    case JPY_CONTINUE:
+        return OUT_CONTINUE;
+    case JPY_PASS:
+    case JPY_SCOPE:
+        return OUT_NORMAL;
+    case JPY_ASSERT:
+        exec_assert(c, n);
+        return OUT_NORMAL;
+    case JPY_RAISE:
+        jcv_refuse(c, "an exception is raised");
+    case JPY_WITH:
+        return exec_with(c, n);
+    case JPY_TRY: {
+        /* what would raise is never committed, so handlers are not needed */
+        jcv_cont *cont = c->cont;
+        int end = c->boundary;
+        c->cont = NULL;
+        c->boundary = JCV_END_OTHER;
+        jcv_out out = jcv_exec(c, &n->x);
+        c->cont = cont;
+        c->boundary = end;
+        if (out == OUT_NORMAL)
+            out = jcv_exec(c, &n->y);
+        if (n->z.n) {
+            jcv_av *ret = c->slots.data[0];
+            jcv_out last = jcv_exec(c, &n->z);
+            if (last != OUT_NORMAL)
+                return last;
+            c->slots.data[0] = ret;
+        }
+        return out;
+    }
+    case JPY_DEF:
+        define(c, n);
+        return OUT_NORMAL;
+    case JPY_DELETE:
+        for (unsigned i = 0; i < n->x.n; i++)
+            delete (c, n->x.v[i]);
+        return OUT_NORMAL;
+    default:
+        jcv_refuse(c, "%s is not converted",
+                   n->obj && PyUnicode_Check(n->obj) ? PyUnicode_AsUTF8(n->obj) : "this statement");
+    }
+}

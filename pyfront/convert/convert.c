@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One conversion: from a function and the arguments of a call to a cached entry, or a reason.
+ *
+ * An attempt runs the function's tree on abstract values and may ask to start again with what it
+ * learnt.  At the end the state that differs from the start becomes the entry's effects.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "graph/base/log.h"
+#include "graph/pass.h"
+#include "ops/op_ids.h"
+
+enum { MAX_ATTEMPTS = 60 };
+
+static void *entry_alloc(jcv *c, jpy_entry *e, size_t size) {
+    void *p = jn_arena_zalloc(&e->arena, size + !size);
+    if (!p)
+        jcv_refuse(c, "out of memory");
+    return p;
+}
+
+static uint32_t add_result(jcv *c, jcv_val *v) {
+    for (size_t i = 0; i < c->main->results.n; i++)
+        if (c->main->results.data[i] == v)
+            return (uint32_t)i;
+    if (!jn_vec_push(&c->main->results, v))
+        jcv_refuse(c, "out of memory");
+    return (uint32_t)c->main->results.n - 1;
+}
+
+typedef struct finishing {
+    jpy_entry *e;
+    JN_VEC(const void *) ids; /* address of what has an identity -> its recipe id, place + 1 */
+    JN_VEC(jcv_rec *) escaped;
+} finishing;
+
+static uint32_t id_of(jcv *c, finishing *f, const void *p) {
+    for (size_t i = 0; i < f->ids.n; i++)
+        if (f->ids.data[i] == p)
+            return (uint32_t)i + 1;
+    if (!jn_vec_push(&f->ids, p))
+        jcv_refuse(c, "out of memory");
+    return (uint32_t)f->ids.n;
+}
+
+static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a);
+
+static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r) {
+    jcv_rec *rec = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
+    if (a->src) {
+        r->kind = JPY_MAKE_SOURCE;
+        r->slot = a->src->slot;
+        return r;
+    }
+    jcv_val *v = jcv_tensor_val(c, a->py);
+    if (rec->root->src || (!v->node && v->ctx == c->main))
+        jcv_refuse(c, "a view of a tensor of the caller leaves the graph");
+    for (size_t i = 0; i < f->escaped.n; i++)
+        if (f->escaped.data[i]->root == rec->root && f->escaped.data[i] != rec)
+            jcv_refuse(c, "two views of one tensor leave the graph");
+    if (!jn_vec_push(&f->escaped, rec))
+        jcv_refuse(c, "out of memory");
+    bool tracked = jpy_tensor_tracked((jpy_tensor *)a->py);
+    if (tracked && !c->backward_done)
+        jcv_refuse(c, "a result that requires grad leaves the graph");
+    if (tracked && ((jpy_tensor *)a->py)->requires_grad)
+        jcv_refuse(c, "a new leaf that requires grad leaves the graph");
+    r->kind = JPY_MAKE_RESULT;
+    r->freed = tracked;
+    r->slot = add_result(c, v);
+    r->id = id_of(c, f, a->py);
+    return r;
+}
+
+static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
+    jpy_recipe *r = entry_alloc(c, f->e, sizeof *r);
+    jcv_av *seq = NULL;
+    switch (a->kind) {
+    case AV_PY:
+        if (a->text)
+            jcv_refuse(c, "a %s leaves the graph", a->text);
+        r->kind = a->src && !jcv_is_const(a) ? JPY_MAKE_SOURCE : JPY_MAKE_CONST;
+        for (size_t i = 0; i < c->real.n; i++)
+            if (c->real.data[i]->origin->py == a->py)
+                a = c->real.data[i]->origin;
+        if (r->kind == JPY_MAKE_SOURCE)
+            r->slot = a->src->slot;
+        else
+            r->obj = jpy_guards_own(&f->e->guards, a->py);
+        return r;
+    case AV_TENSOR:
+        return tensor_recipe(c, f, a, r);
+    case AV_SCALAR:
+        r->kind = JPY_MAKE_RESULT;
+        r->slot = add_result(c, a->val);
+        return r;
+    case AV_TUPLE:
+        if (a->py)
+            jcv_refuse(c, "a named tuple leaves the graph");
+        r->kind = JPY_MAKE_TUPLE;
+        r->id = a->n ? id_of(c, f, a) : 0;
+        seq = a;
+        break;
+    case AV_LIST:
+    case AV_DICT:
+        if (a->origin) {
+            r->kind = JPY_MAKE_SOURCE;
+            r->slot = a->origin->src->slot;
+            return r;
+        }
+        r->kind = a->kind == AV_LIST ? JPY_MAKE_LIST : JPY_MAKE_DICT;
+        r->id = id_of(c, f, c->slot_init.data[a->slot]);
+        seq = c->slots.data[a->slot];
+        break;
+    default:
+        jcv_refuse(c, "%s leaves the graph", jcv_describe(a));
+    }
+    r->n = seq->n;
+    r->items = entry_alloc(c, f->e, seq->n * sizeof(jpy_recipe *));
+    for (unsigned i = 0; i < seq->n; i++)
+        r->items[i] = recipe(c, f, seq->items[i]);
+    return r;
+}
+
+static void add_step(jcv *c, finishing *f, jpy_commit_kind kind, uint32_t slot, PyObject *key,
+                     jpy_recipe *value) {
+    jpy_commit_step s = {kind, slot, jpy_guards_own(&f->e->guards, key), value};
+    if (!jn_vec_push(&f->e->steps, s))
+        jcv_refuse(c, "out of memory");
+}
+
+static void finish_attrs(jcv *c, finishing *f) {
+    for (size_t i = 0; i < c->attrs.n; i++) {
+        jcv_attr *a = &c->attrs.data[i];
+        jcv_av *now = c->slots.data[a->slot];
+        if (jcv_av_equal(now, a->first))
+            continue;
+        if (now->kind == AV_UNDEF)
+            jcv_refuse(c, "an attribute: %s", now->text);
+        if (!a->src)
+            jcv_refuse(c, "an attribute of an object made here is written");
+        for (Py_ssize_t k = 0; a->name && k < PyList_GET_SIZE(c->attr_names); k++)
+            if (PyUnicode_Compare(PyList_GET_ITEM(c->attr_names, k), a->name) == 0)
+                jcv_refuse(c, "the attribute %s is written and read while the graph runs",
+                           PyUnicode_AsUTF8(a->name));
+        add_step(c, f, a->name ? JPY_COMMIT_ATTR : JPY_COMMIT_GRAD, a->src->slot, a->name,
+                 recipe(c, f, now));
+    }
+}
+
+/* Pairs of a dict that are not just what was read from it. */
+static jcv_av *written_pairs(jcv *c, jcv_av *d) {
+    jcv_av *t = c->slots.data[d->slot], *out = jcv_tuple(c, t->items, t->n);
+    out->n = 0;
+    for (unsigned i = 0; i + 1 < t->n; i += 2) {
+        jcv_av *v = t->items[i + 1];
+        if (v->kind == AV_UNDEF)
+            jcv_refuse(c, "an item of a dict: %s", v->text);
+        if (v->src && v->src->kind == JPY_SRC_KEY && v->src->parent == d->origin->src)
+            continue;
+        out->items[out->n++] = t->items[i];
+        out->items[out->n++] = v;
+    }
+    return out;
+}
+
+static void finish_containers(jcv *c, finishing *f) {
+    for (size_t i = 0; i < c->real.n; i++) {
+        jcv_av *x = c->real.data[i];
+        if (c->host_items)
+            jcv_refuse(c, "a container is written while the graph reads others");
+        jcv_av *seq = c->slots.data[x->slot];
+        if (jcv_av_equal(seq, c->slot_init.data[x->slot]))
+            continue;
+        jcv_av *pairs = x->kind == AV_DICT ? written_pairs(c, x) : seq;
+        jpy_recipe *r = entry_alloc(c, f->e, sizeof *r);
+        r->kind = x->kind == AV_DICT ? JPY_MAKE_DICT : JPY_MAKE_LIST;
+        r->n = pairs->n;
+        r->items = entry_alloc(c, f->e, pairs->n * sizeof(jpy_recipe *));
+        for (unsigned k = 0; k < pairs->n; k++)
+            r->items[k] = recipe(c, f, pairs->items[k]);
+        add_step(c, f, x->kind == AV_DICT ? JPY_COMMIT_DICT : JPY_COMMIT_LIST, x->origin->src->slot,
+                 NULL, r);
+    }
+}
+
+static void finish_tensors(jcv *c, finishing *f) {
+    bool any = false;
+    for (jcv_rec *r = c->recs; r; r = r->next) {
+        if (!r->src || !r->written)
+            continue;
+        any = true;
+        jpy_recipe *x = entry_alloc(c, f->e, sizeof *x);
+        x->kind = JPY_MAKE_RESULT;
+        x->slot = add_result(c, r->val);
+        add_step(c, f, JPY_COMMIT_STORE, r->src->slot, NULL, x);
+        if (!jn_vec_push(&f->e->guards.written, r->src->slot))
+            jcv_refuse(c, "out of memory");
+    }
+    for (jcv_rec *r = c->recs; any && r; r = r->next)
+        for (jcv_rec *q = c->recs; q; q = q->next)
+            if (r != q && r->proxy && q->proxy && r->written &&
+                ((jpy_tensor *)r->proxy)->t->storage == ((jpy_tensor *)q->proxy)->t->storage)
+                jcv_refuse(c, "a tensor is written that shares memory with another");
+}
+
+static void finish(jcv *c, jpy_entry *e, jcv_av *result) {
+    finishing f = {.e = e};
+    finish_tensors(c, &f);
+    finish_attrs(c, &f);
+    finish_containers(c, &f);
+    for (size_t i = 0; i < c->prints.n; i++)
+        add_step(c, &f, JPY_COMMIT_PRINT, 0, NULL, recipe(c, &f, c->prints.data[i]));
+    e->result = recipe(c, &f, result);
+    for (size_t i = 0; i < c->inputs.n; i++) {
+        jpy_input in = {c->inputs.data[i]->slot, c->main->params.data[i]->type->kind};
+        if (!jn_vec_push(&e->inputs, in))
+            jcv_refuse(c, "out of memory");
+    }
+    e->n_recipes = (uint32_t)f.ids.n;
+    e->n_results = (unsigned)c->main->results.n;
+    jn_vec_free(&f.ids);
+    jn_vec_free(&f.escaped);
+    janus_status st = jn_module_new(&e->module);
+    if (st == JANUS_OK)
+        st = jcv_emit(c, e->module, &e->main);
+    if (st == JANUS_OK)
+        st = jn_optimize(e->module);
+    if (st == JANUS_OK)
+        st = jn_module_freeze(e->module);
+    if (st != JANUS_OK) {
+        const janus_error *err = janus_last_error();
+        jcv_refuse(c, "%s%s%s", err->message, err->n_context ? ", " : "",
+                   err->n_context ? err->context[0] : "");
+    }
+    e->main = jn_module_find(e->module, c->main->name, strlen(c->main->name));
+}
+
+static jcv_av *start(jcv *c) {
+    const jpy_call *call = c->call;
+    Py_ssize_t n_kw = call->kwnames ? PyTuple_GET_SIZE(call->kwnames) : 0;
+    jcv_args args = {.n_pos = (unsigned)call->n_pos, .n_kw = (unsigned)n_kw};
+    args.pos = jcv_alloc(c, (size_t)(call->n_pos + 1) * sizeof *args.pos);
+    args.kw = jcv_alloc(c, (size_t)(n_kw + 1) * sizeof *args.kw);
+    args.names = jcv_alloc(c, (size_t)(n_kw + 1) * sizeof *args.names);
+    for (Py_ssize_t i = 0; i < call->n_pos + n_kw; i++) {
+        jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ARG, NULL, NULL, NULL, i);
+        jcv_av *a = jcv_wrap(c, call->args[i], s);
+        if (i < call->n_pos) {
+            args.pos[i] = a;
+        } else {
+            PyObject *name = PyTuple_GET_ITEM(call->kwnames, i - call->n_pos);
+            Py_INCREF(name);
+            PyUnicode_InternInPlace(&name);
+            args.names[i - call->n_pos] = jcv_own(c, name);
+            args.kw[i - call->n_pos] = a;
+        }
+    }
+    PyObject *o = c->f->callable;
+    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, o, 0);
+    return jcv_call(c, jcv_wrap(c, o, s), &args);
+}
+
+static void drop_attempt(jcv *c) {
+    for (size_t i = c->owned.n; i-- > 0;)
+        Py_DECREF(c->owned.data[i]);
+    for (size_t i = 0; i < c->ctxs.n; i++) {
+        jcv_ctx *x = c->ctxs.data[i];
+        jn_vec_free(&x->params);
+        jn_vec_free(&x->nodes);
+        jn_vec_free(&x->results);
+        jn_vec_free(&x->captures);
+        jn_vec_free(&x->capture_values);
+        jn_vec_free(&x->consts);
+        jn_vec_free(&x->const_values);
+    }
+    jn_vec_free(&c->owned);
+    jn_vec_free(&c->ctxs);
+    jn_vec_free(&c->slots);
+    jn_vec_free(&c->slot_init);
+    jn_vec_free(&c->attrs);
+    jn_vec_free(&c->real);
+    jn_vec_free(&c->inputs);
+    jn_vec_free(&c->prints);
+    jn_vec_free(&c->tests);
+    jn_arena_free(&c->arena);
+}
+
+static jpy_entry *new_entry(const jpy_call *call, bool grad_mode) {
+    jpy_entry *e = jn_calloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    jn_arena_init(&e->arena, 4096);
+    jpy_guards_init(&e->guards);
+    e->guards.n_pos = call->n_pos;
+    e->guards.kwnames = jpy_guards_own(&e->guards, call->kwnames);
+    e->guards.grad_mode = grad_mode;
+    e->attr_names = PyList_New(0);
+    e->type_list = PyList_New(0);
+    return e;
+}
+
+static jcv_throw attempt(jcv *c, jpy_entry *e) {
+    jcv_handler h = {.up = NULL};
+    bool grad = !jpy_no_grad_mode;
+    jn_arena_init(&c->arena, 1 << 16);
+    c->guards = &e->guards;
+    c->attr_names = e->attr_names;
+    c->type_list = e->type_list;
+    c->handler = &h;
+    c->thrown = THROW_NONE;
+    if (setjmp(h.env) == 0) {
+        c->main = c->ctx = jcv_ctx_new(c, JCV_MAIN, "main", NULL);
+        jcv_slot(c, jcv_none(c));
+        finish(c, e, start(c));
+    }
+    jpy_no_grad_mode = !grad;
+    PyErr_Clear();
+    if (c->thrown == THROW_DEAD)
+        snprintf(c->reason, sizeof c->reason, "a path that was not seen is needed");
+    return c->thrown;
+}
+
+static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reason, size_t size) {
+    jpy_entry *e = NULL;
+    jcv_rec_fn *fns = NULL;
+    jn_arena keep;
+    jn_arena_init(&keep, 0);
+    jcv *outer = jcv_current;
+    jn_eager_hook_fn hook = jn_eager_hook;
+    for (int i = 0;; i++) {
+        jcv *c = jn_calloc(1, sizeof *c);
+        e = c ? new_entry(call, !jpy_no_grad_mode) : NULL;
+        if (!e) {
+            jn_free(c);
+            snprintf(reason, size, "out of memory");
+            break;
+        }
+        c->f = f;
+        c->call = call;
+        c->keep = keep;
+        c->rec_fns = fns;
+        jcv_current = c;
+        jn_eager_hook = jcv_hook;
+        jcv_throw t = attempt(c, e);
+        jn_eager_hook = hook;
+        jcv_current = outer;
+        keep = c->keep;
+        fns = c->rec_fns;
+        snprintf(reason, size, "%s", c->reason);
+        drop_attempt(c);
+        jn_free(c);
+        if (t == THROW_NONE)
+            break;
+        jpy_entry_free(e);
+        e = NULL;
+        if (t != THROW_RESTART)
+            break;
+        if (i == MAX_ATTEMPTS) {
+            snprintf(reason, size, "it does not settle");
+            break;
+        }
+    }
+    for (jcv_rec_fn *x = fns; x; x = x->next)
+        for (unsigned i = 0; i < x->n_params; i++)
+            Py_XDECREF(x->samples[i]);
+    jn_arena_free(&keep);
+    return e;
+}
+
+/* Forgets that numbers were made inputs: some of them must be constants. */
+static bool narrow_hints(jpy_function *f) {
+    Py_ssize_t pos = 0;
+    PyObject *k, *v;
+    bool any = false;
+    while (PyDict_Next(f->hints, &pos, &k, &v))
+        if (v == Py_True) {
+            PyDict_SetItem(f->hints, k, Py_False);
+            any = true;
+        }
+    return any;
+}
+
+jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
+    char reason[600] = "";
+    jpy_entry *e = convert_once(f, call, reason, sizeof reason);
+    if (!e && narrow_hints(f))
+        e = convert_once(f, call, reason, sizeof reason);
+    if (!e) {
+        PyObject *s = PyUnicode_DecodeUTF8(reason, (Py_ssize_t)strlen(reason), "replace");
+        Py_XSETREF(f->reason, s);
+        return NULL;
+    }
+    jpy_note(f, "converted: %zu guards, %zu inputs, %u results, %zu effects", e->guards.srcs.n,
+             e->inputs.n, e->n_results, e->steps.n);
+    return e;
+}

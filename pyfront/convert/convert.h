@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The converter's own data: abstract values, mutable state, staged graph.
+ *
+ * Converting is running the function's tree on abstract values.  A tensor is a *proxy*: a real
+ * janus.Tensor over memory nobody looks at, whose storage leads to a `jcv_rec` with its graph
+ * value.  Eager ops on proxies come to the converter through jn_eager_hook, so promotion, argument
+ * parsing, views, in-place rules and the tape are the eager layer's own.
+ *
+ * The graph is staged: SubGraphs (`jcv_ctx`) hold nodes whose operands may belong to an enclosing
+ * SubGraph; captures are resolved when all is known (emit.c).  Mutable state (variables, cells,
+ * containers, attributes written) is a table of slots holding immutable abstract values: a branch
+ * is run on a copy of the table and merged.  Refusing is a longjmp to the nearest handler: no
+ * function here returns a failure.
+ */
+#ifndef JPY_CONVERT_CONVERT_H
+#define JPY_CONVERT_CONVERT_H
+
+#include <setjmp.h>
+
+#include "graph/graph.h"
+#include "pyfront/convert/tree.h"
+#include "pyfront/entry.h"
+#include "pyfront/guard.h"
+#include "pyfront/py_tensor.h"
+
+typedef struct jcv jcv;
+typedef struct jcv_ctx jcv_ctx;
+typedef struct jcv_node jcv_node;
+
+/* ---- the staged graph ------------------------------------------------------------------------ */
+
+typedef struct jcv_val {
+    jcv_ctx *ctx;
+    jcv_node *node; /* NULL: a parameter of ctx */
+    unsigned index; /* result, or parameter */
+    const jn_type *type;
+    bool depends;             /* on something that requires grad */
+    bool cut;                 /* so computed under no_grad: a barrier is due before recorded use */
+    struct jcv_val *detached; /* cached barrier of it, made in `detached_in` */
+    jcv_ctx *detached_in;
+    jn_value emitted; /* in ctx */
+} jcv_val;
+
+typedef enum jcv_node_kind { JCV_OP, JCV_SCALAR_CONST, JCV_BACKWARD } jcv_node_kind;
+
+struct jcv_node {
+    uint8_t kind;
+    const jn_op *op;
+    const void *attrs;
+    jcv_val **in; /* NULL entries: absent */
+    unsigned n_in, n_out;
+    jcv_val *out; /* n_out of them */
+    jcv_ctx *subs[2];
+    janus_scalar scalar;
+    janus_kind scalar_kind;
+    jn_loc loc;
+};
+
+typedef enum jcv_ctx_kind { JCV_MAIN, JCV_FUNC, JCV_ARM, JCV_LOOP } jcv_ctx_kind;
+
+typedef struct jcv_narrow { /* samples of a host value, fewer than it has */
+    jcv_val *val;
+    PyObject *samples;
+    struct jcv_narrow *next;
+} jcv_narrow;
+
+typedef struct jcv_read { /* a host read made already */
+    jcv_val *of;
+    PyObject *key;
+    int64_t index;
+    struct jcv_av *av;
+    struct jcv_read *next;
+} jcv_read;
+
+struct jcv_ctx {
+    jcv_ctx_kind kind;
+    const char *name;
+    jcv_ctx *parent; /* NULL for MAIN and FUNC */
+    jcv_ctx *fn;     /* nearest MAIN or FUNC */
+    bool in_loop;
+    JN_VEC(jcv_val *) params;
+    JN_VEC(jcv_node *) nodes;
+    JN_VEC(jcv_val *) results;
+    JN_VEC(jcv_val *) captures;      /* found at emission */
+    JN_VEC(jn_value) capture_values; /* parameters of `sub` they arrive in */
+    JN_VEC(jcv_node *) consts;       /* constants of other SubGraphs made again here ... */
+    JN_VEC(jn_value) const_values;
+    bool loop_body; /* its results end with what it only reads */
+    jcv_narrow *narrowed;
+    jcv_read *reads;
+    jn_subgraph *sub;
+    bool emitted, used;
+};
+
+/* ---- abstract values ------------------------------------------------------------------------- */
+
+typedef enum jcv_kind {
+    AV_UNDEF,   /* not bound, or different in two branches; text says why */
+    AV_PY,      /* a Python object; src: where it comes from, NULL for constants */
+    AV_TENSOR,  /* proxy py; src for bound ones */
+    AV_SCALAR,  /* val */
+    AV_HOST,    /* val, samples */
+    AV_TUPLE,   /* items */
+    AV_LIST,    /* slot holds AV_TUPLE */
+    AV_DICT,    /* slot holds AV_TUPLE of key, value, key, value */
+    AV_METHOD,  /* py: function, self; or a builtin method `name` of a container */
+    AV_CLOSURE, /* tree, frame */
+    AV_RANGE,   /* items: start, stop, step */
+    AV_ITER     /* text: "zip", "enumerate", ...; items */
+} jcv_kind;
+
+typedef struct jcv_av jcv_av;
+struct jcv_av {
+    jcv_kind kind;
+    PyObject *py;
+    jpy_src *src;
+    jcv_val *val;
+    PyObject *samples; /* list */
+    jcv_av **items;
+    unsigned n;
+    uint32_t slot;
+    jcv_av *self;
+    jpy_tree *tree;
+    struct jcv_frame *frame;
+    const char *text;
+    jcv_av *origin; /* of AV_LIST, AV_DICT: the real container that it stands for, or NULL */
+};
+
+/* What a proxy's storage leads to. */
+typedef struct jcv_rec {
+    jcv *c;
+    janus_tensor *t; /* the tensor it was made for: other views of the storage are not understood */
+    jcv_val *val;
+    jcv_ctx *ctx; /* where it was made */
+    jpy_src *src; /* of a bound tensor, or NULL */
+    struct jcv_rec *parent, *root;
+    const jn_op *op; /* how it was taken from its parent */
+    const void *attrs;
+    jcv_val **extra;
+    unsigned n_extra;
+    uint32_t version; /* of the root when val was right; on a root: times written */
+    jcv_val *first;   /* of a bound root: the parameter */
+    PyObject *proxy;  /* of a bound root */
+    bool written;
+    struct jcv_rec *next;
+} jcv_rec;
+
+typedef struct jcv_frame {
+    jpy_source *source; /* of the function or of the enclosing one */
+    jpy_tree *def;      /* JPY_DEF or JPY_LAMBDA */
+    PyObject *func;     /* the Python function, NULL for closures made here */
+    jpy_src *func_src;
+    PyObject *code, *globals;
+    jcv_av *self_key;
+    struct jcv_frame *outer;  /* lexically */
+    struct jcv_frame *caller; /* dynamically */
+    PyObject **names;
+    uint32_t *slots;
+    unsigned n, cap;
+    bool comprehension; /* unknown names belong to `outer` */
+    unsigned depth;
+} jcv_frame;
+
+typedef enum jcv_out { OUT_NORMAL, OUT_RETURN, OUT_BREAK, OUT_CONTINUE } jcv_out;
+
+/* Statements that follow, innermost first, up to the function's or loop body's end. */
+typedef struct jcv_cont {
+    const jpy_tree_list *list;
+    unsigned next;
+    struct jcv_cont *up;
+} jcv_cont;
+
+enum { JCV_END_FUNC, JCV_END_ROUND, JCV_END_OTHER };
+
+typedef enum jcv_throw { THROW_NONE, THROW_REFUSE, THROW_DEAD, THROW_RESTART } jcv_throw;
+typedef struct jcv_handler {
+    jmp_buf env;
+    struct jcv_handler *up;
+} jcv_handler;
+
+typedef struct jcv_state {
+    jcv_av **slots;
+    size_t n;
+} jcv_state;
+
+/* A recursive function, kept over restarts of a conversion. */
+typedef struct jcv_rec_fn {
+    PyObject *code;
+    PyObject *self_key; /* Module the method belongs to, or NULL */
+    uint8_t *by_value;  /* per parameter: 1: differs between calls, passed as an argument */
+    PyObject **samples; /* per parameter: list for host objects */
+    unsigned n_params;
+    jcv_av *result; /* template: what a call returns; NULL: not known yet */
+    struct jcv_rec_fn *next;
+} jcv_rec_fn;
+
+/* One SubGraph made of it in this attempt. */
+typedef struct jcv_instance {
+    jcv_rec_fn *fn;
+    jcv_ctx *ctx;
+    uint32_t epoch;
+    bool grad_mode, open;
+    jcv_av **params; /* abstract argument each parameter was bound to */
+    bool *is_arg;
+    struct jcv_instance *next;
+} jcv_instance;
+
+typedef struct jcv_attr {    /* an attribute of a real object, written or about to be */
+    PyObject *object, *name; /* name: str; NULL: .grad of a tensor */
+    jpy_src *src;
+    uint32_t slot;
+    jcv_av *first;
+} jcv_attr;
+
+typedef struct jcv_test { /* a bool that says whether the type of `of` is in `types` */
+    jcv_val *cond, *of;
+    PyObject *types;
+} jcv_test;
+
+struct jcv {
+    jpy_function *f;
+    const jpy_call *call;
+    jn_arena arena; /* of this attempt */
+    jn_arena keep;  /* of the conversion */
+    JN_VEC(PyObject *) owned;
+    jpy_guards *guards;
+    janus_module *types; /* where staged types are interned */
+    jcv_ctx *main, *ctx;
+    JN_VEC(jcv_ctx *) ctxs;
+    JN_VEC(jcv_av *) slots;     /* slot 0: the value being returned */
+    JN_VEC(jcv_av *) slot_init; /* what each held when it was made */
+    JN_VEC(jcv_attr) attrs;
+    JN_VEC(jcv_av *) real;    /* AV_LIST / AV_DICT standing for real containers */
+    JN_VEC(jpy_src *) inputs; /* of main's parameters, in order; NULL: none */
+    JN_VEC(jcv_av *) prints;
+    jcv_rec *recs;
+    jcv_frame *frame;
+    jcv_cont *cont;
+    int boundary; /* what the end of `cont` is: enum below */
+    jcv_handler *handler;
+    jcv_rec_fn *rec_fns;
+    jcv_instance *instances;
+    uint32_t epoch; /* counts writes */
+    jpy_tree *at;
+    bool hook_refused, backward_done, no_effects;
+    jcv_throw thrown;
+    char reason[512];
+    unsigned steps;
+    PyObject *attr_names, *type_list; /* lists: what host.attr and host.type refer to */
+    JN_VEC(jcv_test) tests;
+    bool host_items; /* items of host lists are read */
+};
+
+extern _Thread_local jcv *jcv_current;
+
+/* Leaves with a reason; the position of the current statement is added. */
+__attribute__((noreturn, format(printf, 2, 3))) void jcv_refuse(jcv *c, const char *fmt, ...);
+__attribute__((noreturn)) void jcv_throw_now(jcv *c, jcv_throw what);
+/* After a Python call failed: refuses with the exception's text. */
+__attribute__((noreturn)) void jcv_refuse_py(jcv *c);
+void *jcv_alloc(jcv *c, size_t size);   /* zeroed, of this attempt */
+PyObject *jcv_own(jcv *c, PyObject *o); /* takes a new reference; refuses when NULL */
+
+/* stage.c: values and nodes */
+jcv_ctx *jcv_ctx_new(jcv *c, jcv_ctx_kind kind, const char *name, jcv_ctx *parent);
+jcv_val *jcv_param(jcv *c, jcv_ctx *ctx, const jn_type *type);
+jcv_val *jcv_scalar_const(jcv *c, janus_kind kind, janus_scalar v);
+/* Appends a node to c->ctx with inferred types; results are returned in the node. */
+jcv_node *jcv_op(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in, const void *attrs);
+jcv_node *jcv_op_try(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in, const void *attrs);
+jcv_node *jcv_call_node(jcv *c, const char *op, jcv_ctx *a, jcv_ctx *b, jcv_val *const *in,
+                        unsigned n_in, const jn_type *const *types, unsigned n_out);
+jcv_node *jcv_backward_node(jcv *c, jcv_val *y, jcv_val *const *x, unsigned n);
+void jcv_assert(jcv *c, jcv_val *cond, const char *message);
+const jn_type *jcv_type(jcv *c, jn_type t);
+bool jcv_same_type(const jn_type *a, const jn_type *b);
+
+/* proxy.c: tensors */
+janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, const void *attrs,
+                      janus_tensor **out, unsigned n_out, janus_tensor *into);
+jcv_rec *jcv_rec_of(jcv *c, const janus_tensor *t);
+jcv_val *jcv_tensor_val(jcv *c, PyObject *proxy);
+/* New proxy for a value; tracked: it requires grad (as a result). */
+jcv_av *jcv_proxy(jcv *c, jcv_val *val, bool tracked);
+/* The proxy of a real tensor read from a source. */
+jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src);
+jcv_av *jcv_real_tensor_const(jcv *c, PyObject *tensor);
+bool jcv_is_proxy(jcv *c, PyObject *o);
+void jcv_tensor_backward(jcv *c, PyObject *proxy);
+/* x.detach(), x.data: the same storage without history. */
+jcv_av *jcv_detach(jcv *c, PyObject *proxy);
+/* The source of a proxy that stands for a real tensor, else NULL. */
+jpy_src *jcv_bound_src(jcv *c, jcv_av *a);
+
+/* value.c: abstract values */
+jcv_av *jcv_new(jcv *c, jcv_kind kind);
+jcv_av *jcv_py(jcv *c, PyObject *o /* kept */, jpy_src *src);
+jcv_av *jcv_take(jcv *c, PyObject *o /* new reference, constant */);
+jcv_av *jcv_none(jcv *c);
+jcv_av *jcv_bool(jcv *c, bool v);
+jcv_av *jcv_scalar(jcv *c, jcv_val *v);
+jcv_av *jcv_tuple(jcv *c, jcv_av *const *items, unsigned n);
+jcv_av *jcv_list(jcv *c, jcv_av *const *items, unsigned n);
+jcv_av *jcv_dict(jcv *c);
+uint32_t jcv_slot(jcv *c, jcv_av *first);
+/* What reading a real object gives: guarded as far as its kind needs. */
+jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src);
+bool jcv_is_const(const jcv_av *a); /* AV_PY that is a number, string, None, dtype, ... */
+/* The Python object of a constant (guards its value), tensors as proxies, tuples and lists of them;
+ * NULL when it has none (graph values). Kept by c. */
+PyObject *jcv_object(jcv *c, jcv_av *a);
+/* Graph value of a number: constant or computed; NULL: not a number. */
+jcv_val *jcv_number(jcv *c, jcv_av *a);
+PyTypeObject *jcv_type_of(jcv *c, jcv_av *a);
+bool jcv_av_equal(const jcv_av *a, const jcv_av *b);
+const char *jcv_describe(jcv_av *a);
+
+/* state.c: copies of the slots, merging */
+jcv_state jcv_save(jcv *c);
+void jcv_restore(jcv *c, jcv_state s);
+/* Truth: 1, 0, or -1 and *out the bool value. */
+int jcv_truth(jcv *c, jcv_av *a, jcv_val **out);
+typedef jcv_out (*jcv_arm_fn)(jcv *c, void *user, int arm);
+/* Both arms of a condition. */
+jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user);
+/* Where control is, to come back to after a throw. */
+typedef struct jcv_place {
+    jcv_ctx *ctx;
+    jcv_frame *frame;
+    jcv_cont *cont;
+    int boundary;
+    jpy_tree *at;
+    bool no_grad;
+} jcv_place;
+jcv_place jcv_where(jcv *c);
+void jcv_back(jcv *c, jcv_place p);
+/* Common shape of two values; leaves that need a graph value become placeholders numbered from
+ * *n_pairs and (a, b) are added to pairs. */
+typedef struct jcv_pairs {
+    JN_VEC(jcv_av *) a;
+    JN_VEC(jcv_av *) b;
+} jcv_pairs;
+jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *pairs, bool force);
+jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves);
+/* The graph value of a leaf in the current SubGraph. */
+jcv_val *jcv_leaf_val(jcv *c, jcv_av *a);
+bool jcv_leaf_tracked(jcv *c, jcv_av *a);
+/* An abstract value like `like` for a graph value. */
+jcv_av *jcv_leaf(jcv *c, jcv_val *v, jcv_av *like, bool tracked);
+/* foreach: body(i) for i < count. while: cond value by cond_fn. */
+typedef jcv_val *(*jcv_cond_fn)(jcv *c, void *user);
+typedef void (*jcv_body_fn)(jcv *c, void *user, jcv_val *i);
+void jcv_foreach(jcv *c, jcv_val *count, jcv_body_fn body, void *user);
+void jcv_while(jcv *c, jcv_cond_fn cond, jcv_body_fn body, void *user);
+
+/* host.c: objects known only when the graph runs */
+jcv_av *jcv_host(jcv *c, jcv_val *v, PyObject *samples);
+PyObject *jcv_samples(jcv *c, jcv_av *a);
+/* Makes an input of a real object that has a source. */
+jcv_av *jcv_to_host(jcv *c, jcv_av *a);
+jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name);
+jcv_av *jcv_host_item(jcv *c, jcv_av *o, jcv_val *index);
+jcv_val *jcv_host_len(jcv *c, jcv_av *o);
+/* Whether its type is `t` (not exact: or one derived from it), as a bool of the graph. */
+jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t, bool exact);
+jcv_val *jcv_host_truth(jcv *c, jcv_av *o);
+/* What a branch on `cond` says about the types of objects in its arm. */
+jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken);
+PyTypeObject *jcv_host_type(jcv *c, jcv_av *o); /* asserts the one type seen */
+
+/* The interpreter: one file per family */
+jcv_av *jcv_eval(jcv *c, jpy_tree *n);
+jcv_out jcv_exec(jcv *c, const jpy_tree_list *list);
+jcv_out jcv_exec_from(jcv *c, const jpy_tree_list *list, unsigned first);
+void jcv_assign(jcv *c, jpy_tree *target, jcv_av *v);
+jcv_av *jcv_load(jcv *c, PyObject *name);
+void jcv_store(jcv *c, PyObject *name, jcv_av *v);
+jcv_av *jcv_getattr(jcv *c, jcv_av *o, PyObject *name);
+jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name); /* NULL: AttributeError */
+void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+jcv_av *jcv_getitem(jcv *c, jcv_av *o, jcv_av *i);
+void jcv_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v);
+jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace);
+jcv_av *jcv_unary(jcv *c, int op, jcv_av *a);
+jcv_av *jcv_compare(jcv *c, int op, jcv_av *a, jcv_av *b);
+/* Items of something iterable whose length is known; false: it is not. */
+bool jcv_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n);
+/* subscript.c: the abstract container that stands for a real one from now on */
+jcv_av *jcv_abstract(jcv *c, jcv_av *a);
+jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key); /* NULL: no such key */
+void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v);
+jcv_av *jcv_comprehension(jcv *c, jpy_tree *n);
+jcv_out jcv_exec_for(jcv *c, jpy_tree *n);
+jcv_out jcv_exec_while(jcv *c, jpy_tree *n);
+jcv_out jcv_exec_if(jcv *c, jpy_tree *n);
+
+typedef struct jcv_args {
+    jcv_av **pos;
+    unsigned n_pos;
+    PyObject **names;
+    jcv_av **kw;
+    unsigned n_kw;
+} jcv_args;
+jcv_av *jcv_call(jcv *c, jcv_av *f, const jcv_args *args);
+jcv_av *jcv_call1(jcv *c, jcv_av *f, jcv_av *a);
+jcv_av *jcv_call_function(jcv *c, PyObject *func, jpy_src *src, const jcv_args *args);
+jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *args);
+jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args);
+/* Recursion: NULL: the call is not of a recursive function, inline it. */
+jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **params, unsigned n);
+jcv_av *jcv_run_body(jcv *c, jcv_frame *fr);
+
+/* emit.c: staged graph -> module; fills the entry's graph part */
+janus_status jcv_emit(jcv *c, janus_module *m, jn_subgraph **out_main);
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The staged graph becomes a module.
+ *
+ * Captures come first: a value used in a SubGraph that it does not belong to is a parameter of it,
+ * and of every SubGraph on the way.  What comes from outside a recursion is a shared parameter;
+ * what a loop only reads is carried.  Then all SubGraphs are declared with their parameters, and
+ * bodies are built, the innermost first.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "graph/autodiff.h"
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+
+static bool is_const_val(const jcv_val *v) { return v->node && v->node->kind == JCV_SCALAR_CONST; }
+
+static int capture_index(const jcv_ctx *x, const jcv_val *v) {
+    for (size_t i = 0; i < x->captures.n; i++)
+        if (x->captures.data[i] == v)
+            return (int)i;
+    return -1;
+}
+
+/* 1: added, 0: nothing to do, -1: out of memory. */
+static int capture(jcv_ctx *x, jcv_val *v) {
+    if (!v || v->ctx == x || is_const_val(v) || capture_index(x, v) >= 0)
+        return 0;
+    return jn_vec_push(&x->captures, v) ? 1 : -1;
+}
+
+static bool shared(const jcv_ctx *x, const jcv_val *v) {
+    if (v->ctx->fn != x->fn)
+        return true;
+    return x->fn->kind == JCV_MAIN && x->in_loop && v->ctx->kind == JCV_MAIN && !v->node &&
+           v->type->kind == JANUS_KIND_TENSOR;
+}
+
+static void mark_used(jcv_ctx *x) {
+    if (x->used)
+        return;
+    x->used = true;
+    for (size_t i = 0; i < x->nodes.n; i++)
+        for (int k = 0; k < 2; k++)
+            if (x->nodes.data[i]->subs[k])
+                mark_used(x->nodes.data[i]->subs[k]);
+}
+
+static int captures_of(jcv_ctx *x) {
+    int any = 0;
+    for (size_t i = 0; i < x->nodes.n; i++) {
+        jcv_node *n = x->nodes.data[i];
+        for (unsigned k = 0; k < n->n_in; k++) {
+            int r = capture(x, n->in[k]);
+            if (r < 0)
+                return r;
+            any |= r;
+        }
+        for (int s = 0; s < 2; s++) {
+            jcv_ctx *y = n->subs[s], *other = n->subs[1 - s];
+            for (size_t k = 0; y && k < y->captures.n; k++) {
+                int r = capture(x, y->captures.data[k]);
+                int q = other && other->kind != JCV_FUNC ? capture(other, y->captures.data[k]) : 0;
+                if (r < 0 || q < 0)
+                    return -1;
+                any |= r | q;
+            }
+        }
+    }
+    for (size_t i = 0; i < x->results.n; i++) {
+        int r = capture(x, x->results.data[i]);
+        if (r < 0)
+            return r;
+        any |= r;
+    }
+    return any;
+}
+
+/* Shared parameters come last. */
+static bool order_captures(jcv_ctx *x) {
+    jcv_val **v = x->captures.data;
+    size_t n = x->captures.n, at = 0;
+    jcv_val **tmp = jn_alloc((n + 1) * sizeof *tmp);
+    if (!tmp)
+        return false;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < n; i++)
+            if (shared(x, v[i]) == (pass == 1))
+                tmp[at++] = v[i];
+    if (n)
+        memcpy(v, tmp, n * sizeof *v);
+    jn_free(tmp);
+    return true;
+}
+
+/* Both SubGraphs of a node take the same operands in the same order. */
+static janus_status pair_captures(jcv_ctx *x) {
+    for (size_t i = 0; i < x->nodes.n; i++) {
+        jcv_ctx *a = x->nodes.data[i]->subs[0], *b = x->nodes.data[i]->subs[1];
+        if (!a || !b)
+            continue;
+        b->captures.n = 0;
+        for (size_t k = 0; k < a->captures.n; k++)
+            if (!jn_vec_push(&b->captures, a->captures.data[k]))
+                return JN_NO_MEMORY();
+    }
+    return JANUS_OK;
+}
+
+static janus_status declare(janus_module *m, jcv_ctx *x) {
+    const char *name;
+    JN_TRY(jn_module_fresh_name(m, x->name, &name));
+    JN_TRY(jn_subgraph_declare(m, name, &x->sub));
+    for (size_t i = 0; i < x->params.n; i++) {
+        const jn_type *t = jn_type_intern(m, x->params.data[i]->type);
+        if (!t)
+            return JN_NO_MEMORY();
+        char text[32];
+        snprintf(text, sizeof text, "p%zu", i);
+        JN_TRY(jn_subgraph_add_param(x->sub, text, t, false, &x->params.data[i]->emitted));
+    }
+    for (size_t i = 0; i < x->captures.n; i++) {
+        const jn_type *t = jn_type_intern(m, x->captures.data[i]->type);
+        jn_value v;
+        char text[32];
+        snprintf(text, sizeof text, "c%zu", i);
+        if (!t)
+            return JN_NO_MEMORY();
+        JN_TRY(jn_subgraph_add_param(x->sub, text, t, shared(x, x->captures.data[i]), &v));
+        if (!jn_vec_push(&x->capture_values, v))
+            return JN_NO_MEMORY();
+    }
+    JN_VEC(const jn_type *) types = {0};
+    janus_status st = JANUS_OK;
+    for (size_t i = 0; i < x->results.n && st == JANUS_OK; i++) {
+        const jn_type *t = jn_type_intern(m, x->results.data[i]->type);
+        if (!t || !jn_vec_push(&types, t))
+            st = JN_NO_MEMORY();
+    }
+    for (size_t i = 0; x->loop_body && i < x->captures.n && st == JANUS_OK; i++)
+        if (!shared(x, x->captures.data[i])) {
+            const jn_type *t = jn_type_intern(m, x->captures.data[i]->type);
+            if (!t || !jn_vec_push(&types, t))
+                st = JN_NO_MEMORY();
+        }
+    if (st == JANUS_OK)
+        st = jn_subgraph_set_result_types(x->sub, types.data, (unsigned)types.n);
+    jn_vec_free(&types);
+    return st;
+}
+
+static janus_status value_in(jcv_ctx *x, jcv_val *v, jn_value *out) {
+    if (!v) {
+        *out = JN_VALUE_NONE;
+        return JANUS_OK;
+    }
+    if (v->ctx == x) {
+        *out = v->emitted;
+        return jn_value_is_none(*out) && !(v->node && v->node->op == JN_OP(none))
+                   ? jn_error(JANUS_INTERNAL, "a value of @%s is used before it is made", x->name)
+                   : JANUS_OK;
+    }
+    if (is_const_val(v)) {
+        for (size_t i = 0; i < x->consts.n; i++)
+            if (x->consts.data[i] == v->node) {
+                *out = x->const_values.data[i];
+                return JANUS_OK;
+            }
+        JN_TRY(jn_build_scalar(x->sub, v->node->scalar_kind, v->node->scalar, (jn_loc){0}, out));
+        return jn_vec_push(&x->consts, v->node) && jn_vec_push(&x->const_values, *out)
+                   ? JANUS_OK
+                   : JN_NO_MEMORY();
+    }
+    int i = capture_index(x, v);
+    if (i < 0)
+        return jn_error(JANUS_INTERNAL, "a value is not captured by @%s", x->name);
+    *out = x->capture_values.data[i];
+    return JANUS_OK;
+}
+
+static janus_status build_backward(jcv_ctx *x, jcv_node *n) {
+    unsigned k = n->n_in - 1;
+    jn_value y, one, dy, *v = jn_alloc((2 * k + 1) * sizeof *v);
+    if (!v)
+        return JN_NO_MEMORY();
+    janus_status st = JANUS_OK;
+    const jn_type *t = n->in[0]->type;
+    janus_full_attrs attrs = {sizeof attrs, {t->dims, (size_t)t->rank}, t->dtype};
+    JN_GO(value_in(x, n->in[0], &y), end);
+    JN_GO(jn_build_scalar(x->sub, JANUS_KIND_FLOAT, (janus_scalar){.f = 1.0}, n->loc, &one), end);
+    JN_GO(jn_build(x->sub, JN_OP(full), &one, 1, &attrs, NULL, n->loc, &dy, 1), end);
+    for (unsigned i = 0; i < k; i++)
+        JN_GO(value_in(x, n->in[i + 1], &v[i]), end);
+    JN_GO(jn_grad_emit(x->sub, &y, &dy, 1, v, k, v + k), end);
+    for (unsigned i = 0; i < k; i++) {
+        n->out[i].emitted = v[k + i];
+        if (jn_value_is_none(v[k + i]))
+            st = jn_error(JANUS_UNSUPPORTED, "a parameter gets no gradient");
+    }
+end:
+    jn_free(v);
+    return st;
+}
+
+static janus_status build_node(jcv_ctx *x, jcv_node *n) {
+    if (n->kind == JCV_SCALAR_CONST)
+        return jn_build_scalar(x->sub, n->scalar_kind, n->scalar, n->loc, &n->out[0].emitted);
+    if (n->kind == JCV_BACKWARD)
+        return build_backward(x, n);
+    jcv_ctx *callee = n->subs[0];
+    bool loop = callee && callee->kind == JCV_LOOP;
+    unsigned extra = callee ? (unsigned)callee->captures.n : 0, carried = 0;
+    for (unsigned i = 0; loop && i < extra; i++)
+        carried += !shared(callee, callee->captures.data[i]);
+    unsigned n_in = n->n_in + extra, n_out = n->n_out + carried;
+    jn_value *v = jn_alloc((n_in + n_out + 1) * sizeof *v);
+    if (!v)
+        return JN_NO_MEMORY();
+    janus_status st = JANUS_OK;
+    for (unsigned i = 0; i < n->n_in; i++)
+        JN_GO(value_in(x, n->in[i], &v[i]), end);
+    for (unsigned i = 0; i < extra; i++)
+        JN_GO(value_in(x, callee->captures.data[i], &v[n->n_in + i]), end);
+    unsigned used = n_in;
+    while (!callee && used && jn_value_is_none(v[used - 1]))
+        used--; /* absent optional operands at the end */
+    jn_subgraph *subs[2] = {callee ? callee->sub : NULL, n->subs[1] ? n->subs[1]->sub : NULL};
+    JN_GO(jn_build(x->sub, n->op, v, used, n->attrs, callee ? subs : NULL, n->loc, v + n_in, n_out),
+          end);
+    for (unsigned i = 0; i < n->n_out; i++)
+        n->out[i].emitted = v[n_in + i];
+end:
+    jn_free(v);
+    if (st != JANUS_OK)
+        jn_error_context("in @%s, line %u", x->name, n->loc.line);
+    return st;
+}
+
+static janus_status build(jcv_ctx *x) {
+    if (x->emitted)
+        return JANUS_OK;
+    x->emitted = true;
+    for (size_t i = 0; i < x->nodes.n; i++)
+        for (int k = 0; k < 2; k++)
+            if (x->nodes.data[i]->subs[k])
+                JN_TRY(build(x->nodes.data[i]->subs[k]));
+    for (size_t i = 0; i < x->nodes.n; i++)
+        JN_TRY(build_node(x, x->nodes.data[i]));
+    JN_VEC(jn_value) results = {0};
+    janus_status st = JANUS_OK;
+    for (size_t i = 0; i < x->results.n && st == JANUS_OK; i++) {
+        jn_value v;
+        st = value_in(x, x->results.data[i], &v);
+        if (st == JANUS_OK && !jn_vec_push(&results, v))
+            st = JN_NO_MEMORY();
+    }
+    for (size_t i = 0; x->loop_body && i < x->captures.n && st == JANUS_OK; i++)
+        if (!shared(x, x->captures.data[i]) && !jn_vec_push(&results, x->capture_values.data[i]))
+            st = JN_NO_MEMORY();
+    if (st == JANUS_OK)
+        st = jn_subgraph_define(x->sub, results.data, (unsigned)results.n);
+    jn_vec_free(&results);
+    return st;
+}
+
+janus_status jcv_emit(jcv *c, janus_module *m, jn_subgraph **out_main) {
+    mark_used(c->main);
+    int again = 1;
+    while (again) {
+        again = 0;
+        for (size_t i = 0; i < c->ctxs.n; i++) {
+            if (!c->ctxs.data[i]->used)
+                continue;
+            int r = captures_of(c->ctxs.data[i]);
+            if (r < 0)
+                return JN_NO_MEMORY();
+            again |= r;
+        }
+    }
+    for (size_t i = 0; i < c->ctxs.n; i++) {
+        jcv_ctx *x = c->ctxs.data[i];
+        for (size_t k = 0; x->used && k < x->nodes.n; k++) {
+            jcv_node *n = x->nodes.data[k];
+            if (n->op && n->op->role == JN_ROLE_FOREACH)
+                n->subs[0]->loop_body = true;
+            if (n->op && n->op->role == JN_ROLE_WHILE)
+                n->subs[1]->loop_body = true;
+        }
+        if (x->used && !order_captures(x))
+            return JN_NO_MEMORY();
+    }
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        if (c->ctxs.data[i]->used)
+            JN_TRY(pair_captures(c->ctxs.data[i]));
+    if (c->main->captures.n)
+        return jn_error(JANUS_INTERNAL, "a value that belongs to no SubGraph in use");
+    JN_TRY(declare(m, c->main));
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        if (c->ctxs.data[i]->used && c->ctxs.data[i] != c->main)
+            JN_TRY(declare(m, c->ctxs.data[i]));
+    JN_TRY(build(c->main));
+    *out_main = c->main->sub;
+    return JANUS_OK;
+}

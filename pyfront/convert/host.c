@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Objects that the graph reads itself: the nodes of a tree inside a recursion, the elements of a
+ * list of any length.
+ *
+ * Each has samples, real objects it stood for when the conversion ran, which say what types to
+ * expect; the graph asserts them.  A sample is a hint: a wrong one costs a discarded run.  Without
+ * samples the path has not been seen and leads nowhere (THROW_DEAD).
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+
+enum { MAX_SAMPLES = 512 };
+
+jcv_av *jcv_host(jcv *c, jcv_val *v, PyObject *samples) {
+    jcv_av *a = jcv_new(c, AV_HOST);
+    a->val = v;
+    a->samples = samples;
+    return a;
+}
+
+PyObject *jcv_samples(jcv *c, jcv_av *a) {
+    if (a->kind != AV_HOST) {
+        PyObject *l = jcv_own(c, PyList_New(0));
+        if (a->kind == AV_PY && PyList_Append(l, a->py) < 0)
+            jcv_refuse_py(c);
+        return l;
+    }
+    for (jcv_ctx *x = c->ctx; x; x = x->parent)
+        for (jcv_narrow *n = x->narrowed; n; n = n->next)
+            if (n->val == a->val)
+                return n->samples;
+    return a->samples;
+}
+
+jcv_av *jcv_to_host(jcv *c, jcv_av *a) {
+    if (a->kind == AV_HOST)
+        return a;
+    if (a->kind != AV_PY || !a->src)
+        jcv_refuse(c, "%s as an object of the graph", jcv_describe(a));
+    PyObject *samples = jcv_samples(c, a);
+    for (size_t i = 0; i < c->inputs.n; i++)
+        if (c->inputs.data[i] == a->src && c->main->params.data[i]->type->kind == JANUS_KIND_OBJECT)
+            return jcv_host(c, c->main->params.data[i], samples);
+    jcv_val *v = jcv_param(c, c->main, jcv_type(c, jn_scalar_type(JANUS_KIND_OBJECT)));
+    if (!jn_vec_push(&c->inputs, a->src))
+        jcv_refuse(c, "out of memory");
+    return jcv_host(c, v, samples);
+}
+
+/* ---- types --------------------------------------------------------------------------------------
+ */
+
+static jcv_val *token(jcv *c, PyTypeObject *t) {
+    if (!PySequence_Contains(c->type_list, (PyObject *)t) &&
+        PyList_Append(c->type_list, (PyObject *)t) < 0)
+        jcv_refuse_py(c);
+    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, (PyObject *)t, 3);
+    if (!s)
+        jcv_refuse(c, "out of memory");
+    s->checks |= JPY_CHECK_VERSION;
+    s->version = jpy_type_version(t);
+    return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = (int64_t)(intptr_t)t});
+}
+
+static jcv_read *find_read(jcv *c, jcv_val *of, PyObject *key, int64_t index) {
+    for (jcv_ctx *x = c->ctx; x; x = x->parent)
+        for (jcv_read *r = x->reads; r; r = r->next)
+            if (r->of == of && r->index == index &&
+                (r->key == key || (key && r->key && PyUnicode_Compare(r->key, key) == 0)))
+                return r;
+    return NULL;
+}
+
+static void keep_read(jcv *c, jcv_val *of, PyObject *key, int64_t index, jcv_av *av) {
+    jcv_read *r = jcv_alloc(c, sizeof *r);
+    *r = (jcv_read){of, key, index, av, c->ctx->reads};
+    c->ctx->reads = r;
+}
+
+static jcv_val *type_value(jcv *c, jcv_av *o) {
+    jcv_read *r = find_read(c, o->val, NULL, -1);
+    if (r)
+        return r->av->val;
+    jcv_val *v = &jcv_op(c, JN_OP(host_type), &o->val, 1, NULL)->out[0];
+    keep_read(c, o->val, NULL, -1, jcv_scalar(c, v));
+    return v;
+}
+
+static jcv_val *type_is(jcv *c, jcv_av *o, PyTypeObject *t) {
+    jcv_val *in[2] = {type_value(c, o), token(c, t)};
+    return &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0];
+}
+
+static PyObject *types_of(jcv *c, jcv_av *o) {
+    PyObject *s = jcv_samples(c, o), *set = jcv_own(c, PyList_New(0));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(s); i++) {
+        PyObject *t = (PyObject *)Py_TYPE(PyList_GET_ITEM(s, i));
+        if (!PySequence_Contains(set, t) && PyList_Append(set, t) < 0)
+            jcv_refuse_py(c);
+    }
+    if (!PyList_GET_SIZE(set))
+        jcv_throw_now(c, THROW_DEAD);
+    return set;
+}
+
+PyTypeObject *jcv_host_type(jcv *c, jcv_av *o) {
+    jcv_read *r = find_read(c, o->val, NULL, -2);
+    if (r)
+        return (PyTypeObject *)r->av->py;
+    PyObject *set = types_of(c, o);
+    if (PyList_GET_SIZE(set) > 1)
+        jcv_refuse(c, "objects of several types (%s, %s)",
+                   ((PyTypeObject *)PyList_GET_ITEM(set, 0))->tp_name,
+                   ((PyTypeObject *)PyList_GET_ITEM(set, 1))->tp_name);
+    PyTypeObject *t = (PyTypeObject *)PyList_GET_ITEM(set, 0);
+    jcv_assert(c, type_is(c, o, t), "an object has the type seen");
+    keep_read(c, o->val, NULL, -2, jcv_py(c, (PyObject *)t, NULL));
+    return t;
+}
+
+static jcv_val *either(jcv *c, jcv_val *a, jcv_val *b) {
+    jcv_val *in[2] = {a, b};
+    return a ? &jcv_op(c, JN_OP(s_or), in, 2, NULL)->out[0] : b;
+}
+
+jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t, bool exact) {
+    PyObject *set = types_of(c, o), *match = jcv_own(c, PyList_New(0));
+    jcv_val *cond = NULL, *known = NULL;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(set); i++) {
+        PyTypeObject *s = (PyTypeObject *)PyList_GET_ITEM(set, i);
+        jcv_val *eq = type_is(c, o, s);
+        known = either(c, known, eq);
+        if (s == t || (!exact && PyType_IsSubtype(s, t))) {
+            cond = either(c, cond, eq);
+            if (PyList_Append(match, (PyObject *)s) < 0)
+                jcv_refuse_py(c);
+        }
+    }
+    if (exact && !cond) {
+        cond = type_is(c, o, t);
+        if (PyList_Append(match, (PyObject *)t) < 0)
+            jcv_refuse_py(c);
+    }
+    if (!exact)
+        jcv_assert(c, known, "an object has a type seen");
+    if (!cond)
+        cond = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
+    if (!jn_vec_push(&c->tests, ((jcv_test){cond, o->val, match})))
+        jcv_refuse(c, "out of memory");
+    return cond;
+}
+
+jcv_val *jcv_host_truth(jcv *c, jcv_av *o) {
+    PyObject *set = types_of(c, o);
+    bool plain = true;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(set); i++) {
+        PyTypeObject *t = (PyTypeObject *)PyList_GET_ITEM(set, i);
+        bool sized = (t->tp_as_sequence && t->tp_as_sequence->sq_length) ||
+                     (t->tp_as_mapping && t->tp_as_mapping->mp_length) ||
+                     (t->tp_as_number && t->tp_as_number->nb_bool);
+        plain = plain && (!sized || t == Py_TYPE(Py_None));
+    }
+    if (!plain) {
+        jcv_val *n = jcv_host_len(c, o);
+        return &jcv_op(c, JN_OP(s_bool), &n, 1, NULL)->out[0];
+    }
+    jcv_val *none = jcv_host_is(c, o, Py_TYPE(Py_None), true);
+    jcv_val *known = none;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(set); i++)
+        known = either(c, known, type_is(c, o, (PyTypeObject *)PyList_GET_ITEM(set, i)));
+    jcv_assert(c, known, "an object has a type seen");
+    return &jcv_op(c, JN_OP(s_not), &none, 1, NULL)->out[0];
+}
+
+jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken) {
+    while (cond->node && cond->node->kind == JCV_OP && cond->node->op == JN_OP(s_not)) {
+        cond = cond->node->in[0];
+        taken = !taken;
+    }
+    for (size_t i = 0; i < c->tests.n; i++) {
+        jcv_test *t = &c->tests.data[i];
+        if (t->cond != cond)
+            continue;
+        PyObject *all = NULL;
+        for (jcv_ctx *x = c->ctx; x && !all; x = x->parent)
+            for (jcv_narrow *n = x->narrowed; n && !all; n = n->next)
+                if (n->val == t->of)
+                    all = n->samples;
+        for (jcv_ctx *x = c->ctx; x && !all; x = x->parent)
+            for (jcv_read *r = x->reads; r && !all; r = r->next)
+                if (r->av->kind == AV_HOST && r->av->val == t->of)
+                    all = r->av->samples;
+        if (!all)
+            continue;
+        PyObject *kept = jcv_own(c, PyList_New(0));
+        for (Py_ssize_t k = 0; k < PyList_GET_SIZE(all); k++) {
+            PyObject *s = PyList_GET_ITEM(all, k);
+            if ((PySequence_Contains(t->types, (PyObject *)Py_TYPE(s)) == 1) == taken &&
+                PyList_Append(kept, s) < 0)
+                jcv_refuse_py(c);
+        }
+        jcv_narrow *n = jcv_alloc(c, sizeof *n);
+        *n = (jcv_narrow){t->of, kept, NULL};
+        return n;
+    }
+    return NULL;
+}
+
+/* ---- reads --------------------------------------------------------------------------------------
+ */
+
+static jcv_av *unboxed(jcv *c, jcv_val *v, janus_kind kind, const janus_tensor *like) {
+    janus_host_unbox_attrs attrs = {sizeof attrs, kind, -1, -1, {NULL, 0}};
+    if (like) {
+        attrs.dtype = like->dtype;
+        attrs.rank = like->rank;
+        attrs.dims = (janus_ints){like->dims, (size_t)like->rank};
+    }
+    jcv_val *u = &jcv_op(c, JN_OP(host_unbox), &v, 1, &attrs)->out[0];
+    u->depends = false;
+    return like ? jcv_proxy(c, u, false) : jcv_scalar(c, u);
+}
+
+static jcv_av *of_samples(jcv *c, jcv_val *v, PyObject *samples) {
+    Py_ssize_t n = PyList_GET_SIZE(samples);
+    if (!n)
+        jcv_throw_now(c, THROW_DEAD);
+    PyObject *first = PyList_GET_ITEM(samples, 0);
+    bool same = true;
+    for (Py_ssize_t i = 1; i < n; i++)
+        same = same && Py_TYPE(PyList_GET_ITEM(samples, i)) == Py_TYPE(first);
+    if (!same)
+        return jcv_host(c, v, samples);
+    if (PyLong_CheckExact(first))
+        return unboxed(c, v, JANUS_KIND_INT, NULL);
+    if (PyFloat_CheckExact(first))
+        return unboxed(c, v, JANUS_KIND_FLOAT, NULL);
+    if (PyBool_Check(first))
+        return unboxed(c, v, JANUS_KIND_BOOL, NULL);
+    if (jpy_tensor_check(first)) {
+        janus_tensor *t = ((jpy_tensor *)first)->t;
+        for (Py_ssize_t i = 0; i < n; i++) {
+            jpy_tensor *o = (jpy_tensor *)PyList_GET_ITEM(samples, i);
+            jn_type a = jn_tensor_as_type(t), b = jn_tensor_as_type(o->t);
+            if (jpy_tensor_tracked(o))
+                jcv_refuse(c, "a tensor that requires grad is read while the graph runs");
+            if (!jcv_same_type(&a, &b))
+                jcv_refuse(c, "tensors of several types or dims are read while the graph runs");
+        }
+        return unboxed(c, v, JANUS_KIND_TENSOR, t);
+    }
+    return jcv_host(c, v, samples);
+}
+
+static int64_t key_of(jcv *c, PyObject *name) {
+    Py_ssize_t n = PyList_GET_SIZE(c->attr_names);
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (PyUnicode_Compare(PyList_GET_ITEM(c->attr_names, i), name) == 0)
+            return i;
+    if (PyList_Append(c->attr_names, name) < 0)
+        jcv_refuse_py(c);
+    return n;
+}
+
+jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
+    PyTypeObject *t = jcv_host_type(c, o);
+    if (t == &PyList_Type || t == &PyTuple_Type || t == &PyDict_Type || t == &PyUnicode_Type)
+        jcv_refuse(c, "a method of %s read while the graph runs", t->tp_name);
+    if (t->tp_getattro != PyObject_GenericGetAttr)
+        jcv_refuse(c, "%s reads attributes in its own way", t->tp_name);
+    PyObject *d = _PyType_Lookup(t, name);
+    if (d && PyFunction_Check(d)) {
+        jcv_av *m = jcv_new(c, AV_METHOD);
+        m->py = d;
+        m->self = o;
+        return m;
+    }
+    if (d && Py_TYPE(d) == &PyProperty_Type) {
+        PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
+        return jcv_call1(c, jcv_py(c, get, NULL), o);
+    }
+    if (d && Py_TYPE(d) == &PyStaticMethod_Type)
+        return jcv_py(c, jcv_own(c, PyObject_GetAttrString(d, "__func__")), NULL);
+    if (PyUnicode_CompareWithASCIIString(name, "__class__") == 0)
+        return jcv_py(c, (PyObject *)t, NULL);
+    if (d && (Py_TYPE(d)->tp_descr_get || Py_TYPE(d)->tp_descr_set) &&
+        Py_TYPE(d) != &PyMemberDescr_Type)
+        jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
+    jcv_read *r = find_read(c, o->val, name, 0);
+    if (r)
+        return r->av;
+    PyObject *samples = jcv_samples(c, o), *got = jcv_own(c, PyList_New(0));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
+        PyObject *v = jpy_plain_attr(PyList_GET_ITEM(samples, i), name);
+        if (v && PyList_Append(got, v) < 0)
+            jcv_refuse_py(c);
+        Py_XDECREF(v);
+    }
+    janus_host_attr_attrs attrs = {sizeof attrs, key_of(c, name)};
+    jcv_val *v = &jcv_op(c, JN_OP(host_attr), &o->val, 1, &attrs)->out[0];
+    jcv_av *a = of_samples(c, v, got);
+    keep_read(c, o->val, name, 0, a);
+    return a;
+}
+
+static void check_sequence(jcv *c, jcv_av *o) {
+    PyTypeObject *t = jcv_host_type(c, o);
+    if (t != &PyList_Type && t != &PyTuple_Type)
+        jcv_refuse(c, "items of %s read while the graph runs", t->tp_name);
+}
+
+jcv_av *jcv_host_item(jcv *c, jcv_av *o, jcv_val *index) {
+    check_sequence(c, o);
+    c->host_items = true;
+    PyObject *samples = jcv_samples(c, o), *got = jcv_own(c, PyList_New(0));
+    bool known = index->node && index->node->kind == JCV_SCALAR_CONST;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
+        PyObject *s = PyList_GET_ITEM(samples, i);
+        Py_ssize_t n = PySequence_Size(s);
+        for (Py_ssize_t k = 0; k < n && PyList_GET_SIZE(got) < MAX_SAMPLES; k++) {
+            int64_t want = known ? index->node->scalar.i : k;
+            if (want < 0)
+                want += n;
+            if (want != k)
+                continue;
+            PyObject *e = PySequence_Fast_GET_ITEM(s, k);
+            if (PyList_Append(got, e) < 0)
+                jcv_refuse_py(c);
+        }
+    }
+    if (known && index->node->scalar.i < 0) {
+        jcv_val *in[2] = {jcv_host_len(c, o), index};
+        index = &jcv_op(c, JN_OP(s_add), in, 2, NULL)->out[0];
+    }
+    jcv_val *in[2] = {o->val, index};
+    jcv_av *a = of_samples(c, &jcv_op(c, JN_OP(host_item), in, 2, NULL)->out[0], got);
+    if (a->kind == AV_HOST)
+        keep_read(c, a->val, NULL, -3, a); /* so that a test of it finds its samples */
+    return a;
+}
+
+jcv_val *jcv_host_len(jcv *c, jcv_av *o) {
+    PyTypeObject *t = jcv_host_type(c, o);
+    if (t != &PyList_Type && t != &PyTuple_Type && t != &PyDict_Type)
+        jcv_refuse(c, "the length of %s read while the graph runs", t->tp_name);
+    c->host_items = true;
+    return &jcv_op(c, JN_OP(host_len), &o->val, 1, NULL)->out[0];
+}

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tensors of the converter: proxies, and the hook that turns eager ops on them into nodes.
+ *
+ * A proxy's janus_tensor lies in memory of its own, whose release function marks it and whose user
+ * pointer leads to its record.  Views keep their parent, and are taken again after a write to the
+ * root; a write through a view is scattered back into its parent.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/kernel.h"
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+
+_Thread_local jcv *jcv_current;
+
+typedef struct holder {
+    jcv_rec *rec;
+    void *memory;
+} holder;
+
+static void release_memory(void *user) {
+    holder *h = user;
+    jn_free(h->memory);
+    jn_free(h);
+}
+
+static bool marked(const janus_tensor *t) { return t->storage->release == release_memory; }
+
+bool jcv_is_proxy(jcv *c, PyObject *o) {
+    (void)c;
+    return jpy_tensor_check(o) && marked(((jpy_tensor *)o)->t);
+}
+
+jcv_rec *jcv_rec_of(jcv *c, const janus_tensor *t) {
+    jcv_rec *r = ((holder *)t->storage->user)->rec;
+    if (r->c != c)
+        jcv_refuse(c, "a tensor of another conversion");
+    return r;
+}
+
+/* New marked tensor and its record; no jumps: NULL when out of memory. */
+static jcv_rec *new_rec(jcv *c, const jn_type *type, const int64_t *strides) {
+    int64_t span = 1, own[JN_MAX_RANK];
+    if (!strides) {
+        int64_t s = 1;
+        for (int i = type->rank - 1; i >= 0; i--) {
+            own[i] = s;
+            s *= type->dims[i] ? type->dims[i] : 1;
+        }
+        strides = own;
+    }
+    for (int i = 0; i < type->rank; i++) {
+        if (strides[i] < 0)
+            return NULL;
+        span += type->dims[i] ? (type->dims[i] - 1) * strides[i] : 0;
+    }
+    holder *h = jn_calloc(1, sizeof *h);
+    jcv_rec *r = jn_arena_zalloc(&c->arena, sizeof *r);
+    if (!h || !r) {
+        jn_free(h);
+        return NULL;
+    }
+    h->memory = jn_calloc((size_t)span, jn_dtype_size((janus_dtype)type->dtype));
+    h->rec = r;
+    if (!h->memory || janus_tensor_wrap((janus_dtype)type->dtype, type->rank, type->dims, strides,
+                                        h->memory, release_memory, h, &r->t) != JANUS_OK) {
+        jn_free(h->memory);
+        jn_free(h);
+        return NULL;
+    }
+    r->c = c;
+    r->ctx = c->ctx;
+    r->root = r;
+    r->next = c->recs;
+    c->recs = r;
+    return r;
+}
+
+static PyObject *track(PyObject *proxy, bool tracked) {
+    static const jpy_node_class plain = {"Graph", NULL, NULL, NULL};
+    if (!proxy || !tracked)
+        return proxy;
+    jpy_node *n = jpy_node_new(&plain, 0, 1, NULL, 0);
+    if (!n) {
+        Py_DECREF(proxy);
+        return NULL;
+    }
+    ((jpy_tensor *)proxy)->node = n;
+    ((jpy_tensor *)proxy)->node_out = 0;
+    return proxy;
+}
+
+jcv_av *jcv_proxy(jcv *c, jcv_val *val, bool tracked) {
+    jcv_rec *r = new_rec(c, val->type, NULL);
+    if (!r)
+        jcv_refuse(c, "out of memory");
+    r->val = val;
+    PyObject *o = track(jpy_tensor_take(r->t), tracked);
+    jcv_av *a = jcv_new(c, AV_TENSOR);
+    a->py = jcv_own(c, o);
+    return a;
+}
+
+static void make_leaf_guards(jcv *c, jcv_rec *r, jpy_src *src) {
+    jpy_src_check_tensor(c->guards, src, r->proxy);
+    if (!jn_vec_push(&c->guards->bound, src->slot))
+        jcv_refuse(c, "out of memory");
+    if (src->tensor.requires_grad && !jn_vec_push(&c->guards->identity, src->slot))
+        jcv_refuse(c, "out of memory");
+}
+
+/* For a bound record, `proxy` is the real tensor; the Python proxy is found through `c->owned`. */
+static jcv_av *proxy_of_rec(jcv *c, jcv_rec *r) {
+    for (size_t i = 0; i < c->owned.n; i++) {
+        PyObject *o = c->owned.data[i];
+        if (jpy_tensor_check(o) && ((jpy_tensor *)o)->t == r->t) {
+            jcv_av *a = jcv_new(c, AV_TENSOR);
+            a->py = o;
+            a->src = r->src;
+            return a;
+        }
+    }
+    jcv_refuse(c, "a bound tensor was lost");
+}
+
+jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
+    jpy_tensor *p = (jpy_tensor *)tensor;
+    bool tracked = jpy_tensor_tracked(p);
+    for (jcv_rec *r = c->recs; r; r = r->next) {
+        if (r->proxy != tensor)
+            continue;
+        if (r->src == src)
+            return proxy_of_rec(c, r);
+        if (tracked) {
+            src->checks |= JPY_CHECK_SAME;
+            src->number = r->src->slot;
+            return proxy_of_rec(c, r);
+        }
+    }
+    if (p->base && tracked)
+        jcv_refuse(c, "a bound tensor is a view with a history");
+    jn_type type = jn_tensor_as_type(p->t);
+    jcv_rec *r = new_rec(c, &type, p->t->strides);
+    if (!r)
+        jcv_refuse(c, "out of memory");
+    r->ctx = c->main;
+    r->src = src;
+    r->proxy = tensor;
+    r->val = r->first = jcv_param(c, c->main, jcv_type(c, type));
+    r->val->depends = tracked;
+    if (!jn_vec_push(&c->inputs, src))
+        jcv_refuse(c, "out of memory");
+    make_leaf_guards(c, r, src);
+    jpy_tensor *proxy = (jpy_tensor *)jcv_own(c, jpy_tensor_take(r->t));
+    if (p->node)
+        track((PyObject *)proxy, true);
+    else
+        proxy->requires_grad = p->requires_grad;
+    jcv_av *a = jcv_new(c, AV_TENSOR);
+    a->py = (PyObject *)proxy;
+    a->src = src;
+    return a;
+}
+
+/* ---- values of records --------------------------------------------------------------------------
+ */
+
+static jcv_val *constant_of(jcv *c, janus_tensor *t) {
+    janus_tensor *flat = NULL;
+    if (jn_tensor_contiguous(t, &flat) != JANUS_OK)
+        return NULL;
+    size_t size = jn_dtype_size((janus_dtype)t->dtype), n = (size_t)t->numel;
+    bool uniform = n > 0;
+    for (size_t i = 1; uniform && i < n; i++)
+        uniform = memcmp(flat->data, flat->data + i * size, size) == 0;
+    jcv_node *node = NULL;
+    if (uniform && (t->dtype <= JANUS_U8)) {
+        janus_scalar s = {0};
+        janus_kind kind = JANUS_KIND_INT;
+        switch ((janus_dtype)t->dtype) {
+        case JANUS_F32:
+            s.f = *(float *)(void *)flat->data;
+            kind = JANUS_KIND_FLOAT;
+            break;
+        case JANUS_F64:
+            s.f = *(double *)(void *)flat->data;
+            kind = JANUS_KIND_FLOAT;
+            break;
+        case JANUS_I32:
+            s.i = *(int32_t *)(void *)flat->data;
+            break;
+        case JANUS_I64:
+            s.i = *(int64_t *)(void *)flat->data;
+            break;
+        case JANUS_BOOL:
+            s.i = *flat->data != 0;
+            kind = JANUS_KIND_BOOL;
+            break;
+        default:
+            s.i = *(uint8_t *)flat->data;
+        }
+        jcv_val *v = jcv_scalar_const(c, kind, s);
+        janus_full_attrs attrs = {sizeof attrs, {t->dims, (size_t)t->rank}, t->dtype};
+        node = jcv_op_try(c, JN_OP(full), &v, 1, &attrs);
+    } else if (n <= 65536) {
+        janus_constant_attrs attrs = {sizeof attrs,
+                                      {(janus_dtype)t->dtype, t->rank, t->dims, flat->data}};
+        node = jcv_op_try(c, JN_OP(constant), NULL, 0, &attrs);
+    } else {
+        jn_error(JANUS_UNSUPPORTED, "a large tensor is made from Python data");
+    }
+    janus_tensor_release(flat);
+    return node ? &node->out[0] : NULL;
+}
+
+jcv_av *jcv_real_tensor_const(jcv *c, PyObject *tensor) {
+    jcv_val *v = constant_of(c, ((jpy_tensor *)tensor)->t);
+    if (!v)
+        jcv_refuse(c, "%s", janus_last_error()->message);
+    return jcv_proxy(c, v, false);
+}
+
+/* The value now: a view whose root was written since is taken again.  NULL: error record filled. */
+static jcv_val *current(jcv *c, jcv_rec *r) {
+    if (!r->parent || r->version == r->root->version)
+        return r->val;
+    jcv_val **in = jn_arena_zalloc(&c->arena, (r->n_extra + 1) * sizeof *in);
+    jcv_val *up = current(c, r->parent);
+    if (!in || !up)
+        return NULL;
+    in[0] = up;
+    for (unsigned i = 0; i < r->n_extra; i++)
+        in[i + 1] = r->extra[i];
+    jcv_node *n = jcv_op_try(c, r->op, in, r->n_extra + 1, r->attrs);
+    if (!n)
+        return NULL;
+    if (r->ctx == c->ctx) {
+        r->val = &n->out[0];
+        r->version = r->root->version;
+    }
+    return &n->out[0];
+}
+
+jcv_val *jcv_tensor_val(jcv *c, PyObject *proxy) {
+    jcv_val *v = current(c, jcv_rec_of(c, ((jpy_tensor *)proxy)->t));
+    if (!v)
+        jcv_refuse(c, "%s", janus_last_error()->message);
+    return v;
+}
+
+static jcv_val *barrier(jcv *c, jcv_val *v) {
+    if (v->detached && v->detached_in == c->ctx)
+        return v->detached;
+    jcv_node *n = jcv_op_try(c, JN_OP(detach), &v, 1, NULL);
+    if (!n)
+        return NULL;
+    n->out[0].depends = n->out[0].cut = false;
+    v->detached = &n->out[0];
+    v->detached_in = c->ctx;
+    return v->detached;
+}
+
+static jcv_val *operand(jcv *c, janus_tensor *t) {
+    if (!marked(t))
+        return constant_of(c, t);
+    jcv_rec *r = ((holder *)t->storage->user)->rec;
+    if (r->c != c || t->numel != r->t->numel || t->rank != r->t->rank || t->data != r->t->data ||
+        (t->rank && memcmp(t->dims, r->t->dims, (size_t)t->rank * sizeof(int64_t)) != 0)) {
+        jn_error(JANUS_UNSUPPORTED, "a view that the converter does not understand");
+        return NULL;
+    }
+    jcv_val *v = current(c, r);
+    /* what was computed without recording must not carry gradients when it is used with it */
+    return v && v->cut && !jpy_no_grad_mode ? barrier(c, v) : v;
+}
+
+/* The writing direction of a view op: the parent's value with `v` in its place. */
+static jcv_val *put_back(jcv *c, jcv_rec *r, jcv_val *up, jcv_val *v) {
+    const jn_op *op = r->op;
+    jcv_val *in[4] = {up, v, NULL, NULL};
+    jcv_node *n = NULL;
+    if (op == JN_OP(detach) || op == JN_OP(alias))
+        return v;
+    if (op == JN_OP(select)) {
+        in[2] = r->extra[0];
+        n = jcv_op_try(c, JN_OP(select_scatter), in, 3, r->attrs);
+    } else if (op == JN_OP(slice)) {
+        in[2] = r->extra[0];
+        in[3] = r->extra[1];
+        n = jcv_op_try(c, JN_OP(slice_scatter), in, 4, r->attrs);
+    } else if (op == JN_OP(transpose)) {
+        n = jcv_op_try(c, op, &v, 1, r->attrs);
+    } else if (op == JN_OP(reshape) || op == JN_OP(unsqueeze) || op == JN_OP(squeeze)) {
+        janus_reshape_attrs attrs = {sizeof attrs, {up->type->dims, (size_t)up->type->rank}};
+        n = jcv_op_try(c, JN_OP(reshape), &v, 1, &attrs);
+    }
+    if (!n) {
+        jn_error(JANUS_UNSUPPORTED, "a write through a view made by %s", op->name);
+        return NULL;
+    }
+    return &n->out[0];
+}
+
+static janus_status write_rec(jcv *c, jcv_rec *r, jcv_val *v) {
+    if (r->root->ctx != c->ctx)
+        return jn_error(JANUS_UNSUPPORTED,
+                        "an in-place write inside a branch, loop or recursion to "
+                        "a tensor made outside");
+    jcv_rec *x = r;
+    while (x->parent) {
+        jcv_val *up = current(c, x->parent);
+        if (!up || !(v = put_back(c, x, up, v)))
+            return JANUS_UNSUPPORTED;
+        x = x->parent;
+    }
+    x->val = v;
+    x->version++;
+    x->written = true;
+    c->epoch++;
+    return JANUS_OK;
+}
+
+static bool keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_node *n) {
+    r->parent = parent;
+    r->root = parent->root;
+    r->version = parent->root->version;
+    r->op = op;
+    r->attrs = n->attrs;
+    r->n_extra = n->n_in - 1;
+    r->extra = n->in + 1;
+    r->ctx = c->ctx;
+    return true;
+}
+
+/* Strides of a view op's result; false: it copies. */
+static bool view_strides(const jn_op *op, const jn_eager_arg *in, unsigned n_in, const void *attrs,
+                         const jn_type *type, int64_t *strides) {
+    if (!(op->flags & JN_OP_VIEW) || !jn_op_impls[op->id].view || in[0].kind != JANUS_KIND_TENSOR)
+        return false;
+    jn_view views[8] = {{0}};
+    for (unsigned i = 0; i < n_in && i < 8; i++) {
+        if (in[i].kind == JANUS_KIND_TENSOR)
+            views[i] = jn_tensor_as_view(in[i].t);
+        else
+            views[i] = (jn_view){(void *)(uintptr_t)&in[i].s,
+                                 NULL,
+                                 NULL,
+                                 in[i].kind == JANUS_KIND_NONE ? -1 : 0,
+                                 in[i].kind == JANUS_KIND_FLOAT  ? JANUS_F64
+                                 : in[i].kind == JANUS_KIND_BOOL ? JANUS_BOOL
+                                                                 : JANUS_I64,
+                                 true};
+    }
+    int64_t offset = 0;
+    return jn_op_impls[op->id].view(views, n_in, attrs, type, strides, &offset);
+}
+
+janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, const void *attrs,
+                      janus_tensor **out, unsigned n_out, janus_tensor *into) {
+    jcv *c = jcv_current;
+    jcv_val *few[16], **vals = n_in <= 16 ? few : jn_arena_zalloc(&c->arena, n_in * sizeof *vals);
+    /* a refusal inside would jump over frames that own references: it is caught here */
+    jcv_handler h = {.up = c->handler};
+    c->handler = &h;
+    janus_status st = JANUS_OK;
+    if (setjmp(h.env)) {
+        c->handler = h.up;
+        c->hook_refused = true;
+        return jn_error(JANUS_UNSUPPORTED, "%s", c->reason);
+    }
+    if (op->role == JN_ROLE_RNG)
+        st = jn_error(JANUS_UNSUPPORTED, "random numbers (%s)", op->name);
+    for (unsigned i = 0; i < n_in && st == JANUS_OK; i++) {
+        vals[i] = NULL;
+        switch ((int)in[i].kind) {
+        case JANUS_KIND_NONE:
+            break;
+        case JANUS_KIND_TENSOR:
+            vals[i] = operand(c, in[i].t);
+            if (!vals[i])
+                st = janus_last_error()->code;
+            break;
+        case JN_EAGER_LIKE:
+            st = jn_error(JANUS_UNSUPPORTED, "%s of a type alone", op->name);
+            break;
+        default:
+            vals[i] = jcv_scalar_const(c, (janus_kind)in[i].kind, in[i].s);
+        }
+    }
+    jcv_node *n = NULL;
+    if (st == JANUS_OK) {
+        n = jcv_op_try(c, op, vals, n_in, attrs);
+        if (!n)
+            st = janus_last_error()->code;
+    }
+    if (st == JANUS_OK && jpy_no_grad_mode)
+        for (unsigned i = 0; i < n->n_out; i++) {
+            for (unsigned k = 0; k < n_in; k++)
+                n->out[i].cut = n->out[i].cut || (vals[k] && (vals[k]->depends || vals[k]->cut));
+            n->out[i].depends = false;
+        }
+    if (st == JANUS_OK && into) {
+        jcv_rec *r = marked(into) ? ((holder *)into->storage->user)->rec : NULL;
+        st = r ? write_rec(c, r, &n->out[0])
+               : jn_error(JANUS_UNSUPPORTED, "a write to a tensor that is no part of the graph");
+    } else if (st == JANUS_OK) {
+        for (unsigned i = 0; i < n_out; i++) {
+            int64_t strides[JN_MAX_RANK];
+            bool view = i == 0 && view_strides(op, in, n_in, n->attrs, n->out[0].type, strides);
+            jcv_rec *r = new_rec(c, n->out[i].type, view ? strides : NULL);
+            if (!r) {
+                while (i--)
+                    janus_tensor_release(out[i]);
+                st = jn_error(JANUS_UNSUPPORTED, "%s: a view with negative strides", op->name);
+                break;
+            }
+            r->val = &n->out[i];
+            if (view && marked(in[0].t))
+                keep_view(c, r, ((holder *)in[0].t->storage->user)->rec, op, n);
+            out[i] = r->t;
+        }
+    }
+    c->handler = h.up;
+    if (st != JANUS_OK)
+        c->hook_refused = true;
+    return st;
+}
+
+jpy_src *jcv_bound_src(jcv *c, jcv_av *a) {
+    jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
+    return r->src;
+}
+
+jcv_av *jcv_detach(jcv *c, PyObject *proxy) {
+    jcv_rec *of = jcv_rec_of(c, ((jpy_tensor *)proxy)->t);
+    jcv_val *v = jcv_tensor_val(c, proxy);
+    jcv_node *n = jcv_op(c, JN_OP(detach), &v, 1, NULL);
+    n->out[0].depends = false;
+    jcv_av *a = jcv_proxy(c, &n->out[0], false);
+    keep_view(c, jcv_rec_of(c, ((jpy_tensor *)a->py)->t), of, JN_OP(detach), n);
+    return a;
+}
+
+typedef JN_VEC(const void *) pointer_set;
+
+static bool add_new(jcv *c, pointer_set *s, const void *p) {
+    for (size_t i = 0; i < s->n; i++)
+        if (s->data[i] == p)
+            return false;
+    if (!jn_vec_push(s, p))
+        jcv_refuse(c, "out of memory");
+    return true;
+}
+
+/* Marks what gradients of `from` can flow to: nodes seen, values found (parameters of main). */
+static void mark_reach(jcv *c, jcv_val *from, pointer_set *seen, pointer_set *found) {
+    JN_VEC(jcv_val *) todo = {0};
+    if (!jn_vec_push(&todo, from))
+        jcv_refuse(c, "out of memory");
+    while (todo.n) {
+        jcv_val *v = jn_vec_pop(&todo);
+        if (v->type->kind != JANUS_KIND_TENSOR || !jn_dtype_is_float(v->type->dtype))
+            continue;
+        if (!v->node) {
+            add_new(c, found, v);
+            continue;
+        }
+        jcv_node *n = v->node;
+        if (!add_new(c, seen, n) || n->kind != JCV_OP)
+            continue;
+        if (n->op->role == JN_ROLE_COMPUTE && !n->op->grad)
+            continue;
+        bool ok = true;
+        for (unsigned i = 0; i < n->n_in && ok; i++)
+            ok = !n->in[i] || jn_vec_push(&todo, n->in[i]);
+        for (int k = 0; k < 2 && ok; k++) {
+            jcv_ctx *x = n->subs[k];
+            if (!x || !add_new(c, seen, x))
+                continue;
+            for (size_t i = 0; i < x->results.n && ok; i++)
+                ok = jn_vec_push(&todo, x->results.data[i]);
+        }
+        if (!ok)
+            jcv_refuse(c, "out of memory");
+    }
+    jn_vec_free(&todo);
+}
+
+/* loss.backward(): gradients of all leaves met so far, added to their .grad. */
+void jcv_tensor_backward(jcv *c, PyObject *proxy) {
+    static PyObject *grad_name;
+    if (!grad_name)
+        grad_name = PyUnicode_InternFromString("grad");
+    jcv_val *y = jcv_tensor_val(c, proxy);
+    if (c->backward_done)
+        jcv_refuse(c, "backward() a second time");
+    if (c->ctx != c->main)
+        jcv_refuse(c, "backward() inside a branch, loop or recursion");
+    if (!jpy_tensor_tracked((jpy_tensor *)proxy) || !((jpy_tensor *)proxy)->node)
+        jcv_refuse(c, "backward() of a tensor without history");
+    if (jn_type_numel(y->type) != 1)
+        jcv_refuse(c, "backward() of a tensor of several elements");
+    c->backward_done = true;
+    unsigned n = 0, cap = 0;
+    for (jcv_rec *r = c->recs; r; r = r->next)
+        cap++;
+    pointer_set seen = {0}, found = {0};
+    mark_reach(c, y, &seen, &found);
+    jcv_val **x = jcv_alloc(c, cap * sizeof *x);
+    jcv_av **leaf = jcv_alloc(c, cap * sizeof *leaf);
+    for (jcv_rec *r = c->recs; r; r = r->next) {
+        if (!r->src || !r->src->tensor.requires_grad)
+            continue;
+        if (!r->src->tensor.leaf)
+            jcv_refuse(c, "backward() into the history of an argument");
+        if (r->written)
+            jcv_refuse(c, "backward() after a leaf was written");
+        if (add_new(c, &found, r->first))
+            continue; /* gradients do not reach it: its .grad stays */
+        leaf[n] = proxy_of_rec(c, r);
+        x[n++] = r->first;
+    }
+    jn_vec_free(&seen);
+    jn_vec_free(&found);
+    jcv_node *b = jcv_backward_node(c, y, x, n);
+    for (unsigned i = 0; i < n; i++) {
+        b->out[i].depends = false;
+        jcv_av *had = jcv_getattr(c, leaf[i], grad_name);
+        jcv_av *g = jcv_proxy(c, &b->out[i], false);
+        if (had->kind == AV_TENSOR) {
+            jcv_val *in[2] = {jcv_tensor_val(c, had->py), &b->out[i]};
+            g = jcv_proxy(c, &jcv_op(c, JN_OP(add), in, 2, NULL)->out[0], false);
+            /* the object stays, its contents change */
+            jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)had->py)->t);
+            if (write_rec(c, r, jcv_tensor_val(c, g->py)) != JANUS_OK)
+                jcv_refuse(c, "%s", janus_last_error()->message);
+            continue;
+        }
+        jcv_setattr(c, leaf[i], grad_name, g);
+    }
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recursion: a function that is called while it runs becomes a SubGraph, its calls become invokes.
+ *
+ * Found by meeting the same code on the stack of inlined calls; the conversion then starts again
+ * knowing it.  Parameters that are the same in every call stay what they are; others are passed.
+ * What a call returns is learnt from the paths that do not recurse (a call whose result is not
+ * known leads nowhere), then assumed and checked: every lesson restarts the conversion.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+static bool same_self(PyObject *a, PyObject *b) { return a == b; }
+
+static jcv_rec_fn *find_fn(jcv *c, jcv_frame *fr) {
+    PyObject *self = fr->self_key ? fr->self_key->py : NULL;
+    for (jcv_rec_fn *f = c->rec_fns; f; f = f->next)
+        if (f->code == fr->code && same_self(f->self_key, self))
+            return f;
+    return NULL;
+}
+
+static void *keep(jcv *c, size_t size) {
+    void *p = jn_arena_zalloc(&c->keep, size + !size);
+    if (!p)
+        jcv_refuse(c, "out of memory");
+    return p;
+}
+
+static jcv_rec_fn *learn_fn(jcv *c, jcv_frame *fr, unsigned n) {
+    jcv_rec_fn *f = keep(c, sizeof *f);
+    f->code = fr->code;
+    f->self_key = fr->self_key ? fr->self_key->py : NULL;
+    f->n_params = n;
+    f->by_value = keep(c, n);
+    f->samples = keep(c, n * sizeof *f->samples);
+    f->next = c->rec_fns;
+    c->rec_fns = f;
+    return f;
+}
+
+/* Whether two calls agree on an argument. */
+static bool same_argument(jcv_av *a, jcv_av *b) {
+    if (jcv_av_equal(a, b))
+        return true;
+    return a->kind == AV_PY && b->kind == AV_PY && a->py == b->py;
+}
+
+static bool types_grow(jcv *c, jcv_rec_fn *f, unsigned i, PyObject *more) {
+    bool grew = false;
+    if (!f->samples[i]) {
+        f->samples[i] = PyList_New(0);
+        if (!f->samples[i])
+            jcv_refuse_py(c);
+    }
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(more); k++) {
+        PyObject *o = PyList_GET_ITEM(more, k);
+        bool known = false;
+        Py_ssize_t n = PyList_GET_SIZE(f->samples[i]);
+        for (Py_ssize_t j = 0; j < n && !known; j++)
+            known = PyList_GET_ITEM(f->samples[i], j) == o;
+        if (known || n >= 256)
+            continue;
+        if (PyList_Append(f->samples[i], o) < 0)
+            jcv_refuse_py(c);
+        grew = true;
+    }
+    return grew;
+}
+
+/* Copies a result's shape so that it outlives the attempt: leaves keep kind, type and tracking. */
+static jcv_av *keep_template(jcv *c, jcv_av *a) {
+    jcv_av *t = keep(c, sizeof *t);
+    t->kind = a->kind;
+    if (a->kind == AV_TUPLE) {
+        t->n = a->n;
+        t->items = keep(c, a->n * sizeof *t->items);
+        for (unsigned i = 0; i < a->n; i++)
+            t->items[i] = keep_template(c, a->items[i]);
+        return t;
+    }
+    if (a->kind == AV_PY && (a->py == Py_None || PyUnicode_CheckExact(a->py))) {
+        t->py = a->py;
+        Py_INCREF(t->py); /* a short string or None: kept for ever */
+        return t;
+    }
+    jcv_val *v = jcv_leaf_val(c, a);
+    jn_type *type = keep(c, sizeof *type);
+    *type = *v->type;
+    if (type->kind == JANUS_KIND_OBJECT)
+        jcv_refuse(c, "a recursion that returns objects");
+    if (type->kind == JANUS_KIND_TENSOR) {
+        int64_t *dims = keep(c, (size_t)type->rank * sizeof *dims);
+        if (type->rank)
+            memcpy(dims, v->type->dims, (size_t)type->rank * sizeof *dims);
+        type->dims = dims;
+    }
+    t->kind = type->kind == JANUS_KIND_TENSOR ? AV_TENSOR : AV_SCALAR;
+    jcv_val *kept = keep(c, sizeof *kept);
+    kept->type = type;
+    t->val = kept;
+    t->n = jcv_leaf_tracked(c, a);
+    return t;
+}
+
+/* 1: they agree, 0: `t` was widened (tracking), -1: they do not fit. */
+static int fit(jcv *c, jcv_av *t, jcv_av *a) {
+    if (t->kind == AV_TUPLE) {
+        if (a->kind != AV_TUPLE || a->n != t->n)
+            return -1;
+        int r = 1;
+        for (unsigned i = 0; i < t->n; i++) {
+            int x = fit(c, t->items[i], a->items[i]);
+            if (x < 0)
+                return -1;
+            r = r && x;
+        }
+        return r;
+    }
+    if (t->kind == AV_PY)
+        return a->kind == AV_PY && a->py == t->py ? 1 : -1;
+    if (a->kind == AV_TUPLE || (a->kind == AV_PY && a->py == Py_None))
+        return -1;
+    if (!jcv_same_type(t->val->type, jcv_leaf_val(c, a)->type))
+        return -1;
+    if (t->kind == AV_TENSOR && jcv_leaf_tracked(c, a) && !t->n) {
+        t->n = 1;
+        return 0;
+    }
+    return 1;
+}
+
+static void leaves_of(jcv *c, jcv_av *a, jcv_ctx *to) {
+    if (a->kind == AV_TUPLE) {
+        for (unsigned i = 0; i < a->n; i++)
+            leaves_of(c, a->items[i], to);
+    } else if (!(a->kind == AV_PY && (a->py == Py_None || PyUnicode_CheckExact(a->py)))) {
+        if (!jn_vec_push(&to->results, jcv_leaf_val(c, a)))
+            jcv_refuse(c, "out of memory");
+    }
+}
+
+static unsigned count_leaves(const jcv_av *t) {
+    if (t->kind == AV_TUPLE) {
+        unsigned n = 0;
+        for (unsigned i = 0; i < t->n; i++)
+            n += count_leaves(t->items[i]);
+        return n;
+    }
+    return t->kind == AV_PY ? 0 : 1;
+}
+
+static void template_types(const jcv_av *t, const jn_type **types, unsigned *at) {
+    if (t->kind == AV_TUPLE)
+        for (unsigned i = 0; i < t->n; i++)
+            template_types(t->items[i], types, at);
+    else if (t->kind != AV_PY)
+        types[(*at)++] = t->val->type;
+}
+
+static jcv_av *instantiate(jcv *c, const jcv_av *t, jcv_node *n, unsigned *at) {
+    if (t->kind == AV_TUPLE) {
+        jcv_av *x = jcv_tuple(c, t->items, t->n);
+        for (unsigned i = 0; i < t->n; i++)
+            x->items[i] = instantiate(c, t->items[i], n, at);
+        return x;
+    }
+    if (t->kind == AV_PY)
+        return jcv_py(c, t->py, NULL);
+    jcv_val *v = &n->out[(*at)++];
+    if (t->kind == AV_SCALAR)
+        return jcv_scalar(c, v);
+    v->depends = t->n && !jpy_no_grad_mode;
+    v->cut = t->n && jpy_no_grad_mode;
+    return jcv_proxy(c, v, t->n && !jpy_no_grad_mode);
+}
+
+static jcv_av *invoke(jcv *c, jcv_instance *in, jcv_av **args, unsigned n) {
+    jcv_rec_fn *f = in->fn;
+    if (!f->result)
+        jcv_throw_now(c, THROW_DEAD);
+    jcv_val **v = jcv_alloc(c, (n + 1) * sizeof *v);
+    unsigned m = 0, n_out = count_leaves(f->result), at = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (in->is_arg[i]) {
+            v[m] = jcv_leaf_val(c, args[i]);
+            if (!jcv_same_type(v[m]->type, in->ctx->params.data[m]->type))
+                jcv_refuse(c, "an argument of a recursion changes its type or dims");
+            m++;
+        }
+    const jn_type **types = jcv_alloc(c, (n_out + 1) * sizeof *types);
+    template_types(f->result, types, &at);
+    jcv_node *node = jcv_call_node(c, "invoke", in->ctx, NULL, v, m, types, n_out);
+    at = 0;
+    return instantiate(c, f->result, node, &at);
+}
+
+static void restart(jcv *c, const char *why) {
+    snprintf(c->reason, sizeof c->reason, "%s", why);
+    jcv_throw_now(c, THROW_RESTART);
+}
+
+/* The SubGraph of a recursive function, converted for one state of what it reads. */
+static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av **args,
+                                   unsigned n) {
+    jcv_instance *in = jcv_alloc(c, sizeof *in);
+    jcv_place place = jcv_where(c);
+    in->fn = f;
+    in->epoch = c->epoch;
+    in->grad_mode = !jpy_no_grad_mode;
+    in->open = true;
+    in->params = jcv_alloc(c, (n + 1) * sizeof *in->params);
+    in->is_arg = jcv_alloc(c, n + 1);
+    in->next = c->instances;
+    c->instances = in;
+    in->ctx = jcv_ctx_new(c, JCV_FUNC, fr->def->fn->name, NULL);
+    size_t n_slots = c->slots.n;
+    jcv_state before = jcv_save(c);
+    c->ctx = in->ctx;
+    jcv_frame *was = c->frame;
+    c->frame = fr;
+    jpy_tree *p = fr->def->c;
+    if (p->a || p->b)
+        jcv_refuse(c, "a recursion with *args or **kwargs");
+    for (unsigned i = 0; i < n; i++) {
+        jcv_av *a = args[i], *bound = a;
+        bool object = a->kind == AV_HOST || (a->kind == AV_PY && a->src && !jcv_is_const(a) &&
+                                             !PyFunction_Check(a->py) && f->by_value[i]);
+        if (f->by_value[i] || a->kind == AV_HOST || a->kind == AV_SCALAR || a->kind == AV_TENSOR) {
+            in->is_arg[i] = true;
+            if (object) {
+                c->ctx = place.ctx;
+                PyObject *s = jcv_samples(c, a);
+                c->ctx = in->ctx;
+                types_grow(c, f, i, s);
+                jcv_val *v = jcv_param(c, in->ctx, jcv_type(c, jn_scalar_type(JANUS_KIND_OBJECT)));
+                Py_INCREF(f->samples[i]);
+                bound = jcv_host(c, v, jcv_own(c, f->samples[i]));
+                jcv_read *r = jcv_alloc(c, sizeof *r);
+                *r = (jcv_read){v, NULL, -3, bound, in->ctx->reads};
+                in->ctx->reads = r;
+            } else {
+                c->ctx = place.ctx;
+                const jn_type *type = jcv_leaf_val(c, a)->type;
+                bool tracked = jcv_leaf_tracked(c, a) || f->by_value[i] == 2;
+                c->ctx = in->ctx;
+                jcv_val *v = jcv_param(c, in->ctx, type);
+                v->depends = type->kind == JANUS_KIND_TENSOR && jn_dtype_is_float(type->dtype);
+                bound = jcv_leaf(c, v, a, tracked);
+            }
+        }
+        in->params[i] = in->is_arg[i] ? bound : a;
+        jcv_store(c, p->x.v[i]->obj, bound);
+    }
+    c->frame = was;
+    jcv_handler h = {.up = c->handler};
+    c->handler = &h;
+    jcv_av *volatile result = NULL;
+    if (setjmp(h.env) == 0)
+        result = jcv_run_body(c, fr);
+    c->handler = h.up;
+    if (!result) {
+        if (c->thrown == THROW_DEAD) {
+            jcv_back(c, place);
+            jcv_refuse(c, "a recursion without an end that was seen");
+        }
+        jcv_throw_now(c, c->thrown);
+    }
+    for (size_t i = 1; i < n_slots; i++)
+        if (!jcv_av_equal(before.slots[i], c->slots.data[i]))
+            jcv_refuse(c, "a recursion writes to what is outside");
+    if (!f->result) {
+        f->result = keep_template(c, result);
+        restart(c, "the result of a recursion is known now");
+    }
+    int r = fit(c, f->result, result);
+    if (r < 0)
+        jcv_refuse(c, "a recursion returns different kinds of results");
+    if (r == 0)
+        restart(c, "the result of a recursion requires grad");
+    leaves_of(c, result, in->ctx);
+    jcv_back(c, place);
+    in->open = false;
+    return in;
+}
+
+jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
+    jcv_rec_fn *f = find_fn(c, fr);
+    if (!f) {
+        for (jcv_frame *x = c->frame; x; x = x->caller)
+            if (x->code == fr->code && x->func &&
+                (x->self_key ? x->self_key->py : NULL) ==
+                    (fr->self_key ? fr->self_key->py : NULL)) {
+                learn_fn(c, fr, n);
+                restart(c, "a recursion was found");
+            }
+        return NULL;
+    }
+    jcv_instance *in = c->instances;
+    while (in && !(in->fn == f && (in->open || in->epoch == c->epoch) &&
+                   in->grad_mode == !jpy_no_grad_mode))
+        in = in->next;
+    if (in && in->open && in->epoch != c->epoch)
+        jcv_refuse(c, "state is written between the calls of a recursion");
+    bool again = false;
+    for (unsigned i = 0; in && i < n; i++) {
+        if (!in->is_arg[i]) {
+            if (!same_argument(in->params[i], args[i])) {
+                f->by_value[i] = 1;
+                again = true;
+            }
+            continue;
+        }
+        if (in->params[i]->kind == AV_HOST) {
+            if (types_grow(c, f, i, jcv_samples(c, jcv_to_host(c, args[i]))) && in->open)
+                again = again || PyList_GET_SIZE(f->samples[i]) < 64;
+            args[i] = jcv_to_host(c, args[i]);
+        } else if (jcv_leaf_tracked(c, args[i]) && !jcv_leaf_tracked(c, in->params[i])) {
+            f->by_value[i] = 2;
+            again = true;
+        }
+    }
+    if (again)
+        restart(c, "a recursion is called in another way");
+    if (!in)
+        in = make_instance(c, f, fr, args, n);
+    for (unsigned i = 0; i < n; i++)
+        if (in->is_arg[i] && in->params[i]->kind == AV_HOST)
+            args[i] = jcv_to_host(c, args[i]);
+    return invoke(c, in, args, n);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Staged nodes and values, and how the converter leaves.
+ *
+ * A node belongs to the SubGraph that is current when it is made; its operands may be values of any
+ * enclosing one.  Result types are inferred at once, so a shape that is wrong is refused here.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+void jcv_throw_now(jcv *c, jcv_throw what) {
+    c->thrown = what;
+    longjmp(c->handler->env, 1);
+}
+
+void jcv_refuse(jcv *c, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    char text[400];
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    PyErr_Clear();
+    const char *file = c->frame && c->frame->source ? c->frame->source->file : "?";
+    const char *base = strrchr(file, '/');
+    snprintf(c->reason, sizeof c->reason, "%s:%u: %s", base ? base + 1 : file,
+             c->at ? c->at->line : 0, text);
+    jcv_throw_now(c, THROW_REFUSE);
+}
+
+void jcv_refuse_py(jcv *c) {
+    PyObject *type, *value, *tb;
+    if (c->hook_refused) {
+        PyErr_Clear();
+        jcv_refuse(c, "%s", janus_last_error()->message);
+    }
+    PyErr_Fetch(&type, &value, &tb);
+    PyObject *s = value ? PyObject_Str(value) : NULL;
+    char text[300];
+    snprintf(text, sizeof text, "it raises %s: %s",
+             type ? ((PyTypeObject *)type)->tp_name : "an exception",
+             s && PyUnicode_AsUTF8(s) ? PyUnicode_AsUTF8(s) : "");
+    Py_XDECREF(s);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(tb);
+    jcv_refuse(c, "%s", text);
+}
+
+void *jcv_alloc(jcv *c, size_t size) {
+    void *p = jn_arena_zalloc(&c->arena, size + !size);
+    if (!p)
+        jcv_refuse(c, "out of memory");
+    return p;
+}
+
+PyObject *jcv_own(jcv *c, PyObject *o) {
+    if (!o)
+        jcv_refuse_py(c);
+    if (!jn_vec_push(&c->owned, o)) {
+        Py_DECREF(o);
+        jcv_refuse(c, "out of memory");
+    }
+    return o;
+}
+
+const jn_type *jcv_type(jcv *c, jn_type t) {
+    jn_type *p = jcv_alloc(c, sizeof *p);
+    *p = t;
+    if (t.kind == JANUS_KIND_TENSOR && t.rank > 0) {
+        int64_t *d = jcv_alloc(c, (size_t)t.rank * sizeof *d);
+        memcpy(d, t.dims, (size_t)t.rank * sizeof *d);
+        p->dims = d;
+    }
+    return p;
+}
+
+bool jcv_same_type(const jn_type *a, const jn_type *b) {
+    if (a->kind != b->kind)
+        return false;
+    if (a->kind != JANUS_KIND_TENSOR)
+        return true;
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           (a->rank <= 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof(int64_t)) == 0);
+}
+
+jcv_ctx *jcv_ctx_new(jcv *c, jcv_ctx_kind kind, const char *name, jcv_ctx *parent) {
+    jcv_ctx *x = jcv_alloc(c, sizeof *x);
+    x->kind = kind;
+    x->name = name;
+    x->parent = parent;
+    x->fn = kind == JCV_MAIN || kind == JCV_FUNC ? x : parent->fn;
+    x->in_loop = kind == JCV_LOOP || (parent && parent->in_loop);
+    if (!jn_vec_push(&c->ctxs, x))
+        jcv_refuse(c, "out of memory");
+    return x;
+}
+
+jcv_val *jcv_param(jcv *c, jcv_ctx *ctx, const jn_type *type) {
+    jcv_val *v = jcv_alloc(c, sizeof *v);
+    *v = (jcv_val){
+        .ctx = ctx, .index = (unsigned)ctx->params.n, .type = type, .emitted = JN_VALUE_NONE};
+    if (!jn_vec_push(&ctx->params, v))
+        jcv_refuse(c, "out of memory");
+    return v;
+}
+
+static jcv_node *append(jcv *c, jcv_node_kind kind, const jn_op *op, jcv_val *const *in,
+                        unsigned n_in, unsigned n_out) {
+    jcv_node *n = jcv_alloc(c, sizeof *n);
+    n->kind = kind;
+    n->op = op;
+    n->n_in = n_in;
+    n->n_out = n_out;
+    n->in = jcv_alloc(c, n_in * sizeof *n->in);
+    n->out = jcv_alloc(c, n_out * sizeof *n->out);
+    bool depends = false;
+    for (unsigned i = 0; i < n_in; i++) {
+        n->in[i] = in[i];
+        depends = depends || (in[i] && in[i]->depends);
+    }
+    for (unsigned i = 0; i < n_out; i++)
+        n->out[i] = (jcv_val){
+            .ctx = c->ctx, .node = n, .index = i, .depends = depends, .emitted = JN_VALUE_NONE};
+    if (c->at && c->frame && c->frame->source)
+        n->loc = (jn_loc){c->frame->source->file, c->at->line, c->at->col};
+    if (!jn_vec_push(&c->ctx->nodes, n))
+        jcv_refuse(c, "out of memory");
+    if (++c->steps > 200000)
+        jcv_refuse(c, "the graph would be too large");
+    return n;
+}
+
+jcv_val *jcv_scalar_const(jcv *c, janus_kind kind, janus_scalar v) {
+    jcv_node *n = append(c, JCV_SCALAR_CONST, NULL, NULL, 0, 1);
+    n->scalar = v;
+    n->scalar_kind = kind;
+    n->out[0].type = jcv_type(c, jn_scalar_type(kind));
+    return &n->out[0];
+}
+
+typedef struct infer {
+    jn_infer base;
+    jcv *c;
+} infer;
+
+static int64_t *dims_of(jn_infer *base, unsigned rank) {
+    return jn_arena_alloc(&((infer *)(void *)base)->c->arena, (rank + 1) * sizeof(int64_t));
+}
+
+/* Deep copy of attributes: INTS, STR and DATA point to the caller's memory. */
+static const void *copy_attrs(jcv *c, const jn_op *op, const void *attrs) {
+    const void *out = NULL;
+    if (!op->attr_size)
+        return NULL;
+    if (jn_attrs_copy(op, attrs, &c->arena, &out) != JANUS_OK)
+        jcv_refuse(c, "%s", janus_last_error()->message);
+    return out;
+}
+
+static jcv_node *build(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in,
+                       const void *attrs) {
+    const void *kept = copy_attrs(c, op, attrs);
+    const jn_type **types = jcv_alloc(c, (n_in + 1) * sizeof *types);
+    const int64_t **cv = jcv_alloc(c, (n_in + 1) * sizeof *cv);
+    for (unsigned i = 0; i < n_in; i++) {
+        types[i] = in[i] ? in[i]->type : NULL;
+        if (in[i] && in[i]->node && in[i]->node->kind == JCV_SCALAR_CONST)
+            cv[i] = &in[i]->node->scalar.i;
+    }
+    unsigned n_out = op->n_out;
+    jn_type *out = jcv_alloc(c, (n_out + 1) * sizeof *out);
+    infer x = {{.op = op,
+                .n_in = n_in,
+                .in = types,
+                .cv = cv,
+                .attrs = kept,
+                .n_out = n_out,
+                .out = out,
+                .dims_of = dims_of},
+               c};
+    if (jn_infer_run(&x.base) != JANUS_OK)
+        return NULL;
+    for (unsigned i = 0; i < n_out; i++)
+        if (out[i].kind == JANUS_KIND_TENSOR && !jn_type_static(&out[i])) {
+            jn_error(JANUS_UNSUPPORTED, "%s: a result has dims that depend on data", op->name);
+            return NULL;
+        }
+    jcv_node *n = append(c, JCV_OP, op, in, n_in, n_out);
+    n->attrs = kept;
+    for (unsigned i = 0; i < n_out; i++)
+        n->out[i].type = jcv_type(c, out[i]);
+    return n;
+}
+
+jcv_node *jcv_op_try(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in,
+                     const void *attrs) {
+    return build(c, op, in, n_in, attrs);
+}
+
+jcv_node *jcv_op(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in, const void *attrs) {
+    jcv_node *n = build(c, op, in, n_in, attrs);
+    if (!n)
+        jcv_refuse(c, "%s", janus_last_error()->message);
+    return n;
+}
+
+jcv_node *jcv_call_node(jcv *c, const char *op, jcv_ctx *a, jcv_ctx *b, jcv_val *const *in,
+                        unsigned n_in, const jn_type *const *types, unsigned n_out) {
+    jcv_node *n = append(c, JCV_OP, jn_op_find(op, strlen(op)), in, n_in, n_out);
+    n->subs[0] = a;
+    n->subs[1] = b;
+    for (unsigned i = 0; i < n_out; i++) {
+        n->out[i].type = types[i];
+        n->out[i].depends = jn_dtype_is_float(types[i]->dtype);
+    }
+    return n;
+}
+
+jcv_node *jcv_backward_node(jcv *c, jcv_val *y, jcv_val *const *x, unsigned n_x) {
+    jcv_val **in = jcv_alloc(c, (n_x + 1) * sizeof *in);
+    in[0] = y;
+    memcpy(in + 1, x, n_x * sizeof *in);
+    jcv_node *n = append(c, JCV_BACKWARD, NULL, in, n_x + 1, n_x);
+    for (unsigned i = 0; i < n_x; i++)
+        n->out[i].type = x[i]->type;
+    return n;
+}
+
+void jcv_assert(jcv *c, jcv_val *cond, const char *message) {
+    const jn_op *op = jn_op_find("assert", 6);
+    struct {
+        size_t struct_size;
+        int64_t id;
+        const char *message;
+    } attrs = {sizeof attrs, c->at ? (int64_t)c->at->line : -1, message};
+    jcv_op(c, op, &cond, 1, &attrs);
+}

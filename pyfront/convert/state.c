@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Running parts on copies of the state: branches and loops.
+ *
+ * A branch that cannot be converted, or leads nowhere yet (a recursion whose result is not known),
+ * becomes an assertion that it is not taken, as long as the other one works.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+
+jcv_state jcv_save(jcv *c) {
+    jcv_state s = {jcv_alloc(c, c->slots.n * sizeof *s.slots), c->slots.n};
+    memcpy(s.slots, c->slots.data, s.n * sizeof *s.slots);
+    return s;
+}
+
+void jcv_restore(jcv *c, jcv_state s) {
+    for (size_t i = 0; i < c->slots.n; i++)
+        c->slots.data[i] = i < s.n ? s.slots[i] : c->slot_init.data[i];
+}
+
+jcv_place jcv_where(jcv *c) {
+    return (jcv_place){c->ctx, c->frame, c->cont, c->boundary, c->at, jpy_no_grad_mode};
+}
+
+void jcv_back(jcv *c, jcv_place p) {
+    c->ctx = p.ctx;
+    c->frame = p.frame;
+    c->cont = p.cont;
+    c->boundary = p.boundary;
+    c->at = p.at;
+    jpy_no_grad_mode = p.no_grad;
+    c->hook_refused = false;
+    PyErr_Clear();
+}
+
+static janus_kind number_kind(const jcv_av *a) {
+    if (a->kind == AV_SCALAR)
+        return (janus_kind)a->val->type->kind;
+    if (a->kind != AV_PY)
+        return JANUS_KIND_NONE;
+    return PyBool_Check(a->py)         ? JANUS_KIND_BOOL
+           : PyLong_CheckExact(a->py)  ? JANUS_KIND_INT
+           : PyFloat_CheckExact(a->py) ? JANUS_KIND_FLOAT
+                                       : JANUS_KIND_NONE;
+}
+
+static jcv_av *undef(jcv *c, const char *why) {
+    jcv_av *a = jcv_new(c, AV_UNDEF);
+    a->text = why;
+    return a;
+}
+
+static jcv_av *placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
+    if (!jn_vec_push(&p->a, a) || !jn_vec_push(&p->b, b))
+        jcv_refuse(c, "out of memory");
+    jcv_av *x = jcv_new(c, AV_ITER);
+    x->text = "leaf";
+    x->n = (unsigned)p->a.n - 1;
+    return x;
+}
+
+jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, bool force) {
+    if (jcv_av_equal(a, b) && !(force && (a->kind == AV_TENSOR || a->kind == AV_SCALAR ||
+                                          a->kind == AV_HOST || a->kind == AV_TUPLE)))
+        return a;
+    if (!a || !b || a->kind == AV_UNDEF || b->kind == AV_UNDEF)
+        return undef(c, "it is not bound on every path");
+    if (number_kind(a) && number_kind(a) == number_kind(b))
+        return placeholder(c, a, b, p);
+    if (a->kind == AV_TENSOR && b->kind == AV_TENSOR &&
+        jcv_same_type(jcv_tensor_val(c, a->py)->type, jcv_tensor_val(c, b->py)->type))
+        return placeholder(c, a, b, p);
+    if (a->kind == AV_HOST && (b->kind == AV_HOST || (b->kind == AV_PY && b->src)))
+        return placeholder(c, a, b, p);
+    if (b->kind == AV_HOST && a->kind == AV_PY && a->src)
+        return placeholder(c, a, b, p);
+    if (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n) {
+        jcv_av *t = jcv_tuple(c, a->items, a->n);
+        for (unsigned i = 0; i < a->n; i++)
+            t->items[i] = jcv_merge(c, a->items[i], b->items[i], p, force);
+        return t;
+    }
+    return undef(c, "it is of different kinds on different paths");
+}
+
+jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves) {
+    if (shape->kind == AV_ITER && shape->text && !strcmp(shape->text, "leaf"))
+        return leaves[shape->n];
+    if (shape->kind != AV_TUPLE)
+        return shape;
+    jcv_av *t = jcv_tuple(c, shape->items, shape->n);
+    for (unsigned i = 0; i < t->n; i++)
+        t->items[i] = jcv_fill(c, t->items[i], leaves);
+    return t;
+}
+
+jcv_val *jcv_leaf_val(jcv *c, jcv_av *a) {
+    if (a->kind == AV_TENSOR)
+        return jcv_tensor_val(c, a->py);
+    if (a->kind == AV_HOST)
+        return a->val;
+    jcv_val *v = jcv_number(c, a);
+    if (!v && a->kind == AV_PY && a->src)
+        v = jcv_to_host(c, a)->val;
+    if (!v)
+        jcv_refuse(c, "%s cannot be a value of the graph", jcv_describe(a));
+    return v;
+}
+
+bool jcv_leaf_tracked(jcv *c, jcv_av *a) {
+    (void)c;
+    return a->kind == AV_TENSOR && jpy_tensor_tracked((jpy_tensor *)a->py);
+}
+
+jcv_av *jcv_leaf(jcv *c, jcv_val *v, jcv_av *like, bool tracked) {
+    if (v->type->kind == JANUS_KIND_TENSOR)
+        return jcv_proxy(c, v, tracked);
+    if (v->type->kind == JANUS_KIND_OBJECT)
+        return jcv_host(c, v, jcv_samples(c, like));
+    return jcv_scalar(c, v);
+}
+
+int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
+    switch (a->kind) {
+    case AV_SCALAR:
+        *out = a->val;
+        if (a->val->type->kind != JANUS_KIND_BOOL)
+            *out = &jcv_op(c, JN_OP(s_bool), &a->val, 1, NULL)->out[0];
+        return -1;
+    case AV_TUPLE:
+        return a->n > 0;
+    case AV_LIST:
+    case AV_DICT:
+        return c->slots.data[a->slot]->n > 0;
+    case AV_TENSOR: {
+        jcv_val *v = jcv_tensor_val(c, a->py);
+        if (jn_type_numel(v->type) != 1)
+            jcv_refuse(c, "the truth of a tensor of several elements");
+        janus_item_attrs attrs = {sizeof attrs, v->type->dtype == JANUS_BOOL ? JANUS_KIND_BOOL
+                                                : jn_dtype_is_float(v->type->dtype)
+                                                    ? JANUS_KIND_FLOAT
+                                                    : JANUS_KIND_INT};
+        return jcv_truth(c, jcv_scalar(c, &jcv_op(c, JN_OP(item), &v, 1, &attrs)->out[0]), out);
+    }
+    case AV_HOST:
+        *out = jcv_host_truth(c, a);
+        return -1;
+    case AV_METHOD:
+    case AV_CLOSURE:
+        return 1;
+    case AV_PY:
+        break;
+    default:
+        jcv_refuse(c, "the truth of %s", jcv_describe(a));
+    }
+    if (a->src && (PyList_CheckExact(a->py) || PyTuple_Check(a->py) || PyDict_CheckExact(a->py))) {
+        jcv_av **items;
+        unsigned n;
+        if (PyDict_CheckExact(a->py)) {
+            a->src->checks |= JPY_CHECK_LEN;
+            a->src->number = PyDict_GET_SIZE(a->py);
+            return PyDict_GET_SIZE(a->py) > 0;
+        }
+        if (!jcv_items(c, a, &items, &n))
+            jcv_refuse(c, "the truth of %s", jcv_describe(a));
+        return n > 0;
+    }
+    PyTypeObject *t = Py_TYPE(a->py);
+    bool sized = (t->tp_as_sequence && t->tp_as_sequence->sq_length) ||
+                 (t->tp_as_mapping && t->tp_as_mapping->mp_length) ||
+                 (t->tp_as_number && t->tp_as_number->nb_bool);
+    if (!jcv_is_const(a) && sized) {
+        static PyObject *len;
+        if (!len)
+            len = PyUnicode_InternFromString("__len__");
+        jcv_av *m = jcv_getattr_opt(c, a, len);
+        jcv_args none = {0};
+        if (!m || (t->tp_as_number && t->tp_as_number->nb_bool))
+            jcv_refuse(c, "the truth of %s", jcv_describe(a));
+        return jcv_truth(c, jcv_call(c, m, &none), out);
+    }
+    return PyObject_IsTrue(a->py) > 0;
+}
+
+static bool changed(jcv *c, jcv_state s, size_t i, jcv_av *now) {
+    jcv_av *before = i < s.n ? s.slots[i] : c->slot_init.data[i];
+    return !jcv_av_equal(before, now);
+}
+
+typedef struct arm {
+    jcv_ctx *ctx;
+    jcv_out out;
+    jcv_state state;
+    jcv_throw thrown;
+} arm;
+
+static void splice(jcv *c, jcv_ctx *from) {
+    jcv_ctx *to = c->ctx;
+    for (size_t i = 0; i < from->nodes.n; i++) {
+        jcv_node *n = from->nodes.data[i];
+        for (unsigned k = 0; k < n->n_out; k++)
+            n->out[k].ctx = to;
+        for (int k = 0; k < 2; k++)
+            if (n->subs[k] && n->subs[k]->parent == from)
+                n->subs[k]->parent = to;
+        if (!jn_vec_push(&to->nodes, n))
+            jcv_refuse(c, "out of memory");
+    }
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        if (c->ctxs.data[i]->parent == from)
+            c->ctxs.data[i]->parent = to;
+    for (jcv_rec *r = c->recs; r; r = r->next)
+        if (r->ctx == from)
+            r->ctx = to;
+    jn_vec_clear(&from->nodes);
+}
+
+jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
+    arm *arms = jcv_alloc(c, 2 * sizeof *arms);
+    jcv_state before = jcv_save(c);
+    jcv_place place = jcv_where(c);
+    uint32_t epoch = c->epoch;
+    for (int k = 0; k < 2; k++) {
+        jcv_handler h = {.up = c->handler};
+        arms[k].ctx = jcv_ctx_new(c, JCV_ARM, k ? "else" : "then", c->ctx);
+        arms[k].ctx->narrowed = jcv_narrowing(c, cond, k == 0);
+        c->handler = &h;
+        c->ctx = arms[k].ctx;
+        if (setjmp(h.env) == 0)
+            arms[k].out = fn(c, user, k);
+        else
+            arms[k].thrown = c->thrown;
+        c->handler = h.up;
+        jcv_back(c, place);
+        arms[k].state = jcv_save(c);
+        jcv_restore(c, before);
+        if (arms[k].thrown == THROW_RESTART)
+            jcv_throw_now(c, THROW_RESTART);
+    }
+    if (arms[0].thrown && arms[1].thrown)
+        jcv_throw_now(c, arms[0].thrown == THROW_REFUSE ? THROW_REFUSE : arms[1].thrown);
+    if (arms[0].thrown || arms[1].thrown) {
+        int k = arms[0].thrown ? 1 : 0;
+        jcv_val *ok = cond;
+        if (k == 1)
+            ok = &jcv_op(c, JN_OP(s_not), &cond, 1, NULL)->out[0];
+        jcv_assert(c, ok, arms[1 - k].thrown == THROW_REFUSE ? c->reason : "not seen");
+        for (jcv_narrow *x = arms[k].ctx->narrowed, *next; x; x = next) {
+            next = x->next;
+            x->next = c->ctx->narrowed;
+            c->ctx->narrowed = x;
+        }
+        splice(c, arms[k].ctx);
+        jcv_restore(c, arms[k].state);
+        for (size_t i = arms[k].state.n; i < c->slots.n; i++)
+            c->slots.data[i] = c->slot_init.data[i];
+        return arms[k].out;
+    }
+    c->epoch = epoch;
+    if (arms[0].out != arms[1].out)
+        jcv_refuse(c, "one branch leaves where the other does not");
+    jcv_pairs pairs = {{0}, {0}};
+    JN_VEC(uint32_t) which = {0};
+    JN_VEC(jcv_av *) shapes = {0};
+    size_t n_slots = arms[1].state.n;
+    for (size_t i = 0; i < n_slots; i++) {
+        jcv_av *a = i < arms[0].state.n ? arms[0].state.slots[i] : c->slot_init.data[i];
+        jcv_av *b = arms[1].state.slots[i];
+        if (i >= before.n && i >= arms[0].state.n)
+            continue; /* made in the second branch: nothing outside knows it, but see attributes */
+        if (!changed(c, before, i, a) && !changed(c, before, i, b))
+            continue;
+        if (!jn_vec_push(&which, (uint32_t)i) ||
+            !jn_vec_push(&shapes, jcv_merge(c, a, b, &pairs, false)))
+            jcv_refuse(c, "out of memory");
+    }
+    for (size_t i = before.n; i < n_slots; i++) { /* attributes first written in a branch */
+        bool attr = false;
+        for (size_t k = 0; k < c->attrs.n; k++)
+            attr = attr || c->attrs.data[k].slot == i;
+        if (attr && i >= arms[0].state.n &&
+            (!jn_vec_push(&which, (uint32_t)i) ||
+             !jn_vec_push(&shapes, jcv_merge(c, c->slot_init.data[i], arms[1].state.slots[i],
+                                             &pairs, false))))
+            jcv_refuse(c, "out of memory");
+    }
+    unsigned n = (unsigned)pairs.a.n;
+    const jn_type **types = jcv_alloc(c, (n + 1) * sizeof *types);
+    bool *tracked = jcv_alloc(c, n + 1);
+    for (unsigned i = 0; i < n; i++) {
+        c->ctx = arms[0].ctx;
+        jcv_val *a = jcv_leaf_val(c, pairs.a.data[i]);
+        c->ctx = arms[1].ctx;
+        jcv_val *b = jcv_leaf_val(c, pairs.b.data[i]);
+        c->ctx = place.ctx;
+        types[i] = a->type;
+        tracked[i] = jcv_leaf_tracked(c, pairs.a.data[i]) || jcv_leaf_tracked(c, pairs.b.data[i]);
+        if (!jn_vec_push(&arms[0].ctx->results, a) || !jn_vec_push(&arms[1].ctx->results, b))
+            jcv_refuse(c, "out of memory");
+    }
+    jcv_node *node = jcv_call_node(c, "if", arms[0].ctx, arms[1].ctx, &cond, 1, types, n);
+    jcv_av **leaves = jcv_alloc(c, (n + 1) * sizeof *leaves);
+    for (unsigned i = 0; i < n; i++) {
+        node->out[i].depends =
+            arms[0].ctx->results.data[i]->depends || arms[1].ctx->results.data[i]->depends;
+        jcv_av *like = pairs.a.data[i]->kind == AV_HOST ? pairs.a.data[i] : pairs.b.data[i];
+        leaves[i] = jcv_leaf(c, &node->out[i], like, tracked[i]);
+    }
+    for (size_t i = 0; i < which.n; i++)
+        c->slots.data[which.data[i]] = jcv_fill(c, shapes.data[i], leaves);
+    jn_vec_free(&which);
+    jn_vec_free(&shapes);
+    jn_vec_free(&pairs.a);
+    jn_vec_free(&pairs.b);
+    return arms[0].out;
+}
+
+/* ---- loops --------------------------------------------------------------------------------------
+ */
+
+typedef struct loop {
+    bool *carried; /* per slot */
+    bool *tracked; /* per leaf */
+    size_t n_slots;
+} loop;
+
+/* Runs a loop body once with the carried slots bound to parameters of a new SubGraph; true when
+ * what it changes is carried and tracked already. */
+static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body, void *user) {
+    jcv_state before = jcv_save(c);
+    jcv_place place = jcv_where(c);
+    bool *carried = jcv_alloc(c, before.n), *tracked = jcv_alloc(c, 4096);
+    const char *name = count ? "foreach" : "while";
+    for (int attempt = 0;; attempt++) {
+        if (attempt > 40)
+            jcv_refuse(c, "the state of a loop does not settle");
+        jcv_restore(c, before);
+        jcv_back(c, place);
+        jcv_ctx *cx = cond ? jcv_ctx_new(c, JCV_LOOP, "cond", c->ctx) : NULL;
+        jcv_ctx *bx = jcv_ctx_new(c, JCV_LOOP, name, c->ctx);
+        jcv_val *index = NULL;
+        if (count)
+            index = jcv_param(c, bx, jcv_type(c, jn_scalar_type(JANUS_KIND_INT)));
+        /* initial values */
+        jcv_pairs init = {{0}, {0}};
+        JN_VEC(uint32_t) which = {0};
+        JN_VEC(jcv_av *) shapes = {0};
+        for (size_t i = 0; i < before.n; i++)
+            if (carried[i] && (!jn_vec_push(&which, (uint32_t)i) ||
+                               !jn_vec_push(&shapes, jcv_merge(c, before.slots[i], before.slots[i],
+                                                               &init, true))))
+                jcv_refuse(c, "out of memory");
+        for (size_t i = 0; i < shapes.n; i++) /* constants that change are carried, too */
+            if (number_kind(shapes.data[i]))
+                shapes.data[i] = placeholder(c, shapes.data[i], shapes.data[i], &init);
+        unsigned n = (unsigned)init.a.n;
+        if (n >= 4096)
+            jcv_refuse(c, "a loop with too much state");
+        jcv_val **in = jcv_alloc(c, (n + 1) * sizeof *in);
+        const jn_type **types = jcv_alloc(c, (n + 1) * sizeof *types);
+        jcv_av **leaves = jcv_alloc(c, (n + 1) * sizeof *leaves);
+        jcv_val **cond_params = jcv_alloc(c, (n + 1) * sizeof *cond_params);
+        for (unsigned i = 0; i < n; i++) {
+            in[i] = jcv_leaf_val(c, init.a.data[i]);
+            types[i] = in[i]->type;
+            tracked[i] = tracked[i] || jcv_leaf_tracked(c, init.a.data[i]);
+        }
+        if (cond) {
+            c->ctx = cx;
+            for (unsigned i = 0; i < n; i++) {
+                jcv_val *v = jcv_param(c, cx, types[i]);
+                v->depends = jn_dtype_is_float(types[i]->dtype);
+                leaves[i] = jcv_leaf(c, v, init.a.data[i], tracked[i]);
+            }
+            for (size_t i = 0; i < which.n; i++)
+                c->slots.data[which.data[i]] = jcv_fill(c, shapes.data[i], leaves);
+            jcv_val *r = cond(c, user);
+            if (!jn_vec_push(&cx->results, r))
+                jcv_refuse(c, "out of memory");
+        }
+        c->ctx = bx;
+        for (unsigned i = 0; i < n; i++) {
+            jcv_val *v = jcv_param(c, bx, types[i]);
+            v->depends = jn_dtype_is_float(types[i]->dtype);
+            leaves[i] = jcv_leaf(c, v, init.a.data[i], tracked[i]);
+        }
+        for (size_t i = 0; i < which.n; i++)
+            c->slots.data[which.data[i]] = jcv_fill(c, shapes.data[i], leaves);
+        body(c, user, index);
+        /* what changed? */
+        bool again = false;
+        for (size_t i = 0; i < before.n; i++)
+            if (!carried[i] && changed(c, before, i, c->slots.data[i]) &&
+                before.slots[i]->kind != AV_UNDEF) {
+                carried[i] = true;
+                again = true;
+            }
+        for (size_t i = before.n; i < c->slots.n; i++)
+            for (size_t k = 0; k < c->attrs.n; k++)
+                if (c->attrs.data[k].slot == i &&
+                    !jcv_av_equal(c->slots.data[i], c->slot_init.data[i])) {
+                    jcv_restore(c, before);
+                    jcv_back(c, place);
+                    jcv_refuse(c, "an attribute is first written inside a loop");
+                }
+        for (size_t i = 0; i < which.n && !again; i++) {
+            jcv_av *now = c->slots.data[which.data[i]];
+            jcv_pairs p = {{0}, {0}};
+            jcv_av *b = jcv_merge(c, before.slots[which.data[i]], now, &p, true);
+            if (number_kind(b))
+                b = placeholder(c, before.slots[which.data[i]], now, &p);
+            if (b->kind == AV_UNDEF)
+                jcv_refuse(c, "a variable of a loop is of different kinds in its rounds");
+            for (unsigned k = 0; k < p.b.n; k++) {
+                unsigned at = (unsigned)bx->results.n;
+                jcv_val *r = jcv_leaf_val(c, p.b.data[k]);
+                if (at >= n || !jcv_same_type(r->type, types[at]))
+                    jcv_refuse(c, "a variable of a loop changes its type or dims");
+                if (!jn_vec_push(&bx->results, r))
+                    jcv_refuse(c, "out of memory");
+                if (jcv_leaf_tracked(c, p.b.data[k]) && !tracked[at])
+                    tracked[at] = again = true;
+            }
+            jn_vec_free(&p.a);
+            jn_vec_free(&p.b);
+        }
+        if (!again && bx->results.n != n)
+            jcv_refuse(c, "the state of a loop changes its structure");
+        if (again) {
+            jn_vec_free(&init.a);
+            jn_vec_free(&init.b);
+            jn_vec_free(&which);
+            jn_vec_free(&shapes);
+            memset(tracked, 0, carried ? 0 : 0);
+            continue;
+        }
+        jcv_state after = jcv_save(c);
+        jcv_restore(c, before);
+        jcv_back(c, place);
+        jcv_node *node;
+        if (count) {
+            jcv_val **ops = jcv_alloc(c, (n + 1) * sizeof *ops);
+            ops[0] = count;
+            memcpy(ops + 1, in, n * sizeof *ops);
+            node = jcv_call_node(c, "foreach", bx, NULL, ops, n + 1, types, n);
+        } else {
+            node = jcv_call_node(c, "while", cx, bx, in, n, types, n);
+        }
+        for (unsigned i = 0; i < n; i++)
+            leaves[i] = jcv_leaf(c, &node->out[i], init.a.data[i], tracked[i]);
+        for (size_t i = 0; i < which.n; i++)
+            c->slots.data[which.data[i]] = jcv_fill(c, shapes.data[i], leaves);
+        for (size_t i = 0; i < before.n; i++)
+            if (before.slots[i]->kind == AV_UNDEF && after.slots[i]->kind != AV_UNDEF)
+                c->slots.data[i] = undef(c, "it is bound only inside a loop");
+        jn_vec_free(&init.a);
+        jn_vec_free(&init.b);
+        jn_vec_free(&which);
+        jn_vec_free(&shapes);
+        return;
+    }
+}
+
+/* A body that leads nowhere yet counts as never run. */
+static void guarded_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body, void *user) {
+    jcv_state before = jcv_save(c);
+    jcv_place place = jcv_where(c);
+    jcv_handler h = {.up = c->handler};
+    c->handler = &h;
+    if (setjmp(h.env) == 0) {
+        run_loop(c, count, cond, body, user);
+        c->handler = h.up;
+        return;
+    }
+    c->handler = h.up;
+    jcv_restore(c, before);
+    jcv_back(c, place);
+    if (c->thrown != THROW_DEAD || !count)
+        jcv_throw_now(c, c->thrown);
+    jcv_val *in[2] = {count, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
+    jcv_assert(c, &jcv_op(c, JN_OP(s_le), in, 2, NULL)->out[0], "a loop never runs");
+}
+
+void jcv_foreach(jcv *c, jcv_val *count, jcv_body_fn body, void *user) {
+    guarded_loop(c, count, NULL, body, user);
+}
+
+void jcv_while(jcv *c, jcv_cond_fn cond, jcv_body_fn body, void *user) {
+    guarded_loop(c, NULL, cond, body, user);
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Items: of tensors, of containers made here, and of real lists, tuples and dicts.
+ *
+ * A real list or dict that is written is from then on stood for by an AV_LIST or AV_DICT of its
+ * items, which the commit writes back; reads through any other path find that.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+
+static jcv_av *standing_for(jcv *c, PyObject *o) {
+    for (size_t i = 0; i < c->real.n; i++)
+        if (c->real.data[i]->origin->py == o)
+            return c->real.data[i];
+    return NULL;
+}
+
+/* Items of a real list or tuple: its length is guarded. */
+static jcv_av *real_items(jcv *c, jcv_av *a) {
+    Py_ssize_t n = Py_SIZE(a->py);
+    PyObject *const *v =
+        PyList_Check(a->py) ? ((PyListObject *)a->py)->ob_item : ((PyTupleObject *)a->py)->ob_item;
+    if (a->src) {
+        a->src->checks |= JPY_CHECK_LEN;
+        a->src->number = n;
+    }
+    jcv_av *t = jcv_tuple(c, NULL, 0);
+    t->items = jcv_alloc(c, (size_t)(n + 1) * sizeof *t->items);
+    t->n = (unsigned)n;
+    for (Py_ssize_t i = 0; i < n; i++)
+        t->items[i] = jcv_wrap(
+            c, v[i], a->src ? jpy_src_get(c->guards, JPY_SRC_ITEM, a->src, NULL, NULL, i) : NULL);
+    return t;
+}
+
+static jcv_av *to_abstract(jcv *c, jcv_av *a) {
+    if (a->kind != AV_PY)
+        return a;
+    jcv_av *x = standing_for(c, a->py);
+    if (x)
+        return x;
+    if (c->ctx != c->main)
+        jcv_refuse(c, "a container of the caller is written inside a branch, loop or recursion");
+    if (!a->src)
+        jcv_refuse(c, "a constant container is written");
+    if (PyList_CheckExact(a->py)) {
+        jcv_av *t = real_items(c, a);
+        x = jcv_list(c, t->items, t->n);
+    } else if (PyDict_CheckExact(a->py)) {
+        x = jcv_dict(c);
+    } else {
+        jcv_refuse(c, "an item of %s is written", jcv_describe(a));
+    }
+    x->origin = a;
+    if (!jn_vec_push(&c->real, x))
+        jcv_refuse(c, "out of memory");
+    return x;
+}
+
+jcv_av *jcv_abstract(jcv *c, jcv_av *a) { return to_abstract(c, a); }
+
+bool jcv_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
+    jcv_av *t = NULL;
+    switch (a->kind) {
+    case AV_TUPLE:
+        t = a;
+        break;
+    case AV_LIST:
+        t = c->slots.data[a->slot];
+        break;
+    case AV_DICT: {
+        jcv_av *keys = jcv_call_method(c, a, "keys", &(jcv_args){0});
+        return jcv_items(c, keys, out, n);
+    }
+    case AV_ITER:
+        if (!a->items)
+            return false;
+        t = a;
+        break;
+    case AV_RANGE: {
+        long v[3];
+        for (int i = 0; i < 3; i++) {
+            if (a->items[i]->kind != AV_PY)
+                return false;
+            v[i] = PyLong_AsLong(a->items[i]->py);
+        }
+        if (PyErr_Occurred())
+            jcv_refuse_py(c);
+        long m = v[2] > 0 ? (v[1] - v[0] + v[2] - 1) / v[2] : (v[0] - v[1] - v[2] - 1) / -v[2];
+        if (m < 0 || (v[2] > 0 ? v[0] >= v[1] : v[0] <= v[1]))
+            m = 0;
+        if (m > 100000)
+            jcv_refuse(c, "a very long range");
+        t = jcv_tuple(c, NULL, 0);
+        t->items = jcv_alloc(c, (size_t)(m + 1) * sizeof *t->items);
+        t->n = (unsigned)m;
+        for (long i = 0; i < m; i++)
+            t->items[i] = jcv_take(c, PyLong_FromLong(v[0] + i * v[2]));
+        break;
+    }
+    case AV_TENSOR: {
+        const jn_type *ty = jcv_tensor_val(c, a->py)->type;
+        if (ty->rank == 0 || ty->dims[0] > 1000)
+            jcv_refuse(c, "a loop over a tensor");
+        t = jcv_tuple(c, NULL, 0);
+        t->n = (unsigned)ty->dims[0];
+        t->items = jcv_alloc(c, (t->n + 1) * sizeof *t->items);
+        for (unsigned i = 0; i < t->n; i++)
+            t->items[i] = jcv_getitem(c, a, jcv_take(c, PyLong_FromLong((long)i)));
+        break;
+    }
+    case AV_PY: {
+        PyObject *o = a->py;
+        jcv_av *x = standing_for(c, o);
+        if (x)
+            return jcv_items(c, x, out, n);
+        if (PyList_CheckExact(o) || PyTuple_Check(o)) {
+            t = real_items(c, a);
+            break;
+        }
+        if (PyDict_CheckExact(o))
+            return jcv_items(c, jcv_call_method(c, a, "keys", &(jcv_args){0}), out, n);
+        if (PyUnicode_CheckExact(o) || PyFrozenSet_CheckExact(o) || PyBytes_CheckExact(o) ||
+            PyRange_Check(o)) {
+            t = real_items(c, jcv_py(c, jcv_own(c, PySequence_Tuple(o)), NULL));
+            break;
+        }
+        static PyObject *iter_name;
+        if (!iter_name)
+            iter_name = PyUnicode_InternFromString("__iter__");
+        PyObject *d = _PyType_Lookup(Py_TYPE(o), iter_name);
+        if (d && PyFunction_Check(d)) {
+            jcv_av *it = jcv_call(c, jcv_getattr(c, a, iter_name), &(jcv_args){0});
+            return it != a && jcv_items(c, it, out, n);
+        }
+        return false;
+    }
+    default:
+        return false;
+    }
+    *out = t->items;
+    *n = t->n;
+    return true;
+}
+
+/* ---- dicts --------------------------------------------------------------------------------------
+ */
+
+static int find_key(jcv *c, jcv_av *pairs, jcv_av *key) {
+    (void)c;
+    for (unsigned i = 0; i + 1 < pairs->n; i += 2) {
+        jcv_av *k = pairs->items[i];
+        if (jcv_av_equal(k, key))
+            return (int)i;
+        if (jcv_is_const(k) && jcv_is_const(key) &&
+            PyObject_RichCompareBool(k->py, key->py, Py_EQ) == 1)
+            return (int)i;
+    }
+    return -1;
+}
+
+/* The key of a real dict that an abstract value stands for. */
+static PyObject *real_key(jcv *c, jcv_av *key) {
+    if (jcv_is_const(key))
+        return key->py;
+    if (key->kind == AV_TENSOR && key->src) {
+        jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)key->py)->t);
+        key->src->checks |= JPY_CHECK_IDENT;
+        key->src->want = jpy_guards_own(c->guards, r->proxy);
+        return r->proxy;
+    }
+    if (key->kind == AV_PY && key->src && Py_TYPE(key->py)->tp_hash == PyBaseObject_Type.tp_hash) {
+        key->src->checks |= JPY_CHECK_IDENT | JPY_CHECK_TYPE;
+        key->src->want = jpy_guards_own(c->guards, key->py);
+        key->src->checks &= ~(uint32_t)JPY_CHECK_TYPE;
+        return key->py;
+    }
+    if (key->kind == AV_TUPLE) {
+        PyObject *o = jcv_object(c, key);
+        if (o)
+            return o;
+    }
+    jcv_refuse(c, "%s as a key", jcv_describe(key));
+}
+
+static jcv_av *real_get(jcv *c, jcv_av *d, jcv_av *key) {
+    PyObject *k = real_key(c, key);
+    PyObject *v = PyDict_GetItemWithError(d->py, k);
+    jpy_src *s = d->src ? jpy_src_get(c->guards, JPY_SRC_KEY, d->src, NULL, k, 0) : NULL;
+    if (!v) {
+        PyErr_Clear();
+        if (s)
+            s->checks |= JPY_CHECK_ABSENT;
+        return NULL;
+    }
+    return jcv_wrap(c, v, s);
+}
+
+static void put_pair(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
+    jcv_av *pairs = c->slots.data[d->slot];
+    int at = find_key(c, pairs, key);
+    jcv_av *t = jcv_tuple(c, pairs->items, pairs->n);
+    if (at >= 0) {
+        t->items[at + 1] = v;
+    } else {
+        t->items = jcv_alloc(c, (pairs->n + 2) * sizeof *t->items);
+        if (pairs->n)
+            memcpy(t->items, pairs->items, pairs->n * sizeof *t->items);
+        t->items[pairs->n] = key;
+        t->items[pairs->n + 1] = v;
+        t->n = pairs->n + 2;
+    }
+    c->slots.data[d->slot] = t;
+}
+
+/* NULL: no such key. */
+jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key) {
+    if (d->kind == AV_PY) {
+        jcv_av *x = standing_for(c, d->py);
+        if (!x)
+            return real_get(c, d, key);
+        d = x;
+    }
+    int at = find_key(c, c->slots.data[d->slot], key);
+    if (at >= 0) {
+        jcv_av *v = c->slots.data[d->slot]->items[at + 1];
+        return v->kind == AV_UNDEF ? NULL : v;
+    }
+    return d->origin ? real_get(c, d->origin, key) : NULL;
+}
+
+void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
+    if (c->ctx->fn->kind == JCV_FUNC && (d->kind == AV_PY || d->origin))
+        jcv_refuse(c, "a dict of the caller is written inside a recursion");
+    if (!jcv_is_const(key) && key->kind != AV_TENSOR && key->kind != AV_TUPLE &&
+        !(key->kind == AV_PY && Py_TYPE(key->py)->tp_hash == PyBaseObject_Type.tp_hash))
+        jcv_refuse(c, "%s as a key", jcv_describe(key));
+    d = to_abstract(c, d);
+    if (d->origin)
+        c->epoch++;
+    put_pair(c, d, key, v);
+}
+
+/* ---- the two operations -------------------------------------------------------------------------
+ */
+
+static jcv_av *sequence_item(jcv *c, jcv_av *t, bool list, jcv_av *i) {
+    if (i->kind != AV_PY)
+        jcv_refuse(c, "an item of a list at a computed place");
+    if (PySlice_Check(i->py)) {
+        Py_ssize_t start, stop, step, n;
+        if (PySlice_Unpack(i->py, &start, &stop, &step) < 0)
+            jcv_refuse_py(c);
+        n = PySlice_AdjustIndices(t->n, &start, &stop, step);
+        jcv_av **v = jcv_alloc(c, (size_t)(n + 1) * sizeof *v);
+        for (Py_ssize_t k = 0; k < n; k++)
+            v[k] = t->items[start + k * step];
+        return list ? jcv_list(c, v, (unsigned)n) : jcv_tuple(c, v, (unsigned)n);
+    }
+    if (!PyLong_Check(i->py))
+        jcv_refuse(c, "%s as an index", jcv_describe(i));
+    long k = PyLong_AsLong(i->py);
+    if (k < 0)
+        k += t->n;
+    if (k < 0 || k >= (long)t->n)
+        jcv_refuse(c, "an index out of range");
+    return t->items[k];
+}
+
+jcv_av *jcv_getitem(jcv *c, jcv_av *o, jcv_av *i) {
+    jcv_av **items;
+    unsigned n;
+    if (o->kind == AV_TENSOR) {
+        if (i->kind == AV_SCALAR && i->val->type->kind == JANUS_KIND_INT) {
+            jcv_val *in[2] = {jcv_tensor_val(c, o->py), i->val};
+            janus_select_attrs attrs = {sizeof attrs, 0};
+            jcv_node *node = jcv_op(c, JN_OP(select), in, 2, &attrs);
+            return jcv_proxy(c, &node->out[0],
+                             jpy_tensor_tracked((jpy_tensor *)o->py) && !jpy_no_grad_mode);
+        }
+        PyObject *k = jcv_object(c, i);
+        if (!k)
+            jcv_refuse(c, "an index of a tensor");
+        c->hook_refused = false;
+        return jcv_wrap(c, jcv_own(c, PyObject_GetItem(o->py, k)), NULL);
+    }
+    if (o->kind == AV_DICT || (o->kind == AV_PY && PyDict_CheckExact(o->py))) {
+        jcv_av *v = jcv_dict_get(c, o, i);
+        if (!v)
+            jcv_refuse(c, "a key that is not in the dict");
+        return v;
+    }
+    if (o->kind == AV_HOST) {
+        jcv_val *k = jcv_number(c, i);
+        if (!k || k->type->kind != JANUS_KIND_INT)
+            jcv_refuse(c, "an item of an object read while the graph runs");
+        return jcv_host_item(c, o, k);
+    }
+    if (o->kind == AV_PY && jcv_is_const(o) && jcv_is_const(i))
+        return jcv_take(c, PyObject_GetItem(o->py, i->py));
+    if (o->kind == AV_PY && PyList_CheckExact(o->py) && i->kind == AV_PY && PyLong_Check(i->py) &&
+        o->src && !standing_for(c, o->py)) {
+        long k = PyLong_AsLong(i->py);
+        if (k >= 0 && k < PyList_GET_SIZE(o->py)) /* nothing is assumed about the length */
+            return jcv_wrap(c, PyList_GET_ITEM(o->py, k),
+                            jpy_src_get(c->guards, JPY_SRC_ITEM, o->src, NULL, NULL, k));
+    }
+    bool sequence = o->kind == AV_TUPLE || o->kind == AV_LIST || o->kind == AV_RANGE ||
+                    (o->kind == AV_PY && (PyList_CheckExact(o->py) || PyTuple_Check(o->py)));
+    if (sequence && jcv_items(c, o, &items, &n)) {
+        jcv_av t = {.items = items, .n = n};
+        return sequence_item(c, &t, o->kind == AV_LIST || (o->kind == AV_PY && PyList_Check(o->py)),
+                             i);
+    }
+    jcv_av *m = jcv_getattr_opt(c, o, jcv_own(c, PyUnicode_InternFromString("__getitem__")));
+    if (!m || m->text)
+        jcv_refuse(c, "an item of %s", jcv_describe(o));
+    return jcv_call1(c, m, i);
+}
+
+void jcv_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
+    if (o->kind == AV_TENSOR) {
+        PyObject *k = jcv_object(c, i), *x = jcv_object(c, v);
+        if (!k || !x)
+            jcv_refuse(c, "a tensor is written at a computed place");
+        uint32_t epoch = c->epoch;
+        c->hook_refused = false;
+        if (PyObject_SetItem(o->py, k, x) < 0 || c->hook_refused)
+            jcv_refuse_py(c);
+        if (c->epoch == epoch)
+            jcv_refuse(c, "this way to write a tensor");
+        return;
+    }
+    if (o->kind == AV_DICT || (o->kind == AV_PY && PyDict_CheckExact(o->py))) {
+        jcv_dict_set(c, o, i, v);
+        return;
+    }
+    if (o->kind == AV_LIST || (o->kind == AV_PY && PyList_CheckExact(o->py))) {
+        jcv_av *l = to_abstract(c, o), *t = c->slots.data[l->slot];
+        if (i->kind != AV_PY || !PyLong_Check(i->py))
+            jcv_refuse(c, "an item of a list is written at a computed place");
+        long k = PyLong_AsLong(i->py);
+        if (k < 0)
+            k += t->n;
+        if (k < 0 || k >= (long)t->n)
+            jcv_refuse(c, "an index out of range");
+        jcv_av *now = jcv_tuple(c, t->items, t->n);
+        now->items[k] = v;
+        c->slots.data[l->slot] = now;
+        c->epoch += l->origin != NULL;
+        return;
+    }
+    jcv_av *m = jcv_getattr_opt(c, o, jcv_own(c, PyUnicode_InternFromString("__setitem__")));
+    if (!m || m->text)
+        jcv_refuse(c, "an item of %s is written", jcv_describe(o));
+    jcv_av *pos[2] = {i, v};
+    jcv_args args = {.pos = pos, .n_pos = 2};
+    jcv_call(c, m, &args);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Abstract values: making them, wrapping what is read from the heap, and going back to Python
+ * objects where everything is known.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+jcv_av *jcv_new(jcv *c, jcv_kind kind) {
+    jcv_av *a = jcv_alloc(c, sizeof *a);
+    a->kind = kind;
+    return a;
+}
+
+jcv_av *jcv_py(jcv *c, PyObject *o, jpy_src *src) {
+    Py_INCREF(o);
+    jcv_own(c, o);
+    jcv_av *a = jcv_new(c, AV_PY);
+    a->py = o;
+    a->src = src;
+    return a;
+}
+
+jcv_av *jcv_take(jcv *c, PyObject *o) {
+    jcv_av *a = jcv_new(c, AV_PY);
+    a->py = jcv_own(c, o);
+    return a;
+}
+
+jcv_av *jcv_none(jcv *c) { return jcv_py(c, Py_None, NULL); }
+jcv_av *jcv_bool(jcv *c, bool v) { return jcv_py(c, v ? Py_True : Py_False, NULL); }
+
+jcv_av *jcv_scalar(jcv *c, jcv_val *v) {
+    jcv_av *a = jcv_new(c, AV_SCALAR);
+    a->val = v;
+    return a;
+}
+
+jcv_av *jcv_tuple(jcv *c, jcv_av *const *items, unsigned n) {
+    jcv_av *a = jcv_new(c, AV_TUPLE);
+    a->items = jcv_alloc(c, n * sizeof *items);
+    if (n)
+        memcpy(a->items, items, n * sizeof *items);
+    a->n = n;
+    return a;
+}
+
+uint32_t jcv_slot(jcv *c, jcv_av *first) {
+    if (!jn_vec_push(&c->slots, first) || !jn_vec_push(&c->slot_init, first))
+        jcv_refuse(c, "out of memory");
+    return (uint32_t)c->slots.n - 1;
+}
+
+jcv_av *jcv_list(jcv *c, jcv_av *const *items, unsigned n) {
+    jcv_av *a = jcv_new(c, AV_LIST);
+    a->slot = jcv_slot(c, jcv_tuple(c, items, n));
+    return a;
+}
+
+jcv_av *jcv_dict(jcv *c) {
+    jcv_av *a = jcv_new(c, AV_DICT);
+    a->slot = jcv_slot(c, jcv_tuple(c, NULL, 0));
+    return a;
+}
+
+static bool singleton(PyObject *o) {
+    return o == Py_None || PyBool_Check(o) || o == Py_Ellipsis || o == Py_NotImplemented;
+}
+
+static bool plain_object(PyObject *o) {
+    return PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) ||
+           PyBytes_CheckExact(o);
+}
+
+static bool by_identity(PyObject *o) {
+    return PyType_Check(o) || PyModule_Check(o) || PyCFunction_Check(o) ||
+           Py_TYPE(o) == jpy.dtype_type || Py_TYPE(o) == jpy.device_type ||
+           Py_TYPE(o) == jpy_function_type || Py_TYPE(o) == &PyMethodDescr_Type ||
+           Py_TYPE(o) == &PyWrapperDescr_Type;
+}
+
+bool jcv_is_const(const jcv_av *a) {
+    if (a->kind != AV_PY)
+        return false;
+    PyObject *o = a->py;
+    return singleton(o) || plain_object(o) || by_identity(o) || PyComplex_CheckExact(o) ||
+           PySlice_Check(o) || (!a->src && (PyTuple_CheckExact(o) || PyFrozenSet_CheckExact(o)));
+}
+
+static bool widened(jcv *c, const jpy_src *s) {
+    PyObject *path = jpy_src_path(s, true);
+    bool yes = path && PyDict_GetItem(c->f->hints, path) == Py_True;
+    Py_XDECREF(path);
+    return yes;
+}
+
+static jcv_av *input_scalar(jcv *c, PyObject *o, jpy_src *src) {
+    bool is_int = PyLong_CheckExact(o);
+    for (size_t i = 0; i < c->inputs.n; i++)
+        if (c->inputs.data[i] == src)
+            return jcv_scalar(c, c->main->params.data[i]);
+    src->checks |= is_int ? JPY_CHECK_INT : JPY_CHECK_FLOAT;
+    jn_type t = jn_scalar_type(is_int ? JANUS_KIND_INT : JANUS_KIND_FLOAT);
+    jcv_val *v = jcv_param(c, c->main, jcv_type(c, t));
+    if (!jn_vec_push(&c->inputs, src))
+        jcv_refuse(c, "out of memory");
+    return jcv_scalar(c, v);
+}
+
+jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
+    if (jpy_tensor_check(o)) {
+        if (jcv_is_proxy(c, o)) {
+            jcv_av *a = jcv_py(c, o, NULL);
+            a->kind = AV_TENSOR;
+            return a;
+        }
+        return src ? jcv_bind_tensor(c, o, src) : jcv_real_tensor_const(c, o);
+    }
+    if (!src)
+        return jcv_py(c, o, NULL);
+    if (singleton(o) || by_identity(o)) {
+        src->checks |= JPY_CHECK_IDENT;
+        src->want = jpy_guards_own(c->guards, o);
+    } else if (plain_object(o)) {
+        int overflow = 0;
+        if (PyLong_CheckExact(o))
+            PyLong_AsLongLongAndOverflow(o, &overflow);
+        if (!overflow && (PyLong_CheckExact(o) || PyFloat_CheckExact(o)) && widened(c, src))
+            return input_scalar(c, o, src);
+        src->checks |= JPY_CHECK_CONST;
+        src->want = jpy_guards_own(c->guards, o);
+    } else if (PyFunction_Check(o)) {
+        src->checks |= JPY_CHECK_CODE;
+        src->want2 = jpy_guards_own(c->guards, PyFunction_GET_CODE(o));
+    } else {
+        jpy_src_check_type(c->guards, src, Py_TYPE(o));
+    }
+    return jcv_py(c, o, src);
+}
+
+static PyObject *sequence(jcv *c, jcv_av *seq, bool list) {
+    PyObject *o = list ? PyList_New(seq->n) : PyTuple_New(seq->n);
+    jcv_own(c, o);
+    for (unsigned i = 0; i < seq->n; i++) {
+        PyObject *e = jcv_object(c, seq->items[i]);
+        if (!e)
+            return NULL;
+        Py_INCREF(e);
+        if (list)
+            PyList_SET_ITEM(o, i, e);
+        else
+            PyTuple_SET_ITEM(o, i, e);
+    }
+    return o;
+}
+
+PyObject *jcv_object(jcv *c, jcv_av *a) {
+    switch (a->kind) {
+    case AV_PY:
+        if (a->src && (PyList_CheckExact(a->py) || PyTuple_Check(a->py))) {
+            jcv_av **items;
+            unsigned n;
+            if (!jcv_items(c, a, &items, &n))
+                return NULL;
+            jcv_av *t = jcv_tuple(c, items, n);
+            return sequence(c, t, PyList_CheckExact(a->py));
+        }
+        return jcv_is_const(a) ? a->py : NULL;
+    case AV_TENSOR:
+        return a->py;
+    case AV_TUPLE:
+        return sequence(c, a, false);
+    case AV_LIST:
+        return sequence(c, c->slots.data[a->slot], true);
+    default:
+        return NULL;
+    }
+}
+
+jcv_val *jcv_number(jcv *c, jcv_av *a) {
+    if (a->kind == AV_SCALAR)
+        return a->val;
+    if (a->kind != AV_PY)
+        return NULL;
+    janus_scalar s = {0};
+    if (PyBool_Check(a->py)) {
+        s.i = a->py == Py_True;
+        return jcv_scalar_const(c, JANUS_KIND_BOOL, s);
+    }
+    if (PyFloat_CheckExact(a->py)) {
+        s.f = PyFloat_AS_DOUBLE(a->py);
+        return jcv_scalar_const(c, JANUS_KIND_FLOAT, s);
+    }
+    if (PyLong_CheckExact(a->py)) {
+        int overflow;
+        s.i = PyLong_AsLongLongAndOverflow(a->py, &overflow);
+        if (overflow)
+            jcv_refuse(c, "an int of more than 64 bits");
+        return jcv_scalar_const(c, JANUS_KIND_INT, s);
+    }
+    return NULL;
+}
+
+PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
+    switch (a->kind) {
+    case AV_PY:
+        return Py_TYPE(a->py);
+    case AV_TENSOR:
+        return Py_TYPE(jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->proxy
+                           ? jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->proxy
+                           : a->py);
+    case AV_SCALAR:
+        return a->val->type->kind == JANUS_KIND_INT     ? &PyLong_Type
+               : a->val->type->kind == JANUS_KIND_FLOAT ? &PyFloat_Type
+                                                        : &PyBool_Type;
+    case AV_HOST:
+        return jcv_host_type(c, a);
+    case AV_TUPLE:
+        return &PyTuple_Type;
+    case AV_LIST:
+        return &PyList_Type;
+    case AV_DICT:
+        return &PyDict_Type;
+    case AV_RANGE:
+        return &PyRange_Type;
+    case AV_CLOSURE:
+        return &PyFunction_Type;
+    case AV_METHOD:
+        return a->text ? &PyCFunction_Type : &PyMethod_Type;
+    default:
+        return NULL;
+    }
+}
+
+bool jcv_av_equal(const jcv_av *a, const jcv_av *b) {
+    if (a == b)
+        return true;
+    if (!a || !b || a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case AV_UNDEF:
+        return true;
+    case AV_PY:
+        if (a->py == b->py)
+            return true;
+        if (Py_TYPE(a->py) != Py_TYPE(b->py) || !plain_object(a->py))
+            return false;
+        if (PyFloat_CheckExact(a->py)) {
+            double x = PyFloat_AS_DOUBLE(a->py), y = PyFloat_AS_DOUBLE(b->py);
+            return memcmp(&x, &y, sizeof x) == 0;
+        }
+        return PyObject_RichCompareBool(a->py, b->py, Py_EQ) == 1;
+    case AV_TENSOR:
+        return a->py == b->py;
+    case AV_SCALAR:
+    case AV_HOST:
+        return a->val == b->val;
+    case AV_TUPLE:
+    case AV_RANGE:
+        if (a->n != b->n)
+            return false;
+        for (unsigned i = 0; i < a->n; i++)
+            if (!jcv_av_equal(a->items[i], b->items[i]))
+                return false;
+        return true;
+    case AV_LIST:
+    case AV_DICT:
+        return a->slot == b->slot;
+    case AV_METHOD:
+        return a->py == b->py && a->text == b->text && jcv_av_equal(a->self, b->self);
+    case AV_CLOSURE:
+        return a->tree == b->tree && a->frame == b->frame;
+    case AV_ITER:
+        return false;
+    }
+    return false;
+}
+
+const char *jcv_describe(jcv_av *a) {
+    static const char *const names[] = {"an unbound name",
+                                        "a Python object",
+                                        "a tensor",
+                                        "a number of the graph",
+                                        "an object of the graph",
+                                        "a tuple",
+                                        "a list",
+                                        "a dict",
+                                        "a method",
+                                        "a function",
+                                        "a range",
+                                        "an iterator"};
+    if (a->kind == AV_PY)
+        return Py_TYPE(a->py)->tp_name;
+    return names[a->kind];
+}

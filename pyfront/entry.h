@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A cached entry: guards, module, and recipes that make Python objects of a run's results.
+ */
+#ifndef JPY_ENTRY_H
+#define JPY_ENTRY_H
+
+#include "exec/run.h"
+#include "graph/graph.h"
+#include "pyfront/guard.h"
+
+/* How a Python value is born at commit. */
+typedef enum jpy_recipe_kind {
+    JPY_MAKE_CONST,  /* obj */
+    JPY_MAKE_SOURCE, /* slot: the guarded object itself */
+    JPY_MAKE_RESULT, /* slot: result of the run, wrapped */
+    JPY_MAKE_TUPLE,  /* items */
+    JPY_MAKE_LIST,
+    JPY_MAKE_DICT /* items: key, value, ... */
+} jpy_recipe_kind;
+
+typedef struct jpy_recipe {
+    jpy_recipe_kind kind;
+    uint32_t slot;
+    uint32_t id; /* recipes of one id make one object */
+    bool freed;  /* of a tensor result: it has a history, which backward has used up */
+    PyObject *obj;
+    struct jpy_recipe **items;
+    unsigned n;
+} jpy_recipe;
+
+typedef enum jpy_commit_kind {
+    JPY_COMMIT_ATTR,  /* object slot . key = value */
+    JPY_COMMIT_GRAD,  /* tensor slot .grad = value (None allowed) */
+    JPY_COMMIT_STORE, /* tensor slot [...] = result `value` */
+    JPY_COMMIT_LIST,  /* list slot [:] = value */
+    JPY_COMMIT_DICT,  /* dict slot: set the pairs of value, a JPY_MAKE_DICT; key order kept */
+    JPY_COMMIT_PRINT  /* print(*value, ...): value is a tuple */
+} jpy_commit_kind;
+
+typedef struct jpy_commit_step {
+    jpy_commit_kind kind;
+    uint32_t slot;
+    PyObject *key;
+    jpy_recipe *value;
+} jpy_commit_step;
+
+typedef struct jpy_input {
+    uint32_t slot;
+    uint8_t kind; /* janus_kind */
+} jpy_input;
+
+struct jpy_entry {
+    jpy_guards guards;
+    janus_module *module;
+    jn_subgraph *main;
+    jn_arena arena;
+    JN_VEC(jpy_input) inputs;
+    JN_VEC(jpy_commit_step) steps;
+    jpy_recipe *result;
+    uint32_t n_recipes;
+    unsigned n_results;
+    PyObject *attr_names; /* list: host.attr keys */
+    PyObject *type_list;  /* list: host.type tokens are addresses of these */
+    uint64_t runs;
+};
+
+/* commit.c: builds every object (prepare), then applies. 0, or -1: nothing has changed. */
+int jpy_commit(jpy_entry *e, PyObject **slots, jn_arg *results, PyObject **out_result);
+/* host_py.c */
+extern const janus_host_ops jpy_host_ops;
+
+#endif

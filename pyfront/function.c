@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * janus.function: a callable that stands for another and may run it as a graph.
+ *
+ * A call tries the cached entries; without a hit it runs imperatively and is then converted.  While
+ * CPython runs the function, nested calls of it in the same thread run plain: otherwise a failing
+ * leaf of a recursion would be tried at every level.
+ */
+#include "pyfront/function.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/log.h"
+#include "pyfront/explain.h"
+
+PyTypeObject *jpy_function_type;
+static bool disabled;
+enum { MAX_ENTRIES = 16 };
+
+void jpy_note(jpy_function *f, const char *fmt, ...) {
+    PyObject *type, *value, *tb;
+    PyErr_Fetch(&type, &value, &tb);
+    va_list ap;
+    va_start(ap, fmt);
+    char text[1024];
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (jn_log_on(JN_LOG_CONVERSIONS))
+        jn_log(JN_LOG_CONVERSIONS, "%s", text);
+    if (PyList_GET_SIZE(f->notes) < 1000) {
+        PyObject *s = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+        if (!s || PyList_Append(f->notes, s) < 0)
+            PyErr_Clear();
+        Py_XDECREF(s);
+    }
+    PyErr_Restore(type, value, tb);
+}
+
+static PyObject *run_plain(jpy_function *f, PyObject *const *args, size_t nargsf,
+                           PyObject *kwnames) {
+    bool mine = f->plain && f->thread == PyThread_get_thread_ident();
+    if (!f->plain || mine) {
+        f->plain++;
+        f->thread = PyThread_get_thread_ident();
+        PyObject *r = PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+        f->plain--;
+        return r;
+    }
+    return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+}
+
+static void drop_entry(jpy_function *f, size_t i) {
+    jpy_entry *e = f->entries.data[i];
+    memmove(f->entries.data + i, f->entries.data + i + 1,
+            (f->entries.n - i - 1) * sizeof *f->entries.data);
+    f->entries.n--;
+    jpy_entry_free(e);
+}
+
+static void try_convert(jpy_function *f, const jpy_call *call) {
+    if (f->next_try > 0) {
+        f->next_try--;
+        return;
+    }
+    f->plain++;
+    f->thread = PyThread_get_thread_ident();
+    f->conversions++;
+    jpy_entry *e = jpy_convert(f, call);
+    f->plain--;
+    PyErr_Clear();
+    if (!e) {
+        f->backoff = f->backoff ? f->backoff * 4 : 1;
+        f->next_try = f->backoff;
+        jpy_note(f, "not converted: %s", f->reason ? PyUnicode_AsUTF8(f->reason) : "?");
+        return;
+    }
+    if (f->entries.n >= MAX_ENTRIES) {
+        drop_entry(f, f->entries.n - 1);
+        /* a function that needs ever new graphs does not pay */
+        f->backoff = f->backoff ? f->backoff * 2 : 1;
+        f->next_try = f->backoff;
+    }
+    if (!jn_vec_push(&f->entries, e)) {
+        jpy_entry_free(e);
+        return;
+    }
+    memmove(f->entries.data + 1, f->entries.data, (f->entries.n - 1) * sizeof *f->entries.data);
+    f->entries.data[0] = e;
+}
+
+static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nargsf,
+                               PyObject *kwnames) {
+    jpy_function *f = (jpy_function *)self;
+    if (disabled || (f->plain && f->thread == PyThread_get_thread_ident()))
+        return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    f->calls++;
+    jpy_call call = {args, PyVectorcall_NARGS(nargsf), kwnames};
+    bool discarded = false;
+    for (size_t i = 0; i < f->entries.n && !discarded; i++) {
+        PyObject *result = NULL;
+        jpy_entry *e = f->entries.data[i];
+        int got = jpy_entry_call(f, e, &call, &result);
+        if (got > 0) {
+            if (i > 0 && i < f->entries.n && f->entries.data[i] == e) {
+                memmove(f->entries.data + 1, f->entries.data, i * sizeof *f->entries.data);
+                f->entries.data[0] = e;
+            }
+            f->graph++;
+            return result;
+        }
+        discarded = got < 0;
+        if (discarded) {
+            f->fallbacks++;
+            if (i < f->entries.n && f->entries.data[i] == e)
+                drop_entry(f, i);
+        }
+    }
+    f->imperative++;
+    if (f->entries.n && !discarded)
+        jpy_entry_learn(f, f->entries.data[0], &call);
+    PyObject *r = run_plain(f, args, nargsf, kwnames);
+    if (r) {
+        PyObject *keep = r;
+        if (!f->plain)
+            try_convert(f, &call);
+        return keep;
+    }
+    return NULL;
+}
+
+static PyObject *function_get(PyObject *self, PyObject *obj, PyObject *type) {
+    (void)type;
+    if (!obj || obj == Py_None) {
+        Py_INCREF(self);
+        return self;
+    }
+    return PyMethod_New(self, obj);
+}
+
+static int function_traverse(PyObject *self, visitproc visit, void *arg) {
+    jpy_function *f = (jpy_function *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(f->callable);
+    Py_VISIT(f->dict);
+    Py_VISIT(f->hints);
+    return 0;
+}
+
+static void clear_entries(jpy_function *f) {
+    while (f->entries.n)
+        drop_entry(f, f->entries.n - 1);
+}
+
+static int function_clear(PyObject *self) {
+    jpy_function *f = (jpy_function *)self;
+    clear_entries(f);
+    Py_CLEAR(f->callable);
+    Py_CLEAR(f->dict);
+    Py_CLEAR(f->hints);
+    return 0;
+}
+
+static void function_dealloc(PyObject *self) {
+    jpy_function *f = (jpy_function *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (f->weakrefs)
+        PyObject_ClearWeakRefs(self);
+    function_clear(self);
+    jn_vec_free(&f->entries);
+    Py_CLEAR(f->notes);
+    Py_CLEAR(f->reason);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+/* functools.wraps without calling it: names, text, module, dict, __wrapped__. */
+static int copy_names(jpy_function *f) {
+    static const char *const names[] = {"__module__", "__name__",        "__qualname__",
+                                        "__doc__",    "__annotations__", NULL};
+    f->dict = PyDict_New();
+    if (!f->dict)
+        return -1;
+    PyObject *d = PyObject_GetAttrString(f->callable, "__dict__");
+    if (d && PyDict_Check(d) && PyDict_Update(f->dict, d) < 0)
+        PyErr_Clear();
+    Py_XDECREF(d);
+    PyErr_Clear();
+    for (int i = 0; names[i]; i++) {
+        PyObject *v = PyObject_GetAttrString(f->callable, names[i]);
+        if (!v)
+            PyErr_Clear();
+        else if (PyDict_SetItemString(f->dict, names[i], v) < 0) {
+            Py_DECREF(v);
+            return -1;
+        }
+        Py_XDECREF(v);
+    }
+    return PyDict_SetItemString(f->dict, "__wrapped__", f->callable);
+}
+
+static PyObject *function_of(PyObject *callable, bool exact) {
+    PyObject *forward = NULL;
+    if (jpy.module_base_type && PyObject_TypeCheck(callable, jpy.module_base_type)) {
+        forward = PyObject_GetAttrString(callable, "forward");
+        PyObject *made = forward ? function_of(forward, exact) : NULL;
+        int bad = made ? PyObject_SetAttrString(callable, "forward", made) : -1;
+        Py_XDECREF(forward);
+        Py_XDECREF(made);
+        if (bad)
+            return NULL;
+        Py_INCREF(callable);
+        return callable;
+    }
+    if (!PyCallable_Check(callable))
+        return PyErr_Format(PyExc_TypeError, "janus.function: a callable is needed, got %s",
+                            Py_TYPE(callable)->tp_name);
+    jpy_function *f = PyObject_GC_New(jpy_function, jpy_function_type);
+    if (!f)
+        return NULL;
+    memset((char *)f + sizeof(PyObject), 0, sizeof *f - sizeof(PyObject));
+    f->vectorcall = function_call;
+    f->exact = exact;
+    Py_INCREF(callable);
+    f->callable = callable;
+    f->hints = PyDict_New();
+    f->notes = PyList_New(0);
+    PyObject_GC_Track(f);
+    if (!f->hints || !f->notes || copy_names(f) < 0) {
+        Py_DECREF(f);
+        return NULL;
+    }
+    return (PyObject *)f;
+}
+
+static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw);
+static PyMethodDef decorator_def;
+
+/* janus.function(numerics=...) without a function: a decorator that remembers the options. */
+static PyObject *decorate(PyObject *options, PyObject *callable) {
+    PyObject *t = PyTuple_Pack(1, callable);
+    PyObject *r = t ? py_function(NULL, t, options) : NULL;
+    Py_XDECREF(t);
+    return r;
+}
+static PyMethodDef decorator_def = {"function", decorate, METH_O, NULL};
+
+static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw) {
+    (void)module;
+    static char *names[] = {"f", "numerics", NULL};
+    PyObject *f = Py_None;
+    const char *numerics = "fast";
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|O$s:function", names, &f, &numerics))
+        return NULL;
+    if (strcmp(numerics, "fast") != 0 && strcmp(numerics, "exact") != 0)
+        return PyErr_Format(PyExc_ValueError,
+                            "janus.function: numerics is \"fast\" or \"exact\", got \"%s\"",
+                            numerics);
+    if (f == Py_None) {
+        PyObject *options = kw ? PyDict_Copy(kw) : PyDict_New();
+        if (!options)
+            return NULL;
+        if (PyDict_GetItemString(options, "f"))
+            PyDict_DelItemString(options, "f");
+        PyObject *d = PyCFunction_New(&decorator_def, options);
+        Py_DECREF(options);
+        return d;
+    }
+    return function_of(f, strcmp(numerics, "exact") == 0);
+}
+
+static PyObject *function_stats(PyObject *self, PyObject *unused) {
+    (void)unused;
+    jpy_function *f = (jpy_function *)self;
+    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsK}", "calls", f->calls, "graph", f->graph,
+                         "imperative", f->imperative, "fallbacks", f->fallbacks, "conversions",
+                         f->conversions, "entries", (unsigned long long)f->entries.n, "invokes",
+                         f->run.invokes, "instructions", f->run.instructions, "tasks", f->run.tasks,
+                         "batches", f->run.batches, "kernels", f->run.kernels, "peak_bytes",
+                         f->run.peak_bytes);
+}
+
+static PyObject *function_graphs(PyObject *self, PyObject *unused) {
+    (void)unused;
+    jpy_function *f = (jpy_function *)self;
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < f->entries.n; i++) {
+        PyObject *text = jpy_module_text(jpy_entry_module(f->entries.data[i]), ".jir");
+        if (!text || PyList_Append(list, text) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(text);
+    }
+    return list;
+}
+
+static PyObject *function_clear_entries(PyObject *self, PyObject *unused) {
+    (void)unused;
+    jpy_function *f = (jpy_function *)self;
+    clear_entries(f);
+    PyDict_Clear(f->hints);
+    f->next_try = f->backoff = 0;
+    Py_RETURN_NONE;
+}
+
+static PyObject *function_repr(PyObject *self) {
+    return PyUnicode_FromFormat("<janus.function %R>", ((jpy_function *)self)->callable);
+}
+
+static PyMethodDef function_methods[] = {
+    {"stats", function_stats, METH_NOARGS, "Counts of what happened, as a dict."},
+    {"graphs", function_graphs, METH_NOARGS, "The text of every cached graph, most recent first."},
+    {"clear", function_clear_entries, METH_NOARGS, "Forgets all graphs."},
+    {NULL, NULL, 0, NULL}};
+static PyMemberDef function_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(jpy_function, vectorcall), READONLY, NULL},
+    {"__dictoffset__", T_PYSSIZET, offsetof(jpy_function, dict), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(jpy_function, weakrefs), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+static PyGetSetDef function_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+static PyType_Slot function_slots[] = {
+    {Py_tp_dealloc, function_dealloc}, {Py_tp_traverse, function_traverse},
+    {Py_tp_clear, function_clear},     {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_repr, function_repr},       {Py_tp_descr_get, function_get},
+    {Py_tp_methods, function_methods}, {Py_tp_members, function_members},
+    {Py_tp_getset, function_getset},   {0, NULL}};
+static PyType_Spec function_spec = {"janus.Function", sizeof(jpy_function), 0,
+                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
+                                        Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+                                    function_slots};
+static PyMethodDef module_methods[] = {
+    {"function", (PyCFunction)(void (*)(void))py_function, METH_VARARGS | METH_KEYWORDS,
+     "function(f=None, *, numerics=\"fast\"): runs f as a speculative graph."},
+    {"explain", jpy_explain, METH_O, "explain(f): prints and returns what became of f, and why."},
+    {"dump", jpy_dump, METH_VARARGS, "dump(f_or_graph_text, path): .jir, .json, .dot, .svg, .html"},
+    {NULL, NULL, 0, NULL}};
+
+int jpy_init_function(PyObject *module) {
+    const char *off = getenv("JANUS_DISABLE");
+    disabled = off && *off && strcmp(off, "0") != 0;
+    jpy_function_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &function_spec, NULL);
+    if (!jpy_function_type)
+        return -1;
+    return PyModule_AddFunctions(module, module_methods);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * janus.function's object and what its parts share.
+ *
+ * A jpy_function owns the callable it stands for and its cached entries, most recent first.  An
+ * entry is one conversion: a guard program, a frozen module, and recipes for results and effects.
+ */
+#ifndef JPY_FUNCTION_H
+#define JPY_FUNCTION_H
+
+#include "graph/base/vec.h"
+#include "include/janus.h"
+#include "pyfront/jpy.h"
+#include <structmember.h>
+
+typedef struct jpy_entry jpy_entry;
+
+typedef struct jpy_function {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject *callable; /* owned */
+    PyObject *dict, *weakrefs;
+    PyObject *hints;  /* dict: what failed guards taught (convert/hints) */
+    PyObject *notes;  /* list of str: conversions and failures, for explain */
+    PyObject *reason; /* str: why the last conversion was refused, or NULL */
+    JN_VEC(jpy_entry *) entries;
+    bool exact;
+    unsigned plain;       /* nested plain calls going on ... */
+    unsigned long thread; /* ... in this thread */
+    uint64_t calls, graph, imperative, fallbacks, conversions;
+    uint64_t next_try; /* imperative calls until a refused function is tried again */
+    uint64_t backoff;
+    janus_run_stats run; /* summed over runs */
+} jpy_function;
+
+extern PyTypeObject *jpy_function_type;
+
+/* Adds a line to what explain prints (printf-like). */
+__attribute__((format(printf, 2, 3))) void jpy_note(jpy_function *f, const char *fmt, ...);
+
+/* ---- entries (cache.c) ---------------------------------------------------------------------- */
+
+typedef struct jpy_call {
+    PyObject *const *args; /* positional, then keyword values */
+    Py_ssize_t n_pos;
+    PyObject *kwnames; /* tuple or NULL */
+} jpy_call;
+
+/* Converts for the arguments of `call`; NULL: refused, f->reason says why (no exception). */
+jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call);
+void jpy_entry_free(jpy_entry *e);
+/* Guards, runs, commits.  1: done, *out_result is a new reference; 0: the guards do not hold;
+ * -1: the run was discarded, nothing has changed.  No exception is ever left. */
+int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject **out_result);
+/* After a miss: numbers that differ become inputs in the next conversion. */
+void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call);
+/* Text of the guards and effects, one a line, added to the list; the module's .jir text. */
+int jpy_entry_describe(jpy_entry *e, PyObject *list);
+const janus_module *jpy_entry_module(jpy_entry *e);
+
+#endif

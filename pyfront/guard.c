@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The guard program: reading sources and checking them. See guard.h. */
+#include "pyfront/guard.h"
+
+#include <string.h>
+
+#include "pyfront/py_tensor.h"
+
+void jpy_guards_init(jpy_guards *g) {
+    memset(g, 0, sizeof *g);
+    jn_arena_init(&g->arena, 4096);
+}
+
+void jpy_guards_free(jpy_guards *g) {
+    for (size_t i = 0; i < g->owned.n; i++)
+        Py_DECREF(g->owned.data[i]);
+    jn_vec_free(&g->owned);
+    jn_vec_free(&g->srcs);
+    jn_vec_free(&g->identity);
+    jn_vec_free(&g->written);
+    jn_vec_free(&g->bound);
+    jn_arena_free(&g->arena);
+}
+
+PyObject *jpy_guards_own(jpy_guards *g, PyObject *o) {
+    if (!o)
+        return NULL;
+    if (jn_vec_push(&g->owned, o))
+        Py_INCREF(o);
+    return o;
+}
+
+unsigned jpy_type_version(PyTypeObject *t) {
+    if (!t->tp_version_tag) { /* a look-up assigns one */
+        static PyObject *name;
+        if (!name)
+            name = PyUnicode_InternFromString("__class__");
+        (void)_PyType_Lookup(t, name);
+    }
+    return t->tp_version_tag;
+}
+
+PyObject *jpy_plain_attr(PyObject *o, PyObject *name) {
+    PyObject *v = _PyObject_GenericGetAttrWithDict(o, name, NULL, 1);
+    if (!v && PyErr_Occurred())
+        PyErr_Clear();
+    return v;
+}
+
+static bool key_equal(PyObject *a, PyObject *b) {
+    if (a == b)
+        return true;
+    return a && b && PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b) &&
+           PyUnicode_Compare(a, b) == 0;
+}
+
+jpy_src *jpy_src_get(jpy_guards *g, jpy_src_kind kind, jpy_src *parent, PyObject *obj,
+                     PyObject *key, int64_t index) {
+    for (size_t i = 0; i < g->srcs.n; i++) {
+        jpy_src *s = g->srcs.data[i];
+        if (s->kind == kind && s->parent == parent && s->obj == obj && s->index == index &&
+            key_equal(s->key, key))
+            return s;
+    }
+    jpy_src *s = jn_arena_zalloc(&g->arena, sizeof *s);
+    if (!s || !jn_vec_push(&g->srcs, s))
+        return NULL;
+    *s = (jpy_src){.kind = kind,
+                   .slot = (uint32_t)g->srcs.n - 1,
+                   .parent = parent,
+                   .obj = jpy_guards_own(g, obj),
+                   .key = jpy_guards_own(g, key),
+                   .index = index};
+    return s;
+}
+
+static PyObject *borrowed(PyObject *v) { /* a reference that its holder keeps alive */
+    if (v)
+        Py_DECREF(v);
+    return v;
+}
+
+PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call) {
+    switch (s->kind) {
+    case JPY_SRC_ARG:
+        return call->args[s->index];
+    case JPY_SRC_CONST:
+        return s->key;
+    case JPY_SRC_GLOBAL:
+        return PyDict_GetItem(s->obj, s->key);
+    case JPY_SRC_CELL:
+        return parent && PyTuple_CheckExact(parent) && s->index < PyTuple_GET_SIZE(parent)
+                   ? PyCell_GET(PyTuple_GET_ITEM(parent, s->index))
+                   : NULL;
+    case JPY_SRC_ATTR:
+        if (!parent || Py_REFCNT(parent) == 0)
+            return NULL;
+        {
+            PyObject *v = jpy_plain_attr(parent, s->key);
+            return v && Py_REFCNT(v) == 1 ? (Py_DECREF(v), NULL) : borrowed(v);
+        }
+    case JPY_SRC_ITEM:
+        if (parent && PyList_CheckExact(parent))
+            return s->index < PyList_GET_SIZE(parent) ? PyList_GET_ITEM(parent, s->index) : NULL;
+        if (parent && PyTuple_Check(parent))
+            return s->index < PyTuple_GET_SIZE(parent) ? PyTuple_GET_ITEM(parent, s->index) : NULL;
+        return NULL;
+    case JPY_SRC_KEY:
+        return parent && PyDict_Check(parent) ? PyDict_GetItem(parent, s->key) : NULL;
+    case JPY_SRC_FUNC:
+        if (!parent || !PyFunction_Check(parent))
+            return NULL;
+        return s->index == 0   ? PyFunction_GET_DEFAULTS(parent)
+               : s->index == 1 ? PyFunction_GET_KW_DEFAULTS(parent)
+                               : PyFunction_GET_CLOSURE(parent);
+    case JPY_SRC_GRAD:
+        if (!parent || !jpy_tensor_check(parent))
+            return NULL;
+        return ((jpy_tensor *)parent)->grad ? ((jpy_tensor *)parent)->grad : Py_None;
+    }
+    return NULL;
+}
+
+void jpy_src_check_type(jpy_guards *g, jpy_src *s, PyTypeObject *t) {
+    s->checks |= JPY_CHECK_TYPE;
+    s->want = jpy_guards_own(g, (PyObject *)t);
+    s->version = jpy_type_version(t);
+}
+
+void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *o) {
+    if (s->checks & JPY_CHECK_TENSOR)
+        return;
+    jpy_tensor *p = (jpy_tensor *)o;
+    janus_tensor *t = p->t;
+    s->checks |= JPY_CHECK_TENSOR;
+    size_t bytes = (size_t)t->rank * sizeof(int64_t);
+    s->tensor = (jpy_tensor_want){t->dtype,
+                                  jpy_tensor_tracked(p),
+                                  !p->node,
+                                  t->contiguous,
+                                  t->rank,
+                                  jn_arena_dup(&g->arena, t->dims, bytes + !bytes),
+                                  jn_arena_dup(&g->arena, t->strides, bytes + !bytes)};
+    s->want = jpy_guards_own(g, (PyObject *)Py_TYPE(o));
+}
+
+static bool tensor_holds(const jpy_src *s, PyObject *v) {
+    if ((PyObject *)Py_TYPE(v) != s->want)
+        return false;
+    const jpy_tensor *p = (const jpy_tensor *)v;
+    const janus_tensor *t = p->t;
+    const jpy_tensor_want *w = &s->tensor;
+    size_t bytes = (size_t)w->rank * sizeof(int64_t);
+    return t->dtype == w->dtype && t->rank == w->rank && t->contiguous == w->contiguous &&
+           jpy_tensor_tracked(p) == w->requires_grad && !p->node == w->leaf &&
+           (!bytes || memcmp(t->dims, w->dims, bytes) == 0) &&
+           (w->contiguous || memcmp(t->strides, w->strides, bytes) == 0);
+}
+
+static bool const_holds(PyObject *want, PyObject *v) {
+    if (v == want)
+        return true;
+    if (Py_TYPE(v) != Py_TYPE(want))
+        return false;
+    if (PyFloat_CheckExact(v)) {
+        double a = PyFloat_AS_DOUBLE(v), b = PyFloat_AS_DOUBLE(want);
+        return memcmp(&a, &b, sizeof a) == 0;
+    }
+    if (PyLong_CheckExact(v) || PyUnicode_CheckExact(v) || PyBytes_CheckExact(v))
+        return PyObject_RichCompareBool(v, want, Py_EQ) == 1;
+    return false;
+}
+
+static bool length_holds(const jpy_src *s, PyObject *v) {
+    if (PyList_Check(v) || PyTuple_Check(v))
+        return Py_SIZE(v) == s->number;
+    return PyDict_Check(v) && PyDict_GET_SIZE(v) == s->number;
+}
+
+static bool keys_hold(PyObject *keys, PyObject *dict) {
+    if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys))
+        return false;
+    Py_ssize_t pos = 0, i = 0;
+    PyObject *k, *v;
+    while (PyDict_Next(dict, &pos, &k, &v)) {
+        PyObject *w = PyTuple_GET_ITEM(keys, i++);
+        if (k != w && !const_holds(w, k))
+            return false;
+    }
+    return true;
+}
+
+static bool holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
+    uint32_t c = s->checks;
+    if (c & JPY_CHECK_ABSENT)
+        return !v;
+    if (!v)
+        return false;
+    if ((c & JPY_CHECK_IDENT) && v != s->want)
+        return false;
+    if ((c & JPY_CHECK_TYPE) &&
+        ((PyObject *)Py_TYPE(v) != s->want || Py_TYPE(v)->tp_version_tag != s->version))
+        return false;
+    if ((c & JPY_CHECK_CONST) && !const_holds(s->want, v))
+        return false;
+    if ((c & JPY_CHECK_TENSOR) && !tensor_holds(s, v))
+        return false;
+    if ((c & JPY_CHECK_LEN) && !length_holds(s, v))
+        return false;
+    if ((c & JPY_CHECK_CODE) && (!PyFunction_Check(v) || PyFunction_GET_CODE(v) != s->want2))
+        return false;
+    if ((c & JPY_CHECK_SAME) && v != slots[s->number])
+        return false;
+    if ((c & JPY_CHECK_KEYS) && !keys_hold(s->want2, v))
+        return false;
+    if (c & JPY_CHECK_INT) {
+        int overflow = 0;
+        if (!PyLong_CheckExact(v))
+            return false;
+        PyLong_AsLongLongAndOverflow(v, &overflow);
+        if (overflow)
+            return false;
+    }
+    if ((c & JPY_CHECK_VERSION) && ((PyTypeObject *)v)->tp_version_tag != s->version)
+        return false;
+    return !(c & JPY_CHECK_FLOAT) || PyFloat_CheckExact(v);
+}
+
+static bool call_holds(const jpy_guards *g, const jpy_call *call) {
+    Py_ssize_t n_kw = call->kwnames ? PyTuple_GET_SIZE(call->kwnames) : 0;
+    if (call->n_pos != g->n_pos || n_kw != (g->kwnames ? PyTuple_GET_SIZE(g->kwnames) : 0) ||
+        g->grad_mode != jpy_grad_enabled())
+        return false;
+    for (Py_ssize_t i = 0; i < n_kw; i++)
+        if (!key_equal(PyTuple_GET_ITEM(call->kwnames, i), PyTuple_GET_ITEM(g->kwnames, i)))
+            return false;
+    return true;
+}
+
+/* Pairwise tests through a small table of addresses. */
+static bool aliases_hold(const jpy_guards *g, PyObject *const *slots) {
+    enum { SIZE = 1024 };
+    if (g->identity.n + g->written.n > SIZE / 2)
+        return false;
+    const void *seen[SIZE];
+    if (g->identity.n > 1) {
+        memset(seen, 0, sizeof seen);
+        for (size_t i = 0; i < g->identity.n; i++) {
+            const void *p = slots[g->identity.data[i]];
+            size_t h = ((uintptr_t)p >> 4) * 11400714819323198485u >> 54;
+            for (; seen[h]; h = (h + 1) % SIZE)
+                if (seen[h] == p)
+                    return false;
+            seen[h] = p;
+        }
+    }
+    if (!g->written.n)
+        return true;
+    memset(seen, 0, sizeof seen);
+    uint32_t owner[SIZE];
+    for (size_t i = 0; i < g->written.n; i++) {
+        const void *p = ((const jpy_tensor *)slots[g->written.data[i]])->t->storage;
+        size_t h = ((uintptr_t)p >> 4) * 11400714819323198485u >> 54;
+        for (; seen[h]; h = (h + 1) % SIZE)
+            if (seen[h] == p)
+                return false;
+        seen[h] = p;
+        owner[h] = g->written.data[i];
+    }
+    for (size_t i = 0; i < g->bound.n; i++) {
+        const void *p = ((const jpy_tensor *)slots[g->bound.data[i]])->t->storage;
+        size_t h = ((uintptr_t)p >> 4) * 11400714819323198485u >> 54;
+        for (; seen[h]; h = (h + 1) % SIZE)
+            if (seen[h] == p && slots[owner[h]] != slots[g->bound.data[i]])
+                return false;
+    }
+    return true;
+}
+
+int jpy_guards_run(const jpy_guards *g, const jpy_call *call, PyObject **slots) {
+    if (!call_holds(g, call))
+        return 1;
+    for (size_t i = 0; i < g->srcs.n; i++) {
+        const jpy_src *s = g->srcs.data[i];
+        PyObject *v = jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
+        slots[i] = v;
+        if (!holds(s, v, slots))
+            return (int)i + 1;
+    }
+    return aliases_hold(g, slots) ? 0 : (int)g->srcs.n + 1;
+}
+
+void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *set) {
+    if (!call_holds(g, call))
+        return;
+    PyObject **slots = jn_calloc(g->srcs.n + 1, sizeof *slots);
+    for (size_t i = 0; slots && i < g->srcs.n; i++) {
+        const jpy_src *s = g->srcs.data[i];
+        slots[i] = s->parent && !slots[s->parent->slot]
+                       ? NULL
+                       : jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
+        if (!slots[i] || holds(s, slots[i], slots))
+            continue;
+        if ((s->checks & JPY_CHECK_CONST) && s->want && Py_TYPE(s->want) == Py_TYPE(slots[i])) {
+            PyObject *path = jpy_src_path(s, true);
+            if (!path || PySet_Add(set, path) < 0)
+                PyErr_Clear();
+            Py_XDECREF(path);
+        } else {
+            slots[i] = NULL; /* what lies behind is of no use */
+        }
+    }
+    jn_free(slots);
+}
+
+PyObject *jpy_src_path(const jpy_src *s, bool general) {
+    PyObject *up = s->parent ? jpy_src_path(s->parent, general) : NULL, *out = NULL;
+    if (s->parent && !up)
+        return NULL;
+    switch (s->kind) {
+    case JPY_SRC_ARG:
+        out = PyUnicode_FromFormat("argument %lld", (long long)s->index);
+        break;
+    case JPY_SRC_CONST:
+        out = PyUnicode_FromFormat("<%s>", Py_TYPE(s->key)->tp_name);
+        break;
+    case JPY_SRC_GLOBAL:
+        out = PyUnicode_FromFormat("global %U", s->key);
+        break;
+    case JPY_SRC_CELL:
+        out = PyUnicode_FromFormat("%U cell %lld", up, (long long)s->index);
+        break;
+    case JPY_SRC_ATTR:
+        out = PyUnicode_FromFormat("%U.%U", up, s->key);
+        break;
+    case JPY_SRC_ITEM:
+        out = general ? PyUnicode_FromFormat("%U[*]", up)
+                      : PyUnicode_FromFormat("%U[%lld]", up, (long long)s->index);
+        break;
+    case JPY_SRC_KEY:
+        if (PyUnicode_Check(s->key))
+            out = PyUnicode_FromFormat("%U[\"%U\"]", up, s->key);
+        else
+            out = PyUnicode_FromFormat("%U[<key>]", up);
+        break;
+    case JPY_SRC_FUNC:
+        out = PyUnicode_FromFormat("%U:%lld", up, (long long)s->index);
+        break;
+    case JPY_SRC_GRAD:
+        out = PyUnicode_FromFormat("%U.grad", up);
+        break;
+    }
+    Py_XDECREF(up);
+    return out;
+}
+
+int jpy_guards_describe(const jpy_guards *g, PyObject *list) {
+    for (size_t i = 0; i < g->srcs.n; i++) {
+        const jpy_src *s = g->srcs.data[i];
+        if (!s->checks)
+            continue;
+        const char *what = s->checks & JPY_CHECK_ABSENT   ? "is absent"
+                           : s->checks & JPY_CHECK_TENSOR ? "is a tensor of the same type and dims"
+                           : s->checks & JPY_CHECK_CONST  ? "has the same value"
+                           : s->checks & JPY_CHECK_IDENT  ? "is the same object"
+                           : s->checks & JPY_CHECK_LEN    ? "has the same length"
+                           : s->checks & JPY_CHECK_SAME   ? "is an object met before"
+                           : s->checks & JPY_CHECK_INT    ? "is an int"
+                           : s->checks & JPY_CHECK_FLOAT  ? "is a float"
+                                                          : "has the same type";
+        PyObject *path = jpy_src_path(s, false);
+        PyObject *line = path ? PyUnicode_FromFormat("  assumes: %U %s", path, what) : NULL;
+        int bad = line ? PyList_Append(list, line) : -1;
+        Py_XDECREF(path);
+        Py_XDECREF(line);
+        if (bad)
+            return -1;
+    }
+    return 0;
+}

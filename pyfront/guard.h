@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sources and guards: one linear program per entry, run without Python code.
+ *
+ * A source is a place that can be read again at the next call: an argument, a global, a closure
+ * cell, an attribute of another source ...  Steps are in path order: a step reads its value from
+ * its parent's slot and then checks it.  Values are borrowed: nothing runs between reading and use.
+ */
+#ifndef JPY_GUARD_H
+#define JPY_GUARD_H
+
+#include "graph/base/arena.h"
+#include "pyfront/function.h"
+
+typedef enum jpy_src_kind {
+    JPY_SRC_ARG,    /* argument `index` of the call */
+    JPY_SRC_CONST,  /* `key`: an object the entry owns */
+    JPY_SRC_GLOBAL, /* `key` in dict `obj` */
+    JPY_SRC_CELL,   /* contents of the cell in the parent's (a tuple) place `index` */
+    JPY_SRC_ATTR,   /* attribute `key` of the parent as GenericGetAttr finds it */
+    JPY_SRC_ITEM,   /* item `index` of the parent, a list or tuple */
+    JPY_SRC_KEY,    /* value of `key` in the parent, an exact dict */
+    JPY_SRC_FUNC,   /* of a function: index 0 __defaults__, 1 __kwdefaults__, 2 __closure__ */
+    JPY_SRC_GRAD    /* .grad of a tensor; None when there is none */
+} jpy_src_kind;
+
+enum {                        /* checks, any number per source */
+       JPY_CHECK_IDENT = 1,   /* is `want` */
+       JPY_CHECK_TYPE = 2,    /* type is `want` and its version is `version` */
+       JPY_CHECK_CONST = 4,   /* same type and value as `want` (int, float, str, bytes) */
+       JPY_CHECK_LEN = 8,     /* len() == number, of list, tuple or dict */
+       JPY_CHECK_ABSENT = 16, /* the read finds nothing */
+       JPY_CHECK_TENSOR = 32, /* dtype, dims, requires_grad, leafness as in `tensor` */
+       JPY_CHECK_CODE = 64,   /* a function whose __code__ is `want2` */
+       JPY_CHECK_SAME = 128,  /* the same object as slot `number` */
+       JPY_CHECK_KEYS = 256,  /* a dict with exactly the keys of tuple `want2`, in order */
+       JPY_CHECK_INT = 512,   /* an exact int of 64 bits */
+       JPY_CHECK_FLOAT = 1024,
+       JPY_CHECK_VERSION = 2048 /* a type that is as it was */
+};
+
+typedef struct jpy_tensor_want {
+    uint8_t dtype;
+    bool requires_grad, leaf, contiguous;
+    int16_t rank;
+    int64_t *dims, *strides;
+} jpy_tensor_want;
+
+typedef struct jpy_src {
+    jpy_src_kind kind;
+    uint32_t slot, checks;
+    struct jpy_src *parent;
+    int64_t index, number;
+    PyObject *obj, *key;
+    PyObject *want, *want2;
+    unsigned version;
+    jpy_tensor_want tensor;
+    bool is_tensor_input;
+} jpy_src;
+
+typedef struct jpy_guards {
+    jn_arena arena;
+    JN_VEC(jpy_src *) srcs;    /* in path order; slot == place */
+    JN_VEC(PyObject *) owned;  /* what keys and wants point to */
+    JN_VEC(uint32_t) identity; /* slots of tensors that must be pairwise different objects */
+    JN_VEC(uint32_t) written;  /* slots of tensors whose storage is written ... */
+    JN_VEC(uint32_t) bound;    /* ... and of all tensors: no storage of `written` in another one */
+    Py_ssize_t n_pos;
+    PyObject *kwnames;
+    bool grad_mode;
+} jpy_guards;
+
+void jpy_guards_init(jpy_guards *g);
+void jpy_guards_free(jpy_guards *g);
+/* Keeps `o` alive with the guards; returns it.  NULL `o` is passed through. */
+PyObject *jpy_guards_own(jpy_guards *g, PyObject *o);
+/* The source with that description, made when it is new.  NULL: out of memory. */
+jpy_src *jpy_src_get(jpy_guards *g, jpy_src_kind kind, jpy_src *parent, PyObject *obj,
+                     PyObject *key, int64_t index);
+/* Its value now (borrowed), NULL: nothing there (no exception). */
+PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call);
+void jpy_src_check_type(jpy_guards *g, jpy_src *s, PyTypeObject *t);
+void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *tensor);
+/* Runs all: 0 when everything holds (slots filled), else 1 + the place of the first that fails. */
+int jpy_guards_run(const jpy_guards *g, const jpy_call *call, PyObject **slots);
+/* Paths (jpy_src_path) of scalar sources whose CONST or TENSOR check fails now, added to the set.
+ */
+void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *set);
+/* "a0.children[3].token"; with `general`, numbers in brackets become *. New reference. */
+PyObject *jpy_src_path(const jpy_src *s, bool general);
+int jpy_guards_describe(const jpy_guards *g, PyObject *list);
+
+/* Attribute as object.__getattribute__ finds it without running Python code; new reference or NULL
+ * without exception. */
+PyObject *jpy_plain_attr(PyObject *o, PyObject *name);
+unsigned jpy_type_version(PyTypeObject *t);
+
+#endif

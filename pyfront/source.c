@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a running code object to the syntax tree it was compiled from.
+ *
+ * The whole file is parsed (so that lines and columns need no correction), compiled again with the
+ * same flags, and the code object found there must be the one that runs: names, constants, byte
+ * code, nested code, and for lambdas the positions, as several can share a line.  Anything else (an
+ * edited file, rewritten asserts, exec'ed text) has no source: such a function runs imperatively.
+ * Parsed files are kept by name with the text they were parsed from.
+ */
+#include "pyfront/convert/tree.h"
+
+#include <string.h>
+
+static PyObject *files; /* file name -> (text, {(name, line): [ast nodes]}, [code objects]) */
+
+static int add_node(PyObject *index, PyObject *node, PyObject *name, long line) {
+    PyObject *key = Py_BuildValue("(Ol)", name, line);
+    if (!key)
+        return -1;
+    PyObject *list = PyDict_GetItemWithError(index, key); /* borrowed */
+    int bad = -1;
+    if (list) {
+        bad = PyList_Append(list, node);
+    } else if (!PyErr_Occurred()) {
+        list = Py_BuildValue("[O]", node);
+        bad = list ? PyDict_SetItem(index, key, list) : -1;
+        Py_XDECREF(list);
+    }
+    Py_DECREF(key);
+    return bad;
+}
+
+static long line_of(PyObject *node) {
+    PyObject *v = PyObject_GetAttrString(node, "lineno");
+    long line = v ? PyLong_AsLong(v) : -1;
+    Py_XDECREF(v);
+    return line;
+}
+
+static int index_node(PyObject *index, PyObject *node) {
+    const char *kind = strrchr(Py_TYPE(node)->tp_name, '.');
+    kind = kind ? kind + 1 : Py_TYPE(node)->tp_name;
+    if (!strcmp(kind, "Lambda")) {
+        PyObject *name = PyUnicode_FromString("<lambda>");
+        int bad = name ? add_node(index, node, name, line_of(node)) : -1;
+        Py_XDECREF(name);
+        return bad;
+    }
+    if (strcmp(kind, "FunctionDef") != 0)
+        return 0;
+    PyObject *name = PyObject_GetAttrString(node, "name");
+    PyObject *decorators = PyObject_GetAttrString(node, "decorator_list");
+    int bad = -1;
+    if (name && decorators) {
+        PyObject *first = PyList_GET_SIZE(decorators) ? PyList_GET_ITEM(decorators, 0) : node;
+        bad = add_node(index, node, name, line_of(first));
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(decorators);
+    return bad;
+}
+
+static int collect_code(PyObject *list, PyObject *code) {
+    if (PyList_Append(list, code) < 0)
+        return -1;
+    PyObject *consts = PyObject_GetAttrString(code, "co_consts");
+    if (!consts)
+        return -1;
+    int bad = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(consts) && !bad; i++)
+        if (PyCode_Check(PyTuple_GET_ITEM(consts, i)))
+            bad = collect_code(list, PyTuple_GET_ITEM(consts, i));
+    Py_DECREF(consts);
+    return bad;
+}
+
+/* New reference: the text of a file as linecache sees it; NULL with or without an exception. */
+static PyObject *file_text(PyObject *filename, PyObject *globals) {
+    PyObject *linecache = PyImport_ImportModule("linecache");
+    if (!linecache)
+        return NULL;
+    PyObject *text = NULL, *lines = NULL;
+    PyObject *r = PyObject_CallMethod(linecache, "checkcache", "O", filename);
+    if (r)
+        lines = PyObject_CallMethod(linecache, "getlines", "OO", filename, globals);
+    if (lines && PyList_Check(lines) && PyList_GET_SIZE(lines) > 0) {
+        PyObject *empty = PyUnicode_FromString("");
+        text = empty ? PyUnicode_Join(empty, lines) : NULL;
+        Py_XDECREF(empty);
+    }
+    Py_XDECREF(r);
+    Py_XDECREF(lines);
+    Py_DECREF(linecache);
+    return text;
+}
+
+static PyObject *compile_call(PyObject *what, PyObject *filename, long flags) {
+    PyObject *builtins = PyEval_GetBuiltins(); /* borrowed */
+    PyObject *fn = builtins ? PyDict_GetItemString(builtins, "compile") : NULL;
+    return fn ? PyObject_CallFunction(fn, "OOslO", what, filename, "exec", flags, Py_True) : NULL;
+}
+
+/* New reference: (text, index, codes). */
+static PyObject *parse_file(PyObject *text, PyObject *filename, long flags) {
+    PyObject *tree = compile_call(text, filename, flags | 0x400 /* ast.PyCF_ONLY_AST */);
+    PyObject *code = tree ? compile_call(tree, filename, flags) : NULL;
+    PyObject *index = PyDict_New(), *codes = PyList_New(0), *out = NULL;
+    PyObject *ast = PyImport_ImportModule("ast");
+    PyObject *walk = NULL, *node;
+    if (!code || !index || !codes || !ast || collect_code(codes, code) < 0)
+        goto end;
+    walk = PyObject_CallMethod(ast, "walk", "O", tree);
+    if (!walk)
+        goto end;
+    while ((node = PyIter_Next(walk))) {
+        int bad = index_node(index, node);
+        Py_DECREF(node);
+        if (bad)
+            goto end;
+    }
+    if (!PyErr_Occurred())
+        out = PyTuple_Pack(3, text, index, codes);
+end:
+    Py_XDECREF(tree);
+    Py_XDECREF(code);
+    Py_XDECREF(index);
+    Py_XDECREF(codes);
+    Py_XDECREF(ast);
+    Py_XDECREF(walk);
+    return out;
+}
+
+static PyObject *load_file(PyObject *code, PyObject *globals, const char **out_why) {
+    PyObject *filename = PyObject_GetAttrString(code, "co_filename");
+    PyObject *flags_o = PyObject_GetAttrString(code, "co_flags");
+    PyObject *text = NULL, *entry = NULL;
+    if (!filename || !flags_o || (!files && !(files = PyDict_New())))
+        goto end;
+    text = file_text(filename, globals);
+    if (!text) {
+        *out_why = "its source text is not available";
+        PyErr_Clear();
+        goto end;
+    }
+    entry = PyDict_GetItemWithError(files, filename);
+    if (entry && PyUnicode_Compare(PyTuple_GET_ITEM(entry, 0), text) == 0) {
+        Py_INCREF(entry);
+        goto end;
+    }
+    entry = parse_file(text, filename, PyLong_AsLong(flags_o) & PyCF_MASK);
+    if (!entry) {
+        *out_why = "its source text does not compile";
+        PyErr_Clear();
+    } else if (PyDict_SetItem(files, filename, entry) < 0) {
+        Py_CLEAR(entry);
+    }
+end:
+    Py_XDECREF(filename);
+    Py_XDECREF(flags_o);
+    Py_XDECREF(text);
+    return entry;
+}
+
+static bool code_equal(PyObject *a, PyObject *b);
+
+static bool const_equal(PyObject *a, PyObject *b) {
+    if (Py_TYPE(a) != Py_TYPE(b))
+        return false;
+    if (PyCode_Check(a))
+        return code_equal(a, b);
+    PyObject *ra = PyObject_Repr(a), *rb = PyObject_Repr(b); /* tells -0.0, 1, 1.0, True, nan */
+    bool same = ra && rb && PyUnicode_Compare(ra, rb) == 0;
+    Py_XDECREF(ra);
+    Py_XDECREF(rb);
+    return same;
+}
+
+static bool attr_equal(PyObject *a, PyObject *b, const char *name) {
+    PyObject *x = PyObject_GetAttrString(a, name), *y = PyObject_GetAttrString(b, name);
+    bool same = x && y && PyObject_RichCompareBool(x, y, Py_EQ) == 1;
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    return same;
+}
+
+static bool code_equal(PyObject *a, PyObject *b) {
+    static const char *const names[] = {"co_name",           "co_firstlineno", "co_code",
+                                        "co_names",          "co_varnames",    "co_freevars",
+                                        "co_cellvars",       "co_argcount",    "co_posonlyargcount",
+                                        "co_kwonlyargcount", "co_flags",       NULL};
+    for (int i = 0; names[i]; i++)
+        if (!attr_equal(a, b, names[i]))
+            return false;
+    PyObject *x = PyObject_GetAttrString(a, "co_consts"),
+             *y = PyObject_GetAttrString(b, "co_consts");
+    bool same = x && y && PyTuple_GET_SIZE(x) == PyTuple_GET_SIZE(y);
+    for (Py_ssize_t i = 0; same && i < PyTuple_GET_SIZE(x); i++)
+        same = const_equal(PyTuple_GET_ITEM(x, i), PyTuple_GET_ITEM(y, i));
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    return same;
+}
+
+/* Whether a position of the code is exactly that of the node's body; false before CPython 3.11. */
+static bool position_matches(PyObject *code, PyObject *node) {
+    static const char *const names[] = {"lineno", "end_lineno", "col_offset", "end_col_offset"};
+    PyObject *body = PyObject_GetAttrString(node, "body"), *want = PyTuple_New(4);
+    bool found = false, ok = body && want;
+    for (int i = 0; ok && i < 4; i++) {
+        PyObject *v = PyObject_GetAttrString(body, names[i]);
+        ok = v != NULL;
+        if (v)
+            PyTuple_SET_ITEM(want, i, v);
+    }
+    PyObject *it = ok ? PyObject_CallMethod(code, "co_positions", NULL) : NULL;
+    PyObject *last = NULL, *p;
+    while (it && (p = PyIter_Next(it))) {
+        Py_XDECREF(last);
+        last = p;
+    }
+    /* the last instruction returns the body's value */
+    if (last)
+        found = PyObject_RichCompareBool(last, want, Py_EQ) == 1;
+    Py_XDECREF(last);
+    Py_XDECREF(it);
+    Py_XDECREF(body);
+    Py_XDECREF(want);
+    PyErr_Clear();
+    return found;
+}
+
+/* Borrowed from `nodes`: the ast node of `code`. */
+static PyObject *pick_node(PyObject *nodes, PyObject *code, const char **out_why) {
+    Py_ssize_t n = nodes ? PyList_GET_SIZE(nodes) : 0;
+    if (n == 1)
+        return PyList_GET_ITEM(nodes, 0);
+    PyObject *found = NULL;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (position_matches(code, PyList_GET_ITEM(nodes, i))) {
+            if (found) {
+                found = NULL;
+                break;
+            }
+            found = PyList_GET_ITEM(nodes, i);
+        }
+    if (!found)
+        *out_why = n ? "several functions begin on its line" : "no function begins on its line";
+    return found;
+}
+
+jpy_source *jpy_source_of(PyObject *code, PyObject *globals, const char **out_why) {
+    *out_why = NULL;
+    PyObject *entry = load_file(code, globals, out_why);
+    if (!entry)
+        return NULL;
+    PyObject *codes = PyTuple_GET_ITEM(entry, 2), *key = NULL;
+    jpy_source *out = NULL;
+    bool same = false;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(codes) && !same; i++)
+        same = code_equal(code, PyList_GET_ITEM(codes, i));
+    PyErr_Clear();
+    if (!same) {
+        *out_why = "its source text is not what is running";
+        goto end;
+    }
+    PyObject *name = PyObject_GetAttrString(code, "co_name");
+    PyObject *line = PyObject_GetAttrString(code, "co_firstlineno");
+    if (name && line)
+        key = PyTuple_Pack(2, name, line);
+    Py_XDECREF(name);
+    Py_XDECREF(line);
+    if (!key)
+        goto end;
+    PyObject *nodes = PyDict_GetItemWithError(PyTuple_GET_ITEM(entry, 1), key);
+    PyObject *node = pick_node(nodes, code, out_why);
+    PyObject *file = node ? PyObject_GetAttrString(code, "co_filename") : NULL;
+    if (file)
+        out = jpy_lower(node, PyUnicode_AsUTF8(file));
+    Py_XDECREF(file);
+end:
+    Py_XDECREF(key);
+    Py_DECREF(entry);
+    return out;
+}
