@@ -80,7 +80,10 @@ static jn_ev add_some(jn_gx *g, jn_ev a, jn_ev b) {
     return jn_ev_is_none(a) ? b : jn_ev_is_none(b) ? a : jn_g_add(g, a, b);
 }
 
-static janus_status norm_grad(jn_gx *g, const jn_op *op, const void *attrs) {
+static void running_grads(jn_gx *g, jn_ev dw, jn_ev db);
+
+/* `running`: operands 3 and 4 were the statistics. */
+static janus_status norm_grad(jn_gx *g, const jn_op *op, const void *attrs, bool running) {
     jn_grad *r = g->r;
     jn_ev in[5] = {r->dout[0], r->in[0], r->n_in > 1 ? r->in[1] : JN_EV_NONE, r->out[1], r->out[2]};
     jn_ev out[3];
@@ -93,20 +96,36 @@ static janus_status norm_grad(jn_gx *g, const jn_op *op, const void *attrs) {
         if (JN_WANT(g, i))
             jn_g_set(g, i, out[i]);
     }
+    if (running)
+        running_grads(g, out[1], out[2]);
     return g->st;
+}
+
+/* dmean = -w r db, dvar = -w r r dw / 2 of running statistics that were used. */
+static void running_grads(jn_gx *g, jn_ev dw, jn_ev db) {
+    jn_grad *r = g->r;
+    jn_ev inv = r->out[2], w = r->in[1];
+    if (JN_WANT(g, 3)) {
+        jn_ev d = jn_g_neg(g, jn_g_mul(g, inv, db));
+        jn_g_set(g, 3, jn_ev_is_none(w) ? d : jn_g_mul(g, d, w));
+    }
+    if (JN_WANT(g, 4)) {
+        jn_ev d = jn_g_scale(g, jn_g_mul(g, JN_G1(g, square, inv), dw), -0.5);
+        jn_g_set(g, 4, jn_ev_is_none(w) ? d : jn_g_mul(g, d, w));
+    }
 }
 
 janus_status jn_grad_batch_norm(jn_grad *r) {
     const janus_batch_norm_attrs *a = r->attrs;
     jn_gx g = {r, JANUS_OK};
-    return norm_grad(&g, JN_OP(batch_norm_grad),
-                     JN_ATTRS(batch_norm_grad, .training = a->training));
+    return norm_grad(&g, JN_OP(batch_norm_grad), JN_ATTRS(batch_norm_grad, .training = a->training),
+                     !a->training);
 }
 
 janus_status jn_grad_layer_norm(jn_grad *r) {
     const janus_layer_norm_attrs *a = r->attrs;
     jn_gx g = {r, JANUS_OK};
-    return norm_grad(&g, JN_OP(layer_norm_grad), JN_ATTRS(layer_norm_grad, .axis = a->axis));
+    return norm_grad(&g, JN_OP(layer_norm_grad), JN_ATTRS(layer_norm_grad, .axis = a->axis), false);
 }
 
 /* Fixed statistics: dx = w r dy. */

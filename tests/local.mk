@@ -1,6 +1,7 @@
 # tests: `make check` runs each program and script listed here.
 # A unit test is one file tests/unit/t_NAME.c (CUnit) and one line below.
 unit_tests = \
+	tests/conformance/t_ops \
 	tests/unit/t_cpu_matmul \
 	tests/unit/t_cpu_ref \
 	tests/unit/t_cpu_vmath \
@@ -10,6 +11,19 @@ unit_tests = \
 	tests/unit/t_oom \
 	tests/unit/t_exec \
 	tests/unit/t_version \
+	$(NULL)
+
+check_PROGRAMS += tests/conformance/dump
+tests_conformance_dump_SOURCES = \
+	tests/conformance/dump.c \
+	tests/conformance/interp.c \
+	tests/conformance/samples.c \
+	$(NULL)
+
+tests_conformance_t_ops_SOURCES = \
+	tests/conformance/interp.c \
+	tests/conformance/samples.c \
+	tests/conformance/t_ops.c \
 	$(NULL)
 
 if HAVE_CUNIT
@@ -55,6 +69,8 @@ TESTS += tests/pytest.sh
 endif
 
 noinst_HEADERS += \
+	tests/conformance/interp.h \
+	tests/conformance/samples.h \
 	tests/unit/check.h \
 	$(NULL)
 
