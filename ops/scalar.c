@@ -88,7 +88,7 @@ static janus_status int_pow(const jn_op *op, int64_t base, int64_t e, int64_t *o
 }
 
 static janus_status float_pow(const jn_op *op, double a, double b, double *out) {
-    if (a == 0 && b < 0)
+    if (a == 0 && b < 0 && isfinite(b))
         return by_zero(op);
     if (a < 0 && isfinite(a) && isfinite(b) && b != floor(b))
         return jn_error(JANUS_ARITHMETIC, "%s: the result is complex", op->name);
