@@ -105,6 +105,11 @@ static janus_status type_of(const janus_type *t, jn_type *out) {
     if (t->rank < JN_RANK_UNKNOWN || t->rank > JN_MAX_RANK || (t->rank > 0 && !t->dims))
         return jn_error(JANUS_SHAPE, "type: rank %d, expected -1 (unknown) to %d, with dims",
                         t->rank, JN_MAX_RANK);
+    for (int i = 0; i < t->rank; i++) {
+        if (t->dims[i] < JN_DIM_UNKNOWN)
+            return jn_error(JANUS_SHAPE, "type: dim %d is %lld, expected a size or -1 (unknown)", i,
+                            (long long)t->dims[i]);
+    }
     out->dtype = (uint8_t)t->dtype;
     out->rank = (int16_t)t->rank;
     out->dims = t->dims;
@@ -167,7 +172,7 @@ janus_type janus_value_type(const janus_subgraph *g, janus_value v) {
 }
 
 void janus_subgraph_at(janus_subgraph *g, const char *file, unsigned line, unsigned col) {
-    if (!g)
+    if (!g || g->module->frozen)
         return;
     /* Without memory the position is lost, nothing else. */
     const char *own = file ? jn_module_intern_str(g->module, file) : NULL;

@@ -37,6 +37,7 @@ endif
 TESTS += \
 	tests/lint/layers.sh \
 	tests/lint/lines.sh \
+	tests/tools.sh \
 	$(NULL)
 
 lint: all
@@ -81,6 +82,7 @@ EXTRA_DIST += \
 	tests/no-cunit.sh \
 	tests/py \
 	tests/pytest.sh \
+	tests/tools.sh \
 	$(NULL)
 
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; export srcdir; JANUS_BUILD='$(abs_builddir)'; export JANUS_BUILD;

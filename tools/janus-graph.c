@@ -18,6 +18,7 @@
 #include "graph/graph.h"
 #include "graph/graph_internal.h"
 #include "graph/pass.h"
+#include "tools/graph_run.h"
 #include "tools/line_diff.h"
 
 extern char **environ;
@@ -27,6 +28,9 @@ enum { EXIT_DIFFERENT = 1, EXIT_TROUBLE = 2 };
 static const char usage_text[] =
     "usage: janus-graph dump [-O] FILE [-o OUT]   print it again, -O: optimised\n"
     "       janus-graph draw [-O] FILE OUT        OUT: .dot .svg .html .json .jir\n"
+    "       janus-graph run [-O] FILE SUB [ARG...] results, one a line; ARG: 3, 0.5, true,\n"
+    "                                             f32[2](1.0,2.0)\n"
+    "           -s: statistics   -x: exact numerics   -d DEVICE   -r SEED\n"
     "       janus-graph stats FILE                what is in it\n"
     "       janus-graph diff FILE FILE            SubGraph by SubGraph\n"
     "FILE is in the text form; - is standard input.\n";
@@ -186,6 +190,18 @@ static int dump(const char *file, const char *out, bool optimize) {
     return rc;
 }
 
+static int run(const char *file, char **rest, int n_rest, bool optimize,
+               const graph_run_options *options) {
+    janus_module *m;
+    int rc = load(file, optimize, &m);
+    if (rc)
+        return rc;
+    if (graph_run(m, rest[0], rest + 1, (unsigned)n_rest - 1, options) != JANUS_OK)
+        rc = library_trouble(file);
+    jn_module_release(m);
+    return rc;
+}
+
 /* ---- statistics -------------------------------------------------------------------------------
  */
 
@@ -288,18 +304,41 @@ static int diff(const char *first, const char *second) {
 int main(int argc, char **argv) {
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"optimize", no_argument, NULL, 'O'},
+                                            {"stats", no_argument, NULL, 's'},
+                                            {"exact", no_argument, NULL, 'x'},
+                                            {"device", required_argument, NULL, 'd'},
+                                            {"seed", required_argument, NULL, 'r'},
                                             {"help", no_argument, NULL, 'h'},
                                             {"version", no_argument, NULL, 'V'},
                                             {NULL, 0, NULL, 0}};
-    const char *out = NULL;
+    const char *out = NULL, *command = "";
     bool optimize = false;
-    for (int c; (c = getopt_long(argc, argv, "o:OhV", options, NULL)) != -1;) {
+    graph_run_options run_options = {0};
+    if (argc > 1 && argv[1][0] != '-') {
+        command = argv[1];
+        argc--, argv++;
+    }
+    /* "+": with `run`, what follows the file may begin with '-' and be no option (-3). */
+    const char *letters = strcmp(command, "run") ? "o:Osxd:r:hV" : "+o:Osxd:r:hV";
+    for (int c; (c = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
         switch (c) {
         case 'o':
             out = optarg;
             break;
         case 'O':
             optimize = true;
+            break;
+        case 's':
+            run_options.stats = true;
+            break;
+        case 'x':
+            run_options.exact = true;
+            break;
+        case 'd':
+            run_options.device = optarg;
+            break;
+        case 'r':
+            run_options.seed = strtoull(optarg, NULL, 10);
             break;
         case 'h':
             fputs(usage_text, stdout);
@@ -312,15 +351,16 @@ int main(int argc, char **argv) {
             return EXIT_TROUBLE;
         }
     }
-    const char *command = optind < argc ? argv[optind] : "";
-    char **files = argv + optind + 1;
-    int n_files = argc - optind - 1;
+    char **files = argv + optind;
+    int n_files = argc - optind;
     if (!strcmp(command, "dump") && n_files == 1)
         return dump(files[0], out, optimize);
     if (!strcmp(command, "draw") && n_files == 2)
         return draw(files[0], files[1], optimize);
     if (!strcmp(command, "draw") && n_files == 1 && out)
         return draw(files[0], out, optimize);
+    if (!strcmp(command, "run") && n_files >= 2)
+        return run(files[0], files + 1, n_files - 1, optimize, &run_options);
     if (!strcmp(command, "stats") && n_files == 1)
         return stats(files[0]);
     if (!strcmp(command, "diff") && n_files == 2)

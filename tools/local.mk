@@ -5,6 +5,8 @@ bin_PROGRAMS += \
 	$(NULL)
 
 tools_janus_graph_SOURCES = \
+	tools/graph_run.c \
+	tools/graph_run.h \
 	tools/janus-graph.c \
 	tools/line_diff.c \
 	tools/line_diff.h \

@@ -200,6 +200,9 @@ static void refusals_say_why(void) {
     CU_ASSERT_EQUAL(f.g->nodes.n, before);
     janus_type t = {.kind = JANUS_KIND_TENSOR, .dtype = (janus_dtype)77};
     FAILS(JANUS_DTYPE, "dtype 77", janus_subgraph_param(f.g, "p", &t, false, &y));
+    int64_t dims[] = {-2};
+    t = (janus_type){.kind = JANUS_KIND_TENSOR, .rank = 1, .dims = dims};
+    FAILS(JANUS_SHAPE, "dim 0 is -2", janus_subgraph_param(f.g, "p", &t, false, &y));
     t = (janus_type){.kind = JANUS_KIND_TENSOR, .rank = 17};
     FAILS(JANUS_SHAPE, "rank 17", janus_subgraph_param(f.g, "p", &t, false, &y));
     janus_module_release(f.m);
