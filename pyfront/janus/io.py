@@ -3,8 +3,8 @@
 
 A path that ends in `.safetensors` gets that format (a length, a JSON header, raw little-endian
 bytes), which other programs read and which cannot run code when it is loaded.  Any other path or
-stream gets a pickle in which tensors are stored by value: two names of one tensor stay one, views
-become tensors of their own.  Load pickles only from people whose programs you would run.
+stream gets a pickle, in which two names of one tensor stay one and views become tensors of their
+own.  Load pickles only from people whose programs you would run.
 """
 import json
 import os
@@ -13,7 +13,6 @@ import struct
 import sys
 
 from . import _C
-from .nn.parameter import Parameter
 
 SUFFIX = ".safetensors"
 # Names of types in safetensors headers.
@@ -29,7 +28,7 @@ def _dtype_names():
 
 def _to_bytes(tensor):
     """The elements of a tensor in order, little-endian."""
-    data = memoryview(tensor.detach().contiguous())
+    data = memoryview(tensor.detach().contiguous().reshape(-1))
     if sys.byteorder == "big" and data.itemsize > 1:
         raise NotImplementedError("saving tensors is supported on little-endian machines only")
     return data.tobytes()
@@ -39,28 +38,8 @@ def _from_bytes(data, dtype, shape):
     """A new tensor with these elements."""
     tensor = _C.empty(*shape, dtype=dtype)
     if tensor.numel():
-        memoryview(tensor).cast("B")[:] = data
+        memoryview(tensor.reshape(-1)).cast("B")[:] = data
     return tensor
-
-
-def _rebuild(data, dtype_name, shape, requires_grad, is_parameter):
-    """What a pickle calls for each tensor in it."""
-    tensor = _from_bytes(data, dict(_dtype_names())[dtype_name], shape)
-    if is_parameter:
-        return Parameter(tensor, requires_grad)
-    return tensor.requires_grad_() if requires_grad else tensor
-
-
-def reduce_tensor(tensor):
-    """How a tensor is pickled, for `copyreg` and for Tensor's own `__reduce__`."""
-    names = {dtype: name for name, dtype in _dtype_names()}
-    return _rebuild, (_to_bytes(tensor), names[tensor.dtype], tuple(tensor.shape), tensor.requires_grad,
-                      isinstance(tensor, Parameter))
-
-
-class _Pickler(pickle.Pickler):
-    def reducer_override(self, obj):
-        return reduce_tensor(obj) if isinstance(obj, _C.Tensor) else NotImplemented
 
 
 def save_safetensors(tensors, stream):
@@ -119,9 +98,9 @@ def save(obj, f):
             if os.fspath(f).endswith(SUFFIX):
                 save_safetensors(obj, stream)
             else:
-                _Pickler(stream).dump(obj)
+                pickle.dump(obj, stream)
     else:
-        _Pickler(f).dump(obj)
+        pickle.dump(obj, f)
 
 
 def load(f, map_location=None):

@@ -4,12 +4,14 @@
 Parameters, buffers and sub-modules live in the instance dict like any attribute, so reading
 `self.weight` costs what it costs in any Python object and a graph can read it without running
 code; `_parameters`, `_buffers` and `_modules` hold the same objects once more, in the order of
-registration.  `__setattr__`, `__delattr__` and the `register_` methods keep the two equal.
+registration.  Assigning, deleting and the `register_` methods keep the two equal; ModuleBase counts
+each such change, so that a graph can tell with one number that a model is as it was.
 """
 from .. import _C
 from .parameter import Parameter
 
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
+_WANTED = {"parameter": "janus.nn.Parameter", "child module": "janus.nn.Module", "buffer": "janus.Tensor"}
 
 
 class Module(_C.ModuleBase):
@@ -29,8 +31,10 @@ class Module(_C.ModuleBase):
     def __call__(self, *args, **kwargs):
         return self.forward(*args, **kwargs)
 
-    # Attributes.  The C base stores plain ones; it comes here with tensors, modules, and names that
-    # are registered.
+    # Attributes.
+
+    # ModuleBase stores and deletes plain attributes itself and calls these two for a tensor, a
+    # module, or a name that is registered.
 
     def _set_registered(self, name, value):
         own = self.__dict__
@@ -39,22 +43,13 @@ class Module(_C.ModuleBase):
         elif isinstance(value, Module):
             self.add_module(name, value)
         else:
-            if "_parameters" in own:
-                if name in own["_parameters"]:
-                    if value is not None:
-                        raise TypeError(f"cannot assign '{type(value).__name__}' as parameter '{name}' "
-                                        "(janus.nn.Parameter or None expected)")
-                    own["_parameters"][name] = None
-                elif name in own["_modules"]:
-                    if value is not None:
-                        raise TypeError(f"cannot assign '{type(value).__name__}' as child module '{name}' "
-                                        "(janus.nn.Module or None expected)")
-                    own["_modules"][name] = None
-                elif name in own["_buffers"]:
-                    if value is not None and not isinstance(value, _C.Tensor):
-                        raise TypeError(f"cannot assign '{type(value).__name__}' as buffer '{name}' "
-                                        "(janus.Tensor or None expected)")
-                    own["_buffers"][name] = value
+            for registry, kind in (("_parameters", "parameter"), ("_modules", "child module"), ("_buffers", "buffer")):
+                if name in own.get(registry, ()):
+                    if value is not None and not (kind == "buffer" and isinstance(value, _C.Tensor)):
+                        wanted = _WANTED[kind]
+                        raise TypeError(f"cannot assign '{type(value).__name__}' as {kind} '{name}' "
+                                        f"({wanted} or None expected)")
+                    own[registry][name] = value
             self._set_plain(name, value)
 
     def _del_registered(self, name):
@@ -299,6 +294,15 @@ class Module(_C.ModuleBase):
                 if key in own:
                     own[key].copy_(value)
         return LoadResult(missing, unexpected)
+
+    # Copies and pickles: the instance dict is all there is.
+
+    def __getstate__(self):
+        return dict(self.__dict__)
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._changed()
 
     # Text.
 
