@@ -24,5 +24,5 @@ from math import e, inf, nan, pi  # noqa: E402
 newaxis = None
 strided, preserve_format, contiguous_format = "strided", "preserve_format", "contiguous_format"
 
-from . import nn, optim  # noqa: E402
+from . import data, nn, optim  # noqa: E402
 from .io import load, save  # noqa: E402

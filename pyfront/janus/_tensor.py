@@ -67,8 +67,8 @@ def __deepcopy__(self, memo):
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
                                "protocol at the moment.")
         made = self.detach().clone()
-        if type(self) is not Tensor:
-            made = Tensor._make_subclass(type(self), made, self.requires_grad)
+        if builtins.type(self) is not Tensor:
+            made = Tensor._make_subclass(builtins.type(self), made, self.requires_grad)
         elif self.requires_grad:
             made.requires_grad = True
         memo[id(self)] = made
@@ -95,7 +95,7 @@ def _rebuild(cls, data, shape, dtype, requires_grad, attributes):
 def __reduce_ex__(self, protocol):
     plain = self.detach().contiguous()
     data = bytes(memoryview(plain.reshape(-1)).cast("B")) if plain.numel() else b""
-    return _rebuild, (type(self), data, tuple(self.shape), self.dtype, self.requires_grad and self.is_leaf,
+    return _rebuild, (builtins.type(self), data, tuple(self.shape), self.dtype, self.requires_grad and self.is_leaf,
                       dict(self.__dict__))
 
 

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Module: registration, traversal, state dicts, modes, copies."""
+import copy
+
+import janus
+import janus.nn as nn
+import pytest
+
+
+def names(module):
+    return [name for name, _ in module.named_parameters()]
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 4)
+        self.scale = nn.Parameter(janus.ones(4))
+        self.register_buffer("seen", janus.zeros(2))
+        self.register_buffer("scratch", janus.zeros(2), persistent=False)
+        self.blocks = nn.ModuleList([nn.Linear(4, 4, bias=False), nn.BatchNorm1d(4)])
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(self.first(x) * self.scale)
+        return x
+
+
+def test_registration_order_and_names():
+    net = Net()
+    assert names(net) == ["scale", "first.weight", "first.bias", "blocks.0.weight", "blocks.1.weight",
+                          "blocks.1.bias"]
+    assert list(net.state_dict()) == [
+        "scale", "seen", "first.weight", "first.bias", "blocks.0.weight", "blocks.1.weight", "blocks.1.bias",
+        "blocks.1.running_mean", "blocks.1.running_var", "blocks.1.num_batches_tracked"]
+    assert [name for name, _ in net.named_modules()] == ["", "first", "blocks", "blocks.0", "blocks.1"]
+    assert [name for name, _ in net.named_children()] == ["first", "blocks"]
+
+
+def test_attribute_and_registry_are_one_object():
+    net = Net()
+    assert net.scale is net._parameters["scale"] and net.first is net._modules["first"]
+    other = nn.Parameter(janus.zeros(4))
+    net.scale = other
+    assert net._parameters["scale"] is other and net.scale is other
+    net.seen = janus.ones(2)
+    assert net._buffers["seen"] is net.seen
+    net.scale = None
+    assert "scale" not in names(net) and net.scale is None
+    del net.first
+    assert not hasattr(net, "first") and "first" not in net._modules
+
+
+def test_wrong_assignments():
+    net = Net()
+    with pytest.raises(TypeError, match="cannot assign 'Tensor' as parameter 'scale'"):
+        net.scale = janus.ones(4)
+    with pytest.raises(TypeError, match="as child module 'first'"):
+        net.first = 3
+    with pytest.raises(TypeError, match="as buffer 'seen'"):
+        net.seen = 3
+
+    class Early(nn.Module):
+        def __init__(self):
+            self.layer = nn.Linear(1, 1)
+
+    with pytest.raises(AttributeError, match=r"before Module.__init__\(\) was called"):
+        Early()
+    with pytest.raises(KeyError):
+        net.register_parameter("a.b", None)
+    with pytest.raises(NotImplementedError):
+        nn.Module()(1)
+
+
+def test_shared_parameters_are_listed_once_but_saved_under_each_name():
+    net = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
+    net[1].weight = net[0].weight
+    assert names(net) == ["0.weight"]
+    assert list(net.state_dict()) == ["0.weight", "1.weight"]
+
+
+def test_load_state_dict():
+    a, b = Net(), Net()
+    result = b.load_state_dict(a.state_dict())
+    assert result.missing_keys == [] and result.unexpected_keys == []
+    for key, value in b.state_dict().items():
+        assert value.tolist() == a.state_dict()[key].tolist()
+    assert b.first.weight is not a.first.weight
+    state = a.state_dict()
+    state["extra"] = state.pop("scale")
+    with pytest.raises(RuntimeError, match='Missing key.*"scale"'):
+        b.load_state_dict(state)
+    result = b.load_state_dict(state, strict=False)
+    assert result.missing_keys == ["scale"] and result.unexpected_keys == ["extra"]
+    state = a.state_dict()
+    state["first.bias"] = janus.zeros(5)
+    with pytest.raises(RuntimeError, match="size mismatch for first.bias"):
+        b.load_state_dict(state, strict=False)
+
+
+def test_state_dict_shares_storage():
+    net = nn.Linear(2, 2)
+    net.state_dict()["bias"].fill_(7.0)
+    assert net.bias.tolist() == [7.0, 7.0]
+
+
+def test_train_eval_apply_requires_grad():
+    net = Net()
+    net.eval()
+    assert not net.training and not net.blocks[1].training
+    net.train()
+    assert net.blocks[1].training
+    seen = []
+    net.apply(lambda module: seen.append(type(module).__name__))
+    assert seen == ["Linear", "Linear", "BatchNorm1d", "ModuleList", "Net"]
+    net.requires_grad_(False)
+    assert not any(param.requires_grad for param in net.parameters())
+
+
+def test_double_keeps_objects_and_integer_buffers():
+    net = Net()
+    weight = net.first.weight
+    assert net.double() is net
+    assert net.first.weight is weight and weight.dtype == janus.float64
+    assert net.blocks[1].num_batches_tracked.dtype == janus.int64
+    assert net.float().seen.dtype == janus.float32
+
+
+def test_deepcopy_is_independent():
+    net = Net()
+    twin = copy.deepcopy(net)
+    assert twin.first.weight is not net.first.weight
+    assert twin.first.weight is twin.first._parameters["weight"]
+    before = net.scale.tolist()
+    with janus.no_grad():
+        twin.scale.mul_(3.0)
+    assert net.scale.tolist() == before
+    assert names(twin) == names(net)
+
+
+def test_zero_grad():
+    net = nn.Linear(2, 1)
+    net(janus.ones(1, 2)).sum().backward()
+    assert net.weight.grad is not None
+    net.zero_grad(set_to_none=False)
+    assert net.weight.grad.tolist() == [[0.0, 0.0]]
+    net.zero_grad()
+    assert net.weight.grad is None
+
+
+def test_containers():
+    net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+    assert len(net) == 3 and net[-1] is net[2] and len(net[:2]) == 2
+    assert net(janus.ones(4, 2)).shape == (4, 1)
+    layers = nn.ModuleList(nn.Linear(1, 1) for _ in range(2))
+    layers.append(nn.Linear(2, 2))
+    layers.insert(0, nn.Identity())
+    assert names(layers)[:2] == ["1.weight", "1.bias"] and len(layers) == 4
+    with pytest.raises(IndexError):
+        layers[4]
+    table = nn.ModuleDict({"a": nn.Linear(1, 1)})
+    table["b"] = nn.ReLU()
+    assert list(table.keys()) == ["a", "b"] and "a" in table
+    del table["a"]
+    assert names(table) == []
+    params = nn.ParameterList([janus.zeros(1), janus.ones(1)])
+    params.append(janus.ones(2))
+    assert names(params) == ["0", "1", "2"] and params[-1].shape == (2,)
+
+
+def test_repr():
+    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Sequential(nn.Linear(4, 5, bias=False)))
+    assert repr(net) == """Sequential(
+  (0): Conv2d(1, 2, kernel_size=(3, 3), stride=(1, 1))
+  (1): Sequential(
+    (0): Linear(in_features=4, out_features=5, bias=False)
+  )
+)"""

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optimisers against the same update rules written out in NumPy, and schedules."""
+import math
+
+import janus
+import janus.optim as optim
+import numpy as np
+import pytest
+from janus.nn import Parameter
+
+TARGET = np.array([1.0, -2.0, 0.5])
+
+
+def run(make, steps=8):
+    """Minimises a quadratic; the parameter after each step."""
+    param = Parameter(janus.tensor([0.3, 0.2, -0.4], dtype=janus.float64))
+    optimizer = make([param])
+    path = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        gap = param - janus.tensor(TARGET.tolist(), dtype=janus.float64)
+        (gap * gap).sum().backward()
+        optimizer.step()
+        path.append(np.array(param.tolist()))
+    return np.array(path)
+
+
+def expected(update, steps=8):
+    """The same path by `update(p, g, state, t)`, which returns the new p."""
+    p, state, path = np.array([0.3, 0.2, -0.4]), {}, []
+    for t in range(1, steps + 1):
+        p = update(p, 2 * (p - TARGET), state, t)
+        path.append(p)
+    return np.array(path)
+
+
+def sgd(lr=0.1, momentum=0.0, dampening=0.0, decay=0.0, nesterov=False):
+    def update(p, g, s, t):
+        g = g + decay * p
+        if momentum:
+            s["v"] = g if t == 1 else momentum * s["v"] + (1 - dampening) * g
+            g = g + momentum * s["v"] if nesterov else s["v"]
+        return p - lr * g
+    return update
+
+
+def adam(lr=0.1, b1=0.9, b2=0.999, eps=1e-8, decay=0.0, decoupled=False, amsgrad=False):
+    def update(p, g, s, t):
+        if decoupled:
+            p = p * (1 - lr * decay)
+        else:
+            g = g + decay * p
+        s["m"] = b1 * s.get("m", 0) + (1 - b1) * g
+        s["v"] = b2 * s.get("v", 0) + (1 - b2) * g * g
+        s["x"] = np.maximum(s.get("x", 0), s["v"]) if amsgrad else s["v"]
+        return p - lr / (1 - b1 ** t) * s["m"] / (np.sqrt(s["x"]) / math.sqrt(1 - b2 ** t) + eps)
+    return update
+
+
+def adagrad(lr=0.1, lr_decay=0.0, start=0.0, eps=1e-10):
+    def update(p, g, s, t):
+        s["sum"] = s.get("sum", start) + g * g
+        return p - lr / (1 + (t - 1) * lr_decay) * g / (np.sqrt(s["sum"]) + eps)
+    return update
+
+
+def rmsprop(lr=0.1, alpha=0.9, eps=1e-8, momentum=0.0, centered=False):
+    def update(p, g, s, t):
+        s["v"] = alpha * s.get("v", 0) + (1 - alpha) * g * g
+        s["m"] = alpha * s.get("m", 0) + (1 - alpha) * g
+        step = g / (np.sqrt(s["v"] - (s["m"] ** 2 if centered else 0)) + eps)
+        s["b"] = momentum * s.get("b", 0) + step
+        return p - lr * s["b"]
+    return update
+
+
+@pytest.mark.parametrize("make, update", [
+    (lambda p: optim.SGD(p, lr=0.1), sgd()),
+    (lambda p: optim.SGD(p, lr=0.1, momentum=0.9), sgd(momentum=0.9)),
+    (lambda p: optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.4, weight_decay=0.2),
+     sgd(momentum=0.9, dampening=0.4, decay=0.2)),
+    (lambda p: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True), sgd(momentum=0.9, nesterov=True)),
+    (lambda p: optim.Adam(p, lr=0.1), adam()),
+    (lambda p: optim.Adam(p, lr=0.1, betas=(0.5, 0.6), weight_decay=0.3, amsgrad=True),
+     adam(b1=0.5, b2=0.6, decay=0.3, amsgrad=True)),
+    (lambda p: optim.AdamW(p, lr=0.1, weight_decay=0.3), adam(decay=0.3, decoupled=True)),
+    (lambda p: optim.Adagrad(p, lr=0.1), adagrad()),
+    (lambda p: optim.Adagrad(p, lr=0.1, lr_decay=0.2, initial_accumulator_value=0.5), adagrad(0.1, 0.2, 0.5)),
+    (lambda p: optim.RMSprop(p, lr=0.1, alpha=0.9), rmsprop()),
+    (lambda p: optim.RMSprop(p, lr=0.1, alpha=0.9, momentum=0.5, centered=True),
+     rmsprop(momentum=0.5, centered=True)),
+])
+def test_update_rule(make, update):
+    np.testing.assert_allclose(run(make), expected(update), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p),
+                                  lambda p: optim.Adagrad(p), lambda p: optim.RMSprop(p, momentum=0.5)])
+def test_resumes_from_state_dict(make):
+    a = Parameter(janus.ones(3))
+    b = Parameter(janus.ones(3))
+    first, second = make([a]), make([b])
+
+    def step(param, optimizer):
+        optimizer.zero_grad()
+        (param * param * param).sum().backward()
+        optimizer.step()
+
+    for _ in range(3):
+        step(a, first)
+    second.load_state_dict(first.state_dict())
+    with janus.no_grad():
+        b.copy_(a)
+    for _ in range(3):
+        step(a, first)
+        step(b, second)
+    assert a.tolist() == b.tolist() and a.tolist() != [1.0, 1.0, 1.0]
+
+
+def test_groups_and_missing_gradients():
+    a, b, c = (Parameter(janus.ones(1)) for _ in range(3))
+    optimizer = optim.SGD([{"params": [a]}, {"params": b, "lr": 1.0}, {"params": [c]}], lr=0.5)
+    (a + b).sum().backward()
+    optimizer.step()
+    assert (a.item(), b.item(), c.item()) == (0.5, 0.0, 1.0)
+    assert [group["lr"] for group in optimizer.param_groups] == [0.5, 1.0, 0.5]
+    optimizer.zero_grad()
+    assert a.grad is None
+    with pytest.raises(ValueError, match="more than one parameter group"):
+        optimizer.add_param_group({"params": [a]})
+
+
+def test_closure():
+    a = Parameter(janus.ones(1))
+    optimizer = optim.SGD([a], lr=0.5)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (a * a).sum()
+        loss.backward()
+        return loss
+
+    assert optimizer.step(closure).item() == 1.0 and a.item() == 0.0
+
+
+def test_wrong_arguments():
+    a = Parameter(janus.ones(1))
+    with pytest.raises(ValueError, match="Invalid learning rate"):
+        optim.SGD([a], lr=-1.0)
+    with pytest.raises(ValueError, match="beta parameter at index 1"):
+        optim.Adam([a], betas=(0.9, 1.0))
+    with pytest.raises(ValueError, match="empty parameter list"):
+        optim.SGD([], lr=0.1)
+    with pytest.raises(TypeError):
+        optim.SGD(a, lr=0.1)
+    with pytest.raises(ValueError, match="non-leaf"):
+        optim.SGD([a * 2], lr=0.1)
+
+
+@pytest.mark.parametrize("make, rates", [
+    (lambda o: optim.lr_scheduler.StepLR(o, 2, gamma=0.5), [1, 1, 0.5, 0.5, 0.25]),
+    (lambda o: optim.lr_scheduler.MultiStepLR(o, [1, 3], gamma=0.1), [1, 0.1, 0.1, 0.01, 0.01]),
+    (lambda o: optim.lr_scheduler.ExponentialLR(o, 0.5), [1, 0.5, 0.25, 0.125, 0.0625]),
+    (lambda o: optim.lr_scheduler.LambdaLR(o, lambda epoch: 1 / (1 + epoch)), [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5]),
+    (lambda o: optim.lr_scheduler.CosineAnnealingLR(o, 4), [1, (1 + math.sqrt(0.5)) / 2, 0.5,
+                                                            (1 - math.sqrt(0.5)) / 2, 0]),
+])
+def test_schedule(make, rates):
+    optimizer = optim.SGD([Parameter(janus.ones(1))], lr=1.0)
+    scheduler = make(optimizer)
+    found = []
+    for _ in rates:
+        found.append(optimizer.param_groups[0]["lr"])
+        scheduler.step()
+    np.testing.assert_allclose(found, rates, atol=1e-12)
