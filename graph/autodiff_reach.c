@@ -297,6 +297,9 @@ static janus_status reach_call(jn_diff *d, jn_reach *r, const jn_node *n) {
         for (size_t p = 0; p < n_params; p++)
             outs[p] = outs[p] || callee->outs[p];
     }
+    for (uint32_t i = 0; c.loop && i < c.n_results; i++) /* there may be no iteration */
+        if (arriving[i])
+            outs[jn_carried_param(&c, i)] = true;
     for (uint32_t i = 0; i < c.n; i++) {
         jn_value v = n->in[c.first_in + i];
         uint32_t p = c.first_param + i;

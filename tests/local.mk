@@ -4,6 +4,8 @@ unit_tests = \
 	tests/conformance/t_ops \
 	tests/unit/t_cpu_matmul \
 	tests/unit/t_cpu_ref \
+	tests/unit/t_autodiff \
+	tests/unit/t_random_graphs \
 	tests/unit/t_cpu_vmath \
 	tests/unit/t_base \
 	tests/unit/t_golden \
@@ -38,6 +40,7 @@ TESTS += \
 	tests/lint/layers.sh \
 	tests/lint/lines.sh \
 	tests/tools.sh \
+	tests/samples-c.sh \
 	$(NULL)
 
 lint: all
@@ -73,6 +76,7 @@ noinst_HEADERS += \
 	tests/conformance/interp.h \
 	tests/conformance/samples.h \
 	tests/unit/check.h \
+	tests/unit/gradcheck.h \
 	$(NULL)
 
 EXTRA_DIST += \
@@ -83,6 +87,7 @@ EXTRA_DIST += \
 	tests/py \
 	tests/pytest.sh \
 	tests/tools.sh \
+	tests/samples-c.sh \
 	$(NULL)
 
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; export srcdir; JANUS_BUILD='$(abs_builddir)'; export JANUS_BUILD;
