@@ -17,3 +17,6 @@ EXTRA_DIST += \
 
 noinst_PROGRAMS += bench/kernels
 bench_kernels_LDADD = libjanus_all.la -lm
+
+noinst_PROGRAMS += bench/recursion
+bench_recursion_LDADD = libjanus.la

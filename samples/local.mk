@@ -2,7 +2,14 @@
 #   noinst_PROGRAMS += samples/c/NAME
 #   samples_c_NAME_LDADD = libjanus.la -lm
 noinst_PROGRAMS += \
+	samples/c/fib \
+	samples/c/mlp \
+	samples/c/tree_rnn \
 	$(NULL)
+
+samples_c_fib_LDADD = libjanus.la
+samples_c_mlp_LDADD = libjanus.la -lm
+samples_c_tree_rnn_LDADD = libjanus.la
 
 EXTRA_DIST += \
 	samples/char_lm.py \

@@ -1,0 +1,220 @@
+/* Cost of a recursive call: small classics as graphs of scalars, beside CPython running the same.
+ *
+ *     bench/recursion [--json FILE]
+ *
+ * Each is the text of a SubGraph @f from ints to an int. The number of calls is the executor's
+ * count. Both sides report their best of several runs; the values must agree.
+ */
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _POSIX_C_SOURCE 200809L
+#include "include/janus.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct program {
+    const char *name;
+    unsigned n_args;
+    int64_t args[3];
+    const char *text, *python;
+} program;
+
+static const program programs[] = {
+    {"fib",
+     1,
+     {24},
+     "module {\n"
+     "sub @small(%n: int) -> int { return %n }\n"
+     "sub @rest(%n: int) -> int {\n"
+     " %one = int 1\n %two = int 2\n %a = s.sub %n, %one\n %b = s.sub %n, %two\n"
+     " %x = invoke @f(%a)\n %y = invoke @f(%b)\n %s = s.add %x, %y\n return %s }\n"
+     "sub @f(%n: int) -> int {\n"
+     " %two = int 2\n %c = s.lt %n, %two\n %y = if %c, @small, @rest(%n)\n return %y }\n}\n",
+     "def f(n): return n if n < 2 else f(n - 1) + f(n - 2)\n"},
+    {"ackermann",
+     2,
+     {2, 100},
+     "module {\n"
+     "sub @zero(%m: int, %n: int) -> int {\n %one = int 1\n %y = s.add %n, %one\n return %y }\n"
+     "sub @first(%m: int, %n: int) -> int {\n"
+     " %one = int 1\n %a = s.sub %m, %one\n %y = invoke @f(%a, %one)\n return %y }\n"
+     "sub @both(%m: int, %n: int) -> int {\n"
+     " %one = int 1\n %a = s.sub %m, %one\n %b = s.sub %n, %one\n %i = invoke @f(%m, %b)\n"
+     " %y = invoke @f(%a, %i)\n return %y }\n"
+     "sub @more(%m: int, %n: int) -> int {\n"
+     " %zero = int 0\n %c = s.eq %n, %zero\n %y = if %c, @first, @both(%m, %n)\n return %y }\n"
+     "sub @f(%m: int, %n: int) -> int {\n"
+     " %zero = int 0\n %c = s.eq %m, %zero\n %y = if %c, @zero, @more(%m, %n)\n return %y }\n}\n",
+     "def f(m, n):\n"
+     "    if m == 0: return n + 1\n"
+     "    if n == 0: return f(m - 1, 1)\n"
+     "    return f(m - 1, f(m, n - 1))\n"},
+    {"takeuchi",
+     3,
+     {18, 12, 6},
+     "module {\n"
+     "sub @end(%x: int, %y: int, %z: int) -> int { return %z }\n"
+     "sub @rest(%x: int, %y: int, %z: int) -> int {\n"
+     " %one = int 1\n %xm = s.sub %x, %one\n %ym = s.sub %y, %one\n %zm = s.sub %z, %one\n"
+     " %a = invoke @f(%xm, %y, %z)\n %b = invoke @f(%ym, %z, %x)\n %c = invoke @f(%zm, %x, %y)\n"
+     " %r = invoke @f(%a, %b, %c)\n return %r }\n"
+     "sub @f(%x: int, %y: int, %z: int) -> int {\n"
+     " %c = s.lt %y, %x\n %r = if %c, @rest, @end(%x, %y, %z)\n return %r }\n}\n",
+     "def f(x, y, z):\n"
+     "    if not y < x: return z\n"
+     "    return f(f(x - 1, y, z), f(y - 1, z, x), f(z - 1, x, y))\n"},
+    {"even/odd",
+     1,
+     {5000},
+     "module {\n"
+     "sub @yes(%n: int) -> int {\n %one = int 1\n return %one }\n"
+     "sub @no(%n: int) -> int {\n %zero = int 0\n return %zero }\n"
+     "sub @to_odd(%n: int) -> int {\n"
+     " %one = int 1\n %m = s.sub %n, %one\n %y = invoke @odd(%m)\n return %y }\n"
+     "sub @to_even(%n: int) -> int {\n"
+     " %one = int 1\n %m = s.sub %n, %one\n %y = invoke @f(%m)\n return %y }\n"
+     "sub @odd(%n: int) -> int {\n"
+     " %zero = int 0\n %c = s.eq %n, %zero\n %y = if %c, @no, @to_even(%n)\n return %y }\n"
+     "sub @f(%n: int) -> int {\n"
+     " %zero = int 0\n %c = s.eq %n, %zero\n %y = if %c, @yes, @to_odd(%n)\n return %y }\n}\n",
+     "def f(n): return 1 if n == 0 else odd(n - 1)\n"
+     "def odd(n): return 0 if n == 0 else f(n - 1)\n"},
+    {"primes",
+     1,
+     {2000},
+     "module {\n"
+     "sub @yes(%n: int, %d: int) -> int {\n %one = int 1\n return %one }\n"
+     "sub @no(%n: int, %d: int) -> int {\n %zero = int 0\n return %zero }\n"
+     "sub @next(%n: int, %d: int) -> int {\n"
+     " %one = int 1\n %e = s.add %d, %one\n %y = invoke @prime(%n, %e)\n return %y }\n"
+     "sub @divide(%n: int, %d: int) -> int {\n"
+     " %zero = int 0\n %r = s.mod %n, %d\n %c = s.eq %r, %zero\n"
+     " %y = if %c, @no, @next(%n, %d)\n return %y }\n"
+     "sub @prime(%n: int, %d: int) -> int {\n"
+     " %q = s.mul %d, %d\n %c = s.lt %n, %q\n %y = if %c, @yes, @divide(%n, %d)\n return %y }\n"
+     "sub @none(%n: int) -> int {\n %zero = int 0\n return %zero }\n"
+     "sub @some(%n: int) -> int {\n"
+     " %one = int 1\n %two = int 2\n %m = s.sub %n, %one\n %a = invoke @f(%m)\n"
+     " %b = invoke @prime(%n, %two)\n %y = s.add %a, %b\n return %y }\n"
+     "sub @f(%n: int) -> int {\n"
+     " %two = int 2\n %c = s.lt %n, %two\n %y = if %c, @none, @some(%n)\n return %y }\n}\n",
+     "def prime(n, d):\n"
+     "    if n < d * d: return 1\n"
+     "    return 0 if n % d == 0 else prime(n, d + 1)\n"
+     "def f(n): return 0 if n < 2 else f(n - 1) + prime(n, 2)\n"},
+};
+enum { N_PROGRAMS = sizeof programs / sizeof programs[0] };
+
+typedef struct result {
+    int64_t value;
+    uint64_t calls;
+    double ns, python_ns; /* per call; python_ns 0: no CPython */
+} result;
+
+static int fail(const program *p) {
+    const janus_error *e = janus_last_error();
+    fprintf(stderr, "%s: %s: %s\n", p->name, janus_status_text(e->code), e->message);
+    return 1;
+}
+
+/* Processor time: others may use the machine. */
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int measure(const program *p, result *r) {
+    janus_module *m = NULL;
+    janus_arg args[3], out;
+    janus_run_stats stats = {0};
+    if (janus_module_parse(p->text, strlen(p->text), p->name, &m) != JANUS_OK ||
+        janus_module_freeze(m) != JANUS_OK)
+        return fail(p);
+    const janus_subgraph *f = janus_module_find(m, "f");
+    for (unsigned i = 0; i < p->n_args; i++)
+        args[i] = (janus_arg){.kind = JANUS_KIND_INT, .s = {.i = p->args[i]}};
+    double best = 1e30, spent = 0;
+    while (spent < 0.3) {
+        double start = now();
+        if (janus_run(f, args, p->n_args, NULL, &out, 1, &stats) != JANUS_OK)
+            return fail(p);
+        double took = now() - start;
+        spent += took;
+        best = took < best ? took : best;
+    }
+    r->value = out.s.i;
+    r->calls = stats.invokes;
+    r->ns = best / (double)stats.invokes * 1e9;
+    janus_module_release(m);
+    return 0;
+}
+
+/* The same in CPython: its best time and its value. */
+static int measure_python(const program *p, result *r) {
+    char command[2048];
+    int n = snprintf(command, sizeof command,
+                     "python3 -c 'import sys, time\n"
+                     "sys.setrecursionlimit(10**6)\n%sargs = (",
+                     p->python);
+    for (unsigned i = 0; i < p->n_args; i++)
+        n += snprintf(command + n, sizeof command - (size_t)n, "%" PRId64 ",", p->args[i]);
+    snprintf(command + n, sizeof command - (size_t)n,
+             ")\nbest, spent = 1e9, 0\n"
+             "while spent < 0.3:\n"
+             "    t = time.process_time(); y = f(*args); t = time.process_time() - t\n"
+             "    best = min(best, t); spent += t\n"
+             "print(int(y), best)' 2>/dev/null");
+    FILE *pipe = popen(command, "r");
+    int64_t value;
+    double seconds;
+    r->python_ns = 0;
+    if (!pipe)
+        return 0;
+    int got = fscanf(pipe, "%" SCNd64 " %lf", &value, &seconds);
+    pclose(pipe);
+    if (got != 2)
+        return 0;
+    if (value != r->value) {
+        fprintf(stderr, "%s: the graph gives %" PRId64 ", CPython %" PRId64 "\n", p->name, r->value,
+                value);
+        return 1;
+    }
+    r->python_ns = seconds / (double)r->calls * 1e9;
+    return 0;
+}
+
+static int write_json(const char *path, const result *r) {
+    FILE *f = fopen(path, "w");
+    if (!f) {
+        perror(path);
+        return 1;
+    }
+    fprintf(f, "{\"benchmark\": \"recursion\", \"rows\": [");
+    for (int i = 0; i < N_PROGRAMS; i++)
+        fprintf(f,
+                "%s\n  {\"name\": \"%s\", \"calls\": %" PRIu64 ", \"janus_ns\": %.2f, "
+                "\"cpython_ns\": %.2f}",
+                i ? "," : "", programs[i].name, r[i].calls, r[i].ns, r[i].python_ns);
+    fprintf(f, "\n]}\n");
+    return fclose(f) != 0;
+}
+
+int main(int argc, char **argv) {
+    result r[N_PROGRAMS];
+    if (argc != 1 && (argc != 3 || strcmp(argv[1], "--json") != 0)) {
+        fprintf(stderr, "usage: recursion [--json FILE]\n");
+        return 2;
+    }
+    printf("%-10s %10s %12s %14s %7s\n", "", "calls", "janus ns", "CPython ns", "ratio");
+    for (int i = 0; i < N_PROGRAMS; i++) {
+        if (measure(&programs[i], &r[i]) || measure_python(&programs[i], &r[i]))
+            return 1;
+        printf("%-10s %10" PRIu64 " %12.1f %14.1f %7.2f\n", programs[i].name, r[i].calls, r[i].ns,
+               r[i].python_ns, r[i].python_ns / r[i].ns);
+    }
+    return argc == 3 ? write_json(argv[2], r) : 0;
+}
