@@ -37,6 +37,7 @@ endif
 
 # The lint scripts that take no time; `make lint` runs all of them.
 TESTS += \
+	tests/lint/generated.sh \
 	tests/lint/layers.sh \
 	tests/lint/lines.sh \
 	tests/tools.sh \

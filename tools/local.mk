@@ -12,3 +12,13 @@ tools_janus_graph_SOURCES = \
 	tools/line_diff.h \
 	$(NULL)
 tools_janus_graph_LDADD = libjanus_all.la
+
+noinst_PROGRAMS += tools/janus-opdoc
+tools_janus_opdoc_SOURCES = tools/janus-opdoc.c
+tools_janus_opdoc_LDADD = libjanus_all.la
+
+# The files made from the op table are committed; tests/lint/generated.sh says when they are stale.
+regen: tools/janus-opdoc
+	./tools/janus-opdoc --c > $(srcdir)/include/janus_ops.h
+	./tools/janus-opdoc --md > $(srcdir)/docs/ops.md
+.PHONY: regen

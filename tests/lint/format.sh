@@ -10,7 +10,7 @@ case $(clang-format --version) in
   exit 77
   ;;
 esac
-bad=$(files '*.c' '*.h' | xargs clang-format --dry-run 2>&1 | sed -n 's/^\([^:]*\):[0-9]*:[0-9]*: warning.*/\1/p' | sort | uniq -c)
+bad=$(files '*.c' '*.h' | grep -v '^include/janus_ops.h$' | xargs clang-format --dry-run 2>&1 | sed -n 's/^\([^:]*\):[0-9]*:[0-9]*: warning.*/\1/p' | sort | uniq -c)
 [ -z "$bad" ] || problem "run clang-format -i on (places, file):
 $bad"
 exit $lint_failed

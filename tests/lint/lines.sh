@@ -5,7 +5,8 @@
 
 for f in $(files '*.c' '*.h' '*.cu' '*.py' '*.sh' '*.def'); do
   lines=$(wc -l <"$f")
-  [ "$lines" -le 1000 ] || problem "$f: $lines lines; divide it (limit 1000)"
+  [ "$lines" -le 1000 ] || [ "$f" = include/janus_ops.h ] || # generated
+    problem "$f: $lines lines; divide it (limit 1000)"
   [ "$lines" -eq 0 ] || head -n 20 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || problem "$f: no SPDX line at its top"
 done
 bad=$(files '*.c' '*.h' | xargs grep -nE "[[:blank:]]+\$|$(printf '\t')" | head -n 20)
