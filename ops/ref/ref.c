@@ -211,6 +211,14 @@ int jn_walk_add_line(jn_walk *w, const jn_view *v, int axis) {
 
 void jn_zero(const jn_view *v) {
     jn_walk w;
+    if (v->contiguous) { /* zero is all bits zero in every type; gradients of tables are large */
+        size_t n = jn_dtype_size((janus_dtype)v->dtype);
+        for (int i = 0; i < v->rank; i++)
+            n *= (size_t)v->dims[i];
+        if (n)
+            memset(v->data, 0, n);
+        return;
+    }
     jn_walk_init(&w, v->rank, v->dims);
     jn_walk_add(&w, v);
     JN_WALK(&w)
