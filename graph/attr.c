@@ -318,8 +318,9 @@ janus_status jn_attrs_copy(const jn_op *op, const void *attrs, jn_arena *arena, 
         return JN_NO_MEMORY();
     JN_TRY(jn_attrs_default(op, a));
     for (const jn_attr_spec *s = op->attrs; s->name; s++) {
-        const char *from = (const char *)attrs + s->offset;
-        if (s->offset + size_of(s->kind) > given) {
+        bool there = s->offset + size_of(s->kind) <= given;
+        const char *from = there ? (const char *)attrs + s->offset : NULL;
+        if (!there) {
             if (!s->dflt)
                 return jn_error(JANUS_INVALID_ARGUMENT, "%s: attribute %s is required", op->name,
                                 s->name);
@@ -327,6 +328,8 @@ janus_status jn_attrs_copy(const jn_op *op, const void *attrs, jn_arena *arena, 
             /* A string that is not given stands for its default. */
             JN_TRY(value_copy(op, s, from, arena, a + s->offset));
         }
+        if (s->kind == JN_ATTR_BOOL)
+            *(int64_t *)(a + s->offset) = *(int64_t *)(a + s->offset) != 0;
         int64_t d = s->kind == JN_ATTR_DTYPE ? *(const int64_t *)(a + s->offset) : 0;
         if (d < -1 || d >= JANUS_DTYPE_COUNT)
             return jn_error(JANUS_INVALID_ARGUMENT, "%s: attribute %s: %lld is no dtype", op->name,
