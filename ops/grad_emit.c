@@ -111,6 +111,15 @@ jn_ev jn_g_size(jn_gx *g, jn_ev a, int64_t axis) {
     return jn_g_op1(g, JN_OP(size), a, JN_ATTRS(size, .axis = axis));
 }
 
+jn_ev jn_g_table_grad(jn_gx *g, jn_ev x, jn_ev index, jn_ev at, jn_ev dy) {
+    if (jn_g_rank(g, x) != 2)
+        return JN_EV_NONE;
+    if (jn_ev_is_none(index))
+        index = jn_g_op1(g, JN_OP(scalar_tensor), at, JN_ATTRS(scalar_tensor, .dtype = JANUS_I64));
+    return jn_g_op3(g, JN_OP(embedding_grad), dy, index, x,
+                    JN_ATTRS(embedding_grad, .padding_idx = -1));
+}
+
 void jn_g_unsupported(jn_gx *g, const char *what) {
     if (g->st == JANUS_OK)
         g->st = jn_error(JANUS_UNSUPPORTED, "gradient of %s: %s", g->r->op->name, what);

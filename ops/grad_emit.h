@@ -70,6 +70,10 @@ jn_ev jn_g_reshape(jn_gx *g, jn_ev a, const int64_t *shape, const jn_ev *sizes, 
 /* Size of a along axis as an int scalar. */
 jn_ev jn_g_size(jn_gx *g, jn_ev a, int64_t axis);
 jn_ev jn_g_unsqueeze(jn_gx *g, jn_ev a, int64_t axis);
+/* The gradient of x, read at rows `index` (an int tensor; or none: the int scalar `at`) of its
+ * first dim, dy arriving: as embedding_grad, which an accumulator takes without a table of zeros
+ * per use. None when x is not known to be a matrix. */
+jn_ev jn_g_table_grad(jn_gx *g, jn_ev x, jn_ev index, jn_ev at, jn_ev dy);
 /* The rule cannot do this: sets the error. */
 void jn_g_unsupported(jn_gx *g, const char *what);
 

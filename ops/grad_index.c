@@ -76,10 +76,14 @@ janus_status jn_grad_scatter_add(jn_grad *r) {
 janus_status jn_grad_index_select(jn_grad *r) {
     const janus_index_select_attrs *a = r->attrs;
     BEGIN;
-    if (JN_WANT(g, 0))
-        jn_g_set(g, 0,
-                 jn_g_op3(g, JN_OP(index_add), jn_g_zeros_like(g, IN(0)), IN(1), dy,
-                          JN_ATTRS(index_add, .axis = a->axis)));
+    if (!JN_WANT(g, 0))
+        return JANUS_OK;
+    bool rows = a->axis == 0 || a->axis == -2;
+    jn_ev dx = rows ? jn_g_table_grad(g, IN(0), IN(1), JN_EV_NONE, dy) : JN_EV_NONE;
+    if (jn_ev_is_none(dx))
+        dx = jn_g_op3(g, JN_OP(index_add), jn_g_zeros_like(g, IN(0)), IN(1), dy,
+                      JN_ATTRS(index_add, .axis = a->axis));
+    jn_g_set(g, 0, dx);
     return g->st;
 }
 
@@ -148,8 +152,13 @@ static jn_ev put_at(jn_gx *g, jn_ev x, jn_ev src, unsigned first, janus_ints axe
 janus_status jn_grad_index(jn_grad *r) {
     const janus_index_attrs *a = r->attrs;
     BEGIN;
-    if (JN_WANT(g, 0))
-        jn_g_set(g, 0, put_at(g, jn_g_zeros_like(g, IN(0)), dy, 1, a->axes, true));
+    if (!JN_WANT(g, 0))
+        return JANUS_OK;
+    bool rows = a->axes.n == 1 && (a->axes.data[0] == 0 || a->axes.data[0] == -2);
+    jn_ev dx = rows ? jn_g_table_grad(g, IN(0), IN(1), JN_EV_NONE, dy) : JN_EV_NONE;
+    if (jn_ev_is_none(dx))
+        dx = put_at(g, jn_g_zeros_like(g, IN(0)), dy, 1, a->axes, true);
+    jn_g_set(g, 0, dx);
     return g->st;
 }
 

@@ -94,8 +94,13 @@ static jn_ev select_scatter(jn_gx *g, jn_ev x, jn_ev src, jn_ev index, int64_t a
 janus_status jn_grad_select(jn_grad *r) {
     const janus_select_attrs *a = r->attrs;
     BEGIN;
-    if (JN_WANT(g, 0))
-        jn_g_set(g, 0, select_scatter(g, jn_g_zeros_like(g, IN(0)), dy, IN(1), a->axis));
+    if (!JN_WANT(g, 0))
+        return JANUS_OK;
+    bool rows = a->axis == 0 || a->axis == -2;
+    jn_ev dx = rows ? jn_g_table_grad(g, IN(0), JN_EV_NONE, IN(1), dy) : JN_EV_NONE;
+    if (jn_ev_is_none(dx))
+        dx = select_scatter(g, jn_g_zeros_like(g, IN(0)), dy, IN(1), a->axis);
+    jn_g_set(g, 0, dx);
     return g->st;
 }
 

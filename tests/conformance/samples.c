@@ -57,7 +57,7 @@ const sample samples[] = {
     {"reshape", "f[2,6]", "shape=3,-1", 0, 0}, {"reshape", "t<f[4,3]>", "shape=12", 0, 0}, {"reshape", "f[2,6] #4", "shape=-2,-1", 0, 0},
     {"transpose", "f[2,3,4]", "dim0=0 dim1=2", 0, 0}, {"permute", "f[2,3,4]", "dims=2,0,1", 0, 0}, {"expand", "f[3,1]", "shape=2,3,4", 0, 0}, {"expand", "f[3,1]", "shape=-1,4", 0, 0},
     {"unsqueeze", "f[2,3]", "axis=1", 0, 0}, {"squeeze", "f[2,1,3,1]", "", 0, 0}, {"squeeze", "f[2,1,3,1]", "axis=1", 0, 0},
-    {"slice", "f[5,3] #1 #4", "", 0, 0}, {"slice", "f[5,7] #-5 _", "axis=1 step=2", 0, 0}, {"select", "f[4,3] #-1", "", 0, 0}, {"select", "f[4,3] #1", "axis=1", 0, 0},
+    {"slice", "f[5,3] #1 #4", "", 0, 0}, {"slice", "f[5,7] #-5 _", "axis=1 step=2", 0, 0}, {"select", "f[4,3] #-1", "", 0, 0}, {"select", "f[4,3] #1", "axis=1", 0, 0}, {"select", "f[4,3,2] #1", "", 0, 0}, {"select", "f[4] #1", "", 0, 0},
     {"alias", "f[3]", "", 0, 0}, {"detach", "f[3]", "", NO_GRAD, 0}, {"expand_like", "f[3,1] f[2,3,4]", "", 0, 0}, {"reshape_like", "f[2,6] f[3,4]", "", 0, 0},
     {"sum_like", "f[2,3,4] f[3,1]", "", 0, 0}, {"sum_like", "f[2,3,4] f[]", "", 0, 0}, {"sum_like", "f[6,5] f[5]", "", 0, 0}, {"sum_like", "f[6,5] f[6,1]", "", 0, 0},
     {"concat", "f[2,3] f[1,3] f[4,3]", "", 0, 0}, {"concat", "f[2,3] f[2,1]", "axis=-1", 0, 0}, {"concat", "n[2] n[3]", "", NO_GRAD, 0}, {"stack", "f[2,3] f[2,3]", "axis=1", 0, 0},
@@ -70,7 +70,7 @@ const sample samples[] = {
     {"scatter_add", "f[4,3] i[2,2]<4 f[3,3]", "", 0, 0}, {"index_select", "f[4,3] i[5]<4", "", 0, 0}, {"index_select", "f[4,3] i[2]<3", "axis=1", 0, 0},
     {"scatter", "f[4,3] i[1,3]<4 f[1,3]", "", 0, 0},
     {"index_add", "f[4,3] i[5]<4 f[5,3]", "", 0, 0}, {"embedding", "f[5,3] i[2,4]<5", "padding_idx=1", NO_GRAD, 0}, {"embedding", "f[5,3] i[2,4]<5", "", 0, 0}, {"embedding_grad", "f[2,4,3] i[2,4]<5 f[5,3]", "", 0, 0}, {"embedding_grad", "f[6,3] i[6]<5 f[5,3]", "padding_idx=1", 0, 0},
-    {"index", "f[4,3,5] i[2]<4 i[2]<3", "axes=0,1", 0, 0}, {"index", "f[4,3,5] i[2,1]<4 i[3]<5", "axes=0,2", 0, 0}, {"index", "f[4,3,5] i[6]<3", "axes=1", 0, 0},
+    {"index", "f[4,3,5] i[2]<4 i[2]<3", "axes=0,1", 0, 0}, {"index", "f[4,3,5] i[2,1]<4 i[3]<5", "axes=0,2", 0, 0}, {"index", "f[4,3,5] i[6]<3", "axes=1", 0, 0}, {"index", "f[4,3] i[2,3]<4", "axes=0", 0, 0},
     {"index_put", "f[4,3] f[5,3] i[5]<4", "axes=0 accumulate=true", 0, 0}, {"index_put", "f[4,3,5] f[1] i[1]<4 i[1]<5", "axes=0,2", 0, 0},
     {"nonzero", "n[3,4]", "", NO_GRAD, 0}, {"masked_select", "f[3,4] b[3,4]", "", NO_GRAD, 0}, {"one_hot", "i[2,3]<4", "num_classes=4", NO_GRAD, 0},
     {"sort", "f[3,5]", "", 0, 0}, {"sort", "n[9]", "descending=true", NO_GRAD, 0}, {"sort", "s[12]", "", NO_GRAD, 0}, {"argsort", "f[3,5]", "axis=0", NO_GRAD, 0}, {"topk", "f[3,5]", "k=2", 0, 0}, {"topk", "f[5,3]", "k=3 axis=0 largest=false", 0, 0},
@@ -93,7 +93,7 @@ const sample samples[] = {
     {"layer_norm", "f[3,4] p[4] f[4]", "", 0, 1e-4}, {"layer_norm", "f[2,3,4] p[3,4] f[3,4]", "axis=1", 0, 1e-4}, {"layer_norm", "f[3,4] _ _", "", 0, 1e-4},
     {"layer_norm_grad", "f[3,4] f[3,4] p[4] f[3] p[3]", "", NO_GRAD, 1e-4},
     /* creation */
-    {"full", "#2.5", "shape=2,3", NO_GRAD, 0}, {"full", "#2 #4", "shape=2,-2 dtype=i64", NO_GRAD, 0}, {"full_like", "#1.5 f[2,3]", "", NO_GRAD, 0}, {"scalar_tensor", "#2.5", "", NO_GRAD, 0}, {"scalar_tensor", "#7", "dtype=i32", NO_GRAD, 0},
+    {"full", "#2.5", "shape=2,3", NO_GRAD, 0}, {"full", "#2 #4", "shape=2,-2 dtype=i64", NO_GRAD, 0}, {"full_like", "#1.5 f[2,3]", "", NO_GRAD, 0}, {"scalar_tensor", "#2.5", "", NO_GRAD, 0}, {"scalar_tensor", "#7", "dtype=i32", NO_GRAD, 0}, {"scalar_tensor", "#7", "dtype=i64", NO_GRAD, 0}, {"scalar_tensor", "#7", "dtype=f64", NO_GRAD, 0},
     {"arange", "#1 #3 #5", "", NO_GRAD, 0}, {"arange", "#0.5 #0.25 #5", "dtype=f32", NO_GRAD, 0}, {"eye", "", "n=2 m=3", NO_GRAD, 0},
     {"uniform", "_ #7 #5", "shape=3,5", NO_GRAD, 0}, {"uniform", "_ #7 #5", "shape=33 dtype=f64 low=-1", NO_GRAD, 0}, {"normal", "_ #7 #5", "shape=17 mean=1 std=2", NO_GRAD, 1e-4}, {"randint", "#-3 #9 _ #7 #5", "shape=11", NO_GRAD, 0}, {"bernoulli_mask", "f[4,5] #7 #5", "p=0.3 scale=2", NO_GRAD, 0}, {"randperm", "#13 #7 #5", "", NO_GRAD, 0},
 };

@@ -9,6 +9,8 @@
 #include "tests/conformance/samples.h"
 #include "tests/unit/check.h"
 
+#include "graph/base/alloc.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -354,13 +356,32 @@ static val row_of(const val *v, const val *like, int r) {
 /* A batch of ROWS variants of an operand, rows in front. */
 static val *batch_of(tape *t, val *const *variant) {
     int64_t dims[JN_MAX_RANK + 1] = {ROWS};
-    memcpy(dims + 1, variant[0]->dims, (size_t)variant[0]->t.rank * sizeof *dims);
-    val *b = val_tensor(t, variant[0]->t.dtype, variant[0]->t.rank + 1, dims);
+    jn_view v = val_view(variant[0]); /* of a scalar: 0-d */
+    memcpy(dims + 1, variant[0]->dims, (size_t)v.rank * sizeof *dims);
+    val *b = val_tensor(t, v.dtype, v.rank + 1, dims);
     for (int r = 0; r < ROWS; r++) {
         for (int64_t i = 0; i < variant[0]->numel; i++)
             val_set(b, r * variant[0]->numel + i, val_get(variant[r], i));
     }
     return b;
+}
+
+static uint8_t accept_of(const jn_op *op, unsigned i) {
+    const jn_operand *o = op->operands;
+    for (unsigned k = 0; k < i && !o->variadic; k++)
+        o++;
+    return o->accept;
+}
+
+/* Scalars of the rows: the sample's, and the numbers that follow it. */
+static void vary_scalar(tape *t, val *in[ROWS][64], int i) {
+    for (int r = 1; r < ROWS; r++) {
+        double v = val_get(in[0][i], 0) + r;
+        janus_kind kind = (janus_kind)in[0][i]->t.kind;
+        in[r][i] = val_scalar(t, kind,
+                              kind == JANUS_KIND_FLOAT ? (janus_scalar){.f = v}
+                                                       : (janus_scalar){.i = (int64_t)v});
+    }
 }
 
 /* Tries the rule with operands of `mask` rowed. */
@@ -376,9 +397,11 @@ static void check_batch(const sample *s, unsigned mask) {
     for (int r = 0; r < ROWS; r++)
         n = sample_operands(&t, s, JANUS_F32, seed_of(s) + (uint64_t)r * 1000, in[r]);
     for (int i = 0; i < n; i++) {
-        rowed[i] =
-            in[0][i] && in[0][i]->t.kind == JANUS_KIND_TENSOR && (mask >> i & 1) &&
-            op->operands[op->operands[i].accept == JN_ACCEPT_END ? 0 : i].accept != JN_ACCEPT_LIKE;
+        uint8_t accept = accept_of(op, (unsigned)i);
+        rowed[i] = in[0][i] && (mask >> i & 1) &&
+                   (accept == JN_ACCEPT_TENSOR || accept == JN_ACCEPT_SCALAR);
+        if (rowed[i] && accept == JN_ACCEPT_SCALAR)
+            vary_scalar(&t, in, i);
         any |= rowed[i];
         for (int r = 1; r < ROWS && !rowed[i]; r++)
             in[r][i] = in[0][i];
@@ -443,10 +466,58 @@ static void batch_rules(void) {
     }
 }
 
+/* ---- accumulating
+ * ----------------------------------------------------------------------------------- */
+
+static void check_accumulate(const sample *s, device dev) {
+    const jn_op *op = op_of(s);
+    const jn_op_impl *impl = &jn_op_impls[op->id];
+    tape t;
+    val *in[64], *out[8];
+    jn_view iv[64], ov;
+    void *attrs;
+    int n;
+    uint32_t flags = 0;
+    tape_init(&t, dev);
+    if (!run(&t, s, JANUS_F32, in, &n, out) || sample_attrs(&t, s, op, &attrs) != JANUS_OK)
+        goto done;
+    for (int i = 0; i < n; i++)
+        iv[i] = val_view(in[i]);
+    val *sum = val_tensor(&t, out[0]->t.dtype, out[0]->t.rank, out[0]->dims);
+    for (int64_t i = 0; i < sum->numel; i++) {
+        val_set(sum, i, weight(0, i) * 8);
+        val_set(out[0], i, val_get(out[0], i) + val_get(sum, i));
+    }
+    ov = val_view(sum);
+    jn_sig sig = {op, iv, &ov, (uint16_t)n, 1, attrs};
+    jn_kernel_fn kernel = (dev == DEVICE_CPU ? impl->cpu : impl->ref)(&sig);
+    size_t ws = impl->workspace ? impl->workspace(&sig) : 0;
+    void *workspace = ws ? jn_alloc_aligned(ws) : NULL;
+    jn_kargs k = {iv, &ov, (uint16_t)n, 1, attrs, workspace, &flags, &jn_par_serial, true};
+    kernel(&k);
+    jn_free_aligned(workspace);
+    compare(s, JANUS_F32, sum, out[0], dev == DEVICE_CPU ? "cpu, added" : "ref, added", 1e-5);
+done:
+    tape_free(&t);
+}
+
+static void accumulating(void) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < n_samples; k++) {
+        if (!jn_op_impls[op_of(&samples[k])->id].accumulate)
+            continue;
+        check_accumulate(&samples[k], DEVICE_REF);
+        check_accumulate(&samples[k], DEVICE_CPU);
+        n++;
+    }
+    CU_ASSERT(n > 0);
+}
+
 JN_TEST_MAIN("ops", {"every row has a sample", coverage},
              {"every gradient rule has a sample", gradient_coverage},
              {"inference with unknown dims", inference},
              {"fast kernels against reference kernels", fast_kernels},
              {"views against copies", views}, {"gradients against finite differences", gradients},
              {"second gradients against finite differences", second_gradients},
-             {"batch rules against single rows", batch_rules})
+             {"batch rules against single rows", batch_rules},
+             {"kernels that add to their result", accumulating})
