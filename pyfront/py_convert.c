@@ -326,9 +326,6 @@ int jpy_tensor_from_object(PyObject *o, bool has_dtype, janus_dtype dtype, janus
         return -1;
     if (!has_dtype)
         dtype = s.widest;
-    for (int i = 0; i < s.rank; i++) /* the dims below an empty one were never seen */
-        if (s.dims[i] == 0)
-            s.rank = i + 1;
     janus_dtype made = dtype == JANUS_F16 || dtype == JANUS_BF16 ? JANUS_F32 : dtype;
     janus_tensor *t;
     if (jpy_check(jn_tensor_empty(made, s.rank, s.dims, &t)) < 0)

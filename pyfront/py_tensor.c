@@ -246,6 +246,8 @@ static int set_requires_grad(PyObject *self, PyObject *v, void *unused) {
         return -1;
     }
     SELF->requires_grad = on != 0;
+    if (on)
+        Py_CLEAR(SELF->base); /* a leaf is the root of its own history */
     return 0;
 }
 static PyObject *get_is_leaf(PyObject *self, void *unused) {

@@ -35,13 +35,9 @@ class _Format:
                 self.sci = high / low > 1000.0 or high > 1e8
             else:
                 self.sci = high / low > 1000.0 or high > 1e8 or low < 1e-4
-            if self.int_mode and high / low > 1000.0 and high <= 1e8:
-                self.sci = False
         if _options["sci_mode"] is not None:
             self.sci = _options["sci_mode"]
         self.width = max([len(self.text(v)) for v in values if math.isfinite(v)], default=1)
-        if any(not math.isfinite(v) for v in values):
-            self.width = max(self.width, max(len(self.text(v)) for v in values if not math.isfinite(v)))
 
     def text(self, value):
         if not self.floating or not math.isfinite(value):
@@ -94,7 +90,7 @@ def _text(nested, rank, indent, fmt):
     if rank == 0:
         return fmt.cell(nested)
     if rank == 1:
-        return _vector(["..." if v is None else fmt.cell(v) for v in nested], indent, fmt)
+        return _vector([" ..." if v is None else fmt.cell(v) for v in nested], indent, fmt)
     texts = ["..." if part is None else _text(part, rank - 1, indent + 1, fmt) for part in nested]
     return "[" + ("," + "\n" * (rank - 1) + " " * (indent + 1)).join(texts) + "]"
 

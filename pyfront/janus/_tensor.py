@@ -647,14 +647,16 @@ _TYPE_NAMES = {"FloatTensor": _C.float32, "DoubleTensor": _C.float64, "LongTenso
                "IntTensor": _C.int32, "ByteTensor": _C.uint8, "BoolTensor": _C.bool, "HalfTensor": _C.float16}
 
 
-@_method
-def type(self, dtype=None, non_blocking=False):
+def _type(self, dtype=None, non_blocking=False):
     """The type's name, or the tensor as another type."""
     if dtype is None:
         return "janus." + next(name for name, d in _TYPE_NAMES.items() if d is self.dtype)
     if isinstance(dtype, str):
         dtype = _TYPE_NAMES[dtype.rpartition(".")[2]]
     return self.to(getattr(dtype, "dtype", dtype))
+
+
+_method(_type, "type")
 
 
 @_method
