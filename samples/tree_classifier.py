@@ -76,8 +76,7 @@ def make_functions(model, optimizer, dtype):
         return loss
 
     def predict(batch):
-        with janus.no_grad():
-            return [model(example.root).argmax(1) for example in batch]
+        return [model(example.root).argmax(1) for example in batch]
 
     return train_step, predict
 
@@ -126,7 +125,9 @@ class Run:
         right = 0
         for start in range(0, len(examples), size):
             batch = examples[start:start + size]
-            for found, example in zip(self.predict(batch), batch):
+            with janus.no_grad():
+                classes = self.predict(batch)
+            for found, example in zip(classes, batch):
                 right += int(found) == example.label
         return right / len(examples)
 
