@@ -10,6 +10,7 @@
 #include "exec/run.h"
 #include "graph/base/log.h"
 #include "pyfront/entry.h"
+#include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
 
 void jpy_entry_free(jpy_entry *e) {
@@ -68,7 +69,8 @@ static void add_stats(jpy_function *f, const janus_run_stats *s) {
         f->run.peak_bytes = s->peak_bytes;
 }
 
-static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, jn_arg *results) {
+static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, jn_arg *results,
+                        uint64_t *out_rng) {
     jn_arg few[64], *args = e->inputs.n <= 64 ? few : jn_alloc(e->inputs.n * sizeof *args);
     if (!args)
         return JN_NO_MEMORY();
@@ -76,6 +78,9 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
     options.numerics = f->exact ? JANUS_NUMERICS_EXACT : JANUS_NUMERICS_FAST;
     options.host = &jpy_host_ops;
     options.host_ctx = e;
+    jn_rng_state *rng = jpy_rng_default();
+    options.rng_seed = rng->seed;
+    options.rng_offset = rng->offset;
     jn_run *r = NULL;
     janus_status st = bind(e, slots, args);
     if (st == JANUS_OK)
@@ -90,12 +95,20 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
         janus_run_stats stats = {0};
         jn_run_stats_get(r, &stats);
         add_stats(f, &stats);
+        *out_rng = stats.rng_offset;
     }
     if (r)
         jn_run_free(r);
     if (args != few)
         jn_free(args);
     return st;
+}
+
+static void log_guard(const jpy_entry *e, size_t i) {
+    PyObject *path = i < e->guards.srcs.n ? jpy_src_path(e->guards.srcs.data[i], false) : NULL;
+    jn_log(JN_LOG_GUARDS, "guard %zu does not hold: %s", i,
+           path ? PyUnicode_AsUTF8(path) : "which tensors are one");
+    Py_XDECREF(path);
 }
 
 int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject **out_result) {
@@ -109,13 +122,14 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject
     int failed = jpy_guards_run(&e->guards, call, slots);
     if (failed) {
         if (jn_log_on(JN_LOG_GUARDS))
-            jn_log(JN_LOG_GUARDS, "guard %d does not hold", failed - 1);
+            log_guard(e, (size_t)failed - 1);
         rc = 0;
         goto end;
     }
     for (unsigned i = 0; i < e->n_results; i++)
         results[i].kind = JANUS_KIND_NONE;
-    if (run(f, e, slots, results) != JANUS_OK) {
+    uint64_t rng = 0;
+    if (run(f, e, slots, results, &rng) != JANUS_OK) {
         const janus_error *err = janus_last_error();
         jpy_note(f, "discarded: %s%s%s", err->message, err->n_context ? ", " : "",
                  err->n_context ? err->context[0] : "");
@@ -125,6 +139,8 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject
     }
     rc = jpy_commit(e, slots, results, out_result) == 0 ? 1 : -1;
     drop_results(results, e->n_results);
+    if (rc > 0)
+        jpy_rng_default()->offset = rng;
     if (rc < 0) {
         jpy_note(f, "discarded: the results cannot be made");
         PyErr_Clear();

@@ -196,7 +196,7 @@ static bool holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
         return !v;
     if (!v)
         return false;
-    if ((c & JPY_CHECK_IDENT) && v != s->want)
+    if ((c & JPY_CHECK_IDENT) && v != s->ident)
         return false;
     if ((c & JPY_CHECK_TYPE) &&
         ((PyObject *)Py_TYPE(v) != s->want || Py_TYPE(v)->tp_version_tag != s->version))

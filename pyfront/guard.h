@@ -25,7 +25,7 @@ typedef enum jpy_src_kind {
 } jpy_src_kind;
 
 enum {                        /* checks, any number per source */
-       JPY_CHECK_IDENT = 1,   /* is `want` */
+       JPY_CHECK_IDENT = 1,   /* is `ident` */
        JPY_CHECK_TYPE = 2,    /* type is `want` and its version is `version` */
        JPY_CHECK_CONST = 4,   /* same type and value as `want` (int, float, str, bytes) */
        JPY_CHECK_LEN = 8,     /* len() == number, of list, tuple or dict */
@@ -52,7 +52,7 @@ typedef struct jpy_src {
     struct jpy_src *parent;
     int64_t index, number;
     PyObject *obj, *key;
-    PyObject *want, *want2;
+    PyObject *want, *want2, *ident;
     unsigned version;
     jpy_tensor_want tensor;
     bool is_tensor_input;

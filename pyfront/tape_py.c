@@ -642,6 +642,6 @@ static PyMethodDef functions[] = {
 
 int jpy_init_tape(PyObject *module) {
     jpy.node_type = jpy_type_new(module, &node_spec, NULL);
-    mode_type = jpy_type_new(module, &mode_spec, NULL);
+    mode_type = jpy.ctx_type = jpy_type_new(module, &mode_spec, NULL);
     return jpy.node_type && mode_type ? PyModule_AddFunctions(module, functions) : -1;
 }

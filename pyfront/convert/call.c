@@ -301,6 +301,20 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         if (!strcmp(name, "detach"))
             return jcv_detach(c, self->py);
     }
+    if (!strcmp(name, "_backward") && args->n_pos == 5 && !args->n_kw) {
+        jcv_av *roots = args->pos[0];
+        bool plain = roots->kind == AV_TUPLE && roots->n == 1 && roots->items[0]->kind == AV_TENSOR;
+        for (unsigned i = 1; i < 5; i++)
+            plain = plain && args->pos[i]->kind == AV_PY &&
+                    (args->pos[i]->py == Py_None || args->pos[i]->py == Py_False);
+        if (!plain)
+            jcv_refuse(c, "backward() with arguments");
+        jcv_tensor_backward(c, roots->items[0]->py);
+        return jcv_none(c);
+    }
+    if (*name == '_' && name[1] != '_' && strcmp(name, "_switch_grad") != 0 &&
+        strcmp(name, "_mask_like") != 0 && strcmp(name, "_index_put") != 0)
+        jcv_refuse(c, "a call of %s", name);
     if (in_list(refused_names, name))
         jcv_refuse(c, "a call of %s", name);
     PyObject **v = jcv_alloc(c, (args->n_pos + args->n_kw + 1) * sizeof *v);
@@ -317,6 +331,8 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
             PyTuple_SET_ITEM(kwnames, i - args->n_pos, args->names[i - args->n_pos]);
         }
     }
+    uint32_t epoch = c->epoch;
+    size_t len = strlen(name);
     c->hook_refused = false;
     PyObject *r = PyObject_Vectorcall(callable, v, args->n_pos, kwnames);
     if (r && c->hook_refused) {
@@ -324,6 +340,8 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         r = NULL;
     }
     jcv_own(c, r);
+    if (len > 1 && name[len - 1] == '_' && name[len - 2] != '_' && c->epoch == epoch)
+        jcv_refuse(c, "%s is not seen to write", name);
     for (unsigned i = 0; i < args->n_pos; i++) /* in-place methods return their object */
         if (args->pos[i]->kind == AV_TENSOR && r == args->pos[i]->py)
             return args->pos[i];

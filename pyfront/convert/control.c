@@ -318,12 +318,11 @@ static void augmented(jcv *c, jpy_tree *n) {
 /* Grad mode contexts are the only ones known: anything else may run unknown code. */
 static int grad_context(jcv *c, jcv_av *a) {
     if (a->kind == AV_PY && jpy.ctx_type && Py_TYPE(a->py) == jpy.ctx_type) {
-        PyObject *r = PyObject_Repr(a->py);
-        const char *s = r ? PyUnicode_AsUTF8(r) : NULL;
-        int on = !s ? -1 : strstr(s, "no_grad") ? 0 : strstr(s, "enable_grad") ? 1 : -1;
-        Py_XDECREF(r);
-        if (on >= 0)
-            return on;
+        bool was = jpy_no_grad_mode;
+        jcv_own(c, PyObject_CallMethod(a->py, "__enter__", NULL));
+        int on = jpy_grad_enabled();
+        jpy_no_grad_mode = was;
+        return on;
     }
     jcv_refuse(c, "with %s", jcv_describe(a));
 }

@@ -12,6 +12,7 @@
 #include "graph/base/log.h"
 #include "graph/pass.h"
 #include "ops/op_ids.h"
+#include "pyfront/py_rng.h"
 
 enum { MAX_ATTEMPTS = 60 };
 
@@ -170,7 +171,7 @@ static jcv_av *written_pairs(jcv *c, jcv_av *d) {
 static void finish_containers(jcv *c, finishing *f) {
     for (size_t i = 0; i < c->real.n; i++) {
         jcv_av *x = c->real.data[i];
-        if (c->host_items)
+        if (c->host_items && x->kind == AV_LIST)
             jcv_refuse(c, "a container is written while the graph reads others");
         jcv_av *seq = c->slots.data[x->slot];
         if (jcv_av_equal(seq, c->slot_init.data[x->slot]))
@@ -386,9 +387,11 @@ static bool narrow_hints(jpy_function *f) {
 
 jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     char reason[600] = "";
+    jn_rng_state rng = *jpy_rng_default();
     jpy_entry *e = convert_once(f, call, reason, sizeof reason);
     if (!e && narrow_hints(f))
         e = convert_once(f, call, reason, sizeof reason);
+    *jpy_rng_default() = rng;
     if (!e) {
         PyObject *s = PyUnicode_DecodeUTF8(reason, (Py_ssize_t)strlen(reason), "replace");
         Py_XSETREF(f->reason, s);

@@ -170,13 +170,12 @@ static PyObject *real_key(jcv *c, jcv_av *key) {
     if (key->kind == AV_TENSOR && key->src) {
         jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)key->py)->t);
         key->src->checks |= JPY_CHECK_IDENT;
-        key->src->want = jpy_guards_own(c->guards, r->proxy);
+        key->src->ident = jpy_guards_own(c->guards, r->proxy);
         return r->proxy;
     }
     if (key->kind == AV_PY && key->src && Py_TYPE(key->py)->tp_hash == PyBaseObject_Type.tp_hash) {
-        key->src->checks |= JPY_CHECK_IDENT | JPY_CHECK_TYPE;
-        key->src->want = jpy_guards_own(c->guards, key->py);
-        key->src->checks &= ~(uint32_t)JPY_CHECK_TYPE;
+        key->src->checks |= JPY_CHECK_IDENT;
+        key->src->ident = jpy_guards_own(c->guards, key->py);
         return key->py;
     }
     if (key->kind == AV_TUPLE) {

@@ -121,7 +121,7 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
         return jcv_py(c, o, NULL);
     if (singleton(o) || by_identity(o)) {
         src->checks |= JPY_CHECK_IDENT;
-        src->want = jpy_guards_own(c->guards, o);
+        src->ident = jpy_guards_own(c->guards, o);
     } else if (plain_object(o)) {
         int overflow = 0;
         if (PyLong_CheckExact(o))
