@@ -47,6 +47,13 @@ PyObject *jpy_plain_attr(PyObject *o, PyObject *name) {
     return v;
 }
 
+bool jpy_guards_distinct(jpy_guards *g, uint32_t slot) {
+    for (size_t i = 0; i < g->identity.n; i++)
+        if (g->identity.data[i] == slot)
+            return true;
+    return jn_vec_push(&g->identity, slot);
+}
+
 static bool key_equal(PyObject *a, PyObject *b) {
     if (a == b)
         return true;
@@ -271,7 +278,7 @@ static bool aliases_hold(const jpy_guards *g, PyObject *const *slots) {
         const void *p = ((const jpy_tensor *)slots[g->bound.data[i]])->t->storage;
         size_t h = ((uintptr_t)p >> 4) * 11400714819323198485u >> 54;
         for (; seen[h]; h = (h + 1) % SIZE)
-            if (seen[h] == p && slots[owner[h]] != slots[g->bound.data[i]])
+            if (seen[h] == p && owner[h] != g->bound.data[i])
                 return false;
     }
     return true;

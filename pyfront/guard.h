@@ -62,7 +62,7 @@ typedef struct jpy_guards {
     jn_arena arena;
     JN_VEC(jpy_src *) srcs;    /* in path order; slot == place */
     JN_VEC(PyObject *) owned;  /* what keys and wants point to */
-    JN_VEC(uint32_t) identity; /* slots of tensors that must be pairwise different objects */
+    JN_VEC(uint32_t) identity; /* slots that must hold pairwise different objects */
     JN_VEC(uint32_t) written;  /* slots of tensors whose storage is written ... */
     JN_VEC(uint32_t) bound;    /* ... and of all tensors: no storage of `written` in another one */
     Py_ssize_t n_pos;
@@ -81,6 +81,8 @@ jpy_src *jpy_src_get(jpy_guards *g, jpy_src_kind kind, jpy_src *parent, PyObject
 PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call);
 void jpy_src_check_type(jpy_guards *g, jpy_src *s, PyTypeObject *t);
 void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *tensor);
+/* Adds a source to those that must be different objects; false: out of memory. */
+bool jpy_guards_distinct(jpy_guards *g, uint32_t slot);
 /* Runs all: 0 when everything holds (slots filled), else 1 + the place of the first that fails. */
 int jpy_guards_run(const jpy_guards *g, const jpy_call *call, PyObject **slots);
 /* Paths (jpy_src_path) of scalar sources whose CONST or TENSOR check fails now, added to the set.

@@ -208,11 +208,43 @@ static void finish_tensors(jcv *c, finishing *f) {
                 jcv_refuse(c, "a tensor is written that shares memory with another");
 }
 
+/* Objects that are written, and others of their types: which of them are one must not change. */
+static void guard_aliases(jcv *c) {
+    jpy_guards *g = c->guards;
+    PyObject **now = jcv_alloc(c, (g->srcs.n + 1) * sizeof *now);
+    for (size_t i = 0; i < g->srcs.n; i++)
+        now[i] = jpy_src_read(g->srcs.data[i],
+                              g->srcs.data[i]->parent ? now[g->srcs.data[i]->parent->slot] : NULL,
+                              c->call);
+    for (size_t w = 0; w < g->srcs.n; w++) {
+        bool written = false;
+        for (size_t k = 0; k < c->attrs.n && now[w]; k++)
+            written = written || (c->attrs.data[k].object == now[w] && c->attrs.data[k].name);
+        for (size_t k = 0; k < c->real.n && now[w]; k++)
+            written = written || c->real.data[k]->origin->py == now[w];
+        for (size_t i = 0; written && i < g->srcs.n; i++) {
+            if (!now[i] || Py_TYPE(now[i]) != Py_TYPE(now[w]))
+                continue;
+            size_t first = 0;
+            while (now[first] != now[i])
+                first++;
+            if (first == i) {
+                if (!jpy_guards_distinct(g, (uint32_t)i))
+                    jcv_refuse(c, "out of memory");
+            } else if (!(g->srcs.data[i]->checks & JPY_CHECK_SAME)) {
+                g->srcs.data[i]->checks |= JPY_CHECK_SAME;
+                g->srcs.data[i]->number = (int64_t)first;
+            }
+        }
+    }
+}
+
 static void finish(jcv *c, jpy_entry *e, jcv_av *result) {
     finishing f = {.e = e};
     finish_tensors(c, &f);
     finish_attrs(c, &f);
     finish_containers(c, &f);
+    guard_aliases(c);
     for (size_t i = 0; i < c->prints.n; i++)
         add_step(c, &f, JPY_COMMIT_PRINT, 0, NULL, recipe(c, &f, c->prints.data[i]));
     e->result = recipe(c, &f, result);
@@ -287,6 +319,7 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->inputs);
     jn_vec_free(&c->prints);
     jn_vec_free(&c->tests);
+    jn_vec_free(&c->tags);
     jn_arena_free(&c->arena);
 }
 

@@ -249,6 +249,8 @@ struct jcv {
     unsigned steps;
     PyObject *attr_names, *type_list; /* lists: what host.attr and host.type refer to */
     JN_VEC(jcv_test) tests;
+    JN_VEC(jcv_val *) tags; /* numbers given to eager functions, see jcv_tag */
+    unsigned tags_seen;
     bool host_items; /* items of host lists are read */
 };
 
@@ -288,6 +290,8 @@ jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src);
 jcv_av *jcv_real_tensor_const(jcv *c, PyObject *tensor);
 bool jcv_is_proxy(jcv *c, PyObject *o);
 void jcv_tensor_backward(jcv *c, PyObject *proxy);
+/* A Python float that stands for a number of the graph in a call of an eager function. */
+double jcv_tag(jcv *c, jcv_val *v);
 /* x.detach(), x.data: the same storage without history. */
 jcv_av *jcv_detach(jcv *c, PyObject *proxy);
 /* The source of a proxy that stands for a real tensor, else NULL. */

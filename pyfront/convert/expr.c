@@ -361,7 +361,9 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
                 late->number = early->slot;
                 return 1;
             }
-            jcv_refuse(c, "whether two tensors of the call are one");
+            if (!jpy_guards_distinct(c->guards, s->slot) || !jpy_guards_distinct(c->guards, t->slot))
+                jcv_refuse(c, "out of memory");
+            return 0;
         }
         return a->py == b->py;
     }

@@ -109,7 +109,7 @@ static void make_leaf_guards(jcv *c, jcv_rec *r, jpy_src *src) {
     jpy_src_check_tensor(c->guards, src, r->proxy);
     if (!jn_vec_push(&c->guards->bound, src->slot))
         jcv_refuse(c, "out of memory");
-    if (src->tensor.requires_grad && !jn_vec_push(&c->guards->identity, src->slot))
+    if (src->tensor.requires_grad && !jpy_guards_distinct(c->guards, src->slot))
         jcv_refuse(c, "out of memory");
 }
 
@@ -141,7 +141,7 @@ jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
             return proxy_of_rec(c, r);
         }
     }
-    if (p->base && tracked)
+    if (p->base && p->node)
         jcv_refuse(c, "a bound tensor is a view with a history");
     jn_type type = jn_tensor_as_type(p->t);
     jcv_rec *r = new_rec(c, &type, p->t->strides);
@@ -359,6 +359,28 @@ static bool view_strides(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
     return jn_op_impls[op->id].view(views, n_in, attrs, type, strides, &offset);
 }
 
+/* A number of the graph on its way through the eager layer is a NaN whose payload says which. */
+static const uint64_t tag_bits = 0x7ff84a4e00000000u;
+
+double jcv_tag(jcv *c, jcv_val *v) {
+    uint64_t bits = tag_bits | c->tags.n;
+    double f;
+    memcpy(&f, &bits, sizeof f);
+    if (!jn_vec_push(&c->tags, v))
+        jcv_refuse(c, "out of memory");
+    return f;
+}
+
+static jcv_val *tagged(jcv *c, int kind, janus_scalar s) {
+    uint64_t bits = (uint64_t)s.i;
+    if (kind != JANUS_KIND_FLOAT || (bits & 0xffffffff00000000u) != tag_bits ||
+        (bits & 0xffffffffu) >= c->tags.n)
+        return NULL;
+    jcv_val *v = c->tags.data[bits & 0xffffffffu];
+    c->tags_seen++;
+    return v;
+}
+
 janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, const void *attrs,
                       janus_tensor **out, unsigned n_out, janus_tensor *into) {
     jcv *c = jcv_current;
@@ -389,7 +411,9 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
             /* where the generator stands is the run's to know */
             if (op->role == JN_ROLE_RNG && i + 2 >= n_in)
                 break;
-            vals[i] = jcv_scalar_const(c, (janus_kind)in[i].kind, in[i].s);
+            vals[i] = tagged(c, in[i].kind, in[i].s);
+            if (!vals[i])
+                vals[i] = jcv_scalar_const(c, (janus_kind)in[i].kind, in[i].s);
         }
     }
     jcv_node *n = NULL;
