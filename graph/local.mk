@@ -19,6 +19,7 @@ libjanus_all_la_SOURCES += \
 	graph/module.c \
 	graph/op.c \
 	graph/parse.c \
+	graph/parse_type.c \
 	graph/pass.c \
 	graph/pass_cse.c \
 	graph/pass_dce.c \
@@ -39,6 +40,7 @@ noinst_HEADERS += \
 	graph/graph_internal.h \
 	graph/lexer.h \
 	graph/op.h \
+	graph/parse_internal.h \
 	graph/pass.h \
 	graph/rewrite.h \
 	graph/type.h \

@@ -9,55 +9,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "graph/graph_internal.h"
-#include "graph/lexer.h"
-
-#include <string.h>
-
-typedef struct value_name {
-    const char *name; /* interned; quoted and plain names are the same */
-    jn_value value;
-    UT_hash_handle hh;
-} value_name;
-
-typedef struct parser {
-    jn_lexer lex;
-    janus_module *m;
-    jn_subgraph *g;
-    value_name *values; /* of the SubGraph being read */
-    jn_arena names;     /* value_name items */
-    jn_arena scratch;   /* of the current line */
-} parser;
-
-/* ---- tokens -----------------------------------------------------------------------------------
- */
-
-static bool at_char(const parser *p, char c) {
-    return p->lex.token == JN_TOK_CHAR && p->lex.c == c;
-}
-
-static bool at_word(const parser *p, const char *word) {
-    return p->lex.token == JN_TOK_WORD && p->lex.n == strlen(word) &&
-           !memcmp(p->lex.start, word, p->lex.n);
-}
-
-static bool skip_char(parser *p, char c) {
-    bool found = at_char(p, c);
-    if (found)
-        jn_lex_next(&p->lex);
-    return found;
-}
-
-static bool skip_word(parser *p, const char *word) {
-    bool found = at_word(p, word);
-    if (found)
-        jn_lex_next(&p->lex);
-    return found;
-}
-
-static janus_status need_char(parser *p, char c) {
-    return skip_char(p, c) ? JANUS_OK : jn_lex_error(&p->lex, "expected '%c'", c);
-}
+#include "graph/parse_internal.h"
 
 static void skip_lines(parser *p) {
     while (p->lex.token == JN_TOK_LINE)
@@ -78,117 +30,6 @@ static janus_status need_number(parser *p, uint32_t *out) {
         return jn_lex_error(&p->lex, "expected a number");
     *out = (uint32_t)v;
     jn_lex_next(&p->lex);
-    return JANUS_OK;
-}
-
-static janus_status need_sub(parser *p, jn_subgraph **out) {
-    size_t n;
-    if (p->lex.token != JN_TOK_SUB)
-        return jn_lex_error(&p->lex, "expected a SubGraph (@name)");
-    const char *name = jn_lex_name(&p->lex, &n);
-    if (!(*out = jn_module_find(p->m, name, n)))
-        return jn_lex_error(&p->lex, "there is no SubGraph @%.*s", (int)(n < 100 ? n : 100), name);
-    jn_lex_next(&p->lex);
-    return JANUS_OK;
-}
-
-/* ---- types ------------------------------------------------------------------------------------
- */
-
-static janus_status parse_dim(parser *p, int64_t *out) {
-    const jn_lexer *l = &p->lex;
-    if (skip_char(p, '?')) {
-        *out = JN_DIM_UNKNOWN;
-        return JANUS_OK;
-    }
-    bool symbol = l->token == JN_TOK_WORD && l->n > 1 && *l->start == 's';
-    int64_t v;
-    if (l->token != JN_TOK_WORD || !jn_parse_int64(l->start + symbol, l->n - symbol, &v) || v < 0 ||
-        (symbol && v >= INT32_MAX))
-        return jn_lex_error(l, "expected a dim: a number, ? or a symbol such as s0");
-    *out = symbol ? jn_dim_symbol(v) : v;
-    jn_lex_next(&p->lex);
-    return JANUS_OK;
-}
-
-static janus_status parse_tensor(parser *p, janus_kind kind, jn_type *out) {
-    janus_dtype dtype;
-    int64_t dims[JN_MAX_RANK];
-    int rank = 0;
-    if (p->lex.token != JN_TOK_WORD || !jn_dtype_parse(p->lex.start, p->lex.n, &dtype))
-        return jn_lex_error(&p->lex, "expected a type");
-    jn_lex_next(&p->lex);
-    JN_TRY(need_char(p, '['));
-    if (skip_char(p, '*')) {
-        rank = JN_RANK_UNKNOWN;
-        JN_TRY(need_char(p, ']'));
-    } else if (!skip_char(p, ']')) {
-        do {
-            if (rank == JN_MAX_RANK)
-                return jn_lex_error(&p->lex, "a tensor has at most %d dims", JN_MAX_RANK);
-            JN_TRY(parse_dim(p, &dims[rank++]));
-        } while (skip_char(p, ','));
-        JN_TRY(need_char(p, ']'));
-    }
-    *out = jn_tensor_type(dtype, rank, NULL);
-    out->kind = (uint8_t)kind;
-    if (rank > 0 && !(out->dims = jn_arena_dup(&p->scratch, dims, (size_t)rank * sizeof *dims)))
-        return JN_NO_MEMORY();
-    return JANUS_OK;
-}
-
-static janus_status parse_type(parser *p, jn_type *out) {
-    static const struct {
-        const char *word;
-        janus_kind kind;
-    } plain[] = {{"int", JANUS_KIND_INT},
-                 {"float", JANUS_KIND_FLOAT},
-                 {"object", JANUS_KIND_OBJECT},
-                 {"none", JANUS_KIND_NONE}};
-    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
-        if (skip_word(p, plain[i].word)) {
-            *out = jn_scalar_type(plain[i].kind);
-            return JANUS_OK;
-        }
-    }
-    if (at_word(p, "bool")) { /* also a dtype: bool[3] */
-        jn_lexer after = p->lex;
-        after.quoted = (jn_str){0};
-        jn_lex_next(&after);
-        bool tensor = after.token == JN_TOK_CHAR && after.c == '[';
-        jn_lex_free(&after);
-        if (!tensor) {
-            jn_lex_next(&p->lex);
-            *out = jn_scalar_type(JANUS_KIND_BOOL);
-            return JANUS_OK;
-        }
-    }
-    if (skip_word(p, "acc")) {
-        JN_TRY(need_char(p, '<'));
-        JN_TRY(parse_tensor(p, JANUS_KIND_ACC, out));
-        return need_char(p, '>');
-    }
-    if (skip_word(p, "frame")) {
-        jn_subgraph *f;
-        JN_TRY(need_char(p, '<'));
-        JN_TRY(need_sub(p, &f));
-        *out = (jn_type){.kind = JANUS_KIND_FRAME, .frame_of = f};
-        return need_char(p, '>');
-    }
-    return parse_tensor(p, JANUS_KIND_TENSOR, out);
-}
-
-typedef struct type_list {
-    JN_VEC(jn_type) v;
-} type_list;
-
-static janus_status parse_types(parser *p, type_list *out) {
-    do {
-        jn_type t;
-        JN_TRY(parse_type(p, &t));
-        if (!jn_vec_push(&out->v, t))
-            return JN_NO_MEMORY();
-    } while (skip_char(p, ','));
     return JANUS_OK;
 }
 
@@ -313,7 +154,7 @@ static janus_status parse_call(parser *p, node_line *n) {
     for (unsigned i = 0; i < jn_op_n_subs(n->op); i++) {
         if (i)
             JN_TRY(need_char(p, ','));
-        JN_TRY(need_sub(p, &n->subs[i]));
+        JN_TRY(jn_parse_sub_name(p, &n->subs[i]));
     }
     JN_TRY(need_char(p, '('));
     JN_TRY(parse_values(p, &n->in));
@@ -412,7 +253,7 @@ static janus_status parse_op(parser *p, node_line *n, unsigned n_results) {
     JN_TRY(jn_op_n_subs(n->op) ? parse_call(p, n) : parse_values(p, &n->in));
     JN_TRY(parse_attrs(p, n));
     if (skip_char(p, ':'))
-        JN_TRY(parse_types(p, &n->types));
+        JN_TRY(jn_parse_types(p, &n->types));
     JN_TRY(parse_loc(p, &n->loc));
     return build_line(p, n, n_results);
 }
@@ -538,19 +379,19 @@ static janus_status parse_param(parser *p, unsigned i, bool declare) {
         JN_TRY(add_value(p, name, n, v));
     jn_lex_next(&p->lex);
     JN_TRY(need_char(p, ':'));
-    JN_TRY(parse_type(p, &t));
+    JN_TRY(jn_parse_type(p, &t));
     return declare ? jn_subgraph_add_param(p->g, name, &t, shared, &v) : JANUS_OK;
 }
 
 static janus_status parse_result_types(parser *p, type_list *out) {
     if (!skip_char(p, '(')) {
         jn_type t;
-        JN_TRY(parse_type(p, &t));
+        JN_TRY(jn_parse_type(p, &t));
         return jn_vec_push(&out->v, t) ? JANUS_OK : JN_NO_MEMORY();
     }
     if (skip_char(p, ')'))
         return JANUS_OK;
-    JN_TRY(parse_types(p, out));
+    JN_TRY(jn_parse_types(p, out));
     return need_char(p, ')');
 }
 
@@ -579,11 +420,11 @@ static janus_status parse_header(parser *p, bool declare) {
     if (declare)
         JN_GO(jn_subgraph_set_result_types(p->g, types, (unsigned)results.v.n), done);
     if (skip_word(p, "primal")) {
-        JN_GO(need_sub(p, &other), done);
+        JN_GO(jn_parse_sub_name(p, &other), done);
         p->g->primal = other;
     }
     if (skip_word(p, "grad")) {
-        JN_GO(need_sub(p, &other), done);
+        JN_GO(jn_parse_sub_name(p, &other), done);
         p->g->grad = other;
     }
 done:
