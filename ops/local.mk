@@ -33,6 +33,8 @@ libjanus_all_la_SOURCES += \
 	$(NULL)
 
 libjanus_all_la_SOURCES += \
+	ops/cpu/conv.c \
+	ops/cpu/copy.c \
 	ops/cpu/ew.c \
 	ops/cpu/isa.c \
 	ops/cpu/matmul.c \

@@ -55,6 +55,20 @@ typedef struct jn_isa_table {
     /* y = (x - mean) * invstd * w + b; w and b may be NULL. */
     void (*affine[2])(const void *x, const void *w, const void *b, void *y, int64_t n, double mean,
                       double invstd);
+    /* y = (x - mean) * scale + shift */
+    void (*scale_shift[2])(const void *x, void *y, int64_t n, double mean, double scale,
+                           double shift);
+    /* Sums of d and of d * (x - mean). */
+    void (*dots[2])(const void *d, const void *x, int64_t n, double mean, double *sum,
+                    double *sum_dx);
+    /* y = p * d + q * x + r */
+    void (*combine[2])(const void *d, const void *x, void *y, int64_t n, double p, double q,
+                       double r);
+    /* One row of the gradient of layer_norm; adds to dw and db; w may be NULL. */
+    void (*layer_norm_grad[2])(const void *d, const void *x, const void *w, void *dx, void *dw,
+                               void *db, int64_t n, double mean, double invstd);
+    /* y += x */
+    void (*add_to[2])(void *y, const void *x, int64_t n);
 } jn_isa_table;
 
 /* Of the instruction set in use. */

@@ -88,7 +88,7 @@ ORDER(uint8_t, u8)
 
 /* A NaN in either operand is the result. */
 #define EXTREMES_FLOAT(T, sfx)                                                                     \
-    ROW2(maximum_##sfx, T, T, ((a != a) | (a > b)) ? a : b)                                          \
+    ROW2(maximum_##sfx, T, T, ((a != a) | (a > b)) ? a : b)                                        \
     ROW2(minimum_##sfx, T, T, ((a != a) | (a < b)) ? a : b)
 #define EXTREMES_INT(T, sfx)                                                                       \
     ROW2(maximum_##sfx, T, T, b > a ? b : a)                                                       \

@@ -104,9 +104,72 @@
 ROWS(float, f32, jn_exp_f, jn_log_f, __builtin_inf())
 ROWS(double, f64, jn_exp_d, jn_log_d, __builtin_inf())
 
+#define PLANES(T, sfx)                                                                             \
+    static void scale_shift_##sfx(const void *px, void *py, int64_t n, double mean, double scale,  \
+                                  double shift) {                                                  \
+        const T *x = px;                                                                           \
+        T *y = py, m = (T)mean, s = (T)scale, b = (T)shift;                                        \
+        JN_VECTOR_LOOP                                                                             \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] = (x[i] - m) * s + b;                                                             \
+    }                                                                                              \
+    static void dots_##sfx(const void *pd, const void *px, int64_t n, double mean, double *sum,    \
+                           double *sum_dx) {                                                       \
+        const T *d = pd, *x = px;                                                                  \
+        T part[256], m = (T)mean;                                                                  \
+        double total = 0;                                                                          \
+        for (int64_t i = 0; i < n; i += 256) {                                                     \
+            int64_t w = n - i < 256 ? n - i : 256;                                                 \
+            for (int64_t j = 0; j < w; j++)                                                        \
+                part[j] = d[i + j] * (x[i + j] - m);                                               \
+            total += jn_sum_##sfx(part, w);                                                        \
+        }                                                                                          \
+        *sum = jn_sum_##sfx(d, n);                                                                 \
+        *sum_dx = total;                                                                           \
+    }                                                                                              \
+    static void combine_##sfx(const void *pd, const void *px, void *py, int64_t n, double p,       \
+                              double q, double r) {                                                \
+        const T *d = pd, *x = px;                                                                  \
+        T *y = py, tp = (T)p, tq = (T)q, tr = (T)r;                                                \
+        JN_VECTOR_LOOP                                                                             \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] = tp * d[i] + (tq * x[i] + tr);                                                   \
+    }                                                                                              \
+    static void layer_norm_grad_##sfx(const void *pd, const void *px, const void *pw, void *pdx,   \
+                                      void *pdw, void *pdb, int64_t n, double mean,                \
+                                      double invstd) {                                             \
+        const T *d = pd, *x = px, *w = pw;                                                         \
+        T *dx = pdx, *dw = pdw, *db = pdb, m = (T)mean, s = (T)invstd;                             \
+        JN_VECTOR_LOOP                                                                             \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            dw[i] += d[i] * ((x[i] - m) * s);                                                      \
+            db[i] += d[i];                                                                         \
+        }                                                                                          \
+        JN_VECTOR_LOOP                                                                             \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            dx[i] = w ? d[i] * w[i] : d[i];                                                        \
+        double total, total_h;                                                                     \
+        dots_##sfx(dx, x, n, mean, &total, &total_h);                                              \
+        T a = (T)(total / (double)n), b = (T)(total_h * invstd / (double)n);                       \
+        JN_VECTOR_LOOP                                                                             \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            dx[i] = (dx[i] - a - (x[i] - m) * s * b) * s;                                          \
+    }                                                                                              \
+    static void add_to_##sfx(void *py, const void *px, int64_t n) {                                \
+        T *y = py;                                                                                 \
+        const T *x = px;                                                                           \
+        JN_VECTOR_LOOP                                                                             \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] += x[i];                                                                          \
+    }
+PLANES(float, f32)
+PLANES(double, f64)
+
 #define SET(d, sfx)                                                                                \
     t->softmax[d] = softmax_##sfx, t->softmax_grad[d] = softmax_grad_##sfx,                        \
-    t->logsumexp[d] = lse_##sfx, t->moments[d] = moments_##sfx, t->affine[d] = affine_##sfx
+    t->logsumexp[d] = lse_##sfx, t->moments[d] = moments_##sfx, t->affine[d] = affine_##sfx,       \
+    t->scale_shift[d] = scale_shift_##sfx, t->dots[d] = dots_##sfx, t->combine[d] = combine_##sfx, \
+    t->layer_norm_grad[d] = layer_norm_grad_##sfx, t->add_to[d] = add_to_##sfx
 
 void JN_ISA_FN(jn_isa_fill_nn)(jn_isa_table *t) {
     SET(JANUS_F32, f32);

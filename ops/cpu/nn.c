@@ -326,3 +326,126 @@ static void layer_norm(const jn_kargs *k) {
 }
 
 SELECT(layer_norm)
+
+/* dweight and dbias are sums over rows, in order. */
+static void layer_norm_grad(const jn_kargs *k) {
+    const janus_layer_norm_grad_attrs *a = k->attrs;
+    jn_oni s = split_at(&k->in[1], a->axis);
+    int d = k->in[0].dtype;
+    int64_t n = s.n * s.inner;
+    size_t row = (size_t)n * jn_elem_size(d);
+    memset(k->out[1].data, 0, row);
+    memset(k->out[2].data, 0, row);
+    for (int64_t i = 0; i < s.outer && n > 0; i++) {
+        size_t at = (size_t)i * row;
+        jn_isa.layer_norm_grad[d](
+            (const char *)k->in[0].data + at, (const char *)k->in[1].data + at,
+            present(k, 2) ? k->in[2].data : NULL, (char *)k->out[0].data + at, k->out[1].data,
+            k->out[2].data, n, load(&k->in[3], i), load(&k->in[4], i));
+    }
+}
+SELECT(layer_norm_grad)
+
+/* ---- batch normalisation: planes of [N,C,...] ---------------------------------------------------
+ */
+
+typedef struct planes {
+    const jn_kargs *k;
+    int dtype;
+    int64_t n, c, m; /* m elements per plane */
+    size_t bytes;    /* of a plane */
+} planes;
+
+static planes planes_of(const jn_kargs *k, const jn_view *x) {
+    planes p = {.k = k, .dtype = x->dtype, .n = x->dims[0], .c = x->dims[1], .m = 1};
+    for (int d = 2; d < x->rank; d++)
+        p.m *= x->dims[d];
+    p.bytes = (size_t)p.m * jn_elem_size(p.dtype);
+    return p;
+}
+static double param(const jn_kargs *k, unsigned i, int64_t c, double otherwise) {
+    return present(k, i) ? load(&k->in[i], c) : otherwise;
+}
+
+/* Mean and variance of a channel, from those of its planes. */
+static void channel_moments(const planes *p, int64_t c, double *mean, double *var) {
+    double sum = 0, m2 = 0, mi;
+    for (int64_t i = 0; i < p->n; i++) {
+        jn_isa.moments[p->dtype]((const char *)p->k->in[0].data + (size_t)(i * p->c + c) * p->bytes,
+                                 p->m, &mi);
+        sum += mi;
+    }
+    *mean = sum / (double)p->n;
+    for (int64_t i = 0; i < p->n; i++) {
+        m2 += jn_isa.moments[p->dtype](
+            (const char *)p->k->in[0].data + (size_t)(i * p->c + c) * p->bytes, p->m, &mi);
+        m2 += (double)p->m * (mi - *mean) * (mi - *mean);
+    }
+    *var = m2 / ((double)p->n * (double)p->m);
+}
+
+static void batch_norm_range(void *arg, int64_t begin, int64_t end) {
+    const planes *p = arg;
+    const jn_kargs *k = p->k;
+    const janus_batch_norm_attrs *a = k->attrs;
+    for (int64_t c = begin; c < end; c++) {
+        double mean = param(k, 3, c, 0), var = param(k, 4, c, 1);
+        if (a->training)
+            channel_moments(p, c, &mean, &var);
+        double invstd = 1 / sqrt(var + a->eps);
+        store(&k->out[1], c, mean);
+        store(&k->out[2], c, invstd);
+        for (int64_t i = 0; i < p->n; i++) {
+            size_t at = (size_t)(i * p->c + c) * p->bytes;
+            jn_isa.scale_shift[p->dtype]((const char *)k->in[0].data + at,
+                                         (char *)k->out[0].data + at, p->m, mean,
+                                         invstd * param(k, 1, c, 1), param(k, 2, c, 0));
+        }
+    }
+}
+
+static void batch_norm_grad_range(void *arg, int64_t begin, int64_t end) {
+    const planes *p = arg;
+    const jn_kargs *k = p->k;
+    bool training = ((const janus_batch_norm_grad_attrs *)k->attrs)->training;
+    double n = (double)p->n * (double)p->m;
+    for (int64_t c = begin; c < end; c++) {
+        double mean = load(&k->in[3], c), invstd = load(&k->in[4], c), s = 0, sx = 0, a, b;
+        for (int64_t i = 0; i < p->n; i++) {
+            size_t at = (size_t)(i * p->c + c) * p->bytes;
+            jn_isa.dots[p->dtype]((const char *)k->in[0].data + at,
+                                  (const char *)k->in[1].data + at, p->m, mean, &a, &b);
+            s += a;
+            sx += b;
+        }
+        store(&k->out[1], c, sx * invstd);
+        store(&k->out[2], c, s);
+        double f = param(k, 2, c, 1) * invstd;
+        double q = training ? -f * sx * invstd * invstd / n : 0;
+        double r = training ? -f * s / n - q * mean : 0;
+        for (int64_t i = 0; i < p->n; i++) {
+            size_t at = (size_t)(i * p->c + c) * p->bytes;
+            jn_isa.combine[p->dtype]((const char *)k->in[0].data + at,
+                                     (const char *)k->in[1].data + at, (char *)k->out[0].data + at,
+                                     p->m, f, q, r);
+        }
+    }
+}
+
+static void run_channels(planes *p, jn_range_fn body) {
+    int64_t each = p->n * p->m;
+    if (each * p->c >= 2 * GRAIN)
+        p->k->par->run(p->k->par, p->c, GRAIN / (each + 1) + 1, body, p);
+    else
+        body(p, 0, p->c);
+}
+static void batch_norm(const jn_kargs *k) {
+    planes p = planes_of(k, &k->in[0]);
+    run_channels(&p, batch_norm_range);
+}
+static void batch_norm_grad(const jn_kargs *k) {
+    planes p = planes_of(k, &k->in[1]);
+    run_channels(&p, batch_norm_grad_range);
+}
+SELECT(batch_norm)
+SELECT(batch_norm_grad)

@@ -476,6 +476,91 @@ static void normalisation(void) {
     each_dtype("layer_norm", "axis=1", FLOATS, "X[3,4,50] X[4,50] X[4,50]", 100, 2, false);
 }
 
+static void normalisation_gradients(void) {
+    each_dtype("layer_norm_grad", "", FLOATS, "X[6,40] X[6,40] X[40] X[6] X[6]", 400, 20, false);
+    each_dtype("layer_norm_grad", "axis=1", FLOATS, "X[3,4,5] X[3,4,5] _ X[3] X[3]", 400, 20,
+               false);
+    each_dtype("batch_norm", "", FLOATS, "X[6,3,5,7] X[3] X[3] _ _", 100, 3, false);
+    each_dtype("batch_norm", "", FLOATS, "X[40,3] _ _ _ _", 100, 3, false);
+    each_dtype("batch_norm", "training=false", FLOATS, "X[6,3,9] X[3] X[3] X[3] X<3[3]", 100, 3,
+               false);
+    each_dtype("batch_norm_grad", "", FLOATS, "X[6,3,5,7] X[6,3,5,7] X[3] X[3] X[3]", 4000, 30,
+               false);
+    each_dtype("batch_norm_grad", "training=false", FLOATS, "X[6,3,5] X[6,3,5] _ X[3] X[3]", 400,
+               30, false);
+}
+
+static void moving(void) {
+    each_dtype("reshape", "shape=6,-1", ALL, "X~[4,9]", 0, 0, true);
+    each_dtype("transpose", "dim0=0;dim1=-1", ALL, "X[40,3,70]", 0, 0, true);
+    each_dtype("permute", "dims=2,0,1", ALL, "X~[4,9,5]", 0, 0, true);
+    each_dtype("expand", "shape=3,4,5", ALL, "X[4,1]", 0, 0, true);
+    each_dtype("slice", "axis=1;step=2", ALL, "X[4,9] 1 8", 0, 0, true);
+    each_dtype("select", "axis=1", ALL, "X[4,9] -2", 0, 0, true);
+    each_dtype("unsqueeze", "axis=1", ALL, "X~[4,9]", 0, 0, true);
+    each_dtype("squeeze", "", ALL, "X~[4,1,9]", 0, 0, true);
+    each_dtype("alias", "", ALL, "X~[4,9]", 0, 0, true);
+    each_dtype("expand_like", "", ALL, "X[9] X[4,9]", 0, 0, true);
+    each_dtype("reshape_like", "", ALL, "X~[4,9] X[6,6]", 0, 0, true);
+    each_dtype("concat", "axis=0", ALL, "X[2,3] X[1,3] X[4,3]", 0, 0, true);
+    each_dtype("concat", "axis=-1", ALL, "X[2,3] X[2,0] X[2,5]", 0, 0, true);
+    each_dtype("concat", "axis=1", ALL, "X~[2,3] X[2,2]", 0, 0, true);
+    each_dtype("stack", "axis=0", ALL, "X[2,3] X[2,3]", 0, 0, true);
+    each_dtype("stack", "axis=-1", ALL, "X[2,3] X[2,3] X[2,3]", 0, 0, true);
+    each_dtype("stack", "axis=1", ALL, "X[2,3] X~[2,3]", 0, 0, true);
+    static const char *const to[] = {"dtype=f32",  "dtype=f64", "dtype=i32", "dtype=i64",
+                                     "dtype=bool", "dtype=u8",  "dtype=bf16"};
+    for (int i = 0; i < 7; i++) {
+        char attrs[64];
+        snprintf(attrs, sizeof attrs, "%s;shape=3,1000", to[i]);
+        check("full", attrs, "2.5", 0, 0, false);
+        check("full", attrs, "-3", 0, 0, false);
+    }
+    check("full", "shape=0,2", "1.5", 0, 0, false);
+    check("scalar_tensor", "dtype=f64", "1.5", 0, 0, false);
+}
+
+static void indexing(void) {
+    each_dtype("embedding", "", ALL, "X[9,5] i64<9[3,4]", 0, 0, true);
+    each_dtype("embedding", "", FLOATS, "X[9,5] i32<12[30]", 0, 0, true);
+    each_dtype("embedding", "", FLOATS, "X[9,50] i64<9[3000]", 0, 0, true);
+    each_dtype("embedding_grad", "", "f32 f64 i64", "X[3,4,5] i64<9[3,4] X[9,5]", 8, 10, false);
+    each_dtype("embedding_grad", "padding_idx=2", FLOATS, "X[2000,80] i64<9[2000] X[9,80]", 400,
+               100, false);
+    each_dtype("embedding_grad", "", FLOATS, "X[30,5] i32<12[30] X[9,5]", 8, 20, false);
+    each_dtype("index_select", "axis=1", ALL, "X[4,9,3] i64<9[7]", 0, 0, true);
+    each_dtype("index_select", "axis=-1", ALL, "X[4,9] i64<11[7]", 0, 0, true);
+    each_dtype("index_select", "", ALL, "X[9] i64<9[0]", 0, 0, true);
+}
+
+static void convolutions(void) {
+    static const struct {
+        const char *attrs, *x, *weight, *y;
+    } shapes[] = {
+        {"", "X[2,3,8,9]", "X[4,3,3,3]", "X[2,4,6,7]"},
+        {"padding=2,1", "X[1,2,5,5]", "X[3,2,3,3]", "X[1,3,7,5]"},
+        {"stride=2,3;padding=1,2", "X[2,2,9,10]", "X[4,2,3,4]", "X[2,4,5,4]"},
+        {"dilation=2,3", "X[2,2,9,10]", "X[2,2,3,3]", "X[2,2,5,4]"},
+        {"groups=2;padding=1,1", "X[2,4,6,6]", "X[6,2,3,3]", "X[2,6,6,6]"},
+        {"", "X[3,5,4,6]", "X[7,5,1,1]", "X[3,7,4,6]"},
+        {"groups=4", "X[2,4,6,6]", "X[4,1,2,2]", "X[2,4,5,5]"},
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "%s %s _", shapes[i].x, shapes[i].weight);
+        each_dtype("conv2d", shapes[i].attrs, FLOATS, text, 16, 300, false);
+        int64_t filters = strtoll(shapes[i].weight + 2, NULL, 10);
+        snprintf(text, sizeof text, "%s %s X[%lld]", shapes[i].x, shapes[i].weight,
+                 (long long)filters);
+        each_dtype("conv2d", shapes[i].attrs, FLOATS, text, 16, 300, false);
+        snprintf(text, sizeof text, "%s %s %s", shapes[i].y, shapes[i].weight, shapes[i].x);
+        each_dtype("conv2d_input_grad", shapes[i].attrs, FLOATS, text, 16, 300, false);
+        snprintf(text, sizeof text, "%s %s %s", shapes[i].y, shapes[i].x, shapes[i].weight);
+        each_dtype("conv2d_weight_grad", shapes[i].attrs, FLOATS, text, 16, 1000, false);
+    }
+}
+
 JN_TEST_MAIN("cpu_ref", {"elementwise", elementwise}, {"ternary", ternary},
              {"reductions", reductions}, {"softmax and losses", softmax_and_losses},
-             {"normalisation", normalisation})
+             {"normalisation", normalisation}, {"normalisation gradients", normalisation_gradients},
+             {"moving", moving}, {"indexing", indexing}, {"convolutions", convolutions})

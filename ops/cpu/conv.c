@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * 2-D convolution and its gradients as products: the patches an output position sees are the
+ * columns of a matrix (made image by image), a 1x1 convolution needs none.  Images are shared out
+ * to threads; the weight gradient adds them up in order.
+ */
+#include <string.h>
+
+#include "graph/base/alloc.h"
+#include "ops/attrs.h"
+#include "ops/cpu/ew.h"
+#include "ops/cpu/gemm.h"
+#include "ops/rules.h"
+
+typedef struct conv {
+    const jn_kargs *k;
+    int dtype;
+    size_t size;
+    int64_t n, c, h, w;       /* x */
+    int64_t o, kh, kw;        /* weight; o filters */
+    int64_t oh, ow;           /* y */
+    int64_t groups, cg, og;   /* channels and filters per group */
+    int64_t depth, positions; /* of the patch matrix */
+    int64_t sh, sw, ph, pw, dh, dw;
+    bool direct; /* patches are x itself */
+    const char *x, *weight, *y;
+    char *out;
+} conv;
+
+static conv conv_of(const jn_kargs *k, const jn_view *x, const jn_view *wt, const jn_view *y) {
+    const janus_conv2d_attrs *a = k->attrs; /* the three rows' are alike */
+    conv c = {.k = k, .dtype = k->out[0].dtype, .size = jn_elem_size(k->out[0].dtype)};
+    c.n = x->dims[0], c.c = x->dims[1], c.h = x->dims[2], c.w = x->dims[3];
+    c.o = wt->dims[0], c.kh = wt->dims[2], c.kw = wt->dims[3];
+    c.oh = y->dims[2], c.ow = y->dims[3];
+    c.groups = a->groups, c.cg = wt->dims[1], c.og = c.o / a->groups;
+    c.sh = a->stride.data[0], c.sw = a->stride.data[1];
+    c.ph = a->padding.data[0], c.pw = a->padding.data[1];
+    c.dh = a->dilation.data[0], c.dw = a->dilation.data[1];
+    c.depth = c.cg * c.kh * c.kw;
+    c.positions = c.oh * c.ow;
+    c.direct = c.kh == 1 && c.kw == 1 && c.sh == 1 && c.sw == 1 && c.ph == 0 && c.pw == 0;
+    c.x = x->data, c.weight = wt->data, c.y = y->data, c.out = k->out[0].data;
+    return c;
+}
+
+static const char *image(const conv *c, int64_t n, int64_t g) {
+    return c->x + (size_t)((n * c->c + g * c->cg) * c->h * c->w) * c->size;
+}
+static const char *result(const conv *c, int64_t n, int64_t g) {
+    return c->y + (size_t)((n * c->o + g * c->og) * c->positions) * c->size;
+}
+static const char *filters(const conv *c, int64_t g) {
+    return c->weight + (size_t)(g * c->og * c->depth) * c->size;
+}
+
+/* Output columns [first, last) whose tap `at` (kernel column times dilation) lies inside. */
+static void inside(const conv *c, int64_t at, int64_t *first, int64_t *last) {
+    int64_t f = 0, l = c->ow;
+    while (f < l && f * c->sw - c->pw + at < 0)
+        f++;
+    while (l > f && (l - 1) * c->sw - c->pw + at >= c->w)
+        l--;
+    *first = f, *last = l;
+}
+
+#define PATCHES(T)                                                                                 \
+    static void patches_##T(const conv *c, const T *x, T *to) {                                    \
+        for (int64_t p = 0; p < c->depth; p++) {                                                   \
+            int64_t ch = p / (c->kh * c->kw), r = p / c->kw % c->kh, first, last;                  \
+            int64_t at = p % c->kw * c->dw;                                                        \
+            inside(c, at, &first, &last);                                                          \
+            for (int64_t i = 0; i < c->oh; i++, to += c->ow) {                                     \
+                int64_t row = i * c->sh - c->ph + r * c->dh;                                       \
+                if (row < 0 || row >= c->h) {                                                      \
+                    memset(to, 0, (size_t)c->ow * sizeof(T));                                      \
+                    continue;                                                                      \
+                }                                                                                  \
+                const T *from = x + (ch * c->h + row) * c->w - c->pw + at;                         \
+                for (int64_t j = 0; j < first; j++)                                                \
+                    to[j] = 0;                                                                     \
+                if (c->sw == 1 && last > first)                                                    \
+                    memcpy(to + first, from + first, (size_t)(last - first) * sizeof(T));          \
+                else                                                                               \
+                    for (int64_t j = first; j < last; j++)                                         \
+                        to[j] = from[j * c->sw];                                                   \
+                for (int64_t j = last; j < c->ow; j++)                                             \
+                    to[j] = 0;                                                                     \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void unpatch_##T(const conv *c, const T *from, T *x) {                                  \
+        for (int64_t p = 0; p < c->depth; p++) {                                                   \
+            int64_t ch = p / (c->kh * c->kw), r = p / c->kw % c->kh, first, last;                  \
+            int64_t at = p % c->kw * c->dw;                                                        \
+            inside(c, at, &first, &last);                                                          \
+            for (int64_t i = 0; i < c->oh; i++, from += c->ow) {                                   \
+                int64_t row = i * c->sh - c->ph + r * c->dh;                                       \
+                if (row < 0 || row >= c->h)                                                        \
+                    continue;                                                                      \
+                T *to = x + (ch * c->h + row) * c->w - c->pw + at;                                 \
+                for (int64_t j = first; j < last; j++)                                             \
+                    to[j * c->sw] += from[j];                                                      \
+            }                                                                                      \
+        }                                                                                          \
+    }
+PATCHES(float)
+PATCHES(double)
+
+static void make_patches(const conv *c, const char *x, char *to) {
+    if (c->dtype == JANUS_F32)
+        patches_float(c, (const float *)x, (float *)to);
+    else
+        patches_double(c, (const double *)x, (double *)to);
+}
+
+static char *patch_memory(const conv *c) {
+    char *p = jn_alloc_aligned((size_t)(c->depth * c->positions + 1) * c->size);
+    if (!p)
+        __atomic_fetch_or(c->k->flags, JN_KFLAG_MEMORY, __ATOMIC_RELAXED);
+    return p;
+}
+
+static void fill_bias(const conv *c, char *y, int64_t g) {
+    for (int64_t o = 0; o < c->og; o++)
+        for (int64_t i = 0; i < c->positions; i++)
+            if (c->dtype == JANUS_F32)
+                ((float *)y)[o * c->positions + i] =
+                    ((const float *)c->k->in[2].data)[g * c->og + o];
+            else
+                ((double *)y)[o * c->positions + i] =
+                    ((const double *)c->k->in[2].data)[g * c->og + o];
+}
+
+static void forward_range(void *arg, int64_t begin, int64_t end) {
+    const conv *c = arg;
+    bool bias = c->k->n_in > 2 && c->k->in[2].rank >= 0;
+    char *memory = c->direct ? NULL : patch_memory(c);
+    for (int64_t n = begin; n < end && (memory || c->direct); n++)
+        for (int64_t g = 0; g < c->groups; g++) {
+            const char *p = c->direct ? image(c, n, g) : memory;
+            char *y = c->out + (result(c, n, g) - c->y);
+            if (!c->direct)
+                make_patches(c, image(c, n, g), memory);
+            if (bias)
+                fill_bias(c, y, g);
+            jn_gemm_args m = {.m = c->og,
+                              .n = c->positions,
+                              .k = c->depth,
+                              .a = filters(c, g),
+                              .a_row = c->depth,
+                              .a_col = 1,
+                              .b = p,
+                              .b_row = c->positions,
+                              .b_col = 1,
+                              .c = y,
+                              .ldc = c->positions,
+                              .accumulate = bias};
+            jn_gemm(c->dtype, &m, &jn_par_serial);
+        }
+    jn_free_aligned(memory);
+}
+
+static void input_range(void *arg, int64_t begin, int64_t end) {
+    const conv *c = arg; /* y is dy, out is dx */
+    char *memory = patch_memory(c);
+    for (int64_t n = begin; n < end && memory; n++)
+        for (int64_t g = 0; g < c->groups; g++) {
+            jn_gemm_args m = {.m = c->depth,
+                              .n = c->positions,
+                              .k = c->og,
+                              .a = filters(c, g),
+                              .a_row = 1,
+                              .a_col = c->depth,
+                              .b = result(c, n, g),
+                              .b_row = c->positions,
+                              .b_col = 1,
+                              .c = memory,
+                              .ldc = c->positions};
+            size_t plane = (size_t)(c->cg * c->h * c->w) * c->size;
+            char *dx = c->out + (size_t)(n * c->groups + g) * plane;
+            jn_gemm(c->dtype, &m, &jn_par_serial);
+            memset(dx, 0, plane);
+            if (c->dtype == JANUS_F32)
+                unpatch_float(c, (const float *)memory, (float *)dx);
+            else
+                unpatch_double(c, (const double *)memory, (double *)dx);
+        }
+    jn_free_aligned(memory);
+}
+
+static int64_t images_per_thread(const conv *c) {
+    int64_t work = c->o * c->positions * c->depth;
+    return (1 << 20) / (work + 1) + 1;
+}
+
+static void conv2d(const jn_kargs *k) {
+    conv c = conv_of(k, &k->in[0], &k->in[1], &k->out[0]);
+    k->par->run(k->par, c.n, images_per_thread(&c), forward_range, &c);
+}
+
+static void conv2d_input_grad(const jn_kargs *k) {
+    conv c = conv_of(k, &k->out[0], &k->in[1], &k->in[0]);
+    k->par->run(k->par, c.n, images_per_thread(&c), input_range, &c);
+}
+
+static void conv2d_weight_grad(const jn_kargs *k) {
+    conv c = conv_of(k, &k->in[1], &k->out[0], &k->in[0]);
+    char *memory = c.direct ? NULL : patch_memory(&c);
+    if (!k->accumulate)
+        memset(c.out, 0, (size_t)(c.o * c.depth) * c.size);
+    for (int64_t n = 0; n < c.n && (memory || c.direct); n++)
+        for (int64_t g = 0; g < c.groups; g++) {
+            const char *p = c.direct ? image(&c, n, g) : memory;
+            if (!c.direct)
+                make_patches(&c, image(&c, n, g), memory);
+            jn_gemm_args m = {.m = c.og,
+                              .n = c.depth,
+                              .k = c.positions,
+                              .a = result(&c, n, g),
+                              .a_row = c.positions,
+                              .a_col = 1,
+                              .b = p,
+                              .b_row = 1,
+                              .b_col = c.positions,
+                              .c = c.out + (size_t)(g * c.og * c.depth) * c.size,
+                              .ldc = c.depth,
+                              .accumulate = true};
+            jn_gemm(c.dtype, &m, k->par);
+        }
+    jn_free_aligned(memory);
+}
+
+#define SELECT(name)                                                                               \
+    jn_kernel_fn jn_cpu_##name(const jn_sig *sig) {                                                \
+        (void)sig;                                                                                 \
+        return name;                                                                               \
+    }
+SELECT(conv2d)
+SELECT(conv2d_input_grad)
+SELECT(conv2d_weight_grad)
