@@ -76,6 +76,21 @@ static janus_status infer_node(spec *s, const jn_segnode *n) {
     return JANUS_OK;
 }
 
+/* Whether a kernel that needs row-major operands reads the value. */
+static bool read_dense(const jn_seginst *inst, uint32_t value) {
+    const jn_segment *seg = inst->seg;
+    for (uint32_t i = 0; i < seg->n_nodes; i++) {
+        const jn_segnode *n = &seg->nodes[i];
+        if (n->op->flags & JN_OP_STRIDED)
+            continue;
+        for (uint32_t k = 0; k < n->n_in; k++)
+            if (n->in[k].kind == JN_SRC_NODE &&
+                seg->nodes[n->in[k].index].value[n->in[k].index_out] == value)
+                return true;
+    }
+    return false;
+}
+
 /* A view op whose scalars are fixed becomes an alias, or a copy when the value leaves the segment.
  */
 static void try_alias(spec *s, const jn_segnode *n) {
@@ -126,7 +141,10 @@ static void try_alias(spec *s, const jn_segnode *n) {
         v->base = bv->alias ? bv->base : base;
         v->offset = offset + (bv->alias ? bv->offset : 0);
     }
-    v->copied = v->output >= 0;
+    bool dense = true;
+    for (int i = 0; i < v->shape->rank; i++)
+        dense = dense && (v->shape->dims[i] == 1 || strides[i] == v->shape->strides[i]);
+    v->copied = v->output >= 0 || (!dense && read_dense(s->inst, n->value[0]));
     v->alias = !v->copied;
     if (v->copied) {
         v->view_strides = strides;

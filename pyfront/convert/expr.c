@@ -361,7 +361,8 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
                 late->number = early->slot;
                 return 1;
             }
-            if (!jpy_guards_distinct(c->guards, s->slot) || !jpy_guards_distinct(c->guards, t->slot))
+            if (!jpy_guards_distinct(c->guards, s->slot) ||
+                !jpy_guards_distinct(c->guards, t->slot))
                 jcv_refuse(c, "out of memory");
             return 0;
         }
