@@ -5,7 +5,7 @@
 python=$("$(pwd)/run" python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null)
 for f in $(files '*.h'); do
   case $f in
-  *_body.h | ops/fields_*.h) continue ;; # a piece of text, to be included several times
+  *_body.h | *_table.h | ops/fields_*.h) continue ;; # a piece of text, to be included several times
   pyfront/*)
     [ -n "$python" ] || continue
     extra="-I$python"
