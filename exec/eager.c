@@ -363,27 +363,35 @@ janus_status jn_eager_into(const jn_op *op, const jn_eager_arg *in, unsigned n_i
     return st;
 }
 
-janus_status jn_eager_binary(const jn_op *op, janus_tensor *a, janus_tensor *b,
-                             janus_tensor **out) {
+/* An elementwise op without attributes whose result has `like`'s dtype and dims. */
+static janus_status run_like(const jn_op *op, janus_tensor *const *ts, unsigned n,
+                             const janus_tensor *like, janus_tensor **out) {
     if (JN_UNLIKELY(jn_eager_hook != NULL)) {
-        jn_eager_arg args[2] = {{.kind = JANUS_KIND_TENSOR, .t = a},
-                                {.kind = JANUS_KIND_TENSOR, .t = b}};
-        return jn_eager_hook(op, args, 2, NULL, out, 1, NULL);
+        jn_eager_arg args[2];
+        for (unsigned i = 0; i < n; i++)
+            args[i] = (jn_eager_arg){.kind = JANUS_KIND_TENSOR, .t = ts[i]};
+        return jn_eager_hook(op, args, n, NULL, out, 1, NULL);
     }
     janus_tensor *y;
-    JN_TRY(jn_tensor_empty((janus_dtype)a->dtype, a->rank, a->dims, &y));
-    jn_view in[2] = {jn_tensor_as_view(a), jn_tensor_as_view(b)};
+    JN_TRY(jn_tensor_empty((janus_dtype)like->dtype, like->rank, like->dims, &y));
+    jn_view in[2];
+    for (unsigned i = 0; i < n; i++)
+        in[i] = jn_tensor_as_view(ts[i]);
     jn_view view = jn_tensor_as_view(y);
-    jn_sig sig = {op, in, &view, 2, 1, NULL};
+    jn_sig sig = {op, in, &view, (uint16_t)n, 1, NULL};
     jn_kernel_fn kernel = jn_op_impls[op->id].cpu(&sig);
     uint32_t flags = 0;
     janus_status st = JANUS_OK;
     if (JN_UNLIKELY(!kernel)) {
         st = jn_error(JANUS_UNSUPPORTED, "%s: not implemented for operands of dtype %s", op->name,
-                      jn_dtype_name((janus_dtype)a->dtype));
+                      jn_dtype_name((janus_dtype)like->dtype));
     } else {
-        jn_kargs args = {
-            .in = in, .out = &view, .n_in = 2, .n_out = 1, .flags = &flags, .par = jn_eager_par()};
+        jn_kargs args = {.in = in,
+                         .out = &view,
+                         .n_in = (uint16_t)n,
+                         .n_out = 1,
+                         .flags = &flags,
+                         .par = &jn_par_serial};
         kernel(&args);
         if (JN_UNLIKELY(flags))
             st = flag_error(op, flags);
@@ -394,6 +402,16 @@ janus_status jn_eager_binary(const jn_op *op, janus_tensor *a, janus_tensor *b,
     }
     *out = y;
     return JANUS_OK;
+}
+
+janus_status jn_eager_unary(const jn_op *op, janus_tensor *a, janus_tensor **out) {
+    return run_like(op, &a, 1, a, out);
+}
+
+janus_status jn_eager_binary(const jn_op *op, janus_tensor *a, janus_tensor *b,
+                             janus_tensor **out) {
+    janus_tensor *both[2] = {a, b};
+    return run_like(op, both, 2, a->rank >= b->rank ? a : b, out);
 }
 
 janus_status jn_tensor_cast(janus_tensor *t, janus_dtype dtype, janus_tensor **out) {

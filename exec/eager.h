@@ -33,7 +33,10 @@ janus_status jn_eager(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
  * strides, and may be an operand or overlap one). */
 janus_status jn_eager_into(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
                            const void *attrs, janus_tensor *dst);
-/* Fast path for elementwise binary ops on two tensors of equal dtype and dims, both contiguous. */
+/* Fast paths, on the calling thread alone, for elementwise ops without attributes whose result has
+ * the operands' dtype.  Operands are contiguous, of equal dtype, and of equal dims or one of them
+ * 0-d. */
+janus_status jn_eager_unary(const jn_op *op, janus_tensor *a, janus_tensor **out);
 janus_status jn_eager_binary(const jn_op *op, janus_tensor *a, janus_tensor *b, janus_tensor **out);
 /* How kernels of eager calls split their work. */
 const jn_par *jn_eager_par(void);

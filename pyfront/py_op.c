@@ -231,6 +231,8 @@ void jpy_bound_clear(jpy_bound *b) {
 
 static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     jpy_op *f = (jpy_op *)self;
+    if (f->fast_unary && !kwnames && PyVectorcall_NARGS(nargsf) == 1 && jpy_tensor_check(args[0]))
+        return jpy_unary_fast(f->row, args[0]);
     jpy_bound b;
     b.type_of = NULL;
     PyObject *result = NULL;
@@ -398,6 +400,8 @@ static PyObject *op_make(const char *name, const char *params, jpy_bind_fn bind,
     f->bind = bind;
     f->row = row;
     f->inplace = inplace;
+    f->fast_unary = row && !inplace && (row->flags & JN_OP_ELEMENTWISE) && row->grad &&
+                    row->n_in_max == 1 && row->n_out == 1 && !row->attr_size;
     f->params = PyMem_Calloc(JPY_MAX_PARAMS, sizeof *f->params);
     jn_str text = {0};
     jn_str_append(&text, "(");

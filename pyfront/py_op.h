@@ -65,8 +65,9 @@ typedef struct jpy_op {
     jpy_bind_fn bind; /* NULL: operands and attributes in the row's order */
     jpy_param *params;
     uint8_t n_params, n_positional, n_required;
-    int8_t varargs; /* parameter that collects positional arguments, or -1 */
-    bool inplace;   /* writes into its first argument and returns it */
+    int8_t varargs;  /* parameter that collects positional arguments, or -1 */
+    bool inplace;    /* writes into its first argument and returns it */
+    bool fast_unary; /* a row of one operand without attributes, the result like it */
     char *signature;
 } jpy_op;
 
@@ -92,6 +93,8 @@ PyObject *jpy_bound_run(jpy_bound *b, jpy_tensor *dst);
 PyObject *jpy_binary(const jn_op *op, PyObject *a, PyObject *b);
 PyObject *jpy_binary_inplace(const jn_op *op, PyObject *a, PyObject *b);
 PyObject *jpy_unary(const jn_op *op, PyObject *a);
+/* The same of an exact kind of row: see jpy_op.fast_unary; `a` is a tensor. */
+PyObject *jpy_unary_fast(const jn_op *op, PyObject *a);
 
 /* For binders: chooses the row, attributes at their defaults; operands from `first` on from a
  * sequence of tensors. */

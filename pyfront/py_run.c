@@ -332,6 +332,28 @@ static int cast_val(jpy_val *v, bool *owned, janus_dtype dtype) {
     return 0;
 }
 
+/* Whether nothing needs a cast: one float dtype throughout, indices that are i64. */
+static bool uniform(const run *r) {
+    int dtype = -1;
+    for (unsigned i = 0; i < r->b->n_in; i++) {
+        const jn_operand *o = operand_at(r->b->op, i);
+        if (o->accept != JN_ACCEPT_TENSOR || r->types[i].kind == JANUS_KIND_NONE)
+            continue;
+        int d = r->types[i].dtype;
+        if (r->numbers[i] != JANUS_KIND_NONE)
+            return false;
+        if (o->dtype_class == JN_DT_INT    ? d == JANUS_I64
+            : o->dtype_class == JN_DT_BOOL ? d == JANUS_BOOL
+                                           : d <= JANUS_F64 && (dtype < 0 || dtype == d)) {
+            if (d <= JANUS_F64)
+                dtype = d;
+            continue;
+        }
+        return false;
+    }
+    return true;
+}
+
 static int cast_operands(run *r) {
     jpy_bound *b = r->b;
     if (b->cast_first >= 0 && r->types[0].kind == JANUS_KIND_TENSOR &&
@@ -339,6 +361,11 @@ static int cast_operands(run *r) {
         if (cast_val(&r->vals[0], &r->owned[0], (janus_dtype)b->cast_first) < 0)
             return -1;
         r->types[0] = jn_tensor_as_type(r->vals[0].t);
+    }
+    if (uniform(r)) {
+        for (unsigned i = 0; i < b->n_in; i++)
+            r->cast[i] = -1;
+        return 0;
     }
     if (jpy_promote(b->op, b->n_in, r->types, r->numbers, r->cast) < 0)
         return -1;
@@ -523,19 +550,12 @@ static bool same_shape(const janus_tensor *a, const janus_tensor *b) {
     return true;
 }
 
-static PyObject *fast_binary(const jn_op *op, jpy_tensor *a, jpy_tensor *b) {
-    janus_tensor *y;
-    if (JN_UNLIKELY(jn_eager_binary(op, a->t, b->t, &y) != JANUS_OK)) {
-        jpy_raise(janus_last_error()->code);
-        return NULL;
-    }
-    if (jpy_no_grad_mode || !op->grad || !(jpy_tensor_tracked(a) || jpy_tensor_tracked(b)))
-        return jpy_tensor_take(y);
-    jpy_val in[2];
+enum { FAST_MAX = 32768 }; /* elements up to which one thread does it at once */
+
+/* Result y (consumed) of a fast path, recorded when an operand is tracked. */
+static PyObject *fast_result(const jn_op *op, const jpy_val *in, unsigned n, janus_tensor *y) {
     jpy_node *node = NULL;
-    if (jpy_tensor_val(a, &in[0]) == 0 && jpy_tensor_val(b, &in[1]) == 0)
-        node = jpy_record(op, in, 2, NULL, &y, 1);
-    if (!node) {
+    if (jpy_should_record(op, in, n) && !(node = jpy_record(op, in, n, NULL, &y, 1))) {
         janus_tensor_release(y);
         return NULL;
     }
@@ -545,6 +565,73 @@ static PyObject *fast_binary(const jn_op *op, jpy_tensor *a, jpy_tensor *b) {
     else
         jpy_node_release(node);
     return (PyObject *)o;
+}
+
+static PyObject *fast_error(void) {
+    jpy_raise(janus_last_error()->code);
+    return NULL;
+}
+
+static PyObject *fast_binary(const jn_op *op, jpy_tensor *a, jpy_tensor *b) {
+    janus_tensor *y;
+    if (JN_UNLIKELY(jn_eager_binary(op, a->t, b->t, &y) != JANUS_OK))
+        return fast_error();
+    if (jpy_no_grad_mode || !op->grad || !(jpy_tensor_tracked(a) || jpy_tensor_tracked(b)))
+        return jpy_tensor_take(y);
+    jpy_val in[2];
+    if (jpy_tensor_val(a, &in[0]) < 0 || jpy_tensor_val(b, &in[1]) < 0) {
+        janus_tensor_release(y);
+        return NULL;
+    }
+    return fast_result(op, in, 2, y);
+}
+
+/* tensor op number, and the other way round with `swapped` */
+static PyObject *fast_number(const jn_op *op, jpy_tensor *a, double f, bool swapped) {
+    janus_tensor *number, *y;
+    jpy_val in[2];
+    if (jpy_scalar_tensor((janus_dtype)a->t->dtype, JANUS_KIND_FLOAT, (janus_scalar){.f = f},
+                          &number) < 0)
+        return NULL;
+    janus_status st =
+        swapped ? jn_eager_binary(op, number, a->t, &y) : jn_eager_binary(op, a->t, number, &y);
+    PyObject *result = NULL;
+    if (st != JANUS_OK)
+        fast_error();
+    else if (jpy_no_grad_mode || !op->grad || !jpy_tensor_tracked(a))
+        result = jpy_tensor_take(y);
+    else if (jpy_tensor_val(a, &in[swapped]) < 0)
+        janus_tensor_release(y);
+    else {
+        in[!swapped] = jpy_val_tensor(number, (jpy_edge){0});
+        result = fast_result(op, in, 2, y);
+    }
+    janus_tensor_release(number);
+    return result;
+}
+
+static bool fast_operand(const janus_tensor *t) {
+    return t->dtype <= JANUS_F64 && t->contiguous && t->numel < FAST_MAX;
+}
+
+/* Rows a fast path may run: arithmetic from add to minimum, results like operands. */
+static bool fast_row(const jn_op *op) { return op->id <= JN_OP_ID_minimum; }
+
+PyObject *jpy_unary_fast(const jn_op *op, PyObject *x) {
+    janus_tensor *y;
+    jpy_tensor *a = (jpy_tensor *)x;
+    if (!fast_operand(a->t))
+        return jpy_unary(op, x);
+    if (JN_UNLIKELY(jn_eager_unary(op, a->t, &y) != JANUS_OK))
+        return fast_error();
+    if (jpy_no_grad_mode || !jpy_tensor_tracked(a))
+        return jpy_tensor_take(y);
+    jpy_val in;
+    if (jpy_tensor_val(a, &in) < 0) {
+        janus_tensor_release(y);
+        return NULL;
+    }
+    return fast_result(op, &in, 1, y);
 }
 
 static bool acceptable(PyObject *o) {
@@ -568,13 +655,24 @@ static int bind_binary(jpy_bound *b, const jn_op *op, PyObject *x, PyObject *y) 
 }
 
 PyObject *jpy_binary(const jn_op *op, PyObject *x, PyObject *y) {
-    if (JN_LIKELY(jpy_tensor_check(x) && jpy_tensor_check(y))) {
+    bool tx = jpy_tensor_check(x), ty = jpy_tensor_check(y);
+    if (JN_LIKELY(tx && ty)) {
         jpy_tensor *a = (jpy_tensor *)x, *b = (jpy_tensor *)y;
-        if (a->t->dtype == b->t->dtype && a->t->dtype <= JANUS_F64 &&
-            (op->flags & JN_OP_ELEMENTWISE) && a->t->contiguous && b->t->contiguous &&
-            a->t->numel < 32768 && !op->attr_size && op->operands[1].dtype_class == JN_DT_SAME0 &&
-            same_shape(a->t, b->t) && op->id <= JN_OP_ID_minimum)
+        if (fast_row(op) && a->t->dtype == b->t->dtype && fast_operand(a->t) && b->t->contiguous &&
+            same_shape(a->t, b->t))
             return fast_binary(op, a, b);
+    } else if (tx && fast_row(op) && (PyFloat_CheckExact(y) || PyLong_CheckExact(y)) &&
+               fast_operand(((jpy_tensor *)x)->t)) {
+        double f = PyFloat_AsDouble(y);
+        if (f == -1.0 && PyErr_Occurred())
+            return NULL;
+        return fast_number(op, (jpy_tensor *)x, f, false);
+    } else if (ty && fast_row(op) && (PyFloat_CheckExact(x) || PyLong_CheckExact(x)) &&
+               fast_operand(((jpy_tensor *)y)->t)) {
+        double f = PyFloat_AsDouble(x);
+        if (f == -1.0 && PyErr_Occurred())
+            return NULL;
+        return fast_number(op, (jpy_tensor *)y, f, true);
     } else if (!acceptable(x) || !acceptable(y)) {
         Py_RETURN_NOTIMPLEMENTED;
     }
