@@ -148,14 +148,14 @@ class LSTM(Module):
         return input, (_C.stack(h_n), _C.stack(c_n))
 
     def _run(self, input, h, c, suffix, time, reverse):
-        """One layer in one direction; the inputs' products are one for the whole sequence."""
+        """One layer in one direction."""
         bias_ih = getattr(self, "bias_ih" + suffix) if self.bias else None
         bias_hh = getattr(self, "bias_hh" + suffix) if self.bias else None
-        weight_hh = getattr(self, "weight_hh" + suffix)
-        steps = F.linear(input, getattr(self, "weight_ih" + suffix), bias_ih).unbind(time)
+        weight_ih, weight_hh = getattr(self, "weight_ih" + suffix), getattr(self, "weight_hh" + suffix)
+        steps = input.unbind(time)
         outputs = []
         for step in reversed(steps) if reverse else steps:
-            h, c = _lstm_step(step + F.linear(h, weight_hh, bias_hh), c)
+            h, c = _lstm_step(F.linear(step, weight_ih, bias_ih) + F.linear(h, weight_hh, bias_hh), c)
             outputs.append(h)
         if reverse:
             outputs.reverse()
