@@ -40,6 +40,7 @@ libjanus_all_la_SOURCES += \
 	ops/cpu/matmul.c \
 	ops/cpu/nn.c \
 	ops/cpu/onednn.c \
+	ops/cpu/pool.c \
 	ops/cpu/reduce.c \
 	ops/cpu/select.c \
 	ops/cpu/serial.c \

@@ -33,8 +33,8 @@ enum { JN_LANES = 32, JN_SUM_BLOCK = 4096 };
     } while (0)
 
 #define JN_STEP_ADD(a, x) ((a) + (x))
-#define JN_STEP_MAX(a, x) (((x) > (a)) | ((x) != (x)) ? (x) : (a))
-#define JN_STEP_MIN(a, x) (((x) < (a)) | ((x) != (x)) ? (x) : (a))
+#define JN_STEP_MAX(a, x) ((((x) > (a)) | ((x) != (x))) ? (x) : (a))
+#define JN_STEP_MIN(a, x) ((((x) < (a)) | ((x) != (x))) ? (x) : (a))
 
 JN_INLINE double jn_sum_f32(const float *x, int64_t n) {
     double total = 0;

@@ -560,7 +560,22 @@ static void convolutions(void) {
     }
 }
 
+static void pooling(void) {
+    each_dtype("max_pool2d", "kernel=2,2", FLOATS, "X[2,3,8,9]", 0, 0, true);
+    each_dtype("max_pool2d", "kernel=3,2;stride=1,2;padding=1,1", FLOATS, "X[2,3,8,9]", 0, 0, true);
+    each_dtype("max_pool2d", "kernel=2,3;dilation=2,2;padding=1,1", FLOATS, "X[1,2,9,9]", 0, 0,
+               true);
+    each_dtype("max_pool2d", "kernel=3,3;stride=2,2;ceil_mode=true", FLOATS, "X[1,2,8,8]", 0, 0,
+               true);
+    each_dtype("max_pool2d_grad", "", FLOATS, "X[2,3,4,4] i64<64[2,3,4,4] X[2,3,8,8]", 4, 10,
+               false);
+    each_dtype("max_pool2d_grad", "", FLOATS, "X[2,3,4,4] i64<80[2,3,4,4] X[2,3,8,8]", 4, 10,
+               false);
+    each_dtype("max_pool2d_gather", "", FLOATS, "X[2,3,8,8] i64<80[2,3,4,4]", 0, 0, false);
+}
+
 JN_TEST_MAIN("cpu_ref", {"elementwise", elementwise}, {"ternary", ternary},
              {"reductions", reductions}, {"softmax and losses", softmax_and_losses},
              {"normalisation", normalisation}, {"normalisation gradients", normalisation_gradients},
-             {"moving", moving}, {"indexing", indexing}, {"convolutions", convolutions})
+             {"moving", moving}, {"indexing", indexing}, {"convolutions", convolutions},
+             {"pooling", pooling})
