@@ -95,7 +95,7 @@ def main(argv=None):
             loss = F.cross_entropy(scores.flatten(0, 1), y.flatten())
             loss.backward()
             optimizer.step()
-            return loss
+            return loss.detach()
 
         def perplexity():
             total, h = 0.0, janus.zeros(1, options.batch, options.hidden)

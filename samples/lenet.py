@@ -68,7 +68,7 @@ def main(argv=None):
             loss = F.cross_entropy(model(x), y)
             loss.backward()
             optimizer.step()
-            return loss
+            return loss.detach()
 
         def accuracy():
             right = 0

@@ -73,7 +73,7 @@ def make_functions(model, optimizer, dtype):
         loss = loss / len(batch)
         loss.backward()
         optimizer.step()
-        return loss
+        return loss.detach()
 
     def predict(batch):
         return [model(example.root).argmax(1) for example in batch]

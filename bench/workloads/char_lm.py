@@ -34,7 +34,7 @@ def contenders(lib, modes):
                 loss = F.cross_entropy(scores.flatten(0, 1), y)
                 loss.backward()
                 optimizer.step()
-                return loss
+                return loss.detach()
 
             step = on_step(step)
 

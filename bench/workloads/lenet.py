@@ -35,7 +35,7 @@ def contenders(lib, modes):
                 loss = F.cross_entropy(model(x), y)
                 loss.backward()
                 optimizer.step()
-                return loss
+                return loss.detach()
 
             step = on_step(step)
 

@@ -69,7 +69,7 @@ def contenders(lib, modes):
                 loss = loss / len(batch)
                 loss.backward()
                 optimizer.step()
-                return loss
+                return loss.detach()
 
             def infer(batch):
                 total = lib.zeros(())
