@@ -449,7 +449,7 @@ static janus_status compile(jn_builder *b) {
                 JN_TRY(jn_pb_value_slot(b, &s, g->saved.data[i].value, &p->member[i]));
     p->code = jn_arena_dup(b->arena, b->code.data, b->code.n * sizeof *p->code);
     p->where = jn_arena_dup(b->arena, b->where.data, b->where.n * sizeof *p->where);
-    p->slot_kind = jn_arena_dup(b->arena, b->kind.data, b->kind.n + 1);
+    p->slot_kind = jn_arena_dup(b->arena, b->kind.data, b->kind.n ? b->kind.n : 1);
     if (!p->code || !p->where || !p->slot_kind)
         return JN_NO_MEMORY();
     p->n_code = b->code.n;

@@ -191,7 +191,7 @@ static inline bool gradcheck(janus_module *m, const gradcheck_options *o, char *
             if (f[0]->params.data[p].type->kind == JANUS_KIND_TENSOR)
                 params[n_params++] = p;
     for (int k = 0; k < o->order; k++) {
-        char name[16];
+        char name[32];
         if (k) {
             snprintf(name, sizeof name, "squares%d", k);
             if (gradcheck_squares(vg[k - 1], (unsigned)f[k - 1]->result_types.n, name, &f[k]) !=
