@@ -10,12 +10,16 @@
 #include "exec/run.h"
 #include "graph/base/log.h"
 #include "pyfront/entry.h"
+#include "pyfront/external.h"
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
 
 void jpy_entry_free(jpy_entry *e) {
-    if (!e)
+    if (!e || --e->refs > 0)
         return;
+    jn_vec_free(&e->tracked);
+    jn_vec_free(&e->kept);
+    jn_vec_free(&e->grad_of);
     jpy_guards_free(&e->guards);
     jn_module_release(e->module);
     jn_vec_free(&e->inputs);
@@ -90,7 +94,7 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
     if (st == JANUS_OK)
         st = jn_run_prepare(r);
     if (st == JANUS_OK)
-        st = jn_run_results(r, results, e->n_results);
+        st = jn_run_results(r, results, e->n_results + (e->grad_sub != NULL));
     if (st == JANUS_OK) {
         janus_run_stats stats = {0};
         jn_run_stats_get(r, &stats);
@@ -115,7 +119,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject
     size_t n = e->guards.srcs.n + 1;
     PyObject *few[256], **slots = n <= 256 ? few : jn_alloc(n * sizeof *slots);
     jn_arg some[128],
-        *results = e->n_results <= 128 ? some : jn_alloc(e->n_results * sizeof *results);
+        *results = e->n_results < 128 ? some : jn_alloc((e->n_results + 1) * sizeof *results);
     int rc = -1;
     if (!slots || !results)
         goto end;
@@ -126,19 +130,30 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject
         rc = 0;
         goto end;
     }
-    for (unsigned i = 0; i < e->n_results; i++)
+    for (unsigned i = 0; i <= e->n_results; i++)
         results[i].kind = JANUS_KIND_NONE;
     uint64_t rng = 0;
     if (run(f, e, slots, results, &rng) != JANUS_OK) {
         const janus_error *err = janus_last_error();
         jpy_note(f, "discarded: %s%s%s", err->message, err->n_context ? ", " : "",
                  err->n_context ? err->context[0] : "");
-        drop_results(results, e->n_results);
+        drop_results(results, e->n_results + 1);
         PyErr_Clear();
         goto end;
     }
-    rc = jpy_commit(e, slots, results, out_result) == 0 ? 1 : -1;
-    drop_results(results, e->n_results);
+    jpy_node *node = NULL;
+    if (e->grad_sub) {
+        node = jpy_region_node(f, e, call, slots, results[e->n_results].f,
+                               jpy_rng_default()->offset, results);
+        if (!node) {
+            PyErr_Clear();
+            drop_results(results, e->n_results + 1);
+            goto end;
+        }
+    }
+    rc = jpy_commit(e, slots, results, node, out_result) == 0 ? 1 : -1;
+    jpy_node_release(node);
+    drop_results(results, e->n_results + 1);
     if (rc > 0)
         jpy_rng_default()->offset = rng;
     if (rc < 0) {

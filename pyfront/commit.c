@@ -15,6 +15,7 @@ typedef struct making {
     PyObject **slots;
     jn_arg *results;
     PyObject **made; /* by recipe id */
+    jpy_node *node;  /* of results that require grad */
 } making;
 
 static int raise_freed(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
@@ -46,6 +47,8 @@ static PyObject *result_object(making *m, const jpy_recipe *r) {
         return NULL;
     }
     janus_tensor_retain(a->t);
+    if (r->grad)
+        return jpy_tensor_take_node(a->t, m->node, r->grad - 1);
     if (!r->freed)
         return jpy_tensor_take(a->t);
     jpy_node *n = jpy_node_new(&freed_class, 0, 1, NULL, 0);
@@ -175,12 +178,13 @@ static int apply(making *m, const jpy_commit_step *s, PyObject *v) {
     return -1;
 }
 
-int jpy_commit(jpy_entry *e, PyObject **slots, jn_arg *results, PyObject **out_result) {
+int jpy_commit(jpy_entry *e, PyObject **slots, jn_arg *results, jpy_node *node,
+               PyObject **out_result) {
     size_t n = e->steps.n, n_made = e->n_recipes + 1;
     PyObject **values = jn_calloc(n + n_made + 1, sizeof *values);
     if (!values)
         return -1;
-    making m = {e, slots, results, values + n};
+    making m = {e, slots, results, values + n, node};
     PyObject *result = make(&m, e->result);
     bool ok = result != NULL;
     for (size_t i = 0; i < n && ok; i++) {

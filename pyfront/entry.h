@@ -9,6 +9,8 @@
 #include "graph/graph.h"
 #include "pyfront/guard.h"
 
+struct jpy_node;
+
 /* How a Python value is born at commit. */
 typedef enum jpy_recipe_kind {
     JPY_MAKE_CONST,  /* obj */
@@ -22,8 +24,9 @@ typedef enum jpy_recipe_kind {
 typedef struct jpy_recipe {
     jpy_recipe_kind kind;
     uint32_t slot;
-    uint32_t id; /* recipes of one id make one object */
-    bool freed;  /* of a tensor result: it has a history, which backward has used up */
+    uint32_t id;   /* recipes of one id make one object */
+    uint32_t grad; /* of a tensor result: 1 + its number at the region's node; 0: no history */
+    bool freed;    /* of a tensor result: it has a history, which backward has used up */
     PyObject *obj;
     struct jpy_recipe **items;
     unsigned n;
@@ -50,7 +53,17 @@ typedef struct jpy_input {
     uint8_t kind; /* janus_kind */
 } jpy_input;
 
+typedef struct jpy_tracked { /* a tensor that gradients flow to */
+    uint32_t slot, gradient; /* result of grad_sub */
+} jpy_tracked;
+
+typedef struct jpy_kept { /* a bound tensor that the frame refers to, and the op that saved it */
+    uint32_t slot;
+    const char *op;
+} jpy_kept;
+
 struct jpy_entry {
+    int refs;
     jpy_guards guards;
     janus_module *module;
     jn_subgraph *main;
@@ -58,6 +71,11 @@ struct jpy_entry {
     JN_VEC(jpy_input) inputs;
     JN_VEC(jpy_commit_step) steps;
     jpy_recipe *result;
+    jn_subgraph *grad_sub; /* NULL: no result requires grad; else the last result is the frame */
+    JN_VEC(jpy_tracked) tracked;
+    JN_VEC(jpy_kept) kept;
+    JN_VEC(uint32_t) grad_of; /* per result: as jpy_recipe.grad */
+    unsigned n_tracked;
     uint32_t n_recipes;
     unsigned n_results;
     PyObject *attr_names; /* list: host.attr keys */
@@ -66,7 +84,8 @@ struct jpy_entry {
 };
 
 /* commit.c: builds every object (prepare), then applies. 0, or -1: nothing has changed. */
-int jpy_commit(jpy_entry *e, PyObject **slots, jn_arg *results, PyObject **out_result);
+int jpy_commit(jpy_entry *e, PyObject **slots, jn_arg *results, struct jpy_node *node,
+               PyObject **out_result);
 /* host_py.c */
 extern const janus_host_ops jpy_host_ops;
 

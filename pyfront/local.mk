@@ -30,6 +30,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/entry.h \
 	pyfront/explain.c \
 	pyfront/explain.h \
+	pyfront/external.c \
+	pyfront/external.h \
 	pyfront/function.c \
 	pyfront/function.h \
 	pyfront/guard.c \

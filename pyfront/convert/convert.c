@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "graph/autodiff.h"
 #include "graph/base/log.h"
 #include "graph/pass.h"
 #include "ops/op_ids.h"
@@ -49,6 +50,23 @@ static uint32_t id_of(jcv *c, finishing *f, const void *p) {
 
 static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a);
 
+/* The number of a result at the region's tape node. */
+static uint32_t tracked_result(jcv *c, finishing *f, uint32_t slot, jcv_val *v) {
+    while (f->e->grad_of.n <= slot)
+        if (!jn_vec_push(&f->e->grad_of, 0u))
+            jcv_refuse(c, "out of memory");
+    if (!f->e->grad_of.data[slot]) {
+        /* the tape has one node for all results: none may come from another */
+        for (uint32_t i = 0; i < f->e->grad_of.n; i++) {
+            jcv_val *other = c->main->results.data[i];
+            if (f->e->grad_of.data[i] && (jcv_reaches(c, v, other) || jcv_reaches(c, other, v)))
+                jcv_refuse(c, "a result that requires grad is computed from another");
+        }
+        f->e->grad_of.data[slot] = ++f->e->n_tracked;
+    }
+    return f->e->grad_of.data[slot];
+}
+
 static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r) {
     jcv_rec *rec = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
     if (a->src) {
@@ -65,13 +83,13 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
     if (!jn_vec_push(&f->escaped, rec))
         jcv_refuse(c, "out of memory");
     bool tracked = jpy_tensor_tracked((jpy_tensor *)a->py);
-    if (tracked && !c->backward_done)
-        jcv_refuse(c, "a result that requires grad leaves the graph");
     if (tracked && ((jpy_tensor *)a->py)->requires_grad)
         jcv_refuse(c, "a new leaf that requires grad leaves the graph");
     r->kind = JPY_MAKE_RESULT;
-    r->freed = tracked;
+    r->freed = tracked && c->backward_done;
     r->slot = add_result(c, v);
+    if (tracked && !c->backward_done)
+        r->grad = tracked_result(c, f, r->slot, v);
     r->id = id_of(c, f, a->py);
     return r;
 }
@@ -239,6 +257,74 @@ static void guard_aliases(jcv *c) {
     }
 }
 
+/* The first op that keeps a parameter for its gradient; NULL: none. */
+static const char *keeper(const jn_subgraph *g, uint32_t param) {
+    bool saved = false;
+    for (size_t i = 0; i < g->saved.n; i++)
+        saved = saved || (!g->saved.data[i].frame && g->saved.data[i].value.node == 0 &&
+                          g->saved.data[i].value.index == param);
+    for (size_t i = 1; i < g->nodes.n; i++) {
+        const jn_node *n = g->nodes.data[i];
+        for (uint32_t k = 0; k < n->n_in; k++)
+            if (n->in[k].node == 0 && n->in[k].index == param &&
+                (n->subs[0] || (saved && (n->op->save >> (k < 15 ? k : 15) & 1))))
+                return n->subs[0] ? "Graph" : n->op->name;
+    }
+    return saved ? "Graph" : NULL;
+}
+
+/* The SubGraph that runs main and keeps its frame, and main's gradient. */
+static janus_status add_gradient(jpy_entry *e) {
+    jn_subgraph *g = e->main, *s;
+    uint64_t bits = 0;
+    unsigned bit = 0, n = (unsigned)g->params.n, k = 0;
+    for (size_t i = 0; i < g->result_types.n; i++) {
+        const jn_type *t = g->result_types.data[i];
+        if (t->kind != JANUS_KIND_TENSOR || !jn_dtype_is_float(t->dtype))
+            continue;
+        if (i < e->grad_of.n && e->grad_of.data[i])
+            bits |= bit < 64 ? (uint64_t)1 << bit : 0;
+        bit++;
+    }
+    if (bit > 64)
+        return jn_error(JANUS_UNSUPPORTED, "too many results");
+    JN_TRY(jn_grad_subgraph(g, bits, &e->grad_sub));
+    for (unsigned p = 0; p < n; p++) {
+        const jn_type *t = g->params.data[p].type;
+        const jpy_src *src = e->guards.srcs.data[e->inputs.data[p].slot];
+        const char *op = t->kind == JANUS_KIND_TENSOR ? keeper(g, p) : NULL;
+        if (op && !jn_vec_push(&e->kept, ((jpy_kept){src->slot, op})))
+            return JN_NO_MEMORY();
+        if (t->kind != JANUS_KIND_TENSOR || !jn_dtype_is_float(t->dtype))
+            continue;
+        jpy_tracked x = {src->slot, k++};
+        if (src->tensor.requires_grad && !jn_vec_push(&e->tracked, x))
+            return JN_NO_MEMORY();
+    }
+    JN_TRY(jn_subgraph_declare(e->module, "entry", &s));
+    size_t n_out = g->results.n + 1;
+    jn_value *v = jn_alloc((n + n_out) * sizeof *v);
+    if (!v)
+        return JN_NO_MEMORY();
+    janus_status st = JANUS_OK;
+    for (unsigned p = 0; p < n && st == JANUS_OK; p++)
+        st = jn_subgraph_add_param(s, g->params.data[p].name, g->params.data[p].type, false, &v[p]);
+    jn_subgraph *subs[2] = {g, NULL};
+    if (st == JANUS_OK)
+        st = jn_build(s, JN_OP(invoke_save), v, n, NULL, subs, (jn_loc){0}, v + n, (unsigned)n_out);
+    JN_VEC(const jn_type *) types = {0};
+    for (size_t i = 0; i < n_out && st == JANUS_OK; i++)
+        if (!jn_vec_push(&types, jn_value_type(s, v[n + i])))
+            st = JN_NO_MEMORY();
+    if (st == JANUS_OK)
+        st = jn_subgraph_set_result_types(s, types.data, (unsigned)n_out);
+    if (st == JANUS_OK)
+        st = jn_subgraph_define(s, v + n, (unsigned)n_out);
+    jn_vec_free(&types);
+    jn_free(v);
+    return st;
+}
+
 static void finish(jcv *c, jpy_entry *e, jcv_av *result) {
     finishing f = {.e = e};
     finish_tensors(c, &f);
@@ -260,6 +346,14 @@ static void finish(jcv *c, jpy_entry *e, jcv_av *result) {
     janus_status st = jn_module_new(&e->module);
     if (st == JANUS_OK)
         st = jcv_emit(c, e->module, &e->main);
+    bool gradient = st == JANUS_OK && e->n_tracked;
+    if (gradient && e->steps.n)
+        jcv_refuse(c, "it has effects and a result that requires grad");
+    if (gradient)
+        st = add_gradient(e);
+    while (e->grad_of.n < e->n_results && st == JANUS_OK)
+        if (!jn_vec_push(&e->grad_of, 0u))
+            st = JN_NO_MEMORY();
     if (st == JANUS_OK)
         st = jn_optimize(e->module);
     if (st == JANUS_OK)
@@ -269,7 +363,8 @@ static void finish(jcv *c, jpy_entry *e, jcv_av *result) {
         jcv_refuse(c, "%s%s%s", err->message, err->n_context ? ", " : "",
                    err->n_context ? err->context[0] : "");
     }
-    e->main = jn_module_find(e->module, c->main->name, strlen(c->main->name));
+    if (gradient)
+        e->main = jn_module_find(e->module, "entry", 5);
 }
 
 static jcv_av *start(jcv *c) {
@@ -327,6 +422,7 @@ static jpy_entry *new_entry(const jpy_call *call, bool grad_mode) {
     jpy_entry *e = jn_calloc(1, sizeof *e);
     if (!e)
         return NULL;
+    e->refs = 1;
     jn_arena_init(&e->arena, 4096);
     jpy_guards_init(&e->guards);
     e->guards.n_pos = call->n_pos;

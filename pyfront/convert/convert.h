@@ -292,6 +292,8 @@ bool jcv_is_proxy(jcv *c, PyObject *o);
 void jcv_tensor_backward(jcv *c, PyObject *proxy);
 /* A Python float that stands for a number of the graph in a call of an eager function. */
 double jcv_tag(jcv *c, jcv_val *v);
+/* Whether gradients of `y` flow to `x`. */
+bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x);
 /* x.detach(), x.data: the same storage without history. */
 jcv_av *jcv_detach(jcv *c, PyObject *proxy);
 /* The source of a proxy that stands for a real tensor, else NULL. */

@@ -515,6 +515,16 @@ static void mark_reach(jcv *c, jcv_val *from, pointer_set *seen, pointer_set *fo
     jn_vec_free(&todo);
 }
 
+bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x) {
+    pointer_set seen = {0}, found = {0};
+    mark_reach(c, y, &seen, &found);
+    bool yes =
+        y == x || !add_new(c, x->node ? &seen : &found, x->node ? (void *)x->node : (void *)x);
+    jn_vec_free(&seen);
+    jn_vec_free(&found);
+    return yes;
+}
+
 /* loss.backward(): gradients of all leaves met so far, added to their .grad. */
 void jcv_tensor_backward(jcv *c, PyObject *proxy) {
     static PyObject *grad_name;

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a region leaves on the tape: one node whose gradient is the region's gradient SubGraph, run
+ * on the frame that the forward run kept.
+ *
+ * A gradient that must be differentiable itself (create_graph) is taken of the function run
+ * imperatively on the same arguments; only regions without effects have such a node, so running
+ * again changes nothing.
+ */
+#include "pyfront/external.h"
+
+#include <string.h>
+
+#include "pyfront/py_rng.h"
+#include "pyfront/py_tensor.h"
+
+typedef struct region {
+    jpy_entry *e;
+    PyObject *callable, *args, *kwnames; /* of the call; args: positional, then keyword values */
+    Py_ssize_t n_pos;
+    jn_frame_value *frame;
+    jn_rng_state rng;
+    bool exact;
+    unsigned n_in, n_out;
+    PyObject **inputs; /* tracked tensors, owned, in the order of the node's edges */
+    jpy_saved *saved;  /* versions of the tensors the frame refers to: e->kept */
+    jn_type *types;    /* of tracked results */
+    int64_t (*dims)[JN_MAX_RANK];
+} region;
+
+static void free_region(void *user) {
+    region *r = user;
+    if (r->frame)
+        jn_frame_value_release(r->frame);
+    for (unsigned i = 0; i < r->n_in; i++) {
+        Py_XDECREF(r->inputs[i]);
+    }
+    for (size_t i = 0; r->saved && i < r->e->kept.n; i++)
+        jpy_saved_clear(&r->saved[i]);
+    Py_XDECREF(r->callable);
+    Py_XDECREF(r->args);
+    Py_XDECREF(r->kwnames);
+    jpy_entry_free(r->e);
+    jn_free(r->inputs);
+    jn_free(r->saved);
+    jn_free(r->types);
+    jn_free(r->dims);
+    jn_free(r);
+}
+
+static void release_saved(void *user) {
+    region *r = user;
+    if (r->frame)
+        jn_frame_value_release(r->frame);
+    r->frame = NULL;
+    for (size_t i = 0; i < r->e->kept.n; i++)
+        jpy_saved_clear(&r->saved[i]);
+}
+
+/* The tracked results inside what the function returned, by their numbers. */
+static void collect(const jpy_recipe *r, PyObject *o, PyObject **out) {
+    if (r->kind == JPY_MAKE_RESULT && r->grad) {
+        out[r->grad - 1] = o;
+    } else if (r->kind == JPY_MAKE_TUPLE && PyTuple_Check(o)) {
+        for (unsigned i = 0; i < r->n && (Py_ssize_t)i < PyTuple_GET_SIZE(o); i++)
+            collect(r->items[i], PyTuple_GET_ITEM(o, i), out);
+    } else if (r->kind == JPY_MAKE_LIST && PyList_Check(o)) {
+        for (unsigned i = 0; i < r->n && (Py_ssize_t)i < PyList_GET_SIZE(o); i++)
+            collect(r->items[i], PyList_GET_ITEM(o, i), out);
+    } else if (r->kind == JPY_MAKE_DICT && PyDict_Check(o)) {
+        for (unsigned i = 0; i + 1 < r->n; i += 2)
+            if (r->items[i]->kind == JPY_MAKE_CONST) {
+                PyObject *v = PyDict_GetItem(o, r->items[i]->obj);
+                if (v)
+                    collect(r->items[i + 1], v, out);
+            }
+    }
+}
+
+static int again(region *r, const jpy_val *dout, const bool *want, jpy_val *din) {
+    jn_rng_state now = *jpy_rng_default();
+    bool mode = jpy_no_grad_mode;
+    *jpy_rng_default() = r->rng;
+    jpy_no_grad_mode = false;
+    PyObject *o = PyObject_Vectorcall(r->callable, ((PyTupleObject *)r->args)->ob_item,
+                                      (size_t)r->n_pos, r->kwnames);
+    *jpy_rng_default() = now;
+    int rc = -1;
+    size_t n = r->n_in + r->n_out + 1;
+    PyObject **y = jn_calloc(r->n_out + 1, sizeof *y);
+    jpy_val *v = jn_calloc(2 * n, sizeof *v);
+    jpy_edge *edges = jn_calloc(n, sizeof *edges);
+    if (!o || !y || !v || !edges)
+        goto end;
+    collect(r->e->result, o, y);
+    unsigned n_roots = 0, n_x = 0;
+    jpy_val *seeds = v + r->n_out, *dx = seeds + r->n_out;
+    for (unsigned i = 0; i < r->n_out; i++) {
+        if (dout[i].kind == JANUS_KIND_NONE || !y[i] || !jpy_tensor_check(y[i]))
+            continue;
+        seeds[n_roots] = dout[i];
+        if (jpy_tensor_val((jpy_tensor *)y[i], &v[n_roots++]) < 0)
+            goto end;
+    }
+    for (unsigned i = 0; i < r->n_in; i++)
+        if (want[i] && jpy_tensor_edge((jpy_tensor *)r->inputs[i], &edges[n_x++]) < 0)
+            goto end;
+    rc = jpy_backward(v, seeds, n_roots, edges, n_x, dx, true, true);
+    n_x = 0;
+    for (unsigned i = 0; i < r->n_in && rc == 0; i++)
+        if (want[i])
+            din[i] = dx[n_x++];
+end:
+    jpy_no_grad_mode = mode;
+    Py_XDECREF(o);
+    jn_free(y);
+    jn_free(v);
+    jn_free(edges);
+    return rc;
+}
+
+static janus_status zeros(const jn_type *t, janus_tensor **out) {
+    JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, out));
+    memset((*out)->data, 0, (size_t)(*out)->numel * jn_dtype_size((janus_dtype)t->dtype));
+    return JANUS_OK;
+}
+
+static janus_status run_gradient(region *r, const jpy_val *dout, jn_arg *results, unsigned n) {
+    jn_arg *args = jn_calloc(r->n_out + 1, sizeof *args);
+    jn_run *run = NULL;
+    janus_status st = args ? JANUS_OK : JN_NO_MEMORY();
+    janus_run_options options = JANUS_RUN_OPTIONS_INIT;
+    options.numerics = r->exact ? JANUS_NUMERICS_EXACT : JANUS_NUMERICS_FAST;
+    options.host = &jpy_host_ops;
+    options.host_ctx = r->e;
+    if (st == JANUS_OK)
+        args[0] = (jn_arg){.kind = JANUS_KIND_FRAME, .f = r->frame};
+    for (unsigned i = 0; i < r->n_out && st == JANUS_OK; i++) {
+        args[i + 1].kind = JANUS_KIND_TENSOR;
+        if (dout[i].kind == JANUS_KIND_TENSOR)
+            st = jn_tensor_contiguous(dout[i].t, &args[i + 1].t);
+        else
+            st = zeros(&r->types[i], &args[i + 1].t);
+    }
+    if (st == JANUS_OK)
+        st = jn_run_new(r->e->grad_sub, &options, &run);
+    if (st == JANUS_OK)
+        st = jn_run_execute(run, args, r->n_out + 1);
+    if (st == JANUS_OK)
+        st = jn_run_prepare(run);
+    if (st == JANUS_OK)
+        st = jn_run_results(run, results, n);
+    if (run)
+        jn_run_free(run);
+    for (unsigned i = 0; args && i < r->n_out; i++)
+        if (args[i + 1].t)
+            janus_tensor_release(args[i + 1].t);
+    jn_free(args);
+    return st;
+}
+
+static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *din,
+                    bool create_graph) {
+    region *r = user;
+    for (size_t i = 0; i < r->e->kept.n; i++)
+        if (jpy_saved_check(&r->saved[i], r->e->kept.data[i].op) < 0)
+            return -1;
+    if (create_graph)
+        return again(r, dout, want, din);
+    unsigned n = (unsigned)r->e->grad_sub->results.n;
+    jn_arg *results = jn_calloc(n + 1, sizeof *results);
+    if (!results)
+        return jpy_raise(JN_NO_MEMORY());
+    janus_status st = run_gradient(r, dout, results, n);
+    for (unsigned i = 0; i < r->n_in && st == JANUS_OK; i++) {
+        unsigned k = r->e->tracked.data[i].gradient;
+        if (want[i] && results[k].kind == JANUS_KIND_TENSOR) {
+            din[i] = jpy_val_tensor(results[k].t, (jpy_edge){0});
+            janus_tensor_retain(results[k].t);
+        }
+    }
+    for (unsigned i = 0; i < n; i++)
+        if (results[i].kind == JANUS_KIND_TENSOR && results[i].t)
+            janus_tensor_release(results[i].t);
+    jn_free(results);
+    return st == JANUS_OK ? 0 : jpy_raise(st);
+}
+
+jpy_node *jpy_region_node(jpy_function *f, jpy_entry *e, const jpy_call *call,
+                          PyObject *const *slots, jn_frame_value *frame, uint64_t rng_offset,
+                          jn_arg *results) {
+    region *r = jn_calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    r->e = e;
+    e->refs++;
+    Py_ssize_t n_args = call->n_pos + (call->kwnames ? PyTuple_GET_SIZE(call->kwnames) : 0);
+    r->callable = Py_NewRef(f->callable);
+    r->args = PyTuple_New(n_args);
+    r->kwnames = Py_XNewRef(call->kwnames);
+    r->n_pos = call->n_pos;
+    r->rng = (jn_rng_state){jpy_rng_default()->seed, rng_offset};
+    r->exact = f->exact;
+    unsigned n_in = (unsigned)e->tracked.n;
+    r->n_out = e->n_tracked;
+    r->inputs = jn_calloc(n_in + 1, sizeof *r->inputs);
+    r->saved = jn_calloc(e->kept.n + 1, sizeof *r->saved);
+    r->types = jn_calloc(r->n_out + 1, sizeof *r->types);
+    r->dims = jn_calloc(r->n_out + 1, sizeof *r->dims);
+    jpy_edge *edges = jn_calloc(n_in + 1, sizeof *edges);
+    jpy_node *node = NULL;
+    bool ok = r->args && r->inputs && r->saved && r->types && r->dims && edges;
+    for (Py_ssize_t i = 0; ok && i < n_args; i++)
+        PyTuple_SET_ITEM(r->args, i, Py_NewRef(call->args[i]));
+    for (unsigned i = 0; ok && i < n_in; i++) {
+        jpy_tensor *t = (jpy_tensor *)slots[e->tracked.data[i].slot];
+        r->inputs[i] = Py_NewRef((PyObject *)t);
+        r->n_in = i + 1;
+        ok = jpy_tensor_edge(t, &edges[i]) >= 0;
+    }
+    for (size_t i = 0; ok && i < e->kept.n; i++)
+        jpy_saved_set(&r->saved[i], ((jpy_tensor *)slots[e->kept.data[i].slot])->t);
+    for (unsigned i = 0; ok && i < e->n_results; i++)
+        if (e->grad_of.data[i]) {
+            unsigned k = e->grad_of.data[i] - 1;
+            r->types[k] = jn_tensor_as_type(results[i].t);
+            memcpy(r->dims[k], results[i].t->dims, (size_t)results[i].t->rank * sizeof(int64_t));
+            r->types[k].dims = r->dims[k];
+        }
+    jn_frame_value_retain(frame);
+    r->frame = frame;
+    jpy_external ext = {r, backward, release_saved, free_region, "Graph"};
+    if (ok)
+        node = jpy_external_new(&ext, n_in, edges, r->n_out);
+    if (!node)
+        free_region(r);
+    jn_free(edges);
+    return node;
+}
