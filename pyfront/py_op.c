@@ -432,10 +432,8 @@ static int offer(PyObject *module, PyObject *f, bool function, bool method) {
 static const char *with_underscore(const char *name) {
     size_t n = strlen(name);
     char *s = PyMem_Malloc(n + 2);
-    if (s) {
-        memcpy(s, name, n);
-        memcpy(s + n, "_", 2);
-    }
+    if (s)
+        (void)snprintf(s, n + 2, "%s_", name);
     return s;
 }
 
