@@ -23,27 +23,25 @@ janus_status jn_grad_gather(jn_grad *r) {
     return g->st;
 }
 
-/* dsrc: dy at the indices, in the front part of src when src is larger than index. */
+/* dsrc: dy at the indices, in the front part of src when src is larger than index.  Of unknown
+ * sizes they are taken to be equal, and the run fails where they are not. */
 static void scatter_src(jn_gx *g, jn_grad *r, int64_t axis) {
     jn_gtype index, src;
     jn_g_type(g, IN(1), &index);
     jn_g_type(g, IN(2), &src);
-    bool same = index.t.rank >= 0 && index.t.rank == src.t.rank;
-    for (int i = 0; same && i < index.t.rank; i++)
-        same = index.dims[i] == src.dims[i] || index.dims[i] < 0 || src.dims[i] < 0;
-    jn_ev d = jn_g_op2(g, JN_OP(gather), r->dout[0], IN(1), JN_ATTRS(gather, .axis = axis));
-    if (!same && index.t.rank >= 0) {
-        int64_t before[JN_MAX_RANK] = {0}, after[JN_MAX_RANK];
-        for (int i = 0; i < index.t.rank; i++) {
-            if (index.dims[i] < 0 || src.dims[i] < 0) {
-                jn_g_unsupported(g, "src larger than index, of unknown size");
-                return;
-            }
-            after[i] = src.dims[i] - index.dims[i];
-        }
-        size_t n = (size_t)index.t.rank;
-        d = jn_g_op1(g, JN_OP(pad), d, JN_ATTRS(pad, .before = {before, n}, .after = {after, n}));
+    int64_t before[JN_MAX_RANK] = {0}, after[JN_MAX_RANK];
+    bool known = index.t.rank >= 0 && index.t.rank == src.t.rank, same = known;
+    for (int i = 0; known && i < index.t.rank; i++) {
+        known = index.dims[i] >= 0 && src.dims[i] >= 0;
+        after[i] = src.dims[i] - index.dims[i];
+        same &= after[i] == 0;
     }
+    size_t n = known ? (size_t)index.t.rank : 0;
+    jn_ev d = jn_g_op2(g, JN_OP(gather), r->dout[0], IN(1), JN_ATTRS(gather, .axis = axis));
+    if (!known)
+        d = JN_G2(g, reshape_like, d, IN(2));
+    else if (!same)
+        d = jn_g_op1(g, JN_OP(pad), d, JN_ATTRS(pad, .before = {before, n}, .after = {after, n}));
     jn_g_set(g, 2, d);
 }
 

@@ -263,12 +263,13 @@ static void k_one_hot(const jn_kargs *k) {
     jn_zero(y);
     jn_walk_init(&w, index->rank, index->dims);
     jn_walk_add(&w, index);
+    jn_walk_add_strides(&w, y->strides, 0);
     JN_WALK(&w) {
         int64_t i = jn_load_i(index, w.off[0]);
         if (i < 0 || i >= a->num_classes)
             *k->flags |= JN_KFLAG_INDEX;
         else
-            jn_store_i(y, jn_offset(y, w.idx) + i * y->strides[index->rank], 1);
+            jn_store_i(y, w.off[1] + i * y->strides[index->rank], 1);
     }
 }
 

@@ -39,8 +39,16 @@ static janus_status emit_scalar(jn_emitter *e, janus_kind kind, janus_scalar v, 
 }
 
 static const jn_type *emit_type(jn_emitter *e, jn_ev v) {
-    (void)e;
-    return &((val *)(uintptr_t)v.bits)->t;
+    static jn_type unknown;
+    static int64_t dims[JN_MAX_RANK];
+    const jn_type *t = &((val *)(uintptr_t)v.bits)->t;
+    if (!((tape *)e)->blur || t->kind != JANUS_KIND_TENSOR)
+        return t;
+    for (int i = 0; i < JN_MAX_RANK; i++)
+        dims[i] = JN_DIM_UNKNOWN;
+    unknown = *t;
+    unknown.dims = dims;
+    return &unknown;
 }
 
 void tape_init(tape *t, device dev) {
@@ -185,8 +193,12 @@ static void record(tape *t, const jn_op *op, val *const *in, unsigned n_in, cons
     }
     node *nd = &t->nodes[t->n++];
     *nd = (node){op, n_in, n_out, NULL, NULL, attrs};
-    nd->in = must(jn_arena_dup(&t->arena, in, n_in * sizeof *in + 1));
-    nd->out = must(jn_arena_dup(&t->arena, out, n_out * sizeof *out + 1));
+    nd->in = must(jn_arena_alloc(&t->arena, (n_in + 1) * sizeof *in));
+    nd->out = must(jn_arena_alloc(&t->arena, (n_out + 1) * sizeof *out));
+    for (unsigned i = 0; i < n_in; i++)
+        nd->in[i] = in[i];
+    for (unsigned i = 0; i < n_out; i++)
+        nd->out[i] = out[i];
     for (unsigned i = 0; i < n_in; i++) {
         for (unsigned k = 0; in[i] && in[i]->needs && !is_like(op, i) && k < n_out; k++)
             out[k]->needs |= jn_dtype_is_float(out[k]->t.dtype);

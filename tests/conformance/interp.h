@@ -39,6 +39,7 @@ typedef struct tape {
     size_t n, cap;
     uint32_t flags; /* kernel flags seen */
     bool poison;    /* operands that SAVE does not list reach rules as NaN */
+    bool blur;      /* rules see types of unknown sizes, as in a graph */
 } tape;
 
 void tape_init(tape *t, device dev);

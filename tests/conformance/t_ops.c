@@ -46,6 +46,13 @@ static unsigned run(tape *t, const sample *s, int fdt, val **in, int *n_in, val 
     return op_n_out(op);
 }
 
+static uint8_t accept_of(const jn_op *op, unsigned i) {
+    const jn_operand *o = op->operands;
+    for (unsigned k = 0; k < i && !o->variadic; k++)
+        o++;
+    return o->accept;
+}
+
 static bool close_to(double a, double b, double tol) {
     if (isnan(a) || isnan(b))
         return isnan(a) && isnan(b);
@@ -221,6 +228,8 @@ static bool is_result(const jn_op *op, unsigned i, const val *v) {
  * sum of weighted results; second, the sum of weighted gradients of that.  Fills grads (of the sum)
  * when not NULL.
  */
+static bool blurred; /* of the tapes that evaluate() makes */
+
 static bool evaluate(const sample *s, int order, int which, int64_t at, double step, double *sum,
                      double grads[64][256], bool has[64]) {
     tape t;
@@ -231,9 +240,10 @@ static bool evaluate(const sample *s, int order, int which, int64_t at, double s
     const jn_op *op = op_of(s);
     void *attrs;
     tape_init(&t, DEVICE_REF);
+    t.blur = blurred;
     n = sample_operands(&t, s, JANUS_F64, seed_of(s), in);
     for (int i = 0; i < n; i++) {
-        bool like = op->operands[i].accept == JN_ACCEPT_LIKE;
+        bool like = accept_of(op, (unsigned)i) == JN_ACCEPT_LIKE;
         if (differentiable(in[i]) && !like)
             in[i]->needs = grads || order > 1;
     }
@@ -324,6 +334,36 @@ static void second_gradients(void) {
     }
 }
 
+/* The same where a graph knows ranks but no sizes: the gradient comes out equal, or not at all. */
+static void unknown_sizes(void) {
+    static double known[64][256], got[64][256];
+    bool has[64];
+    double sum;
+    for (unsigned k = 0; k < n_samples; k++) {
+        const sample *s = &samples[k];
+        if ((s->flags & NO_GRAD) || !op_of(s)->grad)
+            continue;
+        memset(known, 0, sizeof known);
+        memset(got, 0, sizeof got);
+        blurred = false;
+        bool ok = evaluate(s, 1, 0, 0, 0, &sum, known, has);
+        blurred = true;
+        /* these need the sizes: of a matrix; of a src larger than its index */
+        bool refuses = op_of(s)->id == JN_OP_ID_diag || strstr(s->operands, "i[2,2]<4 f[3,3]");
+        ok = ok && !refuses && evaluate(s, 1, 0, 0, 0, &sum, got, has);
+        blurred = false;
+        for (int i = 0; ok && i < 64; i++) {
+            for (int e = 0; e < 256; e++) {
+                if (!close_to(got[i][e], known[i][e], 1e-12)) {
+                    FAIL_SAMPLE(s, "operand %d: gradient of unknown sizes differs", i);
+                    ok = false;
+                    break;
+                }
+            }
+        }
+    }
+}
+
 /* Every rule is named by a row with a sample that checks it. */
 static void gradient_coverage(void) {
     for (unsigned i = 0; i < jn_n_ops; i++) {
@@ -364,13 +404,6 @@ static val *batch_of(tape *t, val *const *variant) {
             val_set(b, r * variant[0]->numel + i, val_get(variant[r], i));
     }
     return b;
-}
-
-static uint8_t accept_of(const jn_op *op, unsigned i) {
-    const jn_operand *o = op->operands;
-    for (unsigned k = 0; k < i && !o->variadic; k++)
-        o++;
-    return o->accept;
 }
 
 /* Scalars of the rows: the sample's, and the numbers that follow it. */
@@ -518,6 +551,7 @@ JN_TEST_MAIN("ops", {"every row has a sample", coverage},
              {"inference with unknown dims", inference},
              {"fast kernels against reference kernels", fast_kernels},
              {"views against copies", views}, {"gradients against finite differences", gradients},
+             {"gradients where sizes are unknown", unknown_sizes},
              {"second gradients against finite differences", second_gradients},
              {"batch rules against single rows", batch_rules},
              {"kernels that add to their result", accumulating})
