@@ -76,24 +76,24 @@ typedef struct janus_min_attrs {
 } janus_min_attrs;
 typedef struct janus_max_dim_attrs {
     size_t struct_size;
-    int64_t axis;    /* default: 0 */
+    int64_t axis; /* default: 0 */
     int64_t keepdim; /* default: false */
 } janus_max_dim_attrs;
 typedef struct janus_min_dim_attrs {
     size_t struct_size;
-    int64_t axis;    /* default: 0 */
+    int64_t axis; /* default: 0 */
     int64_t keepdim; /* default: false */
 } janus_min_dim_attrs;
 typedef struct janus_argmax_attrs {
     size_t struct_size;
-    int64_t axis;    /* default: 0 */
-    int64_t all;     /* default: false */
+    int64_t axis; /* default: 0 */
+    int64_t all; /* default: false */
     int64_t keepdim; /* default: false */
 } janus_argmax_attrs;
 typedef struct janus_argmin_attrs {
     size_t struct_size;
-    int64_t axis;    /* default: 0 */
-    int64_t all;     /* default: false */
+    int64_t axis; /* default: 0 */
+    int64_t all; /* default: false */
     int64_t keepdim; /* default: false */
 } janus_argmin_attrs;
 typedef struct janus_any_attrs {
@@ -113,19 +113,19 @@ typedef struct janus_logsumexp_attrs {
 } janus_logsumexp_attrs;
 typedef struct janus_var_attrs {
     size_t struct_size;
-    janus_ints dims;    /* default: none */
-    int64_t keepdim;    /* default: false */
+    janus_ints dims; /* default: none */
+    int64_t keepdim; /* default: false */
     int64_t correction; /* default: 1 */
 } janus_var_attrs;
 typedef struct janus_norm_attrs {
     size_t struct_size;
     janus_ints dims; /* default: none */
     int64_t keepdim; /* default: false */
-    double p;        /* default: 2 */
+    double p; /* default: 2 */
 } janus_norm_attrs;
 typedef struct janus_cumsum_attrs {
     size_t struct_size;
-    int64_t axis;    /* default: 0 */
+    int64_t axis; /* default: 0 */
     int64_t reverse; /* default: false */
 } janus_cumsum_attrs;
 typedef struct janus_reshape_attrs {
@@ -173,8 +173,8 @@ typedef struct janus_stack_attrs {
 typedef struct janus_pad_attrs {
     size_t struct_size;
     janus_ints before; /* required */
-    janus_ints after;  /* required */
-    double value;      /* default: 0 */
+    janus_ints after; /* required */
+    double value; /* default: 0 */
 } janus_pad_attrs;
 typedef struct janus_flip_attrs {
     size_t struct_size;
@@ -183,7 +183,7 @@ typedef struct janus_flip_attrs {
 typedef struct janus_roll_attrs {
     size_t struct_size;
     janus_ints shifts; /* required */
-    janus_ints dims;   /* default: none */
+    janus_ints dims; /* default: none */
 } janus_roll_attrs;
 typedef struct janus_tril_attrs {
     size_t struct_size;
@@ -244,7 +244,7 @@ typedef struct janus_index_attrs {
 } janus_index_attrs;
 typedef struct janus_index_put_attrs {
     size_t struct_size;
-    janus_ints axes;    /* required */
+    janus_ints axes; /* required */
     int64_t accumulate; /* default: false */
 } janus_index_put_attrs;
 typedef struct janus_one_hot_attrs {
@@ -253,18 +253,18 @@ typedef struct janus_one_hot_attrs {
 } janus_one_hot_attrs;
 typedef struct janus_sort_attrs {
     size_t struct_size;
-    int64_t axis;       /* default: -1 */
+    int64_t axis; /* default: -1 */
     int64_t descending; /* default: false */
 } janus_sort_attrs;
 typedef struct janus_argsort_attrs {
     size_t struct_size;
-    int64_t axis;       /* default: -1 */
+    int64_t axis; /* default: -1 */
     int64_t descending; /* default: false */
 } janus_argsort_attrs;
 typedef struct janus_topk_attrs {
     size_t struct_size;
-    int64_t k;       /* required */
-    int64_t axis;    /* default: -1 */
+    int64_t k; /* required */
+    int64_t axis; /* default: -1 */
     int64_t largest; /* default: true */
 } janus_topk_attrs;
 typedef struct janus_matmul_attrs {
@@ -274,24 +274,24 @@ typedef struct janus_matmul_attrs {
 } janus_matmul_attrs;
 typedef struct janus_conv2d_attrs {
     size_t struct_size;
-    janus_ints stride;   /* default: 1,1 */
-    janus_ints padding;  /* default: 0,0 */
+    janus_ints stride; /* default: 1,1 */
+    janus_ints padding; /* default: 0,0 */
     janus_ints dilation; /* default: 1,1 */
-    int64_t groups;      /* default: 1 */
+    int64_t groups; /* default: 1 */
 } janus_conv2d_attrs;
 typedef struct janus_conv2d_input_grad_attrs {
     size_t struct_size;
-    janus_ints stride;   /* default: 1,1 */
-    janus_ints padding;  /* default: 0,0 */
+    janus_ints stride; /* default: 1,1 */
+    janus_ints padding; /* default: 0,0 */
     janus_ints dilation; /* default: 1,1 */
-    int64_t groups;      /* default: 1 */
+    int64_t groups; /* default: 1 */
 } janus_conv2d_input_grad_attrs;
 typedef struct janus_conv2d_weight_grad_attrs {
     size_t struct_size;
-    janus_ints stride;   /* default: 1,1 */
-    janus_ints padding;  /* default: 0,0 */
+    janus_ints stride; /* default: 1,1 */
+    janus_ints padding; /* default: 0,0 */
     janus_ints dilation; /* default: 1,1 */
-    int64_t groups;      /* default: 1 */
+    int64_t groups; /* default: 1 */
 } janus_conv2d_weight_grad_attrs;
 typedef struct janus_softmax_attrs {
     size_t struct_size;
@@ -311,24 +311,24 @@ typedef struct janus_log_softmax_grad_attrs {
 } janus_log_softmax_grad_attrs;
 typedef struct janus_cross_entropy_attrs {
     size_t struct_size;
-    int64_t reduction;      /* default: 1 */
-    int64_t ignore_index;   /* default: -100 */
+    int64_t reduction; /* default: 1 */
+    int64_t ignore_index; /* default: -100 */
     double label_smoothing; /* default: 0 */
 } janus_cross_entropy_attrs;
 typedef struct janus_cross_entropy_grad_attrs {
     size_t struct_size;
-    int64_t reduction;      /* default: 1 */
-    int64_t ignore_index;   /* default: -100 */
+    int64_t reduction; /* default: 1 */
+    int64_t ignore_index; /* default: -100 */
     double label_smoothing; /* default: 0 */
 } janus_cross_entropy_grad_attrs;
 typedef struct janus_nll_loss_attrs {
     size_t struct_size;
-    int64_t reduction;    /* default: 1 */
+    int64_t reduction; /* default: 1 */
     int64_t ignore_index; /* default: -100 */
 } janus_nll_loss_attrs;
 typedef struct janus_nll_loss_grad_attrs {
     size_t struct_size;
-    int64_t reduction;    /* default: 1 */
+    int64_t reduction; /* default: 1 */
     int64_t ignore_index; /* default: -100 */
 } janus_nll_loss_grad_attrs;
 typedef struct janus_mse_loss_attrs {
@@ -342,36 +342,36 @@ typedef struct janus_bce_with_logits_attrs {
 typedef struct janus_smooth_l1_attrs {
     size_t struct_size;
     int64_t reduction; /* default: 1 */
-    double beta;       /* default: 1 */
+    double beta; /* default: 1 */
 } janus_smooth_l1_attrs;
 typedef struct janus_max_pool2d_attrs {
     size_t struct_size;
-    janus_ints kernel;   /* required */
-    janus_ints stride;   /* default: none */
-    janus_ints padding;  /* default: 0,0 */
+    janus_ints kernel; /* required */
+    janus_ints stride; /* default: none */
+    janus_ints padding; /* default: 0,0 */
     janus_ints dilation; /* default: 1,1 */
-    int64_t ceil_mode;   /* default: false */
+    int64_t ceil_mode; /* default: false */
 } janus_max_pool2d_attrs;
 typedef struct janus_avg_pool2d_attrs {
     size_t struct_size;
-    janus_ints kernel;         /* required */
-    janus_ints stride;         /* default: none */
-    janus_ints padding;        /* default: 0,0 */
-    int64_t ceil_mode;         /* default: false */
+    janus_ints kernel; /* required */
+    janus_ints stride; /* default: none */
+    janus_ints padding; /* default: 0,0 */
+    int64_t ceil_mode; /* default: false */
     int64_t count_include_pad; /* default: true */
 } janus_avg_pool2d_attrs;
 typedef struct janus_avg_pool2d_grad_attrs {
     size_t struct_size;
-    janus_ints kernel;         /* required */
-    janus_ints stride;         /* default: none */
-    janus_ints padding;        /* default: 0,0 */
-    int64_t ceil_mode;         /* default: false */
+    janus_ints kernel; /* required */
+    janus_ints stride; /* default: none */
+    janus_ints padding; /* default: 0,0 */
+    int64_t ceil_mode; /* default: false */
     int64_t count_include_pad; /* default: true */
 } janus_avg_pool2d_grad_attrs;
 typedef struct janus_batch_norm_attrs {
     size_t struct_size;
     int64_t training; /* default: true */
-    double eps;       /* default: 1e-05 */
+    double eps; /* default: 1e-05 */
 } janus_batch_norm_attrs;
 typedef struct janus_batch_norm_grad_attrs {
     size_t struct_size;
@@ -380,7 +380,7 @@ typedef struct janus_batch_norm_grad_attrs {
 typedef struct janus_layer_norm_attrs {
     size_t struct_size;
     int64_t axis; /* default: -1 */
-    double eps;   /* default: 1e-05 */
+    double eps; /* default: 1e-05 */
 } janus_layer_norm_attrs;
 typedef struct janus_layer_norm_grad_attrs {
     size_t struct_size;
@@ -389,7 +389,7 @@ typedef struct janus_layer_norm_grad_attrs {
 typedef struct janus_full_attrs {
     size_t struct_size;
     janus_ints shape; /* default: none */
-    int64_t dtype;    /* default: f32 */
+    int64_t dtype; /* default: f32 */
 } janus_full_attrs;
 typedef struct janus_full_like_attrs {
     size_t struct_size;
@@ -405,32 +405,32 @@ typedef struct janus_arange_attrs {
 } janus_arange_attrs;
 typedef struct janus_eye_attrs {
     size_t struct_size;
-    int64_t n;     /* required */
-    int64_t m;     /* required */
+    int64_t n; /* required */
+    int64_t m; /* required */
     int64_t dtype; /* default: f32 */
 } janus_eye_attrs;
 typedef struct janus_uniform_attrs {
     size_t struct_size;
     janus_ints shape; /* default: none */
-    int64_t dtype;    /* default: f32 */
-    double low;       /* default: 0 */
-    double high;      /* default: 1 */
+    int64_t dtype; /* default: f32 */
+    double low; /* default: 0 */
+    double high; /* default: 1 */
 } janus_uniform_attrs;
 typedef struct janus_normal_attrs {
     size_t struct_size;
     janus_ints shape; /* default: none */
-    int64_t dtype;    /* default: f32 */
-    double mean;      /* default: 0 */
-    double std;       /* default: 1 */
+    int64_t dtype; /* default: f32 */
+    double mean; /* default: 0 */
+    double std; /* default: 1 */
 } janus_normal_attrs;
 typedef struct janus_randint_attrs {
     size_t struct_size;
     janus_ints shape; /* default: none */
-    int64_t dtype;    /* default: i64 */
+    int64_t dtype; /* default: i64 */
 } janus_randint_attrs;
 typedef struct janus_bernoulli_mask_attrs {
     size_t struct_size;
-    double p;     /* default: 0.5 */
+    double p; /* default: 0.5 */
     double scale; /* default: 1 */
 } janus_bernoulli_mask_attrs;
 typedef struct janus_randperm_attrs {
@@ -452,12 +452,12 @@ typedef struct janus_size_attrs {
 typedef struct janus_s_const_attrs {
     size_t struct_size;
     int64_t kind; /* required */
-    int64_t i;    /* default: 0 */
-    double f;     /* default: 0 */
+    int64_t i; /* default: 0 */
+    double f; /* default: 0 */
 } janus_s_const_attrs;
 typedef struct janus_assert_attrs {
     size_t struct_size;
-    int64_t id;          /* default: -1 */
+    int64_t id; /* default: -1 */
     const char *message; /* default: none */
 } janus_assert_attrs;
 typedef struct janus_host_attr_attrs {
@@ -466,9 +466,9 @@ typedef struct janus_host_attr_attrs {
 } janus_host_attr_attrs;
 typedef struct janus_host_unbox_attrs {
     size_t struct_size;
-    int64_t kind;    /* required */
-    int64_t dtype;   /* default: none */
-    int64_t rank;    /* default: -1 */
+    int64_t kind; /* required */
+    int64_t dtype; /* default: none */
+    int64_t rank; /* default: -1 */
     janus_ints dims; /* default: none */
 } janus_host_unbox_attrs;
 typedef struct janus_host_setattr_attrs {
@@ -478,8 +478,7 @@ typedef struct janus_host_setattr_attrs {
 #endif
 
 /* a + b; of bools: or */
-static inline janus_status janus_build_add(janus_subgraph *g, janus_value a, janus_value b,
-                                           janus_value *out_y) {
+static inline janus_status janus_build_add(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -492,8 +491,7 @@ static inline janus_status janus_build_add(janus_subgraph *g, janus_value a, jan
 }
 
 /* a - b */
-static inline janus_status janus_build_sub(janus_subgraph *g, janus_value a, janus_value b,
-                                           janus_value *out_y) {
+static inline janus_status janus_build_sub(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -506,8 +504,7 @@ static inline janus_status janus_build_sub(janus_subgraph *g, janus_value a, jan
 }
 
 /* a * b; of bools: and */
-static inline janus_status janus_build_mul(janus_subgraph *g, janus_value a, janus_value b,
-                                           janus_value *out_y) {
+static inline janus_status janus_build_mul(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -520,8 +517,7 @@ static inline janus_status janus_build_mul(janus_subgraph *g, janus_value a, jan
 }
 
 /* a / b */
-static inline janus_status janus_build_div(janus_subgraph *g, janus_value a, janus_value b,
-                                           janus_value *out_y) {
+static inline janus_status janus_build_div(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -534,8 +530,7 @@ static inline janus_status janus_build_div(janus_subgraph *g, janus_value a, jan
 }
 
 /* floor(a / b) */
-static inline janus_status janus_build_floordiv(janus_subgraph *g, janus_value a, janus_value b,
-                                                janus_value *out_y) {
+static inline janus_status janus_build_floordiv(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -548,8 +543,7 @@ static inline janus_status janus_build_floordiv(janus_subgraph *g, janus_value a
 }
 
 /* a - floor(a / b) * b: the sign of b */
-static inline janus_status janus_build_mod(janus_subgraph *g, janus_value a, janus_value b,
-                                           janus_value *out_y) {
+static inline janus_status janus_build_mod(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -562,8 +556,7 @@ static inline janus_status janus_build_mod(janus_subgraph *g, janus_value a, jan
 }
 
 /* a to the power b */
-static inline janus_status janus_build_pow(janus_subgraph *g, janus_value a, janus_value b,
-                                           janus_value *out_y) {
+static inline janus_status janus_build_pow(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -576,8 +569,7 @@ static inline janus_status janus_build_pow(janus_subgraph *g, janus_value a, jan
 }
 
 /* the larger; NaN wins */
-static inline janus_status janus_build_maximum(janus_subgraph *g, janus_value a, janus_value b,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_maximum(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -590,8 +582,7 @@ static inline janus_status janus_build_maximum(janus_subgraph *g, janus_value a,
 }
 
 /* the smaller; NaN wins */
-static inline janus_status janus_build_minimum(janus_subgraph *g, janus_value a, janus_value b,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_minimum(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -604,8 +595,7 @@ static inline janus_status janus_build_minimum(janus_subgraph *g, janus_value a,
 }
 
 /* a == b, bool */
-static inline janus_status janus_build_eq(janus_subgraph *g, janus_value a, janus_value b,
-                                          janus_value *out_y) {
+static inline janus_status janus_build_eq(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -618,8 +608,7 @@ static inline janus_status janus_build_eq(janus_subgraph *g, janus_value a, janu
 }
 
 /* a != b, bool */
-static inline janus_status janus_build_ne(janus_subgraph *g, janus_value a, janus_value b,
-                                          janus_value *out_y) {
+static inline janus_status janus_build_ne(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -632,8 +621,7 @@ static inline janus_status janus_build_ne(janus_subgraph *g, janus_value a, janu
 }
 
 /* a < b, bool */
-static inline janus_status janus_build_lt(janus_subgraph *g, janus_value a, janus_value b,
-                                          janus_value *out_y) {
+static inline janus_status janus_build_lt(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -646,8 +634,7 @@ static inline janus_status janus_build_lt(janus_subgraph *g, janus_value a, janu
 }
 
 /* a <= b, bool */
-static inline janus_status janus_build_le(janus_subgraph *g, janus_value a, janus_value b,
-                                          janus_value *out_y) {
+static inline janus_status janus_build_le(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -660,8 +647,7 @@ static inline janus_status janus_build_le(janus_subgraph *g, janus_value a, janu
 }
 
 /* a > b, bool */
-static inline janus_status janus_build_gt(janus_subgraph *g, janus_value a, janus_value b,
-                                          janus_value *out_y) {
+static inline janus_status janus_build_gt(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -674,8 +660,7 @@ static inline janus_status janus_build_gt(janus_subgraph *g, janus_value a, janu
 }
 
 /* a >= b, bool */
-static inline janus_status janus_build_ge(janus_subgraph *g, janus_value a, janus_value b,
-                                          janus_value *out_y) {
+static inline janus_status janus_build_ge(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -688,8 +673,7 @@ static inline janus_status janus_build_ge(janus_subgraph *g, janus_value a, janu
 }
 
 /* both true (zero is false), bool */
-static inline janus_status janus_build_logical_and(janus_subgraph *g, janus_value a, janus_value b,
-                                                   janus_value *out_y) {
+static inline janus_status janus_build_logical_and(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -702,8 +686,7 @@ static inline janus_status janus_build_logical_and(janus_subgraph *g, janus_valu
 }
 
 /* one or both true (zero is false), bool */
-static inline janus_status janus_build_logical_or(janus_subgraph *g, janus_value a, janus_value b,
-                                                  janus_value *out_y) {
+static inline janus_status janus_build_logical_or(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -716,8 +699,7 @@ static inline janus_status janus_build_logical_or(janus_subgraph *g, janus_value
 }
 
 /* exactly one true (zero is false), bool */
-static inline janus_status janus_build_logical_xor(janus_subgraph *g, janus_value a, janus_value b,
-                                                   janus_value *out_y) {
+static inline janus_status janus_build_logical_xor(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -826,8 +808,7 @@ static inline janus_status janus_build_rsqrt(janus_subgraph *g, janus_value x, j
 }
 
 /* x * x */
-static inline janus_status janus_build_square(janus_subgraph *g, janus_value x,
-                                              janus_value *out_y) {
+static inline janus_status janus_build_square(janus_subgraph *g, janus_value x, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -839,8 +820,7 @@ static inline janus_status janus_build_square(janus_subgraph *g, janus_value x,
 }
 
 /* 1 / x */
-static inline janus_status janus_build_reciprocal(janus_subgraph *g, janus_value x,
-                                                  janus_value *out_y) {
+static inline janus_status janus_build_reciprocal(janus_subgraph *g, janus_value x, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -888,8 +868,7 @@ static inline janus_status janus_build_tanh(janus_subgraph *g, janus_value x, ja
 }
 
 /* 1 / (1 + exp(-x)) */
-static inline janus_status janus_build_sigmoid(janus_subgraph *g, janus_value x,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_sigmoid(janus_subgraph *g, janus_value x, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -913,8 +892,7 @@ static inline janus_status janus_build_relu(janus_subgraph *g, janus_value x, ja
 }
 
 /* x times the normal distribution function of x; approximate: its tanh form */
-static inline janus_status janus_build_gelu(janus_subgraph *g, janus_value x,
-                                            const janus_gelu_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_gelu(janus_subgraph *g, janus_value x, const janus_gelu_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -938,8 +916,7 @@ static inline janus_status janus_build_silu(janus_subgraph *g, janus_value x, ja
 }
 
 /* log(1 + exp(x)) */
-static inline janus_status janus_build_softplus(janus_subgraph *g, janus_value x,
-                                                janus_value *out_y) {
+static inline janus_status janus_build_softplus(janus_subgraph *g, janus_value x, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -951,9 +928,7 @@ static inline janus_status janus_build_softplus(janus_subgraph *g, janus_value x
 }
 
 /* x where positive, else slope * x */
-static inline janus_status janus_build_leaky_relu(janus_subgraph *g, janus_value x,
-                                                  const janus_leaky_relu_attrs *attrs,
-                                                  janus_value *out_y) {
+static inline janus_status janus_build_leaky_relu(janus_subgraph *g, janus_value x, const janus_leaky_relu_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -965,8 +940,7 @@ static inline janus_status janus_build_leaky_relu(janus_subgraph *g, janus_value
 }
 
 /* x where positive, else alpha * (exp(x) - 1) */
-static inline janus_status janus_build_elu(janus_subgraph *g, janus_value x,
-                                           const janus_elu_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_elu(janus_subgraph *g, janus_value x, const janus_elu_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1038,8 +1012,7 @@ static inline janus_status janus_build_round(janus_subgraph *g, janus_value x, j
 }
 
 /* x == 0 */
-static inline janus_status janus_build_logical_not(janus_subgraph *g, janus_value x,
-                                                   janus_value *out_y) {
+static inline janus_status janus_build_logical_not(janus_subgraph *g, janus_value x, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1063,8 +1036,7 @@ static inline janus_status janus_build_isnan(janus_subgraph *g, janus_value x, j
 }
 
 /* x is neither infinite nor NaN */
-static inline janus_status janus_build_isfinite(janus_subgraph *g, janus_value x,
-                                                janus_value *out_y) {
+static inline janus_status janus_build_isfinite(janus_subgraph *g, janus_value x, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1076,8 +1048,7 @@ static inline janus_status janus_build_isfinite(janus_subgraph *g, janus_value x
 }
 
 /* x limited to [lo, hi]; NaN stays */
-static inline janus_status janus_build_clamp(janus_subgraph *g, janus_value x,
-                                             const janus_clamp_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_clamp(janus_subgraph *g, janus_value x, const janus_clamp_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1089,8 +1060,7 @@ static inline janus_status janus_build_clamp(janus_subgraph *g, janus_value x,
 }
 
 /* x converted to dtype; floats truncate to integers */
-static inline janus_status janus_build_cast(janus_subgraph *g, janus_value x,
-                                            const janus_cast_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_cast(janus_subgraph *g, janus_value x, const janus_cast_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1114,8 +1084,7 @@ static inline janus_status janus_build_clone(janus_subgraph *g, janus_value x, j
 }
 
 /* a where cond holds, else b */
-static inline janus_status janus_build_where(janus_subgraph *g, janus_value cond, janus_value a,
-                                             janus_value b, janus_value *out_y) {
+static inline janus_status janus_build_where(janus_subgraph *g, janus_value cond, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -1129,9 +1098,7 @@ static inline janus_status janus_build_where(janus_subgraph *g, janus_value cond
 }
 
 /* value where mask holds, else x */
-static inline janus_status janus_build_masked_fill(janus_subgraph *g, janus_value x,
-                                                   janus_value mask, janus_value value,
-                                                   janus_value *out_y) {
+static inline janus_status janus_build_masked_fill(janus_subgraph *g, janus_value x, janus_value mask, janus_value value, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -1145,8 +1112,7 @@ static inline janus_status janus_build_masked_fill(janus_subgraph *g, janus_valu
 }
 
 /* a + weight * (b - a) */
-static inline janus_status janus_build_lerp(janus_subgraph *g, janus_value a, janus_value b,
-                                            janus_value weight, janus_value *out_y) {
+static inline janus_status janus_build_lerp(janus_subgraph *g, janus_value a, janus_value b, janus_value weight, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -1160,9 +1126,7 @@ static inline janus_status janus_build_lerp(janus_subgraph *g, janus_value a, ja
 }
 
 /* x + value * a * b */
-static inline janus_status janus_build_addcmul(janus_subgraph *g, janus_value x, janus_value a,
-                                               janus_value b, janus_value value,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_addcmul(janus_subgraph *g, janus_value x, janus_value a, janus_value b, janus_value value, janus_value *out_y) {
     janus_value in[4];
     janus_value out[1];
     janus_status st;
@@ -1177,9 +1141,7 @@ static inline janus_status janus_build_addcmul(janus_subgraph *g, janus_value x,
 }
 
 /* x + value * a / b */
-static inline janus_status janus_build_addcdiv(janus_subgraph *g, janus_value x, janus_value a,
-                                               janus_value b, janus_value value,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_addcdiv(janus_subgraph *g, janus_value x, janus_value a, janus_value b, janus_value value, janus_value *out_y) {
     janus_value in[4];
     janus_value out[1];
     janus_status st;
@@ -1194,8 +1156,7 @@ static inline janus_status janus_build_addcdiv(janus_subgraph *g, janus_value x,
 }
 
 /* dy * (1 - y * y) */
-static inline janus_status janus_build_tanh_grad(janus_subgraph *g, janus_value dy, janus_value y,
-                                                 janus_value *out_dx) {
+static inline janus_status janus_build_tanh_grad(janus_subgraph *g, janus_value dy, janus_value y, janus_value *out_dx) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -1208,8 +1169,7 @@ static inline janus_status janus_build_tanh_grad(janus_subgraph *g, janus_value 
 }
 
 /* dy * y * (1 - y) */
-static inline janus_status janus_build_sigmoid_grad(janus_subgraph *g, janus_value dy,
-                                                    janus_value y, janus_value *out_dx) {
+static inline janus_status janus_build_sigmoid_grad(janus_subgraph *g, janus_value dy, janus_value y, janus_value *out_dx) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -1222,8 +1182,7 @@ static inline janus_status janus_build_sigmoid_grad(janus_subgraph *g, janus_val
 }
 
 /* dy where y > 0, else 0 */
-static inline janus_status janus_build_relu_grad(janus_subgraph *g, janus_value dy, janus_value y,
-                                                 janus_value *out_dx) {
+static inline janus_status janus_build_relu_grad(janus_subgraph *g, janus_value dy, janus_value y, janus_value *out_dx) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -1236,9 +1195,7 @@ static inline janus_status janus_build_relu_grad(janus_subgraph *g, janus_value 
 }
 
 /* dy times the derivative of gelu at x */
-static inline janus_status janus_build_gelu_grad(janus_subgraph *g, janus_value dy, janus_value x,
-                                                 const janus_gelu_grad_attrs *attrs,
-                                                 janus_value *out_y) {
+static inline janus_status janus_build_gelu_grad(janus_subgraph *g, janus_value dy, janus_value x, const janus_gelu_grad_attrs *attrs, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -1251,8 +1208,7 @@ static inline janus_status janus_build_gelu_grad(janus_subgraph *g, janus_value 
 }
 
 /* sum; i64 for integers and bool */
-static inline janus_status janus_build_sum(janus_subgraph *g, janus_value x,
-                                           const janus_sum_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_sum(janus_subgraph *g, janus_value x, const janus_sum_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1264,8 +1220,7 @@ static inline janus_status janus_build_sum(janus_subgraph *g, janus_value x,
 }
 
 /* arithmetic mean */
-static inline janus_status janus_build_mean(janus_subgraph *g, janus_value x,
-                                            const janus_mean_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_mean(janus_subgraph *g, janus_value x, const janus_mean_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1277,8 +1232,7 @@ static inline janus_status janus_build_mean(janus_subgraph *g, janus_value x,
 }
 
 /* product; i64 for integers and bool */
-static inline janus_status janus_build_prod(janus_subgraph *g, janus_value x,
-                                            const janus_prod_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_prod(janus_subgraph *g, janus_value x, const janus_prod_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1290,8 +1244,7 @@ static inline janus_status janus_build_prod(janus_subgraph *g, janus_value x,
 }
 
 /* largest; NaN wins; gradient spread evenly over ties */
-static inline janus_status janus_build_max(janus_subgraph *g, janus_value x,
-                                           const janus_max_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_max(janus_subgraph *g, janus_value x, const janus_max_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1303,8 +1256,7 @@ static inline janus_status janus_build_max(janus_subgraph *g, janus_value x,
 }
 
 /* smallest; NaN wins; gradient spread evenly over ties */
-static inline janus_status janus_build_min(janus_subgraph *g, janus_value x,
-                                           const janus_min_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_min(janus_subgraph *g, janus_value x, const janus_min_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1316,9 +1268,7 @@ static inline janus_status janus_build_min(janus_subgraph *g, janus_value x,
 }
 
 /* largest along axis and its first index (i64) */
-static inline janus_status janus_build_max_dim(janus_subgraph *g, janus_value x,
-                                               const janus_max_dim_attrs *attrs,
-                                               janus_value *out_values, janus_value *out_indices) {
+static inline janus_status janus_build_max_dim(janus_subgraph *g, janus_value x, const janus_max_dim_attrs *attrs, janus_value *out_values, janus_value *out_indices) {
     janus_value in[1];
     janus_value out[2];
     janus_status st;
@@ -1332,9 +1282,7 @@ static inline janus_status janus_build_max_dim(janus_subgraph *g, janus_value x,
 }
 
 /* smallest along axis and its first index (i64) */
-static inline janus_status janus_build_min_dim(janus_subgraph *g, janus_value x,
-                                               const janus_min_dim_attrs *attrs,
-                                               janus_value *out_values, janus_value *out_indices) {
+static inline janus_status janus_build_min_dim(janus_subgraph *g, janus_value x, const janus_min_dim_attrs *attrs, janus_value *out_values, janus_value *out_indices) {
     janus_value in[1];
     janus_value out[2];
     janus_status st;
@@ -1348,8 +1296,7 @@ static inline janus_status janus_build_min_dim(janus_subgraph *g, janus_value x,
 }
 
 /* first index (i64) of the largest along axis; all: in the flattened tensor */
-static inline janus_status janus_build_argmax(janus_subgraph *g, janus_value x,
-                                              const janus_argmax_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_argmax(janus_subgraph *g, janus_value x, const janus_argmax_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1361,8 +1308,7 @@ static inline janus_status janus_build_argmax(janus_subgraph *g, janus_value x,
 }
 
 /* first index (i64) of the smallest along axis; all: in the flattened tensor */
-static inline janus_status janus_build_argmin(janus_subgraph *g, janus_value x,
-                                              const janus_argmin_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_argmin(janus_subgraph *g, janus_value x, const janus_argmin_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1374,8 +1320,7 @@ static inline janus_status janus_build_argmin(janus_subgraph *g, janus_value x,
 }
 
 /* some element is not zero */
-static inline janus_status janus_build_any(janus_subgraph *g, janus_value x,
-                                           const janus_any_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_any(janus_subgraph *g, janus_value x, const janus_any_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1387,8 +1332,7 @@ static inline janus_status janus_build_any(janus_subgraph *g, janus_value x,
 }
 
 /* no element is zero */
-static inline janus_status janus_build_all(janus_subgraph *g, janus_value x,
-                                           const janus_all_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_all(janus_subgraph *g, janus_value x, const janus_all_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1400,9 +1344,7 @@ static inline janus_status janus_build_all(janus_subgraph *g, janus_value x,
 }
 
 /* log(sum(exp(x))) */
-static inline janus_status janus_build_logsumexp(janus_subgraph *g, janus_value x,
-                                                 const janus_logsumexp_attrs *attrs,
-                                                 janus_value *out_y) {
+static inline janus_status janus_build_logsumexp(janus_subgraph *g, janus_value x, const janus_logsumexp_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1414,8 +1356,7 @@ static inline janus_status janus_build_logsumexp(janus_subgraph *g, janus_value 
 }
 
 /* variance, divided by n - correction */
-static inline janus_status janus_build_var(janus_subgraph *g, janus_value x,
-                                           const janus_var_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_var(janus_subgraph *g, janus_value x, const janus_var_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1427,8 +1368,7 @@ static inline janus_status janus_build_var(janus_subgraph *g, janus_value x,
 }
 
 /* p-norm */
-static inline janus_status janus_build_norm(janus_subgraph *g, janus_value x,
-                                            const janus_norm_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_norm(janus_subgraph *g, janus_value x, const janus_norm_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1440,8 +1380,7 @@ static inline janus_status janus_build_norm(janus_subgraph *g, janus_value x,
 }
 
 /* running sum along axis; i64 for integers and bool; reverse: from the end */
-static inline janus_status janus_build_cumsum(janus_subgraph *g, janus_value x,
-                                              const janus_cumsum_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_cumsum(janus_subgraph *g, janus_value x, const janus_cumsum_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1453,10 +1392,7 @@ static inline janus_status janus_build_cumsum(janus_subgraph *g, janus_value x,
 }
 
 /* same elements in a new shape; one -1 is inferred */
-static inline janus_status janus_build_reshape(janus_subgraph *g, janus_value x,
-                                               const janus_value *sizes, unsigned n_sizes,
-                                               const janus_reshape_attrs *attrs,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_reshape(janus_subgraph *g, janus_value x, const janus_value *sizes, unsigned n_sizes, const janus_reshape_attrs *attrs, janus_value *out_y) {
     janus_value in[1 + JANUS_OPS_MAX_VARIADIC];
     unsigned i;
     janus_value out[1];
@@ -1473,9 +1409,7 @@ static inline janus_status janus_build_reshape(janus_subgraph *g, janus_value x,
 }
 
 /* two dims swapped */
-static inline janus_status janus_build_transpose(janus_subgraph *g, janus_value x,
-                                                 const janus_transpose_attrs *attrs,
-                                                 janus_value *out_y) {
+static inline janus_status janus_build_transpose(janus_subgraph *g, janus_value x, const janus_transpose_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1487,9 +1421,7 @@ static inline janus_status janus_build_transpose(janus_subgraph *g, janus_value 
 }
 
 /* dims reordered */
-static inline janus_status janus_build_permute(janus_subgraph *g, janus_value x,
-                                               const janus_permute_attrs *attrs,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_permute(janus_subgraph *g, janus_value x, const janus_permute_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1501,9 +1433,7 @@ static inline janus_status janus_build_permute(janus_subgraph *g, janus_value x,
 }
 
 /* dims of size 1 repeated, new ones in front; -1 keeps a size */
-static inline janus_status janus_build_expand(janus_subgraph *g, janus_value x,
-                                              const janus_value *sizes, unsigned n_sizes,
-                                              const janus_expand_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_expand(janus_subgraph *g, janus_value x, const janus_value *sizes, unsigned n_sizes, const janus_expand_attrs *attrs, janus_value *out_y) {
     janus_value in[1 + JANUS_OPS_MAX_VARIADIC];
     unsigned i;
     janus_value out[1];
@@ -1520,9 +1450,7 @@ static inline janus_status janus_build_expand(janus_subgraph *g, janus_value x,
 }
 
 /* a dim of size 1 inserted at axis */
-static inline janus_status janus_build_unsqueeze(janus_subgraph *g, janus_value x,
-                                                 const janus_unsqueeze_attrs *attrs,
-                                                 janus_value *out_y) {
+static inline janus_status janus_build_unsqueeze(janus_subgraph *g, janus_value x, const janus_unsqueeze_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1534,9 +1462,7 @@ static inline janus_status janus_build_unsqueeze(janus_subgraph *g, janus_value 
 }
 
 /* dims of size 1 removed: those of axis, or all */
-static inline janus_status janus_build_squeeze(janus_subgraph *g, janus_value x,
-                                               const janus_squeeze_attrs *attrs,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_squeeze(janus_subgraph *g, janus_value x, const janus_squeeze_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1548,9 +1474,7 @@ static inline janus_status janus_build_squeeze(janus_subgraph *g, janus_value x,
 }
 
 /* x[start:stop:step] along axis, as in Python; step > 0 */
-static inline janus_status janus_build_slice(janus_subgraph *g, janus_value x, janus_value start,
-                                             janus_value stop, const janus_slice_attrs *attrs,
-                                             janus_value *out_y) {
+static inline janus_status janus_build_slice(janus_subgraph *g, janus_value x, janus_value start, janus_value stop, const janus_slice_attrs *attrs, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -1564,8 +1488,7 @@ static inline janus_status janus_build_slice(janus_subgraph *g, janus_value x, j
 }
 
 /* x[index] along axis; negative counts from the end */
-static inline janus_status janus_build_select(janus_subgraph *g, janus_value x, janus_value index,
-                                              const janus_select_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_select(janus_subgraph *g, janus_value x, janus_value index, const janus_select_attrs *attrs, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -1590,8 +1513,7 @@ static inline janus_status janus_build_alias(janus_subgraph *g, janus_value x, j
 }
 
 /* x itself, where gradients stop */
-static inline janus_status janus_build_detach(janus_subgraph *g, janus_value x,
-                                              janus_value *out_y) {
+static inline janus_status janus_build_detach(janus_subgraph *g, janus_value x, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1603,8 +1525,7 @@ static inline janus_status janus_build_detach(janus_subgraph *g, janus_value x,
 }
 
 /* x broadcast to the shape of like */
-static inline janus_status janus_build_expand_like(janus_subgraph *g, janus_value x,
-                                                   janus_value like, janus_value *out_y) {
+static inline janus_status janus_build_expand_like(janus_subgraph *g, janus_value x, janus_value like, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -1617,8 +1538,7 @@ static inline janus_status janus_build_expand_like(janus_subgraph *g, janus_valu
 }
 
 /* x in the shape of like */
-static inline janus_status janus_build_reshape_like(janus_subgraph *g, janus_value x,
-                                                    janus_value like, janus_value *out_y) {
+static inline janus_status janus_build_reshape_like(janus_subgraph *g, janus_value x, janus_value like, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -1631,8 +1551,7 @@ static inline janus_status janus_build_reshape_like(janus_subgraph *g, janus_val
 }
 
 /* x summed over the dims along which like was broadcast */
-static inline janus_status janus_build_sum_like(janus_subgraph *g, janus_value x, janus_value like,
-                                                janus_value *out_y) {
+static inline janus_status janus_build_sum_like(janus_subgraph *g, janus_value x, janus_value like, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -1645,9 +1564,7 @@ static inline janus_status janus_build_sum_like(janus_subgraph *g, janus_value x
 }
 
 /* tensors joined along axis */
-static inline janus_status janus_build_concat(janus_subgraph *g, const janus_value *xs,
-                                              unsigned n_xs, const janus_concat_attrs *attrs,
-                                              janus_value *out_y) {
+static inline janus_status janus_build_concat(janus_subgraph *g, const janus_value *xs, unsigned n_xs, const janus_concat_attrs *attrs, janus_value *out_y) {
     janus_value in[0 + JANUS_OPS_MAX_VARIADIC];
     unsigned i;
     janus_value out[1];
@@ -1663,9 +1580,7 @@ static inline janus_status janus_build_concat(janus_subgraph *g, const janus_val
 }
 
 /* equal shapes joined along a new axis */
-static inline janus_status janus_build_stack(janus_subgraph *g, const janus_value *xs,
-                                             unsigned n_xs, const janus_stack_attrs *attrs,
-                                             janus_value *out_y) {
+static inline janus_status janus_build_stack(janus_subgraph *g, const janus_value *xs, unsigned n_xs, const janus_stack_attrs *attrs, janus_value *out_y) {
     janus_value in[0 + JANUS_OPS_MAX_VARIADIC];
     unsigned i;
     janus_value out[1];
@@ -1681,8 +1596,7 @@ static inline janus_status janus_build_stack(janus_subgraph *g, const janus_valu
 }
 
 /* value added in front and behind, one entry per dim; negative crops */
-static inline janus_status janus_build_pad(janus_subgraph *g, janus_value x,
-                                           const janus_pad_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_pad(janus_subgraph *g, janus_value x, const janus_pad_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1694,8 +1608,7 @@ static inline janus_status janus_build_pad(janus_subgraph *g, janus_value x,
 }
 
 /* order reversed along dims */
-static inline janus_status janus_build_flip(janus_subgraph *g, janus_value x,
-                                            const janus_flip_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_flip(janus_subgraph *g, janus_value x, const janus_flip_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1707,8 +1620,7 @@ static inline janus_status janus_build_flip(janus_subgraph *g, janus_value x,
 }
 
 /* elements shifted around along dims; none given: in the flattened tensor */
-static inline janus_status janus_build_roll(janus_subgraph *g, janus_value x,
-                                            const janus_roll_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_roll(janus_subgraph *g, janus_value x, const janus_roll_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1720,8 +1632,7 @@ static inline janus_status janus_build_roll(janus_subgraph *g, janus_value x,
 }
 
 /* zero above the diagonal of the last two dims */
-static inline janus_status janus_build_tril(janus_subgraph *g, janus_value x,
-                                            const janus_tril_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_tril(janus_subgraph *g, janus_value x, const janus_tril_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1733,8 +1644,7 @@ static inline janus_status janus_build_tril(janus_subgraph *g, janus_value x,
 }
 
 /* zero below the diagonal of the last two dims */
-static inline janus_status janus_build_triu(janus_subgraph *g, janus_value x,
-                                            const janus_triu_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_triu(janus_subgraph *g, janus_value x, const janus_triu_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1746,8 +1656,7 @@ static inline janus_status janus_build_triu(janus_subgraph *g, janus_value x,
 }
 
 /* a vector as a diagonal matrix, or the diagonal of a matrix */
-static inline janus_status janus_build_diag(janus_subgraph *g, janus_value x,
-                                            const janus_diag_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_diag(janus_subgraph *g, janus_value x, const janus_diag_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1759,8 +1668,7 @@ static inline janus_status janus_build_diag(janus_subgraph *g, janus_value x,
 }
 
 /* the whole tensor repeated per dim, new dims in front */
-static inline janus_status janus_build_repeat(janus_subgraph *g, janus_value x,
-                                              const janus_repeat_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_repeat(janus_subgraph *g, janus_value x, const janus_repeat_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -1772,11 +1680,7 @@ static inline janus_status janus_build_repeat(janus_subgraph *g, janus_value x,
 }
 
 /* x with x[start:stop:step] replaced by src */
-static inline janus_status janus_build_slice_scatter(janus_subgraph *g, janus_value x,
-                                                     janus_value src, janus_value start,
-                                                     janus_value stop,
-                                                     const janus_slice_scatter_attrs *attrs,
-                                                     janus_value *out_y) {
+static inline janus_status janus_build_slice_scatter(janus_subgraph *g, janus_value x, janus_value src, janus_value start, janus_value stop, const janus_slice_scatter_attrs *attrs, janus_value *out_y) {
     janus_value in[4];
     janus_value out[1];
     janus_status st;
@@ -1791,10 +1695,7 @@ static inline janus_status janus_build_slice_scatter(janus_subgraph *g, janus_va
 }
 
 /* x with x[index] along axis replaced by src */
-static inline janus_status janus_build_select_scatter(janus_subgraph *g, janus_value x,
-                                                      janus_value src, janus_value index,
-                                                      const janus_select_scatter_attrs *attrs,
-                                                      janus_value *out_y) {
+static inline janus_status janus_build_select_scatter(janus_subgraph *g, janus_value x, janus_value src, janus_value index, const janus_select_scatter_attrs *attrs, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -1808,8 +1709,7 @@ static inline janus_status janus_build_select_scatter(janus_subgraph *g, janus_v
 }
 
 /* y[i][j] = x[index[i][j]][j] along axis */
-static inline janus_status janus_build_gather(janus_subgraph *g, janus_value x, janus_value index,
-                                              const janus_gather_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_gather(janus_subgraph *g, janus_value x, janus_value index, const janus_gather_attrs *attrs, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -1822,9 +1722,7 @@ static inline janus_status janus_build_gather(janus_subgraph *g, janus_value x, 
 }
 
 /* x with x[index[i][j]][j] = src[i][j] along axis */
-static inline janus_status janus_build_scatter(janus_subgraph *g, janus_value x, janus_value index,
-                                               janus_value src, const janus_scatter_attrs *attrs,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_scatter(janus_subgraph *g, janus_value x, janus_value index, janus_value src, const janus_scatter_attrs *attrs, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -1838,10 +1736,7 @@ static inline janus_status janus_build_scatter(janus_subgraph *g, janus_value x,
 }
 
 /* x with src added at index along axis */
-static inline janus_status janus_build_scatter_add(janus_subgraph *g, janus_value x,
-                                                   janus_value index, janus_value src,
-                                                   const janus_scatter_add_attrs *attrs,
-                                                   janus_value *out_y) {
+static inline janus_status janus_build_scatter_add(janus_subgraph *g, janus_value x, janus_value index, janus_value src, const janus_scatter_add_attrs *attrs, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -1855,10 +1750,7 @@ static inline janus_status janus_build_scatter_add(janus_subgraph *g, janus_valu
 }
 
 /* slices of x along axis at a vector of indices */
-static inline janus_status janus_build_index_select(janus_subgraph *g, janus_value x,
-                                                    janus_value index,
-                                                    const janus_index_select_attrs *attrs,
-                                                    janus_value *out_y) {
+static inline janus_status janus_build_index_select(janus_subgraph *g, janus_value x, janus_value index, const janus_index_select_attrs *attrs, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -1871,10 +1763,7 @@ static inline janus_status janus_build_index_select(janus_subgraph *g, janus_val
 }
 
 /* x with slices of src added at indices along axis */
-static inline janus_status janus_build_index_add(janus_subgraph *g, janus_value x,
-                                                 janus_value index, janus_value src,
-                                                 const janus_index_add_attrs *attrs,
-                                                 janus_value *out_y) {
+static inline janus_status janus_build_index_add(janus_subgraph *g, janus_value x, janus_value index, janus_value src, const janus_index_add_attrs *attrs, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -1888,10 +1777,7 @@ static inline janus_status janus_build_index_add(janus_subgraph *g, janus_value 
 }
 
 /* rows of weight; padding_idx gets no gradient */
-static inline janus_status janus_build_embedding(janus_subgraph *g, janus_value weight,
-                                                 janus_value index,
-                                                 const janus_embedding_attrs *attrs,
-                                                 janus_value *out_y) {
+static inline janus_status janus_build_embedding(janus_subgraph *g, janus_value weight, janus_value index, const janus_embedding_attrs *attrs, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -1904,10 +1790,7 @@ static inline janus_status janus_build_embedding(janus_subgraph *g, janus_value 
 }
 
 /* gradient of embedding: rows of dy summed at index */
-static inline janus_status janus_build_embedding_grad(janus_subgraph *g, janus_value dy,
-                                                      janus_value index, janus_value weight,
-                                                      const janus_embedding_grad_attrs *attrs,
-                                                      janus_value *out_dx) {
+static inline janus_status janus_build_embedding_grad(janus_subgraph *g, janus_value dy, janus_value index, janus_value weight, const janus_embedding_grad_attrs *attrs, janus_value *out_dx) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -1921,9 +1804,7 @@ static inline janus_status janus_build_embedding_grad(janus_subgraph *g, janus_v
 }
 
 /* x[i0, i1, ...]: index tensors, broadcast together, at axes */
-static inline janus_status janus_build_index(janus_subgraph *g, janus_value x,
-                                             const janus_value *indices, unsigned n_indices,
-                                             const janus_index_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_index(janus_subgraph *g, janus_value x, const janus_value *indices, unsigned n_indices, const janus_index_attrs *attrs, janus_value *out_y) {
     janus_value in[1 + JANUS_OPS_MAX_VARIADIC];
     unsigned i;
     janus_value out[1];
@@ -1940,10 +1821,7 @@ static inline janus_status janus_build_index(janus_subgraph *g, janus_value x,
 }
 
 /* x with x[i0, i1, ...] = src, or += src */
-static inline janus_status janus_build_index_put(janus_subgraph *g, janus_value x, janus_value src,
-                                                 const janus_value *indices, unsigned n_indices,
-                                                 const janus_index_put_attrs *attrs,
-                                                 janus_value *out_y) {
+static inline janus_status janus_build_index_put(janus_subgraph *g, janus_value x, janus_value src, const janus_value *indices, unsigned n_indices, const janus_index_put_attrs *attrs, janus_value *out_y) {
     janus_value in[2 + JANUS_OPS_MAX_VARIADIC];
     unsigned i;
     janus_value out[1];
@@ -1961,8 +1839,7 @@ static inline janus_status janus_build_index_put(janus_subgraph *g, janus_value 
 }
 
 /* indices [numel,rank] of the elements that are not zero, in order, and their count */
-static inline janus_status janus_build_nonzero(janus_subgraph *g, janus_value x,
-                                               janus_value *out_indices, janus_value *out_count) {
+static inline janus_status janus_build_nonzero(janus_subgraph *g, janus_value x, janus_value *out_indices, janus_value *out_count) {
     janus_value in[1];
     janus_value out[2];
     janus_status st;
@@ -1976,9 +1853,7 @@ static inline janus_status janus_build_nonzero(janus_subgraph *g, janus_value x,
 }
 
 /* elements [numel] where mask (of the shape of x) holds, in order, and their count */
-static inline janus_status janus_build_masked_select(janus_subgraph *g, janus_value x,
-                                                     janus_value mask, janus_value *out_values,
-                                                     janus_value *out_count) {
+static inline janus_status janus_build_masked_select(janus_subgraph *g, janus_value x, janus_value mask, janus_value *out_values, janus_value *out_count) {
     janus_value in[2];
     janus_value out[2];
     janus_status st;
@@ -1993,9 +1868,7 @@ static inline janus_status janus_build_masked_select(janus_subgraph *g, janus_va
 }
 
 /* i64, one new dim with a single 1 */
-static inline janus_status janus_build_one_hot(janus_subgraph *g, janus_value index,
-                                               const janus_one_hot_attrs *attrs,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_one_hot(janus_subgraph *g, janus_value index, const janus_one_hot_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -2007,9 +1880,7 @@ static inline janus_status janus_build_one_hot(janus_subgraph *g, janus_value in
 }
 
 /* sorted along axis, stable, NaN largest; values and indices */
-static inline janus_status janus_build_sort(janus_subgraph *g, janus_value x,
-                                            const janus_sort_attrs *attrs, janus_value *out_values,
-                                            janus_value *out_indices) {
+static inline janus_status janus_build_sort(janus_subgraph *g, janus_value x, const janus_sort_attrs *attrs, janus_value *out_values, janus_value *out_indices) {
     janus_value in[1];
     janus_value out[2];
     janus_status st;
@@ -2023,9 +1894,7 @@ static inline janus_status janus_build_sort(janus_subgraph *g, janus_value x,
 }
 
 /* indices that sort along axis, stable */
-static inline janus_status janus_build_argsort(janus_subgraph *g, janus_value x,
-                                               const janus_argsort_attrs *attrs,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_argsort(janus_subgraph *g, janus_value x, const janus_argsort_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -2037,9 +1906,7 @@ static inline janus_status janus_build_argsort(janus_subgraph *g, janus_value x,
 }
 
 /* the k largest (or smallest) along axis in order; values and indices */
-static inline janus_status janus_build_topk(janus_subgraph *g, janus_value x,
-                                            const janus_topk_attrs *attrs, janus_value *out_values,
-                                            janus_value *out_indices) {
+static inline janus_status janus_build_topk(janus_subgraph *g, janus_value x, const janus_topk_attrs *attrs, janus_value *out_values, janus_value *out_indices) {
     janus_value in[1];
     janus_value out[2];
     janus_status st;
@@ -2053,8 +1920,7 @@ static inline janus_status janus_build_topk(janus_subgraph *g, janus_value x,
 }
 
 /* matrix product; 1-d operands and batch dims as in torch.matmul */
-static inline janus_status janus_build_matmul(janus_subgraph *g, janus_value a, janus_value b,
-                                              const janus_matmul_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_matmul(janus_subgraph *g, janus_value a, janus_value b, const janus_matmul_attrs *attrs, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2067,8 +1933,7 @@ static inline janus_status janus_build_matmul(janus_subgraph *g, janus_value a, 
 }
 
 /* x W^T + b */
-static inline janus_status janus_build_linear(janus_subgraph *g, janus_value x, janus_value weight,
-                                              janus_value bias, janus_value *out_y) {
+static inline janus_status janus_build_linear(janus_subgraph *g, janus_value x, janus_value weight, janus_value bias, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -2082,8 +1947,7 @@ static inline janus_status janus_build_linear(janus_subgraph *g, janus_value x, 
 }
 
 /* products of every pair */
-static inline janus_status janus_build_outer(janus_subgraph *g, janus_value a, janus_value b,
-                                             janus_value *out_y) {
+static inline janus_status janus_build_outer(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2096,8 +1960,7 @@ static inline janus_status janus_build_outer(janus_subgraph *g, janus_value a, j
 }
 
 /* sum of products */
-static inline janus_status janus_build_dot(janus_subgraph *g, janus_value a, janus_value b,
-                                           janus_value *out_y) {
+static inline janus_status janus_build_dot(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2110,9 +1973,7 @@ static inline janus_status janus_build_dot(janus_subgraph *g, janus_value a, jan
 }
 
 /* 2-D cross-correlation, NCHW */
-static inline janus_status janus_build_conv2d(janus_subgraph *g, janus_value x, janus_value weight,
-                                              janus_value bias, const janus_conv2d_attrs *attrs,
-                                              janus_value *out_y) {
+static inline janus_status janus_build_conv2d(janus_subgraph *g, janus_value x, janus_value weight, janus_value bias, const janus_conv2d_attrs *attrs, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -2126,10 +1987,7 @@ static inline janus_status janus_build_conv2d(janus_subgraph *g, janus_value x, 
 }
 
 /* gradient of conv2d for x */
-static inline janus_status janus_build_conv2d_input_grad(janus_subgraph *g, janus_value dy,
-                                                         janus_value weight, janus_value x,
-                                                         const janus_conv2d_input_grad_attrs *attrs,
-                                                         janus_value *out_dx) {
+static inline janus_status janus_build_conv2d_input_grad(janus_subgraph *g, janus_value dy, janus_value weight, janus_value x, const janus_conv2d_input_grad_attrs *attrs, janus_value *out_dx) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -2143,9 +2001,7 @@ static inline janus_status janus_build_conv2d_input_grad(janus_subgraph *g, janu
 }
 
 /* gradient of conv2d for weight */
-static inline janus_status
-janus_build_conv2d_weight_grad(janus_subgraph *g, janus_value dy, janus_value x, janus_value weight,
-                               const janus_conv2d_weight_grad_attrs *attrs, janus_value *out_dx) {
+static inline janus_status janus_build_conv2d_weight_grad(janus_subgraph *g, janus_value dy, janus_value x, janus_value weight, const janus_conv2d_weight_grad_attrs *attrs, janus_value *out_dx) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -2159,9 +2015,7 @@ janus_build_conv2d_weight_grad(janus_subgraph *g, janus_value dy, janus_value x,
 }
 
 /* exp(x) / sum(exp(x)) along axis */
-static inline janus_status janus_build_softmax(janus_subgraph *g, janus_value x,
-                                               const janus_softmax_attrs *attrs,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_softmax(janus_subgraph *g, janus_value x, const janus_softmax_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -2173,10 +2027,7 @@ static inline janus_status janus_build_softmax(janus_subgraph *g, janus_value x,
 }
 
 /* y * (dy - sum(dy * y)) along axis */
-static inline janus_status janus_build_softmax_grad(janus_subgraph *g, janus_value dy,
-                                                    janus_value y,
-                                                    const janus_softmax_grad_attrs *attrs,
-                                                    janus_value *out_dx) {
+static inline janus_status janus_build_softmax_grad(janus_subgraph *g, janus_value dy, janus_value y, const janus_softmax_grad_attrs *attrs, janus_value *out_dx) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2189,9 +2040,7 @@ static inline janus_status janus_build_softmax_grad(janus_subgraph *g, janus_val
 }
 
 /* x - log(sum(exp(x))) along axis */
-static inline janus_status janus_build_log_softmax(janus_subgraph *g, janus_value x,
-                                                   const janus_log_softmax_attrs *attrs,
-                                                   janus_value *out_y) {
+static inline janus_status janus_build_log_softmax(janus_subgraph *g, janus_value x, const janus_log_softmax_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -2203,10 +2052,7 @@ static inline janus_status janus_build_log_softmax(janus_subgraph *g, janus_valu
 }
 
 /* dy - exp(y) * sum(dy) along axis */
-static inline janus_status janus_build_log_softmax_grad(janus_subgraph *g, janus_value dy,
-                                                        janus_value y,
-                                                        const janus_log_softmax_grad_attrs *attrs,
-                                                        janus_value *out_dx) {
+static inline janus_status janus_build_log_softmax_grad(janus_subgraph *g, janus_value dy, janus_value y, const janus_log_softmax_grad_attrs *attrs, janus_value *out_dx) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2219,10 +2065,7 @@ static inline janus_status janus_build_log_softmax_grad(janus_subgraph *g, janus
 }
 
 /* log_softmax followed by negative log likelihood */
-static inline janus_status janus_build_cross_entropy(janus_subgraph *g, janus_value logits,
-                                                     janus_value target,
-                                                     const janus_cross_entropy_attrs *attrs,
-                                                     janus_value *out_y) {
+static inline janus_status janus_build_cross_entropy(janus_subgraph *g, janus_value logits, janus_value target, const janus_cross_entropy_attrs *attrs, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2235,10 +2078,7 @@ static inline janus_status janus_build_cross_entropy(janus_subgraph *g, janus_va
 }
 
 /* gradient of cross_entropy for logits */
-static inline janus_status
-janus_build_cross_entropy_grad(janus_subgraph *g, janus_value dy, janus_value logits,
-                               janus_value target, const janus_cross_entropy_grad_attrs *attrs,
-                               janus_value *out_dx) {
+static inline janus_status janus_build_cross_entropy_grad(janus_subgraph *g, janus_value dy, janus_value logits, janus_value target, const janus_cross_entropy_grad_attrs *attrs, janus_value *out_dx) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -2252,10 +2092,7 @@ janus_build_cross_entropy_grad(janus_subgraph *g, janus_value dy, janus_value lo
 }
 
 /* negative log likelihood of log probabilities */
-static inline janus_status janus_build_nll_loss(janus_subgraph *g, janus_value logp,
-                                                janus_value target,
-                                                const janus_nll_loss_attrs *attrs,
-                                                janus_value *out_y) {
+static inline janus_status janus_build_nll_loss(janus_subgraph *g, janus_value logp, janus_value target, const janus_nll_loss_attrs *attrs, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2268,10 +2105,7 @@ static inline janus_status janus_build_nll_loss(janus_subgraph *g, janus_value l
 }
 
 /* gradient of nll_loss for logp */
-static inline janus_status janus_build_nll_loss_grad(janus_subgraph *g, janus_value dy,
-                                                     janus_value target, janus_value logp,
-                                                     const janus_nll_loss_grad_attrs *attrs,
-                                                     janus_value *out_dx) {
+static inline janus_status janus_build_nll_loss_grad(janus_subgraph *g, janus_value dy, janus_value target, janus_value logp, const janus_nll_loss_grad_attrs *attrs, janus_value *out_dx) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -2285,10 +2119,7 @@ static inline janus_status janus_build_nll_loss_grad(janus_subgraph *g, janus_va
 }
 
 /* (x - target) squared */
-static inline janus_status janus_build_mse_loss(janus_subgraph *g, janus_value x,
-                                                janus_value target,
-                                                const janus_mse_loss_attrs *attrs,
-                                                janus_value *out_y) {
+static inline janus_status janus_build_mse_loss(janus_subgraph *g, janus_value x, janus_value target, const janus_mse_loss_attrs *attrs, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2301,10 +2132,7 @@ static inline janus_status janus_build_mse_loss(janus_subgraph *g, janus_value x
 }
 
 /* binary cross entropy of sigmoid(x) */
-static inline janus_status janus_build_bce_with_logits(janus_subgraph *g, janus_value x,
-                                                       janus_value target,
-                                                       const janus_bce_with_logits_attrs *attrs,
-                                                       janus_value *out_y) {
+static inline janus_status janus_build_bce_with_logits(janus_subgraph *g, janus_value x, janus_value target, const janus_bce_with_logits_attrs *attrs, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2317,10 +2145,7 @@ static inline janus_status janus_build_bce_with_logits(janus_subgraph *g, janus_
 }
 
 /* squared below beta, absolute above */
-static inline janus_status janus_build_smooth_l1(janus_subgraph *g, janus_value x,
-                                                 janus_value target,
-                                                 const janus_smooth_l1_attrs *attrs,
-                                                 janus_value *out_y) {
+static inline janus_status janus_build_smooth_l1(janus_subgraph *g, janus_value x, janus_value target, const janus_smooth_l1_attrs *attrs, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2333,9 +2158,7 @@ static inline janus_status janus_build_smooth_l1(janus_subgraph *g, janus_value 
 }
 
 /* largest of each window and its flat index (i64) in [H,W]; stride "" is kernel */
-static inline janus_status janus_build_max_pool2d(janus_subgraph *g, janus_value x,
-                                                  const janus_max_pool2d_attrs *attrs,
-                                                  janus_value *out_y, janus_value *out_indices) {
+static inline janus_status janus_build_max_pool2d(janus_subgraph *g, janus_value x, const janus_max_pool2d_attrs *attrs, janus_value *out_y, janus_value *out_indices) {
     janus_value in[1];
     janus_value out[2];
     janus_status st;
@@ -2349,9 +2172,7 @@ static inline janus_status janus_build_max_pool2d(janus_subgraph *g, janus_value
 }
 
 /* gradient of max_pool2d: dy added at indices */
-static inline janus_status janus_build_max_pool2d_grad(janus_subgraph *g, janus_value dy,
-                                                       janus_value indices, janus_value x,
-                                                       janus_value *out_dx) {
+static inline janus_status janus_build_max_pool2d_grad(janus_subgraph *g, janus_value dy, janus_value indices, janus_value x, janus_value *out_dx) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -2365,8 +2186,7 @@ static inline janus_status janus_build_max_pool2d_grad(janus_subgraph *g, janus_
 }
 
 /* elements of x at the indices of max_pool2d */
-static inline janus_status janus_build_max_pool2d_gather(janus_subgraph *g, janus_value x,
-                                                         janus_value indices, janus_value *out_y) {
+static inline janus_status janus_build_max_pool2d_gather(janus_subgraph *g, janus_value x, janus_value indices, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2379,9 +2199,7 @@ static inline janus_status janus_build_max_pool2d_gather(janus_subgraph *g, janu
 }
 
 /* mean of each window */
-static inline janus_status janus_build_avg_pool2d(janus_subgraph *g, janus_value x,
-                                                  const janus_avg_pool2d_attrs *attrs,
-                                                  janus_value *out_y) {
+static inline janus_status janus_build_avg_pool2d(janus_subgraph *g, janus_value x, const janus_avg_pool2d_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -2393,10 +2211,7 @@ static inline janus_status janus_build_avg_pool2d(janus_subgraph *g, janus_value
 }
 
 /* gradient of avg_pool2d */
-static inline janus_status janus_build_avg_pool2d_grad(janus_subgraph *g, janus_value dy,
-                                                       janus_value x,
-                                                       const janus_avg_pool2d_grad_attrs *attrs,
-                                                       janus_value *out_dx) {
+static inline janus_status janus_build_avg_pool2d_grad(janus_subgraph *g, janus_value dy, janus_value x, const janus_avg_pool2d_grad_attrs *attrs, janus_value *out_dx) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2408,14 +2223,8 @@ static inline janus_status janus_build_avg_pool2d_grad(janus_subgraph *g, janus_
     return st;
 }
 
-/* normalised per channel, by batch (training) or running statistics; y, mean used, 1 / sqrt(var +
- * eps) used */
-static inline janus_status janus_build_batch_norm(janus_subgraph *g, janus_value x,
-                                                  janus_value weight, janus_value bias,
-                                                  janus_value running_mean, janus_value running_var,
-                                                  const janus_batch_norm_attrs *attrs,
-                                                  janus_value *out_y, janus_value *out_mean,
-                                                  janus_value *out_invstd) {
+/* normalised per channel, by batch (training) or running statistics; y, mean used, 1 / sqrt(var + eps) used */
+static inline janus_status janus_build_batch_norm(janus_subgraph *g, janus_value x, janus_value weight, janus_value bias, janus_value running_mean, janus_value running_var, const janus_batch_norm_attrs *attrs, janus_value *out_y, janus_value *out_mean, janus_value *out_invstd) {
     janus_value in[5];
     janus_value out[3];
     janus_status st;
@@ -2435,11 +2244,7 @@ static inline janus_status janus_build_batch_norm(janus_subgraph *g, janus_value
 }
 
 /* gradient of batch_norm for x, weight and bias */
-static inline janus_status
-janus_build_batch_norm_grad(janus_subgraph *g, janus_value dy, janus_value x, janus_value weight,
-                            janus_value mean, janus_value invstd,
-                            const janus_batch_norm_grad_attrs *attrs, janus_value *out_dx,
-                            janus_value *out_dweight, janus_value *out_dbias) {
+static inline janus_status janus_build_batch_norm_grad(janus_subgraph *g, janus_value dy, janus_value x, janus_value weight, janus_value mean, janus_value invstd, const janus_batch_norm_grad_attrs *attrs, janus_value *out_dx, janus_value *out_dweight, janus_value *out_dbias) {
     janus_value in[5];
     janus_value out[3];
     janus_status st;
@@ -2459,11 +2264,7 @@ janus_build_batch_norm_grad(janus_subgraph *g, janus_value dy, janus_value x, ja
 }
 
 /* normalised over the dims from axis on; y, mean, 1 / sqrt(var + eps) */
-static inline janus_status janus_build_layer_norm(janus_subgraph *g, janus_value x,
-                                                  janus_value weight, janus_value bias,
-                                                  const janus_layer_norm_attrs *attrs,
-                                                  janus_value *out_y, janus_value *out_mean,
-                                                  janus_value *out_invstd) {
+static inline janus_status janus_build_layer_norm(janus_subgraph *g, janus_value x, janus_value weight, janus_value bias, const janus_layer_norm_attrs *attrs, janus_value *out_y, janus_value *out_mean, janus_value *out_invstd) {
     janus_value in[3];
     janus_value out[3];
     janus_status st;
@@ -2481,11 +2282,7 @@ static inline janus_status janus_build_layer_norm(janus_subgraph *g, janus_value
 }
 
 /* gradient of layer_norm for x, weight and bias */
-static inline janus_status
-janus_build_layer_norm_grad(janus_subgraph *g, janus_value dy, janus_value x, janus_value weight,
-                            janus_value mean, janus_value invstd,
-                            const janus_layer_norm_grad_attrs *attrs, janus_value *out_dx,
-                            janus_value *out_dweight, janus_value *out_dbias) {
+static inline janus_status janus_build_layer_norm_grad(janus_subgraph *g, janus_value dy, janus_value x, janus_value weight, janus_value mean, janus_value invstd, const janus_layer_norm_grad_attrs *attrs, janus_value *out_dx, janus_value *out_dweight, janus_value *out_dbias) {
     janus_value in[5];
     janus_value out[3];
     janus_status st;
@@ -2505,9 +2302,7 @@ janus_build_layer_norm_grad(janus_subgraph *g, janus_value dy, janus_value x, ja
 }
 
 /* shape filled with value; entries -2 take the next of sizes */
-static inline janus_status janus_build_full(janus_subgraph *g, janus_value value,
-                                            const janus_value *sizes, unsigned n_sizes,
-                                            const janus_full_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_full(janus_subgraph *g, janus_value value, const janus_value *sizes, unsigned n_sizes, const janus_full_attrs *attrs, janus_value *out_y) {
     janus_value in[1 + JANUS_OPS_MAX_VARIADIC];
     unsigned i;
     janus_value out[1];
@@ -2524,10 +2319,7 @@ static inline janus_status janus_build_full(janus_subgraph *g, janus_value value
 }
 
 /* filled with value, shape (and dtype) of like */
-static inline janus_status janus_build_full_like(janus_subgraph *g, janus_value value,
-                                                 janus_value like,
-                                                 const janus_full_like_attrs *attrs,
-                                                 janus_value *out_y) {
+static inline janus_status janus_build_full_like(janus_subgraph *g, janus_value value, janus_value like, const janus_full_like_attrs *attrs, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2540,9 +2332,7 @@ static inline janus_status janus_build_full_like(janus_subgraph *g, janus_value 
 }
 
 /* a scalar as a tensor of no dims */
-static inline janus_status janus_build_scalar_tensor(janus_subgraph *g, janus_value value,
-                                                     const janus_scalar_tensor_attrs *attrs,
-                                                     janus_value *out_y) {
+static inline janus_status janus_build_scalar_tensor(janus_subgraph *g, janus_value value, const janus_scalar_tensor_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -2554,9 +2344,7 @@ static inline janus_status janus_build_scalar_tensor(janus_subgraph *g, janus_va
 }
 
 /* start + i * step for i in 0..n-1 */
-static inline janus_status janus_build_arange(janus_subgraph *g, janus_value start,
-                                              janus_value step, janus_value n,
-                                              const janus_arange_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_arange(janus_subgraph *g, janus_value start, janus_value step, janus_value n, const janus_arange_attrs *attrs, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -2570,8 +2358,7 @@ static inline janus_status janus_build_arange(janus_subgraph *g, janus_value sta
 }
 
 /* [n,m] with ones on the diagonal */
-static inline janus_status janus_build_eye(janus_subgraph *g, const janus_eye_attrs *attrs,
-                                           janus_value *out_y) {
+static inline janus_status janus_build_eye(janus_subgraph *g, const janus_eye_attrs *attrs, janus_value *out_y) {
     janus_value out[1];
     janus_status st;
     st = janus_build(g, "eye", NULL, 0, attrs, out, 1);
@@ -2581,10 +2368,7 @@ static inline janus_status janus_build_eye(janus_subgraph *g, const janus_eye_at
 }
 
 /* uniform in [low, high) */
-static inline janus_status janus_build_uniform(janus_subgraph *g, janus_value like,
-                                               janus_value seed, janus_value offset,
-                                               const janus_uniform_attrs *attrs,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_uniform(janus_subgraph *g, janus_value like, janus_value seed, janus_value offset, const janus_uniform_attrs *attrs, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -2598,9 +2382,7 @@ static inline janus_status janus_build_uniform(janus_subgraph *g, janus_value li
 }
 
 /* normally distributed */
-static inline janus_status janus_build_normal(janus_subgraph *g, janus_value like, janus_value seed,
-                                              janus_value offset, const janus_normal_attrs *attrs,
-                                              janus_value *out_y) {
+static inline janus_status janus_build_normal(janus_subgraph *g, janus_value like, janus_value seed, janus_value offset, const janus_normal_attrs *attrs, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -2614,10 +2396,7 @@ static inline janus_status janus_build_normal(janus_subgraph *g, janus_value lik
 }
 
 /* integers in [low, high) */
-static inline janus_status janus_build_randint(janus_subgraph *g, janus_value low, janus_value high,
-                                               janus_value like, janus_value seed,
-                                               janus_value offset, const janus_randint_attrs *attrs,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_randint(janus_subgraph *g, janus_value low, janus_value high, janus_value like, janus_value seed, janus_value offset, const janus_randint_attrs *attrs, janus_value *out_y) {
     janus_value in[5];
     janus_value out[1];
     janus_status st;
@@ -2633,10 +2412,7 @@ static inline janus_status janus_build_randint(janus_subgraph *g, janus_value lo
 }
 
 /* shape and dtype of x: scale with probability p, else 0 */
-static inline janus_status janus_build_bernoulli_mask(janus_subgraph *g, janus_value x,
-                                                      janus_value seed, janus_value offset,
-                                                      const janus_bernoulli_mask_attrs *attrs,
-                                                      janus_value *out_y) {
+static inline janus_status janus_build_bernoulli_mask(janus_subgraph *g, janus_value x, janus_value seed, janus_value offset, const janus_bernoulli_mask_attrs *attrs, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -2650,10 +2426,7 @@ static inline janus_status janus_build_bernoulli_mask(janus_subgraph *g, janus_v
 }
 
 /* 0..n-1 in random order */
-static inline janus_status janus_build_randperm(janus_subgraph *g, janus_value n, janus_value seed,
-                                                janus_value offset,
-                                                const janus_randperm_attrs *attrs,
-                                                janus_value *out_y) {
+static inline janus_status janus_build_randperm(janus_subgraph *g, janus_value n, janus_value seed, janus_value offset, const janus_randperm_attrs *attrs, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -2667,8 +2440,7 @@ static inline janus_status janus_build_randperm(janus_subgraph *g, janus_value n
 }
 
 /* a small constant tensor */
-static inline janus_status
-janus_build_constant(janus_subgraph *g, const janus_constant_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_constant(janus_subgraph *g, const janus_constant_attrs *attrs, janus_value *out_y) {
     janus_value out[1];
     janus_status st;
     st = janus_build(g, "constant", NULL, 0, attrs, out, 1);
@@ -2678,8 +2450,7 @@ janus_build_constant(janus_subgraph *g, const janus_constant_attrs *attrs, janus
 }
 
 /* the element as a scalar; kind: a janus_kind, 0: by dtype */
-static inline janus_status janus_build_item(janus_subgraph *g, janus_value x,
-                                            const janus_item_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_item(janus_subgraph *g, janus_value x, const janus_item_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -2691,8 +2462,7 @@ static inline janus_status janus_build_item(janus_subgraph *g, janus_value x,
 }
 
 /* number of elements along axis */
-static inline janus_status janus_build_size(janus_subgraph *g, janus_value x,
-                                            const janus_size_attrs *attrs, janus_value *out_y) {
+static inline janus_status janus_build_size(janus_subgraph *g, janus_value x, const janus_size_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -2704,8 +2474,7 @@ static inline janus_status janus_build_size(janus_subgraph *g, janus_value x,
 }
 
 /* a scalar; kind: a janus_kind, value in i (INT, BOOL) or f */
-static inline janus_status janus_build_s_const(janus_subgraph *g, const janus_s_const_attrs *attrs,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_s_const(janus_subgraph *g, const janus_s_const_attrs *attrs, janus_value *out_y) {
     janus_value out[1];
     janus_status st;
     st = janus_build(g, "s.const", NULL, 0, attrs, out, 1);
@@ -2715,8 +2484,7 @@ static inline janus_status janus_build_s_const(janus_subgraph *g, const janus_s_
 }
 
 /* a + b */
-static inline janus_status janus_build_s_add(janus_subgraph *g, janus_value a, janus_value b,
-                                             janus_value *out_y) {
+static inline janus_status janus_build_s_add(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2729,8 +2497,7 @@ static inline janus_status janus_build_s_add(janus_subgraph *g, janus_value a, j
 }
 
 /* a - b */
-static inline janus_status janus_build_s_sub(janus_subgraph *g, janus_value a, janus_value b,
-                                             janus_value *out_y) {
+static inline janus_status janus_build_s_sub(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2743,8 +2510,7 @@ static inline janus_status janus_build_s_sub(janus_subgraph *g, janus_value a, j
 }
 
 /* a * b */
-static inline janus_status janus_build_s_mul(janus_subgraph *g, janus_value a, janus_value b,
-                                             janus_value *out_y) {
+static inline janus_status janus_build_s_mul(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2757,8 +2523,7 @@ static inline janus_status janus_build_s_mul(janus_subgraph *g, janus_value a, j
 }
 
 /* a / b, correctly rounded */
-static inline janus_status janus_build_s_truediv(janus_subgraph *g, janus_value a, janus_value b,
-                                                 janus_value *out_y) {
+static inline janus_status janus_build_s_truediv(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2771,8 +2536,7 @@ static inline janus_status janus_build_s_truediv(janus_subgraph *g, janus_value 
 }
 
 /* a // b */
-static inline janus_status janus_build_s_floordiv(janus_subgraph *g, janus_value a, janus_value b,
-                                                  janus_value *out_y) {
+static inline janus_status janus_build_s_floordiv(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2785,8 +2549,7 @@ static inline janus_status janus_build_s_floordiv(janus_subgraph *g, janus_value
 }
 
 /* a % b */
-static inline janus_status janus_build_s_mod(janus_subgraph *g, janus_value a, janus_value b,
-                                             janus_value *out_y) {
+static inline janus_status janus_build_s_mod(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2799,8 +2562,7 @@ static inline janus_status janus_build_s_mod(janus_subgraph *g, janus_value a, j
 }
 
 /* a ** b; int ** negative int is an error: convert the base */
-static inline janus_status janus_build_s_pow(janus_subgraph *g, janus_value a, janus_value b,
-                                             janus_value *out_y) {
+static inline janus_status janus_build_s_pow(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2849,8 +2611,7 @@ static inline janus_status janus_build_s_not(janus_subgraph *g, janus_value a, j
 }
 
 /* a & b of ints or bools */
-static inline janus_status janus_build_s_and(janus_subgraph *g, janus_value a, janus_value b,
-                                             janus_value *out_y) {
+static inline janus_status janus_build_s_and(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2863,8 +2624,7 @@ static inline janus_status janus_build_s_and(janus_subgraph *g, janus_value a, j
 }
 
 /* a | b of ints or bools */
-static inline janus_status janus_build_s_or(janus_subgraph *g, janus_value a, janus_value b,
-                                            janus_value *out_y) {
+static inline janus_status janus_build_s_or(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2877,8 +2637,7 @@ static inline janus_status janus_build_s_or(janus_subgraph *g, janus_value a, ja
 }
 
 /* a ^ b of ints or bools */
-static inline janus_status janus_build_s_xor(janus_subgraph *g, janus_value a, janus_value b,
-                                             janus_value *out_y) {
+static inline janus_status janus_build_s_xor(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2891,8 +2650,7 @@ static inline janus_status janus_build_s_xor(janus_subgraph *g, janus_value a, j
 }
 
 /* a << b */
-static inline janus_status janus_build_s_shl(janus_subgraph *g, janus_value a, janus_value b,
-                                             janus_value *out_y) {
+static inline janus_status janus_build_s_shl(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2905,8 +2663,7 @@ static inline janus_status janus_build_s_shl(janus_subgraph *g, janus_value a, j
 }
 
 /* a >> b */
-static inline janus_status janus_build_s_shr(janus_subgraph *g, janus_value a, janus_value b,
-                                             janus_value *out_y) {
+static inline janus_status janus_build_s_shr(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2919,8 +2676,7 @@ static inline janus_status janus_build_s_shr(janus_subgraph *g, janus_value a, j
 }
 
 /* ~a */
-static inline janus_status janus_build_s_invert(janus_subgraph *g, janus_value a,
-                                                janus_value *out_y) {
+static inline janus_status janus_build_s_invert(janus_subgraph *g, janus_value a, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -2932,8 +2688,7 @@ static inline janus_status janus_build_s_invert(janus_subgraph *g, janus_value a
 }
 
 /* a == b, int and float compared exactly */
-static inline janus_status janus_build_s_eq(janus_subgraph *g, janus_value a, janus_value b,
-                                            janus_value *out_y) {
+static inline janus_status janus_build_s_eq(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2946,8 +2701,7 @@ static inline janus_status janus_build_s_eq(janus_subgraph *g, janus_value a, ja
 }
 
 /* a != b, int and float compared exactly */
-static inline janus_status janus_build_s_ne(janus_subgraph *g, janus_value a, janus_value b,
-                                            janus_value *out_y) {
+static inline janus_status janus_build_s_ne(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2960,8 +2714,7 @@ static inline janus_status janus_build_s_ne(janus_subgraph *g, janus_value a, ja
 }
 
 /* a < b, int and float compared exactly */
-static inline janus_status janus_build_s_lt(janus_subgraph *g, janus_value a, janus_value b,
-                                            janus_value *out_y) {
+static inline janus_status janus_build_s_lt(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2974,8 +2727,7 @@ static inline janus_status janus_build_s_lt(janus_subgraph *g, janus_value a, ja
 }
 
 /* a <= b, int and float compared exactly */
-static inline janus_status janus_build_s_le(janus_subgraph *g, janus_value a, janus_value b,
-                                            janus_value *out_y) {
+static inline janus_status janus_build_s_le(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -2988,8 +2740,7 @@ static inline janus_status janus_build_s_le(janus_subgraph *g, janus_value a, ja
 }
 
 /* a > b, int and float compared exactly */
-static inline janus_status janus_build_s_gt(janus_subgraph *g, janus_value a, janus_value b,
-                                            janus_value *out_y) {
+static inline janus_status janus_build_s_gt(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -3002,8 +2753,7 @@ static inline janus_status janus_build_s_gt(janus_subgraph *g, janus_value a, ja
 }
 
 /* a >= b, int and float compared exactly */
-static inline janus_status janus_build_s_ge(janus_subgraph *g, janus_value a, janus_value b,
-                                            janus_value *out_y) {
+static inline janus_status janus_build_s_ge(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -3016,8 +2766,7 @@ static inline janus_status janus_build_s_ge(janus_subgraph *g, janus_value a, ja
 }
 
 /* min(a, b) of one kind */
-static inline janus_status janus_build_s_min(janus_subgraph *g, janus_value a, janus_value b,
-                                             janus_value *out_y) {
+static inline janus_status janus_build_s_min(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -3030,8 +2779,7 @@ static inline janus_status janus_build_s_min(janus_subgraph *g, janus_value a, j
 }
 
 /* max(a, b) of one kind */
-static inline janus_status janus_build_s_max(janus_subgraph *g, janus_value a, janus_value b,
-                                             janus_value *out_y) {
+static inline janus_status janus_build_s_max(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -3044,8 +2792,7 @@ static inline janus_status janus_build_s_max(janus_subgraph *g, janus_value a, j
 }
 
 /* a if cond else b; a and b of one kind */
-static inline janus_status janus_build_s_select(janus_subgraph *g, janus_value cond, janus_value a,
-                                                janus_value b, janus_value *out_y) {
+static inline janus_status janus_build_s_select(janus_subgraph *g, janus_value cond, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
@@ -3071,8 +2818,7 @@ static inline janus_status janus_build_s_int(janus_subgraph *g, janus_value a, j
 }
 
 /* float(a) */
-static inline janus_status janus_build_s_float(janus_subgraph *g, janus_value a,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_s_float(janus_subgraph *g, janus_value a, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -3084,8 +2830,7 @@ static inline janus_status janus_build_s_float(janus_subgraph *g, janus_value a,
 }
 
 /* bool(a) */
-static inline janus_status janus_build_s_bool(janus_subgraph *g, janus_value a,
-                                              janus_value *out_y) {
+static inline janus_status janus_build_s_bool(janus_subgraph *g, janus_value a, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -3097,8 +2842,7 @@ static inline janus_status janus_build_s_bool(janus_subgraph *g, janus_value a,
 }
 
 /* an empty sum of the type of like */
-static inline janus_status janus_build_acc_new(janus_subgraph *g, janus_value like,
-                                               janus_value *out_acc) {
+static inline janus_status janus_build_acc_new(janus_subgraph *g, janus_value like, janus_value *out_acc) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -3120,8 +2864,7 @@ static inline janus_status janus_build_acc_add(janus_subgraph *g, janus_value ac
 }
 
 /* the sum so far; zeros when nothing was added */
-static inline janus_status janus_build_acc_get(janus_subgraph *g, janus_value acc,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_acc_get(janus_subgraph *g, janus_value acc, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -3143,8 +2886,7 @@ static inline janus_status janus_build_none(janus_subgraph *g, janus_value *out_
 }
 
 /* an assumption: when cond is false the run is discarded */
-static inline janus_status janus_build_assert(janus_subgraph *g, janus_value cond,
-                                              const janus_assert_attrs *attrs) {
+static inline janus_status janus_build_assert(janus_subgraph *g, janus_value cond, const janus_assert_attrs *attrs) {
     janus_value in[1];
     janus_status st;
     in[0] = cond;
@@ -3153,9 +2895,7 @@ static inline janus_status janus_build_assert(janus_subgraph *g, janus_value con
 }
 
 /* o.key */
-static inline janus_status janus_build_host_attr(janus_subgraph *g, janus_value o,
-                                                 const janus_host_attr_attrs *attrs,
-                                                 janus_value *out_y) {
+static inline janus_status janus_build_host_attr(janus_subgraph *g, janus_value o, const janus_host_attr_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -3167,8 +2907,7 @@ static inline janus_status janus_build_host_attr(janus_subgraph *g, janus_value 
 }
 
 /* o[index] */
-static inline janus_status janus_build_host_item(janus_subgraph *g, janus_value o,
-                                                 janus_value index, janus_value *out_y) {
+static inline janus_status janus_build_host_item(janus_subgraph *g, janus_value o, janus_value index, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -3181,8 +2920,7 @@ static inline janus_status janus_build_host_item(janus_subgraph *g, janus_value 
 }
 
 /* o[key] */
-static inline janus_status janus_build_host_key(janus_subgraph *g, janus_value o, janus_value key,
-                                                janus_value *out_y) {
+static inline janus_status janus_build_host_key(janus_subgraph *g, janus_value o, janus_value key, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -3195,8 +2933,7 @@ static inline janus_status janus_build_host_key(janus_subgraph *g, janus_value o
 }
 
 /* len(o) */
-static inline janus_status janus_build_host_len(janus_subgraph *g, janus_value o,
-                                                janus_value *out_n) {
+static inline janus_status janus_build_host_len(janus_subgraph *g, janus_value o, janus_value *out_n) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -3208,8 +2945,7 @@ static inline janus_status janus_build_host_len(janus_subgraph *g, janus_value o
 }
 
 /* the type token of o */
-static inline janus_status janus_build_host_type(janus_subgraph *g, janus_value o,
-                                                 janus_value *out_token) {
+static inline janus_status janus_build_host_type(janus_subgraph *g, janus_value o, janus_value *out_token) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -3221,8 +2957,7 @@ static inline janus_status janus_build_host_type(janus_subgraph *g, janus_value 
 }
 
 /* a is b */
-static inline janus_status janus_build_host_is(janus_subgraph *g, janus_value a, janus_value b,
-                                               janus_value *out_y) {
+static inline janus_status janus_build_host_is(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
@@ -3235,9 +2970,7 @@ static inline janus_status janus_build_host_is(janus_subgraph *g, janus_value a,
 }
 
 /* o as kind (a janus_kind); for tensors of dtype, rank (-1: unknown) and dims */
-static inline janus_status janus_build_host_unbox(janus_subgraph *g, janus_value o,
-                                                  const janus_host_unbox_attrs *attrs,
-                                                  janus_value *out_y) {
+static inline janus_status janus_build_host_unbox(janus_subgraph *g, janus_value o, const janus_host_unbox_attrs *attrs, janus_value *out_y) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
@@ -3249,8 +2982,7 @@ static inline janus_status janus_build_host_unbox(janus_subgraph *g, janus_value
 }
 
 /* o.key = v */
-static inline janus_status janus_build_host_setattr(janus_subgraph *g, janus_value o, janus_value v,
-                                                    const janus_host_setattr_attrs *attrs) {
+static inline janus_status janus_build_host_setattr(janus_subgraph *g, janus_value o, janus_value v, const janus_host_setattr_attrs *attrs) {
     janus_value in[2];
     janus_status st;
     in[0] = o;
@@ -3260,8 +2992,7 @@ static inline janus_status janus_build_host_setattr(janus_subgraph *g, janus_val
 }
 
 /* o[index] = v */
-static inline janus_status janus_build_host_setitem(janus_subgraph *g, janus_value o,
-                                                    janus_value index, janus_value v) {
+static inline janus_status janus_build_host_setitem(janus_subgraph *g, janus_value o, janus_value index, janus_value v) {
     janus_value in[3];
     janus_status st;
     in[0] = o;
@@ -3272,8 +3003,7 @@ static inline janus_status janus_build_host_setitem(janus_subgraph *g, janus_val
 }
 
 /* o[key] = v */
-static inline janus_status janus_build_host_setkey(janus_subgraph *g, janus_value o,
-                                                   janus_value key, janus_value v) {
+static inline janus_status janus_build_host_setkey(janus_subgraph *g, janus_value o, janus_value key, janus_value v) {
     janus_value in[3];
     janus_status st;
     in[0] = o;
@@ -3284,8 +3014,7 @@ static inline janus_status janus_build_host_setkey(janus_subgraph *g, janus_valu
 }
 
 /* o.append(v) */
-static inline janus_status janus_build_host_append(janus_subgraph *g, janus_value o,
-                                                   janus_value v) {
+static inline janus_status janus_build_host_append(janus_subgraph *g, janus_value o, janus_value v) {
     janus_value in[2];
     janus_status st;
     in[0] = o;
@@ -3295,8 +3024,7 @@ static inline janus_status janus_build_host_append(janus_subgraph *g, janus_valu
 }
 
 /* target[...] = value in place, when the run commits */
-static inline janus_status janus_build_store(janus_subgraph *g, janus_value target,
-                                             janus_value value) {
+static inline janus_status janus_build_store(janus_subgraph *g, janus_value target, janus_value value) {
     janus_value in[2];
     janus_status st;
     in[0] = target;
