@@ -118,9 +118,13 @@ static jcv_av *type_attr(jcv *c, jcv_av *o, PyObject *name) {
     }
     /* read again at every call: classes can change */
     PyObject *v = jcv_own(c, PyObject_GetAttr(o->py, name));
-    jpy_src *dict = jpy_src_get(c->guards, JPY_SRC_GLOBAL, NULL, t->tp_dict, name, 0);
+    jpy_src *as_it_is = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, o->py, 3);
+    if (!as_it_is)
+        jcv_refuse(c, "out of memory");
+    as_it_is->checks |= JPY_CHECK_VERSION;
+    as_it_is->version = jpy_type_version(t);
     if (t->tp_dict && PyDict_GetItem(t->tp_dict, name) == v)
-        return jcv_wrap(c, v, dict);
+        return jcv_wrap(c, v, jpy_src_get(c->guards, JPY_SRC_GLOBAL, NULL, t->tp_dict, name, 0));
     return jcv_wrap(c, v,
                     jcv_is_const(&(jcv_av){.kind = AV_PY, .py = v}) || PyFunction_Check(v)
                         ? jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, v, 2)
