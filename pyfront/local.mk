@@ -20,6 +20,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/expr.c \
 	pyfront/convert/host.c \
 	pyfront/convert/lower.c \
+	pyfront/convert/operators.c \
 	pyfront/convert/proxy.c \
 	pyfront/convert/recursion.c \
 	pyfront/convert/stage.c \
