@@ -146,7 +146,7 @@ static PyObject *backward(PyObject *module, PyObject *args, PyObject *kwargs) {
     bool create_graph, retain_graph;
     if (flag(create, false, &create_graph) < 0 || flag(retain, create_graph, &retain_graph) < 0)
         return NULL;
-    request q = {NULL};
+    request q = {0};
     int rc = request_init(&q, tensors, grads, inputs);
     if (rc == 0)
         rc = jpy_backward(q.roots, q.seeds, q.n_roots, q.edges, q.n_inputs, q.found, retain_graph,
@@ -173,7 +173,7 @@ static PyObject *grad(PyObject *module, PyObject *args, PyObject *kwargs) {
     if (flag(create, false, &create_graph) < 0 || flag(retain, create_graph, &retain_graph) < 0 ||
         flag(unused, false, &allow_unused) < 0)
         return NULL;
-    request q = {NULL};
+    request q = {0};
     PyObject *result = NULL;
     int rc = request_init(&q, outputs, grads, inputs);
     if (rc == 0)
