@@ -88,14 +88,6 @@ static janus_status scalar_input(segment_builder *sb, jn_value v, bool shape, ui
     return jn_vec_push(&sb->scalars, in) ? JANUS_OK : JN_NO_MEMORY();
 }
 
-static uint8_t accept_at(const jn_op *op, uint32_t i) {
-    const jn_operand *o = op->operands;
-    for (uint32_t k = 0; o[k].accept != JN_ACCEPT_END; k++)
-        if (k == i || o[k].variadic)
-            return o[k].accept;
-    return JN_ACCEPT_ANY;
-}
-
 /* Operand positions of a random row's seed and offset. */
 static janus_status rng_operands(const jn_op *op, uint32_t *seed, uint32_t *offset) {
     *seed = *offset = JN_NO_SLOT;
@@ -142,7 +134,7 @@ static janus_status add_node(segment_builder *sb, const jn_node *n, const uint32
                 in[k] = (jn_src){JN_SRC_INPUT, 0, index};
             }
         } else {
-            JN_TRY(scalar_input(sb, v, accept_at(n->op, k) == JN_ACCEPT_SHAPE, &index));
+            JN_TRY(scalar_input(sb, v, jn_op_accept(n->op, k) == JN_ACCEPT_SHAPE, &index));
             in[k] = (jn_src){JN_SRC_SCALAR, 0, index};
         }
     }
@@ -219,7 +211,8 @@ static janus_status draw_for(jn_builder *b, jn_scope *s, const jn_node *n, uint3
     d->like = JN_NO_SLOT;
     if (d->numel < 0) {
         for (uint32_t k = 0; k < n->n_in; k++)
-            if (accept_at(n->op, k) == JN_ACCEPT_LIKE || accept_at(n->op, k) == JN_ACCEPT_TENSOR)
+            if (jn_op_accept(n->op, k) == JN_ACCEPT_LIKE ||
+                jn_op_accept(n->op, k) == JN_ACCEPT_TENSOR)
                 JN_TRY(jn_pb_value_slot(b, s, n->in[k], &d->like));
         if (d->like == JN_NO_SLOT)
             return jn_error(JANUS_UNSUPPORTED,

@@ -81,14 +81,6 @@ static row_view src_view(const maker *m, const jn_src *src) {
     }
 }
 
-static uint8_t accept_at(const jn_op *op, uint32_t i) {
-    const jn_operand *o = op->operands;
-    for (uint32_t k = 0; o[k].accept != JN_ACCEPT_END; k++)
-        if (k == i || o[k].variadic)
-            return o[k].accept;
-    return JN_ACCEPT_ANY;
-}
-
 static bool add_dim(maker *m, int64_t *where, int64_t mult) {
     *where = m->v->rows * mult;
     jn_dimref d = {where, mult};
@@ -386,7 +378,7 @@ static janus_status make_node(maker *m, uint32_t index) {
         return JN_NO_MEMORY();
     for (uint32_t i = 0; i < n->n_in; i++) {
         r[i] = src_view(m, &n->in[i]);
-        r[i].like = accept_at(n->op, i) == JN_ACCEPT_LIKE;
+        r[i].like = jn_op_accept(n->op, i) == JN_ACCEPT_LIKE;
         rowed |= r[i].rowed && !r[i].like;
     }
     for (uint32_t i = 0; i < n->n_in; i++)

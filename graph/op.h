@@ -118,6 +118,15 @@ static inline unsigned jn_op_n_subs(const jn_op *op) {
     }
 }
 
+/* What operand `i` accepts; operands from the variadic one on are like it. */
+static inline jn_accept jn_op_accept(const jn_op *op, unsigned i) {
+    const jn_operand *o = op->operands;
+    for (unsigned k = 0; o[k].accept != JN_ACCEPT_END; k++)
+        if (k == i || o[k].variadic)
+            return (jn_accept)o[k].accept;
+    return JN_ACCEPT_ANY;
+}
+
 extern const jn_op jn_ops[];
 extern const unsigned jn_n_ops;
 const jn_op *jn_op_find(const char *name, size_t n); /* NULL when unknown */

@@ -169,10 +169,8 @@ static bool const_holds(PyObject *want, PyObject *v) {
         return true;
     if (Py_TYPE(v) != Py_TYPE(want))
         return false;
-    if (PyFloat_CheckExact(v)) {
-        double a = PyFloat_AS_DOUBLE(v), b = PyFloat_AS_DOUBLE(want);
-        return memcmp(&a, &b, sizeof a) == 0;
-    }
+    if (PyFloat_CheckExact(v))
+        return jpy_same_double(PyFloat_AS_DOUBLE(v), PyFloat_AS_DOUBLE(want));
     if (PyLong_CheckExact(v) || PyUnicode_CheckExact(v) || PyBytes_CheckExact(v))
         return PyObject_RichCompareBool(v, want, Py_EQ) == 1;
     return false;

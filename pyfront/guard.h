@@ -9,6 +9,8 @@
 #ifndef JPY_GUARD_H
 #define JPY_GUARD_H
 
+#include <string.h>
+
 #include "graph/base/arena.h"
 #include "pyfront/function.h"
 
@@ -38,6 +40,15 @@ enum {                        /* checks, any number per source */
        JPY_CHECK_FLOAT = 1024,
        JPY_CHECK_VERSION = 2048 /* a type that is as it was */
 };
+
+/* Whether two doubles are the same constant: by bits, so that -0.0 is not 0.0 and a NaN is itself.
+ */
+static inline bool jpy_same_double(double a, double b) {
+    uint64_t x, y;
+    memcpy(&x, &a, sizeof x);
+    memcpy(&y, &b, sizeof y);
+    return x == y;
+}
 
 typedef struct jpy_tensor_want {
     uint8_t dtype;

@@ -310,14 +310,14 @@ static PyObject *linspace(ARGS) {
     if (keywords(&c, args + n, names, "linspace") < 0 || number(args[0], &ka, &a, "linspace") < 0 ||
         number(args[1], &kb, &b, "linspace") < 0 || jpy_int_arg(args[2], &steps) < 0)
         return NULL;
-    a.f = ka == JANUS_KIND_FLOAT ? a.f : (double)a.i;
-    b.f = kb == JANUS_KIND_FLOAT ? b.f : (double)b.i;
+    double from = ka == JANUS_KIND_FLOAT ? a.f : (double)a.i;
+    double to = kb == JANUS_KIND_FLOAT ? b.f : (double)b.i;
     if (steps < 0) {
         PyErr_SetString(PyExc_RuntimeError, "number of steps must be non-negative");
         return NULL;
     }
-    step.f = steps > 1 ? (b.f - a.f) / (double)(steps - 1) : 0.0;
-    return arange_of(JANUS_KIND_FLOAT, a, step, steps, &c);
+    step.f = steps > 1 ? (to - from) / (double)(steps - 1) : 0.0;
+    return arange_of(JANUS_KIND_FLOAT, (janus_scalar){.f = from}, step, steps, &c);
 }
 static PyObject *eye(ARGS) {
     (void)module;

@@ -201,10 +201,11 @@ static janus_status call_op(const jn_op *op, const jpy_val *in, unsigned n_in, c
         args[i].kind = in[i].kind;
         args[i].s = in[i].s; /* the widest member */
     }
-    janus_status st;
+    janus_status st = JANUS_OK;
     if (heavy(in, n_in)) {
-        Py_BEGIN_ALLOW_THREADS st = jn_eager(op, args, n_in, attrs, out, n_out);
-        Py_END_ALLOW_THREADS
+        PyThreadState *released = PyEval_SaveThread();
+        st = jn_eager(op, args, n_in, attrs, out, n_out);
+        PyEval_RestoreThread(released);
     } else {
         st = jn_eager(op, args, n_in, attrs, out, n_out);
     }

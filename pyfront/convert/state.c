@@ -436,7 +436,6 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             jn_vec_free(&init.b);
             jn_vec_free(&which);
             jn_vec_free(&shapes);
-            memset(tracked, 0, carried ? 0 : 0);
             continue;
         }
         jcv_state after = jcv_save(c);

@@ -246,10 +246,8 @@ bool jcv_av_equal(const jcv_av *a, const jcv_av *b) {
             return true;
         if (Py_TYPE(a->py) != Py_TYPE(b->py) || !plain_object(a->py))
             return false;
-        if (PyFloat_CheckExact(a->py)) {
-            double x = PyFloat_AS_DOUBLE(a->py), y = PyFloat_AS_DOUBLE(b->py);
-            return memcmp(&x, &y, sizeof x) == 0;
-        }
+        if (PyFloat_CheckExact(a->py))
+            return jpy_same_double(PyFloat_AS_DOUBLE(a->py), PyFloat_AS_DOUBLE(b->py));
         return PyObject_RichCompareBool(a->py, b->py, Py_EQ) == 1;
     case AV_TENSOR:
         return a->py == b->py;

@@ -226,8 +226,8 @@ static void check(const char *op_name, const char *attr_text, const char *operan
         p = parse(&in[n], p, special);
         p += *p == ' ';
         views[n] = in[n].view;
-        bool scalar = op->operands[n < op->n_in_max ? n : 0].accept == JN_ACCEPT_SCALAR ||
-                      op->operands[n < op->n_in_max ? n : 0].accept == JN_ACCEPT_SHAPE;
+        jn_accept accept = jn_op_accept(op, n);
+        bool scalar = accept == JN_ACCEPT_SCALAR || accept == JN_ACCEPT_SHAPE;
         types[n] = jn_tensor_type((janus_dtype)in[n].dtype, in[n].rank, in[n].dims);
         if (scalar)
             types[n] = jn_scalar_type(in[n].dtype == JANUS_I64 ? JANUS_KIND_INT : JANUS_KIND_FLOAT);
