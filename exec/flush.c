@@ -67,8 +67,6 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
             return jn_error(JANUS_INTERNAL, "an accumulator of segment %u is absent", seg->id);
         if (t->accs[i]->read)
             return jn_error(JANUS_INVALID_ARGUMENT, "acc.add after acc.get of one accumulator");
-        if (t->accs[i]->level < t->level)
-            t->accs[i]->level = t->level;
     }
     for (uint32_t i = 0; i < seg->n_outputs; i++) {
         t->out[i] = (jn_tval){NULL, t->inst->out[i], t, NULL, NULL};

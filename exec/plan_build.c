@@ -296,10 +296,8 @@ static janus_status compile_if(jn_builder *b, jn_scope *s, const jn_node *n) {
  */
 
 static int64_t int_attr(const jn_node *n, const char *name) {
-    for (const jn_attr_spec *a = n->op->attrs; a && a->name; a++)
-        if (strcmp(a->name, name) == 0)
-            return *(const int64_t *)((const char *)n->attrs + a->offset);
-    return 0;
+    const jn_attr_spec *a = jn_attr_find(n->op, name, strlen(name));
+    return a ? *(const int64_t *)((const char *)n->attrs + a->offset) : 0;
 }
 
 static janus_status compile_host(jn_builder *b, jn_scope *s, const jn_node *n) {

@@ -41,7 +41,6 @@ struct jn_task {
 typedef struct jn_acc {
     const jn_shape *shape;
     char *data[JN_MAX_RANGES]; /* a block per range of rows, zeroed when made; NULL: none */
-    uint32_t level;            /* highest level of the tasks that add to it */
     jn_tval value;             /* what acc.get gave */
     bool read;
 } jn_acc;
