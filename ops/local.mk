@@ -35,6 +35,7 @@ libjanus_all_la_SOURCES += \
 libjanus_all_la_SOURCES += \
 	ops/cpu/conv.c \
 	ops/cpu/copy.c \
+	ops/cpu/create.c \
 	ops/cpu/ew.c \
 	ops/cpu/isa.c \
 	ops/cpu/matmul.c \
@@ -52,6 +53,7 @@ JN_ISA_SOURCES = \
 	ops/cpu/isa_gemm.c \
 	ops/cpu/isa_nn.c \
 	ops/cpu/isa_reduce.c \
+	ops/cpu/isa_rng.c \
 	ops/cpu/isa_unary.c \
 	$(NULL)
 JN_ISA_CFLAGS = $(AM_CFLAGS) $(JANUS_VECTOR_CFLAGS)

@@ -4,6 +4,7 @@ unit_tests = \
 	tests/conformance/t_ops \
 	tests/unit/t_cpu_matmul \
 	tests/unit/t_cpu_ref \
+	tests/unit/t_cpu_rng \
 	tests/unit/t_autodiff \
 	tests/unit/t_random_graphs \
 	tests/unit/t_cpu_vmath \

@@ -32,6 +32,7 @@ typedef struct jn_oni {
     int64_t outer, n, inner;
 } jn_oni;
 
+enum { JN_DRAW_UNIFORM, JN_DRAW_NORMAL, JN_DRAW_MASK, JN_DRAW_COUNT };
 enum { JN_RED_SUM, JN_RED_PROD, JN_RED_MAX, JN_RED_MIN, JN_RED_ANY, JN_RED_ALL, JN_RED_COUNT };
 
 typedef struct jn_isa_table {
@@ -69,6 +70,12 @@ typedef struct jn_isa_table {
                                void *db, int64_t n, double mean, double invstd);
     /* y += x */
     void (*add_to[2])(void *y, const void *x, int64_t n);
+    /* Words of `blocks` counters from {counter, high} on: see ops/rng.h. */
+    void (*philox)(uint64_t seed, uint64_t counter, uint64_t high, uint32_t *out, int64_t blocks);
+    /* n numbers of their words (hi, and lo where the type is f64; n rounded up to whole counters);
+     * a, b: low and high, mean and standard deviation, probability and value. [kind][f32, f64] */
+    void (*draw[JN_DRAW_COUNT][2])(const uint32_t *hi, const uint32_t *lo, void *out, int64_t n,
+                                   double a, double b);
 } jn_isa_table;
 
 /* Of the instruction set in use. */
@@ -85,7 +92,7 @@ jn_kernel_fn jn_cpu_fallback(const jn_sig *sig);
 #define JN_ISA_FN(name) JN_PASTE(name, JN_ISA)
 #endif
 
-#define JN_ISA_FILLS(X) X(unary) X(binary) X(gemm) X(reduce) X(nn)
+#define JN_ISA_FILLS(X) X(unary) X(binary) X(gemm) X(reduce) X(nn) X(rng)
 
 #define JN_DECLARE_FILL(name)                                                                      \
     void jn_isa_fill_##name##_generic(jn_isa_table *t);                                            \

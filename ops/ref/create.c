@@ -8,8 +8,6 @@
 #include "ops/ref/ref.h"
 #include "ops/rng.h"
 
-#include <math.h>
-
 static void fill(const jn_view *y, const jn_view *value) {
     jn_walk w;
     jn_walk_init(&w, y->rank, y->dims);
@@ -57,40 +55,43 @@ static uint32_t word(const draw *d, int64_t i, uint32_t *low) {
     return a[i % 4];
 }
 
-/* In [0, 1): 24 bits for f32, 53 for f64. */
-static double uniform(const draw *d, int64_t i, bool wide) {
-    uint32_t low, high = word(d, i, &low);
-    return wide ? jn_uniform53(high, low) : jn_uniform24(high);
-}
-
 static void k_uniform(const jn_kargs *k) {
     const janus_uniform_attrs *a = k->attrs;
     const jn_view *y = &k->out[0];
     draw d = state_of(k);
-    for (int64_t i = 0, n = jn_numel(y); i < n; i++)
-        jn_store_f(y, i, a->low + (a->high - a->low) * uniform(&d, i, y->dtype == JANUS_F64));
+    jn_rng_range_f f = jn_rng_range_of_f(a->low, a->high);
+    jn_rng_range_d wide = jn_rng_range_of_d(a->low, a->high);
+    for (int64_t i = 0, n = jn_numel(y); i < n; i++) {
+        uint32_t low, high = word(&d, i, &low);
+        jn_store_f(y, i,
+                   y->dtype == JANUS_F64 ? jn_rng_uniform_d(wide, high, low)
+                                         : (double)jn_rng_uniform_f(f, high));
+    }
 }
 
-/* Box-Muller: elements 2j and 2j+1 are made of the same two uniforms. */
 static void k_normal(const jn_kargs *k) {
     const janus_normal_attrs *a = k->attrs;
     const jn_view *y = &k->out[0];
     draw d = state_of(k);
-    for (int64_t i = 0, n = jn_numel(y); i < n; i++) {
-        bool wide = y->dtype == JANUS_F64;
-        double u = 1 - uniform(&d, i & ~(int64_t)1, wide); /* (0, 1] */
-        double angle = 6.28318530717958647692 * uniform(&d, i | 1, wide);
-        double z = sqrt(-2 * log(u)) * (i & 1 ? sin(angle) : cos(angle));
-        jn_store_f(y, i, a->mean + a->std * z);
+    for (int64_t i = 0, n = jn_numel(y); i < n; i += 2) {
+        uint32_t lo[2], hi[2] = {word(&d, i, &lo[0]), word(&d, i + 1, &lo[1])};
+        double z[2];
+        float zf[2];
+        if (y->dtype == JANUS_F64) {
+            jn_rng_normal_d(a->mean, a->std, hi, lo, &z[0], &z[1]);
+        } else {
+            jn_rng_normal_f((float)a->mean, (float)a->std, hi[0], hi[1], &zf[0], &zf[1]);
+            z[0] = (double)zf[0], z[1] = (double)zf[1];
+        }
+        jn_store_f(y, i, z[0]);
+        if (i + 1 < n)
+            jn_store_f(y, i + 1, z[1]);
     }
 }
 
-/* A number in [0, range) from 64 bits: the high half of a product, biased by at most range / 2^64.
- */
 static uint64_t below(const draw *d, int64_t i, uint64_t range) {
     uint32_t low, high = word(d, i, &low);
-    __extension__ unsigned __int128 p = (unsigned __int128)((uint64_t)high << 32 | low) * range;
-    return (uint64_t)(p >> 64);
+    return jn_rng_below(high, low, range);
 }
 
 static void k_randint(const jn_kargs *k) {
@@ -110,8 +111,9 @@ static void k_bernoulli_mask(const jn_kargs *k) {
     const janus_bernoulli_mask_attrs *a = k->attrs;
     const jn_view *y = &k->out[0];
     draw d = state_of(k);
+    uint32_t low, threshold = jn_rng_threshold(a->p);
     for (int64_t i = 0, n = jn_numel(y); i < n; i++)
-        jn_store_f(y, i, uniform(&d, i, false) < a->p ? a->scale : 0);
+        jn_store_f(y, i, word(&d, i, &low) >> 8 < threshold ? a->scale : 0);
 }
 
 /* Fisher-Yates from the end, in place in the result. */

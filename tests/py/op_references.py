@@ -734,7 +734,7 @@ def uniform(like, seed, offset, shape, dtype, low, high):
 @ref
 def normal(like, seed, offset, shape, dtype, mean, std):
     def draw(i):
-        u, v = 1 - unit(seed, offset, i & ~1, False), unit(seed, offset, i | 1, False)
+        u, v = 1 - unit(seed, offset, i & ~1, dtype == 1), unit(seed, offset, i | 1, dtype == 1)
         part = math.sin if i & 1 else math.cos
         return mean + std * math.sqrt(-2 * math.log(u)) * part(2 * math.pi * v)
     return drawn(shape, draw)
