@@ -23,6 +23,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/operators.c \
 	pyfront/convert/proxy.c \
 	pyfront/convert/recursion.c \
+	pyfront/convert/sample.c \
 	pyfront/convert/stage.c \
 	pyfront/convert/state.c \
 	pyfront/convert/subscript.c \

@@ -413,7 +413,6 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->real);
     jn_vec_free(&c->inputs);
     jn_vec_free(&c->prints);
-    jn_vec_free(&c->tests);
     jn_vec_free(&c->tags);
     jn_arena_free(&c->arena);
 }

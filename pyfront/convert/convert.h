@@ -213,11 +213,6 @@ typedef struct jcv_attr {    /* an attribute of a real object, written or about 
     jcv_av *first;
 } jcv_attr;
 
-typedef struct jcv_test { /* a bool that says whether the type of `of` is in `types` */
-    jcv_val *cond, *of;
-    PyObject *types;
-} jcv_test;
-
 struct jcv {
     jpy_function *f;
     const jpy_call *call;
@@ -248,7 +243,6 @@ struct jcv {
     char reason[512];
     unsigned steps;
     PyObject *attr_names, *type_list; /* lists: what host.attr and host.type refer to */
-    JN_VEC(jcv_test) tests;
     JN_VEC(jcv_val *) tags; /* numbers given to eager functions, see jcv_tag */
     unsigned tags_seen;
     bool host_items; /* items of host lists are read */
@@ -362,7 +356,10 @@ void jcv_while(jcv *c, jcv_cond_fn cond, jcv_body_fn body, void *user);
 
 /* host.c: objects known only when the graph runs */
 jcv_av *jcv_host(jcv *c, jcv_val *v, PyObject *samples);
-PyObject *jcv_samples(jcv *c, jcv_av *a);
+/* The same for an object that nothing was read to get at (a parameter, an element), seen in ctx. */
+jcv_av *jcv_root(jcv *c, jcv_ctx *ctx, jcv_val *v, PyObject *samples);
+/* A number or tensor of one type where a test before has left only such samples; else `a`. */
+jcv_av *jcv_settled(jcv *c, jcv_av *a);
 /* Makes an input of a real object that has a source. */
 jcv_av *jcv_to_host(jcv *c, jcv_av *a);
 jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name);
@@ -371,9 +368,12 @@ jcv_val *jcv_host_len(jcv *c, jcv_av *o);
 /* Whether its type is `t` (not exact: or one derived from it), as a bool of the graph. */
 jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t, bool exact);
 jcv_val *jcv_host_truth(jcv *c, jcv_av *o);
-/* What a branch on `cond` says about the types of objects in its arm. */
-jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken);
 PyTypeObject *jcv_host_type(jcv *c, jcv_av *o); /* asserts the one type seen */
+
+/* sample.c: what the real objects that a host value stood for say */
+PyObject *jcv_samples(jcv *c, jcv_av *a);
+/* The samples that come to the arm of a branch on `cond`; NULL: it tells nothing of them. */
+jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken);
 
 /* The interpreter: one file per family */
 jcv_av *jcv_eval(jcv *c, jpy_tree *n);

@@ -108,7 +108,7 @@ jcv_av *jcv_load(jcv *c, PyObject *name) {
     for (; f; f = f->outer) {
         int slot = find_slot(f, name);
         if (slot >= 0)
-            return read_slot(c, slot, name);
+            return jcv_settled(c, read_slot(c, slot, name));
         if (f->comprehension)
             continue;
         if (is_local(f, name))

@@ -23,20 +23,6 @@ jcv_av *jcv_host(jcv *c, jcv_val *v, PyObject *samples) {
     return a;
 }
 
-PyObject *jcv_samples(jcv *c, jcv_av *a) {
-    if (a->kind != AV_HOST) {
-        PyObject *l = jcv_own(c, PyList_New(0));
-        if (a->kind == AV_PY && PyList_Append(l, a->py) < 0)
-            jcv_refuse_py(c);
-        return l;
-    }
-    for (jcv_ctx *x = c->ctx; x; x = x->parent)
-        for (jcv_narrow *n = x->narrowed; n; n = n->next)
-            if (n->val == a->val)
-                return n->samples;
-    return a->samples;
-}
-
 jcv_av *jcv_to_host(jcv *c, jcv_av *a) {
     if (a->kind == AV_HOST)
         return a;
@@ -49,7 +35,7 @@ jcv_av *jcv_to_host(jcv *c, jcv_av *a) {
     jcv_val *v = jcv_param(c, c->main, jcv_type(c, jn_scalar_type(JANUS_KIND_OBJECT)));
     if (!jn_vec_push(&c->inputs, a->src))
         jcv_refuse(c, "out of memory");
-    return jcv_host(c, v, samples);
+    return jcv_root(c, c->main, v, samples);
 }
 
 /* ---- types --------------------------------------------------------------------------------------
@@ -76,10 +62,21 @@ static jcv_read *find_read(jcv *c, jcv_val *of, PyObject *key, int64_t index) {
     return NULL;
 }
 
-static void keep_read(jcv *c, jcv_val *of, PyObject *key, int64_t index, jcv_av *av) {
+static void keep_read_in(jcv *c, jcv_ctx *ctx, jcv_read read) {
     jcv_read *r = jcv_alloc(c, sizeof *r);
-    *r = (jcv_read){of, key, index, av, c->ctx->reads};
-    c->ctx->reads = r;
+    *r = read;
+    r->next = ctx->reads;
+    ctx->reads = r;
+}
+
+static void keep_read(jcv *c, jcv_val *of, PyObject *key, int64_t index, jcv_av *av) {
+    keep_read_in(c, c->ctx, (jcv_read){of, key, index, av, NULL});
+}
+
+jcv_av *jcv_root(jcv *c, jcv_ctx *ctx, jcv_val *v, PyObject *samples) {
+    jcv_av *a = jcv_host(c, v, samples);
+    keep_read_in(c, ctx, (jcv_read){v, NULL, -3, a, NULL});
+    return a;
 }
 
 static jcv_val *type_value(jcv *c, jcv_av *o) {
@@ -129,30 +126,20 @@ static jcv_val *either(jcv *c, jcv_val *a, jcv_val *b) {
 }
 
 jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t, bool exact) {
-    PyObject *set = types_of(c, o), *match = jcv_own(c, PyList_New(0));
+    PyObject *set = types_of(c, o);
     jcv_val *cond = NULL, *known = NULL;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(set); i++) {
         PyTypeObject *s = (PyTypeObject *)PyList_GET_ITEM(set, i);
         jcv_val *eq = type_is(c, o, s);
         known = either(c, known, eq);
-        if (s == t || (!exact && PyType_IsSubtype(s, t))) {
+        if (s == t || (!exact && PyType_IsSubtype(s, t)))
             cond = either(c, cond, eq);
-            if (PyList_Append(match, (PyObject *)s) < 0)
-                jcv_refuse_py(c);
-        }
     }
-    if (exact && !cond) {
+    if (exact && !cond)
         cond = type_is(c, o, t);
-        if (PyList_Append(match, (PyObject *)t) < 0)
-            jcv_refuse_py(c);
-    }
     if (!exact)
         jcv_assert(c, known, "an object has a type seen");
-    if (!cond)
-        cond = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
-    if (!jn_vec_push(&c->tests, ((jcv_test){cond, o->val, match})))
-        jcv_refuse(c, "out of memory");
-    return cond;
+    return cond ? cond : jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
 }
 
 jcv_val *jcv_host_truth(jcv *c, jcv_av *o) {
@@ -175,40 +162,6 @@ jcv_val *jcv_host_truth(jcv *c, jcv_av *o) {
         known = either(c, known, type_is(c, o, (PyTypeObject *)PyList_GET_ITEM(set, i)));
     jcv_assert(c, known, "an object has a type seen");
     return &jcv_op(c, JN_OP(s_not), &none, 1, NULL)->out[0];
-}
-
-jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken) {
-    while (cond->node && cond->node->kind == JCV_OP && cond->node->op == JN_OP(s_not)) {
-        cond = cond->node->in[0];
-        taken = !taken;
-    }
-    for (size_t i = 0; i < c->tests.n; i++) {
-        jcv_test *t = &c->tests.data[i];
-        if (t->cond != cond)
-            continue;
-        PyObject *all = NULL;
-        for (jcv_ctx *x = c->ctx; x && !all; x = x->parent)
-            for (jcv_narrow *n = x->narrowed; n && !all; n = n->next)
-                if (n->val == t->of)
-                    all = n->samples;
-        for (jcv_ctx *x = c->ctx; x && !all; x = x->parent)
-            for (jcv_read *r = x->reads; r && !all; r = r->next)
-                if (r->av->kind == AV_HOST && r->av->val == t->of)
-                    all = r->av->samples;
-        if (!all)
-            continue;
-        PyObject *kept = jcv_own(c, PyList_New(0));
-        for (Py_ssize_t k = 0; k < PyList_GET_SIZE(all); k++) {
-            PyObject *s = PyList_GET_ITEM(all, k);
-            if ((PySequence_Contains(t->types, (PyObject *)Py_TYPE(s)) == 1) == taken &&
-                PyList_Append(kept, s) < 0)
-                jcv_refuse_py(c);
-        }
-        jcv_narrow *n = jcv_alloc(c, sizeof *n);
-        *n = (jcv_narrow){t->of, kept, NULL};
-        return n;
-    }
-    return NULL;
 }
 
 /* ---- reads --------------------------------------------------------------------------------------
@@ -257,6 +210,22 @@ static jcv_av *of_samples(jcv *c, jcv_val *v, PyObject *samples) {
     return jcv_host(c, v, samples);
 }
 
+jcv_av *jcv_settled(jcv *c, jcv_av *a) {
+    if (a->kind != AV_HOST)
+        return a;
+    jcv_read *r = find_read(c, a->val, NULL, -4);
+    if (r)
+        return r->av;
+    PyObject *samples = jcv_samples(c, a);
+    if (!PyList_GET_SIZE(samples))
+        return a;
+    jcv_av *plain = of_samples(c, a->val, samples);
+    if (plain->kind == AV_HOST)
+        return a;
+    keep_read(c, a->val, NULL, -4, plain);
+    return plain;
+}
+
 static int64_t key_of(jcv *c, PyObject *name) {
     Py_ssize_t n = PyList_GET_SIZE(c->attr_names);
     for (Py_ssize_t i = 0; i < n; i++)
@@ -293,7 +262,7 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
         jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
     jcv_read *r = find_read(c, o->val, name, 0);
     if (r)
-        return r->av;
+        return jcv_settled(c, r->av);
     PyObject *samples = jcv_samples(c, o), *got = jcv_own(c, PyList_New(0));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
         PyObject *v = jpy_plain_attr(PyList_GET_ITEM(samples, i), name);
@@ -338,10 +307,9 @@ jcv_av *jcv_host_item(jcv *c, jcv_av *o, jcv_val *index) {
         index = &jcv_op(c, JN_OP(s_add), in, 2, NULL)->out[0];
     }
     jcv_val *in[2] = {o->val, index};
-    jcv_av *a = of_samples(c, &jcv_op(c, JN_OP(host_item), in, 2, NULL)->out[0], got);
-    if (a->kind == AV_HOST)
-        keep_read(c, a->val, NULL, -3, a); /* so that a test of it finds its samples */
-    return a;
+    jcv_val *v = &jcv_op(c, JN_OP(host_item), in, 2, NULL)->out[0];
+    jcv_av *a = of_samples(c, v, got);
+    return a->kind == AV_HOST ? jcv_root(c, c->ctx, v, got) : a;
 }
 
 jcv_val *jcv_host_len(jcv *c, jcv_av *o) {

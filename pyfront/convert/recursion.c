@@ -236,10 +236,7 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
                 types_grow(c, f, i, s);
                 jcv_val *v = jcv_param(c, in->ctx, jcv_type(c, jn_scalar_type(JANUS_KIND_OBJECT)));
                 Py_INCREF(f->samples[i]);
-                bound = jcv_host(c, v, jcv_own(c, f->samples[i]));
-                jcv_read *r = jcv_alloc(c, sizeof *r);
-                *r = (jcv_read){v, NULL, -3, bound, in->ctx->reads};
-                in->ctx->reads = r;
+                bound = jcv_root(c, in->ctx, v, jcv_own(c, f->samples[i]));
             } else {
                 c->ctx = place.ctx;
                 const jn_type *type = jcv_leaf_val(c, a)->type;

@@ -298,3 +298,46 @@ def data_dependent_stop(function, log):
     f = function(lambda x: shrink(x, 0))
     for i in range(4):
         log(f(t(4, seed=i) * 3))
+
+
+class Branching:
+    """A node of a binary tree: inner nodes have no value, leaves no children."""
+
+    def __init__(self, left, right, value=None):
+        self.left, self.right, self.value = left, right, value
+        self.is_leaf = left is None
+        self.kids = [] if left is None else [left, right]
+
+
+def branching(depth, k=1):
+    if depth == 0:
+        return Branching(None, None, t(1, 3) * k)
+    return Branching(branching(depth - 1, 2 * k), branching(max(depth - 2, 0), 2 * k + 1))
+
+
+@case
+def attributes_that_leaves_have(function, log):
+    w = t(3, 3).requires_grad_()
+
+    def by_none(n):
+        value = n.value
+        if n.left is None:
+            return janus.tanh(value @ w)
+        return by_none(n.left) * 0.5 + by_none(n.right)
+
+    def by_flag(n):
+        if not n.is_leaf:
+            return by_flag(n.left) - by_flag(n.right)
+        return janus.tanh(n.value @ w)
+
+    def by_length(n):
+        if len(n.kids) == 0:
+            return janus.tanh(n.value @ w)
+        return by_length(n.kids[0]) - by_length(n.kids[1])
+
+    for state in (by_none, by_flag, by_length):
+        f = function(lambda n: state(n).sum())
+        for depth in (3, 3, 4, 1, 0, 5):
+            loss = f(branching(depth))
+            loss.backward()
+            log(loss, w.grad)

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the samples of host objects say: what a read gave for each, and which of them would take a
+ * branch.
+ *
+ * A host value comes from a *root*, an object that the graph receives (a parameter, an element of
+ * a list), by reads.  A condition on reads is evaluated for every sample of its root; those that
+ * would not come this way are left out in the arm, and with them what is read from them: under
+ * `if node.left is None` a leaf's attributes have the types that leaves have.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+#include "ops/scalar.h"
+
+enum { MAX_DEPTH = 64 };
+
+/* The object a read starts from; NULL: not found by constant reads from one object. */
+static jcv_val *root_of(jcv_val *v) {
+    for (;;) {
+        jcv_node *n = v->node;
+        if (!n || n->kind != JCV_OP)
+            return v;
+        if (n->op == JN_OP(host_attr) || n->op == JN_OP(host_unbox))
+            v = n->in[0];
+        else if (n->op == JN_OP(host_item) && n->in[1]->node &&
+                 n->in[1]->node->kind == JCV_SCALAR_CONST)
+            v = n->in[0];
+        else
+            return v;
+    }
+}
+
+static PyObject *root_samples(jcv *c, jcv_val *root) {
+    for (jcv_ctx *x = c->ctx; x; x = x->parent)
+        for (jcv_narrow *n = x->narrowed; n; n = n->next)
+            if (n->val == root)
+                return n->samples;
+    for (jcv_ctx *x = c->ctx; x; x = x->parent)
+        for (jcv_read *r = x->reads; r; r = r->next)
+            if (r->av->kind == AV_HOST && r->av->val == root)
+                return r->av->samples;
+    return NULL;
+}
+
+/* What `v` is when `root` is `sample`: borrowed from `c`, NULL: not to be told. */
+static PyObject *object_for(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample) {
+    if (v == root)
+        return sample;
+    jcv_node *n = v->node;
+    if (!n || n->kind != JCV_OP)
+        return NULL;
+    if (n->op == JN_OP(host_attr)) {
+        PyObject *o = object_for(c, n->in[0], root, sample);
+        const janus_host_attr_attrs *attrs = n->attrs;
+        PyObject *got =
+            o ? jpy_plain_attr(o, PyList_GET_ITEM(c->attr_names, (Py_ssize_t)attrs->key)) : NULL;
+        return got ? jcv_own(c, got) : NULL;
+    }
+    if (n->op == JN_OP(host_item) && n->in[1]->node && n->in[1]->node->kind == JCV_SCALAR_CONST) {
+        PyObject *o = object_for(c, n->in[0], root, sample);
+        if (!o || !(PyList_CheckExact(o) || PyTuple_CheckExact(o)))
+            return NULL;
+        int64_t i = n->in[1]->node->scalar.i, size = PySequence_Fast_GET_SIZE(o);
+        i += i < 0 ? size : 0;
+        return i >= 0 && i < size ? PySequence_Fast_GET_ITEM(o, i) : NULL;
+    }
+    return NULL;
+}
+
+static bool scalar_of(PyObject *o, uint8_t kind, janus_scalar *out) {
+    if (kind == JANUS_KIND_BOOL && PyBool_Check(o))
+        out->i = o == Py_True;
+    else if (kind == JANUS_KIND_FLOAT && PyFloat_CheckExact(o))
+        out->f = PyFloat_AS_DOUBLE(o);
+    else if (kind == JANUS_KIND_INT && PyLong_CheckExact(o)) {
+        int overflow;
+        out->i = PyLong_AsLongLongAndOverflow(o, &overflow);
+        return !overflow;
+    } else
+        return false;
+    return true;
+}
+
+/* The number `v` is when `root` is `sample`. */
+static bool scalar_for(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample, janus_scalar *out,
+                       int depth) {
+    jcv_node *n = v->node;
+    if (!n || depth > MAX_DEPTH)
+        return false;
+    if (n->kind == JCV_SCALAR_CONST) {
+        *out = n->scalar;
+        return true;
+    }
+    if (n->kind != JCV_OP)
+        return false;
+    if (n->op->role == JN_ROLE_SCALAR && n->n_in <= 3) {
+        janus_scalar in[3];
+        uint8_t kinds[3];
+        for (unsigned i = 0; i < n->n_in; i++) {
+            kinds[i] = (uint8_t)n->in[i]->type->kind;
+            if (!scalar_for(c, n->in[i], root, sample, &in[i], depth + 1))
+                return false;
+        }
+        return jn_scalar_eval(n->op, in, kinds, n->n_in, out) == JANUS_OK;
+    }
+    if (n->op->role != JN_ROLE_HOST || n->n_in < 1)
+        return false;
+    PyObject *o = object_for(c, n->in[0], root, sample);
+    if (!o)
+        return false;
+    if (n->op == JN_OP(host_unbox))
+        return scalar_of(o, (uint8_t)v->type->kind, out);
+    if (n->op == JN_OP(host_type)) {
+        out->i = (int64_t)(intptr_t)Py_TYPE(o);
+        return true;
+    }
+    if (n->op == JN_OP(host_len) &&
+        (PyList_CheckExact(o) || PyTuple_CheckExact(o) || PyDict_CheckExact(o))) {
+        out->i = PyObject_Size(o);
+        return true;
+    }
+    return false;
+}
+
+/* The first object with samples that a condition reads. */
+static jcv_val *root_in(jcv *c, jcv_val *v, int depth) {
+    jcv_node *n = v->node;
+    if (v->type->kind == JANUS_KIND_OBJECT) {
+        jcv_val *root = root_of(v);
+        return root_samples(c, root) ? root : NULL;
+    }
+    if (!n || n->kind != JCV_OP || depth > MAX_DEPTH)
+        return NULL;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        jcv_val *root = n->in[i] ? root_in(c, n->in[i], depth + 1) : NULL;
+        if (root)
+            return root;
+    }
+    return NULL;
+}
+
+PyObject *jcv_samples(jcv *c, jcv_av *a) {
+    PyObject *l;
+    if (a->kind != AV_HOST) {
+        l = jcv_own(c, PyList_New(0));
+        if (a->kind == AV_PY && PyList_Append(l, a->py) < 0)
+            jcv_refuse_py(c);
+        return l;
+    }
+    jcv_val *root = root_of(a->val);
+    PyObject *all = root_samples(c, root);
+    if (!all || root == a->val)
+        return all ? all : a->samples;
+    l = jcv_own(c, PyList_New(0));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all); i++) {
+        PyObject *o = object_for(c, a->val, root, PyList_GET_ITEM(all, i));
+        if (o && PyList_Append(l, o) < 0)
+            jcv_refuse_py(c);
+    }
+    return l;
+}
+
+jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken) {
+    jcv_val *root = root_in(c, cond, 0);
+    if (!root)
+        return NULL;
+    PyObject *all = root_samples(c, root), *kept = jcv_own(c, PyList_New(0));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all); i++) {
+        PyObject *sample = PyList_GET_ITEM(all, i);
+        janus_scalar s;
+        if ((!scalar_for(c, cond, root, sample, &s, 0) || (s.i != 0) == taken) &&
+            PyList_Append(kept, sample) < 0)
+            jcv_refuse_py(c);
+    }
+    jcv_narrow *n = jcv_alloc(c, sizeof *n);
+    *n = (jcv_narrow){root, kept, NULL};
+    return n;
+}
