@@ -34,6 +34,7 @@ int jpy_init_tape(PyObject *module);
 int jpy_init_function(PyObject *module);
 int jpy_init_rng(PyObject *module);
 int jpy_init_module_base(PyObject *module);
+int jpy_init_threads(PyObject *module);
 
 /*
  * Sets the Python exception that users of PyTorch expect for a failed status, from this thread's

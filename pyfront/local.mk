@@ -59,6 +59,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/py_spell.c \
 	pyfront/py_spell_table.h \
 	pyfront/py_tensor.c \
+	pyfront/py_threads.c \
 	pyfront/py_tensor.h \
 	pyfront/py_types.c \
 	pyfront/tape.h \
