@@ -21,7 +21,6 @@ typedef struct call_grad {
     bool *arriving, *want; /* as in jn_deriv */
     bool *outs;            /* NULL: all */
     jn_deriv *deriv[2];
-    jn_value *acc; /* per parameter: accumulator made here, to be read after the call */
     JN_VEC(jn_value) in;
 } call_grad;
 
@@ -65,8 +64,7 @@ static janus_status collect(jn_sweep *s, call_grad *c, bool *out_any) {
     size_t n_results = sub->result_types.n, n_params = sub->params.n;
     c->arriving = jn_diff_alloc(s->d, n_results + n_params, 1);
     c->want = jn_diff_alloc(s->d, n_params, 1);
-    c->acc = jn_diff_alloc(s->d, n_params, sizeof *c->acc);
-    if (!c->arriving || !c->want || !c->acc)
+    if (!c->arriving || !c->want)
         return JN_NO_MEMORY();
     bool arrives = s->records[c->n->id] != NULL, wanted = false;
     for (uint32_t i = 0; i < c->shape.n_results; i++)
@@ -75,7 +73,6 @@ static janus_status collect(jn_sweep *s, call_grad *c, bool *out_any) {
         jn_value v = operand(c, i);
         uint32_t p = c->shape.first_param + i;
         const jn_type *t = sub->params.data[p].type;
-        c->acc[p] = JN_VALUE_NONE;
         if (jn_value_is_none(v))
             continue;
         if (t->kind == JANUS_KIND_ACC)
@@ -182,14 +179,7 @@ static janus_status operands(jn_sweep *s, call_grad *c) {
         const jn_param *param = &sub->params.data[p];
         if (!param->shared || !c->want[p] || !jn_differentiable(param->type))
             continue;
-        v = operand(c, i);
-        if (v.node == 0 && s->acc && !jn_value_is_none(s->acc[v.index])) {
-            v = s->acc[v.index];
-        } else {
-            JN_TRY(jn_sweep_fetch(s, v, &v));
-            JN_TRY(jn_sweep_build(s, s->d->ops.acc_new, &v, 1, &c->acc[p], 1));
-            v = c->acc[p];
-        }
+        JN_TRY(jn_sweep_open(s, operand(c, i), &v));
         if (!jn_vec_push(&c->in, v))
             return JN_NO_MEMORY();
     }
@@ -241,15 +231,9 @@ static janus_status distribute(jn_sweep *s, call_grad *c, const jn_value *out, u
         bool active = operand_active(s, operand(c, i));
         if (param->type->kind == JANUS_KIND_FRAME && active)
             JN_TRY(add_record(s, c, i, built));
-        if (!jn_differentiable(param->type))
+        if (!jn_differentiable(param->type) || param->shared)
             continue;
-        if (param->shared) {
-            if (jn_value_is_none(c->acc[p]))
-                continue;
-            jn_value sum;
-            JN_TRY(jn_sweep_build(s, s->d->ops.acc_get, &c->acc[p], 1, &sum, 1));
-            JN_TRY(jn_sweep_add(s, operand(c, i), sum));
-        } else if (!c->outs || c->outs[p]) {
+        if (!c->outs || c->outs[p]) {
             jn_value v = out[at++];
             if (active && jn_value_type(s->g, v)->kind == JANUS_KIND_TENSOR)
                 JN_TRY(jn_sweep_add(s, operand(c, i), v));

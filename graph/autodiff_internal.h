@@ -91,6 +91,7 @@ typedef struct jn_sweep {
     jn_value *fetched;   /* per value: it, in g (g != f) */
     jn_record **records; /* per call or frame.get: records that are the cotangent of its frame */
     jn_value *acc;       /* per parameter of f: accumulator in g, none: not shared */
+    jn_value *open;      /* per value: accumulator in g that calls add to, not yet read */
     jn_value frame;      /* g's %t */
     jn_loc loc;
 } jn_sweep;
@@ -144,6 +145,9 @@ janus_status jn_sweep_init(jn_sweep *s, jn_diff *d, jn_subgraph *f, jn_subgraph 
 janus_status jn_sweep_run(jn_sweep *s, uint32_t from_node);
 /* Adds a contribution to the cotangent of v. */
 janus_status jn_sweep_add(jn_sweep *s, jn_value v, jn_value contribution);
+/* The accumulator that contributions to v go to, made when there is none; it is read when the sweep
+ * reaches v. */
+janus_status jn_sweep_open(jn_sweep *s, jn_value v, jn_value *out_acc);
 /* The value v of f, in g. */
 janus_status jn_sweep_fetch(jn_sweep *s, jn_value v, jn_value *out);
 janus_status jn_sweep_build(jn_sweep *s, const jn_op *op, const jn_value *in, unsigned n_in,

@@ -124,9 +124,41 @@ janus_status jn_sweep_zeros(jn_sweep *s, jn_value like, jn_value *out) {
     return jn_sweep_build(s, s->d->ops.full_like, in, 2, out, 1);
 }
 
+static jn_value accumulator(const jn_sweep *s, jn_value v) {
+    return v.node == 0 && s->acc && !jn_value_is_none(s->acc[v.index])
+               ? s->acc[v.index]
+               : s->open[jn_number(&s->num, v)];
+}
+
+janus_status jn_sweep_open(jn_sweep *s, jn_value v, jn_value *out_acc) {
+    *out_acc = accumulator(s, v);
+    if (!jn_value_is_none(*out_acc))
+        return JANUS_OK;
+    uint32_t i = jn_number(&s->num, v);
+    jn_value like;
+    JN_TRY(jn_sweep_fetch(s, v, &like));
+    JN_TRY(jn_sweep_build(s, s->d->ops.acc_new, &like, 1, out_acc, 1));
+    s->open[i] = *out_acc;
+    jn_value before = s->ct[i];
+    s->ct[i] = JN_VALUE_NONE;
+    return jn_value_is_none(before) ? JANUS_OK : jn_sweep_add(s, v, before);
+}
+
+/* What has been added to the results of node n becomes their cotangents. */
+static janus_status close_sums(jn_sweep *s, uint32_t n, uint32_t n_out) {
+    for (uint32_t i = s->num.first[n]; i < s->num.first[n] + n_out; i++) {
+        if (jn_value_is_none(s->open[i]))
+            continue;
+        JN_TRY(jn_sweep_build(s, s->d->ops.acc_get, &s->open[i], 1, &s->ct[i], 1));
+        s->open[i] = JN_VALUE_NONE;
+    }
+    return JANUS_OK;
+}
+
 janus_status jn_sweep_add(jn_sweep *s, jn_value v, jn_value contribution) {
-    if (v.node == 0 && s->acc && !jn_value_is_none(s->acc[v.index])) {
-        jn_value in[2] = {s->acc[v.index], contribution};
+    jn_value acc = accumulator(s, v);
+    if (!jn_value_is_none(acc)) {
+        jn_value in[2] = {acc, contribution};
         return jn_sweep_build(s, s->d->ops.acc_add, in, 2, NULL, 0);
     }
     jn_value *sum = &s->ct[jn_number(&s->num, v)];
@@ -200,6 +232,7 @@ janus_status jn_sweep_run(jn_sweep *s, uint32_t from_node) {
     for (uint32_t i = from_node + 1; i-- > 1;) {
         const jn_node *n = s->f->nodes.data[i];
         s->loc = n->loc;
+        JN_TRY(close_sums(s, i, n->n_out));
         if (jn_is_call(n))
             JN_TRY(jn_sweep_call(s, n));
         else if (n->op->role == JN_ROLE_ACC)
@@ -207,7 +240,7 @@ janus_status jn_sweep_run(jn_sweep *s, uint32_t from_node) {
         else
             JN_TRY(sweep_rule(s, n));
     }
-    return JANUS_OK;
+    return close_sums(s, 0, (uint32_t)s->f->params.n);
 }
 
 janus_status jn_sweep_init(jn_sweep *s, jn_diff *d, jn_subgraph *f, jn_subgraph *g) {
@@ -221,10 +254,11 @@ janus_status jn_sweep_init(jn_sweep *s, jn_diff *d, jn_subgraph *f, jn_subgraph 
     s->active = jn_diff_alloc(d, s->num.n_values, sizeof *s->active);
     s->ct = jn_diff_alloc(d, s->num.n_values, sizeof *s->ct);
     s->fetched = jn_diff_alloc(d, s->num.n_values, sizeof *s->fetched);
+    s->open = jn_diff_alloc(d, s->num.n_values, sizeof *s->open);
     s->records = jn_diff_alloc(d, s->num.n_nodes, sizeof *s->records);
-    if (!s->active || !s->ct || !s->fetched || !s->records)
+    if (!s->active || !s->ct || !s->fetched || !s->open || !s->records)
         return JN_NO_MEMORY();
     for (uint32_t i = 0; i < s->num.n_values; i++)
-        s->ct[i] = s->fetched[i] = JN_VALUE_NONE;
+        s->ct[i] = s->fetched[i] = s->open[i] = JN_VALUE_NONE;
     return JANUS_OK;
 }
