@@ -4,6 +4,7 @@
  *
  *   autodiff.c        entry points; one derivation from declaration to results
  *   autodiff_sweep.c  the reverse sweep over a body: rules, sums, members read
+ *   autodiff_slice.c  slices of one value
  *   autodiff_call.c   calls: frames, records, accumulators
  *   autodiff_reach.c  what depends on what, before anything is built
  *
@@ -54,6 +55,7 @@ typedef struct jn_deriv {
 /* Ops the differentiation itself creates. */
 typedef struct jn_diff_ops {
     const jn_op *none, *add, *full_like, *reshape_like, *frame_get, *acc_new, *acc_add, *acc_get;
+    const jn_op *slice, *slice_scatter, *concat;
     const jn_op *invoke, *if_grad, *while_grad, *foreach_grad;
 } jn_diff_ops;
 
@@ -74,6 +76,8 @@ typedef struct jn_record {
     jn_record_type type;
 } jn_record;
 
+typedef struct jn_part jn_part; /* autodiff_slice.c */
+
 /* Numbers the values of the first n_nodes nodes of a body, with room for one more per call. */
 typedef struct jn_numbering {
     uint32_t n_nodes, n_values;
@@ -88,6 +92,7 @@ typedef struct jn_sweep {
     jn_numbering num;
     bool *active;        /* per value: depends on what is differentiated by */
     jn_value *ct;        /* per value: its cotangent in g so far; of accumulators: of the sum */
+    jn_part **parts;     /* per value: cotangents of its slices, not yet added to it */
     jn_value *fetched;   /* per value: it, in g (g != f) */
     jn_record **records; /* per call or frame.get: records that are the cotangent of its frame */
     jn_value *acc;       /* per parameter of f: accumulator in g, none: not shared */
@@ -156,6 +161,13 @@ janus_status jn_sweep_zeros(jn_sweep *s, jn_value like /* of f */, jn_value *out
 janus_status jn_sweep_frame_get(jn_sweep *s, jn_value frame, uint32_t index, jn_value *out);
 /* Position of the value, or of the frame of the call `v.node`, in f->saved, listed when new. */
 janus_status jn_save_member(jn_subgraph *f, jn_value v, bool frame, uint32_t *out_index);
+
+/* autodiff_slice.c ----------------------------------------------------------------------------- */
+
+/* Keeps the cotangent of a slice as a part of its operand's; not taken: the rule does it. */
+janus_status jn_sweep_slice(jn_sweep *s, const jn_node *n, bool *out_taken);
+/* Adds the parts kept for v to its cotangent. */
+janus_status jn_sweep_join(jn_sweep *s, jn_value v);
 
 /* autodiff_call.c ------------------------------------------------------------------------------ */
 

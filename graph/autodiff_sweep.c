@@ -131,6 +131,7 @@ static jn_value accumulator(const jn_sweep *s, jn_value v) {
 }
 
 janus_status jn_sweep_open(jn_sweep *s, jn_value v, jn_value *out_acc) {
+    JN_TRY(jn_sweep_join(s, v));
     *out_acc = accumulator(s, v);
     if (!jn_value_is_none(*out_acc))
         return JANUS_OK;
@@ -146,7 +147,9 @@ janus_status jn_sweep_open(jn_sweep *s, jn_value v, jn_value *out_acc) {
 
 /* What has been added to the results of node n becomes their cotangents. */
 static janus_status close_sums(jn_sweep *s, uint32_t n, uint32_t n_out) {
-    for (uint32_t i = s->num.first[n]; i < s->num.first[n] + n_out; i++) {
+    for (uint32_t k = 0; k < n_out; k++) {
+        uint32_t i = s->num.first[n] + k;
+        JN_TRY(jn_sweep_join(s, (jn_value){n, k}));
         if (jn_value_is_none(s->open[i]))
             continue;
         JN_TRY(jn_sweep_build(s, s->d->ops.acc_get, &s->open[i], 1, &s->ct[i], 1));
@@ -156,6 +159,7 @@ static janus_status close_sums(jn_sweep *s, uint32_t n, uint32_t n_out) {
 }
 
 janus_status jn_sweep_add(jn_sweep *s, jn_value v, jn_value contribution) {
+    JN_TRY(jn_sweep_join(s, v));
     jn_value acc = accumulator(s, v);
     if (!jn_value_is_none(acc)) {
         jn_value in[2] = {acc, contribution};
@@ -191,7 +195,10 @@ static janus_status sweep_rule(jn_sweep *s, const jn_node *n) {
                   jn_differentiable(jn_value_type(s->f, n->in[i]));
         any_in |= want[i];
     }
-    if (!any_in)
+    bool taken = !any_in;
+    if (any_in)
+        JN_TRY(jn_sweep_slice(s, n, &taken));
+    if (taken)
         return JANUS_OK;
     for (uint32_t i = 0; i < n->n_out; i++) {
         out[i] = primal_ev((jn_value){n->id, i});
@@ -256,7 +263,8 @@ janus_status jn_sweep_init(jn_sweep *s, jn_diff *d, jn_subgraph *f, jn_subgraph 
     s->fetched = jn_diff_alloc(d, s->num.n_values, sizeof *s->fetched);
     s->open = jn_diff_alloc(d, s->num.n_values, sizeof *s->open);
     s->records = jn_diff_alloc(d, s->num.n_nodes, sizeof *s->records);
-    if (!s->active || !s->ct || !s->fetched || !s->open || !s->records)
+    s->parts = jn_diff_alloc(d, s->num.n_values, sizeof *s->parts);
+    if (!s->active || !s->ct || !s->parts || !s->fetched || !s->open || !s->records)
         return JN_NO_MEMORY();
     for (uint32_t i = 0; i < s->num.n_values; i++)
         s->ct[i] = s->fetched[i] = s->open[i] = JN_VALUE_NONE;

@@ -223,3 +223,30 @@ def saved_input_modified_in_place(function, log):
         y = f(x, w)
         x.add_(1)
         log.raises(y.backward)
+
+
+@case
+def slices_side_by_side(function, log):
+    """Cotangents of slices that fill a value, leave gaps, overlap, or meet other uses of it."""
+    w = t(4, 12).requires_grad_()
+
+    def f(x, which):
+        y = janus.tanh(x * w)
+        a, b, c = y[:, :4], y[:, 4:8], y[:, 8:]
+        if which == 0:
+            z = (a * b + c).sum()
+        elif which == 1:
+            z = (a * c).sum()
+        elif which == 2:
+            z = (a * b + c).sum() + (y[:, 2:6] * y[:, 3:7]).sum() * 0.5
+        elif which == 3:
+            z = (a * c).sum() + (y * y).sum() + (b * y[1, 2]).sum() + (y[1:3, 4:8] * y[-2:, -4:]).sum()
+        else:
+            z = (a * y[:, 5:5].sum()).sum() + (b - y[:, ::2][:, :4]).sum()
+        z.backward()
+        return z
+
+    g = function(f)
+    for which in (0, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4):
+        w.grad = None
+        log(g(t(4, 12) * 0.1, which), w.grad)
