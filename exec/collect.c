@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "exec/run_internal.h"
+#include "exec/overlay.h"
 #include "graph/base/status.h"
 
 typedef struct collector {
@@ -30,10 +30,13 @@ static janus_status move_value(collector *c, jn_tval **ref) {
         *ref = (jn_tval *)(void *)v->tensor;
         return JANUS_OK;
     }
-    jn_tval *n = jn_arena_alloc(&c->tasks, sizeof *n);
-    if (!n)
+    jn_bound *b = jn_arena_alloc(&c->tasks, v->dense ? sizeof *b : sizeof b->v);
+    if (!b)
         return JN_NO_MEMORY();
+    jn_tval *n = &b->v;
     *n = (jn_tval){v->data, v->shape, NULL, v->tensor, v->dense};
+    if (v->dense)
+        b->object = jn_tval_object(v);
     if (v->dense) {
         if (!jn_vec_push(&c->owned, v->dense))
             return JN_NO_MEMORY();
@@ -60,7 +63,7 @@ static janus_status move_slot(collector *c, uint8_t kind, jn_slot *s) {
     if (kind == JANUS_KIND_TENSOR)
         return move_value(c, &s->t);
     jn_box *old = kind == JANUS_KIND_OBJECT ? jn_box_of(s->p) : NULL;
-    if (!old)
+    if (!old || jn_birth_of(s->p))
         return JANUS_OK;
     jn_box *b = jn_arena_dup(&c->tasks, old, sizeof *b);
     if (!b)
@@ -91,6 +94,8 @@ static janus_status move_all(collector *c, jn_frame *top) {
         JN_TRY(move_box(c, &e->key));
         JN_TRY(move_box(c, &e->value));
         JN_TRY(move_value(c, &e->target));
+        for (uint32_t k = 0; k < e->n_items; k++)
+            JN_TRY(move_box(c, &e->items[k]));
     }
     return jn_overlay_each(c->r, move_box, c);
 }

@@ -165,9 +165,9 @@ janus_status jn_tval_force(jn_run *r, jn_tval *v) {
     return v->data ? JANUS_OK : jn_error(JANUS_INTERNAL, "a promised tensor was not computed");
 }
 
-janus_status jn_tval_bind(jn_run *r, janus_tensor *t, jn_tval **out) {
-    jn_tval *v = jn_arena_alloc(&r->mem->tasks, sizeof *v);
-    if (!v || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + 1))
+janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, jn_tval **out) {
+    jn_bound *b = jn_arena_alloc(&r->mem->tasks, sizeof *b);
+    if (!b || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + 1))
         return JN_NO_MEMORY();
     const jn_shape *shape =
         jn_shape_intern(&r->set->shapes, (janus_dtype)t->dtype, t->rank, t->dims);
@@ -176,8 +176,8 @@ janus_status jn_tval_bind(jn_run *r, janus_tensor *t, jn_tval **out) {
     janus_tensor *dense;
     JN_TRY(jn_tensor_contiguous(t, &dense));
     r->mem->owned.data[r->mem->owned.n++] = dense;
-    *v = (jn_tval){dense->data, shape, NULL, t, dense};
-    *out = v;
+    *b = (jn_bound){{dense->data, shape, NULL, t, dense}, o};
+    *out = &b->v;
     return JANUS_OK;
 }
 

@@ -2,15 +2,17 @@
 /*
  * Host reads and writes, and the log.
  *
- * Reads ask the caller's janus_host_ops; what this run has written before is found in the overlay,
- * keyed by location, so reads see program order while the heap stays untouched.  A slot of kind
- * object holds the caller's pointer, or, with its lowest bit set, a jn_box: a scalar or tensor that
- * stands where an object is expected until host.unbox takes it out.
+ * Reads ask the caller's janus_host_ops; what this run has written before is found in the overlay
+ * (overlay.h), so reads see program order while the heap stays untouched.  A slot of kind object
+ * holds the caller's pointer, or, with its lowest bit set, a jn_box: a scalar or tensor that stands
+ * where an object is expected until host.unbox takes it out, or something this run made.  A tensor
+ * that came from an object is written as that object, so identities last.
  */
 #include "config.h"
 
 #include <string.h>
-#include <uthash.h>
+
+#include "exec/overlay.h"
 
 #include "exec/plan_internal.h"
 #include "exec/run_internal.h"
@@ -24,15 +26,25 @@ typedef enum jn_host_what {
     H_TYPE,
     H_IS,
     H_UNBOX,
+    H_HAS,
+    H_HASATTR,
+    H_ID,
+    H_NEW,
     H_SETATTR,
     H_SETITEM,
     H_SETKEY,
-    H_APPEND
+    H_APPEND,
+    H_POP,
+    H_DELKEY,
+    H_DELATTR,
+    H_EMIT
 } jn_host_what;
 
 static const char *const what_names[] = {
-    "host.attr",  "host.item",    "host.key",     "host.len",    "host.type",  "host.is",
-    "host.unbox", "host.setattr", "host.setitem", "host.setkey", "host.append"};
+    "host.attr", "host.item",    "host.key",     "host.len",     "host.type",
+    "host.is",   "host.unbox",   "host.has",     "host.hasattr", "host.id",
+    "host.new",  "host.setattr", "host.setitem", "host.setkey",  "host.append",
+    "host.pop",  "host.delkey",  "host.delattr", "host.emit"};
 
 janus_status jn_host_what_of(const jn_op *op, uint8_t *out) {
     for (size_t i = 0; i < sizeof what_names / sizeof *what_names; i++)
@@ -41,66 +53,6 @@ janus_status jn_host_what_of(const jn_op *op, uint8_t *out) {
             return JANUS_OK;
         }
     return jn_error(JANUS_UNSUPPORTED, "the executor has no host operation %s", op->name);
-}
-
-/* A location of this run's overlay: attribute or item of an object, or the list appended to it. */
-typedef struct location {
-    janus_object object;
-    int64_t index;
-    int64_t what; /* H_ATTR, H_ITEM, H_KEY or H_APPEND */
-} location;
-
-typedef struct jn_overlay_entry {
-    location at;
-    jn_box value;            /* H_ATTR, H_ITEM, H_KEY */
-    JN_VEC(jn_box) appended; /* H_APPEND */
-    int64_t base_length;
-    UT_hash_handle hh;
-} jn_overlay_entry;
-
-static jn_overlay_entry *overlay_find(const jn_run *r, janus_object o, int64_t index, int what) {
-    jn_overlay_entry *e = NULL;
-    location at;
-    if (!r->overlay)
-        return NULL;
-    memset(&at, 0, sizeof at);
-    at.object = o;
-    at.index = index;
-    at.what = what;
-    HASH_FIND(hh, r->overlay, &at, sizeof at, e);
-    return e;
-}
-
-static jn_overlay_entry *overlay_put(jn_run *r, janus_object o, int64_t index, int what) {
-    jn_overlay_entry *e = overlay_find(r, o, index, what);
-    if (e)
-        return e;
-    e = jn_calloc(1, sizeof *e);
-    if (!e)
-        return NULL;
-    e->at.object = o;
-    e->at.index = index;
-    e->at.what = what;
-    HASH_ADD(hh, r->overlay, at, sizeof e->at, e);
-    return e;
-}
-
-void jn_overlay_free(jn_run *r) {
-    jn_overlay_entry *e, *next;
-    HASH_ITER(hh, r->overlay, e, next) {
-        HASH_DEL(r->overlay, e);
-        jn_vec_free(&e->appended);
-        jn_free(e);
-    }
-}
-
-janus_status jn_overlay_each(jn_run *r, janus_status (*fn)(void *arg, jn_box *b), void *arg) {
-    for (jn_overlay_entry *e = r->overlay; e; e = e->hh.next) {
-        JN_TRY(fn(arg, &e->value));
-        for (size_t i = 0; i < e->appended.n; i++)
-            JN_TRY(fn(arg, &e->appended.data[i]));
-    }
-    return JANUS_OK;
 }
 
 /* ---- boxes --------------------------------------------------------------------------------------
@@ -126,38 +78,11 @@ static jn_box operand(const jn_host_call *c, const jn_slot *slots, unsigned i) {
         return b;
     b.kind = (janus_kind)c->kinds[i];
     b.v = slots[c->in[i]];
-    if (b.kind == JANUS_KIND_OBJECT && jn_box_of(b.v.p))
-        b = *jn_box_of(b.v.p);
+    if (b.kind == JANUS_KIND_OBJECT && jn_box_of(b.v.p) && !jn_birth_of(b.v.p))
+        return *jn_box_of(b.v.p);
+    if (b.kind == JANUS_KIND_TENSOR && b.v.t && jn_tval_object(b.v.t))
+        return (jn_box){JANUS_KIND_OBJECT, {.p = jn_tval_object(b.v.t)}};
     return b;
-}
-
-static janus_status from_host(jn_run *r, const janus_host_value *v, jn_box *out) {
-    out->kind = v->kind;
-    switch (v->kind) {
-    case JANUS_KIND_INT:
-    case JANUS_KIND_BOOL:
-    case JANUS_KIND_FLOAT:
-        out->v.i = v->s.i;
-        return JANUS_OK;
-    case JANUS_KIND_TENSOR:
-        return jn_tval_bind(r, v->t, &out->v.t);
-    default:
-        out->v.p = v->o;
-        if (v->kind == JANUS_KIND_OBJECT && jn_box_of(v->o))
-            return jn_error(JANUS_INVALID_ARGUMENT, "a host object with an odd address");
-        return JANUS_OK;
-    }
-}
-
-static janus_host_value to_host(const jn_box *b) {
-    janus_host_value v = {.kind = b->kind};
-    if (b->kind == JANUS_KIND_TENSOR)
-        v.t = NULL; /* filled in by prepare */
-    else if (b->kind == JANUS_KIND_OBJECT)
-        v.o = b->v.p;
-    else
-        v.s.i = b->v.i;
-    return v;
 }
 
 static janus_status need(const void *callback, const char *name) {
@@ -176,68 +101,24 @@ static janus_status need_object(const jn_box *b, const jn_host_call *c) {
 /* ---- reads --------------------------------------------------------------------------------------
  */
 
-static janus_status length(jn_run *r, janus_object o, int64_t *out) {
-    jn_overlay_entry *e = overlay_find(r, o, 0, H_APPEND);
-    if (e) {
-        *out = e->base_length + (int64_t)e->appended.n;
-        return JANUS_OK;
-    }
-    JN_TRY(need((void *)r->host.length, "length"));
-    return r->host.length(r->options.host_ctx, o, out);
-}
-
-static janus_status read_item(jn_run *r, janus_object o, int64_t index, jn_box *out) {
-    janus_host_value v = {0};
-    jn_overlay_entry *e;
-    if (r->overlay) {
-        jn_overlay_entry *grown = overlay_find(r, o, 0, H_APPEND);
-        if (index < 0) {
-            int64_t n;
-            JN_TRY(length(r, o, &n));
-            index += n;
-        }
-        if ((e = overlay_find(r, o, index, H_ITEM))) {
-            *out = e->value;
-            return JANUS_OK;
-        }
-        if (grown && index >= grown->base_length &&
-            index - grown->base_length < (int64_t)grown->appended.n) {
-            *out = grown->appended.data[index - grown->base_length];
-            return JANUS_OK;
-        }
-    }
-    JN_TRY(need((void *)r->host.get_item, "get_item"));
-    JN_TRY(r->host.get_item(r->options.host_ctx, o, index, &v));
-    return from_host(r, &v, out);
-}
-
 static janus_status read_location(jn_run *r, const jn_host_call *c, const jn_box *o,
                                   const jn_slot *slots, jn_box *out) {
-    janus_host_value v = {0};
-    jn_overlay_entry *e;
     JN_TRY(need_object(o, c));
-    if (c->what == H_ATTR) {
-        if (r->overlay && (e = overlay_find(r, o->v.p, c->key, H_ATTR))) {
-            *out = e->value;
-            return JANUS_OK;
-        }
-        JN_TRY(need((void *)r->host.get_attr, "get_attr"));
-        JN_TRY(r->host.get_attr(r->options.host_ctx, o->v.p, c->key, &v));
-        return from_host(r, &v, out);
-    }
+    if (c->what == H_ATTR || c->what == H_HASATTR)
+        return jn_ov_get_attr(r, o->v.p, c->key, out);
     jn_box key = operand(c, slots, 1);
     if (c->what == H_ITEM)
-        return read_item(r, o->v.p, key.v.i, out);
-    if (r->overlay && (e = overlay_find(r, o->v.p, key.v.i, H_KEY + 16 * (int)key.kind))) {
-        *out = e->value;
-        return JANUS_OK;
-    }
-    janus_host_value k = to_host(&key);
-    if (key.kind == JANUS_KIND_TENSOR)
-        return jn_error(JANUS_UNSUPPORTED, "host.key: a tensor cannot be a key");
-    JN_TRY(need((void *)r->host.get_key, "get_key"));
-    JN_TRY(r->host.get_key(r->options.host_ctx, o->v.p, &k, &v));
-    return from_host(r, &v, out);
+        return jn_ov_get_item(r, o->v.p, key.v.i, out);
+    return jn_ov_get_key(r, o->v.p, &key, out);
+}
+
+/* Whether a read finds something. */
+static janus_status has(jn_run *r, const jn_host_call *c, const jn_box *o, const jn_slot *slots,
+                        jn_slot *out) {
+    jn_box got;
+    janus_status st = read_location(r, c, o, slots, &got);
+    out->i = st == JANUS_OK;
+    return st == JANUS_NOT_FOUND ? JANUS_OK : st;
 }
 
 static janus_status unbox(jn_run *r, const jn_host_call *c, const jn_slot *slots, jn_slot *out) {
@@ -246,8 +127,16 @@ static janus_status unbox(jn_run *r, const jn_host_call *c, const jn_slot *slots
     if (b.kind == JANUS_KIND_OBJECT && want != JANUS_KIND_OBJECT) {
         janus_host_value v = {0};
         JN_TRY(need((void *)r->host.unbox, "unbox"));
-        JN_TRY(r->host.unbox(r->options.host_ctx, b.v.p, want, &v));
-        JN_TRY(from_host(r, &v, &b));
+        janus_object of = b.v.p;
+        if (jn_birth_of(of))
+            return jn_error(JANUS_ASSUMPTION_FAILED, "host.unbox: a container (%s:%u)",
+                            c->node->loc.file ? c->node->loc.file : "?", c->node->loc.line);
+        JN_TRY(r->host.unbox(r->options.host_ctx, of, want, &v));
+        if (v.kind == JANUS_KIND_TENSOR)
+            JN_TRY(jn_tval_bind(r, v.t, of, &b.v.t));
+        else
+            JN_TRY(jn_box_from_host(r, &v, &b));
+        b.kind = v.kind;
     }
     if (b.kind != want)
         return jn_error(JANUS_ASSUMPTION_FAILED,
@@ -266,9 +155,11 @@ static janus_status unbox(jn_run *r, const jn_host_call *c, const jn_slot *slots
 }
 
 static janus_status type_of(jn_run *r, const jn_box *o, jn_slot *out) {
-    if (o->kind != JANUS_KIND_OBJECT) {
-        out->i = -(int64_t)o->kind; /* unboxed values: no host type */
-        return JANUS_OK;
+    const jn_birth *b = o->kind == JANUS_KIND_OBJECT ? jn_birth_of(o->v.p) : NULL;
+    if (b || o->kind != JANUS_KIND_OBJECT) {
+        JN_TRY(need((void *)r->host.kind_type, "kind_type"));
+        return r->host.kind_type(r->options.host_ctx, o->kind,
+                                 b ? (janus_birth)b->what : JANUS_BIRTH_LIST, &out->i);
     }
     JN_TRY(need((void *)r->host.type_of, "type_of"));
     return r->host.type_of(r->options.host_ctx, o->v.p, &out->i);
@@ -281,49 +172,92 @@ static janus_status log_effect(jn_run *r, jn_pending_effect e) {
     return jn_vec_push(&r->effects, e) ? JANUS_OK : JN_NO_MEMORY();
 }
 
+static const jn_box nothing = {JANUS_KIND_NONE, {0}};
+
 static janus_status write_location(jn_run *r, const jn_host_call *c, const jn_slot *slots) {
-    jn_box o = operand(c, slots, 0), key = {JANUS_KIND_NONE, {0}}, value;
+    jn_box o = operand(c, slots, 0), key = nothing;
+    jn_pending_effect e = {.tag = c->tag};
     JN_TRY(need_object(&o, c));
-    int64_t index = c->key;
-    int what = H_ATTR;
-    jn_effect_kind kind = JN_EFFECT_SET_ATTR;
-    if (c->what == H_SETATTR) {
-        value = operand(c, slots, 1);
-    } else {
-        key = operand(c, slots, 1);
-        value = operand(c, slots, 2);
-        index = key.v.i;
-        what = c->what == H_SETITEM ? H_ITEM : H_KEY + 16 * (int)key.kind;
-        kind = c->what == H_SETITEM ? JN_EFFECT_SET_ITEM : JN_EFFECT_SET_KEY;
-        if (c->what == H_SETITEM && index < 0) {
-            int64_t n;
-            JN_TRY(length(r, o.v.p, &n));
-            index += n;
-        }
+    e.object = o.v.p;
+    e.index = c->key;
+    switch (c->what) {
+    case H_SETATTR:
+        e.kind = JN_EFFECT_SET_ATTR;
+        e.value = operand(c, slots, 1);
+        JN_TRY(jn_ov_set_attr(r, e.object, e.index, e.value));
+        break;
+    case H_SETITEM:
+        e.kind = JN_EFFECT_SET_ITEM;
+        e.index = operand(c, slots, 1).v.i;
+        e.value = operand(c, slots, 2);
+        JN_TRY(jn_ov_set_item(r, e.object, &e.index, e.value));
+        break;
+    case H_APPEND:
+        e.kind = JN_EFFECT_APPEND;
+        e.value = operand(c, slots, 1);
+        JN_TRY(jn_ov_append(r, e.object, e.value));
+        break;
+    default:
+        e.kind = JN_EFFECT_SET_KEY;
+        e.key = key = operand(c, slots, 1);
+        e.value = operand(c, slots, 2);
+        JN_TRY(jn_ov_set_key(r, e.object, &key, e.value));
     }
-    jn_overlay_entry *e = overlay_put(r, o.v.p, index, what);
-    if (!e)
-        return JN_NO_MEMORY();
-    e->value = value;
-    return log_effect(r, (jn_pending_effect){kind, o.v.p, index, key, value, NULL});
+    return log_effect(r, e);
 }
 
-static janus_status append(jn_run *r, const jn_host_call *c, const jn_slot *slots) {
-    jn_box o = operand(c, slots, 0), value = operand(c, slots, 1);
+/* pop, del: what is taken out is the result. */
+static janus_status remove_from(jn_run *r, const jn_host_call *c, const jn_slot *slots,
+                                jn_box *out) {
+    jn_box o = operand(c, slots, 0);
+    jn_pending_effect e = {.kind = JN_EFFECT_POP, .index = c->key};
     JN_TRY(need_object(&o, c));
-    jn_overlay_entry *e = overlay_find(r, o.v.p, 0, H_APPEND);
-    if (!e) {
-        int64_t n;
-        JN_TRY(length(r, o.v.p, &n));
-        e = overlay_put(r, o.v.p, 0, H_APPEND);
-        if (!e)
-            return JN_NO_MEMORY();
-        e->base_length = n;
+    e.object = o.v.p;
+    if (c->what == H_POP) {
+        JN_TRY(jn_ov_pop(r, e.object, out));
+    } else if (c->what == H_DELKEY) {
+        e.kind = JN_EFFECT_DEL_KEY;
+        e.key = operand(c, slots, 1);
+        JN_TRY(jn_ov_del_key(r, e.object, &e.key));
+    } else {
+        e.kind = JN_EFFECT_DEL_ATTR;
+        JN_TRY(jn_ov_get_attr(r, e.object, c->key, out));
+        JN_TRY(jn_ov_set_attr(r, e.object, c->key, (jn_box){(janus_kind)JN_KIND_ABSENT, {0}}));
     }
-    if (!jn_vec_push(&e->appended, value))
+    return log_effect(r, e);
+}
+
+static janus_status operands(jn_run *r, const jn_host_call *c, const jn_slot *slots, jn_box **out) {
+    *out = jn_arena_alloc(&r->mem->arena, (c->n + 1) * sizeof **out);
+    if (!*out)
         return JN_NO_MEMORY();
-    jn_box none = {JANUS_KIND_NONE, {0}};
-    return log_effect(r, (jn_pending_effect){JN_EFFECT_APPEND, o.v.p, 0, none, value, NULL});
+    for (unsigned i = 0; i < c->n; i++)
+        (*out)[i] = operand(c, slots, i);
+    return JANUS_OK;
+}
+
+/* Births stay where they are: a collection does not move them, locations are keyed by them. */
+static janus_status make_new(jn_run *r, const jn_host_call *c, const jn_slot *slots, jn_slot *out) {
+    jn_birth *b = jn_arena_zalloc(&r->mem->arena, sizeof *b);
+    if (!b)
+        return JN_NO_MEMORY();
+    b->box.kind = (janus_kind)JN_KIND_BIRTH;
+    b->what = (uint8_t)c->key;
+    b->n = c->n;
+    JN_TRY(operands(r, c, slots, &b->items));
+    out->p = (void *)((uintptr_t)b | 1);
+    return log_effect(r, (jn_pending_effect){.kind = JN_EFFECT_NEW,
+                                             .object = out->p,
+                                             .index = c->key,
+                                             .items = b->items,
+                                             .n_items = c->n,
+                                             .tag = c->tag});
+}
+
+static janus_status emit(jn_run *r, const jn_host_call *c, const jn_slot *slots) {
+    jn_pending_effect e = {.kind = JN_EFFECT_EMIT, .index = c->key, .n_items = c->n};
+    JN_TRY(operands(r, c, slots, &e.items));
+    return log_effect(r, e);
 }
 
 janus_status jn_log_store(jn_run *r, jn_tval *target, jn_tval *value) {
@@ -332,36 +266,60 @@ janus_status jn_log_store(jn_run *r, jn_tval *target, jn_tval *value) {
                         "store: the target must be an argument or a host object's tensor");
     if (target->shape != value->shape)
         return jn_error(JANUS_SHAPE, "store: target and value differ in shape or dtype");
-    jn_box none = {JANUS_KIND_NONE, {0}}, v = {JANUS_KIND_TENSOR, {.t = value}};
-    return log_effect(r, (jn_pending_effect){JN_EFFECT_STORE, NULL, 0, none, v, target});
+    jn_box v = {JANUS_KIND_TENSOR, {.t = value}};
+    return log_effect(r,
+                      (jn_pending_effect){.kind = JN_EFFECT_STORE, .value = v, .target = target});
 }
 
 janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst) {
-    jn_box o = operand(c, slots, 0), out;
+    jn_box out = nothing;
+    switch (c->what) {
+    case H_SETATTR:
+    case H_SETITEM:
+    case H_SETKEY:
+    case H_APPEND:
+        return write_location(r, c, slots);
+    case H_NEW:
+        return make_new(r, c, slots, &slots[dst]);
+    case H_EMIT:
+        return emit(r, c, slots);
+    case H_POP:
+        JN_TRY(remove_from(r, c, slots, &out));
+        return box(r, out, &slots[dst]);
+    case H_DELKEY:
+    case H_DELATTR:
+        return remove_from(r, c, slots, &out);
+    case H_UNBOX:
+        return unbox(r, c, slots, &slots[dst]);
+    default:
+        break;
+    }
+    jn_box o = operand(c, slots, 0);
     switch (c->what) {
     case H_ATTR:
     case H_ITEM:
     case H_KEY:
         JN_TRY(read_location(r, c, &o, slots, &out));
         return box(r, out, &slots[dst]);
+    case H_HAS:
+    case H_HASATTR:
+        return has(r, c, &o, slots, &slots[dst]);
     case H_LEN:
         JN_TRY(need_object(&o, c));
-        return length(r, o.v.p, &slots[dst].i);
+        return jn_ov_length(r, o.v.p, &slots[dst].i);
     case H_TYPE:
         return type_of(r, &o, &slots[dst]);
+    case H_ID:
+        JN_TRY(need_object(&o, c));
+        if (jn_birth_of(o.v.p))
+            return jn_error(JANUS_ASSUMPTION_FAILED, "the address of something new");
+        slots[dst].i = (int64_t)(intptr_t)o.v.p;
+        return JANUS_OK;
     case H_IS: {
         jn_box b = operand(c, slots, 1);
         slots[dst].i = o.kind == b.kind && o.v.p == b.v.p;
         return JANUS_OK;
     }
-    case H_UNBOX:
-        return unbox(r, c, slots, &slots[dst]);
-    case H_SETATTR:
-    case H_SETITEM:
-    case H_SETKEY:
-        return write_location(r, c, slots);
-    case H_APPEND:
-        return append(r, c, slots);
     default:
         return jn_error(JANUS_INTERNAL, "unknown host operation");
     }

@@ -6,7 +6,9 @@ libjanus_all_la_SOURCES += \
 	exec/group.c \
 	exec/host.c \
 	exec/host_ops.c \
+	exec/log.c \
 	exec/mem.c \
+	exec/overlay.c \
 	exec/par.c \
 	exec/plan.c \
 	exec/plan_build.c \
@@ -23,6 +25,7 @@ libjanus_all_la_SOURCES += \
 
 noinst_HEADERS += \
 	exec/eager.h \
+	exec/overlay.h \
 	exec/par.h \
 	exec/plan.h \
 	exec/plan_internal.h \

@@ -131,9 +131,11 @@ typedef struct jn_scalar_call {
 typedef struct jn_host_call {
     const jn_node *node;
     uint8_t what; /* jn_host_what */
-    uint32_t in[3];
-    uint8_t kinds[3];
-    int64_t key;
+    uint32_t n;
+    uint32_t *in;
+    uint8_t *kinds;
+    int64_t key; /* attribute `key`, or `what` of host.new */
+    int64_t tag;
 } jn_host_call;
 
 typedef struct jn_draw {

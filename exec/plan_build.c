@@ -313,8 +313,14 @@ static janus_status compile_host(jn_builder *b, jn_scope *s, const jn_node *n) {
     uint32_t dst = JN_NO_SLOT;
     c->node = n;
     JN_TRY(jn_host_what_of(n->op, &c->what));
-    c->key = int_attr(n, "key");
-    for (uint32_t i = 0; i < n->n_in && i < 3; i++) {
+    c->key = int_attr(n, "key") + int_attr(n, "what");
+    c->tag = int_attr(n, "tag");
+    c->n = n->n_in;
+    c->in = jn_arena_alloc(b->arena, (n->n_in + 2) * sizeof *c->in);
+    c->kinds = jn_arena_alloc(b->arena, n->n_in + 2);
+    if (!c->in || !c->kinds)
+        return JN_NO_MEMORY();
+    for (uint32_t i = 0; i < n->n_in; i++) {
         JN_TRY(jn_pb_value_slot(b, s, n->in[i], &c->in[i]));
         c->kinds[i] =
             jn_value_is_none(n->in[i]) ? JANUS_KIND_NONE : jn_value_type(s->g, n->in[i])->kind;

@@ -109,7 +109,7 @@ static janus_status bind(jn_run *r, unsigned i, const jn_arg *a, jn_slot *out) {
             jn_str_free(&s);
             return st;
         }
-        return jn_tval_bind(r, a->t, &out->t);
+        return jn_tval_bind(r, a->t, a->object, &out->t);
     }
     case JANUS_KIND_FRAME:
         *out = a->f->frame;
@@ -137,80 +137,6 @@ janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args) {
     r->poll_countdown = 1;
     JN_TRY(jn_host_run(r, slots));
     r->finished = true;
-    return JANUS_OK;
-}
-
-static janus_status make_real(jn_run *r, const jn_box *b, janus_host_value *out) {
-    out->kind = b->kind;
-    if (b->kind == JANUS_KIND_TENSOR) {
-        if (!jn_vec_reserve(&r->made, r->made.n + 1))
-            return JN_NO_MEMORY();
-        JN_TRY(jn_tval_export(r, b->v.t, &out->t));
-        r->made.data[r->made.n++] = out->t;
-    } else if (b->kind == JANUS_KIND_OBJECT) {
-        out->o = b->v.p;
-    } else {
-        out->s.i = b->v.i;
-    }
-    return JANUS_OK;
-}
-
-janus_status jn_run_prepare(jn_run *r) {
-    if (!r->finished)
-        return jn_error(JANUS_INVALID_ARGUMENT, "the run has not been executed");
-    if (r->prepared)
-        return JANUS_OK;
-    JN_TRY(jn_flush(r));
-    if (!jn_vec_reserve(&r->log, r->effects.n))
-        return JN_NO_MEMORY();
-    for (size_t i = 0; i < r->effects.n; i++) {
-        const jn_pending_effect *p = &r->effects.data[i];
-        jn_effect e = {.kind = p->kind, .object = p->object, .index = p->index};
-        JN_TRY(make_real(r, &p->key, &e.key));
-        JN_TRY(make_real(r, &p->value, &e.value));
-        if (p->kind == JN_EFFECT_STORE)
-            e.target = p->target->tensor;
-        r->log.data[r->log.n++] = e;
-    }
-    r->prepared = true;
-    return JANUS_OK;
-}
-
-const jn_effect *jn_run_log(const jn_run *r, size_t *out_n) {
-    *out_n = r->log.n;
-    return r->log.data;
-}
-
-static janus_status apply(jn_run *r, const jn_effect *e) {
-    const janus_host_ops *h = &r->host;
-    void *ctx = r->options.host_ctx;
-    switch (e->kind) {
-    case JN_EFFECT_SET_ATTR:
-        return h->set_attr ? h->set_attr(ctx, e->object, e->index, &e->value) : JANUS_UNSUPPORTED;
-    case JN_EFFECT_SET_ITEM:
-        return h->set_item ? h->set_item(ctx, e->object, e->index, &e->value) : JANUS_UNSUPPORTED;
-    case JN_EFFECT_SET_KEY:
-        return h->set_key ? h->set_key(ctx, e->object, &e->key, &e->value) : JANUS_UNSUPPORTED;
-    case JN_EFFECT_APPEND:
-        return h->append ? h->append(ctx, e->object, &e->value) : JANUS_UNSUPPORTED;
-    case JN_EFFECT_STORE:
-        JN_TRY(jn_tensor_copy(e->target, e->value.t));
-        e->target->storage->version++;
-        return JANUS_OK;
-    }
-    return JANUS_OK;
-}
-
-janus_status jn_run_apply(jn_run *r) {
-    if (!r->prepared)
-        return jn_error(JANUS_INVALID_ARGUMENT, "the run has not been prepared");
-    for (size_t i = 0; i < r->log.n; i++) {
-        janus_status st = apply(r, &r->log.data[i]);
-        if (st == JANUS_UNSUPPORTED)
-            return jn_error(st, "the embedding program cannot write what the graph wrote");
-        if (st != JANUS_OK)
-            return st;
-    }
     return JANUS_OK;
 }
 
@@ -245,11 +171,11 @@ janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n) {
         if (t->kind == JANUS_KIND_TENSOR && !v.t)
             results[i].kind = JANUS_KIND_NONE;
         else if (t->kind == JANUS_KIND_TENSOR)
-            st = jn_tval_export(r, v.t, &results[i].t);
+            st = jn_log_result(r, v.t, &results[i]);
         else if (t->kind == JANUS_KIND_FRAME)
             st = frame_result(r, v, t, &results[i].f);
         else if (t->kind == JANUS_KIND_OBJECT)
-            results[i].o = v.p;
+            st = jn_log_object(r, v.p, &results[i]);
         else
             results[i].s.i = v.i;
     }
@@ -277,6 +203,7 @@ void jn_run_free(jn_run *r) {
     for (size_t i = 0; i < r->made.n; i++)
         janus_tensor_release(r->made.data[i]);
     jn_vec_free(&r->made);
+    jn_log_free(r);
     jn_vec_free(&r->effects);
     jn_vec_free(&r->log);
     jn_overlay_free(r);
@@ -324,6 +251,7 @@ janus_status janus_run(const janus_subgraph *sub, const janus_arg *args, unsigne
     }
     for (unsigned i = 0; i < n_args; i++) {
         in[i].kind = args[i].kind;
+        in[i].object = NULL;
         if (args[i].kind == JANUS_KIND_TENSOR)
             in[i].t = args[i].t;
         else if (args[i].kind == JANUS_KIND_OBJECT)

@@ -8,8 +8,8 @@
  *                         +-- fails: jn_run_free; nothing outside has changed
  *
  * execute runs the host strand to its end; tensor work may still be pending.  prepare finishes it:
- * after it, no step can fail but the host's own callbacks.  apply performs the log in program
- * order.
+ * after it, no step can fail but the host's own callbacks, and what the run made exists (the host's
+ * `make` and `wrap`).  apply performs the log in program order.
  */
 #ifndef JN_EXEC_RUN_H
 #define JN_EXEC_RUN_H
@@ -26,7 +26,12 @@ typedef enum jn_effect_kind {
     JN_EFFECT_SET_ITEM, /* object[index] = value */
     JN_EFFECT_SET_KEY,  /* object[key] = value */
     JN_EFFECT_APPEND,   /* object.append(value) */
-    JN_EFFECT_STORE     /* tensor data: target[...] = value, in place */
+    JN_EFFECT_STORE,    /* tensor data: target[...] = value, in place */
+    JN_EFFECT_NEW,      /* object was made; index: a janus_birth */
+    JN_EFFECT_POP,      /* object.pop() */
+    JN_EFFECT_DEL_KEY,  /* del object[key] */
+    JN_EFFECT_DEL_ATTR, /* del object.key */
+    JN_EFFECT_EMIT      /* done by the embedding program while preparing */
 } jn_effect_kind;
 
 /* One entry of the log.  Tensors in `value` and `key` are owned by the run. */
@@ -48,6 +53,7 @@ typedef struct jn_arg {
         janus_tensor *t;
         jn_frame_value *f;
     };
+    janus_object object; /* TENSOR: the host object that it is, NULL: none */
 } jn_arg;
 
 janus_status jn_run_new(const jn_subgraph *sub, const janus_run_options *options, jn_run **out);

@@ -19,9 +19,11 @@ typedef struct jn_box {
 typedef struct jn_pending_effect {
     jn_effect_kind kind;
     janus_object object;
-    int64_t index;
+    int64_t index, tag;
     jn_box key, value;
     jn_tval *target;
+    jn_box *items;
+    uint32_t n_items;
 } jn_pending_effect;
 
 struct jn_overlay_entry;
@@ -64,6 +66,7 @@ struct jn_run {
 
     jn_slot *results;
     JN_VEC(janus_tensor *) made; /* tensors made for the log */
+    struct jn_wrapped *wrapped;  /* objects the tensors of the log became */
     bool finished, prepared;
     janus_run_stats stats;
 };
@@ -82,13 +85,19 @@ janus_status jn_collect(jn_run *r, jn_frame *top);
 janus_status jn_group_run(jn_run *r, jn_seginst *inst, jn_task **task, uint32_t n);
 /* The data of a promise: flushes when needed. */
 janus_status jn_tval_force(jn_run *r, jn_tval *v);
-/* A promise for a concrete tensor: row-major alias or copy, kept alive by the run. */
-janus_status jn_tval_bind(jn_run *r, janus_tensor *t, jn_tval **out);
+/* A promise for a concrete tensor: row-major alias or copy, kept alive by the run.  `o`: the host
+ * object that it is, or NULL. */
+janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, jn_tval **out);
 /* A new tensor with the value's elements. */
 janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out);
 /* exec/host_ops.c */
 janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst);
 janus_status jn_log_store(jn_run *r, jn_tval *target, jn_tval *value);
+/* exec/log.c: results in the form they have after prepare. */
+janus_status jn_log_result(jn_run *r, jn_tval *v, jn_arg *out);
+janus_status jn_log_object(jn_run *r, janus_object o, jn_arg *out);
+void jn_log_free(jn_run *r);
+/* exec/overlay.c */
 void jn_overlay_free(jn_run *r);
 /* Calls fn on every box of the overlay. */
 janus_status jn_overlay_each(jn_run *r, janus_status (*fn)(void *arg, jn_box *b), void *arg);

@@ -25,6 +25,16 @@ typedef struct jn_tval {
     janus_tensor *dense;  /* concrete: row-major tensor that `data` is of, kept by the mem */
 } jn_tval;
 
+/* A concrete one, with the host object that the tensor is. */
+typedef struct jn_bound {
+    jn_tval v;
+    void *object; /* NULL: not known */
+} jn_bound;
+
+static inline void *jn_tval_object(const jn_tval *v) {
+    return v->dense ? ((const jn_bound *)(const void *)v)->object : NULL;
+}
+
 /* A frame's pass through one segment. */
 struct jn_task {
     jn_task *next; /* in issue order; within a group while flushing */

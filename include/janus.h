@@ -248,9 +248,12 @@ typedef struct janus_host_value {
     };
 } janus_host_value;
 
+typedef enum janus_birth { JANUS_BIRTH_LIST, JANUS_BIRTH_TUPLE, JANUS_BIRTH_DICT } janus_birth;
+
 typedef struct janus_host_ops {
     size_t struct_size;
-    /* Reads attribute or field `key` (a number the embedding program gave meaning to). */
+    /* Reads attribute or field `key` (a number the embedding program gave meaning to); like get_key
+     * JANUS_NOT_FOUND where there is none. */
     janus_status (*get_attr)(void *ctx, janus_object o, int64_t key, janus_host_value *out);
     janus_status (*get_item)(void *ctx, janus_object o, int64_t index, janus_host_value *out);
     janus_status (*get_key)(void *ctx, janus_object o, const janus_host_value *key,
@@ -268,6 +271,22 @@ typedef struct janus_host_ops {
     janus_status (*append)(void *ctx, janus_object o, const janus_host_value *v);
     /* Asked now and then while running; a failure cancels the run (signals). */
     janus_status (*poll)(void *ctx);
+    /* The token of the type that a value of the graph has as an object: a scalar's or tensor's
+     * kind, or JANUS_KIND_OBJECT for something new. */
+    janus_status (*kind_type)(void *ctx, janus_kind kind, janus_birth what, int64_t *out);
+    /* While preparing, in program order: makes something new, for host.new; the embedding program
+     * keeps it until the run is over. */
+    janus_status (*make)(void *ctx, janus_birth what, const janus_host_value *items, unsigned n,
+                         janus_object *out);
+    /* While preparing, once per tensor that the log refers to: the object it becomes (kept like
+     * those of `make`); `tag` is that of its first write.  NULL: writes get tensors. */
+    janus_status (*wrap)(void *ctx, janus_tensor *t, int64_t tag, janus_object *out);
+    /* While preparing, in program order: what host.emit `key` says. */
+    janus_status (*emit)(void *ctx, int64_t key, const janus_host_value *items, unsigned n);
+    /* More writes of the commit. */
+    janus_status (*pop)(void *ctx, janus_object o); /* the last item of a list */
+    janus_status (*del_key)(void *ctx, janus_object o, const janus_host_value *key);
+    janus_status (*del_attr)(void *ctx, janus_object o, int64_t key);
 } janus_host_ops;
 
 /* ---- running --------------------------------------------------------------------------------- */

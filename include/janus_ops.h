@@ -471,10 +471,40 @@ typedef struct janus_host_unbox_attrs {
     int64_t rank; /* default: -1 */
     janus_ints dims; /* default: none */
 } janus_host_unbox_attrs;
+typedef struct janus_host_hasattr_attrs {
+    size_t struct_size;
+    int64_t key; /* required */
+} janus_host_hasattr_attrs;
+typedef struct janus_host_new_attrs {
+    size_t struct_size;
+    int64_t what; /* required */
+    int64_t tag; /* default: 0 */
+} janus_host_new_attrs;
+typedef struct janus_host_delattr_attrs {
+    size_t struct_size;
+    int64_t key; /* required */
+} janus_host_delattr_attrs;
+typedef struct janus_host_emit_attrs {
+    size_t struct_size;
+    int64_t key; /* required */
+} janus_host_emit_attrs;
 typedef struct janus_host_setattr_attrs {
     size_t struct_size;
     int64_t key; /* required */
+    int64_t tag; /* default: 0 */
 } janus_host_setattr_attrs;
+typedef struct janus_host_setitem_attrs {
+    size_t struct_size;
+    int64_t tag; /* default: 0 */
+} janus_host_setitem_attrs;
+typedef struct janus_host_setkey_attrs {
+    size_t struct_size;
+    int64_t tag; /* default: 0 */
+} janus_host_setkey_attrs;
+typedef struct janus_host_append_attrs {
+    size_t struct_size;
+    int64_t tag; /* default: 0 */
+} janus_host_append_attrs;
 #endif
 
 /* a + b; of bools: or */
@@ -2981,6 +3011,103 @@ static inline janus_status janus_build_host_unbox(janus_subgraph *g, janus_value
     return st;
 }
 
+/* key in o, of a dict */
+static inline janus_status janus_build_host_has(janus_subgraph *g, janus_value o, janus_value key, janus_value *out_y) {
+    janus_value in[2];
+    janus_value out[1];
+    janus_status st;
+    in[0] = o;
+    in[1] = key;
+    st = janus_build(g, "host.has", in, 2, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* whether o has attribute key */
+static inline janus_status janus_build_host_hasattr(janus_subgraph *g, janus_value o, const janus_host_hasattr_attrs *attrs, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = o;
+    st = janus_build(g, "host.hasattr", in, 1, attrs, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the address of o, which no other object has; not of what the run made */
+static inline janus_status janus_build_host_id(janus_subgraph *g, janus_value o, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = o;
+    st = janus_build(g, "host.id", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* a new list, tuple or dict (what: a janus_birth) of the items */
+static inline janus_status janus_build_host_new(janus_subgraph *g, const janus_value *items, unsigned n_items, const janus_host_new_attrs *attrs, janus_value *out_y) {
+    janus_value in[0 + JANUS_OPS_MAX_VARIADIC];
+    unsigned i;
+    janus_value out[1];
+    janus_status st;
+    if (n_items > JANUS_OPS_MAX_VARIADIC)
+        return JANUS_INVALID_ARGUMENT;
+    for (i = 0; i < n_items; i++)
+        in[0 + i] = items[i];
+    st = janus_build(g, "host.new", in, 0 + n_items, attrs, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* o.pop(), of a list that is not empty */
+static inline janus_status janus_build_host_pop(janus_subgraph *g, janus_value o, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = o;
+    st = janus_build(g, "host.pop", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* del o[key], of a dict that has it */
+static inline janus_status janus_build_host_delkey(janus_subgraph *g, janus_value o, janus_value key) {
+    janus_value in[2];
+    janus_status st;
+    in[0] = o;
+    in[1] = key;
+    st = janus_build(g, "host.delkey", in, 2, NULL, NULL, 0);
+    return st;
+}
+
+/* del o.key */
+static inline janus_status janus_build_host_delattr(janus_subgraph *g, janus_value o, const janus_host_delattr_attrs *attrs) {
+    janus_value in[1];
+    janus_status st;
+    in[0] = o;
+    st = janus_build(g, "host.delattr", in, 1, attrs, NULL, 0);
+    return st;
+}
+
+/* an effect that the embedding program numbered, such as text printed */
+static inline janus_status janus_build_host_emit(janus_subgraph *g, const janus_value *items, unsigned n_items, const janus_host_emit_attrs *attrs) {
+    janus_value in[0 + JANUS_OPS_MAX_VARIADIC];
+    unsigned i;
+    janus_status st;
+    if (n_items > JANUS_OPS_MAX_VARIADIC)
+        return JANUS_INVALID_ARGUMENT;
+    for (i = 0; i < n_items; i++)
+        in[0 + i] = items[i];
+    st = janus_build(g, "host.emit", in, 0 + n_items, attrs, NULL, 0);
+    return st;
+}
+
 /* o.key = v */
 static inline janus_status janus_build_host_setattr(janus_subgraph *g, janus_value o, janus_value v, const janus_host_setattr_attrs *attrs) {
     janus_value in[2];
@@ -2992,34 +3119,34 @@ static inline janus_status janus_build_host_setattr(janus_subgraph *g, janus_val
 }
 
 /* o[index] = v */
-static inline janus_status janus_build_host_setitem(janus_subgraph *g, janus_value o, janus_value index, janus_value v) {
+static inline janus_status janus_build_host_setitem(janus_subgraph *g, janus_value o, janus_value index, janus_value v, const janus_host_setitem_attrs *attrs) {
     janus_value in[3];
     janus_status st;
     in[0] = o;
     in[1] = index;
     in[2] = v;
-    st = janus_build(g, "host.setitem", in, 3, NULL, NULL, 0);
+    st = janus_build(g, "host.setitem", in, 3, attrs, NULL, 0);
     return st;
 }
 
 /* o[key] = v */
-static inline janus_status janus_build_host_setkey(janus_subgraph *g, janus_value o, janus_value key, janus_value v) {
+static inline janus_status janus_build_host_setkey(janus_subgraph *g, janus_value o, janus_value key, janus_value v, const janus_host_setkey_attrs *attrs) {
     janus_value in[3];
     janus_status st;
     in[0] = o;
     in[1] = key;
     in[2] = v;
-    st = janus_build(g, "host.setkey", in, 3, NULL, NULL, 0);
+    st = janus_build(g, "host.setkey", in, 3, attrs, NULL, 0);
     return st;
 }
 
 /* o.append(v) */
-static inline janus_status janus_build_host_append(janus_subgraph *g, janus_value o, janus_value v) {
+static inline janus_status janus_build_host_append(janus_subgraph *g, janus_value o, janus_value v, const janus_host_append_attrs *attrs) {
     janus_value in[2];
     janus_status st;
     in[0] = o;
     in[1] = v;
-    st = janus_build(g, "host.append", in, 2, NULL, NULL, 0);
+    st = janus_build(g, "host.append", in, 2, attrs, NULL, 0);
     return st;
 }
 

@@ -9,8 +9,8 @@
 
 #include "exec/run.h"
 #include "graph/base/log.h"
-#include "pyfront/entry.h"
 #include "pyfront/external.h"
+#include "pyfront/host_py.h"
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
 
@@ -20,6 +20,7 @@ void jpy_entry_free(jpy_entry *e) {
     jn_vec_free(&e->tracked);
     jn_vec_free(&e->kept);
     jn_vec_free(&e->grad_of);
+    jn_vec_free(&e->looked);
     jpy_guards_free(&e->guards);
     jn_module_release(e->module);
     jn_vec_free(&e->inputs);
@@ -37,9 +38,11 @@ static janus_status bind(const jpy_entry *e, PyObject *const *slots, jn_arg *arg
         PyObject *o = slots[e->inputs.data[i].slot];
         jn_arg *a = &args[i];
         a->kind = (janus_kind)e->inputs.data[i].kind;
+        a->object = NULL;
         switch (a->kind) {
         case JANUS_KIND_TENSOR:
             a->t = ((jpy_tensor *)o)->t;
+            a->object = o;
             break;
         case JANUS_KIND_INT:
             a->s.i = PyLong_AsLongLong(o);
@@ -73,15 +76,16 @@ static void add_stats(jpy_function *f, const janus_run_stats *s) {
         f->run.peak_bytes = s->peak_bytes;
 }
 
-static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, jn_arg *results,
-                        uint64_t *out_rng) {
+/* Runs up to the commit; *out_run is the caller's to free, also after a failure. */
+static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, jpy_host *host,
+                        jn_run **out_run, jn_arg *results, uint64_t *out_rng) {
     jn_arg few[64], *args = e->inputs.n <= 64 ? few : jn_alloc(e->inputs.n * sizeof *args);
     if (!args)
         return JN_NO_MEMORY();
     janus_run_options options = JANUS_RUN_OPTIONS_INIT;
     options.numerics = f->exact ? JANUS_NUMERICS_EXACT : JANUS_NUMERICS_FAST;
     options.host = &jpy_host_ops;
-    options.host_ctx = e;
+    options.host_ctx = host;
     jn_rng_state *rng = jpy_rng_default();
     options.rng_seed = rng->seed;
     options.rng_offset = rng->offset;
@@ -101,8 +105,7 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
         add_stats(f, &stats);
         *out_rng = stats.rng_offset;
     }
-    if (r)
-        jn_run_free(r);
+    *out_run = r;
     if (args != few)
         jn_free(args);
     return st;
@@ -121,6 +124,8 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject
     jn_arg some[128],
         *results = e->n_results < 128 ? some : jn_alloc((e->n_results + 1) * sizeof *results);
     int rc = -1;
+    jpy_host host = {e, {0}};
+    jn_run *r = NULL;
     if (!slots || !results)
         goto end;
     int failed = jpy_guards_run(&e->guards, call, slots);
@@ -133,7 +138,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject
     for (unsigned i = 0; i <= e->n_results; i++)
         results[i].kind = JANUS_KIND_NONE;
     uint64_t rng = 0;
-    if (run(f, e, slots, results, &rng) != JANUS_OK) {
+    if (run(f, e, slots, &host, &r, results, &rng) != JANUS_OK) {
         const janus_error *err = janus_last_error();
         jpy_note(f, "discarded: %s%s%s", err->message, err->n_context ? ", " : "",
                  err->n_context ? err->context[0] : "");
@@ -151,7 +156,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject
             goto end;
         }
     }
-    rc = jpy_commit(e, slots, results, node, out_result) == 0 ? 1 : -1;
+    rc = jpy_commit(e, slots, r, results, node, out_result) == 0 ? 1 : -1;
     jpy_node_release(node);
     drop_results(results, e->n_results + 1);
     if (rc > 0)
@@ -162,6 +167,9 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject
     }
     e->runs++;
 end:
+    if (r)
+        jn_run_free(r);
+    jpy_host_free(&host);
     if (slots != few)
         jn_free(slots);
     if (results != some)

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "pyfront/entry.h"
+#include "pyfront/host_py.h"
 #include "pyfront/py_tensor.h"
 
 typedef struct making {
@@ -31,9 +31,22 @@ static int raise_freed(jpy_node *n, const jpy_val *dout, const bool *want, jpy_v
 }
 static const jpy_node_class freed_class = {"Graph", raise_freed, NULL, NULL};
 
+PyObject *jpy_freed_tensor(janus_tensor *t) {
+    jpy_node *n = jpy_node_new(&freed_class, 0, 1, NULL, 0);
+    if (!n) {
+        janus_tensor_release(t);
+        return NULL;
+    }
+    PyObject *o = jpy_tensor_take_node(t, n, 0);
+    jpy_node_release(n);
+    return o;
+}
+
 static PyObject *result_object(making *m, const jpy_recipe *r) {
     jn_arg *a = &m->results[r->slot];
     switch (a->kind) {
+    case JANUS_KIND_OBJECT:
+        return Py_NewRef((PyObject *)a->o);
     case JANUS_KIND_INT:
         return PyLong_FromLongLong(a->s.i);
     case JANUS_KIND_FLOAT:
@@ -46,19 +59,12 @@ static PyObject *result_object(making *m, const jpy_recipe *r) {
         PyErr_SetString(PyExc_RuntimeError, "internal: a result of an unknown kind");
         return NULL;
     }
+    if (a->object)
+        return Py_NewRef((PyObject *)a->object);
     janus_tensor_retain(a->t);
     if (r->grad)
         return jpy_tensor_take_node(a->t, m->node, r->grad - 1);
-    if (!r->freed)
-        return jpy_tensor_take(a->t);
-    jpy_node *n = jpy_node_new(&freed_class, 0, 1, NULL, 0);
-    if (!n) {
-        janus_tensor_release(a->t);
-        return NULL;
-    }
-    PyObject *o = jpy_tensor_take_node(a->t, n, 0);
-    jpy_node_release(n);
-    return o;
+    return r->freed ? jpy_freed_tensor(a->t) : jpy_tensor_take(a->t);
 }
 
 static PyObject *make(making *m, const jpy_recipe *r);
@@ -178,8 +184,28 @@ static int apply(making *m, const jpy_commit_step *s, PyObject *v) {
     return -1;
 }
 
-int jpy_commit(jpy_entry *e, PyObject **slots, jn_arg *results, jpy_node *node,
+/* A container that the log writes must not be one whose contents the guards answered for: what the
+ * graph knows of it would be out of date. */
+static bool log_is_apart(const jpy_entry *e, PyObject *const *slots, const jn_run *run) {
+    size_t n;
+    const jn_effect *log = jn_run_log(run, &n);
+    const PyObject *last = NULL;
+    for (size_t i = 0; i < n && e->looked.n; i++) {
+        bool attr = log[i].kind == JN_EFFECT_SET_ATTR || log[i].kind == JN_EFFECT_DEL_ATTR;
+        if (attr || log[i].kind == JN_EFFECT_STORE || log[i].object == last)
+            continue;
+        last = log[i].object;
+        for (size_t k = 0; k < e->looked.n; k++)
+            if (slots[e->looked.data[k]] == last)
+                return false;
+    }
+    return true;
+}
+
+int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, jn_arg *results, jpy_node *node,
                PyObject **out_result) {
+    if (!log_is_apart(e, slots, run))
+        return -1;
     size_t n = e->steps.n, n_made = e->n_recipes + 1;
     PyObject **values = jn_calloc(n + n_made + 1, sizeof *values);
     if (!values)
@@ -202,6 +228,8 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_arg *results, jpy_node *node,
         PyTuple_SET_ITEM(keep, (Py_ssize_t)i, o);
     }
     int rc = ok ? 0 : -1;
+    if (ok && jn_run_apply(run) != JANUS_OK)
+        PyErr_Clear();
     for (int pass = 0; pass < 2 && ok; pass++)
         for (size_t i = 0; i < n; i++)
             if ((e->steps.data[i].kind == JPY_COMMIT_PRINT) == (pass == 1) &&

@@ -75,6 +75,7 @@ struct jpy_entry {
     JN_VEC(jpy_tracked) tracked;
     JN_VEC(jpy_kept) kept;
     JN_VEC(uint32_t) grad_of; /* per result: as jpy_recipe.grad */
+    JN_VEC(uint32_t) looked;  /* slots of containers whose contents the guards have read */
     unsigned n_tracked;
     uint32_t n_recipes;
     unsigned n_results;
@@ -83,10 +84,8 @@ struct jpy_entry {
     uint64_t runs;
 };
 
-/* commit.c: builds every object (prepare), then applies. 0, or -1: nothing has changed. */
-int jpy_commit(jpy_entry *e, PyObject **slots, jn_arg *results, struct jpy_node *node,
+/* commit.c: builds every object (prepare), then applies, the log of the run (prepared) last.
+ * 0, or -1: nothing has changed. */
+int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, jn_arg *results, struct jpy_node *node,
                PyObject **out_result);
-/* host_py.c */
-extern const janus_host_ops jpy_host_ops;
-
 #endif

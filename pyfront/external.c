@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "pyfront/host_py.h"
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
 
@@ -132,7 +133,8 @@ static janus_status run_gradient(region *r, const jpy_val *dout, jn_arg *results
     janus_run_options options = JANUS_RUN_OPTIONS_INIT;
     options.numerics = r->exact ? JANUS_NUMERICS_EXACT : JANUS_NUMERICS_FAST;
     options.host = &jpy_host_ops;
-    options.host_ctx = r->e;
+    jpy_host host = {r->e, {0}};
+    options.host_ctx = &host;
     if (st == JANUS_OK)
         args[0] = (jn_arg){.kind = JANUS_KIND_FRAME, .f = r->frame};
     for (unsigned i = 0; i < r->n_out && st == JANUS_OK; i++) {

@@ -1,15 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads of Python objects by a running graph, by known layout and without running Python code.
+ * Reads and writes of Python objects by a running graph, by known layout and without running Python
+ * code.
  *
- * The context is the entry: it knows what attribute numbers mean.  Results are borrowed from the
- * objects read; nothing runs that could drop them before the run ends.
+ * Results of reads are borrowed from the objects read; nothing runs that could drop them before the
+ * run ends.  Writes come from the commit only.
  */
-#include "pyfront/entry.h"
+#include "pyfront/host_py.h"
 #include "pyfront/py_tensor.h"
 
+void jpy_host_free(jpy_host *h) {
+    for (size_t i = 0; i < h->held.n; i++)
+        Py_XDECREF(h->held.data[i]);
+    jn_vec_free(&h->held);
+}
+
+/* Keeps a new reference until the run is over. */
+static janus_status hold(jpy_host *h, PyObject *o) {
+    if (o && jn_vec_push(&h->held, o))
+        return JANUS_OK;
+    Py_XDECREF(o);
+    PyErr_Clear();
+    return JN_NO_MEMORY();
+}
+
+static PyObject *attr_name(const jpy_host *h, int64_t key) {
+    return PyList_GET_ITEM(h->e->attr_names, (Py_ssize_t)key);
+}
+
+/* New reference. */
+static PyObject *object_of(const janus_host_value *v) {
+    switch (v->kind) {
+    case JANUS_KIND_INT:
+        return PyLong_FromLongLong(v->s.i);
+    case JANUS_KIND_FLOAT:
+        return PyFloat_FromDouble(v->s.f);
+    case JANUS_KIND_BOOL:
+        return PyBool_FromLong(v->s.i != 0);
+    case JANUS_KIND_OBJECT:
+        Py_INCREF((PyObject *)v->o);
+        return v->o;
+    default:
+        Py_RETURN_NONE;
+    }
+}
+
+/* ---- reads --------------------------------------------------------------------------------------
+ */
+
 static janus_status missing(const char *what) {
-    return jn_error(JANUS_ASSUMPTION_FAILED, "an object has no such %s", what);
+    return jn_error(JANUS_NOT_FOUND, "an object has no such %s", what);
 }
 
 static janus_status borrow(PyObject *v, janus_host_value *out, const char *what) {
@@ -21,11 +61,10 @@ static janus_status borrow(PyObject *v, janus_host_value *out, const char *what)
 }
 
 static janus_status get_attr(void *ctx, janus_object o, int64_t key, janus_host_value *out) {
-    jpy_entry *e = ctx;
-    PyObject *v = jpy_plain_attr(o, PyList_GET_ITEM(e->attr_names, (Py_ssize_t)key));
+    PyObject *v = jpy_plain_attr(o, attr_name(ctx, key));
     if (v && Py_REFCNT(v) == 1) { /* made for this read: nobody would keep it */
         Py_DECREF(v);
-        v = NULL;
+        return jn_error(JANUS_ASSUMPTION_FAILED, "an attribute is made at every read");
     }
     Py_XDECREF(v);
     return borrow(v, out, "attribute");
@@ -41,6 +80,20 @@ static janus_status get_item(void *ctx, janus_object o, int64_t index, janus_hos
                   out, "item");
 }
 
+static janus_status get_key(void *ctx, janus_object o, const janus_host_value *key,
+                            janus_host_value *out) {
+    (void)ctx;
+    if (!PyDict_CheckExact((PyObject *)o))
+        return jn_error(JANUS_ASSUMPTION_FAILED, "an object that is no dict");
+    PyObject *k = object_of(key), *v = k ? PyDict_GetItemWithError(o, k) : NULL;
+    Py_XDECREF(k);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return jn_error(JANUS_ASSUMPTION_FAILED, "a key that cannot be looked up");
+    }
+    return borrow(v, out, "key");
+}
+
 static janus_status length(void *ctx, janus_object o, int64_t *out) {
     (void)ctx;
     PyObject *p = o;
@@ -49,13 +102,25 @@ static janus_status length(void *ctx, janus_object o, int64_t *out) {
     else if (PyList_CheckExact(p) || PyTuple_CheckExact(p))
         *out = Py_SIZE(p);
     else
-        return missing("length");
+        return jn_error(JANUS_ASSUMPTION_FAILED, "an object without a length");
     return JANUS_OK;
 }
 
 static janus_status type_of(void *ctx, janus_object o, int64_t *out) {
     (void)ctx;
     *out = (int64_t)(intptr_t)Py_TYPE((PyObject *)o);
+    return JANUS_OK;
+}
+
+static janus_status kind_type(void *ctx, janus_kind kind, janus_birth what, int64_t *out) {
+    (void)ctx;
+    static PyTypeObject *const born[] = {&PyList_Type, &PyTuple_Type, &PyDict_Type};
+    PyTypeObject *t = kind == JANUS_KIND_INT      ? &PyLong_Type
+                      : kind == JANUS_KIND_FLOAT  ? &PyFloat_Type
+                      : kind == JANUS_KIND_BOOL   ? &PyBool_Type
+                      : kind == JANUS_KIND_TENSOR ? jpy.tensor_type
+                                                  : born[what];
+    *out = (int64_t)(intptr_t)t;
     return JANUS_OK;
 }
 
@@ -76,11 +141,12 @@ static janus_status unbox(void *ctx, janus_object o, janus_kind want, janus_host
         out->s.i = p == Py_True;
         return JANUS_OK;
     }
-    if (want == JANUS_KIND_TENSOR && jpy_tensor_check(p) && !jpy_tensor_tracked((jpy_tensor *)p)) {
+    if (want == JANUS_KIND_TENSOR && jpy_tensor_check_exact(p) &&
+        !jpy_tensor_tracked((jpy_tensor *)p)) {
         out->t = ((jpy_tensor *)p)->t;
         return JANUS_OK;
     }
-    return missing("value");
+    return jn_error(JANUS_ASSUMPTION_FAILED, "an object is of another kind");
 }
 
 static janus_status poll_signals(void *ctx) {
@@ -89,10 +155,119 @@ static janus_status poll_signals(void *ctx) {
     return JANUS_OK;
 }
 
+/* ---- preparing ----------------------------------------------------------------------------------
+ */
+
+static janus_status make(void *ctx, janus_birth what, const janus_host_value *items, unsigned n,
+                         janus_object *out) {
+    PyObject *o = what == JANUS_BIRTH_DICT   ? PyDict_New()
+                  : what == JANUS_BIRTH_LIST ? PyList_New((Py_ssize_t)n)
+                                             : PyTuple_New((Py_ssize_t)n);
+    JN_TRY(hold(ctx, o));
+    for (unsigned i = 0; i < n && what != JANUS_BIRTH_DICT; i++) {
+        PyObject *x = object_of(&items[i]);
+        if (!x) {
+            PyErr_Clear();
+            return JN_NO_MEMORY();
+        }
+        if (what == JANUS_BIRTH_LIST)
+            PyList_SET_ITEM(o, (Py_ssize_t)i, x);
+        else
+            PyTuple_SET_ITEM(o, (Py_ssize_t)i, x);
+    }
+    *out = o;
+    return JANUS_OK;
+}
+
+static janus_status wrap(void *ctx, janus_tensor *t, int64_t tag, janus_object *out) {
+    janus_tensor_retain(t);
+    PyObject *o = tag == JPY_TAG_FREED ? jpy_freed_tensor(t) : jpy_tensor_take(t);
+    *out = o;
+    return hold(ctx, o);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------
+ */
+
+static janus_status done(int rc) {
+    if (rc == 0)
+        return JANUS_OK;
+    PyErr_Clear();
+    return JN_NO_MEMORY();
+}
+
+static janus_status set_attr(void *ctx, janus_object o, int64_t key, const janus_host_value *v) {
+    PyObject *name = attr_name(ctx, key), *old = jpy_plain_attr(o, name), *x = object_of(v);
+    if (old)
+        JN_TRY(hold(ctx, old));
+    JN_TRY(hold(ctx, x));
+    return done(PyObject_GenericSetAttr(o, name, x));
+}
+
+static janus_status del_attr(void *ctx, janus_object o, int64_t key) {
+    PyObject *name = attr_name(ctx, key), *old = jpy_plain_attr(o, name);
+    if (old)
+        JN_TRY(hold(ctx, old));
+    return done(PyObject_GenericSetAttr(o, name, NULL));
+}
+
+static janus_status set_item(void *ctx, janus_object o, int64_t index, const janus_host_value *v) {
+    PyObject *x = object_of(v);
+    JN_TRY(hold(ctx, x));
+    JN_TRY(hold(ctx, Py_NewRef(PyList_GET_ITEM((PyObject *)o, (Py_ssize_t)index))));
+    return done(PyList_SetItem(o, (Py_ssize_t)index, Py_NewRef(x)));
+}
+
+static janus_status append(void *ctx, janus_object o, const janus_host_value *v) {
+    PyObject *x = object_of(v);
+    JN_TRY(hold(ctx, x));
+    return done(PyList_Append(o, x));
+}
+
+static janus_status pop(void *ctx, janus_object o) {
+    Py_ssize_t n = PyList_GET_SIZE((PyObject *)o);
+    if (!n)
+        return missing("item");
+    JN_TRY(hold(ctx, Py_NewRef(PyList_GET_ITEM((PyObject *)o, n - 1))));
+    return done(PyList_SetSlice(o, n - 1, n, NULL));
+}
+
+static janus_status write_key(jpy_host *h, PyObject *dict, const janus_host_value *key,
+                              PyObject *v) {
+    PyObject *k = object_of(key);
+    JN_TRY(hold(h, k));
+    PyObject *old = PyDict_GetItemWithError(dict, k);
+    if (old)
+        JN_TRY(hold(h, Py_NewRef(old)));
+    return done(v ? PyDict_SetItem(dict, k, v) : PyDict_DelItem(dict, k));
+}
+
+static janus_status set_key(void *ctx, janus_object o, const janus_host_value *key,
+                            const janus_host_value *v) {
+    PyObject *x = object_of(v);
+    JN_TRY(hold(ctx, x));
+    return write_key(ctx, o, key, x);
+}
+
+static janus_status del_key(void *ctx, janus_object o, const janus_host_value *key) {
+    return write_key(ctx, o, key, NULL);
+}
+
 const janus_host_ops jpy_host_ops = {.struct_size = sizeof(janus_host_ops),
                                      .get_attr = get_attr,
                                      .get_item = get_item,
+                                     .get_key = get_key,
                                      .length = length,
                                      .type_of = type_of,
                                      .unbox = unbox,
-                                     .poll = poll_signals};
+                                     .set_attr = set_attr,
+                                     .set_item = set_item,
+                                     .set_key = set_key,
+                                     .append = append,
+                                     .poll = poll_signals,
+                                     .kind_type = kind_type,
+                                     .make = make,
+                                     .wrap = wrap,
+                                     .pop = pop,
+                                     .del_key = del_key,
+                                     .del_attr = del_attr};

@@ -39,6 +39,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/guard.c \
 	pyfront/guard.h \
 	pyfront/host_py.c \
+	pyfront/host_py.h \
 	pyfront/module.c \
 	pyfront/source.c \
 	pyfront/jpy.h \

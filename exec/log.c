@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of a run: the log becomes real, then is performed.
+ *
+ * Prepare makes what the run made, in program order, and turns every value of the log into what the
+ * embedding program stores: a tensor or new container that occurs several times is one object.  It
+ * may fail; nothing outside has changed then.
+ */
+#include "config.h"
+
+#include <uthash.h>
+
+#include "exec/overlay.h"
+#include "graph/base/status.h"
+
+/* The tensor of a promise, the same one every time. */
+static janus_status real_tensor(jn_run *r, jn_tval *v, janus_tensor **out) {
+    if (!v->tensor) {
+        if (!jn_vec_reserve(&r->made, r->made.n + 1))
+            return JN_NO_MEMORY();
+        JN_TRY(jn_tval_export(r, v, &v->tensor));
+        r->made.data[r->made.n++] = v->tensor;
+    }
+    *out = v->tensor;
+    return JANUS_OK;
+}
+
+/* A tensor of the log and the object it becomes. */
+typedef struct jn_wrapped {
+    const jn_tval *v;
+    janus_object o;
+    UT_hash_handle hh;
+} jn_wrapped;
+
+static janus_object wrapped(const jn_run *r, const jn_tval *v) {
+    jn_wrapped *w = NULL;
+    HASH_FIND_PTR(r->wrapped, &v, w);
+    return w ? w->o : NULL;
+}
+
+static janus_status wrap(jn_run *r, jn_tval *v, int64_t tag, janus_object *out) {
+    janus_tensor *t;
+    *out = wrapped(r, v);
+    if (*out)
+        return JANUS_OK;
+    jn_wrapped *w = jn_arena_zalloc(&r->mem->arena, sizeof *w);
+    if (!w)
+        return JN_NO_MEMORY();
+    JN_TRY(real_tensor(r, v, &t));
+    JN_TRY(r->host.wrap(r->options.host_ctx, t, tag, out));
+    w->v = v;
+    w->o = *out;
+    HASH_ADD_PTR(r->wrapped, v, w);
+    return w->hh.tbl ? JANUS_OK : JN_NO_MEMORY();
+}
+
+static janus_status make_real(jn_run *r, const jn_box *b, int64_t tag, janus_host_value *out) {
+    const jn_birth *birth = b->kind == JANUS_KIND_OBJECT ? jn_birth_of(b->v.p) : NULL;
+    *out = jn_box_to_host(b);
+    if (birth)
+        out->o = birth->real;
+    if (b->kind != JANUS_KIND_TENSOR)
+        return JANUS_OK;
+    janus_object o = jn_tval_object(b->v.t);
+    if (!o && !r->host.wrap)
+        return real_tensor(r, b->v.t, &out->t);
+    if (!o)
+        JN_TRY(wrap(r, b->v.t, tag, &o));
+    out->kind = JANUS_KIND_OBJECT;
+    out->o = o;
+    return JANUS_OK;
+}
+
+static janus_status make_items(jn_run *r, const jn_pending_effect *p) {
+    janus_host_value few[16], *v = few;
+    if (p->n_items > 16 && !(v = jn_alloc(p->n_items * sizeof *v)))
+        return JN_NO_MEMORY();
+    janus_status st = JANUS_OK;
+    for (uint32_t i = 0; i < p->n_items && st == JANUS_OK; i++)
+        st = make_real(r, &p->items[i], p->tag, &v[i]);
+    if (st != JANUS_OK) {
+    } else if (p->kind == JN_EFFECT_EMIT) {
+        st = r->host.emit ? r->host.emit(r->options.host_ctx, p->index, v, p->n_items)
+                          : jn_error(JANUS_UNSUPPORTED, "the embedding program has no emit");
+    } else {
+        st = r->host.make ? r->host.make(r->options.host_ctx, (janus_birth)p->index, v, p->n_items,
+                                         &jn_birth_of(p->object)->real)
+                          : jn_error(JANUS_UNSUPPORTED, "the embedding program has no make");
+    }
+    if (v != few)
+        jn_free(v);
+    return st;
+}
+
+janus_status jn_run_prepare(jn_run *r) {
+    if (!r->finished)
+        return jn_error(JANUS_INVALID_ARGUMENT, "the run has not been executed");
+    if (r->prepared)
+        return JANUS_OK;
+    JN_TRY(jn_flush(r));
+    if (!jn_vec_reserve(&r->log, r->effects.n))
+        return JN_NO_MEMORY();
+    for (size_t i = 0; i < r->effects.n; i++) {
+        const jn_pending_effect *p = &r->effects.data[i];
+        jn_effect e = {.kind = p->kind, .object = p->object, .index = p->index};
+        if (p->kind == JN_EFFECT_NEW || p->kind == JN_EFFECT_EMIT) {
+            JN_TRY(make_items(r, p));
+            continue;
+        }
+        const jn_birth *birth = jn_birth_of(p->object);
+        if (birth)
+            e.object = birth->real;
+        JN_TRY(make_real(r, &p->key, 0, &e.key));
+        if (p->kind == JN_EFFECT_STORE) {
+            e.target = p->target->tensor;
+            e.value.kind = JANUS_KIND_TENSOR;
+            JN_TRY(real_tensor(r, p->value.v.t, &e.value.t));
+        } else {
+            JN_TRY(make_real(r, &p->value, p->tag, &e.value));
+        }
+        r->log.data[r->log.n++] = e;
+    }
+    r->prepared = true;
+    return JANUS_OK;
+}
+
+const jn_effect *jn_run_log(const jn_run *r, size_t *out_n) {
+    *out_n = r->log.n;
+    return r->log.data;
+}
+
+void jn_log_free(jn_run *r) { HASH_CLEAR(hh, r->wrapped); }
+
+janus_status jn_log_result(jn_run *r, jn_tval *v, jn_arg *out) {
+    out->object = jn_tval_object(v);
+    if (!out->object && r->wrapped)
+        out->object = wrapped(r, v);
+    return jn_tval_export(r, v, &out->t);
+}
+
+janus_status jn_log_object(jn_run *r, janus_object o, jn_arg *out) {
+    jn_box b = {JANUS_KIND_OBJECT, {.p = o}};
+    janus_host_value v;
+    if (jn_box_of(o) && !jn_birth_of(o))
+        b = *jn_box_of(o);
+    JN_TRY(make_real(r, &b, 0, &v));
+    out->kind = v.kind;
+    if (v.kind == JANUS_KIND_TENSOR)
+        return jn_tval_export(r, b.v.t, &out->t);
+    if (v.kind == JANUS_KIND_OBJECT)
+        out->o = v.o;
+    else
+        out->s = v.s;
+    return JANUS_OK;
+}
+
+static janus_status apply(jn_run *r, const jn_effect *e) {
+    const janus_host_ops *h = &r->host;
+    void *ctx = r->options.host_ctx;
+    switch (e->kind) {
+    case JN_EFFECT_SET_ATTR:
+        return h->set_attr ? h->set_attr(ctx, e->object, e->index, &e->value) : JANUS_UNSUPPORTED;
+    case JN_EFFECT_SET_ITEM:
+        return h->set_item ? h->set_item(ctx, e->object, e->index, &e->value) : JANUS_UNSUPPORTED;
+    case JN_EFFECT_SET_KEY:
+        return h->set_key ? h->set_key(ctx, e->object, &e->key, &e->value) : JANUS_UNSUPPORTED;
+    case JN_EFFECT_APPEND:
+        return h->append ? h->append(ctx, e->object, &e->value) : JANUS_UNSUPPORTED;
+    case JN_EFFECT_POP:
+        return h->pop ? h->pop(ctx, e->object) : JANUS_UNSUPPORTED;
+    case JN_EFFECT_DEL_KEY:
+        return h->del_key ? h->del_key(ctx, e->object, &e->key) : JANUS_UNSUPPORTED;
+    case JN_EFFECT_DEL_ATTR:
+        return h->del_attr ? h->del_attr(ctx, e->object, e->index) : JANUS_UNSUPPORTED;
+    case JN_EFFECT_STORE:
+        JN_TRY(jn_tensor_copy(e->target, e->value.t));
+        e->target->storage->version++;
+        return JANUS_OK;
+    case JN_EFFECT_NEW:
+    case JN_EFFECT_EMIT:
+        break;
+    }
+    return JANUS_OK;
+}
+
+janus_status jn_run_apply(jn_run *r) {
+    if (!r->prepared)
+        return jn_error(JANUS_INVALID_ARGUMENT, "the run has not been prepared");
+    for (size_t i = 0; i < r->log.n; i++) {
+        janus_status st = apply(r, &r->log.data[i]);
+        if (st == JANUS_UNSUPPORTED)
+            return jn_error(st, "the embedding program cannot write what the graph wrote");
+        if (st != JANUS_OK)
+            return st;
+    }
+    return JANUS_OK;
+}

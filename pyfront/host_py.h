@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Python objects as a running graph reads and writes them.
+ *
+ * The context of one run: it owns what prepare made for the log, and what the commit's writes
+ * replaced, which is released when all is written.
+ */
+#ifndef JPY_HOST_PY_H
+#define JPY_HOST_PY_H
+
+#include "pyfront/entry.h"
+
+typedef struct jpy_host {
+    const jpy_entry *e;
+    JN_VEC(PyObject *) held;
+} jpy_host;
+
+enum { JPY_TAG_PLAIN, JPY_TAG_FREED }; /* of tensors written: no history, one that is used up */
+
+extern const janus_host_ops jpy_host_ops;
+void jpy_host_free(jpy_host *h);
+/* New tensor whose history backward has used up; takes the reference to `t`. */
+PyObject *jpy_freed_tensor(janus_tensor *t);
+
+#endif
