@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "exec/device.h"
 #include "exec/par.h"
 #include "exec/pool.h"
 #include "graph/base/alloc.h"
@@ -42,7 +43,8 @@ typedef struct call {
     jn_type out_types[JN_EAGER_MAX_OUT];
     int64_t dims[DIM_ROOM];
     unsigned n_dims;
-    void *block; /* the arrays above, when there are many operands */
+    jn_device *device; /* of the operands; NULL: the host */
+    void *block;       /* the arrays above, when there are many operands */
 } call;
 
 /* Room for the arrays of a call with few operands. */
@@ -74,6 +76,7 @@ static janus_status call_init(call *k, few *room, const jn_op *op, unsigned n_in
     k->n_out = n_out;
     k->attrs = attrs;
     k->n_dims = 0;
+    k->device = NULL;
     k->block = NULL;
     if (JN_LIKELY(n_in <= FEW)) {
         k->in = room->in;
@@ -175,6 +178,25 @@ static janus_status take_operands(call *k, const jn_eager_arg *in) {
     return JANUS_OK;
 }
 
+/* With device tensors about: where the call runs.  0-d host tensors go there with it. */
+static janus_status find_device(call *k, const jn_eager_arg *in, const janus_tensor *dst) {
+    JN_TRY(jn_dev_of_args(in, k->n_in, dst, &k->device));
+    for (unsigned i = 0; i < k->n_in && k->device; i++) {
+        if (in[i].kind != JANUS_KIND_TENSOR || in[i].t->storage->device)
+            continue;
+        JN_TRY(jn_tensor_to(in[i].t, k->device, false, &k->temps[i]));
+        k->in[i] = jn_tensor_as_view(k->temps[i]);
+    }
+    return JANUS_OK;
+}
+
+static janus_status new_result(const call *k, unsigned i, janus_tensor **out) {
+    const jn_type *t = &k->out_types[i];
+    if (JN_UNLIKELY(k->device != NULL))
+        return jn_dev_tensor(k->device, (janus_dtype)t->dtype, t->rank, t->dims, out);
+    return jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, out);
+}
+
 static janus_status infer(call *k) {
     jn_infer c = {.op = k->op,
                   .n_in = k->n_in,
@@ -216,8 +238,31 @@ static janus_status flag_error(const jn_op *op, uint32_t flags) {
     return jn_error(JANUS_ARITHMETIC, "%s: integer overflow", op->name);
 }
 
+static janus_status compute_on_device(call *k, const jn_sig *sig) {
+    jn_device *d = k->device;
+    jn_kernel_fn kernel = jn_dev_select(d, sig);
+    jn_dev_block *workspace = NULL;
+    if (!kernel)
+        return jn_error(JANUS_UNSUPPORTED, "%s: not implemented on cuda for operands of dtype %s",
+                        k->op->name, k->n_in ? jn_dtype_name((janus_dtype)k->in[0].dtype) : "none");
+    size_t need = d->module->workspace(sig);
+    if (need)
+        JN_TRY(jn_dev_pool_take(&d->pool, need, d->stream, &workspace));
+    jn_kargs args = {.in = k->in,
+                     .out = sig->out,
+                     .n_in = (uint16_t)k->n_in,
+                     .n_out = (uint16_t)k->n_out,
+                     .attrs = k->attrs,
+                     .workspace = workspace ? workspace->data : NULL};
+    janus_status st = jn_dev_launch(d, k->op, kernel, &args, NULL, 0);
+    jn_dev_pool_free(&d->pool, workspace);
+    return st;
+}
+
 static janus_status compute(call *k, const jn_view *out) {
     jn_sig sig = {k->op, k->in, out, (uint16_t)k->n_in, (uint16_t)k->n_out, k->attrs};
+    if (JN_UNLIKELY(k->device != NULL))
+        return compute_on_device(k, &sig);
     jn_kernel_fn kernel = k->impl->cpu ? k->impl->cpu(&sig) : NULL;
     if (!kernel)
         return jn_error(JANUS_UNSUPPORTED, "%s: not implemented for operands of dtype %s",
@@ -253,6 +298,8 @@ static janus_status alias(call *k, const jn_eager_arg *in, janus_tensor **out) {
 
 static janus_status run(call *k, const jn_eager_arg *in, janus_tensor **out) {
     JN_TRY(take_operands(k, in));
+    if (JN_UNLIKELY(jn_dev_in_use))
+        JN_TRY(find_device(k, in, NULL));
     JN_TRY(infer(k));
     if ((k->op->flags & JN_OP_VIEW) && k->impl->view && in[0].kind == JANUS_KIND_TENSOR) {
         JN_TRY(alias(k, in, out));
@@ -264,8 +311,7 @@ static janus_status run(call *k, const jn_eager_arg *in, janus_tensor **out) {
     unsigned made = 0;
     janus_status st = JANUS_OK;
     for (; made < k->n_out && st == JANUS_OK; made++) {
-        const jn_type *t = &k->out_types[made];
-        st = jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &out[made]);
+        st = new_result(k, made, &out[made]);
         if (st != JANUS_OK)
             break;
         views[made] = jn_tensor_as_view(out[made]);
@@ -318,6 +364,8 @@ static janus_status check_dst(const call *k, const janus_tensor *dst) {
 
 static janus_status run_into(call *k, const jn_eager_arg *in, janus_tensor *dst) {
     JN_TRY(take_operands(k, in));
+    if (JN_UNLIKELY(jn_dev_in_use))
+        JN_TRY(find_device(k, in, dst));
     JN_TRY(infer(k));
     JN_TRY(check_dst(k, dst));
     JN_TRY(straighten(k, in));
@@ -336,8 +384,7 @@ static janus_status run_into(call *k, const jn_eager_arg *in, janus_tensor *dst)
     unsigned made = 0;
     janus_status st = JANUS_OK;
     for (; made < k->n_out; made++) {
-        const jn_type *t = &k->out_types[made];
-        st = jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &out[made]);
+        st = new_result(k, made, &out[made]);
         if (st != JANUS_OK)
             break;
         views[made] = jn_tensor_as_view(out[made]);
@@ -371,6 +418,12 @@ static janus_status run_like(const jn_op *op, janus_tensor *const *ts, unsigned 
         for (unsigned i = 0; i < n; i++)
             args[i] = (jn_eager_arg){.kind = JANUS_KIND_TENSOR, .t = ts[i]};
         return jn_eager_hook(op, args, n, NULL, out, 1, NULL);
+    }
+    if (JN_UNLIKELY(jn_dev_in_use)) {
+        jn_eager_arg args[2];
+        for (unsigned i = 0; i < n; i++)
+            args[i] = (jn_eager_arg){.kind = JANUS_KIND_TENSOR, .t = ts[i]};
+        return jn_eager(op, args, n, NULL, out, 1);
     }
     janus_tensor *y;
     JN_TRY(jn_tensor_empty((janus_dtype)like->dtype, like->rank, like->dims, &y));

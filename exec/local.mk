@@ -1,6 +1,8 @@
 # exec: see docs/ARCHITECTURE.md.
 libjanus_all_la_SOURCES += \
 	exec/collect.c \
+	exec/dev_pool.c \
+	exec/device.c \
 	exec/eager.c \
 	exec/flush.c \
 	exec/group.c \
@@ -24,6 +26,8 @@ libjanus_all_la_SOURCES += \
 	$(NULL)
 
 noinst_HEADERS += \
+	exec/dev_pool.h \
+	exec/device.h \
 	exec/eager.h \
 	exec/overlay.h \
 	exec/par.h \

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "exec/device.h"
 #include "exec/pool.h"
 #include "graph/base/alloc.h"
 
@@ -39,6 +40,7 @@ janus_status jn_storage_new(size_t bytes, jn_storage **out) {
     s->bytes = bytes;
     s->release = NULL;
     s->user = NULL;
+    s->device = NULL;
     *out = s;
     return JANUS_OK;
 }
@@ -237,7 +239,9 @@ static void copy_plain(janus_tensor *dst, const janus_tensor *src) {
     }
 }
 
-static janus_status clone_plain(const janus_tensor *t, janus_tensor **out) {
+static janus_status clone_plain(janus_tensor *t, janus_tensor **out) {
+    if (JN_UNLIKELY(t->storage->device != NULL))
+        return jn_dev_clone(t, out);
     JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, out));
     copy_plain(*out, t);
     return JANUS_OK;
@@ -286,6 +290,8 @@ bool jn_tensor_same_view(const janus_tensor *a, const janus_tensor *b) {
 }
 
 janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src) {
+    if (JN_UNLIKELY(dst->storage->device || src->storage->device))
+        return jn_dev_tensor_copy(dst, src);
     if (dst->rank != src->rank || memcmp(dst->dims, src->dims, (size_t)dst->rank * sizeof(int64_t)))
         return jn_error(JANUS_SHAPE, "copy: the tensors have different shapes");
     if (dst->dtype != src->dtype) {
@@ -373,6 +379,7 @@ janus_status janus_tensor_wrap(janus_dtype dtype, int rank, const int64_t *dims,
     s->bytes = (size_t)t->numel * jn_dtype_size(dtype);
     s->release = release ? release : no_release;
     s->user = user;
+    s->device = NULL;
     t->storage = s;
     t->data = data;
     *out_tensor = t;

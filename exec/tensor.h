@@ -22,6 +22,7 @@ typedef struct jn_storage {
     size_t bytes;
     void (*release)(void *user); /* foreign memory; NULL: ours */
     void *user;
+    struct jn_device *device; /* whose memory it is (exec/device.h); NULL: host memory */
 } jn_storage;
 
 struct janus_tensor {

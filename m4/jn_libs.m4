@@ -48,6 +48,9 @@ AC_DEFUN([JN_CHECK_CUDA], [
     [AS_HELP_STRING([--with-cuda=auto|yes|no|DIR], [the CUDA module; DIR is the toolkit's folder @<:@auto@:>@])],
     [], [with_cuda=auto])
   AC_ARG_VAR([NVCC], [CUDA compiler])
+  AC_ARG_VAR([NVCCFLAGS], [flags for it])
+  AC_ARG_VAR([JANUS_CUDA_ARCHS],
+    [GPU architectures to compile kernels for, and PTX of the first: 80 86 89 90 @<:@80@:>@])
   AS_CASE([$with_cuda],
     [no], [NVCC=no],
     [auto|yes], [AC_PATH_PROG([NVCC], [nvcc], [no],
@@ -58,8 +61,41 @@ AC_DEFUN([JN_CHECK_CUDA], [
   AS_IF([test "$NVCC" != no], [
     jn_nvcc_real=`readlink -f "$NVCC"`
     CUDA_DIR=`dirname "$jn_nvcc_real"`; CUDA_DIR=`dirname "$CUDA_DIR"`
-    jn_cuda_summary="$CUDA_DIR"],
+    CUDART_STATIC=
+    for jn_lib in lib64 lib targets/x86_64-linux/lib targets/sbsa-linux/lib; do
+      AS_IF([test -z "$CUDART_STATIC" && test -f "$CUDA_DIR/$jn_lib/libcudart_static.a"],
+        [CUDART_STATIC="$CUDA_DIR/$jn_lib/libcudart_static.a"])
+    done
+    AS_IF([test -z "$CUDART_STATIC" || test ! -f "$CUDA_DIR/include/cuda_runtime_api.h"],
+      [AS_IF([test "$with_cuda" != auto],
+         [AC_MSG_ERROR([--with-cuda: no cuda_runtime_api.h and libcudart_static.a in $CUDA_DIR])])
+       NVCC=no])])
+  AS_IF([test "$NVCC" != no], [
+    # The first architecture also as PTX, which later GPUs compile for themselves.
+    jn_archs=`echo "${JANUS_CUDA_ARCHS:-80}" | tr ',;' '  '`
+    NVCC_GENCODE=
+    for jn_arch in $jn_archs; do
+      AS_IF([test -z "$NVCC_GENCODE"],
+        [NVCC_GENCODE="-gencode arch=compute_$jn_arch,code=compute_$jn_arch"])
+      NVCC_GENCODE="$NVCC_GENCODE -gencode arch=compute_$jn_arch,code=sm_$jn_arch"
+    done
+    NVCC_LAUNCHER=
+    AS_CASE([$CC], [ccache\ *|*/ccache\ *], [NVCC_LAUNCHER=ccache])
+    jn_cuda_summary="$CUDA_DIR (architectures $jn_archs)"],
     [CUDA_DIR= jn_cuda_summary=no])
+  # Tests run the kernels on the host, as C++ (tests/cuda); not under sanitizers, which know no fibers.
+  AC_MSG_CHECKING([whether $CC compiles C++, for tests of the CUDA kernels])
+  jn_emulation=no
+  printf 'template <class F> int f(F g) { return g(); }\nint main() { return f([[]]{ return 0; }); }\n' > conftest.cc
+  AS_IF([test "$jn_sanitizers" = none && $CC -x c++ -std=c++17 -fsyntax-only conftest.cc >/dev/null 2>&1],
+    [jn_emulation=yes])
+  rm -f conftest.cc
+  AC_MSG_RESULT([$jn_emulation])
+  AM_CONDITIONAL([HAVE_EMULATION], [test "$jn_emulation" = yes])
+  CUDART_LIBS="-Wl,$CUDART_STATIC"
+  AC_SUBST([CUDART_LIBS])
+  AC_SUBST([NVCC_GENCODE])
+  AC_SUBST([NVCC_LAUNCHER])
   AC_SUBST([NVCC])
   AC_SUBST([CUDA_DIR])
   AM_CONDITIONAL([HAVE_CUDA], [test "$NVCC" != no])])

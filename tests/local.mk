@@ -25,6 +25,24 @@ tests_conformance_dump_SOURCES = \
 	tests/conformance/samples.c \
 	$(NULL)
 
+# The same samples on a device; without CUnit.
+check_PROGRAMS += tests/conformance/device
+tests_conformance_device_SOURCES = \
+	tests/conformance/device.c \
+	tests/conformance/interp.c \
+	tests/conformance/samples.c \
+	$(NULL)
+tests_conformance_device_LDADD = libjanus_all.la
+TESTS += \
+	tests/cuda/conformance.sh \
+	tests/cuda/emulated.sh \
+	$(NULL)
+EXTRA_DIST += \
+	tests/conformance/unsupported.txt \
+	tests/cuda/conformance.sh \
+	tests/cuda/emulated.sh \
+	$(NULL)
+
 tests_conformance_t_ops_SOURCES = \
 	tests/conformance/interp.c \
 	tests/conformance/samples.c \

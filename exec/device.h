@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Devices with memory of their own.
+ *
+ * A storage whose `device` is not NULL lies in device memory: nobody but the functions here and
+ * kernels may follow its address.  One device is open at a time, "cuda", over the module that is
+ * loaded when it is first asked for (ops/cuda/module.h); a process that never asks pays for one
+ * predicted branch in jn_eager.  All eager work and all runs go to the device's one stream;
+ * captures use more (exec/dev_capture.h).
+ */
+#ifndef JN_EXEC_DEVICE_H
+#define JN_EXEC_DEVICE_H
+
+#include "exec/dev_pool.h"
+#include "exec/eager.h"
+#include "exec/tensor.h"
+
+enum { JN_DEV_WORDS = 1024 }; /* device words for flags of launches between two looks at them */
+
+typedef struct jn_device {
+    const char *name; /* "cuda" */
+    const jn_cuda_module *module;
+    const jn_dev_api *api;
+    jn_dev_pool pool;
+    void *stream;
+    jn_cu_exec exec; /* of the stream */
+    char model[128];
+    int capability, processors; /* 90 for 9.0 */
+    bool blocking;              /* JANUS_LAUNCH_BLOCKING: errors belong to the op that made them */
+    pthread_mutex_t lock;       /* of what follows, and of launches */
+    uint32_t *words;            /* device memory: kernel flags, zero when not in use */
+    const jn_op *word_op[JN_DEV_WORDS];
+    const char *word_file[JN_DEV_WORDS];
+    uint32_t word_line[JN_DEV_WORDS];
+    uint32_t n_words; /* given out since last looked at */
+} jn_device;
+
+/* Whether any device tensor was ever made: what the eager fast paths look at. */
+extern bool jn_dev_in_use;
+
+/* The CUDA device, opened at the first call; DEVICE with the reason when there is none. */
+janus_status jn_device_cuda(jn_device **out);
+/* Tests: opens a device over a module that is already in the process. */
+janus_status jn_device_open(const jn_cuda_module *module, jn_device **out);
+void jn_device_close(jn_device *d);
+/* The device named "cuda" or "cuda:0"; *out NULL for "cpu". */
+janus_status jn_device_named(const char *name, jn_device **out);
+
+/* New row-major tensor on the device, uninitialised. */
+janus_status jn_dev_tensor(jn_device *d, janus_dtype dtype, int rank, const int64_t *dims,
+                           janus_tensor **out);
+/* The same elements, row-major, on `to` (NULL: in host memory); `t` itself retained when it is
+ * there already, which a copy is not. */
+janus_status jn_tensor_to(janus_tensor *t, jn_device *to, bool copy, janus_tensor **out);
+/* jn_tensor_copy and jn_tensor_contiguous where a device is involved. */
+janus_status jn_dev_tensor_copy(janus_tensor *dst, janus_tensor *src);
+janus_status jn_dev_clone(janus_tensor *t, janus_tensor **out);
+
+/* Plain bytes; host sides may be reused when the call returns, and reads of the host have happened.
+ */
+janus_status jn_dev_upload(jn_device *d, void *to, const void *from, size_t bytes);
+janus_status jn_dev_download(jn_device *d, void *to, const void *from, size_t bytes);
+janus_status jn_dev_move(jn_device *d, void *to, const void *from, size_t bytes);
+janus_status jn_dev_zero(jn_device *d, void *p, size_t bytes);
+/* Waits for everything; reports what earlier launches did wrong. */
+janus_status jn_dev_sync(jn_device *d);
+
+/* Calls a kernel: the views' data are set; `file` may be NULL.  Failures of may_raise ops are
+ * reported by the next jn_dev_flags, or here when the device is blocking. */
+janus_status jn_dev_launch(jn_device *d, const jn_op *op, jn_kernel_fn kernel, jn_kargs *k,
+                           const char *file, uint32_t line);
+/* Waits if some launch since the last call could raise, and reports the first that did. */
+janus_status jn_dev_flags(jn_device *d);
+/* The kernel of an op; NULL: none for this signature. */
+jn_kernel_fn jn_dev_select(const jn_device *d, const jn_sig *sig);
+
+/* The device of the operands, NULL for the host; an error where they differ.  0-d host tensors may
+ * accompany device tensors. */
+janus_status jn_dev_of_args(const jn_eager_arg *in, unsigned n_in, const janus_tensor *dst,
+                            jn_device **out);
+
+#endif

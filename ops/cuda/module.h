@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What libjanus and the CUDA module know of each other: one table each way, no shared symbols.
+ *
+ * The module is thin: driver calls (jn_dev_api) and kernels.  Memory, streams, scheduling and
+ * captures are libjanus's own (exec/dev_*.c) and work on any jn_dev_api, so tests run them on a
+ * table of their own.  The module keeps no state but what jn_dev_libs_fn made for its caller, and
+ * reports failures as numbers: error records and allocators stay in libjanus.
+ *
+ * C and C++.  Pointers named dev_* and the data of views are device memory; scalar operands (SCALAR
+ * in the op table) of rank 0 are host memory, read when the kernel is launched.
+ */
+#ifndef JN_OPS_CUDA_MODULE_H
+#define JN_OPS_CUDA_MODULE_H
+
+#include "ops/kernel.h"
+
+enum { JN_CUDA_ABI = 1 };
+
+typedef enum jn_dev_copy_kind {
+    JN_COPY_TO_DEVICE,
+    JN_COPY_TO_HOST,
+    JN_COPY_ON_DEVICE
+} jn_dev_copy_kind;
+
+/*
+ * Driver calls.  Each returns 0 or an error number for `error_text`; those that give something
+ * leave *out alone on failure.  Streams, events, graphs are opaque.  JN_DEV_OUT_OF_MEMORY is the
+ * one number with a meaning of its own.
+ */
+enum { JN_DEV_OUT_OF_MEMORY = 2 };
+typedef struct jn_dev_api {
+    size_t struct_size;
+    const char *(*error_text)(int error);
+    int (*count)(int *out); /* devices; fails where there is no driver */
+    int (*use)(int ordinal);
+    int (*describe)(int ordinal, char *name, size_t room, int *capability, int *processors);
+    int (*memory)(size_t *free_bytes, size_t *total_bytes);
+
+    /* memory, in stream order */
+    int (*alloc)(size_t bytes, void *stream, void **out);
+    int (*release)(void *p, void *stream);
+    int (*trim)(void); /* gives what the driver's pool keeps back to the device */
+    int (*host_alloc)(size_t bytes, void **out); /* pinned */
+    int (*host_release)(void *p);
+    int (*copy)(void *to, const void *from, size_t bytes, int kind, void *stream);
+    int (*fill)(void *p, int byte, size_t bytes, void *stream);
+
+    int (*stream_new)(void **out);
+    int (*stream_free)(void *stream);
+    int (*stream_sync)(void *stream);
+    int (*stream_wait)(void *stream, void *event);
+    int (*event_new)(bool timing, void **out);
+    int (*event_free)(void *event);
+    int (*event_record)(void *event, void *stream);
+    int (*event_sync)(void *event);
+    int (*event_ms)(void *begin, void *end, float *out);
+    int (*launch_error)(void); /* of kernel launches since last asked */
+
+    /* captures: work put on `stream`, and on streams that wait for it, becomes a graph */
+    int (*capture_begin)(void *stream);
+    int (*capture_end)(void *stream, void **out_graph);
+    int (*graph_make)(void *graph, void **out_exec); /* takes the graph */
+    int (*graph_run)(void *exec, void *stream);
+    int (*graph_free)(void *exec);
+} jn_dev_api;
+
+/*
+ * Where a kernel runs: what jn_kargs.par points to on a device.  `flags` of jn_kargs is a device
+ * word.  `stop`: the run's abort word; kernels that write state outliving the run do nothing when
+ * it is not 0 (NULL: no such word).
+ */
+typedef struct jn_cu_exec {
+    jn_par base; /* first, so that jn_kargs.par can carry it */
+    void *stream;
+    void *libs; /* made by jn_cuda_module.libs_new for this stream; NULL: none */
+    const uint32_t *stop;
+    int processors;     /* multiprocessors of the device */
+    int error;          /* first failure of a launch or library call, 0: none */
+    const char *failed; /* what failed, a static text */
+    bool allow_tf32;
+} jn_cu_exec;
+
+typedef struct jn_cuda_row {
+    jn_select_fn select; /* NULL: no kernel */
+} jn_cuda_row;
+
+typedef struct jn_cuda_module {
+    uint32_t abi;   /* JN_CUDA_ABI */
+    uint32_t n_ops; /* rows of the op table it was compiled with, and a hash of their names */
+    uint64_t ops_hash;
+    const jn_dev_api *api;
+    const jn_cuda_row *rows; /* by op id */
+    size_t (*workspace)(const jn_sig *sig);
+    /* Handles of the vendor's libraries; *out NULL and a text in *why where they are not found. */
+    int (*libs_new)(void **out, const char **why);
+    void (*libs_free)(void *libs);
+    /* Rows of `bytes` bytes from src[i] (device addresses in host memory) one after the other. */
+    void (*gather_rows)(jn_cu_exec *e, void *to, void *const *src, uint32_t n, size_t bytes);
+    /* acc[i] += x[r * step + i] for i < numel over rows r in order; f32 or f64. */
+    void (*sum_rows)(jn_cu_exec *e, void *acc, const void *x, int64_t numel, int64_t rows,
+                     int64_t step, uint8_t dtype);
+} jn_cuda_module;
+
+/* The one symbol of the module. */
+#define JN_CUDA_MODULE_SYMBOL "janus_cuda_module"
+typedef const jn_cuda_module *(*jn_cuda_module_fn)(void);
+
+/* FNV-1a over names: libjanus and the module must have been compiled with the same op table. */
+static inline uint64_t jn_hash_name(uint64_t h, const char *name) {
+    for (; *name; name++)
+        h = (h ^ (uint8_t)*name) * 0x100000001b3u;
+    return (h ^ 0xff) * 0x100000001b3u;
+}
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The conformance suite on a device: every sample of every op through the eager path on the device,
+ * compared with the reference kernels on the host.  A plain C program without test library, so that
+ * it also runs on a machine that has a GPU and little else.
+ *
+ *     device [DEVICE [OP]]     DEVICE: cuda; exits 77 with the reason where there is none
+ *
+ * An op that has a CPU kernel and none on the device must stand, with its reason, in
+ * unsupported.txt beside this file ($srcdir), and an op that stands there must have none.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/device.h"
+#include "ops/ref/ref.h"
+#include "tests/conformance/samples.h"
+
+static jn_device *dev;
+static unsigned n_run, n_failed, n_refused;
+
+static void complain(const sample *s, int dtype, const char *what) {
+    n_failed++;
+    fprintf(stderr, "%s %s {%s} %s: %s\n", s->op, s->operands, s->attrs ? s->attrs : "",
+            jn_dtype_name((janus_dtype)dtype), what);
+}
+
+/* The value as a tensor on the device, with the value's strides. */
+static janus_status upload(const val *v, janus_tensor **out) {
+    janus_tensor *flat = NULL, *there = NULL;
+    int64_t n = v->numel;
+    janus_status st = janus_tensor_from_data((janus_dtype)v->t.dtype, 1, &n, v->data, &flat);
+    if (st == JANUS_OK)
+        st = jn_tensor_to(flat, dev, true, &there);
+    if (st == JANUS_OK)
+        st = jn_tensor_view(there, v->t.rank, v->dims, v->strides, 0, out);
+    janus_tensor_release(flat);
+    janus_tensor_release(there);
+    return st;
+}
+
+static bool is_like(const jn_op *op, unsigned i) { return jn_op_accept(op, i) == JN_ACCEPT_LIKE; }
+
+static janus_status arguments(const jn_op *op, val *const *in, unsigned n, jn_eager_arg *a) {
+    for (unsigned i = 0; i < n; i++) {
+        a[i] = (jn_eager_arg){.kind = JANUS_KIND_NONE};
+        if (!in[i])
+            continue;
+        if (is_like(op, i)) {
+            a[i].kind = JN_EAGER_LIKE;
+            a[i].like = &in[i]->t;
+        } else if (in[i]->t.kind == JANUS_KIND_TENSOR) {
+            a[i].kind = JANUS_KIND_TENSOR;
+            a[i].t = NULL;
+            JN_TRY(upload(in[i], &a[i].t));
+        } else {
+            jn_view v = val_view(in[i]);
+            a[i].kind = (uint8_t)in[i]->t.kind;
+            if (in[i]->t.kind == JANUS_KIND_FLOAT)
+                a[i].s.f = jn_load_f(&v, 0);
+            else
+                a[i].s.i = jn_load_i(&v, 0);
+        }
+    }
+    return JANUS_OK;
+}
+
+static double tolerance(const sample *s, int dtype) {
+    double tol = s->tol ? s->tol : 1e-5;
+    return dtype == JANUS_F64    ? 1e-10
+           : dtype == JANUS_F16  ? tol + 4e-3
+           : dtype == JANUS_BF16 ? tol + 3e-2
+                                 : tol;
+}
+
+static bool close_to(double x, double y, double tol) {
+    if (isnan(x) || isnan(y))
+        return isnan(x) && isnan(y);
+    if (isinf(x) || isinf(y))
+        return x == y;
+    return fabs(x - y) <= tol * (1 + fabs(y));
+}
+
+static void compare(const sample *s, int dtype, janus_tensor *got, const val *want,
+                    unsigned which) {
+    janus_tensor *here;
+    char text[200];
+    if (jn_tensor_to(got, NULL, false, &here) != JANUS_OK) {
+        complain(s, dtype, janus_last_error()->message);
+        return;
+    }
+    jn_view v = jn_tensor_as_view(here);
+    bool same = here->numel == want->numel && here->dtype == want->t.dtype;
+    if (!same)
+        complain(s, dtype, "another shape or dtype");
+    double tol = jn_dtype_is_float(want->t.dtype) ? tolerance(s, want->t.dtype) : 0;
+    for (int64_t i = 0; same && i < want->numel; i++) {
+        double x = jn_load_f(&v, i), y = val_get(want, i);
+        if (close_to(x, y, tol))
+            continue;
+        snprintf(text, sizeof text, "result %u, element %lld is %.17g, expected %.17g", which,
+                 (long long)i, x, y);
+        complain(s, dtype, text);
+        break;
+    }
+    janus_tensor_release(here);
+}
+
+static void run_sample(const sample *s, int dtype) {
+    tape t;
+    val *in[64], *want[8];
+    jn_eager_arg args[64];
+    janus_tensor *got[8] = {0};
+    void *attrs;
+    const jn_op *op = jn_op_find(s->op, strlen(s->op));
+    unsigned n_out = op_n_out(op);
+    tape_init(&t, DEVICE_REF);
+    int n = sample_operands(&t, s, dtype, 1234 + (uint64_t)op->id, in);
+    if (n < 0 || sample_attrs(&t, s, op, &attrs) != JANUS_OK) {
+        complain(s, dtype, "the sample does not parse");
+        tape_free(&t);
+        return;
+    }
+    if (tape_run(&t, op, in, (unsigned)n, attrs, want, n_out) != JANUS_OK) {
+        if (dtype == JANUS_F32)
+            complain(s, dtype, janus_last_error()->message);
+        tape_free(&t); /* not an op of this dtype */
+        return;
+    }
+    n_run++;
+    janus_status st = arguments(op, in, (unsigned)n, args);
+    if (st == JANUS_OK)
+        st = jn_eager(op, args, (unsigned)n, attrs, got, n_out);
+    janus_status flagged = st == JANUS_OK ? jn_dev_flags(dev) : st;
+    if (st == JANUS_UNSUPPORTED && dtype != JANUS_F32) {
+        n_refused++;
+    } else if (st != JANUS_OK) {
+        complain(s, dtype, janus_last_error()->message);
+    } else if ((flagged != JANUS_OK) != (t.flags != 0)) {
+        complain(s, dtype, t.flags ? "no flag was raised" : janus_last_error()->message);
+    } else {
+        for (unsigned i = 0; i < n_out; i++)
+            compare(s, dtype, got[i], want[i], i);
+    }
+    for (unsigned i = 0; i < n_out; i++)
+        janus_tensor_release(got[i]);
+    for (int i = 0; i < n; i++)
+        if (args[i].kind == JANUS_KIND_TENSOR)
+            janus_tensor_release(args[i].t);
+    tape_free(&t);
+}
+
+/* The reason an op is listed with in unsupported.txt; NULL: it is not. */
+static const char *reason(const char *list, const char *op) {
+    size_t n = strlen(op);
+    for (const char *line = list; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, op, n) == 0 && line[n] == ':')
+            return line + n + 1;
+    }
+    return NULL;
+}
+
+static char *read_list(void) {
+    char path[4096];
+    const char *srcdir = getenv("srcdir");
+    snprintf(path, sizeof path, "%s/tests/conformance/unsupported.txt", srcdir ? srcdir : ".");
+    FILE *f = fopen(path, "r");
+    char *text = calloc(1, 1 << 16);
+    if (!f || !text || fread(text, 1, (1 << 16) - 1, f) == 0) {
+        fprintf(stderr, "%s: cannot be read (srcdir names the source folder)\n", path);
+        exit(2);
+    }
+    fclose(f);
+    return text;
+}
+
+static void coverage(const char *list) {
+    for (unsigned i = 0; i < jn_n_ops; i++) {
+        const jn_op *op = &jn_ops[i];
+        bool wanted = jn_op_impls[i].cpu, have = dev->module->rows[i].select;
+        const char *why = reason(list, op->name);
+        if (wanted && !have && !why) {
+            fprintf(stderr, "%s: no kernel on %s and no line in unsupported.txt\n", op->name,
+                    dev->name);
+            n_failed++;
+        } else if (have && why) {
+            fprintf(stderr, "%s: stands in unsupported.txt and has a kernel\n", op->name);
+            n_failed++;
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    static const int dtypes[] = {JANUS_F32, JANUS_F64, JANUS_F16, JANUS_BF16};
+    const char *only = argc > 2 ? argv[2] : NULL;
+    if (jn_device_named(argc > 1 ? argv[1] : "cuda", &dev) != JANUS_OK || !dev) {
+        printf("SKIP: %s\n", dev ? "" : janus_last_error()->message);
+        return 77;
+    }
+    char *list = read_list();
+    if (!only)
+        coverage(list);
+    for (unsigned k = 0; k < n_samples; k++) {
+        const jn_op *op = jn_op_find(samples[k].op, strlen(samples[k].op));
+        if ((only && strcmp(only, samples[k].op) != 0) || !dev->module->rows[op->id].select)
+            continue;
+        for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+            run_sample(&samples[k], dtypes[d]);
+    }
+    jn_dev_stats s = jn_dev_pool_stats(&dev->pool);
+    if (s.allocated != 0) {
+        fprintf(stderr, "%llu bytes of device memory were not released\n",
+                (unsigned long long)s.allocated);
+        n_failed++;
+    }
+    printf("%s (%s): %u samples, %u of a dtype without kernel, %u failures\n", dev->name,
+           dev->model, n_run, n_refused, n_failed);
+    free(list);
+    return n_failed != 0;
+}
