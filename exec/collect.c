@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "exec/device.h"
 #include "exec/overlay.h"
 #include "graph/base/status.h"
 
@@ -41,11 +42,13 @@ static janus_status move_value(collector *c, jn_tval **ref) {
         if (!jn_vec_push(&c->owned, v->dense))
             return JN_NO_MEMORY();
         janus_tensor_retain(v->dense);
-    } else if (v->task) {
+    } else if (v->task || c->r->dev) { /* constants too are in the memory that goes */
         n->data = jn_mem_tensor(c->r->mem, v->shape->bytes);
         if (!n->data)
             return JN_NO_MEMORY();
-        if (v->data)
+        if (v->data && c->r->dev)
+            JN_TRY(jn_dev_move(c->r->dev, n->data, v->data, v->shape->bytes));
+        else if (v->data)
             memcpy(n->data, v->data, v->shape->bytes);
     }
     v->data = (char *)&forwarded;
@@ -110,7 +113,7 @@ janus_status jn_collect(jn_run *r, jn_frame *top) {
     }
     JN_TRY(jn_flush(r));
     collector c = {.r = r};
-    size_t n_old = m->chunks.n, old_bytes = m->bytes;
+    size_t n_old = m->chunks.n;
     jn_arena_init(&c.tasks, 0);
     m->chunk_at = n_old;
     m->chunk_used = 0;
@@ -131,15 +134,7 @@ janus_status jn_collect(jn_run *r, jn_frame *top) {
     jn_vec_free(&c.owned);
     jn_arena_free(&m->tasks);
     m->tasks = c.tasks;
-    for (size_t i = 0; i < n_old; i++)
-        jn_free_aligned(m->chunks.data[i]);
-    m->chunks.n -= n_old;
-    m->chunk_bytes.n -= n_old;
-    memmove(m->chunks.data, m->chunks.data + n_old, m->chunks.n * sizeof *m->chunks.data);
-    memmove(m->chunk_bytes.data, m->chunk_bytes.data + n_old,
-            m->chunk_bytes.n * sizeof *m->chunk_bytes.data);
-    m->chunk_at -= n_old;
-    m->bytes -= old_bytes;
+    jn_mem_drop_first(m, n_old);
     r->collect_at = 2 * m->bytes > r->collect_at ? 2 * m->bytes : r->collect_at;
     return st;
 }

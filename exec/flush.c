@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "exec/device.h"
 #include "exec/run_internal.h"
 #include "graph/base/status.h"
 
@@ -174,7 +175,10 @@ janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, jn_tval **
     if (!shape)
         return jn_error(JANUS_NO_MEMORY, "no memory for a tensor's shape");
     janus_tensor *dense;
-    JN_TRY(jn_tensor_contiguous(t, &dense));
+    if (JN_UNLIKELY(t->storage->device != r->dev))
+        JN_TRY(jn_tensor_to(t, r->dev, false, &dense));
+    else
+        JN_TRY(jn_tensor_contiguous(t, &dense));
     r->mem->owned.data[r->mem->owned.n++] = dense;
     *b = (jn_bound){{dense->data, shape, NULL, t, dense}, o};
     *out = &b->v;
@@ -189,6 +193,17 @@ janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out) {
         return JANUS_OK;
     }
     janus_tensor *t;
+    if (JN_UNLIKELY(r->dev != NULL)) {
+        JN_TRY(jn_dev_tensor(r->dev, (janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims,
+                             &t));
+        janus_status st = jn_dev_move(r->dev, t->data, v->data, v->shape->bytes);
+        if (st != JANUS_OK) {
+            janus_tensor_release(t);
+            return st;
+        }
+        *out = t;
+        return JANUS_OK;
+    }
     JN_TRY(jn_tensor_empty((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, &t));
     if (r->device != JN_DEVICE_NULL)
         memcpy(t->data, v->data, v->shape->bytes);

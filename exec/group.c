@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "exec/device.h"
 #include "exec/par.h"
 #include "exec/run_internal.h"
 #include "exec/variant.h"
@@ -143,7 +144,10 @@ static janus_status place_accs(group *g) {
             if (!acc->data[k])
                 return jn_error(JANUS_NO_MEMORY, "no memory for a gradient of %zu bytes",
                                 acc->shape->bytes);
-            memset(acc->data[k], 0, acc->shape->bytes);
+            if (JN_UNLIKELY(g->r->dev != NULL))
+                JN_TRY(jn_dev_zero(g->r->dev, acc->data[k], acc->shape->bytes));
+            else
+                memset(acc->data[k], 0, acc->shape->bytes);
         }
     }
     return JANUS_OK;
@@ -390,6 +394,8 @@ static uint32_t plan_ranges(group *g) {
     uint64_t cost = (uint64_t)g->inst->row_cost * g->n;
     int threads = janus_get_num_threads();
     g->ranges = 1;
+    if (g->r->dev)
+        return g->n;
     if (!g->r->exact && threads > 1 && g->n >= 2 && cost >= 2 * RANGE_COST) {
         g->ranges = cost / RANGE_COST < (uint64_t)threads ? (uint32_t)(cost / RANGE_COST)
                                                           : (uint32_t)threads;
@@ -425,6 +431,8 @@ static janus_status run_group(group *g) {
     JN_TRY(place_accs(g));
     if (g->r->device == JN_DEVICE_NULL)
         return JANUS_OK;
+    if (g->r->dev)
+        return jn_dev_group_run(g->r, g->inst, j.v[0] ? j.v[0] : j.v[1], g->task, g->n);
     if (g->ranges == 1)
         run_ranges(&j, 0, 1);
     else

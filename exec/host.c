@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "exec/device.h"
 #include "exec/run_internal.h"
 #include "graph/base/status.h"
 #include "ops/attrs.h"
@@ -226,7 +227,13 @@ static janus_status read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *o
                         (long long)v->shape->numel);
     JN_TRY(jn_tval_force(r, v));
     double f = 0;
-    int64_t i = 0;
+    int64_t i = 0, here;
+    jn_tval copy = *v;
+    if (JN_UNLIKELY(r->dev != NULL)) {
+        JN_TRY(jn_dev_download(r->dev, &here, v->data, v->shape->bytes));
+        copy.data = (char *)&here;
+        v = &copy;
+    }
     if (r->device != JN_DEVICE_NULL)
         switch (v->shape->dtype) {
         case JANUS_F32:
@@ -302,7 +309,10 @@ static janus_status acc_get(jn_run *r, jn_acc *a, jn_slot *out) {
         a->data[0] = jn_mem_tensor(r->mem, a->shape->bytes);
         if (!a->data[0])
             return JN_NO_MEMORY();
-        memset(a->data[0], 0, a->shape->bytes);
+        if (r->dev)
+            JN_TRY(jn_dev_zero(r->dev, a->data[0], a->shape->bytes));
+        else
+            memset(a->data[0], 0, a->shape->bytes);
     }
     if (!a->read)
         add_blocks(a);
@@ -332,6 +342,12 @@ static janus_status tensor_constant(jn_run *r, const jn_node *n, jn_slot *out) {
         return JN_NO_MEMORY();
     v->data = (char *)a->value.bytes; /* read only */
     v->shape = s;
+    if (JN_UNLIKELY(r->dev != NULL)) {
+        v->data = jn_mem_tensor(r->mem, s->bytes);
+        if (!v->data)
+            return JN_NO_MEMORY();
+        JN_TRY(jn_dev_upload(r->dev, v->data, a->value.bytes, s->bytes));
+    }
     out->t = v;
     return JANUS_OK;
 }

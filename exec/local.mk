@@ -1,6 +1,7 @@
 # exec: see docs/ARCHITECTURE.md.
 libjanus_all_la_SOURCES += \
 	exec/collect.c \
+	exec/dev_group.c \
 	exec/dev_pool.c \
 	exec/device.c \
 	exec/eager.c \

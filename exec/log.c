@@ -10,6 +10,7 @@
 
 #include <uthash.h>
 
+#include "exec/device.h"
 #include "exec/overlay.h"
 #include "graph/base/status.h"
 
@@ -98,6 +99,8 @@ janus_status jn_run_prepare(jn_run *r) {
     if (r->prepared)
         return JANUS_OK;
     JN_TRY(jn_flush(r));
+    if (JN_UNLIKELY(r->dev != NULL))
+        JN_TRY(jn_dev_flags(r->dev));
     if (!jn_vec_reserve(&r->log, r->effects.n))
         return JN_NO_MEMORY();
     for (size_t i = 0; i < r->effects.n; i++) {

@@ -4,6 +4,10 @@
 
 #include "exec/task.h"
 
+#include <string.h>
+
+#include "exec/device.h"
+
 #include "graph/base/alloc.h"
 
 enum { ARENA_CHUNK = 256 << 10 };
@@ -30,9 +34,34 @@ static void drop_owned(jn_mem *m) {
 
 static void drop_chunks(jn_mem *m, size_t keep) {
     while (m->chunks.n > 0 && m->bytes > keep) {
-        jn_free_aligned(jn_vec_pop(&m->chunks));
+        if (m->dev)
+            jn_dev_pool_free(&m->dev->pool, jn_vec_pop(&m->chunk_block));
+        else
+            jn_free_aligned(m->chunks.data[m->chunks.n - 1]);
+        (void)jn_vec_pop(&m->chunks);
         m->bytes -= jn_vec_pop(&m->chunk_bytes);
     }
+}
+
+void jn_mem_drop_first(jn_mem *m, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (m->dev)
+            jn_dev_pool_free(&m->dev->pool, m->chunk_block.data[i]);
+        else
+            jn_free_aligned(m->chunks.data[i]);
+        m->bytes -= m->chunk_bytes.data[i];
+    }
+    m->chunks.n -= n;
+    m->chunk_bytes.n -= n;
+    memmove(m->chunks.data, m->chunks.data + n, m->chunks.n * sizeof *m->chunks.data);
+    memmove(m->chunk_bytes.data, m->chunk_bytes.data + n,
+            m->chunk_bytes.n * sizeof *m->chunk_bytes.data);
+    if (m->dev) {
+        m->chunk_block.n -= n;
+        memmove(m->chunk_block.data, m->chunk_block.data + n,
+                m->chunk_block.n * sizeof *m->chunk_block.data);
+    }
+    m->chunk_at -= n;
 }
 
 void jn_mem_release(jn_mem *m) {
@@ -43,6 +72,7 @@ void jn_mem_release(jn_mem *m) {
     jn_vec_free(&m->owned);
     jn_vec_free(&m->chunks);
     jn_vec_free(&m->chunk_bytes);
+    jn_vec_free(&m->chunk_block);
     jn_arena_free(&m->arena);
     jn_arena_free(&m->tasks);
     const janus_module *module = m->module;
@@ -85,7 +115,17 @@ char *jn_mem_tensor(jn_mem *m, size_t bytes) {
     if (!jn_vec_reserve(&m->chunks, m->chunks.n + 1) ||
         !jn_vec_reserve(&m->chunk_bytes, m->chunks.n + 1))
         return NULL;
-    char *p = jn_alloc_aligned(size);
+    char *p;
+    if (JN_UNLIKELY(m->dev != NULL)) {
+        jn_dev_block *b;
+        if (!jn_vec_reserve(&m->chunk_block, m->chunks.n + 1) ||
+            jn_dev_pool_take(&m->dev->pool, size, m->dev->stream, &b) != JANUS_OK)
+            return NULL;
+        m->chunk_block.data[m->chunk_block.n++] = b;
+        p = b->data;
+    } else {
+        p = jn_alloc_aligned(size);
+    }
     if (!p)
         return NULL;
     m->chunks.data[m->chunks.n++] = p;

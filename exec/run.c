@@ -7,13 +7,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "exec/device.h"
 #include "exec/run_internal.h"
 #include "graph/base/log.h"
 #include "graph/base/status.h"
 
 enum { POLL_NS = 50 * 1000 * 1000, COLLECT_BYTES = 512 << 20 };
 
-static janus_status device_of(const char *name, jn_device_kind *out) {
+static janus_status device_of(const char *name, jn_device_kind *out, jn_device **dev) {
     if (!name || strcmp(name, "cpu") == 0)
         *out = JN_DEVICE_CPU;
     else if (strcmp(name, "ref") == 0)
@@ -21,8 +22,8 @@ static janus_status device_of(const char *name, jn_device_kind *out) {
     else if (strcmp(name, "null") == 0)
         *out = JN_DEVICE_NULL;
     else
-        return jn_error(JANUS_NOT_FOUND, "no device named \"%s\"", name);
-    return JANUS_OK;
+        *out = JN_DEVICE_CUDA;
+    return *out == JN_DEVICE_CUDA ? jn_device_named(name, dev) : JANUS_OK;
 }
 
 static size_t default_ceiling(void) {
@@ -52,7 +53,7 @@ static janus_status init(jn_run *r, const janus_run_options *o) {
         size_t n = r->options.host->struct_size;
         memcpy(&r->host, r->options.host, n < sizeof r->host ? n : sizeof r->host);
     }
-    JN_TRY(device_of(r->options.device, &r->device));
+    JN_TRY(device_of(r->options.device, &r->device, &r->dev));
     r->exact = r->options.numerics == JANUS_NUMERICS_EXACT;
     r->rng_offset = r->options.rng_offset;
     const char *fail = getenv("JANUS_FAIL_ASSERT");
@@ -61,10 +62,17 @@ static janus_status init(jn_run *r, const janus_run_options *o) {
     for (size_t i = 0; i < 2 * r->set->module->subs.n; i++)
         r->set->plans[i].free_frames = NULL;
     JN_TRY(jn_plan_get(r->set, r->sub, false, &r->entry));
+    if (JN_UNLIKELY(r->dev != NULL)) /* what eager calls did wrong is no failure of this run */
+        JN_TRY(jn_dev_flags(r->dev));
+    if (r->set->spare && r->set->spare->dev != r->dev) {
+        jn_mem_release(r->set->spare);
+        r->set->spare = NULL;
+    }
     r->mem = r->set->spare ? r->set->spare : jn_mem_new();
     r->set->spare = NULL;
     if (!r->mem)
         return JN_NO_MEMORY();
+    r->mem->dev = r->dev;
     r->mem->ceiling = r->options.byte_ceiling ? r->options.byte_ceiling : default_ceiling();
     r->collect_at = COLLECT_BYTES;
     for (size_t i = 0; i < r->sub->params.n; i++)
@@ -200,6 +208,11 @@ void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {
 void jn_run_free(jn_run *r) {
     if (!r)
         return;
+    if (JN_UNLIKELY(r->dev && !r->prepared)) { /* flags of a run that is discarded are no news */
+        janus_error why = *janus_last_error();
+        (void)jn_dev_flags(r->dev);
+        jn_error_publish(&why);
+    }
     for (size_t i = 0; i < r->made.n; i++)
         janus_tensor_release(r->made.data[i]);
     jn_vec_free(&r->made);

@@ -6,7 +6,12 @@
 #include "exec/run.h"
 #include "exec/task.h"
 
-typedef enum jn_device_kind { JN_DEVICE_CPU, JN_DEVICE_REF, JN_DEVICE_NULL } jn_device_kind;
+typedef enum jn_device_kind {
+    JN_DEVICE_CPU,
+    JN_DEVICE_REF,
+    JN_DEVICE_NULL,
+    JN_DEVICE_CUDA
+} jn_device_kind;
 
 /* A scalar or tensor standing where an object is expected: what the log put there, or a get_attr
  * that returned an unboxed value.  Pointers to boxes are tagged with their lowest bit. */
@@ -42,6 +47,7 @@ struct jn_run {
     janus_run_options options;
     janus_host_ops host; /* copy: callbacks newer than the caller's struct are NULL */
     jn_device_kind device;
+    struct jn_device *dev; /* with JN_DEVICE_CUDA; else NULL */
     bool exact;
 
     /* tensor strand */
@@ -83,6 +89,10 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots);
 janus_status jn_collect(jn_run *r, jn_frame *top);
 /* exec/group.c: runs n tasks of one specialisation. */
 janus_status jn_group_run(jn_run *r, jn_seginst *inst, jn_task **task, uint32_t n);
+/* exec/dev_group.c: the kernels of n tasks whose outputs and accumulators are placed, on r->dev. */
+struct jn_variant;
+janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const struct jn_variant *v,
+                              jn_task **task, uint32_t n);
 /* The data of a promise: flushes when needed. */
 janus_status jn_tval_force(jn_run *r, jn_tval *v);
 /* A promise for a concrete tensor: row-major alias or copy, kept alive by the run.  `o`: the host

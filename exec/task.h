@@ -62,10 +62,12 @@ typedef struct jn_mem {
     jn_arena tasks; /* tasks and promises; emptied by a collection */
     JN_VEC(char *) chunks;
     JN_VEC(size_t) chunk_bytes;
-    size_t chunk_used, chunk_at;  /* bytes used of chunk number chunk_at */
-    size_t bytes, ceiling;        /* of chunks */
-    JN_VEC(janus_tensor *) owned; /* tensors kept alive */
-    const janus_module *module;   /* retained while a frame value holds this */
+    JN_VEC(struct jn_dev_block *) chunk_block; /* of device memory, beside `chunks` */
+    struct jn_device *dev;                     /* whose memory the chunks are; NULL: the host's */
+    size_t chunk_used, chunk_at;               /* bytes used of chunk number chunk_at */
+    size_t bytes, ceiling;                     /* of chunks */
+    JN_VEC(janus_tensor *) owned;              /* tensors kept alive */
+    const janus_module *module;                /* retained while a frame value holds this */
 } jn_mem;
 
 struct jn_frame {
@@ -106,6 +108,8 @@ struct jn_frame_value {
 jn_mem *jn_mem_new(void); /* refs 1; NULL: out of memory */
 void jn_mem_retain(jn_mem *m);
 void jn_mem_release(jn_mem *m);
+/* Gives the first n chunks back. */
+void jn_mem_drop_first(jn_mem *m, size_t n);
 /* Empties it for the next run; keeps some chunks. */
 void jn_mem_reset(jn_mem *m);
 /* 64-byte aligned tensor memory; NULL when out of memory or over the ceiling. */

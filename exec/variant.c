@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "exec/device.h"
 #include "exec/plan_internal.h"
 #include "exec/run_internal.h"
 #include "graph/base/status.h"
@@ -314,6 +315,17 @@ static bool batched(maker *m, row_view *r, unsigned n_in, row_view *o, unsigned 
 static janus_status select_kernel(const maker *m, jn_vnode *vn) {
     const jn_op_impl *impl = &jn_op_impls[vn->op->id];
     jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, vn->n_out, vn->attrs};
+    if (m->v->device == JN_DEVICE_CUDA) {
+        jn_device *d;
+        JN_TRY(jn_device_cuda(&d));
+        vn->kernel = jn_dev_select(d, &sig);
+        vn->workspace = d->module->workspace(&sig);
+        return vn->kernel ? JANUS_OK
+                          : jn_error(JANUS_UNSUPPORTED,
+                                     "%s: not implemented on cuda for %s operands", vn->op->name,
+                                     jn_dtype_name((janus_dtype)(vn->n_in ? vn->in[0].dtype
+                                                                          : vn->out[0].dtype)));
+    }
     jn_select_fn select = m->v->device == JN_DEVICE_REF ? impl->ref : impl->cpu;
     if (!select)
         select = impl->ref;

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A group of rows on a device: what exec/group.c does on the host, without ranges and tiles.
+ *
+ * The group's temporaries, gathered inputs and scalars are one block of device memory that is freed
+ * as soon as everything is launched: the stream uses it before it can be given out again.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "exec/device.h"
+#include "exec/run_internal.h"
+#include "exec/variant.h"
+#include "graph/base/status.h"
+
+typedef struct rows {
+    jn_run *r;
+    jn_device *d;
+    const jn_seginst *inst;
+    const jn_variant *v;
+    jn_task **task;
+    uint32_t n;
+    char **input, **value;
+    char **scalar;     /* host address where one value serves all rows, else device address */
+    int64_t *constant; /* the values behind such host addresses */
+    jn_view *views;
+    char *at; /* in the device block */
+    void *workspace;
+} rows;
+
+static size_t rounded(size_t bytes) { return (bytes + 255) & ~(size_t)255; }
+
+static bool scalar_rowed(const rows *w, uint32_t i) {
+    const jn_segment *seg = w->inst->seg;
+    return !w->v->single && seg->n_inputs + i < 64 && (w->v->mask >> (seg->n_inputs + i) & 1);
+}
+
+static bool input_gathered(const rows *w, uint32_t i) {
+    if (w->n == 1 || i >= 64 || !(w->v->mask >> i & 1))
+        return false;
+    char *first = w->task[0]->in[i]->data;
+    size_t bytes = w->inst->in[i]->bytes;
+    for (uint32_t t = 1; t < w->n; t++)
+        if (w->task[t]->in[i]->data != first + t * bytes)
+            return true;
+    return false;
+}
+
+static char *take(rows *w, size_t bytes) {
+    char *p = w->at;
+    w->at += rounded(bytes);
+    return p;
+}
+
+static janus_status gather(rows *w, uint32_t i) {
+    size_t bytes = w->inst->in[i]->bytes;
+    void **src = jn_alloc(w->n * sizeof *src);
+    if (!src)
+        return JN_NO_MEMORY();
+    for (uint32_t t = 0; t < w->n; t++)
+        src[t] = w->task[t]->in[i]->data;
+    w->input[i] = take(w, bytes * w->n);
+    w->d->module->gather_rows(&w->d->exec, w->input[i], src, w->n, bytes);
+    jn_free(src);
+    int error = w->d->api->launch_error();
+    return error ? jn_error(JANUS_DEVICE, "gathering rows: %s", w->d->api->error_text(error))
+                 : JANUS_OK;
+}
+
+/* One value for all rows stays on the host; one per row goes to the device. */
+static janus_status place_scalar(rows *w, uint32_t i) {
+    const jn_segscalar *s = &w->inst->seg->scalars[i];
+    bool is_bool = s->kind == JANUS_KIND_BOOL;
+    if (!scalar_rowed(w, i)) {
+        int64_t bits = s->is_const ? s->value : w->task[0]->scalars[i];
+        if (is_bool) {
+            w->constant[i] = 0;
+            *(bool *)&w->constant[i] = bits != 0;
+        } else {
+            w->constant[i] = bits;
+        }
+        w->scalar[i] = (char *)&w->constant[i];
+        return JANUS_OK;
+    }
+    size_t each = is_bool ? 1 : 8;
+    char *host = jn_alloc(each * w->n);
+    if (!host)
+        return JN_NO_MEMORY();
+    for (uint32_t t = 0; t < w->n; t++) {
+        if (is_bool)
+            host[t] = w->task[t]->scalars[i] != 0;
+        else
+            memcpy(host + 8 * (size_t)t, &w->task[t]->scalars[i], 8);
+    }
+    w->scalar[i] = take(w, each * w->n);
+    janus_status st = jn_dev_upload(w->d, w->scalar[i], host, each * w->n);
+    jn_free(host);
+    return st;
+}
+
+static void place_values(rows *w) {
+    const jn_segment *seg = w->inst->seg;
+    char *scratch = take(w, w->v->scratch_bytes * w->n);
+    for (uint32_t i = 0; i < seg->n_outputs; i++)
+        w->value[seg->nodes[seg->output[i].index].value[seg->output[i].index_out]] =
+            w->task[0]->out[i].data;
+    for (uint32_t i = 0; i < seg->n_values; i++) {
+        const jn_segvalue *v = &w->inst->values[i];
+        if (v->alias) {
+            char *base = v->base_input ? w->input[v->base] : w->value[v->base];
+            w->value[i] = base + v->offset * (int64_t)jn_dtype_size(v->shape->dtype);
+        } else if (v->shape && v->output < 0) {
+            w->value[i] = scratch + w->v->scratch[i] * w->n;
+        }
+    }
+}
+
+static char *src_data(const rows *w, const jn_src *src) {
+    switch (src->kind) {
+    case JN_SRC_INPUT:
+        return w->input[src->index];
+    case JN_SRC_SCALAR:
+        return w->scalar[src->index];
+    case JN_SRC_NODE:
+        return w->value[w->inst->seg->nodes[src->index].value[src->index_out]];
+    default:
+        return NULL;
+    }
+}
+
+static janus_status sum_rows(rows *w, const jn_vnode *vn) {
+    const jn_seginst *inst = w->inst;
+    const jn_src *src = &vn->n->in[1];
+    const jn_acc *acc = w->task[0]->accs[vn->acc];
+    bool rowed, contiguous = true;
+    int64_t numel = acc->shape->numel, step = numel, have;
+    if (src->kind == JN_SRC_NODE) {
+        uint32_t value = inst->seg->nodes[src->index].value[src->index_out];
+        const jn_segvalue *v = &inst->values[value];
+        rowed = w->v->rowed[value];
+        contiguous = v->contiguous;
+        have = v->shape->numel;
+        if (v->alias)
+            step = v->base_input ? inst->in[v->base]->numel : inst->values[v->base].shape->numel;
+    } else {
+        rowed = !w->v->single && (w->v->mask >> src->index & 1);
+        have = inst->in[src->index]->numel;
+    }
+    if (have != numel || !contiguous)
+        return jn_error(JANUS_INTERNAL, "acc.add: operand is not of the accumulator's layout");
+    if (acc->shape->dtype != JANUS_F32 && acc->shape->dtype != JANUS_F64)
+        return jn_error(JANUS_DTYPE, "acc.add: sums are f32 or f64, got %s",
+                        jn_dtype_name((janus_dtype)acc->shape->dtype));
+    w->d->module->sum_rows(&w->d->exec, acc->data[0], src_data(w, src), numel, w->n,
+                           rowed ? step : 0, acc->shape->dtype);
+    int error = w->d->api->launch_error();
+    return error ? jn_error(JANUS_DEVICE, "acc.add: %s", w->d->api->error_text(error)) : JANUS_OK;
+}
+
+static void advance(jn_view *v, const int64_t *step, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (step[i])
+            v[i].data = (char *)v[i].data + step[i] * (int64_t)jn_dtype_size(v[i].dtype);
+}
+
+static janus_status call(rows *w, const jn_vnode *vn) {
+    const jn_segnode *n = vn->n;
+    const jn_loc *loc = &n->node->loc;
+    jn_view *in = w->views, *out = in + vn->n_in;
+    const jn_segvalue *v0 = n->n_out ? &w->inst->values[n->value[0]] : NULL;
+    memcpy(in, vn->in, vn->n_in * sizeof *in);
+    memcpy(out, vn->out, vn->n_out * sizeof *out);
+    if (v0 && v0->copied) {
+        char *base = v0->base_input ? w->input[v0->base] : w->value[v0->base];
+        in[0].data = base + v0->offset * (int64_t)jn_dtype_size(v0->shape->dtype);
+    } else {
+        for (uint32_t i = 0; i < vn->n_in; i++)
+            in[i].data = src_data(w, &n->in[i]);
+    }
+    for (uint32_t i = 0; i < vn->n_out; i++)
+        out[i].data = w->value[n->value[i]];
+    if (vn->accumulates)
+        out[0].data = w->task[0]->accs[vn->acc]->data[0];
+    jn_kargs k = {.in = in,
+                  .out = out,
+                  .n_in = vn->n_in,
+                  .n_out = vn->n_out,
+                  .attrs = vn->attrs,
+                  .workspace = w->workspace,
+                  .accumulate = vn->accumulates};
+    uint32_t times = vn->mode == JN_V_LOOP ? w->n : 1;
+    for (uint32_t t = 0; t < times; t++) {
+        JN_TRY(jn_dev_launch(w->d, vn->op, vn->kernel, &k, loc->file, loc->line));
+        if (vn->mode == JN_V_LOOP) {
+            advance(in, vn->in_step, vn->n_in);
+            advance(out, vn->out_step, vn->n_out);
+        }
+    }
+    w->r->stats.kernels += times;
+    return JANUS_OK;
+}
+
+static janus_status run(rows *w) {
+    const jn_segment *seg = w->inst->seg;
+    for (uint32_t i = 0; i < seg->n_inputs; i++) {
+        w->input[i] = w->task[0]->in[i]->data;
+        if (input_gathered(w, i))
+            JN_TRY(gather(w, i));
+    }
+    for (uint32_t i = 0; i < seg->n_scalars; i++)
+        JN_TRY(place_scalar(w, i));
+    place_values(w);
+    w->workspace = take(w, w->v->workspace);
+    for (uint32_t i = 0; i < seg->n_nodes; i++) {
+        const jn_vnode *vn = &w->v->nodes[i];
+        if (vn->mode == JN_V_SUM)
+            JN_TRY(sum_rows(w, vn));
+        else if (vn->mode != JN_V_SKIP)
+            JN_TRY(call(w, vn));
+    }
+    return JANUS_OK;
+}
+
+/* Bytes of the device block. */
+static size_t need(const rows *w) {
+    const jn_segment *seg = w->inst->seg;
+    size_t bytes = rounded(w->v->scratch_bytes * w->n) + rounded(w->v->workspace) + 256;
+    for (uint32_t i = 0; i < seg->n_inputs; i++)
+        if (input_gathered(w, i))
+            bytes += rounded(w->inst->in[i]->bytes * w->n);
+    for (uint32_t i = 0; i < seg->n_scalars; i++)
+        if (scalar_rowed(w, i))
+            bytes += rounded(8 * (size_t)w->n);
+    return bytes;
+}
+
+janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const jn_variant *v,
+                              jn_task **task, uint32_t n) {
+    const jn_segment *seg = inst->seg;
+    rows w = {.r = r, .d = r->dev, .inst = inst, .v = v, .task = task, .n = n};
+    size_t pointers = (size_t)seg->n_inputs + 2 * (size_t)seg->n_scalars + seg->n_values;
+    char *host = jn_calloc(1, pointers * 8 + v->max_views * sizeof(jn_view) + 8);
+    jn_dev_block *block = NULL;
+    if (!host)
+        return JN_NO_MEMORY();
+    w.input = (char **)(void *)host;
+    w.scalar = w.input + seg->n_inputs;
+    w.value = w.scalar + seg->n_scalars;
+    w.constant = (int64_t *)(void *)(w.value + seg->n_values);
+    w.views = (jn_view *)(void *)(w.constant + seg->n_scalars);
+    size_t bytes = need(&w);
+    janus_status st =
+        bytes > r->mem->ceiling
+            ? jn_error(JANUS_NO_MEMORY, "a batch would need %zu bytes of temporaries", bytes)
+            : jn_dev_pool_take(&r->dev->pool, bytes, r->dev->stream, &block);
+    if (st == JANUS_OK) {
+        w.at = block->data;
+        st = run(&w);
+        jn_dev_pool_free(&r->dev->pool, block);
+    }
+    jn_free(host);
+    return st;
+}
