@@ -19,11 +19,14 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/emit.c \
 	pyfront/convert/expr.c \
 	pyfront/convert/host.c \
+	pyfront/convert/iterate.c \
+	pyfront/convert/loop.c \
 	pyfront/convert/lower.c \
 	pyfront/convert/operators.c \
 	pyfront/convert/proxy.c \
 	pyfront/convert/recursion.c \
 	pyfront/convert/sample.c \
+	pyfront/convert/sequence.c \
 	pyfront/convert/stage.c \
 	pyfront/convert/state.c \
 	pyfront/convert/subscript.c \

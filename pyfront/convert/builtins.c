@@ -11,22 +11,7 @@
 
 #include "ops/op_ids.h"
 
-static jcv_av *iter_of(jcv *c, const char *what, jcv_av **items, unsigned n) {
-    jcv_av *a = jcv_new(c, AV_ITER);
-    a->text = what;
-    a->items = items;
-    a->n = n;
-    return a;
-}
-
 static jcv_av *int_av(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); }
-
-static jcv_av *kw_of(const jcv_args *args, const char *name) {
-    for (unsigned i = 0; i < args->n_kw; i++)
-        if (PyUnicode_CompareWithASCIIString(args->names[i], name) == 0)
-            return args->kw[i];
-    return NULL;
-}
 
 static void arity(jcv *c, const jcv_args *a, unsigned lo, unsigned hi, const char *name) {
     if (a->n_pos < lo || a->n_pos > hi)
@@ -36,8 +21,10 @@ static void arity(jcv *c, const jcv_args *a, unsigned lo, unsigned hi, const cha
 static jcv_av *b_len(jcv *c, const jcv_args *a) {
     jcv_av *x = a->pos[0], **items;
     unsigned n;
-    if (x->kind == AV_HOST)
-        return jcv_scalar(c, jcv_host_len(c, x));
+    if (x->kind == AV_HOST || (x->kind == AV_SEQ && !x->slot))
+        return jcv_scalar(c, jcv_seq_count(c, x));
+    if (x->kind == AV_SEQ || (x->kind == AV_ITER && x->slot))
+        jcv_refuse(c, "len() of an iterator");
     if (x->kind == AV_TENSOR) {
         const jn_type *t = jcv_tensor_val(c, x->py)->type;
         if (!t->rank)
@@ -76,114 +63,12 @@ static jcv_av *b_range(jcv *c, const jcv_args *a) {
     return r;
 }
 
-static jcv_av *b_enumerate(jcv *c, const jcv_args *a) {
-    jcv_av **items;
-    unsigned n;
-    jcv_av *start = a->n_pos > 1 ? a->pos[1] : kw_of(a, "start");
-    long first = start && start->kind == AV_PY ? PyLong_AsLong(start->py) : 0;
-    if (!jcv_items(c, a->pos[0], &items, &n) || (start && start->kind != AV_PY))
-        jcv_refuse(c, "enumerate() of %s", jcv_describe(a->pos[0]));
-    jcv_av **out = jcv_alloc(c, (n + 1) * sizeof *out);
-    for (unsigned i = 0; i < n; i++)
-        out[i] = jcv_tuple(c, (jcv_av *[]){int_av(c, first + (long)i), items[i]}, 2);
-    return iter_of(c, "enumerate", out, n);
-}
-
-static jcv_av *b_zip(jcv *c, const jcv_args *a) {
-    unsigned least = UINT32_MAX, m;
-    jcv_av ***lists = jcv_alloc(c, (a->n_pos + 1) * sizeof *lists);
-    for (unsigned i = 0; i < a->n_pos; i++) {
-        if (!jcv_items(c, a->pos[i], &lists[i], &m))
-            jcv_refuse(c, "zip() of %s", jcv_describe(a->pos[i]));
-        if (i && m != least && kw_of(a, "strict"))
-            jcv_refuse(c, "zip() of different lengths");
-        least = m < least ? m : least;
-    }
-    if (!a->n_pos)
-        least = 0;
-    jcv_av **out = jcv_alloc(c, (least + 1) * sizeof *out);
-    for (unsigned i = 0; i < least; i++) {
-        out[i] = jcv_tuple(c, NULL, 0);
-        out[i]->n = a->n_pos;
-        out[i]->items = jcv_alloc(c, a->n_pos * sizeof *out[i]->items);
-        for (unsigned k = 0; k < a->n_pos; k++)
-            out[i]->items[k] = lists[k][i];
-    }
-    return iter_of(c, "zip", out, least);
-}
-
-static jcv_av *b_map(jcv *c, const jcv_args *a) {
-    jcv_args rest = {.pos = a->pos + 1, .n_pos = a->n_pos - 1};
-    jcv_av *z = b_zip(c, &rest), **out = jcv_alloc(c, (z->n + 1) * sizeof *out);
-    for (unsigned i = 0; i < z->n; i++) {
-        jcv_args one = {.pos = z->items[i]->items, .n_pos = z->items[i]->n};
-        out[i] = jcv_call(c, a->pos[0], &one);
-    }
-    return iter_of(c, "map", out, z->n);
-}
-
 static jcv_av **items_of(jcv *c, jcv_av *x, unsigned *n, const char *name) {
     jcv_av **items;
     if (!jcv_items(c, x, &items, n))
         jcv_refuse(c, "%s of %s", name, jcv_describe(x));
     return items;
 }
-
-static jcv_av *b_sum(jcv *c, const jcv_args *a) {
-    unsigned n;
-    jcv_av *total = a->n_pos > 1 ? a->pos[1] : kw_of(a, "start");
-    if (!total)
-        total = int_av(c, 0);
-    jcv_av **items = items_of(c, a->pos[0], &n, "sum()");
-    for (unsigned i = 0; i < n; i++)
-        total = jcv_binary(c, JPY_ADD, total, items[i], false);
-    return total;
-}
-
-static jcv_av *extreme(jcv *c, const jcv_args *a, bool max) {
-    unsigned n = a->n_pos;
-    jcv_av **items = n == 1 ? items_of(c, a->pos[0], &n, "min() or max()") : a->pos;
-    if (a->n_kw || !n)
-        jcv_refuse(c, "min() or max() with a key, a default or nothing");
-    jcv_av *best = items[0];
-    for (unsigned i = 1; i < n; i++) {
-        jcv_av *better = jcv_compare(c, max ? JPY_GT : JPY_LT, items[i], best);
-        jcv_val *v = NULL;
-        int t = jcv_truth(c, better, &v);
-        if (t > 0)
-            best = items[i];
-        if (t >= 0)
-            continue;
-        jcv_val *in[3] = {v, jcv_number(c, items[i]), jcv_number(c, best)};
-        if (!in[1] || !in[2] || in[1]->type->kind != in[2]->type->kind)
-            jcv_refuse(c, "min() or max() of different kinds");
-        best = jcv_scalar(c, &jcv_op(c, JN_OP(s_select), in, 3, NULL)->out[0]);
-    }
-    return best;
-}
-static jcv_av *b_min(jcv *c, const jcv_args *a) { return extreme(c, a, false); }
-static jcv_av *b_max(jcv *c, const jcv_args *a) { return extreme(c, a, true); }
-
-static jcv_av *any_all(jcv *c, const jcv_args *a, bool any) {
-    unsigned n;
-    jcv_av **items = items_of(c, a->pos[0], &n, "any() or all()");
-    jcv_val *so_far = NULL;
-    for (unsigned i = 0; i < n; i++) {
-        jcv_val *v = NULL;
-        int t = jcv_truth(c, items[i], &v);
-        if (t >= 0 && (t == 1) == any && !so_far)
-            return jcv_bool(c, any);
-        if (t >= 0 && (t == 1) != any)
-            continue;
-        if (t >= 0)
-            v = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){t});
-        jcv_val *in[2] = {so_far, v};
-        so_far = so_far ? &jcv_op(c, any ? JN_OP(s_or) : JN_OP(s_and), in, 2, NULL)->out[0] : v;
-    }
-    return so_far ? jcv_scalar(c, so_far) : jcv_bool(c, !any);
-}
-static jcv_av *b_any(jcv *c, const jcv_args *a) { return any_all(c, a, true); }
-static jcv_av *b_all(jcv *c, const jcv_args *a) { return any_all(c, a, false); }
 
 static jcv_av *b_isinstance(jcv *c, const jcv_args *a) {
     arity(c, a, 2, 2, "isinstance()");
@@ -285,21 +170,6 @@ static jcv_av *b_print(jcv *c, const jcv_args *a) {
     return jcv_none(c);
 }
 
-static jcv_av *reversed(jcv *c, jcv_av **items, unsigned n) {
-    jcv_av **out = jcv_alloc(c, (n + 1) * sizeof *out);
-    for (unsigned i = 0; i < n; i++)
-        out[i] = items[n - 1 - i];
-    return iter_of(c, "reversed", out, n);
-}
-
-static jcv_av *make_list(jcv *c, const jcv_args *a, bool list) {
-    unsigned n = 0;
-    jcv_av **items = NULL;
-    if (a->n_pos)
-        items = items_of(c, a->pos[0], &n, list ? "list()" : "tuple()");
-    return list ? jcv_list(c, items, n) : jcv_tuple(c, items, n);
-}
-
 static jcv_av *make_dict(jcv *c, const jcv_args *a) {
     jcv_av *d = jcv_dict(c);
     if (a->n_pos)
@@ -312,22 +182,19 @@ static jcv_av *make_dict(jcv *c, const jcv_args *a) {
 static jcv_av *type_call(jcv *c, jcv_av *f, const jcv_args *a) {
     PyObject *t = f->py;
     if (t == (PyObject *)&PyList_Type || t == (PyObject *)&PyTuple_Type)
-        return make_list(c, a, t == (PyObject *)&PyList_Type);
+        return jcv_make_list(c, a, t == (PyObject *)&PyList_Type);
     if (t == (PyObject *)&PyDict_Type)
         return make_dict(c, a);
     if (t == (PyObject *)&PyRange_Type)
         return b_range(c, a);
     if (t == (PyObject *)&PyEnum_Type)
-        return b_enumerate(c, a);
+        return jcv_b_enumerate(c, a);
     if (t == (PyObject *)&PyZip_Type)
-        return b_zip(c, a);
+        return jcv_b_zip(c, a);
     if (t == (PyObject *)&PyMap_Type)
-        return b_map(c, a);
-    if (t == (PyObject *)&PyReversed_Type) {
-        unsigned n;
-        jcv_av **items = items_of(c, a->pos[0], &n, "reversed()");
-        return reversed(c, items, n);
-    }
+        return jcv_b_map(c, a);
+    if (t == (PyObject *)&PyReversed_Type && a->n_pos == 1)
+        return jcv_b_reversed(c, a);
     if (t == (PyObject *)&PyType_Type && a->n_pos == 1) {
         PyTypeObject *of = jcv_type_of(c, a->pos[0]);
         if (of)
@@ -347,17 +214,19 @@ static const struct {
     const char *name;
     jcv_av *(*fn)(jcv *c, const jcv_args *a);
 } functions[] = {{"len", b_len},
-                 {"sum", b_sum},
-                 {"min", b_min},
-                 {"max", b_max},
-                 {"any", b_any},
-                 {"all", b_all},
+                 {"sum", jcv_b_sum},
+                 {"min", jcv_b_min},
+                 {"max", jcv_b_max},
+                 {"any", jcv_b_any},
+                 {"all", jcv_b_all},
                  {"isinstance", b_isinstance},
                  {"getattr", b_getattr},
                  {"hasattr", b_hasattr},
                  {"setattr", b_setattr},
                  {"abs", b_abs},
                  {"print", b_print},
+                 {"iter", jcv_b_iter},
+                 {"next", jcv_b_next},
                  {NULL, NULL}};
 
 /* C functions without effects, called for real when every argument is a constant. */
@@ -435,11 +304,6 @@ jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
                 if (r)
                     return r;
             }
-        if (!strcmp(name, "iter") && a->n_pos == 1) {
-            unsigned n;
-            jcv_av **items = items_of(c, a->pos[0], &n, "iter()");
-            return iter_of(c, "iter", items, n);
-        }
         if (!strcmp(name, "sorted") && a->n_pos == 1 && !a->n_kw)
             return call_real(c, o, a, name);
         if (pure_builtin(name))
@@ -508,8 +372,10 @@ static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         return jcv_none(c);
     }
     if (!strcmp(name, "reverse")) {
-        jcv_av *r = reversed(c, t->items, n);
-        set_seq(c, l, r->items, n);
+        jcv_av **v = jcv_alloc(c, (n + 1) * sizeof *v);
+        for (unsigned i = 0; i < n; i++)
+            v[i] = t->items[n - 1 - i];
+        set_seq(c, l, v, n);
         return jcv_none(c);
     }
     return NULL;
@@ -576,7 +442,10 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
                        : *name == 'k' ? t->items[i]
                                       : t->items[i + 1];
         }
-        return iter_of(c, "view", out, n);
+        jcv_av *view = jcv_tuple(c, out, n);
+        view->kind = AV_ITER;
+        view->text = "view";
+        return view;
     }
     if (!strcmp(name, "update")) {
         unsigned n = 0;

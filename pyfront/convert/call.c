@@ -135,6 +135,7 @@ jcv_av *jcv_run_body(jcv *c, jcv_frame *fr) {
     c->frame = fr;
     c->cont = NULL;
     c->boundary = JCV_END_FUNC;
+    c->leave = NULL;
     if (fr->def->kind == JPY_LAMBDA) {
         out = jcv_eval(c, fr->def->a);
     } else {
@@ -148,6 +149,7 @@ jcv_av *jcv_run_body(jcv *c, jcv_frame *fr) {
     c->frame = place.frame;
     c->cont = place.cont;
     c->boundary = place.boundary;
+    c->leave = place.leave;
     c->at = place.at;
     return out;
 }

@@ -1,42 +1,146 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Comprehensions over things of known length; of unknown length only where the result is a sum,
- * which the caller asks for by looping itself.
+ * Comprehensions and generator expressions.
+ *
+ * One is a feed: it calls a function for each item, in order, visiting what it iterates over.  A
+ * generator expression stays a feed until something takes its items, so what it computes runs in
+ * turn with its consumer's rounds.  A list display collects; of unknown length it is stacked.
  */
 #include "pyfront/convert/convert.h"
 
-typedef struct building {
-    jpy_tree *n;
-    JN_VEC(jcv_av *) out;
-} building;
+typedef struct feeding {
+    jcv_av *g;
+    unsigned level;
+    const jcv_leave *leave;
+    jcv_visit_fn fn;
+    void *user;
+    jcv_frame *consumer; /* where fn runs */
+} feeding;
 
-static void generate(jcv *c, building *b, unsigned level) {
-    jpy_tree *n = b->n;
-    if (level == n->x.n) {
-        jcv_av *v = jcv_eval(c, n->a);
-        if (!jn_vec_push(&b->out, v) ||
-            (n->kind == JPY_DICTCOMP && !jn_vec_push(&b->out, jcv_eval(c, n->b))))
-            jcv_refuse(c, "out of memory");
+static void level(jcv *c, void *user, jcv_av *item);
+
+typedef struct filtered {
+    feeding *f;
+    unsigned at;
+} filtered;
+
+static void pass(jcv *c, feeding *f, unsigned at);
+
+static jcv_out if_kept(jcv *c, void *user, int arm) {
+    filtered *x = user;
+    if (arm == 0)
+        pass(c, x->f, x->at);
+    return OUT_NORMAL;
+}
+
+/* The conditions of a level from number `at` on, then what is inside. */
+static void pass(jcv *c, feeding *f, unsigned at) {
+    jpy_tree *n = f->g->tree, *gen = n->x.v[f->level];
+    if (at < gen->x.n) {
+        jcv_val *v = NULL;
+        int t = jcv_truth(c, jcv_eval(c, gen->x.v[at]), &v);
+        filtered x = {f, at + 1};
+        if (t > 0)
+            pass(c, f, at + 1);
+        else if (t < 0)
+            jcv_branch(c, v, if_kept, &x);
         return;
     }
-    jpy_tree *g = n->x.v[level];
-    jcv_av **items, *it = jcv_eval(c, g->b);
-    unsigned m;
-    if (!jcv_items(c, it, &items, &m))
-        jcv_refuse(c, "a comprehension over %s of unknown length", jcv_describe(it));
-    for (unsigned i = 0; i < m; i++) {
-        jcv_assign(c, g->a, items[i]);
-        bool keep = true;
-        for (unsigned k = 0; k < g->x.n && keep; k++) {
-            jcv_val *v = NULL;
-            int t = jcv_truth(c, jcv_eval(c, g->x.v[k]), &v);
-            if (t < 0)
-                jcv_refuse(c, "a condition of the graph in a comprehension");
-            keep = t;
-        }
-        if (keep)
-            generate(c, b, level + 1);
+    feeding inner = *f;
+    if (++inner.level < n->x.n) {
+        jcv_visit(c, jcv_eval(c, n->x.v[inner.level]->b), f->leave, level, &inner);
+        return;
     }
+    jcv_av *v = jcv_eval(c, n->a);
+    if (n->kind == JPY_DICTCOMP)
+        v = jcv_tuple(c, (jcv_av *[]){v, jcv_eval(c, n->b)}, 2);
+    c->frame = f->consumer;
+    f->fn(c, f->user, v);
+    c->frame = f->g->frame;
+}
+
+static void level(jcv *c, void *user, jcv_av *item) {
+    feeding *f = user;
+    jcv_frame *was = c->frame;
+    c->frame = f->g->frame;
+    c->frame->caller = f->consumer;
+    jcv_assign(c, f->g->tree->x.v[f->level]->a, item);
+    pass(c, f, 0);
+    c->frame = was;
+}
+
+void jcv_visit_generator(jcv *c, jcv_av *g, const jcv_leave *leave, jcv_visit_fn fn, void *user) {
+    feeding f = {g, 0, leave, fn, user, c->frame};
+    if (jcv_use_up(c, g))
+        jcv_visit(c, g->items[0], leave, level, &f);
+}
+
+/* ---- taking all items ---------------------------------------------------------------------------
+ */
+
+typedef struct taking {
+    JN_VEC(jcv_av *) out;
+    jcv_ctx *ctx;
+} taking;
+
+static void take(jcv *c, void *user, jcv_av *item) {
+    taking *t = user;
+    if (c->ctx != t->ctx)
+        jcv_refuse(c, "items that only the graph can count");
+    if (!jn_vec_push(&t->out, item))
+        jcv_refuse(c, "out of memory");
+}
+
+/* Whether its items can be counted now; conditions are seen only when they are met. */
+static bool countable(const jcv_av *a) {
+    if (a->kind == AV_SEQ && a->tree)
+        return countable(a->items[0]);
+    return a->kind != AV_HOST && a->kind != AV_SEQ &&
+           !(a->kind == AV_RANGE && (a->items[0]->kind != AV_PY || a->items[1]->kind != AV_PY ||
+                                     a->items[2]->kind != AV_PY));
+}
+
+static void feed(jcv *c, void *iterable, jcv_visit_fn fn, void *user) {
+    jcv_visit(c, iterable, NULL, fn, user);
+}
+
+jcv_av *jcv_try_all(jcv *c, jcv_av *a) {
+    if (!countable(a))
+        return NULL;
+    /* inner levels and conditions may still be the graph's */
+    jcv_state before = jcv_save(c);
+    jcv_place place = jcv_where(c);
+    uint32_t epoch = c->epoch;
+    taking *t = jcv_alloc(c, sizeof *t);
+    t->ctx = c->ctx = jcv_ctx_new(c, JCV_ARM, "items", c->ctx);
+    jcv_handler h = {.up = c->handler};
+    c->handler = &h;
+    volatile bool thrown = true;
+    if (setjmp(h.env) == 0) {
+        feed(c, a, take, t);
+        thrown = false;
+    }
+    c->handler = h.up;
+    jcv_av *all = NULL;
+    jcv_back(c, place);
+    if (!thrown) {
+        jcv_splice(c, t->ctx);
+        all = jcv_tuple(c, t->out.data, (unsigned)t->out.n);
+    }
+    jn_vec_free(&t->out);
+    if (thrown && c->thrown != THROW_REFUSE)
+        jcv_throw_now(c, c->thrown);
+    if (thrown) {
+        jcv_restore(c, before);
+        c->epoch = epoch;
+    }
+    return all;
+}
+
+jcv_av *jcv_take_all(jcv *c, jcv_av *a, bool *out_known) {
+    jcv_av *all = jcv_try_all(c, a);
+    *out_known = all != NULL;
+    return all ? all : jcv_collect(c, feed, a);
 }
 
 jcv_av *jcv_comprehension(jcv *c, jpy_tree *n) {
@@ -49,26 +153,25 @@ jcv_av *jcv_comprehension(jcv *c, jpy_tree *n) {
                       .depth = was->depth};
     fr->code = was->code;
     fr->self_key = was->self_key;
-    c->frame = fr;
-    building b = {n, {0}};
-    generate(c, &b, 0);
-    c->frame = was;
-    jcv_av *r;
-    if (n->kind == JPY_LISTCOMP) {
-        r = jcv_list(c, b.out.data, (unsigned)b.out.n);
-    } else if (n->kind == JPY_DICTCOMP) {
-        r = jcv_dict(c);
-        for (size_t i = 0; i + 1 < b.out.n; i += 2)
-            jcv_dict_set(c, r, b.out.data[i], b.out.data[i + 1]);
-    } else if (n->kind == JPY_GENEXP) {
-        r = jcv_new(c, AV_ITER);
-        jcv_av *t = jcv_tuple(c, b.out.data, (unsigned)b.out.n);
-        r->text = "generator";
-        r->items = t->items;
-        r->n = t->n;
-    } else {
-        jcv_refuse(c, "a set comprehension");
+    jcv_av *first = jcv_eval(c, n->x.v[0]->b);
+    jcv_av *g = jcv_seq(c, "generator", &first, 1);
+    g->tree = n;
+    g->frame = fr;
+    if (n->kind == JPY_GENEXP)
+        return g;
+    bool known;
+    jcv_av *t = jcv_take_all(c, g, &known);
+    if (n->kind == JPY_LISTCOMP)
+        return known ? jcv_list(c, t->items, t->n) : t;
+    if (!known && !(t->kind == AV_LIST))
+        jcv_refuse(c, "a dict or set of unknown size");
+    if (t->kind == AV_LIST)
+        t = c->slots.data[t->slot];
+    if (n->kind == JPY_DICTCOMP) {
+        jcv_av *d = jcv_dict(c);
+        for (unsigned i = 0; i < t->n; i++)
+            jcv_dict_set(c, d, t->items[i]->items[0], t->items[i]->items[1]);
+        return d;
     }
-    jn_vec_free(&b.out);
-    return r;
+    return jcv_set(c, t->items, t->n);
 }

@@ -28,8 +28,6 @@ jcv_out jcv_exec_from(jcv *c, const jpy_tree_list *list, unsigned first) {
 
 jcv_out jcv_exec(jcv *c, const jpy_tree_list *list) { return jcv_exec_from(c, list, 0); }
 
-static bool list_leaves(const jpy_tree_list *l);
-
 /* Whether a statement may end the block it is in. */
 static bool leaves(const jpy_tree *n) {
     switch (n->kind) {
@@ -38,27 +36,27 @@ static bool leaves(const jpy_tree *n) {
     case JPY_CONTINUE:
         return true;
     case JPY_IF:
-        return list_leaves(&n->x) || list_leaves(&n->y);
+        return jcv_list_leaves(&n->x) || jcv_list_leaves(&n->y);
     case JPY_WITH:
-        return list_leaves(&n->y);
+        return jcv_list_leaves(&n->y);
     case JPY_TRY:
-        return list_leaves(&n->x) || list_leaves(&n->y) || list_leaves(&n->z);
+        return jcv_list_leaves(&n->x) || jcv_list_leaves(&n->y) || jcv_list_leaves(&n->z);
     case JPY_FOR:
     case JPY_WHILE: /* break and continue inside are its own; return is not */
-        return list_leaves(&n->x) || list_leaves(&n->y);
+        return jcv_list_leaves(&n->x) || jcv_list_leaves(&n->y);
     default:
         return false;
     }
 }
 
-static bool list_leaves(const jpy_tree_list *l) {
+bool jcv_list_leaves(const jpy_tree_list *l) {
     for (unsigned i = 0; i < l->n; i++)
         if (leaves(l->v[i]))
             return true;
     return false;
 }
 
-static bool has_kind(const jpy_tree_list *l, int kind, bool into_loops) {
+bool jcv_has_kind(const jpy_tree_list *l, int kind, bool into_loops) {
     for (unsigned i = 0; i < l->n; i++) {
         const jpy_tree *n = l->v[i];
         bool loop = n->kind == JPY_FOR || n->kind == JPY_WHILE;
@@ -67,36 +65,56 @@ static bool has_kind(const jpy_tree_list *l, int kind, bool into_loops) {
         if (n->kind == JPY_DEF || (loop && !into_loops))
             continue;
         if (n->kind == JPY_IF || n->kind == JPY_WITH || n->kind == JPY_TRY || loop)
-            if (has_kind(&n->x, kind, into_loops) || has_kind(&n->y, kind, into_loops) ||
-                has_kind(&n->z, kind, into_loops))
+            if (jcv_has_kind(&n->x, kind, into_loops) || jcv_has_kind(&n->y, kind, into_loops) ||
+                jcv_has_kind(&n->z, kind, into_loops))
                 return true;
     }
     return false;
 }
 
-typedef struct if_arms {
-    jpy_tree *n;
-    bool with_rest;
-} if_arms;
-
-static jcv_out run_arm(jcv *c, void *user, int arm) {
-    if_arms *x = user;
-    jcv_out out = jcv_exec(c, arm ? &x->n->y : &x->n->x);
-    if (!x->with_rest)
-        return out;
+/* What follows an arm that has the rest of its block in it, up to the end of the function or round.
+ */
+static jcv_out rest(jcv *c, jcv_out out) {
     for (jcv_cont *k = c->cont; k && out == OUT_NORMAL; k = k->up) {
         jcv_cont *was = c->cont;
         c->cont = k->up;
         out = jcv_exec_from(c, k->list, k->next);
         c->cont = was;
     }
-    if (out == OUT_NORMAL && c->boundary == JCV_END_FUNC) {
-        c->slots.data[0] = jcv_none(c);
-        out = OUT_RETURN;
+    if (c->boundary == JCV_END_FUNC) {
+        if (out == OUT_NORMAL)
+            c->slots.data[0] = jcv_none(c);
+        return out == OUT_NORMAL ? OUT_RETURN : out;
     }
-    if (c->boundary == JCV_END_ROUND)
-        out = out == OUT_NORMAL ? OUT_CONTINUE : out;
+    if (out == OUT_NORMAL)
+        out = OUT_CONTINUE;
+    if (out != OUT_CONTINUE && c->leave) {
+        jcv_leave_by(c, out);
+        out = OUT_CONTINUE;
+    }
     return out;
+}
+
+typedef struct arms {
+    jcv_arm_fn first;
+    void *user;
+} arms;
+
+static jcv_out run_arm_and_rest(jcv *c, void *user, int arm) {
+    arms *x = user;
+    return rest(c, x->first(c, x->user, arm));
+}
+
+jcv_out jcv_branch_with_rest(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
+    if (c->boundary == JCV_END_OTHER)
+        jcv_refuse(c, "a with or try block is left under a condition of the graph");
+    arms x = {fn, user};
+    return jcv_branch(c, cond, run_arm_and_rest, &x);
+}
+
+static jcv_out run_arm(jcv *c, void *user, int arm) {
+    jpy_tree *n = user;
+    return jcv_exec(c, arm ? &n->y : &n->x);
 }
 
 jcv_out jcv_exec_if(jcv *c, jpy_tree *n) {
@@ -104,139 +122,9 @@ jcv_out jcv_exec_if(jcv *c, jpy_tree *n) {
     int t = jcv_truth(c, jcv_eval(c, n->a), &v);
     if (t >= 0)
         return jcv_exec(c, t ? &n->x : &n->y);
-    if_arms x = {n, list_leaves(&n->x) || list_leaves(&n->y)};
-    bool more = has_kind(&n->x, JPY_RETURN, true) || has_kind(&n->y, JPY_RETURN, true) ||
-                has_kind(&n->x, JPY_BREAK, false) || has_kind(&n->y, JPY_BREAK, false);
-    if (x.with_rest && (c->boundary == JCV_END_OTHER || (more && c->boundary != JCV_END_FUNC)))
-        jcv_refuse(c, "a loop or with block is left under a condition of the graph");
-    return jcv_branch(c, v, run_arm, &x);
-}
-
-/* ---- loops --------------------------------------------------------------------------------------
- */
-
-typedef struct for_loop {
-    jpy_tree *n;
-    jcv_av *items;
-} for_loop;
-
-/* One round of a loop: what follows a branch inside ends with the round. */
-static jcv_out round_out(jcv *c, const jpy_tree_list *body) {
-    jcv_cont *was = c->cont;
-    int end = c->boundary;
-    c->cont = NULL;
-    c->boundary = JCV_END_ROUND;
-    jcv_out out = jcv_exec(c, body);
-    c->cont = was;
-    c->boundary = end;
-    return out;
-}
-
-static void round_of(jcv *c, const jpy_tree_list *body) {
-    jcv_out out = round_out(c, body);
-    if (out != OUT_NORMAL && out != OUT_CONTINUE)
-        jcv_refuse(c, "a loop of unknown length is left");
-}
-
-static void refuse_leaving(jcv *c, const jpy_tree_list *body) {
-    if (has_kind(body, JPY_RETURN, true))
-        jcv_refuse(c, "return inside a loop of unknown length");
-    if (has_kind(body, JPY_BREAK, false))
-        jcv_refuse(c, "break inside a loop of unknown length");
-}
-
-static void for_body(jcv *c, void *user, jcv_val *i) {
-    for_loop *x = user;
-    jcv_av *item;
-    if (x->items->kind == AV_HOST) {
-        item = jcv_host_item(c, x->items, i);
-    } else { /* a range: start + i * step */
-        jcv_av *start = x->items->items[0], *step = x->items->items[2];
-        item = jcv_scalar(c, i);
-        if (!(step->kind == AV_PY && PyLong_AsLong(step->py) == 1))
-            item = jcv_binary(c, JPY_MUL, item, step, false);
-        if (!(start->kind == AV_PY && PyLong_AsLong(start->py) == 0))
-            item = jcv_binary(c, JPY_ADD, start, item, false);
-    }
-    jcv_assign(c, x->n->a, item);
-    round_of(c, &x->n->x);
-}
-
-static jcv_val *range_count(jcv *c, jcv_av *r) {
-    jcv_av *step = r->items[2];
-    if (step->kind != AV_PY || PyLong_AsLong(step->py) <= 0)
-        jcv_refuse(c, "a range with a computed or negative step");
-    jcv_av *n = jcv_binary(c, JPY_SUB, r->items[1], r->items[0], false);
-    long s = PyLong_AsLong(step->py);
-    if (s > 1) {
-        n = jcv_binary(c, JPY_ADD, n, jcv_take(c, PyLong_FromLong(s - 1)), false);
-        n = jcv_binary(c, JPY_FLOORDIV, n, step, false);
-    }
-    jcv_val *in[2] = {jcv_number(c, n), jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
-    return &jcv_op(c, JN_OP(s_max), in, 2, NULL)->out[0];
-}
-
-enum { UNROLL = 2000 };
-
-jcv_out jcv_exec_for(jcv *c, jpy_tree *n) {
-    jcv_av *it = jcv_eval(c, n->b);
-    jcv_av **items;
-    unsigned m;
-    if (jcv_items(c, it, &items, &m)) {
-        if (m > UNROLL)
-            jcv_refuse(c, "a loop of %u rounds", m);
-        for (unsigned i = 0; i < m; i++) {
-            jcv_assign(c, n->a, items[i]);
-            jcv_out out = round_out(c, &n->x);
-            if (out == OUT_BREAK)
-                return OUT_NORMAL;
-            if (out == OUT_RETURN)
-                return out;
-        }
-        return jcv_exec(c, &n->y);
-    }
-    refuse_leaving(c, &n->x);
-    for_loop x = {n, it};
-    if (it->kind == AV_HOST)
-        jcv_foreach(c, jcv_host_len(c, it), for_body, &x);
-    else if (it->kind == AV_RANGE)
-        jcv_foreach(c, range_count(c, it), for_body, &x);
-    else
-        jcv_refuse(c, "a loop over %s", jcv_describe(it));
-    return jcv_exec(c, &n->y);
-}
-
-static jcv_val *while_cond(jcv *c, void *user) {
-    jpy_tree *n = user;
-    jcv_val *v = NULL;
-    int t = jcv_truth(c, jcv_eval(c, n->a), &v);
-    return t < 0 ? v : jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){t});
-}
-
-static void while_body(jcv *c, void *user, jcv_val *i) {
-    (void)i;
-    round_of(c, &((jpy_tree *)user)->x);
-}
-
-jcv_out jcv_exec_while(jcv *c, jpy_tree *n) {
-    for (unsigned i = 0;; i++) {
-        jcv_val *v = NULL;
-        int t = jcv_truth(c, jcv_eval(c, n->a), &v);
-        if (t < 0)
-            break;
-        if (t == 0)
-            return jcv_exec(c, &n->y);
-        if (i > UNROLL)
-            jcv_refuse(c, "a loop of too many rounds");
-        jcv_out out = round_out(c, &n->x);
-        if (out == OUT_BREAK)
-            return OUT_NORMAL;
-        if (out == OUT_RETURN)
-            return out;
-    }
-    refuse_leaving(c, &n->x);
-    jcv_while(c, while_cond, while_body, n);
-    return jcv_exec(c, &n->y);
+    if (jcv_list_leaves(&n->x) || jcv_list_leaves(&n->y))
+        return jcv_branch_with_rest(c, v, run_arm, n);
+    return jcv_branch(c, v, run_arm, n);
 }
 
 /* ---- assignment ---------------------------------------------------------------------------------
@@ -298,7 +186,7 @@ static void augmented(jcv *c, jpy_tree *n) {
     jpy_tree *t = n->a;
     if (t->kind == JPY_NAME) {
         jcv_av *a = jcv_load(c, t->obj);
-        jcv_store(c, t->obj, jcv_binary(c, n->op, a, jcv_eval(c, n->b), true));
+        jcv_store(c, t->obj, jcv_binary(c, n->op, a, jcv_eval_sum(c, n->b), true));
         return;
     }
     jcv_av *o = jcv_eval(c, t->a);
@@ -391,7 +279,8 @@ static jcv_out exec_one(jcv *c, jpy_tree *n) {
         jcv_eval(c, n->a);
         return OUT_NORMAL;
     case JPY_ASSIGN: {
-        jcv_av *v = jcv_eval(c, n->a);
+        bool name = n->x.n == 1 && n->x.v[0]->kind == JPY_NAME;
+        jcv_av *v = name ? jcv_eval_sum(c, n->a) : jcv_eval(c, n->a);
         for (unsigned i = 0; i < n->x.n; i++)
             jcv_assign(c, n->x.v[i], v);
         return OUT_NORMAL;

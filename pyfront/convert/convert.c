@@ -445,6 +445,7 @@ static jcv_throw attempt(jcv *c, jpy_entry *e) {
         c->main = c->ctx = jcv_ctx_new(c, JCV_MAIN, "main", NULL);
         jcv_slot(c, jcv_none(c));
         finish(c, e, start(c));
+        c->thrown = THROW_NONE; /* what was thrown on the way was dealt with */
     }
     jpy_no_grad_mode = !grad;
     PyErr_Clear();

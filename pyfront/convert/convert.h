@@ -107,7 +107,11 @@ typedef enum jcv_kind {
     AV_METHOD,  /* py: function, self; or a builtin method `name` of a container */
     AV_CLOSURE, /* tree, frame */
     AV_RANGE,   /* items: start, stop, step */
-    AV_ITER     /* text: "zip", "enumerate", ...; items */
+    AV_ITER,    /* text: what; slot holds AV_TUPLE of what is left, 0: items, again and again */
+    AV_SEQ,     /* of unknown length; text: what; items: bases; self; slot: used up or not, 0: a
+                   list; tree, frame: a generator expression over items[0]; val: how many */
+    AV_STACK,   /* val: rows of a list of unknown length; n: tracked */
+    AV_SUM      /* self, or the int 0 when val is false: the sum of terms that may be none */
 } jcv_kind;
 
 typedef struct jcv_av jcv_av;
@@ -124,6 +128,7 @@ struct jcv_av {
     jpy_tree *tree;
     struct jcv_frame *frame;
     const char *text;
+    const jn_type *const *types; /* of the rows of a stacked list */
     jcv_av *origin; /* of AV_LIST, AV_DICT: the real container that it stands for, or NULL */
 };
 
@@ -173,7 +178,22 @@ typedef struct jcv_cont {
 
 enum { JCV_END_FUNC, JCV_END_ROUND, JCV_END_OTHER };
 
-typedef enum jcv_throw { THROW_NONE, THROW_REFUSE, THROW_DEAD, THROW_RESTART } jcv_throw;
+/* PROBE: what was looked for has been found, see jcv_probe. */
+typedef enum jcv_throw {
+    THROW_NONE,
+    THROW_REFUSE,
+    THROW_DEAD,
+    THROW_RESTART,
+    THROW_PROBE
+} jcv_throw;
+/* How the loop around is left, where that is seen only by the graph (loop.c). */
+typedef struct jcv_leave {
+    uint32_t flag, value; /* slots: a number, what is returned */
+    struct jcv_leave *up;
+} jcv_leave;
+/* The text of AV_UNDEF where nothing was returned yet. */
+extern const char jcv_unset[];
+
 typedef struct jcv_handler {
     jmp_buf env;
     struct jcv_handler *up;
@@ -232,18 +252,21 @@ struct jcv {
     jcv_rec *recs;
     jcv_frame *frame;
     jcv_cont *cont;
-    int boundary; /* what the end of `cont` is: enum below */
+    int boundary;     /* what the end of `cont` is: enum below */
+    jcv_leave *leave; /* of the loop whose round it is, NULL: none, or it is left by no graph */
     jcv_handler *handler;
     jcv_rec_fn *rec_fns;
     jcv_instance *instances;
     uint32_t epoch; /* counts writes */
+    uint32_t draws; /* counts uses of the random generator */
+    bool any_dims;  /* results may have unknown dims */
     jpy_tree *at;
     bool hook_refused, backward_done, no_effects;
     jcv_throw thrown;
     char reason[512];
     unsigned steps;
     PyObject *attr_names, *type_list; /* lists: what host.attr and host.type refer to */
-    JN_VEC(jcv_val *) tags; /* numbers given to eager functions, see jcv_tag */
+    JN_VEC(jcv_val *) tags;           /* numbers given to eager functions, see jcv_tag */
     unsigned tags_seen;
     bool host_items; /* items of host lists are read */
 };
@@ -302,6 +325,7 @@ jcv_av *jcv_bool(jcv *c, bool v);
 jcv_av *jcv_scalar(jcv *c, jcv_val *v);
 jcv_av *jcv_tuple(jcv *c, jcv_av *const *items, unsigned n);
 jcv_av *jcv_list(jcv *c, jcv_av *const *items, unsigned n);
+jcv_av *jcv_set(jcv *c, jcv_av *const *items, unsigned n);
 jcv_av *jcv_dict(jcv *c);
 uint32_t jcv_slot(jcv *c, jcv_av *first);
 /* What reading a real object gives: guarded as far as its kind needs. */
@@ -330,11 +354,14 @@ typedef struct jcv_place {
     jcv_frame *frame;
     jcv_cont *cont;
     int boundary;
+    jcv_leave *leave;
     jpy_tree *at;
     bool no_grad;
 } jcv_place;
 jcv_place jcv_where(jcv *c);
 void jcv_back(jcv *c, jcv_place p);
+/* Moves the nodes of `from` to the current SubGraph. */
+void jcv_splice(jcv *c, jcv_ctx *from);
 /* Common shape of two values; leaves that need a graph value become placeholders numbered from
  * *n_pairs and (a, b) are added to pairs. */
 typedef struct jcv_pairs {
@@ -375,8 +402,41 @@ PyObject *jcv_samples(jcv *c, jcv_av *a);
 /* The samples that come to the arm of a branch on `cond`; NULL: it tells nothing of them. */
 jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken);
 
+/* sequence.c: what has a length that only the graph knows */
+typedef void (*jcv_visit_fn)(jcv *c, void *user, jcv_av *item);
+typedef void (*jcv_feed_fn)(jcv *c, void *from, jcv_visit_fn fn, void *user);
+extern const char *const jcv_stacked;
+jcv_av *jcv_seq(jcv *c, const char *what, jcv_av *const *bases, unsigned n);
+/* Whether count and item are defined for it. */
+bool jcv_is_seq(const jcv_av *a);
+jcv_val *jcv_seq_count(jcv *c, jcv_av *a);
+jcv_av *jcv_seq_item(jcv *c, jcv_av *a, jcv_val *i);
+jcv_av *jcv_seq_at(jcv *c, jcv_av *a, jcv_av *at);
+/* An iterator is used once; false: it was, and is empty. */
+bool jcv_use_up(jcv *c, jcv_av *a);
+/* A stacked list of what `feed` gives. */
+jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user);
+/* Runs `feed` up to where fn throws THROW_PROBE, and takes it all back. */
+void jcv_probe(jcv *c, jcv_feed_fn feed, void *from, jcv_visit_fn fn, void *user);
+jcv_av *jcv_stack(jcv *c, jcv_val *v, bool tracked);
+/* A sum that has a term, asserted; anything else as it is. */
+jcv_av *jcv_firm(jcv *c, jcv_av *a);
+
+/* loop.c */
+void jcv_visit(jcv *c, jcv_av *over, const jcv_leave *leave, jcv_visit_fn fn, void *user);
+void jcv_leave_by(jcv *c, jcv_out out);
+
+/* comprehension.c */
+void jcv_visit_generator(jcv *c, jcv_av *g, const jcv_leave *leave, jcv_visit_fn fn, void *user);
+/* All items as AV_TUPLE; NULL: only the graph knows how many, and nothing was used up. */
+jcv_av *jcv_try_all(jcv *c, jcv_av *a);
+/* The same, else a stacked list and *out_known is false. */
+jcv_av *jcv_take_all(jcv *c, jcv_av *a, bool *out_known);
+
 /* The interpreter: one file per family */
 jcv_av *jcv_eval(jcv *c, jpy_tree *n);
+/* The same, but the result may be an AV_SUM. */
+jcv_av *jcv_eval_sum(jcv *c, jpy_tree *n);
 jcv_out jcv_exec(jcv *c, const jpy_tree_list *list);
 jcv_out jcv_exec_from(jcv *c, const jpy_tree_list *list, unsigned first);
 void jcv_assign(jcv *c, jpy_tree *target, jcv_av *v);
@@ -400,6 +460,10 @@ jcv_av *jcv_comprehension(jcv *c, jpy_tree *n);
 jcv_out jcv_exec_for(jcv *c, jpy_tree *n);
 jcv_out jcv_exec_while(jcv *c, jpy_tree *n);
 jcv_out jcv_exec_if(jcv *c, jpy_tree *n);
+/* Both arms of a condition, each with what follows up to the end of the function or round. */
+jcv_out jcv_branch_with_rest(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user);
+bool jcv_list_leaves(const jpy_tree_list *l);
+bool jcv_has_kind(const jpy_tree_list *l, int kind, bool into_loops);
 
 typedef struct jcv_args {
     jcv_av **pos;
@@ -414,6 +478,21 @@ jcv_av *jcv_call_function(jcv *c, PyObject *func, jpy_src *src, const jcv_args *
 jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *args);
 jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
 jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args);
+/* iterate.c */
+jcv_av *jcv_iter(jcv *c, const char *what, jcv_av *const *items, unsigned n);
+jcv_av *jcv_kw_of(const jcv_args *args, const char *name);
+jcv_av *jcv_b_enumerate(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_zip(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_map(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_reversed(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_iter(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_next(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_sum(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_min(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_max(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_any(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_all(jcv *c, const jcv_args *a);
+jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list);
 /* Recursion: NULL: the call is not of a recursive function, inline it. */
 jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **params, unsigned n);
 jcv_av *jcv_run_body(jcv *c, jcv_frame *fr);

@@ -285,7 +285,9 @@ static jcv_av *call(jcv *c, jpy_tree *n) {
     return jcv_call(c, f, &args);
 }
 
-jcv_av *jcv_eval(jcv *c, jpy_tree *n) {
+jcv_av *jcv_eval(jcv *c, jpy_tree *n) { return jcv_firm(c, jcv_eval_sum(c, n)); }
+
+jcv_av *jcv_eval_sum(jcv *c, jpy_tree *n) {
     if (n->line)
         c->at = n;
     if (++c->steps > 400000)
@@ -298,9 +300,9 @@ jcv_av *jcv_eval(jcv *c, jpy_tree *n) {
     case JPY_NAME:
         return jcv_load(c, n->obj);
     case JPY_BINOP:
-        a = jcv_eval(c, n->a);
+        a = jcv_eval_sum(c, n->a);
         {
-            jcv_av *b = jcv_eval(c, n->b);
+            jcv_av *b = jcv_eval_sum(c, n->b);
             c->at = n;
             return jcv_binary(c, n->op, a, b, false);
         }
@@ -338,12 +340,7 @@ jcv_av *jcv_eval(jcv *c, jpy_tree *n) {
     }
     case JPY_SET: {
         jcv_av **v = eval_list(c, &n->x, &m);
-        PyObject *t = jcv_object(c, jcv_tuple(c, v, m));
-        if (!t)
-            jcv_refuse(c, "a set of values of the graph");
-        a = jcv_take(c, PyFrozenSet_New(t));
-        a->text = "set"; /* good for tests only */
-        return a;
+        return jcv_set(c, v, m);
     }
     case JPY_DICT:
         return dict_display(c, n);

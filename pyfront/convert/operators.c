@@ -116,7 +116,7 @@ static jcv_av *user_operator(jcv *c, const char *const names[2], jcv_av *a, jcv_
 static jcv_av *sequence_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
     jcv_av **x, **y;
     unsigned n, m;
-    if (op == JPY_ADD && a->kind == AV_LIST && inplace && jcv_items(c, b, &y, &m)) {
+    if (op == JPY_ADD && a->kind == AV_LIST && inplace) {
         jcv_args args = {.pos = &b, .n_pos = 1};
         jcv_call_method(c, a, "extend", &args);
         return a;
@@ -153,7 +153,28 @@ static bool is_sequence(const jcv_av *a) {
            (a->kind == AV_PY && (PyList_CheckExact(a->py) || PyTuple_CheckExact(a->py)));
 }
 
+/* A sum of no terms is the int 0: beside a tensor or float that decides type and dims, a zero of
+ * theirs is as good. */
+static bool sum_fits(jcv *c, int op, jcv_av *sum, jcv_av *other) {
+    if (op != JPY_ADD && op != JPY_SUB && op != JPY_MUL)
+        return false;
+    if (sum->self->kind == AV_SCALAR)
+        return other->kind == AV_SCALAR && sum->self->val->type->kind == other->val->type->kind;
+    if (other->kind != AV_TENSOR || sum->self->kind != AV_TENSOR)
+        return false;
+    const jn_type *s = jcv_tensor_val(c, sum->self->py)->type,
+                  *o = jcv_tensor_val(c, other->py)->type;
+    bool fits = s->dtype == o->dtype && s->rank <= o->rank;
+    for (int i = 1; fits && i <= s->rank; i++)
+        fits = s->dims[s->rank - i] == o->dims[o->rank - i] || s->dims[s->rank - i] == 1;
+    return fits && (jcv_leaf_tracked(c, other) || !jcv_leaf_tracked(c, sum->self));
+}
+
 jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
+    if (a->kind == AV_SUM)
+        a = b->kind != AV_SUM && sum_fits(c, op, a, b) ? a->self : jcv_firm(c, a);
+    if (b->kind == AV_SUM)
+        b = sum_fits(c, op, b, a) ? b->self : jcv_firm(c, b);
     if (jcv_is_const(a) && jcv_is_const(b)) {
         if (op == JPY_POW || op == JPY_LSHIFT || op == JPY_MUL) /* no huge results */
             if (PyLong_CheckExact(b->py) && PyLong_AsLong(b->py) > 100000 && !numeric(a))
@@ -294,7 +315,7 @@ static jcv_av *contains(jcv *c, jcv_av *item, jcv_av *in) {
         if (m)
             return jcv_call1(c, m, item);
     }
-    if (!jcv_items(c, in, &items, &n))
+    if (in->kind == AV_SEQ || (in->kind == AV_ITER && in->slot) || !jcv_items(c, in, &items, &n))
         jcv_refuse(c, "a membership test in %s", jcv_describe(in));
     jcv_av *any = jcv_bool(c, false);
     for (unsigned i = 0; i < n; i++) {

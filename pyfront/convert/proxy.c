@@ -409,8 +409,10 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
             break;
         default:
             /* where the generator stands is the run's to know */
-            if (op->role == JN_ROLE_RNG && i + 2 >= n_in)
+            if (op->role == JN_ROLE_RNG && i + 2 >= n_in) {
+                c->draws++;
                 break;
+            }
             vals[i] = tagged(c, in[i].kind, in[i].s);
             if (!vals[i])
                 vals[i] = jcv_scalar_const(c, (janus_kind)in[i].kind, in[i].s);

@@ -183,7 +183,7 @@ static jcv_node *build(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_i
     if (jn_infer_run(&x.base) != JANUS_OK)
         return NULL;
     for (unsigned i = 0; i < n_out; i++)
-        if (out[i].kind == JANUS_KIND_TENSOR && !jn_type_static(&out[i])) {
+        if (out[i].kind == JANUS_KIND_TENSOR && !jn_type_static(&out[i]) && !c->any_dims) {
             jn_error(JANUS_UNSUPPORTED, "%s: a result has dims that depend on data", op->name);
             return NULL;
         }

@@ -24,7 +24,7 @@ void jcv_restore(jcv *c, jcv_state s) {
 }
 
 jcv_place jcv_where(jcv *c) {
-    return (jcv_place){c->ctx, c->frame, c->cont, c->boundary, c->at, jpy_no_grad_mode};
+    return (jcv_place){c->ctx, c->frame, c->cont, c->boundary, c->leave, c->at, jpy_no_grad_mode};
 }
 
 void jcv_back(jcv *c, jcv_place p) {
@@ -32,6 +32,7 @@ void jcv_back(jcv *c, jcv_place p) {
     c->frame = p.frame;
     c->cont = p.cont;
     c->boundary = p.boundary;
+    c->leave = p.leave;
     c->at = p.at;
     jpy_no_grad_mode = p.no_grad;
     c->hook_refused = false;
@@ -64,9 +65,49 @@ static jcv_av *placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
     return x;
 }
 
+const char jcv_unset[] = "nothing is returned";
+static bool unset(const jcv_av *a) { return a && a->kind == AV_UNDEF && a->text == jcv_unset; }
+
+/* Something of the same kind that nobody looks at. */
+static jcv_av *dummy(jcv *c, jcv_av *like) {
+    janus_scalar zero = {0};
+    jcv_av *t;
+    jcv_val *v;
+    switch (like->kind) {
+    case AV_TENSOR: {
+        const jn_type *type = jcv_tensor_val(c, like->py)->type;
+        janus_full_attrs attrs = {sizeof attrs, {type->dims, (size_t)type->rank}, type->dtype};
+        v = jcv_scalar_const(c,
+                             jn_dtype_is_float(type->dtype) ? JANUS_KIND_FLOAT
+                             : type->dtype == JANUS_BOOL    ? JANUS_KIND_BOOL
+                                                            : JANUS_KIND_INT,
+                             zero);
+        return jcv_proxy(c, &jcv_op(c, JN_OP(full), &v, 1, &attrs)->out[0], false);
+    }
+    case AV_SCALAR:
+        return jcv_scalar(c, jcv_scalar_const(c, like->val->type->kind, zero));
+    case AV_PY:
+        return like;
+    case AV_TUPLE:
+        t = jcv_tuple(c, like->items, like->n);
+        for (unsigned i = 0; i < t->n; i++)
+            t->items[i] = dummy(c, like->items[i]);
+        return t;
+    default:
+        jcv_refuse(c, "%s is returned from inside a loop", jcv_describe(like));
+    }
+}
+
 jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, bool force) {
-    if (jcv_av_equal(a, b) && !(force && (a->kind == AV_TENSOR || a->kind == AV_SCALAR ||
-                                          a->kind == AV_HOST || a->kind == AV_TUPLE)))
+    if (unset(a) && b && b->kind != AV_UNDEF)
+        a = dummy(c, b);
+    else if (unset(b) && a && a->kind != AV_UNDEF)
+        b = dummy(c, a);
+    if (unset(a) && unset(b))
+        return a;
+    if (jcv_av_equal(a, b) &&
+        !(force && (a->kind == AV_TENSOR || a->kind == AV_SCALAR || a->kind == AV_HOST ||
+                    a->kind == AV_TUPLE || a->kind == AV_STACK)))
         return a;
     if (!a || !b || a->kind == AV_UNDEF || b->kind == AV_UNDEF)
         return undef(c, "it is not bound on every path");
@@ -74,6 +115,8 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, bool force) {
         return placeholder(c, a, b, p);
     if (a->kind == AV_TENSOR && b->kind == AV_TENSOR &&
         jcv_same_type(jcv_tensor_val(c, a->py)->type, jcv_tensor_val(c, b->py)->type))
+        return placeholder(c, a, b, p);
+    if (a->kind == AV_STACK && b->kind == AV_STACK && jcv_same_type(a->val->type, b->val->type))
         return placeholder(c, a, b, p);
     if (a->kind == AV_HOST && (b->kind == AV_HOST || (b->kind == AV_PY && b->src)))
         return placeholder(c, a, b, p);
@@ -102,7 +145,7 @@ jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves) {
 jcv_val *jcv_leaf_val(jcv *c, jcv_av *a) {
     if (a->kind == AV_TENSOR)
         return jcv_tensor_val(c, a->py);
-    if (a->kind == AV_HOST)
+    if (a->kind == AV_HOST || a->kind == AV_STACK)
         return a->val;
     jcv_val *v = jcv_number(c, a);
     if (!v && a->kind == AV_PY && a->src)
@@ -114,10 +157,14 @@ jcv_val *jcv_leaf_val(jcv *c, jcv_av *a) {
 
 bool jcv_leaf_tracked(jcv *c, jcv_av *a) {
     (void)c;
+    if (a->kind == AV_STACK)
+        return a->n;
     return a->kind == AV_TENSOR && jpy_tensor_tracked((jpy_tensor *)a->py);
 }
 
 jcv_av *jcv_leaf(jcv *c, jcv_val *v, jcv_av *like, bool tracked) {
+    if (v->type->kind == JANUS_KIND_TENSOR && !jn_type_static(v->type))
+        return jcv_stack(c, v, tracked);
     if (v->type->kind == JANUS_KIND_TENSOR)
         return jcv_proxy(c, v, tracked);
     if (v->type->kind == JANUS_KIND_OBJECT)
@@ -150,6 +197,16 @@ int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
     case AV_HOST:
         *out = jcv_host_truth(c, a);
         return -1;
+    case AV_SEQ:
+        if (a->slot)
+            return 1;
+        {
+            jcv_val *n = jcv_seq_count(c, a);
+            *out = &jcv_op(c, JN_OP(s_bool), &n, 1, NULL)->out[0];
+        }
+        return -1;
+    case AV_ITER:
+        return a->slot || a->n > 0;
     case AV_METHOD:
     case AV_CLOSURE:
         return 1;
@@ -199,7 +256,7 @@ typedef struct arm {
     jcv_throw thrown;
 } arm;
 
-static void splice(jcv *c, jcv_ctx *from) {
+void jcv_splice(jcv *c, jcv_ctx *from) {
     jcv_ctx *to = c->ctx;
     for (size_t i = 0; i < from->nodes.n; i++) {
         jcv_node *n = from->nodes.data[i];
@@ -218,6 +275,12 @@ static void splice(jcv *c, jcv_ctx *from) {
         if (r->ctx == from)
             r->ctx = to;
     jn_vec_clear(&from->nodes);
+    for (jcv_read *r = from->reads, *next; r; r = next) {
+        next = r->next;
+        r->next = to->reads;
+        to->reads = r;
+    }
+    from->reads = NULL;
 }
 
 jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
@@ -239,8 +302,8 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
         jcv_back(c, place);
         arms[k].state = jcv_save(c);
         jcv_restore(c, before);
-        if (arms[k].thrown == THROW_RESTART)
-            jcv_throw_now(c, THROW_RESTART);
+        if (arms[k].thrown == THROW_RESTART || arms[k].thrown == THROW_PROBE)
+            jcv_throw_now(c, arms[k].thrown);
     }
     if (arms[0].thrown && arms[1].thrown)
         jcv_throw_now(c, arms[0].thrown == THROW_REFUSE ? THROW_REFUSE : arms[1].thrown);
@@ -255,7 +318,7 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
             x->next = c->ctx->narrowed;
             c->ctx->narrowed = x;
         }
-        splice(c, arms[k].ctx);
+        jcv_splice(c, arms[k].ctx);
         jcv_restore(c, arms[k].state);
         for (size_t i = arms[k].state.n; i < c->slots.n; i++)
             c->slots.data[i] = c->slot_init.data[i];
@@ -350,14 +413,15 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
         jcv_pairs init = {{0}, {0}};
         JN_VEC(uint32_t) which = {0};
         JN_VEC(jcv_av *) shapes = {0};
-        for (size_t i = 0; i < before.n; i++)
-            if (carried[i] && (!jn_vec_push(&which, (uint32_t)i) ||
-                               !jn_vec_push(&shapes, jcv_merge(c, before.slots[i], before.slots[i],
-                                                               &init, true))))
+        for (size_t i = 0; i < before.n; i++) {
+            if (!carried[i])
+                continue;
+            jcv_av *shape = jcv_merge(c, before.slots[i], before.slots[i], &init, true);
+            if (number_kind(shape)) /* constants that change are carried, too */
+                shape = placeholder(c, shape, shape, &init);
+            if (!jn_vec_push(&which, (uint32_t)i) || !jn_vec_push(&shapes, shape))
                 jcv_refuse(c, "out of memory");
-        for (size_t i = 0; i < shapes.n; i++) /* constants that change are carried, too */
-            if (number_kind(shapes.data[i]))
-                shapes.data[i] = placeholder(c, shapes.data[i], shapes.data[i], &init);
+        }
         unsigned n = (unsigned)init.a.n;
         if (n >= 4096)
             jcv_refuse(c, "a loop with too much state");
@@ -379,7 +443,11 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             }
             for (size_t i = 0; i < which.n; i++)
                 c->slots.data[which.data[i]] = jcv_fill(c, shapes.data[i], leaves);
+            jcv_state fixed = jcv_save(c);
             jcv_val *r = cond(c, user);
+            for (size_t i = 0; i < before.n; i++)
+                if (c->slots.data[i] != fixed.slots[i])
+                    jcv_refuse(c, "the test of a loop writes");
             if (!jn_vec_push(&cx->results, r))
                 jcv_refuse(c, "out of memory");
         }
@@ -394,12 +462,20 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
         body(c, user, index);
         /* what changed? */
         bool again = false;
-        for (size_t i = 0; i < before.n; i++)
-            if (!carried[i] && changed(c, before, i, c->slots.data[i]) &&
-                before.slots[i]->kind != AV_UNDEF) {
-                carried[i] = true;
-                again = true;
+        for (size_t i = 0; i < before.n; i++) {
+            jcv_av *now = c->slots.data[i];
+            if (carried[i] || !changed(c, before, i, now))
+                continue;
+            if (unset(before.slots[i])) {
+                jcv_av *value = now; /* its dims are those of the loop, it is made outside */
+                jcv_ctx *inside = c->ctx;
+                c->ctx = place.ctx;
+                before.slots[i] = dummy(c, value);
+                c->ctx = inside;
             }
+            if (before.slots[i]->kind != AV_UNDEF)
+                carried[i] = again = true;
+        }
         for (size_t i = before.n; i < c->slots.n; i++)
             for (size_t k = 0; k < c->attrs.n; k++)
                 if (c->attrs.data[k].slot == i &&
@@ -479,8 +555,13 @@ static void guarded_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn b
     c->handler = h.up;
     jcv_restore(c, before);
     jcv_back(c, place);
-    if (c->thrown != THROW_DEAD || !count)
+    if (c->thrown != THROW_DEAD)
         jcv_throw_now(c, c->thrown);
+    if (!count) {
+        jcv_val *goes_on = cond(c, user);
+        jcv_assert(c, &jcv_op(c, JN_OP(s_not), &goes_on, 1, NULL)->out[0], "a loop never runs");
+        return;
+    }
     jcv_val *in[2] = {count, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
     jcv_assert(c, &jcv_op(c, JN_OP(s_le), in, 2, NULL)->out[0], "a loop never runs");
 }

@@ -77,9 +77,18 @@ bool jcv_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
         return jcv_items(c, keys, out, n);
     }
     case AV_ITER:
-        if (!a->items)
-            return false;
         t = a;
+        if (a->slot) {
+            t = c->slots.data[a->slot];
+            if (t->kind != AV_TUPLE)
+                jcv_refuse(c, "an iterator whose place only the graph knows");
+            c->slots.data[a->slot] = jcv_tuple(c, NULL, 0);
+        }
+        break;
+    case AV_SEQ:
+        t = jcv_try_all(c, a);
+        if (!t)
+            return false;
         break;
     case AV_RANGE: {
         long v[3];
@@ -293,6 +302,8 @@ jcv_av *jcv_getitem(jcv *c, jcv_av *o, jcv_av *i) {
             jcv_refuse(c, "a key that is not in the dict");
         return v;
     }
+    if (o->kind == AV_SEQ && !o->slot)
+        return jcv_seq_at(c, o, i);
     if (o->kind == AV_HOST) {
         jcv_val *k = jcv_number(c, i);
         if (!k || k->type->kind != JANUS_KIND_INT)

@@ -58,6 +58,16 @@ jcv_av *jcv_list(jcv *c, jcv_av *const *items, unsigned n) {
     return a;
 }
 
+jcv_av *jcv_set(jcv *c, jcv_av *const *items, unsigned n) {
+    PyObject *t = jcv_object(c, jcv_tuple(c, items, n));
+    for (unsigned i = 0; i < n; i++)
+        if (!t || !jcv_is_const(items[i]))
+            jcv_refuse(c, "a set of values of the graph");
+    jcv_av *a = jcv_take(c, PyFrozenSet_New(t));
+    a->text = "set"; /* good for tests only */
+    return a;
+}
+
 jcv_av *jcv_dict(jcv *c) {
     jcv_av *a = jcv_new(c, AV_DICT);
     a->slot = jcv_slot(c, jcv_tuple(c, NULL, 0));
@@ -269,7 +279,11 @@ bool jcv_av_equal(const jcv_av *a, const jcv_av *b) {
         return a->py == b->py && a->text == b->text && jcv_av_equal(a->self, b->self);
     case AV_CLOSURE:
         return a->tree == b->tree && a->frame == b->frame;
+    case AV_STACK:
+        return a->val == b->val;
     case AV_ITER:
+    case AV_SEQ:
+    case AV_SUM:
         return false;
     }
     return false;
@@ -287,7 +301,12 @@ const char *jcv_describe(jcv_av *a) {
                                         "a method",
                                         "a function",
                                         "a range",
-                                        "an iterator"};
+                                        "an iterator",
+                                        "an iterator of unknown length",
+                                        "the rows of a list",
+                                        "a sum"};
+    if (a->kind == AV_SEQ && a->text)
+        return a->text;
     if (a->kind == AV_PY)
         return Py_TYPE(a->py)->tp_name;
     return names[a->kind];

@@ -21,7 +21,8 @@ for path in sorted(pathlib.Path(__file__).parent.glob("prog_*.py")):
 
 NAMES = sorted(harness.CASES)
 # Programs whose asserts are made to fail one after the other.
-FAILING = [n for n in NAMES if n.split(".")[0] in ("prog_control", "prog_objects", "prog_recursion", "prog_effects")]
+FAILING = [n for n in NAMES if n.split(".")[0] in ("prog_control", "prog_objects", "prog_recursion",
+                                                     "prog_effects", "prog_loops", "prog_language")]
 
 
 @pytest.mark.parametrize("numerics", ["fast", "exact"])

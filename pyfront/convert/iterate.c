@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builtins that take or make iterators.
+ *
+ * Where everything is known they work on tuples of abstract values; else they make sequences of
+ * unknown length (sequence.c), or visit one with their state in slots.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+
+static jcv_av *number(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); }
+
+jcv_av *jcv_iter(jcv *c, const char *what, jcv_av *const *items, unsigned n) {
+    jcv_av *t = jcv_tuple(c, items, n), *a = jcv_new(c, AV_ITER);
+    a->text = what;
+    a->slot = jcv_slot(c, t);
+    return a;
+}
+
+jcv_av *jcv_kw_of(const jcv_args *args, const char *name) {
+    for (unsigned i = 0; i < args->n_kw; i++)
+        if (PyUnicode_CompareWithASCIIString(args->names[i], name) == 0)
+            return args->kw[i];
+    return NULL;
+}
+
+/* Something whose length only the graph knows. */
+static bool unknown(const jcv_av *a) {
+    return a->kind == AV_HOST || a->kind == AV_SEQ ||
+           (a->kind == AV_RANGE && (a->items[0]->kind != AV_PY || a->items[1]->kind != AV_PY ||
+                                    a->items[2]->kind != AV_PY));
+}
+
+/* Items of `a`; NULL: only the graph knows how many. */
+static jcv_av *all_of(jcv *c, jcv_av *a, const char *name) {
+    jcv_av **items;
+    unsigned n;
+    if (unknown(a))
+        return jcv_try_all(c, a);
+    if (!jcv_items(c, a, &items, &n))
+        jcv_refuse(c, "%s of %s", name, jcv_describe(a));
+    return jcv_tuple(c, items, n);
+}
+
+static void feed(jcv *c, void *iterable, jcv_visit_fn fn, void *user) {
+    jcv_visit(c, iterable, NULL, fn, user);
+}
+
+/* ---- makers -------------------------------------------------------------------------------------
+ */
+
+/* A base whose items are computed in turn with others' must not write or draw meanwhile. */
+static jcv_av *base(jcv *c, jcv_av *a, const char *name) {
+    uint32_t epoch = c->epoch, draws = c->draws;
+    size_t prints = c->prints.n;
+    jcv_av *t = all_of(c, a, name);
+    if (t && (c->epoch != epoch || c->draws != draws || c->prints.n != prints))
+        jcv_refuse(c, "%s of items with effects", name);
+    if (!t && a->kind == AV_SEQ && a->tree)
+        jcv_refuse(c, "%s of a generator of unknown length", name);
+    return t;
+}
+
+jcv_av *jcv_b_enumerate(jcv *c, const jcv_args *a) {
+    jcv_av *start = a->n_pos > 1 ? a->pos[1] : jcv_kw_of(a, "start");
+    if (!a->n_pos)
+        jcv_refuse(c, "enumerate() without arguments");
+    jcv_av *t = base(c, a->pos[0], "enumerate()");
+    if (!start)
+        start = number(c, 0);
+    if (!t) {
+        jcv_av *s = jcv_seq(c, "enumerate", a->pos, 1);
+        s->self = start;
+        return s;
+    }
+    if (start->kind != AV_PY)
+        jcv_refuse(c, "enumerate() from a computed number");
+    jcv_av **out = jcv_alloc(c, (t->n + 1) * sizeof *out);
+    for (unsigned i = 0; i < t->n; i++)
+        out[i] = jcv_tuple(
+            c, (jcv_av *[]){number(c, PyLong_AsLong(start->py) + (long)i), t->items[i]}, 2);
+    return jcv_iter(c, "enumerate", out, t->n);
+}
+
+static jcv_av *zipped(jcv *c, const jcv_args *a, const char *name, jcv_av *f) {
+    unsigned least = a->n_pos ? UINT32_MAX : 0;
+    bool strict = jcv_kw_of(a, "strict") && jcv_kw_of(a, "strict")->py != Py_False, graph = false;
+    jcv_av **lists = jcv_alloc(c, (a->n_pos + 1) * sizeof *lists);
+    for (unsigned i = 0; i < a->n_pos; i++) {
+        lists[i] = base(c, a->pos[i], name);
+        graph = graph || !lists[i];
+        if (i && lists[i] && lists[0] && lists[i]->n != lists[0]->n && strict)
+            jcv_refuse(c, "zip() of different lengths");
+        if (lists[i] && lists[i]->n < least)
+            least = lists[i]->n;
+    }
+    if (graph) {
+        if (strict)
+            jcv_refuse(c, "zip(strict=True) of unknown lengths");
+        jcv_av **bases = jcv_alloc(c, a->n_pos * sizeof *bases);
+        for (unsigned i = 0; i < a->n_pos; i++)
+            bases[i] = lists[i] && a->pos[i]->kind != AV_RANGE && a->pos[i]->kind != AV_TENSOR
+                           ? lists[i]
+                           : a->pos[i];
+        jcv_av *s = jcv_seq(c, name, bases, a->n_pos);
+        s->self = f;
+        return s;
+    }
+    jcv_av **out = jcv_alloc(c, (least + 1) * sizeof *out);
+    for (unsigned i = 0; i < least; i++) {
+        jcv_av **v = jcv_alloc(c, a->n_pos * sizeof *v);
+        for (unsigned k = 0; k < a->n_pos; k++)
+            v[k] = lists[k]->items[i];
+        out[i] = f ? jcv_call(c, f, &(jcv_args){.pos = v, .n_pos = a->n_pos})
+                   : jcv_tuple(c, v, a->n_pos);
+    }
+    return jcv_iter(c, name, out, least);
+}
+
+jcv_av *jcv_b_zip(jcv *c, const jcv_args *a) { return zipped(c, a, "zip", NULL); }
+
+jcv_av *jcv_b_map(jcv *c, const jcv_args *a) {
+    if (a->n_pos < 2)
+        jcv_refuse(c, "map() without arguments");
+    jcv_args rest = {.pos = a->pos + 1, .n_pos = a->n_pos - 1};
+    uint32_t epoch = c->epoch, draws = c->draws;
+    size_t prints = c->prints.n;
+    jcv_av *m = zipped(c, &rest, "map", a->pos[0]);
+    if (c->epoch != epoch || c->draws != draws || c->prints.n != prints)
+        jcv_refuse(c, "map() of a function with effects");
+    return m;
+}
+
+jcv_av *jcv_b_reversed(jcv *c, const jcv_args *a) {
+    jcv_av *x = a->pos[0], *t;
+    if (x->kind == AV_SEQ && x->slot)
+        jcv_refuse(c, "reversed() of an iterator");
+    t = all_of(c, x, "reversed()");
+    if (!t)
+        return jcv_seq(c, "reversed", a->pos, 1);
+    jcv_av **out = jcv_alloc(c, (t->n + 1) * sizeof *out);
+    for (unsigned i = 0; i < t->n; i++)
+        out[i] = t->items[t->n - 1 - i];
+    return jcv_iter(c, "reversed", out, t->n);
+}
+
+jcv_av *jcv_b_iter(jcv *c, const jcv_args *a) {
+    jcv_av *x = a->pos[0];
+    if (x->kind == AV_ITER && x->slot)
+        return x;
+    if (x->kind == AV_SEQ && x->slot)
+        return x;
+    jcv_av *t = all_of(c, x, "iter()");
+    if (!t)
+        jcv_refuse(c, "iter() of %s", jcv_describe(x));
+    return jcv_iter(c, "iter", t->items, t->n);
+}
+
+jcv_av *jcv_b_next(jcv *c, const jcv_args *a) {
+    jcv_av *x = a->pos[0];
+    if (x->kind != AV_ITER || !x->slot)
+        jcv_refuse(c, "next() of %s", jcv_describe(x));
+    jcv_av *t = c->slots.data[x->slot];
+    if (t->kind != AV_TUPLE)
+        jcv_refuse(c, "next() of an iterator whose place only the graph knows");
+    if (!t->n && a->n_pos < 2)
+        jcv_refuse(c, "next() at the end");
+    if (!t->n)
+        return a->pos[1];
+    c->slots.data[x->slot] = jcv_tuple(c, t->items + 1, t->n - 1);
+    return t->items[0];
+}
+
+jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list) {
+    jcv_av *t = jcv_tuple(c, NULL, 0);
+    if (a->n_pos) {
+        bool known = true;
+        t = unknown(a->pos[0]) ? jcv_take_all(c, a->pos[0], &known)
+                               : all_of(c, a->pos[0], list ? "list()" : "tuple()");
+        if (!known)
+            return t;
+    }
+    return list ? jcv_list(c, t->items, t->n) : t;
+}
+
+/* ---- takers -------------------------------------------------------------------------------------
+ */
+
+typedef struct summing {
+    uint32_t total, any; /* slots */
+    jcv_av *start;
+    jcv_ctx *ctx;
+    const jn_type *type; /* of the start plus a term, where a loop of the graph adds */
+} summing;
+
+static void first_term(jcv *c, void *user, jcv_av *item) {
+    summing *s = user;
+    if (c->ctx->parent != s->ctx)
+        s->type = jcv_leaf_val(c, jcv_binary(c, JPY_ADD, s->start, item, false))->type;
+    jcv_throw_now(c, THROW_PROBE);
+}
+
+static void add_term(jcv *c, void *user, jcv_av *item) {
+    summing *s = user;
+    jcv_av *total = c->slots.data[s->total];
+    c->slots.data[s->total] = jcv_binary(c, JPY_ADD, total, item, false);
+    c->slots.data[s->any] = jcv_bool(c, true);
+}
+
+jcv_av *jcv_b_sum(jcv *c, const jcv_args *a) {
+    summing s = {.start = a->n_pos > 1 ? a->pos[1] : jcv_kw_of(a, "start")};
+    if (!s.start)
+        s.start = number(c, 0);
+    jcv_av *t = all_of(c, a->pos[0], "sum()");
+    if (t) {
+        jcv_av *total = s.start;
+        for (unsigned i = 0; i < t->n; i++)
+            total = jcv_binary(c, JPY_ADD, total, t->items[i], false);
+        return total;
+    }
+    s.ctx = c->ctx;
+    jcv_val *plain = s.start->kind == AV_PY ? jcv_number(c, s.start) : NULL;
+    if (plain)
+        jcv_probe(c, feed, a->pos[0], first_term, &s);
+    bool other = s.type && (s.type->kind == JANUS_KIND_TENSOR || s.type->kind != plain->type->kind);
+    jcv_av *from = s.start;
+    if (other && s.type->kind == JANUS_KIND_TENSOR) {
+        janus_full_attrs attrs = {
+            sizeof attrs, {s.type->dims, (size_t)s.type->rank}, s.type->dtype};
+        from = jcv_proxy(c, &jcv_op(c, JN_OP(full), &plain, 1, &attrs)->out[0], false);
+    } else if (other) {
+        from = jcv_scalar(c, &jcv_op(c, JN_OP(s_float), &plain, 1, NULL)->out[0]);
+    }
+    s.total = jcv_slot(c, from);
+    s.any = jcv_slot(c, jcv_bool(c, false));
+    feed(c, a->pos[0], add_term, &s);
+    if (!other)
+        return c->slots.data[s.total];
+    jcv_av *sum = jcv_new(c, AV_SUM);
+    sum->self = c->slots.data[s.total];
+    sum->val = jcv_number(c, c->slots.data[s.any]);
+    return sum;
+}
+
+static jcv_av *pick(jcv *c, jcv_val *cond, jcv_av *a, jcv_av *b) {
+    jcv_val *in[3] = {cond, jcv_number(c, a), jcv_number(c, b)};
+    if (!in[1] || !in[2] || in[1]->type->kind != in[2]->type->kind)
+        jcv_refuse(c, "min() or max() of different kinds");
+    return jcv_scalar(c, &jcv_op(c, JN_OP(s_select), in, 3, NULL)->out[0]);
+}
+
+typedef struct choosing {
+    uint32_t best, any;
+    bool max;
+    const jn_type *type;
+} choosing;
+
+static void first_candidate(jcv *c, void *user, jcv_av *item) {
+    choosing *x = user;
+    jcv_val *v = jcv_number(c, item);
+    if (!v)
+        jcv_refuse(c, "min() or max() of %s", jcv_describe(item));
+    x->type = v->type;
+    jcv_throw_now(c, THROW_PROBE);
+}
+
+static void candidate(jcv *c, void *user, jcv_av *item) {
+    choosing *x = user;
+    jcv_av *best = c->slots.data[x->best], *any = c->slots.data[x->any];
+    jcv_val *better = jcv_number(c, jcv_compare(c, x->max ? JPY_GT : JPY_LT, item, best));
+    jcv_val *none = jcv_number(c, jcv_unary(c, JPY_U_NOT, any)), *in[2] = {none, better};
+    better = &jcv_op(c, JN_OP(s_or), in, 2, NULL)->out[0];
+    c->slots.data[x->best] = pick(c, better, item, best);
+    c->slots.data[x->any] = jcv_bool(c, true);
+}
+
+static void nothing(jcv *c, void *user, jcv_av *item) { (void)c, (void)user, (void)item; }
+
+static jcv_av *unknown_extreme(jcv *c, jcv_av *over, bool max, jcv_av *otherwise) {
+    choosing x = {.max = max};
+    jcv_probe(c, feed, over, first_candidate, &x);
+    if (!x.type) {
+        feed(c, over, nothing, NULL);
+        jcv_throw_now(c, THROW_DEAD);
+    }
+    janus_scalar zero = {0};
+    x.best = jcv_slot(c, jcv_scalar(c, jcv_scalar_const(c, x.type->kind, zero)));
+    x.any = jcv_slot(c, jcv_bool(c, false));
+    feed(c, over, candidate, &x);
+    jcv_av *best = c->slots.data[x.best];
+    jcv_val *any = jcv_number(c, c->slots.data[x.any]);
+    if (otherwise)
+        return pick(c, any, best, otherwise);
+    jcv_assert(c, any, "min() or max() of something");
+    return best;
+}
+
+static jcv_av *extreme(jcv *c, const jcv_args *a, bool max) {
+    jcv_av *otherwise = jcv_kw_of(a, "default");
+    if (a->n_kw > (otherwise ? 1u : 0u) || !a->n_pos)
+        jcv_refuse(c, "min() or max() with a key");
+    jcv_av *t =
+        a->n_pos > 1 ? jcv_tuple(c, a->pos, a->n_pos) : all_of(c, a->pos[0], "min() or max()");
+    if (!t)
+        return unknown_extreme(c, a->pos[0], max, otherwise);
+    if (!t->n && !otherwise)
+        jcv_refuse(c, "min() or max() of nothing");
+    jcv_av *best = t->n ? t->items[0] : otherwise;
+    for (unsigned i = 1; i < t->n; i++) {
+        jcv_val *v = NULL;
+        int better = jcv_truth(c, jcv_compare(c, max ? JPY_GT : JPY_LT, t->items[i], best), &v);
+        if (better > 0)
+            best = t->items[i];
+        if (better < 0)
+            best = pick(c, v, t->items[i], best);
+    }
+    return best;
+}
+
+jcv_av *jcv_b_min(jcv *c, const jcv_args *a) { return extreme(c, a, false); }
+jcv_av *jcv_b_max(jcv *c, const jcv_args *a) { return extreme(c, a, true); }
+
+typedef struct testing {
+    jcv_leave leave;
+    bool any;
+} testing;
+
+static jcv_out found(jcv *c, void *user, int arm) {
+    testing *t = user;
+    if ((arm == 0) == t->any)
+        c->slots.data[t->leave.flag] = number(c, 1);
+    return OUT_NORMAL;
+}
+
+static void test(jcv *c, void *user, jcv_av *item) {
+    testing *t = user;
+    jcv_val *v = NULL;
+    int truth = jcv_truth(c, item, &v);
+    if (truth >= 0)
+        found(c, t, !truth);
+    else
+        jcv_branch(c, v, found, t);
+}
+
+/* One after the other, up to the first that decides. */
+static jcv_av *any_all_visiting(jcv *c, jcv_av *over, bool any) {
+    testing t = {.any = any};
+    t.leave.flag = jcv_slot(c, number(c, 0));
+    t.leave.value = jcv_slot(c, jcv_none(c));
+    jcv_visit(c, over, &t.leave, test, &t);
+    jcv_av *r = jcv_compare(c, any ? JPY_NE : JPY_EQ, c->slots.data[t.leave.flag], number(c, 0));
+    return r;
+}
+
+static jcv_av *any_all(jcv *c, const jcv_args *a, bool any) {
+    uint32_t epoch = c->epoch, draws = c->draws;
+    size_t prints = c->prints.n;
+    bool lazy = a->pos[0]->kind == AV_SEQ;
+    jcv_av *t = all_of(c, a->pos[0], "any() or all()");
+    if (!t)
+        return any_all_visiting(c, a->pos[0], any);
+    if (lazy && (c->epoch != epoch || c->draws != draws || c->prints.n != prints))
+        jcv_refuse(c, "any() or all() of items with effects");
+    jcv_val *so_far = NULL;
+    for (unsigned i = 0; i < t->n; i++) {
+        jcv_val *v = NULL;
+        int truth = jcv_truth(c, t->items[i], &v);
+        if (truth >= 0 && (truth == 1) == any && !so_far)
+            return jcv_bool(c, any);
+        if (truth >= 0 && (truth == 1) != any)
+            continue;
+        if (truth >= 0)
+            v = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){truth});
+        jcv_val *in[2] = {so_far, v};
+        so_far = so_far ? &jcv_op(c, any ? JN_OP(s_or) : JN_OP(s_and), in, 2, NULL)->out[0] : v;
+    }
+    return so_far ? jcv_scalar(c, so_far) : jcv_bool(c, !any);
+}
+jcv_av *jcv_b_any(jcv *c, const jcv_args *a) { return any_all(c, a, true); }
+jcv_av *jcv_b_all(jcv *c, const jcv_args *a) { return any_all(c, a, false); }

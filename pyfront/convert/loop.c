@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loops: `for` and `while`, over what is known and over what only the graph knows, left early or
+ * not.
+ *
+ * Every loop is a visit: a function called for each item, in order.  Known items are visited one
+ * after the other, unknown ones in the body of a foreach, or of a while where the loop can be left.
+ * Leaving is state: a number in a slot says how (LEFT_...), and another slot holds what is
+ * returned.  Where the number is known only to the graph, the rounds that remain are under a test
+ * of it, and so is what follows the loop.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/op_ids.h"
+
+enum { GOES_ON, LEFT_BY_BREAK, LEFT_BY_RETURN, LEFT_BY_TEST };
+enum { UNROLL = 2000, NEST = 48 };
+
+static jcv_av *number(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); }
+
+static jcv_leave new_leave(jcv *c) {
+    jcv_leave l = {.up = c->leave};
+    jcv_av *none = jcv_new(c, AV_UNDEF);
+    none->text = jcv_unset;
+    l.flag = jcv_slot(c, number(c, GOES_ON));
+    l.value = jcv_slot(c, none);
+    return l;
+}
+
+void jcv_leave_by(jcv *c, jcv_out out) {
+    c->slots.data[c->leave->flag] = number(c, out == OUT_RETURN ? LEFT_BY_RETURN : LEFT_BY_BREAK);
+    if (out == OUT_RETURN)
+        c->slots.data[c->leave->value] = c->slots.data[0];
+    c->slots.data[0] = jcv_none(c);
+}
+
+/* How the loop was left: a number of the enum, or -1: the graph knows. */
+static int how(jcv *c, const jcv_leave *l) {
+    jcv_av *a = l ? c->slots.data[l->flag] : NULL;
+    if (!a)
+        return GOES_ON;
+    return a->kind == AV_PY ? (int)PyLong_AsLong(a->py) : -1;
+}
+
+static jcv_val *left_is(jcv *c, const jcv_leave *l, int what) {
+    jcv_val *in[2] = {jcv_number(c, c->slots.data[l->flag]),
+                      jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = what})};
+    return &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0];
+}
+
+/* ---- visits -------------------------------------------------------------------------------------
+ */
+
+typedef struct visit {
+    jcv_av *over;
+    jcv_av **items;
+    unsigned n, at;
+    const jcv_leave *leave;
+    jcv_visit_fn fn;
+    void *user;
+    jcv_val *count;
+    uint32_t index; /* slot: which round it is */
+} visit;
+
+static void visit_known(jcv *c, visit *v);
+
+static jcv_out visit_others(jcv *c, void *user, int arm) {
+    visit v = *(visit *)user;
+    if (arm == 0) {
+        c->slots.data[v.leave->flag] = number(c, GOES_ON); /* as tested */
+        visit_known(c, &v);
+    }
+    return OUT_NORMAL;
+}
+
+static void visit_known(jcv *c, visit *v) {
+    for (unsigned first = v->at; v->at < v->n;) {
+        if (v->leave && how(c, v->leave) < 0) {
+            if (v->n - first > NEST)
+                jcv_refuse(c, "a loop of %u rounds is left under a condition of the graph", v->n);
+            jcv_branch(c, left_is(c, v->leave, GOES_ON), visit_others, v);
+            return;
+        }
+        if (how(c, v->leave) > 0)
+            return;
+        v->fn(c, v->user, v->items[v->at++]);
+    }
+}
+
+static void counted_round(jcv *c, void *user, jcv_val *i) {
+    visit *v = user;
+    v->fn(c, v->user, jcv_seq_item(c, v->over, i));
+}
+
+static jcv_val *goes_on(jcv *c, void *user) {
+    visit *v = user;
+    jcv_val *in[2] = {jcv_number(c, c->slots.data[v->index]), v->count};
+    jcv_val *both[2] = {&jcv_op(c, JN_OP(s_lt), in, 2, NULL)->out[0],
+                        left_is(c, v->leave, GOES_ON)};
+    return &jcv_op(c, JN_OP(s_and), both, 2, NULL)->out[0];
+}
+
+static void leaving_round(jcv *c, void *user, jcv_val *unused) {
+    (void)unused;
+    visit *v = user;
+    jcv_av *i = c->slots.data[v->index];
+    v->fn(c, v->user, jcv_seq_item(c, v->over, jcv_number(c, i)));
+    c->slots.data[v->index] = jcv_binary(c, JPY_ADD, i, number(c, 1), false);
+}
+
+static void visit_unknown(jcv *c, visit *v) {
+    if (v->over->kind == AV_SEQ && !jcv_use_up(c, v->over))
+        return;
+    v->count = jcv_seq_count(c, v->over);
+    if (!v->leave) {
+        jcv_foreach(c, v->count, counted_round, v);
+        return;
+    }
+    v->index = jcv_slot(c, number(c, 0));
+    jcv_while(c, goes_on, leaving_round, v);
+}
+
+/* Whether a loop that can be left is better a loop of the graph, too. */
+static bool long_range(const jcv_av *a, const jcv_leave *leave) {
+    if (!leave || a->kind != AV_RANGE)
+        return false;
+    for (unsigned i = 0; i < 3; i++)
+        if (a->items[i]->kind != AV_PY)
+            return false;
+    long start = PyLong_AsLong(a->items[0]->py), stop = PyLong_AsLong(a->items[1]->py);
+    return PyLong_AsLong(a->items[2]->py) > 0 &&
+           (stop - start) / PyLong_AsLong(a->items[2]->py) > 8;
+}
+
+static void visit_any(jcv *c, visit *v) {
+    jcv_av *over = v->over;
+    if (over->kind == AV_SEQ && over->tree) {
+        jcv_visit_generator(c, over, v->leave, v->fn, v->user);
+        return;
+    }
+    if (!jcv_items(c, over, &v->items, &v->n)) {
+        if (!jcv_is_seq(over))
+            jcv_refuse(c, "a loop over %s", jcv_describe(over));
+        visit_unknown(c, v);
+        return;
+    }
+    if (v->n > UNROLL)
+        jcv_refuse(c, "a loop of %u rounds", v->n);
+    visit_known(c, v);
+}
+
+void jcv_visit(jcv *c, jcv_av *over, const jcv_leave *leave, jcv_visit_fn fn, void *user) {
+    visit v = {.over = over, .leave = leave, .fn = fn, .user = user};
+    visit_any(c, &v);
+}
+
+/* ---- what follows a loop ------------------------------------------------------------------------
+ */
+
+typedef struct ending {
+    jpy_tree *n;
+    const jcv_leave *leave;
+} ending;
+
+static jcv_out if_returned(jcv *c, void *user, int arm);
+
+static jcv_out run_else(jcv *c, void *user, int arm) {
+    ending *e = user;
+    return arm ? OUT_NORMAL : jcv_exec(c, &e->n->y);
+}
+
+/* The loop has not returned. */
+static jcv_out then_else(jcv *c, ending *e) {
+    int left = how(c, e->leave);
+    if (!e->n->y.n || left == LEFT_BY_BREAK)
+        return OUT_NORMAL;
+    if (left >= 0)
+        return jcv_exec(c, &e->n->y);
+    jcv_val *v = left_is(c, e->leave, LEFT_BY_BREAK);
+    v = &jcv_op(c, JN_OP(s_not), &v, 1, NULL)->out[0];
+    return jcv_list_leaves(&e->n->y) ? jcv_branch_with_rest(c, v, run_else, e)
+                                     : jcv_branch(c, v, run_else, e);
+}
+
+static jcv_out if_returned(jcv *c, void *user, int arm) {
+    ending *e = user;
+    if (arm)
+        return then_else(c, e);
+    jcv_av *value = c->slots.data[e->leave->value];
+    if (value->kind == AV_UNDEF)
+        jcv_refuse(c, "the result: %s", value->text);
+    c->slots.data[0] = value;
+    return OUT_RETURN;
+}
+
+static jcv_out after(jcv *c, jpy_tree *n, const jcv_leave *leave) {
+    ending e = {n, leave};
+    int left = how(c, leave);
+    if (left == LEFT_BY_RETURN)
+        return if_returned(c, &e, 0);
+    if (left < 0 && c->slots.data[leave->value]->text != jcv_unset)
+        return jcv_branch_with_rest(c, left_is(c, leave, LEFT_BY_RETURN), if_returned, &e);
+    return then_else(c, &e);
+}
+
+/* ---- statements ---------------------------------------------------------------------------------
+ */
+
+/* One round: what follows a branch inside ends with the round. */
+static void round_of(jcv *c, const jpy_tree_list *body, jcv_leave *leave) {
+    jcv_cont *cont = c->cont;
+    int end = c->boundary;
+    jcv_leave *was = c->leave;
+    c->cont = NULL;
+    c->boundary = JCV_END_ROUND;
+    c->leave = leave;
+    jcv_out out = jcv_exec(c, body);
+    if (out == OUT_BREAK || out == OUT_RETURN)
+        jcv_leave_by(c, out);
+    c->cont = cont;
+    c->boundary = end;
+    c->leave = was;
+}
+
+typedef struct statement {
+    jpy_tree *n;
+    jcv_leave leave;
+    bool can_leave;
+    jcv_av *over;     /* a list that must stay as it is */
+    jcv_av *contents; /* ... what it holds */
+} statement;
+
+static bool can_leave(const jpy_tree *n) {
+    return jcv_has_kind(&n->x, JPY_RETURN, true) || jcv_has_kind(&n->x, JPY_BREAK, false);
+}
+
+static void for_round(jcv *c, void *user, jcv_av *item) {
+    statement *s = user;
+    jcv_assign(c, s->n->a, item);
+    round_of(c, &s->n->x, s->can_leave ? &s->leave : NULL);
+    if (s->over && c->slots.data[s->over->slot] != s->contents)
+        jcv_refuse(c, "a list is changed by a loop over it");
+}
+
+jcv_out jcv_exec_for(jcv *c, jpy_tree *n) {
+    jcv_av *it = jcv_eval(c, n->b);
+    statement s = {.n = n, .can_leave = can_leave(n)};
+    if (s.can_leave)
+        s.leave = new_leave(c);
+    if (it->kind == AV_LIST || it->kind == AV_DICT) {
+        s.over = it;
+        s.contents = c->slots.data[it->slot];
+    }
+    visit v = {.over = it, .leave = s.can_leave ? &s.leave : NULL, .fn = for_round, .user = &s};
+    if (long_range(it, v.leave))
+        visit_unknown(c, &v);
+    else
+        visit_any(c, &v);
+    if (it->kind == AV_ITER && it->slot && how(c, v.leave) != GOES_ON) {
+        jcv_av *partly = jcv_new(c, AV_UNDEF); /* the rest of it is not followed */
+        partly->text = "an iterator was left half used";
+        c->slots.data[it->slot] = partly;
+    }
+    return after(c, n, v.leave);
+}
+
+/* ---- while --------------------------------------------------------------------------------------
+ */
+
+static jcv_val *while_test(jcv *c, void *user) {
+    statement *s = user;
+    jcv_val *v = NULL;
+    int t = jcv_truth(c, jcv_eval(c, s->n->a), &v);
+    return t < 0 ? v : jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){t});
+}
+
+static void while_round(jcv *c, void *user, jcv_val *unused) {
+    (void)unused;
+    statement *s = user;
+    round_of(c, &s->n->x, NULL);
+}
+
+static jcv_val *not_left(jcv *c, void *user) {
+    statement *s = user;
+    return left_is(c, &s->leave, GOES_ON);
+}
+
+static jcv_out tested(jcv *c, void *user, int arm) {
+    statement *s = user;
+    if (arm == 0)
+        round_of(c, &s->n->x, &s->leave);
+    else
+        c->slots.data[s->leave.flag] = number(c, LEFT_BY_TEST);
+    return OUT_NORMAL;
+}
+
+/* The test is part of the round: it may have effects, and is not made once the loop is left. */
+static void tested_round(jcv *c, void *user, jcv_val *unused) {
+    (void)unused;
+    statement *s = user;
+    jcv_val *v = NULL;
+    int t = jcv_truth(c, jcv_eval(c, s->n->a), &v);
+    if (t < 0)
+        jcv_branch(c, v, tested, s);
+    else
+        tested(c, s, !t);
+}
+
+static bool has_named(const jpy_tree *n) {
+    if (!n)
+        return false;
+    bool yes = n->kind == JPY_NAMED || has_named(n->a) || has_named(n->b) || has_named(n->c);
+    for (unsigned i = 0; i < n->x.n && !yes; i++)
+        yes = has_named(n->x.v[i]);
+    for (unsigned i = 0; i < n->y.n && !yes; i++)
+        yes = has_named(n->y.v[i]);
+    return yes;
+}
+
+jcv_out jcv_exec_while(jcv *c, jpy_tree *n) {
+    statement s = {.n = n, .can_leave = can_leave(n) || has_named(n->a)};
+    if (s.can_leave)
+        s.leave = new_leave(c);
+    for (unsigned i = 0;; i++) {
+        jcv_val *v = NULL;
+        jcv_state before = jcv_save(c);
+        uint32_t epoch = c->epoch;
+        jcv_ctx *outside = c->ctx, *trial = jcv_ctx_new(c, JCV_ARM, "test", outside);
+        c->ctx = trial;
+        int t = jcv_truth(c, jcv_eval(c, n->a), &v);
+        c->ctx = outside;
+        if (t < 0) { /* the loop of the graph makes the test itself */
+            jcv_restore(c, before);
+            c->epoch = epoch;
+            break;
+        }
+        jcv_splice(c, trial);
+        if (t == 0)
+            return after(c, n, s.can_leave ? &s.leave : NULL);
+        if (i > UNROLL)
+            jcv_refuse(c, "a loop of too many rounds");
+        round_of(c, &n->x, s.can_leave ? &s.leave : NULL);
+        int left = how(c, s.can_leave ? &s.leave : NULL);
+        if (left > 0)
+            return after(c, n, &s.leave);
+        if (left < 0)
+            break;
+    }
+    if (s.can_leave) {
+        jcv_while(c, not_left, tested_round, &s);
+        return after(c, n, &s.leave);
+    }
+    jcv_while(c, while_test, while_round, &s);
+    return then_else(c, &(ending){n, NULL});
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sequences whose length only the graph knows.
+ *
+ * Such a thing has a count and an item for each place: a list of the heap, a range, what zip,
+ * enumerate, reversed and map make of them.  A list that a comprehension makes of them is
+ * *stacked*: each number or tensor of its items is a row of one tensor `[?, ...]`, a hidden value
+ * (AV_STACK) that has no proxy, since a proxy's dims are known.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+
+const char *const jcv_stacked = "a list of unknown length";
+static const char *const used_up = "an iterator is used up";
+
+static jcv_av *number(jcv *c, int64_t v) { return jcv_take(c, PyLong_FromLongLong(v)); }
+static jcv_val *int_const(jcv *c, int64_t v) {
+    return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = v});
+}
+
+jcv_av *jcv_seq(jcv *c, const char *what, jcv_av *const *bases, unsigned n) {
+    jcv_av *a = jcv_tuple(c, bases, n);
+    a->kind = AV_SEQ;
+    a->text = what;
+    a->slot = jcv_slot(c, jcv_none(c));
+    return a;
+}
+
+bool jcv_use_up(jcv *c, jcv_av *a) {
+    if (!a->slot)
+        return true;
+    jcv_av *state = c->slots.data[a->slot];
+    if (state->kind == AV_UNDEF && state->text == used_up)
+        return false;
+    if (state->kind == AV_UNDEF)
+        jcv_refuse(c, "an iterator that is used on one path only");
+    jcv_av *used = jcv_new(c, AV_UNDEF);
+    used->text = used_up;
+    c->slots.data[a->slot] = used;
+    return true;
+}
+
+bool jcv_is_seq(const jcv_av *a) {
+    return a->kind == AV_HOST || a->kind == AV_RANGE || (a->kind == AV_SEQ && !a->tree);
+}
+
+/* ---- count and item -----------------------------------------------------------------------------
+ */
+
+static jcv_val *range_count(jcv *c, jcv_av *r) {
+    jcv_av *step = r->items[2];
+    if (step->kind != AV_PY || PyLong_AsLong(step->py) <= 0)
+        jcv_refuse(c, "a range with a computed or negative step");
+    jcv_av *n = jcv_binary(c, JPY_SUB, r->items[1], r->items[0], false);
+    long s = PyLong_AsLong(step->py);
+    if (s > 1) {
+        n = jcv_binary(c, JPY_ADD, n, number(c, s - 1), false);
+        n = jcv_binary(c, JPY_FLOORDIV, n, step, false);
+    }
+    jcv_val *in[2] = {jcv_number(c, n), int_const(c, 0)};
+    return &jcv_op(c, JN_OP(s_max), in, 2, NULL)->out[0];
+}
+
+static jcv_val *count_of(jcv *c, jcv_av *a) {
+    jcv_av **items;
+    unsigned n;
+    if (jcv_is_seq(a))
+        return jcv_seq_count(c, a);
+    if (a->kind == AV_SEQ || !jcv_items(c, a, &items, &n))
+        jcv_refuse(c, "the length of %s", jcv_describe(a));
+    return int_const(c, n);
+}
+
+jcv_val *jcv_seq_count(jcv *c, jcv_av *a) {
+    if (a->kind == AV_HOST)
+        return jcv_host_len(c, a);
+    if (a->kind == AV_RANGE)
+        return range_count(c, a);
+    if (a->text == jcv_stacked)
+        return a->val;
+    jcv_val *least = count_of(c, a->items[0]);
+    for (unsigned i = 1; i < a->n; i++) {
+        jcv_val *in[2] = {least, count_of(c, a->items[i])};
+        least = &jcv_op(c, JN_OP(s_min), in, 2, NULL)->out[0];
+    }
+    return least;
+}
+
+static jcv_av *item_of(jcv *c, jcv_av *a, jcv_val *i) {
+    if (jcv_is_seq(a))
+        return jcv_seq_item(c, a, i);
+    if (a->kind == AV_TENSOR)
+        return jcv_getitem(c, a, jcv_scalar(c, i));
+    jcv_refuse(c, "an item of %s at a place that the graph knows", jcv_describe(a));
+}
+
+static jcv_av *stacked_item(jcv *c, jcv_av *a, jcv_val *i);
+
+jcv_av *jcv_seq_item(jcv *c, jcv_av *a, jcv_val *i) {
+    jcv_av *item = jcv_scalar(c, i), **v;
+    if (a->kind == AV_HOST)
+        return jcv_host_item(c, a, i);
+    if (a->kind == AV_RANGE) { /* start + i * step */
+        jcv_av *start = a->items[0], *step = a->items[2];
+        if (!(step->kind == AV_PY && PyLong_AsLong(step->py) == 1))
+            item = jcv_binary(c, JPY_MUL, item, step, false);
+        if (!(start->kind == AV_PY && PyLong_AsLong(start->py) == 0))
+            item = jcv_binary(c, JPY_ADD, start, item, false);
+        return item;
+    }
+    if (a->text == jcv_stacked)
+        return stacked_item(c, a, i);
+    if (!strcmp(a->text, "reversed")) {
+        jcv_av *last =
+            jcv_binary(c, JPY_SUB, jcv_scalar(c, count_of(c, a->items[0])), number(c, 1), false);
+        return item_of(c, a->items[0], jcv_number(c, jcv_binary(c, JPY_SUB, last, item, false)));
+    }
+    if (!strcmp(a->text, "enumerate")) {
+        v = (jcv_av *[]){jcv_binary(c, JPY_ADD, a->self, item, false), item_of(c, a->items[0], i)};
+        return jcv_tuple(c, v, 2);
+    }
+    v = jcv_alloc(c, (a->n + 1) * sizeof *v);
+    for (unsigned k = 0; k < a->n; k++)
+        v[k] = item_of(c, a->items[k], i);
+    return a->self ? jcv_call(c, a->self, &(jcv_args){.pos = v, .n_pos = a->n})
+                   : jcv_tuple(c, v, a->n);
+}
+
+/* ---- stacked lists ------------------------------------------------------------------------------
+ */
+
+/* An op whose result may have an unknown dim; without recording it has no history. */
+static jcv_val *op(jcv *c, const jn_op *o, jcv_val *const *in, unsigned n, const void *attrs) {
+    c->any_dims = true;
+    jcv_node *node = jcv_op(c, o, in, n, attrs);
+    c->any_dims = false;
+    jcv_val *v = &node->out[0];
+    if (jpy_no_grad_mode) {
+        for (unsigned i = 0; i < n; i++)
+            v->cut = v->cut || in[i]->depends || in[i]->cut;
+        v->depends = false;
+    }
+    return v;
+}
+
+enum { MAX_LEAVES = 64 };
+typedef struct building {
+    jcv_av *shape; /* leaves are numbered placeholders; NULL: no item was met */
+    unsigned n;    /* of them */
+    const jn_type **types;
+    uint32_t *slots, count; /* the rows so far, how many there are */
+    jcv_feed_fn feed;
+    void *user;
+} building;
+
+static jcv_av *shape_of(jcv *c, building *b, jcv_av *a) {
+    if (a->kind == AV_TUPLE && !a->py) {
+        jcv_av *t = jcv_tuple(c, a->items, a->n);
+        for (unsigned i = 0; i < t->n; i++)
+            t->items[i] = shape_of(c, b, a->items[i]);
+        return t;
+    }
+    if (a->kind == AV_PY && (a->py == Py_None || PyUnicode_CheckExact(a->py)))
+        return a;
+    if (a->kind == AV_HOST || (a->kind == AV_PY && !jcv_number(c, a)))
+        jcv_refuse(c, "a list of unknown length of objects");
+    jcv_av *leaf = jcv_new(c, AV_ITER);
+    leaf->text = "leaf";
+    if (b->n == MAX_LEAVES)
+        jcv_refuse(c, "a list of unknown length of large tuples");
+    leaf->n = b->n;
+    b->types[b->n++] = jcv_leaf_val(c, a)->type;
+    return leaf;
+}
+
+static void first_item(jcv *c, void *user, jcv_av *item) {
+    building *b = user;
+    b->shape = shape_of(c, b, item);
+    jcv_throw_now(c, THROW_PROBE);
+}
+
+void jcv_probe(jcv *c, jcv_feed_fn feed, void *from, jcv_visit_fn fn, void *user) {
+    jcv_state before = jcv_save(c);
+    jcv_place place = jcv_where(c);
+    uint32_t epoch = c->epoch;
+    jcv_handler h = {.up = c->handler};
+    c->handler = &h;
+    c->ctx = jcv_ctx_new(c, JCV_ARM, "probe", c->ctx);
+    volatile bool thrown = true;
+    if (setjmp(h.env) == 0) {
+        feed(c, from, fn, user);
+        thrown = false;
+    }
+    c->handler = h.up;
+    if (thrown && c->thrown != THROW_PROBE)
+        jcv_throw_now(c, c->thrown);
+    jcv_restore(c, before);
+    jcv_back(c, place);
+    c->epoch = epoch;
+}
+
+static janus_dtype boxed_dtype(const jn_type *t) {
+    return t->kind == JANUS_KIND_FLOAT ? JANUS_F64
+           : t->kind == JANUS_KIND_INT ? JANUS_I64
+                                       : JANUS_BOOL;
+}
+
+/* No rows yet. */
+static jcv_av *no_rows(jcv *c, const jn_type *t) {
+    bool tensor = t->kind == JANUS_KIND_TENSOR;
+    unsigned rank = tensor ? (unsigned)t->rank : 0;
+    int64_t *dims = jcv_alloc(c, (rank + 1) * sizeof *dims);
+    for (unsigned i = 0; i < rank; i++)
+        dims[i + 1] = t->dims[i];
+    janus_dtype d = tensor ? (janus_dtype)t->dtype : boxed_dtype(t);
+    janus_full_attrs attrs = {sizeof attrs, {dims, rank + 1}, d};
+    jcv_val *zero = jn_dtype_is_float(d)
+                        ? jcv_scalar_const(c, JANUS_KIND_FLOAT, (janus_scalar){.f = 0})
+                    : d == JANUS_BOOL ? jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0})
+                                      : int_const(c, 0);
+    jcv_val *v = op(c, JN_OP(full), &zero, 1, &attrs);
+    dims = jcv_alloc(c, (rank + 1) * sizeof *dims);
+    memcpy(dims, v->type->dims, (rank + 1) * sizeof *dims);
+    dims[0] = JN_DIM_UNKNOWN;
+    jn_type wide = *v->type;
+    wide.dims = dims;
+    v->type = jcv_type(c, wide);
+    return jcv_stack(c, v, false);
+}
+
+jcv_av *jcv_stack(jcv *c, jcv_val *v, bool tracked) {
+    jcv_av *a = jcv_new(c, AV_STACK);
+    a->val = v;
+    a->n = tracked;
+    return a;
+}
+
+static void add_rows(jcv *c, building *b, jcv_av *shape, jcv_av *item) {
+    if (shape->kind == AV_TUPLE) {
+        if (item->kind != AV_TUPLE || item->n != shape->n)
+            jcv_refuse(c, "a list of unknown length of different things");
+        for (unsigned i = 0; i < shape->n; i++)
+            add_rows(c, b, shape->items[i], item->items[i]);
+        return;
+    }
+    if (shape->kind == AV_PY) {
+        if (!jcv_av_equal(shape, item))
+            jcv_refuse(c, "a list of unknown length of different things");
+        return;
+    }
+    jcv_val *v = jcv_leaf_val(c, item);
+    const jn_type *t = b->types[shape->n];
+    if (!jcv_same_type(v->type, t))
+        jcv_refuse(c, "a list of unknown length of different types or dims");
+    bool tracked = jcv_leaf_tracked(c, item);
+    if (t->kind != JANUS_KIND_TENSOR) {
+        janus_scalar_tensor_attrs attrs = {sizeof attrs, boxed_dtype(t)};
+        v = op(c, JN_OP(scalar_tensor), &v, 1, &attrs);
+    }
+    janus_unsqueeze_attrs row = {sizeof row, 0};
+    jcv_av *so_far = c->slots.data[b->slots[shape->n]];
+    jcv_val *in[2] = {so_far->val, op(c, JN_OP(unsqueeze), &v, 1, &row)};
+    janus_concat_attrs attrs = {sizeof attrs, 0};
+    c->slots.data[b->slots[shape->n]] =
+        jcv_stack(c, op(c, JN_OP(concat), in, 2, &attrs), so_far->n || tracked);
+}
+
+static void next_item(jcv *c, void *user, jcv_av *item) {
+    building *b = user;
+    add_rows(c, b, b->shape, item);
+    c->slots.data[b->count] = jcv_binary(c, JPY_ADD, c->slots.data[b->count], number(c, 1), false);
+}
+
+static void nothing(jcv *c, void *user, jcv_av *item) { (void)c, (void)user, (void)item; }
+
+jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user) {
+    building *b = jcv_alloc(c, sizeof *b);
+    *b = (building){.feed = feed,
+                    .user = user,
+                    .types = jcv_alloc(c, MAX_LEAVES * sizeof *b->types),
+                    .slots = jcv_alloc(c, MAX_LEAVES * sizeof *b->slots)};
+    jcv_probe(c, feed, user, first_item, b);
+    if (!b->shape) { /* no way to an item is known: it runs for what it asserts */
+        feed(c, user, nothing, NULL);
+        return jcv_list(c, NULL, 0);
+    }
+    for (unsigned i = 0; i < b->n; i++)
+        b->slots[i] = jcv_slot(c, no_rows(c, b->types[i]));
+    b->count = jcv_slot(c, number(c, 0));
+    feed(c, user, next_item, b);
+    jcv_av *a = jcv_new(c, AV_SEQ);
+    a->text = jcv_stacked;
+    a->self = b->shape;
+    a->val = jcv_number(c, c->slots.data[b->count]);
+    a->n = b->n;
+    a->types = b->types;
+    a->items = jcv_alloc(c, (b->n + 1) * sizeof *a->items);
+    for (unsigned i = 0; i < b->n; i++)
+        a->items[i] = c->slots.data[b->slots[i]];
+    return a;
+}
+
+static jcv_av *stacked_item(jcv *c, jcv_av *a, jcv_val *i) {
+    jcv_av **leaves = jcv_alloc(c, (a->n + 1) * sizeof *leaves);
+    for (unsigned k = 0; k < a->n; k++) {
+        jcv_val *in[2] = {a->items[k]->val, i};
+        janus_select_attrs attrs = {sizeof attrs, 0};
+        jcv_val *v = op(c, JN_OP(select), in, 2, &attrs);
+        if (a->types[k]->kind == JANUS_KIND_TENSOR) {
+            leaves[k] = jcv_proxy(c, v, a->items[k]->n && !jpy_no_grad_mode);
+            continue;
+        }
+        janus_item_attrs kind = {sizeof kind, (janus_kind)a->types[k]->kind};
+        leaves[k] = jcv_scalar(c, &jcv_op(c, JN_OP(item), &v, 1, &kind)->out[0]);
+    }
+    return jcv_fill(c, a->self, leaves);
+}
+
+/* The item at a place that is known, or a number of the graph: there are so many. */
+jcv_av *jcv_seq_at(jcv *c, jcv_av *a, jcv_av *at) {
+    jcv_av *n = jcv_scalar(c, jcv_seq_count(c, a)), *zero = number(c, 0);
+    if (at->kind == AV_PY && PyLong_CheckExact(at->py) && PyLong_AsLong(at->py) < 0)
+        at = jcv_binary(c, JPY_ADD, n, at, false);
+    else if (at->kind != AV_SCALAR && !(at->kind == AV_PY && PyLong_CheckExact(at->py)))
+        jcv_refuse(c, "%s of a list of unknown length", jcv_describe(at));
+    jcv_val *low = jcv_number(c, jcv_compare(c, JPY_GE, at, zero));
+    jcv_val *in[2] = {low, jcv_number(c, jcv_compare(c, JPY_LT, at, n))};
+    jcv_assert(c, &jcv_op(c, JN_OP(s_and), in, 2, NULL)->out[0], "an index is in range");
+    return jcv_seq_item(c, a, jcv_number(c, at));
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------
+ */
+
+jcv_av *jcv_firm(jcv *c, jcv_av *a) {
+    if (a->kind != AV_SUM)
+        return a;
+    jcv_assert(c, a->val, "a sum has a term");
+    return a->self;
+}
