@@ -18,21 +18,24 @@ import threading
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def peers_python():
-    """The interpreter of the peers' environment, None if it has not been made."""
-    path = os.path.join(os.environ.get("JANUS_PEERS", os.path.join(HERE, "peers", "venv")), "bin", "python")
+def peers_python(name=""):
+    """The interpreter that a system or library runs in, None if its environment has not been made."""
+    if "janus" in name:
+        return sys.executable
+    folder = os.environ.get("JANUS_PEERS", os.path.join(HERE, "peers", "venv"))
+    if "dynet" in name:
+        folder += "-dynet"
+    path = os.path.join(folder, "bin", "python")
     return path if os.path.exists(path) else None
 
 
 class Worker:
-    """A process that runs a workload's contenders of one library in one mode."""
+    """A process that answers each line of JSON it is given with one; the first comes by itself."""
 
-    def __init__(self, library, mode, python, workload, threads, seconds):
+    def __init__(self, command, ours, seconds):
         environment = dict(os.environ)
-        if library != "janus":  # the peers' interpreter may be another one
+        if not ours:  # the peers' interpreter may be another one
             environment.pop("PYTHONPATH", None)
-        command = [python, os.path.join(HERE, "peers", "worker.py"), library, mode, workload, str(threads)]
-        self.library = library
         self.seconds = seconds
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         env=environment)
@@ -54,9 +57,9 @@ class Worker:
             return {"error": f"no answer in {self.seconds} s"}
         return found or {"error": f"the process ended, {self.process.wait()}"}
 
-    def run(self, name):
+    def ask(self, **what):
         try:
-            self.process.stdin.write(json.dumps({"run": name}) + "\n")
+            self.process.stdin.write(json.dumps(what) + "\n")
             self.process.stdin.flush()
         except (BrokenPipeError, ValueError):
             return {"error": "the process ended"}
@@ -71,11 +74,13 @@ def measure(workload, modes, options):
     """`modes` are pairs (library, mode).  Medians of all contenders: dict name -> seconds a unit, and dict name -> error."""
     workers, times, errors = [], {}, {}
     for library, mode in modes:
-        python = sys.executable if library == "janus" else peers_python()
+        python = peers_python(library)
         if python is None:
             errors[mode] = "bench/peers/setup.sh has not been run"
             continue
-        worker = Worker(library, mode, python, workload, options.threads, options.patience)
+        script = os.path.join(HERE, "peers", "worker.py")
+        worker = Worker([python, script, library, mode, workload, str(options.threads)], library == "janus",
+                        options.patience)
         if "error" in worker.hello:
             errors[mode] = worker.hello["error"]
             worker.stop()
@@ -89,7 +94,7 @@ def measure(workload, modes, options):
                         continue
                     if sys.stderr.isatty():
                         print(f"\r\x1b[Kround {number}/{options.rounds}: {name}", end="", file=sys.stderr, flush=True)
-                    found = worker.run(name)
+                    found = worker.ask(run=name)
                     if "error" in found:
                         errors[name] = found["error"]
                         times.pop(name, None)

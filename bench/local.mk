@@ -9,9 +9,13 @@ EXTRA_DIST += \
 	bench/lenet_step \
 	bench/lenet_step.py \
 	bench/peers/setup.sh \
+	bench/peers/trees \
 	bench/peers/worker.py \
 	bench/tree_lstm \
 	bench/tree_lstm.py \
+	bench/treebench \
+	bench/trees \
+	bench/trees.py \
 	bench/workloads \
 	$(NULL)
 

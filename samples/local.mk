@@ -19,4 +19,5 @@ EXTRA_DIST += \
 	samples/sidebyside.py \
 	samples/tree_classifier.py \
 	samples/treedata \
+	samples/treemodels.py \
 	$(NULL)

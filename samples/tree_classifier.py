@@ -5,7 +5,7 @@
     ./run python3 samples/tree_classifier.py --data sst DIR
 
 The model is the child-sum Tree-LSTM of Tai, Socher and Manning (2015), written for one tree as a
-plain recursive method.  Two copies of it start from the same weights and see the same batches: one
+plain recursive method (treemodels.py).  Two copies of it start from the same weights and see the same batches: one
 trains with `train_step` as it is, the other with the same function given to `janus.function`.
 """
 import argparse
@@ -14,52 +14,13 @@ import sys
 import time
 
 import janus
-import janus.nn as nn
 import janus.nn.functional as F
 import janus.optim as optim
 from progress import Progress, table, write_json
 from treedata import baseline, ptb, stdlib
+from treemodels import TreeClassifier
 
 WARM_UP = 5  # calls that are not timed: the first ones convert
-
-
-class TreeLSTM(nn.Module):
-    """The state of a tree from its token and the states of its children."""
-
-    def __init__(self, n_words, size):
-        super().__init__()
-        self.embedding = nn.Embedding(n_words, size)
-        nn.init.normal_(self.embedding.weight, std=0.3)
-        self.gates_x = nn.Linear(size, 3 * size)
-        self.gates_h = nn.Linear(size, 3 * size, bias=False)
-        self.forget_x = nn.Linear(size, size)
-        self.forget_h = nn.Linear(size, size, bias=False)
-
-    def forward(self, node):
-        x = self.embedding(node.token)
-        forget = self.forget_x(x)
-        h_sum = janus.zeros_like(x)
-        c_sum = janus.zeros_like(x)
-        for child in node.children:
-            h, c = self.forward(child)
-            h_sum = h_sum + h
-            c_sum = c_sum + janus.sigmoid(forget + self.forget_h(h)) * c
-        i, o, u = (self.gates_x(x) + self.gates_h(h_sum)).chunk(3, 1)
-        c = janus.sigmoid(i) * janus.tanh(u) + c_sum
-        return janus.sigmoid(o) * janus.tanh(c), c
-
-
-class TreeClassifier(nn.Module):
-    """Scores of the classes for a tree."""
-
-    def __init__(self, n_words, size, n_classes):
-        super().__init__()
-        self.tree = TreeLSTM(n_words, size)
-        self.output = nn.Linear(size, n_classes)
-
-    def forward(self, root):
-        h, _ = self.tree(root)
-        return self.output(h)
 
 
 def make_functions(model, optimizer, dtype):

@@ -93,7 +93,7 @@ class BinaryTreeLSTM(nn.Module):
             return h, c, F.cross_entropy(self.output(h), node.label)
         left_h, left_c, left_loss = self.forward(node.left)
         right_h, right_c, right_loss = self.forward(node.right)
-        i, o, u, fl, fr = self.inner(janus.cat([left_h, right_h], 1)).chunk(5, 1)
+        i, o, fl, fr, u = self.inner(janus.cat([left_h, right_h], 1)).chunk(5, 1)
         c = janus.sigmoid(i) * janus.tanh(u) + janus.sigmoid(fl) * left_c + janus.sigmoid(fr) * right_c
         h = janus.sigmoid(o) * janus.tanh(c)
         return h, c, left_loss + right_loss + F.cross_entropy(self.output(h), node.label)

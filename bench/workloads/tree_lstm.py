@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recursive Tree-LSTM, one text for janus and PyTorch; raw trees come in the file BENCH_TREES."""
+"""The samples' child-sum Tree-LSTM, one text for janus and PyTorch; raw trees come in the file BENCH_TREES."""
 import json
 import os
+import sys
 
 WORDS, HIDDEN, CLASSES, BATCH = 1000, 32, 10, 25
 
@@ -13,34 +14,13 @@ class Node:
 
 
 def contenders(lib, modes):
-    nn, F = lib.nn, lib.nn.functional
-
-    class TreeLSTM(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.embedding = nn.Embedding(WORDS, HIDDEN)
-            self.gates_x = nn.Linear(HIDDEN, 3 * HIDDEN)
-            self.gates_h = nn.Linear(HIDDEN, 3 * HIDDEN, bias=False)
-            self.forget_x = nn.Linear(HIDDEN, HIDDEN)
-            self.forget_h = nn.Linear(HIDDEN, HIDDEN, bias=False)
-            self.output = nn.Linear(HIDDEN, CLASSES)
-
-        def state(self, node):
-            x = self.embedding(node.token)
-            forget = self.forget_x(x)
-            h_sum = lib.zeros_like(x)
-            c_sum = lib.zeros_like(x)
-            for child in node.children:
-                h, c = self.state(child)
-                h_sum = h_sum + h
-                c_sum = c_sum + lib.sigmoid(forget + self.forget_h(h)) * c
-            i, o, u = (self.gates_x(x) + self.gates_h(h_sum)).chunk(3, 1)
-            c = lib.sigmoid(i) * lib.tanh(u) + c_sum
-            return lib.sigmoid(o) * lib.tanh(c), c
-
-        def forward(self, root):
-            h, _ = self.state(root)
-            return self.output(h)
+    F = lib.nn.functional
+    # The samples' text says janus; with PyTorch that names its modules.
+    sys.modules.setdefault("janus", lib)
+    sys.modules.setdefault("janus.nn", lib.nn)
+    sys.modules.setdefault("janus.nn.functional", F)
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "samples"))
+    from treemodels import TreeClassifier
 
     with open(os.environ["BENCH_TREES"], encoding="utf-8") as stream:
         raw_trees = json.load(stream)
@@ -57,7 +37,7 @@ def contenders(lib, modes):
     def contender(on_step, on_model, training):
         def set_up():
             lib.manual_seed(0)
-            own = TreeLSTM()
+            own = TreeClassifier(WORDS, HIDDEN, CLASSES)
             model = on_model(own)
             optimizer = lib.optim.Adagrad(own.parameters(), lr=0.01)
 

@@ -18,7 +18,9 @@ LEAST_TREES = 2
 def parse(line):
     """`(label, raw tree)` of one line; ValueError says what is wrong with it."""
     stack, done = [], None
-    text = line.replace("(", " ( ").replace(")", " ) ").split()
+    # Only blanks and line ends separate: words of the treebank hold other white space.
+    text = line.replace("(", " ( ").replace(")", " ) ").replace("\n", " ").replace("\r", " ").split(" ")
+    text = [token for token in text if token]
     position = 0
     while position < len(text):
         token = text[position]

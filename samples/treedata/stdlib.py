@@ -155,8 +155,9 @@ def collect(root):
     return kept
 
 
-def load(limit=None, root=None):
-    """The task as a Dataset.  `limit` is the number of functions used, spread over the classes."""
+def split(limit=None, root=None):
+    """`(sides, class names)`: sides[False] to learn from and sides[True] to test, lists of
+    `(raw tree, kinds, label)`.  `limit` is the number of functions used, spread over the classes."""
     classes = collect(root or sysconfig.get_path("stdlib"))
     if len(classes) < 2:
         raise RuntimeError("the standard library on this machine has no Python source")
@@ -167,6 +168,12 @@ def load(limit=None, root=None):
     sides = {False: [], True: []}
     for (number, _, raw, kinds), label in labelled:
         sides[number % TEST_SHARE == 0].append((raw, kinds, label))
+    return sides, [name for name, _ in classes]
+
+
+def load(limit=None, root=None):
+    """The task as a Dataset."""
+    sides, classes = split(limit, root)
     words = vocabulary.build((raw for raw, _, _ in sides[False]), LEAST_TREES)
     encoder = vocabulary.Encoder(words, len(classes))
     examples = [[encoder.example(raw, label) for raw, _, label in sides[side]]
@@ -174,5 +181,4 @@ def load(limit=None, root=None):
     kind_numbers = {}
     kinds = [[[kind_numbers.setdefault(kind, len(kind_numbers)) for kind in kinds]
               for _, kinds, _ in sides[side]] for side in (False, True)]
-    return Dataset("functions of the standard library", [name for name, _ in classes], words,
-                   examples[0], examples[1], kinds)
+    return Dataset("functions of the standard library", classes, words, examples[0], examples[1], kinds)

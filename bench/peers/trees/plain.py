@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recursion as written in samples/treemodels.py: janus in its three modes, and PyTorch.
+
+PyTorch runs the same text: there `janus` names its module.
+"""
+import sys
+
+import serve
+
+lib = None
+
+
+def prepare(system, threads):
+    global lib
+    if system == "pytorch":
+        import torch
+        sys.modules["janus"] = torch
+        sys.modules["janus.nn"] = torch.nn
+        sys.modules["janus.nn.functional"] = torch.nn.functional
+    import janus
+    lib = janus
+    lib.set_num_threads(threads)
+
+
+def version():
+    return f"{lib.__name__} {lib.__version__}"
+
+
+def builder(inputs):
+    words = [lib.tensor([number]) for number in range(inputs["words"])]
+    labels = [lib.tensor([number]) for number in range(inputs["classes"])]
+    return lambda raw: serve.grow(raw, words.__getitem__, labels.__getitem__)
+
+
+def stats(step):
+    return step.stats() if step.stats else None
+
+
+def tensor_of(data):
+    if hasattr(lib, "frombuffer"):
+        return lib.frombuffer(bytearray(data), dtype=lib.float32)
+    return lib.tensor(memoryview(data).cast("f"))
+
+
+def make_step(system, inputs):
+    import treemodels
+    model = getattr(treemodels, inputs["class"])(inputs["words"], inputs["hidden"], inputs["classes"])
+    with lib.no_grad():
+        for name, param in model.named_parameters():
+            shape, data = inputs["weights"][name]
+            assert tuple(param.shape) == tuple(shape), name
+            param.copy_(tensor_of(data).reshape(shape))
+    optimizer = lib.optim.Adagrad(model.parameters(), lr=inputs["lr"])
+
+    def train(batch):
+        optimizer.zero_grad()
+        loss = lib.zeros(())
+        for root in batch:
+            loss = loss + model.loss(root)
+        loss = loss / len(batch)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    def infer(batch):
+        loss = lib.zeros(())
+        for root in batch:
+            loss = loss + model.loss(root)
+        return loss / len(batch)
+
+    training = inputs["mode"] == "train"
+    function = train if training else infer
+    if system == "janus":
+        function = lib.function(function)
+    elif system == "janus-exact":
+        function = lib.function(numerics="exact")(function)
+
+    def step(batch):
+        with lib.set_grad_enabled(training):
+            return function(batch).item()
+
+    step.stats = getattr(function, "stats", None)
+    return step

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One process of bench/trees: one system, one configuration, told what to do line by line.
+
+    python serve.py SYSTEM INPUTS THREADS
+
+Answers each line of JSON on standard input with one.  The first answer comes by itself:
+{"version"}, or {"error"}.  {"run": seconds, "least": n} runs steps until so much time has
+passed and gives {"seconds", "steps", "losses"}; {"probe": seconds} multiplies square matrices and
+gives {"flops_per_s"}; {"peak": true} gives {"bytes"}: by how much memory grew since the model was
+made.  The module of a system has `prepare(system, threads)`, `version()`, `builder(inputs)` -> function
+that makes a tree of a raw one, `make_step(system, inputs)` -> function of a batch that returns its
+loss, and `stats(step)`.
+"""
+import gc
+import importlib
+import json
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", ".."), os.path.join(HERE, "..", "..", "..", "samples")]
+SYSTEMS = {"janus-imperative": "plain", "janus": "plain", "janus-exact": "plain", "pytorch": "plain",
+           "pytorch-batched": "batched", "pytorch-derived": "derived", "dynet": "autobatch"}
+
+
+class Node:
+    """What a user's tree is made of."""
+
+    def __init__(self, label, word, children):
+        self.label = label
+        self.word = word
+        self.left, self.right = children or (None, None)
+
+
+def grow(raw, leaf_word, label_of, make=Node):
+    """The tree of a raw tree, by an explicit stack: source code nests deeply."""
+    done, stack = [], [(raw, False)]
+    while stack:
+        (label, word, children), ready = stack.pop()
+        if children and not ready:
+            stack.append(((label, word, children), True))
+            stack.extend((child, False) for child in reversed(children))
+        else:
+            own = done[len(done) - len(children):]
+            del done[len(done) - len(children):]
+            done.append(make(None if label is None else label_of(label),
+                             None if word is None else leaf_word(word), own))
+    return done[0]
+
+
+def memory(field):
+    """A field of /proc/self/status in bytes; 0 where there is none."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith(field + ":"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+def reset_peak():
+    try:
+        with open("/proc/self/clear_refs", "w", encoding="ascii") as stream:
+            stream.write("5")
+    except OSError:
+        pass
+
+
+class Runner:
+    """A system with its batches and where it is in them."""
+
+    def __init__(self, system, inputs, threads):
+        self.module = importlib.import_module(SYSTEMS[system])
+        self.module.prepare(system, threads)
+        build = self.module.builder(inputs)
+        trees = [build(raw) for raw in inputs["trees"]]
+        size = inputs["batch"]
+        self.batches = [trees[start:start + size] for start in range(0, len(trees) - size + 1, size)]
+        self.step = self.module.make_step(system, inputs)
+        self.at = 0
+        inputs.clear()
+        gc.collect()
+        gc.freeze()
+        reset_peak()
+        self.before = memory("VmRSS")
+
+    def run(self, seconds, least):
+        losses, step, batches = [], self.step, self.batches
+        start = time.perf_counter()
+        while len(losses) < least or time.perf_counter() - start < seconds:
+            losses.append(step(batches[self.at % len(batches)]))
+            self.at += 1
+        return {"seconds": time.perf_counter() - start, "steps": len(losses), "losses": losses}
+
+
+def main():
+    system, path, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    sys.setrecursionlimit(20000)
+
+    def answer(**values):
+        print(json.dumps(values), file=answers, flush=True)
+
+    try:
+        from treebench import inputs
+        if system.startswith("probe-"):
+            runner = None
+            module = importlib.import_module("probe")
+            answer(version=module.prepare(system[len("probe-"):], threads))
+        else:
+            runner = Runner(system, inputs.read(path), threads)
+            answer(version=runner.module.version())
+        for line in sys.stdin:
+            told = json.loads(line)
+            if "run" in told:
+                answer(**runner.run(told["run"], told["least"]))
+            elif "probe" in told:
+                answer(flops_per_s=module.measure(told["probe"]))
+            else:
+                answer(bytes=memory("VmHWM") - runner.before, stats=runner.module.stats(runner.step))
+    except Exception as problem:
+        answer(error=f"{type(problem).__name__}: {problem}".splitlines()[0])
+        raise
+
+
+if __name__ == "__main__":
+    main()
