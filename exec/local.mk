@@ -5,6 +5,7 @@ libjanus_all_la_SOURCES += \
 	exec/dev_pool.c \
 	exec/device.c \
 	exec/eager.c \
+	exec/eager_call.c \
 	exec/flush.c \
 	exec/group.c \
 	exec/host.c \
@@ -19,6 +20,7 @@ libjanus_all_la_SOURCES += \
 	exec/plan_scalar.c \
 	exec/plan_segments.c \
 	exec/pool.c \
+	exec/recipe.c \
 	exec/run.c \
 	exec/shape.c \
 	exec/specialise.c \
@@ -30,11 +32,13 @@ noinst_HEADERS += \
 	exec/dev_pool.h \
 	exec/device.h \
 	exec/eager.h \
+	exec/eager_call.h \
 	exec/overlay.h \
 	exec/par.h \
 	exec/plan.h \
 	exec/plan_internal.h \
 	exec/pool.h \
+	exec/recipe.h \
 	exec/rng.h \
 	exec/run.h \
 	exec/run_internal.h \

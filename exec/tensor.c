@@ -16,6 +16,13 @@
 enum { HEADER = 64, INLINE_RANK = 4 };
 _Static_assert(sizeof(jn_storage) <= HEADER, "the data follows the header");
 
+/* Gives up a reference; true: it was the last.  A sole owner needs no locked instruction, since
+ * nobody is left to take or give up another reference. */
+static inline bool last_reference(atomic_int *refs) {
+    return atomic_load_explicit(refs, memory_order_acquire) == 1 ||
+           atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+}
+
 static char *inline_data(jn_storage *s) { return (char *)s + HEADER; }
 
 janus_status jn_storage_new(size_t bytes, jn_storage **out) {
@@ -50,7 +57,7 @@ void jn_storage_retain(jn_storage *s) {
 }
 
 void jn_storage_release(jn_storage *s) {
-    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+    if (!s || !last_reference(&s->refs))
         return;
     if (s->release) {
         s->release(s->user);
@@ -146,6 +153,44 @@ janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
         t->strides[i] = strides[i];
     }
     finish_strided(t);
+    t->storage = base->storage;
+    jn_storage_retain(t->storage);
+    t->data = base->data + offset * (int64_t)jn_dtype_size((janus_dtype)base->dtype);
+    *out = t;
+    return JANUS_OK;
+}
+
+janus_status jn_tensor_dense(janus_dtype dtype, int rank, const int64_t *dims,
+                             const int64_t *strides, int64_t numel, janus_tensor **out) {
+    janus_tensor *t;
+    JN_TRY(shell(dtype, rank, &t));
+    for (int i = 0; i < rank; i++) {
+        t->dims[i] = dims[i];
+        t->strides[i] = strides[i];
+    }
+    t->numel = numel;
+    t->contiguous = true;
+    janus_status st = jn_storage_new((size_t)numel * jn_dtype_size(dtype), &t->storage);
+    if (JN_UNLIKELY(st != JANUS_OK)) {
+        shell_free(t);
+        return st;
+    }
+    t->data = t->storage->data;
+    *out = t;
+    return JANUS_OK;
+}
+
+janus_status jn_tensor_alias(janus_tensor *base, int rank, const int64_t *dims,
+                             const int64_t *strides, int64_t offset, int64_t numel, bool contiguous,
+                             janus_tensor **out) {
+    janus_tensor *t;
+    JN_TRY(shell((janus_dtype)base->dtype, rank, &t));
+    for (int i = 0; i < rank; i++) {
+        t->dims[i] = dims[i];
+        t->strides[i] = strides[i];
+    }
+    t->numel = numel;
+    t->contiguous = contiguous;
     t->storage = base->storage;
     jn_storage_retain(t->storage);
     t->data = base->data + offset * (int64_t)jn_dtype_size((janus_dtype)base->dtype);
@@ -322,7 +367,7 @@ void janus_tensor_retain(janus_tensor *t) {
 }
 
 void janus_tensor_release(janus_tensor *t) {
-    if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+    if (!t || !last_reference(&t->refs))
         return;
     jn_storage_release(t->storage);
     shell_free(t);

@@ -46,6 +46,13 @@ janus_status jn_tensor_empty(janus_dtype dtype, int rank, const int64_t *dims, j
 /* View of `base`'s storage; offset in elements relative to base's first element. */
 janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
                             const int64_t *strides, int64_t offset, janus_tensor **out);
+/* The two above with what the caller knows already: row-major strides and the number of elements;
+ * a view's, and whether it is contiguous.  Rank at most 4. */
+janus_status jn_tensor_dense(janus_dtype dtype, int rank, const int64_t *dims,
+                             const int64_t *strides, int64_t numel, janus_tensor **out);
+janus_status jn_tensor_alias(janus_tensor *base, int rank, const int64_t *dims,
+                             const int64_t *strides, int64_t offset, int64_t numel, bool contiguous,
+                             janus_tensor **out);
 /* Same elements, row-major: `t` itself retained when it is, else a copy. */
 janus_status jn_tensor_contiguous(janus_tensor *t, janus_tensor **out);
 /* Copies elements (same dims, any strides, dtype cast as in `cast`). */

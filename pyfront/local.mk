@@ -58,6 +58,11 @@ pyfront__C_la_SOURCES = \
 	pyfront/py_module_base.h \
 	pyfront/py_op.c \
 	pyfront/py_op.h \
+	pyfront/py_operator.c \
+	pyfront/py_pieces.c \
+	pyfront/py_promote.c \
+	pyfront/py_quick.c \
+	pyfront/py_quick.h \
 	pyfront/py_rng.h \
 	pyfront/py_run.c \
 	pyfront/py_spell.c \
@@ -66,6 +71,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/py_threads.c \
 	pyfront/py_tensor.h \
 	pyfront/py_types.c \
+	pyfront/py_view.c \
+	pyfront/py_view.h \
 	pyfront/tape.h \
 	pyfront/tape_engine.c \
 	pyfront/tape_internal.h \

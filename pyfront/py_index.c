@@ -2,9 +2,10 @@
 /*
  * x[key] and x[key] = value.
  *
- * A key is a sequence of ints, slices, None, Ellipsis and index tensors.  Everything but the
- * tensors gives views, taken one dim after the other; tensors (bool ones turned into integer ones
- * first) are then applied to the view at once by the `index` and `index_put` rows.
+ * A key is a sequence of ints, slices, None, Ellipsis and index tensors.  Without tensors it is one
+ * view (py_view.c).  Otherwise everything but the tensors gives views, taken one dim after the
+ * other; tensors (bool ones turned into integer ones first) are then applied to the view at once by
+ * the `index` and `index_put` rows.
  */
 #include "config.h"
 
@@ -14,6 +15,7 @@
 #include "ops/op_ids.h"
 #include "pyfront/py_copy.h"
 #include "pyfront/py_op.h"
+#include "pyfront/py_view.h"
 
 static void bound_init(jpy_bound *b, PyObject *x) {
     b->in = b->few;
@@ -24,24 +26,6 @@ static void bound_init(jpy_bound *b, PyObject *x) {
     b->cast_first = -1;
     b->keep = NULL;
     b->n_ints = 0;
-}
-
-static PyObject *run_select(PyObject *x, int axis, int64_t i) {
-    jpy_bound b;
-    janus_tensor *t = ((jpy_tensor *)x)->t;
-    if (i < -t->dims[axis] || i >= t->dims[axis]) {
-        PyErr_Format(PyExc_IndexError,
-                     "index %lld is out of bounds for dimension %d with size %lld", (long long)i,
-                     axis, (long long)t->dims[axis]);
-        return NULL;
-    }
-    bound_init(&b, x);
-    if (jpy_bound_op(&b, JN_OP(select)) < 0)
-        return NULL;
-    ((janus_select_attrs *)(void *)b.attrs)->axis = axis;
-    b.few[1] = (jpy_operand){.kind = JANUS_KIND_INT, .s.i = i};
-    b.n_in = 2;
-    return jpy_bound_run(&b, NULL);
 }
 
 static PyObject *run_slice(PyObject *x, int axis, PyObject *slice) {
@@ -249,7 +233,7 @@ static int add_item(parsed *p, PyObject *o, int rest) {
             return -1;
         for (unsigned k = 0; k < p->n; k++)
             p->axes[k] -= p->axes[k] > p->axis;
-        return step_to(p, run_select(p->x, p->axis, i));
+        return step_to(p, jpy_select(p->x, p->axis, i));
     }
     if (PySlice_Check(o)) {
         if (p->axis >= t->rank)
@@ -306,10 +290,11 @@ static PyObject *run_index(parsed *p) {
 }
 
 PyObject *jpy_index_get(PyObject *self, PyObject *key) {
-    janus_tensor *t = ((jpy_tensor *)self)->t;
-    if (PyLong_CheckExact(key) && t->rank) { /* the common case */
-        int64_t i;
-        return jpy_int_arg(key, &i) < 0 ? NULL : run_select(self, 0, i);
+    jpy_place place;
+    if (jpy_may_place((jpy_tensor *)self)) {
+        int rc = jpy_place_of_key(((jpy_tensor *)self)->t, key, &place);
+        if (rc)
+            return rc < 0 ? NULL : jpy_take_place((jpy_tensor *)self, &place);
     }
     parsed p;
     PyObject *result = NULL;
@@ -344,6 +329,7 @@ int jpy_index_set(PyObject *self, PyObject *key, PyObject *value) {
     parsed p;
     janus_kind kind;
     janus_scalar s;
+    jpy_place place;
     PyObject *own = NULL;
     if (!jpy_tensor_check(value) && jpy_scalar_of(value, &kind, &s) == 0) {
         janus_tensor *t;
@@ -355,7 +341,17 @@ int jpy_index_set(PyObject *self, PyObject *key, PyObject *value) {
         if (!own)
             return -1;
     }
-    int rc = parse(&p, self, key);
+    int rc = jpy_may_place((jpy_tensor *)self)
+                 ? jpy_place_of_key(((jpy_tensor *)self)->t, key, &place)
+                 : 0;
+    if (rc) {
+        PyObject *view = rc > 0 ? jpy_take_place((jpy_tensor *)self, &place) : NULL;
+        rc = view ? jpy_copy_into((jpy_tensor *)view, value, true) : -1;
+        Py_XDECREF(view);
+        Py_XDECREF(own);
+        return rc;
+    }
+    rc = parse(&p, self, key);
     if (rc == 0 && p.n) {
         rc = jpy_index_put(p.x, value, p.index, p.axes, p.n, false);
     } else if (rc == 0) {

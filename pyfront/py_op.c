@@ -14,6 +14,7 @@
 
 #include "graph/base/alloc.h"
 #include "ops/op_ids.h"
+#include "pyfront/py_quick.h"
 
 /* ---- arguments ----------------------------------------------------------------------------------
  */
@@ -229,10 +230,9 @@ void jpy_bound_clear(jpy_bound *b) {
  * -----------------------------------------------------------------------------------------
  */
 
-static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    jpy_op *f = (jpy_op *)self;
-    if (f->fast_unary && !kwnames && PyVectorcall_NARGS(nargsf) == 1 && jpy_tensor_check(args[0]))
-        return jpy_unary_fast(f->row, args[0]);
+/* The long way; what succeeds is remembered where `key` is given. */
+static PyObject *bind_and_run(jpy_op *f, PyObject *const *args, size_t nargsf, PyObject *kwnames,
+                              const jpy_quick_key *key) {
     jpy_bound b;
     b.type_of = NULL;
     PyObject *result = NULL;
@@ -246,9 +246,28 @@ static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, P
         }
         if (!f->inplace || dst)
             result = jpy_bound_run(&b, dst);
+        if (result && key)
+            jpy_quick_learn(key, &b, f->inplace, args,
+                            PyVectorcall_NARGS(nargsf) + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0),
+                            kwnames);
     }
     jpy_bound_clear(&b);
     return result;
+}
+
+static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    jpy_op *f = (jpy_op *)self;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (JN_UNLIKELY(jn_eager_hook != NULL))
+        return bind_and_run(f, args, nargsf, kwnames, NULL);
+    if (f->fast_unary && !kwnames && n == 1 && jpy_tensor_check(args[0]))
+        return jpy_unary_fast(f->row, args[0]);
+    jpy_quick_key key;
+    PyObject *result = jpy_quick_call(f, f->inplace, false, args,
+                                      n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0), kwnames, &key);
+    if (result || PyErr_Occurred())
+        return result;
+    return bind_and_run(f, args, nargsf, kwnames, &key);
 }
 
 static PyObject *op_descr_get(PyObject *self, PyObject *obj, PyObject *type) {
@@ -303,10 +322,12 @@ static PyType_Slot op_slots[] = {
     {Py_tp_methods, op_methods},
     {0, NULL},
 };
-static PyType_Spec op_spec = {"janus.Op", sizeof(jpy_op), 0,
-                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
-                                  Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                              op_slots};
+static PyType_Spec op_spec = {
+    "janus.Op", sizeof(jpy_op), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
+        Py_TPFLAGS_DISALLOW_INSTANTIATION |
+        Py_TPFLAGS_IMMUTABLETYPE, /* or CPython will not cache its look-up */
+    op_slots};
 
 /* ---- making the objects
  * ------------------------------------------------------------------------------

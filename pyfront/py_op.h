@@ -22,12 +22,6 @@ typedef struct jpy_operand {
     janus_scalar s;
 } jpy_operand;
 
-typedef enum jpy_result {
-    JPY_RESULT_ALL,   /* the op's results: one, or a tuple */
-    JPY_RESULT_FIRST, /* result 0 alone */
-    JPY_RESULT_PAIR   /* named (values, indices) */
-} jpy_result;
-
 typedef struct jpy_bound {
     const jn_op *op;
     unsigned n_in;
@@ -83,6 +77,8 @@ void jpy_bound_clear(jpy_bound *b);
  * tensors; types of tensors.  `dst`: dtype of an in-place target or -1.  -1: raised. */
 int jpy_promote(const jn_op *op, unsigned n_in, const jn_type *types, const janus_kind *numbers,
                 int *cast);
+/* Declaration of operand i; the last one stands for all further ones. */
+const jn_operand *jpy_operand_at(const jn_op *op, unsigned i);
 /* Whether a result of dtype `from` may be written into a tensor of dtype `to`. */
 bool jpy_can_store(janus_dtype from, janus_dtype to);
 

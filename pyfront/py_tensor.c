@@ -30,8 +30,8 @@ static int n_free;
 static jpy_tensor *blank(PyTypeObject *type) {
     jpy_tensor *o;
     if (type == jpy.tensor_type && n_free) {
-        o = free_list[--n_free];
-        (void)PyObject_Init((PyObject *)o, type);
+        o = free_list[--n_free]; /* which kept its reference to the type */
+        _Py_NewReference((PyObject *)o);
     } else {
         o = PyObject_GC_New(jpy_tensor, type);
         if (!o)
@@ -123,12 +123,14 @@ static void tensor_dealloc(PyObject *self) {
     jpy_node *node = o->node;
     PyObject *base = (PyObject *)o->base;
     janus_tensor_release(o->t);
-    if (type == jpy.tensor_type && n_free < FREE_MAX)
+    if (JN_LIKELY(type == jpy.tensor_type && n_free < FREE_MAX)) {
         free_list[n_free++] = o;
-    else
+    } else {
         PyObject_GC_Del(self);
-    Py_DECREF(type);
-    jpy_node_release(node);
+        Py_DECREF(type);
+    }
+    if (node)
+        jpy_node_release(node);
     Py_XDECREF(base);
 }
 
@@ -403,9 +405,9 @@ static PyObject *nb_pow_i(PyObject *a, PyObject *b, PyObject *modulo) {
         Py_RETURN_NOTIMPLEMENTED;
     return jpy_binary_inplace(JN_OP(pow), a, b);
 }
-static PyObject *nb_neg(PyObject *a) { return jpy_unary(JN_OP(neg), a); }
+static PyObject *nb_neg(PyObject *a) { return jpy_unary_fast(JN_OP(neg), a); }
 static PyObject *nb_pos(PyObject *a) { return Py_NewRef(a); }
-static PyObject *nb_abs(PyObject *a) { return jpy_unary(JN_OP(abs), a); }
+static PyObject *nb_abs(PyObject *a) { return jpy_unary_fast(JN_OP(abs), a); }
 static PyObject *nb_invert(PyObject *a) {
     if (((jpy_tensor *)a)->t->dtype == JANUS_BOOL)
         return jpy_unary(JN_OP(logical_not), a);

@@ -40,6 +40,16 @@ PyObject *jpy_tensor_take_val(jpy_val *v);
 /* A view of `of` (which may be a view itself). */
 PyObject *jpy_tensor_take_view(janus_tensor *t, jpy_node *node, uint32_t out, jpy_tensor *of);
 
+/* Results of a call (consumed) as `result` says, of `node` (consumed; NULL: untracked); those that
+ * share memory with `of` (may be NULL) become views of it. */
+typedef enum jpy_result {
+    JPY_RESULT_ALL,   /* the op's results: one, or a tuple */
+    JPY_RESULT_FIRST, /* result 0 alone */
+    JPY_RESULT_PAIR   /* named (values, indices) */
+} jpy_result;
+PyObject *jpy_wrap_results(jpy_result result, janus_tensor **out, unsigned n, jpy_node *node,
+                           jpy_tensor *of);
+
 /* Whether gradients flow to it (a leaf with requires_grad, or a result that needs grad). */
 bool jpy_tensor_tracked(const jpy_tensor *t);
 /* Its place on the tape, borrowed from the tensor; a view whose root was written is brought up to
@@ -60,6 +70,8 @@ int jpy_inplace_end(jpy_tensor *t, jpy_node *node);
 
 /* Python scalar (int, float, bool; not tensors): kind and value.  0: not one, 1: one, -1: error. */
 int jpy_scalar_of(PyObject *o, janus_kind *kind, janus_scalar *out);
+/* Writes it as an element of `dtype`; false: f16 and bf16 need a cast. */
+bool jpy_scalar_store(janus_dtype dtype, janus_kind kind, janus_scalar v, void *to);
 /* New 0-d tensor of `dtype` with that value. */
 int jpy_scalar_tensor(janus_dtype dtype, janus_kind kind, janus_scalar v, janus_tensor **out);
 /* Element of a one-element tensor as Python number. */

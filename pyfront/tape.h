@@ -58,6 +58,9 @@ typedef struct jpy_node_class {
                     bool create_graph);
     void (*release_saved)(jpy_node *n); /* after backward without retain_graph; may be NULL */
     void (*destroy)(jpy_node *n);       /* frees what the node owns but its edges; may be NULL */
+    /* Adds the gradient of operand 0, for the cotangent `dy` of result 0, to `sum`, which is
+     * contiguous and nobody else's; may be NULL. */
+    int (*add_into)(jpy_node *n, janus_tensor *dy, janus_tensor *sum);
 } jpy_node_class;
 
 struct jpy_node {

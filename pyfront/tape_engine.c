@@ -17,6 +17,7 @@
 
 #include "graph/base/alloc.h"
 #include "graph/base/vec.h"
+#include "ops/op_ids.h"
 #include "pyfront/py_tensor.h"
 
 typedef struct visit {
@@ -263,14 +264,17 @@ static int leaf_hooks(jpy_tensor *leaf, jpy_val *g) {
 /* ---- running ------------------------------------------------------------------------------------
  */
 
+static bool sole_owner(const janus_tensor *t) {
+    return t->contiguous && atomic_load_explicit(&t->refs, memory_order_relaxed) == 1 &&
+           atomic_load_explicit(&t->storage->refs, memory_order_relaxed) == 1;
+}
+
 int jpy_accumulate_grad(jpy_tensor *leaf, const jpy_val *g, bool create_graph) {
     jpy_tensor *have = (jpy_tensor *)leaf->grad;
     if (!have) {
         janus_tensor *t = g->t;
-        bool sole = atomic_load_explicit(&t->refs, memory_order_relaxed) == 1 &&
-                    atomic_load_explicit(&t->storage->refs, memory_order_relaxed) == 1;
         PyObject *grad;
-        if ((sole && t->contiguous) || create_graph) {
+        if (sole_owner(t) || create_graph) {
             jpy_val copy = *g;
             janus_tensor_retain(copy.t);
             jpy_edge_retain(copy.edge);
@@ -289,10 +293,9 @@ int jpy_accumulate_grad(jpy_tensor *leaf, const jpy_val *g, bool create_graph) {
         return grad ? 0 : -1;
     }
     if (!create_graph) {
-        const jn_op *add = jn_op_find("add", 3);
         jn_eager_arg args[2] = {{.kind = JANUS_KIND_TENSOR, .t = have->t},
                                 {.kind = JANUS_KIND_TENSOR, .t = g->t}};
-        if (jpy_check(jn_eager_into(add, args, 2, NULL, have->t)) < 0)
+        if (jpy_check(jn_eager_into(JN_OP(add), args, 2, NULL, have->t)) < 0)
             return -1;
         have->t->storage->version++;
         return 0;
@@ -326,6 +329,15 @@ static void capture(engine *e, const visit *v) {
     }
 }
 
+/* The gradient collected so far for an operand, if it may be written; NULL: none, or it may not. */
+static janus_tensor *buffer_of(engine *e, jpy_edge edge) {
+    visit *v = e->create_graph ? NULL : find(e, target_of(edge));
+    if (!v)
+        return NULL;
+    const jpy_val *slot = &e->slots.data[v->slot + (v->node ? edge.index : 0)];
+    return slot->kind == JANUS_KIND_TENSOR && sole_owner(slot->t) ? slot->t : NULL;
+}
+
 static int run_node(engine *e, visit *v) {
     jpy_node *n = v->node;
     bool arrived = false, wanted = false;
@@ -346,7 +358,11 @@ static int run_node(engine *e, visit *v) {
         wanted = wanted || want[i];
     }
     if (rc == 0 && wanted) {
-        rc = n->cls->backward(n, &e->slots.data[v->slot], want, din, e->create_graph);
+        janus_tensor *sum = n->cls->add_into ? buffer_of(e, n->edges[0]) : NULL;
+        if (sum)
+            rc = n->cls->add_into(n, e->slots.data[v->slot].t, sum);
+        else
+            rc = n->cls->backward(n, &e->slots.data[v->slot], want, din, e->create_graph);
         for (unsigned i = 0; i < n->n_in; i++) {
             if (din[i].kind == JANUS_KIND_NONE)
                 continue;
@@ -398,9 +414,7 @@ static int run(engine *e) {
 
 int jpy_take_grad(jpy_tensor *leaf, jpy_val *g, bool create_graph) {
     int rc;
-    if (!leaf->grad && !create_graph &&
-        atomic_load_explicit(&g->t->refs, memory_order_relaxed) == 1 &&
-        atomic_load_explicit(&g->t->storage->refs, memory_order_relaxed) == 1 && g->t->contiguous) {
+    if (!leaf->grad && !create_graph && sole_owner(g->t)) {
         leaf->grad = jpy_tensor_take_val(g);
         rc = leaf->grad ? 0 : -1;
     } else {

@@ -34,6 +34,9 @@ jpy_node *jpy_region_read_node(const jpy_region *r, jpy_edge root);
 /* (root, w) -> root with the region replaced by w. */
 jpy_node *jpy_region_write_node(const jpy_region *r, jpy_edge root, jpy_edge w);
 
+/* A piece of a contiguous root (x[1:3], a chunk): its gradients are added into one buffer. */
+jpy_node *jpy_piece_node(const janus_tensor *root, const janus_tensor *piece, jpy_edge edge);
+
 bool jpy_should_record(const jn_op *op, const jpy_val *in, unsigned n_in);
 
 /* a + b as values: consumes *a and *b, writes *out. */

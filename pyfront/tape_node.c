@@ -188,7 +188,7 @@ static void external_destroy(jpy_node *n) {
 }
 
 static const jpy_node_class external_class = {"Graph", external_backward, external_release_saved,
-                                              external_destroy};
+                                              external_destroy, NULL};
 
 jpy_node *jpy_external_new(const jpy_external *ext, unsigned n_in, const jpy_edge *edges,
                            unsigned n_out) {

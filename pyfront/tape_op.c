@@ -35,7 +35,8 @@ static void op_release_saved(jpy_node *n) {
         jpy_saved_clear(&d->saved[i]);
 }
 
-static const jpy_node_class op_class = {NULL, op_backward, op_release_saved, op_release_saved};
+static const jpy_node_class op_class = {NULL, op_backward, op_release_saved, op_release_saved,
+                                        NULL};
 
 const char *jpy_op_node_name(const jpy_node *n) {
     return ((const op_data *)jpy_node_data((jpy_node *)n))->op->name;

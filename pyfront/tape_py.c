@@ -580,7 +580,7 @@ static void function_destroy(jpy_node *n) {
 
 /* name points into the data: filled when asked for */
 static const jpy_node_class function_class = {"Function", function_backward, function_release,
-                                              function_destroy};
+                                              function_destroy, NULL};
 
 /* _function_node(backward, release, name, inputs, outputs, differentiable): gives the outputs,
  * which must be fresh tensors or views, one new node as history. */

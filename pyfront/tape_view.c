@@ -143,9 +143,26 @@ static int overwrite_backward(jpy_node *n, const jpy_val *dout, const bool *want
     return 0;
 }
 
-static const jpy_node_class overwrite_class = {"Fill", overwrite_backward, NULL, NULL};
-static const jpy_node_class read_class = {"AsStrided", read_backward, NULL, NULL};
-static const jpy_node_class write_class = {"CopySlices", write_backward, NULL, NULL};
+static int read_add_into(jpy_node *n, janus_tensor *dy, janus_tensor *sum) {
+    jpy_region r = *region_of(n);
+    janus_tensor *folded, *view;
+    if (fold_overlap(&r, dy, &folded) < 0)
+        return -1;
+    int rc = view_region(&r, sum, &view);
+    if (rc == 0) {
+        jn_eager_arg args[2] = {{.kind = JANUS_KIND_TENSOR, .t = view},
+                                {.kind = JANUS_KIND_TENSOR, .t = folded}};
+        rc = jpy_check(jn_eager_into(JN_OP(add), args, 2, NULL, view));
+        janus_tensor_release(view);
+    }
+    janus_tensor_release(folded);
+    return rc;
+}
+
+static const jpy_node_class overwrite_class = {"Fill", overwrite_backward, NULL, NULL, NULL};
+static const jpy_node_class read_class = {"AsStrided", read_backward, NULL, NULL, read_add_into};
+static const jpy_node_class piece_class = {"Slice", read_backward, NULL, NULL, read_add_into};
+static const jpy_node_class write_class = {"CopySlices", write_backward, NULL, NULL, NULL};
 
 static jpy_node *make(const jpy_node_class *cls, const jpy_region *r, const jpy_edge *edges,
                       unsigned n) {
@@ -162,6 +179,23 @@ jpy_node *jpy_region_read_node(const jpy_region *r, jpy_edge root) {
 jpy_node *jpy_region_write_node(const jpy_region *r, jpy_edge root, jpy_edge w) {
     jpy_edge edges[2] = {root, w};
     return make(&write_class, r, edges, 2);
+}
+
+jpy_node *jpy_piece_node(const janus_tensor *root, const janus_tensor *piece, jpy_edge edge) {
+    jpy_node *node = jpy_node_new(&piece_class, 1, 1, &edge, sizeof(jpy_region));
+    if (!node)
+        return NULL;
+    jpy_region *r = jpy_node_data(node);
+    r->rank = piece->rank;
+    r->offset = (piece->data - root->data) / (int64_t)jn_dtype_size((janus_dtype)root->dtype);
+    for (int i = 0; i < piece->rank; i++) {
+        r->dims[i] = piece->dims[i];
+        r->strides[i] = piece->strides[i];
+    }
+    r->root = jn_tensor_as_type(root);
+    for (int i = 0; i < root->rank; i++)
+        r->root_dims[i] = root->dims[i];
+    return node;
 }
 
 /* ---- views and their roots

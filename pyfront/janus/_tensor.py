@@ -159,39 +159,6 @@ _method(count_nonzero)
 
 # Pieces and shapes.
 
-def split(input, split_size_or_sections, dim=0):
-    """Views of consecutive pieces along `dim`."""
-    n = input.shape[dim]
-    if isinstance(split_size_or_sections, int):
-        size = split_size_or_sections
-        sizes = [size] * (n // size) + ([n % size] if n % size else []) if n else [0]
-    else:
-        sizes = list(split_size_or_sections)
-        if sum(sizes) != n:
-            raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at "
-                               f"dimension {dim}), but got split_sizes={sizes}")
-    pieces, start = [], 0
-    for size in sizes:
-        pieces.append(input.narrow(dim, start, size))
-        start += size
-    return tuple(pieces)
-
-
-def chunk(input, chunks, dim=0):
-    """Views of at most `chunks` pieces of equal size along `dim`."""
-    n = input.shape[dim]
-    return split(input, builtins.max(1, -(-n // chunks)), dim)
-
-
-def unbind(input, dim=0):
-    """Views of the slices along `dim`."""
-    return tuple([input.select(dim, i) for i in range(input.shape[dim])])
-
-
-for _f in (split, chunk, unbind):
-    _method(_f)
-
-
 def _names(function):
     _method(function)
     return function

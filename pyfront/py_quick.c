@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls of ops, remembered: see py_quick.h.
+ *
+ * The key of a call holds everything that binding, promotion and inference look at: the callee, the
+ * keyword names, of each argument its kind, of tensors dtype, dims and strides, of ints the value.
+ * Floats are mostly operands, so their values are no part of the key; an entry lists those that
+ * became attributes, and a call with another value is another call.  Entries live in a table with
+ * one place per hash, the later one wins; a call is learned when it comes the second time, so that
+ * shapes that never return cost nothing.
+ *
+ * All of this runs under the interpreter lock.
+ */
+#include "config.h"
+
+#include "pyfront/py_quick.h"
+
+#include <string.h>
+
+#include "exec/recipe.h"
+#include "pyfront/tape_internal.h"
+
+enum { PLACES = 2048, MAX_ARGS = 8, MAX_SEQ = 8, ATTR_ROOM = 128, INT_ROOM = 8 };
+
+/* The low bits of a word. */
+typedef enum tag { TAG_TENSOR = 1, TAG_INT, TAG_FLOAT, TAG_OBJECT, TAG_TUPLE, TAG_LIST } tag;
+
+typedef enum source {
+    FROM_TENSOR, /* args[arg] is the tensor */
+    FROM_NUMBER, /* args[arg] is a number that becomes a 0-d tensor of `dtype` */
+    FROM_FLOAT,  /* args[arg] is a float: a scalar */
+    FROM_CELL,   /* the same scalar in every call */
+    FROM_NONE
+} source;
+
+typedef struct operand {
+    uint8_t from, arg, dtype, kind;
+    janus_scalar s;
+    uint64_t cell;
+} operand;
+
+typedef struct entry {
+    uint64_t hash;
+    unsigned n_words, n_floats, n_in;
+    bool inplace, is_identity;
+    jpy_result result;
+    PyObject *kwnames; /* owned: its address is in the key */
+    jn_recipe recipe;
+    operand in[JN_RECIPE_IN];
+    struct {
+        uint8_t arg;
+        double value;
+    } floats[MAX_ARGS];
+    union {
+        max_align_t align;
+        char attrs[ATTR_ROOM];
+    };
+    int64_t ints[INT_ROOM];
+    uint64_t words[];
+} entry;
+
+static entry *table[PLACES];
+static uint32_t missed[PLACES]; /* hash of the last call that was not found here */
+
+/* ---- keys -------------------------------------------------------------------------------------
+ */
+
+enum { SHORT_RANK = 3, SHORT_NUMEL = 1 << 16 };
+
+/* Most tensors fit in one word. */
+static inline bool put_tensor(uint64_t **at, const janus_tensor *t) {
+    if (JN_UNLIKELY(t->storage->device != NULL))
+        return false;
+    uint64_t *k = *at;
+    uint64_t word = TAG_TENSOR | (uint64_t)t->dtype << 4 | (uint64_t)t->rank << 8;
+    const int64_t *dims = t->dims;
+    if (JN_LIKELY(t->contiguous && t->rank <= SHORT_RANK && t->numel > 0 &&
+                  t->numel < SHORT_NUMEL)) {
+        for (int i = 0; i < t->rank; i++)
+            word |= (uint64_t)dims[i] << (16 + 16 * i);
+        *k++ = word;
+        *at = k;
+        return true;
+    }
+    if (t->rank > JN_RECIPE_RANK)
+        return false;
+    *k++ = word | (t->contiguous ? 1 << 12 : 1 << 13);
+    for (int i = 0; i < t->rank; i++)
+        *k++ = (uint64_t)dims[i];
+    if (!t->contiguous)
+        for (int i = 0; i < t->rank; i++)
+            *k++ = (uint64_t)t->strides[i];
+    *at = k;
+    return true;
+}
+
+static inline bool put_int(uint64_t **at, PyObject *o) {
+    int overflow;
+    int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
+    *(*at)++ = TAG_INT | (uint64_t)v << 4;
+    return !overflow && v < INT64_C(1) << 58 && v > -(INT64_C(1) << 58);
+}
+
+static bool put_ints(uint64_t **at, PyObject *o, tag kind) {
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+    if (n > MAX_SEQ)
+        return false;
+    *(*at)++ = (uint64_t)kind | (uint64_t)n << 4;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(o, i);
+        if (!PyLong_CheckExact(item) || !put_int(at, item))
+            return false;
+    }
+    return true;
+}
+
+static bool put(uint64_t **at, PyObject *o, bool numbers_vary) {
+    if (jpy_tensor_check_exact(o))
+        return put_tensor(at, ((jpy_tensor *)o)->t);
+    if (PyLong_CheckExact(o)) {
+        if (!numbers_vary)
+            return put_int(at, o);
+        *(*at)++ = TAG_INT;
+        return true;
+    }
+    if (PyFloat_CheckExact(o)) {
+        *(*at)++ = TAG_FLOAT;
+        return true;
+    }
+    if (o == Py_None || PyBool_Check(o) || Py_TYPE(o) == jpy.dtype_type) {
+        *(*at)++ = TAG_OBJECT | (uint64_t)(uintptr_t)o; /* objects are aligned */
+        return true;
+    }
+    if (PyTuple_CheckExact(o))
+        return put_ints(at, o, TAG_TUPLE);
+    if (PyList_CheckExact(o))
+        return put_ints(at, o, TAG_LIST);
+    return jpy_tensor_check(o) && put_tensor(at, ((jpy_tensor *)o)->t);
+}
+
+enum { LONGEST = 1 + MAX_SEQ }; /* words of an argument: a tuple of ints, or dims and strides */
+_Static_assert(LONGEST >= 1 + 2 * JN_RECIPE_RANK, "a tensor's words");
+
+static inline uint64_t mixed(uint64_t h, uint64_t word) { return (h ^ word) * 0x9E3779B97F4A7C15u; }
+
+static bool make_key(jpy_quick_key *key, const void *what, bool inplace, PyObject *const *args,
+                     Py_ssize_t n, PyObject *kwnames) {
+    uint64_t *k = key->words, *last = k + JPY_QUICK_WORDS - LONGEST;
+    *k++ = (uint64_t)(uintptr_t)what | inplace | (uint64_t)n << 56;
+    if (kwnames)
+        *k++ = (uint64_t)(uintptr_t)kwnames;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (k > last || !put(&k, args[i], key->numbers_vary))
+            return false;
+    key->n = (unsigned)(k - key->words);
+    uint64_t h = 0;
+    for (const uint64_t *w = key->words; w < k; w++) {
+        h = mixed(h, *w);
+        h ^= h >> 32;
+    }
+    key->hash = h;
+    return true;
+}
+
+static entry *find(jpy_quick_key *key, PyObject *const *args) {
+    size_t place = key->hash % PLACES;
+    entry *e = table[place];
+    bool same = e && e->hash == key->hash && e->n_words == key->n;
+    for (unsigned i = 0; same && i < key->n; i++)
+        same = e->words[i] == key->words[i];
+    for (unsigned i = 0; same && i < e->n_floats; i++)
+        same = memcmp(&e->floats[i].value, &((PyFloatObject *)args[e->floats[i].arg])->ob_fval,
+                      sizeof(double)) == 0;
+    if (JN_LIKELY(same))
+        return e;
+    key->seen = missed[place] == (uint32_t)(key->hash >> 32);
+    missed[place] = (uint32_t)(key->hash >> 32);
+    return NULL;
+}
+
+/* ---- running ------------------------------------------------------------------------------------
+ */
+
+static bool number_of(PyObject *o, janus_dtype dtype, uint64_t *cell) {
+    janus_scalar s;
+    if (PyFloat_CheckExact(o)) {
+        s.f = PyFloat_AS_DOUBLE(o);
+        return jpy_scalar_store(dtype, JANUS_KIND_FLOAT, s, cell);
+    }
+    if (!PyLong_Check(o))
+        return false;
+    int overflow;
+    s.i = PyLong_AsLongLongAndOverflow(o, &overflow);
+    return !overflow && jpy_scalar_store(dtype, JANUS_KIND_INT, s, cell);
+}
+
+static bool maybe_tracked(const jpy_tensor *t) { return t->node || t->requires_grad || t->base; }
+
+/* The operands as the tape wants them; numbers become tensors of their own. */
+static int record(const entry *e, PyObject *const *args, janus_tensor *const *out,
+                  jpy_node **node) {
+    jpy_val vals[JN_RECIPE_IN];
+    janus_tensor *numbers[JN_RECIPE_IN];
+    unsigned n_numbers = 0;
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < e->n_in; i++) {
+        const operand *p = &e->in[i];
+        vals[i] = (jpy_val){.kind = p->kind, .s = p->s};
+        if (p->from == FROM_TENSOR) {
+            rc = jpy_tensor_val((jpy_tensor *)args[p->arg], &vals[i]);
+        } else if (p->from == FROM_FLOAT) {
+            vals[i].s.f = PyFloat_AS_DOUBLE(args[p->arg]);
+        } else if (p->from == FROM_NUMBER) {
+            janus_kind kind;
+            janus_scalar s;
+            rc = jpy_scalar_of(args[p->arg], &kind, &s) > 0 &&
+                         jpy_scalar_tensor((janus_dtype)p->dtype, kind, s, &numbers[n_numbers]) == 0
+                     ? 0
+                     : -1;
+            if (rc == 0)
+                vals[i] = jpy_val_tensor(numbers[n_numbers++], (jpy_edge){0});
+        }
+    }
+    const void *attrs = e->recipe.op->attr_size ? e->attrs : NULL;
+    if (rc == 0 && jpy_should_record(e->recipe.op, vals, e->n_in) &&
+        !(*node = jpy_record(e->recipe.op, vals, e->n_in, attrs, out, e->recipe.n_out)))
+        rc = -1;
+    while (n_numbers)
+        janus_tensor_release(numbers[--n_numbers]);
+    return rc;
+}
+
+/* Whether writing to dst needs no history and disturbs no other operand. */
+static bool may_write(const entry *e, PyObject *const *args, const jpy_tensor *dst) {
+    for (unsigned i = 1; i < e->n_in; i++)
+        if (e->in[i].from == FROM_TENSOR &&
+            ((jpy_tensor *)args[e->in[i].arg])->t->storage == dst->t->storage)
+            return false;
+    if (jpy_no_grad_mode)
+        return true;
+    for (unsigned i = 0; i < e->n_in; i++)
+        if (e->in[i].from == FROM_TENSOR && maybe_tracked((jpy_tensor *)args[e->in[i].arg]))
+            return false;
+    return true;
+}
+
+static PyObject *run(const entry *e, PyObject *const *args) {
+    const jn_op *op = e->recipe.op;
+    jn_view in[JN_RECIPE_IN];
+    uint64_t cells[JN_RECIPE_IN];
+    bool tracked = false;
+    for (unsigned i = 0; i < e->n_in; i++) {
+        const operand *p = &e->in[i];
+        if (JN_LIKELY(p->from == FROM_TENSOR)) {
+            jpy_tensor *t = (jpy_tensor *)args[p->arg];
+            in[i] = jn_tensor_as_view(t->t);
+            tracked = tracked || maybe_tracked(t);
+            continue;
+        }
+        if (p->from == FROM_NONE) {
+            in[i] = (jn_view){.rank = -1};
+            continue;
+        }
+        cells[i] = p->cell;
+        if (p->from == FROM_FLOAT)
+            memcpy(&cells[i], &((PyFloatObject *)args[p->arg])->ob_fval, sizeof cells[i]);
+        else if (p->from == FROM_NUMBER &&
+                 !number_of(args[p->arg], (janus_dtype)p->dtype, &cells[i]))
+            return NULL;
+        in[i] = (jn_view){&cells[i], NULL, NULL, 0, p->dtype, true};
+    }
+    const void *attrs = op->attr_size ? e->attrs : NULL;
+    jpy_tensor *first = e->in[0].from == FROM_TENSOR ? (jpy_tensor *)args[e->in[0].arg] : NULL;
+    if (e->inplace) {
+        if (!first || !may_write(e, args, first))
+            return NULL;
+        if (jpy_check(jn_recipe_run_into(&e->recipe, in, attrs, first->t)) < 0)
+            return NULL;
+        jpy_inplace_wrote(first);
+        return Py_NewRef((PyObject *)first);
+    }
+    janus_tensor *out[JN_EAGER_MAX_OUT];
+    if (jpy_check(jn_recipe_run(&e->recipe, in, attrs, first ? first->t : NULL, out)) < 0)
+        return NULL;
+    jpy_node *node = NULL;
+    if (tracked && op->grad && !jpy_no_grad_mode && record(e, args, out, &node) < 0) {
+        for (unsigned i = 0; i < e->recipe.n_out; i++)
+            janus_tensor_release(out[i]);
+        return NULL;
+    }
+    jpy_tensor *of = op->flags & JN_OP_VIEW ? first : NULL;
+    return jpy_wrap_results(e->result, out, e->recipe.n_out, node, of);
+}
+
+PyObject *jpy_quick_call(const void *what, bool inplace, bool numbers_vary, PyObject *const *args,
+                         Py_ssize_t n, PyObject *kwnames, jpy_quick_key *key) {
+    key->n = 0;
+    key->numbers_vary = numbers_vary;
+    if (n > MAX_ARGS || n == 0 || !make_key(key, what, inplace, args, n, kwnames))
+        return NULL;
+    const entry *e = find(key, args);
+    if (!e)
+        return NULL;
+    return e->is_identity ? Py_NewRef(args[e->in[0].arg]) : run(e, args);
+}
+
+/* ---- learning -----------------------------------------------------------------------------------
+ */
+
+/* The only place of `o` among the arguments; -1: none or several. */
+static int place_of(PyObject *o, PyObject *const *args, Py_ssize_t n) {
+    int at = -1;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (args[i] != o)
+            continue;
+        if (at >= 0)
+            return -1;
+        at = (int)i;
+    }
+    return at;
+}
+
+static bool learn_operand(entry *e, unsigned i, const jpy_bound *b, PyObject *const *args,
+                          Py_ssize_t n, jn_eager_arg *arg, jn_type *type, janus_kind *number) {
+    operand *p = &e->in[i];
+    PyObject *o = b->in[i].o;
+    *number = JANUS_KIND_NONE;
+    *arg = (jn_eager_arg){.kind = JANUS_KIND_NONE};
+    if (!o) {
+        p->from = b->in[i].kind == JANUS_KIND_NONE ? FROM_NONE : FROM_CELL;
+        p->kind = arg->kind = b->in[i].kind;
+        p->s = arg->s = b->in[i].s;
+        *type = jn_scalar_type((janus_kind)p->kind);
+        return true;
+    }
+    int at = place_of(o, args, n);
+    if (at < 0)
+        return false;
+    p->arg = (uint8_t)at;
+    uint8_t accept = jpy_operand_at(b->op, i)->accept;
+    if (jpy_tensor_check(o)) {
+        if (accept != JN_ACCEPT_TENSOR)
+            return false;
+        p->from = FROM_TENSOR;
+        *arg = (jn_eager_arg){.kind = JANUS_KIND_TENSOR, .t = ((jpy_tensor *)o)->t};
+        *type = jn_tensor_as_type(arg->t);
+        return true;
+    }
+    janus_kind kind;
+    if (jpy_scalar_of(o, &kind, &p->s) <= 0)
+        return false;
+    p->kind = arg->kind = (uint8_t)kind;
+    arg->s = p->s;
+    *type = jn_scalar_type(kind);
+    if (accept == JN_ACCEPT_TENSOR) {
+        p->from = FROM_NUMBER;
+        *number = kind;
+        return kind != JANUS_KIND_BOOL;
+    }
+    p->from = kind == JANUS_KIND_FLOAT ? FROM_FLOAT : FROM_CELL;
+    return accept == JN_ACCEPT_SCALAR || accept == JN_ACCEPT_SHAPE;
+}
+
+/* What scalars look like to kernels: 0-d views of f64, i64, bool; an int where a float is wanted is
+ * one. */
+static bool learn_cell(const jn_op *op, operand *p, unsigned i) {
+    janus_kind want = (janus_kind)jpy_operand_at(op, i)->dtype_class;
+    p->cell = 0;
+    if (want == JANUS_KIND_FLOAT && p->kind != JANUS_KIND_FLOAT) {
+        p->s.f = (double)p->s.i;
+        p->kind = JANUS_KIND_FLOAT;
+    }
+    if (want == JANUS_KIND_INT && p->kind != JANUS_KIND_INT)
+        return false;
+    p->dtype = p->kind == JANUS_KIND_FLOAT ? JANUS_F64
+               : p->kind == JANUS_KIND_INT ? JANUS_I64
+                                           : JANUS_BOOL;
+    return jpy_scalar_store((janus_dtype)p->dtype, (janus_kind)p->kind, p->s, &p->cell);
+}
+
+static bool learn_attrs(entry *e, const jpy_bound *b) {
+    const jn_op *op = b->op;
+    if (op->attr_size > ATTR_ROOM)
+        return false;
+    memcpy(e->attrs, b->attrs, op->attr_size);
+    size_t used = 0;
+    for (const jn_attr_spec *s = op->attrs; op->attr_size && s->name; s++) {
+        if (s->kind == JN_ATTR_DATA)
+            return false;
+        if (s->kind != JN_ATTR_INTS)
+            continue;
+        janus_ints *v = (janus_ints *)(void *)(e->attrs + s->offset);
+        if (used + v->n > INT_ROOM)
+            return false;
+        if (v->n)
+            memcpy(e->ints + used, v->data, v->n * sizeof *e->ints);
+        v->data = e->ints + used;
+        used += v->n;
+    }
+    return true;
+}
+
+/* Whether every tensor among the arguments is an operand: the binder may have read the values of
+ * the others. */
+static bool all_operands(const entry *e, PyObject *const *args, Py_ssize_t n) {
+    for (Py_ssize_t i = 0; i < n; i++) {
+        bool found = !jpy_tensor_check(args[i]);
+        for (unsigned k = 0; k < e->n_in && !found; k++)
+            found = e->in[k].from == FROM_TENSOR && e->in[k].arg == i;
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+static bool learn_identity(entry *e, const jpy_bound *b, PyObject *const *args, Py_ssize_t n) {
+    int at = place_of(b->in[0].o, args, n);
+    e->is_identity = true;
+    e->n_in = 1;
+    e->in[0].from = FROM_TENSOR;
+    e->in[0].arg = (uint8_t)at;
+    return at >= 0 && jpy_tensor_check(b->in[0].o) && all_operands(e, args, n);
+}
+
+/* Floats that are no operands were made attributes: they are part of the call. */
+static void learn_floats(entry *e, PyObject *const *args, Py_ssize_t n) {
+    for (Py_ssize_t i = 0; i < n; i++) {
+        bool found = !PyFloat_CheckExact(args[i]);
+        for (unsigned k = 0; k < e->n_in && !found; k++)
+            found =
+                (e->in[k].from == FROM_NUMBER || e->in[k].from == FROM_FLOAT) && e->in[k].arg == i;
+        if (found)
+            continue;
+        e->floats[e->n_floats].arg = (uint8_t)i;
+        e->floats[e->n_floats++].value = PyFloat_AS_DOUBLE(args[i]);
+    }
+}
+
+static bool learn_run(entry *e, const jpy_bound *b, PyObject *const *args, Py_ssize_t n) {
+    jn_eager_arg arg[JN_RECIPE_IN];
+    jn_type types[JN_RECIPE_IN];
+    janus_kind numbers[JN_RECIPE_IN];
+    janus_tensor *made[JN_RECIPE_IN];
+    int cast[JN_RECIPE_IN];
+    unsigned n_made = 0;
+    const jn_op *op = b->op;
+    if (b->n_in > JN_RECIPE_IN || !learn_attrs(e, b))
+        return false;
+    e->n_in = b->n_in;
+    for (unsigned i = 0; i < b->n_in; i++) {
+        if (!learn_operand(e, i, b, args, n, &arg[i], &types[i], &numbers[i]))
+            return false;
+        if ((e->in[i].from == FROM_CELL || e->in[i].from == FROM_FLOAT) &&
+            !learn_cell(op, &e->in[i], i))
+            return false;
+    }
+    if (!all_operands(e, args, n))
+        return false;
+    if (b->cast_first >= 0 &&
+        (types[0].kind != JANUS_KIND_TENSOR || types[0].dtype != b->cast_first))
+        return false;
+    bool ok = jpy_promote(op, b->n_in, types, numbers, cast) == 0;
+    for (unsigned i = 0; ok && i < b->n_in; i++) {
+        if (e->in[i].from == FROM_NUMBER) {
+            uint64_t cell;
+            ok = cast[i] >= 0 && number_of(args[e->in[i].arg], (janus_dtype)cast[i], &cell) &&
+                 jn_tensor_empty((janus_dtype)cast[i], 0, NULL, &made[n_made]) == JANUS_OK;
+            if (ok) {
+                arg[i] = (jn_eager_arg){.kind = JANUS_KIND_TENSOR, .t = made[n_made++]};
+                e->in[i].dtype = (uint8_t)cast[i];
+            }
+        } else {
+            ok = cast[i] < 0;
+        }
+    }
+    const void *attrs = op->attr_size ? e->attrs : NULL;
+    ok = ok && jn_recipe_make(&e->recipe, op, arg, b->n_in, attrs, op->n_out);
+    if (ok && e->inplace) {
+        const janus_tensor *dst = e->in[0].from == FROM_TENSOR ? arg[0].t : NULL;
+        ok = dst && e->recipe.kernel && dst->contiguous && (op->flags & JN_OP_INPLACE0) &&
+             op->n_out == 1 && e->recipe.out[0].dtype == dst->dtype &&
+             e->recipe.out[0].rank == dst->rank &&
+             !memcmp(e->recipe.out[0].dims, dst->dims, (size_t)dst->rank * sizeof(int64_t));
+    }
+    while (n_made)
+        janus_tensor_release(made[--n_made]);
+    return ok;
+}
+
+static void forget(size_t place) {
+    entry *e = table[place];
+    table[place] = NULL;
+    if (e) {
+        Py_XDECREF(e->kwnames);
+        PyMem_Free(e);
+    }
+}
+
+void jpy_quick_learn(const jpy_quick_key *key, const jpy_bound *b, bool inplace,
+                     PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+    if (!key->n || !key->seen)
+        return;
+    entry *e = PyMem_Calloc(1, sizeof *e + key->n * sizeof *e->words);
+    if (!e)
+        return;
+    e->hash = key->hash;
+    e->n_words = key->n;
+    memcpy(e->words, key->words, key->n * sizeof *e->words);
+    e->inplace = inplace;
+    e->result = b->result;
+    if (!(b->is_identity ? learn_identity(e, b, args, n) : learn_run(e, b, args, n))) {
+        PyErr_Clear();
+        PyMem_Free(e);
+        return;
+    }
+    learn_floats(e, args, n);
+    e->kwnames = Py_XNewRef(kwnames);
+    forget(key->hash % PLACES);
+    table[key->hash % PLACES] = e;
+}
