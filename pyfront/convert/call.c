@@ -154,6 +154,67 @@ jcv_av *jcv_run_body(jcv *c, jcv_frame *fr) {
     return out;
 }
 
+/* Arguments without tuples: each number, tensor or object in them is a parameter of its own, so
+ * that a recursion can pass them.  Returns the shape, whose leaves are numbered. */
+static jcv_av *flatten(jcv *c, jcv_av *a, jcv_av **flat, unsigned *n) {
+    enum { MAX_FLAT = 256 };
+    if (a->kind == AV_TUPLE && !a->py) {
+        jcv_av *t = jcv_tuple(c, a->items, a->n);
+        for (unsigned i = 0; i < t->n; i++)
+            t->items[i] = flatten(c, a->items[i], flat, n);
+        return t;
+    }
+    if (*n == MAX_FLAT)
+        jcv_refuse(c, "a call with very many arguments");
+    jcv_av *leaf = jcv_new(c, AV_ITER);
+    leaf->text = "leaf";
+    leaf->n = *n;
+    flat[(*n)++] = a;
+    return leaf;
+}
+
+static jcv_av *flatten_all(jcv *c, const jcv_frame *fr, jcv_av **v, unsigned n, jcv_av **flat,
+                           unsigned *n_flat) {
+    jcv_av *shape = jcv_tuple(c, v, n);
+    for (unsigned i = 0; i < n; i++) {
+        if (i + 1 < n || !fr->def->c->b) {
+            shape->items[i] = flatten(c, v[i], flat, n_flat);
+            continue;
+        }
+        jcv_av *pairs = c->slots.data[v[i]->slot], *kw = jcv_tuple(c, pairs->items, pairs->n);
+        for (unsigned k = 1; k < kw->n; k += 2)
+            kw->items[k] = flatten(c, kw->items[k], flat, n_flat);
+        shape->items[i] = kw;
+    }
+    return shape;
+}
+
+static void store_params(jcv *c, jcv_frame *fr, jcv_av **v, unsigned n) {
+    jpy_tree *p = fr->def->c;
+    jcv_frame *was = c->frame;
+    c->frame = fr;
+    for (unsigned i = 0; i < n; i++)
+        jcv_store(c,
+                  i < p->x.n            ? p->x.v[i]->obj
+                  : i == p->x.n && p->a ? p->a->obj
+                                        : p->b->obj,
+                  v[i]);
+    c->frame = was;
+}
+
+void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat) {
+    unsigned n = fr->shape->n;
+    jcv_av **v = jcv_alloc(c, (n + 1) * sizeof *v);
+    for (unsigned i = 0; i < n; i++)
+        v[i] = jcv_fill(c, fr->shape->items[i], flat);
+    if (fr->def->c->b) {
+        jcv_av *d = jcv_dict(c);
+        c->slots.data[d->slot] = v[n - 1];
+        v[n - 1] = d;
+    }
+    store_params(c, fr, v, n);
+}
+
 static jcv_av *enter(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closure) {
     if (fr->def->fn->generator)
         jcv_refuse(c, "a generator or coroutine");
@@ -164,19 +225,15 @@ static jcv_av *enter(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
     if (n && v[0]->kind == AV_PY && jpy.module_base_type &&
         PyObject_TypeCheck(v[0]->py, jpy.module_base_type))
         fr->self_key = v[0];
+    unsigned n_flat = 0;
+    jcv_av **flat = jcv_alloc(c, 256 * sizeof *flat);
+    fr->shape = flatten_all(c, fr, v, n, flat, &n_flat);
     if (fr->func) {
-        jcv_av *r = jcv_call_recursive(c, fr, v, n);
+        jcv_av *r = jcv_call_recursive(c, fr, flat, n_flat);
         if (r)
             return r;
     }
-    jpy_tree *p = fr->def->c;
-    jcv_frame *was = c->frame;
-    c->frame = fr;
-    for (unsigned i = 0; i < n; i++) {
-        PyObject *name = i < p->x.n ? p->x.v[i]->obj : i == p->x.n && p->a ? p->a->obj : p->b->obj;
-        jcv_store(c, name, v[i]);
-    }
-    c->frame = was;
+    store_params(c, fr, v, n);
     return jcv_run_body(c, fr);
 }
 

@@ -163,6 +163,8 @@ typedef struct jcv_frame {
     PyObject **names;
     uint32_t *slots;
     unsigned n, cap;
+    jcv_av *shape;      /* AV_TUPLE: each parameter's, with numbered leaves; the last one's is that
+                           of the pairs where there is **kwargs */
     bool comprehension; /* unknown names belong to `outer` */
     unsigned depth;
 } jcv_frame;
@@ -221,6 +223,7 @@ typedef struct jcv_instance {
     jcv_ctx *ctx;
     uint32_t epoch;
     bool grad_mode, open;
+    jcv_av *shape;   /* of the frame it was made for */
     jcv_av **params; /* abstract argument each parameter was bound to */
     bool *is_arg;
     struct jcv_instance *next;
@@ -493,6 +496,8 @@ jcv_av *jcv_b_max(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_any(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_all(jcv *c, const jcv_args *a);
 jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list);
+/* Binds the parameters of `fr` to flat arguments. */
+void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat);
 /* Recursion: NULL: the call is not of a recursive function, inline it. */
 jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **params, unsigned n);
 jcv_av *jcv_run_body(jcv *c, jcv_frame *fr);

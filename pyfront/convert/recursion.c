@@ -13,10 +13,10 @@
 
 static bool same_self(PyObject *a, PyObject *b) { return a == b; }
 
-static jcv_rec_fn *find_fn(jcv *c, jcv_frame *fr) {
+static jcv_rec_fn *find_fn(jcv *c, jcv_frame *fr, unsigned n) {
     PyObject *self = fr->self_key ? fr->self_key->py : NULL;
     for (jcv_rec_fn *f = c->rec_fns; f; f = f->next)
-        if (f->code == fr->code && same_self(f->self_key, self))
+        if (f->code == fr->code && f->n_params == n && same_self(f->self_key, self))
             return f;
     return NULL;
 }
@@ -26,6 +26,18 @@ static void *keep(jcv *c, size_t size) {
     if (!p)
         jcv_refuse(c, "out of memory");
     return p;
+}
+
+/* Whether arguments have the same structure. */
+static bool same_shape(const jcv_av *a, const jcv_av *b) {
+    if (a->kind != b->kind || a->n != b->n)
+        return false;
+    if (a->kind != AV_TUPLE)
+        return a->kind == AV_ITER || jcv_av_equal(a, b);
+    for (unsigned i = 0; i < a->n; i++)
+        if (!same_shape(a->items[i], b->items[i]))
+            return false;
+    return true;
 }
 
 static jcv_rec_fn *learn_fn(jcv *c, jcv_frame *fr, unsigned n) {
@@ -210,6 +222,7 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
     in->epoch = c->epoch;
     in->grad_mode = !jpy_no_grad_mode;
     in->open = true;
+    in->shape = fr->shape;
     in->params = jcv_alloc(c, (n + 1) * sizeof *in->params);
     in->is_arg = jcv_alloc(c, n + 1);
     in->next = c->instances;
@@ -218,11 +231,6 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
     size_t n_slots = c->slots.n;
     jcv_state before = jcv_save(c);
     c->ctx = in->ctx;
-    jcv_frame *was = c->frame;
-    c->frame = fr;
-    jpy_tree *p = fr->def->c;
-    if (p->a || p->b)
-        jcv_refuse(c, "a recursion with *args or **kwargs");
     for (unsigned i = 0; i < n; i++) {
         jcv_av *a = args[i], *bound = a;
         bool object = a->kind == AV_HOST || (a->kind == AV_PY && a->src && !jcv_is_const(a) &&
@@ -248,9 +256,8 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
             }
         }
         in->params[i] = in->is_arg[i] ? bound : a;
-        jcv_store(c, p->x.v[i]->obj, bound);
     }
-    c->frame = was;
+    jcv_store_params(c, fr, in->params);
     jcv_handler h = {.up = c->handler};
     c->handler = &h;
     jcv_av *volatile result = NULL;
@@ -283,10 +290,10 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
 }
 
 jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
-    jcv_rec_fn *f = find_fn(c, fr);
+    jcv_rec_fn *f = find_fn(c, fr, n);
     if (!f) {
         for (jcv_frame *x = c->frame; x; x = x->caller)
-            if (x->code == fr->code && x->func &&
+            if (x->code == fr->code && x->func && same_shape(x->shape, fr->shape) &&
                 (x->self_key ? x->self_key->py : NULL) ==
                     (fr->self_key ? fr->self_key->py : NULL)) {
                 learn_fn(c, fr, n);
@@ -296,7 +303,7 @@ jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
     }
     jcv_instance *in = c->instances;
     while (in && !(in->fn == f && (in->open || in->epoch == c->epoch) &&
-                   in->grad_mode == !jpy_no_grad_mode))
+                   in->grad_mode == !jpy_no_grad_mode && same_shape(in->shape, fr->shape)))
         in = in->next;
     if (in && in->open && in->epoch != c->epoch)
         jcv_refuse(c, "state is written between the calls of a recursion");
