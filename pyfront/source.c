@@ -202,7 +202,7 @@ static bool code_equal(PyObject *a, PyObject *b) {
     return same;
 }
 
-/* Whether a position of the code is exactly that of the node's body; false before CPython 3.11. */
+/* Whether a position of the code is exactly that of the lambda's body, which is nobody else's. */
 static bool position_matches(PyObject *code, PyObject *node) {
     static const char *const names[] = {"lineno", "end_lineno", "col_offset", "end_col_offset"};
     PyObject *body = PyObject_GetAttrString(node, "body"), *want = PyTuple_New(4);
@@ -213,16 +213,11 @@ static bool position_matches(PyObject *code, PyObject *node) {
         if (v)
             PyTuple_SET_ITEM(want, i, v);
     }
-    PyObject *it = ok ? PyObject_CallMethod(code, "co_positions", NULL) : NULL;
-    PyObject *last = NULL, *p;
-    while (it && (p = PyIter_Next(it))) {
-        Py_XDECREF(last);
-        last = p;
+    PyObject *it = ok ? PyObject_CallMethod(code, "co_positions", NULL) : NULL, *p;
+    while (it && !found && (p = PyIter_Next(it))) {
+        found = PyObject_RichCompareBool(p, want, Py_EQ) == 1;
+        Py_DECREF(p);
     }
-    /* the last instruction returns the body's value */
-    if (last)
-        found = PyObject_RichCompareBool(last, want, Py_EQ) == 1;
-    Py_XDECREF(last);
     Py_XDECREF(it);
     Py_XDECREF(body);
     Py_XDECREF(want);
@@ -230,23 +225,82 @@ static bool position_matches(PyObject *code, PyObject *node) {
     return found;
 }
 
+/* New reference: the code of a lambda compiled alone. */
+static PyObject *lambda_alone(PyObject *node) {
+    PyObject *ast = PyImport_ImportModule("ast"), *builtins = PyEval_GetBuiltins();
+    PyObject *fn = builtins ? PyDict_GetItemString(builtins, "compile") : NULL;
+    PyObject *tree = ast ? PyObject_CallMethod(ast, "Expression", "O", node) : NULL;
+    PyObject *all = tree && fn ? PyObject_CallFunction(fn, "Oss", tree, "<lambda>", "eval") : NULL;
+    PyObject *consts = all ? PyObject_GetAttrString(all, "co_consts") : NULL, *out = NULL;
+    for (Py_ssize_t i = 0; consts && i < PyTuple_GET_SIZE(consts) && !out; i++)
+        if (PyCode_Check(PyTuple_GET_ITEM(consts, i)))
+            out = Py_NewRef(PyTuple_GET_ITEM(consts, i));
+    Py_XDECREF(consts);
+    Py_XDECREF(all);
+    Py_XDECREF(tree);
+    Py_XDECREF(ast);
+    PyErr_Clear();
+    return out;
+}
+
+/* Where there are no positions: whether a lambda is compiled to the same constants, variables and
+ * instructions.  One with variables of an enclosing function is not compared. */
+static bool code_matches(PyObject *code, PyObject *node) {
+    static const char *const names[] = {"co_varnames", "co_argcount",       "co_posonlyargcount",
+                                        "co_names",    "co_kwonlyargcount", "co_freevars",
+                                        "co_cellvars", "co_code",           NULL};
+    PyObject *alone = lambda_alone(node), *x = NULL, *y = NULL;
+    bool same = alone != NULL;
+    for (int i = 0; names[i] && same; i++)
+        same = attr_equal(code, alone, names[i]);
+    if (same) {
+        x = PyObject_GetAttrString(code, "co_consts");
+        y = PyObject_GetAttrString(alone, "co_consts");
+    }
+    same = x && y && PyTuple_GET_SIZE(x) == PyTuple_GET_SIZE(y);
+    for (Py_ssize_t i = 0; same && i < PyTuple_GET_SIZE(x); i++)
+        same = !PyCode_Check(PyTuple_GET_ITEM(x, i)) &&
+               const_equal(PyTuple_GET_ITEM(x, i), PyTuple_GET_ITEM(y, i));
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    Py_XDECREF(alone);
+    PyErr_Clear();
+    return same;
+}
+
+/* Whether two trees are written alike. */
+static bool dump_equal(PyObject *a, PyObject *b) {
+    PyObject *ast = PyImport_ImportModule("ast");
+    PyObject *x = ast ? PyObject_CallMethod(ast, "dump", "O", a) : NULL;
+    PyObject *y = x ? PyObject_CallMethod(ast, "dump", "O", b) : NULL;
+    bool same = y && PyObject_RichCompareBool(x, y, Py_EQ) == 1;
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    Py_XDECREF(ast);
+    PyErr_Clear();
+    return same;
+}
+
 /* Borrowed from `nodes`: the ast node of `code`. */
 static PyObject *pick_node(PyObject *nodes, PyObject *code, const char **out_why) {
     Py_ssize_t n = nodes ? PyList_GET_SIZE(nodes) : 0;
     if (n == 1)
         return PyList_GET_ITEM(nodes, 0);
-    PyObject *found = NULL;
-    for (Py_ssize_t i = 0; i < n; i++)
-        if (position_matches(code, PyList_GET_ITEM(nodes, i))) {
-            if (found) {
-                found = NULL;
-                break;
-            }
-            found = PyList_GET_ITEM(nodes, i);
+    *out_why = n ? "several functions begin on its line" : "no function begins on its line";
+    for (int way = 0; way < 2; way++) {
+        PyObject *found = NULL;
+        for (Py_ssize_t i = 0; i < n; i++) {
+            PyObject *node = PyList_GET_ITEM(nodes, i);
+            if (!(way ? code_matches(code, node) : position_matches(code, node)))
+                continue;
+            if (found && !dump_equal(found, node))
+                return NULL;
+            found = node;
         }
-    if (!found)
-        *out_why = n ? "several functions begin on its line" : "no function begins on its line";
-    return found;
+        if (found)
+            return found;
+    }
+    return NULL;
 }
 
 jpy_source *jpy_source_of(PyObject *code, PyObject *globals, const char **out_why) {
