@@ -1,7 +1,8 @@
 /* Common subexpressions: of equal pure nodes the first one stays.
  *
  * Calls are never merged, however equal (a benchmark of calls must make them, and frames have
- * identities); nor is anything that draws random numbers or reads the host.
+ * identities); nor is anything that draws random numbers or reads the host, nor tensors where host
+ * objects may hold them.
  */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
@@ -16,7 +17,34 @@ typedef struct seen {
     UT_hash_handle hh;
 } seen;
 
-static bool mergeable(const jn_node *n) {
+static bool makes_tensor(const jn_node *n) {
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (n->out[i]->kind == JANUS_KIND_TENSOR)
+            return true;
+    return false;
+}
+
+/* Whether a tensor is put into a host object somewhere: then two tensors that are equal can be told
+ * apart.  (Two views of one cannot both get there.) */
+static bool stores_tensors(const janus_module *m) {
+    for (size_t s = 0; s < m->subs.n; s++) {
+        const jn_subgraph *g = m->subs.data[s];
+        for (size_t i = 1; i < g->nodes.n; i++) {
+            const jn_node *n = g->nodes.data[i];
+            if (n->op->role != JN_ROLE_HOST || n->n_out > 1 || (n->n_out && n->n_in == 1))
+                continue;
+            for (uint32_t k = 0; k < n->n_in; k++)
+                if (!jn_value_is_none(n->in[k]) &&
+                    jn_value_type(g, n->in[k])->kind == JANUS_KIND_TENSOR)
+                    return true;
+        }
+    }
+    return false;
+}
+
+static bool mergeable(const jn_node *n, bool stores) {
+    if (stores && makes_tensor(n) && !(n->op->flags & JN_OP_VIEW))
+        return false;
     return n->op->flags & JN_OP_PURE && !(n->op->flags & JN_OP_EFFECT) && !jn_op_n_subs(n->op) &&
            n->op->role != JN_ROLE_RNG && n->op->role != JN_ROLE_HOST;
 }
@@ -98,9 +126,10 @@ janus_status jn_pass_cse(jn_subgraph *g) {
     seen *table = NULL;
     janus_status st;
     JN_TRY(jn_rewrite_begin(&r, g));
+    bool stores = stores_tensors(g->module);
     for (size_t i = 1; i < g->nodes.n; i++) {
         const jn_node *n = g->nodes.data[i];
-        JN_GO(mergeable(n) ? merge(&r, &table, n) : jn_rewrite_keep(&r, n, NULL), cancel);
+        JN_GO(mergeable(n, stores) ? merge(&r, &table, n) : jn_rewrite_keep(&r, n, NULL), cancel);
     }
     HASH_CLEAR(hh, table);
     jn_rewrite_finish(&r);

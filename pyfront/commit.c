@@ -32,7 +32,13 @@ static int raise_freed(jpy_node *n, const jpy_val *dout, const bool *want, jpy_v
 static const jpy_node_class freed_class = {"Graph", raise_freed, NULL, NULL, NULL};
 
 PyObject *jpy_freed_tensor(janus_tensor *t) {
-    jpy_node *n = jpy_node_new(&freed_class, 0, 1, NULL, 0);
+    static PyObject *leaf; /* nodes that lead nowhere are not asked for gradients */
+    janus_tensor *one;
+    if (!leaf && jn_tensor_empty(JANUS_F32, 0, NULL, &one) == JANUS_OK &&
+        (leaf = jpy_tensor_take(one)))
+        ((jpy_tensor *)leaf)->requires_grad = true;
+    jpy_edge edge = {.leaf = (jpy_tensor *)leaf};
+    jpy_node *n = leaf ? jpy_node_new(&freed_class, 1, 1, &edge, 0) : NULL;
     if (!n) {
         janus_tensor_release(t);
         return NULL;

@@ -20,6 +20,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/expr.c \
 	pyfront/convert/host.c \
 	pyfront/convert/iterate.c \
+	pyfront/convert/live.c \
 	pyfront/convert/loop.c \
 	pyfront/convert/lower.c \
 	pyfront/convert/operators.c \

@@ -131,7 +131,7 @@ static jcv_av *type_attr(jcv *c, jcv_av *o, PyObject *name) {
                         : NULL);
 }
 
-static bool generic(PyTypeObject *t) {
+bool jcv_generic_attrs(PyTypeObject *t) {
     static PyObject *name;
     if (!name)
         name = PyUnicode_InternFromString("__getattribute__");
@@ -139,9 +139,14 @@ static bool generic(PyTypeObject *t) {
            _PyType_Lookup(t, name) == _PyType_Lookup(&PyBaseObject_Type, name);
 }
 
+/* An object with a source, which it needs to be an input. */
+static jcv_av *host_able(jcv *c, jcv_av *o) {
+    return o->kind != AV_PY || o->src ? o : jcv_py(c, o->py, src_of(c, o));
+}
+
 static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyTypeObject *t = Py_TYPE(o->py);
-    if (!generic(t))
+    if (!jcv_generic_attrs(t))
         jcv_refuse(c, "%s reads attributes in its own way", t->tp_name);
     jcv_attr *w = find_attr(c, o->py, name);
     if (w) {
@@ -158,12 +163,18 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
     if (d && PyUnicode_CompareWithASCIIString(name, "__class__") == 0)
         return jcv_py(c, (PyObject *)t, NULL);
     if (d && PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) {
+        if (jcv_live_type(c, t))
+            jcv_refuse(c, "the __dict__ of an object that the graph writes");
         jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, src_of(c, o), NULL, name, 0);
         PyObject *dict = jcv_own(c, PyObject_GetAttr(o->py, name));
         return jcv_py(c, dict, s);
     }
     if (d && Py_TYPE(d)->tp_descr_set && Py_TYPE(d) != &PyMemberDescr_Type)
         jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
+    if (jcv_live_attr(c, t, name)) {
+        src_of(c, o);
+        return jcv_host_attr(c, jcv_to_host(c, host_able(c, o)), name);
+    }
     jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, src_of(c, o), NULL, name, 0);
     PyObject *v = jpy_plain_attr(o->py, name);
     if (!v) {
@@ -291,10 +302,13 @@ static bool module_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
 }
 
 void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
-    if (c->ctx->fn->kind == JCV_FUNC)
-        jcv_refuse(c, "an attribute is written inside a recursion");
-    c->epoch++;
+    bool recursion = c->ctx->fn->kind == JCV_FUNC;
+    if (o->kind == AV_HOST)
+        o = jcv_settled(c, o);
     if (o->kind == AV_TENSOR) {
+        if (recursion)
+            jcv_refuse(c, "an attribute of a tensor is set inside a recursion");
+        c->epoch++;
         if (PyUnicode_CompareWithASCIIString(name, "grad") != 0)
             jcv_refuse(c, "the attribute %s of a tensor is set", PyUnicode_AsUTF8(name));
         if (!(v->kind == AV_TENSOR || (v->kind == AV_PY && v->py == Py_None)) ||
@@ -305,9 +319,11 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
         c->slots.data[attr_slot(c, grad_owner(c, o), NULL, o->src, had)] = v;
         return;
     }
-    if (o->kind != AV_PY || jcv_is_const(o) || is_container(o->py) || PyFunction_Check(o->py))
+    bool object =
+        o->kind == AV_PY && !jcv_is_const(o) && !is_container(o->py) && !PyFunction_Check(o->py);
+    if (o->kind != AV_HOST && !object)
         jcv_refuse(c, "an attribute of %s is set", jcv_describe(o));
-    PyTypeObject *t = Py_TYPE(o->py);
+    PyTypeObject *t = o->kind == AV_HOST ? jcv_host_type(c, o) : Py_TYPE(o->py);
     PyObject *d = _PyType_Lookup(t, name);
     if (d && Py_TYPE(d) == &PyProperty_Type) {
         PyObject *set = jcv_own(c, PyObject_GetAttrString(d, "fset"));
@@ -318,19 +334,25 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     }
     if (d && Py_TYPE(d)->tp_descr_set && Py_TYPE(d) != &PyMemberDescr_Type)
         jcv_refuse(c, "the attribute %s of %s is set", PyUnicode_AsUTF8(name), t->tp_name);
-    if (t->tp_setattro != PyObject_GenericSetAttr && !module_setattr(c, o, name, v)) {
+    if (t->tp_setattro != PyObject_GenericSetAttr &&
+        (o->kind != AV_PY || !module_setattr(c, o, name, v))) {
         static PyObject *set_name;
         if (!set_name)
             set_name = PyUnicode_InternFromString("__setattr__");
         PyObject *fn = _PyType_Lookup(t, set_name);
         if (!fn || !PyFunction_Check(fn) ||
-            (jpy.module_base_type && PyObject_TypeCheck(o->py, jpy.module_base_type)))
+            (jpy.module_base_type && PyType_IsSubtype(t, jpy.module_base_type)))
             jcv_refuse(c, "%s sets attributes in its own way", t->tp_name);
         jcv_av *pos[3] = {o, jcv_py(c, name, NULL), v};
         jcv_args args = {.pos = pos, .n_pos = 3};
         jcv_call(c, jcv_py(c, fn, NULL), &args);
         return;
     }
+    if (o->kind == AV_HOST || recursion || jcv_live_type(c, t)) {
+        jcv_live_setattr(c, host_able(c, o), t, name, v);
+        return;
+    }
+    c->epoch++;
     jcv_attr *a = find_attr(c, o->py, name);
     if (!a) {
         jpy_src *s = src_of(c, o);

@@ -304,6 +304,12 @@ jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
                 if (r)
                     return r;
             }
+        if (!strcmp(name, "id") && a->n_pos == 1 &&
+            (a->pos[0]->kind == AV_HOST ||
+             (a->pos[0]->kind == AV_PY && a->pos[0]->src && !jcv_is_const(a->pos[0])))) {
+            jcv_val *of = jcv_to_host(c, a->pos[0])->val;
+            return jcv_scalar(c, &jcv_op(c, JN_OP(host_id), &of, 1, NULL)->out[0]);
+        }
         if (!strcmp(name, "sorted") && a->n_pos == 1 && !a->n_kw)
             return call_real(c, o, a, name);
         if (pure_builtin(name))
@@ -327,6 +333,8 @@ static void set_seq(jcv *c, jcv_av *l, jcv_av **items, unsigned n) {
 }
 
 static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+    if (self->kind == AV_LIST && self->slot < c->ctx->fn->first_slot && *name != '_')
+        jcv_make_live(c, self);
     jcv_av *l = jcv_abstract(c, self), *t = c->slots.data[l->slot], **more;
     unsigned n = t->n, m;
     if (!strcmp(name, "append") || !strcmp(name, "extend")) {
@@ -493,9 +501,37 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
     return NULL;
 }
 
+static jcv_av *live_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+    bool dict = jcv_host_type(c, self) == &PyDict_Type;
+    if (!strcmp(name, "append") && a->n_pos == 1 && !dict) {
+        jcv_live_append(c, self, a->pos[0]);
+        return jcv_none(c);
+    }
+    if (!strcmp(name, "extend") && a->n_pos == 1 && !dict) {
+        unsigned n;
+        jcv_av **items = items_of(c, a->pos[0], &n, "extend()");
+        for (unsigned i = 0; i < n; i++)
+            jcv_live_append(c, self, items[i]);
+        return jcv_none(c);
+    }
+    if (!strcmp(name, "pop") && !a->n_pos && !dict)
+        return jcv_live_pop(c, self);
+    if (!strcmp(name, "__delitem__") && dict) {
+        jcv_live_delkey(c, self, a->pos[0]);
+        return jcv_none(c);
+    }
+    if (!strcmp(name, "__contains__") && dict)
+        return jcv_scalar(c, jcv_live_has(c, self, a->pos[0]));
+    return NULL;
+}
+
 jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
     jcv_av *r = NULL;
     bool real = self->kind == AV_PY;
+    if (self->kind == AV_HOST)
+        r = live_method(c, self, name, a);
+    if (r)
+        return r;
     if (self->kind == AV_LIST || (real && PyList_CheckExact(self->py))) {
         if (!strcmp(name, "copy")) {
             unsigned n;

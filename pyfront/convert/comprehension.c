@@ -161,6 +161,7 @@ jcv_av *jcv_comprehension(jcv *c, jpy_tree *n) {
         return g;
     bool known;
     jcv_av *t = jcv_take_all(c, g, &known);
+    c->at = n;
     if (n->kind == JPY_LISTCOMP)
         return known ? jcv_list(c, t->items, t->n) : t;
     if (!known && !(t->kind == AV_LIST))

@@ -80,6 +80,7 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
     for (size_t i = 0; i < f->escaped.n; i++)
         if (f->escaped.data[i]->root == rec->root && f->escaped.data[i] != rec)
             jcv_refuse(c, "two views of one tensor leave the graph");
+    jcv_leak(c, rec);
     if (!jn_vec_push(&f->escaped, rec))
         jcv_refuse(c, "out of memory");
     bool tracked = jpy_tensor_tracked((jpy_tensor *)a->py);
@@ -112,6 +113,7 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
         return r;
     case AV_TENSOR:
         return tensor_recipe(c, f, a, r);
+    case AV_HOST:
     case AV_SCALAR:
         r->kind = JPY_MAKE_RESULT;
         r->slot = add_result(c, a->val);
@@ -163,8 +165,7 @@ static void finish_attrs(jcv *c, finishing *f) {
             jcv_refuse(c, "an attribute of an object made here is written");
         for (Py_ssize_t k = 0; a->name && k < PyList_GET_SIZE(c->attr_names); k++)
             if (PyUnicode_Compare(PyList_GET_ITEM(c->attr_names, k), a->name) == 0)
-                jcv_refuse(c, "the attribute %s is written and read while the graph runs",
-                           PyUnicode_AsUTF8(a->name));
+                jcv_make_live_attr(c, Py_TYPE(a->object), a->name);
         add_step(c, f, a->name ? JPY_COMMIT_ATTR : JPY_COMMIT_GRAD, a->src->slot, a->name,
                  recipe(c, f, now));
     }
@@ -189,8 +190,8 @@ static jcv_av *written_pairs(jcv *c, jcv_av *d) {
 static void finish_containers(jcv *c, finishing *f) {
     for (size_t i = 0; i < c->real.n; i++) {
         jcv_av *x = c->real.data[i];
-        if (c->host_items && x->kind == AV_LIST)
-            jcv_refuse(c, "a container is written while the graph reads others");
+        if (c->host_items)
+            jcv_make_live(c, x);
         jcv_av *seq = c->slots.data[x->slot];
         if (jcv_av_equal(seq, c->slot_init.data[x->slot]))
             continue;
@@ -254,6 +255,26 @@ static void guard_aliases(jcv *c) {
                 g->srcs.data[i]->number = (int64_t)first;
             }
         }
+    }
+}
+
+/* What the graph writes must be apart from what it does not know to be written. */
+static void finish_live(jcv *c, jpy_entry *e) {
+    jpy_guards *g = c->guards;
+    if (c->live_tensors && c->two_views)
+        jcv_refuse(c, "two views of one tensor leave the graph, which stores tensors");
+    if (c->stored_tracked.n && !c->backward_done)
+        jcv_refuse(c, "a tensor that requires grad is stored by the graph");
+    for (size_t i = 0; i < g->srcs.n && c->live_containers; i++) {
+        const jpy_src *s = g->srcs.data[i];
+        const jpy_src *of = s->kind == JPY_SRC_ITEM || s->kind == JPY_SRC_KEY ? s->parent
+                            : s->checks & (JPY_CHECK_LEN | JPY_CHECK_KEYS)    ? s
+                                                                              : NULL;
+        bool known = !of;
+        for (size_t k = 0; k < e->looked.n && !known; k++)
+            known = e->looked.data[k] == of->slot;
+        if (!known && !jn_vec_push(&e->looked, of->slot))
+            jcv_refuse(c, "out of memory");
     }
 }
 
@@ -331,6 +352,7 @@ static void finish(jcv *c, jpy_entry *e, jcv_av *result) {
     finish_attrs(c, &f);
     finish_containers(c, &f);
     guard_aliases(c);
+    finish_live(c, e);
     for (size_t i = 0; i < c->prints.n; i++)
         add_step(c, &f, JPY_COMMIT_PRINT, 0, NULL, recipe(c, &f, c->prints.data[i]));
     e->result = recipe(c, &f, result);
@@ -413,6 +435,8 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->real);
     jn_vec_free(&c->inputs);
     jn_vec_free(&c->prints);
+    jn_vec_free(&c->made);
+    jn_vec_free(&c->stored_tracked);
     jn_vec_free(&c->tags);
     jn_arena_free(&c->arena);
 }
@@ -457,6 +481,7 @@ static jcv_throw attempt(jcv *c, jpy_entry *e) {
 static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reason, size_t size) {
     jpy_entry *e = NULL;
     jcv_rec_fn *fns = NULL;
+    jcv_live *lives = NULL;
     jn_arena keep;
     jn_arena_init(&keep, 0);
     jcv *outer = jcv_current;
@@ -473,6 +498,9 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
         c->call = call;
         c->keep = keep;
         c->rec_fns = fns;
+        c->lives = lives;
+        for (jcv_live *l = lives; l; l = l->next)
+            l->read = false;
         jcv_current = c;
         jn_eager_hook = jcv_hook;
         jcv_throw t = attempt(c, e);
@@ -480,6 +508,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
         jcv_current = outer;
         keep = c->keep;
         fns = c->rec_fns;
+        lives = c->lives;
         snprintf(reason, size, "%s", c->reason);
         drop_attempt(c);
         jn_free(c);
@@ -497,6 +526,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
     for (jcv_rec_fn *x = fns; x; x = x->next)
         for (unsigned i = 0; i < x->n_params; i++)
             Py_XDECREF(x->samples[i]);
+    jcv_live_free(lives);
     jn_arena_free(&keep);
     return e;
 }

@@ -37,6 +37,7 @@ typedef struct jcv_val {
     const jn_type *type;
     bool depends;             /* on something that requires grad */
     bool cut;                 /* so computed under no_grad: a barrier is due before recorded use */
+    bool root;                /* an object read where the graph writes: it has its own samples */
     struct jcv_val *detached; /* cached barrier of it, made in `detached_in` */
     jcv_ctx *detached_in;
     jn_value emitted; /* in ctx */
@@ -71,6 +72,7 @@ typedef struct jcv_read { /* a host read made already */
     int64_t index;
     struct jcv_av *av;
     struct jcv_read *next;
+    uint32_t epoch; /* of reads of what the graph writes: good until it writes again */
 } jcv_read;
 
 struct jcv_ctx {
@@ -79,6 +81,7 @@ struct jcv_ctx {
     jcv_ctx *parent; /* NULL for MAIN and FUNC */
     jcv_ctx *fn;     /* nearest MAIN or FUNC */
     bool in_loop;
+    size_t first_slot; /* slots made since it was begun */
     JN_VEC(jcv_val *) params;
     JN_VEC(jcv_node *) nodes;
     JN_VEC(jcv_val *) results;
@@ -125,7 +128,7 @@ struct jcv_av {
     unsigned n;
     uint32_t slot;
     jcv_av *self;
-    jpy_tree *tree;
+    jpy_tree *tree; /* of a closure; of AV_LIST and AV_DICT: where they are made */
     struct jcv_frame *frame;
     const char *text;
     const jn_type *const *types; /* of the rows of a stacked list */
@@ -148,6 +151,7 @@ typedef struct jcv_rec {
     jcv_val *first;   /* of a bound root: the parameter */
     PyObject *proxy;  /* of a bound root */
     bool written;
+    struct jcv_rec *leaked; /* of a root: the view of it that leaves the SubGraph, or itself */
     struct jcv_rec *next;
 } jcv_rec;
 
@@ -236,6 +240,18 @@ typedef struct jcv_attr {    /* an attribute of a real object, written or about 
     jcv_av *first;
 } jcv_attr;
 
+/* A location that the graph writes itself (live.c); kept over restarts. */
+typedef struct jcv_live {
+    PyTypeObject *type; /* attribute `name` of objects of this type, or ... */
+    PyObject *name;
+    PyObject *object;     /* ... a real list or dict, or ... */
+    const jpy_tree *site; /* ... one that is made at this place */
+    PyObject *stored;     /* list or dict of samples of what is written; a site's sample itself */
+    bool tracked;         /* some of it requires grad */
+    bool read;            /* its samples were used in this attempt */
+    struct jcv_live *next;
+} jcv_live;
+
 struct jcv {
     jpy_function *f;
     const jpy_call *call;
@@ -272,6 +288,12 @@ struct jcv {
     JN_VEC(jcv_val *) tags;           /* numbers given to eager functions, see jcv_tag */
     unsigned tags_seen;
     bool host_items; /* items of host lists are read */
+    jcv_live *lives;
+    JN_VEC(jcv_av *) made; /* AV_LIST and AV_DICT, to find the place one was made at by its slot */
+    uint32_t live_epoch;   /* counts what may write to live locations ... */
+    uint32_t live_items;   /* ... and writes to live containers */
+    bool live_tensors, live_containers, two_views, flows;
+    JN_VEC(jcv_val *) stored_tracked; /* tensors that require grad and are stored by the graph */
 };
 
 extern _Thread_local jcv *jcv_current;
@@ -309,11 +331,16 @@ jcv_av *jcv_proxy(jcv *c, jcv_val *val, bool tracked);
 jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src);
 jcv_av *jcv_real_tensor_const(jcv *c, PyObject *tensor);
 bool jcv_is_proxy(jcv *c, PyObject *o);
+/* Notes that a tensor leaves its SubGraph: of several views of one the graph forgets that they
+ * share memory. */
+void jcv_leak(jcv *c, jcv_rec *r);
 void jcv_tensor_backward(jcv *c, PyObject *proxy);
 /* A Python float that stands for a number of the graph in a call of an eager function. */
 double jcv_tag(jcv *c, jcv_val *v);
 /* Whether gradients of `y` flow to `x`. */
 bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x);
+/* The view of a proxy that a node takes. */
+jcv_av *jcv_view(jcv *c, PyObject *of, jcv_node *n);
 /* x.detach(), x.data: the same storage without history. */
 jcv_av *jcv_detach(jcv *c, PyObject *proxy);
 /* The source of a proxy that stands for a real tensor, else NULL. */
@@ -395,6 +422,12 @@ jcv_av *jcv_to_host(jcv *c, jcv_av *a);
 jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name);
 jcv_av *jcv_host_item(jcv *c, jcv_av *o, jcv_val *index);
 jcv_val *jcv_host_len(jcv *c, jcv_av *o);
+/* What a read where the graph writes gave, which has these samples. */
+jcv_av *jcv_host_got(jcv *c, jcv_val *v, PyObject *samples);
+/* Samples of the items (of one at a known place: index) of a list, tuple or dict. */
+PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index);
+void jcv_known_type(jcv *c, jcv_val *v, PyTypeObject *t);
+int64_t jcv_key_of(jcv *c, PyObject *name);
 /* Whether its type is `t` (not exact: or one derived from it), as a bool of the graph. */
 jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t, bool exact);
 jcv_val *jcv_host_truth(jcv *c, jcv_av *o);
@@ -436,6 +469,35 @@ jcv_av *jcv_try_all(jcv *c, jcv_av *a);
 /* The same, else a stacked list and *out_known is false. */
 jcv_av *jcv_take_all(jcv *c, jcv_av *a, bool *out_known);
 
+/* live.c: what the graph writes.  The find functions give NULL where it does not (yet); making
+ * something live starts the conversion again. */
+jcv_live *jcv_live_attr(jcv *c, PyTypeObject *t, PyObject *name);
+bool jcv_live_type(jcv *c, PyTypeObject *t);
+jcv_live *jcv_live_object(jcv *c, PyObject *o);
+jcv_live *jcv_live_site(jcv *c, const jpy_tree *site);
+__attribute__((noreturn)) void jcv_make_live_attr(jcv *c, PyTypeObject *t, PyObject *name);
+void jcv_make_live_objects(jcv *c, PyObject *const *o, Py_ssize_t n);
+__attribute__((noreturn)) void jcv_make_live(jcv *c, jcv_av *container);
+/* The AV_LIST or AV_DICT whose contents a slot holds, NULL: none. */
+jcv_av *jcv_container_in(jcv *c, uint32_t slot);
+PyObject *jcv_live_samples(jcv *c, jcv_live *l);
+void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v);
+void jcv_live_free(jcv_live *l);
+jcv_val *jcv_object_input(jcv *c, jpy_src *src);
+/* The value that a write stores. */
+jcv_val *jcv_stored(jcv *c, jcv_av *v);
+/* A list or dict made at a place where they are live; NULL: they are not. */
+jcv_av *jcv_born(jcv *c, const jpy_tree *site, jcv_av *const *items, unsigned n, bool dict);
+void jcv_live_setattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, jcv_av *v);
+void jcv_live_delattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name);
+void jcv_live_append(jcv *c, jcv_av *o, jcv_av *v);
+jcv_av *jcv_live_pop(jcv *c, jcv_av *o);
+void jcv_live_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v);
+void jcv_live_setkey(jcv *c, jcv_av *o, jcv_av *key, jcv_av *v);
+void jcv_live_delkey(jcv *c, jcv_av *o, jcv_av *key);
+jcv_val *jcv_live_has(jcv *c, jcv_av *o, jcv_av *key);
+jcv_av *jcv_live_getkey(jcv *c, jcv_av *o, jcv_av *key);
+
 /* The interpreter: one file per family */
 jcv_av *jcv_eval(jcv *c, jpy_tree *n);
 /* The same, but the result may be an AV_SUM. */
@@ -448,6 +510,7 @@ void jcv_store(jcv *c, PyObject *name, jcv_av *v);
 jcv_av *jcv_getattr(jcv *c, jcv_av *o, PyObject *name);
 jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name); /* NULL: AttributeError */
 void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+bool jcv_generic_attrs(PyTypeObject *t); /* reads attributes as object does, or by __getattr__ */
 jcv_av *jcv_getitem(jcv *c, jcv_av *o, jcv_av *i);
 void jcv_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v);
 jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace);

@@ -336,6 +336,7 @@ jcv_av *jcv_eval_sum(jcv *c, jpy_tree *n) {
     }
     case JPY_LIST: {
         jcv_av **v = eval_list(c, &n->x, &m);
+        c->at = n;
         return jcv_list(c, v, m);
     }
     case JPY_SET: {

@@ -23,19 +23,23 @@ jcv_av *jcv_host(jcv *c, jcv_val *v, PyObject *samples) {
     return a;
 }
 
+static jcv_read *find_read(jcv *c, jcv_val *of, PyObject *key, int64_t index) {
+    for (jcv_ctx *x = c->ctx; x; x = x->parent)
+        for (jcv_read *r = x->reads; r; r = r->next)
+            if (r->of == of && r->index == index &&
+                (r->key == key || (key && r->key && PyUnicode_Compare(r->key, key) == 0)))
+                return r;
+    return NULL;
+}
+
 jcv_av *jcv_to_host(jcv *c, jcv_av *a) {
     if (a->kind == AV_HOST)
         return a;
     if (a->kind != AV_PY || !a->src)
         jcv_refuse(c, "%s as an object of the graph", jcv_describe(a));
+    jcv_val *v = jcv_object_input(c, a->src);
     PyObject *samples = jcv_samples(c, a);
-    for (size_t i = 0; i < c->inputs.n; i++)
-        if (c->inputs.data[i] == a->src && c->main->params.data[i]->type->kind == JANUS_KIND_OBJECT)
-            return jcv_host(c, c->main->params.data[i], samples);
-    jcv_val *v = jcv_param(c, c->main, jcv_type(c, jn_scalar_type(JANUS_KIND_OBJECT)));
-    if (!jn_vec_push(&c->inputs, a->src))
-        jcv_refuse(c, "out of memory");
-    return jcv_root(c, c->main, v, samples);
+    return find_read(c, v, NULL, -3) ? jcv_host(c, v, samples) : jcv_root(c, c->main, v, samples);
 }
 
 /* ---- types --------------------------------------------------------------------------------------
@@ -53,15 +57,6 @@ static jcv_val *token(jcv *c, PyTypeObject *t) {
     return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = (int64_t)(intptr_t)t});
 }
 
-static jcv_read *find_read(jcv *c, jcv_val *of, PyObject *key, int64_t index) {
-    for (jcv_ctx *x = c->ctx; x; x = x->parent)
-        for (jcv_read *r = x->reads; r; r = r->next)
-            if (r->of == of && r->index == index &&
-                (r->key == key || (key && r->key && PyUnicode_Compare(r->key, key) == 0)))
-                return r;
-    return NULL;
-}
-
 static void keep_read_in(jcv *c, jcv_ctx *ctx, jcv_read read) {
     jcv_read *r = jcv_alloc(c, sizeof *r);
     *r = read;
@@ -70,12 +65,12 @@ static void keep_read_in(jcv *c, jcv_ctx *ctx, jcv_read read) {
 }
 
 static void keep_read(jcv *c, jcv_val *of, PyObject *key, int64_t index, jcv_av *av) {
-    keep_read_in(c, c->ctx, (jcv_read){of, key, index, av, NULL});
+    keep_read_in(c, c->ctx, (jcv_read){of, key, index, av, NULL, 0});
 }
 
 jcv_av *jcv_root(jcv *c, jcv_ctx *ctx, jcv_val *v, PyObject *samples) {
     jcv_av *a = jcv_host(c, v, samples);
-    keep_read_in(c, ctx, (jcv_read){v, NULL, -3, a, NULL});
+    keep_read_in(c, ctx, (jcv_read){v, NULL, -3, a, NULL, 0});
     return a;
 }
 
@@ -226,7 +221,7 @@ jcv_av *jcv_settled(jcv *c, jcv_av *a) {
     return plain;
 }
 
-static int64_t key_of(jcv *c, PyObject *name) {
+int64_t jcv_key_of(jcv *c, PyObject *name) {
     Py_ssize_t n = PyList_GET_SIZE(c->attr_names);
     for (Py_ssize_t i = 0; i < n; i++)
         if (PyUnicode_Compare(PyList_GET_ITEM(c->attr_names, i), name) == 0)
@@ -236,11 +231,42 @@ static int64_t key_of(jcv *c, PyObject *name) {
     return n;
 }
 
+void jcv_known_type(jcv *c, jcv_val *v, PyTypeObject *t) {
+    keep_read(c, v, NULL, -2, jcv_py(c, (PyObject *)t, NULL));
+}
+
+jcv_av *jcv_host_got(jcv *c, jcv_val *v, PyObject *samples) {
+    v->root = true;
+    jcv_av *a = of_samples(c, v, samples);
+    return a->kind == AV_HOST ? jcv_root(c, c->ctx, v, samples) : a;
+}
+
+/* Samples of the heap and of what the graph stores; of tensors only the latter, where there are
+ * any: those of the heap are of earlier calls. */
+static PyObject *with_stored(jcv *c, PyObject *heap, jcv_live *l) {
+    PyObject *stored = jcv_live_samples(c, l), *all = jcv_own(c, PySequence_List(stored));
+    bool tensors = false;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(stored); i++)
+        tensors = tensors || jpy_tensor_check(PyList_GET_ITEM(stored, i));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(heap); i++) {
+        PyObject *o = PyList_GET_ITEM(heap, i);
+        if (!(tensors && jpy_tensor_check(o)) && PyList_Append(all, o) < 0)
+            jcv_refuse_py(c);
+    }
+    return all;
+}
+
 jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyTypeObject *t = jcv_host_type(c, o);
-    if (t == &PyList_Type || t == &PyTuple_Type || t == &PyDict_Type || t == &PyUnicode_Type)
+    if (t == &PyList_Type || t == &PyDict_Type) {
+        jcv_av *m = jcv_new(c, AV_METHOD);
+        m->self = o;
+        m->text = jn_arena_strdup(&c->arena, PyUnicode_AsUTF8(name));
+        return m;
+    }
+    if (t == &PyTuple_Type || t == &PyUnicode_Type)
         jcv_refuse(c, "a method of %s read while the graph runs", t->tp_name);
-    if (t->tp_getattro != PyObject_GenericGetAttr)
+    if (!jcv_generic_attrs(t))
         jcv_refuse(c, "%s reads attributes in its own way", t->tp_name);
     PyObject *d = _PyType_Lookup(t, name);
     if (d && PyFunction_Check(d)) {
@@ -260,8 +286,9 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
     if (d && (Py_TYPE(d)->tp_descr_get || Py_TYPE(d)->tp_descr_set) &&
         Py_TYPE(d) != &PyMemberDescr_Type)
         jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
-    jcv_read *r = find_read(c, o->val, name, 0);
-    if (r)
+    jcv_live *live = jcv_live_attr(c, t, name);
+    jcv_read *r = find_read(c, o->val, name, live ? -5 : 0);
+    if (r && (!live || r->epoch == c->live_epoch))
         return jcv_settled(c, r->av);
     PyObject *samples = jcv_samples(c, o), *got = jcv_own(c, PyList_New(0));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
@@ -270,10 +297,15 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
             jcv_refuse_py(c);
         Py_XDECREF(v);
     }
-    janus_host_attr_attrs attrs = {sizeof attrs, key_of(c, name)};
+    janus_host_attr_attrs attrs = {sizeof attrs, jcv_key_of(c, name)};
     jcv_val *v = &jcv_op(c, JN_OP(host_attr), &o->val, 1, &attrs)->out[0];
-    jcv_av *a = of_samples(c, v, got);
-    keep_read(c, o->val, name, 0, a);
+    if (!live) {
+        jcv_av *a = of_samples(c, v, got);
+        keep_read(c, o->val, name, 0, a);
+        return a;
+    }
+    jcv_av *a = jcv_host_got(c, v, with_stored(c, got, live));
+    keep_read_in(c, c->ctx, (jcv_read){o->val, name, -5, a, NULL, c->live_epoch});
     return a;
 }
 
@@ -283,25 +315,33 @@ static void check_sequence(jcv *c, jcv_av *o) {
         jcv_refuse(c, "items of %s read while the graph runs", t->tp_name);
 }
 
+PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index) {
+    PyObject *samples = jcv_samples(c, o), *got = jcv_own(c, PyList_New(0));
+    bool known = index && index->node && index->node->kind == JCV_SCALAR_CONST;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
+        PyObject *s = PyList_GET_ITEM(samples, i);
+        jcv_live *live = jcv_live_object(c, s);
+        if (PyDict_CheckExact(s))
+            s = jcv_own(c, PyDict_Values(s));
+        Py_ssize_t n = PySequence_Size(s);
+        for (Py_ssize_t k = 0; k < n && PyList_GET_SIZE(got) < MAX_SAMPLES; k++) {
+            int64_t want = known && !live ? index->node->scalar.i : k;
+            if (want < 0)
+                want += n;
+            if (want == k && PyList_Append(got, PySequence_Fast_GET_ITEM(s, k)) < 0)
+                jcv_refuse_py(c);
+        }
+        if (live)
+            got = with_stored(c, live->object ? got : jcv_own(c, PyList_New(0)), live);
+    }
+    return got;
+}
+
 jcv_av *jcv_host_item(jcv *c, jcv_av *o, jcv_val *index) {
     check_sequence(c, o);
     c->host_items = true;
-    PyObject *samples = jcv_samples(c, o), *got = jcv_own(c, PyList_New(0));
+    PyObject *got = jcv_item_samples(c, o, index);
     bool known = index->node && index->node->kind == JCV_SCALAR_CONST;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
-        PyObject *s = PyList_GET_ITEM(samples, i);
-        Py_ssize_t n = PySequence_Size(s);
-        for (Py_ssize_t k = 0; k < n && PyList_GET_SIZE(got) < MAX_SAMPLES; k++) {
-            int64_t want = known ? index->node->scalar.i : k;
-            if (want < 0)
-                want += n;
-            if (want != k)
-                continue;
-            PyObject *e = PySequence_Fast_GET_ITEM(s, k);
-            if (PyList_Append(got, e) < 0)
-                jcv_refuse_py(c);
-        }
-    }
     if (known && index->node->scalar.i < 0) {
         jcv_val *in[2] = {jcv_host_len(c, o), index};
         index = &jcv_op(c, JN_OP(s_add), in, 2, NULL)->out[0];

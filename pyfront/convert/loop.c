@@ -114,12 +114,18 @@ static void visit_unknown(jcv *c, visit *v) {
     if (v->over->kind == AV_SEQ && !jcv_use_up(c, v->over))
         return;
     v->count = jcv_seq_count(c, v->over);
+    uint32_t written = c->live_items;
     if (!v->leave) {
         jcv_foreach(c, v->count, counted_round, v);
-        return;
+    } else {
+        v->index = jcv_slot(c, number(c, 0));
+        jcv_while(c, goes_on, leaving_round, v);
     }
-    v->index = jcv_slot(c, number(c, 0));
-    jcv_while(c, goes_on, leaving_round, v);
+    if (c->live_items == written)
+        return;
+    /* rounds that write to lists may make this one longer or shorter */
+    jcv_val *n[2] = {v->count, jcv_seq_count(c, v->over)};
+    jcv_assert(c, &jcv_op(c, JN_OP(s_eq), n, 2, NULL)->out[0], "a list grows in a loop over it");
 }
 
 /* Whether a loop that can be left is better a loop of the graph, too. */

@@ -308,6 +308,10 @@ static jcv_av *contains(jcv *c, jcv_av *item, jcv_av *in) {
         jcv_av *m = jcv_call_method(c, in, "__contains__", &(jcv_args){.pos = &item, .n_pos = 1});
         return m;
     }
+    if (in->kind == AV_HOST && jcv_host_type(c, in) == &PyDict_Type)
+        return jcv_scalar(c, jcv_live_has(c, in, item));
+    if (in->kind == AV_DICT && (item->kind == AV_SCALAR || item->kind == AV_HOST))
+        jcv_make_live(c, in);
     if (in->kind == AV_DICT)
         return jcv_call_method(c, in, "__contains__", &(jcv_args){.pos = &item, .n_pos = 1});
     if (in->kind == AV_PY && !jcv_is_const(in) && !is_sequence(in)) {

@@ -245,6 +245,12 @@ static jcv_val *current(jcv *c, jcv_rec *r) {
     return &n->out[0];
 }
 
+void jcv_leak(jcv *c, jcv_rec *r) {
+    if ((r->root->leaked && r->root->leaked != r) || (r != r->root && r->root->src))
+        c->two_views = true;
+    r->root->leaked = r;
+}
+
 jcv_val *jcv_tensor_val(jcv *c, PyObject *proxy) {
     jcv_val *v = current(c, jcv_rec_of(c, ((jpy_tensor *)proxy)->t));
     if (!v)
@@ -460,6 +466,13 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
 jpy_src *jcv_bound_src(jcv *c, jcv_av *a) {
     jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
     return r->src;
+}
+
+jcv_av *jcv_view(jcv *c, PyObject *of, jcv_node *n) {
+    jcv_av *a = jcv_proxy(c, &n->out[0], jpy_tensor_tracked((jpy_tensor *)of) && !jpy_no_grad_mode);
+    keep_view(c, jcv_rec_of(c, ((jpy_tensor *)a->py)->t), jcv_rec_of(c, ((jpy_tensor *)of)->t),
+              n->op, n);
+    return a;
 }
 
 jcv_av *jcv_detach(jcv *c, PyObject *proxy) {

@@ -204,6 +204,7 @@ static jcv_av *invoke(jcv *c, jcv_instance *in, jcv_av **args, unsigned n) {
     const jn_type **types = jcv_alloc(c, (n_out + 1) * sizeof *types);
     template_types(f->result, types, &at);
     jcv_node *node = jcv_call_node(c, "invoke", in->ctx, NULL, v, m, types, n_out);
+    c->live_epoch++;
     at = 0;
     return instantiate(c, f->result, node, &at);
 }
@@ -271,9 +272,14 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
         }
         jcv_throw_now(c, c->thrown);
     }
-    for (size_t i = 1; i < n_slots; i++)
-        if (!jcv_av_equal(before.slots[i], c->slots.data[i]))
-            jcv_refuse(c, "a recursion writes to what is outside");
+    for (size_t i = 1; i < n_slots; i++) {
+        if (jcv_av_equal(before.slots[i], c->slots.data[i]))
+            continue;
+        jcv_av *of = jcv_container_in(c, (uint32_t)i);
+        if (of)
+            jcv_make_live(c, of);
+        jcv_refuse(c, "a recursion writes to what is outside");
+    }
     if (!f->result) {
         f->result = keep_template(c, result);
         restart(c, "the result of a recursion is known now");

@@ -22,7 +22,7 @@ enum { MAX_DEPTH = 64 };
 static jcv_val *root_of(jcv_val *v) {
     for (;;) {
         jcv_node *n = v->node;
-        if (!n || n->kind != JCV_OP)
+        if (!n || n->kind != JCV_OP || v->root)
             return v;
         if (n->op == JN_OP(host_attr) || n->op == JN_OP(host_unbox))
             v = n->in[0];

@@ -91,6 +91,7 @@ jcv_ctx *jcv_ctx_new(jcv *c, jcv_ctx_kind kind, const char *name, jcv_ctx *paren
     x->name = name;
     x->parent = parent;
     x->fn = kind == JCV_MAIN || kind == JCV_FUNC ? x : parent->fn;
+    x->first_slot = c->slots.n;
     x->in_loop = kind == JCV_LOOP || (parent && parent->in_loop);
     if (!jn_vec_push(&c->ctxs, x))
         jcv_refuse(c, "out of memory");

@@ -143,10 +143,14 @@ jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves) {
 }
 
 jcv_val *jcv_leaf_val(jcv *c, jcv_av *a) {
-    if (a->kind == AV_TENSOR)
+    if (a->kind == AV_TENSOR) {
+        jcv_leak(c, jcv_rec_of(c, ((jpy_tensor *)a->py)->t));
         return jcv_tensor_val(c, a->py);
+    }
     if (a->kind == AV_HOST || a->kind == AV_STACK)
         return a->val;
+    if (a->kind == AV_LIST || a->kind == AV_DICT)
+        jcv_make_live(c, a);
     jcv_val *v = jcv_number(c, a);
     if (!v && a->kind == AV_PY && a->src)
         v = jcv_to_host(c, a)->val;
@@ -287,8 +291,9 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     arm *arms = jcv_alloc(c, 2 * sizeof *arms);
     jcv_state before = jcv_save(c);
     jcv_place place = jcv_where(c);
-    uint32_t epoch = c->epoch;
+    uint32_t epoch = c->epoch, live = c->live_epoch, last = live;
     for (int k = 0; k < 2; k++) {
+        c->live_epoch = live;
         jcv_handler h = {.up = c->handler};
         arms[k].ctx = jcv_ctx_new(c, JCV_ARM, k ? "else" : "then", c->ctx);
         arms[k].ctx->narrowed = jcv_narrowing(c, cond, k == 0);
@@ -302,9 +307,11 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
         jcv_back(c, place);
         arms[k].state = jcv_save(c);
         jcv_restore(c, before);
+        last = c->live_epoch > last ? c->live_epoch : last;
         if (arms[k].thrown == THROW_RESTART || arms[k].thrown == THROW_PROBE)
             jcv_throw_now(c, arms[k].thrown);
     }
+    c->live_epoch = last > live ? last + 1 : live;
     if (arms[0].thrown && arms[1].thrown)
         jcv_throw_now(c, arms[0].thrown == THROW_REFUSE ? THROW_REFUSE : arms[1].thrown);
     if (arms[0].thrown || arms[1].thrown) {
@@ -338,8 +345,10 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
             continue; /* made in the second branch: nothing outside knows it, but see attributes */
         if (!changed(c, before, i, a) && !changed(c, before, i, b))
             continue;
-        if (!jn_vec_push(&which, (uint32_t)i) ||
-            !jn_vec_push(&shapes, jcv_merge(c, a, b, &pairs, false)))
+        jcv_av *both = jcv_merge(c, a, b, &pairs, false), *of = jcv_container_in(c, (uint32_t)i);
+        if (both->kind == AV_UNDEF && of && i < before.n)
+            jcv_make_live(c, of); /* longer on one path than on the other */
+        if (!jn_vec_push(&which, (uint32_t)i) || !jn_vec_push(&shapes, both))
             jcv_refuse(c, "out of memory");
     }
     for (size_t i = before.n; i < n_slots; i++) { /* attributes first written in a branch */
@@ -452,6 +461,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
                 jcv_refuse(c, "out of memory");
         }
         c->ctx = bx;
+        c->live_epoch++; /* earlier rounds may have written */
         for (unsigned i = 0; i < n; i++) {
             jcv_val *v = jcv_param(c, bx, types[i]);
             v->depends = jn_dtype_is_float(types[i]->dtype);
@@ -480,9 +490,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             for (size_t k = 0; k < c->attrs.n; k++)
                 if (c->attrs.data[k].slot == i &&
                     !jcv_av_equal(c->slots.data[i], c->slot_init.data[i])) {
-                    jcv_restore(c, before);
-                    jcv_back(c, place);
-                    jcv_refuse(c, "an attribute is first written inside a loop");
+                    jcv_make_live_attr(c, Py_TYPE(c->attrs.data[k].object), c->attrs.data[k].name);
                 }
         for (size_t i = 0; i < which.n && !again; i++) {
             jcv_av *now = c->slots.data[which.data[i]];
@@ -490,6 +498,9 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             jcv_av *b = jcv_merge(c, before.slots[which.data[i]], now, &p, true);
             if (number_kind(b))
                 b = placeholder(c, before.slots[which.data[i]], now, &p);
+            jcv_av *of = jcv_container_in(c, which.data[i]);
+            if (b->kind == AV_UNDEF && of)
+                jcv_make_live(c, of);
             if (b->kind == AV_UNDEF)
                 jcv_refuse(c, "a variable of a loop is of different kinds in its rounds");
             for (unsigned k = 0; k < p.b.n; k++) {
@@ -517,6 +528,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
         jcv_state after = jcv_save(c);
         jcv_restore(c, before);
         jcv_back(c, place);
+        c->live_epoch++;
         jcv_node *node;
         if (count) {
             jcv_val **ops = jcv_alloc(c, (n + 1) * sizeof *ops);

@@ -43,8 +43,8 @@ static jcv_av *to_abstract(jcv *c, jcv_av *a) {
     jcv_av *x = standing_for(c, a->py);
     if (x)
         return x;
-    if (c->ctx != c->main)
-        jcv_refuse(c, "a container of the caller is written inside a branch, loop or recursion");
+    if (c->ctx != c->main && a->src)
+        jcv_make_live(c, a);
     if (!a->src)
         jcv_refuse(c, "a constant container is written");
     if (PyList_CheckExact(a->py)) {
@@ -227,6 +227,10 @@ static void put_pair(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
 
 /* NULL: no such key. */
 jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key) {
+    if (d->kind == AV_HOST)
+        return jcv_live_getkey(c, d, key);
+    if (d->kind == AV_DICT && (key->kind == AV_SCALAR || key->kind == AV_HOST))
+        jcv_make_live(c, d);
     if (d->kind == AV_PY) {
         jcv_av *x = standing_for(c, d->py);
         if (!x)
@@ -242,8 +246,13 @@ jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key) {
 }
 
 void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
-    if (c->ctx->fn->kind == JCV_FUNC && (d->kind == AV_PY || d->origin))
-        jcv_refuse(c, "a dict of the caller is written inside a recursion");
+    if (d->kind == AV_HOST) {
+        jcv_live_setkey(c, d, key, v);
+        return;
+    }
+    if ((d->kind == AV_DICT && d->slot < c->ctx->fn->first_slot) || key->kind == AV_SCALAR ||
+        key->kind == AV_HOST || (c->ctx->fn->kind == JCV_FUNC && (d->kind == AV_PY || d->origin)))
+        jcv_make_live(c, d);
     if (!jcv_is_const(key) && key->kind != AV_TENSOR && key->kind != AV_TUPLE &&
         !(key->kind == AV_PY && Py_TYPE(key->py)->tp_hash == PyBaseObject_Type.tp_hash))
         jcv_refuse(c, "%s as a key", jcv_describe(key));
@@ -287,8 +296,7 @@ jcv_av *jcv_getitem(jcv *c, jcv_av *o, jcv_av *i) {
             jcv_val *in[2] = {jcv_tensor_val(c, o->py), i->val};
             janus_select_attrs attrs = {sizeof attrs, 0};
             jcv_node *node = jcv_op(c, JN_OP(select), in, 2, &attrs);
-            return jcv_proxy(c, &node->out[0],
-                             jpy_tensor_tracked((jpy_tensor *)o->py) && !jpy_no_grad_mode);
+            return jcv_view(c, o->py, node);
         }
         PyObject *k = jcv_object(c, i);
         if (!k)
@@ -304,6 +312,11 @@ jcv_av *jcv_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     }
     if (o->kind == AV_SEQ && !o->slot)
         return jcv_seq_at(c, o, i);
+    if (i->kind == AV_SCALAR && o->kind == AV_PY && o->src && !standing_for(c, o->py) &&
+        (PyList_CheckExact(o->py) || PyTuple_CheckExact(o->py)))
+        o = jcv_to_host(c, o);
+    if (o->kind == AV_HOST && jcv_host_type(c, o) == &PyDict_Type)
+        return jcv_live_getkey(c, o, i);
     if (o->kind == AV_HOST) {
         jcv_val *k = jcv_number(c, i);
         if (!k || k->type->kind != JANUS_KIND_INT)
@@ -345,10 +358,17 @@ void jcv_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
             jcv_refuse(c, "this way to write a tensor");
         return;
     }
-    if (o->kind == AV_DICT || (o->kind == AV_PY && PyDict_CheckExact(o->py))) {
+    if (o->kind == AV_DICT || (o->kind == AV_PY && PyDict_CheckExact(o->py)) ||
+        (o->kind == AV_HOST && jcv_host_type(c, o) == &PyDict_Type)) {
         jcv_dict_set(c, o, i, v);
         return;
     }
+    if (o->kind == AV_HOST && jcv_host_type(c, o) == &PyList_Type) {
+        jcv_live_setitem(c, o, i, v);
+        return;
+    }
+    if (o->kind == AV_LIST && i->kind == AV_SCALAR && o->tree)
+        jcv_make_live(c, o);
     if (o->kind == AV_LIST || (o->kind == AV_PY && PyList_CheckExact(o->py))) {
         jcv_av *l = to_abstract(c, o), *t = c->slots.data[l->slot];
         if (i->kind != AV_PY || !PyLong_Check(i->py))

@@ -52,9 +52,12 @@ uint32_t jcv_slot(jcv *c, jcv_av *first) {
     return (uint32_t)c->slots.n - 1;
 }
 
-jcv_av *jcv_list(jcv *c, jcv_av *const *items, unsigned n) {
-    jcv_av *a = jcv_new(c, AV_LIST);
-    a->slot = jcv_slot(c, jcv_tuple(c, items, n));
+static jcv_av *container(jcv *c, jcv_kind kind, jcv_av *contents) {
+    jcv_av *a = jcv_new(c, kind);
+    a->tree = c->at;
+    a->slot = jcv_slot(c, contents);
+    if (!jn_vec_push(&c->made, a))
+        jcv_refuse(c, "out of memory");
     return a;
 }
 
@@ -68,10 +71,14 @@ jcv_av *jcv_set(jcv *c, jcv_av *const *items, unsigned n) {
     return a;
 }
 
+jcv_av *jcv_list(jcv *c, jcv_av *const *items, unsigned n) {
+    jcv_av *a = jcv_born(c, c->at, items, n, false);
+    return a ? a : container(c, AV_LIST, jcv_tuple(c, items, n));
+}
+
 jcv_av *jcv_dict(jcv *c) {
-    jcv_av *a = jcv_new(c, AV_DICT);
-    a->slot = jcv_slot(c, jcv_tuple(c, NULL, 0));
-    return a;
+    jcv_av *a = jcv_born(c, c->at, NULL, 0, true);
+    return a ? a : container(c, AV_DICT, jcv_tuple(c, NULL, 0));
 }
 
 static bool singleton(PyObject *o) {
@@ -129,6 +136,10 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
     }
     if (!src)
         return jcv_py(c, o, NULL);
+    if ((PyList_CheckExact(o) || PyDict_CheckExact(o)) && jcv_live_object(c, o)) {
+        jpy_src_check_type(c->guards, src, Py_TYPE(o));
+        return jcv_to_host(c, jcv_py(c, o, src));
+    }
     if (singleton(o) || by_identity(o)) {
         src->checks |= JPY_CHECK_IDENT;
         src->ident = jpy_guards_own(c->guards, o);

@@ -17,11 +17,12 @@ import traceback
 import janus
 
 CASES = {}
+MUST = "must"
 
 
 def case(prog=None, *, graph=True):
     """Registers a program.  graph: whether a run as graph is expected at least once (else it is one that
-    must fall back and be right)."""
+    must fall back and be right); MUST: it is an error when there is none."""
 
     def register(p):
         name = p.__module__.rsplit(".", 1)[-1] + "." + p.__name__

@@ -21,18 +21,21 @@ for path in sorted(pathlib.Path(__file__).parent.glob("prog_*.py")):
 
 NAMES = sorted(harness.CASES)
 # Programs whose asserts are made to fail one after the other.
-FAILING = [n for n in NAMES if n.split(".")[0] in ("prog_control", "prog_objects", "prog_recursion",
+FAILING = [n for n in NAMES if n.split(".")[0] in ("prog_control", "prog_objects", "prog_recursion", "prog_live",
                                                      "prog_effects", "prog_loops", "prog_language")]
 
 
 @pytest.mark.parametrize("numerics", ["fast", "exact"])
 @pytest.mark.parametrize("name", NAMES)
 def test_program(name, numerics):
-    prog, _ = harness.CASES[name]
+    prog, graph = harness.CASES[name]
     want = harness.run(prog, lambda f: f)
     recorder = harness.Recorder(numerics=numerics)
     got = harness.run(prog, recorder)
     harness.compare(name, want, got, numerics == "exact")
+    if graph == harness.MUST:
+        why = "\n".join(janus.explain(f) for f in recorder.made)
+        assert recorder.total("graph"), f"{name} did not run as a graph\n{why}"
 
 
 @pytest.mark.parametrize("name", FAILING)
