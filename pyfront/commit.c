@@ -95,6 +95,11 @@ static PyObject *make_new(making *m, const jpy_recipe *r) {
             else
                 PyTuple_SET_ITEM(o, i, x);
         }
+        if (o && r->obj) { /* as its __new__ does */
+            PyObject *args = PyTuple_Pack(1, o);
+            Py_SETREF(o, args ? PyTuple_Type.tp_new((PyTypeObject *)r->obj, args, NULL) : NULL);
+            Py_XDECREF(args);
+        }
         return o;
     case JPY_MAKE_LIST:
         o = PyList_New((Py_ssize_t)r->n);
@@ -113,6 +118,15 @@ static PyObject *make_new(making *m, const jpy_recipe *r) {
             if (!v || PyDict_SetItem(o, k, v) < 0)
                 Py_CLEAR(o);
             Py_XDECREF(k);
+            Py_XDECREF(v);
+        }
+        return o;
+    case JPY_MAKE_OBJECT:
+        o = PyBaseObject_Type.tp_new((PyTypeObject *)r->obj, jpy.empty_tuple, NULL);
+        for (unsigned i = 0; o && i + 1 < r->n; i += 2) {
+            PyObject *v = make(m, r->items[i + 1]);
+            if (!v || PyObject_GenericSetAttr(o, r->items[i]->obj, v) < 0)
+                Py_CLEAR(o);
             Py_XDECREF(v);
         }
         return o;

@@ -16,9 +16,10 @@ typedef enum jpy_recipe_kind {
     JPY_MAKE_CONST,  /* obj */
     JPY_MAKE_SOURCE, /* slot: the guarded object itself */
     JPY_MAKE_RESULT, /* slot: result of the run, wrapped */
-    JPY_MAKE_TUPLE,  /* items */
+    JPY_MAKE_TUPLE,  /* items; obj: its type where that is a named tuple's */
     JPY_MAKE_LIST,
-    JPY_MAKE_DICT /* items: key, value, ... */
+    JPY_MAKE_DICT,  /* items: key, value, ... */
+    JPY_MAKE_OBJECT /* obj: type; items: attribute, value, ... */
 } jpy_recipe_kind;
 
 typedef struct jpy_recipe {

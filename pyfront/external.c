@@ -75,6 +75,13 @@ static void collect(const jpy_recipe *r, PyObject *o, PyObject **out) {
                 if (v)
                     collect(r->items[i + 1], v, out);
             }
+    } else if (r->kind == JPY_MAKE_OBJECT) {
+        for (unsigned i = 0; i + 1 < r->n; i += 2) {
+            PyObject *v = jpy_plain_attr(o, r->items[i]->obj);
+            if (v)
+                collect(r->items[i + 1], v, out);
+            Py_XDECREF(v); /* its object keeps it */
+        }
     }
 }
 

@@ -23,6 +23,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/live.c \
 	pyfront/convert/loop.c \
 	pyfront/convert/lower.c \
+	pyfront/convert/objects.c \
 	pyfront/convert/operators.c \
 	pyfront/convert/proxy.c \
 	pyfront/convert/recursion.c \

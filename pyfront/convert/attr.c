@@ -37,6 +37,29 @@ static jpy_src *src_of(jcv *c, jcv_av *o) {
     return s;
 }
 
+static const char not_set[] = "an attribute is written on one path only";
+
+void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
+    jcv_av *none = jcv_new(c, AV_UNDEF);
+    none->text = not_set;
+    c->slots.data[attr_slot(c, o->py, name, NULL, none)] = v;
+}
+
+jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o) {
+    jcv_av *t = jcv_tuple(c, NULL, 0);
+    t->items = jcv_alloc(c, (2 * c->attrs.n + 1) * sizeof *t->items);
+    for (size_t i = 0; i < c->attrs.n; i++) {
+        jcv_av *v = c->attrs.data[i].object == o ? c->slots.data[c->attrs.data[i].slot] : NULL;
+        if (!v || (v->kind == AV_UNDEF && v->text == not_set))
+            continue;
+        if (v->kind == AV_UNDEF)
+            jcv_refuse(c, "an attribute: %s", v->text);
+        t->items[t->n++] = jcv_py(c, c->attrs.data[i].name, NULL);
+        t->items[t->n++] = v;
+    }
+    return t;
+}
+
 /* ---- tensors ------------------------------------------------------------------------------------
  */
 
@@ -151,7 +174,12 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
     jcv_attr *w = find_attr(c, o->py, name);
     if (w) {
         jcv_av *v = c->slots.data[w->slot];
-        return v->kind == AV_UNDEF ? NULL : v;
+        if (v->kind == AV_UNDEF && v->text != not_set)
+            jcv_refuse(c, "the attribute %s: %s", PyUnicode_AsUTF8(name), v->text);
+        if (v->kind != AV_UNDEF)
+            return v;
+        if (!jcv_is_fresh(c, o->py))
+            return NULL;
     }
     PyObject *d = _PyType_Lookup(t, name);
     if (d && Py_TYPE(d) == &PyProperty_Type) {
@@ -223,7 +251,7 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
                 if (o->items[i]->py == v)
                     return o->items[i];
         }
-        return builtin_method(c, o, name);
+        return o->named ? jcv_named_attr(c, o, name) : builtin_method(c, o, name);
     case AV_LIST:
     case AV_DICT:
     case AV_SCALAR:
@@ -268,6 +296,8 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
             return jcv_take(c, PyObject_GetAttr(p, name));
         jcv_refuse(c, "the attribute %s of a function", PyUnicode_AsUTF8(name));
     }
+    if (PyTuple_Check(p) && PyObject_HasAttrString((PyObject *)Py_TYPE(p), "_fields"))
+        return jcv_named_attr(c, o, name);
     return instance_attr(c, o, name);
 }
 
@@ -305,6 +335,7 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     bool recursion = c->ctx->fn->kind == JCV_FUNC;
     if (o->kind == AV_HOST)
         o = jcv_settled(c, o);
+    bool fresh = o->kind == AV_PY && jcv_is_fresh(c, o->py);
     if (o->kind == AV_TENSOR) {
         if (recursion)
             jcv_refuse(c, "an attribute of a tensor is set inside a recursion");
@@ -348,17 +379,17 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
         jcv_call(c, jcv_py(c, fn, NULL), &args);
         return;
     }
-    if (o->kind == AV_HOST || recursion || jcv_live_type(c, t)) {
+    if (!fresh && (o->kind == AV_HOST || recursion || jcv_live_type(c, t))) {
         jcv_live_setattr(c, host_able(c, o), t, name, v);
         return;
     }
-    c->epoch++;
+    c->epoch += !fresh;
     jcv_attr *a = find_attr(c, o->py, name);
     if (!a) {
-        jpy_src *s = src_of(c, o);
+        jpy_src *s = fresh ? NULL : src_of(c, o);
         jcv_av *first = jcv_new(c, AV_UNDEF); /* what was there is not read */
-        first->text = "an attribute is written on one path only";
-        if (c->ctx != c->main) { /* but a branch may leave it as it is */
+        first->text = not_set;
+        if (c->ctx != c->main && !fresh) { /* but a branch may leave it as it is */
             jcv_av *had = instance_attr(c, o, name);
             first = had ? had : first;
         }

@@ -76,10 +76,18 @@ static jcv_av *b_isinstance(jcv *c, const jcv_args *a) {
     PyObject *t = a->pos[1]->kind == AV_TUPLE ? jcv_object(c, a->pos[1]) : a->pos[1]->py;
     if (!t || !(PyType_Check(t) || PyTuple_Check(t)))
         jcv_refuse(c, "isinstance() of a computed type");
-    if (x->kind == AV_HOST) {
-        if (!PyType_Check(t))
-            jcv_refuse(c, "isinstance() with several types");
+    if (x->kind == AV_HOST && PyType_Check(t))
         return jcv_scalar(c, jcv_host_is(c, x, (PyTypeObject *)t, false));
+    if (x->kind == AV_HOST) {
+        jcv_val *any = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(t); i++) {
+            PyObject *one = PyTuple_GET_ITEM(t, i);
+            if (!PyType_Check(one))
+                jcv_refuse(c, "isinstance() of a computed type");
+            jcv_val *in[2] = {any, jcv_host_is(c, x, (PyTypeObject *)one, false)};
+            any = &jcv_op(c, JN_OP(s_or), in, 2, NULL)->out[0];
+        }
+        return jcv_scalar(c, any);
     }
     PyTypeObject *of = jcv_type_of(c, x);
     if (!of)
@@ -253,7 +261,7 @@ static jcv_av *call_real(jcv *c, PyObject *f, const jcv_args *a, const char *nam
     PyObject *kw = a->n_kw ? jcv_own(c, PyTuple_New(a->n_kw)) : NULL;
     for (unsigned i = 0; i < a->n_pos + a->n_kw; i++) {
         jcv_av *x = i < a->n_pos ? a->pos[i] : a->kw[i - a->n_pos];
-        v[i] = x->kind == AV_TENSOR ? NULL : jcv_object(c, x);
+        v[i] = jcv_const_object(c, x);
         if (!v[i])
             jcv_refuse(c, "%s() of %s", name, jcv_describe(x));
         if (i >= a->n_pos) {
@@ -542,6 +550,10 @@ jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *
             r = list_method(c, self, name, a);
     } else if (self->kind == AV_DICT || (real && PyDict_CheckExact(self->py))) {
         r = dict_method(c, self, name, a);
+    } else if (self->kind == AV_TUPLE && self->named) {
+        r = jcv_named_method(c, self, name, a);
+    } else if (real && PyTuple_Check(self->py) && !PyTuple_CheckExact(self->py)) {
+        r = jcv_named_method(c, self, name, a);
     } else if (real && jcv_is_const(self)) {
         PyObject *m = jcv_own(c, PyObject_GetAttrString(self->py, name));
         r = call_real(c, m, a, name);

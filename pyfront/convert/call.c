@@ -111,6 +111,10 @@ static jcv_av **bind(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
         if (v[i])
             continue;
         PyObject *d = kwd ? PyDict_GetItem(kwd, p->x.v[i]->obj) : NULL;
+        if (!fr->func && closure->n > n_defaults + i - n_pos_params)
+            v[i] = closure->items[n_defaults + i - n_pos_params];
+        if (v[i])
+            continue;
         if (!d)
             jcv_refuse(c, "a keyword argument is missing");
         jpy_src *s = jpy_src_get(c->guards, JPY_SRC_FUNC, fs, NULL, NULL, 1);
@@ -159,7 +163,7 @@ jcv_av *jcv_run_body(jcv *c, jcv_frame *fr) {
 static jcv_av *flatten(jcv *c, jcv_av *a, jcv_av **flat, unsigned *n) {
     enum { MAX_FLAT = 256 };
     if (a->kind == AV_TUPLE && !a->py) {
-        jcv_av *t = jcv_tuple(c, a->items, a->n);
+        jcv_av *t = jcv_tuple_like(c, a);
         for (unsigned i = 0; i < t->n; i++)
             t->items[i] = flatten(c, a->items[i], flat, n);
         return t;
@@ -458,7 +462,8 @@ static jcv_av *construct(jcv *c, jcv_av *f, const jcv_args *args) {
     PyErr_Clear();
     if (ours && (!strcmp(s, "no_grad") || !strcmp(s, "enable_grad")))
         return jcv_call_tensor(c, f->py, args);
-    return jcv_call_builtin(c, f, args);
+    jcv_av *made = jcv_make_object(c, t, args);
+    return made ? made : jcv_call_builtin(c, f, args);
 }
 
 jcv_av *jcv_call(jcv *c, jcv_av *f, const jcv_args *args) {

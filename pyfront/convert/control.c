@@ -249,10 +249,7 @@ static void define(jcv *c, jpy_tree *n) {
     jcv_av *a = jcv_new(c, AV_CLOSURE);
     a->tree = n;
     a->frame = c->frame;
-    a->n = n->c->y.n;
-    a->items = jcv_alloc(c, (a->n + 1) * sizeof *a->items);
-    for (unsigned i = 0; i < a->n; i++)
-        a->items[i] = jcv_eval(c, n->c->y.v[i]);
+    jcv_closure_defaults(c, a, n->c);
     jcv_store(c, n->obj, a);
 }
 

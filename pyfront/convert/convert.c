@@ -37,6 +37,7 @@ typedef struct finishing {
     jpy_entry *e;
     JN_VEC(const void *) ids; /* address of what has an identity -> its recipe id, place + 1 */
     JN_VEC(jcv_rec *) escaped;
+    JN_VEC(PyObject *) making; /* instances whose recipes are being written */
 } finishing;
 
 static uint32_t id_of(jcv *c, finishing *f, const void *p) {
@@ -95,6 +96,25 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
     return r;
 }
 
+/* An instance made here: a new one with these attributes. */
+static jpy_recipe *instance_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r) {
+    jcv_av *attrs = jcv_fresh_attrs(c, a->py);
+    r->kind = JPY_MAKE_OBJECT;
+    r->obj = jpy_guards_own(&f->e->guards, (PyObject *)Py_TYPE(a->py));
+    for (size_t i = 0; i < f->making.n; i++)
+        if (f->making.data[i] == a->py)
+            jcv_refuse(c, "an object that leads to itself leaves the graph");
+    if (!jn_vec_push(&f->making, a->py))
+        jcv_refuse(c, "out of memory");
+    r->id = id_of(c, f, a->py);
+    r->n = attrs->n;
+    r->items = entry_alloc(c, f->e, attrs->n * sizeof(jpy_recipe *));
+    for (unsigned i = 0; i < attrs->n; i++)
+        r->items[i] = recipe(c, f, attrs->items[i]);
+    (void)jn_vec_pop(&f->making);
+    return r;
+}
+
 static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
     jpy_recipe *r = entry_alloc(c, f->e, sizeof *r);
     jcv_av *seq = NULL;
@@ -102,6 +122,8 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
     case AV_PY:
         if (a->text)
             jcv_refuse(c, "a %s leaves the graph", a->text);
+        if (jcv_is_fresh(c, a->py))
+            return instance_recipe(c, f, a, r);
         r->kind = a->src && !jcv_is_const(a) ? JPY_MAKE_SOURCE : JPY_MAKE_CONST;
         for (size_t i = 0; i < c->real.n; i++)
             if (c->real.data[i]->origin->py == a->py)
@@ -122,6 +144,7 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
         if (a->py)
             jcv_refuse(c, "a named tuple leaves the graph");
         r->kind = JPY_MAKE_TUPLE;
+        r->obj = jpy_guards_own(&f->e->guards, a->named);
         r->id = a->n ? id_of(c, f, a) : 0;
         seq = a;
         break;
@@ -157,7 +180,7 @@ static void finish_attrs(jcv *c, finishing *f) {
     for (size_t i = 0; i < c->attrs.n; i++) {
         jcv_attr *a = &c->attrs.data[i];
         jcv_av *now = c->slots.data[a->slot];
-        if (jcv_av_equal(now, a->first))
+        if (jcv_av_equal(now, a->first) || jcv_is_fresh(c, a->object))
             continue;
         if (now->kind == AV_UNDEF)
             jcv_refuse(c, "an attribute: %s", now->text);
@@ -365,6 +388,7 @@ static void finish(jcv *c, jpy_entry *e, jcv_av *result) {
     e->n_results = (unsigned)c->main->results.n;
     jn_vec_free(&f.ids);
     jn_vec_free(&f.escaped);
+    jn_vec_free(&f.making);
     janus_status st = jn_module_new(&e->module);
     if (st == JANUS_OK)
         st = jcv_emit(c, e->module, &e->main);
@@ -437,6 +461,7 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->prints);
     jn_vec_free(&c->made);
     jn_vec_free(&c->stored_tracked);
+    jn_vec_free(&c->fresh);
     jn_vec_free(&c->tags);
     jn_arena_free(&c->arena);
 }

@@ -131,6 +131,7 @@ struct jcv_av {
     jpy_tree *tree; /* of a closure; of AV_LIST and AV_DICT: where they are made */
     struct jcv_frame *frame;
     const char *text;
+    PyObject *named;             /* of AV_TUPLE: the named tuple type that it is of, or NULL */
     const jn_type *const *types; /* of the rows of a stacked list */
     jcv_av *origin; /* of AV_LIST, AV_DICT: the real container that it stands for, or NULL */
 };
@@ -268,6 +269,7 @@ struct jcv {
     JN_VEC(jcv_av *) real;    /* AV_LIST / AV_DICT standing for real containers */
     JN_VEC(jpy_src *) inputs; /* of main's parameters, in order; NULL: none */
     JN_VEC(jcv_av *) prints;
+    JN_VEC(PyObject *) fresh; /* blanks of instances made here (objects.c) */
     jcv_rec *recs;
     jcv_frame *frame;
     jcv_cont *cont;
@@ -354,6 +356,10 @@ jcv_av *jcv_none(jcv *c);
 jcv_av *jcv_bool(jcv *c, bool v);
 jcv_av *jcv_scalar(jcv *c, jcv_val *v);
 jcv_av *jcv_tuple(jcv *c, jcv_av *const *items, unsigned n);
+/* A tuple of the same type as `like`, with its items. */
+jcv_av *jcv_tuple_like(jcv *c, const jcv_av *like);
+/* An object found in a class or module that is as good as a constant. */
+jcv_av *jcv_constant(jcv *c, PyObject *o);
 jcv_av *jcv_list(jcv *c, jcv_av *const *items, unsigned n);
 jcv_av *jcv_set(jcv *c, jcv_av *const *items, unsigned n);
 jcv_av *jcv_dict(jcv *c);
@@ -364,6 +370,8 @@ bool jcv_is_const(const jcv_av *a); /* AV_PY that is a number, string, None, dty
 /* The Python object of a constant (guards its value), tensors as proxies, tuples and lists of them;
  * NULL when it has none (graph values). Kept by c. */
 PyObject *jcv_object(jcv *c, jcv_av *a);
+/* The same where no tensor is part of it. */
+PyObject *jcv_const_object(jcv *c, jcv_av *a);
 /* Graph value of a number: constant or computed; NULL: not a number. */
 jcv_val *jcv_number(jcv *c, jcv_av *a);
 PyTypeObject *jcv_type_of(jcv *c, jcv_av *a);
@@ -544,6 +552,17 @@ jcv_av *jcv_call_function(jcv *c, PyObject *func, jpy_src *src, const jcv_args *
 jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *args);
 jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
 jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args);
+/* objects.c; NULL: not one that is known here */
+jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args);
+jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name);
+jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+bool jcv_is_fresh(jcv *c, PyObject *o);
+/* attr.c: sets an attribute of an instance made here */
+void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+/* Attributes of it, in the order they were set, as AV_TUPLE of name, value, ... */
+jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o);
+/* expr.c: defaults of a function made here, positional ones first */
+void jcv_closure_defaults(jcv *c, jcv_av *a, jpy_tree *params);
 /* iterate.c */
 jcv_av *jcv_iter(jcv *c, const char *what, jcv_av *const *items, unsigned n);
 jcv_av *jcv_kw_of(const jcv_args *args, const char *name);

@@ -218,14 +218,22 @@ static jcv_av **eval_list(jcv *c, const jpy_tree_list *l, unsigned *out_n) {
     return v;
 }
 
+void jcv_closure_defaults(jcv *c, jcv_av *a, jpy_tree *params) {
+    a->items = jcv_alloc(c, (params->y.n + params->z.n + 1) * sizeof *a->items);
+    for (unsigned i = 0; i < params->y.n; i++)
+        a->items[a->n++] = jcv_eval(c, params->y.v[i]);
+    for (unsigned i = 0; i < params->z.n; i++) /* NULL: it has none */
+        a->items[a->n++] = params->z.v[i] ? jcv_eval(c, params->z.v[i]) : NULL;
+}
+
 static jcv_av *fstring(jcv *c, jpy_tree *n) {
     PyObject *text = jcv_own(c, PyUnicode_FromString(""));
     for (unsigned i = 0; i < n->x.n; i++) {
         jpy_tree *e = n->x.v[i];
         jcv_av *v = jcv_eval(c, e->kind == JPY_FORMATTED ? e->a : e);
-        if (!jcv_is_const(v))
+        PyObject *spec = NULL, *o = jcv_const_object(c, v), *piece = o;
+        if (!o)
             jcv_refuse(c, "text made of %s", jcv_describe(v));
-        PyObject *spec = NULL, *o = v->py, *piece = o;
         if (e->kind == JPY_FORMATTED) {
             spec = e->b ? jcv_eval(c, e->b)->py : NULL;
             if (e->op == 'r')
@@ -357,11 +365,7 @@ jcv_av *jcv_eval_sum(jcv *c, jpy_tree *n) {
         a = jcv_new(c, AV_CLOSURE);
         a->tree = n;
         a->frame = c->frame;
-        if (n->c->y.n || n->c->z.n) {
-            unsigned k;
-            a->items = eval_list(c, &n->c->y, &k);
-            a->n = k;
-        }
+        jcv_closure_defaults(c, a, n->c);
         return a;
     case JPY_LISTCOMP:
     case JPY_SETCOMP:

@@ -181,6 +181,8 @@ jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
                 jcv_refuse(c, "a very large result");
         return jcv_take(c, binary_fns[op](a->py, b->py));
     }
+    if (op == JPY_MOD && a->kind == AV_PY && PyUnicode_CheckExact(a->py) && jcv_const_object(c, b))
+        return jcv_take(c, PyUnicode_Format(a->py, jcv_const_object(c, b)));
     if (a->kind == AV_TENSOR || b->kind == AV_TENSOR) {
         if (a->kind == AV_PY && !jcv_is_const(a))
             return user_operator(c, method_names[op], a, b);

@@ -30,7 +30,7 @@ static void *keep(jcv *c, size_t size) {
 
 /* Whether arguments have the same structure. */
 static bool same_shape(const jcv_av *a, const jcv_av *b) {
-    if (a->kind != b->kind || a->n != b->n)
+    if (a->kind != b->kind || a->n != b->n || a->named != b->named)
         return false;
     if (a->kind != AV_TUPLE)
         return a->kind == AV_ITER || jcv_av_equal(a, b);
@@ -87,6 +87,7 @@ static jcv_av *keep_template(jcv *c, jcv_av *a) {
     t->kind = a->kind;
     if (a->kind == AV_TUPLE) {
         t->n = a->n;
+        t->named = a->named;
         t->items = keep(c, a->n * sizeof *t->items);
         for (unsigned i = 0; i < a->n; i++)
             t->items[i] = keep_template(c, a->items[i]);
@@ -119,7 +120,7 @@ static jcv_av *keep_template(jcv *c, jcv_av *a) {
 /* 1: they agree, 0: `t` was widened (tracking), -1: they do not fit. */
 static int fit(jcv *c, jcv_av *t, jcv_av *a) {
     if (t->kind == AV_TUPLE) {
-        if (a->kind != AV_TUPLE || a->n != t->n)
+        if (a->kind != AV_TUPLE || a->n != t->n || a->named != t->named)
             return -1;
         int r = 1;
         for (unsigned i = 0; i < t->n; i++) {
@@ -173,7 +174,7 @@ static void template_types(const jcv_av *t, const jn_type **types, unsigned *at)
 
 static jcv_av *instantiate(jcv *c, const jcv_av *t, jcv_node *n, unsigned *at) {
     if (t->kind == AV_TUPLE) {
-        jcv_av *x = jcv_tuple(c, t->items, t->n);
+        jcv_av *x = jcv_tuple_like(c, t);
         for (unsigned i = 0; i < t->n; i++)
             x->items[i] = instantiate(c, t->items[i], n, at);
         return x;

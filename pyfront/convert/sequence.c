@@ -159,7 +159,7 @@ typedef struct building {
 
 static jcv_av *shape_of(jcv *c, building *b, jcv_av *a) {
     if (a->kind == AV_TUPLE && !a->py) {
-        jcv_av *t = jcv_tuple(c, a->items, a->n);
+        jcv_av *t = jcv_tuple_like(c, a);
         for (unsigned i = 0; i < t->n; i++)
             t->items[i] = shape_of(c, b, a->items[i]);
         return t;
@@ -241,7 +241,7 @@ jcv_av *jcv_stack(jcv *c, jcv_val *v, bool tracked) {
 
 static void add_rows(jcv *c, building *b, jcv_av *shape, jcv_av *item) {
     if (shape->kind == AV_TUPLE) {
-        if (item->kind != AV_TUPLE || item->n != shape->n)
+        if (item->kind != AV_TUPLE || item->n != shape->n || item->named != shape->named)
             jcv_refuse(c, "a list of unknown length of different things");
         for (unsigned i = 0; i < shape->n; i++)
             add_rows(c, b, shape->items[i], item->items[i]);

@@ -89,7 +89,7 @@ static jcv_av *dummy(jcv *c, jcv_av *like) {
     case AV_PY:
         return like;
     case AV_TUPLE:
-        t = jcv_tuple(c, like->items, like->n);
+        t = jcv_tuple_like(c, like);
         for (unsigned i = 0; i < t->n; i++)
             t->items[i] = dummy(c, like->items[i]);
         return t;
@@ -122,8 +122,8 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, bool force) {
         return placeholder(c, a, b, p);
     if (b->kind == AV_HOST && a->kind == AV_PY && a->src)
         return placeholder(c, a, b, p);
-    if (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n) {
-        jcv_av *t = jcv_tuple(c, a->items, a->n);
+    if (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n && a->named == b->named) {
+        jcv_av *t = jcv_tuple_like(c, a);
         for (unsigned i = 0; i < a->n; i++)
             t->items[i] = jcv_merge(c, a->items[i], b->items[i], p, force);
         return t;
@@ -136,7 +136,7 @@ jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves) {
         return leaves[shape->n];
     if (shape->kind != AV_TUPLE)
         return shape;
-    jcv_av *t = jcv_tuple(c, shape->items, shape->n);
+    jcv_av *t = jcv_tuple_like(c, shape);
     for (unsigned i = 0; i < t->n; i++)
         t->items[i] = jcv_fill(c, t->items[i], leaves);
     return t;
@@ -401,6 +401,14 @@ typedef struct loop {
     size_t n_slots;
 } loop;
 
+/* Whether an instance was made inside the loop. */
+static bool made_since(jcv *c, PyObject *o, size_t n_fresh) {
+    for (size_t i = n_fresh; i < c->fresh.n; i++)
+        if (c->fresh.data[i] == o)
+            return true;
+    return false;
+}
+
 /* Runs a loop body once with the carried slots bound to parameters of a new SubGraph; true when
  * what it changes is carried and tracked already. */
 static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body, void *user) {
@@ -408,6 +416,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
     jcv_place place = jcv_where(c);
     bool *carried = jcv_alloc(c, before.n), *tracked = jcv_alloc(c, 4096);
     const char *name = count ? "foreach" : "while";
+    size_t n_fresh = c->fresh.n;
     for (int attempt = 0;; attempt++) {
         if (attempt > 40)
             jcv_refuse(c, "the state of a loop does not settle");
@@ -489,6 +498,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
         for (size_t i = before.n; i < c->slots.n; i++)
             for (size_t k = 0; k < c->attrs.n; k++)
                 if (c->attrs.data[k].slot == i &&
+                    !made_since(c, c->attrs.data[k].object, n_fresh) &&
                     !jcv_av_equal(c->slots.data[i], c->slot_init.data[i])) {
                     jcv_make_live_attr(c, Py_TYPE(c->attrs.data[k].object), c->attrs.data[k].name);
                 }

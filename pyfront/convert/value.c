@@ -52,6 +52,19 @@ uint32_t jcv_slot(jcv *c, jcv_av *first) {
     return (uint32_t)c->slots.n - 1;
 }
 
+jcv_av *jcv_tuple_like(jcv *c, const jcv_av *like) {
+    jcv_av *a = jcv_tuple(c, like->items, like->n);
+    a->named = like->named;
+    return a;
+}
+
+jcv_av *jcv_constant(jcv *c, PyObject *o) {
+    jcv_av *a = jcv_py(c, o, NULL);
+    if (jcv_is_const(a) && !PyTuple_Check(o))
+        return a;
+    return jcv_wrap(c, o, jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, o, 4));
+}
+
 static jcv_av *container(jcv *c, jcv_kind kind, jcv_av *contents) {
     jcv_av *a = jcv_new(c, kind);
     a->tree = c->at;
@@ -199,6 +212,23 @@ PyObject *jcv_object(jcv *c, jcv_av *a) {
     }
 }
 
+PyObject *jcv_const_object(jcv *c, jcv_av *a) {
+    if (jcv_is_const(a))
+        return a->py;
+    if (a->kind == AV_PY && !a->src && PyTuple_Check(a->py)) /* sizes */
+        return a->py;
+    bool seq = a->kind == AV_LIST || (a->kind == AV_TUPLE && !a->named) ||
+               (a->kind == AV_PY && (PyList_CheckExact(a->py) || PyTuple_CheckExact(a->py)));
+    jcv_av **items;
+    unsigned n;
+    if (!seq || !jcv_items(c, a, &items, &n))
+        return NULL;
+    for (unsigned i = 0; i < n; i++)
+        if (!jcv_const_object(c, items[i]))
+            return NULL;
+    return jcv_object(c, a);
+}
+
 jcv_val *jcv_number(jcv *c, jcv_av *a) {
     if (a->kind == AV_SCALAR)
         return a->val;
@@ -238,7 +268,7 @@ PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
     case AV_HOST:
         return jcv_host_type(c, a);
     case AV_TUPLE:
-        return &PyTuple_Type;
+        return a->named ? (PyTypeObject *)a->named : &PyTuple_Type;
     case AV_LIST:
         return &PyList_Type;
     case AV_DICT:
@@ -277,7 +307,7 @@ bool jcv_av_equal(const jcv_av *a, const jcv_av *b) {
         return a->val == b->val;
     case AV_TUPLE:
     case AV_RANGE:
-        if (a->n != b->n)
+        if (a->n != b->n || a->named != b->named)
             return false;
         for (unsigned i = 0; i < a->n; i++)
             if (!jcv_av_equal(a->items[i], b->items[i]))

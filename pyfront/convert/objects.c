@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Objects that the function makes: named tuples, dataclasses, instances of plain classes.
+ *
+ * A named tuple is an AV_TUPLE that knows its type.  An instance is a blank real object, made by
+ * its class and never shown to Python code, on which the attribute table (attr.c) records what is
+ * set; if it leaves the graph the commit makes another one with these attributes.  The methods that
+ * namedtuple and dataclass write have no source: they are done here.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+static PyObject *attr_or_null(PyObject *o, const char *name) {
+    PyObject *v = PyObject_GetAttrString(o, name);
+    PyErr_Clear();
+    return v;
+}
+
+/* ---- named tuples -------------------------------------------------------------------------------
+ */
+
+static PyObject *lookup(PyTypeObject *t, const char *name) {
+    PyObject *s = PyUnicode_InternFromString(name), *d = s ? _PyType_Lookup(t, s) : NULL;
+    Py_XDECREF(s);
+    return d;
+}
+
+/* Whether collections.namedtuple made its constructor, and nobody changed it since. */
+static bool named_type(PyTypeObject *t) {
+    if (!PyType_IsSubtype(t, &PyTuple_Type) || Py_TYPE(t) != &PyType_Type ||
+        t->tp_init != PyBaseObject_Type.tp_init)
+        return false;
+    PyObject *fn = lookup(t, "__new__"), *fields = lookup(t, "_fields");
+    if (fn && Py_TYPE(fn) == &PyStaticMethod_Type) {
+        PyObject *inner = attr_or_null(fn, "__func__");
+        Py_XDECREF(inner); /* the static method keeps it */
+        fn = inner;
+    }
+    if (!fn || !PyFunction_Check(fn) || !fields || !PyTuple_CheckExact(fields))
+        return false;
+    PyObject *where = PyDict_GetItemString(PyFunction_GET_GLOBALS(fn), "__name__");
+    const char *s = where && PyUnicode_Check(where) ? PyUnicode_AsUTF8(where) : NULL;
+    return s && !strncmp(s, "namedtuple_", 11);
+}
+
+static int field_index(PyObject *fields, PyObject *name) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields); i++)
+        if (PyUnicode_Compare(PyTuple_GET_ITEM(fields, i), name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static jcv_av *make_named(jcv *c, PyTypeObject *t, const jcv_args *args) {
+    PyObject *fields = lookup(t, "_fields"), *defaults = lookup(t, "_field_defaults");
+    unsigned n = (unsigned)PyTuple_GET_SIZE(fields);
+    jcv_av *a = jcv_tuple(c, NULL, 0);
+    a->items = jcv_alloc(c, (n + 1) * sizeof *a->items);
+    a->n = n;
+    a->named = (PyObject *)t;
+    if (args->n_pos > n)
+        jcv_refuse(c, "too many arguments");
+    for (unsigned i = 0; i < args->n_pos; i++)
+        a->items[i] = args->pos[i];
+    for (unsigned k = 0; k < args->n_kw; k++) {
+        int i = field_index(fields, args->names[k]);
+        if (i < 0 || a->items[i])
+            jcv_refuse(c, "an unexpected keyword argument");
+        a->items[i] = args->kw[k];
+    }
+    for (unsigned i = 0; i < n; i++) {
+        PyObject *d = a->items[i] || !defaults
+                          ? NULL
+                          : PyDict_GetItem(defaults, PyTuple_GET_ITEM(fields, (Py_ssize_t)i));
+        if (d)
+            a->items[i] = jcv_constant(c, d);
+        if (!a->items[i])
+            jcv_refuse(c, "an argument is missing");
+    }
+    return a;
+}
+
+jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name) {
+    PyTypeObject *t = o->kind == AV_TUPLE ? (PyTypeObject *)o->named : Py_TYPE(o->py);
+    PyObject *fields = lookup(t, "_fields"), *d = _PyType_Lookup(t, name);
+    int i = fields ? field_index(fields, name) : -1;
+    if (i >= 0 && d && !strcmp(Py_TYPE(d)->tp_name, "_collections._tuplegetter"))
+        return jcv_getitem(c, o, jcv_take(c, PyLong_FromLong(i)));
+    if (fields && PyUnicode_CompareWithASCIIString(name, "_fields") == 0)
+        return jcv_constant(c, fields);
+    if (d && PyFunction_Check(d) && PyUnicode_CompareWithASCIIString(name, "_replace") != 0 &&
+        PyUnicode_CompareWithASCIIString(name, "_asdict") != 0) {
+        jcv_av *m = jcv_new(c, AV_METHOD);
+        m->py = d;
+        m->self = o;
+        return m;
+    }
+    if (d && Py_TYPE(d) == &PyProperty_Type) {
+        PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
+        return jcv_call1(c, jcv_py(c, get, NULL), o);
+    }
+    if (!d)
+        return NULL;
+    jcv_av *m = jcv_new(c, AV_METHOD);
+    m->self = o;
+    m->text = jn_arena_strdup(&c->arena, PyUnicode_AsUTF8(name));
+    return m;
+}
+
+jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args) {
+    PyTypeObject *t = self->kind == AV_TUPLE ? (PyTypeObject *)self->named : Py_TYPE(self->py);
+    PyObject *fields = lookup(t, "_fields");
+    jcv_av **items;
+    unsigned n;
+    if (!named_type(t) || !jcv_items(c, self, &items, &n))
+        return NULL;
+    if (!strcmp(name, "_replace") && !args->n_pos) {
+        jcv_av *a = jcv_tuple(c, items, n);
+        a->named = (PyObject *)t;
+        for (unsigned k = 0; k < args->n_kw; k++) {
+            int i = field_index(fields, args->names[k]);
+            if (i < 0)
+                jcv_refuse(c, "_replace() of an unknown field");
+            a->items[i] = args->kw[k];
+        }
+        return a;
+    }
+    if (!strcmp(name, "_asdict") && !args->n_pos && !args->n_kw) {
+        jcv_av *d = jcv_dict(c);
+        for (unsigned i = 0; i < n; i++)
+            jcv_dict_set(c, d, jcv_py(c, PyTuple_GET_ITEM(fields, (Py_ssize_t)i), NULL), items[i]);
+        return d;
+    }
+    return NULL;
+}
+
+/* ---- instances ----------------------------------------------------------------------------------
+ */
+
+bool jcv_is_fresh(jcv *c, PyObject *o) {
+    for (size_t i = 0; i < c->fresh.n; i++)
+        if (c->fresh.data[i] == o)
+            return true;
+    return false;
+}
+
+/* A class whose instances are made by object's own __new__ and hold attributes, nothing else. */
+static bool plain_class(PyTypeObject *t) {
+    return Py_TYPE(t) == &PyType_Type && (t->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
+           t->tp_new == PyBaseObject_Type.tp_new && t->tp_getattro == PyObject_GenericGetAttr &&
+           !t->tp_finalize && !t->tp_del && !t->tp_itemsize && t->tp_alloc == PyType_GenericAlloc &&
+           !lookup(t, "__slots__") && t->tp_base && t->tp_dictoffset;
+}
+
+/* A method that dataclasses wrote. */
+static bool written_by_dataclass(PyObject *fn) {
+    if (!fn || !PyFunction_Check(fn))
+        return false;
+    PyObject *file = attr_or_null(PyFunction_GET_CODE(fn), "co_filename");
+    bool yes = file && PyUnicode_CompareWithASCIIString(file, "<string>") == 0;
+    Py_XDECREF(file);
+    return yes;
+}
+
+static bool is_missing(PyObject *o) { return !strcmp(Py_TYPE(o)->tp_name, "_MISSING_TYPE"); }
+
+static jcv_av *field_default(jcv *c, PyObject *field) {
+    PyObject *d = jcv_own(c, PyObject_GetAttrString(field, "default"));
+    if (!is_missing(d))
+        return jcv_constant(c, d);
+    PyObject *f = jcv_own(c, PyObject_GetAttrString(field, "default_factory"));
+    if (is_missing(f))
+        jcv_refuse(c, "an argument is missing");
+    return jcv_call(c, jcv_py(c, f, NULL), &(jcv_args){0});
+}
+
+static void init_dataclass(jcv *c, jcv_av *o, PyObject *fields, const jcv_args *args) {
+    unsigned at = 0, used = 0;
+    Py_ssize_t pos = 0;
+    PyObject *name, *field;
+    while (PyDict_Next(fields, &pos, &name, &field)) {
+        PyObject *kind = jcv_own(c, PyObject_GetAttrString(field, "_field_type"));
+        PyObject *in = jcv_own(c, PyObject_GetAttrString(field, "init"));
+        PyObject *kw_only = attr_or_null(field, "kw_only"), *kind_name = attr_or_null(kind, "name");
+        bool kw = kw_only == Py_True;
+        bool plain = kind_name && PyUnicode_CompareWithASCIIString(kind_name, "_FIELD") == 0;
+        Py_XDECREF(kw_only);
+        Py_XDECREF(kind_name);
+        PyObject *d = _PyType_Lookup(Py_TYPE(o->py), name);
+        if (!plain || (d && Py_TYPE(d)->tp_descr_set))
+            jcv_refuse(c, "a dataclass with class or init variables, or descriptors");
+        jcv_av *v = NULL;
+        if (in == Py_True && !kw && at < args->n_pos)
+            v = args->pos[at++];
+        for (unsigned k = 0; k < args->n_kw && in == Py_True && !v; k++)
+            if (PyUnicode_Compare(args->names[k], name) == 0) {
+                v = args->kw[k];
+                used++;
+            }
+        PyObject *key = Py_NewRef(name);
+        PyUnicode_InternInPlace(&key);
+        jcv_set_fresh(c, o, jcv_own(c, key), v ? v : field_default(c, field));
+    }
+    if (at < args->n_pos || used < args->n_kw)
+        jcv_refuse(c, "an unexpected argument");
+    if (lookup(Py_TYPE(o->py), "__post_init__")) {
+        PyObject *key = jcv_own(c, PyUnicode_InternFromString("__post_init__"));
+        jcv_call(c, jcv_getattr(c, o, key), &(jcv_args){0});
+    }
+}
+
+static jcv_av *make_instance(jcv *c, PyTypeObject *t, const jcv_args *args) {
+    if (!plain_class(t))
+        return NULL;
+    PyObject *init = lookup(t, "__init__"), *fields = lookup(t, "__dataclass_fields__");
+    bool generated = written_by_dataclass(init);
+    bool takes_nothing = t->tp_init == PyBaseObject_Type.tp_init;
+    if (!takes_nothing && !(init && PyFunction_Check(init)))
+        return NULL;
+    PyObject *blank = jcv_own(c, t->tp_new(t, jpy.empty_tuple, NULL));
+    if (!jn_vec_push(&c->fresh, blank))
+        jcv_refuse(c, "out of memory");
+    jcv_av *o = jcv_py(c, blank, NULL);
+    jpy_src *as_it_is = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, (PyObject *)t, 3);
+    if (!as_it_is)
+        jcv_refuse(c, "out of memory");
+    as_it_is->checks |= JPY_CHECK_VERSION;
+    as_it_is->version = jpy_type_version(t);
+    if (generated && fields && PyDict_CheckExact(fields)) {
+        if (t->tp_setattro != PyObject_GenericSetAttr &&
+            !written_by_dataclass(lookup(t, "__setattr__")))
+            jcv_refuse(c, "%s sets attributes in its own way", t->tp_name);
+        init_dataclass(c, o, fields, args);
+    } else if (!takes_nothing) {
+        jcv_args more = *args;
+        more.n_pos++;
+        more.pos = jcv_alloc(c, more.n_pos * sizeof *more.pos);
+        more.pos[0] = o;
+        for (unsigned i = 0; i < args->n_pos; i++)
+            more.pos[i + 1] = args->pos[i];
+        jcv_av *r = jcv_call(c, jcv_py(c, init, NULL), &more);
+        if (!(r->kind == AV_PY && r->py == Py_None))
+            jcv_refuse(c, "__init__() returns something");
+    } else if (args->n_pos || args->n_kw) {
+        jcv_refuse(c, "an unexpected argument");
+    }
+    return o;
+}
+
+jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args) {
+    return named_type(t) ? make_named(c, t, args) : make_instance(c, t, args);
+}
