@@ -160,12 +160,17 @@ jcv_av *jcv_run_body(jcv *c, jcv_frame *fr) {
 
 /* Arguments without tuples: each number, tensor or object in them is a parameter of its own, so
  * that a recursion can pass them.  Returns the shape, whose leaves are numbered. */
-static jcv_av *flatten(jcv *c, jcv_av *a, jcv_av **flat, unsigned *n) {
+static jcv_av *flatten(jcv *c, jcv_av *a, bool real, jcv_av **flat, unsigned *n) {
     enum { MAX_FLAT = 256 };
+    jcv_av **items;
+    unsigned m;
+    if (real && a->kind == AV_PY && a->src && PyTuple_CheckExact(a->py) &&
+        jcv_items(c, a, &items, &m))
+        a = jcv_tuple(c, items, m);
     if (a->kind == AV_TUPLE && !a->py) {
         jcv_av *t = jcv_tuple_like(c, a);
         for (unsigned i = 0; i < t->n; i++)
-            t->items[i] = flatten(c, a->items[i], flat, n);
+            t->items[i] = flatten(c, a->items[i], real, flat, n);
         return t;
     }
     if (*n == MAX_FLAT)
@@ -180,14 +185,15 @@ static jcv_av *flatten(jcv *c, jcv_av *a, jcv_av **flat, unsigned *n) {
 static jcv_av *flatten_all(jcv *c, const jcv_frame *fr, jcv_av **v, unsigned n, jcv_av **flat,
                            unsigned *n_flat) {
     jcv_av *shape = jcv_tuple(c, v, n);
+    bool real = fr->func && jcv_recursive(c, fr);
     for (unsigned i = 0; i < n; i++) {
         if (i + 1 < n || !fr->def->c->b) {
-            shape->items[i] = flatten(c, v[i], flat, n_flat);
+            shape->items[i] = flatten(c, v[i], real, flat, n_flat);
             continue;
         }
         jcv_av *pairs = c->slots.data[v[i]->slot], *kw = jcv_tuple(c, pairs->items, pairs->n);
         for (unsigned k = 1; k < kw->n; k += 2)
-            kw->items[k] = flatten(c, kw->items[k], flat, n_flat);
+            kw->items[k] = flatten(c, kw->items[k], real, flat, n_flat);
         shape->items[i] = kw;
     }
     return shape;

@@ -159,6 +159,8 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
         r->id = id_of(c, f, c->slot_init.data[a->slot]);
         seq = c->slots.data[a->slot];
         break;
+    case AV_UNDEF:
+        jcv_refuse(c, "a result: %s", a->text);
     default:
         jcv_refuse(c, "%s leaves the graph", jcv_describe(a));
     }

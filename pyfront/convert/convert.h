@@ -578,6 +578,8 @@ jcv_av *jcv_b_max(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_any(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_all(jcv *c, const jcv_args *a);
 jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list);
+/* Whether its function is known to be recursive. */
+bool jcv_recursive(jcv *c, const jcv_frame *fr);
 /* Binds the parameters of `fr` to flat arguments. */
 void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat);
 /* Recursion: NULL: the call is not of a recursive function, inline it. */

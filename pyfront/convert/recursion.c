@@ -21,6 +21,14 @@ static jcv_rec_fn *find_fn(jcv *c, jcv_frame *fr, unsigned n) {
     return NULL;
 }
 
+bool jcv_recursive(jcv *c, const jcv_frame *fr) {
+    PyObject *self = fr->self_key ? fr->self_key->py : NULL;
+    for (jcv_rec_fn *f = c->rec_fns; f; f = f->next)
+        if (f->code == fr->code && same_self(f->self_key, self))
+            return true;
+    return false;
+}
+
 static void *keep(jcv *c, size_t size) {
     void *p = jn_arena_zalloc(&c->keep, size + !size);
     if (!p)
@@ -298,9 +306,17 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
 
 jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
     jcv_rec_fn *f = find_fn(c, fr, n);
+    if (!f && jcv_recursive(c, fr)) { /* with arguments of another structure */
+        unsigned ways = 0;
+        for (jcv_rec_fn *x = c->rec_fns; x; x = x->next)
+            ways += x->code == fr->code;
+        if (ways > 8)
+            jcv_refuse(c, "a recursion whose arguments grow");
+        f = learn_fn(c, fr, n);
+    }
     if (!f) {
         for (jcv_frame *x = c->frame; x; x = x->caller)
-            if (x->code == fr->code && x->func && same_shape(x->shape, fr->shape) &&
+            if (x->code == fr->code && x->func &&
                 (x->self_key ? x->self_key->py : NULL) ==
                     (fr->self_key ? fr->self_key->py : NULL)) {
                 learn_fn(c, fr, n);

@@ -247,7 +247,7 @@ def return_from_few_rounds(function, log):
         for i, x in enumerate(xs):
             if x.sum() > 1.0:
                 return x, i
-        return xs[0] * 0, None
+        return xs[0] * 0, -1
 
     for i in range(8):
         log(f([t(3, seed=i), t(3, seed=i + 1), t(3, seed=i + 2) + 0.4]))
