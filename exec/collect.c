@@ -35,7 +35,7 @@ static janus_status move_value(collector *c, jn_tval **ref) {
     if (!b)
         return JN_NO_MEMORY();
     jn_tval *n = &b->v;
-    *n = (jn_tval){v->data, v->shape, NULL, v->tensor, v->dense};
+    *n = (jn_tval){v->data, v->shape, NULL, v->tensor, v->dense, NULL};
     if (v->dense)
         b->object = jn_tval_object(v);
     if (v->dense) {

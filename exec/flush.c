@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "exec/device.h"
+#include "exec/rows.h"
 #include "exec/run_internal.h"
 #include "graph/base/status.h"
 
@@ -30,6 +31,8 @@ static janus_status specialise_task(jn_run *r, jn_segment *seg, jn_task *t, jn_s
         jn_tval *v = slots[seg->input_slot[i]].t;
         if (JN_UNLIKELY(!v))
             return jn_error(JANUS_INTERNAL, "a tensor operand of segment %u is absent", seg->id);
+        if (JN_UNLIKELY(v->rows && !v->data))
+            JN_TRY(jn_rows_fill(r, v));
         t->in[i] = v;
         in[i] = v->shape;
         if (v->task && !v->task->done && v->task->level >= t->level)
@@ -70,7 +73,7 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
             return jn_error(JANUS_INVALID_ARGUMENT, "acc.add after acc.get of one accumulator");
     }
     for (uint32_t i = 0; i < seg->n_outputs; i++) {
-        t->out[i] = (jn_tval){NULL, t->inst->out[i], t, NULL, NULL};
+        t->out[i] = (jn_tval){.shape = t->inst->out[i], .task = t};
         r->pending_bytes += t->inst->out[i]->bytes;
         slots[seg->output_slot[i]].t = &t->out[i];
     }
@@ -162,6 +165,8 @@ janus_status jn_flush(jn_run *r) {
 janus_status jn_tval_force(jn_run *r, jn_tval *v) {
     if (v->data)
         return JANUS_OK;
+    if (v->rows)
+        return jn_rows_fill(r, v);
     JN_TRY(jn_flush(r));
     return v->data ? JANUS_OK : jn_error(JANUS_INTERNAL, "a promised tensor was not computed");
 }
@@ -180,7 +185,7 @@ janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, jn_tval **
     else
         JN_TRY(jn_tensor_contiguous(t, &dense));
     r->mem->owned.data[r->mem->owned.n++] = dense;
-    *b = (jn_bound){{dense->data, shape, NULL, t, dense}, o};
+    *b = (jn_bound){{dense->data, shape, NULL, t, dense, NULL}, o};
     *out = &b->v;
     return JANUS_OK;
 }

@@ -17,6 +17,7 @@
 
 #include "exec/device.h"
 #include "exec/par.h"
+#include "exec/rows.h"
 #include "exec/run_internal.h"
 #include "exec/variant.h"
 #include "graph/base/status.h"
@@ -133,10 +134,26 @@ static janus_status place_outputs(group *g, const jn_variant *v) {
     return JANUS_OK;
 }
 
-/* Memory of the accumulators, one block per range, zeroed when first needed. */
-static janus_status place_accs(group *g) {
+static janus_status place_table(group *g, jn_acc *acc) {
+    for (uint32_t k = 0; k < g->ranges; k++)
+        if (!acc->table[k])
+            JN_TRY(jn_table_take(g->r, acc->shape, &acc->table[k]));
+    return JANUS_OK;
+}
+
+/* Memory of the accumulators, one block or table per range, zeroed when first needed. */
+static janus_status place_accs(group *g, jn_variant *const *v, uint32_t n) {
     for (uint32_t i = 0; i < g->inst->seg->n_accs; i++) {
         jn_acc *acc = g->task[0]->accs[i];
+        bool rows = acc->rows;
+        for (uint32_t k = 0; k < n && rows; k++)
+            rows = !v[k] || v[k]->only_rows[i];
+        if (rows) {
+            JN_TRY(place_table(g, acc));
+            continue;
+        }
+        if (acc->rows)
+            JN_TRY(jn_rows_leave(g->r, acc));
         for (uint32_t k = 0; k < g->ranges; k++) {
             if (acc->data[k])
                 continue;
@@ -282,8 +299,9 @@ static void call(tile *w, const jn_vnode *vn) {
     }
     for (uint32_t i = 0; i < vn->n_out; i++)
         out[i].data = w->value[n->value[i]];
+    jn_table *table = vn->accumulates ? w->task[0]->accs[vn->acc]->table[w->range] : NULL;
     if (vn->accumulates)
-        out[0].data = w->task[0]->accs[vn->acc]->data[w->range];
+        out[0].data = table ? table->data : w->task[0]->accs[vn->acc]->data[w->range];
     jn_kargs k = {in,
                   out,
                   vn->n_in,
@@ -295,6 +313,8 @@ static void call(tile *w, const jn_vnode *vn) {
                   vn->accumulates};
     uint32_t times = vn->mode == JN_V_LOOP ? w->n : 1;
     for (uint32_t t = 0; t < times; t++) {
+        if (table)
+            jn_table_touch(table, &in[1]);
         vn->kernel(&k);
         if (vn->mode == JN_V_LOOP) {
             advance(in, vn->in_step, vn->n_in);
@@ -414,21 +434,23 @@ static uint32_t plan_ranges(group *g) {
 static janus_status run_group(group *g) {
     range_job j = {.g = g};
     uint8_t device = (uint8_t)g->r->device;
+    bool exact = g->r->exact;
     find_layout(g);
     j.tile_rows = plan_ranges(g);
     for (uint32_t k = 0; k < g->ranges; k++) {
         uint32_t rows = range_begin(g, k + 1) - range_begin(g, k);
         uint32_t full = rows < j.tile_rows ? 0 : j.tile_rows, last = rows % j.tile_rows;
         if (full)
-            JN_TRY(jn_variant_get(g->inst, g->mask, full, device, 2 * k, &j.v[2 * k]));
+            JN_TRY(jn_variant_get(g->inst, g->mask, full, device, 2 * k, exact, &j.v[2 * k]));
         if (last)
-            JN_TRY(jn_variant_get(g->inst, g->mask, last, device, 2 * k + 1, &j.v[2 * k + 1]));
+            JN_TRY(
+                jn_variant_get(g->inst, g->mask, last, device, 2 * k + 1, exact, &j.v[2 * k + 1]));
     }
     jn_variant *any = j.v[0] ? j.v[0] : j.v[1];
     if (any->single && g->n > 1 && g->mask) /* its rows are not marked: ask one that is */
-        JN_TRY(jn_variant_get(g->inst, g->mask, 2, device, 2 * JN_MAX_RANGES, &any));
+        JN_TRY(jn_variant_get(g->inst, g->mask, 2, device, 2 * JN_MAX_RANGES, exact, &any));
     JN_TRY(place_outputs(g, any));
-    JN_TRY(place_accs(g));
+    JN_TRY(place_accs(g, j.v, 2 * g->ranges));
     if (g->r->device == JN_DEVICE_NULL)
         return JANUS_OK;
     if (g->r->dev)

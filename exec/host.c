@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "exec/device.h"
+#include "exec/rows.h"
 #include "exec/run_internal.h"
 #include "graph/base/status.h"
 #include "ops/attrs.h"
@@ -284,6 +285,7 @@ static janus_status acc_new(jn_run *r, const jn_tval *like, jn_slot *out) {
     if (!like)
         return jn_error(JANUS_INTERNAL, "acc.new like an absent tensor");
     a->shape = like->shape;
+    a->rows = jn_rows_wanted(r, a->shape);
     r->keeps = true;
     out->acc = a;
     return JANUS_OK;
@@ -305,6 +307,13 @@ static void add_blocks(jn_acc *a) {
 /* The sum so far: everything added is executed first. */
 static janus_status acc_get(jn_run *r, jn_acc *a, jn_slot *out) {
     JN_TRY(jn_flush(r));
+    out->t = &a->value;
+    if (a->rows && !a->read)
+        JN_TRY(jn_rows_sum(r, a));
+    if (a->rows) {
+        a->read = true;
+        return JANUS_OK;
+    }
     if (!a->data[0]) {
         a->data[0] = jn_mem_tensor(r->mem, a->shape->bytes);
         if (!a->data[0])
@@ -317,8 +326,7 @@ static janus_status acc_get(jn_run *r, jn_acc *a, jn_slot *out) {
     if (!a->read)
         add_blocks(a);
     a->read = true;
-    a->value = (jn_tval){a->data[0], a->shape, NULL, NULL, NULL};
-    out->t = &a->value;
+    a->value = (jn_tval){.data = a->data[0], .shape = a->shape};
     return JANUS_OK;
 }
 
@@ -565,6 +573,9 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
             CHECK(jn_issue(r, (jn_segment *)in->aux, f->slot));
             if (JN_UNLIKELY(r->mem->bytes > r->collect_at))
                 CHECK(jn_collect(r, f));
+            break;
+        case JN_I_ROWS:
+            CHECK(jn_rows_issue(r, (jn_segment *)in->aux, f->slot));
             break;
         case JN_I_TRUTH:
             CHECK(read_item(r, S(in->a).t, JANUS_KIND_BOOL, &S(in->dst)));

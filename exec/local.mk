@@ -21,10 +21,12 @@ libjanus_all_la_SOURCES += \
 	exec/plan_segments.c \
 	exec/pool.c \
 	exec/recipe.c \
+	exec/rows.c \
 	exec/run.c \
 	exec/shape.c \
 	exec/specialise.c \
 	exec/tensor.c \
+	exec/tensor_rows.c \
 	exec/variant.c \
 	$(NULL)
 
@@ -40,10 +42,12 @@ noinst_HEADERS += \
 	exec/pool.h \
 	exec/recipe.h \
 	exec/rng.h \
+	exec/rows.h \
 	exec/run.h \
 	exec/run_internal.h \
 	exec/segment.h \
 	exec/task.h \
 	exec/tensor.h \
+	exec/tensor_rows.h \
 	exec/variant.h \
 	$(NULL)

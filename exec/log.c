@@ -12,6 +12,7 @@
 
 #include "exec/device.h"
 #include "exec/overlay.h"
+#include "exec/rows.h"
 #include "graph/base/status.h"
 
 /* The tensor of a promise, the same one every time. */
@@ -138,7 +139,8 @@ janus_status jn_log_result(jn_run *r, jn_tval *v, jn_arg *out) {
     out->object = jn_tval_object(v);
     if (!out->object && r->wrapped)
         out->object = wrapped(r, v);
-    return jn_tval_export(r, v, &out->t);
+    bool rows = v->rows && !v->data && !out->object && (!v->rows->base || v->rows->base->dense);
+    return rows ? jn_rows_export(r, v, &out->t) : jn_tval_export(r, v, &out->t);
 }
 
 janus_status jn_log_object(jn_run *r, janus_object o, jn_arg *out) {

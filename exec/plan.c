@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "exec/plan_internal.h"
+#include "exec/rows.h"
 #include "exec/task.h"
 #include "graph/base/log.h"
 
@@ -25,6 +26,7 @@ static void planset_free(jn_planset *s) {
         segment_free(s->segments.data[i]);
     jn_vec_free(&s->segments);
     jn_mem_release(s->spare);
+    jn_tables_free(s->tables);
     jn_shapes_free(&s->shapes);
     jn_arena_free(&s->arena);
     jn_free(s);
@@ -129,7 +131,7 @@ void jn_plan_print(const jn_plan *p, jn_str *s) {
                       (int)in->a, (int)in->b);
         if (in->op == JN_I_INVOKE)
             jn_str_printf(s, " @%s", ((const jn_call *)in->aux)->sub[0]->name);
-        if (in->op == JN_I_ISSUE) {
+        if (in->op == JN_I_ISSUE || in->op == JN_I_ROWS) {
             jn_str_append(s, " ");
             print_segment(in->aux, s);
         } else

@@ -64,6 +64,7 @@ typedef union jn_slot {
     X(FOREACH)                                                                                     \
     X(RETURN) /* aux is the list of result slots */                                                \
     X(ISSUE)  /* aux is jn_segment */                                                              \
+    X(ROWS)   /* the same, one node: of the rows of its operand 1 if it has rows (exec/rows.h) */  \
     X(TRUTH)  /* dst = value of one-element tensor a is not zero; waits for the tensor strand */   \
     X(ITEM)   /* dst = value of one-element tensor a as scalar of kind b */                        \
     X(SIZE)   /* dst = dim imm of tensor a */                                                      \
@@ -167,9 +168,10 @@ struct jn_planset {
     jn_arena arena;
     jn_plan *plans; /* [2 * sub index + saved] */
     JN_VEC(jn_segment *) segments;
-    jn_shapes shapes;     /* interned shapes */
-    struct jn_mem *spare; /* run memory for reuse */
-    bool crowded;         /* some segment has many specialisations: trim when the run is over */
+    jn_shapes shapes;        /* interned shapes */
+    struct jn_mem *spare;    /* run memory for reuse */
+    struct jn_table *tables; /* all zero (exec/rows.h) */
+    bool crowded;            /* some segment has many specialisations: trim when the run is over */
     jn_planset *next;
 };
 

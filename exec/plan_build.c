@@ -418,10 +418,11 @@ static janus_status compile_body(jn_builder *b, jn_scope *s) {
     JN_TRY(jn_pb_find_constants(b, s));
     for (size_t i = 1; i < g->nodes.n; i++) {
         const jn_node *n = g->nodes.data[i];
-        if (jn_is_tensor_node(n))
+        bool row_step = jn_is_row_step(&s->cut, i);
+        if (jn_is_tensor_node(n) && !row_step)
             continue;
         JN_TRY(jn_pb_issue_until(b, s, i));
-        JN_TRY(compile_host_node(b, s, n));
+        JN_TRY(row_step ? jn_pb_row_step(b, s, (uint32_t)i) : compile_host_node(b, s, n));
     }
     return jn_pb_issue_until(b, s, g->nodes.n);
 }

@@ -41,6 +41,24 @@ bool jn_is_tensor_node(const jn_node *n) {
     return n->op->role == JN_ROLE_COMPUTE && n->n_out > 0 && n->out[0]->kind == JANUS_KIND_TENSOR;
 }
 
+/* A step that leaves operand 0 as it is where a gradient of a large table is zero. */
+static bool is_row_step(const jn_subgraph *g, const jn_node *n) {
+    if (!n->op || !(n->op->flags & JN_OP_KEEPS0) || n->n_in < 2 ||
+        jn_value_node(g, n->in[1])->op == NULL ||
+        jn_value_node(g, n->in[1])->op->id != JN_OP_ID_acc_get)
+        return false;
+    const jn_type *t = n->out[0];
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const jn_type *in = jn_value_type(g, n->in[i]);
+        bool same = in->kind == JANUS_KIND_TENSOR && in->rank == t->rank && t->rank == 2;
+        for (int d = 0; same && d < t->rank; d++)
+            same = in->dims[d] == t->dims[d] && t->dims[d] >= 0;
+        if (!same && in->kind == JANUS_KIND_TENSOR)
+            return false;
+    }
+    return true;
+}
+
 static bool is_call(const jn_node *n) {
     switch (n->op->role) {
     case JN_ROLE_INVOKE:
@@ -95,10 +113,14 @@ janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *
     for (uint32_t i = 1; i < n_nodes; i++) {
         const jn_node *n = g->nodes.data[i];
         seg[i] = JN_NO_SEG;
+        bool row_step = is_row_step(g, n);
         if (jn_is_tensor_node(n)) {
             bool acc = is_acc_add(n);
             if (uses[i] == 0 && !acc && n->op->role == JN_ROLE_COMPUTE)
                 continue;
+        }
+        if (jn_is_tensor_node(n) && !row_step) {
+            bool acc = is_acc_add(n);
             uint32_t s = acc || n->op->role == JN_ROLE_RNG ? cur : 0;
             for (uint32_t k = 0; k < n->n_in; k++)
                 if (!jn_value_is_none(n->in[k]) && avail[n->in[k].node] > s)
@@ -120,6 +142,8 @@ janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *
         if (close_cur)
             close[cur++] = i;
         avail[i] = cur;
+        if (row_step)
+            seg[i] = JN_ROW_STEP | i;
     }
     close[cur] = (uint32_t)n_nodes;
     *out = (jn_cut){seg, uses, user, cur + 1, close};

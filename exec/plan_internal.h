@@ -5,7 +5,9 @@
 
 #include "exec/plan.h"
 
-enum { JN_NO_SEG = UINT32_MAX };
+/* Row steps (exec/rows.h) have segments of their own, numbered by node: JN_ROW_STEP | node. */
+enum { JN_ROW_STEP = 1 << 30 };
+#define JN_NO_SEG UINT32_MAX
 
 /* How the nodes of one body (a SubGraph, or an inlined arm) fall into segments. */
 typedef struct jn_cut {
@@ -18,6 +20,9 @@ typedef struct jn_cut {
 
 /* True for nodes that run on the tensor strand. */
 bool jn_is_tensor_node(const jn_node *n);
+static inline bool jn_is_row_step(const jn_cut *c, size_t node) {
+    return c->seg[node] != JN_NO_SEG && c->seg[node] & JN_ROW_STEP;
+}
 bool jn_op_named(const jn_op *op, const char *name);
 /* The value of a scalar constant node; false if it is none. */
 bool jn_const_bits(const jn_node *n, int64_t *out_bits);
@@ -71,6 +76,8 @@ janus_status jn_pb_find_constants(jn_builder *b, jn_scope *s);
 /* plan_segments.c */
 /* Gives every tensor value that leaves its segment a slot. */
 janus_status jn_pb_mark_outputs(jn_builder *b, jn_scope *s);
+/* Emits the ROWS of a row step. */
+janus_status jn_pb_row_step(jn_builder *b, jn_scope *s, uint32_t node);
 /* Emits the ISSUE of each segment that must be issued before this node. */
 janus_status jn_pb_issue_until(jn_builder *b, jn_scope *s, size_t node);
 

@@ -224,7 +224,8 @@ static janus_status draw_for(jn_builder *b, jn_scope *s, const jn_node *n, uint3
 }
 
 /* Builds segment k of the body and hands it over. */
-static janus_status issue(jn_builder *b, jn_scope *s, uint32_t k, const uint32_t *draws) {
+static janus_status issue(jn_builder *b, jn_scope *s, uint32_t k, const uint32_t *draws,
+                          jn_opcode opcode) {
     segment_builder sb = {.b = b, .s = s};
     size_t n_nodes = s->g->nodes.n;
     janus_status st = JANUS_OK;
@@ -239,8 +240,7 @@ static janus_status issue(jn_builder *b, jn_scope *s, uint32_t k, const uint32_t
     if (st == JANUS_OK && sb.nodes.n) {
         st = finish_segment(&sb);
         if (st == JANUS_OK)
-            st = jn_pb_emit(b, sb.nodes.data[0].node,
-                            (jn_instr){JN_I_ISSUE, 0, 0, 0, {.aux = sb.seg}});
+            st = jn_pb_emit(b, sb.nodes.data[0].node, (jn_instr){opcode, 0, 0, 0, {.aux = sb.seg}});
     }
     jn_vec_free(&sb.nodes);
     jn_vec_free(&sb.inputs);
@@ -264,7 +264,11 @@ janus_status jn_pb_issue_until(jn_builder *b, jn_scope *s, size_t node) {
                 }
                 JN_TRY(draw_for(b, s, s->g->nodes.data[i], &draws[2 * i]));
             }
-        JN_TRY(issue(b, s, k, draws));
+        JN_TRY(issue(b, s, k, draws, JN_I_ISSUE));
     }
     return JANUS_OK;
+}
+
+janus_status jn_pb_row_step(jn_builder *b, jn_scope *s, uint32_t node) {
+    return issue(b, s, JN_ROW_STEP | node, NULL, JN_I_ROWS);
 }

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "exec/device.h"
+#include "exec/rows.h"
 #include "exec/run_internal.h"
+#include "exec/tensor_rows.h"
 #include "graph/base/log.h"
 #include "graph/base/status.h"
 
@@ -220,6 +222,8 @@ void jn_run_free(jn_run *r) {
     jn_vec_free(&r->effects);
     jn_vec_free(&r->log);
     jn_overlay_free(r);
+    while (r->tables)
+        jn_table_return(r, r->tables);
     for (int i = 0; i < JN_MAX_RANGES; i++)
         jn_free_aligned(r->scratch[i].data);
     jn_free(r->results);
@@ -276,7 +280,11 @@ janus_status janus_run(const janus_subgraph *sub, const janus_arg *args, unsigne
     JN_GO(jn_run_execute(r, in, n_args), done);
     JN_GO(jn_run_prepare(r), done);
     JN_GO(jn_run_results(r, out, n_results), done);
-    st = jn_run_apply(r);
+    for (unsigned i = 0; i < n_results && st == JANUS_OK; i++)
+        if (out[i].kind == JANUS_KIND_TENSOR)
+            st = jn_tensor_fill(out[i].t);
+    if (st == JANUS_OK)
+        st = jn_run_apply(r);
     for (unsigned i = 0; i < n_results; i++) {
         if (st != JANUS_OK && out[i].kind == JANUS_KIND_TENSOR)
             janus_tensor_release(out[i].t);

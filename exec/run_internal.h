@@ -55,6 +55,7 @@ struct jn_run {
     uint32_t n_pending, max_level;
     size_t pending_bytes; /* outputs the pending tasks will need */
     jn_scratch scratch[JN_MAX_RANGES];
+    jn_table *tables; /* in use (exec/rows.h) */
 
     /* host strand */
     bool keeps;        /* frames are kept or accumulators in use: nothing can be collected */

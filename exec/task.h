@@ -15,6 +15,8 @@
 #include "exec/tensor.h"
 
 typedef struct jn_task jn_task;
+typedef struct jn_table jn_table;
+typedef struct jn_rows jn_rows;
 
 /* One tensor of the tensor strand: promised by a task, or concrete (task NULL, level 0). */
 typedef struct jn_tval {
@@ -23,6 +25,7 @@ typedef struct jn_tval {
     jn_task *task;
     janus_tensor *tensor; /* concrete: the caller's tensor, borrowed, for STORE */
     janus_tensor *dense;  /* concrete: row-major tensor that `data` is of, kept by the mem */
+    struct jn_rows *rows; /* what there is instead of data (exec/rows.h); NULL: all */
 } jn_tval;
 
 /* A concrete one, with the host object that the tensor is. */
@@ -50,6 +53,8 @@ struct jn_task {
 /* A sum that tasks add to. */
 typedef struct jn_acc {
     const jn_shape *shape;
+    bool rows; /* only rows of a table have been added so far */
+    jn_table *table[JN_MAX_RANGES];
     char *data[JN_MAX_RANGES]; /* a block per range of rows, zeroed when made; NULL: none */
     jn_tval value;             /* what acc.get gave */
     bool read;

@@ -364,20 +364,29 @@ static janus_status make_copy(maker *m, jn_vnode *vn, const jn_segvalue *v, uint
     return select_kernel(m, vn);
 }
 
+/* The accumulator that a node adds its result to itself, -1: none.  Exactly the sums of imperative
+ * mode, which rounds the result before it adds it, come so from single rows of a table only. */
+static int32_t fused_acc(const maker *m, const jn_segnode *n) {
+    if (n->fused_acc < 0 || n->n_out != 1)
+        return -1;
+    bool row = n->op->id == JN_OP_ID_embedding_grad && src_view(m, &n->in[1]).step == 1;
+    return m->v->exact && !row ? -1 : n->fused_acc;
+}
+
 static janus_status make_node(maker *m, uint32_t index) {
     const jn_segnode *n = &m->inst->seg->nodes[index];
     jn_vnode *vn = &m->v->nodes[index];
     vn->n = n;
     vn->op = n->op;
     vn->attrs = n->attrs;
-    vn->acc = n->fused_acc;
+    int32_t fused = fused_acc(m, n);
+    vn->acc = fused;
     vn->n_in = (uint16_t)n->n_in;
     vn->n_out = (uint16_t)n->n_out;
     if (n->acc >= 0) { /* acc.add */
         const jn_src *src = &n->in[1];
-        bool fused = src->kind == JN_SRC_NODE && m->inst->seg->nodes[src->index].fused_acc >= 0 &&
-                     m->inst->seg->nodes[src->index].n_out == 1;
-        vn->mode = fused ? JN_V_SKIP : JN_V_SUM;
+        bool done = src->kind == JN_SRC_NODE && fused_acc(m, &m->inst->seg->nodes[src->index]) >= 0;
+        vn->mode = done ? JN_V_SKIP : JN_V_SUM;
         vn->acc = n->acc;
         return JANUS_OK;
     }
@@ -397,7 +406,7 @@ static janus_status make_node(maker *m, uint32_t index) {
         if (r[i].like && (r[i].rowed = false, true))
             r[i].step = 0;
     for (uint32_t i = 0; i < n->n_out; i++) {
-        m->v->rowed[n->value[i]] = rowed && n->fused_acc < 0;
+        m->v->rowed[n->value[i]] = rowed && fused < 0;
         o[i] = value_view(m, n->value[i]);
     }
     if (n->n_out == 1 && m->inst->values[n->value[0]].alias) {
@@ -409,11 +418,11 @@ static janus_status make_node(maker *m, uint32_t index) {
     if (n->n_out == 1 && m->inst->values[n->value[0]].copied)
         return make_copy(m, vn, &m->inst->values[n->value[0]], n->value[0]);
     vn->out_rowed = rowed;
-    vn->accumulates = n->fused_acc >= 0;
+    vn->accumulates = fused >= 0;
     vn->mode = JN_V_CALL;
-    bool each = rowed || (n->fused_acc >= 0 && !m->v->single); /* equal rows still add n times */
+    bool each = rowed || (fused >= 0 && !m->v->single); /* equal rows still add n times */
     bool done = false;
-    if (rowed && n->fused_acc >= 0)
+    if (rowed && fused >= 0)
         done = accumulate_rows(m, r, n->n_in, o, vn);
     else if (rowed)
         done = batched(m, r, n->n_in, o, n->n_out, vn);
@@ -433,7 +442,7 @@ static janus_status make_node(maker *m, uint32_t index) {
     }
     for (uint32_t i = 0; i < n->n_out; i++) {
         vn->out[i] = o[i].view;
-        vn->out_step[i] = rowed && n->fused_acc < 0 ? m->inst->values[n->value[i]].shape->numel : 0;
+        vn->out_step[i] = rowed && fused < 0 ? m->inst->values[n->value[i]].shape->numel : 0;
     }
     return select_kernel(m, vn);
 }
@@ -459,7 +468,7 @@ static janus_status place_temporaries(maker *m) {
             continue;
         for (uint32_t k = 0; k < n->n_out && ok; k++) {
             jn_segvalue *v = &m->inst->values[n->value[k]];
-            if (v->output >= 0 || n->fused_acc >= 0)
+            if (v->output >= 0 || fused_acc(m, n) >= 0)
                 continue;
             size_t size = (v->shape->bytes + 63) & ~(size_t)63, best = SIZE_MAX;
             uint32_t reuse = UINT32_MAX;
@@ -516,7 +525,7 @@ static janus_status place_temporaries(maker *m) {
 }
 
 static janus_status make(jn_seginst *inst, uint64_t mask, int64_t n_rows, uint8_t device,
-                         uint8_t user, jn_variant **out) {
+                         uint8_t user, bool exact, jn_variant **out) {
     jn_variant *v = jn_arena_zalloc(&inst->arena, sizeof *v);
     maker m = {inst, v, &inst->arena};
     if (!v)
@@ -526,14 +535,21 @@ static janus_status make(jn_seginst *inst, uint64_t mask, int64_t n_rows, uint8_
     v->rows = n_rows;
     v->device = device;
     v->user = user;
+    v->exact = exact;
     v->nodes = jn_arena_zalloc(m.a, (inst->seg->n_nodes + 1) * sizeof *v->nodes);
     v->rowed = jn_arena_zalloc(m.a, inst->seg->n_values + 1);
     v->scratch = jn_arena_zalloc(m.a, (inst->seg->n_values + 1) * sizeof *v->scratch);
-    if (!v->nodes || !v->rowed || !v->scratch)
+    v->only_rows = jn_arena_alloc(m.a, inst->seg->n_accs + 1);
+    if (!v->nodes || !v->rowed || !v->scratch || !v->only_rows)
         return JN_NO_MEMORY();
+    memset(v->only_rows, true, inst->seg->n_accs);
     janus_status st = JANUS_OK;
     for (uint32_t i = 0; i < inst->seg->n_nodes && st == JANUS_OK; i++) {
         st = make_node(&m, i);
+        const jn_vnode *vn = &v->nodes[i];
+        if (vn->acc >= 0 &&
+            (vn->mode == JN_V_SUM || (vn->accumulates && vn->n->op->id != JN_OP_ID_embedding_grad)))
+            v->only_rows[vn->acc] = false;
         uint32_t n_views = (uint32_t)v->nodes[i].n_in + v->nodes[i].n_out;
         if (n_views > v->max_views)
             v->max_views = n_views;
@@ -570,14 +586,14 @@ static janus_status patch(jn_seginst *inst, jn_variant *v, int64_t n_rows) {
 }
 
 janus_status jn_variant_get(jn_seginst *inst, uint64_t mask, int64_t n_rows, uint8_t device,
-                            uint8_t user, jn_variant **out) {
+                            uint8_t user, bool exact, jn_variant **out) {
     for (jn_variant *v = inst->variants; v; v = v->next)
         if (v->mask == mask && v->single == (n_rows == 1) && v->device == device &&
-            v->user == user) {
+            v->user == user && v->exact == exact) {
             if (v->rows != n_rows)
                 JN_TRY(patch(inst, v, n_rows));
             *out = v;
             return JANUS_OK;
         }
-    return make(inst, mask, n_rows, device, user, out);
+    return make(inst, mask, n_rows, device, user, exact, out);
 }

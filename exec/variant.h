@@ -45,9 +45,11 @@ typedef struct jn_variant {
     bool single;   /* for one row: nothing is rowed */
     int64_t rows;  /* the views are patched for */
     uint8_t device;
+    bool exact;   /* sums as in imperative mode */
     uint8_t user; /* ranges that run at once have variants of their own: their rows differ */
     jn_vnode *nodes;
     bool *rowed;          /* per value */
+    bool *only_rows;      /* per accumulator: only gradients of embeddings are added to it */
     size_t *scratch;      /* per value: offset per row of temporaries */
     size_t scratch_bytes; /* per row */
     uint32_t max_views;   /* most operands and results of a node */
@@ -57,6 +59,6 @@ typedef struct jn_variant {
 
 /* Finds or makes the variant for this mask, patched for `rows` rows. */
 janus_status jn_variant_get(jn_seginst *inst, uint64_t mask, int64_t rows, uint8_t device,
-                            uint8_t user, jn_variant **out);
+                            uint8_t user, bool exact, jn_variant **out);
 
 #endif

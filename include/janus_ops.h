@@ -1185,6 +1185,22 @@ static inline janus_status janus_build_addcdiv(janus_subgraph *g, janus_value x,
     return st;
 }
 
+/* x + value * a / (sqrt(s) + eps), and x where a is 0: the step of Adagrad, RMSprop and Adam */
+static inline janus_status janus_build_addcdiv_sqrt(janus_subgraph *g, janus_value x, janus_value a, janus_value s, janus_value value, janus_value eps, janus_value *out_y) {
+    janus_value in[5];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    in[1] = a;
+    in[2] = s;
+    in[3] = value;
+    in[4] = eps;
+    st = janus_build(g, "addcdiv_sqrt", in, 5, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
 /* dy * (1 - y * y) */
 static inline janus_status janus_build_tanh_grad(janus_subgraph *g, janus_value dy, janus_value y, janus_value *out_dx) {
     janus_value in[2];

@@ -241,6 +241,21 @@ janus_status jn_grad_addcdiv(jn_grad *r) {
     return g->st;
 }
 
+janus_status jn_grad_addcdiv_sqrt(jn_grad *r) {
+    BEGIN;
+    jn_ev root = JN_G1(g, sqrt, IN(2));
+    jn_ev below = jn_g_add(g, root, jn_g_of_scalar(g, IN(4), root));
+    jn_ev da = jn_g_div(g, jn_g_mul(g, dy, jn_g_of_scalar(g, IN(3), dy)), below);
+    if (JN_WANT(g, 0))
+        jn_g_set_like(g, 0, dy);
+    if (JN_WANT(g, 1))
+        jn_g_set_like(g, 1, da);
+    if (JN_WANT(g, 2))
+        jn_g_set_like(
+            g, 2, jn_g_div(g, jn_g_mul(g, da, IN(1)), jn_g_scale(g, jn_g_mul(g, below, root), -2)));
+    return g->st;
+}
+
 /* ---- gradients of gradients: y = f(d, v), linear in d ------------------------------------------
  */
 

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "exec/tensor_rows.h"
 #include "pyfront/host_py.h"
 #include "pyfront/py_tensor.h"
 
@@ -16,6 +17,7 @@ typedef struct making {
     jn_arg *results;
     PyObject **made; /* by recipe id */
     jpy_node *node;  /* of results that require grad */
+    bool rows;       /* what is being made may stay rows (exec/tensor_rows.h): it becomes .grad */
 } making;
 
 static int raise_freed(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
@@ -50,6 +52,8 @@ PyObject *jpy_freed_tensor(janus_tensor *t) {
 
 static PyObject *result_object(making *m, const jpy_recipe *r) {
     jn_arg *a = &m->results[r->slot];
+    if (a->kind == JANUS_KIND_TENSOR && !m->rows && jpy_check(jn_tensor_fill(a->t)) < 0)
+        return NULL;
     switch (a->kind) {
     case JANUS_KIND_OBJECT:
         return Py_NewRef((PyObject *)a->o);
@@ -137,8 +141,11 @@ static PyObject *make_new(making *m, const jpy_recipe *r) {
 /* New reference; recipes of one id give one object. */
 static PyObject *make(making *m, const jpy_recipe *r) {
     if (r->id && m->made[r->id]) {
-        Py_INCREF(m->made[r->id]);
-        return m->made[r->id];
+        PyObject *known = m->made[r->id];
+        if (!m->rows && jpy_tensor_check(known) &&
+            jpy_check(jn_tensor_fill(((jpy_tensor *)known)->t)) < 0)
+            return NULL;
+        return Py_NewRef(known);
     }
     PyObject *o = make_new(m, r);
     if (o && r->id) {
@@ -153,7 +160,9 @@ static int set_attr(PyObject *o, PyObject *key, PyObject *v) {
 }
 
 static int store(jpy_tensor *target, jn_arg *value) {
-    if (jn_tensor_copy(target->t, value->t) != JANUS_OK)
+    if (jn_tensor_is_rows(value->t))
+        jn_tensor_store_rows(target->t, value->t);
+    else if (jn_tensor_copy(target->t, value->t) != JANUS_OK)
         return -1;
     target->t->storage->version++;
     return 0;
@@ -230,13 +239,19 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, jn_arg *results, jpy
     PyObject **values = jn_calloc(n + n_made + 1, sizeof *values);
     if (!values)
         return -1;
-    making m = {e, slots, results, values + n, node};
+    making m = {e, slots, results, values + n, node, false};
     PyObject *result = make(&m, e->result);
     bool ok = result != NULL;
     for (size_t i = 0; i < n && ok; i++) {
-        if (e->steps.data[i].kind == JPY_COMMIT_STORE)
+        const jpy_commit_step *s = &e->steps.data[i];
+        if (s->kind == JPY_COMMIT_STORE) {
+            janus_tensor *v = results[s->value->slot].t;
+            ok = jn_tensor_rows_fit(((jpy_tensor *)slots[s->slot])->t, v) ||
+                 jpy_check(jn_tensor_fill(v)) == 0;
             continue;
-        values[i] = make(&m, e->steps.data[i].value);
+        }
+        m.rows = s->kind == JPY_COMMIT_GRAD;
+        values[i] = make(&m, s->value);
         ok = values[i] != NULL;
     }
     /* what the steps replace stays alive until all is written */

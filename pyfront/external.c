@@ -8,6 +8,7 @@
  * again changes nothing.
  */
 #include "pyfront/external.h"
+#include "exec/tensor_rows.h"
 
 #include <string.h>
 
@@ -159,6 +160,9 @@ static janus_status run_gradient(region *r, const jpy_val *dout, jn_arg *results
         st = jn_run_prepare(run);
     if (st == JANUS_OK)
         st = jn_run_results(run, results, n);
+    for (unsigned i = 0; i < n && st == JANUS_OK; i++)
+        if (results[i].kind == JANUS_KIND_TENSOR)
+            st = jn_tensor_fill(results[i].t);
     if (run)
         jn_run_free(run);
     for (unsigned i = 0; args && i < r->n_out; i++)

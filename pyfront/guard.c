@@ -88,6 +88,7 @@ static PyObject *borrowed(PyObject *v) { /* a reference that its holder keeps al
 }
 
 PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call) {
+    PyObject *grad;
     switch (s->kind) {
     case JPY_SRC_ARG:
         return call->args[s->index];
@@ -123,7 +124,11 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
     case JPY_SRC_GRAD:
         if (!parent || !jpy_tensor_check(parent))
             return NULL;
-        return ((jpy_tensor *)parent)->grad ? ((jpy_tensor *)parent)->grad : Py_None;
+        if (jpy_tensor_grad((jpy_tensor *)parent, &grad) < 0) {
+            PyErr_Clear(); /* no memory for it: the guard does not hold */
+            return NULL;
+        }
+        return grad ? grad : Py_None;
     }
     return NULL;
 }

@@ -487,6 +487,15 @@ static int bind_addcmul(jpy_bound *b, PyObject *const *a) {
 static int bind_addcdiv(jpy_bound *b, PyObject *const *a) {
     return three_and_value(b, a, JN_OP(addcdiv));
 }
+/* input, tensor1, square, value, eps */
+static int bind_addcdiv_sqrt(jpy_bound *b, PyObject *const *a) {
+    if (three_and_value(b, a, JN_OP(addcdiv_sqrt)) < 0)
+        return -1;
+    b->in[4] =
+        a[4] ? (jpy_operand){.o = a[4]} : (jpy_operand){.kind = JANUS_KIND_FLOAT, .s.f = 0.0};
+    b->n_in = 5;
+    return 0;
+}
 static int bind_gelu(jpy_bound *b, PyObject *const *a) {
     if (use(b, JN_OP(gelu), a, 1) < 0)
         return -1;

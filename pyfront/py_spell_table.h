@@ -58,6 +58,8 @@ const jpy_spelling jpy_spellings[] = {
     {"div", "input, other, *, rounding_mode=", bind_div, 7, "input / other."},
     {"addcmul", "input, tensor1, tensor2, *, value=", bind_addcmul, 7, "input + value * t1 * t2."},
     {"addcdiv", "input, tensor1, tensor2, *, value=", bind_addcdiv, 7, "input + value * t1 / t2."},
+    {"addcdiv_sqrt", "input, tensor1, square, *, value=, eps=", bind_addcdiv_sqrt, 7,
+     "input + value * t1 / (sqrt(square) + eps), input where t1 is 0."},
     {"gelu", "input, *, approximate=", bind_gelu, 3, "x times the normal distribution function."},
     {"float", "input", bind_float, 2, "As float32."},
     {"double", "input", bind_double, 2, "As float64."},

@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include "exec/tensor_rows.h"
 #include "pyfront/py_tensor.h"
 
 #include <stddef.h>
@@ -264,9 +265,14 @@ static PyObject *get_grad_fn(PyObject *self, void *unused) {
         return NULL;
     return e.node ? jpy_node_object(e.node) : Py_NewRef(Py_None);
 }
+int jpy_tensor_grad(jpy_tensor *t, PyObject **out) {
+    *out = t->grad;
+    return t->grad ? jpy_check(jn_tensor_fill(((jpy_tensor *)t->grad)->t)) : 0;
+}
 static PyObject *get_grad(PyObject *self, void *unused) {
     (void)unused;
-    return Py_NewRef(SELF->grad ? SELF->grad : Py_None);
+    PyObject *grad;
+    return jpy_tensor_grad(SELF, &grad) < 0 ? NULL : Py_NewRef(grad ? grad : Py_None);
 }
 static int set_grad(PyObject *self, PyObject *v, void *unused) {
     (void)unused;

@@ -21,7 +21,7 @@ typedef struct jpy_tensor {
     bool retains_grad;
     uint32_t epoch; /* of a root: rebased so often; of a view: root's epoch when `node` held */
     struct jpy_tensor *base; /* owned root of a view, NULL: none */
-    PyObject *grad;          /* a jpy_tensor, or NULL */
+    PyObject *grad;          /* a jpy_tensor, maybe of rows: read by jpy_tensor_grad; or NULL */
     PyObject *hooks;         /* dict id -> callable, or NULL */
     PyObject *dict, *weakrefs;
 } jpy_tensor;
@@ -50,6 +50,8 @@ typedef enum jpy_result {
 PyObject *jpy_wrap_results(jpy_result result, janus_tensor **out, unsigned n, jpy_node *node,
                            jpy_tensor *of);
 
+/* Its gradient, borrowed, NULL for none; one that is rows is filled first. */
+int jpy_tensor_grad(jpy_tensor *t, PyObject **out);
 /* Whether gradients flow to it (a leaf with requires_grad, or a result that needs grad). */
 bool jpy_tensor_tracked(const jpy_tensor *t);
 /* Its place on the tape, borrowed from the tensor; a view whose root was written is brought up to

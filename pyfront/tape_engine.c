@@ -270,7 +270,10 @@ static bool sole_owner(const janus_tensor *t) {
 }
 
 int jpy_accumulate_grad(jpy_tensor *leaf, const jpy_val *g, bool create_graph) {
-    jpy_tensor *have = (jpy_tensor *)leaf->grad;
+    PyObject *before;
+    if (jpy_tensor_grad(leaf, &before) < 0)
+        return -1;
+    jpy_tensor *have = (jpy_tensor *)before;
     if (!have) {
         janus_tensor *t = g->t;
         PyObject *grad;

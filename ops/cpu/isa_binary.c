@@ -192,6 +192,12 @@ JN_ROW2(masked_fill_bool, uint8_t, uint8_t, uint8_t, JN_CHEAP,
 THREE(float, f32)
 THREE(double, f64)
 
+#define STEP(T) SCALED(T), eps = (T)jn_scalar_f(&k->in[4])
+JN_ROW3(addcdiv_sqrt_f32, float, float, float, float, JN_COSTLY, STEP(float),
+        a == 0.0f ? x : x + value * a / (__builtin_sqrtf(b) + eps))
+JN_ROW3(addcdiv_sqrt_f64, double, double, double, double, JN_COSTLY, STEP(double),
+        a == 0.0 ? x : x + value * a / (__builtin_sqrt(b) + eps))
+
 #define SET(op, dtype, f) t->kernel[JN_OP_ID_##op][JANUS_##dtype] = (f)
 #define SET_FLOATS(op) SET(op, F32, op##_f32), SET(op, F64, op##_f64)
 #define SET_NUMBERS(op)                                                                            \
@@ -228,6 +234,7 @@ void JN_ISA_FN(jn_isa_fill_binary)(jn_isa_table *t) {
     SET_FLOATS(lerp);
     SET_FLOATS(addcmul);
     SET_FLOATS(addcdiv);
+    SET_FLOATS(addcdiv_sqrt);
     /* `where` is chosen by its second operand's dtype. */
     jn_kernel_fn *f = t->kernel[JN_OP_ID_where];
     f[JANUS_F32] = f[JANUS_I32] = where4;

@@ -22,14 +22,14 @@ static void apply(const jn_kargs *k, float_fn f, int_fn i, unsigned by) {
     int o = jn_walk_add(&w, &k->out[0]);
     if (jn_is_float(&k->in[by]) || !i) {
         JN_WALK(&w) {
-            double v[4];
+            double v[5];
             for (unsigned n = 0; n < k->n_in; n++)
                 v[n] = jn_load_f(&k->in[n], w.off[n]);
             jn_store_f(&k->out[0], w.off[o], f(v, k->attrs));
         }
     } else {
         JN_WALK(&w) {
-            int64_t v[4];
+            int64_t v[5];
             for (unsigned n = 0; n < k->n_in; n++)
                 v[n] = jn_load_i(&k->in[n], w.off[n]);
             jn_store_i(&k->out[0], w.off[o], i(v, k->attrs, k->flags));
@@ -193,6 +193,7 @@ KERNEL(masked_fill, 0, v[1] != 0 ? v[2] : v[0], v[1] != 0 ? v[2] : v[0])
 FKERNEL(lerp, v[0] + v[2] * (v[1] - v[0]))
 FKERNEL(addcmul, v[0] + v[3] * v[1] * v[2])
 FKERNEL(addcdiv, v[0] + v[3] * v[1] / v[2])
+FKERNEL(addcdiv_sqrt, v[1] == 0 ? v[0] : v[0] + v[3] * v[1] / (sqrt(v[2]) + v[4]))
 FKERNEL(tanh_grad, v[0] * (1 - v[1] * v[1]))
 FKERNEL(sigmoid_grad, v[0] * v[1] * (1 - v[1]))
 FKERNEL(relu_grad, v[1] > 0 ? v[0] : 0)
@@ -218,7 +219,7 @@ jn_kernel_fn jn_ref_elementwise(const jn_sig *sig) {
                         ROW(tanh) ROW(sigmoid) ROW(relu) ROW(gelu) ROW(silu) ROW(softplus)
                             ROW(leaky_relu) ROW(elu) ROW(erf) ROW(sign) ROW(floor) ROW(ceil)
                                 ROW(round) ROW(logical_not) ROW(isnan) ROW(isfinite) ROW(clamp)
-                                    ROW(where) ROW(masked_fill) ROW(lerp) ROW(addcmul) ROW(addcdiv)
+                                    ROW(where) ROW(masked_fill) ROW(lerp) ROW(addcmul) ROW(addcdiv) ROW(addcdiv_sqrt)
                                         ROW(tanh_grad) ROW(sigmoid_grad) ROW(relu_grad)
                                             ROW(gelu_grad) ROW(cast)[JN_OP_ID_clone] = k_cast};
 #undef ROW

@@ -77,7 +77,9 @@ static jcv_av *tensor_grad(jcv *c, jcv_av *t) {
     if (owner == t->py)
         return jcv_none(c);
     jpy_src *s = jpy_src_get(c->guards, JPY_SRC_GRAD, t->src, NULL, NULL, 0);
-    PyObject *g = ((jpy_tensor *)owner)->grad;
+    PyObject *g;
+    if (jpy_tensor_grad((jpy_tensor *)owner, &g) < 0)
+        jcv_refuse_py(c);
     jcv_av *v = jcv_wrap(c, g ? g : Py_None, s);
     attr_slot(c, owner, NULL, t->src, v);
     return v;

@@ -41,6 +41,7 @@ const sample samples[] = {
     {"clone", "t<f[3,4]>", "", 0, 0},
     {"where", "b[3] f[2,3] f[2,1]", "", 0, 0}, {"where", "b[5] n[5] n[5]", "", NO_GRAD, 0}, {"masked_fill", "f[2,3] b[3] #2.5", "", 0, 0},
     {"lerp", "f[4] f[4] u[4]", "", 0, 0}, {"addcmul", "f[2,3] f[3] f[2,1] #0.7", "", 0, 0}, {"addcdiv", "f[2,3] f[3] p[2,1] #0.7", "", 0, 0},
+    {"addcdiv_sqrt", "f[2,3] f[3] p[2,1] #0.7 #0.01", "", 0, 0},
     {"tanh_grad", "f[5] u[5]", "", 0, 0}, {"sigmoid_grad", "f[5] u[5]", "", 0, 0}, {"relu_grad", "f[5] f[5]", "", 0, 0},
     {"gelu_grad", "f[5] f[5]", "", 0, 0}, {"gelu_grad", "f[5] f[5]", "approximate=true", 0, 0},
     /* reductions */

@@ -52,6 +52,7 @@ for _name, _f in {
         "clone": lambda x: x, "alias": lambda x: x, "detach": lambda x: x,
         "where": np.where, "lerp": lambda a, b, w: a + w * (b - a),
         "addcmul": lambda x, a, b, v: x + v * a * b, "addcdiv": lambda x, a, b, v: x + v * a / b,
+        "addcdiv_sqrt": lambda x, a, s, v, eps: np.where(a == 0, x, x + v * a / (np.sqrt(s) + eps)),
         "masked_fill": lambda x, m, v: np.where(m, v, x),
         "tanh_grad": lambda d, y: d * (1 - y**2), "sigmoid_grad": lambda d, y: d * y * (1 - y),
         "relu_grad": lambda d, y: np.where(y > 0, d, 0),

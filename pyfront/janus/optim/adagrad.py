@@ -39,6 +39,5 @@ class Adagrad(Optimizer):
                         grad = grad + param * weight_decay
                     total = state["sum"]
                     total.addcmul_(grad, grad)
-                    root = total.sqrt().add_(eps)
-                    param.addcdiv_(grad, root, value=-lr / (1 + (step - 1) * lr_decay))
+                    param.addcdiv_sqrt_(grad, total, value=-lr / (1 + (step - 1) * lr_decay), eps=eps)
         return loss

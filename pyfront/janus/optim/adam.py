@@ -47,8 +47,8 @@ class Adam(Optimizer):
                     if group["amsgrad"]:
                         largest = state["max_exp_avg_sq"]
                         square = largest.copy_(_C.maximum(largest, square))
-                    root = square.sqrt().div_((1 - beta2 ** step) ** 0.5).add_(eps)
-                    param.addcdiv_(mean, root, value=-lr / (1 - beta1 ** step))
+                    bias = (1 - beta2 ** step) ** 0.5  # of the root, kept out of a pass over all elements
+                    param.addcdiv_sqrt_(mean, square, value=-lr * bias / (1 - beta1 ** step), eps=eps * bias)
         return loss
 
 

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors of rows: their storage's owner is the list of rows. */
+#include "config.h"
+
+#include "exec/tensor_rows.h"
+
+#include <string.h>
+
+#include "graph/base/alloc.h"
+
+typedef struct rows {
+    uint32_t n;
+    size_t row_bytes;
+    janus_tensor *base;
+    uint32_t *index;
+    char *data;
+} rows;
+
+static void rows_free(void *user) {
+    rows *r = user;
+    janus_tensor_release(r->base);
+    jn_free(r);
+}
+
+bool jn_tensor_is_rows(const janus_tensor *t) { return t->storage->release == rows_free; }
+
+janus_status jn_tensor_of_rows(janus_dtype dtype, int rank, const int64_t *dims, uint32_t n,
+                               const uint32_t *index, const void *data, janus_tensor *base,
+                               janus_tensor **out) {
+    size_t row_bytes = jn_dtype_size(dtype);
+    for (int i = 1; i < rank; i++)
+        row_bytes *= (size_t)dims[i];
+    rows *r = jn_alloc(sizeof *r + n * (row_bytes + sizeof *index) + 8);
+    janus_tensor *t = NULL;
+    int64_t none[8] = {0};
+    if (!r)
+        return JN_NO_MEMORY();
+    if (rank > 8 || jn_tensor_empty(dtype, rank, none, &t) != JANUS_OK) {
+        jn_free(r);
+        return JN_NO_MEMORY();
+    }
+    *r = (rows){n, row_bytes, base, (uint32_t *)(void *)(r + 1), NULL};
+    r->data = (char *)(r->index + n + n % 2);
+    memcpy(r->index, index, n * sizeof *index);
+    memcpy(r->data, data, n * row_bytes);
+    if (base)
+        janus_tensor_retain(base);
+    t->numel = 1;
+    for (int i = rank; i-- > 0;) {
+        t->dims[i] = dims[i];
+        t->strides[i] = t->numel;
+        t->numel *= dims[i];
+    }
+    t->contiguous = true;
+    t->storage->release = rows_free;
+    t->storage->user = r;
+    *out = t;
+    return JANUS_OK;
+}
+
+static void put(const rows *r, char *to) {
+    for (uint32_t i = 0; i < r->n; i++)
+        memcpy(to + r->index[i] * r->row_bytes, r->data + i * r->row_bytes, r->row_bytes);
+}
+
+janus_status jn_tensor_fill(janus_tensor *t) {
+    if (!jn_tensor_is_rows(t))
+        return JANUS_OK;
+    rows *r = t->storage->user;
+    janus_tensor *full;
+    JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &full));
+    size_t bytes = (size_t)t->numel * jn_dtype_size((janus_dtype)t->dtype);
+    if (r->base)
+        memcpy(full->data, r->base->data, bytes);
+    else
+        memset(full->data, 0, bytes);
+    put(r, full->data);
+    /* the memory changes hands: whoever holds `t` sees it */
+    jn_storage *old = t->storage;
+    t->storage = full->storage;
+    t->data = full->data;
+    full->storage = old;
+    full->data = old->data;
+    janus_tensor_release(full);
+    return JANUS_OK;
+}
+
+bool jn_tensor_rows_fit(const janus_tensor *target, const janus_tensor *t) {
+    if (!jn_tensor_is_rows(t))
+        return false;
+    const janus_tensor *base = ((const rows *)t->storage->user)->base;
+    return base && base->storage == target->storage && base->data == target->data &&
+           target->contiguous && target->numel == t->numel && target->dtype == t->dtype;
+}
+
+void jn_tensor_store_rows(janus_tensor *target, const janus_tensor *t) {
+    put(t->storage->user, target->data);
+}
