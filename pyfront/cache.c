@@ -13,6 +13,7 @@
 #include "pyfront/host_py.h"
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
+#include "pyfront/signals.h"
 
 void jpy_entry_free(jpy_entry *e) {
     if (!e || --e->refs > 0)
@@ -93,8 +94,10 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
     janus_status st = bind(e, slots, args);
     if (st == JANUS_OK)
         st = jn_run_new(e->main, &options, &r);
+    bool watching = jpy_signals_watch();
     if (st == JANUS_OK)
         st = jn_run_execute(r, args, (unsigned)e->inputs.n);
+    jpy_signals_ignore(watching);
     if (st == JANUS_OK)
         st = jn_run_prepare(r);
     if (st == JANUS_OK)
@@ -144,6 +147,8 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject
                  err->n_context ? err->context[0] : "");
         drop_results(results, e->n_results + 1);
         PyErr_Clear();
+        if (err->code == JANUS_CANCELLED)
+            rc = -2;
         goto end;
     }
     jpy_node *node = NULL;

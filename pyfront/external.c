@@ -15,6 +15,7 @@
 #include "pyfront/host_py.h"
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
+#include "pyfront/signals.h"
 
 typedef struct region {
     jpy_entry *e;
@@ -154,8 +155,11 @@ static janus_status run_gradient(region *r, const jpy_val *dout, jn_arg *results
     }
     if (st == JANUS_OK)
         st = jn_run_new(r->e->grad_sub, &options, &run);
-    if (st == JANUS_OK)
+    if (st == JANUS_OK) {
+        bool watching = jpy_signals_watch();
         st = jn_run_execute(run, args, r->n_out + 1);
+        jpy_signals_ignore(watching);
+    }
     if (st == JANUS_OK)
         st = jn_run_prepare(run);
     if (st == JANUS_OK)
@@ -184,7 +188,12 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
     jn_arg *results = jn_calloc(n + 1, sizeof *results);
     if (!results)
         return jpy_raise(JN_NO_MEMORY());
-    janus_status st = run_gradient(r, dout, results, n);
+    janus_status st;
+    while ((st = run_gradient(r, dout, results, n)) == JANUS_CANCELLED)
+        if (PyErr_CheckSignals() < 0) {
+            jn_free(results);
+            return -1;
+        }
     for (unsigned i = 0; i < r->n_in && st == JANUS_OK; i++) {
         unsigned k = r->e->tracked.data[i].gradient;
         if (want[i] && results[k].kind == JANUS_KIND_TENSOR) {

@@ -113,7 +113,7 @@ static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nar
         discarded = got < 0;
         if (discarded) {
             f->fallbacks++;
-            if (i < f->entries.n && f->entries.data[i] == e)
+            if (got != -2 && i < f->entries.n && f->entries.data[i] == e)
                 drop_entry(f, i);
         }
     }

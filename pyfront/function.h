@@ -49,7 +49,8 @@ typedef struct jpy_call {
 jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call);
 void jpy_entry_free(jpy_entry *e);
 /* Guards, runs, commits.  1: done, *out_result is a new reference; 0: the guards do not hold;
- * -1: the run was discarded, nothing has changed.  No exception is ever left. */
+ * -1: the run was discarded, nothing has changed; -2: the same, since a signal has arrived.  No
+ * exception is ever left. */
 int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject **out_result);
 /* After a miss: numbers that differ become inputs in the next conversion. */
 void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call);

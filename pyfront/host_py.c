@@ -8,6 +8,7 @@
  */
 #include "pyfront/host_py.h"
 #include "pyfront/py_tensor.h"
+#include "pyfront/signals.h"
 
 void jpy_host_free(jpy_host *h) {
     for (size_t i = 0; i < h->held.n; i++)
@@ -151,8 +152,7 @@ static janus_status unbox(void *ctx, janus_object o, janus_kind want, janus_host
 
 static janus_status poll_signals(void *ctx) {
     (void)ctx;
-    /* handlers are Python code: they must not run inside a region */
-    return JANUS_OK;
+    return jpy_signals_pending() ? jn_error(JANUS_CANCELLED, "a signal has arrived") : JANUS_OK;
 }
 
 /* ---- preparing ----------------------------------------------------------------------------------

@@ -46,6 +46,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/host_py.c \
 	pyfront/host_py.h \
 	pyfront/module.c \
+	pyfront/signals.c \
+	pyfront/signals.h \
 	pyfront/source.c \
 	pyfront/jpy.h \
 	pyfront/py_convert.c \

@@ -7,6 +7,7 @@
 
 #include "pyfront/jpy.h"
 #include "pyfront/py_view.h"
+#include "pyfront/signals.h"
 
 #include <structmember.h>
 
@@ -30,7 +31,7 @@ static int exec_module(PyObject *module) {
     if (!jpy.return_type || jpy_init_types(module) < 0 || jpy_init_tensor(module) < 0 ||
         jpy_init_op(module) < 0 || jpy_init_pieces(module) < 0 || jpy_init_create(module) < 0 ||
         jpy_init_tape(module) < 0 || jpy_init_module_base(module) < 0 ||
-        jpy_init_function(module) < 0 || jpy_init_threads(module) < 0)
+        jpy_init_function(module) < 0 || jpy_init_signals() < 0 || jpy_init_threads(module) < 0)
         return -1;
     return PyModule_AddStringConstant(module, "__version__", janus_version());
 }
