@@ -8,6 +8,7 @@ best square matrix product is measured, and `floor_ratio` is how often the time 
 model's matrix products at that rate.  A tree is the mean tree of the data.
 """
 import argparse
+import itertools
 import os
 import platform
 import statistics
@@ -40,7 +41,7 @@ class Process(harness.Worker):
         if python is None:
             raise Left("bench/peers/setup.sh has not been run")
         script = os.path.join(harness.HERE, "peers", "trees", "serve.py")
-        super().__init__([python, script, system, path, str(threads)], system.startswith("janus"), patience)
+        super().__init__([python, script, system, path, str(threads)], "janus" in system, patience)
         self.check(self.hello)
 
     def check(self, found):
@@ -125,16 +126,22 @@ def disagreement(contenders):
     return worst
 
 
-def start(configuration, options, results, left):
-    """`(contenders, probes)`: all that can be started."""
-    path = os.path.join(options.folder, "inputs")
-    configuration.write(path)
-    contenders, probes = [], []
+def start_probes(options):
+    """What measures the best matrix product; PyTorch's may not be installed."""
+    probes = []
     for name in ("probe-janus", "probe-pytorch"):
         try:
-            probes.append(Process(name, path, os.cpu_count(), options.patience))
-        except Left:
-            pass
+            probes.append(Process(name, "-", os.cpu_count(), options.patience))
+        except Left as reason:
+            print(f"{name}: left out: {reason}")
+    return probes
+
+
+def start(configuration, options, results, left):
+    """The contenders that can be started."""
+    path = os.path.join(options.folder, "inputs")
+    configuration.write(path)
+    contenders = []
     for name in options.systems:
         for threads in thread_counts(name):
             say(f"{name}: starts")
@@ -143,7 +150,7 @@ def start(configuration, options, results, left):
                 results["builds"][name] = contenders[-1].process.hello["version"]
             except Left as reason:
                 left[name] = str(reason)
-    return contenders, probes
+    return contenders
 
 
 def drop(contenders, contender):
@@ -189,10 +196,10 @@ def rounds(configuration, options, contenders, probes, left):
     return worst
 
 
-def measure(configuration, options, results):
+def measure(configuration, options, probes, results):
     """All systems in one configuration: adds rows, says what was left out."""
     left = {}
-    contenders, probes = start(configuration, options, results, left)
+    contenders = start(configuration, options, results, left)
     try:
         worst = rounds(configuration, options, contenders, probes, left)
         for contender in contenders:
@@ -205,8 +212,8 @@ def measure(configuration, options, results):
             results["rows"].append(dict(row, threads=contender.threads, rates=contender.rates,
                                         ratios=contender.ratios, stats=found["stats"]))
     finally:
-        for process in probes + [contender.process for contender in contenders]:
-            process.stop()
+        for contender in contenders:
+            contender.process.stop()
         say("")
     for name, reason in left.items():
         if results["left_out"].get(name) != reason:
@@ -234,6 +241,7 @@ def show(row=None):
         cells = list(row.values())
         cells[6] = f"{cells[6]:.1f}"
         cells[7] = "-" if cells[7] is None else f"{cells[7]:.2f}"
+        cells[8] = "-" if cells[8] is None else cells[8]
     say("")
     print(" ".join(f"{str(cell):{'<' if i < 6 else '>'}{width}}" for i, (cell, width) in enumerate(zip(cells, widths))),
           flush=True)
@@ -274,22 +282,24 @@ def main(argv=None):
     folder = inputs.find_sst(options.data)
     if options.data and not folder:
         raise SystemExit(f"no train.txt or train.txt.gz in {options.data}")
-    loaded = {}
-    with tempfile.TemporaryDirectory() as options.folder:
-        show()
-        for name in options.model:
-            model = MODELS[name]
-            if model.binary and not folder:
-                results["left_out"][name] = "the Stanford Sentiment Treebank was not found: --data DIR"
-                print(f"{name}: left out: {results['left_out'][name]}")
-                continue
-            data = "sst" if model.binary else "stdlib"
-            if data not in loaded:
-                loaded[data] = (data, *(inputs.sst(folder) if model.binary else inputs.main_job()))
-            for hidden in options.hidden:
-                for batch in options.batch:
-                    for mode in options.mode:
-                        measure(Configuration(model, loaded[data], hidden, batch, mode), options, results)
+    loaded, probes = {}, start_probes(options)
+    try:
+        with tempfile.TemporaryDirectory() as options.folder:
+            show()
+            for name in options.model:
+                model = MODELS[name]
+                if model.binary and not folder:
+                    results["left_out"][name] = "the Stanford Sentiment Treebank was not found: --data DIR"
+                    print(f"{name}: left out: {results['left_out'][name]}")
+                    continue
+                data = "sst" if model.binary else "stdlib"
+                if data not in loaded:
+                    loaded[data] = (data, *(inputs.sst(folder) if model.binary else inputs.main_job()))
+                for hidden, batch, mode in itertools.product(options.hidden, options.batch, options.mode):
+                    measure(Configuration(model, loaded[data], hidden, batch, mode), options, probes, results)
+    finally:
+        for process in probes:
+            process.stop()
     for name, build in results["builds"].items():
         print(f"{name}: {build}")
     print(f"{results['machine']['cpu']}, {os.cpu_count()} cores, Python {platform.python_version()}")

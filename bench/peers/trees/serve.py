@@ -87,6 +87,12 @@ class Runner:
         reset_peak()
         self.before = memory("VmRSS")
 
+    def grown(self):
+        """By how many bytes the process has grown; None where that says nothing."""
+        if not getattr(self.module, "MEASURES_MEMORY", True) or not self.before:
+            return None
+        return memory("VmHWM") - self.before
+
     def run(self, seconds, least):
         losses, step, batches = [], self.step, self.batches
         start = time.perf_counter()
@@ -121,7 +127,7 @@ def main():
             elif "probe" in told:
                 answer(flops_per_s=module.measure(told["probe"]))
             else:
-                answer(bytes=memory("VmHWM") - runner.before, stats=runner.module.stats(runner.step))
+                answer(bytes=runner.grown(), stats=runner.module.stats(runner.step))
     except Exception as problem:
         answer(error=f"{type(problem).__name__}: {problem}".splitlines()[0])
         raise
