@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/large.h"
 #include "graph/base/status.h"
 
 enum { ALIGN = 16, ALIGN_TENSOR = 64 };
@@ -109,7 +110,9 @@ void *jn_alloc_aligned(size_t size) {
     if (!jn_add_size(size + !size, ALIGN_TENSOR - 1, &size))
         return NULL;
     size &= ~(size_t)(ALIGN_TENSOR - 1);
-    return plain() ? aligned_alloc(ALIGN_TENSOR, size) : full_alloc(size, ALIGN_TENSOR);
+    if (!plain())
+        return full_alloc(size, ALIGN_TENSOR);
+    return size < JN_LARGE ? aligned_alloc(ALIGN_TENSOR, size) : jn_large_alloc(size);
 }
 
 void jn_free(void *p) {
@@ -126,7 +129,12 @@ void jn_free(void *p) {
         free(p);
 }
 
-void jn_free_aligned(void *p) { jn_free(p); }
+void jn_free_aligned(void *p) {
+    if (plain() && p)
+        jn_large_free(p);
+    else
+        jn_free(p);
+}
 
 static void use_full_mode(void) {
     plain(); /* reads the environment first, so that it does not undo what follows */

@@ -1,6 +1,7 @@
 # graph/base: status, allocators, arena, vectors, strings, log.
 libjanus_all_la_SOURCES += \
 	graph/base/alloc.c \
+	graph/base/large.c \
 	graph/base/arena.c \
 	graph/base/log.c \
 	graph/base/status.c \
@@ -11,6 +12,7 @@ libjanus_all_la_SOURCES += \
 
 noinst_HEADERS += \
 	graph/base/alloc.h \
+	graph/base/large.h \
 	graph/base/arena.h \
 	graph/base/hash.h \
 	graph/base/log.h \

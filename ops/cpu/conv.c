@@ -2,7 +2,8 @@
 /*
  * 2-D convolution and its gradients as products: the patches an output position sees are the
  * columns of a matrix (made image by image), a 1x1 convolution needs none.  Images are shared out
- * to threads; the weight gradient adds them up in order.
+ * to threads; the weight gradient adds them up in order.  What oneDNN has a primitive for goes
+ * there when it is large.
  */
 #include <string.h>
 
@@ -11,6 +12,9 @@
 #include "ops/cpu/ew.h"
 #include "ops/cpu/gemm.h"
 #include "ops/rules.h"
+
+/* Multiply-adds from which a primitive is worth its call. */
+enum { LIBRARY_MIN_WORK = 1 << 17 };
 
 typedef struct conv {
     const jn_kargs *k;
@@ -194,18 +198,53 @@ static int64_t images_per_thread(const conv *c) {
     return (1 << 20) / (work + 1) + 1;
 }
 
+/* By oneDNN, where there is one and it has something better. */
+static bool by_library(const conv *c, int kind, const void *x, const void *w, const void *b,
+                       const void *y) {
+    int64_t work = c->n * c->o * c->positions * c->depth;
+    if (c->dtype != JANUS_F32 || work < LIBRARY_MIN_WORK)
+        return false;
+    jn_conv_call call = {.shape = {c->n,
+                                   c->c,
+                                   c->h,
+                                   c->w,
+                                   c->o,
+                                   c->kh,
+                                   c->kw,
+                                   c->oh,
+                                   c->ow,
+                                   c->groups,
+                                   {c->sh, c->sw},
+                                   {c->ph, c->pw},
+                                   {c->dh, c->dw},
+                                   b != NULL},
+                         .x = x,
+                         .w = w,
+                         .b = b,
+                         .y = y,
+                         .accumulate = c->k->accumulate};
+    return jn_onednn_conv(kind, &call, c->k->par, c->k->flags);
+}
+
 static void conv2d(const jn_kargs *k) {
     conv c = conv_of(k, &k->in[0], &k->in[1], &k->out[0]);
+    const void *b = k->n_in > 2 && k->in[2].rank >= 0 ? k->in[2].data : NULL;
+    if (by_library(&c, JN_CONV_FORWARD, c.x, c.weight, b, c.out))
+        return;
     k->par->run(k->par, c.n, images_per_thread(&c), forward_range, &c);
 }
 
 static void conv2d_input_grad(const jn_kargs *k) {
     conv c = conv_of(k, &k->out[0], &k->in[1], &k->in[0]);
+    if (by_library(&c, JN_CONV_INPUT, c.out, c.weight, NULL, c.y))
+        return;
     k->par->run(k->par, c.n, images_per_thread(&c), input_range, &c);
 }
 
 static void conv2d_weight_grad(const jn_kargs *k) {
     conv c = conv_of(k, &k->in[1], &k->out[0], &k->in[0]);
+    if (by_library(&c, JN_CONV_WEIGHT, c.x, c.out, NULL, c.y))
+        return;
     char *memory = c.direct ? NULL : patch_memory(&c);
     if (!k->accumulate)
         memset(c.out, 0, (size_t)(c.o * c.depth) * c.size);

@@ -15,4 +15,19 @@ void jn_gemm(int dtype, const jn_gemm_args *g, const jn_par *par);
 /* ops/cpu/onednn.c.  On this thread alone, whatever OpenMP was told. False: not done. */
 bool jn_onednn_sgemm(const jn_gemm_args *g);
 
+/* A convolution of f32 rows (NCHW) or one of its gradients. */
+enum { JN_CONV_FORWARD, JN_CONV_INPUT, JN_CONV_WEIGHT };
+typedef struct jn_conv_shape { /* 8-byte members only: compared as memory */
+    int64_t n, c, h, w, o, kh, kw, oh, ow, groups;
+    int64_t stride[2], padding[2], dilation[2];
+    int64_t bias;
+} jn_conv_shape;
+typedef struct jn_conv_call {
+    jn_conv_shape shape;
+    const void *x, *w, *b, *y; /* one of x, w, y is the result (or a gradient given) */
+    bool accumulate;           /* JN_CONV_WEIGHT: add to w */
+} jn_conv_call;
+/* False: not done, and nothing written. */
+bool jn_onednn_conv(int kind, const jn_conv_call *call, const jn_par *par, uint32_t *flags);
+
 #endif

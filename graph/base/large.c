@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Large blocks that were freed, kept for the next one of their size.
+ *
+ * The C library gives large blocks back to the system at once, and every page of the next one costs
+ * a fault and is cleared: for a tensor of a megabyte more than adding to it.  Sizes are rounded up
+ * to an eighth of their power of two, so that a block fits the next of its class; at most KEEP bytes
+ * are held.  The lock is only tried: who does not get it goes to the C library (so does the child of
+ * a fork that happened while it was held).
+ */
+#include "config.h"
+
+#include "graph/base/large.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#ifdef HAVE_MALLOC_USABLE_SIZE
+#include <malloc.h>
+#endif
+
+/* The sanitizers want to see every block freed. */
+#if defined(HAVE_MALLOC_USABLE_SIZE) && !defined(__SANITIZE_ADDRESS__)
+#define JN_KEEPS 1
+#endif
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#undef JN_KEEPS
+#endif
+#endif
+
+enum { ALIGN_TENSOR = 64 };
+
+#ifdef JN_KEEPS
+
+enum { FIRST_BIT = 16, LAST_BIT = 26, STEPS = 8, CLASSES = (LAST_BIT - FIRST_BIT) * STEPS };
+static const size_t keep = (size_t)128 << 20;
+_Static_assert((1 << FIRST_BIT) == JN_LARGE, "the first class");
+
+typedef struct block {
+    struct block *next;
+} block;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static block *blocks[CLASSES];
+static size_t held;
+
+static int top_bit(size_t size) { return 63 - __builtin_clzll((unsigned long long)size); }
+
+/* The class whose blocks are no larger than size; at least CLASSES: none. */
+static int class_below(size_t size) {
+    int bit = top_bit(size);
+    return (bit - FIRST_BIT) * STEPS + (int)(size >> (bit - 3) & (STEPS - 1));
+}
+static size_t class_size(int c) {
+    return ((size_t)STEPS + (size_t)(c % STEPS)) << (FIRST_BIT + c / STEPS - 3);
+}
+
+void *jn_large_alloc(size_t size) {
+    int c = class_below(size);
+    if (c < CLASSES && class_size(c) < size)
+        c++;
+    if (c >= CLASSES)
+        return aligned_alloc(ALIGN_TENSOR, size);
+    block *b = NULL;
+    if (pthread_mutex_trylock(&lock) == 0) {
+        b = blocks[c];
+        if (b) {
+            blocks[c] = b->next;
+            held -= class_size(c);
+        }
+        pthread_mutex_unlock(&lock);
+    }
+    return b ? b : aligned_alloc(ALIGN_TENSOR, class_size(c));
+}
+
+void jn_large_free(void *p) {
+    size_t size = malloc_usable_size(p);
+    int c = size < JN_LARGE ? CLASSES : class_below(size);
+    if (c < CLASSES && pthread_mutex_trylock(&lock) == 0) {
+        bool fits = held + class_size(c) <= keep;
+        if (fits) {
+            block *b = p;
+            b->next = blocks[c];
+            blocks[c] = b;
+            held += class_size(c);
+        }
+        pthread_mutex_unlock(&lock);
+        if (fits)
+            return;
+    }
+    free(p);
+}
+
+#else
+
+void *jn_large_alloc(size_t size) { return aligned_alloc(ALIGN_TENSOR, size); }
+void jn_large_free(void *p) { free(p); }
+
+#endif
