@@ -52,6 +52,7 @@ JN_ISA_SOURCES = \
 	ops/cpu/isa_binary.c \
 	ops/cpu/isa_gemm.c \
 	ops/cpu/isa_nn.c \
+	ops/cpu/isa_pool.c \
 	ops/cpu/isa_reduce.c \
 	ops/cpu/isa_rng.c \
 	ops/cpu/isa_unary.c \

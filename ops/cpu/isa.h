@@ -32,6 +32,12 @@ typedef struct jn_oni {
     int64_t outer, n, inner;
 } jn_oni;
 
+/* A window of pooling in a plane: flat index of its first tap, taps per dim, and how far apart they
+ * are in elements. */
+typedef struct jn_window {
+    int64_t first, rows, cols, row_step, col_step;
+} jn_window;
+
 enum { JN_DRAW_UNIFORM, JN_DRAW_NORMAL, JN_DRAW_MASK, JN_DRAW_COUNT };
 enum { JN_RED_SUM, JN_RED_PROD, JN_RED_MAX, JN_RED_MIN, JN_RED_ANY, JN_RED_ALL, JN_RED_COUNT };
 
@@ -70,6 +76,12 @@ typedef struct jn_isa_table {
                                void *db, int64_t n, double mean, double invstd);
     /* y += x */
     void (*add_to[2])(void *y, const void *x, int64_t n);
+    /* n windows `stride` elements apart from k on: the largest tap and its flat index; the mean of
+     * the taps, that is their sum divided by count. */
+    void (*max_row[2])(const void *plane, jn_window k, int64_t stride, int64_t n, void *y,
+                       int64_t *index);
+    void (*mean_row[2])(const void *plane, jn_window k, int64_t stride, int64_t n, void *y,
+                        double count);
     /* Words of `blocks` counters from {counter, high} on: see ops/rng.h. */
     void (*philox)(uint64_t seed, uint64_t counter, uint64_t high, uint32_t *out, int64_t blocks);
     /* n numbers of their words (hi, and lo where the type is f64; n rounded up to whole counters);
@@ -92,7 +104,7 @@ jn_kernel_fn jn_cpu_fallback(const jn_sig *sig);
 #define JN_ISA_FN(name) JN_PASTE(name, JN_ISA)
 #endif
 
-#define JN_ISA_FILLS(X) X(unary) X(binary) X(gemm) X(reduce) X(nn) X(rng)
+#define JN_ISA_FILLS(X) X(unary) X(binary) X(gemm) X(reduce) X(nn) X(pool) X(rng)
 
 #define JN_DECLARE_FILL(name)                                                                      \
     void jn_isa_fill_##name##_generic(jn_isa_table *t);                                            \
