@@ -33,10 +33,13 @@ libjanus_all_la_SOURCES += \
 	$(NULL)
 
 libjanus_all_la_SOURCES += \
+	ops/cpu/box.c \
 	ops/cpu/conv.c \
 	ops/cpu/copy.c \
 	ops/cpu/create.c \
 	ops/cpu/ew.c \
+	ops/cpu/index.c \
+	ops/cpu/index_put.c \
 	ops/cpu/isa.c \
 	ops/cpu/matmul.c \
 	ops/cpu/nn.c \
@@ -45,6 +48,8 @@ libjanus_all_la_SOURCES += \
 	ops/cpu/reduce.c \
 	ops/cpu/select.c \
 	ops/cpu/serial.c \
+	ops/cpu/shape.c \
+	ops/cpu/sort.c \
 	$(NULL)
 
 # Kernels compiled once per instruction set, with JN_ISA naming it: see ops/cpu/isa.h.
@@ -78,6 +83,7 @@ libjanus_all_la_LIBADD += libjn_isa_avx2.la libjn_isa_avx512.la
 endif
 
 noinst_HEADERS += \
+	ops/cpu/box.h \
 	ops/cpu/ew.h \
 	ops/cpu/gemm.h \
 	ops/cpu/isa.h \
@@ -85,6 +91,7 @@ noinst_HEADERS += \
 	ops/cpu/isa_rows.h \
 	ops/cpu/isa_sums.h \
 	ops/cpu/simd.h \
+	ops/cpu/take.h \
 	ops/cpu/vmath.h \
 	$(NULL)
 

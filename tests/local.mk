@@ -3,6 +3,7 @@
 unit_tests = \
 	tests/conformance/t_ops \
 	tests/unit/t_cpu_matmul \
+	tests/unit/t_cpu_moves \
 	tests/unit/t_cpu_ref \
 	tests/unit/t_cpu_rng \
 	tests/unit/t_autodiff \
@@ -98,6 +99,7 @@ noinst_HEADERS += \
 	tests/conformance/interp.h \
 	tests/conformance/samples.h \
 	tests/unit/check.h \
+	tests/unit/kernel_check.h \
 	tests/unit/gradcheck.h \
 	$(NULL)
 

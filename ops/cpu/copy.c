@@ -8,6 +8,7 @@
 #include "ops/attrs.h"
 #include "ops/cpu/ew.h"
 #include "ops/cpu/isa.h"
+#include "ops/cpu/take.h"
 #include "ops/rules.h"
 
 static void reference(const jn_kargs *k, unsigned op) {
@@ -67,6 +68,7 @@ VIEW(transpose)
 VIEW(permute)
 VIEW(expand)
 VIEW(slice)
+VIEW(select)
 VIEW(expand_like)
 
 jn_kernel_fn jn_cpu_view(const jn_sig *sig) {
@@ -76,6 +78,7 @@ jn_kernel_fn jn_cpu_view(const jn_sig *sig) {
     case JN_OP_ID_squeeze:
     case JN_OP_ID_unsqueeze:
     case JN_OP_ID_alias:
+    case JN_OP_ID_detach:
         return reshape_copy;
     case JN_OP_ID_transpose:
         return transpose_copy;
@@ -85,6 +88,8 @@ jn_kernel_fn jn_cpu_view(const jn_sig *sig) {
         return expand_copy;
     case JN_OP_ID_slice:
         return slice_copy;
+    case JN_OP_ID_select:
+        return select_copy;
     case JN_OP_ID_expand_like:
         return expand_like_copy;
     default:
@@ -165,21 +170,6 @@ jn_kernel_fn jn_cpu_full(const jn_sig *sig) {
  * --------------------------------------------------------------------------------
  */
 
-static int64_t index_at(const jn_view *v, int64_t i) {
-    return v->dtype == JANUS_I64   ? ((const int64_t *)v->data)[i]
-           : v->dtype == JANUS_I32 ? (int64_t)((const int32_t *)v->data)[i]
-                                   : (int64_t)((const uint8_t *)v->data)[i];
-}
-
-/* Wraps a negative index; -1 and the flag when out of range. */
-static int64_t checked(const jn_kargs *k, int64_t i, int64_t n) {
-    if (i < -n || i >= n) {
-        __atomic_fetch_or(k->flags, JN_KFLAG_INDEX, __ATOMIC_RELAXED);
-        return -1;
-    }
-    return i < 0 ? i + n : i;
-}
-
 typedef struct rows {
     const jn_kargs *k;
     const jn_view *index;
@@ -191,7 +181,7 @@ static void rows_range(void *arg, int64_t begin, int64_t end) {
     const rows *r = arg;
     for (int64_t i = begin; i < end; i++) {
         int64_t outer = i / r->n_index;
-        int64_t at = checked(r->k, index_at(r->index, i % r->n_index), r->n);
+        int64_t at = jn_index_checked(r->k, jn_index_at(r->index, i % r->n_index), r->n);
         char *to = (char *)r->k->out[0].data + (size_t)i * r->row;
         if (at < 0)
             memset(to, 0, r->row);
@@ -234,7 +224,7 @@ static void adds_range(void *arg, int64_t begin, int64_t end) {
     int d = y->dtype;
     int64_t size = (int64_t)jn_elem_size(d);
     for (int64_t i = 0; i < j->n_index; i++) {
-        int64_t at = checked(j->k, index_at(&j->k->in[1], i), y->dims[0]);
+        int64_t at = jn_index_checked(j->k, jn_index_at(&j->k->in[1], i), y->dims[0]);
         if (at >= 0 && at != j->padding)
             jn_isa.add_to[d]((char *)y->data + (at * j->dim + begin) * size,
                              (const char *)dy->data + (i * j->dim + begin) * size, end - begin);

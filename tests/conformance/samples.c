@@ -66,7 +66,14 @@ const sample samples[] = {
     {"roll", "f[2,5]", "shifts=2 dims=1", 0, 0}, {"roll", "f[2,5]", "shifts=-3", 0, 0}, {"tril", "f[2,3,4]", "diagonal=1", 0, 0}, {"triu", "f[4,3]", "", 0, 0},
     {"diag", "f[3]", "diagonal=-1", 0, 0}, {"diag", "f[3,5]", "diagonal=1", 0, 0}, {"diag", "f[5,3]", "", 0, 0}, {"repeat", "f[2,3]", "repeats=2,1,3", 0, 0},
     {"slice_scatter", "f[5,3] f[2,3] #1 #4", "step=2", 0, 0}, {"select_scatter", "f[4,3] f[4] #2", "axis=1", 0, 0},
+    {"pad", "t<f[4,3]>", "before=1,0 after=0,-2", 0, 0}, {"pad", "n[3,2]", "before=0,1 after=1,1 value=7", NO_GRAD, 0}, {"flip", "t<f[4,3]>", "dims=0", 0, 0}, {"flip", "f[2,3,4]", "dims=0,2", 0, 0}, {"flip", "b[5]", "", NO_GRAD, 0},
+    {"roll", "f[3,4,5]", "shifts=1,-2 dims=0,2", 0, 0}, {"roll", "t<f[4,3]>", "shifts=1 dims=0", 0, 0}, {"roll", "t<f[4,3]>", "shifts=5", 0, 0}, {"tril", "t<f[4,3]>", "diagonal=-1", 0, 0}, {"triu", "f[2,3,4]", "diagonal=2", 0, 0},
+    {"repeat", "t<f[4,3]>", "repeats=2,2", 0, 0}, {"repeat", "f[3,1,2]", "repeats=1,3,1", 0, 0}, {"diag", "t<f[4,3]>", "diagonal=-1", 0, 0}, {"slice_scatter", "t<f[4,3]> f[4,2] #0 #2", "axis=1", 0, 0}, {"select_scatter", "f[4,3,2] f[3,2] #-1", "", 0, 0},
     /* indexing */
+    {"gather", "f[2,3,4] i[2,2,3]<3", "axis=1", 0, 0}, {"gather", "n[7] i[9]<7", "", NO_GRAD, 0}, {"scatter_add", "f[2,3,4] i[2,5,4]<3 f[2,5,4]", "axis=1", 0, 0}, {"scatter_add", "n[5] i[9]<5 n[9]", "", NO_GRAD, 0}, {"scatter", "n[3,5] i[3,2]<5 n[3,2]", "axis=1", NO_GRAD, 0},
+    {"index", "f[2,3,5,2] i[2]<3 i[2]<5", "axes=1,2", 0, 0}, {"index", "n[4,3,5] i[2,1]<4 i[3]<5", "axes=0,2", NO_GRAD, 0}, {"index_put", "f[4,3,5] f[3,3] i[3]<4 i[3]<5", "axes=0,2 accumulate=true", 0, 0}, {"index_put", "n[4,3] n[2,3] i[2]<4", "axes=0", NO_GRAD, 0}, {"index_put", "n[4,3] n[3] i[2]<4", "axes=0 accumulate=true", NO_GRAD, 0}, {"index_put", "n[4,3] n[1] i[5]<3", "axes=1 accumulate=true", NO_GRAD, 0},
+    {"index_add", "n[4,3] i[5]<3 n[4,5]", "axis=1", NO_GRAD, 0}, {"masked_select", "n[70] b[70]", "", NO_GRAD, 0}, {"nonzero", "b[2,5]", "", NO_GRAD, 0}, {"one_hot", "i[7]<3", "num_classes=3", NO_GRAD, 0},
+    {"sort", "n[300]", "descending=true", NO_GRAD, 0}, {"sort", "s[60]", "", NO_GRAD, 0}, {"sort", "s[60]", "descending=true", NO_GRAD, 0}, {"sort", "f[4,70]", "", NO_GRAD, 0}, {"argsort", "n[200]", "", NO_GRAD, 0}, {"argsort", "b[60]", "descending=true", NO_GRAD, 0}, {"topk", "n[400]", "k=70", NO_GRAD, 0}, {"topk", "n[90]", "k=5 largest=false", NO_GRAD, 0}, {"topk", "s[12]", "k=6", NO_GRAD, 0},
     {"gather", "f[4,3] i[2,3]<4", "", 0, 0}, {"gather", "f[4,3] i[4,5]<3", "axis=1", 0, 0}, {"scatter_add", "f[4,3] i[2,3]<4 f[2,3]", "", 0, 0},
     {"scatter_add", "f[4,3] i[2,2]<4 f[3,3]", "", 0, 0}, {"index_select", "f[4,3] i[5]<4", "", 0, 0}, {"index_select", "f[4,3] i[2]<3", "axis=1", 0, 0},
     {"scatter", "f[4,3] i[1,3]<4 f[1,3]", "", 0, 0},
@@ -82,6 +89,7 @@ const sample samples[] = {
     {"conv2d", "f[2,3,5,6] f[4,3,3,2] f[4]", "stride=2,1 padding=1,1", 0, 0}, {"conv2d", "f[1,4,6,6] f[6,2,2,3] _", "groups=2 dilation=2,1", 0, 0},
     {"conv2d_input_grad", "f[2,4,3,7] f[4,3,3,2] f[2,3,5,6]", "stride=2,1 padding=1,1", 0, 0}, {"conv2d_weight_grad", "f[2,4,3,7] f[2,3,5,6] f[4,3,3,2]", "stride=2,1 padding=1,1", 0, 0},
     /* nn */
+    {"max_pool2d", "f[2,2,9,8]", "kernel=2,2", 0, 0}, {"max_pool2d", "f[1,2,9,19]", "kernel=3,3 stride=1,2 dilation=1,2 padding=1,1", NO_GRAD, 0}, {"avg_pool2d", "f[1,2,6,19]", "kernel=3,3 stride=1,2 padding=1,1", 0, 0}, {"avg_pool2d", "f[1,2,6,8]", "kernel=2,2", 0, 0}, {"avg_pool2d_grad", "f[1,2,3,4] f[1,2,6,8]", "kernel=3,3 stride=2,2 padding=1,1", 0, 0}, {"avg_pool2d", "f[1,1,14,14]", "kernel=14,14", 0, 0},
     {"softmax", "f[3,5]", "", 0, 0}, {"softmax", "f[3,5]", "axis=0", 0, 0}, {"softmax_grad", "f[3,5] u[3,5]", "", 0, 0}, {"log_softmax", "f[3,5]", "axis=1", 0, 0}, {"log_softmax_grad", "f[3,5] f[3,5]", "", 0, 0},
     {"cross_entropy", "f[4,5] i[4]<5", "", 0, 0}, {"cross_entropy", "f[2,5,3] i[2,3]<5", "reduction=0", 0, 0}, {"cross_entropy", "f[4,5] i[4]<5", "reduction=2 ignore_index=1 label_smoothing=0.1", 0, 0}, {"cross_entropy", "f[5] i[]<5", "", 0, 0}, {"cross_entropy", "f[4,5] u[4,5]", "", NO_GRAD, 0},
     {"cross_entropy_grad", "f[] f[4,5] i[4]<5", "", 0, 0}, {"cross_entropy_grad", "f[4] f[4,5] i[4]<5", "reduction=0 ignore_index=2", 0, 0},

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CPU kernels that move, pick, sort, draw together or convert elements, against the reference
+ * kernels, on every instruction set; and convolutions large enough for oneDNN.
+ */
+#include "config.h"
+
+#include "tests/unit/kernel_check.h"
+
+static void shapes(void) {
+    each_dtype("pad", "before=1,0;after=0,-2", ALL, "X~[40,7]", 0, 0, true);
+    each_dtype("pad", "before=2,3;after=1,4;value=1", ALL, "X[300,170]", 0, 0, true);
+    each_dtype("pad", "before=0,1;after=0,0", FLOATS, "X[0,3]", 0, 0, true);
+    each_dtype("flip", "dims=1", ALL, "X[6,50]", 0, 0, true);
+    each_dtype("flip", "", ALL, "X~[6,5,3]", 0, 0, true);
+    each_dtype("flip", "dims=0", ALL, "X[300,300]", 0, 0, true);
+    each_dtype("roll", "shifts=3,-1;dims=0,1", ALL, "X~[6,5,3]", 0, 0, true);
+    each_dtype("roll", "shifts=-13", ALL, "X[6,5]", 0, 0, true);
+    each_dtype("roll", "shifts=2", ALL, "X~[6,5]", 0, 0, true);
+    each_dtype("roll", "shifts=7;dims=-1", FLOATS, "X[500,200]", 0, 0, true);
+    each_dtype("roll", "shifts=1", FLOATS, "X[0]", 0, 0, true);
+    for (int d = -4; d < 8; d += 3) {
+        char attrs[32];
+        snprintf(attrs, sizeof attrs, "diagonal=%d", d);
+        each_dtype("tril", attrs, ALL, "X[2,5,7]", 0, 0, true);
+        each_dtype("triu", attrs, ALL, "X~[2,7,5]", 0, 0, true);
+        each_dtype("diag", attrs, ALL, "X[5]", 0, 0, true);
+    }
+    each_dtype("tril", "", FLOATS, "X[400,300]", 0, 0, true);
+    each_dtype("triu", "", FLOATS, "X[0,3]", 0, 0, true);
+    each_dtype("diag", "diagonal=-2", ALL, "X~[6,5]", 0, 0, true);
+    each_dtype("diag", "diagonal=1", ALL, "X[6,5]", 0, 0, true);
+    each_dtype("repeat", "repeats=2,1,3", ALL, "X~[4,5]", 0, 0, true);
+    each_dtype("repeat", "repeats=40,30", FLOATS, "X[10,9]", 0, 0, true);
+    each_dtype("repeat", "repeats=0,2", FLOATS, "X[3,4]", 0, 0, true);
+    each_dtype("slice_scatter", "axis=1;step=2", ALL, "X~[4,9] X[4,4] 1 8", 0, 0, true);
+    each_dtype("slice_scatter", "axis=0", ALL, "X[9,5] X~[3,5] -3 _", 0, 0, true);
+    each_dtype("select_scatter", "axis=1", ALL, "X[4,9,2] X~[4,2] -9", 0, 0, true);
+    each_dtype("select_scatter", "axis=0", ALL, "X[4,9] X[9] 4", 0, 0, true);
+    each_dtype("detach", "", ALL, "X~[4,9]", 0, 0, true);
+    each_dtype("eye", "n=5;m=3", "f32", "", 0, 0, false);
+}
+
+static void indexing(void) {
+    for (int i = 0; i < 2; i++) {
+        const char *axis = i ? "axis=1" : "axis=0";
+        each_dtype("gather", axis, ALL, "X[7,9,4] i64<7[6,5,3]", 0, 0, true);
+        each_dtype("gather", axis, ALL, "X[7,9] i32<10[7,9]", 0, 0, true);
+        each_dtype("scatter", axis, ALL, "X[7,9,4] i64<7[6,5,3] X[6,8,3]", 0, 0, true);
+        each_dtype("scatter", axis, ALL, "X[7,9] i64<12[7,3] X[7,3]", 0, 0, true);
+        each_dtype("scatter_add", axis, ALL, "X[7,9] i64<7[6,5] X[6,8]", 8, 20, false);
+        each_dtype("index_add", axis, ALL,
+                   i ? "X[7,9,4] i64<9[5] X[7,5,4]" : "X[7,9] i64<9[5] X[5,9]", 8, 20, false);
+    }
+    each_dtype("gather", "axis=-1", FLOATS, "X[300,40] i64<40[300,300]", 0, 0, true);
+    each_dtype("index_add", "axis=-1", FLOATS, "X[7,9] i64<9[50] X[7,50]", 30, 50, false);
+    each_dtype("index", "axes=0", ALL, "X[9,5] i64<9[3,4]", 0, 0, true);
+    each_dtype("index", "axes=-1", ALL, "X[9,5] i32<7[30]", 0, 0, true);
+    each_dtype("index", "axes=0,2", ALL, "X[4,3,5,2] i64<4[2,1] i64<5[3]", 0, 0, true);
+    each_dtype("index", "axes=1,2", ALL, "X[4,3,5,2] i64<3[6] i64<5[6]", 0, 0, true);
+    each_dtype("index", "axes=0,3", ALL, "X[4,3,5,2] i64<4[6] i64<2[1]", 0, 0, true);
+    each_dtype("index", "axes=0", FLOATS, "X[500,64] i64<500[2000]", 0, 0, true);
+    each_dtype("index_put", "axes=0", ALL, "X[9,5] X[4,5] i64<9[4]", 0, 0, true);
+    each_dtype("index_put", "axes=1;accumulate=true", "f32 f64 i32 i64", "X[9,5] X[9,7] i64<6[7]",
+               8, 20, false);
+    each_dtype("index_put", "axes=0,2;accumulate=true", ALL, "X[4,3,5] X[6,3] i64<4[6] i64<5[6]", 8,
+               20, false);
+    each_dtype("index_put", "axes=0,2", ALL, "X[4,3,5] X[1] i64<4[6] i64<5[6]", 0, 0, true);
+    each_dtype("index_put", "axes=0;accumulate=true", ALL, "X[4,3] X[] i64<4[6]", 8, 20, false);
+    each_dtype("index_put", "axes=0", ALL, "X[4,3] X[3] i64<4[6]", 0, 0, false);
+    each_dtype("one_hot", "num_classes=7", "i32 i64", "X<8[5,3]", 0, 0, false);
+    each_dtype("nonzero", "", ALL, "X<3[5,4,3]", 0, 0, false);
+    each_dtype("masked_select", "", ALL, "X[5,40] bool[5,40]", 0, 0, true);
+    each_dtype("masked_select", "", FLOATS, "X[0] bool[0]", 0, 0, true);
+}
+
+static void sorting(void) {
+    static const char *const lines[] = {"X[9]",    "X[60]",    "X[1000]",
+                                        "X[3,70]", "X<5[200]", "X[40,3]"};
+    for (size_t s = 0; s < sizeof lines / sizeof *lines; s++)
+        for (int axis = -1; axis < 1; axis++)
+            for (int down = 0; down < 2; down++) {
+                char attrs[64];
+                snprintf(attrs, sizeof attrs, "axis=%d;descending=%s", axis,
+                         down ? "true" : "false");
+                each_dtype("sort", attrs, ALL, lines[s], 0, 0, true);
+                each_dtype("argsort", attrs, ALL, lines[s], 0, 0, true);
+                snprintf(attrs, sizeof attrs, "axis=%d;k=2;largest=%s", axis,
+                         down ? "true" : "false");
+                each_dtype("topk", attrs, ALL, lines[s], 0, 0, true);
+            }
+    each_dtype("topk", "k=300", ALL, "X[1000]", 0, 0, true);
+    each_dtype("topk", "k=0", FLOATS, "X[10]", 0, 0, true);
+    each_dtype("sort", "", FLOATS, "X[]", 0, 0, true);
+    each_dtype("sort", "", FLOATS, "X[3,0]", 0, 0, true);
+}
+
+/* Enough multiply-adds for a primitive, one image and several, with a rest. */
+static void convolutions(void) {
+    static const struct {
+        const char *attrs, *x, *weight, *y;
+    } cases[] = {
+        {"padding=1,1", "X[3,8,12,12]", "X[16,8,3,3]", "X[3,16,12,12]"},
+        {"groups=2;stride=2,1", "X[21,8,12,12]", "X[16,4,3,3]", "X[21,16,5,10]"},
+        {"dilation=2,2", "X[2,1,24,24]", "X[6,1,5,5]", "X[2,6,16,16]"},
+        {"groups=16;padding=1,1", "X[5,16,20,20]", "X[16,1,3,3]", "X[5,16,20,20]"},
+        {"stride=3,2;padding=2,0", "X[4,5,20,21]", "X[18,5,4,3]", "X[4,18,7,10]"},
+        {"", "X[7,24,10,10]", "X[32,24,1,1]", "X[7,32,10,10]"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "%s %s _", cases[i].x, cases[i].weight);
+        each_dtype("conv2d", cases[i].attrs, FLOATS, text, 30, 600, false);
+        snprintf(text, sizeof text, "%s %s X[%lld]", cases[i].x, cases[i].weight,
+                 strtoll(cases[i].weight + 2, NULL, 10));
+        each_dtype("conv2d", cases[i].attrs, FLOATS, text, 30, 600, false);
+        snprintf(text, sizeof text, "%s %s %s", cases[i].y, cases[i].weight, cases[i].x);
+        each_dtype("conv2d_input_grad", cases[i].attrs, FLOATS, text, 30, 600, false);
+        snprintf(text, sizeof text, "%s %s %s", cases[i].y, cases[i].x, cases[i].weight);
+        each_dtype("conv2d_weight_grad", cases[i].attrs, FLOATS, text, 30, 6000, false);
+    }
+}
+
+static void pooling(void) {
+    each_dtype("max_pool2d", "kernel=2,2", FLOATS, "X[2,3,9,70]", 0, 0, true);
+    each_dtype("max_pool2d", "kernel=2,2;stride=1,1", FLOATS, "X[2,3,9,70]", 0, 0, true);
+    each_dtype("max_pool2d", "kernel=3,3;stride=1,3;dilation=2,1;padding=1,1", FLOATS,
+               "X[2,3,19,40]", 0, 0, true);
+    static const char *const attrs[] = {
+        "kernel=2,2", "kernel=3,2;stride=1,2;padding=1,1", "kernel=3,3;stride=1,1;padding=1,1",
+        "kernel=3,3;stride=2,3;padding=1,0;ceil_mode=true;count_include_pad=false"};
+    static const char *const grads[] = {"X[2,3,10,20] X[2,3,20,40]", "X[2,3,20,21] X[2,3,20,40]",
+                                        "X[2,3,20,40] X[2,3,20,40]", "X[2,3,11,14] X[2,3,20,40]"};
+    for (size_t i = 0; i < 4; i++) {
+        each_dtype("avg_pool2d", attrs[i], FLOATS, "X[2,3,20,40]", 8, 5, false);
+        each_dtype("avg_pool2d_grad", attrs[i], FLOATS, grads[i], 8, 5, false);
+    }
+    each_dtype("avg_pool2d", "kernel=16,16", FLOATS, "X[2,3,16,16]", 8, 5, false);
+}
+
+JN_TEST_MAIN("cpu_moves", {"shapes", shapes}, {"indexing", indexing}, {"sorting", sorting},
+             {"convolutions", convolutions}, {"pooling", pooling})
