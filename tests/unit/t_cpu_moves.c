@@ -36,7 +36,7 @@ static void shapes(void) {
     each_dtype("slice_scatter", "axis=1;step=2", ALL, "X~[4,9] X[4,4] 1 8", 0, 0, true);
     each_dtype("slice_scatter", "axis=0", ALL, "X[9,5] X~[3,5] -3 _", 0, 0, true);
     each_dtype("select_scatter", "axis=1", ALL, "X[4,9,2] X~[4,2] -9", 0, 0, true);
-    each_dtype("select_scatter", "axis=0", ALL, "X[4,9] X[9] 4", 0, 0, true);
+    each_dtype("select_scatter", "axis=0", ALL, "X[4,9] X[9] 3", 0, 0, true);
     each_dtype("detach", "", ALL, "X~[4,9]", 0, 0, true);
     each_dtype("eye", "n=5;m=3", "f32", "", 0, 0, false);
 }
