@@ -1,6 +1,8 @@
 # bench: benchmarks; each is a command that prints one table.
 EXTRA_DIST += \
 	bench/README.md \
+	bench/call_overhead \
+	bench/call_overhead.py \
 	bench/char_lm_step \
 	bench/char_lm_step.py \
 	bench/eager_overhead \

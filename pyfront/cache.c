@@ -11,6 +11,7 @@
 #include "graph/base/log.h"
 #include "pyfront/external.h"
 #include "pyfront/host_py.h"
+#include "pyfront/policy.h"
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
 #include "pyfront/signals.h"
@@ -32,7 +33,21 @@ void jpy_entry_free(jpy_entry *e) {
     jn_free(e);
 }
 
+void jpy_entry_hold(jpy_entry *e) { e->refs++; }
 const janus_module *jpy_entry_module(jpy_entry *e) { return e->module; }
+jpy_trial *jpy_entry_trial(jpy_entry *e) { return &e->trial; }
+size_t jpy_entry_guards(const jpy_entry *e) { return e->guards.srcs.n; }
+
+int64_t jpy_entry_guard_time(jpy_entry *e, const jpy_call *call, long repeat) {
+    PyObject **slots = jn_alloc((e->guards.srcs.n + 1) * sizeof *slots);
+    bool holds = slots != NULL;
+    int64_t start = jpy_now();
+    for (long i = 0; i < repeat && holds; i++)
+        holds = jpy_guards_run(&e->guards, call, slots) == 0;
+    int64_t ns = jpy_now() - start;
+    jn_free(slots);
+    return holds ? ns : -1;
+}
 
 static janus_status bind(const jpy_entry *e, PyObject *const *slots, jn_arg *args) {
     for (size_t i = 0; i < e->inputs.n; i++) {
@@ -121,7 +136,8 @@ static void log_guard(const jpy_entry *e, size_t i) {
     Py_XDECREF(path);
 }
 
-int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject **out_result) {
+int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool graph,
+                   PyObject **out_result) {
     size_t n = e->guards.srcs.n + 1;
     PyObject *few[256], **slots = n <= 256 ? few : jn_alloc(n * sizeof *slots);
     jn_arg some[128],
@@ -136,6 +152,10 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject
         if (jn_log_on(JN_LOG_GUARDS))
             log_guard(e, (size_t)failed - 1);
         rc = 0;
+        goto end;
+    }
+    if (!graph) {
+        rc = 2;
         goto end;
     }
     for (unsigned i = 0; i <= e->n_results; i++)

@@ -83,6 +83,7 @@ struct jpy_entry {
     PyObject *attr_names; /* list: host.attr keys */
     PyObject *type_list;  /* list: host.type tokens are addresses of these */
     uint64_t runs;
+    jpy_trial trial;
 };
 
 /* commit.c: builds every object (prepare), then applies, the log of the run (prepared) last.

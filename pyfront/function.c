@@ -14,6 +14,7 @@
 
 #include "graph/base/log.h"
 #include "pyfront/explain.h"
+#include "pyfront/policy.h"
 
 PyTypeObject *jpy_function_type;
 static bool disabled;
@@ -59,7 +60,7 @@ static void drop_entry(jpy_function *f, size_t i) {
     jpy_entry_free(e);
 }
 
-static void try_convert(jpy_function *f, const jpy_call *call) {
+static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns) {
     if (f->next_try > 0) {
         f->next_try--;
         return;
@@ -71,17 +72,17 @@ static void try_convert(jpy_function *f, const jpy_call *call) {
     f->plain--;
     PyErr_Clear();
     if (!e) {
-        f->backoff = f->backoff ? f->backoff * 4 : 1;
-        f->next_try = f->backoff;
+        jpy_back_off(f, 4);
         jpy_note(f, "not converted: %s", f->reason ? PyUnicode_AsUTF8(f->reason) : "?");
         return;
     }
     if (f->entries.n >= MAX_ENTRIES) {
         drop_entry(f, f->entries.n - 1);
-        /* a function that needs ever new graphs does not pay */
-        f->backoff = f->backoff ? f->backoff * 2 : 1;
-        f->next_try = f->backoff;
+        jpy_back_off(f, 2); /* a function that needs ever new graphs does not pay */
+    } else if (f->conversions > 2 * MAX_ENTRIES && f->graph < 8 * f->conversions) {
+        jpy_back_off(f, 2); /* nor does one whose graphs are discarded all the time */
     }
+    jpy_entry_trial(e)->first_ns = plain_ns;
     if (!jn_vec_push(&f->entries, e)) {
         jpy_entry_free(e);
         return;
@@ -90,19 +91,52 @@ static void try_convert(jpy_function *f, const jpy_call *call) {
     f->entries.data[0] = e;
 }
 
+static void rest_if_slow(jpy_function *f) {
+    for (size_t i = 0; i < f->entries.n; i++)
+        if (jpy_entry_trial(f->entries.data[i])->state != JPY_TRIAL_SLOW)
+            return;
+    for (size_t i = 0; i < f->entries.n; i++)
+        *jpy_entry_trial(f->entries.data[i]) = (jpy_trial){0};
+    jpy_rest(f);
+}
+
+/* A call that an entry would take, but that is a trial or whose graph is slow. */
+static PyObject *timed_plain(jpy_function *f, jpy_entry *e, PyObject *const *args, size_t nargsf,
+                             PyObject *kwnames) {
+    int64_t start = jpy_trial_start(f, jpy_entry_trial(e), false);
+    f->imperative++;
+    jpy_entry_hold(e);
+    PyObject *r = run_plain(f, args, nargsf, kwnames);
+    if (r && jpy_trial_end(f, jpy_entry_trial(e), false, start))
+        rest_if_slow(f);
+    jpy_entry_free(e);
+    return r;
+}
+
 static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nargsf,
                                PyObject *kwnames) {
     jpy_function *f = (jpy_function *)self;
     if (disabled || (f->plain && f->thread == PyThread_get_thread_ident()))
         return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
     f->calls++;
+    if (jpy_resting(f)) {
+        f->imperative++;
+        return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    }
     jpy_call call = {args, PyVectorcall_NARGS(nargsf), kwnames};
     bool discarded = false;
     for (size_t i = 0; i < f->entries.n && !discarded; i++) {
         PyObject *result = NULL;
         jpy_entry *e = f->entries.data[i];
-        int got = jpy_entry_call(f, e, &call, &result);
+        jpy_trial *trial = jpy_entry_trial(e);
+        bool graph = trial->state != JPY_TRIAL_PLAIN && trial->state != JPY_TRIAL_SLOW;
+        int64_t start = jpy_trial_start(f, trial, true);
+        int got = jpy_entry_call(f, e, &call, graph, &result);
+        if (got == 2)
+            return timed_plain(f, e, args, nargsf, kwnames);
         if (got > 0) {
+            if (i < f->entries.n && f->entries.data[i] == e)
+                jpy_trial_end(f, trial, true, start);
             if (i > 0 && i < f->entries.n && f->entries.data[i] == e) {
                 memmove(f->entries.data + 1, f->entries.data, i * sizeof *f->entries.data);
                 f->entries.data[0] = e;
@@ -120,14 +154,11 @@ static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nar
     f->imperative++;
     if (f->entries.n && !discarded)
         jpy_entry_learn(f, f->entries.data[0], &call);
+    int64_t start = f->measure ? jpy_now() : 0;
     PyObject *r = run_plain(f, args, nargsf, kwnames);
-    if (r) {
-        PyObject *keep = r;
-        if (!f->plain)
-            try_convert(f, &call);
-        return keep;
-    }
-    return NULL;
+    if (r && !f->plain)
+        try_convert(f, &call, start ? jpy_now() - start : 0);
+    return r;
 }
 
 static PyObject *function_get(PyObject *self, PyObject *obj, PyObject *type) {
@@ -201,11 +232,11 @@ static int copy_names(jpy_function *f) {
     return PyDict_SetItemString(f->dict, "__wrapped__", f->callable);
 }
 
-static PyObject *function_of(PyObject *callable, bool exact) {
+static PyObject *function_of(PyObject *callable, bool exact, bool measure) {
     PyObject *forward = NULL;
     if (jpy.module_base_type && PyObject_TypeCheck(callable, jpy.module_base_type)) {
         forward = PyObject_GetAttrString(callable, "forward");
-        PyObject *made = forward ? function_of(forward, exact) : NULL;
+        PyObject *made = forward ? function_of(forward, exact, measure) : NULL;
         int bad = made ? PyObject_SetAttrString(callable, "forward", made) : -1;
         Py_XDECREF(forward);
         Py_XDECREF(made);
@@ -223,6 +254,7 @@ static PyObject *function_of(PyObject *callable, bool exact) {
     memset((char *)f + sizeof(PyObject), 0, sizeof *f - sizeof(PyObject));
     f->vectorcall = function_call;
     f->exact = exact;
+    f->measure = measure;
     Py_INCREF(callable);
     f->callable = callable;
     f->hints = PyDict_New();
@@ -249,10 +281,11 @@ static PyMethodDef decorator_def = {"function", decorate, METH_O, NULL};
 
 static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw) {
     (void)module;
-    static char *names[] = {"f", "numerics", NULL};
+    static char *names[] = {"f", "numerics", "measure", NULL};
     PyObject *f = Py_None;
-    const char *numerics = "fast";
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|O$s:function", names, &f, &numerics))
+    const char *numerics = "fast", *env = getenv("JANUS_MEASURE");
+    int measure = !env || strcmp(env, "0") != 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|O$sp:function", names, &f, &numerics, &measure))
         return NULL;
     if (strcmp(numerics, "fast") != 0 && strcmp(numerics, "exact") != 0)
         return PyErr_Format(PyExc_ValueError,
@@ -268,18 +301,20 @@ static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw) {
         Py_DECREF(options);
         return d;
     }
-    return function_of(f, strcmp(numerics, "exact") == 0);
+    return function_of(f, strcmp(numerics, "exact") == 0, measure);
 }
 
 static PyObject *function_stats(PyObject *self, PyObject *unused) {
     (void)unused;
     jpy_function *f = (jpy_function *)self;
-    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsK}", "calls", f->calls, "graph", f->graph,
+    size_t guards = f->entries.n ? jpy_entry_guards(f->entries.data[0]) : 0;
+    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsO}", "calls", f->calls, "graph", f->graph,
                          "imperative", f->imperative, "fallbacks", f->fallbacks, "conversions",
                          f->conversions, "entries", (unsigned long long)f->entries.n, "invokes",
                          f->run.invokes, "instructions", f->run.instructions, "tasks", f->run.tasks,
                          "batches", f->run.batches, "kernels", f->run.kernels, "peak_bytes",
-                         f->run.peak_bytes);
+                         f->run.peak_bytes, "guards", (unsigned long long)guards, "slow", f->slow,
+                         "resting", f->rest ? Py_True : Py_False);
 }
 
 static PyObject *function_graphs(PyObject *self, PyObject *unused) {
@@ -300,12 +335,28 @@ static PyObject *function_clear_entries(PyObject *self, PyObject *unused) {
     jpy_function *f = (jpy_function *)self;
     clear_entries(f);
     PyDict_Clear(f->hints);
-    f->next_try = f->backoff = 0;
+    f->next_try = f->backoff = f->rest = f->rest_length = 0;
     Py_RETURN_NONE;
 }
 
 static PyObject *function_repr(PyObject *self) {
     return PyUnicode_FromFormat("<janus.function %R>", ((jpy_function *)self)->callable);
+}
+
+/* _guard_time(f, args, repeat): seconds to run the guards of the newest graph. */
+static PyObject *guard_time(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *f, *call_args;
+    long repeat;
+    if (!PyArg_ParseTuple(args, "O!O!l:_guard_time", jpy_function_type, &f, &PyTuple_Type,
+                          &call_args, &repeat))
+        return NULL;
+    jpy_call call = {((PyTupleObject *)call_args)->ob_item, PyTuple_GET_SIZE(call_args), NULL};
+    jpy_function *fn = (jpy_function *)f;
+    int64_t ns = fn->entries.n ? jpy_entry_guard_time(fn->entries.data[0], &call, repeat) : -1;
+    if (ns < 0)
+        return PyErr_Format(PyExc_ValueError, "_guard_time: the guards do not hold");
+    return PyFloat_FromDouble((double)ns / 1e9 / (double)(repeat > 0 ? repeat : 1));
 }
 
 static PyMethodDef function_methods[] = {
@@ -333,7 +384,8 @@ static PyType_Spec function_spec = {"janus.Function", sizeof(jpy_function), 0,
                                     function_slots};
 static PyMethodDef module_methods[] = {
     {"function", (PyCFunction)(void (*)(void))py_function, METH_VARARGS | METH_KEYWORDS,
-     "function(f=None, *, numerics=\"fast\"): runs f as a speculative graph."},
+     "function(f=None, *, numerics=\"fast\", measure=True): runs f as a speculative graph."},
+    {"_guard_time", guard_time, METH_VARARGS, "Seconds to run the guards of the newest graph."},
     {"explain", jpy_explain, METH_O, "explain(f): prints and returns what became of f, and why."},
     {"dump", jpy_dump, METH_VARARGS, "dump(f_or_graph_text, path): .jir, .json, .dot, .svg, .html"},
     {NULL, NULL, 0, NULL}};

@@ -15,6 +15,12 @@
 
 typedef struct jpy_entry jpy_entry;
 
+typedef struct jpy_trial { /* policy.h */
+    int state;
+    unsigned n;
+    int64_t first_ns, graph_ns, plain_ns;
+} jpy_trial;
+
 typedef struct jpy_function {
     PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *callable; /* owned */
@@ -29,7 +35,10 @@ typedef struct jpy_function {
     uint64_t calls, graph, imperative, fallbacks, conversions;
     uint64_t next_try; /* imperative calls until a refused function is tried again */
     uint64_t backoff;
-    janus_run_stats run; /* summed over runs */
+    bool measure;               /* whether graphs that do not pay are given up */
+    uint64_t slow;              /* entries that were found slow */
+    uint64_t rest, rest_length; /* calls until slow entries are tried again */
+    janus_run_stats run;        /* summed over runs */
 } jpy_function;
 
 extern PyTypeObject *jpy_function_type;
@@ -47,15 +56,21 @@ typedef struct jpy_call {
 
 /* Converts for the arguments of `call`; NULL: refused, f->reason says why (no exception). */
 jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call);
-void jpy_entry_free(jpy_entry *e);
-/* Guards, runs, commits.  1: done, *out_result is a new reference; 0: the guards do not hold;
- * -1: the run was discarded, nothing has changed; -2: the same, since a signal has arrived.  No
- * exception is ever left. */
-int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject **out_result);
+void jpy_entry_free(jpy_entry *e); /* gives up one reference */
+void jpy_entry_hold(jpy_entry *e); /* takes one */
+/* Guards, runs, commits.  2: the guards hold, and not `graph`; 1: done, *out_result is a new
+ * reference; 0: the guards do not hold; -1: the run was discarded, nothing has changed; -2: the
+ * same, since a signal has arrived.  No exception is ever left. */
+int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool graph,
+                   PyObject **out_result);
 /* After a miss: numbers that differ become inputs in the next conversion. */
 void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call);
 /* Text of the guards and effects, one a line, added to the list; the module's .jir text. */
 int jpy_entry_describe(jpy_entry *e, PyObject *list);
 const janus_module *jpy_entry_module(jpy_entry *e);
+jpy_trial *jpy_entry_trial(jpy_entry *e);
+/* Number of guards; nanoseconds to run them `repeat` times, -1: they do not hold. */
+size_t jpy_entry_guards(const jpy_entry *e);
+int64_t jpy_entry_guard_time(jpy_entry *e, const jpy_call *call, long repeat);
 
 #endif

@@ -50,6 +50,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/signals.h \
 	pyfront/source.c \
 	pyfront/jpy.h \
+	pyfront/policy.c \
+	pyfront/policy.h \
 	pyfront/py_convert.c \
 	pyfront/py_copy.c \
 	pyfront/py_copy.h \
