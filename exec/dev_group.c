@@ -22,8 +22,9 @@ typedef struct rows {
     jn_task **task;
     uint32_t n;
     char **input, **value;
-    char **scalar;     /* host address where one value serves all rows, else device address */
-    int64_t *constant; /* the values behind such host addresses */
+    char **scalar;      /* device address of a value per row; of one for all rows: as scalar_here */
+    char **scalar_here; /* host address of the value or values */
+    int64_t *constant;  /* the single ones */
     jn_view *views;
     char *at; /* in the device block */
     void *workspace;
@@ -80,7 +81,7 @@ static janus_status place_scalar(rows *w, uint32_t i) {
         } else {
             w->constant[i] = bits;
         }
-        w->scalar[i] = (char *)&w->constant[i];
+        w->scalar[i] = w->scalar_here[i] = (char *)&w->constant[i];
         return JANUS_OK;
     }
     size_t each = is_bool ? 1 : 8;
@@ -93,10 +94,9 @@ static janus_status place_scalar(rows *w, uint32_t i) {
         else
             memcpy(host + 8 * (size_t)t, &w->task[t]->scalars[i], 8);
     }
+    w->scalar_here[i] = host; /* freed with the group */
     w->scalar[i] = take(w, each * w->n);
-    janus_status st = jn_dev_upload(w->d, w->scalar[i], host, each * w->n);
-    jn_free(host);
-    return st;
+    return jn_dev_upload(w->d, w->scalar[i], host, each * w->n);
 }
 
 static void place_values(rows *w) {
@@ -176,7 +176,9 @@ static janus_status call(rows *w, const jn_vnode *vn) {
         in[0].data = base + v0->offset * (int64_t)jn_dtype_size(v0->shape->dtype);
     } else {
         for (uint32_t i = 0; i < vn->n_in; i++)
-            in[i].data = src_data(w, &n->in[i]);
+            in[i].data = vn->mode == JN_V_LOOP && n->in[i].kind == JN_SRC_SCALAR
+                             ? w->scalar_here[n->in[i].index] /* one value per call */
+                             : src_data(w, &n->in[i]);
     }
     for (uint32_t i = 0; i < vn->n_out; i++)
         out[i].data = w->value[n->value[i]];
@@ -239,14 +241,15 @@ janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const jn_varian
                               jn_task **task, uint32_t n) {
     const jn_segment *seg = inst->seg;
     rows w = {.r = r, .d = r->dev, .inst = inst, .v = v, .task = task, .n = n};
-    size_t pointers = (size_t)seg->n_inputs + 2 * (size_t)seg->n_scalars + seg->n_values;
+    size_t pointers = (size_t)seg->n_inputs + 3 * (size_t)seg->n_scalars + seg->n_values;
     char *host = jn_calloc(1, pointers * 8 + v->max_views * sizeof(jn_view) + 8);
     jn_dev_block *block = NULL;
     if (!host)
         return JN_NO_MEMORY();
     w.input = (char **)(void *)host;
     w.scalar = w.input + seg->n_inputs;
-    w.value = w.scalar + seg->n_scalars;
+    w.scalar_here = w.scalar + seg->n_scalars;
+    w.value = w.scalar_here + seg->n_scalars;
     w.constant = (int64_t *)(void *)(w.value + seg->n_values);
     w.views = (jn_view *)(void *)(w.constant + seg->n_scalars);
     size_t bytes = need(&w);
@@ -259,6 +262,9 @@ janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const jn_varian
         st = run(&w);
         jn_dev_pool_free(&r->dev->pool, block);
     }
+    for (uint32_t i = 0; i < seg->n_scalars; i++)
+        if (w.scalar_here[i] != (char *)&w.constant[i])
+            jn_free(w.scalar_here[i]);
     jn_free(host);
     return st;
 }

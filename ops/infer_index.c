@@ -94,23 +94,6 @@ janus_status jn_infer_embedding(jn_infer *c) {
     return JANUS_OK;
 }
 
-bool jn_index_layout(janus_ints axes, int rank, bool *indexed, int *out_at) {
-    int first = rank, last = -1;
-    for (int i = 0; i < rank; i++)
-        indexed[i] = false;
-    for (size_t i = 0; i < axes.n; i++) {
-        int64_t a = axes.data[i] < 0 ? axes.data[i] + rank : axes.data[i];
-        if (a < 0 || a >= rank || indexed[a])
-            return false;
-        indexed[a] = true;
-        first = (int)a < first ? (int)a : first;
-        last = (int)a > last ? (int)a : last;
-    }
-    bool adjacent = last - first + 1 == (int)axes.n;
-    *out_at = adjacent ? first : 0;
-    return true;
-}
-
 /* Dims of x[i0, i1, ...] into result i's place or, for index_put, `part` (returns its rank; -1
  * unknown). */
 static janus_status index_dims(jn_infer *c, unsigned first, janus_ints axes, int64_t *part,

@@ -8,27 +8,6 @@
 #include "ops/infer_util.h"
 #include "ops/reduce_attrs.h"
 
-jn_reduce_attrs jn_reduce_attrs_of(const jn_op *op, const void *attrs) {
-    jn_reduce_attrs r = {.dims = {NULL, 0}, .keepdim = false};
-    switch (op->id) {
-    case JN_OP_ID_var: {
-        const janus_var_attrs *a = attrs;
-        return (jn_reduce_attrs){a->dims, a->keepdim != 0, (double)a->correction};
-    }
-    case JN_OP_ID_norm: {
-        const janus_norm_attrs *a = attrs;
-        return (jn_reduce_attrs){a->dims, a->keepdim != 0, a->p};
-    }
-    default:
-        break;
-    }
-    /* All others begin with dims, keepdim. */
-    const janus_sum_attrs *a = attrs;
-    r.dims = a->dims;
-    r.keepdim = a->keepdim != 0;
-    return r;
-}
-
 static janus_status reduce_as(jn_infer *c, int dtype) {
     jn_reduce_attrs a = jn_reduce_attrs_of(c->op, c->attrs);
     const jn_type *x = c->in[0];

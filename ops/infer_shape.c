@@ -223,21 +223,6 @@ janus_status jn_infer_squeeze(jn_infer *c) {
     return JANUS_OK;
 }
 
-void jn_slice_bounds(int64_t size, const int64_t *start, const int64_t *stop, int64_t step,
-                     int64_t *out_first, int64_t *out_n) {
-    int64_t lo = start ? *start : 0, hi = stop ? *stop : size;
-    if (lo < 0)
-        lo = lo + size < 0 ? 0 : lo + size;
-    if (hi < 0)
-        hi = hi + size < 0 ? 0 : hi + size;
-    if (hi > size)
-        hi = size;
-    if (lo > hi)
-        lo = hi;
-    *out_first = lo;
-    *out_n = hi <= lo ? 0 : (hi - lo - 1) / step + 1;
-}
-
 /* Size of x[start:stop:step]; unknown when a bound or the size is. */
 static int64_t slice_size(jn_infer *c, int64_t size, unsigned start_at, unsigned stop_at,
                           int64_t step) {

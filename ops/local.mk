@@ -29,6 +29,7 @@ libjanus_all_la_SOURCES += \
 	ops/ref/ref.c \
 	ops/ref/shape.c \
 	ops/scalar.c \
+	ops/shared_rules.c \
 	ops/view.c \
 	$(NULL)
 

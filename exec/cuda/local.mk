@@ -1,13 +1,18 @@
 # The CUDA module: driver calls and kernels, loaded at run time.  libjanus links nothing of CUDA.
 # The .cu files stay in _SOURCES so that archives have them whether nvcc is there or not.
 JN_CU_SOURCES = \
+	ops/cuda/create.cu \
 	ops/cuda/elementwise.cu \
+	ops/cuda/reduce.cu \
 	ops/cuda/rows.cu \
+	ops/cuda/shape.cu \
 	$(NULL)
 JN_CU_C_SOURCES = \
 	exec/cuda/module.c \
 	ops/cuda/libs.c \
 	ops/cuda/workspace.c \
+	ops/shared_rules.c \
+	ops/view.c \
 	$(NULL)
 
 noinst_HEADERS += \

@@ -233,7 +233,7 @@ struct ew_args {
 template <class C> DEV C constant(const ew_args &a, int k) { return (C)a.f[k]; }
 template <> __device__ __forceinline__ i64 constant<i64>(const ew_args &a, int k) { return a.i[k]; }
 
-template <class C> __global__ void ew_any(ew_args a) {
+template <class C> static __global__ void ew_any(ew_args a) {
     JN_EACH(i, a.n) {
         i64 o[EW_IN] = {0, 0, 0, 0}, left = i;
         for (int d = a.rank - 1; d >= 0; d--) {
@@ -252,7 +252,7 @@ template <class C> __global__ void ew_any(ew_args a) {
 }
 
 /* f32, one op, at most 2^31 elements: 32-bit arithmetic on indices. */
-template <int OP, int N> __global__ void ew_strided(ew_args a) {
+template <int OP, int N> static __global__ void ew_strided(ew_args a) {
     unsigned n = (unsigned)a.n;
     for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
         unsigned left = i;
@@ -275,7 +275,7 @@ struct alignas(16) four {
 };
 
 /* f32, one op, operands laid out like the result or one number. */
-template <int OP, int N> __global__ void ew_flat(ew_args a) {
+template <int OP, int N> static __global__ void ew_flat(ew_args a) {
     i64 quads = a.n / 4;
     JN_EACH(q, quads) {
         four x[N], y;
@@ -433,7 +433,7 @@ template <int OP, int N, int BY> static void run_other(const jn_kargs *k) {
         run_any(k, &a, BY);
 }
 
-__global__ void convert(ew_args a) {
+static __global__ void convert(ew_args a) {
     JN_EACH(i, a.n) {
         i64 o = 0, left = i;
         for (int d = a.rank - 1; d >= 0; d--) {
@@ -445,7 +445,7 @@ __global__ void convert(ew_args a) {
 }
 
 /* cast and clone; the result of a copy between tensors may be strided */
-__global__ void convert_strided(ew_args a, dview y) {
+static __global__ void convert_strided(ew_args a, dview y) {
     JN_EACH(i, a.n) {
         i64 o = 0, left = i;
         for (int d = a.rank - 1; d >= 0; d--) {

@@ -17,6 +17,7 @@ const jn_dev_api *jn_cuda_api(void);
 
 /* Scratch bytes the kernel of a signature wants (ops/cuda/workspace.c). */
 size_t jn_cuda_workspace(const jn_sig *sig);
+size_t jn_cuda_reduce_workspace(const jn_sig *sig); /* ops/cuda/reduce.cu */
 
 /* ops/cuda/libs.c: cuBLAS and cuDNN, opened at run time */
 int jn_cuda_libs_new(void **out, const char **why);

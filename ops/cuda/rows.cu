@@ -8,7 +8,7 @@ struct row_list {
 };
 
 /* A block per row; by 16 bytes where size and addresses allow. */
-__global__ void gather_rows(char *to, row_list src, i64 bytes, bool wide) {
+static __global__ void gather_rows(char *to, row_list src, i64 bytes, bool wide) {
     const char *from = src.p[blockIdx.x];
     char *row = to + (i64)blockIdx.x * bytes;
     if (wide) {
@@ -41,7 +41,8 @@ extern "C" void jn_cuda_gather_rows(jn_cu_exec *e, void *to, void *const *src, u
 }
 
 template <class T>
-__global__ void sum_rows(T *acc, const T *x, i64 numel, i64 rows, i64 step, const uint32_t *stop) {
+static __global__ void sum_rows(T *acc, const T *x, i64 numel, i64 rows, i64 step,
+                                const uint32_t *stop) {
     if (stop && *stop)
         return;
     JN_EACH(i, numel) {

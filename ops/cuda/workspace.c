@@ -6,6 +6,23 @@
 #include "ops/op_ids.h"
 
 size_t jn_cuda_workspace(const jn_sig *sig) {
-    (void)sig;
-    return 0;
+    switch (sig->op->id) {
+    case JN_OP_ID_sum:
+    case JN_OP_ID_mean:
+    case JN_OP_ID_prod:
+    case JN_OP_ID_max:
+    case JN_OP_ID_min:
+    case JN_OP_ID_max_dim:
+    case JN_OP_ID_min_dim:
+    case JN_OP_ID_argmax:
+    case JN_OP_ID_argmin:
+    case JN_OP_ID_any:
+    case JN_OP_ID_all:
+    case JN_OP_ID_logsumexp:
+    case JN_OP_ID_var:
+    case JN_OP_ID_norm:
+        return jn_cuda_reduce_workspace(sig);
+    default:
+        return 0;
+    }
 }

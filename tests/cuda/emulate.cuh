@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define __global__ static
+#define __global__
 #define __device__
 #define __host__
 #define __shared__ static
