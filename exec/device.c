@@ -88,6 +88,7 @@ void jn_device_close(jn_device *d) {
     d->api->stream_sync(d->stream);
     if (d->exec.libs)
         d->module->libs_free(d->exec.libs);
+    jn_free(d->exec.libs);
     jn_dev_pool_done(&d->pool);
     d->api->release(d->words, d->stream);
     d->api->stream_free(d->stream);
@@ -173,7 +174,13 @@ janus_status jn_device_cuda(jn_device **out) {
         cuda.tried = true;
         if (cuda.device) {
             const char *why = NULL;
-            module->libs_new(&cuda.device->exec.libs, &why);
+            void *libs = jn_calloc(1, module->libs_size);
+            if (libs && module->libs_new(cuda.device->stream, libs, &why)) {
+                cuda.device->exec.libs = libs;
+            } else {
+                jn_free(libs);
+                cuda.device->no_libs = libs ? why : "out of memory";
+            }
         }
     } else if (!cuda.device) {
         jn_error_publish(&cuda.error);

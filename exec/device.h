@@ -23,7 +23,8 @@ typedef struct jn_device {
     const jn_dev_api *api;
     jn_dev_pool pool;
     void *stream;
-    jn_cu_exec exec; /* of the stream */
+    jn_cu_exec exec;     /* of the stream */
+    const char *no_libs; /* why the vendor's libraries are not used; NULL: they are */
     char model[128];
     int capability, processors; /* 90 for 9.0 */
     bool blocking;              /* JANUS_LAUNCH_BLOCKING: errors belong to the op that made them */

@@ -3,6 +3,10 @@
 JN_CU_SOURCES = \
 	ops/cuda/create.cu \
 	ops/cuda/elementwise.cu \
+	ops/cuda/index.cu \
+	ops/cuda/linear.cu \
+	ops/cuda/nn.cu \
+	ops/cuda/pool.cu \
 	ops/cuda/reduce.cu \
 	ops/cuda/rows.cu \
 	ops/cuda/shape.cu \

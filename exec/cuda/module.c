@@ -37,6 +37,7 @@ const jn_cuda_module *janus_cuda_module(void) {
     for (unsigned i = 0; i < JN_OP_ID_COUNT; i++)
         h = jn_hash_name(h, names[i]);
     m.ops_hash = h;
+    m.libs_size = jn_cuda_libs_size;
     m.api = jn_cuda_api(); /* the same each time: calling twice at once does no harm */
     return &m;
 }

@@ -18,10 +18,29 @@ const jn_dev_api *jn_cuda_api(void);
 /* Scratch bytes the kernel of a signature wants (ops/cuda/workspace.c). */
 size_t jn_cuda_workspace(const jn_sig *sig);
 size_t jn_cuda_reduce_workspace(const jn_sig *sig); /* ops/cuda/reduce.cu */
+size_t jn_cuda_loss_workspace(const jn_sig *sig);   /* ops/cuda/nn.cu */
+size_t jn_cuda_pair_workspace(const jn_sig *sig);
 
 /* ops/cuda/libs.c: cuBLAS and cuDNN, opened at run time */
-int jn_cuda_libs_new(void **out, const char **why);
+extern const size_t jn_cuda_libs_size;
+bool jn_cuda_libs_new(void *stream, void *memory, const char **why);
 void jn_cuda_libs_free(void *libs);
+/* y[m][n] (+)= a[m][k] b[k][n], row-major with leading dimensions, `batch` of them s* elements
+ * apart; *_transposed: the operand lies column-major. */
+typedef struct jn_cuda_gemm {
+    int dtype;
+    bool a_transposed, b_transposed;
+    int64_t m, n, k;
+    const void *a;
+    int64_t lda, sa;
+    const void *b;
+    int64_t ldb, sb;
+    void *y;
+    int64_t ldy, sy, batch;
+    bool add;
+} jn_cuda_gemm;
+/* False: cuBLAS does not do this one (nothing happened), or e->error is set. */
+bool jn_cuda_blas_gemm(jn_cu_exec *e, const jn_cuda_gemm *g);
 
 /* ops/cuda/rows.cu */
 void jn_cuda_gather_rows(jn_cu_exec *e, void *to, void *const *src, uint32_t n, size_t bytes);

@@ -92,8 +92,10 @@ typedef struct jn_cuda_module {
     const jn_dev_api *api;
     const jn_cuda_row *rows; /* by op id */
     size_t (*workspace)(const jn_sig *sig);
-    /* Handles of the vendor's libraries; *out NULL and a text in *why where they are not found. */
-    int (*libs_new)(void **out, const char **why);
+    /* Handles of the vendor's libraries in `memory` of libs_size zeroed bytes; false and a text in
+     * *why where they are not found.  libs_free leaves the memory to its owner. */
+    size_t libs_size;
+    bool (*libs_new)(void *stream, void *memory, const char **why);
     void (*libs_free)(void *libs);
     /* Rows of `bytes` bytes from src[i] (device addresses in host memory) one after the other. */
     void (*gather_rows)(jn_cu_exec *e, void *to, void *const *src, uint32_t n, size_t bytes);

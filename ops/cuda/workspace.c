@@ -22,6 +22,17 @@ size_t jn_cuda_workspace(const jn_sig *sig) {
     case JN_OP_ID_var:
     case JN_OP_ID_norm:
         return jn_cuda_reduce_workspace(sig);
+    case JN_OP_ID_cross_entropy:
+    case JN_OP_ID_cross_entropy_grad:
+    case JN_OP_ID_nll_loss:
+    case JN_OP_ID_nll_loss_grad:
+        return jn_cuda_loss_workspace(sig);
+    case JN_OP_ID_mse_loss:
+    case JN_OP_ID_bce_with_logits:
+    case JN_OP_ID_smooth_l1:
+        return jn_cuda_pair_workspace(sig);
+    case JN_OP_ID_max_pool2d_grad:
+        return 16;
     default:
         return 0;
     }

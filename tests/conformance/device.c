@@ -20,6 +20,69 @@
 #include "ops/ref/ref.h"
 #include "tests/conformance/samples.h"
 
+/* What the samples are too small for: several blocks, splits, tiles, vectors with remainders. */
+static const sample large[] = {
+    {"add", "f[3,1000] f[1000]", "", 0, 0},
+    {"add", "f[70001] f[70001]", "", 0, 0},
+    {"mul", "t<f[300,77]> f[300,1]", "", 0, 0},
+    {"gelu", "f[1003]", "", 0, 0},
+    {"sum", "f[3,700]", "dims=1", 0, 1e-4},
+    {"sum", "f[100000]", "", 0, 1e-3},
+    {"sum", "n[90001]", "", 0, 0},
+    {"sum", "f[300,130]", "dims=0", 0, 1e-4},
+    {"sum", "f[9,70,11]", "dims=0,2", 0, 1e-4},
+    {"mean", "f[2,70000]", "dims=1", 0, 1e-4},
+    {"prod", "p[2,80]", "dims=1", 0, 1e-3},
+    {"max", "f[5,300]", "dims=1", 0, 0},
+    {"argmax", "f[5,300]", "axis=1", 0, 0},
+    {"argmax", "n[70000]", "all=true", 0, 0},
+    {"min_dim", "n[300,7]", "axis=0", 0, 0},
+    {"logsumexp", "f[4,500]", "dims=1", 0, 0},
+    {"logsumexp", "f[70000]", "", 0, 0},
+    {"var", "f[4,500]", "dims=1", 0, 1e-4},
+    {"var", "f[70000]", "", 0, 1e-4},
+    {"norm", "f[4,500]", "dims=1", 0, 1e-4},
+    {"cumsum", "f[4,300]", "axis=1", 0, 1e-4},
+    {"sum_like", "f[300,40] f[40]", "", 0, 1e-4},
+    {"sum_like", "f[300,40] f[300,1]", "", 0, 1e-4},
+    {"softmax", "f[5,300]", "", 0, 0},
+    {"softmax", "f[5,300]", "axis=0", 0, 0},
+    {"log_softmax", "f[2,3000]", "", 0, 0},
+    {"softmax_grad", "f[5,300] u[5,300]", "", 0, 1e-4},
+    {"cross_entropy", "f[70,100] i[70]<100", "", 0, 0},
+    {"cross_entropy", "f[70,100] u[70,100]", "reduction=0", 0, 1e-4},
+    {"cross_entropy_grad", "f[] f[70,100] i[70]<100", "", 0, 0},
+    {"mse_loss", "f[100,90] f[100,90]", "", 0, 1e-4},
+    {"layer_norm", "f[6,300] p[300] f[300]", "", 0, 1e-3},
+    {"layer_norm_grad", "f[6,300] f[6,300] p[300] f[6] p[6]", "", 0, 1e-3},
+    {"batch_norm", "f[7,5,9,9] p[5] f[5] _ _", "", 0, 1e-3},
+    {"batch_norm_grad", "f[7,5,9,9] f[7,5,9,9] p[5] f[5] p[5]", "", 0, 1e-3},
+    {"matmul", "f[70,50] f[50,33]", "", 0, 1e-4},
+    {"matmul", "f[3,20,50] f[50,33]", "", 0, 1e-4},
+    {"matmul", "f[2,3,20,40] f[2,3,30,40]", "transpose_b=true", 0, 1e-4},
+    {"matmul", "n[40,50] n[50,33]", "", 0, 0},
+    {"linear", "f[4,20,50] f[33,50] f[33]", "", 0, 1e-4},
+    {"dot", "f[5000] f[5000]", "", 0, 1e-3},
+    {"conv2d", "f[2,8,20,20] f[12,8,3,3] f[12]", "padding=1,1", 0, 1e-4},
+    {"conv2d_weight_grad", "f[2,12,20,20] f[2,8,20,20] f[12,8,3,3]", "padding=1,1", 0, 1e-3},
+    {"max_pool2d", "f[2,3,30,30]", "kernel=3,3 stride=2,2 padding=1,1", 0, 0},
+    {"max_pool2d_grad", "f[2,3,10,10] i[2,3,10,10]<400 f[2,3,20,20]", "", 0, 1e-4},
+    {"avg_pool2d_grad", "f[2,3,15,15] f[2,3,30,30]", "kernel=3,3 stride=2,2 padding=1,1", 0, 1e-4},
+    {"embedding", "f[50,70] i[300]<50", "", 0, 0},
+    {"embedding_grad", "f[300,70] i[300]<50 f[50,70]", "", 0, 1e-4},
+    {"index_add", "f[4,50,70] i[30]<50 f[4,30,70]", "axis=1", 0, 1e-4},
+    {"scatter_add", "f[50,70] i[90,70]<50 f[90,70]", "", 0, 1e-4},
+    {"index_put", "f[40,30] f[100,30] i[100]<40", "axes=0 accumulate=true", 0, 1e-4},
+    {"index_put", "f[40,30] f[100,30] i[100]<40", "axes=0", 0, 0},
+    {"nonzero", "n[50,70]", "", 0, 0},
+    {"masked_select", "f[50,70] b[50,70]", "", 0, 0},
+    {"sort", "n[5,300]", "", 0, 0},
+    {"topk", "f[5,300]", "k=7", 0, 0},
+    {"concat", "f[30,40] f[30,50]", "axis=1", 0, 0},
+    {"normal", "_ #7 #5", "shape=3001", 0, 0},
+    {"uniform", "_ #7 #5", "shape=3001", 0, 0},
+};
+
 static jn_device *dev;
 static unsigned n_run, n_failed, n_refused;
 
@@ -205,12 +268,14 @@ int main(int argc, char **argv) {
     char *list = read_list();
     if (!only)
         coverage(list);
-    for (unsigned k = 0; k < n_samples; k++) {
-        const jn_op *op = jn_op_find(samples[k].op, strlen(samples[k].op));
-        if ((only && strcmp(only, samples[k].op) != 0) || !dev->module->rows[op->id].select)
+    size_t n_large = sizeof large / sizeof *large;
+    for (size_t k = 0; k < n_samples + n_large; k++) {
+        const sample *s = k < n_samples ? &samples[k] : &large[k - n_samples];
+        const jn_op *op = jn_op_find(s->op, strlen(s->op));
+        if ((only && strcmp(only, s->op) != 0) || !dev->module->rows[op->id].select)
             continue;
         for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
-            run_sample(&samples[k], dtypes[d]);
+            run_sample(s, dtypes[d]);
     }
     jn_dev_stats s = jn_dev_pool_stats(&dev->pool);
     if (s.allocated != 0) {

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products and convolutions.  Products of floats go to cuBLAS where it was found and the operands'
+ * strides allow; the kernels here do the rest, and everything where there is no such library.
+ */
+#include "ops/cuda/cuda.cuh"
+
+enum { TILE = 16 };
+
+/* y[b][m][n] (+)= sum over k of a[b][m][k] * c[b][k][n] + bias[n]; strides in elements. */
+struct product {
+    const char *a, *b, *bias;
+    char *y;
+    int dtype;
+    i64 m, n, k;
+    i64 am, ak, bk, bn, ym, yn;
+    i64 bias_s;
+    int rank; /* of the batch dims */
+    i64 d[JN_MAX_RANK], sa[JN_MAX_RANK], sb[JN_MAX_RANK], sy[JN_MAX_RANK];
+    i64 batch;
+    bool add;
+    const uint32_t *stop;
+};
+
+/* A block makes a tile of y from tiles of both operands in shared memory. */
+template <class C> static __global__ void multiply(product p) {
+    __shared__ C ta[TILE][TILE + 1], tb[TILE][TILE + 1];
+    if (p.stop && *p.stop)
+        return;
+    int tx = (int)(threadIdx.x % TILE), ty = (int)(threadIdx.x / TILE);
+    i64 m = (i64)blockIdx.y * TILE + ty, n = (i64)blockIdx.x * TILE + tx;
+    for (i64 b = blockIdx.z; b < p.batch; b += gridDim.z) {
+        i64 oa = 0, ob = 0, oy = 0, left = b;
+        for (int d = p.rank - 1; d >= 0; d--) {
+            i64 c = left % p.d[d];
+            left /= p.d[d];
+            oa += c * p.sa[d];
+            ob += c * p.sb[d];
+            oy += c * p.sy[d];
+        }
+        C s = 0;
+        for (i64 k0 = 0; k0 < p.k; k0 += TILE) {
+            ta[ty][tx] = m < p.m && k0 + tx < p.k
+                             ? load_as<C>(p.a, oa + m * p.am + (k0 + tx) * p.ak, p.dtype)
+                             : (C)0;
+            tb[ty][tx] = n < p.n && k0 + ty < p.k
+                             ? load_as<C>(p.b, ob + (k0 + ty) * p.bk + n * p.bn, p.dtype)
+                             : (C)0;
+            __syncthreads();
+            for (int j = 0; j < TILE; j++)
+                s += ta[ty][j] * tb[j][tx];
+            __syncthreads();
+        }
+        if (m < p.m && n < p.n) {
+            i64 to = oy + m * p.ym + n * p.yn;
+            if (p.bias)
+                s += load_as<C>(p.bias, n * p.bias_s, p.dtype);
+            if (p.add)
+                s += load_as<C>(p.y, to, p.dtype);
+            store_as<C>(p.y, to, p.dtype, s);
+        }
+    }
+}
+
+/* y = bias in every row: what cuBLAS adds the product to. */
+static __global__ void spread(char *y, int dtype, const char *bias, i64 s, i64 n, i64 total) {
+    int size = size_of(dtype);
+    JN_EACH(i, total)
+    copy_bits(y, i, bias, i % n * s, size);
+}
+
+/* Row-major or column-major with a leading dimension that cuBLAS takes. */
+static bool layout(i64 rows, i64 cols, i64 row, i64 col, bool *transposed, i64 *ld) {
+    if (cols == 1 || col == 1) {
+        *transposed = false;
+        *ld = rows == 1 ? cols : row;
+        if (*ld >= (cols > 1 ? cols : 1))
+            return true;
+    }
+    if (rows == 1 || row == 1) {
+        *transposed = true;
+        *ld = cols == 1 ? rows : col;
+        return *ld >= (rows > 1 ? rows : 1);
+    }
+    return false;
+}
+
+/* One stride per operand for all batch dims; false: they do not lie so. */
+static bool one_batch(const product &p, i64 *sa, i64 *sb, i64 *sy) {
+    *sa = *sb = *sy = 0;
+    bool first = true;
+    i64 size = 1;
+    for (int d = p.rank - 1; d >= 0; d--) {
+        if (p.d[d] == 1)
+            continue;
+        if (first) {
+            *sa = p.sa[d];
+            *sb = p.sb[d];
+            *sy = p.sy[d];
+        } else if (p.sa[d] != *sa * size || p.sb[d] != *sb * size || p.sy[d] != *sy * size) {
+            return false;
+        }
+        first = false;
+        size *= p.d[d];
+    }
+    return true;
+}
+
+static bool by_library(jn_cu_exec *e, const product &p) {
+    bool ta, tb;
+    i64 lda, ldb, sa, sb, sy, ldy = p.m == 1 ? p.n : p.ym;
+    const i64 most = INT32_MAX;
+    /* state that outlives a run is written by kernels that look at the abort word */
+    if (!e->libs || p.stop || !is_float(p.dtype) || (p.n > 1 && p.yn != 1) || ldy < p.n ||
+        p.m > most || p.n > most || p.k > most || p.batch > most || p.k == 0)
+        return false;
+    if (!layout(p.m, p.k, p.am, p.ak, &ta, &lda) || !layout(p.k, p.n, p.bk, p.bn, &tb, &ldb) ||
+        lda > most || ldb > most || ldy > most || !one_batch(p, &sa, &sb, &sy))
+        return false;
+    bool bias = p.bias != NULL;
+    if (bias) {
+        if (p.add || (p.m > 1 && p.ym != p.n) || (p.batch > 1 && sy != p.m * p.n))
+            return false;
+        JN_LAUNCH(e, spread, grid_for(p.batch * p.m * p.n), JN_BLOCK, p.y, p.dtype, p.bias,
+                  p.bias_s, p.n, p.batch * p.m * p.n);
+    }
+    jn_cuda_gemm g = {p.dtype, ta,  tb, p.m, p.n, p.k, p.a,     lda,          sa,
+                      p.b,     ldb, sb, p.y, ldy, sy,  p.batch, bias || p.add};
+    return jn_cuda_blas_gemm(e, &g);
+}
+
+template <class C> static void by_kernel(jn_cu_exec *e, const product &p) {
+    dim3 grid((unsigned)((p.n + TILE - 1) / TILE), (unsigned)((p.m + TILE - 1) / TILE),
+              (unsigned)(p.batch < 65535 ? p.batch : 65535));
+    JN_LAUNCH_SYNC(e, multiply<C>, grid, TILE * TILE, p);
+}
+
+static void run_product(const jn_kargs *k, const product &q) {
+    product p = q;
+    jn_cu_exec *e = exec_of(k);
+    if (!p.m || !p.n || !p.batch)
+        return;
+    p.stop = p.add ? e->stop : NULL;
+    if (by_library(e, p) || e->error)
+        return;
+    /* more rows of tiles than a grid has: in slices */
+    const i64 most = (i64)65535 * TILE;
+    i64 rows = p.m;
+    for (i64 at = 0; at < rows; at += most) {
+        product part = p;
+        int size = size_of(p.dtype);
+        part.m = rows - at < most ? rows - at : most;
+        part.a += at * p.am * size;
+        part.y += at * p.ym * size;
+        if (p.dtype == JANUS_F64)
+            by_kernel<double>(e, part);
+        else if (is_float(p.dtype))
+            by_kernel<float>(e, part);
+        else
+            by_kernel<i64>(e, part);
+    }
+}
+
+static product product_of(const jn_kargs *k) {
+    product p;
+    memset(&p, 0, sizeof p);
+    p.a = (const char *)k->in[0].data;
+    p.b = (const char *)k->in[1].data;
+    p.y = (char *)k->out[0].data;
+    p.dtype = k->out[0].dtype;
+    p.m = p.n = p.batch = 1;
+    p.add = k->accumulate;
+    return p;
+}
+
+static void run_matmul(const jn_kargs *k) {
+    const janus_matmul_attrs *at = (const janus_matmul_attrs *)k->attrs;
+    const jn_view *a = &k->in[0], *b = &k->in[1], *y = &k->out[0];
+    product p = product_of(k);
+    p.k = a->dims[a->rank - 1];
+    p.ak = a->strides[a->rank - 1];
+    p.bk = b->strides[0];
+    if (a->rank > 1) {
+        int row = at->transpose_a ? a->rank - 1 : a->rank - 2;
+        int col = at->transpose_a ? a->rank - 2 : a->rank - 1;
+        p.m = a->dims[row];
+        p.k = a->dims[col];
+        p.am = a->strides[row];
+        p.ak = a->strides[col];
+    }
+    if (b->rank > 1) {
+        int row = at->transpose_b ? b->rank - 1 : b->rank - 2;
+        int col = at->transpose_b ? b->rank - 2 : b->rank - 1;
+        p.n = b->dims[col];
+        p.bk = b->strides[row];
+        p.bn = b->strides[col];
+    }
+    int last = y->rank - 1;
+    if (b->rank > 1)
+        p.yn = y->strides[last--];
+    if (a->rank > 1)
+        p.ym = y->strides[last--];
+    p.rank = last + 1;
+    for (int d = 0; d < p.rank; d++) {
+        int da = d - (p.rank - (a->rank - 2)), db = d - (p.rank - (b->rank - 2));
+        p.d[d] = y->dims[d];
+        p.sy[d] = y->strides[d];
+        p.sa[d] = a->rank <= 2 || da < 0 || a->dims[da] == 1 ? 0 : a->strides[da];
+        p.sb[d] = b->rank <= 2 || db < 0 || b->dims[db] == 1 ? 0 : b->strides[db];
+        p.batch *= y->dims[d];
+    }
+    /* a shared right operand: the batches are more rows */
+    bool rows = p.batch > 1 && a->rank > 2;
+    i64 ma = p.am * p.m, my = p.ym * p.m;
+    for (int d = p.rank - 1; rows && d >= 0; d--) {
+        rows = p.d[d] == 1 || (p.sb[d] == 0 && p.sa[d] == ma && p.sy[d] == my);
+        ma *= p.d[d];
+        my *= p.d[d];
+    }
+    if (rows) {
+        p.m *= p.batch;
+        p.batch = 1;
+        p.rank = 0;
+    }
+    run_product(k, p);
+}
+
+static void run_linear(const jn_kargs *k) {
+    const jn_view *x = &k->in[0], *w = &k->in[1], *y = &k->out[0];
+    int last = x->rank - 1;
+    product p = product_of(k);
+    p.k = x->dims[last];
+    p.n = w->dims[0];
+    p.ak = x->strides[last];
+    p.bk = w->strides[1];
+    p.bn = w->strides[0];
+    p.yn = 1;
+    p.ym = p.n;
+    if (present(k, 2)) {
+        p.bias = (const char *)k->in[2].data;
+        p.bias_s = k->in[2].strides[0];
+    }
+    p.am = last > 0 ? (i64)x->strides[last - 1] : 0;
+    p.m = last > 0 ? (i64)x->dims[last - 1] : 1;
+    bool rows = true;
+    i64 step = p.am * p.m;
+    for (int d = last - 2; d >= 0; d--) { /* leading dims are more rows where they lie so */
+        rows = rows && (x->dims[d] == 1 || x->strides[d] == step);
+        step *= x->dims[d];
+    }
+    for (int d = 0; d < last - 1; d++) {
+        p.d[d] = x->dims[d];
+        p.sa[d] = x->strides[d];
+        p.sy[d] = y->strides[d];
+        p.batch *= x->dims[d];
+    }
+    p.rank = last > 1 ? last - 1 : 0;
+    if (rows) {
+        p.m *= p.batch;
+        p.batch = 1;
+        p.rank = 0;
+    }
+    run_product(k, p);
+}
+
+static void run_outer(const jn_kargs *k) {
+    product p = product_of(k);
+    p.m = k->in[0].dims[0];
+    p.n = k->in[1].dims[0];
+    p.k = 1;
+    p.am = k->in[0].strides[0];
+    p.bn = k->in[1].strides[0];
+    p.ym = k->out[0].strides[0];
+    p.yn = k->out[0].strides[1];
+    run_product(k, p);
+}
+
+template <class C> static __global__ void dot(product p) {
+    C s = 0;
+    for (i64 i = threadIdx.x; i < p.k; i += blockDim.x)
+        s += load_as<C>(p.a, i * p.ak, p.dtype) * load_as<C>(p.b, i * p.bk, p.dtype);
+    s = block_all<op_sum>(s);
+    if (threadIdx.x == 0)
+        store_as<C>(p.y, 0, p.dtype, s);
+}
+static void run_dot(const jn_kargs *k) {
+    product p = product_of(k);
+    p.k = k->in[0].dims[0];
+    p.ak = k->in[0].strides[0];
+    p.bk = k->in[1].strides[0];
+    jn_cu_exec *e = exec_of(k);
+    if (p.dtype == JANUS_F64)
+        JN_LAUNCH_SYNC(e, dot<double>, 1, JN_BLOCK, p);
+    else if (is_float(p.dtype))
+        JN_LAUNCH_SYNC(e, dot<float>, 1, JN_BLOCK, p);
+    else
+        JN_LAUNCH_SYNC(e, dot<i64>, 1, JN_BLOCK, p);
+}
+
+/* ---- convolution: a thread per element of the result
+ * ---------------------------------------------
+ */
+
+struct conv {
+    dview x, w,
+        y; /* x: input or its gradient, w: weight or its gradient, y: output or its gradient */
+    const char *bias;
+    i64 bias_s, stride[2], pad[2], dil[2], groups, n;
+};
+
+static __device__ __forceinline__ i64 at4(const dview &v, i64 a, i64 b, i64 c, i64 d) {
+    return a * v.s[0] + b * v.s[1] + c * v.s[2] + d * v.s[3];
+}
+static __device__ __forceinline__ void index4(const dview &v, i64 i, i64 *at) {
+    for (int d = 3; d >= 0; d--) {
+        at[d] = i % v.d[d];
+        i /= v.d[d];
+    }
+}
+static __device__ __forceinline__ bool tap(const conv &c, int d, i64 o, i64 t, i64 size, i64 *out) {
+    *out = o * c.stride[d] - c.pad[d] + t * c.dil[d];
+    return *out >= 0 && *out < size;
+}
+static __device__ __forceinline__ bool untap(const conv &c, int d, i64 i, i64 t, i64 size,
+                                             i64 *out) {
+    i64 at = i + c.pad[d] - t * c.dil[d];
+    *out = at / c.stride[d];
+    return at >= 0 && at % c.stride[d] == 0 && *out < size;
+}
+
+template <class C> static __global__ void conv_forward(conv c) {
+    i64 per_group = c.y.d[1] / c.groups, ic = c.w.d[1];
+    JN_EACH(e, c.n) {
+        i64 i[4], ih, iw;
+        index4(c.y, e, i);
+        i64 c0 = i[1] / per_group * ic;
+        C s = c.bias ? load_as<C>(c.bias, i[1] * c.bias_s, c.y.dtype) : (C)0;
+        for (i64 ch = 0; ch < ic; ch++)
+            for (i64 kh = 0; kh < c.w.d[2]; kh++)
+                for (i64 kw = 0; kw < c.w.d[3]; kw++)
+                    if (tap(c, 0, i[2], kh, c.x.d[2], &ih) && tap(c, 1, i[3], kw, c.x.d[3], &iw))
+                        s += load_as<C>(c.x.p, at4(c.x, i[0], c0 + ch, ih, iw), c.x.dtype) *
+                             load_as<C>(c.w.p, at4(c.w, i[1], ch, kh, kw), c.w.dtype);
+        store_as<C>(c.y.p, at4(c.y, i[0], i[1], i[2], i[3]), c.y.dtype, s);
+    }
+}
+template <class C> static __global__ void conv_input(conv c) {
+    i64 per_group = c.w.d[0] / c.groups, ic = c.w.d[1];
+    JN_EACH(e, c.n) {
+        i64 i[4], oh, ow;
+        index4(c.x, e, i);
+        i64 group = i[1] / ic, ch = i[1] % ic;
+        C s = 0;
+        for (i64 o = group * per_group; o < (group + 1) * per_group; o++)
+            for (i64 kh = 0; kh < c.w.d[2]; kh++)
+                for (i64 kw = 0; kw < c.w.d[3]; kw++)
+                    if (untap(c, 0, i[2], kh, c.y.d[2], &oh) &&
+                        untap(c, 1, i[3], kw, c.y.d[3], &ow))
+                        s += load_as<C>(c.y.p, at4(c.y, i[0], o, oh, ow), c.y.dtype) *
+                             load_as<C>(c.w.p, at4(c.w, o, ch, kh, kw), c.w.dtype);
+        store_as<C>(c.x.p, at4(c.x, i[0], i[1], i[2], i[3]), c.x.dtype, s);
+    }
+}
+/* A block per element of the weight. */
+template <class C> static __global__ void conv_weight(conv c) {
+    i64 per_group = c.w.d[0] / c.groups, ic = c.w.d[1], e = blockIdx.x;
+    i64 i[4], per = c.y.d[2] * c.y.d[3], total = c.x.d[0] * per;
+    index4(c.w, e, i);
+    i64 ch = i[0] / per_group * ic + i[1];
+    C s = 0;
+    for (i64 t = threadIdx.x; t < total; t += blockDim.x) {
+        i64 n = t / per, oh = t % per / c.y.d[3], ow = t % c.y.d[3], ih, iw;
+        if (tap(c, 0, oh, i[2], c.x.d[2], &ih) && tap(c, 1, ow, i[3], c.x.d[3], &iw))
+            s += load_as<C>(c.y.p, at4(c.y, n, i[0], oh, ow), c.y.dtype) *
+                 load_as<C>(c.x.p, at4(c.x, n, ch, ih, iw), c.x.dtype);
+    }
+    s = block_all<op_sum>(s);
+    if (threadIdx.x == 0)
+        store_as<C>(c.w.p, at4(c.w, i[0], i[1], i[2], i[3]), c.w.dtype, s);
+}
+
+static conv conv_of(const jn_kargs *k, const jn_view &x, const jn_view &w, const jn_view &y) {
+    const janus_conv2d_attrs *a =
+        (const janus_conv2d_attrs *)k->attrs; /* the three rows' are alike */
+    conv c;
+    memset(&c, 0, sizeof c);
+    c.x = view_of(x);
+    c.w = view_of(w);
+    c.y = view_of(y);
+    for (int d = 0; d < 2; d++) {
+        c.stride[d] = a->stride.data[d];
+        c.pad[d] = a->padding.data[d];
+        c.dil[d] = a->dilation.data[d];
+    }
+    c.groups = a->groups;
+    c.n = numel_of(k->out[0]);
+    return c;
+}
+static void run_conv2d(const jn_kargs *k) {
+    conv c = conv_of(k, k->in[0], k->in[1], k->out[0]);
+    if (present(k, 2)) {
+        c.bias = (const char *)k->in[2].data;
+        c.bias_s = k->in[2].strides[0];
+    }
+    if (!c.n)
+        return;
+    if (c.y.dtype == JANUS_F64)
+        JN_LAUNCH(exec_of(k), conv_forward<double>, grid_for(c.n, 128), 128, c);
+    else
+        JN_LAUNCH(exec_of(k), conv_forward<float>, grid_for(c.n, 128), 128, c);
+}
+static void run_conv2d_input_grad(const jn_kargs *k) {
+    conv c = conv_of(k, k->out[0], k->in[1], k->in[0]);
+    if (!c.n)
+        return;
+    if (c.y.dtype == JANUS_F64)
+        JN_LAUNCH(exec_of(k), conv_input<double>, grid_for(c.n, 128), 128, c);
+    else
+        JN_LAUNCH(exec_of(k), conv_input<float>, grid_for(c.n, 128), 128, c);
+}
+static void run_conv2d_weight_grad(const jn_kargs *k) {
+    conv c = conv_of(k, k->in[1], k->out[0], k->in[0]);
+    if (!c.n)
+        return;
+    if (c.y.dtype == JANUS_F64)
+        JN_LAUNCH_SYNC(exec_of(k), conv_weight<double>, (unsigned)c.n, 128, c);
+    else
+        JN_LAUNCH_SYNC(exec_of(k), conv_weight<float>, (unsigned)c.n, 128, c);
+}
+
+#define SELECT(name)                                                                               \
+    JN_CUDA_SELECT jn_cuda_##name(const jn_sig *sig) {                                             \
+        (void)sig;                                                                                 \
+        return run_##name;                                                                         \
+    }
+SELECT(matmul)
+SELECT(linear)
+SELECT(outer)
+SELECT(dot)
+SELECT(conv2d)
+SELECT(conv2d_input_grad)
+SELECT(conv2d_weight_grad)

@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Softmax, losses and normalisation: a block per row, channel or line; f32, f16 and bf16 compute in
+ * float, f64 in double.  Losses leave one number per row in the workspace, which one block then
+ * adds in order.
+ */
+#include "ops/cuda/cuda.cuh"
+
+extern "C" {
+#include "ops/nn_rules.h"
+}
+
+static __device__ __forceinline__ float exp_of(float x) { return expf(x); }
+static __device__ __forceinline__ double exp_of(double x) { return exp(x); }
+static __device__ __forceinline__ float log_of(float x) { return logf(x); }
+static __device__ __forceinline__ double log_of(double x) { return log(x); }
+static __device__ __forceinline__ float log1p_of(float x) { return log1pf(x); }
+static __device__ __forceinline__ double log1p_of(double x) { return log1p(x); }
+static __device__ __forceinline__ float sqrt_of(float x) { return sqrtf(x); }
+static __device__ __forceinline__ double sqrt_of(double x) { return sqrt(x); }
+template <class C> static __device__ __forceinline__ C minus_infinity() { return (C)(-INFINITY); }
+
+/* Launches K<float> or K<double> by a dtype. */
+#define BY_DTYPE(launch, e, dtype, kernel, grid, block, ...)                                       \
+    do {                                                                                           \
+        if ((dtype) == JANUS_F64)                                                                  \
+            launch(e, kernel<double>, grid, block, __VA_ARGS__);                                   \
+        else                                                                                       \
+            launch(e, kernel<float>, grid, block, __VA_ARGS__);                                    \
+    } while (0)
+
+static unsigned rows_grid(i64 rows) { return (unsigned)(rows < 65535 * 8 ? rows : 65535 * 8); }
+static int threads_for(i64 n) { return n <= 64 ? 32 : n <= 256 ? 64 : n <= 2048 ? 128 : 256; }
+
+/* The lines of a view along an axis. */
+struct lines {
+    dview v; /* the other dims */
+    i64 n, stride;
+};
+static lines lines_of(const jn_view &v, int axis) {
+    lines l;
+    l.v = view_of(v);
+    l.n = v.rank ? (i64)v.dims[axis] : 1;
+    l.stride = v.rank ? (i64)v.strides[axis] : 0;
+    int n = 0;
+    for (int i = 0; i < v.rank; i++)
+        if (i != axis) {
+            l.v.d[n] = v.dims[i];
+            l.v.s[n++] = v.strides[i];
+        }
+    l.v.rank = n;
+    return l;
+}
+template <class C> static __device__ __forceinline__ C at(const lines &l, i64 base, i64 i) {
+    return load_as<C>(l.v.p, base + i * l.stride, l.v.dtype);
+}
+
+/* log of the sum of exp over a line, by the whole block */
+template <class C> static __device__ __forceinline__ C line_lse(const lines &l, i64 base) {
+    C m = minus_infinity<C>(), s = 0;
+    for (i64 i = threadIdx.x; i < l.n; i += blockDim.x)
+        m = op_max::of(at<C>(l, base, i), m);
+    m = block_all<op_max>(m);
+    if (m != m || m - m != 0)
+        return m;
+    for (i64 i = threadIdx.x; i < l.n; i += blockDim.x)
+        s += exp_of(at<C>(l, base, i) - m);
+    return log_of(block_all<op_sum>(s)) + m;
+}
+
+/* ---- softmax ------------------------------------------------------------------------------------
+ */
+
+template <class C> static __global__ void softmax(lines x, lines y, i64 rows, bool logarithm) {
+    for (i64 r = blockIdx.x; r < rows; r += gridDim.x) {
+        i64 from = offset_of(x.v, r), to = offset_of(y.v, r);
+        C lse = line_lse<C>(x, from);
+        for (i64 i = threadIdx.x; i < x.n; i += blockDim.x) {
+            C f = at<C>(x, from, i) - lse;
+            store_f(y.v.p, to + i * y.stride, y.v.dtype, logarithm ? f : exp_of(f));
+        }
+    }
+}
+static void run_softmax_any(const jn_kargs *k, bool logarithm) {
+    int axis = axis_of(((const janus_softmax_attrs *)k->attrs)->axis, k->in[0].rank);
+    lines x = lines_of(k->in[0], axis), y = lines_of(k->out[0], axis);
+    i64 rows = x.n ? numel_of(k->in[0]) / x.n : 0;
+    if (rows)
+        BY_DTYPE(JN_LAUNCH_SYNC, exec_of(k), x.v.dtype, softmax, rows_grid(rows), threads_for(x.n),
+                 x, y, rows, logarithm);
+}
+static void run_softmax(const jn_kargs *k) { run_softmax_any(k, false); }
+static void run_log_softmax(const jn_kargs *k) { run_softmax_any(k, true); }
+
+template <class C>
+static __global__ void softmax_grad(lines dy, lines y, lines dx, i64 rows, bool logarithm) {
+    for (i64 r = blockIdx.x; r < rows; r += gridDim.x) {
+        i64 od = offset_of(dy.v, r), oy = offset_of(y.v, r), to = offset_of(dx.v, r);
+        C s = 0;
+        for (i64 i = threadIdx.x; i < dy.n; i += blockDim.x)
+            s += logarithm ? at<C>(dy, od, i) : at<C>(dy, od, i) * at<C>(y, oy, i);
+        s = block_all<op_sum>(s);
+        for (i64 i = threadIdx.x; i < dy.n; i += blockDim.x) {
+            C d = at<C>(dy, od, i), f = at<C>(y, oy, i);
+            store_f(dx.v.p, to + i * dx.stride, dx.v.dtype,
+                    logarithm ? d - exp_of(f) * s : f * (d - s));
+        }
+    }
+}
+static void run_softmax_grad_any(const jn_kargs *k, bool logarithm) {
+    int axis = axis_of(((const janus_softmax_grad_attrs *)k->attrs)->axis, k->in[0].rank);
+    lines dy = lines_of(k->in[0], axis), y = lines_of(k->in[1], axis),
+          dx = lines_of(k->out[0], axis);
+    i64 rows = dy.n ? numel_of(k->in[0]) / dy.n : 0;
+    if (rows)
+        BY_DTYPE(JN_LAUNCH_SYNC, exec_of(k), dy.v.dtype, softmax_grad, rows_grid(rows),
+                 threads_for(dy.n), dy, y, dx, rows, logarithm);
+}
+static void run_softmax_grad(const jn_kargs *k) { run_softmax_grad_any(k, false); }
+static void run_log_softmax_grad(const jn_kargs *k) { run_softmax_grad_any(k, true); }
+
+/* ---- classification
+ * ------------------------------------------------------------------------------
+ */
+
+struct classes {
+    lines x;      /* scores or log probabilities, a line per row */
+    lines target; /* probabilities along a line; n 0: classes, by row */
+    i64 rows, ignore;
+    int reduction;
+    double smoothing;
+    bool log_probs;
+    double *losses; /* workspace: per row; per row: 1 where it counts */
+    double *counts;
+    uint32_t *flags;
+};
+
+static int class_axis(const jn_view &x) { return x.rank == 1 ? 0 : 1; }
+
+/* Class of a row; -1: ignored or, with the flag, out of range. */
+static __device__ __forceinline__ i64 class_of(const classes &c, i64 r) {
+    i64 t = load_i(c.target.v.p, offset_of(c.target.v, r), c.target.v.dtype);
+    if (t == c.ignore)
+        return -1;
+    if (t < 0 || t >= c.x.n) {
+        if (threadIdx.x == 0)
+            atomicOr(c.flags, (uint32_t)JN_KFLAG_INDEX);
+        return -1;
+    }
+    return t;
+}
+template <class C>
+static __device__ __forceinline__ C weight_of(const classes &c, i64 target_at, i64 t, i64 i) {
+    C p = c.target.n ? at<C>(c.target, target_at, i) : (C)(i == t);
+    return p * (C)(1 - c.smoothing) + (C)(c.smoothing / (double)c.x.n);
+}
+
+template <class C> static __global__ void class_losses(classes c) {
+    for (i64 r = blockIdx.x; r < c.rows; r += gridDim.x) {
+        i64 from = offset_of(c.x.v, r), t = c.target.n ? 0 : class_of(c, r);
+        i64 target_at = c.target.n ? offset_of(c.target.v, r) : 0;
+        C loss = 0;
+        if (t >= 0 && c.log_probs) {
+            loss = -at<C>(c.x, from, t);
+        } else if (t >= 0) {
+            C lse = line_lse<C>(c.x, from);
+            if (c.target.n == 0 && c.smoothing == 0) {
+                loss = lse - at<C>(c.x, from, t);
+            } else {
+                for (i64 i = threadIdx.x; i < c.x.n; i += blockDim.x)
+                    loss += weight_of<C>(c, target_at, t, i) * (lse - at<C>(c.x, from, i));
+                loss = block_all<op_sum>(loss);
+            }
+        }
+        if (threadIdx.x == 0) {
+            c.losses[r] = (double)loss;
+            c.counts[r] = t >= 0;
+        }
+    }
+}
+
+/* y = the losses, their sum, or their mean over the rows that count. */
+static __global__ void reduce_losses(classes c, char *y, int dtype) {
+    if (c.reduction == JN_REDUCTION_NONE) {
+        for (i64 r = threadIdx.x; r < c.rows; r += blockDim.x)
+            store_f(y, r, dtype, c.losses[r]);
+        return;
+    }
+    double s = 0, n = 0;
+    for (i64 r = threadIdx.x; r < c.rows; r += blockDim.x) {
+        s += c.losses[r];
+        n += c.counts[r];
+    }
+    s = block_all<op_sum>(s);
+    n = block_all<op_sum>(n);
+    if (threadIdx.x == 0)
+        store_f(y, 0, dtype, c.reduction == JN_REDUCTION_MEAN ? s / n : s);
+}
+
+static classes classes_of(const jn_kargs *k, const jn_view &x, const jn_view &t, i64 reduction,
+                          i64 ignore, double smoothing) {
+    classes c;
+    memset(&c, 0, sizeof c);
+    int axis = class_axis(x);
+    c.x = lines_of(x, axis);
+    if (is_float(t.dtype) && t.rank == x.rank) {
+        c.target = lines_of(t, axis);
+    } else {
+        c.target.v = view_of(t);
+        if (t.rank == 0)
+            c.target.v.rank = 0;
+    }
+    c.rows = c.x.n ? numel_of(x) / c.x.n : 0;
+    c.ignore = ignore;
+    c.reduction = (int)reduction;
+    c.smoothing = smoothing;
+    c.losses = (double *)k->workspace;
+    c.counts = c.losses + c.rows;
+    c.flags = k->flags;
+    return c;
+}
+
+extern "C" size_t jn_cuda_loss_workspace(const jn_sig *sig) {
+    /* cross_entropy_grad has dy in front */
+    unsigned first = sig->op->id == JN_OP_ID_cross_entropy_grad ? 1 : 0;
+    i64 n = 0;
+    for (unsigned i = first; i < sig->n_in && i < first + 2; i++)
+        n = numel_of(sig->in[i]) > n ? numel_of(sig->in[i]) : n;
+    return (size_t)(2 * (n + 1)) * sizeof(double);
+}
+
+static void run_class_losses(const jn_kargs *k, const classes &c) {
+    if (c.rows)
+        BY_DTYPE(JN_LAUNCH_SYNC, exec_of(k), c.x.v.dtype, class_losses, rows_grid(c.rows),
+                 threads_for(c.x.n), c);
+    if (numel_of(k->out[0]))
+        JN_LAUNCH_SYNC(exec_of(k), reduce_losses, 1, 256, c, (char *)k->out[0].data,
+                       (int)k->out[0].dtype);
+}
+static void run_cross_entropy(const jn_kargs *k) {
+    const janus_cross_entropy_attrs *a = (const janus_cross_entropy_attrs *)k->attrs;
+    run_class_losses(
+        k, classes_of(k, k->in[0], k->in[1], a->reduction, a->ignore_index, a->label_smoothing));
+}
+static void run_nll_loss(const jn_kargs *k) {
+    const janus_nll_loss_attrs *a = (const janus_nll_loss_attrs *)k->attrs;
+    classes c = classes_of(k, k->in[0], k->in[1], a->reduction, a->ignore_index, 0);
+    c.log_probs = true;
+    run_class_losses(k, c);
+}
+
+/* How many rows count, in counts[0], by one block. */
+static __global__ void count_rows(classes c) {
+    double n = 0;
+    for (i64 r = threadIdx.x; r < c.rows; r += blockDim.x) {
+        i64 t = c.target.n ? 0 : load_i(c.target.v.p, offset_of(c.target.v, r), c.target.v.dtype);
+        n += c.target.n || (t != c.ignore && t >= 0 && t < c.x.n);
+    }
+    n = block_all<op_sum>(n);
+    if (threadIdx.x == 0)
+        c.counts[0] = n;
+}
+template <class C>
+static __device__ __forceinline__ C row_dy(const classes &c, const dview &dy, i64 r) {
+    if (c.reduction == JN_REDUCTION_NONE)
+        return load_as<C>(dy.p, offset_of(dy, r), dy.dtype);
+    C f = load_as<C>(dy.p, 0, dy.dtype);
+    return c.reduction == JN_REDUCTION_MEAN ? f / (C)c.counts[0] : f;
+}
+
+template <class C> static __global__ void cross_entropy_grad(classes c, dview dy, lines dx) {
+    for (i64 r = blockIdx.x; r < c.rows; r += gridDim.x) {
+        i64 from = offset_of(c.x.v, r), to = offset_of(dx.v, r),
+            t = c.target.n ? 0 : class_of(c, r);
+        i64 target_at = c.target.n ? offset_of(c.target.v, r) : 0;
+        C g = row_dy<C>(c, dy, r), lse = line_lse<C>(c.x, from), total = 0;
+        for (i64 i = threadIdx.x; t >= 0 && i < c.x.n; i += blockDim.x)
+            total += weight_of<C>(c, target_at, t, i);
+        total = block_all<op_sum>(total);
+        for (i64 i = threadIdx.x; i < c.x.n; i += blockDim.x) {
+            C p = exp_of(at<C>(c.x, from, i) - lse);
+            C d = t >= 0 ? g * (total * p - weight_of<C>(c, target_at, t, i)) : (C)0;
+            store_f(dx.v.p, to + i * dx.stride, dx.v.dtype, d);
+        }
+    }
+}
+static void run_cross_entropy_grad(const jn_kargs *k) {
+    const janus_cross_entropy_grad_attrs *a = (const janus_cross_entropy_grad_attrs *)k->attrs;
+    classes c =
+        classes_of(k, k->in[1], k->in[2], a->reduction, a->ignore_index, a->label_smoothing);
+    lines dx = lines_of(k->out[0], class_axis(k->in[1]));
+    if (!c.rows)
+        return;
+    JN_LAUNCH_SYNC(exec_of(k), count_rows, 1, 256, c);
+    BY_DTYPE(JN_LAUNCH_SYNC, exec_of(k), c.x.v.dtype, cross_entropy_grad, rows_grid(c.rows),
+             threads_for(c.x.n), c, view_of(k->in[0]), dx);
+}
+
+template <class C> static __global__ void nll_loss_grad(classes c, dview dy) {
+    JN_EACH(e, c.rows * c.x.n) {
+        i64 r = e / c.x.n, i = e % c.x.n;
+        i64 t = load_i(c.target.v.p, offset_of(c.target.v, r), c.target.v.dtype);
+        bool in_range = t >= 0 && t < c.x.n;
+        if (t != c.ignore && !in_range && i == 0)
+            atomicOr(c.flags, (uint32_t)JN_KFLAG_INDEX);
+        C d = t == i && t != c.ignore && in_range ? -row_dy<C>(c, dy, r) : (C)0;
+        store_f(c.x.v.p, offset_of(c.x.v, r) + i * c.x.stride, c.x.v.dtype, d);
+    }
+}
+static void run_nll_loss_grad(const jn_kargs *k) {
+    const janus_nll_loss_grad_attrs *a = (const janus_nll_loss_grad_attrs *)k->attrs;
+    classes c = classes_of(k, k->out[0], k->in[1], a->reduction, a->ignore_index, 0);
+    if (!c.rows)
+        return;
+    JN_LAUNCH_SYNC(exec_of(k), count_rows, 1, 256, c);
+    BY_DTYPE(JN_LAUNCH, exec_of(k), c.x.v.dtype, nll_loss_grad, grid_for(c.rows * c.x.n), JN_BLOCK,
+             c, view_of(k->in[0]));
+}
+
+/* ---- losses of pairs
+ * ------------------------------------------------------------------------------
+ */
+
+enum { MSE, BCE, SMOOTH };
+template <class C> static __device__ __forceinline__ C pair_of(int kind, C x, C t, C beta) {
+    C d = x - t < 0 ? t - x : x - t;
+    switch (kind) {
+    case MSE:
+        return d * d;
+    case BCE:
+        return (x > 0 ? x : 0) - x * t + log1p_of(exp_of(x < 0 ? x : -x));
+    default:
+        return d < beta ? (C)0.5 * d * d / beta : d - (C)0.5 * beta;
+    }
+}
+
+struct pairs {
+    dview x, t; /* of the broadcast dims */
+    i64 n, each;
+    int kind, reduction;
+    double beta;
+    double *part; /* workspace: a sum per block */
+    char *y;
+    int dtype;
+};
+
+/* A sum per block of `each` elements. */
+template <class C> static __global__ void pair_sums(pairs p) {
+    i64 begin = blockIdx.x * p.each, end = begin + p.each < p.n ? begin + p.each : p.n;
+    C s = 0;
+    for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x) {
+        C loss = pair_of<C>(p.kind, load_as<C>(p.x.p, offset_of(p.x, i), p.x.dtype),
+                            load_as<C>(p.t.p, offset_of(p.t, i), p.t.dtype), (C)p.beta);
+        s += loss;
+        if (p.reduction == JN_REDUCTION_NONE)
+            store_f(p.y, i, p.dtype, loss);
+    }
+    s = block_all<op_sum>(s);
+    if (threadIdx.x == 0 && p.reduction != JN_REDUCTION_NONE)
+        p.part[blockIdx.x] = (double)s;
+}
+static __global__ void pair_total(pairs p, i64 blocks) {
+    double s = 0;
+    for (i64 i = threadIdx.x; i < blocks; i += blockDim.x)
+        s += p.part[i];
+    s = block_all<op_sum>(s);
+    if (threadIdx.x == 0)
+        store_f(p.y, 0, p.dtype, p.reduction == JN_REDUCTION_MEAN ? s / (double)p.n : s);
+}
+
+static dview broadcast(const jn_view &v, const dview &to) {
+    dview r = to;
+    r.p = (char *)v.data;
+    r.dtype = v.dtype;
+    for (int i = 0; i < to.rank; i++) {
+        int from = i - (to.rank - v.rank);
+        r.s[i] = from < 0 || v.dims[from] == 1 ? 0 : v.strides[from];
+    }
+    return r;
+}
+
+static void run_pairs(const jn_kargs *k, int kind, i64 reduction, double beta) {
+    const jn_view *x = &k->in[0], *t = &k->in[1];
+    pairs p;
+    dview dims;
+    memset(&p, 0, sizeof p);
+    memset(&dims, 0, sizeof dims);
+    dims.rank = x->rank > t->rank ? x->rank : t->rank;
+    p.n = 1;
+    for (int i = 0; i < dims.rank; i++) {
+        int ix = i - (dims.rank - x->rank), it = i - (dims.rank - t->rank);
+        dims.d[i] = ix < 0 || x->dims[ix] == 1 ? (it < 0 ? 1 : t->dims[it]) : x->dims[ix];
+        p.n *= dims.d[i];
+    }
+    p.x = broadcast(*x, dims);
+    p.t = broadcast(*t, dims);
+    p.kind = kind;
+    p.reduction = (int)reduction;
+    p.beta = beta;
+    p.part = (double *)k->workspace;
+    p.y = (char *)k->out[0].data;
+    p.dtype = k->out[0].dtype;
+    p.each = 4096;
+    i64 blocks = (p.n + p.each - 1) / p.each;
+    if (blocks)
+        BY_DTYPE(JN_LAUNCH_SYNC, exec_of(k), p.x.dtype, pair_sums, (unsigned)blocks, 256, p);
+    if (p.reduction != JN_REDUCTION_NONE)
+        JN_LAUNCH_SYNC(exec_of(k), pair_total, 1, 256, p, blocks);
+}
+extern "C" size_t jn_cuda_pair_workspace(const jn_sig *sig) {
+    const jn_view *x = &sig->in[0], *t = &sig->in[1];
+    int rank = x->rank > t->rank ? x->rank : t->rank;
+    i64 n = 1;
+    for (int i = 0; i < rank; i++) {
+        int ix = i - (rank - x->rank), it = i - (rank - t->rank);
+        n *= ix < 0 || x->dims[ix] == 1 ? (it < 0 ? 1 : t->dims[it]) : x->dims[ix];
+    }
+    return (size_t)(n / 4096 + 1) * sizeof(double);
+}
+static void run_mse_loss(const jn_kargs *k) {
+    run_pairs(k, MSE, ((const janus_mse_loss_attrs *)k->attrs)->reduction, 0);
+}
+static void run_bce_with_logits(const jn_kargs *k) {
+    run_pairs(k, BCE, ((const janus_bce_with_logits_attrs *)k->attrs)->reduction, 0);
+}
+static void run_smooth_l1(const jn_kargs *k) {
+    const janus_smooth_l1_attrs *a = (const janus_smooth_l1_attrs *)k->attrs;
+    run_pairs(k, SMOOTH, a->reduction, a->beta);
+}
+
+/* ---- normalisation
+ * --------------------------------------------------------------------------------
+ */
+
+/* A group of elements with one mean: `outer` runs of `inner` elements. */
+struct norm_args {
+    dview x, dy, y; /* y: the result, or dx; all row-major */
+    i64 groups, outer, inner, outer_step, group_step;
+    const char *weight, *bias, *mean, *invstd;
+    i64 weight_s, bias_s, mean_s, invstd_s;
+    char *out1, *out2; /* mean, invstd; or dweight, dbias */
+    int dtype;
+    double eps;
+    bool training, per_element; /* per_element: weight and bias by position in the group */
+};
+
+static __device__ __forceinline__ i64 place(const norm_args &a, i64 g, i64 i) {
+    return g * a.group_step + i / a.inner * a.outer_step + i % a.inner;
+}
+template <class C>
+static __device__ __forceinline__ C param(const char *p, i64 s, i64 i, int dtype, C otherwise) {
+    return p ? load_as<C>(p, i * s, dtype) : otherwise;
+}
+
+template <class C> static __global__ void normalise(norm_args a) {
+    i64 n = a.outer * a.inner;
+    for (i64 g = blockIdx.x; g < a.groups; g += gridDim.x) {
+        C mean, var;
+        if (a.training) {
+            C s = 0;
+            for (i64 i = threadIdx.x; i < n; i += blockDim.x)
+                s += load_as<C>(a.x.p, place(a, g, i), a.dtype);
+            mean = block_all<op_sum>(s) / (C)n;
+            s = 0;
+            for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
+                C d = load_as<C>(a.x.p, place(a, g, i), a.dtype) - mean;
+                s += d * d;
+            }
+            var = block_all<op_sum>(s) / (C)n;
+        } else {
+            mean = param<C>(a.mean, a.mean_s, g, a.dtype, 0);
+            var = param<C>(a.invstd, a.invstd_s, g, a.dtype, 1);
+        }
+        C invstd = 1 / sqrt_of(var + (C)a.eps);
+        if (threadIdx.x == 0) {
+            store_f(a.out1, g, a.dtype, mean);
+            store_f(a.out2, g, a.dtype, invstd);
+        }
+        for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
+            i64 at = place(a, g, i), w = a.per_element ? i : g;
+            C h = (load_as<C>(a.x.p, at, a.dtype) - mean) * invstd;
+            store_f(a.y.p, at, a.dtype,
+                    h * param<C>(a.weight, a.weight_s, w, a.dtype, 1) +
+                        param<C>(a.bias, a.bias_s, w, a.dtype, 0));
+        }
+    }
+}
+
+template <class C> static __global__ void normalise_grad(norm_args a) {
+    i64 n = a.outer * a.inner;
+    for (i64 g = blockIdx.x; g < a.groups; g += gridDim.x) {
+        C mean = load_as<C>(a.mean, g * a.mean_s, a.dtype);
+        C invstd = load_as<C>(a.invstd, g * a.invstd_s, a.dtype), s = 0, sh = 0;
+        for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
+            i64 at = place(a, g, i);
+            C d = load_as<C>(a.dy.p, at, a.dtype);
+            C h = (load_as<C>(a.x.p, at, a.dtype) - mean) * invstd;
+            if (a.per_element)
+                d *= param<C>(a.weight, a.weight_s, i, a.dtype, 1);
+            s += d;
+            sh += d * h;
+        }
+        s = block_all<op_sum>(s);
+        sh = block_all<op_sum>(sh);
+        if (threadIdx.x == 0 && !a.per_element) {
+            store_f(a.out1, g, a.dtype, sh);
+            store_f(a.out2, g, a.dtype, s);
+        }
+        C scale = a.per_element ? 1 : param<C>(a.weight, a.weight_s, g, a.dtype, 1);
+        for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
+            i64 at = place(a, g, i);
+            C d = load_as<C>(a.dy.p, at, a.dtype);
+            C h = (load_as<C>(a.x.p, at, a.dtype) - mean) * invstd;
+            if (a.per_element)
+                d *= param<C>(a.weight, a.weight_s, i, a.dtype, 1);
+            C r = a.training ? d - s / (C)n - h * sh / (C)n : d;
+            store_f(a.y.p, at, a.dtype, r * scale * invstd);
+        }
+    }
+}
+
+/* Gradients of layer_norm's weight and bias: a thread per position, all rows in order. */
+template <class C> static __global__ void position_grads(norm_args a) {
+    JN_EACH(i, a.inner) {
+        C sw = 0, sb = 0;
+        for (i64 g = 0; g < a.groups; g++) {
+            i64 at = place(a, g, i);
+            C d = load_as<C>(a.dy.p, at, a.dtype);
+            sw += d * (load_as<C>(a.x.p, at, a.dtype) - load_as<C>(a.mean, g * a.mean_s, a.dtype)) *
+                  load_as<C>(a.invstd, g * a.invstd_s, a.dtype);
+            sb += d;
+        }
+        store_f(a.out1, i, a.dtype, sw);
+        store_f(a.out2, i, a.dtype, sb);
+    }
+}
+
+/* Channels of [N,C,...]. */
+static norm_args channels(const jn_view &x) {
+    norm_args a;
+    memset(&a, 0, sizeof a);
+    a.x = view_of(x);
+    a.dtype = x.dtype;
+    a.groups = x.dims[1];
+    a.outer = x.dims[0];
+    a.inner = 1;
+    for (int i = 2; i < x.rank; i++)
+        a.inner *= x.dims[i];
+    a.group_step = a.inner;
+    a.outer_step = a.inner * a.groups;
+    return a;
+}
+static norm_args trailing(const jn_view &x, int axis) {
+    norm_args a;
+    memset(&a, 0, sizeof a);
+    a.x = view_of(x);
+    a.dtype = x.dtype;
+    a.groups = a.outer = a.inner = 1;
+    for (int i = 0; i < x.rank; i++)
+        *(i < axis ? &a.groups : &a.inner) *= x.dims[i];
+    a.group_step = a.inner;
+    a.training = a.per_element = true;
+    return a;
+}
+/* Vectors are taken with their stride, others are row-major. */
+static void take(const jn_kargs *k, unsigned i, const char **p, i64 *s) {
+    if (!present(k, i))
+        return;
+    *p = (const char *)k->in[i].data;
+    *s = k->in[i].rank == 1 ? (i64)k->in[i].strides[0] : 1;
+}
+static void launch_norm(const jn_kargs *k, const norm_args &a) {
+    i64 n = a.outer * a.inner;
+    if (a.groups)
+        BY_DTYPE(JN_LAUNCH_SYNC, exec_of(k), a.dtype, normalise, rows_grid(a.groups),
+                 threads_for(n), a);
+}
+static void run_batch_norm(const jn_kargs *k) {
+    const janus_batch_norm_attrs *at = (const janus_batch_norm_attrs *)k->attrs;
+    norm_args a = channels(k->in[0]);
+    take(k, 1, &a.weight, &a.weight_s);
+    take(k, 2, &a.bias, &a.bias_s);
+    take(k, 3, &a.mean, &a.mean_s);
+    take(k, 4, &a.invstd, &a.invstd_s);
+    a.y = view_of(k->out[0]);
+    a.out1 = (char *)k->out[1].data;
+    a.out2 = (char *)k->out[2].data;
+    a.eps = at->eps;
+    a.training = at->training != 0;
+    launch_norm(k, a);
+}
+static void run_layer_norm(const jn_kargs *k) {
+    const janus_layer_norm_attrs *at = (const janus_layer_norm_attrs *)k->attrs;
+    norm_args a = trailing(k->in[0], axis_of(at->axis, k->in[0].rank));
+    take(k, 1, &a.weight, &a.weight_s);
+    take(k, 2, &a.bias, &a.bias_s);
+    a.y = view_of(k->out[0]);
+    a.out1 = (char *)k->out[1].data;
+    a.out2 = (char *)k->out[2].data;
+    a.eps = at->eps;
+    launch_norm(k, a);
+}
+static void grad_of(const jn_kargs *k, norm_args *a) {
+    a->dy = view_of(k->in[0]);
+    take(k, 2, &a->weight, &a->weight_s);
+    take(k, 3, &a->mean, &a->mean_s);
+    take(k, 4, &a->invstd, &a->invstd_s);
+    a->y = view_of(k->out[0]);
+    a->out1 = (char *)k->out[1].data;
+    a->out2 = (char *)k->out[2].data;
+    if (a->groups)
+        BY_DTYPE(JN_LAUNCH_SYNC, exec_of(k), a->dtype, normalise_grad, rows_grid(a->groups),
+                 threads_for(a->outer * a->inner), *a);
+}
+static void run_batch_norm_grad(const jn_kargs *k) {
+    norm_args a = channels(k->in[1]);
+    a.training = ((const janus_batch_norm_grad_attrs *)k->attrs)->training != 0;
+    grad_of(k, &a);
+}
+static void run_layer_norm_grad(const jn_kargs *k) {
+    const janus_layer_norm_grad_attrs *at = (const janus_layer_norm_grad_attrs *)k->attrs;
+    norm_args a = trailing(k->in[1], axis_of(at->axis, k->in[1].rank));
+    grad_of(k, &a);
+    if (a.inner)
+        BY_DTYPE(JN_LAUNCH, exec_of(k), a.dtype, position_grads, grid_for(a.inner, 64), 64, a);
+}
+
+#define SELECT(name)                                                                               \
+    JN_CUDA_SELECT jn_cuda_##name(const jn_sig *sig) {                                             \
+        (void)sig;                                                                                 \
+        return run_##name;                                                                         \
+    }
+SELECT(softmax)
+SELECT(log_softmax)
+SELECT(softmax_grad)
+SELECT(log_softmax_grad)
+SELECT(cross_entropy)
+SELECT(cross_entropy_grad)
+SELECT(nll_loss)
+SELECT(nll_loss_grad)
+SELECT(mse_loss)
+SELECT(bce_with_logits)
+SELECT(smooth_l1)
+SELECT(batch_norm)
+SELECT(batch_norm_grad)
+SELECT(layer_norm)
+SELECT(layer_norm_grad)
