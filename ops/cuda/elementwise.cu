@@ -183,6 +183,7 @@ DEV i64 ipow(i64 a, i64 b) {
     F(lerp, 3, v[0] + v[2] * (v[1] - v[0]))                                                        \
     F(addcmul, 4, v[0] + v[3] * v[1] * v[2])                                                       \
     F(addcdiv, 4, v[0] + v[3] * v[1] / v[2])                                                       \
+    F(addcdiv_sqrt, 5, v[1] == 0 ? v[0] : v[0] + v[3] * v[1] / (m_sqrt(v[2]) + v[4]))              \
     F(tanh_grad, 2, v[0] * (1 - v[1] * v[1]))                                                      \
     F(sigmoid_grad, 2, v[0] * v[1] * (1 - v[1]))                                                   \
     F(relu_grad, 2, v[1] > 0 ? v[0] : 0)                                                           \
@@ -216,7 +217,7 @@ template <> __device__ __forceinline__ i64 compute<i64>(int op, const i64 *v, co
     }
 }
 
-enum { EW_IN = 4 };
+enum { EW_IN = 5 };
 struct ew_args {
     int op, n_in, rank, out_dtype;
     i64 n;
@@ -235,7 +236,7 @@ template <> __device__ __forceinline__ i64 constant<i64>(const ew_args &a, int k
 
 template <class C> static __global__ void ew_any(ew_args a) {
     JN_EACH(i, a.n) {
-        i64 o[EW_IN] = {0, 0, 0, 0}, left = i;
+        i64 o[EW_IN] = {0, 0, 0, 0, 0}, left = i;
         for (int d = a.rank - 1; d >= 0; d--) {
             i64 at = left % a.d[d];
             left /= a.d[d];
@@ -263,7 +264,7 @@ template <int OP, int N> static __global__ void ew_strided(ew_args a) {
             for (int k = 0; k < N; k++)
                 o[k] += at * a.s[k][d];
         }
-        float v[EW_IN] = {0, 0, 0, 0};
+        float v[EW_IN] = {0, 0, 0, 0, 0};
         for (int k = 0; k < N; k++)
             v[k] = ((const float *)a.p[k])[o[k] + left * a.s[k][0]];
         ((float *)a.out)[i] = compute<float>(OP, v, a.at);
@@ -286,7 +287,7 @@ template <int OP, int N> static __global__ void ew_flat(ew_args a) {
                 x[k] = ((const four *)a.p[k])[q];
         }
         for (int j = 0; j < 4; j++) {
-            float v[EW_IN] = {0, 0, 0, 0};
+            float v[EW_IN] = {0, 0, 0, 0, 0};
             for (int k = 0; k < N; k++)
                 v[k] = x[k].f[j];
             y.f[j] = compute<float>(OP, v, a.at);
@@ -295,7 +296,7 @@ template <int OP, int N> static __global__ void ew_flat(ew_args a) {
     }
     JN_EACH(r, a.n % 4) {
         i64 i = quads * 4 + r;
-        float v[EW_IN] = {0, 0, 0, 0};
+        float v[EW_IN] = {0, 0, 0, 0, 0};
         for (int k = 0; k < N; k++)
             v[k] = a.p[k] ? ((const float *)a.p[k])[i] : (float)a.f[k];
         ((float *)a.out)[i] = compute<float>(OP, v, a.at);
@@ -369,7 +370,7 @@ static bool plan(ew_args *a, const jn_kargs *k, int op, int n_in) {
     take_attrs(op, k->attrs, &a->at);
     for (int i = 0; i < n_in; i++) {
         const jn_view *v = &k->in[i];
-        bool scalar = v->rank == 0 && (op == JN_OP_ID_masked_fill ? i == 2 : i == 3);
+        bool scalar = v->rank == 0 && (op == JN_OP_ID_masked_fill ? i == 2 : i >= 3);
         a->dtype[i] = v->dtype;
         a->p[i] = scalar ? NULL : (const char *)v->data;
         if (scalar) {
