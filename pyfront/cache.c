@@ -19,8 +19,11 @@
 void jpy_entry_free(jpy_entry *e) {
     if (!e || --e->refs > 0)
         return;
-    jn_vec_free(&e->tracked);
-    jn_vec_free(&e->kept);
+    for (unsigned k = 0; k < e->n_stages; k++) {
+        jn_vec_free(&e->stages[k].in);
+        jn_vec_free(&e->stages[k].kept);
+        jn_vec_free(&e->stages[k].out);
+    }
     jn_vec_free(&e->grad_of);
     jn_vec_free(&e->looked);
     jpy_guards_free(&e->guards);
@@ -116,7 +119,7 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
     if (st == JANUS_OK)
         st = jn_run_prepare(r);
     if (st == JANUS_OK)
-        st = jn_run_results(r, results, e->n_results + (e->grad_sub != NULL));
+        st = jn_run_results(r, results, e->n_results + e->n_frames);
     if (st == JANUS_OK) {
         janus_run_stats stats = {0};
         jn_run_stats_get(r, &stats);
@@ -140,13 +143,18 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
                    PyObject **out_result) {
     size_t n = e->guards.srcs.n + 1;
     PyObject *few[256], **slots = n <= 256 ? few : jn_alloc(n * sizeof *slots);
-    jn_arg some[128],
-        *results = e->n_results < 128 ? some : jn_alloc((e->n_results + 1) * sizeof *results);
+    jn_arg some[128], *results = e->n_results + e->n_frames <= 128
+                                     ? some
+                                     : jn_alloc((e->n_results + e->n_frames) * sizeof *results);
     int rc = -1;
     jpy_host host = {e, {0}};
     jn_run *r = NULL;
     if (!slots || !results)
         goto end;
+    if (f->differentiated && e->n_stages && (e->n_stages > 1 || e->has_effects)) {
+        rc = 0;
+        goto end;
+    }
     int failed = jpy_guards_run(&e->guards, call, slots);
     if (failed) {
         if (jn_log_on(JN_LOG_GUARDS))
@@ -158,32 +166,27 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
         rc = 2;
         goto end;
     }
-    for (unsigned i = 0; i <= e->n_results; i++)
+    for (unsigned i = 0; i < e->n_results + e->n_frames; i++)
         results[i].kind = JANUS_KIND_NONE;
     uint64_t rng = 0;
     if (run(f, e, slots, &host, &r, results, &rng) != JANUS_OK) {
         const janus_error *err = janus_last_error();
         jpy_note(f, "discarded: %s%s%s", err->message, err->n_context ? ", " : "",
                  err->n_context ? err->context[0] : "");
-        drop_results(results, e->n_results + 1);
+        drop_results(results, e->n_results + e->n_frames);
         PyErr_Clear();
         if (err->code == JANUS_CANCELLED)
             rc = -2;
         goto end;
     }
-    jpy_node *node = NULL;
-    if (e->grad_sub) {
-        node = jpy_region_node(f, e, call, slots, results[e->n_results].f,
-                               jpy_rng_default()->offset, results);
-        if (!node) {
-            PyErr_Clear();
-            drop_results(results, e->n_results + 1);
-            goto end;
-        }
-    }
-    rc = jpy_commit(e, slots, r, results, node, out_result) == 0 ? 1 : -1;
-    jpy_node_release(node);
-    drop_results(results, e->n_results + 1);
+    jpy_node *node[JPY_MAX_STAGES] = {NULL};
+    if (jpy_region_nodes(f, e, call, slots, jpy_rng_default()->offset, results, node) < 0)
+        PyErr_Clear();
+    else
+        rc = jpy_commit(e, slots, r, results, node, out_result) == 0 ? 1 : -1;
+    for (unsigned k = 0; k < e->n_stages; k++)
+        jpy_node_release(node[k]);
+    drop_results(results, e->n_results + e->n_frames);
     if (rc > 0)
         jpy_rng_default()->offset = rng;
     if (rc < 0) {

@@ -15,9 +15,9 @@ typedef struct making {
     jpy_entry *e;
     PyObject **slots;
     jn_arg *results;
-    PyObject **made; /* by recipe id */
-    jpy_node *node;  /* of results that require grad */
-    bool rows;       /* what is being made may stay rows (exec/tensor_rows.h): it becomes .grad */
+    PyObject **made;  /* by recipe id */
+    jpy_node **nodes; /* of results that require grad, by stage */
+    bool rows;        /* what is being made may stay rows (exec/tensor_rows.h): it becomes .grad */
 } making;
 
 static int raise_freed(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
@@ -72,16 +72,48 @@ static PyObject *result_object(making *m, const jpy_recipe *r) {
     if (a->object)
         return Py_NewRef((PyObject *)a->object);
     janus_tensor_retain(a->t);
-    if (r->grad)
-        return jpy_tensor_take_node(a->t, m->node, r->grad - 1);
+    if (r->grad) {
+        jpy_place at = m->e->place[r->grad - 1];
+        return jpy_tensor_take_node(a->t, m->nodes[at.stage], at.out);
+    }
     return r->freed ? jpy_freed_tensor(a->t) : jpy_tensor_take(a->t);
 }
 
 static PyObject *make(making *m, const jpy_recipe *r);
 
+/* Runs the view ops on what the root has become. */
+static PyObject *make_view(making *m, const jpy_recipe *r) {
+    PyObject *root = make(m, r->items[0]), *o = NULL;
+    if (!root)
+        return NULL;
+    janus_tensor *t = ((jpy_tensor *)root)->t;
+    janus_tensor_retain(t);
+    for (unsigned i = 0; i < r->n && t; i++) {
+        const jpy_view_step *v = &r->views[i];
+        jn_eager_arg in[4] = {{.kind = JANUS_KIND_TENSOR, .t = t}};
+        janus_tensor *next = NULL;
+        for (unsigned k = 0; k < v->n; k++) {
+            in[k + 1].kind = v->kinds[k];
+            in[k + 1].s = v->extra[k];
+        }
+        if (jn_eager(v->op, in, v->n + 1, v->attrs, &next, 1) != JANUS_OK)
+            next = NULL;
+        janus_tensor_release(t);
+        t = next;
+    }
+    if (t && r->detached)
+        o = jpy_tensor_take(t);
+    else if (t)
+        o = jpy_tensor_take_view(t, NULL, 0, (jpy_tensor *)root);
+    Py_DECREF(root);
+    return o;
+}
+
 static PyObject *make_new(making *m, const jpy_recipe *r) {
     PyObject *o;
     switch (r->kind) {
+    case JPY_MAKE_VIEW:
+        return make_view(m, r);
     case JPY_MAKE_CONST:
         Py_INCREF(r->obj);
         return r->obj;
@@ -231,7 +263,7 @@ static bool log_is_apart(const jpy_entry *e, PyObject *const *slots, const jn_ru
     return true;
 }
 
-int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, jn_arg *results, jpy_node *node,
+int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, jn_arg *results, jpy_node **nodes,
                PyObject **out_result) {
     if (!log_is_apart(e, slots, run))
         return -1;
@@ -239,7 +271,7 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, jn_arg *results, jpy
     PyObject **values = jn_calloc(n + n_made + 1, sizeof *values);
     if (!values)
         return -1;
-    making m = {e, slots, results, values + n, node, false};
+    making m = {e, slots, results, values + n, nodes, false};
     PyObject *result = make(&m, e->result);
     bool ok = result != NULL;
     for (size_t i = 0; i < n && ok; i++) {

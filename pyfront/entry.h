@@ -18,18 +18,29 @@ typedef enum jpy_recipe_kind {
     JPY_MAKE_RESULT, /* slot: result of the run, wrapped */
     JPY_MAKE_TUPLE,  /* items; obj: its type where that is a named tuple's */
     JPY_MAKE_LIST,
-    JPY_MAKE_DICT,  /* items: key, value, ... */
-    JPY_MAKE_OBJECT /* obj: type; items: attribute, value, ... */
+    JPY_MAKE_DICT,   /* items: key, value, ... */
+    JPY_MAKE_OBJECT, /* obj: type; items: attribute, value, ... */
+    JPY_MAKE_VIEW    /* of items[0]: views */
 } jpy_recipe_kind;
+
+typedef struct jpy_view_step {
+    const jn_op *op;
+    const void *attrs;
+    unsigned n; /* operands but the first */
+    janus_scalar extra[3];
+    uint8_t kinds[3];
+} jpy_view_step;
 
 typedef struct jpy_recipe {
     jpy_recipe_kind kind;
     uint32_t slot;
     uint32_t id;   /* recipes of one id make one object */
-    uint32_t grad; /* of a tensor result: 1 + its number at the region's node; 0: no history */
+    uint32_t grad; /* of a tensor result: 1 + its number among the tracked; 0: no history */
     bool freed;    /* of a tensor result: it has a history, which backward has used up */
     PyObject *obj;
     struct jpy_recipe **items;
+    jpy_view_step *views; /* n of them */
+    bool detached;        /* of a view: it does not know what it is a view of */
     unsigned n;
 } jpy_recipe;
 
@@ -54,14 +65,30 @@ typedef struct jpy_input {
     uint8_t kind; /* janus_kind */
 } jpy_input;
 
+enum { JPY_NO_STAGE = UINT32_MAX, JPY_MAX_STAGES = 32 };
 typedef struct jpy_tracked { /* a tensor that gradients flow to */
-    uint32_t slot, gradient; /* result of grad_sub */
+    uint32_t stage,
+        slot;          /* of an earlier stage: its node and result; JPY_NO_STAGE: a guarded one */
+    uint32_t gradient; /* result of the stage's gradient */
+    uint64_t outs;     /* bits of the stage's results that are computed from it */
 } jpy_tracked;
 
 typedef struct jpy_kept { /* a bound tensor that the frame refers to, and the op that saved it */
     uint32_t slot;
     const char *op;
+    uint32_t writes; /* of the commit to it, which come before the value that was saved */
 } jpy_kept;
+
+typedef struct jpy_stage { /* a node of the tape: see convert/gradient.c */
+    jn_subgraph *grad;     /* NULL: none, and no frame */
+    JN_VEC(jpy_tracked) in;
+    JN_VEC(jpy_kept) kept;
+    JN_VEC(const jn_type *) out;
+} jpy_stage;
+
+typedef struct jpy_place { /* of a tracked result */
+    uint32_t stage, out;
+} jpy_place;
 
 struct jpy_entry {
     int refs;
@@ -72,12 +99,13 @@ struct jpy_entry {
     JN_VEC(jpy_input) inputs;
     JN_VEC(jpy_commit_step) steps;
     jpy_recipe *result;
-    jn_subgraph *grad_sub; /* NULL: no result requires grad; else the last result is the frame */
-    JN_VEC(jpy_tracked) tracked;
-    JN_VEC(jpy_kept) kept;
+    jpy_stage *stages; /* none: no result requires grad; their frames follow the results */
+    unsigned n_stages, n_frames;
+    jpy_place *place;         /* by jpy_recipe.grad - 1 */
     JN_VEC(uint32_t) grad_of; /* per result: as jpy_recipe.grad */
     JN_VEC(uint32_t) looked;  /* slots of containers whose contents the guards have read */
     unsigned n_tracked;
+    bool has_effects; /* of any kind */
     uint32_t n_recipes;
     unsigned n_results;
     PyObject *attr_names; /* list: host.attr keys */
@@ -88,6 +116,6 @@ struct jpy_entry {
 
 /* commit.c: builds every object (prepare), then applies, the log of the run (prepared) last.
  * 0, or -1: nothing has changed. */
-int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, jn_arg *results, struct jpy_node *node,
-               PyObject **out_result);
+int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, jn_arg *results,
+               struct jpy_node **nodes, PyObject **out_result);
 #endif

@@ -4,8 +4,8 @@
  * on the frame that the forward run kept.
  *
  * A gradient that must be differentiable itself (create_graph) is taken of the function run
- * imperatively on the same arguments; only regions without effects have such a node, so running
- * again changes nothing.
+ * imperatively on the same arguments, if it has no effects: running again changes nothing.  Else it
+ * is refused, and such functions run imperatively from then on.
  */
 #include "pyfront/external.h"
 #include "exec/tensor_rows.h"
@@ -19,6 +19,8 @@
 
 typedef struct region {
     jpy_entry *e;
+    const jpy_stage *stage;
+    jpy_function *f;                     /* owned */
     PyObject *callable, *args, *kwnames; /* of the call; args: positional, then keyword values */
     Py_ssize_t n_pos;
     jn_frame_value *frame;
@@ -27,8 +29,6 @@ typedef struct region {
     unsigned n_in, n_out;
     PyObject **inputs; /* tracked tensors, owned, in the order of the node's edges */
     jpy_saved *saved;  /* versions of the tensors the frame refers to: e->kept */
-    jn_type *types;    /* of tracked results */
-    int64_t (*dims)[JN_MAX_RANK];
 } region;
 
 static void free_region(void *user) {
@@ -38,7 +38,7 @@ static void free_region(void *user) {
     for (unsigned i = 0; i < r->n_in; i++) {
         Py_XDECREF(r->inputs[i]);
     }
-    for (size_t i = 0; r->saved && i < r->e->kept.n; i++)
+    for (size_t i = 0; r->saved && i < r->stage->kept.n; i++)
         jpy_saved_clear(&r->saved[i]);
     Py_XDECREF(r->callable);
     Py_XDECREF(r->args);
@@ -46,8 +46,7 @@ static void free_region(void *user) {
     jpy_entry_free(r->e);
     jn_free(r->inputs);
     jn_free(r->saved);
-    jn_free(r->types);
-    jn_free(r->dims);
+    Py_XDECREF((PyObject *)r->f);
     jn_free(r);
 }
 
@@ -56,7 +55,7 @@ static void release_saved(void *user) {
     if (r->frame)
         jn_frame_value_release(r->frame);
     r->frame = NULL;
-    for (size_t i = 0; i < r->e->kept.n; i++)
+    for (size_t i = 0; i < r->stage->kept.n; i++)
         jpy_saved_clear(&r->saved[i]);
 }
 
@@ -151,10 +150,10 @@ static janus_status run_gradient(region *r, const jpy_val *dout, jn_arg *results
         if (dout[i].kind == JANUS_KIND_TENSOR)
             st = jn_tensor_contiguous(dout[i].t, &args[i + 1].t);
         else
-            st = zeros(&r->types[i], &args[i + 1].t);
+            st = zeros(r->stage->out.data[i], &args[i + 1].t);
     }
     if (st == JANUS_OK)
-        st = jn_run_new(r->e->grad_sub, &options, &run);
+        st = jn_run_new(r->stage->grad, &options, &run);
     if (st == JANUS_OK) {
         bool watching = jpy_signals_watch();
         st = jn_run_execute(run, args, r->n_out + 1);
@@ -179,12 +178,21 @@ static janus_status run_gradient(region *r, const jpy_val *dout, jn_arg *results
 static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *din,
                     bool create_graph) {
     region *r = user;
-    for (size_t i = 0; i < r->e->kept.n; i++)
-        if (jpy_saved_check(&r->saved[i], r->e->kept.data[i].op) < 0)
+    for (size_t i = 0; i < r->stage->kept.n; i++)
+        if (jpy_saved_check(&r->saved[i], r->stage->kept.data[i].op) < 0)
             return -1;
+    if (create_graph && (r->e->n_stages > 1 || r->e->has_effects)) {
+        /* from now on such calls run imperatively */
+        r->f->differentiated = true;
+        PyErr_SetString(PyExc_RuntimeError,
+                        "create_graph=True: this result was computed by a graph of janus.function "
+                        "whose gradient cannot be differentiated again, because it has effects or "
+                        "results that are computed from each other; computed anew it can be");
+        return -1;
+    }
     if (create_graph)
         return again(r, dout, want, din);
-    unsigned n = (unsigned)r->e->grad_sub->results.n;
+    unsigned n = (unsigned)r->stage->grad->results.n;
     jn_arg *results = jn_calloc(n + 1, sizeof *results);
     if (!results)
         return jpy_raise(JN_NO_MEMORY());
@@ -194,9 +202,13 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
             jn_free(results);
             return -1;
         }
+    uint64_t arrived = 0;
+    for (unsigned i = 0; i < r->n_out; i++)
+        arrived |= (uint64_t)(dout[i].kind == JANUS_KIND_TENSOR) << i;
     for (unsigned i = 0; i < r->n_in && st == JANUS_OK; i++) {
-        unsigned k = r->e->tracked.data[i].gradient;
-        if (want[i] && results[k].kind == JANUS_KIND_TENSOR) {
+        unsigned k = r->stage->in.data[i].gradient;
+        if (want[i] && (r->stage->in.data[i].outs & arrived) &&
+            results[k].kind == JANUS_KIND_TENSOR) {
             din[i] = jpy_val_tensor(results[k].t, (jpy_edge){0});
             janus_tensor_retain(results[k].t);
         }
@@ -208,13 +220,15 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
     return st == JANUS_OK ? 0 : jpy_raise(st);
 }
 
-jpy_node *jpy_region_node(jpy_function *f, jpy_entry *e, const jpy_call *call,
-                          PyObject *const *slots, jn_frame_value *frame, uint64_t rng_offset,
-                          jn_arg *results) {
+static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, const jpy_call *call,
+                            PyObject *const *slots, uint64_t rng_offset, jn_frame_value *frame,
+                            jpy_node *const *earlier) {
     region *r = jn_calloc(1, sizeof *r);
     if (!r)
         return NULL;
     r->e = e;
+    r->stage = x;
+    r->f = (jpy_function *)Py_NewRef((PyObject *)f);
     e->refs++;
     Py_ssize_t n_args = call->n_pos + (call->kwnames ? PyTuple_GET_SIZE(call->kwnames) : 0);
     r->callable = Py_NewRef(f->callable);
@@ -223,32 +237,30 @@ jpy_node *jpy_region_node(jpy_function *f, jpy_entry *e, const jpy_call *call,
     r->n_pos = call->n_pos;
     r->rng = (jn_rng_state){jpy_rng_default()->seed, rng_offset};
     r->exact = f->exact;
-    unsigned n_in = (unsigned)e->tracked.n;
-    r->n_out = e->n_tracked;
+    unsigned n_in = (unsigned)x->in.n;
+    r->n_out = (unsigned)x->out.n;
     r->inputs = jn_calloc(n_in + 1, sizeof *r->inputs);
-    r->saved = jn_calloc(e->kept.n + 1, sizeof *r->saved);
-    r->types = jn_calloc(r->n_out + 1, sizeof *r->types);
-    r->dims = jn_calloc(r->n_out + 1, sizeof *r->dims);
+    r->saved = jn_calloc(x->kept.n + 1, sizeof *r->saved);
     jpy_edge *edges = jn_calloc(n_in + 1, sizeof *edges);
     jpy_node *node = NULL;
-    bool ok = r->args && r->inputs && r->saved && r->types && r->dims && edges;
+    bool ok = r->args && r->inputs && r->saved && edges;
     for (Py_ssize_t i = 0; ok && i < n_args; i++)
         PyTuple_SET_ITEM(r->args, i, Py_NewRef(call->args[i]));
     for (unsigned i = 0; ok && i < n_in; i++) {
-        jpy_tensor *t = (jpy_tensor *)slots[e->tracked.data[i].slot];
-        r->inputs[i] = Py_NewRef((PyObject *)t);
+        const jpy_tracked *in = &x->in.data[i];
         r->n_in = i + 1;
+        if (in->stage != JPY_NO_STAGE) {
+            edges[i] = (jpy_edge){.node = earlier[in->stage], .index = in->slot};
+            continue;
+        }
+        jpy_tensor *t = (jpy_tensor *)slots[in->slot];
+        r->inputs[i] = Py_NewRef((PyObject *)t);
         ok = jpy_tensor_edge(t, &edges[i]) >= 0;
     }
-    for (size_t i = 0; ok && i < e->kept.n; i++)
-        jpy_saved_set(&r->saved[i], ((jpy_tensor *)slots[e->kept.data[i].slot])->t);
-    for (unsigned i = 0; ok && i < e->n_results; i++)
-        if (e->grad_of.data[i]) {
-            unsigned k = e->grad_of.data[i] - 1;
-            r->types[k] = jn_tensor_as_type(results[i].t);
-            memcpy(r->dims[k], results[i].t->dims, (size_t)results[i].t->rank * sizeof(int64_t));
-            r->types[k].dims = r->dims[k];
-        }
+    for (size_t i = 0; ok && i < x->kept.n; i++) {
+        jpy_saved_set(&r->saved[i], ((jpy_tensor *)slots[x->kept.data[i].slot])->t);
+        r->saved[i].version += x->kept.data[i].writes;
+    }
     jn_frame_value_retain(frame);
     r->frame = frame;
     jpy_external ext = {r, backward, release_saved, free_region, "Graph"};
@@ -258,4 +270,17 @@ jpy_node *jpy_region_node(jpy_function *f, jpy_entry *e, const jpy_call *call,
         free_region(r);
     jn_free(edges);
     return node;
+}
+
+int jpy_region_nodes(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject *const *slots,
+                     uint64_t rng_offset, jn_arg *results, jpy_node **out) {
+    const jn_arg *frame = results + e->n_results;
+    for (unsigned k = 0; k < e->n_stages; k++) {
+        if (!e->stages[k].grad)
+            continue;
+        out[k] = stage_node(f, e, &e->stages[k], call, slots, rng_offset, (frame++)->f, out);
+        if (!out[k])
+            return -1;
+    }
+    return 0;
 }

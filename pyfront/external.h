@@ -6,10 +6,9 @@
 #include "pyfront/entry.h"
 #include "pyfront/tape.h"
 
-/* New node with a result per tracked result of the entry; retains `frame`.  NULL: it cannot be made
- * (an exception may be set). */
-jpy_node *jpy_region_node(jpy_function *f, jpy_entry *e, const jpy_call *call,
-                          PyObject *const *slots, jn_frame_value *frame, uint64_t rng_offset,
-                          jn_arg *results);
+/* New nodes of the entry's stages (with a gradient), which retain the frames that follow the
+ * results. -1: they cannot be made (an exception may be set). */
+int jpy_region_nodes(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject *const *slots,
+                     uint64_t rng_offset, jn_arg *results, jpy_node **out);
 
 #endif

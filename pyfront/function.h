@@ -30,6 +30,7 @@ typedef struct jpy_function {
     PyObject *reason; /* str: why the last conversion was refused, or NULL */
     JN_VEC(jpy_entry *) entries;
     bool exact;
+    bool differentiated;  /* a gradient was asked for that graphs with effects do not have */
     unsigned plain;       /* nested plain calls going on ... */
     unsigned long thread; /* ... in this thread */
     uint64_t calls, graph, imperative, fallbacks, conversions;

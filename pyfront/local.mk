@@ -18,6 +18,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/convert.h \
 	pyfront/convert/emit.c \
 	pyfront/convert/expr.c \
+	pyfront/convert/finish.c \
+	pyfront/convert/gradient.c \
 	pyfront/convert/host.c \
 	pyfront/convert/iterate.c \
 	pyfront/convert/live.c \

@@ -294,6 +294,8 @@ struct jcv {
     JN_VEC(jcv_av *) made; /* AV_LIST and AV_DICT, to find the place one was made at by its slot */
     uint32_t live_epoch;   /* counts what may write to live locations ... */
     uint32_t live_items;   /* ... and writes to live containers */
+    bool leaf_reused;      /* a leaf was written, and read again by what is recorded */
+    bool share_views;      /* several views of one tensor leave: all are taken at commit; kept */
     bool live_tensors, live_containers, two_views, flows;
     JN_VEC(jcv_val *) stored_tracked; /* tensors that require grad and are stored by the graph */
 };
@@ -343,6 +345,8 @@ double jcv_tag(jcv *c, jcv_val *v);
 bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x);
 /* The view of a proxy that a node takes. */
 jcv_av *jcv_view(jcv *c, PyObject *of, jcv_node *n);
+/* The proxy of a record. */
+jcv_av *jcv_proxy_of(jcv *c, jcv_rec *r);
 /* x.detach(), x.data: the same storage without history. */
 jcv_av *jcv_detach(jcv *c, PyObject *proxy);
 /* The source of a proxy that stands for a real tensor, else NULL. */
@@ -586,6 +590,12 @@ void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat);
 jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **params, unsigned n);
 jcv_av *jcv_run_body(jcv *c, jcv_frame *fr);
 
+/* finish.c: what an attempt found becomes the entry */
+void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result);
+/* gradient.c: the entry's stages, and @entry, which runs them and keeps their frames */
+/* Before: no gradient is computed of, nor a value kept for, inputs that do not require grad. */
+void jcv_cut_untracked(jcv *c);
+janus_status jcv_add_gradient(jpy_entry *e, bool exact);
 /* emit.c: staged graph -> module; fills the entry's graph part */
 janus_status jcv_emit(jcv *c, janus_module *m, jn_subgraph **out_main);
 

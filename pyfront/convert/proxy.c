@@ -114,7 +114,7 @@ static void make_leaf_guards(jcv *c, jcv_rec *r, jpy_src *src) {
 }
 
 /* For a bound record, `proxy` is the real tensor; the Python proxy is found through `c->owned`. */
-static jcv_av *proxy_of_rec(jcv *c, jcv_rec *r) {
+jcv_av *jcv_proxy_of(jcv *c, jcv_rec *r) {
     for (size_t i = 0; i < c->owned.n; i++) {
         PyObject *o = c->owned.data[i];
         if (jpy_tensor_check(o) && ((jpy_tensor *)o)->t == r->t) {
@@ -134,11 +134,11 @@ jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
         if (r->proxy != tensor)
             continue;
         if (r->src == src)
-            return proxy_of_rec(c, r);
+            return jcv_proxy_of(c, r);
         if (tracked) {
             src->checks |= JPY_CHECK_SAME;
             src->number = r->src->slot;
-            return proxy_of_rec(c, r);
+            return jcv_proxy_of(c, r);
         }
     }
     if (p->base && p->node)
@@ -280,6 +280,8 @@ static jcv_val *operand(jcv *c, janus_tensor *t) {
         return NULL;
     }
     jcv_val *v = current(c, r);
+    if (r->root->src && r->root->written && r->root->src->tensor.requires_grad && !jpy_no_grad_mode)
+        c->leaf_reused = true; /* its gradient is the leaf's, which the graph does not know */
     /* what was computed without recording must not carry gradients when it is used with it */
     return v && v->cut && !jpy_no_grad_mode ? barrier(c, v) : v;
 }
@@ -571,7 +573,7 @@ void jcv_tensor_backward(jcv *c, PyObject *proxy) {
             jcv_refuse(c, "backward() after a leaf was written");
         if (add_new(c, &found, r->first))
             continue; /* gradients do not reach it: its .grad stays */
-        leaf[n] = proxy_of_rec(c, r);
+        leaf[n] = jcv_proxy_of(c, r);
         x[n++] = r->first;
     }
     jn_vec_free(&seen);

@@ -17,12 +17,12 @@ import traceback
 import janus
 
 CASES = {}
-MUST = "must"
+MUST, FAST = "must", "must where numerics are fast"
 
 
 def case(prog=None, *, graph=True):
     """Registers a program.  graph: whether a run as graph is expected at least once (else it is one that
-    must fall back and be right); MUST: it is an error when there is none."""
+    must fall back and be right); MUST, FAST: it is an error when there is none."""
 
     def register(p):
         name = p.__module__.rsplit(".", 1)[-1] + "." + p.__name__
@@ -47,8 +47,11 @@ class Log:
         self.entries = []
         self._seen = {}
         self._keep = []
+        self._now = set()
 
     def __call__(self, *values):
+        """What the values are now, and which of the objects met before they are."""
+        self._now = set()
         for v in values:
             self.entries.append(self._freeze(v))
 
@@ -67,9 +70,16 @@ class Log:
         if isinstance(v, float):
             return ("float", v)
         if id(v) in self._seen:
-            return ("same", self._seen[id(v)])
+            if id(v) in self._now:
+                return ("same", self._seen[id(v)])
+            self._now.add(id(v))
+            return ("again", self._seen[id(v)], self._content(v))
+        self._now.add(id(v))
         self._seen[id(v)] = len(self._seen)
         self._keep.append(v)
+        return self._content(v)
+
+    def _content(self, v):
         if isinstance(v, janus.Tensor):
             return ("tensor", str(v.dtype), tuple(v.shape), v.detach().reshape(-1).tolist(),
                     bool(v.requires_grad), bool(v.is_leaf),
@@ -130,4 +140,5 @@ class Recorder:
         return g
 
     def total(self, key):
-        return sum(g.stats()[key] for g in self.made if hasattr(g, "stats"))
+        made = [getattr(g, "forward", g) for g in self.made]  # a module is decorated by its forward
+        return sum(g.stats()[key] for g in made if hasattr(g, "stats"))

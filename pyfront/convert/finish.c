@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of a conversion: the state that differs from the start becomes the entry's effects, and
+ * what leaves the graph becomes recipes that make it at commit.
+ *
+ * A tensor that leaves is a copy of its own, unless another view of its memory leaves, too, or the
+ * memory is the caller's: then it is taken again at commit as the view it is (JPY_MAKE_VIEW).
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "graph/pass.h"
+#include "ops/op_ids.h"
+
+static void *entry_alloc(jcv *c, jpy_entry *e, size_t size) {
+    void *p = jn_arena_zalloc(&e->arena, size + !size);
+    if (!p)
+        jcv_refuse(c, "out of memory");
+    return p;
+}
+
+static uint32_t add_result(jcv *c, jcv_val *v) {
+    for (size_t i = 0; i < c->main->results.n; i++)
+        if (c->main->results.data[i] == v)
+            return (uint32_t)i;
+    if (!jn_vec_push(&c->main->results, v))
+        jcv_refuse(c, "out of memory");
+    return (uint32_t)c->main->results.n - 1;
+}
+
+typedef struct finishing {
+    jpy_entry *e;
+    JN_VEC(const void *) ids; /* address of what has an identity -> its recipe id, place + 1 */
+    JN_VEC(jcv_rec *) escaped;
+    JN_VEC(PyObject *) making; /* instances whose recipes are being written */
+} finishing;
+
+static uint32_t id_of(jcv *c, finishing *f, const void *p) {
+    for (size_t i = 0; i < f->ids.n; i++)
+        if (f->ids.data[i] == p)
+            return (uint32_t)i + 1;
+    if (!jn_vec_push(&f->ids, p))
+        jcv_refuse(c, "out of memory");
+    return (uint32_t)f->ids.n;
+}
+
+static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a);
+
+/* The number of a result at the region's tape node. */
+static uint32_t tracked_result(jcv *c, finishing *f, uint32_t slot) {
+    while (f->e->grad_of.n <= slot)
+        if (!jn_vec_push(&f->e->grad_of, 0u))
+            jcv_refuse(c, "out of memory");
+    if (!f->e->grad_of.data[slot])
+        f->e->grad_of.data[slot] = ++f->e->n_tracked;
+    return f->e->grad_of.data[slot];
+}
+
+/* A view is taken again of what its root becomes. */
+static jpy_recipe *view_recipe(jcv *c, finishing *f, jcv_av *a, jcv_rec *rec, jpy_recipe *r) {
+    unsigned n = 0;
+    bool detached = false;
+    if (jpy_tensor_tracked((jpy_tensor *)a->py))
+        jcv_refuse(c, "views of one tensor leave the graph and require grad");
+    for (jcv_rec *x = rec; x->parent; x = x->parent, n++)
+        detached = detached || x->op == JN_OP(detach);
+    if (!detached && jcv_leaf_tracked(c, jcv_proxy_of(c, rec->root)))
+        jcv_refuse(c, "a view without history of a tensor that requires grad leaves the graph");
+    r->kind = JPY_MAKE_VIEW;
+    r->id = id_of(c, f, a->py);
+    r->items = entry_alloc(c, f->e, sizeof *r->items);
+    r->items[0] = recipe(c, f, jcv_proxy_of(c, rec->root));
+    r->detached = detached;
+    r->n = n;
+    r->views = entry_alloc(c, f->e, n * sizeof *r->views);
+    for (jcv_rec *x = rec; x->parent; x = x->parent) { /* the last one first */
+        jpy_view_step *v = &r->views[--n];
+        v->op = x->op;
+        if (jn_attrs_copy(x->op, x->attrs, &f->e->arena, &v->attrs) != JANUS_OK)
+            jcv_refuse(c, "out of memory");
+        if (x->n_extra > 3)
+            jcv_refuse(c, "a view made by %s leaves the graph", x->op->name);
+        v->n = x->n_extra;
+        for (unsigned i = 0; i < v->n; i++) {
+            const jcv_val *e = x->extra[i];
+            if (e && !(e->node && e->node->kind == JCV_SCALAR_CONST))
+                jcv_refuse(c, "a view at a computed place leaves the graph");
+            v->kinds[i] = e ? (uint8_t)e->node->scalar_kind : JANUS_KIND_NONE;
+            v->extra[i] = e ? e->node->scalar : (janus_scalar){0};
+        }
+    }
+    jcv_leak(c, rec->root);
+    return r;
+}
+
+static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r) {
+    jcv_rec *rec = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
+    if (a->src) {
+        r->kind = JPY_MAKE_SOURCE;
+        r->slot = a->src->slot;
+        return r;
+    }
+    if (rec->parent && (rec->root->src || c->share_views))
+        return view_recipe(c, f, a, rec, r);
+    jcv_val *v = jcv_tensor_val(c, a->py);
+    if (rec->root->src || (!v->node && v->ctx == c->main))
+        jcv_refuse(c, "a tensor of the caller leaves the graph as a new one");
+    for (size_t i = 0; i < f->escaped.n; i++)
+        if (f->escaped.data[i]->root == rec->root && f->escaped.data[i] != rec) {
+            c->share_views = true;
+            snprintf(c->reason, sizeof c->reason, "two views of one tensor leave the graph");
+            jcv_throw_now(c, THROW_RESTART);
+        }
+    jcv_leak(c, rec);
+    if (!jn_vec_push(&f->escaped, rec))
+        jcv_refuse(c, "out of memory");
+    bool tracked = jpy_tensor_tracked((jpy_tensor *)a->py);
+    if (tracked && ((jpy_tensor *)a->py)->requires_grad)
+        jcv_refuse(c, "a new leaf that requires grad leaves the graph");
+    r->kind = JPY_MAKE_RESULT;
+    r->freed = tracked && c->backward_done;
+    r->slot = add_result(c, v);
+    if (tracked && !c->backward_done)
+        r->grad = tracked_result(c, f, r->slot);
+    r->id = id_of(c, f, a->py);
+    return r;
+}
+
+/* An instance made here: a new one with these attributes. */
+static jpy_recipe *instance_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r) {
+    jcv_av *attrs = jcv_fresh_attrs(c, a->py);
+    r->kind = JPY_MAKE_OBJECT;
+    r->obj = jpy_guards_own(&f->e->guards, (PyObject *)Py_TYPE(a->py));
+    for (size_t i = 0; i < f->making.n; i++)
+        if (f->making.data[i] == a->py)
+            jcv_refuse(c, "an object that leads to itself leaves the graph");
+    if (!jn_vec_push(&f->making, a->py))
+        jcv_refuse(c, "out of memory");
+    r->id = id_of(c, f, a->py);
+    r->n = attrs->n;
+    r->items = entry_alloc(c, f->e, attrs->n * sizeof(jpy_recipe *));
+    for (unsigned i = 0; i < attrs->n; i++)
+        r->items[i] = recipe(c, f, attrs->items[i]);
+    (void)jn_vec_pop(&f->making);
+    return r;
+}
+
+static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
+    jpy_recipe *r = entry_alloc(c, f->e, sizeof *r);
+    jcv_av *seq = NULL;
+    switch (a->kind) {
+    case AV_PY:
+        if (a->text)
+            jcv_refuse(c, "a %s leaves the graph", a->text);
+        if (jcv_is_fresh(c, a->py))
+            return instance_recipe(c, f, a, r);
+        r->kind = a->src && !jcv_is_const(a) ? JPY_MAKE_SOURCE : JPY_MAKE_CONST;
+        for (size_t i = 0; i < c->real.n; i++)
+            if (c->real.data[i]->origin->py == a->py)
+                a = c->real.data[i]->origin;
+        if (r->kind == JPY_MAKE_SOURCE)
+            r->slot = a->src->slot;
+        else
+            r->obj = jpy_guards_own(&f->e->guards, a->py);
+        return r;
+    case AV_TENSOR:
+        return tensor_recipe(c, f, a, r);
+    case AV_HOST:
+    case AV_SCALAR:
+        r->kind = JPY_MAKE_RESULT;
+        r->slot = add_result(c, a->val);
+        return r;
+    case AV_TUPLE:
+        if (a->py)
+            jcv_refuse(c, "a named tuple leaves the graph");
+        r->kind = JPY_MAKE_TUPLE;
+        r->obj = jpy_guards_own(&f->e->guards, a->named);
+        r->id = a->n ? id_of(c, f, a) : 0;
+        seq = a;
+        break;
+    case AV_LIST:
+    case AV_DICT:
+        if (a->origin) {
+            r->kind = JPY_MAKE_SOURCE;
+            r->slot = a->origin->src->slot;
+            return r;
+        }
+        r->kind = a->kind == AV_LIST ? JPY_MAKE_LIST : JPY_MAKE_DICT;
+        r->id = id_of(c, f, c->slot_init.data[a->slot]);
+        seq = c->slots.data[a->slot];
+        break;
+    case AV_UNDEF:
+        jcv_refuse(c, "a result: %s", a->text);
+    default:
+        jcv_refuse(c, "%s leaves the graph", jcv_describe(a));
+    }
+    r->n = seq->n;
+    r->items = entry_alloc(c, f->e, seq->n * sizeof(jpy_recipe *));
+    for (unsigned i = 0; i < seq->n; i++)
+        r->items[i] = recipe(c, f, seq->items[i]);
+    return r;
+}
+
+static void add_step(jcv *c, finishing *f, jpy_commit_kind kind, uint32_t slot, PyObject *key,
+                     jpy_recipe *value) {
+    jpy_commit_step s = {kind, slot, jpy_guards_own(&f->e->guards, key), value};
+    if (!jn_vec_push(&f->e->steps, s))
+        jcv_refuse(c, "out of memory");
+}
+
+static void finish_attrs(jcv *c, finishing *f) {
+    for (size_t i = 0; i < c->attrs.n; i++) {
+        jcv_attr *a = &c->attrs.data[i];
+        jcv_av *now = c->slots.data[a->slot];
+        if (jcv_av_equal(now, a->first) || jcv_is_fresh(c, a->object))
+            continue;
+        if (now->kind == AV_UNDEF)
+            jcv_refuse(c, "an attribute: %s", now->text);
+        if (!a->src)
+            jcv_refuse(c, "an attribute of an object made here is written");
+        for (Py_ssize_t k = 0; a->name && k < PyList_GET_SIZE(c->attr_names); k++)
+            if (PyUnicode_Compare(PyList_GET_ITEM(c->attr_names, k), a->name) == 0)
+                jcv_make_live_attr(c, Py_TYPE(a->object), a->name);
+        add_step(c, f, a->name ? JPY_COMMIT_ATTR : JPY_COMMIT_GRAD, a->src->slot, a->name,
+                 recipe(c, f, now));
+    }
+}
+
+/* Pairs of a dict that are not just what was read from it. */
+static jcv_av *written_pairs(jcv *c, jcv_av *d) {
+    jcv_av *t = c->slots.data[d->slot], *out = jcv_tuple(c, t->items, t->n);
+    out->n = 0;
+    for (unsigned i = 0; i + 1 < t->n; i += 2) {
+        jcv_av *v = t->items[i + 1];
+        if (v->kind == AV_UNDEF)
+            jcv_refuse(c, "an item of a dict: %s", v->text);
+        if (v->src && v->src->kind == JPY_SRC_KEY && v->src->parent == d->origin->src)
+            continue;
+        out->items[out->n++] = t->items[i];
+        out->items[out->n++] = v;
+    }
+    return out;
+}
+
+static void finish_containers(jcv *c, finishing *f) {
+    for (size_t i = 0; i < c->real.n; i++) {
+        jcv_av *x = c->real.data[i];
+        if (c->host_items)
+            jcv_make_live(c, x);
+        jcv_av *seq = c->slots.data[x->slot];
+        if (jcv_av_equal(seq, c->slot_init.data[x->slot]))
+            continue;
+        jcv_av *pairs = x->kind == AV_DICT ? written_pairs(c, x) : seq;
+        jpy_recipe *r = entry_alloc(c, f->e, sizeof *r);
+        r->kind = x->kind == AV_DICT ? JPY_MAKE_DICT : JPY_MAKE_LIST;
+        r->n = pairs->n;
+        r->items = entry_alloc(c, f->e, pairs->n * sizeof(jpy_recipe *));
+        for (unsigned k = 0; k < pairs->n; k++)
+            r->items[k] = recipe(c, f, pairs->items[k]);
+        add_step(c, f, x->kind == AV_DICT ? JPY_COMMIT_DICT : JPY_COMMIT_LIST, x->origin->src->slot,
+                 NULL, r);
+    }
+}
+
+static void finish_tensors(jcv *c, finishing *f) {
+    bool any = false;
+    for (jcv_rec *r = c->recs; r; r = r->next) {
+        if (!r->src || !r->written)
+            continue;
+        any = true;
+        jpy_recipe *x = entry_alloc(c, f->e, sizeof *x);
+        x->kind = JPY_MAKE_RESULT;
+        x->slot = add_result(c, r->val);
+        add_step(c, f, JPY_COMMIT_STORE, r->src->slot, NULL, x);
+        if (!jn_vec_push(&f->e->guards.written, r->src->slot))
+            jcv_refuse(c, "out of memory");
+    }
+    for (jcv_rec *r = c->recs; any && r; r = r->next)
+        for (jcv_rec *q = c->recs; q; q = q->next)
+            if (r != q && r->proxy && q->proxy && r->written &&
+                ((jpy_tensor *)r->proxy)->t->storage == ((jpy_tensor *)q->proxy)->t->storage)
+                jcv_refuse(c, "a tensor is written that shares memory with another");
+}
+
+/* Objects that are written, and others of their types: which of them are one must not change. */
+static void guard_aliases(jcv *c) {
+    jpy_guards *g = c->guards;
+    PyObject **now = jcv_alloc(c, (g->srcs.n + 1) * sizeof *now);
+    for (size_t i = 0; i < g->srcs.n; i++)
+        now[i] = jpy_src_read(g->srcs.data[i],
+                              g->srcs.data[i]->parent ? now[g->srcs.data[i]->parent->slot] : NULL,
+                              c->call);
+    for (size_t w = 0; w < g->srcs.n; w++) {
+        bool written = false;
+        for (size_t k = 0; k < c->attrs.n && now[w]; k++)
+            written = written || (c->attrs.data[k].object == now[w] && c->attrs.data[k].name);
+        for (size_t k = 0; k < c->real.n && now[w]; k++)
+            written = written || c->real.data[k]->origin->py == now[w];
+        for (size_t i = 0; written && i < g->srcs.n; i++) {
+            if (!now[i] || Py_TYPE(now[i]) != Py_TYPE(now[w]))
+                continue;
+            size_t first = 0;
+            while (now[first] != now[i])
+                first++;
+            if (first == i) {
+                if (!jpy_guards_distinct(g, (uint32_t)i))
+                    jcv_refuse(c, "out of memory");
+            } else if (!(g->srcs.data[i]->checks & JPY_CHECK_SAME)) {
+                g->srcs.data[i]->checks |= JPY_CHECK_SAME;
+                g->srcs.data[i]->number = (int64_t)first;
+            }
+        }
+    }
+}
+
+/* What the graph writes must be apart from what it does not know to be written. */
+static void finish_live(jcv *c, jpy_entry *e) {
+    jpy_guards *g = c->guards;
+    if (c->live_tensors && c->two_views)
+        jcv_refuse(c, "two views of one tensor leave the graph, which stores tensors");
+    if (c->stored_tracked.n && !c->backward_done)
+        jcv_refuse(c, "a tensor that requires grad is stored by the graph");
+    for (size_t i = 0; i < g->srcs.n && c->live_containers; i++) {
+        const jpy_src *s = g->srcs.data[i];
+        const jpy_src *of = s->kind == JPY_SRC_ITEM || s->kind == JPY_SRC_KEY ? s->parent
+                            : s->checks & (JPY_CHECK_LEN | JPY_CHECK_KEYS)    ? s
+                                                                              : NULL;
+        bool known = !of;
+        for (size_t k = 0; k < e->looked.n && !known; k++)
+            known = e->looked.data[k] == of->slot;
+        if (!known && !jn_vec_push(&e->looked, of->slot))
+            jcv_refuse(c, "out of memory");
+    }
+}
+
+void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
+    finishing f = {.e = e};
+    finish_tensors(c, &f);
+    finish_attrs(c, &f);
+    finish_containers(c, &f);
+    guard_aliases(c);
+    finish_live(c, e);
+    for (size_t i = 0; i < c->prints.n; i++)
+        add_step(c, &f, JPY_COMMIT_PRINT, 0, NULL, recipe(c, &f, c->prints.data[i]));
+    e->result = recipe(c, &f, result);
+    for (size_t i = 0; i < c->inputs.n; i++) {
+        jpy_input in = {c->inputs.data[i]->slot, c->main->params.data[i]->type->kind};
+        if (!jn_vec_push(&e->inputs, in))
+            jcv_refuse(c, "out of memory");
+    }
+    e->n_recipes = (uint32_t)f.ids.n;
+    e->n_results = (unsigned)c->main->results.n;
+    jn_vec_free(&f.ids);
+    jn_vec_free(&f.escaped);
+    jn_vec_free(&f.making);
+    if (e->n_tracked)
+        jcv_cut_untracked(c);
+    janus_status st = jn_module_new(&e->module);
+    if (st == JANUS_OK)
+        st = jcv_emit(c, e->module, &e->main);
+    bool gradient = st == JANUS_OK && e->n_tracked;
+    e->has_effects = e->steps.n || c->lives;
+    if (gradient && c->leaf_reused)
+        jcv_refuse(c, "a leaf that requires grad is used after it was written");
+    if (gradient && c->f->differentiated)
+        jcv_refuse(c, "its gradients are differentiated again");
+    if (gradient)
+        st = jcv_add_gradient(e, c->f->exact);
+    while (e->grad_of.n < e->n_results && st == JANUS_OK)
+        if (!jn_vec_push(&e->grad_of, 0u))
+            st = JN_NO_MEMORY();
+    if (st == JANUS_OK)
+        st = jn_optimize(e->module);
+    if (st == JANUS_OK)
+        st = jn_module_freeze(e->module);
+    if (st != JANUS_OK) {
+        const janus_error *err = janus_last_error();
+        jcv_refuse(c, "%s%s%s", err->message, err->n_context ? ", " : "",
+                   err->n_context ? err->context[0] : "");
+    }
+    if (gradient)
+        e->main = jn_module_find(e->module, "entry", 5);
+}

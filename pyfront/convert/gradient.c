@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gradient of an entry: what it leaves on the tape.
+ *
+ * Results that require grad belong to one node of the tape, unless one of them is computed from
+ * another: then gradients may be asked for between them, and main is cut after the first into
+ * stages, each with its own frame, gradient and node.  A stage's node has the results that leave
+ * the graph and those that later stages read.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "graph/autodiff.h"
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+
+static jn_value without_detach(const jn_subgraph *g, jn_value v) {
+    while (v.node && g->nodes.data[v.node]->op == JN_OP(detach))
+        v = g->nodes.data[v.node]->in[0];
+    return v;
+}
+
+/* The first op that keeps a parameter for its gradient; NULL: none. */
+static const char *keeper(const jn_subgraph *g, uint32_t param) {
+    bool saved = false;
+    for (size_t i = 0; i < g->saved.n; i++) {
+        jn_value v = without_detach(g, g->saved.data[i].value);
+        saved = saved || (!g->saved.data[i].frame && v.node == 0 && v.index == param);
+    }
+    for (size_t i = 1; i < g->nodes.n; i++) {
+        const jn_node *n = g->nodes.data[i];
+        for (uint32_t k = 0; k < n->n_in; k++) {
+            jn_value v = jn_value_is_none(n->in[k]) ? n->in[k] : without_detach(g, n->in[k]);
+            if (v.node == 0 && v.index == param && n->op != JN_OP(detach) &&
+                (n->subs[0] || (saved && (n->op->save >> (k < 15 ? k : 15) & 1))))
+                return n->subs[0] ? "Graph" : n->op->name;
+        }
+    }
+    return saved ? "Graph" : NULL;
+}
+
+static bool is_float(const jn_type *t) {
+    return t->kind == JANUS_KIND_TENSOR && jn_dtype_is_float(t->dtype);
+}
+
+/* ---- where to cut -------------------------------------------------------------------------------
+ */
+
+typedef JN_VEC(jn_value) value_list;
+
+typedef struct staging {
+    jpy_entry *e;
+    jn_subgraph *g;       /* main */
+    uint32_t *cut;        /* first node of each stage, then the end */
+    unsigned n;           /* stages */
+    bool exact;           /* nothing may be added up in another order */
+    bool *active;         /* per node: it depends on a parameter that requires grad */
+    jn_subgraph **sub;    /* per stage */
+    value_list *in, *out; /* per stage: what it reads from outside, what is read of it */
+} staging;
+
+/* Marks the nodes that a value of node `from` reaches. */
+static void mark(const jn_subgraph *g, uint32_t from, uint32_t index, bool *reached) {
+    memset(reached, 0, g->nodes.n);
+    for (size_t i = (size_t)from + 1; i < g->nodes.n; i++) {
+        const jn_node *n = g->nodes.data[i];
+        for (uint32_t k = 0; k < n->n_in && !reached[i]; k++)
+            reached[i] = !jn_value_is_none(n->in[k]) &&
+                         ((n->in[k].node == from && n->in[k].index == index) ||
+                          (n->in[k].node && reached[n->in[k].node]));
+    }
+}
+
+enum { ANY_LEAF = UINT32_MAX };
+
+static const jpy_src *leaf_source(const staging *s, jn_value param) {
+    return s->e->guards.srcs.data[s->e->inputs.data[param.index].slot];
+}
+
+static janus_status find_cuts(staging *s, jn_arena *a) {
+    const jn_subgraph *g = s->g;
+    const jpy_entry *e = s->e;
+    bool *reached = jn_arena_alloc(a, g->nodes.n);
+    s->cut = jn_arena_alloc(a, (e->grad_of.n + 2) * sizeof *s->cut);
+    if (!reached || !s->cut)
+        return JN_NO_MEMORY();
+    s->cut[s->n++] = 1;
+    for (size_t i = 0; i < e->grad_of.n; i++) {
+        jn_value v = g->results.data[i];
+        bool any = false;
+        if (!e->grad_of.data[i])
+            continue;
+        mark(g, v.node, v.index, reached);
+        for (size_t k = 0; k < e->grad_of.n; k++)
+            any = any || (e->grad_of.data[k] && reached[g->results.data[k].node]);
+        unsigned at = 0;
+        while (at < s->n && s->cut[at] < v.node + 1)
+            at++;
+        if (!any || (at < s->n && s->cut[at] == v.node + 1))
+            continue;
+        memmove(s->cut + at + 1, s->cut + at, (s->n - at) * sizeof *s->cut);
+        s->cut[at] = v.node + 1;
+        s->n++;
+    }
+    s->cut[s->n] = (uint32_t)g->nodes.n;
+    if (s->n > 1 && s->exact)
+        return jn_error(JANUS_UNSUPPORTED, "a result that requires grad is computed from another");
+    if (s->n > JPY_MAX_STAGES)
+        return jn_error(JANUS_UNSUPPORTED, "many results that are computed from each other");
+    return JANUS_OK;
+}
+
+/* Marks the nodes that gradients flow through to parameter p, JPY_ALL: any that requires grad. */
+static void find_active(const staging *s, const jn_subgraph *g, uint32_t param, bool *active) {
+    memset(active, 0, g->nodes.n);
+    for (size_t i = 1; i < g->nodes.n; i++) {
+        const jn_node *n = g->nodes.data[i];
+        if (n->op->role == JN_ROLE_COMPUTE && !n->op->grad)
+            continue;
+        for (uint32_t k = 0; k < n->n_in && !active[i]; k++) {
+            jn_value v = n->in[k];
+            if (jn_value_is_none(v) || !is_float(jn_value_type(g, v)))
+                continue;
+            if (v.node)
+                active[i] = active[v.node];
+            else if (param != ANY_LEAF)
+                active[i] = v.index == param;
+            else
+                active[i] = leaf_source(s, v)->tensor.requires_grad;
+        }
+    }
+}
+
+static unsigned stage_of(const staging *s, jn_value v) {
+    unsigned k = 0;
+    while (k + 1 < s->n && v.node >= s->cut[k + 1])
+        k++;
+    return k;
+}
+
+/* ---- stages as SubGraphs ------------------------------------------------------------------------
+ */
+
+static bool add_value(value_list *l, jn_value v) {
+    for (size_t i = 0; i < l->n; i++)
+        if (jn_value_equal(l->data[i], v))
+            return true;
+    return jn_vec_push(l, v);
+}
+
+/* What each stage reads from outside and what others read of it. */
+static janus_status find_borders(staging *s) {
+    const jn_subgraph *g = s->g;
+    for (size_t i = 1; i < g->nodes.n; i++) {
+        const jn_node *n = g->nodes.data[i];
+        unsigned to = stage_of(s, (jn_value){(uint32_t)i, 0});
+        for (uint32_t k = 0; k < n->n_in; k++) {
+            jn_value v = n->in[k];
+            unsigned from = stage_of(s, v);
+            if (jn_value_is_none(v) || (v.node && from == to))
+                continue;
+            if (!add_value(&s->in[to], v) || (v.node && !add_value(&s->out[from], v)))
+                return JN_NO_MEMORY();
+        }
+    }
+    for (size_t i = 0; i < g->results.n; i++) {
+        jn_value v = g->results.data[i];
+        if (v.node && !add_value(&s->out[stage_of(s, v)], v))
+            return JN_NO_MEMORY();
+    }
+    return JANUS_OK;
+}
+
+typedef JN_VEC(const jn_type *) type_list;
+
+static janus_status define(jn_subgraph *g, const jn_value *v, unsigned n) {
+    type_list types = {0};
+    janus_status st = JANUS_OK;
+    for (unsigned i = 0; i < n && st == JANUS_OK; i++)
+        if (!jn_vec_push(&types, jn_value_type(g, v[i])))
+            st = JN_NO_MEMORY();
+    if (st == JANUS_OK)
+        st = jn_subgraph_set_result_types(g, types.data, n);
+    if (st == JANUS_OK)
+        st = jn_subgraph_define(g, v, n);
+    jn_vec_free(&types);
+    return st;
+}
+
+/* Copies the nodes of stage k; map: per node of main, its results in the new body. */
+static janus_status build_stage(staging *s, unsigned k, jn_value **map, jn_arena *a) {
+    const jn_subgraph *g = s->g;
+    jn_subgraph *sub;
+    char name[24];
+    snprintf(name, sizeof name, "stage%u", k);
+    const char *fresh;
+    JN_TRY(jn_module_fresh_name(s->e->module, name, &fresh));
+    JN_TRY(jn_subgraph_declare(s->e->module, fresh, &sub));
+    s->sub[k] = sub;
+    for (size_t i = 0; i < s->in[k].n; i++) {
+        jn_value v = s->in[k].data[i], p;
+        snprintf(name, sizeof name, "p%zu", i);
+        JN_TRY(jn_subgraph_add_param(sub, name, jn_value_type(g, v), false, &p));
+        map[v.node][v.index] = p;
+    }
+    for (uint32_t i = s->cut[k]; i < s->cut[k + 1]; i++) {
+        const jn_node *n = g->nodes.data[i];
+        jn_value *in = jn_arena_alloc(a, (n->n_in + 1) * sizeof *in);
+        if (!in)
+            return JN_NO_MEMORY();
+        for (uint32_t j = 0; j < n->n_in; j++)
+            in[j] = jn_value_is_none(n->in[j]) ? n->in[j] : map[n->in[j].node][n->in[j].index];
+        JN_TRY(jn_build(sub, n->op, in, n->n_in, n->attrs, n->subs[0] ? n->subs : NULL, n->loc,
+                        map[i], n->n_out));
+    }
+    jn_value *out = jn_arena_alloc(a, (s->out[k].n + 1) * sizeof *out);
+    if (!out)
+        return JN_NO_MEMORY();
+    for (size_t i = 0; i < s->out[k].n; i++)
+        out[i] = map[s->out[k].data[i].node][s->out[k].data[i].index];
+    return define(sub, out, (unsigned)s->out[k].n);
+}
+
+static janus_status build_stages(staging *s, jn_arena *a) {
+    const jn_subgraph *g = s->g;
+    jn_value **map = jn_arena_alloc(a, g->nodes.n * sizeof *map);
+    if (!map)
+        return JN_NO_MEMORY();
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        size_t n = i ? g->nodes.data[i]->n_out : g->params.n;
+        map[i] = jn_arena_alloc(a, (n + 1) * sizeof **map);
+        if (!map[i])
+            return JN_NO_MEMORY();
+    }
+    for (unsigned k = 0; k < s->n; k++)
+        JN_TRY(build_stage(s, k, map, a));
+    return JANUS_OK;
+}
+
+/* One stage: main itself, with all its parameters and results. */
+static janus_status whole(staging *s) {
+    s->sub[0] = s->g;
+    for (uint32_t i = 0; i < s->g->params.n; i++)
+        if (!jn_vec_push(&s->in[0], ((jn_value){0, i})))
+            return JN_NO_MEMORY();
+    for (size_t i = 0; i < s->g->results.n; i++)
+        if (!jn_vec_push(&s->out[0], s->g->results.data[i]))
+            return JN_NO_MEMORY();
+    return JANUS_OK;
+}
+
+/* ---- gradients ----------------------------------------------------------------------------------
+ */
+
+/* Whether gradients come to result i of stage k: it leaves the graph tracked, or is read later. */
+static bool asked(const staging *s, unsigned k, size_t i) {
+    jn_value v = s->out[k].data[i];
+    for (size_t r = 0; r < s->e->grad_of.n; r++)
+        if (s->e->grad_of.data[r] && jn_value_equal(s->g->results.data[r], v))
+            return true;
+    return s->n > 1 && k + 1 < s->n && s->active[v.node] && is_float(jn_value_type(s->g, v));
+}
+
+/* Which of a stage's results a parameter of it reaches: others give it no gradient, not even 0. */
+static uint64_t reached_results(const staging *s, unsigned k, uint32_t param, bool *active) {
+    const jn_subgraph *sub = s->sub[k];
+    uint64_t reached = 0;
+    unsigned at = 0;
+    find_active(s, sub, param, active);
+    for (size_t i = 0; i < s->out[k].n; i++)
+        if (asked(s, k, i)) {
+            jn_value v = sub->results.data[i];
+            if (v.node ? active[v.node] : v.index == param)
+                reached |= (uint64_t)1 << at;
+            at++;
+        }
+    return reached;
+}
+
+static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
+    jpy_entry *e = s->e;
+    jpy_stage *x = &e->stages[k];
+    jn_subgraph *sub = s->sub[k];
+    uint64_t bits = 0;
+    unsigned bit = 0, grad = 0;
+    for (size_t i = 0; i < s->out[k].n; i++) {
+        const jn_type *t = sub->result_types.data[i];
+        if (!is_float(t))
+            continue;
+        if (asked(s, k, i)) {
+            if (bit > 63 || !jn_type_static(t))
+                return jn_error(JANUS_UNSUPPORTED, "too many results, or of unknown dims");
+            bits |= (uint64_t)1 << bit;
+            if (!jn_vec_push(&x->out, t))
+                return JN_NO_MEMORY();
+        }
+        bit++;
+    }
+    if (!bits)
+        return JANUS_OK;
+    JN_TRY(jn_grad_subgraph(sub, bits, &x->grad));
+    bool *active = jn_arena_alloc(a, sub->nodes.n);
+    if (!active)
+        return JN_NO_MEMORY();
+    for (unsigned p = 0; p < s->in[k].n; p++) {
+        jn_value v = s->in[k].data[p];
+        const jn_type *t = sub->params.data[p].type;
+        bool outer = v.node == 0;
+        const jpy_src *src = outer ? e->guards.srcs.data[e->inputs.data[v.index].slot] : NULL;
+        const char *op = outer && t->kind == JANUS_KIND_TENSOR ? keeper(sub, p) : NULL;
+        if (op && !jn_vec_push(&x->kept, ((jpy_kept){src->slot, op, 0})))
+            return JN_NO_MEMORY();
+        if (!is_float(t))
+            continue;
+        jpy_tracked in = {.gradient = grad++, .stage = JPY_NO_STAGE};
+        if (outer) {
+            in.slot = src->slot;
+            if (!src->tensor.requires_grad)
+                continue;
+        } else {
+            if (!s->active[v.node])
+                continue;
+            in.stage = stage_of(s, v);
+            for (size_t i = 0; !jn_value_equal(s->out[in.stage].data[i], v); i++)
+                in.slot += asked(s, in.stage, i) &&
+                           is_float(jn_value_type(s->g, s->out[in.stage].data[i]));
+        }
+        in.outs = reached_results(s, k, p, active);
+        if (!jn_vec_push(&x->in, in))
+            return JN_NO_MEMORY();
+    }
+    return JANUS_OK;
+}
+
+/* Where each tracked result of main is found: stage and number of its node's result. */
+static janus_status place_results(staging *s) {
+    jpy_entry *e = s->e;
+    for (size_t r = 0; r < e->grad_of.n; r++) {
+        jn_value v = s->g->results.data[r];
+        if (!e->grad_of.data[r])
+            continue;
+        unsigned k = stage_of(s, v), at = 0;
+        for (size_t i = 0; !jn_value_equal(s->out[k].data[i], v); i++)
+            at += asked(s, k, i);
+        e->place[e->grad_of.data[r] - 1] = (jpy_place){k, at};
+    }
+    return JANUS_OK;
+}
+
+/* Tensors that the commit writes and a frame keeps the new value of must stay so, too. */
+static janus_status keep_written(staging *s) {
+    jpy_entry *e = s->e;
+    for (size_t i = 0; i < e->steps.n; i++) {
+        const jpy_commit_step *step = &e->steps.data[i];
+        if (step->kind != JPY_COMMIT_STORE)
+            continue;
+        jn_value v = s->g->results.data[step->value->slot];
+        for (unsigned k = 0; k < s->n; k++) {
+            size_t at = 0;
+            while (at < s->out[k].n && !jn_value_equal(s->out[k].data[at], v))
+                at++;
+            const jn_subgraph *sub = s->sub[k];
+            if (at == s->out[k].n || !e->stages[k].grad)
+                continue;
+            for (size_t m = 0; m < sub->saved.n; m++)
+                if (!sub->saved.data[m].frame &&
+                    jn_value_equal(without_detach(sub, sub->saved.data[m].value),
+                                   sub->results.data[at])) {
+                    if (!jn_vec_push(&e->stages[k].kept, ((jpy_kept){step->slot, "Graph", 1})))
+                        return JN_NO_MEMORY();
+                    break;
+                }
+        }
+    }
+    return JANUS_OK;
+}
+
+/* The SubGraph that runs all stages, keeping their frames: main's results, then the frames. */
+static janus_status build_entry(staging *s, jn_arena *a) {
+    const jn_subgraph *g = s->g;
+    jn_subgraph *entry;
+    JN_TRY(jn_subgraph_declare(s->e->module, "entry", &entry));
+    jn_value **map = jn_arena_zalloc(a, g->nodes.n * sizeof *map);
+    jn_value *out = jn_arena_alloc(a, (g->results.n + s->n) * sizeof *out);
+    if (!map || !out)
+        return JN_NO_MEMORY();
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        size_t n = i ? g->nodes.data[i]->n_out : g->params.n;
+        map[i] = jn_arena_alloc(a, (n + 1) * sizeof **map);
+        if (!map[i])
+            return JN_NO_MEMORY();
+    }
+    for (size_t p = 0; p < g->params.n; p++)
+        JN_TRY(jn_subgraph_add_param(entry, g->params.data[p].name, g->params.data[p].type, false,
+                                     &map[0][p]));
+    for (unsigned k = 0; k < s->n; k++) {
+        size_t n_in = s->in[k].n, n_out = s->out[k].n;
+        bool saves = s->e->stages[k].grad != NULL;
+        jn_value *v = jn_arena_alloc(a, (n_in + n_out + 1) * sizeof *v);
+        if (!v)
+            return JN_NO_MEMORY();
+        for (size_t i = 0; i < n_in; i++)
+            v[i] = map[s->in[k].data[i].node][s->in[k].data[i].index];
+        jn_subgraph *subs[2] = {s->sub[k], NULL};
+        JN_TRY(jn_build(entry, saves ? JN_OP(invoke_save) : JN_OP(invoke), v, (unsigned)n_in, NULL,
+                        subs, (jn_loc){0}, v + n_in, (unsigned)(n_out + saves)));
+        for (size_t i = 0; i < n_out; i++)
+            map[s->out[k].data[i].node][s->out[k].data[i].index] = v[n_in + i];
+        if (saves)
+            out[g->results.n + s->e->n_frames++] = v[n_in + n_out];
+    }
+    for (size_t i = 0; i < g->results.n; i++)
+        out[i] = map[g->results.data[i].node][g->results.data[i].index];
+    return define(entry, out, (unsigned)(g->results.n + s->e->n_frames));
+}
+
+static janus_status add_gradient(staging *s, jn_arena *a) {
+    jpy_entry *e = s->e;
+    JN_TRY(find_cuts(s, a));
+    s->active = jn_arena_zalloc(a, s->g->nodes.n);
+    s->sub = jn_arena_zalloc(a, s->n * sizeof *s->sub);
+    s->in = jn_arena_zalloc(a, s->n * sizeof *s->in);
+    s->out = jn_arena_zalloc(a, s->n * sizeof *s->out);
+    e->stages = jn_arena_zalloc(&e->arena, s->n * sizeof *e->stages);
+    e->place = jn_arena_zalloc(&e->arena, (e->n_tracked + 1) * sizeof *e->place);
+    if (!s->active || !s->sub || !s->in || !s->out || !e->stages || !e->place)
+        return JN_NO_MEMORY();
+    e->n_stages = s->n;
+    find_active(s, s->g, ANY_LEAF, s->active);
+    if (s->n == 1)
+        JN_TRY(whole(s));
+    else
+        JN_TRY(find_borders(s));
+    if (s->n > 1)
+        JN_TRY(build_stages(s, a));
+    for (unsigned k = 0; k < s->n; k++)
+        JN_TRY(stage_gradient(s, k, a));
+    JN_TRY(place_results(s));
+    JN_TRY(keep_written(s));
+    return build_entry(s, a);
+}
+
+janus_status jcv_add_gradient(jpy_entry *e, bool exact) {
+    staging s = {.e = e, .g = e->main, .exact = exact};
+    jn_arena a;
+    jn_arena_init(&a, 0);
+    janus_status st = add_gradient(&s, &a);
+    for (unsigned k = 0; s.in && s.out && k < s.n; k++) {
+        jn_vec_free(&s.in[k]);
+        jn_vec_free(&s.out[k]);
+    }
+    jn_arena_free(&a);
+    return st;
+}
+
+void jcv_cut_untracked(jcv *c) {
+    for (size_t p = 0; p < c->inputs.n; p++) {
+        jcv_val *v = c->main->params.data[p];
+        if (!is_float(v->type) || c->inputs.data[p]->tensor.requires_grad)
+            continue;
+        jcv_val *cut = NULL;
+        size_t n_ctxs = c->ctxs.n;
+        for (size_t i = 0; i < n_ctxs; i++) {
+            jcv_ctx *x = c->ctxs.data[i];
+            for (size_t k = 0; k < x->nodes.n; k++) {
+                jcv_node *n = x->nodes.data[k];
+                for (unsigned j = 0; j < n->n_in; j++) {
+                    if (n->in[j] != v || n->op == JN_OP(detach))
+                        continue;
+                    if (!cut)
+                        cut = &jcv_op(c, JN_OP(detach), &v, 1, NULL)->out[0];
+                    n->in[j] = cut;
+                }
+            }
+        }
+        if (!cut)
+            continue;
+        jcv_node **nodes = c->main->nodes.data; /* to the front */
+        size_t last = c->main->nodes.n - 1;
+        memmove(nodes + 1, nodes, last * sizeof *nodes);
+        nodes[0] = cut->node;
+    }
+}
