@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "pyfront/py_module_base.h"
 #include "pyfront/py_tensor.h"
 
 void jpy_guards_init(jpy_guards *g) {
@@ -15,6 +16,7 @@ void jpy_guards_free(jpy_guards *g) {
     for (size_t i = 0; i < g->owned.n; i++)
         Py_DECREF(g->owned.data[i]);
     jn_vec_free(&g->owned);
+    jpy_fast_free(&g->fast);
     jn_vec_free(&g->srcs);
     jn_vec_free(&g->identity);
     jn_vec_free(&g->written);
@@ -103,6 +105,10 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
     case JPY_SRC_ATTR:
         if (!parent || Py_REFCNT(parent) == 0)
             return NULL;
+        if (s->in_dict && jpy_module_check(parent)) {
+            PyObject *d = ((jpy_module *)parent)->dict;
+            return d ? PyDict_GetItem(d, s->key) : NULL;
+        }
         {
             PyObject *v = jpy_plain_attr(parent, s->key);
             return v && Py_REFCNT(v) == 1 ? (Py_DECREF(v), NULL) : borrowed(v);
@@ -200,7 +206,7 @@ static bool keys_hold(PyObject *keys, PyObject *dict) {
     return true;
 }
 
-static bool holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
+bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
     uint32_t c = s->checks;
     if (c & JPY_CHECK_ABSENT)
         return !v;
@@ -248,12 +254,12 @@ static bool call_holds(const jpy_guards *g, const jpy_call *call) {
 }
 
 /* Pairwise tests through a small table of addresses. */
-static bool aliases_hold(const jpy_guards *g, PyObject *const *slots) {
+static bool aliases_hold(const jpy_guards *g, PyObject *const *slots, bool identity) {
     enum { SIZE = 1024 };
     if (g->identity.n + g->written.n > SIZE / 2)
         return false;
     const void *seen[SIZE];
-    if (g->identity.n > 1) {
+    if (identity && g->identity.n > 1) {
         memset(seen, 0, sizeof seen);
         for (size_t i = 0; i < g->identity.n; i++) {
             const void *p = slots[g->identity.data[i]];
@@ -287,17 +293,28 @@ static bool aliases_hold(const jpy_guards *g, PyObject *const *slots) {
     return true;
 }
 
-int jpy_guards_run(const jpy_guards *g, const jpy_call *call, PyObject **slots) {
+int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
     if (!call_holds(g, call))
         return 1;
+    if (g->fast.valid && jpy_fast_run(g, call, slots))
+        return aliases_hold(g, slots, g->fast.aliases) ? 0 : (int)g->srcs.n + 1;
     for (size_t i = 0; i < g->srcs.n; i++) {
         const jpy_src *s = g->srcs.data[i];
         PyObject *v = jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
         slots[i] = v;
-        if (!holds(s, v, slots))
+        if (!jpy_src_holds(s, v, slots))
             return (int)i + 1;
     }
-    return aliases_hold(g, slots) ? 0 : (int)g->srcs.n + 1;
+    if (!aliases_hold(g, slots, true))
+        return (int)g->srcs.n + 1;
+    if (g->fast_wait) {
+        g->fast_wait--;
+    } else { /* the more often it was in vain, the more seldom */
+        jpy_fast_learn(g, slots);
+        g->fast_wait = g->fast_pause;
+        g->fast_pause = g->fast_pause < 1024 ? 2 * g->fast_pause + 1 : g->fast_pause;
+    }
+    return 0;
 }
 
 void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *set) {
@@ -309,7 +326,7 @@ void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *set
         slots[i] = s->parent && !slots[s->parent->slot]
                        ? NULL
                        : jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
-        if (!slots[i] || holds(s, slots[i], slots))
+        if (!slots[i] || jpy_src_holds(s, slots[i], slots))
             continue;
         if ((s->checks & JPY_CHECK_CONST) && s->want && Py_TYPE(s->want) == Py_TYPE(slots[i])) {
             PyObject *path = jpy_src_path(s, true);

@@ -67,7 +67,28 @@ typedef struct jpy_src {
     unsigned version;
     jpy_tensor_want tensor;
     bool is_tensor_input;
+    bool in_dict; /* ATTR of a module: its class has no say, the instance dict decides */
 } jpy_src;
+
+typedef struct jpy_fast_dict { /* of the module, or the dict, in a slot */
+    uint32_t slot;
+    bool module;
+    uint64_t version;
+} jpy_fast_dict;
+typedef struct jpy_fast_type {
+    PyTypeObject *type;
+    unsigned version;
+} jpy_fast_type;
+
+/* What was found when all guards held, see guard_fast.c. */
+typedef struct jpy_fast {
+    bool valid, aliases;
+    PyObject **values; /* borrowed, by slot */
+    JN_VEC(jpy_fast_dict) dicts;
+    JN_VEC(jpy_fast_type) types;  /* that must not have changed */
+    JN_VEC(uint32_t) rest, again; /* sources read and checked; those checked only */
+    JN_VEC(uint32_t) objects;     /* slots whose object must still be of its class */
+} jpy_fast;
 
 typedef struct jpy_guards {
     jn_arena arena;
@@ -79,6 +100,8 @@ typedef struct jpy_guards {
     Py_ssize_t n_pos;
     PyObject *kwnames;
     bool grad_mode;
+    jpy_fast fast;
+    unsigned fast_wait, fast_pause; /* successes until it is learnt, how many the next time */
 } jpy_guards;
 
 void jpy_guards_init(jpy_guards *g);
@@ -95,7 +118,14 @@ void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *tensor);
 /* Adds a source to those that must be different objects; false: out of memory. */
 bool jpy_guards_distinct(jpy_guards *g, uint32_t slot);
 /* Runs all: 0 when everything holds (slots filled), else 1 + the place of the first that fails. */
-int jpy_guards_run(const jpy_guards *g, const jpy_call *call, PyObject **slots);
+int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots);
+/* Whether a value that was read passes its source's checks. */
+bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots);
+/* guard_fast.c: keeps what all guards found; runs with that (false: run all, slots are undefined).
+ */
+void jpy_fast_learn(jpy_guards *g, PyObject *const *slots);
+bool jpy_fast_run(const jpy_guards *g, const jpy_call *call, PyObject **slots);
+void jpy_fast_free(jpy_fast *f);
 /* Paths (jpy_src_path) of scalar sources whose CONST or TENSOR check fails now, added to the set.
  */
 void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *set);

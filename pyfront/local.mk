@@ -44,6 +44,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/function.c \
 	pyfront/function.h \
 	pyfront/guard.c \
+	pyfront/guard_fast.c \
 	pyfront/guard.h \
 	pyfront/host_py.c \
 	pyfront/host_py.h \

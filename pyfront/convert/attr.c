@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "pyfront/py_module_base.h"
+
 static jcv_attr *find_attr(jcv *c, PyObject *o, PyObject *name) {
     for (size_t i = 0; i < c->attrs.n; i++)
         if (c->attrs.data[i].object == o && (c->attrs.data[i].name == name ||
@@ -206,6 +208,7 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
         return jcv_host_attr(c, jcv_to_host(c, host_able(c, o)), name);
     }
     jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, src_of(c, o), NULL, name, 0);
+    s->in_dict = jpy_module_check(o->py) && (!d || PyFunction_Check(d));
     PyObject *v = jpy_plain_attr(o->py, name);
     if (!v) {
         static PyObject *hook_name;
