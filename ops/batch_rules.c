@@ -9,6 +9,8 @@
 #include "config.h"
 
 #include "ops/attrs.h"
+#include "ops/index_rules.h"
+#include "ops/nn_rules.h"
 #include "ops/op_ids.h"
 #include "ops/rules.h"
 
@@ -223,5 +225,97 @@ RULE(matmul) {
     }
     if (rb == 1 || ra > 2)
         return NULL;
+    return s->op;
+}
+
+/* A loss per row: kernels know the flag. */
+RULE(loss) {
+    UNUSED;
+    int64_t *reduction = attr_at(s->op, attrs, "reduction");
+    if (!reduction || !all_rowed(s, rowed))
+        return NULL;
+    *reduction |= JN_REDUCTION_ROWS;
+    return s->op;
+}
+
+/* The gradients of weight and bias of each row by itself; a weight of each row is nothing kernels
+ * know. */
+RULE(layer_norm_grad) {
+    UNUSED;
+    for (unsigned i = 0; i < s->n_in; i++) {
+        if (s->in[i].rank >= 0 && rowed[i] != (i != 2))
+            return NULL;
+    }
+    return shift_axis(s, attrs, s->in[1].rank);
+}
+
+/* Kernels take planes, whatever comes before them. */
+RULE(planes) {
+    UNUSED;
+    return all_rowed(s, rowed) ? s->op : NULL;
+}
+
+/* outer and dot take vectors and rows of vectors. */
+RULE(vectors) {
+    UNUSED;
+    return s->op;
+}
+
+RULE(pad) {
+    janus_pad_attrs *a = attrs;
+    UNUSED;
+    size_t n = a->before.n;
+    if (!rowed[0] || n + 1 > JN_MAX_RANK)
+        return NULL;
+    ints[0] = ints[n + 1] = 0;
+    for (size_t i = 0; i < n; i++) {
+        ints[i + 1] = a->before.data[i];
+        ints[n + 2 + i] = a->after.data[i];
+    }
+    a->before = (janus_ints){ints, n + 1};
+    a->after = (janus_ints){ints + n + 1, n + 1};
+    return s->op;
+}
+
+RULE(roll) {
+    janus_roll_attrs *a = attrs;
+    int rank = s->in[0].rank;
+    UNUSED;
+    if (!rowed[0] || rank == 0 || a->dims.n > JN_MAX_RANK || (a->dims.n == 0 && rank != 1))
+        return NULL;
+    size_t n = a->dims.n ? a->dims.n : 1;
+    for (size_t i = 0; i < n; i++)
+        ints[i] = a->dims.n ? shifted(a->dims.data[i], rank) : 1;
+    a->dims = (janus_ints){ints, n};
+    return s->op;
+}
+
+RULE(repeat) {
+    janus_repeat_attrs *a = attrs;
+    UNUSED;
+    if (!rowed[0] || a->repeats.n != (size_t)s->in[0].rank)
+        return NULL;
+    ints[0] = 1;
+    for (size_t i = 0; i < a->repeats.n; i++)
+        ints[i + 1] = a->repeats.data[i];
+    a->repeats = (janus_ints){ints, a->repeats.n + 1};
+    return s->op;
+}
+
+/* Indices of each row into a shared tensor: the rows are one more dim of the indices, which come
+ * first in the result where the first dims are indexed. */
+RULE(index) {
+    janus_index_attrs *a = attrs;
+    bool indexed[JN_MAX_RANK];
+    int place, rank = 0;
+    UNUSED;
+    if (rowed[0] || !jn_index_layout(a->axes, s->in[0].rank, indexed, &place) || place != 0)
+        return NULL;
+    for (unsigned i = 1; i < s->n_in; i++)
+        rank = s->in[i].rank > rank ? s->in[i].rank : rank;
+    for (unsigned i = 1; i < s->n_in; i++) {
+        if (rowed[i] && s->in[i].rank != rank) /* dims are matched from the last */
+            return NULL;
+    }
     return s->op;
 }

@@ -42,6 +42,7 @@ libjanus_all_la_SOURCES += \
 	ops/cpu/index.c \
 	ops/cpu/index_put.c \
 	ops/cpu/isa.c \
+	ops/cpu/loss.c \
 	ops/cpu/matmul.c \
 	ops/cpu/nn.c \
 	ops/cpu/onednn.c \

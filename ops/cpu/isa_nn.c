@@ -165,11 +165,34 @@ ROWS(double, f64, jn_exp_d, jn_log_d, __builtin_inf())
 PLANES(float, f32)
 PLANES(double, f64)
 
+#define PAIR(name, T, SETUP, EXPR)                                                                 \
+    static void name(const void *px, const void *pt, void *py, int64_t n, double beta) {           \
+        const T *x = px, *t = pt;                                                                  \
+        T *y = py;                                                                                 \
+        (void)beta;                                                                                \
+        SETUP;                                                                                     \
+        JN_VECTOR_LOOP                                                                             \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            T a = x[i], b = t[i], d = a - b;                                                       \
+            (void)a, (void)b, (void)d;                                                             \
+            y[i] = (EXPR);                                                                         \
+        }                                                                                          \
+    }
+PAIR(mse_f32, float, , d *d)
+PAIR(mse_f64, double, , d *d)
+PAIR(bce_f32, float, , (a > 0.0f ? a : 0.0f) - a * b + jn_log1p_f(jn_exp_f(-jn_abs_f(a))))
+PAIR(bce_f64, double, , (a > 0.0 ? a : 0.0) - a * b + jn_log1p_d(jn_exp_d(-jn_abs_d(a))))
+PAIR(smooth_l1_f32, float, float w = (float)beta,
+     jn_abs_f(d) < w ? 0.5f * d * d / w : jn_abs_f(d) - 0.5f * w)
+PAIR(smooth_l1_f64, double, , jn_abs_d(d) < beta ? 0.5 * d * d / beta : jn_abs_d(d) - 0.5 * beta)
+
 #define SET(d, sfx)                                                                                \
     t->softmax[d] = softmax_##sfx, t->softmax_grad[d] = softmax_grad_##sfx,                        \
     t->logsumexp[d] = lse_##sfx, t->moments[d] = moments_##sfx, t->affine[d] = affine_##sfx,       \
     t->scale_shift[d] = scale_shift_##sfx, t->dots[d] = dots_##sfx, t->combine[d] = combine_##sfx, \
-    t->layer_norm_grad[d] = layer_norm_grad_##sfx, t->add_to[d] = add_to_##sfx
+    t->layer_norm_grad[d] = layer_norm_grad_##sfx, t->add_to[d] = add_to_##sfx,                    \
+    t->pair_loss[JN_PAIR_MSE][d] = mse_##sfx, t->pair_loss[JN_PAIR_BCE][d] = bce_##sfx,            \
+    t->pair_loss[JN_PAIR_SMOOTH_L1][d] = smooth_l1_##sfx
 
 void JN_ISA_FN(jn_isa_fill_nn)(jn_isa_table *t) {
     SET(JANUS_F32, f32);

@@ -18,7 +18,8 @@ enum {
     /* Multiply-adds per piece given to a thread. */
     PIECE_WORK = 1 << 20,
     PIECE_ROWS = 24, /* pieces are multiples of these, whole tiles of every kernel */
-    PIECE_COLS = 64
+    PIECE_COLS = 64,
+    MOST_PIECES = 16
 };
 
 static void gemm_here(int dtype, const jn_gemm_args *g) {
@@ -54,8 +55,11 @@ static void gemm_pieces(void *arg, int64_t begin, int64_t end) {
     }
 }
 
-static int64_t piece(int64_t work_per_line, int64_t multiple) {
+/* Lines of a piece: each packs the other operand anew, so there are not too many. */
+static int64_t piece(int64_t lines_in_all, int64_t work_per_line, int64_t multiple) {
     int64_t lines = PIECE_WORK / (work_per_line > 0 ? work_per_line : 1) + 1;
+    if (lines < lines_in_all / MOST_PIECES)
+        lines = lines_in_all / MOST_PIECES;
     return (lines + multiple - 1) / multiple * multiple;
 }
 
@@ -67,10 +71,10 @@ void jn_gemm(int dtype, const jn_gemm_args *g, const jn_par *par) {
     split s = {.dtype = dtype, .g = g};
     int64_t pieces;
     if (g->m >= g->n || g->n < 2 * PIECE_COLS) {
-        s.rows = piece(g->n * g->k, PIECE_ROWS);
+        s.rows = piece(g->m, g->n * g->k, PIECE_ROWS);
         pieces = (g->m + s.rows - 1) / s.rows;
     } else {
-        s.cols = piece(g->m * g->k, PIECE_COLS);
+        s.cols = piece(g->n, g->m * g->k, PIECE_COLS);
         pieces = (g->n + s.cols - 1) / s.cols;
     }
     par->run(par, pieces, 1, gemm_pieces, &s);
@@ -219,8 +223,25 @@ jn_kernel_fn jn_cpu_linear(const jn_sig *sig) {
     return sig->in[0].dtype == JANUS_F32 ? linear_f32 : linear_f64;
 }
 
+/* Operands are vectors, or rows of vectors where frames are batched. */
+typedef struct vectors {
+    int64_t m, n, rows;          /* lengths */
+    size_t a_step, b_step, size; /* bytes from row to row */
+} vectors;
+
+static vectors vectors_of(const jn_kargs *k, int dtype) {
+    const jn_view *a = &k->in[0], *b = &k->in[1];
+    vectors v = {a->dims[a->rank - 1], b->dims[b->rank - 1], 1, 0, 0, dtype == JANUS_F32 ? 4 : 8};
+    if (a->rank > 1)
+        v.rows = a->dims[0], v.a_step = (size_t)v.m * v.size;
+    if (b->rank > 1)
+        v.rows = b->dims[0], v.b_step = (size_t)v.n * v.size;
+    return v;
+}
+
 static void outer_float(const jn_kargs *k, int dtype) {
-    int64_t m = k->in[0].dims[0], n = k->in[1].dims[0];
+    vectors v = vectors_of(k, dtype);
+    int64_t m = v.m, n = v.n;
     jn_gemm_args g = {.m = m,
                       .n = n,
                       .k = 1,
@@ -233,11 +254,17 @@ static void outer_float(const jn_kargs *k, int dtype) {
                       .c = k->out[0].data,
                       .ldc = n,
                       .accumulate = k->accumulate};
-    jn_isa.gemm[dtype](&g);
+    for (int64_t i = 0; i < v.rows; i++) {
+        jn_isa.gemm[dtype](&g);
+        g.a = (const char *)g.a + v.a_step;
+        g.b = (const char *)g.b + v.b_step;
+        g.c = (char *)g.c + (size_t)(m * n) * v.size;
+    }
 }
 
 static void dot_float(const jn_kargs *k, int dtype) {
-    int64_t n = k->in[0].dims[0];
+    vectors v = vectors_of(k, dtype);
+    int64_t n = v.m;
     jn_gemm_args g = {.m = 1,
                       .n = 1,
                       .k = n,
@@ -250,7 +277,12 @@ static void dot_float(const jn_kargs *k, int dtype) {
                       .c = k->out[0].data,
                       .ldc = 1,
                       .accumulate = k->accumulate};
-    jn_isa.gemm[dtype](&g);
+    for (int64_t i = 0; i < v.rows; i++) {
+        jn_isa.gemm[dtype](&g);
+        g.a = (const char *)g.a + v.a_step;
+        g.b = (const char *)g.b + v.b_step;
+        g.c = (char *)g.c + v.size;
+    }
 }
 
 static void outer_f32(const jn_kargs *k) { outer_float(k, JANUS_F32); }

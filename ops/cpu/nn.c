@@ -128,55 +128,6 @@ SELECT(log_softmax)
 SELECT(softmax_grad)
 SELECT(log_softmax_grad)
 
-/* ---- cross entropy with classes as targets ------------------------------------------------------
- */
-
-static int64_t target_at(const jn_view *t, int64_t i) {
-    return t->dtype == JANUS_I64   ? ((const int64_t *)t->data)[i]
-           : t->dtype == JANUS_I32 ? (int64_t)((const int32_t *)t->data)[i]
-                                   : (int64_t)((const uint8_t *)t->data)[i];
-}
-
-/* Logits as rows of n classes: [N,C] or [C], classes without smoothing. */
-static bool simple(const jn_view *x, const jn_view *t, double smoothing) {
-    return x->rank <= 2 && smoothing == 0 && t->dtype != JANUS_F32 && t->dtype != JANUS_F64;
-}
-
-typedef struct ce {
-    const jn_kargs *k;
-    const jn_view *x, *t, *dy;
-    int64_t n, rows, ignore, reduction, n_valid;
-    double *losses; /* of the rows, or NULL */
-} ce;
-
-/* Class of row i; -1: the row does not count. */
-static int64_t class_at(const ce *c, int64_t i) {
-    int64_t t = target_at(c->t, i);
-    if (t == c->ignore)
-        return -1;
-    if (t < 0 || t >= c->n) {
-        __atomic_fetch_or(c->k->flags, JN_KFLAG_INDEX, __ATOMIC_RELAXED);
-        return -1;
-    }
-    return t;
-}
-
-static void loss_range(void *arg, int64_t begin, int64_t end) {
-    const ce *c = arg;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t t = class_at(c, i);
-        double loss = 0;
-        if (t >= 0 && c->x->dtype == JANUS_F32) {
-            const float *x = (const float *)c->x->data + i * c->n;
-            loss = jn_isa.logsumexp[0](x, c->n) - (double)x[t];
-        } else if (t >= 0) {
-            const double *x = (const double *)c->x->data + i * c->n;
-            loss = jn_isa.logsumexp[1](x, c->n) - x[t];
-        }
-        c->losses[i] = loss;
-    }
-}
-
 static void store(const jn_view *v, int64_t i, double x) {
     if (v->dtype == JANUS_F32)
         ((float *)v->data)[i] = (float)x;
@@ -187,101 +138,6 @@ static double load(const jn_view *v, int64_t i) {
     return v->dtype == JANUS_F32 ? (double)((const float *)v->data)[i]
                                  : ((const double *)v->data)[i];
 }
-
-static ce ce_of(const jn_kargs *k, const jn_view *x, const jn_view *t, int64_t reduction,
-                int64_t ignore) {
-    ce c = {.k = k, .x = x, .t = t, .reduction = reduction, .ignore = ignore};
-    c.n = x->dims[x->rank - 1];
-    c.rows = x->rank == 2 ? x->dims[0] : 1;
-    return c;
-}
-
-static void run_rows(const jn_kargs *k, ce *c, jn_range_fn body) {
-    if (c->rows * c->n >= 2 * GRAIN)
-        k->par->run(k->par, c->rows, GRAIN / (c->n + 1) + 1, body, c);
-    else
-        body(c, 0, c->rows);
-}
-
-static int64_t count_valid(const ce *c) {
-    int64_t n = 0;
-    for (int64_t i = 0; i < c->rows; i++)
-        n += class_at(c, i) >= 0;
-    return n;
-}
-
-static void cross_entropy(const jn_kargs *k) {
-    const janus_cross_entropy_attrs *a = k->attrs;
-    if (!simple(&k->in[0], &k->in[1], a->label_smoothing)) {
-        reference(k, JN_OP_ID_cross_entropy);
-        return;
-    }
-    ce c = ce_of(k, &k->in[0], &k->in[1], a->reduction, a->ignore_index);
-    double few[64];
-    c.losses = c.rows <= 64 ? few : jn_alloc((size_t)c.rows * sizeof(double));
-    if (!c.losses) {
-        *k->flags |= JN_KFLAG_MEMORY;
-        return;
-    }
-    run_rows(k, &c, loss_range);
-    double total = 0;
-    for (int64_t i = 0; i < c.rows; i++) {
-        total += c.losses[i];
-        if (c.reduction == JN_REDUCTION_NONE)
-            store(&k->out[0], i, c.losses[i]);
-    }
-    if (c.reduction == JN_REDUCTION_MEAN)
-        total /= (double)count_valid(&c);
-    if (c.reduction != JN_REDUCTION_NONE)
-        store(&k->out[0], 0, total);
-    if (c.losses != few)
-        jn_free(c.losses);
-}
-
-static void loss_grad_range(void *arg, int64_t begin, int64_t end) {
-    const ce *c = arg;
-    const jn_view *out = &c->k->out[0];
-    int d = c->x->dtype;
-    size_t size = jn_elem_size(d);
-    for (int64_t i = begin; i < end; i++) {
-        int64_t t = class_at(c, i);
-        char *dx = (char *)out->data + (size_t)(i * c->n) * size;
-        if (t < 0) {
-            memset(dx, 0, (size_t)c->n * size);
-            continue;
-        }
-        double g = load(c->dy, c->reduction == JN_REDUCTION_NONE ? i : 0);
-        if (c->reduction == JN_REDUCTION_MEAN)
-            g /= (double)c->n_valid;
-        jn_isa.softmax[d]((const char *)c->x->data + (size_t)(i * c->n) * size, dx, c->n, false);
-        if (d == JANUS_F32) {
-            float *p = (float *)dx;
-            p[t] -= 1.0f;
-            for (int64_t j = 0; j < c->n; j++)
-                p[j] *= (float)g;
-        } else {
-            double *p = (double *)dx;
-            p[t] -= 1.0;
-            for (int64_t j = 0; j < c->n; j++)
-                p[j] *= g;
-        }
-    }
-}
-
-static void cross_entropy_grad(const jn_kargs *k) {
-    const janus_cross_entropy_grad_attrs *a = k->attrs;
-    if (!simple(&k->in[1], &k->in[2], a->label_smoothing)) {
-        reference(k, JN_OP_ID_cross_entropy_grad);
-        return;
-    }
-    ce c = ce_of(k, &k->in[1], &k->in[2], a->reduction, a->ignore_index);
-    c.dy = &k->in[0];
-    c.n_valid = c.reduction == JN_REDUCTION_MEAN ? count_valid(&c) : 0;
-    run_rows(k, &c, loss_grad_range);
-}
-
-SELECT(cross_entropy)
-SELECT(cross_entropy_grad)
 
 /* ---- layer normalisation
  * --------------------------------------------------------------------------
@@ -327,21 +183,24 @@ static void layer_norm(const jn_kargs *k) {
 
 SELECT(layer_norm)
 
-/* dweight and dbias are sums over rows, in order. */
+/* dweight and dbias are sums over rows, in order; where frames are batched, each has its own. */
 static void layer_norm_grad(const jn_kargs *k) {
     const janus_layer_norm_grad_attrs *a = k->attrs;
     jn_oni s = split_at(&k->in[1], a->axis);
-    int d = k->in[0].dtype;
-    int64_t n = s.n * s.inner;
+    int d = k->in[0].dtype, rank = k->in[1].rank;
+    int64_t n = s.n * s.inner, axis = a->axis < 0 ? a->axis + rank : a->axis;
+    int64_t frames = k->out[1].rank > rank - axis ? k->out[1].dims[0] : 1;
+    int64_t each = frames > 0 ? s.outer / frames : 0;
     size_t row = (size_t)n * jn_elem_size(d);
-    memset(k->out[1].data, 0, row);
-    memset(k->out[2].data, 0, row);
+    memset(k->out[1].data, 0, row * (size_t)frames);
+    memset(k->out[2].data, 0, row * (size_t)frames);
     for (int64_t i = 0; i < s.outer && n > 0; i++) {
-        size_t at = (size_t)i * row;
-        jn_isa.layer_norm_grad[d](
-            (const char *)k->in[0].data + at, (const char *)k->in[1].data + at,
-            present(k, 2) ? k->in[2].data : NULL, (char *)k->out[0].data + at, k->out[1].data,
-            k->out[2].data, n, load(&k->in[3], i), load(&k->in[4], i));
+        size_t at = (size_t)i * row, sum = (size_t)(i / each) * row;
+        jn_isa.layer_norm_grad[d]((const char *)k->in[0].data + at,
+                                  (const char *)k->in[1].data + at,
+                                  present(k, 2) ? k->in[2].data : NULL, (char *)k->out[0].data + at,
+                                  (char *)k->out[1].data + sum, (char *)k->out[2].data + sum, n,
+                                  load(&k->in[3], i), load(&k->in[4], i));
     }
 }
 SELECT(layer_norm_grad)

@@ -275,9 +275,13 @@ static void at_index_range(void *arg, int64_t begin, int64_t end) {
 }
 
 static void run_at_index(const jn_kargs *k, const jn_view *x, bool gather) {
-    const int64_t *d = x->dims, *o = k->in[1].dims;
-    at_index j = {k, d[2] * d[3], o[2] * o[3], gather};
-    k->par->run(k->par, d[0] * d[1], GRAIN / (j.plane + 1) + 1, at_index_range, &j);
+    int r = x->rank; /* [N,C,H,W], with a dim of rows in front where frames are batched */
+    const int64_t *d = x->dims + r - 2, *o = k->in[1].dims + r - 2;
+    at_index j = {k, d[0] * d[1], o[0] * o[1], gather};
+    int64_t planes = 1;
+    for (int i = 0; i < r - 2; i++)
+        planes *= x->dims[i];
+    k->par->run(k->par, planes, GRAIN / (j.plane + 1) + 1, at_index_range, &j);
 }
 static void max_pool2d_grad(const jn_kargs *k) { run_at_index(k, &k->out[0], false); }
 static void max_pool2d_gather(const jn_kargs *k) { run_at_index(k, &k->in[0], true); }

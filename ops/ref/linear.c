@@ -206,8 +206,21 @@ static void k_conv2d_weight_grad(const jn_kargs *k) {
     }
 SELECT(matmul)
 SELECT(linear)
-SELECT(outer)
-SELECT(dot)
+
+/* Of vectors, or of rows of vectors. */
+#define SELECT_ROWS(name, rank_out)                                                                \
+    static void rows_##name(const jn_kargs *k) {                                                   \
+        if (k->out[0].rank > rank_out)                                                             \
+            jn_each_row(k, NULL, (k->in[0].rank > 1) | (k->in[1].rank > 1) << 1, k_##name);        \
+        else                                                                                       \
+            k_##name(k);                                                                           \
+    }                                                                                              \
+    jn_kernel_fn jn_ref_##name(const jn_sig *sig) {                                                \
+        (void)sig;                                                                                 \
+        return rows_##name;                                                                        \
+    }
+SELECT_ROWS(outer, 2)
+SELECT_ROWS(dot, 0)
 SELECT(conv2d)
 SELECT(conv2d_input_grad)
 SELECT(conv2d_weight_grad)

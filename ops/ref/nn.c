@@ -276,10 +276,26 @@ SELECT(softmax)
 SELECT(log_softmax)
 SELECT(softmax_grad)
 SELECT(log_softmax_grad)
-SELECT(cross_entropy)
-SELECT(cross_entropy_grad)
-SELECT(nll_loss)
-SELECT(nll_loss_grad)
-SELECT(mse_loss)
-SELECT(bce_with_logits)
-SELECT(smooth_l1)
+
+/* The losses, where batch rules ask for one per row. */
+#define SELECT_ROWS(name, rowed)                                                                   \
+    static void rows_##name(const jn_kargs *k) {                                                   \
+        janus_##name##_attrs a = *(const janus_##name##_attrs *)k->attrs;                          \
+        if (!(a.reduction & JN_REDUCTION_ROWS)) {                                                  \
+            k_##name(k);                                                                           \
+            return;                                                                                \
+        }                                                                                          \
+        a.reduction &= ~(int64_t)JN_REDUCTION_ROWS;                                                \
+        jn_each_row(k, &a, rowed, k_##name);                                                       \
+    }                                                                                              \
+    jn_kernel_fn jn_ref_##name(const jn_sig *sig) {                                                \
+        (void)sig;                                                                                 \
+        return rows_##name;                                                                        \
+    }
+SELECT_ROWS(cross_entropy, 3)
+SELECT_ROWS(cross_entropy_grad, 7)
+SELECT_ROWS(nll_loss, 3)
+SELECT_ROWS(nll_loss_grad, 3)
+SELECT_ROWS(mse_loss, 3)
+SELECT_ROWS(bce_with_logits, 3)
+SELECT_ROWS(smooth_l1, 3)

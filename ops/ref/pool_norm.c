@@ -325,11 +325,37 @@ static void k_layer_norm_grad(const jn_kargs *k) {
         return k_##name;                                                                           \
     }
 SELECT(max_pool2d)
-SELECT(max_pool2d_grad)
-SELECT(max_pool2d_gather)
 SELECT(avg_pool2d)
 SELECT(avg_pool2d_grad)
 SELECT(batch_norm)
 SELECT(batch_norm_grad)
 SELECT(layer_norm)
-SELECT(layer_norm_grad)
+
+/* What batch rules make: planes of rows, a gradient of the weight for each row. */
+#define SELECT_PLANES(name)                                                                        \
+    static void rows_##name(const jn_kargs *k) {                                                   \
+        if (k->out[0].rank > 4)                                                                    \
+            jn_each_row(k, k->attrs, 3, k_##name);                                                 \
+        else                                                                                       \
+            k_##name(k);                                                                           \
+    }                                                                                              \
+    SELECT_AS(name)
+#define SELECT_AS(name)                                                                            \
+    jn_kernel_fn jn_ref_##name(const jn_sig *sig) {                                                \
+        (void)sig;                                                                                 \
+        return rows_##name;                                                                        \
+    }
+SELECT_PLANES(max_pool2d_grad)
+SELECT_PLANES(max_pool2d_gather)
+
+static void rows_layer_norm_grad(const jn_kargs *k) {
+    janus_layer_norm_grad_attrs a = *(const janus_layer_norm_grad_attrs *)k->attrs;
+    int rank = k->in[1].rank, axis = jn_axis(a.axis, rank);
+    if (k->out[1].rank <= rank - axis) {
+        k_layer_norm_grad(k);
+        return;
+    }
+    a.axis = axis - 1;
+    jn_each_row(k, &a, 1 | 2 | 8 | 16, k_layer_norm_grad);
+}
+SELECT_AS(layer_norm_grad)

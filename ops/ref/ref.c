@@ -224,3 +224,28 @@ void jn_zero(const jn_view *v) {
     JN_WALK(&w)
     jn_store_i(v, w.off[0], 0);
 }
+
+static jn_view row_of(const jn_view *v, int64_t row) {
+    jn_view r = *v;
+    r.data = (char *)v->data + row * v->strides[0] * (int64_t)jn_dtype_size((janus_dtype)v->dtype);
+    r.dims++;
+    r.strides++;
+    r.rank--;
+    return r;
+}
+
+void jn_each_row(const jn_kargs *k, const void *attrs, unsigned rowed, jn_kernel_fn fn) {
+    enum { MOST = 8 };
+    jn_view in[MOST], out[MOST];
+    jn_kargs one = *k;
+    one.in = in;
+    one.out = out;
+    one.attrs = attrs;
+    for (int64_t row = 0; row < k->out[0].dims[0]; row++) {
+        for (unsigned i = 0; i < k->n_in; i++)
+            in[i] = rowed >> i & 1 ? row_of(&k->in[i], row) : k->in[i];
+        for (unsigned i = 0; i < k->n_out; i++)
+            out[i] = row_of(&k->out[i], row);
+        fn(&one);
+    }
+}

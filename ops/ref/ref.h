@@ -96,6 +96,10 @@ static inline bool jn_check_index(const jn_kargs *k, int64_t *i, int64_t size) {
     return true;
 }
 
+/* Calls fn for each row of what batch rules make: the operands of `rowed` (a bit each) and all
+ * results have a dim of rows in front, which the views fn sees lack. */
+void jn_each_row(const jn_kargs *k, const void *attrs, unsigned rowed, jn_kernel_fn fn);
+
 void jn_zero(const jn_view *v);
 static inline int64_t jn_scalar_i(const jn_view *v) { return jn_load_i(v, 0); }
 static inline double jn_scalar_f(const jn_view *v) { return jn_load_f(v, 0); }

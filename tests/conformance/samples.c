@@ -100,7 +100,9 @@ const sample samples[] = {
     {"batch_norm", "f[4,3,2] p[3] f[3] _ _", "", 0, 1e-4}, {"batch_norm", "f[4,3] p[3] f[3] f[3] p[3]", "training=false", NO_GRAD2, 1e-4}, {"batch_norm", "f[2,3,2,2] _ _ _ _", "", 0, 1e-4},
     {"batch_norm_grad", "f[4,3] f[4,3] p[3] f[3] p[3]", "training=false", NO_GRAD, 1e-4},
     {"layer_norm", "f[3,4] p[4] f[4]", "", 0, 1e-4}, {"layer_norm", "f[2,3,4] p[3,4] f[3,4]", "axis=1", 0, 1e-4}, {"layer_norm", "f[3,4] _ _", "", 0, 1e-4},
-    {"layer_norm_grad", "f[3,4] f[3,4] p[4] f[3] p[3]", "", NO_GRAD, 1e-4},
+    {"layer_norm_grad", "f[3,4] f[3,4] p[4] f[3] p[3]", "", NO_GRAD, 1e-4}, {"layer_norm_grad", "f[4] f[4] p[4] f[] p[]", "", NO_GRAD, 1e-4},
+    {"cross_entropy", "f[1,5] i[1]<5", "", 0, 0}, {"cross_entropy", "f[3,5] i[3]<5", "ignore_index=1 reduction=0", 0, 0}, {"cross_entropy_grad", "f[] f[5] i[]<5", "", 0, 0}, {"nll_loss", "f[2,5,3] i[2,3]<5", "reduction=2", 0, 0}, {"nll_loss", "f[5] i[]<5", "", 0, 0}, {"nll_loss_grad", "f[2,3] i[2,3]<5 f[2,5,3]", "reduction=0", 0, 0}, {"nll_loss_grad", "f[] i[]<5 f[5]", "", 0, 0},
+    {"bce_with_logits", "f[2,3] u[2,3]", "reduction=2", 0, 0}, {"bce_with_logits", "f[2,3] u[2,3]", "reduction=0", 0, 0}, {"mse_loss", "f[] f[]", "", 0, 0}, {"smooth_l1", "f[3,4] f[3,4]", "reduction=2", NO_GRAD2, 0},
     /* creation */
     {"full", "#2.5", "shape=2,3", NO_GRAD, 0}, {"full", "#2 #4", "shape=2,-2 dtype=i64", NO_GRAD, 0}, {"full_like", "#1.5 f[2,3]", "", NO_GRAD, 0}, {"scalar_tensor", "#2.5", "", NO_GRAD, 0}, {"scalar_tensor", "#7", "dtype=i32", NO_GRAD, 0}, {"scalar_tensor", "#7", "dtype=i64", NO_GRAD, 0}, {"scalar_tensor", "#7", "dtype=f64", NO_GRAD, 0},
     {"arange", "#1 #3 #5", "", NO_GRAD, 0}, {"arange", "#0.5 #0.25 #5", "dtype=f32", NO_GRAD, 0}, {"eye", "", "n=2 m=3", NO_GRAD, 0},
