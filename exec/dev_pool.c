@@ -9,6 +9,8 @@
 
 #include "exec/dev_pool.h"
 
+_Thread_local bool jn_dev_capturing;
+
 enum { SMALL_STEP = 512, SMALL_MAX = 8192 };
 
 void jn_dev_pool_init(jn_dev_pool *p, const jn_dev_api *api) {
@@ -135,6 +137,8 @@ janus_status jn_dev_pool_take(jn_dev_pool *p, size_t bytes, void *stream, jn_dev
     size_t size = jn_dev_pool_class(bytes);
     if (!size)
         return jn_error(JANUS_NO_MEMORY, "CUDA out of memory: tried to allocate %zu bytes", bytes);
+    if (jn_dev_capturing)
+        return jn_error(JANUS_INTERNAL, "device memory is asked for while a capture is recorded");
     pthread_mutex_lock(&p->lock);
     jn_dev_list *l = find_list(p, stream, size, false);
     jn_dev_block *b = l ? l->first : NULL;

@@ -51,7 +51,11 @@ typedef struct jn_dev_pool {
     jn_dev_stats stats;
     void (*drop_idle)(void *user); /* frees what is kept without need; NULL: nothing */
     void *user;
+
 } jn_dev_pool;
+
+/* While this thread records a capture nothing may be taken. */
+extern _Thread_local bool jn_dev_capturing;
 
 void jn_dev_pool_init(jn_dev_pool *p, const jn_dev_api *api);
 /* Gives everything in the lists back.  Blocks still taken stay valid and must not be freed later.

@@ -1,8 +1,10 @@
 # exec: see docs/ARCHITECTURE.md.
 libjanus_all_la_SOURCES += \
 	exec/collect.c \
+	exec/dev_capture.c \
 	exec/dev_group.c \
 	exec/dev_pool.c \
+	exec/dev_streams.c \
 	exec/device.c \
 	exec/eager.c \
 	exec/eager_call.c \
@@ -31,7 +33,9 @@ libjanus_all_la_SOURCES += \
 	$(NULL)
 
 noinst_HEADERS += \
+	exec/dev_capture.h \
 	exec/dev_pool.h \
+	exec/dev_streams.h \
 	exec/device.h \
 	exec/eager.h \
 	exec/eager_call.h \

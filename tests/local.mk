@@ -11,6 +11,7 @@ unit_tests = \
 	tests/unit/t_cpu_vmath \
 	tests/unit/t_par \
 	tests/unit/t_base \
+	tests/unit/t_device \
 	tests/unit/t_golden \
 	tests/unit/t_graph \
 	tests/unit/t_graph_threads \
@@ -99,6 +100,7 @@ noinst_HEADERS += \
 	tests/conformance/interp.h \
 	tests/conformance/samples.h \
 	tests/unit/check.h \
+	tests/unit/fake_device.h \
 	tests/unit/kernel_check.h \
 	tests/unit/gradcheck.h \
 	$(NULL)
