@@ -65,21 +65,29 @@ class Configuration:
         self.model, self.hidden, self.batch, self.mode = model, hidden, batch, mode
         self.data, trees, self.words, self.classes = data
         self.trees = trees[:TREES]
-        factor = 3 if mode == "train" else 1
-        counts = [inputs.count(tree) for tree in self.trees]
-        flops = [factor * model.flops(count, hidden, self.classes) for count in counts]
-        self.mean = sum(flops) / len(flops)
+        self.factor = 3 if mode == "train" else 1
+        flops = [self.cost(inputs.count(tree)) for tree in self.trees]
+        self.mean = None if model.grows else sum(flops) / len(flops)
         self.flops = [sum(part) for part in batches_of(flops, batch)]
 
-    def work(self, first, steps):
-        """FLOPs of so many batches from one on."""
-        return sum(self.flops[step % len(self.flops)] for step in range(first, first + steps))
+    def cost(self, counts):
+        return self.factor * self.model.flops(counts, self.hidden, self.classes)
+
+    def work(self, first, steps, grown):
+        """FLOPs of so many batches from one on; `grown` has the nodes of each where the model grows them."""
+        if not self.model.grows:
+            return sum(self.flops[step % len(self.flops)] for step in range(first, first + steps))
+        roots, nodes = steps * self.batch, sum(grown)
+        work = self.cost({0: (nodes + roots) // 2, 2: (nodes - roots) // 2})
+        self.mean = self.mean or work / roots
+        return work
 
     def write(self, path):
         shapes = self.model.shapes(self.words, self.hidden, self.classes)
         inputs.write(path, trees=self.trees, words=self.words, classes=self.classes, hidden=self.hidden,
-                     batch=self.batch, mode=self.mode, model=self.model.name, lr=LEARNING_RATE,
-                     weights=inputs.make_weights(shapes), **{"class": self.model.cls})
+                     batch=self.batch, mode=self.mode, model=self.model.name, data=self.data,
+                     grows=self.model.grows, lr=LEARNING_RATE,
+                     weights=inputs.make_weights(shapes, self.model.scales), **{"class": self.model.cls})
 
 
 class Contender:
@@ -108,7 +116,7 @@ def window(contender, configuration, seconds, least, probes):
     before = probe(probes)
     found = contender.process.ask(run=seconds, least=least)
     after = probe(probes)
-    work = configuration.work(contender.steps, found["steps"])
+    work = configuration.work(contender.steps, found["steps"], found["grown"])
     contender.steps += found["steps"]
     contender.losses += found["losses"]
     return work, found["seconds"], (before + after) / 2 if probes else None
@@ -288,13 +296,13 @@ def main(argv=None):
             show()
             for name in options.model:
                 model = MODELS[name]
-                if model.binary and not folder:
+                if model.data == "sst" and not folder:
                     results["left_out"][name] = "the Stanford Sentiment Treebank was not found: --data DIR"
                     print(f"{name}: left out: {results['left_out'][name]}")
                     continue
-                data = "sst" if model.binary else "stdlib"
+                data = model.data
                 if data not in loaded:
-                    loaded[data] = (data, *(inputs.sst(folder) if model.binary else inputs.main_job()))
+                    loaded[data] = (data, *(inputs.sst(folder) if data == "sst" else inputs.main_job()))
                 for hidden, batch, mode in itertools.product(options.hidden, options.batch, options.mode):
                     measure(Configuration(model, loaded[data], hidden, batch, mode), options, probes, results)
     finally:

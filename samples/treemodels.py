@@ -49,6 +49,9 @@ class TreeClassifier(nn.Module):
         h, _ = self.tree(root)
         return self.output(h)
 
+    def loss(self, root):
+        return F.cross_entropy(self.forward(root), root.label)
+
 
 class TreeRNN(nn.Module):
     """Binary trees, a class at every node: the vector of a node is a layer over its children's.
@@ -69,6 +72,32 @@ class TreeRNN(nn.Module):
         left, left_loss = self.forward(node.left)
         right, right_loss = self.forward(node.right)
         h = janus.tanh(self.inner(janus.cat([left, right], 1)))
+        return h, left_loss + right_loss + F.cross_entropy(self.output(h), node.label)
+
+    def loss(self, root):
+        return self.forward(root)[1]
+
+
+class RNTN(nn.Module):
+    """The same with a tensor layer, a quadratic form of the children for each element (Socher 2013)."""
+
+    def __init__(self, n_words, size, n_classes):
+        super().__init__()
+        self.size = size
+        self.embedding = nn.Embedding(n_words, size)
+        self.tensor = nn.Parameter(nn.init.normal_(janus.empty(2 * size, 2 * size * size), std=0.01))
+        self.inner = nn.Linear(2 * size, size)
+        self.output = nn.Linear(size, n_classes)
+
+    def forward(self, node):
+        if node.left is None:
+            h = self.embedding(node.word)
+            return h, F.cross_entropy(self.output(h), node.label)
+        left, left_loss = self.forward(node.left)
+        right, right_loss = self.forward(node.right)
+        x = janus.cat([left, right], 1)
+        forms = (x @ self.tensor).view(self.size, 2 * self.size)
+        h = janus.tanh((forms @ x.t()).t() + self.inner(x))
         return h, left_loss + right_loss + F.cross_entropy(self.output(h), node.label)
 
     def loss(self, root):
@@ -100,3 +129,35 @@ class BinaryTreeLSTM(nn.Module):
 
     def loss(self, root):
         return self.forward(root)[2]
+
+
+class TopDownTreeLSTM(nn.Module):
+    """A tree that grows from its root: by its own state a node decides whether it has children.
+
+    Called with a state, the levels that may follow and a class, it returns the loss of the nodes it
+    grows and how many they are.
+    """
+
+    def __init__(self, n_words, size, n_classes, levels=6):
+        super().__init__()
+        self.levels = levels
+        self.embedding = nn.Embedding(n_words, size)
+        self.children = nn.Linear(size, 8 * size)
+        self.grow = nn.Linear(size, 1)
+        self.output = nn.Linear(size, n_classes)
+
+    def forward(self, h, c, levels, label):
+        loss = F.cross_entropy(self.output(h), label)
+        if levels == 0 or self.grow(h) < 0:
+            return loss, 1
+        il, ol, fl, ir, orr, fr, ul, ur = self.children(h).chunk(8, 1)
+        left_c = janus.sigmoid(il) * janus.tanh(ul) + janus.sigmoid(fl) * c
+        right_c = janus.sigmoid(ir) * janus.tanh(ur) + janus.sigmoid(fr) * c
+        left_h, right_h = janus.sigmoid(ol) * janus.tanh(left_c), janus.sigmoid(orr) * janus.tanh(right_c)
+        left, left_nodes = self.forward(left_h, left_c, levels - 1, label)
+        right, right_nodes = self.forward(right_h, right_c, levels - 1, label)
+        return loss + left + right, left_nodes + right_nodes + 1
+
+    def loss(self, root):
+        c = self.embedding(root.word)
+        return self.forward(janus.tanh(c), c, self.levels, root.label)

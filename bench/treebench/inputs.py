@@ -92,8 +92,8 @@ def count(tree):
     return found
 
 
-def make_weights(shapes, seed=1):
-    """dict name -> (shape, bytes).  Embeddings have deviation 0.3, layers Xavier's range."""
+def make_weights(shapes, scales=None, seed=1):
+    """dict name -> (shape, bytes).  Layers have Xavier's range, times their scale if they have one."""
     made, source = {}, random.Random(seed)
     block = array.array("f", (source.uniform(-1.0, 1.0) for _ in range(BLOCK)))
     at = 0
@@ -103,6 +103,7 @@ def make_weights(shapes, seed=1):
             size *= dim
         fan = shape[0] + size // shape[0]
         scale = 0.5 if name.startswith("embedding") else 0.0 if len(shape) == 1 else (6.0 / fan) ** 0.5
+        scale *= (scales or {}).get(name, 1.0)
         values = array.array("f", [x * scale for x in block])
         repeated = values * (2 + size // BLOCK)
         made[name] = (shape, repeated[at:at + size].tobytes())

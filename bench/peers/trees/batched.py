@@ -27,8 +27,8 @@ def stats(_step):
     return None
 
 
-def builder(_inputs):
-    return lambda raw: serve.grow(raw, int, int)
+def builder(inputs):
+    return serve.tree_builder(inputs, int, int)
 
 
 def plan(batch):

@@ -29,7 +29,7 @@ def version():
 def builder(inputs):
     words = [lib.tensor([number]) for number in range(inputs["words"])]
     labels = [lib.tensor([number]) for number in range(inputs["classes"])]
-    return lambda raw: serve.grow(raw, words.__getitem__, labels.__getitem__)
+    return serve.tree_builder(inputs, words.__getitem__, labels.__getitem__)
 
 
 def stats(step):
@@ -60,16 +60,37 @@ def make_step(system, inputs):
         loss = loss / len(batch)
         loss.backward()
         optimizer.step()
-        return loss.detach()
+        return loss.detach(), 0
 
     def infer(batch):
         loss = lib.zeros(())
         for root in batch:
             loss = loss + model.loss(root)
-        return loss / len(batch)
+        return loss / len(batch), 0
+
+    def train_growing(batch):
+        optimizer.zero_grad()
+        loss, grown = lib.zeros(()), 0
+        for root in batch:
+            own, nodes = model.loss(root)
+            loss, grown = loss + own, grown + nodes
+        loss = loss / len(batch)
+        loss.backward()
+        optimizer.step()
+        return loss.detach(), grown
+
+    def infer_growing(batch):
+        loss, grown = lib.zeros(()), 0
+        for root in batch:
+            own, nodes = model.loss(root)
+            loss, grown = loss + own, grown + nodes
+        return loss / len(batch), grown
 
     training = inputs["mode"] == "train"
-    function = train if training else infer
+    if inputs["grows"]:
+        function = train_growing if training else infer_growing
+    else:
+        function = train if training else infer
     if system == "janus":
         function = lib.function(function)
     elif system == "janus-exact":
@@ -77,7 +98,9 @@ def make_step(system, inputs):
 
     def step(batch):
         with lib.set_grad_enabled(training):
-            return function(batch).item()
+            loss, nodes = function(batch)
+            return loss.item(), nodes
 
     step.stats = getattr(function, "stats", None)
+    step.function = function
     return step

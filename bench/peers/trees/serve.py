@@ -5,11 +5,11 @@
 
 Answers each line of JSON on standard input with one.  The first answer comes by itself:
 {"version"}, or {"error"}.  {"run": seconds, "least": n} runs steps until so much time has
-passed and gives {"seconds", "steps", "losses"}; {"probe": seconds} multiplies square matrices and
+passed and gives {"seconds", "steps", "losses", "grown"} (nodes that a model grew); {"probe": seconds} multiplies square matrices and
 gives {"flops_per_s"}; {"peak": true} gives {"bytes"}: by how much memory grew since the model was
 made.  The module of a system has `prepare(system, threads)`, `version()`, `builder(inputs)` -> function
 that makes a tree of a raw one, `make_step(system, inputs)` -> function of a batch that returns its
-loss, and `stats(step)`.
+loss and how many nodes it grew (0 if the trees were given), and `stats(step)`.
 """
 import gc
 import importlib
@@ -25,7 +25,7 @@ SYSTEMS = {"janus-imperative": "plain", "janus": "plain", "janus-exact": "plain"
 
 
 class Node:
-    """What a user's tree is made of."""
+    """A node of a binary tree, as anybody would write it."""
 
     def __init__(self, label, word, children):
         self.label = label
@@ -33,7 +33,38 @@ class Node:
         self.left, self.right = children or (None, None)
 
 
-def grow(raw, leaf_word, label_of, make=Node):
+class AnyNode:
+    """A node with any number of children."""
+
+    def __init__(self, label, word, children):
+        self.label = label
+        self.token = word
+        self.children = children
+
+
+class Root:
+    """What a model that grows trees begins with: the tree's first word and its class."""
+
+    def __init__(self, label, word):
+        self.label = label
+        self.word = word
+
+
+def first_word(raw):
+    while raw[2]:
+        raw = raw[2][0]
+    return raw[1]
+
+
+def tree_builder(inputs, word_of, label_of):
+    """The function that makes a tree of a raw one."""
+    if inputs["grows"]:
+        return lambda raw: Root(label_of(raw[0]), word_of(first_word(raw)))
+    make = Node if inputs["data"] == "sst" else AnyNode
+    return lambda raw: grow(raw, word_of, label_of, make)
+
+
+def grow(raw, word_of, label_of, make):
     """The tree of a raw tree, by an explicit stack: source code nests deeply."""
     done, stack = [], [(raw, False)]
     while stack:
@@ -45,7 +76,7 @@ def grow(raw, leaf_word, label_of, make=Node):
             own = done[len(done) - len(children):]
             del done[len(done) - len(children):]
             done.append(make(None if label is None else label_of(label),
-                             None if word is None else leaf_word(word), own))
+                             None if word is None else word_of(word), own))
     return done[0]
 
 
@@ -94,12 +125,14 @@ class Runner:
         return memory("VmHWM") - self.before
 
     def run(self, seconds, least):
-        losses, step, batches = [], self.step, self.batches
+        losses, grown, step, batches = [], [], self.step, self.batches
         start = time.perf_counter()
         while len(losses) < least or time.perf_counter() - start < seconds:
-            losses.append(step(batches[self.at % len(batches)]))
+            loss, nodes = step(batches[self.at % len(batches)])
+            losses.append(loss)
+            grown.append(nodes)
             self.at += 1
-        return {"seconds": time.perf_counter() - start, "steps": len(losses), "losses": losses}
+        return {"seconds": time.perf_counter() - start, "steps": len(losses), "losses": losses, "grown": grown}
 
 
 def main():
