@@ -289,7 +289,7 @@ struct jcv {
     PyObject *attr_names, *type_list; /* lists: what host.attr and host.type refer to */
     JN_VEC(jcv_val *) tags;           /* numbers given to eager functions, see jcv_tag */
     unsigned tags_seen;
-    bool host_items; /* items of host lists are read */
+    bool host_items, host_keys; /* items of host lists and tuples, of host dicts are read */
     jcv_live *lives;
     JN_VEC(jcv_av *) made; /* AV_LIST and AV_DICT, to find the place one was made at by its slot */
     uint32_t live_epoch;   /* counts what may write to live locations ... */

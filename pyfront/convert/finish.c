@@ -246,7 +246,7 @@ static jcv_av *written_pairs(jcv *c, jcv_av *d) {
 static void finish_containers(jcv *c, finishing *f) {
     for (size_t i = 0; i < c->real.n; i++) {
         jcv_av *x = c->real.data[i];
-        if (c->host_items)
+        if (x->kind == AV_DICT ? c->host_keys : c->host_items)
             jcv_make_live(c, x);
         jcv_av *seq = c->slots.data[x->slot];
         if (jcv_av_equal(seq, c->slot_init.data[x->slot]))

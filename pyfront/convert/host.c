@@ -356,6 +356,9 @@ jcv_val *jcv_host_len(jcv *c, jcv_av *o) {
     PyTypeObject *t = jcv_host_type(c, o);
     if (t != &PyList_Type && t != &PyTuple_Type && t != &PyDict_Type)
         jcv_refuse(c, "the length of %s read while the graph runs", t->tp_name);
-    c->host_items = true;
+    if (t == &PyDict_Type)
+        c->host_keys = true;
+    else
+        c->host_items = true;
     return &jcv_op(c, JN_OP(host_len), &o->val, 1, NULL)->out[0];
 }

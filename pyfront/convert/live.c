@@ -459,13 +459,13 @@ void jcv_live_delkey(jcv *c, jcv_av *o, jcv_av *key) {
 
 jcv_val *jcv_live_has(jcv *c, jcv_av *o, jcv_av *key) {
     jcv_val *in[2] = {o->val, live_key(c, key)};
-    c->host_items = true;
+    c->host_keys = true;
     return &jcv_op(c, JN_OP(host_has), in, 2, NULL)->out[0];
 }
 
 jcv_av *jcv_live_getkey(jcv *c, jcv_av *o, jcv_av *key) {
     jcv_val *in[2] = {o->val, live_key(c, key)};
-    c->host_items = true;
+    c->host_keys = true;
     return jcv_host_got(c, &jcv_op(c, JN_OP(host_key), in, 2, NULL)->out[0],
                         jcv_item_samples(c, o, NULL));
 }

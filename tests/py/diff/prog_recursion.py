@@ -5,7 +5,7 @@ import janus
 import janus.nn as nn
 import janus.nn.functional as F
 
-from .harness import case, t
+from .harness import MUST, case, t
 
 
 class Node:
@@ -341,3 +341,23 @@ def attributes_that_leaves_have(function, log):
             loss = f(branching(depth))
             loss.backward()
             log(loss, w.grad)
+
+
+@case(graph=MUST)
+def tree_network_with_state_of_the_optimizer(function, log):
+    """The step counter in the optimizer's dict is written while children are read from lists."""
+    m = TreeNet()
+    opt = janus.optim.Adagrad(m.parameters(), lr=0.1)
+
+    @function
+    def step(nodes):
+        opt.zero_grad()
+        loss = 0
+        for node in nodes:
+            loss = loss + F.cross_entropy(m(node).unsqueeze(0), janus.tensor([node.value % 2]))
+        loss.backward()
+        opt.step()
+        return loss.item()
+
+    for k in range(4):
+        log(step([tree(d, k) for d in (1, 2, 3)]), m, [opt.state[p]["step"] for p in m.parameters()])
