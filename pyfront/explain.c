@@ -2,8 +2,9 @@
 /*
  * janus.explain and janus.dump.
  *
- * explain prints counts, then what each conversion did or why it was refused, then the guards and
- * effects of every cached entry.  dump writes all graphs of a function, or one given as text.
+ * explain prints counts, then what each conversion did or why it was refused, with the source line,
+ * then the guards and effects of every cached entry and what became of each line.  dump writes all
+ * graphs of a function, or one given as text.
  */
 #include "pyfront/explain.h"
 
@@ -54,7 +55,8 @@ static PyObject *lines_of(jpy_function *f) {
     }
     for (size_t i = 0; list && i < f->entries.n; i++) {
         PyObject *s = PyUnicode_FromFormat("entry %zu:", i);
-        if (!s || PyList_Append(list, s) < 0 || jpy_entry_describe(f->entries.data[i], list) < 0)
+        if (!s || PyList_Append(list, s) < 0 || jpy_entry_describe(f->entries.data[i], list) < 0 ||
+            jpy_describe_lines(jpy_entry_module(f->entries.data[i]), list) < 0)
             Py_CLEAR(list);
         Py_XDECREF(s);
     }

@@ -37,7 +37,9 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/tree.h \
 	pyfront/convert/value.c \
 	pyfront/entry.h \
+	pyfront/dump_dir.c \
 	pyfront/explain.c \
+	pyfront/explain_lines.c \
 	pyfront/explain.h \
 	pyfront/external.c \
 	pyfront/external.h \

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "graph/base/log.h"
+#include "pyfront/explain.h"
 #include "pyfront/py_rng.h"
 
 enum { MAX_ATTEMPTS = 60 };
@@ -60,6 +61,7 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->real);
     jn_vec_free(&c->inputs);
     jn_vec_free(&c->prints);
+    jn_vec_free(&c->left_out);
     jn_vec_free(&c->made);
     jn_vec_free(&c->stored_tracked);
     jn_vec_free(&c->fresh);
@@ -104,6 +106,27 @@ static jcv_throw attempt(jcv *c, jpy_entry *e) {
     return c->thrown;
 }
 
+/* Says for each path that the graph does not have where it begins and why. */
+static void note_left_out(jcv *c) {
+    for (size_t i = 0; i < c->left_out.n; i++) {
+        char text[600];
+        snprintf(text, sizeof text, "left to CPython: %s", c->left_out.data[i].why);
+        jpy_note_at(c->f, text, c->left_out.data[i].at.file, c->left_out.data[i].at.line);
+    }
+}
+
+/* The reason with the line it comes from below it. */
+static void give_reason(const jcv *c, char *reason, size_t size) {
+    PyObject *line = jpy_source_line(c->refused_at.file, c->refused_at.line);
+    const char *text = line ? PyUnicode_AsUTF8(line) : NULL;
+    PyErr_Clear();
+    if (text)
+        snprintf(reason, size, "%s\n      %u | %.200s", c->reason, c->refused_at.line, text);
+    else
+        snprintf(reason, size, "%s", c->reason);
+    Py_XDECREF(line);
+}
+
 static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reason, size_t size) {
     jpy_entry *e = NULL;
     jcv_rec_fn *fns = NULL;
@@ -138,7 +161,12 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
         fns = c->rec_fns;
         lives = c->lives;
         share_views = c->share_views;
-        snprintf(reason, size, "%s", c->reason);
+        if (t == THROW_NONE)
+            note_left_out(c);
+        else if (t == THROW_REFUSE)
+            give_reason(c, reason, size);
+        else
+            snprintf(reason, size, "%s", c->reason);
         drop_attempt(c);
         jn_free(c);
         if (t == THROW_NONE)
@@ -174,7 +202,7 @@ static bool narrow_hints(jpy_function *f) {
 }
 
 jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
-    char reason[600] = "";
+    char reason[800] = "";
     jn_rng_state rng = *jpy_rng_default();
     jpy_entry *e = convert_once(f, call, reason, sizeof reason);
     if (!e && narrow_hints(f))
@@ -187,5 +215,6 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     }
     jpy_note(f, "converted: %zu guards, %zu inputs, %u results, %zu effects", e->guards.srcs.n,
              e->inputs.n, e->n_results, e->steps.n);
+    jpy_dump_entry(f->callable, e->module);
     return e;
 }

@@ -253,6 +253,11 @@ typedef struct jcv_live {
     struct jcv_live *next;
 } jcv_live;
 
+typedef struct jcv_left_out {
+    const char *why;
+    jn_loc at;
+} jcv_left_out;
+
 struct jcv {
     jpy_function *f;
     const jpy_call *call;
@@ -285,6 +290,8 @@ struct jcv {
     bool hook_refused, backward_done, no_effects;
     jcv_throw thrown;
     char reason[512];
+    jn_loc refused_at;             /* where reason comes from */
+    JN_VEC(jcv_left_out) left_out; /* paths that are asserted not to be taken */
     unsigned steps;
     PyObject *attr_names, *type_list; /* lists: what host.attr and host.type refer to */
     JN_VEC(jcv_val *) tags;           /* numbers given to eager functions, see jcv_tag */

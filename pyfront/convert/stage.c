@@ -15,6 +15,24 @@ void jcv_throw_now(jcv *c, jcv_throw what) {
     longjmp(c->handler->env, 1);
 }
 
+/* Where the converted function begins: what is refused before its first statement. */
+static void first_line(jcv *c, const char **file, uint32_t *line) {
+    PyObject *o = c->f->callable;
+    if (PyMethod_Check(o))
+        o = PyMethod_GET_FUNCTION(o);
+    *file = "?";
+    *line = 0;
+    if (!PyFunction_Check(o))
+        return;
+    PyObject *name = PyObject_GetAttrString(PyFunction_GET_CODE(o), "co_filename");
+    const char *s = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    *line = (uint32_t)((PyCodeObject *)PyFunction_GET_CODE(o))->co_firstlineno;
+    if (s)
+        *file = s; /* the code keeps it */
+    Py_XDECREF(name);
+    PyErr_Clear();
+}
+
 void jcv_refuse(jcv *c, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
@@ -22,10 +40,13 @@ void jcv_refuse(jcv *c, const char *fmt, ...) {
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     PyErr_Clear();
-    const char *file = c->frame && c->frame->source ? c->frame->source->file : "?";
+    uint32_t line = c->at ? c->at->line : 0;
+    const char *file = c->frame && c->frame->source ? c->frame->source->file : NULL;
+    if (!file || !line)
+        first_line(c, &file, &line);
     const char *base = strrchr(file, '/');
-    snprintf(c->reason, sizeof c->reason, "%s:%u: %s", base ? base + 1 : file,
-             c->at ? c->at->line : 0, text);
+    snprintf(c->reason, sizeof c->reason, "%s:%u: %s", base ? base + 1 : file, line, text);
+    c->refused_at = (jn_loc){file, line, 0};
     jcv_throw_now(c, THROW_REFUSE);
 }
 
