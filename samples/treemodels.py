@@ -148,7 +148,9 @@ class TopDownTreeLSTM(nn.Module):
 
     def forward(self, h, c, levels, label):
         loss = F.cross_entropy(self.output(h), label)
-        if levels == 0 or self.grow(h) < 0:
+        if levels == 0:
+            return loss, 1
+        if self.grow(h) < 0:
             return loss, 1
         il, ol, fl, ir, orr, fr, ul, ur = self.children(h).chunk(8, 1)
         left_c = janus.sigmoid(il) * janus.tanh(ul) + janus.sigmoid(fl) * c

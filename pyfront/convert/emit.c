@@ -78,21 +78,40 @@ static int captures_of(jcv_ctx *x) {
     return any;
 }
 
-/* Shared parameters come last. */
-static bool order_captures(jcv_ctx *x) {
+/* Shared parameters come last, in one order for all SubGraphs: those of one recursion must agree on
+ * them, whatever each of them uses first.  `all` is that order. */
+static bool order_captures(jcv_ctx *x, const jcv_ctx *all) {
     jcv_val **v = x->captures.data;
     size_t n = x->captures.n, at = 0;
     jcv_val **tmp = jn_alloc((n + 1) * sizeof *tmp);
     if (!tmp)
         return false;
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < n; i++)
-            if (shared(x, v[i]) == (pass == 1))
-                tmp[at++] = v[i];
+    for (size_t i = 0; i < n; i++)
+        if (!shared(x, v[i]))
+            tmp[at++] = v[i];
+    for (size_t i = 0; i < all->captures.n; i++)
+        if (shared(x, all->captures.data[i]) && capture_index(x, all->captures.data[i]) >= 0)
+            tmp[at++] = all->captures.data[i];
     if (n)
         memcpy(v, tmp, n * sizeof *v);
     jn_free(tmp);
     return true;
+}
+
+static janus_status order_all(jcv *c) {
+    jcv_ctx all = {0};
+    janus_status st = JANUS_OK;
+    for (size_t i = 0; i < c->ctxs.n && st == JANUS_OK; i++) {
+        jcv_ctx *x = c->ctxs.data[i];
+        for (size_t k = 0; x->used && k < x->captures.n && st == JANUS_OK; k++)
+            if (capture(&all, x->captures.data[k]) < 0)
+                st = JN_NO_MEMORY();
+    }
+    for (size_t i = 0; i < c->ctxs.n && st == JANUS_OK; i++)
+        if (c->ctxs.data[i]->used && !order_captures(c->ctxs.data[i], &all))
+            st = JN_NO_MEMORY();
+    jn_vec_free(&all.captures);
+    return st;
 }
 
 /* Both SubGraphs of a node take the same operands in the same order. */
@@ -288,9 +307,8 @@ janus_status jcv_emit(jcv *c, janus_module *m, jn_subgraph **out_main) {
             if (n->op && n->op->role == JN_ROLE_WHILE)
                 n->subs[1]->loop_body = true;
         }
-        if (x->used && !order_captures(x))
-            return JN_NO_MEMORY();
     }
+    JN_TRY(order_all(c));
     for (size_t i = 0; i < c->ctxs.n; i++)
         if (c->ctxs.data[i]->used)
             JN_TRY(pair_captures(c->ctxs.data[i]));

@@ -361,3 +361,45 @@ def tree_network_with_state_of_the_optimizer(function, log):
 
     for k in range(4):
         log(step([tree(d, k) for d in (1, 2, 3)]), m, [opt.state[p]["step"] for p in m.parameters()])
+
+
+class Grower(nn.Module):
+    """Uses its weights in another order on the path that recurses than on the other."""
+
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(3, 2)
+        self.grow = nn.Linear(3, 1)
+        self.down = nn.Linear(3, 6)
+
+    def forward(self, h, levels):
+        score = self.out(h).square().sum()
+        if levels == 0:
+            return score, 1
+        if self.grow(h) < 0:
+            return score, 1
+        left, right = janus.tanh(self.down(h)).chunk(2, 1)
+        a, n = self.forward(left, levels - 1)
+        b, m = self.forward(right, levels - 1)
+        return score + a + b, n + m + 1
+
+
+@case(graph=MUST)
+def trees_that_grow_by_their_own_state(function, log):
+    m = Grower()
+    opt = janus.optim.SGD([p for name, p in m.named_parameters() if "grow" not in name], lr=0.01)
+
+    @function
+    def step(seeds):
+        opt.zero_grad()
+        loss, nodes = janus.zeros(()), 0
+        for seed in seeds:
+            own, n = m(seed, 4)
+            loss, nodes = loss + own, nodes + n
+        loss.backward()
+        opt.step()
+        return loss.detach(), nodes
+
+    for k in range(4):
+        log(step([t(1, 3, seed=k), t(1, 3, seed=k + 1)]))
+    log(m)
