@@ -26,6 +26,7 @@ void jpy_entry_free(jpy_entry *e) {
     }
     jn_vec_free(&e->grad_of);
     jn_vec_free(&e->looked);
+    jn_vec_free(&e->prints);
     jpy_guards_free(&e->guards);
     jn_module_release(e->module);
     jn_vec_free(&e->inputs);
@@ -147,7 +148,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
                                      ? some
                                      : jn_alloc((e->n_results + e->n_frames) * sizeof *results);
     int rc = -1;
-    jpy_host host = {e, {0}};
+    jpy_host host = {e, {0}, NULL};
     jn_run *r = NULL;
     if (!slots || !results)
         goto end;
@@ -181,9 +182,10 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     }
     jpy_node *node[JPY_MAX_STAGES] = {NULL};
     if (jpy_region_nodes(f, e, call, slots, jpy_rng_default()->offset, results, node) < 0)
-        PyErr_Clear();
+        PyErr_Clear(); /* rc is -1 */
     else
-        rc = jpy_commit(e, slots, r, results, node, out_result) == 0 ? 1 : -1;
+        rc = jpy_commit(e, slots, r, host.text, results, node, out_result);
+    rc = rc < 0 ? -1 : rc ? 3 : 1;
     for (unsigned k = 0; k < e->n_stages; k++)
         jpy_node_release(node[k]);
     drop_results(results, e->n_results + e->n_frames);
@@ -221,7 +223,7 @@ void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
 
 int jpy_entry_describe(jpy_entry *e, PyObject *list) {
     static const char *const names[] = {"sets an attribute", "sets a gradient", "writes a tensor",
-                                        "writes a list",     "writes a dict",   "prints"};
+                                        "writes a list", "writes a dict"};
     if (jpy_guards_describe(&e->guards, list) < 0)
         return -1;
     for (size_t i = 0; i < e->steps.n; i++) {

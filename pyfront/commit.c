@@ -3,12 +3,13 @@
  * Prepare and apply: what a run leaves in the Python heap.
  *
  * Prepare makes every new object, each once; it may fail and then nothing has changed.  Apply
- * writes them in the order of the program.  Printing comes last of all, since only it can raise.
+ * writes them in the order of the program.  Printing comes first of all, since only it can raise.
  */
 #include <string.h>
 
 #include "exec/tensor_rows.h"
 #include "pyfront/host_py.h"
+#include "pyfront/print.h"
 #include "pyfront/py_tensor.h"
 
 typedef struct making {
@@ -213,14 +214,6 @@ static int set_dict(PyObject *dict, PyObject *pairs) {
     return 0;
 }
 
-static int print(PyObject *args) {
-    PyObject *b = PyEval_GetBuiltins();
-    PyObject *fn = b ? PyDict_GetItemString(b, "print") : NULL;
-    PyObject *r = fn ? PyObject_CallObject(fn, args) : NULL;
-    Py_XDECREF(r);
-    return r ? 0 : -1;
-}
-
 static int apply(making *m, const jpy_commit_step *s, PyObject *v) {
     PyObject *o = m->slots[s->slot];
     switch (s->kind) {
@@ -239,8 +232,6 @@ static int apply(making *m, const jpy_commit_step *s, PyObject *v) {
         return set_list(o, v);
     case JPY_COMMIT_DICT:
         return set_dict(o, v);
-    case JPY_COMMIT_PRINT:
-        return print(v);
     }
     return -1;
 }
@@ -263,8 +254,8 @@ static bool log_is_apart(const jpy_entry *e, PyObject *const *slots, const jn_ru
     return true;
 }
 
-int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, jn_arg *results, jpy_node **nodes,
-               PyObject **out_result) {
+int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, PyObject *text, jn_arg *results,
+               jpy_node **nodes, PyObject **out_result) {
     if (!log_is_apart(e, slots, run))
         return -1;
     size_t n = e->steps.n, n_made = e->n_recipes + 1;
@@ -294,21 +285,30 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, jn_arg *results, jpy
         Py_INCREF(o);
         PyTuple_SET_ITEM(keep, (Py_ssize_t)i, o);
     }
-    int rc = ok ? 0 : -1;
+    bool wrote = false, raised = ok && text && jpy_print_write(text, &wrote) < 0;
+    if (raised && !wrote) {
+        PyErr_Clear(); /* CPython prints, and raises it in its place */
+        ok = raised = false;
+    }
+    PyObject *type = NULL, *value = NULL, *tb = NULL;
+    if (raised)
+        PyErr_Fetch(&type, &value, &tb);
+    int rc = ok ? raised : -1;
     if (ok && jn_run_apply(run) != JANUS_OK)
         PyErr_Clear();
-    for (int pass = 0; pass < 2 && ok; pass++)
-        for (size_t i = 0; i < n; i++)
-            if ((e->steps.data[i].kind == JPY_COMMIT_PRINT) == (pass == 1) &&
-                apply(&m, &e->steps.data[i], values[i]) < 0)
-                PyErr_Clear();
+    for (size_t i = 0; i < n && ok; i++)
+        if (apply(&m, &e->steps.data[i], values[i]) < 0)
+            PyErr_Clear();
+    if (raised) {
+        Py_CLEAR(result);
+        PyErr_Restore(type, value, tb);
+    }
     Py_XDECREF(keep);
     for (size_t i = 0; i < n + n_made; i++)
         Py_XDECREF(values[i]);
     jn_free(values);
-    if (rc == 0)
-        *out_result = result;
-    else
+    *out_result = rc == 0 ? result : NULL;
+    if (rc < 0)
         Py_XDECREF(result);
     return rc;
 }

@@ -49,8 +49,7 @@ typedef enum jpy_commit_kind {
     JPY_COMMIT_GRAD,  /* tensor slot .grad = value (None allowed) */
     JPY_COMMIT_STORE, /* tensor slot [...] = result `value` */
     JPY_COMMIT_LIST,  /* list slot [:] = value */
-    JPY_COMMIT_DICT,  /* dict slot: set the pairs of value, a JPY_MAKE_DICT; key order kept */
-    JPY_COMMIT_PRINT  /* print(*value, ...): value is a tuple */
+    JPY_COMMIT_DICT   /* dict slot: set the pairs of value, a JPY_MAKE_DICT; key order kept */
 } jpy_commit_kind;
 
 typedef struct jpy_commit_step {
@@ -108,14 +107,16 @@ struct jpy_entry {
     bool has_effects; /* of any kind */
     uint32_t n_recipes;
     unsigned n_results;
-    PyObject *attr_names; /* list: host.attr keys */
-    PyObject *type_list;  /* list: host.type tokens are addresses of these */
+    JN_VEC(struct jpy_print *) prints; /* by the key of host.emit */
+    PyObject *attr_names;              /* list: host.attr keys */
+    PyObject *type_list;               /* list: host.type tokens are addresses of these */
     uint64_t runs;
     jpy_trial trial;
 };
 
 /* commit.c: builds every object (prepare), then applies, the log of the run (prepared) last.
- * 0, or -1: nothing has changed. */
-int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, jn_arg *results,
+ * `text`: what is printed first of all, or NULL.  0; -1: nothing has changed; 1: all is done, but
+ * printing has raised when some of it was written. */
+int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, PyObject *text, jn_arg *results,
                struct jpy_node **nodes, PyObject **out_result);
 #endif

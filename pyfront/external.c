@@ -141,7 +141,7 @@ static janus_status run_gradient(region *r, const jpy_val *dout, jn_arg *results
     janus_run_options options = JANUS_RUN_OPTIONS_INIT;
     options.numerics = r->exact ? JANUS_NUMERICS_EXACT : JANUS_NUMERICS_FAST;
     options.host = &jpy_host_ops;
-    jpy_host host = {r->e, {0}};
+    jpy_host host = {r->e, {0}, NULL};
     options.host_ctx = &host;
     if (st == JANUS_OK)
         args[0] = (jn_arg){.kind = JANUS_KIND_FRAME, .f = r->frame};

@@ -61,7 +61,8 @@ void jpy_entry_free(jpy_entry *e); /* gives up one reference */
 void jpy_entry_hold(jpy_entry *e); /* takes one */
 /* Guards, runs, commits.  2: the guards hold, and not `graph`; 1: done, *out_result is a new
  * reference; 0: the guards do not hold; -1: the run was discarded, nothing has changed; -2: the
- * same, since a signal has arrived.  No exception is ever left. */
+ * same, since a signal has arrived; 3: done, and printing has raised.  Else no exception is left.
+ */
 int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool graph,
                    PyObject **out_result);
 /* After a miss: numbers that differ become inputs in the next conversion. */

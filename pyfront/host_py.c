@@ -7,6 +7,7 @@
  * run ends.  Writes come from the commit only.
  */
 #include "pyfront/host_py.h"
+#include "pyfront/print.h"
 #include "pyfront/py_tensor.h"
 #include "pyfront/signals.h"
 
@@ -14,6 +15,7 @@ void jpy_host_free(jpy_host *h) {
     for (size_t i = 0; i < h->held.n; i++)
         Py_XDECREF(h->held.data[i]);
     jn_vec_free(&h->held);
+    Py_CLEAR(h->text);
 }
 
 /* Keeps a new reference until the run is over. */
@@ -186,6 +188,30 @@ static janus_status wrap(void *ctx, janus_tensor *t, int64_t tag, janus_object *
     return hold(ctx, o);
 }
 
+static janus_status emit(void *ctx, int64_t key, const janus_host_value *items, unsigned n) {
+    jpy_host *h = ctx;
+    const jpy_print *p = h->e->prints.data[key];
+    PyObject *few[16], **v = n <= 16 ? few : jn_alloc(n * sizeof *v), *text = NULL;
+    unsigned first = p->to_file ? 1 : 0, made = 0;
+    if (!h->text)
+        h->text = PyList_New(0);
+    while (v && made < n && (v[made] = object_of(&items[made])))
+        made++;
+    PyObject *file = made && first ? v[0] : Py_None;
+    bool plain = jpy_print_can(first ? file : NULL);
+    if (h->text && made == n && plain)
+        text = jpy_print_text(p, v + first, n - first);
+    bool ok = text && PyList_Append(h->text, file) == 0 && PyList_Append(h->text, text) == 0 &&
+              PyList_Append(h->text, p->flush ? Py_True : Py_False) == 0;
+    while (made--)
+        Py_DECREF(v[made]);
+    if (v != few)
+        jn_free(v);
+    Py_XDECREF(text);
+    PyErr_Clear();
+    return ok ? JANUS_OK : jn_error(JANUS_ASSUMPTION_FAILED, "a text that cannot be printed later");
+}
+
 /* ---- writing ------------------------------------------------------------------------------------
  */
 
@@ -268,6 +294,7 @@ const janus_host_ops jpy_host_ops = {.struct_size = sizeof(janus_host_ops),
                                      .kind_type = kind_type,
                                      .make = make,
                                      .wrap = wrap,
+                                     .emit = emit,
                                      .pop = pop,
                                      .del_key = del_key,
                                      .del_attr = del_attr};

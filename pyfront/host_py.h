@@ -13,6 +13,7 @@
 typedef struct jpy_host {
     const jpy_entry *e;
     JN_VEC(PyObject *) held;
+    PyObject *text; /* what is printed, as jpy_print_write takes it, or NULL */
 } jpy_host;
 
 enum { JPY_TAG_PLAIN, JPY_TAG_FREED }; /* of tensors written: no history, one that is used up */

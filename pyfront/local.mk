@@ -27,6 +27,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/lower.c \
 	pyfront/convert/objects.c \
 	pyfront/convert/operators.c \
+	pyfront/convert/print.c \
 	pyfront/convert/proxy.c \
 	pyfront/convert/recursion.c \
 	pyfront/convert/sample.c \
@@ -53,6 +54,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/module.c \
 	pyfront/signals.c \
 	pyfront/signals.h \
+	pyfront/print.c \
+	pyfront/print.h \
 	pyfront/source.c \
 	pyfront/jpy.h \
 	pyfront/policy.c \

@@ -164,20 +164,6 @@ static jcv_av *b_abs(jcv *c, const jcv_args *a) {
     return NULL;
 }
 
-static jcv_av *b_print(jcv *c, const jcv_args *a) {
-    if (c->ctx != c->main)
-        jcv_refuse(c, "print() inside a branch, loop or recursion");
-    if (a->n_kw)
-        jcv_refuse(c, "print() with options");
-    if (!jn_vec_push(&c->prints, jcv_tuple(c, a->pos, a->n_pos)))
-        jcv_refuse(c, "out of memory");
-    for (unsigned i = 0; i < a->n_pos; i++)
-        if (!jcv_is_const(a->pos[i]) && a->pos[i]->kind != AV_SCALAR &&
-            !(a->pos[i]->kind == AV_TENSOR && !jcv_bound_src(c, a->pos[i])))
-            jcv_refuse(c, "print() of %s", jcv_describe(a->pos[i]));
-    return jcv_none(c);
-}
-
 static jcv_av *make_dict(jcv *c, const jcv_args *a) {
     jcv_av *d = jcv_dict(c);
     if (a->n_pos)
@@ -232,7 +218,7 @@ static const struct {
                  {"hasattr", b_hasattr},
                  {"setattr", b_setattr},
                  {"abs", b_abs},
-                 {"print", b_print},
+                 {"print", jcv_print},
                  {"iter", jcv_b_iter},
                  {"next", jcv_b_next},
                  {NULL, NULL}};

@@ -60,7 +60,6 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->attrs);
     jn_vec_free(&c->real);
     jn_vec_free(&c->inputs);
-    jn_vec_free(&c->prints);
     jn_vec_free(&c->left_out);
     jn_vec_free(&c->made);
     jn_vec_free(&c->stored_tracked);
@@ -88,6 +87,7 @@ static jcv_throw attempt(jcv *c, jpy_entry *e) {
     jcv_handler h = {.up = NULL};
     bool grad = !jpy_no_grad_mode;
     jn_arena_init(&c->arena, 1 << 16);
+    c->entry = e;
     c->guards = &e->guards;
     c->attr_names = e->attr_names;
     c->type_list = e->type_list;

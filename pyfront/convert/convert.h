@@ -273,7 +273,8 @@ struct jcv {
     JN_VEC(jcv_attr) attrs;
     JN_VEC(jcv_av *) real;    /* AV_LIST / AV_DICT standing for real containers */
     JN_VEC(jpy_src *) inputs; /* of main's parameters, in order; NULL: none */
-    JN_VEC(jcv_av *) prints;
+    jpy_entry *entry;
+    uint32_t n_effects;       /* written by the graph, or printed, so far */
     JN_VEC(PyObject *) fresh; /* blanks of instances made here (objects.c) */
     jcv_rec *recs;
     jcv_frame *frame;
@@ -593,6 +594,7 @@ jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list);
 bool jcv_recursive(jcv *c, const jcv_frame *fr);
 /* Binds the parameters of `fr` to flat arguments. */
 void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat);
+jcv_av *jcv_print(jcv *c, const jcv_args *args);
 /* Recursion: NULL: the call is not of a recursive function, inline it. */
 jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **params, unsigned n);
 jcv_av *jcv_run_body(jcv *c, jcv_frame *fr);

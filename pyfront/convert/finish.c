@@ -341,8 +341,6 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     finish_containers(c, &f);
     guard_aliases(c);
     finish_live(c, e);
-    for (size_t i = 0; i < c->prints.n; i++)
-        add_step(c, &f, JPY_COMMIT_PRINT, 0, NULL, recipe(c, &f, c->prints.data[i]));
     e->result = recipe(c, &f, result);
     for (size_t i = 0; i < c->inputs.n; i++) {
         jpy_input in = {c->inputs.data[i]->slot, c->main->params.data[i]->type->kind};
@@ -360,7 +358,7 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     if (st == JANUS_OK)
         st = jcv_emit(c, e->module, &e->main);
     bool gradient = st == JANUS_OK && e->n_tracked;
-    e->has_effects = e->steps.n || c->lives;
+    e->has_effects = e->steps.n || c->lives || c->n_effects;
     if (gradient && c->leaf_reused)
         jcv_refuse(c, "a leaf that requires grad is used after it was written");
     if (gradient && c->f->differentiated)

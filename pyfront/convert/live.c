@@ -366,6 +366,7 @@ void jcv_live_setattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, jcv_av
     janus_host_setattr_attrs attrs = {sizeof attrs, jcv_key_of(c, name), tag_of(c, v)};
     jcv_op(c, JN_OP(host_setattr), in, 2, &attrs);
     c->live_epoch++;
+    c->n_effects++;
 }
 
 void jcv_live_delattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name) {
@@ -374,6 +375,7 @@ void jcv_live_delattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name) {
     janus_host_delattr_attrs attrs = {sizeof attrs, jcv_key_of(c, name)};
     jcv_op(c, JN_OP(host_delattr), &in, 1, &attrs);
     c->live_epoch++;
+    c->n_effects++;
 }
 
 /* ---- containers ---------------------------------------------------------------------------------
@@ -396,6 +398,7 @@ static void write_node(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n, 
     } attrs = {sizeof attrs, tag_of(c, v)};
     jcv_op(c, op, in, n, &attrs);
     c->live_epoch++;
+    c->n_effects++;
     c->live_items++;
 }
 
@@ -410,6 +413,7 @@ jcv_av *jcv_live_pop(jcv *c, jcv_av *o) {
     container_to_write(c, o);
     jcv_val *v = &jcv_op(c, JN_OP(host_pop), &o->val, 1, NULL)->out[0];
     c->live_epoch++;
+    c->n_effects++;
     c->live_items++;
     return jcv_host_got(c, v, jcv_item_samples(c, o, NULL));
 }
@@ -454,6 +458,7 @@ void jcv_live_delkey(jcv *c, jcv_av *o, jcv_av *key) {
     jcv_val *in[2] = {o->val, live_key(c, key)};
     jcv_op(c, JN_OP(host_delkey), in, 2, NULL);
     c->live_epoch++;
+    c->n_effects++;
     c->live_items++;
 }
 

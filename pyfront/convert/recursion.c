@@ -214,6 +214,7 @@ static jcv_av *invoke(jcv *c, jcv_instance *in, jcv_av **args, unsigned n) {
     template_types(f->result, types, &at);
     jcv_node *node = jcv_call_node(c, "invoke", in->ctx, NULL, v, m, types, n_out);
     c->live_epoch++;
+    c->n_effects += c->lives != NULL; /* the call may write */
     at = 0;
     return instantiate(c, f->result, node, &at);
 }
