@@ -387,6 +387,8 @@ class Grower(nn.Module):
 @case(graph=MUST)
 def trees_that_grow_by_their_own_state(function, log):
     m = Grower()
+    with janus.no_grad():
+        m.grow.bias.fill_(0.5)  # some grow in every step, so that all weights are used
     opt = janus.optim.SGD([p for name, p in m.named_parameters() if "grow" not in name], lr=0.01)
 
     @function
