@@ -38,6 +38,11 @@ janus_status jn_eager_into(const jn_op *op, const jn_eager_arg *in, unsigned n_i
  * 0-d. */
 janus_status jn_eager_unary(const jn_op *op, janus_tensor *a, janus_tensor **out);
 janus_status jn_eager_binary(const jn_op *op, janus_tensor *a, janus_tensor *b, janus_tensor **out);
+/* Whether they take the row, for float operands: what has no gradient gives bools or integers. */
+static inline bool jn_eager_is_like(const jn_op *op) {
+    return (op->flags & JN_OP_ELEMENTWISE) && op->grad && op->n_out == 1 && !op->attr_size &&
+           op->n_in_max <= 2;
+}
 /* How kernels of eager calls split their work. */
 const jn_par *jn_eager_par(void);
 

@@ -421,8 +421,7 @@ static PyObject *op_make(const char *name, const char *params, jpy_bind_fn bind,
     f->bind = bind;
     f->row = row;
     f->inplace = inplace;
-    f->fast_unary = row && !inplace && (row->flags & JN_OP_ELEMENTWISE) && row->grad &&
-                    row->n_in_max == 1 && row->n_out == 1 && !row->attr_size;
+    f->fast_unary = row && !inplace && row->n_in_max == 1 && jn_eager_is_like(row);
     f->params = PyMem_Calloc(JPY_MAX_PARAMS, sizeof *f->params);
     jn_str text = {0};
     jn_str_append(&text, "(");

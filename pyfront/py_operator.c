@@ -101,9 +101,6 @@ static bool fast_operand(const janus_tensor *t) {
     return t->dtype <= JANUS_F64 && t->contiguous && t->numel < FAST_MAX;
 }
 
-/* Rows a fast path may run: arithmetic from add to minimum, results like operands. */
-static bool fast_row(const jn_op *op) { return op->id <= JN_OP_ID_minimum; }
-
 PyObject *jpy_unary_fast(const jn_op *op, PyObject *x) {
     janus_tensor *y;
     jpy_tensor *a = (jpy_tensor *)x;
@@ -162,7 +159,8 @@ static PyObject *run_operator(const jn_op *op, PyObject *const *args, Py_ssize_t
 }
 
 PyObject *jpy_binary(const jn_op *op, PyObject *x, PyObject *y) {
-    bool tx = jpy_tensor_check(x), ty = jpy_tensor_check(y), fast = fast_row(op) && !jn_eager_hook;
+    bool tx = jpy_tensor_check(x), ty = jpy_tensor_check(y),
+         fast = jn_eager_is_like(op) && !jn_eager_hook;
     PyObject *args[2] = {x, y};
     if (JN_LIKELY(tx && ty)) {
         jpy_tensor *a = (jpy_tensor *)x, *b = (jpy_tensor *)y;

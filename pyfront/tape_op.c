@@ -192,9 +192,30 @@ static bool heavy(const jpy_val *in, unsigned n_in) {
     return n >= RELEASE_FROM;
 }
 
+static bool same_kind(const jpy_val *a, const jpy_val *b) {
+    if (a->kind != JANUS_KIND_TENSOR || a->t->dtype != b->t->dtype || a->t->rank != b->t->rank ||
+        !a->t->contiguous)
+        return false;
+    for (int i = 0; i < a->t->rank; i++)
+        if (a->t->dims[i] != b->t->dims[i])
+            return false;
+    return true;
+}
+
+/* Whether the short way of eager.h serves: small tensors of one type. */
+static bool short_way(const jn_op *op, const jpy_val *in, unsigned n_in) {
+    return n_in <= 2 && n_in == op->n_in_max && jn_eager_is_like(op) &&
+           in[n_in - 1].kind == JANUS_KIND_TENSOR && in[n_in - 1].t->contiguous &&
+           in[n_in - 1].t->numel < RELEASE_FROM && in[n_in - 1].t->dtype <= JANUS_F64 &&
+           (n_in == 1 || same_kind(&in[0], &in[1]));
+}
+
 /* The kernel, with the lock let go for large operands. */
 static janus_status call_op(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
                             janus_tensor **out, unsigned n_out) {
+    if (short_way(op, in, n_in))
+        return n_in == 1 ? jn_eager_unary(op, in[0].t, out)
+                         : jn_eager_binary(op, in[0].t, in[1].t, out);
     jn_eager_arg few[8], *args = few;
     if (n_in > 8 && !(args = jn_alloc(n_in * sizeof *args)))
         return JN_NO_MEMORY();
@@ -411,8 +432,13 @@ static int op_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_v
     unsigned n_evs = 2 * n->n_in + 2 * n->n_out;
     if (n_evs > 24 && !(evs = jn_alloc(n_evs * sizeof *evs)))
         return jpy_raise(JN_NO_MEMORY());
-    eager_emitter e = {.base = {&emitter_ops}, .cap = ROOM, .create_graph = create_graph};
+    eager_emitter e; /* its room is large: not cleared */
+    e.base.ops = &emitter_ops;
     e.entries = e.room;
+    e.n = 0;
+    e.cap = ROOM;
+    e.create_graph = create_graph;
+    e.raised = false;
     jn_ev *in = evs, *out = in + n->n_in, *dy = out + n->n_out, *dx = dy + n->n_out;
     for (unsigned i = 0; i < n_values; i++)
         evs[i] = visible(&e, n, i);
