@@ -192,6 +192,49 @@ janus_status jn_eager_into(const jn_op *op, const jn_eager_arg *in, unsigned n_i
     return st;
 }
 
+/* By way of new tensors, which the converter sees copied. */
+static janus_status update_by_copies(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
+                                     const void *attrs, janus_tensor *const *dst, unsigned n_out) {
+    janus_tensor *out[JN_EAGER_MAX_OUT];
+    JN_TRY(jn_eager(op, in, n_in, attrs, out, n_out));
+    janus_status st = JANUS_OK;
+    for (unsigned i = 0; i < n_out; i++) {
+        if (st == JANUS_OK && jn_eager_hook) {
+            janus_cast_attrs cast = {sizeof cast, dst[i]->dtype};
+            jn_eager_arg arg = {.kind = JANUS_KIND_TENSOR, .t = out[i]};
+            st = jn_eager_into(JN_OP(cast), &arg, 1, &cast, dst[i]);
+        } else if (st == JANUS_OK) {
+            st = jn_tensor_copy(dst[i], out[i]);
+        }
+        janus_tensor_release(out[i]);
+    }
+    return st;
+}
+
+static janus_status run_update(jn_call *k, const jn_eager_arg *in, janus_tensor *const *dst) {
+    jn_view views[JN_EAGER_MAX_OUT];
+    JN_TRY(jn_call_infer(k, in, dst[0]));
+    JN_TRY(jn_call_straighten(k, in));
+    for (unsigned i = 0; i < k->n_out; i++)
+        views[i] = jn_tensor_as_view(dst[i]);
+    return compute(k, views);
+}
+
+janus_status jn_eager_update(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
+                             const void *attrs, janus_tensor *const *dst, unsigned n_out) {
+    bool direct = !jn_eager_hook;
+    for (unsigned i = 0; i < n_out; i++)
+        direct = direct && dst[i]->contiguous;
+    if (!direct)
+        return update_by_copies(op, in, n_in, attrs, dst, n_out);
+    jn_call k;
+    jn_call_room room;
+    JN_TRY(jn_call_init(&k, &room, op, n_in, attrs, n_out));
+    janus_status st = run_update(&k, in, dst);
+    jn_call_done(&k);
+    return st;
+}
+
 /* An elementwise op without attributes whose result has `like`'s dtype and dims. */
 static janus_status run_like(const jn_op *op, janus_tensor *const *ts, unsigned n,
                              const janus_tensor *like, janus_tensor **out) {

@@ -33,6 +33,10 @@ janus_status jn_eager(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
  * strides, and may be an operand or overlap one). */
 janus_status jn_eager_into(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
                            const void *attrs, janus_tensor *dst);
+/* Same, result i written into dst[i], which is an operand (its rows say that results may be written
+ * over what they replace) and shares memory with no other. */
+janus_status jn_eager_update(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
+                             const void *attrs, janus_tensor *const *dst, unsigned n_out);
 /* Fast paths, on the calling thread alone, for elementwise ops without attributes whose result has
  * the operands' dtype.  Operands are contiguous, of equal dtype, and of equal dims or one of them
  * 0-d. */

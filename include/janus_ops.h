@@ -386,6 +386,23 @@ typedef struct janus_layer_norm_grad_attrs {
     size_t struct_size;
     int64_t axis; /* default: -1 */
 } janus_layer_norm_grad_attrs;
+typedef struct janus_momentum_step_attrs {
+    size_t struct_size;
+    double momentum; /* required */
+    double dampening; /* default: 0 */
+    double weight_decay; /* default: 0 */
+    int64_t nesterov; /* default: false */
+    int64_t maximize; /* default: false */
+} janus_momentum_step_attrs;
+typedef struct janus_adam_step_attrs {
+    size_t struct_size;
+    double beta1; /* default: 0.9 */
+    double beta2; /* default: 0.999 */
+    double eps; /* default: 1e-08 */
+    double weight_decay; /* default: 0 */
+    int64_t decoupled; /* default: false */
+    int64_t maximize; /* default: false */
+} janus_adam_step_attrs;
 typedef struct janus_full_attrs {
     size_t struct_size;
     janus_ints shape; /* default: none */
@@ -2344,6 +2361,46 @@ static inline janus_status janus_build_layer_norm_grad(janus_subgraph *g, janus_
         *out_dweight = out[1];
     if (st == JANUS_OK)
         *out_dbias = out[2];
+    return st;
+}
+
+/* d = g + weight_decay * p (maximize: -g); v' = momentum * v + (1 - dampening) * d; p - lr * v' (nesterov: d + momentum * v') */
+static inline janus_status janus_build_momentum_step(janus_subgraph *g, janus_value p, janus_value g, janus_value v, janus_value lr, const janus_momentum_step_attrs *attrs, janus_value *out_p_new, janus_value *out_v_new) {
+    janus_value in[4];
+    janus_value out[2];
+    janus_status st;
+    in[0] = p;
+    in[1] = g;
+    in[2] = v;
+    in[3] = lr;
+    st = janus_build(g, "momentum_step", in, 4, attrs, out, 2);
+    if (st == JANUS_OK)
+        *out_p_new = out[0];
+    if (st == JANUS_OK)
+        *out_v_new = out[1];
+    return st;
+}
+
+/* Adam's step; decoupled: AdamW's, where the decay shrinks p itself */
+static inline janus_status janus_build_adam_step(janus_subgraph *g, janus_value p, janus_value g, janus_value m, janus_value v, janus_value step, janus_value lr, const janus_adam_step_attrs *attrs, janus_value *out_p_new, janus_value *out_m_new, janus_value *out_v_new, janus_value *out_step_new) {
+    janus_value in[6];
+    janus_value out[4];
+    janus_status st;
+    in[0] = p;
+    in[1] = g;
+    in[2] = m;
+    in[3] = v;
+    in[4] = step;
+    in[5] = lr;
+    st = janus_build(g, "adam_step", in, 6, attrs, out, 4);
+    if (st == JANUS_OK)
+        *out_p_new = out[0];
+    if (st == JANUS_OK)
+        *out_m_new = out[1];
+    if (st == JANUS_OK)
+        *out_v_new = out[2];
+    if (st == JANUS_OK)
+        *out_step_new = out[3];
     return st;
 }
 

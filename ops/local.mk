@@ -15,6 +15,7 @@ libjanus_all_la_SOURCES += \
 	ops/infer_index.c \
 	ops/infer_linear.c \
 	ops/infer_nn.c \
+	ops/infer_optim.c \
 	ops/infer_reduce.c \
 	ops/infer_shape.c \
 	ops/infer_util.c \
@@ -24,6 +25,7 @@ libjanus_all_la_SOURCES += \
 	ops/ref/index.c \
 	ops/ref/linear.c \
 	ops/ref/nn.c \
+	ops/ref/optim.c \
 	ops/ref/pool_norm.c \
 	ops/ref/reduce.c \
 	ops/ref/ref.c \
@@ -59,6 +61,7 @@ JN_ISA_SOURCES = \
 	ops/cpu/isa_binary.c \
 	ops/cpu/isa_gemm.c \
 	ops/cpu/isa_nn.c \
+	ops/cpu/isa_optim.c \
 	ops/cpu/isa_pool.c \
 	ops/cpu/isa_reduce.c \
 	ops/cpu/isa_rng.c \
@@ -106,6 +109,7 @@ noinst_HEADERS += \
 	ops/def/index.def \
 	ops/def/linear.def \
 	ops/def/nn.def \
+	ops/def/optim.def \
 	ops/def/reduce.def \
 	ops/def/scalar.def \
 	ops/def/shape.def \

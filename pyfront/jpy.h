@@ -32,6 +32,7 @@ int jpy_init_op(PyObject *module);
 int jpy_init_create(PyObject *module);
 int jpy_init_tape(PyObject *module);
 int jpy_init_function(PyObject *module);
+int jpy_init_optim(PyObject *module);
 int jpy_init_rng(PyObject *module);
 int jpy_init_module_base(PyObject *module);
 int jpy_init_threads(PyObject *module);

@@ -73,6 +73,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/py_op.c \
 	pyfront/py_op.h \
 	pyfront/py_operator.c \
+	pyfront/py_optim.c \
 	pyfront/py_pieces.c \
 	pyfront/py_promote.c \
 	pyfront/py_quick.c \

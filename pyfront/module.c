@@ -21,6 +21,18 @@ static PyStructSequence_Field pair_fields[] = {
 static PyStructSequence_Desc pair_desc = {"janus.return_types.values_indices",
                                           "Values and their indices.", pair_fields, 2};
 
+static int init_signals(PyObject *module) {
+    (void)module;
+    return jpy_init_signals();
+}
+
+/* In this order. */
+static int (*const inits[])(PyObject *) = {
+    jpy_init_types,    jpy_init_tensor, jpy_init_op,      jpy_init_pieces,
+    jpy_init_optim,    jpy_init_create, jpy_init_tape,    jpy_init_module_base,
+    jpy_init_function, init_signals,    jpy_init_threads,
+};
+
 static int exec_module(PyObject *module) {
     if (jpy.module) {
         PyErr_SetString(PyExc_ImportError, "janus._C can be loaded in one interpreter only");
@@ -28,11 +40,11 @@ static int exec_module(PyObject *module) {
     }
     jpy.module = module;
     jpy.return_type = PyStructSequence_NewType(&pair_desc);
-    if (!jpy.return_type || jpy_init_types(module) < 0 || jpy_init_tensor(module) < 0 ||
-        jpy_init_op(module) < 0 || jpy_init_pieces(module) < 0 || jpy_init_create(module) < 0 ||
-        jpy_init_tape(module) < 0 || jpy_init_module_base(module) < 0 ||
-        jpy_init_function(module) < 0 || jpy_init_signals() < 0 || jpy_init_threads(module) < 0)
+    if (!jpy.return_type)
         return -1;
+    for (size_t i = 0; i < sizeof inits / sizeof *inits; i++)
+        if (inits[i](module) < 0)
+            return -1;
     return PyModule_AddStringConstant(module, "__version__", janus_version());
 }
 

@@ -108,7 +108,7 @@ jn_kernel_fn jn_cpu_fallback(const jn_sig *sig);
 #define JN_ISA_FN(name) JN_PASTE(name, JN_ISA)
 #endif
 
-#define JN_ISA_FILLS(X) X(unary) X(binary) X(gemm) X(reduce) X(nn) X(pool) X(rng)
+#define JN_ISA_FILLS(X) X(unary) X(binary) X(gemm) X(reduce) X(nn) X(optim) X(pool) X(rng)
 
 #define JN_DECLARE_FILL(name)                                                                      \
     void jn_isa_fill_##name##_generic(jn_isa_table *t);                                            \

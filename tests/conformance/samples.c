@@ -103,6 +103,9 @@ const sample samples[] = {
     {"layer_norm_grad", "f[3,4] f[3,4] p[4] f[3] p[3]", "", NO_GRAD, 1e-4}, {"layer_norm_grad", "f[4] f[4] p[4] f[] p[]", "", NO_GRAD, 1e-4},
     {"cross_entropy", "f[1,5] i[1]<5", "", 0, 0}, {"cross_entropy", "f[3,5] i[3]<5", "ignore_index=1 reduction=0", 0, 0}, {"cross_entropy_grad", "f[] f[5] i[]<5", "", 0, 0}, {"nll_loss", "f[2,5,3] i[2,3]<5", "reduction=2", 0, 0}, {"nll_loss", "f[5] i[]<5", "", 0, 0}, {"nll_loss_grad", "f[2,3] i[2,3]<5 f[2,5,3]", "reduction=0", 0, 0}, {"nll_loss_grad", "f[] i[]<5 f[5]", "", 0, 0},
     {"bce_with_logits", "f[2,3] u[2,3]", "reduction=2", 0, 0}, {"bce_with_logits", "f[2,3] u[2,3]", "reduction=0", 0, 0}, {"mse_loss", "f[] f[]", "", 0, 0}, {"smooth_l1", "f[3,4] f[3,4]", "reduction=2", NO_GRAD2, 0},
+    /* optimizers: u is positive, so that roots are far from zero */
+    {"momentum_step", "f[3,4] f[3,4] f[3,4] #0.1", "momentum=0.9", NO_GRAD, 0}, {"momentum_step", "f[19] f[19] f[19] #0.1", "momentum=0.9 dampening=0.5 weight_decay=0.2 nesterov=true maximize=true", NO_GRAD, 0},
+    {"adam_step", "f[3,4] f[3,4] f[3,4] p[3,4] p[] #0.1", "", NO_GRAD, 1e-4}, {"adam_step", "f[19] f[19] f[19] p[19] p[] #0.1", "beta1=0.8 beta2=0.9 eps=0.01 weight_decay=0.2 decoupled=true maximize=true", NO_GRAD, 1e-4}, {"adam_step", "f[2] f[2] f[2] p[2] p[] #0.1", "weight_decay=0.2", NO_GRAD, 1e-4},
     /* creation */
     {"full", "#2.5", "shape=2,3", NO_GRAD, 0}, {"full", "#2 #4", "shape=2,-2 dtype=i64", NO_GRAD, 0}, {"full_like", "#1.5 f[2,3]", "", NO_GRAD, 0}, {"scalar_tensor", "#2.5", "", NO_GRAD, 0}, {"scalar_tensor", "#7", "dtype=i32", NO_GRAD, 0}, {"scalar_tensor", "#7", "dtype=i64", NO_GRAD, 0}, {"scalar_tensor", "#7", "dtype=f64", NO_GRAD, 0},
     {"arange", "#1 #3 #5", "", NO_GRAD, 0}, {"arange", "#0.5 #0.25 #5", "dtype=f32", NO_GRAD, 0}, {"eye", "", "n=2 m=3", NO_GRAD, 0},

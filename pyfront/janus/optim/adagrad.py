@@ -19,7 +19,7 @@ class Adagrad(Optimizer):
         super().add_param_group(param_group)
         group = self.param_groups[-1]
         for param in group["params"]:
-            self.state[param] = {"step": 0, "sum": _C.full_like(param, group["initial_accumulator_value"])}
+            self.state[param] = {"step": _C.zeros(()), "sum": _C.full_like(param, group["initial_accumulator_value"])}
 
     def step(self, closure=None):
         loss = run_closure(closure)
@@ -31,13 +31,16 @@ class Adagrad(Optimizer):
                     if grad is None:
                         continue
                     state = self.state[param]
-                    step = state["step"] + 1
-                    state["step"] = step
                     if group["maximize"]:
                         grad = -grad
                     if weight_decay != 0:
                         grad = grad + param * weight_decay
                     total = state["sum"]
                     total.addcmul_(grad, grad)
-                    param.addcdiv_sqrt_(grad, total, value=-lr / (1 + (step - 1) * lr_decay), eps=eps)
+                    if lr_decay == 0:
+                        param.addcdiv_sqrt_(grad, total, value=-lr, eps=eps)
+                    else:
+                        rate = lr / (1 + state["step"].double() * lr_decay)
+                        param.sub_(grad / (total.sqrt() + eps) * rate)
+                    state["step"].add_(1.0)
         return loss

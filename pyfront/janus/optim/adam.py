@@ -20,36 +20,47 @@ class Adam(Optimizer):
         loss = run_closure(closure)
         with _C.no_grad():
             for group in self.param_groups:
-                lr, eps, weight_decay = group["lr"], group["eps"], group["weight_decay"]
-                beta1, beta2 = group["betas"]
+                rows = []
                 for param in group["params"]:
                     grad = param.grad
                     if grad is None:
                         continue
                     state = self.state.get(param)
                     if state is None:
-                        state = {"step": 0, "exp_avg": _C.zeros_like(param), "exp_avg_sq": _C.zeros_like(param)}
+                        state = {"step": _C.zeros(()), "exp_avg": _C.zeros_like(param),
+                                 "exp_avg_sq": _C.zeros_like(param)}
                         if group["amsgrad"]:
                             state["max_exp_avg_sq"] = _C.zeros_like(param)
                         self.state[param] = state
-                    step = state["step"] + 1
-                    state["step"] = step
-                    if group["maximize"]:
-                        grad = -grad
-                    if weight_decay != 0:
-                        if self.decoupled:
-                            param.mul_(1 - lr * weight_decay)
-                        else:
-                            grad = grad + param * weight_decay
-                    mean, square = state["exp_avg"], state["exp_avg_sq"]
-                    mean.mul_(beta1).add_(grad, alpha=1 - beta1)
-                    square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
                     if group["amsgrad"]:
-                        largest = state["max_exp_avg_sq"]
-                        square = largest.copy_(_C.maximum(largest, square))
-                    bias = (1 - beta2 ** step) ** 0.5  # of the root, kept out of a pass over all elements
-                    param.addcdiv_sqrt_(mean, square, value=-lr * bias / (1 - beta1 ** step), eps=eps * bias)
+                        self.amsgrad_step(group, param, grad, state)
+                    else:
+                        rows.append([param, grad, state["exp_avg"], state["exp_avg_sq"], state["step"]])
+                if rows:
+                    beta1, beta2 = group["betas"]
+                    _C.optimizer_step_("adam_step", rows, group["lr"], beta1=beta1, beta2=beta2, eps=group["eps"],
+                                       weight_decay=group["weight_decay"], decoupled=self.decoupled,
+                                       maximize=group["maximize"])
         return loss
+
+    def amsgrad_step(self, group, param, grad, state):
+        """The step that divides by the largest mean of squares there has been."""
+        beta1, beta2 = group["betas"]
+        lr, weight_decay = group["lr"], group["weight_decay"]
+        if group["maximize"]:
+            grad = -grad
+        if weight_decay != 0:
+            if self.decoupled:
+                param.mul_(1 - lr * weight_decay)
+            else:
+                grad = grad + param * weight_decay
+        step = state["step"].add_(1.0).double()
+        mean, square, largest = state["exp_avg"], state["exp_avg_sq"], state["max_exp_avg_sq"]
+        mean.mul_(beta1).add_(grad, alpha=1 - beta1)
+        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        largest.copy_(_C.maximum(largest, square))
+        root = largest.sqrt() / (1 - beta2 ** step).sqrt() + group["eps"]
+        param.sub_(mean / root * (lr / (1 - beta1 ** step)))
 
 
 class AdamW(Adam):

@@ -25,13 +25,13 @@ class RMSprop(Optimizer):
                         continue
                     state = self.state.get(param)
                     if state is None:
-                        state = {"step": 0, "square_avg": _C.zeros_like(param)}
+                        state = {"step": _C.zeros(()), "square_avg": _C.zeros_like(param)}
                         if momentum > 0:
                             state["momentum_buffer"] = _C.zeros_like(param)
                         if group["centered"]:
                             state["grad_avg"] = _C.zeros_like(param)
                         self.state[param] = state
-                    state["step"] = state["step"] + 1
+                    state["step"].add_(1.0)
                     if group["maximize"]:
                         grad = -grad
                     if weight_decay != 0:

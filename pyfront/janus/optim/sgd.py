@@ -20,22 +20,29 @@ class SGD(Optimizer):
         with _C.no_grad():
             for group in self.param_groups:
                 lr, momentum, weight_decay = group["lr"], group["momentum"], group["weight_decay"]
+                fresh, rows = [], []
                 for param in group["params"]:
                     grad = param.grad
                     if grad is None:
                         continue
-                    if group["maximize"]:
-                        grad = -grad
-                    if weight_decay != 0:
-                        grad = grad + param * weight_decay
-                    if momentum != 0:
-                        state = self.state.get(param)
-                        if state is None:
-                            velocity = grad.clone()
-                            self.state[param] = {"momentum_buffer": velocity}
-                        else:
-                            velocity = state["momentum_buffer"]
-                            velocity.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
-                        grad = grad + velocity * momentum if group["nesterov"] else velocity
-                    param.add_(grad, alpha=-lr)
+                    if momentum == 0:
+                        if group["maximize"]:
+                            grad = -grad
+                        if weight_decay != 0:
+                            grad = grad + param * weight_decay
+                        param.add_(grad, alpha=-lr)
+                        continue
+                    state = self.state.get(param)
+                    if state is None:
+                        velocity = _C.zeros_like(param)
+                        self.state[param] = {"momentum_buffer": velocity}
+                        fresh.append([param, grad, velocity])
+                    else:
+                        rows.append([param, grad, state["momentum_buffer"]])
+                # The first velocity is the gradient itself, not dampened.
+                for tensors, dampening in ((fresh, 0.0), (rows, group["dampening"])):
+                    if tensors:
+                        _C.optimizer_step_("momentum_step", tensors, lr, momentum=momentum, dampening=dampening,
+                                           weight_decay=weight_decay, nesterov=group["nesterov"],
+                                           maximize=group["maximize"])
         return loss
