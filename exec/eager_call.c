@@ -78,7 +78,8 @@ static const jn_operand *operand_of(const jn_op *op, unsigned i) {
 static void take_scalar(jn_call *k, unsigned i, janus_kind kind, janus_scalar s) {
     janus_kind want = (janus_kind)operand_of(k->op, i)->dtype_class;
     if (want == JANUS_KIND_FLOAT && kind != JANUS_KIND_FLOAT) {
-        s.f = (double)s.i;
+        const double f = (double)s.i;
+        s.f = f;
         kind = JANUS_KIND_FLOAT;
     }
     janus_dtype dtype = JANUS_I64;

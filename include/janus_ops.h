@@ -2364,13 +2364,13 @@ static inline janus_status janus_build_layer_norm_grad(janus_subgraph *g, janus_
     return st;
 }
 
-/* d = g + weight_decay * p (maximize: -g); v' = momentum * v + (1 - dampening) * d; p - lr * v' (nesterov: d + momentum * v') */
-static inline janus_status janus_build_momentum_step(janus_subgraph *g, janus_value p, janus_value g, janus_value v, janus_value lr, const janus_momentum_step_attrs *attrs, janus_value *out_p_new, janus_value *out_v_new) {
+/* d = dp + weight_decay * p (maximize: -dp); v' = momentum * v + (1 - dampening) * d; p - lr * v' (nesterov: d + momentum * v') */
+static inline janus_status janus_build_momentum_step(janus_subgraph *g, janus_value p, janus_value dp, janus_value v, janus_value lr, const janus_momentum_step_attrs *attrs, janus_value *out_p_new, janus_value *out_v_new) {
     janus_value in[4];
     janus_value out[2];
     janus_status st;
     in[0] = p;
-    in[1] = g;
+    in[1] = dp;
     in[2] = v;
     in[3] = lr;
     st = janus_build(g, "momentum_step", in, 4, attrs, out, 2);
@@ -2382,12 +2382,12 @@ static inline janus_status janus_build_momentum_step(janus_subgraph *g, janus_va
 }
 
 /* Adam's step; decoupled: AdamW's, where the decay shrinks p itself */
-static inline janus_status janus_build_adam_step(janus_subgraph *g, janus_value p, janus_value g, janus_value m, janus_value v, janus_value step, janus_value lr, const janus_adam_step_attrs *attrs, janus_value *out_p_new, janus_value *out_m_new, janus_value *out_v_new, janus_value *out_step_new) {
+static inline janus_status janus_build_adam_step(janus_subgraph *g, janus_value p, janus_value dp, janus_value m, janus_value v, janus_value step, janus_value lr, const janus_adam_step_attrs *attrs, janus_value *out_p_new, janus_value *out_m_new, janus_value *out_v_new, janus_value *out_step_new) {
     janus_value in[6];
     janus_value out[4];
     janus_status st;
     in[0] = p;
-    in[1] = g;
+    in[1] = dp;
     in[2] = m;
     in[3] = v;
     in[4] = step;

@@ -50,7 +50,7 @@ typedef struct entry {
     operand in[JN_RECIPE_IN];
     struct {
         uint8_t arg;
-        double value;
+        uint64_t bits;
     } floats[MAX_ARGS];
     union {
         max_align_t align;
@@ -163,6 +163,14 @@ static bool make_key(jpy_quick_key *key, const void *what, bool inplace, PyObjec
     return true;
 }
 
+/* -0.0 is not 0.0, and a NaN is itself. */
+static inline uint64_t bits_of(PyObject *f) {
+    const double v = PyFloat_AS_DOUBLE(f);
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
 static entry *find(jpy_quick_key *key, PyObject *const *args) {
     size_t place = key->hash % PLACES;
     entry *e = table[place];
@@ -170,8 +178,7 @@ static entry *find(jpy_quick_key *key, PyObject *const *args) {
     for (unsigned i = 0; same && i < key->n; i++)
         same = e->words[i] == key->words[i];
     for (unsigned i = 0; same && i < e->n_floats; i++)
-        same = memcmp(&e->floats[i].value, &((PyFloatObject *)args[e->floats[i].arg])->ob_fval,
-                      sizeof(double)) == 0;
+        same = e->floats[i].bits == bits_of(args[e->floats[i].arg]);
     if (JN_LIKELY(same))
         return e;
     key->seen = missed[place] == (uint32_t)(key->hash >> 32);
@@ -264,7 +271,7 @@ static PyObject *run(const entry *e, PyObject *const *args) {
         }
         cells[i] = p->cell;
         if (p->from == FROM_FLOAT)
-            memcpy(&cells[i], &((PyFloatObject *)args[p->arg])->ob_fval, sizeof cells[i]);
+            cells[i] = bits_of(args[p->arg]);
         else if (p->from == FROM_NUMBER &&
                  !number_of(args[p->arg], (janus_dtype)p->dtype, &cells[i]))
             return NULL;
@@ -435,7 +442,7 @@ static void learn_floats(entry *e, PyObject *const *args, Py_ssize_t n) {
         if (found)
             continue;
         e->floats[e->n_floats].arg = (uint8_t)i;
-        e->floats[e->n_floats++].value = PyFloat_AS_DOUBLE(args[i]);
+        e->floats[e->n_floats++].bits = bits_of(args[i]);
     }
 }
 
