@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "exec/run.h"
+#include "exec/tensor_rows.h"
 #include "graph/base/log.h"
 #include "pyfront/external.h"
 #include "pyfront/host_py.h"
@@ -63,6 +64,8 @@ static janus_status bind(const jpy_entry *e, PyObject *const *slots, jn_arg *arg
         case JANUS_KIND_TENSOR:
             a->t = ((jpy_tensor *)o)->t;
             a->object = o;
+            if (e->inputs.data[i].used) /* a gradient may still be rows */
+                JN_TRY(jn_tensor_fill(a->t));
             break;
         case JANUS_KIND_INT:
             a->s.i = PyLong_AsLongLong(o);

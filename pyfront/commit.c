@@ -119,8 +119,10 @@ static PyObject *make_new(making *m, const jpy_recipe *r) {
         Py_INCREF(r->obj);
         return r->obj;
     case JPY_MAKE_SOURCE:
-        Py_INCREF(m->slots[r->slot]);
-        return m->slots[r->slot];
+        o = m->slots[r->slot];
+        if (!m->rows && jpy_tensor_check(o) && jpy_check(jn_tensor_fill(((jpy_tensor *)o)->t)) < 0)
+            return NULL;
+        return Py_NewRef(o);
     case JPY_MAKE_RESULT:
         return result_object(m, r);
     case JPY_MAKE_TUPLE:

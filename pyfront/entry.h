@@ -62,6 +62,7 @@ typedef struct jpy_commit_step {
 typedef struct jpy_input {
     uint32_t slot;
     uint8_t kind; /* janus_kind */
+    bool used;    /* by the graph; else only guards look at it */
 } jpy_input;
 
 enum { JPY_NO_STAGE = UINT32_MAX, JPY_MAX_STAGES = 32 };

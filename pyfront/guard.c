@@ -130,10 +130,8 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
     case JPY_SRC_GRAD:
         if (!parent || !jpy_tensor_check(parent))
             return NULL;
-        if (jpy_tensor_grad((jpy_tensor *)parent, &grad) < 0) {
-            PyErr_Clear(); /* no memory for it: the guard does not hold */
-            return NULL;
-        }
+        grad =
+            ((jpy_tensor *)parent)->grad; /* maybe rows: made dense where it is bound or returned */
         return grad ? grad : Py_None;
     }
     return NULL;

@@ -334,6 +334,19 @@ static void finish_live(jcv *c, jpy_entry *e) {
     }
 }
 
+static void mark_used(jpy_entry *e, jn_value v) {
+    if (v.node == 0 && v.index < e->inputs.n)
+        e->inputs.data[v.index].used = true;
+}
+
+static void find_used(jpy_entry *e) {
+    for (size_t i = 1; i < e->main->nodes.n; i++)
+        for (uint32_t k = 0; k < e->main->nodes.data[i]->n_in; k++)
+            mark_used(e, e->main->nodes.data[i]->in[k]);
+    for (size_t i = 0; i < e->main->results.n; i++)
+        mark_used(e, e->main->results.data[i]);
+}
+
 void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     finishing f = {.e = e};
     finish_tensors(c, &f);
@@ -343,7 +356,7 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     finish_live(c, e);
     e->result = recipe(c, &f, result);
     for (size_t i = 0; i < c->inputs.n; i++) {
-        jpy_input in = {c->inputs.data[i]->slot, c->main->params.data[i]->type->kind};
+        jpy_input in = {c->inputs.data[i]->slot, c->main->params.data[i]->type->kind, false};
         if (!jn_vec_push(&e->inputs, in))
             jcv_refuse(c, "out of memory");
     }
@@ -370,6 +383,8 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
             st = JN_NO_MEMORY();
     if (st == JANUS_OK)
         st = jn_optimize(e->module);
+    if (st == JANUS_OK)
+        find_used(e);
     if (st == JANUS_OK)
         st = jn_module_freeze(e->module);
     if (st != JANUS_OK) {
