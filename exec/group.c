@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "exec/acc.h"
 #include "exec/device.h"
 #include "exec/par.h"
 #include "exec/rows.h"
@@ -36,7 +37,8 @@ typedef struct group {
     jn_task **task; /* n rows */
     uint32_t n, ranges;
     uint64_t mask;
-    uint8_t *layout; /* per input */
+    uint8_t *layout;     /* per input */
+    char *(*product)[2]; /* per node: where the rows of a product go */
 } group;
 
 /* A tile of a range being run by one thread. */
@@ -141,31 +143,39 @@ static janus_status place_table(group *g, jn_acc *acc) {
     return JANUS_OK;
 }
 
-/* Memory of the accumulators, one block or table per range, zeroed when first needed. */
+/* Memory of the accumulators, one block or table per range. */
 static janus_status place_accs(group *g, jn_variant *const *v, uint32_t n) {
     for (uint32_t i = 0; i < g->inst->seg->n_accs; i++) {
         jn_acc *acc = g->task[0]->accs[i];
-        bool rows = acc->rows;
-        for (uint32_t k = 0; k < n && rows; k++)
-            rows = !v[k] || v[k]->only_rows[i];
-        if (rows) {
+        unsigned adds = 0;
+        for (uint32_t k = 0; k < n; k++)
+            adds |= v[k] ? v[k]->adds[i] : 0;
+        if (acc->rows && adds == JN_ADDS_ROWS) {
             JN_TRY(place_table(g, acc));
             continue;
         }
         if (acc->rows)
             JN_TRY(jn_rows_leave(g->r, acc));
-        for (uint32_t k = 0; k < g->ranges; k++) {
-            if (acc->data[k])
-                continue;
-            acc->data[k] = jn_mem_tensor(g->r->mem, acc->shape->bytes);
-            if (!acc->data[k])
-                return jn_error(JANUS_NO_MEMORY, "no memory for a gradient of %zu bytes",
-                                acc->shape->bytes);
-            if (JN_UNLIKELY(g->r->dev != NULL))
-                JN_TRY(jn_dev_zero(g->r->dev, acc->data[k], acc->shape->bytes));
-            else
-                memset(acc->data[k], 0, acc->shape->bytes);
-        }
+        if (adds != JN_ADDS_PRODUCTS)
+            JN_TRY(jn_acc_blocks(g->r, acc, g->ranges));
+    }
+    return JANUS_OK;
+}
+
+/* Room for the rows of products that are put off: per node those of x and of z. */
+static janus_status place_products(group *g, const jn_variant *v) {
+    const jn_segment *seg = g->inst->seg;
+    if (!v->n_products)
+        return JANUS_OK;
+    g->product = jn_arena_alloc(&g->r->mem->tasks, seg->n_nodes * sizeof *g->product);
+    if (!g->product)
+        return JN_NO_MEMORY();
+    for (uint32_t i = 0; i < seg->n_nodes; i++) {
+        const jn_vnode *vn = &v->nodes[i];
+        if (vn->mode == JN_V_PRODUCT)
+            JN_TRY(jn_acc_product(g->r, g->task[0]->accs[vn->acc], g->n * vn->in[0].dims[0],
+                                  vn->in[0].dims[1], vn->in[1].dims[1], &g->product[i][0],
+                                  &g->product[i][1]));
     }
     return JANUS_OK;
 }
@@ -208,22 +218,6 @@ static janus_status prepare_inputs(tile *w, bump *b) {
     return JANUS_OK;
 }
 
-static void place_values(tile *w) {
-    const jn_segment *seg = w->g->inst->seg;
-    for (uint32_t i = 0; i < seg->n_outputs; i++)
-        w->value[seg->nodes[seg->output[i].index].value[seg->output[i].index_out]] =
-            w->task[0]->out[i].data;
-    for (uint32_t i = 0; i < seg->n_values; i++) {
-        const jn_segvalue *v = &w->g->inst->values[i];
-        if (v->alias) {
-            char *base = v->base_input ? w->input[v->base] : w->value[v->base];
-            w->value[i] = base + v->offset * (int64_t)jn_dtype_size(v->shape->dtype);
-        } else if (v->shape && v->output < 0) {
-            w->value[i] = w->scratch + w->v->scratch[i] * w->n;
-        }
-    }
-}
-
 static char *src_data(const tile *w, const jn_src *src) {
     switch (src->kind) {
     case JN_SRC_INPUT:
@@ -237,11 +231,51 @@ static char *src_data(const tile *w, const jn_src *src) {
     }
 }
 
+/* Where this tile's rows of operand `i` of a product go. */
+static char *product_rows(const tile *w, uint32_t node, int i) {
+    const jn_view *v = &w->v->nodes[node].in[i];
+    size_t bytes = (size_t)(v->dims[0] * v->dims[1]) * jn_dtype_size((janus_dtype)v->dtype);
+    return w->g->product[node][i] + (size_t)(w->task - w->g->task) * bytes;
+}
+
+static void collect(tile *w, uint32_t node) {
+    const jn_vnode *vn = &w->v->nodes[node];
+    for (int i = 0; i < 2; i++) {
+        const jn_view *v = &vn->in[i];
+        size_t size = jn_dtype_size((janus_dtype)v->dtype);
+        size_t bytes = (size_t)(v->dims[0] * v->dims[1]) * size;
+        const char *from = src_data(w, &vn->n->in[i]);
+        char *to = product_rows(w, node, i);
+        if (from == to)
+            continue; /* written there at once */
+        for (uint32_t t = 0; t < w->n; t++, to += bytes, from += (size_t)vn->in_step[i] * size)
+            memcpy(to, from, bytes);
+    }
+}
+
+static void place_values(tile *w) {
+    const jn_segment *seg = w->g->inst->seg;
+    for (uint32_t i = 0; i < seg->n_outputs; i++)
+        w->value[seg->nodes[seg->output[i].index].value[seg->output[i].index_out]] =
+            w->task[0]->out[i].data;
+    for (uint32_t i = 0; i < seg->n_values; i++) {
+        const jn_segvalue *v = &w->g->inst->values[i];
+        if (v->alias) {
+            char *base = v->base_input ? w->input[v->base] : w->value[v->base];
+            w->value[i] = base + v->offset * (int64_t)jn_dtype_size(v->shape->dtype);
+        } else if (w->v->goes_to[i] >= 0) {
+            w->value[i] = product_rows(w, (uint32_t)w->v->goes_to[i] / 2, w->v->goes_to[i] % 2);
+        } else if (v->shape && v->output < 0) {
+            w->value[i] = w->scratch + w->v->scratch[i] * w->n;
+        }
+    }
+}
+
 static janus_status sum_rows(tile *w, const jn_vnode *vn) {
     const jn_seginst *inst = w->g->inst;
     const jn_src *src = &vn->n->in[1];
-    const jn_acc *acc = w->task[0]->accs[vn->acc];
-    char *to = acc->data[w->range], *from = src_data(w, src);
+    jn_acc *acc = w->task[0]->accs[vn->acc];
+    char *from = src_data(w, src);
     bool rowed = false, contiguous = true;
     int64_t numel = acc->shape->numel, step = numel, have = numel;
     if (src->kind == JN_SRC_NODE) {
@@ -258,23 +292,7 @@ static janus_status sum_rows(tile *w, const jn_vnode *vn) {
     }
     if (have != numel || !contiguous)
         return jn_error(JANUS_INTERNAL, "acc.add: operand is not of the accumulator's layout");
-    for (uint32_t t = 0; t < w->n; t++) {
-        if (acc->shape->dtype == JANUS_F32) {
-            float *a = (float *)to;
-            const float *x = (const float *)from + (rowed ? t * step : 0);
-            for (int64_t i = 0; i < numel; i++)
-                a[i] += x[i];
-        } else if (acc->shape->dtype == JANUS_F64) {
-            double *a = (double *)to;
-            const double *x = (const double *)from + (rowed ? t * step : 0);
-            for (int64_t i = 0; i < numel; i++)
-                a[i] += x[i];
-        } else {
-            return jn_error(JANUS_DTYPE, "acc.add: sums are f32 or f64, got %s",
-                            jn_dtype_name((janus_dtype)acc->shape->dtype));
-        }
-    }
-    return JANUS_OK;
+    return jn_acc_add(acc, w->range, from, rowed ? step : 0, w->n);
 }
 
 static void advance(jn_view *v, const int64_t *step, uint32_t n) {
@@ -299,9 +317,10 @@ static void call(tile *w, const jn_vnode *vn) {
     }
     for (uint32_t i = 0; i < vn->n_out; i++)
         out[i].data = w->value[n->value[i]];
-    jn_table *table = vn->accumulates ? w->task[0]->accs[vn->acc]->table[w->range] : NULL;
-    if (vn->accumulates)
-        out[0].data = table ? table->data : w->task[0]->accs[vn->acc]->data[w->range];
+    jn_acc *acc = vn->accumulates ? w->task[0]->accs[vn->acc] : NULL;
+    jn_table *table = acc ? acc->table[w->range] : NULL;
+    if (acc)
+        out[0].data = table ? table->data : acc->data[w->range];
     jn_kargs k = {in,
                   out,
                   vn->n_in,
@@ -310,17 +329,20 @@ static void call(tile *w, const jn_vnode *vn) {
                   w->workspace,
                   &w->flags,
                   w->g->ranges > 1 ? &jn_par_serial : jn_par_pool(),
-                  vn->accumulates};
+                  acc && (table || acc->written[w->range])};
     uint32_t times = vn->mode == JN_V_LOOP ? w->n : 1;
     for (uint32_t t = 0; t < times; t++) {
         if (table)
             jn_table_touch(table, &in[1]);
         vn->kernel(&k);
+        k.accumulate = acc != NULL;
         if (vn->mode == JN_V_LOOP) {
             advance(in, vn->in_step, vn->n_in);
             advance(out, vn->out_step, vn->n_out);
         }
     }
+    if (acc)
+        acc->written[w->range] = true;
     w->kernels += times;
 }
 
@@ -366,6 +388,8 @@ static janus_status run_tile(tile *w) {
             continue;
         if (vn->mode == JN_V_SUM)
             JN_TRY(sum_rows(w, vn));
+        else if (vn->mode == JN_V_PRODUCT)
+            collect(w, i);
         else
             call(w, vn);
         if (JN_UNLIKELY(w->flags))
@@ -453,6 +477,7 @@ static janus_status run_group(group *g) {
     JN_TRY(place_accs(g, j.v, 2 * g->ranges));
     if (g->r->device == JN_DEVICE_NULL)
         return JANUS_OK;
+    JN_TRY(place_products(g, j.v[0] ? j.v[0] : j.v[1]));
     if (g->r->dev)
         return jn_dev_group_run(g->r, g->inst, j.v[0] ? j.v[0] : j.v[1], g->task, g->n);
     if (g->ranges == 1)

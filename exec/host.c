@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "exec/acc.h"
 #include "exec/device.h"
 #include "exec/rows.h"
 #include "exec/run_internal.h"
@@ -275,58 +276,6 @@ static janus_status draw(jn_run *r, const jn_draw *d, const jn_slot *slots, jn_s
     seed->i = (int64_t)r->options.rng_seed;
     offset->i = (int64_t)r->rng_offset;
     r->rng_offset += (uint64_t)jn_rng_draws(n);
-    return JANUS_OK;
-}
-
-static janus_status acc_new(jn_run *r, const jn_tval *like, jn_slot *out) {
-    jn_acc *a = jn_arena_zalloc(&r->mem->arena, sizeof *a);
-    if (!a)
-        return JN_NO_MEMORY();
-    if (!like)
-        return jn_error(JANUS_INTERNAL, "acc.new like an absent tensor");
-    a->shape = like->shape;
-    a->rows = jn_rows_wanted(r, a->shape);
-    r->keeps = true;
-    out->acc = a;
-    return JANUS_OK;
-}
-
-/* Adds the blocks of the ranges to the first, in order. */
-static void add_blocks(jn_acc *a) {
-    for (int k = 1; k < JN_MAX_RANGES && a->data[0]; k++) {
-        if (!a->data[k])
-            continue;
-        for (int64_t i = 0; i < a->shape->numel; i++)
-            if (a->shape->dtype == JANUS_F64)
-                ((double *)a->data[0])[i] += ((const double *)a->data[k])[i];
-            else
-                ((float *)a->data[0])[i] += ((const float *)a->data[k])[i];
-    }
-}
-
-/* The sum so far: everything added is executed first. */
-static janus_status acc_get(jn_run *r, jn_acc *a, jn_slot *out) {
-    JN_TRY(jn_flush(r));
-    out->t = &a->value;
-    if (a->rows && !a->read)
-        JN_TRY(jn_rows_sum(r, a));
-    if (a->rows) {
-        a->read = true;
-        return JANUS_OK;
-    }
-    if (!a->data[0]) {
-        a->data[0] = jn_mem_tensor(r->mem, a->shape->bytes);
-        if (!a->data[0])
-            return JN_NO_MEMORY();
-        if (r->dev)
-            JN_TRY(jn_dev_zero(r->dev, a->data[0], a->shape->bytes));
-        else
-            memset(a->data[0], 0, a->shape->bytes);
-    }
-    if (!a->read)
-        add_blocks(a);
-    a->read = true;
-    a->value = (jn_tval){.data = a->data[0], .shape = a->shape};
     return JANUS_OK;
 }
 
@@ -599,10 +548,10 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
             CHECK(frame_get(S(in->a).frame, in->imm, &S(in->dst)));
             break;
         case JN_I_ACC_NEW:
-            CHECK(acc_new(r, S(in->a).t, &S(in->dst)));
+            CHECK(jn_acc_new(r, S(in->a).t, &S(in->dst).acc));
             break;
         case JN_I_ACC_GET:
-            CHECK(acc_get(r, S(in->a).acc, &S(in->dst)));
+            CHECK(jn_acc_get(r, S(in->a).acc, &S(in->dst).t));
             break;
         case JN_I_HOST:
             CHECK(jn_host_exec(r, in->aux, f->slot, in->dst));

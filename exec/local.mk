@@ -1,5 +1,6 @@
 # exec: see docs/ARCHITECTURE.md.
 libjanus_all_la_SOURCES += \
+	exec/acc.c \
 	exec/collect.c \
 	exec/dev_capture.c \
 	exec/dev_group.c \
@@ -33,6 +34,7 @@ libjanus_all_la_SOURCES += \
 	$(NULL)
 
 noinst_HEADERS += \
+	exec/acc.h \
 	exec/dev_capture.h \
 	exec/dev_pool.h \
 	exec/dev_streams.h \

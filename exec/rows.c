@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "exec/acc.h"
 #include "exec/tensor_rows.h"
 #include "graph/base/alloc.h"
 
@@ -114,12 +115,11 @@ janus_status jn_rows_leave(jn_run *r, jn_acc *a) {
         jn_table *t = a->table[k];
         if (!t)
             continue;
-        if (!(a->data[k] = jn_mem_tensor(r->mem, a->shape->bytes)))
-            return jn_error(JANUS_NO_MEMORY, "no memory for a gradient of %zu bytes",
-                            a->shape->bytes);
+        JN_TRY(jn_acc_blocks(r, a, (uint32_t)k + 1));
         memset(a->data[k], 0, a->shape->bytes);
         for (uint32_t i = 0; i < t->n; i++)
             memcpy(a->data[k] + t->touched[i] * bytes, t->data + t->touched[i] * bytes, bytes);
+        a->written[k] = true;
         a->table[k] = NULL;
         jn_table_return(r, t);
     }

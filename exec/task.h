@@ -17,6 +17,7 @@
 typedef struct jn_task jn_task;
 typedef struct jn_table jn_table;
 typedef struct jn_rows jn_rows;
+typedef struct jn_product jn_product;
 
 /* One tensor of the tensor strand: promised by a task, or concrete (task NULL, level 0). */
 typedef struct jn_tval {
@@ -50,13 +51,17 @@ struct jn_task {
     jn_tval out[]; /* n_outputs */
 };
 
-/* A sum that tasks add to. */
+/* A sum that tasks add to (exec/acc.h). */
 typedef struct jn_acc {
     const jn_shape *shape;
     bool rows; /* only rows of a table have been added so far */
     jn_table *table[JN_MAX_RANGES];
-    char *data[JN_MAX_RANGES]; /* a block per range of rows, zeroed when made; NULL: none */
-    jn_tval value;             /* what acc.get gave */
+    char *data[JN_MAX_RANGES]; /* a block per range of rows; NULL: none */
+    bool written[JN_MAX_RANGES];
+    janus_tensor *tensor; /* whose memory data[0] is; NULL on a device */
+    jn_product *products; /* put off */
+    size_t product_bytes;
+    jn_tval value; /* what acc.get gave */
     bool read;
 } jn_acc;
 

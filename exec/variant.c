@@ -373,6 +373,36 @@ static int32_t fused_acc(const maker *m, const jn_segnode *n) {
     return m->v->exact && !row ? -1 : n->fused_acc;
 }
 
+/* A product x' z of matrices, whose rows another product can take too. */
+static bool is_product(const maker *m, const jn_segnode *n, const row_view *r) {
+    const janus_matmul_attrs *a = n->attrs;
+    bool host = m->v->device == JN_DEVICE_CPU || m->v->device == JN_DEVICE_REF;
+    return host && n->op->id == JN_OP_ID_matmul && a->transpose_a && !a->transpose_b &&
+           r[0].view.rank == 2 && r[1].view.rank == 2 && r[0].view.contiguous &&
+           r[1].view.contiguous && (r[0].view.dtype == JANUS_F32 || r[0].view.dtype == JANUS_F64);
+}
+
+static janus_status collect_rows(maker *m, jn_vnode *vn, const row_view *r) {
+    vn->mode = JN_V_PRODUCT;
+    vn->in_step = jn_arena_zalloc(m->a, 2 * sizeof *vn->in_step);
+    if (!vn->in_step)
+        return JN_NO_MEMORY();
+    for (int i = 0; i < 2; i++) {
+        const jn_src *src = &vn->n->in[i];
+        vn->in[i] = r[i].view;
+        vn->in_step[i] = r[i].rowed ? r[i].step : 0;
+        if (src->kind != JN_SRC_NODE)
+            continue;
+        uint32_t value = m->inst->seg->nodes[src->index].value[src->index_out];
+        const jn_segvalue *v = &m->inst->values[value];
+        if (!v->alias && !v->copied && v->output < 0 && (r[i].rowed || m->v->single) &&
+            m->v->goes_to[value] < 0)
+            m->v->goes_to[value] = 2 * (int32_t)(vn->n - m->inst->seg->nodes) + i;
+    }
+    m->v->n_products++;
+    return JANUS_OK;
+}
+
 static janus_status make_node(maker *m, uint32_t index) {
     const jn_segnode *n = &m->inst->seg->nodes[index];
     jn_vnode *vn = &m->v->nodes[index];
@@ -417,6 +447,8 @@ static janus_status make_node(maker *m, uint32_t index) {
     }
     if (n->n_out == 1 && m->inst->values[n->value[0]].copied)
         return make_copy(m, vn, &m->inst->values[n->value[0]], n->value[0]);
+    if (fused >= 0 && is_product(m, n, r))
+        return collect_rows(m, vn, r);
     vn->out_rowed = rowed;
     vn->accumulates = fused >= 0;
     vn->mode = JN_V_CALL;
@@ -468,7 +500,7 @@ static janus_status place_temporaries(maker *m) {
             continue;
         for (uint32_t k = 0; k < n->n_out && ok; k++) {
             jn_segvalue *v = &m->inst->values[n->value[k]];
-            if (v->output >= 0 || fused_acc(m, n) >= 0)
+            if (v->output >= 0 || fused_acc(m, n) >= 0 || m->v->goes_to[n->value[k]] >= 0)
                 continue;
             size_t size = (v->shape->bytes + 63) & ~(size_t)63, best = SIZE_MAX;
             uint32_t reuse = UINT32_MAX;
@@ -539,17 +571,20 @@ static janus_status make(jn_seginst *inst, uint64_t mask, int64_t n_rows, uint8_
     v->nodes = jn_arena_zalloc(m.a, (inst->seg->n_nodes + 1) * sizeof *v->nodes);
     v->rowed = jn_arena_zalloc(m.a, inst->seg->n_values + 1);
     v->scratch = jn_arena_zalloc(m.a, (inst->seg->n_values + 1) * sizeof *v->scratch);
-    v->only_rows = jn_arena_alloc(m.a, inst->seg->n_accs + 1);
-    if (!v->nodes || !v->rowed || !v->scratch || !v->only_rows)
+    v->adds = jn_arena_zalloc(m.a, inst->seg->n_accs + 1);
+    v->goes_to = jn_arena_alloc(m.a, (inst->seg->n_values + 1) * sizeof *v->goes_to);
+    if (!v->nodes || !v->rowed || !v->scratch || !v->adds || !v->goes_to)
         return JN_NO_MEMORY();
-    memset(v->only_rows, true, inst->seg->n_accs);
+    memset(v->goes_to, 0xff, inst->seg->n_values * sizeof *v->goes_to);
     janus_status st = JANUS_OK;
     for (uint32_t i = 0; i < inst->seg->n_nodes && st == JANUS_OK; i++) {
         st = make_node(&m, i);
         const jn_vnode *vn = &v->nodes[i];
-        if (vn->acc >= 0 &&
-            (vn->mode == JN_V_SUM || (vn->accumulates && vn->n->op->id != JN_OP_ID_embedding_grad)))
-            v->only_rows[vn->acc] = false;
+        if (vn->acc >= 0 && vn->mode != JN_V_SKIP)
+            v->adds[vn->acc] |= vn->mode == JN_V_PRODUCT ? JN_ADDS_PRODUCTS
+                                : vn->accumulates && vn->op->id == JN_OP_ID_embedding_grad
+                                    ? JN_ADDS_ROWS
+                                    : JN_ADDS_VALUES;
         uint32_t n_views = (uint32_t)v->nodes[i].n_in + v->nodes[i].n_out;
         if (n_views > v->max_views)
             v->max_views = n_views;

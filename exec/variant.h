@@ -12,10 +12,11 @@
 #include "exec/segment.h"
 
 typedef enum jn_vmode {
-    JN_V_SKIP, /* alias, or an acc.add done by its producer */
-    JN_V_CALL, /* one kernel call for all rows */
-    JN_V_LOOP, /* one kernel call per row */
-    JN_V_SUM   /* acc.add of a value: rows are summed into the accumulator */
+    JN_V_SKIP,   /* alias, or an acc.add done by its producer */
+    JN_V_CALL,   /* one kernel call for all rows */
+    JN_V_LOOP,   /* one kernel call per row */
+    JN_V_SUM,    /* acc.add of a value: rows are summed into the accumulator */
+    JN_V_PRODUCT /* x' z for an accumulator: the rows of x and z are collected (exec/acc.h) */
 } jn_vmode;
 
 typedef struct jn_vnode {
@@ -30,8 +31,10 @@ typedef struct jn_vnode {
     int32_t acc; /* accumulator input it adds to, or -1 */
     jn_kernel_fn kernel;
     size_t workspace;
-    int64_t *in_step, *out_step; /* LOOP: elements from row to row per operand */
+    int64_t *in_step, *out_step; /* LOOP, PRODUCT: elements from row to row per operand */
 } jn_vnode;
+
+enum { JN_ADDS_ROWS = 1, JN_ADDS_PRODUCTS = 2, JN_ADDS_VALUES = 4 };
 
 /* A dim that is rows * mult. */
 typedef struct jn_dimref {
@@ -49,7 +52,10 @@ typedef struct jn_variant {
     uint8_t user; /* ranges that run at once have variants of their own: their rows differ */
     jn_vnode *nodes;
     bool *rowed;          /* per value */
-    bool *only_rows;      /* per accumulator: only gradients of embeddings are added to it */
+    uint8_t *adds;        /* per accumulator: what is added to it, bits below */
+    uint32_t n_products;  /* nodes that are */
+    int32_t *goes_to;     /* per value: 2 * node + operand of the product whose rows it is written
+                             to at once; -1: none */
     size_t *scratch;      /* per value: offset per row of temporaries */
     size_t scratch_bytes; /* per row */
     uint32_t max_views;   /* most operands and results of a node */

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accumulators: see exec/acc.h. */
+#include "config.h"
+
+#include "exec/acc.h"
+
+#include <string.h>
+
+#include "exec/device.h"
+#include "exec/par.h"
+#include "exec/rows.h"
+#include "graph/base/status.h"
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+
+enum {
+    PRODUCT_ROWS = 256,      /* at least room for these */
+    PRODUCT_BYTES = 32 << 20 /* of collected rows: more are multiplied at once */
+};
+
+static janus_status no_memory(const jn_acc *a) {
+    return jn_error(JANUS_NO_MEMORY, "no memory for a gradient of %zu bytes", a->shape->bytes);
+}
+
+janus_status jn_acc_new(jn_run *r, const jn_tval *like, jn_acc **out) {
+    jn_acc *a = jn_arena_zalloc(&r->mem->arena, sizeof *a);
+    if (!a)
+        return JN_NO_MEMORY();
+    if (!like)
+        return jn_error(JANUS_INTERNAL, "acc.new like an absent tensor");
+    a->shape = like->shape;
+    a->rows = jn_rows_wanted(r, a->shape);
+    r->keeps = true;
+    *out = a;
+    return JANUS_OK;
+}
+
+/* The first block is a tensor, so that it can leave the run without a copy. */
+static janus_status first_block(jn_run *r, jn_acc *a) {
+    if (!jn_vec_reserve(&r->mem->owned, r->mem->owned.n + 1))
+        return JN_NO_MEMORY();
+    JN_TRY(
+        jn_tensor_empty((janus_dtype)a->shape->dtype, a->shape->rank, a->shape->dims, &a->tensor));
+    r->mem->owned.data[r->mem->owned.n++] = a->tensor;
+    a->data[0] = a->tensor->data;
+    return JANUS_OK;
+}
+
+janus_status jn_acc_blocks(jn_run *r, jn_acc *a, uint32_t ranges) {
+    for (uint32_t k = 0; k < ranges; k++) {
+        if (a->data[k])
+            continue;
+        if (k == 0 && !r->dev) {
+            JN_TRY(first_block(r, a));
+        } else if (!(a->data[k] = jn_mem_tensor(r->mem, a->shape->bytes))) {
+            return no_memory(a);
+        }
+        if (r->dev)
+            JN_TRY(jn_dev_zero(r->dev, a->data[k], a->shape->bytes));
+        a->written[k] = r->dev != NULL;
+    }
+    return JANUS_OK;
+}
+
+/* ---- sums of blocks ----------------------------------------------------------------------------
+ */
+
+static janus_status add_elements(uint8_t dtype, char *to, const char *from, int64_t n,
+                                 const jn_par *par) {
+    int64_t stride = 1;
+    uint32_t flags = 0;
+    jn_view in[2] = {{to, &n, &stride, 1, dtype, true},
+                     {(char *)from, &n, &stride, 1, dtype, true}};
+    jn_sig sig = {JN_OP(add), in, in, 2, 1, NULL};
+    jn_kernel_fn add = jn_op_impls[JN_OP_ID_add].cpu(&sig);
+    if (!add || (dtype != JANUS_F32 && dtype != JANUS_F64))
+        return jn_error(JANUS_DTYPE, "acc.add: sums are f32 or f64, got %s",
+                        jn_dtype_name((janus_dtype)dtype));
+    jn_kargs k = {in, in, 2, 1, NULL, NULL, &flags, par, false};
+    add(&k);
+    return JANUS_OK;
+}
+
+janus_status jn_acc_add(jn_acc *a, uint32_t range, const char *from, int64_t step, uint32_t n) {
+    size_t bytes = jn_dtype_size((janus_dtype)a->shape->dtype);
+    for (uint32_t t = 0; t < n; t++, from += (size_t)step * bytes) {
+        if (!a->written[range])
+            memcpy(a->data[range], from, a->shape->bytes);
+        else
+            JN_TRY(add_elements(a->shape->dtype, a->data[range], from, a->shape->numel,
+                                &jn_par_serial));
+        a->written[range] = true;
+    }
+    return JANUS_OK;
+}
+
+/* ---- products ----------------------------------------------------------------------------------
+ */
+
+static janus_status multiply(jn_acc *a, const jn_product *p) {
+    uint8_t dtype = a->shape->dtype;
+    int64_t dims[3][2] = {{p->rows, p->x_cols}, {p->rows, p->z_cols}, {p->x_cols, p->z_cols}};
+    int64_t strides[3][2] = {{p->x_cols, 1}, {p->z_cols, 1}, {p->z_cols, 1}};
+    jn_view v[3] = {{p->x, dims[0], strides[0], 2, dtype, true},
+                    {p->z, dims[1], strides[1], 2, dtype, true},
+                    {a->data[0], dims[2], strides[2], 2, dtype, true}};
+    janus_matmul_attrs attrs = {sizeof attrs, true, false};
+    jn_sig sig = {JN_OP(matmul), v, v + 2, 2, 1, &attrs};
+    const jn_op_impl *impl = &jn_op_impls[JN_OP_ID_matmul];
+    jn_kernel_fn matmul = impl->cpu(&sig);
+    size_t bytes = impl->workspace ? impl->workspace(&sig) : 0;
+    void *workspace = bytes ? jn_alloc_aligned(bytes) : NULL;
+    uint32_t flags = 0;
+    if (!matmul || (bytes && !workspace))
+        return JN_NO_MEMORY();
+    jn_kargs k = {v, v + 2, 2, 1, &attrs, workspace, &flags, jn_par_pool(), a->written[0]};
+    matmul(&k);
+    jn_free_aligned(workspace);
+    a->written[0] = true;
+    return flags ? JN_NO_MEMORY() : JANUS_OK;
+}
+
+static janus_status multiply_all(jn_run *r, jn_acc *a) {
+    if (a->products)
+        JN_TRY(jn_acc_blocks(r, a, 1));
+    for (jn_product *p = a->products; p; p = p->next) {
+        if (p->rows)
+            JN_TRY(multiply(a, p));
+        p->rows = 0;
+    }
+    return JANUS_OK;
+}
+
+janus_status jn_acc_product(jn_run *r, jn_acc *a, int64_t rows, int64_t x_cols, int64_t z_cols,
+                            char **x, char **z) {
+    size_t size = jn_dtype_size((janus_dtype)a->shape->dtype);
+    size_t bytes = (size_t)(x_cols + z_cols) * size;
+    jn_product *p = a->products;
+    while (p && (p->x_cols != x_cols || p->z_cols != z_cols || p->cap - p->rows < rows))
+        p = p->next;
+    if (!p) {
+        if (a->product_bytes > PRODUCT_BYTES) { /* those rows make room */
+            JN_TRY(multiply_all(r, a));
+            a->products = NULL;
+            a->product_bytes = 0;
+        }
+        p = jn_arena_zalloc(&r->mem->arena, sizeof *p);
+        if (!p)
+            return JN_NO_MEMORY();
+        p->cap = rows > PRODUCT_ROWS ? rows : PRODUCT_ROWS;
+        p->x_cols = x_cols;
+        p->z_cols = z_cols;
+        if (!(p->x = jn_mem_tensor(r->mem, (size_t)(p->cap * x_cols) * size)) ||
+            !(p->z = jn_mem_tensor(r->mem, (size_t)(p->cap * z_cols) * size)))
+            return jn_error(JANUS_NO_MEMORY, "no memory for the rows of a product");
+        a->product_bytes += (size_t)p->cap * bytes;
+        p->next = a->products;
+        a->products = p;
+    }
+    *x = p->x + (size_t)(p->rows * x_cols) * size;
+    *z = p->z + (size_t)(p->rows * z_cols) * size;
+    p->rows += rows;
+    return JANUS_OK;
+}
+
+/* ---- reading -----------------------------------------------------------------------------------
+ */
+
+janus_status jn_acc_get(jn_run *r, jn_acc *a, jn_tval **out) {
+    JN_TRY(jn_flush(r));
+    *out = &a->value;
+    if (a->read)
+        return JANUS_OK;
+    if (a->rows && a->products)
+        JN_TRY(jn_rows_leave(r, a));
+    if (a->rows)
+        JN_TRY(jn_rows_sum(r, a));
+    if (!a->rows) {
+        JN_TRY(multiply_all(r, a));
+        JN_TRY(jn_acc_blocks(r, a, 1));
+        if (!a->written[0])
+            memset(a->data[0], 0, a->shape->bytes);
+        for (int k = 1; k < JN_MAX_RANGES; k++)
+            if (a->data[k] && a->written[k])
+                JN_TRY(add_elements(a->shape->dtype, a->data[0], a->data[k], a->shape->numel,
+                                    jn_par_pool()));
+        a->value = (jn_tval){.data = a->data[0], .shape = a->shape, .tensor = a->tensor};
+    }
+    a->read = true;
+    return JANUS_OK;
+}
