@@ -13,6 +13,7 @@
 #include "ops/op_ids.h"
 
 bool jn_dev_in_use;
+_Thread_local jn_device *jn_dev_for_new;
 
 static janus_status failed(const jn_device *d, int error, const char *what) {
     return jn_error(error == JN_DEV_OUT_OF_MEMORY ? JANUS_NO_MEMORY : JANUS_DEVICE, "%s: %s", what,
@@ -446,14 +447,20 @@ janus_status jn_dev_launch(jn_device *d, const jn_op *op, jn_kernel_fn kernel, j
     return st;
 }
 
-janus_status jn_dev_of_args(const jn_eager_arg *in, unsigned n_in, const janus_tensor *dst,
-                            jn_device **out) {
+janus_status jn_dev_of_args(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
+                            const janus_tensor *dst, jn_device **out) {
     jn_device *found = dst ? dst->storage->device : NULL;
+    bool none = !dst;
     for (unsigned i = 0; i < n_in && !found; i++)
-        if (in[i].kind == JANUS_KIND_TENSOR)
+        if (in[i].kind == JANUS_KIND_TENSOR) {
             found = in[i].t->storage->device;
+            none = false;
+        }
+    if (none)
+        found = jn_dev_for_new;
     *out = found;
-    for (unsigned i = 0; i < n_in && found; i++)
+    unsigned first_index = op->id == JN_OP_ID_index ? 1 : op->id == JN_OP_ID_index_put ? 2 : n_in;
+    for (unsigned i = 0; i < n_in && i < first_index && found; i++)
         if (in[i].kind == JANUS_KIND_TENSOR && in[i].t->storage->device != found &&
             in[i].t->rank > 0)
             return jn_error(JANUS_DEVICE,

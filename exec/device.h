@@ -36,6 +36,9 @@ typedef struct jn_device {
     uint32_t n_words; /* given out since last looked at */
 } jn_device;
 
+/* Where ops without tensor operands put their results on this thread: the device of the gradient
+ * that a rule is computing; NULL: the host. */
+extern _Thread_local struct jn_device *jn_dev_for_new;
 /* Whether any device tensor was ever made: what the eager fast paths look at. */
 extern bool jn_dev_in_use;
 
@@ -76,8 +79,8 @@ janus_status jn_dev_flags(jn_device *d);
 jn_kernel_fn jn_dev_select(const jn_device *d, const jn_sig *sig);
 
 /* The device of the operands, NULL for the host; an error where they differ.  0-d host tensors may
- * accompany device tensors. */
-janus_status jn_dev_of_args(const jn_eager_arg *in, unsigned n_in, const janus_tensor *dst,
-                            jn_device **out);
+ * accompany device tensors, and so may indices. */
+janus_status jn_dev_of_args(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
+                            const janus_tensor *dst, jn_device **out);
 
 #endif

@@ -132,7 +132,7 @@ static janus_status take_operands(jn_call *k, const jn_eager_arg *in) {
 
 /* With device tensors about: where the call runs.  0-d host tensors go there with it. */
 static janus_status find_device(jn_call *k, const jn_eager_arg *in, const janus_tensor *dst) {
-    JN_TRY(jn_dev_of_args(in, k->n_in, dst, &k->device));
+    JN_TRY(jn_dev_of_args(k->op, in, k->n_in, dst, &k->device));
     for (unsigned i = 0; i < k->n_in && k->device; i++) {
         if (in[i].kind != JANUS_KIND_TENSOR || in[i].t->storage->device)
             continue;

@@ -13,6 +13,7 @@
 #include "pyfront/external.h"
 #include "pyfront/host_py.h"
 #include "pyfront/policy.h"
+#include "pyfront/py_device.h"
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
 #include "pyfront/signals.h"
@@ -99,6 +100,25 @@ static void add_stats(jpy_function *f, const janus_run_stats *s) {
         f->run.peak_bytes = s->peak_bytes;
 }
 
+/* A run is where all tensors it reads are; without any, where new ones go. */
+static janus_status choose_device(const jpy_entry *e, const jn_arg *args,
+                                  janus_run_options *options) {
+    bool any = false;
+    jn_device *d = NULL;
+    for (size_t i = 0; i < e->inputs.n; i++) {
+        if (args[i].kind != JANUS_KIND_TENSOR)
+            continue;
+        if (any && args[i].t->storage->device != d)
+            return jn_error(JANUS_UNSUPPORTED,
+                            "a graph runs on one device: its tensors are on two");
+        d = args[i].t->storage->device;
+        any = true;
+    }
+    if (any ? d != NULL : jpy_default_device != NULL)
+        options->device = "cuda";
+    return JANUS_OK;
+}
+
 /* Runs up to the commit; *out_run is the caller's to free, also after a failure. */
 static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, jpy_host *host,
                         jn_run **out_run, jn_arg *results, uint64_t *out_rng) {
@@ -114,6 +134,8 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
     options.rng_offset = rng->offset;
     jn_run *r = NULL;
     janus_status st = bind(e, slots, args);
+    if (st == JANUS_OK && JN_UNLIKELY(jn_dev_in_use))
+        st = choose_device(e, args, &options);
     if (st == JANUS_OK)
         st = jn_run_new(e->main, &options, &r);
     bool watching = jpy_signals_watch();

@@ -12,7 +12,9 @@
 
 #include <string.h>
 
+#include "exec/task.h"
 #include "pyfront/host_py.h"
+#include "pyfront/py_device.h"
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
 #include "pyfront/signals.h"
@@ -143,6 +145,8 @@ static janus_status run_gradient(region *r, const jpy_val *dout, jn_arg *results
     options.host = &jpy_host_ops;
     jpy_host host = {r->e, {0}, NULL};
     options.host_ctx = &host;
+    if (r->frame->mem->dev)
+        options.device = "cuda";
     if (st == JANUS_OK)
         args[0] = (jn_arg){.kind = JANUS_KIND_FRAME, .f = r->frame};
     for (unsigned i = 0; i < r->n_out && st == JANUS_OK; i++) {

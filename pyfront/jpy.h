@@ -56,8 +56,6 @@ PyTypeObject *jpy_type_new(PyObject *module, PyType_Spec *spec, PyObject *bases)
 PyObject *jpy_dtype_object(janus_dtype d); /* borrowed */
 /* A dtype object, or Python's float, int, bool; None gives false with *out untouched. -1: error. */
 int jpy_dtype_parse(PyObject *o, janus_dtype *out);
-/* Accepts None, "cpu" and cpu devices; anything else raises. */
-int jpy_device_check(PyObject *o);
 PyObject *jpy_size_new(int rank, const int64_t *dims);
 
 #endif

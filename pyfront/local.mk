@@ -64,6 +64,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/py_copy.c \
 	pyfront/py_copy.h \
 	pyfront/py_create.c \
+	pyfront/py_device.c \
+	pyfront/py_device.h \
 	pyfront/py_dlpack.c \
 	pyfront/py_index.c \
 	pyfront/py_method.c \

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "pyfront/jpy.h"
+#include "pyfront/py_device.h"
 #include "pyfront/py_view.h"
 #include "pyfront/signals.h"
 
@@ -45,6 +46,8 @@ static int exec_module(PyObject *module) {
     for (size_t i = 0; i < sizeof inits / sizeof *inits; i++)
         if (inits[i](module) < 0)
             return -1;
+    if (PyModule_AddFunctions(module, jpy_device_functions) < 0)
+        return -1;
     return PyModule_AddStringConstant(module, "__version__", janus_version());
 }
 

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "pyfront/py_device.h"
 #include "pyfront/py_method.h"
 
 /* ---- out: the buffer protocol
@@ -24,6 +25,11 @@ export;
 
 int jpy_getbuffer(PyObject *self, Py_buffer *view, int flags) {
     janus_tensor *t = ((jpy_tensor *)self)->t;
+    if (t->storage->device) {
+        PyErr_SetString(PyExc_TypeError, "can't convert cuda:0 device type tensor to host memory "
+                                         "implicitly: use Tensor.cpu() first");
+        return -1;
+    }
     if (!t->contiguous && !(flags & PyBUF_STRIDES)) {
         PyErr_SetString(PyExc_BufferError, "the tensor is not contiguous");
         return -1;

@@ -14,6 +14,7 @@
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "ops/rng.h"
+#include "pyfront/py_device.h"
 #include "pyfront/py_method.h"
 #include "pyfront/py_op.h"
 #include "pyfront/py_rng.h"
@@ -25,12 +26,14 @@ typedef struct common {
     janus_dtype dtype;
     bool has_dtype, requires_grad;
     PyObject *size, *generator;
+    jn_device *device;
 } common;
 
 /* dtype, device, requires_grad, size, generator, ... by keyword. */
 static int keywords(common *c, PyObject *const *values, PyObject *names, const char *fname) {
     memset(c, 0, sizeof *c);
     c->dtype = JANUS_F32;
+    c->device = jpy_default_device;
     for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++) {
         PyObject *name = PyTuple_GET_ITEM(names, i), *v = values[i];
         int rc = 0;
@@ -38,7 +41,7 @@ static int keywords(common *c, PyObject *const *values, PyObject *names, const c
             rc = jpy_dtype_parse(v, &c->dtype);
             c->has_dtype = rc > 0;
         } else if (PyUnicode_CompareWithASCIIString(name, "device") == 0) {
-            rc = jpy_device_check(v);
+            rc = jpy_device_parse(v, &c->device);
         } else if (PyUnicode_CompareWithASCIIString(name, "requires_grad") == 0) {
             rc = PyObject_IsTrue(v);
             c->requires_grad = rc > 0;
@@ -96,6 +99,14 @@ static int sizes(PyObject *const *args, Py_ssize_t n, PyObject *size, int64_t *d
 }
 
 static PyObject *finish(janus_tensor *t, const common *c) {
+    if (JN_UNLIKELY(c->device != NULL) && !jn_eager_hook) { /* while converting: the run's device */
+        janus_tensor *there;
+        int rc = jpy_check(jn_tensor_to(t, c->device, false, &there));
+        janus_tensor_release(t);
+        if (rc < 0)
+            return NULL;
+        t = there;
+    }
     jpy_tensor *o = (jpy_tensor *)jpy_tensor_take(t);
     if (o && c->requires_grad) {
         if (!jn_dtype_is_float(t->dtype)) {
@@ -433,7 +444,11 @@ static PyObject *generator_set_state(PyObject *self, PyObject *o) {
         PyErr_SetString(PyExc_TypeError, "set_state() takes what get_state() gave");
         return NULL;
     }
-    memcpy(&((generator_object *)self)->state, t->data, sizeof(jn_rng_state));
+    janus_tensor *here;
+    if (jpy_tensor_here(t, &here) < 0)
+        return NULL;
+    memcpy(&((generator_object *)self)->state, here->data, sizeof(jn_rng_state));
+    janus_tensor_release(here);
     return Py_NewRef(self);
 }
 static PyMethodDef generator_methods[] = {

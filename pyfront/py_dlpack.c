@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "pyfront/py_device.h"
 #include "pyfront/py_method.h"
 
 typedef struct dl_device {
@@ -62,6 +63,10 @@ PyObject *jpy_dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
     (void)args;
     (void)kwargs; /* stream, max_version, ...: there is nothing to choose */
     jpy_tensor *o = (jpy_tensor *)self;
+    if (o->t->storage->device) {
+        PyErr_SetString(PyExc_BufferError, "Can't export tensors of cuda: use tensor.cpu()");
+        return NULL;
+    }
     if (jpy_tensor_tracked(o)) {
         PyErr_SetString(PyExc_BufferError, "Can't export tensors that require gradient, use "
                                            "tensor.detach()");

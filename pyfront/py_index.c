@@ -14,6 +14,7 @@
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/py_copy.h"
+#include "pyfront/py_device.h"
 #include "pyfront/py_op.h"
 #include "pyfront/py_view.h"
 
@@ -118,7 +119,14 @@ static int add_mask(parsed *p, janus_tensor *mask) {
     janus_tensor *out[2];
     if (jpy_check(jn_eager(JN_OP(nonzero), &arg, 1, NULL, out, 2)) < 0)
         return -1;
-    int64_t count = *(int64_t *)(void *)out[1]->data;
+    janus_tensor *n;
+    if (jpy_tensor_here(out[1], &n) < 0) {
+        janus_tensor_release(out[0]);
+        janus_tensor_release(out[1]);
+        return -1;
+    }
+    int64_t count = *(int64_t *)(void *)n->data;
+    janus_tensor_release(n);
     int rc = 0;
     for (int i = 0; rc == 0 && i < mask->rank; i++) {
         janus_tensor *column, *own;

@@ -11,6 +11,7 @@
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/py_copy.h"
+#include "pyfront/py_device.h"
 #include "pyfront/py_op.h"
 
 #define T(o) (((jpy_tensor *)(o))->t)
@@ -68,7 +69,12 @@ PyObject *jpy_tensor_item(janus_tensor *t) {
                      (long long)t->numel);
         return NULL;
     }
-    return element((janus_dtype)t->dtype, t->data);
+    janus_tensor *here;
+    if (jpy_tensor_here(t, &here) < 0)
+        return NULL;
+    PyObject *o = element((janus_dtype)t->dtype, here->data);
+    janus_tensor_release(here);
+    return o;
 }
 
 static PyObject *item(PyObject *self, PyObject *unused) {
@@ -93,7 +99,12 @@ static PyObject *list_of(janus_tensor *t, int axis, const char *p) {
 }
 static PyObject *tolist(PyObject *self, PyObject *unused) {
     (void)unused;
-    return list_of(T(self), 0, T(self)->data);
+    janus_tensor *here;
+    if (jpy_tensor_here(T(self), &here) < 0)
+        return NULL;
+    PyObject *list = list_of(here, 0, here->data);
+    janus_tensor_release(here);
+    return list;
 }
 
 /* ---- sizes

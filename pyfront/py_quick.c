@@ -17,7 +17,6 @@
 
 #include <string.h>
 
-#include "exec/device.h"
 #include "exec/recipe.h"
 #include "pyfront/tape_internal.h"
 
@@ -304,8 +303,6 @@ PyObject *jpy_quick_call(const void *what, bool inplace, bool numbers_vary, PyOb
                          Py_ssize_t n, PyObject *kwnames, jpy_quick_key *key) {
     key->n = 0;
     key->numbers_vary = numbers_vary;
-    if (JN_UNLIKELY(jn_dev_in_use)) /* what is remembered is kernels of the host */
-        return NULL;
     if (n > MAX_ARGS || n == 0 || !make_key(key, what, inplace, args, n, kwnames))
         return NULL;
     const entry *e = find(key, args);

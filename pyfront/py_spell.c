@@ -11,6 +11,7 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/py_device.h"
 #include "pyfront/py_op.h"
 
 #define ATTRS(type) ((type *)(void *)b->attrs)
@@ -537,6 +538,16 @@ static int bind_type_as(jpy_bound *b, PyObject *const *a) {
     return type_of(b, a[1], &t) < 0 ? -1 : cast_to(b, a, (janus_dtype)t.dtype);
 }
 
+/* What the call is about is the tensor on another device, which b->keep then owns. */
+static int move_first(jpy_bound *b, PyObject *x, jn_device *device) {
+    if (jn_eager_hook || !jpy_tensor_check(x)) {
+        PyErr_SetString(PyExc_RuntimeError, "a graph does not move tensors between devices");
+        return -1;
+    }
+    Py_XSETREF(b->keep, jpy_tensor_move((jpy_tensor *)x, device, false));
+    return b->keep ? 0 : -1;
+}
+
 /* to(dtype), to(device), to(device, dtype), to(other) */
 static int bind_to(jpy_bound *b, PyObject *const *a) {
     jn_type t;
@@ -544,6 +555,8 @@ static int bind_to(jpy_bound *b, PyObject *const *a) {
         return -1;
     janus_dtype d = (janus_dtype)t.dtype;
     PyObject *given[5] = {a[1], a[2], a[3], a[4], NULL};
+    jn_device *device = NULL;
+    bool moves = false;
     for (int i = 0; i < 4; i++) {
         PyObject *o = given[i];
         jn_type other;
@@ -553,29 +566,49 @@ static int bind_to(jpy_bound *b, PyObject *const *a) {
             if (type_of(b, o, &other) < 0)
                 return -1;
             d = (janus_dtype)other.dtype;
+            if (jpy_tensor_check(o) && jn_dev_in_use) {
+                device = ((jpy_tensor *)o)->t->storage->device;
+                moves = true;
+            }
         } else if (Py_TYPE(o) == jpy.dtype_type || PyType_Check(o)) {
             if (jpy_dtype_parse(o, &d) < 0)
                 return -1;
-        } else if (jpy_device_check(o) < 0) {
-            return -1;
+        } else {
+            if (jpy_device_parse(o, &device) < 0)
+                return -1;
+            moves = true;
         }
     }
     int copy = a[6] ? PyObject_IsTrue(a[6]) : 0;
     if (copy < 0)
         return -1;
+    PyObject *moved[1];
+    if (moves && (device || jn_dev_in_use)) {
+        if (move_first(b, a[0], device) < 0)
+            return -1;
+        moved[0] = b->keep;
+        a = moved;
+    }
     if (copy && d == t.dtype)
         return use(b, JN_OP(clone), a, 1);
     return cast_to(b, a, d);
 }
-static int bind_cpu(jpy_bound *b, PyObject *const *a) {
+static int bind_same(jpy_bound *b, PyObject *const *a) {
     b->is_identity = true;
     b->in[0].o = a[0];
     b->n_in = 1;
     return 0;
 }
+static int bind_cpu(jpy_bound *b, PyObject *const *a) {
+    if (!jn_dev_in_use)
+        return bind_same(b, a);
+    if (move_first(b, a[0], NULL) < 0)
+        return -1;
+    return bind_same(b, &b->keep);
+}
 static int bind_contiguous(jpy_bound *b, PyObject *const *a) {
     if (jpy_tensor_check(a[0]) && ((jpy_tensor *)a[0])->t->contiguous)
-        return bind_cpu(b, a);
+        return bind_same(b, a);
     return use(b, JN_OP(clone), a, 1);
 }
 static int bind_clone(jpy_bound *b, PyObject *const *a) { return use(b, JN_OP(clone), a, 1); }

@@ -16,6 +16,7 @@
 #include <structmember.h>
 
 #include "ops/op_ids.h"
+#include "pyfront/py_device.h"
 #include "pyfront/py_method.h"
 #include "pyfront/py_op.h"
 #include "pyfront/tape_internal.h"
@@ -209,9 +210,12 @@ static PyObject *get_dtype(PyObject *self, void *unused) {
     return Py_NewRef(jpy.dtypes[SELF->t->dtype]);
 }
 static PyObject *get_device(PyObject *self, void *unused) {
-    (void)self;
     (void)unused;
-    return Py_NewRef(jpy.cpu);
+    return jpy_device_of(SELF->t);
+}
+static PyObject *get_is_cuda(PyObject *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(SELF->t->storage->device != NULL);
 }
 static PyObject *get_ndim(PyObject *self, void *unused) {
     (void)unused;
@@ -341,7 +345,7 @@ static PyGetSetDef tensor_getset[] = {
     {"dtype", get_dtype, NULL, "Type of the elements.", NULL},
     {"device", get_device, NULL, "Where the memory is.", NULL},
     {"ndim", get_ndim, NULL, "Number of dims.", NULL},
-    {"is_cuda", get_false, NULL, "Whether the memory is on a CUDA device.", NULL},
+    {"is_cuda", get_is_cuda, NULL, "Whether the memory is on a CUDA device.", NULL},
     {"is_sparse", get_false, NULL, "False: tensors are strided.", NULL},
     {"layout", get_layout, NULL, "\"strided\"", NULL},
     {"itemsize", get_itemsize, NULL, "Bytes of an element.", NULL},
@@ -517,11 +521,14 @@ static int sq_contains(PyObject *self, PyObject *item) {
         Py_XDECREF(same);
         return -1;
     }
-    janus_tensor *t = ((jpy_tensor *)same)->t;
-    int found = 0;
+    janus_tensor *t;
+    int found = 0, rc = jpy_tensor_here(((jpy_tensor *)same)->t, &t);
+    Py_DECREF(same);
+    if (rc < 0)
+        return -1;
     for (int64_t i = 0; i < t->numel && !found; i++)
         found = t->data[i] != 0;
-    Py_DECREF(same);
+    janus_tensor_release(t);
     return found;
 }
 

@@ -261,20 +261,6 @@ static PyType_Slot device_slots[] = {
 static PyType_Spec device_spec = {"janus.device", sizeof(device_object), 0, Py_TPFLAGS_DEFAULT,
                                   device_slots};
 
-int jpy_device_check(PyObject *o) {
-    if (!o || o == Py_None || o == jpy.cpu)
-        return 0;
-    PyObject *d = PyObject_CallOneArg((PyObject *)jpy.device_type, o);
-    if (!d)
-        return -1;
-    int is_cpu = PyUnicode_CompareWithASCIIString(((device_object *)d)->type, "cpu") == 0;
-    if (!is_cpu)
-        PyErr_Format(PyExc_RuntimeError, "device %S is not available: this janus runs on the CPU",
-                     d);
-    Py_DECREF(d);
-    return is_cpu ? 0 : -1;
-}
-
 /* ---- Size
  * ----------------------------------------------------------------------------------------
  */

@@ -18,6 +18,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/vec.h"
 #include "ops/op_ids.h"
+#include "pyfront/py_device.h"
 #include "pyfront/py_tensor.h"
 
 typedef struct visit {
@@ -341,6 +342,14 @@ static janus_tensor *buffer_of(engine *e, jpy_edge edge) {
     return slot->kind == JANUS_KIND_TENSOR && sole_owner(slot->t) ? slot->t : NULL;
 }
 
+/* Where the cotangents are. */
+static jn_device *device_of(const jpy_val *v, unsigned n) {
+    for (unsigned i = 0; i < n; i++)
+        if (v[i].kind == JANUS_KIND_TENSOR)
+            return v[i].t->storage->device;
+    return NULL;
+}
+
 static int run_node(engine *e, visit *v) {
     jpy_node *n = v->node;
     bool arrived = false, wanted = false;
@@ -362,10 +371,12 @@ static int run_node(engine *e, visit *v) {
     }
     if (rc == 0 && wanted) {
         janus_tensor *sum = n->cls->add_into ? buffer_of(e, n->edges[0]) : NULL;
+        jn_dev_for_new = jn_dev_in_use ? device_of(&e->slots.data[v->slot], n->n_out) : NULL;
         if (sum)
             rc = n->cls->add_into(n, e->slots.data[v->slot].t, sum);
         else
             rc = n->cls->backward(n, &e->slots.data[v->slot], want, din, e->create_graph);
+        jn_dev_for_new = NULL;
         for (unsigned i = 0; i < n->n_in; i++) {
             if (din[i].kind == JANUS_KIND_NONE)
                 continue;
@@ -438,6 +449,13 @@ static int seed(engine *e, const jpy_val *root, const jpy_val *given) {
         janus_scalar s = {.f = 1.0};
         if (jpy_scalar_tensor((janus_dtype)root->t->dtype, JANUS_KIND_FLOAT, s, &one) < 0)
             return -1;
+        if (root->t->storage->device) {
+            janus_tensor *here = one;
+            janus_status st = jn_tensor_to(here, root->t->storage->device, false, &one);
+            janus_tensor_release(here);
+            if (jpy_check(st) < 0)
+                return -1;
+        }
         janus_tensor *shaped = one;
         if (root->t->rank) {
             int64_t strides[JN_MAX_RANK] = {0};

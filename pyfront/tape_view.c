@@ -16,15 +16,14 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/py_device.h"
 #include "pyfront/py_tensor.h"
 
 static const jpy_region *region_of(jpy_node *n) { return jpy_node_data(n); }
 
-static int zeros(const jpy_region *r, janus_tensor **out) {
-    if (jpy_check(jn_tensor_empty((janus_dtype)r->root.dtype, r->root.rank, r->root_dims, out)) < 0)
-        return -1;
-    memset((*out)->data, 0, (*out)->storage->bytes);
-    return 0;
+static int zeros(const jpy_region *r, const janus_tensor *like, janus_tensor **out) {
+    jn_type t = jn_tensor_type((janus_dtype)r->root.dtype, r->root.rank, r->root_dims);
+    return jpy_tensor_zeros(&t, like, out);
 }
 
 /* The region as a view of a contiguous tensor of the root's shape. */
@@ -76,7 +75,7 @@ static int read_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy
     (void)want;
     jpy_region r = *region_of(n);
     janus_tensor *g, *dy;
-    if (zeros(&r, &g) < 0)
+    if (zeros(&r, dout[0].t, &g) < 0)
         return -1;
     if (fold_overlap(&r, dout[0].t, &dy) < 0) {
         janus_tensor_release(g);
@@ -105,11 +104,12 @@ static int write_backward(jpy_node *n, const jpy_val *dout, const bool *want, jp
         return -1;
     int rc = 0;
     if (want[0]) {
-        rc = zeros(r, &t);
+        rc = zeros(r, dy, &t);
         if (rc == 0) {
-            memcpy(t->data, dy->data, t->storage->bytes);
             jpy_node *node = NULL;
-            rc = copy_into(r, t, NULL);
+            rc = jpy_check(jn_tensor_copy(t, dy));
+            if (rc == 0)
+                rc = copy_into(r, t, NULL);
             if (rc == 0 && tracked)
                 rc = (node = jpy_region_write_node(r, dout[0].edge, (jpy_edge){0})) ? 0 : -1;
             din[0] = jpy_val_tensor(t, (jpy_edge){node, NULL, 0});
@@ -136,9 +136,9 @@ static int overwrite_backward(jpy_node *n, const jpy_val *dout, const bool *want
     (void)create_graph;
     const janus_tensor *dy = dout[0].t;
     janus_tensor *t;
-    if (jpy_check(jn_tensor_empty((janus_dtype)dy->dtype, dy->rank, dy->dims, &t)) < 0)
+    jn_type type = jn_tensor_as_type(dy);
+    if (jpy_tensor_zeros(&type, dy, &t) < 0)
         return -1;
-    memset(t->data, 0, t->storage->bytes);
     din[0] = jpy_val_tensor(t, (jpy_edge){0});
     return 0;
 }

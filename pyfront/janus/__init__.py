@@ -11,12 +11,11 @@ from ._C import __version__  # noqa: E402
 for _part in (_C, _tensor, _compat):
     for _name, _value in vars(_part).items():
         if not _name.startswith("_") and getattr(_value, "__name__", "") not in ("builtins", "math", "types") \
-                and _name not in ("autograd", "backward", "register_hook", "numpy", "type", "cuda_", "tensor_text"):
+                and _name not in ("autograd", "backward", "cuda", "register_hook", "numpy", "type", "cuda_", "tensor_text"):
             globals()[_name] = _value
 del _part, _name, _value
 
-from . import autograd  # noqa: E402
-from ._compat import cuda  # noqa: E402
+from . import autograd, cuda  # noqa: E402
 from ._print import set_printoptions  # noqa: E402
 
 autograd.Variable = _compat.Variable
@@ -26,3 +25,8 @@ strided, preserve_format, contiguous_format = "strided", "preserve_format", "con
 
 from . import data, nn, optim  # noqa: E402
 from .io import load, save  # noqa: E402
+
+import os as _os  # noqa: E402
+if _os.environ.get("JANUS_DEVICE"):
+    cuda.why_unavailable()
+    _C.set_default_device(_os.environ["JANUS_DEVICE"])

@@ -99,9 +99,6 @@ def _no(*args, **kwargs):
     return False
 
 
-cuda = _module("cuda", is_available=_no, device_count=lambda: 0, manual_seed=_nothing, manual_seed_all=_nothing,
-               synchronize=_nothing, empty_cache=_nothing, set_device=_nothing, is_bf16_supported=_no,
-               FloatTensor=FloatTensor, LongTensor=LongTensor, ByteTensor=ByteTensor)
 accelerator = _module("accelerator", is_available=_no, device_count=lambda: 0, current_accelerator=lambda *a: None,
                       synchronize=_nothing, set_device_index=_nothing)
 backends = _module("backends",

@@ -116,6 +116,8 @@ def tensor_text(tensor):
         body = _text(nested, rank, len(prefix), fmt)
         if plain.dtype not in (_C.float32, _C.int64, _C.bool):
             suffixes.append(f"dtype={plain.dtype}")
+    if tensor.is_cuda:
+        suffixes.append(f"device='{tensor.device}'")
     if tensor.grad_fn is not None:
         suffixes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
     elif tensor.requires_grad:

@@ -28,7 +28,7 @@ def _dtype_names():
 
 def _to_bytes(tensor):
     """The elements of a tensor in order, little-endian."""
-    data = memoryview(tensor.detach().contiguous().reshape(-1))
+    data = memoryview(tensor.detach().cpu().contiguous().reshape(-1))
     if sys.byteorder == "big" and data.itemsize > 1:
         raise NotImplementedError("saving tensors is supported on little-endian machines only")
     return data.tobytes()
@@ -36,7 +36,7 @@ def _to_bytes(tensor):
 
 def _from_bytes(data, dtype, shape):
     """A new tensor with these elements."""
-    tensor = _C.empty(*shape, dtype=dtype)
+    tensor = _C.empty(*shape, dtype=dtype, device="cpu")
     if tensor.numel():
         memoryview(tensor.reshape(-1)).cast("B")[:] = data
     return tensor

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors, models and graphs on "cuda": on a GPU where there is one, and on the emulated device.
+
+Device code runs in a process of its own, since a process opens one device.
+"""
+import os
+import subprocess
+import sys
+
+import pytest
+
+import janus
+
+BUILD = os.environ.get("JANUS_BUILD", "")
+EMULATED = os.path.join(BUILD, ".libs", "libjanus_cuda_emulated.so")
+
+START = """
+import copy, janus, janus.nn as nn, janus.nn.functional as F
+def close(a, b, tol=1e-4):
+    a, b = a.cpu(), b.cpu()
+    assert a.shape == b.shape and a.dtype == b.dtype, (a.shape, b.shape)
+    assert ((a - b).abs() <= tol * (1 + b.abs())).all(), (a, b)
+"""
+
+
+def devices():
+    """(name, environment) of the devices tests run on."""
+    return [pytest.param({"JANUS_CUDA_MODULE": EMULATED}, id="emulated",
+                         marks=pytest.mark.skipif(not os.path.exists(EMULATED), reason="no emulated module was built")),
+            pytest.param({}, id="gpu", marks=pytest.mark.skipif(not janus.cuda.is_available(),
+                                                                 reason=str(janus.cuda.why_unavailable())))]
+
+
+@pytest.fixture(params=devices())
+def on_device(request):
+    """Runs code in a process that has the device; returns what it printed."""
+    def run(code, **more):
+        done = subprocess.run([sys.executable, "-c", START + code], env={**os.environ, **request.param, **more},
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+    return run
+
+
+def unavailable():
+    return pytest.mark.skipif(janus.cuda.is_available(), reason="there is a GPU")
+
+
+@unavailable()
+def test_the_reason_is_given():
+    assert not janus.cuda.is_available() and janus.cuda.device_count() == 0
+    assert "no CUDA device" in janus.cuda.why_unavailable()
+    for use in (lambda: janus.ones(2).to("cuda"), lambda: janus.zeros(2, device="cuda:0"), lambda: janus.ones(2).cuda(),
+                lambda: janus.nn.Linear(2, 2).cuda(), lambda: janus.set_default_device("cuda")):
+        with pytest.raises(RuntimeError, match="device cuda.* is not available: no CUDA device"):
+            use()
+    assert janus.cuda.memory_stats() == {} and janus.cuda.synchronize() is None
+    assert janus.ones(2).to("cpu").device == janus.device("cpu") and not janus.ones(2).is_cuda
+
+
+@unavailable()
+def test_environment_names_a_device_there_is_not():
+    done = subprocess.run([sys.executable, "-c", "import janus"], env={**os.environ, "JANUS_DEVICE": "cuda"},
+                          capture_output=True, text=True)
+    assert done.returncode != 0 and "is not available: no CUDA device" in done.stderr
+
+
+def test_tensors(on_device):
+    on_device("""
+x = janus.arange(6).float().reshape(2, 3).cuda()
+assert x.is_cuda and str(x.device) == "cuda:0" and x.tolist() == [[0, 1, 2], [3, 4, 5]]
+assert "device='cuda:0'" in repr(x) and x.to("cuda") is x and x.cpu().cpu().device.type == "cpu"
+close(x.t().contiguous() @ x, (x.cpu().t() @ x.cpu()).cuda())
+x[0, 1] = 7
+x[:, 2] += 1
+assert x[x > 4].tolist() == [7, 6] and x[janus.tensor([1])].tolist() == [[3, 4, 6]] and 7.0 in x
+assert (x + 1).to(janus.float64).dtype is janus.float64 and x.half().float().sum().item() == 23
+for wrong in (lambda: x + janus.ones(3), lambda: x.numpy(), lambda: memoryview(x)):
+    try:
+        wrong()
+    except (RuntimeError, TypeError) as e:
+        assert "cuda" in str(e)
+    else:
+        raise AssertionError(wrong)
+""")
+
+
+def test_random_numbers_are_the_same(on_device):
+    on_device("""
+for dtype in (janus.float32, janus.float64):
+    janus.manual_seed(3)
+    a = janus.empty(1001, dtype=dtype).normal_(), janus.empty(77, dtype=dtype).uniform_()
+    janus.manual_seed(3)
+    b = janus.empty(1001, dtype=dtype).cuda().normal_(), janus.empty(77, dtype=dtype).cuda().uniform_()
+    for x, y in zip(a, b):
+        assert (x == y.cpu()).all()
+""")
+
+
+def test_training_is_that_of_the_cpu(on_device):
+    on_device("""
+janus.manual_seed(0)
+net = nn.Sequential(nn.Conv2d(2, 4, 3, padding=1, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                    nn.Linear(64, 10), nn.LayerNorm(10), nn.GELU(), nn.Linear(10, 5))
+there = copy.deepcopy(net).cuda()
+x, t = janus.randn(6, 2, 8, 8), janus.tensor([0, 1, 2, 3, 4, 0])
+for model, xs, ts in ((net, x, t), (there, x.cuda(), t.cuda())):
+    for make in (lambda p: janus.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: janus.optim.Adam(p, lr=0.01)):
+        opt = make(model.parameters())
+        for _ in range(2):
+            opt.zero_grad()
+            F.cross_entropy(model(xs), ts).backward()
+            opt.step()
+for (name, a), b in zip(net.state_dict().items(), there.state_dict().values()):
+    assert b.is_cuda
+    close(b, a, 1e-3)
+""")
+
+
+def test_gradients_cross_devices(on_device):
+    on_device("""
+w = janus.randn(4, requires_grad=True)
+y = (w.cuda() * 3).tanh().cpu().sum()
+y.backward()
+close(w.grad, 3 * (1 - (3 * w.detach()).tanh() ** 2))
+e = nn.Embedding(10, 3).cuda()
+i = janus.tensor([1, 2, 1]).cuda()
+e(i).sum().backward()
+assert e.weight.grad.is_cuda and e.weight.grad.cpu()[1].tolist() == [2, 2, 2]
+""")
+
+
+def test_graphs(on_device):
+    on_device("""
+@janus.function
+def step(x, w, n):
+    h = x
+    for _ in range(n):
+        h = (h @ w).relu() + h
+    return h.sum() if h.sum() > 0 else h.mean()
+x, w = janus.randn(5, 4), janus.randn(4, 4)
+want = [step(x, w, n).item() for n in (1, 2, 3)]
+for _ in range(3):
+    got = [step(x.cuda(), w.cuda(), n) for n in (1, 2, 3)]
+    assert all(g.is_cuda for g in got)
+    for g, v in zip(got, want):
+        assert abs(g.item() - v) <= 1e-3 * (1 + abs(v))
+
+@janus.function
+def tree(t, w):
+    return (tree(t[0], w) + tree(t[1], w)) @ w if isinstance(t, tuple) else t
+leaf = [janus.randn(1, 4) for _ in range(4)]
+for _ in range(4):
+    for move in (lambda v: v, lambda v: v.cuda()):
+        w1 = move(w).detach().requires_grad_()
+        a, b, c, d = (move(v) for v in leaf)
+        y = tree(((a, b), (c, d)), w1)
+        y.sum().backward()
+        grads = w1.grad if move(w).is_cuda else w1.grad
+        if not w1.is_cuda:
+            want = y.detach(), w1.grad
+        else:
+            close(y.detach(), want[0], 1e-3)
+            close(w1.grad, want[1], 1e-3)
+""")
+
+
+def test_an_index_out_of_range(on_device):
+    code = """
+e = nn.Embedding(4, 2).cuda()
+try:
+    y = e(janus.tensor([9]).cuda())
+    y.sum().item()
+except IndexError as err:
+    print(err)
+else:
+    raise AssertionError("no error")
+assert e(janus.tensor([1]).cuda()).shape == (1, 2)
+janus.cuda.synchronize()
+"""
+    assert "earlier call" in on_device(code)
+    assert "earlier call" not in on_device(code, JANUS_LAUNCH_BLOCKING="1")
+
+
+def test_default_device_and_files(on_device, tmp_path):
+    on_device(f"""
+x = janus.zeros(3)
+assert x.is_cuda and janus.tensor([1.0]).is_cuda and nn.Linear(2, 2).weight.is_cuda
+net = nn.Linear(2, 2)
+janus.save(net.state_dict(), {str(tmp_path / "m.safetensors")!r})
+again = nn.Linear(2, 2)
+again.load_state_dict(janus.load({str(tmp_path / "m.safetensors")!r}))
+close(again.weight, net.weight)
+s = janus.cuda.memory_stats()
+assert s["allocated_bytes.current"] > 0 and s["reserved_bytes.peak"] >= s["allocated_bytes.peak"]
+janus.cuda.empty_cache()
+assert janus.cuda.memory_reserved() <= s["reserved_bytes.current"]
+""", JANUS_DEVICE="cuda")
+
+
+def test_out_of_memory(on_device, request):
+    if "emulated" not in request.node.name:
+        pytest.skip("needs a device whose memory can be limited")
+    on_device("""
+kept = janus.zeros(1 << 18).cuda()
+try:
+    janus.zeros(1 << 24).cuda()
+except (MemoryError, RuntimeError) as e:
+    assert "out of memory" in str(e)
+else:
+    raise AssertionError("no error")
+assert kept.sum().item() == 0 and janus.cuda.memory_stats()["num_ooms"] == 1
+""", JANUS_EMULATED_BYTES=str(8 << 20))
