@@ -35,7 +35,9 @@ static janus_status check_module(const jn_cuda_module *m) {
         h = jn_hash_name(h, jn_ops[i].name);
     if (m->abi != JN_CUDA_ABI || m->n_ops != jn_n_ops || m->ops_hash != h ||
         m->api->struct_size != sizeof(jn_dev_api))
-        return jn_error(JANUS_DEVICE, "the CUDA module belongs to another version of janus");
+        return jn_error(
+            JANUS_DEVICE,
+            "no CUDA device: the module libjanus_cuda belongs to another version of janus");
     return JANUS_OK;
 }
 

@@ -224,7 +224,7 @@ janus_status jn_eager_update(const jn_op *op, const jn_eager_arg *in, unsigned n
                              const void *attrs, janus_tensor *const *dst, unsigned n_out) {
     bool direct = !jn_eager_hook;
     for (unsigned i = 0; i < n_out; i++)
-        direct = direct && dst[i]->contiguous;
+        direct = direct && dst[i]->contiguous && dst[i]->storage->device == dst[0]->storage->device;
     if (!direct)
         return update_by_copies(op, in, n_in, attrs, dst, n_out);
     jn_call k;

@@ -6,6 +6,7 @@ JN_CU_SOURCES = \
 	ops/cuda/index.cu \
 	ops/cuda/linear.cu \
 	ops/cuda/nn.cu \
+	ops/cuda/optim.cu \
 	ops/cuda/pool.cu \
 	ops/cuda/reduce.cu \
 	ops/cuda/rows.cu \

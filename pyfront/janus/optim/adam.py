@@ -27,7 +27,7 @@ class Adam(Optimizer):
                         continue
                     state = self.state.get(param)
                     if state is None:
-                        state = {"step": _C.zeros(()), "exp_avg": _C.zeros_like(param),
+                        state = {"step": _C.zeros((), device=param.device), "exp_avg": _C.zeros_like(param),
                                  "exp_avg_sq": _C.zeros_like(param)}
                         if group["amsgrad"]:
                             state["max_exp_avg_sq"] = _C.zeros_like(param)
