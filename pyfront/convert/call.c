@@ -226,8 +226,6 @@ void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat) {
 }
 
 static jcv_av *enter(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closure) {
-    if (fr->def->fn->generator)
-        jcv_refuse(c, "a generator or coroutine");
     unsigned n;
     jcv_av **v = bind(c, fr, args, closure, &n);
     fr->caller = c->frame;
@@ -235,6 +233,10 @@ static jcv_av *enter(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
     if (n && v[0]->kind == AV_PY && jpy.module_base_type &&
         PyObject_TypeCheck(v[0]->py, jpy.module_base_type))
         fr->self_key = v[0];
+    if (fr->def->fn->generator) {
+        store_params(c, fr, v, n);
+        return jcv_generator(c, fr);
+    }
     unsigned n_flat = 0;
     jcv_av **flat = jcv_alloc(c, 256 * sizeof *flat);
     fr->shape = flatten_all(c, fr, v, n, flat, &n_flat);
@@ -282,61 +284,95 @@ static const jcv_args *with_self(jcv *c, jcv_av *self, const jcv_args *args) {
     return more;
 }
 
-/* Names of tensor methods and functions that look at data, change modes or do input and output:
- * never called on proxies. */
-static const char *const refused_names[] = {"tolist",
-                                            "numpy",
-                                            "__array__",
-                                            "data_ptr",
-                                            "__dlpack__",
-                                            "nonzero",
-                                            "masked_select",
-                                            "unique",
-                                            "from_numpy",
-                                            "manual_seed",
-                                            "seed",
-                                            "set_",
-                                            "resize_",
-                                            "share_memory_",
-                                            "register_hook",
-                                            "retain_grad",
-                                            "requires_grad_",
-                                            "get_rng_state",
-                                            "set_rng_state",
-                                            "initial_seed",
-                                            "storage",
-                                            "untyped_storage",
-                                            "pin_memory",
-                                            "save",
-                                            "load",
-                                            "grad",
-                                            "allclose",
-                                            "equal",
-                                            "is_set_to",
-                                            "from_dlpack",
-                                            "__reduce__",
-                                            "__reduce_ex__",
-                                            "__deepcopy__",
-                                            "__setstate__",
-                                            "function",
-                                            "explain",
-                                            "dump",
-                                            "tensor",
-                                            "as_tensor",
-                                            "__repr__",
-                                            "__str__",
-                                            "__format__",
-                                            "__int__",
-                                            "__float__",
-                                            "__index__",
-                                            "__bool__",
-                                            "set_grad_enabled",
-                                            "backward",
-                                            "multinomial",
-                                            "bincount",
-                                            "__contains__",
-                                            "autograd_grad",
+/* C functions and methods of the tensor layer that may be called on proxies: what they return is
+ * decided by types, dims and ops that come to the hook.  Whatever is not listed is a barrier. */
+static const char *const allowed_names[] = {"chunk",
+                                            "copy_",
+                                            "dim",
+                                            "element_size",
+                                            "fill_",
+                                            "is_contiguous",
+                                            "is_floating_point",
+                                            "ndimension",
+                                            "nelement",
+                                            "numel",
+                                            "size",
+                                            "split",
+                                            "storage_offset",
+                                            "stride",
+                                            "unbind",
+                                            "zero_",
+                                            "_index_put",
+                                            "arange",
+                                            "empty",
+                                            "empty_like",
+                                            "enable_grad",
+                                            "eye",
+                                            "full",
+                                            "full_like",
+                                            "is_grad_enabled",
+                                            "linspace",
+                                            "no_grad",
+                                            "ones",
+                                            "ones_like",
+                                            "rand",
+                                            "rand_like",
+                                            "randint",
+                                            "randn",
+                                            "randn_like",
+                                            "randperm",
+                                            "zeros",
+                                            "zeros_like",
+                                            "_mask_like",
+                                            "_switch_grad",
+                                            "__abs__",
+                                            "__add__",
+                                            "__and__",
+                                            "__eq__",
+                                            "__floordiv__",
+                                            "__ge__",
+                                            "__getitem__",
+                                            "__gt__",
+                                            "__iadd__",
+                                            "__iand__",
+                                            "__ifloordiv__",
+                                            "__imod__",
+                                            "__imul__",
+                                            "__invert__",
+                                            "__ior__",
+                                            "__ipow__",
+                                            "__isub__",
+                                            "__itruediv__",
+                                            "__ixor__",
+                                            "__le__",
+                                            "__len__",
+                                            "__lt__",
+                                            "__matmul__",
+                                            "__mod__",
+                                            "__mul__",
+                                            "__ne__",
+                                            "__neg__",
+                                            "__or__",
+                                            "__pos__",
+                                            "__pow__",
+                                            "__radd__",
+                                            "__rand__",
+                                            "__rfloordiv__",
+                                            "__rmatmul__",
+                                            "__rmod__",
+                                            "__rmul__",
+                                            "__ror__",
+                                            "__rpow__",
+                                            "__rsub__",
+                                            "__rtruediv__",
+                                            "__rxor__",
+                                            "__setitem__",
+                                            "__sub__",
+                                            "__truediv__",
+                                            "__xor__",
                                             NULL};
+/* Ops whose dims depend on data. */
+static const char *const refused_ops[] = {"nonzero", "masked_select", NULL};
 
 static bool in_list(const char *const *names, const char *name) {
     for (int i = 0; names[i]; i++)
@@ -381,10 +417,8 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         jcv_tensor_backward(c, roots->items[0]->py);
         return jcv_none(c);
     }
-    if (*name == '_' && name[1] != '_' && strcmp(name, "_switch_grad") != 0 &&
-        strcmp(name, "_mask_like") != 0 && strcmp(name, "_index_put") != 0)
-        jcv_refuse(c, "a call of %s", name);
-    if (in_list(refused_names, name))
+    bool op = Py_TYPE(callable) == jpy.op_type;
+    if (op ? in_list(refused_ops, name) : !in_list(allowed_names, name))
         jcv_refuse(c, "a call of %s", name);
     PyObject **v = jcv_alloc(c, (args->n_pos + args->n_kw + 1) * sizeof *v);
     PyObject *kwnames = args->n_kw ? jcv_own(c, PyTuple_New(args->n_kw)) : NULL;

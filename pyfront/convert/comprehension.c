@@ -69,7 +69,70 @@ static void level(jcv *c, void *user, jcv_av *item) {
     c->frame = was;
 }
 
+/* ---- generator functions ------------------------------------------------------------------------
+ */
+
+struct jcv_yield {
+    const jcv_leave *leave;
+    jcv_visit_fn fn;
+    void *user;
+    jcv_frame *consumer;
+};
+
+jcv_av *jcv_generator(jcv *c, jcv_frame *fr) {
+    jcv_av *g = jcv_seq(c, "a generator", NULL, 0);
+    g->tree = fr->def;
+    g->frame = fr;
+    return g;
+}
+
+static void run_generator(jcv *c, jcv_av *g, struct jcv_yield *y) {
+    enum { MAX_DEPTH = 200 };
+    jcv_place place = jcv_where(c);
+    jcv_av *ret = c->slots.data[0];
+    if (g->frame->depth > MAX_DEPTH)
+        jcv_refuse(c, "calls are nested too deeply");
+    g->frame->caller = c->frame;
+    g->frame->yield = y;
+    c->frame = g->frame;
+    c->cont = NULL;
+    c->boundary = JCV_END_FUNC;
+    c->leave = NULL;
+    jcv_exec(c, &g->tree->x);
+    c->slots.data[0] = ret;
+    jcv_back(c, place);
+}
+
+static void pass_on(jcv *c, void *user, jcv_av *item) {
+    struct jcv_yield *y = user;
+    jcv_frame *me = c->frame;
+    c->frame = y->consumer;
+    y->fn(c, y->user, item);
+    c->frame = me;
+}
+
+jcv_out jcv_exec_yield(jcv *c, jpy_tree *n) {
+    struct jcv_yield *y = c->frame->yield;
+    jcv_av *v = n->a ? jcv_eval(c, n->a) : jcv_none(c);
+    if (!y)
+        jcv_refuse(c, "yield in another place");
+    if (n->op)
+        jcv_visit(c, v, y->leave, pass_on, y);
+    else
+        pass_on(c, y, v);
+    int left = jcv_has_left(c, y->leave);
+    if (left < 0)
+        jcv_refuse(c, "a generator is left under a condition of the graph");
+    return left ? OUT_RETURN : OUT_NORMAL;
+}
+
 void jcv_visit_generator(jcv *c, jcv_av *g, const jcv_leave *leave, jcv_visit_fn fn, void *user) {
+    if (g->tree->kind == JPY_DEF) {
+        struct jcv_yield y = {leave, fn, user, c->frame};
+        if (jcv_use_up(c, g))
+            run_generator(c, g, &y);
+        return;
+    }
     feeding f = {g, 0, leave, fn, user, c->frame};
     if (jcv_use_up(c, g))
         jcv_visit(c, g->items[0], leave, level, &f);
@@ -94,7 +157,7 @@ static void take(jcv *c, void *user, jcv_av *item) {
 /* Whether its items can be counted now; conditions are seen only when they are met. */
 static bool countable(const jcv_av *a) {
     if (a->kind == AV_SEQ && a->tree)
-        return countable(a->items[0]);
+        return a->tree->kind == JPY_DEF || countable(a->items[0]);
     return a->kind != AV_HOST && a->kind != AV_SEQ &&
            !(a->kind == AV_RANGE && (a->items[0]->kind != AV_PY || a->items[1]->kind != AV_PY ||
                                      a->items[2]->kind != AV_PY));

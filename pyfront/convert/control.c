@@ -273,6 +273,8 @@ static jcv_out exec_one(jcv *c, jpy_tree *n) {
     c->at = n;
     switch ((jpy_tree_kind)n->kind) {
     case JPY_EXPR:
+        if (n->a->kind == JPY_YIELD)
+            return jcv_exec_yield(c, n->a);
         jcv_eval(c, n->a);
         return OUT_NORMAL;
     case JPY_ASSIGN: {

@@ -112,7 +112,8 @@ typedef enum jcv_kind {
     AV_RANGE,   /* items: start, stop, step */
     AV_ITER,    /* text: what; slot holds AV_TUPLE of what is left, 0: items, again and again */
     AV_SEQ,     /* of unknown length; text: what; items: bases; self; slot: used up or not, 0: a
-                   list; tree, frame: a generator expression over items[0]; val: how many */
+                   list; tree, frame: a generator expression over items[0], or a generator
+                   function; val: how many */
     AV_STACK,   /* val: rows of a list of unknown length; n: tracked */
     AV_SUM      /* self, or the int 0 when val is false: the sum of terms that may be none */
 } jcv_kind;
@@ -168,9 +169,10 @@ typedef struct jcv_frame {
     PyObject **names;
     uint32_t *slots;
     unsigned n, cap;
-    jcv_av *shape;      /* AV_TUPLE: each parameter's, with numbered leaves; the last one's is that
-                           of the pairs where there is **kwargs */
-    bool comprehension; /* unknown names belong to `outer` */
+    jcv_av *shape; /* AV_TUPLE: each parameter's, with numbered leaves; the last one's is that
+                      of the pairs where there is **kwargs */
+    struct jcv_yield *yield; /* of a generator that runs */
+    bool comprehension;      /* unknown names belong to `outer` */
     unsigned depth;
 } jcv_frame;
 
@@ -479,11 +481,17 @@ jcv_av *jcv_stack(jcv *c, jcv_val *v, bool tracked);
 jcv_av *jcv_firm(jcv *c, jcv_av *a);
 
 /* loop.c */
+/* Whether a loop has been left: 1, 0, or -1: the graph knows. */
+int jcv_has_left(jcv *c, const jcv_leave *l);
 void jcv_visit(jcv *c, jcv_av *over, const jcv_leave *leave, jcv_visit_fn fn, void *user);
 void jcv_leave_by(jcv *c, jcv_out out);
 
 /* comprehension.c */
 void jcv_visit_generator(jcv *c, jcv_av *g, const jcv_leave *leave, jcv_visit_fn fn, void *user);
+/* A call of a generator function: its body runs when items are taken. */
+jcv_av *jcv_generator(jcv *c, jcv_frame *fr);
+/* The statement `yield ...`. */
+jcv_out jcv_exec_yield(jcv *c, jpy_tree *n);
 /* All items as AV_TUPLE; NULL: only the graph knows how many, and nothing was used up. */
 jcv_av *jcv_try_all(jcv *c, jcv_av *a);
 /* The same, else a stacked list and *out_known is false. */

@@ -285,7 +285,9 @@ static jcv_av *unknown_extreme(jcv *c, jcv_av *over, bool max, jcv_av *otherwise
     jcv_probe(c, feed, over, first_candidate, &x);
     if (!x.type) {
         feed(c, over, nothing, NULL);
-        jcv_throw_now(c, THROW_DEAD);
+        if (!otherwise)
+            jcv_throw_now(c, THROW_DEAD);
+        return otherwise;
     }
     janus_scalar zero = {0};
     x.best = jcv_slot(c, jcv_scalar(c, jcv_scalar_const(c, x.type->kind, zero)));

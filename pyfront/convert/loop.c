@@ -44,6 +44,11 @@ static int how(jcv *c, const jcv_leave *l) {
     return a->kind == AV_PY ? (int)PyLong_AsLong(a->py) : -1;
 }
 
+int jcv_has_left(jcv *c, const jcv_leave *l) {
+    int left = how(c, l);
+    return left > 0 ? 1 : left;
+}
+
 static jcv_val *left_is(jcv *c, const jcv_leave *l, int what) {
     jcv_val *in[2] = {jcv_number(c, c->slots.data[l->flag]),
                       jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = what})};

@@ -391,9 +391,14 @@ static void lower_expr(lower *l, jpy_tree *n, PyObject *o, const char *k) {
         n->a = child(l, o, "context_expr");
         n->b = child(l, o, "optional_vars");
     } else {
-        if (!strcmp(k, "Yield") || !strcmp(k, "YieldFrom") || !strcmp(k, "Await"))
-            if (l->fn)
-                l->fn->generator = true;
+        bool yield = !strcmp(k, "Yield") || !strcmp(k, "YieldFrom");
+        if ((yield || !strcmp(k, "Await")) && l->fn)
+            l->fn->generator = true;
+        if (yield) {
+            n->kind = JPY_YIELD;
+            n->op = k[5] != '\0';
+            n->a = child(l, o, "value");
+        }
         n->obj = keep(l, PyUnicode_FromString(k));
     }
 }

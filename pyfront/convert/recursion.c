@@ -342,7 +342,7 @@ jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
         }
         if (in->params[i]->kind == AV_HOST) {
             if (types_grow(c, f, i, jcv_samples(c, jcv_to_host(c, args[i]))) && in->open)
-                again = again || PyList_GET_SIZE(f->samples[i]) < 64;
+                again = again || PyList_GET_SIZE(f->samples[i]) < 24;
             args[i] = jcv_to_host(c, args[i]);
         } else if (jcv_leaf_tracked(c, args[i]) && !jcv_leaf_tracked(c, in->params[i])) {
             f->by_value[i] = 2;

@@ -42,6 +42,7 @@ typedef enum jpy_tree_kind {
     JPY_FORMATTED, /* a: value, op: conversion, b: format */
     JPY_STARRED,   /* a */
     JPY_NAMED,     /* a: target, b: value */
+    JPY_YIELD,     /* a, or NULL; op: 1: yield from */
     /* parameters */
     JPY_ARGS,  /* x: JPY_PARAM, a: *name, b: **name, y: defaults, z: keyword defaults or NULL */
     JPY_PARAM, /* obj; op: 0 positional only, 1 either, 2 keyword only */

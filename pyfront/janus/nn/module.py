@@ -208,12 +208,15 @@ class Module(_C.ModuleBase):
 
     def zero_grad(self, set_to_none=True):
         """Forgets (or zeroes) the gradient of every parameter."""
-        for param in self.parameters():
-            if param.grad is not None:
+        for param in self._parameters.values():
+            if param is not None and param.grad is not None:
                 if set_to_none:
                     param.grad = None
                 else:
                     param.grad = _C.zeros_like(param.grad)
+        for module in self._modules.values():  # no generator and no set: inside a graph, too
+            if module is not None:
+                Module.zero_grad(module, set_to_none)
 
     def _apply(self, convert):
         """Replaces the data of every parameter, gradient and buffer; the objects stay."""

@@ -312,3 +312,66 @@ def generators_consumed_at_once(function, log):
 
     for i in range(4):
         log(f([t(2, seed=i), t(2, seed=1)]))
+
+
+@case
+def generator_functions(function, log):
+    def pairs(n):
+        for i in range(n):
+            if i == 1:
+                yield i, "one"
+                continue
+            yield i, "other"
+        yield from ((k, "more") for k in range(2))
+
+    def numbered(xs):
+        with janus.no_grad():
+            for i, x in enumerate(xs):
+                yield x * i
+
+    @function
+    def f(x, xs):
+        names = []
+        for i, name in pairs(3):
+            x = x + i
+            names.append(name)
+            if name == "more":
+                break
+        return x, names, sum(numbered(xs)), list(pairs(1)), dict(pairs(2))
+
+    for i in range(4):
+        log(f(t(2, seed=i), [t(2, seed=1, grad=True), t(2, seed=2)]))
+
+
+@case
+def generators_in_turn_with_their_consumer(function, log):
+    def draws(n):
+        for _ in range(n):
+            yield janus.rand(2)
+
+    @function
+    def f(x):
+        for d in draws(3):
+            x = x * d + janus.rand(2)
+        return x
+
+    for i in range(4):
+        log(f(t(2, seed=i)))
+
+
+@case
+def generator_over_children(function, log):
+    def values(node):
+        yield node.value
+        for c in node.children:
+            yield c.value * 2
+
+    @function
+    def f(node, x):
+        y = x * sum(values(node))
+        for c in node.children:
+            y = y + f(c, x)
+        return y
+
+    for node in trees():
+        log(f(node, t(2)))
