@@ -147,7 +147,9 @@ const jn_op jn_ops[] = {
 };
 const unsigned jn_n_ops = JN_OP_ID_COUNT;
 
-/* A row whose CPU kernel is not written yet: the reference kernel. */
+/* A row whose CPU kernel is not written yet: the reference kernel. Declared here, since no row need
+ * name it. */
+jn_kernel_fn jn_cpu_REF(const jn_sig *sig);
 jn_kernel_fn jn_cpu_REF(const jn_sig *sig) {
     jn_select_fn ref = jn_op_impls[sig->op->id].ref;
     return ref ? ref(sig) : NULL;

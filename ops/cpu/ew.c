@@ -73,6 +73,19 @@ static void make_plan(ew_plan *p, const jn_kargs *k, unsigned n_in) {
             t[i] = s[i * stride];                                                                  \
     }
 
+typedef uint64_t pair64 __attribute__((vector_size(16)));
+
+/* One element n times; `to` is a buffer of whole vectors, aligned. */
+static void spread(char *to, const char *src, int64_t n, size_t size) {
+    uint64_t bits = 0;
+    memcpy(&bits, src, size);
+    for (size_t s = size; s < 8; s *= 2)
+        bits |= bits << (8 * s);
+    pair64 v = {bits, bits}, *p = (pair64 *)(void *)to;
+    for (int64_t i = 0, pairs = (n * (int64_t)size + 15) / 16; i < pairs; i++)
+        p[i] = v;
+}
+
 static void gather(char *to, const char *src, int64_t stride, int64_t n, size_t size) {
     if (stride == 1 && n > 8) {
         memcpy(to, src, (size_t)n * size);
@@ -155,8 +168,10 @@ static void range_long(const ew_plan *p, int64_t begin, int64_t end) {
                 if (s == 1)
                     continue;
                 in[i] = buffer[i];
-                if (s != 0 || b == 0)
+                if (s != 0)
                     gather(buffer[i], src, s, m, p->size[i]);
+                else if (b == 0)
+                    spread(buffer[i], src, m, p->size[i]);
             }
             p->row(p->out + (begin + b) * (int64_t)p->out_size, in, m, p->ctx);
         }
@@ -205,11 +220,32 @@ static void strided_range(void *arg, int64_t begin, int64_t end) {
         range_short(p, begin, end);
 }
 
+/* Small results of which some operands are one number: those are spread out, and the row function
+ * is called once. False: not so. */
+static bool one_row(const jn_kargs *k, unsigned n_in, int64_t n, jn_row_fn row, const void *ctx) {
+    _Alignas(64) char buffer[JN_EW_MAX_IN][BLOCK * 8];
+    const void *in[JN_EW_MAX_IN];
+    if (n > BLOCK)
+        return false;
+    for (unsigned i = 0; i < n_in; i++) {
+        const jn_view *v = &k->in[i];
+        in[i] = v->data;
+        if (jn_ew_plain(v, &k->out[0]))
+            continue;
+        if (jn_numel(v) != 1)
+            return false;
+        in[i] = buffer[i];
+        spread(buffer[i], v->data, n, jn_elem_size(v->dtype));
+    }
+    row(k->out[0].data, in, n, ctx);
+    return true;
+}
+
 void jn_ew_strided(const jn_kargs *k, unsigned n_in, int64_t grain, jn_row_fn row,
                    const void *ctx) {
     ew_plan p;
     int64_t n = jn_numel(&k->out[0]);
-    if (n == 0)
+    if (n == 0 || one_row(k, n_in, n, row, ctx))
         return;
     make_plan(&p, k, n_in);
     p.row = row;

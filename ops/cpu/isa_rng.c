@@ -15,7 +15,7 @@
 #define COUNTERS 8
 #define SPLAT(x) _mm512_set1_epi64((long long)(x))
 #define WIDEN(a, b) _mm512_mul_epu32(a, b)
-#define UPPER(a) _mm512_srli_epi64(a, 32)
+#define UPPER(a) _mm512_shuffle_epi32(a, 0xf5) /* another port than the multiplications' */
 #define XOR3(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0x96)
 #define COUNT(c) _mm512_add_epi64(SPLAT(c), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7))
 /* The low halves of a and b side by side. */
@@ -32,7 +32,7 @@ static inline void put(uint32_t *out, W a, W b) {
 #define COUNTERS 4
 #define SPLAT(x) _mm256_set1_epi64x((long long)(x))
 #define WIDEN(a, b) _mm256_mul_epu32(a, b)
-#define UPPER(a) _mm256_srli_epi64(a, 32)
+#define UPPER(a) _mm256_shuffle_epi32(a, 0xf5)
 #define XOR3(a, b, c) _mm256_xor_si256(_mm256_xor_si256(a, b), c)
 #define COUNT(c) _mm256_add_epi64(SPLAT(c), _mm256_setr_epi64x(0, 1, 2, 3))
 #define PAIR(a, b) _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xaa)

@@ -168,6 +168,42 @@ CAST(I64, U8, int64_t, uint8_t, (uint64_t)x)
 CAST(U8, I32, uint8_t, int32_t, x)
 CAST(U8, I64, uint8_t, int64_t, x)
 
+/* ---- halves: storage only. To nearest, ties to even; integer steps, so every set has the same
+ * bits as the reference. ---- */
+
+JN_INLINE float from_f16(uint16_t h) {
+    uint32_t bits = (uint32_t)(h & 0x7fffu) << 13;
+    uint32_t small = jn_bits_f((float)(int32_t)(h & 0x7fffu) * 0x1p-24f);
+    uint32_t out = bits < 0x00800000u    ? small /* denormal as a half, not as a float */
+                   : bits >= 0x0f800000u ? bits | 0x7f800000u
+                                         : bits + 0x38000000u;
+    return jn_from_bits_f(out | (uint32_t)(h & 0x8000u) << 16);
+}
+JN_INLINE uint16_t to_f16(float x) {
+    uint32_t all = jn_bits_f(x), bits = all & 0x7fffffffu;
+    uint32_t normal = (bits - 0x38000000u + 0xfffu + (bits >> 13 & 1)) >> 13;
+    /* Adding 1/2 leaves a denormal half in the low bits, rounded. */
+    uint32_t small = jn_bits_f(jn_from_bits_f(bits) + 0.5f) - 0x3f000000u;
+    uint32_t large = bits > 0x7f800000u ? 0x7e00u : 0x7c00u;
+    uint32_t h = bits < 0x38800000u ? small : bits >= 0x47800000u ? large : normal;
+    return (uint16_t)(h | (all >> 16 & 0x8000u));
+}
+JN_INLINE float from_bf16(uint16_t h) { return jn_from_bits_f((uint32_t)h << 16); }
+JN_INLINE uint16_t to_bf16(float x) {
+    uint32_t bits = jn_bits_f(x), rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+    return (uint16_t)(x != x ? bits >> 16 | 0x40u : rounded);
+}
+CAST(F16, F32, uint16_t, float, from_f16(x))
+CAST(F16, F64, uint16_t, double, from_f16(x))
+CAST(BF16, F32, uint16_t, float, from_bf16(x))
+CAST(BF16, F64, uint16_t, double, from_bf16(x))
+CAST(F32, F16, float, uint16_t, to_f16(x))
+CAST(F32, BF16, float, uint16_t, to_bf16(x))
+CAST(F16, BF16, uint16_t, uint16_t, to_bf16(from_f16(x)))
+CAST(BF16, F16, uint16_t, uint16_t, to_f16(from_bf16(x)))
+CAST(U8, F16, uint8_t, uint16_t, to_f16((float)x))
+CAST(U8, BF16, uint8_t, uint16_t, to_bf16((float)x))
+
 #define SET(op, dtype, f) t->kernel[JN_OP_ID_##op][JANUS_##dtype] = (f)
 #define SET_FLOATS(op) SET(op, F32, op##_f32), SET(op, F64, op##_f64)
 #define SET_NUMBERS(op) SET_FLOATS(op), SET(op, I32, op##_i32), SET(op, I64, op##_i64)
@@ -223,7 +259,12 @@ void JN_ISA_FN(jn_isa_fill_unary)(jn_isa_table *t) {
     SET_CASTS(I32, F32, F64, I64, BOOL, U8);
     SET_CASTS(I64, F32, F64, I32, BOOL, U8);
     SET_CASTS(U8, F32, F64, I32, I64, BOOL);
+    SET_CAST(F16, F32), SET_CAST(F16, F64), SET_CAST(F16, BF16);
+    SET_CAST(BF16, F32), SET_CAST(BF16, F64), SET_CAST(BF16, F16);
+    SET_CAST(F32, F16), SET_CAST(F32, BF16), SET_CAST(U8, F16), SET_CAST(U8, BF16);
     /* A bool is a u8 of 0 or 1. */
+    t->cast[JANUS_BOOL][JANUS_F16] = cast_U8_F16;
+    t->cast[JANUS_BOOL][JANUS_BF16] = cast_U8_BF16;
     t->cast[JANUS_BOOL][JANUS_F32] = cast_U8_F32;
     t->cast[JANUS_BOOL][JANUS_F64] = cast_U8_F64;
     t->cast[JANUS_BOOL][JANUS_I32] = cast_U8_I32;

@@ -200,49 +200,80 @@ static void mean(const jn_kargs *k) {
             ((double *)k->out[0].data)[i] /= by;
 }
 
-/* Of rows only: reduced dims are the last ones. */
+/* What takes a line at a time; lines that are not rows of the memory are copied to one first. */
 typedef struct row_job {
     const jn_kargs *k;
-    int64_t n;
-    double correction;
-    bool var;
+    jn_oni s;
+    double param;
+    unsigned op;
 } row_job;
+
+static double norm_of(int d, const char *x, int64_t n, double p) {
+    double sum = 0, sum_xx;
+    if (p == 2) {
+        jn_isa.dots[d](x, x, n, 0, &sum, &sum_xx);
+        return sqrt(sum_xx);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        double a = fabs(d == JANUS_F32 ? (double)((const float *)x)[i] : ((const double *)x)[i]);
+        if (isinf(p))
+            sum = !(a <= sum) && !isnan(sum) ? a : sum;
+        else
+            sum += p == 1 ? a : p == 0 ? (double)(a != 0) : pow(a, p);
+    }
+    return p == 1 || p == 0 || isinf(p) ? sum : pow(sum, 1 / p);
+}
 
 static void row_range(void *arg, int64_t begin, int64_t end) {
     const row_job *j = arg;
     int d = j->k->in[0].dtype;
+    size_t size = jn_elem_size(d);
+    char *line = NULL;
+    if (j->s.inner > 1 && !(line = jn_alloc((size_t)j->s.n * size))) {
+        __atomic_fetch_or(j->k->flags, JN_KFLAG_MEMORY, __ATOMIC_RELAXED);
+        return;
+    }
     for (int64_t i = begin; i < end; i++) {
-        const char *x = (const char *)j->k->in[0].data + i * j->n * (int64_t)jn_elem_size(d);
+        const char *x = (const char *)j->k->in[0].data +
+                        (size_t)(i / j->s.inner * j->s.n * j->s.inner + i % j->s.inner) * size;
+        for (int64_t e = 0; line && e < j->s.n; e++)
+            memcpy(line + (size_t)e * size, x + (size_t)(e * j->s.inner) * size, size);
+        x = line ? line : x;
         double m, r;
-        if (j->var) {
-            double by = (double)j->n - j->correction;
-            r = jn_isa.moments[d](x, j->n, &m) / (by > 0 ? by : 0);
+        if (j->op == JN_OP_ID_var) {
+            double by = (double)j->s.n - j->param;
+            r = jn_isa.moments[d](x, j->s.n, &m) / (by > 0 ? by : 0);
+        } else if (j->op == JN_OP_ID_norm) {
+            r = norm_of(d, x, j->s.n, j->param);
         } else {
-            r = jn_isa.logsumexp[d](x, j->n);
+            r = jn_isa.logsumexp[d](x, j->s.n);
         }
         if (d == JANUS_F32)
             ((float *)j->k->out[0].data)[i] = (float)r;
         else
             ((double *)j->k->out[0].data)[i] = r;
     }
+    jn_free(line);
 }
 
-static void rows_or_reference(const jn_kargs *k, unsigned op) {
+static void lines_or_reference(const jn_kargs *k, unsigned op) {
     jn_reduce_attrs a = jn_reduce_attrs_of(&jn_ops[op], k->attrs);
     runs r = runs_of_dims(&k->in[0], a.dims);
-    jn_oni s = last_run(&r);
-    if (r.n_reduced > 1 || s.inner != 1 || s.n == 0) {
+    row_job j = {k, last_run(&r), a.param, op};
+    /* a negative infinity asks for the smallest, which few do */
+    if (r.n_reduced > 1 || j.s.n == 0 || (op == JN_OP_ID_norm && a.param < 0)) {
         reference(k, op);
         return;
     }
-    row_job j = {k, s.n, a.param, op == JN_OP_ID_var};
-    if (s.outer * s.n >= 2 * GRAIN)
-        k->par->run(k->par, s.outer, GRAIN / (s.n + 1) + 1, row_range, &j);
+    int64_t items = j.s.outer * j.s.inner;
+    if (items * j.s.n >= 2 * GRAIN)
+        k->par->run(k->par, items, GRAIN / (j.s.n + 1) + 1, row_range, &j);
     else
-        row_range(&j, 0, s.outer);
+        row_range(&j, 0, items);
 }
-static void var(const jn_kargs *k) { rows_or_reference(k, JN_OP_ID_var); }
-static void logsumexp(const jn_kargs *k) { rows_or_reference(k, JN_OP_ID_logsumexp); }
+static void norm(const jn_kargs *k) { lines_or_reference(k, JN_OP_ID_norm); }
+static void var(const jn_kargs *k) { lines_or_reference(k, JN_OP_ID_var); }
+static void logsumexp(const jn_kargs *k) { lines_or_reference(k, JN_OP_ID_logsumexp); }
 
 jn_kernel_fn jn_cpu_reduce(const jn_sig *sig) {
     switch (sig->op->id) {
@@ -264,9 +295,86 @@ jn_kernel_fn jn_cpu_reduce(const jn_sig *sig) {
         return var;
     case JN_OP_ID_logsumexp:
         return logsumexp;
+    case JN_OP_ID_norm:
+        return norm;
     default:
         return jn_cpu_fallback(sig);
     }
+}
+
+/* ---- cumsum -------------------------------------------------------------------------------------
+ */
+
+enum { COLUMNS = 64 }; /* running sums held at a time */
+
+typedef struct running {
+    const jn_kargs *k;
+    jn_oni s;
+    bool reverse;
+} running;
+
+/* Lines side by side, so that columns go along the memory; f32 is summed in double. */
+#define RUNNING(T, R, A)                                                                           \
+    static void running_##T(const running *j, int64_t line, int64_t m) {                           \
+        const T *x = j->k->in[0].data;                                                             \
+        R *y = j->k->out[0].data;                                                                  \
+        A sum[COLUMNS] = {0};                                                                      \
+        int64_t base = line / j->s.inner * j->s.n * j->s.inner + line % j->s.inner;                \
+        for (int64_t i = 0; i < j->s.n; i++) {                                                     \
+            int64_t at = base + (j->reverse ? j->s.n - 1 - i : i) * j->s.inner;                    \
+            for (int64_t c = 0; c < m; c++)                                                        \
+                y[at + c] = (R)(sum[c] += (A)x[at + c]);                                           \
+        }                                                                                          \
+    }
+RUNNING(float, float, double)
+RUNNING(double, double, double)
+RUNNING(int32_t, int64_t, uint64_t)
+RUNNING(int64_t, int64_t, uint64_t)
+RUNNING(uint8_t, int64_t, uint64_t)
+
+static void running_range(void *arg, int64_t begin, int64_t end) {
+    const running *j = arg;
+    for (int64_t l = begin; l < end;) {
+        int64_t m = j->s.inner - l % j->s.inner; /* columns left beside this one */
+        m = m < end - l ? m : end - l;
+        m = m < COLUMNS ? m : COLUMNS;
+        switch (j->k->in[0].dtype) {
+        case JANUS_F32:
+            running_float(j, l, m);
+            break;
+        case JANUS_F64:
+            running_double(j, l, m);
+            break;
+        case JANUS_I32:
+            running_int32_t(j, l, m);
+            break;
+        case JANUS_I64:
+            running_int64_t(j, l, m);
+            break;
+        default:
+            running_uint8_t(j, l, m);
+        }
+        l += m;
+    }
+}
+
+static void cumsum(const jn_kargs *k) {
+    const janus_cumsum_attrs *a = k->attrs;
+    const jn_view *x = &k->in[0];
+    running j = {k, {1, 1, 1}, a->reverse != 0};
+    int64_t axis = a->axis < 0 ? a->axis + x->rank : a->axis;
+    for (int d = 0; d < x->rank; d++)
+        *(d == axis ? &j.s.n : d < axis ? &j.s.outer : &j.s.inner) *= x->dims[d];
+    int64_t items = j.s.outer * j.s.inner;
+    if (items * j.s.n >= 2 * GRAIN)
+        k->par->run(k->par, items, GRAIN / (j.s.n + 1) + 1, running_range, &j);
+    else
+        running_range(&j, 0, items);
+}
+
+jn_kernel_fn jn_cpu_cumsum(const jn_sig *sig) {
+    int d = sig->in[0].dtype;
+    return d == JANUS_F16 || d == JANUS_BF16 ? jn_cpu_fallback(sig) : cumsum;
 }
 
 /* sum_like: the dims along which `like` was broadcast. */

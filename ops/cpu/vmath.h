@@ -207,8 +207,10 @@ JN_INLINE float jn_log1p_f(float x) { return (float)jn_log1p_d((double)x); }
 /* ---- hyperbolic tangent, logistic function -----------------------------------------------------
  */
 
+/* From 9.02 on the result rounds to 1; the comparison of bits sends NaN there too. */
 JN_INLINE float jn_tanh_f(float x) {
-    float a = jn_abs_f(x), z = x * x;
+    uint32_t bits = jn_bits_f(x) & 0x7fffffffu, most = 0x41105eb8u;
+    float a = jn_from_bits_f(bits), v = jn_from_bits_f(bits < most ? bits : most), z = x * x;
     float p = 0x1.163264p-9f;
     p = JN_FMAF(p, z, -0x1.0b4114p-7f);
     p = JN_FMAF(p, z, 0x1.6368c4p-6f);
@@ -216,8 +218,20 @@ JN_INLINE float jn_tanh_f(float x) {
     p = JN_FMAF(p, z, 0x1.111058p-3f);
     p = JN_FMAF(p, z, -0x1.555554p-2f);
     p = JN_FMAF(p, a * z, a);
-    float e = jn_exp_f(a + a), big = 1.0f - 2.0f / (e + 1.0f);
-    return jn_copysign_f(a < 0.625f ? p : big, x);
+    /* exp(2 v), whose exponent needs no second step */
+    float t = JN_FMAF(v, 0x1.715476p+1f, JN_ROUND_F), n = t - JN_ROUND_F;
+    float r = JN_FMAF(n, -0x1.62e4p-1f, v + v);
+    r = JN_FMAF(n, -0x1.7f7d1cp-20f, r);
+    float e = 0x1.6dbb26p-10f;
+    e = JN_FMAF(e, r, 0x1.12416cp-7f);
+    e = JN_FMAF(e, r, 0x1.555456p-5f);
+    e = JN_FMAF(e, r, 0x1.555486p-3f);
+    e = JN_FMAF(e, r, 0.5f);
+    e = JN_FMAF(r * r, e, r) + 1.0f;
+    e *= jn_from_bits_f((jn_bits_f(t) << 23) + 0x3f800000u);
+    float y = bits < 0x3f200000u ? p : 1.0f - 2.0f / (e + 1.0f); /* 0.625 */
+    y = jn_copysign_f(y, x);
+    return x != x ? x : y;
 }
 
 JN_INLINE double jn_tanh_d(double x) {
@@ -226,9 +240,23 @@ JN_INLINE double jn_tanh_d(double x) {
     return jn_copysign_d(y, x);
 }
 
+/* exp(-|x|) as in jn_exp_f, with one bound, which is a comparison of bits, and NaN put back. */
 JN_INLINE float jn_sigmoid_f(float x) {
-    float e = jn_exp_f(-jn_abs_f(x));
-    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+    uint32_t bits = jn_bits_f(x) & 0x7fffffffu, most = 0x42d00000u; /* 104 */
+    float v = jn_from_bits_f(bits < most ? bits : most);
+    float t = JN_FMAF(v, -0x1.715476p+0f, JN_ROUND_F), n = t - JN_ROUND_F;
+    int32_t k = (int32_t)(jn_bits_f(t) - jn_bits_f(JN_ROUND_F)), half = k >> 1;
+    float r = JN_FMAF(n, -0x1.62e4p-1f, -v);
+    r = JN_FMAF(n, -0x1.7f7d1cp-20f, r);
+    float e = 0x1.6dbb26p-10f;
+    e = JN_FMAF(e, r, 0x1.12416cp-7f);
+    e = JN_FMAF(e, r, 0x1.555456p-5f);
+    e = JN_FMAF(e, r, 0x1.555486p-3f);
+    e = JN_FMAF(e, r, 0.5f);
+    e = JN_FMAF(r * r, e, r) + 1.0f;
+    e = e * jn_pow2_f(half) * jn_pow2_f(k - half);
+    float y = (x < 0.0f ? e : 1.0f) / (1.0f + e);
+    return x != x ? x : y;
 }
 JN_INLINE double jn_sigmoid_d(double x) {
     double e = jn_exp_d(-jn_abs_d(x));

@@ -138,5 +138,94 @@ static void pooling(void) {
     each_dtype("avg_pool2d", "kernel=16,16", FLOATS, "X[2,3,16,16]", 8, 5, false);
 }
 
+static void lines(void) {
+    static const char *const x[] = {"X[7]",       "X[6,70]", "X[3,40,5]",
+                                    "X[300,200]", "X[0,3]",  "X[2,3,130]"};
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        for (int axis = -1; axis < 1; axis++) {
+            char attrs[64];
+            snprintf(attrs, sizeof attrs, "axis=%d", axis);
+            each_dtype("cumsum", attrs, ALL, x[i], 100, 50, false);
+            snprintf(attrs, sizeof attrs, "axis=%d;reverse=true", axis);
+            each_dtype("cumsum", attrs, ALL, x[i], 100, 50, false);
+            static const char *const p[] = {"0", "1", "2", "3", "inf", "0.5"};
+            for (size_t n = 0; n < sizeof p / sizeof *p && i != 4; n++) {
+                snprintf(attrs, sizeof attrs, "dims=%d;p=%s", axis, p[n]);
+                each_dtype("norm", attrs, FLOATS, x[i], 30, 1, false);
+            }
+            snprintf(attrs, sizeof attrs, "dims=%d", axis);
+            each_dtype("var", attrs, FLOATS, x[i], 30, 5, false);
+            each_dtype("logsumexp", attrs, FLOATS, x[i], 30, 1, i != 4);
+        }
+    each_dtype("norm", "p=inf", FLOATS, "X[60]", 0, 0, true);
+}
+
+static void losses(void) {
+    static const char *const pairs[] = {"X[7] X[7]", "X[] X[]", "X[6,70] X[70]",
+                                        "X[300,300] X[300,300]", "X[0] X[0]"};
+    static const char *const reductions[] = {"reduction=0", "reduction=1", "reduction=2"};
+    for (size_t r = 0; r < 3; r++) {
+        for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+            each_dtype("mse_loss", reductions[r], FLOATS, pairs[i], 4000, 30, false);
+            each_dtype("bce_with_logits", reductions[r], FLOATS, pairs[i], 4000, 10, false);
+            each_dtype("smooth_l1", reductions[r], FLOATS, pairs[i], 4000, 10, false);
+        }
+        each_dtype("nll_loss", reductions[r], FLOATS, "X[6,5] i64<6[6]", 8, 10, false);
+        each_dtype("nll_loss", reductions[r], FLOATS, "X[3,5,40] i32<5[3,40]", 60, 300, false);
+        const char *dy = r == 0 ? "X[3,40] i64<6[3,40] X[3,5,40]" : "X[] i64<6[3,40] X[3,5,40]";
+        each_dtype("nll_loss_grad", reductions[r], FLOATS, dy, 8, 10, false);
+    }
+}
+
+/* Every half to f32, and f32 of every exponent with mantissas around every tie back again. */
+static void halves(void) {
+    enum { N = 1 << 18 };
+    static uint16_t half[1 << 16], got[N], want[N];
+    static float wide[1 << 16], wide_ref[1 << 16], f[N];
+    int64_t many[1] = {1 << 16}, all[1] = {N}, stride[1] = {1};
+    for (uint32_t i = 0; i < 1 << 16; i++)
+        half[i] = (uint16_t)i;
+    for (uint32_t i = 0; i < N; i++) {
+        /* sign, exponent, the mantissa's upper bits, and what lies beyond the last kept one */
+        uint32_t bits = i << 14, tail[4] = {0, 1, 0xfff, 0x1000};
+        bits ^= i % 7 == 0 ? tail[i % 4] : (uint32_t)(random_bits() & 0x3fff);
+        memcpy(&f[i], &bits, 4);
+    }
+    for (int d = JANUS_F16; d <= JANUS_BF16; d++) {
+        janus_cast_attrs to_wide = {.dtype = JANUS_F32}, to_half = {.dtype = d};
+        jn_view h = {half, many, stride, 1, (uint8_t)d, true};
+        jn_view w = {wide, many, stride, 1, JANUS_F32, true};
+        jn_view in = {f, all, stride, 1, JANUS_F32, true},
+                out = {got, all, stride, 1, (uint8_t)d, true};
+        tensor t = {0};
+        jn_sig up = {JN_OP(cast), &h, &w, 1, 1, &to_wide},
+               down = {JN_OP(cast), &in, &out, 1, 1, &to_half};
+        t.view = w;
+        t.data = (char *)wide_ref;
+        call(jn_op_impls[JN_OP_ID_cast].ref(&up), &h, 1, &t, 1, &to_wide);
+        t.view = out;
+        t.data = (char *)want;
+        call(jn_op_impls[JN_OP_ID_cast].ref(&down), &in, 1, &t, 1, &to_half);
+        for (size_t s = 0; s < 3; s++) {
+            if (!jn_isa_use(sets[s]))
+                continue;
+            t.view = w;
+            t.data = (char *)wide;
+            call(jn_op_impls[JN_OP_ID_cast].cpu(&up), &h, 1, &t, 1, &to_wide);
+            t.view = out;
+            t.data = (char *)got;
+            call(jn_op_impls[JN_OP_ID_cast].cpu(&down), &in, 1, &t, 1, &to_half);
+            int bad = 0;
+            for (uint32_t i = 0; i < 1 << 16; i++)
+                bad += memcmp(&wide[i], &wide_ref[i], 4) != 0 &&
+                       !(isnan(wide[i]) && isnan(wide_ref[i]));
+            for (uint32_t i = 0; i < N; i++)
+                bad += got[i] != want[i] && !isnan(f[i]);
+            CU_ASSERT_EQUAL(bad, 0);
+        }
+    }
+}
+
 JN_TEST_MAIN("cpu_moves", {"shapes", shapes}, {"indexing", indexing}, {"sorting", sorting},
-             {"convolutions", convolutions}, {"pooling", pooling})
+             {"convolutions", convolutions}, {"pooling", pooling}, {"halves", halves},
+             {"lines", lines}, {"losses", losses})
