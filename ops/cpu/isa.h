@@ -39,6 +39,7 @@ typedef struct jn_window {
 } jn_window;
 
 enum { JN_DRAW_UNIFORM, JN_DRAW_NORMAL, JN_DRAW_MASK, JN_DRAW_COUNT };
+enum { JN_FEW = 16 };
 enum { JN_PAIR_MSE, JN_PAIR_BCE, JN_PAIR_SMOOTH_L1, JN_PAIR_COUNT };
 enum { JN_RED_SUM, JN_RED_PROD, JN_RED_MAX, JN_RED_MIN, JN_RED_ANY, JN_RED_ALL, JN_RED_COUNT };
 
@@ -75,6 +76,8 @@ typedef struct jn_isa_table {
     /* One row of the gradient of layer_norm; adds to dw and db; w may be NULL. */
     void (*layer_norm_grad[2])(const void *d, const void *x, const void *w, void *dx, void *dw,
                                void *db, int64_t n, double mean, double invstd);
+    /* Rows of 1 to JN_FEW classes: y NULL, logsumexp of each into lse; else softmax into y. */
+    void (*few_classes[2])(const void *x, int64_t rows, int64_t n, void *lse, void *y);
     /* Losses of n pairs. */
     void (*pair_loss[JN_PAIR_COUNT][2])(const void *x, const void *t, void *y, int64_t n,
                                         double beta);

@@ -7,6 +7,8 @@
 
 #include "ops/cpu/isa_sums.h"
 
+enum { JN_ABREAST = 16 };
+
 #define ROWS(T, sfx, EXP, LOG, INFINITE)                                                           \
     /* y = exp(x - m); the sum of y */                                                             \
     JN_INLINE double exp_sum_##sfx(const T *x, T *y, int64_t n, T m) {                             \
@@ -165,6 +167,48 @@ ROWS(double, f64, jn_exp_d, jn_log_d, __builtin_inf())
 PLANES(float, f32)
 PLANES(double, f64)
 
+/* Rows of a few classes, JN_ABREAST of them side by side: a row alone would be one chain of
+ * waiting. A row's result does not depend on the rows beside it. */
+#define FEW(T, sfx, EXP, LOG)                                                                      \
+    static void few_##sfx(const void *px, int64_t rows, int64_t n, void *plse, void *py) {         \
+        const T *x = px;                                                                           \
+        T *lse = plse, *y = py, col[JN_FEW][JN_ABREAST], m[JN_ABREAST], s[JN_ABREAST];             \
+        for (int64_t at = 0; at < rows; at += JN_ABREAST, x += n * JN_ABREAST) {                   \
+            int64_t w = rows - at < JN_ABREAST ? rows - at : JN_ABREAST;                           \
+            for (int64_t c = 0; c < n; c++) {                                                      \
+                for (int64_t r = w; r < JN_ABREAST; r++)                                           \
+                    col[c][r] = 0;                                                                 \
+                for (int64_t r = 0; r < w; r++)                                                    \
+                    col[c][r] = x[r * n + c];                                                      \
+            }                                                                                      \
+            for (int r = 0; r < JN_ABREAST; r++) {                                                 \
+                m[r] = col[0][r];                                                                  \
+                s[r] = 0;                                                                          \
+            }                                                                                      \
+            for (int64_t c = 1; c < n; c++)                                                        \
+                for (int r = 0; r < JN_ABREAST; r++)                                               \
+                    m[r] = JN_STEP_MAX(m[r], col[c][r]);                                           \
+            for (int64_t c = 0; c < n; c++)                                                        \
+                for (int r = 0; r < JN_ABREAST; r++) {                                             \
+                    col[c][r] = EXP(col[c][r] - m[r]);                                             \
+                    s[r] += col[c][r];                                                             \
+                }                                                                                  \
+            if (y) {                                                                               \
+                for (int r = 0; r < JN_ABREAST; r++)                                               \
+                    s[r] = 1 / s[r];                                                               \
+                for (int64_t r = 0; r < w; r++)                                                    \
+                    for (int64_t c = 0; c < n; c++)                                                \
+                        *y++ = col[c][r] * s[r];                                                   \
+                continue;                                                                          \
+            }                                                                                      \
+            for (int r = 0; r < JN_ABREAST; r++)                                                   \
+                s[r] = m[r] - m[r] == 0 ? LOG(s[r]) + m[r] : m[r];                                 \
+            memcpy(lse + at, s, (size_t)w * sizeof(T));                                            \
+        }                                                                                          \
+    }
+FEW(float, f32, jn_exp_f, jn_log_f)
+FEW(double, f64, jn_exp_d, jn_log_d)
+
 #define PAIR(name, T, SETUP, EXPR)                                                                 \
     static void name(const void *px, const void *pt, void *py, int64_t n, double beta) {           \
         const T *x = px, *t = pt;                                                                  \
@@ -191,8 +235,8 @@ PAIR(smooth_l1_f64, double, , jn_abs_d(d) < beta ? 0.5 * d * d / beta : jn_abs_d
     t->logsumexp[d] = lse_##sfx, t->moments[d] = moments_##sfx, t->affine[d] = affine_##sfx,       \
     t->scale_shift[d] = scale_shift_##sfx, t->dots[d] = dots_##sfx, t->combine[d] = combine_##sfx, \
     t->layer_norm_grad[d] = layer_norm_grad_##sfx, t->add_to[d] = add_to_##sfx,                    \
-    t->pair_loss[JN_PAIR_MSE][d] = mse_##sfx, t->pair_loss[JN_PAIR_BCE][d] = bce_##sfx,            \
-    t->pair_loss[JN_PAIR_SMOOTH_L1][d] = smooth_l1_##sfx
+    t->few_classes[d] = few_##sfx, t->pair_loss[JN_PAIR_MSE][d] = mse_##sfx,                       \
+    t->pair_loss[JN_PAIR_BCE][d] = bce_##sfx, t->pair_loss[JN_PAIR_SMOOTH_L1][d] = smooth_l1_##sfx
 
 void JN_ISA_FN(jn_isa_fill_nn)(jn_isa_table *t) {
     SET(JANUS_F32, f32);

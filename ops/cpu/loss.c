@@ -83,19 +83,31 @@ static int64_t score_at(const classes *c, int64_t i, int64_t t) {
     return (i / c->inner * c->n + t) * c->inner + i % c->inner;
 }
 
+static double minus_score(const classes *c, int64_t i, int64_t t) {
+    return t < 0 ? 0 : -load(c->x, score_at(c, i, t));
+}
+
 static void loss_range(void *arg, int64_t begin, int64_t end) {
     const classes *c = arg;
-    size_t size = jn_elem_size(c->x->dtype);
-    for (int64_t i = begin; i < end; i++) {
-        int64_t t = class_at(c, i);
-        double loss = 0;
-        if (t >= 0) {
-            loss = -load(c->x, score_at(c, i, t));
-            if (!c->log_probs)
-                loss += jn_isa.logsumexp[c->x->dtype](
-                    (const char *)c->x->data + (size_t)(i * c->n) * size, c->n);
+    int d = c->x->dtype;
+    size_t size = jn_elem_size(d);
+    bool few = !c->log_probs && c->n <= JN_FEW && c->n > 0;
+    for (int64_t at = begin; at < end; at += BLOCK) {
+        int64_t m = end - at < BLOCK ? end - at : BLOCK;
+        double lse[BLOCK];
+        const char *x = (const char *)c->x->data + (size_t)(at * c->n) * size;
+        jn_view v = {lse, NULL, NULL, 0, (uint8_t)d, true};
+        if (few)
+            jn_isa.few_classes[d](x, m, c->n, lse, NULL);
+        for (int64_t i = 0; i < m; i++) {
+            int64_t t = class_at(c, at + i);
+            double loss = minus_score(c, at + i, t);
+            if (t >= 0 && few)
+                loss += load(&v, i);
+            else if (t >= 0 && !c->log_probs)
+                loss += jn_isa.logsumexp[d](x + (size_t)(i * c->n) * size, c->n);
+            c->losses[at + i] = loss;
         }
-        c->losses[i] = loss;
     }
 }
 
@@ -163,31 +175,39 @@ static double sample_dy(const classes *c, int64_t i) {
     return c->reduction == JN_REDUCTION_MEAN ? g / (double)c->valid[i / c->group] : g;
 }
 
+/* dx = (softmax - 1 at t) g */
+#define ONE_GRAD(T)                                                                                \
+    static void one_grad_##T(T *p, int64_t n, int64_t t, T g) {                                    \
+        p[t] -= 1;                                                                                 \
+        for (int64_t j = 0; j < n; j++)                                                            \
+            p[j] *= g;                                                                             \
+    }
+ONE_GRAD(float)
+ONE_GRAD(double)
+
 static void loss_grad_range(void *arg, int64_t begin, int64_t end) {
     const classes *c = arg;
     const jn_view *out = &c->k->out[0];
     int d = c->x->dtype;
-    size_t size = jn_elem_size(d);
+    size_t row = (size_t)c->n * jn_elem_size(d);
+    bool few = c->n <= JN_FEW && c->n > 0;
+    if (few)
+        jn_isa.few_classes[d]((const char *)c->x->data + (size_t)begin * row, end - begin, c->n,
+                              NULL, (char *)out->data + (size_t)begin * row);
     for (int64_t i = begin; i < end; i++) {
         int64_t t = class_at(c, i);
-        char *dx = (char *)out->data + (size_t)(i * c->n) * size;
+        char *dx = (char *)out->data + (size_t)i * row;
         if (t < 0) {
-            memset(dx, 0, (size_t)c->n * size);
+            memset(dx, 0, row);
             continue;
         }
         double g = sample_dy(c, i);
-        jn_isa.softmax[d]((const char *)c->x->data + (size_t)(i * c->n) * size, dx, c->n, false);
-        if (d == JANUS_F32) {
-            float *p = (float *)dx;
-            p[t] -= 1.0f;
-            for (int64_t j = 0; j < c->n; j++)
-                p[j] *= (float)g;
-        } else {
-            double *p = (double *)dx;
-            p[t] -= 1.0;
-            for (int64_t j = 0; j < c->n; j++)
-                p[j] *= g;
-        }
+        if (!few)
+            jn_isa.softmax[d]((const char *)c->x->data + (size_t)i * row, dx, c->n, false);
+        if (d == JANUS_F32)
+            one_grad_float((float *)dx, c->n, t, (float)g);
+        else
+            one_grad_double((double *)dx, c->n, t, g);
     }
 }
 
