@@ -583,6 +583,8 @@ void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
 jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o);
 /* expr.c: defaults of a function made here, positional ones first */
 void jcv_closure_defaults(jcv *c, jcv_av *a, jpy_tree *params);
+/* data.c: janus.tensor(...) */
+jcv_av *jcv_tensor_of_data(jcv *c, PyObject *callable, const jcv_args *args);
 /* iterate.c */
 jcv_av *jcv_iter(jcv *c, const char *what, jcv_av *const *items, unsigned n);
 jcv_av *jcv_kw_of(const jcv_args *args, const char *name);

@@ -375,3 +375,17 @@ def generator_over_children(function, log):
 
     for node in trees():
         log(f(node, t(2)))
+
+
+@case
+def tensors_of_numbers(function, log):
+    @function
+    def f(x, n):
+        s, k = x.sum().item(), n + 1
+        return (x + janus.tensor([1.0, 2.0]) * janus.tensor(2), janus.tensor([[s, 1], [2, s]]), janus.tensor([n, k]),
+                janus.tensor(s, dtype=janus.float64), janus.tensor([True, s > 0]), janus.tensor([n]),
+                janus.tensor([]), janus.tensor([[n, 2], [3, k]], dtype=janus.float32))
+
+    for n in (1, 2, 3, 4, 5, 2):
+        log(f(t(2, seed=n), n))
+    log.raises(f, t(2), "a")
