@@ -40,6 +40,7 @@ void jpy_entry_free(jpy_entry *e) {
 }
 
 void jpy_entry_hold(jpy_entry *e) { e->refs++; }
+uint64_t jpy_entry_runs(const jpy_entry *e) { return e->runs; }
 const janus_module *jpy_entry_module(jpy_entry *e) { return e->module; }
 jpy_trial *jpy_entry_trial(jpy_entry *e) { return &e->trial; }
 size_t jpy_entry_guards(const jpy_entry *e) { return e->guards.srcs.n; }
@@ -248,7 +249,8 @@ void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
 
 int jpy_entry_describe(jpy_entry *e, PyObject *list) {
     static const char *const names[] = {"sets an attribute", "sets a gradient", "writes a tensor",
-                                        "writes a list", "writes a dict"};
+                                        "writes a list",     "writes a dict",   "writes a dict",
+                                        "sets a global",     "deletes"};
     if (jpy_guards_describe(&e->guards, list) < 0)
         return -1;
     for (size_t i = 0; i < e->steps.n; i++) {

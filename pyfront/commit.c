@@ -234,6 +234,13 @@ static int apply(making *m, const jpy_commit_step *s, PyObject *v) {
         return set_list(o, v);
     case JPY_COMMIT_DICT:
         return set_dict(o, v);
+    case JPY_COMMIT_WHOLE:
+        PyDict_Clear(o);
+        return set_dict(o, v);
+    case JPY_COMMIT_GLOBAL:
+        return PyDict_SetItem(o, s->key, v);
+    case JPY_COMMIT_DEL:
+        return set_attr(o, s->key, NULL);
     }
     return -1;
 }

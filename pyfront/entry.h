@@ -45,11 +45,14 @@ typedef struct jpy_recipe {
 } jpy_recipe;
 
 typedef enum jpy_commit_kind {
-    JPY_COMMIT_ATTR,  /* object slot . key = value */
-    JPY_COMMIT_GRAD,  /* tensor slot .grad = value (None allowed) */
-    JPY_COMMIT_STORE, /* tensor slot [...] = result `value` */
-    JPY_COMMIT_LIST,  /* list slot [:] = value */
-    JPY_COMMIT_DICT   /* dict slot: set the pairs of value, a JPY_MAKE_DICT; key order kept */
+    JPY_COMMIT_ATTR,   /* object slot . key = value */
+    JPY_COMMIT_GRAD,   /* tensor slot .grad = value (None allowed) */
+    JPY_COMMIT_STORE,  /* tensor slot [...] = result `value` */
+    JPY_COMMIT_LIST,   /* list slot [:] = value */
+    JPY_COMMIT_DICT,   /* dict slot: set the pairs of value, a JPY_MAKE_DICT; key order kept */
+    JPY_COMMIT_WHOLE,  /* dict slot: exactly the pairs of value */
+    JPY_COMMIT_GLOBAL, /* dict slot [key] = value */
+    JPY_COMMIT_DEL     /* del object slot . key */
 } jpy_commit_kind;
 
 typedef struct jpy_commit_step {

@@ -73,6 +73,7 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
     PyErr_Clear();
     if (!e) {
         jpy_back_off(f, 4);
+        f->convert_first = !f->convert_first;
         jpy_note(f, "not converted: %s", f->reason ? PyUnicode_AsUTF8(f->reason) : "?");
         return;
     }
@@ -154,9 +155,17 @@ static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nar
     f->imperative++;
     if (f->entries.n && !discarded)
         jpy_entry_learn(f, f->entries.data[0], &call);
+    /* a call that uses up what it is given (pops a key, deletes an attribute) leaves nothing to
+     * convert for: after a refusal, or a graph that was good for no call, the next try comes before
+     * the call */
+    if (f->entries.n && !jpy_entry_runs(f->entries.data[0]) && !f->next_try)
+        f->convert_first = !f->convert_first;
+    bool first = f->convert_first && !f->plain;
+    if (first)
+        try_convert(f, &call, 0);
     int64_t start = f->measure ? jpy_now() : 0;
     PyObject *r = run_plain(f, args, nargsf, kwnames);
-    if (r && !f->plain)
+    if (r && !f->plain && !first)
         try_convert(f, &call, start ? jpy_now() - start : 0);
     return r;
 }

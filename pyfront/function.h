@@ -30,6 +30,7 @@ typedef struct jpy_function {
     PyObject *reason; /* str: why the last conversion was refused, or NULL */
     JN_VEC(jpy_entry *) entries;
     bool exact;
+    bool convert_first;   /* before a call that is run imperatively, not after it */
     bool differentiated;  /* a gradient was asked for that graphs with effects do not have */
     unsigned plain;       /* nested plain calls going on ... */
     unsigned long thread; /* ... in this thread */
@@ -58,6 +59,7 @@ typedef struct jpy_call {
 /* Converts for the arguments of `call`; NULL: refused, f->reason says why (no exception). */
 jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call);
 void jpy_entry_free(jpy_entry *e); /* gives up one reference */
+uint64_t jpy_entry_runs(const jpy_entry *e);
 void jpy_entry_hold(jpy_entry *e); /* takes one */
 /* Guards, runs, commits.  2: the guards hold, and not `graph`; 1: done, *out_result is a new
  * reference; 0: the guards do not hold; -1: the run was discarded, nothing has changed; -2: the

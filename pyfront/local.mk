@@ -27,7 +27,9 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/loop.c \
 	pyfront/convert/lower.c \
 	pyfront/convert/objects.c \
+	pyfront/convert/methods.c \
 	pyfront/convert/operators.c \
+	pyfront/convert/outer.c \
 	pyfront/convert/print.c \
 	pyfront/convert/proxy.c \
 	pyfront/convert/recursion.c \

@@ -9,7 +9,7 @@
 
 #include "pyfront/py_module_base.h"
 
-static jcv_attr *find_attr(jcv *c, PyObject *o, PyObject *name) {
+jcv_attr *jcv_find_attr(jcv *c, PyObject *o, PyObject *name) {
     for (size_t i = 0; i < c->attrs.n; i++)
         if (c->attrs.data[i].object == o && (c->attrs.data[i].name == name ||
                                              (name && c->attrs.data[i].name &&
@@ -18,8 +18,8 @@ static jcv_attr *find_attr(jcv *c, PyObject *o, PyObject *name) {
     return NULL;
 }
 
-static uint32_t attr_slot(jcv *c, PyObject *o, PyObject *name, jpy_src *src, jcv_av *first) {
-    jcv_attr *a = find_attr(c, o, name);
+uint32_t jcv_attr_slot(jcv *c, PyObject *o, PyObject *name, jpy_src *src, jcv_av *first) {
+    jcv_attr *a = jcv_find_attr(c, o, name);
     if (a)
         return a->slot;
     uint32_t slot = jcv_slot(c, first);
@@ -44,7 +44,7 @@ static const char not_set[] = "an attribute is written on one path only";
 void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     jcv_av *none = jcv_new(c, AV_UNDEF);
     none->text = not_set;
-    c->slots.data[attr_slot(c, o->py, name, NULL, none)] = v;
+    c->slots.data[jcv_attr_slot(c, o->py, name, NULL, none)] = v;
 }
 
 jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o) {
@@ -73,7 +73,7 @@ static PyObject *grad_owner(jcv *c, jcv_av *t) {
 
 static jcv_av *tensor_grad(jcv *c, jcv_av *t) {
     PyObject *owner = grad_owner(c, t);
-    jcv_attr *a = find_attr(c, owner, NULL);
+    jcv_attr *a = jcv_find_attr(c, owner, NULL);
     if (a)
         return c->slots.data[a->slot];
     if (owner == t->py)
@@ -83,7 +83,7 @@ static jcv_av *tensor_grad(jcv *c, jcv_av *t) {
     if (jpy_tensor_grad((jpy_tensor *)owner, &g) < 0)
         jcv_refuse_py(c);
     jcv_av *v = jcv_wrap(c, g ? g : Py_None, s);
-    attr_slot(c, owner, NULL, t->src, v);
+    jcv_attr_slot(c, owner, NULL, t->src, v);
     return v;
 }
 
@@ -137,8 +137,8 @@ static jcv_av *type_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyObject *d = _PyType_Lookup(t, name);
     if (!d)
         return NULL;
-    if (find_attr(c, o->py, name))
-        return c->slots.data[find_attr(c, o->py, name)->slot];
+    if (jcv_find_attr(c, o->py, name))
+        return c->slots.data[jcv_find_attr(c, o->py, name)->slot];
     if (Py_TYPE(d) == &PyClassMethod_Type) {
         PyObject *f = jcv_own(c, PyObject_GetAttrString(d, "__func__"));
         return bound(c, f, o);
@@ -175,7 +175,7 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyTypeObject *t = Py_TYPE(o->py);
     if (!jcv_generic_attrs(t))
         jcv_refuse(c, "%s reads attributes in its own way", t->tp_name);
-    jcv_attr *w = find_attr(c, o->py, name);
+    jcv_attr *w = jcv_find_attr(c, o->py, name);
     if (w) {
         jcv_av *v = c->slots.data[w->slot];
         if (v->kind == AV_UNDEF && v->text != not_set)
@@ -273,7 +273,11 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
     }
     PyObject *p = o->py;
     if (PyModule_Check(p)) {
-        jpy_src *s = jpy_src_get(c->guards, JPY_SRC_GLOBAL, NULL, PyModule_GetDict(p), name, 0);
+        jcv_outer var = jcv_global_var(c, PyModule_GetDict(p), name);
+        jcv_av *written = jcv_outer_read(c, &var);
+        if (written)
+            return written;
+        jpy_src *s = var.value_src;
         PyObject *v = PyDict_GetItem(PyModule_GetDict(p), name);
         if (!v)
             jcv_refuse(c, "the module has no %s", PyUnicode_AsUTF8(name));
@@ -336,6 +340,30 @@ static bool module_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     return true;
 }
 
+const char jcv_deleted[] = "it was deleted";
+
+void jcv_delattr(jcv *c, jcv_av *o, PyObject *name) {
+    bool known = o->kind == AV_PY && !jcv_is_const(o) && !is_container(o->py) &&
+                 !PyFunction_Check(o->py) && !jcv_is_fresh(c, o->py);
+    if (o->kind != AV_HOST && !known)
+        jcv_refuse(c, "del of an attribute of %s", jcv_describe(o));
+    PyTypeObject *t = o->kind == AV_HOST ? jcv_host_type(c, o) : Py_TYPE(o->py);
+    if (t->tp_setattro != PyObject_GenericSetAttr || _PyType_Lookup(t, name) || !t->tp_dictoffset)
+        jcv_refuse(c, "del of the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
+    if (o->kind == AV_HOST || c->ctx->fn->kind == JCV_FUNC || jcv_live_type(c, t)) {
+        jcv_live_delattr(c, host_able(c, o), t, name);
+        return;
+    }
+    if (c->ctx != c->main)
+        jcv_make_live_attr(c, t, name);
+    jcv_av *had = instance_attr(c, o, name), *none = jcv_new(c, AV_UNDEF);
+    if (!had)
+        jcv_refuse(c, "del of a missing attribute");
+    none->text = jcv_deleted;
+    c->epoch++;
+    c->slots.data[jcv_attr_slot(c, o->py, name, src_of(c, o), had)] = none;
+}
+
 void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     bool recursion = c->ctx->fn->kind == JCV_FUNC;
     if (o->kind == AV_HOST)
@@ -352,7 +380,7 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
              !jcv_same_type(jcv_tensor_val(c, v->py)->type, jcv_tensor_val(c, o->py)->type)))
             jcv_refuse(c, "this value as a gradient");
         jcv_av *had = tensor_grad(c, o);
-        c->slots.data[attr_slot(c, grad_owner(c, o), NULL, o->src, had)] = v;
+        c->slots.data[jcv_attr_slot(c, grad_owner(c, o), NULL, o->src, had)] = v;
         return;
     }
     bool object =
@@ -389,7 +417,7 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
         return;
     }
     c->epoch += !fresh;
-    jcv_attr *a = find_attr(c, o->py, name);
+    jcv_attr *a = jcv_find_attr(c, o->py, name);
     if (!a) {
         jpy_src *s = fresh ? NULL : src_of(c, o);
         jcv_av *first = jcv_new(c, AV_UNDEF); /* what was there is not read */
@@ -398,8 +426,10 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
             jcv_av *had = instance_attr(c, o, name);
             first = had ? had : first;
         }
-        attr_slot(c, o->py, name, s, first);
-        a = find_attr(c, o->py, name);
+        jcv_attr_slot(c, o->py, name, s, first);
+        a = jcv_find_attr(c, o->py, name);
     }
+    if (c->slots.data[a->slot]->kind == AV_UNDEF && c->slots.data[a->slot]->text == jcv_deleted)
+        jcv_refuse(c, "an attribute is set after it was deleted");
     c->slots.data[a->slot] = v;
 }

@@ -63,13 +63,6 @@ static jcv_av *b_range(jcv *c, const jcv_args *a) {
     return r;
 }
 
-static jcv_av **items_of(jcv *c, jcv_av *x, unsigned *n, const char *name) {
-    jcv_av **items;
-    if (!jcv_items(c, x, &items, n))
-        jcv_refuse(c, "%s of %s", name, jcv_describe(x));
-    return items;
-}
-
 static jcv_av *b_isinstance(jcv *c, const jcv_args *a) {
     arity(c, a, 2, 2, "isinstance()");
     jcv_av *x = a->pos[0];
@@ -242,7 +235,7 @@ static bool pure_builtin(const char *n) {
     return false;
 }
 
-static jcv_av *call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name) {
+jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name) {
     PyObject **v = jcv_alloc(c, (a->n_pos + a->n_kw + 1) * sizeof *v);
     PyObject *kw = a->n_kw ? jcv_own(c, PyTuple_New(a->n_kw)) : NULL;
     for (unsigned i = 0; i < a->n_pos + a->n_kw; i++) {
@@ -279,7 +272,7 @@ jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
         jcv_av *r = type_call(c, f, a);
         for (int i = 0; !r && pure[i]; i++)
             if (o == (PyObject *)pure[i])
-                r = call_real(c, o, a, name);
+                r = jcv_call_real(c, o, a, name);
         if (!r)
             jcv_refuse(c, "an object of type %s is made", name);
         return r;
@@ -305,246 +298,14 @@ jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
             return jcv_scalar(c, &jcv_op(c, JN_OP(host_id), &of, 1, NULL)->out[0]);
         }
         if (!strcmp(name, "sorted") && a->n_pos == 1 && !a->n_kw)
-            return call_real(c, o, a, name);
+            return jcv_call_real(c, o, a, name);
         if (pure_builtin(name))
-            return call_real(c, o, a, name);
+            return jcv_call_real(c, o, a, name);
     }
     if (pure_module(module)) {
         if (!strcmp(name, "sqrt") && a->n_pos == 1 && a->pos[0]->kind == AV_SCALAR)
             jcv_refuse(c, "math.sqrt of a number of the graph");
-        return call_real(c, o, a, name);
+        return jcv_call_real(c, o, a, name);
     }
     jcv_refuse(c, "a call of %s", name);
-}
-
-/* ---- methods ------------------------------------------------------------------------------------
- */
-
-static void set_seq(jcv *c, jcv_av *l, jcv_av **items, unsigned n) {
-    if (l->origin)
-        c->epoch++;
-    c->slots.data[l->slot] = jcv_tuple(c, items, n);
-}
-
-static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
-    if (self->kind == AV_LIST && self->slot < c->ctx->fn->first_slot && *name != '_')
-        jcv_make_live(c, self);
-    jcv_av *l = jcv_abstract(c, self), *t = c->slots.data[l->slot], **more;
-    unsigned n = t->n, m;
-    if (!strcmp(name, "append") || !strcmp(name, "extend")) {
-        arity(c, a, 1, 1, name);
-        more = &a->pos[0];
-        m = 1;
-        if (*name == 'e')
-            more = items_of(c, a->pos[0], &m, "extend()");
-        jcv_av **v = jcv_alloc(c, (n + m + 1) * sizeof *v);
-        if (n)
-            memcpy(v, t->items, n * sizeof *v);
-        if (m)
-            memcpy(v + n, more, m * sizeof *v);
-        set_seq(c, l, v, n + m);
-        return jcv_none(c);
-    }
-    if (!strcmp(name, "pop") || !strcmp(name, "insert")) {
-        jcv_av *i = a->n_pos ? a->pos[0] : int_av(c, -1);
-        if (i->kind != AV_PY || !PyLong_Check(i->py))
-            jcv_refuse(c, "%s() at a computed place", name);
-        long k = PyLong_AsLong(i->py);
-        if (k < 0)
-            k += n;
-        if (*name == 'i') {
-            k = k < 0 ? 0 : k > (long)n ? (long)n : k;
-            jcv_av **v = jcv_alloc(c, (n + 2) * sizeof *v);
-            memcpy(v, t->items, (size_t)k * sizeof *v);
-            v[k] = a->pos[1];
-            memcpy(v + k + 1, t->items + k, (n - (size_t)k) * sizeof *v);
-            set_seq(c, l, v, n + 1);
-            return jcv_none(c);
-        }
-        if (k < 0 || k >= (long)n)
-            jcv_refuse(c, "pop() from nothing");
-        jcv_av *r = t->items[k], **v = jcv_alloc(c, (n + 1) * sizeof *v);
-        memcpy(v, t->items, (size_t)k * sizeof *v);
-        memcpy(v + k, t->items + k + 1, (n - (size_t)k - 1) * sizeof *v);
-        set_seq(c, l, v, n - 1);
-        return r;
-    }
-    if (!strcmp(name, "clear")) {
-        set_seq(c, l, NULL, 0);
-        return jcv_none(c);
-    }
-    if (!strcmp(name, "reverse")) {
-        jcv_av **v = jcv_alloc(c, (n + 1) * sizeof *v);
-        for (unsigned i = 0; i < n; i++)
-            v[i] = t->items[n - 1 - i];
-        set_seq(c, l, v, n);
-        return jcv_none(c);
-    }
-    return NULL;
-}
-
-static void known_pairs(jcv *c, jcv_av *d, jcv_av **out) {
-    /* a real dict: exactly these keys, values read one by one */
-    PyObject *keys = jcv_own(c, PySequence_Tuple(d->py));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys); i++) {
-        jcv_av k = {.kind = AV_PY, .py = PyTuple_GET_ITEM(keys, i)};
-        if (!jcv_is_const(&k))
-            jcv_refuse(c, "a loop over a dict whose keys are objects");
-    }
-    if (d->src) {
-        d->src->checks |= JPY_CHECK_KEYS;
-        d->src->want2 = jpy_guards_own(c->guards, keys);
-    }
-    Py_ssize_t n = PyTuple_GET_SIZE(keys);
-    jcv_av *t = jcv_tuple(c, NULL, 0);
-    t->items = jcv_alloc(c, (size_t)(2 * n + 1) * sizeof *t->items);
-    t->n = (unsigned)(2 * n);
-    for (Py_ssize_t i = 0; i < n; i++) {
-        t->items[2 * i] = jcv_py(c, PyTuple_GET_ITEM(keys, i), NULL);
-        t->items[2 * i + 1] = jcv_dict_get(c, d, t->items[2 * i]);
-    }
-    *out = t;
-}
-
-static jcv_av *dict_pairs(jcv *c, jcv_av *d) {
-    jcv_av *t = NULL;
-    if (d->kind == AV_DICT) {
-        if (d->origin)
-            jcv_refuse(c, "a loop over a dict of the caller that was written");
-        return c->slots.data[d->slot];
-    }
-    for (size_t i = 0; i < c->real.n; i++)
-        if (c->real.data[i]->origin->py == d->py)
-            jcv_refuse(c, "a loop over a dict of the caller that was written");
-    known_pairs(c, d, &t);
-    return t;
-}
-
-static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
-    jcv_av *v = NULL;
-    if (!strcmp(name, "get") || !strcmp(name, "setdefault") || !strcmp(name, "__contains__")) {
-        arity(c, a, 1, 2, name);
-        v = jcv_dict_get(c, self, a->pos[0]);
-        if (*name == '_')
-            return jcv_bool(c, v != NULL);
-        if (!v) {
-            v = a->n_pos > 1 ? a->pos[1] : jcv_none(c);
-            if (*name == 's')
-                jcv_dict_set(c, self, a->pos[0], v);
-        }
-        return v;
-    }
-    if (!strcmp(name, "items") || !strcmp(name, "keys") || !strcmp(name, "values")) {
-        jcv_av *t = dict_pairs(c, self), **out = jcv_alloc(c, (t->n + 1) * sizeof *out);
-        unsigned n = 0;
-        for (unsigned i = 0; i + 1 < t->n; i += 2) {
-            if (t->items[i + 1]->kind == AV_UNDEF)
-                jcv_refuse(c, "a key that is in a dict on one path only");
-            out[n++] = *name == 'i'   ? jcv_tuple(c, t->items + i, 2)
-                       : *name == 'k' ? t->items[i]
-                                      : t->items[i + 1];
-        }
-        jcv_av *view = jcv_tuple(c, out, n);
-        view->kind = AV_ITER;
-        view->text = "view";
-        return view;
-    }
-    if (!strcmp(name, "update")) {
-        unsigned n = 0;
-        jcv_av **pairs = NULL;
-        if (a->n_pos) {
-            jcv_av *from = a->pos[0];
-            if (from->kind == AV_DICT || (from->kind == AV_PY && PyDict_CheckExact(from->py)))
-                from = dict_method(c, from, "items", &(jcv_args){0});
-            pairs = items_of(c, from, &n, "update()");
-        }
-        for (unsigned i = 0; i < n; i++) {
-            jcv_av **kv;
-            unsigned two;
-            if (!jcv_items(c, pairs[i], &kv, &two) || two != 2)
-                jcv_refuse(c, "update() of no pairs");
-            jcv_dict_set(c, self, kv[0], kv[1]);
-        }
-        for (unsigned i = 0; i < a->n_kw; i++)
-            jcv_dict_set(c, self, jcv_py(c, a->names[i], NULL), a->kw[i]);
-        return jcv_none(c);
-    }
-    if (!strcmp(name, "copy")) {
-        jcv_av *d = jcv_dict(c);
-        dict_method(c, d, "update", &(jcv_args){.pos = &self, .n_pos = 1});
-        return d;
-    }
-    if ((!strcmp(name, "pop") || !strcmp(name, "__delitem__")) && self->kind == AV_DICT &&
-        !self->origin) {
-        v = jcv_dict_get(c, self, a->pos[0]);
-        if (!v && a->n_pos > 1)
-            return a->pos[1];
-        if (!v)
-            jcv_refuse(c, "a key that is not in the dict");
-        jcv_av *t = c->slots.data[self->slot];
-        jcv_av *now = jcv_tuple(c, t->items, t->n);
-        for (unsigned i = 0; i + 1 < t->n; i += 2)
-            if (t->items[i + 1] == v) {
-                memmove(now->items + i, now->items + i + 2, (t->n - i - 2) * sizeof *now->items);
-                now->n -= 2;
-                break;
-            }
-        c->slots.data[self->slot] = now;
-        return *name == 'p' ? v : jcv_none(c);
-    }
-    return NULL;
-}
-
-static jcv_av *live_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
-    bool dict = jcv_host_type(c, self) == &PyDict_Type;
-    if (!strcmp(name, "append") && a->n_pos == 1 && !dict) {
-        jcv_live_append(c, self, a->pos[0]);
-        return jcv_none(c);
-    }
-    if (!strcmp(name, "extend") && a->n_pos == 1 && !dict) {
-        unsigned n;
-        jcv_av **items = items_of(c, a->pos[0], &n, "extend()");
-        for (unsigned i = 0; i < n; i++)
-            jcv_live_append(c, self, items[i]);
-        return jcv_none(c);
-    }
-    if (!strcmp(name, "pop") && !a->n_pos && !dict)
-        return jcv_live_pop(c, self);
-    if (!strcmp(name, "__delitem__") && dict) {
-        jcv_live_delkey(c, self, a->pos[0]);
-        return jcv_none(c);
-    }
-    if (!strcmp(name, "__contains__") && dict)
-        return jcv_scalar(c, jcv_live_has(c, self, a->pos[0]));
-    return NULL;
-}
-
-jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
-    jcv_av *r = NULL;
-    bool real = self->kind == AV_PY;
-    if (self->kind == AV_HOST)
-        r = live_method(c, self, name, a);
-    if (r)
-        return r;
-    if (self->kind == AV_LIST || (real && PyList_CheckExact(self->py))) {
-        if (!strcmp(name, "copy")) {
-            unsigned n;
-            jcv_av **items = items_of(c, self, &n, "copy()");
-            return jcv_list(c, items, n);
-        }
-        if (strcmp(name, "index") != 0 && strcmp(name, "count") != 0)
-            r = list_method(c, self, name, a);
-    } else if (self->kind == AV_DICT || (real && PyDict_CheckExact(self->py))) {
-        r = dict_method(c, self, name, a);
-    } else if (self->kind == AV_TUPLE && self->named) {
-        r = jcv_named_method(c, self, name, a);
-    } else if (real && PyTuple_Check(self->py) && !PyTuple_CheckExact(self->py)) {
-        r = jcv_named_method(c, self, name, a);
-    } else if (real && jcv_is_const(self)) {
-        PyObject *m = jcv_own(c, PyObject_GetAttrString(self->py, name));
-        r = call_real(c, m, a, name);
-    }
-    if (!r)
-        jcv_refuse(c, "the method %s of %s", name, jcv_describe(self));
-    return r;
 }

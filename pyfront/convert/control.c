@@ -266,7 +266,9 @@ static void delete (jcv *c, jpy_tree *t) {
         jcv_call_method(c, o, "__delitem__", &(jcv_args){.pos = &i, .n_pos = 1});
         return;
     }
-    jcv_refuse(c, "del of an attribute");
+    if (t->kind != JPY_ATTR)
+        jcv_refuse(c, "this target of del");
+    jcv_delattr(c, jcv_eval(c, t->a), t->obj);
 }
 
 static jcv_out exec_one(jcv *c, jpy_tree *n) {

@@ -131,7 +131,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
     jpy_entry *e = NULL;
     jcv_rec_fn *fns = NULL;
     jcv_live *lives = NULL;
-    bool share_views = false;
+    bool share_views = false, cells = false;
     jn_arena keep;
     jn_arena_init(&keep, 0);
     jcv *outer = jcv_current;
@@ -150,6 +150,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
         c->rec_fns = fns;
         c->lives = lives;
         c->share_views = share_views;
+        c->cells = cells;
         for (jcv_live *l = lives; l; l = l->next)
             l->read = false;
         jcv_current = c;
@@ -161,6 +162,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
         fns = c->rec_fns;
         lives = c->lives;
         share_views = c->share_views;
+        cells = c->cells;
         if (t == THROW_NONE)
             note_left_out(c);
         else if (t == THROW_REFUSE)

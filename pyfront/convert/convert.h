@@ -305,6 +305,7 @@ struct jcv {
     uint32_t live_epoch;   /* counts what may write to live locations ... */
     uint32_t live_items;   /* ... and writes to live containers */
     bool leaf_reused;      /* a leaf was written, and read again by what is recorded */
+    bool cells;            /* some are written; kept */
     bool share_views;      /* several views of one tensor leave: all are taken at commit; kept */
     bool live_tensors, live_containers, two_views, flows;
     JN_VEC(jcv_val *) stored_tracked; /* tensors that require grad and are stored by the graph */
@@ -501,6 +502,8 @@ jcv_av *jcv_take_all(jcv *c, jcv_av *a, bool *out_known);
  * something live starts the conversion again. */
 jcv_live *jcv_live_attr(jcv *c, PyTypeObject *t, PyObject *name);
 bool jcv_live_type(jcv *c, PyTypeObject *t);
+jcv_live *jcv_live_var(jcv *c, PyObject *holder, PyObject *name); /* outer.c */
+__attribute__((noreturn)) void jcv_make_live_var(jcv *c, PyObject *holder, PyObject *name);
 jcv_live *jcv_live_object(jcv *c, PyObject *o);
 jcv_live *jcv_live_site(jcv *c, const jpy_tree *site);
 __attribute__((noreturn)) void jcv_make_live_attr(jcv *c, PyTypeObject *t, PyObject *name);
@@ -509,6 +512,9 @@ __attribute__((noreturn)) void jcv_make_live(jcv *c, jcv_av *container);
 /* The AV_LIST or AV_DICT whose contents a slot holds, NULL: none. */
 jcv_av *jcv_container_in(jcv *c, uint32_t slot);
 PyObject *jcv_live_samples(jcv *c, jcv_live *l);
+/* Samples of the heap and of what the graph stores. */
+PyObject *jcv_with_stored(jcv *c, PyObject *heap, jcv_live *l);
+int64_t jcv_tag_of(jcv *c, jcv_av *v); /* for host writes of it */
 void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v);
 void jcv_live_free(jcv_live *l);
 jcv_val *jcv_object_input(jcv *c, jpy_src *src);
@@ -526,6 +532,16 @@ void jcv_live_delkey(jcv *c, jcv_av *o, jcv_av *key);
 jcv_val *jcv_live_has(jcv *c, jcv_av *o, jcv_av *key);
 jcv_av *jcv_live_getkey(jcv *c, jcv_av *o, jcv_av *key);
 
+/* outer.c: globals and cells */
+typedef struct jcv_outer {
+    PyObject *holder, *name; /* a dict and the key; a cell and "cell_contents" */
+    jpy_src *src, *value_src;
+} jcv_outer;
+jcv_outer jcv_global_var(jcv *c, PyObject *dict, PyObject *name);
+jcv_outer jcv_cell_var(jcv *c, PyObject *closure, jpy_src *closure_src, Py_ssize_t at);
+jcv_av *jcv_outer_read(jcv *c, const jcv_outer *x); /* NULL: as the heap has it */
+void jcv_outer_write(jcv *c, const jcv_outer *x, jcv_av *v);
+
 /* The interpreter: one file per family */
 jcv_av *jcv_eval(jcv *c, jpy_tree *n);
 /* The same, but the result may be an AV_SUM. */
@@ -538,6 +554,10 @@ void jcv_store(jcv *c, PyObject *name, jcv_av *v);
 jcv_av *jcv_getattr(jcv *c, jcv_av *o, PyObject *name);
 jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name); /* NULL: AttributeError */
 void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+void jcv_delattr(jcv *c, jcv_av *o, PyObject *name);
+extern const char jcv_deleted[]; /* text of an attribute that is */
+jcv_attr *jcv_find_attr(jcv *c, PyObject *o, PyObject *name);
+uint32_t jcv_attr_slot(jcv *c, PyObject *o, PyObject *name, jpy_src *src, jcv_av *first);
 bool jcv_generic_attrs(PyTypeObject *t); /* reads attributes as object does, or by __getattr__ */
 jcv_av *jcv_getitem(jcv *c, jcv_av *o, jcv_av *i);
 void jcv_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v);
@@ -548,6 +568,8 @@ jcv_av *jcv_compare(jcv *c, int op, jcv_av *a, jcv_av *b);
 bool jcv_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n);
 /* subscript.c: the abstract container that stands for a real one from now on */
 jcv_av *jcv_abstract(jcv *c, jcv_av *a);
+extern const char jcv_whole[];                        /* text of all pairs of a real dict */
+int jcv_find_key(jcv *c, jcv_av *pairs, jcv_av *key); /* place of the pair, -1: none */
 jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key); /* NULL: no such key */
 void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v);
 jcv_av *jcv_comprehension(jcv *c, jpy_tree *n);
@@ -571,6 +593,8 @@ jcv_av *jcv_call1(jcv *c, jcv_av *f, jcv_av *a);
 jcv_av *jcv_call_function(jcv *c, PyObject *func, jpy_src *src, const jcv_args *args);
 jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *args);
 jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+/* Calls a C function known to have no effect on constants. */
+jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name);
 jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args);
 /* objects.c; NULL: not one that is known here */
 jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args);

@@ -44,6 +44,38 @@ static void add_name(jcv *c, jcv_frame *f, PyObject *name, jcv_av *v) {
     c->slots.data[f->slots[f->n++]] = v;
 }
 
+/* The cell of a function's free variable; false: it has none of this name. */
+static bool cell_of(jcv *c, jcv_frame *f, PyObject *name, jcv_outer *out) {
+    PyObject *frees = PyObject_GetAttrString(f->code, "co_freevars");
+    Py_ssize_t at = -1;
+    for (Py_ssize_t i = 0; frees && i < PyTuple_GET_SIZE(frees); i++)
+        if (PyUnicode_Compare(PyTuple_GET_ITEM(frees, i), name) == 0)
+            at = i;
+    Py_XDECREF(frees);
+    PyObject *cells = PyFunction_GET_CLOSURE(f->func);
+    if (at < 0 || !cells || at >= PyTuple_GET_SIZE(cells))
+        return false;
+    jpy_src *fs = f->func_src;
+    if (!fs)
+        fs = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, f->func, 0);
+    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_FUNC, fs, NULL, NULL, 2);
+    if (!s)
+        jcv_refuse(c, "out of memory");
+    *out = jcv_cell_var(c, cells, s, at);
+    return true;
+}
+
+static void write_outer(jcv *c, jcv_frame *f, PyObject *name, jcv_av *v) {
+    while (f && !f->func)
+        f = f->outer;
+    if (!f)
+        jcv_refuse(c, "a variable of an enclosing call is assigned");
+    jcv_outer x;
+    if (!cell_of(c, f, name, &x))
+        x = jcv_global_var(c, f->globals, name);
+    jcv_outer_write(c, &x, v);
+}
+
 void jcv_store(jcv *c, PyObject *name, jcv_av *v) {
     jcv_frame *f = c->frame;
     int slot = find_slot(f, name);
@@ -54,8 +86,10 @@ void jcv_store(jcv *c, PyObject *name, jcv_av *v) {
         add_name(c, f, name, v);
         return;
     }
-    if (slot < 0)
-        jcv_refuse(c, "a global or a variable of an enclosing call is assigned");
+    if (slot < 0) {
+        write_outer(c, f, name, v);
+        return;
+    }
     c->slots.data[slot] = v;
 }
 
@@ -67,7 +101,11 @@ static jcv_av *read_slot(jcv *c, int slot, PyObject *name) {
 }
 
 static jcv_av *global(jcv *c, jcv_frame *f, PyObject *name) {
-    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_GLOBAL, NULL, f->globals, name, 0);
+    jcv_outer var = jcv_global_var(c, f->globals, name);
+    jcv_av *written = jcv_outer_read(c, &var);
+    jpy_src *s = var.value_src;
+    if (written)
+        return written;
     if (!s)
         jcv_refuse(c, "out of memory");
     PyObject *v = PyDict_GetItemWithError(f->globals, name);
@@ -83,24 +121,16 @@ static jcv_av *global(jcv *c, jcv_frame *f, PyObject *name) {
 }
 
 static jcv_av *free_variable(jcv *c, jcv_frame *f, PyObject *name) {
-    PyObject *frees = PyObject_GetAttrString(f->code, "co_freevars");
-    Py_ssize_t at = -1;
-    for (Py_ssize_t i = 0; frees && i < PyTuple_GET_SIZE(frees); i++)
-        if (PyUnicode_Compare(PyTuple_GET_ITEM(frees, i), name) == 0)
-            at = i;
-    Py_XDECREF(frees);
-    PyObject *cells = PyFunction_GET_CLOSURE(f->func);
-    if (at < 0 || !cells || at >= PyTuple_GET_SIZE(cells))
+    jcv_outer x;
+    if (!cell_of(c, f, name, &x))
         return NULL;
-    jpy_src *fs = f->func_src;
-    if (!fs)
-        fs = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, f->func, 0);
-    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_FUNC, fs, NULL, NULL, 2);
-    s = s ? jpy_src_get(c->guards, JPY_SRC_CELL, s, NULL, NULL, at) : NULL;
-    PyObject *v = PyCell_GET(PyTuple_GET_ITEM(cells, at));
-    if (!v || !s)
+    jcv_av *written = jcv_outer_read(c, &x);
+    if (written)
+        return written;
+    PyObject *v = PyCell_GET(x.holder);
+    if (!v)
         jcv_refuse(c, "the closure variable %s is not bound", PyUnicode_AsUTF8(name));
-    return jcv_wrap(c, v, s);
+    return jcv_wrap(c, v, x.value_src);
 }
 
 jcv_av *jcv_load(jcv *c, PyObject *name) {

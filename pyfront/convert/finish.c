@@ -215,15 +215,21 @@ static void finish_attrs(jcv *c, finishing *f) {
         jcv_av *now = c->slots.data[a->slot];
         if (jcv_av_equal(now, a->first) || jcv_is_fresh(c, a->object))
             continue;
-        if (now->kind == AV_UNDEF)
+        bool deleted = now->kind == AV_UNDEF && now->text == jcv_deleted;
+        if (now->kind == AV_UNDEF && !deleted)
             jcv_refuse(c, "an attribute: %s", now->text);
         if (!a->src)
             jcv_refuse(c, "an attribute of an object made here is written");
-        for (Py_ssize_t k = 0; a->name && k < PyList_GET_SIZE(c->attr_names); k++)
-            if (PyUnicode_Compare(PyList_GET_ITEM(c->attr_names, k), a->name) == 0)
+        bool global = PyDict_Check(a->object);
+        for (Py_ssize_t k = 0; a->name && !global && k < PyList_GET_SIZE(c->attr_names); k++)
+            if (PyUnicode_Compare(PyList_GET_ITEM(c->attr_names, k), a->name) == 0 &&
+                !PyCell_Check(a->object))
                 jcv_make_live_attr(c, Py_TYPE(a->object), a->name);
-        add_step(c, f, a->name ? JPY_COMMIT_ATTR : JPY_COMMIT_GRAD, a->src->slot, a->name,
-                 recipe(c, f, now));
+        jpy_commit_kind kind = deleted    ? JPY_COMMIT_DEL
+                               : global   ? JPY_COMMIT_GLOBAL
+                               : !a->name ? JPY_COMMIT_GRAD
+                                          : JPY_COMMIT_ATTR;
+        add_step(c, f, kind, a->src->slot, a->name, recipe(c, f, deleted ? jcv_none(c) : now));
     }
 }
 
@@ -235,7 +241,8 @@ static jcv_av *written_pairs(jcv *c, jcv_av *d) {
         jcv_av *v = t->items[i + 1];
         if (v->kind == AV_UNDEF)
             jcv_refuse(c, "an item of a dict: %s", v->text);
-        if (v->src && v->src->kind == JPY_SRC_KEY && v->src->parent == d->origin->src)
+        if (t->text != jcv_whole && v->src && v->src->kind == JPY_SRC_KEY &&
+            v->src->parent == d->origin->src)
             continue;
         out->items[out->n++] = t->items[i];
         out->items[out->n++] = v;
@@ -258,8 +265,11 @@ static void finish_containers(jcv *c, finishing *f) {
         r->items = entry_alloc(c, f->e, pairs->n * sizeof(jpy_recipe *));
         for (unsigned k = 0; k < pairs->n; k++)
             r->items[k] = recipe(c, f, pairs->items[k]);
-        add_step(c, f, x->kind == AV_DICT ? JPY_COMMIT_DICT : JPY_COMMIT_LIST, x->origin->src->slot,
-                 NULL, r);
+        add_step(c, f,
+                 x->kind == AV_LIST       ? JPY_COMMIT_LIST
+                 : seq->text == jcv_whole ? JPY_COMMIT_WHOLE
+                                          : JPY_COMMIT_DICT,
+                 x->origin->src->slot, NULL, r);
     }
 }
 
@@ -268,6 +278,8 @@ static void finish_tensors(jcv *c, finishing *f) {
     for (jcv_rec *r = c->recs; r; r = r->next) {
         if (!r->src || !r->written)
             continue;
+        if (((jpy_tensor *)jcv_proxy_of(c, r)->py)->node)
+            jcv_refuse(c, "a tensor of the caller is written and gets a history");
         any = true;
         jpy_recipe *x = entry_alloc(c, f->e, sizeof *x);
         x->kind = JPY_MAKE_RESULT;
@@ -297,6 +309,8 @@ static void guard_aliases(jcv *c) {
             written = written || (c->attrs.data[k].object == now[w] && c->attrs.data[k].name);
         for (size_t k = 0; k < c->real.n && now[w]; k++)
             written = written || c->real.data[k]->origin->py == now[w];
+        for (jcv_live *l = c->lives; l && now[w]; l = l->next)
+            written = written || (l->object == now[w] && l->name);
         for (size_t i = 0; written && i < g->srcs.n; i++) {
             if (!now[i] || Py_TYPE(now[i]) != Py_TYPE(now[w]))
                 continue;

@@ -243,7 +243,7 @@ jcv_av *jcv_host_got(jcv *c, jcv_val *v, PyObject *samples) {
 
 /* Samples of the heap and of what the graph stores; of tensors only the latter, where there are
  * any: those of the heap are of earlier calls. */
-static PyObject *with_stored(jcv *c, PyObject *heap, jcv_live *l) {
+PyObject *jcv_with_stored(jcv *c, PyObject *heap, jcv_live *l) {
     PyObject *stored = jcv_live_samples(c, l), *all = jcv_own(c, PySequence_List(stored));
     bool tensors = false;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(stored); i++)
@@ -304,7 +304,7 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
         keep_read(c, o->val, name, 0, a);
         return a;
     }
-    jcv_av *a = jcv_host_got(c, v, with_stored(c, got, live));
+    jcv_av *a = jcv_host_got(c, v, jcv_with_stored(c, got, live));
     keep_read_in(c, c->ctx, (jcv_read){o->val, name, -5, a, NULL, c->live_epoch});
     return a;
 }
@@ -332,7 +332,7 @@ PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index) {
                 jcv_refuse_py(c);
         }
         if (live)
-            got = with_stored(c, live->object ? got : jcv_own(c, PyList_New(0)), live);
+            got = jcv_with_stored(c, live->object ? got : jcv_own(c, PyList_New(0)), live);
     }
     return got;
 }

@@ -43,7 +43,14 @@ bool jcv_live_type(jcv *c, PyTypeObject *t) {
 
 jcv_live *jcv_live_object(jcv *c, PyObject *o) {
     for (jcv_live *l = c->lives; l; l = l->next)
-        if (l->object == o || (l->site && l->stored == o))
+        if ((l->object == o && !l->name) || (l->site && l->stored == o))
+            return l;
+    return NULL;
+}
+
+jcv_live *jcv_live_var(jcv *c, PyObject *holder, PyObject *name) {
+    for (jcv_live *l = c->lives; l; l = l->next)
+        if (l->object == holder && l->name && PyUnicode_Compare(l->name, name) == 0)
             return l;
     return NULL;
 }
@@ -86,6 +93,13 @@ void jcv_make_live_attr(jcv *c, PyTypeObject *t, PyObject *name) {
     l->type = (PyTypeObject *)Py_NewRef((PyObject *)t);
     l->name = Py_NewRef(name);
     start_again(c, "an attribute is written by the graph");
+}
+
+void jcv_make_live_var(jcv *c, PyObject *holder, PyObject *name) {
+    jcv_live *l = new_live(c, false);
+    l->object = Py_NewRef(holder);
+    l->name = Py_NewRef(name);
+    start_again(c, "a variable outside is written by the graph");
 }
 
 void jcv_make_live_objects(jcv *c, PyObject *const *o, Py_ssize_t n) {
@@ -322,7 +336,7 @@ jcv_val *jcv_stored(jcv *c, jcv_av *v) {
     jcv_refuse(c, "%s is stored by the graph", jcv_describe(v));
 }
 
-static int64_t tag_of(jcv *c, jcv_av *v) {
+int64_t jcv_tag_of(jcv *c, jcv_av *v) {
     return tracked_inside(c, v) ? JPY_TAG_FREED : JPY_TAG_PLAIN;
 }
 
@@ -363,7 +377,7 @@ void jcv_live_setattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, jcv_av
     jcv_live *l = attr_to_write(c, t, name);
     jcv_val *in[2] = {jcv_to_host(c, o)->val, jcv_stored(c, v)};
     jcv_live_learn(c, l, v);
-    janus_host_setattr_attrs attrs = {sizeof attrs, jcv_key_of(c, name), tag_of(c, v)};
+    janus_host_setattr_attrs attrs = {sizeof attrs, jcv_key_of(c, name), jcv_tag_of(c, v)};
     jcv_op(c, JN_OP(host_setattr), in, 2, &attrs);
     c->live_epoch++;
     c->n_effects++;
@@ -395,7 +409,7 @@ static void write_node(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n, 
     struct { /* host.append, host.setitem and host.setkey have the tag only */
         size_t struct_size;
         int64_t tag;
-    } attrs = {sizeof attrs, tag_of(c, v)};
+    } attrs = {sizeof attrs, jcv_tag_of(c, v)};
     jcv_op(c, op, in, n, &attrs);
     c->live_epoch++;
     c->n_effects++;

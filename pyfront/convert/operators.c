@@ -170,7 +170,37 @@ static bool sum_fits(jcv *c, int op, jcv_av *sum, jcv_av *other) {
     return fits && (jcv_leaf_tracked(c, other) || !jcv_leaf_tracked(c, sum->self));
 }
 
+/* a += b where a is changed and stays what it is: lists, dicts, objects that say how; NULL: it is
+ * a + b that is meant. */
+static jcv_av *in_place(jcv *c, int op, jcv_av *a, jcv_av *b) {
+    PyTypeObject *t = a->kind == AV_TENSOR || a->kind == AV_SCALAR ? NULL : jcv_type_of(c, a);
+    jcv_args args = {.pos = &b, .n_pos = 1};
+    if (!t || jcv_is_const(a) || t == &PyTuple_Type)
+        return NULL;
+    if ((t == &PyList_Type && op == JPY_ADD) || (t == &PyDict_Type && op == JPY_BITOR)) {
+        jcv_call_method(c, a, op == JPY_ADD ? "extend" : "update", &args);
+        return a;
+    }
+    if (t == &PyList_Type || t == &PyDict_Type)
+        jcv_refuse(c, "this operator on %s in place", jcv_describe(a));
+    PyObject *name = jcv_own(c, PyUnicode_FromFormat("__i%s", method_names[op] + 2));
+    PyObject *d = _PyType_Lookup(t, name);
+    if (!d)
+        return NULL;
+    if (!PyFunction_Check(d))
+        jcv_refuse(c, "this operator on %s in place", jcv_describe(a));
+    jcv_av *pos[2] = {a, b};
+    args = (jcv_args){.pos = pos, .n_pos = 2};
+    jcv_av *r = jcv_call(c, jcv_py(c, d, NULL), &args);
+    if (r->kind == AV_PY && r->py == Py_NotImplemented)
+        return NULL;
+    return r;
+}
+
 jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
+    jcv_av *same = inplace ? in_place(c, op, a, b) : NULL;
+    if (same)
+        return same;
     if (a->kind == AV_SUM)
         a = b->kind != AV_SUM && sum_fits(c, op, a, b) ? a->self : jcv_firm(c, a);
     if (b->kind == AV_SUM)

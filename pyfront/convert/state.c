@@ -414,6 +414,14 @@ static bool made_since(jcv *c, PyObject *o, size_t n_fresh) {
     return false;
 }
 
+static void first_in_loop(jcv *c, const jcv_attr *a) {
+    if (!a->name)
+        jcv_refuse(c, "a gradient is first written inside a loop");
+    if (PyDict_Check(a->object) || PyCell_Check(a->object))
+        jcv_make_live_var(c, a->object, a->name);
+    jcv_make_live_attr(c, Py_TYPE(a->object), a->name);
+}
+
 /* Runs a loop body once with the carried slots bound to parameters of a new SubGraph; true when
  * what it changes is carried and tracked already. */
 static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body, void *user) {
@@ -505,7 +513,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
                 if (c->attrs.data[k].slot == i &&
                     !made_since(c, c->attrs.data[k].object, n_fresh) &&
                     !jcv_av_equal(c->slots.data[i], c->slot_init.data[i])) {
-                    jcv_make_live_attr(c, Py_TYPE(c->attrs.data[k].object), c->attrs.data[k].name);
+                    first_in_loop(c, &c->attrs.data[k]);
                 }
         for (size_t i = 0; i < which.n && !again; i++) {
             jcv_av *now = c->slots.data[which.data[i]];

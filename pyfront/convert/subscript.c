@@ -159,7 +159,7 @@ bool jcv_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
 /* ---- dicts --------------------------------------------------------------------------------------
  */
 
-static int find_key(jcv *c, jcv_av *pairs, jcv_av *key) {
+int jcv_find_key(jcv *c, jcv_av *pairs, jcv_av *key) {
     (void)c;
     for (unsigned i = 0; i + 1 < pairs->n; i += 2) {
         jcv_av *k = pairs->items[i];
@@ -210,8 +210,9 @@ static jcv_av *real_get(jcv *c, jcv_av *d, jcv_av *key) {
 
 static void put_pair(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
     jcv_av *pairs = c->slots.data[d->slot];
-    int at = find_key(c, pairs, key);
+    int at = jcv_find_key(c, pairs, key);
     jcv_av *t = jcv_tuple(c, pairs->items, pairs->n);
+    t->text = pairs->text;
     if (at >= 0) {
         t->items[at + 1] = v;
     } else {
@@ -237,12 +238,13 @@ jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key) {
             return real_get(c, d, key);
         d = x;
     }
-    int at = find_key(c, c->slots.data[d->slot], key);
+    int at = jcv_find_key(c, c->slots.data[d->slot], key);
     if (at >= 0) {
         jcv_av *v = c->slots.data[d->slot]->items[at + 1];
         return v->kind == AV_UNDEF ? NULL : v;
     }
-    return d->origin ? real_get(c, d->origin, key) : NULL;
+    bool whole = c->slots.data[d->slot]->text == jcv_whole;
+    return d->origin && !whole ? real_get(c, d->origin, key) : NULL;
 }
 
 void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
@@ -345,6 +347,29 @@ jcv_av *jcv_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     return jcv_call1(c, m, i);
 }
 
+static void set_slice(jcv *c, jcv_av *l, jcv_av *t, jcv_av *at, jcv_av *v) {
+    Py_ssize_t start, stop, step;
+    jcv_av **items;
+    unsigned m;
+    if (PySlice_Unpack(at->py, &start, &stop, &step) < 0)
+        jcv_refuse_py(c);
+    if (step != 1 || !jcv_items(c, v, &items, &m))
+        jcv_refuse(c, "this way to write a part of a list");
+    Py_ssize_t n = PySlice_AdjustIndices(t->n, &start, &stop, step);
+    unsigned first = (unsigned)start, rest = t->n - first - (unsigned)n;
+    jcv_av *now = jcv_tuple(c, NULL, 0);
+    now->n = first + m + rest;
+    now->items = jcv_alloc(c, (now->n + 1) * sizeof *now->items);
+    if (first)
+        memcpy(now->items, t->items, first * sizeof *items);
+    if (m)
+        memcpy(now->items + first, items, m * sizeof *items);
+    if (rest)
+        memcpy(now->items + first + m, t->items + first + n, rest * sizeof *items);
+    c->slots.data[l->slot] = now;
+    c->epoch += l->origin != NULL;
+}
+
 void jcv_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
     if (o->kind == AV_TENSOR) {
         PyObject *k = jcv_object(c, i), *x = jcv_object(c, v);
@@ -371,6 +396,10 @@ void jcv_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
         jcv_make_live(c, o);
     if (o->kind == AV_LIST || (o->kind == AV_PY && PyList_CheckExact(o->py))) {
         jcv_av *l = to_abstract(c, o), *t = c->slots.data[l->slot];
+        if (i->kind == AV_PY && PySlice_Check(i->py)) {
+            set_slice(c, l, t, i, v);
+            return;
+        }
         if (i->kind != AV_PY || !PyLong_Check(i->py))
             jcv_refuse(c, "an item of a list is written at a computed place");
         long k = PyLong_AsLong(i->py);

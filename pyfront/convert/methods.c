@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Methods of lists, dicts and constants.
+ *
+ * A real dict that loses keys is *whole* from then on: all its pairs are known and guarded, and the
+ * commit writes them all (text of the tuple of pairs: jcv_whole).
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/op_ids.h"
+
+const char jcv_whole[] = "all pairs";
+
+static jcv_av *int_av(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); }
+
+static void arity(jcv *c, const jcv_args *a, unsigned lo, unsigned hi, const char *name) {
+    if (a->n_pos < lo || a->n_pos > hi)
+        jcv_refuse(c, "%s with %u arguments", name, a->n_pos);
+}
+
+static jcv_av **items_of(jcv *c, jcv_av *x, unsigned *n, const char *name) {
+    jcv_av **items;
+    if (!jcv_items(c, x, &items, n))
+        jcv_refuse(c, "%s of %s", name, jcv_describe(x));
+    return items;
+}
+
+static void set_seq(jcv *c, jcv_av *l, jcv_av **items, unsigned n) {
+    if (l->origin)
+        c->epoch++;
+    c->slots.data[l->slot] = jcv_tuple(c, items, n);
+}
+
+/* The first item equal to x; constants only. */
+static jcv_av *search(jcv *c, jcv_av *l, jcv_av *t, const char *name, const jcv_args *a) {
+    arity(c, a, 1, 1, name);
+    long found = 0;
+    for (unsigned i = 0; i < t->n; i++) {
+        jcv_av *eq = jcv_is_const(t->items[i]) || a->pos[0] == t->items[i]
+                         ? jcv_compare(c, JPY_EQ, t->items[i], a->pos[0])
+                         : NULL;
+        if (a->pos[0]->kind == AV_TENSOR || !eq || eq->kind != AV_PY)
+            jcv_refuse(c, "%s() in a list of %s", name, jcv_describe(t->items[i]));
+        if (eq->py != Py_True)
+            continue;
+        found++;
+        if (*name == 'i')
+            return int_av(c, (long)i);
+        if (*name == 'c')
+            continue;
+        jcv_av **v = jcv_alloc(c, (t->n + 1) * sizeof *v);
+        memcpy(v, t->items, i * sizeof *v);
+        memcpy(v + i, t->items + i + 1, (t->n - i - 1) * sizeof *v);
+        set_seq(c, l, v, t->n - 1);
+        return jcv_none(c);
+    }
+    if (*name != 'c')
+        jcv_refuse(c, "%s() of what is not there", name);
+    return int_av(c, found);
+}
+
+static void sort(jcv *c, jcv_av *l, jcv_av *t, const jcv_args *a) {
+    bool reverse = a->n_kw == 1 && PyUnicode_CompareWithASCIIString(a->names[0], "reverse") == 0 &&
+                   a->kw[0]->kind == AV_PY && PyBool_Check(a->kw[0]->py);
+    PyObject *o = jcv_own(c, PyList_New(0)), *keys = jcv_own(c, PyList_New(0));
+    if (a->n_pos || (a->n_kw && !reverse))
+        jcv_refuse(c, "sort() with a key");
+    for (unsigned i = 0; i < t->n; i++) {
+        if (!jcv_is_const(t->items[i]) || PyType_Check(t->items[i]->py))
+            jcv_refuse(c, "sort() of %s", jcv_describe(t->items[i]));
+        PyObject *pair = jcv_own(c, Py_BuildValue("(Oi)", t->items[i]->py, (int)i));
+        if (PyList_Append(o, t->items[i]->py) < 0 || PyList_Append(keys, pair) < 0)
+            jcv_refuse_py(c);
+    }
+    if (PyList_Sort(o) < 0) /* whether they can be */
+        jcv_refuse_py(c);
+    jcv_av **v = jcv_alloc(c, (t->n + 1) * sizeof *v);
+    for (unsigned i = 0; i < t->n; i++)
+        v[i] = t->items[i];
+    for (unsigned i = 1; i < t->n; i++) /* stable, as list.sort is, in reverse, too */
+        for (unsigned k = i; k > 0; k--) {
+            int out_of_order = reverse && a->kw[0]->py == Py_True
+                                   ? PyObject_RichCompareBool(v[k - 1]->py, v[k]->py, Py_LT)
+                                   : PyObject_RichCompareBool(v[k]->py, v[k - 1]->py, Py_LT);
+            if (out_of_order < 0)
+                jcv_refuse_py(c);
+            if (!out_of_order)
+                break;
+            jcv_av *x = v[k];
+            v[k] = v[k - 1];
+            v[k - 1] = x;
+        }
+    set_seq(c, l, v, t->n);
+}
+
+static void delete_items(jcv *c, jcv_av *l, jcv_av *t, jcv_av *at) {
+    Py_ssize_t start, stop, step = 1, n = 1;
+    if (at->kind == AV_PY && PyLong_Check(at->py)) {
+        start = PyLong_AsSsize_t(at->py);
+        start += start < 0 ? (Py_ssize_t)t->n : 0;
+        if (start < 0 || start >= (Py_ssize_t)t->n)
+            jcv_refuse(c, "an index out of range");
+    } else if (at->kind == AV_PY && PySlice_Check(at->py) &&
+               PySlice_Unpack(at->py, &start, &stop, &step) == 0 && step == 1) {
+        n = PySlice_AdjustIndices((Py_ssize_t)t->n, &start, &stop, step);
+    } else {
+        jcv_refuse(c, "del of items at %s", jcv_describe(at));
+    }
+    jcv_av **v = jcv_alloc(c, (t->n + 1) * sizeof *v);
+    size_t rest = (size_t)start + (size_t)n;
+    memcpy(v, t->items, (size_t)start * sizeof *v);
+    memcpy(v + start, t->items + rest, (t->n - rest) * sizeof *v);
+    set_seq(c, l, v, t->n - (unsigned)n);
+}
+
+static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+    if (self->kind == AV_LIST && self->slot < c->ctx->fn->first_slot && *name != '_')
+        jcv_make_live(c, self);
+    jcv_av *l = jcv_abstract(c, self), *t = c->slots.data[l->slot], **more;
+    unsigned n = t->n, m;
+    if (!strcmp(name, "append") || !strcmp(name, "extend")) {
+        arity(c, a, 1, 1, name);
+        more = &a->pos[0];
+        m = 1;
+        if (*name == 'e')
+            more = items_of(c, a->pos[0], &m, "extend()");
+        jcv_av **v = jcv_alloc(c, (n + m + 1) * sizeof *v);
+        if (n)
+            memcpy(v, t->items, n * sizeof *v);
+        if (m)
+            memcpy(v + n, more, m * sizeof *v);
+        set_seq(c, l, v, n + m);
+        return jcv_none(c);
+    }
+    if (!strcmp(name, "pop") || !strcmp(name, "insert")) {
+        jcv_av *i = a->n_pos ? a->pos[0] : int_av(c, -1);
+        if (i->kind != AV_PY || !PyLong_Check(i->py))
+            jcv_refuse(c, "%s() at a computed place", name);
+        long k = PyLong_AsLong(i->py);
+        if (k < 0)
+            k += n;
+        if (*name == 'i') {
+            k = k < 0 ? 0 : k > (long)n ? (long)n : k;
+            jcv_av **v = jcv_alloc(c, (n + 2) * sizeof *v);
+            memcpy(v, t->items, (size_t)k * sizeof *v);
+            v[k] = a->pos[1];
+            memcpy(v + k + 1, t->items + k, (n - (size_t)k) * sizeof *v);
+            set_seq(c, l, v, n + 1);
+            return jcv_none(c);
+        }
+        if (k < 0 || k >= (long)n)
+            jcv_refuse(c, "pop() from nothing");
+        jcv_av *r = t->items[k], **v = jcv_alloc(c, (n + 1) * sizeof *v);
+        memcpy(v, t->items, (size_t)k * sizeof *v);
+        memcpy(v + k, t->items + k + 1, (n - (size_t)k - 1) * sizeof *v);
+        set_seq(c, l, v, n - 1);
+        return r;
+    }
+    if (!strcmp(name, "remove"))
+        return search(c, l, t, name, a);
+    if (!strcmp(name, "sort")) {
+        sort(c, l, t, a);
+        return jcv_none(c);
+    }
+    if (!strcmp(name, "__delitem__")) {
+        delete_items(c, l, t, a->pos[0]);
+        return jcv_none(c);
+    }
+    if (!strcmp(name, "clear")) {
+        set_seq(c, l, NULL, 0);
+        return jcv_none(c);
+    }
+    if (!strcmp(name, "reverse")) {
+        jcv_av **v = jcv_alloc(c, (n + 1) * sizeof *v);
+        for (unsigned i = 0; i < n; i++)
+            v[i] = t->items[n - 1 - i];
+        set_seq(c, l, v, n);
+        return jcv_none(c);
+    }
+    return NULL;
+}
+
+static void known_pairs(jcv *c, jcv_av *d, jcv_av **out) {
+    /* a real dict: exactly these keys, values read one by one */
+    PyObject *keys = jcv_own(c, PySequence_Tuple(d->py));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys); i++) {
+        jcv_av k = {.kind = AV_PY, .py = PyTuple_GET_ITEM(keys, i)};
+        if (!jcv_is_const(&k))
+            jcv_refuse(c, "a loop over a dict whose keys are objects");
+    }
+    if (d->src) {
+        d->src->checks |= JPY_CHECK_KEYS;
+        d->src->want2 = jpy_guards_own(c->guards, keys);
+    }
+    Py_ssize_t n = PyTuple_GET_SIZE(keys);
+    jcv_av *t = jcv_tuple(c, NULL, 0);
+    t->items = jcv_alloc(c, (size_t)(2 * n + 1) * sizeof *t->items);
+    t->n = (unsigned)(2 * n);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        t->items[2 * i] = jcv_py(c, PyTuple_GET_ITEM(keys, i), NULL);
+        t->items[2 * i + 1] = jcv_dict_get(c, d, t->items[2 * i]);
+    }
+    *out = t;
+}
+
+/* From what was written to a real dict to all that is in it. */
+static void make_whole(jcv *c, jcv_av *d) {
+    jcv_av *written = c->slots.data[d->slot], *all;
+    if (written->text == jcv_whole)
+        return;
+    known_pairs(c, d->origin, &all);
+    jcv_av *t = jcv_tuple(c, all->items, all->n);
+    t->items = jcv_alloc(c, (all->n + written->n + 1) * sizeof *t->items);
+    memcpy(t->items, all->items, all->n * sizeof *t->items);
+    for (unsigned i = 0; i + 1 < written->n; i += 2) {
+        int at = jcv_find_key(c, t, written->items[i]);
+        if (at < 0) {
+            t->items[t->n++] = written->items[i];
+            t->items[t->n++] = written->items[i + 1];
+        }
+    }
+    t->text = jcv_whole;
+    c->slots.data[d->slot] = t;
+}
+
+static jcv_av *dict_pairs(jcv *c, jcv_av *d) {
+    jcv_av *t = NULL;
+    for (size_t i = 0; i < c->real.n && d->kind == AV_PY; i++)
+        if (c->real.data[i]->origin->py == d->py)
+            d = c->real.data[i];
+    if (d->kind == AV_DICT) {
+        if (d->origin)
+            make_whole(c, d);
+        return c->slots.data[d->slot];
+    }
+    known_pairs(c, d, &t);
+    return t;
+}
+
+static jcv_av *dict_clear(jcv *c, jcv_av *self) {
+    jcv_av *d = jcv_abstract(c, self), *none = jcv_tuple(c, NULL, 0);
+    none->text = d->origin ? jcv_whole : NULL;
+    c->slots.data[d->slot] = none;
+    c->epoch += d->origin != NULL;
+    return jcv_none(c);
+}
+
+/* pop and del */
+static jcv_av *dict_remove(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+    jcv_av *v = jcv_dict_get(c, self, a->pos[0]);
+    if (!v && a->n_pos > 1)
+        return a->pos[1];
+    if (!v)
+        jcv_refuse(c, "a key that is not in the dict");
+    jcv_av *d = jcv_abstract(c, self);
+    if (d->origin)
+        make_whole(c, d);
+    jcv_av *t = c->slots.data[d->slot], *now = jcv_tuple(c, t->items, t->n);
+    int at = jcv_find_key(c, t, a->pos[0]);
+    if (at < 0)
+        jcv_refuse(c, "a key that is not in the dict");
+    memmove(now->items + at, now->items + at + 2, (t->n - (unsigned)at - 2) * sizeof *now->items);
+    now->n -= 2;
+    now->text = t->text;
+    c->slots.data[d->slot] = now;
+    c->epoch += d->origin != NULL;
+    return *name == 'p' ? v : jcv_none(c);
+}
+
+static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+    jcv_av *v = NULL;
+    if (!strcmp(name, "get") || !strcmp(name, "setdefault") || !strcmp(name, "__contains__")) {
+        arity(c, a, 1, 2, name);
+        v = jcv_dict_get(c, self, a->pos[0]);
+        if (*name == '_')
+            return jcv_bool(c, v != NULL);
+        if (!v) {
+            v = a->n_pos > 1 ? a->pos[1] : jcv_none(c);
+            if (*name == 's')
+                jcv_dict_set(c, self, a->pos[0], v);
+        }
+        return v;
+    }
+    if (!strcmp(name, "items") || !strcmp(name, "keys") || !strcmp(name, "values")) {
+        jcv_av *t = dict_pairs(c, self), **out = jcv_alloc(c, (t->n + 1) * sizeof *out);
+        unsigned n = 0;
+        for (unsigned i = 0; i + 1 < t->n; i += 2) {
+            if (t->items[i + 1]->kind == AV_UNDEF)
+                jcv_refuse(c, "a key that is in a dict on one path only");
+            out[n++] = *name == 'i'   ? jcv_tuple(c, t->items + i, 2)
+                       : *name == 'k' ? t->items[i]
+                                      : t->items[i + 1];
+        }
+        jcv_av *view = jcv_tuple(c, out, n);
+        view->kind = AV_ITER;
+        view->text = "view";
+        return view;
+    }
+    if (!strcmp(name, "update")) {
+        unsigned n = 0;
+        jcv_av **pairs = NULL;
+        if (a->n_pos) {
+            jcv_av *from = a->pos[0];
+            if (from->kind == AV_DICT || (from->kind == AV_PY && PyDict_CheckExact(from->py)))
+                from = dict_method(c, from, "items", &(jcv_args){0});
+            pairs = items_of(c, from, &n, "update()");
+        }
+        for (unsigned i = 0; i < n; i++) {
+            jcv_av **kv;
+            unsigned two;
+            if (!jcv_items(c, pairs[i], &kv, &two) || two != 2)
+                jcv_refuse(c, "update() of no pairs");
+            jcv_dict_set(c, self, kv[0], kv[1]);
+        }
+        for (unsigned i = 0; i < a->n_kw; i++)
+            jcv_dict_set(c, self, jcv_py(c, a->names[i], NULL), a->kw[i]);
+        return jcv_none(c);
+    }
+    if (!strcmp(name, "copy")) {
+        jcv_av *d = jcv_dict(c);
+        dict_method(c, d, "update", &(jcv_args){.pos = &self, .n_pos = 1});
+        return d;
+    }
+    if (!strcmp(name, "clear") && !a->n_pos)
+        return dict_clear(c, self);
+    if (!strcmp(name, "pop") || !strcmp(name, "__delitem__"))
+        return dict_remove(c, self, name, a);
+    return NULL;
+}
+
+static jcv_av *live_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+    bool dict = jcv_host_type(c, self) == &PyDict_Type;
+    if (!strcmp(name, "append") && a->n_pos == 1 && !dict) {
+        jcv_live_append(c, self, a->pos[0]);
+        return jcv_none(c);
+    }
+    if (!strcmp(name, "extend") && a->n_pos == 1 && !dict) {
+        unsigned n;
+        jcv_av **items = items_of(c, a->pos[0], &n, "extend()");
+        for (unsigned i = 0; i < n; i++)
+            jcv_live_append(c, self, items[i]);
+        return jcv_none(c);
+    }
+    if (!strcmp(name, "pop") && !a->n_pos && !dict)
+        return jcv_live_pop(c, self);
+    if (!strcmp(name, "__delitem__") && dict) {
+        jcv_live_delkey(c, self, a->pos[0]);
+        return jcv_none(c);
+    }
+    if (!strcmp(name, "__contains__") && dict)
+        return jcv_scalar(c, jcv_live_has(c, self, a->pos[0]));
+    return NULL;
+}
+
+jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+    jcv_av *r = NULL;
+    bool real = self->kind == AV_PY;
+    if (self->kind == AV_HOST)
+        r = live_method(c, self, name, a);
+    if (r)
+        return r;
+    if (self->kind == AV_LIST || (real && PyList_CheckExact(self->py))) {
+        if (!strcmp(name, "copy")) {
+            unsigned n;
+            jcv_av **items = items_of(c, self, &n, "copy()");
+            return jcv_list(c, items, n);
+        }
+        bool reads = !strcmp(name, "index") || !strcmp(name, "count");
+        jcv_av *t = reads ? jcv_tuple(c, NULL, 0) : NULL;
+        if (reads)
+            t->items = items_of(c, self, &t->n, name);
+        r = reads ? search(c, NULL, t, name, a) : list_method(c, self, name, a);
+    } else if (self->kind == AV_DICT || (real && PyDict_CheckExact(self->py))) {
+        r = dict_method(c, self, name, a);
+    } else if (self->kind == AV_TUPLE && self->named) {
+        r = jcv_named_method(c, self, name, a);
+    } else if (real && PyTuple_Check(self->py) && !PyTuple_CheckExact(self->py)) {
+        r = jcv_named_method(c, self, name, a);
+    } else if (real && jcv_is_const(self)) {
+        PyObject *m = jcv_own(c, PyObject_GetAttrString(self->py, name));
+        r = jcv_call_real(c, m, a, name);
+    }
+    if (!r)
+        jcv_refuse(c, "the method %s of %s", name, jcv_describe(self));
+    return r;
+}
