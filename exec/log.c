@@ -135,12 +135,17 @@ const jn_effect *jn_run_log(const jn_run *r, size_t *out_n) {
 
 void jn_log_free(jn_run *r) { HASH_CLEAR(hh, r->wrapped); }
 
-janus_status jn_log_result(jn_run *r, jn_tval *v, jn_arg *out) {
+janus_status jn_log_result(jn_run *r, jn_tval *v, bool lent, jn_arg *out) {
     out->object = jn_tval_object(v);
     if (!out->object && r->wrapped)
         out->object = wrapped(r, v);
     bool rows = v->rows && !v->data && !out->object && (!v->rows->base || v->rows->base->dense);
-    return rows ? jn_rows_export(r, v, &out->t) : jn_tval_export(r, v, &out->t);
+    if (rows)
+        return jn_rows_export(r, v, &out->t);
+    if (lent && v->data && !v->tensor && r->device == JN_DEVICE_CPU)
+        return janus_tensor_wrap((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, NULL,
+                                 v->data, NULL, NULL, &out->t);
+    return jn_tval_export(r, v, &out->t);
 }
 
 janus_status jn_log_object(jn_run *r, janus_object o, jn_arg *out) {

@@ -167,7 +167,7 @@ static janus_status frame_result(jn_run *r, jn_slot frame, const jn_type *t, jn_
     return JANUS_OK;
 }
 
-janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n) {
+janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n, const bool *lent) {
     if (n != r->sub->results.n)
         return jn_error(JANUS_INVALID_ARGUMENT, "@%s has %zu results, asked for %u", r->sub->name,
                         r->sub->results.n, n);
@@ -181,7 +181,7 @@ janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n) {
         if (t->kind == JANUS_KIND_TENSOR && !v.t)
             results[i].kind = JANUS_KIND_NONE;
         else if (t->kind == JANUS_KIND_TENSOR)
-            st = jn_log_result(r, v.t, &results[i]);
+            st = jn_log_result(r, v.t, lent && lent[i], &results[i]);
         else if (t->kind == JANUS_KIND_FRAME)
             st = frame_result(r, v, t, &results[i].f);
         else if (t->kind == JANUS_KIND_OBJECT)
@@ -279,7 +279,7 @@ janus_status janus_run(const janus_subgraph *sub, const janus_arg *args, unsigne
     JN_GO(jn_run_new(sub, options, &r), done);
     JN_GO(jn_run_execute(r, in, n_args), done);
     JN_GO(jn_run_prepare(r), done);
-    JN_GO(jn_run_results(r, out, n_results), done);
+    JN_GO(jn_run_results(r, out, n_results, NULL), done);
     for (unsigned i = 0; i < n_results && st == JANUS_OK; i++)
         if (out[i].kind == JANUS_KIND_TENSOR)
             st = jn_tensor_fill(out[i].t);

@@ -64,7 +64,8 @@ const jn_effect *jn_run_log(const jn_run *r, size_t *out_n);
 /* Performs the log through options.host; STORE entries copy into their targets. */
 janus_status jn_run_apply(jn_run *r);
 /* Results: tensors and frames are new references; tensors may be rows (exec/tensor_rows.h). */
-janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n);
+/* `lent` (NULL: none): results that need not outlive the run; they may lie in its memory. */
+janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n, const bool *lent);
 void jn_run_stats_get(const jn_run *r, janus_run_stats *out);
 void jn_run_free(jn_run *r);
 

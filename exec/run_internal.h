@@ -105,7 +105,7 @@ janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out);
 janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst);
 janus_status jn_log_store(jn_run *r, jn_tval *target, jn_tval *value);
 /* exec/log.c: results in the form they have after prepare. */
-janus_status jn_log_result(jn_run *r, jn_tval *v, jn_arg *out);
+janus_status jn_log_result(jn_run *r, jn_tval *v, bool lent, jn_arg *out);
 janus_status jn_log_object(jn_run *r, janus_object o, jn_arg *out);
 void jn_log_free(jn_run *r);
 /* exec/overlay.c */

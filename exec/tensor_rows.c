@@ -31,31 +31,18 @@ janus_status jn_tensor_of_rows(janus_dtype dtype, int rank, const int64_t *dims,
     for (int i = 1; i < rank; i++)
         row_bytes *= (size_t)dims[i];
     rows *r = jn_alloc(sizeof *r + n * (row_bytes + sizeof *index) + 8);
-    janus_tensor *t = NULL;
-    int64_t none[8] = {0};
     if (!r)
         return JN_NO_MEMORY();
-    if (rank > 8 || jn_tensor_empty(dtype, rank, none, &t) != JANUS_OK) {
-        jn_free(r);
-        return JN_NO_MEMORY();
-    }
     *r = (rows){n, row_bytes, base, (uint32_t *)(void *)(r + 1), NULL};
     r->data = (char *)(r->index + n + n % 2);
     memcpy(r->index, index, n * sizeof *index);
     memcpy(r->data, data, n * row_bytes);
     if (base)
         janus_tensor_retain(base);
-    t->numel = 1;
-    for (int i = rank; i-- > 0;) {
-        t->dims[i] = dims[i];
-        t->strides[i] = t->numel;
-        t->numel *= dims[i];
-    }
-    t->contiguous = true;
-    t->storage->release = rows_free;
-    t->storage->user = r;
-    *out = t;
-    return JANUS_OK;
+    janus_status st = janus_tensor_wrap(dtype, rank, dims, NULL, NULL, rows_free, r, out);
+    if (st != JANUS_OK)
+        rows_free(r);
+    return st;
 }
 
 static void put(const rows *r, char *to) {

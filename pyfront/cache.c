@@ -62,12 +62,15 @@ static janus_status bind(const jpy_entry *e, PyObject *const *slots, jn_arg *arg
         jn_arg *a = &args[i];
         a->kind = (janus_kind)e->inputs.data[i].kind;
         a->object = NULL;
+        if (!e->inputs.data[i].used)
+            a->kind = JANUS_KIND_NONE;
         switch (a->kind) {
+        case JANUS_KIND_NONE:
+            break;
         case JANUS_KIND_TENSOR:
             a->t = ((jpy_tensor *)o)->t;
+            JN_TRY(jn_tensor_fill(a->t));
             a->object = o;
-            if (e->inputs.data[i].used) /* a gradient may still be rows */
-                JN_TRY(jn_tensor_fill(a->t));
             break;
         case JANUS_KIND_INT:
             a->s.i = PyLong_AsLongLong(o);
@@ -146,7 +149,7 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
     if (st == JANUS_OK)
         st = jn_run_prepare(r);
     if (st == JANUS_OK)
-        st = jn_run_results(r, results, e->n_results + e->n_frames);
+        st = jn_run_results(r, results, e->n_results + e->n_frames, e->lent);
     if (st == JANUS_OK) {
         janus_run_stats stats = {0};
         jn_run_stats_get(r, &stats);

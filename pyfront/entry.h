@@ -100,6 +100,7 @@ struct jpy_entry {
     jn_subgraph *main;
     jn_arena arena;
     JN_VEC(jpy_input) inputs;
+    bool *lent; /* per result: it is only stored to a tensor */
     JN_VEC(jpy_commit_step) steps;
     jpy_recipe *result;
     jpy_stage *stages; /* none: no result requires grad; their frames follow the results */

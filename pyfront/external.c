@@ -166,7 +166,7 @@ static janus_status run_gradient(region *r, const jpy_val *dout, jn_arg *results
     if (st == JANUS_OK)
         st = jn_run_prepare(run);
     if (st == JANUS_OK)
-        st = jn_run_results(run, results, n);
+        st = jn_run_results(run, results, n, NULL);
     for (unsigned i = 0; i < n && st == JANUS_OK; i++)
         if (results[i].kind == JANUS_KIND_TENSOR)
             st = jn_tensor_fill(results[i].t);

@@ -90,7 +90,6 @@ static PyObject *borrowed(PyObject *v) { /* a reference that its holder keeps al
 }
 
 PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call) {
-    PyObject *grad;
     switch (s->kind) {
     case JPY_SRC_ARG:
         return call->args[s->index];

@@ -361,6 +361,28 @@ static void find_used(jpy_entry *e) {
         mark_used(e, e->main->results.data[i]);
 }
 
+static void kept_by(jpy_entry *e, const jpy_recipe *r) {
+    if (r->kind == JPY_MAKE_RESULT)
+        e->lent[r->slot] = false;
+    unsigned n = r->kind == JPY_MAKE_VIEW ? 1 : r->n; /* it counts its views */
+    for (unsigned i = 0; i < n && r->items; i++)
+        kept_by(e, r->items[i]);
+}
+
+static void find_lent(jcv *c, jpy_entry *e) {
+    e->lent = entry_alloc(c, e, e->n_results + e->n_frames + 1);
+    for (size_t i = 0; i < e->steps.n; i++)
+        if (e->steps.data[i].kind == JPY_COMMIT_STORE)
+            e->lent[e->steps.data[i].value->slot] = true;
+    for (size_t i = 0; i < e->steps.n; i++)
+        if (e->steps.data[i].kind != JPY_COMMIT_STORE)
+            kept_by(e, e->steps.data[i].value);
+    kept_by(e, e->result);
+    for (size_t i = 0; i < e->grad_of.n && i < e->n_results; i++)
+        if (e->grad_of.data[i])
+            e->lent[i] = false;
+}
+
 void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     finishing f = {.e = e};
     finish_tensors(c, &f);
@@ -398,8 +420,6 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     if (st == JANUS_OK)
         st = jn_optimize(e->module);
     if (st == JANUS_OK)
-        find_used(e);
-    if (st == JANUS_OK)
         st = jn_module_freeze(e->module);
     if (st != JANUS_OK) {
         const janus_error *err = janus_last_error();
@@ -408,4 +428,6 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     }
     if (gradient)
         e->main = jn_module_find(e->module, "entry", 5);
+    find_used(e);
+    find_lent(c, e);
 }
