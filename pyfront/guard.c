@@ -129,9 +129,8 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
     case JPY_SRC_GRAD:
         if (!parent || !jpy_tensor_check(parent))
             return NULL;
-        grad =
-            ((jpy_tensor *)parent)->grad; /* maybe rows: made dense where it is bound or returned */
-        return grad ? grad : Py_None;
+        /* maybe rows: filled where it is bound or returned */
+        return ((jpy_tensor *)parent)->grad ? ((jpy_tensor *)parent)->grad : Py_None;
     }
     return NULL;
 }
