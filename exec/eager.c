@@ -251,7 +251,11 @@ static janus_status run_like(const jn_op *op, janus_tensor *const *ts, unsigned 
         return jn_eager(op, args, n, NULL, out, 1);
     }
     janus_tensor *y;
-    JN_TRY(jn_tensor_empty((janus_dtype)like->dtype, like->rank, like->dims, &y));
+    int64_t strides[JN_MAX_RANK], step = 1; /* those of sizes 1 may be anything in `like` */
+    for (int i = like->rank - 1; i >= 0; step *= like->dims[i--])
+        strides[i] = step;
+    JN_TRY(jn_tensor_dense((janus_dtype)like->dtype, like->rank, like->dims, strides, like->numel,
+                           &y));
     jn_view in[2];
     for (unsigned i = 0; i < n; i++)
         in[i] = jn_tensor_as_view(ts[i]);

@@ -2,8 +2,9 @@
 /*
  * Storages and tensors.
  *
- * A small storage is one pool block: the header, then, 64 bytes further, its data.  A tensor's dims
- * and strides are inline up to rank 4; above, they are one block of 2 * rank words.
+ * A small storage is one pool block: the header, then, 64 bytes further, its data;
+ * jn_tensor_dense() puts the struct of the tensor it makes between them.  A tensor's dims and
+ * strides are inline up to rank 4; above, they are one block of 2 * rank words.
  */
 #include "exec/tensor.h"
 
@@ -13,8 +14,9 @@
 #include "exec/pool.h"
 #include "graph/base/alloc.h"
 
-enum { HEADER = 64, INLINE_RANK = 4 };
+enum { HEADER = 64, SHELL = 128, INLINE_RANK = 4 };
 _Static_assert(sizeof(jn_storage) <= HEADER, "the data follows the header");
+_Static_assert(sizeof(janus_tensor) <= SHELL, "or the tensor's struct, then the data");
 
 /* Gives up a reference; true: it was the last.  A sole owner needs no locked instruction, since
  * nobody is left to take or give up another reference. */
@@ -24,6 +26,15 @@ static inline bool last_reference(atomic_int *refs) {
 }
 
 static char *inline_data(jn_storage *s) { return (char *)s + HEADER; }
+
+static void storage_init(jn_storage *s, size_t bytes) {
+    atomic_init(&s->refs, 1);
+    s->version = 0;
+    s->bytes = bytes;
+    s->release = NULL;
+    s->user = NULL;
+    s->device = NULL;
+}
 
 janus_status jn_storage_new(size_t bytes, jn_storage **out) {
     jn_storage *s;
@@ -42,12 +53,7 @@ janus_status jn_storage_new(size_t bytes, jn_storage **out) {
             return jn_error(JANUS_NO_MEMORY, "out of memory: a tensor of %zu bytes", bytes);
         }
     }
-    atomic_init(&s->refs, 1);
-    s->version = 0;
-    s->bytes = bytes;
-    s->release = NULL;
-    s->user = NULL;
-    s->device = NULL;
+    storage_init(s, bytes);
     *out = s;
     return JANUS_OK;
 }
@@ -64,6 +70,8 @@ void jn_storage_release(jn_storage *s) {
         jn_pool_free(s, HEADER);
     } else if (s->data == inline_data(s)) {
         jn_pool_free(s, HEADER + s->bytes);
+    } else if (s->data == inline_data(s) + SHELL) {
+        jn_pool_free(s, HEADER + SHELL + s->bytes);
     } else {
         jn_free_aligned(s->data);
         jn_pool_free(s, HEADER);
@@ -89,7 +97,8 @@ static janus_status shell(janus_dtype dtype, int rank, janus_tensor **out) {
     t->strides = t->dims + (rank > INLINE_RANK ? rank : INLINE_RANK);
     atomic_init(&t->refs, 1);
     t->dtype = (uint8_t)dtype;
-    t->rank = (int16_t)rank;
+    t->rank = (int8_t)rank;
+    t->in_storage = false;
     *out = t;
     return JANUS_OK;
 }
@@ -160,21 +169,38 @@ janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
     return JANUS_OK;
 }
 
+/* A small tensor with its storage, in one block. */
+static janus_tensor *whole(janus_dtype dtype, int rank, size_t bytes) {
+    jn_storage *s = jn_pool_alloc(HEADER + SHELL + bytes);
+    if (!s)
+        return NULL;
+    storage_init(s, bytes);
+    janus_tensor *t = (janus_tensor *)(void *)inline_data(s);
+    s->data = inline_data(s) + SHELL;
+    atomic_init(&t->refs, 1);
+    t->dtype = (uint8_t)dtype;
+    t->rank = (int8_t)rank;
+    t->in_storage = true;
+    t->dims = t->inline_dims;
+    t->strides = t->inline_dims + INLINE_RANK;
+    t->storage = s;
+    return t;
+}
+
 janus_status jn_tensor_dense(janus_dtype dtype, int rank, const int64_t *dims,
                              const int64_t *strides, int64_t numel, janus_tensor **out) {
-    janus_tensor *t;
-    JN_TRY(shell(dtype, rank, &t));
+    size_t bytes = (size_t)numel * jn_dtype_size(dtype);
+    if (JN_UNLIKELY(rank > INLINE_RANK || bytes > JN_POOL_MAX - HEADER - SHELL))
+        return jn_tensor_empty(dtype, rank, dims, out);
+    janus_tensor *t = whole(dtype, rank, bytes);
+    if (JN_UNLIKELY(!t))
+        return JN_NO_MEMORY();
     for (int i = 0; i < rank; i++) {
         t->dims[i] = dims[i];
         t->strides[i] = strides[i];
     }
     t->numel = numel;
     t->contiguous = true;
-    janus_status st = jn_storage_new((size_t)numel * jn_dtype_size(dtype), &t->storage);
-    if (JN_UNLIKELY(st != JANUS_OK)) {
-        shell_free(t);
-        return st;
-    }
     t->data = t->storage->data;
     *out = t;
     return JANUS_OK;
@@ -369,8 +395,10 @@ void janus_tensor_retain(janus_tensor *t) {
 void janus_tensor_release(janus_tensor *t) {
     if (!t || !last_reference(&t->refs))
         return;
+    bool apart = !t->in_storage;
     jn_storage_release(t->storage);
-    shell_free(t);
+    if (apart)
+        shell_free(t);
 }
 
 static janus_status check_dtype(janus_dtype dtype) {

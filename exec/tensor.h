@@ -29,7 +29,9 @@ struct janus_tensor {
     atomic_int refs;
     uint8_t dtype;
     bool contiguous;
-    int16_t rank;
+    int8_t rank;
+    bool in_storage; /* this struct lies in its storage's block, which it never changes for another
+                      */
     int64_t numel;
     char *data; /* storage->data + offset, first element */
     jn_storage *storage;
@@ -47,7 +49,7 @@ janus_status jn_tensor_empty(janus_dtype dtype, int rank, const int64_t *dims, j
 janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
                             const int64_t *strides, int64_t offset, janus_tensor **out);
 /* The two above with what the caller knows already: row-major strides and the number of elements;
- * a view's, and whether it is contiguous.  Rank at most 4. */
+ * a view's, and whether it is contiguous. */
 janus_status jn_tensor_dense(janus_dtype dtype, int rank, const int64_t *dims,
                              const int64_t *strides, int64_t numel, janus_tensor **out);
 janus_status jn_tensor_alias(janus_tensor *base, int rank, const int64_t *dims,
