@@ -86,7 +86,11 @@ pyfront__C_la_SOURCES = \
 	pyfront/py_rng.h \
 	pyfront/py_run.c \
 	pyfront/py_spell.c \
-	pyfront/py_spell_table.h \
+	pyfront/py_spell.h \
+	pyfront/py_spell_math.c \
+	pyfront/py_spell_nn.c \
+	pyfront/py_spell_reduce.c \
+	pyfront/py_spell_shape.c \
 	pyfront/py_tensor.c \
 	pyfront/py_threads.c \
 	pyfront/py_tensor.h \

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spellings of arithmetic (alpha, bounds, rounding), of casts, and of products of matrices. */
+#include "config.h"
+
+#include "pyfront/py_spell.h"
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+#include "pyfront/py_device.h"
+
+/* A bound of clamp: -1, or 1 when given. */
+static int limit(PyObject *o, double *out) {
+    if (!o)
+        return 0;
+    *out = PyFloat_AsDouble(o);
+    return *out == -1.0 && PyErr_Occurred() ? -1 : 1;
+}
+int jpy_bind_clamp(jpy_bound *b, PyObject *const *a) {
+    if (jpy_use(b, JN_OP(clamp), a, 1) < 0)
+        return -1;
+    if (!a[1] && !a[2]) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "clamp: At least one of 'min' or 'max' must not be None");
+        return -1;
+    }
+    janus_clamp_attrs *s = ATTRS(janus_clamp_attrs);
+    return limit(a[1], &s->lo) < 0 || limit(a[2], &s->hi) < 0 ? -1 : 0;
+}
+int jpy_bind_clamp_min(jpy_bound *b, PyObject *const *a) {
+    PyObject *all[3] = {a[0], a[1], NULL};
+    return jpy_bind_clamp(b, all);
+}
+int jpy_bind_clamp_max(jpy_bound *b, PyObject *const *a) {
+    PyObject *all[3] = {a[0], NULL, a[1]};
+    return jpy_bind_clamp(b, all);
+}
+
+/* input, other, alpha: alpha * other is computed by one fused row. */
+static int add_alpha(jpy_bound *b, PyObject *const *a, const jn_op *op, double sign) {
+    if (!a[2])
+        return jpy_use(b, op, a, 2);
+    double alpha = PyFloat_AsDouble(a[2]);
+    if (alpha == -1.0 && PyErr_Occurred())
+        return -1;
+    if (alpha == 1.0)
+        return jpy_use(b, op, a, 2);
+    PyObject *one = PyFloat_FromDouble(1.0);
+    b->keep = one ? PyTuple_Pack(1, one) : NULL;
+    Py_XDECREF(one);
+    if (!b->keep)
+        return -1;
+    PyObject *in[3] = {a[0], a[1], one};
+    if (jpy_use(b, JN_OP(addcmul), in, 3) < 0)
+        return -1;
+    b->in[3] = (jpy_operand){.kind = JANUS_KIND_FLOAT, .s.f = sign * alpha};
+    b->n_in = 4;
+    return 0;
+}
+int jpy_bind_add(jpy_bound *b, PyObject *const *a) { return add_alpha(b, a, JN_OP(add), 1.0); }
+int jpy_bind_sub(jpy_bound *b, PyObject *const *a) { return add_alpha(b, a, JN_OP(sub), -1.0); }
+
+int jpy_bind_div(jpy_bound *b, PyObject *const *a) {
+    if (!a[2])
+        return jpy_use(b, JN_OP(div), a, 2);
+    if (PyUnicode_Check(a[2]) && PyUnicode_CompareWithASCIIString(a[2], "floor") == 0)
+        return jpy_use(b, JN_OP(floordiv), a, 2);
+    PyErr_Format(PyExc_ValueError, "div(): rounding_mode %R is not supported", a[2]);
+    return -1;
+}
+
+/* input, tensor1, tensor2, value */
+static int three_and_value(jpy_bound *b, PyObject *const *a, const jn_op *op) {
+    if (jpy_use(b, op, a, 3) < 0)
+        return -1;
+    b->in[3] =
+        a[3] ? (jpy_operand){.o = a[3]} : (jpy_operand){.kind = JANUS_KIND_FLOAT, .s.f = 1.0};
+    b->n_in = 4;
+    return 0;
+}
+int jpy_bind_addcmul(jpy_bound *b, PyObject *const *a) {
+    return three_and_value(b, a, JN_OP(addcmul));
+}
+int jpy_bind_addcdiv(jpy_bound *b, PyObject *const *a) {
+    return three_and_value(b, a, JN_OP(addcdiv));
+}
+/* input, tensor1, square, value, eps */
+int jpy_bind_addcdiv_sqrt(jpy_bound *b, PyObject *const *a) {
+    if (three_and_value(b, a, JN_OP(addcdiv_sqrt)) < 0)
+        return -1;
+    b->in[4] =
+        a[4] ? (jpy_operand){.o = a[4]} : (jpy_operand){.kind = JANUS_KIND_FLOAT, .s.f = 0.0};
+    b->n_in = 5;
+    return 0;
+}
+int jpy_bind_gelu(jpy_bound *b, PyObject *const *a) {
+    if (jpy_use(b, JN_OP(gelu), a, 1) < 0)
+        return -1;
+    if (a[1])
+        ATTRS(janus_gelu_attrs)->approximate =
+            PyUnicode_Check(a[1]) ? PyUnicode_CompareWithASCIIString(a[1], "tanh") == 0
+                                  : PyObject_IsTrue(a[1]) > 0;
+    return 0;
+}
+
+static int cast_to(jpy_bound *b, PyObject *const *a, janus_dtype d) {
+    jn_type t;
+    if (jpy_type_of(b, a[0], &t) < 0)
+        return -1;
+    if (t.dtype == d) {
+        b->is_identity = true;
+        b->in[0].o = a[0];
+        b->n_in = 1;
+        return 0;
+    }
+    if (jpy_use(b, JN_OP(cast), a, 1) < 0)
+        return -1;
+    ATTRS(janus_cast_attrs)->dtype = d;
+    return 0;
+}
+#define CAST(name, dtype)                                                                          \
+    int jpy_bind_##name(jpy_bound *b, PyObject *const *a) { return cast_to(b, a, dtype); }
+CAST(float, JANUS_F32)
+CAST(double, JANUS_F64)
+CAST(int, JANUS_I32)
+CAST(long, JANUS_I64)
+CAST(bool, JANUS_BOOL)
+CAST(byte, JANUS_U8)
+CAST(half, JANUS_F16)
+CAST(bfloat16, JANUS_BF16)
+
+int jpy_bind_type_as(jpy_bound *b, PyObject *const *a) {
+    jn_type t;
+    return jpy_type_of(b, a[1], &t) < 0 ? -1 : cast_to(b, a, (janus_dtype)t.dtype);
+}
+
+/* What the call is about is the tensor on another device, which b->keep then owns. */
+static int move_first(jpy_bound *b, PyObject *x, jn_device *device) {
+    if (jn_eager_hook || !jpy_tensor_check(x)) {
+        PyErr_SetString(PyExc_RuntimeError, "a graph does not move tensors between devices");
+        return -1;
+    }
+    Py_XSETREF(b->keep, jpy_tensor_move((jpy_tensor *)x, device, false));
+    return b->keep ? 0 : -1;
+}
+
+/* to(dtype), to(device), to(device, dtype), to(other) */
+int jpy_bind_to(jpy_bound *b, PyObject *const *a) {
+    jn_type t;
+    if (jpy_type_of(b, a[0], &t) < 0)
+        return -1;
+    janus_dtype d = (janus_dtype)t.dtype;
+    PyObject *given[5] = {a[1], a[2], a[3], a[4], NULL};
+    jn_device *device = NULL;
+    bool moves = false;
+    for (int i = 0; i < 4; i++) {
+        PyObject *o = given[i];
+        jn_type other;
+        if (!o || PyBool_Check(o))
+            continue;
+        if (jpy_tensor_check(o) || (b->type_of && b->type_of(b->ctx, o, &other))) {
+            if (jpy_type_of(b, o, &other) < 0)
+                return -1;
+            d = (janus_dtype)other.dtype;
+            if (jpy_tensor_check(o) && jn_dev_in_use) {
+                device = ((jpy_tensor *)o)->t->storage->device;
+                moves = true;
+            }
+        } else if (Py_TYPE(o) == jpy.dtype_type || PyType_Check(o)) {
+            if (jpy_dtype_parse(o, &d) < 0)
+                return -1;
+        } else {
+            if (jpy_device_parse(o, &device) < 0)
+                return -1;
+            moves = true;
+        }
+    }
+    int copy = a[6] ? PyObject_IsTrue(a[6]) : 0;
+    if (copy < 0)
+        return -1;
+    PyObject *moved[1];
+    if (moves && (device || jn_dev_in_use)) {
+        if (move_first(b, a[0], device) < 0)
+            return -1;
+        moved[0] = b->keep;
+        a = moved;
+    }
+    if (copy && d == t.dtype)
+        return jpy_use(b, JN_OP(clone), a, 1);
+    return cast_to(b, a, d);
+}
+static int bind_same(jpy_bound *b, PyObject *const *a) {
+    b->is_identity = true;
+    b->in[0].o = a[0];
+    b->n_in = 1;
+    return 0;
+}
+int jpy_bind_cpu(jpy_bound *b, PyObject *const *a) {
+    if (!jn_dev_in_use)
+        return bind_same(b, a);
+    if (move_first(b, a[0], NULL) < 0)
+        return -1;
+    return bind_same(b, &b->keep);
+}
+int jpy_bind_contiguous(jpy_bound *b, PyObject *const *a) {
+    if (jpy_tensor_check(a[0]) && ((jpy_tensor *)a[0])->t->contiguous)
+        return bind_same(b, a);
+    return jpy_use(b, JN_OP(clone), a, 1);
+}
+int jpy_bind_clone(jpy_bound *b, PyObject *const *a) { return jpy_use(b, JN_OP(clone), a, 1); }
+
+/* ---- products
+ * ------------------------------------------------------------------------------------------- */
+
+static int product(jpy_bound *b, PyObject *const *a, int ra, int rb, const char *name) {
+    jn_type x, y;
+    if (jpy_type_of(b, a[0], &x) < 0 || jpy_type_of(b, a[1], &y) < 0)
+        return -1;
+    if ((x.rank >= 0 && x.rank != ra) || (y.rank >= 0 && y.rank != rb)) {
+        PyErr_Format(PyExc_RuntimeError, "%s: expected a %d-D and a %d-D tensor, got %d-D and %d-D",
+                     name, ra, rb, (int)x.rank, (int)y.rank);
+        return -1;
+    }
+    return jpy_use(b, JN_OP(matmul), a, 2);
+}
+int jpy_bind_mm(jpy_bound *b, PyObject *const *a) { return product(b, a, 2, 2, "mm"); }
+int jpy_bind_bmm(jpy_bound *b, PyObject *const *a) { return product(b, a, 3, 3, "bmm"); }
+int jpy_bind_mv(jpy_bound *b, PyObject *const *a) { return product(b, a, 2, 1, "mv"); }
