@@ -30,7 +30,9 @@ int jpy_init_types(PyObject *module); /* dtype, device, Size */
 int jpy_init_tensor(PyObject *module);
 int jpy_init_op(PyObject *module);
 int jpy_init_create(PyObject *module);
+int jpy_init_random(PyObject *module);
 int jpy_init_tape(PyObject *module);
+int jpy_init_tape_objects(PyObject *module);
 int jpy_init_function(PyObject *module);
 int jpy_init_optim(PyObject *module);
 int jpy_init_rng(PyObject *module);

@@ -67,6 +67,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/py_copy.c \
 	pyfront/py_copy.h \
 	pyfront/py_create.c \
+	pyfront/py_create.h \
 	pyfront/py_device.c \
 	pyfront/py_device.h \
 	pyfront/py_dlpack.c \
@@ -83,6 +84,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/py_promote.c \
 	pyfront/py_quick.c \
 	pyfront/py_quick.h \
+	pyfront/py_random.c \
 	pyfront/py_rng.h \
 	pyfront/py_run.c \
 	pyfront/py_spell.c \
@@ -101,6 +103,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/tape_engine.c \
 	pyfront/tape_internal.h \
 	pyfront/tape_node.c \
+	pyfront/tape_objects.c \
 	pyfront/tape_op.c \
 	pyfront/tape_py.c \
 	pyfront/tape_view.c \

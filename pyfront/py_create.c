@@ -1,36 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tensors from nothing, from data, and from the random generator.
- *
- * Values are made by the rows of ops/def/create.def.  The generator's state is two numbers guarded
- * by the interpreter lock; a draw takes the offset and moves it on.
+ * Tensors from nothing and from data; values are made by the rows of ops/def/create.def.
  */
 #include "config.h"
 
-#include <string.h>
-#include <sys/random.h>
+#include "pyfront/py_create.h"
 
-#include "exec/rng.h"
+#include <string.h>
+
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
-#include "ops/rng.h"
 #include "pyfront/py_device.h"
 #include "pyfront/py_method.h"
-#include "pyfront/py_op.h"
-#include "pyfront/py_rng.h"
 
 /* ---- common keywords
  * ------------------------------------------------------------------------------------ */
 
-typedef struct common {
-    janus_dtype dtype;
-    bool has_dtype, requires_grad;
-    PyObject *size, *generator;
-    jn_device *device;
-} common;
-
 /* dtype, device, requires_grad, size, generator, ... by keyword. */
-static int keywords(common *c, PyObject *const *values, PyObject *names, const char *fname) {
+int jpy_keywords(jpy_common *c, PyObject *const *values, PyObject *names, const char *fname) {
     memset(c, 0, sizeof *c);
     c->dtype = JANUS_F32;
     c->device = jpy_default_device;
@@ -63,8 +50,8 @@ static int keywords(common *c, PyObject *const *values, PyObject *names, const c
 }
 
 /* Sizes given one by one, or as one sequence. */
-static int sizes(PyObject *const *args, Py_ssize_t n, PyObject *size, int64_t *dims, int *rank,
-                 const char *fname) {
+int jpy_sizes(PyObject *const *args, Py_ssize_t n, PyObject *size, int64_t *dims, int *rank,
+              const char *fname) {
     PyObject *seq = size;
     if (!seq && n == 1 && !PyIndex_Check(args[0]))
         seq = args[0];
@@ -98,7 +85,7 @@ static int sizes(PyObject *const *args, Py_ssize_t n, PyObject *size, int64_t *d
     return rc;
 }
 
-static PyObject *finish(janus_tensor *t, const common *c) {
+PyObject *jpy_finish(janus_tensor *t, const jpy_common *c) {
     if (JN_UNLIKELY(c->device != NULL) && !jn_eager_hook) { /* while converting: the run's device */
         janus_tensor *there;
         int rc = jpy_check(jn_tensor_to(t, c->device, false, &there));
@@ -121,25 +108,25 @@ static PyObject *finish(janus_tensor *t, const common *c) {
 }
 
 static PyObject *filled(int rank, const int64_t *dims, janus_dtype dtype, janus_kind kind,
-                        janus_scalar v, const common *c) {
+                        janus_scalar v, const jpy_common *c) {
     janus_full_attrs attrs = {sizeof attrs, {dims, (size_t)rank}, dtype};
     jn_eager_arg arg = {.kind = (uint8_t)kind, .s = v};
     janus_tensor *t;
     if (jpy_check(jn_eager(JN_OP(full), &arg, 1, &attrs, &t, 1)) < 0)
         return NULL;
-    return finish(t, c);
+    return jpy_finish(t, c);
 }
 
 static PyObject *full_size(PyObject *const *args, Py_ssize_t n, PyObject *names, double value,
                            const char *fname) {
-    common c;
+    jpy_common c;
     int64_t dims[JN_MAX_RANK];
     int rank;
-    if (keywords(&c, args + n, names, fname) < 0 || sizes(args, n, c.size, dims, &rank, fname) < 0)
+    if (jpy_keywords(&c, args + n, names, fname) < 0 ||
+        jpy_sizes(args, n, c.size, dims, &rank, fname) < 0)
         return NULL;
     return filled(rank, dims, c.dtype, JANUS_KIND_FLOAT, (janus_scalar){.f = value}, &c);
 }
-#define ARGS PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *names
 static PyObject *zeros(ARGS) {
     (void)module;
     return full_size(args, n, names, 0.0, "zeros");
@@ -152,19 +139,19 @@ static PyObject *empty(ARGS) {
     (void)module;
     if (jn_eager_hook)
         return full_size(args, n, names, 0.0, "empty");
-    common c;
+    jpy_common c;
     int64_t dims[JN_MAX_RANK];
     int rank;
     janus_tensor *t;
-    if (keywords(&c, args + n, names, "empty") < 0 ||
-        sizes(args, n, c.size, dims, &rank, "empty") < 0 ||
+    if (jpy_keywords(&c, args + n, names, "empty") < 0 ||
+        jpy_sizes(args, n, c.size, dims, &rank, "empty") < 0 ||
         jpy_check(jn_tensor_empty(c.dtype, rank, dims, &t)) < 0)
         return NULL;
-    return finish(t, &c);
+    return jpy_finish(t, &c);
 }
 static PyObject *full(ARGS) {
     (void)module;
-    common c;
+    jpy_common c;
     int64_t dims[JN_MAX_RANK];
     int rank;
     janus_kind kind;
@@ -173,7 +160,8 @@ static PyObject *full(ARGS) {
         PyErr_SetString(PyExc_TypeError, "full(size, fill_value, *, dtype=None)");
         return NULL;
     }
-    if (keywords(&c, args + n, names, "full") < 0 || sizes(args, 1, NULL, dims, &rank, "full") < 0)
+    if (jpy_keywords(&c, args + n, names, "full") < 0 ||
+        jpy_sizes(args, 1, NULL, dims, &rank, "full") < 0)
         return NULL;
     PyObject *item = jpy_tensor_check(args[1]) ? jpy_tensor_item(((jpy_tensor *)args[1])->t)
                                                : Py_NewRef(args[1]);
@@ -193,27 +181,26 @@ static PyObject *full(ARGS) {
 /* ---- like another
  * ------------------------------------------------------------------------------------------ */
 
-static janus_tensor *like_of(PyObject *const *args, Py_ssize_t n, Py_ssize_t want,
-                             const char *fname) {
+janus_tensor *jpy_like_of(PyObject *const *args, Py_ssize_t n, Py_ssize_t want, const char *fname) {
     if (n == want && jpy_tensor_check(args[0]))
         return ((jpy_tensor *)args[0])->t;
     PyErr_Format(PyExc_TypeError, "%s() takes a Tensor", fname);
     return NULL;
 }
 static PyObject *full_like_of(janus_tensor *like, janus_kind kind, janus_scalar v,
-                              const common *c) {
+                              const jpy_common *c) {
     janus_full_like_attrs attrs = {sizeof attrs, c->has_dtype ? (int64_t)c->dtype : like->dtype};
     jn_eager_arg in[2] = {{.kind = (uint8_t)kind, .s = v}, {.kind = JANUS_KIND_TENSOR, .t = like}};
     janus_tensor *t;
     if (jpy_check(jn_eager(JN_OP(full_like), in, 2, &attrs, &t, 1)) < 0)
         return NULL;
-    return finish(t, c);
+    return jpy_finish(t, c);
 }
 static PyObject *constant_like(PyObject *const *args, Py_ssize_t n, PyObject *names, int64_t value,
                                const char *fname) {
-    common c;
-    janus_tensor *like = like_of(args, n, 1, fname);
-    if (!like || keywords(&c, args + n, names, fname) < 0)
+    jpy_common c;
+    janus_tensor *like = jpy_like_of(args, n, 1, fname);
+    if (!like || jpy_keywords(&c, args + n, names, fname) < 0)
         return NULL;
     return full_like_of(like, JANUS_KIND_INT, (janus_scalar){.i = value}, &c);
 }
@@ -231,11 +218,11 @@ static PyObject *empty_like(ARGS) {
 }
 static PyObject *full_like(ARGS) {
     (void)module;
-    common c;
+    jpy_common c;
     janus_kind kind;
     janus_scalar v;
-    janus_tensor *like = like_of(args, n, 2, "full_like");
-    if (!like || keywords(&c, args + n, names, "full_like") < 0)
+    janus_tensor *like = jpy_like_of(args, n, 2, "full_like");
+    if (!like || jpy_keywords(&c, args + n, names, "full_like") < 0)
         return NULL;
     int rc = jpy_scalar_of(args[1], &kind, &v);
     if (rc == 0)
@@ -256,7 +243,7 @@ static int number(PyObject *o, janus_kind *kind, janus_scalar *v, const char *fn
     return rc > 0 ? 0 : -1;
 }
 static PyObject *arange_of(janus_kind kind, janus_scalar start, janus_scalar step, int64_t count,
-                           const common *c) {
+                           const jpy_common *c) {
     janus_arange_attrs attrs = {sizeof attrs, c->dtype};
     jn_eager_arg in[3] = {{.kind = (uint8_t)kind, .s = start},
                           {.kind = (uint8_t)kind, .s = step},
@@ -264,18 +251,18 @@ static PyObject *arange_of(janus_kind kind, janus_scalar start, janus_scalar ste
     janus_tensor *t;
     if (jpy_check(jn_eager(JN_OP(arange), in, 3, &attrs, &t, 1)) < 0)
         return NULL;
-    return finish(t, c);
+    return jpy_finish(t, c);
 }
 static PyObject *arange(ARGS) {
     (void)module;
-    common c;
+    jpy_common c;
     janus_kind kinds[3] = {JANUS_KIND_INT, JANUS_KIND_INT, JANUS_KIND_INT};
     janus_scalar v[3] = {{.i = 0}, {.i = 0}, {.i = 1}}; /* start, end, step */
     if (n < 1 || n > 3) {
         PyErr_SetString(PyExc_TypeError, "arange(start=0, end, step=1)");
         return NULL;
     }
-    if (keywords(&c, args + n, names, "arange") < 0)
+    if (jpy_keywords(&c, args + n, names, "arange") < 0)
         return NULL;
     for (Py_ssize_t i = 0; i < n; i++)
         if (number(args[i], &kinds[n == 1 ? 1 : i], &v[n == 1 ? 1 : i], "arange") < 0)
@@ -310,7 +297,7 @@ static PyObject *arange(ARGS) {
 }
 static PyObject *linspace(ARGS) {
     (void)module;
-    common c;
+    jpy_common c;
     janus_kind ka, kb;
     janus_scalar a, b, step;
     int64_t steps;
@@ -318,8 +305,9 @@ static PyObject *linspace(ARGS) {
         PyErr_SetString(PyExc_TypeError, "linspace(start, end, steps)");
         return NULL;
     }
-    if (keywords(&c, args + n, names, "linspace") < 0 || number(args[0], &ka, &a, "linspace") < 0 ||
-        number(args[1], &kb, &b, "linspace") < 0 || jpy_int_arg(args[2], &steps) < 0)
+    if (jpy_keywords(&c, args + n, names, "linspace") < 0 ||
+        number(args[0], &ka, &a, "linspace") < 0 || number(args[1], &kb, &b, "linspace") < 0 ||
+        jpy_int_arg(args[2], &steps) < 0)
         return NULL;
     double from = ka == JANUS_KIND_FLOAT ? a.f : (double)a.i;
     double to = kb == JANUS_KIND_FLOAT ? b.f : (double)b.i;
@@ -332,20 +320,20 @@ static PyObject *linspace(ARGS) {
 }
 static PyObject *eye(ARGS) {
     (void)module;
-    common c;
+    jpy_common c;
     janus_eye_attrs attrs = {.struct_size = sizeof attrs};
     janus_tensor *t;
     if (n < 1 || n > 2) {
         PyErr_SetString(PyExc_TypeError, "eye(n, m=n)");
         return NULL;
     }
-    if (keywords(&c, args + n, names, "eye") < 0 || jpy_int_arg(args[0], &attrs.n) < 0 ||
+    if (jpy_keywords(&c, args + n, names, "eye") < 0 || jpy_int_arg(args[0], &attrs.n) < 0 ||
         jpy_int_arg(args[n - 1], &attrs.m) < 0)
         return NULL;
     attrs.dtype = c.dtype;
     if (jpy_check(jn_eager(JN_OP(eye), NULL, 0, &attrs, &t, 1)) < 0)
         return NULL;
-    return finish(t, &c);
+    return jpy_finish(t, &c);
 }
 
 /* ---- from data
@@ -353,13 +341,13 @@ static PyObject *eye(ARGS) {
 
 static PyObject *tensor(ARGS) {
     (void)module;
-    common c;
+    jpy_common c;
     janus_tensor *t;
     if (n < 1 || n > 2) {
         PyErr_SetString(PyExc_TypeError, "tensor(data, *, dtype=None, requires_grad=False)");
         return NULL;
     }
-    if (keywords(&c, args + n, names, "tensor") < 0)
+    if (jpy_keywords(&c, args + n, names, "tensor") < 0)
         return NULL;
     if (n == 2) {
         int rc = jpy_dtype_parse(args[1], &c.dtype);
@@ -369,253 +357,9 @@ static PyObject *tensor(ARGS) {
     }
     if (jpy_tensor_from_object(args[0], c.has_dtype, c.dtype, &t) < 0)
         return NULL;
-    return finish(t, &c);
+    return jpy_finish(t, &c);
 }
 
-/* ---- the generator
- * -------------------------------------------------------------------------------------------- */
-
-typedef struct generator_object {
-    PyObject_HEAD jn_rng_state state;
-} generator_object;
-
-static generator_object *default_generator;
-
-jn_rng_state *jpy_rng_default(void) { return &default_generator->state; }
-
-/* The state a draw of n elements uses; the generator moves on. */
-jn_rng_state jpy_rng_draw(PyObject *generator, int64_t n) {
-    jn_rng_state *s = &(generator ? (generator_object *)generator : default_generator)->state;
-    jn_rng_state now = *s;
-    s->offset += (uint64_t)jn_rng_draws(n);
-    return now;
-}
-
-static int check_generator(PyObject *g) {
-    if (!g || g == Py_None || Py_TYPE(g) == jpy.generator_type)
-        return 0;
-    PyErr_Format(PyExc_TypeError, "generator must be a janus.Generator, not %s",
-                 Py_TYPE(g)->tp_name);
-    return -1;
-}
-
-static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    (void)args;
-    (void)kwargs;
-    generator_object *g = PyObject_New(generator_object, type);
-    if (g)
-        g->state = (jn_rng_state){67280421310721u, 0};
-    return (PyObject *)g;
-}
-static PyObject *generator_manual_seed(PyObject *self, PyObject *seed) {
-    PyObject *mask = PyLong_FromUnsignedLongLong(UINT64_MAX);
-    PyObject *low = mask ? PyNumber_And(seed, mask) : NULL;
-    Py_XDECREF(mask);
-    if (!low)
-        return NULL;
-    ((generator_object *)self)->state = (jn_rng_state){PyLong_AsUnsignedLongLong(low), 0};
-    Py_DECREF(low);
-    return Py_NewRef(self);
-}
-static PyObject *generator_initial_seed(PyObject *self, PyObject *unused) {
-    (void)unused;
-    return PyLong_FromUnsignedLongLong(((generator_object *)self)->state.seed);
-}
-static PyObject *generator_seed(PyObject *self, PyObject *unused) {
-    (void)unused;
-    uint64_t seed = 0;
-    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
-        seed = (uint64_t)(uintptr_t)self;
-    ((generator_object *)self)->state = (jn_rng_state){seed, 0};
-    return PyLong_FromUnsignedLongLong(seed);
-}
-static PyObject *generator_get_state(PyObject *self, PyObject *unused) {
-    (void)unused;
-    int64_t n = sizeof(jn_rng_state);
-    janus_tensor *t;
-    if (jpy_check(janus_tensor_from_data(JANUS_U8, 1, &n, &((generator_object *)self)->state, &t)) <
-        0)
-        return NULL;
-    return jpy_tensor_take(t);
-}
-static PyObject *generator_set_state(PyObject *self, PyObject *o) {
-    janus_tensor *t = jpy_tensor_check(o) ? ((jpy_tensor *)o)->t : NULL;
-    if (!t || t->dtype != JANUS_U8 || t->numel != (int64_t)sizeof(jn_rng_state) || !t->contiguous) {
-        PyErr_SetString(PyExc_TypeError, "set_state() takes what get_state() gave");
-        return NULL;
-    }
-    janus_tensor *here;
-    if (jpy_tensor_here(t, &here) < 0)
-        return NULL;
-    memcpy(&((generator_object *)self)->state, here->data, sizeof(jn_rng_state));
-    janus_tensor_release(here);
-    return Py_NewRef(self);
-}
-static PyMethodDef generator_methods[] = {
-    {"manual_seed", generator_manual_seed, METH_O, "Sets the seed and starts again."},
-    {"initial_seed", generator_initial_seed, METH_NOARGS, "The seed."},
-    {"seed", generator_seed, METH_NOARGS, "Sets a seed nobody knows, and returns it."},
-    {"get_state", generator_get_state, METH_NOARGS, "The state as a uint8 tensor."},
-    {"set_state", generator_set_state, METH_O, "Takes back a state."},
-    {NULL, NULL, 0, NULL},
-};
-static PyType_Slot generator_slots[] = {
-    {Py_tp_new, generator_new},
-    {Py_tp_methods, generator_methods},
-    {Py_tp_doc, "A source of random numbers: a seed and how much was drawn."},
-    {0, NULL},
-};
-static PyType_Spec generator_spec = {"janus.Generator", sizeof(generator_object), 0,
-                                     Py_TPFLAGS_DEFAULT, generator_slots};
-
-/* ---- random tensors
- * -------------------------------------------------------------------------------------------- */
-
-static int64_t product(int rank, const int64_t *dims) {
-    int64_t n = 1;
-    for (int i = 0; i < rank; i++)
-        if (__builtin_mul_overflow(n, dims[i], &n))
-            return 0; /* the row's inference refuses such a shape */
-    return n;
-}
-
-/* uniform or normal over [dims], `lo` and `hi` meaning low and high, or mean and std */
-static int draw_float(const jn_op *op, int rank, const int64_t *dims, janus_dtype dtype, double lo,
-                      double hi, PyObject *generator, janus_tensor **out) {
-    janus_uniform_attrs attrs = {sizeof attrs, {dims, (size_t)rank}, dtype, lo, hi};
-    jn_rng_state s = jpy_rng_draw(generator, product(rank, dims));
-    jn_eager_arg in[3] = {{.kind = JANUS_KIND_NONE},
-                          {.kind = JANUS_KIND_INT, .s.i = (int64_t)s.seed},
-                          {.kind = JANUS_KIND_INT, .s.i = (int64_t)s.offset}};
-    return jpy_check(jn_eager(op, in, 3, &attrs, out, 1));
-}
-_Static_assert(sizeof(janus_uniform_attrs) == sizeof(janus_normal_attrs),
-               "uniform and normal have the same attributes in the same order");
-
-static PyObject *random_size(PyObject *const *args, Py_ssize_t n, PyObject *names, const jn_op *op,
-                             double lo, double hi, const char *fname) {
-    common c;
-    int64_t dims[JN_MAX_RANK];
-    int rank;
-    janus_tensor *t;
-    if (keywords(&c, args + n, names, fname) < 0 || check_generator(c.generator) < 0 ||
-        sizes(args, n, c.size, dims, &rank, fname) < 0 ||
-        draw_float(op, rank, dims, c.dtype, lo, hi, c.generator, &t) < 0)
-        return NULL;
-    return finish(t, &c);
-}
-static PyObject *rand_(ARGS) {
-    (void)module;
-    return random_size(args, n, names, JN_OP(uniform), 0.0, 1.0, "rand");
-}
-static PyObject *randn(ARGS) {
-    (void)module;
-    return random_size(args, n, names, JN_OP(normal), 0.0, 1.0, "randn");
-}
-static PyObject *random_like(PyObject *const *args, Py_ssize_t n, PyObject *names, const jn_op *op,
-                             const char *fname) {
-    common c;
-    janus_tensor *like = like_of(args, n, 1, fname), *t;
-    if (!like || keywords(&c, args + n, names, fname) < 0 || check_generator(c.generator) < 0)
-        return NULL;
-    if (draw_float(op, like->rank, like->dims, c.has_dtype ? c.dtype : (janus_dtype)like->dtype,
-                   0.0, 1.0, c.generator, &t) < 0)
-        return NULL;
-    return finish(t, &c);
-}
-static PyObject *rand_like(ARGS) {
-    (void)module;
-    return random_like(args, n, names, JN_OP(uniform), "rand_like");
-}
-static PyObject *randn_like(ARGS) {
-    (void)module;
-    return random_like(args, n, names, JN_OP(normal), "randn_like");
-}
-static PyObject *randint(ARGS) {
-    (void)module;
-    common c;
-    int64_t dims[JN_MAX_RANK], low = 0, high;
-    int rank;
-    if (keywords(&c, args + n, names, "randint") < 0 || check_generator(c.generator) < 0)
-        return NULL;
-    Py_ssize_t bounds = n - (c.size == NULL);
-    if (bounds < 1 || bounds > 2) {
-        PyErr_SetString(PyExc_TypeError, "randint(low=0, high, size)");
-        return NULL;
-    }
-    if ((bounds == 2 && jpy_int_arg(args[0], &low) < 0) ||
-        jpy_int_arg(args[bounds - 1], &high) < 0 ||
-        sizes(args + bounds, n - bounds, c.size, dims, &rank, "randint") < 0)
-        return NULL;
-    if (high <= low) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
-                     (long long)low, (long long)high);
-        return NULL;
-    }
-    if (!c.has_dtype)
-        c.dtype = JANUS_I64;
-    janus_randint_attrs attrs = {sizeof attrs, {dims, (size_t)rank}, JANUS_I64};
-    jn_rng_state s = jpy_rng_draw(c.generator, product(rank, dims));
-    jn_eager_arg in[5] = {{.kind = JANUS_KIND_INT, .s.i = low},
-                          {.kind = JANUS_KIND_INT, .s.i = high},
-                          {.kind = JANUS_KIND_NONE},
-                          {.kind = JANUS_KIND_INT, .s.i = (int64_t)s.seed},
-                          {.kind = JANUS_KIND_INT, .s.i = (int64_t)s.offset}};
-    janus_tensor *t, *cast;
-    if (jpy_check(jn_eager(JN_OP(randint), in, 5, &attrs, &t, 1)) < 0)
-        return NULL;
-    if (c.dtype != JANUS_I64) {
-        int rc = jpy_check(jn_tensor_cast(t, c.dtype, &cast));
-        janus_tensor_release(t);
-        if (rc < 0)
-            return NULL;
-        t = cast;
-    }
-    return finish(t, &c);
-}
-static PyObject *randperm(ARGS) {
-    (void)module;
-    common c;
-    int64_t count;
-    janus_tensor *t;
-    if (n != 1) {
-        PyErr_SetString(PyExc_TypeError, "randperm(n)");
-        return NULL;
-    }
-    if (keywords(&c, args + n, names, "randperm") < 0 || check_generator(c.generator) < 0 ||
-        jpy_int_arg(args[0], &count) < 0)
-        return NULL;
-    janus_randperm_attrs attrs = {sizeof attrs, c.has_dtype ? c.dtype : JANUS_I64};
-    jn_rng_state s = jpy_rng_draw(c.generator, count);
-    jn_eager_arg in[3] = {{.kind = JANUS_KIND_INT, .s.i = count},
-                          {.kind = JANUS_KIND_INT, .s.i = (int64_t)s.seed},
-                          {.kind = JANUS_KIND_INT, .s.i = (int64_t)s.offset}};
-    if (jpy_check(jn_eager(JN_OP(randperm), in, 3, &attrs, &t, 1)) < 0)
-        return NULL;
-    return finish(t, &c);
-}
-/* _mask_like(x, p, scale, generator): scale with probability p, else 0 */
-static PyObject *mask_like(PyObject *module, PyObject *args) {
-    PyObject *x, *generator = Py_None;
-    janus_bernoulli_mask_attrs attrs = {.struct_size = sizeof attrs};
-    janus_tensor *t;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "O!dd|O:_mask_like", (PyObject *)jpy.tensor_type, &x, &attrs.p,
-                          &attrs.scale, &generator) ||
-        check_generator(generator) < 0)
-        return NULL;
-    janus_tensor *like = ((jpy_tensor *)x)->t;
-    jn_rng_state s = jpy_rng_draw(generator == Py_None ? NULL : generator, like->numel);
-    jn_eager_arg in[3] = {{.kind = JANUS_KIND_TENSOR, .t = like},
-                          {.kind = JANUS_KIND_INT, .s.i = (int64_t)s.seed},
-                          {.kind = JANUS_KIND_INT, .s.i = (int64_t)s.offset}};
-    if (jpy_check(jn_eager(JN_OP(bernoulli_mask), in, 3, &attrs, &t, 1)) < 0)
-        return NULL;
-    return jpy_tensor_take(t);
-}
-
-#define KW(f) ((PyCFunction)(void *)(f)), METH_FASTCALL | METH_KEYWORDS
 static PyMethodDef functions[] = {
     {"zeros", KW(zeros), "zeros(*size, dtype=None, requires_grad=False)"},
     {"ones", KW(ones), "ones(*size, dtype=None, requires_grad=False)"},
@@ -629,25 +373,9 @@ static PyMethodDef functions[] = {
     {"linspace", KW(linspace), "linspace(start, end, steps, *, dtype=None)"},
     {"eye", KW(eye), "eye(n, m=n, *, dtype=None)"},
     {"tensor", KW(tensor), "tensor(data, *, dtype=None, requires_grad=False): copies data."},
-    {"rand", KW(rand_), "rand(*size): uniform in [0, 1)."},
-    {"randn", KW(randn), "randn(*size): normally distributed."},
-    {"rand_like", KW(rand_like), "rand_like(input)"},
-    {"randn_like", KW(randn_like), "randn_like(input)"},
-    {"randint", KW(randint), "randint(low=0, high, size)"},
-    {"randperm", KW(randperm), "randperm(n): 0..n-1 in random order."},
-    {"_mask_like", mask_like, METH_VARARGS, NULL},
     {"_from_buffer", jpy_from_buffer, METH_O, "Tensor over the memory of an array."},
     {"from_dlpack", jpy_from_dlpack, METH_O, "Tensor over the memory of another library's."},
     {NULL, NULL, 0, NULL},
 };
 
-int jpy_init_create(PyObject *module) {
-    jpy.generator_type = jpy_type_new(module, &generator_spec, NULL);
-    if (!jpy.generator_type)
-        return -1;
-    default_generator = (generator_object *)generator_new(jpy.generator_type, NULL, NULL);
-    if (!default_generator ||
-        PyModule_AddObjectRef(module, "default_generator", (PyObject *)default_generator) < 0)
-        return -1;
-    return PyModule_AddFunctions(module, functions);
-}
+int jpy_init_create(PyObject *module) { return PyModule_AddFunctions(module, functions); }

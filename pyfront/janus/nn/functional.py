@@ -5,7 +5,7 @@ Each function is a few ops and no state, so the eager run and a graph of it are 
 """
 import math
 
-from .. import _C, _tensor
+from .. import _C, _random
 
 # Ops that are functions already.
 conv2d = _C.conv2d
@@ -129,7 +129,7 @@ def dropout(input, p=0.5, training=True, inplace=False):
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0.0:
         return input
-    return _tensor.dropout(input, p)
+    return _random.dropout(input, p)
 
 
 # Losses.

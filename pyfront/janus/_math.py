@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic and reductions made of other ops.
+
+Plain Python over ops, so that `janus.function` follows it like any other code.
+"""
+import math
+
+from . import _C
+from ._C import Tensor
+from ._attach import method
+from ._shape import diagonal
+
+
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """Standard deviation."""
+    return input.var(dim, unbiased, keepdim, correction=correction).sqrt()
+
+
+method(std)
+
+
+def std_mean(input, dim=None, unbiased=True, keepdim=False):
+    """Standard deviation and mean."""
+    return std(input, dim, unbiased, keepdim), input.mean(dim, keepdim)
+
+
+def var_mean(input, dim=None, unbiased=True, keepdim=False):
+    """Variance and mean."""
+    return input.var(dim, unbiased, keepdim), input.mean(dim, keepdim)
+
+
+def median(input):
+    """The lower median of all elements."""
+    values, _ = input.reshape(-1).sort()
+    return values[(input.numel() - 1) // 2]
+
+
+method(median)
+
+
+def count_nonzero(input, dim=None):
+    """Number of elements that are not zero."""
+    return (input != 0).sum(dim)
+
+
+method(count_nonzero)
+
+
+@method
+def rsub(input, other):
+    """other - input."""
+    return other - input
+
+
+@method
+def true_divide(input, other):
+    """input / other."""
+    return input / other
+
+
+@method
+def divide(input, other):
+    """input / other."""
+    return input / other
+
+
+@method
+def multiply(input, other):
+    """input * other."""
+    return input * other
+
+
+@method
+def subtract(input, other):
+    """input - other."""
+    return input - other
+
+
+@method
+def floor_divide(input, other):
+    """floor(input / other)."""
+    return input // other
+
+
+@method
+def remainder(input, other):
+    """input - floor(input / other) * other."""
+    return input % other
+
+
+@method
+def negative(input):
+    """-input."""
+    return -input
+
+
+@method
+def absolute(input):
+    """|input|."""
+    return input.abs()
+
+
+@method
+def log2(input):
+    """Binary logarithm."""
+    return input.log() * (1.0 / math.log(2.0))
+
+
+@method
+def log10(input):
+    """Decimal logarithm."""
+    return input.log() * (1.0 / math.log(10.0))
+
+
+@method
+def exp2(input):
+    """2 to the power input."""
+    return (input * math.log(2.0)).exp()
+
+
+@method
+def tan(input):
+    """Tangent."""
+    return input.sin() / input.cos()
+
+
+@method
+def sinh(input):
+    """Hyperbolic sine."""
+    return (input.exp() - (-input).exp()) * 0.5
+
+
+@method
+def cosh(input):
+    """Hyperbolic cosine."""
+    return (input.exp() + (-input).exp()) * 0.5
+
+
+@method
+def logit(input, eps=None):
+    """log(x / (1 - x))."""
+    if eps is not None:
+        input = input.clamp(eps, 1 - eps)
+    return (input / (1 - input)).log()
+
+
+@method
+def trunc(input):
+    """Towards zero."""
+    return _C.where(input < 0, input.ceil(), input.floor())
+
+
+@method
+def isinf(input):
+    """Whether infinite."""
+    return (input.isfinite() | input.isnan()).logical_not()
+
+
+@method
+def fmod(input, other):
+    """Remainder with the sign of input."""
+    return input - trunc(input / other) * other
+
+
+@method
+def logaddexp(input, other):
+    """log(exp(a) + exp(b))."""
+    top = _C.maximum(input, other)
+    return top + ((input - top).exp() + (other - top).exp()).log()
+
+
+@method
+def addmm(input, mat1, mat2, *, beta=1, alpha=1):
+    """beta * input + alpha * mat1 @ mat2."""
+    product = mat1.mm(mat2)
+    return (input if beta == 1 else beta * input) + (product if alpha == 1 else alpha * product)
+
+
+@method
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
+    """beta * input + alpha * batch1 @ batch2."""
+    product = batch1.bmm(batch2)
+    return (input if beta == 1 else beta * input) + (product if alpha == 1 else alpha * product)
+
+
+@method
+def inner(input, other):
+    """Sums of products over the last dims."""
+    return (input * other) if input.ndim == 0 or other.ndim == 0 else input @ other.transpose(-1, -2) \
+        if other.ndim > 1 else input @ other
+
+
+def einsum(equation, *operands):
+    """Einstein's sum convention: "ij,jk->ik"."""
+    operands = operands[0] if len(operands) == 1 and not isinstance(operands[0], Tensor) else operands
+    equation = equation.replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(operands):
+        raise ValueError(f"einsum(): {len(terms)} terms for {len(operands)} operands")
+    if "..." in equation:
+        raise NotImplementedError("einsum(): '...' is not supported")
+    if not arrow:
+        right = "".join(sorted(c for c in set(left) if c.isalpha() and left.count(c) == 1))
+
+    def reduced(term, tensor, keep):
+        for letter in sorted(set(term)):
+            while term.count(letter) > 1:
+                a = term.index(letter)
+                b = term.index(letter, a + 1)
+                tensor = diagonal(tensor, 0, a, b)
+                term = term[:a] + term[a + 1:b] + term[b + 1:] + letter
+        gone = [i for i, c in enumerate(term) if c not in keep]
+        if gone:
+            tensor = tensor.sum(gone)
+            term = "".join(c for c in term if c in keep)
+        return term, tensor
+
+    def arranged(term, tensor, order):
+        return tensor if term == order else tensor.permute([term.index(c) for c in order])
+
+    term, tensor = reduced(terms[0], operands[0], set("".join(terms[1:]) + right))
+    for k in range(1, len(terms)):
+        later = set("".join(terms[k + 1:]) + right)
+        other_term, other = reduced(terms[k], operands[k], set(term) | later)
+        term, tensor = reduced(term, tensor, set(other_term) | later)
+        batch = [c for c in term if c in other_term and c in later]
+        summed = [c for c in term if c in other_term and c not in later]
+        a = [c for c in term if c not in other_term]
+        b = [c for c in other_term if c not in term]
+        x = arranged(term, tensor, "".join(batch + a + summed))
+        y = arranged(other_term, other, "".join(batch + summed + b))
+        sizes = dict(zip(term, tensor.shape))
+        sizes.update(zip(other_term, other.shape))
+
+        def count(letters):
+            return math.prod([sizes[c] for c in letters])
+        x = x.reshape([sizes[c] for c in batch] + [count(a), count(summed)])
+        y = y.reshape([sizes[c] for c in batch] + [count(summed), count(b)])
+        tensor = (x @ y).reshape([sizes[c] for c in batch + a + b])
+        term = "".join(batch + a + b)
+    term, tensor = reduced(term, tensor, set(right))
+    return arranged(term, tensor, right)
