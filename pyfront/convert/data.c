@@ -19,7 +19,6 @@ typedef struct numbers {
     unsigned n;
     int64_t dims[JN_MAX_RANK];
     int rank;
-    bool computed; /* some are the graph's */
     janus_kind kind;
 } numbers;
 
@@ -36,7 +35,6 @@ static bool add(jcv *c, numbers *x, jcv_av *a, int depth) {
         if (!v || x->n == MAX_NUMBERS || (x->rank >= 0 && x->rank != depth))
             return false;
         x->rank = depth;
-        x->computed = x->computed || a->kind == AV_SCALAR;
         if (width(v->type->kind) > width(x->kind))
             x->kind = v->type->kind;
         x->v[x->n++] = v;
@@ -76,10 +74,10 @@ jcv_av *jcv_tensor_of_data(jcv *c, PyObject *callable, const jcv_args *args) {
     if (args->n_pos != 1 || args->n_kw > (dtype ? 1u : 0u) || args->pos[0]->kind == AV_TENSOR ||
         (dtype && !jcv_is_const(dtype)))
         jcv_refuse(c, "a call of tensor with options, or of a tensor");
+    if (jcv_const_object(c, args->pos[0]))
+        return constant(c, callable, args);
     if (!add(c, x, args->pos[0], 0))
         jcv_refuse(c, "a call of tensor of %s", jcv_describe(args->pos[0]));
-    if (!x->computed)
-        return constant(c, callable, args);
     janus_dtype d = x->kind == JANUS_KIND_FLOAT ? JANUS_F32
                     : x->kind == JANUS_KIND_INT ? JANUS_I64
                                                 : JANUS_BOOL;

@@ -327,7 +327,7 @@ def test_threads_call_one_function():
     for t in threads:
         t.join()
     s = f.stats()
-    assert not wrong and s["calls"] == 240 and s["graph"] > 100
+    assert not wrong and s["calls"] == 240 and s["graph"] > 0  # how many depends on how threads alternate
 
 
 def test_function_is_not_pickled_silently():
