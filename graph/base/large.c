@@ -4,9 +4,9 @@
  *
  * The C library gives large blocks back to the system at once, and every page of the next one costs
  * a fault and is cleared: for a tensor of a megabyte more than adding to it.  Sizes are rounded up
- * to an eighth of their power of two, so that a block fits the next of its class; at most KEEP bytes
- * are held.  The lock is only tried: who does not get it goes to the C library (so does the child of
- * a fork that happened while it was held).
+ * to an eighth of their power of two, so that a block fits the next of its class; at most KEEP
+ * bytes are held.  The lock is only tried: who does not get it goes to the C library (so does the
+ * child of a fork that happened while it was held).
  */
 #include "config.h"
 
