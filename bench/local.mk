@@ -26,3 +26,8 @@ bench_kernels_LDADD = libjanus_all.la -lm
 
 noinst_PROGRAMS += bench/recursion
 bench_recursion_LDADD = libjanus.la
+
+# Ops on a device; scripts/check-gpu.sh runs it.
+EXTRA_PROGRAMS += bench/device_ops
+bench_device_ops_SOURCES = bench/device_ops.c
+bench_device_ops_LDADD = libjanus_all.la
