@@ -147,6 +147,7 @@ static janus_status place_table(group *g, jn_acc *acc) {
 static janus_status place_accs(group *g, jn_variant *const *v, uint32_t n) {
     for (uint32_t i = 0; i < g->inst->seg->n_accs; i++) {
         jn_acc *acc = g->task[0]->accs[i];
+        acc->used = true;
         unsigned adds = 0;
         for (uint32_t k = 0; k < n; k++)
             adds |= v[k] ? v[k]->adds[i] : 0;

@@ -550,6 +550,10 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
         case JN_I_ACC_NEW:
             CHECK(jn_acc_new(r, S(in->a).t, &S(in->dst).acc));
             break;
+        case JN_I_ACC_USED:
+            CHECK(jn_flush(r));
+            S(in->dst).i = S(in->a).acc->used;
+            break;
         case JN_I_ACC_GET:
             CHECK(jn_acc_get(r, S(in->a).acc, &S(in->dst).t));
             break;

@@ -74,6 +74,7 @@ typedef union jn_slot {
     X(GRAD_LOOP) /* while.grad, foreach.grad: aux is jn_loop */                                    \
     X(ACC_NEW)                                                                                     \
     X(ACC_GET)                                                                                     \
+    X(ACC_USED)                                                                                    \
     X(HOST)   /* aux is jn_host_call */                                                            \
     X(ASSERT) /* a must be true; aux is the node */                                                \
     X(STORE)  /* log: tensor a's storage becomes b */

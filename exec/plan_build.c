@@ -381,7 +381,10 @@ static janus_status compile_host_node(jn_builder *b, jn_scope *s, const jn_node 
     case JN_ROLE_SAVED:
         return compile_unary(b, s, n, JN_I_FRAME_GET, 0, int_attr(n, "index"));
     case JN_ROLE_ACC:
-        return compile_unary(b, s, n, jn_op_named(n->op, "acc.new") ? JN_I_ACC_NEW : JN_I_ACC_GET,
+        return compile_unary(b, s, n,
+                             jn_op_named(n->op, "acc.new")   ? JN_I_ACC_NEW
+                             : jn_op_named(n->op, "acc.get") ? JN_I_ACC_GET
+                                                             : JN_I_ACC_USED,
                              0, 0);
     case JN_ROLE_HOST:
         return compile_host(b, s, n);

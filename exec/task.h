@@ -54,6 +54,7 @@ struct jn_task {
 /* A sum that tasks add to (exec/acc.h). */
 typedef struct jn_acc {
     const jn_shape *shape;
+    bool used; /* something has been added */
     bool rows; /* only rows of a table have been added so far */
     jn_table *table[JN_MAX_RANGES];
     char *data[JN_MAX_RANGES]; /* a block per range of rows; NULL: none */

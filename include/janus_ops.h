@@ -2978,6 +2978,18 @@ static inline janus_status janus_build_acc_get(janus_subgraph *g, janus_value ac
     return st;
 }
 
+/* whether anything was added so far */
+static inline janus_status janus_build_acc_used(janus_subgraph *g, janus_value acc, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = acc;
+    st = janus_build(g, "acc.used", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
 /* the absent value */
 static inline janus_status janus_build_none(janus_subgraph *g, janus_value *out_y) {
     janus_value out[1];

@@ -219,9 +219,10 @@ jn_kernel_fn jn_ref_elementwise(const jn_sig *sig) {
                         ROW(tanh) ROW(sigmoid) ROW(relu) ROW(gelu) ROW(silu) ROW(softplus)
                             ROW(leaky_relu) ROW(elu) ROW(erf) ROW(sign) ROW(floor) ROW(ceil)
                                 ROW(round) ROW(logical_not) ROW(isnan) ROW(isfinite) ROW(clamp)
-                                    ROW(where) ROW(masked_fill) ROW(lerp) ROW(addcmul) ROW(addcdiv) ROW(addcdiv_sqrt)
-                                        ROW(tanh_grad) ROW(sigmoid_grad) ROW(relu_grad)
-                                            ROW(gelu_grad) ROW(cast)[JN_OP_ID_clone] = k_cast};
+                                    ROW(where) ROW(masked_fill) ROW(lerp) ROW(addcmul) ROW(addcdiv)
+                                        ROW(addcdiv_sqrt) ROW(tanh_grad) ROW(sigmoid_grad)
+                                            ROW(relu_grad) ROW(gelu_grad)
+                                                ROW(cast)[JN_OP_ID_clone] = k_cast};
 #undef ROW
     return sig->op->id < JN_OP_ID_COUNT ? kernels[sig->op->id] : NULL;
 }

@@ -199,6 +199,17 @@ static janus_status value_in(jcv_ctx *x, jcv_val *v, jn_value *out) {
     return JANUS_OK;
 }
 
+/* A leaf that no path of this run leads to gets no gradient, which is not a gradient of zeros. */
+static janus_status assert_used(jcv_ctx *x, jn_value gradient, jn_loc loc) {
+    const jn_node *get = jn_value_node(x->sub, gradient);
+    janus_assert_attrs attrs = {sizeof attrs, -1, "a parameter gets a gradient"};
+    jn_value used;
+    if (!get->op || get->op != JN_OP(acc_get))
+        return JANUS_OK;
+    JN_TRY(jn_build(x->sub, JN_OP(acc_used), get->in, 1, NULL, NULL, loc, &used, 1));
+    return jn_build(x->sub, JN_OP(assert), &used, 1, &attrs, NULL, loc, NULL, 0);
+}
+
 static janus_status build_backward(jcv_ctx *x, jcv_node *n) {
     unsigned k = n->n_in - 1;
     jn_value y, one, dy, *v = jn_alloc((2 * k + 1) * sizeof *v);
@@ -217,6 +228,8 @@ static janus_status build_backward(jcv_ctx *x, jcv_node *n) {
         n->out[i].emitted = v[k + i];
         if (jn_value_is_none(v[k + i]))
             st = jn_error(JANUS_UNSUPPORTED, "a parameter gets no gradient");
+        else
+            JN_GO(assert_used(x, v[k + i], n->loc), end);
     }
 end:
     jn_free(v);

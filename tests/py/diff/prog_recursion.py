@@ -405,3 +405,26 @@ def trees_that_grow_by_their_own_state(function, log):
     for k in range(4):
         log(step([t(1, 3, seed=k), t(1, 3, seed=k + 1)]))
     log(m)
+
+
+@case
+def a_weight_that_no_path_uses_gets_no_gradient(function, log):
+    w = t(3, 3).requires_grad_()
+    v = t(3, 3, seed=1).requires_grad_()
+
+    def state(n):
+        if n.left is None:
+            return janus.tanh(n.value @ w)
+        return janus.tanh((state(n.left) + state(n.right)) @ v)
+
+    def train(roots):
+        w.grad = v.grad = None
+        loss = janus.zeros(())
+        for root in roots:
+            loss = loss + state(root).sum()
+        loss.backward()
+        return loss.detach()
+
+    f = function(train)
+    for depth in (2, 2, 3, 0, 0, 2, 0, 1):
+        log(f([branching(depth), branching(depth)]), w.grad, v.grad)
