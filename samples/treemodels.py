@@ -142,7 +142,7 @@ class TopDownTreeLSTM(nn.Module):
         super().__init__()
         self.levels = levels
         self.embedding = nn.Embedding(n_words, size)
-        self.children = nn.Linear(size, 8 * size)
+        self.below = nn.Linear(size, 8 * size)
         self.grow = nn.Linear(size, 1)
         self.output = nn.Linear(size, n_classes)
 
@@ -152,7 +152,7 @@ class TopDownTreeLSTM(nn.Module):
             return loss, 1
         if self.grow(h) < 0:
             return loss, 1
-        il, ol, fl, ir, orr, fr, ul, ur = self.children(h).chunk(8, 1)
+        il, ol, fl, ir, orr, fr, ul, ur = self.below(h).chunk(8, 1)
         left_c = janus.sigmoid(il) * janus.tanh(ul) + janus.sigmoid(fl) * c
         right_c = janus.sigmoid(ir) * janus.tanh(ur) + janus.sigmoid(fr) * c
         left_h, right_h = janus.sigmoid(ol) * janus.tanh(left_c), janus.sigmoid(orr) * janus.tanh(right_c)

@@ -23,7 +23,7 @@ def child_sum(words, size, classes):
 
 
 def top_down(words, size, classes):
-    return {"embedding.weight": (words, size), "children.weight": (8 * size, size), "children.bias": (8 * size,),
+    return {"embedding.weight": (words, size), "below.weight": (8 * size, size), "below.bias": (8 * size,),
             "grow.weight": (1, size), "grow.bias": (1,), "output.weight": (classes, size),
             "output.bias": (classes,)}
 
@@ -68,11 +68,11 @@ class Model:
 MODELS = {model.name: model for model in [
     Model("treernn", "TreeRNN", tree_rnn, every_node(lambda size: 0, lambda size: 2 * size * size)),
     Model("rntn", "RNTN", rntn, every_node(lambda size: 0, lambda size: (4 * size + 4) * size * size),
-          scales={"tensor": 3.0}),
+          scales={"tensor": 0.2}),
     Model("treelstm", "BinaryTreeLSTM", binary_tree_lstm,
           every_node(lambda size: 3 * size * size, lambda size: 10 * size * size)),
     Model("childsum", "TreeClassifier", child_sum, child_sum_flops, data="stdlib"),
     Model("topdown", "TopDownTreeLSTM", top_down,
-          every_node(lambda size: size, lambda size: 8 * size * size + size), scales={"children.weight": 3.0},
+          every_node(lambda size: size, lambda size: 8 * size * size + size), scales={"below.weight": 3.0},
           grows=True),
 ]}

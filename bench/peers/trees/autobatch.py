@@ -10,6 +10,7 @@ import dynet_config
 
 import serve
 
+LEVELS = 6  # of TopDownTreeLSTM
 MEASURES_MEMORY = False
 dy = None
 
@@ -78,7 +79,81 @@ class BinaryTreeLSTM:
         return h, c
 
 
-MODELS = {"treernn": TreeRNN, "treelstm": BinaryTreeLSTM}
+class RNTN(TreeRNN):
+    def __init__(self, embedding, weights, size):
+        super().__init__(embedding, weights, size)
+        self.size = size
+
+    def combine(self, x):
+        forms = dy.reshape(self.weights["tensor"] * x, (2 * self.size, self.size))
+        z = dy.affine_transform([self.weights["inner.bias"], self.weights["inner.weight"], x])
+        return dy.tanh(z + dy.transpose(forms) * x)
+
+
+class ChildSum:
+    def __init__(self, embedding, weights, size):
+        self.embedding, self.size = embedding, size
+        self.weights = {name[len("tree."):]: weight for name, weight in weights.items()}
+
+    def part(self, x, number, count=1):
+        return dy.pick_range(x, number * self.size, (number + count) * self.size)
+
+    def state(self, node):
+        w = self.weights
+        x = dy.lookup(self.embedding, node.token)
+        gates = dy.affine_transform([w["gates_x.bias"], w["gates_x.weight"], x])
+        kept = None
+        if node.children:
+            forget = dy.affine_transform([w["forget_x.bias"], w["forget_x.weight"], x])
+            states = [self.state(child) for child in node.children]
+            gates = gates + w["gates_h.weight"] * dy.esum([h for h, _ in states])
+            kept = dy.esum([dy.cmult(dy.logistic(forget + w["forget_h.weight"] * h), c) for h, c in states])
+        sigmoids = dy.logistic(self.part(gates, 0, 2))
+        c = dy.cmult(self.part(sigmoids, 0), dy.tanh(self.part(gates, 2)))
+        if kept is not None:
+            c = c + kept
+        return dy.cmult(self.part(sigmoids, 1), dy.tanh(c)), c
+
+
+class TopDown:
+    """Asks for the decisions of all nodes of a level at once."""
+
+    def __init__(self, embedding, weights, size):
+        self.embedding, self.weights, self.size = embedding, weights, size
+
+    def part(self, x, number, count=1):
+        return dy.pick_range(x, number * self.size, (number + count) * self.size)
+
+    def grow(self, batch, score):
+        w, part, count = self.weights, self.part, 0
+        states = [(dy.lookup(self.embedding, root.word), root.label) for root in batch]
+        states = [(dy.tanh(c), c, label) for c, label in states]
+        for level in range(LEVELS + 1):
+            count += len(states)
+            for h, _, label in states:
+                score(h, label)
+            if level == LEVELS or not states:
+                break
+            wish = [dy.affine_transform([w["grow.bias"], w["grow.weight"], h]) for h, _, _ in states]
+            wish = dy.concatenate(wish).npvalue().reshape(-1)
+            parents, states = [state for state, grows in zip(states, wish) if grows >= 0], []
+            for h, c, label in parents:
+                gates = dy.affine_transform([w["below.bias"], w["below.weight"], h])
+                sigmoids = dy.logistic(part(gates, 0, 6))
+                for side in (0, 3):
+                    own = dy.cmult(part(sigmoids, side), dy.tanh(part(gates, 6 + side // 3))) \
+                        + dy.cmult(part(sigmoids, side + 2), c)
+                    states.append((dy.cmult(part(sigmoids, side + 1), dy.tanh(own)), own, label))
+        return count
+
+
+MODELS = {"treernn": TreeRNN, "rntn": RNTN, "treelstm": BinaryTreeLSTM, "childsum": ChildSum,
+          "topdown": TopDown}
+
+
+def by_rows(tensor):
+    """[2n, n * 2n] as a matrix that is multiplied from the left; its rows become columns of a form."""
+    return tensor.T.copy()
 
 
 def make_step(_system, inputs):
@@ -87,14 +162,14 @@ def make_step(_system, inputs):
     weights = {}
     for name, (shape, data) in inputs["weights"].items():
         values = numpy.frombuffer(data, dtype=numpy.float32).reshape(shape)
-        if name == "embedding.weight":
+        if name.endswith("embedding.weight"):
             embedding = params.lookup_parameters_from_numpy(values)
         else:
-            weights[name] = params.parameters_from_numpy(values)
+            weights[name] = params.parameters_from_numpy(values if name != "tensor" else by_rows(values))
     trainer = dy.AdagradTrainer(params, learning_rate=inputs["lr"])
     trainer.set_clip_threshold(0)
     model = MODELS[inputs["model"]](embedding, weights, inputs["hidden"])
-    training = inputs["mode"] == "train"
+    training, kind = inputs["mode"] == "train", inputs["model"]
 
     def step(batch):
         dy.renew_cg()
@@ -104,14 +179,20 @@ def make_step(_system, inputs):
             scores = dy.affine_transform([weights["output.bias"], weights["output.weight"], h])
             losses.append(dy.pickneglogsoftmax(scores, label))
 
-        for root in batch:
-            model.state(root, score)
+        nodes = 0
+        if kind == "topdown":
+            nodes = model.grow(batch, score)
+        for root in batch if kind != "topdown" else ():
+            if kind == "childsum":
+                score(model.state(root)[0], root.label)
+            else:
+                model.state(root, score)
         loss = dy.esum(losses) / len(batch)
         value = loss.value()
         if training:
             loss.backward()
             trainer.update()
-        return value
+        return value, nodes
 
     step.owner = params  # weights live as long as this does
     return step

@@ -12,6 +12,8 @@ import serve
 import torch
 import torch.nn.functional as F
 
+LEVELS = 6  # of TopDownTreeLSTM
+
 
 def prepare(_system, threads):
     warnings.filterwarnings("ignore", "Sparse invariant checks")
@@ -93,8 +95,11 @@ class TreeRNN:
         for lefts, rights in levels:
             known = torch.cat(table)
             pairs = known[torch.tensor([lefts, rights]).t().reshape(-1)].view(len(lefts), -1)
-            table = [known, torch.tanh(F.linear(pairs, *self.inner))]
+            table = [known, self.act(pairs)]
         return torch.cat(table)
+
+    def act(self, x):
+        return torch.tanh(F.linear(x, *self.inner))
 
 
 class BinaryTreeLSTM:
@@ -120,33 +125,150 @@ class BinaryTreeLSTM:
         return torch.cat(h_table)
 
 
-MODELS = {"treernn": TreeRNN, "treelstm": BinaryTreeLSTM}
+class RNTN(TreeRNN):
+    def __init__(self, weights):
+        super().__init__(weights)
+        self.tensor = weights["tensor"]
+
+    def act(self, x):
+        forms = (x @ self.tensor).view(len(x), -1, x.shape[1])
+        return torch.tanh(torch.bmm(forms, x.unsqueeze(2)).squeeze(2) + F.linear(x, *self.inner))
+
+
+class ChildSum:
+    """Any number of children: the edges of a level are rows too, and are added up by parent."""
+
+    def __init__(self, weights):
+        self.weights = {name[len("tree."):]: weight for name, weight in weights.items()}
+
+    def rows(self, plan):
+        w, words = self.weights, plan.words
+        x = F.embedding(words, w["embedding.weight"], sparse=True)
+        inputs = F.linear(x, w["gates_x.weight"], w["gates_x.bias"])
+        forgets = F.linear(x, w["forget_x.weight"], w["forget_x.bias"])
+        leaves, size = plan.starts[1], x.shape[1]
+        io, u = torch.sigmoid(inputs[:leaves, :2 * size]), torch.tanh(inputs[:leaves, 2 * size:])
+        c = io[:, :size] * u
+        h_table, c_table = io[:, size:] * torch.tanh(c), c
+        for start, end, parents, children in plan.levels:
+            h_children, c_children = h_table[children], c_table[children]
+            zeros = torch.zeros(end - start, size)
+            h_sum = zeros.index_add(0, parents, h_children)
+            f = torch.sigmoid(F.linear(h_children, w["forget_h.weight"]) + forgets[start:end][parents])
+            gates = inputs[start:end] + F.linear(h_sum, w["gates_h.weight"])
+            io, u = torch.sigmoid(gates[:, :2 * size]), torch.tanh(gates[:, 2 * size:])
+            c = torch.index_add(io[:, :size] * u, 0, parents, f * c_children)
+            h_table = torch.cat([h_table, io[:, size:] * torch.tanh(c)])
+            c_table = torch.cat([c_table, c])
+        return h_table[plan.roots]
+
+
+class ChildSumPlan:
+    """Nodes by height; a level is (start, end, parent of each edge in the level, child of each edge)."""
+
+    def __init__(self, batch):
+        levels, roots = [[]], []
+        for root in batch:
+            order, stack = [], [root]
+            while stack:
+                node = stack.pop()
+                order.append(node)
+                stack.extend(node.children)
+            for node in reversed(order):
+                height = 1 + max([child.place[0] for child in node.children], default=-1)
+                if height == len(levels):
+                    levels.append([])
+                node.place = height, len(levels[height])
+                levels[height].append(node)
+            roots.append(root)
+        self.starts = [0]
+        for level in levels:
+            self.starts.append(self.starts[-1] + len(level))
+        self.words = torch.tensor([node.token for level in levels for node in level])
+        self.roots = torch.tensor([self.number(root) for root in roots])
+        self.labels = torch.tensor([root.label for root in roots])
+        self.levels = []
+        for height, level in enumerate(levels[1:], 1):
+            parents = [i for i, node in enumerate(level) for _ in node.children]
+            children = [self.number(child) for node in level for child in node.children]
+            self.levels.append((self.starts[height], self.starts[height + 1], torch.tensor(parents),
+                                torch.tensor(children)))
+
+    def number(self, node):
+        return self.starts[node.place[0]] + node.place[1]
+
+
+class TopDown:
+    """The trees of a batch grow together, level by level."""
+
+    def __init__(self, weights):
+        self.weights = weights
+
+    def grow(self, words, labels):
+        """`(vectors, labels)` of all nodes."""
+        w = self.weights
+        c = F.embedding(words, w["embedding.weight"], sparse=True)
+        h, vectors, all_labels = torch.tanh(c), [], []
+        for level in range(LEVELS + 1):
+            vectors.append(h)
+            all_labels.append(labels)
+            if level == LEVELS:
+                break
+            with torch.no_grad():
+                growing = (F.linear(h, w["grow.weight"], w["grow.bias"]) >= 0).squeeze(1).nonzero().squeeze(1)
+            if not len(growing):
+                break
+            h, c, size = h[growing], c[growing].repeat(2, 1), h.shape[1]
+            gates = F.linear(h, w["below.weight"], w["below.bias"])
+            iof = torch.sigmoid(gates[:, :6 * size])
+            iof = torch.cat([iof[:, :3 * size], iof[:, 3 * size:]])
+            i, o, f = iof.chunk(3, 1)
+            c = i * torch.tanh(torch.cat([gates[:, 6 * size:7 * size], gates[:, 7 * size:]])) + f * c
+            h, labels = o * torch.tanh(c), labels[growing].repeat(2)
+        return torch.cat(vectors), torch.cat(all_labels)
+
+
+MODELS = {"treernn": TreeRNN, "rntn": RNTN, "treelstm": BinaryTreeLSTM, "childsum": ChildSum,
+          "topdown": TopDown}
 
 
 def make_step(_system, inputs):
     weights = parameters(inputs)
-    model = MODELS[inputs["model"]](weights)
+    kind = inputs["model"]
+    model = MODELS[kind](weights)
     output = weights["output.weight"], weights["output.bias"]
-    dense = [weight for name, weight in weights.items() if name != "embedding.weight"]
-    optimizers = [torch.optim.Adagrad(dense, lr=inputs["lr"]),
-                  torch.optim.Adagrad([weights["embedding.weight"]], lr=inputs["lr"])]
+    dense = [weight for name, weight in weights.items() if "embedding" not in name]
+    sparse = [weight for name, weight in weights.items() if "embedding" in name]
+    optimizers = [torch.optim.Adagrad(dense, lr=inputs["lr"]), torch.optim.Adagrad(sparse, lr=inputs["lr"])]
+
+    def vectors(batch):
+        """The rows that are classified, and their classes."""
+        if kind == "topdown":
+            return model.grow(torch.tensor([root.word for root in batch]),
+                              torch.tensor([root.label for root in batch]))
+        if kind == "childsum":
+            made = ChildSumPlan(batch)
+            return model.rows(made), made.labels
+        words, labels, levels = plan(batch)
+        return model.rows(words, levels), labels
 
     def loss_of(batch):
-        words, labels, levels = plan(batch)
-        scores = F.linear(model.rows(words, levels), *output)
-        return F.cross_entropy(scores, labels, reduction="sum") / len(batch)
+        rows, labels = vectors(batch)
+        loss = F.cross_entropy(F.linear(rows, *output), labels, reduction="sum") / len(batch)
+        return loss, len(rows) if kind == "topdown" else 0
 
     def train(batch):
         for optimizer in optimizers:
             optimizer.zero_grad()
-        loss = loss_of(batch)
+        loss, nodes = loss_of(batch)
         loss.backward()
         for optimizer in optimizers:
             optimizer.step()
-        return loss.item()
+        return loss.item(), nodes
 
     def infer(batch):
         with torch.no_grad():
-            return loss_of(batch).item()
+            loss, nodes = loss_of(batch)
+            return loss.item(), nodes
 
     return train if inputs["mode"] == "train" else infer

@@ -91,7 +91,7 @@ class Model:
     def infer(self, batch):
         plan = Plan(batch)
         self.forward(plan)
-        return self.score(plan, len(batch))[0].item()
+        return self.score(plan, len(batch))[0].item(), 0
 
     def train(self, batch):
         plan = Plan(batch)
@@ -101,7 +101,7 @@ class Model:
         self.dh = d @ self.weights["output.weight"]
         de = self.backward(plan)
         self.update(plan, de)
-        return loss.item()
+        return loss.item(), 0
 
     def score(self, plan, n):
         """The loss and its derivative by the scores, which are made into it."""
@@ -155,6 +155,24 @@ class TreeRNN(Model):
     def finish(self, dz):
         self.grads["inner.weight"] = dz.t() @ self.x
         self.grads["inner.bias"] = dz.sum(0)
+
+
+class RNTN(TreeRNN):
+    def act(self, x):
+        forms = (x @ self.weights["tensor"]).view(len(x), self.size, -1)
+        z = torch.bmm(forms, x.unsqueeze(2)).squeeze_(2)
+        return z.add_(torch.addmm(self.weights["inner.bias"], x, self.weights["inner.weight"].t())).tanh_()
+
+    def step_back(self, dx, dz, x):
+        tensor = self.weights["tensor"]
+        forms = (x @ tensor).view(len(x), self.size, -1)  # again: less memory, and it is one product
+        dx.addmm_(dz, self.weights["inner.weight"])
+        dx.add_(torch.bmm(dz.unsqueeze(1), forms).squeeze_(1))
+        dx.addmm_((dz.unsqueeze(2) * x.unsqueeze(1)).view(len(x), -1), tensor.t())
+
+    def finish(self, dz):
+        super().finish(dz)
+        self.grads["tensor"] = self.x.t() @ (dz.unsqueeze(2) * self.x.unsqueeze(1)).view(len(dz), -1)
 
 
 class BinaryTreeLSTM(Model):
@@ -224,9 +242,11 @@ class BinaryTreeLSTM(Model):
         return d @ self.weights["leaf.weight"]
 
 
-MODELS = {"treernn": TreeRNN, "treelstm": BinaryTreeLSTM}
+MODELS = {"treernn": TreeRNN, "rntn": RNTN, "treelstm": BinaryTreeLSTM}
 
 
 def make_step(_system, inputs):
+    if inputs["model"] not in MODELS:
+        raise NotImplementedError(f"no backward was derived by hand for {inputs['model']}")
     model = MODELS[inputs["model"]](inputs)
     return model.train if inputs["mode"] == "train" else model.infer
