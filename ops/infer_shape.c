@@ -147,7 +147,7 @@ janus_status jn_infer_permute(jn_infer *c) {
         int from;
         JN_TRY(jn_infer_axis(c, a->dims.data[i], rank, &from));
         if (seen[from])
-            return jn_infer_fail(c, JANUS_INVALID_ARGUMENT, "dim %d is given twice", from);
+            return jn_infer_fail(c, JANUS_SHAPE, "dim %d is given twice", from);
         seen[from] = true;
         d[i] = x->rank < 0 ? JN_DIM_UNKNOWN : x->dims[from];
     }

@@ -191,7 +191,7 @@ janus_status jn_infer_dim_set(jn_infer *c, janus_ints dims, int rank, bool *set)
             continue;
         JN_TRY(jn_infer_axis(c, dims.data[i], rank, &axis));
         if (set[axis])
-            return jn_infer_fail(c, JANUS_INVALID_ARGUMENT, "dim %d is given twice", axis);
+            return jn_infer_fail(c, JANUS_SHAPE, "dim %d is given twice", axis);
         set[axis] = true;
     }
     return JANUS_OK;

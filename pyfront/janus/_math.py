@@ -3,6 +3,7 @@
 
 Plain Python over ops, so that `janus.function` follows it like any other code.
 """
+import builtins
 import math
 
 from . import _C
@@ -190,6 +191,35 @@ def inner(input, other):
         if other.ndim > 1 else input @ other
 
 
+def _spell_dots(terms, operands, right, arrow):
+    """Terms with letters in place of "...", right-aligned; without an arrow, the result's term too."""
+    spare = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in "".join(terms) + right]
+    hidden = [operand.ndim - len(term.replace("...", "")) if "..." in term else 0
+              for term, operand in zip(terms, operands)]
+    if any(n < 0 for n in hidden):
+        raise RuntimeError("einsum(): a term has more letters than its operand dims")
+    dots = "".join(spare[:builtins.max(hidden)])
+    terms = [term.replace("...", dots[len(dots) - n:]) for term, n in zip(terms, hidden)]
+    if not arrow:
+        letters = "".join(terms)
+        right = "..." + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c not in dots))
+    return terms, right.replace("...", dots)
+
+
+def _same_sizes(terms, operands):
+    """Operands whose dims of size 1 are as large as other operands' of the same letter."""
+    sizes = {}
+    for term, operand in zip(terms, operands):
+        for letter, n in zip(term, operand.shape):
+            have = sizes.setdefault(letter, n)
+            if have == 1:
+                sizes[letter] = n
+            elif n not in (1, have):
+                raise RuntimeError(f"einsum(): dims of {letter!r} have sizes {have} and {n}")
+    return [operand if all(sizes[c] == n for c, n in zip(term, operand.shape))
+            else operand.expand([sizes[c] for c in term]) for term, operand in zip(terms, operands)]
+
+
 def einsum(equation, *operands):
     """Einstein's sum convention: "ij,jk->ik"."""
     operands = operands[0] if len(operands) == 1 and not isinstance(operands[0], Tensor) else operands
@@ -199,9 +229,14 @@ def einsum(equation, *operands):
     if len(terms) != len(operands):
         raise ValueError(f"einsum(): {len(terms)} terms for {len(operands)} operands")
     if "..." in equation:
-        raise NotImplementedError("einsum(): '...' is not supported")
-    if not arrow:
+        terms, right = _spell_dots(terms, operands, right, arrow)
+        left = ",".join(terms)
+    elif not arrow:
         right = "".join(sorted(c for c in set(left) if c.isalpha() and left.count(c) == 1))
+    for term, operand in zip(terms, operands):
+        if len(term) != operand.ndim:
+            raise RuntimeError(f"einsum(): the term {term!r} does not have a letter for each of {operand.ndim} dims")
+    operands = _same_sizes(terms, operands)
 
     def reduced(term, tensor, keep):
         for letter in sorted(set(term)):
