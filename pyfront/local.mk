@@ -10,6 +10,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/cache.c \
 	pyfront/commit.c \
 	pyfront/convert/attr.c \
+	pyfront/convert/autograd.c \
 	pyfront/convert/builtins.c \
 	pyfront/convert/call.c \
 	pyfront/convert/comprehension.c \

@@ -417,6 +417,8 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         jcv_tensor_backward(c, roots->items[0]->py);
         return jcv_none(c);
     }
+    if (!strcmp(name, "_grad") && PyCFunction_Check(callable))
+        return jcv_autograd_grad(c, args);
     if (!strcmp(name, "tensor") && PyCFunction_Check(callable))
         return jcv_tensor_of_data(c, callable, args);
     bool op = Py_TYPE(callable) == jpy.op_type;

@@ -628,6 +628,7 @@ jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list);
 bool jcv_recursive(jcv *c, const jcv_frame *fr);
 /* Binds the parameters of `fr` to flat arguments. */
 void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat);
+jcv_av *jcv_autograd_grad(jcv *c, const jcv_args *args);
 jcv_av *jcv_print(jcv *c, const jcv_args *args);
 /* Recursion: NULL: the call is not of a recursive function, inline it. */
 jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **params, unsigned n);

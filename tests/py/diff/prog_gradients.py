@@ -289,3 +289,63 @@ def effects_then_replaced(function, log):
             s.total, s.log = janus.ones(()), []
     y.backward()
     log(w, s)
+
+
+@case(graph=MUST)
+def grad_of_leaves_inside(function, log):
+    w, v = t(3, grad=True), t(3, seed=1, grad=True)
+
+    @function
+    def f(x):
+        loss = ((w * x + v) ** 2).sum()
+        dw, dv = janus.autograd.grad(loss, [w, v])
+        return dw * 2, dv, loss.detach()
+
+    for i in range(4):
+        log(f(t(3, seed=i)), w.grad, v.grad)
+
+
+@case(graph=MUST)
+def grad_of_a_value_inside(function, log):
+    w = t(3, grad=True)
+
+    @function
+    def f(x):
+        h = janus.tanh(w * x)
+        y = (h * h).sum()
+        (dh,) = janus.autograd.grad(y, h, retain_graph=True)
+        return (y + (dh * x).sum()) * 2, dh
+
+    for i in range(4):
+        y, dh = f(t(3, seed=i))
+        log(y, dh, dh.requires_grad)
+        y.backward()
+        log(w)
+
+
+@case
+def grad_used_up_inside(function, log):
+    w = t(3, grad=True)
+
+    @function
+    def f(x):
+        y = (w * w * x).sum()
+        (dw,) = janus.autograd.grad(y, w)
+        return y, dw
+
+    for i in range(3):
+        y, dw = f(t(3, seed=i))
+        log(y, dw, y.requires_grad)
+        log.raises(lambda: y.backward())
+
+
+@case
+def grad_not_used_inside(function, log):
+    w, v = t(3, grad=True), t(3, grad=True)
+
+    @function
+    def f(x):
+        return janus.autograd.grad((w * x).sum(), [w, v], allow_unused=True)
+
+    for i in range(3):
+        log(f(t(3, seed=i)))

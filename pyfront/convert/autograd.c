@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * autograd.grad inside a function: gradients of one number, as values of the graph without history.
+ */
+#include "pyfront/convert/convert.h"
+
+#include "ops/op_ids.h"
+
+static bool is_flag(const jcv_av *a, bool what) {
+    return a->kind == AV_PY &&
+           (a->py == (what ? Py_True : Py_False) || (!what && a->py == Py_None));
+}
+
+/* A tensor, or the tensors of a sequence. */
+static jcv_av **tensors(jcv *c, jcv_av *a, unsigned *n) {
+    jcv_av **items;
+    *n = 1;
+    if (a->kind == AV_TENSOR) {
+        items = jcv_alloc(c, sizeof *items);
+        items[0] = a;
+        return items;
+    }
+    if (!jcv_items(c, a, &items, n))
+        jcv_refuse(c, "autograd.grad of %s", jcv_describe(a));
+    for (unsigned i = 0; i < *n; i++)
+        if (items[i]->kind != AV_TENSOR)
+            jcv_refuse(c, "autograd.grad of %s", jcv_describe(items[i]));
+    return items;
+}
+
+/* outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused */
+jcv_av *jcv_autograd_grad(jcv *c, const jcv_args *a) {
+    unsigned n_y, n;
+    if (a->n_pos != 7 || a->n_kw || !is_flag(a->pos[2], false) || !is_flag(a->pos[4], false))
+        jcv_refuse(c, "autograd.grad with these arguments");
+    bool retain = is_flag(a->pos[3], true);
+    if (!retain && !is_flag(a->pos[3], false))
+        jcv_refuse(c, "autograd.grad with these arguments");
+    jcv_av **y = tensors(c, a->pos[0], &n_y), **x = tensors(c, a->pos[1], &n);
+    if (n_y != 1 || c->ctx != c->main || c->backward_done)
+        jcv_refuse(c,
+                   "autograd.grad of several outputs, a second time, or inside a branch or loop");
+    jpy_tensor *root = (jpy_tensor *)y[0]->py;
+    jcv_val *v = jcv_tensor_val(c, y[0]->py);
+    if (!jpy_tensor_tracked(root) || !root->node || jn_type_numel(v->type) != 1)
+        jcv_refuse(c, "autograd.grad of a tensor without history, or of several elements");
+    jcv_val **of = jcv_alloc(c, (n + 1) * sizeof *of);
+    for (unsigned i = 0; i < n; i++) {
+        jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)x[i]->py)->t);
+        of[i] = jcv_tensor_val(c, x[i]->py);
+        if (!jpy_tensor_tracked((jpy_tensor *)x[i]->py) || r->parent || r->written || of[i] == v ||
+            !jcv_reaches(c, v, of[i]))
+            jcv_refuse(c, "autograd.grad with respect to what is a view, written or not used");
+        for (unsigned k = 0; k < i; k++)
+            if (of[k] == of[i])
+                jcv_refuse(c, "autograd.grad with respect to one tensor twice");
+    }
+    if (!retain)
+        c->backward_done = true; /* its history is used up */
+    jcv_node *b = jcv_backward_node(c, v, of, n);
+    jcv_av **out = jcv_alloc(c, (n + 1) * sizeof *out);
+    for (unsigned i = 0; i < n; i++) {
+        b->out[i].depends = false;
+        jcv_val *g = &b->out[i]; /* later gradients do not flow through it */
+        g = &jcv_op(c, JN_OP(detach), &g, 1, NULL)->out[0];
+        out[i] = jcv_proxy(c, g, false);
+    }
+    return jcv_tuple(c, out, n);
+}
