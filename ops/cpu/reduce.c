@@ -318,9 +318,13 @@ typedef struct running {
     static void running_##T(const running *j, int64_t line, int64_t m) {                           \
         const T *x = j->k->in[0].data;                                                             \
         R *y = j->k->out[0].data;                                                                  \
-        A sum[COLUMNS] = {0};                                                                      \
+        A sum[COLUMNS] = {0}, one = 0;                                                             \
         int64_t base = line / j->s.inner * j->s.n * j->s.inner + line % j->s.inner;                \
-        for (int64_t i = 0; i < j->s.n; i++) {                                                     \
+        for (int64_t i = 0; m == 1 && i < j->s.n; i++) { /* in a register */                       \
+            int64_t at = base + (j->reverse ? j->s.n - 1 - i : i) * j->s.inner;                    \
+            y[at] = (R)(one += (A)x[at]);                                                          \
+        }                                                                                          \
+        for (int64_t i = 0; m > 1 && i < j->s.n; i++) {                                            \
             int64_t at = base + (j->reverse ? j->s.n - 1 - i : i) * j->s.inner;                    \
             for (int64_t c = 0; c < m; c++)                                                        \
                 y[at + c] = (R)(sum[c] += (A)x[at + c]);                                           \
