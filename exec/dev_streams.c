@@ -410,10 +410,11 @@ static int lower_first(const void *a, const void *b) {
 /* Largest first, each at the lowest offset that is free of what must not share with it. */
 janus_status jn_memory_plan(const jn_stream_plan *p, jn_plan_value *v, size_t n,
                             size_t *out_bytes) {
-    sized *order = jn_alloc((2 * n + 1) * sizeof *order), *busy = order + n;
+    sized *order = jn_alloc((2 * n + 1) * sizeof *order);
     size_t total = 0;
     if (!order)
         return JN_NO_MEMORY();
+    sized *busy = order + n;
     for (size_t i = 0; i < n; i++) {
         if (v[i].bytes > SIZE_MAX / 4) {
             jn_free(order);

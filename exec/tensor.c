@@ -97,7 +97,7 @@ static janus_status shell(janus_dtype dtype, int rank, janus_tensor **out) {
     t->strides = t->dims + (rank > INLINE_RANK ? rank : INLINE_RANK);
     atomic_init(&t->refs, 1);
     t->dtype = (uint8_t)dtype;
-    t->rank = (int8_t)rank;
+    t->rank = (uint8_t)rank;
     t->in_storage = false;
     *out = t;
     return JANUS_OK;
@@ -179,7 +179,7 @@ static janus_tensor *whole(janus_dtype dtype, int rank, size_t bytes) {
     s->data = inline_data(s) + SHELL;
     atomic_init(&t->refs, 1);
     t->dtype = (uint8_t)dtype;
-    t->rank = (int8_t)rank;
+    t->rank = (uint8_t)rank;
     t->in_storage = true;
     t->dims = t->inline_dims;
     t->strides = t->inline_dims + INLINE_RANK;

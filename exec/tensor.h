@@ -29,9 +29,8 @@ struct janus_tensor {
     atomic_int refs;
     uint8_t dtype;
     bool contiguous;
-    int8_t rank;
-    bool in_storage; /* this struct lies in its storage's block, which it never changes for another
-                      */
+    uint8_t rank;
+    bool in_storage; /* this struct lies in its storage's block; it never gets another storage */
     int64_t numel;
     char *data; /* storage->data + offset, first element */
     jn_storage *storage;

@@ -171,8 +171,9 @@ static void nll_loss(const jn_kargs *k) {
 static double sample_dy(const classes *c, int64_t i) {
     if (c->reduction == JN_REDUCTION_NONE)
         return load(c->dy, i);
-    double g = load(c->dy, i / c->group);
-    return c->reduction == JN_REDUCTION_MEAN ? g / (double)c->valid[i / c->group] : g;
+    int64_t group = i / c->group;
+    double g = load(c->dy, group);
+    return c->reduction == JN_REDUCTION_MEAN ? g / (double)c->valid[group] : g;
 }
 
 /* dx = (softmax - 1 at t) g */

@@ -502,10 +502,11 @@ static bool reorder_weights(job *j) {
             continue;
         char *p = jn_alloc_aligned(rounded(d->bytes) + rounded(d->scratch));
         j->sizes[i].weights = p;
-        r.scratch = p + rounded(d->bytes);
         r.ok = p != NULL;
-        if (p)
-            reorder(&r, d, false, (char *)(uintptr_t)j->call.w, p);
+        if (!p)
+            break;
+        r.scratch = p + rounded(d->bytes);
+        reorder(&r, d, false, (char *)(uintptr_t)j->call.w, p);
     }
     give_threads_back(before);
     dnnl_stream_destroy(r.stream);

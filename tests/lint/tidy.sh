@@ -9,5 +9,5 @@ files '*.c' | grep -E '^(graph|ops|exec|tools|pyfront)/' |
   xargs -n 8 -P "$(nproc 2>/dev/null || echo 2)" sh -c '
     python=$0 build=$1
     shift
-    clang-tidy --quiet --warnings-as-errors="*" "$@" -- -std=gnu17 -DJN_ISA=generic -I"$build" -I. -Iinclude \
+    clang-tidy --quiet --warnings-as-errors="*" "$@" -- -std=gnu17 -DJN_ISA=generic -DJANUS_MODULE_DIR="\"\"" -I"$build" -I. -Iinclude \
       ${python:+-I"$python"} 2>/dev/null' "$python" "$build"
