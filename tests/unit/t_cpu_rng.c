@@ -95,7 +95,7 @@ static void equal_bits(void) {
                             jn_ops[draws[i].op].name, (long long)sizes[z]);
                     CU_FAIL("bits differ");
                 }
-                CU_ASSERT_EQUAL(got[bytes], bytes < sizeof got ? 1 : got[bytes]);
+                CU_ASSERT(bytes == sizeof got || got[bytes] == 1);
             }
         }
     }
