@@ -302,6 +302,7 @@ static PyObject *run(const entry *e, PyObject *const *args) {
 PyObject *jpy_quick_call(const void *what, bool inplace, bool numbers_vary, PyObject *const *args,
                          Py_ssize_t n, PyObject *kwnames, jpy_quick_key *key) {
     key->n = 0;
+    key->seen = false;
     key->numbers_vary = numbers_vary;
     if (n > MAX_ARGS || n == 0 || !make_key(key, what, inplace, args, n, kwnames))
         return NULL;
