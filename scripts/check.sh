@@ -128,7 +128,7 @@ test_venv() {
 }
 
 sanitizer_env() {
-  export ASAN_OPTIONS=abort_on_error=0:detect_stack_use_after_return=1:strict_string_checks=1
+  export ASAN_OPTIONS=abort_on_error=0:allocator_may_return_null=1:detect_stack_use_after_return=1:strict_string_checks=1
   export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 }
