@@ -84,7 +84,8 @@ jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyTypeObject *t = o->kind == AV_TUPLE ? (PyTypeObject *)o->named : Py_TYPE(o->py);
     PyObject *fields = lookup(t, "_fields"), *d = _PyType_Lookup(t, name);
     int i = fields ? field_index(fields, name) : -1;
-    if (i >= 0 && d && !strcmp(Py_TYPE(d)->tp_name, "_collections._tuplegetter"))
+    const char *kind = d ? Py_TYPE(d)->tp_name : ""; /* collections._... from CPython 3.12 on */
+    if (i >= 0 && !strcmp(kind + (*kind == '_'), "collections._tuplegetter"))
         return jcv_getitem(c, o, jcv_take(c, PyLong_FromLong(i)));
     if (fields && PyUnicode_CompareWithASCIIString(name, "_fields") == 0)
         return jcv_constant(c, fields);
