@@ -13,6 +13,7 @@ EXTRA_DIST += \
 	bench/peers/setup.sh \
 	bench/peers/trees \
 	bench/peers/worker.py \
+	bench/results \
 	bench/tree_lstm \
 	bench/tree_lstm.py \
 	bench/treebench \
