@@ -148,9 +148,9 @@ def test_nothing_leaks():
     for _ in range(300):  # fills the free lists
         work()
     before = blocks()
-    for _ in range(300):
+    for _ in range(1000):
         work()
-    assert blocks() - before < 150
+    assert blocks() - before < 500  # a block leaked by each round would be 1000; caches still grow a little
 
 
 def test_threads():
