@@ -15,7 +15,7 @@
 
 enum {
     PRODUCT_ROWS = 256,      /* at least room for these */
-    PRODUCT_BYTES = 32 << 20 /* of collected rows: more are multiplied at once */
+    PRODUCT_BYTES = 32 << 20 /* of collected rows: more are multiplied before the next group */
 };
 
 static janus_status no_memory(const jn_acc *a) {
@@ -126,24 +126,19 @@ static janus_status multiply_all(jn_run *r, jn_acc *a) {
     for (jn_product *p = a->products; p; p = p->next) {
         if (p->rows)
             JN_TRY(multiply(a, p));
-        p->rows = 0;
+        p->rows = 0; /* its memory takes other rows */
     }
+    a->product_bytes = 0;
     return JANUS_OK;
 }
 
 janus_status jn_acc_product(jn_run *r, jn_acc *a, int64_t rows, int64_t x_cols, int64_t z_cols,
                             char **x, char **z) {
     size_t size = jn_dtype_size((janus_dtype)a->shape->dtype);
-    size_t bytes = (size_t)(x_cols + z_cols) * size;
     jn_product *p = a->products;
     while (p && (p->x_cols != x_cols || p->z_cols != z_cols || p->cap - p->rows < rows))
         p = p->next;
     if (!p) {
-        if (a->product_bytes > PRODUCT_BYTES) { /* those rows make room */
-            JN_TRY(multiply_all(r, a));
-            a->products = NULL;
-            a->product_bytes = 0;
-        }
         p = jn_arena_zalloc(&r->mem->arena, sizeof *p);
         if (!p)
             return JN_NO_MEMORY();
@@ -153,14 +148,18 @@ janus_status jn_acc_product(jn_run *r, jn_acc *a, int64_t rows, int64_t x_cols, 
         if (!(p->x = jn_mem_tensor(r->mem, (size_t)(p->cap * x_cols) * size)) ||
             !(p->z = jn_mem_tensor(r->mem, (size_t)(p->cap * z_cols) * size)))
             return jn_error(JANUS_NO_MEMORY, "no memory for the rows of a product");
-        a->product_bytes += (size_t)p->cap * bytes;
         p->next = a->products;
         a->products = p;
     }
     *x = p->x + (size_t)(p->rows * x_cols) * size;
     *z = p->z + (size_t)(p->rows * z_cols) * size;
     p->rows += rows;
+    a->product_bytes += (size_t)(rows * (x_cols + z_cols)) * size;
     return JANUS_OK;
+}
+
+janus_status jn_acc_make_room(jn_run *r, jn_acc *a) {
+    return a->product_bytes > PRODUCT_BYTES ? multiply_all(r, a) : JANUS_OK;
 }
 
 /* ---- reading -----------------------------------------------------------------------------------
@@ -171,8 +170,6 @@ janus_status jn_acc_get(jn_run *r, jn_acc *a, jn_tval **out) {
     *out = &a->value;
     if (a->read)
         return JANUS_OK;
-    if (a->rows && a->products)
-        JN_TRY(jn_rows_leave(r, a));
     if (a->rows)
         JN_TRY(jn_rows_sum(r, a));
     if (!a->rows) {

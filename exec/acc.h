@@ -25,6 +25,8 @@ struct jn_product {
 janus_status jn_acc_new(jn_run *r, const jn_tval *like, jn_acc **out);
 /* Blocks for the first `ranges` ranges. */
 janus_status jn_acc_blocks(jn_run *r, jn_acc *a, uint32_t ranges);
+/* Multiplies what has been collected if that is much: before a group, when all of it is written. */
+janus_status jn_acc_make_room(jn_run *r, jn_acc *a);
 /* Room for `rows` more rows of a product that is put off; *x and *z: where they go. */
 janus_status jn_acc_product(jn_run *r, jn_acc *a, int64_t rows, int64_t x_cols, int64_t z_cols,
                             char **x, char **z);

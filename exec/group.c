@@ -171,6 +171,8 @@ static janus_status place_products(group *g, const jn_variant *v) {
     g->product = jn_arena_alloc(&g->r->mem->tasks, seg->n_nodes * sizeof *g->product);
     if (!g->product)
         return JN_NO_MEMORY();
+    for (uint32_t i = 0; i < seg->n_accs; i++)
+        JN_TRY(jn_acc_make_room(g->r, g->task[0]->accs[i]));
     for (uint32_t i = 0; i < seg->n_nodes; i++) {
         const jn_vnode *vn = &v->nodes[i];
         if (vn->mode == JN_V_PRODUCT)

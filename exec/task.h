@@ -61,8 +61,8 @@ typedef struct jn_acc {
     bool written[JN_MAX_RANGES];
     janus_tensor *tensor; /* whose memory data[0] is; NULL on a device */
     jn_product *products; /* put off */
-    size_t product_bytes;
-    jn_tval value; /* what acc.get gave */
+    size_t product_bytes; /* of rows collected and not multiplied */
+    jn_tval value;        /* what acc.get gave */
     bool read;
 } jn_acc;
 

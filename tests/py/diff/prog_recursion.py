@@ -428,3 +428,26 @@ def a_weight_that_no_path_uses_gets_no_gradient(function, log):
     f = function(train)
     for depth in (2, 2, 3, 0, 0, 2, 0, 1):
         log(f([branching(depth), branching(depth)]), w.grad, v.grad)
+
+
+@case
+def so_many_products_that_some_are_made_early(function, log):
+    """More rows than are kept for one product, of a weight that a body uses twice."""
+    w = (t(16, 512) * 0.05).requires_grad_()
+
+    def state(n, s):
+        if n == 0:
+            return s
+        s = state(n - 1, s)
+        wide = (s @ w).reshape(256, 16, 32).sum(2)
+        return s + 0.01 * janus.tanh(wide - ((s * 0.5) @ w)[:, :16])
+
+    def train(n, s):
+        w.grad = None
+        loss = (state(n, s) ** 2).mean()
+        loss.backward()
+        return loss.detach()
+
+    f = function(train)
+    for n in (36, 36, 70, 36):
+        log(f(n, t(256, 16)), w.grad[::5, ::29])
