@@ -8,6 +8,7 @@ Weight gradients are one product over all nodes; of the embedding only the rows 
 """
 import batched
 import torch
+import walk
 from batched import builder, stats, version  # noqa: F401
 
 EPS = 1e-10
@@ -19,63 +20,16 @@ def prepare(system, threads):
     torch.set_grad_enabled(False)
 
 
-class Plan:
-    """`words` and `leaf_slots` of the leaves; `slots` of the inner nodes; `levels` (start, end) among
-    them; `labels` in the order of slots."""
+class Plan(walk.Binary):
+    """`leaf_slots` of the leaves, `slots` of the inner nodes; `slot_labels` in the order of slots."""
 
     def __init__(self, batch):
-        words, leaf_labels, leaf_slots, levels, roots = [], [], [], [], []
-        for root in batch:
-            places, stack, order = [], [root], []
-            while stack:  # parents before children, right before left
-                node = stack.pop()
-                order.append(node)
-                if node.left is not None:
-                    stack.append(node.left)
-                    stack.append(node.right)
-            for node in reversed(order):
-                if node.left is None:
-                    places.append((-1, len(words)))
-                    words.append(node.word)
-                    leaf_labels.append(node.label)
-                else:
-                    right, left = places.pop(), places.pop()
-                    height = max(left[0], right[0]) + 1
-                    if height == len(levels):
-                        levels.append([])
-                    places.append((height, len(levels[height])))
-                    levels[height].append((left, right, node.label))
-            roots.append(places[0])
-        starts = [0]
-        for level in levels:
-            starts.append(starts[-1] + len(level))
-        inner = starts[-1]
-        leaf_slots, slots = [0] * len(words), [0] * inner
-        number = 0
-        for level in levels:
-            for left, right, _ in level:
-                for height, i in (left, right):
-                    if height < 0:
-                        leaf_slots[i] = number
-                    else:
-                        slots[starts[height] + i] = number
-                    number += 1
-        for height, i in roots:
-            if height < 0:
-                leaf_slots[i] = number
-            else:
-                slots[starts[height] + i] = number
-            number += 1
-        labels = [0] * number
-        for slot, label in zip(leaf_slots, leaf_labels):
-            labels[slot] = label
-        for start, level in zip(starts, levels):
-            for i, (_, _, label) in enumerate(level):
-                labels[slots[start + i]] = label
-        self.count, self.inner = number, inner
-        self.levels = list(zip(starts, starts[1:]))
-        self.words, self.labels = torch.tensor(words), torch.tensor(labels)
-        self.leaf_slots, self.slots = torch.tensor(leaf_slots), torch.tensor(slots, dtype=torch.int64)
+        super().__init__(batch)
+        self.inner = self.count - self.leaves
+        slot_of = torch.empty_like(self.children)
+        slot_of[self.children] = torch.arange(self.count)
+        self.leaf_slots, self.slots = slot_of[:self.leaves], slot_of[self.leaves:]
+        self.slot_labels = self.labels[self.children]
 
 
 class Model:
@@ -107,7 +61,7 @@ class Model:
         """The loss and its derivative by the scores, which are made into it."""
         logs = torch.addmm(self.weights["output.bias"], self.h, self.weights["output.weight"].t())
         logs = torch.log_softmax(logs, 1)
-        labels = plan.labels.unsqueeze(1)
+        labels = plan.slot_labels.unsqueeze(1)
         loss = logs.gather(1, labels).sum().div_(-n)
         d = logs.exp_()
         d.scatter_add_(1, labels, torch.full(labels.shape, -1.0))
