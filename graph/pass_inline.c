@@ -10,10 +10,31 @@
 #include "graph/pass.h"
 #include "graph/rewrite.h"
 
-static bool wanted(const jn_subgraph *g, const jn_node *n, unsigned max_nodes) {
+/* How often each SubGraph is called with tensors: what is called often runs in batches. */
+static janus_status count_calls(const jn_subgraph *g, uint32_t **out) {
+    uint32_t *calls = jn_calloc(g->module->subs.n + 1, sizeof *calls);
+    if (!calls)
+        return JN_NO_MEMORY();
+    for (size_t i = 1; i < g->nodes.n; i++) {
+        const jn_node *n = g->nodes.data[i];
+        bool tensors = false;
+        for (uint32_t k = 0; n->op->role == JN_ROLE_INVOKE && k < n->n_in; k++)
+            tensors |= !jn_value_is_none(n->in[k]) &&
+                       jn_value_type(g, n->in[k])->kind == JANUS_KIND_TENSOR;
+        calls[tensors ? n->subs[0]->index : g->module->subs.n]++;
+    }
+    *out = calls;
+    return JANUS_OK;
+}
+
+static bool wanted(const jn_subgraph *g, const jn_node *n, unsigned max_nodes,
+                   const uint32_t *calls) {
     if (n->op->role != JN_ROLE_INVOKE || n->op->flags & JN_OP_SAVES)
         return false;
     const jn_subgraph *f = n->subs[0];
+    enum { OFTEN = 3 };
+    if (calls[f->index] >= OFTEN)
+        return false;
     return f->defined && !f->recursive && f != g && f->nodes.n - 1 <= max_nodes &&
            !jn_frame_is_saved(g, n->id);
 }
@@ -85,20 +106,28 @@ static janus_status inline_call(jn_rewrite *r, const jn_node *call, bool *ok) {
 janus_status jn_pass_inline(jn_subgraph *g, unsigned max_nodes) {
     jn_rewrite r;
     janus_status st;
-    JN_TRY(jn_rewrite_begin(&r, g));
+    uint32_t *calls = NULL;
+    JN_TRY(count_calls(g, &calls));
+    st = jn_rewrite_begin(&r, g);
+    if (st != JANUS_OK) {
+        jn_free(calls);
+        return st;
+    }
     JN_GO(jn_callgraph_compute(g->module), cancel);
     for (size_t i = 1; i < g->nodes.n; i++) {
         const jn_node *n = g->nodes.data[i];
         bool done = false;
-        if (wanted(g, n, max_nodes))
+        if (wanted(g, n, max_nodes, calls))
             JN_GO(inline_call(&r, n, &done), cancel);
         if (!done)
             JN_GO(jn_rewrite_keep(&r, n, NULL), cancel);
         r.changed |= done;
     }
     jn_rewrite_finish(&r);
+    jn_free(calls);
     return JANUS_OK;
 cancel:
+    jn_free(calls);
     jn_rewrite_cancel(&r);
     return st;
 }

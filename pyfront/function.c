@@ -217,19 +217,19 @@ static void function_dealloc(PyObject *self) {
 }
 
 /* functools.wraps without calling it: names, text, module, dict, __wrapped__. */
-static int copy_names(jpy_function *f) {
+static int copy_names(jpy_function *f, PyObject *of) {
     static const char *const names[] = {"__module__", "__name__",        "__qualname__",
                                         "__doc__",    "__annotations__", NULL};
-    f->dict = PyDict_New();
+    Py_XSETREF(f->dict, PyDict_New());
     if (!f->dict)
         return -1;
-    PyObject *d = PyObject_GetAttrString(f->callable, "__dict__");
+    PyObject *d = PyObject_GetAttrString(of, "__dict__");
     if (d && PyDict_Check(d) && PyDict_Update(f->dict, d) < 0)
         PyErr_Clear();
     Py_XDECREF(d);
     PyErr_Clear();
     for (int i = 0; names[i]; i++) {
-        PyObject *v = PyObject_GetAttrString(f->callable, names[i]);
+        PyObject *v = PyObject_GetAttrString(of, names[i]);
         if (!v)
             PyErr_Clear();
         else if (PyDict_SetItemString(f->dict, names[i], v) < 0) {
@@ -238,7 +238,7 @@ static int copy_names(jpy_function *f) {
         }
         Py_XDECREF(v);
     }
-    return PyDict_SetItemString(f->dict, "__wrapped__", f->callable);
+    return PyDict_SetItemString(f->dict, "__wrapped__", of);
 }
 
 static PyObject *function_of(PyObject *callable, bool exact, bool measure) {
@@ -269,7 +269,7 @@ static PyObject *function_of(PyObject *callable, bool exact, bool measure) {
     f->hints = PyDict_New();
     f->notes = PyList_New(0);
     PyObject_GC_Track(f);
-    if (!f->hints || !f->notes || copy_names(f) < 0) {
+    if (!f->hints || !f->notes || copy_names(f, callable) < 0) {
         Py_DECREF(f);
         return NULL;
     }
@@ -391,7 +391,32 @@ static PyType_Spec function_spec = {"janus.Function", sizeof(jpy_function), 0,
                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
                                         Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
                                     function_slots};
+/* _apart(f, *tensors): a call of f, which a conversion makes an invoke of a SubGraph. */
+static PyObject *py_apart(PyObject *module, PyObject *const *args, Py_ssize_t n) {
+    (void)module;
+    if (n < 1)
+        return PyErr_Format(PyExc_TypeError, "_apart: a callable is needed");
+    return PyObject_Vectorcall(args[0], args + 1, (size_t)n - 1, NULL);
+}
+
+/* _function_like(f, of): janus.function(f) with the names of another callable. */
+static PyObject *py_function_like(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *callable, *of;
+    const char *env = getenv("JANUS_MEASURE");
+    if (!PyArg_ParseTuple(args, "OO:_function_like", &callable, &of))
+        return NULL;
+    PyObject *f = function_of(callable, false, !env || strcmp(env, "0") != 0);
+    if (f && copy_names((jpy_function *)f, of) < 0)
+        Py_CLEAR(f);
+    return f;
+}
+
 static PyMethodDef module_methods[] = {
+    {"_function_like", py_function_like, METH_VARARGS,
+     "_function_like(f, of): janus.function(f) with the names of another callable."},
+    {"_apart", (PyCFunction)(void (*)(void))py_apart, METH_FASTCALL,
+     "_apart(f, *tensors): f(*tensors), in graphs as a call of a SubGraph."},
     {"function", (PyCFunction)(void (*)(void))py_function, METH_VARARGS | METH_KEYWORDS,
      "function(f=None, *, numerics=\"fast\", measure=True): runs f as a speculative graph."},
     {"_guard_time", guard_time, METH_VARARGS, "Seconds to run the guards of the newest graph."},

@@ -9,6 +9,7 @@ endif
 pyfront__C_la_SOURCES = \
 	pyfront/cache.c \
 	pyfront/commit.c \
+	pyfront/convert/apart.c \
 	pyfront/convert/attr.c \
 	pyfront/convert/autograd.c \
 	pyfront/convert/builtins.c \

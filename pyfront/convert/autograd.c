@@ -37,7 +37,7 @@ jcv_av *jcv_autograd_grad(jcv *c, const jcv_args *a) {
     if (!retain && !is_flag(a->pos[3], false))
         jcv_refuse(c, "autograd.grad with these arguments");
     jcv_av **y = tensors(c, a->pos[0], &n_y), **x = tensors(c, a->pos[1], &n);
-    if (n_y != 1 || c->ctx != c->main || c->backward_done)
+    if (n_y != 1 || !(c->ctx == c->main || c->ctx->apart) || c->backward_done)
         jcv_refuse(c,
                    "autograd.grad of several outputs, a second time, or inside a branch or loop");
     jpy_tensor *root = (jpy_tensor *)y[0]->py;

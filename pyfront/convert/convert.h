@@ -94,6 +94,7 @@ struct jcv_ctx {
     jcv_read *reads;
     jn_subgraph *sub;
     bool emitted, used;
+    bool apart; /* made by apart.c: what is differentiated inside is all inside */
 };
 
 /* ---- abstract values ------------------------------------------------------------------------- */
@@ -215,7 +216,7 @@ typedef struct jcv_state {
 
 /* A recursive function, kept over restarts of a conversion. */
 typedef struct jcv_rec_fn {
-    PyObject *code;
+    PyObject *func;     /* one of several with the same code has cells of its own */
     PyObject *self_key; /* Module the method belongs to, or NULL */
     uint8_t *by_value;  /* per parameter: 1: differs between calls, passed as an argument */
     PyObject **samples; /* per parameter: list for host objects */
@@ -286,6 +287,7 @@ struct jcv {
     jcv_handler *handler;
     jcv_rec_fn *rec_fns;
     jcv_instance *instances;
+    struct jcv_apart *aparts; /* apart.c */
     uint32_t epoch; /* counts writes */
     uint32_t draws; /* counts uses of the random generator */
     bool any_dims;  /* results may have unknown dims */
@@ -596,6 +598,8 @@ jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *
 /* Calls a C function known to have no effect on constants. */
 jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name);
 jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args);
+/* apart.c: _apart(f, *tensors), a call that is an invoke */
+jcv_av *jcv_call_apart(jcv *c, const jcv_args *args);
 /* objects.c; NULL: not one that is known here */
 jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args);
 jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name);

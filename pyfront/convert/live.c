@@ -57,7 +57,7 @@ jcv_live *jcv_live_var(jcv *c, PyObject *holder, PyObject *name) {
 
 jcv_live *jcv_live_site(jcv *c, const jpy_tree *site) {
     for (jcv_live *l = c->lives; l; l = l->next)
-        if (l->site == site)
+        if (site && l->site == site)
             return l;
     return NULL;
 }

@@ -16,7 +16,7 @@ static bool same_self(PyObject *a, PyObject *b) { return a == b; }
 static jcv_rec_fn *find_fn(jcv *c, jcv_frame *fr, unsigned n) {
     PyObject *self = fr->self_key ? fr->self_key->py : NULL;
     for (jcv_rec_fn *f = c->rec_fns; f; f = f->next)
-        if (f->code == fr->code && f->n_params == n && same_self(f->self_key, self))
+        if (f->func == fr->func && f->n_params == n && same_self(f->self_key, self))
             return f;
     return NULL;
 }
@@ -24,7 +24,7 @@ static jcv_rec_fn *find_fn(jcv *c, jcv_frame *fr, unsigned n) {
 bool jcv_recursive(jcv *c, const jcv_frame *fr) {
     PyObject *self = fr->self_key ? fr->self_key->py : NULL;
     for (jcv_rec_fn *f = c->rec_fns; f; f = f->next)
-        if (f->code == fr->code && same_self(f->self_key, self))
+        if (f->func == fr->func && same_self(f->self_key, self))
             return true;
     return false;
 }
@@ -50,7 +50,7 @@ static bool same_shape(const jcv_av *a, const jcv_av *b) {
 
 static jcv_rec_fn *learn_fn(jcv *c, jcv_frame *fr, unsigned n) {
     jcv_rec_fn *f = keep(c, sizeof *f);
-    f->code = fr->code;
+    f->func = fr->func;
     f->self_key = fr->self_key ? fr->self_key->py : NULL;
     f->n_params = n;
     f->by_value = keep(c, n);
@@ -310,16 +310,15 @@ jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
     if (!f && jcv_recursive(c, fr)) { /* with arguments of another structure */
         unsigned ways = 0;
         for (jcv_rec_fn *x = c->rec_fns; x; x = x->next)
-            ways += x->code == fr->code;
+            ways += x->func == fr->func;
         if (ways > 8)
             jcv_refuse(c, "a recursion whose arguments grow");
         f = learn_fn(c, fr, n);
     }
     if (!f) {
         for (jcv_frame *x = c->frame; x; x = x->caller)
-            if (x->code == fr->code && x->func &&
-                (x->self_key ? x->self_key->py : NULL) ==
-                    (fr->self_key ? fr->self_key->py : NULL)) {
+            if (x->func == fr->func && (x->self_key ? x->self_key->py : NULL) ==
+                                           (fr->self_key ? fr->self_key->py : NULL)) {
                 learn_fn(c, fr, n);
                 restart(c, "a recursion was found");
             }

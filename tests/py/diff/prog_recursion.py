@@ -451,3 +451,29 @@ def so_many_products_that_some_are_made_early(function, log):
     f = function(train)
     for n in (36, 36, 70, 36):
         log(f(n, t(256, 16)), w.grad[::5, ::29])
+
+
+@case
+def closures_of_one_text(function, log):
+    """Two functions of the same code with cells of their own."""
+    def make(k):
+        def down(n):
+            return k if n == 0 else down(n - 1) + 1
+        return down
+
+    a, b = make(10), make(200)
+    f = function(lambda x, n: x * a(n) + b(n))
+    for n in (2, 2, 3):
+        log(f(t(2), n))
+
+
+@case
+def arguments_written_on_the_way_down(function, log):
+    def down(x, n):
+        x.add_(1)
+        return x.sum() if n == 0 else down(x, n - 1)
+
+    f = function(lambda x, n: down(x, n))
+    for n in (2, 2, 3):
+        x = t(3)
+        log(f(x, n), x)
