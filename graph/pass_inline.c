@@ -32,7 +32,7 @@ static bool wanted(const jn_subgraph *g, const jn_node *n, unsigned max_nodes,
     if (n->op->role != JN_ROLE_INVOKE || n->op->flags & JN_OP_SAVES)
         return false;
     const jn_subgraph *f = n->subs[0];
-    enum { OFTEN = 3 };
+    enum { OFTEN = 8 };
     if (calls[f->index] >= OFTEN)
         return false;
     return f->defined && !f->recursive && f != g && f->nodes.n - 1 <= max_nodes &&
