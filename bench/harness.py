@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import queue
+import signal
 import statistics
 import subprocess
 import sys
@@ -38,7 +39,7 @@ class Worker:
             environment.pop("PYTHONPATH", None)
         self.seconds = seconds
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=environment)
+                                        env=environment, start_new_session=True)
         self.lines = queue.Queue()
         threading.Thread(target=self.listen, daemon=True).start()
         self.hello = self.answer()
@@ -66,7 +67,9 @@ class Worker:
         return self.answer()
 
     def stop(self):
-        self.process.kill()
+        """Ends the process and those it made."""
+        if self.process.returncode is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
 

@@ -16,6 +16,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "samples"))
 SST_CLASSES = 5
 BLOCK = 999983
+SHAPES = ["balanced", "random", "linear"]
+SHAPED_TREES, SHAPED_LEAVES, SHAPED_WORDS = 500, 32, 1000
 
 
 def parse_sst(text, words):
@@ -80,6 +82,22 @@ def main_job():
         return label, words.get(word, 0), [number(child, None) for child in children]
 
     return [number(raw, label) for raw, _, label in sides[False]], len(words), len(classes)
+
+
+def shaped(shape):
+    """The same of random binary trees of one size: balanced, random (each split as likely as another) or linear."""
+    source = random.Random(2)
+    cut = {"balanced": lambda leaves: leaves // 2, "linear": lambda leaves: leaves - 1,
+           "random": lambda leaves: source.randint(1, leaves - 1)}[shape]
+
+    def grow(leaves):
+        label = source.randrange(SST_CLASSES)
+        if leaves == 1:
+            return label, source.randrange(SHAPED_WORDS), []
+        left = cut(leaves)
+        return label, None, [grow(left), grow(leaves - left)]
+
+    return [grow(SHAPED_LEAVES) for _ in range(SHAPED_TREES)], SHAPED_WORDS, SST_CLASSES
 
 
 def count(tree):

@@ -15,12 +15,16 @@ MEASURES_MEMORY = False
 dy = None
 
 
-def prepare(_system, _threads):
+def load(_system):
     global dy
     # Forward, backward, parameters, scratch in MB: with autobatching the pools do not grow.
     dynet_config.set(mem="512,512,1024,256", autobatch=1, random_seed=1)
     import dynet
     dy = dynet
+
+
+def prepare(_threads):
+    pass
 
 
 def version():

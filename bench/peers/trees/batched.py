@@ -16,8 +16,11 @@ import walk
 LEVELS = 6  # of TopDownTreeLSTM
 
 
-def prepare(_system, threads):
+def load(_system):
     warnings.filterwarnings("ignore", "Sparse invariant checks")
+
+
+def prepare(threads):
     torch.set_num_threads(threads)
 
 

@@ -10,7 +10,7 @@ import serve
 lib = None
 
 
-def prepare(system, threads):
+def load(system):
     global lib
     if system == "pytorch":
         import torch
@@ -19,6 +19,9 @@ def prepare(system, threads):
         sys.modules["janus.nn.functional"] = torch.nn.functional
     import janus
     lib = janus
+
+
+def prepare(threads):
     lib.set_num_threads(threads)
 
 

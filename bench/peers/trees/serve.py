@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process of bench/trees: one system, one configuration, told what to do line by line.
+"""One process of bench/trees: one system with a number of threads, told what to do line by line.
 
-    python serve.py SYSTEM INPUTS THREADS
+    python serve.py SYSTEM THREADS
 
-Answers each line of JSON on standard input with one.  The first answer comes by itself:
-{"version"}, or {"error"}.  {"run": seconds, "least": n} runs steps until so much time has
-passed and gives {"seconds", "steps", "losses", "grown"} (nodes that a model grew); {"probe": seconds} multiplies square matrices and
-gives {"flops_per_s"}; {"peak": true} gives {"bytes"}: by how much memory grew since the model was
-made.  The module of a system has `prepare(system, threads)`, `version()`, `builder(inputs)` -> function
-that makes a tree of a raw one, `make_step(system, inputs)` -> function of a batch that returns its
-loss and how many nodes it grew (0 if the trees were given), and `stats(step)`.
+Answers each line of JSON on standard input with one; who asks waits for it, so that no line is read
+ahead by the wrong one of two processes.  The first answer comes by itself:
+{"version"}, or {"error"}.  {"open": path} makes a process of a configuration, a copy of this one
+(libraries are loaded once), which gives {"opened": true} and answers from then on until {"close": true}.
+{"run": seconds, "least": n} runs steps until so much time has passed and gives {"seconds", "steps",
+"losses", "grown"} (nodes that a model grew); {"peak": true} gives {"bytes", "stats"}: by how much
+memory grew since the model was made.  Where the system is a probe, {"probe": seconds} multiplies
+square matrices and gives {"flops_per_s"}.
+
+The module of a system has `load(system)`, which starts no thread, `prepare(threads)`, `version()`,
+`builder(inputs)` -> function that makes a tree of a raw one, `make_step(system, inputs)` -> function
+of a batch that returns its loss and how many nodes it grew (0 if the trees were given), and
+`stats(step)`.
 """
 import gc
 import importlib
@@ -17,6 +23,7 @@ import json
 import os
 import sys
 import time
+import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", ".."), os.path.join(HERE, "..", "..", "..", "samples")]
@@ -60,7 +67,7 @@ def tree_builder(inputs, word_of, label_of):
     """The function that makes a tree of a raw one."""
     if inputs["grows"]:
         return lambda raw: Root(label_of(raw[0]), word_of(first_word(raw)))
-    make = Node if inputs["data"] == "sst" else AnyNode
+    make = Node if inputs["data"] != "stdlib" else AnyNode
     return lambda raw: grow(raw, word_of, label_of, make)
 
 
@@ -103,18 +110,18 @@ def reset_peak():
 class Runner:
     """A system with its batches and where it is in them."""
 
-    def __init__(self, system, inputs, threads):
-        self.module = importlib.import_module(SYSTEMS[system])
-        self.module.prepare(system, threads)
-        build = self.module.builder(inputs)
+    def __init__(self, module, system, inputs, threads):
+        self.module = module
+        module.prepare(threads)
+        build = module.builder(inputs)
         trees = [build(raw) for raw in inputs["trees"]]
         size = inputs["batch"]
         self.batches = [trees[start:start + size] for start in range(0, len(trees) - size + 1, size)]
-        self.step = self.module.make_step(system, inputs)
+        self.step = module.make_step(system, inputs)
         self.at = 0
         inputs.clear()
-        gc.collect()
         gc.freeze()
+        gc.enable()
         reset_peak()
         self.before = memory("VmRSS")
 
@@ -135,8 +142,49 @@ class Runner:
         return {"seconds": time.perf_counter() - start, "steps": len(losses), "losses": losses, "grown": grown}
 
 
+def error(problem):
+    return {"error": f"{type(problem).__name__}: {problem}".splitlines()[0]}
+
+
+def serve_configuration(module, system, path, threads, answer):
+    """What the copy does: answers until it is told to close."""
+    from treebench import inputs
+    gc.disable()  # until all trees are made
+    runner = Runner(module, system, inputs.read(path), threads)
+    answer(opened=True)
+    for line in iter(sys.stdin.readline, ""):
+        told = json.loads(line)
+        if "run" in told:
+            answer(**runner.run(told["run"], told["least"]))
+        elif "peak" in told:
+            answer(bytes=runner.grown(), stats=module.stats(runner.step))
+        else:
+            break
+
+
+def copy(answer, serve, *arguments):
+    """Runs `serve` in a copy of this process, which says what went wrong; waits for its end."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            serve(*arguments, answer)
+            status = 0
+        except Exception as problem:
+            answer(**error(problem))
+            if not isinstance(problem, NotImplementedError):
+                traceback.print_exc()
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        answer(error=f"ended by signal {os.WTERMSIG(status)}")
+    elif status == 0:
+        answer(closed=True)
+
+
 def main():
-    system, path, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    system, threads = sys.argv[1], int(sys.argv[2])
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     sys.setrecursionlimit(20000)
@@ -145,24 +193,25 @@ def main():
         print(json.dumps(values), file=answers, flush=True)
 
     try:
-        from treebench import inputs
         if system.startswith("probe-"):
-            runner = None
             module = importlib.import_module("probe")
             answer(version=module.prepare(system[len("probe-"):], threads))
         else:
-            runner = Runner(system, inputs.read(path), threads)
-            answer(version=runner.module.version())
-        for line in sys.stdin:
+            module = importlib.import_module(SYSTEMS[system])
+            module.load(system)
+            answer(version=module.version())
+        gc.collect()
+        gc.freeze()  # copies do not touch what they share
+        for line in iter(sys.stdin.readline, ""):
             told = json.loads(line)
-            if "run" in told:
-                answer(**runner.run(told["run"], told["least"]))
-            elif "probe" in told:
+            if "probe" in told:
                 answer(flops_per_s=module.measure(told["probe"]))
-            else:
-                answer(bytes=runner.grown(), stats=runner.module.stats(runner.step))
+            elif "open" in told:
+                copy(answer, serve_configuration, module, system, told["open"], threads)
+            else:  # a copy that failed is closed already
+                answer(closed=True)
     except Exception as problem:
-        answer(error=f"{type(problem).__name__}: {problem}".splitlines()[0])
+        answer(**error(problem))
         raise
 
 
