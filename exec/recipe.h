@@ -10,7 +10,7 @@
 
 #include "exec/eager.h"
 
-enum { JN_RECIPE_IN = 4, JN_RECIPE_OUT = 3, JN_RECIPE_RANK = 4, JN_RECIPE_NUMEL = 32768 };
+enum { JN_RECIPE_IN = 8, JN_RECIPE_OUT = 3, JN_RECIPE_RANK = 4, JN_RECIPE_NUMEL = 32768 };
 
 typedef struct jn_recipe {
     const jn_op *op;

@@ -69,6 +69,8 @@ PyObject *jpy_tensor_item(janus_tensor *t) {
                      (long long)t->numel);
         return NULL;
     }
+    if (JN_LIKELY(!t->storage->device))
+        return element((janus_dtype)t->dtype, t->data);
     janus_tensor *here;
     if (jpy_tensor_here(t, &here) < 0)
         return NULL;

@@ -20,21 +20,29 @@
 #include "exec/recipe.h"
 #include "pyfront/tape_internal.h"
 
-enum { PLACES = 2048, MAX_ARGS = 8, MAX_SEQ = 8, ATTR_ROOM = 128, INT_ROOM = 8 };
+enum { PLACES = 2048, MAX_ARGS = 8, MAX_SEQ = 8, ATTR_ROOM = 128, INT_ROOM = 8, WHOLE = 255 };
 
 /* The low bits of a word. */
-typedef enum tag { TAG_TENSOR = 1, TAG_INT, TAG_FLOAT, TAG_OBJECT, TAG_TUPLE, TAG_LIST } tag;
+typedef enum tag {
+    TAG_TENSOR = 1,
+    TAG_INT,
+    TAG_FLOAT,
+    TAG_OBJECT,
+    TAG_TUPLE,
+    TAG_LIST,
+    TAG_TENSORS /* a tuple or list of them follows */
+} tag;
 
 typedef enum source {
-    FROM_TENSOR, /* args[arg] is the tensor */
-    FROM_NUMBER, /* args[arg] is a number that becomes a 0-d tensor of `dtype` */
-    FROM_FLOAT,  /* args[arg] is a float: a scalar */
+    FROM_TENSOR, /* the argument is the tensor */
+    FROM_NUMBER, /* the argument is a number that becomes a 0-d tensor of `dtype` */
+    FROM_FLOAT,  /* the argument is a float: a scalar */
     FROM_CELL,   /* the same scalar in every call */
     FROM_NONE
 } source;
 
 typedef struct operand {
-    uint8_t from, arg, dtype, kind;
+    uint8_t from, arg, item, dtype, kind; /* item: which one of args[arg]; WHOLE: that itself */
     janus_scalar s;
     uint64_t cell;
 } operand;
@@ -58,6 +66,15 @@ typedef struct entry {
     int64_t ints[INT_ROOM];
     uint64_t words[];
 } entry;
+
+static inline PyObject *argument(const operand *p, PyObject *const *args) {
+    PyObject *o = args[p->arg];
+    return JN_LIKELY(p->item == WHOLE) ? o : PySequence_Fast_GET_ITEM(o, p->item);
+}
+
+static inline jpy_tensor *tensor_argument(const operand *p, PyObject *const *args) {
+    return (jpy_tensor *)argument(p, args);
+}
 
 static entry *table[PLACES];
 static uint32_t missed[PLACES]; /* hash of the last call that was not found here */
@@ -101,10 +118,29 @@ static inline bool put_int(uint64_t **at, PyObject *o) {
     return !overflow && v < INT64_C(1) << 58 && v > -(INT64_C(1) << 58);
 }
 
-static bool put_ints(uint64_t **at, PyObject *o, tag kind) {
+/* Tuples and lists of tensors are alike: what takes them takes their items. */
+static bool put_tensors(uint64_t **at, const uint64_t *last, PyObject *o) {
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+    *(*at)++ = TAG_TENSORS | (uint64_t)n << 4;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(o, i);
+        if (!jpy_tensor_check(item) || *at > last || !put_tensor(at, ((jpy_tensor *)item)->t))
+            return false;
+    }
+    return true;
+}
+
+static bool is_tensors(PyObject *o) {
+    return (PyTuple_CheckExact(o) || PyList_CheckExact(o)) && PySequence_Fast_GET_SIZE(o) > 0 &&
+           jpy_tensor_check(PySequence_Fast_GET_ITEM(o, 0));
+}
+
+static bool put_sequence(uint64_t **at, const uint64_t *last, PyObject *o, tag kind) {
     Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
     if (n > MAX_SEQ)
         return false;
+    if (is_tensors(o))
+        return put_tensors(at, last, o);
     *(*at)++ = (uint64_t)kind | (uint64_t)n << 4;
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PySequence_Fast_GET_ITEM(o, i);
@@ -114,7 +150,7 @@ static bool put_ints(uint64_t **at, PyObject *o, tag kind) {
     return true;
 }
 
-static bool put(uint64_t **at, PyObject *o, bool numbers_vary) {
+static bool put(uint64_t **at, const uint64_t *last, PyObject *o, bool numbers_vary) {
     if (jpy_tensor_check_exact(o))
         return put_tensor(at, ((jpy_tensor *)o)->t);
     if (PyLong_CheckExact(o)) {
@@ -132,9 +168,9 @@ static bool put(uint64_t **at, PyObject *o, bool numbers_vary) {
         return true;
     }
     if (PyTuple_CheckExact(o))
-        return put_ints(at, o, TAG_TUPLE);
+        return put_sequence(at, last, o, TAG_TUPLE);
     if (PyList_CheckExact(o))
-        return put_ints(at, o, TAG_LIST);
+        return put_sequence(at, last, o, TAG_LIST);
     return jpy_tensor_check(o) && put_tensor(at, ((jpy_tensor *)o)->t);
 }
 
@@ -145,12 +181,13 @@ static inline uint64_t mixed(uint64_t h, uint64_t word) { return (h ^ word) * 0x
 
 static bool make_key(jpy_quick_key *key, const void *what, bool inplace, PyObject *const *args,
                      Py_ssize_t n, PyObject *kwnames) {
-    uint64_t *k = key->words, *last = k + JPY_QUICK_WORDS - LONGEST;
+    uint64_t *k = key->words;
+    const uint64_t *last = k + JPY_QUICK_WORDS - LONGEST;
     *k++ = (uint64_t)(uintptr_t)what | inplace | (uint64_t)n << 56;
     if (kwnames)
         *k++ = (uint64_t)(uintptr_t)kwnames;
     for (Py_ssize_t i = 0; i < n; i++)
-        if (k > last || !put(&k, args[i], key->numbers_vary))
+        if (k > last || !put(&k, last, args[i], key->numbers_vary))
             return false;
     key->n = (unsigned)(k - key->words);
     uint64_t h = 0;
@@ -214,7 +251,7 @@ static int record(const entry *e, PyObject *const *args, janus_tensor *const *ou
         const operand *p = &e->in[i];
         vals[i] = (jpy_val){.kind = p->kind, .s = p->s};
         if (p->from == FROM_TENSOR) {
-            rc = jpy_tensor_val((jpy_tensor *)args[p->arg], &vals[i]);
+            rc = jpy_tensor_val(tensor_argument(p, args), &vals[i]);
         } else if (p->from == FROM_FLOAT) {
             vals[i].s.f = PyFloat_AS_DOUBLE(args[p->arg]);
         } else if (p->from == FROM_NUMBER) {
@@ -241,12 +278,12 @@ static int record(const entry *e, PyObject *const *args, janus_tensor *const *ou
 static bool may_write(const entry *e, PyObject *const *args, const jpy_tensor *dst) {
     for (unsigned i = 1; i < e->n_in; i++)
         if (e->in[i].from == FROM_TENSOR &&
-            ((jpy_tensor *)args[e->in[i].arg])->t->storage == dst->t->storage)
+            tensor_argument(&e->in[i], args)->t->storage == dst->t->storage)
             return false;
     if (jpy_no_grad_mode)
         return true;
     for (unsigned i = 0; i < e->n_in; i++)
-        if (e->in[i].from == FROM_TENSOR && maybe_tracked((jpy_tensor *)args[e->in[i].arg]))
+        if (e->in[i].from == FROM_TENSOR && maybe_tracked(tensor_argument(&e->in[i], args)))
             return false;
     return true;
 }
@@ -259,7 +296,7 @@ static PyObject *run(const entry *e, PyObject *const *args) {
     for (unsigned i = 0; i < e->n_in; i++) {
         const operand *p = &e->in[i];
         if (JN_LIKELY(p->from == FROM_TENSOR)) {
-            jpy_tensor *t = (jpy_tensor *)args[p->arg];
+            jpy_tensor *t = tensor_argument(p, args);
             in[i] = jn_tensor_as_view(t->t);
             tracked = tracked || maybe_tracked(t);
             continue;
@@ -277,7 +314,7 @@ static PyObject *run(const entry *e, PyObject *const *args) {
         in[i] = (jn_view){&cells[i], NULL, NULL, 0, p->dtype, true};
     }
     const void *attrs = op->attr_size ? e->attrs : NULL;
-    jpy_tensor *first = e->in[0].from == FROM_TENSOR ? (jpy_tensor *)args[e->in[0].arg] : NULL;
+    jpy_tensor *first = e->in[0].from == FROM_TENSOR ? tensor_argument(&e->in[0], args) : NULL;
     if (e->inplace) {
         if (!first || !may_write(e, args, first))
             return NULL;
@@ -328,6 +365,33 @@ static int place_of(PyObject *o, PyObject *const *args, Py_ssize_t n) {
     return at;
 }
 
+/* Where operand i, the object `o`, is found in a call.  Those of a list are its items in order. */
+static bool learn_place(operand *p, const jpy_bound *b, unsigned i, PyObject *const *args,
+                        Py_ssize_t n) {
+    unsigned first = 0;
+    while (first < i && !b->op->operands[first].variadic)
+        first++;
+    int at = -1;
+    p->item = WHOLE;
+    if (!b->op->operands[first].variadic) {
+        at = place_of(b->in[i].o, args, n);
+    } else {
+        for (Py_ssize_t k = 0; k < n; k++) {
+            if (!is_tensors(args[k]))
+                continue;
+            if (at >= 0)
+                return false;
+            at = (int)k;
+        }
+        p->item = (uint8_t)(i - first);
+        if (at < 0 || PySequence_Fast_GET_SIZE(args[at]) <= p->item ||
+            PySequence_Fast_GET_ITEM(args[at], p->item) != b->in[i].o)
+            return false;
+    }
+    p->arg = (uint8_t)at;
+    return at >= 0;
+}
+
 static bool learn_operand(entry *e, unsigned i, const jpy_bound *b, PyObject *const *args,
                           Py_ssize_t n, jn_eager_arg *arg, jn_type *type, janus_kind *number) {
     operand *p = &e->in[i];
@@ -341,10 +405,8 @@ static bool learn_operand(entry *e, unsigned i, const jpy_bound *b, PyObject *co
         *type = jn_scalar_type((janus_kind)p->kind);
         return true;
     }
-    int at = place_of(o, args, n);
-    if (at < 0)
+    if (!learn_place(p, b, i, args, n))
         return false;
-    p->arg = (uint8_t)at;
     uint8_t accept = jpy_operand_at(b->op, i)->accept;
     if (jpy_tensor_check(o)) {
         if (accept != JN_ACCEPT_TENSOR)
@@ -412,10 +474,12 @@ static bool learn_attrs(entry *e, const jpy_bound *b) {
  * the others. */
 static bool all_operands(const entry *e, PyObject *const *args, Py_ssize_t n) {
     for (Py_ssize_t i = 0; i < n; i++) {
-        bool found = !jpy_tensor_check(args[i]);
-        for (unsigned k = 0; k < e->n_in && !found; k++)
-            found = e->in[k].from == FROM_TENSOR && e->in[k].arg == i;
-        if (!found)
+        Py_ssize_t want = jpy_tensor_check(args[i]) ? 1
+                          : is_tensors(args[i])     ? PySequence_Fast_GET_SIZE(args[i])
+                                                    : 0;
+        for (unsigned k = 0; k < e->n_in; k++)
+            want -= e->in[k].from == FROM_TENSOR && e->in[k].arg == i;
+        if (want > 0)
             return false;
     }
     return true;
@@ -427,6 +491,7 @@ static bool learn_identity(entry *e, const jpy_bound *b, PyObject *const *args, 
     e->n_in = 1;
     e->in[0].from = FROM_TENSOR;
     e->in[0].arg = (uint8_t)at;
+    e->in[0].item = WHOLE;
     return at >= 0 && jpy_tensor_check(b->in[0].o) && all_operands(e, args, n);
 }
 

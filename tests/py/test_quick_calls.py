@@ -139,3 +139,22 @@ def test_numbers_that_do_not_fit():
         assert math.isinf((x * 1e300).tolist()[0])
         with pytest.raises((OverflowError, RuntimeError)):
             janus.arange(2) * 2 ** 70
+
+
+def test_lists_of_tensors():
+    x, y = janus.arange(3.0), janus.ones(3)
+    leaf = janus.ones(3, requires_grad=True)
+    for join in (janus.cat, janus.stack):
+        for _ in range(4):
+            for parts in ((x, y), [y, x], (x, x), [x], (x,) * 8, [x, y] * 5, (x, y[:2]) if join is janus.cat else (y, y + 1)):
+                want = (np.concatenate if join is janus.cat else np.stack)([p.numpy() for p in parts])
+                np.testing.assert_array_equal(join(parts).numpy(), want)
+            leaf.grad = None
+            (join((x, leaf, leaf)) * join([y + 1, x, y])).sum().backward()
+            assert leaf.grad.tolist() == [1.0, 2.0, 3.0]
+            with pytest.raises(RuntimeError):
+                join((x, janus.ones(2, 2)))
+            with pytest.raises((TypeError, RuntimeError)):
+                join((x, 3))
+            assert join((x, y.double())).dtype == janus.float64
+    assert janus.cat((x.reshape(1, 3), y.reshape(1, 3)), dim=1).tolist() == [[0.0, 1.0, 2.0, 1.0, 1.0, 1.0]]
