@@ -39,6 +39,12 @@ static janus_status diff_init(jn_diff *d, janus_module *m) {
         {"slice", &d->ops.slice},
         {"slice_scatter", &d->ops.slice_scatter},
         {"concat", &d->ops.concat},
+        {"acc.used", &d->ops.acc_used},
+        {"s.and", &d->ops.s_and},
+        {"s.or", &d->ops.s_or},
+        {"where", &d->ops.where},
+        {"full", &d->ops.full},
+        {"if", &d->ops.if_},
         {"invoke", &d->ops.invoke},
         {"if.grad", &d->ops.if_grad},
         {"while.grad", &d->ops.while_grad},
@@ -71,7 +77,8 @@ static jn_deriv *find_deriv(const jn_deriv *key) {
     for (jn_deriv *v = f->derivs; v; v = v->next)
         if (memcmp(v->arriving, key->arriving, n_arriving) == 0 &&
             memcmp(v->want, key->want, n_params) == 0 && !v->outs == !key->outs &&
-            (!v->outs || memcmp(v->outs, key->outs, n_params) == 0) && same_records(v, key))
+            (!v->outs || memcmp(v->outs, key->outs, n_params) == 0) &&
+            v->presence == key->presence && same_records(v, key))
             return v;
     return NULL;
 }
@@ -85,17 +92,21 @@ static bool has_result(const jn_deriv *v, size_t p) {
 }
 
 /* Sets g's result types: those of the parameters, none where `present` is false. */
-static janus_status set_types(jn_diff *d, jn_deriv *v, const bool *present) {
+static janus_status set_types(jn_diff *d, jn_deriv *v, const bool *present, unsigned n_bools) {
     size_t n = v->f->params.n;
     unsigned at = 0;
     jn_type none = {.kind = JANUS_KIND_NONE};
-    const jn_type *none_type = jn_type_intern(d->m, &none);
-    const jn_type **types = jn_diff_alloc(d, n, sizeof *types);
-    if (!types || !none_type)
+    jn_type truth = {.kind = JANUS_KIND_BOOL};
+    const jn_type *none_type = jn_type_intern(d->m, &none),
+                  *bool_type = jn_type_intern(d->m, &truth);
+    const jn_type **types = jn_diff_alloc(d, n + n_bools, sizeof *types);
+    if (!types || !none_type || !bool_type)
         return JN_NO_MEMORY();
     for (size_t p = 0; p < n; p++)
         if (has_result(v, p))
             types[at++] = v->outs || present[p] ? v->f->params.data[p].type : none_type;
+    while (n_bools--)
+        types[at++] = bool_type;
     v->typed = true;
     return jn_subgraph_set_result_types(v->g, types, at);
 }
@@ -207,15 +218,20 @@ static janus_status conform(jn_sweep *s, uint32_t param, jn_value *v) {
 static janus_status finish_results(jn_sweep *s, jn_deriv *v) {
     size_t n = s->f->params.n;
     bool *present = jn_diff_alloc(s->d, n, 1);
-    jn_value *results = jn_diff_alloc(s->d, n, sizeof *results);
+    jn_value *results = jn_diff_alloc(s->d, 2 * n, sizeof *results);
     if (!present || !results)
         return JN_NO_MEMORY();
+    unsigned at = 0, bools = 0;
+    for (uint32_t p = 0; p < n; p++)
+        at += has_result(v, p);
+    if (v->presence)
+        JN_TRY(jn_presence_results(s, v, results + at, &bools));
     if (!v->typed) {
         for (size_t p = 0; p < n; p++)
             present[p] = !jn_value_is_none(s->ct[p]);
-        JN_TRY(set_types(s->d, v, present));
+        JN_TRY(set_types(s->d, v, present, bools));
     }
-    unsigned at = 0;
+    at = 0;
     for (uint32_t p = 0; p < n; p++) {
         if (!has_result(v, p))
             continue;
@@ -226,7 +242,7 @@ static janus_status finish_results(jn_sweep *s, jn_deriv *v) {
             JN_TRY(conform(s, p, &results[at]));
         at++;
     }
-    return jn_subgraph_define(s->g, results, at);
+    return jn_subgraph_define(s->g, results, at + bools);
 }
 
 static int64_t member_index(const jn_node *n) {
@@ -298,6 +314,7 @@ static janus_status new_deriv(jn_diff *d, const jn_deriv *key, jn_deriv **out) {
                         "@%s: gradients of order %u (a gradient taken inside its own recursion?)",
                         f->name, v->order);
     v->n_records = key->n_records;
+    v->presence = key->presence;
     v->arriving = keep(m, key->arriving, n_arriving);
     v->want = keep(m, key->want, n_params);
     v->outs = key->outs ? keep(m, key->outs, n_params) : NULL;
@@ -326,7 +343,7 @@ janus_status jn_derive(jn_diff *d, const jn_deriv *key, jn_deriv **out) {
         if (!v->typed) {
             const bool *reached;
             JN_TRY(jn_reach_outs(d, f, v->arriving, v->want, v->n_records > 0, &reached));
-            JN_TRY(set_types(d, v, reached));
+            JN_TRY(set_types(d, v, reached, 0));
         }
         *out = v;
         return JANUS_OK;
@@ -337,6 +354,7 @@ janus_status jn_derive(jn_diff *d, const jn_deriv *key, jn_deriv **out) {
     JN_TRY(new_deriv(d, key, &v));
     jn_sweep s;
     JN_TRY(jn_sweep_init(&s, d, f, v->g));
+    s.presence = v->presence;
     s.acc = jn_diff_alloc(d, f->params.n, sizeof *s.acc);
     jn_value *records = jn_diff_alloc(d, v->n_records, sizeof *records);
     if (!s.acc || !records)
@@ -359,9 +377,10 @@ janus_status jn_derive(jn_diff *d, const jn_deriv *key, jn_deriv **out) {
 /* ---- entry points ------------------------------------------------------------------------------
  */
 
-janus_status jn_grad_subgraph(jn_subgraph *f, uint64_t arriving, jn_subgraph **out_grad) {
+static janus_status grad_subgraph(jn_subgraph *f, uint64_t arriving, bool presence,
+                                  jn_deriv **out) {
     jn_diff d;
-    jn_deriv key = {.f = f}, *v;
+    jn_deriv key = {.f = f, .presence = presence};
     janus_status st;
     JN_GO(diff_init(&d, f->module), out);
     size_t n_params = f->params.n, n_results = f->result_types.n;
@@ -385,20 +404,37 @@ janus_status jn_grad_subgraph(jn_subgraph *f, uint64_t arriving, jn_subgraph **o
         bits[p] = jn_differentiable(f->params.data[p].type) ||
                   f->params.data[p].type->kind == JANUS_KIND_FRAME;
     key.want = bits;
-    JN_GO(jn_derive(&d, &key, &v), out);
-    if (arriving == UINT64_MAX)
-        f->grad = v->g;
-    *out_grad = v->g;
+    JN_GO(jn_derive(&d, &key, out), out);
 out:
     jn_arena_free(&d.tmp);
     return st;
 }
 
+janus_status jn_grad_subgraph(jn_subgraph *f, uint64_t arriving, jn_subgraph **out_grad) {
+    jn_deriv *v;
+    JN_TRY(grad_subgraph(f, arriving, false, &v));
+    if (arriving == UINT64_MAX)
+        f->grad = v->g;
+    *out_grad = v->g;
+    return JANUS_OK;
+}
+
+janus_status jn_grad_presence(jn_subgraph *f, uint64_t arriving, jn_subgraph **out_grad,
+                              const int32_t **out_present) {
+    jn_deriv *v;
+    JN_TRY(grad_subgraph(f, arriving, true, &v));
+    *out_grad = v->g;
+    *out_present = v->present;
+    return JANUS_OK;
+}
+
 static janus_status grad_emit(jn_diff *d, jn_subgraph *g, const jn_value *y, const jn_value *dy,
-                              unsigned n_y, const jn_value *x, unsigned n_x, jn_value *out_dx) {
+                              unsigned n_y, const jn_value *x, unsigned n_x, jn_value *out_dx,
+                              jn_value *out_present) {
     jn_sweep s;
     uint32_t last = 0;
     JN_TRY(jn_sweep_init(&s, d, g, g));
+    s.presence = out_present != NULL;
     for (unsigned i = 0; i < n_x; i++)
         if (!jn_value_is_none(x[i]) && jn_differentiable(jn_value_type(g, x[i])))
             s.active[jn_number(&s.num, x[i])] = true;
@@ -411,17 +447,22 @@ static janus_status grad_emit(jn_diff *d, jn_subgraph *g, const jn_value *y, con
             last = y[i].node;
     }
     JN_TRY(jn_sweep_run(&s, last));
-    for (unsigned i = 0; i < n_x; i++)
-        out_dx[i] = jn_value_is_none(x[i]) ? JN_VALUE_NONE : s.ct[jn_number(&s.num, x[i])];
+    for (unsigned i = 0; i < n_x; i++) {
+        bool none = jn_value_is_none(x[i]);
+        out_dx[i] = none ? JN_VALUE_NONE : s.ct[jn_number(&s.num, x[i])];
+        if (out_present)
+            out_present[i] = none ? JN_VALUE_NONE : s.flag[jn_number(&s.num, x[i])];
+    }
     return JANUS_OK;
 }
 
 janus_status jn_grad_emit(jn_subgraph *g, const jn_value *y, const jn_value *dy, unsigned n_y,
-                          const jn_value *x, unsigned n_x, jn_value *out_dx) {
+                          const jn_value *x, unsigned n_x, jn_value *out_dx,
+                          jn_value *out_present) {
     jn_diff d;
     janus_status st;
     JN_GO(diff_init(&d, g->module), out);
-    JN_GO(grad_emit(&d, g, y, dy, n_y, x, n_x, out_dx), out);
+    JN_GO(grad_emit(&d, g, y, dy, n_y, x, n_x, out_dx, out_present), out);
 out:
     jn_arena_free(&d.tmp);
     return st;

@@ -25,12 +25,20 @@
  * `arriving` set: a cotangent of differentiable result i is passed.  All ones: the default. */
 janus_status jn_grad_subgraph(jn_subgraph *f, uint64_t arriving, jn_subgraph **out_grad);
 
+/* The same with more results, bools: (*out_present)[p], per parameter of f, is the number of the
+ * one that says whether the run has a gradient of parameter p, or -1: it has, or never has.  What
+ * is computed for one that has none means nothing. */
+janus_status jn_grad_presence(jn_subgraph *f, uint64_t arriving, jn_subgraph **out_grad,
+                              const int32_t **out_present);
+
 /*
  * Cotangents inside `g`, which is being built: given the cotangent `dy[i]` of `y[i]`, appends
  * nodes that compute the cotangent of each `x[j]` (none when y does not depend on it).  Calls made
  * on the way (invoke, if, while, foreach) are turned into their .save forms in place.
+ * out_present[j], unless NULL: a bool, whether the run has that cotangent (else it means nothing);
+ * none: it has.  Without, what has no cotangent on the path taken gets zeros.
  */
 janus_status jn_grad_emit(jn_subgraph *g, const jn_value *y, const jn_value *dy, unsigned n_y,
-                          const jn_value *x, unsigned n_x, jn_value *out_dx);
+                          const jn_value *x, unsigned n_x, jn_value *out_dx, jn_value *out_present);
 
 #endif

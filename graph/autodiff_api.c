@@ -55,7 +55,7 @@ static janus_status build(jn_subgraph *f, const char *name, const unsigned *para
     for (unsigned i = 0; i < n_params; i++)
         x[i] = in[params[i]];
     JN_TRY(filled(g, 1.0, out[0], &dy));
-    JN_TRY(jn_grad_emit(g, out, &dy, 1, x, n_params, out + n_out));
+    JN_TRY(jn_grad_emit(g, out, &dy, 1, x, n_params, out + n_out, NULL));
     for (unsigned i = 0; i < n_params; i++)
         if (jn_value_is_none(out[n_out + i]))
             JN_TRY(filled(g, 0.0, x[i], &out[n_out + i]));

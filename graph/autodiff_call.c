@@ -18,6 +18,7 @@
 typedef struct call_grad {
     jn_call_shape shape;
     const jn_node *n;
+    bool presence;         /* the arms say which of their results are gradients */
     bool *arriving, *want; /* as in jn_deriv */
     bool *outs;            /* NULL: all */
     jn_deriv *deriv[2];
@@ -135,6 +136,7 @@ static janus_status derive(jn_sweep *s, call_grad *c) {
                         .arriving = c->arriving,
                         .want = c->want,
                         .outs = c->outs,
+                        .presence = c->presence,
                         .n_records = n_records,
                         .records = records};
         JN_TRY(jn_derive(s->d, &key, &c->deriv[k]));
@@ -234,12 +236,31 @@ static janus_status distribute(jn_sweep *s, call_grad *c, const jn_value *out, u
         if (!jn_differentiable(param->type) || param->shared)
             continue;
         if (!c->outs || c->outs[p]) {
-            jn_value v = out[at++];
-            if (active && jn_value_type(s->g, v)->kind == JANUS_KIND_TENSOR)
-                JN_TRY(jn_sweep_add(s, operand(c, i), v));
+            jn_value v = out[at++], when = s->when;
+            if (!active || jn_value_type(s->g, v)->kind != JANUS_KIND_TENSOR)
+                continue;
+            if (c->presence && (c->deriv[0]->present[p] >= 0 || c->deriv[1]->present[p] >= 0))
+                JN_TRY(jn_presence_and(s, when, out[c->deriv[0]->n_outs + at - 1], &s->when));
+            JN_TRY(jn_sweep_add(s, operand(c, i), v));
+            s->when = when;
         }
     }
     return JANUS_OK;
+}
+
+/* What a loop or a recursion adds to sums cannot be undone by a condition outside of it. */
+static janus_status check_certain(const jn_sweep *s, const call_grad *c) {
+    bool adds = !c->presence;
+    if (jn_value_is_none(s->when))
+        return JANUS_OK;
+    for (uint32_t i = 0; i < c->shape.n && !adds; i++) {
+        const jn_param *param = &c->shape.sub[0]->params.data[c->shape.first_param + i];
+        adds = param->shared && c->want[c->shape.first_param + i] && jn_differentiable(param->type);
+    }
+    return adds ? jn_error(JANUS_UNSUPPORTED,
+                           "in @%s, the result of %%%u = %s gets a gradient on one path only",
+                           s->f->name, c->n->id, c->n->op->name)
+                : JANUS_OK;
 }
 
 janus_status jn_sweep_call(jn_sweep *s, const jn_node *n) {
@@ -249,6 +270,9 @@ janus_status jn_sweep_call(jn_sweep *s, const jn_node *n) {
     JN_TRY(collect(s, &c, &any));
     if (!any)
         return JANUS_OK;
+    c.presence = s->presence && c.shape.n_subs == 2 && !c.shape.loop && !s->records[n->id];
+    JN_TRY(jn_presence_of(s, n, &s->when));
+    JN_TRY(check_certain(s, &c));
     JN_TRY(agree(s, &c));
     JN_TRY(derive(s, &c));
     jn_value *out = NULL;
@@ -263,5 +287,7 @@ janus_status jn_sweep_call(jn_sweep *s, const jn_node *n) {
                       n_out);
     jn_vec_free(&c.in);
     JN_TRY(st);
-    return distribute(s, &c, out, built);
+    JN_TRY(distribute(s, &c, out, built));
+    s->when = JN_VALUE_NONE;
+    return JANUS_OK;
 }

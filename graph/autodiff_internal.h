@@ -6,6 +6,7 @@
  *   autodiff_sweep.c  the reverse sweep over a body: rules, sums, members read
  *   autodiff_slice.c  slices of one value
  *   autodiff_call.c   calls: frames, records, accumulators
+ *   autodiff_presence.c  gradients that there may be or not
  *   autodiff_reach.c  what depends on what, before anything is built
  *
  * A derivation (jn_deriv) is kept with the SubGraph it was derived from, in the module's arena, and
@@ -42,12 +43,15 @@ typedef struct jn_deriv {
     const bool *arriving; /* per result of f, then per parameter of f (accumulators) */
     const bool *want;     /* per parameter of f */
     const bool *outs; /* per parameter: results of g; NULL: all differentiable ones, maybe none */
+    bool presence;    /* g says which of its results are gradients, see jn_sweep.when */
     unsigned n_records;
     const jn_record_type *records; /* sub[0] and param count */
     /* What was derived. */
     bool typed; /* g has its result types */
     bool done;
-    unsigned order; /* 1: gradient of a SubGraph that is no gradient */
+    unsigned n_outs;  /* of `presence`: cotangents among g's results; the bools follow */
+    int32_t *present; /* of `presence`: per parameter: the result that says so; -1: certain */
+    unsigned order;   /* 1: gradient of a SubGraph that is no gradient */
     unsigned n_cts;
     jn_frame_ct *cts;
 } jn_deriv;
@@ -56,6 +60,7 @@ typedef struct jn_deriv {
 typedef struct jn_diff_ops {
     const jn_op *none, *add, *full_like, *reshape_like, *frame_get, *acc_new, *acc_add, *acc_get;
     const jn_op *slice, *slice_scatter, *concat;
+    const jn_op *acc_used, *s_and, *s_or, *where, *full, *if_;
     const jn_op *invoke, *if_grad, *while_grad, *foreach_grad;
 } jn_diff_ops;
 
@@ -98,6 +103,11 @@ typedef struct jn_sweep {
     jn_value *acc;       /* per parameter of f: accumulator in g, none: not shared */
     jn_value *open;      /* per value: accumulator in g that calls add to, not yet read */
     jn_value frame;      /* g's %t */
+    /* Where control decides, a value may get no gradient, and what is computed in its place means
+     * nothing: `when` (a bool of g, none: it is certain) is the condition of what is added now,
+     * `flag` per value that of its cotangent.  Kept outside of loops and recursions only. */
+    bool presence;
+    jn_value when, *flag;
     jn_loc loc;
 } jn_sweep;
 
@@ -161,6 +171,17 @@ janus_status jn_sweep_zeros(jn_sweep *s, jn_value like /* of f */, jn_value *out
 janus_status jn_sweep_frame_get(jn_sweep *s, jn_value frame, uint32_t index, jn_value *out);
 /* Position of the value, or of the frame of the call `v.node`, in f->saved, listed when new. */
 janus_status jn_save_member(jn_subgraph *f, jn_value v, bool frame, uint32_t *out_index);
+
+/* autodiff_presence.c -------------------------------------------------------------------------- */
+
+/* Adds to a sum, or to an accumulator, under s->when; *io_flag: the condition of the sum. */
+janus_status jn_presence_sum(jn_sweep *s, jn_value *io_sum, jn_value *io_flag, jn_value more);
+janus_status jn_presence_acc_add(jn_sweep *s, jn_value acc, jn_value more);
+/* The condition of the cotangents of node n, of which some arrive. */
+janus_status jn_presence_of(jn_sweep *s, const jn_node *n, jn_value *out);
+janus_status jn_presence_and(jn_sweep *s, jn_value a, jn_value b, jn_value *out);
+/* Bools that say which results of v's SubGraph are gradients, as its last results. */
+janus_status jn_presence_results(jn_sweep *s, jn_deriv *v, jn_value *results, unsigned *io_n);
 
 /* autodiff_slice.c ----------------------------------------------------------------------------- */
 

@@ -43,7 +43,7 @@ static bool bound(const jn_sweep *s, const jn_node *n, uint32_t i, int64_t dim, 
 
 janus_status jn_sweep_slice(jn_sweep *s, const jn_node *n, bool *out_taken) {
     *out_taken = false;
-    if (n->op != s->d->ops.slice)
+    if (n->op != s->d->ops.slice || !jn_value_is_none(s->flag[s->num.first[n->id]]))
         return JANUS_OK;
     jn_value x = n->in[0], ct = s->ct[s->num.first[n->id]];
     uint32_t number = jn_number(&s->num, x);
@@ -134,5 +134,9 @@ janus_status jn_sweep_join(jn_sweep *s, jn_value v) {
         JN_TRY(put(s, v, parts, &sum));
     else if (n > 1)
         JN_TRY(beside(s, parts, n, &sum));
-    return jn_sweep_add(s, v, sum);
+    jn_value when = s->when;
+    s->when = JN_VALUE_NONE; /* only what is certain is kept as a part */
+    janus_status st = jn_sweep_add(s, v, sum);
+    s->when = when;
+    return st;
 }

@@ -140,9 +140,13 @@ janus_status jn_sweep_open(jn_sweep *s, jn_value v, jn_value *out_acc) {
     JN_TRY(jn_sweep_fetch(s, v, &like));
     JN_TRY(jn_sweep_build(s, s->d->ops.acc_new, &like, 1, out_acc, 1));
     s->open[i] = *out_acc;
-    jn_value before = s->ct[i];
+    jn_value before = s->ct[i], when = s->when;
     s->ct[i] = JN_VALUE_NONE;
-    return jn_value_is_none(before) ? JANUS_OK : jn_sweep_add(s, v, before);
+    s->when = s->flag[i];
+    s->flag[i] = JN_VALUE_NONE;
+    janus_status st = jn_value_is_none(before) ? JANUS_OK : jn_sweep_add(s, v, before);
+    s->when = when;
+    return st;
 }
 
 /* What has been added to the results of node n becomes their cotangents. */
@@ -152,6 +156,8 @@ static janus_status close_sums(jn_sweep *s, uint32_t n, uint32_t n_out) {
         JN_TRY(jn_sweep_join(s, (jn_value){n, k}));
         if (jn_value_is_none(s->open[i]))
             continue;
+        if (s->presence && n == 0)
+            JN_TRY(jn_sweep_build(s, s->d->ops.acc_used, &s->open[i], 1, &s->flag[i], 1));
         JN_TRY(jn_sweep_build(s, s->d->ops.acc_get, &s->open[i], 1, &s->ct[i], 1));
         s->open[i] = JN_VALUE_NONE;
     }
@@ -161,17 +167,14 @@ static janus_status close_sums(jn_sweep *s, uint32_t n, uint32_t n_out) {
 janus_status jn_sweep_add(jn_sweep *s, jn_value v, jn_value contribution) {
     JN_TRY(jn_sweep_join(s, v));
     jn_value acc = accumulator(s, v);
-    if (!jn_value_is_none(acc)) {
-        jn_value in[2] = {acc, contribution};
-        return jn_sweep_build(s, s->d->ops.acc_add, in, 2, NULL, 0);
-    }
-    jn_value *sum = &s->ct[jn_number(&s->num, v)];
-    if (jn_value_is_none(*sum)) {
-        *sum = contribution;
-        return JANUS_OK;
-    }
-    jn_value in[2] = {*sum, contribution};
-    return jn_sweep_build(s, s->d->ops.add, in, 2, sum, 1);
+    if (!jn_value_is_none(acc))
+        return jn_presence_acc_add(s, acc, contribution);
+    uint32_t i = jn_number(&s->num, v);
+    if (!jn_value_is_none(s->ct[i]))
+        return jn_presence_sum(s, &s->ct[i], &s->flag[i], contribution);
+    s->ct[i] = contribution;
+    s->flag[i] = s->when;
+    return JANUS_OK;
 }
 
 /* ---- nodes -------------------------------------------------------------------------------------
@@ -210,6 +213,7 @@ static janus_status sweep_rule(jn_sweep *s, const jn_node *n) {
         jn_error_context("in the gradient of %%%u = %s in @%s", n->id, n->op->name, s->f->name);
         return st;
     }
+    JN_TRY(jn_presence_of(s, n, &s->when));
     for (uint32_t i = 0; i < n->n_in; i++) {
         if (!want[i] || jn_ev_is_none(din[i]))
             continue;
@@ -218,6 +222,7 @@ static janus_status sweep_rule(jn_sweep *s, const jn_node *n) {
             JN_TRY(jn_sweep_fetch(s, v, &v));
         JN_TRY(jn_sweep_add(s, n->in[i], v));
     }
+    s->when = JN_VALUE_NONE;
     return JANUS_OK;
 }
 
@@ -256,17 +261,18 @@ janus_status jn_sweep_init(jn_sweep *s, jn_diff *d, jn_subgraph *f, jn_subgraph 
     s->d = d;
     s->f = f;
     s->g = g;
-    s->frame = JN_VALUE_NONE;
+    s->frame = s->when = JN_VALUE_NONE;
     JN_TRY(jn_numbering_make(&d->tmp, f, &s->num));
     s->active = jn_diff_alloc(d, s->num.n_values, sizeof *s->active);
     s->ct = jn_diff_alloc(d, s->num.n_values, sizeof *s->ct);
+    s->flag = jn_diff_alloc(d, s->num.n_values, sizeof *s->flag);
     s->fetched = jn_diff_alloc(d, s->num.n_values, sizeof *s->fetched);
     s->open = jn_diff_alloc(d, s->num.n_values, sizeof *s->open);
     s->records = jn_diff_alloc(d, s->num.n_nodes, sizeof *s->records);
     s->parts = jn_diff_alloc(d, s->num.n_values, sizeof *s->parts);
-    if (!s->active || !s->ct || !s->parts || !s->fetched || !s->open || !s->records)
+    if (!s->active || !s->ct || !s->flag || !s->parts || !s->fetched || !s->open || !s->records)
         return JN_NO_MEMORY();
     for (uint32_t i = 0; i < s->num.n_values; i++)
-        s->ct[i] = s->fetched[i] = s->open[i] = JN_VALUE_NONE;
+        s->ct[i] = s->flag[i] = s->fetched[i] = s->open[i] = JN_VALUE_NONE;
     return JANUS_OK;
 }

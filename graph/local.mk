@@ -5,6 +5,7 @@ libjanus_all_la_SOURCES += \
 	graph/autodiff.c \
 	graph/autodiff_api.c \
 	graph/autodiff_call.c \
+	graph/autodiff_presence.c \
 	graph/autodiff_reach.c \
 	graph/autodiff_slice.c \
 	graph/autodiff_sweep.c \

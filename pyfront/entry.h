@@ -68,11 +68,12 @@ typedef struct jpy_input {
     bool used;    /* by the graph; else only guards look at it */
 } jpy_input;
 
-enum { JPY_NO_STAGE = UINT32_MAX, JPY_MAX_STAGES = 32 };
+enum { JPY_NO_STAGE = UINT32_MAX, JPY_MAX_STAGES = 32, JPY_MAX_ALONE = 4 };
 typedef struct jpy_tracked { /* a tensor that gradients flow to */
     uint32_t stage,
         slot;          /* of an earlier stage: its node and result; JPY_NO_STAGE: a guarded one */
-    uint32_t gradient; /* result of the stage's gradient */
+    uint32_t param;    /* of the stage */
+    uint32_t gradient; /* result of the stage's gradients */
     uint64_t outs;     /* bits of the stage's results that are computed from it */
 } jpy_tracked;
 
@@ -82,8 +83,14 @@ typedef struct jpy_kept { /* a bound tensor that the frame refers to, and the op
     uint32_t writes; /* of the commit to it, which come before the value that was saved */
 } jpy_kept;
 
+typedef struct jpy_gradient {
+    jn_subgraph *sub;
+    const int32_t *present; /* as jn_grad_presence() gives it */
+} jpy_gradient;
+
 typedef struct jpy_stage { /* a node of the tape: see convert/gradient.c */
-    jn_subgraph *grad;     /* NULL: none, and no frame */
+    jpy_gradient grad;     /* for cotangents of all results; sub NULL: none, and no frame */
+    jpy_gradient alone[JPY_MAX_ALONE]; /* of one of several results */
     JN_VEC(jpy_tracked) in;
     JN_VEC(jpy_kept) kept;
     JN_VEC(const jn_type *) out;

@@ -136,7 +136,8 @@ static janus_status zeros(const jn_type *t, janus_tensor **out) {
     return JANUS_OK;
 }
 
-static janus_status run_gradient(region *r, const jpy_val *dout, jn_arg *results, unsigned n) {
+static janus_status run_gradient(region *r, const jpy_gradient *g, const jpy_val *dout,
+                                 jn_arg *results) {
     jn_arg *args = jn_calloc(r->n_out + 1, sizeof *args);
     jn_run *run = NULL;
     janus_status st = args ? JANUS_OK : JN_NO_MEMORY();
@@ -149,18 +150,21 @@ static janus_status run_gradient(region *r, const jpy_val *dout, jn_arg *results
         options.device = "cuda";
     if (st == JANUS_OK)
         args[0] = (jn_arg){.kind = JANUS_KIND_FRAME, .f = r->frame};
+    unsigned n_args = 1, n = (unsigned)g->sub->results.n;
     for (unsigned i = 0; i < r->n_out && st == JANUS_OK; i++) {
-        args[i + 1].kind = JANUS_KIND_TENSOR;
-        if (dout[i].kind == JANUS_KIND_TENSOR)
-            st = jn_tensor_contiguous(dout[i].t, &args[i + 1].t);
-        else
-            st = zeros(r->stage->out.data[i], &args[i + 1].t);
+        bool arrives = dout[i].kind == JANUS_KIND_TENSOR;
+        if (!arrives && g != &r->stage->grad)
+            continue;
+        args[n_args].kind = JANUS_KIND_TENSOR;
+        st = arrives ? jn_tensor_contiguous(dout[i].t, &args[n_args].t)
+                     : zeros(r->stage->out.data[i], &args[n_args].t);
+        n_args++;
     }
     if (st == JANUS_OK)
-        st = jn_run_new(r->stage->grad, &options, &run);
+        st = jn_run_new(g->sub, &options, &run);
     if (st == JANUS_OK) {
         bool watching = jpy_signals_watch();
-        st = jn_run_execute(run, args, r->n_out + 1);
+        st = jn_run_execute(run, args, n_args);
         jpy_signals_ignore(watching);
     }
     if (st == JANUS_OK)
@@ -196,21 +200,28 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
     }
     if (create_graph)
         return again(r, dout, want, din);
-    unsigned n = (unsigned)r->stage->grad->results.n;
+    uint64_t arrived = 0;
+    const jpy_gradient *g = &r->stage->grad;
+    for (unsigned i = 0; i < r->n_out; i++)
+        arrived |= (uint64_t)(dout[i].kind == JANUS_KIND_TENSOR) << i;
+    for (unsigned i = 0; i < r->n_out && i < JPY_MAX_ALONE; i++)
+        if (arrived == (uint64_t)1 << i && r->stage->alone[i].sub)
+            g = &r->stage->alone[i];
+    unsigned n = (unsigned)g->sub->results.n;
     jn_arg *results = jn_calloc(n + 1, sizeof *results);
     if (!results)
         return jpy_raise(JN_NO_MEMORY());
     janus_status st;
-    while ((st = run_gradient(r, dout, results, n)) == JANUS_CANCELLED)
+    while ((st = run_gradient(r, g, dout, results)) == JANUS_CANCELLED)
         if (PyErr_CheckSignals() < 0) {
             jn_free(results);
             return -1;
         }
-    uint64_t arrived = 0;
-    for (unsigned i = 0; i < r->n_out; i++)
-        arrived |= (uint64_t)(dout[i].kind == JANUS_KIND_TENSOR) << i;
     for (unsigned i = 0; i < r->n_in && st == JANUS_OK; i++) {
         unsigned k = r->stage->in.data[i].gradient;
+        int32_t present = g->present[r->stage->in.data[i].param];
+        if (present >= 0 && !results[present].s.i)
+            continue;
         if (want[i] && (r->stage->in.data[i].outs & arrived) &&
             results[k].kind == JANUS_KIND_TENSOR) {
             din[i] = jpy_val_tensor(results[k].t, (jpy_edge){0});
@@ -280,7 +291,7 @@ int jpy_region_nodes(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObje
                      uint64_t rng_offset, jn_arg *results, jpy_node **out) {
     const jn_arg *frame = results + e->n_results;
     for (unsigned k = 0; k < e->n_stages; k++) {
-        if (!e->stages[k].grad)
+        if (!e->stages[k].grad.sub)
             continue;
         out[k] = stage_node(f, e, &e->stages[k], call, slots, rng_offset, (frame++)->f, out);
         if (!out[k])

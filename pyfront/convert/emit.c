@@ -200,19 +200,14 @@ static janus_status value_in(jcv_ctx *x, jcv_val *v, jn_value *out) {
 }
 
 /* A leaf that no path of this run leads to gets no gradient, which is not a gradient of zeros. */
-static janus_status assert_used(jcv_ctx *x, jn_value gradient, jn_loc loc) {
-    const jn_node *get = jn_value_node(x->sub, gradient);
+static janus_status assert_present(jcv_ctx *x, jn_value present, jn_loc loc) {
     janus_assert_attrs attrs = {sizeof attrs, -1, "a parameter gets a gradient"};
-    jn_value used;
-    if (!get->op || get->op != JN_OP(acc_get))
-        return JANUS_OK;
-    JN_TRY(jn_build(x->sub, JN_OP(acc_used), get->in, 1, NULL, NULL, loc, &used, 1));
-    return jn_build(x->sub, JN_OP(assert), &used, 1, &attrs, NULL, loc, NULL, 0);
+    return jn_build(x->sub, JN_OP(assert), &present, 1, &attrs, NULL, loc, NULL, 0);
 }
 
 static janus_status build_backward(jcv_ctx *x, jcv_node *n) {
     unsigned k = n->n_in - 1;
-    jn_value y, one, dy, *v = jn_alloc((2 * k + 1) * sizeof *v);
+    jn_value y, one, dy, *v = jn_alloc((3 * k + 1) * sizeof *v);
     if (!v)
         return JN_NO_MEMORY();
     janus_status st = JANUS_OK;
@@ -223,13 +218,13 @@ static janus_status build_backward(jcv_ctx *x, jcv_node *n) {
     JN_GO(jn_build(x->sub, JN_OP(full), &one, 1, &attrs, NULL, n->loc, &dy, 1), end);
     for (unsigned i = 0; i < k; i++)
         JN_GO(value_in(x, n->in[i + 1], &v[i]), end);
-    JN_GO(jn_grad_emit(x->sub, &y, &dy, 1, v, k, v + k), end);
+    JN_GO(jn_grad_emit(x->sub, &y, &dy, 1, v, k, v + k, v + 2 * k), end);
     for (unsigned i = 0; i < k; i++) {
         n->out[i].emitted = v[k + i];
         if (jn_value_is_none(v[k + i]))
             st = jn_error(JANUS_UNSUPPORTED, "a parameter gets no gradient");
-        else
-            JN_GO(assert_used(x, v[k + i], n->loc), end);
+        else if (!jn_value_is_none(v[2 * k + i]))
+            JN_GO(assert_present(x, v[2 * k + i], n->loc), end);
     }
 end:
     jn_free(v);

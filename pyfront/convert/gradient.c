@@ -278,6 +278,20 @@ static uint64_t reached_results(const staging *s, unsigned k, uint32_t param, bo
     return reached;
 }
 
+/* Gradients of one result where there are a few: what the others would get is no cotangent of
+ * zeros, which an infinite derivative turns into NaN. */
+static janus_status alone(jpy_stage *x, jn_subgraph *sub, uint64_t bits) {
+    if (x->out.n < 2 || x->out.n > JPY_MAX_ALONE)
+        return JANUS_OK;
+    for (unsigned bit = 0, at = 0; at < x->out.n; bit++)
+        if (bits >> bit & 1) {
+            JN_TRY(jn_grad_presence(sub, (uint64_t)1 << bit, &x->alone[at].sub,
+                                    &x->alone[at].present));
+            at++;
+        }
+    return JANUS_OK;
+}
+
 static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
     jpy_entry *e = s->e;
     jpy_stage *x = &e->stages[k];
@@ -299,7 +313,8 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
     }
     if (!bits)
         return JANUS_OK;
-    JN_TRY(jn_grad_subgraph(sub, bits, &x->grad));
+    JN_TRY(jn_grad_presence(sub, bits, &x->grad.sub, &x->grad.present));
+    JN_TRY(alone(x, sub, bits));
     bool *active = jn_arena_alloc(a, sub->nodes.n);
     if (!active)
         return JN_NO_MEMORY();
@@ -313,7 +328,7 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
             return JN_NO_MEMORY();
         if (!is_float(t))
             continue;
-        jpy_tracked in = {.gradient = grad++, .stage = JPY_NO_STAGE};
+        jpy_tracked in = {.param = p, .gradient = grad++, .stage = JPY_NO_STAGE};
         if (outer) {
             in.slot = src->slot;
             if (!src->tensor.requires_grad)
@@ -361,7 +376,7 @@ static janus_status keep_written(staging *s) {
             while (at < s->out[k].n && !jn_value_equal(s->out[k].data[at], v))
                 at++;
             const jn_subgraph *sub = s->sub[k];
-            if (at == s->out[k].n || !e->stages[k].grad)
+            if (at == s->out[k].n || !e->stages[k].grad.sub)
                 continue;
             for (size_t m = 0; m < sub->saved.n; m++)
                 if (!sub->saved.data[m].frame &&
@@ -396,7 +411,7 @@ static janus_status build_entry(staging *s, jn_arena *a) {
                                      &map[0][p]));
     for (unsigned k = 0; k < s->n; k++) {
         size_t n_in = s->in[k].n, n_out = s->out[k].n;
-        bool saves = s->e->stages[k].grad != NULL;
+        bool saves = s->e->stages[k].grad.sub != NULL;
         jn_value *v = jn_arena_alloc(a, (n_in + n_out + 1) * sizeof *v);
         if (!v)
             return JN_NO_MEMORY();

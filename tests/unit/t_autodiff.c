@@ -290,16 +290,17 @@ static void absent_cotangents(void) {
 static void emit_turns_calls_into_saving_ones(void) {
     janus_module *m = parse("module { sub @g(%x: f64[3]) -> f64[3] { %a = tanh %x\n return %a } }");
     jn_subgraph *g = jn_module_find(m, "g", 1), *f = NULL;
-    jn_value x, y, z, dx[2];
+    jn_value x, y, z, dx[2], present[2];
     jn_loc loc = {0};
     jn_type t = *g->params.data[0].type;
     CU_ASSERT_EQUAL(jn_subgraph_declare(m, "f", &f), JANUS_OK);
     CU_ASSERT_EQUAL(jn_subgraph_add_param(f, "x", &t, false, &x), JANUS_OK);
     CU_ASSERT_EQUAL(jn_build(f, jn_op_find("invoke", 6), &x, 1, NULL, &g, loc, &y, 1), JANUS_OK);
     CU_ASSERT_EQUAL(jn_build(f, jn_op_find("invoke", 6), &x, 1, NULL, &g, loc, &z, 1), JANUS_OK);
-    CU_ASSERT_EQUAL(jn_grad_emit(f, &y, &x, 1, (jn_value[]){x, z}, 2, dx), JANUS_OK);
+    CU_ASSERT_EQUAL(jn_grad_emit(f, &y, &x, 1, (jn_value[]){x, z}, 2, dx, present), JANUS_OK);
     CU_ASSERT_FALSE(jn_value_is_none(dx[0]));
     CU_ASSERT_TRUE(jn_value_is_none(dx[1])); /* y does not depend on it */
+    CU_ASSERT_TRUE(jn_value_is_none(present[0]));
     CU_ASSERT_STRING_EQUAL(f->nodes.data[1]->op->name, "invoke.save");
     CU_ASSERT_STRING_EQUAL(f->nodes.data[2]->op->name, "invoke");
     CU_ASSERT_EQUAL(jn_subgraph_define(f, dx, 1), JANUS_OK);
