@@ -3,9 +3,9 @@
  * Freeing dead tensors in the middle of a run.
  *
  * Promises are not counted, so a long loop would keep every value it ever made.  When tensor memory
- * passes a bound, what the frames in progress, their loops and the log still refer to is copied to
- * new memory and the rest is dropped.  Runs that keep frames for a gradient need what they keep,
- * and are left alone.
+ * passes a bound, what the frames in progress, suspended ones among them, their loops and the log
+ * still refer to is copied to new memory and the rest is dropped.  Runs that keep frames for a
+ * gradient need what they keep, and are left alone.
  */
 #include "config.h"
 
@@ -75,23 +75,41 @@ static janus_status move_slot(collector *c, uint8_t kind, jn_slot *s) {
     return move_box(c, b);
 }
 
+/* Futures stay where they are: they have no value yet. */
 static janus_status move_frame(collector *c, jn_frame *f) {
     const jn_plan *p = f->plan;
     for (uint32_t i = 0; i < p->n_slots; i++)
-        JN_TRY(move_slot(c, p->slot_kind[i], &f->slot[i]));
+        if (!jn_pending(c->r, jn_frame_cells(f), i))
+            JN_TRY(move_slot(c, p->slot_kind[i], &f->slot[i]));
     for (jn_loop_state *s = f->loop; s; s = NULL) {
         const jn_slots *l = &s->loop->carried;
         for (uint32_t i = 0; i < l->n; i++)
-            if (l->slot[i] != JN_NO_SLOT)
+            if (l->slot[i] != JN_NO_SLOT && !jn_pending(c->r, jn_loop_cells(s), i))
                 JN_TRY(move_slot(c, s->parent->plan->slot_kind[l->slot[i]], &s->carried[i]));
     }
     return JANUS_OK;
 }
 
-static janus_status move_all(collector *c, jn_frame *top) {
-    for (jn_frame *f = top; f; f = f->parent)
+/* A frame and those that wait for its return; a suspended one's callers may be met again. */
+static janus_status move_frames(collector *c, jn_frame *top) {
+    for (jn_frame *f = top; f; f = f->parent) {
+        if (f->async && f->async->seen == c->r->strand.collection)
+            return JANUS_OK;
+        if (f->async)
+            f->async->seen = c->r->strand.collection;
         if (f->plan->has_tensors || f->loop)
             JN_TRY(move_frame(c, f));
+    }
+    return JANUS_OK;
+}
+
+static janus_status move_all(collector *c, jn_frame *top) {
+    c->r->strand.collection++;
+    JN_TRY(move_frames(c, top));
+    for (jn_wait *w = c->r->strand.live; w; w = w->next_live)
+        JN_TRY(move_frames(c, w->f));
+    if (c->r->strand.entry)
+        JN_TRY(move_frames(c, c->r->strand.entry));
     for (size_t i = 0; i < c->r->effects.n; i++) {
         jn_pending_effect *e = &c->r->effects.data[i];
         JN_TRY(move_box(c, &e->key));
@@ -111,7 +129,7 @@ janus_status jn_collect(jn_run *r, jn_frame *top) {
         r->collect_at = SIZE_MAX;
         return JANUS_OK;
     }
-    JN_TRY(jn_flush(r));
+    JN_TRY(jn_serve_values(r));
     collector c = {.r = r};
     size_t n_old = m->chunks.n;
     jn_arena_init(&c.tasks, 0);

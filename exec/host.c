@@ -11,44 +11,13 @@
 
 #include "exec/acc.h"
 #include "exec/device.h"
+#include "exec/host.h"
 #include "exec/rows.h"
 #include "exec/run_internal.h"
 #include "graph/base/status.h"
 #include "ops/attrs.h"
 #include "ops/rng.h"
 #include "ops/scalar.h"
-
-enum { POLL_EVERY = 1 << 14 }; /* calls and iterations between two looks at the clock */
-
-/* ---- frames -------------------------------------------------------------------------------------
- */
-
-/* Slots of plans with tensors start empty: a collection looks at all of them. */
-static inline jn_frame *frame_new(jn_run *r, jn_plan *p) {
-    jn_frame *f = p->free_frames;
-    if (JN_LIKELY(f != NULL))
-        p->free_frames = f->parent;
-    else
-        f = jn_arena_alloc(&r->mem->arena, p->frame_bytes);
-    if (p->has_tensors && f)
-        memset(f->slot + p->n_params, 0, (p->n_slots - p->n_params) * sizeof(jn_slot));
-    return f;
-}
-
-static inline void frame_free(jn_frame *f) {
-    f->parent = f->plan->free_frames;
-    f->plan->free_frames = f;
-}
-
-static janus_status ready(jn_run *r, jn_plan *p) {
-    jn_plan *same;
-    return JN_LIKELY(p->compiled) ? JANUS_OK : jn_plan_get(r->set, p->sub, p->saved, &same);
-}
-
-static janus_status poll_now(jn_run *r) {
-    r->poll_countdown = POLL_EVERY;
-    return jn_run_poll(r);
-}
 
 static janus_status overflow(const jn_run *r, const jn_frame *f, const jn_instr *pc) {
     const jn_node *n = f->plan->where[pc - f->plan->code];
@@ -57,171 +26,10 @@ static janus_status overflow(const jn_run *r, const jn_frame *f, const jn_instr 
                     f->plan->sub->name, n && n->loc.file ? n->loc.file : "?", n ? n->loc.line : 0);
 }
 
-/* ---- loops --------------------------------------------------------------------------------------
- */
-
-static jn_loop_state *loop_new(jn_run *r, const jn_loop *l, jn_frame *parent,
-                               const jn_instr *resume) {
-    jn_loop_state *s = r->free_loops;
-    if (s && s->cap >= l->carried.n) {
-        r->free_loops = s->free_next;
-        *s = (jn_loop_state){.carried = s->carried, .cap = s->cap};
-    } else {
-        s = jn_arena_zalloc(&r->mem->arena, sizeof *s);
-        if (!s)
-            return NULL;
-        s->cap = l->carried.n + 4;
-        s->carried = jn_arena_alloc(&r->mem->arena, s->cap * sizeof(jn_slot));
-        if (!s->carried)
-            return NULL;
-    }
-    for (uint32_t i = 0; i < l->carried.n; i++)
-        s->carried[i] = l->carried.slot[i] == JN_NO_SLOT ? (jn_slot){.p = NULL}
-                                                         : parent->slot[l->carried.slot[i]];
-    s->loop = l;
-    s->parent = parent;
-    s->resume = resume;
-    return s;
-}
-
-/* Pushes the frame of the next evaluation of `p` with the carried values from slot `first` on. */
-static janus_status loop_push(jn_run *r, jn_loop_state *s, jn_plan *p, uint32_t first,
-                              jn_frame **out) {
-    JN_TRY(ready(r, p));
-    if (JN_UNLIKELY(--r->poll_countdown <= 0))
-        JN_TRY(poll_now(r));
-    jn_frame *f = frame_new(r, p);
-    if (!f)
-        return JN_NO_MEMORY();
-    f->plan = p;
-    f->parent = s->parent;
-    f->resume = NULL;
-    f->call = NULL;
-    f->loop = s;
-    memcpy(f->slot + first, s->carried, (p->n_params - first) * sizeof(jn_slot));
-    *out = f;
-    return JANUS_OK;
-}
-
-static janus_status list_push(jn_run *r, jn_frame_list *l, jn_frame *f) {
-    if (l->n == l->cap) {
-        uint32_t cap = l->cap ? 2 * l->cap : 8;
-        jn_frame **a = jn_arena_alloc(&r->mem->arena, cap * sizeof *a);
-        if (!a)
-            return JN_NO_MEMORY();
-        if (l->n)
-            memcpy(a, l->frame, l->n * sizeof *a);
-        l->frame = a;
-        l->cap = cap;
-    }
-    l->frame[l->n++] = f;
-    return JANUS_OK;
-}
-
-/* Ends the loop: carried values become the results; *out is the parent. */
-static void loop_finish(jn_run *r, jn_loop_state *s, jn_frame **out, const jn_instr **pc) {
-    const jn_loop *l = s->loop;
-    for (uint32_t i = 0; i < l->results.n; i++)
-        s->parent->slot[l->results.slot[i]] = s->carried[l->carried_at[i]];
-    if (s->saved)
-        s->parent->slot[l->frame_slot].p = s->saved;
-    *out = s->parent;
-    *pc = s->resume;
-    s->free_next = r->free_loops;
-    r->free_loops = s;
-}
-
-/* Gradients take iterations in reverse: the saved frame of this one, and its records. */
-static void walk_lists(const jn_loop_state *s, jn_frame *f) {
-    const jn_loop *l = s->loop;
-    int64_t at = s->n - 1 - s->i;
-    f->slot[0].frame = ((jn_frame_list *)s->parent->slot[l->list_slot].p)->frame[at];
-    for (uint32_t i = 0; l->lists && i < l->carried.n; i++)
-        if (f->plan->slot_kind[i + 1] == JANUS_KIND_FRAME)
-            f->slot[i + 1].frame = ((jn_frame_list *)s->carried[i].p)->frame[at];
-}
-
-/* The next frame of a loop, or its end. */
-static janus_status loop_step(jn_run *r, jn_loop_state *s, jn_frame **f, const jn_instr **pc) {
-    const jn_loop *l = s->loop;
-    jn_plan *p = l->cond;
-    uint32_t first = 0;
-    if (!l->cond) { /* foreach, gradients: count known */
-        if (s->i >= s->n) {
-            loop_finish(r, s, f, pc);
-            return JANUS_OK;
-        }
-        p = l->body;
-        first = 1;
-    } else {
-        s->in_cond = true;
-    }
-    JN_TRY(loop_push(r, s, p, first, f));
-    if (!l->cond) {
-        if (l->count != JN_NO_SLOT) {
-            (*f)->slot[0].i = s->i;
-        } else { /* gradient: iterations in reverse */
-            walk_lists(s, *f);
-        }
-        s->i++;
-    }
-    *pc = p->code;
-    return JANUS_OK;
-}
-
-/* An evaluation of cond or body has returned. */
-static janus_status loop_returned(jn_run *r, jn_frame *done, const jn_slots *results, jn_frame **f,
-                                  const jn_instr **pc) {
-    jn_loop_state *s = done->loop;
-    const jn_loop *l = s->loop;
-    if (s->in_cond) {
-        s->in_cond = false;
-        bool more = done->slot[results->slot[0]].i != 0;
-        frame_free(done);
-        if (!more) {
-            loop_finish(r, s, f, pc);
-            return JANUS_OK;
-        }
-        JN_TRY(loop_push(r, s, l->body, 0, f));
-        *pc = l->body->code;
-        return JANUS_OK;
-    }
-    for (uint32_t i = 0; i < results->n; i++)
-        s->carried[l->carried_at[i]] =
-            results->slot[i] == JN_NO_SLOT ? (jn_slot){.p = NULL} : done->slot[results->slot[i]];
-    if (s->saved)
-        JN_TRY(list_push(r, s->saved, done));
-    else
-        frame_free(done);
-    return loop_step(r, s, f, pc);
-}
-
-static janus_status loop_begin(jn_run *r, const jn_instr *in, jn_frame **f, const jn_instr **pc) {
-    const jn_loop *l = in->aux;
-    jn_loop_state *s = loop_new(r, l, *f, in + 1);
-    if (!s)
-        return JN_NO_MEMORY();
-    if (in->op == JN_I_GRAD_LOOP) {
-        jn_frame_list *list = (*f)->slot[l->list_slot].p;
-        if (!list)
-            return jn_error(JANUS_INTERNAL, "the gradient of a loop without saved iterations");
-        s->n = list->n;
-    } else if (in->op == JN_I_FOREACH) {
-        s->n = (*f)->slot[l->count].i;
-    }
-    if (l->frame_slot != JN_NO_SLOT) {
-        r->keeps = true;
-        s->saved = jn_arena_zalloc(&r->mem->arena, sizeof *s->saved);
-        if (!s->saved)
-            return JN_NO_MEMORY();
-    }
-    return loop_step(r, s, f, pc);
-}
-
 /* ---- tensor values the host strand needs
  * ---------------------------------------------------------- */
 
-static janus_status read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out) {
+janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out) {
     if (!v)
         return jn_error(JANUS_INTERNAL, "item of an absent tensor");
     if (v->shape->numel != 1)
@@ -335,33 +143,6 @@ static janus_status assertion(const jn_run *r, const jn_instr *in) {
 /* ---- the loop -----------------------------------------------------------------------------------
  */
 
-static janus_status push_call(jn_run *r, const jn_call *c, jn_plan *p, jn_frame *f,
-                              const jn_instr *resume, jn_frame **out) {
-    JN_TRY(ready(r, p));
-    if (JN_UNLIKELY(--r->poll_countdown <= 0))
-        JN_TRY(poll_now(r));
-    r->keeps |= p->saved;
-    jn_frame *g = frame_new(r, p);
-    if (JN_UNLIKELY(!g))
-        return JN_NO_MEMORY();
-    g->plan = p;
-    g->parent = f;
-    g->resume = resume;
-    g->call = c;
-    g->loop = NULL;
-    r->stats.invokes += c->cond == JN_NO_SLOT; /* arms are no calls */
-    const uint32_t *a = c->args.slot;
-    for (uint32_t i = 0, n = c->args.n; i < n; i++)
-        g->slot[i] = a[i] == JN_NO_SLOT ? (jn_slot){.p = NULL} : f->slot[a[i]];
-    *out = g;
-    return JANUS_OK;
-}
-
-static jn_plan *grad_arm(const jn_call *c, const jn_frame *saved) {
-    return saved && c->sub[1] && c->sub[1]->primal == saved->plan->sub ? c->callee[1]
-                                                                       : c->callee[0];
-}
-
 #define S(x) (f->slot[x])
 #define CHECK(expr)                                                                                \
     do {                                                                                           \
@@ -370,9 +151,14 @@ static jn_plan *grad_arm(const jn_call *c, const jn_frame *saved) {
             goto fail;                                                                             \
     } while (0)
 
+enum { SLOW = 1 << 16 }; /* beside an opcode */
+
+/* A tensor that the tensor strand still has to compute. */
+static inline bool is_due(const jn_tval *v) { return v && !v->data && !v->rows; }
+
 janus_status jn_host_run(jn_run *r, const jn_slot *args) {
     janus_status st = JANUS_OK;
-    jn_frame *f = frame_new(r, r->entry), *g;
+    jn_frame *f = jn_frame_new(r, r->entry), *g;
     if (!f)
         return JN_NO_MEMORY();
     f->plan = r->entry;
@@ -383,11 +169,14 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
     memcpy(f->slot, args, r->entry->n_params * sizeof(jn_slot));
     const jn_instr *pc = r->entry->code;
     uint64_t count = 0;
+    uint32_t slow = 0; /* SLOW: every instruction goes through jn_slow_step first */
     r->stats.invokes = 1;
     for (;;) {
         const jn_instr *in = pc++;
+        uint32_t op = in->op | slow;
         count++;
-        switch ((jn_opcode)in->op) {
+    again:
+        switch (op) {
         case JN_I_MOVE:
             S(in->dst) = S(in->a);
             break;
@@ -474,15 +263,15 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
         case JN_I_INVOKE: {
             const jn_call *c = in->aux;
             jn_plan *p = c->callee[c->cond != JN_NO_SLOT && !S(c->cond).i];
-            CHECK(push_call(r, c, p, f, pc, &g));
+            CHECK(jn_push_call(r, c, p, f, pc, &g));
             f = g;
             pc = p->code;
             break;
         }
         case JN_I_GRAD_CALL: {
             const jn_call *c = in->aux;
-            jn_plan *p = grad_arm(c, S(in->a).frame);
-            CHECK(push_call(r, c, p, f, pc, &g));
+            jn_plan *p = jn_grad_arm(c, S(in->a).frame);
+            CHECK(jn_push_call(r, c, p, f, pc, &g));
             f = g;
             pc = p->code;
             break;
@@ -490,12 +279,12 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
         case JN_I_WHILE:
         case JN_I_FOREACH:
         case JN_I_GRAD_LOOP:
-            CHECK(loop_begin(r, in, &f, &pc));
+            CHECK(jn_loop_begin(r, in, &f, &pc));
             break;
         case JN_I_RETURN: {
             const jn_slots *res = in->aux;
             if (JN_UNLIKELY(f->loop != NULL)) {
-                CHECK(loop_returned(r, f, res, &f, &pc));
+                CHECK(jn_loop_returned(r, f, res, &f, &pc));
                 break;
             }
             g = f->parent;
@@ -514,7 +303,7 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
             if (c->frame_slot != JN_NO_SLOT)
                 g->slot[c->frame_slot].frame = f;
             else
-                frame_free(f);
+                jn_frame_free(f);
             f = g;
             break;
         }
@@ -527,10 +316,14 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
             CHECK(jn_rows_issue(r, (jn_segment *)in->aux, f->slot));
             break;
         case JN_I_TRUTH:
-            CHECK(read_item(r, S(in->a).t, JANUS_KIND_BOOL, &S(in->dst)));
+            if (is_due(S(in->a).t) && !slow)
+                goto suspend;
+            CHECK(jn_read_item(r, S(in->a).t, JANUS_KIND_BOOL, &S(in->dst)));
             break;
         case JN_I_ITEM:
-            CHECK(read_item(r, S(in->a).t, (janus_kind)in->b, &S(in->dst)));
+            if (is_due(S(in->a).t) && !slow)
+                goto suspend;
+            CHECK(jn_read_item(r, S(in->a).t, (janus_kind)in->b, &S(in->dst)));
             break;
         case JN_I_SIZE: {
             const jn_shape *shape = S(in->a).t->shape;
@@ -562,8 +355,10 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
             break;
         case JN_I_ASSERT: {
             jn_slot v = S(in->a);
+            if (in->b == JANUS_KIND_TENSOR && is_due(v.t) && !slow)
+                goto suspend;
             if (in->b == JANUS_KIND_TENSOR)
-                CHECK(read_item(r, v.t, JANUS_KIND_BOOL, &v));
+                CHECK(jn_read_item(r, v.t, JANUS_KIND_BOOL, &v));
             if (JN_UNLIKELY(!v.i || (r->asserts_to_failure && --r->asserts_to_failure == 0)))
                 CHECK(assertion(r, in));
             break;
@@ -571,7 +366,22 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
         case JN_I_STORE:
             CHECK(jn_log_store(r, S(in->a).t, S(in->b).t));
             break;
+        default: { /* slow */
+            jn_slow what;
+            CHECK(jn_slow_step(r, &f, &pc, &what));
+            slow = r->strand.on ? SLOW : 0;
+            if (what == JN_SLOW_DONE)
+                break;
+            in = pc - 1;
+            op = in->op;
+            goto again;
         }
+        }
+        continue;
+    suspend:
+        CHECK(jn_slow_begin(r));
+        slow = SLOW;
+        pc = in;
         continue;
     fail:
         r->stats.instructions += count;

@@ -12,8 +12,8 @@
 
 #include <string.h>
 
+#include "exec/effects.h"
 #include "exec/overlay.h"
-
 #include "exec/plan_internal.h"
 #include "exec/run_internal.h"
 #include "graph/base/status.h"
@@ -53,6 +53,40 @@ janus_status jn_host_what_of(const jn_op *op, uint8_t *out) {
             return JANUS_OK;
         }
     return jn_error(JANUS_UNSUPPORTED, "the executor has no host operation %s", op->name);
+}
+
+/* Classes of locations: attributes have one each, as far as there are bits. */
+enum { CLASS_ITEMS = 1, CLASS_KEYS = 2, CLASSES_ATTR = 60 };
+
+static uint64_t class_of_attr(int64_t key) {
+    return (uint64_t)1 << (64 - CLASSES_ATTR + (uint64_t)key % CLASSES_ATTR);
+}
+
+jn_effects jn_host_effects(const jn_host_call *c) {
+    switch (c->what) {
+    case H_ATTR:
+    case H_HASATTR:
+        return (jn_effects){class_of_attr(c->key), 0};
+    case H_ITEM:
+        return (jn_effects){CLASS_ITEMS, 0};
+    case H_KEY:
+    case H_HAS:
+        return (jn_effects){CLASS_KEYS, 0};
+    case H_LEN:
+        return (jn_effects){CLASS_ITEMS | CLASS_KEYS, 0};
+    case H_SETATTR:
+    case H_DELATTR:
+        return (jn_effects){0, class_of_attr(c->key)};
+    case H_SETITEM:
+    case H_APPEND:
+    case H_POP:
+        return (jn_effects){0, CLASS_ITEMS};
+    case H_SETKEY:
+    case H_DELKEY:
+        return (jn_effects){0, CLASS_KEYS};
+    default: /* a type, an identity; births and prints are put in order by the log */
+        return (jn_effects){0, 0};
+    }
 }
 
 /* ---- boxes --------------------------------------------------------------------------------------
@@ -169,6 +203,9 @@ static janus_status type_of(jn_run *r, const jn_box *o, jn_slot *out) {
  */
 
 static janus_status log_effect(jn_run *r, jn_pending_effect e) {
+    e.place = r->strand.here;
+    if (r->strand.here)
+        r->strand.here->logged = true;
     return jn_vec_push(&r->effects, e) ? JANUS_OK : JN_NO_MEMORY();
 }
 

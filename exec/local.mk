@@ -9,10 +9,13 @@ libjanus_all_la_SOURCES += \
 	exec/device.c \
 	exec/eager.c \
 	exec/eager_call.c \
+	exec/effects.c \
 	exec/flush.c \
 	exec/group.c \
 	exec/host.c \
+	exec/host_loop.c \
 	exec/host_ops.c \
+	exec/host_slow.c \
 	exec/log.c \
 	exec/mem.c \
 	exec/overlay.c \
@@ -28,6 +31,7 @@ libjanus_all_la_SOURCES += \
 	exec/run.c \
 	exec/shape.c \
 	exec/specialise.c \
+	exec/suspend.c \
 	exec/tensor.c \
 	exec/tensor_rows.c \
 	exec/variant.c \
@@ -41,6 +45,8 @@ noinst_HEADERS += \
 	exec/device.h \
 	exec/eager.h \
 	exec/eager_call.h \
+	exec/effects.h \
+	exec/host.h \
 	exec/overlay.h \
 	exec/par.h \
 	exec/plan.h \
@@ -53,6 +59,7 @@ noinst_HEADERS += \
 	exec/run_internal.h \
 	exec/segment.h \
 	exec/task.h \
+	exec/suspend.h \
 	exec/tensor.h \
 	exec/tensor_rows.h \
 	exec/variant.h \

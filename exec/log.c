@@ -8,6 +8,7 @@
  */
 #include "config.h"
 
+#include <stdlib.h>
 #include <uthash.h>
 
 #include "exec/device.h"
@@ -94,6 +95,28 @@ static janus_status make_items(jn_run *r, const jn_pending_effect *p) {
     return st;
 }
 
+/* Entries of one place are in order already. */
+static int in_program_order(const void *a, const void *b) {
+    const jn_pending_effect *x = a, *y = b;
+    uint64_t p = x->place ? x->place->label : 0, q = y->place ? y->place->label : 0;
+    if (p != q)
+        return p < q ? -1 : 1;
+    return x->number < y->number ? -1 : 1;
+}
+
+/* Suspended frames have logged later what comes earlier. */
+static void sort_log(jn_run *r) {
+    jn_pending_effect *e = r->effects.data;
+    bool sorted = true;
+    for (size_t i = 0; i < r->effects.n; i++) {
+        e[i].number = i;
+        if (i > 0 && e[i].place != e[i - 1].place && in_program_order(&e[i], &e[i - 1]) < 0)
+            sorted = false;
+    }
+    if (!sorted)
+        qsort(e, r->effects.n, sizeof *e, in_program_order);
+}
+
 janus_status jn_run_prepare(jn_run *r) {
     if (!r->finished)
         return jn_error(JANUS_INVALID_ARGUMENT, "the run has not been executed");
@@ -102,6 +125,7 @@ janus_status jn_run_prepare(jn_run *r) {
     JN_TRY(jn_flush(r));
     if (JN_UNLIKELY(r->dev != NULL))
         JN_TRY(jn_dev_flags(r->dev));
+    sort_log(r);
     if (!jn_vec_reserve(&r->log, r->effects.n))
         return JN_NO_MEMORY();
     for (size_t i = 0; i < r->effects.n; i++) {

@@ -159,8 +159,9 @@ struct jn_plan {
     uint8_t *slot_kind; /* janus_kind per slot */
     uint32_t *member;   /* saved plans: slot of each member of sub->saved */
     uint32_t frame_bytes;
-    const jn_node **where; /* node per instruction, for messages */
-    jn_frame *free_frames; /* of the run that uses the set now */
+    const jn_node **where;      /* node per instruction, for messages */
+    struct jn_effects *effects; /* from each instruction on (exec/effects.h); NULL: not yet known */
+    jn_frame *free_frames;      /* of the run that uses the set now */
 };
 
 /* All plans of a module for one run at a time. */
@@ -169,10 +170,11 @@ struct jn_planset {
     jn_arena arena;
     jn_plan *plans; /* [2 * sub index + saved] */
     JN_VEC(jn_segment *) segments;
-    jn_shapes shapes;        /* interned shapes */
-    struct jn_mem *spare;    /* run memory for reuse */
-    struct jn_table *tables; /* all zero (exec/rows.h) */
-    bool crowded;            /* some segment has many specialisations: trim when the run is over */
+    jn_shapes shapes;           /* interned shapes */
+    struct jn_mem *spare;       /* run memory for reuse */
+    struct jn_table *tables;    /* all zero (exec/rows.h) */
+    struct jn_effects *effects; /* per SubGraph; NULL: not yet known */
+    bool crowded; /* some segment has many specialisations: trim when the run is over */
     jn_planset *next;
 };
 

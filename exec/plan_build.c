@@ -295,7 +295,7 @@ static janus_status compile_if(jn_builder *b, jn_scope *s, const jn_node *n) {
 /* ---- host and state -----------------------------------------------------------------------------
  */
 
-static int64_t int_attr(const jn_node *n, const char *name) {
+int64_t jn_int_attr(const jn_node *n, const char *name) {
     const jn_attr_spec *a = jn_attr_find(n->op, name, strlen(name));
     return a ? *(const int64_t *)((const char *)n->attrs + a->offset) : 0;
 }
@@ -313,8 +313,8 @@ static janus_status compile_host(jn_builder *b, jn_scope *s, const jn_node *n) {
     uint32_t dst = JN_NO_SLOT;
     c->node = n;
     JN_TRY(jn_host_what_of(n->op, &c->what));
-    c->key = int_attr(n, "key") + int_attr(n, "what");
-    c->tag = int_attr(n, "tag");
+    c->key = jn_int_attr(n, "key") + jn_int_attr(n, "what");
+    c->tag = jn_int_attr(n, "tag");
     c->n = n->n_in;
     c->in = jn_arena_alloc(b->arena, (n->n_in + 2) * sizeof *c->in);
     c->kinds = jn_arena_alloc(b->arena, n->n_in + 2);
@@ -363,7 +363,7 @@ static janus_status compile_host_node(jn_builder *b, jn_scope *s, const jn_node 
         if (n->op->id == JN_OP_ID_item)
             return compile_unary(b, s, n, JN_I_ITEM, n->out[0]->kind, 0);
         if (n->op->id == JN_OP_ID_size)
-            return compile_unary(b, s, n, JN_I_SIZE, 0, int_attr(n, "axis"));
+            return compile_unary(b, s, n, JN_I_SIZE, 0, jn_int_attr(n, "axis"));
         if (s->cut.uses[n->id] == 0 && !(n->op->flags & JN_OP_MAY_RAISE))
             return JANUS_OK;
         if (is_branch_only(b, s, n))
@@ -379,7 +379,7 @@ static janus_status compile_host_node(jn_builder *b, jn_scope *s, const jn_node 
     case JN_ROLE_GRAD:
         return n->op->flags & JN_OP_TWO_SUBS ? compile_if_grad(b, s, n) : compile_loop(b, s, n);
     case JN_ROLE_SAVED:
-        return compile_unary(b, s, n, JN_I_FRAME_GET, 0, int_attr(n, "index"));
+        return compile_unary(b, s, n, JN_I_FRAME_GET, 0, jn_int_attr(n, "index"));
     case JN_ROLE_ACC:
         return compile_unary(b, s, n,
                              jn_op_named(n->op, "acc.new")   ? JN_I_ACC_NEW
@@ -393,7 +393,7 @@ static janus_status compile_host_node(jn_builder *b, jn_scope *s, const jn_node 
         JN_TRY(jn_pb_value_slot(b, s, n->in[0], &a));
         return jn_pb_emit(b, n,
                           (jn_instr){JN_I_ASSERT,
-                                     (uint32_t)int_attr(n, "id"),
+                                     (uint32_t)jn_int_attr(n, "id"),
                                      a,
                                      jn_value_type(s->g, n->in[0])->kind,
                                      {.aux = n}});

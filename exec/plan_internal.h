@@ -24,6 +24,8 @@ static inline bool jn_is_row_step(const jn_cut *c, size_t node) {
     return c->seg[node] != JN_NO_SEG && c->seg[node] & JN_ROW_STEP;
 }
 bool jn_op_named(const jn_op *op, const char *name);
+/* An integer attribute; 0: the op has none of this name. */
+int64_t jn_int_attr(const jn_node *n, const char *name);
 /* The value of a scalar constant node; false if it is none. */
 bool jn_const_bits(const jn_node *n, int64_t *out_bits);
 /* What a host op does (exec/host_ops.c). */

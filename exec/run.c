@@ -219,6 +219,7 @@ void jn_run_free(jn_run *r) {
         janus_tensor_release(r->made.data[i]);
     jn_vec_free(&r->made);
     jn_log_free(r);
+    jn_strand_free(r);
     jn_vec_free(&r->effects);
     jn_vec_free(&r->log);
     jn_overlay_free(r);

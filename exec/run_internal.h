@@ -4,6 +4,7 @@
 #define JN_EXEC_RUN_INTERNAL_H
 
 #include "exec/run.h"
+#include "exec/suspend.h"
 #include "exec/task.h"
 
 typedef enum jn_device_kind {
@@ -29,6 +30,8 @@ typedef struct jn_pending_effect {
     jn_tval *target;
     jn_box *items;
     uint32_t n_items;
+    const jn_place *place; /* in program order; NULL: before all places */
+    size_t number;         /* in the order logged */
 } jn_pending_effect;
 
 struct jn_overlay_entry;
@@ -61,6 +64,7 @@ struct jn_run {
     bool keeps;        /* frames are kept or accumulators in use: nothing can be collected */
     size_t collect_at; /* bytes of tensors that start a collection */
     jn_loop_state *free_loops;
+    jn_strand strand; /* what is suspended */
     int64_t poll_countdown;
     int64_t next_poll_ns;       /* on the monotonic clock */
     int64_t asserts_to_failure; /* JANUS_FAIL_ASSERT: the n-th assertion of a run fails; 0: off */
@@ -80,6 +84,8 @@ struct jn_run {
 
 /* exec/host.c: runs the host strand from the entry to its end. */
 janus_status jn_host_run(jn_run *r, const jn_slot *args);
+/* exec/host.c: the element of a one-element tensor, as a scalar of this kind. */
+janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out);
 /* exec/run.c: lets the caller's poll cancel the run, at most every 50 ms. */
 janus_status jn_run_poll(jn_run *r);
 /* exec/flush.c: executes every pending task. */

@@ -87,6 +87,7 @@ struct jn_frame {
     const jn_instr *resume; /* instruction of the parent after the call */
     const jn_call *call;    /* NULL for loops' iterations and the entry */
     struct jn_loop_state *loop;
+    struct jn_async *async; /* suspension (exec/suspend.h); NULL: never touched by it */
     jn_slot slot[];
 };
 
@@ -103,7 +104,10 @@ typedef struct jn_loop_state {
     jn_frame *parent;
     int64_t i, n;
     jn_slot *carried; /* current values */
+    struct jn_async *async;
     bool in_cond;
+    bool detached; /* the parent has gone on: results go to outs */
+    struct jn_future **outs;
     jn_frame_list *saved;
     uint32_t cap; /* of carried */
     struct jn_loop_state *free_next;

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames that wait for a tensor's value wait together."""
+
+import pytest
+
+import janus
+
+if not hasattr(janus, "function"):
+    pytest.skip("janus.function is not built", allow_module_level=True)
+
+
+def grow(h, levels):
+    if levels == 0:
+        return h.sum(), 1
+    if h.sum() > 0.9:
+        return h.sum(), 1
+    a, n = grow(janus.sin(h * 2.0), levels - 1)
+    b, m = grow(janus.cos(h * 3.0), levels - 1)
+    return a + b, n + m + 1
+
+
+def total(xs):
+    s, nodes = 0.0, 0
+    for x in xs:
+        y, n = grow(x, 5)
+        s, nodes = s + y, nodes + n
+    return s, nodes
+
+
+def inputs(n):
+    return [janus.tensor([0.1 * i - 0.7, 0.3, -0.05 * i]) for i in range(n)]
+
+
+@pytest.mark.parametrize("numerics", ["fast", "exact"])
+def test_trees_that_grow_batch_across_examples(numerics):
+    f = janus.function(total, numerics=numerics, measure=False)
+    xs = inputs(24)
+    for _ in range(3):
+        assert f(xs)[1] == total(xs)[1]
+        assert float(f(xs)[0]) == pytest.approx(float(total(xs)[0]), rel=1e-5)
+    stats = f.stats()
+    assert stats["graph"] and not stats["fallbacks"]
+    if numerics == "fast":
+        groups = 6 * 5 + len(xs)  # a few for each level; the sum is a chain
+        assert stats["batches"] <= groups * stats["graph"]
+        assert stats["tasks"] > 5 * stats["batches"]
+
+
+def test_two_runs_are_bit_equal():
+    f = janus.function(total, measure=False)
+    xs = inputs(17)
+    f(xs), f(xs)
+    assert len({float(f(xs)[0]) for _ in range(5)}) == 1
+
+
+def test_many_suspended_at_a_time():
+    """More than the strand lets wait at once: callers wait with their calls then."""
+
+    @janus.function(measure=False)
+    def f(x, n):
+        ups = 0
+        total = janus.zeros(3)
+        for i in range(n):
+            y = x + 0.001 * i
+            if y.sum() > 0.9:
+                y = y * 2.0
+                ups = ups + 1
+            total = total + y
+        return total, ups
+
+    x = janus.tensor([0.1, 0.2, -0.3])
+    for n in (5, 5000, 5000):
+        y, ups = f(x, n)
+        assert ups == sum(float((x + 0.001 * i).sum()) > 0.9 for i in range(n))
+    assert f.stats()["graph"] >= 1
+
+
+def test_deep_and_suspended_at_every_step():
+    @janus.function(measure=False)
+    def f(x, n):
+        return down(x, n)
+
+    def down(x, n):
+        if n == 0:
+            return x
+        if x.sum() > 100.0:
+            return x
+        return down(x + 1e-3, n - 1) * 1.0
+
+    x = janus.tensor([0.1, 0.2])
+    f(x, 50), f(x, 40)
+    assert float(f(x, 20000).sum()) == pytest.approx(0.3 + 40.0, rel=1e-3)
+    assert f.stats()["graph"] >= 1
