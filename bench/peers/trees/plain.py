@@ -19,6 +19,7 @@ def load(system):
         sys.modules["janus.nn.functional"] = torch.nn.functional
     import janus
     lib = janus
+    lib.optim.Adagrad([lib.zeros(1)])  # loads more of PyTorch
 
 
 def prepare(threads):
