@@ -758,6 +758,83 @@ static inline janus_status janus_build_logical_xor(janus_subgraph *g, janus_valu
     return st;
 }
 
+/* and of every bit; of bools: and; no floats */
+static inline janus_status janus_build_bitwise_and(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
+    janus_value in[2];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    in[1] = b;
+    st = janus_build(g, "bitwise_and", in, 2, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* or of every bit; of bools: or; no floats */
+static inline janus_status janus_build_bitwise_or(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
+    janus_value in[2];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    in[1] = b;
+    st = janus_build(g, "bitwise_or", in, 2, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* exclusive or of every bit; of bools: of them; no floats */
+static inline janus_status janus_build_bitwise_xor(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
+    janus_value in[2];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    in[1] = b;
+    st = janus_build(g, "bitwise_xor", in, 2, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* a * 2^b, wrapping around; 0 where b is negative or not below the number of bits; integers */
+static inline janus_status janus_build_bitwise_left_shift(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
+    janus_value in[2];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    in[1] = b;
+    st = janus_build(g, "bitwise_left_shift", in, 2, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* floor(a / 2^b); 0 or -1 where b is negative or not below the number of bits; integers */
+static inline janus_status janus_build_bitwise_right_shift(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
+    janus_value in[2];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    in[1] = b;
+    st = janus_build(g, "bitwise_right_shift", in, 2, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* every bit turned; of bools: not; no floats */
+static inline janus_status janus_build_bitwise_not(janus_subgraph *g, janus_value x, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    st = janus_build(g, "bitwise_not", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
 /* -x */
 static inline janus_status janus_build_neg(janus_subgraph *g, janus_value x, janus_value *out_y) {
     janus_value in[1];

@@ -20,6 +20,25 @@ janus_status jn_infer_binary(jn_infer *c) {
     return jn_infer_broadcast(c, 0, c->in[0]->dtype, c->in, 2);
 }
 
+static janus_status no_float(jn_infer *c) {
+    janus_dtype d = (janus_dtype)c->in[0]->dtype;
+    if (jn_dtype_is_float(d))
+        return jn_infer_fail(c, JANUS_UNSUPPORTED, "not implemented for operands of dtype %s",
+                             jn_dtype_name(d));
+    return JANUS_OK;
+}
+
+janus_status jn_infer_bits(jn_infer *c) {
+    JN_TRY(no_float(c));
+    return jn_infer_broadcast(c, 0, c->in[0]->dtype, c->in, c->n_in);
+}
+
+janus_status jn_infer_shift(jn_infer *c) {
+    if (c->in[0]->dtype == JANUS_BOOL)
+        return jn_infer_fail(c, JANUS_UNSUPPORTED, "not implemented for operands of dtype bool");
+    return jn_infer_bits(c);
+}
+
 janus_status jn_infer_compare(jn_infer *c) {
     return jn_infer_broadcast(c, 0, JANUS_BOOL, c->in, 2);
 }

@@ -333,12 +333,44 @@ int jpy_index_put(PyObject *x, PyObject *value, PyObject *const *index, const in
     return done ? 0 : -1;
 }
 
+static bool covers(const janus_tensor *mask, const janus_tensor *x) {
+    if (mask->dtype != JANUS_BOOL || mask->rank > x->rank)
+        return false;
+    for (int i = 0; i < mask->rank; i++)
+        if (mask->dims[i] != x->dims[i])
+            return false;
+    return true;
+}
+
+/* x[mask] = number, for a mask of x's first dims: no place of a true element need be known. */
+static int fill_masked(PyObject *x, PyObject *mask, PyObject *number) {
+    jpy_bound b;
+    Py_INCREF(mask);
+    int rank = ((jpy_tensor *)mask)->t->rank, missing = ((jpy_tensor *)x)->t->rank - rank;
+    for (int i = 0; i < missing && mask; i++)
+        Py_SETREF(mask, run_unsqueeze(mask, rank));
+    PyObject *done = NULL;
+    bound_init(&b, x);
+    if (mask && jpy_bound_op(&b, JN_OP(masked_fill)) == 0) {
+        b.in[1] = (jpy_operand){.o = mask};
+        b.in[2] = (jpy_operand){.o = number};
+        b.n_in = 3;
+        done = jpy_bound_run(&b, (jpy_tensor *)x);
+    }
+    Py_XDECREF(mask);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
 int jpy_index_set(PyObject *self, PyObject *key, PyObject *value) {
     parsed p;
     janus_kind kind;
     janus_scalar s;
     jpy_place place;
     PyObject *own = NULL;
+    if (jpy_tensor_check(key) && (PyFloat_CheckExact(value) || PyLong_Check(value)) &&
+        covers(((jpy_tensor *)key)->t, ((jpy_tensor *)self)->t))
+        return fill_masked(self, key, value);
     if (!jpy_tensor_check(value) && jpy_scalar_of(value, &kind, &s) == 0) {
         janus_tensor *t;
         if (PyErr_Occurred() ||

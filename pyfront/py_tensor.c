@@ -382,26 +382,11 @@ BINARY(nb_div, div)
 BINARY(nb_floordiv, floordiv)
 BINARY(nb_mod, mod)
 
-/* & | ^ of bools; of integers they would mean bits, which no row computes. */
-static bool bools(PyObject *a, PyObject *b) {
-    return (PyBool_Check(a) ||
-            (jpy_tensor_check(a) && ((jpy_tensor *)a)->t->dtype == JANUS_BOOL)) &&
-           (PyBool_Check(b) || (jpy_tensor_check(b) && ((jpy_tensor *)b)->t->dtype == JANUS_BOOL));
-}
-#define LOGICAL(slot, row)                                                                         \
-    static PyObject *slot(PyObject *a, PyObject *b) {                                              \
-        if (!bools(a, b))                                                                          \
-            Py_RETURN_NOTIMPLEMENTED;                                                              \
-        return jpy_binary(JN_OP(row), a, b);                                                       \
-    }                                                                                              \
-    static PyObject *slot##_i(PyObject *a, PyObject *b) {                                          \
-        if (!bools(a, b))                                                                          \
-            Py_RETURN_NOTIMPLEMENTED;                                                              \
-        return jpy_binary_inplace(JN_OP(row), a, b);                                               \
-    }
-LOGICAL(nb_and, logical_and)
-LOGICAL(nb_or, logical_or)
-LOGICAL(nb_xor, logical_xor)
+BINARY(nb_and, bitwise_and)
+BINARY(nb_or, bitwise_or)
+BINARY(nb_xor, bitwise_xor)
+BINARY(nb_lshift, bitwise_left_shift)
+BINARY(nb_rshift, bitwise_right_shift)
 
 static PyObject *nb_matmul(PyObject *a, PyObject *b) { return jpy_binary(JN_OP(matmul), a, b); }
 
@@ -419,9 +404,10 @@ static PyObject *nb_neg(PyObject *a) { return jpy_unary_fast(JN_OP(neg), a); }
 static PyObject *nb_pos(PyObject *a) { return Py_NewRef(a); }
 static PyObject *nb_abs(PyObject *a) { return jpy_unary_fast(JN_OP(abs), a); }
 static PyObject *nb_invert(PyObject *a) {
-    if (((jpy_tensor *)a)->t->dtype == JANUS_BOOL)
-        return jpy_unary(JN_OP(logical_not), a);
-    PyErr_SetString(PyExc_NotImplementedError, "~ is implemented for bool tensors");
+    if (!jn_dtype_is_float(((jpy_tensor *)a)->t->dtype))
+        return jpy_unary(JN_OP(bitwise_not), a);
+    PyErr_SetString(PyExc_TypeError, "~ (operator.invert) is only implemented on integer and "
+                                     "Boolean-type tensors");
     return NULL;
 }
 
@@ -558,6 +544,8 @@ static PyType_Slot tensor_slots[] = {
     {Py_nb_and, nb_and},
     {Py_nb_or, nb_or},
     {Py_nb_xor, nb_xor},
+    {Py_nb_lshift, nb_lshift},
+    {Py_nb_rshift, nb_rshift},
     {Py_nb_inplace_add, nb_add_i},
     {Py_nb_inplace_subtract, nb_sub_i},
     {Py_nb_inplace_multiply, nb_mul_i},
@@ -568,6 +556,8 @@ static PyType_Slot tensor_slots[] = {
     {Py_nb_inplace_and, nb_and_i},
     {Py_nb_inplace_or, nb_or_i},
     {Py_nb_inplace_xor, nb_xor_i},
+    {Py_nb_inplace_lshift, nb_lshift_i},
+    {Py_nb_inplace_rshift, nb_rshift_i},
     {Py_nb_negative, nb_neg},
     {Py_nb_positive, nb_pos},
     {Py_nb_absolute, nb_abs},

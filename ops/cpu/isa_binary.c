@@ -86,6 +86,17 @@ ORDER(int32_t, i32)
 ORDER(int64_t, i64)
 ORDER(uint8_t, u8)
 
+/* Shifts by a negative number or by all bits give what is left then: nothing, or the sign. */
+#define BITS(T, U, bits, sign, sfx)                                                                \
+    ROW2(bitwise_and_##sfx, T, T, a &b)                                                            \
+    ROW2(bitwise_or_##sfx, T, T, a | b)                                                            \
+    ROW2(bitwise_xor_##sfx, T, T, a ^ b)                                                           \
+    ROW2(bitwise_left_shift_##sfx, T, T, (U)b < bits ? (U)a << (b & (bits - 1)) : 0)               \
+    ROW2(bitwise_right_shift_##sfx, T, T, (U)b < bits ? a >> (b & (bits - 1)) : sign)
+BITS(int32_t, uint32_t, 32, a >> 31, i32)
+BITS(int64_t, uint64_t, 64, a >> 63, i64)
+BITS(uint8_t, uint8_t, 8, 0, u8)
+
 /* A NaN in either operand is the result. */
 #define EXTREMES_FLOAT(T, sfx)                                                                     \
     ROW2(maximum_##sfx, T, T, ((a != a) | (a > b)) ? a : b)                                        \
@@ -202,6 +213,7 @@ JN_ROW3(addcdiv_sqrt_f64, double, double, double, double, JN_COSTLY, STEP(double
 #define SET_FLOATS(op) SET(op, F32, op##_f32), SET(op, F64, op##_f64)
 #define SET_NUMBERS(op)                                                                            \
     SET_FLOATS(op), SET(op, I32, op##_i32), SET(op, I64, op##_i64), SET(op, U8, op##_u8)
+#define SET_BITS(op) SET(op, I32, op##_i32), SET(op, I64, op##_i64), SET(op, U8, op##_u8)
 #define SET_ALL(op) SET_NUMBERS(op), SET(op, BOOL, op##_u8)
 
 void JN_ISA_FN(jn_isa_fill_binary)(jn_isa_table *t) {
@@ -226,6 +238,14 @@ void JN_ISA_FN(jn_isa_fill_binary)(jn_isa_table *t) {
     SET_ALL(logical_and);
     SET_ALL(logical_or);
     SET_ALL(logical_xor);
+    SET_BITS(bitwise_and);
+    SET_BITS(bitwise_or);
+    SET_BITS(bitwise_xor);
+    SET(bitwise_and, BOOL, bitwise_and_u8);
+    SET(bitwise_or, BOOL, bitwise_or_u8);
+    SET(bitwise_xor, BOOL, bitwise_xor_u8);
+    SET_BITS(bitwise_left_shift);
+    SET_BITS(bitwise_right_shift);
     SET_FLOATS(div);
     SET_FLOATS(tanh_grad);
     SET_FLOATS(sigmoid_grad);

@@ -130,6 +130,9 @@ JN_ROW1(not_f32, float, uint8_t, JN_CHEAP, , x == 0.0f)
 JN_ROW1(not_f64, double, uint8_t, JN_CHEAP, , x == 0.0)
 JN_ROW1(not_i32, int32_t, uint8_t, JN_CHEAP, , x == 0)
 JN_ROW1(not_i64, int64_t, uint8_t, JN_CHEAP, , x == 0)
+JN_ROW1(flip_i32, int32_t, int32_t, JN_CHEAP, , ~x)
+JN_ROW1(flip_i64, int64_t, int64_t, JN_CHEAP, , ~x)
+JN_ROW1(flip_u8, uint8_t, uint8_t, JN_CHEAP, , (uint8_t)~x)
 JN_ROW1(not_u8, uint8_t, uint8_t, JN_CHEAP, , x == 0)
 JN_ROW1(isnan_f32, float, uint8_t, JN_CHEAP, , x != x)
 JN_ROW1(isnan_f64, double, uint8_t, JN_CHEAP, , x != x)
@@ -254,6 +257,8 @@ void JN_ISA_FN(jn_isa_fill_unary)(jn_isa_table *t) {
     SET(logical_not, F64, not_f64);
     SET_INTS(logical_not, not_i32, not_i64, not_u8);
     SET(logical_not, BOOL, not_u8);
+    SET_INTS(bitwise_not, flip_i32, flip_i64, flip_u8);
+    SET(bitwise_not, BOOL, not_u8);
     SET_CASTS(F32, F64, I32, I64, BOOL, U8);
     SET_CASTS(F64, F32, I32, I64, BOOL, U8);
     SET_CASTS(I32, F32, F64, I64, BOOL, U8);

@@ -149,6 +149,12 @@ DEV i64 ipow(i64 a, i64 b) {
     X(logical_and, 2, 0, v[0] != 0 && v[1] != 0, v[0] != 0 && v[1] != 0)                           \
     X(logical_or, 2, 0, v[0] != 0 || v[1] != 0, v[0] != 0 || v[1] != 0)                            \
     X(logical_xor, 2, 0, (v[0] != 0) != (v[1] != 0), (v[0] != 0) != (v[1] != 0))                   \
+    X(bitwise_and, 2, 0, 0, v[0] & v[1])                                                           \
+    X(bitwise_or, 2, 0, 0, v[0] | v[1])                                                            \
+    X(bitwise_xor, 2, 0, 0, v[0] ^ v[1])                                                           \
+    X(bitwise_left_shift, 2, 0, 0, v[1]<0 || v[1]> 63 ? 0 : wrap(U(v[0]) << v[1]))                 \
+    X(bitwise_right_shift, 2, 0, 0, v[0] >> (v[1] < 0 || v[1] > 63 ? 63 : v[1]))                   \
+    X(bitwise_not, 1, 0, 0, ~v[0])                                                                 \
     X(neg, 1, 0, -v[0], wrap(0 - U(v[0])))                                                         \
     X(abs, 1, 0, m_abs(v[0]), v[0] < 0 ? wrap(0 - U(v[0])) : v[0])                                 \
     F(exp, 1, m_exp(v[0]))                                                                         \
@@ -427,7 +433,7 @@ template <int OP, int N, int BY, bool STRIDED> static void run(const jn_kargs *k
     run_any(k, &a, BY);
 }
 
-/* Ops with a boolean result or a boolean operand are never all f32: no kernel of their own. */
+/* Ops with a boolean result or operand, or of bits, are never all f32: no kernel of their own. */
 template <int OP, int N, int BY> static void run_other(const jn_kargs *k) {
     ew_args a;
     if (plan(&a, k, OP, N))
@@ -468,7 +474,7 @@ static void run_convert(const jn_kargs *k) {
 }
 
 #define OTHER(id)                                                                                  \
-    ((id) >= JN_OP_ID_eq && (id) <= JN_OP_ID_logical_xor) || (id) == JN_OP_ID_logical_not ||       \
+    ((id) >= JN_OP_ID_eq && (id) <= JN_OP_ID_bitwise_not) || (id) == JN_OP_ID_logical_not ||       \
         (id) == JN_OP_ID_isnan || (id) == JN_OP_ID_isfinite || (id) == JN_OP_ID_where ||           \
         (id) == JN_OP_ID_masked_fill
 #define STRIDES(id)                                                                                \
@@ -483,6 +489,8 @@ template <int OP, int N, int BY> static jn_kernel_fn pick() {
 }
 
 JN_CUDA_SELECT jn_cuda_elementwise(const jn_sig *sig) {
+    if (sig->op->id == JN_OP_ID_bitwise_not && sig->in[0].dtype == JANUS_BOOL)
+        return pick<JN_OP_ID_logical_not, 1, 0>();
     switch (sig->op->id) {
 #define X(name, n, by, f, i)                                                                       \
     case JN_OP_ID_##name:                                                                          \

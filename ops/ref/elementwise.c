@@ -159,6 +159,12 @@ KERNEL(ge, 0, v[0] >= v[1], v[0] >= v[1])
 KERNEL(logical_and, 0, v[0] != 0 && v[1] != 0, v[0] != 0 && v[1] != 0)
 KERNEL(logical_or, 0, v[0] != 0 || v[1] != 0, v[0] != 0 || v[1] != 0)
 KERNEL(logical_xor, 0, (v[0] != 0) != (v[1] != 0), (v[0] != 0) != (v[1] != 0))
+KERNEL(bitwise_and, 0, 0, v[0] & v[1])
+KERNEL(bitwise_or, 0, 0, v[0] | v[1])
+KERNEL(bitwise_xor, 0, 0, v[0] ^ v[1])
+KERNEL(bitwise_left_shift, 0, 0, v[1]<0 || v[1]> 63 ? 0 : wrap(U(v[0]) << v[1]))
+KERNEL(bitwise_right_shift, 0, 0, v[0] >> (v[1] < 0 || v[1] > 63 ? 63 : v[1]))
+KERNEL(bitwise_not, 0, 0, ~v[0])
 KERNEL(neg, 0, -v[0], wrap(0 - U(v[0])))
 KERNEL(abs, 0, fabs(v[0]), v[0] < 0 ? wrap(0 - U(v[0])) : v[0])
 FKERNEL(exp, exp(v[0]))
@@ -214,15 +220,19 @@ jn_kernel_fn jn_ref_elementwise(const jn_sig *sig) {
     static const jn_kernel_fn kernels[JN_OP_ID_COUNT] = {
         ROW(add) ROW(sub) ROW(mul) ROW(div) ROW(floordiv) ROW(mod) ROW(pow) ROW(maximum)
             ROW(minimum) ROW(eq) ROW(ne) ROW(lt) ROW(le) ROW(gt) ROW(ge) ROW(logical_and)
-                ROW(logical_or) ROW(logical_xor) ROW(neg) ROW(abs) ROW(exp) ROW(log) ROW(log1p)
-                    ROW(expm1) ROW(sqrt) ROW(rsqrt) ROW(square) ROW(reciprocal) ROW(sin) ROW(cos)
-                        ROW(tanh) ROW(sigmoid) ROW(relu) ROW(gelu) ROW(silu) ROW(softplus)
-                            ROW(leaky_relu) ROW(elu) ROW(erf) ROW(sign) ROW(floor) ROW(ceil)
-                                ROW(round) ROW(logical_not) ROW(isnan) ROW(isfinite) ROW(clamp)
-                                    ROW(where) ROW(masked_fill) ROW(lerp) ROW(addcmul) ROW(addcdiv)
-                                        ROW(addcdiv_sqrt) ROW(tanh_grad) ROW(sigmoid_grad)
-                                            ROW(relu_grad) ROW(gelu_grad)
-                                                ROW(cast)[JN_OP_ID_clone] = k_cast};
+                ROW(logical_or) ROW(logical_xor) ROW(bitwise_and) ROW(bitwise_or) ROW(bitwise_xor)
+                    ROW(bitwise_left_shift) ROW(bitwise_right_shift) ROW(bitwise_not) ROW(neg)
+                        ROW(abs) ROW(exp) ROW(log) ROW(log1p) ROW(expm1) ROW(sqrt) ROW(rsqrt)
+                            ROW(square) ROW(reciprocal) ROW(sin) ROW(cos) ROW(tanh) ROW(sigmoid)
+                                ROW(relu) ROW(gelu) ROW(silu) ROW(softplus) ROW(leaky_relu) ROW(elu)
+                                    ROW(erf) ROW(sign) ROW(floor) ROW(ceil) ROW(round)
+                                        ROW(logical_not) ROW(isnan) ROW(isfinite) ROW(clamp)
+                                            ROW(where) ROW(masked_fill) ROW(lerp) ROW(addcmul)
+                                                ROW(addcdiv) ROW(addcdiv_sqrt) ROW(tanh_grad)
+                                                    ROW(sigmoid_grad) ROW(relu_grad) ROW(gelu_grad)
+                                                        ROW(cast)[JN_OP_ID_clone] = k_cast};
 #undef ROW
+    if (sig->op->id == JN_OP_ID_bitwise_not && sig->in[0].dtype == JANUS_BOOL)
+        return k_logical_not;
     return sig->op->id < JN_OP_ID_COUNT ? kernels[sig->op->id] : NULL;
 }

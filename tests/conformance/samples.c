@@ -26,7 +26,12 @@ const sample samples[] = {
     {"eq", "n[9] n[9]", "", NO_GRAD, 0}, {"eq", "s[12] s[12]", "", NO_GRAD, 0}, {"ne", "s[12] s[12]", "", NO_GRAD, 0},
     {"lt", "f[9] f[9]", "", NO_GRAD, 0}, {"le", "n[9] n[9]", "", NO_GRAD, 0}, {"gt", "f[2,3] f[]", "", NO_GRAD, 0}, {"ge", "s[12] f[12]", "", NO_GRAD, 0},
     {"logical_and", "b[6] b[6]", "", NO_GRAD, 0}, {"logical_or", "n[6] n[6]", "", NO_GRAD, 0}, {"logical_xor", "b[6] b[1]", "", NO_GRAD, 0},
+    {"bitwise_and", "n[6] n[6]", "", NO_GRAD, 0}, {"bitwise_and", "b[2,3] b[3]", "", NO_GRAD, 0}, {"bitwise_or", "n[6] n[1]", "", NO_GRAD, 0}, {"bitwise_or", "b[6] b[6]", "", NO_GRAD, 0},
+    {"bitwise_xor", "n[2,3] n[3]", "", NO_GRAD, 0}, {"bitwise_xor", "b[6] b[6]", "", NO_GRAD, 0},
+    {"bitwise_left_shift", "n[9] i[9]<70", "", NO_GRAD, 0}, {"bitwise_left_shift", "n[9] n[9]", "", NO_GRAD, 0},
+    {"bitwise_right_shift", "n[9] i[9]<70", "", NO_GRAD, 0}, {"bitwise_right_shift", "n[9] n[9]", "", NO_GRAD, 0},
     /* one operand */
+    {"bitwise_not", "n[6]", "", NO_GRAD, 0}, {"bitwise_not", "b[6]", "", NO_GRAD, 0},
     {"neg", "f[2,3]", "", 0, 0}, {"neg", "n[4]", "", NO_GRAD, 0}, {"abs", "f[5]", "", 0, 0}, {"abs", "s[12]", "", NO_GRAD, 0},
     {"exp", "f[5]", "", 0, 0}, {"exp", "s[12]", "", NO_GRAD, 0}, {"log", "p[5]", "", 0, 0}, {"log", "s[12]", "", NO_GRAD, 0},
     {"log1p", "p[5]", "", 0, 0}, {"expm1", "f[5]", "", 0, 0}, {"sqrt", "p[5]", "", 0, 0}, {"rsqrt", "p[5]", "", 0, 0},

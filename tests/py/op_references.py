@@ -35,6 +35,16 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
+def shift_left(a, b):
+    bits = 8 * a.dtype.itemsize
+    return np.where((b < 0) | (b >= bits), 0, np.left_shift(a, np.clip(b, 0, bits - 1))).astype(a.dtype)
+
+
+def shift_right(a, b):
+    bits = 8 * a.dtype.itemsize
+    return np.where((b < 0) | (b >= bits), np.where(a < 0, -1, 0), np.right_shift(a, np.clip(b, 0, bits - 1)))
+
+
 # ---- elementwise ---------------------------------------------------------------------------------
 
 for _name, _f in {
@@ -42,6 +52,8 @@ for _name, _f in {
         "minimum": np.minimum, "eq": np.equal, "ne": np.not_equal, "lt": np.less,
         "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
         "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
+        "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
+        "bitwise_not": np.invert, "bitwise_left_shift": shift_left, "bitwise_right_shift": shift_right,
         "neg": np.negative, "abs": np.abs, "exp": np.exp, "log": np.log, "log1p": np.log1p,
         "expm1": np.expm1, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "square": np.square,
         "reciprocal": lambda x: 1 / x, "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
