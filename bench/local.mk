@@ -1,6 +1,8 @@
 # bench: benchmarks; each is a command that prints one table.
 EXTRA_DIST += \
 	bench/README.md \
+	bench/accuracy \
+	bench/accuracy.py \
 	bench/call_overhead \
 	bench/call_overhead.py \
 	bench/char_lm_step \

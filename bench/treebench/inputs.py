@@ -20,8 +20,8 @@ SHAPES = ["balanced", "random", "linear"]
 SHAPED_TREES, SHAPED_LEAVES, SHAPED_WORDS = 500, 32, 1000
 
 
-def parse_sst(text, words):
-    """A line `(label left right)`, `(label word)`; a new word gets the next number of `words`."""
+def parse_sst(text, words, unknown=None):
+    """A line `(label left right)`, `(label word)`; a new word gets the next number of `words`, or `unknown`."""
     stack = [(None, None, [])]
     for token in text.replace("(", " ( ").replace(")", " ) ").split(" "):
         if token == "(":
@@ -34,7 +34,7 @@ def parse_sst(text, words):
             if node[0] is None:
                 node[0] = int(token)
             else:
-                node[1] = words.setdefault(token, len(words))
+                node[1] = words.setdefault(token, len(words)) if unknown is None else words.get(token, unknown)
     return stack[0][2][0]
 
 
@@ -47,10 +47,10 @@ def sst_file(folder, part):
     return None
 
 
-def read_sst(path, words):
+def read_sst(path, words, unknown=None):
     opened = gzip.open(path, "rt", encoding="utf-8") if path.endswith(".gz") else open(path, encoding="utf-8")
     with opened as lines:
-        return [parse_sst(line.rstrip("\n"), words) for line in lines if line.strip()]
+        return [parse_sst(line.rstrip("\n"), words, unknown) for line in lines if line.strip()]
 
 
 def find_sst(folder):
@@ -69,6 +69,15 @@ def sst(folder):
     words = {}
     trees = read_sst(sst_file(folder, "train"), words)
     return trees, len(words), SST_CLASSES
+
+
+def sst_parts(folder):
+    """`(dict of train, dev and test, number of words)`; a word that train does not have is the last one."""
+    words = {}
+    parts = {"train": read_sst(sst_file(folder, "train"), words)}
+    for part in ("dev", "test"):
+        parts[part] = read_sst(sst_file(folder, part), words, len(words))
+    return parts, len(words) + 1
 
 
 def main_job():

@@ -193,4 +193,11 @@ def make_step(_system, inputs):
             loss, nodes = loss_of(batch)
             return loss.item(), nodes
 
-    return train if inputs["mode"] == "train" else infer
+    def predict(batch):
+        with torch.no_grad():
+            plan = walk.Binary(batch)
+            return F.linear(model.rows(plan)[plan.children[-len(batch):]], *output).argmax(1).tolist()
+
+    step = train if inputs["mode"] == "train" else infer
+    step.predict = predict
+    return step

@@ -95,16 +95,25 @@ def make_step(system, inputs):
         function = train_growing if training else infer_growing
     else:
         function = train if training else infer
+
+    def classes(batch):
+        return [model.output(model(root)[0]).argmax(1) for root in batch]
+
     if system == "janus":
-        function = lib.function(function)
+        function, classes = lib.function(function), lib.function(classes)
     elif system == "janus-exact":
-        function = lib.function(numerics="exact")(function)
+        function, classes = (lib.function(numerics="exact")(plain) for plain in (function, classes))
 
     def step(batch):
         with lib.set_grad_enabled(training):
             loss, nodes = function(batch)
             return loss.item(), nodes
 
+    def predict(batch):
+        with lib.no_grad():
+            return [found.item() for found in classes(batch)]
+
+    step.predict = predict
     step.stats = getattr(function, "stats", None)
     step.function = function
     return step

@@ -9,13 +9,14 @@ ahead by the wrong one of two processes.  The first answer comes by itself:
 (libraries are loaded once), which gives {"opened": true} and answers from then on until {"close": true}.
 {"run": seconds, "least": n} runs steps until so much time has passed and gives {"seconds", "steps",
 "losses", "grown"} (nodes that a model grew); {"peak": true} gives {"bytes", "stats"}: by how much
-memory grew since the model was made.  Where the system is a probe, {"probe": seconds} multiplies
+memory grew since the model was made; {"predict": part} gives {"classes"} that the model finds at the
+roots of the trees held out under that name.  Where the system is a probe, {"probe": seconds} multiplies
 square matrices and gives {"flops_per_s"}.
 
 The module of a system has `load(system)`, which starts no thread, `prepare(threads)`, `version()`,
 `builder(inputs)` -> function that makes a tree of a raw one, `make_step(system, inputs)` -> function
-of a batch that returns its loss and how many nodes it grew (0 if the trees were given), and
-`stats(step)`.
+of a batch that returns its loss and how many nodes it grew (0 if the trees were given), with an
+attribute `predict(batch)` -> classes at the roots, and `stats(step)`.
 """
 import gc
 import importlib
@@ -29,6 +30,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", ".."), os.path.join(HERE, "..", "..", "..", "samples")]
 SYSTEMS = {"janus-imperative": "plain", "janus": "plain", "janus-exact": "plain", "pytorch": "plain",
            "pytorch-batched": "batched", "pytorch-derived": "derived", "dynet": "autobatch"}
+PREDICTED = 50  # trees at once
 
 
 class Node:
@@ -117,6 +119,7 @@ class Runner:
         trees = [build(raw) for raw in inputs["trees"]]
         size = inputs["batch"]
         self.batches = [trees[start:start + size] for start in range(0, len(trees) - size + 1, size)]
+        self.held = {part: [build(raw) for raw in found] for part, found in inputs.get("held", {}).items()}
         self.step = module.make_step(system, inputs)
         self.at = 0
         inputs.clear()
@@ -142,6 +145,11 @@ class Runner:
         return {"seconds": time.perf_counter() - start, "steps": len(losses), "losses": losses, "grown": grown}
 
 
+def predict(runner, part):
+    trees, size = runner.held[part], PREDICTED
+    return [found for start in range(0, len(trees), size) for found in runner.step.predict(trees[start:start + size])]
+
+
 def error(problem):
     return {"error": f"{type(problem).__name__}: {problem}".splitlines()[0]}
 
@@ -156,6 +164,8 @@ def serve_configuration(module, system, path, threads, answer):
         told = json.loads(line)
         if "run" in told:
             answer(**runner.run(told["run"], told["least"]))
+        elif "predict" in told:
+            answer(classes=predict(runner, told["predict"]))
         elif "peak" in told:
             answer(bytes=runner.grown(), stats=module.stats(runner.step))
         else:
