@@ -59,6 +59,7 @@ static janus_status move_value(collector *c, jn_tval **ref) {
 
 static janus_status move_box(void *arg, jn_box *b) {
     collector *c = arg;
+    *b = jn_box_now(*b);
     return b->kind == JANUS_KIND_TENSOR ? move_value(c, &b->v.t) : JANUS_OK;
 }
 

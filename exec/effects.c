@@ -14,21 +14,21 @@ jn_effects jn_instr_effects(const jn_instr *in) {
     case JN_I_HOST:
         return jn_host_effects(in->aux);
     case JN_I_DRAW:
-        return (jn_effects){0, CLASS_DRAW};
+        return (jn_effects){0, CLASS_DRAW, 0};
     case JN_I_ACC_GET:
     case JN_I_ACC_USED:
-        return (jn_effects){0, CLASS_SUM};
+        return (jn_effects){0, CLASS_SUM, 0};
     case JN_I_ISSUE:
     case JN_I_ROWS:
-        return (jn_effects){0, ((const jn_segment *)in->aux)->n_accs ? CLASS_SUM : 0};
+        return (jn_effects){0, ((const jn_segment *)in->aux)->n_accs ? CLASS_SUM : 0, 0};
     default:
-        return (jn_effects){0, 0};
+        return (jn_effects){0, 0, 0};
     }
 }
 
 /* A compiled plan says it exactly; a SubGraph's nodes say enough. */
 static janus_status of_node(const jn_planset *s, const jn_node *n, jn_effects *out) {
-    jn_effects e = {0, 0};
+    jn_effects e = {0, 0, 0};
     if (!n->op)
         return JANUS_OK;
     for (int i = 0; i < 2 && n->subs[i]; i++)
@@ -58,7 +58,7 @@ static janus_status all(jn_planset *s) {
             jn_effects e = s->effects[i];
             for (size_t k = 1; g->defined && k < g->nodes.n; k++)
                 JN_TRY(of_node(s, g->nodes.data[k], &e));
-            more |= e.reads != s->effects[i].reads || e.writes != s->effects[i].writes;
+            more |= !jn_effects_equal(e, s->effects[i]);
             s->effects[i] = e;
         }
     }
@@ -98,7 +98,7 @@ janus_status jn_effects_from(jn_plan *p, const jn_instr *in, jn_effects *out) {
         jn_effects *from = jn_arena_alloc(&p->set->arena, (p->n_code + 1) * sizeof *from);
         if (!from)
             return JN_NO_MEMORY();
-        from[p->n_code] = (jn_effects){0, 0};
+        from[p->n_code] = (jn_effects){0, 0, 0};
         for (size_t i = p->n_code; i-- > 0;) {
             from[i] = jn_effects_both(from[i + 1], jn_instr_effects(&p->code[i]));
             JN_TRY(of_call(p->set, &p->code[i], &from[i]));

@@ -2,8 +2,9 @@
 /*
  * What the steps of the host strand read and write, as sets of classes of locations: attributes by
  * number, items, keys, the generator, sums.  Two steps commute unless one writes what the other
- * reads or writes.  Entries of the log that nothing reads back (prints, births, stores) are put in
- * order when the run ends and need no class.
+ * reads or writes; two that append to a list commute, as the overlay orders what they append when
+ * it is read.  Entries of the log that nothing reads back (prints, births, stores) are put in order
+ * when the run ends and need no class.
  */
 #ifndef JN_EXEC_EFFECTS_H
 #define JN_EXEC_EFFECTS_H
@@ -11,17 +12,21 @@
 #include "exec/plan.h"
 
 typedef struct jn_effects {
-    uint64_t reads, writes;
+    uint64_t reads, writes, adds; /* additions are put in order by who reads */
 } jn_effects;
 
-#define JN_EFFECTS_ALL ((jn_effects){UINT64_MAX, UINT64_MAX})
+#define JN_EFFECTS_ALL ((jn_effects){UINT64_MAX, UINT64_MAX, UINT64_MAX})
 
-static inline bool jn_effects_none(jn_effects e) { return !(e.reads | e.writes); }
+static inline bool jn_effects_none(jn_effects e) { return !(e.reads | e.writes | e.adds); }
+static inline bool jn_effects_equal(jn_effects a, jn_effects b) {
+    return a.reads == b.reads && a.writes == b.writes && a.adds == b.adds;
+}
 static inline bool jn_effects_clash(jn_effects a, jn_effects b) {
-    return (a.reads & b.writes) | (a.writes & (b.reads | b.writes));
+    return (a.reads & (b.writes | b.adds)) | (a.writes & (b.reads | b.writes | b.adds)) |
+           (a.adds & (b.reads | b.writes));
 }
 static inline jn_effects jn_effects_both(jn_effects a, jn_effects b) {
-    return (jn_effects){a.reads | b.reads, a.writes | b.writes};
+    return (jn_effects){a.reads | b.reads, a.writes | b.writes, a.adds | b.adds};
 }
 
 /* Of a host operation (exec/host_ops.c). */

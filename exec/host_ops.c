@@ -66,33 +66,45 @@ jn_effects jn_host_effects(const jn_host_call *c) {
     switch (c->what) {
     case H_ATTR:
     case H_HASATTR:
-        return (jn_effects){class_of_attr(c->key), 0};
+        return (jn_effects){class_of_attr(c->key), 0, 0};
     case H_ITEM:
-        return (jn_effects){CLASS_ITEMS, 0};
+        return (jn_effects){CLASS_ITEMS, 0, 0};
     case H_KEY:
     case H_HAS:
-        return (jn_effects){CLASS_KEYS, 0};
+        return (jn_effects){CLASS_KEYS, 0, 0};
     case H_LEN:
-        return (jn_effects){CLASS_ITEMS | CLASS_KEYS, 0};
+        return (jn_effects){CLASS_ITEMS | CLASS_KEYS, 0, 0};
     case H_SETATTR:
     case H_DELATTR:
-        return (jn_effects){0, class_of_attr(c->key)};
+        return (jn_effects){0, class_of_attr(c->key), 0};
     case H_SETITEM:
-    case H_APPEND:
     case H_POP:
-        return (jn_effects){0, CLASS_ITEMS};
+        return (jn_effects){0, CLASS_ITEMS, 0};
+    case H_APPEND:
+        return (jn_effects){0, 0, CLASS_ITEMS};
     case H_SETKEY:
     case H_DELKEY:
-        return (jn_effects){0, CLASS_KEYS};
+        return (jn_effects){0, CLASS_KEYS, 0};
     default: /* a type, an identity; births and prints are put in order by the log */
-        return (jn_effects){0, 0};
+        return (jn_effects){0, 0, 0};
     }
 }
 
 /* ---- boxes --------------------------------------------------------------------------------------
  */
 
+jn_box jn_box_now(jn_box b) {
+    const jn_future *f = b.kind & JN_KIND_LATER ? jn_future_last(b.v.p) : NULL;
+    if (!f || !f->done)
+        return b;
+    b = (jn_box){b.kind & ~JN_KIND_LATER, f->v};
+    if (b.kind == JANUS_KIND_OBJECT && jn_box_of(b.v.p) && !jn_birth_of(b.v.p))
+        return jn_box_now(*jn_box_of(b.v.p));
+    return b;
+}
+
 static janus_status box(jn_run *r, jn_box b, jn_slot *out) {
+    b = jn_box_now(b);
     if (b.kind == JANUS_KIND_OBJECT) {
         *out = b.v;
         return JANUS_OK;
@@ -105,18 +117,44 @@ static janus_status box(jn_run *r, jn_box b, jn_slot *out) {
     return JANUS_OK;
 }
 
-/* What an operand slot holds, as a box. */
-static jn_box operand(const jn_host_call *c, const jn_slot *slots, unsigned i) {
+/* What an operand slot holds, as a box; a future where what is stored need not be known yet. */
+static jn_box operand(jn_run *r, const jn_host_call *c, const jn_slot *slots, unsigned i) {
     jn_box b = {JANUS_KIND_NONE, {0}};
     if (c->in[i] == JN_NO_SLOT)
         return b;
     b.kind = (janus_kind)c->kinds[i];
     b.v = slots[c->in[i]];
-    if (b.kind == JANUS_KIND_OBJECT && jn_box_of(b.v.p) && !jn_birth_of(b.v.p))
-        return *jn_box_of(b.v.p);
+    jn_future *f = r->strand.operands ? jn_pending(r, *r->strand.operands, c->in[i]) : NULL;
+    if (f) {
+        f->refs++;
+        b.kind |= JN_KIND_LATER;
+        b.v.p = f;
+    } else if (b.kind == JANUS_KIND_OBJECT && jn_box_of(b.v.p) && !jn_birth_of(b.v.p)) {
+        b = jn_box_now(*jn_box_of(b.v.p));
+    }
     if (b.kind == JANUS_KIND_TENSOR && b.v.t && jn_tval_object(b.v.t))
         return (jn_box){JANUS_KIND_OBJECT, {.p = jn_tval_object(b.v.t)}};
     return b;
+}
+
+jn_future *jn_host_waits_for(jn_run *r, const jn_host_call *c, jn_cells cells) {
+    for (unsigned i = 0; i < c->n; i++) {
+        bool stored = c->what == H_NEW || c->what == H_EMIT ||
+                      ((c->what == H_SETATTR || c->what == H_APPEND) && i == 1) ||
+                      ((c->what == H_SETITEM || c->what == H_SETKEY) && i == 2);
+        jn_future *f = jn_pending(r, cells, c->in[i]);
+        if (stored || c->in[i] == JN_NO_SLOT)
+            continue;
+        if (f)
+            return f;
+        void *p = cells.slot[c->in[i]].p;
+        if (c->kinds[i] != JANUS_KIND_OBJECT || !jn_box_of(p) || jn_birth_of(p))
+            continue;
+        jn_box b = jn_box_now(*jn_box_of(p));
+        if (b.kind & JN_KIND_LATER)
+            return jn_future_last(b.v.p);
+    }
+    return NULL;
 }
 
 static janus_status need(const void *callback, const char *name) {
@@ -140,7 +178,7 @@ static janus_status read_location(jn_run *r, const jn_host_call *c, const jn_box
     JN_TRY(need_object(o, c));
     if (c->what == H_ATTR || c->what == H_HASATTR)
         return jn_ov_get_attr(r, o->v.p, c->key, out);
-    jn_box key = operand(c, slots, 1);
+    jn_box key = operand(r, c, slots, 1);
     if (c->what == H_ITEM)
         return jn_ov_get_item(r, o->v.p, key.v.i, out);
     return jn_ov_get_key(r, o->v.p, &key, out);
@@ -156,7 +194,7 @@ static janus_status has(jn_run *r, const jn_host_call *c, const jn_box *o, const
 }
 
 static janus_status unbox(jn_run *r, const jn_host_call *c, const jn_slot *slots, jn_slot *out) {
-    jn_box b = operand(c, slots, 0);
+    jn_box b = operand(r, c, slots, 0);
     janus_kind want = (janus_kind)c->node->out[0]->kind;
     if (b.kind == JANUS_KIND_OBJECT && want != JANUS_KIND_OBJECT) {
         janus_host_value v = {0};
@@ -212,7 +250,7 @@ static janus_status log_effect(jn_run *r, jn_pending_effect e) {
 static const jn_box nothing = {JANUS_KIND_NONE, {0}};
 
 static janus_status write_location(jn_run *r, const jn_host_call *c, const jn_slot *slots) {
-    jn_box o = operand(c, slots, 0), key = nothing;
+    jn_box o = operand(r, c, slots, 0), key = nothing;
     jn_pending_effect e = {.tag = c->tag};
     JN_TRY(need_object(&o, c));
     e.object = o.v.p;
@@ -220,24 +258,24 @@ static janus_status write_location(jn_run *r, const jn_host_call *c, const jn_sl
     switch (c->what) {
     case H_SETATTR:
         e.kind = JN_EFFECT_SET_ATTR;
-        e.value = operand(c, slots, 1);
+        e.value = operand(r, c, slots, 1);
         JN_TRY(jn_ov_set_attr(r, e.object, e.index, e.value));
         break;
     case H_SETITEM:
         e.kind = JN_EFFECT_SET_ITEM;
-        e.index = operand(c, slots, 1).v.i;
-        e.value = operand(c, slots, 2);
+        e.index = operand(r, c, slots, 1).v.i;
+        e.value = operand(r, c, slots, 2);
         JN_TRY(jn_ov_set_item(r, e.object, &e.index, e.value));
         break;
     case H_APPEND:
         e.kind = JN_EFFECT_APPEND;
-        e.value = operand(c, slots, 1);
+        e.value = operand(r, c, slots, 1);
         JN_TRY(jn_ov_append(r, e.object, e.value));
         break;
     default:
         e.kind = JN_EFFECT_SET_KEY;
-        e.key = key = operand(c, slots, 1);
-        e.value = operand(c, slots, 2);
+        e.key = key = operand(r, c, slots, 1);
+        e.value = operand(r, c, slots, 2);
         JN_TRY(jn_ov_set_key(r, e.object, &key, e.value));
     }
     return log_effect(r, e);
@@ -246,7 +284,7 @@ static janus_status write_location(jn_run *r, const jn_host_call *c, const jn_sl
 /* pop, del: what is taken out is the result. */
 static janus_status remove_from(jn_run *r, const jn_host_call *c, const jn_slot *slots,
                                 jn_box *out) {
-    jn_box o = operand(c, slots, 0);
+    jn_box o = operand(r, c, slots, 0);
     jn_pending_effect e = {.kind = JN_EFFECT_POP, .index = c->key};
     JN_TRY(need_object(&o, c));
     e.object = o.v.p;
@@ -254,7 +292,7 @@ static janus_status remove_from(jn_run *r, const jn_host_call *c, const jn_slot 
         JN_TRY(jn_ov_pop(r, e.object, out));
     } else if (c->what == H_DELKEY) {
         e.kind = JN_EFFECT_DEL_KEY;
-        e.key = operand(c, slots, 1);
+        e.key = operand(r, c, slots, 1);
         JN_TRY(jn_ov_del_key(r, e.object, &e.key));
     } else {
         e.kind = JN_EFFECT_DEL_ATTR;
@@ -269,7 +307,7 @@ static janus_status operands(jn_run *r, const jn_host_call *c, const jn_slot *sl
     if (!*out)
         return JN_NO_MEMORY();
     for (unsigned i = 0; i < c->n; i++)
-        (*out)[i] = operand(c, slots, i);
+        (*out)[i] = operand(r, c, slots, i);
     return JANUS_OK;
 }
 
@@ -331,7 +369,7 @@ janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint
     default:
         break;
     }
-    jn_box o = operand(c, slots, 0);
+    jn_box o = operand(r, c, slots, 0);
     switch (c->what) {
     case H_ATTR:
     case H_ITEM:
@@ -353,7 +391,7 @@ janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint
         slots[dst].i = (int64_t)(intptr_t)o.v.p;
         return JANUS_OK;
     case H_IS: {
-        jn_box b = operand(c, slots, 1);
+        jn_box b = operand(r, c, slots, 1);
         slots[dst].i = o.kind == b.kind && o.v.p == b.v.p;
         return JANUS_OK;
     }

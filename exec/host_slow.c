@@ -102,10 +102,8 @@ static jn_future *operand(const at *x) {
         const jn_draw *d = in->aux;
         return d->numel >= 0 ? NULL : pending(x, d->like);
     }
-    case JN_I_HOST: {
-        const jn_host_call *c = in->aux;
-        return any_pending(x, c->in, c->n);
-    }
+    case JN_I_HOST:
+        return jn_host_waits_for(x->r, in->aux, jn_frame_cells(x->f));
     case JN_I_ISSUE:
     case JN_I_ROWS:
         return segment_operand(x, in->aux);
@@ -408,6 +406,14 @@ static janus_status step(at *x) {
         return is_pure(in) ? put_off(x, p) : park(x, p);
     jn_slot *slot = x->f->slot;
     switch ((jn_opcode)in->op) {
+    case JN_I_HOST: {
+        jn_cells cells = jn_frame_cells(x->f);
+        x->s->operands = &cells;
+        janus_status st = jn_host_exec(x->r, in->aux, slot, in->dst);
+        x->s->operands = NULL;
+        x->what = JN_SLOW_DONE;
+        return st;
+    }
     case JN_I_MOVE:
         x->what = JN_SLOW_DONE;
         return jn_cell_copy(x->r, jn_frame_cells(x->f), in->a, jn_frame_cells(x->f), in->dst);

@@ -57,7 +57,8 @@ static janus_status wrap(jn_run *r, jn_tval *v, int64_t tag, janus_object *out) 
     return w->hh.tbl ? JANUS_OK : JN_NO_MEMORY();
 }
 
-static janus_status make_real(jn_run *r, const jn_box *b, int64_t tag, janus_host_value *out) {
+static janus_status make_real(jn_run *r, const jn_box *stored, int64_t tag, janus_host_value *out) {
+    jn_box now = jn_box_now(*stored), *b = &now;
     const jn_birth *birth = b->kind == JANUS_KIND_OBJECT ? jn_birth_of(b->v.p) : NULL;
     *out = jn_box_to_host(b);
     if (birth)
@@ -176,7 +177,7 @@ janus_status jn_log_object(jn_run *r, janus_object o, jn_arg *out) {
     jn_box b = {JANUS_KIND_OBJECT, {.p = o}};
     janus_host_value v;
     if (jn_box_of(o) && !jn_birth_of(o))
-        b = *jn_box_of(o);
+        b = jn_box_now(*jn_box_of(o));
     JN_TRY(make_real(r, &b, 0, &v));
     out->kind = v.kind;
     if (v.kind == JANUS_KIND_TENSOR)

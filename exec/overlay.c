@@ -2,6 +2,7 @@
 /* What a run has written, keyed by location: see overlay.h. */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
 
@@ -16,11 +17,18 @@ typedef struct location {
     int64_t what;  /* place; keys: AT_KEY + their kind */
 } location;
 
+typedef struct jn_appended {
+    jn_box value;
+    const jn_place *place; /* in program order: suspended frames append late */
+    size_t number;
+} jn_appended;
+
 typedef struct jn_overlay_entry {
     location at;
-    jn_box value;            /* attributes, items, keys */
-    JN_VEC(jn_box) appended; /* lists */
-    int64_t length;          /* lists: items of the heap's list that are left; dicts: keys more */
+    jn_box value;                 /* attributes, items, keys */
+    JN_VEC(jn_appended) appended; /* lists */
+    bool disordered;
+    int64_t length; /* lists: items of the heap's list that are left; dicts: keys more */
     UT_hash_handle hh;
 } jn_overlay_entry;
 
@@ -64,7 +72,7 @@ janus_status jn_overlay_each(jn_run *r, janus_status (*fn)(void *arg, jn_box *b)
     for (jn_overlay_entry *e = r->overlay; e; e = e->hh.next) {
         JN_TRY(fn(arg, &e->value));
         for (size_t i = 0; i < e->appended.n; i++)
-            JN_TRY(fn(arg, &e->appended.data[i]));
+            JN_TRY(fn(arg, &e->appended.data[i].value));
     }
     return JANUS_OK;
 }
@@ -174,6 +182,26 @@ static janus_status list_state(jn_run *r, janus_object o, jn_overlay_entry **out
     return JANUS_OK;
 }
 
+static int by_place(const void *a, const void *b) {
+    const jn_appended *x = a, *y = b;
+    uint64_t p = x->place ? x->place->label : 0, q = y->place ? y->place->label : 0;
+    if (p != q)
+        return p < q ? -1 : 1;
+    return x->number < y->number ? -1 : 1;
+}
+
+/* The state of a list that is read: what earlier frames have appended late moves to its place. */
+static jn_overlay_entry *find_list(const jn_run *r, janus_object o) {
+    jn_overlay_entry *e = find(r, o, 0, AT_LIST);
+    if (!e || !e->disordered)
+        return e;
+    for (size_t i = 0; i < e->appended.n; i++)
+        e->appended.data[i].number = i;
+    qsort(e->appended.data, e->appended.n, sizeof *e->appended.data, by_place);
+    e->disordered = false;
+    return e;
+}
+
 /* An item of the list below what was appended. */
 static janus_status below(jn_run *r, janus_object o, int64_t index, jn_box *out) {
     const jn_overlay_entry *e = find(r, o, index, AT_ITEM);
@@ -195,7 +223,7 @@ static janus_status below(jn_run *r, janus_object o, int64_t index, jn_box *out)
 }
 
 janus_status jn_ov_get_item(jn_run *r, janus_object o, int64_t index, jn_box *out) {
-    const jn_overlay_entry *e = find(r, o, 0, AT_LIST);
+    const jn_overlay_entry *e = find_list(r, o);
     int64_t n;
     if (index < 0) {
         JN_TRY(jn_ov_length(r, o, &n));
@@ -207,7 +235,7 @@ janus_status jn_ov_get_item(jn_run *r, janus_object o, int64_t index, jn_box *ou
         return missing("item");
     if (index < e->length)
         return below(r, o, index, out);
-    *out = e->appended.data[index - e->length];
+    *out = e->appended.data[index - e->length].value;
     return JANUS_OK;
 }
 
@@ -218,9 +246,9 @@ janus_status jn_ov_set_item(jn_run *r, janus_object o, int64_t *index, jn_box va
         *index += n;
     if (*index < 0 || *index >= n)
         return missing("item");
-    jn_overlay_entry *e = find(r, o, 0, AT_LIST);
+    jn_overlay_entry *e = find_list(r, o);
     if (e && *index >= e->length) {
-        e->appended.data[*index - e->length] = value;
+        e->appended.data[*index - e->length].value = value;
         return JANUS_OK;
     }
     e = put(r, o, *index, AT_ITEM);
@@ -233,14 +261,19 @@ janus_status jn_ov_set_item(jn_run *r, janus_object o, int64_t *index, jn_box va
 janus_status jn_ov_append(jn_run *r, janus_object o, jn_box value) {
     jn_overlay_entry *e;
     JN_TRY(list_state(r, o, &e));
-    return jn_vec_push(&e->appended, value) ? JANUS_OK : JN_NO_MEMORY();
+    jn_appended a = {value, r->strand.here, 0};
+    if (e->appended.n && jn_vec_last(&e->appended).place != a.place)
+        e->disordered |= jn_vec_last(&e->appended).place && a.place &&
+                         a.place->label < jn_vec_last(&e->appended).place->label;
+    return jn_vec_push(&e->appended, a) ? JANUS_OK : JN_NO_MEMORY();
 }
 
 janus_status jn_ov_pop(jn_run *r, janus_object o, jn_box *out) {
     jn_overlay_entry *e;
     JN_TRY(list_state(r, o, &e));
+    (void)find_list(r, o);
     if (e->appended.n) {
-        *out = jn_vec_pop(&e->appended);
+        *out = jn_vec_pop(&e->appended).value;
         return JANUS_OK;
     }
     if (!e->length)

@@ -22,8 +22,12 @@ typedef struct jn_birth {
 
 enum { /* kinds of boxes that are no janus_kind */
        JN_KIND_BIRTH = 64,
-       JN_KIND_ABSENT = 65 /* a location whose value was deleted */
+       JN_KIND_ABSENT = 65, /* a location whose value was deleted */
+       JN_KIND_LATER = 256  /* added: v.p is a future of what is there */
 };
+
+/* What a box is now: a future that is done is its value. */
+jn_box jn_box_now(jn_box b);
 
 /* NULL: an object of the embedding program. */
 static inline jn_birth *jn_birth_of(janus_object o) {

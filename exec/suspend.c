@@ -33,12 +33,6 @@ void jn_future_release(jn_run *r, jn_future *f) {
     }
 }
 
-static jn_future *last_of(jn_future *f) {
-    while (f->same)
-        f = f->same;
-    return f;
-}
-
 /* ---- slots --------------------------------------------------------------------------------------
  */
 
@@ -81,7 +75,7 @@ janus_status jn_async_of(jn_run *r, jn_cells c) {
 
 /* A future that another stands for is skipped for good. */
 static jn_future *look_up(jn_run *r, jn_async *a, uint32_t i) {
-    jn_future *f = a->slot[i].p, *last = last_of(f);
+    jn_future *f = a->slot[i].p, *last = jn_future_last(f);
     if (last->done) {
         a->slot[i] = last->v;
         unmark(a, i);

@@ -80,6 +80,13 @@ struct jn_async {
     uint64_t bits[];
 };
 
+/* Slots that may hold futures. */
+typedef struct jn_cells {
+    jn_slot *slot;
+    jn_async **async;
+    uint32_t n;
+} jn_cells;
+
 typedef struct jn_strand {
     bool on;      /* slow mode */
     bool yield;   /* somebody has run for long: let the parked frames go on */
@@ -92,20 +99,14 @@ typedef struct jn_strand {
     JN_VEC(jn_wait *) heap;       /* parked frames that can go on, first place on top */
     JN_VEC(jn_future *) values;   /* futures of tensors */
     jn_async *dirty;
-    jn_wait *live; /* all */
+    jn_wait *live;            /* all */
+    const jn_cells *operands; /* of the host operation that runs now; NULL: no futures */
     jn_frame *entry;
     const jn_instr *entry_return;
     jn_wait *free_waits;
     jn_future *free_futures;
     jn_place *free_places;
 } jn_strand;
-
-/* Slots that may hold futures. */
-typedef struct jn_cells {
-    jn_slot *slot;
-    jn_async **async;
-    uint32_t n;
-} jn_cells;
 
 static inline jn_cells jn_frame_cells(jn_frame *f) {
     return (jn_cells){f->slot, &f->async, f->plan->n_slots};
@@ -120,6 +121,15 @@ janus_status jn_async_of(jn_run *r, jn_cells c);
 jn_future *jn_pending(jn_run *r, jn_cells c, uint32_t i);
 /* Puts a new future into a slot; with a reference for the caller. */
 janus_status jn_promise(jn_run *r, jn_cells c, uint32_t i, jn_future **out);
+/* The one that a future stands for. */
+static inline jn_future *jn_future_last(jn_future *f) {
+    while (f->same)
+        f = f->same;
+    return f;
+}
+/* The future that a host operation cannot do without (exec/host_ops.c); NULL: it can be done.  What
+ * it only stores may be one. */
+jn_future *jn_host_waits_for(jn_run *r, const jn_host_call *c, jn_cells cells);
 /* A future that stands nowhere; NULL: out of memory. */
 jn_future *jn_future_new(jn_run *r);
 /* Slot i becomes what slot k of `from` is, value or future; JN_NO_SLOT: nothing. */

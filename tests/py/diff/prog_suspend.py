@@ -405,3 +405,58 @@ def carried_through_a_loop(function, log):
 
     for n in (5, 9, 30):
         log(f(t(4, seed=1) + 2.0, n))
+
+
+@case(graph=MUST)
+def appended_and_read_back(function, log):
+    """What siblings append in turn is read by their parent, the last and the first of it, and taken off again."""
+
+    def grow(h, levels, out):
+        if levels == 0 or bool(h.sum() > 0.5):
+            out.append(levels)
+            return h.sum()
+        a = grow(janus.sin(h * 2.0), levels - 1, out)
+        b = grow(janus.cos(h * 3.0), levels - 1, out)
+        if levels == 2:
+            out.append(len(out) * 10 + out[-1])
+        if levels == 3:
+            out.pop()
+            out.append(out[0] + 100)
+        return a + b
+
+    @function
+    def f(xs):
+        out = [0]
+        total = 0.0
+        for x in xs:
+            total = total + grow(x, 4, out)
+            out.append(-1)
+        return total, out
+
+    for n in (3, 3, 3):
+        log(f(examples(n)))
+
+
+@case(graph=MUST)
+def values_stored_before_they_are_known(function, log):
+    """A suspended call's results are stored, printed and read back before they are there."""
+
+    def value(x, n):
+        if n == 0 or bool(x.sum() > 0.4):
+            return x * 2.0, n
+        return value(janus.sin(x + 0.3), n - 1)
+
+    @function
+    def f(nodes, x):
+        for node in nodes:
+            node.h, node.kind = value(x * float(node.value - 2), 3)
+            print(node.kind, "of", node.value)
+        s, k = 0.0, 0
+        for node in nodes:
+            s = s + node.h
+            k = 4 * k + node.kind
+        return s, k
+
+    for d in (1, 2, 3):
+        nodes = [Node((3 * i + d) % 5) for i in range(4)]
+        log(f(nodes, t(4, seed=d)), nodes)
