@@ -18,7 +18,6 @@ typedef struct making {
     jn_arg *results;
     PyObject **made;  /* by recipe id */
     jpy_node **nodes; /* of results that require grad, by stage */
-    bool rows;        /* what is being made may stay rows (exec/tensor_rows.h): it becomes .grad */
 } making;
 
 static int raise_freed(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
@@ -53,8 +52,6 @@ PyObject *jpy_freed_tensor(janus_tensor *t) {
 
 static PyObject *result_object(making *m, const jpy_recipe *r) {
     jn_arg *a = &m->results[r->slot];
-    if (a->kind == JANUS_KIND_TENSOR && !m->rows && jpy_check(jn_tensor_fill(a->t)) < 0)
-        return NULL;
     switch (a->kind) {
     case JANUS_KIND_OBJECT:
         return Py_NewRef((PyObject *)a->o);
@@ -80,11 +77,11 @@ static PyObject *result_object(making *m, const jpy_recipe *r) {
     return r->freed ? jpy_freed_tensor(a->t) : jpy_tensor_take(a->t);
 }
 
-static PyObject *make(making *m, const jpy_recipe *r);
+static PyObject *make(making *m, const jpy_recipe *r, bool rows);
 
 /* Runs the view ops on what the root has become. */
 static PyObject *make_view(making *m, const jpy_recipe *r) {
-    PyObject *root = make(m, r->items[0]), *o = NULL;
+    PyObject *root = make(m, r->items[0], false), *o = NULL;
     if (!root)
         return NULL;
     janus_tensor *t = ((jpy_tensor *)root)->t;
@@ -119,16 +116,13 @@ static PyObject *make_new(making *m, const jpy_recipe *r) {
         Py_INCREF(r->obj);
         return r->obj;
     case JPY_MAKE_SOURCE:
-        o = m->slots[r->slot];
-        if (!m->rows && jpy_tensor_check(o) && jpy_check(jn_tensor_fill(((jpy_tensor *)o)->t)) < 0)
-            return NULL;
-        return Py_NewRef(o);
+        return Py_NewRef(m->slots[r->slot]);
     case JPY_MAKE_RESULT:
         return result_object(m, r);
     case JPY_MAKE_TUPLE:
         o = PyTuple_New((Py_ssize_t)r->n);
         for (unsigned i = 0; o && i < r->n; i++) {
-            PyObject *x = make(m, r->items[i]);
+            PyObject *x = make(m, r->items[i], false);
             if (!x)
                 Py_CLEAR(o);
             else
@@ -143,7 +137,7 @@ static PyObject *make_new(making *m, const jpy_recipe *r) {
     case JPY_MAKE_LIST:
         o = PyList_New((Py_ssize_t)r->n);
         for (unsigned i = 0; o && i < r->n; i++) {
-            PyObject *x = make(m, r->items[i]);
+            PyObject *x = make(m, r->items[i], false);
             if (!x)
                 Py_CLEAR(o);
             else
@@ -153,7 +147,8 @@ static PyObject *make_new(making *m, const jpy_recipe *r) {
     case JPY_MAKE_DICT:
         o = PyDict_New();
         for (unsigned i = 0; o && i + 1 < r->n; i += 2) {
-            PyObject *k = make(m, r->items[i]), *v = k ? make(m, r->items[i + 1]) : NULL;
+            PyObject *k = make(m, r->items[i], false),
+                     *v = k ? make(m, r->items[i + 1], false) : NULL;
             if (!v || PyDict_SetItem(o, k, v) < 0)
                 Py_CLEAR(o);
             Py_XDECREF(k);
@@ -163,7 +158,7 @@ static PyObject *make_new(making *m, const jpy_recipe *r) {
     case JPY_MAKE_OBJECT:
         o = PyBaseObject_Type.tp_new((PyTypeObject *)r->obj, jpy.empty_tuple, NULL);
         for (unsigned i = 0; o && i + 1 < r->n; i += 2) {
-            PyObject *v = make(m, r->items[i + 1]);
+            PyObject *v = make(m, r->items[i + 1], false);
             if (!v || PyObject_GenericSetAttr(o, r->items[i]->obj, v) < 0)
                 Py_CLEAR(o);
             Py_XDECREF(v);
@@ -173,20 +168,14 @@ static PyObject *make_new(making *m, const jpy_recipe *r) {
     return NULL;
 }
 
-/* New reference; recipes of one id give one object. */
-static PyObject *make(making *m, const jpy_recipe *r) {
-    if (r->id && m->made[r->id]) {
-        PyObject *known = m->made[r->id];
-        if (!m->rows && jpy_tensor_check(known) &&
-            jpy_check(jn_tensor_fill(((jpy_tensor *)known)->t)) < 0)
-            return NULL;
-        return Py_NewRef(known);
-    }
-    PyObject *o = make_new(m, r);
-    if (o && r->id) {
-        Py_INCREF(o);
-        m->made[r->id] = o;
-    }
+/* New reference; recipes of one id give one object.  A tensor may stay rows only where it is made
+ * for `.grad`: whatever else gets it, a view of it as well, reads its memory. */
+static PyObject *make(making *m, const jpy_recipe *r, bool rows) {
+    PyObject *o = r->id && m->made[r->id] ? Py_NewRef(m->made[r->id]) : make_new(m, r);
+    if (o && !rows && jpy_tensor_check(o) && jpy_check(jn_tensor_fill(((jpy_tensor *)o)->t)) < 0)
+        Py_CLEAR(o);
+    if (o && r->id && !m->made[r->id])
+        m->made[r->id] = Py_NewRef(o);
     return o;
 }
 
@@ -271,8 +260,8 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, PyObject *text, jn_a
     PyObject **values = jn_calloc(n + n_made + 1, sizeof *values);
     if (!values)
         return -1;
-    making m = {e, slots, results, values + n, nodes, false};
-    PyObject *result = make(&m, e->result);
+    making m = {e, slots, results, values + n, nodes};
+    PyObject *result = make(&m, e->result, false);
     bool ok = result != NULL;
     for (size_t i = 0; i < n && ok; i++) {
         const jpy_commit_step *s = &e->steps.data[i];
@@ -282,8 +271,7 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, PyObject *text, jn_a
                  jpy_check(jn_tensor_fill(v)) == 0;
             continue;
         }
-        m.rows = s->kind == JPY_COMMIT_GRAD;
-        values[i] = make(&m, s->value);
+        values[i] = make(&m, s->value, s->kind == JPY_COMMIT_GRAD);
         ok = values[i] != NULL;
     }
     /* what the steps replace stays alive until all is written */
