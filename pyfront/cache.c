@@ -25,6 +25,7 @@ void jpy_entry_free(jpy_entry *e) {
         jn_vec_free(&e->stages[k].in);
         jn_vec_free(&e->stages[k].kept);
         jn_vec_free(&e->stages[k].out);
+        jn_vec_free(&e->stages[k].place);
     }
     jn_vec_free(&e->grad_of);
     jn_vec_free(&e->looked);

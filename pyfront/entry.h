@@ -89,7 +89,9 @@ typedef struct jpy_gradient {
 } jpy_gradient;
 
 typedef struct jpy_stage { /* a node of the tape: see convert/gradient.c */
-    jpy_gradient grad;     /* for cotangents of all results; sub NULL: none, and no frame */
+    jn_subgraph *sub;
+    JN_VEC(uint32_t) place; /* per result of the node: its number among those of sub */
+    jpy_gradient grad;      /* for cotangents of all results; sub NULL: none, and no frame */
     jpy_gradient alone[JPY_MAX_ALONE]; /* of one of several results */
     JN_VEC(jpy_tracked) in;
     JN_VEC(jpy_kept) kept;

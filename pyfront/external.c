@@ -3,9 +3,10 @@
  * What a region leaves on the tape: one node whose gradient is the region's gradient SubGraph, run
  * on the frame that the forward run kept.
  *
- * A gradient that must be differentiable itself (create_graph) is taken of the function run
- * imperatively on the same arguments, if it has no effects: running again changes nothing.  Else it
- * is refused, and such functions run imperatively from then on.
+ * A gradient that must be differentiable itself (create_graph) is taken of the graph run op by op
+ * on the same inputs (pyfront/replay.h).  Where that is not possible, of graphs that read objects,
+ * it is taken of the function called again, if that has no effects: running again changes nothing.
+ * Else it is refused, and such functions run imperatively from then on.
  */
 #include "pyfront/external.h"
 #include "exec/tensor_rows.h"
@@ -17,6 +18,7 @@
 #include "pyfront/py_device.h"
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
+#include "pyfront/replay.h"
 #include "pyfront/signals.h"
 
 typedef struct region {
@@ -30,8 +32,33 @@ typedef struct region {
     bool exact;
     unsigned n_in, n_out;
     PyObject **inputs; /* tracked tensors, owned, in the order of the node's edges */
+    jpy_edge *edges;   /* the node's, borrowed */
     jpy_saved *saved;  /* versions of the tensors the frame refers to: e->kept */
+    PyObject **bound;  /* what the entry's inputs were, owned ... */
+    uint32_t *version; /* ... and its version where it is a tensor */
 } region;
+
+static void release_bound(region *r) {
+    for (size_t i = 0; r->bound && i < r->e->inputs.n; i++)
+        Py_CLEAR(r->bound[i]);
+}
+
+static bool bind_again(region *r, PyObject *const *slots) {
+    size_t n = r->e->inputs.n;
+    r->bound = jn_calloc(n + 1, sizeof *r->bound + sizeof *r->version);
+    if (!r->bound)
+        return false;
+    r->version = (uint32_t *)(void *)(r->bound + n + 1);
+    for (size_t i = 0; i < n; i++) {
+        const jpy_input *in = &r->e->inputs.data[i];
+        if (!in->used)
+            continue;
+        r->bound[i] = Py_NewRef(slots[in->slot]);
+        if (in->kind == JANUS_KIND_TENSOR)
+            r->version[i] = ((jpy_tensor *)r->bound[i])->t->storage->version;
+    }
+    return true;
+}
 
 static void free_region(void *user) {
     region *r = user;
@@ -42,11 +69,14 @@ static void free_region(void *user) {
     }
     for (size_t i = 0; r->saved && i < r->stage->kept.n; i++)
         jpy_saved_clear(&r->saved[i]);
+    release_bound(r);
+    jn_free(r->bound);
     Py_XDECREF(r->callable);
     Py_XDECREF(r->args);
     Py_XDECREF(r->kwnames);
     jpy_entry_free(r->e);
     jn_free(r->inputs);
+    jn_free(r->edges);
     jn_free(r->saved);
     Py_XDECREF((PyObject *)r->f);
     jn_free(r);
@@ -59,6 +89,7 @@ static void release_saved(void *user) {
     r->frame = NULL;
     for (size_t i = 0; i < r->stage->kept.n; i++)
         jpy_saved_clear(&r->saved[i]);
+    release_bound(r);
 }
 
 /* The tracked results inside what the function returned, by their numbers. */
@@ -88,7 +119,83 @@ static void collect(const jpy_recipe *r, PyObject *o, PyObject **out) {
     }
 }
 
-static int again(region *r, const jpy_val *dout, const bool *want, jpy_val *din) {
+/* What an input of the graph was; one that is no value, or was written since, is not known. */
+static jpy_val input(const region *r, size_t i) {
+    PyObject *o = r->bound[i];
+    jpy_val v = {.kind = r->e->inputs.data[i].kind};
+    bool known = o != NULL;
+    switch (v.kind) {
+    case JANUS_KIND_TENSOR:
+        known = known && ((jpy_tensor *)o)->t->storage->version == r->version[i] &&
+                !jn_tensor_is_rows(((jpy_tensor *)o)->t);
+        if (known)
+            v.t = ((jpy_tensor *)o)->t;
+        break;
+    case JANUS_KIND_INT:
+        v.s.i = known ? PyLong_AsLongLong(o) : 0;
+        break;
+    case JANUS_KIND_FLOAT:
+        v.s.f = known ? PyFloat_AS_DOUBLE(o) : 0;
+        break;
+    default:
+        known = false;
+    }
+    return known ? v : (jpy_val){.kind = JPY_NOT_KNOWN};
+}
+
+/* The results of the stage, computed of x, by running its graph again; 0: not known, 1: done, -1.
+ */
+static int replayed(region *r, const jpy_val *dout, jpy_val *y, jpy_edge *x) {
+    size_t n = r->e->inputs.n, n_params = r->stage->sub->params.n;
+    size_t n_results = r->stage->sub->results.n;
+    jpy_val *in = jn_calloc(n + n_results + 1, sizeof *in), *out = in + n;
+    jpy_edge *edges = jn_calloc(n_params + 1, sizeof *edges);
+    int rc = in && edges ? 0 : jpy_raise(JN_NO_MEMORY());
+    for (size_t i = 0; i < n && rc == 0; i++)
+        in[i] = input(r, i);
+    for (unsigned i = 0; i < r->n_in && rc == 0; i++)
+        edges[r->stage->in.data[i].param] = r->edges[i];
+    bool ran = rc == 0;
+    if (ran)
+        rc = jpy_replay(r->e, r->stage, in, edges, r->rng, out);
+    bool known = rc == 0;
+    for (unsigned i = 0; edges && i < r->n_in; i++)
+        if (rc == 0)
+            jpy_edge_retain(x[i] = edges[r->stage->in.data[i].param]);
+    for (size_t i = 0; ran && i < n_params; i++)
+        jpy_edge_release(edges[i]);
+    for (unsigned i = 0; i < r->n_out && known; i++) {
+        jpy_val *v = &out[r->stage->place.data[i]];
+        if (dout[i].kind == JANUS_KIND_NONE)
+            continue;
+        known = v->kind == JANUS_KIND_TENSOR;
+        y[i] = *v;
+        *v = (jpy_val){0};
+    }
+    for (size_t i = 0; in && i < n_results; i++)
+        jpy_val_release(&out[i]);
+    jn_free(in);
+    jn_free(edges);
+    return rc ? rc : known;
+}
+
+/* Whether the function would be given what it was given, as far as the guards see. */
+static bool unchanged(const region *r) {
+    jpy_call call = {((PyTupleObject *)r->args)->ob_item, r->n_pos, r->kwnames};
+    PyObject **slots = jn_calloc(r->e->guards.srcs.n + 1, sizeof *slots);
+    bool same = slots && jpy_guards_run(&r->e->guards, &call, slots) == 0;
+    for (size_t i = 0; i < r->e->inputs.n && same; i++) {
+        PyObject *o = r->bound[i];
+        same = !o || (o == slots[r->e->inputs.data[i].slot] &&
+                      (r->e->inputs.data[i].kind != JANUS_KIND_TENSOR ||
+                       ((jpy_tensor *)o)->t->storage->version == r->version[i]));
+    }
+    jn_free(slots);
+    return same;
+}
+
+/* The same by calling the function again. */
+static int called(region *r, jpy_val *y, jpy_edge *x) {
     jn_rng_state now = *jpy_rng_default();
     bool mode = jpy_no_grad_mode;
     *jpy_rng_default() = r->rng;
@@ -96,36 +203,76 @@ static int again(region *r, const jpy_val *dout, const bool *want, jpy_val *din)
     PyObject *o = PyObject_Vectorcall(r->callable, ((PyTupleObject *)r->args)->ob_item,
                                       (size_t)r->n_pos, r->kwnames);
     *jpy_rng_default() = now;
-    int rc = -1;
-    size_t n = r->n_in + r->n_out + 1;
-    PyObject **y = jn_calloc(r->n_out + 1, sizeof *y);
-    jpy_val *v = jn_calloc(2 * n, sizeof *v);
-    jpy_edge *edges = jn_calloc(n, sizeof *edges);
-    if (!o || !y || !v || !edges)
-        goto end;
-    collect(r->e->result, o, y);
-    unsigned n_roots = 0, n_x = 0;
-    jpy_val *seeds = v + r->n_out, *dx = seeds + r->n_out;
-    for (unsigned i = 0; i < r->n_out; i++) {
-        if (dout[i].kind == JANUS_KIND_NONE || !y[i] || !jpy_tensor_check(y[i]))
-            continue;
-        seeds[n_roots] = dout[i];
-        if (jpy_tensor_val((jpy_tensor *)y[i], &v[n_roots++]) < 0)
-            goto end;
+    jpy_no_grad_mode = mode;
+    PyObject **got = jn_calloc(r->e->n_tracked + 1, sizeof *got);
+    int rc = o && got ? 0 : -1;
+    if (rc == 0)
+        collect(r->e->result, o, got);
+    for (unsigned i = 0; i < r->e->n_tracked && rc == 0; i++)
+        if (got[i] && jpy_tensor_check(got[i])) {
+            jpy_val *v = &y[r->e->place[i].out];
+            jpy_val_release(v);
+            rc = jpy_tensor_val((jpy_tensor *)got[i], v);
+            if (rc == 0) {
+                janus_tensor_retain(v->t);
+                jpy_edge_retain(v->edge);
+            }
+        }
+    for (unsigned i = 0; i < r->n_in && rc == 0; i++) {
+        jpy_edge_release(x[i]);
+        jpy_edge_retain(x[i] = r->edges[i]);
     }
+    Py_XDECREF(o);
+    jn_free(got);
+    return rc;
+}
+
+/* Whether no input is computed from another. */
+static bool apart(const region *r) {
+    bool leaves = true;
     for (unsigned i = 0; i < r->n_in; i++)
-        if (want[i] && jpy_tensor_edge((jpy_tensor *)r->inputs[i], &edges[n_x++]) < 0)
-            goto end;
+        leaves = leaves && !r->edges[i].node;
+    return leaves || r->n_in == 1;
+}
+
+/* Gradients with a history. */
+static int again(region *r, const jpy_val *dout, const bool *want, jpy_val *din) {
+    size_t n = r->n_in + r->n_out + 1;
+    jpy_val *y = jn_calloc(4 * n, sizeof *y), *v = y + n, *seeds = v + n, *dx = seeds + n;
+    jpy_edge *edges = jn_calloc(2 * n, sizeof *edges), *x = edges + n;
+    int known = y && edges ? replayed(r, dout, y, x) : jpy_raise(JN_NO_MEMORY()), rc = -1;
+    unsigned n_roots = 0, n_x = 0;
+    if (known < 0)
+        goto end;
+    if (!known && (r->e->n_stages > 1 || r->e->has_effects || !unchanged(r) || !apart(r))) {
+        r->f->differentiated = true; /* from now on such calls run imperatively */
+        PyErr_SetString(PyExc_RuntimeError,
+                        "create_graph=True: this result was computed by a graph of janus.function "
+                        "whose gradient cannot be differentiated again, because it has effects or "
+                        "what it was computed from has changed; computed anew it can be");
+        goto end;
+    }
+    if (!known && called(r, y, x) < 0)
+        goto end;
+    for (unsigned i = 0; i < r->n_out; i++)
+        if (dout[i].kind != JANUS_KIND_NONE && y[i].kind == JANUS_KIND_TENSOR) {
+            seeds[n_roots] = dout[i];
+            v[n_roots++] = y[i];
+        }
+    for (unsigned i = 0; i < r->n_in; i++)
+        if (want[i])
+            edges[n_x++] = x[i];
     rc = jpy_backward(v, seeds, n_roots, edges, n_x, dx, true, true);
     n_x = 0;
     for (unsigned i = 0; i < r->n_in && rc == 0; i++)
         if (want[i])
             din[i] = dx[n_x++];
 end:
-    jpy_no_grad_mode = mode;
-    Py_XDECREF(o);
+    for (unsigned i = 0; y && i < r->n_out; i++)
+        jpy_val_release(&y[i]);
+    for (unsigned i = 0; edges && i < r->n_in; i++)
+        jpy_edge_release(x[i]);
     jn_free(y);
-    jn_free(v);
     jn_free(edges);
     return rc;
 }
@@ -189,15 +336,6 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
     for (size_t i = 0; i < r->stage->kept.n; i++)
         if (jpy_saved_check(&r->saved[i], r->stage->kept.data[i].op) < 0)
             return -1;
-    if (create_graph && (r->e->n_stages > 1 || r->e->has_effects)) {
-        /* from now on such calls run imperatively */
-        r->f->differentiated = true;
-        PyErr_SetString(PyExc_RuntimeError,
-                        "create_graph=True: this result was computed by a graph of janus.function "
-                        "whose gradient cannot be differentiated again, because it has effects or "
-                        "results that are computed from each other; computed anew it can be");
-        return -1;
-    }
     if (create_graph)
         return again(r, dout, want, din);
     uint64_t arrived = 0;
@@ -256,9 +394,9 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     r->n_out = (unsigned)x->out.n;
     r->inputs = jn_calloc(n_in + 1, sizeof *r->inputs);
     r->saved = jn_calloc(x->kept.n + 1, sizeof *r->saved);
-    jpy_edge *edges = jn_calloc(n_in + 1, sizeof *edges);
+    jpy_edge *edges = r->edges = jn_calloc(n_in + 1, sizeof *edges);
     jpy_node *node = NULL;
-    bool ok = r->args && r->inputs && r->saved && edges;
+    bool ok = r->args && r->inputs && r->saved && edges && bind_again(r, slots);
     for (Py_ssize_t i = 0; ok && i < n_args; i++)
         PyTuple_SET_ITEM(r->args, i, Py_NewRef(call->args[i]));
     for (unsigned i = 0; ok && i < n_in; i++) {
@@ -283,7 +421,6 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
         node = jpy_external_new(&ext, n_in, edges, r->n_out);
     if (!node)
         free_region(r);
-    jn_free(edges);
     return node;
 }
 

@@ -61,6 +61,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/signals.h \
 	pyfront/print.c \
 	pyfront/print.h \
+	pyfront/replay.c \
+	pyfront/replay.h \
 	pyfront/source.c \
 	pyfront/jpy.h \
 	pyfront/policy.c \

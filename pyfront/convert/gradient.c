@@ -298,6 +298,7 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
     jn_subgraph *sub = s->sub[k];
     uint64_t bits = 0;
     unsigned bit = 0, grad = 0;
+    x->sub = sub;
     for (size_t i = 0; i < s->out[k].n; i++) {
         const jn_type *t = sub->result_types.data[i];
         if (!is_float(t))
@@ -306,7 +307,7 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
             if (bit > 63 || !jn_type_static(t))
                 return jn_error(JANUS_UNSUPPORTED, "too many results, or of unknown dims");
             bits |= (uint64_t)1 << bit;
-            if (!jn_vec_push(&x->out, t))
+            if (!jn_vec_push(&x->out, t) || !jn_vec_push(&x->place, (uint32_t)i))
                 return JN_NO_MEMORY();
         }
         bit++;
