@@ -42,14 +42,15 @@ static janus_status specialise_task(jn_run *r, jn_segment *seg, jn_task *t, jn_s
         t->scalars[i] =
             seg->scalars[i].is_const ? seg->scalars[i].value : slots[seg->scalars[i].slot].i;
     /* the usual case: same shapes as last time */
-    jn_seginst *last = seg->insts;
+    jn_segment *like = seg->twin ? seg->twin : seg;
+    jn_seginst *last = like->insts;
     bool hit = last != NULL;
     for (uint32_t i = 0; hit && i < seg->n_inputs; i++)
         hit = last->in[i] == in[i];
     for (uint32_t i = 0; hit && i < seg->n_scalars; i++)
         hit = !seg->scalars[i].shape || last->scalars[i] == t->scalars[i];
     t->inst = last;
-    return hit ? JANUS_OK : jn_segment_specialise(seg, r->set, in, t->scalars, &t->inst);
+    return hit ? JANUS_OK : jn_segment_specialise(like, r->set, in, t->scalars, &t->inst);
 }
 
 janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {

@@ -164,12 +164,15 @@ struct jn_plan {
     jn_frame *free_frames;      /* of the run that uses the set now */
 };
 
+enum { JN_SEGMENT_LISTS = 256 };
+
 /* All plans of a module for one run at a time. */
 struct jn_planset {
     const janus_module *module;
     jn_arena arena;
     jn_plan *plans; /* [2 * sub index + saved] */
     JN_VEC(jn_segment *) segments;
+    jn_segment *by_hash[JN_SEGMENT_LISTS];
     jn_shapes shapes;           /* interned shapes */
     struct jn_mem *spare;       /* run memory for reuse */
     struct jn_table *tables;    /* all zero (exec/rows.h) */

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "graph/attr.h"
+#include "graph/base/hash.h"
 #include "graph/base/status.h"
 #include "ops/op_ids.h"
 
@@ -170,6 +172,65 @@ static void fuse_accs(segment_builder *sb) {
     }
 }
 
+/* ---- segments that do the same ------------------------------------------------------------------
+ */
+
+static uint64_t hash_of(const jn_segment *s) {
+    uint64_t h = jn_hash_mix(s->n_nodes, s->n_inputs);
+    for (uint32_t i = 0; i < s->n_nodes; i++)
+        h = jn_hash_mix(
+            h, jn_hash_mix(s->nodes[i].op->id, jn_attrs_hash(s->nodes[i].op, s->nodes[i].attrs)));
+    for (uint32_t i = 0; i < s->n_outputs; i++)
+        h = jn_hash_mix(h, s->output[i].index);
+    return h;
+}
+
+static bool same_srcs(const jn_src *a, const jn_src *b, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (a[i].kind != b[i].kind || a[i].index != b[i].index || a[i].index_out != b[i].index_out)
+            return false;
+    return true;
+}
+
+/* An error names the node's line: nodes that may have one must be of one line. */
+static bool same_node(const jn_segnode *a, const jn_segnode *b) {
+    return a->op == b->op && a->n_in == b->n_in && a->n_out == b->n_out && a->acc == b->acc &&
+           a->fused_acc == b->fused_acc && same_srcs(a->in, b->in, a->n_in) &&
+           memcmp(a->value, b->value, a->n_out * sizeof *a->value) == 0 &&
+           jn_attrs_equal(a->op, a->attrs, b->attrs) &&
+           (!(a->op->flags & JN_OP_MAY_RAISE) ||
+            (a->node->loc.file == b->node->loc.file && a->node->loc.line == b->node->loc.line));
+}
+
+static bool same_segment(const jn_segment *a, const jn_segment *b) {
+    if (a->n_nodes != b->n_nodes || a->n_inputs != b->n_inputs || a->n_scalars != b->n_scalars ||
+        a->n_accs != b->n_accs || a->n_outputs != b->n_outputs || a->n_values != b->n_values ||
+        !same_srcs(a->output, b->output, a->n_outputs))
+        return false;
+    for (uint32_t i = 0; i < a->n_scalars; i++) {
+        const jn_segscalar *x = &a->scalars[i], *y = &b->scalars[i];
+        if (x->kind != y->kind || x->is_const != y->is_const || x->shape != y->shape ||
+            (x->is_const && x->value != y->value))
+            return false;
+    }
+    for (uint32_t i = 0; i < a->n_nodes; i++)
+        if (!same_node(&a->nodes[i], &b->nodes[i]))
+            return false;
+    return true;
+}
+
+static void find_twin(jn_planset *set, jn_segment *seg) {
+    seg->hash = hash_of(seg);
+    jn_segment **list = &set->by_hash[seg->hash % JN_SEGMENT_LISTS];
+    for (jn_segment *o = *list; o && !seg->twin; o = o->next)
+        if (o->hash == seg->hash && same_segment(o, seg))
+            seg->twin = o;
+    if (seg->twin)
+        return;
+    seg->next = *list;
+    *list = seg;
+}
+
 #define COPY_VEC(dst, vec)                                                                         \
     do {                                                                                           \
         (dst) = jn_arena_dup(sb->b->arena, (vec).data, (vec).n * sizeof *(vec).data + 1);          \
@@ -198,6 +259,7 @@ static janus_status finish_segment(segment_builder *sb) {
     COPY_VEC(seg->acc_slot, sb->accs);
     COPY_VEC(seg->output_slot, sb->outputs);
     COPY_VEC(seg->output, sb->output_src);
+    find_twin(sb->b->plan->set, seg);
     seg->id = (uint32_t)sb->b->plan->set->segments.n;
     return jn_vec_push(&sb->b->plan->set->segments, seg) ? JANUS_OK : JN_NO_MEMORY();
 }

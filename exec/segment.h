@@ -3,10 +3,11 @@
  * Segments: stretches of tensor nodes that run together, and their specialisations.
  *
  * A segment belongs to a plan.  Its inputs are slots: promises of tensors, scalars, accumulators;
- * its outputs are the tensors used outside.  A specialisation (jn_seginst) fixes every shape:
- * kernels, temporaries' offsets, output shapes.  Tasks of one specialisation at one level run as
- * one group of rows; a variant says which inputs have a row dim (differ from row to row) and which
- * are shared.
+ * its outputs are the tensors used outside.  Segments that do the same, of the copies of a body
+ * that was inlined or unrolled, share their specialisations.  A specialisation (jn_seginst) fixes
+ * every shape: kernels, temporaries' offsets, output shapes.  Tasks of one specialisation at one
+ * level run as one group of rows; a variant says which inputs have a row dim (differ from row to
+ * row) and which are shared.
  *
  * Every tensor between segments is row-major, and the outputs of a group are one block [rows, ...]:
  * so the rows of a group can be read by the next one without a copy when the order is the same.
@@ -75,6 +76,9 @@ typedef struct jn_segment {
     jn_src *output;           /* NODE sources */
     struct jn_seginst *insts; /* list, most recent first */
     uint32_t n_insts;
+    struct jn_segment *twin; /* does the same on other slots: its specialisations serve; or NULL */
+    struct jn_segment *next; /* with this hash, in the plan set */
+    uint64_t hash;
 } jn_segment;
 
 /* A value (node result) of a specialised segment, per row. */

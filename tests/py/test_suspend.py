@@ -91,3 +91,35 @@ def test_deep_and_suspended_at_every_step():
     f(x, 50), f(x, 40)
     assert float(f(x, 20000).sum()) == pytest.approx(0.3 + 40.0, rel=1e-3)
     assert f.stats()["graph"] >= 1
+
+
+@pytest.mark.parametrize("n", [5, 20])
+def test_early_exits_and_decoders_batch(n):
+    """Copies of a body, be they inlined or unrolled, are the same segments."""
+    w = janus.tensor([[0.3, -1.1, 0.7], [0.9, 0.4, -0.6], [-0.8, 0.5, 1.2]])
+
+    def settle(x):
+        steps = 0
+        while steps < 9:
+            x = janus.tanh(x @ w)
+            steps += 1
+            if x.max() > 0.75:
+                break
+        return x, steps
+
+    def plain(xs):
+        total, steps = janus.zeros(3), 0
+        for x in xs:
+            y, k = settle(x)
+            total, steps = total + y, steps + k
+        return total, steps
+
+    f = janus.function(plain, measure=False)
+    xs = [janus.tensor([0.01 * i - 0.1, 0.02, 0.03]) for i in range(n)]
+    for _ in range(3):
+        (y, k), (want, steps) = f(xs), plain(xs)
+        assert k == steps
+        assert y.tolist() == pytest.approx(want.tolist(), rel=1e-4)
+    stats = f.stats()
+    assert stats["graph"]
+    assert stats["batches"] < stats["graph"] * (9 * 2 + n + 4)
