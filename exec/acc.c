@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "exec/dev_trace.h"
 #include "exec/device.h"
 #include "exec/par.h"
 #include "exec/rows.h"
@@ -52,10 +53,12 @@ janus_status jn_acc_blocks(jn_run *r, jn_acc *a, uint32_t ranges) {
             continue;
         if (k == 0 && !r->dev) {
             JN_TRY(first_block(r, a));
-        } else if (!(a->data[k] = jn_mem_tensor(r->mem, a->shape->bytes))) {
+        } else if (!(a->data[k] = jn_run_memory(r, a->shape->bytes))) {
             return no_memory(a);
         }
-        if (r->dev)
+        if (r->trace)
+            JN_TRY(jn_trace_zero(r->trace, a->data[k], a->shape->bytes));
+        else if (r->dev)
             JN_TRY(jn_dev_zero(r->dev, a->data[k], a->shape->bytes));
         a->written[k] = r->dev != NULL;
     }

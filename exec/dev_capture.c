@@ -11,6 +11,19 @@
 void jn_captures_init(jn_captures *c, const jn_dev_api *api, jn_dev_pool *pool, uint32_t max_n,
                       size_t max_bytes) {
     *c = (jn_captures){.api = api, .pool = pool, .max_n = max_n, .max_bytes = max_bytes};
+    pthread_mutex_init(&c->lock, NULL);
+}
+
+static void capture_free(jn_captures *c, jn_capture *g) {
+    if (g->stream) /* it may still be running */
+        c->api->stream_sync(g->stream);
+    if (g->exec)
+        c->api->graph_free(g->exec);
+    jn_dev_pool_free(c->pool, g->arena);
+    if (g->free_more)
+        g->free_more(g->more);
+    jn_free(g->key);
+    jn_free(g);
 }
 
 static void destroy(jn_captures *c, jn_capture **at) {
@@ -18,47 +31,62 @@ static void destroy(jn_captures *c, jn_capture **at) {
     *at = g->next;
     c->n--;
     c->bytes -= g->arena->bytes;
-    c->api->graph_free(g->exec);
-    jn_dev_pool_free(c->pool, g->arena);
-    jn_free(g->key);
-    jn_free(g);
+    capture_free(c, g);
 }
 
 void jn_captures_done(jn_captures *c) {
     while (c->first)
         destroy(c, &c->first);
+    pthread_mutex_destroy(&c->lock);
 }
 
-void jn_captures_drop_idle(void *captures) {
-    jn_captures *c = captures;
+static void drop_matching(jn_captures *c, const void *owner, bool all) {
+    pthread_mutex_lock(&c->lock);
     for (jn_capture **at = &c->first; *at;)
-        if ((*at)->held) {
+        if ((*at)->held || (!all && (*at)->owner != owner)) {
             at = &(*at)->next;
         } else {
             destroy(c, at);
             c->evicted++;
         }
+    pthread_mutex_unlock(&c->lock);
 }
 
-static jn_capture *find(const jn_captures *c, const void *key, size_t n) {
-    for (jn_capture *g = c->first; g; g = g->next)
-        if (g->n_key == n && memcmp(g->key, key, n) == 0)
-            return g;
-    return NULL;
+void jn_captures_drop_idle(void *captures) { drop_matching(captures, NULL, true); }
+void jn_captures_forget(jn_captures *c, const void *owner) { drop_matching(c, owner, false); }
+
+static jn_capture **find(jn_captures *c, const void *key, size_t n) {
+    jn_capture **at = &c->first;
+    while (*at && !((*at)->n_key == n && memcmp((*at)->key, key, n) == 0))
+        at = &(*at)->next;
+    return at;
+}
+
+void jn_captures_remove(jn_captures *c, const void *key, size_t n_key) {
+    pthread_mutex_lock(&c->lock);
+    jn_capture **at = find(c, key, n_key);
+    if (*at && !(*at)->held)
+        destroy(c, at);
+    pthread_mutex_unlock(&c->lock);
 }
 
 jn_capture_way jn_captures_choose(jn_captures *c, const void *key, size_t n_key, jn_capture **out) {
-    jn_capture *g = find(c, key, n_key);
+    jn_capture_way way = JN_WAY_UNCAPTURED;
     *out = NULL;
-    if (!g)
-        return c->max_n ? JN_WAY_RECORD : JN_WAY_UNCAPTURED;
-    if (g->held) {
+    pthread_mutex_lock(&c->lock);
+    jn_capture *g = *find(c, key, n_key);
+    if (!g) {
+        way = c->max_n ? JN_WAY_RECORD : JN_WAY_UNCAPTURED;
+    } else if (g->held) {
         c->busy++;
-        return JN_WAY_UNCAPTURED;
+    } else {
+        g->held++;
+        g->used_at = ++c->clock;
+        *out = g;
+        way = g->out_bytes <= JN_CAPTURE_COPY_MAX ? JN_WAY_REPLAY_COPY : JN_WAY_REPLAY;
     }
-    g->used_at = ++c->clock;
-    *out = g;
-    return g->out_bytes <= JN_CAPTURE_COPY_MAX ? JN_WAY_REPLAY_COPY : JN_WAY_REPLAY;
+    pthread_mutex_unlock(&c->lock);
+    return way;
 }
 
 /* Makes room for one more of `bytes`: the idle ones used longest ago go. */
@@ -106,12 +134,17 @@ static janus_status record(jn_captures *c, jn_capture *g, void *stream, jn_recor
     return st;
 }
 
-janus_status jn_captures_record(jn_captures *c, const void *key, size_t n_key, void *stream,
-                                size_t bytes, size_t out_bytes, jn_record_fn launch, void *user,
-                                jn_capture **out) {
-    if (find(c, key, n_key))
+janus_status jn_captures_record(jn_captures *c, const void *key, size_t n_key, void *home,
+                                void *stream, size_t bytes, size_t out_bytes, jn_record_fn launch,
+                                void *user, jn_capture **out) {
+    pthread_mutex_lock(&c->lock);
+    bool known = *find(c, key, n_key) != NULL;
+    bool room =
+        !known && bytes <= SIZE_MAX / 2 && make_room(c, jn_dev_pool_class(bytes + JN_CAPTURE_HEAD));
+    pthread_mutex_unlock(&c->lock);
+    if (known)
         return jn_error(JANUS_INTERNAL, "a capture of this key exists");
-    if (bytes > SIZE_MAX / 2 || !make_room(c, jn_dev_pool_class(bytes + JN_CAPTURE_HEAD)))
+    if (!room)
         return jn_error(JANUS_NO_MEMORY, "no room for a capture of %zu bytes", bytes);
     jn_capture *g = jn_calloc(1, sizeof *g);
     if (!g)
@@ -122,24 +155,26 @@ janus_status jn_captures_record(jn_captures *c, const void *key, size_t n_key, v
         st = JN_NO_MEMORY();
     if (st == JANUS_OK) {
         memcpy(g->key, key, n_key);
-        st = jn_dev_pool_take(c->pool, bytes + JN_CAPTURE_HEAD, stream, &g->arena);
+        /* not under the lock: where memory is short, idle captures go */
+        st = jn_dev_pool_take(c->pool, bytes + JN_CAPTURE_HEAD, home, &g->arena);
     }
     if (st == JANUS_OK)
         st = record(c, g, stream, launch, user);
     if (st != JANUS_OK) {
-        jn_dev_pool_free(c->pool, g->arena);
-        jn_free(g->key);
-        jn_free(g);
+        capture_free(c, g);
         return st;
     }
     g->n_key = n_key;
     g->out_bytes = out_bytes;
+    g->held = 1;
+    pthread_mutex_lock(&c->lock);
     g->used_at = ++c->clock;
     g->next = c->first;
     c->first = g;
     c->n++;
     c->bytes += g->arena->bytes;
     c->made++;
+    pthread_mutex_unlock(&c->lock);
     *out = g;
     return JANUS_OK;
 }
@@ -147,6 +182,7 @@ janus_status jn_captures_record(jn_captures *c, const void *key, size_t n_key, v
 janus_status jn_capture_replay(jn_captures *c, jn_capture *g, void *stream, bool wait,
                                bool *out_stopped) {
     uint32_t word = 0;
+    g->stream = stream;
     JN_TRY(driver(c, c->api->graph_run(g->exec, stream), "replaying a capture"));
     g->replays++;
     if (wait) {
@@ -158,5 +194,8 @@ janus_status jn_capture_replay(jn_captures *c, jn_capture *g, void *stream, bool
     return JANUS_OK;
 }
 
-void jn_capture_hold(jn_capture *g) { g->held++; }
-void jn_capture_drop(jn_capture *g) { g->held--; }
+void jn_capture_drop(jn_captures *c, jn_capture *g) {
+    pthread_mutex_lock(&c->lock);
+    g->held--;
+    pthread_mutex_unlock(&c->lock);
+}

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "exec/dev_trace.h"
 #include "exec/device.h"
 #include "exec/run_internal.h"
 #include "exec/variant.h"
@@ -48,7 +49,10 @@ static bool input_gathered(const rows *w, uint32_t i) {
     return false;
 }
 
+/* Of the group's block; a trace plans every piece by itself. */
 static char *take(rows *w, size_t bytes) {
+    if (w->r->trace)
+        return jn_trace_take(w->r->trace, bytes);
     char *p = w->at;
     w->at += rounded(bytes);
     return p;
@@ -61,7 +65,15 @@ static janus_status gather(rows *w, uint32_t i) {
         return JN_NO_MEMORY();
     for (uint32_t t = 0; t < w->n; t++)
         src[t] = w->task[t]->in[i]->data;
-    w->input[i] = take(w, bytes * w->n);
+    if (!(w->input[i] = take(w, bytes * w->n))) {
+        jn_free(src);
+        return JN_NO_MEMORY();
+    }
+    if (w->r->trace) {
+        janus_status st = jn_trace_gather(w->r->trace, w->input[i], src, w->n, bytes);
+        jn_free(src);
+        return st;
+    }
     w->d->module->gather_rows(&w->d->exec, w->input[i], src, w->n, bytes);
     jn_free(src);
     int error = w->d->api->launch_error();
@@ -73,6 +85,12 @@ static janus_status gather(rows *w, uint32_t i) {
 static janus_status place_scalar(rows *w, uint32_t i) {
     const jn_segscalar *s = &w->inst->seg->scalars[i];
     bool is_bool = s->kind == JANUS_KIND_BOOL;
+    if (w->r->trace) {
+        if (w->n > 1 && !s->is_const && (scalar_rowed(w, i) || s->device == JN_SCALAR_FREE))
+            return jn_error(JANUS_UNSUPPORTED, "no capture: scalars differ from row to row");
+        w->scalar[i] = w->scalar_here[i] = (char *)&w->task[0]->scalars[i];
+        return JANUS_OK;
+    }
     if (!scalar_rowed(w, i)) {
         int64_t bits = s->is_const ? s->value : w->task[0]->scalars[i];
         if (is_bool) {
@@ -99,9 +117,9 @@ static janus_status place_scalar(rows *w, uint32_t i) {
     return jn_dev_upload(w->d, w->scalar[i], host, each * w->n);
 }
 
-static void place_values(rows *w) {
+static janus_status place_values(rows *w) {
     const jn_segment *seg = w->inst->seg;
-    char *scratch = take(w, w->v->scratch_bytes * w->n);
+    char *scratch = w->r->trace ? NULL : take(w, w->v->scratch_bytes * w->n);
     for (uint32_t i = 0; i < seg->n_outputs; i++)
         w->value[seg->nodes[seg->output[i].index].value[seg->output[i].index_out]] =
             w->task[0]->out[i].data;
@@ -111,9 +129,13 @@ static void place_values(rows *w) {
             char *base = v->base_input ? w->input[v->base] : w->value[v->base];
             w->value[i] = base + v->offset * (int64_t)jn_dtype_size(v->shape->dtype);
         } else if (v->shape && v->output < 0) {
-            w->value[i] = scratch + w->v->scratch[i] * w->n;
+            if (!w->r->trace)
+                w->value[i] = scratch + w->v->scratch[i] * w->n;
+            else if (!(w->value[i] = take(w, v->shape->bytes * (w->v->rowed[i] ? w->n : 1))))
+                return JN_NO_MEMORY();
         }
     }
+    return JANUS_OK;
 }
 
 static char *src_data(const rows *w, const jn_src *src) {
@@ -152,6 +174,9 @@ static janus_status sum_rows(rows *w, const jn_vnode *vn) {
     if (acc->shape->dtype != JANUS_F32 && acc->shape->dtype != JANUS_F64)
         return jn_error(JANUS_DTYPE, "acc.add: sums are f32 or f64, got %s",
                         jn_dtype_name((janus_dtype)acc->shape->dtype));
+    if (w->r->trace)
+        return jn_trace_sum(w->r->trace, acc->data[0], src_data(w, src), numel, w->n,
+                            rowed ? step : 0, acc->shape->dtype);
     w->d->module->sum_rows(&w->d->exec, acc->data[0], src_data(w, src), numel, w->n,
                            rowed ? step : 0, acc->shape->dtype);
     int error = w->d->api->launch_error();
@@ -193,7 +218,8 @@ static janus_status call(rows *w, const jn_vnode *vn) {
                   .accumulate = vn->accumulates};
     uint32_t times = vn->mode == JN_V_LOOP ? w->n : 1;
     for (uint32_t t = 0; t < times; t++) {
-        JN_TRY(jn_dev_launch(w->d, vn->op, vn->kernel, &k, loc->file, loc->line));
+        JN_TRY(w->r->trace ? jn_trace_call(w->r->trace, vn->op, vn->kernel, &k, vn->workspace)
+                           : jn_dev_launch(w->d, vn->op, vn->kernel, &k, loc->file, loc->line));
         if (vn->mode == JN_V_LOOP) {
             advance(in, vn->in_step, vn->n_in);
             advance(out, vn->out_step, vn->n_out);
@@ -212,8 +238,8 @@ static janus_status run(rows *w) {
     }
     for (uint32_t i = 0; i < seg->n_scalars; i++)
         JN_TRY(place_scalar(w, i));
-    place_values(w);
-    w->workspace = take(w, w->v->workspace);
+    JN_TRY(place_values(w));
+    w->workspace = w->r->trace ? NULL : take(w, w->v->workspace);
     for (uint32_t i = 0; i < seg->n_nodes; i++) {
         const jn_vnode *vn = &w->v->nodes[i];
         if (vn->mode == JN_V_SUM)
@@ -252,18 +278,19 @@ janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const jn_varian
     w.value = w.scalar_here + seg->n_scalars;
     w.constant = (int64_t *)(void *)(w.value + seg->n_values);
     w.views = (jn_view *)(void *)(w.constant + seg->n_scalars);
-    size_t bytes = need(&w);
+    size_t bytes = r->trace ? 0 : need(&w);
     janus_status st =
-        bytes > r->mem->ceiling
+        r->trace ? JANUS_OK
+        : bytes > r->mem->ceiling
             ? jn_error(JANUS_NO_MEMORY, "a batch would need %zu bytes of temporaries", bytes)
             : jn_dev_pool_take(&r->dev->pool, bytes, r->dev->stream, &block);
     if (st == JANUS_OK) {
-        w.at = block->data;
+        w.at = block ? block->data : NULL;
         st = run(&w);
         jn_dev_pool_free(&r->dev->pool, block);
     }
     for (uint32_t i = 0; i < seg->n_scalars; i++)
-        if (w.scalar_here[i] != (char *)&w.constant[i])
+        if (scalar_rowed(&w, i) && !r->trace)
             jn_free(w.scalar_here[i]);
     jn_free(host);
     return st;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/dev_schedule.h"
 #include "exec/pool.h"
 #include "ops/op_ids.h"
 
@@ -44,6 +45,7 @@ static janus_status check_module(const jn_cuda_module *m) {
 janus_status jn_device_open(const jn_cuda_module *module, jn_device **out) {
     JN_TRY(check_module(module));
     const jn_dev_api *api = module->api;
+    janus_status st;
     int n = 0, error = api->count(&n);
     if (error)
         return jn_error(JANUS_DEVICE, "no CUDA device: %s", api->error_text(error));
@@ -73,10 +75,15 @@ janus_status jn_device_open(const jn_cuda_module *module, jn_device **out) {
     d->exec = (jn_cu_exec){.base = jn_par_serial, .stream = d->stream, .processors = d->processors};
     pthread_mutex_init(&d->lock, NULL);
     jn_dev_pool_init(&d->pool, api);
+    st = jn_schedule_new(d, &d->schedule);
+    if (st != JANUS_OK) {
+        jn_device_close(d);
+        return st;
+    }
     *out = d;
     return JANUS_OK;
-fail:;
-    janus_status st = failed(d, error, step);
+fail:
+    st = failed(d, error, step);
     if (words)
         api->release(words, d->stream);
     if (d->stream)
@@ -89,6 +96,7 @@ void jn_device_close(jn_device *d) {
     if (!d)
         return;
     d->api->stream_sync(d->stream);
+    jn_schedule_free(d->schedule);
     if (d->exec.libs)
         d->module->libs_free(d->exec.libs);
     jn_free(d->exec.libs);

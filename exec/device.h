@@ -22,6 +22,7 @@ typedef struct jn_device {
     const jn_cuda_module *module;
     const jn_dev_api *api;
     jn_dev_pool pool;
+    struct jn_schedule *schedule; /* captured flushes (exec/dev_schedule.h) */
     void *stream;
     jn_cu_exec exec;     /* of the stream */
     const char *no_libs; /* why the vendor's libraries are not used; NULL: they are */

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "exec/dev_schedule.h"
 #include "exec/device.h"
 #include "exec/rows.h"
 #include "exec/run_internal.h"
@@ -149,6 +150,10 @@ done:
     return st;
 }
 
+janus_status jn_flush_tasks(jn_run *r, jn_task *first, uint32_t n, uint32_t max_level) {
+    return r->exact ? run_in_order(r, first) : run_by_level(r, first, n, max_level);
+}
+
 janus_status jn_flush(jn_run *r) {
     jn_task *first = r->pending;
     uint32_t n = r->n_pending, max_level = r->max_level;
@@ -158,9 +163,8 @@ janus_status jn_flush(jn_run *r) {
     r->pending_bytes = 0;
     if (!n)
         return JANUS_OK;
-    if (r->exact)
-        return run_in_order(r, first);
-    return run_by_level(r, first, n, max_level);
+    return r->dev ? jn_schedule_flush(r, first, n, max_level)
+                  : jn_flush_tasks(r, first, n, max_level);
 }
 
 janus_status jn_tval_force(jn_run *r, jn_tval *v) {

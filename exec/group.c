@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "exec/acc.h"
+#include "exec/dev_trace.h"
 #include "exec/device.h"
 #include "exec/par.h"
 #include "exec/rows.h"
@@ -118,6 +119,11 @@ static void find_layout(group *g) {
             g->mask |= 1ull << (seg->n_inputs + i);
 }
 
+char *jn_run_memory(jn_run *r, size_t bytes) {
+    return JN_UNLIKELY(r->trace != NULL) ? jn_trace_take(r->trace, bytes)
+                                         : jn_mem_tensor(r->mem, bytes);
+}
+
 static janus_status place_outputs(group *g, const jn_variant *v) {
     const jn_segment *seg = g->inst->seg;
     for (uint32_t i = 0; i < seg->n_outputs; i++) {
@@ -126,7 +132,7 @@ static janus_status place_outputs(group *g, const jn_variant *v) {
         bool rowed = v->rowed[value];
         if (rowed && bytes && g->n > SIZE_MAX / bytes)
             return JN_NO_MEMORY();
-        char *block = jn_mem_tensor(g->r->mem, rowed ? bytes * g->n : bytes);
+        char *block = jn_run_memory(g->r, rowed ? bytes * g->n : bytes);
         if (!block)
             return jn_error(JANUS_NO_MEMORY, "the run's memory limit of %zu bytes is reached",
                             g->r->mem->ceiling);

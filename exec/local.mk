@@ -5,7 +5,9 @@ libjanus_all_la_SOURCES += \
 	exec/dev_capture.c \
 	exec/dev_group.c \
 	exec/dev_pool.c \
+	exec/dev_schedule.c \
 	exec/dev_streams.c \
+	exec/dev_trace.c \
 	exec/device.c \
 	exec/eager.c \
 	exec/eager_call.c \
@@ -41,7 +43,9 @@ noinst_HEADERS += \
 	exec/acc.h \
 	exec/dev_capture.h \
 	exec/dev_pool.h \
+	exec/dev_schedule.h \
 	exec/dev_streams.h \
+	exec/dev_trace.h \
 	exec/device.h \
 	exec/eager.h \
 	exec/eager_call.h \

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "exec/dev_schedule.h"
 #include "exec/device.h"
 
 #include "graph/base/alloc.h"
@@ -30,6 +31,9 @@ static void drop_owned(jn_mem *m) {
     for (size_t i = 0; i < m->owned.n; i++)
         janus_tensor_release(m->owned.data[i]);
     jn_vec_clear(&m->owned);
+    for (size_t i = 0; i < m->captures.n; i++)
+        jn_schedule_drop(m->dev->schedule, m->captures.data[i]);
+    jn_vec_clear(&m->captures);
 }
 
 static void drop_chunks(jn_mem *m, size_t keep) {
@@ -70,6 +74,7 @@ void jn_mem_release(jn_mem *m) {
     drop_owned(m);
     drop_chunks(m, 0);
     jn_vec_free(&m->owned);
+    jn_vec_free(&m->captures);
     jn_vec_free(&m->chunks);
     jn_vec_free(&m->chunk_bytes);
     jn_vec_free(&m->chunk_block);
@@ -83,7 +88,7 @@ void jn_mem_release(jn_mem *m) {
 
 void jn_mem_reset(jn_mem *m) {
     drop_owned(m);
-    drop_chunks(m, keep_bytes);
+    drop_chunks(m, m->dev ? 0 : keep_bytes); /* a device's pool keeps them, for everybody */
     jn_arena_reset(&m->arena);
     jn_arena_reset(&m->tasks);
     m->chunk_at = m->chunk_used = 0;

@@ -12,6 +12,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "exec/dev_schedule.h"
+#include "exec/device.h"
 #include "exec/plan_internal.h"
 #include "exec/rows.h"
 #include "exec/task.h"
@@ -22,10 +24,13 @@ static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 static void segment_free(jn_segment *seg);
 
 static void planset_free(jn_planset *s) {
+    jn_device *dev = s->spare ? s->spare->dev : NULL;
     for (size_t i = 0; i < s->segments.n; i++)
         segment_free(s->segments.data[i]);
     jn_vec_free(&s->segments);
     jn_mem_release(s->spare);
+    if (dev && dev->schedule)
+        jn_schedule_forget(dev->schedule, s);
     jn_tables_free(s->tables);
     jn_shapes_free(&s->shapes);
     jn_arena_free(&s->arena);

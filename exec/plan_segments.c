@@ -73,7 +73,7 @@ static janus_status index_in(void *vec, uint32_t slot, uint32_t *out) {
 }
 
 static janus_status scalar_input(segment_builder *sb, jn_value v, bool shape, uint32_t *out) {
-    jn_segscalar in = {JN_NO_SLOT, jn_value_type(sb->s->g, v)->kind, false, shape, 0};
+    jn_segscalar in = {JN_NO_SLOT, jn_value_type(sb->s->g, v)->kind, false, shape, 0, 0};
     in.is_const = jn_pb_const_of(sb->s, v, &in.value);
     if (!in.is_const)
         JN_TRY(jn_pb_value_slot(sb->b, sb->s, v, &in.slot));
@@ -141,7 +141,7 @@ static janus_status add_node(segment_builder *sb, const jn_node *n, const uint32
         }
     }
     for (int k = 0; draw && k < 2; k++) {
-        jn_segscalar sc = {draw[k], JANUS_KIND_INT, false, false, 0};
+        jn_segscalar sc = {draw[k], JANUS_KIND_INT, false, false, 0, 0};
         in[at[k]] = (jn_src){JN_SRC_SCALAR, 0, (uint32_t)sb->scalars.n};
         if (!jn_vec_push(&sb->scalars, sc))
             return JN_NO_MEMORY();

@@ -50,7 +50,8 @@ struct jn_run {
     janus_run_options options;
     janus_host_ops host; /* copy: callbacks newer than the caller's struct are NULL */
     jn_device_kind device;
-    struct jn_device *dev; /* with JN_DEVICE_CUDA; else NULL */
+    struct jn_device *dev;  /* with JN_DEVICE_CUDA; else NULL */
+    struct jn_trace *trace; /* what groups are written down to instead of being launched, or NULL */
     bool exact;
 
     /* tensor strand */
@@ -90,6 +91,10 @@ janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out);
 janus_status jn_run_poll(jn_run *r);
 /* exec/flush.c: executes every pending task. */
 janus_status jn_flush(jn_run *r);
+/* exec/flush.c: runs these tasks, as they come. */
+janus_status jn_flush_tasks(jn_run *r, jn_task *first, uint32_t n, uint32_t max_level);
+/* exec/group.c: memory for a result or a sum: the run's, or a trace's; NULL: none. */
+char *jn_run_memory(jn_run *r, size_t bytes);
 /* exec/flush.c: appends a task of this segment for the frame. */
 janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots);
 /* exec/collect.c: frees what no frame from `top` up can reach; only between two instructions. */

@@ -56,12 +56,14 @@ typedef struct jn_segnode {
     int32_t fused_acc; /* result 0 goes to acc.add only: add to this accumulator input instead */
 } jn_segnode;
 
+enum { JN_SCALAR_UNKNOWN, JN_SCALAR_FIXED, JN_SCALAR_FREE }; /* FREE: read on the device */
 typedef struct jn_segscalar {
     uint32_t slot;
-    uint8_t kind;  /* janus_kind */
-    bool is_const; /* same for every row and run: value */
-    bool shape;    /* decides a shape: part of the specialisation's key */
-    int64_t value; /* bits */
+    uint8_t kind;   /* janus_kind */
+    bool is_const;  /* same for every row and run: value */
+    bool shape;     /* decides a shape: part of the specialisation's key */
+    uint8_t device; /* what captures may assume (exec/dev_schedule.c) */
+    int64_t value;  /* bits */
 } jn_segscalar;
 
 struct jn_seginst;
@@ -101,6 +103,7 @@ struct jn_variant;
 typedef struct jn_seginst {
     struct jn_seginst *next;
     const jn_segment *seg;
+    uint64_t serial; /* no two of a process have the same */
     jn_arena arena;
     const jn_shape **in; /* key: shape per tensor input */
     int64_t *scalars;    /* key: bits per scalar with `shape` (0 elsewhere) */

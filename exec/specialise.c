@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "exec/plan.h"
@@ -263,10 +264,12 @@ janus_status jn_segment_specialise(jn_segment *seg, jn_planset *set, const jn_sh
             *out = hit;
             return JANUS_OK;
         }
+    static atomic_uint_least64_t serials;
     jn_seginst *inst = jn_calloc(1, sizeof *inst);
     if (!inst)
         return JN_NO_MEMORY();
     inst->seg = seg;
+    inst->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
     jn_arena_init(&inst->arena, 4096);
     spec s = {inst, set, scalars};
     janus_status st = specialise(&s, in, scalars);

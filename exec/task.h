@@ -45,6 +45,7 @@ struct jn_task {
     jn_seginst *inst;
     uint32_t level;
     uint32_t done;
+    uint32_t index; /* within a flush (exec/dev_schedule.c) */
     jn_tval **in;
     int64_t *scalars;
     struct jn_acc **accs;
@@ -75,6 +76,7 @@ typedef struct jn_mem {
     JN_VEC(size_t) chunk_bytes;
     JN_VEC(struct jn_dev_block *) chunk_block; /* of device memory, beside `chunks` */
     struct jn_device *dev;                     /* whose memory the chunks are; NULL: the host's */
+    JN_VEC(struct jn_capture *) captures;      /* held: values lie in their arenas */
     size_t chunk_used, chunk_at;               /* bytes used of chunk number chunk_at */
     size_t bytes, ceiling;                     /* of chunks */
     JN_VEC(janus_tensor *) owned;              /* tensors kept alive */

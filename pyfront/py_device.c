@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "exec/dev_schedule.h"
 #include "pyfront/tape_internal.h"
 
 jn_device *jpy_default_device;
@@ -178,6 +179,20 @@ static PyObject *cuda_stats(PyObject *self, PyObject *unused) {
                          (unsigned long long)s.flushes, "num_ooms", (unsigned long long)s.failures);
 }
 
+static PyObject *cuda_graph_stats(PyObject *self, PyObject *unused) {
+    (void)self, (void)unused;
+    jn_device *d = cuda_device();
+    if (!d)
+        return NULL;
+    jn_schedule_stats s = jn_schedule_stats_get(d->schedule);
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "captures",
+                         (unsigned long long)s.captures, "replays", (unsigned long long)s.replays,
+                         "busy", (unsigned long long)s.busy, "evicted",
+                         (unsigned long long)s.evicted, "refused", (unsigned long long)s.refused,
+                         "streams", (unsigned long long)s.streams, "nodes",
+                         (unsigned long long)s.nodes, "waits", (unsigned long long)s.waits);
+}
+
 static PyObject *cuda_reset_peaks(PyObject *self, PyObject *unused) {
     (void)self, (void)unused;
     jn_device *d = cuda_device();
@@ -227,6 +242,7 @@ PyMethodDef jpy_device_functions[] = {
     {"_cuda_reason", cuda_reason, METH_NOARGS, "Why there is no CUDA device; None: there is one."},
     {"_cuda_info", cuda_info, METH_NOARGS, NULL},
     {"_cuda_stats", cuda_stats, METH_NOARGS, NULL},
+    {"_cuda_graph_stats", cuda_graph_stats, METH_NOARGS, NULL},
     {"_cuda_reset_peaks", cuda_reset_peaks, METH_NOARGS, NULL},
     {"_cuda_synchronize", cuda_synchronize, METH_NOARGS, NULL},
     {"_cuda_empty_cache", cuda_empty_cache, METH_NOARGS, NULL},

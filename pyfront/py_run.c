@@ -8,6 +8,7 @@
 
 #include <structmember.h>
 
+#include "exec/device.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/tape_internal.h"
@@ -272,12 +273,8 @@ static int protect(run *r, const janus_tensor *dst) {
             !jn_tensor_overlap(v->t, dst))
             continue;
         janus_tensor *copy;
-        if (jpy_check(jn_tensor_empty((janus_dtype)v->t->dtype, v->t->rank, v->t->dims, &copy)) < 0)
+        if (jpy_check(jn_tensor_to(v->t, v->t->storage->device, true, &copy)) < 0)
             return -1;
-        if (jpy_check(jn_tensor_copy(copy, v->t)) < 0) {
-            janus_tensor_release(copy);
-            return -1;
-        }
         jpy_edge edge = v->edge;
         jpy_edge_retain(edge);
         if (r->owned[i])

@@ -6,7 +6,9 @@
 #include "ops/cuda/cuda.cuh"
 #include "ops/rng.h"
 
-static __global__ void fill(char *y, int dtype, i64 n, double f, i64 v, bool floats) {
+static __global__ void fill(char *y, int dtype, i64 n, dscalar value, bool floats) {
+    const double f = floats ? float_of(value) : 0;
+    const i64 v = floats ? 0 : int_of(value);
     JN_EACH(i, n) {
         if (floats)
             store_f(y, i, dtype, f);
@@ -21,7 +23,7 @@ static void run_full(const jn_kargs *k) {
     bool floats = is_float(value->dtype);
     if (n)
         JN_LAUNCH(exec_of(k), fill, grid_for(n), JN_BLOCK, (char *)y->data, (int)y->dtype, n,
-                  host_f(*value), floats ? 0 : host_i(*value), floats);
+                  scalar_of(exec_of(k), *value), floats);
 }
 
 static __global__ void arange(char *y, int dtype, i64 n, double f0, double f1, i64 i0, i64 i1,
@@ -66,7 +68,7 @@ struct draw {
     char *y;
     int dtype;
     i64 n;
-    uint64_t seed, offset;
+    dscalar seed, offset;
     double a, b; /* uniform: low, high; normal: mean, std; mask: -, scale */
     uint32_t threshold;
     i64 low;
@@ -79,20 +81,21 @@ static draw draw_of(const jn_kargs *k) {
     d.y = (char *)k->out[0].data;
     d.dtype = k->out[0].dtype;
     d.n = numel_of(k->out[0]);
-    d.seed = (uint64_t)host_i(k->in[k->n_in - 2]);
-    d.offset = (uint64_t)host_i(k->in[k->n_in - 1]);
+    d.seed = scalar_of(exec_of(k), k->in[k->n_in - 2]);
+    d.offset = scalar_of(exec_of(k), k->in[k->n_in - 1]);
     return d;
 }
 
 enum { UNIFORM, NORMAL, RANDINT, MASK };
 
 template <int KIND> static __global__ void draws(draw d) {
+    const uint64_t seed = (uint64_t)int_of(d.seed), offset = (uint64_t)int_of(d.offset);
     JN_EACH(c, (d.n + 3) / 4) {
         uint32_t hi[4], lo[4] = {0, 0, 0, 0};
         bool wide = KIND == RANDINT || (KIND != MASK && d.dtype == JANUS_F64);
-        jn_philox(d.seed, d.offset + (uint64_t)c, 0, hi);
+        jn_philox(seed, offset + (uint64_t)c, 0, hi);
         if (wide)
-            jn_philox(d.seed, d.offset + (uint64_t)c, 1, lo);
+            jn_philox(seed, offset + (uint64_t)c, 1, lo);
         double z[4] = {0, 0, 0, 0};
         if (KIND == NORMAL && wide) {
             jn_rng_normal_d(d.a, d.b, hi, lo, &z[0], &z[1]);
@@ -159,12 +162,13 @@ static void run_bernoulli_mask(const jn_kargs *k) {
 
 /* Fisher-Yates has an order: one thread. */
 static __global__ void randperm(draw d) {
+    const uint64_t seed = (uint64_t)int_of(d.seed), offset = (uint64_t)int_of(d.offset);
     for (i64 i = 0; i < d.n; i++)
         store_i(d.y, i, d.dtype, i);
     for (i64 i = d.n - 1; i > 0; i--) {
         uint32_t hi[4], lo[4];
-        jn_philox(d.seed, d.offset + (uint64_t)(i / 4), 0, hi);
-        jn_philox(d.seed, d.offset + (uint64_t)(i / 4), 1, lo);
+        jn_philox(seed, offset + (uint64_t)(i / 4), 0, hi);
+        jn_philox(seed, offset + (uint64_t)(i / 4), 1, lo);
         i64 j = (i64)jn_rng_below(hi[i % 4], lo[i % 4], (uint64_t)i + 1);
         i64 t = load_i(d.y, i, d.dtype);
         store_i(d.y, i, d.dtype, load_i(d.y, j, d.dtype));

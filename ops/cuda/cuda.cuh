@@ -321,6 +321,28 @@ static inline i64 host_i(const jn_view &v) {
            : v.dtype == JANUS_BOOL ? (i64) * (const bool *)v.data
                                    : (i64) * (const int64_t *)v.data;
 }
+/* The same as a kernel parameter: its value, or where on the device it will be when the kernel runs
+ * (jn_cu_exec.scalars_here). */
+struct dscalar {
+    double f;
+    i64 i;
+    const char *at;
+    int dtype;
+};
+static inline dscalar scalar_of(const jn_cu_exec *e, const jn_view &v) {
+    dscalar s = {host_f(v), 0, NULL, v.dtype};
+    s.i = v.dtype == JANUS_F64 && !(fabs(s.f) < 0x1p63) ? INT64_MIN : host_i(v);
+    size_t at = (size_t)((uintptr_t)v.data - (uintptr_t)e->scalars_here);
+    if (e->scalars_there && at < e->scalars_bytes)
+        s.at = (const char *)e->scalars_there + at;
+    return s;
+}
+static __device__ __forceinline__ double float_of(const dscalar &s) {
+    return s.at ? load_as<double>(s.at, 0, s.dtype) : s.f;
+}
+static __device__ __forceinline__ i64 int_of(const dscalar &s) {
+    return s.at ? load_i(s.at, 0, s.dtype) : s.i;
+}
 static inline int axis_of(i64 axis, int rank) { return (int)(axis < 0 ? axis + rank : axis); }
 
 /* ---- sums over a block --------------------------------------------------------------------------

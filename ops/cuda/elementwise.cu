@@ -229,18 +229,22 @@ struct ew_args {
     i64 n;
     i64 d[JN_MAX_RANK]; /* merged dims, the last one innermost */
     i64 s[EW_IN][JN_MAX_RANK];
-    const char *p[EW_IN]; /* NULL: `f` or `i` instead */
+    const char *p[EW_IN]; /* NULL: a number instead */
     int dtype[EW_IN];
-    double f[EW_IN];
-    i64 i[EW_IN];
+    dscalar number[EW_IN];
     char *out;
     ew_attrs at;
 };
 
-template <class C> DEV C constant(const ew_args &a, int k) { return (C)a.f[k]; }
-template <> __device__ __forceinline__ i64 constant<i64>(const ew_args &a, int k) { return a.i[k]; }
+template <class C> DEV C constant(const ew_args &a, int k) { return (C)float_of(a.number[k]); }
+template <> __device__ __forceinline__ i64 constant<i64>(const ew_args &a, int k) {
+    return int_of(a.number[k]);
+}
 
 template <class C> static __global__ void ew_any(ew_args a) {
+    C number[EW_IN];
+    for (int k = 0; k < EW_IN; k++)
+        number[k] = k < a.n_in && !a.p[k] ? constant<C>(a, k) : (C)0;
     JN_EACH(i, a.n) {
         i64 o[EW_IN] = {0, 0, 0, 0, 0}, left = i;
         for (int d = a.rank - 1; d >= 0; d--) {
@@ -251,9 +255,7 @@ template <class C> static __global__ void ew_any(ew_args a) {
         }
         C v[EW_IN];
         for (int k = 0; k < EW_IN; k++)
-            v[k] = k >= a.n_in ? (C)0
-                   : a.p[k]    ? load_as<C>(a.p[k], o[k], a.dtype[k])
-                               : constant<C>(a, k);
+            v[k] = k >= a.n_in ? (C)0 : a.p[k] ? load_as<C>(a.p[k], o[k], a.dtype[k]) : number[k];
         store_as<C>(a.out, i, a.out_dtype, compute<C>(a.op, v, a.at));
     }
 }
@@ -284,11 +286,14 @@ struct alignas(16) four {
 /* f32, one op, operands laid out like the result or one number. */
 template <int OP, int N> static __global__ void ew_flat(ew_args a) {
     i64 quads = a.n / 4;
+    float number[N];
+    for (int k = 0; k < N; k++)
+        number[k] = a.p[k] ? 0.0f : constant<float>(a, k);
     JN_EACH(q, quads) {
         four x[N], y;
         for (int k = 0; k < N; k++) {
             if (!a.p[k])
-                x[k] = four{{(float)a.f[k], (float)a.f[k], (float)a.f[k], (float)a.f[k]}};
+                x[k] = four{{number[k], number[k], number[k], number[k]}};
             else
                 x[k] = ((const four *)a.p[k])[q];
         }
@@ -304,7 +309,7 @@ template <int OP, int N> static __global__ void ew_flat(ew_args a) {
         i64 i = quads * 4 + r;
         float v[EW_IN] = {0, 0, 0, 0, 0};
         for (int k = 0; k < N; k++)
-            v[k] = a.p[k] ? ((const float *)a.p[k])[i] : (float)a.f[k];
+            v[k] = a.p[k] ? ((const float *)a.p[k])[i] : number[k];
         ((float *)a.out)[i] = compute<float>(OP, v, a.at);
     }
 }
@@ -379,10 +384,8 @@ static bool plan(ew_args *a, const jn_kargs *k, int op, int n_in) {
         bool scalar = v->rank == 0 && (op == JN_OP_ID_masked_fill ? i == 2 : i >= 3);
         a->dtype[i] = v->dtype;
         a->p[i] = scalar ? NULL : (const char *)v->data;
-        if (scalar) {
-            a->f[i] = host_f(*v);
-            a->i[i] = v->dtype == JANUS_F64 && !(fabs(a->f[i]) < 0x1p63) ? INT64_MIN : host_i(*v);
-        }
+        if (scalar)
+            a->number[i] = scalar_of(exec_of(k), *v);
     }
     merge_dims(a, k);
     return a->n > 0;

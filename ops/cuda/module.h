@@ -15,7 +15,7 @@
 
 #include "ops/kernel.h"
 
-enum { JN_CUDA_ABI = 1 };
+enum { JN_CUDA_ABI = 2 };
 
 typedef enum jn_dev_copy_kind {
     JN_COPY_TO_DEVICE,
@@ -79,6 +79,11 @@ typedef struct jn_cu_exec {
     int error;          /* first failure of a launch or library call, 0: none */
     const char *failed; /* what failed, a static text */
     bool allow_tf32;
+    /* Scalar operands in this host memory are to be read, where the kernel can, from the same place
+     * of this device memory when it runs: a capture is replayed with others. */
+    const void *scalars_here;
+    const void *scalars_there;
+    size_t scalars_bytes;
 } jn_cu_exec;
 
 typedef struct jn_cuda_row {

@@ -14,7 +14,8 @@ struct step_args {
     int dtype, step_dtype;
     i64 n;
     const char *step; /* Adam: how many there were */
-    double lr, a, b, eps, decay;
+    dscalar lr;
+    double a, b, eps, decay;
     bool flag, maximize; /* nesterov; decoupled */
     const uint32_t *stop;
 };
@@ -27,11 +28,12 @@ template <class C> static __device__ __forceinline__ C slope(C g, C p, C decay, 
 template <class C> static __global__ void momentum(step_args q) {
     if (q.stop && *q.stop)
         return;
+    const C lr = (C)float_of(q.lr);
     JN_EACH(i, q.n) {
         C p = load_as<C>(q.in[0], i, q.dtype), g = load_as<C>(q.in[1], i, q.dtype);
         C d = slope<C>(g, p, (C)q.decay, q.maximize);
         C v = (C)q.a * load_as<C>(q.in[2], i, q.dtype) + (C)(1 - q.b) * d;
-        store_f(q.out[0], i, q.dtype, p - (C)q.lr * (q.flag ? d + (C)q.a * v : v));
+        store_f(q.out[0], i, q.dtype, p - lr * (q.flag ? d + (C)q.a * v : v));
         store_f(q.out[1], i, q.dtype, v);
     }
 }
@@ -40,11 +42,12 @@ template <class C> static __global__ void adam(step_args q) {
     if (q.stop && *q.stop)
         return;
     double step = load_as<double>(q.step, 0, q.step_dtype) + 1;
-    C rate = (C)(q.lr / (1 - pow(q.a, step))), root = (C)sqrt(1 - pow(q.b, step));
+    const double lr = float_of(q.lr);
+    C rate = (C)(lr / (1 - pow(q.a, step))), root = (C)sqrt(1 - pow(q.b, step));
     JN_EACH(i, q.n) {
         C p = load_as<C>(q.in[0], i, q.dtype), g = load_as<C>(q.in[1], i, q.dtype);
         if (q.flag)
-            p *= (C)(1 - q.lr * q.decay);
+            p *= (C)(1 - lr * q.decay);
         C d = slope<C>(g, p, q.flag ? (C)0 : (C)q.decay, q.maximize);
         C m = (C)q.a * load_as<C>(q.in[2], i, q.dtype) + (C)(1 - q.a) * d;
         C v = (C)q.b * load_as<C>(q.in[3], i, q.dtype) + (C)(1 - q.b) * d * d;
@@ -76,7 +79,7 @@ static step_args args_of(const jn_kargs *k, unsigned n_in, unsigned n_out) {
 static void run_momentum_step(const jn_kargs *k) {
     const janus_momentum_step_attrs *a = (const janus_momentum_step_attrs *)k->attrs;
     step_args q = args_of(k, 3, 2);
-    q.lr = host_f(k->in[3]);
+    q.lr = scalar_of(exec_of(k), k->in[3]);
     q.a = a->momentum;
     q.b = a->dampening;
     q.decay = a->weight_decay;
@@ -93,7 +96,7 @@ static void run_adam_step(const jn_kargs *k) {
     step_args q = args_of(k, 4, 3);
     q.step = (const char *)k->in[4].data;
     q.step_dtype = k->in[4].dtype;
-    q.lr = host_f(k->in[5]);
+    q.lr = scalar_of(exec_of(k), k->in[5]);
     q.a = a->beta1;
     q.b = a->beta2;
     q.eps = a->eps;

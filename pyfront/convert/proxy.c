@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "exec/device.h"
 #include "ops/kernel.h"
 
 #include "ops/attrs.h"
@@ -171,7 +172,7 @@ jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
 
 static jcv_val *constant_of(jcv *c, janus_tensor *t) {
     janus_tensor *flat = NULL;
-    if (jn_tensor_contiguous(t, &flat) != JANUS_OK)
+    if (jn_tensor_to(t, NULL, false, &flat) != JANUS_OK) /* on the host */
         return NULL;
     size_t size = jn_dtype_size((janus_dtype)t->dtype), n = (size_t)t->numel;
     bool uniform = n > 0;

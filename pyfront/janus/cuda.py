@@ -72,6 +72,12 @@ def memory_stats(device=None):
     return _C._cuda_stats() if is_available() else {}
 
 
+def graph_stats():
+    """Counters of captured runs: captures made and their replays, times that one was wanted while its results were
+    held, runs that could not be captured, and of all captures the nodes, the waits and the most streams."""
+    return _C._cuda_graph_stats() if is_available() else {}
+
+
 def memory_allocated(device=None):
     """Bytes in use by tensors."""
     return memory_stats().get("allocated_bytes.current", 0)

@@ -5,7 +5,10 @@
  * that follows a device address dies at once, as it would on a GPU.  Blocks end in a red zone that
  * is looked at when they are released.
  *
- * Streams are executed at once; waiting is nothing; captures record closures.
+ * Streams are executed at once; waiting is nothing.  A capture records closures and what each comes
+ * after, by streams and events, and is replayed in another order that this allows: of the launches
+ * that may be next, the one recorded last.  So a wait that is missing, or memory that is shared too
+ * early, gives wrong numbers here.
  */
 #include "tests/cuda/emulate.cuh"
 
@@ -67,6 +70,20 @@ static void check_red(unsigned i) {
         }
 }
 
+/* Blocks lie by address: neighbours that are free become one of at least `need` bytes. */
+static unsigned merge(size_t need) {
+    for (unsigned i = 0; i < n_blocks; i++)
+        for (unsigned j = i; j < n_blocks && !blocks[j].taken; j++) {
+            size_t end = j + 1 < n_blocks ? blocks[j + 1].at : arena_used;
+            if (end - blocks[i].at < need)
+                continue;
+            memmove(&blocks[i + 1], &blocks[j + 1], (n_blocks - j - 1) * sizeof *blocks);
+            n_blocks -= j - i;
+            return i;
+        }
+    return MAX_BLOCKS;
+}
+
 static int emu_alloc(size_t bytes, void *stream, void **out) {
     (void)stream;
     int error = 0;
@@ -83,6 +100,8 @@ static int emu_alloc(size_t bytes, void *stream, void **out) {
         arena_used += (need + 4095) / 4096 * 4096;
         mprotect(arena, arena_used, PROT_READ | PROT_WRITE);
     }
+    if (best == MAX_BLOCKS)
+        best = merge(need);
     if (best == MAX_BLOCKS) {
         error = OUT_OF_MEMORY;
     } else {
@@ -111,19 +130,77 @@ static int emu_release(void *p, void *stream) {
 /* ---- captures -----------------------------------------------------------------------------------
  */
 
+enum { MAX_TAIL = 256 };
+/* Nodes of a capture that what comes next on a stream, or what waits for an event, comes after. */
+struct tail {
+    unsigned capture; /* the capture they are of */
+    unsigned n, node[MAX_TAIL];
+};
 struct work {
-    work *next;
     void (*run)(work *w);
+    unsigned n_deps, *deps;
+    bool done;
 };
 struct graph {
-    work *first, **tail;
+    work **node;
+    unsigned n, cap;
+    tail *origin;
 };
-static graph *capturing; /* one at a time is enough for tests */
+static graph *capturing; /* one at a time */
+static unsigned capture_number;
 
-static void put(work *w) {
-    w->next = NULL;
-    *capturing->tail = w;
-    capturing->tail = &w->next;
+static void add_tail(tail *t, unsigned node) {
+    for (unsigned i = 0; i < t->n; i++)
+        if (t->node[i] == node)
+            return;
+    if (t->n == MAX_TAIL) {
+        fprintf(stderr, "emulated device: too many branches in a capture\n");
+        abort();
+    }
+    t->node[t->n++] = node;
+}
+
+static bool is_captured(const void *stream) {
+    return capturing && stream && ((const tail *)stream)->capture == capture_number;
+}
+
+static void put(work *w, void *stream) {
+    tail *t = (tail *)stream;
+    graph *g = capturing;
+    if (g->n == g->cap) {
+        g->cap = 2 * g->cap + 16;
+        g->node = (work **)realloc(g->node, g->cap * sizeof *g->node);
+    }
+    w->done = false;
+    w->n_deps = t->n;
+    w->deps = (unsigned *)malloc((t->n + 1) * sizeof *w->deps);
+    memcpy(w->deps, t->node, t->n * sizeof *w->deps);
+    t->n = 1;
+    t->node[0] = g->n;
+    g->node[g->n++] = w;
+}
+
+static void graph_delete(graph *g) {
+    for (unsigned i = 0; i < g->n; i++) {
+        free(g->node[i]->deps);
+        free(g->node[i]);
+    }
+    free(g->node);
+    free(g);
+}
+
+/* Everything recorded comes before what the origin does next. */
+static bool all_joined(const graph *g) {
+    bool *seen = (bool *)calloc(g->n + 1, 1), all = true;
+    for (unsigned i = 0; i < g->origin->n; i++)
+        seen[g->origin->node[i]] = true;
+    for (unsigned i = g->n; i-- > 0;) {
+        all = all && seen[i];
+        for (unsigned k = 0; seen[i] && k < g->node[i]->n_deps; k++)
+            seen[g->node[i]->deps[k]] = true;
+    }
+    free(seen);
+    return all;
 }
 
 /* ---- launches -----------------------------------------------------------------------------------
@@ -210,14 +287,13 @@ static void run_launch(work *w) {
 static int launch_failure;
 void jn_emu_launch(dim3 grid, dim3 block, jn_emu_body body, const void *closure, size_t bytes,
                    bool barriers, void *stream) {
-    (void)stream;
     /* what a driver refuses */
     if (!grid.x || !grid.y || !grid.z || grid.y > 65535 || grid.z > 65535 ||
         block.x * block.y * block.z - 1 >= MAX_THREADS || bytes > 4000) {
         launch_failure = 1;
         return;
     }
-    if (!capturing) {
+    if (!is_captured(stream)) {
         run_grid(grid, block, body, (void *)closure, barriers);
         return;
     }
@@ -228,7 +304,7 @@ void jn_emu_launch(dim3 grid, dim3 block, jn_emu_body body, const void *closure,
     l->body = body;
     l->barriers = barriers;
     memcpy(l->closure, closure, bytes);
-    put(&l->base);
+    put(&l->base, stream);
 }
 
 /* ---- the table ----------------------------------------------------------------------------------
@@ -276,43 +352,53 @@ static void run_copy(work *w) {
         memset(c->to, c->byte, c->bytes);
     leave();
 }
-static int put_copy(void *to, const void *from, size_t bytes, int byte) {
-    copy_work now = {{NULL, run_copy}, to, from, bytes, byte};
-    if (!capturing) {
+static int put_copy(void *to, const void *from, size_t bytes, int byte, void *stream) {
+    copy_work now = {{run_copy, 0, NULL, false}, to, from, bytes, byte};
+    if (!is_captured(stream)) {
         run_copy(&now.base);
         return 0;
     }
     copy_work *c = (copy_work *)malloc(sizeof *c);
     *c = now;
-    put(&c->base);
+    put(&c->base, stream);
     return 0;
 }
 static int copy(void *to, const void *from, size_t bytes, int kind, void *stream) {
-    (void)stream;
     bool to_device = (char *)to >= arena && (char *)to < arena + arena_bytes;
     bool from_device = (char *)from >= arena && (char *)from < arena + arena_bytes;
     if (to_device != (kind != JN_COPY_TO_HOST) || from_device != (kind != JN_COPY_TO_DEVICE))
         return 3; /* the kind is wrong */
-    return put_copy(to, from, bytes, 0);
+    return put_copy(to, from, bytes, 0, stream);
 }
 static int fill(void *p, int byte, size_t bytes, void *stream) {
-    (void)stream;
-    return put_copy(p, NULL, bytes, byte);
+    return put_copy(p, NULL, bytes, byte, stream);
 }
-static int stream_new(void **out) {
-    *out = malloc(8);
+static int new_tail(void **out) {
+    *out = calloc(1, sizeof(tail));
+    return *out ? 0 : OUT_OF_MEMORY;
+}
+static int stream_new(void **out) { return new_tail(out); }
+static int stream_free(void *s) { return free(s), 0; }
+static int stream_sync(void *s) { return is_captured(s) ? 4 : 0; }
+static int stream_wait(void *s, void *e) {
+    tail *t = (tail *)s, *event = (tail *)e;
+    if (!is_captured(event))
+        return is_captured(s) ? 6 : 0; /* an event from outside a capture */
+    t->n = is_captured(t) ? t->n : 0;
+    t->capture = capture_number;
+    for (unsigned i = 0; i < event->n; i++)
+        add_tail(t, event->node[i]);
     return 0;
 }
-static int stream_free(void *s) { return free(s), 0; }
-static int stream_sync(void *s) { return (void)s, capturing ? 4 : 0; }
-static int stream_wait(void *s, void *e) { return (void)s, (void)e, 0; }
 static int event_new(bool timing, void **out) {
     (void)timing;
-    *out = malloc(8);
-    return 0;
+    return new_tail(out);
 }
 static int event_free(void *e) { return free(e), 0; }
-static int event_record(void *e, void *s) { return (void)e, (void)s, 0; }
+static int event_record(void *e, void *s) {
+    *(tail *)e = *(tail *)s;
+    return 0;
+}
 static int event_sync(void *e) { return (void)e, 0; }
 static int event_ms(void *a, void *b, float *out) { return (void)a, (void)b, *out = 0.001f, 0; }
 static int launch_error() {
@@ -321,37 +407,51 @@ static int launch_error() {
     return e;
 }
 static int capture_begin(void *s) {
-    (void)s;
+    tail *t = (tail *)s;
     if (capturing)
         return 5;
     capturing = (graph *)calloc(1, sizeof(graph));
-    capturing->tail = &capturing->first;
+    capturing->origin = t;
+    t->capture = ++capture_number;
+    t->n = 0;
     return 0;
 }
 static int capture_end(void *s, void **out) {
-    (void)s;
-    if (!capturing)
+    tail *t = (tail *)s;
+    if (!capturing || capturing->origin != t)
         return 5;
-    *out = capturing;
+    graph *g = capturing;
     capturing = NULL;
+    bool joined = all_joined(g);
+    if (!joined) {
+        graph_delete(g);
+        return 7;
+    }
+    *out = g;
     return 0;
 }
 static int graph_make(void *g, void **out) { return *out = g, 0; }
-static int graph_run(void *g, void *s) {
-    (void)s;
-    for (work *w = ((graph *)g)->first; w; w = w->next)
-        w->run(w);
-    return 0;
-}
-static int graph_free(void *g) {
-    for (work *w = ((graph *)g)->first; w;) {
-        work *next = w->next;
-        free(w);
-        w = next;
+static int graph_run(void *p, void *s) {
+    graph *g = (graph *)p;
+    if (is_captured(s))
+        return 8;
+    for (unsigned i = 0; i < g->n; i++)
+        g->node[i]->done = false;
+    for (unsigned done = 0; done < g->n; done++) {
+        unsigned next = g->n;
+        for (unsigned i = g->n; i-- > 0 && next == g->n;) {
+            bool ready = !g->node[i]->done;
+            for (unsigned k = 0; ready && k < g->node[i]->n_deps; k++)
+                ready = g->node[g->node[i]->deps[k]]->done;
+            if (ready)
+                next = i;
+        }
+        g->node[next]->run(g->node[next]);
+        g->node[next]->done = true;
     }
-    free(g);
     return 0;
 }
+static int graph_free(void *g) { return graph_delete((graph *)g), 0; }
 
 const jn_dev_api *jn_cuda_api(void) {
     static const jn_dev_api api = {sizeof(jn_dev_api),

@@ -32,10 +32,11 @@ def devices():
 
 
 @pytest.fixture(params=devices())
-def on_device(request):
-    """Runs code in a process that has the device; returns what it printed."""
+def on_device(request, tmp_path):
+    """Runs code in a process that has the device; returns what it printed.  From a file: graphs need the source."""
     def run(code, **more):
-        done = subprocess.run([sys.executable, "-c", START + code], env={**os.environ, **request.param, **more},
+        (tmp_path / "program.py").write_text(START + code)
+        done = subprocess.run([sys.executable, tmp_path / "program.py"], env={**os.environ, **request.param, **more},
                               capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -211,3 +212,837 @@ else:
     raise AssertionError("no error")
 assert kept.sum().item() == 0 and janus.cuda.memory_stats()["num_ooms"] == 1
 """, JANUS_EMULATED_BYTES=str(8 << 20))
+
+
+def test_captured_steps(on_device):
+    """Forward, backward and optimizer are one capture, replayed with other inputs, masks and rates."""
+    out = on_device("""
+def run(dev, graph):
+    janus.manual_seed(3)
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.out, self.drop = nn.Linear(8, 16), nn.Linear(16, 4), nn.Dropout(0.3)
+            self.b = nn.ModuleList([nn.Linear(16, 16) for _ in range(3)])
+        def forward(self, x):
+            h = F.relu(self.a(x))
+            y = janus.tanh(self.b[0](h)) + F.relu(self.b[1](h)) * janus.sigmoid(self.b[2](self.drop(h)))
+            return self.out(y)
+    m = Net().to(dev)
+    opt = janus.optim.SGD(m.parameters(), lr=0.1)
+    def step(x, t):
+        opt.zero_grad()
+        loss = F.cross_entropy(m(x), t)
+        loss.backward()
+        opt.step()
+        return loss
+    f = janus.function(step, measure=False) if graph else step
+    losses = []
+    for i in range(8):
+        x, t = janus.randn(5, 8).to(dev), janus.randint(0, 4, (5,)).to(dev)
+        opt.param_groups[0]["lr"] = 0.1 / (1 + i)
+        losses.append(f(x, t).item())
+    return janus.tensor(losses), [p.detach() for p in m.parameters()]
+want, have = run("cpu", False), run("cuda", True)
+close(have[0], want[0])
+for p, q in zip(have[1], want[1]):
+    close(p, q)
+s = janus.cuda.graph_stats()
+assert s["captures"] == 1 and s["replays"] >= 4 and not s["refused"], s
+print(s["streams"], s["nodes"], s["waits"])
+""")
+    streams, nodes, waits = map(int, out.split())
+    assert streams > 1 and nodes > 20 and 0 < waits < nodes
+
+
+def test_captures_per_shape_and_held_results(on_device):
+    on_device("""
+m = nn.Sequential(nn.Linear(8, 200), nn.Tanh(), nn.Linear(200, 200)).cuda()
+c = copy.deepcopy(m).cpu()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for rows in (100, 3) * 5:
+        x = janus.randn(rows, 8)
+        close(f(x.cuda()), c(x))
+s = janus.cuda.graph_stats()
+assert s["captures"] - s["evicted"] == 2 and s["replays"] >= 4 and not s["busy"], s
+# what a capture left for a backward is not written over
+xs = [janus.randn(100, 8).cuda() for _ in range(6)]
+ys = [f(x) for x in xs]
+for x, y in zip(xs, ys):
+    close(y, c(x.cpu()))
+    m.zero_grad(), c.zero_grad()
+    y.square().sum().backward()
+    c(x.cpu()).square().sum().backward()
+    for p, q in zip(m.parameters(), c.parameters()):
+        close(p.grad, q.grad, 1e-3)
+assert janus.cuda.graph_stats()["busy"], janus.cuda.graph_stats()
+""")
+
+
+def test_captured_errors_are_found(on_device):
+    on_device("""
+w = janus.randn(10, 4).cuda()
+f = janus.function(lambda i: F.embedding(i, w).sum(), measure=False)
+good, bad = janus.tensor([1, 2, 9]).cuda(), janus.tensor([1, 2, 10]).cuda()
+for _ in range(4):
+    close(f(good), F.embedding(good, w).sum())
+assert janus.cuda.graph_stats()["replays"]
+for _ in range(2):
+    try:
+        f(bad).item()
+    except IndexError as e:
+        assert "index out of range" in str(e), e
+    else:
+        assert False, "no error"
+    close(f(good), F.embedding(good, w).sum())
+""")
+
+
+def test_memory_goes_where_captures_were(on_device):
+    """The emulated device has 16 MiB here; a GPU has enough."""
+    on_device("""
+m = nn.Linear(16, 4096).cuda()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for i in range(12):
+        for _ in range(3):
+            f(janus.randn(8 + i, 16).cuda())
+    assert janus.cuda.graph_stats()["captures"] == 12
+if janus.cuda.get_device_name() == "emulated":
+    y = []
+    while not janus.cuda.graph_stats()["evicted"]:
+        y.append(janus.zeros(1 << 14).cuda())
+    assert len(y) > 100 and janus.cuda.memory_stats()["num_alloc_retries"] == 1
+""", JANUS_EMULATED_BYTES=str(8 << 20))
+
+
+def test_captured_steps(on_device):
+    """Forward, backward and optimizer are one capture, replayed with other inputs, masks and rates."""
+    out = on_device("""
+def run(dev, graph):
+    janus.manual_seed(3)
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.out, self.drop = nn.Linear(8, 16), nn.Linear(16, 4), nn.Dropout(0.3)
+            self.b = nn.ModuleList([nn.Linear(16, 16) for _ in range(3)])
+        def forward(self, x):
+            h = F.relu(self.a(x))
+            y = janus.tanh(self.b[0](h)) + F.relu(self.b[1](h)) * janus.sigmoid(self.b[2](self.drop(h)))
+            return self.out(y)
+    m = Net().to(dev)
+    opt = janus.optim.SGD(m.parameters(), lr=0.1)
+    def step(x, t):
+        opt.zero_grad()
+        loss = F.cross_entropy(m(x), t)
+        loss.backward()
+        opt.step()
+        return loss
+    f = janus.function(step, measure=False) if graph else step
+    losses = []
+    for i in range(8):
+        x, t = janus.randn(5, 8).to(dev), janus.randint(0, 4, (5,)).to(dev)
+        opt.param_groups[0]["lr"] = 0.1 / (1 + i)
+        losses.append(f(x, t).item())
+    return janus.tensor(losses), [p.detach() for p in m.parameters()]
+want, have = run("cpu", False), run("cuda", True)
+close(have[0], want[0])
+for p, q in zip(have[1], want[1]):
+    close(p, q)
+s = janus.cuda.graph_stats()
+assert s["captures"] == 1 and s["replays"] >= 4 and not s["refused"], s
+print(s["streams"], s["nodes"], s["waits"])
+""")
+    streams, nodes, waits = map(int, out.split())
+    assert streams > 1 and nodes > 20 and 0 < waits < nodes
+
+
+def test_captures_per_shape_and_held_results(on_device):
+    on_device("""
+m = nn.Sequential(nn.Linear(8, 200), nn.Tanh(), nn.Linear(200, 200)).cuda()
+c = copy.deepcopy(m).cpu()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for rows in (100, 3) * 5:
+        x = janus.randn(rows, 8)
+        close(f(x.cuda()), c(x))
+s = janus.cuda.graph_stats()
+assert s["captures"] - s["evicted"] == 2 and s["replays"] >= 4 and not s["busy"], s
+# what a capture left for a backward is not written over
+xs = [janus.randn(100, 8).cuda() for _ in range(6)]
+ys = [f(x) for x in xs]
+for x, y in zip(xs, ys):
+    close(y, c(x.cpu()))
+    m.zero_grad(), c.zero_grad()
+    y.square().sum().backward()
+    c(x.cpu()).square().sum().backward()
+    for p, q in zip(m.parameters(), c.parameters()):
+        close(p.grad, q.grad, 1e-3)
+assert janus.cuda.graph_stats()["busy"], janus.cuda.graph_stats()
+""")
+
+
+def test_captured_errors_are_found(on_device):
+    on_device("""
+w = janus.randn(10, 4).cuda()
+f = janus.function(lambda i: F.embedding(i, w).sum(), measure=False)
+good, bad = janus.tensor([1, 2, 9]).cuda(), janus.tensor([1, 2, 10]).cuda()
+for _ in range(4):
+    close(f(good), F.embedding(good, w).sum())
+assert janus.cuda.graph_stats()["replays"]
+for _ in range(2):
+    try:
+        f(bad).item()
+    except IndexError as e:
+        assert "index out of range" in str(e), e
+    else:
+        assert False, "no error"
+    close(f(good), F.embedding(good, w).sum())
+""")
+
+
+def test_memory_goes_where_captures_were(on_device):
+    """The emulated device has 16 MiB here; a GPU has enough."""
+    on_device("""
+m = nn.Linear(16, 4096).cuda()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for i in range(12):
+        for _ in range(3):
+            f(janus.randn(8 + i, 16).cuda())
+    assert janus.cuda.graph_stats()["captures"] == 12
+if janus.cuda.get_device_name() == "emulated":
+    y = []
+    while not janus.cuda.graph_stats()["evicted"]:
+        y.append(janus.zeros(1 << 14).cuda())
+    assert len(y) > 100 and janus.cuda.memory_stats()["num_alloc_retries"] == 1
+""", JANUS_EMULATED_BYTES=str(8 << 20))
+
+
+def test_captured_steps(on_device):
+    """Forward, backward and optimizer are one capture, replayed with other inputs, masks and rates."""
+    out = on_device("""
+def run(dev, graph):
+    janus.manual_seed(3)
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.out, self.drop = nn.Linear(8, 16), nn.Linear(16, 4), nn.Dropout(0.3)
+            self.b = nn.ModuleList([nn.Linear(16, 16) for _ in range(3)])
+        def forward(self, x):
+            h = F.relu(self.a(x))
+            y = janus.tanh(self.b[0](h)) + F.relu(self.b[1](h)) * janus.sigmoid(self.b[2](self.drop(h)))
+            return self.out(y)
+    m = Net().to(dev)
+    opt = janus.optim.SGD(m.parameters(), lr=0.1)
+    def step(x, t):
+        opt.zero_grad()
+        loss = F.cross_entropy(m(x), t)
+        loss.backward()
+        opt.step()
+        return loss
+    f = janus.function(step, measure=False) if graph else step
+    losses = []
+    for i in range(8):
+        x, t = janus.randn(5, 8).to(dev), janus.randint(0, 4, (5,)).to(dev)
+        opt.param_groups[0]["lr"] = 0.1 / (1 + i)
+        losses.append(f(x, t).item())
+    return janus.tensor(losses), [p.detach() for p in m.parameters()]
+want, have = run("cpu", False), run("cuda", True)
+close(have[0], want[0])
+for p, q in zip(have[1], want[1]):
+    close(p, q)
+s = janus.cuda.graph_stats()
+assert s["captures"] == 1 and s["replays"] >= 4 and not s["refused"], s
+print(s["streams"], s["nodes"], s["waits"])
+""")
+    streams, nodes, waits = map(int, out.split())
+    assert streams > 1 and nodes > 20 and 0 < waits < nodes
+
+
+def test_captures_per_shape_and_held_results(on_device):
+    on_device("""
+m = nn.Sequential(nn.Linear(8, 200), nn.Tanh(), nn.Linear(200, 200)).cuda()
+c = copy.deepcopy(m).cpu()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for rows in (100, 3) * 5:
+        x = janus.randn(rows, 8)
+        close(f(x.cuda()), c(x))
+s = janus.cuda.graph_stats()
+assert s["captures"] - s["evicted"] == 2 and s["replays"] >= 4 and not s["busy"], s
+# what a capture left for a backward is not written over
+xs = [janus.randn(100, 8).cuda() for _ in range(6)]
+ys = [f(x) for x in xs]
+for x, y in zip(xs, ys):
+    close(y, c(x.cpu()))
+    m.zero_grad(), c.zero_grad()
+    y.square().sum().backward()
+    c(x.cpu()).square().sum().backward()
+    for p, q in zip(m.parameters(), c.parameters()):
+        close(p.grad, q.grad, 1e-3)
+assert janus.cuda.graph_stats()["busy"], janus.cuda.graph_stats()
+""")
+
+
+def test_captured_errors_are_found(on_device):
+    on_device("""
+w = janus.randn(10, 4).cuda()
+f = janus.function(lambda i: F.embedding(i, w).sum(), measure=False)
+good, bad = janus.tensor([1, 2, 9]).cuda(), janus.tensor([1, 2, 10]).cuda()
+for _ in range(4):
+    close(f(good), F.embedding(good, w).sum())
+assert janus.cuda.graph_stats()["replays"]
+for _ in range(2):
+    try:
+        f(bad).item()
+    except IndexError as e:
+        assert "index out of range" in str(e), e
+    else:
+        assert False, "no error"
+    close(f(good), F.embedding(good, w).sum())
+""")
+
+
+def test_memory_goes_where_captures_were(on_device):
+    """The emulated device has 16 MiB here; a GPU has enough."""
+    on_device("""
+m = nn.Linear(16, 4096).cuda()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for i in range(12):
+        for _ in range(3):
+            f(janus.randn(8 + i, 16).cuda())
+    assert janus.cuda.graph_stats()["captures"] == 12
+if janus.cuda.get_device_name() == "emulated":
+    y = []
+    while not janus.cuda.graph_stats()["evicted"]:
+        y.append(janus.zeros(1 << 14).cuda())
+    assert len(y) > 100 and janus.cuda.memory_stats()["num_alloc_retries"] == 1
+""", JANUS_EMULATED_BYTES=str(8 << 20))
+
+
+def test_captured_steps(on_device):
+    """Forward, backward and optimizer are one capture, replayed with other inputs, masks and rates."""
+    out = on_device("""
+def run(dev, graph):
+    janus.manual_seed(3)
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.out, self.drop = nn.Linear(8, 16), nn.Linear(16, 4), nn.Dropout(0.3)
+            self.b = nn.ModuleList([nn.Linear(16, 16) for _ in range(3)])
+        def forward(self, x):
+            h = F.relu(self.a(x))
+            y = janus.tanh(self.b[0](h)) + F.relu(self.b[1](h)) * janus.sigmoid(self.b[2](self.drop(h)))
+            return self.out(y)
+    m = Net().to(dev)
+    opt = janus.optim.SGD(m.parameters(), lr=0.1)
+    def step(x, t):
+        opt.zero_grad()
+        loss = F.cross_entropy(m(x), t)
+        loss.backward()
+        opt.step()
+        return loss
+    f = janus.function(step, measure=False) if graph else step
+    losses = []
+    for i in range(8):
+        x, t = janus.randn(5, 8).to(dev), janus.randint(0, 4, (5,)).to(dev)
+        opt.param_groups[0]["lr"] = 0.1 / (1 + i)
+        losses.append(f(x, t).item())
+    return janus.tensor(losses), [p.detach() for p in m.parameters()]
+want, have = run("cpu", False), run("cuda", True)
+close(have[0], want[0])
+for p, q in zip(have[1], want[1]):
+    close(p, q)
+s = janus.cuda.graph_stats()
+assert s["captures"] == 1 and s["replays"] >= 4 and not s["refused"], s
+print(s["streams"], s["nodes"], s["waits"])
+""")
+    streams, nodes, waits = map(int, out.split())
+    assert streams > 1 and nodes > 20 and 0 < waits < nodes
+
+
+def test_captures_per_shape_and_held_results(on_device):
+    on_device("""
+m = nn.Sequential(nn.Linear(8, 200), nn.Tanh(), nn.Linear(200, 200)).cuda()
+c = copy.deepcopy(m).cpu()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for rows in (100, 3) * 5:
+        x = janus.randn(rows, 8)
+        close(f(x.cuda()), c(x))
+s = janus.cuda.graph_stats()
+assert s["captures"] - s["evicted"] == 2 and s["replays"] >= 4 and not s["busy"], s
+# what a capture left for a backward is not written over
+xs = [janus.randn(100, 8).cuda() for _ in range(6)]
+ys = [f(x) for x in xs]
+for x, y in zip(xs, ys):
+    close(y, c(x.cpu()))
+    m.zero_grad(), c.zero_grad()
+    y.square().sum().backward()
+    c(x.cpu()).square().sum().backward()
+    for p, q in zip(m.parameters(), c.parameters()):
+        close(p.grad, q.grad, 1e-3)
+assert janus.cuda.graph_stats()["busy"], janus.cuda.graph_stats()
+""")
+
+
+def test_captured_errors_are_found(on_device):
+    on_device("""
+w = janus.randn(10, 4).cuda()
+f = janus.function(lambda i: F.embedding(i, w).sum(), measure=False)
+good, bad = janus.tensor([1, 2, 9]).cuda(), janus.tensor([1, 2, 10]).cuda()
+for _ in range(4):
+    close(f(good), F.embedding(good, w).sum())
+assert janus.cuda.graph_stats()["replays"]
+for _ in range(2):
+    try:
+        f(bad).item()
+    except IndexError as e:
+        assert "index out of range" in str(e), e
+    else:
+        assert False, "no error"
+    close(f(good), F.embedding(good, w).sum())
+""")
+
+
+def test_memory_goes_where_captures_were(on_device):
+    """The emulated device has 16 MiB here; a GPU has enough."""
+    on_device("""
+m = nn.Linear(16, 4096).cuda()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for i in range(12):
+        for _ in range(3):
+            f(janus.randn(8 + i, 16).cuda())
+    assert janus.cuda.graph_stats()["captures"] == 12
+if janus.cuda.get_device_name() == "emulated":
+    y = []
+    while not janus.cuda.graph_stats()["evicted"]:
+        y.append(janus.zeros(1 << 14).cuda())
+    assert len(y) > 100 and janus.cuda.memory_stats()["num_alloc_retries"] >= 1
+""", JANUS_EMULATED_BYTES=str(8 << 20))
+
+
+def test_captured_steps(on_device):
+    """Forward, backward and optimizer are one capture, replayed with other inputs, masks and rates."""
+    out = on_device("""
+def run(dev, graph):
+    janus.manual_seed(3)
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.out, self.drop = nn.Linear(8, 16), nn.Linear(16, 4), nn.Dropout(0.3)
+            self.b = nn.ModuleList([nn.Linear(16, 16) for _ in range(3)])
+        def forward(self, x):
+            h = F.relu(self.a(x))
+            y = janus.tanh(self.b[0](h)) + F.relu(self.b[1](h)) * janus.sigmoid(self.b[2](self.drop(h)))
+            return self.out(y)
+    m = Net().to(dev)
+    opt = janus.optim.SGD(m.parameters(), lr=0.1)
+    def step(x, t):
+        opt.zero_grad()
+        loss = F.cross_entropy(m(x), t)
+        loss.backward()
+        opt.step()
+        return loss
+    f = janus.function(step, measure=False) if graph else step
+    losses = []
+    for i in range(8):
+        x, t = janus.randn(5, 8).to(dev), janus.randint(0, 4, (5,)).to(dev)
+        opt.param_groups[0]["lr"] = 0.1 / (1 + i)
+        losses.append(f(x, t).item())
+    return janus.tensor(losses), [p.detach() for p in m.parameters()]
+want, have = run("cpu", False), run("cuda", True)
+close(have[0], want[0])
+for p, q in zip(have[1], want[1]):
+    close(p, q)
+s = janus.cuda.graph_stats()
+assert s["captures"] == 1 and s["replays"] >= 4 and not s["refused"], s
+print(s["streams"], s["nodes"], s["waits"])
+""")
+    streams, nodes, waits = map(int, out.split())
+    assert streams > 1 and nodes > 20 and 0 < waits < nodes
+
+
+def test_captures_per_shape_and_held_results(on_device):
+    on_device("""
+m = nn.Sequential(nn.Linear(8, 200), nn.Tanh(), nn.Linear(200, 200)).cuda()
+c = copy.deepcopy(m).cpu()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for rows in (100, 3) * 5:
+        x = janus.randn(rows, 8)
+        close(f(x.cuda()), c(x))
+s = janus.cuda.graph_stats()
+assert s["captures"] - s["evicted"] == 2 and s["replays"] >= 4 and not s["busy"], s
+# what a capture left for a backward is not written over
+xs = [janus.randn(100, 8).cuda() for _ in range(6)]
+ys = [f(x) for x in xs]
+for x, y in zip(xs, ys):
+    close(y, c(x.cpu()))
+    m.zero_grad(), c.zero_grad()
+    y.square().sum().backward()
+    c(x.cpu()).square().sum().backward()
+    for p, q in zip(m.parameters(), c.parameters()):
+        close(p.grad, q.grad, 1e-3)
+assert janus.cuda.graph_stats()["busy"], janus.cuda.graph_stats()
+""")
+
+
+def test_captured_errors_are_found(on_device):
+    on_device("""
+w = janus.randn(10, 4).cuda()
+f = janus.function(lambda i: F.embedding(i, w).sum(), measure=False)
+good, bad = janus.tensor([1, 2, 9]).cuda(), janus.tensor([1, 2, 10]).cuda()
+for _ in range(4):
+    close(f(good), F.embedding(good, w).sum())
+assert janus.cuda.graph_stats()["replays"]
+for _ in range(2):
+    try:
+        f(bad).item()
+    except IndexError as e:
+        assert "index out of range" in str(e), e
+    else:
+        assert False, "no error"
+    close(f(good), F.embedding(good, w).sum())
+""")
+
+
+def test_memory_goes_where_captures_were(on_device):
+    """The emulated device has 16 MiB here; a GPU has enough."""
+    on_device("""
+m = nn.Linear(16, 4096).cuda()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for i in range(12):
+        for _ in range(3):
+            f(janus.randn(8 + i, 16).cuda())
+    assert janus.cuda.graph_stats()["captures"] == 12
+if janus.cuda.get_device_name() == "emulated":
+    y = []
+    while not janus.cuda.graph_stats()["evicted"]:
+        y.append(janus.zeros(1 << 14).cuda())
+    assert len(y) > 100 and janus.cuda.memory_stats()["num_alloc_retries"] == 1
+""", JANUS_EMULATED_BYTES=str(8 << 20))
+
+
+def test_captured_steps(on_device):
+    """Forward, backward and optimizer are one capture, replayed with other inputs, masks and rates."""
+    out = on_device("""
+def run(dev, graph):
+    janus.manual_seed(3)
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.out, self.drop = nn.Linear(8, 16), nn.Linear(16, 4), nn.Dropout(0.3)
+            self.b = nn.ModuleList([nn.Linear(16, 16) for _ in range(3)])
+        def forward(self, x):
+            h = F.relu(self.a(x))
+            y = janus.tanh(self.b[0](h)) + F.relu(self.b[1](h)) * janus.sigmoid(self.b[2](self.drop(h)))
+            return self.out(y)
+    m = Net().to(dev)
+    opt = janus.optim.SGD(m.parameters(), lr=0.1)
+    def step(x, t):
+        opt.zero_grad()
+        loss = F.cross_entropy(m(x), t)
+        loss.backward()
+        opt.step()
+        return loss
+    f = janus.function(step, measure=False) if graph else step
+    losses = []
+    for i in range(8):
+        x, t = janus.randn(5, 8).to(dev), janus.randint(0, 4, (5,)).to(dev)
+        opt.param_groups[0]["lr"] = 0.1 / (1 + i)
+        losses.append(f(x, t).item())
+    return janus.tensor(losses), [p.detach() for p in m.parameters()]
+want, have = run("cpu", False), run("cuda", True)
+close(have[0], want[0])
+for p, q in zip(have[1], want[1]):
+    close(p, q)
+s = janus.cuda.graph_stats()
+assert s["captures"] == 1 and s["replays"] >= 4 and not s["refused"], s
+print(s["streams"], s["nodes"], s["waits"])
+""")
+    streams, nodes, waits = map(int, out.split())
+    assert streams > 1 and nodes > 20 and 0 < waits < nodes
+
+
+def test_captures_per_shape_and_held_results(on_device):
+    on_device("""
+m = nn.Sequential(nn.Linear(8, 200), nn.Tanh(), nn.Linear(200, 200)).cuda()
+c = copy.deepcopy(m).cpu()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for rows in (100, 3) * 5:
+        x = janus.randn(rows, 8)
+        close(f(x.cuda()), c(x))
+s = janus.cuda.graph_stats()
+assert s["captures"] - s["evicted"] == 2 and s["replays"] >= 4 and not s["busy"], s
+# what a capture left for a backward is not written over
+xs = [janus.randn(100, 8).cuda() for _ in range(6)]
+ys = [f(x) for x in xs]
+for x, y in zip(xs, ys):
+    close(y, c(x.cpu()))
+    m.zero_grad(), c.zero_grad()
+    y.square().sum().backward()
+    c(x.cpu()).square().sum().backward()
+    for p, q in zip(m.parameters(), c.parameters()):
+        close(p.grad, q.grad, 1e-3)
+assert janus.cuda.graph_stats()["busy"], janus.cuda.graph_stats()
+""")
+
+
+def test_captured_errors_are_found(on_device):
+    on_device("""
+w = janus.randn(10, 4).cuda()
+f = janus.function(lambda i: F.embedding(i, w).sum(), measure=False)
+good, bad = janus.tensor([1, 2, 9]).cuda(), janus.tensor([1, 2, 10]).cuda()
+for _ in range(4):
+    close(f(good), F.embedding(good, w).sum())
+assert janus.cuda.graph_stats()["replays"]
+for _ in range(2):
+    try:
+        f(bad).item()
+    except IndexError as e:
+        assert "index out of range" in str(e), e
+    else:
+        assert False, "no error"
+    close(f(good), F.embedding(good, w).sum())
+""")
+
+
+def test_memory_goes_where_captures_were(on_device):
+    """The emulated device has 16 MiB here; a GPU has enough."""
+    on_device("""
+m = nn.Linear(16, 4096).cuda()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for i in range(12):
+        for _ in range(3):
+            f(janus.randn(8 + i, 16).cuda())
+    assert janus.cuda.graph_stats()["captures"] == 12
+if janus.cuda.get_device_name() == "emulated":
+    y = []
+    while not janus.cuda.graph_stats()["evicted"]:
+        y.append(janus.zeros(1 << 14).cuda())
+    assert len(y) > 100 and janus.cuda.memory_stats()["num_alloc_retries"] == 1
+""", JANUS_EMULATED_BYTES=str(8 << 20))
+
+
+def test_captured_steps(on_device):
+    """Forward, backward and optimizer are one capture, replayed with other inputs, masks and rates."""
+    out = on_device("""
+def run(dev, graph):
+    janus.manual_seed(3)
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.out, self.drop = nn.Linear(8, 16), nn.Linear(16, 4), nn.Dropout(0.3)
+            self.b = nn.ModuleList([nn.Linear(16, 16) for _ in range(3)])
+        def forward(self, x):
+            h = F.relu(self.a(x))
+            y = janus.tanh(self.b[0](h)) + F.relu(self.b[1](h)) * janus.sigmoid(self.b[2](self.drop(h)))
+            return self.out(y)
+    m = Net().to(dev)
+    opt = janus.optim.SGD(m.parameters(), lr=0.1)
+    def step(x, t):
+        opt.zero_grad()
+        loss = F.cross_entropy(m(x), t)
+        loss.backward()
+        opt.step()
+        return loss
+    f = janus.function(step, measure=False) if graph else step
+    losses = []
+    for i in range(8):
+        x, t = janus.randn(5, 8).to(dev), janus.randint(0, 4, (5,)).to(dev)
+        opt.param_groups[0]["lr"] = 0.1 / (1 + i)
+        losses.append(f(x, t).item())
+    return janus.tensor(losses), [p.detach() for p in m.parameters()]
+want, have = run("cpu", False), run("cuda", True)
+close(have[0], want[0])
+for p, q in zip(have[1], want[1]):
+    close(p, q)
+s = janus.cuda.graph_stats()
+assert s["captures"] == 1 and s["replays"] >= 4 and not s["refused"], s
+print(s["streams"], s["nodes"], s["waits"])
+""")
+    streams, nodes, waits = map(int, out.split())
+    assert streams > 1 and nodes > 20 and 0 < waits < nodes
+
+
+def test_captures_per_shape_and_held_results(on_device):
+    on_device("""
+m = nn.Sequential(nn.Linear(8, 200), nn.Tanh(), nn.Linear(200, 200)).cuda()
+c = copy.deepcopy(m).cpu()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for rows in (100, 3) * 5:
+        x = janus.randn(rows, 8)
+        close(f(x.cuda()), c(x))
+s = janus.cuda.graph_stats()
+assert s["captures"] - s["evicted"] == 2 and s["replays"] >= 4 and not s["busy"], s
+# what a capture left for a backward is not written over
+xs = [janus.randn(100, 8).cuda() for _ in range(6)]
+ys = [f(x) for x in xs]
+for x, y in zip(xs, ys):
+    close(y, c(x.cpu()))
+    m.zero_grad(), c.zero_grad()
+    y.square().sum().backward()
+    c(x.cpu()).square().sum().backward()
+    for p, q in zip(m.parameters(), c.parameters()):
+        close(p.grad, q.grad, 1e-3)
+assert janus.cuda.graph_stats()["busy"], janus.cuda.graph_stats()
+""")
+
+
+def test_captured_errors_are_found(on_device):
+    on_device("""
+w = janus.randn(10, 4).cuda()
+f = janus.function(lambda i: F.embedding(i, w).sum(), measure=False)
+good, bad = janus.tensor([1, 2, 9]).cuda(), janus.tensor([1, 2, 10]).cuda()
+for _ in range(4):
+    close(f(good), F.embedding(good, w).sum())
+assert janus.cuda.graph_stats()["replays"]
+for _ in range(2):
+    try:
+        f(bad).item()
+    except IndexError as e:
+        assert "index out of range" in str(e), e
+    else:
+        assert False, "no error"
+    close(f(good), F.embedding(good, w).sum())
+""")
+
+
+def test_memory_goes_where_captures_were(on_device):
+    """The emulated device has 16 MiB here; a GPU has enough."""
+    on_device("""
+m = nn.Linear(16, 4096).cuda()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for i in range(12):
+        for _ in range(3):
+            f(janus.randn(8 + i, 16).cuda())
+    assert janus.cuda.graph_stats()["captures"] == 12
+if janus.cuda.get_device_name() == "emulated":
+    y = []
+    while not janus.cuda.graph_stats()["evicted"]:
+        y.append(janus.zeros(1 << 14).cuda())
+    assert len(y) > 100 and janus.cuda.memory_stats()["num_alloc_retries"] == 1
+""", JANUS_EMULATED_BYTES=str(8 << 20))
+
+
+def test_captured_steps(on_device):
+    """Forward, backward and optimizer are one capture, replayed with other inputs, masks and rates."""
+    out = on_device("""
+def run(dev, graph):
+    janus.manual_seed(3)
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.out, self.drop = nn.Linear(8, 16), nn.Linear(16, 4), nn.Dropout(0.3)
+            self.b = nn.ModuleList([nn.Linear(16, 16) for _ in range(3)])
+        def forward(self, x):
+            h = F.relu(self.a(x))
+            y = janus.tanh(self.b[0](h)) + F.relu(self.b[1](h)) * janus.sigmoid(self.b[2](self.drop(h)))
+            return self.out(y)
+    m = Net().to(dev)
+    opt = janus.optim.SGD(m.parameters(), lr=0.1)
+    def step(x, t):
+        opt.zero_grad()
+        loss = F.cross_entropy(m(x), t)
+        loss.backward()
+        opt.step()
+        return loss
+    f = janus.function(step, measure=False) if graph else step
+    losses = []
+    for i in range(8):
+        x, t = janus.randn(5, 8).to(dev), janus.randint(0, 4, (5,)).to(dev)
+        opt.param_groups[0]["lr"] = 0.1 / (1 + i)
+        losses.append(f(x, t).item())
+    return janus.tensor(losses), [p.detach() for p in m.parameters()]
+want, have = run("cpu", False), run("cuda", True)
+close(have[0], want[0])
+for p, q in zip(have[1], want[1]):
+    close(p, q)
+s = janus.cuda.graph_stats()
+assert s["captures"] == 1 and s["replays"] >= 4 and not s["refused"], s
+print(s["streams"], s["nodes"], s["waits"])
+""")
+    streams, nodes, waits = map(int, out.split())
+    assert streams > 1 and nodes > 20 and 0 < waits < nodes
+
+
+def test_captures_per_shape_and_held_results(on_device):
+    on_device("""
+m = nn.Sequential(nn.Linear(8, 200), nn.Tanh(), nn.Linear(200, 200)).cuda()
+c = copy.deepcopy(m).cpu()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for rows in (100, 3) * 5:
+        x = janus.randn(rows, 8)
+        close(f(x.cuda()), c(x))
+s = janus.cuda.graph_stats()
+assert s["captures"] - s["evicted"] == 2 and s["replays"] >= 4 and not s["busy"], s
+# what a capture left for a backward is not written over
+xs = [janus.randn(100, 8).cuda() for _ in range(6)]
+ys = [f(x) for x in xs]
+for x, y in zip(xs, ys):
+    close(y, c(x.cpu()))
+    m.zero_grad(), c.zero_grad()
+    y.square().sum().backward()
+    c(x.cpu()).square().sum().backward()
+    for p, q in zip(m.parameters(), c.parameters()):
+        close(p.grad, q.grad, 1e-3)
+assert janus.cuda.graph_stats()["busy"], janus.cuda.graph_stats()
+""")
+
+
+def test_captured_errors_are_found(on_device):
+    on_device("""
+w = janus.randn(10, 4).cuda()
+f = janus.function(lambda i: F.embedding(i, w).sum(), measure=False)
+good, bad = janus.tensor([1, 2, 9]).cuda(), janus.tensor([1, 2, 10]).cuda()
+for _ in range(4):
+    close(f(good), F.embedding(good, w).sum())
+assert janus.cuda.graph_stats()["replays"]
+for _ in range(2):
+    try:
+        f(bad).item()
+    except IndexError as e:
+        assert "index out of range" in str(e), e
+    else:
+        assert False, "no error"
+    close(f(good), F.embedding(good, w).sum())
+""")
+
+
+def test_memory_goes_where_captures_were(on_device):
+    """The emulated device has 16 MiB here; a GPU has enough."""
+    on_device("""
+m = nn.Linear(16, 4096).cuda()
+f = janus.function(lambda x: m(x), measure=False)
+with janus.no_grad():
+    for i in range(12):
+        for _ in range(3):
+            f(janus.randn(8 + i, 16).cuda())
+    assert janus.cuda.graph_stats()["captures"] == 12
+    y = [janus.zeros(1 << 17).cuda() for _ in range(29)]
+if janus.cuda.get_device_name() == "emulated":
+    assert janus.cuda.graph_stats()["evicted"] and janus.cuda.memory_stats()["num_alloc_retries"]
+""", JANUS_EMULATED_BYTES=str(16 << 20))
+
+
+def test_captures_can_be_switched_off(on_device):
+    for more, streams in (({"JANUS_CUDA_GRAPHS": "0"}, 0), ({"JANUS_CUDA_STREAMS": "1"}, 1)):
+        out = on_device("""
+f = janus.function(lambda x: (x.tanh() * x.exp() + x.sin()).sum(), measure=False)
+x = janus.randn(10).cuda()
+for _ in range(5):
+    close(f(x), (x.tanh() * x.exp() + x.sin()).sum())
+print(janus.cuda.graph_stats()["streams"])
+""", **more)
+        assert int(out) == streams

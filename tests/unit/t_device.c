@@ -386,10 +386,15 @@ static void captures(void) {
     p.drop_idle = jn_captures_drop_idle;
     p.user = &c;
     CU_ASSERT_EQUAL(jn_captures_choose(&c, "a", 1, &got), JN_WAY_RECORD);
-    CU_ASSERT_EQUAL(jn_captures_record(&c, "a", 1, stream(0), 1000, 100, record_one, NULL, &a),
-                    JANUS_OK);
+    CU_ASSERT_EQUAL(
+        jn_captures_record(&c, "a", 1, stream(0), stream(1), 1000, 100, record_one, NULL, &a),
+        JANUS_OK);
     CU_ASSERT_PTR_EQUAL(fake.fill_at, rec.stop); /* the replay clears the abort word */
     CU_ASSERT_PTR_EQUAL((char *)rec.stop + JN_CAPTURE_HEAD, rec.arena);
+    CU_ASSERT_PTR_EQUAL(jn_capture_arena(a), rec.arena);
+    /* who recorded it holds it */
+    CU_ASSERT_EQUAL(jn_captures_choose(&c, "a", 1, &got), JN_WAY_UNCAPTURED);
+    jn_capture_drop(&c, a);
     CU_ASSERT_EQUAL(jn_captures_choose(&c, "a", 1, &got), JN_WAY_REPLAY_COPY);
     CU_ASSERT_PTR_EQUAL(got, a);
     CU_ASSERT_EQUAL(jn_capture_replay(&c, a, stream(0), false, &stopped), JANUS_OK);
@@ -397,25 +402,36 @@ static void captures(void) {
     fake.answer = 1;
     CU_ASSERT_EQUAL(jn_capture_replay(&c, a, stream(0), true, &stopped), JANUS_OK);
     CU_ASSERT(stopped && fake.syncs == 1);
+    jn_capture_drop(&c, a);
     /* held outputs: not replayed; other shapes have captures of their own */
     CU_ASSERT_EQUAL(jn_captures_choose(&c, "b", 1, &got), JN_WAY_RECORD);
-    CU_ASSERT_EQUAL(jn_captures_record(&c, "b", 1, stream(0), 1000, 1 << 20, record_one, NULL, &b),
-                    JANUS_OK);
+    CU_ASSERT_EQUAL(
+        jn_captures_record(&c, "b", 1, stream(0), stream(1), 1000, 1 << 20, record_one, NULL, &b),
+        JANUS_OK);
+    jn_capture_drop(&c, b);
     CU_ASSERT_EQUAL(jn_captures_choose(&c, "b", 1, &got), JN_WAY_REPLAY);
-    jn_capture_hold(b);
     CU_ASSERT_EQUAL(jn_captures_choose(&c, "b", 1, &got), JN_WAY_UNCAPTURED);
     CU_ASSERT_PTR_NULL(got);
+    CU_ASSERT_EQUAL(c.busy, 2);
     /* a third: the idle one goes, the held one stays */
-    CU_ASSERT_EQUAL(jn_captures_record(&c, "c", 1, stream(0), 1000, 100, record_one, NULL, &got),
-                    JANUS_OK);
+    CU_ASSERT_EQUAL(
+        jn_captures_record(&c, "c", 1, stream(0), stream(1), 1000, 100, record_one, NULL, &a),
+        JANUS_OK);
     CU_ASSERT_EQUAL(c.n, 2);
+    CU_ASSERT_EQUAL(fake.syncs, 2); /* a graph that may still run is waited for */
     CU_ASSERT_EQUAL(jn_captures_choose(&c, "a", 1, &got), JN_WAY_RECORD);
-    CU_ASSERT_EQUAL(jn_captures_choose(&c, "c", 1, &a), JN_WAY_REPLAY_COPY);
-    jn_capture_hold(a);
-    CU_ASSERT_EQUAL(jn_captures_record(&c, "d", 1, stream(0), 8, 8, record_one, NULL, &got),
-                    JANUS_NO_MEMORY);
-    jn_capture_drop(a);
-    jn_capture_drop(b);
+    CU_ASSERT_EQUAL(
+        jn_captures_record(&c, "d", 1, stream(0), stream(1), 8, 8, record_one, NULL, &got),
+        JANUS_NO_MEMORY);
+    jn_captures_remove(&c, "b", 1); /* held: stays */
+    CU_ASSERT_EQUAL(c.n, 2);
+    a->owner = &rec;
+    jn_capture_drop(&c, a);
+    jn_captures_forget(&c, &c);
+    CU_ASSERT_EQUAL(c.n, 2);
+    jn_captures_forget(&c, &rec);
+    CU_ASSERT_EQUAL(c.n, 1);
+    jn_capture_drop(&c, b);
     /* out of device memory: idle captures go */
     fake.limit = fake.taken + 1000;
     jn_dev_block *block;
@@ -443,7 +459,7 @@ static void failing_captures(void) {
         jn_captures_init(&c, &fake_api, &p, 4, 32 << 20);
         fake.fail_in = n > 1 ? n - 1 : 0;
         janus_status st =
-            jn_captures_record(&c, "k", 1, stream(0), 1000, 100, record_one, NULL, &a);
+            jn_captures_record(&c, "k", 1, stream(0), stream(1), 1000, 100, record_one, NULL, &a);
         CU_ASSERT_EQUAL(st == JANUS_OK, n > 4);
         CU_ASSERT(!fake.capturing && !jn_dev_capturing);
         CU_ASSERT_EQUAL(c.n, st == JANUS_OK);

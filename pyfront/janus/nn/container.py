@@ -9,7 +9,7 @@ from .parameter import Parameter
 
 def _position(index, length):
     """A non-negative index of a sequence of that length; IndexError outside it."""
-    place = index.__index__()
+    place = index if isinstance(index, int) else index.__index__()
     if not -length <= place < length:
         raise IndexError(f"index {place} is out of range")
     return place % length if length else 0

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ahead of time on a device: flushes that come again are captured and replayed.
+ *
+ * A flush is known by what decides its launches: the specialisations of its tasks, who reads whose
+ * results, which operands are the same memory, scalars.  The first time it runs as it comes; the
+ * second time it is traced (exec/dev_trace.h), gets streams and an arena, and is captured; from
+ * then on it is one graph launch.  Memory from outside that has stayed where it was (parameters) is
+ * read in place, other memory (inputs) is copied to its place in the arena before each replay;
+ * what moves later makes a new capture in which it is copied.  Scalars that kernels read on the
+ * device (offsets of random numbers, learning rates) may change from replay to replay, others are
+ * part of what the flush is known by.
+ *
+ * The run, or the frames it leaves, hold the capture: meanwhile the same flush runs uncaptured.
+ * Whatever cannot be captured, or fails while it is recorded, runs uncaptured; so does a replay
+ * again whose abort word was set, which finds out where the error is.
+ *
+ * JANUS_CUDA_GRAPHS=0: never.  JANUS_CUDA_STREAMS=1: captures have one stream.
+ */
+#ifndef JN_EXEC_DEV_SCHEDULE_H
+#define JN_EXEC_DEV_SCHEDULE_H
+
+#include "exec/dev_capture.h"
+
+struct jn_device;
+struct jn_planset;
+struct jn_run;
+struct jn_task;
+
+typedef struct jn_schedule jn_schedule;
+
+typedef struct jn_schedule_stats {
+    uint64_t captures, replays, busy, evicted; /* made; runs of them; held when wanted; gone */
+    uint64_t refused;                          /* flushes that could not be captured */
+    uint64_t streams;                          /* the most that a capture had */
+    uint64_t nodes, waits;                     /* of all captures made: launches, event waits */
+} jn_schedule_stats;
+
+janus_status jn_schedule_new(struct jn_device *d, jn_schedule **out);
+void jn_schedule_free(jn_schedule *s);
+/* Runs n pending tasks, linked in issue order. */
+janus_status jn_schedule_flush(struct jn_run *r, struct jn_task *first, uint32_t n,
+                               uint32_t max_level);
+/* The plan set is freed: nothing of its flushes is kept. */
+void jn_schedule_forget(jn_schedule *s, const struct jn_planset *set);
+/* What a run's memory held is free. */
+void jn_schedule_drop(jn_schedule *s, jn_capture *g);
+jn_schedule_stats jn_schedule_stats_get(jn_schedule *s);
+
+#endif
