@@ -172,6 +172,13 @@ static struct {
     janus_error error; /* why there is none */
 } cuda = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+void jn_device_use(jn_device *d) {
+    pthread_mutex_lock(&cuda.lock);
+    cuda.device = d;
+    cuda.tried = d != NULL;
+    pthread_mutex_unlock(&cuda.lock);
+}
+
 janus_status jn_device_cuda(jn_device **out) {
     janus_status st = JANUS_OK;
     pthread_mutex_lock(&cuda.lock);

@@ -48,6 +48,8 @@ janus_status jn_device_cuda(jn_device **out);
 /* Tests: opens a device over a module that is already in the process. */
 janus_status jn_device_open(const jn_cuda_module *module, jn_device **out);
 void jn_device_close(jn_device *d);
+/* Tests: the process's CUDA device is this one; NULL: none has been asked for. */
+void jn_device_use(jn_device *d);
 /* The device named "cuda" or "cuda:0"; *out NULL for "cpu". */
 janus_status jn_device_named(const char *name, jn_device **out);
 

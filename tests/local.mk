@@ -12,6 +12,7 @@ unit_tests = \
 	tests/unit/t_par \
 	tests/unit/t_base \
 	tests/unit/t_device \
+	tests/unit/t_schedule \
 	tests/unit/t_golden \
 	tests/unit/t_graph \
 	tests/unit/t_graph_threads \

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs on a device whose driver and kernels record what they are asked for: which flushes are
+ * captured, what is put on which stream, what a replay needs, and what happens when calls fail.
+ */
+#include "config.h"
+
+#include "exec/dev_schedule.h"
+#include "exec/device.h"
+#include "janus.h"
+#include "ops/attrs.h"
+#include "tests/unit/check.h"
+#include "tests/unit/fake_device.h"
+
+#define OK(expr) CU_ASSERT_EQUAL_FATAL((expr), JANUS_OK)
+
+/* The calls, a letter each: L launch, A memory, i o d copies in, out and on the device, w wait for
+ * an event, [ ] capture, M make, R replay, F free of a graph. */
+static char calls[4096];
+static unsigned n_calls, streams_seen;
+static void *last_streams[FAKE_STREAMS];
+
+static void note(char what) {
+    if (n_calls + 1 < sizeof calls)
+        calls[n_calls++] = what;
+    calls[n_calls] = 0;
+}
+static void start_over(void) {
+    n_calls = streams_seen = 0;
+    calls[0] = 0;
+}
+static unsigned count_of(char what) {
+    unsigned n = 0;
+    for (unsigned i = 0; i < n_calls; i++)
+        n += calls[i] == what;
+    return n;
+}
+static unsigned inside(char what) { /* while a capture was recorded */
+    const char *from = strchr(calls, '['), *to = strchr(calls, ']');
+    unsigned n = 0;
+    for (const char *c = from; c && to && c < to; c++)
+        n += *c == what;
+    return n;
+}
+
+static void kernel(const jn_kargs *k) {
+    const jn_cu_exec *e = (const jn_cu_exec *)(const void *)k->par;
+    unsigned i = 0;
+    while (i < streams_seen && last_streams[i] != e->stream)
+        i++;
+    if (i == streams_seen && i < FAKE_STREAMS)
+        last_streams[streams_seen++] = e->stream;
+    note('L');
+}
+static jn_kernel_fn select_any(const jn_sig *sig) {
+    (void)sig;
+    return kernel;
+}
+static size_t workspace(const jn_sig *sig) { return sig->op->flags & JN_OP_MAY_RAISE ? 0 : 64; }
+
+static size_t most; /* that is given at once; 0: whatever there is */
+static int take(size_t bytes, void *stream, void **out) {
+    note('A');
+    return most && bytes > most ? JN_DEV_OUT_OF_MEMORY : fake_alloc(bytes, stream, out);
+}
+static int copy(void *to, const void *from, size_t bytes, int kind, void *stream) {
+    note(kind == JN_COPY_TO_DEVICE ? 'i' : kind == JN_COPY_TO_HOST ? 'o' : 'd');
+    return fake_copy(to, from, bytes, kind, stream);
+}
+static int stream_wait(void *s, void *e) {
+    note('w');
+    return fake_stream_wait(s, e);
+}
+static int capture_begin(void *s) {
+    note('[');
+    return fake_capture_begin(s);
+}
+static int capture_end(void *s, void **graph) {
+    note(']');
+    return fake_capture_end(s, graph);
+}
+static int graph_make(void *g, void **out) {
+    note('M');
+    return fake_graph_make(g, out);
+}
+static int graph_run(void *g, void *s) {
+    note('R');
+    return fake_graph_run(g, s);
+}
+static int graph_free(void *g) {
+    note('F');
+    return fake_graph_free(g);
+}
+
+static jn_dev_api api;
+static jn_cuda_row *rows;
+static jn_cuda_module module;
+static jn_device *device;
+
+static void set_up(void) {
+    fake_reset(256 << 20);
+    start_over();
+    api = fake_api;
+    api.alloc = take;
+    api.copy = copy;
+    api.stream_wait = stream_wait;
+    api.capture_begin = capture_begin;
+    api.capture_end = capture_end;
+    api.graph_make = graph_make;
+    api.graph_run = graph_run;
+    api.graph_free = graph_free;
+    rows = calloc(jn_n_ops, sizeof *rows);
+    uint64_t h = 0xcbf29ce484222325u;
+    for (unsigned i = 0; i < jn_n_ops; i++) {
+        rows[i].select = select_any;
+        h = jn_hash_name(h, jn_ops[i].name);
+    }
+    module = (jn_cuda_module){.abi = JN_CUDA_ABI,
+                              .n_ops = jn_n_ops,
+                              .ops_hash = h,
+                              .api = &api,
+                              .rows = rows,
+                              .workspace = workspace};
+    OK(jn_device_open(&module, &device));
+    jn_device_use(device);
+}
+
+static void tear_down(void) {
+    jn_device_use(NULL);
+    jn_device_close(device);
+    CU_ASSERT_EQUAL(fake.graphs_made, fake.graphs_freed);
+    CU_ASSERT_EQUAL(fake.events_made, fake.events_freed);
+    CU_ASSERT_EQUAL(fake.taken, 0);
+    free(rows);
+}
+
+/* @f(x, s) = tanh(x) * exp(x) + s, of any length; with `index`, of rows of x too. */
+static janus_module *make_module(bool index) {
+    static const int64_t any[1] = {-1};
+    janus_module *m;
+    janus_subgraph *f;
+    janus_type vector = {.kind = JANUS_KIND_TENSOR, .dtype = JANUS_F32, .rank = 1, .dims = any};
+    janus_type number = {.kind = JANUS_KIND_FLOAT}, whole = {.kind = JANUS_KIND_TENSOR};
+    janus_value x, s, a, b, y;
+    whole = vector;
+    whole.dtype = JANUS_I64;
+    OK(janus_module_new(&m));
+    OK(janus_subgraph_declare(m, "f", &vector, 1, &f));
+    OK(janus_subgraph_param(f, "x", &vector, false, &x));
+    OK(janus_subgraph_param(f, "s", index ? &whole : &number, false, &s));
+    OK(janus_build(f, "tanh", &x, 1, NULL, &a, 1));
+    OK(janus_build(f, "exp", &x, 1, NULL, &b, 1));
+    janus_value in[2] = {a, b};
+    OK(janus_build(f, "mul", in, 2, NULL, &y, 1));
+    in[0] = y;
+    in[1] = s;
+    if (index) {
+        janus_index_select_attrs attrs = {sizeof attrs, 0};
+        OK(janus_build(f, "index_select", in, 2, &attrs, &y, 1));
+    } else {
+        janus_scalar_tensor_attrs attrs = {sizeof attrs, JANUS_F32};
+        OK(janus_build(f, "scalar_tensor", &s, 1, &attrs, &in[1], 1));
+        OK(janus_build(f, "add", in, 2, NULL, &y, 1));
+    }
+    OK(janus_subgraph_define(f, &y, 1));
+    OK(janus_module_freeze(m));
+    return m;
+}
+
+static janus_tensor *on_device(janus_dtype dtype, int64_t n) {
+    janus_tensor *t;
+    OK(jn_dev_tensor(device, dtype, 1, &n, &t));
+    return t;
+}
+
+static janus_status run(janus_module *m, janus_tensor *x, double s, janus_tensor *index) {
+    janus_arg args[2] = {{.kind = JANUS_KIND_TENSOR, .t = x}, {.kind = JANUS_KIND_FLOAT, .s.f = s}},
+              result;
+    if (index)
+        args[1] = (janus_arg){.kind = JANUS_KIND_TENSOR, .t = index};
+    janus_run_options o = JANUS_RUN_OPTIONS_INIT;
+    o.device = "cuda";
+    start_over();
+    janus_status st = janus_run(janus_module_find(m, "f"), args, 2, &o, &result, 1, NULL);
+    if (st == JANUS_OK)
+        janus_tensor_release(result.t);
+    return st;
+}
+
+static void captured_the_second_time(void) {
+    set_up();
+    janus_module *m = make_module(false);
+    janus_tensor *x = on_device(JANUS_F32, 100);
+    OK(run(m, x, 1, NULL));
+    unsigned launches = count_of('L');
+    CU_ASSERT(launches >= 4 && streams_seen == 1 && last_streams[0] == device->stream);
+    CU_ASSERT_EQUAL(count_of('[') + count_of('R'), 0);
+    OK(run(m, x, 1, NULL));
+    CU_ASSERT_EQUAL(count_of('L'), launches);
+    CU_ASSERT_EQUAL(inside('L'), launches); /* recorded, none launched */
+    CU_ASSERT_EQUAL(inside('A') + inside('i') + inside('o') + inside('d'), 0);
+    CU_ASSERT(strstr(calls, "]M") && count_of('R') == 1);
+    /* three branches: streams of their own, not the one that runs it; forks, joins, two edges */
+    CU_ASSERT_EQUAL(streams_seen, 3);
+    for (unsigned i = 0; i < streams_seen; i++)
+        CU_ASSERT(last_streams[i] != device->stream);
+    CU_ASSERT_EQUAL(inside('w'), 2 + 2 + 2);
+    OK(run(m, x, 1, NULL)); /* a replay, and the copy of the result */
+    CU_ASSERT_STRING_EQUAL(calls, "Rd");
+    OK(run(m, x, 2, NULL)); /* another number, read on the device */
+    CU_ASSERT_STRING_EQUAL(calls, "iRd");
+    OK(run(m, x, 2, NULL));
+    CU_ASSERT_STRING_EQUAL(calls, "Rd");
+    janus_tensor_release(x);
+    janus_module_release(m);
+    tear_down();
+}
+
+static void memory_that_moves(void) {
+    set_up();
+    janus_module *m = make_module(false);
+    janus_tensor *x = on_device(JANUS_F32, 100), *z = on_device(JANUS_F32, 100);
+    for (int i = 0; i < 3; i++)
+        OK(run(m, x, 1, NULL));
+    CU_ASSERT_STRING_EQUAL(calls, "Rd");
+    OK(run(m, z, 1, NULL)); /* a capture that copies its input */
+    CU_ASSERT(count_of('F') == 1 && count_of('[') == 1 && strstr(calls, "]MdiRd"));
+    OK(run(m, x, 1, NULL));
+    CU_ASSERT_STRING_EQUAL(calls, "dRd");
+    OK(run(m, z, 1, NULL));
+    CU_ASSERT_STRING_EQUAL(calls, "dRd");
+    janus_tensor *w = on_device(JANUS_F32, 101); /* another shape: another capture */
+    OK(run(m, w, 1, NULL));
+    CU_ASSERT(count_of('[') == 0 && count_of('R') == 0);
+    OK(run(m, w, 1, NULL));
+    CU_ASSERT(count_of('[') == 1 && count_of('F') == 0);
+    OK(run(m, z, 1, NULL));
+    CU_ASSERT_STRING_EQUAL(calls, "dRd");
+    jn_schedule_stats s = jn_schedule_stats_get(device->schedule);
+    CU_ASSERT_EQUAL(s.captures, 3);
+    CU_ASSERT_EQUAL(s.refused, 0);
+    CU_ASSERT_EQUAL(s.streams, 3);
+    janus_tensor_release(x);
+    janus_tensor_release(z);
+    janus_tensor_release(w);
+    janus_module_release(m); /* and its captures with it */
+    start_over();
+    tear_down();
+}
+
+static void asserts_are_waited_for(void) {
+    set_up();
+    janus_module *m = make_module(true);
+    janus_tensor *x = on_device(JANUS_F32, 100), *i = on_device(JANUS_I64, 5);
+    for (int k = 0; k < 3; k++)
+        OK(run(m, x, 0, i));
+    CU_ASSERT_STRING_EQUAL(calls, "Rod"); /* the abort word is read before the run goes on */
+    fake.answer = JN_KFLAG_INDEX;
+    CU_ASSERT_EQUAL(run(m, x, 0, i), JANUS_INDEX); /* found by running it again, uncaptured */
+    CU_ASSERT(strstr(janus_last_error()->message, "index_select") != NULL);
+    CU_ASSERT_EQUAL(strncmp(calls, "Ro", 2), 0);
+    CU_ASSERT(count_of('L') >= 4);
+    fake.answer = 0;
+    OK(run(m, x, 0, i));
+    CU_ASSERT_STRING_EQUAL(calls, "Rod");
+    janus_tensor_release(x);
+    janus_tensor_release(i);
+    janus_module_release(m);
+    tear_down();
+}
+
+/* Whatever fails while it is recorded: the run itself goes through. */
+static void failing_records(void) {
+    unsigned captured = 0;
+    for (unsigned n = 1; n < 40; n++) {
+        set_up();
+        janus_module *m = make_module(false);
+        janus_tensor *x = on_device(JANUS_F32, 100);
+        OK(run(m, x, 1, NULL));
+        fake.fail_in = n;
+        janus_status st = run(m, x, 1, NULL);
+        CU_ASSERT(!fake.capturing && !jn_dev_capturing);
+        fake.fail_in = 0;
+        CU_ASSERT(st == JANUS_OK || st == JANUS_DEVICE);
+        captured += count_of('R') == 1;
+        if (st == JANUS_OK && count_of('R') == 0)
+            CU_ASSERT_EQUAL(jn_schedule_stats_get(device->schedule).refused, 1);
+        OK(run(m, x, 1, NULL));
+        janus_tensor_release(x);
+        janus_module_release(m);
+        tear_down();
+    }
+    CU_ASSERT(captured > 0 && captured < 39);
+}
+
+/* No room for an arena: the flush runs uncaptured, and is left alone for a while. */
+static void no_memory_for_a_capture(void) {
+    set_up();
+    janus_module *m = make_module(false);
+    janus_tensor *x = on_device(JANUS_F32, 1 << 20);
+    OK(run(m, x, 1, NULL));
+    most = 10 << 20;
+    OK(run(m, x, 1, NULL));
+    CU_ASSERT_EQUAL(count_of('[') + count_of('R'), 0);
+    CU_ASSERT_EQUAL(jn_schedule_stats_get(device->schedule).refused, 1);
+    most = 0;
+    OK(run(m, x, 1, NULL));
+    CU_ASSERT_EQUAL(count_of('[') + count_of('R'), 0);
+    for (int i = 0; i < 70; i++)
+        OK(run(m, x, 1, NULL));
+    CU_ASSERT_STRING_EQUAL(calls, "Rd");
+    janus_tensor_release(x);
+    janus_module_release(m);
+    tear_down();
+}
+
+JN_TEST_MAIN("schedule", {"captured the second time", captured_the_second_time},
+             {"memory that moves", memory_that_moves},
+             {"asserts are waited for", asserts_are_waited_for},
+             {"failing records", failing_records},
+             {"no memory for a capture", no_memory_for_a_capture})
