@@ -32,40 +32,40 @@ static jn_ev fold_rows(jn_gx *g, jn_ev v) {
 
 /*
  * y = a' b' with a' = a or its transpose: da' = dy b'^T, db' = a'^T dy, each transposed back where
- * the operand was.  Vectors are taken as matrices of one row or column.
+ * the operand was.  Vectors are taken as matrices of one row or column.  For the gradient of one
+ * operand only the other one is read: the tape keeps no more.
  */
 janus_status jn_grad_matmul(jn_grad *r) {
     const janus_matmul_attrs *at = r->attrs;
     BEGIN;
-    jn_ev a = IN(0), b = IN(1);
-    int ra = jn_g_rank(g, a), rb = jn_g_rank(g, b);
+    int ra = jn_g_rank(g, IN(0)), rb = jn_g_rank(g, IN(1));
     if (ra < 0 || rb < 0) {
         jn_g_unsupported(g, "operands of unknown rank");
         return g->st;
     }
     bool ta = at->transpose_a && ra > 1, tb = at->transpose_b && rb > 1;
-    if (rb == 1) {
-        b = jn_g_unsqueeze(g, b, 1);
+    bool fold = ra > 2 && rb <= 2 && !ta; /* rows of a batch times one matrix: one product */
+    if (rb == 1)
         dy = jn_g_unsqueeze(g, dy, -1);
-    }
-    if (ra == 1) {
-        a = jn_g_unsqueeze(g, a, 0);
+    if (ra == 1)
         dy = jn_g_unsqueeze(g, dy, -2);
-    }
-    if (ra > 2 && rb <= 2 && !ta) { /* rows of a batch times one matrix: one product */
-        a = fold_rows(g, a);
+    if (fold)
         dy = fold_rows(g, dy);
-    }
     if (JN_WANT(g, 0)) {
-        jn_ev da =
-            jn_g_sum_like(g, ta ? matmul(g, b, tb, dy, true) : matmul(g, dy, false, b, !tb), a);
-        bool reshaped = ra == 1 || (ra > 2 && rb <= 2 && !ta);
-        jn_g_set(g, 0, reshaped ? JN_G2(g, reshape_like, da, IN(0)) : da);
+        jn_ev b = rb == 1 ? jn_g_unsqueeze(g, IN(1), 1) : IN(1);
+        jn_ev da = ta ? matmul(g, b, tb, dy, true) : matmul(g, dy, false, b, !tb);
+        bool whole = fold || (ra == 1 && rb <= 2);
+        jn_g_set(g, 0, whole ? JN_G2(g, reshape_like, da, IN(0)) : jn_g_sum_like(g, da, IN(0)));
     }
     if (JN_WANT(g, 1)) {
-        jn_ev db =
-            jn_g_sum_like(g, tb ? matmul(g, dy, true, a, ta) : matmul(g, a, !ta, dy, false), b);
-        jn_g_set(g, 1, rb == 1 ? JN_G2(g, reshape_like, db, IN(1)) : db);
+        jn_ev a = ra == 1 ? jn_g_unsqueeze(g, IN(0), 0) : fold ? fold_rows(g, IN(0)) : IN(0);
+        jn_ev db = tb ? matmul(g, dy, true, a, ta) : matmul(g, a, !ta, dy, false);
+        bool whole = rb == 1 && (ra <= 2 || fold);
+        if (rb == 1 && !whole) {
+            static const int64_t last[] = {-1};
+            db = jn_g_sum(g, db, (janus_ints){last, 1}, false);
+        }
+        jn_g_set(g, 1, whole ? JN_G2(g, reshape_like, db, IN(1)) : jn_g_sum_like(g, db, IN(1)));
     }
     return g->st;
 }

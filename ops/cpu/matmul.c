@@ -143,6 +143,10 @@ static void matmul_float(const jn_kargs *k, int dtype) {
         g.a_col = 1;
     if (g.n == 1)
         g.b_col = 1;
+    if (g.m == 1)
+        g.a_row = g.a_col == 1 ? g.k : 1;
+    if (g.k == 1)
+        g.b_row = g.b_col == 1 ? g.n : 1;
     int batch = k->out[0].rank - (ra > 1) - (rb > 1);
     if (batch == 0) {
         jn_gemm(dtype, &g, k->par);
@@ -160,6 +164,7 @@ static void matmul_float(const jn_kargs *k, int dtype) {
     }
     if (fold && ra > 1) { /* one matrix for all of the batch: more rows of one product */
         g.m *= n;
+        g.a_row = g.k;
         jn_gemm(dtype, &g, k->par);
         return;
     }
