@@ -153,6 +153,27 @@ static janus_status frame_of_call(jn_sweep *s, const jn_node *n, jn_value *out) 
     return jn_sweep_frame_get(s, s->frame, index, out);
 }
 
+/* What a loop only reads gets its cotangent from the iterations, too: they add to what later uses
+ * gave, in the order of the program.  none: it is no such result, or nothing was given. */
+static janus_status handed_on(jn_sweep *s, const call_grad *c, uint32_t i, jn_value *out) {
+    *out = JN_VALUE_NONE;
+    if (!c->shape.loop)
+        return JANUS_OK;
+    uint32_t p = jn_carried_param(&c->shape, i);
+    jn_value back = c->shape.sub[0]->results.data[i], x = operand(c, p - c->shape.first_param);
+    if (back.node != 0 || back.index != p || jn_value_is_none(x))
+        return JANUS_OK;
+    uint32_t at = jn_number(&s->num, x);
+    JN_TRY(jn_sweep_join(s, x));
+    if (jn_value_is_none(s->ct[at]) || !jn_value_is_none(s->flag[at]) ||
+        !jn_value_is_none(s->when) || !jn_value_is_none(s->open[at]) ||
+        !jn_type_fits(jn_value_type(s->g, s->ct[at]), c->shape.sub[0]->params.data[p].type))
+        return JANUS_OK;
+    *out = s->ct[at];
+    s->ct[at] = JN_VALUE_NONE;
+    return JANUS_OK;
+}
+
 /* The operands, in the order of the derived SubGraph's parameters (autodiff.c: add_params). */
 static janus_status operands(jn_sweep *s, call_grad *c) {
     const jn_subgraph *sub = c->shape.sub[0];
@@ -164,6 +185,8 @@ static janus_status operands(jn_sweep *s, call_grad *c) {
         if (!c->arriving[i])
             continue;
         v = s->ct[s->num.first[c->n->id] + i];
+        if (jn_value_is_none(v))
+            JN_TRY(handed_on(s, c, i, &v));
         if (jn_value_is_none(v))
             JN_TRY(jn_sweep_zeros(s, (jn_value){c->n->id, i}, &v));
         if (!jn_vec_push(&c->in, v))

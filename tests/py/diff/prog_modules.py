@@ -7,7 +7,7 @@ import janus
 import janus.nn as nn
 import janus.nn.functional as F
 
-from .harness import case, t
+from .harness import MUST, case, t
 
 
 class MLP(nn.Module):
@@ -86,12 +86,12 @@ def train_sgd(function, log):
     train(function, log, lambda p: janus.optim.SGD(p, lr=0.1))
 
 
-@case
+@case(graph=MUST)
 def train_sgd_momentum(function, log):
     train(function, log, lambda p: janus.optim.SGD(p, lr=0.1, momentum=0.9))
 
 
-@case
+@case(graph=MUST)
 def train_adam(function, log):
     train(function, log, lambda p: janus.optim.Adam(p, lr=0.01))
 

@@ -477,3 +477,45 @@ def arguments_written_on_the_way_down(function, log):
     for n in (2, 2, 3):
         x = t(3)
         log(f(x, n), x)
+
+
+@case(graph=MUST)
+def child_sum_tree_lstm_with_adam(function, log):
+    class Node:
+        def __init__(self, word, children):
+            self.word, self.children = janus.tensor([word]), children
+
+    def tree(k, depth):
+        return Node(7 * k % 11, [tree(3 * k + i, depth - 1) for i in range(1 + k % 3)] if depth else [])
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.gates = nn.Embedding(11, 4), nn.Linear(8, 12)
+            self.forget, self.out = nn.Linear(8, 4), nn.Linear(4, 3)
+
+        def state(self, n):
+            x, hs, cs = self.words(n.word), janus.zeros(1, 4), janus.zeros(1, 4)
+            for child in n.children:
+                h, c = self.state(child)
+                hs = hs + h
+                cs = cs + janus.sigmoid(self.forget(janus.cat([x, h], 1))) * c
+            i, o, u = self.gates(janus.cat([x, hs], 1)).chunk(3, 1)
+            c = janus.sigmoid(i) * janus.tanh(u) + cs
+            return janus.sigmoid(o) * janus.tanh(c), c
+
+    m = Model()
+    optimizer = janus.optim.Adam(m.parameters(), lr=0.01)
+
+    @function
+    def step(trees):
+        optimizer.zero_grad()
+        loss = 0
+        for n in trees:
+            loss = loss + m.out(m.state(n)[0]).sum()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    for k in range(6):
+        log(step([tree(k + i, 3) for i in range(3)]), m)
