@@ -458,9 +458,12 @@ static janus_status make_node(maker *m, uint32_t index) {
         done = accumulate_rows(m, r, n->n_in, o, vn);
     else if (rowed)
         done = batched(m, r, n->n_in, o, n->n_out, vn);
-    if (done && rowed)
-        return select_kernel(m, vn);
-    /* one row, or row by row */
+    if (done && rowed) {
+        janus_status st = select_kernel(m, vn);
+        if (st != JANUS_UNSUPPORTED)
+            return st;
+    }
+    /* one row, or row by row: also where the device's kernel does not take them together */
     vn->mode = each ? JN_V_LOOP : JN_V_CALL;
     vn->op = n->op;
     vn->attrs = n->attrs;

@@ -263,38 +263,60 @@ static void run_linear(const jn_kargs *k) {
     run_product(k, p);
 }
 
+/* Vectors, or vectors by row; what has no rows is the same for all of them. */
+static void take_rows(product *p, const jn_kargs *k, int rank) {
+    const jn_view *a = &k->in[0], *b = &k->in[1], *y = &k->out[0];
+    if (y->rank == rank)
+        return;
+    p->rank = 1;
+    p->batch = p->d[0] = y->dims[0];
+    p->sa[0] = a->rank > 1 ? (i64)a->strides[0] : 0;
+    p->sb[0] = b->rank > 1 ? (i64)b->strides[0] : 0;
+    p->sy[0] = y->strides[0];
+}
+
 static void run_outer(const jn_kargs *k) {
+    const jn_view *a = &k->in[0], *b = &k->in[1], *y = &k->out[0];
     product p = product_of(k);
-    p.m = k->in[0].dims[0];
-    p.n = k->in[1].dims[0];
+    p.m = a->dims[a->rank - 1];
+    p.n = b->dims[b->rank - 1];
     p.k = 1;
-    p.am = k->in[0].strides[0];
-    p.bn = k->in[1].strides[0];
-    p.ym = k->out[0].strides[0];
-    p.yn = k->out[0].strides[1];
+    p.am = a->strides[a->rank - 1];
+    p.bn = b->strides[b->rank - 1];
+    p.ym = y->strides[y->rank - 2];
+    p.yn = y->strides[y->rank - 1];
+    take_rows(&p, k, 2);
     run_product(k, p);
 }
 
 template <class C> static __global__ void dot(product p) {
-    C s = 0;
-    for (i64 i = threadIdx.x; i < p.k; i += blockDim.x)
-        s += load_as<C>(p.a, i * p.ak, p.dtype) * load_as<C>(p.b, i * p.bk, p.dtype);
-    s = block_all<op_sum>(s);
-    if (threadIdx.x == 0)
-        store_as<C>(p.y, 0, p.dtype, s);
+    for (i64 r = blockIdx.x; r < p.batch; r += gridDim.x) {
+        C s = 0;
+        for (i64 i = threadIdx.x; i < p.k; i += blockDim.x)
+            s += load_as<C>(p.a, r * p.sa[0] + i * p.ak, p.dtype) *
+                 load_as<C>(p.b, r * p.sb[0] + i * p.bk, p.dtype);
+        s = block_all<op_sum>(s);
+        if (threadIdx.x == 0)
+            store_as<C>(p.y, r, p.dtype, s);
+    }
 }
 static void run_dot(const jn_kargs *k) {
     product p = product_of(k);
-    p.k = k->in[0].dims[0];
-    p.ak = k->in[0].strides[0];
-    p.bk = k->in[1].strides[0];
+    const jn_view *a = &k->in[0], *b = &k->in[1];
+    p.k = a->dims[a->rank - 1];
+    p.ak = a->strides[a->rank - 1];
+    p.bk = b->strides[b->rank - 1];
+    take_rows(&p, k, 0);
     jn_cu_exec *e = exec_of(k);
+    unsigned grid = (unsigned)(p.batch < 65535 ? p.batch : 65535);
+    if (!grid)
+        return;
     if (p.dtype == JANUS_F64)
-        JN_LAUNCH_SYNC(e, dot<double>, 1, JN_BLOCK, p);
+        JN_LAUNCH_SYNC(e, dot<double>, grid, JN_BLOCK, p);
     else if (is_float(p.dtype))
-        JN_LAUNCH_SYNC(e, dot<float>, 1, JN_BLOCK, p);
+        JN_LAUNCH_SYNC(e, dot<float>, grid, JN_BLOCK, p);
     else
-        JN_LAUNCH_SYNC(e, dot<i64>, 1, JN_BLOCK, p);
+        JN_LAUNCH_SYNC(e, dot<i64>, grid, JN_BLOCK, p);
 }
 
 /* ---- convolution: a thread per element of the result

@@ -127,6 +127,7 @@ struct classes {
     lines x;      /* scores or log probabilities, a line per row */
     lines target; /* probabilities along a line; n 0: classes, by row */
     i64 rows, ignore;
+    i64 groups, each; /* results of their own: one, or a group of rows per row of a batch */
     int reduction;
     double smoothing;
     bool log_probs;
@@ -135,7 +136,11 @@ struct classes {
     uint32_t *flags;
 };
 
-static int class_axis(const jn_view &x) { return x.rank == 1 ? 0 : 1; }
+/* With JN_REDUCTION_ROWS every operand has one more dim in front. */
+static int class_axis(const jn_view &x, i64 reduction) {
+    int batch = (reduction & JN_REDUCTION_ROWS) != 0;
+    return batch + (x.rank - batch > 1);
+}
 
 /* Class of a row; -1: ignored or, with the flag, out of range. */
 static __device__ __forceinline__ i64 class_of(const classes &c, i64 r) {
@@ -179,29 +184,30 @@ template <class C> static __global__ void class_losses(classes c) {
     }
 }
 
-/* y = the losses, their sum, or their mean over the rows that count. */
+static __global__ void store_losses(classes c, char *y, int dtype) {
+    JN_EACH(r, c.rows)
+    store_f(y, r, dtype, c.losses[r]);
+}
+/* y = the sum of each group's losses, or their mean over the rows that count. */
 static __global__ void reduce_losses(classes c, char *y, int dtype) {
-    if (c.reduction == JN_REDUCTION_NONE) {
-        for (i64 r = threadIdx.x; r < c.rows; r += blockDim.x)
-            store_f(y, r, dtype, c.losses[r]);
-        return;
+    for (i64 g = blockIdx.x; g < c.groups; g += gridDim.x) {
+        double s = 0, n = 0;
+        for (i64 r = threadIdx.x; r < c.each; r += blockDim.x) {
+            s += c.losses[g * c.each + r];
+            n += c.counts[g * c.each + r];
+        }
+        s = block_all<op_sum>(s);
+        n = block_all<op_sum>(n);
+        if (threadIdx.x == 0)
+            store_f(y, g, dtype, c.reduction == JN_REDUCTION_MEAN ? s / n : s);
     }
-    double s = 0, n = 0;
-    for (i64 r = threadIdx.x; r < c.rows; r += blockDim.x) {
-        s += c.losses[r];
-        n += c.counts[r];
-    }
-    s = block_all<op_sum>(s);
-    n = block_all<op_sum>(n);
-    if (threadIdx.x == 0)
-        store_f(y, 0, dtype, c.reduction == JN_REDUCTION_MEAN ? s / n : s);
 }
 
 static classes classes_of(const jn_kargs *k, const jn_view &x, const jn_view &t, i64 reduction,
                           i64 ignore, double smoothing) {
     classes c;
     memset(&c, 0, sizeof c);
-    int axis = class_axis(x);
+    int axis = class_axis(x, reduction);
     c.x = lines_of(x, axis);
     if (is_float(t.dtype) && t.rank == x.rank) {
         c.target = lines_of(t, axis);
@@ -212,7 +218,9 @@ static classes classes_of(const jn_kargs *k, const jn_view &x, const jn_view &t,
     }
     c.rows = c.x.n ? numel_of(x) / c.x.n : 0;
     c.ignore = ignore;
-    c.reduction = (int)reduction;
+    c.groups = reduction & JN_REDUCTION_ROWS ? (i64)x.dims[0] : 1;
+    c.each = c.groups ? c.rows / c.groups : 0;
+    c.reduction = (int)(reduction & ~(i64)JN_REDUCTION_ROWS);
     c.smoothing = smoothing;
     c.losses = (double *)k->workspace;
     c.counts = c.losses + c.rows;
@@ -233,9 +241,12 @@ static void run_class_losses(const jn_kargs *k, const classes &c) {
     if (c.rows)
         BY_DTYPE(JN_LAUNCH_SYNC, exec_of(k), c.x.v.dtype, class_losses, rows_grid(c.rows),
                  threads_for(c.x.n), c);
-    if (numel_of(k->out[0]))
-        JN_LAUNCH_SYNC(exec_of(k), reduce_losses, 1, 256, c, (char *)k->out[0].data,
-                       (int)k->out[0].dtype);
+    if (c.reduction != JN_REDUCTION_NONE && c.groups)
+        JN_LAUNCH_SYNC(exec_of(k), reduce_losses, rows_grid(c.groups), threads_for(c.each), c,
+                       (char *)k->out[0].data, (int)k->out[0].dtype);
+    else if (c.rows && c.groups)
+        JN_LAUNCH(exec_of(k), store_losses, grid_for(c.rows), JN_BLOCK, c, (char *)k->out[0].data,
+                  (int)k->out[0].dtype);
 }
 static void run_cross_entropy(const jn_kargs *k) {
     const janus_cross_entropy_attrs *a = (const janus_cross_entropy_attrs *)k->attrs;
@@ -249,23 +260,27 @@ static void run_nll_loss(const jn_kargs *k) {
     run_class_losses(k, c);
 }
 
-/* How many rows count, in counts[0], by one block. */
+/* How many rows of each group count, in counts, by a block. */
 static __global__ void count_rows(classes c) {
-    double n = 0;
-    for (i64 r = threadIdx.x; r < c.rows; r += blockDim.x) {
-        i64 t = c.target.n ? 0 : load_i(c.target.v.p, offset_of(c.target.v, r), c.target.v.dtype);
-        n += c.target.n || (t != c.ignore && t >= 0 && t < c.x.n);
+    for (i64 g = blockIdx.x; g < c.groups; g += gridDim.x) {
+        double n = 0;
+        for (i64 r = g * c.each + threadIdx.x; r < (g + 1) * c.each; r += blockDim.x) {
+            i64 t =
+                c.target.n ? 0 : load_i(c.target.v.p, offset_of(c.target.v, r), c.target.v.dtype);
+            n += c.target.n || (t != c.ignore && t >= 0 && t < c.x.n);
+        }
+        n = block_all<op_sum>(n);
+        if (threadIdx.x == 0)
+            c.counts[g] = n;
     }
-    n = block_all<op_sum>(n);
-    if (threadIdx.x == 0)
-        c.counts[0] = n;
 }
 template <class C>
 static __device__ __forceinline__ C row_dy(const classes &c, const dview &dy, i64 r) {
     if (c.reduction == JN_REDUCTION_NONE)
         return load_as<C>(dy.p, offset_of(dy, r), dy.dtype);
-    C f = load_as<C>(dy.p, 0, dy.dtype);
-    return c.reduction == JN_REDUCTION_MEAN ? f / (C)c.counts[0] : f;
+    i64 g = r / c.each;
+    C f = load_as<C>(dy.p, offset_of(dy, g), dy.dtype);
+    return c.reduction == JN_REDUCTION_MEAN ? f / (C)c.counts[g] : f;
 }
 
 template <class C> static __global__ void cross_entropy_grad(classes c, dview dy, lines dx) {
@@ -288,10 +303,10 @@ static void run_cross_entropy_grad(const jn_kargs *k) {
     const janus_cross_entropy_grad_attrs *a = (const janus_cross_entropy_grad_attrs *)k->attrs;
     classes c =
         classes_of(k, k->in[1], k->in[2], a->reduction, a->ignore_index, a->label_smoothing);
-    lines dx = lines_of(k->out[0], class_axis(k->in[1]));
+    lines dx = lines_of(k->out[0], class_axis(k->in[1], a->reduction));
     if (!c.rows)
         return;
-    JN_LAUNCH_SYNC(exec_of(k), count_rows, 1, 256, c);
+    JN_LAUNCH_SYNC(exec_of(k), count_rows, rows_grid(c.groups), threads_for(c.each), c);
     BY_DTYPE(JN_LAUNCH_SYNC, exec_of(k), c.x.v.dtype, cross_entropy_grad, rows_grid(c.rows),
              threads_for(c.x.n), c, view_of(k->in[0]), dx);
 }
@@ -312,7 +327,7 @@ static void run_nll_loss_grad(const jn_kargs *k) {
     classes c = classes_of(k, k->out[0], k->in[1], a->reduction, a->ignore_index, 0);
     if (!c.rows)
         return;
-    JN_LAUNCH_SYNC(exec_of(k), count_rows, 1, 256, c);
+    JN_LAUNCH_SYNC(exec_of(k), count_rows, rows_grid(c.groups), threads_for(c.each), c);
     BY_DTYPE(JN_LAUNCH, exec_of(k), c.x.v.dtype, nll_loss_grad, grid_for(c.rows * c.x.n), JN_BLOCK,
              c, view_of(k->in[0]));
 }
@@ -337,6 +352,7 @@ template <class C> static __device__ __forceinline__ C pair_of(int kind, C x, C 
 struct pairs {
     dview x, t; /* of the broadcast dims */
     i64 n, each;
+    i64 groups, blocks; /* results of their own, of n elements; blocks per group */
     int kind, reduction;
     double beta;
     double *part; /* workspace: a sum per block */
@@ -344,9 +360,11 @@ struct pairs {
     int dtype;
 };
 
-/* A sum per block of `each` elements. */
+/* A sum per block of `each` elements of a group. */
 template <class C> static __global__ void pair_sums(pairs p) {
-    i64 begin = blockIdx.x * p.each, end = begin + p.each < p.n ? begin + p.each : p.n;
+    i64 first = blockIdx.x / p.blocks * p.n, stop = first + p.n;
+    i64 begin = first + blockIdx.x % p.blocks * p.each;
+    i64 end = begin + p.each < stop ? begin + p.each : stop;
     C s = 0;
     for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x) {
         C loss = pair_of<C>(p.kind, load_as<C>(p.x.p, offset_of(p.x, i), p.x.dtype),
@@ -359,22 +377,29 @@ template <class C> static __global__ void pair_sums(pairs p) {
     if (threadIdx.x == 0 && p.reduction != JN_REDUCTION_NONE)
         p.part[blockIdx.x] = (double)s;
 }
-static __global__ void pair_total(pairs p, i64 blocks) {
-    double s = 0;
-    for (i64 i = threadIdx.x; i < blocks; i += blockDim.x)
-        s += p.part[i];
-    s = block_all<op_sum>(s);
-    if (threadIdx.x == 0)
-        store_f(p.y, 0, p.dtype, p.reduction == JN_REDUCTION_MEAN ? s / (double)p.n : s);
+static __global__ void pair_total(pairs p) {
+    for (i64 g = blockIdx.x; g < p.groups; g += gridDim.x) {
+        double s = 0;
+        for (i64 i = threadIdx.x; i < p.blocks; i += blockDim.x)
+            s += p.part[g * p.blocks + i];
+        s = block_all<op_sum>(s);
+        if (threadIdx.x == 0)
+            store_f(p.y, g, p.dtype, p.reduction == JN_REDUCTION_MEAN ? s / (double)p.n : s);
+    }
 }
 
-static dview broadcast(const jn_view &v, const dview &to) {
+/* The first `batch` dims, 0 or 1, are those of every operand; the others are matched from the last.
+ */
+static dview broadcast(const jn_view &v, const dview &to, int batch) {
     dview r = to;
     r.p = (char *)v.data;
     r.dtype = v.dtype;
     for (int i = 0; i < to.rank; i++) {
         int from = i - (to.rank - v.rank);
-        r.s[i] = from < 0 || v.dims[from] == 1 ? 0 : v.strides[from];
+        if (i < batch)
+            r.s[i] = v.strides[i];
+        else
+            r.s[i] = from < batch || v.dims[from] == 1 ? 0 : v.strides[from];
     }
     return r;
 }
@@ -386,26 +411,31 @@ static void run_pairs(const jn_kargs *k, int kind, i64 reduction, double beta) {
     memset(&p, 0, sizeof p);
     memset(&dims, 0, sizeof dims);
     dims.rank = x->rank > t->rank ? x->rank : t->rank;
-    p.n = 1;
-    for (int i = 0; i < dims.rank; i++) {
+    int batch = (reduction & JN_REDUCTION_ROWS) != 0;
+    p.n = p.groups = 1;
+    if (batch)
+        p.groups = dims.d[0] = x->dims[0];
+    for (int i = batch; i < dims.rank; i++) {
         int ix = i - (dims.rank - x->rank), it = i - (dims.rank - t->rank);
-        dims.d[i] = ix < 0 || x->dims[ix] == 1 ? (it < 0 ? 1 : t->dims[it]) : x->dims[ix];
+        dims.d[i] = ix < batch || x->dims[ix] == 1 ? (it < batch ? 1 : t->dims[it]) : x->dims[ix];
         p.n *= dims.d[i];
     }
-    p.x = broadcast(*x, dims);
-    p.t = broadcast(*t, dims);
+    p.x = broadcast(*x, dims, batch);
+    p.t = broadcast(*t, dims, batch);
     p.kind = kind;
-    p.reduction = (int)reduction;
+    p.reduction = (int)(reduction & ~(i64)JN_REDUCTION_ROWS);
     p.beta = beta;
     p.part = (double *)k->workspace;
     p.y = (char *)k->out[0].data;
     p.dtype = k->out[0].dtype;
     p.each = 4096;
-    i64 blocks = (p.n + p.each - 1) / p.each;
-    if (blocks)
-        BY_DTYPE(JN_LAUNCH_SYNC, exec_of(k), p.x.dtype, pair_sums, (unsigned)blocks, 256, p);
-    if (p.reduction != JN_REDUCTION_NONE)
-        JN_LAUNCH_SYNC(exec_of(k), pair_total, 1, 256, p, blocks);
+    p.blocks = (p.n + p.each - 1) / p.each;
+    int threads = threads_for(p.n < p.each ? p.n : p.each);
+    if (p.blocks && p.groups)
+        BY_DTYPE(JN_LAUNCH_SYNC, exec_of(k), p.x.dtype, pair_sums, (unsigned)(p.groups * p.blocks),
+                 threads, p);
+    if (p.reduction != JN_REDUCTION_NONE && p.groups)
+        JN_LAUNCH_SYNC(exec_of(k), pair_total, rows_grid(p.groups), threads_for(p.blocks), p);
 }
 extern "C" size_t jn_cuda_pair_workspace(const jn_sig *sig) {
     const jn_view *x = &sig->in[0], *t = &sig->in[1];
@@ -415,7 +445,8 @@ extern "C" size_t jn_cuda_pair_workspace(const jn_sig *sig) {
         int ix = i - (rank - x->rank), it = i - (rank - t->rank);
         n *= ix < 0 || x->dims[ix] == 1 ? (it < 0 ? 1 : t->dims[it]) : x->dims[ix];
     }
-    return (size_t)(n / 4096 + 1) * sizeof(double);
+    /* and one block each of what may be groups */
+    return (size_t)(n / 4096 + (x->rank ? x->dims[0] : 0) + 1) * sizeof(double);
 }
 static void run_mse_loss(const jn_kargs *k) {
     run_pairs(k, MSE, ((const janus_mse_loss_attrs *)k->attrs)->reduction, 0);
@@ -519,19 +550,21 @@ template <class C> static __global__ void normalise_grad(norm_args a) {
     }
 }
 
-/* Gradients of layer_norm's weight and bias: a thread per position, all rows in order. */
-template <class C> static __global__ void position_grads(norm_args a) {
-    JN_EACH(i, a.inner) {
+/* Gradients of layer_norm's weight and bias: a thread per position, all rows in order; of each of
+ * `batches` by itself. */
+template <class C> static __global__ void position_grads(norm_args a, i64 batches) {
+    JN_EACH(e, a.inner * batches) {
         C sw = 0, sb = 0;
-        for (i64 g = 0; g < a.groups; g++) {
+        i64 each = a.groups / batches, from = e / a.inner * each, i = e % a.inner;
+        for (i64 g = from; g < from + each; g++) {
             i64 at = place(a, g, i);
             C d = load_as<C>(a.dy.p, at, a.dtype);
             sw += d * (load_as<C>(a.x.p, at, a.dtype) - load_as<C>(a.mean, g * a.mean_s, a.dtype)) *
                   load_as<C>(a.invstd, g * a.invstd_s, a.dtype);
             sb += d;
         }
-        store_f(a.out1, i, a.dtype, sw);
-        store_f(a.out2, i, a.dtype, sb);
+        store_f(a.out1, e, a.dtype, sw);
+        store_f(a.out2, e, a.dtype, sb);
     }
 }
 
@@ -619,10 +652,14 @@ static void run_batch_norm_grad(const jn_kargs *k) {
 }
 static void run_layer_norm_grad(const jn_kargs *k) {
     const janus_layer_norm_grad_attrs *at = (const janus_layer_norm_grad_attrs *)k->attrs;
-    norm_args a = trailing(k->in[1], axis_of(at->axis, k->in[1].rank));
+    int axis = axis_of(at->axis, k->in[1].rank);
+    norm_args a = trailing(k->in[1], axis);
+    /* a dim in front of the weight's: gradients of each row of a batch */
+    i64 batches = k->out[1].rank > k->in[1].rank - axis ? (i64)k->out[1].dims[0] : 1;
     grad_of(k, &a);
-    if (a.inner)
-        BY_DTYPE(JN_LAUNCH, exec_of(k), a.dtype, position_grads, grid_for(a.inner, 64), 64, a);
+    if (a.inner && batches)
+        BY_DTYPE(JN_LAUNCH, exec_of(k), a.dtype, position_grads, grid_for(a.inner * batches, 64),
+                 64, a, batches);
 }
 
 #define SELECT(name)                                                                               \

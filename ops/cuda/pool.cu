@@ -61,6 +61,31 @@ template <class C> static __global__ void max_pool(pool p) {
     }
 }
 
+/* [N, C, H, W]; rows of a batch in front are more of N. */
+static dview planes_of(const jn_view &v) {
+    dview r = view_of(v);
+    if (r.rank != 5)
+        return r;
+    r.rank = 4;
+    r.d[0] *= r.d[1];
+    r.s[0] = r.s[1];
+    for (int i = 1; i < 4; i++) {
+        r.d[i] = r.d[i + 1];
+        r.s[i] = r.s[i + 1];
+    }
+    return r;
+}
+/* The rows lie one after the other. */
+static bool planes_fit(const jn_sig *sig) {
+    for (unsigned i = 0; i < (unsigned)sig->n_in + sig->n_out; i++) {
+        const jn_view *v = i < sig->n_in ? &sig->in[i] : &sig->out[i - sig->n_in];
+        if (v->rank == 5 && v->strides && v->dims[0] != 1 && v->dims[1] != 0 &&
+            v->strides[0] != v->dims[1] * v->strides[1])
+            return false;
+    }
+    return true;
+}
+
 static pool pool_of(const jn_kargs *k, janus_ints kernel, janus_ints stride, janus_ints padding) {
     pool p;
     memset(&p, 0, sizeof p);
@@ -149,9 +174,9 @@ template <class C> static __global__ void max_pool_grad(pool p) {
 static void run_max_pool2d_grad(const jn_kargs *k) {
     pool p;
     memset(&p, 0, sizeof p);
-    p.y = view_of(k->in[0]);
-    p.index = view_of(k->in[1]);
-    p.x = view_of(k->out[0]);
+    p.y = planes_of(k->in[0]);
+    p.index = planes_of(k->in[1]);
+    p.x = planes_of(k->out[0]);
     p.flags = k->flags;
     p.n = numel_of(k->out[0]);
     p.reach = (int *)k->workspace;
@@ -182,9 +207,9 @@ static __global__ void max_pool_gather(pool p) {
 static void run_max_pool2d_gather(const jn_kargs *k) {
     pool p;
     memset(&p, 0, sizeof p);
-    p.x = view_of(k->in[0]);
-    p.index = view_of(k->in[1]);
-    p.y = view_of(k->out[0]);
+    p.x = planes_of(k->in[0]);
+    p.index = planes_of(k->in[1]);
+    p.y = planes_of(k->out[0]);
     p.flags = k->flags;
     p.n = numel_of(k->out[0]);
     if (p.n)
@@ -252,7 +277,11 @@ static void run_avg_pool2d_grad(const jn_kargs *k) {
         return run_##name;                                                                         \
     }
 SELECT(max_pool2d)
-SELECT(max_pool2d_grad)
-SELECT(max_pool2d_gather)
+JN_CUDA_SELECT jn_cuda_max_pool2d_grad(const jn_sig *sig) {
+    return planes_fit(sig) ? run_max_pool2d_grad : NULL;
+}
+JN_CUDA_SELECT jn_cuda_max_pool2d_gather(const jn_sig *sig) {
+    return planes_fit(sig) ? run_max_pool2d_gather : NULL;
+}
 SELECT(avg_pool2d)
 SELECT(avg_pool2d_grad)

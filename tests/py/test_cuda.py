@@ -327,3 +327,51 @@ for _ in range(5):
 print(janus.cuda.graph_stats()["streams"])
 """, **more)
         assert int(out) == streams
+
+
+def test_rows_of_batches(on_device):
+    """Ops that take the rows of a recursion's leaves together: losses, normalisation, pooling, products of vectors."""
+    on_device("""
+def tree(depth, leaf):
+    return leaf() if depth == 0 else (tree(depth - 1, leaf), tree(depth - 1, leaf))
+
+def check(body, leaf, *weights):
+    @janus.function(measure=False)
+    def walk(node, w):
+        if isinstance(node, tuple):
+            return walk(node[0], w) + walk(node[1], w)
+        return body(node, w)
+    janus.manual_seed(1)
+    data = [tree(3, leaf) for _ in range(3)]
+    for _ in range(4):
+        for d in data:
+            grads, values = [], []
+            for device in ("cpu", "cuda"):
+                move = lambda n: (move(n[0]), move(n[1])) if isinstance(n, tuple) else [t.to(device) for t in n]
+                w = [v.detach().to(device).requires_grad_() for v in weights]
+                y = walk(move(d), w)
+                y.sum().backward()
+                values.append(y.detach())
+                grads.append([v.grad for v in w])
+            close(values[1], values[0])
+            for a, b in zip(*grads):
+                close(b, a)
+    assert walk.stats()["graph"] >= 6 and walk.stats()["kernels"] < 40 * walk.stats()["graph"], walk.stats()
+
+w = janus.randn(6, 10)
+scores = lambda: [janus.randn(7, 6), janus.randint(0, 10, (7,))]
+one = lambda: [janus.randn(6), janus.tensor(3)]
+pair = lambda: [janus.randn(7, 6), janus.randn(7, 10)]
+for kind in ("mean", "sum"):
+    check(lambda n, w: F.cross_entropy(n[0] @ w[0], n[1], reduction=kind), scores, w)
+    check(lambda n, w: F.mse_loss(n[0] @ w[0], n[1], reduction=kind), pair, w)
+check(lambda n, w: F.nll_loss(F.log_softmax(n[0] @ w[0], -1), n[1]), scores, w)
+check(lambda n, w: F.cross_entropy(n[0] @ w[0], n[1], reduction="none").sum(), scores, w)
+check(lambda n, w: F.cross_entropy(n[0] @ w[0], n[1], label_smoothing=0.1, ignore_index=3), scores, w)
+check(lambda n, w: F.smooth_l1_loss(n[0] @ w[0], n[1]), pair, w)
+check(lambda n, w: F.binary_cross_entropy_with_logits(n[0] @ w[0], n[1]), pair, w)
+check(lambda n, w: F.layer_norm(n[0] @ w[0], (10,), w[1], w[2]).tanh(), pair, w, janus.randn(10), janus.randn(10))
+check(lambda n, w: F.max_pool2d((n[0] * w[0]).reshape(1, 2, 4, 4), 2).square(), lambda: [janus.randn(32)], janus.randn(32))
+check(lambda n, w: janus.outer(n[0] * w[0], n[0]).tanh() @ (n[0] * w[0]), lambda: [janus.randn(6)], janus.randn(6))
+check(lambda n, w: janus.dot(n[0] * w[0], n[0] + w[0]), lambda: [janus.randn(6)], janus.randn(6))
+""")
