@@ -192,12 +192,14 @@ static bool matches(const jn_seginst *inst, const jn_shape *const *in, const int
     return true;
 }
 
-/* Elements a row makes, products counted by what they cost beside elementwise work. */
+/* Elements a row makes, products counted by what they cost beside elementwise work.  What is
+ * computed again for a gradient does not count, so that sums over rows are split, and rounded, as
+ * where it is kept. */
 static void measure(jn_seginst *inst) {
     uint64_t cost = 0;
     for (uint32_t i = 0; i < inst->seg->n_nodes; i++) {
         const jn_segnode *n = &inst->seg->nodes[i];
-        for (uint32_t k = 0; k < n->n_out && n->acc < 0; k++) {
+        for (uint32_t k = 0; k < n->n_out && n->acc < 0 && !n->node->again; k++) {
             const jn_segvalue *v = &inst->values[n->value[k]];
             uint64_t each = 1;
             if (v->alias)

@@ -99,6 +99,7 @@ typedef struct jn_sweep {
     jn_value *ct;        /* per value: its cotangent in g so far; of accumulators: of the sum */
     jn_part **parts;     /* per value: cotangents of its slices, not yet added to it */
     jn_value *fetched;   /* per value: it, in g (g != f) */
+    bool *lasting;       /* per node of a checkpoint: kept in any case; NULL: not known yet */
     jn_record **records; /* per call or frame.get: records that are the cotangent of its frame */
     jn_value *acc;       /* per parameter of f: accumulator in g, none: not shared */
     jn_value *open;      /* per value: accumulator in g that calls add to, not yet read */

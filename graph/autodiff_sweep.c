@@ -58,21 +58,95 @@ janus_status jn_sweep_frame_get(jn_sweep *s, jn_value frame, uint32_t index, jn_
     return jn_build(s->g, op, &frame, 1, attrs, NULL, s->loc, out, 1);
 }
 
+static janus_status fetch_kept(jn_sweep *s, jn_value v, jn_value *known) {
+    const jn_node *n = jn_value_node(s->f, v);
+    uint32_t index;
+    if (n->op && n->op->role == JN_ROLE_CONST && n->n_in == 0)
+        return jn_build(s->g, n->op, NULL, 0, n->attrs, NULL, s->loc, known, 1);
+    JN_TRY(jn_save_member(s->f, v, false, &index));
+    return jn_sweep_frame_get(s, s->frame, index, known);
+}
+
+/* Whether a gradient computes the node again instead of having its results kept.  What is drawn is
+ * kept, and so is what lives as long as the frame anyway: results, and arguments of calls. */
+static bool computed_again(const jn_sweep *s, uint32_t node) {
+    const jn_node *n = s->f->nodes.data[node];
+    return s->f->checkpoint && n->op && n->op->role == JN_ROLE_COMPUTE && n->n_out > 0 &&
+           n->out[0]->kind == JANUS_KIND_TENSOR && n->n_in > 0 && !s->lasting[node];
+}
+
+static janus_status find_lasting(jn_sweep *s) {
+    const jn_subgraph *f = s->f;
+    s->lasting = jn_diff_alloc(s->d, f->nodes.n, sizeof *s->lasting);
+    if (!s->lasting)
+        return JN_NO_MEMORY();
+    for (size_t i = 0; i < f->results.n; i++)
+        if (!jn_value_is_none(f->results.data[i]))
+            s->lasting[f->results.data[i].node] = true;
+    for (size_t i = 1; i < f->nodes.n; i++)
+        for (uint32_t k = 0; jn_is_call(f->nodes.data[i]) && k < f->nodes.data[i]->n_in; k++)
+            if (!jn_value_is_none(f->nodes.data[i]->in[k]))
+                s->lasting[f->nodes.data[i]->in[k].node] = true;
+    return JANUS_OK;
+}
+
+/* Node `i` again, in g; its operands are there. */
+static janus_status compute_again(jn_sweep *s, uint32_t i) {
+    const jn_node *n = s->f->nodes.data[i];
+    jn_value *in = jn_diff_alloc(s->d, n->n_in + n->n_out, sizeof *in);
+    if (!in)
+        return JN_NO_MEMORY();
+    for (uint32_t k = 0; k < n->n_in; k++)
+        in[k] = jn_value_is_none(n->in[k]) ? n->in[k] : s->fetched[jn_number(&s->num, n->in[k])];
+    JN_TRY(jn_build(s->g, n->op, in, n->n_in, n->attrs, NULL, n->loc, in + n->n_in, n->n_out));
+    for (uint32_t k = 0; k < n->n_out; k++)
+        s->fetched[s->num.first[i] + k] = in[n->n_in + k];
+    ((jn_node *)jn_value_node(s->g, in[n->n_in]))->again = true;
+    return JANUS_OK;
+}
+
+/* All that v is computed from and that is not in g yet, in program order. */
+static janus_status fetch_again(jn_sweep *s, jn_value v) {
+    bool *wanted = jn_diff_alloc(s->d, v.node + 1, sizeof *wanted);
+    if (!wanted)
+        return JN_NO_MEMORY();
+    wanted[v.node] = true;
+    uint32_t first = v.node;
+    for (uint32_t i = v.node, open = 1; open > 0; i--) {
+        if (!wanted[i])
+            continue;
+        const jn_node *n = s->f->nodes.data[i];
+        open--;
+        first = i;
+        for (uint32_t k = 0; k < n->n_in; k++) {
+            if (jn_value_is_none(n->in[k]))
+                continue;
+            jn_value *known = &s->fetched[jn_number(&s->num, n->in[k])];
+            if (!jn_value_is_none(*known) || wanted[n->in[k].node])
+                continue;
+            if (!computed_again(s, n->in[k].node)) {
+                JN_TRY(fetch_kept(s, n->in[k], known));
+                continue;
+            }
+            wanted[n->in[k].node] = true;
+            open++;
+        }
+    }
+    for (uint32_t i = first; i <= v.node; i++)
+        if (wanted[i])
+            JN_TRY(compute_again(s, i));
+    return JANUS_OK;
+}
+
 janus_status jn_sweep_fetch(jn_sweep *s, jn_value v, jn_value *out) {
     *out = v;
     if (s->f == s->g)
         return JANUS_OK;
     jn_value *known = &s->fetched[jn_number(&s->num, v)];
-    if (jn_value_is_none(*known)) {
-        const jn_node *n = jn_value_node(s->f, v);
-        if (n->op && n->op->role == JN_ROLE_CONST && n->n_in == 0) {
-            JN_TRY(jn_build(s->g, n->op, NULL, 0, n->attrs, NULL, s->loc, known, 1));
-        } else {
-            uint32_t index;
-            JN_TRY(jn_save_member(s->f, v, false, &index));
-            JN_TRY(jn_sweep_frame_get(s, s->frame, index, known));
-        }
-    }
+    if (jn_value_is_none(*known) && s->f->checkpoint && !s->lasting)
+        JN_TRY(find_lasting(s));
+    if (jn_value_is_none(*known))
+        JN_TRY(computed_again(s, v.node) ? fetch_again(s, v) : fetch_kept(s, v, known));
     *out = *known;
     return JANUS_OK;
 }

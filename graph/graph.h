@@ -61,6 +61,7 @@ typedef struct jn_node {
     const void *attrs;   /* op's attr struct, NULL for none */
     jn_subgraph *subs[2];
     jn_loc loc;
+    bool again; /* what a forward pass has computed already: how work is split leaves it out */
 } jn_node;
 
 /* One member of a frame value: a value of the body, or (frame=true) the frame of an inner call,
@@ -91,8 +92,9 @@ struct jn_subgraph {
     struct jn_deriv *derivs;   /* gradients derived of this one (graph/autodiff.c) */
     struct jn_deriv *deriv;    /* how this one was derived */
     uint32_t scc;              /* strongly connected component of the call graph, set by freeze */
-    bool recursive;            /* calls itself, directly or not; set by freeze */
-    jn_loc at;                 /* position for nodes of the public builder */
+    bool checkpoint; /* its frames keep no activations: the gradient computes them again */
+    bool recursive;  /* calls itself, directly or not; set by freeze */
+    jn_loc at;       /* position for nodes of the public builder */
 };
 
 struct janus_module {

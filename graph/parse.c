@@ -427,6 +427,8 @@ static janus_status parse_header(parser *p, bool declare) {
         JN_GO(jn_parse_sub_name(p, &other), done);
         p->g->grad = other;
     }
+    if (skip_word(p, "checkpoint"))
+        p->g->checkpoint = true;
 done:
     jn_vec_free(&results.v);
     return st;

@@ -146,6 +146,8 @@ static void print_header(jn_str *s, const jn_subgraph *g) {
         jn_str_append(s, " grad ");
         jn_str_name(s, '@', g->grad->name);
     }
+    if (g->checkpoint)
+        jn_str_append(s, " checkpoint");
 }
 
 void jn_print_subgraph(const jn_subgraph *g, jn_str *s) {

@@ -241,11 +241,15 @@ static int copy_names(jpy_function *f, PyObject *of) {
     return PyDict_SetItemString(f->dict, "__wrapped__", of);
 }
 
-static PyObject *function_of(PyObject *callable, bool exact, bool measure) {
+typedef struct function_options {
+    bool exact, checkpoint, measure;
+} function_options;
+
+static PyObject *function_of(PyObject *callable, function_options o) {
     PyObject *forward = NULL;
     if (jpy.module_base_type && PyObject_TypeCheck(callable, jpy.module_base_type)) {
         forward = PyObject_GetAttrString(callable, "forward");
-        PyObject *made = forward ? function_of(forward, exact, measure) : NULL;
+        PyObject *made = forward ? function_of(forward, o) : NULL;
         int bad = made ? PyObject_SetAttrString(callable, "forward", made) : -1;
         Py_XDECREF(forward);
         Py_XDECREF(made);
@@ -262,8 +266,9 @@ static PyObject *function_of(PyObject *callable, bool exact, bool measure) {
         return NULL;
     memset((char *)f + sizeof(PyObject), 0, sizeof *f - sizeof(PyObject));
     f->vectorcall = function_call;
-    f->exact = exact;
-    f->measure = measure;
+    f->exact = o.exact;
+    f->checkpoint = o.checkpoint;
+    f->measure = o.measure;
     Py_INCREF(callable);
     f->callable = callable;
     f->hints = PyDict_New();
@@ -290,11 +295,12 @@ static PyMethodDef decorator_def = {"function", decorate, METH_O, NULL};
 
 static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw) {
     (void)module;
-    static char *names[] = {"f", "numerics", "measure", NULL};
+    static char *names[] = {"f", "numerics", "measure", "checkpoint", NULL};
     PyObject *f = Py_None;
     const char *numerics = "fast", *env = getenv("JANUS_MEASURE");
-    int measure = !env || strcmp(env, "0") != 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|O$sp:function", names, &f, &numerics, &measure))
+    int measure = !env || strcmp(env, "0") != 0, checkpoint = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|O$spp:function", names, &f, &numerics, &measure,
+                                     &checkpoint))
         return NULL;
     if (strcmp(numerics, "fast") != 0 && strcmp(numerics, "exact") != 0)
         return PyErr_Format(PyExc_ValueError,
@@ -310,7 +316,7 @@ static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw) {
         Py_DECREF(options);
         return d;
     }
-    return function_of(f, strcmp(numerics, "exact") == 0, measure);
+    return function_of(f, (function_options){strcmp(numerics, "exact") == 0, checkpoint, measure});
 }
 
 static PyObject *function_stats(PyObject *self, PyObject *unused) {
@@ -406,7 +412,8 @@ static PyObject *py_function_like(PyObject *module, PyObject *args) {
     const char *env = getenv("JANUS_MEASURE");
     if (!PyArg_ParseTuple(args, "OO:_function_like", &callable, &of))
         return NULL;
-    PyObject *f = function_of(callable, false, !env || strcmp(env, "0") != 0);
+    PyObject *f =
+        function_of(callable, (function_options){.measure = !env || strcmp(env, "0") != 0});
     if (f && copy_names((jpy_function *)f, of) < 0)
         Py_CLEAR(f);
     return f;
@@ -418,7 +425,8 @@ static PyMethodDef module_methods[] = {
     {"_apart", (PyCFunction)(void (*)(void))py_apart, METH_FASTCALL,
      "_apart(f, *tensors): f(*tensors), in graphs as a call of a SubGraph."},
     {"function", (PyCFunction)(void (*)(void))py_function, METH_VARARGS | METH_KEYWORDS,
-     "function(f=None, *, numerics=\"fast\", measure=True): runs f as a speculative graph."},
+     "function(f=None, *, numerics=\"fast\", measure=True, checkpoint=False): runs f as a "
+     "speculative graph; checkpoint: gradients compute activations again instead of keeping them."},
     {"_guard_time", guard_time, METH_VARARGS, "Seconds to run the guards of the newest graph."},
     {"explain", jpy_explain, METH_O, "explain(f): prints and returns what became of f, and why."},
     {"dump", jpy_dump, METH_VARARGS, "dump(f_or_graph_text, path): .jir, .json, .dot, .svg, .html"},

@@ -30,6 +30,7 @@ typedef struct jpy_function {
     PyObject *reason; /* str: why the last conversion was refused, or NULL */
     JN_VEC(jpy_entry *) entries;
     bool exact;
+    bool checkpoint;      /* activations are computed again by gradients */
     bool convert_first;   /* before a call that is run imperatively, not after it */
     bool differentiated;  /* a gradient was asked for that graphs with effects do not have */
     unsigned plain;       /* nested plain calls going on ... */

@@ -197,6 +197,7 @@ static janus_status build_stage(staging *s, unsigned k, jn_value **map, jn_arena
     const char *fresh;
     JN_TRY(jn_module_fresh_name(s->e->module, name, &fresh));
     JN_TRY(jn_subgraph_declare(s->e->module, fresh, &sub));
+    sub->checkpoint = g->checkpoint;
     s->sub[k] = sub;
     for (size_t i = 0; i < s->in[k].n; i++) {
         jn_value v = s->in[k].data[i], p;

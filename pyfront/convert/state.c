@@ -287,6 +287,35 @@ void jcv_splice(jcv *c, jcv_ctx *from) {
     from->reads = NULL;
 }
 
+static bool makes_functions(const jpy_tree *n) {
+    if (!n)
+        return false;
+    bool yes = n->kind == JPY_DEF || n->kind == JPY_LAMBDA || n->kind == JPY_GENEXP ||
+               makes_functions(n->a) || makes_functions(n->b) || makes_functions(n->c);
+    const jpy_tree_list *lists[3] = {&n->x, &n->y, &n->z};
+    for (int k = 0; k < 3; k++)
+        for (unsigned i = 0; i < lists[k]->n && !yes; i++)
+            yes = makes_functions(lists[k]->v[i]);
+    return yes;
+}
+
+/* Marks the variables of a function that both arms return from: nobody reads them again, unless a
+ * function made inside does. */
+static bool *dead_variables(jcv *c, const arm *arms, size_t n_slots) {
+    const jcv_frame *f = c->frame;
+    if (arms[0].out != OUT_RETURN || c->boundary != JCV_END_FUNC || f->comprehension ||
+        f->def->kind != JPY_DEF || f->def->fn->generator)
+        return NULL;
+    for (unsigned i = 0; i < f->def->x.n; i++)
+        if (makes_functions(f->def->x.v[i]))
+            return NULL;
+    bool *dead = jcv_alloc(c, n_slots + 1);
+    for (unsigned i = 0; i < f->n; i++)
+        if (f->slots[i] < n_slots)
+            dead[f->slots[i]] = true;
+    return dead;
+}
+
 jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     arm *arms = jcv_alloc(c, 2 * sizeof *arms);
     jcv_state before = jcv_save(c);
@@ -343,9 +372,12 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     JN_VEC(uint32_t) which = {0};
     JN_VEC(jcv_av *) shapes = {0};
     size_t n_slots = arms[1].state.n;
+    const bool *dead = dead_variables(c, arms, n_slots);
     for (size_t i = 0; i < n_slots; i++) {
         jcv_av *a = i < arms[0].state.n ? arms[0].state.slots[i] : c->slot_init.data[i];
         jcv_av *b = arms[1].state.slots[i];
+        if (dead && dead[i])
+            continue;
         if (i >= before.n && i >= arms[0].state.n)
             continue; /* made in the second branch: nothing outside knows it, but see attributes */
         if (!changed(c, before, i, a) && !changed(c, before, i, b))
