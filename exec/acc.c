@@ -16,7 +16,7 @@
 
 enum {
     PRODUCT_ROWS = 256,      /* at least room for these */
-    PRODUCT_BYTES = 32 << 20 /* of collected rows: more are multiplied before the next group */
+    PRODUCT_BYTES = 4 << 20 /* of collected rows: more are multiplied before the next group */
 };
 
 static janus_status no_memory(const jn_acc *a) {

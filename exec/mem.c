@@ -12,7 +12,8 @@
 #include "graph/base/alloc.h"
 
 enum { ARENA_CHUNK = 256 << 10 };
-static const size_t first_chunk = 1 << 20, keep_bytes = (size_t)256 << 20;
+static const size_t least_chunk = 256 << 10, most_chunk = (size_t)256 << 20,
+                    keep_bytes = (size_t)256 << 20;
 
 jn_mem *jn_mem_new(void) {
     jn_mem *m = jn_calloc(1, sizeof *m);
@@ -47,6 +48,8 @@ static void drop_chunks(jn_mem *m, size_t keep) {
     }
 }
 
+size_t jn_mem_peak(const jn_mem *m) { return m->asked > m->peak ? m->asked : m->peak; }
+
 void jn_mem_drop_first(jn_mem *m, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (m->dev)
@@ -66,6 +69,8 @@ void jn_mem_drop_first(jn_mem *m, size_t n) {
                 m->chunk_block.n * sizeof *m->chunk_block.data);
     }
     m->chunk_at -= n;
+    m->peak = jn_mem_peak(m);
+    m->asked = m->bytes;
 }
 
 void jn_mem_release(jn_mem *m) {
@@ -86,12 +91,29 @@ void jn_mem_release(jn_mem *m) {
         janus_module_release((janus_module *)module);
 }
 
+void jn_mem_expect(jn_mem *m, size_t bytes) {
+    if (bytes > m->expected)
+        m->expected = bytes;
+}
+
 void jn_mem_reset(jn_mem *m) {
     drop_owned(m);
-    drop_chunks(m, m->dev ? 0 : keep_bytes); /* a device's pool keeps them, for everybody */
+    jn_mem_expect(m, jn_mem_peak(m));
+    m->asked = m->peak = 0;
+    /* several chunks hold less than one of their size: the next run begins with one for all; a
+     * device's pool keeps them, for everybody */
+    bool whole = m->chunks.n <= 1 || m->expected > keep_bytes;
+    drop_chunks(m, whole && !m->dev ? keep_bytes : 0);
     jn_arena_reset(&m->arena);
     jn_arena_reset(&m->tasks);
     m->chunk_at = m->chunk_used = 0;
+}
+
+/* The first chunk holds what a run is expected to ask for; others add an eighth. */
+static size_t chunk_size(const jn_mem *m) {
+    size_t size = m->chunks.n ? m->bytes / 8 : m->expected + m->expected / 32;
+    size = (size + 4095) & ~(size_t)4095;
+    return size < least_chunk ? least_chunk : size > most_chunk ? most_chunk : size;
 }
 
 char *jn_mem_tensor(jn_mem *m, size_t bytes) {
@@ -100,6 +122,7 @@ char *jn_mem_tensor(jn_mem *m, size_t bytes) {
     bytes = (bytes + 63) & ~(size_t)63;
     if (bytes == 0)
         bytes = 64;
+    m->asked += bytes;
     while (m->chunk_at < m->chunks.n) {
         size_t size = m->chunk_bytes.data[m->chunk_at];
         if (size - m->chunk_used >= bytes) {
@@ -110,10 +133,10 @@ char *jn_mem_tensor(jn_mem *m, size_t bytes) {
         m->chunk_at++;
         m->chunk_used = 0;
     }
-    size_t size = first_chunk;
-    if (m->chunks.n && m->chunk_bytes.data[m->chunks.n - 1] < ((size_t)64 << 20))
-        size = 2 * m->chunk_bytes.data[m->chunks.n - 1];
+    size_t size = chunk_size(m);
     if (size < bytes)
+        size = bytes;
+    if (m->bytes + size > m->ceiling && m->bytes + bytes <= m->ceiling)
         size = bytes;
     if (m->bytes + size > m->ceiling)
         return NULL;

@@ -175,6 +175,7 @@ struct jn_planset {
     jn_segment *by_hash[JN_SEGMENT_LISTS];
     jn_shapes shapes;           /* interned shapes */
     struct jn_mem *spare;       /* run memory for reuse */
+    size_t expected;            /* bytes that a run has asked for and kept */
     struct jn_table *tables;    /* all zero (exec/rows.h) */
     struct jn_effects *effects; /* per SubGraph; NULL: not yet known */
     bool crowded; /* some segment has many specialisations: trim when the run is over */

@@ -75,6 +75,7 @@ static janus_status init(jn_run *r, const janus_run_options *o) {
     if (!r->mem)
         return JN_NO_MEMORY();
     r->mem->dev = r->dev;
+    jn_mem_expect(r->mem, r->set->expected);
     r->mem->ceiling = r->options.byte_ceiling ? r->options.byte_ceiling : default_ceiling();
     r->collect_at = COLLECT_BYTES;
     for (size_t i = 0; i < r->sub->params.n; i++)
@@ -201,7 +202,7 @@ janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n, const bool *
 
 void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {
     *out = r->stats;
-    out->peak_bytes = r->mem->bytes;
+    out->peak_bytes = jn_mem_peak(r->mem);
     for (int i = 0; i < JN_MAX_RANGES; i++)
         out->peak_bytes += r->scratch[i].bytes;
     out->rng_offset = r->rng_offset;
@@ -235,6 +236,8 @@ void jn_run_free(jn_run *r) {
         jn_mem_reset(r->mem);
         r->set->spare = r->mem;
     } else {
+        if (r->mem && r->set)
+            r->set->expected = jn_mem_peak(r->mem);
         jn_mem_release(r->mem);
     }
     if (r->set)

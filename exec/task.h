@@ -79,6 +79,8 @@ typedef struct jn_mem {
     JN_VEC(struct jn_capture *) captures;      /* held: values lie in their arenas */
     size_t chunk_used, chunk_at;               /* bytes used of chunk number chunk_at */
     size_t bytes, ceiling;                     /* of chunks */
+    size_t asked, peak;                        /* bytes asked for and not dropped; their maximum */
+    size_t expected;                           /* what a run is likely to ask for */
     JN_VEC(janus_tensor *) owned;              /* tensors kept alive */
     const janus_module *module;                /* retained while a frame value holds this */
 } jn_mem;
@@ -127,6 +129,10 @@ void jn_mem_retain(jn_mem *m);
 void jn_mem_release(jn_mem *m);
 /* Gives the first n chunks back. */
 void jn_mem_drop_first(jn_mem *m, size_t n);
+/* The most bytes that the run had in use. */
+size_t jn_mem_peak(const jn_mem *m);
+/* Runs like this one will ask for so much. */
+void jn_mem_expect(jn_mem *m, size_t bytes);
 /* Empties it for the next run; keeps some chunks. */
 void jn_mem_reset(jn_mem *m);
 /* 64-byte aligned tensor memory; NULL when out of memory or over the ceiling. */

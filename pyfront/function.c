@@ -424,6 +424,8 @@ static PyMethodDef module_methods[] = {
      "_function_like(f, of): janus.function(f) with the names of another callable."},
     {"_apart", (PyCFunction)(void (*)(void))py_apart, METH_FASTCALL,
      "_apart(f, *tensors): f(*tensors), in graphs as a call of a SubGraph."},
+    {"_checkpoint", (PyCFunction)(void (*)(void))py_apart, METH_FASTCALL,
+     "_checkpoint(f, *tensors): f(*tensors), in graphs as a call that keeps no activations."},
     {"function", (PyCFunction)(void (*)(void))py_function, METH_VARARGS | METH_KEYWORDS,
      "function(f=None, *, numerics=\"fast\", measure=True, checkpoint=False): runs f as a "
      "speculative graph; checkpoint: gradients compute activations again instead of keeping them."},

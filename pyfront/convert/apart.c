@@ -3,6 +3,8 @@
  * Calls apart: a function called again and again on tensors of the same types is one SubGraph, each
  * call an invoke of it, which the executor batches.  janus.vmap calls its function so, row by row.
  *
+ * So does janus.checkpoint, whose SubGraph keeps no activations.
+ *
  * The arguments are tensors and become parameters; whatever else the function reads is captured, as
  * by a recursion.  Where it cannot be apart (it writes to what is outside) the call is inlined.
  */
@@ -16,7 +18,7 @@ struct jcv_apart {
     const jcv_av *f;
     unsigned n;
     const jn_type **types; /* of the arguments */
-    bool *tracked, grad_mode;
+    bool *tracked, grad_mode, checkpoint;
     jcv_ctx *ctx;   /* NULL: it cannot be apart */
     jcv_av *result; /* leaves are numbered placeholders */
     bool *out_tracked;
@@ -30,10 +32,10 @@ static jcv_val *value_of(jcv *c, jcv_av *v) {
     return v->kind == AV_TENSOR ? jcv_tensor_val(c, v->py) : jcv_leaf_val(c, v);
 }
 
-static apart *find(jcv *c, const jcv_av *f, jcv_av *const *args, unsigned n) {
+static apart *find(jcv *c, const jcv_av *f, jcv_av *const *args, unsigned n, bool checkpoint) {
     for (apart *a = c->aparts; a; a = a->next) {
         bool same =
-            a->n == n && a->grad_mode == !jpy_no_grad_mode &&
+            a->n == n && a->checkpoint == checkpoint && a->grad_mode == !jpy_no_grad_mode &&
             (a->f == f || (a->f->kind == f->kind && a->f->py == f->py && !f->py == !a->f->py &&
                            a->f->tree == f->tree && a->f->frame == f->frame));
         for (unsigned i = 0; same && i < n; i++)
@@ -79,6 +81,19 @@ static void only_own_writes(jcv *c, jcv_state before) {
     }
 }
 
+/* What a checkpoint returns may be written: it shares memory with nothing. */
+static void only_new_results(jcv *c, apart *a, jcv_av *v) {
+    if (v->kind == AV_TUPLE)
+        for (unsigned i = 0; i < v->n; i++)
+            only_new_results(c, a, v->items[i]);
+    if (v->kind != AV_TENSOR)
+        return;
+    jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)v->py)->t);
+    if (r->root->ctx != a->ctx || r->root->leaked)
+        jcv_refuse(c, "a checkpoint returns a view of something else");
+    r->root->leaked = r;
+}
+
 static void run(jcv *c, apart *a, const jcv_av *f, jcv_av *const *args) {
     jcv_ctx *outside = c->ctx, *inside = jcv_ctx_new(c, JCV_FUNC, "row", NULL);
     jcv_state before = jcv_save(c);
@@ -92,24 +107,28 @@ static void run(jcv *c, apart *a, const jcv_av *f, jcv_av *const *args) {
     bool backward_done = c->backward_done;
     c->backward_done = false;
     inside->apart = true;
+    inside->checkpoint = a->checkpoint;
     a->ctx = c->ctx = inside;
     jcv_av *r = jcv_call(c, (jcv_av *)f, &(jcv_args){.pos = params, .n_pos = a->n});
     only_own_writes(c, before);
     a->out_tracked = jcv_alloc(c, MAX_RESULTS);
     a->result = result_shape(c, a, r);
+    if (a->checkpoint)
+        only_new_results(c, a, r);
     a->draws = c->draws - draws;
     a->effects = c->n_effects - effects;
     c->backward_done = backward_done;
     c->ctx = outside;
 }
 
-static apart *make(jcv *c, const jcv_av *f, jcv_av *const *args, unsigned n) {
+static apart *make(jcv *c, const jcv_av *f, jcv_av *const *args, unsigned n, bool checkpoint) {
     apart *a = jcv_alloc(c, sizeof *a);
     jcv_place place = jcv_where(c);
     jcv_state before = jcv_save(c);
     uint32_t epoch = c->epoch, draws = c->draws, effects = c->n_effects;
     a->f = f;
     a->n = n;
+    a->checkpoint = checkpoint;
     a->grad_mode = !jpy_no_grad_mode;
     a->types = jcv_alloc(c, (n + 1) * sizeof *a->types);
     a->tracked = jcv_alloc(c, n + 1);
@@ -162,7 +181,7 @@ static jcv_av *invoke(jcv *c, apart *a, jcv_av *const *args) {
 }
 
 /* _apart(f, *tensors) */
-jcv_av *jcv_call_apart(jcv *c, const jcv_args *args) {
+jcv_av *jcv_call_apart(jcv *c, const jcv_args *args, bool checkpoint) {
     if (!args->n_pos || args->n_kw)
         jcv_refuse(c, "a call apart with these arguments");
     jcv_av *f = args->pos[0], **rest = args->pos + 1;
@@ -170,8 +189,8 @@ jcv_av *jcv_call_apart(jcv *c, const jcv_args *args) {
     for (unsigned i = 0; i < n; i++)
         if (rest[i]->kind != AV_TENSOR)
             jcv_refuse(c, "a call apart of %s", jcv_describe(rest[i]));
-    apart *a = find(c, f, rest, n);
+    apart *a = find(c, f, rest, n, checkpoint);
     if (!a)
-        a = make(c, f, rest, n);
+        a = make(c, f, rest, n, checkpoint);
     return a->ctx ? invoke(c, a, rest) : jcv_call(c, f, &(jcv_args){.pos = rest, .n_pos = n});
 }

@@ -429,7 +429,9 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
     if (!strcmp(name, "_function_like") && args->n_pos == 2)
         return args->pos[0];
     if (!strcmp(name, "_apart") && PyCFunction_Check(callable))
-        return jcv_call_apart(c, args);
+        return jcv_call_apart(c, args, false);
+    if (!strcmp(name, "_checkpoint") && PyCFunction_Check(callable))
+        return jcv_call_apart(c, args, true);
     if (!strcmp(name, "tensor") && PyCFunction_Check(callable))
         return jcv_tensor_of_data(c, callable, args);
     bool op = Py_TYPE(callable) == jpy.op_type;

@@ -94,6 +94,7 @@ struct jcv_ctx {
     jcv_read *reads;
     jn_subgraph *sub;
     bool emitted, used;
+    bool checkpoint;
     bool apart; /* made by apart.c: what is differentiated inside is all inside */
 };
 
@@ -599,7 +600,7 @@ jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *
 jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name);
 jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args);
 /* apart.c: _apart(f, *tensors), a call that is an invoke */
-jcv_av *jcv_call_apart(jcv *c, const jcv_args *args);
+jcv_av *jcv_call_apart(jcv *c, const jcv_args *args, bool checkpoint);
 /* objects.c; NULL: not one that is known here */
 jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args);
 jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name);

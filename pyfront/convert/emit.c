@@ -132,6 +132,7 @@ static janus_status declare(janus_module *m, jcv_ctx *x) {
     const char *name;
     JN_TRY(jn_module_fresh_name(m, x->name, &name));
     JN_TRY(jn_subgraph_declare(m, name, &x->sub));
+    x->sub->checkpoint = x->checkpoint;
     for (size_t i = 0; i < x->params.n; i++) {
         const jn_type *t = jn_type_intern(m, x->params.data[i]->type);
         if (!t)
@@ -292,8 +293,24 @@ static janus_status build(jcv_ctx *x) {
     return st;
 }
 
+/* Frames of what a checkpoint calls keep no activations either. */
+static void spread_checkpoint(jcv_ctx *x) {
+    for (size_t i = 0; i < x->nodes.n; i++)
+        for (int k = 0; k < 2; k++) {
+            jcv_ctx *sub = x->nodes.data[i]->subs[k];
+            if (sub && !sub->checkpoint) {
+                sub->checkpoint = true;
+                spread_checkpoint(sub);
+            }
+        }
+}
+
 janus_status jcv_emit(jcv *c, janus_module *m, jn_subgraph **out_main) {
     mark_used(c->main);
+    c->main->checkpoint = c->f->checkpoint;
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        if (c->ctxs.data[i]->used && c->ctxs.data[i]->checkpoint)
+            spread_checkpoint(c->ctxs.data[i]);
     int again = 1;
     while (again) {
         again = 0;

@@ -406,8 +406,6 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     janus_status st = jn_module_new(&e->module);
     if (st == JANUS_OK)
         st = jcv_emit(c, e->module, &e->main);
-    for (size_t i = 0; st == JANUS_OK && c->f->checkpoint && i < e->module->subs.n; i++)
-        e->module->subs.data[i]->checkpoint = true;
     bool gradient = st == JANUS_OK && e->n_tracked;
     e->has_effects = e->steps.n || c->lives || c->n_effects;
     if (gradient && c->leaf_reused)

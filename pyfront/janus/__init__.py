@@ -25,7 +25,7 @@ newaxis = None
 strided, preserve_format, contiguous_format = "strided", "preserve_format", "contiguous_format"
 
 from . import data, nn, optim  # noqa: E402
-from ._vmap import vmap  # noqa: E402
+from ._vmap import checkpoint, vmap  # noqa: E402
 from .io import load, save  # noqa: E402
 
 import os as _os  # noqa: E402

@@ -172,3 +172,26 @@ def vmap(func, in_axes=0, out_axes=0):
         return _join(results, out_axes, func)
 
     return _C._function_like(mapped, func)
+
+
+def checkpoint(func, *args, **kwargs):
+    """`func(*args, **kwargs)`, of which a graph keeps the arguments only and computes the rest again for gradients.
+
+    The same as PyTorch's torch.utils.checkpoint; random numbers that it draws are kept.  In imperative execution it
+    is a plain call.
+    """
+    leaves, spec = _flatten(args)
+    tensors = [x for x in leaves if isinstance(x, Tensor)]
+
+    def part(*again):
+        filled, at = [], 0
+        for x in leaves:
+            if isinstance(x, Tensor):
+                filled.append(again[at])
+                at += 1
+            else:
+                filled.append(x)
+        filled = _build(tuple(filled), spec)
+        return _flatten(func(*filled, **kwargs) if kwargs else func(*filled))
+
+    return _build(*_C._checkpoint(part, *tensors))
