@@ -28,7 +28,7 @@ noinst_PROGRAMS += bench/kernels
 bench_kernels_LDADD = libjanus_all.la -lm
 
 noinst_PROGRAMS += bench/recursion
-bench_recursion_LDADD = libjanus.la
+bench_recursion_LDADD = libjanus.la -lm
 
 # Ops on a device; scripts/check-gpu.sh runs it.
 EXTRA_PROGRAMS += bench/device_ops

@@ -4,12 +4,16 @@
  *
  * Each is the text of a SubGraph @f from ints to an int. The number of calls is the executor's
  * count. Both sides report their best of several runs; the values must agree.
+ *
+ * Below them is what depth costs: a recursion of tensors forward, a million calls deep, and forward
+ * and backward, a hundred thousand, whose value and gradient must be those of a loop.
  */
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
 #include "include/janus.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +191,87 @@ static int measure_python(const program *p, result *r) {
     return 0;
 }
 
+/* ---- depth --------------------------------------------------------------------------------------
+ */
+
+static const program chain = {
+    "chain",
+    1,
+    {0},
+    "module {\n"
+    "sub @end(%n: int, %x: f64[], shared %w: f64[]) -> f64[] { return %x }\n"
+    "sub @more(%n: int, %x: f64[], shared %w: f64[]) -> f64[] {\n"
+    " %one = int 1\n %m = s.sub %n, %one\n %h = invoke @f(%m, %x, %w)\n"
+    " %p = mul %h, %w\n %y = sin %p\n return %y }\n"
+    "sub @f(%n: int, %x: f64[], shared %w: f64[]) -> f64[] {\n"
+    " %zero = int 0\n %c = s.eq %n, %zero\n %y = if %c, @end, @more(%n, %x, %w)\n return %y }\n}\n",
+    NULL};
+static const double chain_x = 0.5, chain_w = 1.1;
+
+typedef struct depth_row {
+    const char *name;
+    int64_t depth;
+    bool backward;
+    double ns; /* per call */
+    uint64_t peak_bytes;
+} depth_row;
+static depth_row depths[] = {{"forward", 1000000, false, 0, 0},
+                             {"forward + backward", 100000, true, 0, 0}};
+enum { N_DEPTHS = sizeof depths / sizeof depths[0] };
+
+static bool is_near(double a, double b) { return fabs(a - b) <= 1e-9 * (1 + fabs(b)); }
+
+static bool right(const depth_row *d, const janus_arg *out) {
+    double h = chain_x, dh = 0;
+    for (int64_t i = 0; i < d->depth; i++) {
+        double p = h * chain_w;
+        dh = cos(p) * (h + chain_w * dh);
+        h = sin(p);
+    }
+    return is_near(*(const double *)janus_tensor_data(out[0].t), h) &&
+           (!d->backward || is_near(*(const double *)janus_tensor_data(out[1].t), dh));
+}
+
+static int measure_depth(depth_row *d) {
+    janus_module *m = NULL;
+    janus_tensor *x = NULL, *w = NULL;
+    static const unsigned weight = 2;
+    if (janus_module_parse(chain.text, strlen(chain.text), chain.name, &m) != JANUS_OK ||
+        janus_tensor_from_data(JANUS_F64, 0, NULL, &chain_x, &x) != JANUS_OK ||
+        janus_tensor_from_data(JANUS_F64, 0, NULL, &chain_w, &w) != JANUS_OK)
+        return fail(&chain);
+    janus_subgraph *f = janus_module_find(m, "f");
+    if ((d->backward && janus_value_and_grad(f, "step", &weight, 1, &f) != JANUS_OK) ||
+        janus_module_freeze(m) != JANUS_OK)
+        return fail(&chain);
+    janus_arg args[3] = {{.kind = JANUS_KIND_INT, .s = {.i = d->depth}},
+                         {.kind = JANUS_KIND_TENSOR, .t = x},
+                         {.kind = JANUS_KIND_TENSOR, .t = w}};
+    janus_run_stats stats = {0};
+    d->ns = 1e30;
+    for (int i = 0; i < 3; i++) {
+        janus_arg out[2];
+        double start = now();
+        if (janus_run(f, args, 3, NULL, out, d->backward ? 2 : 1, &stats) != JANUS_OK)
+            return fail(&chain);
+        double ns = (now() - start) / (double)d->depth * 1e9;
+        d->ns = ns < d->ns ? ns : d->ns;
+        bool same = right(d, out);
+        janus_tensor_release(out[0].t);
+        if (d->backward)
+            janus_tensor_release(out[1].t);
+        if (!same) {
+            fprintf(stderr, "%s, %" PRId64 " deep: not what a loop computes\n", d->name, d->depth);
+            return 1;
+        }
+    }
+    d->peak_bytes = stats.peak_bytes;
+    janus_tensor_release(x);
+    janus_tensor_release(w);
+    janus_module_release(m);
+    return 0;
+}
+
 static int write_json(const char *path, const result *r) {
     FILE *f = fopen(path, "w");
     if (!f) {
@@ -199,6 +284,11 @@ static int write_json(const char *path, const result *r) {
                 "%s\n  {\"name\": \"%s\", \"calls\": %" PRIu64 ", \"janus_ns\": %.2f, "
                 "\"cpython_ns\": %.2f}",
                 i ? "," : "", programs[i].name, r[i].calls, r[i].ns, r[i].python_ns);
+    for (int i = 0; i < N_DEPTHS; i++)
+        fprintf(f,
+                ",\n  {\"name\": \"%s\", \"depth\": %" PRId64 ", \"janus_ns\": %.2f, "
+                "\"peak_bytes\": %" PRIu64 "}",
+                depths[i].name, depths[i].depth, depths[i].ns, depths[i].peak_bytes);
     fprintf(f, "\n]}\n");
     return fclose(f) != 0;
 }
@@ -215,6 +305,14 @@ int main(int argc, char **argv) {
             return 1;
         printf("%-10s %10" PRIu64 " %12.1f %14.1f %7.2f\n", programs[i].name, r[i].calls, r[i].ns,
                r[i].python_ns, r[i].python_ns / r[i].ns);
+    }
+    printf("\n%-20s %10s %12s %14s\n", "tensors", "depth", "ns a call", "bytes a call");
+    for (int i = 0; i < N_DEPTHS; i++) {
+        depth_row *d = &depths[i];
+        if (measure_depth(d))
+            return 1;
+        printf("%-20s %10" PRId64 " %12.1f %14.1f\n", d->name, d->depth, d->ns,
+               (double)d->peak_bytes / (double)d->depth);
     }
     return argc == 3 ? write_json(argv[2], r) : 0;
 }
