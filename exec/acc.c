@@ -43,33 +43,31 @@ static janus_status first_block(jn_run *r, jn_acc *a) {
     JN_TRY(
         jn_tensor_empty((janus_dtype)a->shape->dtype, a->shape->rank, a->shape->dims, &a->tensor));
     r->mem->owned.data[r->mem->owned.n++] = a->tensor;
-    a->data[0] = a->tensor->data;
+    a->part[0].data = a->tensor->data;
     return JANUS_OK;
 }
 
-janus_status jn_acc_blocks(jn_run *r, jn_acc *a, uint32_t ranges) {
-    for (uint32_t k = 0; k < ranges; k++) {
-        if (a->data[k])
-            continue;
-        if (k == 0 && !r->dev) {
-            JN_TRY(first_block(r, a));
-        } else if (!(a->data[k] = jn_run_memory(r, a->shape->bytes))) {
-            return no_memory(a);
-        }
-        if (r->trace)
-            JN_TRY(jn_trace_zero(r->trace, a->data[k], a->shape->bytes));
-        else if (r->dev)
-            JN_TRY(jn_dev_zero(r->dev, a->data[k], a->shape->bytes));
-        a->written[k] = r->dev != NULL;
-    }
+janus_status jn_acc_block(jn_run *r, jn_acc *a, uint32_t k) {
+    jn_acc_part *p = &a->part[k];
+    if (p->data)
+        return JANUS_OK;
+    if (k == 0 && !r->dev)
+        JN_TRY(first_block(r, a));
+    else if (!(p->data = jn_run_memory(r, a->shape->bytes)))
+        return no_memory(a);
+    if (r->trace)
+        JN_TRY(jn_trace_zero(r->trace, p->data, a->shape->bytes));
+    else if (r->dev)
+        JN_TRY(jn_dev_zero(r->dev, p->data, a->shape->bytes));
+    p->written = r->dev != NULL;
     return JANUS_OK;
 }
 
 /* ---- sums of blocks ----------------------------------------------------------------------------
  */
 
-static janus_status add_elements(uint8_t dtype, char *to, const char *from, int64_t n,
-                                 const jn_par *par) {
+janus_status jn_add_elements(uint8_t dtype, char *to, const char *from, int64_t n,
+                             const jn_par *par) {
     int64_t stride = 1;
     uint32_t flags = 0;
     jn_view in[2] = {{to, &n, &stride, 1, dtype, true},
@@ -84,15 +82,16 @@ static janus_status add_elements(uint8_t dtype, char *to, const char *from, int6
     return JANUS_OK;
 }
 
-janus_status jn_acc_add(jn_acc *a, uint32_t range, const char *from, int64_t step, uint32_t n) {
-    size_t bytes = jn_dtype_size((janus_dtype)a->shape->dtype);
-    for (uint32_t t = 0; t < n; t++, from += (size_t)step * bytes) {
-        if (!a->written[range])
-            memcpy(a->data[range], from, a->shape->bytes);
+janus_status jn_acc_add(jn_acc *a, uint32_t k, const char *from, int64_t step, uint32_t n) {
+    size_t size = jn_dtype_size((janus_dtype)a->shape->dtype);
+    jn_acc_part *p = &a->part[k];
+    for (uint32_t t = 0; t < n; t++, from += (size_t)step * size) {
+        if (!p->written)
+            memcpy(p->data, from, a->shape->bytes);
         else
-            JN_TRY(add_elements(a->shape->dtype, a->data[range], from, a->shape->numel,
-                                &jn_par_serial));
-        a->written[range] = true;
+            JN_TRY(
+                jn_add_elements(a->shape->dtype, p->data, from, a->shape->numel, &jn_par_serial));
+        p->written = true;
     }
     return JANUS_OK;
 }
@@ -100,13 +99,14 @@ janus_status jn_acc_add(jn_acc *a, uint32_t range, const char *from, int64_t ste
 /* ---- products ----------------------------------------------------------------------------------
  */
 
-static janus_status multiply(jn_acc *a, const jn_product *p) {
+/* part `to` of the sum += the product */
+static janus_status multiply(const jn_acc *a, jn_acc_part *to, const jn_product *p) {
     uint8_t dtype = a->shape->dtype;
     int64_t dims[3][2] = {{p->rows, p->x_cols}, {p->rows, p->z_cols}, {p->x_cols, p->z_cols}};
     int64_t strides[3][2] = {{p->x_cols, 1}, {p->z_cols, 1}, {p->z_cols, 1}};
     jn_view v[3] = {{p->x, dims[0], strides[0], 2, dtype, true},
                     {p->z, dims[1], strides[1], 2, dtype, true},
-                    {a->data[0], dims[2], strides[2], 2, dtype, true}};
+                    {to->data, dims[2], strides[2], 2, dtype, true}};
     janus_matmul_attrs attrs = {sizeof attrs, true, false};
     jn_sig sig = {JN_OP(matmul), v, v + 2, 2, 1, &attrs};
     const jn_op_impl *impl = &jn_op_impls[JN_OP_ID_matmul];
@@ -116,29 +116,29 @@ static janus_status multiply(jn_acc *a, const jn_product *p) {
     uint32_t flags = 0;
     if (!matmul || (bytes && !workspace))
         return JN_NO_MEMORY();
-    jn_kargs k = {v, v + 2, 2, 1, &attrs, workspace, &flags, jn_par_pool(), a->written[0]};
+    jn_kargs k = {v, v + 2, 2, 1, &attrs, workspace, &flags, jn_par_pool(), to->written};
     matmul(&k);
     jn_free_aligned(workspace);
-    a->written[0] = true;
+    to->written = true;
     return flags ? JN_NO_MEMORY() : JANUS_OK;
 }
 
-static janus_status multiply_all(jn_run *r, jn_acc *a) {
-    if (a->products)
-        JN_TRY(jn_acc_blocks(r, a, 1));
-    for (jn_product *p = a->products; p; p = p->next) {
+/* What part `from` has collected, added to part `to`, which has a block. */
+static janus_status multiply_all(const jn_acc *a, jn_acc_part *from, jn_acc_part *to) {
+    for (jn_product *p = from->products; p; p = p->next) {
         if (p->rows)
-            JN_TRY(multiply(a, p));
+            JN_TRY(multiply(a, to, p));
         p->rows = 0; /* its memory takes other rows */
     }
-    a->product_bytes = 0;
+    from->product_bytes = 0;
     return JANUS_OK;
 }
 
-janus_status jn_acc_product(jn_run *r, jn_acc *a, int64_t rows, int64_t x_cols, int64_t z_cols,
-                            char **x, char **z) {
+janus_status jn_acc_product(jn_run *r, jn_acc *a, uint32_t k, int64_t rows, int64_t x_cols,
+                            int64_t z_cols, char **x, char **z) {
     size_t size = jn_dtype_size((janus_dtype)a->shape->dtype);
-    jn_product *p = a->products;
+    jn_acc_part *part = &a->part[k];
+    jn_product *p = part->products;
     while (p && (p->x_cols != x_cols || p->z_cols != z_cols || p->cap - p->rows < rows))
         p = p->next;
     if (!p) {
@@ -151,22 +151,50 @@ janus_status jn_acc_product(jn_run *r, jn_acc *a, int64_t rows, int64_t x_cols, 
         if (!(p->x = jn_mem_tensor(r->mem, (size_t)(p->cap * x_cols) * size)) ||
             !(p->z = jn_mem_tensor(r->mem, (size_t)(p->cap * z_cols) * size)))
             return jn_error(JANUS_NO_MEMORY, "no memory for the rows of a product");
-        p->next = a->products;
-        a->products = p;
+        p->next = part->products;
+        part->products = p;
     }
     *x = p->x + (size_t)(p->rows * x_cols) * size;
     *z = p->z + (size_t)(p->rows * z_cols) * size;
     p->rows += rows;
-    a->product_bytes += (size_t)(rows * (x_cols + z_cols)) * size;
+    part->product_bytes += (size_t)(rows * (x_cols + z_cols)) * size;
     return JANUS_OK;
 }
 
-janus_status jn_acc_make_room(jn_run *r, jn_acc *a) {
-    return a->product_bytes > PRODUCT_BYTES ? multiply_all(r, a) : JANUS_OK;
+janus_status jn_acc_make_room(jn_lane *l, jn_acc *a, uint32_t k) {
+    jn_acc_part *p = &a->part[k];
+    if (p->product_bytes <= PRODUCT_BYTES)
+        return JANUS_OK;
+    jn_lane_lock(l);
+    janus_status st = jn_acc_block(l->run, a, k);
+    jn_lane_unlock(l);
+    return st == JANUS_OK ? multiply_all(a, p, p) : st;
 }
 
 /* ---- reading -----------------------------------------------------------------------------------
  */
+
+static janus_status sum_parts(jn_run *r, jn_acc *a) {
+    jn_acc_part *sum = &a->part[0];
+    JN_TRY(jn_acc_block(r, a, 0));
+    for (int k = 0; k < JN_MAX_RANGES; k++)
+        JN_TRY(multiply_all(a, &a->part[k], sum));
+    for (int k = 1; k < JN_MAX_RANGES; k++) {
+        const jn_acc_part *p = &a->part[k];
+        if (!p->written)
+            continue;
+        if (!sum->written)
+            memcpy(sum->data, p->data, a->shape->bytes);
+        else
+            JN_TRY(jn_add_elements(a->shape->dtype, sum->data, p->data, a->shape->numel,
+                                   jn_par_pool()));
+        sum->written = true;
+    }
+    if (!sum->written)
+        memset(sum->data, 0, a->shape->bytes);
+    a->value = (jn_tval){.data = sum->data, .shape = a->shape, .tensor = a->tensor};
+    return JANUS_OK;
+}
 
 janus_status jn_acc_get(jn_run *r, jn_acc *a, jn_tval **out) {
     JN_TRY(jn_flush(r));
@@ -174,18 +202,9 @@ janus_status jn_acc_get(jn_run *r, jn_acc *a, jn_tval **out) {
     if (a->read)
         return JANUS_OK;
     if (a->rows)
-        JN_TRY(jn_rows_sum(r, a));
-    if (!a->rows) {
-        JN_TRY(multiply_all(r, a));
-        JN_TRY(jn_acc_blocks(r, a, 1));
-        if (!a->written[0])
-            memset(a->data[0], 0, a->shape->bytes);
-        for (int k = 1; k < JN_MAX_RANGES; k++)
-            if (a->data[k] && a->written[k])
-                JN_TRY(add_elements(a->shape->dtype, a->data[0], a->data[k], a->shape->numel,
-                                    jn_par_pool()));
-        a->value = (jn_tval){.data = a->data[0], .shape = a->shape, .tensor = a->tensor};
-    }
+        JN_TRY(a->dense ? jn_rows_leave(r, a) : jn_rows_sum(r, a));
+    if (!a->rows)
+        JN_TRY(sum_parts(r, a));
     a->read = true;
     return JANUS_OK;
 }

@@ -4,8 +4,9 @@
  *
  * What is added comes in three ways.  Rows of a table stay rows (exec/rows.h).  Products x' z of
  * rows, the gradients of weights, are put off: the rows of x and z are collected, and one product
- * over all of them is made when the sum is read.  Everything else is added at once, by each range
- * of rows that runs on its own thread to a block of its own; the blocks are added in order.
+ * over all of them is made when the sum is read.  Everything else is added at once.  Each lane
+ * (exec/lanes.h), and each range of rows that runs on its own thread, adds to a part of its own;
+ * the parts are added in order.
  *
  * A block is not zeroed: what is added first is written.
  */
@@ -23,15 +24,19 @@ struct jn_product {
 };
 
 janus_status jn_acc_new(jn_run *r, const jn_tval *like, jn_acc **out);
-/* Blocks for the first `ranges` ranges. */
-janus_status jn_acc_blocks(jn_run *r, jn_acc *a, uint32_t ranges);
-/* Multiplies what has been collected if that is much: before a group, when all of it is written. */
-janus_status jn_acc_make_room(jn_run *r, jn_acc *a);
-/* Room for `rows` more rows of a product that is put off; *x and *z: where they go. */
-janus_status jn_acc_product(jn_run *r, jn_acc *a, int64_t rows, int64_t x_cols, int64_t z_cols,
-                            char **x, char **z);
-/* block[range] += n values of the sum's size, `step` elements apart; serial. */
-janus_status jn_acc_add(jn_acc *a, uint32_t range, const char *from, int64_t step, uint32_t n);
+/* A block for part k. */
+janus_status jn_acc_block(jn_run *r, jn_acc *a, uint32_t k);
+/* Multiplies what part k has collected if that is much: before a group, when all of it is written.
+ * By a lane, without its lock. */
+janus_status jn_acc_make_room(jn_lane *l, jn_acc *a, uint32_t k);
+/* Room in part k for `rows` more rows of a product that is put off; *x and *z: where they go. */
+janus_status jn_acc_product(jn_run *r, jn_acc *a, uint32_t k, int64_t rows, int64_t x_cols,
+                            int64_t z_cols, char **x, char **z);
+/* block k += n values of the sum's size, `step` elements apart; serial. */
+janus_status jn_acc_add(jn_acc *a, uint32_t k, const char *from, int64_t step, uint32_t n);
+/* to[i] += from[i], i < n, of f32 or f64. */
+janus_status jn_add_elements(uint8_t dtype, char *to, const char *from, int64_t n,
+                             const jn_par *par);
 /* The sum so far: everything added is executed first. */
 janus_status jn_acc_get(jn_run *r, jn_acc *a, jn_tval **out);
 

@@ -33,11 +33,6 @@ typedef struct rows {
 
 static size_t rounded(size_t bytes) { return (bytes + 255) & ~(size_t)255; }
 
-static bool scalar_rowed(const rows *w, uint32_t i) {
-    const jn_segment *seg = w->inst->seg;
-    return !w->v->single && seg->n_inputs + i < 64 && (w->v->mask >> (seg->n_inputs + i) & 1);
-}
-
 static bool input_gathered(const rows *w, uint32_t i) {
     if (w->n == 1 || i >= 64 || !(w->v->mask >> i & 1))
         return false;
@@ -86,12 +81,12 @@ static janus_status place_scalar(rows *w, uint32_t i) {
     const jn_segscalar *s = &w->inst->seg->scalars[i];
     bool is_bool = s->kind == JANUS_KIND_BOOL;
     if (w->r->trace) {
-        if (w->n > 1 && !s->is_const && (scalar_rowed(w, i) || s->device == JN_SCALAR_FREE))
+        if (w->n > 1 && !s->is_const && (jn_variant_scalar_rowed(w->inst, w->v, i) || s->device == JN_SCALAR_FREE))
             return jn_error(JANUS_UNSUPPORTED, "no capture: scalars differ from row to row");
         w->scalar[i] = w->scalar_here[i] = (char *)&w->task[0]->scalars[i];
         return JANUS_OK;
     }
-    if (!scalar_rowed(w, i)) {
+    if (!jn_variant_scalar_rowed(w->inst, w->v, i)) {
         int64_t bits = s->is_const ? s->value : w->task[0]->scalars[i];
         if (is_bool) {
             w->constant[i] = 0;
@@ -152,41 +147,19 @@ static char *src_data(const rows *w, const jn_src *src) {
 }
 
 static janus_status sum_rows(rows *w, const jn_vnode *vn) {
-    const jn_seginst *inst = w->inst;
-    const jn_src *src = &vn->n->in[1];
     const jn_acc *acc = w->task[0]->accs[vn->acc];
-    bool rowed, contiguous = true;
-    int64_t numel = acc->shape->numel, step = numel, have;
-    if (src->kind == JN_SRC_NODE) {
-        uint32_t value = inst->seg->nodes[src->index].value[src->index_out];
-        const jn_segvalue *v = &inst->values[value];
-        rowed = w->v->rowed[value];
-        contiguous = v->contiguous;
-        have = v->shape->numel;
-        if (v->alias)
-            step = v->base_input ? inst->in[v->base]->numel : inst->values[v->base].shape->numel;
-    } else {
-        rowed = !w->v->single && (w->v->mask >> src->index & 1);
-        have = inst->in[src->index]->numel;
-    }
-    if (have != numel || !contiguous)
-        return jn_error(JANUS_INTERNAL, "acc.add: operand is not of the accumulator's layout");
+    int64_t step;
+    JN_TRY(jn_variant_summand(w->inst, w->v, vn, acc->shape, &step));
     if (acc->shape->dtype != JANUS_F32 && acc->shape->dtype != JANUS_F64)
         return jn_error(JANUS_DTYPE, "acc.add: sums are f32 or f64, got %s",
                         jn_dtype_name((janus_dtype)acc->shape->dtype));
     if (w->r->trace)
-        return jn_trace_sum(w->r->trace, acc->data[0], src_data(w, src), numel, w->n,
-                            rowed ? step : 0, acc->shape->dtype);
-    w->d->module->sum_rows(&w->d->exec, acc->data[0], src_data(w, src), numel, w->n,
-                           rowed ? step : 0, acc->shape->dtype);
+        return jn_trace_sum(w->r->trace, acc->part[0].data, src_data(w, &vn->n->in[1]),
+                            acc->shape->numel, w->n, step, acc->shape->dtype);
+    w->d->module->sum_rows(&w->d->exec, acc->part[0].data, src_data(w, &vn->n->in[1]),
+                           acc->shape->numel, w->n, step, acc->shape->dtype);
     int error = w->d->api->launch_error();
     return error ? jn_error(JANUS_DEVICE, "acc.add: %s", w->d->api->error_text(error)) : JANUS_OK;
-}
-
-static void advance(jn_view *v, const int64_t *step, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++)
-        if (step[i])
-            v[i].data = (char *)v[i].data + step[i] * (int64_t)jn_dtype_size(v[i].dtype);
 }
 
 static janus_status call(rows *w, const jn_vnode *vn) {
@@ -208,7 +181,7 @@ static janus_status call(rows *w, const jn_vnode *vn) {
     for (uint32_t i = 0; i < vn->n_out; i++)
         out[i].data = w->value[n->value[i]];
     if (vn->accumulates)
-        out[0].data = w->task[0]->accs[vn->acc]->data[0];
+        out[0].data = w->task[0]->accs[vn->acc]->part[0].data;
     jn_kargs k = {.in = in,
                   .out = out,
                   .n_in = vn->n_in,
@@ -221,8 +194,8 @@ static janus_status call(rows *w, const jn_vnode *vn) {
         JN_TRY(w->r->trace ? jn_trace_call(w->r->trace, vn->op, vn->kernel, &k, vn->workspace)
                            : jn_dev_launch(w->d, vn->op, vn->kernel, &k, loc->file, loc->line));
         if (vn->mode == JN_V_LOOP) {
-            advance(in, vn->in_step, vn->n_in);
-            advance(out, vn->out_step, vn->n_out);
+            jn_views_advance(in, vn->in_step, vn->n_in);
+            jn_views_advance(out, vn->out_step, vn->n_out);
         }
     }
     w->r->stats.kernels += times;
@@ -258,7 +231,7 @@ static size_t need(const rows *w) {
         if (input_gathered(w, i))
             bytes += rounded(w->inst->in[i]->bytes * w->n);
     for (uint32_t i = 0; i < seg->n_scalars; i++)
-        if (scalar_rowed(w, i))
+        if (jn_variant_scalar_rowed(w->inst, w->v, i))
             bytes += rounded(8 * (size_t)w->n);
     return bytes;
 }

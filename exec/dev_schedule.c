@@ -237,7 +237,6 @@ static janus_status make_key(flush *f, bool *fits) {
     bool ok = jn_vec_push(&f->key, w[0]) && jn_vec_push(&f->key, w[1]);
     *fits = false;
     for (uint32_t t = 0; t < f->n; t++) {
-        f->task[t]->index = t;
         n_in += f->task[t]->inst->seg->n_inputs;
         f->n_scalars += f->task[t]->inst->seg->n_scalars;
     }
@@ -256,7 +255,7 @@ static janus_status make_key(flush *f, bool *fits) {
             jn_tval *v = t->in[i];
             uint64_t code;
             if (!v->data && v->task) {
-                code = ((uint64_t)v->task->index << 16 | (uint64_t)(v - v->task->out)) << 1;
+                code = ((uint64_t)v->task->id << 16 | (uint64_t)(v - v->task->out)) << 1;
             } else if (ext_index(f, v, &code)) {
                 code = code << 1 | 1;
             } else {
@@ -275,7 +274,7 @@ static janus_status make_key(flush *f, bool *fits) {
         to += seg->n_scalars;
         for (uint32_t i = 0; i < seg->n_accs && ok; i++) {
             uint64_t a;
-            if (t->accs[i]->used || t->accs[i]->data[0])
+            if (t->accs[i]->used || t->accs[i]->part[0].data)
                 return JANUS_OK; /* adds to what an earlier flush has added */
             ok = acc_index(f, t->accs[i], &a) && jn_vec_push(&f->key, a);
         }
@@ -373,8 +372,8 @@ static void relink(flush *f) {
     }
     for (size_t i = 0; i < f->acc.n; i++) {
         f->acc.data[i]->used = false;
-        f->acc.data[i]->data[0] = NULL;
-        f->acc.data[i]->written[0] = false;
+        f->acc.data[i]->part[0].data = NULL;
+        f->acc.data[i]->part[0].written = false;
     }
 }
 
@@ -427,7 +426,7 @@ static janus_status trace_tasks(flush *f, jn_trace *t, janus_run_stats *counts) 
     if (st == JANUS_OK) {
         redirect(f, to);
         r->trace = t;
-        st = jn_flush_tasks(r, f->task[0], f->n, f->max_level);
+        st = jn_flush_tasks(r, f->task, f->n, f->max_level);
         r->trace = NULL;
         redirect(f, NULL);
     }
@@ -441,7 +440,7 @@ static janus_status trace_tasks(flush *f, jn_trace *t, janus_run_stats *counts) 
         for (uint32_t i = 0; i < f->task[k]->inst->seg->n_outputs; i++)
             jn_trace_keep(t, f->task[k]->out[i].data);
     for (size_t i = 0; i < f->acc.n && st == JANUS_OK; i++)
-        jn_trace_keep(t, f->acc.data[i]->data[0]);
+        jn_trace_keep(t, f->acc.data[i]->part[0].data);
     jn_free(to);
     return st;
 }
@@ -472,7 +471,7 @@ static janus_status make_replay(flush *f, const jn_trace *t, replay **out) {
             p->out_at[k++] = jn_trace_offset(t, f->task[i]->out[j].data);
     p->acc_at = p->out_at + k;
     for (uint32_t i = 0; i < p->n_acc; i++)
-        p->acc_at[i] = jn_trace_offset(t, f->acc.data[i]->data[0]);
+        p->acc_at[i] = jn_trace_offset(t, f->acc.data[i]->part[0].data);
     p->scalar_bytes = t->scalar_bytes;
     p->scalar_at = t->scalar_bytes ? jn_trace_offset(t, t->scalar_block) : 0;
     p->fresh = true;
@@ -594,8 +593,8 @@ static janus_status publish(flush *f, const jn_capture *g, bool copies) {
     }
     for (uint32_t i = 0; i < p->n_acc; i++) {
         jn_acc *a = f->acc.data[i];
-        a->data[0] = arena + p->acc_at[i];
-        a->used = a->written[0] = true;
+        a->part[0].data = arena + p->acc_at[i];
+        a->used = a->part[0].written = true;
     }
     f->r->stats.kernels += p->counts.kernels;
     f->r->stats.batches += p->counts.batches;
@@ -683,24 +682,16 @@ static janus_status ahead_of_time(flush *f, bool *done) {
     return JANUS_OK;
 }
 
-janus_status jn_schedule_flush(jn_run *r, jn_task *first, uint32_t n, uint32_t max_level) {
+janus_status jn_schedule_flush(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level) {
     jn_schedule *s = r->dev->schedule;
     if (!s || !s->on || n > MAX_TASKS)
-        return jn_flush_tasks(r, first, n, max_level);
-    flush f = {.r = r, .s = s, .n = n, .max_level = max_level};
+        return jn_flush_tasks(r, task, n, max_level);
+    flush f = {.r = r, .s = s, .task = task, .n = n, .max_level = max_level};
     bool done = false;
-    janus_status st = JANUS_OK;
-    f.task = jn_alloc(n * sizeof *f.task);
-    if (!f.task)
-        return JN_NO_MEMORY();
-    jn_task *t = first;
-    for (uint32_t i = 0; i < n; i++, t = t->next)
-        f.task[i] = t;
-    st = ahead_of_time(&f, &done);
+    janus_status st = ahead_of_time(&f, &done);
     jn_vec_free(&f.key);
     jn_vec_free(&f.ext);
     jn_vec_free(&f.acc);
     jn_free(f.slots);
-    jn_free(f.task);
-    return st != JANUS_OK || done ? st : jn_flush_tasks(r, first, n, max_level);
+    return st != JANUS_OK || done ? st : jn_flush_tasks(r, task, n, max_level);
 }

@@ -39,7 +39,7 @@ typedef struct jn_schedule_stats {
 janus_status jn_schedule_new(struct jn_device *d, jn_schedule **out);
 void jn_schedule_free(jn_schedule *s);
 /* Runs n pending tasks, linked in issue order. */
-janus_status jn_schedule_flush(struct jn_run *r, struct jn_task *first, uint32_t n,
+janus_status jn_schedule_flush(struct jn_run *r, struct jn_task **task, uint32_t n,
                                uint32_t max_level);
 /* The plan set is freed: nothing of its flushes is kept. */
 void jn_schedule_forget(jn_schedule *s, const struct jn_planset *set);

@@ -2,9 +2,9 @@
 /*
  * The tensor strand: tasks are issued by the host strand and executed by flushes.
  *
- * A task's level is one more than the highest level among what it waits for, so tasks of one level
- * are independent, and those of one specialisation run as one group.  In exact mode tasks run one
- * by one in the order they were issued, which is the order of imperative execution.
+ * A task is issued with a level, one more than the highest among what it waits for: what runs
+ * together is decided in exec/levels.c, and on which thread in exec/lanes.c.  In exact mode tasks
+ * run one by one in the order they were issued, which is the order of imperative execution.
  */
 #include "config.h"
 
@@ -62,7 +62,8 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
     if (!t)
         return JN_NO_MEMORY();
     t->next = NULL;
-    t->level = t->done = 0;
+    t->level = 0;
+    t->done = false;
     t->in = (jn_tval **)&t->out[seg->n_outputs];
     t->scalars = (int64_t *)(t->in + seg->n_inputs);
     t->accs = (jn_acc **)(t->scalars + seg->n_scalars);
@@ -86,76 +87,35 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
     return ++r->n_pending < FLUSH_AT && r->pending_bytes < FLUSH_BYTES ? JANUS_OK : jn_flush(r);
 }
 
-static janus_status run_in_order(jn_run *r, jn_task *first) {
-    uint32_t n = 0;
-    for (jn_task *t = first; t; t = t->next) {
-        if ((++n & 63) == 0)
-            JN_TRY(jn_run_poll(r));
-        JN_TRY(jn_group_run(r, t->inst, &t, 1));
+static janus_status run_in_order(jn_lane *l, jn_task **task, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        if ((i & 63) == 63)
+            JN_TRY(jn_run_poll(l->run));
+        JN_TRY(jn_group_run(l, task[i]->inst, &task[i], 1));
     }
     return JANUS_OK;
 }
 
-/* Tasks of one level, in issue order: grouped by specialisation, groups in order of first task. */
-static janus_status run_level(jn_run *r, jn_task **task, uint32_t n, jn_task **grouped) {
-    JN_VEC(jn_seginst *) insts = {0};
+janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level) {
+    jn_lane alone = {.run = r, .polls = true};
+    bool done = false;
     janus_status st = JANUS_OK;
-    for (uint32_t i = 0; i < n && st == JANUS_OK; i++) {
-        jn_seginst *inst = task[i]->inst;
-        if (inst->bucket_n == 0) {
-            inst->bucket_tail = &inst->bucket;
-            if (!jn_vec_push(&insts, inst))
-                st = JN_NO_MEMORY();
+    if (r->exact) {
+        st = run_in_order(&alone, task, n);
+    } else {
+        if (n > 1) {
+            JN_TRY(jn_levels_late(task, n, max_level));
+            JN_TRY(jn_lanes_run(r, task, n, &done));
         }
-        *inst->bucket_tail = task[i];
-        inst->bucket_tail = &task[i]->next;
-        inst->bucket_n++;
+        if (!done)
+            st = jn_levels_run(&alone, task, n);
     }
-    for (size_t k = 0; k < insts.n; k++) {
-        jn_seginst *inst = insts.data[k];
-        jn_task *t = inst->bucket;
-        uint32_t rows = inst->bucket_n;
-        for (uint32_t i = 0; i < rows; i++, t = t->next)
-            grouped[i] = t;
-        inst->bucket_n = 0;
-        if (st == JANUS_OK)
-            st = jn_run_poll(r);
-        if (st == JANUS_OK)
-            st = jn_group_run(r, inst, grouped, rows);
-    }
-    jn_vec_free(&insts);
+    jn_lane_count(&alone);
     return st;
-}
-
-static janus_status run_by_level(jn_run *r, jn_task *first, uint32_t n, uint32_t max_level) {
-    jn_task **order = jn_alloc(2 * (size_t)n * sizeof(jn_task *));
-    uint32_t *start = jn_calloc((size_t)max_level + 2, sizeof *start);
-    janus_status st = JANUS_OK;
-    if (!order || !start) {
-        st = JN_NO_MEMORY();
-        goto done;
-    }
-    for (jn_task *t = first; t; t = t->next)
-        start[t->level + 1]++;
-    for (uint32_t l = 0; l <= max_level; l++)
-        start[l + 1] += start[l];
-    for (jn_task *t = first; t; t = t->next)
-        order[start[t->level]++] = t;
-    for (uint32_t l = 0, at = 0; l <= max_level && st == JANUS_OK; at = start[l], l++)
-        if (start[l] > at)
-            st = run_level(r, order + at, start[l] - at, order + n);
-done:
-    jn_free(order);
-    jn_free(start);
-    return st;
-}
-
-janus_status jn_flush_tasks(jn_run *r, jn_task *first, uint32_t n, uint32_t max_level) {
-    return r->exact ? run_in_order(r, first) : run_by_level(r, first, n, max_level);
 }
 
 janus_status jn_flush(jn_run *r) {
-    jn_task *first = r->pending;
+    jn_task *t = r->pending;
     uint32_t n = r->n_pending, max_level = r->max_level;
     r->pending = NULL;
     r->pending_tail = &r->pending;
@@ -163,8 +123,17 @@ janus_status jn_flush(jn_run *r) {
     r->pending_bytes = 0;
     if (!n)
         return JANUS_OK;
-    return r->dev ? jn_schedule_flush(r, first, n, max_level)
-                  : jn_flush_tasks(r, first, n, max_level);
+    jn_task **task = jn_alloc(n * sizeof *task);
+    if (!task)
+        return JN_NO_MEMORY();
+    for (uint32_t i = 0; i < n; i++, t = t->next) {
+        t->id = i;
+        task[i] = t;
+    }
+    janus_status st = r->dev ? jn_schedule_flush(r, task, n, max_level)
+                             : jn_flush_tasks(r, task, n, max_level);
+    jn_free(task);
+    return st;
 }
 
 janus_status jn_tval_force(jn_run *r, jn_tval *v) {

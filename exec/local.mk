@@ -18,6 +18,8 @@ libjanus_all_la_SOURCES += \
 	exec/host_loop.c \
 	exec/host_ops.c \
 	exec/host_slow.c \
+	exec/lanes.c \
+	exec/levels.c \
 	exec/log.c \
 	exec/mem.c \
 	exec/overlay.c \
@@ -36,6 +38,7 @@ libjanus_all_la_SOURCES += \
 	exec/suspend.c \
 	exec/tensor.c \
 	exec/tensor_rows.c \
+	exec/tile.c \
 	exec/variant.c \
 	$(NULL)
 
@@ -50,6 +53,7 @@ noinst_HEADERS += \
 	exec/eager.h \
 	exec/eager_call.h \
 	exec/effects.h \
+	exec/group.h \
 	exec/host.h \
 	exec/overlay.h \
 	exec/par.h \

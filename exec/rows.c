@@ -100,27 +100,22 @@ void jn_table_touch(jn_table *t, const jn_view *index) {
 /* ---- sums --------------------------------------------------------------------------------------
  */
 
-static void add_row(uint8_t dtype, char *to, const char *from, size_t bytes) {
-    if (dtype == JANUS_F64)
-        for (size_t i = 0; i < bytes / sizeof(double); i++)
-            ((double *)to)[i] += ((const double *)from)[i];
-    else
-        for (size_t i = 0; i < bytes / sizeof(float); i++)
-            ((float *)to)[i] += ((const float *)from)[i];
-}
-
 janus_status jn_rows_leave(jn_run *r, jn_acc *a) {
     size_t bytes = row_bytes(a->shape);
-    for (int k = 0; k < JN_MAX_RANGES; k++) {
-        jn_table *t = a->table[k];
+    int64_t n = a->shape->numel / a->shape->dims[0];
+    for (uint32_t k = 0; k < JN_MAX_RANGES; k++) {
+        jn_acc_part *p = &a->part[k];
+        jn_table *t = p->table;
         if (!t)
             continue;
-        JN_TRY(jn_acc_blocks(r, a, (uint32_t)k + 1));
-        memset(a->data[k], 0, a->shape->bytes);
+        JN_TRY(jn_acc_block(r, a, k));
+        if (!p->written)
+            memset(p->data, 0, a->shape->bytes);
+        p->written = true;
         for (uint32_t i = 0; i < t->n; i++)
-            memcpy(a->data[k] + t->touched[i] * bytes, t->data + t->touched[i] * bytes, bytes);
-        a->written[k] = true;
-        a->table[k] = NULL;
+            JN_TRY(jn_add_elements(a->shape->dtype, p->data + t->touched[i] * bytes,
+                                   t->data + t->touched[i] * bytes, n, &jn_par_serial));
+        p->table = NULL;
         jn_table_return(r, t);
     }
     a->rows = false;
@@ -154,9 +149,10 @@ static janus_status new_compact(jn_run *r, const jn_shape *like, int64_t n, jn_t
 
 janus_status jn_rows_sum(jn_run *r, jn_acc *a) {
     size_t bytes = row_bytes(a->shape);
+    int64_t row_numel = a->shape->numel / a->shape->dims[0];
     uint32_t most = 0, n = 0;
     for (int k = 0; k < JN_MAX_RANGES; k++)
-        most += a->table[k] ? a->table[k]->n : 0;
+        most += a->part[k].table ? a->part[k].table->n : 0;
     if (most > a->shape->dims[0] / FEW_PART)
         return jn_rows_leave(r, a);
     jn_rows *rows = jn_arena_alloc(&r->mem->tasks, sizeof *rows);
@@ -166,7 +162,7 @@ janus_status jn_rows_sum(jn_run *r, jn_acc *a) {
     jn_tval *compact;
     JN_TRY(new_compact(r, a->shape, round_up(most), &compact));
     for (int k = 0; k < JN_MAX_RANGES; k++) {
-        jn_table *t = a->table[k];
+        const jn_table *t = a->part[k].table;
         for (uint32_t i = 0; t && i < t->n; i++) {
             uint32_t row = t->touched[i];
             char *to = compact->data + n * bytes;
@@ -174,10 +170,11 @@ janus_status jn_rows_sum(jn_run *r, jn_acc *a) {
                 continue; /* came with an earlier range */
             memcpy(to, t->data + row * bytes, bytes);
             for (int j = k + 1; j < JN_MAX_RANGES; j++) {
-                jn_table *o = a->table[j];
+                jn_table *o = a->part[j].table;
                 if (!o || !o->seen[row])
                     continue;
-                add_row(a->shape->dtype, to, o->data + row * bytes, bytes);
+                JN_TRY(jn_add_elements(a->shape->dtype, to, o->data + row * bytes, row_numel,
+                                       &jn_par_serial));
                 o->seen[row] = 0;
             }
             index[n++] = row;
@@ -185,9 +182,9 @@ janus_status jn_rows_sum(jn_run *r, jn_acc *a) {
     }
     memset(compact->data + n * bytes, 0, compact->shape->bytes - n * bytes);
     for (int k = 0; k < JN_MAX_RANGES; k++) {
-        if (a->table[k])
-            jn_table_return(r, a->table[k]);
-        a->table[k] = NULL;
+        if (a->part[k].table)
+            jn_table_return(r, a->part[k].table);
+        a->part[k].table = NULL;
     }
     *rows = (jn_rows){n, index, compact, NULL};
     a->value = (jn_tval){.shape = a->shape, .rows = rows};

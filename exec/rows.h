@@ -26,7 +26,7 @@ struct jn_rows {
     jn_tval *base;         /* the other rows; NULL: zeros */
 };
 
-/* Sums of rows, one per range of rows that runs on its own thread. */
+/* A sum of rows, of one part of an accumulator. */
 struct jn_table {
     jn_table *next;
     const jn_shape *shape;
@@ -46,7 +46,7 @@ void jn_tables_free(jn_table *list);
 void jn_table_touch(jn_table *t, const jn_view *index);
 /* The sum of an accumulator's tables, which are given back. */
 janus_status jn_rows_sum(jn_run *r, jn_acc *a);
-/* The sum becomes an ordinary one: something else than rows is added. */
+/* Tables become blocks: something else than rows has been added. */
 janus_status jn_rows_leave(jn_run *r, jn_acc *a);
 
 /* Runs a segment of one JN_OP_KEEPS0 node on the rows of its operand 1, if that has rows. */

@@ -206,6 +206,7 @@ void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {
     for (int i = 0; i < JN_MAX_RANGES; i++)
         out->peak_bytes += r->scratch[i].bytes;
     out->rng_offset = r->rng_offset;
+    out->lanes = r->stats.lanes ? r->stats.lanes : 1;
 }
 
 void jn_run_free(jn_run *r) {

@@ -3,6 +3,8 @@
 #ifndef JN_EXEC_RUN_INTERNAL_H
 #define JN_EXEC_RUN_INTERNAL_H
 
+#include <pthread.h>
+
 #include "exec/run.h"
 #include "exec/suspend.h"
 #include "exec/task.h"
@@ -87,20 +89,55 @@ struct jn_run {
 janus_status jn_host_run(jn_run *r, const jn_slot *args);
 /* exec/host.c: the element of a one-element tensor, as a scalar of this kind. */
 janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out);
-/* exec/run.c: lets the caller's poll cancel the run, at most every 50 ms. */
+/* exec/run.c: lets the caller's poll cancel the run, at most every 50 ms; on the run's thread. */
 janus_status jn_run_poll(jn_run *r);
 /* exec/flush.c: executes every pending task. */
 janus_status jn_flush(jn_run *r);
 /* exec/flush.c: runs these tasks, as they come. */
-janus_status jn_flush_tasks(jn_run *r, jn_task *first, uint32_t n, uint32_t max_level);
+janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level);
 /* exec/group.c: memory for a result or a sum: the run's, or a trace's; NULL: none. */
 char *jn_run_memory(jn_run *r, size_t bytes);
 /* exec/flush.c: appends a task of this segment for the frame. */
 janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots);
 /* exec/collect.c: frees what no frame from `top` up can reach; only between two instructions. */
 janus_status jn_collect(jn_run *r, jn_frame *top);
+/* Who runs groups: the run's own thread alone, or one of several threads that run tasks which do
+ * not depend on each other (exec/lanes.c). */
+typedef struct jn_lane {
+    jn_run *run;
+    uint32_t index;        /* of its parts of accumulators, its scratch, its variants */
+    pthread_mutex_t *lock; /* held while what the run owns changes; NULL: alone */
+    atomic_bool *stop;     /* set when a lane has failed; NULL: alone */
+    bool polls;            /* it is on the run's own thread */
+    bool stopped;          /* because another one failed */
+    uint64_t batches, tasks, kernels;
+} jn_lane;
+
+static inline void jn_lane_lock(const jn_lane *l) {
+    if (l->lock)
+        pthread_mutex_lock(l->lock);
+}
+static inline void jn_lane_unlock(const jn_lane *l) {
+    if (l->lock)
+        pthread_mutex_unlock(l->lock);
+}
+/* Adds what it has done to the run's figures; on the run's thread. */
+static inline void jn_lane_count(const jn_lane *l) {
+    l->run->stats.batches += l->batches;
+    l->run->stats.tasks += l->tasks;
+    l->run->stats.kernels += l->kernels;
+}
+
 /* exec/group.c: runs n tasks of one specialisation. */
-janus_status jn_group_run(jn_run *r, jn_seginst *inst, jn_task **task, uint32_t n);
+janus_status jn_group_run(jn_lane *l, jn_seginst *inst, jn_task **task, uint32_t n);
+/* exec/levels.c: puts tasks, in issue order with their ids and levels, later where that makes
+ * larger groups. */
+janus_status jn_levels_late(jn_task **task, uint32_t n, uint32_t max_level);
+/* exec/levels.c: runs tasks, given in issue order, level by level. */
+janus_status jn_levels_run(jn_lane *l, jn_task **task, uint32_t n);
+/* exec/lanes.c: runs tasks, in issue order with their ids and levels; *done is false, and nothing
+ * has been run, where they do not fall apart into lanes of about equal cost. */
+janus_status jn_lanes_run(jn_run *r, jn_task **task, uint32_t n, bool *done);
 /* exec/dev_group.c: the kernels of n tasks whose outputs and accumulators are placed, on r->dev. */
 struct jn_variant;
 janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const struct jn_variant *v,

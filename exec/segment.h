@@ -18,7 +18,7 @@
 #include "graph/graph.h"
 #include "ops/kernel.h"
 
-enum { JN_MAX_RANGES = 16 }; /* of rows that run on threads of their own */
+enum { JN_MAX_RANGES = 16 }; /* of rows, and lanes: what runs on threads of their own */
 
 /* An interned shape: equal shapes have equal addresses within a plan set. */
 typedef struct jn_shape {
@@ -98,6 +98,12 @@ typedef struct jn_segvalue {
     uint32_t last_use; /* node that reads it last, aliases included */
 } jn_segvalue;
 
+/* The tasks of a level, while they are grouped. */
+typedef struct jn_bucket {
+    struct jn_task *first, **tail;
+    uint32_t n;
+} jn_bucket;
+
 struct jn_planset;
 struct jn_variant;
 typedef struct jn_seginst {
@@ -108,13 +114,14 @@ typedef struct jn_seginst {
     const jn_shape **in; /* key: shape per tensor input */
     int64_t *scalars;    /* key: bits per scalar with `shape` (0 elsewhere) */
     jn_segvalue *values;
-    const jn_shape **out; /* per segment output */
-    size_t row_bytes;     /* of all values: what a tile is sized by */
-    uint32_t row_cost;    /* elements of work: what ranges are sized by */
-    struct jn_variant *variants;
-    /* used while grouping the tasks of a level */
-    struct jn_task *bucket, **bucket_tail;
-    uint32_t bucket_n;
+    const jn_shape **out;                       /* per segment output */
+    size_t row_bytes;                           /* of all values: what a tile is sized by */
+    uint32_t row_cost;                          /* elements of work: what ranges are sized by */
+    struct jn_variant *variants[JN_MAX_RANGES]; /* of each range */
+    jn_bucket bucket[JN_MAX_RANGES];            /* of each lane */
+    struct {
+        uint32_t n, stamp, early, late; /* while the tasks of a flush are put in order */
+    } count;
 } jn_seginst;
 
 /* Finds or makes the specialisation for these input shapes and scalars. */

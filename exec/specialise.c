@@ -175,8 +175,9 @@ static void find_last_uses(jn_seginst *inst) {
 }
 
 void jn_seginst_free(jn_seginst *inst) {
-    for (jn_variant *v = inst->variants; v; v = v->next)
-        jn_vec_free(&v->dims);
+    for (int k = 0; k < JN_MAX_RANGES; k++)
+        for (jn_variant *v = inst->variants[k]; v; v = v->next)
+            jn_vec_free(&v->dims);
     jn_arena_free(&inst->arena);
     jn_free(inst);
 }

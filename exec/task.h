@@ -44,27 +44,33 @@ struct jn_task {
     jn_task *next; /* in issue order; within a group while flushing */
     jn_seginst *inst;
     uint32_t level;
-    uint32_t done;
-    uint32_t index; /* within a flush (exec/dev_schedule.c) */
+    uint32_t id; /* within a flush: its place in issue order */
+    bool done;
     jn_tval **in;
     int64_t *scalars;
     struct jn_acc **accs;
     jn_tval out[]; /* n_outputs */
 };
 
+/* What one lane, or one range of rows, has added to a sum. */
+typedef struct jn_acc_part {
+    jn_table *table; /* rows */
+    char *data;      /* a block; NULL: none */
+    bool written;
+    jn_product *products; /* put off */
+    size_t product_bytes; /* of rows collected and not multiplied */
+} jn_acc_part;
+
 /* A sum that tasks add to (exec/acc.h). */
 typedef struct jn_acc {
     const jn_shape *shape;
-    bool used; /* something has been added */
-    bool rows; /* only rows of a table have been added so far */
-    jn_table *table[JN_MAX_RANGES];
-    char *data[JN_MAX_RANGES]; /* a block per range of rows; NULL: none */
-    bool written[JN_MAX_RANGES];
-    janus_tensor *tensor; /* whose memory data[0] is; NULL on a device */
-    jn_product *products; /* put off */
-    size_t product_bytes; /* of rows collected and not multiplied */
-    jn_tval value;        /* what acc.get gave */
+    bool used;  /* something has been added */
+    bool rows;  /* rows of a table are kept as such */
+    bool dense; /* something else than rows has been added */
     bool read;
+    janus_tensor *tensor; /* whose memory part[0].data is; NULL on a device */
+    jn_tval value;        /* what acc.get gave */
+    jn_acc_part part[JN_MAX_RANGES];
 } jn_acc;
 
 /* Memory of one run: a bump arena for records and frames, 64-byte aligned chunks for tensors. */

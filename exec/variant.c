@@ -31,14 +31,13 @@ typedef struct row_view {
     bool rowed, like; /* like: only its shape is used */
 } row_view;
 
-static bool scalar_rowed(const maker *m, uint32_t i) {
-    uint32_t bit = m->inst->seg->n_inputs + i;
-    return !m->v->single && !m->inst->seg->scalars[i].is_const && bit < 64 &&
-           (m->v->mask >> bit & 1);
+bool jn_variant_scalar_rowed(const jn_seginst *inst, const jn_variant *v, uint32_t i) {
+    uint32_t bit = inst->seg->n_inputs + i;
+    return !v->single && !inst->seg->scalars[i].is_const && bit < 64 && (v->mask >> bit & 1);
 }
 
-static bool input_rowed(const maker *m, uint32_t i) {
-    return !m->v->single && i < 64 && (m->v->mask >> i & 1);
+static bool input_rowed(const jn_variant *v, uint32_t i) {
+    return !v->single && i < 64 && (v->mask >> i & 1);
 }
 
 static row_view value_view(const maker *m, uint32_t value) {
@@ -61,7 +60,7 @@ static row_view src_view(const maker *m, const jn_src *src) {
     switch (src->kind) {
     case JN_SRC_INPUT: {
         const jn_shape *s = m->inst->in[src->index];
-        bool rowed = input_rowed(m, src->index);
+        bool rowed = input_rowed(m->v, src->index);
         return (row_view){{NULL, s->dims, s->strides, s->rank, s->dtype, true},
                           rowed ? s->numel : 0,
                           rowed,
@@ -71,7 +70,7 @@ static row_view src_view(const maker *m, const jn_src *src) {
         static const uint8_t dtype_of[] = {[JANUS_KIND_INT] = JANUS_I64,
                                            [JANUS_KIND_FLOAT] = JANUS_F64,
                                            [JANUS_KIND_BOOL] = JANUS_BOOL};
-        bool rowed = scalar_rowed(m, src->index);
+        bool rowed = jn_variant_scalar_rowed(m->inst, m->v, src->index);
         uint8_t kind = m->inst->seg->scalars[src->index].kind;
         return (row_view){{NULL, NULL, NULL, 0, dtype_of[kind], true}, rowed, rowed, false};
     }
@@ -340,7 +339,7 @@ static janus_status select_kernel(const maker *m, jn_vnode *vn) {
 
 /* A view that leaves the segment: its elements are copied to the output's rows. */
 static janus_status make_copy(maker *m, jn_vnode *vn, const jn_segvalue *v, uint32_t value) {
-    bool rowed = v->base_input ? input_rowed(m, v->base) : m->v->rowed[v->base];
+    bool rowed = v->base_input ? input_rowed(m->v, v->base) : m->v->rowed[v->base];
     row_view in = {{NULL, v->shape->dims, v->view_strides, v->shape->rank, v->shape->dtype, false},
                    v->base_input ? m->inst->in[v->base]->numel
                                  : m->inst->values[v->base].shape->numel,
@@ -441,7 +440,8 @@ static janus_status make_node(maker *m, uint32_t index) {
     }
     if (n->n_out == 1 && m->inst->values[n->value[0]].alias) {
         const jn_segvalue *v = &m->inst->values[n->value[0]];
-        m->v->rowed[n->value[0]] = v->base_input ? input_rowed(m, v->base) : m->v->rowed[v->base];
+        m->v->rowed[n->value[0]] =
+            v->base_input ? input_rowed(m->v, v->base) : m->v->rowed[v->base];
         vn->mode = JN_V_SKIP;
         return JANUS_OK;
     }
@@ -559,18 +559,18 @@ static janus_status place_temporaries(maker *m) {
     return ok ? JANUS_OK : JN_NO_MEMORY();
 }
 
-static janus_status make(jn_seginst *inst, uint64_t mask, int64_t n_rows, uint8_t device,
-                         uint8_t user, bool exact, jn_variant **out) {
+static janus_status make(const jn_run *r, jn_seginst *inst, jn_variant_key key, int64_t n_rows,
+                         jn_variant **out) {
     jn_variant *v = jn_arena_zalloc(&inst->arena, sizeof *v);
     maker m = {inst, v, &inst->arena};
     if (!v)
         return JN_NO_MEMORY();
-    v->mask = mask;
+    v->mask = key.mask;
+    v->use = (uint8_t)key.use;
     v->single = n_rows == 1;
     v->rows = n_rows;
-    v->device = device;
-    v->user = user;
-    v->exact = exact;
+    v->device = (uint8_t)r->device;
+    v->exact = r->exact;
     v->nodes = jn_arena_zalloc(m.a, (inst->seg->n_nodes + 1) * sizeof *v->nodes);
     v->rowed = jn_arena_zalloc(m.a, inst->seg->n_values + 1);
     v->scratch = jn_arena_zalloc(m.a, (inst->seg->n_values + 1) * sizeof *v->scratch);
@@ -585,9 +585,8 @@ static janus_status make(jn_seginst *inst, uint64_t mask, int64_t n_rows, uint8_
         const jn_vnode *vn = &v->nodes[i];
         if (vn->acc >= 0 && vn->mode != JN_V_SKIP)
             v->adds[vn->acc] |= vn->mode == JN_V_PRODUCT ? JN_ADDS_PRODUCTS
-                                : vn->accumulates && vn->op->id == JN_OP_ID_embedding_grad
-                                    ? JN_ADDS_ROWS
-                                    : JN_ADDS_VALUES;
+                                : jn_vnode_adds_rows(vn) ? JN_ADDS_ROWS
+                                                         : JN_ADDS_VALUES;
         uint32_t n_views = (uint32_t)v->nodes[i].n_in + v->nodes[i].n_out;
         if (n_views > v->max_views)
             v->max_views = n_views;
@@ -600,8 +599,8 @@ static janus_status make(jn_seginst *inst, uint64_t mask, int64_t n_rows, uint8_
         jn_vec_free(&v->dims);
         return st;
     }
-    v->next = inst->variants;
-    inst->variants = v;
+    v->next = inst->variants[key.part];
+    inst->variants[key.part] = v;
     *out = v;
     return JANUS_OK;
 }
@@ -623,15 +622,56 @@ static janus_status patch(jn_seginst *inst, jn_variant *v, int64_t n_rows) {
     return JANUS_OK;
 }
 
-janus_status jn_variant_get(jn_seginst *inst, uint64_t mask, int64_t n_rows, uint8_t device,
-                            uint8_t user, bool exact, jn_variant **out) {
-    for (jn_variant *v = inst->variants; v; v = v->next)
-        if (v->mask == mask && v->single == (n_rows == 1) && v->device == device &&
-            v->user == user && v->exact == exact) {
-            if (v->rows != n_rows)
-                JN_TRY(patch(inst, v, n_rows));
+janus_status jn_variant_get(jn_lane *l, jn_seginst *inst, jn_variant_key key, int64_t rows,
+                            jn_variant **out) {
+    const jn_run *r = l->run;
+    for (jn_variant *v = inst->variants[key.part]; v; v = v->next)
+        if (v->mask == key.mask && v->single == (rows == 1) && v->device == r->device &&
+            v->use == key.use && v->exact == r->exact) {
             *out = v;
-            return JANUS_OK;
+            return v->rows == rows ? JANUS_OK : patch(inst, v, rows);
         }
-    return make(inst, mask, n_rows, device, user, exact, out);
+    jn_lane_lock(l);
+    janus_status st = make(r, inst, key, rows, out);
+    jn_lane_unlock(l);
+    return st;
+}
+
+/* ---- for those who run it ----------------------------------------------------------------------
+ */
+
+bool jn_vnode_adds_rows(const jn_vnode *vn) {
+    return vn->accumulates && vn->op->id == JN_OP_ID_embedding_grad;
+}
+
+janus_status jn_variant_summand(const jn_seginst *inst, const jn_variant *v, const jn_vnode *vn,
+                                const jn_shape *acc, int64_t *step) {
+    const jn_src *src = &vn->n->in[1];
+    bool rowed, contiguous = true;
+    const jn_shape *s;
+    *step = acc->numel;
+    if (src->kind == JN_SRC_NODE) {
+        uint32_t value = inst->seg->nodes[src->index].value[src->index_out];
+        const jn_segvalue *sv = &inst->values[value];
+        rowed = v->rowed[value];
+        contiguous = sv->contiguous;
+        s = sv->shape;
+        if (sv->alias)
+            *step =
+                sv->base_input ? inst->in[sv->base]->numel : inst->values[sv->base].shape->numel;
+    } else {
+        rowed = input_rowed(v, src->index);
+        s = inst->in[src->index];
+    }
+    if (!rowed)
+        *step = 0;
+    return s->numel == acc->numel && contiguous
+               ? JANUS_OK
+               : jn_error(JANUS_INTERNAL, "acc.add: operand is not of the accumulator's layout");
+}
+
+void jn_views_advance(jn_view *v, const int64_t *step, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (step[i])
+            v[i].data = (char *)v[i].data + step[i] * (int64_t)jn_dtype_size(v[i].dtype);
 }

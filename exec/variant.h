@@ -9,7 +9,7 @@
 #ifndef JN_EXEC_VARIANT_H
 #define JN_EXEC_VARIANT_H
 
-#include "exec/segment.h"
+#include "exec/run_internal.h"
 
 typedef enum jn_vmode {
     JN_V_SKIP,   /* alias, or an acc.add done by its producer */
@@ -48,8 +48,8 @@ typedef struct jn_variant {
     bool single;   /* for one row: nothing is rowed */
     int64_t rows;  /* the views are patched for */
     uint8_t device;
-    bool exact;   /* sums as in imperative mode */
-    uint8_t user; /* ranges that run at once have variants of their own: their rows differ */
+    bool exact;  /* sums as in imperative mode */
+    uint8_t use; /* jn_variant_use */
     jn_vnode *nodes;
     bool *rowed;          /* per value */
     uint8_t *adds;        /* per accumulator: what is added to it, bits below */
@@ -63,8 +63,27 @@ typedef struct jn_variant {
     JN_VEC(jn_dimref) dims;
 } jn_variant;
 
-/* Finds or makes the variant for this mask, patched for `rows` rows. */
-janus_status jn_variant_get(jn_seginst *inst, uint64_t mask, int64_t rows, uint8_t device,
-                            uint8_t user, bool exact, jn_variant **out);
+/* Parts that run at once have variants of their own, and a part has several: their rows differ. */
+typedef enum jn_variant_use { JN_FOR_TILES, JN_FOR_LAST, JN_FOR_ROWS } jn_variant_use;
+typedef struct jn_variant_key {
+    uint64_t mask;
+    uint32_t part;
+    jn_variant_use use;
+} jn_variant_key;
+
+/* Finds or makes the variant for this key, patched for `rows` rows.  Takes the lane's lock. */
+janus_status jn_variant_get(jn_lane *l, jn_seginst *inst, jn_variant_key key, int64_t rows,
+                            jn_variant **out);
+
+/* Whether scalar i differs from row to row. */
+bool jn_variant_scalar_rowed(const jn_seginst *inst, const jn_variant *v, uint32_t i);
+/* The value that a JN_V_SUM node adds to an accumulator of this shape: elements from row to row,
+ * 0: one for all.  An error if it is not of the accumulator's layout. */
+janus_status jn_variant_summand(const jn_seginst *inst, const jn_variant *v, const jn_vnode *vn,
+                                const jn_shape *acc, int64_t *step);
+/* Whether an accumulating node adds rows to a table (exec/rows.h). */
+bool jn_vnode_adds_rows(const jn_vnode *vn);
+/* Moves each view by its step, in elements. */
+void jn_views_advance(jn_view *v, const int64_t *step, uint32_t n);
 
 #endif

@@ -326,6 +326,7 @@ typedef struct janus_run_stats {
     uint64_t kernels;      /* kernel calls */
     uint64_t peak_bytes;   /* of tensor memory */
     uint64_t rng_offset;   /* of the generator after the run */
+    uint64_t lanes;        /* most threads that ran tasks independent of each other */
 } janus_run_stats;
 
 /* Runs @sub of a frozen module and commits its effects: all of them, or none on failure. */

@@ -103,6 +103,8 @@ static void add_stats(jpy_function *f, const janus_run_stats *s) {
     f->run.kernels += s->kernels;
     if (s->peak_bytes > f->run.peak_bytes)
         f->run.peak_bytes = s->peak_bytes;
+    if (s->lanes > f->run.lanes)
+        f->run.lanes = s->lanes;
 }
 
 /* A run is where all tensors it reads are; without any, where new ones go. */

@@ -323,13 +323,13 @@ static PyObject *function_stats(PyObject *self, PyObject *unused) {
     (void)unused;
     jpy_function *f = (jpy_function *)self;
     size_t guards = f->entries.n ? jpy_entry_guards(f->entries.data[0]) : 0;
-    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsO}", "calls", f->calls, "graph", f->graph,
-                         "imperative", f->imperative, "fallbacks", f->fallbacks, "conversions",
-                         f->conversions, "entries", (unsigned long long)f->entries.n, "invokes",
-                         f->run.invokes, "instructions", f->run.instructions, "tasks", f->run.tasks,
-                         "batches", f->run.batches, "kernels", f->run.kernels, "peak_bytes",
-                         f->run.peak_bytes, "guards", (unsigned long long)guards, "slow", f->slow,
-                         "resting", f->rest ? Py_True : Py_False);
+    return Py_BuildValue(
+        "{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsO}", "calls", f->calls, "graph", f->graph, "imperative",
+        f->imperative, "fallbacks", f->fallbacks, "conversions", f->conversions, "entries",
+        (unsigned long long)f->entries.n, "invokes", f->run.invokes, "instructions",
+        f->run.instructions, "tasks", f->run.tasks, "batches", f->run.batches, "kernels",
+        f->run.kernels, "peak_bytes", f->run.peak_bytes, "lanes", f->run.lanes, "guards",
+        (unsigned long long)guards, "slow", f->slow, "resting", f->rest ? Py_True : Py_False);
 }
 
 static PyObject *function_graphs(PyObject *self, PyObject *unused) {

@@ -9,6 +9,7 @@ unit_tests = \
 	tests/unit/t_autodiff \
 	tests/unit/t_random_graphs \
 	tests/unit/t_cpu_vmath \
+	tests/unit/t_lanes \
 	tests/unit/t_par \
 	tests/unit/t_base \
 	tests/unit/t_device \

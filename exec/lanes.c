@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lanes: tasks that do not depend on each other, on threads of their own.
+ *
+ * The examples of a mini-batch meet only in the sum of their losses: forward and backward of one
+ * tree read nothing of another one.  So instead of cutting every group into ranges of rows, with
+ * all threads waiting for each other after every group, the tasks are dealt to lanes, one per
+ * thread, which run through all levels by themselves; what a lane has written stays in the cache of
+ * its core.
+ *
+ * Light tasks, such as the sums of losses, belong to no lane.  Phases alternate: light tasks that
+ * wait for nothing, heavy tasks, light tasks that wait for these, and so on.  Heavy tasks that are
+ * connected without light ones between them are one component and stay in one lane.  Components
+ * are dealt by cost, the largest first, to the lane that has least; all of this is decided by the
+ * tasks and the thread count alone, so results do not depend on timing.  Tasks of one component, or
+ * of costs that differ too much, are left to ranges of rows.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "exec/par.h"
+#include "exec/run_internal.h"
+#include "graph/base/status.h"
+
+enum {
+    HEAVY = 1 << 16,     /* elements of work of all tasks of a specialisation that make it heavy */
+    LANE_COST = 1 << 18, /* elements of work that a lane should have */
+    MAX_PHASES = 2 * 8   /* more are run better group by group */
+};
+
+typedef struct component {
+    uint64_t cost;
+    uint32_t root; /* its first task */
+} component;
+
+typedef struct dealing {
+    jn_task **task;
+    uint32_t n, lanes, phases;
+    /* per task */
+    uint32_t *parent; /* union-find over heavy ones */
+    uint32_t *phase;
+    uint32_t *lane; /* of a root */
+    uint64_t *cost; /* of a root */
+    component *component;
+    uint32_t n_components;
+    jn_task **sorted; /* by phase and lane */
+    uint32_t *start;  /* per phase and lane */
+} dealing;
+
+static bool is_heavy(const jn_task *t) {
+    return (uint64_t)t->inst->row_cost * t->inst->count.n >= HEAVY;
+}
+
+static uint32_t find(uint32_t *parent, uint32_t i) {
+    while (parent[i] != i)
+        i = parent[i] = parent[parent[i]];
+    return i;
+}
+
+/* The earlier one becomes the root. */
+static void join(uint32_t *parent, uint32_t a, uint32_t b) {
+    a = find(parent, a);
+    b = find(parent, b);
+    if (a < b)
+        parent[b] = a;
+    else
+        parent[a] = b;
+}
+
+/* Heavy tasks have odd phases, light ones even phases. */
+static void find_components(dealing *d) {
+    for (uint32_t i = 0; i < d->n; i++)
+        d->task[i]->inst->count.n = 0;
+    for (uint32_t i = 0; i < d->n; i++)
+        d->task[i]->inst->count.n++;
+    for (uint32_t i = 0; i < d->n; i++) {
+        const jn_task *t = d->task[i];
+        bool heavy = is_heavy(t);
+        uint32_t phase = heavy;
+        d->parent[i] = i;
+        for (uint32_t k = 0; k < t->inst->seg->n_inputs; k++) {
+            const jn_task *p = t->in[k]->task;
+            if (!p || p->done)
+                continue;
+            bool same = (d->phase[p->id] & 1) == heavy;
+            uint32_t after = d->phase[p->id] + !same;
+            phase = after > phase ? after : phase;
+            if (same && heavy)
+                join(d->parent, i, p->id);
+        }
+        d->phase[i] = phase;
+        if (phase >= d->phases)
+            d->phases = phase + 1;
+    }
+    for (uint32_t i = 0; i < d->n; i++) {
+        if (!(d->phase[i] & 1))
+            continue;
+        uint32_t root = find(d->parent, i);
+        if (d->cost[root] == 0)
+            d->component[d->n_components++].root = root;
+        d->cost[root] += d->task[i]->inst->row_cost;
+    }
+}
+
+static int dearest_first(const void *pa, const void *pb) {
+    const component *a = pa, *b = pb;
+    if (a->cost != b->cost)
+        return a->cost < b->cost ? 1 : -1;
+    return a->root < b->root ? -1 : a->root > b->root;
+}
+
+/* Deals the components to lanes; false if that does not make lanes of about equal cost. */
+static bool deal(dealing *d, uint32_t threads) {
+    uint64_t total = 0, lane[JN_MAX_RANGES] = {0}, most = 0;
+    for (uint32_t c = 0; c < d->n_components; c++)
+        total += d->component[c].cost = d->cost[d->component[c].root];
+    d->lanes = threads < JN_MAX_RANGES ? threads : JN_MAX_RANGES;
+    if (d->lanes > total / LANE_COST)
+        d->lanes = (uint32_t)(total / LANE_COST);
+    if (d->lanes < 2 || d->n_components < d->lanes)
+        return false;
+    qsort(d->component, d->n_components, sizeof *d->component, dearest_first);
+    for (uint32_t c = 0; c < d->n_components; c++) {
+        uint32_t best = 0;
+        for (uint32_t l = 1; l < d->lanes; l++)
+            if (lane[l] < lane[best])
+                best = l;
+        lane[best] += d->component[c].cost;
+        most = lane[best] > most ? lane[best] : most;
+        d->lane[d->component[c].root] = best;
+    }
+    return most <= total / d->lanes * 5 / 4;
+}
+
+/* Sorts by phase and lane, in issue order; light tasks are lane 0's. */
+static void sort(dealing *d) {
+    size_t keys = (size_t)d->phases * d->lanes;
+    for (uint32_t i = 0; i < d->n; i++) {
+        uint32_t lane = d->phase[i] & 1 ? d->lane[find(d->parent, i)] : 0;
+        d->phase[i] = d->phase[i] * d->lanes + lane;
+    }
+    for (uint32_t i = 0; i < d->n; i++)
+        d->start[d->phase[i] + 1]++;
+    for (size_t k = 0; k < keys; k++)
+        d->start[k + 1] += d->start[k];
+    for (uint32_t i = 0; i < d->n; i++)
+        d->sorted[d->start[d->phase[i]]++] = d->task[i];
+    for (size_t k = keys; k > 0; k--)
+        d->start[k] = d->start[k - 1];
+    d->start[0] = 0;
+}
+
+/* ---- running -----------------------------------------------------------------------------------
+ */
+
+typedef struct lane_job {
+    jn_lane lane[JN_MAX_RANGES];
+    jn_task **task[JN_MAX_RANGES];
+    uint32_t n[JN_MAX_RANGES];
+    janus_status st[JN_MAX_RANGES];
+    janus_error error[JN_MAX_RANGES];
+    pthread_t caller;
+} lane_job;
+
+static void run_lanes(void *arg, int64_t begin, int64_t end) {
+    lane_job *j = arg;
+    for (int64_t k = begin; k < end; k++) {
+        j->lane[k].polls = pthread_equal(pthread_self(), j->caller) != 0;
+        j->st[k] = jn_levels_run(&j->lane[k], j->task[k], j->n[k]);
+        if (j->st[k] == JANUS_OK)
+            continue;
+        j->error[k] = *janus_last_error();
+        atomic_store_explicit(j->lane[k].stop, true, memory_order_relaxed);
+    }
+}
+
+/* A phase of heavy tasks. */
+static janus_status run_phase(jn_run *r, const dealing *d, uint32_t phase) {
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    atomic_bool stop = false;
+    lane_job *j = jn_calloc(1, sizeof *j);
+    if (!j)
+        return JN_NO_MEMORY();
+    const uint32_t *start = d->start + (size_t)phase * d->lanes;
+    for (uint32_t k = 0; k < d->lanes; k++) {
+        j->lane[k] = (jn_lane){.run = r, .index = k, .lock = &lock, .stop = &stop};
+        j->task[k] = d->sorted + start[k];
+        j->n[k] = start[k + 1] - start[k];
+    }
+    j->caller = pthread_self();
+    jn_parallel_for(d->lanes, 1, run_lanes, j);
+    janus_status st = JANUS_OK;
+    for (uint32_t k = 0; k < d->lanes; k++) {
+        jn_lane_count(&j->lane[k]);
+        if (st != JANUS_OK || j->st[k] == JANUS_OK || j->lane[k].stopped)
+            continue;
+        st = j->st[k];
+        jn_error_publish(&j->error[k]);
+    }
+    jn_free(j);
+    return st;
+}
+
+static janus_status run_phases(jn_run *r, const dealing *d) {
+    janus_status st = JANUS_OK;
+    for (uint32_t p = 0; p < d->phases && st == JANUS_OK; p++) {
+        if (p & 1) {
+            st = jn_run_poll(r);
+            if (st == JANUS_OK)
+                st = run_phase(r, d, p);
+            continue;
+        }
+        jn_lane alone = {.run = r, .polls = true};
+        const uint32_t *start = d->start + (size_t)p * d->lanes;
+        st = jn_levels_run(&alone, d->sorted + start[0], start[1] - start[0]);
+        jn_lane_count(&alone);
+    }
+    return st;
+}
+
+janus_status jn_lanes_run(jn_run *r, jn_task **task, uint32_t n, bool *done) {
+    int threads = janus_get_num_threads();
+    *done = false;
+    if (threads < 2 || jn_par_inside() || r->device != JN_DEVICE_CPU)
+        return JANUS_OK;
+    dealing d = {.task = task, .n = n};
+    janus_status st = JANUS_OK;
+    d.parent = jn_alloc((size_t)n * 3 * sizeof *d.parent);
+    d.cost = jn_calloc(n, sizeof *d.cost);
+    d.component = jn_alloc((size_t)n * sizeof *d.component);
+    if (!d.parent || !d.cost || !d.component)
+        JN_GO(JN_NO_MEMORY(), done);
+    d.phase = d.parent + n;
+    d.lane = d.phase + n;
+    find_components(&d);
+    if (d.phases > MAX_PHASES || !deal(&d, (uint32_t)threads))
+        goto done;
+    d.sorted = jn_alloc((size_t)n * sizeof *d.sorted);
+    d.start = jn_calloc((size_t)d.phases * d.lanes + 2, sizeof *d.start);
+    if (!d.sorted || !d.start)
+        JN_GO(JN_NO_MEMORY(), done);
+    sort(&d);
+    *done = true;
+    if (r->stats.lanes < d.lanes)
+        r->stats.lanes = d.lanes;
+    st = run_phases(r, &d);
+done:
+    jn_free(d.parent);
+    jn_free(d.cost);
+    jn_free(d.component);
+    jn_free(d.sorted);
+    jn_free(d.start);
+    return st;
+}
