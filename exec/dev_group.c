@@ -81,7 +81,8 @@ static janus_status place_scalar(rows *w, uint32_t i) {
     const jn_segscalar *s = &w->inst->seg->scalars[i];
     bool is_bool = s->kind == JANUS_KIND_BOOL;
     if (w->r->trace) {
-        if (w->n > 1 && !s->is_const && (jn_variant_scalar_rowed(w->inst, w->v, i) || s->device == JN_SCALAR_FREE))
+        if (w->n > 1 && !s->is_const &&
+            (jn_variant_scalar_rowed(w->inst, w->v, i) || s->device == JN_SCALAR_FREE))
             return jn_error(JANUS_UNSUPPORTED, "no capture: scalars differ from row to row");
         w->scalar[i] = w->scalar_here[i] = (char *)&w->task[0]->scalars[i];
         return JANUS_OK;
@@ -263,7 +264,7 @@ janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const jn_varian
         jn_dev_pool_free(&r->dev->pool, block);
     }
     for (uint32_t i = 0; i < seg->n_scalars; i++)
-        if (scalar_rowed(&w, i) && !r->trace)
+        if (jn_variant_scalar_rowed(inst, v, i) && !r->trace)
             jn_free(w.scalar_here[i]);
     jn_free(host);
     return st;

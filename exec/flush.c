@@ -130,8 +130,8 @@ janus_status jn_flush(jn_run *r) {
         t->id = i;
         task[i] = t;
     }
-    janus_status st = r->dev ? jn_schedule_flush(r, task, n, max_level)
-                             : jn_flush_tasks(r, task, n, max_level);
+    janus_status st =
+        r->dev ? jn_schedule_flush(r, task, n, max_level) : jn_flush_tasks(r, task, n, max_level);
     jn_free(task);
     return st;
 }
