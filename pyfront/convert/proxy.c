@@ -390,6 +390,15 @@ static jcv_val *tagged(jcv *c, int kind, janus_scalar s) {
     return v;
 }
 
+/* Whether a cast only copies what a kernel has made to a tensor of the caller, which the commit
+ * does anyway. */
+static bool only_stores(const jn_op *op, const jcv_val *v, const jcv_rec *r) {
+    const jcv_node *n = v->node;
+    return op == JN_OP(cast) && r->src && !r->parent && jcv_same_type(v->type, r->val->type) && n &&
+           n->kind == JCV_OP && n->op->role == JN_ROLE_COMPUTE && !(n->op->flags & JN_OP_VIEW) &&
+           !(jpy_no_grad_mode && v->depends);
+}
+
 janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, const void *attrs,
                       janus_tensor **out, unsigned n_out, janus_tensor *into) {
     jcv *c = jcv_current;
@@ -428,6 +437,13 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
         }
     }
     jcv_node *n = NULL;
+    jcv_rec *target = into && marked(into) ? ((holder *)into->storage->user)->rec : NULL;
+    if (st == JANUS_OK && target && vals[0] && only_stores(op, vals[0], target)) {
+        st = write_rec(c, target, vals[0]);
+        c->handler = h.up;
+        c->hook_refused = c->hook_refused || st != JANUS_OK;
+        return st;
+    }
     if (st == JANUS_OK) {
         n = jcv_op_try(c, op, vals, n_in, attrs);
         if (!n)
@@ -440,9 +456,9 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
             n->out[i].depends = false;
         }
     if (st == JANUS_OK && into) {
-        jcv_rec *r = marked(into) ? ((holder *)into->storage->user)->rec : NULL;
-        st = r ? write_rec(c, r, &n->out[0])
-               : jn_error(JANUS_UNSUPPORTED, "a write to a tensor that is no part of the graph");
+        st = target
+                 ? write_rec(c, target, &n->out[0])
+                 : jn_error(JANUS_UNSUPPORTED, "a write to a tensor that is no part of the graph");
     } else if (st == JANUS_OK) {
         for (unsigned i = 0; i < n_out; i++) {
             int64_t strides[JN_MAX_RANK];
