@@ -74,7 +74,19 @@ def rmsprop(lr=0.1, alpha=0.9, eps=1e-8, momentum=0.0, centered=False):
     return update
 
 
+def adadelta(lr=1.0, rho=0.9, eps=1e-6, decay=0.0):
+    def update(p, g, s, t):
+        g = g + decay * p
+        s["v"] = rho * s.get("v", 0) + (1 - rho) * g * g
+        step = np.sqrt(s.get("d", 0) + eps) / np.sqrt(s["v"] + eps) * g
+        s["d"] = rho * s.get("d", 0) + (1 - rho) * step * step
+        return p - lr * step
+    return update
+
+
 @pytest.mark.parametrize("make, update", [
+    (lambda p: optim.Adadelta(p), adadelta()),
+    (lambda p: optim.Adadelta(p, lr=0.5, rho=0.8, eps=1e-4, weight_decay=0.1), adadelta(0.5, 0.8, 1e-4, 0.1)),
     (lambda p: optim.SGD(p, lr=0.1), sgd()),
     (lambda p: optim.SGD(p, lr=0.1, momentum=0.9), sgd(momentum=0.9)),
     (lambda p: optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.4, weight_decay=0.2),
@@ -95,7 +107,8 @@ def test_update_rule(make, update):
 
 
 @pytest.mark.parametrize("make", [lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p),
-                                  lambda p: optim.Adagrad(p), lambda p: optim.RMSprop(p, momentum=0.5)])
+                                  lambda p: optim.Adagrad(p), lambda p: optim.RMSprop(p, momentum=0.5),
+                                  lambda p: optim.Adadelta(p)])
 def test_resumes_from_state_dict(make):
     a = Parameter(janus.ones(3))
     b = Parameter(janus.ones(3))
@@ -173,3 +186,18 @@ def test_schedule(make, rates):
         found.append(optimizer.param_groups[0]["lr"])
         scheduler.step()
     np.testing.assert_allclose(found, rates, atol=1e-12)
+
+
+def test_reduce_on_plateau():
+    optimizer = optim.SGD([Parameter(janus.ones(1))], lr=1.0)
+    schedule = optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=1, cooldown=1, min_lr=0.2)
+    rates = []
+    for value in (3.0, 2.0, 2.5, 2.4, 2.3, 2.2, 2.1, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0):
+        schedule.step(value)
+        rates.append(schedule.get_last_lr()[0])
+    assert rates == [1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.2, 0.2, 0.2, 0.2]
+    again = optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="max")
+    again.load_state_dict(schedule.state_dict())
+    assert again.best == 1.0 and again.mode == "min"
+    with pytest.raises(ValueError):
+        optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=1.0)

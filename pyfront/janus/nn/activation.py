@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Activations as modules, each a call of the function of the same name."""
+from .. import _C
 from . import functional as F
 from .module import Module
+from .parameter import Parameter
 
 
 class _InPlaceAccepted(Module):
@@ -120,3 +122,176 @@ class LogSoftmax(_OverDim):
 
     def forward(self, input):
         return F.log_softmax(input, self._dim(input))
+
+
+class ReLU6(_InPlaceAccepted):
+    """min(max(x, 0), 6)."""
+
+    def forward(self, input):
+        return F.relu6(input)
+
+
+class Hardsigmoid(_InPlaceAccepted):
+    """x / 6 + 1/2, limited to [0, 1]."""
+
+    def forward(self, input):
+        return F.hardsigmoid(input)
+
+
+class Hardswish(_InPlaceAccepted):
+    """x hardsigmoid(x)."""
+
+    def forward(self, input):
+        return F.hardswish(input)
+
+
+class Mish(_InPlaceAccepted):
+    """x tanh(softplus(x))."""
+
+    def forward(self, input):
+        return F.mish(input)
+
+
+class SELU(_InPlaceAccepted):
+    """elu with the scale and alpha that keep mean 0 and variance 1."""
+
+    def forward(self, input):
+        return F.selu(input)
+
+
+class LogSigmoid(Module):
+    """log(sigmoid(x))."""
+
+    def forward(self, input):
+        return F.logsigmoid(input)
+
+
+class Softsign(Module):
+    """x / (1 + |x|)."""
+
+    def forward(self, input):
+        return F.softsign(input)
+
+
+class Tanhshrink(Module):
+    """x - tanh(x)."""
+
+    def forward(self, input):
+        return F.tanhshrink(input)
+
+
+class Hardtanh(_InPlaceAccepted):
+    """x limited to [min_val, max_val]."""
+
+    def __init__(self, min_val=-1.0, max_val=1.0, inplace=False):
+        super().__init__(inplace)
+        self.min_val = min_val
+        self.max_val = max_val
+
+    def forward(self, input):
+        return F.hardtanh(input, self.min_val, self.max_val)
+
+    def extra_repr(self):
+        return f"min_val={self.min_val}, max_val={self.max_val}"
+
+
+class CELU(_InPlaceAccepted):
+    """x where positive, alpha (exp(x / alpha) - 1) elsewhere."""
+
+    def __init__(self, alpha=1.0, inplace=False):
+        super().__init__(inplace)
+        self.alpha = alpha
+
+    def forward(self, input):
+        return F.celu(input, self.alpha)
+
+    def extra_repr(self):
+        return f"alpha={self.alpha}"
+
+
+class Hardshrink(Module):
+    """0 where |x| <= lambd."""
+
+    def __init__(self, lambd=0.5):
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input):
+        return F.hardshrink(input, self.lambd)
+
+    def extra_repr(self):
+        return f"lambd={self.lambd}"
+
+
+class Softshrink(Module):
+    """x moved by lambd towards 0, at most to 0."""
+
+    def __init__(self, lambd=0.5):
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input):
+        return F.softshrink(input, self.lambd)
+
+    def extra_repr(self):
+        return f"lambd={self.lambd}"
+
+
+class GLU(Module):
+    """The first half along `dim` times the sigmoid of the second."""
+
+    def __init__(self, dim=-1):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input):
+        return F.glu(input, self.dim)
+
+    def extra_repr(self):
+        return f"dim={self.dim}"
+
+
+class Threshold(_InPlaceAccepted):
+    """x where above the threshold, value elsewhere."""
+
+    def __init__(self, threshold, value, inplace=False):
+        super().__init__(inplace)
+        self.threshold = threshold
+        self.value = value
+
+    def forward(self, input):
+        return F.threshold(input, self.threshold, self.value)
+
+    def extra_repr(self):
+        return f"threshold={self.threshold}, value={self.value}"
+
+
+class PReLU(Module):
+    """x where positive, a learnt weight times x elsewhere."""
+
+    def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.weight = Parameter(_C.full((num_parameters,), init, device=device, dtype=dtype or _C.float32))
+
+    def forward(self, input):
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self):
+        return f"num_parameters={self.num_parameters}"
+
+
+class Softmin(_OverDim):
+    """softmax(-x)."""
+
+    def forward(self, input):
+        return F.softmin(input, self._dim(input))
+
+
+class Softmax2d(Module):
+    """softmax over the channels of images."""
+
+    def forward(self, input):
+        if input.dim() not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
+        return F.softmax(input, -3)

@@ -6,6 +6,14 @@ Each function is a few ops and no state, so the eager run and a graph of it are 
 import math
 
 from .. import _C, _random
+from ._activations import (celu, glu, gumbel_softmax, hardshrink, hardsigmoid, hardswish, hardtanh, logsigmoid, mish,
+                           prelu, relu6, selu, softmin, softshrink, softsign, tanhshrink, threshold)
+from ._norms import (cosine_embedding_loss, cosine_similarity, dropout1d, dropout2d, gaussian_nll_loss, group_norm,
+                     hinge_embedding_loss, huber_loss, instance_norm, margin_ranking_loss, pairwise_distance,
+                     poisson_nll_loss, rms_norm, triplet_margin_loss)
+from ._spatial import (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_max_pool1d, adaptive_max_pool2d, avg_pool1d,
+                       conv1d, conv_transpose1d, conv_transpose2d, interpolate, max_pool1d, pad, pixel_shuffle,
+                       pixel_unshuffle, unfold, upsample)
 
 # Ops that are functions already.
 conv2d = _C.conv2d
@@ -40,7 +48,7 @@ def gelu(input, approximate="none"):
     return _C.gelu(input, approximate=approximate)
 
 
-def silu(input):
+def silu(input, inplace=False):
     """x sigmoid(x)."""
     return _C.silu(input)
 
@@ -76,17 +84,18 @@ def _pair(value):
     return (value, value) if isinstance(value, int) else tuple(value)
 
 
-def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1):
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
     """The largest value of each window."""
     kernel = _pair(kernel_size)
-    return _C.max_pool2d(input, kernel, kernel if stride is None else _pair(stride), _pair(padding), _pair(dilation))
+    return _C.max_pool2d(input, kernel, kernel if stride is None else _pair(stride), _pair(padding), _pair(dilation),
+                         ceil_mode)
 
 
-def avg_pool2d(input, kernel_size, stride=None, padding=0, count_include_pad=True):
+def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
     """The mean of each window; padding counts as zeros unless `count_include_pad` is false."""
     kernel = _pair(kernel_size)
     return _C.avg_pool2d(input, kernel, kernel if stride is None else _pair(stride), _pair(padding),
-                         count_include_pad=count_include_pad)
+                         ceil_mode, count_include_pad)
 
 
 # Normalisation and dropout.

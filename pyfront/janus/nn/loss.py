@@ -84,3 +84,119 @@ class BCEWithLogitsLoss(BCELoss):
 
     def forward(self, input, target):
         return F.binary_cross_entropy_with_logits(input, target, self.weight, self.reduction, self.pos_weight)
+
+
+class KLDivLoss(_Loss):
+    """target (log target - input), of log-probabilities."""
+
+    def __init__(self, reduction="mean", log_target=False):
+        super().__init__(reduction)
+        self.log_target = log_target
+
+    def forward(self, input, target):
+        return F.kl_div(input, target, self.reduction, self.log_target)
+
+
+class HuberLoss(_Loss):
+    """Half the squared difference up to `delta`, linear beyond."""
+
+    def __init__(self, reduction="mean", delta=1.0):
+        super().__init__(reduction)
+        self.delta = delta
+
+    def forward(self, input, target):
+        return F.huber_loss(input, target, self.reduction, self.delta)
+
+
+class PoissonNLLLoss(_Loss):
+    """Negative log likelihood of counts."""
+
+    def __init__(self, log_input=True, eps=1e-8, reduction="mean"):
+        super().__init__(reduction)
+        self.log_input = log_input
+        self.eps = eps
+
+    def forward(self, input, target):
+        return F.poisson_nll_loss(input, target, self.log_input, self.eps, self.reduction)
+
+
+class GaussianNLLLoss(_Loss):
+    """Negative log likelihood of normal distributions."""
+
+    def __init__(self, eps=1e-6, reduction="mean"):
+        super().__init__(reduction)
+        self.eps = eps
+
+    def forward(self, input, target, var):
+        return F.gaussian_nll_loss(input, target, var, self.eps, self.reduction)
+
+
+class MarginRankingLoss(_Loss):
+    """max(0, -target (input1 - input2) + margin)."""
+
+    def __init__(self, margin=0.0, reduction="mean"):
+        super().__init__(reduction)
+        self.margin = margin
+
+    def forward(self, input1, input2, target):
+        return F.margin_ranking_loss(input1, input2, target, self.margin, self.reduction)
+
+
+class HingeEmbeddingLoss(_Loss):
+    """input where target is 1, max(0, margin - input) where it is -1."""
+
+    def __init__(self, margin=1.0, reduction="mean"):
+        super().__init__(reduction)
+        self.margin = margin
+
+    def forward(self, input, target):
+        return F.hinge_embedding_loss(input, target, self.margin, self.reduction)
+
+
+class CosineEmbeddingLoss(_Loss):
+    """1 - cosine where target is 1, max(0, cosine - margin) where it is -1."""
+
+    def __init__(self, margin=0.0, reduction="mean"):
+        super().__init__(reduction)
+        self.margin = margin
+
+    def forward(self, input1, input2, target):
+        return F.cosine_embedding_loss(input1, input2, target, self.margin, self.reduction)
+
+
+class TripletMarginLoss(_Loss):
+    """max(0, distance to the positive - distance to the negative + margin)."""
+
+    def __init__(self, margin=1.0, p=2.0, eps=1e-6, reduction="mean"):
+        super().__init__(reduction)
+        self.margin = margin
+        self.p = p
+        self.eps = eps
+
+    def forward(self, anchor, positive, negative):
+        return F.triplet_margin_loss(anchor, positive, negative, self.margin, self.p, self.eps, self.reduction)
+
+
+class CosineSimilarity(Module):
+    """Products of vectors along `dim` over the product of their norms."""
+
+    def __init__(self, dim=1, eps=1e-8):
+        super().__init__()
+        self.dim = dim
+        self.eps = eps
+
+    def forward(self, x1, x2):
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """p-norm of the differences along the last dim."""
+
+    def __init__(self, p=2.0, eps=1e-6, keepdim=False):
+        super().__init__()
+        self.p = p
+        self.eps = eps
+        self.keepdim = keepdim
+
+    def forward(self, x1, x2):
+        return F.pairwise_distance(x1, x2, self.p, self.eps, self.keepdim)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BatchNorm1d, BatchNorm2d, LayerNorm and Dropout."""
+"""Normalisation over batches, layers, groups and instances; dropout."""
 from .. import _C
 from . import functional as F
 from . import init
@@ -112,3 +112,86 @@ class Dropout(Module):
 
     def extra_repr(self):
         return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout1d(Dropout):
+    """In training zeroes channels of [N, C, L] with probability p and scales the others."""
+
+    def forward(self, input):
+        return F.dropout1d(input, self.p, self.training)
+
+
+class Dropout2d(Dropout):
+    """In training zeroes channels of [N, C, H, W] with probability p and scales the others."""
+
+    def forward(self, input):
+        return F.dropout2d(input, self.p, self.training)
+
+
+class GroupNorm(Module):
+    """Normalises each example's channels in groups, then scales and shifts each channel."""
+
+    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None):
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError("num_channels must be divisible by num_groups")
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        kind = {"device": device, "dtype": dtype}
+        self.register_parameter("weight", Parameter(_C.ones(num_channels, **kind)) if affine else None)
+        self.register_parameter("bias", Parameter(_C.zeros(num_channels, **kind)) if affine else None)
+
+    def forward(self, input):
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+
+
+class RMSNorm(Module):
+    """Divides by the root of the mean square over the last dimensions, then scales each element."""
+
+    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        self.register_parameter("weight", Parameter(_C.ones(*self.normalized_shape, device=device, dtype=dtype))
+                                if elementwise_affine else None)
+
+    def forward(self, input):
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self):
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class _InstanceNorm(_BatchNorm):
+    """Normalisation of each channel of each example; without a batch dimension one less."""
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False,
+                 device=None, dtype=None):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+
+    def forward(self, input):
+        if input.dim() + 1 in self.dimensions:
+            return self.forward(input.unsqueeze(0)).squeeze(0)
+        if input.dim() not in self.dimensions:
+            raise ValueError(f"expected {self.dimensions[0] - 1}D or {self.dimensions[0]}D input "
+                             f"(got {input.dim()}D input)")
+        return F.instance_norm(input, self.running_mean, self.running_var, self.weight, self.bias,
+                               self.training or not self.track_running_stats, self.momentum, self.eps)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance normalisation of [N, C, L]."""
+
+    dimensions = (3,)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance normalisation of [N, C, H, W]."""
+
+    dimensions = (4,)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LSTMCell, GRUCell and LSTM: recurrent layers as plain loops over time.
+"""Recurrent cells, and LSTM, GRU and RNN: layers as plain loops over time.
 
 Gates come in PyTorch's order and weights under its names, so state dicts go both ways.  A step is
 ordinary ops on one time step: a graph takes the loop as it is written.
@@ -18,6 +18,15 @@ def _lstm_step(gates, cell):
     i, f, g, o = gates.chunk(4, -1)
     cell = _C.sigmoid(f) * cell + _C.sigmoid(i) * _C.tanh(g)
     return _C.sigmoid(o) * _C.tanh(cell), cell
+
+
+def _gru_step(x, past, h):
+    """h from the gates' inputs of x and of the old h, in the order r, z, n."""
+    xr, xz, xn = x.chunk(3, -1)
+    hr, hz, hn = past.chunk(3, -1)
+    z = _C.sigmoid(xz + hz)
+    n = _C.tanh(xn + _C.sigmoid(xr + hr) * hn)
+    return n + z * (h - n)
 
 
 class _Cell(Module):
@@ -67,11 +76,24 @@ class GRUCell(_Cell):
 
     def forward(self, input, hx=None):
         h = _zero_state(input, self.hidden_size) if hx is None else hx
-        xr, xz, xn = F.linear(input, self.weight_ih, self.bias_ih).chunk(3, -1)
-        hr, hz, hn = F.linear(h, self.weight_hh, self.bias_hh).chunk(3, -1)
-        z = _C.sigmoid(xz + hz)
-        n = _C.tanh(xn + _C.sigmoid(xr + hr) * hn)
-        return n + z * (h - n)
+        return _gru_step(F.linear(input, self.weight_ih, self.bias_ih), F.linear(h, self.weight_hh, self.bias_hh), h)
+
+
+class RNNCell(_Cell):
+    """One step of h = tanh(W x + U h), or relu, as `nonlinearity` says."""
+
+    gates = 1
+
+    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+        if nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {nonlinearity}")
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input, hx=None):
+        h = _zero_state(input, self.hidden_size) if hx is None else hx
+        x = F.linear(input, self.weight_ih, self.bias_ih) + F.linear(h, self.weight_hh, self.bias_hh)
+        return _C.tanh(x) if self.nonlinearity == "tanh" else _C.relu(x)
 
 
 def _zero_state(input, hidden_size):
@@ -79,11 +101,10 @@ def _zero_state(input, hidden_size):
     return _C.zeros(*input.shape[:-1], hidden_size, dtype=input.dtype, device=input.device)
 
 
-class LSTM(Module):
-    """Layers of LSTM over sequences [T, N, C] ([N, T, C] with batch_first, [T, C] without a batch).
+class _Layers(Module):
+    """Layers of a recurrence over sequences [T, N, C] ([N, T, C] with batch_first, [T, C] without a batch)."""
 
-    `output, (h, c) = lstm(x, (h0, c0))`; dropout acts between layers in training.
-    """
+    gates = 0
 
     def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
                  bidirectional=False, device=None, dtype=None):
@@ -97,7 +118,7 @@ class LSTM(Module):
         self.bidirectional = bidirectional
         kind = {"device": device, "dtype": dtype}
         for suffix, width in self._directions():
-            rows = 4 * hidden_size
+            rows = self.gates * hidden_size
             setattr(self, "weight_ih" + suffix, Parameter(_C.empty(rows, width, **kind)))
             setattr(self, "weight_hh" + suffix, Parameter(_C.empty(rows, hidden_size, **kind)))
             if bias:
@@ -121,6 +142,22 @@ class LSTM(Module):
 
     def flatten_parameters(self):
         """Nothing to do: weights are kept one by one."""
+
+    def extra_repr(self):
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.num_layers != 1:
+            text += f", num_layers={self.num_layers}"
+        if self.batch_first:
+            text += ", batch_first=True"
+        if self.dropout:
+            text += f", dropout={self.dropout}"
+        return text + ", bidirectional=True" if self.bidirectional else text
+
+
+class LSTM(_Layers):
+    """Layers of LSTM: `output, (h, c) = lstm(x, (h0, c0))`; dropout acts between layers in training."""
+
+    gates = 4
 
     def forward(self, input, hx=None):
         batched = input.dim() == 3
@@ -161,12 +198,67 @@ class LSTM(Module):
             outputs.reverse()
         return _C.stack(outputs, time), h, c
 
-    def extra_repr(self):
-        text = f"{self.input_size}, {self.hidden_size}"
-        if self.num_layers != 1:
-            text += f", num_layers={self.num_layers}"
-        if self.batch_first:
-            text += ", batch_first=True"
-        if self.dropout:
-            text += f", dropout={self.dropout}"
-        return text + ", bidirectional=True" if self.bidirectional else text
+
+class _OneState(_Layers):
+    """Layers whose only state is their output: `output, h = layer(x, h0)`."""
+
+    def forward(self, input, hx=None):
+        batched = input.dim() == 3
+        if not batched and input.dim() != 2:
+            raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+        time = 1 if batched and self.batch_first else 0
+        if hx is None:
+            lead = [input.shape[1 - time]] if batched else []
+            hx = _C.zeros(self.num_layers * (2 if self.bidirectional else 1), *lead, self.hidden_size,
+                          dtype=input.dtype, device=input.device)
+        h_n = []
+        for layer in range(self.num_layers):
+            outputs = []
+            for reverse in (False, True) if self.bidirectional else (False,):
+                suffix = f"_l{layer}_reverse" if reverse else f"_l{layer}"
+                output, h = self._run(input, hx[len(h_n)], suffix, time, reverse)
+                outputs.append(output)
+                h_n.append(h)
+            input = _C.cat(outputs, -1) if self.bidirectional else outputs[0]
+            if self.dropout > 0 and layer + 1 < self.num_layers:
+                input = F.dropout(input, self.dropout, self.training)
+        return input, _C.stack(h_n)
+
+    def _run(self, input, h, suffix, time, reverse):
+        """One layer in one direction."""
+        bias_ih = getattr(self, "bias_ih" + suffix) if self.bias else None
+        bias_hh = getattr(self, "bias_hh" + suffix) if self.bias else None
+        weight_ih, weight_hh = getattr(self, "weight_ih" + suffix), getattr(self, "weight_hh" + suffix)
+        steps = input.unbind(time)
+        outputs = []
+        for step in reversed(steps) if reverse else steps:
+            h = self._step(F.linear(step, weight_ih, bias_ih), F.linear(h, weight_hh, bias_hh), h)
+            outputs.append(h)
+        if reverse:
+            outputs.reverse()
+        return _C.stack(outputs, time), h
+
+
+class GRU(_OneState):
+    """Layers of GRU; dropout acts between layers in training."""
+
+    gates = 3
+
+    def _step(self, x, past, h):
+        return _gru_step(x, past, h)
+
+
+class RNN(_OneState):
+    """Layers of h = tanh(W x + U h), or relu, as `nonlinearity` says."""
+
+    gates = 1
+
+    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False,
+                 dropout=0.0, bidirectional=False, device=None, dtype=None):
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def _step(self, x, past, h):
+        return _C.tanh(x + past) if self.nonlinearity == "tanh" else _C.relu(x + past)

@@ -2,7 +2,8 @@
 """Helpers on all gradients of a model."""
 import math
 
-from .. import _C
+from ... import _C
+from . import rnn
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0):
@@ -23,6 +24,9 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0):
         for grad in grads:
             grad.mul_(scale)
     return total
+
+
+clip_grad_norm = clip_grad_norm_  # its name before 0.4
 
 
 def clip_grad_value_(parameters, clip_value):
