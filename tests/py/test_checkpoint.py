@@ -171,3 +171,19 @@ def test_views_that_a_part_returns_stay_views():
     f = janus.function(lambda: prog(janus.checkpoint), measure=False)
     for _ in range(3):
         assert f() == prog(lambda g, x: g(x))
+
+
+def test_activations_are_little_more_than_what_is_saved():
+    """What a forward pass over a batch uses, beside the tables that the gradient reads."""
+    params = weights()
+    loss = make_loss(*params, 0.0)
+    f = janus.function(loss, measure=False)
+    trees = [tree(40, k) for k in range(25)]
+    for _ in range(3):
+        f(trees).backward()
+    assert f.stats()["graph"] == 2, janus.explain(f)
+    leaf = 1 + 3 + 1 + 2      # the word's row, three gates, tanh(c), c and h
+    inner = 2 + 5 + 1 + 2     # the children's states, five gates, tanh(c), c and h
+    saved = 25 * (40 * leaf + 39 * inner) * SIZE * 4
+    print(f"activations {f.stats()['peak_bytes'] / saved:.2f} x the saved tables")
+    assert f.stats()["peak_bytes"] < 1.3 * saved
