@@ -13,7 +13,7 @@ import pytest
 
 np = pytest.importorskip("numpy")
 
-import op_references  # noqa: E402  (needs NumPy)
+import references  # noqa: E402  (needs NumPy)
 
 DUMP = os.path.join(os.environ.get("JANUS_BUILD", "."), "tests", "conformance", "dump")
 pytestmark = pytest.mark.skipif(not os.path.exists(DUMP), reason="tests/conformance/dump not built")
@@ -31,7 +31,7 @@ def operand(v):
     if v["kind"] != KIND_TENSOR:
         x = v["data"][0]
         return bool(x) if v["kind"] == KIND_BOOL else int(x) if v["kind"] == KIND_INT else float(x)
-    return np.array(v["data"], op_references.NP[v["dtype"]]).reshape(v["dims"])
+    return np.array(v["data"], references.NP[v["dtype"]]).reshape(v["dims"])
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def samples():
 def check(sample):
     inputs = [operand(v) for v in sample["in"]]
     with np.errstate(all="ignore"):
-        want = op_references.REFERENCES[sample["op"]](*inputs, **sample["attrs"])
+        want = references.REFERENCES[sample["op"]](*inputs, **sample["attrs"])
     want = want if isinstance(want, tuple) else (want,)
     assert len(want) == len(sample["out"])
     for w, v in zip(want, sample["out"]):
@@ -55,10 +55,10 @@ def check(sample):
 
 
 def test_every_op_has_a_reference(samples):
-    assert {s["op"] for s in samples} == set(op_references.REFERENCES)
+    assert {s["op"] for s in samples} == set(references.REFERENCES)
 
 
-@pytest.mark.parametrize("op", sorted(op_references.REFERENCES))
+@pytest.mark.parametrize("op", sorted(references.REFERENCES))
 def test_op(samples, op):
     mine = [s for s in samples if s["op"] == op]
     assert mine
