@@ -23,10 +23,11 @@ JN_CU_C_SOURCES = \
 noinst_HEADERS += \
 	ops/cuda/cuda.cuh \
 	ops/cuda/kernels.h \
+	ops/cuda/lt_api.h \
 	ops/cuda/module.h \
 	tests/cuda/emulate.cuh \
 	$(NULL)
-EXTRA_DIST += build-aux/nvcc-lt tests/cuda/emulate.cc
+EXTRA_DIST += build-aux/nvcc-lt tests/cuda/emulate.cc tests/cuda/t_libs.c
 
 # What every kernel is compiled from: op numbers and attributes come from the op table.
 JN_CU_DEPS = $(srcdir)/ops/cuda/*.cuh $(srcdir)/ops/cuda/*.h $(srcdir)/ops/def/*.def \
@@ -53,6 +54,15 @@ libjanus_cuda_la_SOURCES = exec/cuda/runtime.c $(JN_CU_C_SOURCES) $(JN_CU_SOURCE
 libjanus_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) -isystem $(CUDA_DIR)/include
 libjanus_cuda_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -export-symbols-regex '^janus_cuda_module$$'
 libjanus_cuda_la_LIBADD = $(CUDART_LIBS) -ldl -lrt -lpthread -lm
+
+# What is asked of the vendor's libraries, on a table of the test's own.
+if HAVE_CUDA
+check_PROGRAMS += tests/cuda/t_libs
+TESTS += tests/cuda/t_libs
+endif
+tests_cuda_t_libs_SOURCES = tests/cuda/t_libs.c ops/cuda/libs.c
+tests_cuda_t_libs_CPPFLAGS = $(AM_CPPFLAGS) -isystem $(CUDA_DIR)/include
+tests_cuda_t_libs_LDADD = -ldl
 
 # The same kernels for the host, so that tests run them where there is no GPU (tests/cuda/emulate.cuh).
 if HAVE_EMULATION

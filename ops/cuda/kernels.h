@@ -21,7 +21,7 @@ size_t jn_cuda_reduce_workspace(const jn_sig *sig); /* ops/cuda/reduce.cu */
 size_t jn_cuda_loss_workspace(const jn_sig *sig);   /* ops/cuda/nn.cu */
 size_t jn_cuda_pair_workspace(const jn_sig *sig);
 
-/* ops/cuda/libs.c: cuBLAS and cuDNN, opened at run time */
+/* ops/cuda/libs.c: cuBLASLt, opened at run time */
 extern const size_t jn_cuda_libs_size;
 bool jn_cuda_libs_new(void *stream, void *memory, const char **why);
 void jn_cuda_libs_free(void *libs);
@@ -38,8 +38,21 @@ typedef struct jn_cuda_gemm {
     void *y;
     int64_t ldy, sy, batch;
     bool add;
+    void *workspace;
+    size_t workspace_bytes;
 } jn_cuda_gemm;
-/* False: cuBLAS does not do this one (nothing happened), or e->error is set. */
+/* Workspace of a product of so many elements: what a split of the summed dim may want. */
+static inline size_t jn_cuda_gemm_workspace(int64_t numel) {
+#ifdef JN_CUDA_EMULATED
+    (void)numel; /* there is no library */
+    return 0;
+#else
+    const int64_t least = 1 << 16, most = 32 << 20;
+    int64_t bytes = numel < most / 64 ? 64 * numel : most;
+    return (size_t)(bytes < least ? least : bytes);
+#endif
+}
+/* False: cuBLASLt does not do this one (nothing happened), or e->error is set. */
 bool jn_cuda_blas_gemm(jn_cu_exec *e, const jn_cuda_gemm *g);
 
 /* ops/cuda/rows.cu */

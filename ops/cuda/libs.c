@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The vendor's libraries, opened at run time: cuBLAS for products.
+ * The vendor's libraries, opened at run time: cuBLASLt for products.
  *
  * A library is taken where it is already in the process, else from the folders of JANUS_CUDA_PATH
  * (a list separated by colons; the Python front puts the `nvidia` packages there), else by the
- * loader.  Everything is called through one table of functions.  cuBLAS gets a fixed workspace, so
- * that it allocates nothing while a capture is recorded.
+ * loader.  Everything is called through one table of functions, which tests fill with their own.
+ *
+ * A call is given its stream and its workspace (jn_cuda_gemm_workspace), so products on several
+ * streams of a capture do not share one and nothing is allocated.  What the library chose for a
+ * product is kept by its sizes and layout; callers hold the device's lock.
  */
 #include "config.h"
 
@@ -33,18 +36,25 @@ bool jn_cuda_blas_gemm(jn_cu_exec *e, const jn_cuda_gemm *g) {
 #include <stdlib.h>
 #include <string.h>
 
-#include <cublas_v2.h>
+#include <cublasLt.h>
 
-enum { WORKSPACE = 32 << 20 };
+#include "ops/cuda/lt_api.h"
+
+enum { KEPT = 512 }; /* products whose algorithms are remembered */
+
+/* A product without its addresses, and what the library made of it. */
+typedef struct kept {
+    jn_cuda_gemm g;
+    bool tf32, used, refused;
+    cublasLtMatmulDesc_t op;
+    cublasLtMatrixLayout_t a, b, y;
+    cublasLtMatmulAlgo_t algo;
+} kept;
 
 typedef struct libs {
-    cublasHandle_t blas;
-    void *workspace, *stream;
-    cublasStatus_t (*destroy)(cublasHandle_t);
-    cublasStatus_t (*gemm)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
-                           const void *, const void *, cudaDataType, int, long long, const void *,
-                           cudaDataType, int, long long, const void *, void *, cudaDataType, int,
-                           long long, int, cublasComputeType_t, cublasGemmAlgo_t);
+    jn_lt_api api;
+    cublasLtHandle_t lt;
+    kept kept[KEPT];
 } libs;
 
 /* name: without version, "libcublas.so". */
@@ -89,76 +99,165 @@ static bool symbol(void *lib, const char *name, void *fn) {
 
 const size_t jn_cuda_libs_size = sizeof(libs);
 
-bool jn_cuda_libs_new(void *stream, void *memory, const char **why) {
+static bool find_symbols(void *lib, jn_lt_api *api) {
+    bool all = true;
+#define JN_LT_FIND(name) all = symbol(lib, "cublasLt" #name, &api->name) && all;
+    JN_LT_LIST(JN_LT_FIND)
+#undef JN_LT_FIND
+    return all;
+}
+
+/* Tests: with a table of their own. */
+bool jn_cuda_libs_over(const jn_lt_api *api, void *memory, const char **why) {
     libs *l = memory;
-    cublasStatus_t (*create)(cublasHandle_t *);
-    cublasStatus_t (*set_stream)(cublasHandle_t, cudaStream_t);
-    cublasStatus_t (*set_workspace)(cublasHandle_t, void *, size_t);
-    void *lib = open_library("libcublas.so");
+    l->api = *api;
+    if (l->api.Create(&l->lt) == CUBLAS_STATUS_SUCCESS)
+        return true;
+    *why = "cuBLASLt could not be started";
+    return false;
+}
+
+bool jn_cuda_libs_new(void *stream, void *memory, const char **why) {
+    jn_lt_api api;
+    void *lib = open_library("libcublasLt.so");
+    (void)stream;
     if (!lib) {
-        *why = "cuBLAS was not found: JANUS_CUDA_PATH names its folder";
+        *why = "cuBLASLt was not found: JANUS_CUDA_PATH names its folder";
         return false;
     }
-    if (!symbol(lib, "cublasCreate_v2", &create) || !symbol(lib, "cublasDestroy_v2", &l->destroy) ||
-        !symbol(lib, "cublasSetStream_v2", &set_stream) ||
-        !symbol(lib, "cublasSetWorkspace_v2", &set_workspace) ||
-        !symbol(lib, "cublasGemmStridedBatchedEx", &l->gemm)) {
-        *why = "cuBLAS lacks a function";
+    if (!find_symbols(lib, &api)) {
+        *why = "cuBLASLt lacks a function";
         return false;
     }
-    if (create(&l->blas) != CUBLAS_STATUS_SUCCESS) {
-        *why = "cuBLAS could not be started";
-        return false;
-    }
-    l->stream = stream;
-    int error = jn_cuda_api()->alloc(WORKSPACE, stream, &l->workspace);
-    /* the stream first: setting it takes a workspace that was set away */
-    if (set_stream(l->blas, (cudaStream_t)stream) != CUBLAS_STATUS_SUCCESS ||
-        (!error && set_workspace(l->blas, l->workspace, WORKSPACE) != CUBLAS_STATUS_SUCCESS)) {
-        jn_cuda_libs_free(l);
-        *why = "cuBLAS did not take its stream and workspace";
-        return false;
-    }
-    return true;
+    return jn_cuda_libs_over(&api, memory, why);
+}
+
+static void forget(libs *l, kept *k) {
+    if (k->op)
+        l->api.MatmulDescDestroy(k->op);
+    if (k->a)
+        l->api.MatrixLayoutDestroy(k->a);
+    if (k->b)
+        l->api.MatrixLayoutDestroy(k->b);
+    if (k->y)
+        l->api.MatrixLayoutDestroy(k->y);
+    memset(k, 0, sizeof *k);
 }
 
 void jn_cuda_libs_free(void *p) {
     libs *l = p;
     if (!l)
         return;
-    l->destroy(l->blas);
-    if (l->workspace)
-        jn_cuda_api()->release(l->workspace, l->stream);
+    for (int i = 0; i < KEPT; i++)
+        forget(l, &l->kept[i]);
+    l->api.Destroy(l->lt);
+}
+
+static cudaDataType type_of(int dtype) {
+    return dtype == JANUS_F32   ? CUDA_R_32F
+           : dtype == JANUS_F64 ? CUDA_R_64F
+           : dtype == JANUS_F16 ? CUDA_R_16F
+                                : CUDA_R_16BF;
+}
+
+static bool layout(libs *l, cublasLtMatrixLayout_t *out, int dtype, int64_t rows, int64_t cols,
+                   int64_t ld, int64_t batch, int64_t step) {
+    int32_t n = (int32_t)batch;
+    return l->api.MatrixLayoutCreate(out, type_of(dtype), (uint64_t)rows, (uint64_t)cols, ld) ==
+               CUBLAS_STATUS_SUCCESS &&
+           (batch == 1 ||
+            (l->api.MatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &n,
+                                             sizeof n) == CUBLAS_STATUS_SUCCESS &&
+             l->api.MatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                             &step, sizeof step) == CUBLAS_STATUS_SUCCESS));
+}
+
+/* cuBLASLt is column-major: the transposed product, of the operands in the other order. */
+static bool describe(libs *l, kept *k) {
+    const jn_cuda_gemm *g = &k->g;
+    cublasComputeType_t compute = g->dtype == JANUS_F64 ? CUBLAS_COMPUTE_64F
+                                  : k->tf32             ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                        : CUBLAS_COMPUTE_32F;
+    cudaDataType scale = g->dtype == JANUS_F64 ? CUDA_R_64F : CUDA_R_32F;
+    int32_t ta = g->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    int32_t tb = g->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    return l->api.MatmulDescCreate(&k->op, compute, scale) == CUBLAS_STATUS_SUCCESS &&
+           l->api.MatmulDescSetAttribute(k->op, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta) ==
+               CUBLAS_STATUS_SUCCESS &&
+           l->api.MatmulDescSetAttribute(k->op, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb) ==
+               CUBLAS_STATUS_SUCCESS &&
+           layout(l, &k->a, g->dtype, g->b_transposed ? g->k : g->n, g->b_transposed ? g->n : g->k,
+                  g->ldb, g->batch, g->sb) &&
+           layout(l, &k->b, g->dtype, g->a_transposed ? g->m : g->k, g->a_transposed ? g->k : g->m,
+                  g->lda, g->batch, g->sa) &&
+           layout(l, &k->y, g->dtype, g->n, g->m, g->ldy, g->batch, g->sy);
+}
+
+/* The library's first choice within the workspace. */
+static bool choose(libs *l, kept *k) {
+    cublasLtMatmulPreference_t wish;
+    cublasLtMatmulHeuristicResult_t found;
+    uint64_t room = k->g.workspace_bytes;
+    int n = 0;
+    memset(&found, 0, sizeof found);
+    if (l->api.MatmulPreferenceCreate(&wish) != CUBLAS_STATUS_SUCCESS)
+        return false;
+    bool ok = l->api.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                  &room, sizeof room) == CUBLAS_STATUS_SUCCESS &&
+              l->api.MatmulAlgoGetHeuristic(l->lt, k->op, k->a, k->b, k->y, k->y, wish, 1, &found,
+                                            &n) == CUBLAS_STATUS_SUCCESS &&
+              n == 1 && found.state == CUBLAS_STATUS_SUCCESS;
+    l->api.MatmulPreferenceDestroy(wish);
+    k->algo = found.algo;
+    return ok;
+}
+
+static bool same(const jn_cuda_gemm *a, const jn_cuda_gemm *b) {
+    return a->dtype == b->dtype && a->a_transposed == b->a_transposed &&
+           a->b_transposed == b->b_transposed && a->m == b->m && a->n == b->n && a->k == b->k &&
+           a->lda == b->lda && a->sa == b->sa && a->ldb == b->ldb && a->sb == b->sb &&
+           a->ldy == b->ldy && a->sy == b->sy && a->batch == b->batch && a->add == b->add &&
+           a->workspace_bytes == b->workspace_bytes;
+}
+
+static kept *find(libs *l, const jn_cuda_gemm *g, bool tf32) {
+    const int64_t part[] = {g->dtype, g->a_transposed, g->b_transposed, g->m,     g->n,   g->k,
+                            g->lda,   g->ldb,          g->ldy,          g->batch, g->add, tf32};
+    uint64_t h = 0;
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        h = (h ^ (uint64_t)part[i]) * 0x9E3779B97F4A7C15u;
+    kept *k = &l->kept[h >> 32 & (KEPT - 1)];
+    if (k->used && k->tf32 == tf32 && same(&k->g, g))
+        return k;
+    forget(l, k);
+    k->g = *g;
+    k->tf32 = tf32;
+    k->used = true;
+    k->refused = !describe(l, k) || !choose(l, k);
+    return k;
 }
 
 bool jn_cuda_blas_gemm(jn_cu_exec *e, const jn_cuda_gemm *g) {
-    const libs *l = e->libs;
+    libs *l = e->libs;
     const float one_f = 1, zero_f = 0;
     const double one_d = 1, zero_d = 0;
     bool wide = g->dtype == JANUS_F64;
-    cudaDataType type = g->dtype == JANUS_F32   ? CUDA_R_32F
-                        : g->dtype == JANUS_F64 ? CUDA_R_64F
-                        : g->dtype == JANUS_F16 ? CUDA_R_16F
-                                                : CUDA_R_16BF;
-    cublasComputeType_t compute = wide ? CUBLAS_COMPUTE_64F
-                                  : g->dtype == JANUS_F32 && e->allow_tf32
-                                      ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                      : CUBLAS_COMPUTE_32F;
+    kept *k = find(l, g, g->dtype == JANUS_F32 && e->allow_tf32);
+    if (k->refused)
+        return false; /* the kernel in ops/cuda/linear.cu does it */
     const void *one = wide ? (const void *)&one_d : &one_f;
     const void *zero = wide ? (const void *)&zero_d : &zero_f;
-    /* cuBLAS is column-major: the transposed product, of the operands in the other order */
-    cublasStatus_t st =
-        l->gemm(l->blas, g->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-                g->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, (int)g->n, (int)g->m, (int)g->k, one,
-                g->b, type, (int)g->ldb, g->sb, g->a, type, (int)g->lda, g->sa, g->add ? one : zero,
-                g->y, type, (int)g->ldy, g->sy, (int)g->batch, compute, CUBLAS_GEMM_DEFAULT);
+    cublasStatus_t st = l->api.Matmul(l->lt, k->op, one, g->b, k->a, g->a, k->b,
+                                      g->add ? one : zero, g->y, k->y, g->y, k->y, &k->algo,
+                                      g->workspace, g->workspace_bytes, (cudaStream_t)e->stream);
     if (st == CUBLAS_STATUS_SUCCESS)
         return true;
+    k->refused = true; /* nothing was put on the stream */
     if (st != CUBLAS_STATUS_NOT_SUPPORTED && st != CUBLAS_STATUS_INVALID_VALUE) {
         e->error = (int)cudaErrorUnknown;
-        e->failed = "cuBLAS";
+        e->failed = "cuBLASLt";
     }
-    return false; /* the kernel in ops/cuda/linear.cu does it */
+    return false;
 }
 
 #endif

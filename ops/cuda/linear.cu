@@ -10,6 +10,8 @@ enum { TILE = 16 };
 /* y[b][m][n] (+)= sum over k of a[b][m][k] * c[b][k][n] + bias[n]; strides in elements. */
 struct product {
     const char *a, *b, *bias;
+    void *workspace;
+    size_t workspace_bytes;
     char *y;
     int dtype;
     i64 m, n, k;
@@ -124,8 +126,25 @@ static bool by_library(jn_cu_exec *e, const product &p) {
         JN_LAUNCH(e, spread, grid_for(p.batch * p.m * p.n), JN_BLOCK, p.y, p.dtype, p.bias,
                   p.bias_s, p.n, p.batch * p.m * p.n);
     }
-    jn_cuda_gemm g = {p.dtype, ta,  tb, p.m, p.n, p.k, p.a,     lda,          sa,
-                      p.b,     ldb, sb, p.y, ldy, sy,  p.batch, bias || p.add};
+    jn_cuda_gemm g = {p.dtype,
+                      ta,
+                      tb,
+                      p.m,
+                      p.n,
+                      p.k,
+                      p.a,
+                      lda,
+                      sa,
+                      p.b,
+                      ldb,
+                      sb,
+                      p.y,
+                      ldy,
+                      sy,
+                      p.batch,
+                      bias || p.add,
+                      p.workspace,
+                      p.workspace_bytes};
     return jn_cuda_blas_gemm(e, &g);
 }
 
@@ -170,6 +189,8 @@ static product product_of(const jn_kargs *k) {
     p.dtype = k->out[0].dtype;
     p.m = p.n = p.batch = 1;
     p.add = k->accumulate;
+    p.workspace = k->workspace;
+    p.workspace_bytes = k->workspace ? jn_cuda_gemm_workspace(numel_of(k->out[0])) : 0;
     return p;
 }
 

@@ -31,6 +31,14 @@ size_t jn_cuda_workspace(const jn_sig *sig) {
     case JN_OP_ID_bce_with_logits:
     case JN_OP_ID_smooth_l1:
         return jn_cuda_pair_workspace(sig);
+    case JN_OP_ID_matmul:
+    case JN_OP_ID_linear:
+    case JN_OP_ID_outer: {
+        int64_t n = 1;
+        for (int i = 0; i < sig->out[0].rank; i++)
+            n *= sig->out[0].dims[i];
+        return jn_cuda_gemm_workspace(n);
+    }
     case JN_OP_ID_max_pool2d_grad:
         return 16;
     default:
