@@ -60,7 +60,7 @@ static janus_status prepare_inputs(tile *w, bump *b) {
     const jn_segment *seg = w->g->inst->seg;
     for (uint32_t i = 0; i < seg->n_inputs; i++) {
         w->input[i] = w->task[0]->in[i]->data;
-        if (w->g->layout[i] != JN_ROWS_GATHER || w->n == 1)
+        if (w->g->layout[i] != JN_ROWS_GATHER || w->n == 1 || w->v->direct[i])
             continue;
         size_t bytes = w->g->inst->in[i]->bytes;
         char *to = take(b, bytes * w->n);
@@ -113,14 +113,31 @@ static void collect(tile *w, uint32_t node) {
     const jn_vnode *vn = &w->v->nodes[node];
     for (int i = 0; i < 2; i++) {
         const jn_view *v = &vn->in[i];
+        const jn_src *src = &vn->n->in[i];
         size_t size = jn_dtype_size((janus_dtype)v->dtype);
         size_t bytes = (size_t)(v->dims[0] * v->dims[1]) * size;
-        const char *from = src_data(w, &vn->n->in[i]);
         char *to = product_rows(w, node, i);
+        if (src->kind == JN_SRC_INPUT) {
+            for (uint32_t t = 0; t < w->n; t++, to += bytes)
+                memcpy(to, w->task[t]->in[src->index]->data, bytes);
+            continue;
+        }
+        const char *from = src_data(w, src);
         if (from == to)
             continue; /* written there at once */
         for (uint32_t t = 0; t < w->n; t++, to += bytes, from += (size_t)vn->in_step[i] * size)
             memcpy(to, from, bytes);
+    }
+}
+
+static void concat_inputs(tile *w, const jn_segnode *n) {
+    char *out = w->value[n->value[0]];
+    size_t row = w->g->inst->values[n->value[0]].shape->bytes;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        size_t bytes = w->g->inst->in[n->in[i].index]->bytes;
+        for (uint32_t t = 0; t < w->n; t++)
+            memcpy(out + t * row, w->task[t]->in[n->in[i].index]->data, bytes);
+        out += bytes;
     }
 }
 
@@ -209,7 +226,7 @@ static janus_status run_tile(tile *w) {
                   w->v->workspace +
                   (seg->n_inputs + seg->n_scalars + seg->n_values + 8) * sizeof(char *);
     for (uint32_t i = 0; i < seg->n_inputs; i++)
-        if (w->g->layout[i] == JN_ROWS_GATHER)
+        if (w->g->layout[i] == JN_ROWS_GATHER && !w->v->direct[i])
             need += inst->in[i]->bytes * w->n + 64;
     need += seg->n_scalars * (8 * (size_t)w->n + 64);
     JN_TRY(reserve_scratch(w->g->lane->run, w->part, need));
@@ -233,6 +250,8 @@ static janus_status run_tile(tile *w) {
             JN_TRY(sum_rows(w, vn));
         else if (vn->mode == JN_V_PRODUCT)
             collect(w, i);
+        else if (vn->mode == JN_V_CONCAT)
+            concat_inputs(w, vn->n);
         else
             call(w, vn);
         if (JN_UNLIKELY(w->flags))

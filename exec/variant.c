@@ -402,6 +402,37 @@ static janus_status collect_rows(maker *m, jn_vnode *vn, const row_view *r) {
     return JANUS_OK;
 }
 
+/* Inputs one behind the other in a row of the result. */
+static bool is_concat_of_inputs(const maker *m, const jn_segnode *n) {
+    bool host = m->v->device == JN_DEVICE_CPU || m->v->device == JN_DEVICE_REF;
+    if (!host || n->op->id != JN_OP_ID_concat)
+        return false;
+    const jn_shape *out = m->inst->values[n->value[0]].shape;
+    const janus_concat_attrs *a = n->attrs;
+    int64_t axis = a->axis < 0 ? a->axis + out->rank : a->axis;
+    for (int64_t d = 0; d < axis; d++)
+        if (out->dims[d] != 1)
+            return false;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (n->in[i].kind != JN_SRC_INPUT)
+            return false;
+    return true;
+}
+
+/* An input whose rows are only copied, by nodes that find them through the tasks. */
+static void find_direct(maker *m) {
+    const jn_segment *seg = m->inst->seg;
+    for (uint32_t i = 0; i < seg->n_inputs; i++)
+        m->v->direct[i] = true;
+    for (uint32_t k = 0; k < seg->n_nodes; k++) {
+        uint8_t mode = m->v->nodes[k].mode;
+        bool copies = mode == JN_V_CONCAT || mode == JN_V_PRODUCT;
+        for (uint32_t i = 0; i < seg->nodes[k].n_in && !copies; i++)
+            if (seg->nodes[k].in[i].kind == JN_SRC_INPUT)
+                m->v->direct[seg->nodes[k].in[i].index] = false;
+    }
+}
+
 static janus_status make_node(maker *m, uint32_t index) {
     const jn_segnode *n = &m->inst->seg->nodes[index];
     jn_vnode *vn = &m->v->nodes[index];
@@ -450,6 +481,10 @@ static janus_status make_node(maker *m, uint32_t index) {
     if (fused >= 0 && is_product(m, n, r))
         return collect_rows(m, vn, r);
     vn->out_rowed = rowed;
+    if (rowed && fused < 0 && is_concat_of_inputs(m, n)) {
+        vn->mode = JN_V_CONCAT;
+        return JANUS_OK;
+    }
     vn->accumulates = fused >= 0;
     vn->mode = JN_V_CALL;
     bool each = rowed || (fused >= 0 && !m->v->single); /* equal rows still add n times */
@@ -575,8 +610,9 @@ static janus_status make(const jn_run *r, jn_seginst *inst, jn_variant_key key, 
     v->rowed = jn_arena_zalloc(m.a, inst->seg->n_values + 1);
     v->scratch = jn_arena_zalloc(m.a, (inst->seg->n_values + 1) * sizeof *v->scratch);
     v->adds = jn_arena_zalloc(m.a, inst->seg->n_accs + 1);
+    v->direct = jn_arena_zalloc(m.a, inst->seg->n_inputs + 1);
     v->goes_to = jn_arena_alloc(m.a, (inst->seg->n_values + 1) * sizeof *v->goes_to);
-    if (!v->nodes || !v->rowed || !v->scratch || !v->adds || !v->goes_to)
+    if (!v->nodes || !v->rowed || !v->scratch || !v->adds || !v->direct || !v->goes_to)
         return JN_NO_MEMORY();
     memset(v->goes_to, 0xff, inst->seg->n_values * sizeof *v->goes_to);
     janus_status st = JANUS_OK;
@@ -593,6 +629,7 @@ static janus_status make(const jn_run *r, jn_seginst *inst, jn_variant_key key, 
         if (v->nodes[i].workspace > v->workspace)
             v->workspace = v->nodes[i].workspace;
     }
+    find_direct(&m);
     if (st == JANUS_OK)
         st = place_temporaries(&m);
     if (st != JANUS_OK) {

@@ -12,11 +12,12 @@
 #include "exec/run_internal.h"
 
 typedef enum jn_vmode {
-    JN_V_SKIP,   /* alias, or an acc.add done by its producer */
-    JN_V_CALL,   /* one kernel call for all rows */
-    JN_V_LOOP,   /* one kernel call per row */
-    JN_V_SUM,    /* acc.add of a value: rows are summed into the accumulator */
-    JN_V_PRODUCT /* x' z for an accumulator: the rows of x and z are collected (exec/acc.h) */
+    JN_V_SKIP,    /* alias, or an acc.add done by its producer */
+    JN_V_CALL,    /* one kernel call for all rows */
+    JN_V_LOOP,    /* one kernel call per row */
+    JN_V_SUM,     /* acc.add of a value: rows are summed into the accumulator */
+    JN_V_PRODUCT, /* x' z for an accumulator: the rows of x and z are collected (exec/acc.h) */
+    JN_V_CONCAT   /* of inputs: their rows go straight to where they belong */
 } jn_vmode;
 
 typedef struct jn_vnode {
@@ -52,6 +53,7 @@ typedef struct jn_variant {
     uint8_t use; /* jn_variant_use */
     jn_vnode *nodes;
     bool *rowed;          /* per value */
+    bool *direct;         /* per input: its rows are only copied, so they need not be gathered */
     uint8_t *adds;        /* per accumulator: what is added to it, bits below */
     uint32_t n_products;  /* nodes that are */
     int32_t *goes_to;     /* per value: 2 * node + operand of the product whose rows it is written

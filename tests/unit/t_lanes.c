@@ -161,7 +161,7 @@ static void a_lane_that_fails_stops_the_run(void) {
     janus_set_num_threads(3);
     for (int i = 0; i < 5; i++) {
         janus_module *m = module_of(&step); /* none has memory left from a run before */
-        run(step, 17, (size_t)2 << 20, &o);
+        run(step, 17, (size_t)3 << 19, &o);
         CU_ASSERT_EQUAL(o.st, JANUS_NO_MEMORY);
         run(step, 22, 0, &o); /* trees 19 and up name rows that the table lacks */
         CU_ASSERT_EQUAL(o.st, JANUS_INDEX);
