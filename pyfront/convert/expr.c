@@ -199,6 +199,23 @@ static jcv_av *bool_op(jcv *c, jpy_tree *n, unsigned at) {
     return conditional(c, v, &x);
 }
 
+/* Whether evaluating it changes nothing. */
+static bool harmless(const jpy_tree *n) {
+    switch (n->kind) {
+    case JPY_NAME:
+    case JPY_CONST:
+        return true;
+    case JPY_ATTR:
+    case JPY_UNARY:
+        return harmless(n->a);
+    case JPY_BINOP:
+    case JPY_SUBSCRIPT:
+        return harmless(n->a) && harmless(n->b);
+    default:
+        return false;
+    }
+}
+
 static jcv_av *compare_chain(jcv *c, jpy_tree *n) {
     jcv_av *a = jcv_eval(c, n->a), *all = NULL;
     for (unsigned i = 0; i < n->x.n; i++) {
@@ -211,6 +228,8 @@ static jcv_av *compare_chain(jcv *c, jpy_tree *n) {
         if (t == 0)
             return jcv_bool(c, false);
         if (t < 0) {
+            if (i + 1 < n->x.n && !harmless(n->x.v[i + 1]))
+                jcv_refuse(c, "a comparison goes on with a call under a condition of the graph");
             jcv_val *in[2] = {all ? jcv_number(c, all) : v, v};
             all = all ? jcv_scalar(c, &jcv_op(c, JN_OP(s_and), in, 2, NULL)->out[0])
                       : jcv_scalar(c, v);

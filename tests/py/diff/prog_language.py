@@ -389,3 +389,29 @@ def tensors_of_numbers(function, log):
     for n in (1, 2, 3, 4, 5, 2):
         log(f(t(2, seed=n), n))
     log.raises(f, t(2), "a")
+
+
+@case
+def chained_comparison_with_effects(function, log):
+    @function
+    def f(xs, x):
+        if x.sum() < 0 < xs.pop():
+            x = x * 2
+        return x
+
+    for i in range(6):
+        xs = [1, 2, 3]
+        log(f(xs, t(3, seed=i)), xs)
+
+
+@case
+def chained_comparison_of_an_iterator(function, log):
+    @function
+    def f(xs, x):
+        it = iter(xs)
+        if next(it) < x.sum() < next(it):
+            x = x * 2
+        return x + next(it)
+
+    for i in range(6):
+        log(f([-1, 1, 5, 7], t(3, seed=i)))
