@@ -73,13 +73,15 @@ def test_timer_handler_raises():
 def test_interrupt_from_another_process():
     run, model = slow(janus.function), Model()
     warm(run, model)
-    child = subprocess.Popen([sys.executable, "-c",
-                              f"import os, time; time.sleep(0.5); os.kill({os.getpid()}, 2)"])
+    child = subprocess.Popen([sys.executable, "-c", "import os, time; print(flush=True); time.sleep(0.2); "
+                              f"os.kill({os.getpid()}, 2)"], stdout=subprocess.PIPE)
     try:
+        child.stdout.readline()  # a loaded machine takes its time to start it
         with pytest.raises(KeyboardInterrupt):
-            run(model, ROUNDS)
+            while child.poll() is None:  # until it meets a running graph
+                run(model, ROUNDS)
     finally:
-        child.wait()
+        child.communicate()
     assert run.stats()["fallbacks"] == 1
     assert run(model, 5).item() == 11
 
