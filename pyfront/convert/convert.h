@@ -232,6 +232,7 @@ typedef struct jcv_instance {
     jcv_ctx *ctx;
     uint32_t epoch;
     bool grad_mode, open;
+    bool deeper;     /* a call of itself has shown samples that were not known */
     jcv_av *shape;   /* of the frame it was made for */
     jcv_av **params; /* abstract argument each parameter was bound to */
     bool *is_arg;
@@ -289,9 +290,9 @@ struct jcv {
     jcv_rec_fn *rec_fns;
     jcv_instance *instances;
     struct jcv_apart *aparts; /* apart.c */
-    uint32_t epoch; /* counts writes */
-    uint32_t draws; /* counts uses of the random generator */
-    bool any_dims;  /* results may have unknown dims */
+    uint32_t epoch;           /* counts writes */
+    uint32_t draws;           /* counts uses of the random generator */
+    bool any_dims;            /* results may have unknown dims */
     jpy_tree *at;
     bool hook_refused, backward_done, no_effects;
     jcv_throw thrown;
@@ -461,6 +462,8 @@ PyTypeObject *jcv_host_type(jcv *c, jcv_av *o); /* asserts the one type seen */
 
 /* sample.c: what the real objects that a host value stood for say */
 PyObject *jcv_samples(jcv *c, jcv_av *a);
+/* Where one comes who takes `a` of a sample again and again: the last objects of that type. */
+PyObject *jcv_ends(jcv *c, jcv_av *a);
 /* The samples that come to the arm of a branch on `cond`; NULL: it tells nothing of them. */
 jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken);
 

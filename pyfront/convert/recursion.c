@@ -278,6 +278,8 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
     if (!result) {
         if (c->thrown == THROW_DEAD) {
             jcv_back(c, place);
+            if (in->deeper)
+                restart(c, "a recursion goes deeper");
             jcv_refuse(c, "a recursion without an end that was seen");
         }
         jcv_throw_now(c, c->thrown);
@@ -340,9 +342,14 @@ jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
             continue;
         }
         if (in->params[i]->kind == AV_HOST) {
-            if (types_grow(c, f, i, jcv_samples(c, jcv_to_host(c, args[i]))) && in->open)
-                again = again || PyList_GET_SIZE(f->samples[i]) < 24;
             args[i] = jcv_to_host(c, args[i]);
+            bool grew = types_grow(c, f, i, jcv_samples(c, args[i]));
+            if (in->open && !f->result) /* its end may lie deeper than restarts would lead */
+                grew = types_grow(c, f, i, jcv_ends(c, args[i])) || grew;
+            if (grew && in->open) {
+                again = again || PyList_GET_SIZE(f->samples[i]) < 24;
+                in->deeper = true;
+            }
         } else if (jcv_leaf_tracked(c, args[i]) && !jcv_leaf_tracked(c, in->params[i])) {
             f->by_value[i] = 2;
             again = true;

@@ -16,7 +16,7 @@
 #include "ops/op_ids.h"
 #include "ops/scalar.h"
 
-enum { MAX_DEPTH = 64 };
+enum { MAX_DEPTH = 64, MAX_STEPS = 100000 };
 
 /* The object a read starts from; NULL: not found by constant reads from one object. */
 static jcv_val *root_of(jcv_val *v) {
@@ -162,6 +162,23 @@ PyObject *jcv_samples(jcv *c, jcv_av *a) {
             jcv_refuse_py(c);
     }
     return l;
+}
+
+PyObject *jcv_ends(jcv *c, jcv_av *a) {
+    jcv_val *root = root_of(a->val);
+    PyObject *all = root_samples(c, root), *ends = jcv_own(c, PyList_New(0));
+    size_t steps = 0;
+    for (Py_ssize_t i = 0; all && root != a->val && i < PyList_GET_SIZE(all); i++) {
+        PyObject *o = PyList_GET_ITEM(all, i), *before = NULL, *next = o;
+        for (; next && Py_TYPE(next) == Py_TYPE(o) && steps < MAX_STEPS; steps++) {
+            before = o;
+            o = next;
+            next = object_for(c, a->val, root, o);
+        }
+        if (before && (PyList_Append(ends, before) < 0 || PyList_Append(ends, o) < 0))
+            jcv_refuse_py(c);
+    }
+    return ends;
 }
 
 jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken) {

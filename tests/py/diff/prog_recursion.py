@@ -164,6 +164,75 @@ def binary_tree_lstm(function, log):
         log(loss, m)
 
 
+def vine(depth, leaf_left):
+    """A tree with a leaf beside each inner node."""
+    node = Tree2(word=depth % 6)
+    for k in range(depth):
+        leaf = Tree2(word=k % 6)
+        node = Tree2(leaf, node) if leaf_left else Tree2(node, leaf)
+    return node
+
+
+@case(graph=MUST)
+def end_far_below(function, log):
+    """More levels, and more roots at once, than restarts of the conversion would see."""
+    def total(node):
+        if node.left is None:
+            return janus.tensor(float(node.word))
+        return 0.5 * total(node.left) + total(node.right)
+
+    f = function(lambda roots: sum([total(root) for root in roots]))
+    for depth in (40, 40, 3, 0, 60):
+        for leaf_left in (False, True):
+            log(f([vine(depth + i, leaf_left) for i in range(30)]))
+
+
+@case(graph=MUST)
+def list_by_links(function, log):
+    class Link:
+        def __init__(self, value, rest):
+            self.value, self.rest = value, rest
+
+    def weigh(link, w):
+        if link.rest is None:
+            return w * link.value
+        return weigh(link.rest, w) + w * link.value
+
+    w = janus.tensor(2.0, requires_grad=True)
+
+    @function
+    def f(link):
+        w.grad = None
+        loss = weigh(link, w)
+        loss.backward()
+        return loss
+
+    for n in (300, 300, 1, 2, 150):
+        link = None
+        for k in range(n):
+            link = Link(k % 7, link)
+        log(f(link), w.grad)
+
+
+@case(graph=MUST)
+def link_without_an_end(function, log):
+    """The ring is walked by a counter: its objects lead nowhere."""
+    class Link:
+        def __init__(self, value):
+            self.value, self.rest = value, self
+
+    def weigh(link, n):
+        if n == 0:
+            return janus.tensor(0.0)
+        return weigh(link.rest, n - 1) * 0.5 + link.value
+
+    a, b = Link(1.0), Link(2.0)
+    a.rest, b.rest = b, a
+    f = function(lambda link, n: weigh(link, n))
+    for n in (30, 30, 5, 0, 40):
+        log(f(a, n))
+
+
 @case
 def writes_in_recursion(function, log):
     def visit(node, depth, seen):
