@@ -9,12 +9,15 @@ EXTRA_DIST += \
 	bench/char_lm_step.py \
 	bench/eager_overhead \
 	bench/eager_overhead.py \
+	bench/figures \
+	bench/figures.py \
 	bench/harness.py \
 	bench/lenet_step \
 	bench/lenet_step.py \
 	bench/peers/setup.sh \
 	bench/peers/trees \
 	bench/peers/worker.py \
+	bench/plots.py \
 	bench/results \
 	bench/tree_lstm \
 	bench/tree_lstm.py \

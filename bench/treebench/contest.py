@@ -14,6 +14,7 @@ from treebench import inputs
 
 ROUNDS = 7
 PROBE_S = 0.02
+LEAST_S = 3.0  # of a configuration, however little time is left
 LEARNING_RATE = 0.05
 TOLERANCE = 1e-3  # of the losses of one step, relative
 TREES = 2000  # of the data, the first ones; the vocabulary is that of all
@@ -272,7 +273,7 @@ class Pace:
     def next(self):
         """Of the next configuration."""
         if self.end is not None:
-            self.seconds = max(0.0, (self.end - time.monotonic()) / max(self.count, 1) - self.overhead)
+            self.seconds = max(LEAST_S, (self.end - time.monotonic()) / max(self.count, 1) - self.overhead)
         self.began = time.monotonic()
         return self.seconds
 
