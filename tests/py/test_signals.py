@@ -73,6 +73,7 @@ def test_timer_handler_raises():
 def test_interrupt_from_another_process():
     run, model = slow(janus.function), Model()
     warm(run, model)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts behind ignores it
     child = subprocess.Popen([sys.executable, "-c", "import os, time; print(flush=True); time.sleep(0.2); "
                               f"os.kill({os.getpid()}, 2)"], stdout=subprocess.PIPE)
     try:
@@ -82,6 +83,7 @@ def test_interrupt_from_another_process():
                 run(model, ROUNDS)
     finally:
         child.communicate()
+        signal.signal(signal.SIGINT, before)
     assert run.stats()["fallbacks"] == 1
     assert run(model, 5).item() == 11
 
