@@ -123,6 +123,7 @@ janus_status jn_flush(jn_run *r) {
     r->pending_bytes = 0;
     if (!n)
         return JANUS_OK;
+    int64_t start = jn_run_clock();
     jn_task **task = jn_alloc(n * sizeof *task);
     if (!task)
         return JN_NO_MEMORY();
@@ -133,6 +134,7 @@ janus_status jn_flush(jn_run *r) {
     janus_status st =
         r->dev ? jn_schedule_flush(r, task, n, max_level) : jn_flush_tasks(r, task, n, max_level);
     jn_free(task);
+    r->stats.tensor_ns += (uint64_t)(jn_run_clock() - start);
     return st;
 }
 
@@ -145,12 +147,28 @@ janus_status jn_tval_force(jn_run *r, jn_tval *v) {
     return v->data ? JANUS_OK : jn_error(JANUS_INTERNAL, "a promised tensor was not computed");
 }
 
+/* The tensors that a recursion meets have few shapes. */
+static const jn_shape *bound_shape(jn_planset *set, const janus_tensor *t) {
+    uint64_t key = t->dtype + 2 * (uint64_t)t->rank + (t->rank ? (uint64_t)t->dims[0] : 0);
+    const jn_shape **at = &set->bound[key % JN_BOUND_SHAPES], *s = *at;
+    if (s && s->dtype == t->dtype && s->rank == t->rank) {
+        int d = 0;
+        while (d < t->rank && s->dims[d] == t->dims[d])
+            d++;
+        if (d == t->rank)
+            return s;
+    }
+    s = jn_shape_intern(&set->shapes, (janus_dtype)t->dtype, t->rank, t->dims);
+    if (s)
+        *at = s;
+    return s;
+}
+
 janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, jn_tval **out) {
     jn_bound *b = jn_arena_alloc(&r->mem->tasks, sizeof *b);
     if (!b || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + 1))
         return JN_NO_MEMORY();
-    const jn_shape *shape =
-        jn_shape_intern(&r->set->shapes, (janus_dtype)t->dtype, t->rank, t->dims);
+    const jn_shape *shape = bound_shape(r->set, t);
     if (!shape)
         return jn_error(JANUS_NO_MEMORY, "no memory for a tensor's shape");
     janus_tensor *dense;

@@ -164,7 +164,7 @@ struct jn_plan {
     jn_frame *free_frames;      /* of the run that uses the set now */
 };
 
-enum { JN_SEGMENT_LISTS = 256 };
+enum { JN_SEGMENT_LISTS = 256, JN_BOUND_SHAPES = 8 };
 
 /* All plans of a module for one run at a time. */
 struct jn_planset {
@@ -173,11 +173,12 @@ struct jn_planset {
     jn_plan *plans; /* [2 * sub index + saved] */
     JN_VEC(jn_segment *) segments;
     jn_segment *by_hash[JN_SEGMENT_LISTS];
-    jn_shapes shapes;           /* interned shapes */
-    struct jn_mem *spare;       /* run memory for reuse */
-    size_t expected;            /* bytes that a run has asked for and kept */
-    struct jn_table *tables;    /* all zero (exec/rows.h) */
-    struct jn_effects *effects; /* per SubGraph; NULL: not yet known */
+    jn_shapes shapes;                       /* interned shapes */
+    const jn_shape *bound[JN_BOUND_SHAPES]; /* of tensors bound lately */
+    struct jn_mem *spare;                   /* run memory for reuse */
+    size_t expected;                        /* bytes that a run has asked for and kept */
+    struct jn_table *tables;                /* all zero (exec/rows.h) */
+    struct jn_effects *effects;             /* per SubGraph; NULL: not yet known */
     bool crowded; /* some segment has many specialisations: trim when the run is over */
     jn_planset *next;
 };

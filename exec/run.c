@@ -33,12 +33,16 @@ static size_t default_ceiling(void) {
     return pages > 0 && size > 0 ? (size_t)pages / 2 * (size_t)size : SIZE_MAX;
 }
 
-janus_status jn_run_poll(jn_run *r) {
+int64_t jn_run_clock(void) {
     struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+janus_status jn_run_poll(jn_run *r) {
     if (!r->host.poll)
         return JANUS_OK;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    int64_t now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    int64_t now = jn_run_clock();
     if (now < r->next_poll_ns)
         return JANUS_OK;
     r->next_poll_ns = now + POLL_NS;
@@ -146,7 +150,9 @@ janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args) {
     for (unsigned i = 0; i < n_args; i++)
         JN_TRY(bind(r, i, &args[i], &slots[i]));
     r->poll_countdown = 1;
+    int64_t start = jn_run_clock();
     JN_TRY(jn_host_run(r, slots));
+    r->stats.host_ns = (uint64_t)(jn_run_clock() - start) - r->stats.tensor_ns;
     r->finished = true;
     return JANUS_OK;
 }

@@ -91,6 +91,8 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args);
 janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out);
 /* exec/run.c: lets the caller's poll cancel the run, at most every 50 ms; on the run's thread. */
 janus_status jn_run_poll(jn_run *r);
+/* exec/run.c: nanoseconds on the monotonic clock. */
+int64_t jn_run_clock(void);
 /* exec/flush.c: executes every pending task. */
 janus_status jn_flush(jn_run *r);
 /* exec/flush.c: runs these tasks, as they come. */

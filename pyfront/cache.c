@@ -101,6 +101,8 @@ static void add_stats(jpy_function *f, const janus_run_stats *s) {
     f->run.tasks += s->tasks;
     f->run.batches += s->batches;
     f->run.kernels += s->kernels;
+    f->run.host_ns += s->host_ns;
+    f->run.tensor_ns += s->tensor_ns;
     if (s->peak_bytes > f->run.peak_bytes)
         f->run.peak_bytes = s->peak_bytes;
     if (s->lanes > f->run.lanes)
