@@ -286,6 +286,18 @@ void jn_wait_drop(jn_run *r, jn_wait *w) {
     s->free_waits = w;
 }
 
+/* A loop whose iteration waits goes on after it. */
+static janus_status with_loop(const jn_frame *f, jn_effects *io) {
+    const jn_plan *plans[2] = {f->loop->loop->body, f->loop->loop->cond};
+    for (int i = 0; i < 2; i++)
+        if (plans[i]) {
+            jn_effects e;
+            JN_TRY(jn_effects_of(f->plan->set, plans[i]->sub, &e));
+            *io = jn_effects_both(*io, e);
+        }
+    return JANUS_OK;
+}
+
 janus_status jn_park(jn_run *r, jn_frame *f, const jn_instr *in, jn_future *on, bool alone) {
     jn_strand *s = &r->strand;
     if (!s->here)
@@ -299,6 +311,8 @@ janus_status jn_park(jn_run *r, jn_frame *f, const jn_instr *in, jn_future *on, 
     w->effects = JN_EFFECTS_ALL;
     if (!alone)
         JN_TRY(jn_effects_from(f->plan, in, &w->effects));
+    if (!alone && f->loop)
+        JN_TRY(with_loop(f, &w->effects));
     w->place->wait = w;
     s->any = s->n_parked++ ? jn_effects_both(s->any, w->effects) : w->effects;
     if (on)

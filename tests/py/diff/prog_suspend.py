@@ -460,3 +460,25 @@ def values_stored_before_they_are_known(function, log):
     for d in (1, 2, 3):
         nodes = [Node((3 * i + d) % 5) for i in range(4)]
         log(f(nodes, t(4, seed=d)), nodes)
+
+
+@case(graph=MUST)
+def length_after_a_loop_that_waits(function, log):
+    @function
+    def f(x):
+        out = []
+        while x.sum() < 5:
+            x = x + 1
+            out.append(x * 2)
+        return x, len(out)
+
+    @function
+    def g(x):
+        out = []
+        while x.sum() < 5:
+            x = x + 1
+            out.append(x * 2)
+        return janus.stack(out) if out else x
+
+    for i in range(6):
+        log(f(t(3, seed=i)), g(t(3, seed=i)))
