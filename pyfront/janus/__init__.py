@@ -24,7 +24,7 @@ from math import e, inf, nan, pi  # noqa: E402
 newaxis = None
 strided, preserve_format, contiguous_format = "strided", "preserve_format", "contiguous_format"
 
-from . import data, nn, optim  # noqa: E402
+from . import data, distributions, nn, optim, utils  # noqa: E402
 from ._vmap import checkpoint, vmap  # noqa: E402
 from .io import load, save  # noqa: E402
 

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Probability distributions with PyTorch's names: Categorical, Bernoulli, Normal, Uniform, Exponential, Laplace, Gumbel.
+
+Draws come from janus's generator; `rsample` lets gradients through to the parameters.  Parameters
+are broadcast together: their common shape is `batch_shape`, and `event_shape` is empty throughout.
+"""
+import math
+
+from . import _C, _random
+from ._shape import broadcast_shapes, broadcast_tensors
+
+
+def _broadcast(*values):
+    """Numbers and tensors as tensors of one shape."""
+    like = next((v for v in values if isinstance(v, _C.Tensor)), None)
+    dtype = _C.float32 if like is None else like.dtype
+    return broadcast_tensors(*[v if isinstance(v, _C.Tensor) else _C.tensor(float(v), dtype=dtype) for v in values])
+
+
+class Distribution:
+    """Base class: a subclass sets `batch_shape` and has `sample` or `rsample`, and `log_prob`."""
+
+    has_rsample = False
+    event_shape = ()
+
+    def rsample(self, sample_shape=()):
+        """A draw that is differentiable by the parameters."""
+        raise NotImplementedError(f"{type(self).__name__} has no rsample")
+
+    def sample(self, sample_shape=()):
+        """A draw of shape sample_shape + batch_shape."""
+        with _C.no_grad():
+            return self.rsample(sample_shape)
+
+    def log_prob(self, value):
+        """Logarithm of the probability (density) of a value."""
+        raise NotImplementedError
+
+    def prob(self, value):
+        """Probability (density) of a value."""
+        return self.log_prob(value).exp()
+
+    def entropy(self):
+        """Entropy, in nats."""
+        raise NotImplementedError
+
+    @property
+    def stddev(self):
+        """Standard deviation."""
+        return self.variance.sqrt()
+
+    def _shape(self, sample_shape):
+        return tuple(sample_shape) + tuple(self.batch_shape)
+
+    def __repr__(self):
+        return f"{type(self).__name__}(batch_shape={tuple(self.batch_shape)})"
+
+
+class Categorical(Distribution):
+    """Numbers 0 to K - 1 with probabilities (or scores) along the last dim."""
+
+    def __init__(self, probs=None, logits=None):
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        if probs is not None:
+            self.probs = probs / probs.sum(-1, keepdim=True)
+            self.logits = self.probs.clamp(min=1.1920929e-07, max=1 - 1.1920929e-07).log()
+        else:
+            self.logits = logits - logits.logsumexp(-1, keepdim=True)
+            self.probs = self.logits.softmax(-1)
+        self.batch_shape = self.logits.shape[:-1]
+
+    def sample(self, sample_shape=()):
+        n = self.logits.shape[-1]
+        count = math.prod(tuple(sample_shape))
+        with _C.no_grad():
+            drawn = _random.multinomial(self.probs.reshape(-1, n), count, True)
+            return drawn.t().reshape(self._shape(sample_shape))
+
+    def log_prob(self, value):
+        value = value.long().unsqueeze(-1)
+        shape = broadcast_shapes(tuple(value.shape[:-1]), tuple(self.batch_shape))
+        scores = self.logits.expand(tuple(shape) + (self.logits.shape[-1],))
+        return scores.gather(-1, value.expand(tuple(shape) + (1,))).squeeze(-1)
+
+    def entropy(self):
+        return -(self.logits.clamp(min=-3.4e38) * self.probs).sum(-1)
+
+
+class Bernoulli(Distribution):
+    """1 with a probability (or a score's sigmoid), else 0."""
+
+    def __init__(self, probs=None, logits=None):
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        if probs is not None:
+            self.probs, = _broadcast(probs)
+            kept = self.probs.clamp(min=1.1920929e-07, max=1 - 1.1920929e-07)
+            self.logits = kept.log() - (-kept).log1p()
+        else:
+            self.logits, = _broadcast(logits)
+            self.probs = self.logits.sigmoid()
+        self.batch_shape = self.probs.shape
+
+    @property
+    def mean(self):
+        """Expectation."""
+        return self.probs
+
+    @property
+    def variance(self):
+        """Variance."""
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape=()):
+        with _C.no_grad():
+            return (_C.rand(self._shape(sample_shape), dtype=self.probs.dtype) < self.probs).to(self.probs.dtype)
+
+    def log_prob(self, value):
+        return value * self.logits - _C.softplus(self.logits)
+
+    def entropy(self):
+        return _C.softplus(self.logits) - self.probs * self.logits
+
+
+class Normal(Distribution):
+    """The normal distribution."""
+
+    has_rsample = True
+
+    def __init__(self, loc, scale):
+        self.loc, self.scale = _broadcast(loc, scale)
+        self.batch_shape = self.loc.shape
+
+    @property
+    def mean(self):
+        """Expectation."""
+        return self.loc
+
+    @property
+    def variance(self):
+        """Variance."""
+        return self.scale * self.scale
+
+    def rsample(self, sample_shape=()):
+        return self.loc + _C.randn(self._shape(sample_shape), dtype=self.loc.dtype) * self.scale
+
+    def log_prob(self, value):
+        gap = (value - self.loc) / self.scale
+        return -0.5 * gap * gap - self.scale.log() - 0.5 * math.log(2 * math.pi)
+
+    def cdf(self, value):
+        """Probability of less."""
+        return 0.5 * (1 + ((value - self.loc) / self.scale * math.sqrt(0.5)).erf())
+
+    def entropy(self):
+        return self.scale.log() + 0.5 * math.log(2 * math.pi) + 0.5
+
+
+class Uniform(Distribution):
+    """Uniform on [low, high)."""
+
+    has_rsample = True
+
+    def __init__(self, low, high):
+        self.low, self.high = _broadcast(low, high)
+        self.batch_shape = self.low.shape
+
+    @property
+    def mean(self):
+        """Expectation."""
+        return (self.low + self.high) * 0.5
+
+    @property
+    def variance(self):
+        """Variance."""
+        return (self.high - self.low) ** 2 / 12
+
+    def rsample(self, sample_shape=()):
+        return self.low + _C.rand(self._shape(sample_shape), dtype=self.low.dtype) * (self.high - self.low)
+
+    def log_prob(self, value):
+        inside = (value >= self.low) & (value < self.high)
+        density = -(self.high - self.low).log()
+        return _C.where(inside, density, _C.full_like(density, -math.inf))
+
+    def entropy(self):
+        return (self.high - self.low).log()
+
+
+class Exponential(Distribution):
+    """Exponential with a rate."""
+
+    has_rsample = True
+
+    def __init__(self, rate):
+        self.rate, = _broadcast(rate)
+        self.batch_shape = self.rate.shape
+
+    @property
+    def mean(self):
+        """Expectation."""
+        return 1 / self.rate
+
+    @property
+    def variance(self):
+        """Variance."""
+        return 1 / (self.rate * self.rate)
+
+    def rsample(self, sample_shape=()):
+        return -(1 - _C.rand(self._shape(sample_shape), dtype=self.rate.dtype)).log() / self.rate
+
+    def log_prob(self, value):
+        return self.rate.log() - self.rate * value
+
+    def entropy(self):
+        return 1 - self.rate.log()
+
+
+class Laplace(Distribution):
+    """Laplace's distribution."""
+
+    has_rsample = True
+
+    def __init__(self, loc, scale):
+        self.loc, self.scale = _broadcast(loc, scale)
+        self.batch_shape = self.loc.shape
+
+    @property
+    def mean(self):
+        """Expectation."""
+        return self.loc
+
+    @property
+    def variance(self):
+        """Variance."""
+        return 2 * self.scale * self.scale
+
+    def rsample(self, sample_shape=()):
+        u = _C.rand(self._shape(sample_shape), dtype=self.loc.dtype) - 0.5
+        return self.loc - self.scale * u.sign() * (1 - (2 * u.abs()).clamp(max=1 - 1e-7)).log()
+
+    def log_prob(self, value):
+        return -(value - self.loc).abs() / self.scale - (2 * self.scale).log()
+
+    def entropy(self):
+        return 1 + (2 * self.scale).log()
+
+
+class Gumbel(Distribution):
+    """Gumbel's distribution of largest values."""
+
+    has_rsample = True
+
+    def __init__(self, loc, scale):
+        self.loc, self.scale = _broadcast(loc, scale)
+        self.batch_shape = self.loc.shape
+
+    @property
+    def mean(self):
+        """Expectation."""
+        return self.loc + self.scale * 0.5772156649015329
+
+    @property
+    def variance(self):
+        """Variance."""
+        return self.scale * self.scale * (math.pi ** 2 / 6)
+
+    def rsample(self, sample_shape=()):
+        u = _C.rand(self._shape(sample_shape), dtype=self.loc.dtype).clamp(min=1e-20, max=1 - 1e-7)
+        return self.loc - self.scale * (-u.log()).log()
+
+    def log_prob(self, value):
+        y = (self.loc - value) / self.scale
+        return y - y.exp() - self.scale.log()
+
+    def entropy(self):
+        return self.scale.log() + 1.5772156649015329
+
+
+def kl_divergence(p, q):
+    """Divergence of q from p, for two of one kind: Normal, Categorical or Bernoulli."""
+    if type(p) is type(q) is Normal:
+        ratio, gap = (p.scale / q.scale) ** 2, ((p.loc - q.loc) / q.scale) ** 2
+        return 0.5 * (ratio + gap - 1 - ratio.log())
+    if type(p) is type(q) is Categorical:
+        return (p.probs * (p.logits - q.logits)).sum(-1)
+    if type(p) is type(q) is Bernoulli:
+        return p.probs * (p.logits - q.logits) - _C.softplus(p.logits) + _C.softplus(q.logits)
+    raise NotImplementedError(f"kl_divergence({type(p).__name__}, {type(q).__name__})")

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""janus.data under the name that PyTorch's programs have for it."""
+from ..data import (DataLoader, Dataset, RandomSampler, SequentialSampler, Subset, TensorDataset, default_collate,
+                    random_split)
