@@ -588,3 +588,54 @@ def child_sum_tree_lstm_with_adam(function, log):
 
     for k in range(6):
         log(step([tree(k + i, 3) for i in range(3)]), m)
+
+
+@case
+def a_batch_of_trees_large_enough_for_lanes(function, log):
+    """Trees of a batch run on threads of their own, until one of them names a word that is none."""
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(200, 96)
+            self.inner = nn.Linear(96, 96)
+            self.output = nn.Linear(96, 3)
+
+        def state(self, node):
+            loss = janus.zeros(())
+            if not node.children:
+                h = self.embedding(janus.tensor([node.value]))
+            else:
+                h = janus.zeros(1, 96)
+                for child in node.children:
+                    below, below_loss = self.state(child)
+                    h = h + below
+                    loss = loss + below_loss
+                h = janus.tanh(self.inner(h))
+            return h, loss + F.cross_entropy(self.output(h), janus.tensor([node.value % 3]))
+
+    net = Net()
+    optimizer = janus.optim.Adagrad(net.parameters(), lr=0.1)
+    seen = []
+
+    def train(roots):
+        optimizer.zero_grad()
+        loss = janus.zeros(())
+        for root in roots:
+            _, below = net.state(root)
+            loss = loss + below
+            seen.append(root.value)
+        loss.backward()
+        optimizer.step()
+        return loss.detach() / len(roots)
+
+    f = function(train)
+    for step in range(5):
+        log(f([tree(5, k + step) for k in range(16)]), net.inner.weight[::9, ::7], net.embedding.weight[:6, ::9])
+    wrong = tree(5, 3)
+    wrong.children[0].children[0].children = [Node(1000)]
+    try:
+        f([tree(5, k) for k in range(8)] + [wrong] + [tree(5, k) for k in range(8)])
+    except IndexError:
+        log("no such word")
+    log(f([tree(5, k) for k in range(16)]), net.inner.weight[::9, ::7], seen)
