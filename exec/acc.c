@@ -15,7 +15,7 @@
 #include "ops/op_ids.h"
 
 enum {
-    PRODUCT_ROWS = 256,      /* at least room for these */
+    PRODUCT_ROWS = 256,     /* at least room for these */
     PRODUCT_BYTES = 4 << 20 /* of collected rows: more are multiplied before the next group */
 };
 

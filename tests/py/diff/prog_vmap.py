@@ -178,3 +178,109 @@ def what_is_wrong(function, log):
     log.raises(f, t(0, 2), t(0, 2), 0, 0)
     g = function(lambda x: janus.vmap(lambda r: r.sum().item())(x))
     log.raises(g, t(3, 2))
+
+
+@case
+def inside_a_recursion(function, log):
+    class Node:
+        def __init__(self, value, *children):
+            self.value, self.children = value, children
+
+    root = Node(0.3, Node(-0.2, Node(0.7), Node(0.1)), Node(0.5))
+    w = t(3, 3, grad=True)
+
+    def state(node, x):
+        h = janus.vmap(lambda r: janus.tanh(r @ w) * node.value)(x)
+        for child in node.children:
+            h = h + state(child, h)
+        return h
+
+    f = function(lambda x: state(root, x).sum())
+    for k in range(4):
+        y = f(t(9, 3, seed=k))
+        y.backward()
+        log(y, w.grad)
+
+
+@case(graph=MUST)
+def keywords_and_numbers(function, log):
+    def one(x, k, *, scale=1.0, shift=None):
+        y = x * scale * k
+        return y if shift is None else y + shift
+
+    f = function(lambda x, k: janus.vmap(one, in_axes=(0, None))(x, k, scale=2.0, shift=t(2)))
+    g = function(lambda x, k: janus.vmap(one)(x, k))
+    for k in (3, 3, 4):
+        log(f(t(9, 2, seed=k), k), g(t(9, seed=k), janus.arange(9)))
+
+
+@case(graph=MUST)
+def one_result_is_an_argument(function, log):
+    """Results are copies, whatever the function returns."""
+    c = t(2, seed=5)
+
+    def prog(x):
+        y, z, u = janus.vmap(lambda r: (r, c, r[:1]))(x)
+        y.add_(1)
+        z.add_(1)
+        return y, z, u, x.sum()
+
+    f = function(prog)
+    for k in range(4):
+        x = t(8, 2, seed=k)
+        log(f(x), x, c)
+
+
+@case(graph=MUST)
+def checkpoints_of_examples(function, log):
+    w = t(3, 3, grad=True)
+
+    def part(x):
+        return janus.tanh(janus.tanh(x @ w) @ w)
+
+    f = function(lambda x: janus.vmap(lambda r: janus.checkpoint(part, r).sum())(x).sum())
+    for k in range(4):
+        x = t(9, 3, seed=k, grad=True)
+        y = f(x)
+        y.backward()
+        log(y, x.grad, w.grad)
+
+
+@case(graph=MUST)
+def checkpoints_that_draw(function, log):
+    w = t(3, 3, grad=True)
+    f = function(lambda x: (janus.checkpoint(lambda r, p: F.dropout(janus.tanh(r @ w), p) @ w, x, 0.5) ** 2).sum())
+    for k in range(4):
+        y = f(t(4, 3, seed=k))
+        y.backward()
+        log(y, w.grad)
+
+
+@case
+def a_checkpoint_that_writes(function, log):
+    seen = []
+
+    def part(x):
+        seen.append(x.sum().item())
+        x.mul_(2)
+        return x[0]
+
+    def prog(x):
+        y = janus.checkpoint(part, x)
+        y.add_(1)
+        return x.sum()
+
+    f = function(prog)
+    for k in range(4):
+        x = t(4, 3, seed=k)
+        log(f(x), x, list(seen))
+
+
+@case(graph=MUST)
+def the_same_row_twice(function, log):
+    f = function(lambda x: janus.vmap(lambda a, b: (a - b, a * b), in_axes=(0, 1))(x, x))
+    for k in range(4):
+        x = t(8, 8, seed=k, grad=True)
+        y, z = f(x)
+        (y.sin() + z).sum().backward()
+        log(y, z, x.grad)
