@@ -40,6 +40,7 @@ typedef struct jcv_val {
     bool root;                /* an object read where the graph writes: it has its own samples */
     struct jcv_val *detached; /* cached barrier of it, made in `detached_in` */
     jcv_ctx *detached_in;
+    uint8_t tracked;  /* whether it requires grad on every path: finish.c */
     jn_value emitted; /* in ctx */
 } jcv_val;
 

@@ -94,6 +94,38 @@ static jpy_recipe *view_recipe(jcv *c, finishing *f, jcv_av *a, jcv_rec *rec, jp
     return r;
 }
 
+enum { NOT_ASKED, ON_ALL_PATHS, NOT_ON_ALL };
+
+/* Whether what may require grad does so whichever arm is taken.  Parameters of recursions and loops
+ * are taken to. */
+static bool tracked_always(jcv *c, jcv_val *v) {
+    jcv_node *n = v->node;
+    if (v->tracked != NOT_ASKED)
+        return v->tracked == ON_ALL_PATHS;
+    v->tracked = ON_ALL_PATHS;
+    if (!n) {
+        bool leaf = true;
+        for (size_t i = 0; v->ctx == c->main && i < c->main->params.n; i++)
+            if (c->main->params.data[i] == v)
+                leaf = c->inputs.data[i]->tensor.requires_grad;
+        v->tracked = leaf ? ON_ALL_PATHS : NOT_ON_ALL;
+    } else if (n->op && n->op->role == JN_ROLE_IF && n->subs[0] && n->subs[1]) {
+        for (int k = 0; k < 2; k++)
+            if (v->index >= n->subs[k]->results.n ||
+                !tracked_always(c, n->subs[k]->results.data[v->index]))
+                v->tracked = NOT_ON_ALL;
+    } else if (n->op && n->op->role == JN_ROLE_COMPUTE) {
+        bool any = false;
+        for (unsigned i = 0; i < n->n_in && n->op->grad && v->depends && !any; i++)
+            any = n->in[i] && n->in[i]->type->kind == JANUS_KIND_TENSOR &&
+                  jn_dtype_is_float(n->in[i]->type->dtype) && tracked_always(c, n->in[i]);
+        v->tracked = any ? ON_ALL_PATHS : NOT_ON_ALL;
+    } else if (n->op && (n->op->role == JN_ROLE_CONST || n->op->role == JN_ROLE_RNG)) {
+        v->tracked = NOT_ON_ALL;
+    }
+    return v->tracked == ON_ALL_PATHS;
+}
+
 static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r) {
     jcv_rec *rec = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
     if (a->src) {
@@ -116,6 +148,8 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
     if (!jn_vec_push(&f->escaped, rec))
         jcv_refuse(c, "out of memory");
     bool tracked = jpy_tensor_tracked((jpy_tensor *)a->py);
+    if (tracked && !tracked_always(c, v))
+        jcv_refuse(c, "a result requires grad on some paths only");
     if (tracked && ((jpy_tensor *)a->py)->requires_grad)
         jcv_refuse(c, "a new leaf that requires grad leaves the graph");
     r->kind = JPY_MAKE_RESULT;

@@ -254,3 +254,17 @@ def not_diff_in_arm(function, log):
         y = f(t(3, seed=i))
         y.backward()
         log(y, w, v)
+
+
+@case
+def requires_grad_on_one_path(function, log):
+    w = t(3, grad=True)
+
+    @function
+    def f(x):
+        if x.sum() > 0:
+            return (w * x).sum()
+        return x.sum()
+
+    for i in range(8):
+        log(f(t(3, seed=i)).requires_grad)
