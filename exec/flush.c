@@ -21,6 +21,26 @@ enum { /* what starts a flush by itself: pending tasks, bytes of their outputs *
        FLUSH_BYTES = 256 << 20
 };
 
+/* What it waits for, neighbours of the same task once, and so its level. */
+static janus_status find_deps(jn_run *r, jn_task *t, uint32_t n) {
+    const jn_task *last = NULL;
+    if (JN_UNLIKELY(r->deps.n + n >= UINT32_MAX) || !jn_vec_reserve(&r->deps, r->deps.n + n))
+        return JN_NO_MEMORY();
+    t->id = r->n_pending;
+    t->first_dep = (uint32_t)r->deps.n;
+    for (uint32_t i = 0; i < n; i++) {
+        const jn_task *p = t->in[i]->task;
+        if (!p || p == last || p->done)
+            continue;
+        last = p;
+        r->deps.data[r->deps.n++] = p->id;
+        if (p->level >= t->level)
+            t->level = p->level + 1;
+    }
+    t->n_deps = (uint32_t)r->deps.n - t->first_dep;
+    return JANUS_OK;
+}
+
 static janus_status specialise_task(jn_run *r, jn_segment *seg, jn_task *t, jn_slot *slots) {
     const jn_shape *in_buf[32], **in = in_buf;
     if (seg->n_inputs > 32) {
@@ -36,9 +56,8 @@ static janus_status specialise_task(jn_run *r, jn_segment *seg, jn_task *t, jn_s
             JN_TRY(jn_rows_fill(r, v));
         t->in[i] = v;
         in[i] = v->shape;
-        if (v->task && !v->task->done && v->task->level >= t->level)
-            t->level = v->task->level + 1;
     }
+    JN_TRY(find_deps(r, t, seg->n_inputs));
     for (uint32_t i = 0; i < seg->n_scalars; i++)
         t->scalars[i] =
             seg->scalars[i].is_const ? seg->scalars[i].value : slots[seg->scalars[i].slot].i;
@@ -104,7 +123,7 @@ janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_
         st = run_in_order(&alone, task, n);
     } else {
         if (n > 1) {
-            JN_TRY(jn_levels_late(task, n, max_level));
+            JN_TRY(jn_levels_late(r, task, n, max_level));
             JN_TRY(jn_lanes_run(r, task, n, &done));
         }
         if (!done)
@@ -127,10 +146,8 @@ janus_status jn_flush(jn_run *r) {
     jn_task **task = jn_alloc(n * sizeof *task);
     if (!task)
         return JN_NO_MEMORY();
-    for (uint32_t i = 0; i < n; i++, t = t->next) {
-        t->id = i;
+    for (uint32_t i = 0; i < n; i++, t = t->next)
         task[i] = t;
-    }
     janus_status st =
         r->dev ? jn_schedule_flush(r, task, n, max_level) : jn_flush_tasks(r, task, n, max_level);
     jn_free(task);

@@ -36,6 +36,7 @@ typedef struct component {
 
 typedef struct dealing {
     jn_task **task;
+    const uint32_t *deps;
     uint32_t n, lanes, phases;
     /* per task */
     uint32_t *parent; /* union-find over heavy ones */
@@ -79,15 +80,13 @@ static void find_components(dealing *d) {
         bool heavy = is_heavy(t);
         uint32_t phase = heavy;
         d->parent[i] = i;
-        for (uint32_t k = 0; k < t->inst->seg->n_inputs; k++) {
-            const jn_task *p = t->in[k]->task;
-            if (!p || p->done)
-                continue;
-            bool same = (d->phase[p->id] & 1) == heavy;
-            uint32_t after = d->phase[p->id] + !same;
+        for (uint32_t k = 0; k < t->n_deps; k++) {
+            uint32_t p = d->deps[t->first_dep + k];
+            bool same = (d->phase[p] & 1) == heavy;
+            uint32_t after = d->phase[p] + !same;
             phase = after > phase ? after : phase;
             if (same && heavy)
-                join(d->parent, i, p->id);
+                join(d->parent, i, p);
         }
         d->phase[i] = phase;
         if (phase >= d->phases)
@@ -224,7 +223,7 @@ janus_status jn_lanes_run(jn_run *r, jn_task **task, uint32_t n, bool *done) {
     *done = false;
     if (threads < 2 || jn_par_inside() || r->device != JN_DEVICE_CPU)
         return JANUS_OK;
-    dealing d = {.task = task, .n = n};
+    dealing d = {.task = task, .deps = r->deps.data, .n = n};
     janus_status st = JANUS_OK;
     d.parent = jn_alloc((size_t)n * 3 * sizeof *d.parent);
     d.cost = jn_calloc(n, sizeof *d.cost);

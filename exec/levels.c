@@ -32,7 +32,7 @@ static void by_level(jn_task *const *task, const uint32_t *level, uint32_t n, ui
 }
 
 /* The latest level of every task; with `keep` only those that gain by it leave theirs. */
-static void latest(jn_task *const *task, uint32_t n, uint32_t max_level, bool keep,
+static void latest(const jn_run *r, jn_task *const *task, uint32_t n, uint32_t max_level, bool keep,
                    uint32_t *level) {
     for (uint32_t i = 0; i < n; i++)
         level[i] = max_level;
@@ -40,11 +40,10 @@ static void latest(jn_task *const *task, uint32_t n, uint32_t max_level, bool ke
         const jn_task *t = task[i];
         if (keep && t->inst->count.late >= t->inst->count.early)
             level[i] = t->level;
-        for (uint32_t k = 0; k < t->inst->seg->n_inputs; k++) {
-            const jn_task *p = t->in[k]->task;
-            if (p && !p->done && level[p->id] >= level[i])
-                level[p->id] = level[i] - 1;
-        }
+        const uint32_t *dep = r->deps.data + t->first_dep;
+        for (uint32_t k = 0; k < t->n_deps; k++)
+            if (level[dep[k]] >= level[i])
+                level[dep[k]] = level[i] - 1;
     }
 }
 
@@ -65,7 +64,7 @@ static void count_groups(jn_task *const *sorted, const uint32_t *level, uint32_t
     }
 }
 
-janus_status jn_levels_late(jn_task **task, uint32_t n, uint32_t max_level) {
+janus_status jn_levels_late(const jn_run *r, jn_task **task, uint32_t n, uint32_t max_level) {
     uint32_t *level = jn_alloc(2 * (size_t)n * sizeof *level), *late = level + n;
     uint32_t *start = jn_alloc(((size_t)max_level + 2) * sizeof *start);
     jn_task **sorted = jn_alloc((size_t)n * sizeof *sorted);
@@ -80,10 +79,10 @@ janus_status jn_levels_late(jn_task **task, uint32_t n, uint32_t max_level) {
     }
     by_level(task, level, n, max_level, start, sorted);
     count_groups(sorted, level, n, false);
-    latest(task, n, max_level, false, late);
+    latest(r, task, n, max_level, false, late);
     by_level(task, late, n, max_level, start, sorted);
     count_groups(sorted, late, n, true);
-    latest(task, n, max_level, true, late);
+    latest(r, task, n, max_level, true, late);
     for (uint32_t i = 0; i < n; i++)
         task[i]->level = late[i];
 done:

@@ -229,6 +229,7 @@ void jn_run_free(jn_run *r) {
     jn_log_free(r);
     jn_strand_free(r);
     jn_vec_free(&r->effects);
+    jn_vec_free(&r->deps);
     jn_vec_free(&r->log);
     jn_overlay_free(r);
     while (r->tables)

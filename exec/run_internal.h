@@ -59,7 +59,8 @@ struct jn_run {
     /* tensor strand */
     jn_task *pending, **pending_tail;
     uint32_t n_pending, max_level;
-    size_t pending_bytes; /* outputs the pending tasks will need */
+    size_t pending_bytes;  /* outputs the pending tasks will need */
+    JN_VEC(uint32_t) deps; /* of the pending tasks */
     jn_scratch scratch[JN_MAX_RANGES];
     jn_table *tables; /* in use (exec/rows.h) */
 
@@ -134,7 +135,7 @@ static inline void jn_lane_count(const jn_lane *l) {
 janus_status jn_group_run(jn_lane *l, jn_seginst *inst, jn_task **task, uint32_t n);
 /* exec/levels.c: puts tasks, in issue order with their ids and levels, later where that makes
  * larger groups. */
-janus_status jn_levels_late(jn_task **task, uint32_t n, uint32_t max_level);
+janus_status jn_levels_late(const jn_run *r, jn_task **task, uint32_t n, uint32_t max_level);
 /* exec/levels.c: runs tasks, given in issue order, level by level. */
 janus_status jn_levels_run(jn_lane *l, jn_task **task, uint32_t n);
 /* exec/lanes.c: runs tasks, in issue order with their ids and levels; *done is false, and nothing

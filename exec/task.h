@@ -44,7 +44,8 @@ struct jn_task {
     jn_task *next; /* in issue order; within a group while flushing */
     jn_seginst *inst;
     uint32_t level;
-    uint32_t id; /* within a flush: its place in issue order */
+    uint32_t id;                /* within a flush: its place in issue order */
+    uint32_t n_deps, first_dep; /* the ids of those pending that it waits for: jn_run.deps */
     bool done;
     jn_tval **in;
     int64_t *scalars;
