@@ -65,11 +65,12 @@ static void count_groups(jn_task *const *sorted, const uint32_t *level, uint32_t
 }
 
 janus_status jn_levels_late(const jn_run *r, jn_task **task, uint32_t n, uint32_t max_level) {
-    uint32_t *level = jn_alloc(2 * (size_t)n * sizeof *level), *late = level + n;
+    uint32_t *level = jn_alloc((size_t)n * sizeof *level);
+    uint32_t *late = jn_alloc((size_t)n * sizeof *late);
     uint32_t *start = jn_alloc(((size_t)max_level + 2) * sizeof *start);
     jn_task **sorted = jn_alloc((size_t)n * sizeof *sorted);
     janus_status st = JANUS_OK;
-    if (!level || !start || !sorted) {
+    if (!level || !late || !start || !sorted) {
         st = JN_NO_MEMORY();
         goto done;
     }
@@ -87,6 +88,7 @@ janus_status jn_levels_late(const jn_run *r, jn_task **task, uint32_t n, uint32_
         task[i]->level = late[i];
 done:
     jn_free(level);
+    jn_free(late);
     jn_free(start);
     jn_free(sorted);
     return st;
