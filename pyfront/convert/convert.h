@@ -336,7 +336,12 @@ jcv_node *jcv_op_try(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in,
 jcv_node *jcv_call_node(jcv *c, const char *op, jcv_ctx *a, jcv_ctx *b, jcv_val *const *in,
                         unsigned n_in, const jn_type *const *types, unsigned n_out);
 jcv_node *jcv_backward_node(jcv *c, jcv_val *y, jcv_val *const *x, unsigned n);
+/* Whether what may require grad does so whichever path is taken; a loop is assumed to have a round
+ * where that decides it.  Parameters of recursions and loops are taken to. */
+bool jcv_tracked_always(jcv *c, jcv_val *v);
 void jcv_assert(jcv *c, jcv_val *cond, const char *message);
+/* With the place in the source that it is about. */
+void jcv_assert_at(jcv *c, jcv_val *cond, const char *message, const jn_loc *loc);
 const jn_type *jcv_type(jcv *c, jn_type t);
 bool jcv_same_type(const jn_type *a, const jn_type *b);
 

@@ -96,9 +96,20 @@ static jpy_recipe *view_recipe(jcv *c, finishing *f, jcv_av *a, jcv_rec *rec, jp
 
 enum { NOT_ASKED, ON_ALL_PATHS, NOT_ON_ALL };
 
-/* Whether what may require grad does so whichever arm is taken.  Parameters of recursions and loops
- * are taken to. */
-static bool tracked_always(jcv *c, jcv_val *v) {
+/* What a loop of main carries and only its rounds make require grad: one round is assumed. */
+static bool tracked_by_loop(jcv *c, const jcv_val *v, jcv_node *n) {
+    if (v->ctx != c->main || v->index + 1 >= n->n_in || v->index >= n->subs[0]->results.n)
+        return true;
+    if (jcv_tracked_always(c, n->in[v->index + 1]))
+        return true;
+    if (!jcv_tracked_always(c, n->subs[0]->results.data[v->index]))
+        return false;
+    jcv_val *in[2] = {n->in[0], jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
+    jcv_assert_at(c, &jcv_op(c, JN_OP(s_gt), in, 2, NULL)->out[0], "a loop has a round", &n->loc);
+    return true;
+}
+
+bool jcv_tracked_always(jcv *c, jcv_val *v) {
     jcv_node *n = v->node;
     if (v->tracked != NOT_ASKED)
         return v->tracked == ON_ALL_PATHS;
@@ -112,14 +123,16 @@ static bool tracked_always(jcv *c, jcv_val *v) {
     } else if (n->op && n->op->role == JN_ROLE_IF && n->subs[0] && n->subs[1]) {
         for (int k = 0; k < 2; k++)
             if (v->index >= n->subs[k]->results.n ||
-                !tracked_always(c, n->subs[k]->results.data[v->index]))
+                !jcv_tracked_always(c, n->subs[k]->results.data[v->index]))
                 v->tracked = NOT_ON_ALL;
     } else if (n->op && n->op->role == JN_ROLE_COMPUTE) {
         bool any = false;
         for (unsigned i = 0; i < n->n_in && n->op->grad && v->depends && !any; i++)
             any = n->in[i] && n->in[i]->type->kind == JANUS_KIND_TENSOR &&
-                  jn_dtype_is_float(n->in[i]->type->dtype) && tracked_always(c, n->in[i]);
+                  jn_dtype_is_float(n->in[i]->type->dtype) && jcv_tracked_always(c, n->in[i]);
         v->tracked = any ? ON_ALL_PATHS : NOT_ON_ALL;
+    } else if (n->op && n->op->role == JN_ROLE_FOREACH) {
+        v->tracked = tracked_by_loop(c, v, n) ? ON_ALL_PATHS : NOT_ON_ALL;
     } else if (n->op && (n->op->role == JN_ROLE_CONST || n->op->role == JN_ROLE_RNG)) {
         v->tracked = NOT_ON_ALL;
     }
@@ -148,7 +161,7 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
     if (!jn_vec_push(&f->escaped, rec))
         jcv_refuse(c, "out of memory");
     bool tracked = jpy_tensor_tracked((jpy_tensor *)a->py);
-    if (tracked && !tracked_always(c, v))
+    if (tracked && !jcv_tracked_always(c, v))
         jcv_refuse(c, "a result requires grad on some paths only");
     if (tracked && ((jpy_tensor *)a->py)->requires_grad)
         jcv_refuse(c, "a new leaf that requires grad leaves the graph");

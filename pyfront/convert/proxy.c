@@ -595,6 +595,8 @@ void jcv_tensor_backward(jcv *c, PyObject *proxy) {
     }
     jn_vec_free(&seen);
     jn_vec_free(&found);
+    if (!jcv_tracked_always(c, y))
+        jcv_refuse(c, "backward() of what requires grad on some paths only");
     jcv_node *b = jcv_backward_node(c, y, x, n);
     for (unsigned i = 0; i < n; i++) {
         b->out[i].depends = false;

@@ -250,12 +250,21 @@ jcv_node *jcv_backward_node(jcv *c, jcv_val *y, jcv_val *const *x, unsigned n_x)
     return n;
 }
 
-void jcv_assert(jcv *c, jcv_val *cond, const char *message) {
+void jcv_assert_at(jcv *c, jcv_val *cond, const char *message, const jn_loc *loc) {
     const jn_op *op = jn_op_find("assert", 6);
     struct {
         size_t struct_size;
         int64_t id;
         const char *message;
-    } attrs = {sizeof attrs, c->at ? (int64_t)c->at->line : -1, message};
-    jcv_op(c, op, &cond, 1, &attrs);
+    } attrs = {sizeof attrs, loc ? (int64_t)loc->line : -1, message};
+    jcv_node *n = jcv_op(c, op, &cond, 1, &attrs);
+    if (loc)
+        n->loc = *loc;
+}
+
+void jcv_assert(jcv *c, jcv_val *cond, const char *message) {
+    jn_loc here = {0};
+    if (c->at && c->frame && c->frame->source)
+        here = (jn_loc){c->frame->source->file, c->at->line, c->at->col};
+    jcv_assert_at(c, cond, message, here.file ? &here : NULL);
 }

@@ -393,3 +393,43 @@ def gradients_through_loops(function, log):
         w = janus.tensor([1.0, 2.0, -1.0], requires_grad=True)
         f(node, w).sum().backward()
         log(w.grad)
+
+
+@case
+def loops_without_a_round_give_nothing_that_requires_grad(function, log):
+    w = (t(3) * 0.5).requires_grad_()
+
+    def total(n, x):
+        s = janus.zeros(3)
+        for i in range(n):
+            s = s + x * w * (i + 1)
+        return s
+
+    def train(items):
+        w.grad = None
+        loss = janus.zeros(())
+        for item in items:
+            loss = loss + (w * item).sum()
+        loss.backward()
+        return loss.detach()
+
+    def train_on_range(n, x):
+        w.grad = None
+        loss = janus.zeros(())
+        for i in range(n):
+            loss = loss + (x * w).sum() * i
+        loss.backward()
+        return loss.detach()
+
+    f, g, h = function(total), function(train), function(train_on_range)
+    for n in (3, 40, 50, 41, 0, 2, 0, 60):
+        try:
+            log(h(n, t(3)), w.grad)
+        except RuntimeError as e:
+            log(str(e), w.grad)
+        s = f(n, t(3))
+        log(s, s.requires_grad)
+        try:
+            log(g([t(3) for _ in range(n)]), w.grad)
+        except RuntimeError as e:
+            log(str(e), w.grad)
