@@ -56,6 +56,21 @@ static janus_status reserve_scratch(jn_run *r, uint32_t part, size_t bytes) {
     return JANUS_OK;
 }
 
+/* The rows of an input go to `to`, `step` bytes apart.  They lie wherever a task's producer put
+ * them: the memory of those to come is asked for ahead. */
+static void gather(const tile *w, uint32_t i, char *to, size_t step) {
+    enum { AHEAD = 3, LINE = 64, MOST = 2048 };
+    size_t bytes = w->g->inst->in[i]->bytes, ahead = bytes < MOST ? bytes : MOST;
+    for (uint32_t t = 0; t < w->n; t++, to += step) {
+        if (t + AHEAD < w->n) {
+            const char *next = w->task[t + AHEAD]->in[i]->data;
+            for (size_t k = 0; k < ahead; k += LINE)
+                __builtin_prefetch(next + k);
+        }
+        memcpy(to, w->task[t]->in[i]->data, bytes);
+    }
+}
+
 static janus_status prepare_inputs(tile *w, bump *b) {
     const jn_segment *seg = w->g->inst->seg;
     for (uint32_t i = 0; i < seg->n_inputs; i++) {
@@ -67,8 +82,7 @@ static janus_status prepare_inputs(tile *w, bump *b) {
         if (!to)
             return JN_NO_MEMORY();
         w->input[i] = to;
-        for (uint32_t t = 0; t < w->n; t++, to += bytes)
-            memcpy(to, w->task[t]->in[i]->data, bytes);
+        gather(w, i, to, bytes);
     }
     for (uint32_t i = 0; i < seg->n_scalars; i++) {
         bool is_bool = seg->scalars[i].kind == JANUS_KIND_BOOL;
@@ -118,8 +132,7 @@ static void collect(tile *w, uint32_t node) {
         size_t bytes = (size_t)(v->dims[0] * v->dims[1]) * size;
         char *to = product_rows(w, node, i);
         if (src->kind == JN_SRC_INPUT) {
-            for (uint32_t t = 0; t < w->n; t++, to += bytes)
-                memcpy(to, w->task[t]->in[src->index]->data, bytes);
+            gather(w, src->index, to, bytes);
             continue;
         }
         const char *from = src_data(w, src);
@@ -134,10 +147,8 @@ static void concat_inputs(tile *w, const jn_segnode *n) {
     char *out = w->value[n->value[0]];
     size_t row = w->g->inst->values[n->value[0]].shape->bytes;
     for (uint32_t i = 0; i < n->n_in; i++) {
-        size_t bytes = w->g->inst->in[n->in[i].index]->bytes;
-        for (uint32_t t = 0; t < w->n; t++)
-            memcpy(out + t * row, w->task[t]->in[n->in[i].index]->data, bytes);
-        out += bytes;
+        gather(w, n->in[i].index, out, row);
+        out += w->g->inst->in[n->in[i].index]->bytes;
     }
 }
 
