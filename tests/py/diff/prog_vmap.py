@@ -11,7 +11,8 @@ from .harness import MUST, case, t
 @case(graph=MUST)
 def a_perceptron(function, log):
     w, v = t(4, 6, grad=True), t(6, 3, seed=1, grad=True)
-    f = function(lambda x: janus.vmap(lambda r: janus.tanh(r @ w) @ v)(x))
+    f = function(lambda x: janus.vmap(
+        lambda r: janus.tanh(r @ w) @ v)(x))
     for k in range(4):
         y = f(t(5, 4, seed=k))
         y.sin().sum().backward()
@@ -77,7 +78,9 @@ def recursion_by_example(function, log):
 @case(graph=MUST)
 def vmap_of_vmap(function, log):
     w = t(3, 2, grad=True)
-    outer = lambda a, b: janus.vmap(lambda x: janus.vmap(lambda y: (x * y) @ w)(b))(a)  # noqa: E731
+    outer = lambda a, b: janus.vmap(
+        lambda x: janus.vmap(
+        lambda y: (x * y) @ w)(b))(a)  # noqa: E731
     f = function(outer)
     for k in range(4):
         a, b = t(4, 3, seed=k, grad=True), t(5, 3, seed=k + 1, grad=True)
@@ -101,7 +104,8 @@ def gradients_per_example(function, log):
 
 @case(graph=MUST)
 def draws_by_example(function, log):
-    f = function(lambda x: janus.vmap(lambda r: F.dropout(r, 0.5) + janus.rand(3))(x))
+    f = function(lambda x: janus.vmap(
+        lambda r: F.dropout(r, 0.5) + janus.rand(3))(x))
     for k in range(4):
         log(f(t(5, 3, seed=k)))
 
@@ -146,7 +150,8 @@ def a_module_mapped(function, log):
 @case(graph=MUST)
 def parameters_mapped(function, log):
     """An ensemble: one function, the weights of several models."""
-    f = function(lambda w, x: janus.vmap(lambda m, r: r @ m, in_axes=(0, None))(w, x))
+    f = function(lambda w, x: janus.vmap(
+        lambda m, r: r @ m, in_axes=(0, None))(w, x))
     for k in range(4):
         w = t(4, 3, 2, seed=k, grad=True)
         y = f(w, t(5, 3))
@@ -169,14 +174,16 @@ def mapped_outside(function, log):
 
 @case
 def what_is_wrong(function, log):
-    f = function(lambda x, y, axes, out: janus.vmap(lambda a, b: a + b, in_axes=axes, out_axes=out)(x, y))
+    f = function(lambda x, y, axes, out: janus.vmap(
+        lambda a, b: a + b, in_axes=axes, out_axes=out)(x, y))
     for axes, out in ((0, 0), ((0, None), 0), ((None, None), 0), ((3, 0), 0), ((0, (0, 1)), 0), ("x", 0), (0, None),
                       (0, (0, 0)), (0, 2), ((0, 1.5), 0), ((0, 0, 0), 0)):
         log.raises(f, t(3, 2), t(3, 2, seed=1), axes, out)
     log.raises(f, t(3, 2), t(4, 2), 0, 0)
     log.raises(f, t(3, 2), 2.0, 0, 0)
     log.raises(f, t(0, 2), t(0, 2), 0, 0)
-    g = function(lambda x: janus.vmap(lambda r: r.sum().item())(x))
+    g = function(lambda x: janus.vmap(
+        lambda r: r.sum().item())(x))
     log.raises(g, t(3, 2))
 
 
@@ -238,7 +245,8 @@ def checkpoints_of_examples(function, log):
     def part(x):
         return janus.tanh(janus.tanh(x @ w) @ w)
 
-    f = function(lambda x: janus.vmap(lambda r: janus.checkpoint(part, r).sum())(x).sum())
+    f = function(lambda x: janus.vmap(
+        lambda r: janus.checkpoint(part, r).sum())(x).sum())
     for k in range(4):
         x = t(9, 3, seed=k, grad=True)
         y = f(x)
@@ -249,7 +257,8 @@ def checkpoints_of_examples(function, log):
 @case(graph=MUST)
 def checkpoints_that_draw(function, log):
     w = t(3, 3, grad=True)
-    f = function(lambda x: (janus.checkpoint(lambda r, p: F.dropout(janus.tanh(r @ w), p) @ w, x, 0.5) ** 2).sum())
+    f = function(lambda x: (janus.checkpoint(
+        lambda r, p: F.dropout(janus.tanh(r @ w), p) @ w, x, 0.5) ** 2).sum())
     for k in range(4):
         y = f(t(4, 3, seed=k))
         y.backward()
@@ -278,7 +287,8 @@ def a_checkpoint_that_writes(function, log):
 
 @case(graph=MUST)
 def the_same_row_twice(function, log):
-    f = function(lambda x: janus.vmap(lambda a, b: (a - b, a * b), in_axes=(0, 1))(x, x))
+    f = function(lambda x: janus.vmap(
+        lambda a, b: (a - b, a * b), in_axes=(0, 1))(x, x))
     for k in range(4):
         x = t(8, 8, seed=k, grad=True)
         y, z = f(x)
