@@ -22,8 +22,7 @@ typedef struct rows {
     const jn_variant *v;
     jn_task **task;
     uint32_t n;
-    char **input, **value;
-    char **scalar;      /* device address of a value per row; of one for all rows: as scalar_here */
+    jn_operands data;   /* scalars: device address of a value per row; one for all: scalar_here */
     char **scalar_here; /* host address of the value or values */
     int64_t *constant;  /* the single ones */
     jn_view *views;
@@ -60,16 +59,16 @@ static janus_status gather(rows *w, uint32_t i) {
         return JN_NO_MEMORY();
     for (uint32_t t = 0; t < w->n; t++)
         src[t] = w->task[t]->in[i]->data;
-    if (!(w->input[i] = take(w, bytes * w->n))) {
+    if (!(w->data.input[i] = take(w, bytes * w->n))) {
         jn_free(src);
         return JN_NO_MEMORY();
     }
     if (w->r->trace) {
-        janus_status st = jn_trace_gather(w->r->trace, w->input[i], src, w->n, bytes);
+        janus_status st = jn_trace_gather(w->r->trace, w->data.input[i], src, w->n, bytes);
         jn_free(src);
         return st;
     }
-    w->d->module->gather_rows(&w->d->exec, w->input[i], src, w->n, bytes);
+    w->d->module->gather_rows(&w->d->exec, w->data.input[i], src, w->n, bytes);
     jn_free(src);
     int error = w->d->api->launch_error();
     return error ? jn_error(JANUS_DEVICE, "gathering rows: %s", w->d->api->error_text(error))
@@ -84,7 +83,7 @@ static janus_status place_scalar(rows *w, uint32_t i) {
         if (w->n > 1 && !s->is_const &&
             (jn_variant_scalar_rowed(w->inst, w->v, i) || s->device == JN_SCALAR_FREE))
             return jn_error(JANUS_UNSUPPORTED, "no capture: scalars differ from row to row");
-        w->scalar[i] = w->scalar_here[i] = (char *)&w->task[0]->scalars[i];
+        w->data.scalar[i] = w->scalar_here[i] = (char *)&w->task[0]->scalars[i];
         return JANUS_OK;
     }
     if (!jn_variant_scalar_rowed(w->inst, w->v, i)) {
@@ -95,7 +94,7 @@ static janus_status place_scalar(rows *w, uint32_t i) {
         } else {
             w->constant[i] = bits;
         }
-        w->scalar[i] = w->scalar_here[i] = (char *)&w->constant[i];
+        w->data.scalar[i] = w->scalar_here[i] = (char *)&w->constant[i];
         return JANUS_OK;
     }
     size_t each = is_bool ? 1 : 8;
@@ -109,25 +108,25 @@ static janus_status place_scalar(rows *w, uint32_t i) {
             memcpy(host + 8 * (size_t)t, &w->task[t]->scalars[i], 8);
     }
     w->scalar_here[i] = host; /* freed with the group */
-    w->scalar[i] = take(w, each * w->n);
-    return jn_dev_upload(w->d, w->scalar[i], host, each * w->n);
+    w->data.scalar[i] = take(w, each * w->n);
+    return jn_dev_upload(w->d, w->data.scalar[i], host, each * w->n);
 }
 
 static janus_status place_values(rows *w) {
     const jn_segment *seg = w->inst->seg;
     char *scratch = w->r->trace ? NULL : take(w, w->v->scratch_bytes * w->n);
     for (uint32_t i = 0; i < seg->n_outputs; i++)
-        w->value[seg->nodes[seg->output[i].index].value[seg->output[i].index_out]] =
+        w->data.value[seg->nodes[seg->output[i].index].value[seg->output[i].index_out]] =
             w->task[0]->out[i].data;
     for (uint32_t i = 0; i < seg->n_values; i++) {
         const jn_segvalue *v = &w->inst->values[i];
         if (v->alias) {
-            char *base = v->base_input ? w->input[v->base] : w->value[v->base];
-            w->value[i] = base + v->offset * (int64_t)jn_dtype_size(v->shape->dtype);
+            char *base = v->base_input ? w->data.input[v->base] : w->data.value[v->base];
+            w->data.value[i] = base + v->offset * (int64_t)jn_dtype_size(v->shape->dtype);
         } else if (v->shape && v->output < 0) {
             if (!w->r->trace)
-                w->value[i] = scratch + w->v->scratch[i] * w->n;
-            else if (!(w->value[i] = take(w, v->shape->bytes * (w->v->rowed[i] ? w->n : 1))))
+                w->data.value[i] = scratch + w->v->scratch[i] * w->n;
+            else if (!(w->data.value[i] = take(w, v->shape->bytes * (w->v->rowed[i] ? w->n : 1))))
                 return JN_NO_MEMORY();
         }
     }
@@ -135,16 +134,7 @@ static janus_status place_values(rows *w) {
 }
 
 static char *src_data(const rows *w, const jn_src *src) {
-    switch (src->kind) {
-    case JN_SRC_INPUT:
-        return w->input[src->index];
-    case JN_SRC_SCALAR:
-        return w->scalar[src->index];
-    case JN_SRC_NODE:
-        return w->value[w->inst->seg->nodes[src->index].value[src->index_out]];
-    default:
-        return NULL;
-    }
+    return jn_operand_data(w->inst->seg, &w->data, src);
 }
 
 static janus_status sum_rows(rows *w, const jn_vnode *vn) {
@@ -171,7 +161,7 @@ static janus_status call(rows *w, const jn_vnode *vn) {
     memcpy(in, vn->in, vn->n_in * sizeof *in);
     memcpy(out, vn->out, vn->n_out * sizeof *out);
     if (v0 && v0->copied) {
-        char *base = v0->base_input ? w->input[v0->base] : w->value[v0->base];
+        char *base = v0->base_input ? w->data.input[v0->base] : w->data.value[v0->base];
         in[0].data = base + v0->offset * (int64_t)jn_dtype_size(v0->shape->dtype);
     } else {
         for (uint32_t i = 0; i < vn->n_in; i++)
@@ -180,7 +170,7 @@ static janus_status call(rows *w, const jn_vnode *vn) {
                              : src_data(w, &n->in[i]);
     }
     for (uint32_t i = 0; i < vn->n_out; i++)
-        out[i].data = w->value[n->value[i]];
+        out[i].data = w->data.value[n->value[i]];
     if (vn->accumulates)
         out[0].data = w->task[0]->accs[vn->acc]->part[0].data;
     jn_kargs k = {.in = in,
@@ -206,7 +196,7 @@ static janus_status call(rows *w, const jn_vnode *vn) {
 static janus_status run(rows *w) {
     const jn_segment *seg = w->inst->seg;
     for (uint32_t i = 0; i < seg->n_inputs; i++) {
-        w->input[i] = w->task[0]->in[i]->data;
+        w->data.input[i] = w->task[0]->in[i]->data;
         if (input_gathered(w, i))
             JN_TRY(gather(w, i));
     }
@@ -246,11 +236,11 @@ janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const jn_varian
     jn_dev_block *block = NULL;
     if (!host)
         return JN_NO_MEMORY();
-    w.input = (char **)(void *)host;
-    w.scalar = w.input + seg->n_inputs;
-    w.scalar_here = w.scalar + seg->n_scalars;
-    w.value = w.scalar_here + seg->n_scalars;
-    w.constant = (int64_t *)(void *)(w.value + seg->n_values);
+    w.data.input = (char **)(void *)host;
+    w.data.scalar = w.data.input + seg->n_inputs;
+    w.scalar_here = w.data.scalar + seg->n_scalars;
+    w.data.value = w.scalar_here + seg->n_scalars;
+    w.constant = (int64_t *)(void *)(w.data.value + seg->n_values);
     w.views = (jn_view *)(void *)(w.constant + seg->n_scalars);
     size_t bytes = r->trace ? 0 : need(&w);
     janus_status st =

@@ -15,10 +15,7 @@
 #include "exec/run_internal.h"
 #include "graph/base/status.h"
 
-/* ---- late tasks --------------------------------------------------------------------------------
- */
-
-/* Sorts by level, stably; `start` has room for max_level + 2. */
+/* Sorts by level, stably; start[l], of max_level + 2, becomes where level l ends. */
 static void by_level(jn_task *const *task, const uint32_t *level, uint32_t n, uint32_t max_level,
                      uint32_t *start, jn_task **out) {
     for (uint32_t l = 0; l <= max_level + 1; l++)
@@ -30,6 +27,9 @@ static void by_level(jn_task *const *task, const uint32_t *level, uint32_t n, ui
     for (uint32_t i = 0; i < n; i++)
         out[start[level[i]]++] = task[i];
 }
+
+/* ---- late tasks --------------------------------------------------------------------------------
+ */
 
 /* The latest level of every task; with `keep` only those that gain by it leave theirs. */
 static void latest(const jn_run *r, jn_task *const *task, uint32_t n, uint32_t max_level, bool keep,
@@ -145,23 +145,22 @@ janus_status jn_levels_run(jn_lane *l, jn_task **task, uint32_t n) {
     if (n == 0)
         return JANUS_OK;
     jn_task **order = jn_alloc(2 * (size_t)n * sizeof *order);
-    uint32_t *start = jn_calloc((size_t)(max - min) + 2, sizeof *start);
+    uint32_t *start = jn_alloc(((size_t)(max - min) + 2) * sizeof *start);
+    uint32_t *level = jn_alloc((size_t)n * sizeof *level);
     janus_status st = JANUS_OK;
-    if (!order || !start) {
+    if (!order || !start || !level) {
         st = JN_NO_MEMORY();
         goto done;
     }
     for (uint32_t i = 0; i < n; i++)
-        start[task[i]->level - min + 1]++;
-    for (uint32_t k = 0; k <= max - min; k++)
-        start[k + 1] += start[k];
-    for (uint32_t i = 0; i < n; i++)
-        order[start[task[i]->level - min]++] = task[i];
+        level[i] = task[i]->level - min;
+    by_level(task, level, n, max - min, start, order);
     for (uint32_t k = 0, at = 0; k <= max - min && st == JANUS_OK; at = start[k], k++)
         if (start[k] > at)
             st = run_level(l, order + at, start[k] - at, order + n);
 done:
     jn_free(order);
     jn_free(start);
+    jn_free(level);
     return st;
 }

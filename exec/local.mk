@@ -36,6 +36,7 @@ libjanus_all_la_SOURCES += \
 	exec/shape.c \
 	exec/specialise.c \
 	exec/suspend.c \
+	exec/temporaries.c \
 	exec/tensor.c \
 	exec/tensor_rows.c \
 	exec/tile.c \

@@ -19,8 +19,8 @@ typedef struct tile {
     jn_variant *v;
     jn_task **task;
     uint32_t n, part;
-    char **input, **scalar, **value; /* data per input, scalar, value */
-    char *scratch;                   /* temporaries */
+    jn_operands data;
+    char *scratch; /* temporaries */
     char *workspace;
     jn_view *views; /* of the call being made */
     uint32_t flags;
@@ -74,14 +74,14 @@ static void gather(const tile *w, uint32_t i, char *to, size_t step) {
 static janus_status prepare_inputs(tile *w, bump *b) {
     const jn_segment *seg = w->g->inst->seg;
     for (uint32_t i = 0; i < seg->n_inputs; i++) {
-        w->input[i] = w->task[0]->in[i]->data;
+        w->data.input[i] = w->task[0]->in[i]->data;
         if (w->g->layout[i] != JN_ROWS_GATHER || w->n == 1 || w->v->direct[i])
             continue;
         size_t bytes = w->g->inst->in[i]->bytes;
         char *to = take(b, bytes * w->n);
         if (!to)
             return JN_NO_MEMORY();
-        w->input[i] = to;
+        w->data.input[i] = to;
         gather(w, i, to, bytes);
     }
     for (uint32_t i = 0; i < seg->n_scalars; i++) {
@@ -90,7 +90,7 @@ static janus_status prepare_inputs(tile *w, bump *b) {
         char *to = take(b, 8 * (size_t)n);
         if (!to)
             return JN_NO_MEMORY();
-        w->scalar[i] = to;
+        w->data.scalar[i] = to;
         for (uint32_t t = 0; t < n; t++) {
             int64_t bits =
                 seg->scalars[i].is_const ? seg->scalars[i].value : w->task[t]->scalars[i];
@@ -104,16 +104,7 @@ static janus_status prepare_inputs(tile *w, bump *b) {
 }
 
 static char *src_data(const tile *w, const jn_src *src) {
-    switch (src->kind) {
-    case JN_SRC_INPUT:
-        return w->input[src->index];
-    case JN_SRC_SCALAR:
-        return w->scalar[src->index];
-    case JN_SRC_NODE:
-        return w->value[w->g->inst->seg->nodes[src->index].value[src->index_out]];
-    default:
-        return NULL;
-    }
+    return jn_operand_data(w->g->inst->seg, &w->data, src);
 }
 
 /* Where this tile's rows of operand `i` of a product go. */
@@ -144,7 +135,7 @@ static void collect(tile *w, uint32_t node) {
 }
 
 static void concat_inputs(tile *w, const jn_segnode *n) {
-    char *out = w->value[n->value[0]];
+    char *out = w->data.value[n->value[0]];
     size_t row = w->g->inst->values[n->value[0]].shape->bytes;
     for (uint32_t i = 0; i < n->n_in; i++) {
         gather(w, n->in[i].index, out, row);
@@ -155,17 +146,18 @@ static void concat_inputs(tile *w, const jn_segnode *n) {
 static void place_values(tile *w) {
     const jn_segment *seg = w->g->inst->seg;
     for (uint32_t i = 0; i < seg->n_outputs; i++)
-        w->value[seg->nodes[seg->output[i].index].value[seg->output[i].index_out]] =
+        w->data.value[seg->nodes[seg->output[i].index].value[seg->output[i].index_out]] =
             w->task[0]->out[i].data;
     for (uint32_t i = 0; i < seg->n_values; i++) {
         const jn_segvalue *v = &w->g->inst->values[i];
         if (v->alias) {
-            char *base = v->base_input ? w->input[v->base] : w->value[v->base];
-            w->value[i] = base + v->offset * (int64_t)jn_dtype_size(v->shape->dtype);
+            char *base = v->base_input ? w->data.input[v->base] : w->data.value[v->base];
+            w->data.value[i] = base + v->offset * (int64_t)jn_dtype_size(v->shape->dtype);
         } else if (w->v->goes_to[i] >= 0) {
-            w->value[i] = product_rows(w, (uint32_t)w->v->goes_to[i] / 2, w->v->goes_to[i] % 2);
+            w->data.value[i] =
+                product_rows(w, (uint32_t)w->v->goes_to[i] / 2, w->v->goes_to[i] % 2);
         } else if (v->shape && v->output < 0) {
-            w->value[i] = w->scratch + w->v->scratch[i] * w->n;
+            w->data.value[i] = w->scratch + w->v->scratch[i] * w->n;
         }
     }
 }
@@ -185,14 +177,14 @@ static void call(tile *w, const jn_vnode *vn) {
     memcpy(in, vn->in, vn->n_in * sizeof *in);
     memcpy(out, vn->out, vn->n_out * sizeof *out);
     if (v0 && v0->copied) {
-        char *base = v0->base_input ? w->input[v0->base] : w->value[v0->base];
+        char *base = v0->base_input ? w->data.input[v0->base] : w->data.value[v0->base];
         in[0].data = base + v0->offset * (int64_t)jn_dtype_size(v0->shape->dtype);
     } else {
         for (uint32_t i = 0; i < vn->n_in; i++)
             in[i].data = src_data(w, &n->in[i]);
     }
     for (uint32_t i = 0; i < vn->n_out; i++)
-        out[i].data = w->value[n->value[i]];
+        out[i].data = w->data.value[n->value[i]];
     jn_acc_part *part = vn->accumulates ? &w->task[0]->accs[vn->acc]->part[w->part] : NULL;
     jn_table *table = part && jn_vnode_adds_rows(vn) ? part->table : NULL;
     if (part)
@@ -243,9 +235,9 @@ static janus_status run_tile(tile *w) {
     JN_TRY(reserve_scratch(w->g->lane->run, w->part, need));
     jn_scratch *s = &w->g->lane->run->scratch[w->part];
     bump b = {s->data, s->data + s->bytes};
-    w->input = take(&b, seg->n_inputs * sizeof(char *));
-    w->scalar = take(&b, seg->n_scalars * sizeof(char *));
-    w->value = take(&b, seg->n_values * sizeof(char *));
+    w->data.input = take(&b, seg->n_inputs * sizeof(char *));
+    w->data.scalar = take(&b, seg->n_scalars * sizeof(char *));
+    w->data.value = take(&b, seg->n_values * sizeof(char *));
     JN_TRY(prepare_inputs(w, &b));
     w->scratch = take(&b, w->v->scratch_bytes * w->n);
     w->workspace = take(&b, w->v->workspace);

@@ -517,83 +517,6 @@ static janus_status make_node(maker *m, uint32_t index) {
     return select_kernel(m, vn);
 }
 
-/* ---- temporaries --------------------------------------------------------------------------------
- */
-
-typedef struct hole {
-    size_t at, size;
-} hole;
-
-/* Offsets per row of the values that live only inside the segment: first fit, by last use; an op
- * that may overwrite its first operand takes its place when that dies there. */
-static janus_status place_temporaries(maker *m) {
-    const jn_segment *seg = m->inst->seg;
-    JN_VEC(hole) holes = {0};
-    JN_VEC(uint32_t) live = {0};
-    size_t end = 0;
-    bool ok = true;
-    for (uint32_t i = 0; i < seg->n_nodes && ok; i++) {
-        const jn_segnode *n = &seg->nodes[i];
-        if (m->v->nodes[i].mode == JN_V_SKIP || m->v->nodes[i].mode == JN_V_SUM)
-            continue;
-        for (uint32_t k = 0; k < n->n_out && ok; k++) {
-            jn_segvalue *v = &m->inst->values[n->value[k]];
-            if (v->output >= 0 || fused_acc(m, n) >= 0 || m->v->goes_to[n->value[k]] >= 0)
-                continue;
-            size_t size = (v->shape->bytes + 63) & ~(size_t)63, best = SIZE_MAX;
-            uint32_t reuse = UINT32_MAX;
-            if (k == 0 && (n->op->flags & JN_OP_INPLACE0) && n->in[0].kind == JN_SRC_NODE &&
-                m->v->nodes[i].mode == JN_V_CALL) {
-                uint32_t a = seg->nodes[n->in[0].index].value[n->in[0].index_out];
-                jn_segvalue *av = &m->inst->values[a];
-                if (!av->alias && av->output < 0 && av->last_use == i && av->shape == v->shape &&
-                    m->v->rowed[a] == m->v->rowed[n->value[k]])
-                    for (uint32_t l = 0; l < live.n; l++)
-                        if (live.data[l] == a)
-                            reuse = l;
-            }
-            if (reuse != UINT32_MAX) {
-                m->v->scratch[n->value[k]] = m->v->scratch[live.data[reuse]];
-                live.data[reuse] = n->value[k];
-                continue;
-            }
-            for (size_t h = 0; h < holes.n; h++)
-                if (holes.data[h].size >= size &&
-                    (best == SIZE_MAX || holes.data[h].size < holes.data[best].size))
-                    best = h;
-            if (best != SIZE_MAX) {
-                m->v->scratch[n->value[k]] = holes.data[best].at;
-                holes.data[best].at += size;
-                holes.data[best].size -= size;
-            } else {
-                m->v->scratch[n->value[k]] = end;
-                end += size;
-            }
-            ok = jn_vec_push(&live, n->value[k]);
-        }
-        for (size_t l = 0; l < live.n && ok;) {
-            const jn_segvalue *v = &m->inst->values[live.data[l]];
-            if (v->last_use > i) {
-                l++;
-                continue;
-            }
-            hole h = {m->v->scratch[live.data[l]], (v->shape->bytes + 63) & ~(size_t)63};
-            live.data[l] = live.data[--live.n];
-            size_t j = 0;
-            while (j < holes.n && holes.data[j].at + holes.data[j].size != h.at)
-                j++;
-            if (j < holes.n)
-                holes.data[j].size += h.size;
-            else
-                ok = jn_vec_push(&holes, h);
-        }
-    }
-    m->v->scratch_bytes = end;
-    jn_vec_free(&holes);
-    jn_vec_free(&live);
-    return ok ? JANUS_OK : JN_NO_MEMORY();
-}
-
 static janus_status make(const jn_run *r, jn_seginst *inst, jn_variant_key key, int64_t n_rows,
                          jn_variant **out) {
     jn_variant *v = jn_arena_zalloc(&inst->arena, sizeof *v);
@@ -631,7 +554,7 @@ static janus_status make(const jn_run *r, jn_seginst *inst, jn_variant_key key, 
     }
     find_direct(&m);
     if (st == JANUS_OK)
-        st = place_temporaries(&m);
+        st = jn_place_temporaries(inst, v);
     if (st != JANUS_OK) {
         jn_vec_free(&v->dims);
         return st;

@@ -77,6 +77,28 @@ typedef struct jn_variant_key {
 janus_status jn_variant_get(jn_lane *l, jn_seginst *inst, jn_variant_key key, int64_t rows,
                             jn_variant **out);
 
+/* exec/temporaries.c: fills v->scratch and v->scratch_bytes; the nodes are made. */
+janus_status jn_place_temporaries(const jn_seginst *inst, jn_variant *v);
+
+/* Where the data of a tile's operands is: per input, scalar and value of the segment. */
+typedef struct jn_operands {
+    char **input, **scalar, **value;
+} jn_operands;
+/* NULL: an absent operand. */
+static inline char *jn_operand_data(const jn_segment *seg, const jn_operands *o,
+                                    const jn_src *src) {
+    switch (src->kind) {
+    case JN_SRC_INPUT:
+        return o->input[src->index];
+    case JN_SRC_SCALAR:
+        return o->scalar[src->index];
+    case JN_SRC_NODE:
+        return o->value[seg->nodes[src->index].value[src->index_out]];
+    default:
+        return NULL;
+    }
+}
+
 /* Whether scalar i differs from row to row. */
 bool jn_variant_scalar_rowed(const jn_seginst *inst, const jn_variant *v, uint32_t i);
 /* The value that a JN_V_SUM node adds to an accumulator of this shape: elements from row to row,
