@@ -254,6 +254,12 @@ janus_status jn_sweep_add(jn_sweep *s, jn_value v, jn_value contribution) {
 /* ---- nodes -------------------------------------------------------------------------------------
  */
 
+/* As a sum of arrays, the gradient of an embedding costs what the vocabulary costs, each time. */
+static bool few_rows(const jn_sweep *s, jn_value v) {
+    const jn_node *n = jn_value_node(s->g, v);
+    return n && n->op && n->op->flags & JN_OP_FEW_ROWS;
+}
+
 static janus_status sweep_rule(jn_sweep *s, const jn_node *n) {
     const jn_value *ct = &s->ct[s->num.first[n->id]];
     bool any_out = false, any_in = false;
@@ -294,6 +300,10 @@ static janus_status sweep_rule(jn_sweep *s, const jn_node *n) {
         jn_value v = ev_value(din[i]);
         if (din[i].bits & PRIMAL_BIT)
             JN_TRY(jn_sweep_fetch(s, v, &v));
+        if (n->in[i].node == 0 && few_rows(s, v)) {
+            jn_value acc;
+            JN_TRY(jn_sweep_open(s, n->in[i], &acc));
+        }
         JN_TRY(jn_sweep_add(s, n->in[i], v));
     }
     s->when = JN_VALUE_NONE;
