@@ -167,7 +167,7 @@ static void fuse_accs(segment_builder *sb) {
             continue;
         jn_segnode *p = &sb->nodes.data[add->in[1].index];
         if (p->n_out == 1 && p->acc < 0 && sb->s->cut.uses[p->node->id] == 1 &&
-            jn_op_impls[p->op->id].accumulate)
+            p->op->flags & JN_OP_ADDS)
             p->fused_acc = add->acc;
     }
 }

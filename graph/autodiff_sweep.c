@@ -254,10 +254,15 @@ janus_status jn_sweep_add(jn_sweep *s, jn_value v, jn_value contribution) {
 /* ---- nodes -------------------------------------------------------------------------------------
  */
 
-/* As a sum of arrays, the gradient of an embedding costs what the vocabulary costs, each time. */
-static bool few_rows(const jn_sweep *s, jn_value v) {
+/* Whether contribution v to parameter p of f is better added to an accumulator: as an array, the
+ * gradient of an embedding costs what the vocabulary costs, and products that go to an accumulator
+ * are made at once. */
+static bool wants_accumulator(const jn_sweep *s, jn_value p, jn_value v) {
     const jn_node *n = jn_value_node(s->g, v);
-    return n && n->op && n->op->flags & JN_OP_FEW_ROWS;
+    if (p.node != 0 || !n || !n->op)
+        return false;
+    bool first = jn_value_is_none(s->ct[jn_number(&s->num, p)]);
+    return n->op->flags & (first ? JN_OP_FEW_ROWS : JN_OP_ADDS);
 }
 
 static janus_status sweep_rule(jn_sweep *s, const jn_node *n) {
@@ -300,7 +305,7 @@ static janus_status sweep_rule(jn_sweep *s, const jn_node *n) {
         jn_value v = ev_value(din[i]);
         if (din[i].bits & PRIMAL_BIT)
             JN_TRY(jn_sweep_fetch(s, v, &v));
-        if (n->in[i].node == 0 && few_rows(s, v)) {
+        if (wants_accumulator(s, n->in[i], v)) {
             jn_value acc;
             JN_TRY(jn_sweep_open(s, n->in[i], &acc));
         }

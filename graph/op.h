@@ -40,8 +40,8 @@ enum {                      /* jn_op.flags */
        JN_OP_TWO_SUBS = 1 << 9,    /* refers to two SubGraphs: if, while, if.grad */
        JN_OP_KEEPS0 = 1 << 10,  /* out[i] is operand 0's where operand 1's is 0: in numerics "fast",
                                    rows of a sparse operand 1 are all that is computed */
-       JN_OP_FEW_ROWS = 1 << 11 /* the result is zero but for some rows: as a gradient of a
-                                   parameter it goes to an accumulator, which may keep the rows */
+       JN_OP_ADDS = 1 << 11,    /* kernels, of every device, can add to the result's buffer */
+       JN_OP_FEW_ROWS = 1 << 12 /* the result is zero but for some rows */
 };
 
 /* What an operand position accepts. */

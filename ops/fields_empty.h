@@ -60,9 +60,6 @@
 #ifndef DOC
 #define DOC(...)
 #endif
-#ifndef ACCUMULATE
-#define ACCUMULATE
-#endif
 #ifndef NOUT_ANY
 #define NOUT_ANY
 #endif

@@ -19,7 +19,6 @@
 #undef SAVE
 #undef NONE
 #undef DOC
-#undef ACCUMULATE
 #undef NOUT_ANY
 #undef RULE
 #undef NO_KERNELS

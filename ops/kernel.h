@@ -46,7 +46,7 @@ typedef struct jn_kargs {
     void *workspace; /* of the size the row's workspace rule asked for, 64-byte aligned */
     uint32_t *flags;
     const jn_par *par;
-    bool accumulate; /* add to out instead of writing it; only where the row says ACCUMULATE */
+    bool accumulate; /* add to out instead of writing it; only with JN_OP_ADDS */
 } jn_kargs;
 
 typedef void (*jn_kernel_fn)(const jn_kargs *k);
@@ -91,7 +91,6 @@ typedef struct jn_op_impl {
     jn_view_fn view;           /* with JN_OP_VIEW */
     uint8_t batch;             /* jn_batch */
     jn_batch_fn batch_rule;
-    bool accumulate; /* kernels honour jn_kargs.accumulate */
 } jn_op_impl;
 
 extern const jn_op_impl jn_op_impls[]; /* indexed by jn_op.id */

@@ -159,7 +159,6 @@ jn_kernel_fn jn_cpu_REF(const jn_sig *sig) {
 #define RULE_ref(f) .ref = jn_ref_##f,
 #define RULE_workspace(f) .workspace = jn_workspace_##f,
 #define RULE_view(f) .view = jn_view_##f,
-#define ACCUMULATE .accumulate = true,
 #define RULE_batch_rule(f) .batch_rule = jn_batch_##f,
 #define RULE_batch(kind) .batch = JN_BATCH_##kind,
 #define OP_NAMED(op, text, ...) [JN_OP_ID_##op] = {__VA_ARGS__},

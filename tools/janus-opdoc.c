@@ -102,7 +102,7 @@ static void op_md(const jn_op *op) {
     printf("%s; rows %s%s%s%s.\n\n", op->grad ? "Differentiable" : "No gradient",
            batch[impl->batch], op->flags & JN_OP_VIEW ? "; a view where strides allow" : "",
            op->flags & JN_OP_MAY_RAISE ? "; may raise" : "",
-           impl->accumulate ? "; can add to an accumulator" : "");
+           op->flags & JN_OP_ADDS ? "; can add to an accumulator" : "");
 }
 
 static void write_md(void) {

@@ -540,7 +540,7 @@ done:
 static void accumulating(void) {
     unsigned n = 0;
     for (unsigned k = 0; k < n_samples; k++) {
-        if (!jn_op_impls[op_of(&samples[k])->id].accumulate)
+        if (!(op_of(&samples[k])->flags & JN_OP_ADDS))
             continue;
         check_accumulate(&samples[k], DEVICE_REF);
         check_accumulate(&samples[k], DEVICE_CPU);
