@@ -241,20 +241,6 @@ end:
     return rc;
 }
 
-void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
-    PyObject *set = PySet_New(NULL), *path;
-    if (!set)
-        return;
-    jpy_guards_failing(&e->guards, call, set);
-    while (PySet_GET_SIZE(set) && (path = PySet_Pop(set))) {
-        if (!PyDict_GetItem(f->hints, path))
-            PyDict_SetItem(f->hints, path, Py_True);
-        Py_DECREF(path);
-    }
-    Py_DECREF(set);
-    PyErr_Clear();
-}
-
 int jpy_entry_describe(jpy_entry *e, PyObject *list) {
     static const char *const names[] = {"sets an attribute", "sets a gradient", "writes a tensor",
                                         "writes a list",     "writes a dict",   "writes a dict",

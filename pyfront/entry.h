@@ -119,6 +119,7 @@ struct jpy_entry {
     JN_VEC(uint32_t) looked;  /* slots of containers whose contents the guards have read */
     unsigned n_tracked;
     bool has_effects; /* of any kind */
+    bool any_length;  /* a list is taken at any length: see hints.c */
     uint32_t n_recipes;
     unsigned n_results;
     JN_VEC(struct jpy_print *) prints; /* by the key of host.emit */

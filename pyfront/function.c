@@ -14,11 +14,13 @@
 
 #include "graph/base/log.h"
 #include "pyfront/explain.h"
+#include "pyfront/hints.h"
 #include "pyfront/policy.h"
 
 PyTypeObject *jpy_function_type;
 static bool disabled;
-enum { MAX_ENTRIES = 16 };
+/* A conversion is paid for by some calls that hit. */
+enum { MAX_ENTRIES = 64, FREE_CONVERSIONS = 16, HITS_A_CONVERSION = 4 };
 
 void jpy_note(jpy_function *f, const char *fmt, ...) {
     PyObject *type, *value, *tb;
@@ -77,12 +79,14 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
         jpy_note(f, "not converted: %s", f->reason ? PyUnicode_AsUTF8(f->reason) : "?");
         return;
     }
-    if (f->entries.n >= MAX_ENTRIES) {
+    if (f->entries.n >= MAX_ENTRIES)
         drop_entry(f, f->entries.n - 1);
-        jpy_back_off(f, 2); /* a function that needs ever new graphs does not pay */
-    } else if (f->conversions > 2 * MAX_ENTRIES && f->graph < 8 * f->conversions) {
-        jpy_back_off(f, 2); /* nor does one whose graphs are discarded all the time */
-    }
+    /* a function that needs ever new graphs does not pay, nor does one whose graphs are discarded
+     */
+    if (f->conversions > FREE_CONVERSIONS && f->graph < HITS_A_CONVERSION * f->conversions)
+        jpy_back_off(f, 2);
+    else
+        f->backoff = 0;
     jpy_entry_trial(e)->first_ns = plain_ns;
     if (!jn_vec_push(&f->entries, e)) {
         jpy_entry_free(e);
@@ -148,8 +152,10 @@ static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nar
         discarded = got < 0;
         if (discarded) {
             f->fallbacks++;
-            if (got != -2 && i < f->entries.n && f->entries.data[i] == e)
+            if (got != -2 && i < f->entries.n && f->entries.data[i] == e) {
+                jpy_hints_discarded(f, e);
                 drop_entry(f, i);
+            }
         }
     }
     f->imperative++;

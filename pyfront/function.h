@@ -25,7 +25,8 @@ typedef struct jpy_function {
     PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *callable; /* owned */
     PyObject *dict, *weakrefs;
-    PyObject *hints;  /* dict: what failed guards taught (convert/hints) */
+    PyObject *hints;  /* dict: what failed guards taught: path of a number or length -> True: it is
+                         not assumed, False: it has to be, an int: how often it was another one */
     PyObject *notes;  /* list of str: conversions and failures, for explain */
     PyObject *reason; /* str: why the last conversion was refused, or NULL */
     JN_VEC(jpy_entry *) entries;
@@ -39,6 +40,7 @@ typedef struct jpy_function {
     uint64_t next_try; /* imperative calls until a refused function is tried again */
     uint64_t backoff;
     bool measure;               /* whether graphs that do not pay are given up */
+    unsigned loose;             /* entries for lists of any length that were good for little */
     uint64_t slow;              /* entries that were found slow */
     uint64_t rest, rest_length; /* calls until slow entries are tried again */
     janus_run_stats run;        /* summed over runs */
@@ -68,7 +70,7 @@ void jpy_entry_hold(jpy_entry *e); /* takes one */
  */
 int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool graph,
                    PyObject **out_result);
-/* After a miss: numbers that differ become inputs in the next conversion. */
+/* After a miss: what differs is not assumed in the next conversion (hints.c). */
 void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call);
 /* Text of the guards and effects, one a line, added to the list; the module's .jir text. */
 int jpy_entry_describe(jpy_entry *e, PyObject *list);

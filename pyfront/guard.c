@@ -219,6 +219,8 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
         return false;
     if ((c & JPY_CHECK_LEN) && !length_holds(s, v))
         return false;
+    if ((c & JPY_CHECK_SOME) && !((PyList_Check(v) || PyTuple_Check(v)) && Py_SIZE(v) > 0))
+        return false;
     if ((c & JPY_CHECK_CODE) && (!PyFunction_Check(v) || PyFunction_GET_CODE(v) != s->want2))
         return false;
     if ((c & JPY_CHECK_SAME) && v != slots[s->number])
@@ -313,7 +315,8 @@ int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
     return 0;
 }
 
-void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *set) {
+void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *numbers,
+                        PyObject *lengths) {
     if (!call_holds(g, call))
         return;
     PyObject **slots = jn_calloc(g->srcs.n + 1, sizeof *slots);
@@ -324,9 +327,16 @@ void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *set
                        : jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
         if (!slots[i] || jpy_src_holds(s, slots[i], slots))
             continue;
-        if ((s->checks & JPY_CHECK_CONST) && s->want && Py_TYPE(s->want) == Py_TYPE(slots[i])) {
+        bool sized = PyList_CheckExact(slots[i]) || PyTuple_CheckExact(slots[i]);
+        if ((s->checks & JPY_CHECK_LEN) && sized && s->number != Py_SIZE(slots[i])) {
+            PyObject *path = jpy_src_length(s);
+            if (!path || PySet_Add(lengths, path) < 0)
+                PyErr_Clear();
+            Py_XDECREF(path);
+        } else if ((s->checks & JPY_CHECK_CONST) && s->want &&
+                   Py_TYPE(s->want) == Py_TYPE(slots[i])) {
             PyObject *path = jpy_src_path(s, true);
-            if (!path || PySet_Add(set, path) < 0)
+            if (!path || PySet_Add(numbers, path) < 0)
                 PyErr_Clear();
             Py_XDECREF(path);
         } else {
@@ -377,6 +387,13 @@ PyObject *jpy_src_path(const jpy_src *s, bool general) {
     return out;
 }
 
+PyObject *jpy_src_length(const jpy_src *s) {
+    PyObject *path = jpy_src_path(s, true);
+    PyObject *out = path ? PyUnicode_FromFormat("length of %U", path) : NULL;
+    Py_XDECREF(path);
+    return out;
+}
+
 int jpy_guards_describe(const jpy_guards *g, PyObject *list) {
     for (size_t i = 0; i < g->srcs.n; i++) {
         const jpy_src *s = g->srcs.data[i];
@@ -387,6 +404,7 @@ int jpy_guards_describe(const jpy_guards *g, PyObject *list) {
                            : s->checks & JPY_CHECK_CONST  ? "has the same value"
                            : s->checks & JPY_CHECK_IDENT  ? "is the same object"
                            : s->checks & JPY_CHECK_LEN    ? "has the same length"
+                           : s->checks & JPY_CHECK_SOME   ? "has items"
                            : s->checks & JPY_CHECK_SAME   ? "is an object met before"
                            : s->checks & JPY_CHECK_INT    ? "is an int"
                            : s->checks & JPY_CHECK_FLOAT  ? "is a float"

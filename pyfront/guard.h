@@ -38,7 +38,8 @@ enum {                        /* checks, any number per source */
        JPY_CHECK_KEYS = 256,  /* a dict with exactly the keys of tuple `want2`, in order */
        JPY_CHECK_INT = 512,   /* an exact int of 64 bits */
        JPY_CHECK_FLOAT = 1024,
-       JPY_CHECK_VERSION = 2048 /* a type that is as it was */
+       JPY_CHECK_VERSION = 2048, /* a type that is as it was */
+       JPY_CHECK_SOME = 4096     /* a list or tuple that has items */
 };
 
 /* Whether two doubles are the same constant: by bits, so that -0.0 is not 0.0 and a NaN is itself.
@@ -126,11 +127,14 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots);
 void jpy_fast_learn(jpy_guards *g, PyObject *const *slots);
 bool jpy_fast_run(const jpy_guards *g, const jpy_call *call, PyObject **slots);
 void jpy_fast_free(jpy_fast *f);
-/* Paths (jpy_src_path) of scalar sources whose CONST or TENSOR check fails now, added to the set.
- */
-void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *set);
+/* Paths (jpy_src_path) of scalar sources whose CONST check fails now, and of sequences that have
+ * another length (jpy_src_length), added to sets. */
+void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *numbers,
+                        PyObject *lengths);
 /* "a0.children[3].token"; with `general`, numbers in brackets become *. New reference. */
 PyObject *jpy_src_path(const jpy_src *s, bool general);
+/* "length of a0.children[*]". New reference. */
+PyObject *jpy_src_length(const jpy_src *s);
 int jpy_guards_describe(const jpy_guards *g, PyObject *list);
 
 /* Attribute as object.__getattribute__ finds it without running Python code; new reference or NULL

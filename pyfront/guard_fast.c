@@ -66,8 +66,8 @@ void jpy_fast_learn(jpy_guards *g, PyObject *const *slots) {
         }
         n_covered++;
         ok = add_dict(f, s->parent->slot, s->kind == JPY_SRC_ATTR, dict);
-        if (ok &&
-            (s->checks & (JPY_CHECK_TENSOR | JPY_CHECK_LEN | JPY_CHECK_KEYS | JPY_CHECK_CODE)))
+        if (ok && (s->checks & (JPY_CHECK_TENSOR | JPY_CHECK_LEN | JPY_CHECK_SOME | JPY_CHECK_KEYS |
+                                JPY_CHECK_CODE)))
             ok = jn_vec_push(&f->again, (uint32_t)i);
         if (ok && slots[i] && (s->checks & JPY_CHECK_TYPE))
             ok = add_type(f, (PyTypeObject *)s->want, s->version) &&

@@ -53,6 +53,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/function.h \
 	pyfront/guard.c \
 	pyfront/guard_fast.c \
+	pyfront/hints.c \
+	pyfront/hints.h \
 	pyfront/guard.h \
 	pyfront/host_py.c \
 	pyfront/host_py.h \

@@ -11,6 +11,7 @@
 
 #include "graph/base/log.h"
 #include "pyfront/explain.h"
+#include "pyfront/hints.h"
 #include "pyfront/py_rng.h"
 
 enum { MAX_ATTEMPTS = 60 };
@@ -131,6 +132,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
     jpy_entry *e = NULL;
     jcv_rec_fn *fns = NULL;
     jcv_live *lives = NULL;
+    jcv_peel *peels = NULL;
     bool share_views = false, cells = false;
     jn_arena keep;
     jn_arena_init(&keep, 0);
@@ -149,6 +151,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
         c->keep = keep;
         c->rec_fns = fns;
         c->lives = lives;
+        c->peels = peels;
         c->share_views = share_views;
         c->cells = cells;
         for (jcv_live *l = lives; l; l = l->next)
@@ -161,6 +164,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
         keep = c->keep;
         fns = c->rec_fns;
         lives = c->lives;
+        peels = c->peels;
         share_views = c->share_views;
         cells = c->cells;
         if (t == THROW_NONE)
@@ -190,24 +194,15 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
     return e;
 }
 
-/* Forgets that numbers were made inputs: some of them must be constants. */
-static bool narrow_hints(jpy_function *f) {
-    Py_ssize_t pos = 0;
-    PyObject *k, *v;
-    bool any = false;
-    while (PyDict_Next(f->hints, &pos, &k, &v))
-        if (v == Py_True) {
-            PyDict_SetItem(f->hints, k, Py_False);
-            any = true;
-        }
-    return any;
-}
-
 jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     char reason[800] = "";
     jn_rng_state rng = *jpy_rng_default();
     jpy_entry *e = convert_once(f, call, reason, sizeof reason);
-    if (!e && narrow_hints(f))
+    if (!e && jpy_hints_narrow(f, true)) {
+        jpy_note(f, "unrolled, one graph a length: %s", reason);
+        e = convert_once(f, call, reason, sizeof reason);
+    }
+    if (!e && jpy_hints_narrow(f, false))
         e = convert_once(f, call, reason, sizeof reason);
     *jpy_rng_default() = rng;
     if (!e) {

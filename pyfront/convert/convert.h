@@ -198,6 +198,11 @@ typedef enum jcv_throw {
     THROW_RESTART,
     THROW_PROBE
 } jcv_throw;
+/* A loop whose first round is made outside of it: kept over restarts. */
+typedef struct jcv_peel {
+    const jpy_tree *loop;
+    struct jcv_peel *next;
+} jcv_peel;
 /* How the loop around is left, where that is seen only by the graph (loop.c). */
 typedef struct jcv_leave {
     uint32_t flag, value; /* slots: a number, what is returned */
@@ -205,6 +210,8 @@ typedef struct jcv_leave {
 } jcv_leave;
 /* The text of AV_UNDEF where nothing was returned yet. */
 extern const char jcv_unset[];
+/* ... of a name that has no value yet. */
+extern const char jcv_unbound[];
 
 typedef struct jcv_handler {
     jmp_buf env;
@@ -306,6 +313,8 @@ struct jcv {
     unsigned tags_seen;
     bool host_items, host_keys; /* items of host lists and tuples, of host dicts are read */
     jcv_live *lives;
+    jcv_peel *peels;
+    const jpy_tree *loop;  /* the statement whose rounds the graph makes, if it can be peeled */
     JN_VEC(jcv_av *) made; /* AV_LIST and AV_DICT, to find the place one was made at by its slot */
     uint32_t live_epoch;   /* counts what may write to live locations ... */
     uint32_t live_items;   /* ... and writes to live containers */
@@ -494,6 +503,9 @@ jcv_av *jcv_stack(jcv *c, jcv_val *v, bool tracked);
 jcv_av *jcv_firm(jcv *c, jcv_av *a);
 
 /* loop.c */
+/* A variable changes its kind in the first round of c->loop: starts again with this round made
+ * outside of the loop, if that is possible. */
+void jcv_peel_loop(jcv *c, const jpy_tree *loop);
 /* Whether a loop has been left: 1, 0, or -1: the graph knows. */
 int jcv_has_left(jcv *c, const jcv_leave *l);
 void jcv_visit(jcv *c, jcv_av *over, const jcv_leave *leave, jcv_visit_fn fn, void *user);

@@ -24,6 +24,8 @@ static bool is_local(const jcv_frame *f, PyObject *name) {
     return false;
 }
 
+const char jcv_unbound[] = "it is not bound";
+
 static void add_name(jcv *c, jcv_frame *f, PyObject *name, jcv_av *v) {
     if (f->n == f->cap) {
         unsigned cap = f->cap ? 2 * f->cap : 8;
@@ -38,7 +40,7 @@ static void add_name(jcv *c, jcv_frame *f, PyObject *name, jcv_av *v) {
         f->cap = cap;
     }
     jcv_av *none = jcv_new(c, AV_UNDEF);
-    none->text = "it is not bound";
+    none->text = jcv_unbound;
     f->names[f->n] = name;
     f->slots[f->n] = jcv_slot(c, none);
     c->slots.data[f->slots[f->n++]] = v;
@@ -95,6 +97,8 @@ void jcv_store(jcv *c, PyObject *name, jcv_av *v) {
 
 static jcv_av *read_slot(jcv *c, int slot, PyObject *name) {
     jcv_av *v = c->slots.data[slot];
+    if (v->kind == AV_UNDEF && v->tree)
+        jcv_peel_loop(c, v->tree);
     if (v->kind == AV_UNDEF)
         jcv_refuse(c, "%s: %s", PyUnicode_AsUTF8(name), v->text ? v->text : "not bound");
     return v;

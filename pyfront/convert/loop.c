@@ -66,7 +66,9 @@ typedef struct visit {
     jcv_visit_fn fn;
     void *user;
     jcv_val *count;
-    uint32_t index; /* slot: which round it is */
+    uint32_t index;       /* slot: which round it is */
+    const jpy_tree *loop; /* the statement, NULL: none */
+    bool peeled;          /* its first round has been made */
 } visit;
 
 static void visit_known(jcv *c, visit *v);
@@ -94,9 +96,21 @@ static void visit_known(jcv *c, visit *v) {
     }
 }
 
+static jcv_val *int_const(jcv *c, int64_t v) {
+    return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = v});
+}
+
+static jcv_val *plus(jcv *c, jcv_val *i, int64_t n) {
+    jcv_val *in[2] = {i, int_const(c, n)};
+    return &jcv_op(c, JN_OP(s_add), in, 2, NULL)->out[0];
+}
+
 static void counted_round(jcv *c, void *user, jcv_val *i) {
     visit *v = user;
-    v->fn(c, v->user, jcv_seq_item(c, v->over, i));
+    const jpy_tree *loop = c->loop;
+    c->loop = NULL;
+    v->fn(c, v->user, jcv_seq_item(c, v->over, v->peeled ? plus(c, i, 1) : i));
+    c->loop = loop;
 }
 
 static jcv_val *goes_on(jcv *c, void *user) {
@@ -111,8 +125,58 @@ static void leaving_round(jcv *c, void *user, jcv_val *unused) {
     (void)unused;
     visit *v = user;
     jcv_av *i = c->slots.data[v->index];
+    const jpy_tree *loop = c->loop;
+    c->loop = NULL;
     v->fn(c, v->user, jcv_seq_item(c, v->over, jcv_number(c, i)));
+    c->loop = loop;
     c->slots.data[v->index] = jcv_binary(c, JPY_ADD, i, number(c, 1), false);
+}
+
+/* ---- first rounds that are made outside ---------------------------------------------------------
+ * In the first round a variable may change its kind: `best = None` becomes a tensor, `total = 0` a
+ * tensor, and names are bound that are read after the loop.  That there is one is asserted. */
+
+static bool peeled(const jcv *c, const jpy_tree *loop) {
+    for (const jcv_peel *p = c->peels; p && loop; p = p->next)
+        if (p->loop == loop)
+            return true;
+    return false;
+}
+
+void jcv_peel_loop(jcv *c, const jpy_tree *loop) {
+    if (!loop || peeled(c, loop))
+        return;
+    jcv_peel *p = jn_arena_zalloc(&c->keep, sizeof *p);
+    if (!p)
+        jcv_refuse(c, "out of memory");
+    p->loop = loop;
+    p->next = c->peels;
+    c->peels = p;
+    snprintf(c->reason, sizeof c->reason, "the first round of a loop is not like the others");
+    jcv_throw_now(c, THROW_RESTART);
+}
+
+/* Whether some list that it goes through was seen to be empty. */
+static bool seen_empty(jcv *c, jcv_av *over) {
+    if (over->kind == AV_HOST) {
+        PyObject *samples = jcv_samples(c, over);
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++)
+            if (PyObject_Size(PyList_GET_ITEM(samples, i)) < 1)
+                return true;
+        PyErr_Clear();
+        return false;
+    }
+    for (unsigned i = 0; i < over->n && over->kind == AV_SEQ; i++)
+        if (seen_empty(c, over->items[i]))
+            return true;
+    return false;
+}
+
+static void first_round(jcv *c, visit *v) {
+    jcv_val *in[2] = {int_const(c, 0), v->count};
+    jcv_assert(c, &jcv_op(c, JN_OP(s_lt), in, 2, NULL)->out[0], "a loop has a round");
+    v->fn(c, v->user, jcv_seq_item(c, v->over, int_const(c, 0)));
+    v->peeled = true;
 }
 
 static void visit_unknown(jcv *c, visit *v) {
@@ -120,12 +184,18 @@ static void visit_unknown(jcv *c, visit *v) {
         return;
     v->count = jcv_seq_count(c, v->over);
     uint32_t written = c->live_items;
+    const jpy_tree *around = c->loop;
+    if (peeled(c, v->loop))
+        first_round(c, v);
+    c->loop = v->loop && !v->peeled && !seen_empty(c, v->over) ? v->loop : NULL;
     if (!v->leave) {
-        jcv_foreach(c, v->count, counted_round, v);
+        jcv_foreach(c, v->peeled ? plus(c, v->count, -1) : v->count, counted_round, v);
     } else {
-        v->index = jcv_slot(c, number(c, 0));
-        jcv_while(c, goes_on, leaving_round, v);
+        v->index = jcv_slot(c, number(c, v->peeled));
+        if (jcv_has_left(c, v->leave) <= 0)
+            jcv_while(c, goes_on, leaving_round, v);
     }
+    c->loop = around;
     if (c->live_items == written)
         return;
     /* rounds that write to lists may make this one longer or shorter */
@@ -264,7 +334,8 @@ jcv_out jcv_exec_for(jcv *c, jpy_tree *n) {
         s.over = it;
         s.contents = c->slots.data[it->slot];
     }
-    visit v = {.over = it, .leave = s.can_leave ? &s.leave : NULL, .fn = for_round, .user = &s};
+    visit v = {
+        .over = it, .leave = s.can_leave ? &s.leave : NULL, .fn = for_round, .user = &s, .loop = n};
     if (long_range(it, v.leave))
         visit_unknown(c, &v);
     else
@@ -290,7 +361,10 @@ static jcv_val *while_test(jcv *c, void *user) {
 static void while_round(jcv *c, void *user, jcv_val *unused) {
     (void)unused;
     statement *s = user;
+    const jpy_tree *loop = c->loop;
+    c->loop = NULL;
     round_of(c, &s->n->x, NULL);
+    c->loop = loop;
 }
 
 static jcv_val *not_left(jcv *c, void *user) {
@@ -312,11 +386,14 @@ static void tested_round(jcv *c, void *user, jcv_val *unused) {
     (void)unused;
     statement *s = user;
     jcv_val *v = NULL;
+    const jpy_tree *loop = c->loop;
+    c->loop = NULL;
     int t = jcv_truth(c, jcv_eval(c, s->n->a), &v);
     if (t < 0)
         jcv_branch(c, v, tested, s);
     else
         tested(c, s, !t);
+    c->loop = loop;
 }
 
 static bool has_named(const jpy_tree *n) {
@@ -359,10 +436,16 @@ jcv_out jcv_exec_while(jcv *c, jpy_tree *n) {
         if (left < 0)
             break;
     }
-    if (s.can_leave) {
-        jcv_while(c, not_left, tested_round, &s);
-        return after(c, n, &s.leave);
+    const jpy_tree *around = c->loop;
+    if (peeled(c, n)) {
+        jcv_assert(c, while_test(c, &s), "a loop has a round");
+        round_of(c, &n->x, s.can_leave ? &s.leave : NULL);
     }
-    jcv_while(c, while_test, while_round, &s);
-    return then_else(c, &(ending){n, NULL});
+    c->loop = n; /* cannot be peeled twice */
+    if (!s.can_leave)
+        jcv_while(c, while_test, while_round, &s);
+    else if (how(c, &s.leave) <= 0)
+        jcv_while(c, not_left, tested_round, &s);
+    c->loop = around;
+    return s.can_leave ? after(c, n, &s.leave) : then_else(c, &(ending){n, NULL});
 }

@@ -432,12 +432,6 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
 /* ---- loops --------------------------------------------------------------------------------------
  */
 
-typedef struct loop {
-    bool *carried; /* per slot */
-    bool *tracked; /* per leaf */
-    size_t n_slots;
-} loop;
-
 /* Whether an instance was made inside the loop. */
 static bool made_since(jcv *c, PyObject *o, size_t n_fresh) {
     for (size_t i = n_fresh; i < c->fresh.n; i++)
@@ -461,6 +455,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
     jcv_place place = jcv_where(c);
     bool *carried = jcv_alloc(c, before.n), *tracked = jcv_alloc(c, 4096);
     const char *name = count ? "foreach" : "while";
+    const jpy_tree *loop = c->loop;
     size_t n_fresh = c->fresh.n;
     for (int attempt = 0;; attempt++) {
         if (attempt > 40)
@@ -556,13 +551,17 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             jcv_av *of = jcv_container_in(c, which.data[i]);
             if (b->kind == AV_UNDEF && of)
                 jcv_make_live(c, of);
-            if (b->kind == AV_UNDEF)
+            if (b->kind == AV_UNDEF) {
+                jcv_peel_loop(c, loop);
                 jcv_refuse(c, "a variable of a loop is of different kinds in its rounds");
+            }
             for (unsigned k = 0; k < p.b.n; k++) {
                 unsigned at = (unsigned)bx->results.n;
                 jcv_val *r = jcv_leaf_val(c, p.b.data[k]);
-                if (at >= n || !jcv_same_type(r->type, types[at]))
+                if (at >= n || !jcv_same_type(r->type, types[at])) {
+                    jcv_peel_loop(c, loop);
                     jcv_refuse(c, "a variable of a loop changes its type or dims");
+                }
                 if (!jn_vec_push(&bx->results, r))
                     jcv_refuse(c, "out of memory");
                 if (jcv_leaf_tracked(c, p.b.data[k]) && !tracked[at])
@@ -571,8 +570,10 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             jn_vec_free(&p.a);
             jn_vec_free(&p.b);
         }
-        if (!again && bx->results.n != n)
+        if (!again && bx->results.n != n) {
+            jcv_peel_loop(c, loop);
             jcv_refuse(c, "the state of a loop changes its structure");
+        }
         if (again) {
             jn_vec_free(&init.a);
             jn_vec_free(&init.b);
@@ -597,9 +598,14 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             leaves[i] = jcv_leaf(c, &node->out[i], init.a.data[i], tracked[i]);
         for (size_t i = 0; i < which.n; i++)
             c->slots.data[which.data[i]] = jcv_fill(c, shapes.data[i], leaves);
-        for (size_t i = 0; i < before.n; i++)
-            if (before.slots[i]->kind == AV_UNDEF && after.slots[i]->kind != AV_UNDEF)
+        for (size_t i = 0; i < after.n; i++) {
+            jcv_av *was = i < before.n ? before.slots[i] : c->slot_init.data[i];
+            bool outside = i < before.n || was->text == jcv_unbound;
+            if (was->kind == AV_UNDEF && after.slots[i]->kind != AV_UNDEF && outside) {
                 c->slots.data[i] = undef(c, "it is bound only inside a loop");
+                c->slots.data[i]->tree = (jpy_tree *)loop;
+            }
+        }
         jn_vec_free(&init.a);
         jn_vec_free(&init.b);
         jn_vec_free(&which);

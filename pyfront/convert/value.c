@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "pyfront/hints.h"
+
 jcv_av *jcv_new(jcv *c, jcv_kind kind) {
     jcv_av *a = jcv_alloc(c, sizeof *a);
     a->kind = kind;
@@ -118,13 +120,6 @@ bool jcv_is_const(const jcv_av *a) {
            PySlice_Check(o) || (!a->src && (PyTuple_CheckExact(o) || PyFrozenSet_CheckExact(o)));
 }
 
-static bool widened(jcv *c, const jpy_src *s) {
-    PyObject *path = jpy_src_path(s, true);
-    bool yes = path && PyDict_GetItem(c->f->hints, path) == Py_True;
-    Py_XDECREF(path);
-    return yes;
-}
-
 static jcv_av *input_scalar(jcv *c, PyObject *o, jpy_src *src) {
     bool is_int = PyLong_CheckExact(o);
     for (size_t i = 0; i < c->inputs.n; i++)
@@ -149,7 +144,13 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
     }
     if (!src)
         return jcv_py(c, o, NULL);
-    if ((PyList_CheckExact(o) || PyDict_CheckExact(o)) && jcv_live_object(c, o)) {
+    bool any_length = (PyList_CheckExact(o) || PyTuple_CheckExact(o)) && Py_SIZE(o) > 0 &&
+                      jpy_hint_length(c->f, src);
+    if (any_length) { /* none stays apart */
+        src->checks |= JPY_CHECK_SOME;
+        c->entry->any_length = true;
+    }
+    if (any_length || ((PyList_CheckExact(o) || PyDict_CheckExact(o)) && jcv_live_object(c, o))) {
         jpy_src_check_type(c->guards, src, Py_TYPE(o));
         return jcv_to_host(c, jcv_py(c, o, src));
     }
@@ -160,7 +161,8 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
         int overflow = 0;
         if (PyLong_CheckExact(o))
             PyLong_AsLongLongAndOverflow(o, &overflow);
-        if (!overflow && (PyLong_CheckExact(o) || PyFloat_CheckExact(o)) && widened(c, src))
+        if (!overflow && (PyLong_CheckExact(o) || PyFloat_CheckExact(o)) &&
+            jpy_hint_number(c->f, src))
             return input_scalar(c, o, src);
         src->checks |= JPY_CHECK_CONST;
         src->want = jpy_guards_own(c->guards, o);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What failed guards taught.
+ *
+ * f->hints maps the path of a number, or "length of " and the path of a list or tuple, to True (it
+ * is not assumed), False (it has to be: without it the function is not converted) or, of a length,
+ * how often it was another one.  A number is an input as soon as it changes.  A list of a new
+ * length is unrolled for some lengths first: its items may differ in dims or require grad, and
+ * two or three lengths may be all there are.
+ */
+#include "pyfront/hints.h"
+
+#include "pyfront/entry.h"
+
+enum { LENGTHS_UNROLLED = 3, FEW_RUNS = 4, TOO_LOOSE = 4 };
+
+static void learn_length(PyObject *hints, PyObject *path) {
+    PyObject *had = PyDict_GetItem(hints, path);
+    if (had && !PyLong_CheckExact(had))
+        return;
+    long n = had ? PyLong_AsLong(had) + 1 : 1;
+    PyObject *now = n < LENGTHS_UNROLLED ? PyLong_FromLong(n) : Py_NewRef(Py_True);
+    if (now)
+        PyDict_SetItem(hints, path, now);
+    Py_XDECREF(now);
+}
+
+void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
+    PyObject *numbers = PySet_New(NULL), *lengths = PySet_New(NULL), *path;
+    if (numbers && lengths)
+        jpy_guards_failing(&e->guards, call, numbers, lengths);
+    while (numbers && PySet_GET_SIZE(numbers) && (path = PySet_Pop(numbers))) {
+        if (!PyDict_GetItem(f->hints, path))
+            PyDict_SetItem(f->hints, path, Py_True);
+        Py_DECREF(path);
+    }
+    while (lengths && PySet_GET_SIZE(lengths) && (path = PySet_Pop(lengths))) {
+        learn_length(f->hints, path);
+        Py_DECREF(path);
+    }
+    Py_XDECREF(numbers);
+    Py_XDECREF(lengths);
+    PyErr_Clear();
+}
+
+static bool is_true(const jpy_function *f, PyObject *path /* new reference */) {
+    bool yes = path && PyDict_GetItem(f->hints, path) == Py_True;
+    Py_XDECREF(path);
+    return yes;
+}
+
+bool jpy_hint_number(const jpy_function *f, const jpy_src *s) {
+    return is_true(f, jpy_src_path(s, true));
+}
+
+bool jpy_hint_length(const jpy_function *f, const jpy_src *s) {
+    return is_true(f, jpy_src_length(s));
+}
+
+static bool is_length(PyObject *path) {
+    static PyObject *prefix;
+    if (!prefix)
+        prefix = PyUnicode_InternFromString("length of ");
+    return prefix && PyUnicode_Tailmatch(path, prefix, 0, PY_SSIZE_T_MAX, -1) == 1;
+}
+
+bool jpy_hints_narrow(jpy_function *f, bool lengths) {
+    Py_ssize_t pos = 0;
+    PyObject *k, *v;
+    bool any = false;
+    while (PyDict_Next(f->hints, &pos, &k, &v))
+        if (v == Py_True && (!lengths || is_length(k))) {
+            PyDict_SetItem(f->hints, k, Py_False);
+            any = true;
+        }
+    return any;
+}
+
+/* Lists of any length with items of ever other dims are better unrolled: guards look at the items
+ * before a run, so that there can be an entry for each kind. */
+void jpy_hints_discarded(jpy_function *f, const jpy_entry *e) {
+    if (e->any_length && e->runs < FEW_RUNS && ++f->loose == TOO_LOOSE)
+        jpy_hints_narrow(f, true);
+}

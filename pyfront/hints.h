@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What failed guards taught: numbers and lengths that the next conversion does not assume. */
+#ifndef JPY_HINTS_H
+#define JPY_HINTS_H
+
+#include "pyfront/function.h"
+#include "pyfront/guard.h"
+
+/* Whether a number, or the length of a list or tuple, was seen to change. */
+bool jpy_hint_number(const jpy_function *f, const jpy_src *s);
+bool jpy_hint_length(const jpy_function *f, const jpy_src *s);
+/* Lengths, or all of it, have to be assumed from now on; false: they were. */
+bool jpy_hints_narrow(jpy_function *f, bool lengths);
+
+/* An entry's run was discarded. */
+void jpy_hints_discarded(jpy_function *f, const jpy_entry *e);
+
+#endif
