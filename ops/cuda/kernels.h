@@ -55,6 +55,33 @@ static inline size_t jn_cuda_gemm_workspace(int64_t numel) {
 /* False: cuBLASLt does not do this one (nothing happened), or e->error is set. */
 bool jn_cuda_blas_gemm(jn_cu_exec *e, const jn_cuda_gemm *g);
 
+/* ops/cuda/dnn.c: cuDNN's graph API, opened at run time.  A convolution between x [N,C,H,W], w
+ * [O,C/groups,KH,KW] and y [N,O,OH,OW], of which one is written. */
+typedef enum jn_dnn_kind { JN_DNN_FORWARD, JN_DNN_INPUT_GRAD, JN_DNN_WEIGHT_GRAD } jn_dnn_kind;
+typedef struct jn_dnn_conv {
+    jn_dnn_kind kind;
+    int dtype;
+    int64_t dims[3][4], strides[3][4]; /* of x, w, y */
+    int64_t stride[2], pad[2], dilation[2];
+    void *data[3];
+    void *workspace;
+    size_t workspace_bytes;
+} jn_dnn_conv;
+/* Workspace of a convolution whose three tensors have so many bytes: room for copies of them in
+ * the layout that the library's kernels want. */
+static inline size_t jn_cuda_conv_workspace(int64_t bytes) {
+#ifdef JN_CUDA_EMULATED
+    (void)bytes; /* there is no library */
+    return 0;
+#else
+    const int64_t least = 1 << 20, most = 512 << 20;
+    bytes = bytes < most / 2 ? 2 * bytes : most;
+    return (size_t)(bytes < least ? least : bytes);
+#endif
+}
+/* False: cuDNN does not do this one (nothing happened), or e->error is set. */
+bool jn_cuda_dnn_conv(jn_cu_exec *e, const jn_dnn_conv *c);
+
 /* ops/cuda/rows.cu */
 void jn_cuda_gather_rows(jn_cu_exec *e, void *to, void *const *src, uint32_t n, size_t bytes);
 void jn_cuda_sum_rows(jn_cu_exec *e, void *acc, const void *x, int64_t numel, int64_t rows,

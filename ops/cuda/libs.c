@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The vendor's libraries, opened at run time: cuBLASLt for products.
+ * The vendor's libraries, opened at run time: cuBLASLt for products, cuDNN for convolutions
+ * (dnn.c).
  *
  * A library is taken where it is already in the process, else from the folders of JANUS_CUDA_PATH
  * (a list separated by colons; the Python front puts the `nvidia` packages there), else by the
@@ -22,6 +23,11 @@ bool jn_cuda_libs_new(void *stream, void *memory, const char **why) {
     *why = "kernels are emulated";
     return false;
 }
+bool jn_cuda_dnn_conv(jn_cu_exec *e, const jn_dnn_conv *c) {
+    (void)e;
+    (void)c;
+    return false;
+}
 void jn_cuda_libs_free(void *libs) { (void)libs; }
 bool jn_cuda_blas_gemm(jn_cu_exec *e, const jn_cuda_gemm *g) {
     (void)e;
@@ -38,6 +44,7 @@ bool jn_cuda_blas_gemm(jn_cu_exec *e, const jn_cuda_gemm *g) {
 
 #include <cublasLt.h>
 
+#include "ops/cuda/libs.h"
 #include "ops/cuda/lt_api.h"
 
 enum { KEPT = 512 }; /* products whose algorithms are remembered */
@@ -53,16 +60,17 @@ typedef struct kept {
 
 typedef struct libs {
     jn_lt_api api;
-    cublasLtHandle_t lt;
+    cublasLtHandle_t lt; /* NULL: cuBLASLt was not found */
+    jn_dnn dnn;          /* without a handle: cuDNN was not found */
     kept kept[KEPT];
 } libs;
 
-/* name: without version, "libcublas.so". */
-static void *open_library(const char *name) {
-    static const int versions[] = {13, 12};
+/* name: without version, "libcublas.so"; the versions in the order they are wanted. */
+static void *open_library(const char *name, const int versions[2]) {
+    enum { VERSIONS = 2 };
     const char *path = getenv("JANUS_CUDA_PATH");
     char file[4096];
-    for (size_t v = 0; v < sizeof versions / sizeof *versions; v++) {
+    for (size_t v = 0; v < VERSIONS; v++) {
         snprintf(file, sizeof file, "%s.%d", name, versions[v]);
         void *lib = dlopen(file, RTLD_NOW | RTLD_NOLOAD);
         if (lib)
@@ -71,7 +79,7 @@ static void *open_library(const char *name) {
     for (const char *p = path; p && *p;) {
         size_t n = strcspn(p, ":");
         static const char *const inside[] = {"", "/lib64", "/lib"};
-        for (size_t v = 0; v < sizeof versions / sizeof *versions; v++)
+        for (size_t v = 0; v < VERSIONS; v++)
             for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
                 if ((size_t)snprintf(file, sizeof file, "%.*s%s/%s.%d", (int)n, p, inside[i], name,
                                      versions[v]) >= sizeof file)
@@ -82,7 +90,7 @@ static void *open_library(const char *name) {
             }
         p += n + (p[n] == ':');
     }
-    for (size_t v = 0; v < sizeof versions / sizeof *versions; v++) {
+    for (size_t v = 0; v < VERSIONS; v++) {
         snprintf(file, sizeof file, "%s.%d", name, versions[v]);
         void *lib = dlopen(file, RTLD_NOW | RTLD_LOCAL);
         if (lib)
@@ -98,6 +106,7 @@ static bool symbol(void *lib, const char *name, void *fn) {
 }
 
 const size_t jn_cuda_libs_size = sizeof(libs);
+_Static_assert((int)JN_CUDA_LIBRARY_FAILED == (int)cudaErrorUnknown, "one error for both");
 
 static bool find_symbols(void *lib, jn_lt_api *api) {
     bool all = true;
@@ -107,29 +116,47 @@ static bool find_symbols(void *lib, jn_lt_api *api) {
     return all;
 }
 
-/* Tests: with a table of their own. */
-bool jn_cuda_libs_over(const jn_lt_api *api, void *memory, const char **why) {
+static bool find_dnn_symbols(void *lib, jn_dnn_api *api) {
+    bool all = true;
+#define JN_DNN_FIND(name, result, args) all = symbol(lib, "cudnn" #name, &api->name) && all;
+    JN_DNN_FUNCTIONS(JN_DNN_FIND)
+#undef JN_DNN_FIND
+    return all;
+}
+
+jn_dnn *jn_cuda_libs_dnn(void *p) {
+    libs *l = p;
+    return l && l->dnn.handle ? &l->dnn : NULL;
+}
+
+bool jn_cuda_libs_over(const jn_lt_api *lt, const jn_dnn_api *dnn, void *memory, const char **why) {
     libs *l = memory;
-    l->api = *api;
-    if (l->api.Create(&l->lt) == CUBLAS_STATUS_SUCCESS)
-        return true;
-    *why = "cuBLASLt could not be started";
-    return false;
+    if (lt) {
+        l->api = *lt;
+        if (l->api.Create(&l->lt) != CUBLAS_STATUS_SUCCESS) {
+            l->lt = NULL;
+            *why = "cuBLASLt could not be started";
+        }
+    }
+    if (dnn)
+        jn_dnn_start(&l->dnn, dnn, why);
+    return l->lt || l->dnn.handle;
 }
 
 bool jn_cuda_libs_new(void *stream, void *memory, const char **why) {
-    jn_lt_api api;
-    void *lib = open_library("libcublasLt.so");
+    static const int blas[] = {13, 12}, nine[] = {9, 9};
+    jn_lt_api lt;
+    jn_dnn_api dnn;
+    void *lt_lib = open_library("libcublasLt.so", blas);
+    void *dnn_lib = open_library("libcudnn.so", nine);
     (void)stream;
-    if (!lib) {
+    bool has_lt = lt_lib && find_symbols(lt_lib, &lt);
+    bool has_dnn = dnn_lib && find_dnn_symbols(dnn_lib, &dnn);
+    if (!has_dnn)
+        *why = "cuDNN 9 was not found: JANUS_CUDA_PATH names its folder";
+    if (!has_lt)
         *why = "cuBLASLt was not found: JANUS_CUDA_PATH names its folder";
-        return false;
-    }
-    if (!find_symbols(lib, &api)) {
-        *why = "cuBLASLt lacks a function";
-        return false;
-    }
-    return jn_cuda_libs_over(&api, memory, why);
+    return jn_cuda_libs_over(has_lt ? &lt : NULL, has_dnn ? &dnn : NULL, memory, why);
 }
 
 static void forget(libs *l, kept *k) {
@@ -150,7 +177,9 @@ void jn_cuda_libs_free(void *p) {
         return;
     for (int i = 0; i < KEPT; i++)
         forget(l, &l->kept[i]);
-    l->api.Destroy(l->lt);
+    if (l->lt)
+        l->api.Destroy(l->lt);
+    jn_dnn_stop(&l->dnn);
 }
 
 static cudaDataType type_of(int dtype) {
@@ -242,6 +271,8 @@ bool jn_cuda_blas_gemm(jn_cu_exec *e, const jn_cuda_gemm *g) {
     const float one_f = 1, zero_f = 0;
     const double one_d = 1, zero_d = 0;
     bool wide = g->dtype == JANUS_F64;
+    if (!l->lt)
+        return false;
     kept *k = find(l, g, g->dtype == JANUS_F32 && e->allow_tf32);
     if (k->refused)
         return false; /* the kernel in ops/cuda/linear.cu does it */
@@ -254,7 +285,7 @@ bool jn_cuda_blas_gemm(jn_cu_exec *e, const jn_cuda_gemm *g) {
         return true;
     k->refused = true; /* nothing was put on the stream */
     if (st != CUBLAS_STATUS_NOT_SUPPORTED && st != CUBLAS_STATUS_INVALID_VALUE) {
-        e->error = (int)cudaErrorUnknown;
+        e->error = JN_CUDA_LIBRARY_FAILED;
         e->failed = "cuBLASLt";
     }
     return false;

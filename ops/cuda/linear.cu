@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products and convolutions.  Products of floats go to cuBLAS where it was found and the operands'
- * strides allow; the kernels here do the rest, and everything where there is no such library.
+ * Products and convolutions.  Products of floats go to cuBLASLt where it was found and the
+ * operands' strides allow, convolutions to cuDNN; the kernels here do the rest, and everything
+ * where there is no such library.
  */
 #include "ops/cuda/cuda.cuh"
 
@@ -439,6 +440,59 @@ static conv conv_of(const jn_kargs *k, const jn_view &x, const jn_view &w, const
     c.n = numel_of(k->out[0]);
     return c;
 }
+
+/* cuDNN where it was found and knows the shape; its operands are row-major. */
+static bool conv_by_library(const jn_kargs *k, jn_dnn_kind kind, const conv &c) {
+    jn_cu_exec *e = exec_of(k);
+    jn_dnn_conv d;
+    if (!e->libs)
+        return false;
+    memset(&d, 0, sizeof d);
+    d.kind = kind;
+    d.dtype = c.y.dtype;
+    const dview *v[3] = {&c.x, &c.w, &c.y};
+    i64 bytes = 0;
+    for (int t = 0; t < 3; t++) {
+        i64 n = size_of(c.y.dtype);
+        d.data[t] = v[t]->p;
+        for (int i = 0; i < 4; i++) {
+            d.dims[t][i] = v[t]->d[i];
+            n *= v[t]->d[i];
+        }
+        d.strides[t][3] = 1;
+        for (int i = 2; i >= 0; i--)
+            d.strides[t][i] = d.strides[t][i + 1] * (d.dims[t][i + 1] ? d.dims[t][i + 1] : 1);
+        for (int i = 0; i < 4; i++)
+            if (d.dims[t][i] != 1 && v[t]->s[i] != d.strides[t][i])
+                return false;
+        bytes += n;
+        if (n == 0)
+            return false;
+    }
+    for (int i = 0; i < 2; i++) {
+        d.stride[i] = c.stride[i];
+        d.pad[i] = c.pad[i];
+        d.dilation[i] = c.dil[i];
+    }
+    d.workspace = k->workspace;
+    d.workspace_bytes = k->workspace ? jn_cuda_conv_workspace(bytes) : 0;
+    return jn_cuda_dnn_conv(e, &d);
+}
+/* y[n][c][...] += bias[c] */
+static __global__ void add_bias(conv c) {
+    i64 per = c.y.d[2] * c.y.d[3];
+    JN_EACH(i, c.n) {
+        i64 b = i / per % c.y.d[1] * c.bias_s;
+        if (c.y.dtype == JANUS_F64)
+            store_as<double>(c.y.p, i, c.y.dtype,
+                             load_as<double>(c.y.p, i, c.y.dtype) +
+                                 load_as<double>(c.bias, b, c.y.dtype));
+        else
+            store_as<float>(c.y.p, i, c.y.dtype,
+                            load_as<float>(c.y.p, i, c.y.dtype) +
+                                load_as<float>(c.bias, b, c.y.dtype));
+    }
+}
 static void run_conv2d(const jn_kargs *k) {
     conv c = conv_of(k, k->in[0], k->in[1], k->out[0]);
     if (present(k, 2)) {
@@ -447,6 +501,13 @@ static void run_conv2d(const jn_kargs *k) {
     }
     if (!c.n)
         return;
+    if (conv_by_library(k, JN_DNN_FORWARD, c)) {
+        if (c.bias)
+            JN_LAUNCH(exec_of(k), add_bias, grid_for(c.n), JN_BLOCK, c);
+        return;
+    }
+    if (exec_of(k)->error)
+        return;
     if (c.y.dtype == JANUS_F64)
         JN_LAUNCH(exec_of(k), conv_forward<double>, grid_for(c.n, 128), 128, c);
     else
@@ -454,7 +515,7 @@ static void run_conv2d(const jn_kargs *k) {
 }
 static void run_conv2d_input_grad(const jn_kargs *k) {
     conv c = conv_of(k, k->out[0], k->in[1], k->in[0]);
-    if (!c.n)
+    if (!c.n || conv_by_library(k, JN_DNN_INPUT_GRAD, c) || exec_of(k)->error)
         return;
     if (c.y.dtype == JANUS_F64)
         JN_LAUNCH(exec_of(k), conv_input<double>, grid_for(c.n, 128), 128, c);
@@ -463,7 +524,7 @@ static void run_conv2d_input_grad(const jn_kargs *k) {
 }
 static void run_conv2d_weight_grad(const jn_kargs *k) {
     conv c = conv_of(k, k->in[1], k->out[0], k->in[0]);
-    if (!c.n)
+    if (!c.n || conv_by_library(k, JN_DNN_WEIGHT_GRAD, c) || exec_of(k)->error)
         return;
     if (c.y.dtype == JANUS_F64)
         JN_LAUNCH_SYNC(exec_of(k), conv_weight<double>, (unsigned)c.n, 128, c);

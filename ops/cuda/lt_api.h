@@ -27,7 +27,4 @@ typedef struct jn_lt_api {
 #undef JN_LT_FIELD
 } jn_lt_api;
 
-/* What jn_cuda_libs_new does, with this table. */
-bool jn_cuda_libs_over(const jn_lt_api *api, void *memory, const char **why);
-
 #endif

@@ -5,6 +5,13 @@
 #include "ops/cuda/kernels.h"
 #include "ops/op_ids.h"
 
+static int64_t bytes_of(const jn_view *v) {
+    int64_t n = v->dtype == JANUS_F64 ? 8 : v->dtype == JANUS_F32 ? 4 : 2;
+    for (int i = 0; i < v->rank; i++)
+        n *= v->dims[i];
+    return n;
+}
+
 size_t jn_cuda_workspace(const jn_sig *sig) {
     switch (sig->op->id) {
     case JN_OP_ID_sum:
@@ -39,6 +46,11 @@ size_t jn_cuda_workspace(const jn_sig *sig) {
             n *= sig->out[0].dims[i];
         return jn_cuda_gemm_workspace(n);
     }
+    case JN_OP_ID_conv2d:
+    case JN_OP_ID_conv2d_input_grad:
+    case JN_OP_ID_conv2d_weight_grad:
+        return jn_cuda_conv_workspace(bytes_of(&sig->in[0]) + bytes_of(&sig->in[1]) +
+                                      bytes_of(&sig->out[0]));
     case JN_OP_ID_max_pool2d_grad:
         return 16;
     default:

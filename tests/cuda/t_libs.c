@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ops/cuda/kernels.h"
+#include "ops/cuda/libs.h"
 #include "ops/cuda/lt_api.h"
 
 static unsigned failures, chosen, made, freed, products;
@@ -228,9 +229,9 @@ int main(void) {
     char stream[2];
     jn_cu_exec e = {.stream = &stream[0], .libs = memory};
     answer = CUBLAS_STATUS_NOT_INITIALIZED;
-    CHECK(!jn_cuda_libs_over(&api, memory, &why) && why);
+    CHECK(!jn_cuda_libs_over(&api, NULL, memory, &why) && why);
     answer = CUBLAS_STATUS_SUCCESS;
-    CHECK(jn_cuda_libs_over(&api, memory, &why));
+    CHECK(jn_cuda_libs_over(&api, NULL, memory, &why));
     for (int bits = 0; bits < 16; bits++)
         for (int64_t batch = 1; batch <= 3; batch += 2)
             product(&e, bits & 8 ? JANUS_F64 : JANUS_F32, bits & 1, bits & 2, bits & 4, batch);

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Convolutions by cuDNN 9's graph API.
+ *
+ * A convolution becomes a graph of one operation; the library lists engine configurations, the best
+ * first, and the first is taken that is deterministic (a run's bits depend on its inputs alone),
+ * keeps the precision asked for (no TF32 unless allowed, no narrowing of inputs or sums) and fits
+ * the workspace.  Plans are kept by shape for as long as the library is open: kernels of a plan may
+ * be part of a capture, so no plan is given up for another; when JN_DNN_PLANS are kept, other
+ * shapes use the own kernels.  What the library does not do is remembered, too.  Callers hold the
+ * device's lock.
+ */
+#include "config.h"
+
+#include "ops/cuda/dnn_api.h"
+#include "ops/cuda/kernels.h"
+#include "ops/cuda/libs.h"
+
+#include <string.h>
+
+enum { MOST_CONFIGS = 24, MOST_NOTES = 16, MOST_DESCRIPTORS = 8 };
+
+/* Descriptors of a graph: they live as long as its plan is made. */
+typedef struct maker {
+    jn_dnn *d;
+    void *made[MOST_DESCRIPTORS];
+    int n;
+    bool ok;
+} maker;
+
+static void *make(maker *m, int type) {
+    void *out = NULL;
+    if (m->ok && m->n < MOST_DESCRIPTORS &&
+        m->d->api.BackendCreateDescriptor(type, &out) == JN_DNN_STATUS_SUCCESS) {
+        m->made[m->n++] = out;
+        return out;
+    }
+    m->ok = false;
+    return NULL;
+}
+
+static void set(maker *m, void *to, int name, int type, int64_t n, const void *value) {
+    m->ok =
+        m->ok && m->d->api.BackendSetAttribute(to, name, type, n, value) == JN_DNN_STATUS_SUCCESS;
+}
+static void set_int(maker *m, void *to, int name, int64_t value) {
+    set(m, to, name, JN_DNN_TYPE_INT64, 1, &value);
+}
+static void set_desc(maker *m, void *to, int name, void *value) {
+    set(m, to, name, JN_DNN_TYPE_BACKEND_DESCRIPTOR, 1, &value);
+}
+static void finish(maker *m, void *d) {
+    m->ok = m->ok && m->d->api.BackendFinalize(d) == JN_DNN_STATUS_SUCCESS;
+}
+/* The device that a graph, a query or a plan is for. */
+static void set_device(maker *m, void *to, int by_handle, int by_properties) {
+    if (m->d->device && by_properties >= 0)
+        set_desc(m, to, by_properties, m->d->device);
+    else if (!m->d->device && by_handle >= 0)
+        set(m, to, by_handle, JN_DNN_TYPE_HANDLE, 1, &m->d->handle);
+}
+
+static int type_of(int64_t dtype) {
+    return dtype == JANUS_F32   ? JN_DNN_DATA_FLOAT
+           : dtype == JANUS_F64 ? JN_DNN_DATA_DOUBLE
+           : dtype == JANUS_F16 ? JN_DNN_DATA_HALF
+                                : JN_DNN_DATA_BFLOAT16;
+}
+
+static void *make_tensor(maker *m, const jn_dnn_key *k, int which) {
+    void *t = make(m, JN_DNN_BACKEND_TENSOR_DESCRIPTOR);
+    int type = type_of(k->dtype);
+    set(m, t, JN_DNN_ATTR_TENSOR_DATA_TYPE, JN_DNN_TYPE_DATA_TYPE, 1, &type);
+    set(m, t, JN_DNN_ATTR_TENSOR_DIMENSIONS, JN_DNN_TYPE_INT64, 4, k->dims[which]);
+    set(m, t, JN_DNN_ATTR_TENSOR_STRIDES, JN_DNN_TYPE_INT64, 4, k->strides[which]);
+    set_int(m, t, JN_DNN_ATTR_TENSOR_UNIQUE_ID, which + 1);
+    set_int(m, t, JN_DNN_ATTR_TENSOR_BYTE_ALIGNMENT, k->align);
+    finish(m, t);
+    return t;
+}
+
+/* By kind: the operation and its attributes for x, w, y, the convolution and the factors. */
+static const struct {
+    int operation, tensor[3], convolution, alpha, beta;
+} forms[] = {
+    [JN_DNN_FORWARD] = {JN_DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+                        {JN_DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                         JN_DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+                         JN_DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y},
+                        JN_DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                        JN_DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                        JN_DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+    [JN_DNN_INPUT_GRAD] = {JN_DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+                           {JN_DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+                            JN_DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+                            JN_DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY},
+                           JN_DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                           JN_DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                           JN_DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+    [JN_DNN_WEIGHT_GRAD] = {JN_DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                            {JN_DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                             JN_DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+                             JN_DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY},
+                            JN_DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                            JN_DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                            JN_DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
+};
+
+static void *make_convolution(maker *m, const jn_dnn_key *k) {
+    void *c = make(m, JN_DNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    int type = k->dtype == JANUS_F64 ? JN_DNN_DATA_DOUBLE : JN_DNN_DATA_FLOAT;
+    int mode = JN_DNN_CROSS_CORRELATION;
+    set(m, c, JN_DNN_ATTR_CONVOLUTION_COMP_TYPE, JN_DNN_TYPE_DATA_TYPE, 1, &type);
+    set(m, c, JN_DNN_ATTR_CONVOLUTION_CONV_MODE, JN_DNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+    set_int(m, c, JN_DNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2);
+    set(m, c, JN_DNN_ATTR_CONVOLUTION_DILATIONS, JN_DNN_TYPE_INT64, 2, k->dilation);
+    set(m, c, JN_DNN_ATTR_CONVOLUTION_FILTER_STRIDES, JN_DNN_TYPE_INT64, 2, k->stride);
+    set(m, c, JN_DNN_ATTR_CONVOLUTION_PRE_PADDINGS, JN_DNN_TYPE_INT64, 2, k->pad);
+    set(m, c, JN_DNN_ATTR_CONVOLUTION_POST_PADDINGS, JN_DNN_TYPE_INT64, 2, k->pad);
+    finish(m, c);
+    return c;
+}
+
+static void *make_graph(maker *m, const jn_dnn_key *k) {
+    const double one_d = 1, zero_d = 0;
+    const float one_f = 1, zero_f = 0;
+    bool wide = k->dtype == JANUS_F64;
+    int type = wide ? JN_DNN_TYPE_DOUBLE : JN_DNN_TYPE_FLOAT;
+    void *op = make(m, forms[k->kind].operation);
+    for (int i = 0; i < 3; i++)
+        set_desc(m, op, forms[k->kind].tensor[i], make_tensor(m, k, i));
+    set_desc(m, op, forms[k->kind].convolution, make_convolution(m, k));
+    set(m, op, forms[k->kind].alpha, type, 1, wide ? (const void *)&one_d : &one_f);
+    set(m, op, forms[k->kind].beta, type, 1, wide ? (const void *)&zero_d : &zero_f);
+    finish(m, op);
+    void *graph = make(m, JN_DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    set_desc(m, graph, JN_DNN_ATTR_OPERATIONGRAPH_OPS, op);
+    set_device(m, graph, JN_DNN_ATTR_OPERATIONGRAPH_HANDLE, -1);
+    finish(m, graph);
+    return graph;
+}
+
+/* Whether an engine computes what the own kernels would, and the same each time. */
+static bool exact_enough(jn_dnn *d, const jn_dnn_key *k, void *config) {
+    void *engine = NULL;
+    int notes[MOST_NOTES];
+    int64_t n = 0;
+    if (d->api.BackendCreateDescriptor(JN_DNN_BACKEND_ENGINE_DESCRIPTOR, &engine) !=
+        JN_DNN_STATUS_SUCCESS)
+        return false;
+    bool ok = d->api.BackendGetAttribute(config, JN_DNN_ATTR_ENGINECFG_ENGINE,
+                                         JN_DNN_TYPE_BACKEND_DESCRIPTOR, 1, &n,
+                                         &engine) == JN_DNN_STATUS_SUCCESS &&
+              d->api.BackendGetAttribute(engine, JN_DNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                         JN_DNN_TYPE_NUMERICAL_NOTE, MOST_NOTES, &n,
+                                         notes) == JN_DNN_STATUS_SUCCESS &&
+              n <= MOST_NOTES;
+    for (int64_t i = 0; ok && i < n; i++)
+        ok = notes[i] != JN_DNN_NUMERICAL_NOTE_NONDETERMINISTIC &&
+             notes[i] != JN_DNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION &&
+             ((notes[i] != JN_DNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS &&
+               notes[i] != JN_DNN_NUMERICAL_NOTE_TENSOR_CORE) ||
+              k->dtype != JANUS_F32 || (k->tf32 && notes[i] == JN_DNN_NUMERICAL_NOTE_TENSOR_CORE));
+    d->api.BackendDestroyDescriptor(engine);
+    return ok;
+}
+
+/* The plan of a configuration if it fits the workspace. */
+static void *plan_of(jn_dnn *d, const jn_dnn_key *k, void *config) {
+    maker m = {.d = d, .ok = true};
+    int64_t bytes = 0, n = 0;
+    void *plan = make(&m, JN_DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    set_device(&m, plan, JN_DNN_ATTR_EXECUTION_PLAN_HANDLE, JN_DNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+    set_desc(&m, plan, JN_DNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+    finish(&m, plan);
+    if (m.ok &&
+        d->api.BackendGetAttribute(plan, JN_DNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                   JN_DNN_TYPE_INT64, 1, &n, &bytes) == JN_DNN_STATUS_SUCCESS &&
+        bytes <= k->room)
+        return plan;
+    if (plan)
+        d->api.BackendDestroyDescriptor(plan);
+    return NULL;
+}
+
+/* The first plan that will do of those the library proposes in this mode. */
+static void *propose(jn_dnn *d, const jn_dnn_key *k, void *graph, int mode) {
+    maker m = {.d = d, .ok = true};
+    void *configs[MOST_CONFIGS], *plan = NULL;
+    int64_t n = 0;
+    int made = 0;
+    void *heuristic = make(&m, JN_DNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    set_desc(&m, heuristic, JN_DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+    set(&m, heuristic, JN_DNN_ATTR_ENGINEHEUR_MODE, JN_DNN_TYPE_HEUR_MODE, 1, &mode);
+    set_device(&m, heuristic, -1, JN_DNN_ATTR_ENGINEHEUR_DEVICEPROP);
+    finish(&m, heuristic);
+    while (m.ok && made < MOST_CONFIGS &&
+           d->api.BackendCreateDescriptor(JN_DNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[made]) ==
+               JN_DNN_STATUS_SUCCESS)
+        made++;
+    if (m.ok && d->api.BackendGetAttribute(heuristic, JN_DNN_ATTR_ENGINEHEUR_RESULTS,
+                                           JN_DNN_TYPE_BACKEND_DESCRIPTOR, made, &n,
+                                           configs) == JN_DNN_STATUS_SUCCESS)
+        for (int64_t i = 0; i < n && i < made && !plan; i++)
+            if (exact_enough(d, k, configs[i]))
+                plan = plan_of(d, k, configs[i]);
+    while (made > 0)
+        d->api.BackendDestroyDescriptor(configs[--made]);
+    if (heuristic)
+        d->api.BackendDestroyDescriptor(heuristic);
+    return plan;
+}
+
+static void *make_plan(jn_dnn *d, const jn_dnn_key *k) {
+    maker m = {.d = d, .ok = true};
+    void *graph = make_graph(&m, k), *plan = NULL;
+    if (m.ok)
+        plan = propose(d, k, graph, JN_DNN_HEUR_MODE_A);
+    if (m.ok && !plan)
+        plan = propose(d, k, graph, JN_DNN_HEUR_MODE_FALLBACK);
+    while (m.n > 0)
+        d->api.BackendDestroyDescriptor(m.made[--m.n]);
+    return plan;
+}
+
+static jn_dnn_plan *find(jn_dnn *d, const jn_dnn_key *k) {
+    const int64_t *words = (const int64_t *)(const void *)k;
+    uint64_t h = 0;
+    for (size_t i = 0; i < sizeof *k / sizeof *words; i++)
+        h = (h ^ (uint64_t)words[i]) * 0x9E3779B97F4A7C15u;
+    uint32_t at = h >> 32 & (JN_DNN_PLANS - 1);
+    jn_dnn_plan *p = &d->plans[at];
+    for (; p->used; p = &d->plans[++at & (JN_DNN_PLANS - 1)])
+        if (memcmp(&p->key, k, sizeof *k) == 0)
+            return p;
+    if (d->n_plans == JN_DNN_PLANS / 4 * 3)
+        return NULL;
+    p->key = *k;
+    p->used = true;
+    p->plan = make_plan(d, k);
+    d->n_plans++;
+    return p;
+}
+
+static bool execute(jn_dnn *d, void *plan, const jn_dnn_conv *c, void *stream) {
+    maker m = {.d = d, .ok = true};
+    const int64_t ids[3] = {1, 2, 3};
+    void *pack = make(&m, JN_DNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    set(&m, pack, JN_DNN_ATTR_VARIANT_PACK_UNIQUE_IDS, JN_DNN_TYPE_INT64, 3, ids);
+    set(&m, pack, JN_DNN_ATTR_VARIANT_PACK_DATA_POINTERS, JN_DNN_TYPE_VOID_PTR, 3, c->data);
+    set(&m, pack, JN_DNN_ATTR_VARIANT_PACK_WORKSPACE, JN_DNN_TYPE_VOID_PTR, 1, &c->workspace);
+    finish(&m, pack);
+    bool ok = m.ok && d->api.SetStream(d->handle, stream) == JN_DNN_STATUS_SUCCESS &&
+              d->api.BackendExecute(d->handle, plan, pack) == JN_DNN_STATUS_SUCCESS;
+    if (pack)
+        d->api.BackendDestroyDescriptor(pack);
+    return ok;
+}
+
+bool jn_cuda_dnn_conv(jn_cu_exec *e, const jn_dnn_conv *c) {
+    jn_dnn *d = jn_cuda_libs_dnn(e->libs);
+    jn_dnn_key k;
+    uintptr_t all = 16;
+    if (!d)
+        return false;
+    memset(&k, 0, sizeof k);
+    for (int i = 0; i < 3; i++)
+        all |= (uintptr_t)c->data[i];
+    k.align = (int64_t)(all & -all);
+    k.kind = c->kind;
+    k.dtype = c->dtype;
+    k.tf32 = e->allow_tf32;
+    k.room = c->workspace ? (int64_t)c->workspace_bytes : 0;
+    memcpy(k.dims, c->dims, sizeof k.dims);
+    memcpy(k.strides, c->strides, sizeof k.strides);
+    memcpy(k.stride, c->stride, sizeof k.stride);
+    memcpy(k.pad, c->pad, sizeof k.pad);
+    memcpy(k.dilation, c->dilation, sizeof k.dilation);
+    jn_dnn_plan *p = find(d, &k);
+    if (!p || !p->plan)
+        return false;
+    if (execute(d, p->plan, c, e->stream))
+        return true;
+    e->error = JN_CUDA_LIBRARY_FAILED; /* part of it may be on the stream */
+    e->failed = "cuDNN";
+    return false;
+}
+
+bool jn_dnn_start(jn_dnn *d, const jn_dnn_api *api, const char **why) {
+    memset(d, 0, sizeof *d);
+    d->api = *api;
+    if (d->api.GetVersion() / 10000 == 9 && d->api.Create(&d->handle) == JN_DNN_STATUS_SUCCESS)
+        return true;
+    d->handle = NULL;
+    *why = "cuDNN could not be started, or is not version 9";
+    return false;
+}
+
+void jn_dnn_stop(jn_dnn *d) {
+    if (!d->handle)
+        return;
+    for (unsigned i = 0; i < JN_DNN_PLANS; i++)
+        if (d->plans[i].plan)
+            d->api.BackendDestroyDescriptor(d->plans[i].plan);
+    d->api.Destroy(d->handle);
+    memset(d, 0, sizeof *d);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is used of cuDNN 9's graph API: its functions as a table, and its numbers.
+ *
+ * The numbers are the library's binary interface and stand here so that a machine without its
+ * headers builds the module; tests/cuda/t_dnn.c compares them with cudnn.h where that is found.
+ */
+#ifndef JN_OPS_CUDA_DNN_API_H
+#define JN_OPS_CUDA_DNN_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* name, result, arguments; without the prefix "cudnn".  Descriptors and handles are opaque. */
+#define JN_DNN_FUNCTIONS(X)                                                                        \
+    X(GetVersion, size_t, (void))                                                                  \
+    X(Create, int, (void **handle))                                                                \
+    X(Destroy, int, (void *handle))                                                                \
+    X(SetStream, int, (void *handle, void *stream))                                                \
+    X(BackendCreateDescriptor, int, (int type, void **out))                                        \
+    X(BackendDestroyDescriptor, int, (void *d))                                                    \
+    X(BackendSetAttribute, int, (void *d, int name, int type, int64_t n, const void *p))           \
+    X(BackendGetAttribute, int,                                                                    \
+      (const void *d, int name, int type, int64_t room, int64_t *n, void *p))                      \
+    X(BackendFinalize, int, (void *d))                                                             \
+    X(BackendExecute, int, (void *handle, void *plan, void *pack))
+
+typedef struct jn_dnn_api {
+#define JN_DNN_FIELD(name, result, args) result(*name) args;
+    JN_DNN_FUNCTIONS(JN_DNN_FIELD)
+#undef JN_DNN_FIELD
+} jn_dnn_api;
+
+/* CUDNN_##name = number */
+#define JN_DNN_NUMBERS(X)                                                                          \
+    X(STATUS_SUCCESS, 0)                                                                           \
+    X(DATA_FLOAT, 0)                                                                               \
+    X(DATA_DOUBLE, 1)                                                                              \
+    X(DATA_HALF, 2)                                                                                \
+    X(DATA_BFLOAT16, 9)                                                                            \
+    X(CROSS_CORRELATION, 1)                                                                        \
+    X(TYPE_HANDLE, 0)                                                                              \
+    X(TYPE_DATA_TYPE, 1)                                                                           \
+    X(TYPE_BOOLEAN, 2)                                                                             \
+    X(TYPE_INT64, 3)                                                                               \
+    X(TYPE_FLOAT, 4)                                                                               \
+    X(TYPE_DOUBLE, 5)                                                                              \
+    X(TYPE_VOID_PTR, 6)                                                                            \
+    X(TYPE_CONVOLUTION_MODE, 7)                                                                    \
+    X(TYPE_HEUR_MODE, 8)                                                                           \
+    X(TYPE_NUMERICAL_NOTE, 11)                                                                     \
+    X(TYPE_BACKEND_DESCRIPTOR, 15)                                                                 \
+    X(TYPE_CHAR, 24)                                                                               \
+    X(BACKEND_CONVOLUTION_DESCRIPTOR, 1)                                                           \
+    X(BACKEND_ENGINE_DESCRIPTOR, 2)                                                                \
+    X(BACKEND_ENGINECFG_DESCRIPTOR, 3)                                                             \
+    X(BACKEND_ENGINEHEUR_DESCRIPTOR, 4)                                                            \
+    X(BACKEND_EXECUTION_PLAN_DESCRIPTOR, 5)                                                        \
+    X(BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, 10)                                        \
+    X(BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, 11)                                \
+    X(BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, 12)                                  \
+    X(BACKEND_OPERATIONGRAPH_DESCRIPTOR, 15)                                                       \
+    X(BACKEND_VARIANT_PACK_DESCRIPTOR, 16)                                                         \
+    X(BACKEND_TENSOR_DESCRIPTOR, 17)                                                               \
+    X(ATTR_CONVOLUTION_COMP_TYPE, 100)                                                             \
+    X(ATTR_CONVOLUTION_CONV_MODE, 101)                                                             \
+    X(ATTR_CONVOLUTION_DILATIONS, 102)                                                             \
+    X(ATTR_CONVOLUTION_FILTER_STRIDES, 103)                                                        \
+    X(ATTR_CONVOLUTION_POST_PADDINGS, 104)                                                         \
+    X(ATTR_CONVOLUTION_PRE_PADDINGS, 105)                                                          \
+    X(ATTR_CONVOLUTION_SPATIAL_DIMS, 106)                                                          \
+    X(ATTR_ENGINEHEUR_MODE, 200)                                                                   \
+    X(ATTR_ENGINEHEUR_OPERATION_GRAPH, 201)                                                        \
+    X(ATTR_ENGINEHEUR_RESULTS, 202)                                                                \
+    X(ATTR_ENGINECFG_ENGINE, 300)                                                                  \
+    X(ATTR_EXECUTION_PLAN_HANDLE, 400)                                                             \
+    X(ATTR_EXECUTION_PLAN_ENGINE_CONFIG, 401)                                                      \
+    X(ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 402)                                                     \
+    X(ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 700)                                               \
+    X(ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 701)                                                \
+    X(ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, 702)                                           \
+    X(ATTR_OPERATION_CONVOLUTION_FORWARD_W, 703)                                                   \
+    X(ATTR_OPERATION_CONVOLUTION_FORWARD_X, 704)                                                   \
+    X(ATTR_OPERATION_CONVOLUTION_FORWARD_Y, 705)                                                   \
+    X(ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, 706)                                              \
+    X(ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, 707)                                               \
+    X(ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, 708)                                          \
+    X(ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, 709)                                                  \
+    X(ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, 710)                                                 \
+    X(ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, 711)                                                 \
+    X(ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, 712)                                            \
+    X(ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, 713)                                             \
+    X(ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, 714)                                        \
+    X(ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, 715)                                               \
+    X(ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, 716)                                                \
+    X(ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, 717)                                               \
+    X(ATTR_OPERATIONGRAPH_HANDLE, 800)                                                             \
+    X(ATTR_OPERATIONGRAPH_OPS, 801)                                                                \
+    X(ATTR_TENSOR_BYTE_ALIGNMENT, 900)                                                             \
+    X(ATTR_TENSOR_DATA_TYPE, 901)                                                                  \
+    X(ATTR_TENSOR_DIMENSIONS, 902)                                                                 \
+    X(ATTR_TENSOR_STRIDES, 903)                                                                    \
+    X(ATTR_TENSOR_UNIQUE_ID, 906)                                                                  \
+    X(ATTR_TENSOR_IS_BY_VALUE, 908)                                                                \
+    X(ATTR_VARIANT_PACK_UNIQUE_IDS, 1000)                                                          \
+    X(ATTR_VARIANT_PACK_DATA_POINTERS, 1001)                                                       \
+    X(ATTR_VARIANT_PACK_WORKSPACE, 1003)                                                           \
+    X(ATTR_ENGINE_NUMERICAL_NOTE, 1303)                                                            \
+    X(NUMERICAL_NOTE_TENSOR_CORE, 0)                                                               \
+    X(NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, 1)                                                       \
+    X(NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, 2)                                               \
+    X(NUMERICAL_NOTE_NONDETERMINISTIC, 4)                                                          \
+    X(HEUR_MODE_FALLBACK, 2)                                                                       \
+    X(HEUR_MODE_A, 3)
+
+/* Of versions later than 9.0: where cudnn.h may not have them. */
+#define JN_DNN_LATER_NUMBERS(X)                                                                    \
+    X(ATTR_ENGINEHEUR_DEVICEPROP, 204)                                                             \
+    X(ATTR_EXECUTION_PLAN_DEVICEPROP, 407)                                                         \
+    X(ATTR_DEVICEPROP_JSON_REPRESENTATION, 2702)                                                   \
+    X(BACKEND_DEVICEPROP_DESCRIPTOR, 38)
+
+enum {
+#define JN_DNN_NUMBER(name, number) JN_DNN_##name = number,
+    JN_DNN_NUMBERS(JN_DNN_NUMBER) JN_DNN_LATER_NUMBERS(JN_DNN_NUMBER)
+#undef JN_DNN_NUMBER
+};
+
+enum { JN_DNN_PLANS = 2048 }; /* of which three quarters are used; other shapes: own kernels */
+
+/* What a plan is found by: no padding between the members. */
+typedef struct jn_dnn_key {
+    int64_t kind, dtype, align, tf32, room;
+    int64_t dims[3][4], strides[3][4], stride[2], pad[2], dilation[2];
+} jn_dnn_key;
+
+typedef struct jn_dnn_plan {
+    jn_dnn_key key;
+    bool used;
+    void *plan; /* NULL: the library does not do this one */
+} jn_dnn_plan;
+
+typedef struct jn_dnn {
+    jn_dnn_api api;
+    void *handle; /* NULL: not started */
+    void *device; /* tests: the device's properties, in place of a handle */
+    unsigned n_plans;
+    jn_dnn_plan plans[JN_DNN_PLANS];
+} jn_dnn;
+
+/* Starts the library behind `api`; false with a text where that fails. */
+bool jn_dnn_start(jn_dnn *d, const jn_dnn_api *api, const char **why);
+void jn_dnn_stop(jn_dnn *d);
+
+#endif
