@@ -128,16 +128,16 @@ static janus_status frame_type(janus_module *m, const jn_subgraph *f, const jn_t
 static janus_status add_params(jn_sweep *s, jn_deriv *v, jn_value *records) {
     jn_subgraph *f = s->f, *g = s->g;
     const jn_type *t;
-    jn_value value;
     size_t n_results = f->result_types.n;
+    jn_value *d = jn_diff_alloc(s->d, n_results, sizeof *d);
+    if (!d)
+        return JN_NO_MEMORY();
     JN_TRY(frame_type(s->d->m, f, &t));
     JN_TRY(jn_subgraph_add_param(g, "t", t, false, &s->frame));
     for (size_t i = 0; i < n_results; i++) {
         if (!v->arriving[i])
             continue;
-        JN_TRY(add_param(g, "d", (unsigned)i, f->result_types.data[i], false, &value));
-        if (!jn_value_is_none(f->results.data[i]))
-            JN_TRY(jn_sweep_add(s, f->results.data[i], value));
+        JN_TRY(add_param(g, "d", (unsigned)i, f->result_types.data[i], false, &d[i]));
     }
     for (unsigned i = 0; i < v->n_records; i++) {
         JN_TRY(frame_type(s->d->m, v->records[i].sub[0], &t));
@@ -164,6 +164,10 @@ static janus_status add_params(jn_sweep *s, jn_deriv *v, jn_value *records) {
             return JN_NO_MEMORY();
         JN_TRY(add_param(g, "s", (unsigned)p, t, true, &s->ct[p]));
     }
+    /* Only now: a result may be a shared parameter, whose accumulator it is then added to. */
+    for (size_t i = 0; i < n_results; i++)
+        if (v->arriving[i] && !jn_value_is_none(f->results.data[i]))
+            JN_TRY(jn_sweep_add(s, f->results.data[i], d[i]));
     return JANUS_OK;
 }
 

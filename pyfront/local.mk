@@ -37,6 +37,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/recursion.c \
 	pyfront/convert/sample.c \
 	pyfront/convert/sequence.c \
+	pyfront/convert/share.c \
 	pyfront/convert/stage.c \
 	pyfront/convert/state.c \
 	pyfront/convert/subscript.c \

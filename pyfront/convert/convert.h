@@ -40,8 +40,9 @@ typedef struct jcv_val {
     bool root;                /* an object read where the graph writes: it has its own samples */
     struct jcv_val *detached; /* cached barrier of it, made in `detached_in` */
     jcv_ctx *detached_in;
-    uint8_t tracked;  /* whether it requires grad on every path: finish.c */
-    jn_value emitted; /* in ctx */
+    uint8_t tracked;      /* whether it requires grad on every path: finish.c */
+    struct jcv_val *same; /* of a parameter of a recursion: what it is in every call (share.c) */
+    jn_value emitted;     /* in ctx */
 } jcv_val;
 
 typedef enum jcv_node_kind { JCV_OP, JCV_SCALAR_CONST, JCV_BACKWARD } jcv_node_kind;
@@ -95,6 +96,8 @@ struct jcv_ctx {
     jcv_read *reads;
     jn_subgraph *sub;
     bool emitted, used;
+    bool recursive; /* of those in use: calls itself, directly or not (share.c) */
+    uint32_t mark;
     bool checkpoint;
     bool apart; /* made by apart.c: what is differentiated inside is all inside */
 };
@@ -666,6 +669,8 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result);
 /* Before: no gradient is computed of, nor a value kept for, inputs that do not require grad. */
 void jcv_cut_untracked(jcv *c);
 janus_status jcv_add_gradient(jpy_entry *e, bool exact);
+/* share.c: recursions no longer pass on what is the same in all of their calls */
+void jcv_share_invariants(jcv *c);
 /* emit.c: staged graph -> module; fills the entry's graph part */
 janus_status jcv_emit(jcv *c, janus_module *m, jn_subgraph **out_main);
 

@@ -307,6 +307,7 @@ static void spread_checkpoint(jcv_ctx *x) {
 
 janus_status jcv_emit(jcv *c, janus_module *m, jn_subgraph **out_main) {
     mark_used(c->main);
+    jcv_share_invariants(c);
     c->main->checkpoint = c->f->checkpoint;
     for (size_t i = 0; i < c->ctxs.n; i++)
         if (c->ctxs.data[i]->used && c->ctxs.data[i]->checkpoint)

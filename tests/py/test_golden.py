@@ -8,6 +8,7 @@ import importlib.util
 import os
 import pathlib
 import re
+import subprocess
 
 import pytest
 
@@ -48,6 +49,17 @@ def test_golden(name):
 
 def test_every_golden_has_its_program():
     assert {p.stem for p in FOLDER.glob("*.jir")} == set(programs.PROGRAMS)
+
+
+TOOL = pathlib.Path(os.environ.get("JANUS_BUILD", ".")) / "tools" / "janus-graph"
+
+
+@pytest.mark.skipif(not TOOL.exists(), reason="janus-graph is not built")
+@pytest.mark.parametrize("name", ["recursion", "weights_passed_down", "training_step"])
+def test_read_back(name):
+    text = (FOLDER / (name + ".jir")).read_text(encoding="utf-8")
+    text = re.sub(r"type-(\d+)", r"\1", text)
+    assert subprocess.run([TOOL, "dump", "-"], input=text, capture_output=True, text=True, check=True).stdout == text
 
 
 @pytest.mark.parametrize("name", ["arithmetic", "recursion", "while_loop"])

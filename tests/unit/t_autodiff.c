@@ -117,6 +117,21 @@ static void mutual_recursion(void) {
           2, (int64_t[]){5});
 }
 
+/* What an arm and the end of a recursion return is a shared parameter itself. */
+static void shared_parameter_returned(void) {
+    check("module {\n"
+          "sub @stop(%x: f64[3], %n: int, shared %w: f64[3]) -> f64[3] { return %w }\n"
+          "sub @go(%x: f64[3], %n: int, shared %w: f64[3]) -> f64[3] {\n"
+          "  %one = int 1\n %m = s.sub %n, %one\n %y = invoke @rec(%x, %m, %w)\n"
+          "  %a = mul %y, %x\n %t = tanh %a\n return %t }\n"
+          "sub @rec(%x: f64[3], %n: int, shared %w: f64[3]) -> f64[3] {\n"
+          "  %zero = int 0\n %c = s.gt %n, %zero\n"
+          "  %y = if %c, @go, @stop(%x, %n, %w)\n return %y }\n"
+          "sub @f(%x: f64[3], %n: int, %w: f64[3]) -> f64[] {\n"
+          "  %y = invoke @rec(%x, %n, %w)\n %s = sum %y\n return %s } }",
+          2, (int64_t[]){3});
+}
+
 /* The arms use different parameters, one of them none that the other uses. */
 static const char arms_text[] =
     "module {\n"
@@ -331,6 +346,7 @@ JN_TEST_MAIN("autodiff", {"straight line", straight_line},
              {"value used many times", value_used_many_times},
              {"calls in a chain", calls_in_a_chain}, {"linear recursion", linear_recursion},
              {"binary tree", binary_tree}, {"mutual recursion", mutual_recursion},
+             {"shared parameter returned", shared_parameter_returned},
              {"arms of an if", arms_of_an_if}, {"while", while_loop}, {"foreach", foreach_loop},
              {"loop in a recursion", loop_in_recursion},
              {"shared parameter through two levels", shared_through_two_levels},

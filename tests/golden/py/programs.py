@@ -133,3 +133,23 @@ def training_step(net, v):
 @program(lambda f: f(x()))
 def random_numbers(a):
     return a + janus.rand(3), janus.nn.functional.dropout(a, 0.5)
+
+
+def odd(w, node):
+    return even(node.children[0], w) + w if node.children else w
+
+
+def even(node, v):
+    b = v * node.value
+    for c in node.children:
+        b = b + odd(v, c)
+    return b
+
+
+W = janus.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+
+@program(lambda f: f(tree(), W), lambda f: f(tree().children[1], W), lambda f: f(tree().children[2], W))
+def weights_passed_down(node, w):
+    w.grad = None
+    even(node, w).sum().backward()
