@@ -16,6 +16,7 @@
 #include "exec/overlay.h"
 #include "exec/plan_internal.h"
 #include "exec/run_internal.h"
+#include "exec/wire.h"
 #include "graph/base/status.h"
 
 typedef enum jn_host_what {
@@ -37,14 +38,21 @@ typedef enum jn_host_what {
     H_POP,
     H_DELKEY,
     H_DELATTR,
-    H_EMIT
+    H_EMIT,
+    H_WIRE_PUT,
+    H_WIRE_OF,
+    H_WIRE_READ,
+    H_WIRE_HAS,
+    H_WIRE_TAKE,
+    H_WIRE_SET
 } jn_host_what;
 
 static const char *const what_names[] = {
     "host.attr", "host.item",    "host.key",     "host.len",     "host.type",
     "host.is",   "host.unbox",   "host.has",     "host.hasattr", "host.id",
     "host.new",  "host.setattr", "host.setitem", "host.setkey",  "host.append",
-    "host.pop",  "host.delkey",  "host.delattr", "host.emit"};
+    "host.pop",  "host.delkey",  "host.delattr", "host.emit",    "wire.put",
+    "wire.of",   "wire.read",    "wire.has",     "wire.take",    "wire.set"};
 
 janus_status jn_host_what_of(const jn_op *op, uint8_t *out) {
     for (size_t i = 0; i < sizeof what_names / sizeof *what_names; i++)
@@ -56,7 +64,7 @@ janus_status jn_host_what_of(const jn_op *op, uint8_t *out) {
 }
 
 /* Classes of locations: attributes have one each, as far as there are bits. */
-enum { CLASS_ITEMS = 1, CLASS_KEYS = 2, CLASSES_ATTR = 60 };
+enum { CLASS_ITEMS = 1, CLASS_KEYS = 2, CLASS_WIRES = 8 /* sums */, CLASSES_ATTR = 60 };
 
 static uint64_t class_of_attr(int64_t key) {
     return (uint64_t)1 << (64 - CLASSES_ATTR + (uint64_t)key % CLASSES_ATTR);
@@ -85,7 +93,12 @@ jn_effects jn_host_effects(const jn_host_call *c) {
     case H_SETKEY:
     case H_DELKEY:
         return (jn_effects){0, CLASS_KEYS, 0};
-    default: /* a type, an identity; births and prints are put in order by the log */
+    case H_WIRE_HAS:
+    case H_WIRE_TAKE:
+    case H_WIRE_SET:
+        return (jn_effects){0, CLASS_WIRES, 0};
+    default: /* a type, an identity, a wire's number; births and prints are put in order by the log
+              */
         return (jn_effects){0, 0, 0};
     }
 }
@@ -346,9 +359,27 @@ janus_status jn_log_store(jn_run *r, jn_tval *target, jn_tval *value) {
                       (jn_pending_effect){.kind = JN_EFFECT_STORE, .value = v, .target = target});
 }
 
+bool jn_host_pure(const jn_host_call *c) {
+    return c->what == H_WIRE_PUT || c->what == H_WIRE_OF || c->what == H_WIRE_READ;
+}
+
 janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst) {
     jn_box out = nothing;
     switch (c->what) {
+    case H_WIRE_PUT:
+        return jn_wire_put(r, slots[c->in[0]].t, &slots[dst].i);
+    case H_WIRE_OF:
+        return jn_wire_of(r, slots[c->in[0]].t, &slots[dst].i);
+    case H_WIRE_READ:
+        slots[dst] = slots[c->in[0]];
+        return JANUS_OK;
+    case H_WIRE_HAS:
+        slots[dst].i = jn_wire_has(r, slots[c->in[0]].i);
+        return JANUS_OK;
+    case H_WIRE_TAKE:
+        return jn_wire_take(r, slots[c->in[0]].i, &slots[dst].t);
+    case H_WIRE_SET:
+        return jn_wire_set(r, slots[c->in[0]].i, slots[c->in[1]].t);
     case H_SETATTR:
     case H_SETITEM:
     case H_SETKEY:

@@ -152,6 +152,8 @@ static bool is_pure(const jn_instr *in) {
         return true;
     case JN_I_ISSUE:
         return ((const jn_segment *)in->aux)->n_accs == 0;
+    case JN_I_HOST:
+        return jn_host_pure(in->aux);
     default:
         return false;
     }

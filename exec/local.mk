@@ -12,6 +12,7 @@ libjanus_all_la_SOURCES += \
 	exec/eager.c \
 	exec/eager_call.c \
 	exec/effects.c \
+	exec/escape.c \
 	exec/flush.c \
 	exec/group.c \
 	exec/host.c \
@@ -41,6 +42,7 @@ libjanus_all_la_SOURCES += \
 	exec/tensor_rows.c \
 	exec/tile.c \
 	exec/variant.c \
+	exec/wire.c \
 	$(NULL)
 
 noinst_HEADERS += \
@@ -72,4 +74,5 @@ noinst_HEADERS += \
 	exec/tensor.h \
 	exec/tensor_rows.h \
 	exec/variant.h \
+	exec/wire.h \
 	$(NULL)

@@ -127,16 +127,19 @@ janus_status jn_run_prepare(jn_run *r) {
     if (JN_UNLIKELY(r->dev != NULL))
         JN_TRY(jn_dev_flags(r->dev));
     sort_log(r);
+    JN_TRY(jn_find_escapes(r));
     if (!jn_vec_reserve(&r->log, r->effects.n))
         return JN_NO_MEMORY();
     for (size_t i = 0; i < r->effects.n; i++) {
         const jn_pending_effect *p = &r->effects.data[i];
         jn_effect e = {.kind = p->kind, .object = p->object, .index = p->index};
+        const jn_birth *birth = jn_birth_of(p->object);
+        if (birth && !birth->outlives)
+            continue;
         if (p->kind == JN_EFFECT_NEW || p->kind == JN_EFFECT_EMIT) {
             JN_TRY(make_items(r, p));
             continue;
         }
-        const jn_birth *birth = jn_birth_of(p->object);
         if (birth)
             e.object = birth->real;
         JN_TRY(make_real(r, &p->key, 0, &e.key));

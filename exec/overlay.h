@@ -17,7 +17,9 @@ typedef struct jn_birth {
     uint8_t what;
     uint32_t n;
     jn_box *items; /* of a tuple */
-    janus_object real;
+    janus_object real; /* NULL: it does not outlive the run */
+    bool outlives;
+    uint32_t entries; /* of the log, linked while it is looked through (exec/escape.c) */
 } jn_birth;
 
 enum { /* kinds of boxes that are no janus_kind */
@@ -47,6 +49,8 @@ janus_status jn_ov_set_key(jn_run *r, janus_object o, const jn_box *key, jn_box 
 janus_status jn_ov_append(jn_run *r, janus_object o, jn_box value);
 janus_status jn_ov_pop(jn_run *r, janus_object o, jn_box *out);
 janus_status jn_ov_del_key(jn_run *r, janus_object o, const jn_box *key);
+/* Marks what was made and outlives the run, by the log and the results. */
+janus_status jn_find_escapes(jn_run *r);
 /* A box for what the embedding program answered. */
 janus_status jn_box_from_host(jn_run *r, const janus_host_value *v, jn_box *out);
 /* A scalar or object as the embedding program's value. */

@@ -11,6 +11,7 @@
 #include "exec/rows.h"
 #include "exec/run_internal.h"
 #include "exec/tensor_rows.h"
+#include "exec/wire.h"
 #include "graph/base/log.h"
 #include "graph/base/status.h"
 
@@ -232,6 +233,7 @@ void jn_run_free(jn_run *r) {
     jn_vec_free(&r->deps);
     jn_vec_free(&r->log);
     jn_overlay_free(r);
+    jn_wires_free(r);
     while (r->tables)
         jn_table_return(r, r->tables);
     for (int i = 0; i < JN_MAX_RANGES; i++)

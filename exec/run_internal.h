@@ -73,6 +73,9 @@ struct jn_run {
     int64_t next_poll_ns;       /* on the monotonic clock */
     int64_t asserts_to_failure; /* JANUS_FAIL_ASSERT: the n-th assertion of a run fails; 0: off */
     uint64_t rng_offset;
+    struct jn_wire *wires; /* by tensor (exec/wire.h) */
+    int64_t n_wires;
+    JN_VEC(jn_tval *) wire_sums; /* by number; NULL: none */
 
     /* log */
     JN_VEC(jn_pending_effect) effects;

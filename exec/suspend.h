@@ -130,6 +130,8 @@ static inline jn_future *jn_future_last(jn_future *f) {
 /* The future that a host operation cannot do without (exec/host_ops.c); NULL: it can be done.  What
  * it only stores may be one. */
 jn_future *jn_host_waits_for(jn_run *r, const jn_host_call *c, jn_cells cells);
+/* Whether the step may be put off: it reads its operands only. */
+bool jn_host_pure(const jn_host_call *c);
 /* A future that stands nowhere; NULL: out of memory. */
 jn_future *jn_future_new(jn_run *r);
 /* Slot i becomes what slot k of `from` is, value or future; JN_NO_SLOT: nothing. */

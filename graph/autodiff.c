@@ -49,13 +49,18 @@ static janus_status diff_init(jn_diff *d, janus_module *m) {
         {"if.grad", &d->ops.if_grad},
         {"while.grad", &d->ops.while_grad},
         {"foreach.grad", &d->ops.foreach_grad},
+        {"wire.put", &d->ops.wire_put},
+        {"wire.read", &d->ops.wire_read},
+        {"wire.has", &d->ops.wire_has},
+        {"wire.take", &d->ops.wire_take},
+        {"wire.set", &d->ops.wire_set},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         *wanted[i].op = jn_op_find(wanted[i].name, strlen(wanted[i].name));
         if (!*wanted[i].op)
             return jn_error(JANUS_INTERNAL, "the op table has no %s", wanted[i].name);
     }
-    return JANUS_OK;
+    return jn_wires_find(d);
 }
 
 /* ---- derivations -------------------------------------------------------------------------------

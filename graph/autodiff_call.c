@@ -81,7 +81,7 @@ static janus_status collect(jn_sweep *s, call_grad *c, bool *out_any) {
         c->want[p] = (jn_differentiable(t) || t->kind == JANUS_KIND_FRAME) && operand_active(s, v);
         wanted |= c->want[p];
     }
-    *out_any = arrives && wanted;
+    *out_any = (arrives && (wanted || jn_wire_reads(s->d, c->n))) || jn_wire_stores(s->d, c->n);
     return JANUS_OK;
 }
 
@@ -290,6 +290,7 @@ janus_status jn_sweep_call(jn_sweep *s, const jn_node *n) {
     call_grad c = {.n = n};
     bool any = false;
     jn_call_shape_of(n, &c.shape);
+    JN_TRY(jn_sweep_wire(s, n));
     JN_TRY(collect(s, &c, &any));
     if (!any)
         return JANUS_OK;

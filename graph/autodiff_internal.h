@@ -7,6 +7,7 @@
  *   autodiff_slice.c  slices of one value
  *   autodiff_call.c   calls: frames, records, accumulators
  *   autodiff_presence.c  gradients that there may be or not
+ *   autodiff_wire.c   what is stored in objects and read back
  *   autodiff_reach.c  what depends on what, before anything is built
  *
  * A derivation (jn_deriv) is kept with the SubGraph it was derived from, in the module's arena, and
@@ -62,6 +63,7 @@ typedef struct jn_diff_ops {
     const jn_op *slice, *slice_scatter, *concat;
     const jn_op *acc_used, *s_and, *s_or, *where, *full, *if_;
     const jn_op *invoke, *if_grad, *while_grad, *foreach_grad;
+    const jn_op *wire_put, *wire_read, *wire_has, *wire_take, *wire_set;
 } jn_diff_ops;
 
 /* One entry call. */
@@ -71,6 +73,8 @@ typedef struct jn_diff {
     jn_diff_ops ops;
     struct jn_reach *reach;       /* autodiff_reach.c */
     struct jn_activity *activity; /* per SubGraph, all parameters wanted */
+    uint8_t *wires;               /* per SubGraph of the first n_wires: autodiff_wire.c */
+    uint32_t n_wires;
 } jn_diff;
 
 /* A record met in a sweep: the frame of node `node` of g, which was built there, or a value. */
@@ -183,6 +187,16 @@ janus_status jn_presence_of(jn_sweep *s, const jn_node *n, jn_value *out);
 janus_status jn_presence_and(jn_sweep *s, jn_value a, jn_value b, jn_value *out);
 /* Bools that say which results of v's SubGraph are gradients, as its last results. */
 janus_status jn_presence_results(jn_sweep *s, jn_deriv *v, jn_value *results, unsigned *io_n);
+
+/* autodiff_wire.c ------------------------------------------------------------------------------ */
+
+/* Looks at all SubGraphs there are. */
+janus_status jn_wires_find(jn_diff *d);
+/* Whether the node, or something that it calls, stores or reads what is differentiated. */
+bool jn_wire_stores(const jn_diff *d, const jn_node *n);
+bool jn_wire_reads(const jn_diff *d, const jn_node *n);
+/* The gradient of storing and of reading; other host operations have none. */
+janus_status jn_sweep_wire(jn_sweep *s, const jn_node *n);
 
 /* autodiff_slice.c ----------------------------------------------------------------------------- */
 

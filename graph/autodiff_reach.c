@@ -144,9 +144,12 @@ janus_status jn_activity_spread(jn_diff *d, const jn_subgraph *f, const jn_numbe
         uint32_t first = n->op->role == JN_ROLE_IF ? 1 : 0;
         for (uint32_t k = first; k < n->n_in && !any; k++)
             any = !jn_value_is_none(n->in[k]) && active[jn_number(num, n->in[k])];
+        any = any || jn_wire_reads(d, n);
         if (!any)
             continue;
-        if (call) {
+        if (n->op == d->ops.wire_read) {
+            out[0] = true;
+        } else if (call) {
             for (uint32_t k = 0; k < n->n_out; k++)
                 out[k] = out[k] || carries(n->out[k]);
             for (uint32_t k = 0; k < n->n_in; k++)
@@ -287,7 +290,7 @@ static janus_status reach_call(jn_diff *d, jn_reach *r, const jn_node *n) {
             any |= arriving[n_results + p] = r->ct[jn_number(&r->num, v)];
         want[p] = carries(t) && value_has(r, r->active, v);
     }
-    if (!any)
+    if (!any && !jn_wire_stores(d, n))
         return JANUS_OK;
     JN_TRY(jn_want_close(d, &c, want));
     JN_TRY(reach_close(d, &c, arriving, want, r->records));
@@ -313,6 +316,10 @@ static janus_status reach_call(jn_diff *d, jn_reach *r, const jn_node *n) {
 static janus_status reach_node(jn_diff *d, jn_reach *r, const jn_node *n) {
     if (jn_is_call(n))
         return reach_call(d, r, n);
+    if (n->op == d->ops.wire_put) {
+        r->ct[jn_number(&r->num, n->in[0])] |= value_has(r, r->active, n->in[0]);
+        return JANUS_OK;
+    }
     bool any = false;
     for (uint32_t i = 0; i < n->n_out; i++)
         any |= r->ct[r->num.first[n->id] + i];

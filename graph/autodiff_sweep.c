@@ -338,6 +338,8 @@ janus_status jn_sweep_run(jn_sweep *s, uint32_t from_node) {
             JN_TRY(jn_sweep_call(s, n));
         else if (n->op->role == JN_ROLE_ACC)
             JN_TRY(sweep_acc(s, n));
+        else if (n->op->role == JN_ROLE_HOST)
+            JN_TRY(jn_sweep_wire(s, n));
         else
             JN_TRY(sweep_rule(s, n));
     }

@@ -9,6 +9,7 @@ libjanus_all_la_SOURCES += \
 	graph/autodiff_reach.c \
 	graph/autodiff_slice.c \
 	graph/autodiff_sweep.c \
+	graph/autodiff_wire.c \
 	graph/builder.c \
 	graph/callgraph.c \
 	graph/control.c \

@@ -522,6 +522,12 @@ typedef struct janus_host_append_attrs {
     size_t struct_size;
     int64_t tag; /* default: 0 */
 } janus_host_append_attrs;
+typedef struct janus_wire_take_attrs {
+    size_t struct_size;
+    int64_t dtype; /* default: none */
+    int64_t rank; /* default: -1 */
+    janus_ints dims; /* default: none */
+} janus_wire_take_attrs;
 #endif
 
 /* a + b; of bools: or */
@@ -3319,6 +3325,77 @@ static inline janus_status janus_build_store(janus_subgraph *g, janus_value targ
     in[0] = target;
     in[1] = value;
     st = janus_build(g, "store", in, 2, NULL, NULL, 0);
+    return st;
+}
+
+/* the number of a tensor that is about to be stored */
+static inline janus_status janus_build_wire_put(janus_subgraph *g, janus_value x, janus_value *out_k) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    st = janus_build(g, "wire.put", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_k = out[0];
+    return st;
+}
+
+/* the number that a tensor read has; an assumption fails where it has none */
+static inline janus_status janus_build_wire_of(janus_subgraph *g, janus_value x, janus_value *out_k) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    st = janus_build(g, "wire.of", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_k = out[0];
+    return st;
+}
+
+/* x, whose gradients go to number k */
+static inline janus_status janus_build_wire_read(janus_subgraph *g, janus_value x, janus_value k, janus_value *out_y) {
+    janus_value in[2];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    in[1] = k;
+    st = janus_build(g, "wire.read", in, 2, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* whether a gradient is at number k */
+static inline janus_status janus_build_wire_has(janus_subgraph *g, janus_value k, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = k;
+    st = janus_build(g, "wire.has", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the gradient at number k, which has none from now on; of dtype, rank (-1: unknown), dims */
+static inline janus_status janus_build_wire_take(janus_subgraph *g, janus_value k, const janus_wire_take_attrs *attrs, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = k;
+    st = janus_build(g, "wire.take", in, 1, attrs, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the gradient at number k is x */
+static inline janus_status janus_build_wire_set(janus_subgraph *g, janus_value k, janus_value x) {
+    janus_value in[2];
+    janus_status st;
+    in[0] = k;
+    in[1] = x;
+    st = janus_build(g, "wire.set", in, 2, NULL, NULL, 0);
     return st;
 }
 

@@ -21,19 +21,28 @@ janus_status jn_infer_object(jn_infer *c) { return jn_infer_scalar(c, 0, JANUS_K
 janus_status jn_infer_int(jn_infer *c) { return jn_infer_scalar(c, 0, JANUS_KIND_INT); }
 janus_status jn_infer_truth(jn_infer *c) { return jn_infer_scalar(c, 0, JANUS_KIND_BOOL); }
 
+static janus_status read_tensor(jn_infer *c, int64_t dtype, int64_t rank, janus_ints dims) {
+    if (dtype < 0 || dtype >= JANUS_DTYPE_COUNT)
+        return jn_infer_fail(c, JANUS_INVALID_ARGUMENT, "a tensor needs a dtype");
+    if (rank < 0)
+        return jn_infer_unknown(c, 0, (int)dtype);
+    if (dims.n != (size_t)rank)
+        return jn_infer_fail(c, JANUS_INVALID_ARGUMENT, "dims needs one entry per dim");
+    return jn_infer_dims(c, 0, (int)dtype, (int)rank, dims.data);
+}
+
+janus_status jn_infer_wire_take(jn_infer *c) {
+    const janus_wire_take_attrs *a = c->attrs;
+    return read_tensor(c, a->dtype, a->rank, a->dims);
+}
+
 janus_status jn_infer_unbox(jn_infer *c) {
     const janus_host_unbox_attrs *a = c->attrs;
     if (a->kind >= JANUS_KIND_INT && a->kind <= JANUS_KIND_BOOL)
         return jn_infer_scalar(c, 0, (janus_kind)a->kind);
     if (a->kind != JANUS_KIND_TENSOR)
         return jn_infer_fail(c, JANUS_INVALID_ARGUMENT, "kind must be a scalar's or tensor");
-    if (a->dtype < 0 || a->dtype >= JANUS_DTYPE_COUNT)
-        return jn_infer_fail(c, JANUS_INVALID_ARGUMENT, "a tensor needs a dtype");
-    if (a->rank < 0)
-        return jn_infer_unknown(c, 0, (int)a->dtype);
-    if (a->dims.n != (size_t)a->rank)
-        return jn_infer_fail(c, JANUS_INVALID_ARGUMENT, "dims needs one entry per dim");
-    return jn_infer_dims(c, 0, (int)a->dtype, (int)a->rank, a->dims.data);
+    return read_tensor(c, a->dtype, a->rank, a->dims);
 }
 
 janus_status jn_infer_acc_new(jn_infer *c) {

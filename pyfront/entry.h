@@ -120,6 +120,8 @@ struct jpy_entry {
     unsigned n_tracked;
     bool has_effects; /* of any kind */
     bool any_length;  /* a list is taken at any length: see hints.c */
+    bool wires;       /* gradients pass through what it stores */
+    bool local;       /* what it stores and requires grad must not outlive the run */
     uint32_t n_recipes;
     unsigned n_results;
     JN_VEC(struct jpy_print *) prints; /* by the key of host.emit */

@@ -182,6 +182,8 @@ static janus_status make(void *ctx, janus_birth what, const janus_host_value *it
 }
 
 static janus_status wrap(void *ctx, janus_tensor *t, int64_t tag, janus_object *out) {
+    if (tag == JPY_TAG_FREED && ((jpy_host *)ctx)->e->local)
+        return jn_error(JANUS_ASSUMPTION_FAILED, "a tensor stored that requires grad remains");
     janus_tensor_retain(t);
     PyObject *o = tag == JPY_TAG_FREED ? jpy_freed_tensor(t) : jpy_tensor_take(t);
     *out = o;

@@ -133,7 +133,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
     jcv_rec_fn *fns = NULL;
     jcv_live *lives = NULL;
     jcv_peel *peels = NULL;
-    bool share_views = false, cells = false;
+    bool share_views = false, cells = false, wires = false;
     jn_arena keep;
     jn_arena_init(&keep, 0);
     jcv *outer = jcv_current;
@@ -154,6 +154,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
         c->peels = peels;
         c->share_views = share_views;
         c->cells = cells;
+        c->wires = wires;
         for (jcv_live *l = lives; l; l = l->next)
             l->read = false;
         jcv_current = c;
@@ -167,6 +168,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
         peels = c->peels;
         share_views = c->share_views;
         cells = c->cells;
+        wires = c->wires;
         if (t == THROW_NONE)
             note_left_out(c);
         else if (t == THROW_REFUSE)

@@ -324,7 +324,8 @@ struct jcv {
     bool leaf_reused;      /* a leaf was written, and read again by what is recorded */
     bool cells;            /* some are written; kept */
     bool share_views;      /* several views of one tensor leave: all are taken at commit; kept */
-    bool live_tensors, live_containers, two_views, flows;
+    bool live_tensors, live_containers, two_views;
+    bool wires; /* what is stored and requires grad is read again; kept */
     JN_VEC(jcv_val *) stored_tracked; /* tensors that require grad and are stored by the graph */
 };
 
@@ -542,6 +543,7 @@ PyObject *jcv_live_samples(jcv *c, jcv_live *l);
 /* Samples of the heap and of what the graph stores. */
 PyObject *jcv_with_stored(jcv *c, PyObject *heap, jcv_live *l);
 int64_t jcv_tag_of(jcv *c, jcv_av *v); /* for host writes of it */
+bool jcv_is_stored_sample(const jpy_tensor *t); /* stands for one that requires grad */
 void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v);
 void jcv_live_free(jcv_live *l);
 jcv_val *jcv_object_input(jcv *c, jpy_src *src);

@@ -380,8 +380,11 @@ static void finish_live(jcv *c, jpy_entry *e) {
     jpy_guards *g = c->guards;
     if (c->live_tensors && c->two_views)
         jcv_refuse(c, "two views of one tensor leave the graph, which stores tensors");
-    if (c->stored_tracked.n && !c->backward_done)
-        jcv_refuse(c, "a tensor that requires grad is stored by the graph");
+    e->wires = c->wires && c->stored_tracked.n;
+    e->local = c->stored_tracked.n && !c->backward_done;
+    for (jcv_live *l = c->lives; l && e->local; l = l->next)
+        if (l->tracked && !l->site)
+            jcv_refuse(c, "a tensor that requires grad is stored by the graph");
     for (size_t i = 0; i < g->srcs.n && c->live_containers; i++) {
         const jpy_src *s = g->srcs.data[i];
         const jpy_src *of = s->kind == JPY_SRC_ITEM || s->kind == JPY_SRC_KEY ? s->parent

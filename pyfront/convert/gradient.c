@@ -86,6 +86,9 @@ static janus_status find_cuts(staging *s, jn_arena *a) {
     if (!reached || !s->cut)
         return JN_NO_MEMORY();
     s->cut[s->n++] = 1;
+    if (e->wires && e->n_tracked > 1)
+        return jn_error(JANUS_UNSUPPORTED, "several results that require grad, and tensors stored "
+                                           "that do, too");
     for (size_t i = 0; i < e->grad_of.n; i++) {
         jn_value v = g->results.data[i];
         bool any = false;
@@ -118,6 +121,7 @@ static void find_active(const staging *s, const jn_subgraph *g, uint32_t param, 
         const jn_node *n = g->nodes.data[i];
         if (n->op->role == JN_ROLE_COMPUTE && !n->op->grad)
             continue;
+        active[i] = s->e->wires && (n->op == JN_OP(wire_read) || n->subs[0]);
         for (uint32_t k = 0; k < n->n_in && !active[i]; k++) {
             jn_value v = n->in[k];
             if (jn_value_is_none(v) || !is_float(jn_value_type(g, v)))

@@ -174,6 +174,44 @@ static jcv_av *unboxed(jcv *c, jcv_val *v, janus_kind kind, const janus_tensor *
     return like ? jcv_proxy(c, u, false) : jcv_scalar(c, u);
 }
 
+/* A tensor that requires grad and that this run has stored: autodiff_wire.c joins the two. */
+static jcv_av *read_back(jcv *c, jcv_val *v, const janus_tensor *like) {
+    jcv_val *in[2] = {jcv_tensor_val(c, unboxed(c, v, JANUS_KIND_TENSOR, like)->py), NULL};
+    in[1] = &jcv_op(c, JN_OP(wire_of), in, 1, NULL)->out[0];
+    jcv_val *y = &jcv_op(c, JN_OP(wire_read), in, 2, NULL)->out[0];
+    y->depends = true;
+    return jcv_proxy(c, y, true);
+}
+
+static bool holds_stored(PyObject *o) {
+    for (Py_ssize_t i = 0; PyTuple_CheckExact(o) && i < PyTuple_GET_SIZE(o); i++)
+        if (holds_stored(PyTuple_GET_ITEM(o, i)))
+            return true;
+    return jpy_tensor_check(o) && jcv_is_stored_sample((jpy_tensor *)o);
+}
+
+/* A tuple that this run has stored, tensors that require grad in it: known by its items, as it was
+ * where it was stored.  NULL: something else. */
+static jcv_av *tuple_back(jcv *c, jcv_val *v, PyObject *samples) {
+    PyObject *first = PyList_GET_ITEM(samples, 0);
+    Py_ssize_t n = PyTuple_CheckExact(first) ? PyTuple_GET_SIZE(first) : 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
+        PyObject *s = PyList_GET_ITEM(samples, i);
+        if (!PyTuple_CheckExact(s) || PyTuple_GET_SIZE(s) != n || !holds_stored(s))
+            return NULL;
+    }
+    jcv_av *o = jcv_root(c, c->ctx, v, samples), **items = jcv_alloc(c, (size_t)n * sizeof *items);
+    jcv_val *in[2] = {jcv_host_len(c, o),
+                      jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = n})};
+    jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "a tuple has the length seen");
+    for (Py_ssize_t i = 0; i < n; i++)
+        items[i] = jcv_host_item(
+            c, o, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = (int64_t)i}));
+    jcv_av *t = jcv_tuple(c, items, (unsigned)n);
+    t->val = v;
+    return t;
+}
+
 static jcv_av *of_samples(jcv *c, jcv_val *v, PyObject *samples) {
     Py_ssize_t n = PyList_GET_SIZE(samples);
     if (!n)
@@ -192,17 +230,21 @@ static jcv_av *of_samples(jcv *c, jcv_val *v, PyObject *samples) {
         return unboxed(c, v, JANUS_KIND_BOOL, NULL);
     if (jpy_tensor_check(first)) {
         janus_tensor *t = ((jpy_tensor *)first)->t;
+        bool stored = jcv_is_stored_sample((jpy_tensor *)first);
         for (Py_ssize_t i = 0; i < n; i++) {
             jpy_tensor *o = (jpy_tensor *)PyList_GET_ITEM(samples, i);
             jn_type a = jn_tensor_as_type(t), b = jn_tensor_as_type(o->t);
-            if (jpy_tensor_tracked(o))
+            if (jcv_is_stored_sample(o) != stored)
+                jcv_refuse(c, "some tensors that are read while the graph runs require grad");
+            if (jpy_tensor_tracked(o) && !stored)
                 jcv_refuse(c, "a tensor that requires grad is read while the graph runs");
             if (!jcv_same_type(&a, &b))
                 jcv_refuse(c, "tensors of several types or dims are read while the graph runs");
         }
-        return unboxed(c, v, JANUS_KIND_TENSOR, t);
+        return stored ? read_back(c, v, t) : unboxed(c, v, JANUS_KIND_TENSOR, t);
     }
-    return jcv_host(c, v, samples);
+    jcv_av *t = tuple_back(c, v, samples);
+    return t ? t : jcv_host(c, v, samples);
 }
 
 jcv_av *jcv_settled(jcv *c, jcv_av *a) {

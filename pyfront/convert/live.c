@@ -137,12 +137,19 @@ jcv_av *jcv_container_in(jcv *c, uint32_t slot) {
 /* ---- what is stored -----------------------------------------------------------------------------
  */
 
-static PyObject *sample_tensor(jcv *c, const jn_type *t) {
+static const jpy_node_class stored_class = {"Graph", NULL, NULL, NULL, NULL};
+
+bool jcv_is_stored_sample(const jpy_tensor *t) { return t->node && t->node->cls == &stored_class; }
+
+static PyObject *sample_tensor(jcv *c, const jn_type *t, bool tracked) {
     janus_tensor *x;
     if (jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &x) != JANUS_OK)
         jcv_refuse(c, "out of memory");
     memset(x->data, 0, (size_t)x->numel * jn_dtype_size((janus_dtype)t->dtype));
-    return jcv_own(c, jpy_tensor_take(x));
+    jpy_tensor *o = (jpy_tensor *)jcv_own(c, jpy_tensor_take(x));
+    if (tracked && !(o->node = jpy_node_new(&stored_class, 0, 1, NULL, 0)))
+        jcv_refuse_py(c);
+    return (PyObject *)o;
 }
 
 /* Objects that stand for what an abstract value may be: a new list. */
@@ -151,7 +158,7 @@ static PyObject *samples_of(jcv *c, jcv_av *v) {
         return jcv_samples(c, v);
     PyObject *l = jcv_own(c, PyList_New(0)), *o = NULL;
     if (v->kind == AV_TENSOR) {
-        o = sample_tensor(c, jcv_tensor_val(c, v->py)->type);
+        o = sample_tensor(c, jcv_tensor_val(c, v->py)->type, jcv_leaf_tracked(c, v));
     } else if (v->kind == AV_SCALAR) {
         int kind = v->val->type->kind;
         o = jcv_own(c, kind == JANUS_KIND_INT     ? PyLong_FromLong(0)
@@ -184,7 +191,8 @@ static bool alike(PyObject *a, PyObject *b) {
     if (jpy_tensor_check(a)) {
         jn_type x = jn_tensor_as_type(((jpy_tensor *)a)->t);
         jn_type y = jn_tensor_as_type(((jpy_tensor *)b)->t);
-        return jcv_same_type(&x, &y);
+        return jcv_same_type(&x, &y) &&
+               jcv_is_stored_sample((jpy_tensor *)a) == jcv_is_stored_sample((jpy_tensor *)b);
     }
     if (!PyTuple_CheckExact(a) || PyTuple_GET_SIZE(a) != PyTuple_GET_SIZE(b))
         return false;
@@ -196,9 +204,11 @@ static bool alike(PyObject *a, PyObject *b) {
 
 PyObject *jcv_live_samples(jcv *c, jcv_live *l) {
     l->read = true;
-    if (l->tracked && !c->flows) {
-        snprintf(c->reason, sizeof c->reason, "what the graph stored requires grad and is read");
+    if (l->tracked && c->f->exact) /* sums of gradients would be added in another order */
         jcv_refuse(c, "a tensor that requires grad is stored by the graph and read again");
+    if (l->tracked && !c->wires) {
+        c->wires = true;
+        start_again(c, "what the graph stored requires grad and is read");
     }
     return PyDict_Check(l->stored) ? jcv_own(c, PyDict_Values(l->stored)) : l->stored;
 }
@@ -280,8 +290,12 @@ static jcv_val *stored_tensor(jcv *c, jcv_av *v) {
         jcv_refuse(c, "a new leaf that requires grad is stored");
     jcv_leak(c, r);
     jcv_val *x = jcv_tensor_val(c, v->py);
-    if (jcv_leaf_tracked(c, v) && !jn_vec_push(&c->stored_tracked, x))
-        jcv_refuse(c, "out of memory");
+    if (jcv_leaf_tracked(c, v)) {
+        if (!jn_vec_push(&c->stored_tracked, x))
+            jcv_refuse(c, "out of memory");
+        if (c->wires)
+            jcv_op(c, JN_OP(wire_put), &x, 1, NULL);
+    }
     return x;
 }
 

@@ -515,9 +515,25 @@ static bool add_new(jcv *c, pointer_set *s, const void *p) {
     return true;
 }
 
+typedef JN_VEC(jcv_val *) value_list;
+
+/* What is read may be any tensor stored, in any call. */
+static bool push_stored(jcv *c, value_list *todo) {
+    bool ok = true;
+    for (size_t i = 0; i < c->stored_tracked.n && ok; i++)
+        ok = jn_vec_push(todo, c->stored_tracked.data[i]);
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
+            const jcv_node *n = c->ctxs.data[i]->nodes.data[k];
+            for (unsigned j = 0; n->subs[0] && j < n->n_in && ok; j++)
+                ok = !n->in[j] || jn_vec_push(todo, n->in[j]);
+        }
+    return ok;
+}
+
 /* Marks what gradients of `from` can flow to: nodes seen, values found (parameters of main). */
 static void mark_reach(jcv *c, jcv_val *from, pointer_set *seen, pointer_set *found) {
-    JN_VEC(jcv_val *) todo = {0};
+    value_list todo = {0};
     if (!jn_vec_push(&todo, from))
         jcv_refuse(c, "out of memory");
     while (todo.n) {
@@ -533,7 +549,7 @@ static void mark_reach(jcv *c, jcv_val *from, pointer_set *seen, pointer_set *fo
             continue;
         if (n->op->role == JN_ROLE_COMPUTE && !n->op->grad)
             continue;
-        bool ok = true;
+        bool ok = n->op != JN_OP(wire_read) || push_stored(c, &todo);
         for (unsigned i = 0; i < n->n_in && ok; i++)
             ok = !n->in[i] || jn_vec_push(&todo, n->in[i]);
         for (int k = 0; k < 2 && ok; k++) {
