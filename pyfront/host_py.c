@@ -86,6 +86,15 @@ static janus_status get_item(void *ctx, janus_object o, int64_t index, janus_hos
 static janus_status get_key(void *ctx, janus_object o, const janus_host_value *key,
                             janus_host_value *out) {
     (void)ctx;
+    if (PyAnySet_CheckExact((PyObject *)o)) { /* its items are its keys */
+        PyObject *item = object_of(key);
+        int has = item ? PySet_Contains(o, item) : -1;
+        Py_XDECREF(item);
+        PyErr_Clear();
+        if (has < 0)
+            return jn_error(JANUS_ASSUMPTION_FAILED, "an item that cannot be looked up");
+        return borrow(has ? Py_None : NULL, out, "item");
+    }
     if (!PyDict_CheckExact((PyObject *)o))
         return jn_error(JANUS_ASSUMPTION_FAILED, "an object that is no dict");
     PyObject *k = object_of(key), *v = k ? PyDict_GetItemWithError(o, k) : NULL;

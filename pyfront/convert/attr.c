@@ -153,7 +153,8 @@ static jcv_av *type_attr(jcv *c, jcv_av *o, PyObject *name) {
     if (t->tp_dict && PyDict_GetItem(t->tp_dict, name) == v)
         return jcv_wrap(c, v, jpy_src_get(c->guards, JPY_SRC_GLOBAL, NULL, t->tp_dict, name, 0));
     return jcv_wrap(c, v,
-                    jcv_is_const(&(jcv_av){.kind = AV_PY, .py = v}) || PyFunction_Check(v)
+                    jcv_is_const(&(jcv_av){.kind = AV_PY, .py = v}) || PyFunction_Check(v) ||
+                            jcv_is_enum(v)
                         ? jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, v, 2)
                         : NULL);
 }

@@ -443,7 +443,8 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
     c->tags_seen = 0;
     for (unsigned i = 0; i < args->n_pos + args->n_kw; i++) {
         jcv_av *a = i < args->n_pos ? args->pos[i] : args->kw[i - args->n_pos];
-        v[i] = jcv_object(c, a);
+        jcv_av *all = jcv_all_assumed(c, a);
+        v[i] = jcv_object(c, all ? all : a);
         if (!v[i] && a->kind == AV_SCALAR && a->val->type->kind == JANUS_KIND_FLOAT) {
             v[i] = jcv_own(c, PyFloat_FromDouble(jcv_tag(c, a->val)));
             n_tags++;
@@ -465,6 +466,9 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         Py_DECREF(r);
         r = NULL;
     }
+    for (unsigned i = 0; i < args->n_pos && !r; i++)
+        if (args->pos[i]->kind == AV_LIST && args->pos[i]->text == jcv_never)
+            jcv_throw_now(c, THROW_DEAD);
     jcv_own(c, r);
     if (c->tags_seen != n_tags)
         jcv_refuse(c, "a number of the graph as an argument of %s", name);
@@ -527,6 +531,8 @@ jcv_av *jcv_call(jcv *c, jcv_av *f, const jcv_args *args) {
     switch (f->kind) {
     case AV_CLOSURE:
         return call_closure(c, f, args);
+    case AV_CHOICE:
+        return jcv_call_choice(c, f, args);
     case AV_METHOD:
         if (f->text)
             return jcv_call_method(c, f->self, f->text, args);

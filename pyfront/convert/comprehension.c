@@ -203,7 +203,13 @@ jcv_av *jcv_try_all(jcv *c, jcv_av *a) {
 jcv_av *jcv_take_all(jcv *c, jcv_av *a, bool *out_known) {
     jcv_av *all = jcv_try_all(c, a);
     *out_known = all != NULL;
-    return all ? all : jcv_collect(c, feed, a);
+    if (all)
+        return all;
+    const jpy_tree *site =
+        a->kind == AV_SEQ && a->tree && a->tree->kind != JPY_DEF ? a->tree : NULL;
+    jcv_av *l = jcv_collect(c, feed, a);
+    l->site = site;
+    return l;
 }
 
 jcv_av *jcv_comprehension(jcv *c, jpy_tree *n) {
@@ -217,6 +223,9 @@ jcv_av *jcv_comprehension(jcv *c, jpy_tree *n) {
     fr->code = was->code;
     fr->self_key = was->self_key;
     jcv_av *first = jcv_eval(c, n->x.v[0]->b);
+    jcv_av *all = jcv_peeled(c, n) ? jcv_all_assumed(c, first) : NULL;
+    if (all)
+        first = all;
     jcv_av *g = jcv_seq(c, "generator", &first, 1);
     g->tree = n;
     g->frame = fr;

@@ -136,18 +136,15 @@ static void unpack(jcv *c, jpy_tree *target, jcv_av *v) {
     for (unsigned i = 0; i < want; i++)
         if (target->x.v[i]->kind == JPY_STARRED)
             star = i;
-    if (v->kind == AV_HOST && star == want) {
-        items = jcv_alloc(c, want * sizeof *items);
-        jcv_val *in[2] = {jcv_host_len(c, v),
-                          jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){want})};
-        jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "as many values as targets");
-        for (unsigned i = 0; i < want; i++)
-            items[i] =
-                jcv_host_item(c, v, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = i}));
-        n = want;
+    jcv_av *all = star == want ? jcv_exactly(c, v, want) : jcv_all_assumed(c, v);
+    if (all) {
+        items = all->items;
+        n = all->n;
     } else if (!jcv_items(c, v, &items, &n)) {
         jcv_refuse(c, "unpacking %s", jcv_describe(v));
     }
+    if ((star == want ? n != want : n + 1 < want) && v->kind == AV_LIST && v->text == jcv_never)
+        jcv_throw_now(c, THROW_DEAD);
     if (star == want ? n != want : n + 1 < want)
         jcv_refuse(c, "unpacking %u values into %u", n, want);
     for (unsigned i = 0; i < want; i++) {

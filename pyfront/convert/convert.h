@@ -121,7 +121,8 @@ typedef enum jcv_kind {
                    list; tree, frame: a generator expression over items[0], or a generator
                    function; val: how many */
     AV_STACK,   /* val: rows of a list of unknown length; n: tracked */
-    AV_SUM      /* self, or the int 0 when val is false: the sum of terms that may be none */
+    AV_SUM,     /* self, or the int 0 when val is false: the sum of terms that may be none */
+    AV_CHOICE   /* items: key, value, ...; self: the object of the graph that selects */
 } jcv_kind;
 
 typedef struct jcv_av jcv_av;
@@ -140,7 +141,8 @@ struct jcv_av {
     const char *text;
     PyObject *named;             /* of AV_TUPLE: the named tuple type that it is of, or NULL */
     const jn_type *const *types; /* of the rows of a stacked list */
-    jcv_av *origin; /* of AV_LIST, AV_DICT: the real container that it stands for, or NULL */
+    jcv_av *origin;       /* of AV_LIST, AV_DICT: the real container that it stands for, or NULL */
+    const jpy_tree *site; /* of a stacked list: the comprehension that made it, or NULL */
 };
 
 /* What a proxy's storage leads to. */
@@ -201,7 +203,8 @@ typedef enum jcv_throw {
     THROW_RESTART,
     THROW_PROBE
 } jcv_throw;
-/* A loop whose first round is made outside of it: kept over restarts. */
+/* A loop whose first round is made outside of it, or a comprehension that is unrolled: kept over
+ * restarts. */
 typedef struct jcv_peel {
     const jpy_tree *loop;
     struct jcv_peel *next;
@@ -404,6 +407,8 @@ jcv_av *jcv_dict(jcv *c);
 uint32_t jcv_slot(jcv *c, jcv_av *first);
 /* What reading a real object gives: guarded as far as its kind needs. */
 jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src);
+/* A member of an Enum: which one is guarded. */
+bool jcv_is_enum(PyObject *o);
 bool jcv_is_const(const jcv_av *a); /* AV_PY that is a number, string, None, dtype, ... */
 /* The Python object of a constant (guards its value), tensors as proxies, tuples and lists of them;
  * NULL when it has none (graph values). Kept by c. */
@@ -479,6 +484,20 @@ jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t, bool exact);
 jcv_val *jcv_host_truth(jcv *c, jcv_av *o);
 PyTypeObject *jcv_host_type(jcv *c, jcv_av *o); /* asserts the one type seen */
 
+/* Asserts that its type is among those seen. */
+void jcv_host_one_of_seen(jcv *c, jcv_av *o);
+
+/* plain.c: strings, numbers, None of the graph */
+bool jcv_is_plain(const jcv_av *a);
+/* Whether such an object is certain to be plain (asserted). */
+bool jcv_host_plain(jcv *c, jcv_av *o);
+/* Whether it equals one of the keys, plain constants. */
+jcv_val *jcv_host_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n);
+/* d.get(key, otherwise) of a real dict. */
+jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise);
+/* The value of a real dict of functions; NULL: it is something else. */
+jcv_av *jcv_choice(jcv *c, jcv_av *d, jcv_av *key);
+
 /* sample.c: what the real objects that a host value stood for say */
 PyObject *jcv_samples(jcv *c, jcv_av *a);
 /* Where one comes who takes `a` of a sample again and again: the last objects of that type. */
@@ -490,12 +509,20 @@ jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken);
 typedef void (*jcv_visit_fn)(jcv *c, void *user, jcv_av *item);
 typedef void (*jcv_feed_fn)(jcv *c, void *from, jcv_visit_fn fn, void *user);
 extern const char *const jcv_stacked;
+/* Of an AV_LIST that is empty as far as is known: who needs items of it leads nowhere. */
+extern const char jcv_never[];
 jcv_av *jcv_seq(jcv *c, const char *what, jcv_av *const *bases, unsigned n);
 /* Whether count and item are defined for it. */
 bool jcv_is_seq(const jcv_av *a);
 jcv_val *jcv_seq_count(jcv *c, jcv_av *a);
 jcv_av *jcv_seq_item(jcv *c, jcv_av *a, jcv_val *i);
 jcv_av *jcv_seq_at(jcv *c, jcv_av *a, jcv_av *at);
+/* Items of a list or tuple of the graph that was seen with one length only (asserted), or of a
+ * stacked list of as many: AV_TUPLE, or NULL.  A stacked list made by a comprehension starts the
+ * conversion again, to be unrolled. */
+jcv_av *jcv_all_assumed(jcv *c, jcv_av *a);
+/* n items of one of that kind, asserted; NULL: it is not of that kind. */
+jcv_av *jcv_exactly(jcv *c, jcv_av *a, unsigned n);
 /* An iterator is used once; false: it was, and is empty. */
 bool jcv_use_up(jcv *c, jcv_av *a);
 /* A stacked list of what `feed` gives. */
@@ -510,6 +537,7 @@ jcv_av *jcv_firm(jcv *c, jcv_av *a);
 /* A variable changes its kind in the first round of c->loop: starts again with this round made
  * outside of the loop, if that is possible. */
 void jcv_peel_loop(jcv *c, const jpy_tree *loop);
+bool jcv_peeled(const jcv *c, const jpy_tree *loop);
 /* Whether a loop has been left: 1, 0, or -1: the graph knows. */
 int jcv_has_left(jcv *c, const jcv_leave *l);
 void jcv_visit(jcv *c, jcv_av *over, const jcv_leave *leave, jcv_visit_fn fn, void *user);
@@ -547,6 +575,7 @@ bool jcv_is_stored_sample(const jpy_tensor *t); /* stands for one that requires 
 void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v);
 void jcv_live_free(jcv_live *l);
 jcv_val *jcv_object_input(jcv *c, jpy_src *src);
+jcv_val *jcv_object_const(jcv *c, PyObject *o);
 /* The value that a write stores. */
 jcv_val *jcv_stored(jcv *c, jcv_av *v);
 /* A list or dict made at a place where they are live; NULL: they are not. */
@@ -595,6 +624,8 @@ jcv_av *jcv_unary(jcv *c, int op, jcv_av *a);
 jcv_av *jcv_compare(jcv *c, int op, jcv_av *a, jcv_av *b);
 /* Items of something iterable whose length is known; false: it is not. */
 bool jcv_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n);
+/* Whether a real list or dict was written in what is converted. */
+bool jcv_is_written(jcv *c, PyObject *o);
 /* subscript.c: the abstract container that stands for a real one from now on */
 jcv_av *jcv_abstract(jcv *c, jcv_av *a);
 extern const char jcv_whole[];                        /* text of all pairs of a real dict */
@@ -618,6 +649,7 @@ typedef struct jcv_args {
     unsigned n_kw;
 } jcv_args;
 jcv_av *jcv_call(jcv *c, jcv_av *f, const jcv_args *args);
+jcv_av *jcv_call_choice(jcv *c, jcv_av *f, const jcv_args *args);
 jcv_av *jcv_call1(jcv *c, jcv_av *f, jcv_av *a);
 jcv_av *jcv_call_function(jcv *c, PyObject *func, jpy_src *src, const jcv_args *args);
 jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *args);

@@ -137,6 +137,20 @@ jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t, bool exact) {
     return cond ? cond : jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
 }
 
+void jcv_host_one_of_seen(jcv *c, jcv_av *o) {
+    if (find_read(c, o->val, NULL, -2))
+        return;
+    PyObject *set = types_of(c, o);
+    if (PyList_GET_SIZE(set) == 1) {
+        jcv_host_type(c, o);
+        return;
+    }
+    jcv_val *known = NULL;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(set); i++)
+        known = either(c, known, type_is(c, o, (PyTypeObject *)PyList_GET_ITEM(set, i)));
+    jcv_assert(c, known, "an object has a type seen");
+}
+
 jcv_val *jcv_host_truth(jcv *c, jcv_av *o) {
     PyObject *set = types_of(c, o);
     bool plain = true;

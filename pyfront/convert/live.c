@@ -265,7 +265,7 @@ jcv_val *jcv_object_input(jcv *c, jpy_src *src) {
     return v;
 }
 
-static jcv_val *object_const(jcv *c, PyObject *o) {
+jcv_val *jcv_object_const(jcv *c, PyObject *o) {
     jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, o, 0);
     if (!s)
         jcv_refuse(c, "out of memory");
@@ -317,10 +317,10 @@ jcv_val *jcv_stored(jcv *c, jcv_av *v) {
         if (PyLong_CheckExact(v->py)) {
             int overflow;
             PyLong_AsLongLongAndOverflow(v->py, &overflow);
-            return overflow ? object_const(c, v->py) : jcv_number(c, v);
+            return overflow ? jcv_object_const(c, v->py) : jcv_number(c, v);
         }
         if (jcv_is_const(v))
-            return object_const(c, v->py);
+            return jcv_object_const(c, v->py);
         if (!v->src)
             break;
         for (size_t i = 0; i < c->real.n; i++)
@@ -446,7 +446,17 @@ jcv_av *jcv_live_pop(jcv *c, jcv_av *o) {
     return jcv_host_got(c, v, jcv_item_samples(c, o, NULL));
 }
 
-static jcv_val *live_key(jcv *c, jcv_av *key) {
+/* Whether the graph writes to some dict that `o` may be: its keys are compared by identity then. */
+static bool may_be_live(jcv *c, jcv_av *o) {
+    PyObject *s = jcv_samples(c, o);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(s); i++)
+        if (jcv_live_object(c, PyList_GET_ITEM(s, i)))
+            return true;
+    return o->kind != AV_HOST || !PyList_GET_SIZE(s);
+}
+
+/* `in`: the dict that is only read, or NULL. */
+static jcv_val *live_key(jcv *c, jcv_av *in, jcv_av *key) {
     if (key->kind == AV_SCALAR && key->val->type->kind == JANUS_KIND_INT)
         return key->val;
     if (key->kind == AV_PY && PyLong_CheckExact(key->py))
@@ -454,20 +464,22 @@ static jcv_val *live_key(jcv *c, jcv_av *key) {
     if (key->kind == AV_PY && PyUnicode_CheckExact(key->py)) { /* equal strings, one object */
         PyObject *s = Py_NewRef(key->py);
         PyUnicode_InternInPlace(&s);
-        return object_const(c, jcv_own(c, s));
+        return jcv_object_const(c, jcv_own(c, s));
     }
     if (key->kind == AV_HOST || (key->kind == AV_PY && key->src)) {
         PyTypeObject *t = key->kind == AV_HOST ? jcv_host_type(c, key) : Py_TYPE(key->py);
         if (t->tp_hash == PyBaseObject_Type.tp_hash &&
             t->tp_richcompare == PyBaseObject_Type.tp_richcompare)
             return jcv_to_host(c, key)->val;
+        if (key->kind == AV_HOST && in && !may_be_live(c, in) && jcv_host_plain(c, key))
+            return key->val;
     }
     jcv_refuse(c, "%s as a key of a dict of the graph", jcv_describe(key));
 }
 
 void jcv_live_setkey(jcv *c, jcv_av *o, jcv_av *key, jcv_av *v) {
     jcv_live *l = container_to_write(c, o);
-    jcv_val *in[3] = {o->val, live_key(c, key), jcv_stored(c, v)};
+    jcv_val *in[3] = {o->val, live_key(c, NULL, key), jcv_stored(c, v)};
     jcv_live_learn(c, l, v);
     write_node(c, JN_OP(host_setkey), in, 3, v);
 }
@@ -483,7 +495,7 @@ void jcv_live_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
 
 void jcv_live_delkey(jcv *c, jcv_av *o, jcv_av *key) {
     container_to_write(c, o);
-    jcv_val *in[2] = {o->val, live_key(c, key)};
+    jcv_val *in[2] = {o->val, live_key(c, NULL, key)};
     jcv_op(c, JN_OP(host_delkey), in, 2, NULL);
     c->live_epoch++;
     c->n_effects++;
@@ -491,13 +503,13 @@ void jcv_live_delkey(jcv *c, jcv_av *o, jcv_av *key) {
 }
 
 jcv_val *jcv_live_has(jcv *c, jcv_av *o, jcv_av *key) {
-    jcv_val *in[2] = {o->val, live_key(c, key)};
+    jcv_val *in[2] = {o->val, live_key(c, o, key)};
     c->host_keys = true;
     return &jcv_op(c, JN_OP(host_has), in, 2, NULL)->out[0];
 }
 
 jcv_av *jcv_live_getkey(jcv *c, jcv_av *o, jcv_av *key) {
-    jcv_val *in[2] = {o->val, live_key(c, key)};
+    jcv_val *in[2] = {o->val, live_key(c, o, key)};
     c->host_keys = true;
     return jcv_host_got(c, &jcv_op(c, JN_OP(host_key), in, 2, NULL)->out[0],
                         jcv_item_samples(c, o, NULL));

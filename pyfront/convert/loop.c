@@ -136,7 +136,7 @@ static void leaving_round(jcv *c, void *user, jcv_val *unused) {
  * In the first round a variable may change its kind: `best = None` becomes a tensor, `total = 0` a
  * tensor, and names are bound that are read after the loop.  That there is one is asserted. */
 
-static bool peeled(const jcv *c, const jpy_tree *loop) {
+bool jcv_peeled(const jcv *c, const jpy_tree *loop) {
     for (const jcv_peel *p = c->peels; p && loop; p = p->next)
         if (p->loop == loop)
             return true;
@@ -144,7 +144,7 @@ static bool peeled(const jcv *c, const jpy_tree *loop) {
 }
 
 void jcv_peel_loop(jcv *c, const jpy_tree *loop) {
-    if (!loop || peeled(c, loop))
+    if (!loop || jcv_peeled(c, loop))
         return;
     jcv_peel *p = jn_arena_zalloc(&c->keep, sizeof *p);
     if (!p)
@@ -185,7 +185,7 @@ static void visit_unknown(jcv *c, visit *v) {
     v->count = jcv_seq_count(c, v->over);
     uint32_t written = c->live_items;
     const jpy_tree *around = c->loop;
-    if (peeled(c, v->loop))
+    if (jcv_peeled(c, v->loop))
         first_round(c, v);
     c->loop = v->loop && !v->peeled && !seen_empty(c, v->over) ? v->loop : NULL;
     if (!v->leave) {
@@ -437,7 +437,7 @@ jcv_out jcv_exec_while(jcv *c, jpy_tree *n) {
             break;
     }
     const jpy_tree *around = c->loop;
-    if (peeled(c, n)) {
+    if (jcv_peeled(c, n)) {
         jcv_assert(c, while_test(c, &s), "a loop has a round");
         round_of(c, &n->x, s.can_leave ? &s.leave : NULL);
     }

@@ -273,6 +273,9 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
     jcv_av *v = NULL;
     if (!strcmp(name, "get") || !strcmp(name, "setdefault") || !strcmp(name, "__contains__")) {
         arity(c, a, 1, 2, name);
+        if (*name == 'g' && a->pos[0]->kind == AV_HOST && self->kind == AV_PY && self->src &&
+            !jcv_is_written(c, self->py))
+            return jcv_plain_get(c, self, a->pos[0], a->n_pos > 1 ? a->pos[1] : jcv_none(c));
         v = jcv_dict_get(c, self, a->pos[0]);
         if (*name == '_')
             return jcv_bool(c, v != NULL);

@@ -312,6 +312,8 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
     if (a->kind != b->kind)
         return 0;
     if (a->kind == AV_PY) {
+        if (jcv_is_enum(a->py) && jcv_is_enum(b->py))
+            return a->py == b->py;
         if (a->py != b->py && a->src && b->src && !jcv_is_const(a) && !jcv_is_const(b) &&
             Py_TYPE(a->py) == Py_TYPE(b->py))
             jcv_refuse(c, "whether two objects of the call are one");
@@ -327,6 +329,10 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
     return jcv_av_equal(a, b);
 }
 
+static jcv_av *negated(jcv *c, jcv_av *a, bool negate) {
+    return negate ? jcv_unary(c, JPY_U_NOT, a) : a;
+}
+
 static jcv_av *contains(jcv *c, jcv_av *item, jcv_av *in) {
     jcv_av **items;
     unsigned n;
@@ -340,7 +346,13 @@ static jcv_av *contains(jcv *c, jcv_av *item, jcv_av *in) {
         jcv_av *m = jcv_call_method(c, in, "__contains__", &(jcv_args){.pos = &item, .n_pos = 1});
         return m;
     }
-    if (in->kind == AV_HOST && jcv_host_type(c, in) == &PyDict_Type)
+    bool set = in->kind == AV_PY && in->src && PyAnySet_CheckExact(in->py) && !jcv_is_const(in);
+    bool dict = in->kind == AV_PY && in->src && PyDict_CheckExact(in->py) &&
+                item->kind == AV_HOST && !jcv_is_written(c, in->py);
+    if (dict || (set && (item->kind == AV_HOST || jcv_is_plain(item) || item->kind == AV_SCALAR)))
+        in = jcv_to_host(c, in);
+    PyTypeObject *of = in->kind == AV_HOST ? jcv_host_type(c, in) : NULL;
+    if (of == &PyDict_Type || of == &PySet_Type || of == &PyFrozenSet_Type)
         return jcv_scalar(c, jcv_live_has(c, in, item));
     if (in->kind == AV_DICT && (item->kind == AV_SCALAR || item->kind == AV_HOST))
         jcv_make_live(c, in);
@@ -353,6 +365,11 @@ static jcv_av *contains(jcv *c, jcv_av *item, jcv_av *in) {
     }
     if (in->kind == AV_SEQ || (in->kind == AV_ITER && in->slot) || !jcv_items(c, in, &items, &n))
         jcv_refuse(c, "a membership test in %s", jcv_describe(in));
+    bool plain = item->kind == AV_HOST && !(in->kind == AV_PY && PyUnicode_Check(in->py));
+    for (unsigned i = 0; i < n; i++)
+        plain = plain && jcv_is_plain(items[i]);
+    if (plain)
+        return jcv_scalar(c, jcv_host_among(c, item, items, n));
     jcv_av *any = jcv_bool(c, false);
     for (unsigned i = 0; i < n; i++) {
         jcv_av *eq = jcv_compare(c, JPY_EQ, items[i], item);
@@ -369,8 +386,9 @@ static jcv_av *contains(jcv *c, jcv_av *item, jcv_av *in) {
     return any;
 }
 
-static jcv_av *negated(jcv *c, jcv_av *a, bool negate) {
-    return negate ? jcv_unary(c, JPY_U_NOT, a) : a;
+/* Objects that equal nothing but themselves. */
+static bool by_identity_only(PyTypeObject *t) {
+    return t->tp_richcompare == PyBaseObject_Type.tp_richcompare;
 }
 
 jcv_av *jcv_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
@@ -405,6 +423,19 @@ jcv_av *jcv_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
     }
     if ((op == JPY_EQ || op == JPY_NE) && a->kind == AV_SCALAR && jcv_is_const(b))
         return jcv_bool(c, op == JPY_NE);
+    if ((op == JPY_EQ || op == JPY_NE) && (a->kind == AV_HOST || b->kind == AV_HOST)) {
+        jcv_av *h = a->kind == AV_HOST ? a : b, *o = h == a ? b : a;
+        bool same = o->kind == AV_PY && o->src && by_identity_only(Py_TYPE(o->py));
+        PyObject *seen = same ? jcv_samples(c, h) : NULL;
+        for (Py_ssize_t i = 0; same && i < PyList_GET_SIZE(seen); i++)
+            same = by_identity_only(Py_TYPE(PyList_GET_ITEM(seen, i)));
+        if (same && PyList_GET_SIZE(seen)) {
+            jcv_host_one_of_seen(c, h);
+            return jcv_compare(c, op == JPY_EQ ? JPY_IS : JPY_IS_NOT, h, o);
+        }
+        if (jcv_is_plain(o))
+            return negated(c, jcv_scalar(c, jcv_host_among(c, h, &o, 1)), op == JPY_NE);
+    }
     jcv_av **x, **y;
     unsigned n, m;
     if ((op == JPY_EQ || op == JPY_NE) && is_sequence(a) && is_sequence(b) &&

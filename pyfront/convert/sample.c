@@ -85,6 +85,19 @@ static bool scalar_of(PyObject *o, uint8_t kind, janus_scalar *out) {
     return true;
 }
 
+static PyObject *read_now(jcv *c, const jpy_src *s) {
+    PyObject *parent = s->parent ? read_now(c, s->parent) : NULL;
+    return s->parent && !parent ? NULL : jpy_src_read(s, parent, c->call);
+}
+
+/* The object that an input of the graph is in this call, or NULL. */
+static PyObject *input_object(jcv *c, const jcv_val *v) {
+    for (size_t i = 0; i < c->inputs.n && v->ctx == c->main && !v->node; i++)
+        if (c->main->params.data[i] == v && c->inputs.data[i])
+            return read_now(c, c->inputs.data[i]);
+    return NULL;
+}
+
 /* The number `v` is when `root` is `sample`. */
 static bool scalar_for(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample, janus_scalar *out,
                        int depth) {
@@ -97,6 +110,14 @@ static bool scalar_for(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample, janu
     }
     if (n->kind != JCV_OP)
         return false;
+    if (!strcmp(n->op->name, "if") && n->subs[0] && n->subs[1]) { /* `and`, `or`, a conditional */
+        janus_scalar cond;
+        if (!scalar_for(c, n->in[0], root, sample, &cond, depth + 1))
+            return false;
+        const jcv_ctx *arm = n->subs[cond.i == 0];
+        return v->index < arm->results.n &&
+               scalar_for(c, arm->results.data[v->index], root, sample, out, depth + 1);
+    }
     if (n->op->role == JN_ROLE_SCALAR && n->n_in <= 3) {
         janus_scalar in[3];
         uint8_t kinds[3];
@@ -109,14 +130,31 @@ static bool scalar_for(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample, janu
     }
     if (n->op->role != JN_ROLE_HOST || n->n_in < 1)
         return false;
+    if (n->op == JN_OP(host_is)) {
+        PyObject *two[2];
+        for (int i = 0; i < 2; i++) {
+            two[i] = object_for(c, n->in[i], root, sample);
+            two[i] = two[i] ? two[i] : input_object(c, n->in[i]);
+        }
+        out->i = two[0] == two[1];
+        return two[0] && two[1];
+    }
     PyObject *o = object_for(c, n->in[0], root, sample);
-    if (!o)
+    if (!o && n->op != JN_OP(host_has))
         return false;
     if (n->op == JN_OP(host_unbox))
         return scalar_of(o, (uint8_t)v->type->kind, out);
     if (n->op == JN_OP(host_type)) {
         out->i = (int64_t)(intptr_t)Py_TYPE(o);
         return true;
+    }
+    if (n->op == JN_OP(host_has)) { /* a dict that is an input */
+        PyObject *key = object_for(c, n->in[1], root, sample), *d = input_object(c, n->in[0]);
+        bool hashes = d && (PyDict_CheckExact(d) || PyAnySet_CheckExact(d));
+        int has = key && hashes ? PySequence_Contains(d, key) : -1;
+        PyErr_Clear();
+        out->i = has;
+        return has >= 0;
     }
     if (n->op == JN_OP(host_len) &&
         (PyList_CheckExact(o) || PyTuple_CheckExact(o) || PyDict_CheckExact(o))) {
@@ -135,7 +173,8 @@ static jcv_val *root_in(jcv *c, jcv_val *v, int depth) {
     }
     if (!n || n->kind != JCV_OP || depth > MAX_DEPTH)
         return NULL;
-    for (unsigned i = 0; i < n->n_in; i++) {
+    for (unsigned k = 0; k < n->n_in; k++) {
+        unsigned i = n->op == JN_OP(host_has) ? n->n_in - 1 - k : k; /* of the key, not the dict */
         jcv_val *root = n->in[i] ? root_in(c, n->in[i], depth + 1) : NULL;
         if (root)
             return root;

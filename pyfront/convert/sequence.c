@@ -15,6 +15,7 @@
 #include "ops/op_ids.h"
 
 const char *const jcv_stacked = "a list of unknown length";
+const char jcv_never[] = "a list without items so far";
 static const char *const used_up = "an iterator is used up";
 
 static jcv_av *number(jcv *c, int64_t v) { return jcv_take(c, PyLong_FromLongLong(v)); }
@@ -286,7 +287,9 @@ jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user) {
     jcv_probe(c, feed, user, first_item, b);
     if (!b->shape) { /* no way to an item is known: it runs for what it asserts */
         feed(c, user, nothing, NULL);
-        return jcv_list(c, NULL, 0);
+        jcv_av *none = jcv_list(c, NULL, 0);
+        none->text = jcv_never;
+        return none;
     }
     for (unsigned i = 0; i < b->n; i++)
         b->slots[i] = jcv_slot(c, no_rows(c, b->types[i]));
@@ -331,6 +334,46 @@ jcv_av *jcv_seq_at(jcv *c, jcv_av *a, jcv_av *at) {
     jcv_val *in[2] = {low, jcv_number(c, jcv_compare(c, JPY_LT, at, n))};
     jcv_assert(c, &jcv_op(c, JN_OP(s_and), in, 2, NULL)->out[0], "an index is in range");
     return jcv_seq_item(c, a, jcv_number(c, at));
+}
+
+static void assert_count(jcv *c, jcv_av *a, Py_ssize_t n) {
+    jcv_val *in[2] = {jcv_seq_count(c, a), int_const(c, n)};
+    jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "a list has the length seen");
+}
+
+jcv_av *jcv_all_assumed(jcv *c, jcv_av *a) {
+    enum { MAX_LENGTH = 16 };
+    if (a->kind == AV_SEQ && a->site)
+        jcv_peel_loop(c, a->site);
+    if (a->kind != AV_HOST)
+        return NULL;
+    PyTypeObject *t = jcv_host_type(c, a);
+    PyObject *s = jcv_samples(c, a);
+    if ((t != &PyList_Type && t != &PyTuple_Type) || !PyList_GET_SIZE(s))
+        return NULL;
+    Py_ssize_t n = Py_SIZE(PyList_GET_ITEM(s, 0));
+    for (Py_ssize_t i = 1; i < PyList_GET_SIZE(s); i++)
+        if (Py_SIZE(PyList_GET_ITEM(s, i)) != n)
+            return NULL;
+    if (n > MAX_LENGTH)
+        return NULL;
+    assert_count(c, a, n);
+    jcv_av *all = jcv_tuple(c, NULL, 0);
+    all->items = jcv_alloc(c, (size_t)(n + 1) * sizeof *all->items);
+    for (all->n = 0; all->n < (unsigned)n; all->n++)
+        all->items[all->n] = jcv_host_item(c, a, int_const(c, all->n));
+    return all;
+}
+
+jcv_av *jcv_exactly(jcv *c, jcv_av *a, unsigned n) {
+    if (!(a->kind == AV_HOST || (a->kind == AV_SEQ && !a->tree)) || !jcv_use_up(c, a))
+        return NULL;
+    assert_count(c, a, n);
+    jcv_av *all = jcv_tuple(c, NULL, 0);
+    all->items = jcv_alloc(c, (n + 1) * sizeof *all->items);
+    for (; all->n < n; all->n++)
+        all->items[all->n] = jcv_seq_item(c, a, int_const(c, all->n));
+    return all;
 }
 
 /* ---- sums ---------------------------------------------------------------------------------------

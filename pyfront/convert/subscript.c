@@ -19,6 +19,8 @@ static jcv_av *standing_for(jcv *c, PyObject *o) {
     return NULL;
 }
 
+bool jcv_is_written(jcv *c, PyObject *o) { return standing_for(c, o) != NULL; }
+
 /* Items of a real list or tuple: its length is guarded. */
 static jcv_av *real_items(jcv *c, jcv_av *a) {
     Py_ssize_t n = Py_SIZE(a->py);
@@ -305,6 +307,11 @@ jcv_av *jcv_getitem(jcv *c, jcv_av *o, jcv_av *i) {
             jcv_refuse(c, "an index of a tensor");
         c->hook_refused = false;
         return jcv_wrap(c, jcv_own(c, PyObject_GetItem(o->py, k)), NULL);
+    }
+    if (i->kind == AV_HOST && o->kind == AV_PY && PyDict_CheckExact(o->py) &&
+        !standing_for(c, o->py)) {
+        jcv_av *x = jcv_choice(c, o, i);
+        return x ? x : jcv_live_getkey(c, jcv_to_host(c, o), i);
     }
     if (o->kind == AV_DICT || (o->kind == AV_PY && PyDict_CheckExact(o->py))) {
         jcv_av *v = jcv_dict_get(c, o, i);

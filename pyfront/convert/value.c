@@ -105,6 +105,17 @@ static bool plain_object(PyObject *o) {
            PyBytes_CheckExact(o);
 }
 
+bool jcv_is_enum(PyObject *o) {
+    static PyObject *base;
+    if (!base) {
+        PyObject *m = PyImport_ImportModule("enum");
+        base = m ? PyObject_GetAttrString(m, "Enum") : NULL;
+        Py_XDECREF(m);
+        PyErr_Clear();
+    }
+    return base && PyType_Check(base) && PyObject_TypeCheck(o, (PyTypeObject *)base);
+}
+
 static bool by_identity(PyObject *o) {
     return PyType_Check(o) || PyModule_Check(o) || PyCFunction_Check(o) ||
            Py_TYPE(o) == jpy.dtype_type || Py_TYPE(o) == jpy.device_type ||
@@ -171,6 +182,10 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
         src->want2 = jpy_guards_own(c->guards, PyFunction_GET_CODE(o));
     } else {
         jpy_src_check_type(c->guards, src, Py_TYPE(o));
+        if (jcv_is_enum(o)) {
+            src->checks |= JPY_CHECK_IDENT;
+            src->ident = jpy_guards_own(c->guards, o);
+        }
     }
     return jcv_py(c, o, src);
 }
@@ -327,6 +342,7 @@ bool jcv_av_equal(const jcv_av *a, const jcv_av *b) {
     case AV_ITER:
     case AV_SEQ:
     case AV_SUM:
+    case AV_CHOICE:
         return false;
     }
     return false;
@@ -347,7 +363,8 @@ const char *jcv_describe(jcv_av *a) {
                                         "an iterator",
                                         "an iterator of unknown length",
                                         "the rows of a list",
-                                        "a sum"};
+                                        "a sum",
+                                        "a choice of functions"};
     if (a->kind == AV_SEQ && a->text)
         return a->text;
     if (a->kind == AV_PY)

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Strings, numbers and None that the graph reads: equality, membership, look-ups.
+ *
+ * For objects of these types `==` is what a dict does to find a key, so a comparison with constants
+ * is a look-up in a dict of them (host.has), which the host strand makes without running any code
+ * of the user.  A function or module that such an object selects is a *choice* (AV_CHOICE): a call
+ * of it is a chain of branches, one for each key that was seen.
+ */
+#include "pyfront/convert/convert.h"
+
+#include "ops/op_ids.h"
+
+enum { MAX_OPTIONS = 24 };
+
+static bool plain_type(PyTypeObject *t) {
+    return t == &PyUnicode_Type || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type ||
+           t == &PyBytes_Type || t == Py_TYPE(Py_None);
+}
+
+bool jcv_is_plain(const jcv_av *a) {
+    return a->kind == AV_PY && plain_type(Py_TYPE(a->py)) &&
+           !(PyFloat_CheckExact(a->py) && PyFloat_AS_DOUBLE(a->py) != PyFloat_AS_DOUBLE(a->py));
+}
+
+bool jcv_host_plain(jcv *c, jcv_av *o) {
+    PyObject *s = jcv_samples(c, o);
+    if (!PyList_GET_SIZE(s))
+        jcv_throw_now(c, THROW_DEAD);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(s); i++)
+        if (!plain_type(Py_TYPE(PyList_GET_ITEM(s, i))))
+            return false;
+    jcv_host_one_of_seen(c, o);
+    return true;
+}
+
+/* A dict with these keys, always the same one. */
+static PyObject *dict_of(jcv *c, jcv_av *const *keys, unsigned n) {
+    static PyObject *all; /* frozenset -> dict; kept: as many as there are such places */
+    PyObject *set = jcv_own(c, PyFrozenSet_New(NULL)), *d;
+    for (unsigned i = 0; i < n; i++)
+        if (PySet_Add(set, keys[i]->py) < 0)
+            jcv_refuse_py(c);
+    if (!all)
+        all = PyDict_New();
+    if (!all)
+        jcv_refuse_py(c);
+    d = PyDict_GetItemWithError(all, set);
+    if (d)
+        return d;
+    d = jcv_own(c, PyDict_New());
+    for (unsigned i = 0; i < n; i++)
+        if (PyDict_SetItem(d, keys[i]->py, Py_None) < 0)
+            jcv_refuse_py(c);
+    if (PyDict_SetItem(all, set, d) < 0)
+        jcv_refuse_py(c);
+    return d;
+}
+
+jcv_val *jcv_host_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n) {
+    if (!n)
+        return jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
+    for (unsigned i = 0; i < n; i++)
+        if (!jcv_is_plain(keys[i]))
+            jcv_refuse(c, "a comparison of an object of the graph with %s", jcv_describe(keys[i]));
+    if (!jcv_host_plain(c, o))
+        jcv_refuse(c, "a comparison of %s with an object of the graph", jcv_describe(keys[0]));
+    jcv_val *in[2] = {jcv_object_const(c, dict_of(c, keys, n)), o->val};
+    return &jcv_op(c, JN_OP(host_has), in, 2, NULL)->out[0];
+}
+
+typedef struct getting {
+    jcv_av *d, *key, *otherwise;
+    uint32_t slot;
+} getting;
+
+static jcv_out got(jcv *c, void *user, int arm) {
+    getting *x = user;
+    jcv_av *v = arm ? x->otherwise : jcv_live_getkey(c, x->d, x->key);
+    c->slots.data[x->slot] = v;
+    return OUT_NORMAL;
+}
+
+jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise) {
+    getting x = {jcv_to_host(c, d), key, otherwise, jcv_slot(c, jcv_none(c))};
+    jcv_branch(c, jcv_live_has(c, x.d, key), got, &x);
+    jcv_av *v = c->slots.data[x.slot];
+    if (v->kind == AV_UNDEF)
+        jcv_refuse(c, "get(): %s", v->text);
+    return v;
+}
+
+/* ---- choices ------------------------------------------------------------------------------------
+ */
+
+/* Whether a value of a dict is a function, a module or the like: it cannot be a value of the graph.
+ */
+static bool callable(PyObject *v) {
+    return !jpy_tensor_check(v) && !PyList_Check(v) && !PyDict_Check(v) && PyCallable_Check(v);
+}
+
+static void option(jcv *c, jcv_av *x, jcv_av *key, jcv_av *v) {
+    if (x->n == 2 * MAX_OPTIONS)
+        jcv_refuse(c, "a choice of too many functions");
+    x->items[x->n++] = key;
+    x->items[x->n++] = v;
+}
+
+jcv_av *jcv_choice(jcv *c, jcv_av *d, jcv_av *key) {
+    bool any = false;
+    PyObject *k, *v;
+    Py_ssize_t pos = 0;
+    if (d->kind == AV_PY && PyDict_CheckExact(d->py))
+        while (PyDict_Next(d->py, &pos, &k, &v))
+            any = any || callable(v);
+    if (!any || key->kind != AV_HOST || !jcv_host_plain(c, key))
+        return NULL;
+    jcv_av *x = jcv_new(c, AV_CHOICE);
+    x->items = jcv_alloc(c, (2 * MAX_OPTIONS + 1) * sizeof *x->items);
+    x->self = key;
+    PyObject *seen = jcv_samples(c, key), *done = jcv_own(c, PySet_New(NULL));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(seen); i++) {
+        k = PyList_GET_ITEM(seen, i);
+        int had = PySet_Contains(done, k);
+        if (had < 0 || (!had && PySet_Add(done, k) < 0))
+            jcv_refuse_py(c);
+        jcv_av *name = jcv_py(c, k, NULL), *found = had ? NULL : jcv_dict_get(c, d, name);
+        if (found)
+            option(c, x, name, found);
+    }
+    if (!x->n)
+        jcv_throw_now(c, THROW_DEAD);
+    return x;
+}
+
+typedef struct calling {
+    jcv_av *choice;
+    unsigned at;
+    const jcv_args *args;
+    uint32_t slot;
+} calling;
+
+static void call_from(jcv *c, calling *x);
+
+static jcv_out call_arm(jcv *c, void *user, int arm) {
+    calling x = *(calling *)user;
+    x.at += 2 * (unsigned)arm;
+    if (arm) {
+        call_from(c, &x);
+    } else {
+        jcv_av *v = jcv_call(c, x.choice->items[x.at + 1], x.args);
+        c->slots.data[x.slot] = v;
+    }
+    return OUT_NORMAL;
+}
+
+static void call_from(jcv *c, calling *x) {
+    jcv_val *is = jcv_host_among(c, x->choice->self, &x->choice->items[x->at], 1);
+    if (x->at + 2 < x->choice->n) {
+        jcv_branch(c, is, call_arm, x);
+        return;
+    }
+    jcv_assert(c, is, "a key was seen");
+    call_arm(c, x, 0);
+}
+
+jcv_av *jcv_call_choice(jcv *c, jcv_av *f, const jcv_args *args) {
+    calling x = {f, 0, args, jcv_slot(c, jcv_none(c))};
+    call_from(c, &x);
+    jcv_av *v = c->slots.data[x.slot];
+    if (v->kind == AV_UNDEF)
+        jcv_refuse(c, "what a call returns: %s", v->text);
+    return v;
+}
