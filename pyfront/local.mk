@@ -42,6 +42,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/stage.c \
 	pyfront/convert/state.c \
 	pyfront/convert/subscript.c \
+	pyfront/convert/tracked.c \
 	pyfront/convert/tree.h \
 	pyfront/convert/value.c \
 	pyfront/entry.h \

@@ -40,8 +40,9 @@ typedef struct jcv_val {
     bool root;                /* an object read where the graph writes: it has its own samples */
     struct jcv_val *detached; /* cached barrier of it, made in `detached_in` */
     jcv_ctx *detached_in;
-    uint8_t tracked;      /* whether it requires grad on every path: finish.c */
+    uint8_t tracked;      /* whether it requires grad on every path: tracked.c */
     struct jcv_val *same; /* of a parameter of a recursion: what it is in every call (share.c) */
+    struct jcv_val *flag; /* a bool: whether it requires grad, where the graph finds (tracked.c) */
     jn_value emitted;     /* in ctx */
 } jcv_val;
 
@@ -57,6 +58,7 @@ struct jcv_node {
     jcv_ctx *subs[2];
     janus_scalar scalar;
     janus_kind scalar_kind;
+    bool settled; /* of a loop: tracked.c */
     jn_loc loc;
 };
 
@@ -96,6 +98,7 @@ struct jcv_ctx {
     jcv_read *reads;
     jn_subgraph *sub;
     bool emitted, used;
+    jcv_node *of;   /* of a loop or an arm: the node that it belongs to, once there is one */
     bool recursive; /* of those in use: calls itself, directly or not (share.c) */
     uint32_t mark;
     bool checkpoint;
@@ -352,8 +355,8 @@ jcv_node *jcv_op_try(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in,
 jcv_node *jcv_call_node(jcv *c, const char *op, jcv_ctx *a, jcv_ctx *b, jcv_val *const *in,
                         unsigned n_in, const jn_type *const *types, unsigned n_out);
 jcv_node *jcv_backward_node(jcv *c, jcv_val *y, jcv_val *const *x, unsigned n);
-/* Whether what may require grad does so whichever path is taken; a loop is assumed to have a round
- * where that decides it.  Parameters of recursions and loops are taken to. */
+/* tracked.c: whether what may require grad does so whichever path is taken; where what ran decides
+ * it, it is asserted.  False: only a branch decides. */
 bool jcv_tracked_always(jcv *c, jcv_val *v);
 void jcv_assert(jcv *c, jcv_val *cond, const char *message);
 /* With the place in the source that it is about. */

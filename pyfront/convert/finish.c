@@ -94,51 +94,6 @@ static jpy_recipe *view_recipe(jcv *c, finishing *f, jcv_av *a, jcv_rec *rec, jp
     return r;
 }
 
-enum { NOT_ASKED, ON_ALL_PATHS, NOT_ON_ALL };
-
-/* What a loop of main carries and only its rounds make require grad: one round is assumed. */
-static bool tracked_by_loop(jcv *c, const jcv_val *v, jcv_node *n) {
-    if (v->ctx != c->main || v->index + 1 >= n->n_in || v->index >= n->subs[0]->results.n)
-        return true;
-    if (jcv_tracked_always(c, n->in[v->index + 1]))
-        return true;
-    if (!jcv_tracked_always(c, n->subs[0]->results.data[v->index]))
-        return false;
-    jcv_val *in[2] = {n->in[0], jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
-    jcv_assert_at(c, &jcv_op(c, JN_OP(s_gt), in, 2, NULL)->out[0], "a loop has a round", &n->loc);
-    return true;
-}
-
-bool jcv_tracked_always(jcv *c, jcv_val *v) {
-    jcv_node *n = v->node;
-    if (v->tracked != NOT_ASKED)
-        return v->tracked == ON_ALL_PATHS;
-    v->tracked = ON_ALL_PATHS;
-    if (!n) {
-        bool leaf = true;
-        for (size_t i = 0; v->ctx == c->main && i < c->main->params.n; i++)
-            if (c->main->params.data[i] == v)
-                leaf = c->inputs.data[i]->tensor.requires_grad;
-        v->tracked = leaf ? ON_ALL_PATHS : NOT_ON_ALL;
-    } else if (n->op && n->op->role == JN_ROLE_IF && n->subs[0] && n->subs[1]) {
-        for (int k = 0; k < 2; k++)
-            if (v->index >= n->subs[k]->results.n ||
-                !jcv_tracked_always(c, n->subs[k]->results.data[v->index]))
-                v->tracked = NOT_ON_ALL;
-    } else if (n->op && n->op->role == JN_ROLE_COMPUTE) {
-        bool any = false;
-        for (unsigned i = 0; i < n->n_in && n->op->grad && v->depends && !any; i++)
-            any = n->in[i] && n->in[i]->type->kind == JANUS_KIND_TENSOR &&
-                  jn_dtype_is_float(n->in[i]->type->dtype) && jcv_tracked_always(c, n->in[i]);
-        v->tracked = any ? ON_ALL_PATHS : NOT_ON_ALL;
-    } else if (n->op && n->op->role == JN_ROLE_FOREACH) {
-        v->tracked = tracked_by_loop(c, v, n) ? ON_ALL_PATHS : NOT_ON_ALL;
-    } else if (n->op && (n->op->role == JN_ROLE_CONST || n->op->role == JN_ROLE_RNG)) {
-        v->tracked = NOT_ON_ALL;
-    }
-    return v->tracked == ON_ALL_PATHS;
-}
-
 static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r) {
     jcv_rec *rec = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
     if (a->src) {

@@ -231,8 +231,14 @@ jcv_node *jcv_op(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in, con
 jcv_node *jcv_call_node(jcv *c, const char *op, jcv_ctx *a, jcv_ctx *b, jcv_val *const *in,
                         unsigned n_in, const jn_type *const *types, unsigned n_out) {
     jcv_node *n = append(c, JCV_OP, jn_op_find(op, strlen(op)), in, n_in, n_out);
+    jcv_val *out = jcv_alloc(c, (2 * n_out + 1) * sizeof *out); /* with room for tracked.c */
+    memcpy(out, n->out, n_out * sizeof *out);
+    n->out = out;
     n->subs[0] = a;
     n->subs[1] = b;
+    for (int k = 0; k < 2; k++)
+        if (n->subs[k] && n->subs[k]->kind != JCV_FUNC)
+            n->subs[k]->of = n;
     for (unsigned i = 0; i < n_out; i++) {
         n->out[i].type = types[i];
         n->out[i].depends = jn_dtype_is_float(types[i]->dtype);

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a value requires grad, on whichever path the graph takes.
+ *
+ * A result either requires grad or it does not; a graph has it one way, so it must be certain, or
+ * be asserted.  What an `if` or a loop leaves depends on what ran: a loop without rounds hands on
+ * what it got, an arm may leave a value as it was.  Where that decides, the loops and arms carry a
+ * bool beside the value, which says whether it requires grad so far.
+ *
+ * Parameters of recursions are taken to require grad, and so are the results of their calls.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/op_ids.h"
+
+enum { NOT_ASKED, ON_ALL_PATHS, NOT_ON_ALL };
+
+static bool certain(jcv *c, jcv_val *v);
+
+static bool is_float(const jcv_val *v) {
+    return v && v->type->kind == JANUS_KIND_TENSOR && jn_dtype_is_float(v->type->dtype);
+}
+
+static bool is_loop(const jcv_node *n) {
+    return n->op && (n->op->role == JN_ROLE_FOREACH || n->op->role == JN_ROLE_WHILE);
+}
+
+static bool is_if(const jcv_node *n) { return n->op && n->op->role == JN_ROLE_IF; }
+
+/* The body of a loop; its result i is the next value of parameter i + first_carried, which is fed
+ * by the operand of that number. */
+static jcv_ctx *body_of(const jcv_node *n) { return n->subs[n->op->role == JN_ROLE_WHILE ? 1 : 0]; }
+static unsigned first_carried(const jcv_node *n) { return n->op->role == JN_ROLE_FOREACH; }
+
+/* ---- for certain -------------------------------------------------------------------------------
+ */
+
+static void forget(jcv_ctx *x) {
+    for (size_t i = 0; i < x->params.n; i++)
+        x->params.data[i]->tracked = NOT_ASKED;
+    for (size_t i = 0; i < x->nodes.n; i++) {
+        jcv_node *n = x->nodes.data[i];
+        n->settled = false;
+        for (unsigned k = 0; k < n->n_out; k++)
+            n->out[k].tracked = NOT_ASKED;
+        for (int k = 0; k < 2; k++)
+            if (n->subs[k] && n->subs[k]->kind != JCV_FUNC)
+                forget(n->subs[k]);
+    }
+}
+
+/* Finds which parameters of a loop's body require grad at the beginning of every round: those that
+ * do at first and that each round leaves so. */
+static void settle(jcv *c, jcv_node *n) {
+    jcv_ctx *body = body_of(n);
+    unsigned first = first_carried(n);
+    bool *on = jcv_alloc(c, n->n_in + 1);
+    if (n->settled)
+        return;
+    for (unsigned i = first; i < n->n_in; i++)
+        on[i] = is_float(n->in[i]) && certain(c, n->in[i]);
+    for (bool again = true; again;) {
+        again = false;
+        forget(body);
+        for (unsigned i = first; i < n->n_in && i < body->params.n; i++)
+            body->params.data[i]->tracked = on[i] ? ON_ALL_PATHS : NOT_ON_ALL;
+        for (size_t i = 0; i < body->results.n && i + first < n->n_in; i++)
+            if (on[i + first] && !certain(c, body->results.data[i]))
+                again = true, on[i + first] = false;
+    }
+    n->settled = true;
+}
+
+static bool certain_result(jcv *c, jcv_val *v, jcv_node *n) {
+    if (is_if(n)) {
+        for (int k = 0; k < 2; k++)
+            if (v->index >= n->subs[k]->results.n ||
+                !certain(c, n->subs[k]->results.data[v->index]))
+                return false;
+    } else if (is_loop(n)) {
+        unsigned at = v->index + first_carried(n);
+        settle(c, n);
+        return at >= n->n_in || v->index >= body_of(n)->results.n ||
+               (certain(c, n->in[at]) && certain(c, body_of(n)->results.data[v->index]));
+    } else if (n->op && n->op->role == JN_ROLE_COMPUTE) {
+        bool any = false;
+        for (unsigned i = 0; i < n->n_in && n->op->grad && v->depends && !any; i++)
+            any = is_float(n->in[i]) && certain(c, n->in[i]);
+        return any;
+    } else if (!n->op || n->op->role == JN_ROLE_CONST || n->op->role == JN_ROLE_RNG) {
+        return false;
+    }
+    return true;
+}
+
+static bool certain_param(const jcv *c, const jcv_val *v) {
+    for (size_t i = 0; v->ctx == c->main && i < c->main->params.n; i++)
+        if (c->main->params.data[i] == v)
+            return c->inputs.data[i]->tensor.requires_grad;
+    return true;
+}
+
+static bool certain(jcv *c, jcv_val *v) {
+    if (v->tracked == NOT_ASKED) {
+        v->tracked = ON_ALL_PATHS;
+        bool r = v->node ? certain_result(c, v, v->node) : certain_param(c, v);
+        v->tracked = r ? ON_ALL_PATHS : NOT_ON_ALL;
+    }
+    return v->tracked == ON_ALL_PATHS;
+}
+
+/* ---- as the graph finds ------------------------------------------------------------------------
+ */
+
+static jcv_val always, never;
+
+static jcv_val *flag_of(jcv *c, jcv_val *v);
+
+static void push(jcv *c, jcv_ctx *x, jcv_val *v) {
+    if (!jn_vec_push(&x->results, v))
+        jcv_refuse(c, "out of memory");
+}
+
+/* Moves the newest node of x to place `at`. */
+static void move_last(jcv_ctx *x, size_t at) {
+    jcv_node **nodes = x->nodes.data, *n = nodes[x->nodes.n - 1];
+    memmove(nodes + at + 1, nodes + at, (x->nodes.n - 1 - at) * sizeof *nodes);
+    nodes[at] = n;
+}
+
+/* The flag as a value of the graph; constants come first in `x`. */
+static jcv_val *as_value(jcv *c, jcv_ctx *x, jcv_val *flag) {
+    if (flag != &always && flag != &never)
+        return flag;
+    jcv_ctx *place = c->ctx;
+    c->ctx = x;
+    jcv_val *v = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){.i = flag == &always});
+    c->ctx = place;
+    move_last(x, 0);
+    return v;
+}
+
+/* a or b, right after what it is about. */
+static jcv_val *either(jcv *c, jcv_val *a, jcv_val *b, const jcv_val *about) {
+    jcv_ctx *x = about->ctx, *place = c->ctx;
+    size_t at = 0;
+    if (a == &never || a == b)
+        return b;
+    if (b == &never)
+        return a;
+    c->ctx = x;
+    jcv_val *in[2] = {a, b}, *v = &jcv_op(c, JN_OP(s_or), in, 2, NULL)->out[0];
+    c->ctx = place;
+    while (x->nodes.data[at] != about->node)
+        at++;
+    move_last(x, at + 1);
+    return v;
+}
+
+/* One more result of a call; there is room (jcv_call_node). */
+static jcv_val *more(jcv *c, jcv_node *n) {
+    jcv_val *v = &n->out[n->n_out];
+    *v = (jcv_val){.ctx = n->out[0].ctx,
+                   .node = n,
+                   .index = n->n_out++,
+                   .type = jcv_type(c, jn_scalar_type(JANUS_KIND_BOOL)),
+                   .emitted = JN_VALUE_NONE};
+    return v;
+}
+
+/* Has a loop carry the flag of its parameter k, too. */
+static void carry(jcv *c, jcv_node *n, unsigned k) {
+    jcv_ctx *body = body_of(n);
+    unsigned i = k - first_carried(n);
+    const jn_type *type = jcv_type(c, jn_scalar_type(JANUS_KIND_BOOL));
+    jcv_val *start = as_value(c, n->out[0].ctx, flag_of(c, n->in[k]));
+    jcv_val **in = jcv_alloc(c, (n->n_in + 1) * sizeof *in);
+    memcpy(in, n->in, n->n_in * sizeof *in);
+    in[n->n_in++] = start;
+    n->in = in;
+    if (n->subs[1])
+        (void)jcv_param(c, n->subs[0], type);
+    body->params.data[k]->flag = jcv_param(c, body, type);
+    n->out[i].flag = more(c, n);
+    size_t at = body->results.n;
+    push(c, body, start);
+    body->results.data[at] = as_value(c, body, flag_of(c, body->results.data[i]));
+}
+
+static jcv_val *flag_of_if(jcv *c, const jcv_val *v, jcv_node *n) {
+    jcv_val *a = flag_of(c, n->subs[0]->results.data[v->index]),
+            *b = flag_of(c, n->subs[1]->results.data[v->index]);
+    if (a == b)
+        return a;
+    /* One that only a branch of the function decides is not tried: it may be either way. */
+    if ((a == &always || a == &never) && (b == &always || b == &never) && !v->ctx->in_loop)
+        return &never;
+    push(c, n->subs[0], as_value(c, n->subs[0], a));
+    push(c, n->subs[1], as_value(c, n->subs[1], b));
+    return more(c, n);
+}
+
+/* The loop whose body's parameter v is, and which one. */
+static jcv_node *loop_of(const jcv_val *v, unsigned *out_k) {
+    jcv_node *n = v->ctx->of;
+    if (!n || !is_loop(n) || body_of(n) != v->ctx)
+        return NULL;
+    for (*out_k = 0; *out_k < n->n_in; ++*out_k)
+        if (v->ctx->params.data[*out_k] == v)
+            return n;
+    return NULL;
+}
+
+static jcv_val *find_flag(jcv *c, jcv_val *v) {
+    jcv_node *n = v->node;
+    unsigned k;
+    if (!n) {
+        jcv_node *loop = loop_of(v, &k);
+        if (!loop)
+            return v->ctx == c->main ? &never : &always;
+        carry(c, loop, k);
+        return v->flag;
+    }
+    if (is_if(n))
+        return flag_of_if(c, v, n);
+    if (is_loop(n)) {
+        k = v->index + first_carried(n);
+        (void)flag_of(c, body_of(n)->params.data[k]);
+        if (!v->flag) /* the parameter is certain, the result is not */
+            carry(c, n, k);
+        return v->flag;
+    }
+    jcv_val *flag = &never;
+    for (unsigned i = 0; n->op && n->op->role == JN_ROLE_COMPUTE && i < n->n_in && v->depends; i++)
+        if (n->op->grad && is_float(n->in[i]))
+            flag = either(c, flag_of(c, n->in[i]), flag, v);
+    return flag;
+}
+
+static jcv_val *flag_of(jcv *c, jcv_val *v) {
+    if (certain(c, v))
+        return &always;
+    if (!v->flag) {
+        jcv_val *flag = find_flag(c, v);
+        v->flag = flag;
+    }
+    return v->flag;
+}
+
+bool jcv_tracked_always(jcv *c, jcv_val *v) {
+    jcv_node *n = v->node;
+    if (certain(c, v))
+        return true;
+    if (n && n->op && n->op->role == JN_ROLE_FOREACH && v->ctx == c->ctx &&
+        certain(c, body_of(n)->results.data[v->index])) {
+        jcv_val *in[2] = {n->in[0], jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
+        jcv_assert_at(c, &jcv_op(c, JN_OP(s_gt), in, 2, NULL)->out[0], "a loop has a round",
+                      &n->loc);
+    } else {
+        jcv_val *flag = flag_of(c, v);
+        if (flag == &always || flag == &never)
+            return flag == &always;
+        jcv_assert_at(c, flag, "a result requires grad", n ? &n->loc : NULL);
+    }
+    if (c->ctx == c->main)
+        v->tracked = ON_ALL_PATHS;
+    return true;
+}

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results that require grad only where a loop had a round, or took a way, that made them so."""
+
+import janus
+
+from .harness import MUST, case, t
+
+PAIRS = ((4, 8), (9, 8), (13, 9), (40, 3), (41, 7), (42, 9), (0, 7), (5, 9), (0, 9), (41, 60), (2, 5), (3, 0), (0, 0),
+         (60, 70), (7, 8))
+
+
+def watch(function, log, f, pairs=PAIRS):
+    w = t(2, grad=True)
+    g = function(lambda n, k: f(w, n, k))
+    for n, k in pairs:
+        w.grad = None
+        y = g(n, k)
+        log(y, y.requires_grad)
+        if y.requires_grad:
+            (y * y).sum().backward()
+            log(w.grad)
+
+
+@case(graph=MUST)
+def while_without_a_round(function, log):
+    def f(w, n, k):
+        y = janus.zeros(2)
+        while n > 0:
+            y = y + w * n
+            n -= 1
+        return y
+
+    watch(function, log, f)
+
+
+@case(graph=MUST)
+def while_asks_a_tensor(function, log):
+    w = t(2, grad=True)
+
+    @function
+    def f(x):
+        y = janus.zeros(2)
+        while x.sum() > 1:
+            y = y + w
+            x = x * 0.5
+        return y
+
+    for v in (8.0, 3.0, 5.0, 0.5, 7.0, 0.1, 9.0):
+        y = f(janus.tensor([v]))
+        log(y, y.requires_grad)
+
+
+@case(graph=MUST)
+def backward_of_a_while(function, log):
+    w = t(2, grad=True)
+
+    @function
+    def f(n):
+        w.grad = None
+        y = janus.zeros(2)
+        while n > 0:
+            y = y + w * n
+            n -= 1
+        y.sum().backward()
+        return y
+
+    for n in (3, 8, 5, 9, 11):
+        log(f(n), w.grad)
+    log.raises(f, 0)
+    log(f(7), w.grad)
+
+
+@case(graph=MUST)
+def left_before_it_is(function, log):
+    def f(w, n, k):
+        y = janus.zeros(2)
+        while n > 0:
+            if n < k - 7:
+                break
+            y = y + w
+            n -= 1
+        return y
+
+    watch(function, log, f)
+
+
+@case
+def in_one_arm_of_a_round(function, log):
+    def f(w, n, k):
+        y = janus.zeros(2)
+        for i in range(n):
+            if i > k:
+                y = y + w * i
+        return y
+
+    watch(function, log, f)
+
+
+@case
+def in_a_loop_of_a_loop(function, log):
+    def f(w, n, k):
+        y = janus.zeros(2)
+        for i in range(n):
+            for _ in range(k - 5):
+                y = y + w * i
+        return y
+
+    watch(function, log, f)
+
+
+@case
+def in_a_loop_of_an_arm(function, log):
+    def f(w, n, k):
+        if k > 5:
+            y = janus.zeros(2)
+            while n > 0:
+                y = y + w * n
+                n -= 1
+        else:
+            y = w * 2
+        return y
+
+    watch(function, log, f)
+
+
+@case
+def lost_on_the_way(function, log):
+    def f(w, n, k):
+        y, h = janus.zeros(2), w * 1
+        for i in range(n):
+            y = h * 2
+            if i > k:
+                h = janus.ones(2)
+        return y + 1
+
+    watch(function, log, f)
+
+
+@case
+def one_after_the_other(function, log):
+    def f(w, n, k):
+        y = janus.zeros(2)
+        while n > 5:
+            y = y + w * n
+            n -= 3
+        z = y * 2
+        for i in range(k - 7):
+            z = z + y if i % 2 else z * w
+        return z
+
+    watch(function, log, f)
