@@ -5,13 +5,15 @@ AC_DEFUN([JN_CHECK_PYTHON], [
   AC_ARG_WITH([python],
     [AS_HELP_STRING([--without-python], [only the C library; PYTHON=... chooses the interpreter])],
     [], [with_python=auto])
+  AC_ARG_VAR([PYTHON_INCLUDE], [folder of Python.h, where it is not the interpreter's own])
   jn_have_python=no
   AS_IF([test "$with_python" != no], [
     AM_PATH_PYTHON([3.10], [], [PYTHON=:])
     AS_IF([test "$PYTHON" != :], [
       # The interpreter itself, not a shim that may choose another one tomorrow.
       PYTHON=`"$PYTHON" -c 'import sys; print(sys.executable)'`
-      PYTHON_INCLUDE=`"$PYTHON" -c 'import sysconfig; print(sysconfig.get_path("include"))'`
+      AS_IF([test -z "$PYTHON_INCLUDE"],
+        [PYTHON_INCLUDE=`"$PYTHON" -c 'import sysconfig; print(sysconfig.get_path("include"))'`])
       PYTHON_EXT_SUFFIX=`"$PYTHON" -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))'`
       # Debian's interpreter looks in dist-packages under /usr/local and automake does not know it.
       AS_IF([test "x$prefix" = xNONE], [jn_prefix=/usr/local], [jn_prefix=$prefix])
@@ -35,6 +37,5 @@ print(hits[[0]][[len(prefix):]] if hits else "")' "$jn_prefix"`
       [AC_MSG_ERROR([--with-python: $jn_python_summary])])],
     [jn_python_summary=no PYTHON=:])
   AC_SUBST([PYTHON])
-  AC_SUBST([PYTHON_INCLUDE])
   AC_SUBST([PYTHON_EXT_SUFFIX])
   AM_CONDITIONAL([HAVE_PYTHON], [test "$jn_have_python" = yes])])

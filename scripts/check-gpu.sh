@@ -4,13 +4,19 @@
 #                                     uthash.h); needs a configured build (JANUS_BUILD, else build)
 #   scripts/check-gpu.sh [BUILD]      there, in the unpacked archive or a checkout: configures and
 #                                     builds in BUILD (default build-gpu) and runs the checks
-# Needs a driver, nvcc and a C compiler there; Python headers, pytest, oneDNN, CUnit,
-# compute-sanitizer, cuBLASLt and PyTorch are used where they are, and what is left out is said.
-# On a machine without the tools that make `configure`, use the archive.
+#   scripts/check-gpu.sh --emulated [BUILD]  a rehearsal without a GPU: the same stages, the kernels
+#                                     run on the host (tests/cuda/emulate.cuh)
+# Needs a driver, nvcc and a C compiler there, and no network.  Python and its headers (the archive
+# has those of this machine's Pythons, and pytest), oneDNN, CUnit, compute-sanitizer, cuBLASLt and
+# cuDNN are used where they are, and what is left out is said.  Every stage has a time limit of its
+# own and the rest goes on when one fails.  The table is also written to
+# bench/results/gpu-check.json.  Exit status 0: nothing failed.
 # SPDX-License-Identifier: Apache-2.0
 root=$(cd "$(dirname "$0")/.." && pwd)
 begun=$(date +%s)
 limit=${JANUS_GPU_SECONDS:-540}
+export LC_ALL=C
+unset JANUS_DEVICE JANUS_CUDA_MODULE PYTHONPATH PYTHONHOME MAKEFLAGS
 
 if [ "$1" = --pack ]; then
   to=${2:?check-gpu.sh --pack DIR}
@@ -27,13 +33,33 @@ if [ "$1" = --pack ]; then
     echo "check-gpu.sh: uthash.h not found"
     exit 1
   }
-  mv "$to"/unpacked/janus-* "$to/unpacked/janus" && mkdir "$to/unpacked/janus/uthash" &&
-    cp "$header" "$to/unpacked/janus/uthash/" && tar -czf "$to/janus-gpu.tar.gz" -C "$to/unpacked" janus || exit 1
-  rm -rf "$to/unpacked" "$to/dist.log"
+  there=$to/unpacked/janus
+  mv "$to"/unpacked/janus-* "$there" && mkdir "$there/uthash" && cp "$header" "$there/uthash/" || exit 1
+  # headers and pytest for a machine that has Python alone and no network
+  for candidate in python3.10 python3.11 python3.12 python3.13 python3 /usr/bin/python3 \
+    "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3; do
+    found=$("$candidate" -c 'import sys, sysconfig
+print("%d.%d" % sys.version_info[:2], sysconfig.get_path("include"))' 2>/dev/null) || continue
+    version=${found%% *} include=${found#* }
+    [ -f "$include/Python.h" ] && [ ! -d "$there/python-headers/$version" ] || continue
+    mkdir -p "$there/python-headers" && cp -RL "$include" "$there/python-headers/$version" || exit 1
+  done
+  python3 -m pip install -q --no-compile --target "$there/python-packages" pytest exceptiongroup tomli \
+    >"$to/pip.log" 2>&1 || {
+    echo "without pytest: $(tail -n 1 "$to/pip.log")"
+    rm -rf "$there/python-packages"
+  }
+  tar -czf "$to/janus-gpu.tar.gz" -C "$to/unpacked" janus || exit 1
+  rm -rf "$to/unpacked" "$to/dist.log" "$to/pip.log"
   echo "$to/janus-gpu.tar.gz; there: tar xzf janus-gpu.tar.gz && janus/scripts/check-gpu.sh"
   exit 0
 fi
 
+emulated=
+if [ "$1" = --emulated ]; then
+  emulated=yes
+  shift
+fi
 build=${1:-$root/build-gpu}
 mkdir -p "$build/logs" && build=$(cd "$build" && pwd) || exit 1
 table=$build/logs/table left=$build/logs/left_out
@@ -42,11 +68,15 @@ table=$build/logs/table left=$build/logs/left_out
 failed=0
 
 # row NAME RESULT SECONDS [NOTE]
-row() { printf '%-22s %-8s %5s s  %s\n' "$1" "$2" "$3" "$4" >>"$table"; }
+row() {
+  printf '%-22s %-8s %5s s  %s\n' "$1" "$2" "$3" "$4" >>"$table"
+  printf '%-22s %-8s %5s s  %s\n' "$1" "$2" "$3" "$4"
+}
 left_out() { echo "$*" >>"$left"; }
 remaining() { echo $((limit - $(date +%s) + begun)); }
 
-# check NAME SECONDS COMMAND...: with a limit, its output in logs/NAME.log; 77 means skipped.
+# check NAME SECONDS COMMAND...: with a limit, its output in logs/NAME.log; 77 means skipped.  With
+# partial=yes a command that did not end in time has only been cut short.
 check() {
   name=$1 most=$2
   shift 2
@@ -57,7 +87,7 @@ check() {
   fi
   [ "$most" -le "$have" ] || most=$have
   from=$(date +%s)
-  timeout "$most" "$@" >"$build/logs/$name.log" 2>&1
+  timeout -k 5 "$most" "$@" >"$build/logs/$name.log" 2>&1 </dev/null
   status=$?
   took=$(($(date +%s) - from))
   note=$(tail -n 1 "$build/logs/$name.log" | cut -c 1-100)
@@ -68,6 +98,10 @@ check() {
     left_out "$name: $note"
     ;;
   124 | 137)
+    if [ -n "$partial" ]; then
+      row "$name" partly "$took" "no error in $most s; cut short"
+      return 0
+    fi
     row "$name" FAILED "$took" "took longer than $most s"
     failed=$((failed + 1))
     ;;
@@ -80,15 +114,56 @@ check() {
   return "$status"
 }
 
+# The table as JSON: the device, versions, a line per stage, what was measured.
+quoted() { printf '%s\n' "$1" | tr '\t\r\033' '   ' | sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$/"/; 1q'; }
+write_json() {
+  json=$root/bench/results/gpu-check.json
+  mkdir -p "$root/bench/results" 2>/dev/null
+  [ -w "$root/bench/results" ] || json=$build/gpu-check.json
+  {
+    printf '{"what": "scripts/check-gpu.sh", "date": "%s",\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+    printf ' "device": %s, "driver": %s,\n' "$(quoted "$device")" "$(quoted "$driver")"
+    printf ' "nvcc": %s, "compiler": %s, "python": %s, "cores": %s,\n' \
+      "$(quoted "$("$nvcc" --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\).*/\1/p')")" \
+      "$(quoted "$(${CC:-cc} --version 2>/dev/null | head -n 1)")" \
+      "$(quoted "$("${python:-false}" -V 2>/dev/null)")" "$jobs"
+    printf ' "passed": %s, "failed": %s, "seconds": %s,\n "stages": [' \
+      "$(grep -c ' passed ' "$table")" "$failed" $(($(date +%s) - begun))
+    comma=
+    while read -r name result took unit note; do
+      printf '%s\n  {"name": %s, "result": "%s", "seconds": %s, "note": %s}' "$comma" \
+        "$(quoted "$name")" "$result" "$took" "$(quoted "$note")"
+      comma=,
+    done <"$table"
+    printf '],\n "left_out": ['
+    comma=
+    while IFS= read -r line; do
+      printf '%s\n  %s' "$comma" "$(quoted "$line")"
+      comma=,
+    done <"$left"
+    printf '],\n "bench": ['
+    comma=
+    if [ -f "$build/logs/bench.log" ]; then
+      while IFS= read -r line; do
+        printf '%s\n  %s' "$comma" "$(quoted "$line")"
+        comma=,
+      done <"$build/logs/bench.log"
+    fi
+    printf ']}\n'
+  } >"$json"
+  echo "written: $json"
+}
+
 finish() {
   echo
-  nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null
+  echo "${device:-no GPU}, driver ${driver:-none}"
   cat "$table"
   if [ -s "$left" ]; then
     echo "left out:"
     sed 's/^/  /' "$left"
   fi
   [ ! -f "$build/logs/bench.log" ] || sed 's/^/  bench: /' "$build/logs/bench.log"
+  write_json
   echo "$(grep -c ' passed ' "$table") passed, $failed failed, $(($(date +%s) - begun)) s"
   [ "$failed" = 0 ]
   exit $?
@@ -96,14 +171,19 @@ finish() {
 
 # -- what there is -------------------------------------------------------------------------------
 nvcc=$(command -v nvcc || { [ -x /usr/local/cuda/bin/nvcc ] && echo /usr/local/cuda/bin/nvcc; })
-if [ -z "$nvcc" ]; then
+if [ -z "$nvcc" ] && [ -z "$emulated" ]; then
   echo "check-gpu.sh: nvcc not found"
   exit 1
 fi
+PATH=$PATH:$(dirname "${nvcc:-/}")
+export PATH
+device=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)
+driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1)
+[ -z "$emulated" ] || device="emulated on the host"
 arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d '. ')
 case $arch in
 '' | *[!0-9]*)
-  left_out "everything that runs on a GPU: nvidia-smi names none"
+  [ -n "$emulated" ] || left_out "what needs a GPU: nvidia-smi names none"
   arch=80
   ;;
 esac
@@ -115,15 +195,30 @@ cppflags=
 if ! echo '#include <uthash.h>' | ${CC:-cc} -E - >/dev/null 2>&1; then
   cppflags=-I$root/uthash
 fi
-python=
-for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11 python3.10}; do
-  command -v "$candidate" >/dev/null || continue
-  include=$("$candidate" -c 'import sys, sysconfig; assert sys.version_info >= (3, 10); print(sysconfig.get_path("include"))' 2>/dev/null)
-  [ -f "$include/Python.h" ] && python=$candidate && break
+# A Python with headers of its own, else one that the archive has headers for.
+python= headers=
+for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11 python3.10 /usr/bin/python3}; do
+  found=$("$candidate" -c 'import sys, sysconfig
+assert sys.version_info >= (3, 10)
+print("%d.%d" % sys.version_info[:2], sysconfig.get_path("include"))' 2>/dev/null) || continue
+  version=${found%% *} include=${found#* }
+  if [ -f "$include/Python.h" ]; then
+    python=$candidate headers=
+    break
+  elif [ -z "$python" ] && [ -f "$root/python-headers/$version/Python.h" ]; then
+    python=$candidate headers=$root/python-headers/$version
+  fi
 done
-set -- --with-cuda=yes --disable-werror JANUS_CUDA_ARCHS="$arch" NVCC="$nvcc"
+set -- --disable-werror JANUS_CUDA_ARCHS="$arch"
+if [ -n "$nvcc" ]; then
+  set -- "$@" --with-cuda=yes NVCC="$nvcc"
+else
+  set -- "$@" --without-cuda
+  left_out "the CUDA module itself: no nvcc"
+fi
 if [ -n "$python" ]; then
   set -- "$@" PYTHON="$python"
+  [ -z "$headers" ] || set -- "$@" PYTHON_INCLUDE="$headers"
 else
   set -- "$@" --without-python
   left_out "Python: no Python 3.10 or later with headers"
@@ -136,41 +231,74 @@ check configure 120 "$root/configure" --quiet "$@" CPPFLAGS="$CPPFLAGS $cppflags
 # the kernels first: nvcc takes longest.  Few cores: all the time there is
 build_most=300
 [ "$jobs" -ge 8 ] || build_most=$(remaining)
-check build "$build_most" sh -c "make -j$jobs libjanus_cuda.la && make -j$jobs all tests/conformance/device bench/device_ops" || finish
+modules=
+[ -z "$nvcc" ] || modules=libjanus_cuda.la
+[ -z "$emulated" ] || modules="$modules libjanus_cuda_emulated.la"
+check build "$build_most" sh -c "make -j$jobs $modules && make -j$jobs all tests/conformance/device bench/device_ops" || finish
 grep -q '^#define HAVE_ONEDNN' config.h || left_out "oneDNN: not found; the CPU's own kernels are compared with"
 srcdir=$root JANUS_BUILD=$build
 export srcdir JANUS_BUILD
 JANUS_CUDA_MODULE=$build/.libs/libjanus_cuda.so
+if [ -n "$emulated" ]; then
+  JANUS_CUDA_MODULE=$build/.libs/libjanus_cuda_emulated.so
+  JANUS_EMULATED_OPEN=1
+  export JANUS_EMULATED_OPEN
+fi
 export JANUS_CUDA_MODULE
+# cuBLASLt and cuDNN: the toolkit's, and what Python's packages have (the Python front finds those
+# itself, C programs are told)
+if [ -z "$JANUS_CUDA_PATH" ]; then
+  for folder in $(dirname "${nvcc:-/}")/../lib64 $("${python:-false}" -c 'import glob, os, sys
+for root in sys.path: print(*glob.glob(os.path.join(root, "nvidia", "*", "lib")))' 2>/dev/null); do
+    [ ! -d "$folder" ] || JANUS_CUDA_PATH=${JANUS_CUDA_PATH:+$JANUS_CUDA_PATH:}$folder
+  done
+fi
+export JANUS_CUDA_PATH
 
-# -- checks --------------------------------------------------------------------------------------
+# -- checks: what matters most first -------------------------------------------------------------
 check conformance 90 tests/conformance/device cuda
-check libraries 60 sh -c 'make tests/cuda/t_libs >/dev/null && tests/cuda/t_libs'
-if grep -q '^HAVE_CUNIT_TRUE = *$' Makefile 2>/dev/null; then
+if [ -z "$emulated" ]; then
+  check bench 60 bench/device_ops cuda
+else
+  left_out "bench: its sizes are for a GPU"
+fi
+if [ -n "$nvcc" ]; then
+  check libraries 60 sh -c 'make tests/cuda/t_libs tests/cuda/t_dnn >/dev/null && tests/cuda/t_libs && tests/cuda/t_dnn'
+fi
+if grep -q "^HAVE_CUNIT_TRUE=''" config.log; then
   check host-logic 60 sh -c 'make tests/unit/t_device tests/unit/t_schedule >/dev/null && tests/unit/t_device && tests/unit/t_schedule'
 else
   left_out "unit tests of the host logic: no CUnit"
 fi
+if [ -d "$root/python-packages" ] && [ -n "$python" ] && ! "$python" -c 'import pytest' 2>/dev/null; then
+  PYTHONPATH=$root/python-packages # ./run puts janus before it
+  export PYTHONPATH
+fi
 if [ -n "$python" ] && "$python" -c 'import pytest' 2>/dev/null; then
-  check python 120 ./run python3 -m pytest -q -p no:cacheprovider "$root/tests/py/test_cuda.py"
+  # a minute each on the host: products and trees large enough to be cut apart
+  slow='not so_many_products and not large_enough_for_lanes'
+  [ -n "$emulated" ] || slow=
+  check python 90 ./run "$python" -m pytest -q -p no:cacheprovider "$root/tests/py/test_cuda.py"
   JANUS_DEVICE=cuda
   export JANUS_DEVICE
-  check differential 150 ./run python3 -m pytest -q -p no:cacheprovider "$root/tests/py/diff"
+  check differential 150 ./run "$python" -m pytest -q --tb=line -p no:cacheprovider -k "$slow" "$root/tests/py/diff"
   unset JANUS_DEVICE
 elif [ -n "$python" ]; then
   left_out "Python and differential tests: no pytest"
 fi
-sanitizer=$(command -v compute-sanitizer || { [ -x "$(dirname "$nvcc")/compute-sanitizer" ] && echo "$(dirname "$nvcc")/compute-sanitizer"; })
+sanitizer=$(command -v compute-sanitizer)
 program=tests/conformance/device
 [ ! -x tests/conformance/.libs/device ] || program=tests/conformance/.libs/device
-if [ -n "$sanitizer" ]; then
-  check memcheck 120 "$sanitizer" --tool memcheck --error-exitcode 9 "$program" cuda
-  check racecheck 120 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda sum
-  check racecheck-softmax 60 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda softmax
-  check racecheck-matmul 60 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda matmul
+if [ -n "$emulated" ]; then
+  left_out "compute-sanitizer: there is no GPU"
+elif [ -n "$sanitizer" ]; then
+  partial=yes
+  check racecheck 60 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda sum
+  check racecheck-softmax 40 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda softmax
+  check racecheck-matmul 40 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda matmul
+  check memcheck 240 "$sanitizer" --tool memcheck --error-exitcode 9 "$program" cuda
 else
   left_out "compute-sanitizer: not found"
 fi
-check bench 60 bench/device_ops cuda
 left_out "the model zoo and the figures beside PyTorch: not written yet"
 finish

@@ -4,8 +4,11 @@
 #                             AddressSanitizer and UndefinedBehaviorSanitizer
 #   scripts/check.sh --all    also the Python tests with these sanitizers, clang, ThreadSanitizer,
 #                             distcheck, every Python, pip, lint, and the CUDA sources where nvcc is found
+#   scripts/check.sh --slow   what takes too long for every change: the CUDA sources for sm_80 to
+#                             sm_90, without warnings and with a table of registers and spills; the
+#                             differential programs on the emulated device in all ways
 #   scripts/check.sh --only NAME...    only these steps: gcc asan asanpy lint clang tsan distcheck
-#                             pythons pip cuda
+#                             pythons pip cuda archs emulated
 # Builds lie in build/check (JANUS_CHECK_DIR=DIR: elsewhere). Safe to repeat.
 # SPDX-License-Identifier: Apache-2.0
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,12 +21,13 @@ steps='gcc asan'
 case $1 in
 '') ;;
 --all) steps='lint gcc asan asanpy clang tsan distcheck pythons pip cuda' ;;
+--slow) steps='archs emulated' ;;
 --only)
   shift
   steps=$*
   ;;
 *)
-  sed -n '2,11s/^# \{0,1\}//p' "$0"
+  sed -n '2,14s/^# \{0,1\}//p' "$0"
   exit 2
   ;;
 esac
@@ -263,6 +267,44 @@ step_cuda() {
   fi
 }
 
+# Every architecture: warnings are failures, and so are registers that had to be kept in memory.
+step_archs() {
+  nvcc=$(command -v nvcc || { [ -x /usr/local/cuda/bin/nvcc ] && echo /usr/local/cuda/bin/nvcc; })
+  if [ -z "$nvcc" ]; then
+    cannot "compile the CUDA sources: nvcc not found"
+    return
+  fi
+  started=$(now)
+  f=0
+  if build archs CC="${ccache}gcc" --without-python --with-cuda=yes JANUS_CUDA_ARCHS='80 86 89 90' \
+    NVCCFLAGS='--resource-usage' && touch "$root"/ops/cuda/*.cu &&
+    (cd "$work/archs" && : >"$logs/archs.log" && logged archs make -j"$jobs" libjanus_cuda.la V=1); then
+    awk '
+      /Compiling entry function/ { arch = $NF; gsub(/\047/, "", arch); n[arch]++ }
+      /spill stores/ { if ($5 + $9 > 0) spills[arch]++ }
+      /Used [0-9]+ registers/ { for (i = 1; i < NF; i++) if ($i == "Used" && $(i + 1) > most[arch]) most[arch] = $(i + 1) }
+      END { for (a in n) printf "  %s: %d kernels, at most %d registers, %d with spills\n", a, n[a], most[a], spills[a] }
+    ' "$logs/archs.log" | sort | tee "$logs/archs.table"
+    if grep -E '(^|[: ])warning[: #]' "$logs/archs.log" | head -n 20; then f=1; fi
+    [ "$(grep -c ' 0 with spills' "$logs/archs.table")" = 4 ] || f=1
+  else
+    f=1
+  fi
+  count archs $((1 - f)) $f 0 $(($(now) - started))
+}
+
+step_emulated() {
+  [ "$main_python" != : ] || return 0
+  started=$(now)
+  if build emulated CC="${ccache}gcc" PYTHON="$main_python" --without-cuda; then
+    export JANUS_SLOW_TESTS=1
+    tests emulated TESTS='tests/cuda/emulated.sh tests/cuda/differential.sh'
+    unset JANUS_SLOW_TESTS
+  else
+    count emulated 0 1 0 $(($(now) - started))
+  fi
+}
+
 install_debian gcc libc6-dev make uthash-dev libcunit1-dev libdnnl-dev ccache
 case " $steps " in
 *' lint '* | *' clang '*) install_debian g++ clang clang-format clang-tidy cppcheck ;;
@@ -293,7 +335,7 @@ fi
 for step in $steps; do
   PYTEST_ARGS=$main_pytest_args
   case $step in
-  gcc | asan | asanpy | clang | tsan | distcheck | pythons | pip | lint | cuda) "step_$step" ;;
+  gcc | asan | asanpy | clang | tsan | distcheck | pythons | pip | lint | cuda | archs | emulated) "step_$step" ;;
   *)
     say "check.sh: no step is called $step"
     failed=$((failed + 1))

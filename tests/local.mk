@@ -44,6 +44,7 @@ TESTS += \
 EXTRA_DIST += \
 	tests/conformance/unsupported.txt \
 	tests/cuda/conformance.sh \
+	tests/cuda/differential.sh \
 	tests/cuda/emulated.sh \
 	$(NULL)
 
@@ -97,7 +98,7 @@ update-golden: tests/unit/t_golden
 .PHONY: update-golden
 
 if HAVE_PYTHON
-TESTS += tests/pytest.sh
+TESTS += tests/pytest.sh tests/cuda/differential.sh
 endif
 
 noinst_HEADERS += \

@@ -79,7 +79,7 @@ libjanus_cuda_emulated_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath 
 JN_EMULATED = $(JN_CU_SOURCES:ops/cuda/%.cu=tests/cuda/emulated/%.lo) tests/cuda/emulated/emulate.lo
 libjanus_cuda_emulated_la_LIBADD = $(JN_EMULATED) -lm
 libjanus_cuda_emulated_la_DEPENDENCIES = $(JN_EMULATED)
-JN_EMULATED_COMPILE = $(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(CC) -x c++ -std=c++17 -O1 -g \
+JN_EMULATED_COMPILE = $(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(CC) -x c++ -std=c++17 -O1 -g -U_FORTIFY_SOURCE \
 	$(AM_CPPFLAGS) -DJN_CUDA_EMULATED -fno-exceptions -fno-rtti -fno-threadsafe-statics \
 	-fvisibility=hidden -ffp-contract=off -pthread -Wall $(JN_EMULATED_CFLAGS)
 tests/cuda/emulated/%.lo: ops/cuda/%.cu $(wildcard $(JN_CU_DEPS)) tests/cuda/emulate.cuh

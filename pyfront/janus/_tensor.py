@@ -35,8 +35,9 @@ def numpy(self, *, force=False):
     """A NumPy array that shares the memory."""
     if self.requires_grad and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    memory = self._numpy()  # says what is wrong before NumPy is asked for
     import numpy
-    return numpy.asarray(self._numpy()) if self.ndim else numpy.asarray(self._numpy()).reshape(())
+    return numpy.asarray(memory) if self.ndim else numpy.asarray(memory).reshape(())
 
 
 @method

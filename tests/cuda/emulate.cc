@@ -13,6 +13,7 @@
 #include "tests/cuda/emulate.cuh"
 
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -34,6 +35,8 @@ static struct {
     bool taken;
 } blocks[MAX_BLOCKS];
 static unsigned n_blocks;
+/* JANUS_EMULATED_OPEN=1: device memory stays within reach, which saves two system calls a launch. */
+static bool stays_open;
 static pthread_mutex_t big_lock = PTHREAD_MUTEX_INITIALIZER;
 static thread_local int depth;
 
@@ -48,14 +51,16 @@ static void enter() {
         const char *limit = getenv("JANUS_EMULATED_BYTES");
         if (limit)
             arena_limit = strtoull(limit, NULL, 10);
+        const char *open = getenv("JANUS_EMULATED_OPEN");
+        stays_open = open && strcmp(open, "0") != 0;
     }
-    if (arena_used)
+    if (arena_used && !stays_open)
         mprotect(arena, arena_used, PROT_READ | PROT_WRITE);
 }
 static void leave() {
     if (--depth)
         return;
-    if (arena_used)
+    if (arena_used && !stays_open)
         mprotect(arena, arena_used, PROT_NONE);
     pthread_mutex_unlock(&big_lock);
 }
@@ -207,7 +212,10 @@ static bool all_joined(const graph *g) {
  */
 
 enum { MAX_THREADS = 1024, STACK = 64 << 10 };
-static ucontext_t scheduler, fibers[MAX_THREADS];
+/* A fiber is entered by its context once and then by jumps: swapcontext asks the kernel each time.
+ */
+static ucontext_t fibers[MAX_THREADS];
+static jmp_buf scheduler_at, fiber_at[MAX_THREADS];
 static char *stacks;
 static bool alive[MAX_THREADS];
 static unsigned current;
@@ -217,12 +225,27 @@ static uint64_t slots[MAX_THREADS];
 
 uint64_t *jn_emu_slots(void) { return slots; }
 
-void jn_emu_barrier(void) { swapcontext(&fibers[current], &scheduler); }
+void jn_emu_barrier(void) {
+    if (!_setjmp(fiber_at[current]))
+        _longjmp(scheduler_at, 1);
+}
 
 static void fiber_main() {
-    fiber_body(fiber_closure);
-    alive[current] = false;
-    swapcontext(&fibers[current], &scheduler);
+    for (;;) {
+        fiber_body(fiber_closure);
+        alive[current] = false;
+        jn_emu_barrier();
+    }
+}
+
+/* Runs a fiber to its next barrier or end. */
+static __attribute__((noinline)) void resume(unsigned i, bool started) {
+    current = i;
+    if (!_setjmp(scheduler_at)) {
+        if (started)
+            _longjmp(fiber_at[i], 1);
+        setcontext(&fibers[i]);
+    }
 }
 
 static void run_block(dim3 block, jn_emu_body body, void *closure, bool barriers) {
@@ -234,27 +257,30 @@ static void run_block(dim3 block, jn_emu_body body, void *closure, bool barriers
         }
         return;
     }
+    static unsigned n_started;
     if (!stacks)
         stacks = (char *)malloc((size_t)MAX_THREADS * STACK);
     fiber_body = body;
     fiber_closure = closure;
-    for (unsigned i = 0; i < n; i++) {
-        getcontext(&fibers[i]);
-        fibers[i].uc_stack.ss_sp = stacks + (size_t)i * STACK;
-        fibers[i].uc_stack.ss_size = STACK;
-        fibers[i].uc_link = NULL;
-        makecontext(&fibers[i], fiber_main, 0);
+    for (unsigned i = 0; i < n; i++)
         alive[i] = true;
-    }
     for (bool any = true; any;) {
         any = false;
         for (unsigned i = 0; i < n; i++) {
             if (!alive[i])
                 continue;
             any = true;
-            current = i;
             threadIdx = {i % block.x, i / block.x % block.y, i / block.x / block.y};
-            swapcontext(&scheduler, &fibers[i]);
+            bool started = i < n_started;
+            if (!started) {
+                getcontext(&fibers[i]);
+                fibers[i].uc_stack.ss_sp = stacks + (size_t)i * STACK;
+                fibers[i].uc_stack.ss_size = STACK;
+                fibers[i].uc_link = NULL;
+                makecontext(&fibers[i], fiber_main, 0);
+                n_started = i + 1;
+            }
+            resume(i, started);
         }
     }
 }
