@@ -120,11 +120,33 @@ static const char *const opcode_names[] = {
 #undef JN_INSTR_NAME
 };
 
+static void print_src(const jn_segment *seg, const jn_src *src, jn_str *s) {
+    if (src->kind == JN_SRC_INPUT)
+        jn_str_printf(s, " in%u", src->index);
+    else if (src->kind == JN_SRC_SCALAR)
+        jn_str_printf(s, " s%u", src->index);
+    else if (src->kind == JN_SRC_NODE)
+        jn_str_printf(s, " %%%u.%u", seg->nodes[src->index].node->id, src->index_out);
+    else
+        jn_str_append(s, " none");
+}
+
 static void print_segment(const jn_segment *seg, jn_str *s) {
     jn_str_printf(s, "segment %u: %u inputs, %u scalars, %u accs, %u outputs\n", seg->id,
                   seg->n_inputs, seg->n_scalars, seg->n_accs, seg->n_outputs);
-    for (uint32_t i = 0; i < seg->n_nodes; i++)
-        jn_str_printf(s, "    %%%u = %s\n", seg->nodes[i].node->id, seg->nodes[i].op->name);
+    for (uint32_t i = 0; i < seg->n_nodes; i++) {
+        const jn_segnode *n = &seg->nodes[i];
+        jn_str_printf(s, "    %%%u = %s", n->node->id, n->op->name);
+        for (uint32_t k = 0; k < n->n_in; k++)
+            print_src(seg, &n->in[k], s);
+        if (n->acc >= 0 || n->fused_acc >= 0)
+            jn_str_printf(s, " -> acc%d", n->acc >= 0 ? n->acc : n->fused_acc);
+        jn_str_putc(s, '\n');
+    }
+    jn_str_append(s, "    outputs:");
+    for (uint32_t i = 0; i < seg->n_outputs; i++)
+        print_src(seg, &seg->output[i], s);
+    jn_str_putc(s, '\n');
 }
 
 void jn_plan_print(const jn_plan *p, jn_str *s) {
