@@ -191,6 +191,7 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(f->callable);
     Py_VISIT(f->dict);
     Py_VISIT(f->hints);
+    Py_VISIT(f->seen);
     return 0;
 }
 
@@ -205,6 +206,7 @@ static int function_clear(PyObject *self) {
     Py_CLEAR(f->callable);
     Py_CLEAR(f->dict);
     Py_CLEAR(f->hints);
+    Py_CLEAR(f->seen);
     return 0;
 }
 
@@ -278,9 +280,10 @@ static PyObject *function_of(PyObject *callable, function_options o) {
     Py_INCREF(callable);
     f->callable = callable;
     f->hints = PyDict_New();
+    f->seen = PyDict_New();
     f->notes = PyList_New(0);
     PyObject_GC_Track(f);
-    if (!f->hints || !f->notes || copy_names(f, callable) < 0) {
+    if (!f->hints || !f->seen || !f->notes || copy_names(f, callable) < 0) {
         Py_DECREF(f);
         return NULL;
     }
@@ -359,6 +362,7 @@ static PyObject *function_clear_entries(PyObject *self, PyObject *unused) {
     jpy_function *f = (jpy_function *)self;
     clear_entries(f);
     PyDict_Clear(f->hints);
+    PyDict_Clear(f->seen);
     f->next_try = f->backoff = f->rest = f->rest_length = 0;
     Py_RETURN_NONE;
 }

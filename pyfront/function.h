@@ -27,6 +27,7 @@ typedef struct jpy_function {
     PyObject *dict, *weakrefs;
     PyObject *hints;  /* dict: what failed guards taught: path of a number or length -> True: it is
                          not assumed, False: it has to be, an int: how often it was another one */
+    PyObject *seen;   /* dict: objects met by recursions, one of each kind (convert/seen.c) */
     PyObject *notes;  /* list of str: conversions and failures, for explain */
     PyObject *reason; /* str: why the last conversion was refused, or NULL */
     JN_VEC(jpy_entry *) entries;

@@ -29,6 +29,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/loop.c \
 	pyfront/convert/lower.c \
 	pyfront/convert/objects.c \
+	pyfront/convert/match.c \
 	pyfront/convert/methods.c \
 	pyfront/convert/operators.c \
 	pyfront/convert/outer.c \
@@ -37,6 +38,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/proxy.c \
 	pyfront/convert/recursion.c \
 	pyfront/convert/sample.c \
+	pyfront/convert/seen.c \
 	pyfront/convert/sequence.c \
 	pyfront/convert/share.c \
 	pyfront/convert/stage.c \

@@ -37,6 +37,9 @@ static bool leaves(const jpy_tree *n) {
         return true;
     case JPY_IF:
         return jcv_list_leaves(&n->x) || jcv_list_leaves(&n->y);
+    case JPY_MATCH:
+    case JPY_CASE:
+        return jcv_list_leaves(&n->x);
     case JPY_WITH:
         return jcv_list_leaves(&n->y);
     case JPY_TRY:
@@ -64,7 +67,8 @@ bool jcv_has_kind(const jpy_tree_list *l, int kind, bool into_loops) {
             return true;
         if (n->kind == JPY_DEF || (loop && !into_loops))
             continue;
-        if (n->kind == JPY_IF || n->kind == JPY_WITH || n->kind == JPY_TRY || loop)
+        bool match = n->kind == JPY_MATCH || n->kind == JPY_CASE;
+        if (n->kind == JPY_IF || n->kind == JPY_WITH || n->kind == JPY_TRY || loop || match)
             if (jcv_has_kind(&n->x, kind, into_loops) || jcv_has_kind(&n->y, kind, into_loops) ||
                 jcv_has_kind(&n->z, kind, into_loops))
                 return true;
@@ -333,6 +337,8 @@ static jcv_out exec_one(jcv *c, jpy_tree *n) {
         }
         return out;
     }
+    case JPY_MATCH:
+        return jcv_exec_match(c, n);
     case JPY_DEF:
         define(c, n);
         return OUT_NORMAL;

@@ -188,6 +188,9 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
             break;
         }
     }
+    for (jcv_rec_fn *x = fns; x && e; x = x->next)
+        jcv_remember(f, x);
+    PyErr_Clear();
     for (jcv_rec_fn *x = fns; x; x = x->next)
         for (unsigned i = 0; i < x->n_params; i++)
             Py_XDECREF(x->samples[i]);

@@ -331,7 +331,7 @@ struct jcv {
     bool cells;            /* some are written; kept */
     bool share_views;      /* several views of one tensor leave: all are taken at commit; kept */
     bool live_tensors, live_containers, two_views;
-    bool wires; /* what is stored and requires grad is read again; kept */
+    bool wires;                       /* what is stored and requires grad is read again; kept */
     JN_VEC(jcv_val *) stored_tracked; /* tensors that require grad and are stored by the graph */
 };
 
@@ -573,7 +573,7 @@ jcv_av *jcv_container_in(jcv *c, uint32_t slot);
 PyObject *jcv_live_samples(jcv *c, jcv_live *l);
 /* Samples of the heap and of what the graph stores. */
 PyObject *jcv_with_stored(jcv *c, PyObject *heap, jcv_live *l);
-int64_t jcv_tag_of(jcv *c, jcv_av *v); /* for host writes of it */
+int64_t jcv_tag_of(jcv *c, jcv_av *v);          /* for host writes of it */
 bool jcv_is_stored_sample(const jpy_tensor *t); /* stands for one that requires grad */
 void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v);
 void jcv_live_free(jcv_live *l);
@@ -639,6 +639,7 @@ jcv_av *jcv_comprehension(jcv *c, jpy_tree *n);
 jcv_out jcv_exec_for(jcv *c, jpy_tree *n);
 jcv_out jcv_exec_while(jcv *c, jpy_tree *n);
 jcv_out jcv_exec_if(jcv *c, jpy_tree *n);
+jcv_out jcv_exec_match(jcv *c, jpy_tree *n); /* match.c */
 /* Both arms of a condition, each with what follows up to the end of the function or round. */
 jcv_out jcv_branch_with_rest(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user);
 bool jcv_list_leaves(const jpy_tree_list *l);
@@ -700,6 +701,9 @@ jcv_av *jcv_print(jcv *c, const jcv_args *args);
 jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **params, unsigned n);
 jcv_av *jcv_run_body(jcv *c, jcv_frame *fr);
 
+/* seen.c: objects that earlier conversions met as that parameter */
+PyObject *jcv_seen(jcv *c, const jcv_rec_fn *f, unsigned param);
+void jcv_remember(jpy_function *f, const jcv_rec_fn *x);
 /* finish.c: what an attempt found becomes the entry */
 void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result);
 /* gradient.c: the entry's stages, and @entry, which runs them and keeps their frames */

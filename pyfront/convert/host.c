@@ -123,17 +123,22 @@ static jcv_val *either(jcv *c, jcv_val *a, jcv_val *b) {
 jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t, bool exact) {
     PyObject *set = types_of(c, o);
     jcv_val *cond = NULL, *known = NULL;
+    bool all = true;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(set); i++) {
         PyTypeObject *s = (PyTypeObject *)PyList_GET_ITEM(set, i);
         jcv_val *eq = type_is(c, o, s);
+        bool is = s == t || (!exact && PyType_IsSubtype(s, t));
         known = either(c, known, eq);
-        if (s == t || (!exact && PyType_IsSubtype(s, t)))
+        all = all && is;
+        if (is)
             cond = either(c, cond, eq);
     }
     if (exact && !cond)
         cond = type_is(c, o, t);
     if (!exact)
         jcv_assert(c, known, "an object has a type seen");
+    if (!exact && all)
+        cond = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){.i = 1});
     return cond ? cond : jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
 }
 

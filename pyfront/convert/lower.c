@@ -211,6 +211,62 @@ static const struct {
 
 static void lower_expr(lower *l, jpy_tree *n, PyObject *o, const char *k);
 
+static PyObject *bound_name(lower *l, PyObject *o) {
+    PyObject *name = identifier(l, o, "name");
+    if (!name || name == Py_None)
+        return NULL;
+    bind(l, name);
+    return name;
+}
+
+/* What a match statement is made of; false: it is something else. */
+static bool lower_match(lower *l, jpy_tree *n, PyObject *o, const char *k) {
+    if (strncmp(k, "Match", 5) != 0 && strcmp(k, "match_case") != 0)
+        return false;
+    n->kind = JPY_PATTERN;
+    if (!strcmp(k, "Match")) {
+        n->kind = JPY_MATCH;
+        n->a = child(l, o, "subject");
+        n->x = children(l, o, "cases");
+    } else if (*k == 'm') {
+        n->kind = JPY_CASE;
+        n->a = child(l, o, "pattern");
+        n->b = child(l, o, "guard");
+        n->x = children(l, o, "body");
+    } else if (!strcmp(k, "MatchValue")) {
+        n->op = JPY_P_VALUE;
+        n->a = child(l, o, "value");
+    } else if (!strcmp(k, "MatchSingleton")) {
+        n->op = JPY_P_SINGLETON;
+        n->obj = field(l, o, "value");
+    } else if (!strcmp(k, "MatchSequence")) {
+        n->op = JPY_P_SEQUENCE;
+        n->x = children(l, o, "patterns");
+    } else if (!strcmp(k, "MatchStar")) {
+        n->op = JPY_P_STAR;
+        n->obj = bound_name(l, o);
+    } else if (!strcmp(k, "MatchClass")) {
+        n->op = JPY_P_CLASS;
+        n->a = child(l, o, "cls");
+        n->x = children(l, o, "patterns");
+        n->obj = field(l, o, "kwd_attrs");
+        n->y = children(l, o, "kwd_patterns");
+    } else if (!strcmp(k, "MatchAs")) {
+        n->op = JPY_P_AS;
+        n->a = child(l, o, "pattern");
+        n->obj = bound_name(l, o);
+    } else if (!strcmp(k, "MatchOr")) {
+        n->op = JPY_P_OR;
+        n->x = children(l, o, "patterns");
+    } else { /* MatchMapping: the names it binds */
+        children(l, o, "patterns");
+        PyObject *rest = identifier(l, o, "rest");
+        if (rest && rest != Py_None)
+            bind(l, rest);
+    }
+    return true;
+}
+
 static void lower_stmt(lower *l, jpy_tree *n, PyObject *o, const char *k) {
     if (!strcmp(k, "Expr")) {
         n->kind = JPY_EXPR;
@@ -280,7 +336,7 @@ static void lower_stmt(lower *l, jpy_tree *n, PyObject *o, const char *k) {
     } else if (!strcmp(k, "ClassDef") || !strcmp(k, "AsyncFunctionDef")) {
         n->obj = keep(l, PyUnicode_FromString(k));
         bind(l, identifier(l, o, "name"));
-    } else {
+    } else if (!lower_match(l, n, o, k)) {
         lower_expr(l, n, o, k);
     }
 }

@@ -253,6 +253,7 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
                 PyObject *s = jcv_samples(c, a);
                 c->ctx = in->ctx;
                 types_grow(c, f, i, s);
+                types_grow(c, f, i, jcv_seen(c, f, i));
                 jcv_val *v = jcv_param(c, in->ctx, jcv_type(c, jn_scalar_type(JANUS_KIND_OBJECT)));
                 Py_INCREF(f->samples[i]);
                 bound = jcv_root(c, in->ctx, v, jcv_own(c, f->samples[i]));

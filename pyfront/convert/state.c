@@ -179,6 +179,9 @@ jcv_av *jcv_leaf(jcv *c, jcv_val *v, jcv_av *like, bool tracked) {
 int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
     switch (a->kind) {
     case AV_SCALAR:
+        if (a->val->node && a->val->node->kind == JCV_SCALAR_CONST &&
+            a->val->type->kind == JANUS_KIND_BOOL)
+            return a->val->node->scalar.i != 0;
         *out = a->val;
         if (a->val->type->kind != JANUS_KIND_BOOL)
             *out = &jcv_op(c, JN_OP(s_bool), &a->val, 1, NULL)->out[0];

@@ -67,9 +67,22 @@ typedef enum jpy_tree_kind {
     JPY_DELETE,     /* x */
     JPY_SCOPE,      /* global and nonlocal declarations: no effect here, see jpy_tree_fn */
     JPY_IMPORT,     /* obj: module name or NULL, x: JPY_KEYWORD (obj: name, a: JPY_NAME as) */
+    JPY_MATCH,      /* a: subject, x: JPY_CASE */
+    JPY_CASE,       /* a: JPY_PATTERN, b: guard or NULL, x: body */
+    JPY_PATTERN,    /* op: below */
     JPY_UNSUPPORTED /* obj: what */
 } jpy_tree_kind;
 
+enum {
+    JPY_P_OTHER,
+    JPY_P_VALUE,     /* a */
+    JPY_P_SINGLETON, /* obj */
+    JPY_P_SEQUENCE,  /* x */
+    JPY_P_STAR,      /* obj: name or NULL */
+    JPY_P_CLASS,     /* a: class, x: patterns by position, obj: list of names, y: their patterns */
+    JPY_P_AS,        /* a: pattern or NULL, obj: name or NULL */
+    JPY_P_OR         /* x */
+};
 enum { JPY_AND, JPY_OR };
 enum { JPY_U_NEG, JPY_U_POS, JPY_U_NOT, JPY_U_INVERT };
 /* Binary operators: in the order of jpy_binop_names. */

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * match: patterns over known and over host objects.
+ *
+ * A pattern is first tested, without binding anything, as a condition that reads what is matched
+ * only as far as the tests before have held; in the arm of a case its names are bound by reading
+ * again.  So the samples of a node that come to an arm are those that match.  With a guard the
+ * names are bound for it, too.
+ */
+#include "pyfront/convert/convert.h"
+
+#include "ops/op_ids.h"
+
+/* ---- and, or ------------------------------------------------------------------------------------
+ */
+
+typedef jcv_av *(*test_fn)(jcv *c, void *user);
+typedef struct test {
+    test_fn fn;
+    void *user;
+    int decides; /* the arm in which the first test decides */
+    uint32_t slot;
+} test;
+
+static jcv_out second(jcv *c, void *user, int arm) {
+    test *x = user;
+    jcv_av *v = arm == x->decides ? jcv_bool(c, arm == 0) : x->fn(c, x->user);
+    jcv_val *g = NULL;
+    int t = jcv_truth(c, v, &g);
+    c->slots.data[x->slot] = t < 0 ? jcv_scalar(c, g) : jcv_bool(c, t);
+    return OUT_NORMAL;
+}
+
+/* first and fn(), or with `either`: first or fn(). */
+static jcv_av *combine(jcv *c, jcv_av *first, bool either, test_fn fn, void *user) {
+    jcv_val *g = NULL;
+    int t = jcv_truth(c, first, &g);
+    if (t >= 0)
+        return (t == 1) == either ? jcv_bool(c, t) : fn(c, user);
+    test x = {fn, user, either ? 0 : 1, jcv_slot(c, jcv_none(c))};
+    jcv_branch(c, g, second, &x);
+    return c->slots.data[x.slot];
+}
+
+/* ---- parts --------------------------------------------------------------------------------------
+ */
+
+static bool captures(const jpy_tree *p) {
+    if (!p)
+        return false;
+    bool any = ((p->op == JPY_P_AS || p->op == JPY_P_STAR) && p->obj) || captures(p->a);
+    for (unsigned i = 0; i < p->x.n && !any; i++)
+        any = captures(p->x.v[i]);
+    for (unsigned i = 0; i < p->y.n && !any; i++)
+        any = captures(p->y.v[i]);
+    return any;
+}
+
+static jcv_av *number(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); }
+
+static jcv_av *call_builtin(jcv *c, const char *name, jcv_av *a, jcv_av *b) {
+    PyObject *f = PyDict_GetItemString(PyEval_GetBuiltins(), name);
+    jcv_av *pos[2] = {a, b};
+    return jcv_call_builtin(c, jcv_py(c, f, NULL), &(jcv_args){.pos = pos, .n_pos = b ? 2 : 1});
+}
+
+/* Name of the attribute that sub-pattern i of a class pattern looks at; NULL: the object itself. */
+static PyObject *attr_name(jcv *c, const jpy_tree *p, jcv_av *cls, unsigned i) {
+    static PyTypeObject *const itself[] = {&PyBool_Type,  &PyByteArray_Type, &PyBytes_Type,
+                                           &PyDict_Type,  &PyFloat_Type,     &PyFrozenSet_Type,
+                                           &PyLong_Type,  &PyList_Type,      &PySet_Type,
+                                           &PyTuple_Type, &PyUnicode_Type,   NULL};
+    PyObject *name;
+    if (i >= p->x.n) {
+        name = PyList_GET_ITEM(p->obj, (Py_ssize_t)(i - p->x.n));
+    } else {
+        for (int k = 0; itself[k] && i == 0; k++)
+            if (PyType_IsSubtype((PyTypeObject *)cls->py, itself[k]))
+                return NULL;
+        jcv_av *names =
+            jcv_getattr_opt(c, cls, jcv_own(c, PyUnicode_InternFromString("__match_args__")));
+        PyObject *t = names ? jcv_const_object(c, names) : NULL;
+        if (!t || !PyTuple_CheckExact(t) || (Py_ssize_t)i >= PyTuple_GET_SIZE(t))
+            jcv_refuse(c, "a class pattern with too many positions");
+        name = PyTuple_GET_ITEM(t, (Py_ssize_t)i);
+    }
+    if (!PyUnicode_CheckExact(name))
+        jcv_refuse(c, "a class pattern with odd names");
+    Py_INCREF(name);
+    PyUnicode_InternInPlace(&name);
+    return jcv_own(c, name);
+}
+
+static jpy_tree *sub_pattern(const jpy_tree *p, unsigned i) {
+    return i < p->x.n ? p->x.v[i] : p->y.v[i - p->x.n];
+}
+
+/* NULL: it has no such attribute. */
+static jcv_av *part(jcv *c, const jpy_tree *p, jcv_av *o, jcv_av *cls, unsigned i) {
+    PyObject *name = attr_name(c, p, cls, i);
+    jcv_av *v = name ? jcv_getattr_opt(c, o, name) : o;
+    return v ? jcv_settled(c, v) : NULL;
+}
+
+static jcv_av *class_of(jcv *c, jpy_tree *p) {
+    jcv_av *cls = jcv_eval(c, p->a);
+    if (cls->kind != AV_PY || !PyType_Check(cls->py))
+        jcv_refuse(c, "a class pattern of %s", jcv_describe(cls));
+    return cls;
+}
+
+static unsigned star_of(const jpy_tree *p) {
+    unsigned i = 0;
+    while (i < p->x.n && p->x.v[i]->op != JPY_P_STAR)
+        i++;
+    return i;
+}
+
+static jcv_av *item(jcv *c, const jpy_tree *p, jcv_av *o, unsigned i) {
+    long at = i < star_of(p) ? (long)i : (long)i - (long)p->x.n;
+    return jcv_settled(c, jcv_getitem(c, o, number(c, at)));
+}
+
+/* ---- tests --------------------------------------------------------------------------------------
+ */
+
+static jcv_av *matches(jcv *c, jpy_tree *p, jcv_av *o);
+
+typedef struct parts {
+    jpy_tree *p;
+    jcv_av *o, *cls;
+    unsigned at;
+} parts;
+
+static jcv_av *class_parts(jcv *c, void *user) {
+    parts x = *(parts *)user;
+    if (x.at == x.p->x.n + x.p->y.n)
+        return jcv_bool(c, true);
+    jcv_av *v = part(c, x.p, x.o, x.cls, x.at);
+    if (!v)
+        return jcv_bool(c, false);
+    jcv_av *first = matches(c, sub_pattern(x.p, x.at), v);
+    x.at++;
+    return combine(c, first, false, class_parts, &x);
+}
+
+static jcv_av *sequence_parts(jcv *c, void *user) {
+    parts x = *(parts *)user;
+    if (x.at == x.p->x.n)
+        return jcv_bool(c, true);
+    jpy_tree *sub = x.p->x.v[x.at];
+    jcv_av *first =
+        sub->op == JPY_P_STAR ? jcv_bool(c, true) : matches(c, sub, item(c, x.p, x.o, x.at));
+    x.at++;
+    return combine(c, first, false, sequence_parts, &x);
+}
+
+static jcv_av *sequence_length(jcv *c, void *user) {
+    parts *x = user;
+    bool star = star_of(x->p) < x->p->x.n;
+    jcv_av *n = call_builtin(c, "len", x->o, NULL);
+    jcv_av *fits = jcv_compare(c, star ? JPY_GE : JPY_EQ, n, number(c, (long)x->p->x.n - star));
+    return combine(c, fits, false, sequence_parts, x);
+}
+
+static jcv_av *sequence(jcv *c, parts *x) {
+    jcv_av *o = x->o, *is = jcv_bool(c, true);
+    if (o->kind == AV_HOST) {
+        jcv_av *types = jcv_tuple(c,
+                                  (jcv_av *[]){jcv_py(c, (PyObject *)&PyList_Type, NULL),
+                                               jcv_py(c, (PyObject *)&PyTuple_Type, NULL)},
+                                  2);
+        is = call_builtin(c, "isinstance", o, types);
+    } else if (o->kind == AV_PY && !PyList_CheckExact(o->py) && !PyTuple_Check(o->py)) {
+        if (Py_TYPE(o->py)->tp_flags & Py_TPFLAGS_SEQUENCE)
+            jcv_refuse(c, "a sequence pattern over %s", jcv_describe(o));
+        return jcv_bool(c, false);
+    } else if (o->kind == AV_TENSOR || o->kind == AV_SCALAR || o->kind == AV_DICT) {
+        return jcv_bool(c, false);
+    } else if (o->kind != AV_PY && o->kind != AV_TUPLE && o->kind != AV_LIST) {
+        jcv_refuse(c, "a sequence pattern over %s", jcv_describe(o));
+    }
+    return combine(c, is, false, sequence_length, x);
+}
+
+typedef struct others {
+    jpy_tree *p;
+    jcv_av *o;
+    unsigned at;
+} others;
+
+static jcv_av *alternatives(jcv *c, void *user) {
+    others x = *(others *)user;
+    jcv_av *first = matches(c, x.p->x.v[x.at], x.o);
+    if (++x.at == x.p->x.n)
+        return first;
+    return combine(c, first, true, alternatives, &x);
+}
+
+static bool is_container(const jcv_av *o) {
+    return o->kind == AV_TUPLE || o->kind == AV_LIST || o->kind == AV_DICT ||
+           (o->kind == AV_PY && (PyList_CheckExact(o->py) || PyTuple_CheckExact(o->py) ||
+                                 PyDict_CheckExact(o->py)));
+}
+
+static jcv_av *value(jcv *c, jcv_av *o, jcv_av *v) {
+    if (is_container(o) && jcv_is_plain(v))
+        return jcv_bool(c, false);
+    return jcv_compare(c, JPY_EQ, o, v);
+}
+
+/* A bool, known or of the graph. */
+static jcv_av *matches(jcv *c, jpy_tree *p, jcv_av *o) {
+    c->at = p->line ? p : c->at;
+    o = jcv_settled(c, o);
+    parts x = {p, o, NULL, 0};
+    switch (p->op) {
+    case JPY_P_VALUE:
+        return value(c, o, jcv_eval(c, p->a));
+    case JPY_P_SINGLETON:
+        return jcv_compare(c, JPY_IS, o, jcv_py(c, p->obj, NULL));
+    case JPY_P_AS:
+        return p->a ? matches(c, p->a, o) : jcv_bool(c, true);
+    case JPY_P_OR:
+        return alternatives(c, &(others){p, o, 0});
+    case JPY_P_CLASS:
+        x.cls = class_of(c, p);
+        return combine(c, call_builtin(c, "isinstance", o, x.cls), false, class_parts, &x);
+    case JPY_P_SEQUENCE:
+        return sequence(c, &x);
+    default:
+        jcv_refuse(c, "this pattern is not converted");
+    }
+}
+
+/* ---- names --------------------------------------------------------------------------------------
+ */
+
+static void bind(jcv *c, jpy_tree *p, jcv_av *o);
+
+static void bind_alternative(jcv *c, others *x);
+
+static jcv_out bind_arm(jcv *c, void *user, int arm) {
+    others x = *(others *)user;
+    x.at += (unsigned)arm;
+    if (arm)
+        bind_alternative(c, &x);
+    else
+        bind(c, x.p->x.v[x.at], x.o);
+    return OUT_NORMAL;
+}
+
+static void bind_alternative(jcv *c, others *x) {
+    jcv_val *g = NULL;
+    bool last = x->at + 1 == x->p->x.n;
+    int t = last ? 1 : jcv_truth(c, matches(c, x->p->x.v[x->at], x->o), &g);
+    if (t < 0)
+        jcv_branch(c, g, bind_arm, x);
+    else
+        bind_arm(c, x, !t);
+}
+
+static void bind_rest_of_list(jcv *c, const jpy_tree *p, jcv_av *o, unsigned i) {
+    jcv_av **items;
+    unsigned n, after = p->x.n - i - 1;
+    if (!p->x.v[i]->obj)
+        return;
+    if (o->kind == AV_HOST || !jcv_items(c, o, &items, &n))
+        jcv_refuse(c, "the rest of %s in a pattern", jcv_describe(o));
+    jcv_store(c, p->x.v[i]->obj, jcv_list(c, items + i, n - i - after));
+}
+
+/* `o` is known to match. */
+static void bind(jcv *c, jpy_tree *p, jcv_av *o) {
+    if (!captures(p))
+        return;
+    o = jcv_settled(c, o);
+    if (p->op == JPY_P_AS) {
+        if (p->a)
+            bind(c, p->a, o);
+        if (p->obj)
+            jcv_store(c, p->obj, o);
+    } else if (p->op == JPY_P_OR) {
+        bind_alternative(c, &(others){p, o, 0});
+    } else if (p->op == JPY_P_CLASS) {
+        jcv_av *cls = class_of(c, p);
+        for (unsigned i = 0; i < p->x.n + p->y.n; i++)
+            if (captures(sub_pattern(p, i))) {
+                jcv_av *v = part(c, p, o, cls, i);
+                if (!v)
+                    jcv_refuse(c, "an attribute that a pattern has found is missing");
+                bind(c, sub_pattern(p, i), v);
+            }
+    } else {
+        for (unsigned i = 0; i < p->x.n; i++)
+            if (p->x.v[i]->op == JPY_P_STAR)
+                bind_rest_of_list(c, p, o, i);
+            else if (captures(p->x.v[i]))
+                bind(c, p->x.v[i], item(c, p, o, i));
+    }
+}
+
+/* ---- the statement ------------------------------------------------------------------------------
+ */
+
+typedef struct cases {
+    jpy_tree *n;
+    jcv_av *o;
+    unsigned at;
+} cases;
+
+static jcv_av *guard(jcv *c, void *user) {
+    cases *x = user;
+    bind(c, x->n->x.v[x->at]->a, x->o);
+    return jcv_eval(c, x->n->x.v[x->at]->b);
+}
+
+static jcv_out from_case(jcv *c, cases *x);
+
+static jcv_out case_arm(jcv *c, void *user, int arm) {
+    cases x = *(cases *)user;
+    x.at += (unsigned)arm;
+    if (arm)
+        return from_case(c, &x);
+    jpy_tree *k = x.n->x.v[x.at];
+    bind(c, k->a, x.o);
+    return jcv_exec(c, &k->x);
+}
+
+static jcv_out from_case(jcv *c, cases *x) {
+    for (; x->at < x->n->x.n; x->at++) {
+        jpy_tree *k = x->n->x.v[x->at];
+        jcv_av *fits = matches(c, k->a, x->o);
+        if (k->b)
+            fits = combine(c, fits, false, guard, x);
+        jcv_val *g = NULL;
+        int t = jcv_truth(c, fits, &g);
+        if (t > 0)
+            return case_arm(c, x, 0);
+        if (t < 0 && jcv_list_leaves(&x->n->x))
+            return jcv_branch_with_rest(c, g, case_arm, x);
+        if (t < 0)
+            return jcv_branch(c, g, case_arm, x);
+    }
+    return OUT_NORMAL;
+}
+
+jcv_out jcv_exec_match(jcv *c, jpy_tree *n) {
+    return from_case(c, &(cases){n, jcv_eval(c, n->a), 0});
+}

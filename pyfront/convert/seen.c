@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What recursions have met, over conversions.
+ *
+ * The trees of two calls seldom have nodes of the same kinds.  A graph made for the kinds of one
+ * call is discarded by the next; so one object of each kind is kept, as a sample for all later
+ * conversions of the function.  A kind is a type with the strings, bools and enum members that its
+ * attributes or items have, and the types of the others.
+ */
+#include "pyfront/convert/convert.h"
+
+enum { MAX_KEPT = 64 };
+
+static PyObject *kind_of_value(PyObject *v) {
+    bool itself = PyUnicode_CheckExact(v) || PyBool_Check(v) || v == Py_None || jcv_is_enum(v);
+    return itself ? Py_NewRef(v) : Py_NewRef((PyObject *)Py_TYPE(v));
+}
+
+/* New reference; NULL with an exception. */
+static PyObject *kind_of(PyObject *o) {
+    PyObject *list = PyList_New(0), *d = NULL;
+    if (!list || PyList_Append(list, (PyObject *)Py_TYPE(o)) < 0)
+        goto fail;
+    if (PyList_CheckExact(o) || PyTuple_Check(o)) {
+        for (Py_ssize_t i = 0; i < Py_SIZE(o) && i < 8; i++) {
+            PyObject *k = kind_of_value(PySequence_Fast_GET_ITEM(o, i));
+            int bad = PyList_Append(list, k);
+            Py_DECREF(k);
+            if (bad)
+                goto fail;
+        }
+    } else if (jcv_generic_attrs(Py_TYPE(o)) && Py_TYPE(o)->tp_dictoffset) {
+        PyObject **at = _PyObject_GetDictPtr(o), *name, *v;
+        Py_ssize_t pos = 0;
+        d = at ? Py_XNewRef(*at) : PyObject_GenericGetDict(o, NULL);
+        PyErr_Clear();
+        while (d && PyDict_Next(d, &pos, &name, &v)) {
+            PyObject *k = kind_of_value(v);
+            int bad = PyList_Append(list, name) < 0 || PyList_Append(list, k) < 0;
+            Py_DECREF(k);
+            if (bad)
+                goto fail;
+        }
+    }
+    Py_XDECREF(d);
+    d = PyList_AsTuple(list);
+    Py_DECREF(list);
+    return d;
+fail:
+    Py_XDECREF(list);
+    Py_XDECREF(d);
+    return NULL;
+}
+
+static PyObject *key_of(const jcv_rec_fn *f, unsigned param) {
+    return Py_BuildValue("(OII)", PyFunction_GET_CODE(f->func), f->n_params, param);
+}
+
+PyObject *jcv_seen(jcv *c, const jcv_rec_fn *f, unsigned param) {
+    PyObject *key = jcv_own(c, key_of(f, param)), *kinds = PyDict_GetItem(c->f->seen, key);
+    return jcv_own(c, kinds ? PyDict_Values(kinds) : PyList_New(0));
+}
+
+void jcv_remember(jpy_function *f, const jcv_rec_fn *x) {
+    for (unsigned i = 0; i < x->n_params; i++) {
+        PyObject *samples = x->samples[i], *key = samples ? key_of(x, i) : NULL;
+        PyObject *kinds = key ? PyDict_GetItem(f->seen, key) : NULL;
+        if (key && !kinds) {
+            kinds = PyDict_New();
+            if (kinds && PyDict_SetItem(f->seen, key, kinds) < 0)
+                Py_CLEAR(kinds);
+            Py_XDECREF(kinds); /* f->seen keeps it */
+        }
+        Py_XDECREF(key);
+        for (Py_ssize_t k = 0; kinds && k < PyList_GET_SIZE(samples); k++) {
+            PyObject *o = PyList_GET_ITEM(samples, k);
+            PyObject *kind = PyDict_GET_SIZE(kinds) < MAX_KEPT ? kind_of(o) : NULL;
+            if (kind && !PyDict_Contains(kinds, kind) && PyDict_SetItem(kinds, kind, o) < 0)
+                PyErr_Clear();
+            Py_XDECREF(kind);
+            PyErr_Clear();
+        }
+    }
+}
