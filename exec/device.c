@@ -97,6 +97,7 @@ void jn_device_close(jn_device *d) {
         return;
     d->api->stream_sync(d->stream);
     jn_schedule_free(d->schedule);
+    jn_dev_pinned_done(d);
     if (d->exec.libs)
         d->module->libs_free(d->exec.libs);
     jn_free(d->exec.libs);
@@ -330,6 +331,11 @@ janus_status jn_dev_clone(janus_tensor *t, janus_tensor **out) {
 }
 
 janus_status jn_tensor_to(janus_tensor *t, jn_device *to, bool copy, janus_tensor **out) {
+    return jn_tensor_send(t, to, copy, false, out);
+}
+
+janus_status jn_tensor_send(janus_tensor *t, jn_device *to, bool copy, bool non_blocking,
+                            janus_tensor **out) {
     jn_device *from = t->storage->device;
     if (from == to) {
         if (!copy)
@@ -344,9 +350,11 @@ janus_status jn_tensor_to(janus_tensor *t, jn_device *to, bool copy, janus_tenso
                          : jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &y);
     if (st == JANUS_OK && to)
         st = jn_dev_upload(to, y->data, dense->data, bytes);
-    else if (st == JANUS_OK && from)
+    if (st == JANUS_OK && to)
+        st = jn_dev_sent(to, dense, !non_blocking);
+    if (st == JANUS_OK && !to && from)
         st = jn_dev_download(from, y->data, dense->data, bytes);
-    else if (st == JANUS_OK && bytes)
+    else if (st == JANUS_OK && !to && bytes)
         memcpy(y->data, dense->data, bytes);
     janus_tensor_release(dense);
     if (st != JANUS_OK) {

@@ -34,7 +34,8 @@ typedef struct jn_device {
     const jn_op *word_op[JN_DEV_WORDS];
     const char *word_file[JN_DEV_WORDS];
     uint32_t word_line[JN_DEV_WORDS];
-    uint32_t n_words; /* given out since last looked at */
+    uint32_t n_words;         /* given out since last looked at */
+    struct jn_pinned *pinned; /* host memory that came back (exec/dev_pinned.c) */
 } jn_device;
 
 /* Where ops without tensor operands put their results on this thread: the device of the gradient
@@ -59,12 +60,24 @@ janus_status jn_dev_tensor(jn_device *d, janus_dtype dtype, int rank, const int6
 /* The same elements, row-major, on `to` (NULL: in host memory); `t` itself retained when it is
  * there already, which a copy is not. */
 janus_status jn_tensor_to(janus_tensor *t, jn_device *to, bool copy, janus_tensor **out);
+/* jn_tensor_to; with `non_blocking` a copy out of pinned memory may happen later, in stream order.
+ */
+janus_status jn_tensor_send(janus_tensor *t, jn_device *to, bool copy, bool non_blocking,
+                            janus_tensor **out);
+/* A copy of a host tensor in pinned memory (exec/dev_pinned.c), which may be written to by the host
+ * once what was sent from it has arrived. */
+janus_status jn_tensor_pin(jn_device *d, janus_tensor *t, janus_tensor **out);
+bool jn_tensor_is_pinned(const janus_tensor *t);
+/* After a copy from `from` was put on the stream: its memory stays until that has happened; `wait`:
+ * it has happened. */
+janus_status jn_dev_sent(jn_device *d, const janus_tensor *from, bool wait);
+void jn_dev_pinned_done(jn_device *d);
 /* jn_tensor_copy and jn_tensor_contiguous where a device is involved. */
 janus_status jn_dev_tensor_copy(janus_tensor *dst, janus_tensor *src);
 janus_status jn_dev_clone(janus_tensor *t, janus_tensor **out);
 
-/* Plain bytes; host sides may be reused when the call returns, and reads of the host have happened.
- */
+/* Plain bytes; host sides that are not pinned may be reused when the call returns, and reads of the
+ * host have happened. */
 janus_status jn_dev_upload(jn_device *d, void *to, const void *from, size_t bytes);
 janus_status jn_dev_download(jn_device *d, void *to, const void *from, size_t bytes);
 janus_status jn_dev_move(jn_device *d, void *to, const void *from, size_t bytes);

@@ -4,6 +4,7 @@ libjanus_all_la_SOURCES += \
 	exec/collect.c \
 	exec/dev_capture.c \
 	exec/dev_group.c \
+	exec/dev_pinned.c \
 	exec/dev_pool.c \
 	exec/dev_schedule.c \
 	exec/dev_streams.c \

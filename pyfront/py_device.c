@@ -111,12 +111,12 @@ static jpy_node *move_node(jn_device *from, jpy_edge edge) {
     return node;
 }
 
-PyObject *jpy_tensor_move(jpy_tensor *t, jn_device *to, bool copy) {
+PyObject *jpy_tensor_move(jpy_tensor *t, jn_device *to, bool copy, bool non_blocking) {
     jn_device *from = t->t->storage->device;
     if (from == to && !copy)
         return Py_NewRef((PyObject *)t);
     janus_tensor *moved;
-    if (jpy_check(jn_tensor_to(t->t, to, copy, &moved)) < 0)
+    if (jpy_check(jn_tensor_send(t->t, to, copy, non_blocking, &moved)) < 0)
         return NULL;
     jpy_edge edge = {0};
     jpy_node *node = NULL;
@@ -210,6 +210,25 @@ static PyObject *cuda_synchronize(PyObject *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
+/* The tensor's elements in pinned memory, without history. */
+static PyObject *cuda_pin(PyObject *self, PyObject *tensor) {
+    (void)self;
+    janus_tensor *pinned;
+    if (!jpy_tensor_check(tensor)) {
+        PyErr_SetString(PyExc_TypeError, "pin_memory: a tensor is expected");
+        return NULL;
+    }
+    jn_device *d = cuda_device();
+    if (!d || jpy_check(jn_tensor_pin(d, ((jpy_tensor *)tensor)->t, &pinned)) < 0)
+        return NULL;
+    return jpy_tensor_take(pinned);
+}
+static PyObject *cuda_is_pinned(PyObject *self, PyObject *tensor) {
+    (void)self;
+    return PyBool_FromLong(jpy_tensor_check(tensor) &&
+                           jn_tensor_is_pinned(((jpy_tensor *)tensor)->t));
+}
+
 static PyObject *cuda_empty_cache(PyObject *self, PyObject *unused) {
     (void)self, (void)unused;
     jn_device *d = cuda_device();
@@ -247,6 +266,8 @@ PyMethodDef jpy_device_functions[] = {
     {"_cuda_synchronize", cuda_synchronize, METH_NOARGS, NULL},
     {"_cuda_empty_cache", cuda_empty_cache, METH_NOARGS, NULL},
     {"_cuda_allow_tf32", cuda_allow_tf32, METH_O, NULL},
+    {"_cuda_pin", cuda_pin, METH_O, NULL},
+    {"_cuda_is_pinned", cuda_is_pinned, METH_O, NULL},
     {"set_default_device", set_default_device, METH_O,
      "Where tensors are made that are not told where."},
     {NULL, NULL, 0, NULL},

@@ -15,7 +15,7 @@ int jpy_device_parse(PyObject *o, jn_device **out);
 /* janus.device of a tensor; new reference. */
 PyObject *jpy_device_of(const janus_tensor *t);
 /* The tensor on `to` (NULL: host), the object itself when it is there; recorded for gradients. */
-PyObject *jpy_tensor_move(jpy_tensor *t, jn_device *to, bool copy);
+PyObject *jpy_tensor_move(jpy_tensor *t, jn_device *to, bool copy, bool non_blocking);
 /* t itself (retained) or a copy of it in host memory. */
 int jpy_tensor_here(janus_tensor *t, janus_tensor **out);
 /* New row-major zeros where `like` is (NULL: host). */

@@ -134,12 +134,12 @@ int jpy_bind_type_as(jpy_bound *b, PyObject *const *a) {
 }
 
 /* What the call is about is the tensor on another device, which b->keep then owns. */
-static int move_first(jpy_bound *b, PyObject *x, jn_device *device) {
+static int move_first(jpy_bound *b, PyObject *x, jn_device *device, bool non_blocking) {
     if (jn_eager_hook || !jpy_tensor_check(x)) {
         PyErr_SetString(PyExc_RuntimeError, "a graph does not move tensors between devices");
         return -1;
     }
-    Py_XSETREF(b->keep, jpy_tensor_move((jpy_tensor *)x, device, false));
+    Py_XSETREF(b->keep, jpy_tensor_move((jpy_tensor *)x, device, false, non_blocking));
     return b->keep ? 0 : -1;
 }
 
@@ -177,9 +177,12 @@ int jpy_bind_to(jpy_bound *b, PyObject *const *a) {
     int copy = a[6] ? PyObject_IsTrue(a[6]) : 0;
     if (copy < 0)
         return -1;
+    int later = a[5] ? PyObject_IsTrue(a[5]) : 0;
+    if (later < 0)
+        return -1;
     PyObject *moved[1];
     if (moves && (device || jn_dev_in_use)) {
-        if (move_first(b, a[0], device) < 0)
+        if (move_first(b, a[0], device, later) < 0)
             return -1;
         moved[0] = b->keep;
         a = moved;
@@ -197,7 +200,7 @@ static int bind_same(jpy_bound *b, PyObject *const *a) {
 int jpy_bind_cpu(jpy_bound *b, PyObject *const *a) {
     if (!jn_dev_in_use)
         return bind_same(b, a);
-    if (move_first(b, a[0], NULL) < 0)
+    if (move_first(b, a[0], NULL, false) < 0)
         return -1;
     return bind_same(b, &b->keep);
 }

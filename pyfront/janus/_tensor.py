@@ -165,14 +165,22 @@ method(_type, "type")
 
 @method
 def cuda(self, device=None, non_blocking=False):
-    """Moves to a CUDA device."""
-    return self.to("cuda" if device is None else device)
+    """Moves to a CUDA device; out of pinned memory with non_blocking=True in the device's own time."""
+    return self.to("cuda" if device is None else device, non_blocking=non_blocking)
 
 
 @method
 def pin_memory(self):
-    """The tensor itself: memory on the CPU needs no pinning."""
-    return self
+    """A copy that the CUDA device reads by itself; the tensor itself where there is none, or with a history."""
+    if self.is_cuda or self.is_pinned() or self.requires_grad or _C._cuda_reason() is not None:
+        return self
+    return _C._cuda_pin(self)
+
+
+@method
+def is_pinned(self):
+    """Whether the memory is pinned."""
+    return _C._cuda_is_pinned(self)
 
 
 @method

@@ -118,6 +118,26 @@ for (name, a), b in zip(net.state_dict().items(), there.state_dict().values()):
 """)
 
 
+def test_pinned_memory(on_device):
+    on_device("""
+x = janus.arange(12).float().reshape(3, 4)
+p = x.pin_memory()
+assert p.is_pinned() and not x.is_pinned() and p is not x and p.pin_memory() is p and (p == x).all()
+for y in (p.to("cuda", non_blocking=True), p.cuda(non_blocking=True), p.cuda(), p[1:].cuda(), x.cuda(non_blocking=True)):
+    assert y.is_cuda and not y.is_pinned()
+    close(y, x[1:] if y.shape[0] == 2 else x)
+assert p.cuda().pin_memory().is_cuda
+data = [(janus.full((4,), float(i)), i) for i in range(40)]
+from janus.data import DataLoader
+seen = []
+for a, b in DataLoader(data, batch_size=2, pin_memory=True):
+    assert a.is_pinned() and b.is_pinned()
+    seen.append((a.cuda(non_blocking=True).sum(), b.cuda(non_blocking=True).sum()))
+    del a, b
+assert [(int(s.item()) // 4, int(n.item())) for s, n in seen] == [(4 * i + 1, 4 * i + 1) for i in range(20)]
+""")
+
+
 def test_gradients_cross_devices(on_device):
     on_device("""
 w = janus.randn(4, requires_grad=True)

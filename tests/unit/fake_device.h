@@ -21,6 +21,7 @@ typedef struct fake_set { /* of launches */
 static struct {
     uint64_t limit, taken; /* device memory */
     unsigned allocs, releases, trims, syncs, waits, records, events_made, events_freed;
+    unsigned event_waits, pinned_made, pinned_freed;
     unsigned fail_in; /* the n-th call from now of a call that can fail; 0: none */
     unsigned n_streams, n_events;
     fake_set done[FAKE_STREAMS + 1]; /* what comes before the stream's next launch */
@@ -87,8 +88,13 @@ static int fake_release(void *p, void *stream) {
     return 0;
 }
 static int fake_trim(void) { return fake.trims++, 0; }
-static int fake_host_alloc(size_t bytes, void **out) { return *out = malloc(bytes), 0; }
-static int fake_host_release(void *p) { return free(p), 0; }
+static int fake_host_alloc(size_t bytes, void **out) {
+    if (fake_fails())
+        return 7;
+    fake.pinned_made++;
+    return *out = malloc(bytes), 0;
+}
+static int fake_host_release(void *p) { return free(p), fake.pinned_freed++, 0; }
 static int fake_copy(void *to, const void *from, size_t bytes, int kind, void *stream) {
     (void)from, (void)stream;
     if (kind == JN_COPY_TO_HOST)
@@ -122,7 +128,7 @@ static int fake_event_record(void *e, void *s) {
     fake.at[fake_index(e)] = fake.done[fake_index(s)];
     return fake_fails();
 }
-static int fake_event_sync(void *e) { return (void)e, 0; }
+static int fake_event_sync(void *e) { return (void)e, fake.event_waits++, fake_fails(); }
 static int fake_event_ms(void *a, void *b, float *ms) { return (void)a, (void)b, *ms = 1, 0; }
 static int fake_launch_error(void) { return 0; }
 static int fake_capture_begin(void *s) {

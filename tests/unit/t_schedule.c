@@ -314,8 +314,52 @@ static void no_memory_for_a_capture(void) {
     tear_down();
 }
 
+/* Pinned memory: a blocking copy waits for itself, another one does not; memory that may still be
+ * read is not given to the next tensor, and is waited for only when there is much of it. */
+static void pinned_memory(void) {
+    set_up();
+    const int64_t dims[1] = {600};
+    janus_tensor *x = NULL, *there = NULL, *p[6] = {0};
+    OK(janus_tensor_new(JANUS_F64, 1, dims, &x));
+    CU_ASSERT(!jn_tensor_is_pinned(x));
+    unsigned waits = fake.event_waits, records = fake.records;
+    OK(jn_tensor_send(x, device, false, true, &there)); /* the driver has read it */
+    CU_ASSERT(fake.records == records && fake.event_waits == waits);
+    janus_tensor_release(there);
+    OK(jn_tensor_pin(device, x, &p[0]));
+    CU_ASSERT(jn_tensor_is_pinned(p[0]) && fake.pinned_made == 1);
+    OK(jn_tensor_to(p[0], device, false, &there));
+    CU_ASSERT(fake.records == records + 1 && fake.event_waits == waits + 1);
+    janus_tensor_release(there);
+    void *data = janus_tensor_data(p[0]);
+    janus_tensor_release(p[0]);
+    OK(jn_tensor_pin(device, x, &p[0])); /* arrived: used again */
+    CU_ASSERT(janus_tensor_data(p[0]) == data && fake.pinned_made == 1);
+    for (int i = 0; i < 4; i++) { /* on their way: not used again, nor waited for */
+        if (i)
+            OK(jn_tensor_pin(device, x, &p[i]));
+        OK(jn_tensor_send(p[i], device, false, true, &there));
+        janus_tensor_release(there);
+        janus_tensor_release(p[i]);
+    }
+    CU_ASSERT(fake.pinned_made == 4 && fake.event_waits == waits + 1);
+    OK(jn_tensor_pin(device, x, &p[0])); /* the oldest is waited for */
+    CU_ASSERT(janus_tensor_data(p[0]) == data && fake.event_waits == waits + 2);
+    CU_ASSERT(fake.pinned_made == 4);
+    janus_tensor_release(p[0]);
+    fake.fail_in = 1;
+    janus_tensor *large = NULL;
+    const int64_t more[1] = {5000};
+    OK(janus_tensor_new(JANUS_F64, 1, more, &large));
+    CU_ASSERT_EQUAL(jn_tensor_pin(device, large, &p[0]), JANUS_NO_MEMORY);
+    janus_tensor_release(large);
+    janus_tensor_release(x);
+    tear_down();
+    CU_ASSERT_EQUAL(fake.pinned_made, fake.pinned_freed);
+}
+
 JN_TEST_MAIN("schedule", {"captured the second time", captured_the_second_time},
              {"memory that moves", memory_that_moves},
              {"asserts are waited for", asserts_are_waited_for},
              {"failing records", failing_records},
-             {"no memory for a capture", no_memory_for_a_capture})
+             {"no memory for a capture", no_memory_for_a_capture}, {"pinned memory", pinned_memory})

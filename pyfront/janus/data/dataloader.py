@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samplers, the joining of examples into batches, and DataLoader, all in this process."""
 from .. import _C
+from .._C import Tensor
 from .dataset import Subset
 
 
@@ -67,8 +68,21 @@ def default_collate(batch):
                     f"{type(first).__name__}")
 
 
+def _pinned(batch):
+    """The batch with its tensors in pinned memory."""
+    if isinstance(batch, Tensor):
+        return batch.pin_memory()
+    if isinstance(batch, dict):
+        return type(batch)((k, _pinned(v)) for k, v in batch.items())
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*map(_pinned, batch))
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(map(_pinned, batch))
+    return batch
+
+
 class DataLoader:
-    """Batches of a dataset.  `num_workers` and `pin_memory` are accepted; nothing is forked."""
+    """Batches of a dataset.  `num_workers` is accepted; nothing is forked."""
 
     def __init__(self, dataset, batch_size=1, shuffle=False, sampler=None, num_workers=0, collate_fn=None,
                  pin_memory=False, drop_last=False):
@@ -85,6 +99,9 @@ class DataLoader:
         self.drop_last = drop_last
 
     def __iter__(self):
+        return map(_pinned, self._batches()) if self.pin_memory else self._batches()
+
+    def _batches(self):
         if self.batch_size is None:
             for index in self.sampler:
                 yield self.collate_fn(self.dataset[index])
