@@ -267,7 +267,7 @@ static bool accumulate_rows(maker *m, row_view *r, unsigned n_in, const row_view
     }
     if (vn->n->op->id == JN_OP_ID_sum_like || vn->n->op->id == JN_OP_ID_embedding_grad) {
         for (unsigned i = 0; i < n_in; i++) {
-            if (!r[i].rowed && !r[i].like && r[i].view.rank > 0)
+            if (!r[i].rowed && !r[i].like && r[i].view.rank >= 0)
                 return false; /* would have to count once per row */
             if (!prepend(m, &r[i], &vn->in[i]))
                 return false;

@@ -201,3 +201,33 @@ def rows_backward_outside(function, log):
         loss.backward()
         optimizer.step()
         log(loss, *shown(model, optimizer))
+
+
+class Linked:
+    def __init__(self, value, rest=None):
+        self.value, self.rest = value, rest
+
+
+def length(n):
+    return 1 if n.rest is None else 1 + length(n.rest)
+
+
+@case
+def one_index_for_all_rows(function, log):
+    """The rows of a batch add to one row of the table: it gets all of them."""
+    emb = janus.nn.Embedding(4, 3)
+
+    def ev(n):
+        h = emb(janus.tensor(n.value)) * length(n)
+        return h if n.rest is None else h + ev(n.rest)
+
+    @function
+    def f(n):
+        return ev(n).sum()
+
+    for values in ([0, 0], [0, 0], [0, 1], [2, 2, 2], [1, 1, 1, 1], [3], [0, 1, 1, 0]):
+        n = None
+        for v in values:
+            n = Linked(v, n)
+        f(n).backward()
+        log(emb.weight.grad)
