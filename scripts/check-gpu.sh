@@ -39,6 +39,7 @@ if [ "$1" = --pack ]; then
   for candidate in python3.10 python3.11 python3.12 python3.13 python3 /usr/bin/python3 \
     "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3; do
     found=$("$candidate" -c 'import sys, sysconfig
+assert sys.version_info >= (3, 10)
 print("%d.%d" % sys.version_info[:2], sysconfig.get_path("include"))' 2>/dev/null) || continue
     version=${found%% *} include=${found#* }
     [ -f "$include/Python.h" ] && [ ! -d "$there/python-headers/$version" ] || continue
