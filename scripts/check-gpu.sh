@@ -206,7 +206,8 @@ print("%d.%d" % sys.version_info[:2], sysconfig.get_path("include"))' 2>/dev/nul
   if [ -f "$include/Python.h" ]; then
     python=$candidate headers=
     break
-  elif [ -z "$python" ] && [ -f "$root/python-headers/$version/Python.h" ]; then
+  elif [ -z "$python" ] && echo '#include <Python.h>' |
+    ${CC:-cc} -I"$root/python-headers/$version" -E - >/dev/null 2>&1; then
     python=$candidate headers=$root/python-headers/$version
   fi
 done
