@@ -5,6 +5,9 @@
  * Each is the text of a SubGraph @f from ints to an int. The number of calls is the executor's
  * count. Both sides report their best of several runs; the values must agree.
  *
+ * "objects" is a recursion over the caller's own trees, all of it host reads: ns a node, what the
+ * callbacks cost that it makes, called one after the other from a C recursion, and what is beyond.
+ *
  * Below them is what depth costs: a recursion of tensors forward, a million calls deep, and forward
  * and backward, a hundred thousand, whose value and gradient must be those of a loop.
  */
@@ -272,7 +275,123 @@ static int measure_depth(depth_row *d) {
     return 0;
 }
 
-static int write_json(const char *path, const result *r) {
+/* ---- objects ------------------------------------------------------------------------------------
+ */
+
+typedef struct node {
+    int64_t type; /* TYPE_NODE or TYPE_NONE */
+    struct node *left, *right;
+    int64_t word, label;
+} node;
+enum { TYPE_NODE = 1, TYPE_NONE = 2, N_NODES = 12289 };
+static node no_node = {.type = TYPE_NONE};
+
+static const program visit = {
+    "objects",
+    1,
+    {0},
+    "module {\n"
+    "sub @leaf(%n: object, %l: object) -> int {\n"
+    " %w = host.attr %n {key=2}\n %y = host.unbox %w {kind=2}\n return %y }\n"
+    "sub @inner(%n: object, %l: object) -> int {\n"
+    " %a = invoke @f(%l)\n %r = host.attr %n {key=1}\n %b = invoke @f(%r)\n %s = s.add %a, %b\n"
+    " %k = host.attr %n {key=3}\n %i = host.unbox %k {kind=2}\n %y = s.add %s, %i\n return %y }\n"
+    "sub @f(%n: object) -> int {\n"
+    " %one = int 1\n %two = int 2\n %t = host.type %n\n %ok = s.eq %t, %one\n"
+    " assert %ok {id=0, message=\"a node\"}\n %l = host.attr %n {key=0}\n %u = host.type %l\n"
+    " %end = s.eq %u, %two\n %y = if %end, @leaf, @inner(%n, %l)\n return %y }\n}\n",
+    NULL};
+
+/* Fields that are no nodes are objects of their own: the addresses of the numbers. */
+static janus_status get_attr(void *ctx, janus_object o, int64_t key, janus_host_value *out) {
+    node *n = o;
+    (void)ctx;
+    out->kind = JANUS_KIND_OBJECT;
+    out->o = key == 0   ? (void *)n->left
+             : key == 1 ? (void *)n->right
+             : key == 2 ? (void *)&n->word
+                        : (void *)&n->label;
+    return JANUS_OK;
+}
+
+static janus_status type_of(void *ctx, janus_object o, int64_t *out) {
+    (void)ctx;
+    *out = ((const node *)o)->type;
+    return JANUS_OK;
+}
+
+static janus_status unbox(void *ctx, janus_object o, janus_kind want, janus_host_value *out) {
+    (void)ctx;
+    out->kind = want;
+    out->s.i = *(const int64_t *)o;
+    return JANUS_OK;
+}
+
+static janus_host_ops host_ops = {.struct_size = sizeof(janus_host_ops),
+                                  .get_attr = get_attr,
+                                  .type_of = type_of,
+                                  .unbox = unbox};
+
+static void *read_attr(const janus_host_ops *h, node *n, int64_t key) {
+    janus_host_value v;
+    h->get_attr(NULL, n, key, &v);
+    return v.o;
+}
+
+/* The reads of the graph alone. */
+static int64_t reads(const janus_host_ops *volatile *h, node *n) {
+    janus_host_value v;
+    int64_t t, u;
+    (*h)->type_of(NULL, n, &t);
+    node *l = read_attr(*h, n, 0);
+    (*h)->type_of(NULL, l, &u);
+    if (u == TYPE_NONE) {
+        (*h)->unbox(NULL, read_attr(*h, n, 2), JANUS_KIND_INT, &v);
+        return v.s.i;
+    }
+    int64_t a = reads(h, l), b = reads(h, read_attr(*h, n, 1));
+    (*h)->unbox(NULL, read_attr(*h, n, 3), JANUS_KIND_INT, &v);
+    return a + b + v.s.i;
+}
+
+typedef struct object_row {
+    double ns, reads_ns; /* per node */
+} object_row;
+
+static int measure_objects(object_row *row) {
+    static node nodes[N_NODES];
+    const janus_host_ops *volatile h = &host_ops;
+    janus_module *m = NULL;
+    for (int64_t i = 0; i < N_NODES; i++) /* as a heap lies */
+        nodes[i] = (node){TYPE_NODE, 2 * i + 2 < N_NODES ? &nodes[2 * i + 1] : &no_node,
+                          2 * i + 2 < N_NODES ? &nodes[2 * i + 2] : &no_node, i % 7, i % 5};
+    if (janus_module_parse(visit.text, strlen(visit.text), visit.name, &m) != JANUS_OK ||
+        janus_module_freeze(m) != JANUS_OK)
+        return fail(&visit);
+    janus_run_options options = JANUS_RUN_OPTIONS_INIT;
+    options.host = &host_ops;
+    *row = (object_row){1e30, 1e30};
+    for (int i = 0; i < 300; i++) {
+        janus_arg arg = {.kind = JANUS_KIND_OBJECT, .o = &nodes[0]}, out;
+        double start = now();
+        int64_t want = reads(&h, &nodes[0]);
+        double took = (now() - start) / N_NODES * 1e9;
+        row->reads_ns = took < row->reads_ns ? took : row->reads_ns;
+        start = now();
+        if (janus_run(janus_module_find(m, "f"), &arg, 1, &options, &out, 1, NULL) != JANUS_OK)
+            return fail(&visit);
+        took = (now() - start) / N_NODES * 1e9;
+        row->ns = took < row->ns ? took : row->ns;
+        if (out.s.i != want) {
+            fprintf(stderr, "objects: %" PRId64 ", not %" PRId64 "\n", out.s.i, want);
+            return 1;
+        }
+    }
+    janus_module_release(m);
+    return 0;
+}
+
+static int write_json(const char *path, const result *r, const object_row *objects) {
     FILE *f = fopen(path, "w");
     if (!f) {
         perror(path);
@@ -284,6 +403,9 @@ static int write_json(const char *path, const result *r) {
                 "%s\n  {\"name\": \"%s\", \"calls\": %" PRIu64 ", \"janus_ns\": %.2f, "
                 "\"cpython_ns\": %.2f}",
                 i ? "," : "", programs[i].name, r[i].calls, r[i].ns, r[i].python_ns);
+    fprintf(f,
+            ",\n  {\"name\": \"objects\", \"nodes\": %d, \"janus_ns\": %.2f, \"reads_ns\": %.2f}",
+            N_NODES, objects->ns, objects->reads_ns);
     for (int i = 0; i < N_DEPTHS; i++)
         fprintf(f,
                 ",\n  {\"name\": \"%s\", \"depth\": %" PRId64 ", \"janus_ns\": %.2f, "
@@ -306,6 +428,12 @@ int main(int argc, char **argv) {
         printf("%-10s %10" PRIu64 " %12.1f %14.1f %7.2f\n", programs[i].name, r[i].calls, r[i].ns,
                r[i].python_ns, r[i].python_ns / r[i].ns);
     }
+    object_row objects = {0, 0};
+    if (measure_objects(&objects))
+        return 1;
+    printf("\n%-10s %10s %12s %14s %7s\n", "", "nodes", "janus ns", "reads alone", "beyond");
+    printf("%-10s %10d %12.1f %14.1f %7.1f\n", "objects", N_NODES, objects.ns, objects.reads_ns,
+           objects.ns - objects.reads_ns);
     printf("\n%-20s %10s %12s %14s\n", "tensors", "depth", "ns a call", "bytes a call");
     for (int i = 0; i < N_DEPTHS; i++) {
         depth_row *d = &depths[i];
@@ -314,5 +442,5 @@ int main(int argc, char **argv) {
         printf("%-20s %10" PRId64 " %12.1f %14.1f\n", d->name, d->depth, d->ns,
                (double)d->peak_bytes / (double)d->depth);
     }
-    return argc == 3 ? write_json(argv[2], r) : 0;
+    return argc == 3 ? write_json(argv[2], r, &objects) : 0;
 }

@@ -350,8 +350,16 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
         case JN_I_ACC_GET:
             CHECK(jn_acc_get(r, S(in->a).acc, &S(in->dst).t));
             break;
+        case JN_I_TYPE_IS: {
+            const jn_host_call *c = in->aux;
+            if (slow || !jn_host_read(r, c, f->slot, in->dst))
+                CHECK(jn_host_exec(r, c, f->slot, in->dst));
+            S(in->dst).i = S(in->dst).i == c->key;
+            break;
+        }
         case JN_I_HOST:
-            CHECK(jn_host_exec(r, in->aux, f->slot, in->dst));
+            if (slow || !jn_host_read(r, in->aux, f->slot, in->dst))
+                CHECK(jn_host_exec(r, in->aux, f->slot, in->dst));
             break;
         case JN_I_ASSERT: {
             jn_slot v = S(in->a);

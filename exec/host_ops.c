@@ -363,6 +363,44 @@ bool jn_host_pure(const jn_host_call *c) {
     return c->what == H_WIRE_PUT || c->what == H_WIRE_OF || c->what == H_WIRE_READ;
 }
 
+/* What a read gives where that is the object itself. */
+static bool plain_object(const janus_host_value *v, jn_slot *out) {
+    out->p = v->o;
+    return v->kind == JANUS_KIND_OBJECT && !((uintptr_t)v->o & 1);
+}
+
+bool jn_host_read(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst) {
+    const janus_host_ops *h = &r->host;
+    void *ctx = r->options.host_ctx, *o;
+    janus_host_value v;
+    if (c->what > H_UNBOX || c->what == H_IS || c->what == H_KEY || r->overlay)
+        return false;
+    o = slots[c->in[0]].p;
+    if (!o || ((uintptr_t)o & 1))
+        return false;
+    switch (c->what) {
+    case H_ATTR:
+        return h->get_attr && h->get_attr(ctx, o, c->key, &v) == JANUS_OK &&
+               plain_object(&v, &slots[dst]);
+    case H_ITEM:
+        return h->get_item && slots[c->in[1]].i >= 0 &&
+               h->get_item(ctx, o, slots[c->in[1]].i, &v) == JANUS_OK &&
+               plain_object(&v, &slots[dst]);
+    case H_TYPE:
+        return h->type_of && h->type_of(ctx, o, &slots[dst].i) == JANUS_OK;
+    case H_LEN:
+        return h->length && h->length(ctx, o, &slots[dst].i) == JANUS_OK;
+    default: { /* H_UNBOX */
+        janus_kind want = (janus_kind)c->node->out[0]->kind;
+        if (want == JANUS_KIND_TENSOR || want == JANUS_KIND_OBJECT || !h->unbox ||
+            h->unbox(ctx, o, want, &v) != JANUS_OK || v.kind != want)
+            return false;
+        slots[dst].i = v.s.i;
+        return true;
+    }
+    }
+}
+
 janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst) {
     jn_box out = nothing;
     switch (c->what) {

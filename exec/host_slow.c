@@ -103,6 +103,7 @@ static jn_future *operand(const at *x) {
         return d->numel >= 0 ? NULL : pending(x, d->like);
     }
     case JN_I_HOST:
+    case JN_I_TYPE_IS:
         return jn_host_waits_for(x->r, in->aux, jn_frame_cells(x->f));
     case JN_I_ISSUE:
     case JN_I_ROWS:

@@ -75,9 +75,10 @@ typedef union jn_slot {
     X(ACC_NEW)                                                                                     \
     X(ACC_GET)                                                                                     \
     X(ACC_USED)                                                                                    \
-    X(HOST)   /* aux is jn_host_call */                                                            \
-    X(ASSERT) /* a must be true; aux is the node */                                                \
-    X(STORE)  /* log: tensor a's storage becomes b */
+    X(HOST)    /* aux is jn_host_call */                                                           \
+    X(TYPE_IS) /* dst = an object's type has the token `key`; aux is a jn_host_call */             \
+    X(ASSERT)  /* a must be true; aux is the node */                                               \
+    X(STORE)   /* log: tensor a's storage becomes b */
 
 typedef enum jn_opcode {
 #define JN_INSTR_ENUM(name) JN_I_##name,

@@ -330,6 +330,28 @@ static janus_status compile_host(jn_builder *b, jn_scope *s, const jn_node *n) {
     return jn_pb_emit(b, n, (jn_instr){JN_I_HOST, dst, 0, 0, {.aux = c}});
 }
 
+/* Type tokens are looked at where they are compared. */
+static bool is_compared_only(const jn_scope *s, const jn_node *n) {
+    int64_t token;
+    uint32_t user = s->cut.user[n->id];
+    return n->op->id == JN_OP_ID_host_type && user &&
+           s->g->nodes.data[user]->op->role == JN_ROLE_SCALAR &&
+           jn_pb_type_test(s, s->g->nodes.data[user], &token) == n;
+}
+
+/* eq compares the token of an object's type. */
+static janus_status compile_type_test(jn_builder *b, jn_scope *s, const jn_node *eq,
+                                      const jn_node *type, int64_t token) {
+    uint32_t dst;
+    JN_TRY(compile_host(b, s, type));
+    jn_instr *in = &jn_vec_last(&b->code);
+    JN_TRY(jn_pb_out_slot(b, s, eq, 0, &dst));
+    in->op = JN_I_TYPE_IS;
+    in->dst = dst;
+    ((jn_host_call *)(uintptr_t)in->aux)->key = token;
+    return JANUS_OK;
+}
+
 static janus_status compile_unary(jn_builder *b, jn_scope *s, const jn_node *n, uint32_t opcode,
                                   uint32_t extra, int64_t imm) {
     uint32_t dst = 0, a = 0;
@@ -351,6 +373,7 @@ static bool is_branch_only(const jn_builder *b, const jn_scope *s, const jn_node
 static janus_status compile_host_node(jn_builder *b, jn_scope *s, const jn_node *n) {
     int64_t bits;
     uint32_t dst;
+    const jn_node *type;
     switch (n->op->role) {
     case JN_ROLE_CONST:
         if (jn_const_bits(n, &bits) && !s->needs_slot[n->id])
@@ -368,6 +391,8 @@ static janus_status compile_host_node(jn_builder *b, jn_scope *s, const jn_node 
             return JANUS_OK;
         if (is_branch_only(b, s, n))
             return JANUS_OK;
+        if ((type = jn_pb_type_test(s, n, &bits)))
+            return compile_type_test(b, s, n, type, bits);
         return jn_pb_scalar(b, s, n);
     case JN_ROLE_INVOKE:
         return compile_call(b, s, n, JN_NO_SLOT);
@@ -387,7 +412,7 @@ static janus_status compile_host_node(jn_builder *b, jn_scope *s, const jn_node 
                                                              : JN_I_ACC_USED,
                              0, 0);
     case JN_ROLE_HOST:
-        return compile_host(b, s, n);
+        return is_compared_only(s, n) ? JANUS_OK : compile_host(b, s, n);
     case JN_ROLE_ASSERT: {
         uint32_t a;
         JN_TRY(jn_pb_value_slot(b, s, n->in[0], &a));

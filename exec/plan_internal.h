@@ -71,6 +71,8 @@ bool jn_pb_const_of(const jn_scope *s, jn_value v, int64_t *bits);
 bool jn_pb_immediate(const jn_scope *s, const jn_node *n, int64_t *imm);
 /* The compare-and-branch for a condition, -1: none. */
 int jn_pb_branch_opcode(const jn_scope *s, jn_value cond);
+/* The host.type node whose token, used nowhere else, n compares with a constant; NULL: none. */
+const jn_node *jn_pb_type_test(const jn_scope *s, const jn_node *n, int64_t *token);
 janus_status jn_pb_scalar(jn_builder *b, jn_scope *s, const jn_node *n);
 /* Fills s->needs_slot. */
 janus_status jn_pb_find_constants(jn_builder *b, jn_scope *s);

@@ -8,6 +8,7 @@
 #include "exec/plan_internal.h"
 
 #include "graph/base/status.h"
+#include "ops/op_ids.h"
 
 static bool is_int(const jn_subgraph *g, jn_value v) {
     return jn_value_type(g, v)->kind == JANUS_KIND_INT;
@@ -67,6 +68,19 @@ int jn_pb_branch_opcode(const jn_scope *s, jn_value cond) {
     }
 }
 
+const jn_node *jn_pb_type_test(const jn_scope *s, const jn_node *n, int64_t *token) {
+    if (n->op->id != JN_OP_ID_s_eq || jn_value_is_none(n->in[0]) || !n->in[0].node)
+        return NULL;
+    const jn_node *t = jn_value_node(s->g, n->in[0]);
+    const jn_node *user = s->cut.user[n->id] ? s->g->nodes.data[s->cut.user[n->id]] : NULL;
+    if (!t->op || t->op->id != JN_OP_ID_host_type || s->cut.uses[t->id] != 1 ||
+        !jn_pb_const_of(s, n->in[1], token))
+        return NULL;
+    if (user && user->op->role == JN_ROLE_IF && jn_pb_immediate(s, n, &(int64_t){0}))
+        return NULL; /* a branch */
+    return t;
+}
+
 janus_status jn_pb_scalar(jn_builder *b, jn_scope *s, const jn_node *n) {
     uint32_t dst, x = JN_NO_SLOT, y = JN_NO_SLOT;
     int64_t imm;
@@ -111,7 +125,8 @@ janus_status jn_pb_find_constants(jn_builder *b, jn_scope *s) {
         int64_t imm;
         if (jn_is_tensor_node(n))
             continue;
-        bool folds = n->op->role == JN_ROLE_SCALAR && jn_pb_immediate(s, n, &imm);
+        bool folds = n->op->role == JN_ROLE_SCALAR &&
+                     (jn_pb_immediate(s, n, &imm) || jn_pb_type_test(s, n, &imm));
         for (uint32_t k = 0; k < n->n_in; k++)
             if (!jn_value_is_none(n->in[k]) && !(folds && k == 1))
                 s->needs_slot[n->in[k].node] = true;

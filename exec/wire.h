@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients through what the run stores in objects and reads back (docs/adr/0014-wires.md). */
+/* Gradients through what the run stores in objects and reads back (docs/adr/0015-wires.md). */
 #ifndef JN_EXEC_WIRE_H
 #define JN_EXEC_WIRE_H
 

@@ -480,6 +480,8 @@ jcv_val *jcv_host_len(jcv *c, jcv_av *o);
 jcv_av *jcv_host_got(jcv *c, jcv_val *v, PyObject *samples);
 /* Samples of the items (of one at a known place: index) of a list, tuple or dict. */
 PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index);
+/* What was just written: reads until the next write need no look. */
+void jcv_attr_is(jcv *c, jcv_val *o, PyObject *name, jcv_av *v);
 void jcv_known_type(jcv *c, jcv_val *v, PyTypeObject *t);
 int64_t jcv_key_of(jcv *c, PyObject *name);
 /* Whether its type is `t` (not exact: or one derived from it), as a bool of the graph. */

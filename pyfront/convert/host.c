@@ -282,6 +282,10 @@ jcv_av *jcv_settled(jcv *c, jcv_av *a) {
     return plain;
 }
 
+void jcv_attr_is(jcv *c, jcv_val *o, PyObject *name, jcv_av *v) {
+    keep_read_in(c, c->ctx, (jcv_read){o, name, -5, v, NULL, c->live_epoch});
+}
+
 int64_t jcv_key_of(jcv *c, PyObject *name) {
     Py_ssize_t n = PyList_GET_SIZE(c->attr_names);
     for (Py_ssize_t i = 0; i < n; i++)

@@ -395,6 +395,7 @@ void jcv_live_setattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, jcv_av
     jcv_op(c, JN_OP(host_setattr), in, 2, &attrs);
     c->live_epoch++;
     c->n_effects++;
+    jcv_attr_is(c, in[0], name, v);
 }
 
 void jcv_live_delattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name) {

@@ -317,3 +317,35 @@ def decided_by_values(function, log):
         return sum(out)
 
     train(f, log, (w,), [t(3, seed=i) for i in range(5)])
+
+
+@case(graph=FAST)
+def attributes_of_nodes_backward_inside(function, log):
+    """Bottom-up, then top-down: what the first pass stores the second one reads."""
+    w, b = t(3, 3, seed=9, grad=True), t(3, seed=2, grad=True)
+
+    def up(node):
+        h = b * node.value
+        for c in node.children:
+            h = h + up(c) @ w
+        node.h = janus.tanh(h)
+        return node.h
+
+    def down(node, g):
+        x = janus.tanh(g * node.h)
+        s = x.sum()
+        for c in node.children:
+            s = s + down(c, x @ w)
+        return s
+
+    @function
+    def f(node):
+        up(node)
+        loss = down(node, b)
+        loss.backward()
+        return loss
+
+    root = tree(2)
+    for d in (2, 2, 3, 1):
+        log(f(root), w.grad, b.grad)
+        log(f(tree(d)), w.grad, b.grad)
