@@ -199,8 +199,8 @@ static jcv_av *alternatives(jcv *c, void *user) {
 
 static bool is_container(const jcv_av *o) {
     return o->kind == AV_TUPLE || o->kind == AV_LIST || o->kind == AV_DICT ||
-           (o->kind == AV_PY && (PyList_CheckExact(o->py) || PyTuple_CheckExact(o->py) ||
-                                 PyDict_CheckExact(o->py)));
+           (o->kind == AV_PY &&
+            (PyList_CheckExact(o->py) || PyTuple_CheckExact(o->py) || PyDict_CheckExact(o->py)));
 }
 
 static jcv_av *value(jcv *c, jcv_av *o, jcv_av *v) {
