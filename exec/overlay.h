@@ -16,7 +16,7 @@ typedef struct jn_birth {
     jn_box box; /* kind JN_KIND_BIRTH */
     uint8_t what;
     uint32_t n;
-    jn_box *items; /* of a tuple */
+    jn_box *items;     /* of a tuple */
     janus_object real; /* NULL: it does not outlive the run */
     bool outlives;
     uint32_t entries; /* of the log, linked while it is looked through (exec/escape.c) */
