@@ -2,6 +2,7 @@
 """Results that require grad only where a loop had a round, or took a way, that made them so."""
 
 import janus
+import janus.nn.functional as F
 
 from .harness import MUST, case, t
 
@@ -149,3 +150,56 @@ def one_after_the_other(function, log):
         return z
 
     watch(function, log, f)
+
+
+class Node:
+    def __init__(self, number, left=None, right=None):
+        self.number, self.left, self.right = number, left, right
+
+
+@case(graph=MUST)
+def not_recorded_out_of_a_recursion(function, log):
+    """Leaves hand on what requires grad, inner nodes what was computed without recording."""
+    words, w, out = t(5, 3, grad=True), t(3, 3, grad=True, seed=2), t(3, 1, grad=True, seed=4)
+
+    def visit(node):
+        if node.left is None:
+            return F.embedding(janus.tensor([node.number]), words)
+        left, right = visit(node.left), visit(node.right)
+        with janus.no_grad():
+            mixed = (left + right) @ w
+        return mixed
+
+    @function
+    def f(node):
+        return (visit(node) @ out).sum()
+
+    pair = Node(0, Node(1), Node(2))
+    for node in (Node(1), pair, Node(2), pair, Node(0, pair, Node(3)), Node(4), pair):
+        words.grad = w.grad = out.grad = None
+        y = f(node)
+        y.backward()
+        log(y, words.grad, w.grad, out.grad)
+
+
+@case(graph=MUST)
+def not_recorded_into_a_recursion(function, log):
+    words, w = t(5, 3, grad=True), t(3, 3, grad=True, seed=2)
+
+    def visit(node, state):
+        if node.left is None:
+            return F.embedding(janus.tensor([node.number]), words) * state
+        with janus.no_grad():
+            below = state @ w
+        return visit(node.left, below) + visit(node.right, state)
+
+    @function
+    def f(node):
+        return visit(node, words[4:5] @ w).sum()
+
+    pair = Node(0, Node(1), Node(2))
+    for node in (Node(1), pair, Node(2), pair, Node(0, pair, Node(3)), Node(3)):
+        words.grad = w.grad = None
+        y = f(node)
+        y.backward()
+        log(y, words.grad, w.grad)
