@@ -81,7 +81,8 @@ static jn_deriv *find_deriv(const jn_deriv *key) {
     size_t n_params = f->params.n, n_arriving = f->result_types.n + n_params;
     for (jn_deriv *v = f->derivs; v; v = v->next)
         if (memcmp(v->arriving, key->arriving, n_arriving) == 0 &&
-            memcmp(v->want, key->want, n_params) == 0 && !v->outs == !key->outs &&
+            memcmp(v->want, key->want, n_params) == 0 && !v->sums == !key->sums &&
+            (!v->sums || memcmp(v->sums, key->sums, n_params) == 0) && !v->outs == !key->outs &&
             (!v->outs || memcmp(v->outs, key->outs, n_params) == 0) &&
             v->presence == key->presence && same_records(v, key))
             return v;
@@ -109,7 +110,9 @@ static janus_status set_types(jn_diff *d, jn_deriv *v, const bool *present, unsi
         return JN_NO_MEMORY();
     for (size_t p = 0; p < n; p++)
         if (has_result(v, p))
-            types[at++] = v->outs || present[p] ? v->f->params.data[p].type : none_type;
+            types[at++] = v->outs || present[p] || (v->sums && v->sums[p])
+                              ? v->f->params.data[p].type
+                              : none_type;
     while (n_bools--)
         types[at++] = bool_type;
     v->typed = true;
@@ -129,7 +132,7 @@ static janus_status frame_type(janus_module *m, const jn_subgraph *f, const jn_t
     return *out ? JANUS_OK : JN_NO_MEMORY();
 }
 
-/* Parameters: frame, cotangents, records, accumulators, cotangents of accumulators. */
+/* Parameters: frame, cotangents, sums so far, records, accumulators, cotangents of accumulators. */
 static janus_status add_params(jn_sweep *s, jn_deriv *v, jn_value *records) {
     jn_subgraph *f = s->f, *g = s->g;
     const jn_type *t;
@@ -144,6 +147,15 @@ static janus_status add_params(jn_sweep *s, jn_deriv *v, jn_value *records) {
             continue;
         JN_TRY(add_param(g, "d", (unsigned)i, f->result_types.data[i], false, &d[i]));
     }
+    for (size_t p = 0; v->sums && p < f->params.n; p++)
+        if (v->sums[p])
+            JN_TRY(add_param(g, "c", (unsigned)p, f->params.data[p].type, false, &s->ct[p]));
+    jn_type truth = {.kind = JANUS_KIND_BOOL};
+    if (!(t = jn_type_intern(s->d->m, &truth)))
+        return JN_NO_MEMORY();
+    for (size_t p = 0; v->sums && p < f->params.n; p++)
+        if (v->sums[p] == 2)
+            JN_TRY(add_param(g, "f", (unsigned)p, t, false, &s->flag[p]));
     for (unsigned i = 0; i < v->n_records; i++) {
         JN_TRY(frame_type(s->d->m, v->records[i].sub[0], &t));
         JN_TRY(add_param(g, "r", i, t, false, &records[i]));
@@ -327,8 +339,10 @@ static janus_status new_deriv(jn_diff *d, const jn_deriv *key, jn_deriv **out) {
     v->arriving = keep(m, key->arriving, n_arriving);
     v->want = keep(m, key->want, n_params);
     v->outs = key->outs ? keep(m, key->outs, n_params) : NULL;
+    v->sums = key->sums ? keep(m, key->sums, n_params) : NULL;
     v->records = keep(m, key->records, key->n_records * sizeof *key->records);
-    if (!v->arriving || !v->want || !v->records || (key->outs && !v->outs))
+    if (!v->arriving || !v->want || !v->records || (key->outs && !v->outs) ||
+        (key->sums && !v->sums))
         return JN_NO_MEMORY();
     jn_str base = {0};
     const char *name;

@@ -21,6 +21,7 @@ typedef struct call_grad {
     bool presence;         /* the arms say which of their results are gradients */
     bool *arriving, *want; /* as in jn_deriv */
     bool *outs;            /* NULL: all */
+    uint8_t *sums;         /* as in jn_deriv */
     jn_deriv *deriv[2];
     JN_VEC(jn_value) in;
 } call_grad;
@@ -136,6 +137,7 @@ static janus_status derive(jn_sweep *s, call_grad *c) {
                         .arriving = c->arriving,
                         .want = c->want,
                         .outs = c->outs,
+                        .sums = c->sums,
                         .presence = c->presence,
                         .n_records = n_records,
                         .records = records};
@@ -174,6 +176,79 @@ static janus_status handed_on(jn_sweep *s, const call_grad *c, uint32_t i, jn_va
     return JANUS_OK;
 }
 
+/* Whether a SubGraph gives its parameter one contribution at most. */
+static bool gives_one(const jn_subgraph *sub, uint32_t p) {
+    unsigned uses = 0;
+    for (size_t i = 0; i < sub->results.n; i++)
+        uses += sub->results.data[i].node == 0 && sub->results.data[i].index == p;
+    for (size_t i = 1; i < sub->nodes.n; i++) {
+        const jn_node *n = sub->nodes.data[i];
+        for (uint32_t k = 0; k < n->n_in; k++)
+            if (n->in[k].node == 0 && n->in[k].index == p)
+                uses += jn_is_call(n) ? 2 : 1;
+    }
+    return uses < 2;
+}
+
+/* Whether operand i of the call is another one, too. */
+static bool passed_twice(const call_grad *c, uint32_t i) {
+    bool twice = false;
+    for (uint32_t k = 0; k < c->shape.n; k++)
+        twice = twice || (k != i && jn_value_equal(operand(c, k), operand(c, i)));
+    return twice;
+}
+
+/* A loop hands the parameter on as it is. */
+static bool is_handed_on(const call_grad *c, uint32_t p) {
+    for (uint32_t i = 0; c->shape.loop && i < c->shape.n_results; i++)
+        if (jn_carried_param(&c->shape, i) == p)
+            return jn_value_equal(c->shape.sub[0]->results.data[i], (jn_value){0, p});
+    return false;
+}
+
+/* The tape adds the contributions of a call to what later uses gave, one by one.  Where sums are to
+ * be the same bit for bit the gradient of a call does so, too: it goes on with the sum so far
+ * (loops have handed_on).  What it cannot go on with must be one contribution. */
+static janus_status find_sums(jn_sweep *s, call_grad *c) {
+    const jn_subgraph *sub = c->shape.sub[0];
+    for (uint32_t i = 0; s->d->m->running_sums && i < c->shape.n; i++) {
+        uint32_t p = c->shape.first_param + i;
+        jn_value x = operand(c, i);
+        const jn_type *t = sub->params.data[p].type;
+        if (!c->want[p] || sub->params.data[p].shared || !jn_differentiable(t))
+            continue;
+        JN_TRY(jn_sweep_join(s, x));
+        uint32_t at = jn_number(&s->num, x);
+        bool acc = !jn_value_is_none(s->open[at]) ||
+                   (x.node == 0 && s->acc && !jn_value_is_none(s->acc[x.index]));
+        bool twice = passed_twice(c, i);
+        bool can = !acc && !twice && (c->presence || jn_value_is_none(s->flag[at])) &&
+                   jn_value_is_none(s->when) && !s->records[c->n->id];
+        if (jn_value_is_none(s->ct[at]) && !acc && !twice)
+            continue;
+        can = can && jn_type_fits(jn_value_type(s->g, s->ct[at]), t);
+        if (can && is_handed_on(c, p))
+            continue;
+        if (!can || c->shape.loop) {
+            bool one = !twice;
+            for (unsigned k = 0; k < c->shape.n_subs; k++)
+                one = one && gives_one(c->shape.sub[k], p);
+            if (one)
+                continue;
+            return jn_error(JANUS_UNSUPPORTED,
+                            "in @%s, %%%u = %s: its gradients cannot be added in the order of the "
+                            "program",
+                            s->f->name, c->n->id, c->n->op->name);
+        }
+        if (!c->sums && !(c->sums = jn_diff_alloc(s->d, sub->params.n, 1)))
+            return JN_NO_MEMORY();
+        c->sums[p] = jn_value_is_none(s->flag[at]) ? 1 : 2;
+        if (c->outs)
+            c->outs[p] = true;
+    }
+    return JANUS_OK;
+}
+
 /* The operands, in the order of the derived SubGraph's parameters (autodiff.c: add_params). */
 static janus_status operands(jn_sweep *s, call_grad *c) {
     const jn_subgraph *sub = c->shape.sub[0];
@@ -191,6 +266,22 @@ static janus_status operands(jn_sweep *s, call_grad *c) {
             JN_TRY(jn_sweep_zeros(s, (jn_value){c->n->id, i}, &v));
         if (!jn_vec_push(&c->in, v))
             return JN_NO_MEMORY();
+    }
+    for (uint32_t i = 0; c->sums && i < c->shape.n; i++) {
+        if (!c->sums[c->shape.first_param + i])
+            continue;
+        uint32_t at = jn_number(&s->num, operand(c, i));
+        if (!jn_vec_push(&c->in, s->ct[at]))
+            return JN_NO_MEMORY();
+        s->ct[at] = JN_VALUE_NONE; /* the call gives it back */
+    }
+    for (uint32_t i = 0; c->sums && i < c->shape.n; i++) {
+        if (c->sums[c->shape.first_param + i] != 2)
+            continue;
+        uint32_t at = jn_number(&s->num, operand(c, i));
+        if (!jn_vec_push(&c->in, s->flag[at]))
+            return JN_NO_MEMORY();
+        s->flag[at] = JN_VALUE_NONE;
     }
     for (jn_record *r = s->records[c->n->id]; r; r = r->next) {
         v = r->value;
@@ -298,6 +389,7 @@ janus_status jn_sweep_call(jn_sweep *s, const jn_node *n) {
     JN_TRY(jn_presence_of(s, n, &s->when));
     JN_TRY(check_certain(s, &c));
     JN_TRY(agree(s, &c));
+    JN_TRY(find_sums(s, &c));
     JN_TRY(derive(s, &c));
     jn_value *out = NULL;
     unsigned n_out = (unsigned)c.deriv[0]->g->result_types.n;

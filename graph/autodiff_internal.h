@@ -43,6 +43,8 @@ typedef struct jn_deriv {
     /* The key. */
     const bool *arriving; /* per result of f, then per parameter of f (accumulators) */
     const bool *want;     /* per parameter of f */
+    const uint8_t *sums;  /* per parameter: its cotangent so far is passed (2: and its flag), g
+                             adds to it; NULL: none */
     const bool *outs; /* per parameter: results of g; NULL: all differentiable ones, maybe none */
     bool presence;    /* g says which of its results are gradients, see jn_sweep.when */
     unsigned n_records;

@@ -104,7 +104,8 @@ struct janus_module {
     struct jn_name_entry *names; /* SubGraph by name */
     uint32_t n_symbols;          /* dim symbols in use */
     bool frozen;
-    int refs; /* atomic */
+    bool running_sums; /* calls of gradients continue sums instead of returning their own */
+    int refs;          /* atomic */
     /* The executor's plans for this module (exec/plan.c): freed with it. */
     void *exec_pool;
     void (*exec_pool_free)(void *pool);

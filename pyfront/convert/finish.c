@@ -410,6 +410,8 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
         jcv_cut_untracked(c);
     janus_status st = jn_module_new(&e->module);
     if (st == JANUS_OK)
+        e->module->running_sums = c->f->exact;
+    if (st == JANUS_OK)
         st = jcv_emit(c, e->module, &e->main);
     bool gradient = st == JANUS_OK && e->n_tracked;
     e->has_effects = e->steps.n || c->lives || c->n_effects;

@@ -166,7 +166,7 @@ def changed_on_one_path(function, log):
         w.grad = None
         loss = f(tree(n))
         loss.backward()
-        log(loss)
+        log(loss, w.grad)
 
 
 @case
