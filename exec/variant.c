@@ -433,6 +433,16 @@ static void find_direct(maker *m) {
     }
 }
 
+/* Rows of a slice are apart: only some kernels take them together. */
+static bool takes_strides(const jn_vnode *vn, const row_view *r) {
+    if (vn->op->flags & JN_OP_STRIDED)
+        return true;
+    for (uint32_t i = 0; i < vn->n_in; i++)
+        if (vn->in[i].rank >= 0 && !r[i].like && !vn->in[i].contiguous)
+            return false;
+    return true;
+}
+
 static janus_status make_node(maker *m, uint32_t index) {
     const jn_segnode *n = &m->inst->seg->nodes[index];
     jn_vnode *vn = &m->v->nodes[index];
@@ -493,7 +503,7 @@ static janus_status make_node(maker *m, uint32_t index) {
         done = accumulate_rows(m, r, n->n_in, o, vn);
     else if (rowed)
         done = batched(m, r, n->n_in, o, n->n_out, vn);
-    if (done && rowed) {
+    if (done && rowed && takes_strides(vn, r)) {
         janus_status st = select_kernel(m, vn);
         if (st != JANUS_UNSUPPORTED)
             return st;

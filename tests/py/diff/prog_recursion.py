@@ -639,3 +639,31 @@ def a_batch_of_trees_large_enough_for_lanes(function, log):
     except IndexError:
         log("no such word")
     log(f([tree(5, k) for k in range(16)]), net.inner.weight[::9, ::7], seen)
+
+
+class Word:
+    def __init__(self, word, left=None, right=None):
+        self.word, self.left, self.right = word, left, right
+
+
+@case(graph=MUST)
+def a_weight_added_before_a_cat(function, log):
+    """Its gradient is the sum of slices, which are no block of rows."""
+    words, row, mix = t(6, 3, grad=True), t(3, grad=True, seed=1), t(6, 3, grad=True, seed=2)
+
+    def visit(node):
+        if node.left is None:
+            x = F.embedding(janus.tensor([node.word]), words)
+            return janus.cat([x, x + row], 1) @ mix
+        return visit(node.left) * visit(node.right)
+
+    @function
+    def f(node):
+        return visit(node).square().sum()
+
+    pair = Word(0, Word(1), Word(2))
+    for node in (Word(1), pair, Word(3), pair, Word(0, pair, Word(5)), Word(0, pair, pair), Word(0, Word(4), pair)):
+        words.grad = row.grad = mix.grad = None
+        y = f(node)
+        y.backward()
+        log(y, words.grad, row.grad, mix.grad)

@@ -17,7 +17,7 @@ from diff import generate  # noqa: E402
 
 SEEDS, CALLS = range(120), 5
 # In "exact", an arm adds up its own uses of a value before the others': not the order of the tape.
-RELATIVE = {"fast": 1e-4, "exact": 1e-5}
+RELATIVE = {"fast": 1e-4, "exact": 1e-14}
 
 
 class Node:
