@@ -45,6 +45,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/state.c \
 	pyfront/convert/subscript.c \
 	pyfront/convert/tracked.c \
+	pyfront/convert/staged.h \
 	pyfront/convert/tree.h \
 	pyfront/convert/value.c \
 	pyfront/entry.h \

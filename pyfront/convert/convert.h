@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The converter's own data: abstract values, mutable state, staged graph.
+ * The converter's own data: abstract values and mutable state; the staged graph is staged.h's.
  *
  * Converting is running the function's tree on abstract values.  A tensor is a *proxy*: a real
  * janus.Tensor over memory nobody looks at, whose storage leads to a `jcv_rec` with its graph
  * value.  Eager ops on proxies come to the converter through jn_eager_hook, so promotion, argument
  * parsing, views, in-place rules and the tape are the eager layer's own.
  *
- * The graph is staged: SubGraphs (`jcv_ctx`) hold nodes whose operands may belong to an enclosing
- * SubGraph; captures are resolved when all is known (emit.c).  Mutable state (variables, cells,
- * containers, attributes written) is a table of slots holding immutable abstract values: a branch
- * is run on a copy of the table and merged.  Refusing is a longjmp to the nearest handler: no
- * function here returns a failure.
+ * Mutable state (variables, cells, containers, attributes written) is a table of slots holding
+ * immutable abstract values: a branch is run on a copy of the table and merged.  Refusing is a
+ * longjmp to the nearest handler: no function here returns a failure.
  */
 #ifndef JPY_CONVERT_CONVERT_H
 #define JPY_CONVERT_CONVERT_H
@@ -19,91 +17,13 @@
 #include <setjmp.h>
 
 #include "graph/graph.h"
+#include "pyfront/convert/staged.h"
 #include "pyfront/convert/tree.h"
 #include "pyfront/entry.h"
 #include "pyfront/guard.h"
 #include "pyfront/py_tensor.h"
 
 typedef struct jcv jcv;
-typedef struct jcv_ctx jcv_ctx;
-typedef struct jcv_node jcv_node;
-
-/* ---- the staged graph ------------------------------------------------------------------------ */
-
-typedef struct jcv_val {
-    jcv_ctx *ctx;
-    jcv_node *node; /* NULL: a parameter of ctx */
-    unsigned index; /* result, or parameter */
-    const jn_type *type;
-    bool depends;             /* on something that requires grad */
-    bool cut;                 /* so computed under no_grad: a barrier is due before recorded use */
-    bool root;                /* an object read where the graph writes: it has its own samples */
-    struct jcv_val *detached; /* cached barrier of it, made in `detached_in` */
-    jcv_ctx *detached_in;
-    uint8_t tracked;      /* whether it requires grad on every path: tracked.c */
-    struct jcv_val *same; /* of a parameter of a recursion: what it is in every call (share.c) */
-    struct jcv_val *flag; /* a bool: whether it requires grad, where the graph finds (tracked.c) */
-    jn_value emitted;     /* in ctx */
-} jcv_val;
-
-typedef enum jcv_node_kind { JCV_OP, JCV_SCALAR_CONST, JCV_BACKWARD } jcv_node_kind;
-
-struct jcv_node {
-    uint8_t kind;
-    const jn_op *op;
-    const void *attrs;
-    jcv_val **in; /* NULL entries: absent */
-    unsigned n_in, n_out;
-    jcv_val *out; /* n_out of them */
-    jcv_ctx *subs[2];
-    janus_scalar scalar;
-    janus_kind scalar_kind;
-    bool settled; /* of a loop: tracked.c */
-    jn_loc loc;
-};
-
-typedef enum jcv_ctx_kind { JCV_MAIN, JCV_FUNC, JCV_ARM, JCV_LOOP } jcv_ctx_kind;
-
-typedef struct jcv_narrow { /* samples of a host value, fewer than it has */
-    jcv_val *val;
-    PyObject *samples;
-    struct jcv_narrow *next;
-} jcv_narrow;
-
-typedef struct jcv_read { /* a host read made already */
-    jcv_val *of;
-    PyObject *key;
-    int64_t index;
-    struct jcv_av *av;
-    struct jcv_read *next;
-    uint32_t epoch; /* of reads of what the graph writes: good until it writes again */
-} jcv_read;
-
-struct jcv_ctx {
-    jcv_ctx_kind kind;
-    const char *name;
-    jcv_ctx *parent; /* NULL for MAIN and FUNC */
-    jcv_ctx *fn;     /* nearest MAIN or FUNC */
-    bool in_loop;
-    size_t first_slot; /* slots made since it was begun */
-    JN_VEC(jcv_val *) params;
-    JN_VEC(jcv_node *) nodes;
-    JN_VEC(jcv_val *) results;
-    JN_VEC(jcv_val *) captures;      /* found at emission */
-    JN_VEC(jn_value) capture_values; /* parameters of `sub` they arrive in */
-    JN_VEC(jcv_node *) consts;       /* constants of other SubGraphs made again here ... */
-    JN_VEC(jn_value) const_values;
-    bool loop_body; /* its results end with what it only reads */
-    jcv_narrow *narrowed;
-    jcv_read *reads;
-    jn_subgraph *sub;
-    bool emitted, used;
-    jcv_node *of;   /* of a loop or an arm: the node that it belongs to, once there is one */
-    bool recursive; /* of those in use: calls itself, directly or not (share.c) */
-    uint32_t mark;
-    bool checkpoint;
-    bool apart; /* made by apart.c: what is differentiated inside is all inside */
-};
 
 /* ---- abstract values ------------------------------------------------------------------------- */
 
