@@ -15,7 +15,7 @@ from treebench import inputs
 ROUNDS = 7
 PROBE_S = 0.02
 LEAST_S = 3.0  # of a configuration, however little time is left
-LEARNING_RATE = 0.05
+LEARNING_RATE = 0.001  # more, and the first steps of a recursive tensor network amplify rounding 1e4 times
 TOLERANCE = 1e-3  # of the losses of one step, relative
 TREES = 2000  # of the data, the first ones; the vocabulary is that of all
 COMPARED = 8  # steps: later the trajectories drift apart as rounding does
