@@ -386,6 +386,16 @@ typedef struct janus_layer_norm_grad_attrs {
     size_t struct_size;
     int64_t axis; /* default: -1 */
 } janus_layer_norm_grad_attrs;
+typedef struct janus_attention_attrs {
+    size_t struct_size;
+    int64_t causal; /* default: false */
+    double scale; /* default: 0 */
+} janus_attention_attrs;
+typedef struct janus_attention_grad_attrs {
+    size_t struct_size;
+    int64_t causal; /* default: false */
+    double scale; /* default: 0 */
+} janus_attention_grad_attrs;
 typedef struct janus_momentum_step_attrs {
     size_t struct_size;
     double momentum; /* required */
@@ -2444,6 +2454,45 @@ static inline janus_status janus_build_layer_norm_grad(janus_subgraph *g, janus_
         *out_dweight = out[1];
     if (st == JANUS_OK)
         *out_dbias = out[2];
+    return st;
+}
+
+/* softmax(query key^T scale + mask) value, scale 0 being 1 / sqrt(E), causal: query i sees keys 0 to i; and log(sum(exp(scores))) of each query, f32 or f64. Zeros where nothing is allowed */
+static inline janus_status janus_build_attention(janus_subgraph *g, janus_value query, janus_value key, janus_value value, janus_value mask, const janus_attention_attrs *attrs, janus_value *out_y, janus_value *out_lse) {
+    janus_value in[4];
+    janus_value out[2];
+    janus_status st;
+    in[0] = query;
+    in[1] = key;
+    in[2] = value;
+    in[3] = mask;
+    st = janus_build(g, "attention", in, 4, attrs, out, 2);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    if (st == JANUS_OK)
+        *out_lse = out[1];
+    return st;
+}
+
+/* gradient of attention for query, key and value, over all batch dims */
+static inline janus_status janus_build_attention_grad(janus_subgraph *g, janus_value dy, janus_value query, janus_value key, janus_value value, janus_value mask, janus_value y, janus_value lse, const janus_attention_grad_attrs *attrs, janus_value *out_dquery, janus_value *out_dkey, janus_value *out_dvalue) {
+    janus_value in[7];
+    janus_value out[3];
+    janus_status st;
+    in[0] = dy;
+    in[1] = query;
+    in[2] = key;
+    in[3] = value;
+    in[4] = mask;
+    in[5] = y;
+    in[6] = lse;
+    st = janus_build(g, "attention_grad", in, 7, attrs, out, 3);
+    if (st == JANUS_OK)
+        *out_dquery = out[0];
+    if (st == JANUS_OK)
+        *out_dkey = out[1];
+    if (st == JANUS_OK)
+        *out_dvalue = out[2];
     return st;
 }
 

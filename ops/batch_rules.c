@@ -8,6 +8,7 @@
  */
 #include "config.h"
 
+#include "ops/attention_rules.h"
 #include "ops/attrs.h"
 #include "ops/index_rules.h"
 #include "ops/nn_rules.h"
@@ -247,6 +248,19 @@ RULE(layer_norm_grad) {
             return NULL;
     }
     return shift_axis(s, attrs, s->in[1].rank);
+}
+
+/* Batch dims broadcast: what has rows must have as many dims as the largest, so that they come
+ * first.  lse has one dim less than the others. */
+RULE(attention) {
+    UNUSED;
+    int rank = 0;
+    for (unsigned i = 0; i < s->n_in; i++)
+        rank = s->in[i].rank > rank ? s->in[i].rank : rank;
+    for (unsigned i = 0; i < s->n_in; i++)
+        if (rowed[i] && s->in[i].rank + (i == JN_ATTENTION_LSE) != rank)
+            return NULL;
+    return s->op;
 }
 
 /* Kernels take planes, whatever comes before them. */

@@ -1,6 +1,7 @@
 # ops: the op table, shared rules, and kernels per device.
 libjanus_all_la_SOURCES += \
 	ops/batch_rules.c \
+	ops/grad_attention.c \
 	ops/grad_elementwise.c \
 	ops/grad_emit.c \
 	ops/grad_index.c \
@@ -9,6 +10,7 @@ libjanus_all_la_SOURCES += \
 	ops/grad_norm.c \
 	ops/grad_reduce.c \
 	ops/grad_shape.c \
+	ops/infer_attention.c \
 	ops/infer_control.c \
 	ops/infer_create.c \
 	ops/infer_elementwise.c \
@@ -20,6 +22,7 @@ libjanus_all_la_SOURCES += \
 	ops/infer_shape.c \
 	ops/infer_util.c \
 	ops/optable.c \
+	ops/ref/attention.c \
 	ops/ref/create.c \
 	ops/ref/elementwise.c \
 	ops/ref/index.c \
@@ -36,6 +39,7 @@ libjanus_all_la_SOURCES += \
 	$(NULL)
 
 libjanus_all_la_SOURCES += \
+	ops/cpu/attention.c \
 	ops/cpu/box.c \
 	ops/cpu/conv.c \
 	ops/cpu/copy.c \
@@ -101,6 +105,7 @@ noinst_HEADERS += \
 	$(NULL)
 
 noinst_HEADERS += \
+	ops/attention_rules.h \
 	ops/attrs.h \
 	ops/def/control.def \
 	ops/def/create.def \

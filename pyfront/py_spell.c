@@ -131,5 +131,7 @@ const jpy_spelling jpy_spellings[] = {
      "Normalised per channel by the batch's statistics: y, mean, 1/std."},
     {"layer_norm", "input, normalized_shape, weight=, bias=, eps=", jpy_bind_layer_norm, 1,
      "Normalised over the last dims."},
+    {"attention", "query, key, value, mask=, causal=, scale=", jpy_bind_attention, 1,
+     "softmax(query key^T scale + mask) value."},
     {NULL, NULL, NULL, 0, NULL},
 };

@@ -152,3 +152,18 @@ int jpy_bind_layer_norm(jpy_bound *b, PyObject *const *a) {
     }
     return 0;
 }
+/* query, key, value, mask, causal, scale */
+int jpy_bind_attention(jpy_bound *b, PyObject *const *a) {
+    if (jpy_use(b, JN_OP(attention), a, 4) < 0)
+        return -1;
+    janus_attention_attrs *s = ATTRS(janus_attention_attrs);
+    b->result = JPY_RESULT_FIRST;
+    if (a[4])
+        s->causal = PyObject_IsTrue(a[4]) > 0;
+    if (a[5]) {
+        s->scale = PyFloat_AsDouble(a[5]);
+        if (PyErr_Occurred())
+            return -1;
+    }
+    return 0;
+}

@@ -1,6 +1,7 @@
 # The CUDA module: driver calls and kernels, loaded at run time.  libjanus links nothing of CUDA.
 # The .cu files stay in _SOURCES so that archives have them whether nvcc is there or not.
 JN_CU_SOURCES = \
+	ops/cuda/attention.cu \
 	ops/cuda/create.cu \
 	ops/cuda/elementwise.cu \
 	ops/cuda/index.cu \
@@ -27,6 +28,7 @@ noinst_HEADERS += \
 	ops/cuda/libs.h \
 	ops/cuda/lt_api.h \
 	ops/cuda/module.h \
+	ops/cuda/product.cuh \
 	tests/cuda/emulate.cuh \
 	$(NULL)
 EXTRA_DIST += build-aux/nvcc-lt tests/cuda/emulate.cc tests/cuda/t_dnn.c tests/cuda/t_libs.c

@@ -4,26 +4,9 @@
  * operands' strides allow, convolutions to cuDNN; the kernels here do the rest, and everything
  * where there is no such library.
  */
-#include "ops/cuda/cuda.cuh"
+#include "ops/cuda/product.cuh"
 
-enum { TILE = 16 };
-
-/* y[b][m][n] (+)= sum over k of a[b][m][k] * c[b][k][n] + bias[n]; strides in elements. */
-struct product {
-    const char *a, *b, *bias;
-    void *workspace;
-    size_t workspace_bytes;
-    char *y;
-    int dtype;
-    i64 m, n, k;
-    i64 am, ak, bk, bn, ym, yn;
-    i64 bias_s;
-    int rank; /* of the batch dims */
-    i64 d[JN_MAX_RANK], sa[JN_MAX_RANK], sb[JN_MAX_RANK], sy[JN_MAX_RANK];
-    i64 batch;
-    bool add;
-    const uint32_t *stop;
-};
+enum { TILE = 16, PARTS = 64 };
 
 /* A block makes a tile of y from tiles of both operands in shared memory. */
 template <class C> static __global__ void multiply(product p) {
@@ -44,10 +27,10 @@ template <class C> static __global__ void multiply(product p) {
         C s = 0;
         for (i64 k0 = 0; k0 < p.k; k0 += TILE) {
             ta[ty][tx] = m < p.m && k0 + tx < p.k
-                             ? load_as<C>(p.a, oa + m * p.am + (k0 + tx) * p.ak, p.dtype)
+                             ? load_as<C>(p.a, oa + m * p.am + (k0 + tx) * p.ak, p.dtype_a)
                              : (C)0;
             tb[ty][tx] = n < p.n && k0 + ty < p.k
-                             ? load_as<C>(p.b, ob + (k0 + ty) * p.bk + n * p.bn, p.dtype)
+                             ? load_as<C>(p.b, ob + (k0 + ty) * p.bk + n * p.bn, p.dtype_b)
                              : (C)0;
             __syncthreads();
             for (int j = 0; j < TILE; j++)
@@ -114,8 +97,9 @@ static bool by_library(jn_cu_exec *e, const product &p) {
     i64 lda, ldb, sa, sb, sy, ldy = p.m == 1 ? p.n : p.ym;
     const i64 most = INT32_MAX;
     /* state that outlives a run is written by kernels that look at the abort word */
-    if (!e->libs || p.stop || !is_float(p.dtype) || (p.n > 1 && p.yn != 1) || ldy < p.n ||
-        p.m > most || p.n > most || p.k > most || p.batch > most || p.k == 0)
+    if (!e->libs || p.stop || !is_float(p.dtype) || p.dtype_a != p.dtype || p.dtype_b != p.dtype ||
+        (p.n > 1 && p.yn != 1) || ldy < p.n || p.m > most || p.n > most || p.k > most ||
+        p.batch > most || p.k == 0)
         return false;
     if (!layout(p.m, p.k, p.am, p.ak, &ta, &lda) || !layout(p.k, p.n, p.bk, p.bn, &tb, &ldb) ||
         lda > most || ldb > most || ldy > most || !one_batch(p, &sa, &sb, &sy))
@@ -155,23 +139,42 @@ template <class C> static void by_kernel(jn_cu_exec *e, const product &p) {
     JN_LAUNCH_SYNC(e, multiply<C>, grid, TILE * TILE, p);
 }
 
-static void run_product(const jn_kargs *k, const product &q) {
-    product p = q;
-    jn_cu_exec *e = exec_of(k);
+/* Member i of the first batch dim. */
+static product member(const product &p, i64 i) {
+    product part = p;
+    part.a += i * p.sa[0] * size_of(p.dtype_a);
+    part.b += i * p.sb[0] * size_of(p.dtype_b);
+    part.y += i * p.sy[0] * size_of(p.dtype);
+    part.rank--;
+    part.batch = 1;
+    for (int d = 0; d < part.rank; d++) {
+        part.batch *= part.d[d] = p.d[d + 1];
+        part.sa[d] = p.sa[d + 1];
+        part.sb[d] = p.sb[d + 1];
+        part.sy[d] = p.sy[d + 1];
+    }
+    return part;
+}
+
+void jn_cuda_product(jn_cu_exec *e, const product &p) {
+    i64 sa, sb, sy;
     if (!p.m || !p.n || !p.batch)
         return;
-    p.stop = p.add ? e->stop : NULL;
+    /* heads side by side: one call for each example */
+    if (e->libs && p.rank > 1 && p.d[0] <= PARTS && !one_batch(p, &sa, &sb, &sy)) {
+        for (i64 i = 0; i < p.d[0] && !e->error; i++)
+            jn_cuda_product(e, member(p, i));
+        return;
+    }
     if (by_library(e, p) || e->error)
         return;
     /* more rows of tiles than a grid has: in slices */
     const i64 most = (i64)65535 * TILE;
-    i64 rows = p.m;
-    for (i64 at = 0; at < rows; at += most) {
+    for (i64 at = 0; at < p.m; at += most) {
         product part = p;
-        int size = size_of(p.dtype);
-        part.m = rows - at < most ? rows - at : most;
-        part.a += at * p.am * size;
-        part.y += at * p.ym * size;
+        part.m = p.m - at < most ? p.m - at : most;
+        part.a += at * p.am * size_of(p.dtype_a);
+        part.y += at * p.ym * size_of(p.dtype);
         if (p.dtype == JANUS_F64)
             by_kernel<double>(e, part);
         else if (is_float(p.dtype))
@@ -181,13 +184,19 @@ static void run_product(const jn_kargs *k, const product &q) {
     }
 }
 
+static void run_product(const jn_kargs *k, const product &q) {
+    product p = q;
+    p.stop = p.add ? exec_of(k)->stop : NULL;
+    jn_cuda_product(exec_of(k), p);
+}
+
 static product product_of(const jn_kargs *k) {
     product p;
     memset(&p, 0, sizeof p);
     p.a = (const char *)k->in[0].data;
     p.b = (const char *)k->in[1].data;
     p.y = (char *)k->out[0].data;
-    p.dtype = k->out[0].dtype;
+    p.dtype = p.dtype_a = p.dtype_b = k->out[0].dtype;
     p.m = p.n = p.batch = 1;
     p.add = k->accumulate;
     p.workspace = k->workspace;

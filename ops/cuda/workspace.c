@@ -51,6 +51,10 @@ size_t jn_cuda_workspace(const jn_sig *sig) {
     case JN_OP_ID_conv2d_weight_grad:
         return jn_cuda_conv_workspace(bytes_of(&sig->in[0]) + bytes_of(&sig->in[1]) +
                                       bytes_of(&sig->out[0]));
+    case JN_OP_ID_attention:
+        return jn_cuda_attention_workspace(sig, false);
+    case JN_OP_ID_attention_grad:
+        return jn_cuda_attention_workspace(sig, true);
     case JN_OP_ID_max_pool2d_grad:
         return 16;
     default:

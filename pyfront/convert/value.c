@@ -217,6 +217,8 @@ PyObject *jcv_object(jcv *c, jcv_av *a) {
             jcv_av *t = jcv_tuple(c, items, n);
             return sequence(c, t, PyList_CheckExact(a->py));
         }
+        if (!a->src && PyTuple_Check(a->py)) /* sizes */
+            return a->py;
         return jcv_is_const(a) ? a->py : NULL;
     case AV_TENSOR:
         return a->py;

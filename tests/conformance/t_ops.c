@@ -217,9 +217,10 @@ static val *weights_like(tape *t, const val *v, unsigned out) {
     return w;
 }
 
-/* The statistics of normalisation are no differentiable results. */
+/* The statistics of normalisation and attention are no differentiable results. */
 static bool is_result(const jn_op *op, unsigned i, const val *v) {
-    bool norm = op->id == JN_OP_ID_batch_norm || op->id == JN_OP_ID_layer_norm;
+    bool norm = op->id == JN_OP_ID_batch_norm || op->id == JN_OP_ID_layer_norm ||
+                op->id == JN_OP_ID_attention;
     return differentiable(v) && !(norm && i > 0);
 }
 
@@ -371,8 +372,9 @@ static void gradient_coverage(void) {
         for (unsigned k = 0; k < n_samples && !found; k++)
             found = strcmp(samples[k].op, jn_ops[i].name) == 0 && !(samples[k].flags & NO_GRAD);
         /* second-order rules are reached through the second order of their first-order op */
-        found |=
-            jn_ops[i].id == JN_OP_ID_batch_norm_grad || jn_ops[i].id == JN_OP_ID_layer_norm_grad;
+        found |= jn_ops[i].id == JN_OP_ID_batch_norm_grad ||
+                 jn_ops[i].id == JN_OP_ID_layer_norm_grad ||
+                 jn_ops[i].id == JN_OP_ID_attention_grad;
         if (!found)
             fprintf(stderr, "    no sample checks the gradient of %s\n", jn_ops[i].name);
         CU_ASSERT(found);

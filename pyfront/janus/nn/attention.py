@@ -67,6 +67,16 @@ class MultiheadAttention(Module):
         """[N, T, E] as [N, heads, T, E / heads]."""
         return x.reshape(x.shape[0], x.shape[1], self.num_heads, self.head_dim).transpose(1, 2)
 
+    def _mask(self, attn_mask, key_padding_mask, dtype):
+        """What is added to the scores; None: nothing."""
+        mask = _refused(attn_mask, dtype)
+        if mask is not None and mask.dim() == 3:  # one for each example and head
+            mask = mask.reshape(-1, self.num_heads, mask.shape[1], mask.shape[2])
+        if key_padding_mask is None:
+            return mask
+        padding = _refused(key_padding_mask, dtype).reshape(key_padding_mask.shape[0], 1, 1, -1)
+        return padding if mask is None else mask + padding
+
     def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
                 average_attn_weights=True, is_causal=False):
         batched = query.dim() == 3
@@ -76,19 +86,17 @@ class MultiheadAttention(Module):
         elif not self.batch_first:
             query, key, value = query.transpose(0, 1), key.transpose(0, 1), value.transpose(0, 1)
         q, k, v = [self._heads(x) for x in self._projected(query, key, value)]
-        scores = q @ k.transpose(-2, -1) * self.head_dim ** -0.5
-        if attn_mask is not None:
-            mask = _refused(attn_mask, scores.dtype)
-            if mask.dim() == 3:  # one for each example and head
-                mask = mask.reshape(-1, self.num_heads, mask.shape[1], mask.shape[2])
-            scores = scores + mask
-        if key_padding_mask is not None:
-            scores = scores + _refused(key_padding_mask, scores.dtype).reshape(key_padding_mask.shape[0], 1, 1, -1)
-        weights = F.softmax(scores, -1)
-        if self.dropout > 0:
-            weights = F.dropout(weights, self.dropout, self.training)
-        joined = (weights @ v).transpose(1, 2).reshape(query.shape[0], query.shape[1], self.embed_dim)
-        output = self.out_proj(joined)
+        mask = self._mask(attn_mask, key_padding_mask, q.dtype)
+        weights = None
+        if need_weights:
+            scores = q @ k.transpose(-2, -1) * self.head_dim ** -0.5
+            weights = F.softmax(scores if mask is None else scores + mask, -1)
+            if self.dropout > 0:
+                weights = F.dropout(weights, self.dropout, self.training)
+            joined = weights @ v
+        else:
+            joined = F.scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0)
+        output = self.out_proj(joined.transpose(1, 2).reshape(query.shape[0], query.shape[1], self.embed_dim))
         if not batched:
             output = output.squeeze(0)
         elif not self.batch_first:

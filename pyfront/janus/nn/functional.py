@@ -224,6 +224,10 @@ def normalize(input, p=2.0, dim=1, eps=1e-12):
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):
     """softmax(query key^T scale + mask) value; a bool mask is true where attention is allowed."""
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if dropout_p == 0 and scale != 0:
+        return _C.attention(query, key, value, attn_mask, is_causal, 0.0 if scale is None else scale)
     scores = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     if is_causal:
         allowed = _C.ones(scores.shape[-2], scores.shape[-1], dtype=_C.bool).tril()

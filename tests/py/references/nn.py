@@ -200,3 +200,32 @@ def layer_norm_grad(dy, x, weight, mean, invstd, axis):
     e = dy if weight is None else dy * weight
     dx = r * (e - e.mean(over, keepdims=True) - h * (e * h).mean(over, keepdims=True))
     return dx, (dy * h).sum(before), dy.sum(before)
+
+
+def attended(q, k, mask, causal, scale):
+    """Scores, and weights of which a query that may see nothing has none."""
+    s = q @ np.swapaxes(k, -1, -2) * (scale or q.shape[-1]**-0.5)
+    if mask is not None:
+        s = np.where(mask, s, -np.inf) if mask.dtype == bool else s + mask
+    if causal:
+        s = np.where(np.tri(*s.shape[-2:], dtype=bool), s, -np.inf)
+    top = s.max(-1, keepdims=True, initial=-np.inf)
+    w = np.exp(s - np.where(np.isinf(top), 0, top))
+    total = w.sum(-1, keepdims=True)
+    return w / np.where(total == 0, 1, total), (np.log(total) + top)[..., 0]
+
+
+@ref
+def attention(q, k, v, mask, causal, scale):
+    w, lse = attended(q, k, mask, causal, scale)
+    y = w @ v
+    return y, np.broadcast_to(lse, y.shape[:-1])
+
+
+@ref
+def attention_grad(dy, q, k, v, mask, y, lse, causal, scale):
+    w, _ = attended(q, k, mask, causal, scale)
+    d = dy @ np.swapaxes(v, -1, -2)
+    ds = w * (d - (d * w).sum(-1, keepdims=True)) * (scale or q.shape[-1]**-0.5)
+    t = np.swapaxes
+    return ds @ k, t(ds, -1, -2) @ q, t(w, -1, -2) @ dy

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attention: by cuDNN where it takes the case, else the scores of some queries at a time in the
+ * workspace, as a product, weights in place by a block per query, another product.  f16 and bf16
+ * have scores and weights in f32.
+ */
+#include "ops/cuda/product.cuh"
+
+extern "C" {
+#include "ops/attention_rules.h"
+}
+
+enum { MOST_SCORES = 1 << 26 }; /* of a slice of queries, unless one alone has more */
+
+static __device__ __forceinline__ float exp_of(float x) { return expf(x); }
+static __device__ __forceinline__ double exp_of(double x) { return exp(x); }
+static __device__ __forceinline__ float log_of(float x) { return logf(x); }
+static __device__ __forceinline__ double log_of(double x) { return log(x); }
+
+/* Queries of a slice: scores of all members of the batch fit the workspace. */
+static i64 slice_of(const jn_attention &t) {
+    i64 each = (i64)(t.batch * t.s), n = each ? MOST_SCORES / each : t.l;
+    return n < 1 ? 1 : n > t.l ? (i64)t.l : n;
+}
+
+static size_t scores_bytes(const jn_attention &t, int dtype) {
+    size_t n = (size_t)t.batch * (size_t)slice_of(t) * (size_t)t.s;
+    return (n * (dtype == JANUS_F64 ? 8 : 4) + 255) & ~(size_t)255;
+}
+
+static size_t product_room(const jn_attention &t) {
+    i64 keys = t.s > t.l ? t.s : t.l, length = t.e > t.v ? t.e : t.v;
+    return jn_cuda_gemm_workspace(t.batch * keys * (length > t.s ? length : t.s));
+}
+
+extern "C" size_t jn_cuda_attention_workspace(const jn_sig *sig, bool backward) {
+    const jn_view *q = &sig->in[backward];
+    jn_attention t = jn_attention_of(q, q + 1, q + 2, &sig->out[0], sig->attrs);
+    return scores_bytes(t, q->dtype) * (backward ? 2 : 1) + product_room(t);
+}
+
+/* One slice of the scores of every member of the batch. */
+struct slice {
+    char *w, *dw;       /* [batch, n, s] */
+    i64 first, n, s, l; /* of the queries; all of them: l */
+    double scale;
+    bool causal;
+    const char *mask; /* NULL: none */
+    int mask_dtype, rank;
+    i64 mask_row, mask_col, d[JN_MAX_RANK], mask_s[JN_MAX_RANK];
+    char *lse; /* NULL: not wanted; [batch, l] */
+};
+
+static __device__ __forceinline__ i64 mask_at(const slice &a, i64 b, i64 query) {
+    i64 o = query * a.mask_row;
+    for (int d = a.rank - 1; d >= 0; d--) {
+        o += b % a.d[d] * a.mask_s[d];
+        b /= a.d[d];
+    }
+    return o;
+}
+
+/* Scores become weights; a query of which nothing is allowed has none. */
+template <class C> static __global__ void weigh(slice a, i64 rows) {
+    const C lowest = (C)(-INFINITY);
+    for (i64 r = blockIdx.x; r < rows; r += gridDim.x) {
+        i64 b = r / a.n, query = a.first + r % a.n;
+        i64 at = a.mask ? mask_at(a, b, query) : 0;
+        C *w = (C *)a.w + r * a.s, most = lowest, sum = 0;
+        for (i64 j = threadIdx.x; j < a.s; j += blockDim.x) {
+            C f = w[j] * (C)a.scale;
+            if (a.mask && a.mask_dtype == JANUS_BOOL)
+                f = ((const uint8_t *)a.mask)[at + j * a.mask_col] ? f : lowest;
+            else if (a.mask)
+                f += load_as<C>(a.mask, at + j * a.mask_col, a.mask_dtype);
+            f = a.causal && j > query ? lowest : f;
+            w[j] = f;
+            most = op_max::of(f, most);
+        }
+        most = block_all<op_max>(most);
+        bool none = most == lowest;
+        for (i64 j = threadIdx.x; j < a.s; j += blockDim.x) {
+            C f = none ? (C)0 : exp_of(w[j] - most);
+            w[j] = f;
+            sum += f;
+        }
+        sum = block_all<op_sum>(sum);
+        for (i64 j = threadIdx.x; j < a.s && !none; j += blockDim.x)
+            w[j] /= sum;
+        if (a.lse && threadIdx.x == 0)
+            ((C *)a.lse)[b * a.l + query] = none ? lowest : most + log_of(sum);
+    }
+}
+
+/* dw = w (dw - sum(dw w)) scale */
+template <class C> static __global__ void weigh_grad(slice a, i64 rows) {
+    for (i64 r = blockIdx.x; r < rows; r += gridDim.x) {
+        const C *w = (const C *)a.w + r * a.s;
+        C *dw = (C *)a.dw + r * a.s, sum = 0;
+        for (i64 j = threadIdx.x; j < a.s; j += blockDim.x)
+            sum += dw[j] * w[j];
+        sum = block_all<op_sum>(sum);
+        for (i64 j = threadIdx.x; j < a.s; j += blockDim.x)
+            dw[j] = w[j] * (dw[j] - sum) * (C)a.scale;
+    }
+}
+
+static unsigned rows_grid(i64 rows) { return (unsigned)(rows < 65535 * 8 ? rows : 65535 * 8); }
+static int threads_for(i64 n) { return n <= 64 ? 32 : n <= 256 ? 64 : n <= 2048 ? 128 : 256; }
+
+/* A matrix of every member of the batch. */
+struct mat {
+    char *p;
+    int dtype;
+    i64 row, col;
+    int64_t batch[JN_MAX_RANK];
+};
+static mat mat_of(const jn_attention &t, const jn_view &v) {
+    mat m;
+    m.p = (char *)v.data;
+    m.dtype = v.dtype;
+    m.row = v.strides[v.rank - 2];
+    m.col = v.strides[v.rank - 1];
+    jn_attention_strides(&t, &v, 2, m.batch);
+    return m;
+}
+static mat flipped(mat m) {
+    i64 row = m.row;
+    m.row = m.col;
+    m.col = row;
+    return m;
+}
+static mat rows_from(mat m, i64 row) {
+    m.p += row * m.row * size_of(m.dtype);
+    return m;
+}
+/* Of a slice: [batch, n, s], row-major. */
+static mat scores_mat(const jn_attention &t, char *p, int dtype, i64 n) {
+    mat m;
+    i64 step = n * (i64)t.s;
+    m.p = p;
+    m.dtype = dtype;
+    m.row = t.s;
+    m.col = 1;
+    for (int d = t.rank - 1; d >= 0; d--) {
+        m.batch[d] = step;
+        step *= (i64)t.dims[d];
+    }
+    return m;
+}
+
+struct job {
+    jn_cu_exec *e;
+    jn_attention t;
+    void *workspace;
+    size_t workspace_bytes;
+};
+
+/* y[m][n] (+)= a[m][k] b[k][n] for every member */
+static void multiply(const job &j, i64 m, i64 n, i64 k, const mat &a, const mat &b, const mat &y,
+                     bool add) {
+    product p;
+    memset(&p, 0, sizeof p);
+    p.a = a.p;
+    p.b = b.p;
+    p.y = y.p;
+    p.workspace = j.workspace;
+    p.workspace_bytes = j.workspace_bytes;
+    p.dtype = y.dtype;
+    p.dtype_a = a.dtype;
+    p.dtype_b = b.dtype;
+    p.m = m;
+    p.n = n;
+    p.k = k;
+    p.am = a.row;
+    p.ak = a.col;
+    p.bk = b.row;
+    p.bn = b.col;
+    p.ym = y.row;
+    p.yn = y.col;
+    p.rank = j.t.rank;
+    p.batch = j.t.batch;
+    p.add = add;
+    for (int d = 0; d < p.rank; d++) {
+        p.d[d] = j.t.dims[d];
+        p.sa[d] = a.batch[d];
+        p.sb[d] = b.batch[d];
+        p.sy[d] = y.batch[d];
+    }
+    if (!j.e->error)
+        jn_cuda_product(j.e, p);
+}
+
+static slice slice_at(const job &j, const jn_kargs *k, unsigned mask, i64 first, i64 n) {
+    slice a;
+    memset(&a, 0, sizeof a);
+    a.first = first;
+    a.n = n;
+    a.s = j.t.s;
+    a.l = j.t.l;
+    a.scale = j.t.scale;
+    a.causal = j.t.causal;
+    a.rank = j.t.rank;
+    a.w = (char *)k->workspace;
+    if (present(k, mask)) {
+        const jn_view *v = &k->in[mask];
+        int64_t strides[JN_MAX_RANK];
+        jn_attention_strides(&j.t, v, 2, strides);
+        a.mask = (const char *)v->data;
+        a.mask_dtype = v->dtype;
+        a.mask_row = jn_attention_mask_stride(v, 2);
+        a.mask_col = jn_attention_mask_stride(v, 1);
+        for (int d = 0; d < a.rank; d++) {
+            a.d[d] = j.t.dims[d];
+            a.mask_s[d] = strides[d];
+        }
+    }
+    return a;
+}
+
+#define BY_DTYPE(e, dtype, kernel, grid, block, ...)                                               \
+    do {                                                                                           \
+        if ((dtype) == JANUS_F64)                                                                  \
+            JN_LAUNCH_SYNC(e, kernel<double>, grid, block, __VA_ARGS__);                           \
+        else                                                                                       \
+            JN_LAUNCH_SYNC(e, kernel<float>, grid, block, __VA_ARGS__);                            \
+    } while (0)
+
+static job job_of(const jn_kargs *k, unsigned query) {
+    job j;
+    j.e = exec_of(k);
+    j.t =
+        jn_attention_of(&k->in[query], &k->in[query + 1], &k->in[query + 2], &k->out[0], k->attrs);
+    size_t scores = scores_bytes(j.t, k->in[query].dtype) * (query ? 2 : 1);
+    j.workspace_bytes = product_room(j.t);
+    j.workspace = j.workspace_bytes ? (char *)k->workspace + scores : NULL;
+    return j;
+}
+
+static int wide(int dtype) { return dtype == JANUS_F64 ? JANUS_F64 : JANUS_F32; }
+
+/* Scores of a slice, as weights. */
+static void weights(const job &j, const slice &a, int dtype, const mat &q, const mat &key,
+                    const mat &w) {
+    i64 rows = (i64)j.t.batch * a.n;
+    multiply(j, a.n, a.s, j.t.e, rows_from(q, a.first), flipped(key), w, false);
+    if (rows && !j.e->error)
+        BY_DTYPE(j.e, dtype, weigh, rows_grid(rows), threads_for(a.s), a, rows);
+}
+
+static void run_attention(const jn_kargs *k) {
+    job j = job_of(k, 0);
+    const jn_attention &t = j.t;
+    int dtype = k->in[0].dtype;
+    mat q = mat_of(t, k->in[0]), key = mat_of(t, k->in[1]), v = mat_of(t, k->in[2]),
+        y = mat_of(t, k->out[0]);
+    for (i64 first = 0, most = slice_of(t); first < t.l && t.batch; first += most) {
+        i64 n = t.l - first < most ? t.l - first : most;
+        slice a = slice_at(j, k, 3, first, n);
+        mat w = scores_mat(t, a.w, wide(dtype), n);
+        a.lse = (char *)k->out[1].data;
+        weights(j, a, dtype, q, key, w);
+        multiply(j, n, t.v, t.s, w, v, rows_from(y, first), false);
+    }
+}
+
+static void run_attention_grad(const jn_kargs *k) {
+    job j = job_of(k, 1);
+    const jn_attention &t = j.t;
+    int dtype = k->in[1].dtype;
+    mat dy = mat_of(t, k->in[0]), q = mat_of(t, k->in[1]), key = mat_of(t, k->in[2]),
+        v = mat_of(t, k->in[3]), dq = mat_of(t, k->out[0]), dk = mat_of(t, k->out[1]),
+        dv = mat_of(t, k->out[2]);
+    if (!t.l) { /* keys that nobody asked for */
+        multiply(j, t.s, t.e, 0, flipped(q), q, dk, false);
+        multiply(j, t.s, t.v, 0, flipped(q), dy, dv, false);
+    }
+    for (i64 first = 0, most = slice_of(t); first < t.l && t.batch; first += most) {
+        i64 n = t.l - first < most ? t.l - first : most;
+        slice a = slice_at(j, k, 4, first, n);
+        a.dw = a.w + scores_bytes(t, dtype);
+        mat w = scores_mat(t, a.w, wide(dtype), n), dw = scores_mat(t, a.dw, wide(dtype), n);
+        mat dys = rows_from(dy, first);
+        i64 rows = (i64)t.batch * n;
+        weights(j, a, dtype, q, key, w);
+        multiply(j, t.s, t.v, n, flipped(w), dys, dv, first > 0);
+        multiply(j, n, t.s, t.v, dys, flipped(v), dw, false);
+        if (!j.e->error)
+            BY_DTYPE(j.e, dtype, weigh_grad, rows_grid(rows), threads_for(a.s), a, rows);
+        multiply(j, n, t.e, t.s, dw, key, rows_from(dq, first), false);
+        multiply(j, t.s, t.e, n, flipped(dw), rows_from(q, first), dk, first > 0);
+    }
+}
+
+JN_CUDA_SELECT jn_cuda_attention(const jn_sig *sig) {
+    (void)sig;
+    return run_attention;
+}
+JN_CUDA_SELECT jn_cuda_attention_grad(const jn_sig *sig) {
+    (void)sig;
+    return run_attention_grad;
+}
