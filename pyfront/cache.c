@@ -182,7 +182,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
                                      ? some
                                      : jn_alloc((e->n_results + e->n_frames) * sizeof *results);
     int rc = -1;
-    jpy_host host = {e, {0}, NULL};
+    jpy_host host = {e, slots, {0}, NULL};
     jn_run *r = NULL;
     if (!slots || !results)
         goto end;

@@ -205,6 +205,10 @@ static int set_dict(PyObject *dict, PyObject *pairs) {
     return 0;
 }
 
+static bool is_done(const making *m, const jpy_commit_step *s) {
+    return !s->when || m->results[s->when - 1].s.i;
+}
+
 static int apply(making *m, const jpy_commit_step *s, PyObject *v) {
     PyObject *o = m->slots[s->slot];
     switch (s->kind) {
@@ -265,6 +269,8 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, PyObject *text, jn_a
     bool ok = result != NULL;
     for (size_t i = 0; i < n && ok; i++) {
         const jpy_commit_step *s = &e->steps.data[i];
+        if (!is_done(&m, s))
+            continue;
         if (s->kind == JPY_COMMIT_STORE) {
             janus_tensor *v = results[s->value->slot].t;
             ok = jn_tensor_rows_fit(((jpy_tensor *)slots[s->slot])->t, v) ||
@@ -294,7 +300,7 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, PyObject *text, jn_a
     if (ok && jn_run_apply(run) != JANUS_OK)
         PyErr_Clear();
     for (size_t i = 0; i < n && ok; i++)
-        if (apply(&m, &e->steps.data[i], values[i]) < 0)
+        if (is_done(&m, &e->steps.data[i]) && apply(&m, &e->steps.data[i], values[i]) < 0)
             PyErr_Clear();
     if (raised) {
         Py_CLEAR(result);

@@ -60,6 +60,7 @@ typedef struct jpy_commit_step {
     uint32_t slot;
     PyObject *key;
     jpy_recipe *value;
+    uint32_t when; /* 0: always; else the number + 1 of a result, whether it is done */
 } jpy_commit_step;
 
 typedef struct jpy_input {

@@ -136,8 +136,16 @@ static janus_status kind_type(void *ctx, janus_kind kind, janus_birth what, int6
     return JANUS_OK;
 }
 
+/* Whether the commit writes to the memory of a tensor that is not bound: what it holds then is the
+ * graph's to know. */
+static bool is_written(const jpy_host *h, const janus_tensor *t) {
+    for (size_t i = 0; h->slots && i < h->e->guards.written.n; i++)
+        if (((jpy_tensor *)h->slots[h->e->guards.written.data[i]])->t->storage == t->storage)
+            return true;
+    return false;
+}
+
 static janus_status unbox(void *ctx, janus_object o, janus_kind want, janus_host_value *out) {
-    (void)ctx;
     PyObject *p = o;
     out->kind = want;
     if (want == JANUS_KIND_INT && PyLong_CheckExact(p)) {
@@ -156,7 +164,9 @@ static janus_status unbox(void *ctx, janus_object o, janus_kind want, janus_host
     if (want == JANUS_KIND_TENSOR && jpy_tensor_check_exact(p) &&
         !jpy_tensor_tracked((jpy_tensor *)p)) {
         out->t = ((jpy_tensor *)p)->t;
-        return JANUS_OK;
+        return is_written(ctx, out->t)
+                   ? jn_error(JANUS_ASSUMPTION_FAILED, "a tensor that is written is read elsewhere")
+                   : JANUS_OK;
     }
     return jn_error(JANUS_ASSUMPTION_FAILED, "an object is of another kind");
 }

@@ -12,6 +12,7 @@
 
 typedef struct jpy_host {
     const jpy_entry *e;
+    PyObject *const *slots; /* what the guards bound; NULL: a run that writes nothing */
     JN_VEC(PyObject *) held;
     PyObject *text; /* what is printed, as jpy_print_write takes it, or NULL */
 } jpy_host;

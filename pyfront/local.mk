@@ -33,6 +33,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/methods.c \
 	pyfront/convert/operators.c \
 	pyfront/convert/outer.c \
+	pyfront/convert/place.c \
 	pyfront/convert/plain.c \
 	pyfront/convert/print.c \
 	pyfront/convert/proxy.c \

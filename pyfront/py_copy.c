@@ -43,14 +43,18 @@ static int broadcast(janus_tensor *src, const janus_tensor *dst, bool trim, janu
     return jpy_check(jn_tensor_view(src, dst->rank, dst->dims, strides, 0, out));
 }
 
+int jpy_store(janus_tensor *dst, janus_tensor *src) {
+    janus_cast_attrs attrs = {sizeof attrs, dst->dtype};
+    jn_eager_arg arg = {.kind = JANUS_KIND_TENSOR, .t = src};
+    return jpy_check(jn_eager_hook ? jn_eager_into(JN_OP(cast), &arg, 1, &attrs, dst)
+                                   : jn_tensor_copy(dst, src));
+}
+
 static int copy_plain(jpy_tensor *dst, janus_tensor *src, bool trim) {
     janus_tensor *same;
     if (broadcast(src, dst->t, trim, &same) < 0)
         return -1;
-    janus_cast_attrs attrs = {sizeof attrs, dst->t->dtype};
-    jn_eager_arg arg = {.kind = JANUS_KIND_TENSOR, .t = same};
-    int rc = jpy_check(jn_eager_hook ? jn_eager_into(JN_OP(cast), &arg, 1, &attrs, dst->t)
-                                     : jn_tensor_copy(dst->t, same));
+    int rc = jpy_store(dst->t, same);
     janus_tensor_release(same);
     if (rc == 0)
         jpy_inplace_wrote(dst);
@@ -92,7 +96,7 @@ static int copy_tracked(jpy_tensor *dst, jpy_val v, bool trim) {
     if (rc == 0)
         rc = step(JN_OP(clone), &v, NULL, NULL);
     if (rc == 0)
-        rc = jpy_check(jn_tensor_copy(dst->t, v.t));
+        rc = jpy_store(dst->t, v.t);
     if (rc == 0) {
         jpy_inplace_wrote(dst);
         rc = jpy_inplace_end(dst, v.edge.node);

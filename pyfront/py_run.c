@@ -11,6 +11,7 @@
 #include "exec/device.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/py_copy.h"
 #include "pyfront/tape_internal.h"
 
 const jn_operand *jpy_operand_at(const jn_op *op, unsigned i) {
@@ -319,7 +320,7 @@ static int write_cast(run *r, jpy_tensor *dst, jpy_node **node) {
     if (rc == 0 && v.t->dtype != dst->t->dtype)
         rc = cast_val(&v, &owned, (janus_dtype)dst->t->dtype);
     if (rc == 0)
-        rc = jpy_check(jn_tensor_copy(dst->t, v.t));
+        rc = jpy_store(dst->t, v.t);
     if (rc == 0) {
         *node = v.edge.node;
         v.edge.node = NULL;
@@ -339,7 +340,8 @@ static PyObject *run_into(run *r, jpy_tensor *dst) {
             return NULL;
     } else {
         bool record = jpy_should_record(b->op, r->vals, b->n_in);
-        if ((record && protect(r, dst->t) < 0) || write_plain(r, dst) < 0)
+        bool values = jn_eager_hook != NULL; /* writes there make new values */
+        if ((record && !values && protect(r, dst->t) < 0) || write_plain(r, dst) < 0)
             return NULL;
         jpy_inplace_wrote(dst);
         if (record && !(node = jpy_record(b->op, r->vals, b->n_in,

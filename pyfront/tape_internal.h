@@ -38,6 +38,8 @@ jpy_node *jpy_region_write_node(const jpy_region *r, jpy_edge root, jpy_edge w);
 jpy_node *jpy_piece_node(const janus_tensor *root, const janus_tensor *piece, jpy_edge edge);
 
 bool jpy_should_record(const jn_op *op, const jpy_val *in, unsigned n_in);
+/* Rows whose operands 0 and 1 are factors: each is read for the other's gradient alone. */
+bool jpy_is_product(const jn_op *op);
 
 /* a + b as values: consumes *a and *b, writes *out. */
 int jpy_val_add(jpy_val *a, jpy_val *b, bool create_graph, jpy_val *out);

@@ -100,8 +100,7 @@ static jn_type val_type(const jpy_val *v) {
     return jn_scalar_type((janus_kind)v->kind);
 }
 
-/* Rows whose operands 0 and 1 are factors: each is read for the other's gradient alone. */
-static bool is_product(const jn_op *op) {
+bool jpy_is_product(const jn_op *op) {
     switch (op->id) {
     case JN_OP_ID_mul:
     case JN_OP_ID_matmul:
@@ -119,7 +118,7 @@ static bool is_product(const jn_op *op) {
 static bool saves(const jn_op *op, const jpy_val *in, unsigned i) {
     if (!(op->save >> (i < 16 ? i : 15) & 1)) /* a long list of operands shares the last bit */
         return false;
-    return i > 1 || !is_product(op) || jpy_edge_tracked(in[1 - i].edge);
+    return i > 1 || !jpy_is_product(op) || jpy_edge_tracked(in[1 - i].edge);
 }
 
 jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,

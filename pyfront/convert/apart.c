@@ -17,10 +17,10 @@ enum { MAX_RESULTS = 256 };
 struct jcv_apart {
     const jcv_av *f;
     unsigned n;
-    const jn_type **types; /* of the arguments */
-    bool *tracked, grad_mode, checkpoint;
-    jcv_ctx *ctx;   /* NULL: it cannot be apart */
-    jcv_av *result; /* leaves are numbered placeholders */
+    const jn_type **types;                      /* of the arguments */
+    bool *tracked, grad_mode, checkpoint, sole; /* sole: what it returns has no other names */
+    jcv_ctx *ctx;                               /* NULL: it cannot be apart */
+    jcv_av *result;                             /* leaves are numbered placeholders */
     bool *out_tracked;
     uint32_t draws, effects; /* what a call adds to the counts of the conversion */
     struct jcv_apart *next;
@@ -91,6 +91,7 @@ static void only_new_results(jcv *c, apart *a, jcv_av *v) {
     jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)v->py)->t);
     if (r->root->ctx != a->ctx || r->root->leaked)
         jcv_refuse(c, "a checkpoint returns a view of something else");
+    a->sole = a->sole && jcv_only_in(c, v, a->ctx, NULL);
     r->root->leaked = r;
 }
 
@@ -113,6 +114,7 @@ static void run(jcv *c, apart *a, const jcv_av *f, jcv_av *const *args) {
     only_own_writes(c, before);
     a->out_tracked = jcv_alloc(c, MAX_RESULTS);
     a->result = result_shape(c, a, r);
+    a->sole = a->checkpoint;
     if (a->checkpoint)
         only_new_results(c, a, r);
     a->draws = c->draws - draws;
@@ -176,6 +178,8 @@ static jcv_av *invoke(jcv *c, apart *a, jcv_av *const *args) {
         node->out[i].depends = a->out_tracked[i];
         node->out[i].cut = a->ctx->results.data[i]->cut;
         leaves[i] = jcv_leaf(c, &node->out[i], NULL, a->out_tracked[i]);
+        if (a->sole)
+            jcv_made_of(c, leaves[i], NULL, 0);
     }
     return jcv_fill(c, a->result, leaves);
 }

@@ -361,7 +361,7 @@ void jcv_delattr(jcv *c, jcv_av *o, PyObject *name) {
     if (!had)
         jcv_refuse(c, "del of a missing attribute");
     none->text = jcv_deleted;
-    c->epoch++;
+    jcv_wrote(c);
     c->slots.data[jcv_attr_slot(c, o->py, name, src_of(c, o), had)] = none;
 }
 
@@ -373,7 +373,7 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     if (o->kind == AV_TENSOR) {
         if (recursion)
             jcv_refuse(c, "an attribute of a tensor is set inside a recursion");
-        c->epoch++;
+        jcv_wrote(c);
         if (PyUnicode_CompareWithASCIIString(name, "grad") != 0)
             jcv_refuse(c, "the attribute %s of a tensor is set", PyUnicode_AsUTF8(name));
         if (!(v->kind == AV_TENSOR || (v->kind == AV_PY && v->py == Py_None)) ||
@@ -417,7 +417,7 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
         jcv_live_setattr(c, host_able(c, o), t, name, v);
         return;
     }
-    c->epoch += !fresh;
+    jcv_wrote_if(c, !fresh);
     jcv_attr *a = jcv_find_attr(c, o->py, name);
     if (!a) {
         jpy_src *s = fresh ? NULL : src_of(c, o);

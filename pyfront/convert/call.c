@@ -131,6 +131,15 @@ static jcv_av **bind(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
     return v;
 }
 
+/* Nobody reads them again, unless a function made inside does. */
+static void forget_variables(jcv *c, const jcv_frame *fr) {
+    bool kept = jcv_makes_functions(fr->def->a);
+    for (unsigned i = 0; i < fr->def->x.n && !kept; i++)
+        kept = jcv_makes_functions(fr->def->x.v[i]);
+    for (unsigned i = 0; i < fr->n && !kept; i++)
+        c->slots.data[fr->slots[i]] = c->slot_init.data[fr->slots[i]];
+}
+
 jcv_av *jcv_run_body(jcv *c, jcv_frame *fr) {
     jcv_place place = jcv_where(c);
     jcv_av *ret = c->slots.data[0], *out;
@@ -149,6 +158,7 @@ jcv_av *jcv_run_body(jcv *c, jcv_frame *fr) {
         if (out->kind == AV_UNDEF)
             jcv_refuse(c, "the result: %s", out->text);
     }
+    forget_variables(c, fr);
     c->slots.data[0] = ret;
     c->frame = place.frame;
     c->cont = place.cont;
@@ -458,7 +468,7 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
             PyTuple_SET_ITEM(kwnames, i - args->n_pos, args->names[i - args->n_pos]);
         }
     }
-    uint32_t epoch = c->epoch;
+    uint32_t writes = c->writes;
     size_t len = strlen(name);
     c->hook_refused = false;
     PyObject *r = PyObject_Vectorcall(callable, v, args->n_pos, kwnames);
@@ -472,7 +482,7 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
     jcv_own(c, r);
     if (c->tags_seen != n_tags)
         jcv_refuse(c, "a number of the graph as an argument of %s", name);
-    if (len > 1 && name[len - 1] == '_' && name[len - 2] != '_' && c->epoch == epoch)
+    if (len > 1 && name[len - 1] == '_' && name[len - 2] != '_' && c->writes == writes)
         jcv_refuse(c, "%s is not seen to write", name);
     for (unsigned i = 0; i < args->n_pos; i++) /* in-place methods return their object */
         if (args->pos[i]->kind == AV_TENSOR && r == args->pos[i]->py)

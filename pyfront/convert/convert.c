@@ -64,6 +64,7 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->left_out);
     jn_vec_free(&c->made);
     jn_vec_free(&c->stored_tracked);
+    jn_vec_free(&c->places);
     jn_vec_free(&c->fresh);
     jn_vec_free(&c->tags);
     jn_arena_free(&c->arena);
@@ -133,7 +134,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
     jcv_rec_fn *fns = NULL;
     jcv_live *lives = NULL;
     jcv_peel *peels = NULL;
-    bool share_views = false, cells = false, wires = false;
+    bool share_views = false, one_tensor = false, cells = false, wires = false;
     jn_arena keep;
     jn_arena_init(&keep, 0);
     jcv *outer = jcv_current;
@@ -153,6 +154,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
         c->lives = lives;
         c->peels = peels;
         c->share_views = share_views;
+        c->one_tensor = one_tensor;
         c->cells = cells;
         c->wires = wires;
         for (jcv_live *l = lives; l; l = l->next)
@@ -167,6 +169,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
         lives = c->lives;
         peels = c->peels;
         share_views = c->share_views;
+        one_tensor = c->one_tensor;
         cells = c->cells;
         wires = c->wires;
         if (t == THROW_NONE)

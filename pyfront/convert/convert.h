@@ -45,10 +45,12 @@ typedef enum jcv_kind {
                    function; val: how many */
     AV_STACK,   /* val: rows of a list of unknown length; n: tracked */
     AV_SUM,     /* self, or the int 0 when val is false: the sum of terms that may be none */
-    AV_CHOICE   /* items: key, value, ...; self: the object of the graph that selects */
+    AV_CHOICE,  /* items: key, value, ...; self: the object of the graph that selects */
+    AV_DATA     /* what a tensor holds: val; n: it requires grad (place.c) */
 } jcv_kind;
 
 typedef struct jcv_av jcv_av;
+typedef struct jcv_frame jcv_frame;
 struct jcv_av {
     jcv_kind kind;
     PyObject *py;
@@ -80,15 +82,27 @@ typedef struct jcv_rec {
     const void *attrs;
     jcv_val **extra;
     unsigned n_extra;
-    uint32_t version; /* of the root when val was right; on a root: times written */
-    jcv_val *first;   /* of a bound root: the parameter */
-    PyObject *proxy;  /* of a bound root */
-    bool written;
+    jcv_val *up;           /* of a view: the parent's value that val was taken of */
+    jcv_val *first;        /* of a bound root: the parameter */
+    PyObject *proxy;       /* of a bound root: the real tensor */
+    PyObject *obj;         /* the proxy, kept by c; NULL: no name was given to it yet */
+    uint32_t slot;         /* of a root that is written: AV_DATA, else 0 and val holds */
+    uint32_t when;         /* of a bound one: slot of a bool, whether it was written */
+    bool written;          /* of a root: on some path */
+    bool shared;           /* of a root: what is not known here may be the same tensor */
+    bool stored;           /* of a root: the graph stored it in an object */
+    bool saved;            /* of a root: a gradient needs what it held once */
+    bool read_by_fn;       /* of a root: a recursion made outside of it reads it */
+    bool apart;            /* of a view: has no history of its root's */
+    jcv_frame *frame;      /* where it was made */
+    struct jcv_rec **from; /* of what arms or rounds leave: what it may be */
+    unsigned n_from;
+    struct jcv_rec *views, *next_view; /* of a root; of a view */
     struct jcv_rec *leaked; /* of a root: the view of it that leaves the SubGraph, or itself */
     struct jcv_rec *next;
 } jcv_rec;
 
-typedef struct jcv_frame {
+struct jcv_frame {
     jpy_source *source; /* of the function or of the enclosing one */
     jpy_tree *def;      /* JPY_DEF or JPY_LAMBDA */
     PyObject *func;     /* the Python function, NULL for closures made here */
@@ -105,7 +119,7 @@ typedef struct jcv_frame {
     struct jcv_yield *yield; /* of a generator that runs */
     bool comprehension;      /* unknown names belong to `outer` */
     unsigned depth;
-} jcv_frame;
+};
 
 typedef enum jcv_out { OUT_NORMAL, OUT_RETURN, OUT_BREAK, OUT_CONTINUE } jcv_out;
 
@@ -227,7 +241,10 @@ struct jcv {
     jcv_rec_fn *rec_fns;
     jcv_instance *instances;
     struct jcv_apart *aparts; /* apart.c */
-    uint32_t epoch;           /* counts writes */
+    uint32_t epoch;           /* the state that a recursion may see: each write makes a new one */
+    uint32_t last_epoch;
+    uint32_t writes;          /* ... to tensors */
+    JN_VEC(jcv_rec *) places; /* roots that have a slot */
     uint32_t draws;           /* counts uses of the random generator */
     bool any_dims;            /* results may have unknown dims */
     jpy_tree *at;
@@ -250,6 +267,7 @@ struct jcv {
     bool leaf_reused;      /* a leaf was written, and read again by what is recorded */
     bool cells;            /* some are written; kept */
     bool share_views;      /* several views of one tensor leave: all are taken at commit; kept */
+    bool one_tensor;       /* what was bound as one tensor stays one: it is written; kept */
     bool live_tensors, live_containers, two_views;
     bool wires;                       /* what is stored and requires grad is read again; kept */
     JN_VEC(jcv_val *) stored_tracked; /* tensors that require grad and are stored by the graph */
@@ -312,6 +330,30 @@ jcv_av *jcv_detach(jcv *c, PyObject *proxy);
 /* The source of a proxy that stands for a real tensor, else NULL. */
 jpy_src *jcv_bound_src(jcv *c, jcv_av *a);
 
+/* A proxy on the tape. */
+PyObject *jcv_track(PyObject *proxy, bool tracked);
+
+/* place.c: what tensors hold */
+/* The value now; NULL: error record filled. */
+jcv_val *jcv_held(jcv *c, jcv_rec *r);
+void jcv_keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_node *n);
+/* Writes v to the tensor; recorded: by an op on the tape. */
+janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded);
+/* The state learns from the proxies which of them require grad; the other direction. */
+void jcv_settle_places(jcv *c);
+void jcv_sync_places(jcv *c);
+/* Whether a slot holds state of a tensor; of one that was made in x or outside of it? */
+bool jcv_is_place(jcv *c, size_t slot, const jcv_ctx *x, bool *out_outer);
+/* Says which tensors the proxy of a leaf may be. */
+void jcv_made_of(jcv *c, jcv_av *leaf, jcv_av *const *of, unsigned n);
+/* Whether a tensor was made in x, or is `or` (NULL: none), and has no other name outside. */
+bool jcv_only_in(jcv *c, jcv_av *a, const jcv_ctx *x, jcv_av * or);
+bool jcv_same_root(jcv *c, jcv_av *a, jcv_av *b);
+/* What a loop carries: the proxies of its body's parameters and what a round leaves; refuses when
+ * the next round would write to what has another name. */
+void jcv_check_rounds(jcv *c, const jcv_ctx *body, jcv_av *const *first, jcv_av *const *last,
+                      unsigned n);
+
 /* value.c: abstract values */
 jcv_av *jcv_new(jcv *c, jcv_kind kind);
 jcv_av *jcv_py(jcv *c, PyObject *o /* kept */, jpy_src *src);
@@ -345,6 +387,12 @@ bool jcv_av_equal(const jcv_av *a, const jcv_av *b);
 const char *jcv_describe(jcv_av *a);
 
 /* state.c: copies of the slots, merging */
+/* Something that a recursion may read was written. */
+static inline void jcv_wrote(jcv *c) { c->epoch = ++c->last_epoch; }
+static inline void jcv_wrote_if(jcv *c, bool yes) {
+    if (yes)
+        jcv_wrote(c);
+}
 jcv_state jcv_save(jcv *c);
 void jcv_restore(jcv *c, jcv_state s);
 /* Truth: 1, 0, or -1 and *out the bool value. */
@@ -377,6 +425,8 @@ jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves);
 /* The graph value of a leaf in the current SubGraph. */
 jcv_val *jcv_leaf_val(jcv *c, jcv_av *a);
 bool jcv_leaf_tracked(jcv *c, jcv_av *a);
+/* Whether functions are made in it. */
+bool jcv_makes_functions(const jpy_tree *n);
 /* An abstract value like `like` for a graph value. */
 jcv_av *jcv_leaf(jcv *c, jcv_val *v, jcv_av *like, bool tracked);
 /* foreach: body(i) for i < count. while: cond value by cond_fn. */

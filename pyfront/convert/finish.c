@@ -206,7 +206,7 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
 
 static void add_step(jcv *c, finishing *f, jpy_commit_kind kind, uint32_t slot, PyObject *key,
                      jpy_recipe *value) {
-    jpy_commit_step s = {kind, slot, jpy_guards_own(&f->e->guards, key), value};
+    jpy_commit_step s = {kind, slot, jpy_guards_own(&f->e->guards, key), value, 0};
     if (!jn_vec_push(&f->e->steps, s))
         jcv_refuse(c, "out of memory");
 }
@@ -278,22 +278,29 @@ static void finish_containers(jcv *c, finishing *f) {
 static void finish_tensors(jcv *c, finishing *f) {
     bool any = false;
     for (jcv_rec *r = c->recs; r; r = r->next) {
-        if (!r->src || !r->written)
+        jcv_av *when = r->when ? c->slots.data[r->when] : NULL;
+        if (!r->src || !r->written || (when->kind == AV_PY && when->py == Py_False))
             continue;
         if (((jpy_tensor *)jcv_proxy_of(c, r)->py)->node)
             jcv_refuse(c, "a tensor of the caller is written and gets a history");
         any = true;
         jpy_recipe *x = entry_alloc(c, f->e, sizeof *x);
         x->kind = JPY_MAKE_RESULT;
-        x->slot = add_result(c, r->val);
+        x->slot = add_result(c, jcv_held(c, r));
         add_step(c, f, JPY_COMMIT_STORE, r->src->slot, NULL, x);
+        if (when->kind != AV_PY)
+            f->e->steps.data[f->e->steps.n - 1].when = add_result(c, jcv_number(c, when)) + 1;
         if (!jn_vec_push(&f->e->guards.written, r->src->slot))
             jcv_refuse(c, "out of memory");
     }
     for (jcv_rec *r = c->recs; any && r; r = r->next)
         for (jcv_rec *q = c->recs; q; q = q->next)
-            if (r != q && r->proxy && q->proxy && r->written &&
-                ((jpy_tensor *)r->proxy)->t->storage == ((jpy_tensor *)q->proxy)->t->storage)
+            if (r != q && r->proxy && r->proxy == q->proxy && r->written && !c->one_tensor) {
+                c->one_tensor = true;
+                snprintf(c->reason, sizeof c->reason, "a tensor with two sources is written");
+                jcv_throw_now(c, THROW_RESTART);
+            } else if (r != q && r->proxy && q->proxy && r->written &&
+                       ((jpy_tensor *)r->proxy)->t->storage == ((jpy_tensor *)q->proxy)->t->storage)
                 jcv_refuse(c, "a tensor is written that shares memory with another");
 }
 

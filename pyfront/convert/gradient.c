@@ -21,9 +21,37 @@ static jn_value without_detach(const jn_subgraph *g, jn_value v) {
     return v;
 }
 
-/* The first op that keeps a parameter for its gradient; NULL: none. */
-static const char *keeper(const jn_subgraph *g, uint32_t param) {
+enum { MAX_VISITED = 64 };
+typedef struct visited { /* parameters of SubGraphs that were looked at */
+    unsigned n;
+    struct {
+        const jn_subgraph *g;
+        uint32_t param;
+    } of[MAX_VISITED];
+} visited;
+
+static const char *kept_in(const jn_subgraph *g, uint32_t param, visited *seen);
+
+/* Whether a call keeps operand k in a frame of its own. */
+static bool call_keeps(const jn_node *n, uint32_t k, visited *seen) {
+    uint32_t first = n->op->role == JN_ROLE_IF;
+    if ((first || n->op->role == JN_ROLE_FOREACH) && k == 0)
+        return false;
+    for (int i = 0; i < 2 && n->subs[i]; i++)
+        if (k - first < n->subs[i]->params.n && kept_in(n->subs[i], k - first, seen))
+            return true;
+    return false;
+}
+
+static const char *kept_in(const jn_subgraph *g, uint32_t param, visited *seen) {
     bool saved = false;
+    for (unsigned i = 0; i < seen->n; i++)
+        if (seen->of[i].g == g && seen->of[i].param == param)
+            return NULL;
+    if (seen->n == MAX_VISITED)
+        return "Graph";
+    seen->of[seen->n].g = g;
+    seen->of[seen->n++].param = param;
     for (size_t i = 0; i < g->saved.n; i++) {
         jn_value v = without_detach(g, g->saved.data[i].value);
         saved = saved || (!g->saved.data[i].frame && v.node == 0 && v.index == param);
@@ -32,12 +60,21 @@ static const char *keeper(const jn_subgraph *g, uint32_t param) {
         const jn_node *n = g->nodes.data[i];
         for (uint32_t k = 0; k < n->n_in; k++) {
             jn_value v = jn_value_is_none(n->in[k]) ? n->in[k] : without_detach(g, n->in[k]);
-            if (v.node == 0 && v.index == param && n->op != JN_OP(detach) &&
-                (n->subs[0] || (saved && (n->op->save >> (k < 15 ? k : 15) & 1))))
-                return n->subs[0] ? "Graph" : n->op->name;
+            if (v.node != 0 || v.index != param || n->op == JN_OP(detach))
+                continue;
+            if (n->subs[0] && call_keeps(n, k, seen))
+                return "Graph";
+            if (!n->subs[0] && saved && (n->op->save >> (k < 15 ? k : 15) & 1))
+                return n->op->name;
         }
     }
     return saved ? "Graph" : NULL;
+}
+
+/* The first op that keeps a parameter for its gradient; NULL: none. */
+static const char *keeper(const jn_subgraph *g, uint32_t param) {
+    visited seen = {0};
+    return kept_in(g, param, &seen);
 }
 
 static bool is_float(const jn_type *t) {
@@ -388,6 +425,9 @@ static janus_status keep_written(staging *s) {
                 if (!sub->saved.data[m].frame &&
                     jn_value_equal(without_detach(sub, sub->saved.data[m].value),
                                    sub->results.data[at])) {
+                    if (step->when)
+                        return jn_error(JANUS_UNSUPPORTED, "a tensor of the caller is written on "
+                                                           "some paths, and a gradient needs it");
                     if (!jn_vec_push(&e->stages[k].kept, ((jpy_kept){step->slot, "Graph", 1})))
                         return JN_NO_MEMORY();
                     break;

@@ -190,7 +190,11 @@ static jcv_av *unboxed(jcv *c, jcv_val *v, janus_kind kind, const janus_tensor *
     }
     jcv_val *u = &jcv_op(c, JN_OP(host_unbox), &v, 1, &attrs)->out[0];
     u->depends = false;
-    return like ? jcv_proxy(c, u, false) : jcv_scalar(c, u);
+    if (!like)
+        return jcv_scalar(c, u);
+    jcv_av *a = jcv_proxy(c, u, false);
+    jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->shared = true;
+    return a;
 }
 
 /* A tensor that requires grad and that this run has stored: autodiff_wire.c joins the two. */
@@ -199,7 +203,9 @@ static jcv_av *read_back(jcv *c, jcv_val *v, const janus_tensor *like) {
     in[1] = &jcv_op(c, JN_OP(wire_of), in, 1, NULL)->out[0];
     jcv_val *y = &jcv_op(c, JN_OP(wire_read), in, 2, NULL)->out[0];
     y->depends = true;
-    return jcv_proxy(c, y, true);
+    jcv_av *a = jcv_proxy(c, y, true);
+    jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->shared = true;
+    return a;
 }
 
 static bool holds_stored(PyObject *o) {

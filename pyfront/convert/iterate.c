@@ -55,10 +55,10 @@ static void feed(jcv *c, void *iterable, jcv_visit_fn fn, void *user) {
 
 /* A base whose items are computed in turn with others' must not write or draw meanwhile. */
 static jcv_av *base(jcv *c, jcv_av *a, const char *name) {
-    uint32_t epoch = c->epoch, draws = c->draws;
+    uint32_t epoch = c->epoch + c->writes, draws = c->draws;
     uint32_t effects = c->n_effects;
     jcv_av *t = all_of(c, a, name);
-    if (t && (c->epoch != epoch || c->draws != draws || c->n_effects != effects))
+    if (t && (c->epoch + c->writes != epoch || c->draws != draws || c->n_effects != effects))
         jcv_refuse(c, "%s of items with effects", name);
     if (!t && a->kind == AV_SEQ && a->tree)
         jcv_refuse(c, "%s of a generator of unknown length", name);
@@ -127,10 +127,10 @@ jcv_av *jcv_b_map(jcv *c, const jcv_args *a) {
     if (a->n_pos < 2)
         jcv_refuse(c, "map() without arguments");
     jcv_args rest = {.pos = a->pos + 1, .n_pos = a->n_pos - 1};
-    uint32_t epoch = c->epoch, draws = c->draws;
+    uint32_t epoch = c->epoch + c->writes, draws = c->draws;
     uint32_t effects = c->n_effects;
     jcv_av *m = zipped(c, &rest, "map", a->pos[0]);
-    if (c->epoch != epoch || c->draws != draws || c->n_effects != effects)
+    if (c->epoch + c->writes != epoch || c->draws != draws || c->n_effects != effects)
         jcv_refuse(c, "map() of a function with effects");
     return m;
 }
@@ -359,13 +359,13 @@ static jcv_av *any_all_visiting(jcv *c, jcv_av *over, bool any) {
 }
 
 static jcv_av *any_all(jcv *c, const jcv_args *a, bool any) {
-    uint32_t epoch = c->epoch, draws = c->draws;
+    uint32_t epoch = c->epoch + c->writes, draws = c->draws;
     uint32_t effects = c->n_effects;
     bool lazy = a->pos[0]->kind == AV_SEQ;
     jcv_av *t = all_of(c, a->pos[0], "any() or all()");
     if (!t)
         return any_all_visiting(c, a->pos[0], any);
-    if (lazy && (c->epoch != epoch || c->draws != draws || c->n_effects != effects))
+    if (lazy && (c->epoch + c->writes != epoch || c->draws != draws || c->n_effects != effects))
         jcv_refuse(c, "any() or all() of items with effects");
     jcv_val *so_far = NULL;
     for (unsigned i = 0; i < t->n; i++) {

@@ -289,6 +289,7 @@ static jcv_val *stored_tensor(jcv *c, jcv_av *v) {
     if (((jpy_tensor *)v->py)->requires_grad)
         jcv_refuse(c, "a new leaf that requires grad is stored");
     jcv_leak(c, r);
+    r->root->stored = true;
     jcv_val *x = jcv_tensor_val(c, v->py);
     if (jcv_leaf_tracked(c, v)) {
         if (!jn_vec_push(&c->stored_tracked, x))

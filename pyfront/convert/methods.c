@@ -29,7 +29,7 @@ static jcv_av **items_of(jcv *c, jcv_av *x, unsigned *n, const char *name) {
 
 static void set_seq(jcv *c, jcv_av *l, jcv_av **items, unsigned n) {
     if (l->origin)
-        c->epoch++;
+        jcv_wrote(c);
     c->slots.data[l->slot] = jcv_tuple(c, items, n);
 }
 
@@ -243,7 +243,7 @@ static jcv_av *dict_clear(jcv *c, jcv_av *self) {
     jcv_av *d = jcv_abstract(c, self), *none = jcv_tuple(c, NULL, 0);
     none->text = d->origin ? jcv_whole : NULL;
     c->slots.data[d->slot] = none;
-    c->epoch += d->origin != NULL;
+    jcv_wrote_if(c, d->origin != NULL);
     return jcv_none(c);
 }
 
@@ -265,7 +265,7 @@ static jcv_av *dict_remove(jcv *c, jcv_av *self, const char *name, const jcv_arg
     now->n -= 2;
     now->text = t->text;
     c->slots.data[d->slot] = now;
-    c->epoch += d->origin != NULL;
+    jcv_wrote_if(c, d->origin != NULL);
     return *name == 'p' ? v : jcv_none(c);
 }
 

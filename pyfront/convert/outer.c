@@ -109,7 +109,7 @@ void jcv_outer_write(jcv *c, const jcv_outer *x, jcv_av *v) {
         c->live_epoch++;
         return;
     }
-    c->epoch++;
+    jcv_wrote(c);
     jcv_attr *a = jcv_find_attr(c, x->holder, x->name);
     if (!a) {
         jcv_av *first = jcv_new(c, AV_UNDEF);

@@ -3,8 +3,7 @@
  * Tensors of the converter: proxies, and the hook that turns eager ops on them into nodes.
  *
  * A proxy's janus_tensor lies in memory of its own, whose release function marks it and whose user
- * pointer leads to its record.  Views keep their parent, and are taken again after a write to the
- * root; a write through a view is scattered back into its parent.
+ * pointer leads to its record.
  */
 #include "pyfront/convert/convert.h"
 
@@ -12,6 +11,7 @@
 
 #include "exec/device.h"
 #include "ops/kernel.h"
+#include "pyfront/tape_internal.h"
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
@@ -75,13 +75,14 @@ static jcv_rec *new_rec(jcv *c, const jn_type *type, const int64_t *strides) {
     }
     r->c = c;
     r->ctx = c->ctx;
+    r->frame = c->frame;
     r->root = r;
     r->next = c->recs;
     c->recs = r;
     return r;
 }
 
-static PyObject *track(PyObject *proxy, bool tracked) {
+PyObject *jcv_track(PyObject *proxy, bool tracked) {
     static const jpy_node_class plain = {"Graph", NULL, NULL, NULL, NULL};
     if (!proxy || !tracked)
         return proxy;
@@ -100,9 +101,9 @@ jcv_av *jcv_proxy(jcv *c, jcv_val *val, bool tracked) {
     if (!r)
         jcv_refuse(c, "out of memory");
     r->val = val;
-    PyObject *o = track(jpy_tensor_take(r->t), tracked);
+    PyObject *o = jcv_track(jpy_tensor_take(r->t), tracked);
     jcv_av *a = jcv_new(c, AV_TENSOR);
-    a->py = jcv_own(c, o);
+    a->py = r->obj = jcv_own(c, o);
     return a;
 }
 
@@ -114,18 +115,13 @@ static void make_leaf_guards(jcv *c, jcv_rec *r, jpy_src *src) {
         jcv_refuse(c, "out of memory");
 }
 
-/* For a bound record, `proxy` is the real tensor; the Python proxy is found through `c->owned`. */
 jcv_av *jcv_proxy_of(jcv *c, jcv_rec *r) {
-    for (size_t i = 0; i < c->owned.n; i++) {
-        PyObject *o = c->owned.data[i];
-        if (jpy_tensor_check(o) && ((jpy_tensor *)o)->t == r->t) {
-            jcv_av *a = jcv_new(c, AV_TENSOR);
-            a->py = o;
-            a->src = r->src;
-            return a;
-        }
-    }
-    jcv_refuse(c, "a bound tensor was lost");
+    if (!r->obj)
+        jcv_refuse(c, "a bound tensor was lost");
+    jcv_av *a = jcv_new(c, AV_TENSOR);
+    a->py = r->obj;
+    a->src = r->src;
+    return a;
 }
 
 jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
@@ -136,7 +132,7 @@ jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
             continue;
         if (r->src == src)
             return jcv_proxy_of(c, r);
-        if (tracked) {
+        if (tracked || c->one_tensor) {
             src->checks |= JPY_CHECK_SAME;
             src->number = r->src->slot;
             return jcv_proxy_of(c, r);
@@ -149,6 +145,7 @@ jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
     if (!r)
         jcv_refuse(c, "out of memory");
     r->ctx = c->main;
+    r->frame = NULL;
     r->src = src;
     r->proxy = tensor;
     r->val = r->first = jcv_param(c, c->main, jcv_type(c, type));
@@ -158,11 +155,11 @@ jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
     make_leaf_guards(c, r, src);
     jpy_tensor *proxy = (jpy_tensor *)jcv_own(c, jpy_tensor_take(r->t));
     if (p->node)
-        track((PyObject *)proxy, true);
+        jcv_track((PyObject *)proxy, true);
     else
         proxy->requires_grad = p->requires_grad;
     jcv_av *a = jcv_new(c, AV_TENSOR);
-    a->py = (PyObject *)proxy;
+    a->py = r->obj = (PyObject *)proxy;
     a->src = src;
     return a;
 }
@@ -225,27 +222,6 @@ jcv_av *jcv_real_tensor_const(jcv *c, PyObject *tensor) {
     return jcv_proxy(c, v, false);
 }
 
-/* The value now: a view whose root was written since is taken again.  NULL: error record filled. */
-static jcv_val *current(jcv *c, jcv_rec *r) {
-    if (!r->parent || r->version == r->root->version)
-        return r->val;
-    jcv_val **in = jn_arena_zalloc(&c->arena, (r->n_extra + 1) * sizeof *in);
-    jcv_val *up = current(c, r->parent);
-    if (!in || !up)
-        return NULL;
-    in[0] = up;
-    for (unsigned i = 0; i < r->n_extra; i++)
-        in[i + 1] = r->extra[i];
-    jcv_node *n = jcv_op_try(c, r->op, in, r->n_extra + 1, r->attrs);
-    if (!n)
-        return NULL;
-    if (r->ctx == c->ctx) {
-        r->val = &n->out[0];
-        r->version = r->root->version;
-    }
-    return &n->out[0];
-}
-
 void jcv_leak(jcv *c, jcv_rec *r) {
     if ((r->root->leaked && r->root->leaked != r) || (r != r->root && r->root->src))
         c->two_views = true;
@@ -253,7 +229,7 @@ void jcv_leak(jcv *c, jcv_rec *r) {
 }
 
 jcv_val *jcv_tensor_val(jcv *c, PyObject *proxy) {
-    jcv_val *v = current(c, jcv_rec_of(c, ((jpy_tensor *)proxy)->t));
+    jcv_val *v = jcv_held(c, jcv_rec_of(c, ((jpy_tensor *)proxy)->t));
     if (!v)
         jcv_refuse(c, "%s", janus_last_error()->message);
     return v;
@@ -280,69 +256,11 @@ static jcv_val *operand(jcv *c, janus_tensor *t) {
         jn_error(JANUS_UNSUPPORTED, "a view that the converter does not understand");
         return NULL;
     }
-    jcv_val *v = current(c, r);
+    jcv_val *v = jcv_held(c, r);
     if (r->root->src && r->root->written && r->root->src->tensor.requires_grad && !jpy_no_grad_mode)
         c->leaf_reused = true; /* its gradient is the leaf's, which the graph does not know */
     /* what was computed without recording must not carry gradients when it is used with it */
     return v && v->cut && !jpy_no_grad_mode ? barrier(c, v) : v;
-}
-
-/* The writing direction of a view op: the parent's value with `v` in its place. */
-static jcv_val *put_back(jcv *c, jcv_rec *r, jcv_val *up, jcv_val *v) {
-    const jn_op *op = r->op;
-    jcv_val *in[4] = {up, v, NULL, NULL};
-    jcv_node *n = NULL;
-    if (op == JN_OP(detach) || op == JN_OP(alias))
-        return v;
-    if (op == JN_OP(select)) {
-        in[2] = r->extra[0];
-        n = jcv_op_try(c, JN_OP(select_scatter), in, 3, r->attrs);
-    } else if (op == JN_OP(slice)) {
-        in[2] = r->extra[0];
-        in[3] = r->extra[1];
-        n = jcv_op_try(c, JN_OP(slice_scatter), in, 4, r->attrs);
-    } else if (op == JN_OP(transpose)) {
-        n = jcv_op_try(c, op, &v, 1, r->attrs);
-    } else if (op == JN_OP(reshape) || op == JN_OP(unsqueeze) || op == JN_OP(squeeze)) {
-        janus_reshape_attrs attrs = {sizeof attrs, {up->type->dims, (size_t)up->type->rank}};
-        n = jcv_op_try(c, JN_OP(reshape), &v, 1, &attrs);
-    }
-    if (!n) {
-        jn_error(JANUS_UNSUPPORTED, "a write through a view made by %s", op->name);
-        return NULL;
-    }
-    return &n->out[0];
-}
-
-static janus_status write_rec(jcv *c, jcv_rec *r, jcv_val *v) {
-    if (r->root->ctx != c->ctx)
-        return jn_error(JANUS_UNSUPPORTED,
-                        "an in-place write inside a branch, loop or recursion to "
-                        "a tensor made outside");
-    jcv_rec *x = r;
-    while (x->parent) {
-        jcv_val *up = current(c, x->parent);
-        if (!up || !(v = put_back(c, x, up, v)))
-            return JANUS_UNSUPPORTED;
-        x = x->parent;
-    }
-    x->val = v;
-    x->version++;
-    x->written = true;
-    c->epoch++;
-    return JANUS_OK;
-}
-
-static bool keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_node *n) {
-    r->parent = parent;
-    r->root = parent->root;
-    r->version = parent->root->version;
-    r->op = op;
-    r->attrs = n->attrs;
-    r->n_extra = n->n_in - 1;
-    r->extra = n->in + 1;
-    r->ctx = c->ctx;
-    return true;
 }
 
 /* Strides of a view op's result; false: it copies. */
@@ -399,6 +317,45 @@ static bool only_stores(const jn_op *op, const jcv_val *v, const jcv_rec *r) {
            !(jpy_no_grad_mode && v->depends);
 }
 
+/* Whether the tape records an op on these. */
+static bool requires_grad(const jcv *c, const jn_eager_arg *in, const jcv_val *v) {
+    (void)c;
+    if (!v || in->kind != JANUS_KIND_TENSOR || !marked(in->t))
+        return false;
+    const jcv_rec *r = ((holder *)in->t->storage->user)->rec;
+    return r->obj ? jpy_tensor_tracked((jpy_tensor *)r->obj) : v->depends;
+}
+
+static bool recorded(const jcv *c, const jn_op *op, const jn_eager_arg *in, jcv_val *const *v,
+                     unsigned n) {
+    bool any = false;
+    for (unsigned i = 0; op->grad && !jpy_no_grad_mode && i < n && !any; i++)
+        any = requires_grad(c, &in[i], v[i]);
+    return any;
+}
+
+/* What the tape keeps must not be written later; what the op itself writes it has copied. */
+static janus_status note_saved(const jcv *c, const jn_op *op, const jn_eager_arg *in,
+                               jcv_val *const *v, unsigned n, jcv_rec *target) {
+    for (unsigned i = 0; i < n; i++) {
+        if (in[i].kind != JANUS_KIND_TENSOR || !marked(in[i].t) ||
+            !(op->save >> (i < 16 ? i : 15) & 1))
+            continue;
+        if (i < 2 && n > 1 && jpy_is_product(op) && !requires_grad(c, &in[1 - i], v[1 - i]))
+            continue;
+        jcv_rec *root = ((holder *)in[i].t->storage->user)->rec->root;
+        if (target && target->root == root)
+            continue;
+        if (root->src && root->written && c->ctx != c->main)
+            return jn_error(JANUS_UNSUPPORTED,
+                            "a tensor of the caller was written, and a gradient needs it");
+        root->saved = true;
+    }
+    if (target && op->save >> 16 & 1)
+        target->root->saved = true;
+    return JANUS_OK;
+}
+
 janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, const void *attrs,
                       janus_tensor **out, unsigned n_out, janus_tensor *into) {
     jcv *c = jcv_current;
@@ -438,8 +395,9 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
     }
     jcv_node *n = NULL;
     jcv_rec *target = into && marked(into) ? ((holder *)into->storage->user)->rec : NULL;
+    bool on_tape = recorded(c, op, in, vals, n_in);
     if (st == JANUS_OK && target && vals[0] && only_stores(op, vals[0], target)) {
-        st = write_rec(c, target, vals[0]);
+        st = jcv_write(c, target, vals[0], on_tape);
         c->handler = h.up;
         c->hook_refused = c->hook_refused || st != JANUS_OK;
         return st;
@@ -457,7 +415,7 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
         }
     if (st == JANUS_OK && into) {
         st = target
-                 ? write_rec(c, target, &n->out[0])
+                 ? jcv_write(c, target, &n->out[0], on_tape)
                  : jn_error(JANUS_UNSUPPORTED, "a write to a tensor that is no part of the graph");
     } else if (st == JANUS_OK) {
         for (unsigned i = 0; i < n_out; i++) {
@@ -472,10 +430,13 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
             }
             r->val = &n->out[i];
             if (view && marked(in[0].t))
-                keep_view(c, r, ((holder *)in[0].t->storage->user)->rec, op, n);
+                jcv_keep_view(c, r, ((holder *)in[0].t->storage->user)->rec, op, n);
+            r->root->saved = r->root->saved || (on_tape && op->save >> (16 + i) & 1);
             out[i] = r->t;
         }
     }
+    if (st == JANUS_OK && on_tape)
+        st = note_saved(c, op, in, vals, n_in, target);
     c->handler = h.up;
     if (st != JANUS_OK)
         c->hook_refused = true;
@@ -489,8 +450,8 @@ jpy_src *jcv_bound_src(jcv *c, jcv_av *a) {
 
 jcv_av *jcv_view(jcv *c, PyObject *of, jcv_node *n) {
     jcv_av *a = jcv_proxy(c, &n->out[0], jpy_tensor_tracked((jpy_tensor *)of) && !jpy_no_grad_mode);
-    keep_view(c, jcv_rec_of(c, ((jpy_tensor *)a->py)->t), jcv_rec_of(c, ((jpy_tensor *)of)->t),
-              n->op, n);
+    jcv_keep_view(c, jcv_rec_of(c, ((jpy_tensor *)a->py)->t), jcv_rec_of(c, ((jpy_tensor *)of)->t),
+                  n->op, n);
     return a;
 }
 
@@ -500,7 +461,7 @@ jcv_av *jcv_detach(jcv *c, PyObject *proxy) {
     jcv_node *n = jcv_op(c, JN_OP(detach), &v, 1, NULL);
     n->out[0].depends = false;
     jcv_av *a = jcv_proxy(c, &n->out[0], false);
-    keep_view(c, jcv_rec_of(c, ((jpy_tensor *)a->py)->t), of, JN_OP(detach), n);
+    jcv_keep_view(c, jcv_rec_of(c, ((jpy_tensor *)a->py)->t), of, JN_OP(detach), n);
     return a;
 }
 
@@ -613,6 +574,8 @@ void jcv_tensor_backward(jcv *c, PyObject *proxy) {
     jn_vec_free(&found);
     if (!jcv_tracked_always(c, y))
         jcv_refuse(c, "backward() of what requires grad on some paths only");
+    for (jcv_rec *r = c->recs; r; r = r->next)
+        r->saved = false; /* it is used up */
     jcv_node *b = jcv_backward_node(c, y, x, n);
     for (unsigned i = 0; i < n; i++) {
         b->out[i].depends = false;
@@ -623,7 +586,7 @@ void jcv_tensor_backward(jcv *c, PyObject *proxy) {
             g = jcv_proxy(c, &jcv_op(c, JN_OP(add), in, 2, NULL)->out[0], false);
             /* the object stays, its contents change */
             jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)had->py)->t);
-            if (write_rec(c, r, jcv_tensor_val(c, g->py)) != JANUS_OK)
+            if (jcv_write(c, r, jcv_tensor_val(c, g->py), false) != JANUS_OK)
                 jcv_refuse(c, "%s", janus_last_error()->message);
             continue;
         }

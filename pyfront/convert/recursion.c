@@ -89,8 +89,20 @@ static bool types_grow(jcv *c, jcv_rec_fn *f, unsigned i, PyObject *more) {
     return grew;
 }
 
+static unsigned times_in(jcv *c, jcv_av *all, jcv_av *a) {
+    unsigned n = jcv_same_root(c, all, a);
+    for (unsigned i = 0; all->kind == AV_TUPLE && i < all->n; i++)
+        n += times_in(c, all->items[i], a);
+    return n;
+}
+
+/* Whether what a call returns may be known to others: `all` is all that it returns. */
+static bool has_other_names(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *all) {
+    return a->kind == AV_TENSOR && (!jcv_only_in(c, a, in->ctx, NULL) || times_in(c, all, a) != 1);
+}
+
 /* Copies a result's shape so that it outlives the attempt: leaves keep kind, type and tracking. */
-static jcv_av *keep_template(jcv *c, jcv_av *a) {
+static jcv_av *keep_template(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *all) {
     jcv_av *t = keep(c, sizeof *t);
     t->kind = a->kind;
     if (a->kind == AV_TUPLE) {
@@ -98,7 +110,7 @@ static jcv_av *keep_template(jcv *c, jcv_av *a) {
         t->named = a->named;
         t->items = keep(c, a->n * sizeof *t->items);
         for (unsigned i = 0; i < a->n; i++)
-            t->items[i] = keep_template(c, a->items[i]);
+            t->items[i] = keep_template(c, a->items[i], in, all);
         return t;
     }
     if (a->kind == AV_PY && (a->py == Py_None || PyUnicode_CheckExact(a->py))) {
@@ -122,17 +134,18 @@ static jcv_av *keep_template(jcv *c, jcv_av *a) {
     kept->type = type;
     t->val = kept;
     t->n = jcv_leaf_tracked(c, a);
+    t->slot = has_other_names(c, a, in, all);
     return t;
 }
 
-/* 1: they agree, 0: `t` was widened (tracking), -1: they do not fit. */
-static int fit(jcv *c, jcv_av *t, jcv_av *a) {
+/* 1: they agree, 0: `t` was widened (it requires grad, has other names), -1: they do not fit. */
+static int fit(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all) {
     if (t->kind == AV_TUPLE) {
         if (a->kind != AV_TUPLE || a->n != t->n || a->named != t->named)
             return -1;
         int r = 1;
         for (unsigned i = 0; i < t->n; i++) {
-            int x = fit(c, t->items[i], a->items[i]);
+            int x = fit(c, t->items[i], a->items[i], in, all);
             if (x < 0)
                 return -1;
             r = r && x;
@@ -145,11 +158,12 @@ static int fit(jcv *c, jcv_av *t, jcv_av *a) {
         return -1;
     if (!jcv_same_type(t->val->type, jcv_leaf_val(c, a)->type))
         return -1;
-    if (t->kind == AV_TENSOR && jcv_leaf_tracked(c, a) && !t->n) {
-        t->n = 1;
-        return 0;
-    }
-    return 1;
+    bool on_tape = t->n || (t->kind == AV_TENSOR && jcv_leaf_tracked(c, a));
+    bool others = t->slot || has_other_names(c, a, in, all);
+    bool same = t->n == on_tape && t->slot == others;
+    t->n = on_tape;
+    t->slot = others;
+    return same;
 }
 
 static void leaves_of(jcv *c, jcv_av *a, jcv_ctx *to) {
@@ -194,7 +208,9 @@ static jcv_av *instantiate(jcv *c, const jcv_av *t, jcv_node *n, unsigned *at) {
         return jcv_scalar(c, v);
     v->depends = t->n && !jpy_no_grad_mode;
     v->cut = t->n && jpy_no_grad_mode;
-    return jcv_proxy(c, v, t->n && !jpy_no_grad_mode);
+    jcv_av *a = jcv_proxy(c, v, t->n && !jpy_no_grad_mode);
+    jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->shared = t->slot;
+    return a;
 }
 
 static jcv_av *invoke(jcv *c, jcv_instance *in, jcv_av **args, unsigned n) {
@@ -294,14 +310,14 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
         jcv_refuse(c, "a recursion writes to what is outside");
     }
     if (!f->result) {
-        f->result = keep_template(c, result);
+        f->result = keep_template(c, result, in, result);
         restart(c, "the result of a recursion is known now");
     }
-    int r = fit(c, f->result, result);
+    int r = fit(c, f->result, result, in, result);
     if (r < 0)
         jcv_refuse(c, "a recursion returns different kinds of results");
     if (r == 0)
-        restart(c, "the result of a recursion requires grad");
+        restart(c, "the result of a recursion requires grad or has other names");
     leaves_of(c, result, in->ctx);
     jcv_back(c, place);
     in->open = false;

@@ -315,6 +315,7 @@ static jcv_av *stacked_item(jcv *c, jcv_av *a, jcv_val *i) {
         jcv_val *v = op(c, JN_OP(select), in, 2, &attrs);
         if (a->types[k]->kind == JANUS_KIND_TENSOR) {
             leaves[k] = jcv_proxy(c, v, a->items[k]->n && !jpy_no_grad_mode);
+            jcv_rec_of(c, ((jpy_tensor *)leaves[k]->py)->t)->shared = true;
             continue;
         }
         janus_item_attrs kind = {sizeof kind, (janus_kind)a->types[k]->kind};

@@ -13,6 +13,7 @@
 #include "ops/op_ids.h"
 
 jcv_state jcv_save(jcv *c) {
+    jcv_settle_places(c);
     jcv_state s = {jcv_alloc(c, c->slots.n * sizeof *s.slots), c->slots.n};
     memcpy(s.slots, c->slots.data, s.n * sizeof *s.slots);
     return s;
@@ -21,6 +22,7 @@ jcv_state jcv_save(jcv *c) {
 void jcv_restore(jcv *c, jcv_state s) {
     for (size_t i = 0; i < c->slots.n; i++)
         c->slots.data[i] = i < s.n ? s.slots[i] : c->slot_init.data[i];
+    jcv_sync_places(c);
 }
 
 jcv_place jcv_where(jcv *c) {
@@ -65,6 +67,19 @@ static jcv_av *placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
     return x;
 }
 
+/* One tensor on each path under several names is one tensor after them. */
+static jcv_av *same_placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
+    for (size_t i = 0; i < p->a.n; i++)
+        if (p->a.data[i]->kind == AV_TENSOR && p->b.data[i]->kind == AV_TENSOR &&
+            p->a.data[i]->py == a->py && p->b.data[i]->py == b->py) {
+            jcv_av *x = jcv_new(c, AV_ITER);
+            x->text = "leaf";
+            x->n = (unsigned)i;
+            return x;
+        }
+    return placeholder(c, a, b, p);
+}
+
 const char jcv_unset[] = "nothing is returned";
 static bool unset(const jcv_av *a) { return a && a->kind == AV_UNDEF && a->text == jcv_unset; }
 
@@ -107,7 +122,7 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, bool force) {
         return a;
     if (jcv_av_equal(a, b) &&
         !(force && (a->kind == AV_TENSOR || a->kind == AV_SCALAR || a->kind == AV_HOST ||
-                    a->kind == AV_TUPLE || a->kind == AV_STACK)))
+                    a->kind == AV_TUPLE || a->kind == AV_STACK || a->kind == AV_DATA)))
         return a;
     if (!a || !b || a->kind == AV_UNDEF || b->kind == AV_UNDEF)
         return undef(c, "it is not bound on every path");
@@ -115,6 +130,8 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, bool force) {
         return placeholder(c, a, b, p);
     if (a->kind == AV_TENSOR && b->kind == AV_TENSOR &&
         jcv_same_type(jcv_tensor_val(c, a->py)->type, jcv_tensor_val(c, b->py)->type))
+        return force ? placeholder(c, a, b, p) : same_placeholder(c, a, b, p);
+    if (a->kind == AV_DATA && b->kind == AV_DATA)
         return placeholder(c, a, b, p);
     if (a->kind == AV_STACK && b->kind == AV_STACK && jcv_same_type(a->val->type, b->val->type))
         return placeholder(c, a, b, p);
@@ -147,7 +164,7 @@ jcv_val *jcv_leaf_val(jcv *c, jcv_av *a) {
         jcv_leak(c, jcv_rec_of(c, ((jpy_tensor *)a->py)->t));
         return jcv_tensor_val(c, a->py);
     }
-    if (a->kind == AV_HOST || a->kind == AV_STACK)
+    if (a->kind == AV_HOST || a->kind == AV_STACK || a->kind == AV_DATA)
         return a->val;
     if (a->kind == AV_LIST || a->kind == AV_DICT)
         jcv_make_live(c, a);
@@ -161,94 +178,29 @@ jcv_val *jcv_leaf_val(jcv *c, jcv_av *a) {
 
 bool jcv_leaf_tracked(jcv *c, jcv_av *a) {
     (void)c;
-    if (a->kind == AV_STACK)
+    if (a->kind == AV_STACK || a->kind == AV_DATA)
         return a->n;
     return a->kind == AV_TENSOR && jpy_tensor_tracked((jpy_tensor *)a->py);
 }
 
 jcv_av *jcv_leaf(jcv *c, jcv_val *v, jcv_av *like, bool tracked) {
+    jcv_av *a;
+    if (like && like->kind == AV_DATA) {
+        a = jcv_new(c, AV_DATA);
+        a->val = v;
+        a->n = tracked;
+        return a;
+    }
     if (v->type->kind == JANUS_KIND_TENSOR && !jn_type_static(v->type))
         return jcv_stack(c, v, tracked);
-    if (v->type->kind == JANUS_KIND_TENSOR)
-        return jcv_proxy(c, v, tracked);
+    if (v->type->kind == JANUS_KIND_TENSOR) {
+        a = jcv_proxy(c, v, tracked);
+        jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->shared = true;
+        return a;
+    }
     if (v->type->kind == JANUS_KIND_OBJECT)
         return jcv_host(c, v, jcv_samples(c, like));
     return jcv_scalar(c, v);
-}
-
-int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
-    switch (a->kind) {
-    case AV_SCALAR:
-        if (a->val->node && a->val->node->kind == JCV_SCALAR_CONST &&
-            a->val->type->kind == JANUS_KIND_BOOL)
-            return a->val->node->scalar.i != 0;
-        *out = a->val;
-        if (a->val->type->kind != JANUS_KIND_BOOL)
-            *out = &jcv_op(c, JN_OP(s_bool), &a->val, 1, NULL)->out[0];
-        return -1;
-    case AV_TUPLE:
-        return a->n > 0;
-    case AV_LIST:
-    case AV_DICT:
-        return c->slots.data[a->slot]->n > 0;
-    case AV_TENSOR: {
-        jcv_val *v = jcv_tensor_val(c, a->py);
-        if (jn_type_numel(v->type) != 1)
-            jcv_refuse(c, "the truth of a tensor of several elements");
-        janus_item_attrs attrs = {sizeof attrs, v->type->dtype == JANUS_BOOL ? JANUS_KIND_BOOL
-                                                : jn_dtype_is_float(v->type->dtype)
-                                                    ? JANUS_KIND_FLOAT
-                                                    : JANUS_KIND_INT};
-        return jcv_truth(c, jcv_scalar(c, &jcv_op(c, JN_OP(item), &v, 1, &attrs)->out[0]), out);
-    }
-    case AV_HOST:
-        *out = jcv_host_truth(c, a);
-        return -1;
-    case AV_SEQ:
-        if (a->slot)
-            return 1;
-        {
-            jcv_val *n = jcv_seq_count(c, a);
-            *out = &jcv_op(c, JN_OP(s_bool), &n, 1, NULL)->out[0];
-        }
-        return -1;
-    case AV_ITER:
-        return a->slot || a->n > 0;
-    case AV_METHOD:
-    case AV_CLOSURE:
-        return 1;
-    case AV_PY:
-        break;
-    default:
-        jcv_refuse(c, "the truth of %s", jcv_describe(a));
-    }
-    if (a->src && (PyList_CheckExact(a->py) || PyTuple_Check(a->py) || PyDict_CheckExact(a->py))) {
-        jcv_av **items;
-        unsigned n;
-        if (PyDict_CheckExact(a->py)) {
-            a->src->checks |= JPY_CHECK_LEN;
-            a->src->number = PyDict_GET_SIZE(a->py);
-            return PyDict_GET_SIZE(a->py) > 0;
-        }
-        if (!jcv_items(c, a, &items, &n))
-            jcv_refuse(c, "the truth of %s", jcv_describe(a));
-        return n > 0;
-    }
-    PyTypeObject *t = Py_TYPE(a->py);
-    bool sized = (t->tp_as_sequence && t->tp_as_sequence->sq_length) ||
-                 (t->tp_as_mapping && t->tp_as_mapping->mp_length) ||
-                 (t->tp_as_number && t->tp_as_number->nb_bool);
-    if (!jcv_is_const(a) && sized) {
-        static PyObject *len;
-        if (!len)
-            len = PyUnicode_InternFromString("__len__");
-        jcv_av *m = jcv_getattr_opt(c, a, len);
-        jcv_args none = {0};
-        if (!m || (t->tp_as_number && t->tp_as_number->nb_bool))
-            jcv_refuse(c, "the truth of %s", jcv_describe(a));
-        return jcv_truth(c, jcv_call(c, m, &none), out);
-    }
-    return PyObject_IsTrue(a->py) > 0;
 }
 
 static bool changed(jcv *c, jcv_state s, size_t i, jcv_av *now) {
@@ -290,15 +242,15 @@ void jcv_splice(jcv *c, jcv_ctx *from) {
     from->reads = NULL;
 }
 
-static bool makes_functions(const jpy_tree *n) {
+bool jcv_makes_functions(const jpy_tree *n) {
     if (!n)
         return false;
     bool yes = n->kind == JPY_DEF || n->kind == JPY_LAMBDA || n->kind == JPY_GENEXP ||
-               makes_functions(n->a) || makes_functions(n->b) || makes_functions(n->c);
+               jcv_makes_functions(n->a) || jcv_makes_functions(n->b) || jcv_makes_functions(n->c);
     const jpy_tree_list *lists[3] = {&n->x, &n->y, &n->z};
     for (int k = 0; k < 3; k++)
         for (unsigned i = 0; i < lists[k]->n && !yes; i++)
-            yes = makes_functions(lists[k]->v[i]);
+            yes = jcv_makes_functions(lists[k]->v[i]);
     return yes;
 }
 
@@ -310,7 +262,7 @@ static bool *dead_variables(jcv *c, const arm *arms, size_t n_slots) {
         f->def->kind != JPY_DEF || f->def->fn->generator)
         return NULL;
     for (unsigned i = 0; i < f->def->x.n; i++)
-        if (makes_functions(f->def->x.v[i]))
+        if (jcv_makes_functions(f->def->x.v[i]))
             return NULL;
     bool *dead = jcv_alloc(c, n_slots + 1);
     for (unsigned i = 0; i < f->n; i++)
@@ -368,7 +320,7 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
             c->slots.data[i] = c->slot_init.data[i];
         return arms[k].out;
     }
-    c->epoch = epoch;
+    jcv_wrote_if(c, c->epoch != epoch);
     if (arms[0].out != arms[1].out)
         jcv_refuse(c, "one branch leaves where the other does not");
     jcv_pairs pairs = {{0}, {0}};
@@ -379,9 +331,12 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     for (size_t i = 0; i < n_slots; i++) {
         jcv_av *a = i < arms[0].state.n ? arms[0].state.slots[i] : c->slot_init.data[i];
         jcv_av *b = arms[1].state.slots[i];
+        bool outer = false;
         if (dead && dead[i])
             continue;
-        if (i >= before.n && i >= arms[0].state.n)
+        if (i >= before.n && jcv_is_place(c, i, place.ctx, &outer) && !outer)
+            continue; /* of a tensor made in a branch */
+        if (i >= before.n && i >= arms[0].state.n && !outer)
             continue; /* made in the second branch: nothing outside knows it, but see attributes */
         if (!changed(c, before, i, a) && !changed(c, before, i, b))
             continue;
@@ -404,17 +359,20 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     unsigned n = (unsigned)pairs.a.n;
     const jn_type **types = jcv_alloc(c, (n + 1) * sizeof *types);
     bool *tracked = jcv_alloc(c, n + 1);
-    for (unsigned i = 0; i < n; i++) {
-        c->ctx = arms[0].ctx;
-        jcv_val *a = jcv_leaf_val(c, pairs.a.data[i]);
-        c->ctx = arms[1].ctx;
-        jcv_val *b = jcv_leaf_val(c, pairs.b.data[i]);
-        c->ctx = place.ctx;
-        types[i] = a->type;
-        tracked[i] = jcv_leaf_tracked(c, pairs.a.data[i]) || jcv_leaf_tracked(c, pairs.b.data[i]);
-        if (!jn_vec_push(&arms[0].ctx->results, a) || !jn_vec_push(&arms[1].ctx->results, b))
-            jcv_refuse(c, "out of memory");
+    for (int k = 0; k < 2; k++) {
+        c->ctx = arms[k].ctx;
+        jcv_restore(c, arms[k].state);
+        for (unsigned i = 0; i < n; i++) {
+            jcv_av *leaf = k ? pairs.b.data[i] : pairs.a.data[i];
+            jcv_val *v = jcv_leaf_val(c, leaf);
+            types[i] = v->type;
+            tracked[i] = tracked[i] || jcv_leaf_tracked(c, leaf);
+            if (!jn_vec_push(&c->ctx->results, v))
+                jcv_refuse(c, "out of memory");
+        }
     }
+    c->ctx = place.ctx;
+    jcv_restore(c, before);
     jcv_node *node = jcv_call_node(c, "if", arms[0].ctx, arms[1].ctx, &cond, 1, types, n);
     jcv_av **leaves = jcv_alloc(c, (n + 1) * sizeof *leaves);
     for (unsigned i = 0; i < n; i++) {
@@ -422,9 +380,11 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
             arms[0].ctx->results.data[i]->depends || arms[1].ctx->results.data[i]->depends;
         jcv_av *like = pairs.a.data[i]->kind == AV_HOST ? pairs.a.data[i] : pairs.b.data[i];
         leaves[i] = jcv_leaf(c, &node->out[i], like, tracked[i]);
+        jcv_made_of(c, leaves[i], (jcv_av *[]){pairs.a.data[i], pairs.b.data[i]}, 2);
     }
     for (size_t i = 0; i < which.n; i++)
         c->slots.data[which.data[i]] = jcv_fill(c, shapes.data[i], leaves);
+    jcv_sync_places(c);
     jn_vec_free(&which);
     jn_vec_free(&shapes);
     jn_vec_free(&pairs.a);
@@ -456,7 +416,7 @@ static void first_in_loop(jcv *c, const jcv_attr *a) {
 static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body, void *user) {
     jcv_state before = jcv_save(c);
     jcv_place place = jcv_where(c);
-    bool *carried = jcv_alloc(c, before.n), *tracked = jcv_alloc(c, 4096);
+    bool *carried = jcv_alloc(c, before.n + 1), *tracked = jcv_alloc(c, 4096);
     const char *name = count ? "foreach" : "while";
     const jpy_tree *loop = c->loop;
     size_t n_fresh = c->fresh.n;
@@ -504,6 +464,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             }
             for (size_t i = 0; i < which.n; i++)
                 c->slots.data[which.data[i]] = jcv_fill(c, shapes.data[i], leaves);
+            jcv_sync_places(c);
             jcv_state fixed = jcv_save(c);
             jcv_val *r = cond(c, user);
             for (size_t i = 0; i < before.n; i++)
@@ -518,10 +479,13 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             jcv_val *v = jcv_param(c, bx, types[i]);
             v->depends = jn_dtype_is_float(types[i]->dtype);
             leaves[i] = jcv_leaf(c, v, init.a.data[i], tracked[i]);
+            jcv_made_of(c, leaves[i], &init.a.data[i], 1);
         }
         for (size_t i = 0; i < which.n; i++)
             c->slots.data[which.data[i]] = jcv_fill(c, shapes.data[i], leaves);
+        jcv_sync_places(c);
         body(c, user, index);
+        jcv_settle_places(c);
         /* what changed? */
         bool again = false;
         for (size_t i = 0; i < before.n; i++) {
@@ -538,6 +502,11 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             if (before.slots[i]->kind != AV_UNDEF)
                 carried[i] = again = true;
         }
+        bool outer, places = false;
+        for (size_t i = before.n; i < c->slots.n; i++)
+            if (!jcv_av_equal(c->slots.data[i], c->slot_init.data[i]) &&
+                jcv_is_place(c, i, place.ctx, &outer))
+                places = places || outer;
         for (size_t i = before.n; i < c->slots.n; i++)
             for (size_t k = 0; k < c->attrs.n; k++)
                 if (c->attrs.data[k].slot == i &&
@@ -545,6 +514,15 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
                     !jcv_av_equal(c->slots.data[i], c->slot_init.data[i])) {
                     first_in_loop(c, &c->attrs.data[k]);
                 }
+        if (places) { /* first written in the loop: they are state from now on */
+            bool *more = jcv_alloc(c, c->slots.n + 1);
+            memcpy(more, carried, before.n);
+            carried = more;
+            jcv_restore(c, before);
+            before = jcv_save(c);
+            again = true;
+        }
+        jcv_av **last = jcv_alloc(c, (n + 1) * sizeof *last);
         for (size_t i = 0; i < which.n && !again; i++) {
             jcv_av *now = c->slots.data[which.data[i]];
             jcv_pairs p = {{0}, {0}};
@@ -567,6 +545,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
                 }
                 if (!jn_vec_push(&bx->results, r))
                     jcv_refuse(c, "out of memory");
+                last[at] = p.b.data[k];
                 if (jcv_leaf_tracked(c, p.b.data[k]) && !tracked[at])
                     tracked[at] = again = true;
             }
@@ -584,6 +563,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             jn_vec_free(&shapes);
             continue;
         }
+        jcv_check_rounds(c, bx, leaves, last, n);
         jcv_state after = jcv_save(c);
         jcv_restore(c, before);
         jcv_back(c, place);
@@ -597,10 +577,13 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
         } else {
             node = jcv_call_node(c, "while", cx, bx, in, n, types, n);
         }
-        for (unsigned i = 0; i < n; i++)
+        for (unsigned i = 0; i < n; i++) {
             leaves[i] = jcv_leaf(c, &node->out[i], init.a.data[i], tracked[i]);
+            jcv_made_of(c, leaves[i], (jcv_av *[]){init.a.data[i], last[i]}, 2);
+        }
         for (size_t i = 0; i < which.n; i++)
             c->slots.data[which.data[i]] = jcv_fill(c, shapes.data[i], leaves);
+        jcv_sync_places(c);
         for (size_t i = 0; i < after.n; i++) {
             jcv_av *was = i < before.n ? before.slots[i] : c->slot_init.data[i];
             bool outside = i < before.n || was->text == jcv_unbound;

@@ -262,7 +262,7 @@ void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
         jcv_refuse(c, "%s as a key", jcv_describe(key));
     d = to_abstract(c, d);
     if (d->origin)
-        c->epoch++;
+        jcv_wrote(c);
     put_pair(c, d, key, v);
 }
 
@@ -374,19 +374,26 @@ static void set_slice(jcv *c, jcv_av *l, jcv_av *t, jcv_av *at, jcv_av *v) {
     if (rest)
         memcpy(now->items + first + m, t->items + first + n, rest * sizeof *items);
     c->slots.data[l->slot] = now;
-    c->epoch += l->origin != NULL;
+    jcv_wrote_if(c, l->origin != NULL);
 }
 
 void jcv_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
+    if (o->kind == AV_TENSOR && i->kind == AV_SCALAR && i->val->type->kind == JANUS_KIND_INT) {
+        static PyObject *copy_name;
+        if (!copy_name)
+            copy_name = PyUnicode_InternFromString("copy_");
+        jcv_call1(c, jcv_getattr(c, jcv_getitem(c, o, i), copy_name), v);
+        return;
+    }
     if (o->kind == AV_TENSOR) {
         PyObject *k = jcv_object(c, i), *x = jcv_object(c, v);
         if (!k || !x)
             jcv_refuse(c, "a tensor is written at a computed place");
-        uint32_t epoch = c->epoch;
+        uint32_t writes = c->writes;
         c->hook_refused = false;
         if (PyObject_SetItem(o->py, k, x) < 0 || c->hook_refused)
             jcv_refuse_py(c);
-        if (c->epoch == epoch)
+        if (c->writes == writes)
             jcv_refuse(c, "this way to write a tensor");
         return;
     }
@@ -417,7 +424,7 @@ void jcv_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
         jcv_av *now = jcv_tuple(c, t->items, t->n);
         now->items[k] = v;
         c->slots.data[l->slot] = now;
-        c->epoch += l->origin != NULL;
+        jcv_wrote_if(c, l->origin != NULL);
         return;
     }
     jcv_av *m = jcv_getattr_opt(c, o, jcv_own(c, PyUnicode_InternFromString("__setitem__")));

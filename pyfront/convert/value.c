@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
 #include "pyfront/hints.h"
 
 jcv_av *jcv_new(jcv *c, jcv_kind kind) {
@@ -148,7 +150,9 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
     if (jpy_tensor_check(o)) {
         if (jcv_is_proxy(c, o)) {
             jcv_av *a = jcv_py(c, o, NULL);
+            jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)o)->t);
             a->kind = AV_TENSOR;
+            r->obj = r->obj ? r->obj : o;
             return a;
         }
         return src ? jcv_bind_tensor(c, o, src) : jcv_real_tensor_const(c, o);
@@ -341,6 +345,8 @@ bool jcv_av_equal(const jcv_av *a, const jcv_av *b) {
         return a->tree == b->tree && a->frame == b->frame;
     case AV_STACK:
         return a->val == b->val;
+    case AV_DATA:
+        return a->val == b->val && a->n == b->n;
     case AV_ITER:
     case AV_SEQ:
     case AV_SUM:
@@ -366,10 +372,86 @@ const char *jcv_describe(jcv_av *a) {
                                         "an iterator of unknown length",
                                         "the rows of a list",
                                         "a sum",
-                                        "a choice of functions"};
+                                        "a choice of functions",
+                                        "what a tensor holds"};
     if (a->kind == AV_SEQ && a->text)
         return a->text;
     if (a->kind == AV_PY)
         return Py_TYPE(a->py)->tp_name;
     return names[a->kind];
+}
+
+int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
+    switch (a->kind) {
+    case AV_SCALAR:
+        if (a->val->node && a->val->node->kind == JCV_SCALAR_CONST &&
+            a->val->type->kind == JANUS_KIND_BOOL)
+            return a->val->node->scalar.i != 0;
+        *out = a->val;
+        if (a->val->type->kind != JANUS_KIND_BOOL)
+            *out = &jcv_op(c, JN_OP(s_bool), &a->val, 1, NULL)->out[0];
+        return -1;
+    case AV_TUPLE:
+        return a->n > 0;
+    case AV_LIST:
+    case AV_DICT:
+        return c->slots.data[a->slot]->n > 0;
+    case AV_TENSOR: {
+        jcv_val *v = jcv_tensor_val(c, a->py);
+        if (jn_type_numel(v->type) != 1)
+            jcv_refuse(c, "the truth of a tensor of several elements");
+        janus_item_attrs attrs = {sizeof attrs, v->type->dtype == JANUS_BOOL ? JANUS_KIND_BOOL
+                                                : jn_dtype_is_float(v->type->dtype)
+                                                    ? JANUS_KIND_FLOAT
+                                                    : JANUS_KIND_INT};
+        return jcv_truth(c, jcv_scalar(c, &jcv_op(c, JN_OP(item), &v, 1, &attrs)->out[0]), out);
+    }
+    case AV_HOST:
+        *out = jcv_host_truth(c, a);
+        return -1;
+    case AV_SEQ:
+        if (a->slot)
+            return 1;
+        {
+            jcv_val *n = jcv_seq_count(c, a);
+            *out = &jcv_op(c, JN_OP(s_bool), &n, 1, NULL)->out[0];
+        }
+        return -1;
+    case AV_ITER:
+        return a->slot || a->n > 0;
+    case AV_METHOD:
+    case AV_CLOSURE:
+        return 1;
+    case AV_PY:
+        break;
+    default:
+        jcv_refuse(c, "the truth of %s", jcv_describe(a));
+    }
+    if (a->src && (PyList_CheckExact(a->py) || PyTuple_Check(a->py) || PyDict_CheckExact(a->py))) {
+        jcv_av **items;
+        unsigned n;
+        if (PyDict_CheckExact(a->py)) {
+            a->src->checks |= JPY_CHECK_LEN;
+            a->src->number = PyDict_GET_SIZE(a->py);
+            return PyDict_GET_SIZE(a->py) > 0;
+        }
+        if (!jcv_items(c, a, &items, &n))
+            jcv_refuse(c, "the truth of %s", jcv_describe(a));
+        return n > 0;
+    }
+    PyTypeObject *t = Py_TYPE(a->py);
+    bool sized = (t->tp_as_sequence && t->tp_as_sequence->sq_length) ||
+                 (t->tp_as_mapping && t->tp_as_mapping->mp_length) ||
+                 (t->tp_as_number && t->tp_as_number->nb_bool);
+    if (!jcv_is_const(a) && sized) {
+        static PyObject *len;
+        if (!len)
+            len = PyUnicode_InternFromString("__len__");
+        jcv_av *m = jcv_getattr_opt(c, a, len);
+        jcv_args none = {0};
+        if (!m || (t->tp_as_number && t->tp_as_number->nb_bool))
+            jcv_refuse(c, "the truth of %s", jcv_describe(a));
+        return jcv_truth(c, jcv_call(c, m, &none), out);
+    }
+    return PyObject_IsTrue(a->py) > 0;
 }

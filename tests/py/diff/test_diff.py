@@ -27,6 +27,7 @@ MODULES_FAILING = (
     "prog_effects",
     "prog_globals",
     "prog_gradients",
+    "prog_inplace",
     "prog_invariant",
     "prog_language",
     "prog_lengths",

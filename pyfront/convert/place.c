@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes in place: what a tensor holds, and who else may see it.
+ *
+ * A tensor that was never written holds the value it was made with.  From its first write on, what
+ * it holds is state in a slot (AV_DATA), like a variable: a copy of the state for each arm, merged
+ * after them, carried by loops.  A view has no state, it is taken again of what its root holds now;
+ * a write through it is scattered into the root.
+ *
+ * A write must be seen through every other name.  Names that lead to the same proxy share its
+ * record.  What arms and rounds leave is a new proxy for one of several tensors (`from`): it may be
+ * written once nobody can reach those.  What a recursion gets, what is read from objects or stored
+ * in them may be any tensor, and is not written.  Values are never overwritten in a graph, so what
+ * a gradient needs would still be there where CPython raises: such writes are refused, too.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+
+enum { MAX_DEPTH = 64 };
+
+static bool encloses(const jcv_ctx *outer, const jcv_ctx *x) {
+    while (x && x != outer)
+        x = x->parent;
+    return x != NULL;
+}
+
+static jcv_av *data(jcv *c, jcv_val *v, bool tracked) {
+    jcv_av *a = jcv_new(c, AV_DATA);
+    a->val = v;
+    a->n = tracked;
+    return a;
+}
+
+/* ---- what a tensor holds ------------------------------------------------------------------------
+ */
+
+static jcv_val *root_val(jcv *c, const jcv_rec *r) {
+    return r->slot ? c->slots.data[r->slot]->val : r->val;
+}
+
+jcv_val *jcv_held(jcv *c, jcv_rec *r) {
+    if (!r->parent) {
+        r->read_by_fn = r->read_by_fn || c->ctx->fn != r->ctx->fn;
+        return root_val(c, r);
+    }
+    jcv_val *up = jcv_held(c, r->parent);
+    if (!up || up == r->up)
+        return up ? r->val : NULL;
+    jcv_val **in = jn_arena_zalloc(&c->arena, (r->n_extra + 1) * sizeof *in);
+    if (!in)
+        return NULL;
+    in[0] = up;
+    for (unsigned i = 0; i < r->n_extra; i++)
+        in[i + 1] = r->extra[i];
+    jcv_node *n = jcv_op_try(c, r->op, in, r->n_extra + 1, r->attrs);
+    if (!n)
+        return NULL;
+    if (r->op == JN_OP(detach))
+        n->out[0].depends = n->out[0].cut = false;
+    if (r->ctx == c->ctx) {
+        r->val = &n->out[0];
+        r->up = up;
+    }
+    return &n->out[0];
+}
+
+void jcv_keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_node *n) {
+    r->parent = parent;
+    r->root = parent->root;
+    r->up = parent->parent ? parent->val : root_val(c, parent);
+    r->op = op;
+    r->attrs = n->attrs;
+    r->n_extra = n->n_in - 1;
+    r->extra = n->in + 1;
+    r->ctx = c->ctx;
+    r->apart = op == JN_OP(detach) || jpy_no_grad_mode || parent->apart;
+    r->next_view = r->root->views;
+    r->root->views = r;
+}
+
+/* ---- whether it requires grad -------------------------------------------------------------------
+ * The eager layer keeps that in the proxy, which is not copied for each arm: it is brought in step
+ * with the state. */
+
+static bool tracked(const jcv_rec *r) { return r->obj && jpy_tensor_tracked((jpy_tensor *)r->obj); }
+
+static void set_tracked(jcv *c, jcv_rec *r, bool on) {
+    if (!r->obj || tracked(r) == on)
+        return;
+    jpy_tensor *t = (jpy_tensor *)r->obj;
+    if (on) {
+        if (!jcv_track(r->obj, true))
+            jcv_refuse(c, "out of memory");
+        return;
+    }
+    jpy_node_release(t->node);
+    t->node = NULL;
+    t->requires_grad = false;
+}
+
+static void set_all_tracked(jcv *c, jcv_rec *root, bool on) {
+    set_tracked(c, root, on);
+    for (jcv_rec *v = root->views; v; v = v->next_view)
+        if (!v->apart)
+            set_tracked(c, v, on);
+}
+
+void jcv_settle_places(jcv *c) {
+    for (size_t i = 0; i < c->places.n; i++) {
+        jcv_rec *r = c->places.data[i];
+        const jcv_av *now = c->slots.data[r->slot];
+        if (r->obj && (now->n != 0) != tracked(r))
+            c->slots.data[r->slot] = data(c, now->val, tracked(r));
+    }
+}
+
+void jcv_sync_places(jcv *c) {
+    for (size_t i = 0; i < c->places.n; i++)
+        set_all_tracked(c, c->places.data[i], c->slots.data[c->places.data[i]->slot]->n);
+}
+
+bool jcv_is_place(jcv *c, size_t slot, const jcv_ctx *x, bool *out_outer) {
+    for (size_t i = 0; slot && i < c->places.n; i++) {
+        const jcv_rec *r = c->places.data[i];
+        if (r->slot == slot || r->when == slot) {
+            *out_outer = encloses(r->ctx, x);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- who else may see it ------------------------------------------------------------------------
+ */
+
+/* Whether it is x, or may be. */
+static bool may_be(const jcv_rec *r, const jcv_rec *x, unsigned depth) {
+    if (r == x || depth > MAX_DEPTH)
+        return true;
+    for (unsigned i = 0; i < r->n_from; i++)
+        if (may_be(r->from[i], x, depth + 1))
+            return true;
+    return false;
+}
+
+/* Whether an abstract value leads to x otherwise than by `me`. */
+static bool leads_to(jcv *c, const jcv_av *a, const jcv_rec *x, const jcv_rec *me) {
+    if (!a || a->kind == AV_UNDEF || a->kind == AV_PY)
+        return false;
+    if (a->kind == AV_TENSOR) {
+        const jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->root;
+        return r != me && may_be(r, x, 0);
+    }
+    if (a->kind == AV_LIST || a->kind == AV_DICT)
+        return false; /* what it holds is in a slot of its own */
+    for (unsigned i = 0; a->items && i < a->n; i++)
+        if (leads_to(c, a->items[i], x, me))
+            return true;
+    return leads_to(c, a->self, x, me);
+}
+
+static bool reachable(jcv *c, const jcv_rec *x, const jcv_rec *me) {
+    for (size_t i = 0; i < c->slots.n; i++)
+        if (leads_to(c, c->slots.data[i], x, me))
+            return true;
+    return false;
+}
+
+static bool called_from(const jcv_frame *f, const jcv_frame *outer) {
+    while (f && f != outer)
+        f = f->caller;
+    return f != NULL;
+}
+
+/* Whether no other name leads to one of the tensors that `me` may be.  Expressions that are being
+ * evaluated are those of callers: what they hold was made before the call. */
+static bool sole(jcv *c, const jcv_rec *r, const jcv_rec *me, unsigned depth) {
+    if (r->shared || r->stored || r->parent || depth > MAX_DEPTH)
+        return false;
+    for (unsigned i = 0; i < r->n_from; i++) {
+        const jcv_rec *x = r->from[i];
+        if (x->src || !called_from(x->frame, r->frame) || reachable(c, x, me) ||
+            !sole(c, x, me, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+void jcv_made_of(jcv *c, jcv_av *leaf, jcv_av *const *of, unsigned n) {
+    if (leaf->kind != AV_TENSOR)
+        return;
+    jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)leaf->py)->t);
+    r->from = jcv_alloc(c, (n + 1) * sizeof(jcv_rec *));
+    r->shared = false;
+    for (unsigned i = 0; i < n; i++) {
+        if (of[i]->kind != AV_TENSOR) {
+            r->shared = true;
+            continue;
+        }
+        jcv_rec *x = jcv_rec_of(c, ((jpy_tensor *)of[i]->py)->t);
+        r->shared = r->shared || x->parent;
+        r->from[r->n_from++] = x->root;
+    }
+}
+
+static bool only_in(const jcv_rec *r, const jcv_ctx *x, const jcv_rec * or, unsigned depth) {
+    if (r->shared || r->stored || r->parent || r->src || depth > MAX_DEPTH)
+        return false;
+    if (r == or)
+        return true;
+    for (unsigned i = 0; i < r->n_from; i++)
+        if (!only_in(r->from[i], x, or, depth + 1))
+            return false;
+    return encloses(x, r->ctx);
+}
+
+bool jcv_only_in(jcv *c, jcv_av *a, const jcv_ctx *x, jcv_av * or) {
+    const jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
+    return only_in(r, x, or ? jcv_rec_of(c, ((jpy_tensor *) or->py)->t) : NULL, 0);
+}
+
+bool jcv_same_root(jcv *c, jcv_av *a, jcv_av *b) {
+    return a->kind == AV_TENSOR && b->kind == AV_TENSOR &&
+           jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->root ==
+               jcv_rec_of(c, ((jpy_tensor *)b->py)->t)->root;
+}
+
+void jcv_check_rounds(jcv *c, const jcv_ctx *body, jcv_av *const *first, jcv_av *const *last,
+                      unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        if (first[i]->kind != AV_TENSOR || !jcv_rec_of(c, ((jpy_tensor *)first[i]->py)->t)->written)
+            continue;
+        bool ok = last[i]->kind == AV_TENSOR && jcv_only_in(c, last[i], body, first[i]) &&
+                  !jcv_rec_of(c, ((jpy_tensor *)last[i]->py)->t)->saved;
+        for (unsigned k = 0; k < n && ok; k++)
+            ok = k == i || !jcv_same_root(c, last[i], last[k]);
+        if (!ok)
+            jcv_refuse(c, "a tensor is written in place in the next round of a loop, and may have "
+                          "another name or be needed as it was");
+    }
+}
+
+/* ---- writing ------------------------------------------------------------------------------------
+ */
+
+/* The writing direction of a view op: the parent's value with `v` in its place. */
+static jcv_val *put_back(jcv *c, jcv_rec *r, jcv_val *up, jcv_val *v) {
+    const jn_op *op = r->op;
+    jcv_val *in[4] = {up, v, NULL, NULL};
+    jcv_node *n = NULL;
+    if (op == JN_OP(detach) || op == JN_OP(alias))
+        return v;
+    if (op == JN_OP(select)) {
+        in[2] = r->extra[0];
+        n = jcv_op_try(c, JN_OP(select_scatter), in, 3, r->attrs);
+    } else if (op == JN_OP(slice)) {
+        in[2] = r->extra[0];
+        in[3] = r->extra[1];
+        n = jcv_op_try(c, JN_OP(slice_scatter), in, 4, r->attrs);
+    } else if (op == JN_OP(transpose)) {
+        n = jcv_op_try(c, op, &v, 1, r->attrs);
+    } else if (op == JN_OP(reshape) || op == JN_OP(unsqueeze) || op == JN_OP(squeeze)) {
+        janus_reshape_attrs attrs = {sizeof attrs, {up->type->dims, (size_t)up->type->rank}};
+        n = jcv_op_try(c, JN_OP(reshape), &v, 1, &attrs);
+    }
+    if (!n) {
+        jn_error(JANUS_UNSUPPORTED, "a write through a view made by %s", op->name);
+        return NULL;
+    }
+    return &n->out[0];
+}
+
+static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
+    const jcv_rec *root = r->root;
+    const char *why = NULL;
+    const jpy_tensor *t = (const jpy_tensor *)root->obj;
+    bool leaf = t && t->requires_grad && !t->node;
+    if (!encloses(root->ctx, c->ctx))
+        why = "made outside of the recursion";
+    else if (!sole(c, root, root, 0))
+        why = "that may have another name";
+    else if (root->saved && (!root->src || c->ctx != c->main))
+        why = "that a gradient needs as it was";
+    else if (jpy_no_grad_mode && !leaf && tracked(root))
+        why = "that requires grad, without recording";
+    else if (!jpy_no_grad_mode && leaf && r->parent)
+        why = "of which it is a view, a leaf that requires grad";
+    else if (recorded && r->apart)
+        why = "through a view without history";
+    if (!why)
+        return JANUS_OK;
+    return jn_error(JANUS_UNSUPPORTED, "an in-place write to a tensor %s", why);
+}
+
+janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded) {
+    jcv_rec *root = r->root;
+    JN_TRY(may_write(c, r, recorded));
+    for (jcv_rec *x = r; x->parent; x = x->parent) {
+        jcv_val *up = jcv_held(c, x->parent);
+        if (!up || !(v = put_back(c, x, up, v)))
+            return JANUS_UNSUPPORTED;
+    }
+    if (!root->slot) {
+        root->slot = jcv_slot(c, data(c, root->val, tracked(root)));
+        if (root->src)
+            root->when = jcv_slot(c, jcv_bool(c, false));
+        if (!jn_vec_push(&c->places, root))
+            return JN_NO_MEMORY();
+    }
+    if (recorded)
+        set_all_tracked(c, root, true);
+    c->slots.data[root->slot] = data(c, v, recorded || tracked(root));
+    if (root->src)
+        c->slots.data[root->when] = jcv_bool(c, true);
+    root->written = true;
+    c->writes++;
+    jcv_wrote_if(c, root->read_by_fn);
+    return JANUS_OK;
+}
