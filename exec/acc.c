@@ -74,8 +74,8 @@ janus_status jn_add_elements(uint8_t dtype, char *to, const char *from, int64_t 
                      {(char *)from, &n, &stride, 1, dtype, true}};
     jn_sig sig = {JN_OP(add), in, in, 2, 1, NULL};
     jn_kernel_fn add = jn_op_impls[JN_OP_ID_add].cpu(&sig);
-    if (!add || (dtype != JANUS_F32 && dtype != JANUS_F64))
-        return jn_error(JANUS_DTYPE, "acc.add: sums are f32 or f64, got %s",
+    if (!add || !jn_dtype_is_float(dtype))
+        return jn_error(JANUS_DTYPE, "acc.add: sums are of floats, got %s",
                         jn_dtype_name((janus_dtype)dtype));
     jn_kargs k = {in, in, 2, 1, NULL, NULL, &flags, par, false};
     add(&k);

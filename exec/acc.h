@@ -34,7 +34,7 @@ janus_status jn_acc_product(jn_run *r, jn_acc *a, uint32_t k, int64_t rows, int6
                             int64_t z_cols, char **x, char **z);
 /* block k += n values of the sum's size, `step` elements apart; serial. */
 janus_status jn_acc_add(jn_acc *a, uint32_t k, const char *from, int64_t step, uint32_t n);
-/* to[i] += from[i], i < n, of f32 or f64. */
+/* to[i] += from[i], i < n, of floats. */
 janus_status jn_add_elements(uint8_t dtype, char *to, const char *from, int64_t n,
                              const jn_par *par);
 /* The sum so far: everything added is executed first. */

@@ -16,6 +16,7 @@
 #include "exec/run_internal.h"
 #include "graph/base/status.h"
 #include "ops/attrs.h"
+#include "ops/ref/ref.h"
 #include "ops/rng.h"
 #include "ops/scalar.h"
 
@@ -62,9 +63,10 @@ janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out) 
         case JANUS_U8:
             i = *(const uint8_t *)v->data;
             break;
-        default:
-            return jn_error(JANUS_DTYPE, "item: %s is a storage dtype",
-                            jn_dtype_name((janus_dtype)v->shape->dtype));
+        default: {
+            jn_view half = {v->data, NULL, NULL, 0, v->shape->dtype, true};
+            f = jn_load_f(&half, 0);
+        }
         }
     bool is_float = jn_dtype_is_float(v->shape->dtype);
     if (kind == JANUS_KIND_FLOAT)

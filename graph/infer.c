@@ -88,16 +88,12 @@ static janus_status check_dtype(const jn_infer *c, unsigned i, const jn_operand 
     case JN_DT_ANY:
         return JANUS_OK;
     case JN_DT_FLOAT:
-        if (d == JANUS_F32 || d == JANUS_F64)
-            return JANUS_OK;
-        return wrong_dtype(c, i, o,
-                           jn_dtype_is_float(d) ? "f32 or f64 (cast first)" : "f32 or f64");
+        return jn_dtype_is_float(d) ? JANUS_OK : wrong_dtype(c, i, o, "f32, f64, f16 or bf16");
     case JN_DT_INT:
         return jn_dtype_is_int(d) ? JANUS_OK : wrong_dtype(c, i, o, "i32, i64 or u8");
     case JN_DT_NUM:
-        if (d == JANUS_F32 || d == JANUS_F64 || jn_dtype_is_int(d))
-            return JANUS_OK;
-        return wrong_dtype(c, i, o, "a numeric dtype");
+        return jn_dtype_is_float(d) || jn_dtype_is_int(d) ? JANUS_OK
+                                                          : wrong_dtype(c, i, o, "a numeric dtype");
     case JN_DT_BOOL:
         return d == JANUS_BOOL ? JANUS_OK : wrong_dtype(c, i, o, "bool");
     case JN_DT_SAME0:

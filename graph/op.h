@@ -38,10 +38,11 @@ enum {                      /* jn_op.flags */
        JN_OP_STRIDED = 1 << 7,     /* kernel takes any strides; else operands are made contiguous */
        JN_OP_SAVES = 1 << 8,       /* invoke.save and the like: one more result, the frame */
        JN_OP_TWO_SUBS = 1 << 9,    /* refers to two SubGraphs: if, while, if.grad */
-       JN_OP_KEEPS0 = 1 << 10,  /* out[i] is operand 0's where operand 1's is 0: in numerics "fast",
-                                   rows of a sparse operand 1 are all that is computed */
-       JN_OP_ADDS = 1 << 11,    /* kernels, of every device, can add to the result's buffer */
-       JN_OP_FEW_ROWS = 1 << 12 /* the result is zero but for some rows */
+       JN_OP_KEEPS0 = 1 << 10, /* out[i] is operand 0's where operand 1's is 0: in numerics "fast",
+                                  rows of a sparse operand 1 are all that is computed */
+       JN_OP_ADDS = 1 << 11,   /* kernels, of every device, can add to the result's buffer */
+       JN_OP_FEW_ROWS = 1 << 12, /* the result is zero but for some rows */
+       JN_OP_MOVES = 1 << 13     /* elements are moved, never computed with: kernels go by size */
 };
 
 /* What an operand position accepts. */
@@ -59,7 +60,7 @@ typedef enum jn_accept {
 
 typedef enum jn_dtype_class {
     JN_DT_ANY,
-    JN_DT_FLOAT, /* f32 f64 (f16 bf16 are storage: cast first) */
+    JN_DT_FLOAT, /* f32 f64 f16 bf16 */
     JN_DT_INT,   /* i32 i64 u8 */
     JN_DT_NUM,   /* FLOAT or INT */
     JN_DT_BOOL,

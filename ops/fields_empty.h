@@ -73,6 +73,9 @@
 #ifndef RULE_grad
 #define RULE_grad(f)
 #endif
+#ifndef RULE_grad_wide
+#define RULE_grad_wide(f)
+#endif
 #ifndef RULE_batch
 #define RULE_batch(f)
 #endif

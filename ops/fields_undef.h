@@ -26,6 +26,7 @@
 #undef OP_NAMED
 #undef RULE_infer
 #undef RULE_grad
+#undef RULE_grad_wide
 #undef RULE_batch
 #undef RULE_cpu
 #undef RULE_ref

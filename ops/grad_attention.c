@@ -42,7 +42,7 @@ static jn_ev scaled(jn_gx *g, jn_ev v, jn_ev query, double scale) {
         return jn_g_scale(g, v, scale);
     if (t.t.rank > 0 && t.dims[t.t.rank - 1] > 0)
         return jn_g_scale(g, v, 1 / sqrt((double)t.dims[t.t.rank - 1]));
-    return jn_g_mul(g, v, JN_G1(g, rsqrt, jn_g_count(g, query, (janus_ints){&last, 1})));
+    return jn_g_mul(g, v, JN_G1(g, rsqrt, jn_g_count(g, query, (janus_ints){&last, 1}, v)));
 }
 
 static bool is_bool(jn_gx *g, jn_ev v) {

@@ -157,14 +157,16 @@ jn_ev jn_g_restore_dims(jn_gx *g, jn_ev y, jn_ev x, janus_ints dims, bool keepdi
     return y;
 }
 
-jn_ev jn_g_count(jn_gx *g, jn_ev x, janus_ints dims) {
+jn_ev jn_g_count(jn_gx *g, jn_ev x, janus_ints dims, jn_ev like) {
     jn_gtype t;
     int64_t known = 1;
     jn_ev sizes = JN_EV_NONE;
     jn_g_type(g, x, &t);
     if (t.t.rank < 0 && dims.n == 0) { /* all of an unknown number of dims */
-        jn_ev ones =
-            jn_g_op2(g, JN_OP(full_like), jn_g_float(g, 1), x, JN_ATTRS(full_like, .dtype = -1));
+        jn_gtype l;
+        jn_g_type(g, like, &l);
+        jn_ev ones = jn_g_op2(g, JN_OP(full_like), jn_g_float(g, 1), x,
+                              JN_ATTRS(full_like, .dtype = l.t.dtype));
         return jn_g_sum(g, ones, dims, false);
     }
     int n = dims.n ? (int)dims.n : t.t.rank;
@@ -181,8 +183,8 @@ jn_ev jn_g_count(jn_gx *g, jn_ev x, janus_ints dims) {
         sizes = jn_ev_is_none(sizes) ? s : JN_G2(g, s_mul, sizes, s);
     }
     if (jn_ev_is_none(sizes))
-        return jn_g_const(g, (double)known, x);
-    return jn_g_scale(g, jn_g_of_scalar(g, sizes, x), (double)known);
+        return jn_g_const(g, (double)known, like);
+    return jn_g_scale(g, jn_g_of_scalar(g, sizes, like), (double)known);
 }
 
 jn_ev jn_g_reshape(jn_gx *g, jn_ev a, const int64_t *shape, const jn_ev *sizes, int rank) {

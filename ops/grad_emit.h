@@ -63,8 +63,8 @@ jn_ev jn_g_sum(jn_gx *g, jn_ev a, janus_ints dims, bool keepdim);
 jn_ev jn_g_mean(jn_gx *g, jn_ev a, janus_ints dims, bool keepdim);
 /* y is x reduced over dims: gives y the reduced dims back with size 1. */
 jn_ev jn_g_restore_dims(jn_gx *g, jn_ev y, jn_ev x, janus_ints dims, bool keepdim);
-/* How many elements of x a reduction over dims joins, as a 0-d tensor of x's dtype. */
-jn_ev jn_g_count(jn_gx *g, jn_ev x, janus_ints dims);
+/* How many elements of x a reduction over dims joins, as a 0-d tensor of the dtype of `like`. */
+jn_ev jn_g_count(jn_gx *g, jn_ev x, janus_ints dims, jn_ev like);
 /* a in a shape given by sizes: entries -2 are sizes of `of` along the axis given in `axes`. */
 jn_ev jn_g_reshape(jn_gx *g, jn_ev a, const int64_t *shape, const jn_ev *sizes, int rank);
 /* Size of a along axis as an int scalar. */

@@ -148,7 +148,7 @@ janus_status jn_grad_nll_loss_grad(jn_grad *r) {
 static jn_ev per_element(jn_gx *g, jn_ev dy, jn_ev each, int64_t reduction) {
     if (reduction != JN_REDUCTION_MEAN)
         return dy;
-    return jn_g_div(g, dy, jn_g_count(g, each, (janus_ints){NULL, 0}));
+    return jn_g_div(g, dy, jn_g_count(g, each, (janus_ints){NULL, 0}, dy));
 }
 
 /* Gradients d and -d for the two operands. */

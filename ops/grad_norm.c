@@ -101,17 +101,31 @@ static janus_status norm_grad(jn_gx *g, const jn_op *op, const void *attrs, bool
     return g->st;
 }
 
+/* v in the dtype of `like`: statistics of halves are f32. */
+static jn_ev as_dtype(jn_gx *g, jn_ev v, jn_ev like) {
+    jn_gtype a, b;
+    if (jn_ev_is_none(v))
+        return v;
+    jn_g_type(g, v, &a);
+    jn_g_type(g, like, &b);
+    return a.t.dtype == b.t.dtype ? v
+                                  : jn_g_op1(g, JN_OP(cast), v, JN_ATTRS(cast, .dtype = b.t.dtype));
+}
+
 /* dmean = -w r db, dvar = -w r r dw / 2 of running statistics that were used. */
 static void running_grads(jn_gx *g, jn_ev dw, jn_ev db) {
     jn_grad *r = g->r;
-    jn_ev inv = r->out[2], w = r->in[1];
+    jn_ev inv = r->out[2], w = as_dtype(g, r->in[1], inv);
     if (JN_WANT(g, 3)) {
-        jn_ev d = jn_g_neg(g, jn_g_mul(g, inv, db));
-        jn_g_set(g, 3, jn_ev_is_none(w) ? d : jn_g_mul(g, d, w));
+        jn_ev d = jn_g_neg(g, jn_g_mul(g, inv, as_dtype(g, db, inv)));
+        d = jn_ev_is_none(w) ? d : jn_g_mul(g, d, w);
+        jn_g_set(g, 3, as_dtype(g, d, r->in[3]));
     }
     if (JN_WANT(g, 4)) {
-        jn_ev d = jn_g_scale(g, jn_g_mul(g, JN_G1(g, square, inv), dw), -0.5);
-        jn_g_set(g, 4, jn_ev_is_none(w) ? d : jn_g_mul(g, d, w));
+        jn_ev sum = jn_g_mul(g, JN_G1(g, square, inv), as_dtype(g, dw, inv));
+        jn_ev d = jn_g_scale(g, sum, -0.5);
+        d = jn_ev_is_none(w) ? d : jn_g_mul(g, d, w);
+        jn_g_set(g, 4, as_dtype(g, d, r->in[4]));
     }
 }
 

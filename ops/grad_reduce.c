@@ -26,7 +26,7 @@ janus_status jn_grad_sum(jn_grad *r) {
 
 janus_status jn_grad_mean(jn_grad *r) {
     BEGIN_REDUCE;
-    jn_ev each = jn_g_div(g, dy, jn_g_count(g, x, a.dims));
+    jn_ev each = jn_g_div(g, dy, jn_g_count(g, x, a.dims, dy));
     jn_g_set(g, 0, JN_G2(g, expand_like, each, x));
     return g->st;
 }
@@ -69,7 +69,7 @@ janus_status jn_grad_logsumexp(jn_grad *r) {
 
 janus_status jn_grad_var(jn_grad *r) {
     BEGIN_REDUCE;
-    jn_ev n = jn_g_sub(g, jn_g_count(g, x, a.dims), jn_g_const(g, a.param, x));
+    jn_ev n = jn_g_sub(g, jn_g_count(g, x, a.dims, dy), jn_g_const(g, a.param, dy));
     jn_ev centred = jn_g_sub(g, x, jn_g_mean(g, x, a.dims, true));
     jn_g_set(g, 0, jn_g_mul(g, jn_g_div(g, jn_g_scale(g, dy, 2), n), centred));
     return g->st;

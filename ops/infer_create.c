@@ -14,8 +14,8 @@ static janus_status check_dtype(jn_infer *c, int64_t dtype) {
 }
 
 static janus_status check_float(jn_infer *c, int64_t dtype) {
-    if (dtype != JANUS_F32 && dtype != JANUS_F64)
-        return jn_infer_fail(c, JANUS_DTYPE, "dtype must be f32 or f64");
+    if (!jn_dtype_is_float((int)dtype))
+        return jn_infer_fail(c, JANUS_DTYPE, "dtype must be f32, f64, f16 or bf16");
     return JANUS_OK;
 }
 

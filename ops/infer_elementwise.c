@@ -7,16 +7,7 @@
 
 #include "ops/infer_util.h"
 
-/* f16 and bf16 are storage: arithmetic needs a cast first, also where bool is allowed. */
-static janus_status no_half(jn_infer *c, unsigned operand) {
-    int d = c->in[operand]->dtype;
-    if (d == JANUS_F16 || d == JANUS_BF16)
-        return jn_infer_expected(c, JANUS_DTYPE, operand, "f32, f64, an integer or bool");
-    return JANUS_OK;
-}
-
 janus_status jn_infer_binary(jn_infer *c) {
-    JN_TRY(no_half(c, 0));
     return jn_infer_broadcast(c, 0, c->in[0]->dtype, c->in, 2);
 }
 

@@ -19,7 +19,7 @@ static janus_status check_reduction(jn_infer *c, int64_t r) {
 janus_status jn_infer_cross_entropy(jn_infer *c) {
     const janus_nll_loss_attrs *a = c->attrs; /* cross_entropy's begins alike */
     const jn_type *x = c->in[0], *t = c->in[1];
-    bool probabilities = t->dtype == JANUS_F32 || t->dtype == JANUS_F64;
+    bool probabilities = jn_dtype_is_float(t->dtype);
     int64_t dims[JN_MAX_RANK];
     int rank = -1;
     JN_TRY(check_reduction(c, a->reduction));
@@ -134,6 +134,11 @@ static janus_status per_channel(jn_infer *c, unsigned operand, int64_t *channels
     return JANUS_OK;
 }
 
+/* Mean and 1 / standard deviation of halves are f32. */
+static int statistics(const jn_type *x) {
+    return x->dtype == JANUS_F16 || x->dtype == JANUS_BF16 ? JANUS_F32 : x->dtype;
+}
+
 janus_status jn_infer_batch_norm(jn_infer *c) {
     const janus_batch_norm_attrs *a = c->attrs;
     const jn_type *x = c->in[0];
@@ -146,12 +151,22 @@ janus_status jn_infer_batch_norm(jn_infer *c) {
         return jn_infer_fail(c, JANUS_INVALID_ARGUMENT,
                              "running statistics are needed when not training");
     JN_TRY(jn_infer_like(c, 0, x->dtype, x));
-    JN_TRY(jn_infer_dims(c, 1, x->dtype, 1, &channels));
-    return jn_infer_dims(c, 2, x->dtype, 1, &channels);
+    JN_TRY(jn_infer_dims(c, 1, statistics(x), 1, &channels));
+    return jn_infer_dims(c, 2, statistics(x), 1, &channels);
+}
+
+/* Operands 3 and 4 of a gradient. */
+static janus_status check_statistics(jn_infer *c, const jn_type *x) {
+    for (unsigned i = 3; i < 5; i++)
+        if (c->in[i]->dtype != x->dtype && c->in[i]->dtype != statistics(x))
+            return jn_infer_expected(c, JANUS_DTYPE, i,
+                                     "the dtype of x, f32 where that is f16 or bf16");
+    return JANUS_OK;
 }
 
 janus_status jn_infer_batch_norm_grad(jn_infer *c) {
     const jn_type *x = c->in[1];
+    JN_TRY(check_statistics(c, x));
     int64_t channels = x->rank < 0 ? JN_DIM_UNKNOWN : x->rank < 2 ? 1 : x->dims[1];
     for (unsigned i = 2; i < 5; i++)
         JN_TRY(per_channel(c, i, &channels));
@@ -179,21 +194,22 @@ janus_status jn_infer_layer_norm(jn_infer *c) {
     int axis;
     if (x->rank < 0) {
         for (unsigned i = 0; i < 3; i++)
-            JN_TRY(jn_infer_unknown(c, i, x->dtype));
+            JN_TRY(jn_infer_unknown(c, i, i ? statistics(x) : x->dtype));
         return JANUS_OK;
     }
     JN_TRY(jn_infer_axis(c, a->axis, x->rank, &axis));
     JN_TRY(check_norm_param(c, x, axis, 1));
     JN_TRY(check_norm_param(c, x, axis, 2));
     JN_TRY(jn_infer_like(c, 0, x->dtype, x));
-    JN_TRY(jn_infer_dims(c, 1, x->dtype, axis, x->dims));
-    return jn_infer_dims(c, 2, x->dtype, axis, x->dims);
+    JN_TRY(jn_infer_dims(c, 1, statistics(x), axis, x->dims));
+    return jn_infer_dims(c, 2, statistics(x), axis, x->dims);
 }
 
 janus_status jn_infer_layer_norm_grad(jn_infer *c) {
     const janus_layer_norm_grad_attrs *a = c->attrs;
     const jn_type *x = c->in[1];
     int axis;
+    JN_TRY(check_statistics(c, x));
     if (x->rank < 0) {
         for (unsigned i = 0; i < 3; i++)
             JN_TRY(jn_infer_unknown(c, i, x->dtype));

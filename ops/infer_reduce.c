@@ -33,13 +33,6 @@ static janus_status reduce_as(jn_infer *c, int dtype) {
 
 static int sum_dtype(int d) { return jn_dtype_is_int(d) || d == JANUS_BOOL ? JANUS_I64 : d; }
 
-static janus_status no_half(jn_infer *c) {
-    int d = c->in[0]->dtype;
-    if (d == JANUS_F16 || d == JANUS_BF16)
-        return jn_infer_expected(c, JANUS_DTYPE, 0, "f32, f64, an integer or bool");
-    return JANUS_OK;
-}
-
 /* The largest of nothing does not exist. */
 static janus_status not_empty(jn_infer *c, const bool *set) {
     const jn_type *x = c->in[0];
@@ -51,7 +44,6 @@ static janus_status not_empty(jn_infer *c, const bool *set) {
 }
 
 janus_status jn_infer_reduce(jn_infer *c) {
-    JN_TRY(no_half(c));
     if ((c->op->id == JN_OP_ID_max || c->op->id == JN_OP_ID_min) && c->in[0]->rank >= 0) {
         bool set[JN_MAX_RANK];
         JN_TRY(jn_infer_dim_set(c, jn_reduce_attrs_of(c->op, c->attrs).dims, c->in[0]->rank, set));
@@ -60,10 +52,7 @@ janus_status jn_infer_reduce(jn_infer *c) {
     return reduce_as(c, c->in[0]->dtype);
 }
 
-janus_status jn_infer_reduce_sum(jn_infer *c) {
-    JN_TRY(no_half(c));
-    return reduce_as(c, sum_dtype(c->in[0]->dtype));
-}
+janus_status jn_infer_reduce_sum(jn_infer *c) { return reduce_as(c, sum_dtype(c->in[0]->dtype)); }
 
 janus_status jn_infer_reduce_bool(jn_infer *c) { return reduce_as(c, JANUS_BOOL); }
 
@@ -93,7 +82,6 @@ static janus_status without_axis(jn_infer *c, unsigned i, int dtype, int64_t axi
 
 janus_status jn_infer_reduce_index(jn_infer *c) {
     const janus_max_dim_attrs *a = c->attrs; /* min_dim's is alike */
-    JN_TRY(no_half(c));
     JN_TRY(without_axis(c, 0, c->in[0]->dtype, a->axis, a->keepdim != 0));
     return without_axis(c, 1, JANUS_I64, a->axis, a->keepdim != 0);
 }
@@ -101,7 +89,6 @@ janus_status jn_infer_reduce_index(jn_infer *c) {
 janus_status jn_infer_argmax(jn_infer *c) {
     const janus_argmax_attrs *a = c->attrs; /* argmin's is alike */
     const jn_type *x = c->in[0];
-    JN_TRY(no_half(c));
     if (!a->all)
         return without_axis(c, 0, JANUS_I64, a->axis, a->keepdim != 0);
     for (int i = 0; i < x->rank; i++) {
@@ -131,7 +118,6 @@ static janus_status check_axis(jn_infer *c, int64_t axis_attr) {
 
 janus_status jn_infer_cumsum(jn_infer *c) {
     const janus_cumsum_attrs *a = c->attrs;
-    JN_TRY(no_half(c));
     JN_TRY(check_axis(c, a->axis));
     return jn_infer_like(c, 0, sum_dtype(c->in[0]->dtype), c->in[0]);
 }

@@ -10,6 +10,7 @@ libjanus_all_la_SOURCES += \
 	ops/grad_norm.c \
 	ops/grad_reduce.c \
 	ops/grad_shape.c \
+	ops/grad_wide.c \
 	ops/infer_attention.c \
 	ops/infer_control.c \
 	ops/infer_create.c \
@@ -45,6 +46,7 @@ libjanus_all_la_SOURCES += \
 	ops/cpu/copy.c \
 	ops/cpu/create.c \
 	ops/cpu/ew.c \
+	ops/cpu/half.c \
 	ops/cpu/index.c \
 	ops/cpu/index_put.c \
 	ops/cpu/isa.c \
@@ -99,6 +101,7 @@ noinst_HEADERS += \
 	ops/cpu/isa_gemm_body.h \
 	ops/cpu/isa_rows.h \
 	ops/cpu/isa_sums.h \
+	ops/cpu/select.h \
 	ops/cpu/simd.h \
 	ops/cpu/take.h \
 	ops/cpu/vmath.h \

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "ops/attrs.h"
+#include "ops/cpu/select.h"
 #include "ops/op_ids.h"
 #include "ops/rules.h"
 #include "ops/scalar.h"
@@ -108,6 +109,7 @@ enum { /* the scalar kinds of SCALAR fields */
 /* Every row decides on each of these rules, once: a hexadecimal digit counts each. */
 #define DECIDES_infer 0x1
 #define DECIDES_grad 0x10
+#define DECIDES_grad_wide 0x10
 #define DECIDES_batch 0x100
 #define DECIDES_cpu 0x1000
 #define DECIDES_ref 0x10000
@@ -127,6 +129,7 @@ enum { /* the scalar kinds of SCALAR fields */
 
 #define RULE_infer(f) .infer = jn_infer_##f,
 #define RULE_grad(f) .grad = jn_grad_##f,
+#define RULE_grad_wide(f) .grad = jn_grad_wide_##f,
 #define ROLE(r) .role = JN_ROLE_##r, .fold = JN_ROLE_##r == JN_ROLE_SCALAR ? jn_scalar_fold : NULL,
 #define FLAGS(mask) .flags = (mask),
 #define SAVE(mask) .save = (mask),
@@ -155,7 +158,20 @@ jn_kernel_fn jn_cpu_REF(const jn_sig *sig) {
     return ref ? ref(sig) : NULL;
 }
 
+/* What the rows name; the slot of every row leads to jn_cpu_select, which deals with halves first.
+ */
+typedef struct own_select {
+    unsigned id;
+    jn_select_fn cpu;
+} own_select;
 #define RULE_cpu(f) .cpu = jn_cpu_##f,
+#define OP_NAMED(op, text, ...) [JN_OP_ID_##op] = {.id = JN_OP_ID_##op, __VA_ARGS__},
+static const own_select own[JN_OP_ID_COUNT] = {
+#include "ops/ops.def"
+};
+jn_select_fn jn_cpu_own_select(unsigned op_id) { return own[op_id].cpu; }
+
+#define RULE_cpu(f) .cpu = jn_cpu_select,
 #define RULE_ref(f) .ref = jn_ref_##f,
 #define RULE_workspace(f) .workspace = jn_workspace_##f,
 #define RULE_view(f) .view = jn_view_##f,

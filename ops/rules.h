@@ -12,6 +12,7 @@
 #define OP_NAMED(id, name, ...) __VA_ARGS__
 #define RULE_infer(f) janus_status jn_infer_##f(jn_infer *c);
 #define RULE_grad(f) janus_status jn_grad_##f(jn_grad *g);
+#define RULE_grad_wide(f) RULE_grad(f) janus_status jn_grad_wide_##f(jn_grad *g);
 #define RULE_cpu(f) jn_kernel_fn jn_cpu_##f(const jn_sig *sig);
 #define RULE_ref(f) jn_kernel_fn jn_ref_##f(const jn_sig *sig);
 #define RULE_workspace(f) size_t jn_workspace_##f(const jn_sig *sig);

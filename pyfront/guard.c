@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "pyfront/autocast.h"
 #include "pyfront/py_module_base.h"
 #include "pyfront/py_tensor.h"
 
@@ -243,7 +244,7 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
 static bool call_holds(const jpy_guards *g, const jpy_call *call) {
     Py_ssize_t n_kw = call->kwnames ? PyTuple_GET_SIZE(call->kwnames) : 0;
     if (call->n_pos != g->n_pos || n_kw != (g->kwnames ? PyTuple_GET_SIZE(g->kwnames) : 0) ||
-        g->grad_mode != jpy_grad_enabled())
+        g->grad_mode != jpy_grad_enabled() || g->autocast != jpy_autocast_word)
         return false;
     for (Py_ssize_t i = 0; i < n_kw; i++)
         if (!key_equal(PyTuple_GET_ITEM(call->kwnames, i), PyTuple_GET_ITEM(g->kwnames, i)))

@@ -101,6 +101,8 @@ typedef struct jpy_guards {
     Py_ssize_t n_pos;
     PyObject *kwnames;
     bool grad_mode;
+    uint32_t autocast; /* jpy_autocast_word at the call */
+    uint8_t device;    /* where bound tensors must be: 0 anywhere, 1 in host memory, 2 on cuda */
     jpy_fast fast;
     unsigned fast_wait, fast_pause; /* successes until it is learnt, how many the next time */
 } jpy_guards;

@@ -19,6 +19,7 @@ typedef struct jpy_state {
     PyObject *module; /* janus._C, borrowed */
     PyTypeObject *tensor_type, *dtype_type, *device_type, *size_type, *op_type, *node_type;
     PyTypeObject *generator_type, *ctx_type, *module_base_type, *return_type;
+    PyTypeObject *autocast_type;
     PyObject *dtypes[JANUS_DTYPE_COUNT];
     PyObject *cpu; /* janus.device("cpu") */
     PyObject *empty_tuple;
@@ -38,6 +39,7 @@ int jpy_init_optim(PyObject *module);
 int jpy_init_rng(PyObject *module);
 int jpy_init_module_base(PyObject *module);
 int jpy_init_threads(PyObject *module);
+int jpy_init_autocast(PyObject *module);
 
 /*
  * Sets the Python exception that users of PyTorch expect for a failed status, from this thread's

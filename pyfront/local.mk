@@ -7,6 +7,8 @@ janusext_LTLIBRARIES = pyfront/_C.la
 endif
 
 pyfront__C_la_SOURCES = \
+	pyfront/autocast.c \
+	pyfront/autocast.h \
 	pyfront/cache.c \
 	pyfront/commit.c \
 	pyfront/convert/apart.c \

@@ -14,6 +14,7 @@
 
 #include "graph/base/alloc.h"
 #include "ops/op_ids.h"
+#include "pyfront/autocast.h"
 #include "pyfront/py_quick.h"
 
 /* ---- arguments ----------------------------------------------------------------------------------
@@ -260,7 +261,8 @@ static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, P
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     if (JN_UNLIKELY(jn_eager_hook != NULL))
         return bind_and_run(f, args, nargsf, kwnames, NULL);
-    if (f->fast_unary && !kwnames && n == 1 && jpy_tensor_check(args[0]))
+    if (f->fast_unary && !kwnames && n == 1 && jpy_tensor_check(args[0]) &&
+        !jpy_autocast_affects(f->row))
         return jpy_unary_fast(f->row, args[0]);
     jpy_quick_key key;
     PyObject *result = jpy_quick_call(f, f->inplace, false, args,

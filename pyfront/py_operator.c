@@ -13,6 +13,7 @@
 
 #include "exec/device.h"
 #include "ops/op_ids.h"
+#include "pyfront/autocast.h"
 #include "pyfront/py_quick.h"
 #include "pyfront/tape_internal.h"
 
@@ -160,7 +161,7 @@ static PyObject *run_operator(const jn_op *op, PyObject *const *args, Py_ssize_t
 
 PyObject *jpy_binary(const jn_op *op, PyObject *x, PyObject *y) {
     bool tx = jpy_tensor_check(x), ty = jpy_tensor_check(y),
-         fast = jn_eager_is_like(op) && !jn_eager_hook;
+         fast = jn_eager_is_like(op) && !jn_eager_hook && !jpy_autocast_affects(op);
     PyObject *args[2] = {x, y};
     if (JN_LIKELY(tx && ty)) {
         jpy_tensor *a = (jpy_tensor *)x, *b = (jpy_tensor *)y;

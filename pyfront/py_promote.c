@@ -10,6 +10,10 @@
 
 #include "pyfront/py_op.h"
 
+#include <math.h>
+
+#include "ops/ref/ref.h"
+
 static int category(int d) { return d == JANUS_BOOL ? 0 : jn_dtype_is_int(d) ? 1 : 2; }
 
 static int join(int a, int b) {
@@ -75,13 +79,11 @@ int jpy_promote(const jn_op *op, unsigned n_in, const jn_type *types, const janu
         int d = target[g];
         switch (jpy_operand_at(op, g)->dtype_class) {
         case JN_DT_FLOAT:
-            if (d != JANUS_F64)
+            if (!jn_dtype_is_float(d))
                 d = JANUS_F32;
             break;
         case JN_DT_NUM:
-            if (d == JANUS_F16 || d == JANUS_BF16)
-                d = JANUS_F32;
-            else if (d == JANUS_BOOL)
+            if (d == JANUS_BOOL)
                 d = JANUS_I64;
             break;
         case JN_DT_INT:
@@ -158,6 +160,12 @@ bool jpy_scalar_store(janus_dtype dtype, janus_kind kind, janus_scalar v, void *
     case JANUS_BOOL:
         *(bool *)to = kind == JANUS_KIND_FLOAT ? v.f != 0 : v.i != 0;
         return true;
+    case JANUS_F16:
+        *(uint16_t *)to = jn_float_to_half(f);
+        return (double)jn_half_to_float(*(uint16_t *)to) == f || isnan(f);
+    case JANUS_BF16:
+        *(uint16_t *)to = jn_float_to_bfloat(f);
+        return (double)jn_bfloat_to_float(*(uint16_t *)to) == f || isnan(f);
     default:
         break;
     }
@@ -178,19 +186,10 @@ bool jpy_scalar_store(janus_dtype dtype, janus_kind kind, janus_scalar v, void *
 }
 
 int jpy_scalar_tensor(janus_dtype dtype, janus_kind kind, janus_scalar v, janus_tensor **out) {
-    janus_tensor *t, *half;
+    janus_tensor *t;
     if (jpy_check(jn_tensor_empty(dtype, 0, NULL, &t)) < 0)
         return -1;
-    if (!jpy_scalar_store(dtype, kind, v, t->data)) { /* f16, bf16: through the cast kernel */
-        janus_tensor_release(t);
-        if (jpy_scalar_tensor(JANUS_F64, kind, v, &t) < 0)
-            return -1;
-        int rc = jpy_check(jn_tensor_cast(t, dtype, &half));
-        janus_tensor_release(t);
-        if (rc < 0)
-            return -1;
-        t = half;
-    }
+    (void)jpy_scalar_store(dtype, kind, v, t->data);
     *out = t;
     return 0;
 }

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "exec/recipe.h"
+#include "pyfront/autocast.h"
 #include "pyfront/tape_internal.h"
 
 enum { PLACES = 2048, MAX_ARGS = 8, MAX_SEQ = 8, ATTR_ROOM = 128, INT_ROOM = 8, WHOLE = 255 };
@@ -30,7 +31,8 @@ typedef enum tag {
     TAG_OBJECT,
     TAG_TUPLE,
     TAG_LIST,
-    TAG_TENSORS /* a tuple or list of them follows */
+    TAG_TENSORS, /* a tuple or list of them follows */
+    TAG_AUTOCAST
 } tag;
 
 typedef enum source {
@@ -186,6 +188,8 @@ static bool make_key(jpy_quick_key *key, const void *what, bool inplace, PyObjec
     *k++ = (uint64_t)(uintptr_t)what | inplace | (uint64_t)n << 56;
     if (kwnames)
         *k++ = (uint64_t)(uintptr_t)kwnames;
+    if (JN_UNLIKELY(jpy_autocast_word != 0))
+        *k++ = TAG_AUTOCAST | (uint64_t)jpy_autocast_word << 4;
     for (Py_ssize_t i = 0; i < n; i++)
         if (k > last || !put(&k, last, args[i], key->numbers_vary))
             return false;
@@ -534,6 +538,9 @@ static bool learn_run(entry *e, const jpy_bound *b, PyObject *const *args, Py_ss
         return false;
     bool ok = jpy_promote(op, b->n_in, types, numbers, cast) == 0;
     for (unsigned i = 0; ok && i < b->n_in; i++) {
+        ok = e->inplace || jpy_autocast_dtype(op, false, &types[i]) < 0;
+        if (!ok)
+            break;
         if (e->in[i].from == FROM_NUMBER) {
             uint64_t cell;
             ok = cast[i] >= 0 && number_of(args[e->in[i].arg], (janus_dtype)cast[i], &cell) &&

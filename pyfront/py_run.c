@@ -11,6 +11,7 @@
 #include "exec/device.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/autocast.h"
 #include "pyfront/py_copy.h"
 #include "pyfront/tape_internal.h"
 
@@ -31,6 +32,7 @@ typedef struct run {
     janus_kind *numbers;
     int *cast;
     bool *owned; /* vals[i] holds references */
+    int narrow;  /* the dtype that result 0 is rounded to, or -1 */
     jpy_val few_vals[JPY_BOUND_FEW];
     jn_type few_types[JPY_BOUND_FEW];
     janus_kind few_numbers[JPY_BOUND_FEW];
@@ -45,6 +47,7 @@ static int run_init(run *r, jpy_bound *b) {
     r->numbers = r->few_numbers;
     r->cast = r->few_cast;
     r->owned = r->few_owned;
+    r->narrow = -1;
     if (b->n_in > JPY_BOUND_FEW) {
         r->vals = PyMem_Calloc(b->n_in, sizeof *r->vals + sizeof *r->types + sizeof *r->numbers +
                                             sizeof *r->cast + sizeof *r->owned);
@@ -160,8 +163,8 @@ static bool uniform(const run *r) {
             return false;
         if (o->dtype_class == JN_DT_INT    ? d == JANUS_I64
             : o->dtype_class == JN_DT_BOOL ? d == JANUS_BOOL
-                                           : d <= JANUS_F64 && (dtype < 0 || dtype == d)) {
-            if (d <= JANUS_F64)
+                                           : jn_dtype_is_float(d) && (dtype < 0 || dtype == d)) {
+            if (jn_dtype_is_float(d))
                 dtype = d;
             continue;
         }
@@ -170,7 +173,76 @@ static bool uniform(const run *r) {
     return true;
 }
 
-static int cast_operands(run *r) {
+/* The kept cast of a weight, recorded as if it were made now: 1; 0: there is none. */
+static int use_kept(jpy_val *v, bool *owned, PyObject *o, janus_dtype dtype) {
+    janus_tensor *t = o && jpy_tensor_check(o) ? jpy_autocast_weight(o, dtype) : NULL;
+    janus_cast_attrs attrs = {sizeof attrs, dtype};
+    jpy_node *node = NULL;
+    if (!t)
+        return 0;
+    if (jpy_should_record(JN_OP(cast), v, 1) &&
+        !(node = jpy_record(JN_OP(cast), v, 1, &attrs, &t, 1))) {
+        janus_tensor_release(t);
+        return -1;
+    }
+    *v = jpy_val_tensor(t, (jpy_edge){node, NULL, 0});
+    *owned = true;
+    return 1;
+}
+
+static int autocast_operands(run *r) {
+    jpy_bound *b = r->b;
+    bool cuda = false;
+    for (unsigned i = 0; i < b->n_in; i++)
+        cuda = cuda || (r->types[i].kind == JANUS_KIND_TENSOR && r->vals[i].t->storage->device);
+    for (unsigned i = 0; i < b->n_in; i++) {
+        int d = jpy_autocast_dtype(b->op, cuda, &r->types[i]);
+        if (d < 0)
+            continue;
+        int kept =
+            r->owned[i] ? 0 : use_kept(&r->vals[i], &r->owned[i], b->in[i].o, (janus_dtype)d);
+        if (kept < 0 || (!kept && cast_val(&r->vals[i], &r->owned[i], (janus_dtype)d) < 0))
+            return -1;
+        r->types[i] = jn_tensor_as_type(r->vals[i].t);
+    }
+    return 0;
+}
+
+static bool is_half(int dtype) { return dtype == JANUS_F16 || dtype == JANUS_BF16; }
+
+/*
+ * f16 and bf16 with a number or a 0-d tensor that is none of them: as in PyTorch, the number is not
+ * rounded first.  The op is computed in f32 and its result rounded (1e6 overflows a half, and half
+ * of it times 1e-3 must not).
+ */
+static bool must_widen(const run *r) {
+    const jn_op *op = r->b->op;
+    bool half = false, other = false;
+    if (!(op->flags & JN_OP_ELEMENTWISE) || (op->flags & JN_OP_MOVES) || !op->grad)
+        return false;
+    for (unsigned i = 0; i < r->b->n_in; i++) {
+        uint64_t cell;
+        if (jpy_operand_at(op, i)->accept != JN_ACCEPT_TENSOR)
+            continue;
+        if (r->numbers[i] != JANUS_KIND_NONE)
+            other = other ||
+                    (is_half(r->cast[i]) && !jpy_scalar_store((janus_dtype)r->cast[i],
+                                                              r->numbers[i], r->vals[i].s, &cell));
+        else if (r->cast[i] >= 0)
+            other = other || (is_half(r->cast[i]) && r->types[i].rank == 0);
+        half = half || (r->numbers[i] == JANUS_KIND_NONE && is_half(r->types[i].dtype));
+    }
+    return half && other;
+}
+
+/* Normalisation of halves with parameters in f32 gives halves. */
+static bool is_mixed_norm(const run *r) {
+    unsigned id = r->b->op->id;
+    return (id == JN_OP_ID_batch_norm || id == JN_OP_ID_layer_norm) && is_half(r->types[0].dtype) &&
+           r->cast[0] == JANUS_F32;
+}
+
+static int cast_operands(run *r, bool inplace) {
     jpy_bound *b = r->b;
     if (b->cast_first >= 0 && r->types[0].kind == JANUS_KIND_TENSOR &&
         r->types[0].dtype != b->cast_first) {
@@ -178,6 +250,8 @@ static int cast_operands(run *r) {
             return -1;
         r->types[0] = jn_tensor_as_type(r->vals[0].t);
     }
+    if (!inplace && b->cast_first < 0 && jpy_autocast_affects(b->op) && autocast_operands(r) < 0)
+        return -1;
     if (uniform(r)) {
         for (unsigned i = 0; i < b->n_in; i++)
             r->cast[i] = -1;
@@ -185,6 +259,20 @@ static int cast_operands(run *r) {
     }
     if (jpy_promote(b->op, b->n_in, r->types, r->numbers, r->cast) < 0)
         return -1;
+    if (is_mixed_norm(r)) {
+        r->narrow = r->types[0].dtype;
+    } else if (must_widen(r)) {
+        for (unsigned i = 0; i < b->n_in; i++) {
+            if (jpy_operand_at(b->op, i)->accept != JN_ACCEPT_TENSOR)
+                continue;
+            if (r->cast[i] >= 0 || is_half(r->types[i].dtype)) {
+                r->narrow = is_half(r->cast[i]) ? r->cast[i] : r->narrow;
+                r->cast[i] = r->numbers[i] == JANUS_KIND_NONE && r->types[i].dtype == JANUS_F32
+                                 ? -1
+                                 : JANUS_F32;
+            }
+        }
+    }
     for (unsigned i = 0; i < b->n_in; i++) {
         if (r->cast[i] < 0)
             continue;
@@ -253,6 +341,44 @@ PyObject *jpy_wrap_results(jpy_result result, janus_tensor **out, unsigned n, jp
     return all ? all : first;
 }
 
+/* The results (consumed, with the node), the first one rounded to r->narrow. */
+static PyObject *wrap_narrowed(run *r, janus_tensor **out, jpy_node *node) {
+    jpy_bound *b = r->b;
+    unsigned n = b->op->n_out, shown = b->result == JPY_RESULT_FIRST ? 1 : n;
+    bool owned = true;
+    jpy_val v = jpy_val_tensor(out[0], (jpy_edge){node, NULL, 0});
+    PyObject *all = NULL;
+    if (node)
+        jpy_node_retain(node);
+    int rc = cast_val(&v, &owned, (janus_dtype)r->narrow);
+    if (rc == 0 && (shown == 1 || (all = PyTuple_New(n)))) {
+        PyObject *first = wrap(v.t, v.edge.node, 0, NULL);
+        if (shown == 1)
+            all = first;
+        else if (first)
+            PyTuple_SET_ITEM(all, 0, first);
+        else
+            Py_CLEAR(all);
+    } else {
+        jpy_val_release(&v);
+    }
+    for (unsigned i = 1; i < n; i++) {
+        if (!all || shown == 1) {
+            janus_tensor_release(out[i]);
+            continue;
+        }
+        if (node)
+            jpy_node_retain(node);
+        PyObject *o = wrap(out[i], node, i, NULL);
+        if (o)
+            PyTuple_SET_ITEM(all, i, o);
+        else
+            Py_CLEAR(all);
+    }
+    jpy_node_release(node);
+    return all;
+}
+
 static PyObject *run_new(run *r) {
     jpy_bound *b = r->b;
     janus_tensor *out[JN_EAGER_MAX_OUT];
@@ -260,6 +386,8 @@ static PyObject *run_new(run *r) {
     const void *attrs = b->op->attr_size ? b->attrs : NULL;
     if (jpy_apply(b->op, r->vals, b->n_in, attrs, out, b->op->n_out, &node) < 0)
         return NULL;
+    if (r->narrow >= 0)
+        return wrap_narrowed(r, out, node);
     bool view =
         (b->op->flags & JN_OP_VIEW) && b->n_in && b->in[0].o && jpy_tensor_check(b->in[0].o);
     return jpy_wrap_results(b->result, out, b->op->n_out, node,
@@ -360,7 +488,7 @@ PyObject *jpy_bound_run(jpy_bound *b, jpy_tensor *dst) {
     if (run_init(&r, b) < 0)
         return NULL;
     PyObject *result = NULL;
-    if (take(&r) == 0 && cast_operands(&r) == 0)
+    if (take(&r) == 0 && cast_operands(&r, dst != NULL) == 0)
         result = dst ? run_into(&r, dst) : run_new(&r);
     run_done(&r);
     return result;

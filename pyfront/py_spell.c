@@ -103,6 +103,7 @@ const jpy_spelling jpy_spellings[] = {
     {"byte", "input", jpy_bind_byte, 2, "As uint8."},
     {"half", "input", jpy_bind_half, 2, "As float16."},
     {"bfloat16", "input", jpy_bind_bfloat16, 2, "As bfloat16."},
+    {"_autocast", "input, lower", jpy_bind_autocast, 1, "The cast that autocast wants."},
     {"type_as", "input, other", jpy_bind_type_as, 2, "With another tensor's dtype."},
     {"to", "input, dtype=, device=, other=, spare=, non_blocking=, copy=", jpy_bind_to, 2,
      "With another dtype or device."},

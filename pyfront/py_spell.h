@@ -29,6 +29,7 @@ int jpy_bind_any(jpy_bound *b, PyObject *const *a);
 int jpy_bind_argmax(jpy_bound *b, PyObject *const *a);
 int jpy_bind_argmin(jpy_bound *b, PyObject *const *a);
 int jpy_bind_attention(jpy_bound *b, PyObject *const *a);
+int jpy_bind_autocast(jpy_bound *b, PyObject *const *a);
 int jpy_bind_avg_pool2d(jpy_bound *b, PyObject *const *a);
 int jpy_bind_batch_norm(jpy_bound *b, PyObject *const *a);
 int jpy_bind_bce_with_logits(jpy_bound *b, PyObject *const *a);

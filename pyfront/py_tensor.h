@@ -72,7 +72,7 @@ int jpy_inplace_end(jpy_tensor *t, jpy_node *node);
 
 /* Python scalar (int, float, bool; not tensors): kind and value.  0: not one, 1: one, -1: error. */
 int jpy_scalar_of(PyObject *o, janus_kind *kind, janus_scalar *out);
-/* Writes it as an element of `dtype`; false: f16 and bf16 need a cast. */
+/* Writes it as an element of `dtype`; false: an f16 or bf16, which it had to be rounded to. */
 bool jpy_scalar_store(janus_dtype dtype, janus_kind kind, janus_scalar v, void *to);
 /* New 0-d tensor of `dtype` with that value. */
 int jpy_scalar_tensor(janus_dtype dtype, janus_kind kind, janus_scalar v, janus_tensor **out);

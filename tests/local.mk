@@ -1,6 +1,7 @@
 # tests: `make check` runs each program and script listed here.
 # A unit test is one file tests/unit/t_NAME.c (CUnit) and one line below.
 unit_tests = \
+	tests/conformance/t_half \
 	tests/conformance/t_ops \
 	tests/unit/t_cpu_matmul \
 	tests/unit/t_cpu_moves \
@@ -46,6 +47,12 @@ EXTRA_DIST += \
 	tests/cuda/conformance.sh \
 	tests/cuda/differential.sh \
 	tests/cuda/emulated.sh \
+	$(NULL)
+
+tests_conformance_t_half_SOURCES = \
+	tests/conformance/interp.c \
+	tests/conformance/samples.c \
+	tests/conformance/t_half.c \
 	$(NULL)
 
 tests_conformance_t_ops_SOURCES = \

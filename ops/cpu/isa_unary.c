@@ -171,8 +171,8 @@ CAST(I64, U8, int64_t, uint8_t, (uint64_t)x)
 CAST(U8, I32, uint8_t, int32_t, x)
 CAST(U8, I64, uint8_t, int64_t, x)
 
-/* ---- halves: storage only. To nearest, ties to even; integer steps, so every set has the same
- * bits as the reference. ---- */
+/* ---- halves: to nearest, ties to even; integer steps, so every set has the same bits as the
+ * reference. Others go by way of f32: see ops/cpu/half.c. ---- */
 
 JN_INLINE float from_f16(uint16_t h) {
     uint32_t bits = (uint32_t)(h & 0x7fffu) << 13;

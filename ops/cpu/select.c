@@ -3,8 +3,15 @@
  * Selectors whose choice is a look into the instruction set's table.  What the table has not, the
  * reference kernels do.
  */
+#include "ops/cpu/select.h"
+
 #include "ops/cpu/isa.h"
 #include "ops/rules.h"
+
+jn_kernel_fn jn_cpu_select(const jn_sig *sig) {
+    jn_kernel_fn half = jn_cpu_half(sig);
+    return half ? half : jn_cpu_own_select(sig->op->id)(sig);
+}
 
 jn_kernel_fn jn_cpu_fallback(const jn_sig *sig) {
     jn_select_fn ref = jn_op_impls[sig->op->id].ref;

@@ -17,7 +17,8 @@ enum { MAX_RESULTS = 256 };
 struct jcv_apart {
     const jcv_av *f;
     unsigned n;
-    const jn_type **types;                      /* of the arguments */
+    const jn_type **types; /* of the arguments */
+    uint32_t autocast;
     bool *tracked, grad_mode, checkpoint, sole; /* sole: what it returns has no other names */
     jcv_ctx *ctx;                               /* NULL: it cannot be apart */
     jcv_av *result;                             /* leaves are numbered placeholders */
@@ -36,6 +37,7 @@ static apart *find(jcv *c, const jcv_av *f, jcv_av *const *args, unsigned n, boo
     for (apart *a = c->aparts; a; a = a->next) {
         bool same =
             a->n == n && a->checkpoint == checkpoint && a->grad_mode == !jpy_no_grad_mode &&
+            a->autocast == jpy_autocast_word &&
             (a->f == f || (a->f->kind == f->kind && a->f->py == f->py && !f->py == !a->f->py &&
                            a->f->tree == f->tree && a->f->frame == f->frame));
         for (unsigned i = 0; same && i < n; i++)
@@ -132,6 +134,7 @@ static apart *make(jcv *c, const jcv_av *f, jcv_av *const *args, unsigned n, boo
     a->n = n;
     a->checkpoint = checkpoint;
     a->grad_mode = !jpy_no_grad_mode;
+    a->autocast = jpy_autocast_word;
     a->types = jcv_alloc(c, (n + 1) * sizeof *a->types);
     a->tracked = jcv_alloc(c, n + 1);
     for (unsigned i = 0; i < n; i++) {

@@ -296,7 +296,8 @@ static const jcv_args *with_self(jcv *c, jcv_av *self, const jcv_args *args) {
 
 /* C functions and methods of the tensor layer that may be called on proxies: what they return is
  * decided by types, dims and ops that come to the hook.  Whatever is not listed is a barrier. */
-static const char *const allowed_names[] = {"chunk",
+static const char *const allowed_names[] = {"autocast",
+                                            "chunk",
                                             "copy_",
                                             "dim",
                                             "element_size",
@@ -320,6 +321,8 @@ static const char *const allowed_names[] = {"chunk",
                                             "eye",
                                             "full",
                                             "full_like",
+                                            "get_autocast_dtype",
+                                            "is_autocast_enabled",
                                             "is_grad_enabled",
                                             "linspace",
                                             "no_grad",
@@ -522,7 +525,7 @@ static bool from_janus(PyObject *callable) {
 
 static jcv_av *construct(jcv *c, jcv_av *f, const jcv_args *args) {
     PyTypeObject *t = (PyTypeObject *)f->py;
-    if (jpy.ctx_type && t == jpy.ctx_type)
+    if ((jpy.ctx_type && t == jpy.ctx_type) || t == jpy.autocast_type)
         return jcv_call_tensor(c, f->py, args);
     PyObject *name = jcv_own(c, PyObject_GetAttrString(f->py, "__name__"));
     const char *s = PyUnicode_AsUTF8(name);

@@ -204,25 +204,26 @@ static void augmented(jcv *c, jpy_tree *n) {
 /* ---- with, assert, def --------------------------------------------------------------------------
  */
 
-/* Grad mode contexts are the only ones known: anything else may run unknown code. */
-static int grad_context(jcv *c, jcv_av *a) {
-    if (a->kind == AV_PY && jpy.ctx_type && Py_TYPE(a->py) == jpy.ctx_type) {
-        bool was = jpy_no_grad_mode;
+/* Contexts of grad mode and autocast are the only ones known: anything else may run unknown code.
+ */
+static void enter_context(jcv *c, jcv_av *a) {
+    uint32_t word;
+    if (a->kind == AV_PY && jpy_autocast_object(a->py, &word)) {
+        jpy_autocast_word = word;
+    } else if (a->kind == AV_PY && jpy.ctx_type && Py_TYPE(a->py) == jpy.ctx_type) {
         jcv_own(c, PyObject_CallMethod(a->py, "__enter__", NULL));
-        int on = jpy_grad_enabled();
-        jpy_no_grad_mode = was;
-        return on;
+    } else {
+        jcv_refuse(c, "with %s", jcv_describe(a));
     }
-    jcv_refuse(c, "with %s", jcv_describe(a));
 }
 
 static jcv_out exec_with(jcv *c, jpy_tree *n) {
     bool was = jpy_no_grad_mode;
+    uint32_t autocast = jpy_autocast_word;
     for (unsigned i = 0; i < n->x.n; i++) {
-        int on = grad_context(c, jcv_eval(c, n->x.v[i]->a));
+        enter_context(c, jcv_eval(c, n->x.v[i]->a));
         if (n->x.v[i]->b)
             jcv_refuse(c, "with ... as");
-        jpy_no_grad_mode = !on;
     }
     jcv_cont *cont = c->cont;
     int end = c->boundary;
@@ -232,6 +233,7 @@ static jcv_out exec_with(jcv *c, jpy_tree *n) {
     c->cont = cont;
     c->boundary = end;
     jpy_no_grad_mode = was;
+    jpy_autocast_word = autocast;
     return out;
 }
 

@@ -80,6 +80,7 @@ static jpy_entry *new_entry(const jpy_call *call, bool grad_mode) {
     e->guards.n_pos = call->n_pos;
     e->guards.kwnames = jpy_guards_own(&e->guards, call->kwnames);
     e->guards.grad_mode = grad_mode;
+    e->guards.autocast = jpy_autocast_word;
     e->attr_names = PyList_New(0);
     e->type_list = PyList_New(0);
     return e;
@@ -88,6 +89,8 @@ static jpy_entry *new_entry(const jpy_call *call, bool grad_mode) {
 static jcv_throw attempt(jcv *c, jpy_entry *e) {
     jcv_handler h = {.up = NULL};
     bool grad = !jpy_no_grad_mode;
+    uint32_t autocast = jpy_autocast_word;
+    jpy_autocast_asked = jpy_autocast_graph_on_cuda = false;
     jn_arena_init(&c->arena, 1 << 16);
     c->entry = e;
     c->guards = &e->guards;
@@ -101,7 +104,10 @@ static jcv_throw attempt(jcv *c, jpy_entry *e) {
         jcv_finish(c, e, start(c));
         c->thrown = THROW_NONE; /* what was thrown on the way was dealt with */
     }
+    if (jpy_autocast_asked) /* the lists differ between devices */
+        e->guards.device = jpy_autocast_graph_on_cuda ? 2 : 1;
     jpy_no_grad_mode = !grad;
+    jpy_autocast_word = autocast;
     PyErr_Clear();
     if (c->thrown == THROW_DEAD)
         snprintf(c->reason, sizeof c->reason, "a path that was not seen is needed");

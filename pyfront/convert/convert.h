@@ -17,6 +17,7 @@
 #include <setjmp.h>
 
 #include "graph/graph.h"
+#include "pyfront/autocast.h"
 #include "pyfront/convert/staged.h"
 #include "pyfront/convert/tree.h"
 #include "pyfront/entry.h"
@@ -182,6 +183,7 @@ typedef struct jcv_instance {
     jcv_rec_fn *fn;
     jcv_ctx *ctx;
     uint32_t epoch;
+    uint32_t autocast;
     bool grad_mode, open;
     bool deeper;     /* a call of itself has shown samples that were not known */
     jcv_av *shape;   /* of the frame it was made for */
@@ -409,6 +411,7 @@ typedef struct jcv_place {
     jcv_leave *leave;
     jpy_tree *at;
     bool no_grad;
+    uint32_t autocast;
 } jcv_place;
 jcv_place jcv_where(jcv *c);
 void jcv_back(jcv *c, jcv_place p);

@@ -67,11 +67,18 @@ static bool numeric(const jcv_av *a) {
             (PyLong_CheckExact(a->py) || PyFloat_CheckExact(a->py) || PyBool_Check(a->py)));
 }
 
-/* A number of the graph beside a tensor: a tensor of no dims, of the type that it has no say in. */
-static jcv_av *as_tensor(jcv *c, jcv_av *s, jcv_av *beside) {
-    int other = ((jpy_tensor *)beside->py)->t->dtype, kind = s->val->type->kind;
+/* A number of the graph beside a tensor: a tensor of no dims, of the type that it has no say in.
+ * Arithmetic of halves takes the number as it is (py_run.c), comparisons round it. */
+static jcv_av *as_tensor(jcv *c, jcv_av *s, jcv_av *beside, bool arithmetic) {
+    const janus_tensor *t = ((jpy_tensor *)beside->py)->t;
+    int other = t->dtype, kind = s->val->type->kind;
     janus_dtype d = (janus_dtype)other;
-    if (!jn_dtype_is_float(other))
+    if (arithmetic && (other == JANUS_F16 || other == JANUS_BF16)) {
+        if (t->rank == 0)
+            jcv_refuse(c, "a number of the graph and a tensor of no dims of %s",
+                       jn_dtype_name((janus_dtype)other));
+        d = JANUS_F32;
+    } else if (!jn_dtype_is_float(other))
         d = kind == JANUS_KIND_FLOAT                        ? JANUS_F32
             : other == JANUS_BOOL && kind == JANUS_KIND_INT ? JANUS_I64
                                                             : d;
@@ -82,9 +89,9 @@ static jcv_av *as_tensor(jcv *c, jcv_av *s, jcv_av *beside) {
 
 static jcv_av *tensor_binary(jcv *c, binary_fn fn, jcv_av *a, jcv_av *b) {
     if (a->kind == AV_SCALAR)
-        a = as_tensor(c, a, b);
+        a = as_tensor(c, a, b, true);
     if (b->kind == AV_SCALAR)
-        b = as_tensor(c, b, a);
+        b = as_tensor(c, b, a, true);
     PyObject *x = jcv_object(c, a), *y = jcv_object(c, b);
     if (!x || !y)
         jcv_refuse(c, "an operator on %s and %s", jcv_describe(a), jcv_describe(b));
@@ -409,9 +416,9 @@ jcv_av *jcv_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
         return jcv_take(c, PyObject_RichCompare(a->py, b->py, python[op]));
     if (a->kind == AV_TENSOR || b->kind == AV_TENSOR) {
         if (a->kind == AV_SCALAR)
-            a = as_tensor(c, a, b);
+            a = as_tensor(c, a, b, false);
         if (b->kind == AV_SCALAR)
-            b = as_tensor(c, b, a);
+            b = as_tensor(c, b, a, false);
         PyObject *x = jcv_object(c, a), *y = jcv_object(c, b);
         if (!x || !y)
             jcv_refuse(c, "a comparison of %s and %s", jcv_describe(a), jcv_describe(b));

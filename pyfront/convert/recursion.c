@@ -248,6 +248,7 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
     in->fn = f;
     in->epoch = c->epoch;
     in->grad_mode = !jpy_no_grad_mode;
+    in->autocast = jpy_autocast_word;
     in->open = true;
     in->shape = fr->shape;
     in->params = jcv_alloc(c, (n + 1) * sizeof *in->params);
@@ -345,7 +346,8 @@ jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
     }
     jcv_instance *in = c->instances;
     while (in && !(in->fn == f && (in->open || in->epoch == c->epoch) &&
-                   in->grad_mode == !jpy_no_grad_mode && same_shape(in->shape, fr->shape)))
+                   in->grad_mode == !jpy_no_grad_mode && in->autocast == jpy_autocast_word &&
+                   same_shape(in->shape, fr->shape)))
         in = in->next;
     if (in && in->open && in->epoch != c->epoch)
         jcv_refuse(c, "state is written between the calls of a recursion");

@@ -26,7 +26,8 @@ void jcv_restore(jcv *c, jcv_state s) {
 }
 
 jcv_place jcv_where(jcv *c) {
-    return (jcv_place){c->ctx, c->frame, c->cont, c->boundary, c->leave, c->at, jpy_no_grad_mode};
+    return (jcv_place){c->ctx,   c->frame, c->cont,          c->boundary,
+                       c->leave, c->at,    jpy_no_grad_mode, jpy_autocast_word};
 }
 
 void jcv_back(jcv *c, jcv_place p) {
@@ -37,6 +38,7 @@ void jcv_back(jcv *c, jcv_place p) {
     c->leave = p.leave;
     c->at = p.at;
     jpy_no_grad_mode = p.no_grad;
+    jpy_autocast_word = p.autocast;
     c->hook_refused = false;
     PyErr_Clear();
 }

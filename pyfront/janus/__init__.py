@@ -16,7 +16,7 @@ for _part in (_C, _shape, _math, _random, _tensor, _compat):
             globals()[_name] = _value
 del _part, _name, _value
 
-from . import autograd, cuda  # noqa: E402
+from . import amp, autograd, cuda  # noqa: E402
 from ._print import set_printoptions  # noqa: E402
 
 autograd.Variable = _compat.Variable

@@ -35,6 +35,8 @@ def numpy(self, *, force=False):
     """A NumPy array that shares the memory."""
     if self.requires_grad and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if self.dtype is _C.bfloat16:
+        raise TypeError("Got unsupported ScalarType BFloat16")
     memory = self._numpy()  # says what is wrong before NumPy is asked for
     import numpy
     return numpy.asarray(memory) if self.ndim else numpy.asarray(memory).reshape(())

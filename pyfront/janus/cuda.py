@@ -4,8 +4,10 @@ import functools
 import glob
 import os
 import sys
+import types
 
 from . import _C
+from . import amp as _amp
 from ._compat import ByteTensor, FloatTensor, LongTensor  # noqa: F401
 
 
@@ -124,3 +126,18 @@ def manual_seed(seed):
 
 
 manual_seed_all = manual_seed
+
+
+class _Autocast(types.ModuleType):
+    """janus.cuda.amp: the names of janus.amp with the device given."""
+
+    GradScaler = staticmethod(functools.partial(_amp.GradScaler, "cuda"))
+
+    @staticmethod
+    def autocast(enabled=True, dtype=_C.float16, cache_enabled=True):
+        """autocast("cuda", ...)."""
+        return _C.autocast("cuda", dtype, enabled, cache_enabled)
+
+
+amp = _Autocast("janus.cuda.amp")
+sys.modules["janus.cuda.amp"] = amp

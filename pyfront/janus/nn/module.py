@@ -248,6 +248,14 @@ class Module(_C.ModuleBase):
         """Floating-point parameters and buffers as float64."""
         return self.to(_C.float64)
 
+    def half(self):
+        """Floating-point parameters and buffers as float16."""
+        return self.to(_C.float16)
+
+    def bfloat16(self):
+        """Floating-point parameters and buffers as bfloat16."""
+        return self.to(_C.bfloat16)
+
     def cpu(self):
         """Parameters and buffers in host memory."""
         return self.to("cpu")

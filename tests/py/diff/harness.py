@@ -109,14 +109,19 @@ def run(prog, function):
     return log.entries, out.getvalue(), janus.rand(3).tolist()
 
 
-def close(a, b, exact):
-    """Structural equality; floats within f32 tolerance unless exact."""
+TOLERANCE = {"janus.float16": 4e-3, "janus.bfloat16": 3e-2}
+
+
+def close(a, b, exact, tol=(2e-5, 2e-6)):
+    """Structural equality; floats within the dtype's tolerance unless exact."""
     if isinstance(a, float) and isinstance(b, float):
         if math.isnan(a) or math.isnan(b):
             return math.isnan(a) and math.isnan(b)
-        return a == b if exact or math.isinf(a) else math.isclose(a, b, rel_tol=2e-5, abs_tol=2e-6)
+        return a == b if exact or math.isinf(a) else math.isclose(a, b, rel_tol=tol[0], abs_tol=tol[1])
     if isinstance(a, (tuple, list)) and type(a) is type(b):
-        return len(a) == len(b) and all(close(x, y, exact) for x, y in zip(a, b))
+        if len(a) > 1 and a[0] == "tensor" and a[1] in TOLERANCE:
+            tol = (TOLERANCE[a[1]], TOLERANCE[a[1]])
+        return len(a) == len(b) and all(close(x, y, exact, tol) for x, y in zip(a, b))
     return type(a) is type(b) and a == b
 
 

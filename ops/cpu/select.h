@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The selection of CPU kernels: what every row's `cpu` slot of jn_op_impls leads to.
+ */
+#ifndef JN_OPS_CPU_SELECT_H
+#define JN_OPS_CPU_SELECT_H
+
+#include "ops/kernel.h"
+
+/* Of any row with a CPU kernel: that of halves (ops/cpu/half.c) or the row's own. */
+jn_kernel_fn jn_cpu_select(const jn_sig *sig);
+/* The selection that the row names in ops.def; NULL: none. */
+jn_select_fn jn_cpu_own_select(unsigned op_id);
+/* The kernel where operands or results are f16 or bf16 and computed with; NULL: the row's own. */
+jn_kernel_fn jn_cpu_half(const jn_sig *sig);
+
+#endif
