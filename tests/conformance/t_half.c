@@ -131,9 +131,11 @@ static void kernels(void) {
 /* ---- gradients ----------------------------------------------------------------------------------
  */
 
+/* Statistics of normalisation and attention's sums are no differentiable results. */
 static bool is_result(const jn_op *op, unsigned i, const val *v) {
-    bool norm = op->id == JN_OP_ID_batch_norm || op->id == JN_OP_ID_layer_norm;
-    return jn_dtype_is_float(v->t.dtype) && !(norm && i > 0);
+    bool first = op->id == JN_OP_ID_batch_norm || op->id == JN_OP_ID_layer_norm ||
+                 op->id == JN_OP_ID_attention;
+    return jn_dtype_is_float(v->t.dtype) && !(first && i > 0);
 }
 
 /* One run forward and backward; the cotangents are the same numbers in every dtype. */
