@@ -269,7 +269,8 @@ else
   left_out "bench: its sizes are for a GPU"
 fi
 if [ -n "$nvcc" ]; then
-  check libraries 60 sh -c 'make tests/cuda/t_libs tests/cuda/t_dnn >/dev/null && tests/cuda/t_libs && tests/cuda/t_dnn'
+  check libraries 60 sh -c 'make tests/cuda/t_libs tests/cuda/t_dnn tests/cuda/t_attention >/dev/null &&
+    tests/cuda/t_libs && tests/cuda/t_dnn && tests/cuda/t_attention'
 fi
 if grep -q "^HAVE_CUNIT_TRUE=''" config.log; then
   check host-logic 60 sh -c 'make tests/unit/t_device tests/unit/t_schedule >/dev/null && tests/unit/t_device && tests/unit/t_schedule'

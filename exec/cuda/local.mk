@@ -24,6 +24,7 @@ JN_CU_C_SOURCES = \
 noinst_HEADERS += \
 	ops/cuda/cuda.cuh \
 	ops/cuda/dnn_api.h \
+	ops/cuda/dnn_graph.h \
 	ops/cuda/kernels.h \
 	ops/cuda/libs.h \
 	ops/cuda/lt_api.h \
@@ -31,7 +32,7 @@ noinst_HEADERS += \
 	ops/cuda/product.cuh \
 	tests/cuda/emulate.cuh \
 	$(NULL)
-EXTRA_DIST += build-aux/nvcc-lt tests/cuda/emulate.cc tests/cuda/t_dnn.c tests/cuda/t_libs.c
+EXTRA_DIST += build-aux/nvcc-lt tests/cuda/emulate.cc tests/cuda/t_attention.c tests/cuda/t_dnn.c tests/cuda/t_libs.c
 
 # What every kernel is compiled from: op numbers and attributes come from the op table.
 JN_CU_DEPS = $(srcdir)/ops/cuda/*.cuh $(srcdir)/ops/cuda/*.h $(srcdir)/ops/def/*.def \
@@ -54,20 +55,24 @@ if HAVE_CUDA
 pkglib_LTLIBRARIES = libjanus_cuda.la
 $(JN_CU_SOURCES:.cu=.lo): $(wildcard $(JN_CU_DEPS))
 endif
-libjanus_cuda_la_SOURCES = exec/cuda/runtime.c ops/cuda/dnn.c $(JN_CU_C_SOURCES) $(JN_CU_SOURCES)
+libjanus_cuda_la_SOURCES = exec/cuda/runtime.c ops/cuda/dnn.c ops/cuda/dnn_attention.c $(JN_CU_C_SOURCES) $(JN_CU_SOURCES)
 libjanus_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) -isystem $(CUDA_DIR)/include
 libjanus_cuda_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -export-symbols-regex '^janus_cuda_module$$'
 libjanus_cuda_la_LIBADD = $(CUDART_LIBS) -ldl -lrt -lpthread -lm
 
 # What is asked of the vendor's libraries, on a table of the test's own.
 if HAVE_CUDA
-check_PROGRAMS += tests/cuda/t_dnn tests/cuda/t_libs
-TESTS += tests/cuda/t_dnn tests/cuda/t_libs
+check_PROGRAMS += tests/cuda/t_attention tests/cuda/t_dnn tests/cuda/t_libs
+TESTS += tests/cuda/t_attention tests/cuda/t_dnn tests/cuda/t_libs
 endif
-tests_cuda_t_dnn_SOURCES = tests/cuda/t_dnn.c ops/cuda/dnn.c ops/cuda/libs.c
+JN_DNN_SOURCES = ops/cuda/dnn.c ops/cuda/dnn_attention.c ops/cuda/libs.c
+tests_cuda_t_dnn_SOURCES = tests/cuda/t_dnn.c $(JN_DNN_SOURCES)
+tests_cuda_t_attention_SOURCES = tests/cuda/t_attention.c $(JN_DNN_SOURCES)
+tests_cuda_t_attention_CPPFLAGS = $(tests_cuda_t_dnn_CPPFLAGS)
+tests_cuda_t_attention_LDADD = -ldl -lm
 tests_cuda_t_dnn_CPPFLAGS = $(AM_CPPFLAGS) -isystem $(CUDA_DIR)/include
 tests_cuda_t_dnn_LDADD = -ldl
-tests_cuda_t_libs_SOURCES = tests/cuda/t_libs.c ops/cuda/dnn.c ops/cuda/libs.c
+tests_cuda_t_libs_SOURCES = tests/cuda/t_libs.c $(JN_DNN_SOURCES)
 tests_cuda_t_libs_CPPFLAGS = $(AM_CPPFLAGS) -isystem $(CUDA_DIR)/include
 tests_cuda_t_libs_LDADD = -ldl
 

@@ -248,10 +248,48 @@ static void weights(const job &j, const slice &a, int dtype, const mat &q, const
         BY_DTYPE(j.e, dtype, weigh, rows_grid(rows), threads_for(a.s), a, rows);
 }
 
+/* Two batch dims at most, none broadcast; what cuDNN's kernels are for. */
+static bool by_library(const jn_kargs *k, const job &j) {
+    const jn_attention &t = j.t;
+    int dtype = k->in[0].dtype;
+    if (!j.e->libs || (dtype != JANUS_F16 && dtype != JANUS_BF16) || present(k, 3) || t.rank > 2 ||
+        t.e % 8 || t.v % 8 || !t.l || !t.s || !t.e || !t.v || !t.batch)
+        return false;
+    jn_dnn_attention a;
+    memset(&a, 0, sizeof a);
+    a.dtype = dtype;
+    for (int i = 0; i < 3; i++) {
+        const jn_view *v = &k->in[i];
+        int64_t strides[JN_MAX_RANK];
+        jn_attention_strides(&t, v, 2, strides);
+        if (v->strides[v->rank - 1] != 1)
+            return false;
+        for (int d = 0; d < 2; d++) {
+            int from = d - 2 + t.rank;
+            a.dims[i][d] = from < 0 ? 1 : t.dims[from];
+            a.strides[i][d] = from < 0 || a.dims[i][d] == 1 ? (int64_t)numel_of(*v) : strides[from];
+            if (a.strides[i][d] == 0)
+                return false;
+            a.dims[i][2 + d] = v->dims[v->rank - 2 + d];
+            a.strides[i][2 + d] = v->strides[v->rank - 2 + d];
+        }
+        a.data[i] = v->data;
+    }
+    a.data[3] = k->out[0].data;
+    a.data[4] = k->out[1].data;
+    a.scale = (float)t.scale;
+    a.causal = t.causal;
+    a.workspace = k->workspace;
+    a.workspace_bytes = scores_bytes(t, dtype) + j.workspace_bytes;
+    return jn_cuda_dnn_attention(j.e, &a);
+}
+
 static void run_attention(const jn_kargs *k) {
     job j = job_of(k, 0);
     const jn_attention &t = j.t;
     int dtype = k->in[0].dtype;
+    if (by_library(k, j) || j.e->error)
+        return;
     mat q = mat_of(t, k->in[0]), key = mat_of(t, k->in[1]), v = mat_of(t, k->in[2]),
         y = mat_of(t, k->out[0]);
     for (i64 first = 0, most = slice_of(t); first < t.l && t.batch; first += most) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions by cuDNN 9's graph API.
+ * Convolutions by cuDNN 9's graph API, and plans of its graphs.
  *
  * A convolution becomes a graph of one operation; the library lists engine configurations, the best
  * first, and the first is taken that is deterministic (a run's bits depend on its inputs alone),
@@ -12,70 +12,23 @@
  */
 #include "config.h"
 
-#include "ops/cuda/dnn_api.h"
+#include "ops/cuda/dnn_graph.h"
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/libs.h"
 
 #include <string.h>
 
-enum { MOST_CONFIGS = 24, MOST_NOTES = 16, MOST_DESCRIPTORS = 8 };
+enum { MOST_CONFIGS = 24, MOST_NOTES = 16 };
 
-/* Descriptors of a graph: they live as long as its plan is made. */
-typedef struct maker {
-    jn_dnn *d;
-    void *made[MOST_DESCRIPTORS];
-    int n;
-    bool ok;
-} maker;
-
-static void *make(maker *m, int type) {
-    void *out = NULL;
-    if (m->ok && m->n < MOST_DESCRIPTORS &&
-        m->d->api.BackendCreateDescriptor(type, &out) == JN_DNN_STATUS_SUCCESS) {
-        m->made[m->n++] = out;
-        return out;
-    }
-    m->ok = false;
-    return NULL;
-}
-
-static void set(maker *m, void *to, int name, int type, int64_t n, const void *value) {
-    m->ok =
-        m->ok && m->d->api.BackendSetAttribute(to, name, type, n, value) == JN_DNN_STATUS_SUCCESS;
-}
-static void set_int(maker *m, void *to, int name, int64_t value) {
-    set(m, to, name, JN_DNN_TYPE_INT64, 1, &value);
-}
-static void set_desc(maker *m, void *to, int name, void *value) {
-    set(m, to, name, JN_DNN_TYPE_BACKEND_DESCRIPTOR, 1, &value);
-}
-static void finish(maker *m, void *d) {
-    m->ok = m->ok && m->d->api.BackendFinalize(d) == JN_DNN_STATUS_SUCCESS;
-}
-/* The device that a graph, a query or a plan is for. */
-static void set_device(maker *m, void *to, int by_handle, int by_properties) {
-    if (m->d->device && by_properties >= 0)
-        set_desc(m, to, by_properties, m->d->device);
-    else if (!m->d->device && by_handle >= 0)
-        set(m, to, by_handle, JN_DNN_TYPE_HANDLE, 1, &m->d->handle);
-}
-
-static int type_of(int64_t dtype) {
-    return dtype == JANUS_F32   ? JN_DNN_DATA_FLOAT
-           : dtype == JANUS_F64 ? JN_DNN_DATA_DOUBLE
-           : dtype == JANUS_F16 ? JN_DNN_DATA_HALF
-                                : JN_DNN_DATA_BFLOAT16;
-}
-
-static void *make_tensor(maker *m, const jn_dnn_key *k, int which) {
-    void *t = make(m, JN_DNN_BACKEND_TENSOR_DESCRIPTOR);
-    int type = type_of(k->dtype);
-    set(m, t, JN_DNN_ATTR_TENSOR_DATA_TYPE, JN_DNN_TYPE_DATA_TYPE, 1, &type);
-    set(m, t, JN_DNN_ATTR_TENSOR_DIMENSIONS, JN_DNN_TYPE_INT64, 4, k->dims[which]);
-    set(m, t, JN_DNN_ATTR_TENSOR_STRIDES, JN_DNN_TYPE_INT64, 4, k->strides[which]);
-    set_int(m, t, JN_DNN_ATTR_TENSOR_UNIQUE_ID, which + 1);
-    set_int(m, t, JN_DNN_ATTR_TENSOR_BYTE_ALIGNMENT, k->align);
-    finish(m, t);
+static void *make_tensor(jn_dnn_maker *m, const jn_dnn_key *k, int which) {
+    void *t = jn_dnn_make(m, JN_DNN_BACKEND_TENSOR_DESCRIPTOR);
+    int type = jn_dnn_type_of(k->dtype);
+    jn_dnn_set(m, t, JN_DNN_ATTR_TENSOR_DATA_TYPE, JN_DNN_TYPE_DATA_TYPE, 1, &type);
+    jn_dnn_set(m, t, JN_DNN_ATTR_TENSOR_DIMENSIONS, JN_DNN_TYPE_INT64, 4, k->dims[which]);
+    jn_dnn_set(m, t, JN_DNN_ATTR_TENSOR_STRIDES, JN_DNN_TYPE_INT64, 4, k->strides[which]);
+    jn_dnn_set_int(m, t, JN_DNN_ATTR_TENSOR_UNIQUE_ID, which + 1);
+    jn_dnn_set_int(m, t, JN_DNN_ATTR_TENSOR_BYTE_ALIGNMENT, k->align);
+    jn_dnn_finish(m, t);
     return t;
 }
 
@@ -106,37 +59,37 @@ static const struct {
                             JN_DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
 };
 
-static void *make_convolution(maker *m, const jn_dnn_key *k) {
-    void *c = make(m, JN_DNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+static void *make_convolution(jn_dnn_maker *m, const jn_dnn_key *k) {
+    void *c = jn_dnn_make(m, JN_DNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     int type = k->dtype == JANUS_F64 ? JN_DNN_DATA_DOUBLE : JN_DNN_DATA_FLOAT;
     int mode = JN_DNN_CROSS_CORRELATION;
-    set(m, c, JN_DNN_ATTR_CONVOLUTION_COMP_TYPE, JN_DNN_TYPE_DATA_TYPE, 1, &type);
-    set(m, c, JN_DNN_ATTR_CONVOLUTION_CONV_MODE, JN_DNN_TYPE_CONVOLUTION_MODE, 1, &mode);
-    set_int(m, c, JN_DNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2);
-    set(m, c, JN_DNN_ATTR_CONVOLUTION_DILATIONS, JN_DNN_TYPE_INT64, 2, k->dilation);
-    set(m, c, JN_DNN_ATTR_CONVOLUTION_FILTER_STRIDES, JN_DNN_TYPE_INT64, 2, k->stride);
-    set(m, c, JN_DNN_ATTR_CONVOLUTION_PRE_PADDINGS, JN_DNN_TYPE_INT64, 2, k->pad);
-    set(m, c, JN_DNN_ATTR_CONVOLUTION_POST_PADDINGS, JN_DNN_TYPE_INT64, 2, k->pad);
-    finish(m, c);
+    jn_dnn_set(m, c, JN_DNN_ATTR_CONVOLUTION_COMP_TYPE, JN_DNN_TYPE_DATA_TYPE, 1, &type);
+    jn_dnn_set(m, c, JN_DNN_ATTR_CONVOLUTION_CONV_MODE, JN_DNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+    jn_dnn_set_int(m, c, JN_DNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2);
+    jn_dnn_set(m, c, JN_DNN_ATTR_CONVOLUTION_DILATIONS, JN_DNN_TYPE_INT64, 2, k->dilation);
+    jn_dnn_set(m, c, JN_DNN_ATTR_CONVOLUTION_FILTER_STRIDES, JN_DNN_TYPE_INT64, 2, k->stride);
+    jn_dnn_set(m, c, JN_DNN_ATTR_CONVOLUTION_PRE_PADDINGS, JN_DNN_TYPE_INT64, 2, k->pad);
+    jn_dnn_set(m, c, JN_DNN_ATTR_CONVOLUTION_POST_PADDINGS, JN_DNN_TYPE_INT64, 2, k->pad);
+    jn_dnn_finish(m, c);
     return c;
 }
 
-static void *make_graph(maker *m, const jn_dnn_key *k) {
+static void *make_graph(jn_dnn_maker *m, const jn_dnn_key *k) {
     const double one_d = 1, zero_d = 0;
     const float one_f = 1, zero_f = 0;
     bool wide = k->dtype == JANUS_F64;
     int type = wide ? JN_DNN_TYPE_DOUBLE : JN_DNN_TYPE_FLOAT;
-    void *op = make(m, forms[k->kind].operation);
+    void *op = jn_dnn_make(m, forms[k->kind].operation);
     for (int i = 0; i < 3; i++)
-        set_desc(m, op, forms[k->kind].tensor[i], make_tensor(m, k, i));
-    set_desc(m, op, forms[k->kind].convolution, make_convolution(m, k));
-    set(m, op, forms[k->kind].alpha, type, 1, wide ? (const void *)&one_d : &one_f);
-    set(m, op, forms[k->kind].beta, type, 1, wide ? (const void *)&zero_d : &zero_f);
-    finish(m, op);
-    void *graph = make(m, JN_DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-    set_desc(m, graph, JN_DNN_ATTR_OPERATIONGRAPH_OPS, op);
-    set_device(m, graph, JN_DNN_ATTR_OPERATIONGRAPH_HANDLE, -1);
-    finish(m, graph);
+        jn_dnn_set_desc(m, op, forms[k->kind].tensor[i], make_tensor(m, k, i));
+    jn_dnn_set_desc(m, op, forms[k->kind].convolution, make_convolution(m, k));
+    jn_dnn_set(m, op, forms[k->kind].alpha, type, 1, wide ? (const void *)&one_d : &one_f);
+    jn_dnn_set(m, op, forms[k->kind].beta, type, 1, wide ? (const void *)&zero_d : &zero_f);
+    jn_dnn_finish(m, op);
+    void *graph = jn_dnn_make(m, JN_DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    jn_dnn_set_desc(m, graph, JN_DNN_ATTR_OPERATIONGRAPH_OPS, op);
+    jn_dnn_set_device(m, graph, JN_DNN_ATTR_OPERATIONGRAPH_HANDLE, -1);
+    jn_dnn_finish(m, graph);
     return graph;
 }
 
@@ -167,12 +120,13 @@ static bool exact_enough(jn_dnn *d, const jn_dnn_key *k, void *config) {
 
 /* The plan of a configuration if it fits the workspace. */
 static void *plan_of(jn_dnn *d, const jn_dnn_key *k, void *config) {
-    maker m = {.d = d, .ok = true};
+    jn_dnn_maker m = {.d = d, .ok = true};
     int64_t bytes = 0, n = 0;
-    void *plan = make(&m, JN_DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    set_device(&m, plan, JN_DNN_ATTR_EXECUTION_PLAN_HANDLE, JN_DNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
-    set_desc(&m, plan, JN_DNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-    finish(&m, plan);
+    void *plan = jn_dnn_make(&m, JN_DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    jn_dnn_set_device(&m, plan, JN_DNN_ATTR_EXECUTION_PLAN_HANDLE,
+                      JN_DNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+    jn_dnn_set_desc(&m, plan, JN_DNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+    jn_dnn_finish(&m, plan);
     if (m.ok &&
         d->api.BackendGetAttribute(plan, JN_DNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                    JN_DNN_TYPE_INT64, 1, &n, &bytes) == JN_DNN_STATUS_SUCCESS &&
@@ -185,15 +139,15 @@ static void *plan_of(jn_dnn *d, const jn_dnn_key *k, void *config) {
 
 /* The first plan that will do of those the library proposes in this mode. */
 static void *propose(jn_dnn *d, const jn_dnn_key *k, void *graph, int mode) {
-    maker m = {.d = d, .ok = true};
+    jn_dnn_maker m = {.d = d, .ok = true};
     void *configs[MOST_CONFIGS], *plan = NULL;
     int64_t n = 0;
     int made = 0;
-    void *heuristic = make(&m, JN_DNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-    set_desc(&m, heuristic, JN_DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-    set(&m, heuristic, JN_DNN_ATTR_ENGINEHEUR_MODE, JN_DNN_TYPE_HEUR_MODE, 1, &mode);
-    set_device(&m, heuristic, -1, JN_DNN_ATTR_ENGINEHEUR_DEVICEPROP);
-    finish(&m, heuristic);
+    void *heuristic = jn_dnn_make(&m, JN_DNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    jn_dnn_set_desc(&m, heuristic, JN_DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+    jn_dnn_set(&m, heuristic, JN_DNN_ATTR_ENGINEHEUR_MODE, JN_DNN_TYPE_HEUR_MODE, 1, &mode);
+    jn_dnn_set_device(&m, heuristic, -1, JN_DNN_ATTR_ENGINEHEUR_DEVICEPROP);
+    jn_dnn_finish(&m, heuristic);
     while (m.ok && made < MOST_CONFIGS &&
            d->api.BackendCreateDescriptor(JN_DNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[made]) ==
                JN_DNN_STATUS_SUCCESS)
@@ -212,8 +166,9 @@ static void *propose(jn_dnn *d, const jn_dnn_key *k, void *graph, int mode) {
 }
 
 static void *make_plan(jn_dnn *d, const jn_dnn_key *k) {
-    maker m = {.d = d, .ok = true};
-    void *graph = make_graph(&m, k), *plan = NULL;
+    jn_dnn_maker m = {.d = d, .ok = true};
+    void *graph = k->kind == JN_DNN_ATTENTION ? jn_dnn_attention_graph(&m, k) : make_graph(&m, k),
+         *plan = NULL;
     if (m.ok)
         plan = propose(d, k, graph, JN_DNN_HEUR_MODE_A);
     if (m.ok && !plan)
@@ -242,19 +197,32 @@ static jn_dnn_plan *find(jn_dnn *d, const jn_dnn_key *k) {
     return p;
 }
 
-static bool execute(jn_dnn *d, void *plan, const jn_dnn_conv *c, void *stream) {
-    maker m = {.d = d, .ok = true};
-    const int64_t ids[3] = {1, 2, 3};
-    void *pack = make(&m, JN_DNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    set(&m, pack, JN_DNN_ATTR_VARIANT_PACK_UNIQUE_IDS, JN_DNN_TYPE_INT64, 3, ids);
-    set(&m, pack, JN_DNN_ATTR_VARIANT_PACK_DATA_POINTERS, JN_DNN_TYPE_VOID_PTR, 3, c->data);
-    set(&m, pack, JN_DNN_ATTR_VARIANT_PACK_WORKSPACE, JN_DNN_TYPE_VOID_PTR, 1, &c->workspace);
-    finish(&m, pack);
+static bool execute(jn_dnn *d, void *plan, const jn_dnn_call *c, void *stream) {
+    jn_dnn_maker m = {.d = d, .ok = true};
+    static const int64_t ids[JN_DNN_POINTERS] = {1, 2, 3, 4, 5, 6, 7};
+    void *pack = jn_dnn_make(&m, JN_DNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    jn_dnn_set(&m, pack, JN_DNN_ATTR_VARIANT_PACK_UNIQUE_IDS, JN_DNN_TYPE_INT64, c->n, ids);
+    jn_dnn_set(&m, pack, JN_DNN_ATTR_VARIANT_PACK_DATA_POINTERS, JN_DNN_TYPE_VOID_PTR, c->n,
+               c->data);
+    jn_dnn_set(&m, pack, JN_DNN_ATTR_VARIANT_PACK_WORKSPACE, JN_DNN_TYPE_VOID_PTR, 1,
+               &c->workspace);
+    jn_dnn_finish(&m, pack);
     bool ok = m.ok && d->api.SetStream(d->handle, stream) == JN_DNN_STATUS_SUCCESS &&
               d->api.BackendExecute(d->handle, plan, pack) == JN_DNN_STATUS_SUCCESS;
     if (pack)
         d->api.BackendDestroyDescriptor(pack);
     return ok;
+}
+
+bool jn_dnn_run(jn_cu_exec *e, jn_dnn *d, const jn_dnn_key *k, const jn_dnn_call *c) {
+    jn_dnn_plan *p = find(d, k);
+    if (!p || !p->plan)
+        return false;
+    if (execute(d, p->plan, c, e->stream))
+        return true;
+    e->error = JN_CUDA_LIBRARY_FAILED; /* part of it may be on the stream */
+    e->failed = "cuDNN";
+    return false;
 }
 
 bool jn_cuda_dnn_conv(jn_cu_exec *e, const jn_dnn_conv *c) {
@@ -276,14 +244,9 @@ bool jn_cuda_dnn_conv(jn_cu_exec *e, const jn_dnn_conv *c) {
     memcpy(k.stride, c->stride, sizeof k.stride);
     memcpy(k.pad, c->pad, sizeof k.pad);
     memcpy(k.dilation, c->dilation, sizeof k.dilation);
-    jn_dnn_plan *p = find(d, &k);
-    if (!p || !p->plan)
-        return false;
-    if (execute(d, p->plan, c, e->stream))
-        return true;
-    e->error = JN_CUDA_LIBRARY_FAILED; /* part of it may be on the stream */
-    e->failed = "cuDNN";
-    return false;
+    jn_dnn_call call = {.n = 3, .workspace = c->workspace};
+    memcpy(call.data, c->data, sizeof c->data);
+    return jn_dnn_run(e, d, &k, &call);
 }
 
 bool jn_dnn_start(jn_dnn *d, const jn_dnn_api *api, const char **why) {

@@ -47,6 +47,46 @@ typedef struct jn_dnn_api {
     X(TYPE_FLOAT, 4)                                                                               \
     X(TYPE_DOUBLE, 5)                                                                              \
     X(TYPE_VOID_PTR, 6)                                                                            \
+    X(DATA_INT32, 4)                                                                               \
+    X(DATA_BOOLEAN, 11)                                                                            \
+    X(POINTWISE_ADD, 0)                                                                            \
+    X(POINTWISE_MUL, 1)                                                                            \
+    X(POINTWISE_DIV, 6)                                                                            \
+    X(POINTWISE_EXP, 13)                                                                           \
+    X(POINTWISE_LOG, 15)                                                                           \
+    X(POINTWISE_SUB, 9)                                                                            \
+    X(POINTWISE_CMP_GE, 303)                                                                       \
+    X(POINTWISE_GEN_INDEX, 501)                                                                    \
+    X(POINTWISE_BINARY_SELECT, 601)                                                                \
+    X(REDUCE_TENSOR_ADD, 0)                                                                        \
+    X(REDUCE_TENSOR_MAX, 3)                                                                        \
+    X(TYPE_POINTWISE_MODE, 14)                                                                     \
+    X(TYPE_REDUCTION_OPERATOR_TYPE, 18)                                                            \
+    X(BACKEND_POINTWISE_DESCRIPTOR, 0)                                                             \
+    X(BACKEND_OPERATION_POINTWISE_DESCRIPTOR, 13)                                                  \
+    X(BACKEND_MATMUL_DESCRIPTOR, 18)                                                               \
+    X(BACKEND_OPERATION_MATMUL_DESCRIPTOR, 19)                                                     \
+    X(BACKEND_REDUCTION_DESCRIPTOR, 21)                                                            \
+    X(BACKEND_OPERATION_REDUCTION_DESCRIPTOR, 22)                                                  \
+    X(ATTR_POINTWISE_MODE, 0)                                                                      \
+    X(ATTR_POINTWISE_MATH_PREC, 1)                                                                 \
+    X(ATTR_POINTWISE_AXIS, 9)                                                                      \
+    X(ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, 750)                                                 \
+    X(ATTR_OPERATION_POINTWISE_XDESC, 751)                                                         \
+    X(ATTR_OPERATION_POINTWISE_BDESC, 752)                                                         \
+    X(ATTR_OPERATION_POINTWISE_YDESC, 753)                                                         \
+    X(ATTR_OPERATION_POINTWISE_TDESC, 758)                                                         \
+    X(ATTR_MATMUL_COMP_TYPE, 1500)                                                                 \
+    X(ATTR_OPERATION_MATMUL_ADESC, 1520)                                                           \
+    X(ATTR_OPERATION_MATMUL_BDESC, 1521)                                                           \
+    X(ATTR_OPERATION_MATMUL_CDESC, 1522)                                                           \
+    X(ATTR_OPERATION_MATMUL_DESC, 1523)                                                            \
+    X(ATTR_REDUCTION_OPERATOR, 1600)                                                               \
+    X(ATTR_REDUCTION_COMP_TYPE, 1601)                                                              \
+    X(ATTR_OPERATION_REDUCTION_XDESC, 1610)                                                        \
+    X(ATTR_OPERATION_REDUCTION_YDESC, 1611)                                                        \
+    X(ATTR_OPERATION_REDUCTION_DESC, 1612)                                                         \
+    X(ATTR_TENSOR_IS_VIRTUAL, 907)                                                                 \
     X(TYPE_CONVOLUTION_MODE, 7)                                                                    \
     X(TYPE_HEUR_MODE, 8)                                                                           \
     X(TYPE_NUMERICAL_NOTE, 11)                                                                     \
@@ -129,9 +169,10 @@ enum {
 
 enum { JN_DNN_PLANS = 2048 }; /* of which three quarters are used; other shapes: own kernels */
 
-/* What a plan is found by: no padding between the members. */
+/* What a plan is found by: no padding between the members.  Tensors of convolutions: x, w, y; of
+ * attention: query, key, value. */
 typedef struct jn_dnn_key {
-    int64_t kind, dtype, align, tf32, room;
+    int64_t kind, dtype, align, tf32, room, causal;
     int64_t dims[3][4], strides[3][4], stride[2], pad[2], dilation[2];
 } jn_dnn_key;
 

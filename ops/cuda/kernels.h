@@ -58,7 +58,12 @@ bool jn_cuda_blas_gemm(jn_cu_exec *e, const jn_cuda_gemm *g);
 
 /* ops/cuda/dnn.c: cuDNN's graph API, opened at run time.  A convolution between x [N,C,H,W], w
  * [O,C/groups,KH,KW] and y [N,O,OH,OW], of which one is written. */
-typedef enum jn_dnn_kind { JN_DNN_FORWARD, JN_DNN_INPUT_GRAD, JN_DNN_WEIGHT_GRAD } jn_dnn_kind;
+typedef enum jn_dnn_kind {
+    JN_DNN_FORWARD,
+    JN_DNN_INPUT_GRAD,
+    JN_DNN_WEIGHT_GRAD,
+    JN_DNN_ATTENTION
+} jn_dnn_kind;
 typedef struct jn_dnn_conv {
     jn_dnn_kind kind;
     int dtype;
@@ -82,6 +87,20 @@ static inline size_t jn_cuda_conv_workspace(int64_t bytes) {
 }
 /* False: cuDNN does not do this one (nothing happened), or e->error is set. */
 bool jn_cuda_dnn_conv(jn_cu_exec *e, const jn_dnn_conv *c);
+
+/* ops/cuda/dnn_attention.c.  query [B,H,L,E], key [B,H,S,E], value [B,H,S,V], whose last dims lie
+ * side by side; y [B,H,L,V] and lse [B,H,L] are row-major. */
+typedef struct jn_dnn_attention {
+    int dtype; /* f16 or bf16 */
+    int64_t dims[3][4], strides[3][4];
+    void *data[5]; /* query, key, value, y, lse */
+    float scale;
+    bool causal;
+    void *workspace;
+    size_t workspace_bytes;
+} jn_dnn_attention;
+/* False: cuDNN does not do this one (nothing happened), or e->error is set. */
+bool jn_cuda_dnn_attention(jn_cu_exec *e, const jn_dnn_attention *a);
 
 /* ops/cuda/rows.cu */
 void jn_cuda_gather_rows(jn_cu_exec *e, void *to, void *const *src, uint32_t n, size_t bytes);

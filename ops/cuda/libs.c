@@ -28,6 +28,11 @@ bool jn_cuda_dnn_conv(jn_cu_exec *e, const jn_dnn_conv *c) {
     (void)c;
     return false;
 }
+bool jn_cuda_dnn_attention(jn_cu_exec *e, const jn_dnn_attention *a) {
+    (void)e;
+    (void)a;
+    return false;
+}
 void jn_cuda_libs_free(void *libs) { (void)libs; }
 bool jn_cuda_blas_gemm(jn_cu_exec *e, const jn_cuda_gemm *g) {
     (void)e;

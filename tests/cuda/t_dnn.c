@@ -6,7 +6,8 @@
  * dilations against plain loops; which engines are refused; what is remembered; streams, workspaces
  * and failures; that every descriptor is given back.  Where JANUS_CUDNN names a libcudnn.so.9 (9.8
  * or later), the library itself is asked for plans for an H200 that is described to it: it needs no
- * GPU for that, but its libcuda.so.1 must be loadable (the toolkit's stub will do).
+ * GPU for that, but its libcuda.so.1 must be loadable (the toolkit's stub will do; for attention
+ * one whose cuLibraryLoadData, cuLibraryGetKernel and cuKernelGetFunction succeed).
  */
 #include "config.h"
 
@@ -388,6 +389,44 @@ static int no_execute(void *h, void *plan, void *pack) {
     return 0;
 }
 
+/* Shapes of BERT, GPT-2 and odd ones; heads lie side by side as projections leave them. */
+static void attention_on_library(jn_cu_exec *e) {
+    static const struct {
+        int64_t b, h, l, s, e;
+    } shapes[] = {{1, 12, 128, 128, 64},    {8, 12, 512, 512, 64}, {4, 16, 1024, 1024, 64},
+                  {2, 8, 77, 77, 40},       {1, 12, 1, 384, 64},   {1, 2, 2048, 2048, 128},
+                  {16, 12, 1024, 1024, 64}, {3, 4, 100, 250, 32}};
+    unsigned done = 0, all = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int how = 0; how < 4; how++) {
+            jn_dnn_attention a = {.dtype = how & 1 ? JANUS_F16 : JANUS_BF16,
+                                  .causal = how >= 2,
+                                  .scale = 0.125f,
+                                  .workspace = (void *)(uintptr_t)65536, /* NOLINT */
+                                  .workspace_bytes = 1 << 22};
+            for (int t = 0; t < 3; t++) {
+                int64_t rows = t ? shapes[i].s : shapes[i].l, wide = shapes[i].h * shapes[i].e;
+                const int64_t dims[4] = {shapes[i].b, shapes[i].h, rows, shapes[i].e};
+                const int64_t strides[4] = {rows * wide, shapes[i].e, wide, 1};
+                memcpy(a.dims[t], dims, sizeof dims);
+                memcpy(a.strides[t], strides, sizeof strides);
+            }
+            for (int t = 0; t < 5; t++)
+                a.data[t] = (void *)(uintptr_t)(4096 * (t + 1)); /* NOLINT */
+            all++;
+            if (jn_cuda_dnn_attention(e, &a))
+                done++;
+            else
+                printf("no plan: attention of shape %zu, %s%s\n", i, how & 1 ? "f16" : "bf16",
+                       a.causal ? ", causal" : "");
+            CHECK(!e->error);
+        }
+    printf("and for %u of %u attentions%s\n", done, all,
+           done ? ""
+                : ": its kernels are compiled and loaded, which a stub of the driver does not do");
+    CHECK(!done || done * 10 >= all * 9);
+}
+
 static void on_library(const char *path) {
     void *lib = dlopen(path, RTLD_NOW);
     jn_dnn_api real;
@@ -454,6 +493,7 @@ static void on_library(const char *path) {
     printf("cuDNN %zu has plans for %u of %u convolutions on an H200\n", real.GetVersion(), done,
            all);
     CHECK(done * 10 >= all * 9);
+    attention_on_library(&e);
     real.BackendDestroyDescriptor(d->device);
     jn_cuda_libs_free(memory);
     free(memory);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attention of f16 and bf16 by cuDNN's graph API: the operations that its fused kernels are known
+ * by, from the products to log(sum(exp(scores))).  Masks other than the causal one are not for the
+ * library: what it makes of a query that may see nothing is not said.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "ops/cuda/dnn_graph.h"
+#include "ops/cuda/libs.h"
+
+enum { Q = 1, K, V, Y, LSE, SCALE, LOWEST, FIRST_INNER }; /* numbers of tensors */
+enum { MOST_OPS = 16 };
+
+typedef struct graph {
+    jn_dnn_maker *m;
+    int64_t b, h, l, s, next, align;
+    int type; /* of the operands */
+    void *op[MOST_OPS];
+    int n;
+} graph;
+
+static void *tensor(graph *g, int64_t number, int type, const int64_t dims[4],
+                    const int64_t strides[4], int flag) {
+    void *t = jn_dnn_make(g->m, JN_DNN_BACKEND_TENSOR_DESCRIPTOR);
+    const bool yes = true;
+    jn_dnn_set(g->m, t, JN_DNN_ATTR_TENSOR_DATA_TYPE, JN_DNN_TYPE_DATA_TYPE, 1, &type);
+    jn_dnn_set(g->m, t, JN_DNN_ATTR_TENSOR_DIMENSIONS, JN_DNN_TYPE_INT64, 4, dims);
+    jn_dnn_set(g->m, t, JN_DNN_ATTR_TENSOR_STRIDES, JN_DNN_TYPE_INT64, 4, strides);
+    jn_dnn_set_int(g->m, t, JN_DNN_ATTR_TENSOR_UNIQUE_ID, number);
+    jn_dnn_set_int(g->m, t, JN_DNN_ATTR_TENSOR_BYTE_ALIGNMENT, number <= Y ? g->align : 4);
+    if (flag)
+        jn_dnn_set(g->m, t, flag, JN_DNN_TYPE_BOOLEAN, 1, &yes);
+    jn_dnn_finish(g->m, t);
+    return t;
+}
+
+/* Of the scores' shape, or a value per query. */
+static void *inner(graph *g, int type, bool per_query, int64_t number) {
+    int64_t n = per_query ? 1 : g->s;
+    const int64_t dims[4] = {g->b, g->h, g->l, n};
+    const int64_t strides[4] = {g->h * g->l * n, g->l * n, n, 1};
+    return tensor(g, number ? number : g->next++, type, dims, strides,
+                  number ? 0 : JN_DNN_ATTR_TENSOR_IS_VIRTUAL);
+}
+
+static void *number(graph *g, int64_t which) {
+    static const int64_t ones[4] = {1, 1, 1, 1};
+    return tensor(g, which, JN_DNN_DATA_FLOAT, ones, ones, JN_DNN_ATTR_TENSOR_IS_BY_VALUE);
+}
+
+static void add(graph *g, void *op) {
+    jn_dnn_finish(g->m, op);
+    if (g->n < MOST_OPS)
+        g->op[g->n++] = op;
+    else
+        g->m->ok = false;
+}
+
+/* y = mode(x, b, t); b, t NULL: not there.  axis: of numbers of positions. */
+static void *pointwise(graph *g, int mode, int precision, int64_t axis, void *x, void *b, void *t,
+                       void *y) {
+    void *p = jn_dnn_make(g->m, JN_DNN_BACKEND_POINTWISE_DESCRIPTOR);
+    jn_dnn_set(g->m, p, JN_DNN_ATTR_POINTWISE_MODE, JN_DNN_TYPE_POINTWISE_MODE, 1, &mode);
+    jn_dnn_set(g->m, p, JN_DNN_ATTR_POINTWISE_MATH_PREC, JN_DNN_TYPE_DATA_TYPE, 1, &precision);
+    if (axis >= 0)
+        jn_dnn_set_int(g->m, p, JN_DNN_ATTR_POINTWISE_AXIS, axis);
+    jn_dnn_finish(g->m, p);
+    void *op = jn_dnn_make(g->m, JN_DNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    jn_dnn_set_desc(g->m, op, JN_DNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, p);
+    jn_dnn_set_desc(g->m, op, JN_DNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+    if (b)
+        jn_dnn_set_desc(g->m, op, JN_DNN_ATTR_OPERATION_POINTWISE_BDESC, b);
+    if (t)
+        jn_dnn_set_desc(g->m, op, JN_DNN_ATTR_OPERATION_POINTWISE_TDESC, t);
+    jn_dnn_set_desc(g->m, op, JN_DNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+    add(g, op);
+    return y;
+}
+static void *with(graph *g, int mode, void *x, void *b, void *y) {
+    return pointwise(g, mode, JN_DNN_DATA_FLOAT, -1, x, b, NULL, y);
+}
+
+static void *reduced(graph *g, int how, void *x) {
+    const int type = JN_DNN_DATA_FLOAT;
+    void *r = jn_dnn_make(g->m, JN_DNN_BACKEND_REDUCTION_DESCRIPTOR);
+    jn_dnn_set(g->m, r, JN_DNN_ATTR_REDUCTION_OPERATOR, JN_DNN_TYPE_REDUCTION_OPERATOR_TYPE, 1,
+               &how);
+    jn_dnn_set(g->m, r, JN_DNN_ATTR_REDUCTION_COMP_TYPE, JN_DNN_TYPE_DATA_TYPE, 1, &type);
+    jn_dnn_finish(g->m, r);
+    void *y = inner(g, JN_DNN_DATA_FLOAT, true, 0);
+    void *op = jn_dnn_make(g->m, JN_DNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
+    jn_dnn_set_desc(g->m, op, JN_DNN_ATTR_OPERATION_REDUCTION_DESC, r);
+    jn_dnn_set_desc(g->m, op, JN_DNN_ATTR_OPERATION_REDUCTION_XDESC, x);
+    jn_dnn_set_desc(g->m, op, JN_DNN_ATTR_OPERATION_REDUCTION_YDESC, y);
+    add(g, op);
+    return y;
+}
+
+static void *product(graph *g, void *a, void *b, void *y) {
+    const int type = JN_DNN_DATA_FLOAT;
+    void *p = jn_dnn_make(g->m, JN_DNN_BACKEND_MATMUL_DESCRIPTOR);
+    jn_dnn_set(g->m, p, JN_DNN_ATTR_MATMUL_COMP_TYPE, JN_DNN_TYPE_DATA_TYPE, 1, &type);
+    jn_dnn_finish(g->m, p);
+    void *op = jn_dnn_make(g->m, JN_DNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
+    jn_dnn_set_desc(g->m, op, JN_DNN_ATTR_OPERATION_MATMUL_ADESC, a);
+    jn_dnn_set_desc(g->m, op, JN_DNN_ATTR_OPERATION_MATMUL_BDESC, b);
+    jn_dnn_set_desc(g->m, op, JN_DNN_ATTR_OPERATION_MATMUL_CDESC, y);
+    jn_dnn_set_desc(g->m, op, JN_DNN_ATTR_OPERATION_MATMUL_DESC, p);
+    add(g, op);
+    return y;
+}
+
+/* Scores of keys after the query become the lowest number. */
+static void *causal(graph *g, void *scores) {
+    void *row = pointwise(g, JN_DNN_POINTWISE_GEN_INDEX, JN_DNN_DATA_INT32, 2, scores, NULL, NULL,
+                          inner(g, JN_DNN_DATA_INT32, false, 0));
+    void *col = pointwise(g, JN_DNN_POINTWISE_GEN_INDEX, JN_DNN_DATA_INT32, 3, scores, NULL, NULL,
+                          inner(g, JN_DNN_DATA_INT32, false, 0));
+    void *seen = pointwise(g, JN_DNN_POINTWISE_CMP_GE, JN_DNN_DATA_BOOLEAN, -1, row, col, NULL,
+                           inner(g, JN_DNN_DATA_BOOLEAN, false, 0));
+    return pointwise(g, JN_DNN_POINTWISE_BINARY_SELECT, JN_DNN_DATA_FLOAT, -1, scores,
+                     number(g, LOWEST), seen, inner(g, JN_DNN_DATA_FLOAT, false, 0));
+}
+
+void *jn_dnn_attention_graph(jn_dnn_maker *m, const jn_dnn_key *k) {
+    graph g = {.m = m,
+               .b = k->dims[0][0],
+               .h = k->dims[0][1],
+               .l = k->dims[0][2],
+               .s = k->dims[1][2],
+               .next = FIRST_INNER,
+               .align = k->align,
+               .type = jn_dnn_type_of(k->dtype)};
+    const int64_t *kd = k->dims[1], *ks = k->strides[1], v = k->dims[2][3];
+    const int64_t key_dims[4] = {kd[0], kd[1], kd[3], kd[2]};
+    const int64_t key_strides[4] = {ks[0], ks[1], ks[3], ks[2]};
+    const int64_t y_dims[4] = {g.b, g.h, g.l, v};
+    const int64_t y_strides[4] = {g.h * g.l * v, g.l * v, v, 1};
+    void *q = tensor(&g, Q, g.type, k->dims[0], k->strides[0], 0);
+    void *key = tensor(&g, K, g.type, key_dims, key_strides, 0);
+    void *value = tensor(&g, V, g.type, k->dims[2], k->strides[2], 0);
+    void *y = tensor(&g, Y, g.type, y_dims, y_strides, 0);
+    const int f = JN_DNN_DATA_FLOAT;
+    void *s = product(&g, q, key, inner(&g, f, false, 0));
+    s = with(&g, JN_DNN_POINTWISE_MUL, s, number(&g, SCALE), inner(&g, f, false, 0));
+    if (k->causal)
+        s = causal(&g, s);
+    void *most = reduced(&g, JN_DNN_REDUCE_TENSOR_MAX, s);
+    void *e = with(&g, JN_DNN_POINTWISE_SUB, s, most, inner(&g, f, false, 0));
+    e = with(&g, JN_DNN_POINTWISE_EXP, e, NULL, inner(&g, f, false, 0));
+    void *sum = reduced(&g, JN_DNN_REDUCE_TENSOR_ADD, e);
+    void *log = with(&g, JN_DNN_POINTWISE_LOG, sum, NULL, inner(&g, f, true, 0));
+    with(&g, JN_DNN_POINTWISE_ADD, most, log, inner(&g, f, true, LSE));
+    void *w = with(&g, JN_DNN_POINTWISE_DIV, e, sum, inner(&g, g.type, false, 0));
+    product(&g, w, value, y);
+    void *all = jn_dnn_make(m, JN_DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    jn_dnn_set(m, all, JN_DNN_ATTR_OPERATIONGRAPH_OPS, JN_DNN_TYPE_BACKEND_DESCRIPTOR, g.n, g.op);
+    jn_dnn_set_device(m, all, JN_DNN_ATTR_OPERATIONGRAPH_HANDLE, -1);
+    jn_dnn_finish(m, all);
+    return all;
+}
+
+bool jn_cuda_dnn_attention(jn_cu_exec *e, const jn_dnn_attention *a) {
+    jn_dnn *d = jn_cuda_libs_dnn(e->libs);
+    jn_dnn_key k;
+    jn_dnn_call c = {.n = a->causal ? LOWEST : SCALE, .workspace = a->workspace};
+    float scale = a->scale, lowest = -__builtin_inff();
+    uintptr_t all = 16;
+    if (!d)
+        return false;
+    for (int i = 0; i < 4; i++)
+        all |= (uintptr_t)a->data[i];
+    memset(&k, 0, sizeof k);
+    k.kind = JN_DNN_ATTENTION;
+    k.dtype = a->dtype;
+    k.align = (int64_t)(all & -all);
+    k.room = a->workspace ? (int64_t)a->workspace_bytes : 0;
+    k.causal = a->causal;
+    memcpy(k.dims, a->dims, sizeof k.dims);
+    memcpy(k.strides, a->strides, sizeof k.strides);
+    memcpy(c.data, a->data, sizeof a->data);
+    c.data[SCALE - 1] = &scale;
+    c.data[LOWEST - 1] = &lowest;
+    return jn_dnn_run(e, d, &k, &c);
+}
