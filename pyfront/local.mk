@@ -34,6 +34,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/match.c \
 	pyfront/convert/methods.c \
 	pyfront/convert/operators.c \
+	pyfront/convert/order.c \
 	pyfront/convert/outer.c \
 	pyfront/convert/place.c \
 	pyfront/convert/plain.c \

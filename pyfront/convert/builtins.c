@@ -214,6 +214,7 @@ static const struct {
                  {"print", jcv_print},
                  {"iter", jcv_b_iter},
                  {"next", jcv_b_next},
+                 {"sorted", jcv_b_sorted},
                  {NULL, NULL}};
 
 /* C functions without effects, called for real when every argument is a constant. */
@@ -297,8 +298,6 @@ jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
             jcv_val *of = jcv_to_host(c, a->pos[0])->val;
             return jcv_scalar(c, &jcv_op(c, JN_OP(host_id), &of, 1, NULL)->out[0]);
         }
-        if (!strcmp(name, "sorted") && a->n_pos == 1 && !a->n_kw)
-            return jcv_call_real(c, o, a, name);
         if (pure_builtin(name))
             return jcv_call_real(c, o, a, name);
     }

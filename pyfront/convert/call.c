@@ -168,17 +168,30 @@ jcv_av *jcv_run_body(jcv *c, jcv_frame *fr) {
     return out;
 }
 
+/* A tuple that is a node of a tree, not several values: something in it is no value of the graph.
+ */
+static bool is_node(PyObject *t) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(t); i++) {
+        PyObject *o = PyTuple_GET_ITEM(t, i);
+        if (!jpy_tensor_check(o) && !PyLong_Check(o) && !PyFloat_Check(o) && o != Py_None)
+            return true;
+    }
+    return false;
+}
+
 /* Arguments without tuples: each number, tensor or object in them is a parameter of its own, so
  * that a recursion can pass them.  Returns the shape, whose leaves are numbered. */
 static jcv_av *flatten(jcv *c, jcv_av *a, bool real, jcv_av **flat, unsigned *n) {
     enum { MAX_FLAT = 256 };
     jcv_av **items;
     unsigned m;
-    if (real && a->kind == AV_PY && a->src && PyTuple_CheckExact(a->py) &&
+    if (real && a->kind == AV_PY && a->src && PyTuple_CheckExact(a->py) && !is_node(a->py) &&
         jcv_items(c, a, &items, &m))
         a = jcv_tuple(c, items, m);
-    if (a->kind == AV_TUPLE && !a->py) {
+    if ((a->kind == AV_TUPLE && !a->py) || jcv_is_slice(a)) {
         jcv_av *t = jcv_tuple_like(c, a);
+        t->kind = a->kind;
+        t->text = a->text;
         for (unsigned i = 0; i < t->n; i++)
             t->items[i] = flatten(c, a->items[i], real, flat, n);
         return t;

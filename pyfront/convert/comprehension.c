@@ -38,7 +38,7 @@ static void pass(jcv *c, feeding *f, unsigned at) {
     jpy_tree *n = f->g->tree, *gen = n->x.v[f->level];
     if (at < gen->x.n) {
         jcv_val *v = NULL;
-        int t = jcv_truth(c, jcv_eval(c, gen->x.v[at]), &v);
+        int t = jcv_test(c, gen->x.v[at], &v);
         filtered x = {f, at + 1};
         if (t > 0)
             pass(c, f, at + 1);

@@ -28,6 +28,27 @@ jcv_out jcv_exec_from(jcv *c, const jpy_tree_list *list, unsigned first) {
 
 jcv_out jcv_exec(jcv *c, const jpy_tree_list *list) { return jcv_exec_from(c, list, 0); }
 
+/* Names, attributes, and calls of a name with them. */
+static bool simple(const jpy_tree *n) {
+    if (n->kind == JPY_CALL) {
+        for (unsigned i = 0; i < n->x.n; i++)
+            if (!simple(n->x.v[i]))
+                return false;
+        return n->a->kind == JPY_NAME && !n->y.n;
+    }
+    return n->kind == JPY_NAME || n->kind == JPY_CONST || (n->kind == JPY_ATTR && simple(n->a));
+}
+
+/* `try: x = d[k]`, or `return d[k]`, with one handler: the look-up, else NULL. */
+static jpy_tree *looked_up(const jpy_tree *n) {
+    const jpy_tree *s = n->kind == JPY_TRY && n->x.n == 1 ? n->x.v[0] : NULL;
+    if (!s || !n->c || n->c->obj || n->z.n || !s->a || s->a->kind != JPY_SUBSCRIPT ||
+        !(s->kind == JPY_RETURN ||
+          (s->kind == JPY_ASSIGN && s->x.n == 1 && s->x.v[0]->kind == JPY_NAME)))
+        return NULL;
+    return simple(s->a->a) && simple(s->a->b) ? s->a : NULL;
+}
+
 /* Whether a statement may end the block it is in. */
 static bool leaves(const jpy_tree *n) {
     switch (n->kind) {
@@ -43,7 +64,8 @@ static bool leaves(const jpy_tree *n) {
     case JPY_WITH:
         return jcv_list_leaves(&n->y);
     case JPY_TRY:
-        return jcv_list_leaves(&n->x) || jcv_list_leaves(&n->y) || jcv_list_leaves(&n->z);
+        return jcv_list_leaves(&n->x) || jcv_list_leaves(&n->y) || jcv_list_leaves(&n->z) ||
+               (looked_up(n) && jcv_list_leaves(&n->c->x));
     case JPY_FOR:
     case JPY_WHILE: /* break and continue inside are its own; return is not */
         return jcv_list_leaves(&n->x) || jcv_list_leaves(&n->y);
@@ -70,7 +92,8 @@ bool jcv_has_kind(const jpy_tree_list *l, int kind, bool into_loops) {
         bool match = n->kind == JPY_MATCH || n->kind == JPY_CASE;
         if (n->kind == JPY_IF || n->kind == JPY_WITH || n->kind == JPY_TRY || loop || match)
             if (jcv_has_kind(&n->x, kind, into_loops) || jcv_has_kind(&n->y, kind, into_loops) ||
-                jcv_has_kind(&n->z, kind, into_loops))
+                jcv_has_kind(&n->z, kind, into_loops) ||
+                (looked_up(n) && jcv_has_kind(&n->c->x, kind, into_loops)))
                 return true;
     }
     return false;
@@ -123,7 +146,7 @@ static jcv_out run_arm(jcv *c, void *user, int arm) {
 
 jcv_out jcv_exec_if(jcv *c, jpy_tree *n) {
     jcv_val *v = NULL;
-    int t = jcv_truth(c, jcv_eval(c, n->a), &v);
+    int t = jcv_test(c, n->a, &v);
     if (t >= 0)
         return jcv_exec(c, t ? &n->x : &n->y);
     if (jcv_list_leaves(&n->x) || jcv_list_leaves(&n->y))
@@ -239,7 +262,7 @@ static jcv_out exec_with(jcv *c, jpy_tree *n) {
 
 static void exec_assert(jcv *c, jpy_tree *n) {
     jcv_val *v = NULL;
-    int t = jcv_truth(c, jcv_eval(c, n->a), &v);
+    int t = jcv_test(c, n->a, &v);
     if (t == 0)
         jcv_refuse(c, "an assert fails");
     if (t < 0)
@@ -272,6 +295,65 @@ static void delete (jcv *c, jpy_tree *t) {
     if (t->kind != JPY_ATTR)
         jcv_refuse(c, "this target of del");
     jcv_delattr(c, jcv_eval(c, t->a), t->obj);
+}
+
+static jcv_out found_or_not(jcv *c, void *user, int arm) {
+    jpy_tree *n = user;
+    jcv_out out = jcv_exec(c, arm ? &n->c->x : &n->x);
+    return arm || out != OUT_NORMAL ? out : jcv_exec(c, &n->y);
+}
+
+/* A look-up in a dict whose handler is for a key that is not there is a test of that: true, and
+ * *out is how it ended. */
+static bool exec_lookup(jcv *c, jpy_tree *n, jcv_out *out) {
+    const jpy_tree *look = looked_up(n);
+    jcv_av *type = look && n->c->a ? jcv_eval(c, n->c->a) : NULL;
+    if (!look || (type && !(type->kind == AV_PY &&
+                            (type->py == PyExc_KeyError || type->py == PyExc_LookupError ||
+                             type->py == PyExc_Exception))))
+        return false;
+    uint32_t epoch = c->epoch, writes = c->writes, effects = c->n_effects, draws = c->draws;
+    jcv_av *d = jcv_eval(c, look->a);
+    PyTypeObject *t =
+        d->kind == AV_DICT || d->kind == AV_HOST || d->kind == AV_PY ? jcv_type_of(c, d) : NULL;
+    if (t != &PyDict_Type)
+        return false;
+    jcv_val *v = NULL;
+    jcv_av *key = jcv_eval(c, look->b); /* the body evaluates it again */
+    if (epoch != c->epoch || writes != c->writes || effects != c->n_effects || draws != c->draws)
+        jcv_refuse(c, "a look-up with effects, in a try block");
+    int has = jcv_truth(c, jcv_compare(c, JPY_IN, key, d), &v);
+    if (has >= 0)
+        *out = found_or_not(c, n, !has);
+    else if (leaves(n))
+        *out = jcv_branch_with_rest(c, v, found_or_not, n);
+    else
+        *out = jcv_branch(c, v, found_or_not, n);
+    return true;
+}
+
+static jcv_out exec_try(jcv *c, jpy_tree *n) {
+    jcv_out out;
+    if (exec_lookup(c, n, &out))
+        return out;
+    /* what would raise is never committed, so handlers are not needed */
+    jcv_cont *cont = c->cont;
+    int end = c->boundary;
+    c->cont = NULL;
+    c->boundary = JCV_END_OTHER;
+    out = jcv_exec(c, &n->x);
+    c->cont = cont;
+    c->boundary = end;
+    if (out == OUT_NORMAL)
+        out = jcv_exec(c, &n->y);
+    if (n->z.n) {
+        jcv_av *ret = c->slots.data[0];
+        jcv_out last = jcv_exec(c, &n->z);
+        if (last != OUT_NORMAL)
+            return last;
+        c->slots.data[0] = ret;
+    }
+    return out;
 }
 
 static jcv_out exec_one(jcv *c, jpy_tree *n) {
@@ -319,26 +401,8 @@ static jcv_out exec_one(jcv *c, jpy_tree *n) {
         jcv_refuse(c, "an exception is raised");
     case JPY_WITH:
         return exec_with(c, n);
-    case JPY_TRY: {
-        /* what would raise is never committed, so handlers are not needed */
-        jcv_cont *cont = c->cont;
-        int end = c->boundary;
-        c->cont = NULL;
-        c->boundary = JCV_END_OTHER;
-        jcv_out out = jcv_exec(c, &n->x);
-        c->cont = cont;
-        c->boundary = end;
-        if (out == OUT_NORMAL)
-            out = jcv_exec(c, &n->y);
-        if (n->z.n) {
-            jcv_av *ret = c->slots.data[0];
-            jcv_out last = jcv_exec(c, &n->z);
-            if (last != OUT_NORMAL)
-                return last;
-            c->slots.data[0] = ret;
-        }
-        return out;
-    }
+    case JPY_TRY:
+        return exec_try(c, n);
     case JPY_MATCH:
         return jcv_exec_match(c, n);
     case JPY_DEF:

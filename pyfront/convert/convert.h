@@ -399,6 +399,8 @@ jcv_state jcv_save(jcv *c);
 void jcv_restore(jcv *c, jcv_state s);
 /* Truth: 1, 0, or -1 and *out the bool value. */
 int jcv_truth(jcv *c, jcv_av *a, jcv_val **out);
+/* The same of an expression, `and`, `or` and `not` of different kinds included (expr.c). */
+int jcv_test(jcv *c, jpy_tree *n, jcv_val **out);
 typedef jcv_out (*jcv_arm_fn)(jcv *c, void *user, int arm);
 /* Both arms of a condition. */
 jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user);
@@ -471,8 +473,8 @@ bool jcv_is_plain(const jcv_av *a);
 bool jcv_host_plain(jcv *c, jcv_av *o);
 /* Whether it equals one of the keys, plain constants. */
 jcv_val *jcv_host_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n);
-/* d.get(key, otherwise) of a real dict. */
-jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise);
+/* d.get(key, otherwise) of a dict that the graph reads; sets: d.setdefault(key, otherwise). */
+jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise, bool sets);
 /* The value of a real dict of functions; NULL: it is something else. */
 jcv_av *jcv_choice(jcv *c, jcv_av *d, jcv_av *key);
 
@@ -495,6 +497,10 @@ bool jcv_is_seq(const jcv_av *a);
 jcv_val *jcv_seq_count(jcv *c, jcv_av *a);
 jcv_av *jcv_seq_item(jcv *c, jcv_av *a, jcv_val *i);
 jcv_av *jcv_seq_at(jcv *c, jcv_av *a, jcv_av *at);
+/* A slice of a list or tuple of the graph, which nobody writes; bounds: start, stop, step. */
+extern const char jcv_bounds[]; /* text of the bounds of a slice, AV_ITER, where one is computed */
+bool jcv_is_slice(const jcv_av *a);
+jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds);
 /* Items of a list or tuple of the graph that was seen with one length only (asserted), or of a
  * stacked list of as many: AV_TUPLE, or NULL.  A stacked list made by a comprehension starts the
  * conversion again, to be unrolled. */
@@ -586,6 +592,10 @@ jcv_out jcv_exec(jcv *c, const jpy_tree_list *list);
 jcv_out jcv_exec_from(jcv *c, const jpy_tree_list *list, unsigned first);
 void jcv_assign(jcv *c, jpy_tree *target, jcv_av *v);
 jcv_av *jcv_load(jcv *c, PyObject *name);
+/* The local variable, NULL: none, or not bound. */
+jcv_av *jcv_local(jcv *c, PyObject *name);
+/* Whether earlier calls had other objects: what depends on their structure is left to the graph. */
+bool jcv_varies(const jcv *c);
 void jcv_store(jcv *c, PyObject *name, jcv_av *v);
 jcv_av *jcv_getattr(jcv *c, jcv_av *o, PyObject *name);
 jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name); /* NULL: AttributeError */
@@ -663,6 +673,12 @@ jcv_av *jcv_b_next(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_sum(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_min(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_max(jcv *c, const jcv_args *a);
+/* order.c */
+jcv_av *jcv_b_sorted(jcv *c, const jcv_args *a);
+jcv_av *jcv_sort_items(jcv *c, jcv_av *t, const jcv_args *a); /* list.sort: the items then */
+jcv_av *jcv_extreme_by(jcv *c, const jcv_args *a, bool max);  /* with a key */
+extern const char *const jcv_ordered;                         /* text of an AV_SEQ */
+jcv_av *jcv_ordered_item(jcv *c, jcv_av *a, jcv_val *i);
 jcv_av *jcv_b_any(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_all(jcv *c, const jcv_args *a);
 jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list);

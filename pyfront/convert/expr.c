@@ -155,6 +155,14 @@ jcv_av *jcv_load(jcv *c, PyObject *name) {
     jcv_refuse(c, "the name %s is not found", PyUnicode_AsUTF8(name));
 }
 
+bool jcv_varies(const jcv *c) { return c->f->entries.n >= 2; }
+
+jcv_av *jcv_local(jcv *c, PyObject *name) {
+    int slot = find_slot(c->frame, name);
+    jcv_av *v = slot < 0 ? NULL : c->slots.data[slot];
+    return v && v->kind != AV_UNDEF ? v : NULL;
+}
+
 /* ---- the rest -----------------------------------------------------------------------------------
  */
 
@@ -201,6 +209,56 @@ static jcv_av *bool_op(jcv *c, jpy_tree *n, unsigned at) {
                         : a;
     x.arms[1 - keep] = rest;
     return conditional(c, v, &x);
+}
+
+/* ---- tests: only the truth of an expression is asked for ---------------------------------------
+ */
+
+typedef struct testing {
+    jpy_tree *n;
+    unsigned at;
+    uint32_t slot;
+} testing;
+
+static int test_from(jcv *c, jpy_tree *n, unsigned at, jcv_val **out);
+
+static jcv_out test_rest(jcv *c, void *user, int arm) {
+    testing *x = user;
+    jcv_val *v = NULL;
+    bool decided = (arm == 0) == (x->n->op == JPY_OR);
+    int t = decided ? arm == 0 : test_from(c, x->n, x->at, &v);
+    c->slots.data[x->slot] = t < 0 ? jcv_scalar(c, v) : jcv_bool(c, t);
+    return OUT_NORMAL;
+}
+
+/* The parts of `and` or `or` from number `at` on; each may be of a kind of its own. */
+static int test_from(jcv *c, jpy_tree *n, unsigned at, jcv_val **out) {
+    jcv_val *v = NULL;
+    int t = jcv_test(c, n->x.v[at], &v);
+    *out = v;
+    if (at + 1 == n->x.n)
+        return t;
+    if (t >= 0)
+        return (t == 1) == (n->op == JPY_OR) ? t : test_from(c, n, at + 1, out);
+    testing x = {n, at + 1, jcv_slot(c, jcv_none(c))};
+    jcv_branch(c, v, test_rest, &x);
+    return jcv_truth(c, c->slots.data[x.slot], out);
+}
+
+int jcv_test(jcv *c, jpy_tree *n, jcv_val **out) {
+    if (n->kind == JPY_UNARY && n->op == JPY_U_NOT) {
+        jcv_val *v = NULL;
+        int t = jcv_test(c, n->a, &v);
+        if (t < 0)
+            *out = &jcv_op(c, JN_OP(s_not), &v, 1, NULL)->out[0];
+        return t < 0 ? t : !t;
+    }
+    if (n->kind == JPY_BOOLOP) {
+        if (n->line)
+            c->at = n;
+        return test_from(c, n, 0, out);
+    }
+    return jcv_truth(c, jcv_eval(c, n), out);
 }
 
 /* Whether evaluating it changes nothing. */
@@ -369,6 +427,11 @@ jcv_av *jcv_eval_sum(jcv *c, jpy_tree *n) {
             return jcv_binary(c, n->op, a, b, false);
         }
     case JPY_UNARY:
+        if (n->op == JPY_U_NOT) {
+            jcv_val *v = NULL;
+            int t = jcv_test(c, n, &v);
+            return t < 0 ? jcv_scalar(c, v) : jcv_bool(c, t);
+        }
         return jcv_unary(c, n->op, jcv_eval(c, n->a));
     case JPY_BOOLOP:
         return bool_op(c, n, 0);
@@ -383,12 +446,19 @@ jcv_av *jcv_eval_sum(jcv *c, jpy_tree *n) {
         return jcv_getitem(c, a, jcv_eval(c, n->b));
     case JPY_SLICE: {
         jpy_tree *parts[3] = {n->a, n->b, n->c};
+        jcv_av *bounds[3];
+        bool computed = false;
         PyObject *v[3];
         for (int i = 0; i < 3; i++) {
-            jcv_av *p = parts[i] ? jcv_eval(c, parts[i]) : jcv_none(c);
-            if (!jcv_is_const(p))
-                jcv_refuse(c, "a slice with computed bounds");
-            v[i] = p->py;
+            bounds[i] = parts[i] ? jcv_eval(c, parts[i]) : jcv_none(c);
+            v[i] = jcv_is_const(bounds[i]) ? bounds[i]->py : NULL;
+            computed = computed || !v[i];
+        }
+        if (computed) {
+            a = jcv_tuple(c, bounds, 3);
+            a->kind = AV_ITER;
+            a->text = jcv_bounds;
+            return a;
         }
         return jcv_take(c, PySlice_New(v[0], v[1], v[2]));
     }
@@ -409,7 +479,7 @@ jcv_av *jcv_eval_sum(jcv *c, jpy_tree *n) {
         return dict_display(c, n);
     case JPY_IFEXP: {
         jcv_val *v = NULL;
-        int t = jcv_truth(c, jcv_eval(c, n->a), &v);
+        int t = jcv_test(c, n->a, &v);
         if (t >= 0)
             return jcv_eval(c, t ? n->b : n->c);
         choice x = {{n->b, n->c}, {NULL, NULL}, 0};

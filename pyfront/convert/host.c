@@ -35,6 +35,9 @@ static jcv_read *find_read(jcv *c, jcv_val *of, PyObject *key, int64_t index) {
 jcv_av *jcv_to_host(jcv *c, jcv_av *a) {
     if (a->kind == AV_HOST)
         return a;
+    const jcv_node *from = a->kind == AV_SCALAR ? a->val->node : NULL;
+    if (from && from->op == JN_OP(host_unbox)) /* the object it was taken from */
+        return jcv_host(c, from->in[0], jcv_own(c, PyList_New(0)));
     if (a->kind != AV_PY || !a->src)
         jcv_refuse(c, "%s as an object of the graph", jcv_describe(a));
     jcv_val *v = jcv_object_input(c, a->src);

@@ -303,6 +303,8 @@ static jcv_av *unknown_extreme(jcv *c, jcv_av *over, bool max, jcv_av *otherwise
 
 static jcv_av *extreme(jcv *c, const jcv_args *a, bool max) {
     jcv_av *otherwise = jcv_kw_of(a, "default");
+    if (jcv_kw_of(a, "key") && a->n_pos)
+        return jcv_extreme_by(c, a, max);
     if (a->n_kw > (otherwise ? 1u : 0u) || !a->n_pos)
         jcv_refuse(c, "min() or max() with a key");
     jcv_av *t =

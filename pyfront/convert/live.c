@@ -510,9 +510,22 @@ jcv_val *jcv_live_has(jcv *c, jcv_av *o, jcv_av *key) {
     return &jcv_op(c, JN_OP(host_has), in, 2, NULL)->out[0];
 }
 
+/* Samples of what a dict has at a key: of that alone where it is known and nobody writes. */
+static PyObject *samples_at(jcv *c, jcv_av *o, const jcv_av *key) {
+    PyObject *s = jcv_samples(c, o), *got = jcv_own(c, PyList_New(0));
+    bool known = key->kind == AV_PY && PyUnicode_CheckExact(key->py);
+    for (Py_ssize_t i = 0; known && i < PyList_GET_SIZE(s); i++) {
+        PyObject *d = PyList_GET_ITEM(s, i);
+        known = PyDict_CheckExact(d) && !jcv_live_object(c, d);
+        PyObject *v = known ? PyDict_GetItem(d, key->py) : NULL;
+        if (v && PyList_Append(got, v) < 0)
+            jcv_refuse_py(c);
+    }
+    return known ? got : jcv_item_samples(c, o, NULL);
+}
+
 jcv_av *jcv_live_getkey(jcv *c, jcv_av *o, jcv_av *key) {
     jcv_val *in[2] = {o->val, live_key(c, o, key)};
     c->host_keys = true;
-    return jcv_host_got(c, &jcv_op(c, JN_OP(host_key), in, 2, NULL)->out[0],
-                        jcv_item_samples(c, o, NULL));
+    return jcv_host_got(c, &jcv_op(c, JN_OP(host_key), in, 2, NULL)->out[0], samples_at(c, o, key));
 }

@@ -16,7 +16,7 @@
 #include "ops/op_ids.h"
 
 enum { GOES_ON, LEFT_BY_BREAK, LEFT_BY_RETURN, LEFT_BY_TEST };
-enum { UNROLL = 2000, NEST = 48 };
+enum { UNROLL = 2000, NEST = 48, SHORT = 3 };
 
 static jcv_av *number(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); }
 
@@ -354,7 +354,7 @@ jcv_out jcv_exec_for(jcv *c, jpy_tree *n) {
 static jcv_val *while_test(jcv *c, void *user) {
     statement *s = user;
     jcv_val *v = NULL;
-    int t = jcv_truth(c, jcv_eval(c, s->n->a), &v);
+    int t = jcv_test(c, s->n->a, &v);
     return t < 0 ? v : jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){t});
 }
 
@@ -388,12 +388,25 @@ static void tested_round(jcv *c, void *user, jcv_val *unused) {
     jcv_val *v = NULL;
     const jpy_tree *loop = c->loop;
     c->loop = NULL;
-    int t = jcv_truth(c, jcv_eval(c, s->n->a), &v);
+    int t = jcv_test(c, s->n->a, &v);
     if (t < 0)
         jcv_branch(c, v, tested, s);
     else
         tested(c, s, !t);
     c->loop = loop;
+}
+
+/* A list that a test is about, made by the function: a stack or queue. */
+static jcv_av *list_in(jcv *c, const jpy_tree *n) {
+    if (!n)
+        return NULL;
+    jcv_av *a = n->kind == JPY_NAME ? jcv_local(c, n->obj) : NULL;
+    if (a && a->kind == AV_LIST && !a->origin && a->tree)
+        return a;
+    a = list_in(c, n->a);
+    for (unsigned i = 0; !a && i < n->x.n; i++)
+        a = list_in(c, n->x.v[i]);
+    return a ? a : list_in(c, n->b);
 }
 
 static bool has_named(const jpy_tree *n) {
@@ -417,7 +430,7 @@ jcv_out jcv_exec_while(jcv *c, jpy_tree *n) {
         uint32_t epoch = c->epoch;
         jcv_ctx *outside = c->ctx, *trial = jcv_ctx_new(c, JCV_ARM, "test", outside);
         c->ctx = trial;
-        int t = jcv_truth(c, jcv_eval(c, n->a), &v);
+        int t = jcv_test(c, n->a, &v);
         c->ctx = outside;
         if (t < 0) { /* the loop of the graph makes the test itself */
             jcv_restore(c, before);
@@ -429,6 +442,11 @@ jcv_out jcv_exec_while(jcv *c, jpy_tree *n) {
             return after(c, n, s.can_leave ? &s.leave : NULL);
         if (i > UNROLL)
             jcv_refuse(c, "a loop of too many rounds");
+        if (i == SHORT && jcv_varies(c)) {
+            jcv_av *l = list_in(c, n->a);
+            if (l)
+                jcv_make_live(c, l); /* how often depends on what it holds */
+        }
         round_of(c, &n->x, s.can_leave ? &s.leave : NULL);
         int left = how(c, s.can_leave ? &s.leave : NULL);
         if (left > 0)

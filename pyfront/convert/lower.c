@@ -311,7 +311,8 @@ static void lower_stmt(lower *l, jpy_tree *n, PyObject *o, const char *k) {
     } else if (!strcmp(k, "Try")) {
         n->kind = JPY_TRY;
         n->x = children(l, o, "body");
-        children(l, o, "handlers"); /* for the names they bind */
+        jpy_tree_list handlers = children(l, o, "handlers"); /* for the names they bind */
+        n->c = handlers.n == 1 ? handlers.v[0] : NULL;
         n->y = children(l, o, "orelse");
         n->z = children(l, o, "finalbody");
     } else if (!strcmp(k, "ExceptHandler")) {
@@ -319,7 +320,9 @@ static void lower_stmt(lower *l, jpy_tree *n, PyObject *o, const char *k) {
         PyObject *name = identifier(l, o, "name");
         if (name && name != Py_None)
             bind(l, name);
-        children(l, o, "body");
+        n->obj = name == Py_None ? NULL : name;
+        n->a = child(l, o, "type");
+        n->x = children(l, o, "body");
     } else if (!strcmp(k, "FunctionDef")) {
         n->kind = JPY_DEF;
         lower_fn(l, n, o, true);

@@ -61,40 +61,6 @@ static jcv_av *search(jcv *c, jcv_av *l, jcv_av *t, const char *name, const jcv_
     return int_av(c, found);
 }
 
-static void sort(jcv *c, jcv_av *l, jcv_av *t, const jcv_args *a) {
-    bool reverse = a->n_kw == 1 && PyUnicode_CompareWithASCIIString(a->names[0], "reverse") == 0 &&
-                   a->kw[0]->kind == AV_PY && PyBool_Check(a->kw[0]->py);
-    PyObject *o = jcv_own(c, PyList_New(0)), *keys = jcv_own(c, PyList_New(0));
-    if (a->n_pos || (a->n_kw && !reverse))
-        jcv_refuse(c, "sort() with a key");
-    for (unsigned i = 0; i < t->n; i++) {
-        if (!jcv_is_const(t->items[i]) || PyType_Check(t->items[i]->py))
-            jcv_refuse(c, "sort() of %s", jcv_describe(t->items[i]));
-        PyObject *pair = jcv_own(c, Py_BuildValue("(Oi)", t->items[i]->py, (int)i));
-        if (PyList_Append(o, t->items[i]->py) < 0 || PyList_Append(keys, pair) < 0)
-            jcv_refuse_py(c);
-    }
-    if (PyList_Sort(o) < 0) /* whether they can be */
-        jcv_refuse_py(c);
-    jcv_av **v = jcv_alloc(c, (t->n + 1) * sizeof *v);
-    for (unsigned i = 0; i < t->n; i++)
-        v[i] = t->items[i];
-    for (unsigned i = 1; i < t->n; i++) /* stable, as list.sort is, in reverse, too */
-        for (unsigned k = i; k > 0; k--) {
-            int out_of_order = reverse && a->kw[0]->py == Py_True
-                                   ? PyObject_RichCompareBool(v[k - 1]->py, v[k]->py, Py_LT)
-                                   : PyObject_RichCompareBool(v[k]->py, v[k - 1]->py, Py_LT);
-            if (out_of_order < 0)
-                jcv_refuse_py(c);
-            if (!out_of_order)
-                break;
-            jcv_av *x = v[k];
-            v[k] = v[k - 1];
-            v[k - 1] = x;
-        }
-    set_seq(c, l, v, t->n);
-}
-
 static void delete_items(jcv *c, jcv_av *l, jcv_av *t, jcv_av *at) {
     Py_ssize_t start, stop, step = 1, n = 1;
     if (at->kind == AV_PY && PyLong_Check(at->py)) {
@@ -124,6 +90,10 @@ static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         arity(c, a, 1, 1, name);
         more = &a->pos[0];
         m = 1;
+        bool graph = a->n_pos == 1 && (a->pos[0]->kind == AV_HOST ||
+                                       (a->pos[0]->kind == AV_SEQ && !a->pos[0]->slot));
+        if (*name == 'e' && self->kind == AV_LIST && graph)
+            jcv_make_live(c, self); /* by how much only the graph knows */
         if (*name == 'e')
             more = items_of(c, a->pos[0], &m, "extend()");
         jcv_av **v = jcv_alloc(c, (n + m + 1) * sizeof *v);
@@ -161,7 +131,8 @@ static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
     if (!strcmp(name, "remove"))
         return search(c, l, t, name, a);
     if (!strcmp(name, "sort")) {
-        sort(c, l, t, a);
+        jcv_av *sorted = jcv_sort_items(c, t, a);
+        set_seq(c, l, sorted->items, sorted->n);
         return jcv_none(c);
     }
     if (!strcmp(name, "__delitem__")) {
@@ -275,7 +246,7 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         arity(c, a, 1, 2, name);
         if (*name == 'g' && a->pos[0]->kind == AV_HOST && self->kind == AV_PY && self->src &&
             !jcv_is_written(c, self->py))
-            return jcv_plain_get(c, self, a->pos[0], a->n_pos > 1 ? a->pos[1] : jcv_none(c));
+            return jcv_plain_get(c, self, a->pos[0], a->n_pos > 1 ? a->pos[1] : jcv_none(c), false);
         v = jcv_dict_get(c, self, a->pos[0]);
         if (*name == '_')
             return jcv_bool(c, v != NULL);
@@ -333,6 +304,8 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
     return NULL;
 }
 
+static void append_item(jcv *c, void *self, jcv_av *item) { jcv_live_append(c, self, item); }
+
 static jcv_av *live_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
     bool dict = jcv_host_type(c, self) == &PyDict_Type;
     if (!strcmp(name, "append") && a->n_pos == 1 && !dict) {
@@ -340,10 +313,7 @@ static jcv_av *live_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         return jcv_none(c);
     }
     if (!strcmp(name, "extend") && a->n_pos == 1 && !dict) {
-        unsigned n;
-        jcv_av **items = items_of(c, a->pos[0], &n, "extend()");
-        for (unsigned i = 0; i < n; i++)
-            jcv_live_append(c, self, items[i]);
+        jcv_visit(c, a->pos[0], NULL, append_item, self);
         return jcv_none(c);
     }
     if (!strcmp(name, "pop") && !a->n_pos && !dict)
@@ -354,6 +324,11 @@ static jcv_av *live_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
     }
     if (!strcmp(name, "__contains__") && dict)
         return jcv_scalar(c, jcv_live_has(c, self, a->pos[0]));
+    if (dict && (a->n_pos == 1 || a->n_pos == 2) && !a->n_kw) {
+        jcv_av *otherwise = a->n_pos == 2 ? a->pos[1] : jcv_none(c);
+        if (!strcmp(name, "get") || !strcmp(name, "setdefault"))
+            return jcv_plain_get(c, self, a->pos[0], otherwise, *name == 's');
+    }
     return NULL;
 }
 

@@ -71,18 +71,21 @@ jcv_val *jcv_host_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n) {
 
 typedef struct getting {
     jcv_av *d, *key, *otherwise;
+    bool sets;
     uint32_t slot;
 } getting;
 
 static jcv_out got(jcv *c, void *user, int arm) {
     getting *x = user;
     jcv_av *v = arm ? x->otherwise : jcv_live_getkey(c, x->d, x->key);
+    if (arm && x->sets)
+        jcv_live_setkey(c, x->d, x->key, v);
     c->slots.data[x->slot] = v;
     return OUT_NORMAL;
 }
 
-jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise) {
-    getting x = {jcv_to_host(c, d), key, otherwise, jcv_slot(c, jcv_none(c))};
+jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise, bool sets) {
+    getting x = {jcv_to_host(c, d), key, otherwise, sets, jcv_slot(c, jcv_none(c))};
     jcv_branch(c, jcv_live_has(c, x.d, key), got, &x);
     jcv_av *v = c->slots.data[x.slot];
     if (v->kind == AV_UNDEF)

@@ -40,7 +40,7 @@ static void *keep(jcv *c, size_t size) {
 static bool same_shape(const jcv_av *a, const jcv_av *b) {
     if (a->kind != b->kind || a->n != b->n || a->named != b->named)
         return false;
-    if (a->kind != AV_TUPLE)
+    if (a->kind != AV_TUPLE && !(jcv_is_slice(a) && jcv_is_slice(b)))
         return a->kind == AV_ITER || jcv_av_equal(a, b);
     for (unsigned i = 0; i < a->n; i++)
         if (!same_shape(a->items[i], b->items[i]))

@@ -49,6 +49,66 @@ bool jcv_is_seq(const jcv_av *a) {
     return a->kind == AV_HOST || a->kind == AV_RANGE || (a->kind == AV_SEQ && !a->tree);
 }
 
+const char jcv_bounds[] = "the bounds of a slice";
+static const char slice_text[] = "a slice";
+
+bool jcv_is_slice(const jcv_av *a) { return a->kind == AV_SEQ && a->text == slice_text; }
+
+/* A bound of a slice of n items, from 0 to n. */
+static jcv_av *clamped(jcv *c, jcv_av *at, jcv_av *n, jcv_av *otherwise) {
+    if (at->kind == AV_PY && at->py == Py_None)
+        return otherwise;
+    jcv_val *v = jcv_number(c, at), *len = jcv_number(c, n), *zero = int_const(c, 0);
+    if (!v || v->type->kind != JANUS_KIND_INT)
+        jcv_refuse(c, "%s as a bound of a slice", jcv_describe(at));
+    if (at->kind == AV_PY && PyLong_AsLong(at->py) == 0)
+        return at;
+    jcv_val *low[2] = {v, zero}, *sum[2] = {v, len};
+    jcv_val *from_end[2] = {&jcv_op(c, JN_OP(s_add), sum, 2, NULL)->out[0], zero};
+    jcv_val *back = &jcv_op(c, JN_OP(s_max), from_end, 2, NULL)->out[0];
+    jcv_val *on = &jcv_op(c, JN_OP(s_min), sum, 2, NULL)->out[0];
+    if (at->kind == AV_PY)
+        return jcv_scalar(c, PyLong_AsLong(at->py) < 0 ? back : on);
+    jcv_val *three[3] = {&jcv_op(c, JN_OP(s_lt), low, 2, NULL)->out[0], back, on};
+    return jcv_scalar(c, &jcv_op(c, JN_OP(s_select), three, 3, NULL)->out[0]);
+}
+
+jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
+    jcv_av *step = bounds[2], *base = jcv_is_slice(o) ? o->items[0] : o;
+    bool list = base->kind == AV_HOST;
+    if (!(step->kind == AV_PY && (step->py == Py_None || PyLong_AsLong(step->py) == 1)))
+        jcv_refuse(c, "a slice with a step");
+    if (base->kind == AV_PY && base->src && !jcv_is_written(c, base->py))
+        list = PyList_CheckExact(base->py) || PyTuple_CheckExact(base->py);
+    if (!list)
+        jcv_refuse(c, "a slice of %s with computed bounds", jcv_describe(o));
+    base = jcv_to_host(c, base);
+    PyTypeObject *t = jcv_host_type(c, base);
+    PyObject *samples = jcv_samples(c, base);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++)
+        if (jcv_live_object(c, PyList_GET_ITEM(samples, i)))
+            list = false;
+    for (const jcv_live *l = c->lives; l; l = l->next) /* it may be that one */
+        if (t == &PyList_Type && l->object && PyList_Check(l->object))
+            list = false;
+    if ((t != &PyList_Type && t != &PyTuple_Type) || !list)
+        jcv_refuse(c, "a slice of %s that the graph writes", t->tp_name);
+    jcv_av *n = jcv_scalar(c, jcv_seq_count(c, jcv_is_slice(o) ? o : base));
+    jcv_av *start = clamped(c, bounds[0], n, number(c, 0));
+    jcv_av *count = clamped(c, bounds[1], n, n);
+    if (!(start->kind == AV_PY && PyLong_AsLong(start->py) == 0)) {
+        jcv_val *in[2] = {jcv_number(c, jcv_binary(c, JPY_SUB, count, start, false)),
+                          int_const(c, 0)};
+        count = jcv_scalar(c, &jcv_op(c, JN_OP(s_max), in, 2, NULL)->out[0]);
+    }
+    if (jcv_is_slice(o))
+        start = jcv_binary(c, JPY_ADD, o->items[1], start, false);
+    jcv_av *a = jcv_tuple(c, (jcv_av *[]){base, start, count}, 3);
+    a->kind = AV_SEQ;
+    a->text = slice_text;
+    return a;
+}
+
 /* ---- count and item -----------------------------------------------------------------------------
  */
 
@@ -83,6 +143,8 @@ jcv_val *jcv_seq_count(jcv *c, jcv_av *a) {
         return range_count(c, a);
     if (a->text == jcv_stacked)
         return a->val;
+    if (jcv_is_slice(a))
+        return jcv_number(c, a->items[2]);
     jcv_val *least = count_of(c, a->items[0]);
     for (unsigned i = 1; i < a->n; i++) {
         jcv_val *in[2] = {least, count_of(c, a->items[i])};
@@ -115,6 +177,12 @@ jcv_av *jcv_seq_item(jcv *c, jcv_av *a, jcv_val *i) {
     }
     if (a->text == jcv_stacked)
         return stacked_item(c, a, i);
+    if (a->text == jcv_ordered)
+        return jcv_ordered_item(c, a, i);
+    if (jcv_is_slice(a)) {
+        item = jcv_binary(c, JPY_ADD, a->items[1], item, false);
+        return jcv_host_item(c, a->items[0], jcv_number(c, item));
+    }
     if (!strcmp(a->text, "reversed")) {
         jcv_av *last =
             jcv_binary(c, JPY_SUB, jcv_scalar(c, count_of(c, a->items[0])), number(c, 1), false);

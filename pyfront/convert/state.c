@@ -153,9 +153,11 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, bool force) {
 jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves) {
     if (shape->kind == AV_ITER && shape->text && !strcmp(shape->text, "leaf"))
         return leaves[shape->n];
-    if (shape->kind != AV_TUPLE)
+    if (shape->kind != AV_TUPLE && !jcv_is_slice(shape))
         return shape;
     jcv_av *t = jcv_tuple_like(c, shape);
+    t->kind = shape->kind;
+    t->text = shape->text;
     for (unsigned i = 0; i < t->n; i++)
         t->items[i] = jcv_fill(c, t->items[i], leaves);
     return t;

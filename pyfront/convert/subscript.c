@@ -292,9 +292,28 @@ static jcv_av *sequence_item(jcv *c, jcv_av *t, bool list, jcv_av *i) {
     return t->items[k];
 }
 
+/* A slice whose bounds, or whose list, only the graph knows; NULL: it is something else. */
+static jcv_av *graph_slice(jcv *c, jcv_av *o, jcv_av *i) {
+    if (i->kind == AV_ITER && i->text == jcv_bounds) {
+        if (o->kind == AV_TENSOR)
+            jcv_refuse(c, "a slice with computed bounds");
+        return jcv_slice(c, o, i->items);
+    }
+    if (i->kind != AV_PY || !PySlice_Check(i->py) || (o->kind != AV_HOST && !jcv_is_slice(o)))
+        return NULL;
+    static const char *const names[] = {"start", "stop", "step"};
+    jcv_av *bounds[3];
+    for (int k = 0; k < 3; k++)
+        bounds[k] = jcv_take(c, PyObject_GetAttrString(i->py, names[k]));
+    return jcv_slice(c, o, bounds);
+}
+
 jcv_av *jcv_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     jcv_av **items;
     unsigned n;
+    jcv_av *part = graph_slice(c, o, i);
+    if (part)
+        return part;
     if (o->kind == AV_TENSOR) {
         if (i->kind == AV_SCALAR && i->val->type->kind == JANUS_KIND_INT) {
             jcv_val *in[2] = {jcv_tensor_val(c, o->py), i->val};

@@ -62,7 +62,8 @@ typedef enum jpy_tree_kind {
     JPY_RAISE,      /* a */
     JPY_WITH,       /* x: JPY_WITHITEM, y: body */
     JPY_WITHITEM,   /* a, b: target or NULL */
-    JPY_TRY,        /* x: body, y: else, z: finally */
+    JPY_TRY,        /* x: body, y: else, z: finally, c: the only handler, a JPY_PASS, or NULL:
+                       a: type or NULL, obj: name or NULL, x: body */
     JPY_DEF,        /* obj: name, c: JPY_ARGS, x: body, y: decorators, fn */
     JPY_DELETE,     /* x */
     JPY_SCOPE,      /* global and nonlocal declarations: no effect here, see jpy_tree_fn */

@@ -302,6 +302,8 @@ PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
         return &PyFunction_Type;
     case AV_METHOD:
         return a->text ? &PyCFunction_Type : &PyMethod_Type;
+    case AV_SEQ:
+        return jcv_is_slice(a) ? jcv_host_type(c, a->items[0]) : NULL;
     default:
         return NULL;
     }

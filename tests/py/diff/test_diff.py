@@ -36,6 +36,7 @@ MODULES_FAILING = (
     "prog_match",
     "prog_objects",
     "prog_prints",
+    "prog_programs",
     "prog_recursion",
     "prog_requires",
     "prog_suspend",

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sorted(), list.sort(), min() and max() by a key.
+ *
+ * Few known items are put in order by comparing neighbours, each comparison a branch that exchanges
+ * them.  A sequence whose length only the graph knows is sorted by its keys, rows of one tensor:
+ * its items are taken in the order of their places.  Both are stable, as Python's sort is.
+ */
+#include "pyfront/convert/convert.h"
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+
+enum { MAX_SORTED = 12, MAX_KNOWN = 400 };
+
+const char *const jcv_ordered = "a sorted list";
+
+static jcv_av *number(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); }
+
+static jcv_av *key_of(jcv *c, jcv_av *key, jcv_av *item) {
+    bool none = !key || (key->kind == AV_PY && key->py == Py_None);
+    return none ? item : jcv_call1(c, key, item);
+}
+
+static bool flag(jcv *c, const jcv_args *a, const char *name) {
+    jcv_av *v = jcv_kw_of(a, name);
+    if (v && !(v->kind == AV_PY && PyBool_Check(v->py)))
+        jcv_refuse(c, "%s=%s", name, jcv_describe(v));
+    return v && v->py == Py_True;
+}
+
+static void only(jcv *c, const jcv_args *a, unsigned n_pos, const char *const *names) {
+    if (a->n_pos != n_pos)
+        jcv_refuse(c, "sorting with %u arguments", a->n_pos);
+    for (unsigned i = 0; i < a->n_kw; i++)
+        if (PyUnicode_CompareWithASCIIString(a->names[i], names[0]) != 0 &&
+            PyUnicode_CompareWithASCIIString(a->names[i], names[1]) != 0)
+            jcv_refuse(c, "this argument of sorting or choosing");
+}
+
+/* ---- known items --------------------------------------------------------------------------------
+ */
+
+typedef struct pair { /* slots of items and of their keys */
+    uint32_t item[2], key[2];
+} pair;
+
+static jcv_out exchange(jcv *c, void *user, int arm) {
+    pair *p = user;
+    for (int i = 0; i < 2 && arm == 0; i++) {
+        uint32_t *slots = i ? p->key : p->item;
+        jcv_av *a = c->slots.data[slots[0]];
+        c->slots.data[slots[0]] = c->slots.data[slots[1]];
+        c->slots.data[slots[1]] = a;
+    }
+    return OUT_NORMAL;
+}
+
+/* Whether they may have been exchanged. */
+static bool exchange_if(jcv *c, jcv_av *cond, pair *p) {
+    jcv_val *v = NULL;
+    int t = jcv_truth(c, cond, &v);
+    if (t > 0)
+        exchange(c, p, 0);
+    else if (t < 0)
+        jcv_branch(c, v, exchange, p);
+    return t != 0;
+}
+
+static jcv_av *in_slot(jcv *c, uint32_t slot) {
+    jcv_av *v = c->slots.data[slot];
+    if (v->kind == AV_UNDEF)
+        jcv_refuse(c, "what is sorted: %s", v->text);
+    return v;
+}
+
+static jcv_av *in_order(jcv *c, jcv_av *t, jcv_av *key, bool reverse) {
+    uint32_t *items = jcv_alloc(c, (t->n + 1) * sizeof *items);
+    uint32_t *keys = jcv_alloc(c, (t->n + 1) * sizeof *keys);
+    bool known = true;
+    for (unsigned i = 0; i < t->n; i++) {
+        jcv_av *k = key_of(c, key, t->items[i]);
+        if (!jcv_is_const(k) && !jcv_number(c, k))
+            jcv_refuse(c, "sorting by %s", jcv_describe(k));
+        known = known && jcv_is_const(k);
+        items[i] = jcv_slot(c, t->items[i]);
+        keys[i] = jcv_slot(c, k);
+    }
+    if (t->n > (known ? MAX_KNOWN : MAX_SORTED))
+        jcv_refuse(c, "sorting %u items", t->n);
+    for (unsigned i = 1; i < t->n; i++)
+        for (unsigned k = i; k > 0; k--) {
+            pair p = {{items[k - 1], items[k]}, {keys[k - 1], keys[k]}};
+            jcv_av *a = in_slot(c, keys[k - 1]), *b = in_slot(c, keys[k]);
+            if (!exchange_if(
+                    c, reverse ? jcv_compare(c, JPY_LT, a, b) : jcv_compare(c, JPY_LT, b, a), &p))
+                break;
+        }
+    jcv_av *out = jcv_tuple(c, t->items, t->n);
+    for (unsigned i = 0; i < t->n; i++)
+        out->items[i] = in_slot(c, items[i]);
+    return out;
+}
+
+/* ---- items that only the graph can count --------------------------------------------------------
+ */
+
+typedef struct keyed {
+    jcv_av *over, *key;
+    jcv_visit_fn fn;
+    void *user;
+} keyed;
+
+static void pass_key(jcv *c, void *user, jcv_av *item) {
+    keyed *k = user;
+    jcv_av *v = key_of(c, k->key, item);
+    if (!jcv_number(c, v))
+        jcv_refuse(c, "sorting by %s", jcv_describe(v));
+    k->fn(c, k->user, v);
+}
+
+static void feed_keys(jcv *c, void *from, jcv_visit_fn fn, void *user) {
+    keyed k = *(keyed *)from;
+    k.fn = fn;
+    k.user = user;
+    jcv_visit(c, k.over, NULL, pass_key, &k);
+}
+
+/* Nothing that it goes through may be written before its items are read. */
+static void stays(jcv *c, const jcv_av *over) {
+    if (over->kind == AV_HOST)
+        for (const jcv_live *l = c->lives; l; l = l->next)
+            if (!l->type && !l->name)
+                jcv_refuse(c, "sorting where the graph writes lists");
+    for (unsigned i = 0; over->items && i < over->n; i++)
+        stays(c, over->items[i]);
+}
+
+static jcv_val *rows_op(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n,
+                        const void *attrs) {
+    c->any_dims = true;
+    jcv_node *node = jcv_op(c, op, in, n, attrs);
+    c->any_dims = false;
+    return &node->out[0];
+}
+
+jcv_av *jcv_ordered_item(jcv *c, jcv_av *a, jcv_val *i) {
+    jcv_val *in[2] = {a->val, i};
+    janus_select_attrs at = {sizeof at, 0};
+    jcv_val *place = &jcv_op(c, JN_OP(select), in, 2, &at)->out[0];
+    janus_item_attrs kind = {sizeof kind, JANUS_KIND_INT};
+    return jcv_seq_item(c, a->items[0], &jcv_op(c, JN_OP(item), &place, 1, &kind)->out[0]);
+}
+
+static jcv_av *sequence_in_order(jcv *c, jcv_av *over, jcv_av *key, bool reverse) {
+    keyed k = {.over = over, .key = key};
+    if (!jcv_is_seq(over) || over->slot)
+        jcv_refuse(c, "sorting %s", jcv_describe(over));
+    stays(c, over);
+    jcv_av *rows = jcv_collect(c, feed_keys, &k);
+    if (rows->kind != AV_SEQ || rows->n != 1) /* none was met */
+        return rows;
+    jcv_val *keys = rows->items[0]->val;
+    if (rows->types[0]->kind == JANUS_KIND_FLOAT) { /* numbers that do not equal themselves */
+        jcv_val *in[2] = {keys, keys}, *same = rows_op(c, JN_OP(eq), in, 2, NULL);
+        jcv_val *all = rows_op(c, JN_OP(all), &same, 1, NULL);
+        janus_item_attrs kind = {sizeof kind, JANUS_KIND_BOOL};
+        jcv_assert(c, &jcv_op(c, JN_OP(item), &all, 1, &kind)->out[0], "keys have an order");
+    }
+    janus_argsort_attrs attrs = {sizeof attrs, 0, reverse};
+    jcv_av *a = jcv_seq(c, jcv_ordered, &over, 1);
+    a->slot = 0;
+    a->val = rows_op(c, JN_OP(argsort), &keys, 1, &attrs);
+    return a;
+}
+
+jcv_av *jcv_b_sorted(jcv *c, const jcv_args *a) {
+    only(c, a, 1, (const char *const[]){"key", "reverse"});
+    jcv_av *key = jcv_kw_of(a, "key"), *x = a->pos[0], **items;
+    bool reverse = flag(c, a, "reverse");
+    unsigned n;
+    if (!jcv_items(c, x, &items, &n))
+        return sequence_in_order(c, x, key, reverse);
+    jcv_av *t = in_order(c, jcv_tuple(c, items, n), key, reverse);
+    return jcv_list(c, t->items, t->n);
+}
+
+jcv_av *jcv_sort_items(jcv *c, jcv_av *t, const jcv_args *a) {
+    only(c, a, 0, (const char *const[]){"key", "reverse"});
+    return in_order(c, t, jcv_kw_of(a, "key"), flag(c, a, "reverse"));
+}
+
+/* ---- min and max by a key -----------------------------------------------------------------------
+ */
+
+typedef struct choosing {
+    jcv_av *key;
+    bool max;
+    uint32_t best, place, any; /* slots: the key, where it is, whether there is one */
+    const jn_type *type;
+} choosing;
+
+static void first_key(jcv *c, void *user, jcv_av *item) {
+    choosing *x = user;
+    jcv_val *v = jcv_number(c, key_of(c, x->key, item->items[1]));
+    if (!v)
+        jcv_refuse(c, "min() or max() by a key that is no number");
+    x->type = v->type;
+    jcv_throw_now(c, THROW_PROBE);
+}
+
+static jcv_av *either(jcv *c, jcv_val *cond, jcv_av *a, jcv_av *b) {
+    jcv_val *in[3] = {cond, jcv_number(c, a), jcv_number(c, b)};
+    if (!in[1] || in[1]->type->kind != in[2]->type->kind)
+        jcv_refuse(c, "min() or max() by keys of different kinds");
+    return jcv_scalar(c, &jcv_op(c, JN_OP(s_select), in, 3, NULL)->out[0]);
+}
+
+static void candidate(jcv *c, void *user, jcv_av *item) {
+    choosing *x = user;
+    jcv_av *k = key_of(c, x->key, item->items[1]), *best = c->slots.data[x->best];
+    jcv_val *in[2] = {jcv_number(c, jcv_unary(c, JPY_U_NOT, c->slots.data[x->any])),
+                      jcv_number(c, jcv_compare(c, x->max ? JPY_GT : JPY_LT, k, best))};
+    jcv_val *better = &jcv_op(c, JN_OP(s_or), in, 2, NULL)->out[0];
+    c->slots.data[x->best] = either(c, better, k, best);
+    c->slots.data[x->place] = either(c, better, item->items[0], c->slots.data[x->place]);
+    c->slots.data[x->any] = jcv_bool(c, true);
+}
+
+static void feed(jcv *c, void *over, jcv_visit_fn fn, void *user) {
+    jcv_av *s = jcv_seq(c, "enumerate", (jcv_av *[]){over}, 1);
+    s->self = number(c, 0);
+    jcv_visit(c, s, NULL, fn, user);
+}
+
+static jcv_av *extreme_of_sequence(jcv *c, jcv_av *over, choosing *x) {
+    if (!jcv_is_seq(over) || over->slot)
+        jcv_refuse(c, "min() or max() of %s by a key", jcv_describe(over));
+    jcv_probe(c, feed, over, first_key, x);
+    if (!x->type)
+        jcv_throw_now(c, THROW_DEAD);
+    x->best = jcv_slot(c, jcv_scalar(c, jcv_scalar_const(c, x->type->kind, (janus_scalar){0})));
+    x->place = jcv_slot(c, number(c, 0));
+    x->any = jcv_slot(c, jcv_bool(c, false));
+    feed(c, over, candidate, x);
+    jcv_assert(c, jcv_number(c, c->slots.data[x->any]), "min() or max() of something");
+    return jcv_seq_item(c, over, jcv_number(c, c->slots.data[x->place]));
+}
+
+jcv_av *jcv_extreme_by(jcv *c, const jcv_args *a, bool max) {
+    choosing x = {.key = jcv_kw_of(a, "key"), .max = max};
+    jcv_av *otherwise = jcv_kw_of(a, "default"), **items;
+    unsigned n;
+    only(c, a, a->n_pos, (const char *const[]){"key", "default"});
+    if (a->n_pos > 1) {
+        items = a->pos;
+        n = a->n_pos;
+    } else if (!jcv_items(c, a->pos[0], &items, &n)) {
+        if (otherwise)
+            jcv_refuse(c, "min() or max() by a key with a default");
+        return extreme_of_sequence(c, a->pos[0], &x);
+    }
+    if (!n && !otherwise)
+        jcv_refuse(c, "min() or max() of nothing");
+    if (!n)
+        return otherwise;
+    pair p;
+    p.item[0] = jcv_slot(c, items[0]);
+    p.key[0] = jcv_slot(c, key_of(c, x.key, items[0]));
+    for (unsigned i = 1; i < n; i++) { /* the best one is kept in place 0 */
+        p.item[1] = jcv_slot(c, items[i]);
+        p.key[1] = jcv_slot(c, key_of(c, x.key, items[i]));
+        exchange_if(
+            c, jcv_compare(c, max ? JPY_GT : JPY_LT, in_slot(c, p.key[1]), in_slot(c, p.key[0])),
+            &p);
+    }
+    return in_slot(c, p.item[0]);
+}
