@@ -16,7 +16,8 @@
 
 enum {
     PRODUCT_ROWS = 256,     /* at least room for these */
-    PRODUCT_BYTES = 4 << 20 /* of collected rows: more are multiplied before the next group */
+    PRODUCT_BYTES = 4 << 20 /* of collected rows: more are multiplied before the next group, unless
+                               the sum, which is read and written then, is larger still */
 };
 
 static janus_status no_memory(const jn_acc *a) {
@@ -163,7 +164,7 @@ janus_status jn_acc_product(jn_run *r, jn_acc *a, uint32_t k, int64_t rows, int6
 
 janus_status jn_acc_make_room(jn_lane *l, jn_acc *a, uint32_t k) {
     jn_acc_part *p = &a->part[k];
-    if (p->product_bytes <= PRODUCT_BYTES)
+    if (p->product_bytes <= PRODUCT_BYTES || p->product_bytes <= 2 * a->shape->bytes)
         return JANUS_OK;
     jn_lane_lock(l);
     janus_status st = jn_acc_block(l->run, a, k);

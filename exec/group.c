@@ -9,7 +9,7 @@
  * A large group is split into ranges of rows, one per thread, and a range into tiles whose
  * temporaries stay in the cache.  The split depends on the group alone, and each range adds to an
  * accumulator block of its own (summed when the accumulator is read), so results do not depend on
- * timing.
+ * timing.  A group that multiplies by a weight no cache holds is not split: its kernels are.
  */
 #include "config.h"
 
@@ -24,9 +24,10 @@
 #include "graph/base/status.h"
 
 enum {
-    TILE_BYTES = 512 << 10, /* of temporaries per tile */
-    TILE_ROWS = 32,         /* at least: products of fewer rows are slow */
-    RANGE_COST = 1 << 16    /* elements of work that pay for waking another thread */
+    TILE_BYTES = 512 << 10,      /* of temporaries per tile */
+    WIDE_TILE_BYTES = 128 << 20, /* where every tile reads a weight that no cache holds */
+    TILE_ROWS = 32,              /* at least: products of fewer rows are slow */
+    RANGE_COST = 1 << 16         /* elements of work that pay for waking another thread */
 };
 
 /* ---- the whole group
@@ -162,7 +163,7 @@ static uint32_t plan_ranges(jn_group *g) {
     g->ranges = 1;
     if (g->lane->run->dev)
         return g->n;
-    if (!g->lane->lock && !g->lane->run->exact && threads > 1 && g->n >= 2 &&
+    if (!g->lane->lock && !g->lane->run->exact && !g->inst->wide && threads > 1 && g->n >= 2 &&
         cost >= 2 * RANGE_COST) {
         g->ranges = cost / RANGE_COST < (uint64_t)threads ? (uint32_t)(cost / RANGE_COST)
                                                           : (uint32_t)threads;
@@ -172,7 +173,7 @@ static uint32_t plan_ranges(jn_group *g) {
             g->ranges = g->n;
     }
     uint32_t rows = (g->n + g->ranges - 1) / g->ranges;
-    size_t fit = TILE_BYTES / (g->inst->row_bytes + 1);
+    size_t fit = (g->inst->wide ? WIDE_TILE_BYTES : TILE_BYTES) / (g->inst->row_bytes + 1);
     if (fit < TILE_ROWS)
         fit = TILE_ROWS;
     return rows > fit ? (uint32_t)fit : rows;

@@ -13,7 +13,8 @@
  * connected without light ones between them are one component and stay in one lane.  Components
  * are dealt by cost, the largest first, to the lane that has least; all of this is decided by the
  * tasks and the thread count alone, so results do not depend on timing.  Tasks of one component, or
- * of costs that differ too much, are left to ranges of rows.
+ * of costs that differ too much, are left to ranges of rows.  So are products by a weight that no
+ * cache holds, which every lane would read for itself at every level.
  */
 #include "config.h"
 
@@ -43,6 +44,7 @@ typedef struct dealing {
     uint32_t *phase;
     uint32_t *lane; /* of a root */
     uint64_t *cost; /* of a root */
+    uint64_t wide;  /* of all tasks */
     component *component;
     uint32_t n_components;
     jn_task **sorted; /* by phase and lane */
@@ -99,6 +101,7 @@ static void find_components(dealing *d) {
         if (d->cost[root] == 0)
             d->component[d->n_components++].root = root;
         d->cost[root] += d->task[i]->inst->row_cost;
+        d->wide += d->task[i]->inst->wide ? d->task[i]->inst->row_cost : 0;
     }
 }
 
@@ -117,7 +120,7 @@ static bool deal(dealing *d, uint32_t threads) {
     d->lanes = threads < JN_MAX_RANGES ? threads : JN_MAX_RANGES;
     if (d->lanes > total / LANE_COST)
         d->lanes = (uint32_t)(total / LANE_COST);
-    if (d->lanes < 2 || d->n_components < d->lanes)
+    if (d->lanes < 2 || d->n_components < d->lanes || d->wide > total / 2)
         return false;
     qsort(d->component, d->n_components, sizeof *d->component, dearest_first);
     for (uint32_t c = 0; c < d->n_components; c++) {

@@ -117,6 +117,7 @@ typedef struct jn_seginst {
     const jn_shape **out;                       /* per segment output */
     size_t row_bytes;                           /* of all values: what a tile is sized by */
     uint32_t row_cost;                          /* elements of work: what ranges are sized by */
+    bool wide;                                  /* a row multiplies by more than a cache holds */
     struct jn_variant *variants[JN_MAX_RANGES]; /* of each range */
     jn_bucket bucket[JN_MAX_RANGES];            /* of each lane */
     struct {

@@ -197,6 +197,7 @@ static bool matches(const jn_seginst *inst, const jn_shape *const *in, const int
  * computed again for a gradient does not count, so that sums over rows are split, and rounded, as
  * where it is kept. */
 static void measure(jn_seginst *inst) {
+    enum { WIDE_BYTES = 8 << 20 }; /* of the right factor */
     uint64_t cost = 0;
     for (uint32_t i = 0; i < inst->seg->n_nodes; i++) {
         const jn_segnode *n = &inst->seg->nodes[i];
@@ -210,6 +211,7 @@ static void measure(jn_seginst *inst) {
                 const jn_shape *a = src_shape(inst, &n->in[0]);
                 int64_t inner = a->rank ? a->dims[a->rank - 1] : 1;
                 each = 1 + (uint64_t)inner / 16;
+                inst->wide |= src_shape(inst, &n->in[1])->bytes >= WIDE_BYTES;
             }
             if (n->fused_acc < 0)
                 inst->row_bytes += v->shape->bytes;

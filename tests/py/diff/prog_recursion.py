@@ -667,3 +667,27 @@ def a_weight_added_before_a_cat(function, log):
         y = f(node)
         y.backward()
         log(y, words.grad, row.grad, mix.grad)
+
+
+@case
+def a_weight_that_no_cache_holds(function, log):
+    """9 MB: its products are not dealt to lanes, and their gradients collect more rows than others do."""
+    wide = nn.Parameter(janus.linspace(-0.01, 0.01, 16 * 147456).reshape(16, 147456))
+
+    def state(node):
+        h = janus.full((1, 16), node.value * 0.1)
+        for child in node.children:
+            h = h + state(child)
+        return janus.tanh((h @ wide).reshape(16, 9216).sum(1) + h)
+
+    @function
+    def step(roots):
+        loss = 0
+        for root in roots:
+            loss = loss + state(root).sum()
+        loss.backward()
+        return loss.detach()
+
+    for k in range(3):
+        log(step([tree(1, k), tree(2, k + 1)]), wide.grad[:, ::20011])
+        wide.grad = None
