@@ -157,11 +157,10 @@ janus_status jn_infer_batch_norm(jn_infer *c) {
 
 /* Operands 3 and 4 of a gradient. */
 static janus_status check_statistics(jn_infer *c, const jn_type *x) {
-    for (unsigned i = 3; i < 5; i++)
-        if (c->in[i]->dtype != x->dtype && c->in[i]->dtype != statistics(x))
-            return jn_infer_expected(c, JANUS_DTYPE, i,
-                                     "the dtype of x, f32 where that is f16 or bf16");
-    return JANUS_OK;
+    int d = c->in[3]->dtype;
+    if (d != x->dtype && d != statistics(x))
+        return jn_infer_expected(c, JANUS_DTYPE, 3, "the dtype of x, f32 where x is f16 or bf16");
+    return c->in[4]->dtype == d ? JANUS_OK : jn_infer_expected(c, JANUS_DTYPE, 4, "mean's dtype");
 }
 
 janus_status jn_infer_batch_norm_grad(jn_infer *c) {

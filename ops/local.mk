@@ -130,6 +130,7 @@ noinst_HEADERS += \
 	ops/nn_rules.h \
 	ops/op_ids.h \
 	ops/ops.def \
+	ops/random_rules.h \
 	ops/reduce_attrs.h \
 	ops/ref/ref.h \
 	ops/rng.h \

@@ -264,4 +264,12 @@ JN_RNG_FN uint64_t jn_rng_below(uint32_t hi, uint32_t lo, uint64_t range) {
     return (uint64_t)hi * r1 + (a >> 32) + (b >> 32);
 }
 
+/* A number of [.., high) rounded to f16 or bf16: where that gave `high`, the one before it. Bits.
+ */
+JN_RNG_FN uint16_t jn_rng_before_half(uint16_t rounded, uint16_t high) {
+    if (rounded != high)
+        return rounded;
+    return (uint16_t)((high & 0x7fff) == 0 ? 0x8001 : (high & 0x8000) ? high + 1 : high - 1);
+}
+
 #endif

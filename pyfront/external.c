@@ -9,11 +9,13 @@
  * Else it is refused, and such functions run imperatively from then on.
  */
 #include "pyfront/external.h"
+
 #include "exec/tensor_rows.h"
 
 #include <string.h>
 
 #include "exec/task.h"
+#include "pyfront/autocast.h"
 #include "pyfront/host_py.h"
 #include "pyfront/py_device.h"
 #include "pyfront/py_rng.h"
@@ -198,12 +200,15 @@ static bool unchanged(const region *r) {
 static int called(region *r, jpy_val *y, jpy_edge *x) {
     jn_rng_state now = *jpy_rng_default();
     bool mode = jpy_no_grad_mode;
+    uint32_t autocast = jpy_autocast_word;
     *jpy_rng_default() = r->rng;
     jpy_no_grad_mode = false;
+    jpy_autocast_word = r->e->guards.autocast;
     PyObject *o = PyObject_Vectorcall(r->callable, ((PyTupleObject *)r->args)->ob_item,
                                       (size_t)r->n_pos, r->kwnames);
     *jpy_rng_default() = now;
     jpy_no_grad_mode = mode;
+    jpy_autocast_word = autocast;
     PyObject **got = jn_calloc(r->e->n_tracked + 1, sizeof *got);
     int rc = o && got ? 0 : -1;
     if (rc == 0)

@@ -16,9 +16,11 @@
 
 #include "graph/base/alloc.h"
 #include "graph/type.h"
+#include "ops/attrs.h"
 #include "ops/cpu/ew.h"
 #include "ops/cpu/isa.h"
 #include "ops/cpu/select.h"
+#include "ops/random_rules.h"
 #include "ops/rules.h"
 
 enum {
@@ -239,6 +241,10 @@ static void whole(const jn_op *op, const jn_kargs *k) {
     for (unsigned i = 0; i < k->n_out; i++)
         if (is_half(k->out[i].dtype) && wides[k->n_in + i].numel)
             convert(k, &out[i], &k->out[i]);
+    if (op->id == JN_OP_ID_uniform) {
+        const janus_uniform_attrs *a = k->attrs;
+        jn_rng_keep_below(&k->out[0], a->low, a->high);
+    }
     if (memory != little)
         jn_free_aligned(memory);
 }

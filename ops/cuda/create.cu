@@ -122,6 +122,11 @@ template <int KIND> static __global__ void draws(draw d) {
             else
                 store_f(d.y, i, d.dtype,
                         (double)jn_rng_uniform_f(jn_rng_range_of_f(d.a, d.b), hi[j]));
+            if (KIND == UNIFORM && size_of(d.dtype) == 2 && d.a < d.b) {
+                uint16_t end, *v = (uint16_t *)d.y + i;
+                store_f(&end, 0, d.dtype, d.b);
+                *v = jn_rng_before_half(*v, end);
+            }
         }
     }
 }

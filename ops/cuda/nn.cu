@@ -470,7 +470,7 @@ struct norm_args {
     const char *weight, *bias, *mean, *invstd;
     i64 weight_s, bias_s, mean_s, invstd_s;
     char *out1, *out2; /* mean, invstd; or dweight, dbias */
-    int dtype;
+    int dtype, stats;  /* stats: of the mean and invstd that were used, f32 for halves */
     double eps;
     bool training, per_element; /* per_element: weight and bias by position in the group */
 };
@@ -504,8 +504,8 @@ template <class C> static __global__ void normalise(norm_args a) {
         }
         C invstd = 1 / sqrt_of(var + (C)a.eps);
         if (threadIdx.x == 0) {
-            store_f(a.out1, g, a.dtype, mean);
-            store_f(a.out2, g, a.dtype, invstd);
+            store_f(a.out1, g, a.stats, mean);
+            store_f(a.out2, g, a.stats, invstd);
         }
         for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
             i64 at = place(a, g, i), w = a.per_element ? i : g;
@@ -520,8 +520,8 @@ template <class C> static __global__ void normalise(norm_args a) {
 template <class C> static __global__ void normalise_grad(norm_args a) {
     i64 n = a.outer * a.inner;
     for (i64 g = blockIdx.x; g < a.groups; g += gridDim.x) {
-        C mean = load_as<C>(a.mean, g * a.mean_s, a.dtype);
-        C invstd = load_as<C>(a.invstd, g * a.invstd_s, a.dtype), s = 0, sh = 0;
+        C mean = load_as<C>(a.mean, g * a.mean_s, a.stats);
+        C invstd = load_as<C>(a.invstd, g * a.invstd_s, a.stats), s = 0, sh = 0;
         for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
             i64 at = place(a, g, i);
             C d = load_as<C>(a.dy.p, at, a.dtype);
@@ -559,8 +559,8 @@ template <class C> static __global__ void position_grads(norm_args a, i64 batche
         for (i64 g = from; g < from + each; g++) {
             i64 at = place(a, g, i);
             C d = load_as<C>(a.dy.p, at, a.dtype);
-            sw += d * (load_as<C>(a.x.p, at, a.dtype) - load_as<C>(a.mean, g * a.mean_s, a.dtype)) *
-                  load_as<C>(a.invstd, g * a.invstd_s, a.dtype);
+            sw += d * (load_as<C>(a.x.p, at, a.dtype) - load_as<C>(a.mean, g * a.mean_s, a.stats)) *
+                  load_as<C>(a.invstd, g * a.invstd_s, a.stats);
             sb += d;
         }
         store_f(a.out1, e, a.dtype, sw);
@@ -618,6 +618,7 @@ static void run_batch_norm(const jn_kargs *k) {
     a.y = view_of(k->out[0]);
     a.out1 = (char *)k->out[1].data;
     a.out2 = (char *)k->out[2].data;
+    a.stats = k->out[1].dtype;
     a.eps = at->eps;
     a.training = at->training != 0;
     launch_norm(k, a);
@@ -630,6 +631,7 @@ static void run_layer_norm(const jn_kargs *k) {
     a.y = view_of(k->out[0]);
     a.out1 = (char *)k->out[1].data;
     a.out2 = (char *)k->out[2].data;
+    a.stats = k->out[1].dtype;
     a.eps = at->eps;
     launch_norm(k, a);
 }
@@ -641,6 +643,7 @@ static void grad_of(const jn_kargs *k, norm_args *a) {
     a->y = view_of(k->out[0]);
     a->out1 = (char *)k->out[1].data;
     a->out2 = (char *)k->out[2].data;
+    a->stats = k->in[3].dtype;
     if (a->groups)
         BY_DTYPE(JN_LAUNCH_SYNC, exec_of(k), a->dtype, normalise_grad, rows_grid(a->groups),
                  threads_for(a->outer * a->inner), *a);

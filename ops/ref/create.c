@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include "ops/random_rules.h"
 #include "ops/ref/ref.h"
 #include "ops/rng.h"
 
@@ -55,6 +56,15 @@ static uint32_t word(const draw *d, int64_t i, uint32_t *low) {
     return a[i % 4];
 }
 
+void jn_rng_keep_below(const jn_view *y, double low, double high) {
+    if ((y->dtype != JANUS_F16 && y->dtype != JANUS_BF16) || !(low < high))
+        return;
+    uint16_t *v = y->data;
+    uint16_t end = y->dtype == JANUS_F16 ? jn_float_to_half(high) : jn_float_to_bfloat(high);
+    for (int64_t i = 0, n = jn_numel(y); i < n; i++)
+        v[i] = jn_rng_before_half(v[i], end);
+}
+
 static void k_uniform(const jn_kargs *k) {
     const janus_uniform_attrs *a = k->attrs;
     const jn_view *y = &k->out[0];
@@ -67,6 +77,7 @@ static void k_uniform(const jn_kargs *k) {
                    y->dtype == JANUS_F64 ? jn_rng_uniform_d(wide, high, low)
                                          : (double)jn_rng_uniform_f(f, high));
     }
+    jn_rng_keep_below(y, a->low, a->high);
 }
 
 static void k_normal(const jn_kargs *k) {

@@ -173,14 +173,14 @@ def logaddexp(input, other):
 @method
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     """beta * input + alpha * mat1 @ mat2."""
-    product = mat1.mm(mat2)
+    product, input = mat1.mm(mat2), _C._autocast(input, True)
     return (input if beta == 1 else beta * input) + (product if alpha == 1 else alpha * product)
 
 
 @method
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """beta * input + alpha * batch1 @ batch2."""
-    product = batch1.bmm(batch2)
+    product, input = batch1.bmm(batch2), _C._autocast(input, True)
     return (input if beta == 1 else beta * input) + (product if alpha == 1 else alpha * product)
 
 

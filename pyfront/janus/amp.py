@@ -40,8 +40,9 @@ class GradScaler:
         self._growth_interval = growth_interval
         self._init_scale, self._init_growth_tracker = float(init_scale), 0
         self._scale = self._growth_tracker = None
-        self._unscaled = {}  # id of an optimizer -> whether something in its gradients is not finite
-        self._stepped = set()
+        self._unscaled = []  # optimizers since the last update ...
+        self._found = []     # ... and whether something in their gradients is not finite
+        self._stepped = []
 
     def _begin(self):
         if self._scale is None:
@@ -62,11 +63,13 @@ class GradScaler:
         if not self._enabled:
             return
         self._begin()
-        if id(optimizer) in self._stepped:
+        if _place(self._stepped, optimizer) >= 0:
             raise RuntimeError("unscale_() is being called after step().")
-        if id(optimizer) in self._unscaled:
+        if _place(self._unscaled, optimizer) >= 0:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
-        self._unscaled[id(optimizer)] = _unscale(optimizer, self._scale)
+        found = _unscale(optimizer, self._scale)
+        self._unscaled.append(optimizer)
+        self._found.append(found)
 
     def step(self, optimizer, *args, **kwargs):
         """optimizer.step() unless a gradient is not finite."""
@@ -74,12 +77,12 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
-        if id(optimizer) in self._stepped:
+        if _place(self._stepped, optimizer) >= 0:
             raise RuntimeError("step() has already been called since the last update().")
-        if id(optimizer) not in self._unscaled:
+        if _place(self._unscaled, optimizer) < 0:
             self.unscale_(optimizer)
-        found = self._unscaled[id(optimizer)]
-        self._stepped.add(id(optimizer))
+        found = self._found[_place(self._unscaled, optimizer)]
+        self._stepped.append(optimizer)
         if found is None:
             raise AssertionError("No inf checks were recorded for this optimizer.")
         if found.item():
@@ -100,15 +103,16 @@ class GradScaler:
                 self._scale.fill_(new_scale)
         else:
             found = None
-            for value in self._unscaled.values():
+            for value in self._found:
                 if value is not None:
                     found = value if found is None else found.logical_or(value)
             if found is None:
                 raise AssertionError("No inf checks were recorded prior to update.")
             _adapt(self._scale, self._growth_tracker, found, self._growth_factor, self._backoff_factor,
                    self._growth_interval)
-        self._unscaled = {}
-        self._stepped = set()
+        self._unscaled = []
+        self._found = []
+        self._stepped = []
 
     def get_scale(self):
         """The scale as a number."""
@@ -168,6 +172,14 @@ class GradScaler:
         if self._scale is not None:
             self._scale.fill_(self._init_scale)
             self._growth_tracker.fill_(self._init_growth_tracker)
+
+
+def _place(optimizers, optimizer):
+    """Where it is in the list; -1: nowhere."""
+    for i in range(len(optimizers)):
+        if optimizers[i] is optimizer:
+            return i
+    return -1
 
 
 def _unscale(optimizer, scale):

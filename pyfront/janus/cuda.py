@@ -128,16 +128,19 @@ def manual_seed(seed):
 manual_seed_all = manual_seed
 
 
-class _Autocast(types.ModuleType):
-    """janus.cuda.amp: the names of janus.amp with the device given."""
+class _GradScaler(_amp.GradScaler):
+    """janus.amp.GradScaler("cuda", ...)."""
 
-    GradScaler = staticmethod(functools.partial(_amp.GradScaler, "cuda"))
-
-    @staticmethod
-    def autocast(enabled=True, dtype=_C.float16, cache_enabled=True):
-        """autocast("cuda", ...)."""
-        return _C.autocast("cuda", dtype, enabled, cache_enabled)
+    def __init__(self, init_scale=2.0 ** 16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
+                 enabled=True):
+        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 
-amp = _Autocast("janus.cuda.amp")
+def _autocast(enabled=True, dtype=_C.float16, cache_enabled=True):
+    """autocast("cuda", ...)."""
+    return _C.autocast("cuda", dtype, enabled, cache_enabled)
+
+
+amp = types.ModuleType("janus.cuda.amp", "The names of janus.amp with the device given.")
+amp.autocast, amp.GradScaler = _autocast, _GradScaler
 sys.modules["janus.cuda.amp"] = amp

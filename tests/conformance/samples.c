@@ -116,7 +116,7 @@ const sample samples[] = {
     /* creation */
     {"full", "#2.5", "shape=2,3", NO_GRAD, 0}, {"full", "#2 #4", "shape=2,-2 dtype=i64", NO_GRAD, 0}, {"full_like", "#1.5 f[2,3]", "", NO_GRAD, 0}, {"scalar_tensor", "#2.5", "", NO_GRAD, 0}, {"scalar_tensor", "#7", "dtype=i32", NO_GRAD, 0}, {"scalar_tensor", "#7", "dtype=i64", NO_GRAD, 0}, {"scalar_tensor", "#7", "dtype=f64", NO_GRAD, 0},
     {"arange", "#1 #3 #5", "", NO_GRAD, 0}, {"arange", "#0.5 #0.25 #5", "dtype=f32", NO_GRAD, 0}, {"eye", "", "n=2 m=3", NO_GRAD, 0},
-    {"uniform", "_ #7 #5", "shape=3,5", NO_GRAD, 0}, {"uniform", "_ #7 #5", "shape=33 dtype=f64 low=-1", NO_GRAD, 0}, {"normal", "_ #7 #5", "shape=17 mean=1 std=2", NO_GRAD, 1e-4}, {"normal", "_ #7 #5", "shape=9 dtype=f64 mean=-1", NO_GRAD, 0}, {"randint", "#-3 #9 _ #7 #5", "shape=11", NO_GRAD, 0}, {"bernoulli_mask", "f[4,5] #7 #5", "p=0.3 scale=2", NO_GRAD, 0}, {"randperm", "#13 #7 #5", "", NO_GRAD, 0},
+    {"uniform", "_ #7 #5", "shape=3,5", NO_GRAD, 0}, {"uniform", "_ #7 #5", "shape=33 dtype=f64 low=-1", NO_GRAD, 0}, {"uniform", "_ #7 #5", "shape=3000 dtype=bf16", NO_GRAD, 0}, {"uniform", "_ #7 #5", "shape=3000 dtype=f16 low=-1 high=0", NO_GRAD, 0}, {"normal", "_ #7 #5", "shape=17 mean=1 std=2", NO_GRAD, 1e-4}, {"normal", "_ #7 #5", "shape=9 dtype=f64 mean=-1", NO_GRAD, 0}, {"randint", "#-3 #9 _ #7 #5", "shape=11", NO_GRAD, 0}, {"bernoulli_mask", "f[4,5] #7 #5", "p=0.3 scale=2", NO_GRAD, 0}, {"randperm", "#13 #7 #5", "", NO_GRAD, 0},
 };
 /* clang-format on */
 const unsigned n_samples = sizeof samples / sizeof samples[0];

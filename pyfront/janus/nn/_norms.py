@@ -74,6 +74,11 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
+def _wide(tensor):
+    """In float32 under autocast."""
+    return _C._autocast(tensor, False)
+
+
 def _reduced(loss, reduction):
     if reduction == "none":
         return loss
@@ -84,12 +89,13 @@ def _reduced(loss, reduction):
 
 def huber_loss(input, target, reduction="mean", delta=1.0):
     """Half the squared difference up to `delta`, linear beyond."""
-    gap = (input - target).abs()
+    gap = (_wide(input) - _wide(target)).abs()
     return _reduced(_C.where(gap <= delta, 0.5 * gap * gap, delta * (gap - 0.5 * delta)), reduction)
 
 
 def poisson_nll_loss(input, target, log_input=True, eps=1e-8, reduction="mean"):
     """Negative log likelihood of counts, without the term of the target alone."""
+    input, target = _wide(input), _wide(target)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     return _reduced(loss, reduction)
 
@@ -102,21 +108,24 @@ def gaussian_nll_loss(input, target, var, eps=1e-6, reduction="mean"):
 
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction="mean"):
     """max(0, -target (input1 - input2) + margin)."""
+    input1, input2, target = _wide(input1), _wide(input2), _wide(target)
     return _reduced((-target * (input1 - input2) + margin).clamp(min=0.0), reduction)
 
 
 def hinge_embedding_loss(input, target, margin=1.0, reduction="mean"):
     """input where target is 1, max(0, margin - input) where it is -1."""
+    input = _wide(input)
     return _reduced(_C.where(target > 0, input, (margin - input).clamp(min=0.0)), reduction)
 
 
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
     """1 - cosine where target is 1, max(0, cosine - margin) where it is -1."""
-    cosine = cosine_similarity(input1, input2, -1)
+    cosine = cosine_similarity(_wide(input1), _wide(input2), -1)
     return _reduced(_C.where(target > 0, 1 - cosine, (cosine - margin).clamp(min=0.0)), reduction)
 
 
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, reduction="mean"):
     """max(0, distance to the positive - distance to the negative + margin)."""
+    anchor, positive, negative = _wide(anchor), _wide(positive), _wide(negative)
     gap = pairwise_distance(anchor, positive, p, eps) - pairwise_distance(anchor, negative, p, eps)
     return _reduced((gap + margin).clamp(min=0.0), reduction)

@@ -141,7 +141,11 @@ def dropout(input, p=0.5, training=True, inplace=False):
     return _random.dropout(input, p)
 
 
-# Losses.
+# Losses: in float32 under autocast.
+
+def _wide(tensor):
+    return _C._autocast(tensor, False)
+
 
 def _reduce(loss, reduction):
     if reduction == "mean":
@@ -165,6 +169,7 @@ def nll_loss(input, target, weight=None, ignore_index=-100, reduction="mean"):
     """Minus the log-probability of the target class, `input` being log-probabilities [N, C, ...]."""
     if weight is None:
         return _C.nll_loss(input, target, reduction=reduction, ignore_index=ignore_index)
+    input, weight = _wide(input), _wide(weight)
     kept = target != ignore_index
     index = target.masked_fill(target == ignore_index, 0)
     scale = weight[index] * kept.to(input.dtype)
@@ -179,23 +184,25 @@ def mse_loss(input, target, reduction="mean"):
 
 def l1_loss(input, target, reduction="mean"):
     """Absolute difference."""
-    return _reduce((input - target).abs(), reduction)
+    return _reduce((_wide(input) - _wide(target)).abs(), reduction)
 
 
 def smooth_l1_loss(input, target, reduction="mean", beta=1.0):
     """Squared difference below `beta`, absolute above."""
-    gap = (input - target).abs()
+    gap = (_wide(input) - _wide(target)).abs()
     return _reduce(_C.where(gap < beta, 0.5 * gap * gap / beta, gap - 0.5 * beta), reduction)
 
 
 def binary_cross_entropy(input, target, weight=None, reduction="mean"):
     """Cross entropy of probabilities with targets in [0, 1]; logarithms end at -100."""
+    input, target = _wide(input), _wide(target)
     loss = -(target * input.log().clamp(min=-100.0) + (1 - target) * (1 - input).log().clamp(min=-100.0))
     return _reduce(loss if weight is None else loss * weight, reduction)
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, reduction="mean", pos_weight=None):
     """The same of scores instead of probabilities, safe for large ones."""
+    input, target = _wide(input), _wide(target)
     if pos_weight is None:
         loss = softplus(input) - input * target
     else:
@@ -205,6 +212,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, reduction="mean
 
 def kl_div(input, target, reduction="mean", log_target=False):
     """target (log target - input), `input` being log-probabilities."""
+    input, target = _wide(input), _wide(target)
     if log_target:
         loss = target.exp() * (target - input)
     else:

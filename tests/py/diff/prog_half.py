@@ -369,12 +369,12 @@ def scaled_training(function, log, **options):
     log(list(model.state_dict().values()), scaler.state_dict())
 
 
-@case
+@case(graph=MUST)
 def scaler_inside(function, log):
     scaled_training(function, log, init_scale=256.0)
 
 
-@case
+@case(graph=MUST)
 def scaler_meets_infinities(function, log):
     scaled_training(function, log, init_scale=2.0 ** 24)
 
