@@ -64,6 +64,8 @@ bool jpy_autocast_affects(const jn_op *op) {
 }
 
 static int dtype_of(policy p, bool cuda, int from) {
+    if (!jpy_autocast_word)
+        return -1;
     jpy_autocast_asked = true;
     cuda = cuda || (jn_eager_hook && jpy_autocast_graph_on_cuda);
     int on = (int)(jpy_autocast_word >> (cuda ? 8 : 0) & 255);
