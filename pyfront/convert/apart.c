@@ -165,15 +165,17 @@ static apart *make(jcv *c, const jcv_av *f, jcv_av *const *args, unsigned n, boo
 }
 
 static jcv_av *invoke(jcv *c, apart *a, jcv_av *const *args) {
-    jcv_val **in = jcv_alloc(c, (a->n + 1) * sizeof *in);
-    unsigned n_out = (unsigned)a->ctx->results.n;
+    unsigned n_in = (unsigned)a->ctx->params.n, n_out = (unsigned)a->ctx->results.n;
+    jcv_val **in = jcv_alloc(c, (a->n + n_in + 1) * sizeof *in);
     const jn_type **types = jcv_alloc(c, (n_out + 1) * sizeof *types);
     jcv_av **leaves = jcv_alloc(c, (n_out + 1) * sizeof *leaves);
     for (unsigned i = 0; i < a->n; i++)
         in[i] = value_of(c, args[i]);
+    for (unsigned i = a->n; i < n_in; i++) /* tracked.c */
+        in[i] = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
     for (unsigned i = 0; i < n_out; i++)
         types[i] = a->ctx->results.data[i]->type;
-    jcv_node *node = jcv_call_node(c, "invoke", a->ctx, NULL, in, a->n, types, n_out);
+    jcv_node *node = jcv_call_node(c, "invoke", a->ctx, NULL, in, n_in, types, n_out);
     c->draws += a->draws;
     c->n_effects += a->effects;
     c->live_epoch++;

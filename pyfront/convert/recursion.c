@@ -217,7 +217,7 @@ static jcv_av *invoke(jcv *c, jcv_instance *in, jcv_av **args, unsigned n) {
     jcv_rec_fn *f = in->fn;
     if (!f->result)
         jcv_throw_now(c, THROW_DEAD);
-    jcv_val **v = jcv_alloc(c, (n + 1) * sizeof *v);
+    jcv_val **v = jcv_alloc(c, (n + in->ctx->params.n + 1) * sizeof *v);
     unsigned m = 0, n_out = count_leaves(f->result), at = 0;
     for (unsigned i = 0; i < n; i++)
         if (in->is_arg[i]) {
@@ -226,9 +226,14 @@ static jcv_av *invoke(jcv *c, jcv_instance *in, jcv_av **args, unsigned n) {
                 jcv_refuse(c, "an argument of a recursion changes its type or dims");
             m++;
         }
-    const jn_type **types = jcv_alloc(c, (n_out + 1) * sizeof *types);
+    unsigned flags = in->open ? 0 : (unsigned)in->ctx->results.n - n_out; /* tracked.c */
+    while (!in->open && m < in->ctx->params.n)
+        v[m++] = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
+    const jn_type **types = jcv_alloc(c, (n_out + flags + 1) * sizeof *types);
     template_types(f->result, types, &at);
-    jcv_node *node = jcv_call_node(c, "invoke", in->ctx, NULL, v, m, types, n_out);
+    while (at < n_out + flags)
+        types[at++] = jcv_type(c, jn_scalar_type(JANUS_KIND_BOOL));
+    jcv_node *node = jcv_call_node(c, "invoke", in->ctx, NULL, v, m, types, n_out + flags);
     c->live_epoch++;
     c->n_effects += c->lives != NULL; /* the call may write */
     at = 0;
@@ -241,21 +246,9 @@ static void restart(jcv *c, const char *why) {
 }
 
 /* The SubGraph of a recursive function, converted for one state of what it reads. */
-static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av **args,
-                                   unsigned n) {
-    jcv_instance *in = jcv_alloc(c, sizeof *in);
+static void fill(jcv *c, jcv_instance *in, jcv_rec_fn *f, jcv_frame *fr, jcv_av **args,
+                 unsigned n) {
     jcv_place place = jcv_where(c);
-    in->fn = f;
-    in->epoch = c->epoch;
-    in->grad_mode = !jpy_no_grad_mode;
-    in->autocast = jpy_autocast_word;
-    in->open = true;
-    in->shape = fr->shape;
-    in->params = jcv_alloc(c, (n + 1) * sizeof *in->params);
-    in->is_arg = jcv_alloc(c, n + 1);
-    in->next = c->instances;
-    c->instances = in;
-    in->ctx = jcv_ctx_new(c, JCV_FUNC, fr->def->fn->name, NULL);
     size_t n_slots = c->slots.n;
     jcv_state before = jcv_save(c);
     c->ctx = in->ctx;
@@ -322,7 +315,35 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
     leaves_of(c, result, in->ctx);
     jcv_back(c, place);
     in->open = false;
-    return in;
+}
+
+static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av **args,
+                                   unsigned n) {
+    jcv_instance *in = jcv_alloc(c, sizeof *in);
+    in->fn = f;
+    in->epoch = c->epoch;
+    in->grad_mode = !jpy_no_grad_mode;
+    in->autocast = jpy_autocast_word;
+    in->open = true;
+    in->shape = fr->shape;
+    in->params = jcv_alloc(c, (n + 1) * sizeof *in->params);
+    in->is_arg = jcv_alloc(c, n + 1);
+    in->ctx = jcv_ctx_new(c, JCV_FUNC, fr->def->fn->name, NULL);
+    in->next = c->instances;
+    c->instances = in;
+    jcv_handler h = {.up = c->handler};
+    c->handler = &h;
+    if (setjmp(h.env) == 0) {
+        fill(c, in, f, fr, args, n);
+        c->handler = h.up;
+        return in;
+    }
+    c->handler = h.up;
+    jcv_instance **at = &c->instances; /* nobody shall call what was left halfway */
+    while (*at != in)
+        at = &(*at)->next;
+    *at = in->next;
+    jcv_throw_now(c, c->thrown);
 }
 
 jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {

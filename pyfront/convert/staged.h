@@ -88,6 +88,11 @@ struct jcv_ctx {
     uint32_t mark;
     bool checkpoint;
     bool apart; /* made by apart.c: what is differentiated inside is all inside */
+    /* Of a FUNC (tracked.c): what requires grad in all calls, of the first results and parameters;
+     * which of its results says so of another one, 0: none. */
+    bool *sure, *sure_params;
+    size_t n_sure, n_sure_params;
+    unsigned *flag_at;
 };
 
 #endif

@@ -5,9 +5,11 @@
  * A result either requires grad or it does not; a graph has it one way, so it must be certain, or
  * be asserted.  What an `if` or a loop leaves depends on what ran: a loop without rounds hands on
  * what it got, an arm may leave a value as it was.  Where that decides, the loops and arms carry a
- * bool beside the value, which says whether it requires grad so far.
+ * bool beside the value, which says whether it requires grad so far.  So do recursions, whose paths
+ * return what was recorded or was not.
  *
- * Parameters of recursions are taken to require grad, and so are the results of their calls.
+ * What is certain of a recursion is what all its calls have in common: its parameters require grad
+ * if all arguments do, a call's results if all paths leave them so.
  */
 #include "pyfront/convert/convert.h"
 
@@ -26,6 +28,8 @@ static bool is_float(const jcv_val *v) {
 static bool is_loop(const jcv_node *n) {
     return n->op && (n->op->role == JN_ROLE_FOREACH || n->op->role == JN_ROLE_WHILE);
 }
+
+static bool is_invoke(const jcv_node *n) { return n->op && n->op->role == JN_ROLE_INVOKE; }
 
 static bool is_if(const jcv_node *n) { return n->op && n->op->role == JN_ROLE_IF; }
 
@@ -84,6 +88,11 @@ static bool certain_result(jcv *c, jcv_val *v, jcv_node *n) {
         settle(c, n);
         return at >= n->n_in || v->index >= body_of(n)->results.n ||
                (certain(c, n->in[at]) && certain(c, body_of(n)->results.data[v->index]));
+    } else if (is_invoke(n)) {
+        const jcv_ctx *f = n->subs[0];
+        return v->depends && (v->index >= f->n_sure || f->sure[v->index]);
+    } else if (n->op && n->op->role == JN_ROLE_HOST) {
+        return v->depends;
     } else if (n->op && n->op->role == JN_ROLE_COMPUTE) {
         bool any = false;
         for (unsigned i = 0; i < n->n_in && n->op->grad && v->depends && !any; i++)
@@ -96,6 +105,8 @@ static bool certain_result(jcv *c, jcv_val *v, jcv_node *n) {
 }
 
 static bool certain_param(const jcv *c, const jcv_val *v) {
+    if (v->ctx->kind == JCV_FUNC)
+        return v->index >= v->ctx->n_sure_params || v->ctx->sure_params[v->index];
     for (size_t i = 0; v->ctx == c->main && i < c->main->params.n; i++)
         if (c->main->params.data[i] == v)
             return c->inputs.data[i]->tensor.requires_grad;
@@ -109,6 +120,58 @@ static bool certain(jcv *c, jcv_val *v) {
         v->tracked = r ? ON_ALL_PATHS : NOT_ON_ALL;
     }
     return v->tracked == ON_ALL_PATHS;
+}
+
+/* The parameters of the loops around are known first. */
+static void settle_around(jcv *c, const jcv_ctx *x) {
+    if (x->parent)
+        settle_around(c, x->parent);
+    if (x->of && is_loop(x->of) && body_of(x->of) == x)
+        settle(c, x->of);
+}
+
+static bool lower(jcv *c, bool *sure, jcv_val *v) {
+    if (!*sure || !is_float(v) || certain(c, v))
+        return false;
+    *sure = false;
+    return true;
+}
+
+static bool lower_calls(jcv *c, const jcv_ctx *x) {
+    bool changed = false;
+    settle_around(c, x);
+    for (size_t k = 0; k < x->nodes.n; k++) {
+        const jcv_node *n = x->nodes.data[k];
+        for (unsigned j = 0; is_invoke(n) && j < n->n_in && j < n->subs[0]->n_sure_params; j++)
+            changed = lower(c, &n->subs[0]->sure_params[j], n->in[j]) || changed;
+    }
+    for (size_t i = 0; x->kind == JCV_FUNC && i < x->n_sure; i++)
+        changed = lower(c, &x->sure[i], x->results.data[i]) || changed;
+    return changed;
+}
+
+/* Finds what all calls of recursions have in common: assumed first, then lowered. */
+static void survey(jcv *c) {
+    bool any = false;
+    for (size_t i = 0; i < c->ctxs.n; i++) {
+        jcv_ctx *x = c->ctxs.data[i];
+        if (x->kind != JCV_FUNC)
+            continue;
+        any = true;
+        x->sure = jcv_alloc(c, x->results.n + 1);
+        x->sure_params = jcv_alloc(c, x->params.n + 1);
+        x->n_sure = x->results.n;
+        x->n_sure_params = x->params.n;
+        memset(x->sure, true, x->n_sure);
+        memset(x->sure_params, true, x->n_sure_params);
+    }
+    for (bool again = any; again;) {
+        again = false;
+        for (size_t i = 0; i < c->ctxs.n; i++)
+            forget(c->ctxs.data[i]);
+        for (size_t i = 0; i < c->ctxs.n; i++)
+            again = lower_calls(c, c->ctxs.data[i]) || again;
+    }
 }
 
 /* ---- as the graph finds ------------------------------------------------------------------------
@@ -189,13 +252,71 @@ static void carry(jcv *c, jcv_node *n, unsigned k) {
     body->results.data[at] = as_value(c, body, flag_of(c, body->results.data[i]));
 }
 
+typedef void (*call_fn)(jcv *c, jcv_ctx *x, jcv_node *call, unsigned at, unsigned of);
+
+/* All calls of a recursion; `fn` may put nodes in front of one. */
+static void each_call(jcv *c, const jcv_ctx *f, call_fn fn, unsigned at, unsigned of) {
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
+            jcv_node *n = c->ctxs.data[i]->nodes.data[k];
+            if (is_invoke(n) && n->subs[0] == f)
+                fn(c, c->ctxs.data[i], n, at, of);
+        }
+}
+
+static void one_result_more(jcv *c, jcv_ctx *x, jcv_node *n, unsigned at, unsigned of) {
+    (void)x, (void)of;
+    if (n->n_out == at)
+        (void)more(c, n);
+}
+
+/* A recursion returns the flag, too. */
+static jcv_val *flag_of_call(jcv *c, const jcv_val *v, jcv_node *n) {
+    jcv_ctx *f = n->subs[0];
+    if (!v->depends || v->index >= f->n_sure)
+        return &never;
+    if (!f->flag_at)
+        f->flag_at = jcv_alloc(c, f->n_sure * sizeof *f->flag_at);
+    if (!f->flag_at[v->index]) {
+        unsigned at = f->flag_at[v->index] = (unsigned)f->results.n;
+        push(c, f, as_value(c, f, &always));
+        each_call(c, f, one_result_more, at, 0);
+        f->results.data[at] = as_value(c, f, flag_of(c, f->results.data[v->index]));
+    }
+    return &n->out[f->flag_at[v->index]];
+}
+
+static void one_operand_more(jcv *c, jcv_ctx *x, jcv_node *n, unsigned at, unsigned of) {
+    (void)x, (void)of;
+    jcv_val **in = jcv_alloc(c, (at + 1) * sizeof *in);
+    memcpy(in, n->in, n->n_in * sizeof *in);
+    n->in = in;
+    n->n_in = at + 1;
+}
+
+static void pass_flag(jcv *c, jcv_ctx *x, jcv_node *n, unsigned at, unsigned of) {
+    if (!n->in[at])
+        n->in[at] = as_value(c, x, flag_of(c, n->in[of]));
+}
+
+/* A recursion gets the flag, too. */
+static jcv_val *flag_of_param(jcv *c, jcv_val *v) {
+    jcv_ctx *f = v->ctx;
+    unsigned at = (unsigned)f->params.n;
+    v->flag = jcv_param(c, f, jcv_type(c, jn_scalar_type(JANUS_KIND_BOOL)));
+    each_call(c, f, one_operand_more, at, v->index);
+    each_call(c, f, pass_flag, at, v->index);
+    return v->flag;
+}
+
 static jcv_val *flag_of_if(jcv *c, const jcv_val *v, jcv_node *n) {
     jcv_val *a = flag_of(c, n->subs[0]->results.data[v->index]),
             *b = flag_of(c, n->subs[1]->results.data[v->index]);
     if (a == b)
         return a;
     /* One that only a branch of the function decides is not tried: it may be either way. */
-    if ((a == &always || a == &never) && (b == &always || b == &never) && !v->ctx->in_loop)
+    if ((a == &always || a == &never) && (b == &always || b == &never) && !v->ctx->in_loop &&
+        v->ctx->fn == c->main)
         return &never;
     push(c, n->subs[0], as_value(c, n->subs[0], a));
     push(c, n->subs[1], as_value(c, n->subs[1], b));
@@ -218,6 +339,8 @@ static jcv_val *find_flag(jcv *c, jcv_val *v) {
     unsigned k;
     if (!n) {
         jcv_node *loop = loop_of(v, &k);
+        if (v->ctx->kind == JCV_FUNC)
+            return flag_of_param(c, v);
         if (!loop)
             return v->ctx == c->main ? &never : &always;
         carry(c, loop, k);
@@ -225,6 +348,8 @@ static jcv_val *find_flag(jcv *c, jcv_val *v) {
     }
     if (is_if(n))
         return flag_of_if(c, v, n);
+    if (is_invoke(n))
+        return flag_of_call(c, v, n);
     if (is_loop(n)) {
         k = v->index + first_carried(n);
         (void)flag_of(c, body_of(n)->params.data[k]);
@@ -251,6 +376,7 @@ static jcv_val *flag_of(jcv *c, jcv_val *v) {
 
 bool jcv_tracked_always(jcv *c, jcv_val *v) {
     jcv_node *n = v->node;
+    survey(c);
     if (certain(c, v))
         return true;
     if (n && n->op && n->op->role == JN_ROLE_FOREACH && v->ctx == c->ctx &&
