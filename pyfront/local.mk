@@ -41,6 +41,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/print.c \
 	pyfront/convert/proxy.c \
 	pyfront/convert/recursion.c \
+	pyfront/convert/rows.c \
 	pyfront/convert/sample.c \
 	pyfront/convert/seen.c \
 	pyfront/convert/sequence.c \

@@ -263,6 +263,14 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
     case AV_SCALAR:
     case AV_RANGE:
         return builtin_method(c, o, name);
+    case AV_STACK: {
+        jcv_av *m = jcv_new(c, AV_METHOD);
+        m->self = o;
+        m->text = jn_arena_strdup(&c->arena, PyUnicode_AsUTF8(name));
+        if (!m->text || !jcv_rows_has(m->text))
+            jcv_refuse(c, "%s of a stacked list whose length only the graph knows", m->text);
+        return m;
+    }
     case AV_METHOD:
         if (o->self && PyUnicode_CompareWithASCIIString(name, "__self__") == 0)
             return o->self;

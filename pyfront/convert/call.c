@@ -439,6 +439,15 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         if (!strcmp(name, "detach"))
             return jcv_detach(c, self->py);
     }
+    jcv_av *rows = jcv_rows_of(c, name, args);
+    if (rows)
+        return rows;
+    if (self && self->kind == AV_STACK) {
+        jcv_args rest = *args;
+        rest.pos++;
+        rest.n_pos--;
+        return jcv_rows_method(c, self, name, &rest);
+    }
     if (!strcmp(name, "_backward") && args->n_pos == 5 && !args->n_kw) {
         jcv_av *roots = args->pos[0];
         bool plain = roots->kind == AV_TUPLE && roots->n == 1 && roots->items[0]->kind == AV_TENSOR;

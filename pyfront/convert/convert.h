@@ -673,6 +673,11 @@ jcv_av *jcv_b_next(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_sum(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_min(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_max(jcv *c, const jcv_args *a);
+/* rows.c: stack() and cat() of a list of unknown length (NULL: something else), and its methods */
+jcv_av *jcv_rows_of(jcv *c, const char *name, const jcv_args *args);
+bool jcv_rows_has(const char *method);
+jcv_av *jcv_rows_method(jcv *c, jcv_av *x, const char *name, const jcv_args *args);
+jcv_av *jcv_rows_binary(jcv *c, int op, jcv_av *a, jcv_av *b);
 /* order.c */
 jcv_av *jcv_b_sorted(jcv *c, const jcv_args *a);
 jcv_av *jcv_sort_items(jcv *c, jcv_av *t, const jcv_args *a); /* list.sort: the items then */

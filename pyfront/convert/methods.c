@@ -335,6 +335,8 @@ static jcv_av *live_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
 jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
     jcv_av *r = NULL;
     bool real = self->kind == AV_PY;
+    if (self->kind == AV_STACK)
+        return jcv_rows_method(c, self, name, a);
     if (self->kind == AV_HOST)
         r = live_method(c, self, name, a);
     if (r)

@@ -212,6 +212,8 @@ jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
         a = b->kind != AV_SUM && sum_fits(c, op, a, b) ? a->self : jcv_firm(c, a);
     if (b->kind == AV_SUM)
         b = sum_fits(c, op, b, a) ? b->self : jcv_firm(c, b);
+    if (a->kind == AV_STACK || b->kind == AV_STACK)
+        return jcv_rows_binary(c, op, a, b);
     if (jcv_is_const(a) && jcv_is_const(b)) {
         if (op == JPY_POW || op == JPY_LSHIFT || op == JPY_MUL) /* no huge results */
             if (PyLong_CheckExact(b->py) && PyLong_AsLong(b->py) > 100000 && !numeric(a))

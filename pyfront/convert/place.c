@@ -289,7 +289,7 @@ static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
         why = "that requires grad, without recording";
     else if (!jpy_no_grad_mode && leaf && r->parent)
         why = "of which it is a view, a leaf that requires grad";
-    else if (recorded && r->apart)
+    else if (r->apart && (recorded || (tracked(root) && !leaf)))
         why = "through a view without history";
     if (!why)
         return JANUS_OK;

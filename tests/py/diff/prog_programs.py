@@ -663,7 +663,7 @@ def states_stacked(function, log):
     train(f, log, (w, q, b), [bushy(d) for d in (2, 1, 2, 3, 0)])
 
 
-@case
+@case(graph=FAST)
 def outputs_of_a_loop_stacked(function, log):
     w = t(3, 3, seed=1, grad=True)
 
