@@ -10,8 +10,6 @@ from .prog_inplace import TREES, rows, train, tree
 
 @case
 def walrus(function, log):
-
-
     @function
     def f(x):
         h = x * 2
@@ -24,12 +22,9 @@ def walrus(function, log):
 
 @case
 def closure_sees(function, log):
-
-
     @function
     def f(x):
         h = x * 2
-
 
         def look():
             return h * 1
@@ -42,8 +37,6 @@ def closure_sees(function, log):
 
 @case
 def nested_branches(function, log):
-
-
     @function
     def f(x):
         h = x * 2
@@ -63,8 +56,6 @@ def nested_branches(function, log):
 
 @case
 def loop_in_branch(function, log):
-
-
     @function
     def f(xs, y):
         h = y * 1
@@ -81,8 +72,6 @@ def loop_in_branch(function, log):
 
 @case
 def early_return(function, log):
-
-
     @function
     def f(xs):
         h = xs[0] * 0
@@ -98,8 +87,6 @@ def early_return(function, log):
 
 @case
 def breaks(function, log):
-
-
     @function
     def f(xs):
         h = xs[0] * 0
@@ -119,7 +106,6 @@ def breaks(function, log):
 def tuple_of_states(function, log):
     w = t(3, 3, seed=1, grad=True)
 
-
     @function
     def f(xs):
         h, c = (janus.zeros(3), janus.zeros(3))
@@ -132,8 +118,6 @@ def tuple_of_states(function, log):
 
 @case
 def swap_states(function, log):
-
-
     @function
     def f(xs):
         h, c = (janus.zeros(3), janus.ones(3))
@@ -147,8 +131,6 @@ def swap_states(function, log):
 
 @case
 def list_holds(function, log):
-
-
     @function
     def f(xs):
         out, h = ([], janus.zeros(3))
@@ -163,15 +145,12 @@ def list_holds(function, log):
 
 @case
 def list_holds_rec(function, log):
-
-
     def visit(node, out):
         h = janus.full((2,), node.value)
         for c in node.children:
             h += visit(c, out)
         out.append(h)
         return h
-
 
     @function
     def f(node):
@@ -185,12 +164,9 @@ def list_holds_rec(function, log):
 
 @case
 def helper_writes(function, log):
-
-
     def bump(h, k):
         h += k
         return h
-
 
     @function
     def f(x, xs):
@@ -204,8 +180,6 @@ def helper_writes(function, log):
 
 @case
 def dtype_mix(function, log):
-
-
     @function
     def f(x, xs):
         h = janus.zeros(3)
@@ -224,7 +198,6 @@ def dtype_mix(function, log):
 def detach_alias(function, log):
     w = t(3, seed=1, grad=True)
 
-
     @function
     def f(x):
         h = x * w
@@ -237,8 +210,6 @@ def detach_alias(function, log):
 
 @case
 def views_in_loop(function, log):
-
-
     @function
     def f(xs):
         h = janus.zeros(2, 3)
@@ -254,13 +225,10 @@ def views_in_loop(function, log):
 
 @case
 def param_returned(function, log):
-
-
     def go(n, h):
         if n == 0:
             return h
         return go(n - 1, h)
-
 
     @function
     def f(n, x):
@@ -278,7 +246,6 @@ def attr_alias(function, log):
     class Box:
         pass
 
-
     @function
     def f(b, x):
         b.h = x * 2
@@ -295,7 +262,6 @@ def attr_alias(function, log):
 def grad_twice(function, log):
     w = t(3, seed=1, grad=True)
 
-
     @function
     def f(xs):
         h = w * 1
@@ -309,8 +275,6 @@ def grad_twice(function, log):
 
 @case
 def zero_rounds(function, log):
-
-
     @function
     def f(xs, x):
         h = x * 1
@@ -325,8 +289,6 @@ def zero_rounds(function, log):
 
 @case
 def sort_ties(function, log):
-
-
     @function
     def f(ps, x):
         ps = sorted(ps, key=lambda p: p[0], reverse=True)
@@ -342,8 +304,6 @@ def sort_ties(function, log):
 
 @case
 def slices_many(function, log):
-
-
     @function
     def f(xs, a, b, x):
         for y in xs[a:b]:
@@ -362,8 +322,6 @@ def slices_many(function, log):
 
 @case
 def slice_then_append(function, log):
-
-
     @function
     def f(xs, n, x):
         ys = xs[:n]
@@ -380,14 +338,11 @@ def slice_then_append(function, log):
 
 @case
 def setdefault_order(function, log):
-
-
     def visit(node, d):
         for c in node.children:
             visit(c, d)
         d.setdefault(len(node.children), node.value)
         return d.get(7, -1.0)
-
 
     @function
     def f(node, x):
@@ -399,8 +354,6 @@ def setdefault_order(function, log):
 
 @case
 def two_stacks(function, log):
-
-
     @function
     def f(root, x):
         a, b = ([root], [])
