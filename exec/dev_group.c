@@ -9,30 +9,14 @@
 
 #include <string.h>
 
+#include "exec/dev_group.h"
 #include "exec/dev_trace.h"
-#include "exec/device.h"
 #include "exec/run_internal.h"
-#include "exec/variant.h"
 #include "graph/base/status.h"
-
-typedef struct rows {
-    jn_run *r;
-    jn_device *d;
-    const jn_seginst *inst;
-    const jn_variant *v;
-    jn_task **task;
-    uint32_t n;
-    jn_operands data;   /* scalars: device address of a value per row; one for all: scalar_here */
-    char **scalar_here; /* host address of the value or values */
-    int64_t *constant;  /* the single ones */
-    jn_view *views;
-    char *at; /* in the device block */
-    void *workspace;
-} rows;
 
 static size_t rounded(size_t bytes) { return (bytes + 255) & ~(size_t)255; }
 
-static bool input_gathered(const rows *w, uint32_t i) {
+static bool input_gathered(const jn_dev_rows *w, uint32_t i) {
     if (w->n == 1 || i >= 64 || !(w->v->mask >> i & 1))
         return false;
     char *first = w->task[0]->in[i]->data;
@@ -44,7 +28,7 @@ static bool input_gathered(const rows *w, uint32_t i) {
 }
 
 /* Of the group's block; a trace plans every piece by itself. */
-static char *take(rows *w, size_t bytes) {
+static char *take(jn_dev_rows *w, size_t bytes) {
     if (w->r->trace)
         return jn_trace_take(w->r->trace, bytes);
     char *p = w->at;
@@ -52,7 +36,7 @@ static char *take(rows *w, size_t bytes) {
     return p;
 }
 
-static janus_status gather(rows *w, uint32_t i) {
+static janus_status gather(jn_dev_rows *w, uint32_t i) {
     size_t bytes = w->inst->in[i]->bytes;
     void **src = jn_alloc(w->n * sizeof *src);
     if (!src)
@@ -75,8 +59,20 @@ static janus_status gather(rows *w, uint32_t i) {
                  : JANUS_OK;
 }
 
+void jn_dev_rows_constant(jn_dev_rows *w, uint32_t i) {
+    const jn_segscalar *s = &w->inst->seg->scalars[i];
+    int64_t bits = s->is_const ? s->value : w->task[0]->scalars[i];
+    if (s->kind == JANUS_KIND_BOOL) {
+        w->constant[i] = 0;
+        *(bool *)&w->constant[i] = bits != 0;
+    } else {
+        w->constant[i] = bits;
+    }
+    w->data.scalar[i] = w->scalar_here[i] = (char *)&w->constant[i];
+}
+
 /* One value for all rows stays on the host; one per row goes to the device. */
-static janus_status place_scalar(rows *w, uint32_t i) {
+static janus_status place_scalar(jn_dev_rows *w, uint32_t i) {
     const jn_segscalar *s = &w->inst->seg->scalars[i];
     bool is_bool = s->kind == JANUS_KIND_BOOL;
     if (w->r->trace) {
@@ -87,14 +83,7 @@ static janus_status place_scalar(rows *w, uint32_t i) {
         return JANUS_OK;
     }
     if (!jn_variant_scalar_rowed(w->inst, w->v, i)) {
-        int64_t bits = s->is_const ? s->value : w->task[0]->scalars[i];
-        if (is_bool) {
-            w->constant[i] = 0;
-            *(bool *)&w->constant[i] = bits != 0;
-        } else {
-            w->constant[i] = bits;
-        }
-        w->data.scalar[i] = w->scalar_here[i] = (char *)&w->constant[i];
+        jn_dev_rows_constant(w, i);
         return JANUS_OK;
     }
     size_t each = is_bool ? 1 : 8;
@@ -112,7 +101,13 @@ static janus_status place_scalar(rows *w, uint32_t i) {
     return jn_dev_upload(w->d, w->data.scalar[i], host, each * w->n);
 }
 
-static janus_status place_values(rows *w) {
+void jn_dev_rows_alias(jn_dev_rows *w, uint32_t value) {
+    const jn_segvalue *v = &w->inst->values[value];
+    char *base = v->base_input ? w->data.input[v->base] : w->data.value[v->base];
+    w->data.value[value] = base + v->offset * (int64_t)jn_dtype_size(v->shape->dtype);
+}
+
+static janus_status place_values(jn_dev_rows *w) {
     const jn_segment *seg = w->inst->seg;
     char *scratch = w->r->trace ? NULL : take(w, w->v->scratch_bytes * w->n);
     for (uint32_t i = 0; i < seg->n_outputs; i++)
@@ -121,8 +116,7 @@ static janus_status place_values(rows *w) {
     for (uint32_t i = 0; i < seg->n_values; i++) {
         const jn_segvalue *v = &w->inst->values[i];
         if (v->alias) {
-            char *base = v->base_input ? w->data.input[v->base] : w->data.value[v->base];
-            w->data.value[i] = base + v->offset * (int64_t)jn_dtype_size(v->shape->dtype);
+            jn_dev_rows_alias(w, i);
         } else if (v->shape && v->output < 0) {
             if (!w->r->trace)
                 w->data.value[i] = scratch + w->v->scratch[i] * w->n;
@@ -133,16 +127,16 @@ static janus_status place_values(rows *w) {
     return JANUS_OK;
 }
 
-static char *src_data(const rows *w, const jn_src *src) {
+static char *src_data(const jn_dev_rows *w, const jn_src *src) {
     return jn_operand_data(w->inst->seg, &w->data, src);
 }
 
-static janus_status sum_rows(rows *w, const jn_vnode *vn) {
+static janus_status sum_rows(jn_dev_rows *w, const jn_vnode *vn) {
     const jn_acc *acc = w->task[0]->accs[vn->acc];
     int64_t step;
     JN_TRY(jn_variant_summand(w->inst, w->v, vn, acc->shape, &step));
-    if (acc->shape->dtype != JANUS_F32 && acc->shape->dtype != JANUS_F64)
-        return jn_error(JANUS_DTYPE, "acc.add: sums are f32 or f64, got %s",
+    if (!jn_dtype_is_float(acc->shape->dtype))
+        return jn_error(JANUS_DTYPE, "acc.add: sums are of floats, got %s",
                         jn_dtype_name((janus_dtype)acc->shape->dtype));
     if (w->r->trace)
         return jn_trace_sum(w->r->trace, acc->part[0].data, src_data(w, &vn->n->in[1]),
@@ -153,7 +147,7 @@ static janus_status sum_rows(rows *w, const jn_vnode *vn) {
     return error ? jn_error(JANUS_DEVICE, "acc.add: %s", w->d->api->error_text(error)) : JANUS_OK;
 }
 
-static janus_status call(rows *w, const jn_vnode *vn) {
+static janus_status call(jn_dev_rows *w, const jn_vnode *vn) {
     const jn_segnode *n = vn->n;
     const jn_loc *loc = &n->node->loc;
     jn_view *in = w->views, *out = in + vn->n_in;
@@ -193,7 +187,11 @@ static janus_status call(rows *w, const jn_vnode *vn) {
     return JANUS_OK;
 }
 
-static janus_status run(rows *w) {
+janus_status jn_dev_rows_node(jn_dev_rows *w, const jn_vnode *vn) {
+    return vn->mode == JN_V_SKIP ? JANUS_OK : vn->mode == JN_V_SUM ? sum_rows(w, vn) : call(w, vn);
+}
+
+static janus_status run(jn_dev_rows *w) {
     const jn_segment *seg = w->inst->seg;
     for (uint32_t i = 0; i < seg->n_inputs; i++) {
         w->data.input[i] = w->task[0]->in[i]->data;
@@ -204,18 +202,13 @@ static janus_status run(rows *w) {
         JN_TRY(place_scalar(w, i));
     JN_TRY(place_values(w));
     w->workspace = w->r->trace ? NULL : take(w, w->v->workspace);
-    for (uint32_t i = 0; i < seg->n_nodes; i++) {
-        const jn_vnode *vn = &w->v->nodes[i];
-        if (vn->mode == JN_V_SUM)
-            JN_TRY(sum_rows(w, vn));
-        else if (vn->mode != JN_V_SKIP)
-            JN_TRY(call(w, vn));
-    }
+    for (uint32_t i = 0; i < seg->n_nodes; i++)
+        JN_TRY(jn_dev_rows_node(w, &w->v->nodes[i]));
     return JANUS_OK;
 }
 
 /* Bytes of the device block. */
-static size_t need(const rows *w) {
+static size_t need(const jn_dev_rows *w) {
     const jn_segment *seg = w->inst->seg;
     size_t bytes = rounded(w->v->scratch_bytes * w->n) + rounded(w->v->workspace) + 256;
     for (uint32_t i = 0; i < seg->n_inputs; i++)
@@ -227,21 +220,27 @@ static size_t need(const rows *w) {
     return bytes;
 }
 
+janus_status jn_dev_rows_tables(jn_dev_rows *w) {
+    const jn_segment *seg = w->inst->seg;
+    size_t pointers = (size_t)seg->n_inputs + 3 * (size_t)seg->n_scalars + seg->n_values;
+    w->host = jn_calloc(1, pointers * 8 + w->v->max_views * sizeof(jn_view) + 8);
+    if (!w->host)
+        return JN_NO_MEMORY();
+    w->data.input = (char **)(void *)w->host;
+    w->data.scalar = w->data.input + seg->n_inputs;
+    w->scalar_here = w->data.scalar + seg->n_scalars;
+    w->data.value = w->scalar_here + seg->n_scalars;
+    w->constant = (int64_t *)(void *)(w->data.value + seg->n_values);
+    w->views = (jn_view *)(void *)(w->constant + seg->n_scalars);
+    return JANUS_OK;
+}
+
 janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const jn_variant *v,
                               jn_task **task, uint32_t n) {
     const jn_segment *seg = inst->seg;
-    rows w = {.r = r, .d = r->dev, .inst = inst, .v = v, .task = task, .n = n};
-    size_t pointers = (size_t)seg->n_inputs + 3 * (size_t)seg->n_scalars + seg->n_values;
-    char *host = jn_calloc(1, pointers * 8 + v->max_views * sizeof(jn_view) + 8);
+    jn_dev_rows w = {.r = r, .d = r->dev, .inst = inst, .v = v, .task = task, .n = n};
     jn_dev_block *block = NULL;
-    if (!host)
-        return JN_NO_MEMORY();
-    w.data.input = (char **)(void *)host;
-    w.data.scalar = w.data.input + seg->n_inputs;
-    w.scalar_here = w.data.scalar + seg->n_scalars;
-    w.data.value = w.scalar_here + seg->n_scalars;
-    w.constant = (int64_t *)(void *)(w.data.value + seg->n_values);
-    w.views = (jn_view *)(void *)(w.constant + seg->n_scalars);
+    JN_TRY(jn_dev_rows_tables(&w));
     size_t bytes = r->trace ? 0 : need(&w);
     janus_status st =
         r->trace ? JANUS_OK
@@ -256,6 +255,6 @@ janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const jn_varian
     for (uint32_t i = 0; i < seg->n_scalars; i++)
         if (jn_variant_scalar_rowed(inst, v, i) && !r->trace)
             jn_free(w.scalar_here[i]);
-    jn_free(host);
+    jn_free(w.host);
     return st;
 }

@@ -17,14 +17,14 @@ enum {
     MAX_OPS = 8192,    /* of a capture */
     MAX_SEEN = 64,     /* flushes remembered */
     MAX_CAPTURES = 32, /* and captured */
-    MAX_STREAMS = 16,  /* further ones of a plan share these */
+    MAX_ROWS = 256,    /* captures of groups of rows */
     REST = 64,         /* times that a flush that was refused runs before the next attempt */
     COPY_OUTPUTS = 16  /* small outputs that are copied out instead of held */
 };
 
 /* A flush seen before. */
-typedef struct seen {
-    struct seen *next;
+typedef struct jn_seen {
+    struct jn_seen *next;
     uint64_t *key;
     size_t n_key;
     uint32_t n_ext;
@@ -33,19 +33,6 @@ typedef struct seen {
     uint32_t rest;
     const jn_planset *owner;
 } seen;
-
-struct jn_schedule {
-    jn_device *d;
-    jn_captures captures;
-    bool on, single;
-    pthread_mutex_t lock; /* of what follows */
-    seen *first;          /* used last first */
-    uint32_t n_seen;
-    jn_schedule_stats stats;
-    pthread_mutex_t recording; /* one capture at a time; of the streams */
-    void *stream[MAX_STREAMS];
-    uint32_t n_streams;
-};
 
 /* Memory from outside that a flush reads. */
 typedef struct outer {
@@ -85,6 +72,12 @@ typedef struct flush {
 /* ---- opening ------------------------------------------------------------------------------------
  */
 
+static void drop_idle(void *user) {
+    jn_schedule *s = user;
+    jn_captures_drop_idle(&s->captures);
+    jn_captures_drop_idle(&s->rows);
+}
+
 janus_status jn_schedule_new(jn_device *d, jn_schedule **out) {
     jn_schedule *s = jn_calloc(1, sizeof *s);
     if (!s)
@@ -96,10 +89,11 @@ janus_status jn_schedule_new(jn_device *d, jn_schedule **out) {
     s->on = !(graphs && strcmp(graphs, "0") == 0) && !d->blocking;
     s->single = streams && strcmp(streams, "1") == 0;
     jn_captures_init(&s->captures, d->api, &d->pool, MAX_CAPTURES, total / 2);
+    jn_captures_init(&s->rows, d->api, &d->pool, MAX_ROWS, total / 8);
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->recording, NULL);
-    d->pool.drop_idle = jn_captures_drop_idle;
-    d->pool.user = &s->captures;
+    d->pool.drop_idle = drop_idle;
+    d->pool.user = s;
     *out = s;
     return JANUS_OK;
 }
@@ -116,6 +110,7 @@ void jn_schedule_free(jn_schedule *s) {
         return;
     s->d->pool.drop_idle = NULL;
     jn_captures_done(&s->captures);
+    jn_captures_done(&s->rows);
     while (s->first) {
         seen *next = s->first->next;
         seen_free(s->first);
@@ -130,6 +125,7 @@ void jn_schedule_free(jn_schedule *s) {
 
 void jn_schedule_forget(jn_schedule *s, const jn_planset *set) {
     jn_captures_forget(&s->captures, set);
+    jn_captures_forget(&s->rows, set);
     pthread_mutex_lock(&s->lock);
     for (seen **at = &s->first; *at;) {
         seen *p = *at;
@@ -155,6 +151,9 @@ jn_schedule_stats jn_schedule_stats_get(jn_schedule *s) {
     st.busy = s->captures.busy;
     st.evicted = s->captures.evicted;
     pthread_mutex_unlock(&s->captures.lock);
+    pthread_mutex_lock(&s->rows.lock);
+    st.row_captures = s->rows.made;
+    pthread_mutex_unlock(&s->rows.lock);
     return st;
 }
 
@@ -480,37 +479,6 @@ static janus_status make_replay(flush *f, const jn_trace *t, replay **out) {
     return JANUS_OK;
 }
 
-typedef struct recorder {
-    const jn_trace *t;
-    jn_device *d;
-    void *const *stream;
-} recorder;
-static janus_status record_launches(void *user, char *arena, uint32_t *stop) {
-    const recorder *w = user;
-    return jn_trace_launch(w->t, w->d, w->stream, arena, stop);
-}
-
-/* With the recording lock held. */
-static janus_status capture(flush *f, const jn_trace *t, jn_capture **out) {
-    jn_schedule *s = f->s;
-    uint32_t n = t->plan.n_streams ? t->plan.n_streams : 1;
-    uint32_t want = n < MAX_STREAMS ? n : MAX_STREAMS;
-    for (; s->n_streams < want; s->n_streams++)
-        if (s->d->api->stream_new(&s->stream[s->n_streams]))
-            return jn_error(JANUS_DEVICE, "no stream for a capture");
-    void **stream = jn_alloc(n * sizeof *stream);
-    if (!stream)
-        return JN_NO_MEMORY();
-    for (uint32_t i = 0; i < n; i++)
-        stream[i] = s->stream[i % want];
-    recorder w = {t, s->d, stream};
-    janus_status st =
-        jn_captures_record(&s->captures, f->key.data, f->key.n * sizeof(uint64_t), s->d->stream,
-                           s->stream[0], t->bytes, f->out_bytes, record_launches, &w, out);
-    jn_free(stream);
-    return st;
-}
-
 static janus_status record(flush *f, jn_capture **out) {
     jn_schedule *s = f->s;
     jn_trace t;
@@ -526,11 +494,9 @@ static janus_status record(flush *f, jn_capture **out) {
         st = jn_error(JANUS_NO_MEMORY, "a capture would need %zu bytes", t.bytes);
     if (st == JANUS_OK)
         st = make_replay(f, &t, &p);
-    if (st == JANUS_OK) {
-        pthread_mutex_lock(&s->recording);
-        st = capture(f, &t, out);
-        pthread_mutex_unlock(&s->recording);
-    }
+    if (st == JANUS_OK)
+        st = jn_schedule_record(s, &s->captures, &t, f->key.data, f->key.n * sizeof(uint64_t),
+                                f->out_bytes, out);
     relink(f);
     if (st == JANUS_OK) {
         p->counts = counts;

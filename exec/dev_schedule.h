@@ -15,6 +15,9 @@
  * Whatever cannot be captured, or fails while it is recorded, runs uncaptured; so does a replay
  * again whose abort word was set, which finds out where the error is.
  *
+ * Groups of rows in flushes that were not captured (trees are always new ones) are captures of
+ * their segment for a rounded number of rows: exec/dev_rows.c.
+ *
  * JANUS_CUDA_GRAPHS=0: never.  JANUS_CUDA_STREAMS=1: captures have one stream.
  */
 #ifndef JN_EXEC_DEV_SCHEDULE_H
@@ -34,7 +37,23 @@ typedef struct jn_schedule_stats {
     uint64_t refused;                          /* flushes that could not be captured */
     uint64_t streams;                          /* the most that a capture had */
     uint64_t nodes, waits;                     /* of all captures made: launches, event waits */
+    uint64_t row_captures, row_replays;        /* of groups of rows (exec/dev_rows.c) */
 } jn_schedule_stats;
+
+enum { JN_SCHEDULE_STREAMS = 16 }; /* further ones of a plan share these */
+
+struct jn_schedule {
+    struct jn_device *d;
+    jn_captures captures, rows; /* of flushes; of groups of rows */
+    bool on, single;
+    pthread_mutex_t lock;  /* of what follows */
+    struct jn_seen *first; /* used last first */
+    uint32_t n_seen;
+    jn_schedule_stats stats;
+    pthread_mutex_t recording; /* one capture at a time; of the streams */
+    void *stream[JN_SCHEDULE_STREAMS];
+    uint32_t n_streams;
+};
 
 janus_status jn_schedule_new(struct jn_device *d, jn_schedule **out);
 void jn_schedule_free(jn_schedule *s);
@@ -43,6 +62,10 @@ janus_status jn_schedule_flush(struct jn_run *r, struct jn_task **task, uint32_t
                                uint32_t max_level);
 /* The plan set is freed: nothing of its flushes is kept. */
 void jn_schedule_forget(jn_schedule *s, const struct jn_planset *set);
+/* Records a planned trace into a pool; *out is held. */
+struct jn_trace;
+janus_status jn_schedule_record(jn_schedule *s, jn_captures *pool, const struct jn_trace *t,
+                                const void *key, size_t n_key, size_t out_bytes, jn_capture **out);
 /* What a run's memory held is free. */
 void jn_schedule_drop(jn_schedule *s, jn_capture *g);
 jn_schedule_stats jn_schedule_stats_get(jn_schedule *s);

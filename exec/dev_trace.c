@@ -13,7 +13,7 @@ enum { NONE = UINT32_MAX };
 /* Addresses of blocks: where no device and no host has memory. */
 #define FIRST_ADDRESS ((uintptr_t)1 << 62)
 
-typedef enum op_kind { CALL, GATHER, SUM, ZERO } op_kind;
+typedef enum op_kind { CALL, GATHER, SUM, ZERO, TAKE_ROWS, GIVE_ROWS } op_kind;
 
 struct jn_trace_op {
     op_kind kind;
@@ -22,9 +22,10 @@ struct jn_trace_op {
     jn_kargs k; /* CALL: views and their dims are the trace's own */
     void **src; /* GATHER */
     uint32_t n;
-    void *to; /* GATHER, SUM, ZERO */
+    void *to; /* not GIVE_ROWS */
     size_t bytes;
-    const void *from; /* SUM */
+    const void *from;          /* SUM, GIVE_ROWS */
+    const void *table, *count; /* TAKE_ROWS, GIVE_ROWS */
     int64_t numel, step;
     uint8_t dtype;
 };
@@ -150,6 +151,24 @@ janus_status jn_trace_sum(jn_trace *t, void *acc, const void *x, int64_t numel, 
                   .dtype = dtype};
     bool ok = touch(t, x, false);
     ok &= touch(t, acc, true);
+    return append(t, &o, ok);
+}
+
+janus_status jn_trace_take_rows(jn_trace *t, void *to, const void *table, const void *count,
+                                uint32_t rows, size_t bytes) {
+    trace_op o = {
+        .kind = TAKE_ROWS, .to = to, .table = table, .count = count, .n = rows, .bytes = bytes};
+    bool ok = touch(t, to, true);
+    ok &= touch(t, table, false);
+    return append(t, &o, ok);
+}
+
+janus_status jn_trace_give_rows(jn_trace *t, const void *table, const void *from, const void *count,
+                                uint32_t rows, size_t bytes) {
+    trace_op o = {
+        .kind = GIVE_ROWS, .from = from, .table = table, .count = count, .n = rows, .bytes = bytes};
+    bool ok = touch(t, from, false);
+    ok &= touch(t, table, false);
     return append(t, &o, ok);
 }
 
@@ -304,6 +323,14 @@ static janus_status launch(void *user, uint32_t index, void *stream) {
     case SUM:
         d->module->sum_rows(&e, real(l, o->to), real(l, o->from), o->numel, o->n, o->step,
                             o->dtype);
+        break;
+    case TAKE_ROWS:
+        d->module->take_rows(&e, real(l, o->to), real(l, o->table), real(l, o->count), o->n,
+                             o->bytes);
+        break;
+    case GIVE_ROWS:
+        d->module->give_rows(&e, real(l, o->table), real(l, o->from), real(l, o->count), o->n,
+                             o->bytes);
         break;
     case ZERO:
         e.error = d->api->fill(real(l, o->to), 0, o->bytes, stream);

@@ -63,6 +63,13 @@ janus_status jn_trace_call(jn_trace *t, const jn_op *op, jn_kernel_fn kernel, co
 janus_status jn_trace_gather(jn_trace *t, void *to, void *const *src, uint32_t n, size_t bytes);
 janus_status jn_trace_sum(jn_trace *t, void *acc, const void *x, int64_t numel, int64_t rows,
                           int64_t step, uint8_t dtype);
+/* Rows of `bytes` bytes, as many as are read from `count` when they are taken, of at most `rows`:
+ * from the addresses in `table` (what is behind them is the last one again), or side by side to the
+ * address there. */
+janus_status jn_trace_take_rows(jn_trace *t, void *to, const void *table, const void *count,
+                                uint32_t rows, size_t bytes);
+janus_status jn_trace_give_rows(jn_trace *t, const void *table, const void *from, const void *count,
+                                uint32_t rows, size_t bytes);
 janus_status jn_trace_zero(jn_trace *t, void *p, size_t bytes);
 
 /* Streams and memory.  `single`: one stream. */

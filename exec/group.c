@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "exec/acc.h"
+#include "exec/dev_group.h"
 #include "exec/dev_trace.h"
-#include "exec/device.h"
 #include "exec/group.h"
 #include "exec/par.h"
 #include "exec/rows.h"
@@ -219,6 +219,13 @@ static janus_status run_group(jn_group *g) {
     janus_status st = place(g, &j, any);
     jn_lane_unlock(g->lane);
     if (st != JANUS_OK || r->device == JN_DEVICE_NULL)
+        return st;
+    bool done = false;
+    if (r->dev)
+        st = jn_dev_rows_replay(g->lane, g->inst,
+                                (jn_variant_key){g->mask, jn_group_part(g, 0), JN_FOR_TILES}, any,
+                                g->task, g->n, &done);
+    if (st != JANUS_OK || done)
         return st;
     if (r->dev)
         return jn_dev_group_run(r, g->inst, j.v[0] ? j.v[0] : j.v[1], g->task, g->n);

@@ -6,6 +6,8 @@ libjanus_all_la_SOURCES += \
 	exec/dev_group.c \
 	exec/dev_pinned.c \
 	exec/dev_pool.c \
+	exec/dev_record.c \
+	exec/dev_rows.c \
 	exec/dev_schedule.c \
 	exec/dev_streams.c \
 	exec/dev_trace.c \
@@ -49,6 +51,7 @@ libjanus_all_la_SOURCES += \
 noinst_HEADERS += \
 	exec/acc.h \
 	exec/dev_capture.h \
+	exec/dev_group.h \
 	exec/dev_pool.h \
 	exec/dev_schedule.h \
 	exec/dev_streams.h \

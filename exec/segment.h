@@ -123,6 +123,7 @@ typedef struct jn_seginst {
     struct {
         uint32_t n, stamp, early, late; /* while the tasks of a flush are put in order */
     } count;
+    uint32_t row_records; /* captures made for its groups (exec/dev_rows.c) */
 } jn_seginst;
 
 /* Finds or makes the specialisation for these input shapes and scalars. */

@@ -32,6 +32,8 @@ const jn_cuda_module *janus_cuda_module(void) {
                                .libs_new = jn_cuda_libs_new,
                                .libs_free = jn_cuda_libs_free,
                                .gather_rows = jn_cuda_gather_rows,
+                               .take_rows = jn_cuda_take_rows,
+                               .give_rows = jn_cuda_give_rows,
                                .sum_rows = jn_cuda_sum_rows};
     uint64_t h = 0xcbf29ce484222325u;
     for (unsigned i = 0; i < JN_OP_ID_COUNT; i++)

@@ -104,6 +104,10 @@ bool jn_cuda_dnn_attention(jn_cu_exec *e, const jn_dnn_attention *a);
 
 /* ops/cuda/rows.cu */
 void jn_cuda_gather_rows(jn_cu_exec *e, void *to, void *const *src, uint32_t n, size_t bytes);
+void jn_cuda_take_rows(jn_cu_exec *e, void *to, const void *table, const void *count, uint32_t rows,
+                       size_t bytes);
+void jn_cuda_give_rows(jn_cu_exec *e, const void *to, const void *from, const void *count,
+                       uint32_t rows, size_t bytes);
 void jn_cuda_sum_rows(jn_cu_exec *e, void *acc, const void *x, int64_t numel, int64_t rows,
                       int64_t step, uint8_t dtype);
 

@@ -15,7 +15,7 @@
 
 #include "ops/kernel.h"
 
-enum { JN_CUDA_ABI = 2 };
+enum { JN_CUDA_ABI = 3 };
 
 typedef enum jn_dev_copy_kind {
     JN_COPY_TO_DEVICE,
@@ -104,7 +104,13 @@ typedef struct jn_cuda_module {
     void (*libs_free)(void *libs);
     /* Rows of `bytes` bytes from src[i] (device addresses in host memory) one after the other. */
     void (*gather_rows)(jn_cu_exec *e, void *to, void *const *src, uint32_t n, size_t bytes);
-    /* acc[i] += x[r * step + i] for i < numel over rows r in order; f32 or f64. */
+    /* The same from addresses on the device, of which the first *count are there; rows from there
+     * on are the last one again.  And the first *count rows of `from`, side by side, to *to. */
+    void (*take_rows)(jn_cu_exec *e, void *to, const void *table, const void *count, uint32_t rows,
+                      size_t bytes);
+    void (*give_rows)(jn_cu_exec *e, const void *to, const void *from, const void *count,
+                      uint32_t rows, size_t bytes);
+    /* acc[i] += x[r * step + i] for i < numel over rows r in order; floats. */
     void (*sum_rows)(jn_cu_exec *e, void *acc, const void *x, int64_t numel, int64_t rows,
                      int64_t step, uint8_t dtype);
 } jn_cuda_module;

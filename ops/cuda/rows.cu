@@ -40,6 +40,42 @@ extern "C" void jn_cuda_gather_rows(jn_cu_exec *e, void *to, void *const *src, u
     }
 }
 
+static __device__ __forceinline__ void copy_row(char *to, const char *from, i64 bytes) {
+    if ((((uintptr_t)to | (uintptr_t)from | (uintptr_t)bytes) & 7) == 0) {
+        for (i64 i = threadIdx.x; i < bytes / 8; i += blockDim.x)
+            ((uint64_t *)to)[i] = ((const uint64_t *)from)[i];
+        return;
+    }
+    for (i64 i = threadIdx.x; i < bytes; i += blockDim.x)
+        to[i] = from[i];
+}
+
+/* A block per row. */
+static __global__ void take_rows(char *to, const u64 *table, const u64 *count, i64 bytes) {
+    u64 row = blockIdx.x, last = *count - 1;
+    copy_row(to + (i64)row * bytes, (const char *)(uintptr_t)table[row < last ? row : last], bytes);
+}
+static __global__ void give_rows(const u64 *to, const char *from, const u64 *count, i64 bytes) {
+    i64 at = (i64)blockIdx.x * bytes;
+    if (blockIdx.x < *count)
+        copy_row((char *)(uintptr_t)*to + at, from + at, bytes);
+}
+
+static int row_threads(size_t bytes) { return bytes >= 2048 ? 256 : 64; }
+
+extern "C" void jn_cuda_take_rows(jn_cu_exec *e, void *to, const void *table, const void *count,
+                                  uint32_t rows, size_t bytes) {
+    if (rows && bytes)
+        JN_LAUNCH(e, take_rows, rows, row_threads(bytes), (char *)to, (const u64 *)table,
+                  (const u64 *)count, (i64)bytes);
+}
+extern "C" void jn_cuda_give_rows(jn_cu_exec *e, const void *to, const void *from,
+                                  const void *count, uint32_t rows, size_t bytes) {
+    if (rows && bytes)
+        JN_LAUNCH(e, give_rows, rows, row_threads(bytes), (const u64 *)to, (const char *)from,
+                  (const u64 *)count, (i64)bytes);
+}
+
 template <class T>
 static __global__ void sum_rows(T *acc, const T *x, i64 numel, i64 rows, i64 step,
                                 const uint32_t *stop) {
@@ -53,11 +89,27 @@ static __global__ void sum_rows(T *acc, const T *x, i64 numel, i64 rows, i64 ste
     }
 }
 
+/* f16 and bf16: rounded once for all rows of a group. */
+static __global__ void sum_half_rows(void *acc, const void *x, i64 numel, i64 rows, i64 step,
+                                     int dtype, const uint32_t *stop) {
+    if (stop && *stop)
+        return;
+    JN_EACH(i, numel) {
+        float s = load_as<float>(acc, i, dtype);
+        for (i64 r = 0; r < rows; r++)
+            s += load_as<float>(x, r * step + i, dtype);
+        store_f(acc, i, dtype, s);
+    }
+}
+
 extern "C" void jn_cuda_sum_rows(jn_cu_exec *e, void *acc, const void *x, int64_t numel,
                                  int64_t rows, int64_t step, uint8_t dtype) {
     if (numel == 0)
         return;
-    if (dtype == JANUS_F64)
+    if (dtype == JANUS_F16 || dtype == JANUS_BF16)
+        JN_LAUNCH(e, sum_half_rows, grid_for(numel), JN_BLOCK, acc, x, (i64)numel, (i64)rows,
+                  (i64)step, (int)dtype, e->stop);
+    else if (dtype == JANUS_F64)
         JN_LAUNCH(e, sum_rows<double>, grid_for(numel), JN_BLOCK, (double *)acc, (const double *)x,
                   (i64)numel, (i64)rows, (i64)step, e->stop);
     else

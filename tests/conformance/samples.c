@@ -93,6 +93,7 @@ const sample samples[] = {
     {"linear", "f[3,4] f[5,4] f[5]", "", 0, 0}, {"linear", "f[2,3,4] f[5,4] _", "", 0, 0}, {"linear", "f[4] f[5,4] f[5]", "", 0, 0}, {"outer", "f[3] f[4]", "", 0, 0}, {"dot", "f[5] f[5]", "", 0, 0},
     {"conv2d", "f[2,3,5,6] f[4,3,3,2] f[4]", "stride=2,1 padding=1,1", 0, 0}, {"conv2d", "f[1,4,6,6] f[6,2,2,3] _", "groups=2 dilation=2,1", 0, 0},
     {"conv2d_input_grad", "f[2,4,3,7] f[4,3,3,2] f[2,3,5,6]", "stride=2,1 padding=1,1", 0, 0}, {"conv2d_weight_grad", "f[2,4,3,7] f[2,3,5,6] f[4,3,3,2]", "stride=2,1 padding=1,1", 0, 0},
+    {"conv2d", "f[2,4,7,6] f[4,1,3,3] f[4]", "groups=4 padding=1,1 stride=2,1", 0, 0}, {"conv2d", "f[1,3,6,6] f[6,1,5,5] _", "groups=3 padding=2,2", 0, 0}, {"conv2d_input_grad", "f[2,4,4,6] f[4,1,3,3] f[2,4,7,6]", "groups=4 padding=1,1 stride=2,1", 0, 0}, {"conv2d_weight_grad", "f[2,4,4,6] f[2,4,7,6] f[4,1,3,3]", "groups=4 padding=1,1 stride=2,1", 0, 0},
     /* nn */
     {"max_pool2d", "f[2,2,9,8]", "kernel=2,2", 0, 0}, {"max_pool2d", "f[1,2,9,19]", "kernel=3,3 stride=1,2 dilation=1,2 padding=1,1", NO_GRAD, 0}, {"avg_pool2d", "f[1,2,6,19]", "kernel=3,3 stride=1,2 padding=1,1", 0, 0}, {"avg_pool2d", "f[1,2,6,8]", "kernel=2,2", 0, 0}, {"avg_pool2d_grad", "f[1,2,3,4] f[1,2,6,8]", "kernel=3,3 stride=2,2 padding=1,1", 0, 0}, {"avg_pool2d", "f[1,1,14,14]", "kernel=14,14", 0, 0},
     {"softmax", "f[3,5]", "", 0, 0}, {"softmax", "f[3,5]", "axis=0", 0, 0}, {"softmax_grad", "f[3,5] u[3,5]", "", 0, 0}, {"log_softmax", "f[3,5]", "axis=1", 0, 0}, {"log_softmax_grad", "f[3,5] f[3,5]", "", 0, 0},
@@ -103,6 +104,7 @@ const sample samples[] = {
     {"max_pool2d", "f[2,2,5,6]", "kernel=2,3 stride=2,1 padding=1,0", 0, 0}, {"max_pool2d", "f[1,1,5,5]", "kernel=2,2 ceil_mode=true", 0, 0}, {"max_pool2d_grad", "f[1,2,2,2] i[1,2,2,2]<16 f[1,2,4,4]", "", 0, 0}, {"max_pool2d_gather", "f[1,2,4,4] i[1,2,2,2]<16", "", 0, 0},
     {"avg_pool2d", "f[2,2,5,6]", "kernel=2,3 stride=2,1 padding=1,0", 0, 0}, {"avg_pool2d", "f[1,2,5,5]", "kernel=2,2 padding=1,1 ceil_mode=true count_include_pad=false", 0, 0}, {"avg_pool2d_grad", "f[1,2,2,2] f[1,2,4,4]", "kernel=2,2", 0, 0},
     {"batch_norm", "f[4,3,2] p[3] f[3] _ _", "", 0, 1e-4}, {"batch_norm", "f[4,3] p[3] f[3] f[3] p[3]", "training=false", NO_GRAD2, 1e-4}, {"batch_norm", "f[2,3,2,2] _ _ _ _", "", 0, 1e-4},
+    {"avg_pool2d", "f[1,2,6,5]", "kernel=3,3 stride=2,1 padding=1,1 count_include_pad=false", 0, 0}, {"avg_pool2d_grad", "f[1,2,3,5] f[1,2,6,5]", "kernel=3,3 stride=2,1 padding=1,1 count_include_pad=false", 0, 0}, {"batch_norm", "f[2,3,4,2] p[3] f[3] f[3] p[3]", "training=false eps=0.001", NO_GRAD2, 1e-4},
     {"batch_norm_grad", "f[4,3] f[4,3] p[3] f[3] p[3]", "training=false", NO_GRAD, 1e-4},
     {"layer_norm", "f[3,4] p[4] f[4]", "", 0, 1e-4}, {"layer_norm", "f[2,3,4] p[3,4] f[3,4]", "axis=1", 0, 1e-4}, {"layer_norm", "f[3,4] _ _", "", 0, 1e-4},
     {"layer_norm_grad", "f[3,4] f[3,4] p[4] f[3] p[3]", "", NO_GRAD, 1e-4}, {"layer_norm_grad", "f[4] f[4] p[4] f[] p[]", "", NO_GRAD, 1e-4},
