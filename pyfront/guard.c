@@ -252,44 +252,74 @@ static bool call_holds(const jpy_guards *g, const jpy_call *call) {
     return true;
 }
 
-/* Pairwise tests through a small table of addresses. */
-static bool aliases_hold(const jpy_guards *g, PyObject *const *slots, bool identity) {
-    enum { SIZE = 1024 };
-    if (g->identity.n + g->written.n > SIZE / 2)
-        return false;
-    const void *seen[SIZE];
+/* A table of addresses, of a power of two of places. */
+typedef struct seen {
+    const void **at;
+    uint32_t *owner;
+    size_t mask;
+    int shift;
+} seen;
+
+/* The place of p, or the free one where it belongs. */
+static size_t place_of(const seen *s, const void *p) {
+    size_t h = (size_t)(((uintptr_t)p >> 4) * 11400714819323198485u >> s->shift);
+    while (s->at[h] && s->at[h] != p)
+        h = (h + 1) & s->mask;
+    return h;
+}
+
+static bool aliases_in(const jpy_guards *g, PyObject *const *slots, bool identity, seen *s) {
+    size_t bytes = (s->mask + 1) * sizeof *s->at;
     if (identity && g->identity.n > 1) {
-        memset(seen, 0, sizeof seen);
+        memset(s->at, 0, bytes);
         for (size_t i = 0; i < g->identity.n; i++) {
             const void *p = slots[g->identity.data[i]];
-            size_t h = ((uintptr_t)p >> 4) * 11400714819323198485u >> 54;
-            for (; seen[h]; h = (h + 1) % SIZE)
-                if (seen[h] == p)
-                    return false;
-            seen[h] = p;
+            size_t h = place_of(s, p);
+            if (s->at[h])
+                return false;
+            s->at[h] = p;
         }
     }
     if (!g->written.n)
         return true;
-    memset(seen, 0, sizeof seen);
-    uint32_t owner[SIZE];
+    memset(s->at, 0, bytes);
     for (size_t i = 0; i < g->written.n; i++) {
         const void *p = ((const jpy_tensor *)slots[g->written.data[i]])->t->storage;
-        size_t h = ((uintptr_t)p >> 4) * 11400714819323198485u >> 54;
-        for (; seen[h]; h = (h + 1) % SIZE)
-            if (seen[h] == p)
-                return false;
-        seen[h] = p;
-        owner[h] = g->written.data[i];
+        size_t h = place_of(s, p);
+        if (s->at[h])
+            return false;
+        s->at[h] = p;
+        s->owner[h] = g->written.data[i];
     }
     for (size_t i = 0; i < g->bound.n; i++) {
-        const void *p = ((const jpy_tensor *)slots[g->bound.data[i]])->t->storage;
-        size_t h = ((uintptr_t)p >> 4) * 11400714819323198485u >> 54;
-        for (; seen[h]; h = (h + 1) % SIZE)
-            if (seen[h] == p && owner[h] != g->bound.data[i])
-                return false;
+        size_t h = place_of(s, ((const jpy_tensor *)slots[g->bound.data[i]])->t->storage);
+        if (s->at[h] && s->owner[h] != g->bound.data[i])
+            return false;
     }
     return true;
+}
+
+/* Pairwise tests through a small table of addresses. */
+static bool aliases_hold(const jpy_guards *g, PyObject *const *slots, bool identity) {
+    enum { FEW = 1024 };
+    const void *few[FEW];
+    uint32_t few_owners[FEW];
+    size_t n = g->identity.n + g->written.n;
+    seen s = {few, few_owners, FEW - 1, 54};
+    if (n <= FEW / 2)
+        return aliases_in(g, slots, identity, &s);
+    while (s.mask + 1 < 2 * n) {
+        s.mask = 2 * s.mask + 1;
+        s.shift--;
+    }
+    char *memory = PyMem_Malloc((s.mask + 1) * (sizeof *s.at + sizeof *s.owner));
+    if (!memory)
+        return false;
+    s.at = (const void **)(void *)memory;
+    s.owner = (uint32_t *)(void *)(s.at + s.mask + 1);
+    bool hold = aliases_in(g, slots, identity, &s);
+    PyMem_Free(memory);
+    return hold;
 }
 
 int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
