@@ -25,6 +25,7 @@ EXTRA_DIST += \
 	bench/trees \
 	bench/trees.py \
 	bench/workloads \
+	bench/zoo.py \
 	$(NULL)
 
 noinst_PROGRAMS += bench/kernels

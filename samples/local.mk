@@ -20,4 +20,10 @@ EXTRA_DIST += \
 	samples/tree_classifier.py \
 	samples/treedata \
 	samples/treemodels.py \
+	samples/zoo/__init__.py \
+	samples/zoo/efficientnet.py \
+	samples/zoo/inception.py \
+	samples/zoo/mobilenet.py \
+	samples/zoo/nasnet.py \
+	samples/zoo/resnet.py \
 	$(NULL)

@@ -144,12 +144,11 @@ write_json() {
     done <"$left"
     printf '],\n "bench": ['
     comma=
-    if [ -f "$build/logs/bench.log" ]; then
-      while IFS= read -r line; do
-        printf '%s\n  %s' "$comma" "$(quoted "$line")"
-        comma=,
-      done <"$build/logs/bench.log"
-    fi
+    cat "$build/logs/bench.log" "$build/logs/zoo.log" 2>/dev/null >"$build/logs/figures"
+    while IFS= read -r line; do
+      printf '%s\n  %s' "$comma" "$(quoted "$line")"
+      comma=,
+    done <"$build/logs/figures"
     printf ']}\n'
   } >"$json"
   echo "written: $json"
@@ -164,6 +163,7 @@ finish() {
     sed 's/^/  /' "$left"
   fi
   [ ! -f "$build/logs/bench.log" ] || sed 's/^/  bench: /' "$build/logs/bench.log"
+  [ ! -f "$build/logs/zoo.log" ] || sed 's/^/  zoo: /' "$build/logs/zoo.log"
   write_json
   echo "$(grep -c ' passed ' "$table") passed, $failed failed, $(($(date +%s) - begun)) s"
   [ "$failed" = 0 ]
@@ -293,6 +293,14 @@ if [ -n "$python" ] && "$python" -c 'import pytest' 2>/dev/null; then
 elif [ -n "$python" ]; then
   left_out "Python and differential tests: no pytest"
 fi
+# the zoo at batch 1, beside PyTorch where this Python has it
+if [ -n "$python" ]; then
+  zoo="--device cuda --seconds 110"
+  # the emulated device is no place for images
+  [ -z "$emulated" ] || zoo="--device cpu --seconds 40 --size 75 --nets mobilenet_v2,resnet50"
+  # shellcheck disable=SC2086
+  check zoo 120 ./run "$python" "$root/bench/zoo.py" $zoo
+fi
 sanitizer=$(command -v compute-sanitizer)
 program=tests/conformance/device
 [ ! -x tests/conformance/.libs/device ] || program=tests/conformance/.libs/device
@@ -307,5 +315,6 @@ elif [ -n "$sanitizer" ]; then
 else
   left_out "compute-sanitizer: not found"
 fi
-left_out "the model zoo and the figures beside PyTorch: not written yet"
+"${python:-false}" -c 'import torch' 2>/dev/null || left_out "the figures beside PyTorch: this Python has none"
+left_out "training steps, LSTM, BERT, GPT-2 and Tree-LSTM beside PyTorch: bench/ has them for the CPU"
 finish
