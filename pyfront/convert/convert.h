@@ -338,6 +338,8 @@ PyObject *jcv_track(PyObject *proxy, bool tracked);
 /* place.c: what tensors hold */
 /* The value now; NULL: error record filled. */
 jcv_val *jcv_held(jcv *c, jcv_rec *r);
+/* Whether a value may be a view of a tensor that the graph has not made. */
+bool jcv_views_others(jcv_val *v);
 void jcv_keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_node *n);
 /* Writes v to the tensor; recorded: by an op on the tape. */
 janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded);

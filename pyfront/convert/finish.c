@@ -106,6 +106,8 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
     jcv_val *v = jcv_tensor_val(c, a->py);
     if (rec->root->src || (!v->node && v->ctx == c->main))
         jcv_refuse(c, "a tensor of the caller leaves the graph as a new one");
+    if (jcv_views_others(v))
+        jcv_refuse(c, "a view of a tensor of the caller leaves the graph as a new one");
     for (size_t i = 0; i < f->escaped.n; i++)
         if (f->escaped.data[i]->root == rec->root && f->escaped.data[i] != rec) {
             c->share_views = true;

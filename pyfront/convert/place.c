@@ -59,6 +59,7 @@ jcv_val *jcv_held(jcv *c, jcv_rec *r) {
     jcv_node *n = jcv_op_try(c, r->op, in, r->n_extra + 1, r->attrs);
     if (!n)
         return NULL;
+    n->view = true;
     if (r->op == JN_OP(detach))
         n->out[0].depends = n->out[0].cut = false;
     if (r->ctx == c->ctx) {
@@ -69,6 +70,7 @@ jcv_val *jcv_held(jcv *c, jcv_rec *r) {
 }
 
 void jcv_keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_node *n) {
+    n->view = true;
     r->parent = parent;
     r->root = parent->root;
     r->up = parent->parent ? parent->val : root_val(c, parent);
@@ -81,6 +83,36 @@ void jcv_keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_nod
     r->next_view = r->root->views;
     r->root->views = r;
 }
+
+/* ---- what has left by calls ---------------------------------------------------------------------
+ */
+
+enum { OWN, OTHERS, VIEW }; /* a tensor made here, another one, a view of another one */
+
+static int memory_of(jcv_val *v) {
+    jcv_node *n = v->node;
+    int r = OWN;
+    if (!n)
+        return OTHERS;
+    if (n->kind != JCV_OP || v->asked)
+        return OWN;
+    v->asked = true;
+    if (n->op->role == JN_ROLE_HOST || n->op == JN_OP(wire_read))
+        r = OTHERS;
+    else if (n->view)
+        r = memory_of(n->in[0]) == OWN ? OWN : VIEW;
+    for (int k = 0; k < 2; k++) {
+        jcv_ctx *x = n->subs[k];
+        if (!x || (n->op->role == JN_ROLE_WHILE && k == 0) || v->index >= x->results.n)
+            continue;
+        int m = memory_of(x->results.data[v->index]);
+        r = m > r ? m : r;
+    }
+    v->asked = false;
+    return r;
+}
+
+bool jcv_views_others(jcv_val *v) { return memory_of(v) == VIEW; }
 
 /* ---- whether it requires grad -------------------------------------------------------------------
  * The eager layer keeps that in the proxy, which is not copied for each arm: it is brought in step

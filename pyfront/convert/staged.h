@@ -25,6 +25,7 @@ typedef struct jcv_val {
     bool root;                /* an object read where the graph writes: it has its own samples */
     struct jcv_val *detached; /* cached barrier of it, made in `detached_in` */
     jcv_ctx *detached_in;
+    bool asked;           /* what it is a view of: place.c */
     uint8_t tracked;      /* whether it requires grad on every path: tracked.c */
     struct jcv_val *same; /* of a parameter of a recursion: what it is in every call (share.c) */
     struct jcv_val *flag; /* a bool: whether it requires grad, where the graph finds (tracked.c) */
@@ -44,6 +45,7 @@ struct jcv_node {
     janus_scalar scalar;
     janus_kind scalar_kind;
     bool settled; /* of a loop: tracked.c */
+    bool view;    /* its result is a view of its first operand */
     jn_loc loc;
 };
 

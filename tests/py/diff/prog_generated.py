@@ -95,3 +95,25 @@ def an_argument_that_may_require_grad(function, log):
         if y.requires_grad:
             y.sum().backward()
         log(y, w.grad)
+
+
+@case
+def a_view_of_what_a_node_has(function, log):
+    """It shares memory with the node's tensor wherever it comes from."""
+
+    def find(node):
+        if node.left is None:
+            return node.h[0]
+        return find(node.left if node.k % 2 else node.right)
+
+    f = function(lambda node: find(node))
+    for d, k in ((3, 0), (2, 1), (2, 0), (1, 2), (2, 1), (3, 0)):
+        root, todo = tree(d, k), []
+        todo.append(root)
+        while todo:
+            node = todo.pop()
+            node.h = t(2, 3, seed=node.k)
+            todo += node.kids
+        y = f(root)
+        y.add_(1.0)
+        log(y, root)
