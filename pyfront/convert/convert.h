@@ -47,7 +47,8 @@ typedef enum jcv_kind {
     AV_STACK,   /* val: rows of a list of unknown length; n: tracked */
     AV_SUM,     /* self, or the int 0 when val is false: the sum of terms that may be none */
     AV_CHOICE,  /* items: key, value, ...; self: the object of the graph that selects */
-    AV_DATA     /* what a tensor holds: val; n: it requires grad (place.c) */
+    AV_DATA,    /* what a tensor holds: val; n: it requires grad (place.c) */
+    AV_MAYBE    /* d.get(key): items: d, key; val: whether it is there, else None; n: live_epoch */
 } jcv_kind;
 
 typedef struct jcv_av jcv_av;
@@ -479,6 +480,12 @@ jcv_val *jcv_host_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n);
 jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise, bool sets);
 /* The value of a real dict of functions; NULL: it is something else. */
 jcv_av *jcv_choice(jcv *c, jcv_av *d, jcv_av *key);
+
+/* What d.get(key) is where a test before has found out; else `a`. */
+jcv_av *jcv_found(jcv *c, jcv_av *a);
+/* Whether a condition holds here: 1, 0, or -1: not known.  The other one says so. */
+int jcv_holds(jcv *c, const jcv_val *cond);
+void jcv_now_known(jcv *c, jcv_ctx *x, jcv_val *cond, bool holds);
 
 /* sample.c: what the real objects that a host value stood for say */
 PyObject *jcv_samples(jcv *c, jcv_av *a);

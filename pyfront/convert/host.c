@@ -276,6 +276,8 @@ static jcv_av *of_samples(jcv *c, jcv_val *v, PyObject *samples) {
 }
 
 jcv_av *jcv_settled(jcv *c, jcv_av *a) {
+    if (a->kind == AV_MAYBE)
+        return jcv_found(c, a);
     if (a->kind != AV_HOST)
         return a;
     jcv_read *r = find_read(c, a->val, NULL, -4);

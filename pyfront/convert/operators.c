@@ -288,6 +288,12 @@ jcv_av *jcv_unary(jcv *c, int op, jcv_av *a) {
 
 /* 1, 0: the same object or not; -1: not known, *out the value. */
 static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
+    if (a->kind == AV_MAYBE && b->kind == AV_PY && b->py == Py_None) {
+        *out = &jcv_op(c, JN_OP(s_not), &a->val, 1, NULL)->out[0];
+        return -1;
+    }
+    if (a->kind == AV_MAYBE || b->kind == AV_MAYBE)
+        jcv_refuse(c, "identity of what a dict may have");
     if (a->kind == AV_HOST || b->kind == AV_HOST) {
         jcv_av *h = a->kind == AV_HOST ? a : b, *o = h == a ? b : a;
         if (o->kind == AV_PY && o->py == Py_None) {

@@ -84,7 +84,77 @@ static jcv_out got(jcv *c, void *user, int arm) {
     return OUT_NORMAL;
 }
 
+/* ---- what may be there --------------------------------------------------------------------------
+ * `h = memo.get(node)`, then `if h is not None`: the look-up is made where it is known to succeed.
+ */
+
+typedef struct jcv_known {
+    jcv_val *cond;
+    bool holds;
+    struct jcv_known *next;
+} jcv_known;
+
+/* The condition without its negations; *holds is turned over by each. */
+static const jcv_val *bare(const jcv_val *v, bool *holds) {
+    while (v->node && v->node->op == JN_OP(s_not)) {
+        v = v->node->in[0];
+        *holds = !*holds;
+    }
+    return v;
+}
+
+void jcv_now_known(jcv *c, jcv_ctx *x, jcv_val *cond, bool holds) {
+    jcv_known *k = jcv_alloc(c, sizeof *k);
+    *k = (jcv_known){cond, holds, x->known};
+    x->known = k;
+}
+
+int jcv_holds(jcv *c, const jcv_val *cond) {
+    bool want = true;
+    cond = bare(cond, &want);
+    for (const jcv_ctx *x = c->ctx; x; x = x->parent)
+        for (const jcv_known *k = x->known; k; k = k->next) {
+            bool holds = k->holds;
+            if (bare(k->cond, &holds) == cond)
+                return holds == want;
+        }
+    return -1;
+}
+
+jcv_av *jcv_found(jcv *c, jcv_av *a) {
+    int has = a->kind == AV_MAYBE ? jcv_holds(c, a->val) : -1;
+    if (has < 0)
+        return a;
+    if (has == 0)
+        return jcv_none(c);
+    if (a->n != c->live_epoch)
+        jcv_refuse(c, "a dict may have been written since it was looked up");
+    return jcv_live_getkey(c, a->items[0], a->items[1]);
+}
+
+/* Whether a dict holds no None: one that the function makes, whose contents are all known. */
+static bool never_none(jcv *c, jcv_av *d) {
+    PyObject *s = d->kind == AV_HOST ? jcv_samples(c, d) : NULL;
+    for (Py_ssize_t i = 0; s && i < PyList_GET_SIZE(s); i++) {
+        const jcv_live *l = jcv_live_object(c, PyList_GET_ITEM(s, i));
+        PyObject *stored = l && l->site ? jcv_live_samples(c, (jcv_live *)l) : NULL;
+        if (!stored)
+            return false;
+        for (Py_ssize_t k = 0; k < PyList_GET_SIZE(stored); k++)
+            if (PyList_GET_ITEM(stored, k) == Py_None)
+                return false;
+    }
+    return s && PyList_GET_SIZE(s);
+}
+
 jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise, bool sets) {
+    if (otherwise->kind == AV_PY && otherwise->py == Py_None && !sets && never_none(c, d)) {
+        jcv_av *m = jcv_tuple(c, (jcv_av *[]){d, key}, 2);
+        m->kind = AV_MAYBE;
+        m->val = jcv_live_has(c, m->items[0], key);
+        m->n = c->live_epoch;
+        return m;
+    }
     getting x = {jcv_to_host(c, d), key, otherwise, sets, jcv_slot(c, jcv_none(c))};
     jcv_branch(c, jcv_live_has(c, x.d, key), got, &x);
     jcv_av *v = c->slots.data[x.slot];

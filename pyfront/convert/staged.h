@@ -82,6 +82,7 @@ struct jcv_ctx {
     JN_VEC(jn_value) const_values;
     bool loop_body; /* its results end with what it only reads */
     jcv_narrow *narrowed;
+    struct jcv_known *known; /* conditions that hold here, or do not */
     jcv_read *reads;
     jn_subgraph *sub;
     bool emitted, used;

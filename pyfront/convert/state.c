@@ -285,6 +285,7 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
         jcv_handler h = {.up = c->handler};
         arms[k].ctx = jcv_ctx_new(c, JCV_ARM, k ? "else" : "then", c->ctx);
         arms[k].ctx->narrowed = jcv_narrowing(c, cond, k == 0);
+        jcv_now_known(c, arms[k].ctx, cond, k == 0);
         c->handler = &h;
         c->ctx = arms[k].ctx;
         if (setjmp(h.env) == 0)
@@ -313,6 +314,7 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
                 jcv_refuse(c, "out of memory");
         }
         jcv_assert(c, ok, arms[1 - k].thrown == THROW_REFUSE ? c->reason : "not seen");
+        jcv_now_known(c, c->ctx, cond, k == 0);
         for (jcv_narrow *x = arms[k].ctx->narrowed, *next; x; x = next) {
             next = x->next;
             x->next = c->ctx->narrowed;

@@ -353,6 +353,7 @@ bool jcv_av_equal(const jcv_av *a, const jcv_av *b) {
     case AV_SEQ:
     case AV_SUM:
     case AV_CHOICE:
+    case AV_MAYBE:
         return false;
     }
     return false;
@@ -375,7 +376,8 @@ const char *jcv_describe(jcv_av *a) {
                                         "the rows of a list",
                                         "a sum",
                                         "a choice of functions",
-                                        "what a tensor holds"};
+                                        "what a tensor holds",
+                                        "what a dict has or None"};
     if (a->kind == AV_SEQ && a->text)
         return a->text;
     if (a->kind == AV_PY)

@@ -239,7 +239,7 @@ def memo_with_key_error(function, log):
     train(f, log, (w, b), [dag(n) for n in (3, 4, 2, 5, 6)])
 
 
-@case
+@case(graph=FAST)
 def memo_with_get(function, log):
     w, b = t(3, 3, seed=1, grad=True), t(3, seed=2, grad=True)
 
@@ -264,6 +264,29 @@ def memo_with_get(function, log):
         return encode(node, {}).sum()
 
     train(f, log, (w, b), [dag(n) for n in (3, 4, 2, 5, 6)])
+
+
+@case
+def memo_that_holds_none(function, log):
+    def visit(node, memo):
+        if memo.get(node) is None:
+            memo[node] = None if node.children else node.value
+            for c in node.children:
+                visit(c, memo)
+        return len(memo)
+
+    @function
+    def f(node, x):
+        return x * visit(node, {})
+
+    def dag(n):
+        nodes = [Node(0.5), Node(1.5)]
+        for i in range(n):
+            nodes.append(Node(0.1 * i, [nodes[-1], nodes[-2]]))
+        return nodes[-1]
+
+    for n in (3, 4, 2, 5, 6):
+        log(f(dag(n), t(2)))
 
 
 @case(graph=MUST)
