@@ -450,3 +450,46 @@ assert s["row_replays"] > 2 * s["row_captures"] > 0, s
 assert made[-1] - made[5] < made[5], made
 """)
     on_device(f"SIZE, ROUNDS = {size}, 3" + TREES + "assert not s['row_captures'], s", JANUS_CUDA_GRAPHS="0")
+
+
+def test_halves_and_autocast(on_device):
+    on_device("""
+for dtype, tol in ((janus.float16, 4e-3), (janus.bfloat16, 3e-2)):
+    janus.manual_seed(0)
+    x, w = janus.randn(4, 8).to(dtype), janus.randn(8, 8).to(dtype)
+    f = janus.function(lambda x, w: (F.gelu(x @ w).softmax(-1) * 0.1, F.layer_norm(x, (8,)), F.pad(x, (1, 1), value=0.3)))
+    for _ in range(3):
+        got = f(x.cuda(), w.cuda())
+    for a, b in zip(got, f(x, w)):
+        assert a.dtype is dtype and a.is_cuda
+        close(a.float(), b.float(), tol)
+    assert f.stats()["graph"] >= 2
+
+model = nn.Sequential(nn.Conv2d(1, 3, 3, padding=1), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 3)).cuda()
+optimizer = janus.optim.SGD(model.parameters(), lr=0.1)
+scaler = janus.amp.GradScaler("cuda", init_scale=1024.0, growth_interval=2)
+def step(x, y):
+    optimizer.zero_grad()
+    with janus.autocast("cuda"):
+        out = model(x)
+        assert out.dtype is janus.float16
+        loss = F.cross_entropy(out, y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    return loss
+x, y = janus.randn(2, 1, 4, 4).cuda(), janus.tensor([0, 2]).cuda()
+losses = [step(x, y).item() for _ in range(6)]
+assert losses[-1] < losses[0] / 2 and scaler.get_scale() == 8192.0
+assert all(p.dtype is janus.float32 and p.grad.dtype is janus.float32 for p in model.parameters())
+
+@janus.function
+def product(x, w):
+    return x @ w
+a, b = janus.randn(3, 3), janus.randn(3, 3)
+with janus.autocast("cuda"):
+    for _ in range(3):
+        assert product(a, b).dtype is janus.float32 and product(a.cuda(), b.cuda()).dtype is janus.float16
+    assert a.cuda().half().exp().dtype is janus.float32 and a.half().exp().dtype is janus.float16
+assert product(a.cuda(), b.cuda()).dtype is janus.float32
+""")
