@@ -66,7 +66,16 @@ def drawn(shape, draw):
 
 @ref
 def uniform(like, seed, offset, shape, dtype, low, high):
-    return drawn(shape, lambda i: low + (high - low) * unit(seed, offset, i, dtype == 1))
+    values = drawn(shape, lambda i: low + (high - low) * unit(seed, offset, i, dtype == 1))
+    if DTYPES[dtype] not in ("f16", "bf16"):
+        return values
+    bits = np.asarray(values, np.float32).view(np.uint32)
+    if DTYPES[dtype] == "f16":
+        rounded, before = np.asarray(values, np.float16), np.nextafter(np.float16(high), np.float16(low))
+    else:
+        rounded = (bits + 0x7fff + (bits >> 16 & 1) & 0xffff0000).view(np.float32)
+        before = (np.array([high], np.float32).view(np.uint32) - 0x10000).view(np.float32)[0]
+    return np.where(rounded == high, before, rounded)
 
 
 @ref
