@@ -73,7 +73,7 @@ static janus_status find(jn_infer *c, unsigned first, sizes *z) {
 
 static janus_status result(jn_infer *c, unsigned i, int dtype, sizes *z, int own, int64_t a,
                            int64_t b) {
-    if (z->rank < 0)
+    if (z->rank < 2)
         return jn_infer_unknown(c, i, dtype);
     int64_t dims[JN_MAX_RANK];
     int n = z->rank - 2;
