@@ -51,6 +51,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/subscript.c \
 	pyfront/convert/tracked.c \
 	pyfront/convert/staged.h \
+	pyfront/convert/values.h \
 	pyfront/convert/tree.h \
 	pyfront/convert/value.c \
 	pyfront/entry.h \

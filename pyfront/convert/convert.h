@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The converter's own data: abstract values and mutable state; the staged graph is staged.h's.
+ * The converter's own data: its state and what its files call in each other.  Abstract values are
+ * values.h's, the staged graph is staged.h's.
  *
  * Converting is running the function's tree on abstract values.  A tensor is a *proxy*: a real
  * janus.Tensor over memory nobody looks at, whose storage leads to a `jcv_rec` with its graph
@@ -18,110 +19,7 @@
 
 #include "graph/graph.h"
 #include "pyfront/autocast.h"
-#include "pyfront/convert/staged.h"
-#include "pyfront/convert/tree.h"
-#include "pyfront/entry.h"
-#include "pyfront/guard.h"
-#include "pyfront/py_tensor.h"
-
-typedef struct jcv jcv;
-
-/* ---- abstract values ------------------------------------------------------------------------- */
-
-typedef enum jcv_kind {
-    AV_UNDEF,   /* not bound, or different in two branches; text says why */
-    AV_PY,      /* a Python object; src: where it comes from, NULL for constants */
-    AV_TENSOR,  /* proxy py; src for bound ones */
-    AV_SCALAR,  /* val */
-    AV_HOST,    /* val, samples */
-    AV_TUPLE,   /* items */
-    AV_LIST,    /* slot holds AV_TUPLE */
-    AV_DICT,    /* slot holds AV_TUPLE of key, value, key, value */
-    AV_METHOD,  /* py: function, self; or a builtin method `name` of a container */
-    AV_CLOSURE, /* tree, frame */
-    AV_RANGE,   /* items: start, stop, step */
-    AV_ITER,    /* text: what; slot holds AV_TUPLE of what is left, 0: items, again and again */
-    AV_SEQ,     /* of unknown length; text: what; items: bases; self; slot: used up or not, 0: a
-                   list; tree, frame: a generator expression over items[0], or a generator
-                   function; val: how many */
-    AV_STACK,   /* val: rows of a list of unknown length; n: tracked */
-    AV_SUM,     /* self, or the int 0 when val is false: the sum of terms that may be none */
-    AV_CHOICE,  /* items: key, value, ...; self: the object of the graph that selects */
-    AV_DATA,    /* what a tensor holds: val; n: it requires grad (place.c) */
-    AV_MAYBE    /* d.get(key): items: d, key; val: whether it is there, else None; n: live_epoch */
-} jcv_kind;
-
-typedef struct jcv_av jcv_av;
-typedef struct jcv_frame jcv_frame;
-struct jcv_av {
-    jcv_kind kind;
-    PyObject *py;
-    jpy_src *src;
-    jcv_val *val;
-    PyObject *samples; /* list */
-    jcv_av **items;
-    unsigned n;
-    uint32_t slot;
-    jcv_av *self;
-    jpy_tree *tree; /* of a closure; of AV_LIST and AV_DICT: where they are made */
-    struct jcv_frame *frame;
-    const char *text;
-    PyObject *named;             /* of AV_TUPLE: the named tuple type that it is of, or NULL */
-    const jn_type *const *types; /* of the rows of a stacked list */
-    jcv_av *origin;       /* of AV_LIST, AV_DICT: the real container that it stands for, or NULL */
-    const jpy_tree *site; /* of a stacked list: the comprehension that made it, or NULL */
-};
-
-/* What a proxy's storage leads to. */
-typedef struct jcv_rec {
-    jcv *c;
-    janus_tensor *t; /* the tensor it was made for: other views of the storage are not understood */
-    jcv_val *val;
-    jcv_ctx *ctx; /* where it was made */
-    jpy_src *src; /* of a bound tensor, or NULL */
-    struct jcv_rec *parent, *root;
-    const jn_op *op; /* how it was taken from its parent */
-    const void *attrs;
-    jcv_val **extra;
-    unsigned n_extra;
-    jcv_val *up;           /* of a view: the parent's value that val was taken of */
-    jcv_val *first;        /* of a bound root: the parameter */
-    PyObject *proxy;       /* of a bound root: the real tensor */
-    PyObject *obj;         /* the proxy, kept by c; NULL: no name was given to it yet */
-    uint32_t slot;         /* of a root that is written: AV_DATA, else 0 and val holds */
-    uint32_t when;         /* of a bound one: slot of a bool, whether it was written */
-    bool written;          /* of a root: on some path */
-    bool shared;           /* of a root: what is not known here may be the same tensor */
-    bool stored;           /* of a root: the graph stored it in an object */
-    bool saved;            /* of a root: a gradient needs what it held once */
-    bool read_by_fn;       /* of a root: a recursion made outside of it reads it */
-    bool apart;            /* of a view: has no history of its root's */
-    jcv_frame *frame;      /* where it was made */
-    struct jcv_rec **from; /* of what arms or rounds leave: what it may be */
-    unsigned n_from;
-    struct jcv_rec *views, *next_view; /* of a root; of a view */
-    struct jcv_rec *leaked; /* of a root: the view of it that leaves the SubGraph, or itself */
-    struct jcv_rec *next;
-} jcv_rec;
-
-struct jcv_frame {
-    jpy_source *source; /* of the function or of the enclosing one */
-    jpy_tree *def;      /* JPY_DEF or JPY_LAMBDA */
-    PyObject *func;     /* the Python function, NULL for closures made here */
-    jpy_src *func_src;
-    PyObject *code, *globals;
-    jcv_av *self_key;
-    struct jcv_frame *outer;  /* lexically */
-    struct jcv_frame *caller; /* dynamically */
-    PyObject **names;
-    uint32_t *slots;
-    unsigned n, cap;
-    jcv_av *shape; /* AV_TUPLE: each parameter's, with numbered leaves; the last one's is that
-                      of the pairs where there is **kwargs */
-    struct jcv_yield *yield; /* of a generator that runs */
-    bool comprehension;      /* unknown names belong to `outer` */
-    unsigned depth;
-};
+#include "pyfront/convert/values.h"
 
 typedef enum jcv_out { OUT_NORMAL, OUT_RETURN, OUT_BREAK, OUT_CONTINUE } jcv_out;
 
