@@ -283,7 +283,7 @@ if [ -d "$root/python-packages" ] && [ -n "$python" ] && ! "$python" -c 'import 
 fi
 if [ -n "$python" ] && "$python" -c 'import pytest' 2>/dev/null; then
   # a minute each on the host: products and trees large enough to be cut apart
-  slow='not so_many_products and not large_enough_for_lanes'
+  slow='test_program and fast and not so_many_products and not large_enough_for_lanes'
   [ -n "$emulated" ] || slow=
   check python 90 ./run "$python" -m pytest -q -p no:cacheprovider "$root/tests/py/test_cuda.py"
   JANUS_DEVICE=cuda
