@@ -1,7 +1,7 @@
 #!/bin/sh
 # The differential programs with every tensor on the emulated device (tests/cuda/emulate.cuh).
 #   JANUS_SLOW_TESTS=1   both numerics, and every assert failing once (1.5 minutes, else 15 s)
-# Left out: two programs whose products and trees are large enough to be cut into pieces, which take
+# Left out: three programs whose products and trees are large enough to be cut into pieces, which take
 # a minute each where a thread is a fiber; GPUs run them (scripts/check-gpu.sh).
 # SPDX-License-Identifier: Apache-2.0
 module=$JANUS_BUILD/.libs/libjanus_cuda_emulated.so
@@ -19,4 +19,4 @@ export JANUS_CUDA_MODULE JANUS_DEVICE JANUS_EMULATED_OPEN
 which='test_program and fast'
 [ -z "$JANUS_SLOW_TESTS" ] || which='(test_program or test_every)'
 exec "$src/run" python3 -m pytest -p no:cacheprovider -q --tb=short $PYTEST_ARGS \
-  -k "$which and not so_many_products and not large_enough_for_lanes" "$src/tests/py/diff"
+  -k "$which and not so_many_products and not large_enough_for_lanes and not no_cache_holds" "$src/tests/py/diff"

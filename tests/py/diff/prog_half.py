@@ -362,7 +362,7 @@ def scaled_training(function, log, **options):
         for k, p in enumerate(model.parameters()):
             p.copy_(t(*p.shape, seed=k))
     optimizer = janus.optim.SGD(model.parameters(), lr=0.1)
-    scaler = janus.amp.GradScaler("cpu", growth_interval=2, **options)
+    scaler = janus.amp.GradScaler(t(1).device.type, growth_interval=2, **options)
     step = function(lambda x, y: scaled_step(scaler, model, optimizer, x, y))
     for k in range(6):
         log(step(t(3, 4, seed=k), janus.tensor([0, 1, 2])), scaler.get_scale())
@@ -386,7 +386,7 @@ def scaler_outside(function, log):
         model.weight.copy_(t(3, 4))
         model.bias.copy_(t(3))
     optimizer = janus.optim.SGD(model.parameters(), lr=0.1)
-    scaler = janus.amp.GradScaler("cpu", init_scale=2.0 ** 10, growth_interval=2)
+    scaler = janus.amp.GradScaler(t(1).device.type, init_scale=2.0 ** 10, growth_interval=2)
 
     @function
     def losses(x, y):
