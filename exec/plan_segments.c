@@ -233,7 +233,7 @@ static void find_twin(jn_planset *set, jn_segment *seg) {
 
 #define COPY_VEC(dst, vec)                                                                         \
     do {                                                                                           \
-        (dst) = jn_arena_dup(sb->b->arena, (vec).data, (vec).n * sizeof *(vec).data + 1);          \
+        (dst) = jn_arena_dup(sb->b->arena, (vec).data, (vec).n * sizeof *(vec).data);              \
         if (!(dst))                                                                                \
             return JN_NO_MEMORY();                                                                 \
     } while (0)

@@ -224,12 +224,14 @@ static void measure(jn_seginst *inst) {
 static janus_status specialise(spec *s, const jn_shape *const *in, const int64_t *scalars) {
     jn_seginst *inst = s->inst;
     const jn_segment *seg = inst->seg;
-    inst->in = jn_arena_dup(&inst->arena, in, (seg->n_inputs + 1) * sizeof *in);
+    inst->in = jn_arena_zalloc(&inst->arena, (seg->n_inputs + 1) * sizeof *inst->in);
     inst->scalars = jn_arena_zalloc(&inst->arena, (seg->n_scalars + 1) * sizeof *inst->scalars);
     inst->values = jn_arena_zalloc(&inst->arena, (seg->n_values + 1) * sizeof *inst->values);
     inst->out = jn_arena_zalloc(&inst->arena, (seg->n_outputs + 1) * sizeof *inst->out);
     if (!inst->in || !inst->scalars || !inst->values || !inst->out)
         return JN_NO_MEMORY();
+    for (uint32_t i = 0; i < seg->n_inputs; i++)
+        inst->in[i] = in[i];
     for (uint32_t i = 0; i < seg->n_scalars; i++)
         if (seg->scalars[i].shape)
             inst->scalars[i] = scalars[i];
