@@ -313,7 +313,7 @@ static uint64_t *make_key(const group *g, size_t *out_n) {
     key[n++] = g->inst->serial;
     key[n++] = g->key.mask;
     key[n++] = g->rows;
-    key[n++] = g->r->dev->exec.allow_tf32;
+    key[n++] = jn_dev_precision(g->r->dev);
     for (uint32_t i = 0; i < seg->n_inputs; i++)
         if (!input_taken(g, i))
             key[n++] = (uintptr_t)g->task[0]->in[i]->data;

@@ -231,7 +231,7 @@ static bool acc_index(flush *f, jn_acc *a, uint64_t *out) {
 
 /* The key; *fits false: the flush is none that can be captured. */
 static janus_status make_key(flush *f, bool *fits) {
-    uint64_t w[3] = {f->n, f->r->exact, 0};
+    uint64_t w[2] = {f->n, jn_dev_precision(f->r->dev) << 1 | f->r->exact};
     size_t n_in = 0;
     bool ok = jn_vec_push(&f->key, w[0]) && jn_vec_push(&f->key, w[1]);
     *fits = false;

@@ -171,6 +171,7 @@ static struct {
     bool tried;
     jn_device *device;
     janus_error error; /* why there is none */
+    bool tf32_products, tf32_convolutions;
 } cuda = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void jn_device_use(jn_device *d) {
@@ -193,6 +194,8 @@ janus_status jn_device_cuda(jn_device **out) {
         cuda.tried = true;
         if (cuda.device) {
             const char *why = NULL;
+            cuda.device->exec.allow_tf32 = cuda.tf32_products;
+            cuda.device->exec.allow_tf32_conv = cuda.tf32_convolutions;
             void *libs = jn_calloc(1, module->libs_size);
             if (libs && module->libs_new(cuda.device->stream, libs, &why)) {
                 cuda.device->exec.libs = libs;
@@ -208,6 +211,17 @@ janus_status jn_device_cuda(jn_device **out) {
     *out = cuda.device;
     pthread_mutex_unlock(&cuda.lock);
     return st;
+}
+
+void jn_device_allow_tf32(bool products, bool convolutions) {
+    pthread_mutex_lock(&cuda.lock);
+    cuda.tf32_products = products;
+    cuda.tf32_convolutions = convolutions;
+    if (cuda.device) {
+        cuda.device->exec.allow_tf32 = products;
+        cuda.device->exec.allow_tf32_conv = convolutions;
+    }
+    pthread_mutex_unlock(&cuda.lock);
 }
 
 janus_status jn_device_named(const char *name, jn_device **out) {

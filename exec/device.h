@@ -51,6 +51,13 @@ janus_status jn_device_open(const jn_cuda_module *module, jn_device **out);
 void jn_device_close(jn_device *d);
 /* Tests: the process's CUDA device is this one; NULL: none has been asked for. */
 void jn_device_use(jn_device *d);
+/* Whether products of f32 may be computed in TF32, those of matrices and those of convolutions, on
+ * the CUDA device that there is or will be; no, unless somebody says so. */
+void jn_device_allow_tf32(bool products, bool convolutions);
+/* What of that is part of what a capture is known by. */
+static inline uint64_t jn_dev_precision(const jn_device *d) {
+    return (uint64_t)d->exec.allow_tf32 | (uint64_t)d->exec.allow_tf32_conv << 1;
+}
 /* The device named "cuda" or "cuda:0"; *out NULL for "cpu". */
 janus_status jn_device_named(const char *name, jn_device **out);
 

@@ -239,13 +239,12 @@ static PyObject *cuda_empty_cache(PyObject *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-static PyObject *cuda_allow_tf32(PyObject *self, PyObject *on) {
+static PyObject *cuda_allow_tf32(PyObject *self, PyObject *args) {
     (void)self;
-    jn_device *d = cuda_device();
-    int yes = d ? PyObject_IsTrue(on) : -1;
-    if (yes < 0)
+    int products, convolutions;
+    if (!PyArg_ParseTuple(args, "pp", &products, &convolutions))
         return NULL;
-    d->exec.allow_tf32 = yes;
+    jn_device_allow_tf32(products, convolutions);
     Py_RETURN_NONE;
 }
 
@@ -266,7 +265,7 @@ PyMethodDef jpy_device_functions[] = {
     {"_cuda_reset_peaks", cuda_reset_peaks, METH_NOARGS, NULL},
     {"_cuda_synchronize", cuda_synchronize, METH_NOARGS, NULL},
     {"_cuda_empty_cache", cuda_empty_cache, METH_NOARGS, NULL},
-    {"_cuda_allow_tf32", cuda_allow_tf32, METH_O, NULL},
+    {"_cuda_allow_tf32", cuda_allow_tf32, METH_VARARGS, NULL},
     {"_cuda_pin", cuda_pin, METH_O, NULL},
     {"_cuda_is_pinned", cuda_is_pinned, METH_O, NULL},
     {"set_default_device", set_default_device, METH_O,

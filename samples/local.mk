@@ -21,8 +21,11 @@ EXTRA_DIST += \
 	samples/treedata \
 	samples/treemodels.py \
 	samples/zoo/__init__.py \
+	samples/zoo/bert.py \
 	samples/zoo/efficientnet.py \
+	samples/zoo/gpt2.py \
 	samples/zoo/inception.py \
+	samples/zoo/lstm.py \
 	samples/zoo/mobilenet.py \
 	samples/zoo/nasnet.py \
 	samples/zoo/resnet.py \

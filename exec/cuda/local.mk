@@ -32,7 +32,7 @@ noinst_HEADERS += \
 	ops/cuda/product.cuh \
 	tests/cuda/emulate.cuh \
 	$(NULL)
-EXTRA_DIST += build-aux/nvcc-lt tests/cuda/emulate.cc tests/cuda/t_attention.c tests/cuda/t_dnn.c tests/cuda/t_libs.c
+EXTRA_DIST += build-aux/nvcc-lt tests/cuda/emulate.cc tests/cuda/emulate_dnn.cc tests/cuda/t_attention.c tests/cuda/t_dnn.c tests/cuda/t_libs.c
 
 # What every kernel is compiled from: op numbers and attributes come from the op table.
 JN_CU_DEPS = $(srcdir)/ops/cuda/*.cuh $(srcdir)/ops/cuda/*.h $(srcdir)/ops/def/*.def \
@@ -83,13 +83,16 @@ endif
 libjanus_cuda_emulated_la_SOURCES = $(JN_CU_C_SOURCES)
 libjanus_cuda_emulated_la_CPPFLAGS = $(AM_CPPFLAGS) -DJN_CUDA_EMULATED
 libjanus_cuda_emulated_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
-JN_EMULATED = $(JN_CU_SOURCES:ops/cuda/%.cu=tests/cuda/emulated/%.lo) tests/cuda/emulated/emulate.lo
+JN_EMULATED = $(JN_CU_SOURCES:ops/cuda/%.cu=tests/cuda/emulated/%.lo) tests/cuda/emulated/emulate.lo \
+	tests/cuda/emulated/emulate_dnn.lo
 libjanus_cuda_emulated_la_LIBADD = $(JN_EMULATED) -lm
 libjanus_cuda_emulated_la_DEPENDENCIES = $(JN_EMULATED)
 JN_EMULATED_COMPILE = $(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(CC) -x c++ -std=c++17 -O1 -g -U_FORTIFY_SOURCE \
 	$(AM_CPPFLAGS) -DJN_CUDA_EMULATED -fno-exceptions -fno-rtti -fno-threadsafe-statics \
 	-fvisibility=hidden -ffp-contract=off -pthread -Wall $(JN_EMULATED_CFLAGS)
 tests/cuda/emulated/%.lo: ops/cuda/%.cu $(wildcard $(JN_CU_DEPS)) tests/cuda/emulate.cuh
+	$(AM_V_CC)$(MKDIR_P) $(@D) && $(JN_EMULATED_COMPILE) -include $(srcdir)/tests/cuda/emulate.cuh -c -o $@ $<
+tests/cuda/emulated/emulate_dnn.lo: tests/cuda/emulate_dnn.cc $(wildcard $(JN_CU_DEPS)) tests/cuda/emulate.cuh
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(JN_EMULATED_COMPILE) -include $(srcdir)/tests/cuda/emulate.cuh -c -o $@ $<
 tests/cuda/emulated/emulate.lo: tests/cuda/emulate.cc $(wildcard $(JN_CU_DEPS)) tests/cuda/emulate.cuh
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(JN_EMULATED_COMPILE) -c -o $@ $<

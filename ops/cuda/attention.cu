@@ -248,47 +248,150 @@ static void weights(const job &j, const slice &a, int dtype, const mat &q, const
         BY_DTYPE(j.e, dtype, weigh, rows_grid(rows), threads_for(a.s), a, rows);
 }
 
-/* Two batch dims at most, none broadcast; what cuDNN's kernels are for. */
-static bool by_library(const jn_kargs *k, const job &j) {
+/* ---- by cuDNN -----------------------------------------------------------------------------------
+ */
+
+/* Added to scores that a mask forbids: below every score, and no number of f32 is lost by it.  A
+ * query whose log(sum) is below the limit may see nothing. */
+#define FORBIDDEN (-1e30f)
+#define BLIND (-1e29f)
+
+static __global__ void bias_of(float *to, const uint8_t *mask, i64 heads, i64 l, i64 s, i64 batch_s,
+                               i64 head_s, i64 row_s, i64 col_s, i64 n) {
+    JN_EACH(i, n) {
+        i64 col = i % s, row = i / s % l, head = i / (s * l) % heads, b = i / (s * l * heads);
+        to[i] = mask[b * batch_s + head * head_s + row * row_s + col * col_s] ? 0 : FORBIDDEN;
+    }
+}
+
+/* Zeros where a query may see nothing. */
+static __global__ void blind(void *y, int dtype, float *lse, i64 size, i64 n) {
+    JN_EACH(i, n) {
+        if (lse[i] < BLIND) {
+            for (i64 c = 0; c < size; c++)
+                store_f(y, i * size + c, dtype, 0.0f);
+            lse[i] = -INFINITY;
+        }
+    }
+}
+
+/* exp(score - lse) is 0 where a query may see nothing. */
+static __global__ void seeing(float *to, const float *lse, i64 n) {
+    JN_EACH(i, n)
+    to[i] = lse[i] == -INFINITY ? INFINITY : lse[i];
+}
+
+/* Memory from the workspace's begin; NULL: it is too small. */
+static void *carve(jn_dnn_attention *a, i64 floats) {
+    size_t bytes = ((size_t)floats * sizeof(float) + 255) & ~(size_t)255;
+    void *p = a->workspace;
+    if (!p || a->workspace_bytes < bytes)
+        return NULL;
+    a->workspace = (char *)p + bytes;
+    a->workspace_bytes -= bytes;
+    return p;
+}
+
+/* The mask as numbers; false: not one of bools, or no room. */
+static bool add_bias(const job &j, const jn_view &mask, jn_dnn_attention *a) {
     const jn_attention &t = j.t;
-    int dtype = k->in[0].dtype;
-    if (!j.e->libs || (dtype != JANUS_F16 && dtype != JANUS_BF16) || present(k, 3) || t.rank > 2 ||
-        t.e % 8 || t.v % 8 || !t.l || !t.s || !t.e || !t.v || !t.batch)
+    int64_t strides[JN_MAX_RANK], s[2];
+    if (mask.dtype != JANUS_BOOL)
+        return false;
+    jn_attention_strides(&t, &mask, 2, strides);
+    for (int d = 0; d < 2; d++) {
+        int from = d - 2 + t.rank;
+        s[d] = from < 0 ? 0 : strides[from];
+        a->bias_dims[d] = s[d] == 0 ? 1 : a->dims[0][d];
+    }
+    i64 n = (i64)(a->bias_dims[0] * a->bias_dims[1] * t.l * t.s);
+    float *bias = (float *)carve(a, n);
+    if (!bias)
+        return false;
+    JN_LAUNCH(j.e, bias_of, grid_for(n), JN_BLOCK, bias, (const uint8_t *)mask.data,
+              (i64)a->bias_dims[1], (i64)t.l, (i64)t.s, (i64)s[0], (i64)s[1],
+              (i64)jn_attention_mask_stride(&mask, 2), (i64)jn_attention_mask_stride(&mask, 1), n);
+    a->bias = bias;
+    return true;
+}
+
+/* An operand for the library: two batch dims at most, none broadcast. */
+static bool add_operand(const job &j, const jn_view &v, int i, jn_dnn_attention *a) {
+    int64_t strides[JN_MAX_RANK];
+    jn_attention_strides(&j.t, &v, 2, strides);
+    if (v.strides[v.rank - 1] != 1 || v.strides[v.rank - 2] == 0)
+        return false;
+    for (int d = 0; d < 2; d++) {
+        int from = d - 2 + j.t.rank;
+        a->dims[i][d] = from < 0 ? 1 : j.t.dims[from];
+        a->strides[i][d] = from < 0 || a->dims[i][d] == 1 ? (int64_t)numel_of(v) : strides[from];
+        if (a->strides[i][d] == 0)
+            return false;
+        a->dims[i][2 + d] = v.dims[v.rank - 2 + d];
+        a->strides[i][2 + d] = v.strides[v.rank - 2 + d];
+    }
+    return true;
+}
+
+/* first: operand with which query, key, value and the mask begin; 1 where these are the gradients.
+ */
+static bool by_library(const jn_kargs *k, const job &j, unsigned first) {
+    const jn_attention &t = j.t;
+    int dtype = k->in[first].dtype;
+    bool backward = first == JN_ATTENTION_QUERY, masked = present(k, first + 3);
+    const jn_view *y = backward ? &k->in[JN_ATTENTION_Y] : &k->out[0],
+                  *lse = backward ? &k->in[JN_ATTENTION_LSE] : &k->out[1];
+    i64 queries = (i64)(t.batch * t.l);
+    if (!j.e->libs || (dtype != JANUS_F16 && dtype != JANUS_BF16) || t.rank > 2 || t.e % 8 ||
+        t.v % 8 || !queries || !t.s || !t.e || !t.v || !y->contiguous || !lse->contiguous ||
+        numel_of(*lse) != queries)
         return false;
     jn_dnn_attention a;
     memset(&a, 0, sizeof a);
     a.dtype = dtype;
-    for (int i = 0; i < 3; i++) {
-        const jn_view *v = &k->in[i];
-        int64_t strides[JN_MAX_RANK];
-        jn_attention_strides(&t, v, 2, strides);
-        if (v->strides[v->rank - 1] != 1)
-            return false;
-        for (int d = 0; d < 2; d++) {
-            int from = d - 2 + t.rank;
-            a.dims[i][d] = from < 0 ? 1 : t.dims[from];
-            a.strides[i][d] = from < 0 || a.dims[i][d] == 1 ? (int64_t)numel_of(*v) : strides[from];
-            if (a.strides[i][d] == 0)
-                return false;
-            a.dims[i][2 + d] = v->dims[v->rank - 2 + d];
-            a.strides[i][2 + d] = v->strides[v->rank - 2 + d];
-        }
-        a.data[i] = v->data;
-    }
-    a.data[3] = k->out[0].data;
-    a.data[4] = k->out[1].data;
     a.scale = (float)t.scale;
     a.causal = t.causal;
+    a.backward = backward;
     a.workspace = k->workspace;
-    a.workspace_bytes = scores_bytes(t, dtype) + j.workspace_bytes;
-    return jn_cuda_dnn_attention(j.e, &a);
+    a.workspace_bytes = scores_bytes(t, dtype) * (1 + backward) + j.workspace_bytes;
+    for (int i = 0; i < 3; i++) {
+        if (!add_operand(j, k->in[first + i], i, &a))
+            return false;
+        a.data[i] = k->in[first + i].data;
+    }
+    a.data[3] = y->data;
+    a.data[4] = lse->data;
+    if (backward) {
+        if (!add_operand(j, k->in[JN_ATTENTION_DY], 3, &a))
+            return false;
+        a.data[5] = k->in[JN_ATTENTION_DY].data;
+        for (int i = 0; i < 3; i++)
+            a.data[6 + i] = k->out[i].data;
+    }
+    if (masked && !add_bias(j, k->in[first + 3], &a))
+        return false;
+    if (masked && backward) {
+        float *to = (float *)carve(&a, queries);
+        if (!to)
+            return false;
+        JN_LAUNCH(j.e, seeing, grid_for(queries), JN_BLOCK, to, (const float *)lse->data, queries);
+        a.data[4] = to;
+    }
+    bool done = jn_cuda_dnn_attention(j.e, &a);
+    if (done && masked && !backward)
+        JN_LAUNCH(j.e, blind, grid_for(queries), JN_BLOCK, y->data, dtype, (float *)lse->data,
+                  (i64)t.v, queries);
+    return done;
 }
+
+/* ---- both ways ----------------------------------------------------------------------------------
+ */
 
 static void run_attention(const jn_kargs *k) {
     job j = job_of(k, 0);
     const jn_attention &t = j.t;
     int dtype = k->in[0].dtype;
-    if (by_library(k, j) || j.e->error)
+    if (by_library(k, j, 0) || j.e->error)
         return;
     mat q = mat_of(t, k->in[0]), key = mat_of(t, k->in[1]), v = mat_of(t, k->in[2]),
         y = mat_of(t, k->out[0]);
@@ -306,6 +409,8 @@ static void run_attention_grad(const jn_kargs *k) {
     job j = job_of(k, 1);
     const jn_attention &t = j.t;
     int dtype = k->in[1].dtype;
+    if (by_library(k, j, JN_ATTENTION_QUERY) || j.e->error)
+        return;
     mat dy = mat_of(t, k->in[0]), q = mat_of(t, k->in[1]), key = mat_of(t, k->in[2]),
         v = mat_of(t, k->in[3]), dq = mat_of(t, k->out[0]), dk = mat_of(t, k->out[1]),
         dv = mat_of(t, k->out[2]);

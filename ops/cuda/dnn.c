@@ -167,7 +167,9 @@ static void *propose(jn_dnn *d, const jn_dnn_key *k, void *graph, int mode) {
 
 static void *make_plan(jn_dnn *d, const jn_dnn_key *k) {
     jn_dnn_maker m = {.d = d, .ok = true};
-    void *graph = k->kind == JN_DNN_ATTENTION ? jn_dnn_attention_graph(&m, k) : make_graph(&m, k),
+    void *graph = k->kind == JN_DNN_ATTENTION        ? jn_dnn_attention_graph(&m, k)
+                  : k->kind == JN_DNN_ATTENTION_GRAD ? jn_dnn_attention_grad_graph(&m, k)
+                                                     : make_graph(&m, k),
          *plan = NULL;
     if (m.ok)
         plan = propose(d, k, graph, JN_DNN_HEUR_MODE_A);
@@ -199,11 +201,16 @@ static jn_dnn_plan *find(jn_dnn *d, const jn_dnn_key *k) {
 
 static bool execute(jn_dnn *d, void *plan, const jn_dnn_call *c, void *stream) {
     jn_dnn_maker m = {.d = d, .ok = true};
-    static const int64_t ids[JN_DNN_POINTERS] = {1, 2, 3, 4, 5, 6, 7};
+    int64_t ids[JN_DNN_POINTERS], n = 0;
+    void *data[JN_DNN_POINTERS];
+    for (int i = 0; i < c->n; i++)
+        if (c->data[i]) {
+            ids[n] = i + 1;
+            data[n++] = c->data[i];
+        }
     void *pack = jn_dnn_make(&m, JN_DNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    jn_dnn_set(&m, pack, JN_DNN_ATTR_VARIANT_PACK_UNIQUE_IDS, JN_DNN_TYPE_INT64, c->n, ids);
-    jn_dnn_set(&m, pack, JN_DNN_ATTR_VARIANT_PACK_DATA_POINTERS, JN_DNN_TYPE_VOID_PTR, c->n,
-               c->data);
+    jn_dnn_set(&m, pack, JN_DNN_ATTR_VARIANT_PACK_UNIQUE_IDS, JN_DNN_TYPE_INT64, n, ids);
+    jn_dnn_set(&m, pack, JN_DNN_ATTR_VARIANT_PACK_DATA_POINTERS, JN_DNN_TYPE_VOID_PTR, n, data);
     jn_dnn_set(&m, pack, JN_DNN_ATTR_VARIANT_PACK_WORKSPACE, JN_DNN_TYPE_VOID_PTR, 1,
                &c->workspace);
     jn_dnn_finish(&m, pack);
@@ -237,10 +244,10 @@ bool jn_cuda_dnn_conv(jn_cu_exec *e, const jn_dnn_conv *c) {
     k.align = (int64_t)(all & -all);
     k.kind = c->kind;
     k.dtype = c->dtype;
-    k.tf32 = e->allow_tf32;
+    k.tf32 = e->allow_tf32_conv;
     k.room = c->workspace ? (int64_t)c->workspace_bytes : 0;
-    memcpy(k.dims, c->dims, sizeof k.dims);
-    memcpy(k.strides, c->strides, sizeof k.strides);
+    memcpy(k.dims, c->dims, sizeof c->dims);
+    memcpy(k.strides, c->strides, sizeof c->strides);
     memcpy(k.stride, c->stride, sizeof k.stride);
     memcpy(k.pad, c->pad, sizeof k.pad);
     memcpy(k.dilation, c->dilation, sizeof k.dilation);

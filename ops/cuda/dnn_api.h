@@ -81,6 +81,9 @@ typedef struct jn_dnn_api {
     X(ATTR_OPERATION_MATMUL_BDESC, 1521)                                                           \
     X(ATTR_OPERATION_MATMUL_CDESC, 1522)                                                           \
     X(ATTR_OPERATION_MATMUL_DESC, 1523)                                                            \
+    X(BACKEND_OPERATION_RESHAPE_DESCRIPTOR, 31)                                                    \
+    X(ATTR_OPERATION_RESHAPE_XDESC, 2200)                                                          \
+    X(ATTR_OPERATION_RESHAPE_YDESC, 2201)                                                          \
     X(ATTR_REDUCTION_OPERATOR, 1600)                                                               \
     X(ATTR_REDUCTION_COMP_TYPE, 1601)                                                              \
     X(ATTR_OPERATION_REDUCTION_XDESC, 1610)                                                        \
@@ -170,10 +173,10 @@ enum {
 enum { JN_DNN_PLANS = 2048 }; /* of which three quarters are used; other shapes: own kernels */
 
 /* What a plan is found by: no padding between the members.  Tensors of convolutions: x, w, y; of
- * attention: query, key, value. */
+ * attention: query, key, value, and of its gradient dy. */
 typedef struct jn_dnn_key {
     int64_t kind, dtype, align, tf32, room, causal;
-    int64_t dims[3][4], strides[3][4], stride[2], pad[2], dilation[2];
+    int64_t dims[4][4], strides[4][4], stride[2], pad[2], dilation[2], bias[2];
 } jn_dnn_key;
 
 typedef struct jn_dnn_plan {

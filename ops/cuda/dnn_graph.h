@@ -11,7 +11,7 @@
 #include "ops/cuda/dnn_api.h"
 #include "ops/cuda/kernels.h"
 
-enum { JN_DNN_DESCRIPTORS = 64, JN_DNN_POINTERS = 7 };
+enum { JN_DNN_DESCRIPTORS = 128, JN_DNN_POINTERS = 14 };
 
 /* Descriptors of a graph: they live as long as its plan is made. */
 typedef struct jn_dnn_maker {
@@ -61,7 +61,7 @@ static inline int jn_dnn_type_of(int64_t dtype) {
                                 : JN_DNN_DATA_BFLOAT16;
 }
 
-/* What a plan is run with: memory by the tensors' numbers, from 1 on. */
+/* What a plan is run with: memory by the tensors' numbers, from 1 on; NULL: not part of it. */
 typedef struct jn_dnn_call {
     int n;
     void *data[JN_DNN_POINTERS];
@@ -73,5 +73,6 @@ bool jn_dnn_run(jn_cu_exec *e, jn_dnn *d, const jn_dnn_key *k, const jn_dnn_call
 
 /* ops/cuda/dnn_attention.c */
 void *jn_dnn_attention_graph(jn_dnn_maker *m, const jn_dnn_key *k);
+void *jn_dnn_attention_grad_graph(jn_dnn_maker *m, const jn_dnn_key *k);
 
 #endif

@@ -62,7 +62,8 @@ typedef enum jn_dnn_kind {
     JN_DNN_FORWARD,
     JN_DNN_INPUT_GRAD,
     JN_DNN_WEIGHT_GRAD,
-    JN_DNN_ATTENTION
+    JN_DNN_ATTENTION,
+    JN_DNN_ATTENTION_GRAD
 } jn_dnn_kind;
 typedef struct jn_dnn_conv {
     jn_dnn_kind kind;
@@ -88,14 +89,20 @@ static inline size_t jn_cuda_conv_workspace(int64_t bytes) {
 /* False: cuDNN does not do this one (nothing happened), or e->error is set. */
 bool jn_cuda_dnn_conv(jn_cu_exec *e, const jn_dnn_conv *c);
 
-/* ops/cuda/dnn_attention.c.  query [B,H,L,E], key [B,H,S,E], value [B,H,S,V], whose last dims lie
- * side by side; y [B,H,L,V] and lse [B,H,L] are row-major. */
+/* ops/cuda/dnn_attention.c.  query [B,H,L,E], key [B,H,S,E], value [B,H,S,V], dy [B,H,L,V], whose
+ * last dims lie side by side; y [B,H,L,V], lse [B,H,L] and the gradients are row-major. */
+enum { JN_DNN_ATTENTION_TENSORS = 9 };
 typedef struct jn_dnn_attention {
     int dtype; /* f16 or bf16 */
-    int64_t dims[3][4], strides[3][4];
-    void *data[5]; /* query, key, value, y, lse */
+    int64_t dims[4][4], strides[4][4];
+    /* query, key, value, y, lse; for the gradients: dy, dquery, dkey, dvalue */
+    void *data[JN_DNN_ATTENTION_TENSORS];
+    /* f32, row-major [bias_dims, L, S], where bias_dims are B and H or 1: added to the scores
+     * before what is causal; NULL: none */
+    const void *bias;
+    int64_t bias_dims[2];
     float scale;
-    bool causal;
+    bool causal, backward;
     void *workspace;
     size_t workspace_bytes;
 } jn_dnn_attention;
@@ -110,6 +117,7 @@ void jn_cuda_give_rows(jn_cu_exec *e, const void *to, const void *from, const vo
                        uint32_t rows, size_t bytes);
 void jn_cuda_sum_rows(jn_cu_exec *e, void *acc, const void *x, int64_t numel, int64_t rows,
                       int64_t step, uint8_t dtype);
+void jn_cuda_nothing(jn_cu_exec *e);
 
 #ifdef __cplusplus
 }

@@ -17,20 +17,20 @@
 
 #ifdef JN_CUDA_EMULATED
 
+#include <stdlib.h>
+#include <string.h>
+
+/* tests/cuda/emulate_dnn.cc has attention */
 const size_t jn_cuda_libs_size = 1;
 bool jn_cuda_libs_new(void *stream, void *memory, const char **why) {
     (void)stream, (void)memory;
+    const char *dnn = getenv("JANUS_EMULATED_DNN");
     *why = "kernels are emulated";
-    return false;
+    return dnn && strcmp(dnn, "0") != 0;
 }
 bool jn_cuda_dnn_conv(jn_cu_exec *e, const jn_dnn_conv *c) {
     (void)e;
     (void)c;
-    return false;
-}
-bool jn_cuda_dnn_attention(jn_cu_exec *e, const jn_dnn_attention *a) {
-    (void)e;
-    (void)a;
     return false;
 }
 void jn_cuda_libs_free(void *libs) { (void)libs; }

@@ -15,7 +15,7 @@
 
 #include "ops/kernel.h"
 
-enum { JN_CUDA_ABI = 3 };
+enum { JN_CUDA_ABI = 4 };
 
 typedef enum jn_dev_copy_kind {
     JN_COPY_TO_DEVICE,
@@ -75,10 +75,10 @@ typedef struct jn_cu_exec {
     void *stream;
     void *libs; /* made by jn_cuda_module.libs_new for this stream; NULL: none */
     const uint32_t *stop;
-    int processors;     /* multiprocessors of the device */
-    int error;          /* first failure of a launch or library call, 0: none */
-    const char *failed; /* what failed, a static text */
-    bool allow_tf32;
+    int processors;                   /* multiprocessors of the device */
+    int error;                        /* first failure of a launch or library call, 0: none */
+    const char *failed;               /* what failed, a static text */
+    bool allow_tf32, allow_tf32_conv; /* of f32: products may be TF32's, of convolutions too */
     /* Scalar operands in this host memory are to be read, where the kernel can, from the same place
      * of this device memory when it runs: a capture is replayed with others. */
     const void *scalars_here;
@@ -113,6 +113,8 @@ typedef struct jn_cuda_module {
     /* acc[i] += x[r * step + i] for i < numel over rows r in order; floats. */
     void (*sum_rows)(jn_cu_exec *e, void *acc, const void *x, int64_t numel, int64_t rows,
                      int64_t step, uint8_t dtype);
+    /* A kernel that does nothing: what a launch costs. */
+    void (*nothing)(jn_cu_exec *e);
 } jn_cuda_module;
 
 /* The one symbol of the module. */

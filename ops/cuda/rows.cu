@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of a batch: gathering them into one block, and adding them to an accumulator. */
+/* Rows of a batch: gathering them into one block, and adding them to an accumulator; and the empty
+ * kernel. */
 #include "ops/cuda/cuda.cuh"
 
 enum { ROWS = 448 }; /* addresses in the parameters of one launch: 3.5 KB of at most 4 */
@@ -116,3 +117,7 @@ extern "C" void jn_cuda_sum_rows(jn_cu_exec *e, void *acc, const void *x, int64_
         JN_LAUNCH(e, sum_rows<float>, grid_for(numel), JN_BLOCK, (float *)acc, (const float *)x,
                   (i64)numel, (i64)rows, (i64)step, e->stop);
 }
+
+static __global__ void nothing(int unused) { (void)unused; }
+
+extern "C" void jn_cuda_nothing(jn_cu_exec *e) { JN_LAUNCH(e, nothing, 1, 32, 0); }

@@ -99,11 +99,45 @@ def _no(*args, **kwargs):
     return False
 
 
+_tf32 = {"janus.backends.cuda.matmul": False, "janus.backends.cudnn": False}
+
+
+class _Precision(types.ModuleType):
+    """Settings of a library whose products of float32 may be computed in TF32; they are not unless it is said."""
+
+    @property
+    def allow_tf32(self):
+        return _tf32[self.__name__]
+
+    @allow_tf32.setter
+    def allow_tf32(self, on):
+        _tf32[self.__name__] = bool(on)
+        _C._cuda_allow_tf32(*_tf32.values())
+
+
+def set_float32_matmul_precision(precision):
+    """"highest": float32; "high" and "medium": TF32 on a device that has it."""
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"{precision} is not one of 'highest', 'high' or 'medium'")
+    backends.cuda.matmul.allow_tf32 = precision != "highest"
+
+
+def get_float32_matmul_precision():
+    """"high" where products of float32 may be computed in TF32, else "highest"."""
+    return "high" if backends.cuda.matmul.allow_tf32 else "highest"
+
+
+def _precise(name, **members):
+    module = _Precision("janus." + name)
+    module.__dict__.update(members)
+    return module
+
+
 accelerator = _module("accelerator", is_available=_no, device_count=lambda: 0, current_accelerator=lambda *a: None,
                       synchronize=_nothing, set_device_index=_nothing)
 backends = _module("backends",
-                   cudnn=_module("backends.cudnn", benchmark=False, deterministic=True, enabled=False,
-                                 is_available=_no),
+                   cudnn=_precise("backends.cudnn", benchmark=False, deterministic=True, enabled=False,
+                                  is_available=_no),
                    mps=_module("backends.mps", is_available=_no, is_built=_no),
-                   cuda=_module("backends.cuda", matmul=_module("backends.cuda.matmul", allow_tf32=False),
+                   cuda=_module("backends.cuda", matmul=_precise("backends.cuda.matmul"),
                                 is_built=_no))

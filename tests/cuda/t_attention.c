@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The graph that ops/cuda/dnn_attention.c describes to cuDNN, run operation by operation on the
- * host: what it computes is attention, and log(sum(exp(scores))).  Numbers are floats here,
- * whatever dtype the graph names; which dtypes it names is checked.
+ * The graphs that ops/cuda/dnn_attention.c describes to cuDNN, run operation by operation on the
+ * host: what they compute is attention with log(sum(exp(scores))), and its gradients.  Numbers are
+ * floats here, whatever dtype the graph names; which dtypes it names is checked.
  */
 #include "config.h"
 
@@ -18,15 +18,15 @@ static unsigned failures;
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            failures++;                                                                            \
+            if (failures++ < 20)                                                                   \
+                fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                    \
         }                                                                                          \
     } while (0)
 
 /* ---- a library that keeps what it is told -------------------------------------------------------
  */
 
-enum { ATTRS = 12, VALUES = 16, ALL = 512, MOST = 4096 };
+enum { ATTRS = 12, VALUES = 24, ALL = 2048, MOST = 4096, TENSORS = 48 };
 typedef struct desc {
     int type;
     bool finalized;
@@ -35,7 +35,7 @@ typedef struct desc {
 } desc;
 static desc made[ALL];
 static int n_made, destroyed, handle;
-static desc graph; /* the last one that was asked about */
+static desc graph, graph_of[ALL]; /* the last one that was asked about; those of plans */
 
 static size_t version(void) { return 91000; }
 static int create(void **out) { return *out = &handle, 0; }
@@ -77,7 +77,13 @@ static const desc *part(const desc *d, int name) {
     const int64_t *v = get(d, name, NULL);
     return v ? (const desc *)(uintptr_t)*v : NULL; /* NOLINT */
 }
-static int finalize(void *d) { return ((desc *)d)->finalized = true, 0; }
+static int finalize(void *p) {
+    desc *d = p;
+    d->finalized = true;
+    if (d->type == JN_DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
+        graph_of[d - made] = graph;
+    return 0;
+}
 static int ask(const void *p, int name, int type, int64_t room, int64_t *n, void *out) {
     (void)type, (void)room;
     *n = 1;
@@ -94,8 +100,8 @@ static int ask(const void *p, int name, int type, int64_t room, int64_t *n, void
  */
 
 /* Numbers of a tensor, by its number; what is outside lies as the graph says. */
-static float inside[32][MOST];
-static float *outside[32];
+static float inside[TENSORS][MOST];
+static float *outside[TENSORS];
 
 static int64_t number_of(const desc *t) { return *get(t, JN_DNN_ATTR_TENSOR_UNIQUE_ID, NULL); }
 static float *at(const desc *t, const int64_t i[4]) {
@@ -107,7 +113,7 @@ static float *at(const desc *t, const int64_t i[4]) {
         CHECK(d[k] == 1 || i[k] < d[k]);
         o += d[k] == 1 ? 0 : i[k] * s[k]; /* broadcast */
     }
-    CHECK(which < 32 && o < MOST && (inner || outside[which]));
+    CHECK(which < TENSORS && o < MOST && (inner || outside[which]));
     return (inner ? inside[which] : outside[which]) + o;
 }
 static int type_of(const desc *t) { return (int)*get(t, JN_DNN_ATTR_TENSOR_DATA_TYPE, NULL); }
@@ -182,7 +188,8 @@ static void multiply(const desc *op, const int64_t i[4]) {
                *b = part(op, JN_DNN_ATTR_OPERATION_MATMUL_BDESC);
     int64_t n = get(a, JN_DNN_ATTR_TENSOR_DIMENSIONS, NULL)[3];
     float f = 0;
-    CHECK(n == get(b, JN_DNN_ATTR_TENSOR_DIMENSIONS, NULL)[2] && type_of(a) == type_of(b));
+    CHECK(n == get(b, JN_DNN_ATTR_TENSOR_DIMENSIONS, NULL)[2]);
+    CHECK(type_of(a) == type_of(b) || type_of(a) == JN_DNN_DATA_FLOAT);
     for (int64_t k = 0; k < n; k++) {
         const int64_t ia[4] = {i[0], i[1], i[2], k}, ib[4] = {i[0], i[1], k, i[3]};
         f += *at(a, ia) * *at(b, ib);
@@ -190,9 +197,20 @@ static void multiply(const desc *op, const int64_t i[4]) {
     *at(part(op, JN_DNN_ATTR_OPERATION_MATMUL_CDESC), i) = f;
 }
 
+static void turn(const desc *op, const int64_t i[4]) {
+    const desc *x = part(op, JN_DNN_ATTR_OPERATION_RESHAPE_XDESC),
+               *y = part(op, JN_DNN_ATTR_OPERATION_RESHAPE_YDESC);
+    const int64_t *from = get(x, JN_DNN_ATTR_TENSOR_DIMENSIONS, NULL),
+                  *to = get(y, JN_DNN_ATTR_TENSOR_DIMENSIONS, NULL),
+                  j[4] = {i[0], i[1], i[3], i[2]};
+    CHECK(from[2] == to[3] && from[3] == to[2]);
+    *at(y, i) = *at(x, j);
+}
+
 static int execute(void *h, void *plan, void *p) {
     int64_t n_ops = 0, n = 0;
-    const int64_t *ops = get(&graph, JN_DNN_ATTR_OPERATIONGRAPH_OPS, &n_ops),
+    const int64_t *ops =
+                      get(&graph_of[(desc *)plan - made], JN_DNN_ATTR_OPERATIONGRAPH_OPS, &n_ops),
                   *ids = get(p, JN_DNN_ATTR_VARIANT_PACK_UNIQUE_IDS, &n),
                   *data = get(p, JN_DNN_ATTR_VARIANT_PACK_DATA_POINTERS, NULL);
     CHECK(h == &handle && plan);
@@ -206,6 +224,8 @@ static int execute(void *h, void *plan, void *p) {
             each(part(op, JN_DNN_ATTR_OPERATION_POINTWISE_YDESC), point, op);
         else if (op->type == JN_DNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR)
             each(part(op, JN_DNN_ATTR_OPERATION_REDUCTION_YDESC), reduce, op);
+        else if (op->type == JN_DNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR)
+            each(part(op, JN_DNN_ATTR_OPERATION_RESHAPE_YDESC), turn, op);
         else
             each(part(op, JN_DNN_ATTR_OPERATION_MATMUL_CDESC), multiply, op);
     }
@@ -227,43 +247,109 @@ static const jn_dnn_api api = {.GetVersion = version,
  */
 
 enum { B = 2, H = 3, L = 5, S = 7, E = 8, W = 16 };
+static float q[B * L * H * E], k[B * S * H * E], v[B * S * H * W], y[B * H * L * W], lse[B * H * L];
+static float bias[B * L * S]; /* [B, 1, L, S] */
+static float dy[B * L * H * W], dq[B * H * L * E], dk[B * H * S * E], dv[B * H * S * W];
 
-static void check(jn_cu_exec *e, bool causal, float scale) {
-    static float q[B * L * H * E], k[B * S * H * E], v[B * S * H * W], y[B * H * L * W],
-        lse[B * H * L];
-    float *const operand[3] = {q, k, v};
+/* Heads of operands lie side by side, as projections leave them; results are row-major. */
+static float *beside(float *t, int64_t rows, int64_t size, int b, int h, int i) {
+    return t + ((b * rows + i) * H + h) * size;
+}
+static float *plain(float *t, int64_t rows, int64_t size, int b, int h, int i) {
+    return t + ((b * H + h) * rows + i) * size;
+}
+static double dot(const float *a, const float *b, int n) {
+    double f = 0;
+    for (int i = 0; i < n; i++)
+        f += (double)a[i] * (double)b[i];
+    return f;
+}
+
+static jn_dnn_attention attention_of(bool causal, bool masked, float scale) {
+    float *const operand[4] = {q, k, v, dy};
     jn_dnn_attention a = {.dtype = JANUS_F16, .scale = scale, .causal = causal};
-    for (int t = 0; t < 3; t++) { /* heads lie side by side, as projections leave them */
-        int64_t rows = t ? S : L, size = t == 2 ? W : E;
+    for (int t = 0; t < 4; t++) {
+        int64_t rows = t == 0 || t == 3 ? L : S, size = t < 2 ? E : W;
         const int64_t dims[4] = {B, H, rows, size};
         const int64_t strides[4] = {rows * H * size, size, H * size, 1};
         memcpy(a.dims[t], dims, sizeof dims);
         memcpy(a.strides[t], strides, sizeof strides);
-        a.data[t] = operand[t];
         for (int64_t i = 0; i < B * rows * H * size; i++)
             operand[t][i] = (float)((i * 7 + t * 5) % 11 - 5) / 4;
     }
-    a.data[3] = y;
-    a.data[4] = lse;
+    for (int i = 0; i < B * L * S; i++)
+        bias[i] = i % 5 == 3 ? -1e30f : (float)(i % 3);
+    if (masked) {
+        a.bias = bias;
+        a.bias_dims[0] = B;
+        a.bias_dims[1] = 1;
+    }
+    void *const data[JN_DNN_ATTENTION_TENSORS] = {q, k, v, y, lse, dy, dq, dk, dv};
+    memcpy(a.data, data, sizeof data);
+    return a;
+}
+
+/* Weights of a query by the definition. */
+static void weights(int b, int h, int i, const jn_dnn_attention *a, double w[S], double *sum) {
+    int seen = a->causal ? i + 1 : S;
+    *sum = 0;
+    for (int j = 0; j < seen; j++)
+        *sum += w[j] =
+            exp(dot(beside(q, L, E, b, h, i), beside(k, S, E, b, h, j), E) * (double)a->scale +
+                (a->bias ? (double)bias[(b * L + i) * S + j] : 0));
+    for (int j = 0; j < S; j++)
+        w[j] = j < seen ? w[j] / *sum : 0;
+}
+
+static void check(jn_cu_exec *e, bool causal, bool masked, float scale) {
+    jn_dnn_attention a = attention_of(causal, masked, scale);
     CHECK(jn_cuda_dnn_attention(e, &a) && !e->error);
     for (int n = 0; n < B * H * L; n++) {
-        int b = n / (H * L), h = n / L % H, i = n % L, seen = causal ? i + 1 : S;
-        double w[S], sum = 0;
-        for (int j = 0; j < seen; j++) {
-            double f = 0;
-            for (int c = 0; c < E; c++)
-                f += (double)q[((b * L + i) * H + h) * E + c] *
-                     (double)k[((b * S + j) * H + h) * E + c];
-            sum += w[j] = exp(f * (double)scale);
-        }
+        int b = n / (H * L), h = n / L % H, i = n % L;
+        double w[S], sum;
+        weights(b, h, i, &a, w, &sum);
         CHECK(fabs((double)lse[n] - log(sum)) < 1e-4);
         for (int c = 0; c < W; c++) {
             double f = 0;
-            for (int j = 0; j < seen; j++)
-                f += w[j] / sum * (double)v[((b * S + j) * H + h) * W + c];
+            for (int j = 0; j < S; j++)
+                f += w[j] * (double)beside(v, S, W, b, h, j)[c];
             CHECK(fabs((double)y[n * W + c] - f) < 1e-4);
         }
     }
+}
+
+/* After `check`: y and lse are those of the same operands. */
+static void check_gradients(jn_cu_exec *e, bool causal, bool masked, float scale) {
+    static double want[3][B * H * S * W];
+    static float room[128];
+    jn_dnn_attention a = attention_of(causal, masked, scale);
+    a.backward = true;
+    CHECK(!jn_cuda_dnn_attention(e, &a) && !e->error); /* no memory for the sums */
+    a.workspace = room;
+    a.workspace_bytes = sizeof room;
+    CHECK(jn_cuda_dnn_attention(e, &a) && !e->error);
+    memset(want, 0, sizeof want);
+    for (int n = 0; n < B * H * L; n++) {
+        int b = n / (H * L), h = n / L % H, i = n % L;
+        const float *own = beside(dy, L, W, b, h, i);
+        double w[S], sum, mean = dot(own, plain(y, L, W, b, h, i), W);
+        weights(b, h, i, &a, w, &sum);
+        for (int j = 0; j < S; j++) {
+            double ds = w[j] * (dot(own, beside(v, S, W, b, h, j), W) - mean) * (double)a.scale;
+            for (int c = 0; c < E; c++) {
+                want[0][n * E + c] += ds * (double)beside(k, S, E, b, h, j)[c];
+                want[1][((b * H + h) * S + j) * E + c] += ds * (double)beside(q, L, E, b, h, i)[c];
+            }
+            for (int c = 0; c < W; c++)
+                want[2][((b * H + h) * S + j) * W + c] += w[j] * (double)own[c];
+        }
+    }
+    for (int i = 0; i < B * H * L * E; i++)
+        CHECK(fabs((double)dq[i] - want[0][i]) < 1e-4);
+    for (int i = 0; i < B * H * S * E; i++)
+        CHECK(fabs((double)dk[i] - want[1][i]) < 1e-4);
+    for (int i = 0; i < B * H * S * W; i++)
+        CHECK(fabs((double)dv[i] - want[2][i]) < 1e-4);
 }
 
 int main(void) {
@@ -271,15 +357,18 @@ int main(void) {
     const char *why = NULL;
     CHECK(memory && jn_cuda_libs_over(NULL, &api, memory, &why) && jn_cuda_libs_dnn(memory));
     jn_cu_exec e = {.libs = memory};
-    check(&e, false, 0.5f);
-    check(&e, true, 0.5f);
-    CHECK(jn_cuda_libs_dnn(memory)->n_plans == 2);
-    check(&e, true, 0.25f); /* the factor is no part of a plan */
-    CHECK(jn_cuda_libs_dnn(memory)->n_plans == 2);
+    for (unsigned how = 0; how < 4; how++) {
+        check(&e, how & 1, how & 2, 0.5f);
+        check_gradients(&e, how & 1, how & 2, 0.5f);
+        CHECK(jn_cuda_libs_dnn(memory)->n_plans == 2 * (how + 1));
+    }
+    check(&e, true, false, 0.25f); /* the factor is no part of a plan */
+    check_gradients(&e, true, false, 0.25f);
+    CHECK(jn_cuda_libs_dnn(memory)->n_plans == 8);
     jn_cuda_libs_free(memory);
     CHECK(destroyed == n_made);
     free(memory);
     if (!failures)
-        printf("3 attentions\n");
+        printf("5 attentions, 5 gradients\n");
     return failures != 0;
 }

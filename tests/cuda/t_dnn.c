@@ -337,11 +337,11 @@ static void on_table(void) {
     /* engines: TF32 only where it is allowed; what needs more than there is room for is passed over
      */
     unsigned kept = jn_cuda_libs_dnn(memory)->n_plans;
-    e.allow_tf32 = true;
+    e.allow_tf32_conv = true;
     jn_dnn_conv c = convolution_of(JN_DNN_FORWARD, JANUS_F32, x, 8, 3, 1, 1, 1, 1);
     run(&e, c);
     CHECK(jn_cuda_libs_dnn(memory)->n_plans == kept + 1);
-    e.allow_tf32 = false;
+    e.allow_tf32_conv = false;
     first_good = CONFIGS; /* none but the one of the second query */
     int before = queries;
     c.dims[2][1] = c.dims[1][0] = 4;
@@ -396,35 +396,43 @@ static void attention_on_library(jn_cu_exec *e) {
     } shapes[] = {{1, 12, 128, 128, 64},    {8, 12, 512, 512, 64}, {4, 16, 1024, 1024, 64},
                   {2, 8, 77, 77, 40},       {1, 12, 1, 384, 64},   {1, 2, 2048, 2048, 128},
                   {16, 12, 1024, 1024, 64}, {3, 4, 100, 250, 32}};
-    unsigned done = 0, all = 0;
+    unsigned done[2] = {0, 0}, all = 0;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        for (int how = 0; how < 4; how++) {
+        for (int how = 0; how < 16; how++) {
+            int64_t scores = shapes[i].b * shapes[i].h * shapes[i].l * shapes[i].s;
             jn_dnn_attention a = {.dtype = how & 1 ? JANUS_F16 : JANUS_BF16,
-                                  .causal = how >= 2,
+                                  .causal = how & 2,
+                                  .backward = how & 4,
+                                  .bias = how & 8 ? &shapes : NULL,
+                                  .bias_dims = {shapes[i].b, 1},
                                   .scale = 0.125f,
                                   .workspace = (void *)(uintptr_t)65536, /* NOLINT */
-                                  .workspace_bytes = 1 << 22};
-            for (int t = 0; t < 3; t++) {
-                int64_t rows = t ? shapes[i].s : shapes[i].l, wide = shapes[i].h * shapes[i].e;
+                                  /* as ops/cuda/attention.cu has it */
+                                  .workspace_bytes = (size_t)(8 * scores + (32 << 20))};
+            for (int t = 0; t < 4; t++) {
+                int64_t rows = t == 0 || t == 3 ? shapes[i].l : shapes[i].s,
+                        wide = shapes[i].h * shapes[i].e;
                 const int64_t dims[4] = {shapes[i].b, shapes[i].h, rows, shapes[i].e};
                 const int64_t strides[4] = {rows * wide, shapes[i].e, wide, 1};
                 memcpy(a.dims[t], dims, sizeof dims);
                 memcpy(a.strides[t], strides, sizeof strides);
             }
-            for (int t = 0; t < 5; t++)
+            for (int t = 0; t < JN_DNN_ATTENTION_TENSORS; t++)
                 a.data[t] = (void *)(uintptr_t)(4096 * (t + 1)); /* NOLINT */
             all++;
             if (jn_cuda_dnn_attention(e, &a))
-                done++;
+                done[a.backward]++;
             else
-                printf("no plan: attention of shape %zu, %s%s\n", i, how & 1 ? "f16" : "bf16",
-                       a.causal ? ", causal" : "");
+                printf("no plan: attention%s of shape %zu, %s%s%s\n",
+                       a.backward ? "'s gradient" : "", i, how & 1 ? "f16" : "bf16",
+                       a.causal ? ", causal" : "", a.bias ? ", masked" : "");
             CHECK(!e->error);
         }
-    printf("and for %u of %u attentions%s\n", done, all,
-           done ? ""
-                : ": its kernels are compiled and loaded, which a stub of the driver does not do");
-    CHECK(!done || done * 10 >= all * 9);
+    printf("and for %u attentions, %u gradients of %u each%s\n", done[0], done[1], all / 2,
+           done[0]
+               ? ""
+               : ": its kernels are compiled and loaded, which a stub of the driver does not do");
+    CHECK(!done[0] || done[0] * 10 >= all / 2 * 9);
 }
 
 static void on_library(const char *path) {

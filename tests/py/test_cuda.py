@@ -493,3 +493,125 @@ with janus.autocast("cuda"):
     assert a.cuda().half().exp().dtype is janus.float32 and a.half().exp().dtype is janus.float16
 assert product(a.cuda(), b.cuda()).dtype is janus.float32
 """)
+
+
+def test_tf32_is_another_capture(on_device):
+    on_device("""
+m = nn.Linear(8, 200).cuda()
+f = janus.function(lambda x: m(x).tanh(), measure=False)
+matmul, cudnn = janus.backends.cuda.matmul, janus.backends.cudnn
+assert not matmul.allow_tf32 and not cudnn.allow_tf32 and janus.get_float32_matmul_precision() == "highest"
+captures = []
+def runs():
+    with janus.no_grad():
+        for _ in range(5):
+            x = janus.randn(100, 8).cuda()
+            close(f(x), m(x).tanh())
+    captures.append(janus.cuda.graph_stats()["captures"])
+runs()
+matmul.allow_tf32 = True
+assert janus.get_float32_matmul_precision() == "high"
+runs()
+cudnn.allow_tf32 = 1
+assert cudnn.allow_tf32 is True
+runs()
+janus.set_float32_matmul_precision("highest")
+assert not matmul.allow_tf32
+cudnn.allow_tf32 = False
+runs()
+assert captures == [1, 2, 3, 3], captures
+""")
+
+
+def test_recursion_in_halves(on_device):
+    on_device("""
+janus.manual_seed(0)
+w = (janus.randn(16, 16) * 0.3).half()
+def run(dev, dtype, graph):
+    p = w.clone().to(dev).to(dtype).requires_grad_()
+    def encode(node):
+        if isinstance(node, int):
+            return leaves[node]
+        return janus.tanh((encode(node[0]) + encode(node[1])) @ p)
+    def step(trees):
+        loss = janus.zeros((), device=dev, dtype=janus.float32)
+        for tree in trees:
+            loss = loss + encode(tree).float().square().sum()
+        loss.backward()
+        return loss.detach()
+    f = janus.function(step, measure=False) if graph else step
+    leaves = [(janus.arange(16) * (i + 1) / 40.0).reshape(1, 16).to(dev).to(dtype) for i in range(4)]
+    trees = [((0, 1), (2, (3, 0))), (1, 2), ((3, 3), 1)]
+    losses = [f(trees).item() for _ in range(4)]
+    if graph:
+        assert f.stats()["graph"] >= 3, f.stats()
+    return janus.tensor(losses), p.grad
+for dtype, tol in ((janus.float32, 1e-4), (janus.float16, 5e-2), (janus.bfloat16, 2e-1)):
+    want, have = run("cpu", janus.float32, False), run("cuda", dtype, True)
+    close(have[0], want[0], tol)
+    close(have[1].float(), want[1], tol)
+""")
+
+
+def test_text_networks(on_device):
+    samples = os.path.join(os.environ.get("srcdir", os.path.join(os.path.dirname(__file__), "..", "..")), "samples")
+    on_device(f"""
+import sys
+sys.path.insert(0, {os.path.abspath(samples)!r})
+""" + """
+import zoo
+def run(dev, graph):
+    janus.manual_seed(0)
+    net = zoo.make("bert_classifier", words=30, size=16, layers=1, heads=2, positions=8, dropout=0.0).to(dev)
+    optimizer = janus.optim.AdamW(net.parameters(), lr=1e-2)
+    def step(words, mask, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(words, mask=mask), y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+    f = janus.function(step, measure=False) if graph else step
+    words = ((janus.arange(12) * 7) % 30).reshape(2, 6)
+    mask = janus.arange(6)[None] < janus.tensor([[6], [3]])
+    losses = [f(words.to(dev), mask.to(dev), janus.tensor([0, 1]).to(dev)).item() for _ in range(4)]
+    if graph:
+        assert f.stats()["graph"] >= 3, f.stats()
+    return losses
+want, have = run("cpu", False), run("cuda", True)
+assert all(abs(a - b) < 1e-4 for a, b in zip(want, have)), (want, have)
+""")
+
+
+@pytest.mark.parametrize("library", ["0", "1"])
+def test_attention_in_halves(on_device, library):
+    """By the own kernels and, on the emulated device, as it is handed to cuDNN."""
+    on_device("""
+def operand(rows, size, seed):  # heads lie side by side, as projections leave them
+    x = (((janus.arange(2 * rows * 3 * size) * (7 + 4 * seed) + seed) % 23) - 11).float() / 8
+    return x.reshape(2, rows, 3, size).transpose(1, 2)
+base = [operand(9, 16, 1), operand(11, 16, 2), operand(11, 8, 3)]
+weight = operand(9, 8, 5)
+keys = janus.arange(11)[None] < janus.tensor([[11], [4]])
+blind = (janus.arange(99) % 3 != 1).reshape(9, 11).logical_and(janus.arange(9)[:, None] != 5)
+masks = [None, "causal", keys[:, None, None], blind, blind[None, None].expand(2, 3, 9, 11), blind[:, :1],
+         blind.float() * 2 - 1]
+for dtype, tol in ((janus.float16, 1e-2), (janus.bfloat16, 8e-2)):
+    for mask in masks:
+        found = []
+        for dev in ("cpu", "cuda"):
+            # what is compared with: the same numbers in float32
+            q, k, v = [x.to(dtype).to(dtype if dev == "cuda" else janus.float32).to(dev).requires_grad_() for x in base]
+            more = {"is_causal": True} if isinstance(mask, str) else {} if mask is None else {
+                "attn_mask": mask.to(dev) if mask.dtype == janus.bool else mask.to(q.dtype).to(dev)}
+            for call in (lambda: F.scaled_dot_product_attention(q, k, v, **more),
+                         janus.function(lambda: F.scaled_dot_product_attention(q, k, v, **more), measure=False)):
+                for _ in range(3):
+                    q.grad = k.grad = v.grad = None
+                    y = call()
+                    (y.float() * weight.to(dev)).sum().backward()
+            found.append([t.float() for t in (y.detach(), q.grad, k.grad, v.grad)])
+        for want, have in zip(*found):
+            close(have, want, tol)
+        if mask is blind:
+            assert (found[1][0][:, :, 5] == 0).all() and (found[1][1][:, :, 5] == 0).all()
+""", JANUS_EMULATED_DNN=library)
