@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times of ops on a device through the eager path: `bench/device_ops [DEVICE]`; one line per case.
- * Cases of tiny tensors show what a launch costs, large ones what the kernel reaches.
+ * Times of ops on a device through the eager path: `bench/device_ops [DEVICE [SCALE]]`; one line
+ * per case.  Cases of tiny tensors show what a launch costs, large ones what the kernel reaches.
+ * Then chains of kernels in captured graphs, and the vendor's libraries called bare
+ * (device_bare.h). SCALE divides the sizes: a rehearsal.
  */
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "exec/device.h"
+#include "bench/device_bare.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 
@@ -46,7 +49,7 @@ static const bench cases[] = {
     {"sigmoid, 1 element", "sigmoid", 1, {1, 0, 0}, {{1}}, 0, 0},
 };
 
-static double now(void) {
+double bench_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -65,13 +68,16 @@ static janus_status repeat(jn_device *d, const bench *b, const jn_eager_arg *in,
     return jn_dev_sync(d);
 }
 
-static janus_status run(jn_device *d, const bench *b) {
+static janus_status run(jn_device *d, const bench *b, int scale) {
     jn_eager_arg in[3];
     janus_status st = JANUS_OK;
     int n = 0, times = 10;
     for (; n < b->n_in && st == JANUS_OK; n++) {
+        int64_t dims[4];
+        for (int i = 0; i < b->rank[n]; i++)
+            dims[i] = b->dims[n][i] > scale ? b->dims[n][i] / scale : b->dims[n][i];
         in[n].kind = JANUS_KIND_TENSOR;
-        st = jn_dev_tensor(d, JANUS_F32, b->rank[n], b->dims[n], &in[n].t);
+        st = jn_dev_tensor(d, JANUS_F32, b->rank[n], dims, &in[n].t);
         if (st == JANUS_OK)
             st = jn_dev_zero(d, in[n].t->data, in[n].t->storage->bytes);
         if (st != JANUS_OK)
@@ -80,16 +86,16 @@ static janus_status run(jn_device *d, const bench *b) {
     if (st == JANUS_OK)
         st = repeat(d, b, in, times);
     for (double seconds = 0; st == JANUS_OK && seconds < 0.2;) {
-        double from = now();
+        double from = bench_now();
         times *= 2;
         st = repeat(d, b, in, times);
-        seconds = now() - from;
+        seconds = bench_now() - from;
         if (st == JANUS_OK && seconds >= 0.2) {
             double each = seconds / times;
             printf("%-24s %10.2f us", b->name, 1e6 * each);
-            if (b->flops > 0)
+            if (b->flops > 0 && scale == 1)
                 printf(" %10.0f GFLOP/s", 1e-9 * b->flops / each);
-            if (b->bytes > 0)
+            if (b->bytes > 0 && scale == 1)
                 printf(" %10.0f GB/s", 1e-9 * b->bytes / each);
             printf("\n");
         }
@@ -101,14 +107,22 @@ static janus_status run(jn_device *d, const bench *b) {
 
 int main(int argc, char **argv) {
     jn_device *d;
-    if (jn_device_named(argc > 1 ? argv[1] : "cuda", &d) != JANUS_OK || !d) {
+    int scale = argc > 2 ? atoi(argv[2]) : 1, failed = 0;
+    if (scale < 1 || jn_device_named(argc > 1 ? argv[1] : "cuda", &d) != JANUS_OK || !d) {
         printf("SKIP: %s\n", janus_last_error()->message);
         return 77;
     }
     printf("%s, %d multiprocessors, %s\n", d->model, d->processors,
            d->no_libs ? d->no_libs : "cuBLAS");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (run(d, &cases[i]) != JANUS_OK)
+        if (run(d, &cases[i], scale) != JANUS_OK) {
             printf("%-24s failed: %s\n", cases[i].name, janus_last_error()->message);
-    return 0;
+            failed++;
+        }
+    if (bench_chains(d, scale == 1 ? 1000 : 50) != JANUS_OK) {
+        printf("captured chains failed: %s\n", janus_last_error()->message);
+        failed++;
+    }
+    bench_bare(d, scale);
+    return failed != 0;
 }

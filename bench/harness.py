@@ -7,6 +7,7 @@ machine's speed meets all of them; the table has the median over the rounds.  On
 a time, the others wait for input.
 """
 import argparse
+import importlib.util
 import json
 import os
 import queue
@@ -20,21 +21,24 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def peers_python(name=""):
-    """The interpreter that a system or library runs in, None if its environment has not been made."""
+    """The interpreter that a system or library runs in: its environment's, or this one if it has the library."""
     if "janus" in name:
         return sys.executable
     folder = os.environ.get("JANUS_PEERS", os.path.join(HERE, "peers", "venv"))
     if "dynet" in name:
         folder += "-dynet"
     path = os.path.join(folder, "bin", "python")
-    return path if os.path.exists(path) else None
+    if os.path.exists(path):
+        return path
+    library = "dynet" if "dynet" in name else "numpy" if name == "numpy" else "torch"
+    return sys.executable if importlib.util.find_spec(library) else None
 
 
 class Worker:
     """A process that answers each line of JSON it is given with one; the first comes by itself."""
 
-    def __init__(self, command, ours, seconds):
-        environment = dict(os.environ)
+    def __init__(self, command, ours, seconds, **variables):
+        environment = dict(os.environ, **variables)
         if not ours:  # the peers' interpreter may be another one
             environment.pop("PYTHONPATH", None)
         self.seconds = seconds

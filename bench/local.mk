@@ -14,6 +14,8 @@ EXTRA_DIST += \
 	bench/harness.py \
 	bench/lenet_step \
 	bench/lenet_step.py \
+	bench/networks \
+	bench/networks.py \
 	bench/peers/setup.sh \
 	bench/peers/trees \
 	bench/peers/worker.py \
@@ -36,5 +38,5 @@ bench_recursion_LDADD = libjanus.la -lm
 
 # Ops on a device; scripts/check-gpu.sh runs it.
 EXTRA_PROGRAMS += bench/device_ops
-bench_device_ops_SOURCES = bench/device_ops.c
+bench_device_ops_SOURCES = bench/device_bare.c bench/device_bare.h bench/device_chain.c bench/device_ops.c
 bench_device_ops_LDADD = libjanus_all.la

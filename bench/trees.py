@@ -29,13 +29,14 @@ SWEEP = {"model": ["treelstm"], "hidden": [64, 128, 256], "batch": [1, 10, 25, 6
 class Results:
     """The table, written to its file after each configuration."""
 
-    def __init__(self, path, resume):
+    def __init__(self, path, resume, device):
         self.path = path
         self.table = {"rows": [], "left_out": {}, "builds": {}, "loss_difference": 0.0, "failed": False}
         if resume and path and os.path.exists(path):
             with open(path, encoding="utf-8") as stream:
                 self.table = json.load(stream)
         self.table["machine"] = {"cpu": cpu(), "cores": os.cpu_count(), "python": platform.python_version()}
+        self.table["device"] = device
 
     def has(self, columns):
         return any(all(row[name] == columns[name] for name in KEY) for row in self.table["rows"])
@@ -112,6 +113,9 @@ def arguments(argv):
     parser.add_argument("--mode", type=several(str, ["train", "infer"]), default=["train", "infer"])
     parser.add_argument("--systems", type=several(str, SYSTEMS), default=SYSTEMS, metavar="a,b",
                         help=", ".join(SYSTEMS) + " (default: all)")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="default: cpu")
+    parser.add_argument("--trees", type=int, metavar="N", default=contest.TREES,
+                        help=f"of the data, the first ones (default: {contest.TREES})")
     parser.add_argument("--sweep", action="store_true",
                         help="the defaults are " + ", ".join(f"{name} {','.join(map(str, values))}"
                                                              for name, values in SWEEP.items()))
@@ -159,7 +163,8 @@ def main(argv=None):
     if options.data and not folder:
         raise SystemExit(f"no train.txt or train.txt.gz in {options.data}")
     began = time.monotonic()
-    results, loaded, servers = Results(options.json, options.resume), {}, Servers(options.patience)
+    results, loaded = Results(options.json, options.resume, options.device), {}
+    servers = Servers(options.patience, options.device)
     todo = list(wanted(options, folder, results))
     pace = Pace(options.seconds, options.minutes, len(todo))
     probes = servers.probes()
@@ -175,7 +180,7 @@ def main(argv=None):
                     loaded[data] = data_of(data, folder)
                 seconds = pace.next()
                 measure(Configuration(MODELS[columns["model"]], loaded[data], columns["hidden"], columns["batch"],
-                                      columns["mode"]), options, servers, probes, seconds, results)
+                                      columns["mode"], options.trees), options, servers, probes, seconds, results)
                 pace.done()
     finally:
         servers.stop()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inference of the networks of samples/zoo at batch 1, janus beside PyTorch, on whatever device there is.
 
-    ./run python3 bench/zoo.py [--device cuda] [--nets resnet50,...] [--seconds 120] [--size 64]
+    ./run python3 bench/zoo.py [--device cuda] [--nets resnet50,...] [--seconds 120] [--size 64] [--tf32] [--json FILE]
 
 One table: milliseconds per image (median), and how many times faster than PyTorch's eager mode.  Each contender is a
 process of its own; PyTorch's rows run the same files with the other library's name in them, in this Python or in the
-environment JANUS_PEERS names, and are left out where there is none.
+environment JANUS_PEERS names, and are left out where there is none.  f32 is f32 in both unless --tf32.
 """
 import argparse
 import json
@@ -39,13 +39,14 @@ def torch_net(name):
     return getattr(module, cls)()
 
 
-def prepared(contender, net, device, size):
+def prepared(contender, net, device, size, tf32):
     """A call per image, and what waits for the device."""
     how = contender.split(" ", 1)[1]
     if contender.startswith("janus"):
         import janus
         sys.path.insert(0, str(ZOO.parent))
         import zoo
+        janus.backends.cuda.matmul.allow_tf32 = janus.backends.cudnn.allow_tf32 = tf32
         model, wait = zoo.make(net).to(device).eval(), janus.cuda.synchronize
         x = janus.randn(1, 3, size, size, device=device)
         call = model if how == "eager" else janus.function(lambda x: model(x), measure=False)
@@ -56,6 +57,7 @@ def prepared(contender, net, device, size):
         return model, step, wait
     import torch
     torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
     model = torch_net(net).to(device).eval()
     x = torch.randn(1, 3, size, size, device=device)
     if device == "cuda":
@@ -77,8 +79,8 @@ def prepared(contender, net, device, size):
     return model, step, wait
 
 
-def measure(contender, net, device, size, seconds):
-    model, step, wait = prepared(contender, net, device, size)
+def measure(contender, net, device, size, seconds, tf32):
+    model, step, wait = prepared(contender, net, device, size, tf32)
     for _ in range(4):
         step()
     wait()
@@ -104,6 +106,8 @@ def contender_runs(contender, net, args, left):
     command = [python, __file__, "--device", args.device, "--contender", contender, "--net", net]
     if args.size:
         command += ["--size", str(args.size)]
+    if args.tf32:
+        command.append("--tf32")
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=max(left, 10))
         return json.loads(done.stdout.splitlines()[-1])
@@ -117,28 +121,33 @@ def main():
     parser.add_argument("--nets", default="")
     parser.add_argument("--seconds", type=float, default=240, help="for everything")
     parser.add_argument("--size", type=int, default=0, help="of an image; 0: the network's own")
+    parser.add_argument("--tf32", action="store_true", help="products of f32 may be TF32 ones, in both libraries")
+    parser.add_argument("--json", metavar="FILE", help="write the table there")
     parser.add_argument("--contender")
     parser.add_argument("--net")
     args = parser.parse_args()
     if args.contender:
         args.size = args.size or table()[args.net][3]
-        print(json.dumps(measure(args.contender, args.net, args.device, args.size, 1.5)))
+        print(json.dumps(measure(args.contender, args.net, args.device, args.size, 1.5, args.tf32)))
         return 0
     import janus
     args.device = args.device or ("cuda" if janus.cuda.is_available() else "cpu")
     nets = args.nets.split(",") if args.nets else sorted(table())
     contenders = [c for c in CONTENDERS if args.device == "cuda" or c in ("janus eager", "janus graph", "torch eager")]
     end = time.monotonic() + args.seconds
-    failed = 0
+    failed, table_of = 0, {}
     print(f"batch-1 inference on {args.device}, ms per image (times faster than torch eager)")
     for net in nets:
         rows = {c: contender_runs(c, net, args, end - time.monotonic()) if time.monotonic() < end else None
                 for c in contenders}
-        base = rows.get("torch eager")
+        base, table_of[net] = rows.get("torch eager"), rows
         for c, r in rows.items():
             beside = f"  ({base['ms'] / r['ms']:.2f} x)" if r and base else ""
             print(f"{net:16} {c:24} {r['ms']:9.3f}{beside}" if r else f"{net:16} {c:24} not run")
             failed += r is None and c.startswith("janus") and time.monotonic() < end
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as stream:
+            json.dump({"device": args.device, "tf32": args.tf32, "nets": table_of}, stream, indent=2)
     return 1 if failed else 0
 
 

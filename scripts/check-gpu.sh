@@ -6,6 +6,7 @@
 #                                     builds in BUILD (default build-gpu) and runs the checks
 #   scripts/check-gpu.sh --emulated [BUILD]  a rehearsal without a GPU: the same stages, the kernels
 #                                     run on the host (tests/cuda/emulate.cuh)
+#   --only STAGE,...                  before BUILD: builds what is new and runs these stages only
 # Needs a driver, nvcc and a C compiler there, and no network.  Python and its headers (the archive
 # has those of this machine's Pythons, and pytest), oneDNN, CUnit, compute-sanitizer, cuBLASLt and
 # cuDNN are used where they are, and what is left out is said.  Every stage has a time limit of its
@@ -57,10 +58,18 @@ print("%d.%d" % sys.version_info[:2], sysconfig.get_path("include"))' 2>/dev/nul
 fi
 
 emulated=
-if [ "$1" = --emulated ]; then
-  emulated=yes
+only=
+while :; do
+  case $1 in
+  --emulated) emulated=yes ;;
+  --only)
+    only=$2
+    shift
+    ;;
+  *) break ;;
+  esac
   shift
-fi
+done
 build=${1:-$root/build-gpu}
 mkdir -p "$build/logs" && build=$(cd "$build" && pwd) || exit 1
 table=$build/logs/table left=$build/logs/left_out
@@ -75,12 +84,28 @@ row() {
 }
 left_out() { echo "$*" >>"$left"; }
 remaining() { echo $((limit - $(date +%s) + begun)); }
+# at_most SECONDS: so many, or what remains if that is less
+at_most() {
+  have=$(($(remaining) - 15))
+  [ "$1" -le "$have" ] && echo "$1" || echo "$have"
+}
+wanted() {
+  case ,$only, in
+  ,, | *,"$1",*) return 0 ;;
+  esac
+  return 1
+}
 
 # check NAME SECONDS COMMAND...: with a limit, its output in logs/NAME.log; 77 means skipped.  With
 # partial=yes a command that did not end in time has only been cut short.
 check() {
   name=$1 most=$2
   shift 2
+  case $name in
+  configure | build*) ;;
+  *) wanted "$name" || return 0 ;;
+  esac
+  rm -f "$build/logs/$name.log"
   have=$(remaining)
   if [ "$have" -lt 15 ]; then
     left_out "$name: no time was left"
@@ -144,7 +169,9 @@ write_json() {
     done <"$left"
     printf '],\n "bench": ['
     comma=
-    cat "$build/logs/bench.log" "$build/logs/zoo.log" 2>/dev/null >"$build/logs/figures"
+    for stage in bench zoo networks trees; do
+      sed "s/^/$stage: /" "$build/logs/$stage.log" 2>/dev/null
+    done >"$build/logs/figures"
     while IFS= read -r line; do
       printf '%s\n  %s' "$comma" "$(quoted "$line")"
       comma=,
@@ -162,8 +189,9 @@ finish() {
     echo "left out:"
     sed 's/^/  /' "$left"
   fi
-  [ ! -f "$build/logs/bench.log" ] || sed 's/^/  bench: /' "$build/logs/bench.log"
-  [ ! -f "$build/logs/zoo.log" ] || sed 's/^/  zoo: /' "$build/logs/zoo.log"
+  for stage in bench zoo networks trees; do
+    [ ! -f "$build/logs/$stage.log" ] || sed "s/^/  $stage: /" "$build/logs/$stage.log"
+  done
   write_json
   echo "$(grep -c ' passed ' "$table") passed, $failed failed, $(($(date +%s) - begun)) s"
   [ "$failed" = 0 ]
@@ -263,11 +291,7 @@ export JANUS_CUDA_PATH
 
 # -- checks: what matters most first -------------------------------------------------------------
 check conformance 90 tests/conformance/device cuda
-if [ -z "$emulated" ]; then
-  check bench 60 bench/device_ops cuda
-else
-  left_out "bench: its sizes are for a GPU"
-fi
+check bench 60 bench/device_ops cuda ${emulated:+64}
 if [ -n "$nvcc" ]; then
   check libraries 60 sh -c 'make tests/cuda/t_libs tests/cuda/t_dnn tests/cuda/t_attention >/dev/null &&
     tests/cuda/t_libs && tests/cuda/t_dnn && tests/cuda/t_attention'
@@ -293,14 +317,6 @@ if [ -n "$python" ] && "$python" -c 'import pytest' 2>/dev/null; then
 elif [ -n "$python" ]; then
   left_out "Python and differential tests: no pytest"
 fi
-# the zoo at batch 1, beside PyTorch where this Python has it
-if [ -n "$python" ]; then
-  zoo="--device cuda --seconds 110"
-  # the emulated device is no place for images
-  [ -z "$emulated" ] || zoo="--device cpu --seconds 40 --size 75 --nets mobilenet_v2,resnet50"
-  # shellcheck disable=SC2086
-  check zoo 120 ./run "$python" "$root/bench/zoo.py" $zoo
-fi
 sanitizer=$(command -v compute-sanitizer)
 program=tests/conformance/device
 [ ! -x tests/conformance/.libs/device ] || program=tests/conformance/.libs/device
@@ -308,13 +324,42 @@ if [ -n "$emulated" ]; then
   left_out "compute-sanitizer: there is no GPU"
 elif [ -n "$sanitizer" ]; then
   partial=yes
-  check racecheck 60 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda sum
-  check racecheck-softmax 40 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda softmax
-  check racecheck-matmul 40 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda matmul
-  check memcheck 240 "$sanitizer" --tool memcheck --error-exitcode 9 "$program" cuda
+  check racecheck 40 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda sum
+  check racecheck-softmax 30 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda softmax
+  check racecheck-matmul 30 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda matmul
+  check memcheck 90 "$sanitizer" --tool memcheck --error-exitcode 9 "$program" cuda
+  partial=
 else
   left_out "compute-sanitizer: not found"
 fi
+# Figures, beside PyTorch where this Python has it: the zoo at batch 1, training and text, trees.
+# With --only they have more time.
+share() {
+  factor=2
+  [ -z "$only" ] || factor=5
+  at_most $(($1 * factor / 2))
+}
+if [ -n "$python" ]; then
+  partial=yes
+  # the emulated device is no place for images
+  zoo="--device cpu --seconds 25 --size 75 --nets mobilenet_v2"
+  networks="--device cpu --rounds 1 --seconds 0.1 --budget 25"
+  trees="--device cuda --model treelstm --hidden 8 --batch 1 --trees 2 --mode train --seconds 1 --shape random --systems janus-imperative,janus"
+  if [ -z "$emulated" ]; then
+    zoo="--device cuda --seconds $(share 90)"
+    networks="--device cuda --rounds 5 --patience ${only:+1}40 --budget $(share 90)"
+    trees="--device cuda --model treelstm --hidden 128 --batch 25 --patience 60 --seconds 12"
+    "$python" -c 'import sys; sys.path.insert(0, sys.argv[1]); from treebench import inputs; sys.exit(not inputs.find_sst(""))' \
+      "$root/bench" 2>/dev/null || trees="$trees --shape random"
+  fi
+  # shellcheck disable=SC2086
+  check zoo "$(share 100)" ./run "$python" "$root/bench/zoo.py" $zoo
+  [ -n "$emulated" ] || networks="${networks% *} $(share 90)"
+  # shellcheck disable=SC2086
+  check networks "$(share 110)" ./run "$python" "$root/bench/networks.py" $networks
+  # shellcheck disable=SC2086
+  check trees "$(share 70)" ./run "$python" "$root/bench/trees.py" $trees
+  partial=
+fi
 "${python:-false}" -c 'import torch' 2>/dev/null || left_out "the figures beside PyTorch: this Python has none"
-left_out "training steps, LSTM, BERT, GPT-2 and Tree-LSTM beside PyTorch: bench/ has them for the CPU"
 finish

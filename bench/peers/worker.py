@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """One process that runs a workload's contenders of one library in one mode when it is told to.
 
-    python worker.py LIBRARY MODE WORKLOAD THREADS
+    python worker.py LIBRARY MODE WORKLOAD THREADS [SETTINGS]
 
 Reads lines of JSON from standard input and answers each with one: {"names": [...]} first, then for
-{"run": name} the seconds of one round per unit of work, {"seconds": s}, or {"error": text}.  What
-a workload prints goes to standard error.  A workload is a file of bench/workloads with
-`contenders(lib, modes)`, a dict of names to functions that set up and return the round; modes are
-what the function of that name gives, and a round returns how many units of work it did.
+{"run": name} the seconds of one round per unit of work, {"seconds": s}, or {"error": text}; for
+{"forget": name} what was set up for it is dropped.  What a workload prints goes to standard error.
+A workload is a file of bench/workloads with `contenders(lib, modes)`, a dict of names to functions
+that set up and return the round; modes are what the function of that name gives, and a round returns
+how many units of work it did.  SETTINGS, JSON, are for workloads that take them as a last argument:
+those have `modes` of their own and `prepare(lib, settings)`; a round's `check`, numbers that should
+be alike in all libraries, is part of the answer.
 """
+import gc
 import importlib
 import json
 import os
@@ -49,21 +53,30 @@ def main():
 
     try:
         lib = load_library(name, threads)
-        contenders = importlib.import_module(workload).contenders(
-            lib, [mode for mode in modes(name, lib) if mode[0] == wanted])
+        module, settings = importlib.import_module(workload), [json.loads(text) for text in sys.argv[5:]]
+        if settings:
+            module.prepare(lib, *settings)
+        known = getattr(module, "modes", modes)(name, lib, *settings)
+        contenders = module.contenders(lib, [mode for mode in known if mode[0] == wanted], *settings)
     except Exception as problem:
         answer(error=f"{type(problem).__name__}: {problem}")
         return
     answer(names=list(contenders), version=getattr(lib, "__version__", "?"))
     ready = {}
     for line in sys.stdin:
-        run = json.loads(line)["run"]
+        told = json.loads(line)
+        if "forget" in told:
+            ready.pop(told["forget"], None)
+            gc.collect()
+            answer(forgotten=True)
+            continue
+        run = told["run"]
         try:
             if run not in ready:
                 ready[run] = contenders[run]()  # set up and warm up, not timed
             start = time.perf_counter()
             units = ready[run]()
-            answer(seconds=(time.perf_counter() - start) / units)
+            answer(seconds=(time.perf_counter() - start) / units, check=getattr(ready[run], "check", []))
         except Exception as problem:
             answer(error=f"{type(problem).__name__}: {problem}".splitlines()[0])
 

@@ -20,6 +20,7 @@ TOLERANCE = 1e-3  # of the losses of one step, relative
 TREES = 2000  # of the data, the first ones; the vocabulary is that of all
 COMPARED = 8  # steps: later the trajectories drift apart as rounding does
 SYSTEMS = ["janus-imperative", "janus", "janus-exact", "pytorch", "pytorch-batched", "pytorch-derived", "dynet"]
+ON_THE_CPU = ("dynet",)  # here
 CONVERTED = ("janus", "janus-exact")  # their first step runs imperatively, the second converts
 
 
@@ -30,12 +31,14 @@ class Left(Exception):
 class Server(harness.Worker):
     """A system with a number of threads, or one library's matrix product."""
 
-    def __init__(self, system, threads, patience):
+    def __init__(self, system, threads, patience, device):
         python = harness.peers_python(system)
+        if device != "cpu" and system in ON_THE_CPU:
+            raise Left("only on the CPU here")
         if python is None:
             raise Left("bench/peers/setup.sh has not been run")
         script = os.path.join(harness.HERE, "peers", "trees", "serve.py")
-        super().__init__([python, script, system, str(threads)], "janus" in system, patience)
+        super().__init__([python, script, system, str(threads)], "janus" in system, patience, BENCH_DEVICE=device)
         self.check(self.hello)
 
     def check(self, found):
@@ -50,18 +53,20 @@ class Server(harness.Worker):
 class Servers:
     """Those that were started, by system and threads; one that failed is started again when it is asked for."""
 
-    def __init__(self, patience):
-        self.patience, self.started = patience, {}
+    def __init__(self, patience, device="cpu"):
+        self.patience, self.device, self.started = patience, device, {}
 
     def get(self, system, threads):
         server = self.started.get((system, threads))
         if server is None or server.process.poll() is not None:
-            server = self.started[system, threads] = Server(system, threads, self.patience)
+            server = self.started[system, threads] = Server(system, threads, self.patience, self.device)
         return server
 
     def probes(self):
-        """What measures the best matrix product; PyTorch's may not be installed."""
+        """What measures the CPU's best matrix product; PyTorch's may not be installed."""
         found = []
+        if self.device != "cpu":  # a level's products are far from what a GPU can do
+            return found
         for name in ("probe-janus", "probe-pytorch"):
             try:
                 found.append(self.get(name, os.cpu_count()))
@@ -81,10 +86,10 @@ def batches_of(trees, size):
 class Configuration:
     """A model, its data, sizes and mode; knows what each batch costs."""
 
-    def __init__(self, model, data, hidden, batch, mode):
+    def __init__(self, model, data, hidden, batch, mode, count=TREES):
         self.model, self.hidden, self.batch, self.mode = model, hidden, batch, mode
         self.data, trees, self.words, self.classes = data
-        self.trees = trees[:TREES]
+        self.trees = trees[:count]
         self.factor = 3 if mode == "train" else 1
         flops = [self.cost(inputs.count(tree)) for tree in self.trees]
         self.mean = None if model.grows else sum(flops) / len(flops)
@@ -159,9 +164,11 @@ def probe(probes):
     return max((server.ask(probe=PROBE_S)["flops_per_s"] for server in probes), default=None)
 
 
-def thread_counts(system):
-    """janus takes all cores, as it does by itself; of PyTorch one thread and all are tried."""
+def thread_counts(system, device):
+    """janus takes all cores, as it does by itself; of PyTorch on the CPU one thread and all are tried."""
     cores = os.cpu_count()
+    if device != "cpu":
+        return [cores]
     return sorted({1, cores}) if system.startswith("pytorch") else [1] if system == "dynet" else [cores]
 
 
@@ -190,7 +197,7 @@ class Contest:
         """Starts what can be started."""
         self.configuration.write(path)
         for name in self.systems:
-            for threads in thread_counts(name):
+            for threads in thread_counts(name, self.servers.device):
                 say(f"{name}: starts")
                 try:
                     server = self.servers.get(name, threads)

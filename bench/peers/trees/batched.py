@@ -23,6 +23,11 @@ def load(_system):
 
 def prepare(threads):
     torch.set_num_threads(threads)
+    torch.set_default_device(serve.DEVICE)
+
+
+def device_bytes():
+    return torch.cuda.max_memory_allocated()
 
 
 def version():
@@ -39,8 +44,8 @@ def builder(inputs):
 
 
 def parameters(inputs):
-    return {name: torch.frombuffer(bytearray(data), dtype=torch.float32).reshape(shape).clone().requires_grad_()
-            for name, (shape, data) in inputs["weights"].items()}
+    return {name: torch.frombuffer(bytearray(data), dtype=torch.float32).reshape(shape).to(serve.DEVICE, copy=True)
+            .requires_grad_() for name, (shape, data) in inputs["weights"].items()}
 
 
 class TreeRNN:

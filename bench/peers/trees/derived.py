@@ -9,14 +9,14 @@ Weight gradients are one product over all nodes; of the embedding only the rows 
 import batched
 import torch
 import walk
-from batched import builder, load, stats, version  # noqa: F401
+from batched import builder, device_bytes, load, stats, version  # noqa: F401
 
 EPS = 1e-10
 aten = torch.ops.aten
 
 
 def prepare(threads):
-    torch.set_num_threads(threads)
+    batched.prepare(threads)
     torch.set_grad_enabled(False)
 
 

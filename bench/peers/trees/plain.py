@@ -24,6 +24,13 @@ def load(system):
 
 def prepare(threads):
     lib.set_num_threads(threads)
+    if serve.DEVICE != "cpu":
+        lib.cuda.is_available()  # finds its libraries
+        lib.set_default_device(serve.DEVICE)
+
+
+def device_bytes():
+    return lib.cuda.max_memory_allocated()
 
 
 def version():

@@ -11,7 +11,8 @@ ahead by the wrong one of two processes.  The first answer comes by itself:
 "losses", "grown"} (nodes that a model grew); {"peak": true} gives {"bytes", "stats"}: by how much
 memory grew since the model was made; {"predict": part} gives {"classes"} that the model finds at the
 roots of the trees held out under that name.  Where the system is a probe, {"probe": seconds} multiplies
-square matrices and gives {"flops_per_s"}.
+square matrices and gives {"flops_per_s"}.  BENCH_DEVICE=cuda in the environment: on the GPU, where the
+memory that is told is the device's; nothing touches it before the copy is made.
 
 The module of a system has `load(system)`, which starts no thread, `prepare(threads)`, `version()`,
 `builder(inputs)` -> function that makes a tree of a raw one, `make_step(system, inputs)` -> function
@@ -31,6 +32,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", ".."), os.path.join(HERE, "..", "
 SYSTEMS = {"janus-imperative": "plain", "janus": "plain", "janus-exact": "plain", "pytorch": "plain",
            "pytorch-batched": "batched", "pytorch-derived": "derived", "dynet": "autobatch"}
 PREDICTED = 50  # trees at once
+DEVICE = os.environ.get("BENCH_DEVICE", "cpu")
 
 
 class Node:
@@ -129,7 +131,9 @@ class Runner:
         self.before = memory("VmRSS")
 
     def grown(self):
-        """By how many bytes the process has grown; None where that says nothing."""
+        """By how many bytes the process has grown, or the most there were on the device; None where that says nothing."""
+        if DEVICE != "cpu":
+            return self.module.device_bytes()
         if not getattr(self.module, "MEASURES_MEMORY", True) or not self.before:
             return None
         return memory("VmHWM") - self.before
