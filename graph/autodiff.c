@@ -42,7 +42,7 @@ static janus_status diff_init(jn_diff *d, janus_module *m) {
         {"acc.used", &d->ops.acc_used},
         {"s.and", &d->ops.s_and},
         {"s.or", &d->ops.s_or},
-        {"where", &d->ops.where},
+        {"s.not", &d->ops.s_not},
         {"full", &d->ops.full},
         {"if", &d->ops.if_},
         {"invoke", &d->ops.invoke},
@@ -76,6 +76,10 @@ static bool same_records(const jn_deriv *a, const jn_deriv *b) {
     return true;
 }
 
+static bool same_bools(const bool *a, const bool *b, size_t n) {
+    return !a == !b && (!a || memcmp(a, b, n) == 0);
+}
+
 static jn_deriv *find_deriv(const jn_deriv *key) {
     const jn_subgraph *f = key->f;
     size_t n_params = f->params.n, n_arriving = f->result_types.n + n_params;
@@ -84,7 +88,8 @@ static jn_deriv *find_deriv(const jn_deriv *key) {
             memcmp(v->want, key->want, n_params) == 0 && !v->sums == !key->sums &&
             (!v->sums || memcmp(v->sums, key->sums, n_params) == 0) && !v->outs == !key->outs &&
             (!v->outs || memcmp(v->outs, key->outs, n_params) == 0) &&
-            v->presence == key->presence && same_records(v, key))
+            v->presence == key->presence && same_bools(v->flags, key->flags, n_params) &&
+            same_bools(v->unsure, key->unsure, f->result_types.n) && same_records(v, key))
             return v;
     return NULL;
 }
@@ -132,7 +137,8 @@ static janus_status frame_type(janus_module *m, const jn_subgraph *f, const jn_t
     return *out ? JANUS_OK : JN_NO_MEMORY();
 }
 
-/* Parameters: frame, cotangents, sums so far, records, accumulators, cotangents of accumulators. */
+/* Parameters: frame, cotangents, whether they are there, sums so far, records, accumulators,
+ * cotangents of accumulators. */
 static janus_status add_params(jn_sweep *s, jn_deriv *v, jn_value *records) {
     jn_subgraph *f = s->f, *g = s->g;
     const jn_type *t;
@@ -147,15 +153,22 @@ static janus_status add_params(jn_sweep *s, jn_deriv *v, jn_value *records) {
             continue;
         JN_TRY(add_param(g, "d", (unsigned)i, f->result_types.data[i], false, &d[i]));
     }
+    jn_type truth = {.kind = JANUS_KIND_BOOL};
+    jn_value *here = jn_diff_alloc(s->d, n_results, sizeof *here);
+    const jn_type *bool_type = jn_type_intern(s->d->m, &truth);
+    if (!here || !bool_type)
+        return JN_NO_MEMORY();
+    for (size_t i = 0; i < n_results; i++) {
+        here[i] = JN_VALUE_NONE;
+        if (v->unsure && v->unsure[i])
+            JN_TRY(add_param(g, "h", (unsigned)i, bool_type, false, &here[i]));
+    }
     for (size_t p = 0; v->sums && p < f->params.n; p++)
         if (v->sums[p])
             JN_TRY(add_param(g, "c", (unsigned)p, f->params.data[p].type, false, &s->ct[p]));
-    jn_type truth = {.kind = JANUS_KIND_BOOL};
-    if (!(t = jn_type_intern(s->d->m, &truth)))
-        return JN_NO_MEMORY();
     for (size_t p = 0; v->sums && p < f->params.n; p++)
         if (v->sums[p] == 2)
-            JN_TRY(add_param(g, "f", (unsigned)p, t, false, &s->flag[p]));
+            JN_TRY(add_param(g, "f", (unsigned)p, bool_type, false, &s->flag[p]));
     for (unsigned i = 0; i < v->n_records; i++) {
         JN_TRY(frame_type(s->d->m, v->records[i].sub[0], &t));
         JN_TRY(add_param(g, "r", i, t, false, &records[i]));
@@ -182,9 +195,12 @@ static janus_status add_params(jn_sweep *s, jn_deriv *v, jn_value *records) {
         JN_TRY(add_param(g, "s", (unsigned)p, t, true, &s->ct[p]));
     }
     /* Only now: a result may be a shared parameter, whose accumulator it is then added to. */
-    for (size_t i = 0; i < n_results; i++)
+    for (size_t i = 0; i < n_results; i++) {
+        s->when = here[i];
         if (v->arriving[i] && !jn_value_is_none(f->results.data[i]))
             JN_TRY(jn_sweep_add(s, f->results.data[i], d[i]));
+    }
+    s->when = JN_VALUE_NONE;
     return JANUS_OK;
 }
 
@@ -236,6 +252,17 @@ static janus_status conform(jn_sweep *s, uint32_t param, jn_value *v) {
     return jn_sweep_build(s, s->d->ops.reshape_like, in, 2, v, 1);
 }
 
+/* Callers take it to be a gradient on all paths: then it must be one. */
+static janus_status check_certain(const jn_sweep *s, const jn_deriv *v, uint32_t p,
+                                  const jn_type *t) {
+    if (!v->flags || v->flags[p] || t->kind == JANUS_KIND_NONE ||
+        (!jn_value_is_none(s->ct[p]) && jn_value_is_none(s->flag[p])))
+        return JANUS_OK;
+    return jn_error(JANUS_UNSUPPORTED,
+                    "@%s: whether parameter %u (%s) gets a gradient is not known", v->f->name, p,
+                    v->f->params.data[p].name);
+}
+
 static janus_status finish_results(jn_sweep *s, jn_deriv *v) {
     size_t n = s->f->params.n;
     bool *present = jn_diff_alloc(s->d, n, 1);
@@ -246,7 +273,7 @@ static janus_status finish_results(jn_sweep *s, jn_deriv *v) {
     for (uint32_t p = 0; p < n; p++)
         at += has_result(v, p);
     if (v->presence)
-        JN_TRY(jn_presence_results(s, v, results + at, &bools));
+        JN_TRY(jn_presence_results(s, v, results + at, at, &bools));
     if (!v->typed) {
         for (size_t p = 0; p < n; p++)
             present[p] = !jn_value_is_none(s->ct[p]);
@@ -257,6 +284,7 @@ static janus_status finish_results(jn_sweep *s, jn_deriv *v) {
         if (!has_result(v, p))
             continue;
         results[at] = s->ct[p];
+        JN_TRY(check_certain(s, v, p, s->g->result_types.data[at]));
         if (s->g->result_types.data[at]->kind == JANUS_KIND_NONE)
             JN_TRY(jn_sweep_build(s, s->d->ops.none, NULL, 0, &results[at], 1));
         else
@@ -340,10 +368,17 @@ static janus_status new_deriv(jn_diff *d, const jn_deriv *key, jn_deriv **out) {
     v->want = keep(m, key->want, n_params);
     v->outs = key->outs ? keep(m, key->outs, n_params) : NULL;
     v->sums = key->sums ? keep(m, key->sums, n_params) : NULL;
+    v->flags = key->flags ? keep(m, key->flags, n_params) : NULL;
+    v->unsure = key->unsure ? keep(m, key->unsure, f->result_types.n) : NULL;
     v->records = keep(m, key->records, key->n_records * sizeof *key->records);
     if (!v->arriving || !v->want || !v->records || (key->outs && !v->outs) ||
-        (key->sums && !v->sums))
+        (key->sums && !v->sums) || (key->flags && !v->flags) || (key->unsure && !v->unsure))
         return JN_NO_MEMORY();
+    unsigned n_outs = 0;
+    for (size_t p = 0; p < n_params; p++)
+        n_outs += has_result(v, p);
+    if (v->flags)
+        JN_TRY(jn_presence_declare(d, v, n_outs));
     jn_str base = {0};
     const char *name;
     jn_str_printf(&base, "%s.grad", f->name);
@@ -366,7 +401,10 @@ janus_status jn_derive(jn_diff *d, const jn_deriv *key, jn_deriv **out) {
         if (!v->typed) {
             const bool *reached;
             JN_TRY(jn_reach_outs(d, f, v->arriving, v->want, v->n_records > 0, &reached));
-            JN_TRY(set_types(d, v, reached, 0));
+            unsigned n_bools = 0;
+            for (size_t p = 0; v->flags && p < f->params.n; p++)
+                n_bools += v->flags[p];
+            JN_TRY(set_types(d, v, reached, n_bools));
         }
         *out = v;
         return JANUS_OK;

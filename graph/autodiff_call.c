@@ -18,9 +18,11 @@
 typedef struct call_grad {
     jn_call_shape shape;
     const jn_node *n;
-    bool presence;         /* the arms say which of their results are gradients */
+    bool presence;         /* the gradient says which of its results are gradients */
     bool *arriving, *want; /* as in jn_deriv */
     bool *outs;            /* NULL: all */
+    bool *flags, *unsure;  /* as in jn_deriv */
+    bool *starts;          /* per result of a loop: its cotangent is there at first */
     uint8_t *sums;         /* as in jn_deriv */
     jn_deriv *deriv[2];
     JN_VEC(jn_value) in;
@@ -122,6 +124,87 @@ static janus_status agree(jn_sweep *s, call_grad *c) {
     return JANUS_OK;
 }
 
+/* What a loop only reads gets its cotangent from the iterations, too: they add to what later uses
+ * gave, in the order of the program.  none: it is no such result, or nothing was given; else the
+ * operand. */
+static janus_status handed_on(jn_sweep *s, const call_grad *c, uint32_t i, jn_value *out) {
+    *out = JN_VALUE_NONE;
+    if (!c->shape.loop || jn_in_arm(s))
+        return JANUS_OK;
+    uint32_t p = jn_carried_param(&c->shape, i);
+    jn_value back = c->shape.sub[0]->results.data[i], x = operand(c, p - c->shape.first_param);
+    if (back.node != 0 || back.index != p || jn_value_is_none(x))
+        return JANUS_OK;
+    uint32_t at = jn_number(&s->num, x);
+    JN_TRY(jn_sweep_join(s, x));
+    if (!jn_value_is_none(s->ct[at]) && jn_value_is_none(s->flag[at]) &&
+        jn_value_is_none(s->open[at]) &&
+        jn_type_fits(jn_value_type(s->g, s->ct[at]), c->shape.sub[0]->params.data[p].type))
+        *out = x;
+    return JANUS_OK;
+}
+
+/* Whether the cotangent that goes into a loop for result i is there for certain where it runs. */
+static janus_status starts_sure(jn_sweep *s, const call_grad *c, uint32_t i, bool *out) {
+    uint32_t at = s->num.first[c->n->id] + i;
+    jn_value x = s->ct[at];
+    if (jn_value_is_none(x))
+        JN_TRY(handed_on(s, c, i, &x));
+    *out = !jn_value_is_none(x) && (jn_value_is_none(s->flag[at]) ||
+                                    (jn_in_arm(s) && jn_value_equal(s->flag[at], s->arm.when)));
+    return JANUS_OK;
+}
+
+/* Which carried cotangents have a bool beside them: those that a round or none may leave absent. */
+static janus_status find_unsure(jn_sweep *s, call_grad *c) {
+    c->unsure = jn_diff_alloc(s->d, c->shape.sub[0]->result_types.n, 1);
+    c->starts = jn_diff_alloc(s->d, c->shape.sub[0]->result_types.n, 1);
+    if (!c->unsure || !c->starts)
+        return JN_NO_MEMORY();
+    for (uint32_t i = 0; i < c->shape.n_results; i++) {
+        JN_TRY(starts_sure(s, c, i, &c->starts[i]));
+        c->unsure[i] = c->arriving[i] && !c->starts[i];
+    }
+    for (bool changed = true; changed;) {
+        const bool *sure;
+        changed = false;
+        JN_TRY(jn_reach_sure(s->d, c->shape.sub[0], c->arriving, c->want, c->unsure, &sure));
+        for (uint32_t i = 0; i < c->shape.n_results; i++)
+            if (c->arriving[i] && !c->unsure[i] && !sure[jn_carried_param(&c->shape, i)])
+                c->unsure[i] = changed = true;
+    }
+    return JANUS_OK;
+}
+
+/* Which results have a bool beside them. */
+static janus_status find_flags(jn_sweep *s, call_grad *c) {
+    size_t n_params = c->shape.sub[0]->params.n;
+    if (!c->presence)
+        return JANUS_OK;
+    c->flags = jn_diff_alloc(s->d, n_params, 1);
+    if (!c->flags)
+        return JN_NO_MEMORY();
+    if (c->shape.loop) {
+        JN_TRY(find_unsure(s, c));
+        for (uint32_t i = 0; i < c->shape.n_results; i++)
+            c->flags[jn_carried_param(&c->shape, i)] = c->unsure[i];
+        return JANUS_OK;
+    }
+    for (unsigned k = 0; k < c->shape.n_subs; k++) {
+        const bool *sure, *outs;
+        jn_subgraph *sub = c->shape.sub[k];
+        JN_TRY(jn_reach_sure(s->d, sub, c->arriving, c->want, NULL, &sure));
+        JN_TRY(jn_reach_outs(s->d, sub, c->arriving, c->want, false, &outs));
+        for (size_t p = 0; p < n_params; p++) {
+            bool out = c->outs ? c->outs[p] : outs[p] && !sub->params.data[p].shared;
+            if (c->sums && c->sums[p])
+                out = c->sums[p] == 2;
+            c->flags[p] = c->flags[p] || (out && !sure[p]);
+        }
+    }
+    return JANUS_OK;
+}
+
 static janus_status derive(jn_sweep *s, call_grad *c) {
     unsigned n_records = 0;
     for (jn_record *r = s->records[c->n->id]; r; r = r->next)
@@ -139,6 +222,8 @@ static janus_status derive(jn_sweep *s, call_grad *c) {
                         .outs = c->outs,
                         .sums = c->sums,
                         .presence = c->presence,
+                        .flags = c->flags,
+                        .unsure = c->unsure,
                         .n_records = n_records,
                         .records = records};
         JN_TRY(jn_derive(s->d, &key, &c->deriv[k]));
@@ -147,33 +232,18 @@ static janus_status derive(jn_sweep *s, call_grad *c) {
 }
 
 static janus_status frame_of_call(jn_sweep *s, const jn_node *n, jn_value *out) {
-    if (s->f == s->g)
-        return jn_call_save(s->f, n->id, out);
+    jn_subgraph *g = s->g;
     uint32_t index;
     bool value = n->op->flags & JN_OP_SAVES;
+    if (s->f == s->home) {
+        JN_TRY(jn_call_save(s->f, n->id, out));
+        return jn_arm_in(s, *out, out);
+    }
     JN_TRY(jn_save_member(s->f, (jn_value){n->id, value ? n->n_out - 1 : 0}, !value, &index));
-    return jn_sweep_frame_get(s, s->frame, index, out);
-}
-
-/* What a loop only reads gets its cotangent from the iterations, too: they add to what later uses
- * gave, in the order of the program.  none: it is no such result, or nothing was given. */
-static janus_status handed_on(jn_sweep *s, const call_grad *c, uint32_t i, jn_value *out) {
-    *out = JN_VALUE_NONE;
-    if (!c->shape.loop)
-        return JANUS_OK;
-    uint32_t p = jn_carried_param(&c->shape, i);
-    jn_value back = c->shape.sub[0]->results.data[i], x = operand(c, p - c->shape.first_param);
-    if (back.node != 0 || back.index != p || jn_value_is_none(x))
-        return JANUS_OK;
-    uint32_t at = jn_number(&s->num, x);
-    JN_TRY(jn_sweep_join(s, x));
-    if (jn_value_is_none(s->ct[at]) || !jn_value_is_none(s->flag[at]) ||
-        !jn_value_is_none(s->when) || !jn_value_is_none(s->open[at]) ||
-        !jn_type_fits(jn_value_type(s->g, s->ct[at]), c->shape.sub[0]->params.data[p].type))
-        return JANUS_OK;
-    *out = s->ct[at];
-    s->ct[at] = JN_VALUE_NONE;
-    return JANUS_OK;
+    s->g = s->home;
+    JN_TRY(jn_sweep_frame_get(s, s->frame, index, out));
+    s->g = g;
+    return jn_arm_in(s, *out, out);
 }
 
 /* Whether a SubGraph gives its parameter one contribution at most. */
@@ -222,8 +292,9 @@ static janus_status find_sums(jn_sweep *s, call_grad *c) {
         bool acc = !jn_value_is_none(s->open[at]) ||
                    (x.node == 0 && s->acc && !jn_value_is_none(s->acc[x.index]));
         bool twice = passed_twice(c, i);
-        bool can = !acc && !twice && (c->presence || jn_value_is_none(s->flag[at])) &&
-                   jn_value_is_none(s->when) && !s->records[c->n->id];
+        bool can = !acc && !twice &&
+                   ((c->presence && !c->shape.loop) || jn_value_is_none(s->flag[at])) &&
+                   !jn_in_arm(s) && !s->records[c->n->id];
         if (jn_value_is_none(s->ct[at]) && !acc && !twice)
             continue;
         can = can && jn_type_fits(jn_value_type(s->g, s->ct[at]), t);
@@ -249,21 +320,42 @@ static janus_status find_sums(jn_sweep *s, call_grad *c) {
     return JANUS_OK;
 }
 
+/* Whether a loop's cotangent i is there at first. */
+static janus_status start_flag(jn_sweep *s, const call_grad *c, uint32_t i, jn_value *out) {
+    jn_value flag = s->flag[s->num.first[c->n->id] + i];
+    if (c->starts[i] || jn_value_is_none(flag))
+        return jn_build_scalar(s->g, JANUS_KIND_BOOL, (janus_scalar){.i = c->starts[i]}, s->loc,
+                               out);
+    return jn_arm_in(s, flag, out);
+}
+
 /* The operands, in the order of the derived SubGraph's parameters (autodiff.c: add_params). */
 static janus_status operands(jn_sweep *s, call_grad *c) {
     const jn_subgraph *sub = c->shape.sub[0];
-    jn_value v;
+    jn_value v, x;
     JN_TRY(frame_of_call(s, c->n, &v));
     if (!jn_vec_push(&c->in, v))
         return JN_NO_MEMORY();
     for (uint32_t i = 0; i < c->shape.n_results; i++) {
         if (!c->arriving[i])
             continue;
-        v = s->ct[s->num.first[c->n->id] + i];
-        if (jn_value_is_none(v))
-            JN_TRY(handed_on(s, c, i, &v));
+        JN_TRY(jn_arm_ct(s, s->num.first[c->n->id] + i, &v));
+        if (jn_value_is_none(v)) {
+            JN_TRY(handed_on(s, c, i, &x));
+            if (!jn_value_is_none(x)) {
+                v = s->ct[jn_number(&s->num, x)];
+                s->ct[jn_number(&s->num, x)] = JN_VALUE_NONE;
+            }
+        }
         if (jn_value_is_none(v))
             JN_TRY(jn_sweep_zeros(s, (jn_value){c->n->id, i}, &v));
+        if (!jn_vec_push(&c->in, v))
+            return JN_NO_MEMORY();
+    }
+    for (uint32_t i = 0; c->unsure && i < c->shape.n_results; i++) {
+        if (!c->unsure[i])
+            continue;
+        JN_TRY(start_flag(s, c, i, &v));
         if (!jn_vec_push(&c->in, v))
             return JN_NO_MEMORY();
     }
@@ -286,7 +378,8 @@ static janus_status operands(jn_sweep *s, call_grad *c) {
     for (jn_record *r = s->records[c->n->id]; r; r = r->next) {
         v = r->value;
         if (r->node)
-            JN_TRY(jn_call_save(s->g, r->node, &v));
+            JN_TRY(jn_call_save(s->home, r->node, &v));
+        JN_TRY(jn_arm_in(s, v, &v));
         if (!jn_vec_push(&c->in, v))
             return JN_NO_MEMORY();
     }
@@ -299,10 +392,13 @@ static janus_status operands(jn_sweep *s, call_grad *c) {
         if (!jn_vec_push(&c->in, v))
             return JN_NO_MEMORY();
     }
-    for (uint32_t i = 0; i < c->shape.n; i++)
-        if (c->arriving[sub->result_types.n + c->shape.first_param + i] &&
-            !jn_vec_push(&c->in, s->ct[jn_number(&s->num, operand(c, i))]))
+    for (uint32_t i = 0; i < c->shape.n; i++) {
+        if (!c->arriving[sub->result_types.n + c->shape.first_param + i])
+            continue;
+        JN_TRY(jn_arm_ct(s, jn_number(&s->num, operand(c, i)), &v));
+        if (!jn_vec_push(&c->in, v))
             return JN_NO_MEMORY();
+    }
     return JANUS_OK;
 }
 
@@ -350,46 +446,30 @@ static janus_status distribute(jn_sweep *s, call_grad *c, const jn_value *out, u
         if (!jn_differentiable(param->type) || param->shared)
             continue;
         if (!c->outs || c->outs[p]) {
-            jn_value v = out[at++], when = s->when;
+            jn_value v = out[at++];
             if (!active || jn_value_type(s->g, v)->kind != JANUS_KIND_TENSOR)
                 continue;
-            if (c->presence && (c->deriv[0]->present[p] >= 0 || c->deriv[1]->present[p] >= 0))
-                JN_TRY(jn_presence_and(s, when, out[c->deriv[0]->n_outs + at - 1], &s->when));
+            if (c->flags && c->flags[p])
+                s->when = out[c->deriv[0]->present[p]];
             JN_TRY(jn_sweep_add(s, operand(c, i), v));
-            s->when = when;
+            s->when = JN_VALUE_NONE;
         }
     }
     return JANUS_OK;
 }
 
-/* What a loop or a recursion adds to sums cannot be undone by a condition outside of it. */
-static janus_status check_certain(const jn_sweep *s, const call_grad *c) {
-    bool adds = !c->presence;
-    if (jn_value_is_none(s->when))
-        return JANUS_OK;
-    for (uint32_t i = 0; i < c->shape.n && !adds; i++) {
-        const jn_param *param = &c->shape.sub[0]->params.data[c->shape.first_param + i];
-        adds = param->shared && c->want[c->shape.first_param + i] && jn_differentiable(param->type);
-    }
-    return adds ? jn_error(JANUS_UNSUPPORTED,
-                           "in @%s, the result of %%%u = %s gets a gradient on one path only",
-                           s->f->name, c->n->id, c->n->op->name)
-                : JANUS_OK;
-}
-
-janus_status jn_sweep_call(jn_sweep *s, const jn_node *n) {
+janus_status jn_call_gradient(jn_sweep *s, const jn_node *n) {
     call_grad c = {.n = n};
     bool any = false;
     jn_call_shape_of(n, &c.shape);
-    JN_TRY(jn_sweep_wire(s, n));
     JN_TRY(collect(s, &c, &any));
     if (!any)
         return JANUS_OK;
-    c.presence = s->presence && c.shape.n_subs == 2 && !c.shape.loop && !s->records[n->id];
-    JN_TRY(jn_presence_of(s, n, &s->when));
-    JN_TRY(check_certain(s, &c));
+    c.presence = s->presence && !s->records[n->id];
+    s->arm.calls = true;
     JN_TRY(agree(s, &c));
     JN_TRY(find_sums(s, &c));
+    JN_TRY(find_flags(s, &c));
     JN_TRY(derive(s, &c));
     jn_value *out = NULL;
     unsigned n_out = (unsigned)c.deriv[0]->g->result_types.n;
@@ -403,7 +483,5 @@ janus_status jn_sweep_call(jn_sweep *s, const jn_node *n) {
                       n_out);
     jn_vec_free(&c.in);
     JN_TRY(st);
-    JN_TRY(distribute(s, &c, out, built));
-    s->when = JN_VALUE_NONE;
-    return JANUS_OK;
+    return distribute(s, &c, out, built);
 }

@@ -6,7 +6,9 @@
  *   autodiff_sweep.c  the reverse sweep over a body: rules, sums, members read
  *   autodiff_slice.c  slices of one value
  *   autodiff_call.c   calls: frames, records, accumulators
+ *   autodiff_paths.c  calls whose results have a cotangent on some paths only
  *   autodiff_presence.c  gradients that there may be or not
+ *   autodiff_arm.c    what is computed only where such a gradient is
  *   autodiff_wire.c   what is stored in objects and read back
  *   autodiff_reach.c  what depends on what, before anything is built
  *
@@ -45,14 +47,16 @@ typedef struct jn_deriv {
     const bool *want;     /* per parameter of f */
     const uint8_t *sums;  /* per parameter: its cotangent so far is passed (2: and its flag), g
                              adds to it; NULL: none */
-    const bool *outs; /* per parameter: results of g; NULL: all differentiable ones, maybe none */
-    bool presence;    /* g says which of its results are gradients, see jn_sweep.when */
+    const bool *outs;   /* per parameter: results of g; NULL: all differentiable ones, maybe none */
+    bool presence;      /* g says which of its results are gradients, see jn_sweep.flag */
+    const bool *flags;  /* of `presence`, per parameter: a bool says so, the others are certain;
+                           NULL: as it is found */
+    const bool *unsure; /* per result of f, of loops: a bool says whether its cotangent is one */
     unsigned n_records;
     const jn_record_type *records; /* sub[0] and param count */
     /* What was derived. */
     bool typed; /* g has its result types */
     bool done;
-    unsigned n_outs;  /* of `presence`: cotangents among g's results; the bools follow */
     int32_t *present; /* of `presence`: per parameter: the result that says so; -1: certain */
     unsigned order;   /* 1: gradient of a SubGraph that is no gradient */
     unsigned n_cts;
@@ -63,7 +67,7 @@ typedef struct jn_deriv {
 typedef struct jn_diff_ops {
     const jn_op *none, *add, *full_like, *reshape_like, *frame_get, *acc_new, *acc_add, *acc_get;
     const jn_op *slice, *slice_scatter, *concat;
-    const jn_op *acc_used, *s_and, *s_or, *where, *full, *if_;
+    const jn_op *acc_used, *s_and, *s_or, *s_not, *full, *if_;
     const jn_op *invoke, *if_grad, *while_grad, *foreach_grad;
     const jn_op *wire_put, *wire_read, *wire_has, *wire_take, *wire_set;
 } jn_diff_ops;
@@ -73,9 +77,10 @@ typedef struct jn_diff {
     janus_module *m;
     jn_arena tmp;
     jn_diff_ops ops;
-    struct jn_reach *reach;       /* autodiff_reach.c */
-    struct jn_activity *activity; /* per SubGraph, all parameters wanted */
-    uint8_t *wires;               /* per SubGraph of the first n_wires: autodiff_wire.c */
+    struct jn_reach *reach;               /* autodiff_reach.c */
+    const struct jn_reach *solved, *sure; /* how far it is */
+    struct jn_activity *activity;         /* per SubGraph, all parameters wanted */
+    uint8_t *wires;                       /* per SubGraph of the first n_wires: autodiff_wire.c */
     uint32_t n_wires;
 } jn_diff;
 
@@ -95,11 +100,25 @@ typedef struct jn_numbering {
     const uint32_t *first; /* per node */
 } jn_numbering;
 
-/* One reverse sweep over f, emitting to g (g == f for jn_grad_emit). */
+/* What is computed where a cotangent is present only: an arm of an `if`, see autodiff_arm.c. */
+typedef struct jn_arm {
+    jn_subgraph *sub; /* NULL: none is open */
+    jn_value when;    /* the condition, of the body around */
+    bool calls;
+    jn_value *outer; /* per parameter: the value of the body around that it is */
+    unsigned n_outer, cap;
+    jn_value *sums; /* of f, whose cotangents are values of the arm */
+    unsigned n_sums;
+    jn_value *parted; /* of f, that have parts which are */
+    unsigned n_parted;
+} jn_arm;
+
+/* One reverse sweep over f, emitting to g (home == f for jn_grad_emit). */
 typedef struct jn_sweep {
     jn_emitter base;
     jn_diff *d;
-    jn_subgraph *f, *g;
+    jn_subgraph *f, *home;
+    jn_subgraph *g; /* home, or the arm that is being built */
     jn_numbering num;
     bool *active;        /* per value: depends on what is differentiated by */
     jn_value *ct;        /* per value: its cotangent in g so far; of accumulators: of the sum */
@@ -110,11 +129,17 @@ typedef struct jn_sweep {
     jn_value *acc;       /* per parameter of f: accumulator in g, none: not shared */
     jn_value *open;      /* per value: accumulator in g that calls add to, not yet read */
     jn_value frame;      /* g's %t */
-    /* Where control decides, a value may get no gradient, and what is computed in its place means
-     * nothing: `when` (a bool of g, none: it is certain) is the condition of what is added now,
-     * `flag` per value that of its cotangent.  Kept outside of loops and recursions only. */
+    /* Where control decides, a value may get no gradient; its cotangent is zeros then.  `when` (a
+     * bool of g, none: it is certain) is the condition of what is added now, `flag` per value that
+     * of its cotangent. */
     bool presence;
     jn_value when, *flag;
+    bool *used; /* per value: something certain was added to its accumulator */
+    jn_arm arm;
+    /* Per value, of the open arm: its cotangent is the arm's, and what it was before; its parts are
+     * the arm's.  The flag is that of what the arm added, within the arm. */
+    bool *inside, *part_inside;
+    jn_value *before, *before_flag;
     jn_loc loc;
 } jn_sweep;
 
@@ -160,6 +185,10 @@ janus_status jn_want_close(jn_diff *d, const jn_call_shape *c, bool *want);
 /* Which parameters of f can get a cotangent; at least those that will. */
 janus_status jn_reach_outs(jn_diff *d, jn_subgraph *f, const bool *arriving, const bool *want,
                            bool records, const bool **out_outs);
+/* Which of them get one whatever path is taken, where results get theirs; of loops, where only the
+ * results that are not `unsure` (per result, NULL: none) do. */
+janus_status jn_reach_sure(jn_diff *d, jn_subgraph *f, const bool *arriving, const bool *want,
+                           const bool *unsure, const bool **out_sure);
 
 /* autodiff_sweep.c ----------------------------------------------------------------------------- */
 
@@ -181,14 +210,41 @@ janus_status jn_save_member(jn_subgraph *f, jn_value v, bool frame, uint32_t *ou
 
 /* autodiff_presence.c -------------------------------------------------------------------------- */
 
-/* Adds to a sum, or to an accumulator, under s->when; *io_flag: the condition of the sum. */
-janus_status jn_presence_sum(jn_sweep *s, jn_value *io_sum, jn_value *io_flag, jn_value more);
+/* Adds to an accumulator of g under s->when. */
 janus_status jn_presence_acc_add(jn_sweep *s, jn_value acc, jn_value more);
-/* The condition of the cotangents of node n, of which some arrive. */
-janus_status jn_presence_of(jn_sweep *s, const jn_node *n, jn_value *out);
+/* Of conditions; none: there is not this one. */
 janus_status jn_presence_and(jn_sweep *s, jn_value a, jn_value b, jn_value *out);
+janus_status jn_presence_or(jn_sweep *s, jn_value a, jn_value b, jn_value *out);
+janus_status jn_presence_not(jn_sweep *s, jn_value a, jn_value *out);
+/* v->present, where the bools are declared: after n_outs cotangents. */
+janus_status jn_presence_declare(jn_diff *d, jn_deriv *v, unsigned n_outs);
 /* Bools that say which results of v's SubGraph are gradients, as its last results. */
-janus_status jn_presence_results(jn_sweep *s, jn_deriv *v, jn_value *results, unsigned *io_n);
+janus_status jn_presence_results(jn_sweep *s, jn_deriv *v, jn_value *results, unsigned n_outs,
+                                 unsigned *out_n);
+
+/* autodiff_arm.c ------------------------------------------------------------------------------- */
+
+/* Chooses where what node n gives its operands is built, and makes that s->g: the body around, or
+ * an arm.  What n touches is a value there, once it went through jn_arm_in(). */
+janus_status jn_arm_choose(jn_sweep *s, const jn_node *n);
+void jn_arm_leave(jn_sweep *s);
+/* Opens an arm and makes it s->g; the one that was open is closed. */
+janus_status jn_arm_open(jn_sweep *s, jn_value when);
+/* The `if` is built, cotangents are the body's again. */
+janus_status jn_arm_close(jn_sweep *s);
+/* Whether node n reads or adds to what is a value of the open arm. */
+bool jn_arm_touches(const jn_sweep *s, const jn_node *n);
+/* Whether all cotangents of node n are there exactly when the open arm runs. */
+bool jn_arm_is_for(const jn_sweep *s, const jn_node *n);
+/* Value v of the body around, in s->g. */
+janus_status jn_arm_in(jn_sweep *s, jn_value v, jn_value *out);
+/* The cotangent of value number i, in s->g. */
+janus_status jn_arm_ct(jn_sweep *s, uint32_t i, jn_value *out);
+/* Makes the cotangent of v one of the arm, before the arm adds to it. */
+janus_status jn_arm_take(jn_sweep *s, jn_value v);
+/* Says that parts of v are the arm's. */
+void jn_arm_part(jn_sweep *s, jn_value v);
+static inline bool jn_in_arm(const jn_sweep *s) { return s->g != s->home; }
 
 /* autodiff_wire.c ------------------------------------------------------------------------------ */
 
@@ -209,9 +265,15 @@ janus_status jn_sweep_join(jn_sweep *s, jn_value v);
 
 /* autodiff_call.c ------------------------------------------------------------------------------ */
 
-janus_status jn_sweep_call(jn_sweep *s, const jn_node *n);
+/* The gradient of the call, for the cotangents there are, in s->g. */
+janus_status jn_call_gradient(jn_sweep *s, const jn_node *n);
 /* Turns a call into its saving form, where it is none, and gives its frame. */
 janus_status jn_call_save(jn_subgraph *g, uint32_t node, jn_value *out_frame);
+
+/* autodiff_paths.c ------------------------------------------------------------------------------
+ */
+
+janus_status jn_sweep_call(jn_sweep *s, const jn_node *n);
 
 /* autodiff.c ----------------------------------------------------------------------------------- */
 

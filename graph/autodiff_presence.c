@@ -3,43 +3,16 @@
  * Whether a value gets a gradient, where the graph's control decides that.
  *
  * An arm that does not use a value gives it no gradient, which is not a gradient of zeros: a leaf's
- * .grad stays None, and zeros times an infinite derivative would be NaN.  What an `if` hands back
- * is therefore a cotangent and a bool; where the bool is false the cotangent, and all that is
- * computed of it alone, means nothing.  Sums select by the bools, so that nothing of it gets
- * further than the next sum.  Loops and recursions add to accumulators instead (acc.used).
+ * .grad stays None, and zeros times an infinite derivative would be NaN.  So beside a cotangent
+ * that is not certain goes a bool, out of arms, recursions and loops and through the rounds of
+ * loops.  Where it is false the cotangent is zeros: it can be added and handed on like any other;
+ * what would be computed of it is not (autodiff_arm.c).  Sums of a recursion's shared parameters
+ * know themselves whether anything was added (acc.used).
  */
 #include "config.h"
 
 #include "graph/autodiff_internal.h"
 #include "graph/graph_internal.h"
-
-#include <string.h>
-
-static janus_status truth(jn_sweep *s, bool v, jn_value *out) {
-    return jn_build_scalar(s->g, JANUS_KIND_BOOL, (janus_scalar){.i = v}, s->loc, out);
-}
-
-/* A tensor without dims that holds the bool. */
-static janus_status as_tensor(jn_sweep *s, jn_value flag, jn_value *out) {
-    const jn_op *op = s->d->ops.full;
-    void *attrs = jn_diff_alloc(s->d, 1, op->attr_size);
-    if (!attrs)
-        return JN_NO_MEMORY();
-    JN_TRY(jn_attrs_default(op, attrs));
-    const jn_attr_spec *spec = jn_attr_find(op, "dtype", sizeof "dtype" - 1);
-    uint8_t dtype = JANUS_BOOL;
-    memcpy((char *)attrs + spec->offset, &dtype, sizeof dtype);
-    return jn_build(s->g, op, &flag, 1, attrs, NULL, s->loc, out, 1);
-}
-
-/* *io = flag ? *io : other. */
-static janus_status choose(jn_sweep *s, jn_value flag, jn_value *io, jn_value other) {
-    jn_value in[3] = {JN_VALUE_NONE, *io, other};
-    if (jn_value_is_none(flag))
-        return JANUS_OK;
-    JN_TRY(as_tensor(s, flag, &in[0]));
-    return jn_sweep_build(s, s->d->ops.where, in, 3, io, 1);
-}
 
 janus_status jn_presence_and(jn_sweep *s, jn_value a, jn_value b, jn_value *out) {
     jn_value in[2] = {a, b};
@@ -49,28 +22,16 @@ janus_status jn_presence_and(jn_sweep *s, jn_value a, jn_value b, jn_value *out)
     return jn_sweep_build(s, s->d->ops.s_and, in, 2, out, 1);
 }
 
-static janus_status either(jn_sweep *s, jn_value a, jn_value b, jn_value *out) {
+janus_status jn_presence_or(jn_sweep *s, jn_value a, jn_value b, jn_value *out) {
     jn_value in[2] = {a, b};
-    *out = a;
-    if (jn_value_equal(a, b))
+    *out = jn_value_is_none(a) ? b : a;
+    if (jn_value_is_none(a) || jn_value_is_none(b) || jn_value_equal(a, b))
         return JANUS_OK;
     return jn_sweep_build(s, s->d->ops.s_or, in, 2, out, 1);
 }
 
-janus_status jn_presence_sum(jn_sweep *s, jn_value *io_sum, jn_value *io_flag, jn_value more) {
-    jn_value in[2] = {*io_sum, more}, sum;
-    bool same = jn_value_equal(*io_flag, s->when);
-    JN_TRY(jn_sweep_build(s, s->d->ops.add, in, 2, &sum, 1));
-    if (!same) {
-        JN_TRY(choose(s, s->when, &sum, in[0]));
-        JN_TRY(choose(s, *io_flag, &sum, in[1]));
-    }
-    *io_sum = sum;
-    if (jn_value_is_none(*io_flag) || jn_value_is_none(s->when))
-        *io_flag = JN_VALUE_NONE;
-    else
-        JN_TRY(either(s, *io_flag, s->when, io_flag));
-    return JANUS_OK;
+janus_status jn_presence_not(jn_sweep *s, jn_value a, jn_value *out) {
+    return jn_sweep_build(s, s->d->ops.s_not, &a, 1, out, 1);
 }
 
 /* An arm that adds its parameter to an accumulator, or does nothing. */
@@ -99,47 +60,33 @@ janus_status jn_presence_acc_add(jn_sweep *s, jn_value acc, jn_value more) {
     return jn_build(s->g, s->d->ops.if_, in, 3, NULL, arms, s->loc, NULL, 0);
 }
 
-janus_status jn_presence_of(jn_sweep *s, const jn_node *n, jn_value *out) {
-    bool any = false;
-    *out = JN_VALUE_NONE;
-    for (uint32_t k = 0; k < n->n_out && s->presence; k++) {
-        uint32_t i = s->num.first[n->id] + k;
-        if (jn_value_is_none(s->ct[i]))
-            continue;
-        if (jn_value_is_none(s->flag[i])) {
-            *out = JN_VALUE_NONE;
-            return JANUS_OK;
-        }
-        if (any)
-            JN_TRY(either(s, *out, s->flag[i], out));
-        else
-            *out = s->flag[i];
-        any = true;
-    }
+janus_status jn_presence_declare(jn_diff *d, jn_deriv *v, unsigned n_outs) {
+    size_t n = v->f->params.n;
+    v->present = jn_arena_alloc(&d->m->arena, (n + 1) * sizeof *v->present);
+    if (!v->present)
+        return JN_NO_MEMORY();
+    for (size_t p = 0; p < n; p++)
+        v->present[p] = v->flags && v->flags[p] ? (int32_t)n_outs++ : -1;
     return JANUS_OK;
 }
 
-janus_status jn_presence_results(jn_sweep *s, jn_deriv *v, jn_value *results, unsigned *io_n) {
+janus_status jn_presence_results(jn_sweep *s, jn_deriv *v, jn_value *results, unsigned n_outs,
+                                 unsigned *out_n) {
     size_t n = v->f->params.n;
-    v->present = jn_arena_alloc(&s->d->m->arena, (n + 1) * sizeof *v->present);
-    if (!v->present)
-        return JN_NO_MEMORY();
-    v->n_outs = 0;
-    for (size_t p = 0; p < n; p++)
-        v->n_outs +=
-            v->outs ? v->outs[p]
-                    : !v->f->params.data[p].shared && jn_differentiable(v->f->params.data[p].type);
+    *out_n = 0;
+    if (!v->flags)
+        JN_TRY(jn_presence_declare(s->d, v, n_outs));
     for (size_t p = 0; p < n; p++) {
-        bool certain = !v->outs || !jn_value_is_none(s->ct[p]);
         jn_value flag = s->flag[p];
-        v->present[p] = -1;
-        if (v->outs ? !v->outs[p] : jn_value_is_none(flag))
+        if (v->flags ? !v->flags[p] : jn_value_is_none(flag))
             continue;
-        if (!certain || !jn_value_is_none(flag))
-            v->present[p] = (int32_t)(v->n_outs + *io_n);
+        if (!v->flags)
+            v->present[p] = (int32_t)(n_outs + *out_n);
         if (jn_value_is_none(flag))
-            JN_TRY(truth(s, certain, &flag));
-        results[(*io_n)++] = flag;
+            JN_TRY(jn_build_scalar(s->g, JANUS_KIND_BOOL,
+                                   (janus_scalar){.i = !jn_value_is_none(s->ct[p])}, s->loc,
+                                   &flag));
+        results[(*out_n)++] = flag;
     }
     return JANUS_OK;
 }

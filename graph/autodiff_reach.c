@@ -7,7 +7,8 @@
  * results have one.  Both are needed where a body cannot simply be swept first: loops (the answer
  * of one iteration is the question of the next), arms of an `if` (both must return the same), and
  * recursion (results are declared before the body is derived).  Reach errs on the side of "gets
- * one"; the sweep then fills in zeros.
+ * one"; the sweep then fills in zeros.  Which of them get one on all paths is found in the same
+ * way, erring on the other side: the others have a bool beside them (autodiff_presence.c).
  */
 #include "config.h"
 
@@ -205,18 +206,24 @@ typedef struct jn_reach {
     struct jn_reach *next;
     jn_subgraph *f;
     const bool *arriving, *want;
+    const bool *unsure; /* per result: what arrives may be absent */
     bool records;
-    bool *outs;
+    bool *outs, *sure;
     jn_numbering num;
-    bool *active, *ct;
+    bool *active, *ct, *sure_ct;
 } jn_reach;
 
+/* unsure: NULL: what arrives is there. */
 static janus_status reach_entry(jn_diff *d, jn_subgraph *f, const bool *arriving, const bool *want,
-                                bool records, jn_reach **out) {
-    size_t n_params = f->params.n, n_arriving = f->result_types.n + n_params;
+                                const bool *unsure, bool records, jn_reach **out) {
+    size_t n_params = f->params.n, n_results = f->result_types.n, n_arriving = n_results + n_params;
+    const bool *all = jn_diff_alloc(d, n_results, 1);
+    if (!all)
+        return JN_NO_MEMORY();
+    unsure = unsure ? unsure : all;
     for (jn_reach *r = d->reach; r; r = r->next)
         if (r->f == f && r->records == records && memcmp(r->arriving, arriving, n_arriving) == 0 &&
-            memcmp(r->want, want, n_params) == 0) {
+            memcmp(r->want, want, n_params) == 0 && memcmp(r->unsure, unsure, n_results) == 0) {
             *out = r;
             return JANUS_OK;
         }
@@ -230,11 +237,15 @@ static janus_status reach_entry(jn_diff *d, jn_subgraph *f, const bool *arriving
     r->arriving = jn_arena_dup(&d->tmp, arriving, n_arriving);
     r->want = jn_arena_dup(&d->tmp, want, n_params ? n_params : 1);
     r->records = records;
+    r->unsure = jn_arena_dup(&d->tmp, unsure, n_results ? n_results : 1);
     r->outs = jn_diff_alloc(d, n_params, 1);
+    r->sure = jn_diff_alloc(d, n_params, 1);
     JN_TRY(jn_numbering_make(&d->tmp, f, &r->num));
     r->active = jn_diff_alloc(d, r->num.n_values, 1);
     r->ct = jn_diff_alloc(d, r->num.n_values, 1);
-    if (!r->arriving || !r->want || !r->outs || !r->active || !r->ct)
+    r->sure_ct = jn_diff_alloc(d, r->num.n_values, 1);
+    if (!r->arriving || !r->want || !r->unsure || !r->outs || !r->sure || !r->active || !r->ct ||
+        !r->sure_ct)
         return JN_NO_MEMORY();
     for (size_t p = 0; p < n_params; p++)
         r->active[p] = want[p];
@@ -258,7 +269,7 @@ static janus_status reach_close(jn_diff *d, const jn_call_shape *c, bool *arrivi
     for (bool changed = true; changed;) {
         changed = false;
         jn_reach *r;
-        JN_TRY(reach_entry(d, c->sub[0], arriving, want, records, &r));
+        JN_TRY(reach_entry(d, c->sub[0], arriving, want, NULL, records, &r));
         for (uint32_t i = 0; i < c->n_results; i++)
             if (!arriving[i] && r->outs[jn_carried_param(c, i)])
                 arriving[i] = changed = true;
@@ -266,48 +277,69 @@ static janus_status reach_close(jn_diff *d, const jn_call_shape *c, bool *arrivi
     return JANUS_OK;
 }
 
-/* One call: cotangents of its results to cotangents of its operands. */
-static janus_status reach_call(jn_diff *d, jn_reach *r, const jn_node *n) {
+/* One call, and what its gradient would be asked. */
+typedef struct reach_question {
     jn_call_shape c;
-    jn_call_shape_of(n, &c);
-    const jn_subgraph *sub = c.sub[0];
+    bool *arriving, *want;
+    bool any; /* something */
+} reach_question;
+
+static janus_status question_of(jn_diff *d, jn_reach *r, const jn_node *n, reach_question *q) {
+    jn_call_shape_of(n, &q->c);
+    const jn_subgraph *sub = q->c.sub[0];
     size_t n_results = sub->result_types.n, n_params = sub->params.n;
-    bool *arriving = jn_diff_alloc(d, n_results + n_params, 1);
-    bool *want = jn_diff_alloc(d, n_params, 1);
-    bool *outs = jn_diff_alloc(d, n_params, 1);
-    if (!arriving || !want || !outs)
+    q->arriving = jn_diff_alloc(d, n_results + n_params, 1);
+    q->want = jn_diff_alloc(d, n_params, 1);
+    if (!q->arriving || !q->want)
         return JN_NO_MEMORY();
-    bool any = r->records;
-    for (uint32_t i = 0; i < c.n_results; i++)
-        any |= arriving[i] = r->ct[r->num.first[n->id] + i];
-    for (uint32_t i = 0; i < c.n; i++) {
-        jn_value v = n->in[c.first_in + i];
-        uint32_t p = c.first_param + i;
+    q->any = r->records;
+    for (uint32_t i = 0; i < q->c.n_results; i++)
+        q->any |= q->arriving[i] = r->ct[r->num.first[n->id] + i];
+    for (uint32_t i = 0; i < q->c.n; i++) {
+        jn_value v = n->in[q->c.first_in + i];
+        uint32_t p = q->c.first_param + i;
         if (jn_value_is_none(v))
             continue;
         const jn_type *t = sub->params.data[p].type;
         if (t->kind == JANUS_KIND_ACC)
-            any |= arriving[n_results + p] = r->ct[jn_number(&r->num, v)];
-        want[p] = carries(t) && value_has(r, r->active, v);
+            q->any |= q->arriving[n_results + p] = r->ct[jn_number(&r->num, v)];
+        q->want[p] = carries(t) && value_has(r, r->active, v);
     }
-    if (!any && !jn_wire_stores(d, n))
+    q->any = q->any || jn_wire_stores(d, n);
+    if (!q->any)
         return JANUS_OK;
-    JN_TRY(jn_want_close(d, &c, want));
-    JN_TRY(reach_close(d, &c, arriving, want, r->records));
-    for (unsigned k = 0; k < c.n_subs; k++) {
+    JN_TRY(jn_want_close(d, &q->c, q->want));
+    return reach_close(d, &q->c, q->arriving, q->want, r->records);
+}
+
+/* Whether an operand can have a cotangent. */
+static bool operand_counts(const jn_reach *r, jn_value v) {
+    return value_has(r, r->active, v) && jn_differentiable(jn_value_type(r->f, v));
+}
+
+/* One call: cotangents of its results to cotangents of its operands. */
+static janus_status reach_call(jn_diff *d, jn_reach *r, const jn_node *n) {
+    reach_question q;
+    JN_TRY(question_of(d, r, n, &q));
+    if (!q.any)
+        return JANUS_OK;
+    size_t n_params = q.c.sub[0]->params.n;
+    bool *outs = jn_diff_alloc(d, n_params, 1);
+    if (!outs)
+        return JN_NO_MEMORY();
+    for (unsigned k = 0; k < q.c.n_subs; k++) {
         jn_reach *callee;
-        JN_TRY(reach_entry(d, c.sub[k], arriving, want, r->records, &callee));
+        JN_TRY(reach_entry(d, q.c.sub[k], q.arriving, q.want, NULL, r->records, &callee));
         for (size_t p = 0; p < n_params; p++)
             outs[p] = outs[p] || callee->outs[p];
     }
-    for (uint32_t i = 0; c.loop && i < c.n_results; i++) /* there may be no iteration */
-        if (arriving[i])
-            outs[jn_carried_param(&c, i)] = true;
-    for (uint32_t i = 0; i < c.n; i++) {
-        jn_value v = n->in[c.first_in + i];
-        uint32_t p = c.first_param + i;
-        if (value_has(r, r->active, v) && jn_differentiable(jn_value_type(r->f, v)) &&
-            (outs[p] || sub->params.data[p].shared))
+    for (uint32_t i = 0; q.c.loop && i < q.c.n_results; i++) /* there may be no iteration */
+        if (q.arriving[i])
+            outs[jn_carried_param(&q.c, i)] = true;
+    for (uint32_t i = 0; i < q.c.n; i++) {
+        jn_value v = n->in[q.c.first_in + i];
+        uint32_t p = q.c.first_param + i;
+        if (operand_counts(r, v) && (outs[p] || q.c.sub[0]->params.data[p].shared))
             r->ct[jn_number(&r->num, v)] = true;
     }
     return JANUS_OK;
@@ -362,6 +394,8 @@ static janus_status reach_walk(jn_diff *d, jn_reach *r, bool *changed) {
 
 /* Answers only grow, so this ends; entries met on the way join in. */
 static janus_status reach_solve(jn_diff *d) {
+    if (d->reach == d->solved)
+        return JANUS_OK;
     for (bool changed = true; changed;) {
         const jn_reach *head = d->reach;
         changed = false;
@@ -369,14 +403,127 @@ static janus_status reach_solve(jn_diff *d) {
             JN_TRY(reach_walk(d, r, &changed));
         changed = changed || d->reach != head;
     }
+    d->solved = d->reach;
     return JANUS_OK;
 }
 
 janus_status jn_reach_outs(jn_diff *d, jn_subgraph *f, const bool *arriving, const bool *want,
                            bool records, const bool **out_outs) {
     jn_reach *r;
-    JN_TRY(reach_entry(d, f, arriving, want, records, &r));
+    JN_TRY(reach_entry(d, f, arriving, want, NULL, records, &r));
     JN_TRY(reach_solve(d));
     *out_outs = r->outs;
+    return JANUS_OK;
+}
+
+/* ---- on all paths -------------------------------------------------------------------------------
+ */
+
+/* What a loop hands on is there after it if it was before, and a round leaves it so. */
+static janus_status sure_loop(jn_diff *d, jn_reach *r, const jn_node *n, const reach_question *q) {
+    bool *unsure = jn_diff_alloc(d, q->c.sub[0]->result_types.n, 1), any = false;
+    if (!unsure)
+        return JN_NO_MEMORY();
+    for (uint32_t i = 0; i < q->c.n_results; i++) {
+        unsure[i] = q->arriving[i] && !r->sure_ct[r->num.first[n->id] + i];
+        any = any || (q->arriving[i] && !unsure[i]);
+    }
+    for (bool changed = any; changed;) {
+        jn_reach *body;
+        changed = false;
+        JN_TRY(reach_entry(d, q->c.sub[0], q->arriving, q->want, unsure, false, &body));
+        for (uint32_t i = 0; i < q->c.n_results; i++)
+            if (q->arriving[i] && !unsure[i] && !body->sure[jn_carried_param(&q->c, i)])
+                unsure[i] = changed = true;
+    }
+    for (uint32_t i = 0; i < q->c.n_results; i++) {
+        jn_value v = n->in[q->c.first_in + jn_carried_param(&q->c, i) - q->c.first_param];
+        if (q->arriving[i] && !unsure[i] && operand_counts(r, v))
+            r->sure_ct[jn_number(&r->num, v)] = true;
+    }
+    return JANUS_OK;
+}
+
+static janus_status sure_call(jn_diff *d, jn_reach *r, const jn_node *n) {
+    reach_question q;
+    JN_TRY(question_of(d, r, n, &q));
+    if (!q.any)
+        return JANUS_OK;
+    if (q.c.loop)
+        return sure_loop(d, r, n, &q);
+    for (uint32_t i = 0; i < q.c.n_results; i++)
+        if (q.arriving[i] && !r->sure_ct[r->num.first[n->id] + i])
+            return JANUS_OK;
+    for (uint32_t i = 0; i < q.c.n; i++) {
+        jn_value v = n->in[q.c.first_in + i];
+        uint32_t p = q.c.first_param + i;
+        bool sure = operand_counts(r, v) && !q.c.sub[0]->params.data[p].shared;
+        for (unsigned k = 0; k < q.c.n_subs && sure; k++) {
+            jn_reach *callee;
+            JN_TRY(reach_entry(d, q.c.sub[k], q.arriving, q.want, NULL, false, &callee));
+            sure = callee->sure[p];
+        }
+        if (sure)
+            r->sure_ct[jn_number(&r->num, v)] = true;
+    }
+    return JANUS_OK;
+}
+
+static janus_status sure_node(jn_diff *d, jn_reach *r, const jn_node *n) {
+    if (jn_is_call(n))
+        return sure_call(d, r, n);
+    bool any = false, all = true;
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        uint32_t at = r->num.first[n->id] + i;
+        any = any || r->ct[at];
+        all = all && (!r->ct[at] || r->sure_ct[at]);
+    }
+    for (uint32_t k = 0; k < n->n_in && any && all && n->op->grad; k++)
+        if (operand_counts(r, n->in[k]))
+            r->sure_ct[jn_number(&r->num, n->in[k])] = true;
+    return JANUS_OK;
+}
+
+static janus_status sure_walk(jn_diff *d, jn_reach *r, bool *changed) {
+    const jn_subgraph *f = r->f;
+    memset(r->sure_ct, 0, r->num.n_values);
+    for (size_t i = 0; i < f->result_types.n; i++)
+        if (r->arriving[i] && !r->unsure[i] && !jn_value_is_none(f->results.data[i]))
+            r->sure_ct[jn_number(&r->num, f->results.data[i])] = true;
+    for (uint32_t i = r->num.n_nodes; i-- > 1;)
+        JN_TRY(sure_node(d, r, f->nodes.data[i]));
+    for (size_t p = 0; p < f->params.n; p++)
+        if (r->sure[p] && !r->sure_ct[p]) {
+            r->sure[p] = false;
+            *changed = true;
+        }
+    return JANUS_OK;
+}
+
+/* All is taken to be sure until a walk shows otherwise; with an entry met on the way all begins
+ * anew. */
+static janus_status sure_solve(jn_diff *d) {
+    while (d->reach != d->sure) {
+        JN_TRY(reach_solve(d));
+        const jn_reach *head = d->reach;
+        for (jn_reach *r = d->reach; r; r = r->next)
+            memset(r->sure, !r->records, r->f->params.n);
+        for (bool changed = true; changed && d->reach == head;) {
+            changed = false;
+            for (jn_reach *r = d->reach; r; r = r->next)
+                if (!r->records)
+                    JN_TRY(sure_walk(d, r, &changed));
+        }
+        d->sure = d->reach == head ? head : NULL;
+    }
+    return JANUS_OK;
+}
+
+janus_status jn_reach_sure(jn_diff *d, jn_subgraph *f, const bool *arriving, const bool *want,
+                           const bool *unsure, const bool **out_sure) {
+    jn_reach *r;
+    JN_TRY(reach_entry(d, f, arriving, want, unsure, false, &r));
+    JN_TRY(sure_solve(d));
+    *out_sure = r->sure;
     return JANUS_OK;
 }

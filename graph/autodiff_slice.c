@@ -43,9 +43,10 @@ static bool bound(const jn_sweep *s, const jn_node *n, uint32_t i, int64_t dim, 
 
 janus_status jn_sweep_slice(jn_sweep *s, const jn_node *n, bool *out_taken) {
     *out_taken = false;
-    if (n->op != s->d->ops.slice || !jn_value_is_none(s->flag[s->num.first[n->id]]))
+    if (n->op != s->d->ops.slice)
         return JANUS_OK;
-    jn_value x = n->in[0], ct = s->ct[s->num.first[n->id]];
+    jn_value x = n->in[0], ct;
+    JN_TRY(jn_arm_ct(s, s->num.first[n->id], &ct));
     uint32_t number = jn_number(&s->num, x);
     const jn_type *t = jn_value_type(s->f, x);
     jn_part part = {.ct = ct, .axis = int_attr(n, "axis")};
@@ -64,8 +65,10 @@ janus_status jn_sweep_slice(jn_sweep *s, const jn_node *n, bool *out_taken) {
     jn_part **at = &s->parts[number];
     for (jn_part *p = *at; p && fits; p = p->next)
         fits = p->axis == part.axis && (p->stop <= part.start || part.stop <= p->start);
-    if (!fits)
+    if (!fits || (*at && s->part_inside[number] != jn_in_arm(s)))
         JN_TRY(jn_sweep_join(s, x));
+    if (jn_in_arm(s))
+        jn_arm_part(s, x);
     while (*at && (*at)->start < part.start)
         at = &(*at)->next;
     part.next = *at;
@@ -120,6 +123,8 @@ janus_status jn_sweep_join(jn_sweep *s, jn_value v) {
     const jn_part *parts = s->parts[number];
     if (!parts)
         return JANUS_OK;
+    jn_subgraph *g = s->g;
+    s->g = s->part_inside[number] ? s->arm.sub : s->home;
     s->parts[number] = NULL;
     unsigned n = 0;
     int64_t end = 0;
@@ -138,5 +143,7 @@ janus_status jn_sweep_join(jn_sweep *s, jn_value v) {
     s->when = JN_VALUE_NONE; /* only what is certain is kept as a part */
     janus_status st = jn_sweep_add(s, v, sum);
     s->when = when;
+    s->part_inside[number] = false;
+    s->g = g;
     return st;
 }

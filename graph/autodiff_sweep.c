@@ -139,16 +139,17 @@ static janus_status fetch_again(jn_sweep *s, jn_value v) {
 }
 
 janus_status jn_sweep_fetch(jn_sweep *s, jn_value v, jn_value *out) {
-    *out = v;
-    if (s->f == s->g)
-        return JANUS_OK;
+    jn_subgraph *g = s->g;
+    if (s->f == s->home)
+        return jn_arm_in(s, v, out);
     jn_value *known = &s->fetched[jn_number(&s->num, v)];
+    s->g = s->home;
     if (jn_value_is_none(*known) && s->f->checkpoint && !s->lasting)
         JN_TRY(find_lasting(s));
     if (jn_value_is_none(*known))
         JN_TRY(computed_again(s, v.node) ? fetch_again(s, v) : fetch_kept(s, v, known));
-    *out = *known;
-    return JANUS_OK;
+    s->g = g;
+    return jn_arm_in(s, *known, out);
 }
 
 /* ---- the emitter that rules see ----------------------------------------------------------------
@@ -204,11 +205,8 @@ static jn_value accumulator(const jn_sweep *s, jn_value v) {
                : s->open[jn_number(&s->num, v)];
 }
 
-janus_status jn_sweep_open(jn_sweep *s, jn_value v, jn_value *out_acc) {
-    JN_TRY(jn_sweep_join(s, v));
-    *out_acc = accumulator(s, v);
-    if (!jn_value_is_none(*out_acc))
-        return JANUS_OK;
+/* Of the body around: an arm adds to it, too. */
+static janus_status open_sum(jn_sweep *s, jn_value v, jn_value *out_acc) {
     uint32_t i = jn_number(&s->num, v);
     jn_value like;
     JN_TRY(jn_sweep_fetch(s, v, &like));
@@ -223,6 +221,17 @@ janus_status jn_sweep_open(jn_sweep *s, jn_value v, jn_value *out_acc) {
     return st;
 }
 
+janus_status jn_sweep_open(jn_sweep *s, jn_value v, jn_value *out_acc) {
+    jn_subgraph *g = s->g;
+    JN_TRY(jn_sweep_join(s, v));
+    *out_acc = accumulator(s, v);
+    s->g = s->home;
+    if (jn_value_is_none(*out_acc))
+        JN_TRY(open_sum(s, v, out_acc));
+    s->g = g;
+    return jn_arm_in(s, *out_acc, out_acc);
+}
+
 /* What has been added to the results of node n becomes their cotangents. */
 static janus_status close_sums(jn_sweep *s, uint32_t n, uint32_t n_out) {
     for (uint32_t k = 0; k < n_out; k++) {
@@ -230,7 +239,8 @@ static janus_status close_sums(jn_sweep *s, uint32_t n, uint32_t n_out) {
         JN_TRY(jn_sweep_join(s, (jn_value){n, k}));
         if (jn_value_is_none(s->open[i]))
             continue;
-        if (s->presence && n == 0)
+        JN_TRY(jn_arm_close(s));
+        if (s->presence && !s->used[i])
             JN_TRY(jn_sweep_build(s, s->d->ops.acc_used, &s->open[i], 1, &s->flag[i], 1));
         JN_TRY(jn_sweep_build(s, s->d->ops.acc_get, &s->open[i], 1, &s->ct[i], 1));
         s->open[i] = JN_VALUE_NONE;
@@ -240,14 +250,26 @@ static janus_status close_sums(jn_sweep *s, uint32_t n, uint32_t n_out) {
 
 janus_status jn_sweep_add(jn_sweep *s, jn_value v, jn_value contribution) {
     JN_TRY(jn_sweep_join(s, v));
-    jn_value acc = accumulator(s, v);
-    if (!jn_value_is_none(acc))
-        return jn_presence_acc_add(s, acc, contribution);
     uint32_t i = jn_number(&s->num, v);
-    if (!jn_value_is_none(s->ct[i]))
-        return jn_presence_sum(s, &s->ct[i], &s->flag[i], contribution);
-    s->ct[i] = contribution;
-    s->flag[i] = s->when;
+    jn_value acc = accumulator(s, v);
+    if (!jn_value_is_none(acc)) {
+        s->used[i] = s->used[i] || (!jn_in_arm(s) && jn_value_is_none(s->when));
+        JN_TRY(jn_arm_in(s, acc, &acc));
+        return jn_presence_acc_add(s, acc, contribution);
+    }
+    bool first = jn_in_arm(s) ? !s->inside[i] : jn_value_is_none(s->ct[i]);
+    JN_TRY(jn_arm_take(s, v));
+    jn_value in[2] = {s->ct[i], contribution};
+    if (jn_value_is_none(in[0]))
+        s->ct[i] = contribution;
+    else
+        JN_TRY(jn_sweep_build(s, s->d->ops.add, in, 2, &s->ct[i], 1));
+    if (first)
+        s->flag[i] = s->when;
+    else if (jn_value_is_none(s->flag[i]) || jn_value_is_none(s->when))
+        s->flag[i] = JN_VALUE_NONE;
+    else
+        JN_TRY(jn_presence_or(s, s->flag[i], s->when, &s->flag[i]));
     return JANUS_OK;
 }
 
@@ -259,7 +281,7 @@ janus_status jn_sweep_add(jn_sweep *s, jn_value v, jn_value contribution) {
  * are made at once. */
 static bool wants_accumulator(const jn_sweep *s, jn_value p, jn_value v) {
     const jn_node *n = jn_value_node(s->g, v);
-    if (p.node != 0 || !n || !n->op)
+    if (p.node != 0 || !n || !n->op || s->inside[jn_number(&s->num, p)])
         return false;
     bool first = jn_value_is_none(s->ct[jn_number(&s->num, p)]);
     return n->op->flags & (first ? JN_OP_FEW_ROWS : JN_OP_ADDS);
@@ -284,13 +306,17 @@ static janus_status sweep_rule(jn_sweep *s, const jn_node *n) {
         any_in |= want[i];
     }
     bool taken = !any_in;
-    if (any_in)
+    if (any_in) {
+        JN_TRY(jn_arm_choose(s, n));
         JN_TRY(jn_sweep_slice(s, n, &taken));
+    }
     if (taken)
         return JANUS_OK;
     for (uint32_t i = 0; i < n->n_out; i++) {
+        jn_value arriving;
+        JN_TRY(jn_arm_ct(s, s->num.first[n->id] + i, &arriving));
         out[i] = primal_ev((jn_value){n->id, i});
-        dout[i] = jn_ev_of_value(ct[i]);
+        dout[i] = jn_ev_of_value(arriving);
     }
     jn_grad rule = {&s->base, n->op, n->attrs, n->n_in, n->n_out, in, out, dout, want, din};
     janus_status st = n->op->grad(&rule);
@@ -298,7 +324,6 @@ static janus_status sweep_rule(jn_sweep *s, const jn_node *n) {
         jn_error_context("in the gradient of %%%u = %s in @%s", n->id, n->op->name, s->f->name);
         return st;
     }
-    JN_TRY(jn_presence_of(s, n, &s->when));
     for (uint32_t i = 0; i < n->n_in; i++) {
         if (!want[i] || jn_ev_is_none(din[i]))
             continue;
@@ -311,12 +336,12 @@ static janus_status sweep_rule(jn_sweep *s, const jn_node *n) {
         }
         JN_TRY(jn_sweep_add(s, n->in[i], v));
     }
-    s->when = JN_VALUE_NONE;
     return JANUS_OK;
 }
 
 /* The transpose of adding is handing the sum's cotangent on, that of reading is adding. */
 static janus_status sweep_acc(jn_sweep *s, const jn_node *n) {
+    JN_TRY(jn_arm_close(s));
     if (n->n_in == 2) {
         jn_value sum = s->ct[jn_number(&s->num, n->in[0])];
         if (!jn_value_is_none(sum) && s->active[jn_number(&s->num, n->in[1])])
@@ -342,7 +367,9 @@ janus_status jn_sweep_run(jn_sweep *s, uint32_t from_node) {
             JN_TRY(jn_sweep_wire(s, n));
         else
             JN_TRY(sweep_rule(s, n));
+        jn_arm_leave(s);
     }
+    JN_TRY(jn_arm_close(s));
     return close_sums(s, 0, (uint32_t)s->f->params.n);
 }
 
@@ -351,7 +378,7 @@ janus_status jn_sweep_init(jn_sweep *s, jn_diff *d, jn_subgraph *f, jn_subgraph 
     s->base.ops = &sweep_ops;
     s->d = d;
     s->f = f;
-    s->g = g;
+    s->g = s->home = g;
     s->frame = s->when = JN_VALUE_NONE;
     JN_TRY(jn_numbering_make(&d->tmp, f, &s->num));
     s->active = jn_diff_alloc(d, s->num.n_values, sizeof *s->active);
@@ -361,8 +388,14 @@ janus_status jn_sweep_init(jn_sweep *s, jn_diff *d, jn_subgraph *f, jn_subgraph 
     s->open = jn_diff_alloc(d, s->num.n_values, sizeof *s->open);
     s->records = jn_diff_alloc(d, s->num.n_nodes, sizeof *s->records);
     s->parts = jn_diff_alloc(d, s->num.n_values, sizeof *s->parts);
-    if (!s->active || !s->ct || !s->flag || !s->parts || !s->fetched || !s->open || !s->records)
+    s->before = jn_diff_alloc(d, 2 * (size_t)s->num.n_values, sizeof *s->before);
+    s->used = jn_diff_alloc(d, 3 * (size_t)s->num.n_values, sizeof *s->used);
+    if (!s->active || !s->ct || !s->flag || !s->parts || !s->fetched || !s->open || !s->records ||
+        !s->before || !s->used)
         return JN_NO_MEMORY();
+    s->before_flag = s->before + s->num.n_values;
+    s->inside = s->used + s->num.n_values;
+    s->part_inside = s->inside + s->num.n_values;
     for (uint32_t i = 0; i < s->num.n_values; i++)
         s->ct[i] = s->flag[i] = s->fetched[i] = s->open[i] = JN_VALUE_NONE;
     return JANUS_OK;

@@ -168,6 +168,8 @@ static janus_status put_gradient(jn_sweep *s, const jn_node *n) {
 
 janus_status jn_sweep_wire(jn_sweep *s, const jn_node *n) {
     const jn_diff_ops *o = &s->d->ops;
+    if (n->op == o->wire_put || n->op == o->wire_read)
+        JN_TRY(jn_arm_close(s));
     if (n->op == o->wire_put)
         return put_gradient(s, n);
     if (n->op == o->wire_read)

@@ -4,7 +4,9 @@ libjanus_all_la_SOURCES += \
 	graph/attr.c \
 	graph/autodiff.c \
 	graph/autodiff_api.c \
+	graph/autodiff_arm.c \
 	graph/autodiff_call.c \
+	graph/autodiff_paths.c \
 	graph/autodiff_presence.c \
 	graph/autodiff_reach.c \
 	graph/autodiff_slice.c \
