@@ -3,6 +3,7 @@ EXTRA_DIST += \
 	bench/README.md \
 	bench/accuracy \
 	bench/accuracy.py \
+	bench/branches.py \
 	bench/call_overhead \
 	bench/call_overhead.py \
 	bench/char_lm_step \

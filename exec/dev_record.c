@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recording a planned trace: the streams it wants, and the capture of what it launches. */
+/* Recording a planned trace: the streams that it wants, and the capture of what it launches. */
 #include "config.h"
 
 #include "exec/dev_schedule.h"
@@ -9,11 +9,11 @@
 typedef struct recorder {
     const jn_trace *t;
     jn_device *d;
-    void *const *stream;
+    void *const *stream, *const *body;
 } recorder;
 static janus_status record_launches(void *user, char *arena, uint32_t *stop) {
     const recorder *w = user;
-    return jn_trace_launch(w->t, w->d, w->stream, arena, stop);
+    return jn_trace_launch(w->t, w->d, w->stream, w->body, arena, stop);
 }
 
 /* With the recording lock held. */
@@ -24,12 +24,15 @@ static janus_status record(jn_schedule *s, jn_captures *pool, const jn_trace *t,
     for (; s->n_streams < want; s->n_streams++)
         if (s->d->api->stream_new(&s->stream[s->n_streams]))
             return jn_error(JANUS_DEVICE, "no stream for a capture");
+    for (; s->n_bodies < t->max_depth; s->n_bodies++)
+        if (s->d->api->stream_new(&s->body[s->n_bodies]))
+            return jn_error(JANUS_DEVICE, "no stream for a body in a capture");
     void **stream = jn_alloc(n * sizeof *stream);
     if (!stream)
         return JN_NO_MEMORY();
     for (uint32_t i = 0; i < n; i++)
         stream[i] = s->stream[i % want];
-    recorder w = {t, s->d, stream};
+    recorder w = {t, s->d, stream, s->body};
     janus_status st = jn_captures_record(pool, key, n_key, s->d->stream, s->stream[0], t->bytes,
                                          out_bytes, record_launches, &w, out);
     jn_free(stream);

@@ -7,19 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/branch.h"
 #include "exec/dev_trace.h"
 #include "exec/device.h"
 #include "exec/run_internal.h"
 #include "ops/op_ids.h"
 
 enum {
-    MAX_TASKS = 4096,  /* of a flush that is looked at */
-    MAX_OPS = 8192,    /* of a capture */
-    MAX_SEEN = 64,     /* flushes remembered */
-    MAX_CAPTURES = 32, /* and captured */
-    MAX_ROWS = 256,    /* captures of groups of rows */
-    REST = 64,         /* times that a flush that was refused runs before the next attempt */
-    COPY_OUTPUTS = 16  /* small outputs that are copied out instead of held */
+    MAX_TASKS = 4096,      /* of a flush that is looked at */
+    MAX_OPS = 8192,        /* of a capture */
+    MAX_SEEN = 64,         /* flushes remembered */
+    MAX_CAPTURES = 32,     /* and captured */
+    MAX_ROWS = 256,        /* captures of groups of rows */
+    MOST_ROUNDS = 1 << 16, /* of a loop that the device decides: it cannot be interrupted */
+    REST = 64,             /* times that a flush that was refused runs before the next attempt */
+    COPY_OUTPUTS = 16      /* small outputs that are copied out instead of held */
 };
 
 /* A flush seen before. */
@@ -82,14 +84,19 @@ janus_status jn_schedule_new(jn_device *d, jn_schedule **out) {
     jn_schedule *s = jn_calloc(1, sizeof *s);
     if (!s)
         return JN_NO_MEMORY();
-    const char *graphs = getenv("JANUS_CUDA_GRAPHS"), *streams = getenv("JANUS_CUDA_STREAMS");
+    const char *graphs = getenv("JANUS_CUDA_GRAPHS"), *streams = getenv("JANUS_CUDA_STREAMS"),
+               *branches = getenv("JANUS_CUDA_BRANCHES"), *rounds = getenv("JANUS_CUDA_ROUNDS");
+    bool have = false;
     size_t free_bytes = 0, total = 0;
     d->api->memory(&free_bytes, &total);
     s->d = d;
     s->on = !(graphs && strcmp(graphs, "0") == 0) && !d->blocking;
     s->single = streams && strcmp(streams, "1") == 0;
+    s->branches = s->on && !(branches && strcmp(branches, "0") == 0) && d->api->has_branches &&
+                  d->api->has_branches(&have) == 0 && have;
     jn_captures_init(&s->captures, d->api, &d->pool, MAX_CAPTURES, total / 2);
     jn_captures_init(&s->rows, d->api, &d->pool, MAX_ROWS, total / 8);
+    s->most_rounds = rounds && atoi(rounds) > 0 ? (uint32_t)atoi(rounds) : MOST_ROUNDS;
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->recording, NULL);
     d->pool.drop_idle = drop_idle;
@@ -118,6 +125,8 @@ void jn_schedule_free(jn_schedule *s) {
     }
     for (uint32_t i = 0; i < s->n_streams; i++)
         s->d->api->stream_free(s->stream[i]);
+    for (uint32_t i = 0; i < s->n_bodies; i++)
+        s->d->api->stream_free(s->body[i]);
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->recording);
     jn_free(s);
@@ -349,6 +358,7 @@ static janus_status look_up(flush *f, bool *known) {
 }
 
 static void refuse(flush *f) {
+    jn_branch_refuse(f->task, f->n, false);
     pthread_mutex_lock(&f->s->lock);
     seen *p = *find_seen(f->s, f);
     if (p)
@@ -486,7 +496,7 @@ static janus_status record(flush *f, jn_capture **out) {
     janus_run_stats counts;
     jn_trace_init(&t);
     janus_status st = trace_tasks(f, &t, &counts);
-    if (st == JANUS_OK && (t.ops.n > MAX_OPS || !t.ops.n))
+    if (st == JANUS_OK && (t.n_launches > MAX_OPS || !t.ops.n))
         st = jn_error(JANUS_UNSUPPORTED, "too many launches, or none, for a capture");
     if (st == JANUS_OK)
         st = jn_trace_plan(&t, s->single);
@@ -505,6 +515,7 @@ static janus_status record(flush *f, jn_capture **out) {
         (*out)->owner = f->r->set;
         pthread_mutex_lock(&s->lock);
         s->stats.nodes += t.ops.n;
+        s->stats.branches += t.bodies.n / 2;
         s->stats.waits += t.plan.n_waits;
         if (t.plan.n_streams > s->stats.streams)
             s->stats.streams = t.plan.n_streams;
@@ -644,6 +655,8 @@ static janus_status ahead_of_time(flush *f, bool *done) {
         }
     }
     JN_TRY(run_capture(f, g, small, &stopped));
+    if (stopped)
+        jn_branch_refuse(f->task, f->n, true);
     *done = !stopped;
     return JANUS_OK;
 }

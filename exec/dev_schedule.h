@@ -19,6 +19,8 @@
  * their segment for a rounded number of rows: exec/dev_rows.c.
  *
  * JANUS_CUDA_GRAPHS=0: never.  JANUS_CUDA_STREAMS=1: captures have one stream.
+ * JANUS_CUDA_BRANCHES=0: the host decides every branch and loop.  JANUS_CUDA_ROUNDS: of a loop that
+ * the device decides, at most (65536).
  */
 #ifndef JN_EXEC_DEV_SCHEDULE_H
 #define JN_EXEC_DEV_SCHEDULE_H
@@ -38,21 +40,27 @@ typedef struct jn_schedule_stats {
     uint64_t streams;                          /* the most that a capture had */
     uint64_t nodes, waits;                     /* of all captures made: launches, event waits */
     uint64_t row_captures, row_replays;        /* of groups of rows (exec/dev_rows.c) */
+    uint64_t branches;                         /* of all captures: that the device decides */
 } jn_schedule_stats;
 
-enum { JN_SCHEDULE_STREAMS = 16 }; /* further ones of a plan share these */
+enum {
+    JN_SCHEDULE_STREAMS = 16, /* further ones of a plan share these */
+    JN_SCHEDULE_BODIES = 4
+};
 
 struct jn_schedule {
     struct jn_device *d;
     jn_captures captures, rows; /* of flushes; of groups of rows */
-    bool on, single;
-    pthread_mutex_t lock;  /* of what follows */
-    struct jn_seen *first; /* used last first */
+    bool on, single, branches;  /* branches: the driver has conditional nodes (exec/branch.h) */
+    pthread_mutex_t lock;       /* of what follows */
+    struct jn_seen *first;      /* used last first */
     uint32_t n_seen;
     jn_schedule_stats stats;
     pthread_mutex_t recording; /* one capture at a time; of the streams */
     void *stream[JN_SCHEDULE_STREAMS];
     uint32_t n_streams;
+    void *body[JN_SCHEDULE_BODIES]; /* for bodies of branches, one within the other */
+    uint32_t n_bodies, most_rounds;
 };
 
 janus_status jn_schedule_new(struct jn_device *d, jn_schedule **out);

@@ -13,7 +13,7 @@ enum { NONE = UINT32_MAX };
 /* Addresses of blocks: where no device and no host has memory. */
 #define FIRST_ADDRESS ((uintptr_t)1 << 62)
 
-typedef enum op_kind { CALL, GATHER, SUM, ZERO, TAKE_ROWS, GIVE_ROWS } op_kind;
+typedef enum op_kind { CALL, GATHER, SUM, ZERO, TAKE_ROWS, GIVE_ROWS, BRANCH } op_kind;
 
 struct jn_trace_op {
     op_kind kind;
@@ -28,16 +28,24 @@ struct jn_trace_op {
     const void *table, *count; /* TAKE_ROWS, GIVE_ROWS */
     int64_t numel, step;
     uint8_t dtype;
+    /* BRANCH: from, table: the value before and after a round; to: its rounds are counted here; n:
+     * the most of them */
+    jn_trace_ops body[2], *outer;
+    bool loop;
 };
 typedef struct jn_trace_op trace_op;
 
 void jn_trace_init(jn_trace *t) {
     *t = (jn_trace){.next = FIRST_ADDRESS};
+    t->into = &t->ops;
     jn_arena_init(&t->arena, 0);
 }
 
 void jn_trace_free(jn_trace *t) {
     jn_stream_plan_free(&t->plan);
+    for (size_t i = 0; i < t->bodies.n; i++)
+        jn_vec_free(t->bodies.data[i]);
+    jn_vec_free(&t->bodies);
     jn_vec_free(&t->ops);
     jn_vec_free(&t->blocks);
     jn_vec_free(&t->touches);
@@ -90,7 +98,8 @@ static bool touch(jn_trace *t, const void *p, bool writes) {
 
 static janus_status append(jn_trace *t, const trace_op *o, bool touched) {
     trace_op *own = jn_arena_dup(&t->arena, o, sizeof *o);
-    return own && touched && jn_vec_push(&t->ops, own) ? JANUS_OK : JN_NO_MEMORY();
+    t->n_launches++;
+    return own && touched && jn_vec_push(t->into, own) ? JANUS_OK : JN_NO_MEMORY();
 }
 
 /* Views of variants are patched for other numbers of rows later. */
@@ -175,6 +184,44 @@ janus_status jn_trace_give_rows(jn_trace *t, const void *table, const void *from
 janus_status jn_trace_zero(jn_trace *t, void *p, size_t bytes) {
     trace_op o = {.kind = ZERO, .to = p, .bytes = bytes};
     return append(t, &o, touch(t, p, true));
+}
+
+janus_status jn_trace_branch(jn_trace *t, bool loop, trace_op **out) {
+    trace_op *o = jn_arena_zalloc(&t->arena, sizeof *o);
+    if (!o || !jn_vec_push(&t->bodies, &o->body[0]) || !jn_vec_push(&t->bodies, &o->body[1]))
+        return JN_NO_MEMORY();
+    if (++t->depth > JN_TRACE_DEPTH)
+        return jn_error(JANUS_UNSUPPORTED, "no capture: branches in branches in branches");
+    if (t->depth > t->max_depth)
+        t->max_depth = t->depth;
+    o->kind = BRANCH;
+    o->loop = loop;
+    o->outer = t->into;
+    *out = o;
+    return JANUS_OK;
+}
+
+void jn_trace_body(jn_trace *t, trace_op *branch, unsigned which) {
+    t->into = &branch->body[which];
+}
+
+janus_status jn_trace_branch_end(jn_trace *t, trace_op *o, const void *value, const void *again,
+                                 uint8_t dtype, void *rounds, uint32_t most) {
+    t->into = o->outer;
+    t->depth--;
+    o->from = value;
+    o->table = again;
+    o->dtype = dtype;
+    o->n = most;
+    bool ok = touch(t, value, false);
+    ok &= touch(t, again, false);
+    if (rounds) {
+        o->to = rounds;
+        ok &= touch(t, rounds, true);
+        t->may_raise = true; /* it may set the abort word */
+    }
+    t->n_launches += 1 + o->body[0].n + o->body[1].n;
+    return ok && jn_vec_push(t->into, o) ? JANUS_OK : JN_NO_MEMORY();
 }
 
 /* ---- planning -----------------------------------------------------------------------------------
@@ -279,6 +326,7 @@ typedef struct launcher {
     jn_device *d;
     char *arena;
     uint32_t *stop;
+    void *const *body; /* streams */
 } launcher;
 
 static void *real(const launcher *l, const void *p) {
@@ -299,17 +347,26 @@ static void call(const launcher *l, const trace_op *o, jn_cu_exec *e) {
     o->kernel(&k);
 }
 
-static janus_status launch(void *user, uint32_t index, void *stream) {
-    const launcher *l = user;
-    const trace_op *o = l->t->ops.data[index];
-    jn_device *d = l->d;
-    jn_cu_exec e = d->exec;
+static jn_cu_exec exec_on(const launcher *l, void *stream) {
+    jn_cu_exec e = l->d->exec;
     e.stream = stream;
     e.stop = l->stop;
     e.error = 0;
     e.scalars_here = l->t->scalars;
     e.scalars_bytes = l->t->scalar_bytes;
     e.scalars_there = l->t->scalar_block ? real(l, l->t->scalar_block) : NULL;
+    return e;
+}
+
+static janus_status launched(const launcher *l, int error, const char *what) {
+    return error ? jn_error(JANUS_DEVICE, "%s on cuda, while a capture is recorded: %s", what,
+                            l->d->api->error_text(error))
+                 : JANUS_OK;
+}
+
+static janus_status launch_one(const launcher *l, const trace_op *o, void *stream) {
+    jn_device *d = l->d;
+    jn_cu_exec e = exec_on(l, stream);
     pthread_mutex_lock(&d->lock); /* the libraries' handles are of one thread at a time */
     switch (o->kind) {
     case CALL:
@@ -335,16 +392,76 @@ static janus_status launch(void *user, uint32_t index, void *stream) {
     case ZERO:
         e.error = d->api->fill(real(l, o->to), 0, o->bytes, stream);
         break;
+    case BRANCH:
+        break;
     }
     int error = e.error ? e.error : d->api->launch_error();
     pthread_mutex_unlock(&d->lock);
-    return error ? jn_error(JANUS_DEVICE, "%s on cuda, while a capture is recorded: %s",
-                            o->op ? o->op->name : "a copy", d->api->error_text(error))
-                 : JANUS_OK;
+    return launched(l, error, o->op ? o->op->name : "a copy");
 }
 
-janus_status jn_trace_launch(const jn_trace *t, jn_device *d, void *const *stream, char *arena,
-                             uint32_t *stop) {
-    launcher l = {t, d, arena, stop};
+/* The kernel that says whether bodies run (again). */
+static janus_status decide(const launcher *l, const trace_op *o, const void *value, bool first,
+                           const uint64_t *handle, void *stream) {
+    jn_cu_exec e = exec_on(l, stream);
+    jn_cu_decision x = {.value = real(l, value),
+                        .dtype = o->dtype,
+                        .handle = handle,
+                        .n = o->loop ? 1 : 2,
+                        .rounds = o->to ? real(l, o->to) : NULL,
+                        .most = o->n,
+                        .first = first,
+                        .stop = l->stop};
+    pthread_mutex_lock(&l->d->lock);
+    l->d->module->decide(&e, &x);
+    int error = e.error ? e.error : l->d->api->launch_error();
+    pthread_mutex_unlock(&l->d->lock);
+    return launched(l, error, "a decision");
+}
+
+static janus_status launch_branch(const launcher *l, const trace_op *o, void *stream,
+                                  unsigned depth);
+
+static janus_status launch_body(const launcher *l, const trace_op *o, unsigned which,
+                                const uint64_t *handle, unsigned depth) {
+    const jn_trace_ops *body = &o->body[which];
+    void *stream = l->body[depth];
+    for (size_t i = 0; i < body->n; i++) {
+        const trace_op *x = body->data[i];
+        JN_TRY(x->kind == BRANCH ? launch_branch(l, x, stream, depth + 1)
+                                 : launch_one(l, x, stream));
+    }
+    return o->loop ? decide(l, o, o->table, false, handle, stream) : JANUS_OK;
+}
+
+static janus_status launch_branch(const launcher *l, const trace_op *o, void *stream,
+                                  unsigned depth) {
+    const jn_dev_api *api = l->d->api;
+    uint64_t handle[2];
+    unsigned n = o->loop ? 1 : 2;
+    for (unsigned i = 0; i < n; i++)
+        JN_TRY(launched(l, api->branch_handle(stream, &handle[i]), "a conditional handle"));
+    JN_TRY(decide(l, o, o->from, true, handle, stream));
+    for (unsigned i = 0; i < n; i++) {
+        JN_TRY(launched(l, api->body_begin(stream, handle[i], o->loop, l->body[depth]),
+                        "a conditional node"));
+        janus_status st = launch_body(l, o, i, handle, depth);
+        /* ended in any case: a stream left in capture mode would be lost */
+        int error = api->body_end(l->body[depth]);
+        JN_TRY(st);
+        JN_TRY(launched(l, error, "a conditional body"));
+    }
+    return JANUS_OK;
+}
+
+static janus_status launch(void *user, uint32_t index, void *stream) {
+    const launcher *l = user;
+    const trace_op *o = l->t->ops.data[index];
+    return o->kind == BRANCH ? launch_branch(l, o, stream, 0) : launch_one(l, o, stream);
+}
+
+janus_status jn_trace_launch(const jn_trace *t, jn_device *d, void *const *stream,
+                             void *const *body, char *arena, uint32_t *stop) {
+    launcher l = {t, d, arena, stop, body};
     return jn_streams_run(&t->plan, d->api, stream, launch, &l);
 }

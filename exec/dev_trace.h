@@ -9,6 +9,11 @@
  * (exec/dev_streams.h), and last every block gets its place in one arena: no block shares bytes
  * with another but where the streams' order allows it, workspaces included.
  *
+ * A branch or loop that the device decides (exec/branch.h) is one launch here, whose bodies are
+ * lists of launches of their own.  What they touch counts as touched by it; so a body's values
+ * share memory with nothing, as its launches are in no order that others know.  A body has one
+ * stream.
+ *
  * A trace lives as long as one flush: what its launches refer to belongs to the run.
  */
 #ifndef JN_EXEC_DEV_TRACE_H
@@ -35,9 +40,15 @@ typedef struct jn_trace_touch {
     bool writes;
 } jn_trace_touch;
 
+enum { JN_TRACE_DEPTH = 4 }; /* of bodies in bodies */
+typedef JN_VEC(struct jn_trace_op *) jn_trace_ops;
+
 typedef struct jn_trace {
     jn_arena arena;
-    JN_VEC(struct jn_trace_op *) ops;
+    jn_trace_ops ops, *into; /* into: the list written to, `ops` or a body */
+    JN_VEC(jn_trace_ops *) bodies;
+    size_t n_launches;         /* those of bodies included */
+    unsigned depth, max_depth; /* of bodies */
     JN_VEC(jn_trace_block) blocks;
     JN_VEC(jn_trace_touch) touches;
     uintptr_t next;
@@ -71,13 +82,23 @@ janus_status jn_trace_take_rows(jn_trace *t, void *to, const void *table, const 
 janus_status jn_trace_give_rows(jn_trace *t, const void *table, const void *from, const void *count,
                                 uint32_t rows, size_t bytes);
 janus_status jn_trace_zero(jn_trace *t, void *p, size_t bytes);
+/* A branch, or a loop: begun, what is written down after jn_trace_body(.., 0) is done if the value
+ * is not zero, after jn_trace_body(.., 1), of branches, if it is.  `again`: the value of a loop
+ * after a round.  A loop counts its rounds in a word, and sets the abort word after `most`; a
+ * branch has none, NULL. */
+janus_status jn_trace_branch(jn_trace *t, bool loop, struct jn_trace_op **out);
+void jn_trace_body(jn_trace *t, struct jn_trace_op *branch, unsigned which);
+janus_status jn_trace_branch_end(jn_trace *t, struct jn_trace_op *branch, const void *value,
+                                 const void *again, uint8_t dtype, void *rounds, uint32_t most);
 
 /* Streams and memory.  `single`: one stream. */
 janus_status jn_trace_plan(jn_trace *t, bool single);
 /* Offset of an address of a block in the arena; after jn_trace_plan. */
 size_t jn_trace_offset(const jn_trace *t, const void *p);
-/* Puts all of it on the streams, over `arena`.  `stop`: the abort word. */
+/* Puts all of it on the streams, over `arena`; bodies at depth k on body[k].  `stop`: the abort
+ * word.
+ */
 janus_status jn_trace_launch(const jn_trace *t, struct jn_device *d, void *const *stream,
-                             char *arena, uint32_t *stop);
+                             void *const *body, char *arena, uint32_t *stop);
 
 #endif

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "exec/acc.h"
+#include "exec/branch.h"
 #include "exec/dev_group.h"
 #include "exec/dev_trace.h"
 #include "exec/group.h"
@@ -256,6 +257,8 @@ static bool fits_one_group(const jn_segment *seg, jn_task **task, uint32_t n) {
 }
 
 janus_status jn_group_run(jn_lane *l, jn_seginst *inst, jn_task **task, uint32_t n) {
+    if (JN_UNLIKELY(inst->seg->branch != NULL))
+        return jn_branch_run(l, inst, task, n);
     bool together = n == 1 || fits_one_group(inst->seg, task, n);
     uint8_t few[64], *layout = few;
     if (inst->seg->n_inputs > 64 && !(layout = jn_alloc(inst->seg->n_inputs)))

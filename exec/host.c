@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "exec/acc.h"
+#include "exec/branch.h"
 #include "exec/device.h"
 #include "exec/host.h"
 #include "exec/rows.h"
@@ -278,6 +279,14 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
             pc = p->code;
             break;
         }
+        case JN_I_DECIDE:
+            if (JN_UNLIKELY(r->dev != NULL)) {
+                bool issued;
+                CHECK(jn_branch_decide(r, (jn_segment *)in->aux, f, &issued));
+                if (issued)
+                    pc = f->plan->code + in->dst;
+            }
+            break;
         case JN_I_WHILE:
         case JN_I_FOREACH:
         case JN_I_GRAD_LOOP:

@@ -113,6 +113,7 @@ static jn_future *operand(const at *x) {
     case JN_I_GRAD_CALL:
         return pending(x, in->a);
     case JN_I_WHILE:
+    case JN_I_DECIDE: /* the host decides then */
         return NULL;
     case JN_I_FOREACH:
         return pending(x, ((const jn_loop *)in->aux)->count);

@@ -1,6 +1,7 @@
 # exec: see docs/ARCHITECTURE.md.
 libjanus_all_la_SOURCES += \
 	exec/acc.c \
+	exec/branch.c \
 	exec/collect.c \
 	exec/dev_capture.c \
 	exec/dev_group.c \
@@ -29,6 +30,7 @@ libjanus_all_la_SOURCES += \
 	exec/overlay.c \
 	exec/par.c \
 	exec/plan.c \
+	exec/plan_branch.c \
 	exec/plan_build.c \
 	exec/plan_cut.c \
 	exec/plan_scalar.c \
@@ -50,6 +52,7 @@ libjanus_all_la_SOURCES += \
 
 noinst_HEADERS += \
 	exec/acc.h \
+	exec/branch.h \
 	exec/dev_capture.h \
 	exec/dev_group.h \
 	exec/dev_pool.h \

@@ -158,6 +158,8 @@ void jn_plan_print(const jn_plan *p, jn_str *s) {
                       (int)in->a, (int)in->b);
         if (in->op == JN_I_INVOKE)
             jn_str_printf(s, " @%s", ((const jn_call *)in->aux)->sub[0]->name);
+        if (in->op == JN_I_DECIDE)
+            jn_str_printf(s, " %s", p->where[i]->op->name);
         if (in->op == JN_I_ISSUE || in->op == JN_I_ROWS) {
             jn_str_append(s, " ");
             print_segment(in->aux, s);

@@ -61,6 +61,7 @@ typedef union jn_slot {
     X(JEQ_IK)                                                                                      \
     X(INVOKE) /* aux is jn_call */                                                                 \
     X(WHILE)  /* aux is jn_loop */                                                                 \
+    X(DECIDE) /* issues aux, a jn_segment, and goes on at dst; or nothing (exec/branch.h) */       \
     X(FOREACH)                                                                                     \
     X(RETURN) /* aux is the list of result slots */                                                \
     X(ISSUE)  /* aux is jn_segment */                                                              \

@@ -170,6 +170,24 @@ static janus_status carried_params(jn_builder *b, const jn_subgraph *body, uint3
     return JANUS_OK;
 }
 
+/* Left to the device where that can be; `s` NULL: never. */
+static bool decides(const jn_builder *b, const jn_scope *s, const jn_node *n) {
+    return s && !b->plan->saved && jn_pb_can_decide(s->g, n);
+}
+
+static janus_status compile_decided_loop(jn_builder *b, jn_scope *s, const jn_node *n,
+                                         jn_instr loop) {
+    size_t decide;
+    JN_TRY(jn_pb_decide(b, s, n, &decide));
+    JN_TRY(jn_pb_emit(b, n, loop));
+    size_t jump = b->code.n;
+    JN_TRY(jn_pb_emit(b, n, (jn_instr){JN_I_JUMP, 0, 0, 0, {0}}));
+    b->code.data[decide].dst = (uint32_t)b->code.n;
+    JN_TRY(jn_pb_decided(b, s, n, decide));
+    b->code.data[jump].imm = (int64_t)b->code.n;
+    return JANUS_OK;
+}
+
 static janus_status compile_loop(jn_builder *b, jn_scope *s, const jn_node *n) {
     jn_loop *l = jn_arena_zalloc(b->arena, sizeof *l);
     if (!l)
@@ -197,7 +215,10 @@ static janus_status compile_loop(jn_builder *b, jn_scope *s, const jn_node *n) {
     }
     JN_TRY(result_slots(b, s, n, n_results(n), &l->results));
     JN_TRY(carried_params(b, l->body->sub, first, l));
-    return jn_pb_emit(b, n, (jn_instr){opcode, 0, 0, 0, {.aux = l}});
+    jn_instr in = {opcode, 0, 0, 0, {.aux = l}};
+    return decides(b, n->op->role == JN_ROLE_WHILE ? s : NULL, n)
+               ? compile_decided_loop(b, s, n, in)
+               : jn_pb_emit(b, n, in);
 }
 
 static janus_status return_slots(jn_builder *b, jn_scope *s) {
@@ -259,6 +280,32 @@ static janus_status condition_slot(jn_builder *b, jn_scope *s, const jn_node *n,
     return jn_pb_emit(b, n, (jn_instr){JN_I_TRUTH, *out, c, 0, {0}});
 }
 
+static janus_status compile_unary(jn_builder *b, jn_scope *s, const jn_node *n, uint32_t opcode,
+                                  uint32_t extra, int64_t imm);
+
+/* DECIDE, and behind it the scalars that only the host's condition needs. */
+static janus_status compile_decision(jn_builder *b, jn_scope *s, const jn_node *n, size_t *out_at) {
+    jn_condition c;
+    JN_TRY(jn_pb_decide(b, s, n, out_at));
+    if (!jn_pb_condition(s->g, n->in[0], &c))
+        return jn_error(JANUS_INTERNAL, "a condition that is no tensor's element");
+    if (c.n > 0)
+        JN_TRY(compile_unary(b, s, c.scalar[0], JN_I_ITEM, c.scalar[0]->out[0]->kind, 0));
+    return c.n > 1 ? jn_pb_scalar(b, s, c.scalar[1]) : JANUS_OK;
+}
+
+/* A scalar that only the condition of an `if` which a device may decide is made from. */
+static bool is_for_decision(const jn_builder *b, const jn_scope *s, const jn_node *n) {
+    uint32_t user = s->cut.user[n->id];
+    jn_condition c;
+    if (user && s->g->nodes.data[user]->op->id == JN_OP_ID_s_bool)
+        user = s->cut.user[user];
+    const jn_node *branch = user ? s->g->nodes.data[user] : NULL;
+    return branch && branch->op->role == JN_ROLE_IF && inlines(b, s, branch) &&
+           jn_pb_condition(s->g, branch->in[0], &c) && c.n &&
+           (c.scalar[0] == n || c.scalar[c.n - 1] == n) && jn_pb_can_decide(s->g, branch);
+}
+
 static janus_status compile_if(jn_builder *b, jn_scope *s, const jn_node *n) {
     uint32_t c;
     if (!inlines(b, s, n)) {
@@ -266,8 +313,11 @@ static janus_status compile_if(jn_builder *b, jn_scope *s, const jn_node *n) {
         return compile_call(b, s, n, c);
     }
     jn_slots args;
-    bool tail = is_tail(s, n);
+    bool decided = jn_pb_can_decide(s->g, n), tail = !decided && is_tail(s, n);
+    size_t decide = 0;
     JN_TRY(slots_of(b, s, n->in + 1, n->n_in - 1, &args));
+    if (decided)
+        JN_TRY(compile_decision(b, s, n, &decide));
     int fused = jn_pb_branch_opcode(s, n->in[0]);
     if (fused >= 0) {
         const jn_node *cmp = jn_value_node(s->g, n->in[0]);
@@ -289,6 +339,8 @@ static janus_status compile_if(jn_builder *b, jn_scope *s, const jn_node *n) {
     s->returned = tail;
     if (!tail)
         b->code.data[jump].imm = (int64_t)b->code.n;
+    if (decided)
+        b->code.data[decide].dst = (uint32_t)b->code.n;
     return JANUS_OK;
 }
 
@@ -383,6 +435,8 @@ static janus_status compile_host_node(jn_builder *b, jn_scope *s, const jn_node 
             return jn_pb_emit(b, n, (jn_instr){JN_I_TCONST, dst, 0, 0, {.aux = n}});
         return jn_pb_emit(b, n, (jn_instr){JN_I_CONST, dst, 0, 0, {.imm = bits}});
     case JN_ROLE_SCALAR:
+        if (is_for_decision(b, s, n))
+            return JANUS_OK;
         if (n->op->id == JN_OP_ID_item)
             return compile_unary(b, s, n, JN_I_ITEM, n->out[0]->kind, 0);
         if (n->op->id == JN_OP_ID_size)

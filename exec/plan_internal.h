@@ -77,6 +77,24 @@ janus_status jn_pb_scalar(jn_builder *b, jn_scope *s, const jn_node *n);
 /* Fills s->needs_slot. */
 janus_status jn_pb_find_constants(jn_builder *b, jn_scope *s);
 
+/* plan_branch.c */
+/* A condition that is a tensor's element: the scalars on the way to it, at most two. */
+typedef struct jn_condition {
+    jn_value tensor;
+    const jn_node *scalar[2];
+    unsigned n;
+} jn_condition;
+/* False: it is none. */
+bool jn_pb_condition(const jn_subgraph *g, jn_value v, jn_condition *out);
+/* Whether n, an `if` or a `while` of g, may be left to a device (exec/branch.h). */
+bool jn_pb_can_decide(const jn_subgraph *g, const jn_node *n);
+/* Emits the DECIDE of n; *out_at: its place in the code.  What it jumps to is the caller's to
+ * patch. */
+janus_status jn_pb_decide(jn_builder *b, jn_scope *s, const jn_node *n, size_t *out_at);
+/* Emits what comes after a DECIDE of a `while` that has issued: results that are no tensors, or
+ * that rounds leave as they are. */
+janus_status jn_pb_decided(jn_builder *b, jn_scope *s, const jn_node *n, size_t at);
+
 /* plan_segments.c */
 /* Gives every tensor value that leaves its segment a slot. */
 janus_status jn_pb_mark_outputs(jn_builder *b, jn_scope *s);

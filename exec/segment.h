@@ -78,8 +78,9 @@ typedef struct jn_segment {
     jn_src *output;           /* NODE sources */
     struct jn_seginst *insts; /* list, most recent first */
     uint32_t n_insts;
-    struct jn_segment *twin; /* does the same on other slots: its specialisations serve; or NULL */
-    struct jn_segment *next; /* with this hash, in the plan set */
+    struct jn_branch *branch; /* it has no nodes: exec/branch.h; or NULL */
+    struct jn_segment *twin;  /* does the same on other slots: its specialisations serve; or NULL */
+    struct jn_segment *next;  /* with this hash, in the plan set */
     uint64_t hash;
 } jn_segment;
 

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "exec/branch.h"
 #include "exec/plan.h"
 #include "exec/plan_internal.h"
 #include "exec/variant.h"
@@ -235,6 +236,8 @@ static janus_status specialise(spec *s, const jn_shape *const *in, const int64_t
     for (uint32_t i = 0; i < seg->n_scalars; i++)
         if (seg->scalars[i].shape)
             inst->scalars[i] = scalars[i];
+    if (seg->branch)
+        return jn_branch_specialise(inst, s->set);
     for (uint32_t i = 0; i < seg->n_nodes; i++) {
         const jn_segnode *n = &seg->nodes[i];
         if (n->acc < 0) {

@@ -186,12 +186,13 @@ static PyObject *cuda_graph_stats(PyObject *self, PyObject *unused) {
         return NULL;
     jn_schedule_stats s = jn_schedule_stats_get(d->schedule);
     return Py_BuildValue(
-        "{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "captures", (unsigned long long)s.captures,
+        "{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "captures", (unsigned long long)s.captures,
         "replays", (unsigned long long)s.replays, "busy", (unsigned long long)s.busy, "evicted",
         (unsigned long long)s.evicted, "refused", (unsigned long long)s.refused, "streams",
         (unsigned long long)s.streams, "nodes", (unsigned long long)s.nodes, "waits",
         (unsigned long long)s.waits, "row_captures", (unsigned long long)s.row_captures,
-        "row_replays", (unsigned long long)s.row_replays);
+        "row_replays", (unsigned long long)s.row_replays, "branches",
+        (unsigned long long)s.branches);
 }
 
 static PyObject *cuda_reset_peaks(PyObject *self, PyObject *unused) {

@@ -352,6 +352,7 @@ if [ -n "$python" ]; then
     "$python" -c 'import sys; sys.path.insert(0, sys.argv[1]); from treebench import inputs; sys.exit(not inputs.find_sst(""))' \
       "$root/bench" 2>/dev/null || trees="$trees --shape random"
   fi
+  check branches 30 ./run "$python" "$root/bench/branches.py" ${emulated:+--calls 1}
   # shellcheck disable=SC2086
   check zoo "$(share 100)" ./run "$python" "$root/bench/zoo.py" $zoo
   [ -n "$emulated" ] || networks="${networks% *} $(share 90)"

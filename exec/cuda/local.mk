@@ -2,6 +2,7 @@
 # The .cu files stay in _SOURCES so that archives have them whether nvcc is there or not.
 JN_CU_SOURCES = \
 	ops/cuda/attention.cu \
+	ops/cuda/branch.cu \
 	ops/cuda/create.cu \
 	ops/cuda/elementwise.cu \
 	ops/cuda/index.cu \

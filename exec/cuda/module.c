@@ -35,7 +35,8 @@ const jn_cuda_module *janus_cuda_module(void) {
                                .take_rows = jn_cuda_take_rows,
                                .give_rows = jn_cuda_give_rows,
                                .sum_rows = jn_cuda_sum_rows,
-                               .nothing = jn_cuda_nothing};
+                               .nothing = jn_cuda_nothing,
+                               .decide = jn_cuda_decide};
     uint64_t h = 0xcbf29ce484222325u;
     for (unsigned i = 0; i < JN_OP_ID_COUNT; i++)
         h = jn_hash_name(h, names[i]);

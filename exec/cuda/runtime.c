@@ -125,6 +125,89 @@ static int graph_run(void *exec, void *stream) {
 }
 static int graph_free(void *exec) { return (int)cudaGraphExecDestroy((cudaGraphExec_t)exec); }
 
+/* Conditional nodes: 12.3 has them, a driver of 12.4 what captures of bodies need. */
+#if CUDART_VERSION >= 12040
+enum { FIRST_DRIVER = 12040 };
+
+static int has_branches(bool *out) {
+    int driver = 0, error = (int)cudaDriverGetVersion(&driver);
+    *out = !error && driver >= FIRST_DRIVER;
+    return error;
+}
+
+/* What is being captured on a stream. */
+typedef struct captured {
+    cudaGraph_t graph;
+    const cudaGraphNode_t *after;
+    size_t n;
+#if CUDART_VERSION >= 13000
+    const cudaGraphEdgeData *edge;
+#endif
+} captured;
+
+static int look(void *stream, captured *c) {
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+#if CUDART_VERSION >= 13000
+    int error = (int)cudaStreamGetCaptureInfo((cudaStream_t)stream, &status, NULL, &c->graph,
+                                              &c->after, &c->edge, &c->n);
+#else
+    int error = (int)cudaStreamGetCaptureInfo_v2((cudaStream_t)stream, &status, NULL, &c->graph,
+                                                 &c->after, &c->n);
+#endif
+    return error                                     ? error
+           : status == cudaStreamCaptureStatusActive ? 0
+                                                     : (int)cudaErrorStreamCaptureInvalidated;
+}
+
+static int branch_handle(void *stream, uint64_t *out) {
+    captured c;
+    cudaGraphConditionalHandle handle;
+    int error = look(stream, &c);
+    if (!error)
+        error = (int)cudaGraphConditionalHandleCreate(&handle, c.graph, 0, 0);
+    if (!error)
+        *out = handle;
+    return error;
+}
+
+static int body_begin(void *stream, uint64_t handle, bool loop, void *body) {
+    captured c;
+    cudaGraphNode_t node;
+    struct cudaGraphNodeParams params = {.type = cudaGraphNodeTypeConditional};
+    params.conditional.handle = handle;
+    params.conditional.type = loop ? cudaGraphCondTypeWhile : cudaGraphCondTypeIf;
+    params.conditional.size = 1;
+    int error = look(stream, &c);
+    if (error)
+        return error;
+#if CUDART_VERSION >= 13000
+    error = (int)cudaGraphAddNode(&node, c.graph, c.after, c.edge, c.n, &params);
+    if (!error)
+        error = (int)cudaStreamUpdateCaptureDependencies((cudaStream_t)stream, &node, NULL, 1,
+                                                         cudaStreamSetCaptureDependencies);
+#else
+    error = (int)cudaGraphAddNode(&node, c.graph, c.after, c.n, &params);
+    if (!error)
+        error = (int)cudaStreamUpdateCaptureDependencies((cudaStream_t)stream, &node, 1,
+                                                         cudaStreamSetCaptureDependencies);
+#endif
+    return error ? error
+                 : (int)cudaStreamBeginCaptureToGraph((cudaStream_t)body,
+                                                      params.conditional.phGraph_out[0], NULL, NULL,
+                                                      0, cudaStreamCaptureModeThreadLocal);
+}
+
+static int body_end(void *body) {
+    cudaGraph_t same; /* the node's */
+    return (int)cudaStreamEndCapture((cudaStream_t)body, &same);
+}
+#else
+#define has_branches NULL
+#define branch_handle NULL
+#define body_begin NULL
+#define body_end NULL
+#endif
+
 const jn_dev_api *jn_cuda_api(void) {
     static const jn_dev_api api = {.struct_size = sizeof(jn_dev_api),
                                    .error_text = error_text,
@@ -153,6 +236,10 @@ const jn_dev_api *jn_cuda_api(void) {
                                    .capture_end = capture_end,
                                    .graph_make = graph_make,
                                    .graph_run = graph_run,
-                                   .graph_free = graph_free};
+                                   .graph_free = graph_free,
+                                   .has_branches = has_branches,
+                                   .branch_handle = branch_handle,
+                                   .body_begin = body_begin,
+                                   .body_end = body_end};
     return &api;
 }

@@ -119,6 +119,9 @@ void jn_cuda_sum_rows(jn_cu_exec *e, void *acc, const void *x, int64_t numel, in
                       int64_t step, uint8_t dtype);
 void jn_cuda_nothing(jn_cu_exec *e);
 
+/* ops/cuda/branch.cu */
+void jn_cuda_decide(jn_cu_exec *e, const jn_cu_decision *d);
+
 #ifdef __cplusplus
 }
 #endif

@@ -15,7 +15,7 @@
 
 #include "ops/kernel.h"
 
-enum { JN_CUDA_ABI = 4 };
+enum { JN_CUDA_ABI = 5 };
 
 typedef enum jn_dev_copy_kind {
     JN_COPY_TO_DEVICE,
@@ -63,6 +63,16 @@ typedef struct jn_dev_api {
     int (*graph_make)(void *graph, void **out_exec); /* takes the graph */
     int (*graph_run)(void *exec, void *stream);
     int (*graph_free)(void *exec);
+
+    /* conditional nodes of captures; NULL where they were not compiled.  A handle belongs to what
+     * is being captured on `stream`, and is set there by a kernel (jn_cuda_module.decide).
+     * body_begin puts a node behind what the stream was given: what is put on the stream `body`
+     * until body_end is run there once, or `loop`, again and again, while the handle's value is not
+     * 0. */
+    int (*has_branches)(bool *out);
+    int (*branch_handle)(void *stream, uint64_t *out);
+    int (*body_begin)(void *stream, uint64_t handle, bool loop, void *body);
+    int (*body_end)(void *body);
 } jn_dev_api;
 
 /*
@@ -85,6 +95,19 @@ typedef struct jn_cu_exec {
     const void *scalars_there;
     size_t scalars_bytes;
 } jn_cu_exec;
+
+/* Whether the bodies of a branch run: handle[0] is set when the value of this dtype is not zero,
+ * handle[1], with n = 2, when it is; none once the abort word is not 0.  With `rounds` (a device
+ * word; `first`: it is set to 0) after `most` rounds handle[0] is not set, but the abort word. */
+typedef struct jn_cu_decision {
+    const void *value;
+    const uint64_t *handle;
+    unsigned n;
+    uint8_t dtype;
+    bool first;
+    uint32_t most;
+    uint32_t *rounds, *stop;
+} jn_cu_decision;
 
 typedef struct jn_cuda_row {
     jn_select_fn select; /* NULL: no kernel */
@@ -115,6 +138,7 @@ typedef struct jn_cuda_module {
                      int64_t step, uint8_t dtype);
     /* A kernel that does nothing: what a launch costs. */
     void (*nothing)(jn_cu_exec *e);
+    void (*decide)(jn_cu_exec *e, const jn_cu_decision *d);
 } jn_cuda_module;
 
 /* The one symbol of the module. */

@@ -77,7 +77,7 @@ def memory_stats(device=None):
 def graph_stats():
     """Counters of captured runs: captures made and their replays, times that one was wanted while its results were
     held, runs that could not be captured, and of all captures the nodes, the waits and the most streams; captures of
-    groups of rows and their replays."""
+    groups of rows and their replays; of all captures the branches and loops that the device decides."""
     return _C._cuda_graph_stats() if is_available() else {}
 
 

@@ -9,6 +9,11 @@
  * after, by streams and events, and is replayed in another order that this allows: of the launches
  * that may be next, the one recorded last.  So a wait that is missing, or memory that is shared too
  * early, gives wrong numbers here.
+ *
+ * A conditional node of a capture is one of its closures, which runs the graph of its body while
+ * its handle says so.  What a driver refuses is refused: a handle of another graph or one used
+ * twice, host memory in a body, a body on a stream that is being captured.  A node whose handle was
+ * not set in this replay ends the process: its value would be what was there before.
  */
 #include "tests/cuda/emulate.cuh"
 
@@ -35,7 +40,8 @@ static struct {
     bool taken;
 } blocks[MAX_BLOCKS];
 static unsigned n_blocks;
-/* JANUS_EMULATED_OPEN=1: device memory stays within reach, which saves two system calls a launch. */
+/* JANUS_EMULATED_OPEN=1: device memory stays within reach, which saves two system calls a launch.
+ */
 static bool stays_open;
 static pthread_mutex_t big_lock = PTHREAD_MUTEX_INITIALIZER;
 static thread_local int depth;
@@ -148,11 +154,19 @@ struct work {
 };
 struct graph {
     work **node;
-    unsigned n, cap;
+    unsigned n, cap, number;
     tail *origin;
+    graph *outer; /* while this one, a body, is being captured */
 };
-static graph *capturing; /* one at a time */
+static graph *capturing; /* one at a time, and its bodies: the innermost */
 static unsigned capture_number;
+
+/* A handle of a conditional node is its number here. */
+enum { MAX_HANDLES = 4096 };
+static struct {
+    unsigned graph, value; /* graph 0: free */
+    bool used, set;
+} handles[MAX_HANDLES];
 
 static void add_tail(tail *t, unsigned node) {
     for (unsigned i = 0; i < t->n; i++)
@@ -165,13 +179,18 @@ static void add_tail(tail *t, unsigned node) {
     t->node[t->n++] = node;
 }
 
-static bool is_captured(const void *stream) {
-    return capturing && stream && ((const tail *)stream)->capture == capture_number;
+/* The graph that work on the stream goes to, or that an event is of; NULL: none. */
+static graph *graph_of(const void *stream) {
+    graph *g = stream ? capturing : NULL;
+    while (g && ((const tail *)stream)->capture != g->number)
+        g = g->outer;
+    return g;
 }
+static bool is_captured(const void *stream) { return graph_of(stream) != NULL; }
 
 static void put(work *w, void *stream) {
     tail *t = (tail *)stream;
-    graph *g = capturing;
+    graph *g = graph_of(stream);
     if (g->n == g->cap) {
         g->cap = 2 * g->cap + 16;
         g->node = (work **)realloc(g->node, g->cap * sizeof *g->node);
@@ -185,11 +204,24 @@ static void put(work *w, void *stream) {
     g->node[g->n++] = w;
 }
 
+struct branch_work {
+    work base;
+    unsigned handle;
+    bool loop;
+    graph *body;
+};
+static void run_branch(work *w);
+
 static void graph_delete(graph *g) {
     for (unsigned i = 0; i < g->n; i++) {
+        if (g->node[i]->run == run_branch)
+            graph_delete(((branch_work *)g->node[i])->body);
         free(g->node[i]->deps);
         free(g->node[i]);
     }
+    for (unsigned i = 1; i < MAX_HANDLES; i++)
+        if (handles[i].graph == g->number)
+            handles[i].graph = 0;
     free(g->node);
     free(g);
 }
@@ -394,6 +426,8 @@ static int copy(void *to, const void *from, size_t bytes, int kind, void *stream
     bool from_device = (char *)from >= arena && (char *)from < arena + arena_bytes;
     if (to_device != (kind != JN_COPY_TO_HOST) || from_device != (kind != JN_COPY_TO_DEVICE))
         return 3; /* the kind is wrong */
+    if (is_captured(stream) && graph_of(stream)->outer && kind != JN_COPY_ON_DEVICE)
+        return 9; /* host memory in a body */
     return put_copy(to, from, bytes, 0, stream);
 }
 static int fill(void *p, int byte, size_t bytes, void *stream) {
@@ -410,8 +444,10 @@ static int stream_wait(void *s, void *e) {
     tail *t = (tail *)s, *event = (tail *)e;
     if (!is_captured(event))
         return is_captured(s) ? 6 : 0; /* an event from outside a capture */
+    if (is_captured(s) && graph_of(s) != graph_of(event))
+        return 6;
     t->n = is_captured(t) ? t->n : 0;
-    t->capture = capture_number;
+    t->capture = event->capture;
     for (unsigned i = 0; i < event->n; i++)
         add_tail(t, event->node[i]);
     return 0;
@@ -432,35 +468,76 @@ static int launch_error() {
     launch_failure = 0;
     return e;
 }
+static graph *begin(tail *origin, graph *outer) {
+    graph *g = (graph *)calloc(1, sizeof(graph));
+    g->origin = origin;
+    g->outer = outer;
+    g->number = origin->capture = ++capture_number;
+    origin->n = 0;
+    return capturing = g;
+}
 static int capture_begin(void *s) {
-    tail *t = (tail *)s;
     if (capturing)
         return 5;
-    capturing = (graph *)calloc(1, sizeof(graph));
-    capturing->origin = t;
-    t->capture = ++capture_number;
-    t->n = 0;
+    begin((tail *)s, NULL);
     return 0;
+}
+/* Ends the innermost one; *out may be NULL: somebody has it. */
+static int end(void *s, graph *outer, void **out) {
+    graph *g = capturing;
+    if (!g || g->origin != s || g->outer != outer)
+        return 5;
+    capturing = outer;
+    g->outer = NULL;
+    ((tail *)s)->capture = 0;
+    bool joined = all_joined(g);
+    if (out && joined)
+        *out = g;
+    else if (out)
+        graph_delete(g);
+    return joined ? 0 : 7;
 }
 static int capture_end(void *s, void **out) {
-    tail *t = (tail *)s;
-    if (!capturing || capturing->origin != t)
-        return 5;
-    graph *g = capturing;
-    capturing = NULL;
-    bool joined = all_joined(g);
-    if (!joined) {
-        graph_delete(g);
-        return 7;
-    }
-    *out = g;
+    while (capturing && capturing->outer) /* bodies left open */
+        capturing = capturing->outer;
+    return end(s, NULL, out);
+}
+
+static int has_branches(bool *out) { return *out = true, 0; }
+static int branch_handle(void *stream, uint64_t *out) {
+    if (!is_captured(stream))
+        return 10;
+    for (unsigned i = 1; i < MAX_HANDLES; i++)
+        if (!handles[i].graph) {
+            handles[i] = {graph_of(stream)->number, 0, false, false};
+            *out = i;
+            return 0;
+        }
+    return OUT_OF_MEMORY;
+}
+static int body_begin(void *stream, uint64_t handle, bool loop, void *body) {
+    graph *g = graph_of(stream);
+    if (!g || g != capturing || is_captured(body) || handle >= MAX_HANDLES ||
+        handles[handle].graph != g->number || handles[handle].used)
+        return 11;
+    handles[handle].used = true;
+    branch_work *b = (branch_work *)calloc(1, sizeof *b);
+    b->base.run = run_branch;
+    b->handle = (unsigned)handle;
+    b->loop = loop;
+    put(&b->base, stream);
+    b->body = begin((tail *)body, g);
     return 0;
 }
+static int body_end(void *body) { return end(body, capturing ? capturing->outer : NULL, NULL); }
+
+extern "C" void jn_emu_set_conditional(cudaGraphConditionalHandle handle, unsigned value) {
+    handles[handle].value = value;
+    handles[handle].set = true;
+}
+
 static int graph_make(void *g, void **out) { return *out = g, 0; }
-static int graph_run(void *p, void *s) {
-    graph *g = (graph *)p;
-    if (is_captured(s))
-        return 8;
+static void replay(graph *g) {
     for (unsigned i = 0; i < g->n; i++)
         g->node[i]->done = false;
     for (unsigned done = 0; done < g->n; done++) {
@@ -475,6 +552,24 @@ static int graph_run(void *p, void *s) {
         g->node[next]->run(g->node[next]);
         g->node[next]->done = true;
     }
+}
+static void run_branch(work *w) {
+    branch_work *b = (branch_work *)w;
+    do {
+        if (!handles[b->handle].set) {
+            fprintf(stderr, "emulated device: a conditional node whose handle was not set\n");
+            abort();
+        }
+        handles[b->handle].set = false;
+        if (!handles[b->handle].value)
+            return;
+        replay(b->body);
+    } while (b->loop);
+}
+static int graph_run(void *p, void *s) {
+    if (is_captured(s))
+        return 8;
+    replay((graph *)p);
     return 0;
 }
 static int graph_free(void *g) { return graph_delete((graph *)g), 0; }
@@ -507,6 +602,10 @@ const jn_dev_api *jn_cuda_api(void) {
                                    capture_end,
                                    graph_make,
                                    graph_run,
-                                   graph_free};
+                                   graph_free,
+                                   has_branches,
+                                   branch_handle,
+                                   body_begin,
+                                   body_end};
     return &api;
 }

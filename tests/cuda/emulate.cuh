@@ -95,6 +95,12 @@ template <class T> static inline T atomicOr(T *p, T v) {
     return old;
 }
 
+typedef unsigned long long cudaGraphConditionalHandle;
+extern "C" void jn_emu_set_conditional(cudaGraphConditionalHandle handle, unsigned value);
+static inline void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned value) {
+    jn_emu_set_conditional(handle, value);
+}
+
 static inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 static inline double rsqrt(double x) { return 1 / sqrt(x); }
 static inline uint64_t __umul64hi(uint64_t a, uint64_t b) {

@@ -319,6 +319,60 @@ for _ in range(2):
 """)
 
 
+BRANCHES = """
+f = janus.function(lambda x, w: body(x, w), measure=False)
+def body(x, w):
+    h = (x @ w).tanh()
+    if h.sum() > 0:
+        h = h.exp()
+    else:
+        h = h * 2 - 1
+    n = 0
+    while h.abs().sum() > 1:
+        h = h * 0.75
+        n += 1
+    return h + 1, n
+w = janus.randn(5, 6)
+there = w.cuda()
+for i in range(12):
+    x = janus.randn(3, 5)
+    want, have = body(x, w), f(x.cuda(), there)
+    close(have[0], want[0])
+    assert have[1] == want[1], (have[1], want[1])
+s = janus.cuda.graph_stats()
+"""
+
+
+def test_branches_on_the_device(on_device):
+    on_device(BRANCHES + """
+if janus.cuda.get_device_name() == "emulated" or s["branches"]:
+    assert s["captures"] - s["evicted"] == 1 and s["branches"] == 2 and s["replays"] >= 9 and not s["refused"], s
+""")
+    on_device(BRANCHES + "assert s['branches'] == 0 and s['captures'] > 2, s", JANUS_CUDA_BRANCHES="0")
+    on_device(BRANCHES + "assert s['branches'] == 0 == s['captures'], s", JANUS_CUDA_GRAPHS="0")
+    on_device(BRANCHES, JANUS_CUDA_STREAMS="1")
+
+
+def test_long_loops_give_up(on_device):
+    """A loop that a capture leaves after many rounds goes on where it can be interrupted."""
+    on_device("""
+def body(x, most):
+    x = x * 1
+    while x.sum() < most:
+        x = x + 1
+    return x + 0
+f = janus.function(body, measure=False)
+x = janus.tensor([1.0]).cuda()
+few, many = janus.tensor(20.0).cuda(), janus.tensor(66.0).cuda()
+counts = []
+for most in (few, few, few, many, few, many):
+    assert f(x, most).item() == most.item()
+    counts.append(janus.cuda.graph_stats()["branches"])
+if counts[2]:
+    assert counts[2:] == [1, 2, 2, 2], counts
+""", JANUS_CUDA_ROUNDS="50")
+
+
 def test_memory_goes_where_captures_were(on_device):
     """The emulated device has 16 MiB here; a GPU has enough."""
     on_device("""

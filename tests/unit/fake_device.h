@@ -29,8 +29,11 @@ static struct {
     fake_set before[FAKE_LAUNCHES]; /* per launch */
     bool capturing;
     unsigned graphs_made, graphs_freed, replays;
-    void *fill_at;   /* the last fill */
-    uint32_t answer; /* what copies to the host bring */
+    bool branches;         /* the driver has conditional nodes */
+    unsigned bodies_open;  /* conditional bodies being captured */
+    unsigned handles_made; /* of conditional nodes */
+    void *fill_at;         /* the last fill */
+    uint32_t answer;       /* what copies to the host bring */
 } fake;
 
 static inline int fake_fails(void) { return fake.fail_in && --fake.fail_in == 0 ? 7 : 0; }
@@ -98,7 +101,8 @@ static int fake_host_release(void *p) { return free(p), fake.pinned_freed++, 0; 
 static int fake_copy(void *to, const void *from, size_t bytes, int kind, void *stream) {
     (void)from, (void)stream;
     if (kind == JN_COPY_TO_HOST)
-        memcpy(to, &fake.answer, bytes < sizeof fake.answer ? bytes : sizeof fake.answer);
+        memset(to, 0, bytes),
+            memcpy(to, &fake.answer, bytes < sizeof fake.answer ? bytes : sizeof fake.answer);
     return fake_fails();
 }
 static int fake_fill(void *p, int byte, size_t bytes, void *stream) {
@@ -142,6 +146,8 @@ static int fake_capture_end(void *s, void **graph) {
     if (!fake.capturing)
         return 9;
     fake.capturing = false;
+    if (fake.bodies_open)
+        return 10;
     *graph = (void *)(uintptr_t)1;
     return 0;
 }
@@ -155,6 +161,20 @@ static int fake_graph_run(void *g, void *s) {
     return (void)g, (void)s, fake.replays++, fake_fails();
 }
 static int fake_graph_free(void *g) { return (void)g, fake.graphs_freed++, 0; }
+static int fake_has_branches(bool *out) { return *out = fake.branches, 0; }
+static int fake_branch_handle(void *stream, uint64_t *out) {
+    (void)stream;
+    if (fake_fails())
+        return 7;
+    return *out = ++fake.handles_made, 0;
+}
+static int fake_body_begin(void *stream, uint64_t handle, bool loop, void *body) {
+    (void)stream, (void)handle, (void)loop, (void)body;
+    int error = fake_fails();
+    fake.bodies_open += !error;
+    return error;
+}
+static int fake_body_end(void *body) { return (void)body, fake.bodies_open--, fake_fails(); }
 
 static const jn_dev_api fake_api = {.struct_size = sizeof(jn_dev_api),
                                     .error_text = fake_text,
@@ -183,7 +203,11 @@ static const jn_dev_api fake_api = {.struct_size = sizeof(jn_dev_api),
                                     .capture_end = fake_capture_end,
                                     .graph_make = fake_graph_make,
                                     .graph_run = fake_graph_run,
-                                    .graph_free = fake_graph_free};
+                                    .graph_free = fake_graph_free,
+                                    .has_branches = fake_has_branches,
+                                    .branch_handle = fake_branch_handle,
+                                    .body_begin = fake_body_begin,
+                                    .body_end = fake_body_end};
 
 static inline void fake_reset(uint64_t limit) {
     memset(&fake, 0, sizeof fake);

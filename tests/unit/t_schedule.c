@@ -15,7 +15,8 @@
 #define OK(expr) CU_ASSERT_EQUAL_FATAL((expr), JANUS_OK)
 
 /* The calls, a letter each: L launch, A memory, i o d copies in, out and on the device, w wait for
- * an event, [ ] capture, M make, R replay, F free of a graph. */
+ * an event, [ ] capture, M make, R replay, F free of a graph; g rows gathered, H a handle of a
+ * conditional node, D a decision, ( { } bodies of branches, loops. */
 static char calls[4096];
 static unsigned n_calls, streams_seen;
 static void *last_streams[FAKE_STREAMS];
@@ -92,13 +93,38 @@ static int graph_free(void *g) {
     return fake_graph_free(g);
 }
 
+static int branch_handle(void *s, uint64_t *out) {
+    note('H');
+    return fake_branch_handle(s, out);
+}
+static int body_begin(void *s, uint64_t handle, bool loop, void *body) {
+    note(loop ? '{' : '(');
+    return fake_body_begin(s, handle, loop, body);
+}
+static int body_end(void *body) {
+    note('}');
+    return fake_body_end(body);
+}
+static void gather_rows(jn_cu_exec *e, void *to, void *const *src, uint32_t n, size_t bytes) {
+    (void)e, (void)to, (void)src, (void)n, (void)bytes;
+    note('g');
+}
+static unsigned decided_first, decided_again, decided_handles;
+static void decide(jn_cu_exec *e, const jn_cu_decision *d) {
+    (void)e;
+    note('D');
+    *(d->first ? &decided_first : &decided_again) += 1;
+    decided_handles += d->n;
+}
+
 static jn_dev_api api;
 static jn_cuda_row *rows;
 static jn_cuda_module module;
 static jn_device *device;
 
-static void set_up(void) {
+static void set_up_with(bool branches) {
     fake_reset(256 << 20);
+    fake.branches = branches;
     start_over();
     api = fake_api;
     api.alloc = take;
@@ -109,6 +135,9 @@ static void set_up(void) {
     api.graph_make = graph_make;
     api.graph_run = graph_run;
     api.graph_free = graph_free;
+    api.branch_handle = branch_handle;
+    api.body_begin = body_begin;
+    api.body_end = body_end;
     rows = calloc(jn_n_ops, sizeof *rows);
     uint64_t h = 0xcbf29ce484222325u;
     for (unsigned i = 0; i < jn_n_ops; i++) {
@@ -120,10 +149,13 @@ static void set_up(void) {
                               .ops_hash = h,
                               .api = &api,
                               .rows = rows,
-                              .workspace = workspace};
+                              .workspace = workspace,
+                              .gather_rows = gather_rows,
+                              .decide = decide};
     OK(jn_device_open(&module, &device));
     jn_device_use(device);
 }
+static void set_up(void) { set_up_with(false); }
 
 static void tear_down(void) {
     jn_device_use(NULL);
@@ -358,8 +390,161 @@ static void pinned_memory(void) {
     CU_ASSERT_EQUAL(fake.pinned_made, fake.pinned_freed);
 }
 
+/* ---- branches -----------------------------------------------------------------------------------
+ */
+
+static janus_module *parsed(const char *text) {
+    janus_module *m;
+    OK(janus_module_parse(text, strlen(text), "t_schedule", &m));
+    OK(janus_module_freeze(m));
+    return m;
+}
+
+/* A chain, so that there is one stream: a branch between two kernels. */
+static const char branch[] = "module {\n"
+                             "  sub @f(%x: f32[?], %s: float) -> f32[?] {\n"
+                             "    %1 = tanh %x : f32[?]\n"
+                             "    %2 = sum %1 : f32[]\n"
+                             "    %3 = if %2, @up, @down(%1) : f32[?]\n"
+                             "    %4 = exp %3 : f32[?]\n"
+                             "    return %4\n"
+                             "  }\n"
+                             "  sub @up(%a: f32[?]) -> f32[?] {\n"
+                             "    %1 = exp %a : f32[?]\n"
+                             "    return %1\n"
+                             "  }\n"
+                             "  sub @down(%a: f32[?]) -> f32[?] {\n"
+                             "    %1 = tanh %a : f32[?]\n"
+                             "    %2 = sin %1 : f32[?]\n"
+                             "    return %2\n"
+                             "  }\n"
+                             "}\n";
+
+/* The calls of launches, branches and replays alone. */
+static const char *short_calls(void) {
+    static char some[sizeof calls];
+    unsigned n = 0;
+    for (unsigned i = 0; i < n_calls; i++)
+        if (strchr("LogHD({}[]MR", calls[i]))
+            some[n++] = calls[i];
+    some[n] = 0;
+    return some;
+}
+
+static void branches_on_the_device(void) {
+    set_up_with(true);
+    janus_module *m = parsed(branch);
+    janus_tensor *x = on_device(JANUS_F32, 100);
+    OK(run(m, x, 1, NULL)); /* uncaptured, the condition, 0, is read between */
+    CU_ASSERT_STRING_EQUAL(short_calls(), "LLoLLL");
+    decided_first = decided_again = decided_handles = 0;
+    OK(run(m, x, 1, NULL));
+    CU_ASSERT_STRING_EQUAL(short_calls(), "[LLHHD(Lg}(LLg}L]MR");
+    CU_ASSERT(decided_first == 1 && decided_again == 0 && decided_handles == 2);
+    OK(run(m, x, 1, NULL)); /* nothing is read */
+    CU_ASSERT_STRING_EQUAL(calls, "Rd");
+    jn_schedule_stats s = jn_schedule_stats_get(device->schedule);
+    CU_ASSERT(s.captures == 1 && s.branches == 1 && s.refused == 0);
+    janus_tensor_release(x);
+    janus_module_release(m);
+    tear_down();
+}
+
+static void branches_of_the_host(void) {
+    set_up();
+    janus_module *m = parsed(branch);
+    janus_tensor *x = on_device(JANUS_F32, 100);
+    for (int i = 0; i < 4; i++)
+        OK(run(m, x, 1, NULL));
+    CU_ASSERT_STRING_EQUAL(short_calls(), "RoR"); /* two captures, and the condition between */
+    CU_ASSERT(fake.handles_made == 0);
+    janus_tensor_release(x);
+    janus_module_release(m);
+    tear_down();
+}
+
+static const char loop[] = "module {\n"
+                           "  sub @f(%x: f32[?], %s: int) -> (f32[?], int) {\n"
+                           "    %1 = tanh %x : f32[?]\n"
+                           "    %2.0, %2.1 = while @more, @round(%1, %s) : f32[?], int\n"
+                           "    return %2.0, %2.1\n"
+                           "  }\n"
+                           "  sub @more(%a: f32[?], %n: int) -> bool {\n"
+                           "    %1 = sum %a : f32[]\n"
+                           "    %2 = item %1 {kind=3} : float\n"
+                           "    %3 = s.bool %2 : bool\n"
+                           "    return %3\n"
+                           "  }\n"
+                           "  sub @round(%a: f32[?], %n: int) -> (f32[?], int) {\n"
+                           "    %1 = exp %a : f32[?]\n"
+                           "    %2 = int 3\n"
+                           "    %3 = s.add %n, %2 : int\n"
+                           "    return %1, %3\n"
+                           "  }\n"
+                           "}\n";
+
+static void loops_on_the_device(void) {
+    set_up_with(true);
+    janus_module *m = parsed(loop);
+    janus_tensor *x = on_device(JANUS_F32, 100);
+    janus_arg args[2] = {{.kind = JANUS_KIND_TENSOR, .t = x}, {.kind = JANUS_KIND_INT, .s.i = 40}};
+    janus_arg result[2];
+    janus_run_options o = JANUS_RUN_OPTIONS_INIT;
+    o.device = "cuda";
+    for (int i = 0; i < 3; i++) {
+        start_over();
+        decided_first = decided_again = decided_handles = 0;
+        OK(janus_run(janus_module_find(m, "f"), args, 2, &o, result, 2, NULL));
+        CU_ASSERT_EQUAL(result[1].s.i, 40);
+        janus_tensor_release(result[0].t);
+        if (i == 0) /* the condition, 0; the number of rounds */
+            CU_ASSERT_STRING_EQUAL(short_calls(), "LLoo");
+        if (i == 1) { /* the abort word; the number of rounds */
+            CU_ASSERT_STRING_EQUAL(short_calls(), "[LgLHD{LgLD}]MRoo");
+            CU_ASSERT(decided_first == 1 && decided_again == 1 && decided_handles == 2);
+        }
+    }
+    CU_ASSERT_STRING_EQUAL(short_calls(), "Roo");
+    CU_ASSERT_EQUAL(jn_schedule_stats_get(device->schedule).branches, 1);
+    janus_tensor_release(x);
+    janus_module_release(m);
+    tear_down();
+}
+
+/* A driver that says it has conditional nodes and refuses one: from then on the host decides. */
+static void branches_that_fail(void) {
+    unsigned captured = 0, left = 0;
+    for (unsigned n = 1; n < 40; n++) {
+        set_up_with(true);
+        janus_module *m = parsed(branch);
+        janus_tensor *x = on_device(JANUS_F32, 100);
+        OK(run(m, x, 1, NULL));
+        fake.fail_in = n;
+        janus_status st = run(m, x, 1, NULL);
+        CU_ASSERT(!fake.capturing && !fake.bodies_open && !jn_dev_capturing);
+        fake.fail_in = 0;
+        CU_ASSERT(st == JANUS_OK || st == JANUS_DEVICE);
+        bool refused = jn_schedule_stats_get(device->schedule).refused == 1;
+        captured += count_of('R') == 1;
+        for (int i = 0; i < 3; i++)
+            OK(run(m, x, 1, NULL));
+        if (refused) {
+            left++;
+            CU_ASSERT_STRING_EQUAL(short_calls(), "RoR");
+        }
+        janus_tensor_release(x);
+        janus_module_release(m);
+        tear_down();
+    }
+    CU_ASSERT(captured > 0 && left > 6);
+}
+
 JN_TEST_MAIN("schedule", {"captured the second time", captured_the_second_time},
              {"memory that moves", memory_that_moves},
              {"asserts are waited for", asserts_are_waited_for},
              {"failing records", failing_records},
-             {"no memory for a capture", no_memory_for_a_capture}, {"pinned memory", pinned_memory})
+             {"no memory for a capture", no_memory_for_a_capture}, {"pinned memory", pinned_memory},
+             {"branches on the device", branches_on_the_device},
+             {"branches of the host", branches_of_the_host},
+             {"loops on the device", loops_on_the_device},
+             {"branches that fail", branches_that_fail})
