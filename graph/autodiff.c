@@ -438,7 +438,7 @@ janus_status jn_derive(jn_diff *d, const jn_deriv *key, jn_deriv **out) {
 /* ---- entry points ------------------------------------------------------------------------------
  */
 
-static janus_status grad_subgraph(jn_subgraph *f, uint64_t arriving, bool presence,
+static janus_status grad_subgraph(jn_subgraph *f, uint64_t arriving, bool presence, bool some,
                                   jn_deriv **out) {
     jn_diff d;
     jn_deriv key = {.f = f, .presence = presence};
@@ -457,6 +457,7 @@ static janus_status grad_subgraph(jn_subgraph *f, uint64_t arriving, bool presen
             bit++;
         }
     key.arriving = bits;
+    key.unsure = some ? bits : NULL;
     bits += n_results;
     for (size_t p = 0; p < n_params; p++)
         bits[p] = f->params.data[p].type->kind == JANUS_KIND_ACC;
@@ -473,17 +474,17 @@ out:
 
 janus_status jn_grad_subgraph(jn_subgraph *f, uint64_t arriving, jn_subgraph **out_grad) {
     jn_deriv *v;
-    JN_TRY(grad_subgraph(f, arriving, false, &v));
+    JN_TRY(grad_subgraph(f, arriving, false, false, &v));
     if (arriving == UINT64_MAX)
         f->grad = v->g;
     *out_grad = v->g;
     return JANUS_OK;
 }
 
-janus_status jn_grad_presence(jn_subgraph *f, uint64_t arriving, jn_subgraph **out_grad,
+janus_status jn_grad_presence(jn_subgraph *f, uint64_t arriving, bool some, jn_subgraph **out_grad,
                               const int32_t **out_present) {
     jn_deriv *v;
-    JN_TRY(grad_subgraph(f, arriving, true, &v));
+    JN_TRY(grad_subgraph(f, arriving, true, some, &v));
     *out_grad = v->g;
     *out_present = v->present;
     return JANUS_OK;

@@ -26,9 +26,10 @@
 janus_status jn_grad_subgraph(jn_subgraph *f, uint64_t arriving, jn_subgraph **out_grad);
 
 /* The same with more results, bools: (*out_present)[p], per parameter of f, is the number of the
- * one that says whether the run has a gradient of parameter p, or -1: it has, or never has.  What
- * is computed for one that has none means nothing. */
-janus_status jn_grad_presence(jn_subgraph *f, uint64_t arriving, jn_subgraph **out_grad,
+ * one that says whether the run has a gradient of parameter p, or -1: it has, or never has; the
+ * gradient of one that has none is zeros.  some: behind the cotangents come as many bools, which
+ * say whether they arrive; zeros are passed for those that do not. */
+janus_status jn_grad_presence(jn_subgraph *f, uint64_t arriving, bool some, jn_subgraph **out_grad,
                               const int32_t **out_present);
 
 /*

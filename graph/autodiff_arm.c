@@ -336,8 +336,9 @@ janus_status jn_arm_close(jn_sweep *s) {
         return JN_NO_MEMORY();
     JN_TRY(settle(s, likes));
     unsigned n = 0, n_in = a->n_outer + 1;
-    jn_value *v = jn_diff_alloc(s->d, n_in + 2 * (size_t)a->n_sums, sizeof *v), *out = v + n_in;
-    if (!v)
+    jn_value *v = jn_diff_alloc(s->d, n_in, sizeof *v);
+    jn_value *out = jn_diff_alloc(s->d, 2 * (size_t)a->n_sums, sizeof *out);
+    if (!v || !out)
         return JN_NO_MEMORY();
     jn_subgraph *arms[2] = {a->sub, NULL};
     for (unsigned i = 0; i < a->n_sums; i++)

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { MAX_CONDITIONS = 2 };
+enum { MAX_CONDITIONS = 3 };
 
 /* The conditions of its results' cotangents. */
 typedef struct conditions {

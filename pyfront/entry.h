@@ -94,6 +94,7 @@ typedef struct jpy_stage { /* a node of the tape: see convert/gradient.c */
     JN_VEC(uint32_t) place; /* per result of the node: its number among those of sub */
     jpy_gradient grad;      /* for cotangents of all results; sub NULL: none, and no frame */
     jpy_gradient alone[JPY_MAX_ALONE]; /* of one of several results */
+    jpy_gradient some;                 /* of any of more than two: bools say which */
     JN_VEC(jpy_tracked) in;
     JN_VEC(jpy_kept) kept;
     JN_VEC(const jn_type *) out;

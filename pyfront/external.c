@@ -290,7 +290,7 @@ static janus_status zeros(const jn_type *t, janus_tensor **out) {
 
 static janus_status run_gradient(region *r, const jpy_gradient *g, const jpy_val *dout,
                                  jn_arg *results) {
-    jn_arg *args = jn_calloc(r->n_out + 1, sizeof *args);
+    jn_arg *args = jn_calloc(2 * r->n_out + 1, sizeof *args);
     jn_run *run = NULL;
     janus_status st = args ? JANUS_OK : JN_NO_MEMORY();
     janus_run_options options = JANUS_RUN_OPTIONS_INIT;
@@ -305,13 +305,16 @@ static janus_status run_gradient(region *r, const jpy_gradient *g, const jpy_val
     unsigned n_args = 1, n = (unsigned)g->sub->results.n;
     for (unsigned i = 0; i < r->n_out && st == JANUS_OK; i++) {
         bool arrives = dout[i].kind == JANUS_KIND_TENSOR;
-        if (!arrives && g != &r->stage->grad)
+        if (!arrives && g != &r->stage->some)
             continue;
         args[n_args].kind = JANUS_KIND_TENSOR;
         st = arrives ? jn_tensor_contiguous(dout[i].t, &args[n_args].t)
                      : zeros(r->stage->out.data[i], &args[n_args].t);
         n_args++;
     }
+    for (unsigned i = 0; i < r->n_out && g == &r->stage->some; i++)
+        args[n_args++] =
+            (jn_arg){.kind = JANUS_KIND_BOOL, .s.i = dout[i].kind == JANUS_KIND_TENSOR};
     if (st == JANUS_OK)
         st = jn_run_new(g->sub, &options, &run);
     if (st == JANUS_OK) {
@@ -344,9 +347,12 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
     if (create_graph)
         return again(r, dout, want, din);
     uint64_t arrived = 0;
-    const jpy_gradient *g = &r->stage->grad;
-    for (unsigned i = 0; i < r->n_out; i++)
+    unsigned n_arrived = 0;
+    for (unsigned i = 0; i < r->n_out; i++) {
         arrived |= (uint64_t)(dout[i].kind == JANUS_KIND_TENSOR) << i;
+        n_arrived += dout[i].kind == JANUS_KIND_TENSOR;
+    }
+    const jpy_gradient *g = n_arrived < r->n_out ? &r->stage->some : &r->stage->grad;
     for (unsigned i = 0; i < r->n_out && i < JPY_MAX_ALONE; i++)
         if (arrived == (uint64_t)1 << i && r->stage->alone[i].sub)
             g = &r->stage->alone[i];

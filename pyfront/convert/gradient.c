@@ -327,7 +327,7 @@ static janus_status alone(jpy_stage *x, jn_subgraph *sub, uint64_t bits) {
         return JANUS_OK;
     for (unsigned bit = 0, at = 0; at < x->out.n; bit++)
         if (bits >> bit & 1) {
-            JN_TRY(jn_grad_presence(sub, (uint64_t)1 << bit, &x->alone[at].sub,
+            JN_TRY(jn_grad_presence(sub, (uint64_t)1 << bit, false, &x->alone[at].sub,
                                     &x->alone[at].present));
             at++;
         }
@@ -356,8 +356,10 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
     }
     if (!bits)
         return JANUS_OK;
-    JN_TRY(jn_grad_presence(sub, bits, &x->grad.sub, &x->grad.present));
+    JN_TRY(jn_grad_presence(sub, bits, false, &x->grad.sub, &x->grad.present));
     JN_TRY(alone(x, sub, bits));
+    if (x->out.n > 2)
+        JN_TRY(jn_grad_presence(sub, bits, true, &x->some.sub, &x->some.present));
     bool *active = jn_arena_alloc(a, sub->nodes.n);
     if (!active)
         return JN_NO_MEMORY();

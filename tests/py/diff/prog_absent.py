@@ -388,3 +388,45 @@ def checkpointed(function, log):
 
     f = function(lambda root: visit(root).sum())
     train(log, f, [a, c, v], TREES)
+
+
+@case(graph=MUST)
+def some_of_many_results(function, log):
+    w, v, u = (t(3) * 0).detach().requires_grad_(), t(3, seed=1, grad=True), t(3, seed=2, grad=True)
+
+    def visit(node):
+        if node.left is None:
+            return v * node.x
+        return visit(node.left) * visit(node.right)
+
+    @function
+    def f(root):
+        n = (w * w).sum().sqrt()
+        return (w * root.x).sum(), n, visit(root).sum(), (u * root.x).sum(), (v * u).sum()
+
+    for i, root in enumerate(TREES):
+        for some in ((0, 2), (2, 3), (0, 2, 3, 4), (i % 5,), (4, 0)):
+            w.grad = v.grad = u.grad = None
+            y = f(root)
+            sum(y[k] for k in some).backward()
+            log(w, v, u)
+
+
+@case(graph=MUST)
+def some_results_of_a_recursion(function, log):
+    a, b, c = t(3, grad=True), t(3, seed=1, grad=True), t(3, seed=2, grad=True)
+
+    def visit(node):
+        if node.left is None:
+            return a * node.x, b * node.x, (c * node.x).sum()
+        h, k, loss = visit(node.left)
+        i, l, more = visit(node.right)
+        return h * i, k + l, loss + more + (h * 2.0).sum()
+
+    f = function(visit)
+    for root in TREES:
+        for some in ((0, 1), (1, 2), (0, 2), (1,), (0, 1, 2)):
+            a.grad = b.grad = c.grad = None
+            y = f(root)
+            sum(y[k].sum() for k in some).backward()
+            log(a, b, c)
