@@ -284,12 +284,31 @@ static janus_status other_arm(jn_sweep *s, const jn_value *likes, jn_subgraph **
     return define(s, *out, results, n);
 }
 
+/* Cotangents that the arm has used up itself are none of its results. */
+static void drop_used(jn_sweep *s) {
+    jn_arm *a = &s->arm;
+    unsigned n = 0;
+    for (unsigned i = 0; i < a->n_sums; i++) {
+        jn_value v = a->sums[i];
+        uint32_t number = jn_number(&s->num, v);
+        if (s->home == s->f || v.node <= s->at ||
+            jn_value_node(s->f, v)->op->role == JN_ROLE_SAVED) {
+            a->sums[n++] = v;
+            continue;
+        }
+        s->inside[number] = false;
+        s->ct[number] = s->flag[number] = JN_VALUE_NONE;
+    }
+    a->n_sums = n;
+}
+
 /* Parts of slices become sums, dims that are not known are seen on the value itself. */
 static janus_status settle(jn_sweep *s, jn_value *likes) {
     jn_arm *a = &s->arm;
     s->g = a->sub;
     for (unsigned i = 0; i < a->n_parted; i++)
         JN_TRY(jn_sweep_join(s, a->parted[i]));
+    drop_used(s);
     JN_TRY(take_shared(s));
     for (unsigned i = 0; i < a->n_sums; i++) {
         uint32_t number = jn_number(&s->num, a->sums[i]);

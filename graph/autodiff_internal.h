@@ -134,7 +134,8 @@ typedef struct jn_sweep {
      * of its cotangent. */
     bool presence;
     jn_value when, *flag;
-    bool *used; /* per value: something certain was added to its accumulator */
+    uint32_t at; /* the node that the sweep has come to */
+    bool *used;  /* per value: something certain was added to its accumulator */
     jn_arm arm;
     /* Per value, of the open arm: its cotangent is the arm's, and what it was before; its parts are
      * the arm's.  The flag is that of what the arm added, within the arm. */

@@ -358,6 +358,7 @@ janus_status jn_sweep_run(jn_sweep *s, uint32_t from_node) {
     for (uint32_t i = from_node + 1; i-- > 1;) {
         const jn_node *n = s->f->nodes.data[i];
         s->loc = n->loc;
+        s->at = i;
         JN_TRY(close_sums(s, i, n->n_out));
         if (jn_is_call(n))
             JN_TRY(jn_sweep_call(s, n));
@@ -369,6 +370,7 @@ janus_status jn_sweep_run(jn_sweep *s, uint32_t from_node) {
             JN_TRY(sweep_rule(s, n));
         jn_arm_leave(s);
     }
+    s->at = 0;
     JN_TRY(jn_arm_close(s));
     return close_sums(s, 0, (uint32_t)s->f->params.n);
 }

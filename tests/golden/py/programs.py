@@ -153,3 +153,15 @@ W = janus.tensor([1.0, 2.0, 3.0], requires_grad=True)
 def weights_passed_down(node, w):
     w.grad = None
     even(node, w).sum().backward()
+
+
+def walk(node, h):
+    gate = janus.sigmoid(h * 2.0)
+    if not node.children:
+        return (h * node.value).sum()
+    return walk(node.children[0], h * gate) if node.value > 1 else (W * node.value).sum()
+
+
+@program(lambda f: f(tree()), lambda f: f(tree().children[1]), lambda f: f(tree().children[2]))
+def a_gradient_on_some_paths(node):
+    return walk(node, W * 3.0)
