@@ -31,6 +31,7 @@ noinst_HEADERS += \
 	ops/cuda/lt_api.h \
 	ops/cuda/module.h \
 	ops/cuda/product.cuh \
+	tests/cuda/check.h \
 	tests/cuda/emulate.cuh \
 	$(NULL)
 EXTRA_DIST += build-aux/nvcc-lt tests/cuda/emulate.cc tests/cuda/emulate_dnn.cc tests/cuda/t_attention.c tests/cuda/t_dnn.c tests/cuda/t_libs.c

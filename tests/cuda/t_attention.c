@@ -13,15 +13,7 @@
 
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/libs.h"
-
-static unsigned failures;
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            if (failures++ < 20)                                                                   \
-                fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                    \
-        }                                                                                          \
-    } while (0)
+#include "tests/cuda/check.h"
 
 /* ---- a library that keeps what it is told -------------------------------------------------------
  */

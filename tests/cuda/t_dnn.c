@@ -18,6 +18,7 @@
 
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/libs.h"
+#include "tests/cuda/check.h"
 
 #if defined __has_include
 #if __has_include(<cudnn.h>)
@@ -29,15 +30,6 @@ JN_DNN_LATER_NUMBERS(JN_SAME)
 #endif
 #endif
 #endif
-
-static unsigned failures;
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            failures++;                                                                            \
-        }                                                                                          \
-    } while (0)
 
 /* ---- a library ----------------------------------------------------------------------------------
  */

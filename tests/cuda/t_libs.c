@@ -13,21 +13,14 @@
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/libs.h"
 #include "ops/cuda/lt_api.h"
+#include "tests/cuda/check.h"
 
-static unsigned failures, chosen, made, freed, products;
+static unsigned chosen, made, freed, products;
 static void *last_stream, *last_workspace;
 static size_t last_room;
 static cublasComputeType_t last_compute;
 static cublasStatus_t answer;
 static int offered = 1;
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            failures++;                                                                            \
-        }                                                                                          \
-    } while (0)
 
 typedef struct fake_layout {
     cudaDataType type;
