@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "exec/eager.h"
-#include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/py_spell.h"
 #include "pyfront/tape_internal.h"
@@ -76,16 +75,7 @@ int jpy_bind_autocast(jpy_bound *b, PyObject *const *a) {
         return -1;
     bool cuda = jpy_tensor_check(a[0]) && ((jpy_tensor *)a[0])->t->storage->device;
     int to = dtype_of(PyObject_IsTrue(a[1]) > 0 ? LOWER : WIDE, cuda, t.dtype);
-    if (to < 0) {
-        b->is_identity = true;
-        b->in[0].o = a[0];
-        b->n_in = 1;
-        return 0;
-    }
-    if (jpy_use(b, JN_OP(cast), a, 1) < 0)
-        return -1;
-    ATTRS(janus_cast_attrs)->dtype = to;
-    return 0;
+    return jpy_cast_to(b, a, (janus_dtype)(to < 0 ? t.dtype : to));
 }
 
 /* ---- weights ------------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ int jpy_use(jpy_bound *b, const jn_op *op, PyObject *const *a, unsigned n);
 int jpy_type_of(jpy_bound *b, PyObject *o, jn_type *out);
 /* A dtype argument: operand 0 is cast to it first. */
 int jpy_take_dtype(jpy_bound *b, PyObject *o);
+/* a[0] as a tensor of dtype d: itself, if it is one. */
+int jpy_cast_to(jpy_bound *b, PyObject *const *a, janus_dtype d);
 
 int jpy_bind_add(jpy_bound *b, PyObject *const *a);
 int jpy_bind_addcdiv(jpy_bound *b, PyObject *const *a);

@@ -102,7 +102,7 @@ int jpy_bind_gelu(jpy_bound *b, PyObject *const *a) {
     return 0;
 }
 
-static int cast_to(jpy_bound *b, PyObject *const *a, janus_dtype d) {
+int jpy_cast_to(jpy_bound *b, PyObject *const *a, janus_dtype d) {
     jn_type t;
     if (jpy_type_of(b, a[0], &t) < 0)
         return -1;
@@ -118,7 +118,7 @@ static int cast_to(jpy_bound *b, PyObject *const *a, janus_dtype d) {
     return 0;
 }
 #define CAST(name, dtype)                                                                          \
-    int jpy_bind_##name(jpy_bound *b, PyObject *const *a) { return cast_to(b, a, dtype); }
+    int jpy_bind_##name(jpy_bound *b, PyObject *const *a) { return jpy_cast_to(b, a, dtype); }
 CAST(float, JANUS_F32)
 CAST(double, JANUS_F64)
 CAST(int, JANUS_I32)
@@ -130,7 +130,7 @@ CAST(bfloat16, JANUS_BF16)
 
 int jpy_bind_type_as(jpy_bound *b, PyObject *const *a) {
     jn_type t;
-    return jpy_type_of(b, a[1], &t) < 0 ? -1 : cast_to(b, a, (janus_dtype)t.dtype);
+    return jpy_type_of(b, a[1], &t) < 0 ? -1 : jpy_cast_to(b, a, (janus_dtype)t.dtype);
 }
 
 /* What the call is about is the tensor on another device, which b->keep then owns. */
@@ -189,7 +189,7 @@ int jpy_bind_to(jpy_bound *b, PyObject *const *a) {
     }
     if (copy && d == t.dtype)
         return jpy_use(b, JN_OP(clone), a, 1);
-    return cast_to(b, a, d);
+    return jpy_cast_to(b, a, d);
 }
 static int bind_same(jpy_bound *b, PyObject *const *a) {
     b->is_identity = true;
