@@ -6,6 +6,7 @@ import janus.nn as nn
 import janus.nn.functional as F
 
 from .harness import FAST, MUST, case, t
+from .prog_inplace import Node, train, tree as bushy
 
 
 class Tree:
@@ -19,25 +20,11 @@ def binary(depth, k=1):
     return Tree(k % 3, binary(depth - 1, 2 * k), binary(depth - 1, 3 * k + 1))
 
 
-class Node:
-    def __init__(self, value, children=()):
-        self.value, self.children = value, list(children)
-
-
-def bushy(depth, k=0):
-    if depth == 0:
-        return Node(0.3 + k % 5)
-    return Node(0.1 * ((k + depth) % 5), [bushy(depth - 1, 2 * k + 1 + i) for i in range(1 + (k + depth) % 3)])
-
-
-def train(f, log, weights, args):
-    for a in args:
-        for w in weights:
-            w.grad = None
-        y = f(a)
-        if y.requires_grad:
-            y.backward()
-        log(y, [w.grad for w in weights])
+def dag(n):
+    nodes = [Node(0.5), Node(1.5)]
+    for i in range(n):
+        nodes.append(Node(0.1 * i, [nodes[-1], nodes[-2]]))
+    return nodes[-1]
 
 
 @case(graph=MUST)
@@ -226,12 +213,6 @@ def memo_with_key_error(function, log):
         memo[id(node)] = h
         return h
 
-    def dag(n):
-        nodes = [Node(0.5), Node(1.5)]
-        for i in range(n):
-            nodes.append(Node(0.1 * i, [nodes[-1], nodes[-2]]))
-        return nodes[-1]
-
     @function
     def f(node):
         return encode(node, {}).sum()
@@ -253,12 +234,6 @@ def memo_with_get(function, log):
         memo[node] = h
         return h
 
-    def dag(n):
-        nodes = [Node(0.5), Node(1.5)]
-        for i in range(n):
-            nodes.append(Node(0.1 * i, [nodes[-1], nodes[-2]]))
-        return nodes[-1]
-
     @function
     def f(node):
         return encode(node, {}).sum()
@@ -278,12 +253,6 @@ def memo_that_holds_none(function, log):
     @function
     def f(node, x):
         return x * visit(node, {})
-
-    def dag(n):
-        nodes = [Node(0.5), Node(1.5)]
-        for i in range(n):
-            nodes.append(Node(0.1 * i, [nodes[-1], nodes[-2]]))
-        return nodes[-1]
 
     for n in (3, 4, 2, 5, 6):
         log(f(dag(n), t(2)))
@@ -594,12 +563,6 @@ def set_of_seen(function, log):
         for c in node.children:
             h = visit(c, seen, h)
         return h
-
-    def dag(n):
-        nodes = [Node(0.5), Node(1.5)]
-        for i in range(n):
-            nodes.append(Node(0.1 * i, [nodes[-1], nodes[-2]]))
-        return nodes[-1]
 
     @function
     def f(node):
