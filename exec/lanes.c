@@ -39,12 +39,12 @@ typedef struct dealing {
     jn_task **task;
     const uint32_t *deps;
     uint32_t n, lanes, phases;
+    uint64_t wide; /* cost of the tasks that lanes would slow down */
     /* per task */
     uint32_t *parent; /* union-find over heavy ones */
     uint32_t *phase;
     uint32_t *lane; /* of a root */
     uint64_t *cost; /* of a root */
-    uint64_t wide;  /* of all tasks */
     component *component;
     uint32_t n_components;
     jn_task **sorted; /* by phase and lane */

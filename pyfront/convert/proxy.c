@@ -319,19 +319,17 @@ static bool only_stores(const jn_op *op, const jcv_val *v, const jcv_rec *r) {
 }
 
 /* Whether the tape records an op on these. */
-static bool requires_grad(const jcv *c, const jn_eager_arg *in, const jcv_val *v) {
-    (void)c;
+static bool requires_grad(const jn_eager_arg *in, const jcv_val *v) {
     if (!v || in->kind != JANUS_KIND_TENSOR || !marked(in->t))
         return false;
     const jcv_rec *r = ((holder *)in->t->storage->user)->rec;
     return r->obj ? jpy_tensor_tracked((jpy_tensor *)r->obj) : v->depends;
 }
 
-static bool recorded(const jcv *c, const jn_op *op, const jn_eager_arg *in, jcv_val *const *v,
-                     unsigned n) {
+static bool recorded(const jn_op *op, const jn_eager_arg *in, jcv_val *const *v, unsigned n) {
     bool any = false;
     for (unsigned i = 0; op->grad && !jpy_no_grad_mode && i < n && !any; i++)
-        any = requires_grad(c, &in[i], v[i]);
+        any = requires_grad(&in[i], v[i]);
     return any;
 }
 
@@ -342,7 +340,7 @@ static janus_status note_saved(const jcv *c, const jn_op *op, const jn_eager_arg
         if (in[i].kind != JANUS_KIND_TENSOR || !marked(in[i].t) ||
             !(op->save >> (i < 16 ? i : 15) & 1))
             continue;
-        if (i < 2 && n > 1 && jpy_is_product(op) && !requires_grad(c, &in[1 - i], v[1 - i]))
+        if (i < 2 && n > 1 && jpy_is_product(op) && !requires_grad(&in[1 - i], v[1 - i]))
             continue;
         jcv_rec *root = ((holder *)in[i].t->storage->user)->rec->root;
         if (target && target->root == root)
@@ -396,7 +394,7 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
     }
     jcv_node *n = NULL;
     jcv_rec *target = into && marked(into) ? ((holder *)into->storage->user)->rec : NULL;
-    bool on_tape = recorded(c, op, in, vals, n_in);
+    bool on_tape = recorded(op, in, vals, n_in);
     if (st == JANUS_OK && target && vals[0] && only_stores(op, vals[0], target)) {
         st = jcv_write(c, target, vals[0], on_tape);
         c->handler = h.up;
