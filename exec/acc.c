@@ -16,6 +16,7 @@
 
 enum {
     PRODUCT_ROWS = 256,     /* at least room for these */
+    SETTLE_ROWS = 64,       /* worth a block of a lane's own */
     PRODUCT_BYTES = 4 << 20 /* of collected rows: more are multiplied before the next group, unless
                                the sum, which is read and written then, is larger still */
 };
@@ -168,6 +169,19 @@ janus_status jn_acc_make_room(jn_lane *l, jn_acc *a, uint32_t k) {
         return JANUS_OK;
     jn_lane_lock(l);
     janus_status st = jn_acc_block(l->run, a, k);
+    jn_lane_unlock(l);
+    return st == JANUS_OK ? multiply_all(a, p, p) : st;
+}
+
+janus_status jn_acc_settle(jn_lane *l, jn_acc *a) {
+    jn_acc_part *p = &a->part[l->index];
+    int64_t rows = 0;
+    for (const jn_product *q = p->products; q; q = q->next)
+        rows += q->rows;
+    if (rows < SETTLE_ROWS)
+        return JANUS_OK;
+    jn_lane_lock(l);
+    janus_status st = jn_acc_block(l->run, a, l->index);
     jn_lane_unlock(l);
     return st == JANUS_OK ? multiply_all(a, p, p) : st;
 }

@@ -29,6 +29,9 @@ janus_status jn_acc_block(jn_run *r, jn_acc *a, uint32_t k);
 /* Multiplies what part k has collected if that is much: before a group, when all of it is written.
  * By a lane, without its lock. */
 janus_status jn_acc_make_room(jn_lane *l, jn_acc *a, uint32_t k);
+/* Multiplies what a lane has collected when its tasks are run: other lanes do the same meanwhile.
+ */
+janus_status jn_acc_settle(jn_lane *l, jn_acc *a);
 /* Room in part k for `rows` more rows of a product that is put off; *x and *z: where they go. */
 janus_status jn_acc_product(jn_run *r, jn_acc *a, uint32_t k, int64_t rows, int64_t x_cols,
                             int64_t z_cols, char **x, char **z);

@@ -3,8 +3,9 @@
  * The tensor strand: tasks are issued by the host strand and executed by flushes.
  *
  * A task is issued with a level, one more than the highest among what it waits for: what runs
- * together is decided in exec/levels.c, and on which thread in exec/lanes.c.  In exact mode tasks
- * run one by one in the order they were issued, which is the order of imperative execution.
+ * together is decided in exec/levels.c, and on which thread in exec/lanes.c; a worker may start
+ * before the flush (exec/early.c).  In exact mode tasks run one by one in the order they were
+ * issued, which is the order of imperative execution.
  */
 #include "config.h"
 
@@ -12,6 +13,7 @@
 
 #include "exec/dev_schedule.h"
 #include "exec/device.h"
+#include "exec/early.h"
 #include "exec/rows.h"
 #include "exec/run_internal.h"
 #include "graph/base/status.h"
@@ -103,7 +105,12 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
         r->max_level = t->level;
     *r->pending_tail = t;
     r->pending_tail = &t->next;
-    return ++r->n_pending < FLUSH_AT && r->pending_bytes < FLUSH_BYTES ? JANUS_OK : jn_flush(r);
+    r->pending_cost += t->inst->row_cost;
+    if (seg->n_accs || t->inst->wide)
+        r->early_at = UINT64_MAX;
+    if (++r->n_pending >= FLUSH_AT || r->pending_bytes >= FLUSH_BYTES)
+        return jn_flush(r);
+    return r->pending_cost < r->early_at ? JANUS_OK : jn_early_start(r);
 }
 
 static janus_status run_in_order(jn_lane *l, jn_task **task, uint32_t n) {
@@ -118,16 +125,21 @@ static janus_status run_in_order(jn_lane *l, jn_task **task, uint32_t n) {
 janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level) {
     jn_lane alone = {.run = r, .polls = true};
     bool done = false;
-    janus_status st = JANUS_OK;
+    janus_status st = jn_early_check(r);
+    if (st != JANUS_OK)
+        return st;
     if (r->exact) {
         st = run_in_order(&alone, task, n);
     } else {
+        uint32_t given = jn_early_count(r->early);
         if (n > 1) {
-            JN_TRY(jn_levels_late(r, task, n, max_level));
+            JN_TRY(jn_levels_late(r, task, n, given, max_level));
             JN_TRY(jn_lanes_run(r, task, n, &done));
         }
         if (!done)
-            st = jn_levels_run(&alone, task, n);
+            st = jn_early_join(r);
+        if (!done && st == JANUS_OK)
+            st = jn_levels_run(&alone, task + given, n - given);
     }
     jn_lane_count(&alone);
     return st;
@@ -140,23 +152,28 @@ janus_status jn_flush(jn_run *r) {
     r->pending_tail = &r->pending;
     r->n_pending = r->max_level = 0;
     r->pending_bytes = 0;
+    r->pending_cost = 0;
+    r->early_at = jn_early_threshold(r);
     if (!n)
         return JANUS_OK;
     int64_t start = jn_run_clock();
     jn_task **task = jn_alloc(n * sizeof *task);
     if (!task)
         return JN_NO_MEMORY();
-    for (uint32_t i = 0; i < n; i++, t = t->next)
+    uint32_t given = jn_early_tasks(r->early, task);
+    for (uint32_t i = given; i < n; i++, t = t->next)
         task[i] = t;
     janus_status st =
         r->dev ? jn_schedule_flush(r, task, n, max_level) : jn_flush_tasks(r, task, n, max_level);
+    for (uint32_t i = 0; i < n && st == JANUS_OK; i++)
+        task[i]->done = true;
     jn_free(task);
     r->stats.tensor_ns += (uint64_t)(jn_run_clock() - start);
     return st;
 }
 
 janus_status jn_tval_force(jn_run *r, jn_tval *v) {
-    if (v->data)
+    if (jn_tval_ready(v))
         return JANUS_OK;
     if (v->rows)
         return jn_rows_fill(r, v);

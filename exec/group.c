@@ -272,8 +272,6 @@ janus_status jn_group_run(jn_lane *l, jn_seginst *inst, jn_task **task, uint32_t
     }
     if (layout != few)
         jn_free(layout);
-    for (uint32_t t = 0; t < n && st == JANUS_OK; t++)
-        task[t]->done = true;
     l->tasks += n;
     return st;
 }

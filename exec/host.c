@@ -157,7 +157,7 @@ static janus_status assertion(const jn_run *r, const jn_instr *in) {
 enum { SLOW = 1 << 16 }; /* beside an opcode */
 
 /* A tensor that the tensor strand still has to compute. */
-static inline bool is_due(const jn_tval *v) { return v && !v->data && !v->rows; }
+static inline bool is_due(const jn_tval *v) { return v && !jn_tval_ready(v) && !v->rows; }
 
 janus_status jn_host_run(jn_run *r, const jn_slot *args) {
     janus_status st = JANUS_OK;
@@ -320,7 +320,7 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
         }
         case JN_I_ISSUE:
             CHECK(jn_issue(r, (jn_segment *)in->aux, f->slot));
-            if (JN_UNLIKELY(r->mem->bytes > r->collect_at))
+            if (JN_UNLIKELY(!r->early && r->mem->bytes > r->collect_at))
                 CHECK(jn_collect(r, f));
             break;
         case JN_I_ROWS:

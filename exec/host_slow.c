@@ -165,7 +165,7 @@ static bool is_pure(const jn_instr *in) {
  */
 
 /* Whether reading this tensor's element must wait for the tensor strand. */
-static bool is_promise(const jn_tval *v) { return v && !v->data && !v->rows; }
+static bool is_promise(const jn_tval *v) { return v && !jn_tval_ready(v) && !v->rows; }
 
 static janus_kind item_kind(const jn_instr *in) {
     return in->op == JN_I_ITEM ? (janus_kind)in->b : JANUS_KIND_BOOL;

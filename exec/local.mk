@@ -13,6 +13,7 @@ libjanus_all_la_SOURCES += \
 	exec/dev_streams.c \
 	exec/dev_trace.c \
 	exec/device.c \
+	exec/early.c \
 	exec/eager.c \
 	exec/eager_call.c \
 	exec/effects.c \
@@ -60,6 +61,7 @@ noinst_HEADERS += \
 	exec/dev_streams.h \
 	exec/dev_trace.h \
 	exec/device.h \
+	exec/early.h \
 	exec/eager.h \
 	exec/eager_call.h \
 	exec/effects.h \

@@ -16,14 +16,16 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "graph/base/status.h"
 
 enum {
     RANGES_PER_THREAD = 4, /* so that a thread that lost its core does not hold up the rest */
-    SPIN_WORKER = 2000,    /* pauses before a worker sleeps: a few microseconds */
-    SPIN_CALLER = 4000
+    SPIN_NS = 1500000,     /* a wait shorter than this burns its core: a wake-up takes 50 us */
+    LOST_NS = 300000,      /* between two looks at the clock: the core was taken away */
+    BUSY_NS = 20000000     /* for so long nothing is burnt then */
 };
 
 typedef struct pool {
@@ -36,6 +38,9 @@ typedef struct pool {
     atomic_bool caller_sleeps;
     atomic_uint job; /* number of the newest job */
     atomic_bool open;
+    atomic_bool started;     /* by jn_par_start, and not joined */
+    atomic_bool crowded;     /* more threads than cores */
+    atomic_llong busy_until; /* on the monotonic clock */
     atomic_int active;
     atomic_llong next;
     int64_t n, ranges;
@@ -59,6 +64,28 @@ static inline void pause_cpu(void) {
 #endif
 }
 
+/* Pauses once; false when it has waited long enough.  That is at once where threads outnumber
+ * cores, and soon for a while after a thread lost its core: others need it more. */
+bool jn_spin(jn_spinning *s) {
+    enum { PAUSES = 64 }; /* about a microsecond */
+    if (s->pauses < 0 || atomic_load_explicit(&the_pool.crowded, memory_order_relaxed))
+        return false;
+    pause_cpu();
+    if (++s->pauses % PAUSES)
+        return true;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    int64_t now = t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+    if (s->pauses == PAUSES)
+        s->until = now + SPIN_NS;
+    else if (now - s->last > LOST_NS)
+        atomic_store_explicit(&the_pool.busy_until, now + BUSY_NS, memory_order_relaxed);
+    s->last = now;
+    if (now >= s->until || now < atomic_load_explicit(&the_pool.busy_until, memory_order_relaxed))
+        s->pauses = -1;
+    return s->pauses > 0;
+}
+
 /* No other thread exists here: everything starts anew. */
 static void in_child(void) {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -70,6 +97,7 @@ static void in_child(void) {
     atomic_store(&the_pool.sleepers, 0);
     atomic_store(&the_pool.caller_sleeps, false);
     atomic_store(&the_pool.open, false);
+    atomic_store(&the_pool.started, false);
     atomic_store(&the_pool.active, 0);
 }
 
@@ -89,8 +117,9 @@ static void start(void) {
     pthread_atfork(NULL, NULL, in_child);
     const char *env = getenv("JANUS_NUM_THREADS");
     long n = env ? strtol(env, NULL, 10) : 0;
-    int unset = 0;
-    atomic_compare_exchange_strong(&the_pool.threads, &unset, clamp_threads(n > 0 ? n : cores()));
+    int unset = 0, wanted = clamp_threads(n > 0 ? n : cores());
+    if (atomic_compare_exchange_strong(&the_pool.threads, &unset, wanted))
+        atomic_store(&the_pool.crowded, wanted > cores());
 }
 
 static int thread_count(void) {
@@ -120,12 +149,10 @@ static void *work(void *arg) {
     int me = (int)(intptr_t)arg;
     unsigned seen = 0;
     for (;;) {
-        int spins = 0;
+        jn_spinning spin = {0};
         while (atomic_load(&p->job) == seen) {
-            if (++spins < SPIN_WORKER) {
-                pause_cpu();
+            if (jn_spin(&spin))
                 continue;
-            }
             pthread_mutex_lock(&p->sleep);
             atomic_fetch_add(&p->sleepers, 1);
             while (atomic_load(&p->job) == seen)
@@ -165,17 +192,44 @@ static void start_workers(pool *p, int wanted) {
 }
 
 static void wait_for_workers(pool *p) {
-    for (int spins = 0; spins < SPIN_CALLER; spins++) {
+    jn_spinning spin = {0};
+    do {
         if (atomic_load(&p->active) == 0)
             return;
-        pause_cpu();
-    }
+    } while (jn_spin(&spin));
     pthread_mutex_lock(&p->sleep);
     atomic_store(&p->caller_sleeps, true);
     while (atomic_load(&p->active) != 0)
         pthread_cond_wait(&p->done, &p->sleep);
     atomic_store(&p->caller_sleeps, false);
     pthread_mutex_unlock(&p->sleep);
+}
+
+/* With `run` held. */
+static void open_job(pool *p, int64_t n, int64_t ranges, int workers, int threads, jn_range_fn body,
+                     void *arg) {
+    start_workers(p, threads - 1);
+    p->n = n;
+    p->ranges = ranges;
+    p->body = body;
+    p->arg = arg;
+    p->max_worker = workers;
+    atomic_store(&p->next, 0);
+    atomic_store(&p->open, true);
+    atomic_fetch_add(&p->job, 1);
+    if (atomic_load(&p->sleepers) > 0) {
+        pthread_mutex_lock(&p->sleep);
+        pthread_cond_broadcast(&p->wake);
+        pthread_mutex_unlock(&p->sleep);
+    }
+}
+
+/* Takes part in the job, and releases `run`. */
+static void close_job(pool *p) {
+    take_ranges(p);
+    atomic_store(&p->open, false);
+    wait_for_workers(p);
+    pthread_mutex_unlock(&p->run);
 }
 
 void jn_parallel_for(int64_t n, int64_t grain, jn_range_fn body, void *arg) {
@@ -192,24 +246,27 @@ void jn_parallel_for(int64_t n, int64_t grain, jn_range_fn body, void *arg) {
         body(arg, 0, n);
         return;
     }
-    start_workers(p, threads - 1);
-    p->n = n;
-    p->ranges = ranges;
-    p->body = body;
-    p->arg = arg;
-    p->max_worker = (int)(ranges < threads ? ranges - 1 : threads - 1);
-    atomic_store(&p->next, 0);
-    atomic_store(&p->open, true);
-    atomic_fetch_add(&p->job, 1);
-    if (atomic_load(&p->sleepers) > 0) {
-        pthread_mutex_lock(&p->sleep);
-        pthread_cond_broadcast(&p->wake);
-        pthread_mutex_unlock(&p->sleep);
-    }
-    take_ranges(p);
-    atomic_store(&p->open, false);
-    wait_for_workers(p);
-    pthread_mutex_unlock(&p->run);
+    open_job(p, n, ranges, (int)(ranges < threads ? ranges - 1 : threads - 1), threads, body, arg);
+    close_job(p);
+}
+
+bool jn_par_claim(void) {
+    return thread_count() > 1 && !inside && pthread_mutex_trylock(&the_pool.run) == 0;
+}
+
+void jn_par_yield(void) { pthread_mutex_unlock(&the_pool.run); }
+
+void jn_par_start(int64_t n, jn_range_fn body, void *arg) {
+    int threads = thread_count();
+    open_job(&the_pool, n, n, threads - 1, threads, body, arg);
+    atomic_store(&the_pool.started, true);
+}
+
+bool jn_par_started(void) { return atomic_load(&the_pool.started); }
+
+void jn_par_join(void) {
+    atomic_store(&the_pool.started, false);
+    close_job(&the_pool);
 }
 
 bool jn_par_inside(void) { return inside; }
@@ -229,7 +286,9 @@ JANUS_API janus_status janus_set_num_threads(int n) {
     if (n < 0)
         return jn_error(JANUS_INVALID_ARGUMENT, "set_num_threads: expected n >= 0, got %d", n);
     pthread_once(&once, start);
-    atomic_store(&the_pool.threads, clamp_threads(n == 0 ? cores() : n));
+    int wanted = clamp_threads(n == 0 ? cores() : n);
+    atomic_store(&the_pool.crowded, wanted > cores());
+    atomic_store(&the_pool.threads, wanted);
     return JANUS_OK;
 }
 

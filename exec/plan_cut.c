@@ -72,6 +72,34 @@ static bool is_call(const jn_node *n) {
     }
 }
 
+/* What a scalar operand waits for: nothing if its value is part of the program. */
+static uint32_t ready(const jn_subgraph *g, const uint32_t *avail, jn_value v) {
+    int64_t bits;
+    return jn_const_bits(jn_value_node(g, v), &bits) ? 0 : avail[v.node];
+}
+
+/* Does a call get a value of this node? */
+static bool feeds_call(const jn_subgraph *g, uint32_t node, uint32_t last_user) {
+    for (uint32_t i = node + 1; i <= last_user; i++) {
+        const jn_node *n = g->nodes.data[i];
+        for (uint32_t k = 0; is_call(n) && k < n->n_in; k++)
+            if (!jn_value_is_none(n->in[k]) && n->in[k].node == node)
+                return true;
+    }
+    return false;
+}
+
+/* A tensor made of constants goes where it is used, unless that is a call: the gradient that a
+ * backward pass begins with must not wait for the loss. */
+static bool goes_along(const jn_subgraph *g, const jn_node *n, uint32_t last_user) {
+    for (uint32_t k = 0; k < n->n_in; k++) {
+        int64_t bits;
+        if (!jn_value_is_none(n->in[k]) && !jn_const_bits(jn_value_node(g, n->in[k]), &bits))
+            return false;
+    }
+    return !feeds_call(g, (uint32_t)n->id, last_user);
+}
+
 /* Dead tensor nodes get no segment: only what someone uses is computed. */
 static void count_uses(const jn_subgraph *g, bool saved, uint32_t *uses, uint32_t *user) {
     for (size_t i = 0; i < g->results.n; i++)
@@ -121,9 +149,10 @@ janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *
         }
         if (jn_is_tensor_node(n) && !row_step) {
             bool acc = is_acc_add(n);
-            uint32_t s = acc || n->op->role == JN_ROLE_RNG ? cur : 0;
+            bool now = acc || n->op->role == JN_ROLE_RNG || goes_along(g, n, user[i]);
+            uint32_t s = now ? cur : 0;
             for (uint32_t k = 0; k < n->n_in; k++)
-                if (!jn_value_is_none(n->in[k]) && avail[n->in[k].node] > s)
+                if (!jn_value_is_none(n->in[k]) && ready(g, avail, n->in[k]) > s)
                     s = avail[n->in[k].node];
             seg[i] = avail[i] = s;
             filled[s]++;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "exec/device.h"
+#include "exec/early.h"
 #include "exec/rows.h"
 #include "exec/run_internal.h"
 #include "exec/tensor_rows.h"
@@ -62,6 +63,7 @@ static janus_status init(jn_run *r, const janus_run_options *o) {
     }
     JN_TRY(device_of(r->options.device, &r->device, &r->dev));
     r->exact = r->options.numerics == JANUS_NUMERICS_EXACT;
+    r->early_at = jn_early_threshold(r);
     r->rng_offset = r->options.rng_offset;
     const char *fail = getenv("JANUS_FAIL_ASSERT");
     r->asserts_to_failure = fail ? strtoll(fail, NULL, 10) : 0;
@@ -219,6 +221,7 @@ void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {
 void jn_run_free(jn_run *r) {
     if (!r)
         return;
+    jn_early_cancel(r);
     if (JN_UNLIKELY(r->dev && !r->prepared)) { /* flags of a run that is discarded are no news */
         janus_error why = *janus_last_error();
         (void)jn_dev_flags(r->dev);

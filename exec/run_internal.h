@@ -37,6 +37,7 @@ typedef struct jn_pending_effect {
 } jn_pending_effect;
 
 struct jn_overlay_entry;
+typedef struct jn_early jn_early;
 
 /* Temporaries of the tiles of one range of rows. */
 typedef struct jn_scratch {
@@ -60,6 +61,9 @@ struct jn_run {
     jn_task *pending, **pending_tail;
     uint32_t n_pending, max_level;
     size_t pending_bytes;  /* outputs the pending tasks will need */
+    uint64_t pending_cost; /* elements of their work */
+    uint64_t early_at;     /* the cost from which on a worker may start (exec/early.h) */
+    jn_early *early;       /* who has the first of the pending tasks, or NULL */
     JN_VEC(uint32_t) deps; /* of the pending tasks */
     jn_scratch scratch[JN_MAX_RANGES];
     jn_table *tables; /* in use (exec/rows.h) */
@@ -137,12 +141,16 @@ static inline void jn_lane_count(const jn_lane *l) {
 /* exec/group.c: runs n tasks of one specialisation. */
 janus_status jn_group_run(jn_lane *l, jn_seginst *inst, jn_task **task, uint32_t n);
 /* exec/levels.c: puts tasks, in issue order with their ids and levels, later where that makes
- * larger groups. */
-janus_status jn_levels_late(const jn_run *r, jn_task **task, uint32_t n, uint32_t max_level);
+ * larger groups; the first `from` stay where they are. */
+janus_status jn_levels_late(const jn_run *r, jn_task **task, uint32_t n, uint32_t from,
+                            uint32_t max_level);
 /* exec/levels.c: runs tasks, given in issue order, level by level. */
 janus_status jn_levels_run(jn_lane *l, jn_task **task, uint32_t n);
-/* exec/lanes.c: runs tasks, in issue order with their ids and levels; *done is false, and nothing
- * has been run, where they do not fall apart into lanes of about equal cost. */
+/* exec/lanes.c: do all tasks of its specialisation, counted before, do much work? */
+bool jn_task_heavy(const jn_task *t);
+/* exec/lanes.c: runs tasks, in issue order with their ids and levels, but for those that an early
+ * lane has; *done is false, and nothing more has been run, where they do not fall apart into lanes
+ * of about equal cost. */
 janus_status jn_lanes_run(jn_run *r, jn_task **task, uint32_t n, bool *done);
 /* exec/dev_group.c: the kernels of n tasks whose outputs and accumulators are placed, on r->dev. */
 struct jn_variant;

@@ -194,6 +194,19 @@ static bool matches(const jn_seginst *inst, const jn_shape *const *in, const int
     return true;
 }
 
+/* Elements that a row leaves for a sum: the factors of a product, and of the gradient of a table's
+ * row that row, are only copied.  An operand as large as the result is there for its shape. */
+static uint64_t collected(const jn_seginst *inst, const jn_segnode *n, int64_t result) {
+    int64_t copied = 0;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        if (n->in[i].kind != JN_SRC_INPUT && n->in[i].kind != JN_SRC_NODE)
+            continue;
+        int64_t numel = src_shape(inst, &n->in[i])->numel;
+        copied += numel < result ? numel : 0;
+    }
+    return (uint64_t)(copied < result ? copied : result);
+}
+
 /* Elements a row makes, products counted by what they cost beside elementwise work.  What is
  * computed again for a gradient does not count, so that sums over rows are split, and rounded, as
  * where it is kept. */
@@ -214,9 +227,12 @@ static void measure(jn_seginst *inst) {
                 each = 1 + (uint64_t)inner / 16;
                 inst->wide |= src_shape(inst, &n->in[1])->bytes >= WIDE_BYTES;
             }
-            if (n->fused_acc < 0)
+            if (n->fused_acc < 0) {
                 inst->row_bytes += v->shape->bytes;
-            cost += each * (uint64_t)v->shape->numel;
+                cost += each * (uint64_t)v->shape->numel;
+            } else {
+                cost += collected(inst, n, v->shape->numel);
+            }
         }
     }
     inst->row_cost = cost > UINT32_MAX ? UINT32_MAX : (uint32_t)cost;

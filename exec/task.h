@@ -46,12 +46,18 @@ struct jn_task {
     uint32_t level;
     uint32_t id;                /* within a flush: its place in issue order */
     uint32_t n_deps, first_dep; /* the ids of those pending that it waits for: jn_run.deps */
-    bool done;
+    bool done;                  /* the flush that it belongs to has come to its end */
     jn_tval **in;
     int64_t *scalars;
     struct jn_acc **accs;
     jn_tval out[]; /* n_outputs */
 };
+
+/* Whether its elements can be looked at by the host strand: a task that is running may have set
+ * `data` already. */
+static inline bool jn_tval_ready(const jn_tval *v) {
+    return !(v->task && !v->task->done) && v->data;
+}
 
 /* What one lane, or one range of rows, has added to a sum. */
 typedef struct jn_acc_part {

@@ -82,7 +82,12 @@ typedef struct jn_diff {
     struct jn_activity *activity;         /* per SubGraph, all parameters wanted */
     uint8_t *wires;                       /* per SubGraph of the first n_wires: autodiff_wire.c */
     uint32_t n_wires;
+    bool *often; /* per SubGraph of the first n_often: jn_callgraph_often */
+    size_t n_often;
 } jn_diff;
+
+/* Whether a run enters f at most once; false where that is not known. */
+bool jn_runs_once(jn_diff *d, const jn_subgraph *f);
 
 /* A record met in a sweep: the frame of node `node` of g, which was built there, or a value. */
 typedef struct jn_record {

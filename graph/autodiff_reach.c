@@ -13,6 +13,7 @@
 #include "config.h"
 
 #include "graph/autodiff_internal.h"
+#include "graph/graph_internal.h"
 
 #include <string.h>
 
@@ -21,6 +22,18 @@ void *jn_diff_alloc(jn_diff *d, size_t n, size_t size) {
     if (!jn_mul_size(n ? n : 1, size, &bytes))
         return NULL;
     return jn_arena_zalloc(&d->tmp, bytes);
+}
+
+bool jn_runs_once(jn_diff *d, const jn_subgraph *f) {
+    if (!d->often) {
+        size_t n = d->m->subs.n;
+        bool *often = jn_diff_alloc(d, n, sizeof *often);
+        if (!often || jn_callgraph_often(d->m, often) != JANUS_OK)
+            return false;
+        d->often = often;
+        d->n_often = n;
+    }
+    return f->index < d->n_often && !d->often[f->index];
 }
 
 void jn_call_shape_of(const jn_node *n, jn_call_shape *out) {

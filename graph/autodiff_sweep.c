@@ -278,13 +278,15 @@ janus_status jn_sweep_add(jn_sweep *s, jn_value v, jn_value contribution) {
 
 /* Whether contribution v to parameter p of f is better added to an accumulator: as an array, the
  * gradient of an embedding costs what the vocabulary costs, and products that go to an accumulator
- * are made at once. */
+ * are made at once.  Not in what may run often, where p is no weight: reading the accumulator would
+ * make each of its frames wait for its sum alone. */
 static bool wants_accumulator(const jn_sweep *s, jn_value p, jn_value v) {
     const jn_node *n = jn_value_node(s->g, v);
     if (p.node != 0 || !n || !n->op || s->inside[jn_number(&s->num, p)])
         return false;
     bool first = jn_value_is_none(s->ct[jn_number(&s->num, p)]);
-    return n->op->flags & (first ? JN_OP_FEW_ROWS : JN_OP_ADDS);
+    return n->op->flags & (first ? JN_OP_FEW_ROWS : JN_OP_ADDS) &&
+           (s->f == s->home || jn_runs_once(s->d, s->f));
 }
 
 static janus_status sweep_rule(jn_sweep *s, const jn_node *n) {

@@ -70,6 +70,9 @@ jn_type jn_frame_type(const jn_node *call);
 
 /* Sets scc and recursive of every SubGraph; components are numbered callees first. */
 janus_status jn_callgraph_compute(janus_module *m);
+/* Which SubGraphs, by index, may run many times in a run: those of recursions, what loops repeat,
+ * and what these call. */
+janus_status jn_callgraph_often(janus_module *m, bool *out);
 /* Whether calls inside a component pass their shared parameters on; after jn_callgraph_compute. */
 janus_status jn_callgraph_check_shared(const janus_module *m);
 

@@ -327,6 +327,7 @@ typedef struct janus_run_stats {
     uint64_t peak_bytes;   /* of tensor memory */
     uint64_t rng_offset;   /* of the generator after the run */
     uint64_t lanes;        /* most threads that ran tasks independent of each other */
+    uint64_t early;        /* tasks given to a thread while the host strand went on */
     uint64_t host_ns;      /* the host strand: scalars, host reads and writes, calls, scheduling */
     uint64_t tensor_ns;    /* the tensor strand: kernels and what they need */
 } janus_run_stats;

@@ -103,6 +103,7 @@ static void add_stats(jpy_function *f, const janus_run_stats *s) {
     f->run.kernels += s->kernels;
     f->run.host_ns += s->host_ns;
     f->run.tensor_ns += s->tensor_ns;
+    f->run.early += s->early;
     if (s->peak_bytes > f->run.peak_bytes)
         f->run.peak_bytes = s->peak_bytes;
     if (s->lanes > f->run.lanes)

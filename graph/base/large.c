@@ -6,7 +6,8 @@
  * a fault and is cleared: for a tensor of a megabyte more than adding to it.  Sizes are rounded up
  * to an eighth of their power of two, so that a block fits the next of its class; at most KEEP
  * bytes are held.  The lock is only tried: who does not get it goes to the C library (so does the
- * child of a fork that happened while it was held).
+ * child of a fork that happened while it was held).  Blocks of several huge pages ask for such: a
+ * fault for two megabytes instead of 512, and fewer misses in a walk over a large weight.
  */
 #include "config.h"
 
@@ -17,6 +18,9 @@
 
 #ifdef HAVE_MALLOC_USABLE_SIZE
 #include <malloc.h>
+#endif
+#ifdef __linux__
+#include <sys/mman.h>
 #endif
 
 /* The sanitizers want to see every block freed. */
@@ -29,7 +33,20 @@
 #endif
 #endif
 
-enum { ALIGN_TENSOR = 64 };
+enum { ALIGN_TENSOR = 64, HUGE_PAGE = 2 << 20, LEAST_HUGE = 4 << 20 };
+
+static void *from_library(size_t size) {
+#ifdef MADV_HUGEPAGE
+    if (size >= LEAST_HUGE) {
+        void *p;
+        if (posix_memalign(&p, HUGE_PAGE, size) != 0)
+            return NULL;
+        (void)madvise(p, size & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
+        return p;
+    }
+#endif
+    return aligned_alloc(ALIGN_TENSOR, size);
+}
 
 #ifdef JN_KEEPS
 
@@ -61,7 +78,7 @@ void *jn_large_alloc(size_t size) {
     if (c < CLASSES && class_size(c) < size)
         c++;
     if (c >= CLASSES)
-        return aligned_alloc(ALIGN_TENSOR, size);
+        return from_library(size);
     block *b = NULL;
     if (pthread_mutex_trylock(&lock) == 0) {
         b = blocks[c];
@@ -71,7 +88,7 @@ void *jn_large_alloc(size_t size) {
         }
         pthread_mutex_unlock(&lock);
     }
-    return b ? b : aligned_alloc(ALIGN_TENSOR, class_size(c));
+    return b ? b : from_library(class_size(c));
 }
 
 void jn_large_free(void *p) {
@@ -94,7 +111,7 @@ void jn_large_free(void *p) {
 
 #else
 
-void *jn_large_alloc(size_t size) { return aligned_alloc(ALIGN_TENSOR, size); }
+void *jn_large_alloc(size_t size) { return from_library(size); }
 void jn_large_free(void *p) { free(p); }
 
 #endif

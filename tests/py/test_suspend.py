@@ -46,6 +46,43 @@ def test_trees_that_grow_batch_across_examples(numerics):
         assert stats["tasks"] > 5 * stats["batches"]
 
 
+def test_gradients_of_trees_that_grow_batch_across_examples():
+    """A state that is read in two products: its gradient, a sum of two, must not be waited for."""
+    janus.manual_seed(3)
+    below, output = janus.nn.Linear(4, 8), janus.nn.Linear(4, 2)
+    parameters = [*below.parameters(), *output.parameters()]
+
+    def tree(h, levels):
+        loss = output(h).square().sum()
+        if levels == 0 or h.sum() > 0.9:
+            return loss
+        left, right = below(h).tanh().chunk(2, 1)
+        return loss + tree(left, levels - 1) + tree(right, levels - 1)
+
+    def step(xs):
+        for p in parameters:
+            p.grad = None
+        loss = 0.0
+        for x in xs:
+            loss = loss + tree(x, 4)
+        loss.backward()
+        return loss.detach()
+
+    xs = [janus.tensor([[0.1 * i - 0.7, 0.3, -0.05 * i, 0.2]]) for i in range(24)]
+    step(xs)
+    expected = [p.grad for p in parameters]
+    f = janus.function(step, measure=False)
+    for _ in range(3):
+        f(xs)
+        for p, grad in zip(parameters, expected, strict=True):
+            assert janus.allclose(p.grad, grad, rtol=1e-4, atol=1e-6)
+    stats = f.stats()
+    assert stats["graph"] and not stats["fallbacks"]
+    groups = 12 * 5 + len(xs)
+    assert stats["batches"] <= groups * stats["graph"]
+    assert stats["tasks"] > 5 * stats["batches"]
+
+
 def test_two_runs_are_bit_equal():
     f = janus.function(total, measure=False)
     xs = inputs(17)

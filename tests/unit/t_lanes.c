@@ -155,13 +155,46 @@ static void lanes_give_what_one_thread_gives(void) {
     janus_module_release(m);
 }
 
+/* So many trees that a worker starts while they are still being issued. */
+static void an_early_lane_gives_what_one_thread_gives(void) {
+    static outcome one, many, again;
+    const janus_subgraph *step;
+    janus_module *m = module_of(&step);
+    for (int64_t trees = 17; trees <= 18; trees++) { /* 18 times 16 leaves: of the table's 300 */
+        janus_set_num_threads(1);
+        run(step, trees, 0, &one);
+        OK(one.st);
+        CU_ASSERT_EQUAL(one.stats.early, 0);
+        for (int threads = 2; threads <= 4; threads++) {
+            janus_set_num_threads(threads);
+            run(step, trees, 0, &many);
+            OK(many.st);
+            CU_ASSERT(many.stats.early > 0);
+            CU_ASSERT(many.stats.early < many.stats.tasks);
+            CU_ASSERT_EQUAL(many.stats.tasks, one.stats.tasks);
+            CU_ASSERT(difference(&many.loss, &one.loss, 1) < 1e-5);
+            CU_ASSERT(difference(many.de, one.de, ROWS * H) < 1e-4);
+            CU_ASSERT(difference(many.dw, one.dw, H * H) < 1e-4);
+            for (int i = 0; i < 20; i++) {
+                run(step, trees, 0, &again);
+                OK(again.st);
+                CU_ASSERT_EQUAL(memcmp(&again.loss, &many.loss, sizeof again.loss), 0);
+                CU_ASSERT_EQUAL(memcmp(again.de, many.de, sizeof again.de), 0);
+                CU_ASSERT_EQUAL(memcmp(again.dw, many.dw, sizeof again.dw), 0);
+            }
+        }
+    }
+    janus_set_num_threads(0);
+    janus_module_release(m);
+}
+
 static void a_lane_that_fails_stops_the_run(void) {
     static outcome o;
     const janus_subgraph *step;
     janus_set_num_threads(3);
     for (int i = 0; i < 5; i++) {
         janus_module *m = module_of(&step); /* none has memory left from a run before */
-        run(step, 17, (size_t)3 << 19, &o);
+        run(step, 17, (size_t)3 << 18, &o);
         CU_ASSERT_EQUAL(o.st, JANUS_NO_MEMORY);
         run(step, 22, 0, &o); /* trees 19 and up name rows that the table lacks */
         CU_ASSERT_EQUAL(o.st, JANUS_INDEX);
@@ -174,4 +207,6 @@ static void a_lane_that_fails_stops_the_run(void) {
 }
 
 JN_TEST_MAIN("lanes", {"lanes give what one thread gives", lanes_give_what_one_thread_gives},
+             {"an early lane gives what one thread gives",
+              an_early_lane_gives_what_one_thread_gives},
              {"a lane that fails stops the run", a_lane_that_fails_stops_the_run})
