@@ -156,6 +156,31 @@ static janus_status assertion(const jn_run *r, const jn_instr *in) {
 
 enum { SLOW = 1 << 16 }; /* beside an opcode */
 
+/* Reads of what nothing was written to; false: it takes the long way. */
+static inline bool quick_read(const jn_run *r, const jn_instr *in, jn_slot *slots) {
+    const jn_host_call *c = in->aux;
+    const janus_host_ops *h = &r->host;
+    void *o = slots[in->a].p, *ctx = r->options.host_ctx;
+    jn_slot *out = &slots[in->dst];
+    janus_host_value v;
+    if (JN_UNLIKELY(r->overlay || !o || jn_is_tagged(o)))
+        return false;
+    switch ((jn_quick_read)in->b) {
+    case JN_QUICK_ATTR:
+        if (!h->get_attr || h->get_attr(ctx, o, c->key, &v) != JANUS_OK)
+            return false;
+        out->p = v.o;
+        return v.kind == JANUS_KIND_OBJECT && !jn_is_tagged(v.o);
+    case JN_QUICK_TYPE:
+        return h->type_of && h->type_of(ctx, o, &out->i) == JANUS_OK;
+    default:
+        if (!h->unbox || h->unbox(ctx, o, (janus_kind)c->kind, &v) != JANUS_OK)
+            return false;
+        out->i = v.s.i;
+        return v.kind == (janus_kind)c->kind;
+    }
+}
+
 /* A tensor that the tensor strand still has to compute. */
 static inline bool is_due(const jn_tval *v) { return v && !jn_tval_ready(v) && !v->rows; }
 
@@ -363,13 +388,14 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
             break;
         case JN_I_TYPE_IS: {
             const jn_host_call *c = in->aux;
-            if (slow || !jn_host_read(r, c, f->slot, in->dst))
+            if (slow || !quick_read(r, in, f->slot))
                 CHECK(jn_host_exec(r, c, f->slot, in->dst));
             S(in->dst).i = S(in->dst).i == c->key;
             break;
         }
         case JN_I_HOST:
-            if (slow || !jn_host_read(r, in->aux, f->slot, in->dst))
+            if (slow ||
+                !(in->b ? quick_read(r, in, f->slot) : jn_host_read(r, in->aux, f->slot, in->dst)))
                 CHECK(jn_host_exec(r, in->aux, f->slot, in->dst));
             break;
         case JN_I_ASSERT: {

@@ -363,42 +363,28 @@ bool jn_host_pure(const jn_host_call *c) {
     return c->what == H_WIRE_PUT || c->what == H_WIRE_OF || c->what == H_WIRE_READ;
 }
 
-/* What a read gives where that is the object itself. */
-static bool plain_object(const janus_host_value *v, jn_slot *out) {
-    out->p = v->o;
-    return v->kind == JANUS_KIND_OBJECT && !((uintptr_t)v->o & 1);
-}
-
 bool jn_host_read(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst) {
     const janus_host_ops *h = &r->host;
-    void *ctx = r->options.host_ctx, *o;
+    void *ctx = r->options.host_ctx, *o = slots[c->in[0]].p;
     janus_host_value v;
-    if (c->what > H_UNBOX || c->what == H_IS || c->what == H_KEY || r->overlay)
+    if ((c->what != H_ITEM && c->what != H_LEN) || r->overlay || !o || jn_is_tagged(o))
         return false;
-    o = slots[c->in[0]].p;
-    if (!o || ((uintptr_t)o & 1))
-        return false;
-    switch (c->what) {
-    case H_ATTR:
-        return h->get_attr && h->get_attr(ctx, o, c->key, &v) == JANUS_OK &&
-               plain_object(&v, &slots[dst]);
-    case H_ITEM:
-        return h->get_item && slots[c->in[1]].i >= 0 &&
-               h->get_item(ctx, o, slots[c->in[1]].i, &v) == JANUS_OK &&
-               plain_object(&v, &slots[dst]);
-    case H_TYPE:
-        return h->type_of && h->type_of(ctx, o, &slots[dst].i) == JANUS_OK;
-    case H_LEN:
+    if (c->what == H_LEN)
         return h->length && h->length(ctx, o, &slots[dst].i) == JANUS_OK;
-    default: { /* H_UNBOX */
-        janus_kind want = (janus_kind)c->node->out[0]->kind;
-        if (want == JANUS_KIND_TENSOR || want == JANUS_KIND_OBJECT || !h->unbox ||
-            h->unbox(ctx, o, want, &v) != JANUS_OK || v.kind != want)
-            return false;
-        slots[dst].i = v.s.i;
-        return true;
-    }
-    }
+    if (!h->get_item || slots[c->in[1]].i < 0 ||
+        h->get_item(ctx, o, slots[c->in[1]].i, &v) != JANUS_OK)
+        return false;
+    slots[dst].p = v.o;
+    return v.kind == JANUS_KIND_OBJECT && !jn_is_tagged(v.o);
+}
+
+jn_quick_read jn_host_quick(const jn_host_call *c) {
+    bool scalar =
+        c->kind == JANUS_KIND_INT || c->kind == JANUS_KIND_FLOAT || c->kind == JANUS_KIND_BOOL;
+    return c->what == H_ATTR              ? JN_QUICK_ATTR
+           : c->what == H_TYPE            ? JN_QUICK_TYPE
+           : c->what == H_UNBOX && scalar ? JN_QUICK_UNBOX
+                                          : JN_QUICK_NONE;
 }
 
 janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst) {

@@ -132,9 +132,19 @@ typedef struct jn_scalar_call {
     uint8_t kinds[4];
 } jn_scalar_call;
 
+/* Reads that the host strand makes without a call of its own where nothing was written before:
+ * operand b of their instructions, beside the slot of the object, a. */
+typedef enum jn_quick_read {
+    JN_QUICK_NONE,
+    JN_QUICK_ATTR,
+    JN_QUICK_TYPE,
+    JN_QUICK_UNBOX
+} jn_quick_read;
+
 typedef struct jn_host_call {
     const jn_node *node;
     uint8_t what; /* jn_host_what */
+    uint8_t kind; /* of what comes out */
     uint32_t n;
     uint32_t *in;
     uint8_t *kinds;

@@ -379,7 +379,10 @@ static janus_status compile_host(jn_builder *b, jn_scope *s, const jn_node *n) {
     }
     if (n->n_out)
         JN_TRY(jn_pb_out_slot(b, s, n, 0, &dst));
-    return jn_pb_emit(b, n, (jn_instr){JN_I_HOST, dst, 0, 0, {.aux = c}});
+    c->kind = n->n_out ? n->out[0]->kind : JANUS_KIND_NONE;
+    jn_quick_read quick = jn_host_quick(c);
+    uint32_t object = quick ? c->in[0] : 0;
+    return jn_pb_emit(b, n, (jn_instr){JN_I_HOST, dst, object, quick, {.aux = c}});
 }
 
 /* Type tokens are looked at where they are compared. */

@@ -30,6 +30,7 @@ int64_t jn_int_attr(const jn_node *n, const char *name);
 bool jn_const_bits(const jn_node *n, int64_t *out_bits);
 /* What a host op does (exec/host_ops.c). */
 janus_status jn_host_what_of(const jn_op *op, uint8_t *out_what);
+jn_quick_read jn_host_quick(const jn_host_call *c);
 janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *out);
 
 /* ---- the compiler at work (prefix jn_pb_: plan builder) ---- */

@@ -16,6 +16,9 @@ typedef enum jn_device_kind {
     JN_DEVICE_CUDA
 } jn_device_kind;
 
+/* A pointer to a box. */
+static inline bool jn_is_tagged(const void *o) { return ((uintptr_t)o & 1) != 0; }
+
 /* A scalar or tensor standing where an object is expected: what the log put there, or a get_attr
  * that returned an unboxed value.  Pointers to boxes are tagged with their lowest bit. */
 typedef struct jn_box {
@@ -165,8 +168,9 @@ janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, jn_tval **
 janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out);
 /* exec/host_ops.c */
 janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst);
-/* The same for a read of an object of the embedding program while nothing is suspended and nothing
- * has been written; false: it is something else or fails, and is to be executed as any other. */
+/* The same for an element or a length of an object of the embedding program while nothing is
+ * suspended and nothing has been written (attributes, types, numbers: JN_QUICK_ATTR and so on);
+ * false: it is something else or fails, and is to be executed as any other. */
 bool jn_host_read(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst);
 janus_status jn_log_store(jn_run *r, jn_tval *target, jn_tval *value);
 /* exec/log.c: results in the form they have after prepare. */
