@@ -365,9 +365,12 @@ bool jn_host_pure(const jn_host_call *c) {
 
 bool jn_host_read(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst) {
     const janus_host_ops *h = &r->host;
-    void *ctx = r->options.host_ctx, *o = slots[c->in[0]].p;
+    void *ctx = r->options.host_ctx, *o;
     janus_host_value v;
-    if ((c->what != H_ITEM && c->what != H_LEN) || r->overlay || !o || jn_is_tagged(o))
+    if ((c->what != H_ITEM && c->what != H_LEN) || r->overlay)
+        return false;
+    o = slots[c->in[0]].p;
+    if (!o || jn_is_tagged(o))
         return false;
     if (c->what == H_LEN)
         return h->length && h->length(ctx, o, &slots[dst].i) == JANUS_OK;
