@@ -75,7 +75,8 @@ def measure(network, contenders, options, end):
             if mode in errors or time.monotonic() > end or not contender.start():
                 continue
             if sys.stderr.isatty():
-                print(f"\r\x1b[K{network}, round {number}/{options.rounds}: {mode}", end="", file=sys.stderr, flush=True)
+                print(f"\r\x1b[K{network}, round {number}/{options.rounds}: {mode}", end="", file=sys.stderr,
+                      flush=True)
             found = contender.ask(run=f"{network}: {mode}")
             if "error" in found:
                 errors[mode] = found["error"]

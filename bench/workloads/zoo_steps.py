@@ -3,8 +3,9 @@
 
 Settings: `device`, `small` (sizes that a processor does in a fraction of a second), `tf32`, `f64` (all of it),
 `seconds` of a round.  Both libraries get the same weights and numbers, whatever their generators give.  A round has an
-attribute `check`, what the first steps gave: losses, or means of the results.  Of training on images it is the first
-loss, unless in f64: statistics of a few numbers, where the image has become one point, amplify rounding 1e4 times a step.
+attribute `check`, what the first steps gave: losses, or means of the results.  Of training on images it is the
+first loss, unless in f64: statistics of a few numbers, where the image has become one point, amplify rounding 1e4
+times a step.
 """
 import functools
 import math
@@ -56,7 +57,8 @@ def modes(name, lib, settings):
         return thing
     if name == "janus":
         graph = functools.partial(lib.function, measure=False)
-        return [("janus imperative", same, same), ("janus graph", graph, same), ("janus graph, one stream", graph, same)]
+        return [("janus imperative", same, same), ("janus graph", graph, same),
+                ("janus graph, one stream", graph, same)]
     faster = functools.partial(lib.compile, mode="reduce-overhead") if settings["device"] == "cuda" else lib.compile
     return [("PyTorch eager", same, same), ("PyTorch CUDA graph", captured, same), ("torch.compile", same, faster)]
 
