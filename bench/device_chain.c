@@ -53,6 +53,7 @@ static janus_status replay(jn_device *d, void *arg) {
 static janus_status bare_chain(jn_device *d, int length, jn_kernel_fn kernel, jn_kargs *k,
                                double *out) {
     jn_cu_exec e = d->exec;
+    jn_kargs on_stream = k ? *k : (jn_kargs){0};
     void *stream = NULL, *graph = NULL;
     bare b = {NULL};
     int error = d->api->stream_new(&stream);
@@ -60,11 +61,10 @@ static janus_status bare_chain(jn_device *d, int length, jn_kernel_fn kernel, jn
         error = d->api->capture_begin(stream);
     if (!error) {
         e.stream = stream;
-        if (k)
-            k->par = &e.base;
+        on_stream.par = &e.base;
         for (int i = 0; i < length; i++) {
             if (kernel)
-                kernel(k);
+                kernel(&on_stream);
             else
                 d->module->nothing(&e);
         }

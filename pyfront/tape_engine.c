@@ -270,6 +270,17 @@ static bool sole_owner(const janus_tensor *t) {
            atomic_load_explicit(&t->storage->refs, memory_order_relaxed) == 1;
 }
 
+/* The same elements, row-major, on the same device. */
+static janus_status own_copy(janus_tensor *t, janus_tensor **out) {
+    if (t->storage->device)
+        return jn_tensor_to(t, t->storage->device, true, out);
+    JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, out));
+    janus_status st = jn_tensor_copy(*out, t);
+    if (st != JANUS_OK)
+        janus_tensor_release(*out);
+    return st;
+}
+
 int jpy_accumulate_grad(jpy_tensor *leaf, const jpy_val *g, bool create_graph) {
     PyObject *before;
     if (jpy_tensor_grad(leaf, &before) < 0)
@@ -285,12 +296,8 @@ int jpy_accumulate_grad(jpy_tensor *leaf, const jpy_val *g, bool create_graph) {
             grad = jpy_tensor_take_val(&copy);
         } else {
             janus_tensor *own;
-            if (jpy_check(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &own)) < 0)
+            if (jpy_check(own_copy(t, &own)) < 0)
                 return -1;
-            if (jpy_check(jn_tensor_copy(own, t)) < 0) {
-                janus_tensor_release(own);
-                return -1;
-            }
             grad = jpy_tensor_take(own);
         }
         leaf->grad = grad;
