@@ -25,6 +25,10 @@ typedef struct jn_gemm_args {
     bool accumulate;
 } jn_gemm_args;
 typedef void (*jn_gemm_fn)(const jn_gemm_args *g);
+enum { /* up to so many rows by a transposed B are dot products where they are so long */
+       JN_GEMM_DOT_ROWS = 64,
+       JN_GEMM_DOT_LONG = 512
+};
 
 /* How a tensor looks to an operation along one (possibly merged) axis: row-major
  * [outer, n, inner]. */

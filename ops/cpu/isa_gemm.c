@@ -17,6 +17,10 @@
 #if defined(__AVX512F__)
 #define MR 6
 #define NV 4
+#define DOT_M 4
+#define DOT_N 6
+#define DOTS_ALL                                                                                   \
+    DOTS(1, 1) DOTS(1, 6) DOTS(2, 1) DOTS(2, 6) DOTS(3, 1) DOTS(3, 6) DOTS(4, 1) DOTS(4, 6)
 #define TILES_WIDE(m) TILE(m, 3, 0) TILE(m, 3, 1) TILE(m, 4, 0) TILE(m, 4, 1)
 #define TILES_TALL TILES_OF(5) TILES_OF(6)
 #define TILES_ENTRY(m) PAIR(m, 1), PAIR(m, 2), PAIR(m, 3), PAIR(m, 4)
@@ -24,6 +28,9 @@
 #elif defined(__AVX2__)
 #define MR 6
 #define NV 2
+#define DOT_M 2
+#define DOT_N 4
+#define DOTS_ALL DOTS(1, 1) DOTS(1, 4) DOTS(2, 1) DOTS(2, 4)
 #define TILES_WIDE(m)
 #define TILES_TALL TILES_OF(5) TILES_OF(6)
 #define TILES_ENTRY(m) PAIR(m, 1), PAIR(m, 2)
@@ -31,6 +38,9 @@
 #else
 #define MR 4
 #define NV 2
+#define DOT_M 2
+#define DOT_N 4
+#define DOTS_ALL DOTS(1, 1) DOTS(1, 4) DOTS(2, 1) DOTS(2, 4)
 #define TILES_WIDE(m)
 #define TILES_TALL
 #define TILES_ENTRY(m) PAIR(m, 1), PAIR(m, 2)

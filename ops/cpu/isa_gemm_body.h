@@ -5,17 +5,18 @@
  *
  * A tile is up to MR rows by NV vectors of C, kept in registers while k runs.  Three ways to it:
  * straight from row-major B (few rows, or small), along k when B is the transpose of a row-major
- * matrix and there are few rows (dot products), or through panels of B packed KC deep.  Sums run
- * over k in an order that depends on the way, so on the shape: products of different row counts
- * agree within rounding, not bit for bit.
+ * matrix and there are few rows, or not many and k is long (dot products), or through panels of B
+ * packed KC deep.  Sums run over k in an order that depends on the way, so on the shape: products
+ * of different row counts agree within rounding, not bit for bit.
  */
 #include "ops/cpu/simd.h"
 
 enum {
     F(NR) = NV * LANES,
-    F(KC) = 256,          /* depth of a packed panel */
-    F(DOT_ROWS) = 8,      /* up to here rows of A meet a transposed B by dot products */
-    F(PACK_ROWS) = 4 * MR /* from here on packing B pays */
+    F(KC) = 256,                     /* depth of a packed panel */
+    F(DOT_ROWS) = 8,                 /* up to here rows of A meet a transposed B by dot products */
+    F(DOT_DEPTH) = 4096 / sizeof(T), /* of the rows that stay in L1 meanwhile */
+    F(PACK_ROWS) = 4 * MR            /* from here on packing B pays */
 };
 
 /* C[m, nv vectors] = (C +) A B.  The last vector has `mask` lanes if `partial`. */
@@ -105,11 +106,11 @@ static void F(row)(int64_t n, int64_t k, const T *a, int64_t a_col, const T *b, 
 /* C[m, w] for B given as rows of its transpose: m * w dot products. */
 JN_INLINE void F(dots)(const int m, const int w, int64_t k, const T *a, int64_t a_row, const T *b,
                        int64_t b_col, T *c, int64_t ldc, bool accumulate) {
-    V acc[2][4];
+    V acc[DOT_M][DOT_N];
     UNROLL for (int i = 0; i < m; i++) UNROLL for (int j = 0; j < w; j++) acc[i][j] = ZERO();
     int64_t p = 0;
     for (; p + LANES <= k; p += LANES) {
-        V va[2];
+        V va[DOT_M];
         UNROLL for (int i = 0; i < m; i++) va[i] = LOAD(a + i * a_row + p);
         UNROLL for (int j = 0; j < w; j++) {
             V vb = LOAD(b + j * b_col + p);
@@ -118,7 +119,7 @@ JN_INLINE void F(dots)(const int m, const int w, int64_t k, const T *a, int64_t 
     }
     if (p < k) {
         MASK mask = MAKE_MASK(k - p);
-        V va[2];
+        V va[DOT_M];
         UNROLL for (int i = 0; i < m; i++) va[i] = LOAD_MASKED(a + i * a_row + p, mask);
         UNROLL for (int j = 0; j < w; j++) {
             V vb = LOAD_MASKED(b + j * b_col + p, mask);
@@ -131,23 +132,39 @@ JN_INLINE void F(dots)(const int m, const int w, int64_t k, const T *a, int64_t 
     }
 }
 
+typedef void (*F(dots_fn))(int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col, T *c,
+                           int64_t ldc, bool accumulate);
+#define DOTS(m, w)                                                                                 \
+    static void F(dots_##m##_##w)(int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col, \
+                                  T *c, int64_t ldc, bool accumulate) {                            \
+        F(dots)(m, w, k, a, a_row, b, b_col, c, ldc, accumulate);                                  \
+    }
+DOTS_ALL
+#undef DOTS
+#define DOTS(m, w) F(dots_##m##_##w),
+/* By rows of A, then: one row of the transposed B, or DOT_N of them. */
+static const F(dots_fn) F(dot_tiles)[] = {DOTS_ALL};
+#undef DOTS
+
+/* Rows of the transposed B stay in L1 while those of A pass by, DOT_DEPTH of k at a time. */
 static void F(transposed)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, const T *b,
                           int64_t b_col, T *c, int64_t ldc, bool accumulate) {
-    int64_t i = 0;
-    for (; i < m; i += 2) {
-        int64_t j = 0;
-        bool two = i + 1 < m;
-        for (; j + 4 <= n; j += 4) {
-            if (two)
-                F(dots)
-            (2, 4, k, a + i * a_row, a_row, b + j * b_col, b_col, c + i * ldc + j, ldc, accumulate);
-            else F(dots)(1, 4, k, a + i * a_row, a_row, b + j * b_col, b_col, c + i * ldc + j, ldc,
-                         accumulate);
+    for (int64_t p = 0; p < k; p += F(DOT_DEPTH)) {
+        int64_t depth = k - p < F(DOT_DEPTH) ? k - p : F(DOT_DEPTH);
+        bool more = accumulate || p > 0;
+        for (int64_t j = 0; j < n; j += DOT_N) {
+            int64_t w = n - j < DOT_N ? n - j : DOT_N;
+            for (int64_t i = 0; i < m; i += DOT_M) {
+                int64_t h = m - i < DOT_M ? m - i : DOT_M;
+                const T *at = a + i * a_row + p, *bt = b + j * b_col + p;
+                T *ct = c + i * ldc + j;
+                if (w == DOT_N)
+                    F(dot_tiles)[2 * h - 1](depth, at, a_row, bt, b_col, ct, ldc, more);
+                for (int64_t r = 0; r < w && w < DOT_N; r++)
+                    F(dot_tiles)
+                    [2 * h - 2](depth, at, a_row, bt + r * b_col, b_col, ct + r, ldc, more);
+            }
         }
-        for (; j < n; j++)
-            for (int64_t r = i; r < i + 1 + two; r++)
-                F(dots)
-        (1, 1, k, a + r * a_row, a_row, b + j * b_col, b_col, c + r * ldc + j, ldc, accumulate);
     }
 }
 
@@ -215,7 +232,8 @@ static void F(gemm)(const jn_gemm_args *g) {
             F(direct)(m, n, k, a, g->a_row, g->a_col, b, g->b_row, c, g->ldc, g->accumulate);
         return;
     }
-    if (g->b_row == 1 && g->a_col == 1 && m <= F(DOT_ROWS)) {
+    if (g->b_row == 1 && g->a_col == 1 &&
+        (m <= F(DOT_ROWS) || (m <= JN_GEMM_DOT_ROWS && k >= JN_GEMM_DOT_LONG))) {
         F(transposed)(m, n, k, a, g->a_row, b, g->b_col, c, g->ldc, g->accumulate);
         return;
     }

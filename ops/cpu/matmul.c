@@ -22,9 +22,17 @@ enum {
     MOST_PIECES = 16
 };
 
+/* Few rows by the transpose of a matrix that no core's cache holds: packing it would read and write
+ * it once more than the product needs, dot products read it once. */
+static bool passes_by(const jn_gemm_args *g) {
+    enum { BYTES = 4 << 20 };
+    return g->m <= JN_GEMM_DOT_ROWS && g->k >= JN_GEMM_DOT_LONG && g->b_row == 1 && g->b_col != 1 &&
+           g->a_col == 1 && g->k * g->n >= BYTES / (int64_t)sizeof(float);
+}
+
 static void gemm_here(int dtype, const jn_gemm_args *g) {
     if (dtype == JANUS_F32 && g->m >= ONEDNN_MIN_ROWS && g->n > 1 &&
-        g->m * g->n * g->k >= ONEDNN_MIN_WORK && jn_onednn_sgemm(g))
+        g->m * g->n * g->k >= ONEDNN_MIN_WORK && !passes_by(g) && jn_onednn_sgemm(g))
         return;
     jn_isa.gemm[dtype](g);
 }

@@ -107,17 +107,24 @@ static void check_matmul(int dtype, int64_t batch, int64_t m, int64_t n, int64_t
 }
 
 static void products_are_right(void) {
-    static const int64_t shapes[][3] = {{1, 1, 1},      {1, 96, 32},  {1, 7, 3},     {1, 300, 65},
-                                        {2, 5, 9},      {3, 17, 1},   {5, 64, 33},   {6, 65, 16},
-                                        {7, 130, 20},   {13, 31, 70}, {25, 40, 300}, {30, 70, 40},
-                                        {64, 64, 64},   {0, 5, 4},    {5, 0, 4},     {4, 5, 0},
-                                        {40, 200, 520}, {1, 1, 700},  {33, 1, 50},   {9, 3, 300}};
+    static const int64_t shapes[][3] = {
+        {1, 1, 1},    {1, 96, 32}, {1, 7, 3},    {1, 300, 65},   {2, 5, 9},      {3, 17, 1},
+        {5, 64, 33},  {6, 65, 16}, {7, 130, 20}, {13, 31, 70},   {25, 40, 300},  {30, 70, 40},
+        {64, 64, 64}, {0, 5, 4},   {5, 0, 4},    {4, 5, 0},      {40, 200, 520}, {1, 1, 700},
+        {33, 1, 50},  {9, 3, 300}, {10, 7, 513}, {61, 20, 1100}, {33, 13, 2085}, {65, 12, 600}};
     for (size_t s = 0; s < 3; s++)
         for (size_t i = 0; jn_isa_use(sets[s]) && i < sizeof shapes / sizeof shapes[0]; i++)
             for (int bits = 0; bits < 16; bits++)
                 for (int dtype = JANUS_F32; dtype <= JANUS_F64; dtype++)
                     check_matmul(dtype, 1, shapes[i][0], shapes[i][1], shapes[i][2], bits & 1,
                                  bits & 2, bits & 4, bits & 8, bits % 3, bits % 5 == 0);
+}
+
+/* The transpose of a matrix that no cache of a core holds. */
+static void few_rows_by_a_large_matrix_are_right(void) {
+    for (size_t s = 0; s < 3; s++)
+        for (int64_t m = 5; jn_isa_use(sets[s]) && m <= 67; m += 31)
+            check_matmul(JANUS_F32, 1, m, 66, 16000, false, false, false, true, 0, m == 36);
 }
 
 static void batches_are_right(void) {
@@ -175,6 +182,7 @@ static void linear_is_right(void) {
 }
 
 JN_TEST_MAIN("cpu_matmul", {"products are right", products_are_right},
+             {"few rows by a large matrix are right", few_rows_by_a_large_matrix_are_right},
              {"batches are right", batches_are_right},
              {"large products do not depend on threads", large_products_do_not_depend_on_threads},
              {"linear is right", linear_is_right})
