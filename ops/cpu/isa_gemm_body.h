@@ -158,11 +158,11 @@ static void F(transposed)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a
                 int64_t h = m - i < DOT_M ? m - i : DOT_M;
                 const T *at = a + i * a_row + p, *bt = b + j * b_col + p;
                 T *ct = c + i * ldc + j;
+                const F(dots_fn) one = F(dot_tiles)[2 * h - 2], all = F(dot_tiles)[2 * h - 1];
                 if (w == DOT_N)
-                    F(dot_tiles)[2 * h - 1](depth, at, a_row, bt, b_col, ct, ldc, more);
+                    all(depth, at, a_row, bt, b_col, ct, ldc, more);
                 for (int64_t r = 0; r < w && w < DOT_N; r++)
-                    F(dot_tiles)
-                    [2 * h - 2](depth, at, a_row, bt + r * b_col, b_col, ct + r, ldc, more);
+                    one(depth, at, a_row, bt + r * b_col, b_col, ct + r, ldc, more);
             }
         }
     }
