@@ -146,6 +146,16 @@ DOTS_ALL
 static const F(dots_fn) F(dot_tiles)[] = {DOTS_ALL};
 #undef DOTS
 
+/* `last` + 1 rows of A with w rows of the transposed B. */
+static void F(dot_rows)(int64_t last, int64_t w, int64_t k, const T *a, int64_t a_row, const T *b,
+                        int64_t b_col, T *c, int64_t ldc, bool accumulate) {
+    const F(dots_fn) one = F(dot_tiles)[2 * last], all = F(dot_tiles)[2 * last + 1];
+    if (w == DOT_N)
+        all(k, a, a_row, b, b_col, c, ldc, accumulate);
+    for (int64_t r = 0; r < w && w < DOT_N; r++)
+        one(k, a, a_row, b + r * b_col, b_col, c + r, ldc, accumulate);
+}
+
 /* Rows of the transposed B stay in L1 while those of A pass by, DOT_DEPTH of k at a time. */
 static void F(transposed)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, const T *b,
                           int64_t b_col, T *c, int64_t ldc, bool accumulate) {
@@ -154,16 +164,15 @@ static void F(transposed)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a
         bool more = accumulate || p > 0;
         for (int64_t j = 0; j < n; j += DOT_N) {
             int64_t w = n - j < DOT_N ? n - j : DOT_N;
-            for (int64_t i = 0; i < m; i += DOT_M) {
-                int64_t h = m - i < DOT_M ? m - i : DOT_M;
-                const T *at = a + i * a_row + p, *bt = b + j * b_col + p;
-                T *ct = c + i * ldc + j;
-                const F(dots_fn) one = F(dot_tiles)[2 * h - 2], all = F(dot_tiles)[2 * h - 1];
-                if (w == DOT_N)
-                    all(depth, at, a_row, bt, b_col, ct, ldc, more);
-                for (int64_t r = 0; r < w && w < DOT_N; r++)
-                    one(depth, at, a_row, bt + r * b_col, b_col, ct + r, ldc, more);
-            }
+            int64_t i = 0;
+            for (; i + DOT_M <= m; i += DOT_M)
+                F(dot_rows)
+            (DOT_M - 1, w, depth, a + i * a_row + p, a_row, b + j * b_col + p, b_col,
+             c + i * ldc + j, ldc, more);
+            if (i < m)
+                F(dot_rows)
+            (m - i - 1, w, depth, a + i * a_row + p, a_row, b + j * b_col + p, b_col,
+             c + i * ldc + j, ldc, more);
         }
     }
 }
