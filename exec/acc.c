@@ -163,27 +163,26 @@ janus_status jn_acc_product(jn_run *r, jn_acc *a, uint32_t k, int64_t rows, int6
     return JANUS_OK;
 }
 
-janus_status jn_acc_make_room(jn_lane *l, jn_acc *a, uint32_t k) {
-    jn_acc_part *p = &a->part[k];
-    if (p->product_bytes <= PRODUCT_BYTES || p->product_bytes <= 2 * a->shape->bytes)
-        return JANUS_OK;
+/* What part k has collected, added to its own block. */
+static janus_status multiply_own(jn_lane *l, jn_acc *a, uint32_t k) {
     jn_lane_lock(l);
     janus_status st = jn_acc_block(l->run, a, k);
     jn_lane_unlock(l);
-    return st == JANUS_OK ? multiply_all(a, p, p) : st;
+    return st == JANUS_OK ? multiply_all(a, &a->part[k], &a->part[k]) : st;
+}
+
+janus_status jn_acc_make_room(jn_lane *l, jn_acc *a, uint32_t k) {
+    const jn_acc_part *p = &a->part[k];
+    if (p->product_bytes <= PRODUCT_BYTES || p->product_bytes <= 2 * a->shape->bytes)
+        return JANUS_OK;
+    return multiply_own(l, a, k);
 }
 
 janus_status jn_acc_settle(jn_lane *l, jn_acc *a) {
-    jn_acc_part *p = &a->part[l->index];
     int64_t rows = 0;
-    for (const jn_product *q = p->products; q; q = q->next)
+    for (const jn_product *q = a->part[l->index].products; q; q = q->next)
         rows += q->rows;
-    if (rows < SETTLE_ROWS)
-        return JANUS_OK;
-    jn_lane_lock(l);
-    janus_status st = jn_acc_block(l->run, a, l->index);
-    jn_lane_unlock(l);
-    return st == JANUS_OK ? multiply_all(a, p, p) : st;
+    return rows < SETTLE_ROWS ? JANUS_OK : multiply_own(l, a, l->index);
 }
 
 /* ---- reading -----------------------------------------------------------------------------------

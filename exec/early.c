@@ -28,7 +28,6 @@ enum {
 };
 
 struct jn_early {
-    jn_run *run;
     jn_task **task; /* all that were pending */
     uint32_t n;
     jn_lane_tasks given;  /* those of them that the worker runs */
@@ -99,10 +98,7 @@ static void free_early(jn_early *e) {
 static janus_status run_light(jn_run *r, jn_early *e) {
     jn_lane alone = {.run = r, .polls = true};
     janus_status st = JANUS_OK;
-    for (uint32_t i = 0; i < e->n; i++)
-        e->task[i]->inst->count.n = 0;
-    for (uint32_t i = 0; i < e->n; i++)
-        e->task[i]->inst->count.n++;
+    jn_tasks_count(e->task, e->n);
     for (uint32_t i = 0; i < e->n && st == JANUS_OK; i++) {
         jn_task *t = e->task[i];
         if (t->n_deps || jn_task_heavy(t)) {
@@ -130,7 +126,6 @@ janus_status jn_early_start(jn_run *r) {
     pthread_mutex_init(&e->lock, NULL);
     pthread_mutex_init(&e->waits, NULL);
     pthread_cond_init(&e->told, NULL);
-    e->run = r;
     e->n = r->n_pending;
     int threads = janus_get_num_threads();
     e->threads = (uint32_t)(threads < JN_MAX_RANGES ? threads : JN_MAX_RANGES);
@@ -180,8 +175,7 @@ janus_status jn_early_check(jn_run *r) {
     return jn_error(JANUS_INTERNAL, "the process was forked in the middle of a run");
 }
 
-/* Tells the workers what is next and waits for them. */
-static janus_status end(jn_run *r, jn_lane_tasks *lane, uint32_t n_lanes) {
+janus_status jn_early_go_on(jn_run *r, jn_lane_tasks *lane, uint32_t n_lanes) {
     JN_TRY(jn_early_check(r));
     jn_early *e = r->early;
     for (uint32_t k = 0; k < n_lanes; k++) {
@@ -207,17 +201,13 @@ static janus_status end(jn_run *r, jn_lane_tasks *lane, uint32_t n_lanes) {
     return st;
 }
 
-janus_status jn_early_go_on(jn_run *r, jn_lane_tasks *lane, uint32_t n_lanes) {
-    return end(r, lane, n_lanes);
-}
-
-janus_status jn_early_join(jn_run *r) { return r->early ? end(r, NULL, 0) : JANUS_OK; }
+janus_status jn_early_join(jn_run *r) { return r->early ? jn_early_go_on(r, NULL, 0) : JANUS_OK; }
 
 void jn_early_cancel(jn_run *r) {
     if (!r->early)
         return;
     janus_error why = *janus_last_error();
     atomic_store_explicit(&r->early->stop, true, memory_order_relaxed);
-    (void)end(r, NULL, 0); /* its worker's error is no news */
+    (void)jn_early_go_on(r, NULL, 0); /* its worker's error is no news */
     jn_error_publish(&why);
 }

@@ -56,6 +56,13 @@ typedef struct dealing {
     uint32_t *start;  /* per phase and lane */
 } dealing;
 
+void jn_tasks_count(jn_task *const *task, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        task[i]->inst->count.n = 0;
+    for (uint32_t i = 0; i < n; i++)
+        task[i]->inst->count.n++;
+}
+
 bool jn_task_heavy(const jn_task *t) {
     return (uint64_t)t->inst->row_cost * t->inst->count.n >= HEAVY;
 }
@@ -78,10 +85,7 @@ static void join(uint32_t *parent, uint32_t a, uint32_t b) {
 
 /* Heavy tasks have odd phases, light ones even phases. */
 static void find_components(dealing *d) {
-    for (uint32_t i = 0; i < d->n; i++)
-        d->task[i]->inst->count.n = 0;
-    for (uint32_t i = 0; i < d->n; i++)
-        d->task[i]->inst->count.n++;
+    jn_tasks_count(d->task, d->n);
     d->given = d->from;
     for (uint32_t i = d->from; i-- > 0;)
         if (!d->task[i]->done)

@@ -149,6 +149,8 @@ janus_status jn_levels_late(const jn_run *r, jn_task **task, uint32_t n, uint32_
                             uint32_t max_level);
 /* exec/levels.c: runs tasks, given in issue order, level by level. */
 janus_status jn_levels_run(jn_lane *l, jn_task **task, uint32_t n);
+/* exec/lanes.c: counts the tasks of each specialisation. */
+void jn_tasks_count(jn_task *const *task, uint32_t n);
 /* exec/lanes.c: do all tasks of its specialisation, counted before, do much work? */
 bool jn_task_heavy(const jn_task *t);
 /* exec/lanes.c: runs tasks, in issue order with their ids and levels, but for those that an early
