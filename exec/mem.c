@@ -12,7 +12,7 @@
 #include "graph/base/alloc.h"
 
 enum { ARENA_CHUNK = 256 << 10 };
-static const size_t least_chunk = 256 << 10, most_chunk = (size_t)256 << 20,
+static const size_t least_chunk = 256 << 10, most_chunk = (size_t)1 << 30,
                     keep_bytes = (size_t)256 << 20;
 
 jn_mem *jn_mem_new(void) {

@@ -4,10 +4,11 @@
  *
  * The C library gives large blocks back to the system at once, and every page of the next one costs
  * a fault and is cleared: for a tensor of a megabyte more than adding to it.  Sizes are rounded up
- * to an eighth of their power of two, so that a block fits the next of its class; at most KEEP
- * bytes are held.  The lock is only tried: who does not get it goes to the C library (so does the
- * child of a fork that happened while it was held).  Blocks of several huge pages ask for such: a
- * fault for two megabytes instead of 512, and fewer misses in a walk over a large weight.
+ * to an eighth of their power of two, so that a block fits the next of its class; at most a
+ * sixteenth of the machine's memory is held, and nothing once the system has no more to give.  The
+ * lock is only tried: who does not get it goes to the C library (so does the child of a fork that
+ * happened while it was held).  Blocks of several huge pages ask for such: a fault for two
+ * megabytes instead of 512, and fewer misses in a walk over a large weight.
  */
 #include "config.h"
 
@@ -15,6 +16,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #ifdef HAVE_MALLOC_USABLE_SIZE
 #include <malloc.h>
@@ -50,8 +52,9 @@ static void *from_library(size_t size) {
 
 #ifdef JN_KEEPS
 
-enum { FIRST_BIT = 16, LAST_BIT = 26, STEPS = 8, CLASSES = (LAST_BIT - FIRST_BIT) * STEPS };
-static const size_t keep = (size_t)128 << 20;
+enum { FIRST_BIT = 16, LAST_BIT = 31, STEPS = 8, CLASSES = (LAST_BIT - FIRST_BIT) * STEPS };
+enum { SHARE = 16 }; /* of the machine's memory */
+static const size_t least_keep = (size_t)128 << 20;
 _Static_assert((1 << FIRST_BIT) == JN_LARGE, "the first class");
 
 typedef struct block {
@@ -60,7 +63,7 @@ typedef struct block {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static block *blocks[CLASSES];
-static size_t held;
+static size_t held, keep; /* keep: 0 until asked for the first time */
 
 static int top_bit(size_t size) { return 63 - __builtin_clzll((unsigned long long)size); }
 
@@ -73,6 +76,45 @@ static size_t class_size(int c) {
     return ((size_t)STEPS + (size_t)(c % STEPS)) << (FIRST_BIT + c / STEPS - 3);
 }
 
+/* A block of class c, or of one that the library's rounding to huge pages made of such; NULL: none
+ * is held.  Under the lock. */
+static block *take(int c, size_t size) {
+    int last = size < LEAST_HUGE ? c : class_below(size + HUGE_PAGE);
+    for (; c <= last && c < CLASSES; c++) {
+        block *b = blocks[c];
+        if (!b)
+            continue;
+        blocks[c] = b->next;
+        held -= class_size(c);
+        return b;
+    }
+    return NULL;
+}
+
+/* Under the lock. */
+static size_t most_held(void) {
+    if (keep == 0) {
+        long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+        keep = pages > 0 && size > 0 ? (size_t)pages / SHARE * (size_t)size : 0;
+        if (keep < least_keep)
+            keep = least_keep;
+    }
+    return keep;
+}
+
+static void give_back(void) {
+    if (pthread_mutex_trylock(&lock) != 0)
+        return;
+    for (int c = 0; c < CLASSES; c++)
+        while (blocks[c]) {
+            block *b = blocks[c];
+            blocks[c] = b->next;
+            free(b);
+        }
+    held = 0;
+    pthread_mutex_unlock(&lock);
+}
+
 void *jn_large_alloc(size_t size) {
     int c = class_below(size);
     if (c < CLASSES && class_size(c) < size)
@@ -81,21 +123,20 @@ void *jn_large_alloc(size_t size) {
         return from_library(size);
     block *b = NULL;
     if (pthread_mutex_trylock(&lock) == 0) {
-        b = blocks[c];
-        if (b) {
-            blocks[c] = b->next;
-            held -= class_size(c);
-        }
+        b = take(c, class_size(c));
         pthread_mutex_unlock(&lock);
     }
-    return b ? b : from_library(class_size(c));
+    if (b || (b = from_library(class_size(c))))
+        return b;
+    give_back();
+    return from_library(class_size(c));
 }
 
 void jn_large_free(void *p) {
     size_t size = malloc_usable_size(p);
     int c = size < JN_LARGE ? CLASSES : class_below(size);
     if (c < CLASSES && pthread_mutex_trylock(&lock) == 0) {
-        bool fits = held + class_size(c) <= keep;
+        bool fits = held + class_size(c) <= most_held();
         if (fits) {
             block *b = p;
             b->next = blocks[c];
@@ -110,6 +151,45 @@ void jn_large_free(void *p) {
 }
 
 #else
+
+/* A block of class c, or of one that the library's rounding to huge pages made of such; NULL: none
+ * is held.  Under the lock. */
+static block *take(int c, size_t size) {
+    int last = size < LEAST_HUGE ? c : class_below(size + HUGE_PAGE);
+    for (; c <= last && c < CLASSES; c++) {
+        block *b = blocks[c];
+        if (!b)
+            continue;
+        blocks[c] = b->next;
+        held -= class_size(c);
+        return b;
+    }
+    return NULL;
+}
+
+/* Under the lock. */
+static size_t most_held(void) {
+    if (keep == 0) {
+        long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+        keep = pages > 0 && size > 0 ? (size_t)pages / SHARE * (size_t)size : 0;
+        if (keep < least_keep)
+            keep = least_keep;
+    }
+    return keep;
+}
+
+static void give_back(void) {
+    if (pthread_mutex_trylock(&lock) != 0)
+        return;
+    for (int c = 0; c < CLASSES; c++)
+        while (blocks[c]) {
+            block *b = blocks[c];
+            blocks[c] = b->next;
+            free(b);
+        }
+    held = 0;
+    pthread_mutex_unlock(&lock);
+}
 
 void *jn_large_alloc(size_t size) { return from_library(size); }
 void jn_large_free(void *p) { free(p); }
