@@ -110,14 +110,13 @@ void jn_dev_rows_alias(jn_dev_rows *w, uint32_t value) {
 static janus_status place_values(jn_dev_rows *w) {
     const jn_segment *seg = w->inst->seg;
     char *scratch = w->r->trace ? NULL : take(w, w->v->scratch_bytes * w->n);
-    for (uint32_t i = 0; i < seg->n_outputs; i++)
-        w->data.value[seg->nodes[seg->output[i].index].value[seg->output[i].index_out]] =
-            w->task[0]->out[i].data;
     for (uint32_t i = 0; i < seg->n_values; i++) {
         const jn_segvalue *v = &w->inst->values[i];
         if (v->alias) {
             jn_dev_rows_alias(w, i);
-        } else if (v->shape && v->output < 0) {
+        } else if (v->shape && v->output >= 0) {
+            w->data.value[i] = w->task[0]->out[v->output].data;
+        } else if (v->shape) {
             if (!w->r->trace)
                 w->data.value[i] = scratch + w->v->scratch[i] * w->n;
             else if (!(w->data.value[i] = take(w, v->shape->bytes * (w->v->rowed[i] ? w->n : 1))))

@@ -85,6 +85,7 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
     t->next = NULL;
     t->level = 0;
     t->done = false;
+    t->leader = NULL;
     t->in = (jn_tval **)&t->out[seg->n_outputs];
     t->scalars = (int64_t *)(t->in + seg->n_inputs);
     t->accs = (jn_acc **)(t->scalars + seg->n_scalars);

@@ -206,6 +206,10 @@ static janus_status place(jn_group *g, const range_job *j, const jn_variant *any
 static janus_status run_group(jn_group *g) {
     jn_run *r = g->lane->run;
     range_job j = {.g = g};
+    if (g->n > 1)
+        jn_group_order(g);
+    for (uint32_t t = 0; t < g->n; t++)
+        g->task[t]->leader = g->task[0];
     find_layout(g);
     j.tile_rows = plan_ranges(g);
     JN_TRY(get_variants(g, &j));

@@ -27,7 +27,7 @@ libjanus_all_la_SOURCES += \
 	exec/lanes.c \
 	exec/levels.c \
 	exec/log.c \
-	exec/mem.c \
+	exec/mem.c exec/order.c \
 	exec/overlay.c \
 	exec/par.c \
 	exec/plan.c \

@@ -87,7 +87,7 @@ typedef struct jn_segment {
 /* A value (node result) of a specialised segment, per row. */
 typedef struct jn_segvalue {
     const jn_shape *shape;
-    int32_t output; /* index of the segment output it is, or -1 */
+    int32_t output; /* index of the segment output it is, or whose memory it is in; -1: none */
     bool alias;     /* a view of another value's or an input's memory */
     bool copied;    /* such a view that leaves the segment: copied to an output */
     bool base_input;

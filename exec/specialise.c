@@ -93,6 +93,17 @@ static bool read_dense(const jn_seginst *inst, uint32_t value) {
     return false;
 }
 
+/* A view of all that a value of this segment holds, in its order, leaves the segment: the value is
+ * computed where the view goes. */
+static bool leaves_whole(const jn_seginst *inst, jn_segvalue *v, bool dense) {
+    jn_segvalue *base = &inst->values[v->base];
+    if (v->output < 0 || !dense || v->offset != 0 || v->base_input || base->output >= 0 ||
+        base->copied || base->shape->bytes != v->shape->bytes)
+        return false;
+    base->output = v->output;
+    return true;
+}
+
 /* A view op whose scalars are fixed becomes an alias, or a copy when the value leaves the segment.
  */
 static void try_alias(spec *s, const jn_segnode *n) {
@@ -146,7 +157,8 @@ static void try_alias(spec *s, const jn_segnode *n) {
     bool dense = true;
     for (int i = 0; i < v->shape->rank; i++)
         dense = dense && (v->shape->dims[i] == 1 || strides[i] == v->shape->strides[i]);
-    v->copied = v->output >= 0 || (!dense && read_dense(s->inst, n->value[0]));
+    v->copied = (v->output >= 0 && !leaves_whole(s->inst, v, dense)) ||
+                (!dense && read_dense(s->inst, n->value[0]));
     v->alias = !v->copied;
     if (v->copied) {
         v->view_strides = strides;

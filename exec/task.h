@@ -47,6 +47,7 @@ struct jn_task {
     uint32_t id;                /* within a flush: its place in issue order */
     uint32_t n_deps, first_dep; /* the ids of those pending that it waits for: jn_run.deps */
     bool done;                  /* the flush that it belongs to has come to its end */
+    const jn_task *leader;      /* the first of the group that it ran in; NULL: none yet */
     jn_tval **in;
     int64_t *scalars;
     struct jn_acc **accs;

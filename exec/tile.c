@@ -145,9 +145,6 @@ static void concat_inputs(tile *w, const jn_segnode *n) {
 
 static void place_values(tile *w) {
     const jn_segment *seg = w->g->inst->seg;
-    for (uint32_t i = 0; i < seg->n_outputs; i++)
-        w->data.value[seg->nodes[seg->output[i].index].value[seg->output[i].index_out]] =
-            w->task[0]->out[i].data;
     for (uint32_t i = 0; i < seg->n_values; i++) {
         const jn_segvalue *v = &w->g->inst->values[i];
         if (v->alias) {
@@ -156,7 +153,9 @@ static void place_values(tile *w) {
         } else if (w->v->goes_to[i] >= 0) {
             w->data.value[i] =
                 product_rows(w, (uint32_t)w->v->goes_to[i] / 2, w->v->goes_to[i] % 2);
-        } else if (v->shape && v->output < 0) {
+        } else if (v->shape && v->output >= 0) {
+            w->data.value[i] = w->task[0]->out[v->output].data;
+        } else if (v->shape) {
             w->data.value[i] = w->scratch + w->v->scratch[i] * w->n;
         }
     }

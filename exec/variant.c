@@ -394,6 +394,11 @@ static janus_status collect_rows(maker *m, jn_vnode *vn, const row_view *r) {
             continue;
         uint32_t value = m->inst->seg->nodes[src->index].value[src->index_out];
         const jn_segvalue *v = &m->inst->values[value];
+        if (v->alias && !v->base_input && v->contiguous && v->offset == 0 &&
+            m->inst->values[v->base].shape->bytes == v->shape->bytes) {
+            value = v->base;
+            v = &m->inst->values[value];
+        }
         if (!v->alias && !v->copied && v->output < 0 && (r[i].rowed || m->v->single) &&
             m->v->goes_to[value] < 0)
             m->v->goes_to[value] = 2 * (int32_t)(vn->n - m->inst->seg->nodes) + i;
@@ -419,7 +424,8 @@ static bool is_concat_of_inputs(const maker *m, const jn_segnode *n) {
     return true;
 }
 
-/* An input whose rows are only copied, by nodes that find them through the tasks. */
+/* An input whose rows are only copied, by nodes that find them through the tasks, or of which only
+ * the shape is read. */
 static void find_direct(maker *m) {
     const jn_segment *seg = m->inst->seg;
     for (uint32_t i = 0; i < seg->n_inputs; i++)
@@ -428,7 +434,8 @@ static void find_direct(maker *m) {
         uint8_t mode = m->v->nodes[k].mode;
         bool copies = mode == JN_V_CONCAT || mode == JN_V_PRODUCT;
         for (uint32_t i = 0; i < seg->nodes[k].n_in && !copies; i++)
-            if (seg->nodes[k].in[i].kind == JN_SRC_INPUT)
+            if (seg->nodes[k].in[i].kind == JN_SRC_INPUT &&
+                jn_op_accept(seg->nodes[k].op, i) != JN_ACCEPT_LIKE)
                 m->v->direct[seg->nodes[k].in[i].index] = false;
     }
 }
