@@ -97,17 +97,22 @@ static void free_early(jn_early *e) {
  * what hangs on that alone need not follow the worker's tasks.  The others are given to it. */
 static janus_status run_light(jn_run *r, jn_early *e) {
     jn_lane alone = {.run = r, .polls = true};
-    janus_status st = JANUS_OK;
+    jn_task **light = jn_alloc(e->n * sizeof *light);
+    uint32_t n = 0;
+    if (!light)
+        return JN_NO_MEMORY();
     jn_tasks_count(e->task, e->n);
-    for (uint32_t i = 0; i < e->n && st == JANUS_OK; i++) {
+    for (uint32_t i = 0; i < e->n; i++) {
         jn_task *t = e->task[i];
-        if (t->n_deps || jn_task_heavy(t)) {
+        if (t->n_deps || jn_task_heavy(t))
             e->given.task[e->given.n++] = t;
-            continue;
-        }
-        st = jn_group_run(&alone, t->inst, &t, 1);
-        t->done = st == JANUS_OK;
+        else
+            light[n++] = t;
     }
+    janus_status st = jn_levels_run(&alone, light, n);
+    for (uint32_t i = 0; i < n; i++)
+        light[i]->done = st == JANUS_OK;
+    jn_free(light);
     jn_lane_count(&alone);
     return st;
 }
