@@ -23,11 +23,14 @@ typedef struct jn_gemm_args {
     void *c;
     int64_t ldc;
     bool accumulate;
+    void *pack; /* JN_GEMM_PACK bytes of 64-byte aligned scratch for a B that no cache holds, or
+                   NULL */
 } jn_gemm_args;
 typedef void (*jn_gemm_fn)(const jn_gemm_args *g);
 enum { /* up to so many rows by a transposed B are dot products where they are so long */
-       JN_GEMM_DOT_ROWS = 64,
-       JN_GEMM_DOT_LONG = 512
+       JN_GEMM_DOT_ROWS = 256,
+       JN_GEMM_DOT_LONG = 512,
+       JN_GEMM_PACK = 512 << 10
 };
 
 /* How a tensor looks to an operation along one (possibly merged) axis: row-major

@@ -8,6 +8,10 @@
  * matrix and there are few rows, or not many and k is long (dot products), or through panels of B
  * packed KC deep.  Sums run over k in an order that depends on the way, so on the shape: products
  * of different row counts agree within rounding, not bit for bit.
+ *
+ * A B that no cache holds is read once, in long pieces of its rows: several panels are packed at a
+ * time, and the rows of A that meet dot products.  (Rows a power of two apart fall into the same
+ * few sets of a cache: what is read in short pieces, or again, comes from memory each time.)
  */
 #include "ops/cpu/simd.h"
 
@@ -16,7 +20,10 @@ enum {
     F(KC) = 256,                     /* depth of a packed panel */
     F(DOT_ROWS) = 8,                 /* up to here rows of A meet a transposed B by dot products */
     F(DOT_DEPTH) = 4096 / sizeof(T), /* of the rows that stay in L1 meanwhile */
-    F(PACK_ROWS) = 4 * MR            /* from here on packing B pays */
+    F(DOT_PACKED) = JN_GEMM_PACK / 4096,
+    F(PACK_ROWS) = 4 * MR, /* from here on packing B pays */
+    F(WIDE) = JN_GEMM_PACK / (F(KC) * (int)sizeof(T)),
+    F(AHEAD) = 4 /* rows of B asked for ahead */
 };
 
 /* C[m, nv vectors] = (C +) A B.  The last vector has `mask` lanes if `partial`. */
@@ -156,23 +163,40 @@ static void F(dot_rows)(int64_t last, int64_t w, int64_t k, const T *a, int64_t 
         one(k, a, a_row, b + r * b_col, b_col, c + r, ldc, accumulate);
 }
 
-/* Rows of the transposed B stay in L1 while those of A pass by, DOT_DEPTH of k at a time. */
+/* Rows of the transposed B stay in L1 while those of A pass by. */
+static void F(dots_of)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, const T *b,
+                       int64_t b_col, T *c, int64_t ldc, bool accumulate) {
+    for (int64_t j = 0; j < n; j += DOT_N) {
+        int64_t w = n - j < DOT_N ? n - j : DOT_N;
+        int64_t i = 0;
+        for (; i + DOT_M <= m; i += DOT_M)
+            F(dot_rows)
+        (DOT_M - 1, w, k, a + i * a_row, a_row, b + j * b_col, b_col, c + i * ldc + j, ldc,
+         accumulate);
+        if (i < m)
+            F(dot_rows)
+        (m - i - 1, w, k, a + i * a_row, a_row, b + j * b_col, b_col, c + i * ldc + j, ldc,
+         accumulate);
+    }
+}
+
+/* DOT_DEPTH of k at a time. */
 static void F(transposed)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, const T *b,
-                          int64_t b_col, T *c, int64_t ldc, bool accumulate) {
+                          int64_t b_col, T *c, int64_t ldc, bool accumulate, T *packed) {
     for (int64_t p = 0; p < k; p += F(DOT_DEPTH)) {
         int64_t depth = k - p < F(DOT_DEPTH) ? k - p : F(DOT_DEPTH);
         bool more = accumulate || p > 0;
-        for (int64_t j = 0; j < n; j += DOT_N) {
-            int64_t w = n - j < DOT_N ? n - j : DOT_N;
-            int64_t i = 0;
-            for (; i + DOT_M <= m; i += DOT_M)
-                F(dot_rows)
-            (DOT_M - 1, w, depth, a + i * a_row + p, a_row, b + j * b_col + p, b_col,
-             c + i * ldc + j, ldc, more);
-            if (i < m)
-                F(dot_rows)
-            (m - i - 1, w, depth, a + i * a_row + p, a_row, b + j * b_col + p, b_col,
-             c + i * ldc + j, ldc, more);
+        if (!packed || m <= DOT_M) {
+            F(dots_of)(m, n, depth, a + p, a_row, b + p, b_col, c, ldc, more);
+            continue;
+        }
+        for (int64_t i = 0; i < m; i += F(DOT_PACKED)) {
+            int64_t h = m - i < F(DOT_PACKED) ? m - i : F(DOT_PACKED);
+            for (int64_t r = 0; r < h; r++)
+                memcpy(packed + r * F(DOT_DEPTH), a + (i + r) * a_row + p,
+                       (size_t)depth * sizeof(T));
+            F(dots_of)
+            (h, n, depth, packed, F(DOT_DEPTH), b + p, b_col, c + i * ldc, ldc, more);
         }
     }
 }
@@ -223,6 +247,52 @@ static void F(panel)(int64_t m, int64_t w, int64_t k, const T *a, int64_t a_row,
     }
 }
 
+/* Panels of w columns in all from row-major B. */
+static void F(pack_wide)(int64_t k, int64_t w, const T *b, int64_t b_row, T *panels) {
+    enum { LINE = 64 / sizeof(T) };
+    int64_t whole = w / F(NR) * F(NR);
+    for (int64_t p = 0; p < k; p++, b += b_row) {
+        for (int64_t j = 0; j < w && p + F(AHEAD) < k; j += LINE)
+            __builtin_prefetch(b + F(AHEAD) * b_row + j);
+        T *to = panels + p * F(NR);
+        for (int64_t j = 0; j < whole; j += F(NR), to += F(KC) * F(NR))
+            UNROLL for (int v = 0; v < NV; v++) STORE(to + v * LANES, LOAD(b + j + v * LANES));
+        for (int64_t j = whole; j < w; j++)
+            to[j - whole] = b[j];
+        for (int64_t j = w; j < whole + F(NR) && whole < w; j++)
+            to[j - whole] = 0;
+    }
+}
+
+static void F(wide)(const jn_gemm_args *g, T *packed) {
+    const T *a = g->a, *b = g->b;
+    T *c = g->c;
+    for (int64_t j = 0; j < g->n; j += F(WIDE)) {
+        int64_t w = g->n - j < F(WIDE) ? g->n - j : F(WIDE);
+        for (int64_t p = 0; p < g->k; p += F(KC)) {
+            int64_t depth = g->k - p < F(KC) ? g->k - p : F(KC);
+            F(pack_wide)(depth, w, b + p * g->b_row + j, g->b_row, packed);
+            for (int64_t at = 0; at < w; at += F(NR))
+                F(panel)
+            (g->m, w - at < F(NR) ? w - at : F(NR), depth, a + p * g->a_col, g->a_row, g->a_col,
+             packed + at * F(KC), c + j + at, g->ldc, g->accumulate || p > 0);
+        }
+    }
+}
+
+/* A column of C is a row of the transposed product. */
+static bool F(column)(const jn_gemm_args *g) {
+    if (g->n != 1 || g->ldc != 1 || g->m == 1)
+        return false;
+    if (g->a_row == 1)
+        F(row)(g->m, g->k, g->b, g->b_row, g->a, g->a_col, g->c, g->accumulate);
+    else if (g->a_col == 1 && g->b_row == 1)
+        F(dots_of)(1, g->m, g->k, g->b, 0, g->a, g->a_row, g->c, 0, g->accumulate);
+    else
+        return false;
+    return true;
+}
+
 static void F(gemm)(const jn_gemm_args *g) {
     const T *a = g->a, *b = g->b;
     T *c = g->c;
@@ -234,6 +304,12 @@ static void F(gemm)(const jn_gemm_args *g) {
             memset(c + i * g->ldc, 0, (size_t)n * sizeof(T));
         return;
     }
+    if (F(column)(g))
+        return;
+    if (g->b_col == 1 && g->pack && m > MR) {
+        F(wide)(g, g->pack);
+        return;
+    }
     if (g->b_col == 1 && (m < F(PACK_ROWS) || n <= F(NR) || k * n <= 4096)) {
         if (m == 1)
             F(row)(n, k, a, g->a_col, b, g->b_row, c, g->accumulate);
@@ -243,7 +319,8 @@ static void F(gemm)(const jn_gemm_args *g) {
     }
     if (g->b_row == 1 && g->a_col == 1 &&
         (m <= F(DOT_ROWS) || (m <= JN_GEMM_DOT_ROWS && k >= JN_GEMM_DOT_LONG))) {
-        F(transposed)(m, n, k, a, g->a_row, b, g->b_col, c, g->ldc, g->accumulate);
+        F(transposed)
+        (m, n, k, a, g->a_row, b, g->b_col, c, g->ldc, g->accumulate, g->pack);
         return;
     }
     /* A panel stays in L1 and L2 while all rows pass by; rows of A come through in turn. */

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "ops/attrs.h"
 #include "ops/cpu/ew.h"
 #include "ops/rules.h"
@@ -22,19 +23,35 @@ enum {
     MOST_PIECES = 16
 };
 
-/* Few rows by the transpose of a matrix that no core's cache holds: packing it would read and write
- * it once more than the product needs, dot products read it once. */
-static bool passes_by(const jn_gemm_args *g) {
-    enum { BYTES = 4 << 20 };
-    return g->m <= JN_GEMM_DOT_ROWS && g->k >= JN_GEMM_DOT_LONG && g->b_row == 1 && g->b_col != 1 &&
-           g->a_col == 1 && g->k * g->n >= BYTES / (int64_t)sizeof(float);
+/* Few rows by a matrix that no core's cache holds: oneDNN packs both, which reads and writes the
+ * matrix once more than the product needs.  Own kernels read it once, with what else they read
+ * again packed where that is worth it (isa_gemm_body.h). */
+static bool passes_by(const jn_gemm_args *g, bool *packs) {
+    enum { BYTES = 4 << 20, STEP = 16 << 10, WIDE_BYTES = 1 << 20, WIDE_ROWS = 256, PACKED = 40 };
+    int64_t b = g->k * g->n * (int64_t)sizeof(float);
+    if (g->b_col == 1) {
+        *packs = true;
+        return g->m <= WIDE_ROWS && g->a_col == 1 && b >= WIDE_BYTES && g->k >= 128 &&
+               g->b_row >= STEP / (int64_t)sizeof(float);
+    }
+    *packs = g->m > PACKED;
+    return g->b_row == 1 && g->a_col == 1 && g->m <= JN_GEMM_DOT_ROWS && b >= BYTES &&
+           g->k >= JN_GEMM_DOT_LONG;
 }
 
 static void gemm_here(int dtype, const jn_gemm_args *g) {
+    bool packs = false, own = passes_by(g, &packs);
     if (dtype == JANUS_F32 && g->m >= ONEDNN_MIN_ROWS && g->n > 1 &&
-        g->m * g->n * g->k >= ONEDNN_MIN_WORK && !passes_by(g) && jn_onednn_sgemm(g))
+        g->m * g->n * g->k >= ONEDNN_MIN_WORK && !own && jn_onednn_sgemm(g))
         return;
-    jn_isa.gemm[dtype](g);
+    if (!own || !packs) {
+        jn_isa.gemm[dtype](g);
+        return;
+    }
+    jn_gemm_args with = *g; /* without room for it, it is slower */
+    with.pack = jn_alloc_aligned(JN_GEMM_PACK);
+    jn_isa.gemm[dtype](&with);
+    jn_free_aligned(with.pack);
 }
 
 typedef struct split {
@@ -71,11 +88,77 @@ static int64_t piece(int64_t lines_in_all, int64_t work_per_line, int64_t multip
     return (lines + multiple - 1) / multiple * multiple;
 }
 
+/* ---- split along k
+ * ------------------------------------------------------------------------------- */
+
+/* Rows by a long transposed matrix, where splitting C would have every piece read all of A: pieces
+ * of k give summands, which are added in order. */
+typedef struct depths {
+    const jn_gemm_args *g;
+    float *summand; /* [pieces][m][n] */
+    int64_t pieces, depth;
+} depths;
+
+static bool is_deep(int dtype, const jn_gemm_args *g) {
+    enum { LEAST = 1 << 14, MOST_COLS = 1024 };
+    bool packs;
+    return dtype == JANUS_F32 && g->b_col != 1 && g->k >= LEAST && g->n <= MOST_COLS && g->m > 1 &&
+           passes_by(g, &packs);
+}
+
+static void depth_pieces(void *arg, int64_t begin, int64_t end) {
+    const depths *d = arg;
+    for (int64_t i = begin; i < end; i++) {
+        jn_gemm_args g = *d->g;
+        int64_t at = i * d->depth;
+        g.a = (const float *)g.a + at;
+        g.b = (const float *)g.b + at;
+        g.k = g.k - at < d->depth ? g.k - at : d->depth;
+        g.c = d->summand + i * g.m * g.n;
+        g.ldc = g.n;
+        g.accumulate = false;
+        g.pack = jn_alloc_aligned(JN_GEMM_PACK);
+        jn_isa.gemm[JANUS_F32](&g);
+        jn_free_aligned(g.pack);
+    }
+}
+
+static void add_depths(void *arg, int64_t begin, int64_t end) {
+    const depths *d = arg;
+    const jn_gemm_args *g = d->g;
+    for (int64_t i = begin; i < end; i++) {
+        float *c = (float *)g->c + i * g->ldc;
+        for (int64_t p = 0; p < d->pieces; p++) {
+            const float *from = d->summand + (p * g->m + i) * g->n;
+            bool first = p == 0 && !g->accumulate;
+            for (int64_t j = 0; j < g->n; j++)
+                c[j] = first ? from[j] : c[j] + from[j];
+        }
+    }
+}
+
+/* False: no memory for the summands, nothing done. */
+static bool by_depth(const jn_gemm_args *g, const jn_par *par) {
+    enum { MULTIPLE = 1024 };
+    depths d = {.g = g};
+    d.depth = ((g->k + MOST_PIECES - 1) / MOST_PIECES + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
+    d.pieces = (g->k + d.depth - 1) / d.depth;
+    d.summand = jn_alloc_aligned((size_t)(d.pieces * g->m * g->n) * sizeof *d.summand);
+    if (!d.summand)
+        return false;
+    par->run(par, d.pieces, 1, depth_pieces, &d);
+    par->run(par, g->m, 1 + PIECE_WORK / (d.pieces * g->n * 8), add_depths, &d);
+    jn_free_aligned(d.summand);
+    return true;
+}
+
 void jn_gemm(int dtype, const jn_gemm_args *g, const jn_par *par) {
     if (g->m * g->n * g->k < 2 * PIECE_WORK) { /* sizes of tensors in memory: no overflow */
         gemm_here(dtype, g);
         return;
     }
+    if (is_deep(dtype, g) && by_depth(g, par))
+        return;
     split s = {.dtype = dtype, .g = g};
     int64_t pieces;
     if (g->m >= g->n || g->n < 2 * PIECE_COLS) {

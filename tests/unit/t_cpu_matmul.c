@@ -108,10 +108,11 @@ static void check_matmul(int dtype, int64_t batch, int64_t m, int64_t n, int64_t
 
 static void products_are_right(void) {
     static const int64_t shapes[][3] = {
-        {1, 1, 1},    {1, 96, 32}, {1, 7, 3},    {1, 300, 65},   {2, 5, 9},      {3, 17, 1},
-        {5, 64, 33},  {6, 65, 16}, {7, 130, 20}, {13, 31, 70},   {25, 40, 300},  {30, 70, 40},
-        {64, 64, 64}, {0, 5, 4},   {5, 0, 4},    {4, 5, 0},      {40, 200, 520}, {1, 1, 700},
-        {33, 1, 50},  {9, 3, 300}, {10, 7, 513}, {61, 20, 1100}, {33, 13, 2085}, {65, 12, 600}};
+        {1, 1, 1},     {1, 96, 32}, {1, 7, 3},    {1, 300, 65},   {2, 5, 9},      {3, 17, 1},
+        {5, 64, 33},   {6, 65, 16}, {7, 130, 20}, {13, 31, 70},   {25, 40, 300},  {30, 70, 40},
+        {64, 64, 64},  {0, 5, 4},   {5, 0, 4},    {4, 5, 0},      {40, 200, 520}, {1, 1, 700},
+        {33, 1, 50},   {9, 3, 300}, {10, 7, 513}, {61, 20, 1100}, {33, 13, 2085}, {65, 12, 600},
+        {128, 1, 256}, {7, 1, 1030}};
     for (size_t s = 0; s < 3; s++)
         for (size_t i = 0; jn_isa_use(sets[s]) && i < sizeof shapes / sizeof shapes[0]; i++)
             for (int bits = 0; bits < 16; bits++)
@@ -125,6 +126,14 @@ static void few_rows_by_a_large_matrix_are_right(void) {
     for (size_t s = 0; s < 3; s++)
         for (int64_t m = 5; jn_isa_use(sets[s]) && m <= 67; m += 31)
             check_matmul(JANUS_F32, 1, m, 66, 16000, false, false, false, true, 0, m == 36);
+    for (size_t s = 0; s < 3; s++) { /* as it is, in panels; long: in pieces of k */
+        if (!jn_isa_use(sets[s]))
+            continue;
+        check_matmul(JANUS_F32, 1, 7, 4100, 300, false, false, false, false, 0, false);
+        check_matmul(JANUS_F32, 1, 14, 8192, 128, false, false, false, false, 3, true);
+        check_matmul(JANUS_F32, 1, 6, 41, 33000, false, false, false, true, 0, true);
+        check_matmul(JANUS_F32, 1, 150, 64, 17000, false, false, false, true, 0, false);
+    }
 }
 
 static void batches_are_right(void) {
