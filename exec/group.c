@@ -78,7 +78,9 @@ static janus_status place_outputs(jn_group *g, const jn_variant *v) {
         bool rowed = v->rowed[value];
         if (rowed && bytes && g->n > SIZE_MAX / bytes)
             return JN_NO_MEMORY();
-        char *block = jn_run_memory(g->lane->run, rowed ? bytes * g->n : bytes);
+        int32_t shared = g->inst->shares[i];
+        char *block = shared >= 0 ? g->task[0]->out[shared].data
+                                  : jn_run_memory(g->lane->run, rowed ? bytes * g->n : bytes);
         if (!block)
             return jn_error(JANUS_NO_MEMORY, "the run's memory limit of %zu bytes is reached",
                             g->lane->run->mem->ceiling);

@@ -115,10 +115,11 @@ typedef struct jn_seginst {
     const jn_shape **in; /* key: shape per tensor input */
     int64_t *scalars;    /* key: bits per scalar with `shape` (0 elsewhere) */
     jn_segvalue *values;
-    const jn_shape **out;                       /* per segment output */
-    size_t row_bytes;                           /* of all values: what a tile is sized by */
-    uint32_t row_cost;                          /* elements of work: what ranges are sized by */
-    bool wide;                                  /* a row multiplies by more than a cache holds */
+    const jn_shape **out; /* per segment output */
+    int32_t *shares;      /* per output: the earlier one whose memory it is in, or -1 */
+    size_t row_bytes;     /* of all values: what a tile is sized by */
+    uint32_t row_cost;    /* elements of work: what ranges are sized by */
+    bool wide;            /* a row multiplies by more than a cache holds */
     struct jn_variant *variants[JN_MAX_RANGES]; /* of each range */
     jn_bucket bucket[JN_MAX_RANGES];            /* of each lane */
     struct {

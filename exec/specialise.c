@@ -94,13 +94,16 @@ static bool read_dense(const jn_seginst *inst, uint32_t value) {
 }
 
 /* A view of all that a value of this segment holds, in its order, leaves the segment: the value is
- * computed where the view goes. */
+ * computed where the view goes, or the view is in the value's own output. */
 static bool leaves_whole(const jn_seginst *inst, jn_segvalue *v, bool dense) {
     jn_segvalue *base = &inst->values[v->base];
-    if (v->output < 0 || !dense || v->offset != 0 || v->base_input || base->output >= 0 ||
+    if (v->output < 0 || !dense || v->offset != 0 || v->base_input || base->output > v->output ||
         base->copied || base->shape->bytes != v->shape->bytes)
         return false;
-    base->output = v->output;
+    if (base->output < 0)
+        base->output = v->output;
+    else
+        inst->shares[v->output] = base->output;
     return true;
 }
 
@@ -257,8 +260,11 @@ static janus_status specialise(spec *s, const jn_shape *const *in, const int64_t
     inst->scalars = jn_arena_zalloc(&inst->arena, (seg->n_scalars + 1) * sizeof *inst->scalars);
     inst->values = jn_arena_zalloc(&inst->arena, (seg->n_values + 1) * sizeof *inst->values);
     inst->out = jn_arena_zalloc(&inst->arena, (seg->n_outputs + 1) * sizeof *inst->out);
-    if (!inst->in || !inst->scalars || !inst->values || !inst->out)
+    inst->shares = jn_arena_alloc(&inst->arena, (seg->n_outputs + 1) * sizeof *inst->shares);
+    if (!inst->in || !inst->scalars || !inst->values || !inst->out || !inst->shares)
         return JN_NO_MEMORY();
+    for (uint32_t i = 0; i < seg->n_outputs; i++)
+        inst->shares[i] = -1;
     for (uint32_t i = 0; i < seg->n_inputs; i++)
         inst->in[i] = in[i];
     for (uint32_t i = 0; i < seg->n_scalars; i++)
