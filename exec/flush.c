@@ -86,6 +86,7 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
     t->level = 0;
     t->done = false;
     t->leader = NULL;
+    t->late = NULL;
     t->in = (jn_tval **)&t->out[seg->n_outputs];
     t->scalars = (int64_t *)(t->in + seg->n_inputs);
     t->accs = (jn_acc **)(t->scalars + seg->n_scalars);
@@ -238,7 +239,7 @@ janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out) {
     }
     JN_TRY(jn_tensor_empty((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, &t));
     if (r->device != JN_DEVICE_NULL)
-        memcpy(t->data, v->data, v->shape->bytes);
+        jn_copy_bytes(t->data, v->data, v->shape->bytes);
     *out = t;
     return JANUS_OK;
 }

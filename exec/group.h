@@ -27,6 +27,8 @@ static inline uint32_t jn_group_part(const jn_group *g, uint32_t range) {
 /* exec/order.c: puts the rows, at least two, into the order in which most of them are read where
  * they lie. */
 void jn_group_order(jn_group *g);
+/* Room for the temporaries of n rows in a range: running them then allocates nothing. */
+janus_status jn_tile_reserve(const jn_group *g, const jn_variant *v, uint32_t n, uint32_t range);
 /* Runs the rows task[0..n-1] of a group; *kernels += kernels called. */
 janus_status jn_tile_run(jn_group *g, jn_variant *v, jn_task **task, uint32_t n, uint32_t range,
                          uint64_t *kernels);

@@ -25,6 +25,7 @@ libjanus_all_la_SOURCES += \
 	exec/host_ops.c \
 	exec/host_slow.c \
 	exec/lanes.c \
+	exec/late.c \
 	exec/levels.c \
 	exec/log.c \
 	exec/mem.c exec/order.c \
@@ -67,6 +68,7 @@ noinst_HEADERS += \
 	exec/effects.h \
 	exec/group.h \
 	exec/host.h \
+	exec/late.h \
 	exec/overlay.h \
 	exec/par.h \
 	exec/plan.h \

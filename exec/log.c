@@ -12,6 +12,7 @@
 #include <uthash.h>
 
 #include "exec/device.h"
+#include "exec/late.h"
 #include "exec/overlay.h"
 #include "exec/rows.h"
 #include "graph/base/status.h"
@@ -25,6 +26,37 @@ static janus_status real_tensor(jn_run *r, jn_tval *v, janus_tensor **out) {
         r->made.data[r->made.n++] = v->tensor;
     }
     *out = v->tensor;
+    return JANUS_OK;
+}
+
+/* The value as a tensor that need not outlive the run, nor what the commit writes.  The memory may
+ * be the run's. */
+static janus_status lend(jn_run *r, jn_tval *v, janus_tensor **out) {
+    if (jn_late_overwritten(r, v)) {
+        JN_TRY(jn_tensor_empty((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, out));
+        jn_copy_bytes((*out)->data, v->data, v->shape->bytes);
+        return JANUS_OK;
+    }
+    if (r->dev || !v->data || (v->tensor && !v->dense))
+        return jn_tval_export(r, v, out);
+    if (!v->dense)
+        return janus_tensor_wrap((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, NULL,
+                                 v->data, NULL, NULL, out);
+    janus_tensor_retain(v->dense);
+    *out = v->dense;
+    return JANUS_OK;
+}
+
+/* What a store copies: its target where a late task writes it there. */
+static janus_status stored(jn_run *r, jn_tval *v, janus_tensor **out) {
+    *out = jn_late_target(v);
+    if (*out)
+        return JANUS_OK;
+    if (!jn_vec_reserve(&r->made, r->made.n + 1))
+        return JN_NO_MEMORY();
+    JN_TRY(jn_tval_force(r, v));
+    JN_TRY(lend(r, v, out));
+    r->made.data[r->made.n++] = *out;
     return JANUS_OK;
 }
 
@@ -123,6 +155,7 @@ janus_status jn_run_prepare(jn_run *r) {
         return jn_error(JANUS_INVALID_ARGUMENT, "the run has not been executed");
     if (r->prepared)
         return JANUS_OK;
+    JN_TRY(jn_late_find(r));
     JN_TRY(jn_flush(r));
     if (JN_UNLIKELY(r->dev != NULL))
         JN_TRY(jn_dev_flags(r->dev));
@@ -146,7 +179,7 @@ janus_status jn_run_prepare(jn_run *r) {
         if (p->kind == JN_EFFECT_STORE) {
             e.target = p->target->tensor;
             e.value.kind = JANUS_KIND_TENSOR;
-            JN_TRY(real_tensor(r, p->value.v.t, &e.value.t));
+            JN_TRY(stored(r, p->value.v.t, &e.value.t));
         } else {
             JN_TRY(make_real(r, &p->value, p->tag, &e.value));
         }
@@ -164,15 +197,20 @@ const jn_effect *jn_run_log(const jn_run *r, size_t *out_n) {
 void jn_log_free(jn_run *r) { HASH_CLEAR(hh, r->wrapped); }
 
 janus_status jn_log_result(jn_run *r, jn_tval *v, bool lent, jn_arg *out) {
+    if ((out->t = jn_late_target(v))) {
+        janus_tensor_retain(out->t);
+        return JANUS_OK;
+    }
     out->object = jn_tval_object(v);
     if (!out->object && r->wrapped)
         out->object = wrapped(r, v);
     bool rows = v->rows && !v->data && !out->object && (!v->rows->base || v->rows->base->dense);
     if (rows)
         return jn_rows_export(r, v, &out->t);
-    if (lent && v->data && !v->tensor && r->device == JN_DEVICE_CPU)
-        return janus_tensor_wrap((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, NULL,
-                                 v->data, NULL, NULL, &out->t);
+    if (lent) {
+        out->object = NULL;
+        return lend(r, v, &out->t);
+    }
     return jn_tval_export(r, v, &out->t);
 }
 
@@ -224,6 +262,7 @@ static janus_status apply(jn_run *r, const jn_effect *e) {
 janus_status jn_run_apply(jn_run *r) {
     if (!r->prepared)
         return jn_error(JANUS_INVALID_ARGUMENT, "the run has not been prepared");
+    JN_TRY(jn_late_run(r));
     for (size_t i = 0; i < r->log.n; i++) {
         janus_status st = apply(r, &r->log.data[i]);
         if (st == JANUS_UNSUPPORTED)

@@ -160,6 +160,15 @@ janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args) {
     return JANUS_OK;
 }
 
+janus_status jn_run_stores(jn_run *r, unsigned result, unsigned when, janus_tensor *target,
+                           bool only) {
+    jn_result_store s = {result, when, target, only};
+    if (result >= r->sub->results.n || when > r->sub->results.n || r->prepared)
+        return jn_error(JANUS_INVALID_ARGUMENT, "@%s: no result %u to store, or too late",
+                        r->sub->name, result);
+    return jn_vec_push(&r->result_stores, s) ? JANUS_OK : JN_NO_MEMORY();
+}
+
 static janus_status frame_result(jn_run *r, jn_slot frame, const jn_type *t, jn_frame_value **out) {
     jn_frame_value *f = jn_alloc(sizeof *f);
     if (!f)
@@ -235,6 +244,8 @@ void jn_run_free(jn_run *r) {
     jn_vec_free(&r->effects);
     jn_vec_free(&r->deps);
     jn_vec_free(&r->log);
+    jn_vec_free(&r->result_stores);
+    jn_vec_free(&r->stores);
     jn_overlay_free(r);
     jn_wires_free(r);
     while (r->tables)

@@ -59,9 +59,16 @@ typedef struct jn_arg {
 janus_status jn_run_new(const jn_subgraph *sub, const janus_run_options *options, jn_run **out);
 janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args);
 janus_status jn_run_prepare(jn_run *r);
+/* Before prepare: the caller is going to store result `result` to `target` (borrowed) right after
+ * apply, if result `when` - 1, a bool, is true; 0: in any case.  `only`: nothing else is done with
+ * it, and it is asked for as lent; where that can be, apply computes it in its place, and the
+ * result is `target` itself. */
+janus_status jn_run_stores(jn_run *r, unsigned result, unsigned when, janus_tensor *target,
+                           bool only);
 /* The log in program order; valid after prepare. */
 const jn_effect *jn_run_log(const jn_run *r, size_t *out_n);
-/* Performs the log through options.host; STORE entries copy into their targets. */
+/* Writes late results (exec/late.h), then performs the log through options.host; STORE entries
+ * copy into their targets. */
 janus_status jn_run_apply(jn_run *r);
 /* Results: tensors and frames are new references; tensors may be rows (exec/tensor_rows.h). */
 /* `lent` (NULL: none): results that need not outlive the run; they may lie in its memory. */

@@ -42,6 +42,22 @@ typedef struct jn_pending_effect {
 struct jn_overlay_entry;
 typedef struct jn_early jn_early;
 
+/* What jn_run_stores has said. */
+typedef struct jn_result_store {
+    unsigned result, when;
+    janus_tensor *target;
+    bool only;
+} jn_result_store;
+
+/* A store that the commit makes, found when all else has been issued (exec/late.c). */
+typedef struct jn_store {
+    jn_tval *value;
+    janus_tensor *target;
+    const char *lo, *hi; /* the target's memory */
+    bool only;           /* nothing else is done with the value's promise */
+    bool alone;          /* no other store writes there */
+} jn_store;
+
 /* Temporaries of the tiles of one range of rows. */
 typedef struct jn_scratch {
     char *data;
@@ -88,6 +104,10 @@ struct jn_run {
     JN_VEC(jn_pending_effect) effects;
     struct jn_overlay_entry *overlay;
     JN_VEC(jn_effect) log;
+    JN_VEC(jn_result_store) result_stores;
+    JN_VEC(jn_store) stores; /* of results and of the log, by address */
+    bool stores_overlap;     /* some of them */
+    jn_late *late;           /* tasks for apply, in issue order */
 
     jn_slot *results;
     JN_VEC(janus_tensor *) made; /* tensors made for the log */

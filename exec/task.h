@@ -18,6 +18,7 @@ typedef struct jn_task jn_task;
 typedef struct jn_table jn_table;
 typedef struct jn_rows jn_rows;
 typedef struct jn_product jn_product;
+typedef struct jn_late jn_late;
 
 /* One tensor of the tensor strand: promised by a task, or concrete (task NULL, level 0). */
 typedef struct jn_tval {
@@ -48,6 +49,7 @@ struct jn_task {
     uint32_t n_deps, first_dep; /* the ids of those pending that it waits for: jn_run.deps */
     bool done;                  /* the flush that it belongs to has come to its end */
     const jn_task *leader;      /* the first of the group that it ran in; NULL: none yet */
+    jn_late *late;              /* whether it waits for the commit (exec/late.h); NULL: no */
     jn_tval **in;
     int64_t *scalars;
     struct jn_acc **accs;

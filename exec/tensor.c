@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "exec/device.h"
+#include "exec/par.h"
 #include "exec/pool.h"
 #include "graph/base/alloc.h"
 
@@ -282,13 +283,39 @@ static void copy_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, 
     }
 }
 
+typedef struct copying {
+    char *to;
+    const char *from;
+    size_t bytes;
+} copying;
+
+enum { COPY_UNIT = 64 << 10, COPY_ALONE = 256 << 10 };
+
+static void copy_range(void *arg, int64_t begin, int64_t end) {
+    const copying *c = arg;
+    size_t at = (size_t)begin * COPY_UNIT, stop = (size_t)end * COPY_UNIT;
+    memcpy(c->to + at, c->from + at, (stop < c->bytes ? stop : c->bytes) - at);
+}
+
+void jn_copy_bytes(void *to, const void *from, size_t bytes) {
+    copying c = {to, from, bytes};
+    if (bytes < COPY_ALONE)
+        memcpy(to, from, bytes);
+    else
+        jn_parallel_for((int64_t)((bytes + COPY_UNIT - 1) / COPY_UNIT), 1, copy_range, &c);
+}
+
 /* Same dtype, same dims, no overlap. */
 static void copy_plain(janus_tensor *dst, const janus_tensor *src) {
     if (dst->numel == 0)
         return;
+    size_t size = jn_dtype_size((janus_dtype)dst->dtype);
+    if (dst->contiguous && src->contiguous) {
+        jn_copy_bytes(dst->data, src->data, (size_t)dst->numel * size);
+        return;
+    }
     walk w;
     walk_init(&w, dst, src);
-    size_t size = jn_dtype_size((janus_dtype)dst->dtype);
     int64_t at[JN_MAX_RANK] = {0};
     int last = w.rank - 1;
     char *d = dst->data;
@@ -327,9 +354,11 @@ janus_status jn_tensor_contiguous(janus_tensor *t, janus_tensor **out) {
     return clone_plain(t, out);
 }
 
-/* The bytes that a tensor touches, as a half-open range. */
-static void extent(const janus_tensor *t, const char **lo, const char **hi) {
+void jn_tensor_extent(const janus_tensor *t, const char **lo, const char **hi) {
     int64_t a = 0, b = 0;
+    *lo = *hi = t->data;
+    if (t->numel == 0 || !t->data)
+        return;
     for (int i = 0; i < t->rank; i++) {
         int64_t step = (t->dims[i] - 1) * t->strides[i];
         if (step < 0)
@@ -346,8 +375,8 @@ bool jn_tensor_overlap(const janus_tensor *a, const janus_tensor *b) {
     if (a->numel == 0 || b->numel == 0)
         return false;
     const char *a0, *a1, *b0, *b1;
-    extent(a, &a0, &a1);
-    extent(b, &b0, &b1);
+    jn_tensor_extent(a, &a0, &a1);
+    jn_tensor_extent(b, &b0, &b1);
     return a0 < b1 && b0 < a1;
 }
 

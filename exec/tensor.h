@@ -60,6 +60,10 @@ janus_status jn_tensor_contiguous(janus_tensor *t, janus_tensor **out);
 janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src);
 /* New row-major tensor with the elements converted (exec/eager.c). */
 janus_status jn_tensor_cast(janus_tensor *t, janus_dtype dtype, janus_tensor **out);
+/* The same bytes elsewhere; a large block on all threads. */
+void jn_copy_bytes(void *to, const void *from, size_t bytes);
+/* The bytes that a tensor touches, as a half-open range. */
+void jn_tensor_extent(const janus_tensor *t, const char **lo, const char **hi);
 /* Whether the byte ranges two tensors lie in meet; whether they are the same elements in order. */
 bool jn_tensor_overlap(const janus_tensor *a, const janus_tensor *b);
 bool jn_tensor_same_view(const janus_tensor *a, const janus_tensor *b);

@@ -221,17 +221,20 @@ static janus_status flag_error(const tile *w, const jn_vnode *vn) {
                     loc->line);
 }
 
-static janus_status run_tile(tile *w) {
-    const jn_seginst *inst = w->g->inst;
-    const jn_segment *seg = inst->seg;
-    size_t need = 4096 + w->v->max_views * sizeof(jn_view) + w->v->scratch_bytes * w->n +
-                  w->v->workspace +
+janus_status jn_tile_reserve(const jn_group *g, const jn_variant *v, uint32_t n, uint32_t range) {
+    const jn_segment *seg = g->inst->seg;
+    size_t need = 4096 + v->max_views * sizeof(jn_view) + v->scratch_bytes * n + v->workspace +
                   (seg->n_inputs + seg->n_scalars + seg->n_values + 8) * sizeof(char *);
     for (uint32_t i = 0; i < seg->n_inputs; i++)
-        if (w->g->layout[i] == JN_ROWS_GATHER && !w->v->direct[i])
-            need += inst->in[i]->bytes * w->n + 64;
-    need += seg->n_scalars * (8 * (size_t)w->n + 64);
-    JN_TRY(reserve_scratch(w->g->lane->run, w->part, need));
+        if (g->layout[i] == JN_ROWS_GATHER && !v->direct[i])
+            need += g->inst->in[i]->bytes * n + 64;
+    need += seg->n_scalars * (8 * (size_t)n + 64);
+    return reserve_scratch(g->lane->run, jn_group_part(g, range), need);
+}
+
+static janus_status run_tile(tile *w, uint32_t range) {
+    const jn_segment *seg = w->g->inst->seg;
+    JN_TRY(jn_tile_reserve(w->g, w->v, w->n, range));
     jn_scratch *s = &w->g->lane->run->scratch[w->part];
     bump b = {s->data, s->data + s->bytes};
     w->data.input = take(&b, seg->n_inputs * sizeof(char *));
@@ -265,7 +268,7 @@ static janus_status run_tile(tile *w) {
 janus_status jn_tile_run(jn_group *g, jn_variant *v, jn_task **task, uint32_t n, uint32_t range,
                          uint64_t *kernels) {
     tile w = {.g = g, .v = v, .task = task, .n = n, .part = jn_group_part(g, range)};
-    janus_status st = run_tile(&w);
+    janus_status st = run_tile(&w, range);
     *kernels += w.kernels;
     return st;
 }

@@ -330,6 +330,7 @@ typedef struct janus_run_stats {
     uint64_t early;        /* tasks given to a thread while the host strand went on */
     uint64_t host_ns;      /* the host strand: scalars, host reads and writes, calls, scheduling */
     uint64_t tensor_ns;    /* the tensor strand: kernels and what they need */
+    uint64_t late;         /* tasks that computed in place, in the tensors that the run wrote */
 } janus_run_stats;
 
 /* Runs @sub of a frozen module and commits its effects: all of them, or none on failure. */

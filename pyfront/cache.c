@@ -104,6 +104,7 @@ static void add_stats(jpy_function *f, const janus_run_stats *s) {
     f->run.host_ns += s->host_ns;
     f->run.tensor_ns += s->tensor_ns;
     f->run.early += s->early;
+    f->run.late += s->late;
     if (s->peak_bytes > f->run.peak_bytes)
         f->run.peak_bytes = s->peak_bytes;
     if (s->lanes > f->run.lanes)
@@ -154,6 +155,12 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
     if (st == JANUS_OK)
         st = jn_run_execute(r, args, (unsigned)e->inputs.n);
     jpy_signals_ignore(watching);
+    for (size_t i = 0; i < e->steps.n && st == JANUS_OK; i++) {
+        const jpy_commit_step *s = &e->steps.data[i];
+        if (s->kind == JPY_COMMIT_STORE)
+            st = jn_run_stores(r, s->value->slot, s->when, ((jpy_tensor *)slots[s->slot])->t,
+                               e->lent[s->value->slot]);
+    }
     if (st == JANUS_OK)
         st = jn_run_prepare(r);
     if (st == JANUS_OK)
@@ -161,7 +168,6 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
     if (st == JANUS_OK) {
         janus_run_stats stats = {0};
         jn_run_stats_get(r, &stats);
-        add_stats(f, &stats);
         *out_rng = stats.rng_offset;
     }
     *out_run = r;
@@ -222,6 +228,9 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
         PyErr_Clear(); /* rc is -1 */
     else
         rc = jpy_commit(e, slots, r, host.text, results, node, out_result);
+    janus_run_stats stats = {0};
+    jn_run_stats_get(r, &stats); /* apply computes, too */
+    add_stats(f, &stats);
     rc = rc < 0 ? -1 : rc ? 3 : 1;
     for (unsigned k = 0; k < e->n_stages; k++)
         jpy_node_release(node[k]);

@@ -334,14 +334,14 @@ static PyObject *function_stats(PyObject *self, PyObject *unused) {
     size_t guards = f->entries.n ? jpy_entry_guards(f->entries.data[0]) : 0;
     double per_node = f->run.invokes ? (double)f->run.host_ns / (double)f->run.invokes : 0;
     return Py_BuildValue(
-        "{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsdsO}", "calls", f->calls, "graph", f->graph,
+        "{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsdsO}", "calls", f->calls, "graph", f->graph,
         "imperative", f->imperative, "fallbacks", f->fallbacks, "conversions", f->conversions,
         "entries", (unsigned long long)f->entries.n, "invokes", f->run.invokes, "instructions",
         f->run.instructions, "tasks", f->run.tasks, "batches", f->run.batches, "kernels",
         f->run.kernels, "peak_bytes", f->run.peak_bytes, "lanes", f->run.lanes, "early",
-        f->run.early, "guards", (unsigned long long)guards, "slow", f->slow, "nodes",
-        f->run.invokes, "host_ns", f->run.host_ns, "tensor_ns", f->run.tensor_ns, "ns_per_node",
-        per_node, "resting", f->rest ? Py_True : Py_False);
+        f->run.early, "late", f->run.late, "guards", (unsigned long long)guards, "slow", f->slow,
+        "nodes", f->run.invokes, "host_ns", f->run.host_ns, "tensor_ns", f->run.tensor_ns,
+        "ns_per_node", per_node, "resting", f->rest ? Py_True : Py_False);
 }
 
 static PyObject *function_graphs(PyObject *self, PyObject *unused) {
