@@ -10,11 +10,12 @@
  *
  * Light tasks, such as the sums of losses, belong to no lane.  Phases alternate: light tasks that
  * wait for nothing, heavy tasks, light tasks that wait for these, and so on.  Heavy tasks that are
- * connected without light ones between them are one component and stay in one lane.  Components
- * are dealt by cost, the largest first, to the lane that has least; all of this is decided by the
- * tasks and the thread count alone, so results do not depend on timing.  Tasks of one component, or
- * of costs that differ too much, are left to ranges of rows.  So are products by a weight that no
- * cache holds, which every lane would read for itself at every level.
+ * connected without light ones between them are one component and stay in one lane; a light task
+ * that waits for one component alone goes with it.  Components are dealt by cost, the largest
+ * first, to the lane that has least; all of this is decided by the tasks and the thread count
+ * alone, so results do not depend on timing.  Tasks of one component, or of costs that differ too
+ * much, are left to ranges of rows.  So are products by a weight that no cache holds, which every
+ * lane would read for itself at every level.
  */
 #include "config.h"
 
@@ -83,6 +84,21 @@ static void join(uint32_t *parent, uint32_t a, uint32_t b) {
         parent[a] = b;
 }
 
+/* Does a light task wait for tasks of one component, and for no light one that others wait for? */
+static bool adopted(const dealing *d, const jn_task *t) {
+    uint32_t owner = UINT32_MAX;
+    for (uint32_t k = 0; k < t->n_deps; k++) {
+        uint32_t p = d->deps[t->first_dep + k];
+        if ((p < d->from && !d->early) || d->phase[p] == 0)
+            continue;
+        uint32_t root = d->phase[p] & 1 ? find(d->parent, p) : UINT32_MAX;
+        if (root == UINT32_MAX || (owner != UINT32_MAX && root != owner))
+            return false;
+        owner = root;
+    }
+    return owner != UINT32_MAX;
+}
+
 /* Heavy tasks have odd phases, light ones even phases. */
 static void find_components(dealing *d) {
     jn_tasks_count(d->task, d->n);
@@ -97,7 +113,7 @@ static void find_components(dealing *d) {
     d->phases = d->early ? 2 : 0;
     for (uint32_t i = d->from; i < d->n; i++) {
         const jn_task *t = d->task[i];
-        bool heavy = jn_task_heavy(t);
+        bool heavy = jn_task_heavy(t) || adopted(d, t);
         uint32_t phase = heavy;
         d->parent[i] = i;
         for (uint32_t k = 0; k < t->n_deps; k++) {

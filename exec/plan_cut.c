@@ -89,15 +89,37 @@ static bool feeds_call(const jn_subgraph *g, uint32_t node, uint32_t last_user) 
     return false;
 }
 
-/* A tensor made of constants goes where it is used, unless that is a call: the gradient that a
- * backward pass begins with must not wait for the loss. */
-static bool goes_along(const jn_subgraph *g, const jn_node *n, uint32_t last_user) {
+static bool of_constants(const jn_subgraph *g, const jn_node *n, const bool *constant) {
     for (uint32_t k = 0; k < n->n_in; k++) {
         int64_t bits;
-        if (!jn_value_is_none(n->in[k]) && !jn_const_bits(jn_value_node(g, n->in[k]), &bits))
+        if (!jn_value_is_none(n->in[k]) && !jn_const_bits(jn_value_node(g, n->in[k]), &bits) &&
+            !(constant && constant[n->in[k].node]))
             return false;
     }
-    return !feeds_call(g, (uint32_t)n->id, last_user);
+    return true;
+}
+
+/* Tensors that are made of constants go where they are used, but for those that a call gets, and
+ * what these are made of: the gradient that a backward pass begins with must not wait for the loss,
+ * nor must its share of a mean. */
+static void find_along(const jn_subgraph *g, const uint32_t *user, bool *constant, bool *along) {
+    for (uint32_t i = 1; i < g->nodes.n; i++) {
+        const jn_node *n = g->nodes.data[i];
+        constant[i] = jn_is_tensor_node(n) && !is_acc_add(n) && n->op->role == JN_ROLE_COMPUTE &&
+                      of_constants(g, n, constant);
+        along[i] = constant[i];
+    }
+    for (uint32_t i = (uint32_t)g->nodes.n; i-- > 1;) {
+        const jn_node *n = g->nodes.data[i];
+        if (!constant[i] || (along[i] && !feeds_call(g, i, user[i])))
+            continue;
+        along[i] = false;
+        for (uint32_t k = 0; k < n->n_in; k++)
+            if (!jn_value_is_none(n->in[k]))
+                along[n->in[k].node] = false;
+    }
+    for (uint32_t i = 1; i < g->nodes.n; i++) /* the others follow what they are computed from */
+        along[i] = along[i] && of_constants(g, g->nodes.data[i], NULL);
 }
 
 /* Dead tensor nodes get no segment: only what someone uses is computed. */
@@ -133,9 +155,11 @@ janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *
     uint32_t *close = jn_arena_alloc(a, (n_nodes + 1) * sizeof *close);
     uint32_t *filled = jn_arena_zalloc(a, (n_nodes + 1) * sizeof *filled);
     bool *has_acc = jn_arena_zalloc(a, (n_nodes + 1) * sizeof *has_acc);
-    if (!seg || !uses || !user || !avail || !close || !filled || !has_acc)
+    bool *along = jn_arena_zalloc(a, 2 * n_nodes * sizeof *along);
+    if (!seg || !uses || !user || !avail || !close || !filled || !has_acc || !along)
         return JN_NO_MEMORY();
     count_uses(g, saved, uses, user);
+    find_along(g, user, along + n_nodes, along);
     uint32_t cur = 0;
     seg[0] = JN_NO_SEG;
     for (uint32_t i = 1; i < n_nodes; i++) {
@@ -149,7 +173,7 @@ janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *
         }
         if (jn_is_tensor_node(n) && !row_step) {
             bool acc = is_acc_add(n);
-            bool now = acc || n->op->role == JN_ROLE_RNG || goes_along(g, n, user[i]);
+            bool now = acc || n->op->role == JN_ROLE_RNG || along[i];
             uint32_t s = now ? cur : 0;
             for (uint32_t k = 0; k < n->n_in; k++)
                 if (!jn_value_is_none(n->in[k]) && ready(g, avail, n->in[k]) > s)
