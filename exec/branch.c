@@ -326,11 +326,11 @@ static janus_status truth(work *x, jn_tval *v, bool *out) {
 /* The memory of a round serves the next one: the stream keeps them in order. */
 static janus_status run_loop(work *x) {
     jn_mem *m = x->r->mem;
-    size_t used = m->chunk_used, at = m->chunk_at, asked = m->asked;
+    jn_mem_mark start = jn_mem_here(m);
     const jn_branch *br = x->w.br;
     jn_tval **value;
     int64_t rounds = -1;
-    for (bool more = true; more; m->chunk_used = used, m->chunk_at = at, m->asked = asked) {
+    for (bool more = true; more; jn_mem_back(m, start)) {
         jn_arena round;
         jn_arena *outer = x->w.arena;
         jn_arena_init(&round, 0);

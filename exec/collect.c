@@ -134,8 +134,7 @@ janus_status jn_collect(jn_run *r, jn_frame *top) {
     collector c = {.r = r};
     size_t n_old = m->chunks.n;
     jn_arena_init(&c.tasks, 0);
-    m->chunk_at = n_old;
-    m->chunk_used = 0;
+    jn_mem_turn(m);
     janus_status st = move_all(&c, top);
     if (st != JANUS_OK) {
         for (size_t i = 0; i < c.owned.n; i++)

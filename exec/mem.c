@@ -13,7 +13,7 @@
 
 enum { ARENA_CHUNK = 256 << 10 };
 static const size_t least_chunk = 256 << 10, most_chunk = (size_t)1 << 30,
-                    keep_bytes = (size_t)256 << 20;
+                    keep_bytes = (size_t)256 << 20, whole_bytes = (size_t)16 << 20;
 
 jn_mem *jn_mem_new(void) {
     jn_mem *m = jn_calloc(1, sizeof *m);
@@ -37,38 +37,30 @@ static void drop_owned(jn_mem *m) {
     jn_vec_clear(&m->captures);
 }
 
-static void drop_chunks(jn_mem *m, size_t keep) {
-    while (m->chunks.n > 0 && m->bytes > keep) {
-        if (m->dev)
-            jn_dev_pool_free(&m->dev->pool, jn_vec_pop(&m->chunk_block));
-        else
-            jn_free_aligned(m->chunks.data[m->chunks.n - 1]);
-        (void)jn_vec_pop(&m->chunks);
-        m->bytes -= jn_vec_pop(&m->chunk_bytes);
-    }
+static void free_chunk(jn_mem *m, const jn_chunk *c) {
+    if (m->dev)
+        jn_dev_pool_free(&m->dev->pool, c->block);
+    else
+        jn_free_aligned(c->data);
+    m->bytes -= c->bytes;
+}
+
+static void drop_chunks(jn_mem *m) {
+    while (m->chunks.n > 0)
+        free_chunk(m, &m->chunks.data[--m->chunks.n]);
 }
 
 size_t jn_mem_peak(const jn_mem *m) { return m->asked > m->peak ? m->asked : m->peak; }
 
+void jn_mem_turn(jn_mem *m) { m->chunk_at = m->first_chunk = m->chunks.n; }
+
 void jn_mem_drop_first(jn_mem *m, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        if (m->dev)
-            jn_dev_pool_free(&m->dev->pool, m->chunk_block.data[i]);
-        else
-            jn_free_aligned(m->chunks.data[i]);
-        m->bytes -= m->chunk_bytes.data[i];
-    }
+    for (size_t i = 0; i < n; i++)
+        free_chunk(m, &m->chunks.data[i]);
     m->chunks.n -= n;
-    m->chunk_bytes.n -= n;
     memmove(m->chunks.data, m->chunks.data + n, m->chunks.n * sizeof *m->chunks.data);
-    memmove(m->chunk_bytes.data, m->chunk_bytes.data + n,
-            m->chunk_bytes.n * sizeof *m->chunk_bytes.data);
-    if (m->dev) {
-        m->chunk_block.n -= n;
-        memmove(m->chunk_block.data, m->chunk_block.data + n,
-                m->chunk_block.n * sizeof *m->chunk_block.data);
-    }
     m->chunk_at -= n;
+    m->first_chunk = 0;
     m->peak = jn_mem_peak(m);
     m->asked = m->bytes;
 }
@@ -77,12 +69,11 @@ void jn_mem_release(jn_mem *m) {
     if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
         return;
     drop_owned(m);
-    drop_chunks(m, 0);
+    drop_chunks(m);
     jn_vec_free(&m->owned);
     jn_vec_free(&m->captures);
     jn_vec_free(&m->chunks);
-    jn_vec_free(&m->chunk_bytes);
-    jn_vec_free(&m->chunk_block);
+    jn_vec_free(&m->again);
     jn_arena_free(&m->arena);
     jn_arena_free(&m->tasks);
     const janus_module *module = m->module;
@@ -96,17 +87,26 @@ void jn_mem_expect(jn_mem *m, size_t bytes) {
         m->expected = bytes;
 }
 
+/* Several small chunks hold less than one of their size: the next run begins with one for all.
+ * Large ones stay as they are; many bytes of them are given back for others to use, and asked for
+ * by the next run in the same sizes, so that it finds them again (graph/base/large.h).  A device's
+ * pool keeps its blocks, for everybody. */
 void jn_mem_reset(jn_mem *m) {
     drop_owned(m);
     jn_mem_expect(m, jn_mem_peak(m));
     m->asked = m->peak = 0;
-    /* several chunks hold less than one of their size: the next run begins with one for all; a
-     * device's pool keeps them, for everybody */
-    bool whole = m->chunks.n <= 1 || m->expected > keep_bytes;
-    drop_chunks(m, whole && !m->dev ? keep_bytes : 0);
+    bool large = m->bytes > whole_bytes, lend = m->bytes > keep_bytes;
+    jn_vec_clear(&m->again);
+    for (size_t i = 0; i < m->chunks.n && large && lend && !m->dev; i++)
+        if (!jn_vec_push(&m->again, m->chunks.data[i].bytes))
+            break;
+    if (m->dev || lend || (m->chunks.n > 1 && !large))
+        drop_chunks(m);
+    for (size_t i = 0; i < m->chunks.n; i++)
+        m->chunks.data[i].used = 0;
     jn_arena_reset(&m->arena);
     jn_arena_reset(&m->tasks);
-    m->chunk_at = m->chunk_used = 0;
+    m->chunk_at = m->first_chunk = 0;
 }
 
 /* The first chunk holds what a run is expected to ask for; others add an eighth. */
@@ -116,6 +116,39 @@ static size_t chunk_size(const jn_mem *m) {
     return size < least_chunk ? least_chunk : size > most_chunk ? most_chunk : size;
 }
 
+static char *take(jn_chunk *c, size_t bytes) {
+    if (c->bytes - c->used < bytes)
+        return NULL;
+    char *p = c->data + c->used;
+    c->used += bytes;
+    return p;
+}
+
+/* A new chunk, the last one; false: out of memory. */
+static bool add_chunk(jn_mem *m, size_t bytes) {
+    jn_chunk c = {.bytes = bytes};
+    if (!jn_vec_reserve(&m->chunks, m->chunks.n + 1))
+        return false;
+    if (JN_UNLIKELY(m->dev != NULL)) {
+        if (jn_dev_pool_take(&m->dev->pool, bytes, m->dev->stream, &c.block) != JANUS_OK)
+            return false;
+        c.data = c.block->data;
+    } else if (!(c.data = jn_alloc_aligned(bytes))) {
+        return false;
+    }
+    m->chunks.data[m->chunks.n++] = c;
+    m->bytes += bytes;
+    return true;
+}
+
+/* The chunks of the last run; without memory for them this one asks for its own. */
+static void add_again(jn_mem *m) {
+    for (size_t i = 0; i < m->again.n; i++)
+        if (m->bytes + m->again.data[i] > m->ceiling || !add_chunk(m, m->again.data[i]))
+            break;
+    jn_vec_clear(&m->again);
+}
+
 char *jn_mem_tensor(jn_mem *m, size_t bytes) {
     if (bytes > SIZE_MAX - 64)
         return NULL;
@@ -123,43 +156,36 @@ char *jn_mem_tensor(jn_mem *m, size_t bytes) {
     if (bytes == 0)
         bytes = 64;
     m->asked += bytes;
-    while (m->chunk_at < m->chunks.n) {
-        size_t size = m->chunk_bytes.data[m->chunk_at];
-        if (size - m->chunk_used >= bytes) {
-            char *p = m->chunks.data[m->chunk_at] + m->chunk_used;
-            m->chunk_used += bytes;
+    if (JN_UNLIKELY(m->again.n))
+        add_again(m);
+    char *p = NULL;
+    if (m->chunk_at < m->chunks.n && (p = take(&m->chunks.data[m->chunk_at], bytes)))
+        return p;
+    /* a device's stream keeps what is taken in order (jn_mem_back): it goes forward only */
+    for (size_t i = m->dev ? m->chunk_at : m->first_chunk; i < m->chunks.n; i++)
+        if ((p = take(&m->chunks.data[i], bytes))) {
+            m->chunk_at = i;
             return p;
         }
-        m->chunk_at++;
-        m->chunk_used = 0;
-    }
     size_t size = chunk_size(m);
     if (size < bytes)
         size = bytes;
     if (m->bytes + size > m->ceiling && m->bytes + bytes <= m->ceiling)
         size = bytes;
-    if (m->bytes + size > m->ceiling)
+    if (m->bytes + size > m->ceiling || !add_chunk(m, size))
         return NULL;
-    if (!jn_vec_reserve(&m->chunks, m->chunks.n + 1) ||
-        !jn_vec_reserve(&m->chunk_bytes, m->chunks.n + 1))
-        return NULL;
-    char *p;
-    if (JN_UNLIKELY(m->dev != NULL)) {
-        jn_dev_block *b;
-        if (!jn_vec_reserve(&m->chunk_block, m->chunks.n + 1) ||
-            jn_dev_pool_take(&m->dev->pool, size, m->dev->stream, &b) != JANUS_OK)
-            return NULL;
-        m->chunk_block.data[m->chunk_block.n++] = b;
-        p = b->data;
-    } else {
-        p = jn_alloc_aligned(size);
-    }
-    if (!p)
-        return NULL;
-    m->chunks.data[m->chunks.n++] = p;
-    m->chunk_bytes.data[m->chunk_bytes.n++] = size;
-    m->bytes += size;
     m->chunk_at = m->chunks.n - 1;
-    m->chunk_used = bytes;
-    return p;
+    return take(&m->chunks.data[m->chunk_at], bytes);
+}
+
+jn_mem_mark jn_mem_here(const jn_mem *m) {
+    size_t used = m->chunk_at < m->chunks.n ? m->chunks.data[m->chunk_at].used : 0;
+    return (jn_mem_mark){m->chunk_at, used, m->asked};
+}
+
+void jn_mem_back(jn_mem *m, jn_mem_mark mark) {
+    for (size_t i = mark.at; i < m->chunks.n; i++)
+        m->chunks.data[i].used = i == mark.at ? mark.used : 0;
+    m->chunk_at = mark.at;
+    m->asked = mark.asked;
 }

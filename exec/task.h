@@ -83,22 +83,27 @@ typedef struct jn_acc {
     jn_acc_part part[JN_MAX_RANGES];
 } jn_acc;
 
+typedef struct jn_chunk {
+    char *data;
+    size_t bytes, used;
+    struct jn_dev_block *block; /* of device memory; NULL: the host's */
+} jn_chunk;
+
 /* Memory of one run: a bump arena for records and frames, 64-byte aligned chunks for tensors. */
 typedef struct jn_mem {
     atomic_int refs;
     jn_arena arena; /* frames, accumulators, lists */
     jn_arena tasks; /* tasks and promises; emptied by a collection */
-    JN_VEC(char *) chunks;
-    JN_VEC(size_t) chunk_bytes;
-    JN_VEC(struct jn_dev_block *) chunk_block; /* of device memory, beside `chunks` */
-    struct jn_device *dev;                     /* whose memory the chunks are; NULL: the host's */
-    JN_VEC(struct jn_capture *) captures;      /* held: values lie in their arenas */
-    size_t chunk_used, chunk_at;               /* bytes used of chunk number chunk_at */
-    size_t bytes, ceiling;                     /* of chunks */
-    size_t asked, peak;                        /* bytes asked for and not dropped; their maximum */
-    size_t expected;                           /* what a run is likely to ask for */
-    JN_VEC(janus_tensor *) owned;              /* tensors kept alive */
-    const janus_module *module;                /* retained while a frame value holds this */
+    JN_VEC(jn_chunk) chunks;
+    size_t chunk_at, first_chunk;         /* where the next tensor goes; the first it may go to */
+    JN_VEC(size_t) again;                 /* chunks that were given back and will be asked for */
+    struct jn_device *dev;                /* whose memory the chunks are; NULL: the host's */
+    JN_VEC(struct jn_capture *) captures; /* held: values lie in their arenas */
+    size_t bytes, ceiling;                /* of chunks */
+    size_t asked, peak;                   /* bytes asked for and not dropped; their maximum */
+    size_t expected;                      /* what a run is likely to ask for */
+    JN_VEC(janus_tensor *) owned;         /* tensors kept alive */
+    const janus_module *module;           /* retained while a frame value holds this */
 } jn_mem;
 
 struct jn_frame {
@@ -151,6 +156,15 @@ size_t jn_mem_peak(const jn_mem *m);
 void jn_mem_expect(jn_mem *m, size_t bytes);
 /* Empties it for the next run; keeps some chunks. */
 void jn_mem_reset(jn_mem *m);
+/* What is taken from here on goes to new chunks behind those there are. */
+void jn_mem_turn(jn_mem *m);
+/* Where the next tensor goes, and back to there: what was taken since is free again.  Of a device.
+ */
+typedef struct jn_mem_mark {
+    size_t at, used, asked;
+} jn_mem_mark;
+jn_mem_mark jn_mem_here(const jn_mem *m);
+void jn_mem_back(jn_mem *m, jn_mem_mark mark);
 /* 64-byte aligned tensor memory; NULL when out of memory or over the ceiling. */
 char *jn_mem_tensor(jn_mem *m, size_t bytes);
 

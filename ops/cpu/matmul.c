@@ -97,13 +97,13 @@ typedef struct depths {
     const jn_gemm_args *g;
     float *summand; /* [pieces][m][n] */
     int64_t pieces, depth;
+    bool packs;
 } depths;
 
-static bool is_deep(int dtype, const jn_gemm_args *g) {
+static bool is_deep(int dtype, const jn_gemm_args *g, bool *packs) {
     enum { LEAST = 1 << 14, MOST_COLS = 1024 };
-    bool packs;
     return dtype == JANUS_F32 && g->b_col != 1 && g->k >= LEAST && g->n <= MOST_COLS && g->m > 1 &&
-           passes_by(g, &packs);
+           passes_by(g, packs);
 }
 
 static void depth_pieces(void *arg, int64_t begin, int64_t end) {
@@ -117,7 +117,7 @@ static void depth_pieces(void *arg, int64_t begin, int64_t end) {
         g.c = d->summand + i * g.m * g.n;
         g.ldc = g.n;
         g.accumulate = false;
-        g.pack = jn_alloc_aligned(JN_GEMM_PACK);
+        g.pack = d->packs ? jn_alloc_aligned(JN_GEMM_PACK) : NULL;
         jn_isa.gemm[JANUS_F32](&g);
         jn_free_aligned(g.pack);
     }
@@ -138,9 +138,9 @@ static void add_depths(void *arg, int64_t begin, int64_t end) {
 }
 
 /* False: no memory for the summands, nothing done. */
-static bool by_depth(const jn_gemm_args *g, const jn_par *par) {
+static bool by_depth(const jn_gemm_args *g, bool packs, const jn_par *par) {
     enum { MULTIPLE = 1024 };
-    depths d = {.g = g};
+    depths d = {.g = g, .packs = packs};
     d.depth = ((g->k + MOST_PIECES - 1) / MOST_PIECES + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
     d.pieces = (g->k + d.depth - 1) / d.depth;
     d.summand = jn_alloc_aligned((size_t)(d.pieces * g->m * g->n) * sizeof *d.summand);
@@ -157,7 +157,8 @@ void jn_gemm(int dtype, const jn_gemm_args *g, const jn_par *par) {
         gemm_here(dtype, g);
         return;
     }
-    if (is_deep(dtype, g) && by_depth(g, par))
+    bool packs;
+    if (is_deep(dtype, g, &packs) && by_depth(g, packs, par))
         return;
     split s = {.dtype = dtype, .g = g};
     int64_t pieces;
