@@ -75,6 +75,7 @@ TESTS += \
 	tests/lint/generated.sh \
 	tests/lint/layers.sh \
 	tests/lint/lines.sh \
+	tests/lint/vectors.sh \
 	tests/tools.sh \
 	tests/samples-c.sh \
 	$(NULL)

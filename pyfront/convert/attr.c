@@ -11,10 +11,11 @@
 
 jcv_attr *jcv_find_attr(jcv *c, PyObject *o, PyObject *name) {
     for (size_t i = 0; i < c->attrs.n; i++)
-        if (c->attrs.data[i].object == o && (c->attrs.data[i].name == name ||
-                                             (name && c->attrs.data[i].name &&
-                                              PyUnicode_Compare(c->attrs.data[i].name, name) == 0)))
-            return &c->attrs.data[i];
+        if (c->attrs.data[i]->object == o &&
+            (c->attrs.data[i]->name == name ||
+             (name && c->attrs.data[i]->name &&
+              PyUnicode_Compare(c->attrs.data[i]->name, name) == 0)))
+            return c->attrs.data[i];
     return NULL;
 }
 
@@ -23,7 +24,9 @@ uint32_t jcv_attr_slot(jcv *c, PyObject *o, PyObject *name, jpy_src *src, jcv_av
     if (a)
         return a->slot;
     uint32_t slot = jcv_slot(c, first);
-    if (!jn_vec_push(&c->attrs, ((jcv_attr){o, name, src, slot, first})))
+    a = jcv_alloc(c, sizeof *a);
+    *a = (jcv_attr){o, name, src, slot, first};
+    if (!jn_vec_push(&c->attrs, a))
         jcv_refuse(c, "out of memory");
     return slot;
 }
@@ -44,19 +47,19 @@ static const char not_set[] = "an attribute is written on one path only";
 void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     jcv_av *none = jcv_new(c, AV_UNDEF);
     none->text = not_set;
-    c->slots.data[jcv_attr_slot(c, o->py, name, NULL, none)] = v;
+    jcv_put(c, jcv_attr_slot(c, o->py, name, NULL, none), v);
 }
 
 jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o) {
     jcv_av *t = jcv_tuple(c, NULL, 0);
     t->items = jcv_alloc(c, (2 * c->attrs.n + 1) * sizeof *t->items);
     for (size_t i = 0; i < c->attrs.n; i++) {
-        jcv_av *v = c->attrs.data[i].object == o ? c->slots.data[c->attrs.data[i].slot] : NULL;
+        jcv_av *v = c->attrs.data[i]->object == o ? c->slots.data[c->attrs.data[i]->slot] : NULL;
         if (!v || (v->kind == AV_UNDEF && v->text == not_set))
             continue;
         if (v->kind == AV_UNDEF)
             jcv_refuse(c, "an attribute: %s", v->text);
-        t->items[t->n++] = jcv_py(c, c->attrs.data[i].name, NULL);
+        t->items[t->n++] = jcv_py(c, c->attrs.data[i]->name, NULL);
         t->items[t->n++] = v;
     }
     return t;
@@ -137,8 +140,9 @@ static jcv_av *type_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyObject *d = _PyType_Lookup(t, name);
     if (!d)
         return NULL;
-    if (jcv_find_attr(c, o->py, name))
-        return c->slots.data[jcv_find_attr(c, o->py, name)->slot];
+    const jcv_attr *w = jcv_find_attr(c, o->py, name);
+    if (w)
+        return c->slots.data[w->slot];
     if (Py_TYPE(d) == &PyClassMethod_Type) {
         PyObject *f = jcv_own(c, PyObject_GetAttrString(d, "__func__"));
         return bound(c, f, o);
@@ -370,7 +374,7 @@ void jcv_delattr(jcv *c, jcv_av *o, PyObject *name) {
         jcv_refuse(c, "del of a missing attribute");
     none->text = jcv_deleted;
     jcv_wrote(c);
-    c->slots.data[jcv_attr_slot(c, o->py, name, src_of(c, o), had)] = none;
+    jcv_put(c, jcv_attr_slot(c, o->py, name, src_of(c, o), had), none);
 }
 
 void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
@@ -389,7 +393,7 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
              !jcv_same_type(jcv_tensor_val(c, v->py)->type, jcv_tensor_val(c, o->py)->type)))
             jcv_refuse(c, "this value as a gradient");
         jcv_av *had = tensor_grad(c, o);
-        c->slots.data[jcv_attr_slot(c, grad_owner(c, o), NULL, o->src, had)] = v;
+        jcv_put(c, jcv_attr_slot(c, grad_owner(c, o), NULL, o->src, had), v);
         return;
     }
     bool object =
@@ -440,5 +444,5 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     }
     if (c->slots.data[a->slot]->kind == AV_UNDEF && c->slots.data[a->slot]->text == jcv_deleted)
         jcv_refuse(c, "an attribute is set after it was deleted");
-    c->slots.data[a->slot] = v;
+    jcv_put(c, a->slot, v);
 }

@@ -137,7 +137,7 @@ static void forget_variables(jcv *c, const jcv_frame *fr) {
     for (unsigned i = 0; i < fr->def->x.n && !kept; i++)
         kept = jcv_makes_functions(fr->def->x.v[i]);
     for (unsigned i = 0; i < fr->n && !kept; i++)
-        c->slots.data[fr->slots[i]] = c->slot_init.data[fr->slots[i]];
+        jcv_put(c, fr->slots[i], c->slot_init.data[fr->slots[i]]);
 }
 
 jcv_av *jcv_run_body(jcv *c, jcv_frame *fr) {
@@ -152,14 +152,14 @@ jcv_av *jcv_run_body(jcv *c, jcv_frame *fr) {
     if (fr->def->kind == JPY_LAMBDA) {
         out = jcv_eval(c, fr->def->a);
     } else {
-        c->slots.data[0] = jcv_none(c);
+        jcv_put(c, 0, jcv_none(c));
         jcv_out o = jcv_exec(c, &fr->def->x);
         out = o == OUT_RETURN ? c->slots.data[0] : jcv_none(c);
         if (out->kind == AV_UNDEF)
             jcv_refuse(c, "the result: %s", out->text);
     }
     forget_variables(c, fr);
-    c->slots.data[0] = ret;
+    jcv_put(c, 0, ret);
     c->frame = place.frame;
     c->cont = place.cont;
     c->boundary = place.boundary;
@@ -242,7 +242,7 @@ void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat) {
         v[i] = jcv_fill(c, fr->shape->items[i], flat);
     if (fr->def->c->b) {
         jcv_av *d = jcv_dict(c);
-        c->slots.data[d->slot] = v[n - 1];
+        jcv_put(c, d->slot, v[n - 1]);
         v[n - 1] = d;
     }
     store_params(c, fr, v, n);

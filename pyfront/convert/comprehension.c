@@ -99,7 +99,7 @@ static void run_generator(jcv *c, jcv_av *g, struct jcv_yield *y) {
     c->boundary = JCV_END_FUNC;
     c->leave = NULL;
     jcv_exec(c, &g->tree->x);
-    c->slots.data[0] = ret;
+    jcv_put(c, 0, ret);
     jcv_back(c, place);
 }
 

@@ -110,7 +110,7 @@ static jcv_out rest(jcv *c, jcv_out out) {
     }
     if (c->boundary == JCV_END_FUNC) {
         if (out == OUT_NORMAL)
-            c->slots.data[0] = jcv_none(c);
+            jcv_put(c, 0, jcv_none(c));
         return out == OUT_NORMAL ? OUT_RETURN : out;
     }
     if (out == OUT_NORMAL)
@@ -351,7 +351,7 @@ static jcv_out exec_try(jcv *c, jpy_tree *n) {
         jcv_out last = jcv_exec(c, &n->z);
         if (last != OUT_NORMAL)
             return last;
-        c->slots.data[0] = ret;
+        jcv_put(c, 0, ret);
     }
     return out;
 }
@@ -385,7 +385,7 @@ static jcv_out exec_one(jcv *c, jpy_tree *n) {
     case JPY_FOR:
         return jcv_exec_for(c, n);
     case JPY_RETURN:
-        c->slots.data[0] = n->a ? jcv_eval(c, n->a) : jcv_none(c);
+        jcv_put(c, 0, n->a ? jcv_eval(c, n->a) : jcv_none(c));
         return OUT_RETURN;
     case JPY_BREAK:
         return OUT_BREAK;

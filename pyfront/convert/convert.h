@@ -127,7 +127,7 @@ struct jcv {
     JN_VEC(jcv_ctx *) ctxs;
     JN_VEC(jcv_av *) slots;     /* slot 0: the value being returned */
     JN_VEC(jcv_av *) slot_init; /* what each held when it was made */
-    JN_VEC(jcv_attr) attrs;
+    JN_VEC(jcv_attr *) attrs;
     JN_VEC(jcv_av *) real;    /* AV_LIST / AV_DICT standing for real containers */
     JN_VEC(jpy_src *) inputs; /* of main's parameters, in order; NULL: none */
     jpy_entry *entry;
@@ -273,6 +273,9 @@ jcv_av *jcv_list(jcv *c, jcv_av *const *items, unsigned n);
 jcv_av *jcv_set(jcv *c, jcv_av *const *items, unsigned n);
 jcv_av *jcv_dict(jcv *c);
 uint32_t jcv_slot(jcv *c, jcv_av *first);
+/* Slots are written by this alone: both the place and the value may make slots while they are
+ * computed, which moves the table. */
+static inline void jcv_put(jcv *c, size_t slot, jcv_av *v) { c->slots.data[slot] = v; }
 /* What reading a real object gives: guarded as far as its kind needs. */
 jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src);
 /* A member of an Enum: which one is guarded. */

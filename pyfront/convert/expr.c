@@ -43,7 +43,7 @@ static void add_name(jcv *c, jcv_frame *f, PyObject *name, jcv_av *v) {
     none->text = jcv_unbound;
     f->names[f->n] = name;
     f->slots[f->n] = jcv_slot(c, none);
-    c->slots.data[f->slots[f->n++]] = v;
+    jcv_put(c, f->slots[f->n++], v);
 }
 
 /* The cell of a function's free variable; false: it has none of this name. */
@@ -92,7 +92,7 @@ void jcv_store(jcv *c, PyObject *name, jcv_av *v) {
         write_outer(c, f, name, v);
         return;
     }
-    c->slots.data[slot] = v;
+    jcv_put(c, slot, v);
 }
 
 static jcv_av *read_slot(jcv *c, int slot, PyObject *name) {
@@ -175,7 +175,7 @@ typedef struct choice {
 static jcv_out choose(jcv *c, void *user, int arm) {
     choice *x = user;
     jcv_av *v = x->given[arm] ? x->given[arm] : jcv_eval(c, x->arms[arm]);
-    c->slots.data[x->slot] = v;
+    jcv_put(c, x->slot, v);
     return OUT_NORMAL;
 }
 
@@ -227,7 +227,7 @@ static jcv_out test_rest(jcv *c, void *user, int arm) {
     jcv_val *v = NULL;
     bool decided = (arm == 0) == (x->n->op == JPY_OR);
     int t = decided ? arm == 0 : test_from(c, x->n, x->at, &v);
-    c->slots.data[x->slot] = t < 0 ? jcv_scalar(c, v) : jcv_bool(c, t);
+    jcv_put(c, x->slot, t < 0 ? jcv_scalar(c, v) : jcv_bool(c, t));
     return OUT_NORMAL;
 }
 

@@ -215,7 +215,7 @@ static void add_step(jcv *c, finishing *f, jpy_commit_kind kind, uint32_t slot, 
 
 static void finish_attrs(jcv *c, finishing *f) {
     for (size_t i = 0; i < c->attrs.n; i++) {
-        jcv_attr *a = &c->attrs.data[i];
+        jcv_attr *a = c->attrs.data[i];
         jcv_av *now = c->slots.data[a->slot];
         if (jcv_av_equal(now, a->first) || jcv_is_fresh(c, a->object))
             continue;
@@ -317,7 +317,7 @@ static void guard_aliases(jcv *c) {
     for (size_t w = 0; w < g->srcs.n; w++) {
         bool written = false;
         for (size_t k = 0; k < c->attrs.n && now[w]; k++)
-            written = written || (c->attrs.data[k].object == now[w] && c->attrs.data[k].name);
+            written = written || (c->attrs.data[k]->object == now[w] && c->attrs.data[k]->name);
         for (size_t k = 0; k < c->real.n && now[w]; k++)
             written = written || c->real.data[k]->origin->py == now[w];
         for (jcv_live *l = c->lives; l && now[w]; l = l->next)

@@ -412,10 +412,10 @@ static janus_status place_results(staging *s) {
 static janus_status keep_written(staging *s) {
     jpy_entry *e = s->e;
     for (size_t i = 0; i < e->steps.n; i++) {
-        const jpy_commit_step *step = &e->steps.data[i];
-        if (step->kind != JPY_COMMIT_STORE)
+        const jpy_commit_step step = e->steps.data[i];
+        if (step.kind != JPY_COMMIT_STORE)
             continue;
-        jn_value v = s->g->results.data[step->value->slot];
+        jn_value v = s->g->results.data[step.value->slot];
         for (unsigned k = 0; k < s->n; k++) {
             size_t at = 0;
             while (at < s->out[k].n && !jn_value_equal(s->out[k].data[at], v))
@@ -427,10 +427,10 @@ static janus_status keep_written(staging *s) {
                 if (!sub->saved.data[m].frame &&
                     jn_value_equal(without_detach(sub, sub->saved.data[m].value),
                                    sub->results.data[at])) {
-                    if (step->when)
+                    if (step.when)
                         return jn_error(JANUS_UNSUPPORTED, "a tensor of the caller is written on "
                                                            "some paths, and a gradient needs it");
-                    if (!jn_vec_push(&e->stages[k].kept, ((jpy_kept){step->slot, "Graph", 1})))
+                    if (!jn_vec_push(&e->stages[k].kept, ((jpy_kept){step.slot, "Graph", 1})))
                         return JN_NO_MEMORY();
                     break;
                 }

@@ -171,7 +171,7 @@ jcv_av *jcv_b_next(jcv *c, const jcv_args *a) {
         jcv_refuse(c, "next() at the end");
     if (!t->n)
         return a->pos[1];
-    c->slots.data[x->slot] = jcv_tuple(c, t->items + 1, t->n - 1);
+    jcv_put(c, x->slot, jcv_tuple(c, t->items + 1, t->n - 1));
     return t->items[0];
 }
 
@@ -207,8 +207,8 @@ static void first_term(jcv *c, void *user, jcv_av *item) {
 static void add_term(jcv *c, void *user, jcv_av *item) {
     summing *s = user;
     jcv_av *total = c->slots.data[s->total];
-    c->slots.data[s->total] = jcv_binary(c, JPY_ADD, total, item, false);
-    c->slots.data[s->any] = jcv_bool(c, true);
+    jcv_put(c, s->total, jcv_binary(c, JPY_ADD, total, item, false));
+    jcv_put(c, s->any, jcv_bool(c, true));
 }
 
 jcv_av *jcv_b_sum(jcv *c, const jcv_args *a) {
@@ -274,8 +274,8 @@ static void candidate(jcv *c, void *user, jcv_av *item) {
     jcv_val *better = jcv_number(c, jcv_compare(c, x->max ? JPY_GT : JPY_LT, item, best));
     jcv_val *none = jcv_number(c, jcv_unary(c, JPY_U_NOT, any)), *in[2] = {none, better};
     better = &jcv_op(c, JN_OP(s_or), in, 2, NULL)->out[0];
-    c->slots.data[x->best] = pick(c, better, item, best);
-    c->slots.data[x->any] = jcv_bool(c, true);
+    jcv_put(c, x->best, pick(c, better, item, best));
+    jcv_put(c, x->any, jcv_bool(c, true));
 }
 
 static void nothing(jcv *c, void *user, jcv_av *item) { (void)c, (void)user, (void)item; }
@@ -336,7 +336,7 @@ typedef struct testing {
 static jcv_out found(jcv *c, void *user, int arm) {
     testing *t = user;
     if ((arm == 0) == t->any)
-        c->slots.data[t->leave.flag] = number(c, 1);
+        jcv_put(c, t->leave.flag, number(c, 1));
     return OUT_NORMAL;
 }
 

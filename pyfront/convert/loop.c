@@ -30,10 +30,10 @@ static jcv_leave new_leave(jcv *c) {
 }
 
 void jcv_leave_by(jcv *c, jcv_out out) {
-    c->slots.data[c->leave->flag] = number(c, out == OUT_RETURN ? LEFT_BY_RETURN : LEFT_BY_BREAK);
+    jcv_put(c, c->leave->flag, number(c, out == OUT_RETURN ? LEFT_BY_RETURN : LEFT_BY_BREAK));
     if (out == OUT_RETURN)
-        c->slots.data[c->leave->value] = c->slots.data[0];
-    c->slots.data[0] = jcv_none(c);
+        jcv_put(c, c->leave->value, c->slots.data[0]);
+    jcv_put(c, 0, jcv_none(c));
 }
 
 /* How the loop was left: a number of the enum, or -1: the graph knows. */
@@ -76,7 +76,7 @@ static void visit_known(jcv *c, visit *v);
 static jcv_out visit_others(jcv *c, void *user, int arm) {
     visit v = *(visit *)user;
     if (arm == 0) {
-        c->slots.data[v.leave->flag] = number(c, GOES_ON); /* as tested */
+        jcv_put(c, v.leave->flag, number(c, GOES_ON)); /* as tested */
         visit_known(c, &v);
     }
     return OUT_NORMAL;
@@ -129,7 +129,7 @@ static void leaving_round(jcv *c, void *user, jcv_val *unused) {
     c->loop = NULL;
     v->fn(c, v->user, jcv_seq_item(c, v->over, jcv_number(c, i)));
     c->loop = loop;
-    c->slots.data[v->index] = jcv_binary(c, JPY_ADD, i, number(c, 1), false);
+    jcv_put(c, v->index, jcv_binary(c, JPY_ADD, i, number(c, 1), false));
 }
 
 /* ---- first rounds that are made outside ---------------------------------------------------------
@@ -272,7 +272,7 @@ static jcv_out if_returned(jcv *c, void *user, int arm) {
     jcv_av *value = c->slots.data[e->leave->value];
     if (value->kind == AV_UNDEF)
         jcv_refuse(c, "the result: %s", value->text);
-    c->slots.data[0] = value;
+    jcv_put(c, 0, value);
     return OUT_RETURN;
 }
 
@@ -343,7 +343,7 @@ jcv_out jcv_exec_for(jcv *c, jpy_tree *n) {
     if (it->kind == AV_ITER && it->slot && how(c, v.leave) != GOES_ON) {
         jcv_av *partly = jcv_new(c, AV_UNDEF); /* the rest of it is not followed */
         partly->text = "an iterator was left half used";
-        c->slots.data[it->slot] = partly;
+        jcv_put(c, it->slot, partly);
     }
     return after(c, n, v.leave);
 }
@@ -377,7 +377,7 @@ static jcv_out tested(jcv *c, void *user, int arm) {
     if (arm == 0)
         round_of(c, &s->n->x, &s->leave);
     else
-        c->slots.data[s->leave.flag] = number(c, LEFT_BY_TEST);
+        jcv_put(c, s->leave.flag, number(c, LEFT_BY_TEST));
     return OUT_NORMAL;
 }
 

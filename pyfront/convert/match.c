@@ -27,7 +27,7 @@ static jcv_out second(jcv *c, void *user, int arm) {
     jcv_av *v = arm == x->decides ? jcv_bool(c, arm == 0) : x->fn(c, x->user);
     jcv_val *g = NULL;
     int t = jcv_truth(c, v, &g);
-    c->slots.data[x->slot] = t < 0 ? jcv_scalar(c, g) : jcv_bool(c, t);
+    jcv_put(c, x->slot, t < 0 ? jcv_scalar(c, g) : jcv_bool(c, t));
     return OUT_NORMAL;
 }
 

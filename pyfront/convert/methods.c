@@ -30,7 +30,7 @@ static jcv_av **items_of(jcv *c, jcv_av *x, unsigned *n, const char *name) {
 static void set_seq(jcv *c, jcv_av *l, jcv_av **items, unsigned n) {
     if (l->origin)
         jcv_wrote(c);
-    c->slots.data[l->slot] = jcv_tuple(c, items, n);
+    jcv_put(c, l->slot, jcv_tuple(c, items, n));
 }
 
 /* The first item equal to x; constants only. */
@@ -193,7 +193,7 @@ static void make_whole(jcv *c, jcv_av *d) {
         }
     }
     t->text = jcv_whole;
-    c->slots.data[d->slot] = t;
+    jcv_put(c, d->slot, t);
 }
 
 static jcv_av *dict_pairs(jcv *c, jcv_av *d) {
@@ -213,7 +213,7 @@ static jcv_av *dict_pairs(jcv *c, jcv_av *d) {
 static jcv_av *dict_clear(jcv *c, jcv_av *self) {
     jcv_av *d = jcv_abstract(c, self), *none = jcv_tuple(c, NULL, 0);
     none->text = d->origin ? jcv_whole : NULL;
-    c->slots.data[d->slot] = none;
+    jcv_put(c, d->slot, none);
     jcv_wrote_if(c, d->origin != NULL);
     return jcv_none(c);
 }
@@ -235,7 +235,7 @@ static jcv_av *dict_remove(jcv *c, jcv_av *self, const char *name, const jcv_arg
     memmove(now->items + at, now->items + at + 2, (t->n - (unsigned)at - 2) * sizeof *now->items);
     now->n -= 2;
     now->text = t->text;
-    c->slots.data[d->slot] = now;
+    jcv_put(c, d->slot, now);
     jcv_wrote_if(c, d->origin != NULL);
     return *name == 'p' ? v : jcv_none(c);
 }

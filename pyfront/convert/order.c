@@ -50,8 +50,8 @@ static jcv_out exchange(jcv *c, void *user, int arm) {
     for (int i = 0; i < 2 && arm == 0; i++) {
         uint32_t *slots = i ? p->key : p->item;
         jcv_av *a = c->slots.data[slots[0]];
-        c->slots.data[slots[0]] = c->slots.data[slots[1]];
-        c->slots.data[slots[1]] = a;
+        jcv_put(c, slots[0], c->slots.data[slots[1]]);
+        jcv_put(c, slots[1], a);
     }
     return OUT_NORMAL;
 }
@@ -222,9 +222,9 @@ static void candidate(jcv *c, void *user, jcv_av *item) {
     jcv_val *in[2] = {jcv_number(c, jcv_unary(c, JPY_U_NOT, c->slots.data[x->any])),
                       jcv_number(c, jcv_compare(c, x->max ? JPY_GT : JPY_LT, k, best))};
     jcv_val *better = &jcv_op(c, JN_OP(s_or), in, 2, NULL)->out[0];
-    c->slots.data[x->best] = either(c, better, k, best);
-    c->slots.data[x->place] = either(c, better, item->items[0], c->slots.data[x->place]);
-    c->slots.data[x->any] = jcv_bool(c, true);
+    jcv_put(c, x->best, either(c, better, k, best));
+    jcv_put(c, x->place, either(c, better, item->items[0], c->slots.data[x->place]));
+    jcv_put(c, x->any, jcv_bool(c, true));
 }
 
 static void feed(jcv *c, void *over, jcv_visit_fn fn, void *user) {

@@ -118,8 +118,8 @@ void jcv_outer_write(jcv *c, const jcv_outer *x, jcv_av *v) {
             first = jcv_wrap(c, now, x->value_src);
         uint32_t slot =
             jcv_attr_slot(c, x->holder, x->name, cell ? x->src : const_src(c, x->holder), first);
-        c->slots.data[slot] = v;
+        jcv_put(c, slot, v);
         return;
     }
-    c->slots.data[a->slot] = v;
+    jcv_put(c, a->slot, v);
 }

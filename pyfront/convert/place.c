@@ -146,7 +146,7 @@ void jcv_settle_places(jcv *c) {
         jcv_rec *r = c->places.data[i];
         const jcv_av *now = c->slots.data[r->slot];
         if (r->obj && (now->n != 0) != tracked(r))
-            c->slots.data[r->slot] = data(c, now->val, tracked(r));
+            jcv_put(c, r->slot, data(c, now->val, tracked(r)));
     }
 }
 
@@ -345,9 +345,9 @@ janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded) {
     }
     if (recorded)
         set_all_tracked(c, root, true);
-    c->slots.data[root->slot] = data(c, v, recorded || tracked(root));
+    jcv_put(c, root->slot, data(c, v, recorded || tracked(root)));
     if (root->src)
-        c->slots.data[root->when] = jcv_bool(c, true);
+        jcv_put(c, root->when, jcv_bool(c, true));
     root->written = true;
     c->writes++;
     jcv_wrote_if(c, root->read_by_fn);

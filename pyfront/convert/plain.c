@@ -80,7 +80,7 @@ static jcv_out got(jcv *c, void *user, int arm) {
     jcv_av *v = arm ? x->otherwise : jcv_live_getkey(c, x->d, x->key);
     if (arm && x->sets)
         jcv_live_setkey(c, x->d, x->key, v);
-    c->slots.data[x->slot] = v;
+    jcv_put(c, x->slot, v);
     return OUT_NORMAL;
 }
 
@@ -222,7 +222,7 @@ static jcv_out call_arm(jcv *c, void *user, int arm) {
         call_from(c, &x);
     } else {
         jcv_av *v = jcv_call(c, x.choice->items[x.at + 1], x.args);
-        c->slots.data[x.slot] = v;
+        jcv_put(c, x.slot, v);
     }
     return OUT_NORMAL;
 }

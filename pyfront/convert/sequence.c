@@ -41,7 +41,7 @@ bool jcv_use_up(jcv *c, jcv_av *a) {
         jcv_refuse(c, "an iterator that is used on one path only");
     jcv_av *used = jcv_new(c, AV_UNDEF);
     used->text = used_up;
-    c->slots.data[a->slot] = used;
+    jcv_put(c, a->slot, used);
     return true;
 }
 
@@ -334,14 +334,14 @@ static void add_rows(jcv *c, building *b, jcv_av *shape, jcv_av *item) {
     jcv_av *so_far = c->slots.data[b->slots[shape->n]];
     jcv_val *in[2] = {so_far->val, op(c, JN_OP(unsqueeze), &v, 1, &row)};
     janus_concat_attrs attrs = {sizeof attrs, 0};
-    c->slots.data[b->slots[shape->n]] =
-        jcv_stack(c, op(c, JN_OP(concat), in, 2, &attrs), so_far->n || tracked);
+    jcv_put(c, b->slots[shape->n],
+            jcv_stack(c, op(c, JN_OP(concat), in, 2, &attrs), so_far->n || tracked));
 }
 
 static void next_item(jcv *c, void *user, jcv_av *item) {
     building *b = user;
     add_rows(c, b, b->shape, item);
-    c->slots.data[b->count] = jcv_binary(c, JPY_ADD, c->slots.data[b->count], number(c, 1), false);
+    jcv_put(c, b->count, jcv_binary(c, JPY_ADD, c->slots.data[b->count], number(c, 1), false));
 }
 
 static void nothing(jcv *c, void *user, jcv_av *item) { (void)c, (void)user, (void)item; }

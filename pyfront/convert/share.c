@@ -60,10 +60,7 @@ static bool is_call(const jcv_node *n) {
 
 static bool found(const jcv_val *p) { return is_candidate(p) && p->same && p->same != p; }
 
-static void replace(jcv_val **v) {
-    if (*v && found(*v))
-        *v = (*v)->same;
-}
+static jcv_val *replacement(jcv_val *v) { return v && found(v) ? v->same : v; }
 
 /* Takes the arguments away that are none. */
 static void drop_arguments(jcv_node *n) {
@@ -107,10 +104,10 @@ void jcv_share_invariants(jcv *c) {
             if (is_call(n))
                 drop_arguments(n);
             for (unsigned j = 0; j < n->n_in; j++)
-                replace(&n->in[j]);
+                n->in[j] = replacement(n->in[j]);
         }
         for (size_t k = 0; x->used && k < x->results.n; k++)
-            replace(&x->results.data[k]);
+            x->results.data[k] = replacement(x->results.data[k]);
     }
     for (size_t i = 0; i < c->ctxs.n; i++)
         if (c->ctxs.data[i]->recursive)

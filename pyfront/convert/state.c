@@ -21,7 +21,7 @@ jcv_state jcv_save(jcv *c) {
 
 void jcv_restore(jcv *c, jcv_state s) {
     for (size_t i = 0; i < c->slots.n; i++)
-        c->slots.data[i] = i < s.n ? s.slots[i] : c->slot_init.data[i];
+        jcv_put(c, i, i < s.n ? s.slots[i] : c->slot_init.data[i]);
     jcv_sync_places(c);
 }
 
@@ -323,7 +323,7 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
         jcv_splice(c, arms[k].ctx);
         jcv_restore(c, arms[k].state);
         for (size_t i = arms[k].state.n; i < c->slots.n; i++)
-            c->slots.data[i] = c->slot_init.data[i];
+            jcv_put(c, i, c->slot_init.data[i]);
         return arms[k].out;
     }
     jcv_wrote_if(c, c->epoch != epoch);
@@ -355,7 +355,7 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     for (size_t i = before.n; i < n_slots; i++) { /* attributes first written in a branch */
         bool attr = false;
         for (size_t k = 0; k < c->attrs.n; k++)
-            attr = attr || c->attrs.data[k].slot == i;
+            attr = attr || c->attrs.data[k]->slot == i;
         if (attr && i >= arms[0].state.n &&
             (!jn_vec_push(&which, (uint32_t)i) ||
              !jn_vec_push(&shapes, jcv_merge(c, c->slot_init.data[i], arms[1].state.slots[i],
@@ -389,7 +389,7 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
         jcv_made_of(c, leaves[i], (jcv_av *[]){pairs.a.data[i], pairs.b.data[i]}, 2);
     }
     for (size_t i = 0; i < which.n; i++)
-        c->slots.data[which.data[i]] = jcv_fill(c, shapes.data[i], leaves);
+        jcv_put(c, which.data[i], jcv_fill(c, shapes.data[i], leaves));
     jcv_sync_places(c);
     jn_vec_free(&which);
     jn_vec_free(&shapes);
@@ -469,7 +469,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
                 leaves[i] = jcv_leaf(c, v, init.a.data[i], tracked[i]);
             }
             for (size_t i = 0; i < which.n; i++)
-                c->slots.data[which.data[i]] = jcv_fill(c, shapes.data[i], leaves);
+                jcv_put(c, which.data[i], jcv_fill(c, shapes.data[i], leaves));
             jcv_sync_places(c);
             jcv_state fixed = jcv_save(c);
             jcv_val *r = cond(c, user);
@@ -485,10 +485,10 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             jcv_val *v = jcv_param(c, bx, types[i]);
             v->depends = jn_dtype_is_float(types[i]->dtype);
             leaves[i] = jcv_leaf(c, v, init.a.data[i], tracked[i]);
-            jcv_made_of(c, leaves[i], &init.a.data[i], 1);
+            jcv_made_of(c, leaves[i], (jcv_av *[]){init.a.data[i]}, 1);
         }
         for (size_t i = 0; i < which.n; i++)
-            c->slots.data[which.data[i]] = jcv_fill(c, shapes.data[i], leaves);
+            jcv_put(c, which.data[i], jcv_fill(c, shapes.data[i], leaves));
         jcv_sync_places(c);
         body(c, user, index);
         jcv_settle_places(c);
@@ -515,10 +515,10 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
                 places = places || outer;
         for (size_t i = before.n; i < c->slots.n; i++)
             for (size_t k = 0; k < c->attrs.n; k++)
-                if (c->attrs.data[k].slot == i &&
-                    !made_since(c, c->attrs.data[k].object, n_fresh) &&
+                if (c->attrs.data[k]->slot == i &&
+                    !made_since(c, c->attrs.data[k]->object, n_fresh) &&
                     !jcv_av_equal(c->slots.data[i], c->slot_init.data[i])) {
-                    first_in_loop(c, &c->attrs.data[k]);
+                    first_in_loop(c, c->attrs.data[k]);
                 }
         if (places) { /* first written in the loop: they are state from now on */
             bool *more = jcv_alloc(c, c->slots.n + 1);
@@ -588,13 +588,13 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             jcv_made_of(c, leaves[i], (jcv_av *[]){init.a.data[i], last[i]}, 2);
         }
         for (size_t i = 0; i < which.n; i++)
-            c->slots.data[which.data[i]] = jcv_fill(c, shapes.data[i], leaves);
+            jcv_put(c, which.data[i], jcv_fill(c, shapes.data[i], leaves));
         jcv_sync_places(c);
         for (size_t i = 0; i < after.n; i++) {
             jcv_av *was = i < before.n ? before.slots[i] : c->slot_init.data[i];
             bool outside = i < before.n || was->text == jcv_unbound;
             if (was->kind == AV_UNDEF && after.slots[i]->kind != AV_UNDEF && outside) {
-                c->slots.data[i] = undef(c, "it is bound only inside a loop");
+                jcv_put(c, i, undef(c, "it is bound only inside a loop"));
                 c->slots.data[i]->tree = (jpy_tree *)loop;
             }
         }

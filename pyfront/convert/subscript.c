@@ -84,7 +84,7 @@ bool jcv_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
             t = c->slots.data[a->slot];
             if (t->kind != AV_TUPLE)
                 jcv_refuse(c, "an iterator whose place only the graph knows");
-            c->slots.data[a->slot] = jcv_tuple(c, NULL, 0);
+            jcv_put(c, a->slot, jcv_tuple(c, NULL, 0));
         }
         break;
     case AV_SEQ:
@@ -225,7 +225,7 @@ static void put_pair(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
         t->items[pairs->n + 1] = v;
         t->n = pairs->n + 2;
     }
-    c->slots.data[d->slot] = t;
+    jcv_put(c, d->slot, t);
 }
 
 /* NULL: no such key. */
@@ -392,7 +392,7 @@ static void set_slice(jcv *c, jcv_av *l, jcv_av *t, jcv_av *at, jcv_av *v) {
         memcpy(now->items + first, items, m * sizeof *items);
     if (rest)
         memcpy(now->items + first + m, t->items + first + n, rest * sizeof *items);
-    c->slots.data[l->slot] = now;
+    jcv_put(c, l->slot, now);
     jcv_wrote_if(c, l->origin != NULL);
 }
 
@@ -442,7 +442,7 @@ void jcv_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
             jcv_refuse(c, "an index out of range");
         jcv_av *now = jcv_tuple(c, t->items, t->n);
         now->items[k] = v;
-        c->slots.data[l->slot] = now;
+        jcv_put(c, l->slot, now);
         jcv_wrote_if(c, l->origin != NULL);
         return;
     }

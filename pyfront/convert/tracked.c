@@ -249,7 +249,8 @@ static void carry(jcv *c, jcv_node *n, unsigned k) {
     n->out[i].flag = more(c, n);
     size_t at = body->results.n;
     push(c, body, start);
-    body->results.data[at] = as_value(c, body, flag_of(c, body->results.data[i]));
+    jcv_val *v = as_value(c, body, flag_of(c, body->results.data[i]));
+    body->results.data[at] = v;
 }
 
 typedef void (*call_fn)(jcv *c, jcv_ctx *x, jcv_node *call, unsigned at, unsigned of);
@@ -281,7 +282,8 @@ static jcv_val *flag_of_call(jcv *c, const jcv_val *v, jcv_node *n) {
         unsigned at = f->flag_at[v->index] = (unsigned)f->results.n;
         push(c, f, as_value(c, f, &always));
         each_call(c, f, one_result_more, at, 0);
-        f->results.data[at] = as_value(c, f, flag_of(c, f->results.data[v->index]));
+        jcv_val *flag = as_value(c, f, flag_of(c, f->results.data[v->index]));
+        f->results.data[at] = flag;
     }
     return &n->out[f->flag_at[v->index]];
 }

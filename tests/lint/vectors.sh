@@ -1,0 +1,19 @@
+#!/bin/sh
+# The converter keeps no pointer into a table that may grow: what is pointed to lies in an arena.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/common.sh"
+
+# look TITLE PATTERN: no line of the converter matches.
+look() {
+  bad=$(grep -nE "$2" pyfront/convert/*.c)
+  [ -z "$bad" ] || problem "$1:
+$bad"
+}
+
+look 'slots are written by jcv_put, which computes place and value first' 'slots\.data\[.*\] *=[^=]'
+look 'an element is written by a call that may move the table: take the value first' \
+  '\.data\[[^=]*\] *[-+|]?= *[^;]*[a-z_]+\(c,'
+look 'the place of an element is a call that may move the table: take the place first' \
+  '\.data\[[a-z_]+\(c,'
+look 'the address of an element is lost when the table grows' '[=(,] ?&[a-z][a-z>.-]*\.data\[[^]]*\](\.[a-z_]+)?[,;)]'
+exit $lint_failed
