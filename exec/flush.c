@@ -202,7 +202,7 @@ static const jn_shape *bound_shape(jn_planset *set, const janus_tensor *t) {
 
 janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, jn_tval **out) {
     jn_bound *b = jn_arena_alloc(&r->mem->tasks, sizeof *b);
-    if (!b || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + 1))
+    if (!b || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + 2))
         return JN_NO_MEMORY();
     const jn_shape *shape = bound_shape(r->set, t);
     if (!shape)
@@ -213,6 +213,10 @@ janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, jn_tval **
     else
         JN_TRY(jn_tensor_contiguous(t, &dense));
     r->mem->owned.data[r->mem->owned.n++] = dense;
+    if (dense != t) {
+        janus_tensor_retain(t);
+        r->mem->owned.data[r->mem->owned.n++] = t;
+    }
     *b = (jn_bound){{dense->data, shape, NULL, t, dense, NULL}, o};
     *out = &b->v;
     return JANUS_OK;

@@ -25,7 +25,7 @@ typedef struct jn_tval {
     char *data; /* NULL until the task has run; row-major */
     const jn_shape *shape;
     jn_task *task;
-    janus_tensor *tensor; /* concrete: the caller's tensor, borrowed, for STORE */
+    janus_tensor *tensor; /* concrete: the caller's tensor, kept by the mem, for STORE */
     janus_tensor *dense;  /* concrete: row-major tensor that `data` is of, kept by the mem */
     struct jn_rows *rows; /* what there is instead of data (exec/rows.h); NULL: all */
 } jn_tval;

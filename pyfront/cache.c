@@ -2,8 +2,9 @@
 /*
  * A call through a cached entry: guards, binding, run, commit.
  *
- * No Python code runs between the first guard and the commit, so what the guards read stays valid;
- * the interpreter lock is kept.
+ * No Python code runs between the first guard and the last, so what one has read is there for the
+ * next.  Then all that they found is held: making an object may start the garbage collector, which
+ * runs code of the user.
  */
 #include <stdlib.h>
 
@@ -193,6 +194,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     int rc = -1;
     jpy_host host = {e, slots, {0}, NULL};
     jn_run *r = NULL;
+    bool held = false;
     if (!slots || !results)
         goto end;
     if (f->differentiated && e->n_stages && (e->n_stages > 1 || e->has_effects)) {
@@ -210,6 +212,9 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
         rc = 2;
         goto end;
     }
+    for (size_t i = 0; i + 1 < n; i++)
+        Py_XINCREF(slots[i]);
+    held = true;
     for (unsigned i = 0; i < e->n_results + e->n_frames; i++)
         results[i].kind = JANUS_KIND_NONE;
     uint64_t rng = 0;
@@ -246,6 +251,8 @@ end:
     if (r)
         jn_run_free(r);
     jpy_host_free(&host);
+    for (size_t i = 0; i + 1 < n && held; i++)
+        Py_XDECREF(slots[i]);
     if (slots != few)
         jn_free(slots);
     if (results != some)

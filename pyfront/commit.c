@@ -280,14 +280,6 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, PyObject *text, jn_a
         values[i] = make(&m, s->value, s->kind == JPY_COMMIT_GRAD);
         ok = values[i] != NULL;
     }
-    /* what the steps replace stays alive until all is written */
-    PyObject *keep = ok ? PyTuple_New((Py_ssize_t)(e->guards.srcs.n)) : NULL;
-    ok = ok && keep;
-    for (size_t i = 0; ok && i < e->guards.srcs.n; i++) {
-        PyObject *o = slots[i] ? slots[i] : Py_None;
-        Py_INCREF(o);
-        PyTuple_SET_ITEM(keep, (Py_ssize_t)i, o);
-    }
     bool wrote = false, raised = ok && text && jpy_print_write(text, &wrote) < 0;
     if (raised && !wrote) {
         PyErr_Clear(); /* CPython prints, and raises it in its place */
@@ -306,7 +298,6 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, PyObject *text, jn_a
         Py_CLEAR(result);
         PyErr_Restore(type, value, tb);
     }
-    Py_XDECREF(keep);
     for (size_t i = 0; i < n + n_made; i++)
         Py_XDECREF(values[i]);
     jn_free(values);

@@ -105,24 +105,21 @@ static void rest_if_slow(jpy_function *f) {
     jpy_rest(f);
 }
 
-/* A call that an entry would take, but that is a trial or whose graph is slow. */
+/* A call that an entry (held by the caller) would take, but that is a trial or whose graph is slow.
+ */
 static PyObject *timed_plain(jpy_function *f, jpy_entry *e, PyObject *const *args, size_t nargsf,
                              PyObject *kwnames) {
     int64_t start = jpy_trial_start(f, jpy_entry_trial(e), false);
     f->imperative++;
-    jpy_entry_hold(e);
     PyObject *r = run_plain(f, args, nargsf, kwnames);
     if (r && jpy_trial_end(f, jpy_entry_trial(e), false, start))
         rest_if_slow(f);
-    jpy_entry_free(e);
     return r;
 }
 
-static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nargsf,
-                               PyObject *kwnames) {
-    jpy_function *f = (jpy_function *)self;
-    if (disabled || (f->plain && f->thread == PyThread_get_thread_ident()))
-        return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+/* A call whose function and arguments are held. */
+static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf,
+                           PyObject *kwnames) {
     f->calls++;
     if (jpy_resting(f)) {
         f->imperative++;
@@ -136,27 +133,31 @@ static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nar
         jpy_trial *trial = jpy_entry_trial(e);
         bool graph = trial->state != JPY_TRIAL_PLAIN && trial->state != JPY_TRIAL_SLOW;
         int64_t start = jpy_trial_start(f, trial, true);
+        jpy_entry_hold(e); /* what a commit drops may run code that clears the entries */
         int got = jpy_entry_call(f, e, &call, graph, &result);
-        if (got == 2)
-            return timed_plain(f, e, args, nargsf, kwnames);
-        if (got > 0) {
-            if (i < f->entries.n && f->entries.data[i] == e)
+        bool here = i < f->entries.n && f->entries.data[i] == e;
+        if (got == 1 || got == 3) {
+            if (here)
                 jpy_trial_end(f, trial, true, start);
-            if (i > 0 && i < f->entries.n && f->entries.data[i] == e) {
+            if (i > 0 && here) {
                 memmove(f->entries.data + 1, f->entries.data, i * sizeof *f->entries.data);
                 f->entries.data[0] = e;
             }
             f->graph++;
-            return result;
+        } else if (got == 2) {
+            result = timed_plain(f, e, args, nargsf, kwnames);
         }
         discarded = got < 0;
         if (discarded) {
             f->fallbacks++;
-            if (got != -2 && i < f->entries.n && f->entries.data[i] == e) {
+            if (got != -2 && here) {
                 jpy_hints_discarded(f, e);
                 drop_entry(f, i);
             }
         }
+        jpy_entry_free(e);
+        if (got > 0)
+            return result;
     }
     f->imperative++;
     if (f->entries.n && !discarded)
@@ -173,6 +174,35 @@ static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nar
     PyObject *r = run_plain(f, args, nargsf, kwnames);
     if (r && !f->plain && !first)
         try_convert(f, &call, start ? jpy_now() - start : 0);
+    return r;
+}
+
+/* The caller lends its arguments, and may have them from where the function itself takes them away
+ * (a traceback that `__exit__` cuts off its exception).  What is converted after the run, and what
+ * guards and runs read, must still be there: the call holds all of it. */
+static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nargsf,
+                               PyObject *kwnames) {
+    enum { FEW = 16 };
+    jpy_function *f = (jpy_function *)self;
+    if (disabled || (f->plain && f->thread == PyThread_get_thread_ident()))
+        return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    Py_ssize_t n_pos = PyVectorcall_NARGS(nargsf);
+    Py_ssize_t n = n_pos + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+    PyObject *few[FEW + 1], **held = few; /* one before them is the callee's to use */
+    if (n > FEW && !(held = PyMem_Malloc(((size_t)n + 1) * sizeof *held)))
+        return PyErr_NoMemory();
+    held[0] = NULL;
+    for (Py_ssize_t i = 0; i < n; i++)
+        held[i + 1] = Py_NewRef(args[i]);
+    Py_INCREF(self);
+    Py_XINCREF(kwnames);
+    PyObject *r = held_call(f, held + 1, (size_t)n_pos | PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+    for (Py_ssize_t i = 0; i < n; i++)
+        Py_DECREF(held[i + 1]);
+    Py_XDECREF(kwnames);
+    if (held != few)
+        PyMem_Free(held);
+    Py_DECREF(self);
     return r;
 }
 

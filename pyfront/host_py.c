@@ -3,8 +3,8 @@
  * Reads and writes of Python objects by a running graph, by known layout and without running Python
  * code.
  *
- * Results of reads are borrowed from the objects read; nothing runs that could drop them before the
- * run ends.  Writes come from the commit only.
+ * What a read finds is held until the run is over: where it was found it may be replaced, by what
+ * the garbage collector runs or by another thread.  Writes come from the commit only.
  */
 #include "pyfront/host_py.h"
 #include "pyfront/print.h"
@@ -55,12 +55,13 @@ static janus_status missing(const char *what) {
     return jn_error(JANUS_NOT_FOUND, "an object has no such %s", what);
 }
 
-static janus_status borrow(PyObject *v, janus_host_value *out, const char *what) {
+/* Gives out a new reference, NULL: nothing is there. */
+static janus_status found(jpy_host *h, PyObject *v, janus_host_value *out, const char *what) {
     if (!v)
         return missing(what);
     out->kind = JANUS_KIND_OBJECT;
     out->o = v;
-    return JANUS_OK;
+    return hold(h, v);
 }
 
 static janus_status get_attr(void *ctx, janus_object o, int64_t key, janus_host_value *out) {
@@ -69,23 +70,20 @@ static janus_status get_attr(void *ctx, janus_object o, int64_t key, janus_host_
         Py_DECREF(v);
         return jn_error(JANUS_ASSUMPTION_FAILED, "an attribute is made at every read");
     }
-    Py_XDECREF(v);
-    return borrow(v, out, "attribute");
+    return found(ctx, v, out, "attribute");
 }
 
 static janus_status get_item(void *ctx, janus_object o, int64_t index, janus_host_value *out) {
-    (void)ctx;
     PyObject *p = o;
     if (!(PyList_CheckExact(p) || PyTuple_CheckExact(p)) || index < 0 || index >= Py_SIZE(p))
         return missing("item");
-    return borrow(PyList_CheckExact(p) ? PyList_GET_ITEM(p, (Py_ssize_t)index)
-                                       : PyTuple_GET_ITEM(p, (Py_ssize_t)index),
-                  out, "item");
+    PyObject *v = PyList_CheckExact(p) ? PyList_GET_ITEM(p, (Py_ssize_t)index)
+                                       : PyTuple_GET_ITEM(p, (Py_ssize_t)index);
+    return found(ctx, Py_NewRef(v), out, "item");
 }
 
 static janus_status get_key(void *ctx, janus_object o, const janus_host_value *key,
                             janus_host_value *out) {
-    (void)ctx;
     if (PyAnySet_CheckExact((PyObject *)o)) { /* its items are its keys */
         PyObject *item = object_of(key);
         int has = item ? PySet_Contains(o, item) : -1;
@@ -93,7 +91,7 @@ static janus_status get_key(void *ctx, janus_object o, const janus_host_value *k
         PyErr_Clear();
         if (has < 0)
             return jn_error(JANUS_ASSUMPTION_FAILED, "an item that cannot be looked up");
-        return borrow(has ? Py_None : NULL, out, "item");
+        return found(ctx, has ? Py_NewRef(Py_None) : NULL, out, "item");
     }
     if (!PyDict_CheckExact((PyObject *)o))
         return jn_error(JANUS_ASSUMPTION_FAILED, "an object that is no dict");
@@ -103,7 +101,7 @@ static janus_status get_key(void *ctx, janus_object o, const janus_host_value *k
         PyErr_Clear();
         return jn_error(JANUS_ASSUMPTION_FAILED, "a key that cannot be looked up");
     }
-    return borrow(v, out, "key");
+    return found(ctx, Py_XNewRef(v), out, "key");
 }
 
 static janus_status length(void *ctx, janus_object o, int64_t *out) {
