@@ -91,7 +91,7 @@ const jn_type *jn_type_intern(janus_module *m, const jn_type *t) {
         e->type.rank = t->rank;
         e->type.dims = t->rank > 0 ? own->dims : NULL;
         for (int i = 0; i < t->rank; i++) {
-            int64_t symbol = -2 - t->dims[i];
+            int64_t symbol = t->dims[i] < JN_DIM_UNKNOWN ? -2 - t->dims[i] : -1;
             if (symbol >= m->n_symbols && symbol < UINT32_MAX)
                 m->n_symbols = (uint32_t)symbol + 1;
         }

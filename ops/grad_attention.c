@@ -23,7 +23,18 @@ static jn_ev last_sum(jn_gx *g, jn_ev v) {
     return jn_g_sum(g, v, (janus_ints){&last, 1}, true);
 }
 
+/* Weights are shared along batch dims that only values have: spread there. */
 static jn_ev softmax_grad(jn_gx *g, jn_ev dy, jn_ev y) {
+    jn_gtype a, b;
+    jn_g_type(g, dy, &a);
+    jn_g_type(g, y, &b);
+    if (g->st != JANUS_OK)
+        return JN_EV_NONE;
+    bool same = a.t.rank >= 0 && a.t.rank == b.t.rank;
+    for (int i = 0; same && i < a.t.rank; i++)
+        same = a.dims[i] >= 0 && a.dims[i] == b.dims[i];
+    if (!same)
+        y = JN_G2(g, expand_like, y, dy);
     return jn_g_op2(g, JN_OP(softmax_grad), dy, y, JN_ATTRS(softmax_grad, .axis = -1));
 }
 

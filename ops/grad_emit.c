@@ -159,7 +159,7 @@ jn_ev jn_g_restore_dims(jn_gx *g, jn_ev y, jn_ev x, janus_ints dims, bool keepdi
 
 jn_ev jn_g_count(jn_gx *g, jn_ev x, janus_ints dims, jn_ev like) {
     jn_gtype t;
-    int64_t known = 1;
+    double known = 1;
     jn_ev sizes = JN_EV_NONE;
     jn_g_type(g, x, &t);
     if (t.t.rank < 0 && dims.n == 0) { /* all of an unknown number of dims */
@@ -176,15 +176,15 @@ jn_ev jn_g_count(jn_gx *g, jn_ev x, janus_ints dims, jn_ev like) {
         int64_t axis = dims.n ? dims.data[i] : i;
         int64_t at = axis < 0 ? axis + t.t.rank : axis;
         if (t.t.rank >= 0 && at < t.t.rank && t.dims[at] >= 0) {
-            known *= t.dims[at];
+            known *= (double)t.dims[at];
             continue;
         }
         jn_ev s = jn_g_size(g, x, axis);
         sizes = jn_ev_is_none(sizes) ? s : JN_G2(g, s_mul, sizes, s);
     }
     if (jn_ev_is_none(sizes))
-        return jn_g_const(g, (double)known, like);
-    return jn_g_scale(g, jn_g_of_scalar(g, sizes, like), (double)known);
+        return jn_g_const(g, known, like);
+    return jn_g_scale(g, jn_g_of_scalar(g, sizes, like), known);
 }
 
 jn_ev jn_g_reshape(jn_gx *g, jn_ev a, const int64_t *shape, const jn_ev *sizes, int rank) {

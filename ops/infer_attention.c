@@ -71,6 +71,25 @@ static janus_status find(jn_infer *c, unsigned first, sizes *z) {
     return JANUS_OK;
 }
 
+/* Operand i is like a result of attention, [...,L,V] (own 2) or [...,L], or broadcasts to it along
+ * the batch dims. */
+static janus_status check_result(jn_infer *c, unsigned i, const sizes *z, int own,
+                                 const char *expected) {
+    const jn_type *t = c->in[i];
+    const int64_t last[2] = {z->l, z->v};
+    int64_t m;
+    if (z->rank < 2 || t->rank < 0)
+        return JANUS_OK;
+    int more = z->rank - 2 - (t->rank - own); /* batch dims that it does not have */
+    bool ok = t->rank >= own && more >= 0;
+    for (int d = 0; ok && d < t->rank; d++) {
+        int at = d - (t->rank - own);
+        int64_t want = at >= 0 ? last[at] : z->batch[d + more];
+        ok = (at < 0 && t->dims[d] == 1) || jn_dim_merge(t->dims[d], want, &m);
+    }
+    return ok ? JANUS_OK : jn_infer_expected(c, JANUS_SHAPE, i, expected);
+}
+
 static janus_status result(jn_infer *c, unsigned i, int dtype, sizes *z, int own, int64_t a,
                            int64_t b) {
     if (z->rank < 2)
@@ -97,6 +116,9 @@ janus_status jn_infer_attention_grad(jn_infer *c) {
     sizes z;
     int dtype = c->in[1]->dtype;
     JN_TRY(find(c, 1, &z));
+    JN_TRY(check_result(c, 0, &z, 2, "the dims of attention's result"));
+    JN_TRY(check_result(c, 5, &z, 2, "the dims of attention's result"));
+    JN_TRY(check_result(c, 6, &z, 1, "the dims of attention's sums"));
     JN_TRY(result(c, 0, dtype, &z, 2, z.l, z.e));
     JN_TRY(result(c, 1, dtype, &z, 2, z.s, z.e));
     return result(c, 2, dtype, &z, 2, z.s, z.v);

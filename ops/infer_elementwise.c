@@ -42,8 +42,6 @@ janus_status jn_infer_unary(jn_infer *c) { return jn_infer_like(c, 0, c->in[0]->
 
 janus_status jn_infer_same(jn_infer *c) { return jn_infer_unary(c); }
 
-janus_status jn_infer_same1(jn_infer *c) { return jn_infer_like(c, 0, c->in[1]->dtype, c->in[1]); }
-
 janus_status jn_infer_predicate(jn_infer *c) { return jn_infer_like(c, 0, JANUS_BOOL, c->in[0]); }
 
 janus_status jn_infer_cast(jn_infer *c) {

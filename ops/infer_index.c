@@ -94,6 +94,21 @@ janus_status jn_infer_embedding(jn_infer *c) {
     return JANUS_OK;
 }
 
+janus_status jn_infer_embedding_grad(jn_infer *c) {
+    const jn_type *w = c->in[2], *index = c->in[1];
+    int64_t dims[JN_MAX_RANK];
+    JN_TRY(jn_infer_want_rank(c, 2, 2, "2 dims"));
+    if (index->rank >= JN_MAX_RANK)
+        return jn_infer_expected(c, JANUS_SHAPE, 1, "one dim less than tensors may have");
+    for (int i = 0; i < index->rank; i++)
+        dims[i] = index->dims[i];
+    if (index->rank >= 0)
+        dims[index->rank] = w->rank < 0 ? JN_DIM_UNKNOWN : w->dims[1];
+    JN_TRY(jn_infer_want_dims(c, 0, index->rank < 0 ? -1 : index->rank + 1, dims,
+                              "a row of weight per index"));
+    return jn_infer_like(c, 0, c->in[0]->dtype, w);
+}
+
 /* Dims of x[i0, i1, ...] into result i's place or, for index_put, `part` (returns its rank; -1
  * unknown). */
 static janus_status index_dims(jn_infer *c, unsigned first, janus_ints axes, int64_t *part,

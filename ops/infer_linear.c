@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "ops/infer_util.h"
+#include "ops/nn_rules.h"
 
 #define LAST_ERROR() (janus_last_error()->code)
 
@@ -105,32 +106,28 @@ static janus_status check_conv(jn_infer *c) {
     return JANUS_OK;
 }
 
-janus_status jn_infer_conv2d(jn_infer *c) {
+/* Dims of the result of operands x and weight; both have 4 or are of unknown rank. */
+static janus_status conv_dims(jn_infer *c, unsigned x, unsigned weight, int64_t *d) {
     const janus_conv2d_attrs *a = c->attrs;
     JN_TRY(check_conv(c));
-    JN_TRY(jn_infer_want_rank(c, 0, 4, "4 dims [N,C,H,W]"));
-    JN_TRY(jn_infer_want_rank(c, 1, 4, "4 dims [O,C/groups,KH,KW]"));
-    int64_t o = dim_of(c, 1, 0), ch = dim_of(c, 0, 1);
-    JN_TRY(want_size(c, 0, 1, jn_dim_mul(dim_of(c, 1, 1), a->groups),
+    JN_TRY(jn_infer_want_rank(c, x, 4, "4 dims [N,C,H,W]"));
+    JN_TRY(jn_infer_want_rank(c, weight, 4, "4 dims [O,C/groups,KH,KW]"));
+    int64_t o = dim_of(c, weight, 0), ch = dim_of(c, x, 1);
+    JN_TRY(want_size(c, x, 1, jn_dim_mul(dim_of(c, weight, 1), a->groups),
                      "groups times as many channels as weight has columns"));
     if ((o >= 0 && o % a->groups != 0) || (ch >= 0 && ch % a->groups != 0))
         return jn_infer_fail(c, JANUS_SHAPE, "channels cannot be divided into %lld groups",
                              (long long)a->groups);
-    if (jn_infer_has(c, 2)) {
-        JN_TRY(jn_infer_want_rank(c, 2, 1, "1 dim"));
-        JN_TRY(want_size(c, 2, 0, o, "one entry per output channel"));
-    }
-    int64_t *d = jn_infer_tensor(c, 0, c->in[0]->dtype, 4);
-    if (!d)
-        return LAST_ERROR();
-    d[0] = dim_of(c, 0, 0);
+    d[0] = dim_of(c, x, 0);
     d[1] = o;
     for (int i = 0; i < 2; i++) {
-        int64_t size = dim_of(c, 0, 2 + i), k = dim_of(c, 1, 2 + i);
+        int64_t size = dim_of(c, x, 2 + i), k = dim_of(c, weight, 2 + i);
         d[2 + i] = JN_DIM_UNKNOWN;
+        if (k == 0)
+            return jn_infer_expected(c, JANUS_SHAPE, weight, "a kernel with elements");
         if (size < 0 || k < 0)
             continue;
-        int64_t room = size + 2 * a->padding.data[i] - a->dilation.data[i] * (k - 1) - 1;
+        int64_t room = jn_window_room(size, k, a->padding.data[i], a->dilation.data[i]);
         if (room < 0)
             return jn_infer_fail(c, JANUS_SHAPE, "kernel of size %lld does not fit %lld",
                                  (long long)k, (long long)size);
@@ -139,12 +136,26 @@ janus_status jn_infer_conv2d(jn_infer *c) {
     return JANUS_OK;
 }
 
-static janus_status conv_grad(jn_infer *c) {
-    JN_TRY(check_conv(c));
-    JN_TRY(jn_infer_want_rank(c, 0, 4, "4 dims"));
-    JN_TRY(jn_infer_want_rank(c, 1, 4, "4 dims"));
-    JN_TRY(jn_infer_want_rank(c, 2, 4, "4 dims"));
+janus_status jn_infer_conv2d(jn_infer *c) {
+    int64_t d[4];
+    JN_TRY(conv_dims(c, 0, 1, d));
+    if (jn_infer_has(c, 2)) {
+        JN_TRY(jn_infer_want_rank(c, 2, 1, "1 dim"));
+        JN_TRY(want_size(c, 2, 0, d[1], "one entry per output channel"));
+    }
+    return jn_infer_dims(c, 0, c->in[0]->dtype, 4, d);
+}
+
+janus_status jn_infer_conv2d_input_grad(jn_infer *c) {
+    int64_t d[4];
+    JN_TRY(conv_dims(c, 2, 1, d));
+    JN_TRY(jn_infer_want_dims(c, 0, 4, d, "the dims of conv2d's result"));
     return jn_infer_like(c, 0, c->in[0]->dtype, c->in[2]);
 }
-janus_status jn_infer_conv2d_input_grad(jn_infer *c) { return conv_grad(c); }
-janus_status jn_infer_conv2d_weight_grad(jn_infer *c) { return conv_grad(c); }
+
+janus_status jn_infer_conv2d_weight_grad(jn_infer *c) {
+    int64_t d[4];
+    JN_TRY(conv_dims(c, 1, 2, d));
+    JN_TRY(jn_infer_want_dims(c, 0, 4, d, "the dims of conv2d's result"));
+    return jn_infer_like(c, 0, c->in[0]->dtype, c->in[2]);
+}

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "graph/base/checked.h"
 #include "ops/infer_util.h"
 #include "ops/nn_rules.h"
 
@@ -15,40 +16,68 @@ static janus_status check_reduction(jn_infer *c, int64_t r) {
     return JANUS_OK;
 }
 
-/* target has the dims of logits without the class dim; per-element losses have its shape. */
+/* Dims of the losses of single elements: the scores' without the class dim, refined by those of the
+ * target, which are the same or, of probabilities, the scores'.  *rank -1: unknown. */
+static janus_status loss_dims(jn_infer *c, unsigned scores, unsigned target, int64_t *dims,
+                              int *rank) {
+    const jn_type *x = c->in[scores], *t = c->in[target];
+    bool probabilities = jn_dtype_is_float(t->dtype);
+    *rank = -1;
+    if (!jn_dtype_is_int(t->dtype) && t->dtype != x->dtype)
+        return jn_infer_expected(c, JANUS_DTYPE, target,
+                                 "class numbers, or probabilities like logits");
+    if (x->rank == 0)
+        return jn_infer_expected(c, JANUS_SHAPE, scores, "at least 1 dim");
+    if (x->rank < 0)
+        return JANUS_OK;
+    int class_dim = x->rank == 1 ? 0 : 1;
+    *rank = 0;
+    for (int i = 0; i < x->rank; i++) {
+        if (i != class_dim)
+            dims[(*rank)++] = x->dims[i];
+    }
+    if (probabilities)
+        return jn_infer_want_like(c, target, x, "the dims of the scores");
+    JN_TRY(jn_infer_want_dims(c, target, *rank, dims, "the dims of the scores without classes"));
+    for (int i = 0; i < t->rank; i++)
+        (void)jn_dim_merge(t->dims[i], dims[i], &dims[i]);
+    return JANUS_OK;
+}
+
 janus_status jn_infer_cross_entropy(jn_infer *c) {
     const janus_nll_loss_attrs *a = c->attrs; /* cross_entropy's begins alike */
-    const jn_type *x = c->in[0], *t = c->in[1];
-    bool probabilities = jn_dtype_is_float(t->dtype);
     int64_t dims[JN_MAX_RANK];
-    int rank = -1;
+    int rank;
     JN_TRY(check_reduction(c, a->reduction));
-    if (!jn_dtype_is_int(t->dtype) && t->dtype != x->dtype)
-        return jn_infer_expected(c, JANUS_DTYPE, 1, "class numbers, or probabilities like logits");
-    if (x->rank == 0)
-        return jn_infer_expected(c, JANUS_SHAPE, 0, "at least 1 dim");
-    if (x->rank > 0) {
-        int class_dim = x->rank == 1 ? 0 : 1;
-        rank = 0;
-        for (int i = 0; i < x->rank; i++) {
-            if (i != class_dim)
-                dims[rank++] = x->dims[i];
-        }
-    }
-    if (t->rank >= 0 && rank >= 0) {
-        bool ok = t->rank == (probabilities ? x->rank : rank);
-        for (int i = 0; ok && i < t->rank; i++) {
-            int64_t m;
-            ok = jn_dim_merge(t->dims[i], probabilities ? x->dims[i] : dims[i], &m);
-            if (ok && !probabilities)
-                dims[i] = m;
-        }
-        if (!ok)
-            return jn_infer_expected(c, JANUS_SHAPE, 1, "the dims of the scores without classes");
-    }
+    JN_TRY(loss_dims(c, 0, 1, dims, &rank));
     if (a->reduction != JN_REDUCTION_NONE)
-        return jn_infer_dims(c, 0, x->dtype, 0, NULL);
-    return jn_infer_dims(c, 0, x->dtype, rank, dims);
+        return jn_infer_dims(c, 0, c->in[0]->dtype, 0, NULL);
+    return jn_infer_dims(c, 0, c->in[0]->dtype, rank, dims);
+}
+
+/* Gradient for the scores; dy is like the loss. */
+static janus_status loss_grad(jn_infer *c, int64_t reduction, unsigned scores, unsigned target) {
+    int64_t dims[JN_MAX_RANK];
+    int rank;
+    JN_TRY(check_reduction(c, reduction));
+    JN_TRY(loss_dims(c, scores, target, dims, &rank));
+    JN_TRY(jn_infer_want_dims(c, 0, reduction == JN_REDUCTION_NONE ? rank : 0, dims,
+                              "the dims of the loss"));
+    return jn_infer_like(c, 0, c->in[0]->dtype, c->in[scores]);
+}
+
+janus_status jn_infer_cross_entropy_grad(jn_infer *c) {
+    return loss_grad(c, ((const janus_cross_entropy_grad_attrs *)c->attrs)->reduction, 1, 2);
+}
+
+janus_status jn_infer_nll_loss_grad(jn_infer *c) {
+    return loss_grad(c, ((const janus_nll_loss_grad_attrs *)c->attrs)->reduction, 2, 1);
+}
+
+/* dy and y are alike, and have the axis. */
+janus_status jn_infer_softmax_grad(jn_infer *c) {
+    JN_TRY(jn_infer_want_like(c, 1, c->in[0], "the dims of dy"));
+    return jn_infer_axis_same(c);
 }
 
 janus_status jn_infer_loss(jn_infer *c) {
@@ -60,36 +89,40 @@ janus_status jn_infer_loss(jn_infer *c) {
     return JANUS_OK;
 }
 
+int64_t jn_window_room(int64_t size, int64_t kernel, int64_t padding, int64_t dilation) {
+    int64_t reach, padded;
+    if (!jn_mul_i64(dilation, kernel - 1, &reach) || !jn_mul_i64(padding, 2, &padded) ||
+        !jn_add_i64(size, padded, &padded))
+        return -1;
+    return padded > reach ? padded - reach - 1 : -1;
+}
+
 int64_t jn_pool_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding,
                      int64_t dilation, bool ceil_mode) {
-    int64_t room = size + 2 * padding - dilation * (kernel - 1) - 1;
+    int64_t room = jn_window_room(size, kernel, padding, dilation);
     if (room < 0)
         return -1;
-    int64_t n = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
+    int64_t n = room / stride + (ceil_mode && room % stride != 0) + 1;
     /* As PyTorch: the last window starts inside the input or its front padding. */
-    if (ceil_mode && (n - 1) * stride >= size + padding)
+    if (ceil_mode && n > 1 && n - 1 > (size + padding - 1) / stride)
         n--;
     return n;
 }
 
-/* [N,C,H,W] -> [N,C,OH,OW] in result i. */
-static janus_status pool_dims(jn_infer *c, unsigned i, int dtype, janus_ints kernel,
-                              janus_ints stride, janus_ints padding, janus_ints dilation,
-                              bool ceil_mode) {
-    const jn_type *x = c->in[0];
+/* [N,C,H,W] of operand `from` -> [N,C,OH,OW] in d. */
+static janus_status pool_dims(jn_infer *c, unsigned from, janus_ints kernel, janus_ints stride,
+                              janus_ints padding, janus_ints dilation, bool ceil_mode, int64_t *d) {
+    const jn_type *x = c->in[from];
     if (kernel.n != 2 || (stride.n != 0 && stride.n != 2) || padding.n != 2 ||
         (dilation.n != 0 && dilation.n != 2))
         return jn_infer_fail(c, JANUS_INVALID_ARGUMENT,
                              "kernel, stride, padding and dilation need two entries each");
-    JN_TRY(jn_infer_want_rank(c, 0, 4, "4 dims [N,C,H,W]"));
-    int64_t *d = jn_infer_tensor(c, i, dtype, 4);
-    if (!d)
-        return LAST_ERROR();
+    JN_TRY(jn_infer_want_rank(c, from, 4, "4 dims [N,C,H,W]"));
     for (int k = 0; k < 2; k++) {
         int64_t s = stride.n ? stride.data[k] : kernel.data[k];
         int64_t dil = dilation.n ? dilation.data[k] : 1;
         if (kernel.data[k] <= 0 || s <= 0 || dil <= 0 || padding.data[k] < 0 ||
-            2 * padding.data[k] > kernel.data[k])
+            padding.data[k] > kernel.data[k] / 2)
             return jn_infer_fail(c, JANUS_INVALID_ARGUMENT,
                                  "sizes must be positive and padding at most half the kernel");
         d[k] = x->rank < 0 ? JN_DIM_UNKNOWN : x->dims[k];
@@ -106,21 +139,50 @@ static janus_status pool_dims(jn_infer *c, unsigned i, int dtype, janus_ints ker
 
 janus_status jn_infer_max_pool2d(jn_infer *c) {
     const janus_max_pool2d_attrs *a = c->attrs;
-    for (unsigned i = 0; i < 2; i++)
-        JN_TRY(pool_dims(c, i, i ? JANUS_I64 : c->in[0]->dtype, a->kernel, a->stride, a->padding,
-                         a->dilation, a->ceil_mode != 0));
-    return JANUS_OK;
+    int64_t d[4];
+    JN_TRY(pool_dims(c, 0, a->kernel, a->stride, a->padding, a->dilation, a->ceil_mode != 0, d));
+    JN_TRY(jn_infer_dims(c, 0, c->in[0]->dtype, 4, d));
+    return jn_infer_dims(c, 1, JANUS_I64, 4, d);
 }
 
 janus_status jn_infer_avg_pool2d(jn_infer *c) {
     const janus_avg_pool2d_attrs *a = c->attrs;
-    return pool_dims(c, 0, c->in[0]->dtype, a->kernel, a->stride, a->padding, (janus_ints){NULL, 0},
-                     a->ceil_mode != 0);
+    int64_t d[4];
+    JN_TRY(pool_dims(c, 0, a->kernel, a->stride, a->padding, (janus_ints){NULL, 0},
+                     a->ceil_mode != 0, d));
+    return jn_infer_dims(c, 0, c->in[0]->dtype, 4, d);
+}
+
+janus_status jn_infer_avg_pool2d_grad(jn_infer *c) {
+    const janus_avg_pool2d_grad_attrs *a = c->attrs;
+    int64_t d[4];
+    JN_TRY(pool_dims(c, 1, a->kernel, a->stride, a->padding, (janus_ints){NULL, 0},
+                     a->ceil_mode != 0, d));
+    JN_TRY(jn_infer_want_dims(c, 0, 4, d, "the dims of avg_pool2d's result"));
+    return jn_infer_like(c, 0, c->in[0]->dtype, c->in[1]);
+}
+
+/* x has 4 dims, and as many planes as the indices. */
+static janus_status check_planes(jn_infer *c, unsigned x, unsigned indices) {
+    const jn_type *t = c->in[x];
+    JN_TRY(jn_infer_want_rank(c, x, 4, "4 dims [N,C,H,W]"));
+    JN_TRY(jn_infer_want_rank(c, indices, 4, "4 dims [N,C,OH,OW]"));
+    if (t->rank < 0)
+        return JANUS_OK;
+    int64_t d[4] = {t->dims[0], t->dims[1], JN_DIM_UNKNOWN, JN_DIM_UNKNOWN};
+    return jn_infer_want_dims(c, indices, 4, d, "the planes of x");
+}
+
+janus_status jn_infer_max_pool2d_grad(jn_infer *c) {
+    JN_TRY(check_planes(c, 2, 1));
+    JN_TRY(jn_infer_want_rank(c, 0, 4, "4 dims [N,C,OH,OW]"));
+    JN_TRY(check_planes(c, 2, 0));
+    JN_TRY(jn_infer_want_like(c, 0, c->in[1], "the dims of the indices"));
+    return jn_infer_like(c, 0, c->in[0]->dtype, c->in[2]);
 }
 
 janus_status jn_infer_max_pool2d_gather(jn_infer *c) {
-    JN_TRY(jn_infer_want_rank(c, 0, 4, "4 dims"));
-    JN_TRY(jn_infer_want_rank(c, 1, 4, "4 dims"));
+    JN_TRY(check_planes(c, 0, 1));
     return jn_infer_like(c, 0, c->in[0]->dtype, c->in[1]);
 }
 
@@ -166,7 +228,10 @@ static janus_status check_statistics(jn_infer *c, const jn_type *x) {
 janus_status jn_infer_batch_norm_grad(jn_infer *c) {
     const jn_type *x = c->in[1];
     JN_TRY(check_statistics(c, x));
-    int64_t channels = x->rank < 0 ? JN_DIM_UNKNOWN : x->rank < 2 ? 1 : x->dims[1];
+    if (x->rank == 0 || x->rank == 1)
+        return jn_infer_expected(c, JANUS_SHAPE, 1, "at least 2 dims [N,C,...]");
+    JN_TRY(jn_infer_want_like(c, 0, x, "the dims of x"));
+    int64_t channels = x->rank < 0 ? JN_DIM_UNKNOWN : x->dims[1];
     for (unsigned i = 2; i < 5; i++)
         JN_TRY(per_channel(c, i, &channels));
     JN_TRY(jn_infer_like(c, 0, x->dtype, x));
@@ -176,15 +241,9 @@ janus_status jn_infer_batch_norm_grad(jn_infer *c) {
 
 /* Weight and bias have the dims of x from axis on. */
 static janus_status check_norm_param(jn_infer *c, const jn_type *x, int axis, unsigned operand) {
-    if (!jn_infer_has(c, operand) || c->in[operand]->rank < 0)
+    if (!jn_infer_has(c, operand))
         return JANUS_OK;
-    const jn_type *t = c->in[operand];
-    bool ok = t->rank == x->rank - axis;
-    for (int i = 0; ok && i < t->rank; i++) {
-        int64_t m;
-        ok = jn_dim_merge(t->dims[i], x->dims[axis + i], &m);
-    }
-    return ok ? JANUS_OK : jn_infer_expected(c, JANUS_SHAPE, operand, "dims of x from axis on");
+    return jn_infer_want_dims(c, operand, x->rank - axis, x->dims + axis, "dims of x from axis on");
 }
 
 janus_status jn_infer_layer_norm(jn_infer *c) {
@@ -215,7 +274,10 @@ janus_status jn_infer_layer_norm_grad(jn_infer *c) {
         return JANUS_OK;
     }
     JN_TRY(jn_infer_axis(c, a->axis, x->rank, &axis));
+    JN_TRY(jn_infer_want_like(c, 0, x, "the dims of x"));
     JN_TRY(check_norm_param(c, x, axis, 2));
+    for (unsigned i = 3; i < 5; i++)
+        JN_TRY(jn_infer_want_dims(c, i, axis, x->dims, "dims of x before axis"));
     JN_TRY(jn_infer_like(c, 0, x->dtype, x));
     JN_TRY(jn_infer_dims(c, 1, x->dtype, x->rank - axis, x->dims + axis));
     return jn_infer_dims(c, 2, x->dtype, x->rank - axis, x->dims + axis);

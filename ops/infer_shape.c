@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include "graph/base/checked.h"
 #include "ops/infer_util.h"
 #include "ops/shape_rules.h"
 
@@ -332,8 +333,7 @@ janus_status jn_infer_select_scatter(jn_infer *c) {
 }
 
 /* Shape of operand 1, dtype of operand 0. */
-janus_status jn_infer_like1(jn_infer *c) { return jn_infer_like(c, 0, c->in[0]->dtype, c->in[1]); }
-janus_status jn_infer_like2(jn_infer *c) { return jn_infer_like(c, 0, c->in[0]->dtype, c->in[2]); }
+static janus_status like1(jn_infer *c) { return jn_infer_like(c, 0, c->in[0]->dtype, c->in[1]); }
 
 janus_status jn_infer_shaped_like(jn_infer *c) {
     const jn_type *x = c->in[0], *like = c->in[1], *small = x, *large = like;
@@ -342,7 +342,7 @@ janus_status jn_infer_shaped_like(jn_infer *c) {
         if (a >= 0 && b >= 0 && a != b)
             return jn_infer_fail(c, JANUS_SHAPE, "%lld elements do not fit a shape of %lld",
                                  (long long)a, (long long)b);
-        return jn_infer_like1(c);
+        return like1(c);
     }
     if (c->op->id == JN_OP_ID_sum_like) {
         small = like;
@@ -359,7 +359,7 @@ janus_status jn_infer_shaped_like(jn_infer *c) {
                                  c->op->id == JN_OP_ID_sum_like
                                      ? "a shape that 'like' broadcasts to"
                                      : "a shape that broadcasts to that of 'like'");
-    return jn_infer_like1(c);
+    return like1(c);
 }
 
 static janus_status check_dtypes(jn_infer *c) {
@@ -446,8 +446,12 @@ janus_status jn_infer_pad(jn_infer *c) {
         } else if (have < 0) {
             d[i] = JN_DIM_UNKNOWN;
         } else {
-            d[i] = have + a->before.data[i] + a->after.data[i];
-            if (d[i] < 0 || have + a->before.data[i] < 0 || have + a->after.data[i] < 0)
+            int64_t front, back;
+            if (!jn_add_i64(have, a->before.data[i], &front) ||
+                !jn_add_i64(have, a->after.data[i], &back) ||
+                !jn_add_i64(front, a->after.data[i], &d[i]))
+                return jn_infer_fail(c, JANUS_SHAPE, "dim %d is too large", i);
+            if (d[i] < 0 || front < 0 || back < 0)
                 return jn_infer_fail(c, JANUS_SHAPE, "dim %d of size %lld is cropped away", i,
                                      (long long)have);
         }
@@ -466,7 +470,7 @@ janus_status jn_infer_dims_same(jn_infer *c) {
 janus_status jn_infer_roll(jn_infer *c) {
     const janus_roll_attrs *a = c->attrs;
     bool set[JN_MAX_RANK];
-    if (a->dims.n == 0 ? a->shifts.n != 1 : a->shifts.n != a->dims.n)
+    if ((a->dims.n == 0 ? a->shifts.n != 1 : a->shifts.n != a->dims.n) || a->shifts.n > JN_MAX_RANK)
         return jn_infer_fail(c, JANUS_INVALID_ARGUMENT, "one shift per dim is needed");
     if (c->in[0]->rank >= 0)
         JN_TRY(jn_infer_dim_set(c, a->dims, c->in[0]->rank, set));
@@ -482,7 +486,9 @@ janus_status jn_infer_matrix_same(jn_infer *c) {
 janus_status jn_infer_diag(jn_infer *c) {
     const janus_diag_attrs *a = c->attrs;
     const jn_type *x = c->in[0];
-    int64_t k = a->diagonal;
+    int64_t k = a->diagonal, above = 0;
+    if (k == INT64_MIN) /* as far from every element as one more */
+        k++;
     if (x->rank < 0)
         return jn_infer_unknown(c, 0, x->dtype);
     if (x->rank != 1 && x->rank != 2)
@@ -491,6 +497,8 @@ janus_status jn_infer_diag(jn_infer *c) {
     if (!d)
         return LAST_ERROR();
     if (x->rank == 1) {
+        if (x->dims[0] >= 0 && !jn_add_i64(x->dims[0], k < 0 ? -k : k, &above))
+            return jn_infer_fail(c, JANUS_SHAPE, "diagonal %lld is out of range", (long long)k);
         d[0] = d[1] = jn_dim_add(x->dims[0], k < 0 ? -k : k);
         return JANUS_OK;
     }

@@ -203,3 +203,25 @@ janus_status jn_infer_want_rank(jn_infer *c, unsigned operand, int rank, const c
         return jn_infer_expected(c, JANUS_SHAPE, operand, expected);
     return JANUS_OK;
 }
+
+bool jn_dims_agree(const jn_type *t, int rank, const int64_t *dims) {
+    int64_t m;
+    if (t->rank < 0 || rank < 0)
+        return true;
+    bool ok = t->rank == rank;
+    for (int i = 0; ok && i < rank; i++)
+        ok = jn_dim_merge(t->dims[i], dims[i], &m);
+    return ok;
+}
+
+janus_status jn_infer_want_dims(jn_infer *c, unsigned operand, int rank, const int64_t *dims,
+                                const char *expected) {
+    return jn_dims_agree(c->in[operand], rank, dims)
+               ? JANUS_OK
+               : jn_infer_expected(c, JANUS_SHAPE, operand, expected);
+}
+
+janus_status jn_infer_want_like(jn_infer *c, unsigned operand, const jn_type *like,
+                                const char *expected) {
+    return jn_infer_want_dims(c, operand, like->rank, like->dims, expected);
+}

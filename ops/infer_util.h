@@ -40,6 +40,14 @@ janus_status jn_infer_dim_set(jn_infer *c, janus_ints dims, int rank, bool *set)
 /* Operand has that rank, or its rank is unknown. */
 janus_status jn_infer_want_rank(jn_infer *c, unsigned operand, int rank, const char *expected);
 
+/* Whether a tensor of type t may have these dims; unknown ranks (`rank` -1) and dims may be any. */
+bool jn_dims_agree(const jn_type *t, int rank, const int64_t *dims);
+/* Fails unless the operand may have these dims, or those of `like`. */
+janus_status jn_infer_want_dims(jn_infer *c, unsigned operand, int rank, const int64_t *dims,
+                                const char *expected);
+janus_status jn_infer_want_like(jn_infer *c, unsigned operand, const jn_type *like,
+                                const char *expected);
+
 /* One size for both, false when they cannot be equal. */
 bool jn_dim_merge(int64_t a, int64_t b, int64_t *out);
 bool jn_dim_broadcast(int64_t a, int64_t b, int64_t *out);

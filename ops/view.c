@@ -164,7 +164,8 @@ bool jn_view_slice(const jn_view *in, unsigned n_in, const void *attrs, const jn
     jn_slice_bounds(in[0].dims[axis], scalar_at(in, n_in, 1), scalar_at(in, n_in, 2), a->step,
                     &first, &n);
     *offset = n == 0 ? 0 : first * in[0].strides[axis];
-    strides[axis] *= a->step;
+    if (n > 1) /* else the step is as large as anybody likes, and never taken */
+        strides[axis] *= a->step;
     return true;
 }
 

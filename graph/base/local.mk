@@ -14,6 +14,7 @@ noinst_HEADERS += \
 	graph/base/alloc.h \
 	graph/base/large.h \
 	graph/base/arena.h \
+	graph/base/checked.h \
 	graph/base/hash.h \
 	graph/base/log.h \
 	graph/base/status.h \
