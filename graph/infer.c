@@ -58,7 +58,7 @@ jn_type_text jn_type_text_of(const jn_type *t) {
 
 __attribute__((cold)) static janus_status wrong_kind(const jn_infer *c, unsigned i,
                                                      const jn_operand *o) {
-    jn_type_text got = jn_type_text_of(c->in[i]);
+    jn_type_text got = jn_type_text_of(i < c->n_in ? c->in[i] : NULL);
     return jn_error(JANUS_INVALID_ARGUMENT, "%s: operand %u (%s): expected %s, got %s", c->op->name,
                     i, o->name, expected(o), got.s);
 }
@@ -152,6 +152,11 @@ janus_status jn_infer_check(const jn_infer *c) {
         JN_TRY(check_operand(c, i, o));
         if (!o->variadic)
             o++;
+    }
+    /* Optional operands may be left out at the end, required ones that follow them may not. */
+    for (unsigned i = c->n_in; o->accept != JN_ACCEPT_END && !o->variadic; i++, o++) {
+        if (JN_UNLIKELY(!o->optional && o->accept != JN_ACCEPT_ANY))
+            return wrong_kind(c, i, o);
     }
     return JANUS_OK;
 }

@@ -340,7 +340,7 @@ static janus_status parse_body(parser *p) {
         jn_lexer at = p->lex;
         at.quoted = (jn_str){0};
         if (skip_char(p, '}'))
-            return JANUS_OK;
+            return p->g->defined ? JANUS_OK : jn_lex_error(&at, "a body ends with return");
         if (p->g->defined)
             return jn_lex_error(&p->lex, "nothing may follow return");
         if (skip_word(p, "return"))
