@@ -103,6 +103,39 @@ static janus_status inline_call(jn_rewrite *r, const jn_node *call, bool *ok) {
     return JANUS_OK;
 }
 
+/* Whether a node that stays can take its operands as they now are: inlining may have shown dims
+ * that are wrong there.  What cannot work is to fail where it always did, when it runs. */
+static janus_status still_fits(const jn_rewrite *r, const jn_node *n, bool *ok) {
+    bool same = true;
+    *ok = true;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        same = same && (jn_value_is_none(n->in[i]) ||
+                        jn_value_type(r->g, n->in[i]) ==
+                            jn_value_type(&r->to, jn_rewrite_value(r, n->in[i])));
+    if (same)
+        return JANUS_OK;
+    JN_SCRATCH(scratch, 2048);
+    jn_type *types;
+    unsigned n_out;
+    janus_status st = JANUS_OK;
+    jn_value *in = jn_arena_alloc(&scratch, n->n_in * sizeof *in);
+    if (!in)
+        JN_GO(JN_NO_MEMORY(), done);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in[i] = jn_rewrite_value(r, n->in[i]);
+    st = jn_infer_node(&r->to, n->op, in, n->n_in, n->attrs, n->subs, &scratch, n->n_out, &types,
+                       &n_out);
+    for (uint32_t i = 0; st == JANUS_OK && i < n_out; i++)
+        *ok = *ok && jn_type_fits(&types[i], n->out[i]);
+    if (st != JANUS_OK && st != JANUS_NO_MEMORY) {
+        *ok = false;
+        st = JANUS_OK;
+    }
+done:
+    jn_arena_free(&scratch);
+    return st;
+}
+
 janus_status jn_pass_inline(jn_subgraph *g, unsigned max_nodes) {
     jn_rewrite r;
     janus_status st;
@@ -116,9 +149,13 @@ janus_status jn_pass_inline(jn_subgraph *g, unsigned max_nodes) {
     JN_GO(jn_callgraph_compute(g->module), cancel);
     for (size_t i = 1; i < g->nodes.n; i++) {
         const jn_node *n = g->nodes.data[i];
-        bool done = false;
+        bool done = false, ok = true;
         if (wanted(g, n, max_nodes, calls))
             JN_GO(inline_call(&r, n, &done), cancel);
+        if (!done && r.changed)
+            JN_GO(still_fits(&r, n, &ok), cancel);
+        if (!ok)
+            goto cancel; /* the body stays as it is */
         if (!done)
             JN_GO(jn_rewrite_keep(&r, n, NULL), cancel);
         r.changed |= done;
