@@ -126,6 +126,7 @@ EXTRA_DIST += \
 	tests/lint \
 	tests/no-cunit.sh \
 	tests/py \
+	tests/stdlib \
 	tests/pytest.sh \
 	tests/tools.sh \
 	tests/samples-c.sh \
