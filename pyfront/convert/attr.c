@@ -42,24 +42,74 @@ static jpy_src *src_of(jcv *c, jcv_av *o) {
     return s;
 }
 
-static const char not_set[] = "an attribute is written on one path only";
+/* ---- order --------------------------------------------------------------------------------------
+ * Attributes that an object did not have lie in its dict in the order in which they were set.  It
+ * is state like the attributes: a tuple of names, in a slot of the attribute table. */
+
+bool jcv_is_order(const jcv_attr *a) {
+    return a->name && PyUnicode_CompareWithASCIIString(a->name, "(order)") == 0;
+}
+
+static jcv_attr *find_order(jcv *c, PyObject *o) {
+    for (size_t i = 0; i < c->attrs.n; i++)
+        if (c->attrs.data[i]->object == o && jcv_is_order(c->attrs.data[i]))
+            return c->attrs.data[i];
+    return NULL;
+}
+
+static bool is_known_order(const jcv_av *t) {
+    bool known = t->kind == AV_TUPLE;
+    for (unsigned i = 0; known && i < t->n; i++)
+        known = t->items[i]->kind == AV_PY;
+    return known;
+}
+
+/* Called after the attribute has its slot. */
+static void is_next(jcv *c, PyObject *o, PyObject *name) {
+    jcv_attr *a = find_order(c, o);
+    if (!a) {
+        PyObject *key = jcv_own(c, PyUnicode_InternFromString("(order)"));
+        jcv_attr_slot(c, o, key, NULL, jcv_tuple(c, NULL, 0));
+        a = find_order(c, o);
+    }
+    jcv_av *t = c->slots.data[a->slot];
+    if (!is_known_order(t))
+        return; /* not known before, nor now */
+    for (unsigned i = 0; i < t->n; i++)
+        if (PyUnicode_Compare(t->items[i]->py, name) == 0)
+            return;
+    jcv_av **names = jcv_alloc(c, (t->n + 1) * sizeof *names);
+    if (t->n)
+        memcpy(names, t->items, t->n * sizeof *names);
+    names[t->n] = jcv_py(c, name, NULL);
+    jcv_put(c, a->slot, jcv_tuple(c, names, t->n + 1));
+}
+
+jcv_av *jcv_attr_order(jcv *c, PyObject *o) {
+    jcv_attr *a = find_order(c, o);
+    jcv_av *t = a ? c->slots.data[a->slot] : jcv_tuple(c, NULL, 0);
+    if (!is_known_order(t))
+        jcv_refuse(c, "attributes are set in another order on another path");
+    return t;
+}
+
+/* ---- instances made here ------------------------------------------------------------------------
+ */
 
 void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
-    jcv_av *none = jcv_new(c, AV_UNDEF);
-    none->text = not_set;
+    jcv_av *none = jcv_lacking(c, LACK_UNBOUND, "an attribute is not there");
     jcv_put(c, jcv_attr_slot(c, o->py, name, NULL, none), v);
+    is_next(c, o->py, name);
 }
 
 jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o) {
-    jcv_av *t = jcv_tuple(c, NULL, 0);
-    t->items = jcv_alloc(c, (2 * c->attrs.n + 1) * sizeof *t->items);
-    for (size_t i = 0; i < c->attrs.n; i++) {
-        jcv_av *v = c->attrs.data[i]->object == o ? c->slots.data[c->attrs.data[i]->slot] : NULL;
-        if (!v || (v->kind == AV_UNDEF && v->text == not_set))
-            continue;
+    jcv_av *order = jcv_attr_order(c, o), *t = jcv_tuple(c, NULL, 0);
+    t->items = jcv_alloc(c, (2 * order->n + 1) * sizeof *t->items);
+    for (unsigned i = 0; i < order->n; i++) {
+        jcv_av *v = c->slots.data[jcv_find_attr(c, o, order->items[i]->py)->slot];
         if (v->kind == AV_UNDEF)
             jcv_refuse(c, "an attribute: %s", v->text);
-        t->items[t->n++] = jcv_py(c, c->attrs.data[i]->name, NULL);
+        t->items[t->n++] = order->items[i];
         t->items[t->n++] = v;
     }
     return t;
@@ -176,6 +226,13 @@ static jcv_av *host_able(jcv *c, jcv_av *o) {
     return o->kind != AV_PY || o->src ? o : jcv_py(c, o->py, src_of(c, o));
 }
 
+static PyObject *hook_of(PyTypeObject *t) {
+    static PyObject *name;
+    if (!name)
+        name = PyUnicode_InternFromString("__getattr__");
+    return _PyType_Lookup(t, name);
+}
+
 static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyTypeObject *t = Py_TYPE(o->py);
     if (!jcv_generic_attrs(t))
@@ -183,12 +240,16 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
     jcv_attr *w = jcv_find_attr(c, o->py, name);
     if (w) {
         jcv_av *v = c->slots.data[w->slot];
-        if (v->kind == AV_UNDEF && v->text != not_set)
+        bool absent = jcv_lacks(v, LACK_UNBOUND) || jcv_lacks(v, LACK_DELETED);
+        if (v->kind == AV_UNDEF && !absent && v->lack != LACK_UNREAD)
             jcv_refuse(c, "the attribute %s: %s", PyUnicode_AsUTF8(name), v->text);
         if (v->kind != AV_UNDEF)
             return v;
-        if (!jcv_is_fresh(c, o->py))
+        if (absent && !jcv_is_fresh(c, o->py)) {
+            if (_PyType_Lookup(t, name) || hook_of(t))
+                jcv_refuse(c, "the attribute %s: %s", PyUnicode_AsUTF8(name), v->text);
             return NULL;
+        }
     }
     PyObject *d = _PyType_Lookup(t, name);
     if (d && Py_TYPE(d) == &PyProperty_Type) {
@@ -216,11 +277,8 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
     s->in_dict = jpy_module_check(o->py) && (!d || PyFunction_Check(d));
     PyObject *v = jpy_plain_attr(o->py, name);
     if (!v) {
-        static PyObject *hook_name;
-        if (!hook_name)
-            hook_name = PyUnicode_InternFromString("__getattr__");
         s->checks |= JPY_CHECK_ABSENT;
-        PyObject *hook = _PyType_Lookup(t, hook_name);
+        PyObject *hook = hook_of(t);
         if (!hook)
             return NULL;
         jcv_av *pos[2] = {o, jcv_py(c, name, NULL)};
@@ -353,8 +411,6 @@ static bool module_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     return true;
 }
 
-const char jcv_deleted[] = "it was deleted";
-
 void jcv_delattr(jcv *c, jcv_av *o, PyObject *name) {
     bool known = o->kind == AV_PY && !jcv_is_const(o) && !is_container(o->py) &&
                  !PyFunction_Check(o->py) && !jcv_is_fresh(c, o->py);
@@ -369,12 +425,26 @@ void jcv_delattr(jcv *c, jcv_av *o, PyObject *name) {
     }
     if (c->ctx != c->main)
         jcv_make_live_attr(c, t, name);
-    jcv_av *had = instance_attr(c, o, name), *none = jcv_new(c, AV_UNDEF);
+    jcv_av *had = instance_attr(c, o, name);
     if (!had)
         jcv_refuse(c, "del of a missing attribute");
-    none->text = jcv_deleted;
+    jcv_attr *a = jcv_find_attr(c, o->py, name);
+    if (a && jcv_lacks(a->first, LACK_UNREAD)) { /* whether there is one to delete must be known */
+        PyObject *before = jpy_plain_attr(o->py, name);
+        jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, a->src, NULL, name, 0);
+        if (!s)
+            jcv_refuse(c, "out of memory");
+        if (before)
+            jcv_own(c, before);
+        else
+            s->checks |= JPY_CHECK_ABSENT;
+        if (!before)
+            a->first = c->slot_init.data[a->slot] =
+                jcv_lacking(c, LACK_DELETED, "it was not there");
+    }
     jcv_wrote(c);
-    jcv_put(c, jcv_attr_slot(c, o->py, name, src_of(c, o), had), none);
+    jcv_put(c, jcv_attr_slot(c, o->py, name, src_of(c, o), had),
+            jcv_lacking(c, LACK_DELETED, "it was deleted"));
 }
 
 void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
@@ -433,16 +503,19 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     jcv_attr *a = jcv_find_attr(c, o->py, name);
     if (!a) {
         jpy_src *s = fresh ? NULL : src_of(c, o);
-        jcv_av *first = jcv_new(c, AV_UNDEF); /* what was there is not read */
-        first->text = not_set;
+        jcv_av *first = fresh ? jcv_lacking(c, LACK_UNBOUND, "an attribute is not there")
+                              : jcv_lacking(c, LACK_UNREAD, "an attribute was not looked at");
         if (c->ctx != c->main && !fresh) { /* but a branch may leave it as it is */
             jcv_av *had = instance_attr(c, o, name);
-            first = had ? had : first;
+            first = had ? had : jcv_lacking(c, LACK_UNBOUND, "an attribute is not there");
         }
         jcv_attr_slot(c, o->py, name, s, first);
         a = jcv_find_attr(c, o->py, name);
     }
-    if (c->slots.data[a->slot]->kind == AV_UNDEF && c->slots.data[a->slot]->text == jcv_deleted)
+    jcv_av *had = c->slots.data[a->slot];
+    if (jcv_lacks(had, LACK_DELETED)) /* it would be the last in its dict */
         jcv_refuse(c, "an attribute is set after it was deleted");
     jcv_put(c, a->slot, v);
+    if (had->kind == AV_UNDEF)
+        is_next(c, o->py, name);
 }

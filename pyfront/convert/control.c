@@ -281,10 +281,8 @@ static void define(jcv *c, jpy_tree *n) {
 
 static void delete (jcv *c, jpy_tree *t) {
     if (t->kind == JPY_NAME) {
-        jcv_av *none = jcv_new(c, AV_UNDEF);
-        none->text = "it was deleted";
         jcv_load(c, t->obj);
-        jcv_store(c, t->obj, none);
+        jcv_store(c, t->obj, jcv_lacking(c, LACK_DELETED, "it was deleted"));
         return;
     }
     if (t->kind == JPY_SUBSCRIPT) {

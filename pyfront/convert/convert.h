@@ -51,10 +51,6 @@ typedef struct jcv_leave {
     uint32_t flag, value; /* slots: a number, what is returned */
     struct jcv_leave *up;
 } jcv_leave;
-/* The text of AV_UNDEF where nothing was returned yet. */
-extern const char jcv_unset[];
-/* ... of a name that has no value yet. */
-extern const char jcv_unbound[];
 
 typedef struct jcv_handler {
     jmp_buf env;
@@ -262,6 +258,11 @@ jcv_av *jcv_new(jcv *c, jcv_kind kind);
 jcv_av *jcv_py(jcv *c, PyObject *o /* kept */, jpy_src *src);
 jcv_av *jcv_take(jcv *c, PyObject *o /* new reference, constant */);
 jcv_av *jcv_none(jcv *c);
+/* An AV_UNDEF; why: static text. */
+jcv_av *jcv_lacking(jcv *c, jcv_lack lack, const char *why);
+static inline bool jcv_lacks(const jcv_av *a, jcv_lack lack) {
+    return a && a->kind == AV_UNDEF && a->lack == lack;
+}
 jcv_av *jcv_bool(jcv *c, bool v);
 jcv_av *jcv_scalar(jcv *c, jcv_val *v);
 jcv_av *jcv_tuple(jcv *c, jcv_av *const *items, unsigned n);
@@ -329,7 +330,12 @@ typedef struct jcv_pairs {
     JN_VEC(jcv_av *) a;
     JN_VEC(jcv_av *) b;
 } jcv_pairs;
-jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *pairs, bool force);
+typedef enum jcv_force {
+    MERGE_ARMS,   /* what is equal stays as it is */
+    MERGE_ROUNDS, /* values of the graph become placeholders also where they are equal */
+    MERGE_NUMBERS /* ... and constant numbers */
+} jcv_force;
+jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *pairs, jcv_force force);
 jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves);
 /* The graph value of a leaf in the current SubGraph. */
 jcv_val *jcv_leaf_val(jcv *c, jcv_av *a);
@@ -511,7 +517,6 @@ jcv_av *jcv_getattr(jcv *c, jcv_av *o, PyObject *name);
 jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name); /* NULL: AttributeError */
 void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
 void jcv_delattr(jcv *c, jcv_av *o, PyObject *name);
-extern const char jcv_deleted[]; /* text of an attribute that is */
 jcv_attr *jcv_find_attr(jcv *c, PyObject *o, PyObject *name);
 uint32_t jcv_attr_slot(jcv *c, PyObject *o, PyObject *name, jpy_src *src, jcv_av *first);
 bool jcv_generic_attrs(PyTypeObject *t); /* reads attributes as object does, or by __getattr__ */
@@ -565,6 +570,11 @@ jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args 
 bool jcv_is_fresh(jcv *c, PyObject *o);
 /* attr.c: sets an attribute of an instance made here */
 void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+/* Names of attributes that an object did not have, or may not have had, in the order they were set:
+ * AV_TUPLE. */
+jcv_av *jcv_attr_order(jcv *c, PyObject *o);
+/* Whether an entry of the attribute table is the order of an object's attributes. */
+bool jcv_is_order(const jcv_attr *a);
 /* Attributes of it, in the order they were set, as AV_TUPLE of name, value, ... */
 jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o);
 /* expr.c: defaults of a function made here, positional ones first */

@@ -24,8 +24,6 @@ static bool is_local(const jcv_frame *f, PyObject *name) {
     return false;
 }
 
-const char jcv_unbound[] = "it is not bound";
-
 static void add_name(jcv *c, jcv_frame *f, PyObject *name, jcv_av *v) {
     if (f->n == f->cap) {
         unsigned cap = f->cap ? 2 * f->cap : 8;
@@ -39,8 +37,7 @@ static void add_name(jcv *c, jcv_frame *f, PyObject *name, jcv_av *v) {
         f->slots = slots;
         f->cap = cap;
     }
-    jcv_av *none = jcv_new(c, AV_UNDEF);
-    none->text = jcv_unbound;
+    jcv_av *none = jcv_lacking(c, LACK_UNBOUND, "it is not bound");
     f->names[f->n] = name;
     f->slots[f->n] = jcv_slot(c, none);
     jcv_put(c, f->slots[f->n++], v);

@@ -213,13 +213,40 @@ static void add_step(jcv *c, finishing *f, jpy_commit_kind kind, uint32_t slot, 
         jcv_refuse(c, "out of memory");
 }
 
-static void finish_attrs(jcv *c, finishing *f) {
+static void list_attr(jcv_attr **list, size_t *n, jcv_attr *a) {
+    for (size_t i = 0; i < *n; i++)
+        if (list[i] == a)
+            return;
+    list[(*n)++] = a;
+}
+
+/* Attributes that an object gets in the order in which they were set; then all others. */
+static jcv_attr **attrs_in_order(jcv *c, size_t *n) {
+    jcv_attr **list = jcv_alloc(c, (c->attrs.n + 1) * sizeof *list);
+    *n = 0;
     for (size_t i = 0; i < c->attrs.n; i++) {
-        jcv_attr *a = c->attrs.data[i];
-        jcv_av *now = c->slots.data[a->slot];
-        if (jcv_av_equal(now, a->first) || jcv_is_fresh(c, a->object))
+        PyObject *o = c->attrs.data[i]->object;
+        if (!jcv_is_order(c->attrs.data[i]) || jcv_is_fresh(c, o))
             continue;
-        bool deleted = now->kind == AV_UNDEF && now->text == jcv_deleted;
+        jcv_av *names = jcv_attr_order(c, o);
+        for (unsigned k = 0; k < names->n; k++)
+            list_attr(list, n, jcv_find_attr(c, o, names->items[k]->py));
+    }
+    for (size_t i = 0; i < c->attrs.n; i++)
+        if (!jcv_is_order(c->attrs.data[i]) && !jcv_is_fresh(c, c->attrs.data[i]->object))
+            list_attr(list, n, c->attrs.data[i]);
+    return list;
+}
+
+static void finish_attrs(jcv *c, finishing *f) {
+    size_t n;
+    jcv_attr **list = attrs_in_order(c, &n);
+    for (size_t i = 0; i < n; i++) {
+        jcv_attr *a = list[i];
+        jcv_av *now = c->slots.data[a->slot];
+        if (jcv_av_equal(now, a->first))
+            continue;
+        bool deleted = jcv_lacks(now, LACK_DELETED);
         if (now->kind == AV_UNDEF && !deleted)
             jcv_refuse(c, "an attribute: %s", now->text);
         if (!a->src)
@@ -237,7 +264,7 @@ static void finish_attrs(jcv *c, finishing *f) {
     }
 }
 
-/* Pairs of a dict that are not just what was read from it. */
+/* Pairs that are written to a dict: all of it where it is whole. */
 static jcv_av *written_pairs(jcv *c, jcv_av *d) {
     jcv_av *t = c->slots.data[d->slot], *out = jcv_tuple(c, t->items, t->n);
     out->n = 0;
@@ -245,9 +272,6 @@ static jcv_av *written_pairs(jcv *c, jcv_av *d) {
         jcv_av *v = t->items[i + 1];
         if (v->kind == AV_UNDEF)
             jcv_refuse(c, "an item of a dict: %s", v->text);
-        if (t->text != jcv_whole && v->src && v->src->kind == JPY_SRC_KEY &&
-            v->src->parent == d->origin->src)
-            continue;
         out->items[out->n++] = t->items[i];
         out->items[out->n++] = v;
     }
@@ -262,6 +286,8 @@ static void finish_containers(jcv *c, finishing *f) {
         jcv_av *seq = c->slots.data[x->slot];
         if (jcv_av_equal(seq, c->slot_init.data[x->slot]))
             continue;
+        if (seq->kind == AV_UNDEF)
+            jcv_refuse(c, "a container: %s", seq->text);
         jcv_av *pairs = x->kind == AV_DICT ? written_pairs(c, x) : seq;
         jpy_recipe *r = entry_alloc(c, f->e, sizeof *r);
         r->kind = x->kind == AV_DICT ? JPY_MAKE_DICT : JPY_MAKE_LIST;

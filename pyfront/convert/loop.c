@@ -22,10 +22,8 @@ static jcv_av *number(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); 
 
 static jcv_leave new_leave(jcv *c) {
     jcv_leave l = {.up = c->leave};
-    jcv_av *none = jcv_new(c, AV_UNDEF);
-    none->text = jcv_unset;
     l.flag = jcv_slot(c, number(c, GOES_ON));
-    l.value = jcv_slot(c, none);
+    l.value = jcv_slot(c, jcv_lacking(c, LACK_UNRETURNED, "nothing is returned"));
     return l;
 }
 
@@ -281,7 +279,7 @@ static jcv_out after(jcv *c, jpy_tree *n, const jcv_leave *leave) {
     int left = how(c, leave);
     if (left == LEFT_BY_RETURN)
         return if_returned(c, &e, 0);
-    if (left < 0 && c->slots.data[leave->value]->text != jcv_unset)
+    if (left < 0 && !jcv_lacks(c->slots.data[leave->value], LACK_UNRETURNED))
         return jcv_branch_with_rest(c, left_is(c, leave, LEFT_BY_RETURN), if_returned, &e);
     return then_else(c, &e);
 }

@@ -75,6 +75,8 @@ jcv_av *jcv_outer_read(jcv *c, const jcv_outer *x) {
     if (!a)
         return NULL;
     jcv_av *v = c->slots.data[a->slot];
+    if (jcv_lacks(v, LACK_UNREAD))
+        return NULL;
     if (v->kind == AV_UNDEF)
         jcv_refuse(c, "a variable outside: %s", v->text);
     return v;
@@ -112,8 +114,9 @@ void jcv_outer_write(jcv *c, const jcv_outer *x, jcv_av *v) {
     jcv_wrote(c);
     jcv_attr *a = jcv_find_attr(c, x->holder, x->name);
     if (!a) {
-        jcv_av *first = jcv_new(c, AV_UNDEF);
-        first->text = "it is written on one path only";
+        jcv_av *first = jcv_lacking(c, LACK_UNREAD, "it was not looked at");
+        if (c->ctx != c->main && !now)
+            first = jcv_lacking(c, LACK_UNBOUND, "it was not there");
         if (c->ctx != c->main && now)
             first = jcv_wrap(c, now, x->value_src);
         uint32_t slot =

@@ -16,7 +16,6 @@
 
 const char *const jcv_stacked = "a list of unknown length";
 const char jcv_never[] = "a list without items so far";
-static const char *const used_up = "an iterator is used up";
 
 static jcv_av *number(jcv *c, int64_t v) { return jcv_take(c, PyLong_FromLongLong(v)); }
 static jcv_val *int_const(jcv *c, int64_t v) {
@@ -35,13 +34,11 @@ bool jcv_use_up(jcv *c, jcv_av *a) {
     if (!a->slot)
         return true;
     jcv_av *state = c->slots.data[a->slot];
-    if (state->kind == AV_UNDEF && state->text == used_up)
+    if (jcv_lacks(state, LACK_USED_UP))
         return false;
     if (state->kind == AV_UNDEF)
         jcv_refuse(c, "an iterator that is used on one path only");
-    jcv_av *used = jcv_new(c, AV_UNDEF);
-    used->text = used_up;
-    jcv_put(c, a->slot, used);
+    jcv_put(c, a->slot, jcv_lacking(c, LACK_USED_UP, "an iterator is used up"));
     return true;
 }
 
@@ -252,7 +249,36 @@ static void first_item(jcv *c, void *user, jcv_av *item) {
     jcv_throw_now(c, THROW_PROBE);
 }
 
+typedef struct probing {
+    jcv_visit_fn fn;
+    void *user;
+    bool refused;
+    char reason[sizeof((jcv *)0)->reason];
+} probing;
+
+/* The first item is found, also where it may not be looked at: a branch around must not take that
+ * for a path that leads nowhere. */
+static void probe_item(jcv *c, void *user, jcv_av *item) {
+    probing *p = user;
+    jcv_handler h = {.up = c->handler};
+    c->handler = &h;
+    if (setjmp(h.env) == 0) {
+        p->fn(c, p->user, item);
+        c->thrown = THROW_PROBE;
+    }
+    c->handler = h.up;
+    if (c->thrown == THROW_REFUSE) {
+        p->refused = true;
+        memcpy(p->reason, c->reason, sizeof p->reason);
+        c->thrown = THROW_PROBE;
+    }
+    jcv_throw_now(c, c->thrown);
+}
+
 void jcv_probe(jcv *c, jcv_feed_fn feed, void *from, jcv_visit_fn fn, void *user) {
+    probing *p = jcv_alloc(c, sizeof *p);
+    p->fn = fn;
+    p->user = user;
     jcv_state before = jcv_save(c);
     jcv_place place = jcv_where(c);
     uint32_t epoch = c->epoch;
@@ -261,12 +287,14 @@ void jcv_probe(jcv *c, jcv_feed_fn feed, void *from, jcv_visit_fn fn, void *user
     c->ctx = jcv_ctx_new(c, JCV_ARM, "probe", c->ctx);
     volatile bool thrown = true;
     if (setjmp(h.env) == 0) {
-        feed(c, from, fn, user);
+        feed(c, from, probe_item, p);
         thrown = false;
     }
     c->handler = h.up;
     if (thrown && c->thrown != THROW_PROBE)
         jcv_throw_now(c, c->thrown);
+    if (p->refused)
+        jcv_refuse(c, "%s", p->reason);
     jcv_restore(c, before);
     jcv_back(c, place);
     c->epoch = epoch;

@@ -54,11 +54,7 @@ static janus_kind number_kind(const jcv_av *a) {
                                        : JANUS_KIND_NONE;
 }
 
-static jcv_av *undef(jcv *c, const char *why) {
-    jcv_av *a = jcv_new(c, AV_UNDEF);
-    a->text = why;
-    return a;
-}
+static jcv_av *undef(jcv *c, const char *why) { return jcv_lacking(c, LACK_UNKNOWN, why); }
 
 static jcv_av *placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
     if (!jn_vec_push(&p->a, a) || !jn_vec_push(&p->b, b))
@@ -82,8 +78,7 @@ static jcv_av *same_placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
     return placeholder(c, a, b, p);
 }
 
-const char jcv_unset[] = "nothing is returned";
-static bool unset(const jcv_av *a) { return a && a->kind == AV_UNDEF && a->text == jcv_unset; }
+static bool unset(const jcv_av *a) { return jcv_lacks(a, LACK_UNRETURNED); }
 
 /* Something of the same kind that nobody looks at. */
 static jcv_av *dummy(jcv *c, jcv_av *like) {
@@ -115,13 +110,15 @@ static jcv_av *dummy(jcv *c, jcv_av *like) {
     }
 }
 
-jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, bool force) {
+jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
     if (unset(a) && b && b->kind != AV_UNDEF)
         a = dummy(c, b);
     else if (unset(b) && a && a->kind != AV_UNDEF)
         b = dummy(c, a);
     if (unset(a) && unset(b))
         return a;
+    if (force == MERGE_NUMBERS && a && b && number_kind(a) && number_kind(a) == number_kind(b))
+        return placeholder(c, a, b, p);
     if (jcv_av_equal(a, b) &&
         !(force && (a->kind == AV_TENSOR || a->kind == AV_SCALAR || a->kind == AV_HOST ||
                     a->kind == AV_TUPLE || a->kind == AV_STACK || a->kind == AV_DATA)))
@@ -141,7 +138,8 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, bool force) {
         return placeholder(c, a, b, p);
     if (b->kind == AV_HOST && a->kind == AV_PY && a->src)
         return placeholder(c, a, b, p);
-    if (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n && a->named == b->named) {
+    if (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n && a->named == b->named &&
+        a->text == b->text) {
         jcv_av *t = jcv_tuple_like(c, a);
         for (unsigned i = 0; i < a->n; i++)
             t->items[i] = jcv_merge(c, a->items[i], b->items[i], p, force);
@@ -150,8 +148,29 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, bool force) {
     return undef(c, "it is of different kinds on different paths");
 }
 
+static bool is_leaf(const jcv_av *a) {
+    return a->kind == AV_ITER && a->text && !strcmp(a->text, "leaf");
+}
+
+/* Whether two shapes have leaves at the same places and are else the same.  *out_number: where one
+ * has a leaf the other has a number. */
+static bool same_shape(const jcv_av *a, const jcv_av *b, bool *out_number) {
+    if (is_leaf(a) && is_leaf(b))
+        return true;
+    if (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n && a->named == b->named &&
+        a->text == b->text) {
+        bool same = true;
+        for (unsigned i = 0; i < a->n; i++)
+            same = same_shape(a->items[i], b->items[i], out_number) && same;
+        return same;
+    }
+    if (number_kind(a) && is_leaf(b))
+        *out_number = true;
+    return jcv_av_equal(a, b);
+}
+
 jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves) {
-    if (shape->kind == AV_ITER && shape->text && !strcmp(shape->text, "leaf"))
+    if (is_leaf(shape))
         return leaves[shape->n];
     if (shape->kind != AV_TUPLE && !jcv_is_slice(shape))
         return shape;
@@ -346,7 +365,8 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
             continue; /* made in the second branch: nothing outside knows it, but see attributes */
         if (!changed(c, before, i, a) && !changed(c, before, i, b))
             continue;
-        jcv_av *both = jcv_merge(c, a, b, &pairs, false), *of = jcv_container_in(c, (uint32_t)i);
+        jcv_av *both = jcv_merge(c, a, b, &pairs, MERGE_ARMS),
+               *of = jcv_container_in(c, (uint32_t)i);
         if (both->kind == AV_UNDEF && of && i < before.n)
             jcv_make_live(c, of); /* longer on one path than on the other */
         if (!jn_vec_push(&which, (uint32_t)i) || !jn_vec_push(&shapes, both))
@@ -359,7 +379,7 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
         if (attr && i >= arms[0].state.n &&
             (!jn_vec_push(&which, (uint32_t)i) ||
              !jn_vec_push(&shapes, jcv_merge(c, c->slot_init.data[i], arms[1].state.slots[i],
-                                             &pairs, false))))
+                                             &pairs, MERGE_ARMS))))
             jcv_refuse(c, "out of memory");
     }
     unsigned n = (unsigned)pairs.a.n;
@@ -401,6 +421,11 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
 /* ---- loops --------------------------------------------------------------------------------------
  */
 
+/* A number that is carried changes; one inside a tuple or list may be the same in all rounds. */
+static jcv_force carries(const jcv_av *a, bool numbers) {
+    return numbers || number_kind(a) ? MERGE_NUMBERS : MERGE_ROUNDS;
+}
+
 /* Whether an instance was made inside the loop. */
 static bool made_since(jcv *c, PyObject *o, size_t n_fresh) {
     for (size_t i = n_fresh; i < c->fresh.n; i++)
@@ -423,6 +448,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
     jcv_state before = jcv_save(c);
     jcv_place place = jcv_where(c);
     bool *carried = jcv_alloc(c, before.n + 1), *tracked = jcv_alloc(c, 4096);
+    bool *numbers = jcv_alloc(c, before.n + 1); /* constants in what is carried change, too */
     const char *name = count ? "foreach" : "while";
     const jpy_tree *loop = c->loop;
     size_t n_fresh = c->fresh.n;
@@ -443,9 +469,8 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
         for (size_t i = 0; i < before.n; i++) {
             if (!carried[i])
                 continue;
-            jcv_av *shape = jcv_merge(c, before.slots[i], before.slots[i], &init, true);
-            if (number_kind(shape)) /* constants that change are carried, too */
-                shape = placeholder(c, shape, shape, &init);
+            jcv_force force = carries(before.slots[i], numbers[i]);
+            jcv_av *shape = jcv_merge(c, before.slots[i], before.slots[i], &init, force);
             if (!jn_vec_push(&which, (uint32_t)i) || !jn_vec_push(&shapes, shape))
                 jcv_refuse(c, "out of memory");
         }
@@ -521,9 +546,11 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
                     first_in_loop(c, c->attrs.data[k]);
                 }
         if (places) { /* first written in the loop: they are state from now on */
-            bool *more = jcv_alloc(c, c->slots.n + 1);
+            bool *more = jcv_alloc(c, 2 * c->slots.n + 2);
             memcpy(more, carried, before.n);
+            memcpy(more + c->slots.n + 1, numbers, before.n);
             carried = more;
+            numbers = more + c->slots.n + 1;
             jcv_restore(c, before);
             before = jcv_save(c);
             again = true;
@@ -532,13 +559,20 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
         for (size_t i = 0; i < which.n && !again; i++) {
             jcv_av *now = c->slots.data[which.data[i]];
             jcv_pairs p = {{0}, {0}};
-            jcv_av *b = jcv_merge(c, before.slots[which.data[i]], now, &p, true);
-            if (number_kind(b))
-                b = placeholder(c, before.slots[which.data[i]], now, &p);
-            jcv_av *of = jcv_container_in(c, which.data[i]);
-            if (b->kind == AV_UNDEF && of)
+            jcv_av *was = before.slots[which.data[i]];
+            jcv_force force = carries(was, numbers[which.data[i]]);
+            jcv_av *b = jcv_merge(c, was, now, &p, force), *of = jcv_container_in(c, which.data[i]);
+            bool number = false;
+            bool same = same_shape(shapes.data[i], b, &number);
+            if (!same && number && force != MERGE_NUMBERS) {
+                numbers[which.data[i]] = again = true;
+                jn_vec_free(&p.a);
+                jn_vec_free(&p.b);
+                continue;
+            }
+            if (!same && of)
                 jcv_make_live(c, of);
-            if (b->kind == AV_UNDEF) {
+            if (!same) {
                 jcv_peel_loop(c, loop);
                 jcv_refuse(c, "a variable of a loop is of different kinds in its rounds");
             }
@@ -592,7 +626,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
         jcv_sync_places(c);
         for (size_t i = 0; i < after.n; i++) {
             jcv_av *was = i < before.n ? before.slots[i] : c->slot_init.data[i];
-            bool outside = i < before.n || was->text == jcv_unbound;
+            bool outside = i < before.n || jcv_lacks(was, LACK_UNBOUND);
             if (was->kind == AV_UNDEF && after.slots[i]->kind != AV_UNDEF && outside) {
                 jcv_put(c, i, undef(c, "it is bound only inside a loop"));
                 c->slots.data[i]->tree = (jpy_tree *)loop;

@@ -32,6 +32,13 @@ jcv_av *jcv_take(jcv *c, PyObject *o) {
     return a;
 }
 
+jcv_av *jcv_lacking(jcv *c, jcv_lack lack, const char *why) {
+    jcv_av *a = jcv_new(c, AV_UNDEF);
+    a->lack = lack;
+    a->text = why;
+    return a;
+}
+
 jcv_av *jcv_none(jcv *c) { return jcv_py(c, Py_None, NULL); }
 jcv_av *jcv_bool(jcv *c, bool v) { return jcv_py(c, v ? Py_True : Py_False, NULL); }
 
@@ -59,6 +66,7 @@ uint32_t jcv_slot(jcv *c, jcv_av *first) {
 jcv_av *jcv_tuple_like(jcv *c, const jcv_av *like) {
     jcv_av *a = jcv_tuple(c, like->items, like->n);
     a->named = like->named;
+    a->text = like->text;
     return a;
 }
 
@@ -316,7 +324,7 @@ bool jcv_av_equal(const jcv_av *a, const jcv_av *b) {
         return false;
     switch (a->kind) {
     case AV_UNDEF:
-        return true;
+        return a->lack == b->lack && a->lack != LACK_UNKNOWN;
     case AV_PY:
         if (a->py == b->py)
             return true;
@@ -332,7 +340,7 @@ bool jcv_av_equal(const jcv_av *a, const jcv_av *b) {
         return a->val == b->val;
     case AV_TUPLE:
     case AV_RANGE:
-        if (a->n != b->n || a->named != b->named)
+        if (a->n != b->n || a->named != b->named || a->text != b->text)
             return false;
         for (unsigned i = 0; i < a->n; i++)
             if (!jcv_av_equal(a->items[i], b->items[i]))

@@ -17,7 +17,7 @@
 typedef struct jcv jcv;
 
 typedef enum jcv_kind {
-    AV_UNDEF,   /* not bound, or different in two branches; text says why */
+    AV_UNDEF,   /* no value: `lack` says in which sense, text why */
     AV_PY,      /* a Python object; src: where it comes from, NULL for constants */
     AV_TENSOR,  /* proxy py; src for bound ones */
     AV_SCALAR,  /* val */
@@ -39,6 +39,17 @@ typedef enum jcv_kind {
     AV_MAYBE    /* d.get(key): items: d, key; val: whether it is there, else None; n: live_epoch */
 } jcv_kind;
 
+/* What an AV_UNDEF means.  Two of one sense are equal, but for LACK_UNKNOWN: nothing is known of
+ * what such a location holds, so it is never the same as before. */
+typedef enum jcv_lack {
+    LACK_UNKNOWN,    /* it differs between paths */
+    LACK_UNBOUND,    /* a name, or an attribute of an object, that is not there */
+    LACK_DELETED,    /* the same, because it was deleted */
+    LACK_UNREAD,     /* a location that holds what the heap has, which was not looked at */
+    LACK_UNRETURNED, /* nothing is returned yet */
+    LACK_USED_UP     /* an iterator that has given all its items */
+} jcv_lack;
+
 typedef struct jcv_av jcv_av;
 typedef struct jcv_frame jcv_frame;
 struct jcv_av {
@@ -54,6 +65,7 @@ struct jcv_av {
     jpy_tree *tree; /* of a closure; of AV_LIST and AV_DICT: where they are made */
     struct jcv_frame *frame;
     const char *text;
+    jcv_lack lack;               /* of AV_UNDEF */
     PyObject *named;             /* of AV_TUPLE: the named tuple type that it is of, or NULL */
     const jn_type *const *types; /* of the rows of a stacked list */
     jcv_av *origin;       /* of AV_LIST, AV_DICT: the real container that it stands for, or NULL */
