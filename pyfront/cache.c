@@ -19,29 +19,6 @@
 #include "pyfront/py_tensor.h"
 #include "pyfront/signals.h"
 
-void jpy_entry_free(jpy_entry *e) {
-    if (!e || --e->refs > 0)
-        return;
-    for (unsigned k = 0; k < e->n_stages; k++) {
-        jn_vec_free(&e->stages[k].in);
-        jn_vec_free(&e->stages[k].kept);
-        jn_vec_free(&e->stages[k].out);
-        jn_vec_free(&e->stages[k].place);
-    }
-    jn_vec_free(&e->grad_of);
-    jn_vec_free(&e->looked);
-    jn_vec_free(&e->prints);
-    jpy_guards_free(&e->guards);
-    jn_module_release(e->module);
-    jn_vec_free(&e->inputs);
-    jn_vec_free(&e->steps);
-    Py_XDECREF(e->attr_names);
-    Py_XDECREF(e->type_list);
-    jn_arena_free(&e->arena);
-    jn_free(e);
-}
-
-void jpy_entry_hold(jpy_entry *e) { e->refs++; }
 uint64_t jpy_entry_runs(const jpy_entry *e) { return e->runs; }
 const janus_module *jpy_entry_module(jpy_entry *e) { return e->module; }
 jpy_trial *jpy_entry_trial(jpy_entry *e) { return &e->trial; }

@@ -105,8 +105,7 @@ typedef struct jpy_place { /* of a tracked result */
 } jpy_place;
 
 struct jpy_entry {
-    int refs;
-    jpy_guards guards;
+    PyObject_HEAD jpy_guards guards;
     janus_module *module;
     jn_subgraph *main;
     jn_arena arena;
@@ -132,6 +131,10 @@ struct jpy_entry {
     uint64_t runs;
     jpy_trial trial;
 };
+
+/* entry.c: an empty one for the arguments of `call`, of which the guards hold the names; NULL: out
+ * of memory, with an exception. */
+jpy_entry *jpy_entry_new(const jpy_call *call, bool grad_mode);
 
 /* commit.c: builds every object (prepare), then applies, the log of the run (prepared) last.
  * `text`: what is printed first of all, or NULL.  0; -1: nothing has changed; 1: all is done, but

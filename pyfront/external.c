@@ -22,8 +22,12 @@
 #include "pyfront/py_tensor.h"
 #include "pyfront/replay.h"
 #include "pyfront/signals.h"
+#include "pyfront/tape_internal.h"
 
+/* An object whose references are those to its node, so that the collector sees what it holds: see
+ * jpy_node_visit(). */
 typedef struct region {
+    PyObject_HEAD jpy_node *node; /* borrowed; NULL when it has died */
     jpy_entry *e;
     const jpy_stage *stage;
     jpy_function *f;                     /* owned */
@@ -62,28 +66,71 @@ static bool bind_again(region *r, PyObject *const *slots) {
     return true;
 }
 
-static void free_region(void *user) {
-    region *r = user;
+static PyTypeObject *region_type;
+
+static int region_traverse(PyObject *self, visitproc visit, void *arg) {
+    region *r = (region *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT((PyObject *)r->f);
+    Py_VISIT((PyObject *)r->e);
+    Py_VISIT(r->callable);
+    Py_VISIT(r->args);
+    Py_VISIT(r->kwnames);
+    for (unsigned i = 0; i < r->n_in; i++)
+        Py_VISIT(r->inputs[i]);
+    for (size_t i = 0; r->bound && i < r->e->inputs.n; i++)
+        Py_VISIT(r->bound[i]);
+    return r->node ? jpy_node_visit_edges(r->node, visit, arg) : 0;
+}
+
+/* Nobody is left who could ask for a gradient. */
+static int region_clear(PyObject *self) {
+    region *r = (region *)self;
+    release_bound(r);
+    for (unsigned i = 0; i < r->n_in; i++)
+        Py_CLEAR(r->inputs[i]);
+    Py_CLEAR(r->callable);
+    Py_CLEAR(r->args);
+    Py_CLEAR(r->kwnames);
+    return 0;
+}
+
+static void node_died(void *user) { ((region *)user)->node = NULL; }
+
+static void region_dealloc(PyObject *self) {
+    region *r = (region *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
     if (r->frame)
         jn_frame_value_release(r->frame);
-    for (unsigned i = 0; i < r->n_in; i++) {
-        Py_XDECREF(r->inputs[i]);
-    }
     for (size_t i = 0; r->saved && i < r->stage->kept.n; i++)
         jpy_saved_clear(&r->saved[i]);
-    release_bound(r);
+    (void)region_clear(self);
     jn_free(r->bound);
-    Py_XDECREF(r->callable);
-    Py_XDECREF(r->args);
-    Py_XDECREF(r->kwnames);
     jpy_entry_free(r->e);
     jn_free(r->inputs);
     jn_free(r->edges);
     jn_free(r->saved);
     Py_XDECREF((PyObject *)r->f);
-    jn_free(r);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
 }
 
+static PyType_Slot region_slots[] = {{Py_tp_dealloc, region_dealloc},
+                                     {Py_tp_traverse, region_traverse},
+                                     {Py_tp_clear, region_clear},
+                                     {Py_tp_doc, "What the history of a graph's results holds."},
+                                     {0, NULL}};
+static PyType_Spec region_spec = {
+    "janus._C.Region", sizeof(region), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, region_slots};
+
+int jpy_init_region(PyObject *module) {
+    region_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &region_spec, NULL);
+    return region_type ? 0 : -1;
+}
+
+/* After backward: it is not asked again, so it lets go of the call as well. */
 static void release_saved(void *user) {
     region *r = user;
     if (r->frame)
@@ -91,7 +138,7 @@ static void release_saved(void *user) {
     r->frame = NULL;
     for (size_t i = 0; i < r->stage->kept.n; i++)
         jpy_saved_clear(&r->saved[i]);
-    release_bound(r);
+    (void)region_clear((PyObject *)r);
 }
 
 /* The tracked results inside what the function returned, by their numbers. */
@@ -341,6 +388,8 @@ static janus_status run_gradient(region *r, const jpy_gradient *g, const jpy_val
 static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *din,
                     bool create_graph) {
     region *r = user;
+    if (!r->args) /* in the hands of the collector */
+        return jpy_raise_freed();
     for (size_t i = 0; i < r->stage->kept.n; i++)
         if (jpy_saved_check(&r->saved[i], r->stage->kept.data[i].op) < 0)
             return -1;
@@ -387,13 +436,14 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
 static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, const jpy_call *call,
                             PyObject *const *slots, uint64_t rng_offset, jn_frame_value *frame,
                             jpy_node *const *earlier) {
-    region *r = jn_calloc(1, sizeof *r);
+    region *r = PyObject_GC_New(region, region_type);
     if (!r)
         return NULL;
+    memset((char *)r + sizeof(PyObject), 0, sizeof *r - sizeof(PyObject));
     r->e = e;
     r->stage = x;
     r->f = (jpy_function *)Py_NewRef((PyObject *)f);
-    e->refs++;
+    jpy_entry_hold(e);
     Py_ssize_t n_args = call->n_pos + (call->kwnames ? PyTuple_GET_SIZE(call->kwnames) : 0);
     r->callable = Py_NewRef(f->callable);
     r->args = PyTuple_New(n_args);
@@ -427,11 +477,16 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     }
     jn_frame_value_retain(frame);
     r->frame = frame;
-    jpy_external ext = {r, backward, release_saved, free_region, "Graph"};
+    jpy_external ext = {r, backward, release_saved, node_died, "Graph"};
     if (ok)
         node = jpy_external_new(&ext, n_in, edges, r->n_out);
-    if (!node)
-        free_region(r);
+    PyObject_GC_Track(r);
+    if (!node) {
+        Py_DECREF((PyObject *)r);
+        return NULL;
+    }
+    r->node = node;
+    jpy_node_hold(node, (PyObject *)r);
     return node;
 }
 

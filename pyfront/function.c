@@ -222,6 +222,9 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(f->dict);
     Py_VISIT(f->hints);
     Py_VISIT(f->seen);
+    Py_VISIT(f->notes);
+    for (size_t i = 0; i < f->entries.n; i++)
+        Py_VISIT((PyObject *)f->entries.data[i]);
     return 0;
 }
 

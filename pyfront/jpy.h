@@ -34,6 +34,8 @@ int jpy_init_create(PyObject *module);
 int jpy_init_random(PyObject *module);
 int jpy_init_tape(PyObject *module);
 int jpy_init_tape_objects(PyObject *module);
+int jpy_init_entry(PyObject *module);
+int jpy_init_region(PyObject *module);
 int jpy_init_function(PyObject *module);
 int jpy_init_optim(PyObject *module);
 int jpy_init_rng(PyObject *module);

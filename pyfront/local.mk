@@ -54,6 +54,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/values.h \
 	pyfront/convert/tree.h \
 	pyfront/convert/value.c \
+	pyfront/entry.c \
 	pyfront/entry.h \
 	pyfront/dump_dir.c \
 	pyfront/explain.c \

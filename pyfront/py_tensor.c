@@ -2,8 +2,8 @@
 /*
  * The type janus.Tensor: life cycle, properties, and the methods that are no ops.
  *
- * Objects of exactly this type are kept on a free list when they die.  `grad`, `base` and the hooks
- * are visited by the collector; nodes are not (they are counted, and own leaves only).
+ * Objects of exactly this type are kept on a free list when they die.  `grad`, `base`, the hooks
+ * and the objects that the history holds are visited by the collector.
  */
 #include "config.h"
 
@@ -103,7 +103,7 @@ static int tensor_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(o->hooks);
     Py_VISIT(o->dict);
     Py_VISIT((PyObject *)o->base);
-    return 0;
+    return jpy_node_visit(o->node, visit, arg);
 }
 
 static int tensor_clear(PyObject *self) {

@@ -69,10 +69,12 @@ struct jpy_node {
     uint64_t seq;
     const jpy_node_class *cls;
     jpy_edge *edges; /* n_in, owned */
+    PyObject *held;  /* the objects it holds, as one whose reference count is the node's; or NULL */
     jn_type *types;  /* types of n_in operands, then n_out results; NULL for classes without */
     struct jpy_node_extra *extra; /* hooks and retain_grad, NULL: none */
     uint32_t size;                /* of this block */
     bool freed;                   /* saved values were given up */
+    bool leads;                   /* through its edges to a node that holds objects, or it does */
     uint8_t inplace;              /* result 0 was written over operand 0 */
 };
 
@@ -83,6 +85,18 @@ jpy_node *jpy_node_new(const jpy_node_class *cls, unsigned n_in, unsigned n_out,
 void *jpy_node_data(jpy_node *n);
 void jpy_node_retain(jpy_node *n);
 void jpy_node_release(jpy_node *n); /* iterative, accepts NULL */
+/*
+ * For the collector: visits what one reference to the node keeps alive.  Nodes are not objects, but
+ * some hold objects of the program (the arguments of a region, the context of a Function), which
+ * may have the tensor whose history that is.  What such a node holds is one object, `held`, that
+ * has as many references as the node, so each reference to the node is visited as one to it.  From
+ * a node that is referred to once, the way goes on through its edges; behind one that is shared
+ * nothing is visited: then its objects live until the history is used up or dropped.
+ */
+int jpy_node_visit(jpy_node *n, visitproc visit, void *arg);
+int jpy_node_visit_edges(jpy_node *n, visitproc visit, void *arg);
+/* The node holds `o`, of which the caller has the only reference and gives it up. */
+void jpy_node_hold(jpy_node *n, PyObject *o);
 void jpy_node_release_now(jpy_node *n);
 
 /*
@@ -94,7 +108,7 @@ typedef struct jpy_external {
     int (*backward)(void *user, const jpy_val *dout, const bool *want, jpy_val *din,
                     bool create_graph);
     void (*release_saved)(void *user); /* may be NULL; not called more than once */
-    void (*free_user)(void *user);     /* exactly once, when the node dies */
+    void (*free_user)(void *user);     /* exactly once, when the node dies; may be NULL */
     const char *name;                  /* static; NULL: "Graph" */
 } jpy_external;
 /* edges: one per operand, from jpy_tensor_edge(); node with n_out results.  On failure free_user is

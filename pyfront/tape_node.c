@@ -40,9 +40,12 @@ jpy_node *jpy_node_new(const jpy_node_class *cls, unsigned n_in, unsigned n_out,
     n->extra = NULL;
     n->size = (uint32_t)size;
     n->freed = false;
+    n->leads = false;
+    n->held = NULL;
     n->inplace = 0;
     for (unsigned i = 0; i < n_in; i++) {
         n->edges[i] = edges[i];
+        n->leads |= edges[i].node && edges[i].node->leads;
         jpy_edge_retain(edges[i]);
     }
     return n;
@@ -50,7 +53,45 @@ jpy_node *jpy_node_new(const jpy_node_class *cls, unsigned n_in, unsigned n_out,
 
 void *jpy_node_data(jpy_node *n) { return (char *)n + round_up(sizeof(jpy_node)); }
 
-void jpy_node_retain(jpy_node *n) { n->refs++; }
+void jpy_node_retain(jpy_node *n) {
+    n->refs++;
+    Py_XINCREF(n->held);
+}
+
+void jpy_node_hold(jpy_node *n, PyObject *o) {
+    n->held = o;
+    n->leads = true;
+    for (uint32_t i = 1; i < n->refs; i++)
+        Py_INCREF(o);
+}
+
+int jpy_node_visit_edges(jpy_node *n, visitproc visit, void *arg) {
+    enum { DEEP = 128 }; /* what is wider than this is not gone into, as if it were shared */
+    jpy_node *todo[DEEP];
+    unsigned depth = 1;
+    for (todo[0] = n; depth;) {
+        n = todo[--depth];
+        for (unsigned i = 0; i < n->n_in; i++) {
+            jpy_node *at = n->edges[i].node;
+            if (!at)
+                Py_VISIT((PyObject *)n->edges[i].leaf);
+            else if (at->held)
+                Py_VISIT(at->held);
+            else if (at->leads && at->refs == 1 && depth < DEEP)
+                todo[depth++] = at;
+        }
+    }
+    return 0;
+}
+
+int jpy_node_visit(jpy_node *n, visitproc visit, void *arg) {
+    if (!n || !n->leads)
+        return 0;
+    if (!n->held)
+        return n->refs == 1 ? jpy_node_visit_edges(n, visit, arg) : 0;
+    Py_VISIT(n->held);
+    return 0;
+}
 
 static void tear_down(jpy_node *n) {
     if (n->cls->destroy)
@@ -59,7 +100,9 @@ static void tear_down(jpy_node *n) {
         jpy_edge_release(n->edges[i]);
     if (n->extra)
         jpy_node_extra_free(n->extra);
+    PyObject *held = n->held;
     jn_pool_free(n, n->size);
+    Py_XDECREF(held);
 }
 
 void jpy_node_release_now(jpy_node *n) {
@@ -77,13 +120,17 @@ void jpy_node_release_now(jpy_node *n) {
 }
 
 void jpy_node_release(jpy_node *n) {
-    if (n && --n->refs == 0)
+    if (!n)
+        return;
+    if (n->held && n->refs > 1)
+        Py_DECREF(n->held);
+    if (--n->refs == 0)
         jpy_node_release_now(n);
 }
 
 void jpy_edge_retain(jpy_edge e) {
     if (e.node)
-        e.node->refs++;
+        jpy_node_retain(e.node);
     else if (e.leaf)
         Py_INCREF((PyObject *)e.leaf);
 }

@@ -106,22 +106,29 @@ typedef struct node_object {
 } node_object;
 
 static PyObject *node_object_new(jpy_node *n, PyObject *leaf) {
-    node_object *o = PyObject_New(node_object, jpy.node_type);
+    node_object *o = PyObject_GC_New(node_object, jpy.node_type);
     if (o) {
         o->node = n;
         o->leaf = Py_XNewRef(leaf);
         if (n)
             jpy_node_retain(n);
+        PyObject_GC_Track(o);
     }
     return (PyObject *)o;
 }
 PyObject *jpy_node_object(jpy_node *n) { return node_object_new(n, NULL); }
 
+static int node_object_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((node_object *)self)->leaf);
+    return jpy_node_visit(((node_object *)self)->node, visit, arg);
+}
 static void node_object_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     jpy_node *n = ((node_object *)self)->node;
+    PyObject_GC_UnTrack(self);
     Py_XDECREF(((node_object *)self)->leaf);
-    PyObject_Free(self);
+    PyObject_GC_Del(self);
     Py_DECREF(type);
     jpy_node_release(n);
 }
@@ -198,6 +205,7 @@ static PyGetSetDef node_getset[] = {
 };
 static PyType_Slot node_slots[] = {
     {Py_tp_dealloc, node_object_dealloc},
+    {Py_tp_traverse, node_object_traverse},
     {Py_tp_repr, node_repr},
     {Py_tp_methods, node_methods},
     {Py_tp_getset, node_getset},
@@ -205,18 +213,47 @@ static PyType_Slot node_slots[] = {
     {Py_tp_hash, node_hash},
     {0, NULL},
 };
-static PyType_Spec node_spec = {"janus.Node", sizeof(node_object), 0,
-                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
+static PyType_Spec node_spec = {
+    "janus.Node", sizeof(node_object), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
 
 /* ---- autograd.Function
  * ------------------------------------------------------------------------------------- */
 
-/* Data of a node made by _function_node: callables of janus/autograd.py. */
+/* Data of a node made by _function_node, and what it holds for the collector to see. */
 typedef struct function_data {
-    PyObject *backward; /* backward(grads: tuple, wanted: tuple) -> tuple */
-    PyObject *release;  /* release() */
+    PyObject *backward, *release; /* of the node's `held` */
     char name[64];
 } function_data;
+
+typedef struct callables {        /* of janus/autograd.py */
+    PyObject_HEAD jpy_node *node; /* borrowed; NULL when it has died */
+    PyObject *backward;           /* backward(grads: tuple, wanted: tuple) -> tuple */
+    PyObject *release;            /* release() */
+} callables;
+
+static PyTypeObject *callables_type;
+
+static int callables_traverse(PyObject *self, visitproc visit, void *arg) {
+    callables *c = (callables *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(c->backward);
+    Py_VISIT(c->release);
+    return c->node ? jpy_node_visit_edges(c->node, visit, arg) : 0;
+}
+static void callables_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    Py_DECREF(((callables *)self)->backward);
+    Py_DECREF(((callables *)self)->release);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+static PyType_Slot callables_slots[] = {
+    {Py_tp_dealloc, callables_dealloc}, {Py_tp_traverse, callables_traverse}, {0, NULL}};
+static PyType_Spec callables_spec = {
+    "janus._C.Callables", sizeof(callables), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, callables_slots};
 
 static int function_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
                              bool create_graph) {
@@ -279,9 +316,8 @@ static void function_release(jpy_node *n) {
 }
 
 static void function_destroy(jpy_node *n) {
-    function_data *d = jpy_node_data(n);
-    Py_DECREF(d->backward);
-    Py_DECREF(d->release);
+    if (n->held)
+        ((callables *)n->held)->node = NULL;
 }
 
 /* name points into the data: filled when asked for */
@@ -311,11 +347,19 @@ static PyObject *function_node(PyObject *module, PyObject *args) {
                                          sizeof(function_data))
                           : NULL;
     PyMem_Free(edges);
-    if (!n)
+    callables *held = n ? PyObject_GC_New(callables, callables_type) : NULL;
+    if (!held) {
+        jpy_node_release(n);
         return NULL;
+    }
+    held->node = n;
+    held->backward = Py_NewRef(backward_f);
+    held->release = Py_NewRef(release_f);
+    PyObject_GC_Track(held);
+    jpy_node_hold(n, (PyObject *)held);
     function_data *d = jpy_node_data(n);
-    d->backward = Py_NewRef(backward_f);
-    d->release = Py_NewRef(release_f);
+    d->backward = backward_f;
+    d->release = release_f;
     snprintf(d->name, sizeof d->name, "%s", name);
     for (Py_ssize_t i = 0; i < n_out; i++) {
         PyObject *o = PyTuple_GET_ITEM(outputs, i);
@@ -341,5 +385,6 @@ static PyMethodDef functions[] = {
 
 int jpy_init_tape_objects(PyObject *module) {
     jpy.node_type = jpy_type_new(module, &node_spec, NULL);
-    return jpy.node_type ? PyModule_AddFunctions(module, functions) : -1;
+    callables_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &callables_spec, NULL);
+    return jpy.node_type && callables_type ? PyModule_AddFunctions(module, functions) : -1;
 }

@@ -158,6 +158,7 @@ jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const vo
     int64_t *room = (int64_t *)(void *)(block + at_dims);
     for (unsigned i = 0; i < n_in; i++) {
         n->edges[i] = in[i].edge;
+        n->leads |= in[i].edge.node && in[i].edge.node->leads;
         jpy_edge_retain(in[i].edge);
         keep_type(n->types, i, val_type(&in[i]), &room);
         d->saved[i].kind = JANUS_KIND_NONE;

@@ -70,22 +70,6 @@ static void drop_attempt(jcv *c) {
     jn_arena_free(&c->arena);
 }
 
-static jpy_entry *new_entry(const jpy_call *call, bool grad_mode) {
-    jpy_entry *e = jn_calloc(1, sizeof *e);
-    if (!e)
-        return NULL;
-    e->refs = 1;
-    jn_arena_init(&e->arena, 4096);
-    jpy_guards_init(&e->guards);
-    e->guards.n_pos = call->n_pos;
-    e->guards.kwnames = jpy_guards_own(&e->guards, call->kwnames);
-    e->guards.grad_mode = grad_mode;
-    e->guards.autocast = jpy_autocast_word;
-    e->attr_names = PyList_New(0);
-    e->type_list = PyList_New(0);
-    return e;
-}
-
 static jcv_throw attempt(jcv *c, jpy_entry *e) {
     jcv_handler h = {.up = NULL};
     bool grad = !jpy_no_grad_mode;
@@ -147,7 +131,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
     jn_eager_hook_fn hook = jn_eager_hook;
     for (int i = 0;; i++) {
         jcv *c = jn_calloc(1, sizeof *c);
-        e = c ? new_entry(call, !jpy_no_grad_mode) : NULL;
+        e = c ? jpy_entry_new(call, !jpy_no_grad_mode) : NULL;
         if (!e) {
             jn_free(c);
             snprintf(reason, size, "out of memory");
