@@ -438,7 +438,7 @@ janus_status jn_derive(jn_diff *d, const jn_deriv *key, jn_deriv **out) {
 /* ---- entry points ------------------------------------------------------------------------------
  */
 
-static janus_status grad_subgraph(jn_subgraph *f, uint64_t arriving, bool presence, bool some,
+static janus_status grad_subgraph(jn_subgraph *f, const bool *arriving, bool presence, bool some,
                                   jn_deriv **out) {
     jn_diff d;
     jn_deriv key = {.f = f, .presence = presence};
@@ -450,12 +450,8 @@ static janus_status grad_subgraph(jn_subgraph *f, uint64_t arriving, bool presen
         st = JN_NO_MEMORY();
         goto out;
     }
-    unsigned bit = 0;
     for (size_t i = 0; i < n_results; i++)
-        if (jn_differentiable(f->result_types.data[i])) {
-            bits[i] = bit >= 64 || (arriving >> bit & 1);
-            bit++;
-        }
+        bits[i] = jn_differentiable(f->result_types.data[i]) && (!arriving || arriving[i]);
     key.arriving = bits;
     key.unsure = some ? bits : NULL;
     bits += n_results;
@@ -472,17 +468,17 @@ out:
     return st;
 }
 
-janus_status jn_grad_subgraph(jn_subgraph *f, uint64_t arriving, jn_subgraph **out_grad) {
+janus_status jn_grad_subgraph(jn_subgraph *f, const bool *arriving, jn_subgraph **out_grad) {
     jn_deriv *v;
     JN_TRY(grad_subgraph(f, arriving, false, false, &v));
-    if (arriving == UINT64_MAX)
+    if (!arriving)
         f->grad = v->g;
     *out_grad = v->g;
     return JANUS_OK;
 }
 
-janus_status jn_grad_presence(jn_subgraph *f, uint64_t arriving, bool some, jn_subgraph **out_grad,
-                              const int32_t **out_present) {
+janus_status jn_grad_presence(jn_subgraph *f, const bool *arriving, bool some,
+                              jn_subgraph **out_grad, const int32_t **out_present) {
     jn_deriv *v;
     JN_TRY(grad_subgraph(f, arriving, true, some, &v));
     *out_grad = v->g;

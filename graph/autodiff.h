@@ -21,16 +21,16 @@
 
 #include "graph/graph.h"
 
-/* Derives (or returns the already derived) gradient SubGraph of `f` for the result mask: bit i of
- * `arriving` set: a cotangent of differentiable result i is passed.  All ones: the default. */
-janus_status jn_grad_subgraph(jn_subgraph *f, uint64_t arriving, jn_subgraph **out_grad);
+/* Derives (or returns the already derived) gradient SubGraph of `f`.  arriving[i], per result of f:
+ * a cotangent of result i is passed if it is differentiable.  NULL: of all, the default. */
+janus_status jn_grad_subgraph(jn_subgraph *f, const bool *arriving, jn_subgraph **out_grad);
 
 /* The same with more results, bools: (*out_present)[p], per parameter of f, is the number of the
  * one that says whether the run has a gradient of parameter p, or -1: it has, or never has; the
  * gradient of one that has none is zeros.  some: behind the cotangents come as many bools, which
  * say whether they arrive; zeros are passed for those that do not. */
-janus_status jn_grad_presence(jn_subgraph *f, uint64_t arriving, bool some, jn_subgraph **out_grad,
-                              const int32_t **out_present);
+janus_status jn_grad_presence(jn_subgraph *f, const bool *arriving, bool some,
+                              jn_subgraph **out_grad, const int32_t **out_present);
 
 /*
  * Cotangents inside `g`, which is being built: given the cotangent `dy[i]` of `y[i]`, appends

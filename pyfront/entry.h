@@ -75,7 +75,7 @@ typedef struct jpy_tracked { /* a tensor that gradients flow to */
         slot;          /* of an earlier stage: its node and result; JPY_NO_STAGE: a guarded one */
     uint32_t param;    /* of the stage */
     uint32_t gradient; /* result of the stage's gradients */
-    uint64_t outs;     /* bits of the stage's results that are computed from it */
+    const bool *outs;  /* per result of the stage's node: it is computed from it */
 } jpy_tracked;
 
 typedef struct jpy_kept { /* a bound tensor that the frame refers to, and the op that saved it */

@@ -385,6 +385,14 @@ static janus_status run_gradient(region *r, const jpy_gradient *g, const jpy_val
     return st;
 }
 
+/* Whether a result whose cotangent arrives is computed from a tensor; others give it none. */
+static bool any_reached(const jpy_tracked *in, const jpy_val *dout, unsigned n_out) {
+    for (unsigned i = 0; i < n_out; i++)
+        if (in->outs[i] && dout[i].kind == JANUS_KIND_TENSOR)
+            return true;
+    return false;
+}
+
 static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *din,
                     bool create_graph) {
     region *r = user;
@@ -395,16 +403,15 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
             return -1;
     if (create_graph)
         return again(r, dout, want, din);
-    uint64_t arrived = 0;
-    unsigned n_arrived = 0;
-    for (unsigned i = 0; i < r->n_out; i++) {
-        arrived |= (uint64_t)(dout[i].kind == JANUS_KIND_TENSOR) << i;
-        n_arrived += dout[i].kind == JANUS_KIND_TENSOR;
-    }
+    unsigned n_arrived = 0, last = 0;
+    for (unsigned i = 0; i < r->n_out; i++)
+        if (dout[i].kind == JANUS_KIND_TENSOR) {
+            n_arrived++;
+            last = i;
+        }
     const jpy_gradient *g = n_arrived < r->n_out ? &r->stage->some : &r->stage->grad;
-    for (unsigned i = 0; i < r->n_out && i < JPY_MAX_ALONE; i++)
-        if (arrived == (uint64_t)1 << i && r->stage->alone[i].sub)
-            g = &r->stage->alone[i];
+    if (n_arrived == 1 && last < JPY_MAX_ALONE && r->stage->alone[last].sub)
+        g = &r->stage->alone[last];
     unsigned n = (unsigned)g->sub->results.n;
     jn_arg *results = jn_calloc(n + 1, sizeof *results);
     if (!results)
@@ -420,7 +427,7 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
         int32_t present = g->present[r->stage->in.data[i].param];
         if (present >= 0 && !results[present].s.i)
             continue;
-        if (want[i] && (r->stage->in.data[i].outs & arrived) &&
+        if (want[i] && any_reached(&r->stage->in.data[i], dout, r->n_out) &&
             results[k].kind == JANUS_KIND_TENSOR) {
             din[i] = jpy_val_tensor(results[k].t, (jpy_edge){0});
             janus_tensor_retain(results[k].t);

@@ -305,32 +305,30 @@ static bool asked(const staging *s, unsigned k, size_t i) {
 }
 
 /* Which of a stage's results a parameter of it reaches: others give it no gradient, not even 0. */
-static uint64_t reached_results(const staging *s, unsigned k, uint32_t param, bool *active) {
+static bool *reached_results(const staging *s, unsigned k, uint32_t param, bool *active) {
     const jn_subgraph *sub = s->sub[k];
-    uint64_t reached = 0;
-    unsigned at = 0;
+    const jpy_stage *x = &s->e->stages[k];
+    bool *reached = jn_arena_alloc(&s->e->arena, x->place.n);
     find_active(s, sub, param, active);
-    for (size_t i = 0; i < s->out[k].n; i++)
-        if (asked(s, k, i)) {
-            jn_value v = sub->results.data[i];
-            if (v.node ? active[v.node] : v.index == param)
-                reached |= (uint64_t)1 << at;
-            at++;
-        }
+    for (size_t at = 0; reached && at < x->place.n; at++) {
+        jn_value v = sub->results.data[x->place.data[at]];
+        reached[at] = v.node ? active[v.node] : v.index == param;
+    }
     return reached;
 }
 
 /* Gradients of one result where there are a few: what the others would get is no cotangent of
  * zeros, which an infinite derivative turns into NaN. */
-static janus_status alone(jpy_stage *x, jn_subgraph *sub, uint64_t bits) {
+static janus_status alone(jpy_stage *x, jn_subgraph *sub, jn_arena *a) {
     if (x->out.n < 2 || x->out.n > JPY_MAX_ALONE)
         return JANUS_OK;
-    for (unsigned bit = 0, at = 0; at < x->out.n; bit++)
-        if (bits >> bit & 1) {
-            JN_TRY(jn_grad_presence(sub, (uint64_t)1 << bit, false, &x->alone[at].sub,
-                                    &x->alone[at].present));
-            at++;
-        }
+    for (unsigned at = 0; at < x->out.n; at++) {
+        bool *one = jn_arena_zalloc(a, sub->results.n);
+        if (!one)
+            return JN_NO_MEMORY();
+        one[x->place.data[at]] = true;
+        JN_TRY(jn_grad_presence(sub, one, false, &x->alone[at].sub, &x->alone[at].present));
+    }
     return JANUS_OK;
 }
 
@@ -338,28 +336,27 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
     jpy_entry *e = s->e;
     jpy_stage *x = &e->stages[k];
     jn_subgraph *sub = s->sub[k];
-    uint64_t bits = 0;
-    unsigned bit = 0, grad = 0;
+    unsigned grad = 0;
     x->sub = sub;
+    bool *arriving = jn_arena_zalloc(a, s->out[k].n + 1);
+    if (!arriving)
+        return JN_NO_MEMORY();
     for (size_t i = 0; i < s->out[k].n; i++) {
         const jn_type *t = sub->result_types.data[i];
-        if (!is_float(t))
+        if (!is_float(t) || !asked(s, k, i))
             continue;
-        if (asked(s, k, i)) {
-            if (bit > 63 || !jn_type_static(t))
-                return jn_error(JANUS_UNSUPPORTED, "too many results, or of unknown dims");
-            bits |= (uint64_t)1 << bit;
-            if (!jn_vec_push(&x->out, t) || !jn_vec_push(&x->place, (uint32_t)i))
-                return JN_NO_MEMORY();
-        }
-        bit++;
+        if (!jn_type_static(t))
+            return jn_error(JANUS_UNSUPPORTED, "a result of unknown dims requires grad");
+        arriving[i] = true;
+        if (!jn_vec_push(&x->out, t) || !jn_vec_push(&x->place, (uint32_t)i))
+            return JN_NO_MEMORY();
     }
-    if (!bits)
+    if (!x->out.n)
         return JANUS_OK;
-    JN_TRY(jn_grad_presence(sub, bits, false, &x->grad.sub, &x->grad.present));
-    JN_TRY(alone(x, sub, bits));
+    JN_TRY(jn_grad_presence(sub, arriving, false, &x->grad.sub, &x->grad.present));
+    JN_TRY(alone(x, sub, a));
     if (x->out.n > 2)
-        JN_TRY(jn_grad_presence(sub, bits, true, &x->some.sub, &x->some.present));
+        JN_TRY(jn_grad_presence(sub, arriving, true, &x->some.sub, &x->some.present));
     bool *active = jn_arena_alloc(a, sub->nodes.n);
     if (!active)
         return JN_NO_MEMORY();
@@ -387,7 +384,7 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
                            is_float(jn_value_type(s->g, s->out[in.stage].data[i]));
         }
         in.outs = reached_results(s, k, p, active);
-        if (!jn_vec_push(&x->in, in))
+        if (!in.outs || !jn_vec_push(&x->in, in))
             return JN_NO_MEMORY();
     }
     return JANUS_OK;

@@ -349,3 +349,31 @@ def grad_not_used_inside(function, log):
 
     for i in range(3):
         log(f(t(3, seed=i)))
+
+
+@case(graph=FAST)
+def many_results(function, log):
+    """More results than a word has bits: each gives gradients to what it was computed from alone."""
+    w, v = t(3, grad=True), t(3, grad=True)
+
+    @function
+    def f(x):
+        return [(w if i % 2 else v) * float(i) * x for i in range(70)]
+
+    for i in range(3):
+        for picked in ((69,), (68,), (3, 66), range(70)):
+            w.grad = v.grad = None
+            out = f(t(3, seed=i))
+            sum(out[k].sum() for k in picked).backward()
+            log(w, v)
+
+
+@case(graph=FAST)
+def many_buffers(function, log):
+    """45 batch norms: 90 results of a float dtype that get no gradient, before the one that does."""
+    net = nn.Sequential(*[nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)) for _ in range(45)])
+    f = function(net)
+    for i in range(3):
+        loss = net(t(4, 3, seed=i)).sum()
+        loss.backward()
+        log(loss, net)
