@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names, and expressions other than operators. */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/native.h"
 
 #include <string.h>
 
@@ -275,27 +275,47 @@ static bool harmless(const jpy_tree *n) {
     }
 }
 
-static jcv_av *compare_chain(jcv *c, jpy_tree *n) {
-    jcv_av *a = jcv_eval(c, n->a), *all = NULL;
-    for (unsigned i = 0; i < n->x.n; i++) {
-        jcv_av *b = jcv_eval(c, n->x.v[i]);
-        jcv_av *r = jcv_compare(c, n->ops[i], a, b);
-        if (n->x.n == 1)
-            return r;
-        jcv_val *v;
-        int t = jcv_truth(c, r, &v);
-        if (t == 0)
-            return jcv_bool(c, false);
-        if (t < 0) {
-            if (i + 1 < n->x.n && !harmless(n->x.v[i + 1]))
-                jcv_refuse(c, "a comparison goes on with a call under a condition of the graph");
-            jcv_val *in[2] = {all ? jcv_number(c, all) : v, v};
-            all = all ? jcv_scalar(c, &jcv_op(c, JN_OP(s_and), in, 2, NULL)->out[0])
-                      : jcv_scalar(c, v);
+typedef struct chain {
+    jpy_tree *n;
+    unsigned at;
+    jcv_av *left, *so_far;
+    uint32_t slot;
+} chain;
+
+static jcv_av *compare_from(jcv *c, jpy_tree *n, unsigned at, jcv_av *a);
+
+static jcv_out compare_rest(jcv *c, void *user, int arm) {
+    chain *x = user;
+    bool is_bool = x->so_far->kind == AV_SCALAR && x->so_far->val->type->kind == JANUS_KIND_BOOL;
+    c->slots.data[x->slot] = !arm      ? compare_from(c, x->n, x->at, x->left)
+                             : is_bool ? jcv_bool(c, false)
+                                       : x->so_far;
+    return OUT_NORMAL;
+}
+
+/* a < b < c is `a < b and b < c` with b evaluated once: the first comparison that is false, else
+ * the last one. */
+static jcv_av *compare_from(jcv *c, jpy_tree *n, unsigned at, jcv_av *a) {
+    jcv_av *b = jcv_eval(c, n->x.v[at]), *r = jcv_compare(c, n->ops[at], a, b);
+    if (at + 1 == n->x.n)
+        return r;
+    jcv_val *v = NULL;
+    int t = jcv_truth(c, r, &v);
+    if (t >= 0)
+        return t ? compare_from(c, n, at + 1, b) : r;
+    const jpy_tree *next = n->x.v[at + 1];
+    if (r->kind == AV_SCALAR && jcv_is_numeric(b) && at + 2 == n->x.n && harmless(next)) {
+        jcv_av *last = jcv_eval(c, n->x.v[at + 1]);
+        if (jcv_is_numeric(last)) { /* needs no branch */
+            jcv_val *in[2] = {v, jcv_number(c, jcv_compare(c, n->ops[at + 1], b, last))};
+            return jcv_scalar(c, &jcv_op(c, JN_OP(s_and), in, 2, NULL)->out[0]);
         }
-        a = b;
     }
-    return all ? all : jcv_bool(c, true);
+    chain x = {n, at + 1, b, r, jcv_slot(c, jcv_none(c))};
+    jcv_branch(c, v, compare_rest, &x);
+    if (c->slots.data[x.slot]->kind == AV_UNDEF)
+        jcv_refuse(c, "a comparison: %s", c->slots.data[x.slot]->text);
+    return c->slots.data[x.slot];
 }
 
 static jcv_av **eval_list(jcv *c, const jpy_tree_list *l, unsigned *out_n) {
@@ -433,7 +453,7 @@ jcv_av *jcv_eval_sum(jcv *c, jpy_tree *n) {
     case JPY_BOOLOP:
         return bool_op(c, n, 0);
     case JPY_COMPARE:
-        return compare_chain(c, n);
+        return compare_from(c, n, 0, jcv_eval(c, n->a));
     case JPY_CALL:
         return call(c, n);
     case JPY_ATTR:
