@@ -16,6 +16,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/autograd.c \
 	pyfront/convert/builtins.c \
 	pyfront/convert/call.c \
+	pyfront/convert/compare.c \
 	pyfront/convert/comprehension.c \
 	pyfront/convert/control.c \
 	pyfront/convert/convert.c \
@@ -33,6 +34,13 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/objects.c \
 	pyfront/convert/match.c \
 	pyfront/convert/methods.c \
+	pyfront/convert/model/lookup.c \
+	pyfront/convert/model/model.h \
+	pyfront/convert/model/operate.c \
+	pyfront/convert/model/protocols.c \
+	pyfront/convert/model/slots.def \
+	pyfront/convert/native.c \
+	pyfront/convert/native.h \
 	pyfront/convert/operators.c \
 	pyfront/convert/order.c \
 	pyfront/convert/outer.c \

@@ -5,7 +5,7 @@
  * On constants the real thing is called if it is known to have no effect; on abstract values each
  * has its own few lines.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/native.h"
 
 #include <string.h>
 
@@ -18,8 +18,8 @@ static void arity(jcv *c, const jcv_args *a, unsigned lo, unsigned hi, const cha
         jcv_refuse(c, "%s with %u arguments", name, a->n_pos);
 }
 
-static jcv_av *b_len(jcv *c, const jcv_args *a) {
-    jcv_av *x = a->pos[0], **items;
+jcv_av *jcv_native_length(jcv *c, jcv_av *x) {
+    jcv_av **items;
     unsigned n;
     if (x->kind == AV_HOST || (x->kind == AV_SEQ && !x->slot))
         return jcv_scalar(c, jcv_seq_count(c, x));
@@ -34,15 +34,16 @@ static jcv_av *b_len(jcv *c, const jcv_args *a) {
     if (x->kind == AV_PY && PyUnicode_CheckExact(x->py))
         return int_av(c, (long)PyUnicode_GET_LENGTH(x->py));
     if (x->kind == AV_PY && !jcv_is_const(x) && !PyList_CheckExact(x->py) &&
-        !PyTuple_Check(x->py) && !PyDict_CheckExact(x->py)) {
-        jcv_av *m = jcv_getattr(c, x, jcv_own(c, PyUnicode_InternFromString("__len__")));
-        if (m->text)
-            jcv_refuse(c, "len() of %s", jcv_describe(x));
-        return jcv_call(c, m, &(jcv_args){0});
-    }
-    if (!jcv_items(c, x, &items, &n))
+        !PyTuple_Check(x->py) && !PyDict_CheckExact(x->py))
+        jcv_refuse(c, "len() of %s", jcv_describe(x));
+    if (!jcv_native_items(c, x, &items, &n))
         jcv_refuse(c, "len() of %s", jcv_describe(x));
     return int_av(c, (long)n);
+}
+
+static jcv_av *b_len(jcv *c, const jcv_args *a) {
+    arity(c, a, 1, 1, "len()");
+    return jcv_length(c, a->pos[0]);
 }
 
 static jcv_av *b_range(jcv *c, const jcv_args *a) {
@@ -63,38 +64,74 @@ static jcv_av *b_range(jcv *c, const jcv_args *a) {
     return r;
 }
 
-static jcv_av *b_isinstance(jcv *c, const jcv_args *a) {
-    arity(c, a, 2, 2, "isinstance()");
-    jcv_av *x = a->pos[0];
-    PyObject *t = a->pos[1]->kind == AV_TUPLE ? jcv_object(c, a->pos[1]) : a->pos[1]->py;
-    if (!t || !(PyType_Check(t) || PyTuple_Check(t)))
-        jcv_refuse(c, "isinstance() of a computed type");
-    if (x->kind == AV_HOST && PyType_Check(t))
-        return jcv_scalar(c, jcv_host_is(c, x, (PyTypeObject *)t, false));
-    if (x->kind == AV_HOST) {
-        jcv_val *any = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(t); i++) {
-            PyObject *one = PyTuple_GET_ITEM(t, i);
-            if (!PyType_Check(one))
-                jcv_refuse(c, "isinstance() of a computed type");
-            jcv_val *in[2] = {any, jcv_host_is(c, x, (PyTypeObject *)one, false)};
-            any = &jcv_op(c, JN_OP(s_or), in, 2, NULL)->out[0];
-        }
-        return jcv_scalar(c, any);
+/* Whether isinstance() with this class asks nothing but the MRO. */
+static bool plain_instancecheck(jcv *c, PyTypeObject *meta) {
+    static PyObject *name, *abc;
+    if (!name)
+        name = PyUnicode_InternFromString("__instancecheck__");
+    if (meta == &PyType_Type)
+        return true;
+    PyObject *d = jcv_lookup(c, meta, name);
+    if (!abc) {
+        PyObject *m = PyImport_ImportModule("abc");
+        abc = m ? PyObject_GetAttrString(m, "ABCMeta") : NULL;
+        Py_XDECREF(m);
+        PyErr_Clear();
     }
-    PyTypeObject *of = jcv_type_of(c, x);
+    return d == _PyType_Lookup(&PyType_Type, name) ||
+           (abc && d == _PyType_Lookup((PyTypeObject *)abc, name));
+}
+
+static bool own_class(jcv *c, PyTypeObject *t) {
+    static PyObject *name;
+    if (!name)
+        name = PyUnicode_InternFromString("__class__");
+    return jcv_lookup(c, t, name) == _PyType_Lookup(&PyBaseObject_Type, name);
+}
+
+/* isinstance(x, one): true or false, *graph: the graph says which. */
+static bool is_instance(jcv *c, jcv_av *x, jcv_av *one, jcv_val **graph) {
+    if (one->kind != AV_PY || !PyType_Check(one->py))
+        jcv_refuse(c, "isinstance() of a computed type");
+    PyTypeObject *t = (PyTypeObject *)one->py, *of;
+    if (x->kind == AV_HOST) {
+        if (!plain_instancecheck(c, Py_TYPE(t)))
+            jcv_refuse(c, "isinstance() with a metaclass");
+        *graph = jcv_host_is(c, x, t, false);
+        return false;
+    }
+    of = jcv_type_of(c, x);
     if (!of)
         jcv_refuse(c, "isinstance() of %s", jcv_describe(x));
-    Py_ssize_t n = PyTuple_Check(t) ? PyTuple_GET_SIZE(t) : 1;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *one = PyTuple_Check(t) ? PyTuple_GET_ITEM(t, i) : t;
-        if (!PyType_Check(one) ||
-            (Py_TYPE(one) != &PyType_Type && !PyType_IsSubtype(of, (PyTypeObject *)one)))
-            jcv_refuse(c, "isinstance() with a metaclass");
-        if (PyType_IsSubtype(of, (PyTypeObject *)one))
+    if (of == t)
+        return true;
+    bool derived = PyType_IsSubtype(of, t);
+    /* an abstract class may know others than those derived from it, an object may say it is of
+     * another class */
+    if (!plain_instancecheck(c, Py_TYPE(t)) ||
+        (!derived && (Py_TYPE(t) != &PyType_Type || !own_class(c, of))))
+        jcv_refuse(c, "isinstance() with a metaclass");
+    return derived;
+}
+
+static jcv_av *b_isinstance(jcv *c, const jcv_args *a) {
+    arity(c, a, 2, 2, "isinstance()");
+    jcv_av *x = a->pos[0], **types = &a->pos[1];
+    unsigned n = 1;
+    bool several = a->pos[1]->kind == AV_TUPLE ||
+                   (a->pos[1]->kind == AV_PY && PyTuple_CheckExact(a->pos[1]->py));
+    if (several && !jcv_items(c, a->pos[1], &types, &n))
+        jcv_refuse(c, "isinstance() of a computed type");
+    jcv_val *any = NULL;
+    for (unsigned i = 0; i < n; i++) {
+        jcv_val *v = NULL;
+        if (is_instance(c, x, types[i], &v))
             return jcv_bool(c, true);
+        jcv_val *in[2] = {any, v};
+        if (v)
+            any = any ? &jcv_op(c, JN_OP(s_or), in, 2, NULL)->out[0] : v;
     }
-    return jcv_bool(c, false);
+    return any ? jcv_scalar(c, any) : jcv_bool(c, false);
 }
 
 static jcv_av *b_getattr(jcv *c, const jcv_args *a) {

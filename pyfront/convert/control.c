@@ -6,7 +6,7 @@
  * function is converted into both arms (`c->cont` says what follows), so that an early return needs
  * no jump in the graph.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/model/model.h"
 
 #include <string.h>
 
@@ -287,7 +287,7 @@ static void delete (jcv *c, jpy_tree *t) {
     }
     if (t->kind == JPY_SUBSCRIPT) {
         jcv_av *o = jcv_eval(c, t->a), *i = jcv_eval(c, t->b);
-        jcv_call_method(c, o, "__delitem__", &(jcv_args){.pos = &i, .n_pos = 1});
+        jcv_delitem(c, o, i);
         return;
     }
     if (t->kind != JPY_ATTR)

@@ -5,7 +5,7 @@
  * A real list or dict that is written is from then on stood for by an AV_LIST or AV_DICT of its
  * items, which the commit writes back; reads through any other path find that.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/native.h"
 
 #include <string.h>
 
@@ -65,7 +65,7 @@ static jcv_av *to_abstract(jcv *c, jcv_av *a) {
 
 jcv_av *jcv_abstract(jcv *c, jcv_av *a) { return to_abstract(c, a); }
 
-bool jcv_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
+bool jcv_native_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
     jcv_av *t = NULL;
     switch (a->kind) {
     case AV_TUPLE:
@@ -139,14 +139,6 @@ bool jcv_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
             PyRange_Check(o)) {
             t = real_items(c, jcv_py(c, jcv_own(c, PySequence_Tuple(o)), NULL));
             break;
-        }
-        static PyObject *iter_name;
-        if (!iter_name)
-            iter_name = PyUnicode_InternFromString("__iter__");
-        PyObject *d = _PyType_Lookup(Py_TYPE(o), iter_name);
-        if (d && PyFunction_Check(d)) {
-            jcv_av *it = jcv_call(c, jcv_getattr(c, a, iter_name), &(jcv_args){0});
-            return it != a && jcv_items(c, it, out, n);
         }
         return false;
     }
@@ -308,7 +300,7 @@ static jcv_av *graph_slice(jcv *c, jcv_av *o, jcv_av *i) {
     return jcv_slice(c, o, bounds);
 }
 
-jcv_av *jcv_getitem(jcv *c, jcv_av *o, jcv_av *i) {
+jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     jcv_av **items;
     unsigned n;
     jcv_av *part = graph_slice(c, o, i);
@@ -367,10 +359,7 @@ jcv_av *jcv_getitem(jcv *c, jcv_av *o, jcv_av *i) {
         return sequence_item(c, &t, o->kind == AV_LIST || (o->kind == AV_PY && PyList_Check(o->py)),
                              i);
     }
-    jcv_av *m = jcv_getattr_opt(c, o, jcv_own(c, PyUnicode_InternFromString("__getitem__")));
-    if (!m || m->text)
-        jcv_refuse(c, "an item of %s", jcv_describe(o));
-    return jcv_call1(c, m, i);
+    jcv_refuse(c, "an item of %s", jcv_describe(o));
 }
 
 static void set_slice(jcv *c, jcv_av *l, jcv_av *t, jcv_av *at, jcv_av *v) {
@@ -396,7 +385,7 @@ static void set_slice(jcv *c, jcv_av *l, jcv_av *t, jcv_av *at, jcv_av *v) {
     jcv_wrote_if(c, l->origin != NULL);
 }
 
-void jcv_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
+void jcv_native_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
     if (o->kind == AV_TENSOR && i->kind == AV_SCALAR && i->val->type->kind == JANUS_KIND_INT) {
         static PyObject *copy_name;
         if (!copy_name)
@@ -446,10 +435,9 @@ void jcv_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
         jcv_wrote_if(c, l->origin != NULL);
         return;
     }
-    jcv_av *m = jcv_getattr_opt(c, o, jcv_own(c, PyUnicode_InternFromString("__setitem__")));
-    if (!m || m->text)
-        jcv_refuse(c, "an item of %s is written", jcv_describe(o));
-    jcv_av *pos[2] = {i, v};
-    jcv_args args = {.pos = pos, .n_pos = 2};
-    jcv_call(c, m, &args);
+    jcv_refuse(c, "an item of %s is written", jcv_describe(o));
+}
+
+void jcv_native_delitem(jcv *c, jcv_av *o, jcv_av *i) {
+    jcv_call_method(c, o, "__delitem__", &(jcv_args){.pos = &i, .n_pos = 1});
 }

@@ -3,7 +3,7 @@
  * Abstract values: making them, wrapping what is read from the heap, and going back to Python
  * objects where everything is known.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/native.h"
 
 #include <string.h>
 
@@ -218,6 +218,11 @@ static PyObject *sequence(jcv *c, jcv_av *seq, bool list) {
     return o;
 }
 
+/* Whether C code that is given it runs no code of Python: a class may have a metaclass. */
+static bool is_inert(PyObject *o) {
+    return !PyType_Check(o) || !(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE);
+}
+
 PyObject *jcv_object(jcv *c, jcv_av *a) {
     switch (a->kind) {
     case AV_PY:
@@ -231,7 +236,7 @@ PyObject *jcv_object(jcv *c, jcv_av *a) {
         }
         if (!a->src && PyTuple_Check(a->py)) /* sizes */
             return a->py;
-        return jcv_is_const(a) ? a->py : NULL;
+        return jcv_is_const(a) && is_inert(a->py) ? a->py : NULL;
     case AV_TENSOR:
         return a->py;
     case AV_TUPLE:
@@ -245,7 +250,7 @@ PyObject *jcv_object(jcv *c, jcv_av *a) {
 
 PyObject *jcv_const_object(jcv *c, jcv_av *a) {
     if (jcv_is_const(a))
-        return a->py;
+        return is_inert(a->py) ? a->py : NULL;
     if (a->kind == AV_PY && !a->src && PyTuple_Check(a->py)) /* sizes */
         return a->py;
     bool seq = a->kind == AV_LIST || (a->kind == AV_TUPLE && !a->named) ||
@@ -393,7 +398,7 @@ const char *jcv_describe(jcv_av *a) {
     return names[a->kind];
 }
 
-int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
+int jcv_native_truth(jcv *c, jcv_av *a, jcv_val **out) {
     switch (a->kind) {
     case AV_SCALAR:
         if (a->val->node && a->val->node->kind == JCV_SCALAR_CONST &&
@@ -455,15 +460,7 @@ int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
     bool sized = (t->tp_as_sequence && t->tp_as_sequence->sq_length) ||
                  (t->tp_as_mapping && t->tp_as_mapping->mp_length) ||
                  (t->tp_as_number && t->tp_as_number->nb_bool);
-    if (!jcv_is_const(a) && sized) {
-        static PyObject *len;
-        if (!len)
-            len = PyUnicode_InternFromString("__len__");
-        jcv_av *m = jcv_getattr_opt(c, a, len);
-        jcv_args none = {0};
-        if (!m || (t->tp_as_number && t->tp_as_number->nb_bool))
-            jcv_refuse(c, "the truth of %s", jcv_describe(a));
-        return jcv_truth(c, jcv_call(c, m, &none), out);
-    }
+    if (!jcv_is_const(a) && sized)
+        jcv_refuse(c, "the truth of %s", jcv_describe(a));
     return PyObject_IsTrue(a->py) > 0;
 }

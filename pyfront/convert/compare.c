@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Native comparisons: identity, order, membership. */
+#include "pyfront/convert/native.h"
+
+#include <math.h>
+
+#include "ops/op_ids.h"
+
+/* 1, 0: the same object or not; -1: not known, *out the value. */
+static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
+    if (a->kind == AV_MAYBE && b->kind == AV_PY && b->py == Py_None) {
+        *out = &jcv_op(c, JN_OP(s_not), &a->val, 1, NULL)->out[0];
+        return -1;
+    }
+    if (a->kind == AV_MAYBE || b->kind == AV_MAYBE)
+        jcv_refuse(c, "identity of what a dict may have");
+    if (a->kind == AV_HOST || b->kind == AV_HOST) {
+        jcv_av *h = a->kind == AV_HOST ? a : b, *o = h == a ? b : a;
+        if (o->kind == AV_PY && o->py == Py_None) {
+            *out = jcv_host_is(c, h, Py_TYPE(Py_None), true);
+            return -1;
+        }
+        if (o->kind == AV_PY && jcv_is_const(o))
+            jcv_refuse(c, "identity of an object read while the graph runs");
+        jcv_val *in[2] = {jcv_to_host(c, a)->val, jcv_to_host(c, b)->val};
+        *out = &jcv_op(c, JN_OP(host_is), in, 2, NULL)->out[0];
+        return -1;
+    }
+    if (a->kind == AV_TENSOR && b->kind == AV_TENSOR) {
+        jpy_src *s = jcv_bound_src(c, a), *t = jcv_bound_src(c, b);
+        if (s && t && s != t) {
+            jcv_rec *x = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
+            jcv_rec *y = jcv_rec_of(c, ((jpy_tensor *)b->py)->t);
+            jpy_src *late = s->slot > t->slot ? s : t, *early = late == s ? t : s;
+            if (x->proxy == y->proxy) {
+                late->checks |= JPY_CHECK_SAME;
+                late->number = early->slot;
+                return 1;
+            }
+            if (!jpy_guards_distinct(c->guards, s->slot) ||
+                !jpy_guards_distinct(c->guards, t->slot))
+                jcv_refuse(c, "out of memory");
+            return 0;
+        }
+        return a->py == b->py;
+    }
+    if (a->kind != b->kind)
+        return 0;
+    if (a->kind == AV_PY) {
+        if (jcv_is_enum(a->py) && jcv_is_enum(b->py))
+            return a->py == b->py;
+        if (a->py != b->py && a->src && b->src && !jcv_is_const(a) && !jcv_is_const(b) &&
+            Py_TYPE(a->py) == Py_TYPE(b->py))
+            jcv_refuse(c, "whether two objects of the call are one");
+        if (a->py == b->py && a->src && b->src && a->src != b->src && !jcv_is_const(a)) {
+            jpy_src *late = a->src->slot > b->src->slot ? a->src : b->src;
+            late->checks |= JPY_CHECK_SAME;
+            late->number = (late == a->src ? b->src : a->src)->slot;
+        }
+        return a->py == b->py;
+    }
+    if (a->kind == AV_SCALAR)
+        jcv_refuse(c, "identity of numbers");
+    return jcv_av_equal(a, b);
+}
+
+static jcv_av *negated(jcv *c, jcv_av *a, bool negate) {
+    return negate ? jcv_unary(c, JPY_U_NOT, a) : a;
+}
+
+/* As PyObject_RichCompareBool(a, b, Py_EQ): 1, 0, or -1 and *out the bool of the graph. */
+static int same_or_equal(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
+    jcv_val *v = NULL;
+    bool constants = jcv_is_const(a) && jcv_is_const(b);
+    if (a == b || (constants && a->py == b->py))
+        return 1;
+    if (constants && PyFloat_CheckExact(a->py) && isnan(PyFloat_AS_DOUBLE(a->py)) &&
+        PyFloat_CheckExact(b->py) && isnan(PyFloat_AS_DOUBLE(b->py)))
+        jcv_refuse(c, "whether two numbers that are none are one object");
+    bool objects = !constants && a->kind == b->kind && (a->kind == AV_PY || a->kind == AV_TENSOR);
+    if (objects && identical(c, a, b, &v) > 0)
+        return 1;
+    return jcv_truth(c, jcv_compare(c, JPY_EQ, a, b), out);
+}
+
+jcv_av *jcv_native_contains(jcv *c, jcv_av *in, jcv_av *item) {
+    jcv_av **items;
+    unsigned n;
+    if (jcv_is_const(in) && jcv_const_object(c, item) && !PyTuple_Check(in->py)) {
+        int r = PySequence_Contains(in->py, jcv_const_object(c, item));
+        if (r < 0)
+            jcv_refuse_py(c);
+        return jcv_bool(c, r);
+    }
+    bool set = in->kind == AV_PY && in->src && PyAnySet_CheckExact(in->py) && !jcv_is_const(in);
+    bool dict = in->kind == AV_PY && in->src && PyDict_CheckExact(in->py) &&
+                item->kind == AV_HOST && !jcv_is_written(c, in->py);
+    if (dict || (set && (item->kind == AV_HOST || jcv_is_plain(item) || item->kind == AV_SCALAR)))
+        in = jcv_to_host(c, in);
+    PyTypeObject *of = in->kind == AV_HOST ? jcv_host_type(c, in) : NULL;
+    if (of == &PyDict_Type || of == &PySet_Type || of == &PyFrozenSet_Type)
+        return jcv_scalar(c, jcv_live_has(c, in, item));
+    if (in->kind == AV_DICT && (item->kind == AV_SCALAR || item->kind == AV_HOST))
+        jcv_make_live(c, in);
+    if (in->kind == AV_DICT || (in->kind == AV_PY && PyDict_CheckExact(in->py)))
+        return jcv_call_method(c, in, "__contains__", &(jcv_args){.pos = &item, .n_pos = 1});
+    if (in->kind == AV_SEQ || (in->kind == AV_ITER && in->slot) ||
+        !jcv_native_items(c, in, &items, &n))
+        jcv_refuse(c, "a membership test in %s", jcv_describe(in));
+    bool plain = item->kind == AV_HOST && !(in->kind == AV_PY && PyUnicode_Check(in->py));
+    for (unsigned i = 0; i < n; i++)
+        plain = plain && jcv_is_plain(items[i]);
+    if (plain)
+        return jcv_scalar(c, jcv_host_among(c, item, items, n));
+    jcv_val *any = NULL;
+    for (unsigned i = 0; i < n; i++) {
+        jcv_val *v = NULL;
+        uint32_t epoch = c->epoch, writes = c->writes, effects = c->n_effects, draws = c->draws;
+        int found = same_or_equal(c, items[i], item, &v);
+        if (any && (epoch != c->epoch || writes != c->writes || effects != c->n_effects ||
+                    draws != c->draws))
+            jcv_refuse(c, "a membership test with effects, under a condition of the graph");
+        if (found > 0 && !any)
+            return jcv_bool(c, true);
+        if (found > 0)
+            v = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){1});
+        jcv_val *pair[2] = {any, v};
+        if (v)
+            any = any ? &jcv_op(c, JN_OP(s_or), pair, 2, NULL)->out[0] : v;
+        if (found > 0)
+            break;
+    }
+    return any ? jcv_scalar(c, any) : jcv_bool(c, false);
+}
+
+/* Objects that equal nothing but themselves. */
+static bool by_identity_only(PyTypeObject *t) {
+    return t->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+}
+
+jcv_av *jcv_native_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
+    static const int python[] = {Py_EQ, Py_NE, Py_LT, Py_LE, Py_GT, Py_GE};
+    static const int scalar[] = {
+#define JCV_SLOT_COMPARE(op, method, reflected, scalar) [JPY_##op] = scalar,
+#include "pyfront/convert/model/slots.def"
+    };
+    if (op == JPY_IS || op == JPY_IS_NOT) {
+        jcv_val *v = NULL;
+        int same = identical(c, a, b, &v);
+        return negated(c, same < 0 ? jcv_scalar(c, v) : jcv_bool(c, same), op == JPY_IS_NOT);
+    }
+    if (jcv_is_const(a) && jcv_is_const(b))
+        return jcv_take(c, PyObject_RichCompare(a->py, b->py, python[op]));
+    if (a->kind == AV_TENSOR || b->kind == AV_TENSOR) {
+        if (a->kind == AV_SCALAR)
+            a = jcv_number_beside(c, a, b, false);
+        if (b->kind == AV_SCALAR)
+            b = jcv_number_beside(c, b, a, false);
+        PyObject *x = jcv_object(c, a), *y = jcv_object(c, b);
+        if (!x || !y)
+            jcv_refuse(c, "a comparison of %s and %s", jcv_describe(a), jcv_describe(b));
+        return jcv_wrap(c, jcv_own(c, PyObject_RichCompare(x, y, python[op])), NULL);
+    }
+    if (jcv_is_numeric(a) && jcv_is_numeric(b)) {
+        jcv_val *in[2] = {jcv_number(c, a), jcv_number(c, b)};
+        return jcv_scalar(c, &jcv_op(c, &jn_ops[scalar[op]], in, 2, NULL)->out[0]);
+    }
+    if ((op == JPY_EQ || op == JPY_NE) && a->kind == AV_SCALAR && jcv_is_const(b))
+        return jcv_bool(c, op == JPY_NE);
+    if ((op == JPY_EQ || op == JPY_NE) && (a->kind == AV_HOST || b->kind == AV_HOST)) {
+        jcv_av *h = a->kind == AV_HOST ? a : b, *o = h == a ? b : a;
+        bool same = o->kind == AV_PY && o->src && by_identity_only(Py_TYPE(o->py));
+        PyObject *seen = same ? jcv_samples(c, h) : NULL;
+        for (Py_ssize_t i = 0; same && i < PyList_GET_SIZE(seen); i++)
+            same = by_identity_only(Py_TYPE(PyList_GET_ITEM(seen, i)));
+        if (same && PyList_GET_SIZE(seen)) {
+            jcv_host_one_of_seen(c, h);
+            return jcv_compare(c, op == JPY_EQ ? JPY_IS : JPY_IS_NOT, h, o);
+        }
+        if (jcv_is_plain(o))
+            return negated(c, jcv_scalar(c, jcv_host_among(c, h, &o, 1)), op == JPY_NE);
+    }
+    jcv_av **x, **y;
+    unsigned n, m;
+    if ((op == JPY_EQ || op == JPY_NE) && jcv_is_sequence(a) && jcv_is_sequence(b) &&
+        jcv_type_of(c, a) == jcv_type_of(c, b) && jcv_items(c, a, &x, &n) &&
+        jcv_items(c, b, &y, &m)) {
+        bool same = n == m;
+        for (unsigned i = 0; same && i < n; i++) {
+            jcv_av *eq =
+                jcv_av_equal(x[i], y[i]) ? jcv_bool(c, true) : jcv_compare(c, JPY_EQ, x[i], y[i]);
+            if (eq->kind != AV_PY)
+                jcv_refuse(c, "a comparison of sequences of numbers of the graph");
+            same = eq->py == Py_True;
+        }
+        return jcv_bool(c, same == (op == JPY_EQ));
+    }
+    if (a->kind == AV_PY && b->kind == AV_PY && (op == JPY_EQ || op == JPY_NE) &&
+        Py_TYPE(a->py)->tp_richcompare == PyBaseObject_Type.tp_richcompare &&
+        Py_TYPE(b->py)->tp_richcompare == PyBaseObject_Type.tp_richcompare)
+        return jcv_compare(c, op == JPY_EQ ? JPY_IS : JPY_IS_NOT, a, b);
+    jcv_refuse(c, "a comparison of %s and %s", jcv_describe(a), jcv_describe(b));
+}

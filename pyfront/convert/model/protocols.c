@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Truth, length, iteration, membership and items. */
+#include "pyfront/convert/model/model.h"
+
+#include "ops/op_ids.h"
+
+/* ---- length and truth -------------------------------------------------------------------------
+ */
+
+/* What __len__ returned, as len() gives it. */
+static jcv_av *as_length(jcv *c, jcv_av *n) {
+    if (n->kind == AV_PY && PyLong_Check(n->py)) {
+        Py_ssize_t v = PyLong_AsSsize_t(n->py);
+        if (v < 0)
+            PyErr_Clear();
+        else
+            return jcv_take(c, PyLong_FromSsize_t(v));
+    }
+    if (n->kind != AV_SCALAR || n->val->type->kind != JANUS_KIND_INT)
+        jcv_refuse(c, "%s as a length", jcv_describe(n));
+    jcv_val *in[2] = {n->val, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
+    jcv_assert(c, &jcv_op(c, JN_OP(s_ge), in, 2, NULL)->out[0], "a length is not negative");
+    return n;
+}
+
+jcv_av *jcv_length(jcv *c, jcv_av *a) {
+    jcv_av *n = jcv_special(c, a, JCV_S_LEN, NULL, 0);
+    return n ? as_length(c, n) : jcv_native.length(c, a);
+}
+
+int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
+    PyObject *method;
+    jcv_how how = jcv_how_is(c, a, JCV_S_BOOL, JCV_METHOD, &method);
+    jcv_av *r = NULL;
+    if (how == JCV_PYTHON) {
+        r = jcv_call_special(c, a, method, NULL, 0);
+        if (!(r->kind == AV_PY && PyBool_Check(r->py)) &&
+            !(r->kind == AV_SCALAR && r->val->type->kind == JANUS_KIND_BOOL))
+            jcv_refuse(c, "%s as a truth", jcv_describe(r));
+    } else if (how == JCV_ABSENT) {
+        r = jcv_special(c, a, JCV_S_LEN, NULL, 0);
+        r = r ? as_length(c, r) : NULL;
+    }
+    return jcv_native.truth(c, r ? r : a, out);
+}
+
+/* ---- iteration ---------------------------------------------------------------------------------
+ */
+
+/* An instance that says how it is iterated: its iterator; NULL: something native. */
+static jcv_av *iterator(jcv *c, jcv_av *a) {
+    PyObject *method;
+    jcv_how how = jcv_how_is(c, a, JCV_S_ITER, JCV_METHOD, &method);
+    if (how == JCV_ABSENT && jcv_how_is(c, a, JCV_S_GETITEM, JCV_METHOD, NULL) == JCV_PYTHON)
+        jcv_refuse(c, "iteration of %s by its items", jcv_describe(a));
+    if (how != JCV_PYTHON)
+        return NULL;
+    jcv_av *it = jcv_call_special(c, a, method, NULL, 0);
+    if (!((it->kind == AV_ITER || it->kind == AV_SEQ) && it->slot))
+        jcv_refuse(c, "%s as an iterator", jcv_describe(it));
+    return it;
+}
+
+bool jcv_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
+    jcv_av *it = iterator(c, a);
+    return jcv_native.items(c, it ? it : a, out, n);
+}
+
+jcv_av *jcv_contains(jcv *c, jcv_av *in, jcv_av *item) {
+    PyObject *method;
+    jcv_how how = jcv_how_is(c, in, JCV_S_CONTAINS, JCV_METHOD, &method);
+    if (how == JCV_PYTHON) {
+        jcv_val *v = NULL;
+        int t = jcv_truth(c, jcv_call_special(c, in, method, &item, 1), &v);
+        return t < 0 ? jcv_scalar(c, v) : jcv_bool(c, t);
+    }
+    jcv_av *it = how == JCV_ABSENT ? iterator(c, in) : NULL;
+    jcv_av **items;
+    unsigned n;
+    if (!it)
+        return jcv_native.contains(c, in, item);
+    if (!jcv_native.items(c, it, &items, &n))
+        jcv_refuse(c, "a membership test in %s", jcv_describe(in));
+    return jcv_native.contains(c, jcv_tuple(c, items, n), item);
+}
+
+/* ---- items -------------------------------------------------------------------------------------
+ */
+
+jcv_av *jcv_getitem(jcv *c, jcv_av *a, jcv_av *i) {
+    jcv_av *r = jcv_special(c, a, JCV_S_GETITEM, &i, 1);
+    return r ? r : jcv_native.getitem(c, a, i);
+}
+
+void jcv_setitem(jcv *c, jcv_av *a, jcv_av *i, jcv_av *v) {
+    jcv_av *args[2] = {i, v};
+    if (!jcv_special(c, a, JCV_S_SETITEM, args, 2))
+        jcv_native.setitem(c, a, i, v);
+}
+
+void jcv_delitem(jcv *c, jcv_av *a, jcv_av *i) {
+    if (!jcv_special(c, a, JCV_S_DELITEM, &i, 1))
+        jcv_native.delitem(c, a, i);
+}

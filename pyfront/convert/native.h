@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Native slots, see jcv_slots: what each function does is said there. */
+#ifndef JPY_CONVERT_NATIVE_H
+#define JPY_CONVERT_NATIVE_H
+
+#include "pyfront/convert/model/model.h"
+
+/* operators.c */
+/* A number, of the graph or exactly one of Python's. */
+bool jcv_is_numeric(const jcv_av *a);
+/* A tuple or list, exactly. */
+bool jcv_is_sequence(const jcv_av *a);
+/* A number of the graph beside a tensor: as a tensor of no dims. */
+jcv_av *jcv_number_beside(jcv *c, jcv_av *s, jcv_av *beside, bool arithmetic);
+jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace);
+void jcv_native_decline(jcv *c, int op, jcv_av *self, jcv_av *other, bool inplace);
+jcv_av *jcv_native_unary(jcv *c, int op, jcv_av *a);
+/* compare.c */
+jcv_av *jcv_native_compare(jcv *c, int op, jcv_av *a, jcv_av *b);
+jcv_av *jcv_native_contains(jcv *c, jcv_av *in, jcv_av *item);
+/* value.c */
+int jcv_native_truth(jcv *c, jcv_av *a, jcv_val **out);
+/* builtins.c */
+jcv_av *jcv_native_length(jcv *c, jcv_av *a);
+/* subscript.c */
+bool jcv_native_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n);
+jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i);
+void jcv_native_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v);
+void jcv_native_delitem(jcv *c, jcv_av *o, jcv_av *i);
+
+#endif
