@@ -122,7 +122,7 @@ static janus_tensor *tensor(jn_device *d, janus_dtype dtype, int rank, const int
     janus_tensor *t;
     if (jn_dev_tensor(d, dtype, rank, dims, &t) != JANUS_OK)
         return NULL;
-    if (jn_dev_zero(d, t->data, t->storage->bytes) == JANUS_OK)
+    if (jn_dev_zero(d, jn_tensor_ready_data(t), t->storage->bytes) == JANUS_OK)
         return t;
     janus_tensor_release(t);
     return NULL;
@@ -190,9 +190,9 @@ static void products(jn_device *d, int scale) {
             c.in[t] =
                 (jn_eager_arg){.kind = JANUS_KIND_TENSOR, .t = tensor(d, cases[i].dtype, 2, dims)};
         if (y && c.in[0].t && c.in[1].t) {
-            b.a = c.in[0].t->data;
-            b.b = c.in[1].t->data;
-            b.y = y->data;
+            b.a = jn_tensor_ready_data(c.in[0].t);
+            b.b = jn_tensor_ready_data(c.in[1].t);
+            b.y = jn_tensor_ready_data(y);
             b.n = (int)n;
             b.type = cases[i].type;
             run(&c, cases[i].name, "cuBLAS");
@@ -292,9 +292,9 @@ static void convolution(jn_device *d, dnn *n, const conv_case *k) {
     for (int t = 0; t < 2; t++)
         c.in[t] = (jn_eager_arg){.kind = JANUS_KIND_TENSOR, .t = tensor(d, k->dtype, 4, dims[t])};
     if (y && c.in[0].t && c.in[1].t) {
-        n->data[0] = c.in[0].t->data;
-        n->data[1] = c.in[1].t->data;
-        n->data[2] = y->data;
+        n->data[0] = jn_tensor_ready_data(c.in[0].t);
+        n->data[1] = jn_tensor_ready_data(c.in[1].t);
+        n->data[2] = jn_tensor_ready_data(y);
         if (describe(n, k))
             run(&c, k->name, "cuDNN");
         else

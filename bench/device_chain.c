@@ -114,11 +114,11 @@ janus_status bench_chains(jn_device *d, int length) {
     int64_t n = 1, stride = 1;
     janus_status st = jn_dev_tensor(d, JANUS_F32, 1, &n, &c.x);
     if (st == JANUS_OK)
-        st = jn_dev_zero(d, c.x->data, sizeof(float));
+        st = jn_dev_zero(d, jn_tensor_ready_data(c.x), sizeof(float));
     if (st == JANUS_OK)
         st = build(&c, length);
     if (st == JANUS_OK) {
-        jn_view v = {c.x->data, &n, &stride, 1, JANUS_F32, true};
+        jn_view v = {jn_tensor_ready_data(c.x), &n, &stride, 1, JANUS_F32, true};
         jn_sig sig = {JN_OP(tanh), &v, &v, 1, 1, NULL};
         jn_kernel_fn kernel = jn_dev_select(d, &sig);
         jn_kargs k = {.in = &v, .out = &v, .n_in = 1, .n_out = 1, .flags = d->words};

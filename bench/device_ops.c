@@ -79,7 +79,7 @@ static janus_status run(jn_device *d, const bench *b, int scale) {
         in[n].kind = JANUS_KIND_TENSOR;
         st = jn_dev_tensor(d, JANUS_F32, b->rank[n], dims, &in[n].t);
         if (st == JANUS_OK)
-            st = jn_dev_zero(d, in[n].t->data, in[n].t->storage->bytes);
+            st = jn_dev_zero(d, jn_tensor_ready_data(in[n].t), in[n].t->storage->bytes);
         if (st != JANUS_OK)
             break;
     }

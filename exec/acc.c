@@ -45,7 +45,7 @@ static janus_status first_block(jn_run *r, jn_acc *a) {
     JN_TRY(
         jn_tensor_empty((janus_dtype)a->shape->dtype, a->shape->rank, a->shape->dims, &a->tensor));
     r->mem->owned.data[r->mem->owned.n++] = a->tensor;
-    a->part[0].data = a->tensor->data;
+    a->part[0].data = jn_tensor_ready_data(a->tensor);
     return JANUS_OK;
 }
 

@@ -102,7 +102,10 @@ janus_status jn_tensor_pin(jn_device *d, janus_tensor *t, janus_tensor **out) {
                         t->storage->device->name);
     size_t bytes = (size_t)t->numel * jn_dtype_size((janus_dtype)t->dtype);
     JN_TRY(jn_tensor_contiguous(t, &dense));
-    janus_status st = take(d, bytes, &p);
+    char *from;
+    janus_status st = jn_tensor_data(dense, &from);
+    if (st == JANUS_OK)
+        st = take(d, bytes, &p);
     if (st == JANUS_OK) {
         st = janus_tensor_wrap((janus_dtype)t->dtype, t->rank, t->dims, NULL, p->data, come_back, p,
                                &y);
@@ -111,7 +114,7 @@ janus_status jn_tensor_pin(jn_device *d, janus_tensor *t, janus_tensor **out) {
     }
     if (st == JANUS_OK) {
         if (bytes)
-            memcpy(p->data, dense->data, bytes);
+            memcpy(p->data, from, bytes);
         *out = y;
     }
     janus_tensor_release(dense);

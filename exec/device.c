@@ -317,7 +317,9 @@ janus_status jn_dev_tensor(jn_device *d, janus_dtype dtype, int rank, const int6
 
 /* dst = src by the device's kernel for casts and strided copies. */
 static janus_status copy_by_kernel(jn_device *d, janus_tensor *dst, janus_tensor *src) {
-    jn_view in = jn_tensor_as_view(src), out = jn_tensor_as_view(dst);
+    jn_view in, out;
+    JN_TRY(jn_tensor_as_view(src, &in));
+    JN_TRY(jn_tensor_as_view(dst, &out));
     jn_sig sig = {JN_OP(clone), &in, &out, 1, 1, NULL};
     jn_kernel_fn kernel = jn_dev_select(d, &sig);
     if (!kernel)
@@ -331,9 +333,11 @@ static janus_status copy_by_kernel(jn_device *d, janus_tensor *dst, janus_tensor
 janus_status jn_dev_clone(janus_tensor *t, janus_tensor **out) {
     jn_device *d = t->storage->device;
     janus_tensor *y;
+    char *from;
+    JN_TRY(jn_tensor_data(t, &from));
     JN_TRY(jn_dev_tensor(d, (janus_dtype)t->dtype, t->rank, t->dims, &y));
     janus_status st = t->contiguous
-                          ? jn_dev_move(d, y->data, t->data,
+                          ? jn_dev_move(d, jn_tensor_ready_data(y), from,
                                         (size_t)t->numel * jn_dtype_size((janus_dtype)t->dtype))
                           : copy_by_kernel(d, y, t);
     if (st != JANUS_OK) {
@@ -360,16 +364,19 @@ janus_status jn_tensor_send(janus_tensor *t, jn_device *to, bool copy, bool non_
     janus_tensor *dense, *y = NULL;
     JN_TRY(jn_tensor_contiguous(t, &dense));
     size_t bytes = (size_t)t->numel * jn_dtype_size((janus_dtype)t->dtype);
-    janus_status st = to ? jn_dev_tensor(to, (janus_dtype)t->dtype, t->rank, t->dims, &y)
-                         : jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &y);
+    char *data;
+    janus_status st = jn_tensor_data(dense, &data);
+    if (st == JANUS_OK)
+        st = to ? jn_dev_tensor(to, (janus_dtype)t->dtype, t->rank, t->dims, &y)
+                : jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &y);
     if (st == JANUS_OK && to)
-        st = jn_dev_upload(to, y->data, dense->data, bytes);
+        st = jn_dev_upload(to, jn_tensor_ready_data(y), data, bytes);
     if (st == JANUS_OK && to)
         st = jn_dev_sent(to, dense, !non_blocking);
     if (st == JANUS_OK && !to && from)
-        st = jn_dev_download(from, y->data, dense->data, bytes);
+        st = jn_dev_download(from, jn_tensor_ready_data(y), data, bytes);
     else if (st == JANUS_OK && !to && bytes)
-        memcpy(y->data, dense->data, bytes);
+        memcpy(jn_tensor_ready_data(y), data, bytes);
     janus_tensor_release(dense);
     if (st != JANUS_OK) {
         janus_tensor_release(y);
@@ -401,7 +408,7 @@ janus_status jn_dev_tensor_copy(janus_tensor *dst, janus_tensor *src) {
     }
     JN_GO(jn_tensor_to(src, to, false, &here), done);
     st = to && dst->contiguous
-             ? jn_dev_move(to, dst->data, here->data,
+             ? jn_dev_move(to, jn_tensor_ready_data(dst), jn_tensor_ready_data(here),
                            (size_t)dst->numel * jn_dtype_size((janus_dtype)dst->dtype))
          : to ? copy_by_kernel(to, dst, here)
               : jn_tensor_copy(dst, here);

@@ -99,7 +99,7 @@ static janus_status run(jn_call *k, const jn_eager_arg *in, janus_tensor **out) 
         st = new_result(k, made, &out[made]);
         if (st != JANUS_OK)
             break;
-        views[made] = jn_tensor_as_view(out[made]);
+        (void)jn_tensor_as_view(out[made], &views[made]);
     }
     if (st == JANUS_OK)
         st = compute(k, views);
@@ -158,7 +158,8 @@ static janus_status run_into(jn_call *k, const jn_eager_arg *in, janus_tensor *d
         direct = i == 0 && (k->op->flags & JN_OP_INPLACE0) && jn_tensor_same_view(in[i].t, dst);
     }
     if (direct) {
-        jn_view view = jn_tensor_as_view(dst);
+        jn_view view;
+        JN_TRY(jn_tensor_as_view(dst, &view));
         return compute(k, &view);
     }
     janus_tensor *out[JN_EAGER_MAX_OUT];
@@ -169,7 +170,7 @@ static janus_status run_into(jn_call *k, const jn_eager_arg *in, janus_tensor *d
         st = new_result(k, made, &out[made]);
         if (st != JANUS_OK)
             break;
-        views[made] = jn_tensor_as_view(out[made]);
+        (void)jn_tensor_as_view(out[made], &views[made]);
     }
     if (st == JANUS_OK)
         st = compute(k, views);
@@ -216,7 +217,7 @@ static janus_status run_update(jn_call *k, const jn_eager_arg *in, janus_tensor 
     JN_TRY(jn_call_infer(k, in, dst[0]));
     JN_TRY(jn_call_straighten(k, in));
     for (unsigned i = 0; i < k->n_out; i++)
-        views[i] = jn_tensor_as_view(dst[i]);
+        JN_TRY(jn_tensor_as_view(dst[i], &views[i]));
     return compute(k, views);
 }
 
@@ -251,15 +252,15 @@ static janus_status run_like(const jn_op *op, janus_tensor *const *ts, unsigned 
         return jn_eager(op, args, n, NULL, out, 1);
     }
     janus_tensor *y;
+    jn_view in[2], view;
+    for (unsigned i = 0; i < n; i++)
+        JN_TRY(jn_tensor_as_view(ts[i], &in[i]));
     int64_t strides[JN_MAX_RANK], step = 1; /* those of sizes 1 may be anything in `like` */
     for (int i = like->rank - 1; i >= 0; step *= like->dims[i--])
         strides[i] = step;
     JN_TRY(jn_tensor_dense((janus_dtype)like->dtype, like->rank, like->dims, strides, like->numel,
                            &y));
-    jn_view in[2];
-    for (unsigned i = 0; i < n; i++)
-        in[i] = jn_tensor_as_view(ts[i]);
-    jn_view view = jn_tensor_as_view(y);
+    (void)jn_tensor_as_view(y, &view);
     jn_sig sig = {op, in, &view, (uint16_t)n, 1, NULL};
     jn_kernel_fn kernel = jn_op_impls[op->id].cpu(&sig);
     uint32_t flags = 0;

@@ -105,7 +105,7 @@ static janus_status take_operands(jn_call *k, const jn_eager_arg *in) {
     for (unsigned i = 0; i < k->n_in; i++) {
         switch (in[i].kind) {
         case JANUS_KIND_TENSOR:
-            k->in[i] = jn_tensor_as_view(in[i].t);
+            JN_TRY(jn_tensor_as_view(in[i].t, &k->in[i]));
             k->types[i] = jn_tensor_as_type(in[i].t);
             k->type_of[i] = &k->types[i];
             k->cv[i] = NULL;
@@ -137,7 +137,7 @@ static janus_status find_device(jn_call *k, const jn_eager_arg *in, const janus_
         if (in[i].kind != JANUS_KIND_TENSOR || in[i].t->storage->device)
             continue;
         JN_TRY(jn_tensor_to(in[i].t, k->device, false, &k->temps[i]));
-        k->in[i] = jn_tensor_as_view(k->temps[i]);
+        JN_TRY(jn_tensor_as_view(k->temps[i], &k->in[i]));
     }
     return JANUS_OK;
 }
@@ -170,7 +170,7 @@ janus_status jn_call_straighten(jn_call *k, const jn_eager_arg *in) {
         if (in[i].kind != JANUS_KIND_TENSOR || in[i].t->contiguous || k->temps[i])
             continue;
         JN_TRY(jn_tensor_contiguous(in[i].t, &k->temps[i]));
-        k->in[i] = jn_tensor_as_view(k->temps[i]);
+        JN_TRY(jn_tensor_as_view(k->temps[i], &k->in[i]));
     }
     return JANUS_OK;
 }

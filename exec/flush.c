@@ -217,7 +217,9 @@ janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, jn_tval **
         janus_tensor_retain(t);
         r->mem->owned.data[r->mem->owned.n++] = t;
     }
-    *b = (jn_bound){{dense->data, shape, NULL, t, dense, NULL}, o};
+    char *data;
+    JN_TRY(jn_tensor_data(dense, &data));
+    *b = (jn_bound){{data, shape, NULL, t, dense, NULL}, o};
     *out = &b->v;
     return JANUS_OK;
 }
@@ -233,7 +235,7 @@ janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out) {
     if (JN_UNLIKELY(r->dev != NULL)) {
         JN_TRY(jn_dev_tensor(r->dev, (janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims,
                              &t));
-        janus_status st = jn_dev_move(r->dev, t->data, v->data, v->shape->bytes);
+        janus_status st = jn_dev_move(r->dev, jn_tensor_ready_data(t), v->data, v->shape->bytes);
         if (st != JANUS_OK) {
             janus_tensor_release(t);
             return st;
@@ -243,7 +245,7 @@ janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out) {
     }
     JN_TRY(jn_tensor_empty((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, &t));
     if (r->device != JN_DEVICE_NULL)
-        jn_copy_bytes(t->data, v->data, v->shape->bytes);
+        jn_copy_bytes(jn_tensor_ready_data(t), v->data, v->shape->bytes);
     *out = t;
     return JANUS_OK;
 }

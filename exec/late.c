@@ -250,8 +250,8 @@ static void count_uses(jn_run *r) {
 static bool fits(const jn_store *s) {
     const janus_tensor *t = s->target;
     const jn_shape *shape = s->value->shape;
-    bool same = s->alone && s->only && t->data && t->contiguous && !t->storage->device &&
-                t->dtype == shape->dtype && t->rank == shape->rank;
+    bool same = s->alone && s->only && jn_tensor_ready_data(t) && t->contiguous &&
+                !t->storage->device && t->dtype == shape->dtype && t->rank == shape->rank;
     for (int d = 0; same && d < t->rank; d++)
         same = t->dims[d] == shape->dims[d];
     return same;
@@ -425,7 +425,7 @@ janus_status jn_late_run(jn_run *r) {
     for (jn_late *l = r->late; l; l = l->next) {
         jn_task *t = l->task;
         for (uint32_t i = 0; i < t->inst->seg->n_outputs; i++)
-            t->out[i].data = l->of[i]->target->data;
+            t->out[i].data = jn_tensor_ready_data(l->of[i]->target);
         JN_TRY(jn_tile_run(&l->group, l->v, &l->task, 1, 0, &r->stats.kernels));
         t->done = true;
         r->stats.late++;

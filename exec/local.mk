@@ -47,6 +47,7 @@ libjanus_all_la_SOURCES += \
 	exec/temporaries.c \
 	exec/tensor.c \
 	exec/tensor_rows.c \
+	exec/tensor_state.c \
 	exec/tile.c \
 	exec/variant.c \
 	exec/wire.c \

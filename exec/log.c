@@ -34,7 +34,7 @@ static janus_status real_tensor(jn_run *r, jn_tval *v, janus_tensor **out) {
 static janus_status lend(jn_run *r, jn_tval *v, janus_tensor **out) {
     if (jn_late_overwritten(r, v)) {
         JN_TRY(jn_tensor_empty((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, out));
-        jn_copy_bytes((*out)->data, v->data, v->shape->bytes);
+        jn_copy_bytes(jn_tensor_ready_data(*out), v->data, v->shape->bytes);
         return JANUS_OK;
     }
     if (r->dev || !v->data || (v->tensor && !v->dense))

@@ -134,7 +134,7 @@ janus_status jn_recipe_run(const jn_recipe *r, const jn_view *in, const void *at
                              r->out[made].strides, r->out[made].numel, &out[made]);
         if (JN_UNLIKELY(st != JANUS_OK))
             break;
-        views[made] = jn_tensor_as_view(out[made]);
+        st = jn_tensor_as_view(out[made], &views[made]);
     } while (++made < r->n_out);
     if (JN_LIKELY(st == JANUS_OK))
         st = compute(r, in, views, attrs);
@@ -146,6 +146,7 @@ janus_status jn_recipe_run(const jn_recipe *r, const jn_view *in, const void *at
 
 janus_status jn_recipe_run_into(const jn_recipe *r, const jn_view *in, const void *attrs,
                                 janus_tensor *dst) {
-    jn_view view = jn_tensor_as_view(dst);
+    jn_view view;
+    JN_TRY(jn_tensor_as_view(dst, &view));
     return compute(r, in, &view, attrs);
 }

@@ -31,6 +31,7 @@ static char *inline_data(jn_storage *s) { return (char *)s + HEADER; }
 static void storage_init(jn_storage *s, size_t bytes) {
     atomic_init(&s->refs, 1);
     s->version = 0;
+    s->state = JN_STORAGE_READY;
     s->bytes = bytes;
     s->release = NULL;
     s->user = NULL;
@@ -43,13 +44,13 @@ janus_status jn_storage_new(size_t bytes, jn_storage **out) {
         s = jn_pool_alloc(HEADER + bytes);
         if (!s)
             return JN_NO_MEMORY();
-        s->data = inline_data(s);
+        s->raw = inline_data(s);
     } else {
         s = jn_pool_alloc(HEADER);
         if (!s)
             return JN_NO_MEMORY();
-        s->data = jn_alloc_aligned(bytes);
-        if (!s->data) {
+        s->raw = jn_alloc_aligned(bytes);
+        if (!s->raw) {
             jn_pool_free(s, HEADER);
             return jn_error(JANUS_NO_MEMORY, "out of memory: a tensor of %zu bytes", bytes);
         }
@@ -69,12 +70,12 @@ void jn_storage_release(jn_storage *s) {
     if (s->release) {
         s->release(s->user);
         jn_pool_free(s, HEADER);
-    } else if (s->data == inline_data(s)) {
+    } else if (s->raw == inline_data(s)) {
         jn_pool_free(s, HEADER + s->bytes);
-    } else if (s->data == inline_data(s) + SHELL) {
+    } else if (s->raw == inline_data(s) + SHELL) {
         jn_pool_free(s, HEADER + SHELL + s->bytes);
     } else {
-        jn_free_aligned(s->data);
+        jn_free_aligned(s->raw);
         jn_pool_free(s, HEADER);
     }
 }
@@ -135,7 +136,7 @@ janus_status jn_tensor_empty(janus_dtype dtype, int rank, const int64_t *dims, j
         shell_free(t);
         return st;
     }
-    t->data = t->storage->data;
+    t->raw = t->storage->raw;
     *out = t;
     return JANUS_OK;
 }
@@ -165,7 +166,7 @@ janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
     finish_strided(t);
     t->storage = base->storage;
     jn_storage_retain(t->storage);
-    t->data = base->data + offset * (int64_t)jn_dtype_size((janus_dtype)base->dtype);
+    t->raw = base->raw + offset * (int64_t)jn_dtype_size((janus_dtype)base->dtype);
     *out = t;
     return JANUS_OK;
 }
@@ -177,7 +178,7 @@ static janus_tensor *whole(janus_dtype dtype, int rank, size_t bytes) {
         return NULL;
     storage_init(s, bytes);
     janus_tensor *t = (janus_tensor *)(void *)inline_data(s);
-    s->data = inline_data(s) + SHELL;
+    s->raw = inline_data(s) + SHELL;
     atomic_init(&t->refs, 1);
     t->dtype = (uint8_t)dtype;
     t->rank = (uint8_t)rank;
@@ -202,7 +203,7 @@ janus_status jn_tensor_dense(janus_dtype dtype, int rank, const int64_t *dims,
     }
     t->numel = numel;
     t->contiguous = true;
-    t->data = t->storage->data;
+    t->raw = t->storage->raw;
     *out = t;
     return JANUS_OK;
 }
@@ -220,7 +221,7 @@ janus_status jn_tensor_alias(janus_tensor *base, int rank, const int64_t *dims,
     t->contiguous = contiguous;
     t->storage = base->storage;
     jn_storage_retain(t->storage);
-    t->data = base->data + offset * (int64_t)jn_dtype_size((janus_dtype)base->dtype);
+    t->raw = base->raw + offset * (int64_t)jn_dtype_size((janus_dtype)base->dtype);
     *out = t;
     return JANUS_OK;
 }
@@ -305,21 +306,21 @@ void jn_copy_bytes(void *to, const void *from, size_t bytes) {
         jn_parallel_for((int64_t)((bytes + COPY_UNIT - 1) / COPY_UNIT), 1, copy_range, &c);
 }
 
-/* Same dtype, same dims, no overlap. */
+/* Same dtype, same dims, no overlap, both ready. */
 static void copy_plain(janus_tensor *dst, const janus_tensor *src) {
     if (dst->numel == 0)
         return;
     size_t size = jn_dtype_size((janus_dtype)dst->dtype);
     if (dst->contiguous && src->contiguous) {
-        jn_copy_bytes(dst->data, src->data, (size_t)dst->numel * size);
+        jn_copy_bytes(dst->raw, src->raw, (size_t)dst->numel * size);
         return;
     }
     walk w;
     walk_init(&w, dst, src);
     int64_t at[JN_MAX_RANK] = {0};
     int last = w.rank - 1;
-    char *d = dst->data;
-    const char *s = src->data;
+    char *d = dst->raw;
+    const char *s = src->raw;
     for (;;) {
         copy_row(d, w.d[last], s, w.s[last], w.dims[last], size);
         int i = last - 1;
@@ -340,6 +341,8 @@ static void copy_plain(janus_tensor *dst, const janus_tensor *src) {
 static janus_status clone_plain(janus_tensor *t, janus_tensor **out) {
     if (JN_UNLIKELY(t->storage->device != NULL))
         return jn_dev_clone(t, out);
+    char *p;
+    JN_TRY(jn_tensor_data(t, &p));
     JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, out));
     copy_plain(*out, t);
     return JANUS_OK;
@@ -356,8 +359,8 @@ janus_status jn_tensor_contiguous(janus_tensor *t, janus_tensor **out) {
 
 void jn_tensor_extent(const janus_tensor *t, const char **lo, const char **hi) {
     int64_t a = 0, b = 0;
-    *lo = *hi = t->data;
-    if (t->numel == 0 || !t->data)
+    *lo = *hi = t->raw;
+    if (t->numel == 0 || !t->raw)
         return;
     for (int i = 0; i < t->rank; i++) {
         int64_t step = (t->dims[i] - 1) * t->strides[i];
@@ -367,12 +370,18 @@ void jn_tensor_extent(const janus_tensor *t, const char **lo, const char **hi) {
             b += step;
     }
     int64_t size = (int64_t)jn_dtype_size((janus_dtype)t->dtype);
-    *lo = t->data + a * size;
-    *hi = t->data + (b + 1) * size;
+    *lo = t->raw + a * size;
+    *hi = t->raw + (b + 1) * size;
+}
+
+/* Proxies share one address. */
+static bool apart(const janus_tensor *a, const janus_tensor *b) {
+    return a->storage != b->storage &&
+           (a->storage->state == JN_STORAGE_PROXY || b->storage->state == JN_STORAGE_PROXY);
 }
 
 bool jn_tensor_overlap(const janus_tensor *a, const janus_tensor *b) {
-    if (a->numel == 0 || b->numel == 0)
+    if (a->numel == 0 || b->numel == 0 || apart(a, b))
         return false;
     const char *a0, *a1, *b0, *b1;
     jn_tensor_extent(a, &a0, &a1);
@@ -381,7 +390,7 @@ bool jn_tensor_overlap(const janus_tensor *a, const janus_tensor *b) {
 }
 
 bool jn_tensor_same_view(const janus_tensor *a, const janus_tensor *b) {
-    if (a->data != b->data || a->dtype != b->dtype || a->rank != b->rank)
+    if (a->raw != b->raw || a->dtype != b->dtype || a->rank != b->rank || apart(a, b))
         return false;
     for (int i = 0; i < a->rank; i++)
         if (a->dims[i] != b->dims[i] || (a->dims[i] > 1 && a->strides[i] != b->strides[i]))
@@ -394,6 +403,9 @@ janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src) {
         return jn_dev_tensor_copy(dst, src);
     if (dst->rank != src->rank || memcmp(dst->dims, src->dims, (size_t)dst->rank * sizeof(int64_t)))
         return jn_error(JANUS_SHAPE, "copy: the tensors have different shapes");
+    char *p;
+    JN_TRY(jn_tensor_data(dst, &p));
+    JN_TRY(jn_tensor_data(src, &p));
     if (dst->dtype != src->dtype) {
         janus_tensor *same;
         JN_TRY(jn_tensor_cast(src, (janus_dtype)dst->dtype, &same));
@@ -447,7 +459,7 @@ janus_status janus_tensor_from_data(janus_dtype dtype, int rank, const int64_t *
     janus_tensor *t;
     JN_TRY(janus_tensor_new(dtype, rank, dims, &t));
     if (t->numel)
-        memcpy(t->data, data, t->storage->bytes);
+        memcpy(t->raw, data, t->storage->bytes);
     *out_tensor = t;
     return JANUS_OK;
 }
@@ -477,13 +489,14 @@ janus_status janus_tensor_wrap(janus_dtype dtype, int rank, const int64_t *dims,
     }
     atomic_init(&s->refs, 1);
     s->version = 0;
-    s->data = data;
+    s->state = JN_STORAGE_READY;
+    s->raw = data;
     s->bytes = (size_t)t->numel * jn_dtype_size(dtype);
     s->release = release ? release : no_release;
     s->user = user;
     s->device = NULL;
     t->storage = s;
-    t->data = data;
+    t->raw = data;
     *out_tensor = t;
     return JANUS_OK;
 }
@@ -492,4 +505,7 @@ janus_dtype janus_tensor_dtype(const janus_tensor *t) { return (janus_dtype)t->d
 int janus_tensor_rank(const janus_tensor *t) { return t->rank; }
 const int64_t *janus_tensor_dims(const janus_tensor *t) { return t->dims; }
 const int64_t *janus_tensor_strides(const janus_tensor *t) { return t->strides; }
-void *janus_tensor_data(janus_tensor *t) { return t->data; }
+void *janus_tensor_data(janus_tensor *t) {
+    char *p;
+    return jn_tensor_data(t, &p) == JANUS_OK ? p : NULL;
+}

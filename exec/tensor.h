@@ -6,6 +6,10 @@
  * with its dims and strides inline.  Small blocks, tensors and storages come from per-thread free
  * lists (exec/pool.h): an eager op must not pay for malloc.  `version` counts in-place writes, for
  * the tape's saved-value check.
+ *
+ * Not every storage holds its elements.  Which do is its state, and the elements are reached by
+ * jn_tensor_data() and jn_tensor_as_view() alone, which look at it: they fill what can be filled
+ * and refuse what has no value.  So `raw` is for exec/tensor*.[ch] (tests/lint/raw.sh).
  */
 #ifndef JN_EXEC_TENSOR_H
 #define JN_EXEC_TENSOR_H
@@ -15,10 +19,18 @@
 #include "graph/base/status.h"
 #include "ops/kernel.h"
 
+typedef enum jn_storage_state {
+    JN_STORAGE_READY,   /* the elements are there */
+    JN_STORAGE_ROWS,    /* some rows only: filled when they are asked for (exec/tensor_rows.h) */
+    JN_STORAGE_PENDING, /* not computed yet */
+    JN_STORAGE_PROXY    /* a type with an identity, of which there are no elements */
+} jn_storage_state;
+
 typedef struct jn_storage {
     atomic_int refs;
     uint32_t version;
-    void *data;
+    uint8_t state; /* jn_storage_state */
+    void *raw;     /* a proxy's is an address that nobody may read or write */
     size_t bytes;
     void (*release)(void *user); /* foreign memory; NULL: ours */
     void *user;
@@ -32,11 +44,56 @@ struct janus_tensor {
     uint8_t rank;
     bool in_storage; /* this struct lies in its storage's block; it never gets another storage */
     int64_t numel;
-    char *data; /* storage->data + offset, first element */
+    char *raw; /* storage->raw + offset, first element */
     jn_storage *storage;
     int64_t *dims, *strides; /* point to inline_dims for rank <= 4, else to one block */
     int64_t inline_dims[8];
 };
+
+/* Makes the elements of a tensor whose storage is not ready; of a proxy it fails with
+ * JANUS_UNSUPPORTED, and says so in jn_proxy_asked. */
+janus_status jn_tensor_settle(janus_tensor *t);
+/* Whether this thread has asked for elements of a proxy; set here, cleared by who wants to know. */
+extern _Thread_local bool jn_proxy_asked;
+/* Its first element, to read and write; a device tensor's is an address there. */
+static inline janus_status jn_tensor_data(janus_tensor *t, char **out) {
+    if (JN_UNLIKELY(t->storage->state != JN_STORAGE_READY))
+        JN_TRY(jn_tensor_settle(t));
+    *out = t->raw;
+    return JANUS_OK;
+}
+/* The same for tensors that are ready, as new ones are; NULL for others. */
+static inline char *jn_tensor_ready_data(const janus_tensor *t) {
+    return JN_LIKELY(t->storage->state == JN_STORAGE_READY) ? t->raw : NULL;
+}
+/* Its elements as kernels take them. */
+static inline janus_status jn_tensor_as_view(janus_tensor *t, jn_view *out) {
+    if (JN_UNLIKELY(t->storage->state != JN_STORAGE_READY))
+        JN_TRY(jn_tensor_settle(t));
+    *out = (jn_view){t->raw, t->dims, t->strides, t->rank, t->dtype, t->contiguous};
+    return JANUS_OK;
+}
+/* The same without data: for what only looks at dims and strides. */
+static inline jn_view jn_tensor_layout(const janus_tensor *t) {
+    return (jn_view){NULL, t->dims, t->strides, t->rank, t->dtype, t->contiguous};
+}
+/* Elements (of from's size) between the first element of `from` and that of `to`, which is of the
+ * same storage; from the first one of the storage. */
+int64_t jn_tensor_distance(const janus_tensor *from, const janus_tensor *to);
+int64_t jn_tensor_offset(const janus_tensor *t);
+/* A tensor without elements: dims, strides (>= 0; NULL: row-major) and an owner, released with
+ * `user` when the last tensor of its storage goes. */
+janus_status jn_tensor_proxy(janus_dtype dtype, int rank, const int64_t *dims,
+                             const int64_t *strides, void (*release)(void *user), void *user,
+                             janus_tensor **out);
+/* Makes `shell` a 0-d tensor of the element at `cell`, for kernels only: it has no references and
+ * no storage of its own. */
+extern jn_storage jn_storage_of_cells;
+static inline void jn_tensor_on_cell(janus_tensor *shell, janus_dtype dtype, void *cell) {
+    *shell = (janus_tensor){.dtype = (uint8_t)dtype, .contiguous = true, .numel = 1, .raw = cell};
+    shell->storage = &jn_storage_of_cells;
+    shell->dims = shell->strides = shell->inline_dims;
+}
 
 /* New storage of `bytes` (0 allowed). */
 janus_status jn_storage_new(size_t bytes, jn_storage **out);
@@ -67,9 +124,6 @@ void jn_tensor_extent(const janus_tensor *t, const char **lo, const char **hi);
 /* Whether the byte ranges two tensors lie in meet; whether they are the same elements in order. */
 bool jn_tensor_overlap(const janus_tensor *a, const janus_tensor *b);
 bool jn_tensor_same_view(const janus_tensor *a, const janus_tensor *b);
-static inline jn_view jn_tensor_as_view(const janus_tensor *t) {
-    return (jn_view){t->data, t->dims, t->strides, t->rank, t->dtype, t->contiguous};
-}
 static inline jn_type jn_tensor_as_type(const janus_tensor *t) {
     return jn_tensor_type((janus_dtype)t->dtype, t->rank, t->dims);
 }

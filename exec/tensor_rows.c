@@ -22,7 +22,7 @@ static void rows_free(void *user) {
     jn_free(r);
 }
 
-bool jn_tensor_is_rows(const janus_tensor *t) { return t->storage->release == rows_free; }
+bool jn_tensor_is_rows(const janus_tensor *t) { return t->storage->state == JN_STORAGE_ROWS; }
 
 janus_status jn_tensor_of_rows(janus_dtype dtype, int rank, const int64_t *dims, uint32_t n,
                                const uint32_t *index, const void *data, janus_tensor *base,
@@ -40,9 +40,12 @@ janus_status jn_tensor_of_rows(janus_dtype dtype, int rank, const int64_t *dims,
     if (base)
         janus_tensor_retain(base);
     janus_status st = janus_tensor_wrap(dtype, rank, dims, NULL, NULL, rows_free, r, out);
-    if (st != JANUS_OK)
+    if (st != JANUS_OK) {
         rows_free(r);
-    return st;
+        return st;
+    }
+    (*out)->storage->state = JN_STORAGE_ROWS;
+    return JANUS_OK;
 }
 
 static void put(const rows *r, char *to) {
@@ -55,19 +58,22 @@ janus_status jn_tensor_fill(janus_tensor *t) {
         return JANUS_OK;
     rows *r = t->storage->user;
     janus_tensor *full;
+    char *from = NULL;
+    if (r->base)
+        JN_TRY(jn_tensor_data(r->base, &from));
     JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &full));
     size_t bytes = (size_t)t->numel * jn_dtype_size((janus_dtype)t->dtype);
-    if (r->base)
-        memcpy(full->data, r->base->data, bytes);
+    if (from)
+        memcpy(full->raw, from, bytes);
     else
-        memset(full->data, 0, bytes);
-    put(r, full->data);
+        memset(full->raw, 0, bytes);
+    put(r, full->raw);
     /* the memory changes hands: whoever holds `t` sees it */
     jn_storage *old = t->storage;
     t->storage = full->storage;
-    t->data = full->data;
+    t->raw = full->raw;
     full->storage = old;
-    full->data = old->data;
+    full->raw = old->raw;
     janus_tensor_release(full);
     return JANUS_OK;
 }
@@ -76,10 +82,10 @@ bool jn_tensor_rows_fit(const janus_tensor *target, const janus_tensor *t) {
     if (!jn_tensor_is_rows(t))
         return false;
     const janus_tensor *base = ((const rows *)t->storage->user)->base;
-    return base && base->storage == target->storage && base->data == target->data &&
+    return base && base->storage == target->storage && base->raw == target->raw &&
            target->contiguous && target->numel == t->numel && target->dtype == t->dtype;
 }
 
 void jn_tensor_store_rows(janus_tensor *target, const janus_tensor *t) {
-    put(t->storage->user, target->data);
+    put(t->storage->user, target->raw);
 }

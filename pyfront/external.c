@@ -331,7 +331,8 @@ end:
 
 static janus_status zeros(const jn_type *t, janus_tensor **out) {
     JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, out));
-    memset((*out)->data, 0, (size_t)(*out)->numel * jn_dtype_size((janus_dtype)t->dtype));
+    memset(jn_tensor_ready_data(*out), 0,
+           (size_t)(*out)->numel * jn_dtype_size((janus_dtype)t->dtype));
     return JANUS_OK;
 }
 

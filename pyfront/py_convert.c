@@ -34,6 +34,9 @@ int jpy_getbuffer(PyObject *self, Py_buffer *view, int flags) {
         PyErr_SetString(PyExc_BufferError, "the tensor is not contiguous");
         return -1;
     }
+    char *data;
+    if (jpy_tensor_data(t, &data) < 0)
+        return -1;
     export *e = PyMem_Malloc(sizeof *e);
     if (!e) {
         PyErr_NoMemory();
@@ -47,7 +50,7 @@ int jpy_getbuffer(PyObject *self, Py_buffer *view, int flags) {
     e->t = t;
     janus_tensor_retain(t);
     view->obj = Py_NewRef(self);
-    view->buf = t->data;
+    view->buf = data;
     view->len = (Py_ssize_t)t->numel * size;
     view->itemsize = size;
     view->readonly = 0;
@@ -282,7 +285,8 @@ static void store(janus_dtype d, char *p, janus_kind kind, janus_scalar v) {
     }
 }
 
-static int fill(janus_tensor *t, char **p, PyObject *o) {
+/* Elements of o to t, from the one at `at` on, which it leaves behind the last. */
+static int fill(janus_tensor *t, int64_t *at, PyObject *o) {
     janus_kind kind;
     janus_scalar v;
     size_t size = jn_dtype_size((janus_dtype)t->dtype);
@@ -299,13 +303,12 @@ static int fill(janus_tensor *t, char **p, PyObject *o) {
             strides[i] = step;
             step *= src->dims[i];
         }
-        int64_t offset = (*p - t->data) / (int64_t)size;
-        int rc = jpy_check(jn_tensor_view(t, src->rank, src->dims, strides, offset, &part));
+        int rc = jpy_check(jn_tensor_view(t, src->rank, src->dims, strides, *at, &part));
         if (rc == 0) {
             rc = jpy_check(jn_tensor_copy(part, src));
             janus_tensor_release(part);
         }
-        *p += src->numel * (int64_t)size;
+        *at += src->numel;
         janus_tensor_release(own);
         return rc;
     }
@@ -313,15 +316,15 @@ static int fill(janus_tensor *t, char **p, PyObject *o) {
     if (rc < 0)
         return -1;
     if (rc > 0) {
-        store((janus_dtype)t->dtype, *p, kind, v);
-        *p += size;
+        store((janus_dtype)t->dtype, jn_tensor_ready_data(t) + *at * (int64_t)size, kind, v);
+        ++*at;
         return 0;
     }
     PyObject *seq = PySequence_Fast(o, "expected a sequence");
     if (!seq)
         return -1;
     for (Py_ssize_t i = 0; rc == 0 && i < PySequence_Fast_GET_SIZE(seq); i++)
-        rc = fill(t, p, PySequence_Fast_GET_ITEM(seq, i));
+        rc = fill(t, at, PySequence_Fast_GET_ITEM(seq, i));
     Py_DECREF(seq);
     return rc;
 }
@@ -336,8 +339,8 @@ int jpy_tensor_from_object(PyObject *o, bool has_dtype, janus_dtype dtype, janus
     janus_tensor *t;
     if (jpy_check(jn_tensor_empty(made, s.rank, s.dims, &t)) < 0)
         return -1;
-    char *p = t->data;
-    int rc = fill(t, &p, o);
+    int64_t at = 0;
+    int rc = fill(t, &at, o);
     if (rc == 0 && made != dtype) {
         janus_tensor *half;
         rc = jpy_check(jn_tensor_cast(t, dtype, &half));

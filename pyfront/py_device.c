@@ -53,6 +53,11 @@ int jpy_tensor_here(janus_tensor *t, janus_tensor **out) {
     return 0;
 }
 
+int jpy_tensor_data(janus_tensor *t, char **out) {
+    *out = NULL;
+    return jpy_check(jn_tensor_data(t, out));
+}
+
 int jpy_tensor_zeros(const jn_type *type, const janus_tensor *like, janus_tensor **out) {
     jn_device *d = like ? like->storage->device : NULL;
     size_t bytes;
@@ -61,13 +66,13 @@ int jpy_tensor_zeros(const jn_type *type, const janus_tensor *like, janus_tensor
             return -1;
         bytes = (size_t)(*out)->numel * jn_dtype_size((janus_dtype)type->dtype);
         if (bytes)
-            memset((*out)->data, 0, bytes);
+            memset(jn_tensor_ready_data(*out), 0, bytes);
         return 0;
     }
     if (jpy_check(jn_dev_tensor(d, (janus_dtype)type->dtype, type->rank, type->dims, out)) < 0)
         return -1;
     bytes = (size_t)(*out)->numel * jn_dtype_size((janus_dtype)type->dtype);
-    if (jpy_check(jn_dev_zero(d, (*out)->data, bytes)) == 0)
+    if (jpy_check(jn_dev_zero(d, jn_tensor_ready_data(*out), bytes)) == 0)
         return 0;
     janus_tensor_release(*out);
     return -1;

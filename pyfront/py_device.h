@@ -18,6 +18,8 @@ PyObject *jpy_device_of(const janus_tensor *t);
 PyObject *jpy_tensor_move(jpy_tensor *t, jn_device *to, bool copy, bool non_blocking);
 /* t itself (retained) or a copy of it in host memory. */
 int jpy_tensor_here(janus_tensor *t, janus_tensor **out);
+/* jn_tensor_data() with the error raised: its elements; a proxy's are refused. */
+int jpy_tensor_data(janus_tensor *t, char **out);
 /* New row-major zeros where `like` is (NULL: host). */
 int jpy_tensor_zeros(const jn_type *type, const janus_tensor *like, janus_tensor **out);
 

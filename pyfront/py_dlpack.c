@@ -73,12 +73,15 @@ PyObject *jpy_dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
         return NULL;
     }
     janus_tensor *t = o->t;
+    char *data;
+    if (jpy_tensor_data(t, &data) < 0)
+        return NULL;
     exported *e = PyMem_RawCalloc(1, sizeof *e);
     if (!e)
         return PyErr_NoMemory();
     memcpy(e->dims, t->dims, (size_t)t->rank * sizeof(int64_t));
     memcpy(e->dims + JN_MAX_RANK, t->strides, (size_t)t->rank * sizeof(int64_t));
-    e->m.t = (dl_tensor){.data = t->data,
+    e->m.t = (dl_tensor){.data = data,
                          .device = {DL_CPU, 0},
                          .ndim = t->rank,
                          .dtype = dtypes[t->dtype],

@@ -125,9 +125,12 @@ static int add_mask(parsed *p, janus_tensor *mask) {
         janus_tensor_release(out[1]);
         return -1;
     }
-    int64_t count = *(int64_t *)(void *)n->data;
+    char *counted;
+    int64_t count = 0;
+    int rc = jpy_tensor_data(n, &counted);
+    if (rc == 0)
+        count = *(int64_t *)(void *)counted;
     janus_tensor_release(n);
-    int rc = 0;
     for (int i = 0; rc == 0 && i < mask->rank; i++) {
         janus_tensor *column, *own;
         int64_t stride = mask->rank;

@@ -69,12 +69,13 @@ PyObject *jpy_tensor_item(janus_tensor *t) {
                      (long long)t->numel);
         return NULL;
     }
+    char *data;
     if (JN_LIKELY(!t->storage->device))
-        return element((janus_dtype)t->dtype, t->data);
+        return jpy_tensor_data(t, &data) < 0 ? NULL : element((janus_dtype)t->dtype, data);
     janus_tensor *here;
     if (jpy_tensor_here(t, &here) < 0)
         return NULL;
-    PyObject *o = element((janus_dtype)t->dtype, here->data);
+    PyObject *o = jpy_tensor_data(here, &data) < 0 ? NULL : element((janus_dtype)t->dtype, data);
     janus_tensor_release(here);
     return o;
 }
@@ -104,7 +105,8 @@ static PyObject *tolist(PyObject *self, PyObject *unused) {
     janus_tensor *here;
     if (jpy_tensor_here(T(self), &here) < 0)
         return NULL;
-    PyObject *list = list_of(here, 0, here->data);
+    char *data;
+    PyObject *list = jpy_tensor_data(here, &data) < 0 ? NULL : list_of(here, 0, data);
     janus_tensor_release(here);
     return list;
 }
@@ -155,12 +157,12 @@ static PyObject *element_size(PyObject *self, PyObject *unused) {
 }
 static PyObject *data_ptr(PyObject *self, PyObject *unused) {
     (void)unused;
-    return PyLong_FromVoidPtr(T(self)->data);
+    char *data;
+    return jpy_tensor_data(T(self), &data) < 0 ? NULL : PyLong_FromVoidPtr(data);
 }
 static PyObject *storage_offset(PyObject *self, PyObject *unused) {
     (void)unused;
-    return PyLong_FromLongLong((T(self)->data - (char *)T(self)->storage->data) /
-                               (int64_t)jn_dtype_size((janus_dtype)T(self)->dtype));
+    return PyLong_FromLongLong(jn_tensor_offset(T(self)));
 }
 static PyObject *is_contiguous(PyObject *self, PyObject *unused) {
     (void)unused;
@@ -275,8 +277,8 @@ static PyObject *as_strided_(PyObject *self, PyObject *args) {
         PyErr_SetString(PyExc_RuntimeError, "as_strided(): out of the storage's bounds");
         return NULL;
     }
-    int64_t start = ((char *)t->storage->data - t->data) / size;
-    if (jpy_check(jn_tensor_view(t, (int)d.n, d.data, s.data, start + offset, &y)) < 0)
+    if (jpy_check(jn_tensor_view(t, (int)d.n, d.data, s.data, offset - jn_tensor_offset(t), &y)) <
+        0)
         return NULL;
     return jpy_tensor_take(y);
 }

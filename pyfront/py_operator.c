@@ -67,9 +67,8 @@ static PyObject *fast_number(const jn_op *op, jpy_tensor *a, double f, bool swap
     bool tracked = !jpy_no_grad_mode && op->grad && jpy_tensor_tracked(a);
     bool real = tracked || jn_dev_in_use; /* a shell of a tensor is good for kernels only */
     uint64_t cell;
-    janus_tensor shell = {.dtype = a->t->dtype, .contiguous = true, .numel = 1};
-    shell.data = (char *)&cell;
-    shell.dims = shell.strides = shell.inline_dims;
+    janus_tensor shell;
+    jn_tensor_on_cell(&shell, (janus_dtype)a->t->dtype, &cell);
     janus_tensor *number = &shell, *y;
     if (real) {
         if (jpy_scalar_tensor((janus_dtype)a->t->dtype, JANUS_KIND_FLOAT, (janus_scalar){.f = f},

@@ -189,7 +189,7 @@ int jpy_scalar_tensor(janus_dtype dtype, janus_kind kind, janus_scalar v, janus_
     janus_tensor *t;
     if (jpy_check(jn_tensor_empty(dtype, 0, NULL, &t)) < 0)
         return -1;
-    (void)jpy_scalar_store(dtype, kind, v, t->data);
+    (void)jpy_scalar_store(dtype, kind, v, jn_tensor_ready_data(t));
     *out = t;
     return 0;
 }

@@ -301,7 +301,8 @@ static PyObject *run(const entry *e, PyObject *const *args) {
         const operand *p = &e->in[i];
         if (JN_LIKELY(p->from == FROM_TENSOR)) {
             jpy_tensor *t = tensor_argument(p, args);
-            in[i] = jn_tensor_as_view(t->t);
+            if (jpy_check(jn_tensor_as_view(t->t, &in[i])) < 0)
+                return NULL;
             tracked = tracked || maybe_tracked(t);
             continue;
         }

@@ -93,9 +93,12 @@ static PyObject *generator_set_state(PyObject *self, PyObject *o) {
     janus_tensor *here;
     if (jpy_tensor_here(t, &here) < 0)
         return NULL;
-    memcpy(&((generator_object *)self)->state, here->data, sizeof(jn_rng_state));
+    char *data;
+    int rc = jpy_tensor_data(here, &data);
+    if (rc == 0)
+        memcpy(&((generator_object *)self)->state, data, sizeof(jn_rng_state));
     janus_tensor_release(here);
-    return Py_NewRef(self);
+    return rc < 0 ? NULL : Py_NewRef(self);
 }
 static PyMethodDef generator_methods[] = {
     {"manual_seed", generator_manual_seed, METH_O, "Sets the seed and starts again."},

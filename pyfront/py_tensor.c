@@ -512,10 +512,12 @@ static int sq_contains(PyObject *self, PyObject *item) {
     Py_DECREF(same);
     if (rc < 0)
         return -1;
-    for (int64_t i = 0; i < t->numel && !found; i++)
-        found = t->data[i] != 0;
+    char *data;
+    rc = jpy_tensor_data(t, &data);
+    for (int64_t i = 0; rc == 0 && i < t->numel && !found; i++)
+        found = data[i] != 0;
     janus_tensor_release(t);
-    return found;
+    return rc < 0 ? -1 : found;
 }
 
 static PyMethodDef make_subclass_def = {"_make_subclass", make_subclass, METH_VARARGS | METH_STATIC,

@@ -61,7 +61,8 @@ static int constant(const jn_node *n, jpy_val *out) {
     if (jpy_check(jn_tensor_empty((janus_dtype)a->value.dtype, a->value.rank, a->value.dims, &t)) <
         0)
         return -1;
-    memcpy(t->data, a->value.bytes, (size_t)t->numel * jn_dtype_size((janus_dtype)a->value.dtype));
+    memcpy(jn_tensor_ready_data(t), a->value.bytes,
+           (size_t)t->numel * jn_dtype_size((janus_dtype)a->value.dtype));
     *out = jpy_val_tensor(t, (jpy_edge){0});
     return 0;
 }

@@ -187,7 +187,7 @@ jpy_node *jpy_piece_node(const janus_tensor *root, const janus_tensor *piece, jp
         return NULL;
     jpy_region *r = jpy_node_data(node);
     r->rank = piece->rank;
-    r->offset = (piece->data - root->data) / (int64_t)jn_dtype_size((janus_dtype)root->dtype);
+    r->offset = jn_tensor_distance(root, piece);
     for (int i = 0; i < piece->rank; i++) {
         r->dims[i] = piece->dims[i];
         r->strides[i] = piece->strides[i];
@@ -209,9 +209,8 @@ static int region_in(const janus_tensor *view, const janus_tensor *root, jpy_reg
                         "clone() the base tensor first");
         return -1;
     }
-    int64_t size = (int64_t)jn_dtype_size((janus_dtype)root->dtype);
     r->rank = view->rank;
-    r->offset = (view->data - root->data) / size;
+    r->offset = jn_tensor_distance(root, view);
     memcpy(r->dims, view->dims, (size_t)view->rank * sizeof(int64_t));
     memcpy(r->strides, view->strides, (size_t)view->rank * sizeof(int64_t));
     r->root = jn_tensor_as_type(root);

@@ -76,6 +76,7 @@ TESTS += \
 	tests/lint/layers.sh \
 	tests/lint/lines.sh \
 	tests/lint/vectors.sh \
+	tests/lint/raw.sh \
 	tests/tools.sh \
 	tests/samples-c.sh \
 	$(NULL)

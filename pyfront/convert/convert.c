@@ -82,10 +82,13 @@ static jcv_throw attempt(jcv *c, jpy_entry *e) {
     c->type_list = e->type_list;
     c->handler = &h;
     c->thrown = THROW_NONE;
+    jn_proxy_asked = false;
     if (setjmp(h.env) == 0) {
         c->main = c->ctx = jcv_ctx_new(c, JCV_MAIN, "main", NULL);
         jcv_slot(c, jcv_none(c));
         jcv_finish(c, e, start(c));
+        if (jn_proxy_asked)
+            jcv_refuse_py(c);
         c->thrown = THROW_NONE; /* what was thrown on the way was dealt with */
     }
     if (jpy_autocast_asked) /* the lists differ between devices */

@@ -4,9 +4,9 @@
  * values.h's, the staged graph is staged.h's.
  *
  * Converting is running the function's tree on abstract values.  A tensor is a *proxy*: a real
- * janus.Tensor over memory nobody looks at, whose storage leads to a `jcv_rec` with its graph
- * value.  Eager ops on proxies come to the converter through jn_eager_hook, so promotion, argument
- * parsing, views, in-place rules and the tape are the eager layer's own.
+ * janus.Tensor without elements, whose storage leads to a `jcv_rec` with its graph value.  Eager
+ * ops on proxies come to the converter through jn_eager_hook, so promotion, argument parsing,
+ * views, in-place rules and the tape are the eager layer's own.
  *
  * Mutable state (variables, cells, containers, attributes written) is a table of slots holding
  * immutable abstract values: a branch is run on a copy of the table and merged.  Refusing is a
@@ -177,8 +177,10 @@ __attribute__((noreturn, format(printf, 2, 3))) void jcv_refuse(jcv *c, const ch
 __attribute__((noreturn)) void jcv_throw_now(jcv *c, jcv_throw what);
 /* After a Python call failed: refuses with the exception's text. */
 __attribute__((noreturn)) void jcv_refuse_py(jcv *c);
-void *jcv_alloc(jcv *c, size_t size);   /* zeroed, of this attempt */
-PyObject *jcv_own(jcv *c, PyObject *o); /* takes a new reference; refuses when NULL */
+void *jcv_alloc(jcv *c, size_t size); /* zeroed, of this attempt */
+/* Takes a new reference; refuses when NULL, or when elements of a proxy were asked for on the way.
+ */
+PyObject *jcv_own(jcv *c, PyObject *o);
 
 /* stage.c: values and nodes */
 jcv_ctx *jcv_ctx_new(jcv *c, jcv_ctx_kind kind, const char *name, jcv_ctx *parent);

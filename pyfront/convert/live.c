@@ -145,7 +145,7 @@ static PyObject *sample_tensor(jcv *c, const jn_type *t, bool tracked) {
     janus_tensor *x;
     if (jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &x) != JANUS_OK)
         jcv_refuse(c, "out of memory");
-    memset(x->data, 0, (size_t)x->numel * jn_dtype_size((janus_dtype)t->dtype));
+    memset(jn_tensor_ready_data(x), 0, (size_t)x->numel * jn_dtype_size((janus_dtype)t->dtype));
     jpy_tensor *o = (jpy_tensor *)jcv_own(c, jpy_tensor_take(x));
     if (tracked && !(o->node = jpy_node_new(&stored_class, 0, 1, NULL, 0)))
         jcv_refuse_py(c);

@@ -2,8 +2,7 @@
 /*
  * Tensors of the converter: proxies, and the hook that turns eager ops on them into nodes.
  *
- * A proxy's janus_tensor lies in memory of its own, whose release function marks it and whose user
- * pointer leads to its record.
+ * A proxy's janus_tensor has a storage without elements, whose user pointer leads to its record.
  */
 #include "pyfront/convert/convert.h"
 
@@ -20,16 +19,9 @@ _Thread_local jcv *jcv_current;
 
 typedef struct holder {
     jcv_rec *rec;
-    void *memory;
 } holder;
 
-static void release_memory(void *user) {
-    holder *h = user;
-    jn_free(h->memory);
-    jn_free(h);
-}
-
-static bool marked(const janus_tensor *t) { return t->storage->release == release_memory; }
+static bool marked(const janus_tensor *t) { return t->storage->state == JN_STORAGE_PROXY; }
 
 bool jcv_is_proxy(jcv *c, PyObject *o) {
     (void)c;
@@ -45,31 +37,18 @@ jcv_rec *jcv_rec_of(jcv *c, const janus_tensor *t) {
 
 /* New marked tensor and its record; no jumps: NULL when out of memory. */
 static jcv_rec *new_rec(jcv *c, const jn_type *type, const int64_t *strides) {
-    int64_t span = 1, own[JN_MAX_RANK];
-    if (!strides) {
-        int64_t s = 1;
-        for (int i = type->rank - 1; i >= 0; i--) {
-            own[i] = s;
-            s *= type->dims[i] ? type->dims[i] : 1;
-        }
-        strides = own;
-    }
-    for (int i = 0; i < type->rank; i++) {
+    for (int i = 0; strides && i < type->rank; i++)
         if (strides[i] < 0)
             return NULL;
-        span += type->dims[i] ? (type->dims[i] - 1) * strides[i] : 0;
-    }
     holder *h = jn_calloc(1, sizeof *h);
     jcv_rec *r = jn_arena_zalloc(&c->arena, sizeof *r);
     if (!h || !r) {
         jn_free(h);
         return NULL;
     }
-    h->memory = jn_calloc((size_t)span, jn_dtype_size((janus_dtype)type->dtype));
     h->rec = r;
-    if (!h->memory || janus_tensor_wrap((janus_dtype)type->dtype, type->rank, type->dims, strides,
-                                        h->memory, release_memory, h, &r->t) != JANUS_OK) {
-        jn_free(h->memory);
+    if (jn_tensor_proxy((janus_dtype)type->dtype, type->rank, type->dims, strides, jn_free, h,
+                        &r->t) != JANUS_OK) {
         jn_free(h);
         return NULL;
     }
@@ -172,42 +151,43 @@ static jcv_val *constant_of(jcv *c, janus_tensor *t) {
     janus_tensor *flat = NULL;
     if (jn_tensor_to(t, NULL, false, &flat) != JANUS_OK) /* on the host */
         return NULL;
+    const char *data = jn_tensor_ready_data(flat);
     size_t size = jn_dtype_size((janus_dtype)t->dtype), n = (size_t)t->numel;
     bool uniform = n > 0;
     for (size_t i = 1; uniform && i < n; i++)
-        uniform = memcmp(flat->data, flat->data + i * size, size) == 0;
+        uniform = memcmp(data, data + i * size, size) == 0;
     jcv_node *node = NULL;
     if (uniform && (t->dtype <= JANUS_U8)) {
         janus_scalar s = {0};
         janus_kind kind = JANUS_KIND_INT;
         switch ((janus_dtype)t->dtype) {
         case JANUS_F32:
-            s.f = *(float *)(void *)flat->data;
+            s.f = *(const float *)(const void *)data;
             kind = JANUS_KIND_FLOAT;
             break;
         case JANUS_F64:
-            s.f = *(double *)(void *)flat->data;
+            s.f = *(const double *)(const void *)data;
             kind = JANUS_KIND_FLOAT;
             break;
         case JANUS_I32:
-            s.i = *(int32_t *)(void *)flat->data;
+            s.i = *(const int32_t *)(const void *)data;
             break;
         case JANUS_I64:
-            s.i = *(int64_t *)(void *)flat->data;
+            s.i = *(const int64_t *)(const void *)data;
             break;
         case JANUS_BOOL:
-            s.i = *flat->data != 0;
+            s.i = *data != 0;
             kind = JANUS_KIND_BOOL;
             break;
         default:
-            s.i = *(uint8_t *)flat->data;
+            s.i = *(const uint8_t *)data;
         }
         jcv_val *v = jcv_scalar_const(c, kind, s);
         janus_full_attrs attrs = {sizeof attrs, {t->dims, (size_t)t->rank}, t->dtype};
         node = jcv_op_try(c, JN_OP(full), &v, 1, &attrs);
     } else if (n <= 65536) {
         janus_constant_attrs attrs = {sizeof attrs,
-                                      {(janus_dtype)t->dtype, t->rank, t->dims, flat->data}};
+                                      {(janus_dtype)t->dtype, t->rank, t->dims, data}};
         node = jcv_op_try(c, JN_OP(constant), NULL, 0, &attrs);
     } else {
         jn_error(JANUS_UNSUPPORTED, "a large tensor is made from Python data");
@@ -252,7 +232,8 @@ static jcv_val *operand(jcv *c, janus_tensor *t) {
     if (!marked(t))
         return constant_of(c, t);
     jcv_rec *r = ((holder *)t->storage->user)->rec;
-    if (r->c != c || t->numel != r->t->numel || t->rank != r->t->rank || t->data != r->t->data ||
+    if (r->c != c || t->numel != r->t->numel || t->rank != r->t->rank ||
+        jn_tensor_offset(t) != jn_tensor_offset(r->t) ||
         (t->rank && memcmp(t->dims, r->t->dims, (size_t)t->rank * sizeof(int64_t)) != 0)) {
         jn_error(JANUS_UNSUPPORTED, "a view that the converter does not understand");
         return NULL;
@@ -272,7 +253,7 @@ static bool view_strides(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
     jn_view views[8] = {{0}};
     for (unsigned i = 0; i < n_in && i < 8; i++) {
         if (in[i].kind == JANUS_KIND_TENSOR)
-            views[i] = jn_tensor_as_view(in[i].t);
+            views[i] = jn_tensor_layout(in[i].t);
         else
             views[i] = (jn_view){(void *)(uintptr_t)&in[i].s,
                                  NULL,

@@ -40,6 +40,7 @@ void jcv_refuse(jcv *c, const char *fmt, ...) {
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     PyErr_Clear();
+    jn_proxy_asked = false;
     uint32_t line = c->at ? c->at->line : 0;
     const char *file = c->frame && c->frame->source ? c->frame->source->file : NULL;
     if (!file || !line)
@@ -52,6 +53,8 @@ void jcv_refuse(jcv *c, const char *fmt, ...) {
 
 void jcv_refuse_py(jcv *c) {
     PyObject *type, *value, *tb;
+    if (jn_proxy_asked)
+        jcv_refuse(c, "the elements of a tensor are needed before the graph runs");
     if (c->hook_refused) {
         PyErr_Clear();
         jcv_refuse(c, "%s", janus_last_error()->message);
@@ -79,6 +82,10 @@ void *jcv_alloc(jcv *c, size_t size) {
 PyObject *jcv_own(jcv *c, PyObject *o) {
     if (!o)
         jcv_refuse_py(c);
+    if (jn_proxy_asked) { /* whatever was made of it is not what the program makes */
+        Py_DECREF(o);
+        jcv_refuse_py(c);
+    }
     if (!jn_vec_push(&c->owned, o)) {
         Py_DECREF(o);
         jcv_refuse(c, "out of memory");

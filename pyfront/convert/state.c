@@ -39,7 +39,7 @@ void jcv_back(jcv *c, jcv_place p) {
     c->at = p.at;
     jpy_no_grad_mode = p.no_grad;
     jpy_autocast_word = p.autocast;
-    c->hook_refused = false;
+    c->hook_refused = jn_proxy_asked = false;
     PyErr_Clear();
 }
 

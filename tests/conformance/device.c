@@ -164,7 +164,12 @@ static void compare(const sample *s, int dtype, janus_tensor *got, const val *wa
         complain(s, dtype, janus_last_error()->message);
         return;
     }
-    jn_view v = jn_tensor_as_view(here);
+    jn_view v;
+    if (jn_tensor_as_view(here, &v) != JANUS_OK) {
+        complain(s, dtype, janus_last_error()->message);
+        janus_tensor_release(here);
+        return;
+    }
     bool same = here->numel == want->numel && here->dtype == want->t.dtype;
     if (!same)
         complain(s, dtype, "another shape or dtype");

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Storages whose elements are not there, and where elements lie in a storage.
+ *
+ * All proxies have one address, of memory that cannot be read or written: code that got hold of it
+ * past the accessors stops there instead of computing with what it finds.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "exec/tensor.h"
+#include "exec/tensor_rows.h"
+
+_Thread_local bool jn_proxy_asked;
+jn_storage jn_storage_of_cells = {.refs = 1};
+
+janus_status jn_tensor_settle(janus_tensor *t) {
+    switch ((jn_storage_state)t->storage->state) {
+    case JN_STORAGE_READY:
+        return JANUS_OK;
+    case JN_STORAGE_ROWS:
+        return jn_tensor_fill(t);
+    case JN_STORAGE_PENDING:
+        return jn_error(JANUS_INTERNAL, "nothing computes a pending tensor");
+    case JN_STORAGE_PROXY:
+        break;
+    }
+    jn_proxy_asked = true;
+    return jn_error(JANUS_UNSUPPORTED, "the elements of a tensor are needed before the graph runs");
+}
+
+int64_t jn_tensor_distance(const janus_tensor *from, const janus_tensor *to) {
+    return (to->raw - from->raw) / (int64_t)jn_dtype_size((janus_dtype)from->dtype);
+}
+
+int64_t jn_tensor_offset(const janus_tensor *t) {
+    return (t->raw - (char *)t->storage->raw) / (int64_t)jn_dtype_size((janus_dtype)t->dtype);
+}
+
+enum { NOWHERE_BYTES = 1 << 16 };
+static void *nowhere;
+
+static void reserve_nowhere(void) {
+    void *p =
+        mmap(NULL, NOWHERE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p != MAP_FAILED)
+        nowhere = p;
+}
+
+janus_status jn_tensor_proxy(janus_dtype dtype, int rank, const int64_t *dims,
+                             const int64_t *strides, void (*release)(void *user), void *user,
+                             janus_tensor **out) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, reserve_nowhere);
+    if (!nowhere)
+        return JN_NO_MEMORY();
+    JN_TRY(janus_tensor_wrap(dtype, rank, dims, strides, nowhere, release, user, out));
+    (*out)->storage->state = JN_STORAGE_PROXY;
+    return JANUS_OK;
+}
