@@ -61,6 +61,28 @@ static int index_node(PyObject *index, PyObject *node) {
     return bad;
 }
 
+/* Says to the functions in the body of a class which class it is: private names are named for it.
+ * Inner classes come later and say it anew. */
+static int name_class(PyObject *ast, PyObject *class_def) {
+    PyObject *name = PyObject_GetAttrString(class_def, "name");
+    PyObject *body = PyObject_GetAttrString(class_def, "body");
+    int bad = name && body && PyList_Check(body) ? 0 : -1;
+    for (Py_ssize_t i = 0; !bad && i < PyList_GET_SIZE(body); i++) {
+        PyObject *walk = PyObject_CallMethod(ast, "walk", "O", PyList_GET_ITEM(body, i)), *node;
+        while (walk && !bad && (node = PyIter_Next(walk))) {
+            const char *kind = Py_TYPE(node)->tp_name;
+            if (strstr(kind, "FunctionDef") || strstr(kind, "Lambda"))
+                bad = PyObject_SetAttrString(node, "in_class", name);
+            Py_DECREF(node);
+        }
+        bad = bad || !walk || PyErr_Occurred() ? -1 : 0;
+        Py_XDECREF(walk);
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(body);
+    return bad;
+}
+
 static int collect_code(PyObject *list, PyObject *code) {
     if (PyList_Append(list, code) < 0)
         return -1;
@@ -115,6 +137,8 @@ static PyObject *parse_file(PyObject *text, PyObject *filename, long flags) {
         goto end;
     while ((node = PyIter_Next(walk))) {
         int bad = index_node(index, node);
+        if (!bad && strstr(Py_TYPE(node)->tp_name, "ClassDef"))
+            bad = name_class(ast, node);
         Py_DECREF(node);
         if (bad)
             goto end;
@@ -329,9 +353,12 @@ jpy_source *jpy_source_of(PyObject *code, PyObject *globals, const char **out_wh
     PyObject *nodes = PyDict_GetItemWithError(PyTuple_GET_ITEM(entry, 1), key);
     PyObject *node = pick_node(nodes, code, out_why);
     PyObject *file = node ? PyObject_GetAttrString(code, "co_filename") : NULL;
+    PyObject *in_class = file ? PyObject_GetAttrString(node, "in_class") : NULL;
+    PyErr_Clear(); /* it is in none */
     if (file)
-        out = jpy_lower(node, PyUnicode_AsUTF8(file));
+        out = jpy_lower(node, in_class, PyUnicode_AsUTF8(file));
     Py_XDECREF(file);
+    Py_XDECREF(in_class);
 end:
     Py_XDECREF(key);
     Py_DECREF(entry);

@@ -13,6 +13,7 @@ typedef struct lower {
     jpy_source *s;
     jpy_tree_fn *fn; /* of the function being lowered */
     JN_VEC(PyObject *) bound, outer;
+    const char *class_name; /* of the innermost class around it, without leading underscores */
     bool failed;
 } lower;
 
@@ -36,11 +37,21 @@ static PyObject *field(lower *l, PyObject *o, const char *name) {
     return keep(l, PyObject_GetAttrString(o, name));
 }
 
-static PyObject *identifier(lower *l, PyObject *o, const char *name) {
-    PyObject *s = PyObject_GetAttrString(o, name);
+/* An identifier as the compiler has it: inside a class, __name is _Class__name.  Takes over the
+ * reference. */
+static PyObject *mangled(lower *l, PyObject *s) {
+    const char *text = s && PyUnicode_Check(s) ? PyUnicode_AsUTF8(s) : NULL;
+    size_t n = text ? strlen(text) : 0;
+    if (n > 2 && l->class_name && *l->class_name && text[0] == '_' && text[1] == '_' &&
+        !(text[n - 1] == '_' && text[n - 2] == '_') && !strchr(text, '.'))
+        Py_SETREF(s, PyUnicode_FromFormat("_%s%U", l->class_name, s));
     if (s && PyUnicode_Check(s))
         PyUnicode_InternInPlace(&s);
     return keep(l, s);
+}
+
+static PyObject *identifier(lower *l, PyObject *o, const char *name) {
+    return mangled(l, PyObject_GetAttrString(o, name));
 }
 
 static jpy_tree *child(lower *l, PyObject *o, const char *name) {
@@ -139,7 +150,7 @@ static void lower_fn(lower *l, jpy_tree *n, PyObject *o, bool is_def) {
         n->y = children(l, o, "decorator_list");
     }
     jpy_tree *args = child(l, o, "args"); /* defaults belong to the enclosing scope */
-    lower inner = {.s = l->s};
+    lower inner = {.s = l->s, .class_name = l->class_name};
     inner.fn = n->fn = jn_arena_zalloc(&l->s->arena, sizeof *n->fn);
     if (!n->fn || !args) {
         l->failed = true;
@@ -178,7 +189,7 @@ static void lower_import(lower *l, jpy_tree *n, PyObject *o, bool from) {
     if (from) {
         PyObject *level = field(l, o, "level");
         n->op = level && PyLong_Check(level) ? (uint8_t)PyLong_AsLong(level) : 0;
-        n->obj = identifier(l, o, "module");
+        n->obj = field(l, o, "module");
     }
     PyObject *names = field(l, o, "names");
     for (Py_ssize_t i = 0; names && i < PyList_GET_SIZE(names); i++) {
@@ -193,9 +204,8 @@ static void lower_scope(lower *l, PyObject *o) {
     PyObject *names = field(l, o, "names");
     for (Py_ssize_t i = 0; names && i < PyList_GET_SIZE(names); i++) {
         PyObject *e = PyList_GET_ITEM(names, i);
-        Py_INCREF(e);
-        PyUnicode_InternInPlace(&e);
-        if (!keep(l, e) || !jn_vec_push(&l->outer, e))
+        e = mangled(l, Py_NewRef(e));
+        if (!e || !jn_vec_push(&l->outer, e))
             l->failed = true;
     }
 }
@@ -383,8 +393,10 @@ static void lower_expr(lower *l, jpy_tree *n, PyObject *o, const char *k) {
         n->y = children(l, o, "keywords");
     } else if (!strcmp(k, "keyword")) {
         n->kind = JPY_KEYWORD;
-        n->obj = identifier(l, o, "arg");
-        if (n->obj == Py_None)
+        n->obj = PyObject_GetAttrString(o, "arg"); /* of a call: never mangled */
+        if (n->obj && PyUnicode_Check(n->obj))
+            PyUnicode_InternInPlace(&n->obj);
+        if (keep(l, n->obj) == Py_None)
             n->obj = NULL;
         n->a = child(l, o, "value");
     } else if (!strcmp(k, "Attribute")) {
@@ -498,7 +510,7 @@ static jpy_tree *lower_node(lower *l, PyObject *o) {
     return n;
 }
 
-jpy_source *jpy_lower(PyObject *ast_node, const char *file) {
+jpy_source *jpy_lower(PyObject *ast_node, PyObject *class_name, const char *file) {
     jpy_source *s = jn_calloc(1, sizeof *s);
     if (!s) {
         PyErr_NoMemory();
@@ -508,6 +520,11 @@ jpy_source *jpy_lower(PyObject *ast_node, const char *file) {
     jn_arena_init(&s->arena, 0);
     s->file = jn_arena_strdup(&s->arena, file);
     lower l = {.s = s};
+    if (class_name) {
+        const char *text = PyUnicode_AsUTF8(class_name);
+        l.class_name = text ? jn_arena_strdup(&s->arena, text + strspn(text, "_")) : NULL;
+        l.failed = !l.class_name;
+    }
     s->root = lower_node(&l, ast_node);
     bool failed = l.failed || !s->root;
     jn_vec_free(&l.bound);

@@ -140,8 +140,9 @@ typedef struct jpy_source {
     const char *file; /* in the arena */
 } jpy_source;
 
-/* Lowers a FunctionDef or Lambda object of `ast`.  NULL: Python exception set. */
-jpy_source *jpy_lower(PyObject *ast_node, const char *file);
+/* Lowers a FunctionDef or Lambda object of `ast` that stands in a class of that name (a str), or in
+ * none (NULL).  NULL: Python exception set. */
+jpy_source *jpy_lower(PyObject *ast_node, PyObject *class_name, const char *file);
 void jpy_source_release(jpy_source *s);
 
 /* The source of a Python function's code, checked against the code that runs; NULL without an
