@@ -18,6 +18,7 @@ void jpy_guards_free(jpy_guards *g) {
         Py_DECREF(g->owned.data[i]);
     jn_vec_free(&g->owned);
     jpy_fast_free(&g->fast);
+    jpy_type_wants_free(g);
     jn_vec_free(&g->srcs);
     jn_vec_free(&g->identity);
     jn_vec_free(&g->written);
@@ -31,23 +32,6 @@ PyObject *jpy_guards_own(jpy_guards *g, PyObject *o) {
     if (jn_vec_push(&g->owned, o))
         Py_INCREF(o);
     return o;
-}
-
-unsigned jpy_type_version(PyTypeObject *t) {
-    if (!t->tp_version_tag) { /* a look-up assigns one */
-        static PyObject *name;
-        if (!name)
-            name = PyUnicode_InternFromString("__class__");
-        (void)_PyType_Lookup(t, name);
-    }
-    return t->tp_version_tag;
-}
-
-PyObject *jpy_plain_attr(PyObject *o, PyObject *name) {
-    PyObject *v = _PyObject_GenericGetAttrWithDict(o, name, NULL, 1);
-    if (!v && PyErr_Occurred())
-        PyErr_Clear();
-    return v;
 }
 
 bool jpy_guards_distinct(jpy_guards *g, uint32_t slot) {
@@ -84,12 +68,6 @@ jpy_src *jpy_src_get(jpy_guards *g, jpy_src_kind kind, jpy_src *parent, PyObject
     return s;
 }
 
-static PyObject *borrowed(PyObject *v) { /* a reference that its holder keeps alive */
-    if (v)
-        Py_DECREF(v);
-    return v;
-}
-
 PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call) {
     switch (s->kind) {
     case JPY_SRC_ARG:
@@ -103,16 +81,16 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
                    ? PyCell_GET(PyTuple_GET_ITEM(parent, s->index))
                    : NULL;
     case JPY_SRC_ATTR:
-        if (!parent || Py_REFCNT(parent) == 0)
+        if (!parent)
             return NULL;
-        if (s->in_dict && jpy_module_check(parent)) {
-            PyObject *d = ((jpy_module *)parent)->dict;
+        if (s->how != JPY_ATTR_MODULE)
+            return jpy_own_attr(parent, s->key, s->how, s->offset);
+        {
+            PyObject *d = jpy_module_check(parent) ? ((jpy_module *)parent)->dict : NULL;
             return d ? PyDict_GetItem(d, s->key) : NULL;
         }
-        {
-            PyObject *v = jpy_plain_attr(parent, s->key);
-            return v && Py_REFCNT(v) == 1 ? (Py_DECREF(v), NULL) : borrowed(v);
-        }
+    case JPY_SRC_TYPE:
+        return _PyType_Lookup((PyTypeObject *)s->obj, s->key);
     case JPY_SRC_ITEM:
         if (parent && PyList_CheckExact(parent))
             return s->index < PyList_GET_SIZE(parent) ? PyList_GET_ITEM(parent, s->index) : NULL;
@@ -120,13 +98,14 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
             return s->index < PyTuple_GET_SIZE(parent) ? PyTuple_GET_ITEM(parent, s->index) : NULL;
         return NULL;
     case JPY_SRC_KEY:
-        return parent && PyDict_Check(parent) ? PyDict_GetItem(parent, s->key) : NULL;
+        return parent && PyDict_CheckExact(parent) ? PyDict_GetItem(parent, s->key) : NULL;
     case JPY_SRC_FUNC:
         if (!parent || !PyFunction_Check(parent))
             return NULL;
         return s->index == 0   ? PyFunction_GET_DEFAULTS(parent)
                : s->index == 1 ? PyFunction_GET_KW_DEFAULTS(parent)
-                               : PyFunction_GET_CLOSURE(parent);
+               : s->index == 2 ? PyFunction_GET_CLOSURE(parent)
+                               : ((PyFunctionObject *)parent)->func_name;
     case JPY_SRC_GRAD:
         if (!parent || !jpy_tensor_check(parent))
             return NULL;
@@ -138,8 +117,7 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
 
 void jpy_src_check_type(jpy_guards *g, jpy_src *s, PyTypeObject *t) {
     s->checks |= JPY_CHECK_TYPE;
-    s->want = jpy_guards_own(g, (PyObject *)t);
-    s->version = jpy_type_version(t);
+    s->type = jpy_guards_type(g, t);
 }
 
 void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *o) {
@@ -172,18 +150,6 @@ static bool tensor_holds(const jpy_src *s, PyObject *v) {
            (w->contiguous || memcmp(t->strides, w->strides, bytes) == 0);
 }
 
-static bool const_holds(PyObject *want, PyObject *v) {
-    if (v == want)
-        return true;
-    if (Py_TYPE(v) != Py_TYPE(want))
-        return false;
-    if (PyFloat_CheckExact(v))
-        return jpy_same_double(PyFloat_AS_DOUBLE(v), PyFloat_AS_DOUBLE(want));
-    if (PyLong_CheckExact(v) || PyUnicode_CheckExact(v) || PyBytes_CheckExact(v))
-        return PyObject_RichCompareBool(v, want, Py_EQ) == 1;
-    return false;
-}
-
 static bool length_holds(const jpy_src *s, PyObject *v) {
     if (PyList_Check(v) || PyTuple_Check(v))
         return Py_SIZE(v) == s->number;
@@ -197,7 +163,7 @@ static bool keys_hold(PyObject *keys, PyObject *dict) {
     PyObject *k, *v;
     while (PyDict_Next(dict, &pos, &k, &v)) {
         PyObject *w = PyTuple_GET_ITEM(keys, i++);
-        if (k != w && !const_holds(w, k))
+        if (k != w && !jpy_same_value(w, k))
             return false;
     }
     return true;
@@ -212,9 +178,9 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
     if ((c & JPY_CHECK_IDENT) && v != s->ident)
         return false;
     if ((c & JPY_CHECK_TYPE) &&
-        ((PyObject *)Py_TYPE(v) != s->want || Py_TYPE(v)->tp_version_tag != s->version))
+        (!s->type || Py_TYPE(v) != s->type->type || !jpy_type_holds(s->type)))
         return false;
-    if ((c & JPY_CHECK_CONST) && !const_holds(s->want, v))
+    if ((c & JPY_CHECK_CONST) && !jpy_same_value(s->want, v))
         return false;
     if ((c & JPY_CHECK_TENSOR) && !tensor_holds(s, v))
         return false;
@@ -222,9 +188,10 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
         return false;
     if ((c & JPY_CHECK_SOME) && !((PyList_Check(v) || PyTuple_Check(v)) && Py_SIZE(v) > 0))
         return false;
-    if ((c & JPY_CHECK_CODE) && (!PyFunction_Check(v) || PyFunction_GET_CODE(v) != s->want2))
+    if ((c & JPY_CHECK_CODE) && (!PyFunction_Check(v) || PyFunction_GET_CODE(v) != s->want2 ||
+                                 PyFunction_GET_GLOBALS(v) != s->want))
         return false;
-    if ((c & JPY_CHECK_SAME) && v != slots[s->number])
+    if ((c & JPY_CHECK_SAME) && v != slots[s->same])
         return false;
     if ((c & JPY_CHECK_KEYS) && !keys_hold(s->want2, v))
         return false;
@@ -236,7 +203,7 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
         if (overflow)
             return false;
     }
-    if ((c & JPY_CHECK_VERSION) && ((PyTypeObject *)v)->tp_version_tag != s->version)
+    if ((c & JPY_CHECK_VERSION) && (!s->type || !jpy_type_holds(s->type)))
         return false;
     return !(c & JPY_CHECK_FLOAT) || PyFloat_CheckExact(v);
 }
@@ -393,6 +360,9 @@ PyObject *jpy_src_path(const jpy_src *s, bool general) {
         break;
     case JPY_SRC_CELL:
         out = PyUnicode_FromFormat("%U cell %lld", up, (long long)s->index);
+        break;
+    case JPY_SRC_TYPE:
+        out = PyUnicode_FromFormat("class %s.%U", ((PyTypeObject *)s->obj)->tp_name, s->key);
         break;
     case JPY_SRC_ATTR:
         out = PyUnicode_FromFormat("%U.%U", up, s->key);

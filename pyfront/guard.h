@@ -19,28 +19,40 @@ typedef enum jpy_src_kind {
     JPY_SRC_CONST,  /* `key`: an object the entry owns */
     JPY_SRC_GLOBAL, /* `key` in dict `obj` */
     JPY_SRC_CELL,   /* contents of the cell in the parent's (a tuple) place `index` */
-    JPY_SRC_ATTR,   /* attribute `key` of the parent as GenericGetAttr finds it */
+    JPY_SRC_ATTR,   /* attribute `key` of the parent itself, in its dict or a slot, see `how` */
+    JPY_SRC_TYPE,   /* what the MRO of the type `obj` has under `key` */
     JPY_SRC_ITEM,   /* item `index` of the parent, a list or tuple */
     JPY_SRC_KEY,    /* value of `key` in the parent, an exact dict */
-    JPY_SRC_FUNC,   /* of a function: index 0 __defaults__, 1 __kwdefaults__, 2 __closure__ */
+    JPY_SRC_FUNC,   /* of a function: index 0 __defaults__, 1 __kwdefaults__, 2 __closure__,
+                       3 __name__ */
     JPY_SRC_GRAD    /* .grad of a tensor; None when there is none */
 } jpy_src_kind;
 
 enum {                        /* checks, any number per source */
        JPY_CHECK_IDENT = 1,   /* is `ident` */
-       JPY_CHECK_TYPE = 2,    /* type is `want` and its version is `version` */
-       JPY_CHECK_CONST = 4,   /* same type and value as `want` (int, float, str, bytes) */
+       JPY_CHECK_TYPE = 2,    /* type is that of `type`, which is as it was */
+       JPY_CHECK_CONST = 4,   /* same type and value as `want`, see jpy_same_value */
        JPY_CHECK_LEN = 8,     /* len() == number, of list, tuple or dict */
        JPY_CHECK_ABSENT = 16, /* the read finds nothing */
        JPY_CHECK_TENSOR = 32, /* dtype, dims, requires_grad, leafness as in `tensor` */
-       JPY_CHECK_CODE = 64,   /* a function whose __code__ is `want2` */
-       JPY_CHECK_SAME = 128,  /* the same object as slot `number` */
+       JPY_CHECK_CODE = 64,   /* a function whose code is `want2` and whose globals are `want` */
+       JPY_CHECK_SAME = 128,  /* the same object as slot `same` */
        JPY_CHECK_KEYS = 256,  /* a dict with exactly the keys of tuple `want2`, in order */
        JPY_CHECK_INT = 512,   /* an exact int of 64 bits */
        JPY_CHECK_FLOAT = 1024,
-       JPY_CHECK_VERSION = 2048, /* a type that is as it was */
+       JPY_CHECK_VERSION = 2048, /* `type` is as it was */
        JPY_CHECK_SOME = 4096     /* a list or tuple that has items */
 };
+
+/* How an attribute of an object is read without running code of the user.  Which way it is follows
+ * from what the object's type has under the name, which the guard of the type answers for. */
+typedef enum jpy_attr_how {
+    JPY_ATTR_PLAIN,  /* as object finds it: the type has nothing, or what at most binds itself */
+    JPY_ATTR_SHADOW, /* the same; what the type has is a value, which is not the object's own */
+    JPY_ATTR_DICT,   /* in the instance dict only: what the type has may run code when it is read */
+    JPY_ATTR_MEMBER, /* in a slot, at `offset`: the type has a member descriptor */
+    JPY_ATTR_MODULE  /* in the dict of a janus module: its class has no say */
+} jpy_attr_how;
 
 /* Whether two doubles are the same constant: by bits, so that -0.0 is not 0.0 and a NaN is itself.
  */
@@ -58,17 +70,35 @@ typedef struct jpy_tensor_want {
     int64_t *dims, *strides;
 } jpy_tensor_want;
 
+/* What was found on a type.  While its version tag is the same, so is everything else; when it is
+ * another one, what was looked up is looked up again, and the new tag is kept where all is as it
+ * was.  So an unrelated attribute of a class may change at every call. */
+typedef struct jpy_type_look {
+    PyObject *name, *found; /* NULL: nothing */
+    bool plain;             /* found is any value without `__get__` and `__set__` */
+} jpy_type_look;
+typedef struct jpy_type_want {
+    PyTypeObject *type;
+    unsigned version; /* JPY_NO_VERSION: the tag says nothing */
+    PyObject *mro, *name;
+    PyObject **special; /* by number of the special method, see guard_type.c */
+    JN_VEC(jpy_type_look) looks;
+} jpy_type_want;
+/* No type has that tag; one that has no tag (0) is not known by it. */
+#define JPY_NO_VERSION UINT32_MAX
+
 typedef struct jpy_src {
     jpy_src_kind kind;
     uint32_t slot, checks;
     struct jpy_src *parent;
-    int64_t index, number;
+    int64_t index, number, same;
     PyObject *obj, *key;
     PyObject *want, *want2, *ident;
-    unsigned version;
+    jpy_type_want *type;
     jpy_tensor_want tensor;
     bool is_tensor_input;
-    bool in_dict; /* ATTR of a module: its class has no say, the instance dict decides */
+    jpy_attr_how how;
+    Py_ssize_t offset; /* of a member */
 } jpy_src;
 
 typedef struct jpy_fast_dict { /* of the module, or the dict, in a slot */
@@ -76,25 +106,21 @@ typedef struct jpy_fast_dict { /* of the module, or the dict, in a slot */
     bool module;
     uint64_t version;
 } jpy_fast_dict;
-typedef struct jpy_fast_type {
-    PyTypeObject *type;
-    unsigned version;
-} jpy_fast_type;
-
 /* What was found when all guards held, see guard_fast.c. */
 typedef struct jpy_fast {
     bool valid, aliases;
     PyObject **values; /* borrowed, by slot */
     JN_VEC(jpy_fast_dict) dicts;
-    JN_VEC(jpy_fast_type) types;  /* that must not have changed */
-    JN_VEC(uint32_t) rest, again; /* sources read and checked; those checked only */
-    JN_VEC(uint32_t) objects;     /* slots whose object must still be of its class */
+    JN_VEC(jpy_type_want *) types; /* that must not have changed */
+    JN_VEC(uint32_t) rest, again;  /* sources read and checked; those checked only */
+    JN_VEC(uint32_t) objects;      /* slots whose object must still be of its class */
 } jpy_fast;
 
 typedef struct jpy_guards {
     jn_arena arena;
-    JN_VEC(jpy_src *) srcs;    /* in path order; slot == place */
-    JN_VEC(PyObject *) owned;  /* what keys and wants point to */
+    JN_VEC(jpy_src *) srcs;   /* in path order; slot == place */
+    JN_VEC(PyObject *) owned; /* what keys and wants point to */
+    JN_VEC(jpy_type_want *) types;
     JN_VEC(uint32_t) identity; /* slots that must hold pairwise different objects */
     JN_VEC(uint32_t) written;  /* slots of tensors whose storage is written ... */
     JN_VEC(uint32_t) bound;    /* ... and of all tensors: no storage of `written` in another one */
@@ -139,9 +165,34 @@ PyObject *jpy_src_path(const jpy_src *s, bool general);
 PyObject *jpy_src_length(const jpy_src *s);
 int jpy_guards_describe(const jpy_guards *g, PyObject *list);
 
+/* Whether values of its kind are told apart by jpy_same_value: immutable builtins, containers of
+ * such included. */
+bool jpy_by_value(PyObject *o);
+/* Whether two values are the same in type and content, down to the bits; no code of the user runs.
+ * False where one of them is not by value. */
+bool jpy_same_value(PyObject *a, PyObject *b);
+
+/* guard_type.c */
+/* The entry for a type, made when it is new; NULL: out of memory. */
+jpy_type_want *jpy_guards_type(jpy_guards *g, PyTypeObject *t);
+/* What the type has under a name (borrowed, NULL: nothing), which from now on must not change.
+ * any_value: a value that is no descriptor may be replaced by another such. */
+PyObject *jpy_guards_lookup(jpy_guards *g, PyTypeObject *t, PyObject *name, bool any_value);
+/* Whether all that was looked up is there again; learns the new version tag. */
+bool jpy_type_again(jpy_type_want *w);
+static inline bool jpy_type_holds(jpy_type_want *w) {
+    return w->type->tp_version_tag == w->version || jpy_type_again(w);
+}
+void jpy_type_wants_free(jpy_guards *g);
+/* The attribute of an object itself (not of its type) read in that way; borrowed, or NULL without
+ * an exception. */
+PyObject *jpy_own_attr(PyObject *o, PyObject *name, jpy_attr_how how, Py_ssize_t offset);
+/* The way to read attributes of objects whose type has `d` (NULL: nothing) under their name; false:
+ * they are made by a descriptor. */
+bool jpy_attr_way(PyObject *d, jpy_attr_how *how, Py_ssize_t *offset);
+
 /* Attribute as object.__getattribute__ finds it without running Python code; new reference or NULL
  * without exception. */
 PyObject *jpy_plain_attr(PyObject *o, PyObject *name);
-unsigned jpy_type_version(PyTypeObject *t);
 
 #endif

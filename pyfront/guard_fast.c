@@ -23,7 +23,7 @@ static uint64_t version_of(PyObject *dict) { return ((PyDictObject *)dict)->ma_v
 
 /* The dict that reads of `parent` go to; NULL: another kind of object. */
 static PyObject *dict_read(const jpy_src *s, PyObject *parent) {
-    if (s->kind == JPY_SRC_ATTR && s->in_dict)
+    if (s->kind == JPY_SRC_ATTR && s->how == JPY_ATTR_MODULE)
         return jpy_module_check(parent) ? ((jpy_module *)parent)->dict : NULL;
     return s->kind == JPY_SRC_KEY && PyDict_CheckExact(parent) ? parent : NULL;
 }
@@ -35,11 +35,11 @@ static bool add_dict(jpy_fast *f, uint32_t parent, bool module, PyObject *dict) 
     return jn_vec_push(&f->dicts, ((jpy_fast_dict){parent, module, version_of(dict)}));
 }
 
-static bool add_type(jpy_fast *f, PyTypeObject *t, unsigned version) {
+static bool add_type(jpy_fast *f, jpy_type_want *w) {
     for (size_t i = 0; i < f->types.n; i++)
-        if (f->types.data[i].type == t && f->types.data[i].version == version)
+        if (f->types.data[i] == w)
             return true;
-    return jn_vec_push(&f->types, ((jpy_fast_type){t, version}));
+    return jn_vec_push(&f->types, w);
 }
 
 static bool dict_holds(const jpy_fast_dict *d, PyObject *const *slots) {
@@ -70,9 +70,8 @@ void jpy_fast_learn(jpy_guards *g, PyObject *const *slots) {
                                 JPY_CHECK_CODE)))
             ok = jn_vec_push(&f->again, (uint32_t)i);
         if (ok && slots[i] && (s->checks & JPY_CHECK_TYPE))
-            ok = add_type(f, (PyTypeObject *)s->want, s->version) &&
-                 jn_vec_push(&f->objects, (uint32_t)i);
-        if (ok && (s->checks & JPY_CHECK_SAME) && !covered[s->number])
+            ok = add_type(f, s->type) && jn_vec_push(&f->objects, (uint32_t)i);
+        if (ok && (s->checks & JPY_CHECK_SAME) && !covered[s->same])
             ok = jn_vec_push(&f->again, (uint32_t)i);
         if (ok && slots[i] && (s->checks & JPY_CHECK_VERSION))
             ok = jn_vec_push(&f->again, (uint32_t)i);
@@ -108,11 +107,10 @@ bool jpy_fast_run(const jpy_guards *g, const jpy_call *call, PyObject **slots) {
             !dict_holds(&f->dicts.data[d], slots))
             return false;
     for (size_t i = 0; i < f->types.n; i++)
-        if (f->types.data[i].type->tp_version_tag != f->types.data[i].version)
+        if (!jpy_type_holds(f->types.data[i]))
             return false;
     for (size_t i = 0; i < f->objects.n; i++) /* __class__ can be set */
-        if ((PyObject *)Py_TYPE(slots[f->objects.data[i]]) !=
-            g->srcs.data[f->objects.data[i]]->want)
+        if (Py_TYPE(slots[f->objects.data[i]]) != g->srcs.data[f->objects.data[i]]->type->type)
             return false;
     for (size_t i = 0; i < f->again.n; i++) {
         const jpy_src *s = g->srcs.data[f->again.data[i]];

@@ -74,6 +74,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/function.h \
 	pyfront/guard.c \
 	pyfront/guard_fast.c \
+	pyfront/guard_type.c \
+	pyfront/guard_value.c \
 	pyfront/hints.c \
 	pyfront/hints.h \
 	pyfront/guard.h \

@@ -32,12 +32,10 @@ uint32_t jcv_attr_slot(jcv *c, PyObject *o, PyObject *name, jpy_src *src, jcv_av
 }
 
 static jpy_src *src_of(jcv *c, jcv_av *o) {
-    if (o->src)
-        return o->src;
-    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, o->py, 0);
+    jpy_src *s = o->src ? o->src : jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, o->py, 0);
     if (!s)
         jcv_refuse(c, "out of memory");
-    if (!PyType_Check(o->py) && !PyModule_Check(o->py))
+    if (!PyType_Check(o->py) && !PyModule_Check(o->py) && !jcv_is_const(o))
         jpy_src_check_type(c->guards, s, Py_TYPE(o->py));
     return s;
 }
@@ -181,36 +179,60 @@ static jcv_av *bound(jcv *c, PyObject *func, jcv_av *self) {
     return m;
 }
 
+/* What a type has, as a value: read again at every call, classes can change. */
+static jcv_av *type_value(jcv *c, PyTypeObject *t, PyObject *name, PyObject *v) {
+    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_TYPE, NULL, (PyObject *)t, name, 0);
+    if (!s)
+        jcv_refuse(c, "out of memory");
+    return jcv_wrap(c, v, s);
+}
+
+/* A function that a type has in a descriptor, which is looked up again at every call. */
+static jcv_av *inner_function(jcv *c, PyObject *d) {
+    return jcv_constant(c, jcv_own(c, PyObject_GetAttrString(d, "__func__")));
+}
+
+/* A member of an enumeration, which nobody can assign; borrowed.  NULL: it is something else. */
+static PyObject *enum_member(jcv *c, PyTypeObject *t, PyObject *name) {
+    PyObject *map = jcv_lookup_str(c, t, "_member_map_");
+    PyObject *v = map && PyDict_CheckExact(map) ? PyDict_GetItemWithError(map, name) : NULL;
+    return v && jcv_is_enum(v) && Py_TYPE(v) == t ? v : NULL;
+}
+
 static jcv_av *type_attr(jcv *c, jcv_av *o, PyObject *name) {
-    PyTypeObject *t = (PyTypeObject *)o->py;
+    PyTypeObject *t = (PyTypeObject *)o->py, *meta = Py_TYPE(t);
+    PyObject *of_meta = jcv_lookup(c, meta, name);
+    jcv_guard_type(c, t);
+    PyObject *member = enum_member(c, t, name);
+    if (member)
+        return jcv_wrap(c, member, jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, member, 2));
+    if (jcv_lookup_str(c, meta, "__getattribute__") !=
+            jcv_lookup_str(c, &PyType_Type, "__getattribute__") ||
+        (meta != &PyType_Type && of_meta))
+        jcv_refuse(c, "an attribute of a metaclass");
     if (PyUnicode_CompareWithASCIIString(name, "__name__") == 0)
         return jcv_take(c, PyObject_GetAttr(o->py, name));
-    if (Py_TYPE(t) != &PyType_Type && _PyType_Lookup(Py_TYPE(t), name))
-        jcv_refuse(c, "an attribute of a metaclass");
-    PyObject *d = _PyType_Lookup(t, name);
+    if (of_meta && Py_TYPE(of_meta)->tp_descr_set)
+        jcv_refuse(c, "the attribute %s of a class", PyUnicode_AsUTF8(name));
+    jcv_attr *written = jcv_find_attr(c, o->py, name);
+    if (written)
+        return c->slots.data[written->slot];
+    PyObject *d = jcv_lookup_kind(c, t, name);
+    if (!d && (of_meta || jcv_lookup_str(c, meta, "__getattr__")))
+        jcv_refuse(c, "the attribute %s of a class", PyUnicode_AsUTF8(name));
     if (!d)
         return NULL;
-    const jcv_attr *w = jcv_find_attr(c, o->py, name);
-    if (w)
-        return c->slots.data[w->slot];
-    if (Py_TYPE(d) == &PyClassMethod_Type) {
-        PyObject *f = jcv_own(c, PyObject_GetAttrString(d, "__func__"));
-        return bound(c, f, o);
+    PyTypeObject *dt = Py_TYPE(d);
+    if (dt == &PyClassMethod_Type || dt == &PyStaticMethod_Type) {
+        jcv_av *f = inner_function(c, d);
+        return dt == &PyStaticMethod_Type ? f : bound(c, f->py, o);
     }
-    /* read again at every call: classes can change */
-    PyObject *v = jcv_own(c, PyObject_GetAttr(o->py, name));
-    jpy_src *as_it_is = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, o->py, 3);
-    if (!as_it_is)
-        jcv_refuse(c, "out of memory");
-    as_it_is->checks |= JPY_CHECK_VERSION;
-    as_it_is->version = jpy_type_version(t);
-    if (t->tp_dict && PyDict_GetItem(t->tp_dict, name) == v)
-        return jcv_wrap(c, v, jpy_src_get(c->guards, JPY_SRC_GLOBAL, NULL, t->tp_dict, name, 0));
-    return jcv_wrap(c, v,
-                    jcv_is_const(&(jcv_av){.kind = AV_PY, .py = v}) || PyFunction_Check(v) ||
-                            jcv_is_enum(v)
-                        ? jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, v, 2)
-                        : NULL);
+    bool itself = !dt->tp_descr_get || PyFunction_Check(d) || dt == &PyMethodDescr_Type ||
+                  dt == &PyWrapperDescr_Type || dt == jpy_function_type || dt == jpy.op_type;
+    if (!itself)
+        jcv_refuse(c, "the attribute %s of a class is made by a %s", PyUnicode_AsUTF8(name),
+                   dt->tp_name);
+    return type_value(c, t, name, d);
 }
 
 bool jcv_generic_attrs(PyTypeObject *t) {
@@ -226,11 +248,32 @@ static jcv_av *host_able(jcv *c, jcv_av *o) {
     return o->kind != AV_PY || o->src ? o : jcv_py(c, o->py, src_of(c, o));
 }
 
-static PyObject *hook_of(PyTypeObject *t) {
-    static PyObject *name;
-    if (!name)
-        name = PyUnicode_InternFromString("__getattr__");
-    return _PyType_Lookup(t, name);
+/* What the type has, bound to the object: `d` is there for as long as the guard of the type holds.
+ */
+static jcv_av *bound_attr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, PyObject *d) {
+    PyTypeObject *dt = Py_TYPE(d);
+    if (PyFunction_Check(d) || dt == jpy_function_type)
+        return bound(c, d, o);
+    if (dt == &PyStaticMethod_Type)
+        return inner_function(c, d);
+    if (dt == &PyClassMethod_Type)
+        return bound(c, inner_function(c, d)->py, jcv_py(c, (PyObject *)t, NULL));
+    if (dt == &PyMethodDescr_Type || dt == &PyWrapperDescr_Type)
+        return builtin_method(c, o, name);
+    if (!dt->tp_descr_get)
+        return type_value(c, t, name, d);
+    jcv_refuse(c, "the attribute %s of %s is made by a %s", PyUnicode_AsUTF8(name), t->tp_name,
+               dt->tp_name);
+}
+
+/* Neither the object nor its class has it. */
+static jcv_av *hook_attr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name) {
+    PyObject *hook = jcv_lookup_str(c, t, "__getattr__");
+    if (!hook)
+        return NULL;
+    jcv_av *pos[2] = {o, jcv_py(c, name, NULL)};
+    jcv_args args = {.pos = pos, .n_pos = 2};
+    return jcv_call(c, jcv_constant(c, hook), &args);
 }
 
 static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
@@ -246,60 +289,63 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
         if (v->kind != AV_UNDEF)
             return v;
         if (absent && !jcv_is_fresh(c, o->py)) {
-            if (_PyType_Lookup(t, name) || hook_of(t))
+            if (jcv_lookup(c, t, name) || jcv_lookup_str(c, t, "__getattr__"))
                 jcv_refuse(c, "the attribute %s: %s", PyUnicode_AsUTF8(name), v->text);
             return NULL;
         }
     }
-    PyObject *d = _PyType_Lookup(t, name);
+    PyObject *d = jcv_lookup_kind(c, t, name);
+    jpy_attr_how how;
+    Py_ssize_t offset;
+    bool some = jpy_attr_way(d, &how, &offset);
+    jpy_src *parent = src_of(c, o);
     if (d && Py_TYPE(d) == &PyProperty_Type) {
         PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
         jcv_args args = {.pos = &o, .n_pos = 1};
-        src_of(c, o);
-        return jcv_call(c, jcv_py(c, get, NULL), &args);
+        return jcv_call(c, jcv_constant(c, get), &args);
     }
-    if (d && PyUnicode_CompareWithASCIIString(name, "__class__") == 0)
+    bool dict = PyUnicode_CompareWithASCIIString(name, "__dict__") == 0;
+    if (d && PyUnicode_CompareWithASCIIString(name, "__class__") == 0 &&
+        d == _PyType_Lookup(&PyBaseObject_Type, name))
         return jcv_py(c, (PyObject *)t, NULL);
-    if (d && PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) {
+    if (d && dict && Py_TYPE(d) == &PyGetSetDescr_Type) {
         if (jcv_live_type(c, t))
             jcv_refuse(c, "the __dict__ of an object that the graph writes");
-        jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, src_of(c, o), NULL, name, 0);
-        PyObject *dict = jcv_own(c, PyObject_GetAttr(o->py, name));
-        return jcv_py(c, dict, s);
+        jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, parent, NULL, name, 0);
+        PyObject *held = jcv_own(c, PyObject_GetAttr(o->py, name));
+        return jcv_wrap(c, held, s);
     }
-    if (d && Py_TYPE(d)->tp_descr_set && Py_TYPE(d) != &PyMemberDescr_Type)
+    if (!some)
         jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
-    if (jcv_live_attr(c, t, name)) {
-        src_of(c, o);
+    if (jcv_live_attr(c, t, name))
         return jcv_host_attr(c, jcv_to_host(c, host_able(c, o)), name);
+    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, parent, NULL, name, 0);
+    if (!s)
+        jcv_refuse(c, "out of memory");
+    s->how = jpy_module_check(o->py) && (!d || PyFunction_Check(d)) ? JPY_ATTR_MODULE : how;
+    s->offset = offset;
+    PyObject *v = jpy_src_read(s, o->py, c->call);
+    if (v)
+        return jcv_wrap(c, v, s);
+    s->checks |= JPY_CHECK_ABSENT;
+    return d && !Py_TYPE(d)->tp_descr_set ? bound_attr(c, o, t, name, d) : hook_attr(c, o, t, name);
+}
+
+static jcv_av *function_name(jcv *c, jcv_av *f) {
+    jpy_src *s = src_of(c, f);
+    PyObject *fn = f->py;
+    if (PyMethod_Check(fn)) {
+        PyObject *key = jcv_own(c, PyUnicode_InternFromString("__func__"));
+        fn = PyMethod_GET_FUNCTION(fn);
+        s = jpy_src_get(c->guards, JPY_SRC_ATTR, s, NULL, key, 0);
+        if (!s || !PyFunction_Check(fn))
+            jcv_refuse(c, "the name of %s", Py_TYPE(fn)->tp_name);
+        jcv_wrap(c, fn, s);
     }
-    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, src_of(c, o), NULL, name, 0);
-    s->in_dict = jpy_module_check(o->py) && (!d || PyFunction_Check(d));
-    PyObject *v = jpy_plain_attr(o->py, name);
-    if (!v) {
-        s->checks |= JPY_CHECK_ABSENT;
-        PyObject *hook = hook_of(t);
-        if (!hook)
-            return NULL;
-        jcv_av *pos[2] = {o, jcv_py(c, name, NULL)};
-        jcv_args args = {.pos = pos, .n_pos = 2};
-        return jcv_call(c, jcv_py(c, hook, NULL), &args);
-    }
-    jcv_own(c, v);
-    if (d && PyMethod_Check(v) && Py_REFCNT(v) == 1) {
-        s->checks |= JPY_CHECK_ABSENT; /* not in the instance: a bound method is made anew */
-        if (PyFunction_Check(d))
-            return bound(c, d, o);
-        return bound(c, PyMethod_GET_FUNCTION(v), jcv_py(c, PyMethod_GET_SELF(v), NULL));
-    }
-    if (d && Py_REFCNT(v) == 1 && PyCFunction_Check(v)) {
-        s->checks |= JPY_CHECK_ABSENT;
-        return builtin_method(c, o, name);
-    }
-    if (Py_REFCNT(v) == 1)
-        jcv_refuse(c, "the attribute %s of %s is made anew at every read", PyUnicode_AsUTF8(name),
-                   t->tp_name);
-    return jcv_wrap(c, v, s);
+    s = jpy_src_get(c->guards, JPY_SRC_FUNC, s, NULL, NULL, 3);
+    if (!s)
+        jcv_refuse(c, "out of memory");
+    return jcv_wrap(c, ((PyFunctionObject *)fn)->func_name, s);
 }
 
 static bool is_container(PyObject *o) {
@@ -373,7 +419,7 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
             return jcv_wrap(c, PyMethod_GET_SELF(p),
                             jpy_src_get(c->guards, JPY_SRC_ATTR, src_of(c, o), NULL, name, 0));
         if (PyUnicode_CompareWithASCIIString(name, "__name__") == 0)
-            return jcv_take(c, PyObject_GetAttr(p, name));
+            return function_name(c, o);
         jcv_refuse(c, "the attribute %s of a function", PyUnicode_AsUTF8(name));
     }
     if (PyTuple_Check(p) && PyObject_HasAttrString((PyObject *)Py_TYPE(p), "_fields"))
@@ -417,7 +463,7 @@ void jcv_delattr(jcv *c, jcv_av *o, PyObject *name) {
     if (o->kind != AV_HOST && !known)
         jcv_refuse(c, "del of an attribute of %s", jcv_describe(o));
     PyTypeObject *t = o->kind == AV_HOST ? jcv_host_type(c, o) : Py_TYPE(o->py);
-    if (t->tp_setattro != PyObject_GenericSetAttr || _PyType_Lookup(t, name) || !t->tp_dictoffset)
+    if (t->tp_setattro != PyObject_GenericSetAttr || jcv_lookup(c, t, name) || !t->tp_dictoffset)
         jcv_refuse(c, "del of the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
     if (o->kind == AV_HOST || c->ctx->fn->kind == JCV_FUNC || jcv_live_type(c, t)) {
         jcv_live_delattr(c, host_able(c, o), t, name);
@@ -471,7 +517,7 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     if (o->kind != AV_HOST && !object)
         jcv_refuse(c, "an attribute of %s is set", jcv_describe(o));
     PyTypeObject *t = o->kind == AV_HOST ? jcv_host_type(c, o) : Py_TYPE(o->py);
-    PyObject *d = _PyType_Lookup(t, name);
+    PyObject *d = jcv_lookup_kind(c, t, name);
     if (d && Py_TYPE(d) == &PyProperty_Type) {
         PyObject *set = jcv_own(c, PyObject_GetAttrString(d, "fset"));
         jcv_av *pos[2] = {o, v};
@@ -486,7 +532,7 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
         static PyObject *set_name;
         if (!set_name)
             set_name = PyUnicode_InternFromString("__setattr__");
-        PyObject *fn = _PyType_Lookup(t, set_name);
+        PyObject *fn = jcv_lookup(c, t, set_name);
         if (!fn || !PyFunction_Check(fn) ||
             (jpy.module_base_type && PyType_IsSubtype(t, jpy.module_base_type)))
             jcv_refuse(c, "%s sets attributes in its own way", t->tp_name);

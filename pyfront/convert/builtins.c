@@ -182,6 +182,8 @@ static jcv_av *convert(jcv *c, const jcv_args *a, const jn_op *op) {
     }
     if (x->kind != AV_SCALAR)
         return NULL;
+    if (x->val->type->kind == (op == JN_OP(s_int) ? JANUS_KIND_INT : JANUS_KIND_FLOAT))
+        return x;
     return jcv_scalar(c, &jcv_op(c, op, &x->val, 1, NULL)->out[0]);
 }
 
@@ -287,6 +289,9 @@ jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name) 
         }
     }
     PyObject *r = jcv_own(c, PyObject_Vectorcall(f, v, a->n_pos, kw));
+    for (unsigned i = 0; i < a->n_pos; i++) /* min() and max(): it is the argument */
+        if (r == v[i] && a->pos[i]->kind == AV_PY)
+            return a->pos[i];
     jcv_av *x = jcv_py(c, r, NULL);
     if (PyTuple_CheckExact(r) || PyList_CheckExact(r)) {
         unsigned n;

@@ -273,6 +273,8 @@ static jcv_av *enter(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
 }
 
 jcv_av *jcv_call_function(jcv *c, PyObject *func, jpy_src *src, const jcv_args *args) {
+    if (!src) /* its code can be set */
+        src = jcv_constant(c, func)->src;
     jcv_frame *fr = jcv_alloc(c, sizeof *fr);
     fr->source = source_of(c, func);
     fr->def = fr->source->root;
@@ -582,7 +584,7 @@ jcv_av *jcv_call(jcv *c, jcv_av *f, const jcv_args *args) {
         return jcv_call_function(c, o, f->src, args);
     if (Py_TYPE(o) == jpy_function_type) {
         PyObject *inner = ((jpy_function *)o)->callable;
-        return jcv_call(c, jcv_py(c, inner, NULL), args);
+        return jcv_call(c, jcv_constant(c, inner), args);
     }
     if (PyMethod_Check(o)) {
         jpy_src *fs = NULL, *ss = NULL;
@@ -613,7 +615,7 @@ jcv_av *jcv_call(jcv *c, jcv_av *f, const jcv_args *args) {
     static PyObject *call_name;
     if (!call_name)
         call_name = PyUnicode_InternFromString("__call__");
-    PyObject *fn = _PyType_Lookup(Py_TYPE(o), call_name); /* guarded by the type's version */
+    PyObject *fn = jcv_lookup(c, Py_TYPE(o), call_name);
     if (fn && PyFunction_Check(fn))
         return jcv_call_function(c, fn, NULL, with_self(c, f, args));
     jcv_refuse(c, "a call of %s", jcv_describe(f));

@@ -6,6 +6,45 @@
 
 #include "ops/op_ids.h"
 
+static bool is_single(PyObject *o) {
+    return o == Py_None || PyBool_Check(o) || o == Py_Ellipsis || o == Py_NotImplemented;
+}
+
+/* Which real objects are one is guarded where their own guards do not say. */
+static int identical_objects(jcv *c, jcv_av *a, jcv_av *b) {
+    bool value = jpy_by_value(a->py), one = a->py == b->py;
+    if (value ? is_single(a->py) || !jpy_same_value(a->py, b->py)
+              : Py_TYPE(a->py) != Py_TYPE(b->py))
+        return one;
+    if (!one && value && (a->src == b->src || !a->src || !b->src))
+        jcv_refuse(c, "whether two values alike are one object");
+    if (a->src == b->src)
+        return one;
+    if (!a->src || !b->src) {
+        jcv_by_identity(c, a->src ? a->py : b->py, a->src ? a->src : b->src);
+        return one;
+    }
+    if (one && !jcv_one_object(c, a, b))
+        jcv_refuse(c, "which objects of the call are one");
+    if (!one && (!jpy_guards_distinct(c->guards, a->src->slot) ||
+                 !jpy_guards_distinct(c->guards, b->src->slot)))
+        jcv_refuse(c, "out of memory");
+    return one;
+}
+
+/* Numbers of the graph have no identity, but True and False are one object each. */
+static int identical_numbers(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
+    jcv_av *s = a->kind == AV_SCALAR ? a : b, *o = s == a ? b : a;
+    bool truth = s->val->type->kind == JANUS_KIND_BOOL;
+    if (truth && o->kind == AV_PY && PyBool_Check(o->py)) {
+        *out = o->py == Py_True ? s->val : &jcv_op(c, JN_OP(s_not), &s->val, 1, NULL)->out[0];
+        return -1;
+    }
+    if (o->kind == AV_SCALAR || (!truth && jcv_type_of(c, s) == jcv_type_of(c, o)))
+        jcv_refuse(c, "identity of numbers");
+    return 0;
+}
+
 /* 1, 0: the same object or not; -1: not known, *out the value. */
 static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
     if (a->kind == AV_MAYBE && b->kind == AV_PY && b->py == Py_None) {
@@ -34,7 +73,7 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
             jpy_src *late = s->slot > t->slot ? s : t, *early = late == s ? t : s;
             if (x->proxy == y->proxy) {
                 late->checks |= JPY_CHECK_SAME;
-                late->number = early->slot;
+                late->same = early->slot;
                 return 1;
             }
             if (!jpy_guards_distinct(c->guards, s->slot) ||
@@ -44,24 +83,21 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
         }
         return a->py == b->py;
     }
+    if (a == b)
+        return 1;
+    if (a->kind == AV_SCALAR || b->kind == AV_SCALAR)
+        return identical_numbers(c, a, b, out);
+    a = (a->kind == AV_LIST || a->kind == AV_DICT) && a->origin ? a->origin : a;
+    b = (b->kind == AV_LIST || b->kind == AV_DICT) && b->origin ? b->origin : b;
     if (a->kind != b->kind)
         return 0;
-    if (a->kind == AV_PY) {
-        if (jcv_is_enum(a->py) && jcv_is_enum(b->py))
-            return a->py == b->py;
-        if (a->py != b->py && a->src && b->src && !jcv_is_const(a) && !jcv_is_const(b) &&
-            Py_TYPE(a->py) == Py_TYPE(b->py))
-            jcv_refuse(c, "whether two objects of the call are one");
-        if (a->py == b->py && a->src && b->src && a->src != b->src && !jcv_is_const(a)) {
-            jpy_src *late = a->src->slot > b->src->slot ? a->src : b->src;
-            late->checks |= JPY_CHECK_SAME;
-            late->number = (late == a->src ? b->src : a->src)->slot;
-        }
-        return a->py == b->py;
-    }
-    if (a->kind == AV_SCALAR)
-        jcv_refuse(c, "identity of numbers");
-    return jcv_av_equal(a, b);
+    if (a->kind == AV_PY)
+        return identical_objects(c, a, b);
+    if (a->kind == AV_LIST || a->kind == AV_DICT)
+        return a->slot == b->slot;
+    if (jcv_av_equal(a, b))
+        jcv_refuse(c, "whether two values alike are one object");
+    return 0;
 }
 
 static jcv_av *negated(jcv *c, jcv_av *a, bool negate) {

@@ -281,6 +281,10 @@ uint32_t jcv_slot(jcv *c, jcv_av *first);
 static inline void jcv_put(jcv *c, size_t slot, jcv_av *v) { c->slots.data[slot] = v; }
 /* What reading a real object gives: guarded as far as its kind needs. */
 jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src);
+/* Whether two values are one real object, and go on to be: guarded where nothing else says so. */
+bool jcv_one_object(jcv *c, const jcv_av *a, const jcv_av *b);
+/* From now on the source must be that very object. */
+void jcv_by_identity(jcv *c, PyObject *o, jpy_src *src);
 /* A member of an Enum: which one is guarded. */
 bool jcv_is_enum(PyObject *o);
 bool jcv_is_const(const jcv_av *a); /* AV_PY that is a number, string, None, dtype, ... */
@@ -546,6 +550,16 @@ jcv_out jcv_exec_match(jcv *c, jpy_tree *n); /* match.c */
 jcv_out jcv_branch_with_rest(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user);
 bool jcv_list_leaves(const jpy_tree_list *l);
 bool jcv_has_kind(const jpy_tree_list *l, int kind, bool into_loops);
+
+/* model/lookup.c */
+/* What a type has under a name, and goes on to have there; NULL: nothing. */
+PyObject *jcv_lookup(jcv *c, PyTypeObject *t, PyObject *name);
+/* The same; but where it is a value, no descriptor, another value may be there the next time. */
+PyObject *jcv_lookup_kind(jcv *c, PyTypeObject *t, PyObject *name);
+/* jcv_lookup of a name that is written in C. */
+PyObject *jcv_lookup_str(jcv *c, PyTypeObject *t, const char *name);
+/* The type must be as it is: its special methods, and what was looked up. */
+void jcv_guard_type(jcv *c, PyTypeObject *t);
 
 typedef struct jcv_args {
     jcv_av **pos;

@@ -159,7 +159,7 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
             jcv_refuse(c, "a %s leaves the graph", a->text);
         if (jcv_is_fresh(c, a->py))
             return instance_recipe(c, f, a, r);
-        r->kind = a->src && !jcv_is_const(a) ? JPY_MAKE_SOURCE : JPY_MAKE_CONST;
+        r->kind = a->src ? JPY_MAKE_SOURCE : JPY_MAKE_CONST;
         for (size_t i = 0; i < c->real.n; i++)
             if (c->real.data[i]->origin->py == a->py)
                 a = c->real.data[i]->origin;
@@ -172,6 +172,12 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
         return tensor_recipe(c, f, a, r);
     case AV_HOST:
     case AV_SCALAR:
+        for (size_t i = 0; a->kind == AV_SCALAR && i < c->inputs.n; i++)
+            if (c->main->params.data[i] == a->val && c->inputs.data[i]) {
+                r->kind = JPY_MAKE_SOURCE; /* the number that came in, as the object that it is */
+                r->slot = c->inputs.data[i]->slot;
+                return r;
+            }
         r->kind = JPY_MAKE_RESULT;
         r->slot = add_result(c, a->val);
         return r;
@@ -359,7 +365,7 @@ static void guard_aliases(jcv *c) {
                     jcv_refuse(c, "out of memory");
             } else if (!(g->srcs.data[i]->checks & JPY_CHECK_SAME)) {
                 g->srcs.data[i]->checks |= JPY_CHECK_SAME;
-                g->srcs.data[i]->number = (int64_t)first;
+                g->srcs.data[i]->same = (int64_t)first;
             }
         }
     }

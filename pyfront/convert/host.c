@@ -52,11 +52,7 @@ static jcv_val *token(jcv *c, PyTypeObject *t) {
     if (!PySequence_Contains(c->type_list, (PyObject *)t) &&
         PyList_Append(c->type_list, (PyObject *)t) < 0)
         jcv_refuse_py(c);
-    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, (PyObject *)t, 3);
-    if (!s)
-        jcv_refuse(c, "out of memory");
-    s->checks |= JPY_CHECK_VERSION;
-    s->version = jpy_type_version(t);
+    jcv_guard_type(c, t);
     return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = (int64_t)(intptr_t)t});
 }
 
@@ -344,7 +340,7 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
         jcv_refuse(c, "a method of %s read while the graph runs", t->tp_name);
     if (!jcv_generic_attrs(t))
         jcv_refuse(c, "%s reads attributes in its own way", t->tp_name);
-    PyObject *d = _PyType_Lookup(t, name);
+    PyObject *d = jcv_lookup_kind(c, t, name);
     if (d && PyFunction_Check(d)) {
         jcv_av *m = jcv_new(c, AV_METHOD);
         m->py = d;

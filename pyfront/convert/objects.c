@@ -82,7 +82,7 @@ static jcv_av *make_named(jcv *c, PyTypeObject *t, const jcv_args *args) {
 
 jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyTypeObject *t = o->kind == AV_TUPLE ? (PyTypeObject *)o->named : Py_TYPE(o->py);
-    PyObject *fields = lookup(t, "_fields"), *d = _PyType_Lookup(t, name);
+    PyObject *fields = lookup(t, "_fields"), *d = jcv_lookup(c, t, name);
     int i = fields ? field_index(fields, name) : -1;
     const char *kind = d ? Py_TYPE(d)->tp_name : ""; /* collections._... from CPython 3.12 on */
     if (i >= 0 && !strcmp(kind + (*kind == '_'), "collections._tuplegetter"))
@@ -187,7 +187,7 @@ static void init_dataclass(jcv *c, jcv_av *o, PyObject *fields, const jcv_args *
         bool plain = kind_name && PyUnicode_CompareWithASCIIString(kind_name, "_FIELD") == 0;
         Py_XDECREF(kw_only);
         Py_XDECREF(kind_name);
-        PyObject *d = _PyType_Lookup(Py_TYPE(o->py), name);
+        PyObject *d = jcv_lookup(c, Py_TYPE(o->py), name);
         if (!plain || (d && Py_TYPE(d)->tp_descr_set))
             jcv_refuse(c, "a dataclass with class or init variables, or descriptors");
         jcv_av *v = NULL;
@@ -222,11 +222,7 @@ static jcv_av *make_instance(jcv *c, PyTypeObject *t, const jcv_args *args) {
     if (!jn_vec_push(&c->fresh, blank))
         jcv_refuse(c, "out of memory");
     jcv_av *o = jcv_py(c, blank, NULL);
-    jpy_src *as_it_is = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, (PyObject *)t, 3);
-    if (!as_it_is)
-        jcv_refuse(c, "out of memory");
-    as_it_is->checks |= JPY_CHECK_VERSION;
-    as_it_is->version = jpy_type_version(t);
+    jcv_guard_type(c, t);
     if (generated && fields && PyDict_CheckExact(fields)) {
         if (t->tp_setattro != PyObject_GenericSetAttr &&
             !written_by_dataclass(lookup(t, "__setattr__")))

@@ -114,7 +114,7 @@ jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
             return jcv_proxy_of(c, r);
         if (tracked || c->one_tensor) {
             src->checks |= JPY_CHECK_SAME;
-            src->number = r->src->slot;
+            src->same = r->src->slot;
             return jcv_proxy_of(c, r);
         }
     }

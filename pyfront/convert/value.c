@@ -126,11 +126,29 @@ bool jcv_is_enum(PyObject *o) {
     return base && PyType_Check(base) && PyObject_TypeCheck(o, (PyTypeObject *)base);
 }
 
+/* What the converter hands to C code as it is: the very object is what the graph is made for. */
 static bool by_identity(PyObject *o) {
     return PyType_Check(o) || PyModule_Check(o) || PyCFunction_Check(o) ||
            Py_TYPE(o) == jpy.dtype_type || Py_TYPE(o) == jpy.device_type ||
-           Py_TYPE(o) == jpy_function_type || Py_TYPE(o) == &PyMethodDescr_Type ||
-           Py_TYPE(o) == &PyWrapperDescr_Type;
+           Py_TYPE(o) == jpy_function_type || Py_TYPE(o) == jpy.op_type ||
+           Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyWrapperDescr_Type;
+}
+
+/* Whether all of it that matters is read piece by piece, each with a guard of its own: items of
+ * lists, tuples and dicts, attributes of instances.  Of a subclass of a C type it is not: what that
+ * holds is only seen by its own code. */
+static bool read_in_pieces(PyObject *o) {
+    PyTypeObject *t = Py_TYPE(o);
+    if (t == &PyList_Type || t == &PyDict_Type || t == &PySet_Type || PyMethod_Check(o) ||
+        PyTuple_Check(o))
+        return true;
+    static PyTypeObject *const python = &PyBaseObject_Type;
+    while (t && t != python && t != (PyTypeObject *)jpy.module_base_type) {
+        if (!(t->tp_flags & Py_TPFLAGS_HEAPTYPE) || t->tp_itemsize)
+            break;
+        t = t->tp_base;
+    }
+    return t == python || (t && t == (PyTypeObject *)jpy.module_base_type);
 }
 
 bool jcv_is_const(const jcv_av *a) {
@@ -152,6 +170,11 @@ static jcv_av *input_scalar(jcv *c, PyObject *o, jpy_src *src) {
     if (!jn_vec_push(&c->inputs, src))
         jcv_refuse(c, "out of memory");
     return jcv_scalar(c, v);
+}
+
+void jcv_by_identity(jcv *c, PyObject *o, jpy_src *src) {
+    src->checks |= JPY_CHECK_IDENT;
+    src->ident = jpy_guards_own(c->guards, o);
 }
 
 jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
@@ -178,9 +201,8 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
         return jcv_to_host(c, jcv_py(c, o, src));
     }
     if (singleton(o) || by_identity(o)) {
-        src->checks |= JPY_CHECK_IDENT;
-        src->ident = jpy_guards_own(c->guards, o);
-    } else if (plain_object(o)) {
+        jcv_by_identity(c, o, src);
+    } else if (jpy_by_value(o) && !PyTuple_Check(o)) {
         int overflow = 0;
         if (PyLong_CheckExact(o))
             PyLong_AsLongLongAndOverflow(o, &overflow);
@@ -191,13 +213,12 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
         src->want = jpy_guards_own(c->guards, o);
     } else if (PyFunction_Check(o)) {
         src->checks |= JPY_CHECK_CODE;
+        src->want = jpy_guards_own(c->guards, PyFunction_GET_GLOBALS(o));
         src->want2 = jpy_guards_own(c->guards, PyFunction_GET_CODE(o));
     } else {
         jpy_src_check_type(c->guards, src, Py_TYPE(o));
-        if (jcv_is_enum(o)) {
-            src->checks |= JPY_CHECK_IDENT;
-            src->ident = jpy_guards_own(c->guards, o);
-        }
+        if (jcv_is_enum(o) || !read_in_pieces(o))
+            jcv_by_identity(c, o, src);
     }
     return jcv_py(c, o, src);
 }
@@ -322,6 +343,28 @@ PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
     }
 }
 
+bool jcv_one_object(jcv *c, const jcv_av *a, const jcv_av *b) {
+    if (a->py != b->py)
+        return false;
+    if (a->src == b->src)
+        return true;
+    if (!a->src || !b->src) {
+        jpy_src *s = a->src ? a->src : b->src;
+        if (!(s->checks & JPY_CHECK_CONST))
+            jcv_by_identity(c, a->py, s);
+        return true;
+    }
+    if (a->src->checks & b->src->checks & JPY_CHECK_IDENT)
+        return true;
+    jpy_src *late = a->src->slot > b->src->slot ? a->src : b->src;
+    int64_t early = (late == a->src ? b->src : a->src)->slot;
+    if ((late->checks & JPY_CHECK_SAME) && late->same != early)
+        return false;
+    late->checks |= JPY_CHECK_SAME;
+    late->same = early;
+    return true;
+}
+
 bool jcv_av_equal(const jcv_av *a, const jcv_av *b) {
     if (a == b)
         return true;
@@ -332,7 +375,7 @@ bool jcv_av_equal(const jcv_av *a, const jcv_av *b) {
         return a->lack == b->lack && a->lack != LACK_UNKNOWN;
     case AV_PY:
         if (a->py == b->py)
-            return true;
+            return !jcv_current || jcv_one_object(jcv_current, a, b);
         if (Py_TYPE(a->py) != Py_TYPE(b->py) || !plain_object(a->py))
             return false;
         if (PyFloat_CheckExact(a->py))

@@ -22,15 +22,27 @@ PyObject *jcv_slot_name(jcv *c, int slot, jcv_name which) {
     return *name;
 }
 
+void jcv_guard_type(jcv *c, PyTypeObject *t) {
+    if (t->tp_flags & Py_TPFLAGS_IMMUTABLETYPE)
+        return;
+    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, (PyObject *)t, 3);
+    if (!s || !(s->type = jpy_guards_type(c->guards, t)))
+        jcv_refuse(c, "out of memory");
+    s->checks |= JPY_CHECK_VERSION;
+}
+
 PyObject *jcv_lookup(jcv *c, PyTypeObject *t, PyObject *name) {
-    if (!(t->tp_flags & Py_TPFLAGS_IMMUTABLETYPE)) {
-        jpy_src *as_it_is = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, (PyObject *)t, 3);
-        if (!as_it_is)
-            jcv_refuse(c, "out of memory");
-        as_it_is->checks |= JPY_CHECK_VERSION;
-        as_it_is->version = jpy_type_version(t);
-    }
-    return _PyType_Lookup(t, name);
+    jcv_guard_type(c, t);
+    return jpy_guards_lookup(c->guards, t, name, false);
+}
+
+PyObject *jcv_lookup_kind(jcv *c, PyTypeObject *t, PyObject *name) {
+    jcv_guard_type(c, t);
+    return jpy_guards_lookup(c->guards, t, name, true);
+}
+
+PyObject *jcv_lookup_str(jcv *c, PyTypeObject *t, const char *name) {
+    return jcv_lookup(c, t, jcv_own(c, PyUnicode_InternFromString(name)));
 }
 
 /* A method that C code defines. */
@@ -81,7 +93,7 @@ jcv_av *jcv_call_special(jcv *c, jcv_av *a, PyObject *method, jcv_av *const *arg
     if (PyFunction_Check(method))
         return jcv_call(c, jcv_constant(c, method), &(jcv_args){.pos = v, .n_pos = n + 1});
     if (t == jpy_function_type)
-        return jcv_call(c, jcv_py(c, method, NULL), &(jcv_args){.pos = v, .n_pos = n + 1});
+        return jcv_call(c, jcv_constant(c, method), &(jcv_args){.pos = v, .n_pos = n + 1});
     if (t == &PyClassMethod_Type) {
         v[0] = jcv_py(c, (PyObject *)jcv_type_of(c, a), NULL);
         return jcv_call(c, unwrapped(c, method), &(jcv_args){.pos = v, .n_pos = n + 1});

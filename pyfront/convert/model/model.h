@@ -51,8 +51,6 @@ extern const jcv_slots jcv_native; /* native.c */
 
 /* The name of a row's method, interned and borrowed. */
 PyObject *jcv_slot_name(jcv *c, int slot, jcv_name which);
-/* What the MRO of a type has under a name (borrowed), NULL: nothing.  The answer is guarded. */
-PyObject *jcv_lookup(jcv *c, PyTypeObject *t, PyObject *name);
 /* What the slot of `a`'s type is; *method is what was found, or NULL.  An object of the graph of
  * which no sample has a method of Python is native, else its type is asserted. */
 jcv_how jcv_how_is(jcv *c, jcv_av *a, int slot, jcv_name which, PyObject **method);
