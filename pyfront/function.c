@@ -16,6 +16,7 @@
 #include "pyfront/explain.h"
 #include "pyfront/hints.h"
 #include "pyfront/policy.h"
+#include "pyfront/tracing.h"
 
 PyTypeObject *jpy_function_type;
 static bool disabled;
@@ -121,7 +122,7 @@ static PyObject *timed_plain(jpy_function *f, jpy_entry *e, PyObject *const *arg
 static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf,
                            PyObject *kwnames) {
     f->calls++;
-    if (jpy_resting(f)) {
+    if (jpy_traced() || jpy_resting(f)) {
         f->imperative++;
         return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
     }

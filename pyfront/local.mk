@@ -83,6 +83,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/host_py.h \
 	pyfront/module.c \
 	pyfront/signals.c \
+	pyfront/tracing.c \
+	pyfront/tracing.h \
 	pyfront/signals.h \
 	pyfront/print.c \
 	pyfront/print.h \
