@@ -87,8 +87,13 @@ bool jcv_has_kind(const jpy_tree_list *l, int kind, bool into_loops) {
         bool loop = n->kind == JPY_FOR || n->kind == JPY_WHILE;
         if (n->kind == kind)
             return true;
-        if (n->kind == JPY_DEF || (loop && !into_loops))
+        if (n->kind == JPY_DEF)
             continue;
+        if (loop && !into_loops) { /* its else is outside of it */
+            if (jcv_has_kind(&n->y, kind, false))
+                return true;
+            continue;
+        }
         bool match = n->kind == JPY_MATCH || n->kind == JPY_CASE;
         if (n->kind == JPY_IF || n->kind == JPY_WITH || n->kind == JPY_TRY || loop || match)
             if (jcv_has_kind(&n->x, kind, into_loops) || jcv_has_kind(&n->y, kind, into_loops) ||

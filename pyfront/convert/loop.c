@@ -28,6 +28,8 @@ static jcv_leave new_leave(jcv *c) {
 }
 
 void jcv_leave_by(jcv *c, jcv_out out) {
+    if (!c->leave)
+        jcv_refuse(c, "a loop is left in a way that was not expected");
     jcv_put(c, c->leave->flag, number(c, out == OUT_RETURN ? LEFT_BY_RETURN : LEFT_BY_BREAK));
     if (out == OUT_RETURN)
         jcv_put(c, c->leave->value, c->slots.data[0]);

@@ -29,11 +29,18 @@ import warnings
 SKIP = ("__init_subclass__", "__class_getitem__")
 
 
+def walk(node):
+    """As ast.walk, which imports collections: that may be the module asked for."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from walk(child)
+
+
 def decorated(source):
     """The text with `@__janus_function__` above every def that begins its line, innermost decorator last."""
     lines = source.split("\n")
     places = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in walk(ast.parse(source)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name not in SKIP:
             line = node.lineno
             indent = lines[line - 1][: node.col_offset]
