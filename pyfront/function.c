@@ -14,6 +14,7 @@
 
 #include "graph/base/log.h"
 #include "pyfront/explain.h"
+#include "pyfront/function_object.h"
 #include "pyfront/hints.h"
 #include "pyfront/policy.h"
 #include "pyfront/tracing.h"
@@ -220,6 +221,7 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg) {
     jpy_function *f = (jpy_function *)self;
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(f->callable);
+    Py_VISIT(f->like);
     Py_VISIT(f->dict);
     Py_VISIT(f->hints);
     Py_VISIT(f->seen);
@@ -238,6 +240,7 @@ static int function_clear(PyObject *self) {
     jpy_function *f = (jpy_function *)self;
     clear_entries(f);
     Py_CLEAR(f->callable);
+    Py_CLEAR(f->like);
     Py_CLEAR(f->dict);
     Py_CLEAR(f->hints);
     Py_CLEAR(f->seen);
@@ -258,31 +261,6 @@ static void function_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-/* functools.wraps without calling it: names, text, module, dict, __wrapped__. */
-static int copy_names(jpy_function *f, PyObject *of) {
-    static const char *const names[] = {"__module__", "__name__",        "__qualname__",
-                                        "__doc__",    "__annotations__", NULL};
-    Py_XSETREF(f->dict, PyDict_New());
-    if (!f->dict)
-        return -1;
-    PyObject *d = PyObject_GetAttrString(of, "__dict__");
-    if (d && PyDict_Check(d) && PyDict_Update(f->dict, d) < 0)
-        PyErr_Clear();
-    Py_XDECREF(d);
-    PyErr_Clear();
-    for (int i = 0; names[i]; i++) {
-        PyObject *v = PyObject_GetAttrString(of, names[i]);
-        if (!v)
-            PyErr_Clear();
-        else if (PyDict_SetItemString(f->dict, names[i], v) < 0) {
-            Py_DECREF(v);
-            return -1;
-        }
-        Py_XDECREF(v);
-    }
-    return PyDict_SetItemString(f->dict, "__wrapped__", of);
-}
-
 typedef struct function_options {
     bool exact, checkpoint, measure;
 } function_options;
@@ -300,6 +278,10 @@ static PyObject *function_of(PyObject *callable, function_options o) {
         Py_INCREF(callable);
         return callable;
     }
+    return jpy_function_new(callable, o.exact, o.checkpoint, o.measure);
+}
+
+PyObject *jpy_function_new(PyObject *callable, bool exact, bool checkpoint, bool measure) {
     if (!PyCallable_Check(callable))
         return PyErr_Format(PyExc_TypeError, "janus.function: a callable is needed, got %s",
                             Py_TYPE(callable)->tp_name);
@@ -308,16 +290,16 @@ static PyObject *function_of(PyObject *callable, function_options o) {
         return NULL;
     memset((char *)f + sizeof(PyObject), 0, sizeof *f - sizeof(PyObject));
     f->vectorcall = function_call;
-    f->exact = o.exact;
-    f->checkpoint = o.checkpoint;
-    f->measure = o.measure;
+    f->exact = exact;
+    f->checkpoint = checkpoint;
+    f->measure = measure;
     Py_INCREF(callable);
     f->callable = callable;
     f->hints = PyDict_New();
     f->seen = PyDict_New();
     f->notes = PyList_New(0);
     PyObject_GC_Track(f);
-    if (!f->hints || !f->seen || !f->notes || copy_names(f, callable) < 0) {
+    if (!f->hints || !f->seen || !f->notes || jpy_function_dress(f, callable) < 0) {
         Py_DECREF(f);
         return NULL;
     }
@@ -425,21 +407,27 @@ static PyMethodDef function_methods[] = {
     {"stats", function_stats, METH_NOARGS, "Counts of what happened, as a dict."},
     {"graphs", function_graphs, METH_NOARGS, "The text of every cached graph, most recent first."},
     {"clear", function_clear_entries, METH_NOARGS, "Forgets all graphs."},
+    {"__copy__", jpy_function_copy, METH_NOARGS, "Functions are themselves, as in CPython."},
+    {"__deepcopy__", jpy_function_deepcopy, METH_O, "A method's is one of the copied object."},
+    {"__reduce__", jpy_function_reduce, METH_NOARGS, "For pickle: by its qualified name."},
     {NULL, NULL, 0, NULL}};
 static PyMemberDef function_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(jpy_function, vectorcall), READONLY, NULL},
     {"__dictoffset__", T_PYSSIZET, offsetof(jpy_function, dict), READONLY, NULL},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(jpy_function, weakrefs), READONLY, NULL},
     {NULL, 0, 0, 0, NULL}};
-static PyGetSetDef function_getset[] = {
-    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
-    {NULL, NULL, NULL, NULL, NULL}};
-static PyType_Slot function_slots[] = {
-    {Py_tp_dealloc, function_dealloc}, {Py_tp_traverse, function_traverse},
-    {Py_tp_clear, function_clear},     {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_repr, function_repr},       {Py_tp_descr_get, function_get},
-    {Py_tp_methods, function_methods}, {Py_tp_members, function_members},
-    {Py_tp_getset, function_getset},   {0, NULL}};
+static PyType_Slot function_slots[] = {{Py_tp_dealloc, function_dealloc},
+                                       {Py_tp_traverse, function_traverse},
+                                       {Py_tp_clear, function_clear},
+                                       {Py_tp_call, PyVectorcall_Call},
+                                       {Py_tp_repr, function_repr},
+                                       {Py_tp_descr_get, function_get},
+                                       {Py_tp_methods, function_methods},
+                                       {Py_tp_members, function_members},
+                                       {Py_tp_getset, jpy_function_getset},
+                                       {Py_tp_getattro, jpy_function_getattr},
+                                       {Py_tp_setattro, jpy_function_setattr},
+                                       {0, NULL}};
 static PyType_Spec function_spec = {"janus.Function", sizeof(jpy_function), 0,
                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
                                         Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
@@ -461,7 +449,7 @@ static PyObject *py_function_like(PyObject *module, PyObject *args) {
         return NULL;
     PyObject *f =
         function_of(callable, (function_options){.measure = !env || strcmp(env, "0") != 0});
-    if (f && copy_names((jpy_function *)f, of) < 0)
+    if (f && jpy_function_dress((jpy_function *)f, of) < 0)
         Py_CLEAR(f);
     return f;
 }

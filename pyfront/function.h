@@ -24,6 +24,7 @@ typedef struct jpy_trial { /* policy.h */
 typedef struct jpy_function {
     PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *callable; /* owned */
+    PyObject *like;     /* whose names it has: the callable, or another one */
     PyObject *dict, *weakrefs;
     PyObject *hints;  /* dict: what failed guards taught: path of a number or length -> True: it is
                          not assumed, False: it has to be, an int: how often it was another one */

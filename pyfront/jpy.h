@@ -37,6 +37,7 @@ int jpy_init_tape_objects(PyObject *module);
 int jpy_init_entry(PyObject *module);
 int jpy_init_region(PyObject *module);
 int jpy_init_function(PyObject *module);
+int jpy_init_function_object(PyObject *module);
 int jpy_init_optim(PyObject *module);
 int jpy_init_rng(PyObject *module);
 int jpy_init_module_base(PyObject *module);

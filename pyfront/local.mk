@@ -72,6 +72,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/external.h \
 	pyfront/function.c \
 	pyfront/function.h \
+	pyfront/function_object.c \
+	pyfront/function_object.h \
 	pyfront/guard.c \
 	pyfront/guard_fast.c \
 	pyfront/guard_type.c \

@@ -29,15 +29,24 @@ static int init_signals(PyObject *module) {
 
 /* In this order. */
 static int (*const inits[])(PyObject *) = {
-    jpy_init_types,        jpy_init_tensor,      jpy_init_op,      jpy_init_pieces,
-    jpy_init_optim,        jpy_init_create,      jpy_init_random,  jpy_init_tape,
-    jpy_init_tape_objects, jpy_init_module_base, jpy_init_entry,   jpy_init_region,
-    jpy_init_function,     init_signals,         jpy_init_threads, jpy_init_autocast,
+    jpy_init_types,        jpy_init_tensor,          jpy_init_op,     jpy_init_pieces,
+    jpy_init_optim,        jpy_init_create,          jpy_init_random, jpy_init_tape,
+    jpy_init_tape_objects, jpy_init_module_base,     jpy_init_entry,  jpy_init_region,
+    jpy_init_function,     jpy_init_function_object, init_signals,    jpy_init_threads,
+    jpy_init_autocast,
 };
 
 static int exec_module(PyObject *module) {
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        /* types and tables are the process's: what another interpreter leaves behind when it ends
+         * would be of no use to this one */
+        PyErr_SetString(PyExc_ImportError,
+                        "janus._C can be loaded in the main interpreter only, not in a "
+                        "sub-interpreter");
+        return -1;
+    }
     if (jpy.module) {
-        PyErr_SetString(PyExc_ImportError, "janus._C can be loaded in one interpreter only");
+        PyErr_SetString(PyExc_ImportError, "janus._C is loaded already");
         return -1;
     }
     jpy.module = module;

@@ -12,6 +12,7 @@
 
 #include <structmember.h>
 
+#include "pyfront/function.h"
 #include "pyfront/py_tensor.h"
 
 uint64_t jpy_module_epoch;
@@ -132,6 +133,56 @@ static PyType_Spec module_spec = {"janus._C.ModuleBase", sizeof(jpy_module), 0,
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                                   module_slots};
 
+/* ---- what a decorated module offers of its `forward`
+ * -------------------------------------------------------------- */
+
+typedef struct of_forward {
+    PyObject_HEAD PyObject *name;
+} of_forward;
+
+/* Nothing where `forward` is not decorated: a module has no such attribute, then. */
+static PyObject *of_forward_get(PyObject *self, PyObject *o, PyObject *type) {
+    PyObject *name = ((of_forward *)self)->name;
+    if (!o)
+        return Py_NewRef(self);
+    PyObject *dict = ((jpy_module *)o)->dict;
+    PyObject *f = dict ? PyDict_GetItemString(dict, "forward") : NULL;
+    if (f && Py_TYPE(f) == jpy_function_type)
+        return PyObject_GetAttr(f, name);
+    return PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'",
+                        ((PyTypeObject *)type)->tp_name, name);
+}
+static void of_forward_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF(((of_forward *)self)->name);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+static PyType_Slot of_forward_slots[] = {
+    {Py_tp_descr_get, of_forward_get}, {Py_tp_dealloc, of_forward_dealloc}, {0, NULL}};
+static PyType_Spec of_forward_spec = {"janus._C.OfForward", sizeof(of_forward), 0,
+                                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                      of_forward_slots};
+
+static int add_of_forward(PyObject *module) {
+    static const char *const names[] = {"stats", "graphs"};
+    PyTypeObject *type =
+        (PyTypeObject *)PyType_FromModuleAndSpec(module, &of_forward_spec, NULL);
+    for (size_t i = 0; type && i < sizeof names / sizeof *names; i++) {
+        of_forward *d = PyObject_New(of_forward, type);
+        if (!d)
+            return -1;
+        d->name = PyUnicode_InternFromString(names[i]);
+        int bad =
+            d->name ? PyDict_SetItem(jpy.module_base_type->tp_dict, d->name, (PyObject *)d) : -1;
+        Py_DECREF(d);
+        if (bad)
+            return -1;
+    }
+    PyType_Modified(jpy.module_base_type);
+    return type ? 0 : -1;
+}
+
 static PyObject *structure_epoch(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
@@ -152,5 +203,7 @@ int jpy_init_module_base(PyObject *module) {
     if (!str_training || !str_parameters || !str_buffers || !str_modules || !str_set || !str_del)
         return -1;
     jpy.module_base_type = jpy_type_new(module, &module_spec, NULL);
-    return jpy.module_base_type ? PyModule_AddFunctions(module, functions) : -1;
+    if (!jpy.module_base_type || add_of_forward(module) < 0)
+        return -1;
+    return PyModule_AddFunctions(module, functions);
 }

@@ -15,20 +15,38 @@ static const char *const topics[JN_LOG_COUNT] = {"guards", "graphs", "conversion
 enum { UNREAD = 1 << 30 };
 static atomic_int mask = UNREAD;
 
+/* Bits of the topic of n letters at p; 0: there is none of that name. */
+static int bits_of(const char *p, size_t n) {
+    for (int i = 0; i < JN_LOG_COUNT; i++)
+        if (n == strlen(topics[i]) && !memcmp(p, topics[i], n))
+            return 1 << i;
+    return n == 3 && !memcmp(p, "all", 3) ? (1 << JN_LOG_COUNT) - 1 : 0;
+}
+
+static void warn_of(const char *p, size_t n) {
+    flockfile(stderr);
+    fprintf(stderr, "janus: JANUS_LOG names no topic \"%.*s\"; there are", (int)n, p);
+    for (int i = 0; i < JN_LOG_COUNT; i++)
+        fprintf(stderr, " %s,", topics[i]);
+    fprintf(stderr, " all\n");
+    funlockfile(stderr);
+}
+
 static int read_environment(void) {
-    const char *p = getenv("JANUS_LOG");
-    int bits = 0;
-    while (p && *p) {
-        size_t n = strcspn(p, ",");
-        for (int i = 0; i < JN_LOG_COUNT; i++) {
-            if (n == strlen(topics[i]) && !memcmp(p, topics[i], n))
-                bits |= 1 << i;
-        }
-        if (n == 3 && !memcmp(p, "all", 3))
-            bits = (1 << JN_LOG_COUNT) - 1;
-        p += n + (p[n] == ',');
+    const char *text = getenv("JANUS_LOG"), *p;
+    int bits = 0, was = UNREAD;
+    size_t n;
+    for (p = text; p && *p; p += n + (p[n] == ',')) {
+        n = strcspn(p, ",");
+        bits |= bits_of(p, n);
     }
-    atomic_store(&mask, bits);
+    if (!atomic_compare_exchange_strong(&mask, &was, bits))
+        return was; /* another thread was first, and has warned */
+    for (p = text; p && *p; p += n + (p[n] == ',')) {
+        n = strcspn(p, ",");
+        if (n && !bits_of(p, n))
+            warn_of(p, n);
+    }
     return bits;
 }
 

@@ -7,6 +7,8 @@ code; `_parameters`, `_buffers` and `_modules` hold the same objects once more, 
 registration.  Assigning, deleting and the `register_` methods keep the two equal; ModuleBase counts
 each such change, so that a graph can tell with one number that a model is as it was.
 """
+import types
+
 from .. import _C
 from .parameter import Parameter
 
@@ -313,6 +315,11 @@ class Module(_C.ModuleBase):
 
     def __setstate__(self, state):
         self.__dict__.update(state)
+        forward = state.get("forward")
+        if isinstance(forward, _C.Function):  # a decorated module: the copy's own forward is decorated
+            other = getattr(forward, "__self__", None)
+            if other is not self and type(other) is type(self):
+                self.__dict__["forward"] = _C._function_for(forward, types.MethodType(forward.__func__, self))
         self._changed()
 
     # Text.
