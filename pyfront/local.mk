@@ -14,6 +14,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/apart.c \
 	pyfront/convert/attr.c \
 	pyfront/convert/autograd.c \
+	pyfront/convert/backward.c \
 	pyfront/convert/builtins.c \
 	pyfront/convert/call.c \
 	pyfront/convert/compare.c \

@@ -107,8 +107,6 @@ static void run(jcv *c, apart *a, const jcv_av *f, jcv_av *const *args) {
         params[i] = jcv_leaf(c, v, args[i], a->tracked[i]); /* made outside: no writes to it */
     }
     uint32_t draws = c->draws, effects = c->n_effects;
-    bool backward_done = c->backward_done;
-    c->backward_done = false;
     inside->apart = true;
     inside->checkpoint = a->checkpoint;
     a->ctx = c->ctx = inside;
@@ -121,7 +119,6 @@ static void run(jcv *c, apart *a, const jcv_av *f, jcv_av *const *args) {
         only_new_results(c, a, r);
     a->draws = c->draws - draws;
     a->effects = c->n_effects - effects;
-    c->backward_done = backward_done;
     c->ctx = outside;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * autograd.grad inside a function: gradients of one number, as values of the graph without history.
+ * autograd.grad and autograd.backward inside a function, with their arguments.
  */
 #include "pyfront/convert/convert.h"
 
@@ -37,9 +37,8 @@ jcv_av *jcv_autograd_grad(jcv *c, const jcv_args *a) {
     if (!retain && !is_flag(a->pos[3], false))
         jcv_refuse(c, "autograd.grad with these arguments");
     jcv_av **y = tensors(c, a->pos[0], &n_y), **x = tensors(c, a->pos[1], &n);
-    if (n_y != 1 || !(c->ctx == c->main || c->ctx->apart) || c->backward_done)
-        jcv_refuse(c,
-                   "autograd.grad of several outputs, a second time, or inside a branch or loop");
+    if (n_y != 1 || !(c->ctx == c->main || c->ctx->apart))
+        jcv_refuse(c, "autograd.grad of several outputs, or inside a branch or loop");
     jpy_tensor *root = (jpy_tensor *)y[0]->py;
     jcv_val *v = jcv_tensor_val(c, y[0]->py);
     if (!jpy_tensor_tracked(root) || !root->node || jn_type_numel(v->type) != 1)
@@ -55,9 +54,12 @@ jcv_av *jcv_autograd_grad(jcv *c, const jcv_args *a) {
             if (of[k] == of[i])
                 jcv_refuse(c, "autograd.grad with respect to one tensor twice");
     }
+    if (jcv_history_used(c, v))
+        jcv_refuse(c, "autograd.grad a second time through the same history");
     if (!retain)
-        c->backward_done = true; /* its history is used up */
-    jcv_node *b = jcv_backward_node(c, v, of, n);
+        jcv_use_history(c, v);
+    jcv_val *seed = NULL;
+    jcv_node *b = jcv_backward_node(c, &v, &seed, 1, of, n);
     jcv_av **out = jcv_alloc(c, (n + 1) * sizeof *out);
     for (unsigned i = 0; i < n; i++) {
         b->out[i].depends = false;
@@ -66,4 +68,28 @@ jcv_av *jcv_autograd_grad(jcv *c, const jcv_args *a) {
         out[i] = jcv_proxy(c, g, false);
     }
     return jcv_tuple(c, out, n);
+}
+
+/* tensors, grad_tensors, retain_graph, create_graph, inputs */
+jcv_av *jcv_autograd_backward(jcv *c, const jcv_args *a) {
+    bool retain = is_flag(a->pos[2], true);
+    if (!is_flag(a->pos[3], false) || !is_flag(a->pos[4], false) || a->pos[4]->py != Py_None ||
+        (!retain && !is_flag(a->pos[2], false)))
+        jcv_refuse(c, "backward() with create_graph or inputs");
+    unsigned n, n_seeds = 0;
+    jcv_av **roots = tensors(c, a->pos[0], &n);
+    jcv_av **seeds = jcv_alloc(c, (n + 1) * sizeof *seeds);
+    if (!is_flag(a->pos[1], false)) {
+        jcv_av **given;
+        if (!jcv_items(c, a->pos[1], &given, &n_seeds) || n_seeds != n)
+            jcv_refuse(c, "backward() with gradients of another number");
+        for (unsigned i = 0; i < n; i++) {
+            bool none = is_flag(given[i], false) && given[i]->py == Py_None;
+            if (!none && given[i]->kind != AV_TENSOR)
+                jcv_refuse(c, "backward() with %s as a gradient", jcv_describe(given[i]));
+            seeds[i] = none ? NULL : given[i];
+        }
+    }
+    jcv_tensor_backward(c, roots, seeds, n, retain);
+    return jcv_none(c);
 }

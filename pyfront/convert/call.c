@@ -435,7 +435,7 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         if (!strcmp(name, "item") || !strcmp(name, "__float__") || !strcmp(name, "__int__"))
             return item_of(c, self);
         if (!strcmp(name, "backward") && args->n_pos == 1 && !args->n_kw) {
-            jcv_tensor_backward(c, self->py);
+            jcv_tensor_backward(c, &self, &(jcv_av *){NULL}, 1, false);
             return jcv_none(c);
         }
         if (!strcmp(name, "detach"))
@@ -450,17 +450,8 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         rest.n_pos--;
         return jcv_rows_method(c, self, name, &rest);
     }
-    if (!strcmp(name, "_backward") && args->n_pos == 5 && !args->n_kw) {
-        jcv_av *roots = args->pos[0];
-        bool plain = roots->kind == AV_TUPLE && roots->n == 1 && roots->items[0]->kind == AV_TENSOR;
-        for (unsigned i = 1; i < 5; i++)
-            plain = plain && args->pos[i]->kind == AV_PY &&
-                    (args->pos[i]->py == Py_None || args->pos[i]->py == Py_False);
-        if (!plain)
-            jcv_refuse(c, "backward() with arguments");
-        jcv_tensor_backward(c, roots->items[0]->py);
-        return jcv_none(c);
-    }
+    if (!strcmp(name, "_backward") && args->n_pos == 5 && !args->n_kw)
+        return jcv_autograd_backward(c, args);
     if (!strcmp(name, "_grad") && PyCFunction_Check(callable))
         return jcv_autograd_grad(c, args);
     if (!strcmp(name, "_function_like") && args->n_pos == 2)

@@ -145,7 +145,9 @@ struct jcv {
     uint32_t draws;           /* counts uses of the random generator */
     bool any_dims;            /* results may have unknown dims */
     jpy_tree *at;
-    bool hook_refused, backward_done, no_effects;
+    bool hook_refused, no_effects;
+    bool any_freed;      /* some history was used up by backward() */
+    uint32_t last_reach; /* backward.c */
     jcv_throw thrown;
     char reason[512];
     jn_loc refused_at;             /* where reason comes from */
@@ -161,7 +163,6 @@ struct jcv {
     JN_VEC(jcv_av *) made; /* AV_LIST and AV_DICT, to find the place one was made at by its slot */
     uint32_t live_epoch;   /* counts what may write to live locations ... */
     uint32_t live_items;   /* ... and writes to live containers */
-    bool leaf_reused;      /* a leaf was written, and read again by what is recorded */
     bool cells;            /* some are written; kept */
     bool share_views;      /* several views of one tensor leave: all are taken at commit; kept */
     bool one_tensor;       /* what was bound as one tensor stays one: it is written; kept */
@@ -191,7 +192,8 @@ jcv_node *jcv_op(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in, con
 jcv_node *jcv_op_try(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in, const void *attrs);
 jcv_node *jcv_call_node(jcv *c, const char *op, jcv_ctx *a, jcv_ctx *b, jcv_val *const *in,
                         unsigned n_in, const jn_type *const *types, unsigned n_out);
-jcv_node *jcv_backward_node(jcv *c, jcv_val *y, jcv_val *const *x, unsigned n);
+jcv_node *jcv_backward_node(jcv *c, jcv_val *const *y, jcv_val *const *dy, unsigned n_y,
+                            jcv_val *const *x, unsigned n_x);
 /* tracked.c: whether what may require grad does so whichever path is taken; where what ran decides
  * it, it is asserted.  False: only a branch decides. */
 bool jcv_tracked_always(jcv *c, jcv_val *v);
@@ -215,11 +217,8 @@ bool jcv_is_proxy(jcv *c, PyObject *o);
 /* Notes that a tensor leaves its SubGraph: of several views of one the graph forgets that they
  * share memory. */
 void jcv_leak(jcv *c, jcv_rec *r);
-void jcv_tensor_backward(jcv *c, PyObject *proxy);
 /* A Python float that stands for a number of the graph in a call of an eager function. */
 double jcv_tag(jcv *c, jcv_val *v);
-/* Whether gradients of `y` flow to `x`. */
-bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x);
 /* The view of a proxy that a node takes. */
 jcv_av *jcv_view(jcv *c, PyObject *of, jcv_node *n);
 /* The proxy of a record. */
@@ -231,6 +230,24 @@ jpy_src *jcv_bound_src(jcv *c, jcv_av *a);
 
 /* A proxy on the tape. */
 PyObject *jcv_track(PyObject *proxy, bool tracked);
+
+/* backward.c */
+/* backward() of tensors; seeds: their cotangents, NULL: 1.  Adds to the .grad of the leaves. */
+void jcv_tensor_backward(jcv *c, jcv_av *const *roots, jcv_av *const *seeds, unsigned n,
+                         bool retain);
+/* Whether gradients of `y` flow to `x`. */
+bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x);
+/* Whether some of the history of `y` was used up; the history of y is used up from now on. */
+bool jcv_history_used(jcv *c, jcv_val *y);
+void jcv_use_history(jcv *c, jcv_val *y);
+/* Whether gradients of `y` flow to a leaf as it is since a write in the graph. */
+bool jcv_reaches_written_leaf(jcv *c, jcv_val *y);
+/* A gradient through `by` needs what the tensor holds now; whether one that may be asked for does.
+ */
+void jcv_save_for(jcv *c, jcv_rec *root, const jcv_node *by);
+bool jcv_saved(const jcv_rec *root);
+/* The value that a write without recording gives a leaf; NULL: error record filled. */
+jcv_val *jcv_leaf_again(jcv *c, jcv_rec *root, jcv_val *v);
 
 /* place.c: what tensors hold */
 /* The value now; NULL: error record filled. */
@@ -628,6 +645,7 @@ bool jcv_recursive(jcv *c, const jcv_frame *fr);
 /* Binds the parameters of `fr` to flat arguments. */
 void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat);
 jcv_av *jcv_autograd_grad(jcv *c, const jcv_args *args);
+jcv_av *jcv_autograd_backward(jcv *c, const jcv_args *args);
 jcv_av *jcv_print(jcv *c, const jcv_args *args);
 /* Recursion: NULL: the call is not of a recursive function, inline it. */
 jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **params, unsigned n);

@@ -217,20 +217,28 @@ static janus_status assert_present(jcv_ctx *x, jn_value present, jn_loc loc) {
     return jn_build(x->sub, JN_OP(assert), &present, 1, &attrs, NULL, loc, NULL, 0);
 }
 
+static janus_status build_ones(jcv_ctx *x, const jn_type *t, jn_loc loc, jn_value *out) {
+    janus_full_attrs attrs = {sizeof attrs, {t->dims, (size_t)t->rank}, t->dtype};
+    jn_value one;
+    JN_TRY(jn_build_scalar(x->sub, JANUS_KIND_FLOAT, (janus_scalar){.f = 1.0}, loc, &one));
+    return jn_build(x->sub, JN_OP(full), &one, 1, &attrs, NULL, loc, out, 1);
+}
+
 static janus_status build_backward(jcv_ctx *x, jcv_node *n) {
-    unsigned k = n->n_in - 1;
-    jn_value y, one, dy, *v = jn_alloc((3 * k + 1) * sizeof *v);
+    unsigned k = n->n_out, n_y = (n->n_in - k) / 2;
+    jn_value *v = jn_alloc((3 * k + 2 * n_y) * sizeof *v), *y = v + 3 * k, *dy = y + n_y;
     if (!v)
         return JN_NO_MEMORY();
     janus_status st = JANUS_OK;
-    const jn_type *t = n->in[0]->type;
-    janus_full_attrs attrs = {sizeof attrs, {t->dims, (size_t)t->rank}, t->dtype};
-    JN_GO(value_in(x, n->in[0], &y), end);
-    JN_GO(jn_build_scalar(x->sub, JANUS_KIND_FLOAT, (janus_scalar){.f = 1.0}, n->loc, &one), end);
-    JN_GO(jn_build(x->sub, JN_OP(full), &one, 1, &attrs, NULL, n->loc, &dy, 1), end);
+    for (unsigned i = 0; i < n_y; i++) {
+        JN_GO(value_in(x, n->in[i], &y[i]), end);
+        JN_GO(n->in[n_y + i] ? value_in(x, n->in[n_y + i], &dy[i])
+                             : build_ones(x, n->in[i]->type, n->loc, &dy[i]),
+              end);
+    }
     for (unsigned i = 0; i < k; i++)
-        JN_GO(value_in(x, n->in[i + 1], &v[i]), end);
-    JN_GO(jn_grad_emit(x->sub, &y, &dy, 1, v, k, v + k, v + 2 * k), end);
+        JN_GO(value_in(x, n->in[2 * n_y + i], &v[i]), end);
+    JN_GO(jn_grad_emit(x->sub, y, dy, n_y, v, k, v + k, v + 2 * k), end);
     for (unsigned i = 0; i < k; i++) {
         n->out[i].emitted = v[k + i];
         if (jn_value_is_none(v[k + i]))

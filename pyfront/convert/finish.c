@@ -123,9 +123,11 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
     if (tracked && ((jpy_tensor *)a->py)->requires_grad)
         jcv_refuse(c, "a new leaf that requires grad leaves the graph");
     r->kind = JPY_MAKE_RESULT;
-    r->freed = tracked && c->backward_done;
+    r->freed = tracked && jcv_history_used(c, v);
     r->slot = add_result(c, v);
-    if (tracked && !c->backward_done)
+    if (tracked && !r->freed && jcv_reaches_written_leaf(c, v))
+        jcv_refuse(c, "a leaf that requires grad is used after it was written");
+    if (tracked && !r->freed)
         r->grad = tracked_result(c, f, r->slot);
     r->id = id_of(c, f, a->py);
     return r;
@@ -320,7 +322,10 @@ static void finish_tensors(jcv *c, finishing *f) {
         any = true;
         jpy_recipe *x = entry_alloc(c, f->e, sizeof *x);
         x->kind = JPY_MAKE_RESULT;
-        x->slot = add_result(c, jcv_held(c, r));
+        jcv_val *v = jcv_held(c, r);
+        while (v->node && v->node->op == JN_OP(detach)) /* numbers are stored, without history */
+            v = v->node->in[0];
+        x->slot = add_result(c, v);
         add_step(c, f, JPY_COMMIT_STORE, r->src->slot, NULL, x);
         if (when->kind != AV_PY)
             f->e->steps.data[f->e->steps.n - 1].when = add_result(c, jcv_number(c, when)) + 1;
@@ -377,7 +382,8 @@ static void finish_live(jcv *c, jpy_entry *e) {
     if (c->live_tensors && c->two_views)
         jcv_refuse(c, "two views of one tensor leave the graph, which stores tensors");
     e->wires = c->wires && c->stored_tracked.n;
-    e->local = c->stored_tracked.n && !c->backward_done;
+    for (size_t i = 0; i < c->stored_tracked.n; i++)
+        e->local = e->local || !jcv_history_used(c, c->stored_tracked.data[i]);
     for (jcv_live *l = c->lives; l && e->local; l = l->next)
         if (l->tracked && !l->site)
             jcv_refuse(c, "a tensor that requires grad is stored by the graph");
@@ -456,8 +462,6 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
         st = jcv_emit(c, e->module, &e->main);
     bool gradient = st == JANUS_OK && e->n_tracked;
     e->has_effects = e->steps.n || c->lives || c->n_effects;
-    if (gradient && c->leaf_reused)
-        jcv_refuse(c, "a leaf that requires grad is used after it was written");
     if (gradient && c->f->differentiated)
         jcv_refuse(c, "its gradients are differentiated again");
     if (gradient)

@@ -267,7 +267,7 @@ void jcv_check_rounds(jcv *c, const jcv_ctx *body, jcv_av *const *first, jcv_av 
         if (first[i]->kind != AV_TENSOR || !jcv_rec_of(c, ((jpy_tensor *)first[i]->py)->t)->written)
             continue;
         bool ok = last[i]->kind == AV_TENSOR && jcv_only_in(c, last[i], body, first[i]) &&
-                  !jcv_rec_of(c, ((jpy_tensor *)last[i]->py)->t)->saved;
+                  !jcv_saved(jcv_rec_of(c, ((jpy_tensor *)last[i]->py)->t));
         for (unsigned k = 0; k < n && ok; k++)
             ok = k == i || !jcv_same_root(c, last[i], last[k]);
         if (!ok)
@@ -306,16 +306,20 @@ static jcv_val *put_back(jcv *c, jcv_rec *r, jcv_val *up, jcv_val *v) {
     return &n->out[0];
 }
 
+static bool is_leaf(const jcv_rec *root) {
+    const jpy_tensor *t = (const jpy_tensor *)root->obj;
+    return t && t->requires_grad && !t->node;
+}
+
 static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
     const jcv_rec *root = r->root;
     const char *why = NULL;
-    const jpy_tensor *t = (const jpy_tensor *)root->obj;
-    bool leaf = t && t->requires_grad && !t->node;
+    bool leaf = is_leaf(root);
     if (!encloses(root->ctx, c->ctx))
         why = "made outside of the recursion";
     else if (!sole(c, root, root, 0))
         why = "that may have another name";
-    else if (root->saved && (!root->src || c->ctx != c->main))
+    else if (jcv_saved(root) && (!root->src || c->ctx != c->main))
         why = "that a gradient needs as it was";
     else if (jpy_no_grad_mode && !leaf && tracked(root))
         why = "that requires grad, without recording";
@@ -336,6 +340,8 @@ janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded) {
         if (!up || !(v = put_back(c, x, up, v)))
             return JANUS_UNSUPPORTED;
     }
+    if (root->src && !recorded && is_leaf(root) && !(v = jcv_leaf_again(c, root, v)))
+        return janus_last_error()->code;
     if (!root->slot) {
         root->slot = jcv_slot(c, data(c, root->val, tracked(root)));
         if (root->src)
@@ -349,6 +355,7 @@ janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded) {
     if (root->src)
         jcv_put(c, root->when, jcv_bool(c, true));
     root->written = true;
+    root->n_writes++;
     c->writes++;
     jcv_wrote_if(c, root->read_by_fn);
     return JANUS_OK;

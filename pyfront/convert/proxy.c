@@ -239,8 +239,6 @@ static jcv_val *operand(jcv *c, janus_tensor *t) {
         return NULL;
     }
     jcv_val *v = jcv_held(c, r);
-    if (r->root->src && r->root->written && r->root->src->tensor.requires_grad && !jpy_no_grad_mode)
-        c->leaf_reused = true; /* its gradient is the leaf's, which the graph does not know */
     /* what was computed without recording must not carry gradients when it is used with it */
     return v && v->cut && !jpy_no_grad_mode ? barrier(c, v) : v;
 }
@@ -315,8 +313,10 @@ static bool recorded(const jn_op *op, const jn_eager_arg *in, jcv_val *const *v,
 }
 
 /* What the tape keeps must not be written later; what the op itself writes it has copied. */
-static janus_status note_saved(const jcv *c, const jn_op *op, const jn_eager_arg *in,
+static janus_status note_saved(jcv *c, const jcv_node *by, const jn_eager_arg *in,
                                jcv_val *const *v, unsigned n, jcv_rec *target) {
+    const jn_op *op = by->op;
+
     for (unsigned i = 0; i < n; i++) {
         if (in[i].kind != JANUS_KIND_TENSOR || !marked(in[i].t) ||
             !(op->save >> (i < 16 ? i : 15) & 1))
@@ -329,10 +329,10 @@ static janus_status note_saved(const jcv *c, const jn_op *op, const jn_eager_arg
         if (root->src && root->written && c->ctx != c->main)
             return jn_error(JANUS_UNSUPPORTED,
                             "a tensor of the caller was written, and a gradient needs it");
-        root->saved = true;
+        jcv_save_for(c, root, by);
     }
     if (target && op->save >> 16 & 1)
-        target->root->saved = true;
+        jcv_save_for(c, target->root, by);
     return JANUS_OK;
 }
 
@@ -411,12 +411,13 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
             r->val = &n->out[i];
             if (view && marked(in[0].t))
                 jcv_keep_view(c, r, ((holder *)in[0].t->storage->user)->rec, op, n);
-            r->root->saved = r->root->saved || (on_tape && op->save >> (16 + i) & 1);
+            if (on_tape && op->save >> (16 + i) & 1)
+                jcv_save_for(c, r->root, n);
             out[i] = r->t;
         }
     }
     if (st == JANUS_OK && on_tape)
-        st = note_saved(c, op, in, vals, n_in, target);
+        st = note_saved(c, n, in, vals, n_in, target);
     c->handler = h.up;
     if (st != JANUS_OK)
         c->hook_refused = true;
@@ -443,133 +444,4 @@ jcv_av *jcv_detach(jcv *c, PyObject *proxy) {
     jcv_av *a = jcv_proxy(c, &n->out[0], false);
     jcv_keep_view(c, jcv_rec_of(c, ((jpy_tensor *)a->py)->t), of, JN_OP(detach), n);
     return a;
-}
-
-typedef JN_VEC(const void *) pointer_set;
-
-static bool add_new(jcv *c, pointer_set *s, const void *p) {
-    for (size_t i = 0; i < s->n; i++)
-        if (s->data[i] == p)
-            return false;
-    if (!jn_vec_push(s, p))
-        jcv_refuse(c, "out of memory");
-    return true;
-}
-
-typedef JN_VEC(jcv_val *) value_list;
-
-/* What is read may be any tensor stored, in any call. */
-static bool push_stored(jcv *c, value_list *todo) {
-    bool ok = true;
-    for (size_t i = 0; i < c->stored_tracked.n && ok; i++)
-        ok = jn_vec_push(todo, c->stored_tracked.data[i]);
-    for (size_t i = 0; i < c->ctxs.n; i++)
-        for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
-            const jcv_node *n = c->ctxs.data[i]->nodes.data[k];
-            for (unsigned j = 0; n->subs[0] && j < n->n_in && ok; j++)
-                ok = !n->in[j] || jn_vec_push(todo, n->in[j]);
-        }
-    return ok;
-}
-
-/* Marks what gradients of `from` can flow to: nodes seen, values found (parameters of main). */
-static void mark_reach(jcv *c, jcv_val *from, pointer_set *seen, pointer_set *found) {
-    value_list todo = {0};
-    if (!jn_vec_push(&todo, from))
-        jcv_refuse(c, "out of memory");
-    while (todo.n) {
-        jcv_val *v = jn_vec_pop(&todo);
-        if (v->type->kind != JANUS_KIND_TENSOR || !jn_dtype_is_float(v->type->dtype))
-            continue;
-        if (!v->node) {
-            add_new(c, found, v);
-            continue;
-        }
-        jcv_node *n = v->node;
-        if (!add_new(c, seen, n) || n->kind != JCV_OP)
-            continue;
-        if (n->op->role == JN_ROLE_COMPUTE && !n->op->grad)
-            continue;
-        bool ok = n->op != JN_OP(wire_read) || push_stored(c, &todo);
-        for (unsigned i = 0; i < n->n_in && ok; i++)
-            ok = !n->in[i] || jn_vec_push(&todo, n->in[i]);
-        for (int k = 0; k < 2 && ok; k++) {
-            jcv_ctx *x = n->subs[k];
-            if (!x || !add_new(c, seen, x))
-                continue;
-            for (size_t i = 0; i < x->results.n && ok; i++)
-                ok = jn_vec_push(&todo, x->results.data[i]);
-        }
-        if (!ok)
-            jcv_refuse(c, "out of memory");
-    }
-    jn_vec_free(&todo);
-}
-
-bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x) {
-    pointer_set seen = {0}, found = {0};
-    mark_reach(c, y, &seen, &found);
-    bool yes =
-        y == x || !add_new(c, x->node ? &seen : &found, x->node ? (void *)x->node : (void *)x);
-    jn_vec_free(&seen);
-    jn_vec_free(&found);
-    return yes;
-}
-
-/* loss.backward(): gradients of all leaves met so far, added to their .grad. */
-void jcv_tensor_backward(jcv *c, PyObject *proxy) {
-    static PyObject *grad_name;
-    if (!grad_name)
-        grad_name = PyUnicode_InternFromString("grad");
-    jcv_val *y = jcv_tensor_val(c, proxy);
-    if (c->backward_done)
-        jcv_refuse(c, "backward() a second time");
-    if (c->ctx != c->main)
-        jcv_refuse(c, "backward() inside a branch, loop or recursion");
-    if (!jpy_tensor_tracked((jpy_tensor *)proxy) || !((jpy_tensor *)proxy)->node)
-        jcv_refuse(c, "backward() of a tensor without history");
-    if (jn_type_numel(y->type) != 1)
-        jcv_refuse(c, "backward() of a tensor of several elements");
-    c->backward_done = true;
-    unsigned n = 0, cap = 0;
-    for (jcv_rec *r = c->recs; r; r = r->next)
-        cap++;
-    pointer_set seen = {0}, found = {0};
-    mark_reach(c, y, &seen, &found);
-    jcv_val **x = jcv_alloc(c, cap * sizeof *x);
-    jcv_av **leaf = jcv_alloc(c, cap * sizeof *leaf);
-    for (jcv_rec *r = c->recs; r; r = r->next) {
-        if (!r->src || !r->src->tensor.requires_grad)
-            continue;
-        if (!r->src->tensor.leaf)
-            jcv_refuse(c, "backward() into the history of an argument");
-        if (r->written)
-            jcv_refuse(c, "backward() after a leaf was written");
-        if (add_new(c, &found, r->first))
-            continue; /* gradients do not reach it: its .grad stays */
-        leaf[n] = jcv_proxy_of(c, r);
-        x[n++] = r->first;
-    }
-    jn_vec_free(&seen);
-    jn_vec_free(&found);
-    if (!jcv_tracked_always(c, y))
-        jcv_refuse(c, "backward() of what requires grad on some paths only");
-    for (jcv_rec *r = c->recs; r; r = r->next)
-        r->saved = false; /* it is used up */
-    jcv_node *b = jcv_backward_node(c, y, x, n);
-    for (unsigned i = 0; i < n; i++) {
-        b->out[i].depends = false;
-        jcv_av *had = jcv_getattr(c, leaf[i], grad_name);
-        jcv_av *g = jcv_proxy(c, &b->out[i], false);
-        if (had->kind == AV_TENSOR) {
-            jcv_val *in[2] = {jcv_tensor_val(c, had->py), &b->out[i]};
-            g = jcv_proxy(c, &jcv_op(c, JN_OP(add), in, 2, NULL)->out[0], false);
-            /* the object stays, its contents change */
-            jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)had->py)->t);
-            if (jcv_write(c, r, jcv_tensor_val(c, g->py), false) != JANUS_OK)
-                jcv_refuse(c, "%s", janus_last_error()->message);
-            continue;
-        }
-        jcv_setattr(c, leaf[i], grad_name, g);
-    }
 }

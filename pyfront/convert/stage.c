@@ -253,11 +253,14 @@ jcv_node *jcv_call_node(jcv *c, const char *op, jcv_ctx *a, jcv_ctx *b, jcv_val 
     return n;
 }
 
-jcv_node *jcv_backward_node(jcv *c, jcv_val *y, jcv_val *const *x, unsigned n_x) {
-    jcv_val **in = jcv_alloc(c, (n_x + 1) * sizeof *in);
-    in[0] = y;
-    memcpy(in + 1, x, n_x * sizeof *in);
-    jcv_node *n = append(c, JCV_BACKWARD, NULL, in, n_x + 1, n_x);
+jcv_node *jcv_backward_node(jcv *c, jcv_val *const *y, jcv_val *const *dy, unsigned n_y,
+                            jcv_val *const *x, unsigned n_x) {
+    jcv_val **in = jcv_alloc(c, (2 * n_y + n_x) * sizeof *in);
+    memcpy(in, y, n_y * sizeof *in);
+    memcpy(in + n_y, dy, n_y * sizeof *in);
+    if (n_x)
+        memcpy(in + 2 * n_y, x, n_x * sizeof *in);
+    jcv_node *n = append(c, JCV_BACKWARD, NULL, in, 2 * n_y + n_x, n_x);
     for (unsigned i = 0; i < n_x; i++)
         n->out[i].type = x[i]->type;
     return n;

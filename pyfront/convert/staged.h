@@ -29,9 +29,12 @@ typedef struct jcv_val {
     uint8_t tracked;      /* whether it requires grad on every path: tracked.c */
     struct jcv_val *same; /* of a parameter of a recursion: what it is in every call (share.c) */
     struct jcv_val *flag; /* a bool: whether it requires grad, where the graph finds (tracked.c) */
+    uint32_t reach;       /* mark of the last search that came to it (backward.c) */
     jn_value emitted;     /* in ctx */
 } jcv_val;
 
+/* JCV_BACKWARD: operands are the roots, their cotangents (NULL: ones), then what it is a gradient
+ * of; a result for each of the last. */
 typedef enum jcv_node_kind { JCV_OP, JCV_SCALAR_CONST, JCV_BACKWARD } jcv_node_kind;
 
 struct jcv_node {
@@ -46,6 +49,8 @@ struct jcv_node {
     janus_kind scalar_kind;
     bool settled; /* of a loop: tracked.c */
     bool view;    /* its result is a view of its first operand */
+    bool freed;   /* its history was used up by backward() */
+    uint32_t reach;
     jn_loc loc;
 };
 
@@ -88,7 +93,7 @@ struct jcv_ctx {
     bool emitted, used;
     jcv_node *of;   /* of a loop or an arm: the node that it belongs to, once there is one */
     bool recursive; /* of those in use: calls itself, directly or not (share.c) */
-    uint32_t mark;
+    uint32_t mark, reach;
     bool checkpoint;
     bool apart; /* made by apart.c: what is differentiated inside is all inside */
     /* Of a FUNC (tracked.c): what requires grad in all calls, of the first results and parameters;

@@ -93,6 +93,8 @@ static bool certain_result(jcv *c, jcv_val *v, jcv_node *n) {
         return v->depends && (v->index >= f->n_sure || f->sure[v->index]);
     } else if (n->op && n->op->role == JN_ROLE_HOST) {
         return v->depends;
+    } else if (n->op == JN_OP(detach)) {
+        return v->depends; /* a leaf that was written (backward.c) */
     } else if (n->op && n->op->role == JN_ROLE_COMPUTE) {
         bool any = false;
         for (unsigned i = 0; i < n->n_in && n->op->grad && v->depends && !any; i++)

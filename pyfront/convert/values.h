@@ -72,6 +72,17 @@ struct jcv_av {
     const jpy_tree *site; /* of a stacked list: the comprehension that made it, or NULL */
 };
 
+typedef struct jcv_saver {
+    const struct jcv_node *node;
+    uint32_t writes; /* to the tensor, before the node saved it */
+    struct jcv_saver *next;
+} jcv_saver;
+
+typedef struct jcv_version {
+    jcv_val *val;
+    struct jcv_version *next;
+} jcv_version;
+
 /* What a proxy's storage leads to. */
 typedef struct jcv_rec {
     jcv *c;
@@ -93,7 +104,9 @@ typedef struct jcv_rec {
     bool written;          /* of a root: on some path */
     bool shared;           /* of a root: what is not known here may be the same tensor */
     bool stored;           /* of a root: the graph stored it in an object */
-    bool saved;            /* of a root: a gradient needs what it held once */
+    struct jcv_saver *savers;     /* of a root: whose gradients need what it held (backward.c) */
+    struct jcv_version *versions; /* of a leaf that is written: the values that are the leaf */
+    uint32_t n_writes;            /* of a root */
     bool read_by_fn;       /* of a root: a recursion made outside of it reads it */
     bool apart;            /* of a view: has no history of its root's */
     jcv_frame *frame;      /* where it was made */
