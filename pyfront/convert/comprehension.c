@@ -86,6 +86,8 @@ jcv_av *jcv_generator(jcv *c, jcv_frame *fr) {
     return g;
 }
 
+bool jcv_yield_leaves(const jcv *c) { return c->frame->yield && c->frame->yield->leave; }
+
 static void run_generator(jcv *c, jcv_av *g, struct jcv_yield *y) {
     enum { MAX_DEPTH = 200 };
     jcv_place place = jcv_where(c);

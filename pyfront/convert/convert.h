@@ -470,6 +470,8 @@ void jcv_leave_by(jcv *c, jcv_out out);
 void jcv_visit_generator(jcv *c, jcv_av *g, const jcv_leave *leave, jcv_visit_fn fn, void *user);
 /* A call of a generator function: its body runs when items are taken. */
 jcv_av *jcv_generator(jcv *c, jcv_frame *fr);
+/* Whether a generator function runs whose consumer may leave it at a yield. */
+bool jcv_yield_leaves(const jcv *c);
 /* The statement `yield ...`. */
 jcv_out jcv_exec_yield(jcv *c, jpy_tree *n);
 /* All items as AV_TUPLE; NULL: only the graph knows how many, and nothing was used up. */
@@ -563,6 +565,7 @@ jcv_out jcv_exec_for(jcv *c, jpy_tree *n);
 jcv_out jcv_exec_while(jcv *c, jpy_tree *n);
 jcv_out jcv_exec_if(jcv *c, jpy_tree *n);
 jcv_out jcv_exec_match(jcv *c, jpy_tree *n); /* match.c */
+jcv_out jcv_exec_with(jcv *c, jpy_tree *n);  /* with.c */
 /* Both arms of a condition, each with what follows up to the end of the function or round. */
 jcv_out jcv_branch_with_rest(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user);
 bool jcv_list_leaves(const jpy_tree_list *l);

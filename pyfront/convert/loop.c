@@ -9,7 +9,7 @@
  * returned.  Where the number is known only to the graph, the rounds that remain are under a test
  * of it, and so is what follows the loop.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/model/model.h"
 
 #include <string.h>
 
@@ -216,7 +216,7 @@ static bool long_range(const jcv_av *a, const jcv_leave *leave) {
 }
 
 static void visit_any(jcv *c, visit *v) {
-    jcv_av *over = v->over;
+    jcv_av *it = jcv_iterator(c, v->over), *over = v->over = it ? it : v->over;
     if (over->kind == AV_SEQ && over->tree) {
         jcv_visit_generator(c, over, v->leave, v->fn, v->user);
         return;
@@ -313,8 +313,9 @@ typedef struct statement {
     jcv_av *contents; /* ... what it holds */
 } statement;
 
-static bool can_leave(const jpy_tree *n) {
-    return jcv_has_kind(&n->x, JPY_RETURN, true) || jcv_has_kind(&n->x, JPY_BREAK, false);
+static bool can_leave(jcv *c, const jpy_tree *n) {
+    return jcv_has_kind(&n->x, JPY_RETURN, true) || jcv_has_kind(&n->x, JPY_BREAK, false) ||
+           jcv_yield_leaves(c); /* at a yield */
 }
 
 static void for_round(jcv *c, void *user, jcv_av *item) {
@@ -327,7 +328,7 @@ static void for_round(jcv *c, void *user, jcv_av *item) {
 
 jcv_out jcv_exec_for(jcv *c, jpy_tree *n) {
     jcv_av *it = jcv_eval(c, n->b);
-    statement s = {.n = n, .can_leave = can_leave(n)};
+    statement s = {.n = n, .can_leave = can_leave(c, n)};
     if (s.can_leave)
         s.leave = new_leave(c);
     if (it->kind == AV_LIST || it->kind == AV_DICT) {
@@ -340,6 +341,7 @@ jcv_out jcv_exec_for(jcv *c, jpy_tree *n) {
         visit_unknown(c, &v);
     else
         visit_any(c, &v);
+    it = v.over;
     if (it->kind == AV_ITER && it->slot && how(c, v.leave) != GOES_ON) {
         jcv_av *partly = jcv_new(c, AV_UNDEF); /* the rest of it is not followed */
         partly->text = "an iterator was left half used";
@@ -421,7 +423,7 @@ static bool has_named(const jpy_tree *n) {
 }
 
 jcv_out jcv_exec_while(jcv *c, jpy_tree *n) {
-    statement s = {.n = n, .can_leave = can_leave(n) || has_named(n->a)};
+    statement s = {.n = n, .can_leave = can_leave(c, n) || has_named(n->a)};
     if (s.can_leave)
         s.leave = new_leave(c);
     for (unsigned i = 0;; i++) {
