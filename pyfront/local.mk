@@ -35,6 +35,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/objects.c \
 	pyfront/convert/match.c \
 	pyfront/convert/methods.c \
+	pyfront/convert/model/convert.c \
 	pyfront/convert/model/lookup.c \
 	pyfront/convert/model/model.h \
 	pyfront/convert/model/operate.c \
@@ -63,6 +64,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/values.h \
 	pyfront/convert/tree.h \
 	pyfront/convert/value.c \
+	pyfront/convert/with.c \
 	pyfront/entry.c \
 	pyfront/entry.h \
 	pyfront/dump_dir.c \

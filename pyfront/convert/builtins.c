@@ -180,9 +180,15 @@ static jcv_av *convert(jcv *c, const jcv_args *a, const jn_op *op) {
         int t = jcv_truth(c, x, &v);
         return t < 0 ? jcv_scalar(c, v) : jcv_bool(c, t);
     }
-    if (x->kind != AV_SCALAR)
-        return NULL;
-    if (x->val->type->kind == (op == JN_OP(s_int) ? JANUS_KIND_INT : JANUS_KIND_FLOAT))
+    bool to_int = op == JN_OP(s_int);
+    if (x->kind != AV_SCALAR) {
+        PyObject *of = (PyObject *)(to_int ? &PyLong_Type : &PyFloat_Type);
+        x = to_int ? jcv_to_int(c, x) : jcv_to_float(c, x);
+        if (!x || x->kind == AV_PY)
+            return x ? jcv_call_real(c, of, &(jcv_args){.pos = &x, .n_pos = 1}, "int() or float()")
+                     : NULL;
+    }
+    if (x->val->type->kind == (to_int ? JANUS_KIND_INT : JANUS_KIND_FLOAT))
         return x;
     return jcv_scalar(c, &jcv_op(c, op, &x->val, 1, NULL)->out[0]);
 }
@@ -193,7 +199,24 @@ static jcv_av *b_abs(jcv *c, const jcv_args *a) {
         return jcv_scalar(c, &jcv_op(c, JN_OP(s_abs), &x->val, 1, NULL)->out[0]);
     if (x->kind == AV_TENSOR)
         return jcv_wrap(c, jcv_own(c, PyNumber_Absolute(x->py)), NULL);
-    return NULL;
+    return jcv_special(c, x, JCV_S_ABS, NULL, 0);
+}
+
+static jcv_av *b_hash(jcv *c, const jcv_args *a) {
+    arity(c, a, 1, 1, "hash()");
+    return jcv_hash(c, a->pos[0]);
+}
+
+static jcv_av *known_text(jcv *c, PyObject *text) { return text ? jcv_py(c, text, NULL) : NULL; }
+
+static jcv_av *b_repr(jcv *c, const jcv_args *a) {
+    arity(c, a, 1, 1, "repr()");
+    return known_text(c, jcv_text(c, a->pos[0], JCV_S_REPR));
+}
+
+static jcv_av *b_format(jcv *c, const jcv_args *a) {
+    PyObject *spec = a->n_pos == 2 && a->pos[1]->kind == AV_PY ? a->pos[1]->py : NULL;
+    return a->n_pos == 1 || spec ? known_text(c, jcv_formatted(c, a->pos[0], spec)) : NULL;
 }
 
 static jcv_av *make_dict(jcv *c, const jcv_args *a) {
@@ -231,6 +254,8 @@ static jcv_av *type_call(jcv *c, jcv_av *f, const jcv_args *a) {
         r = convert(c, a, JN_OP(s_int));
     else if (t == (PyObject *)&PyFloat_Type && a->n_pos)
         r = convert(c, a, JN_OP(s_float));
+    else if (t == (PyObject *)&PyUnicode_Type && a->n_pos == 1 && !a->n_kw)
+        r = known_text(c, jcv_text(c, a->pos[0], JCV_S_STR));
     else if (t == (PyObject *)&PyBool_Type && a->n_pos)
         r = convert(c, a, JN_OP(s_bool));
     return r;
@@ -250,6 +275,9 @@ static const struct {
                  {"hasattr", b_hasattr},
                  {"setattr", b_setattr},
                  {"abs", b_abs},
+                 {"hash", b_hash},
+                 {"repr", b_repr},
+                 {"format", b_format},
                  {"print", jcv_print},
                  {"iter", jcv_b_iter},
                  {"next", jcv_b_next},

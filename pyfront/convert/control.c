@@ -229,41 +229,8 @@ static void augmented(jcv *c, jpy_tree *n) {
     jcv_setitem(c, o, i, r);
 }
 
-/* ---- with, assert, def --------------------------------------------------------------------------
+/* ---- assert, def, del --------------------------------------------------------------------------
  */
-
-/* Contexts of grad mode and autocast are the only ones known: anything else may run unknown code.
- */
-static void enter_context(jcv *c, jcv_av *a) {
-    uint32_t word;
-    if (a->kind == AV_PY && jpy_autocast_object(a->py, &word)) {
-        jpy_autocast_word = word;
-    } else if (a->kind == AV_PY && jpy.ctx_type && Py_TYPE(a->py) == jpy.ctx_type) {
-        jcv_own(c, PyObject_CallMethod(a->py, "__enter__", NULL));
-    } else {
-        jcv_refuse(c, "with %s", jcv_describe(a));
-    }
-}
-
-static jcv_out exec_with(jcv *c, jpy_tree *n) {
-    bool was = jpy_no_grad_mode;
-    uint32_t autocast = jpy_autocast_word;
-    for (unsigned i = 0; i < n->x.n; i++) {
-        enter_context(c, jcv_eval(c, n->x.v[i]->a));
-        if (n->x.v[i]->b)
-            jcv_refuse(c, "with ... as");
-    }
-    jcv_cont *cont = c->cont;
-    int end = c->boundary;
-    c->cont = NULL; /* what follows runs in another mode */
-    c->boundary = JCV_END_OTHER;
-    jcv_out out = jcv_exec(c, &n->y);
-    c->cont = cont;
-    c->boundary = end;
-    jpy_no_grad_mode = was;
-    jpy_autocast_word = autocast;
-    return out;
-}
 
 static void exec_assert(jcv *c, jpy_tree *n) {
     jcv_val *v = NULL;
@@ -403,7 +370,7 @@ static jcv_out exec_one(jcv *c, jpy_tree *n) {
     case JPY_RAISE:
         jcv_refuse(c, "an exception is raised");
     case JPY_WITH:
-        return exec_with(c, n);
+        return jcv_exec_with(c, n);
     case JPY_TRY:
         return exec_try(c, n);
     case JPY_MATCH:

@@ -355,22 +355,36 @@ void jcv_closure_defaults(jcv *c, jcv_av *a, jpy_tree *params) {
         a->items[a->n++] = params->z.v[i] ? jcv_eval(c, params->z.v[i]) : NULL;
 }
 
+/* The text of `{v}` in an f-string; NULL: it is not known. */
+static PyObject *formatted(jcv *c, jpy_tree *e, jcv_av *v) {
+    PyObject *o = jcv_const_object(c, v), *spec = NULL;
+    if (e->op == 'a')
+        jcv_refuse(c, "an ASCII representation");
+    if (e->op == 'r' || e->op == 's') {
+        PyObject *text = jcv_text(c, v, e->op == 's' ? JCV_S_STR : JCV_S_REPR);
+        if (!text && o)
+            text = jcv_own(c, e->op == 's' ? PyObject_Str(o) : PyObject_Repr(o));
+        if (!text)
+            return NULL;
+        o = text;
+        v = jcv_py(c, text, NULL);
+    }
+    if (e->b) {
+        spec = jcv_const_object(c, jcv_eval(c, e->b));
+        if (!spec)
+            jcv_refuse(c, "a format that only the graph knows");
+    }
+    return o ? jcv_own(c, PyObject_Format(o, spec)) : jcv_formatted(c, v, spec);
+}
+
 static jcv_av *fstring(jcv *c, jpy_tree *n) {
     PyObject *text = jcv_own(c, PyUnicode_FromString(""));
     for (unsigned i = 0; i < n->x.n; i++) {
         jpy_tree *e = n->x.v[i];
         jcv_av *v = jcv_eval(c, e->kind == JPY_FORMATTED ? e->a : e);
-        PyObject *spec = NULL, *o = jcv_const_object(c, v), *piece = o;
-        if (!o)
+        PyObject *piece = e->kind == JPY_FORMATTED ? formatted(c, e, v) : jcv_const_object(c, v);
+        if (!piece)
             jcv_refuse(c, "text made of %s", jcv_describe(v));
-        if (e->kind == JPY_FORMATTED) {
-            spec = e->b ? jcv_eval(c, e->b)->py : NULL;
-            if (e->op == 'r')
-                o = jcv_own(c, PyObject_Repr(o));
-            else if (e->op == 's')
-                o = jcv_own(c, PyObject_Str(o));
-            piece = jcv_own(c, PyObject_Format(o, spec));
-        }
         text = jcv_own(c, PyUnicode_Concat(text, piece));
     }
     return jcv_py(c, text, NULL);

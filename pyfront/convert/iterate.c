@@ -5,7 +5,7 @@
  * Where everything is known they work on tuples of abstract values; else they make sequences of
  * unknown length (sequence.c), or visit one with their state in slots.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/model/model.h"
 
 #include <string.h>
 
@@ -46,6 +46,15 @@ static jcv_av *all_of(jcv *c, jcv_av *a, const char *name) {
     return jcv_tuple(c, items, n);
 }
 
+/* The same for who does something with each item before the next one is made. */
+static jcv_av *all_in_turn(jcv *c, jcv_av *a, const char *name) {
+    uint32_t epoch = c->epoch + c->writes, draws = c->draws, effects = c->n_effects;
+    jcv_av *t = all_of(c, a, name);
+    if (t && (c->epoch + c->writes != epoch || c->draws != draws || c->n_effects != effects))
+        jcv_refuse(c, "%s of items with effects", name);
+    return t;
+}
+
 static void feed(jcv *c, void *iterable, jcv_visit_fn fn, void *user) {
     jcv_visit(c, iterable, NULL, fn, user);
 }
@@ -55,11 +64,7 @@ static void feed(jcv *c, void *iterable, jcv_visit_fn fn, void *user) {
 
 /* A base whose items are computed in turn with others' must not write or draw meanwhile. */
 static jcv_av *base(jcv *c, jcv_av *a, const char *name) {
-    uint32_t epoch = c->epoch + c->writes, draws = c->draws;
-    uint32_t effects = c->n_effects;
-    jcv_av *t = all_of(c, a, name);
-    if (t && (c->epoch + c->writes != epoch || c->draws != draws || c->n_effects != effects))
-        jcv_refuse(c, "%s of items with effects", name);
+    jcv_av *t = all_in_turn(c, a, name);
     if (!t && a->kind == AV_SEQ && a->tree)
         jcv_refuse(c, "%s of a generator of unknown length", name);
     return t;
@@ -136,9 +141,14 @@ jcv_av *jcv_b_map(jcv *c, const jcv_args *a) {
 }
 
 jcv_av *jcv_b_reversed(jcv *c, const jcv_args *a) {
-    jcv_av *x = a->pos[0], *t;
-    if (x->kind == AV_SEQ && x->slot)
-        jcv_refuse(c, "reversed() of an iterator");
+    jcv_av *x = a->pos[0], *t = jcv_special(c, x, JCV_S_REVERSED, NULL, 0);
+    if (t)
+        return t;
+    bool sequence = x->kind != AV_PY || PyList_CheckExact(x->py) || PyTuple_Check(x->py) ||
+                    PyDict_CheckExact(x->py) || PyUnicode_CheckExact(x->py) ||
+                    PyBytes_CheckExact(x->py) || PyRange_Check(x->py);
+    if (!sequence || ((x->kind == AV_SEQ || x->kind == AV_ITER) && x->slot))
+        jcv_refuse(c, "reversed() of %s", jcv_describe(x));
     t = all_of(c, x, "reversed()");
     if (!t)
         return jcv_seq(c, "reversed", a->pos, 1);
@@ -149,10 +159,12 @@ jcv_av *jcv_b_reversed(jcv *c, const jcv_args *a) {
 }
 
 jcv_av *jcv_b_iter(jcv *c, const jcv_args *a) {
-    jcv_av *x = a->pos[0];
-    if (x->kind == AV_ITER && x->slot)
-        return x;
-    if (x->kind == AV_SEQ && x->slot)
+    jcv_av *x = a->pos[0], *it = a->n_pos == 1 ? jcv_iterator(c, x) : NULL;
+    if (it)
+        return it;
+    if (a->n_pos != 1)
+        jcv_refuse(c, "iter() of a function");
+    if ((x->kind == AV_ITER || x->kind == AV_SEQ) && x->slot)
         return x;
     jcv_av *t = all_of(c, x, "iter()");
     if (!t)
@@ -161,7 +173,9 @@ jcv_av *jcv_b_iter(jcv *c, const jcv_args *a) {
 }
 
 jcv_av *jcv_b_next(jcv *c, const jcv_args *a) {
-    jcv_av *x = a->pos[0];
+    jcv_av *x = a->pos[0], *v = jcv_special(c, x, JCV_S_NEXT, NULL, 0);
+    if (v)
+        return v;
     if (x->kind != AV_ITER || !x->slot)
         jcv_refuse(c, "next() of %s", jcv_describe(x));
     jcv_av *t = c->slots.data[x->slot];
@@ -215,7 +229,7 @@ jcv_av *jcv_b_sum(jcv *c, const jcv_args *a) {
     summing s = {.start = a->n_pos > 1 ? a->pos[1] : jcv_kw_of(a, "start")};
     if (!s.start)
         s.start = number(c, 0);
-    jcv_av *t = all_of(c, a->pos[0], "sum()");
+    jcv_av *t = all_in_turn(c, a->pos[0], "sum()");
     if (t) {
         jcv_av *total = s.start;
         for (unsigned i = 0; i < t->n; i++)
@@ -308,7 +322,7 @@ static jcv_av *extreme(jcv *c, const jcv_args *a, bool max) {
     if (a->n_kw > (otherwise ? 1u : 0u) || !a->n_pos)
         jcv_refuse(c, "min() or max() with a key");
     jcv_av *t =
-        a->n_pos > 1 ? jcv_tuple(c, a->pos, a->n_pos) : all_of(c, a->pos[0], "min() or max()");
+        a->n_pos > 1 ? jcv_tuple(c, a->pos, a->n_pos) : all_in_turn(c, a->pos[0], "min() or max()");
     if (!t)
         return unknown_extreme(c, a->pos[0], max, otherwise);
     if (!t->n && !otherwise)
@@ -361,14 +375,9 @@ static jcv_av *any_all_visiting(jcv *c, jcv_av *over, bool any) {
 }
 
 static jcv_av *any_all(jcv *c, const jcv_args *a, bool any) {
-    uint32_t epoch = c->epoch + c->writes, draws = c->draws;
-    uint32_t effects = c->n_effects;
-    bool lazy = a->pos[0]->kind == AV_SEQ;
-    jcv_av *t = all_of(c, a->pos[0], "any() or all()");
+    jcv_av *t = all_in_turn(c, a->pos[0], "any() or all()");
     if (!t)
         return any_all_visiting(c, a->pos[0], any);
-    if (lazy && (c->epoch + c->writes != epoch || c->draws != draws || c->n_effects != effects))
-        jcv_refuse(c, "any() or all() of items with effects");
     jcv_val *so_far = NULL;
     for (unsigned i = 0; i < t->n; i++) {
         jcv_val *v = NULL;

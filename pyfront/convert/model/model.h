@@ -69,5 +69,19 @@ jcv_av *jcv_length(jcv *c, jcv_av *a);
 void jcv_delitem(jcv *c, jcv_av *a, jcv_av *i);
 /* item in `in`, as a bool. */
 jcv_av *jcv_contains(jcv *c, jcv_av *in, jcv_av *item);
+/* What iter() of an instance of a Python class gives; NULL: iteration is native. */
+jcv_av *jcv_iterator(jcv *c, jcv_av *a);
+
+/* ---- convert.c: of an instance of a Python class; NULL: it is native, or has no such method -----
+ */
+
+jcv_av *jcv_to_int(jcv *c, jcv_av *a);
+jcv_av *jcv_to_float(jcv *c, jcv_av *a);
+jcv_av *jcv_to_index(jcv *c, jcv_av *a);
+jcv_av *jcv_hash(jcv *c, jcv_av *a);
+/* str() or repr(), by JCV_S_STR or JCV_S_REPR: a str, borrowed. */
+PyObject *jcv_text(jcv *c, jcv_av *a, int slot);
+/* format(a, spec), spec: str or NULL. */
+PyObject *jcv_formatted(jcv *c, jcv_av *a, PyObject *spec);
 
 #endif

@@ -47,8 +47,7 @@ int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
 /* ---- iteration ---------------------------------------------------------------------------------
  */
 
-/* An instance that says how it is iterated: its iterator; NULL: something native. */
-static jcv_av *iterator(jcv *c, jcv_av *a) {
+jcv_av *jcv_iterator(jcv *c, jcv_av *a) {
     PyObject *method;
     jcv_how how = jcv_how_is(c, a, JCV_S_ITER, JCV_METHOD, &method);
     if (how == JCV_ABSENT && jcv_how_is(c, a, JCV_S_GETITEM, JCV_METHOD, NULL) == JCV_PYTHON)
@@ -62,7 +61,7 @@ static jcv_av *iterator(jcv *c, jcv_av *a) {
 }
 
 bool jcv_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
-    jcv_av *it = iterator(c, a);
+    jcv_av *it = jcv_iterator(c, a);
     return jcv_native.items(c, it ? it : a, out, n);
 }
 
@@ -74,7 +73,7 @@ jcv_av *jcv_contains(jcv *c, jcv_av *in, jcv_av *item) {
         int t = jcv_truth(c, jcv_call_special(c, in, method, &item, 1), &v);
         return t < 0 ? jcv_scalar(c, v) : jcv_bool(c, t);
     }
-    jcv_av *it = how == JCV_ABSENT ? iterator(c, in) : NULL;
+    jcv_av *it = how == JCV_ABSENT ? jcv_iterator(c, in) : NULL;
     jcv_av **items;
     unsigned n;
     if (!it)

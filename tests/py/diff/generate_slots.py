@@ -215,7 +215,48 @@ def others(rows):
             yield f"chain {how}", program(body, "A(1)", "A(2)", how)
 
 
+# Bodies of f, with managers `a` and `b` that count their calls.
+WITH = ("with a as r: pass", "with a as r, b as s: r = (r, s)", "with a:\n    with b as r: r = r + 1", "with a: return (a.v, b.v)",
+        "r = 0\nfor i in range(3):\n    with a:\n        if i == 1: continue\n        r = r + i", "with a as b.w: r = b.w",
+        "r = 0\nfor i in range(3):\n    with a as r:\n        if i == 1: break", "with janus.no_grad(), a as r: r = (r, janus.is_grad_enabled())",
+        "with a as (r, s): pass", "with a as r:\n    if x.sum() > 2: r = r + 1", "with a as r:\n    a.v = 10 * a.v", "with a as r: r = 1 / 0",
+        "with 3 as r: pass", "with a.v as r: pass")
+# Iteration by a method that does something between the items.
+LOOPS = ("r = 0\nfor i in a:\n    a.v = a.v + 10\n    r = r + i + a.v", "r = [i + a.v for i in a]", "r = 0\nfor i in a:\n    if i > 1: break\n    r = r + i",
+         "r = list(zip(a, a))", "r = sum(i * a.v for i in a)", "r = sum(a)", "r = max(a)", "r = (list(a), tuple(a))", "r, *s = a",
+         "r = list(enumerate(a))", "r = list(map(lambda i: i + a.v, a))", "r = any(a)", "r = all(a)", "r = sorted(a)", "r = 2 in a", "r = [*a, *a]",
+         "it = iter(a)\nr = (next(it), a.v, next(it), a.v)", "r = dict(zip(a, a))", "r = list(reversed(a))", "r = len(list(a))",
+         "r = []\nr.extend(a)", "r = []\nr += a", "r = [i for i in a for k in a]", "r = x\nfor i in a: r = r * i")
+ITERS = {"generator": "for i in range(3):\n                self.v = self.v + 1\n                yield i + self.v",
+         "list": "self.v = self.v + 1\n            return iter([1, 2, self.v])", "itself": "return self", "no iterator": "return [1, 2]",
+         "held": "return self.held", "tensor": "return iter(x)"}
+NEXT = "\n        def __next__(self):\n            self.v = self.v + 1\n            if self.v > 4: raise StopIteration\n            return self.v\n"
+
+
+def block(text):
+    return text.replace("\n", "\n        ")
+
+
+def statements():
+    manager = method("__enter__", "", "self.v") + method("__exit__", "", "None")
+    other = "class B:\n    v = 50\n" + manager.replace("\n        ", "\n    ").replace("self.v + 1", "self.v * 2")
+    for text in WITH:
+        for what, body in (("", manager), ("that swallows", manager.replace("return None", "return True"))):
+            yield f"with {what} {text}", program(body, "A(1)", "B()", "(r, a.v, b.v)", block("r = s = None\n" + text), "", None, other)
+    for how, body in ITERS.items():
+        for text in LOOPS:
+            held = "\n    one.held = iter([4, 5, 6])\n" if how == "held" else ""
+            yield (f"loop {how} {text}", program(f"\n        def __iter__(self):\n            {body}\n" + (NEXT if how == "itself" else ""),
+                                              "A(1)", "None", "(r, a.v)", block("r = s = None\n" + text), held))
+    texts = {"__str__": "f's{self.v}'", "__repr__": "'r' * self.v", "__format__": "f'f{o[0]}'"}
+    for name, value in texts.items():
+        for use in ("str(a)", "repr(a)", "f'{a}'", "f'{a!r}'", "f'{a!s:>9}'", "f'{a!a}'", "f'{a:x}'", "format(a)", "format(a, 'x')", "'%s' % (a,)",
+                    "f'{b}{b!r}'", "f'{3!a}{3:5}'", "'{}'.format(a)", "print(a)", "[str(i) for i in (a, b)]"):
+            yield f"text {name} {use}", program(method(name, "", value), "A(1)", "'\u00e4'", use)
+
+
 def cases(text):
     rows = read(text)
+    yield from statements()
     yield from binary(rows)
     yield from others(rows)
