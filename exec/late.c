@@ -390,7 +390,7 @@ static bool gives_frames(const jn_run *r) {
 }
 
 janus_status jn_late_find(jn_run *r) {
-    if (r->dev)
+    if (r->dev || r->aside)
         return JANUS_OK;
     r->late = NULL;
     jn_vec_clear(&r->stores);

@@ -169,6 +169,8 @@ janus_status jn_run_stores(jn_run *r, unsigned result, unsigned when, janus_tens
     return jn_vec_push(&r->result_stores, s) ? JANUS_OK : JN_NO_MEMORY();
 }
 
+void jn_run_aside(jn_run *r) { r->aside = true; }
+
 static janus_status frame_result(jn_run *r, jn_slot frame, const jn_type *t, jn_frame_value **out) {
     jn_frame_value *f = jn_alloc(sizeof *f);
     if (!f)

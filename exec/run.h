@@ -65,6 +65,8 @@ janus_status jn_run_prepare(jn_run *r);
  * result is `target` itself. */
 janus_status jn_run_stores(jn_run *r, unsigned result, unsigned when, janus_tensor *target,
                            bool only);
+/* Before prepare: nothing is computed in its place by apply, which need not be called. */
+void jn_run_aside(jn_run *r);
 /* The log in program order; valid after prepare. */
 const jn_effect *jn_run_log(const jn_run *r, size_t *out_n);
 /* Writes late results (exec/late.h), then performs the log through options.host; STORE entries

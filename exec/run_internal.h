@@ -113,6 +113,7 @@ struct jn_run {
     JN_VEC(janus_tensor *) made; /* tensors made for the log */
     struct jn_wrapped *wrapped;  /* objects the tensors of the log became */
     bool finished, prepared;
+    bool aside; /* no task is late */
     janus_run_stats stats;
 };
 

@@ -8,17 +8,12 @@
 #include <string.h>
 
 #include "exec/tensor_rows.h"
+#include "pyfront/commit.h"
 #include "pyfront/host_py.h"
 #include "pyfront/print.h"
 #include "pyfront/py_tensor.h"
 
-typedef struct making {
-    jpy_entry *e;
-    PyObject **slots;
-    jn_arg *results;
-    PyObject **made;  /* by recipe id */
-    jpy_node **nodes; /* of results that require grad, by stage */
-} making;
+typedef jpy_making making;
 
 static int raise_freed(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
                        bool create_graph) {
@@ -168,6 +163,15 @@ static PyObject *make_new(making *m, const jpy_recipe *r) {
     return NULL;
 }
 
+/* Whether the recipe makes an object, and does not just find one. */
+static bool is_birth(const making *m, const jpy_recipe *r) {
+    if (r->kind == JPY_MAKE_RESULT) {
+        const jn_arg *a = &m->results[r->slot];
+        return a->kind == JANUS_KIND_TENSOR && !a->object;
+    }
+    return r->kind != JPY_MAKE_CONST && r->kind != JPY_MAKE_SOURCE;
+}
+
 /* New reference; recipes of one id give one object.  A tensor may stay rows only where it is made
  * for `.grad`: whatever else gets it, a view of it as well, reads its memory. */
 static PyObject *make(making *m, const jpy_recipe *r, bool rows) {
@@ -176,6 +180,8 @@ static PyObject *make(making *m, const jpy_recipe *r, bool rows) {
         Py_CLEAR(o);
     if (o && r->id && !m->made[r->id])
         m->made[r->id] = Py_NewRef(o);
+    if (o && JN_UNLIKELY(m->born != NULL) && is_birth(m, r) && !jn_vec_push(m->born, o))
+        Py_CLEAR(o);
     return o;
 }
 
@@ -205,7 +211,7 @@ static int set_dict(PyObject *dict, PyObject *pairs) {
     return 0;
 }
 
-static bool is_done(const making *m, const jpy_commit_step *s) {
+bool jpy_step_done(const jpy_making *m, const jpy_commit_step *s) {
     return !s->when || m->results[s->when - 1].s.i;
 }
 
@@ -256,30 +262,43 @@ static bool log_is_apart(const jpy_entry *e, PyObject *const *slots, const jn_ru
     return true;
 }
 
-int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, PyObject *text, jn_arg *results,
-               jpy_node **nodes, PyObject **out_result) {
-    if (!log_is_apart(e, slots, run))
-        return -1;
+bool jpy_making_all(jpy_making *m, const jn_run *run) {
+    const jpy_entry *e = m->e;
     size_t n = e->steps.n, n_made = e->n_recipes + 1;
-    PyObject **values = jn_calloc(n + n_made + 1, sizeof *values);
-    if (!values)
-        return -1;
-    making m = {e, slots, results, values + n, nodes};
-    PyObject *result = make(&m, e->result, false);
-    bool ok = result != NULL;
+    if (!log_is_apart(e, m->slots, run) ||
+        !(m->values = jn_calloc(n + n_made + 1, sizeof *m->values)))
+        return false;
+    m->made = m->values + n;
+    m->result = make(m, e->result, false);
+    bool ok = m->result != NULL;
     for (size_t i = 0; i < n && ok; i++) {
         const jpy_commit_step *s = &e->steps.data[i];
-        if (!is_done(&m, s))
+        if (!jpy_step_done(m, s))
             continue;
         if (s->kind == JPY_COMMIT_STORE) {
-            janus_tensor *v = results[s->value->slot].t;
-            ok = jn_tensor_rows_fit(((jpy_tensor *)slots[s->slot])->t, v) ||
+            janus_tensor *v = m->results[s->value->slot].t;
+            ok = jn_tensor_rows_fit(((jpy_tensor *)m->slots[s->slot])->t, v) ||
                  jpy_check(jn_tensor_fill(v)) == 0;
             continue;
         }
-        values[i] = make(&m, s->value, s->kind == JPY_COMMIT_GRAD);
-        ok = values[i] != NULL;
+        m->values[i] = make(m, s->value, s->kind == JPY_COMMIT_GRAD);
+        ok = m->values[i] != NULL;
     }
+    return ok;
+}
+
+void jpy_making_free(jpy_making *m) {
+    Py_CLEAR(m->result);
+    for (size_t i = 0; m->values && i < m->e->steps.n + m->e->n_recipes + 1; i++)
+        Py_XDECREF(m->values[i]);
+    jn_free(m->values);
+    m->values = NULL;
+}
+
+int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, PyObject *text, jn_arg *results,
+               jpy_node **nodes, PyObject **out_result) {
+    jpy_making m = {.e = e, .slots = slots, .results = results, .nodes = nodes};
+    bool ok = jpy_making_all(&m, run);
     bool wrote = false, raised = ok && text && jpy_print_write(text, &wrote) < 0;
     if (raised && !wrote) {
         PyErr_Clear(); /* CPython prints, and raises it in its place */
@@ -288,21 +307,14 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, PyObject *text, jn_a
     PyObject *type = NULL, *value = NULL, *tb = NULL;
     if (raised)
         PyErr_Fetch(&type, &value, &tb);
-    int rc = ok ? raised : -1;
     if (ok && jn_run_apply(run) != JANUS_OK)
         PyErr_Clear();
-    for (size_t i = 0; i < n && ok; i++)
-        if (is_done(&m, &e->steps.data[i]) && apply(&m, &e->steps.data[i], values[i]) < 0)
+    for (size_t i = 0; i < e->steps.n && ok; i++)
+        if (jpy_step_done(&m, &e->steps.data[i]) && apply(&m, &e->steps.data[i], m.values[i]) < 0)
             PyErr_Clear();
-    if (raised) {
-        Py_CLEAR(result);
+    *out_result = ok && !raised ? Py_NewRef(m.result) : NULL;
+    jpy_making_free(&m);
+    if (raised)
         PyErr_Restore(type, value, tb);
-    }
-    for (size_t i = 0; i < n + n_made; i++)
-        Py_XDECREF(values[i]);
-    jn_free(values);
-    *out_result = rc == 0 ? result : NULL;
-    if (rc < 0)
-        Py_XDECREF(result);
-    return rc;
+    return ok ? raised : -1;
 }
