@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Twins: shallow copies of what a run has touched, made before anything is written. */
+#include "pyfront/verify/verify.h"
+
+#include <string.h>
+
+#include "exec/tensor_rows.h"
+#include "pyfront/py_module_base.h"
+#include "pyfront/py_tensor.h"
+
+enum { COPY_AT_ONCE = 64 << 20 /* bytes of tensors that are copied without being written */ };
+
+void jpy_shadow_init(jpy_shadow *s, jpy_entry *e, bool exact) {
+    memset(s, 0, sizeof *s);
+    jn_arena_init(&s->arena, 0);
+    s->e = e;
+    s->exact = exact;
+}
+
+void jpy_shadow_free(jpy_shadow *s) {
+    jpy_twin *t, *next;
+    HASH_ITER(hh, s->twins, t, next) {
+        if (t->tensor) {
+            janus_tensor_release(t->tensor->t);
+            Py_XDECREF(t->tensor->grad);
+        }
+        Py_XDECREF(t->items);
+        Py_XDECREF(t->attrs);
+        Py_XDECREF(t->members);
+    }
+    /* the objects last: what they drop may run code of the program, which sees no twin */
+    for (t = s->twins; t; t = t->hh.next)
+        Py_DECREF(t->o);
+    HASH_CLEAR(hh, s->twins);
+    for (jpy_twin_storage *st = s->storages; st; st = st->hh.next) {
+        jn_free(st->copy);
+        jn_storage_release(st->storage);
+    }
+    HASH_CLEAR(hh, s->storages);
+    HASH_CLEAR(hh, s->born);
+    HASH_CLEAR(by_graph, s->pairs);
+    HASH_CLEAR(by_python, s->pairs_back);
+    HASH_CLEAR(by_graph, s->storage_pairs);
+    HASH_CLEAR(by_python, s->storage_pairs_back);
+    jn_vec_free(&s->todo);
+    Py_CLEAR(s->difference);
+    jn_arena_free(&s->arena);
+}
+
+jpy_where *jpy_shadow_where(jpy_shadow *s, const jpy_where *of, const char *name, PyObject *key,
+                            Py_ssize_t index) {
+    jpy_where *w = jn_arena_alloc(&s->arena, sizeof *w);
+    if (!w)
+        s->failed = true;
+    else
+        *w = (jpy_where){of, name, key, index, UINT32_MAX};
+    return w;
+}
+
+jpy_twin *jpy_shadow_find(const jpy_shadow *s, const PyObject *o) {
+    jpy_twin *t;
+    HASH_FIND_PTR(s->twins, &o, t);
+    return t;
+}
+
+jpy_twin_storage *jpy_shadow_storage(const jpy_shadow *s, const jn_storage *st) {
+    jpy_twin_storage *t;
+    HASH_FIND_PTR(s->storages, &st, t);
+    return t;
+}
+
+PyObject *jpy_attrs_of(PyObject *o) {
+    PyTypeObject *type = Py_TYPE(o);
+    PyObject *d = NULL;
+    if (jpy_tensor_check(o))
+        return Py_XNewRef(((jpy_tensor *)o)->dict);
+    if (jpy.module_base_type && jpy_module_check(o))
+        return Py_XNewRef(((jpy_module *)o)->dict);
+    if (PyType_Check(o))
+        return ((PyTypeObject *)o)->tp_flags & Py_TPFLAGS_HEAPTYPE
+                   ? Py_XNewRef(((PyTypeObject *)o)->tp_dict)
+                   : NULL;
+    if (PyModule_Check(o))
+        return Py_XNewRef(PyModule_GetDict(o));
+#ifdef Py_TPFLAGS_MANAGED_DICT
+    bool managed = type->tp_flags & Py_TPFLAGS_MANAGED_DICT;
+#else
+    bool managed = false;
+#endif
+    if (type->tp_dictoffset || managed)
+        d = PyObject_GenericGetDict(o, NULL);
+    PyErr_Clear();
+    return d;
+}
+
+PyObject *jpy_members_of(PyObject *o) {
+    PyObject *mro = Py_TYPE(o)->tp_mro, *d = NULL;
+    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++) {
+        PyTypeObject *t = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
+        if (!(t->tp_flags & Py_TPFLAGS_HEAPTYPE))
+            continue;
+        for (const PyMemberDef *m = t->tp_members; m && m->name; m++) {
+            PyObject *v;
+            if (m->type != T_OBJECT_EX || !(v = *(PyObject **)((char *)o + m->offset)))
+                continue;
+            if (!d && !(d = PyDict_New()))
+                return NULL;
+            if (PyDict_SetItemString(d, m->name, v) < 0)
+                PyErr_Clear();
+        }
+    }
+    return d;
+}
+
+bool jpy_shadow_copy_storage(jpy_shadow *s, jpy_twin_storage *st) {
+    if (st->copy || st->storage->device)
+        return st->copy != NULL;
+    st->copy = jn_alloc(st->storage->bytes + 1);
+    if (!st->copy)
+        return !(s->failed = true);
+    memcpy(st->copy, st->storage->data, st->storage->bytes);
+    s->copied += st->storage->bytes;
+    return true;
+}
+
+static void touch_storage(jpy_shadow *s, const janus_tensor *t, const jpy_where *where) {
+    if (!t->storage || jpy_shadow_storage(s, t->storage))
+        return;
+    jpy_twin_storage *st = jn_arena_zalloc(&s->arena, sizeof *st);
+    if (!st) {
+        s->failed = true;
+        return;
+    }
+    st->storage = t->storage;
+    st->version = t->storage->version;
+    st->dtype = t->dtype;
+    st->where = where;
+    HASH_ADD_PTR(s->storages, storage, st);
+    if (!st->hh.tbl) {
+        s->failed = true;
+        return;
+    }
+    jn_storage_retain(st->storage);
+    if (s->copy_all || s->copied + st->storage->bytes <= COPY_AT_ONCE)
+        st->whole = jpy_shadow_copy_storage(s, st);
+}
+
+static void touch_tensor(jpy_shadow *s, jpy_twin *t, const jpy_where *where) {
+    jpy_tensor *p = (jpy_tensor *)t->o;
+    if (jn_tensor_fill(p->t) != JANUS_OK ||
+        !(t->tensor = jn_arena_alloc(&s->arena, sizeof *t->tensor))) {
+        s->failed = true;
+        return;
+    }
+    *t->tensor = (jpy_twin_tensor){p->t, Py_XNewRef(p->grad), jpy_tensor_tracked(p), !p->node,
+                                   p->requires_grad};
+    janus_tensor_retain(p->t);
+    touch_storage(s, p->t, where);
+    if (p->grad)
+        jpy_shadow_touch(s, p->grad, jpy_shadow_where(s, where, "grad", NULL, 0));
+}
+
+/* Values that cannot change. */
+static bool is_atom(const PyObject *o) {
+    const PyTypeObject *t = Py_TYPE(o);
+    return o == Py_None || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type ||
+           t == &PyUnicode_Type || t == &PyBytes_Type || t == &PyTuple_Type || t == &PyCode_Type ||
+           t == &PyCFunction_Type || t == jpy.op_type || t == jpy.dtype_type;
+}
+
+/* The dict may be known already, or be met later, as an object of its own. */
+static void touch_attrs(jpy_shadow *s, jpy_twin *t) {
+    PyObject *attrs = jpy_attrs_of(t->o);
+    if (!attrs)
+        return;
+    jpy_shadow_touch(s, attrs, t->where);
+    jpy_twin *d = jpy_shadow_find(s, attrs);
+    if (d) {
+        d->owner = t->o;
+        t->attrs = Py_XNewRef(d->items);
+    }
+    Py_DECREF(attrs);
+}
+
+void jpy_shadow_touch(jpy_shadow *s, PyObject *o, const jpy_where *where) {
+    if (!o || is_atom(o) || jpy_shadow_find(s, o))
+        return;
+    jpy_twin *t = jn_arena_zalloc(&s->arena, sizeof *t);
+    if (!t) {
+        s->failed = true;
+        return;
+    }
+    t->o = o;
+    t->where = where;
+    HASH_ADD_PTR(s->twins, o, t);
+    if (!t->hh.tbl) {
+        s->failed = true;
+        return;
+    }
+    Py_INCREF(o);
+    touch_attrs(s, t);
+    t->members = jpy_members_of(o);
+    if (PyList_Check(o))
+        t->items = PyList_GetSlice(o, 0, PyList_GET_SIZE(o));
+    else if (PyDict_Check(o))
+        t->items = PyDict_Copy(o);
+    else if (PySet_Check(o))
+        t->items = PySet_New(o);
+    else if (PyCell_Check(o)) {
+        t->items = PyList_New(0);
+        if (t->items && PyCell_GET(o) && PyList_Append(t->items, PyCell_GET(o)) < 0)
+            s->failed = true;
+    } else if (jpy_tensor_check(o))
+        touch_tensor(s, t, where);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        s->failed = true;
+    }
+}
+
+void jpy_shadow_touch_slots(jpy_shadow *s, PyObject *const *slots) {
+    const jpy_guards *g = &s->e->guards;
+    for (size_t i = 0; i < g->srcs.n; i++) {
+        const jpy_src *src = g->srcs.data[i];
+        jpy_where *w = jpy_shadow_where(s, NULL, NULL, NULL, 0);
+        if (!w)
+            return;
+        w->slot = (uint32_t)i;
+        jpy_shadow_touch(s, slots[i], w);
+        if (src->kind == JPY_SRC_GLOBAL)
+            jpy_shadow_touch(s, src->obj, jpy_shadow_where(s, NULL, "globals", NULL, 0));
+        else if (src->kind == JPY_SRC_CELL && slots[src->parent->slot] &&
+                 PyTuple_CheckExact(slots[src->parent->slot]) &&
+                 src->index < PyTuple_GET_SIZE(slots[src->parent->slot]))
+            jpy_shadow_touch(s, PyTuple_GET_ITEM(slots[src->parent->slot], src->index), w);
+    }
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Verified speculation: before a part of a graph commits for the first time, what it would do is
+ * compared with what CPython does (docs/adr/0020-verified-speculation.md).
+ *
+ * A *shadow* is a call that both compute.  The graph runs up to its commit, which is performed on
+ * *twins*, shallow copies of the objects that it has touched; then CPython runs the call; then
+ * every touched object must equal its twin, and the two results each other.  What CPython did
+ * stands in any case.
+ *
+ * Files: twin.c copies, write.c commits to copies, match.c compares, shadow.c runs the call,
+ * report.c says what differed.
+ */
+#ifndef JPY_VERIFY_H
+#define JPY_VERIFY_H
+
+#include "graph/base/hash.h"
+#include "pyfront/commit.h"
+#include "pyfront/host_py.h"
+
+typedef enum jpy_verdict {
+    JPY_AGREED,    /* nothing differed */
+    JPY_SUSPECT,   /* floats differ by more than rounding should make them */
+    JPY_DISPROVED, /* anything else differs */
+    JPY_UNDECIDED  /* something else may have changed what was compared */
+} jpy_verdict;
+
+/* Where a value is, for messages: `[3]` of `.children` of ... ; in the shadow's arena. */
+typedef struct jpy_where {
+    const struct jpy_where *of; /* NULL: `name` is where it begins */
+    const char *name;           /* "result"; an attribute where `of` is not NULL */
+    PyObject *key;              /* of a dict, borrowed */
+    Py_ssize_t index;           /* of a list or tuple where name and key are NULL */
+    uint32_t slot;              /* of a beginning: the guarded object; UINT32_MAX: none */
+} jpy_where;
+
+/* The memory of a tensor that the run has touched. */
+typedef struct jpy_twin_storage {
+    jn_storage *storage; /* retained */
+    uint32_t version;    /* before */
+    uint8_t dtype;
+    char *copy; /* what it has to hold afterwards; NULL: what it held before */
+    bool whole; /* copy was made before the run wrote */
+    const jpy_where *where;
+    UT_hash_handle hh;
+} jpy_twin_storage;
+
+typedef struct jpy_twin_tensor {
+    janus_tensor *t; /* retained */
+    PyObject *grad;  /* owned; NULL: none */
+    bool tracked, leaf, requires_grad;
+} jpy_twin_tensor;
+
+/* What an object has to be like afterwards.  References are owned. */
+typedef struct jpy_twin {
+    PyObject *o;
+    PyObject *items;   /* of a list, tuple, set, dict, cell: a container of its kind (cell: list) */
+    PyObject *attrs;   /* of its instance dict, or that of a type or module, which has a twin of its
+                          own: that one's items; NULL: none */
+    PyObject *owner;   /* of an instance dict: whose it is, borrowed */
+    PyObject *members; /* dict: what its slots hold; NULL: none */
+    jpy_twin_tensor *tensor;
+    const jpy_where *where;
+    UT_hash_handle hh;
+} jpy_twin;
+
+typedef struct jpy_pair { /* an object of the graph's and the one that is CPython's */
+    PyObject *graph, *python;
+    UT_hash_handle by_graph, by_python;
+} jpy_pair;
+
+typedef struct jpy_storage_pair {
+    const jn_storage *graph, *python;
+    UT_hash_handle by_graph, by_python;
+} jpy_storage_pair;
+
+typedef struct jpy_born { /* an object that the run made */
+    PyObject *o;
+    UT_hash_handle hh;
+} jpy_born;
+
+typedef struct jpy_todo { /* two objects whose contents are still to be compared */
+    PyObject *graph, *python;
+    const jpy_where *where;
+} jpy_todo;
+
+typedef struct jpy_shadow {
+    jpy_entry *e;
+    jn_arena arena;
+    jpy_twin *twins;
+    jpy_twin_storage *storages;
+    jpy_born *born;
+    jpy_pair *pairs, *pairs_back;
+    jpy_storage_pair *storage_pairs, *storage_pairs_back;
+    JN_VEC(jpy_todo) todo;
+    bool exact;    /* floats must have equal bits */
+    bool copy_all; /* memory is copied whether the graph writes it or not */
+    size_t copied; /* bytes */
+    bool failed;   /* out of memory: nothing can be said */
+    jpy_verdict verdict;
+    PyObject *difference; /* str: the first one, or NULL */
+} jpy_shadow;
+
+/* ---- twin.c ------------------------------------------------------------------------------------
+ */
+
+void jpy_shadow_init(jpy_shadow *s, jpy_entry *e, bool exact);
+void jpy_shadow_free(jpy_shadow *s);
+/* Remembers what the object is like now, unless it is known; NULL `o` is nothing.  `where`: NULL,
+ * something that the run has read. */
+void jpy_shadow_touch(jpy_shadow *s, PyObject *o, const jpy_where *where);
+/* All that the guards have bound, and the dicts and cells it was read from. */
+void jpy_shadow_touch_slots(jpy_shadow *s, PyObject *const *slots);
+jpy_twin *jpy_shadow_find(const jpy_shadow *s, const PyObject *o);
+jpy_twin_storage *jpy_shadow_storage(const jpy_shadow *s, const jn_storage *st);
+/* Makes its copy if there is none; false: out of memory. */
+bool jpy_shadow_copy_storage(jpy_shadow *s, jpy_twin_storage *st);
+jpy_where *jpy_shadow_where(jpy_shadow *s, const jpy_where *of, const char *name, PyObject *key,
+                            Py_ssize_t index);
+/* The instance dict of an object, or that of a type or module, without running Python code: a new
+ * reference; NULL: none. */
+PyObject *jpy_attrs_of(PyObject *o);
+/* What its slots (descriptors made by __slots__) hold: a new dict; NULL: it has none. */
+PyObject *jpy_members_of(PyObject *o);
+
+/* ---- write.c -----------------------------------------------------------------------------------
+ */
+
+/* The log and the steps of the commit, performed on twins; what the run made is written itself. */
+bool jpy_shadow_write(jpy_shadow *s, const jpy_making *m, const jn_run *run, jpy_host *host);
+
+/* ---- match.c -----------------------------------------------------------------------------------
+ */
+
+/* Compares the two results and all twins; sets s->verdict and s->difference. */
+void jpy_shadow_compare(jpy_shadow *s, PyObject *graph, PyObject *python);
+/* Reads of a run, which are remembered; the context is a jpy_host with its `shadow`. */
+janus_host_ops jpy_shadow_ops(void);
+
+/* ---- shadow.c ----------------------------------------------------------------------------------
+ */
+
+/* How many threads run shadows now; whether this one does: no graph is used then. */
+extern int jpy_shadows_running;
+extern _Thread_local bool jpy_shadow_here;
+/* A call whose guards hold, computed by both. -1: the graph's run was discarded, CPython has not
+ * run; -2: the same, for a signal; else *out_result is CPython's outcome (NULL: its exception) and
+ * *verdict what is known of the graph. */
+int jpy_shadow_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject **slots,
+                    PyObject **out_result, jpy_verdict *verdict);
+
+/* ---- report.c ----------------------------------------------------------------------------------
+ */
+
+/* The class of the warning: janus.SpeculationWarning. */
+int jpy_init_verify(PyObject *module);
+/* Notes and warns of a graph that was disproved; -1: the warning was made an exception. */
+int jpy_shadow_report(jpy_function *f, jpy_shadow *s, const jpy_call *call);
+/* "result[0].weight" as text; new reference. */
+PyObject *jpy_where_text(const jpy_shadow *s, const jpy_where *w);
+
+#endif
