@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether two outcomes are the same: the graph's, made but written nowhere, and CPython's.
+ *
+ * Objects that were there before are compared by identity, immutable values of the language by
+ * type and value, and what was made by its contents: a new object of the graph's stands for one
+ * of CPython's, everywhere the same one.  Nothing recurses, and no code of the program runs.
+ */
+#include "pyfront/verify/verify.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "pyfront/py_tensor.h"
+#include "pyfront/verify/numbers.h"
+
+/* Notes a difference, `fmt` as in PyUnicode_FromFormat; false. */
+static bool differs(jpy_shadow *s, jpy_verdict v, const jpy_where *where, const char *fmt, ...) {
+    if (s->difference && v <= s->verdict)
+        return false;
+    va_list ap;
+    va_start(ap, fmt);
+    PyObject *what = PyUnicode_FromFormatV(fmt, ap), *at = jpy_where_text(s, where);
+    va_end(ap);
+    Py_XSETREF(s->difference, what && at ? PyUnicode_FromFormat("%U: %U", at, what) : NULL);
+    Py_XDECREF(what);
+    Py_XDECREF(at);
+    PyErr_Clear();
+    s->verdict = v;
+    return false;
+}
+
+static bool is_born(const jpy_shadow *s, const PyObject *o) {
+    jpy_born *b;
+    HASH_FIND_PTR(s->born, &o, b);
+    return b != NULL;
+}
+
+/* The same two objects everywhere; `both`: also when asked from CPython's side. */
+static bool pair(jpy_shadow *s, PyObject *p, PyObject *a, bool both, bool *known) {
+    jpy_pair *x, *y;
+    HASH_FIND(by_graph, s->pairs, &p, sizeof p, x);
+    HASH_FIND(by_python, s->pairs_back, &a, sizeof a, y);
+    *known = x != NULL;
+    if (x || (both && y))
+        return x && x->python == a;
+    if (!(x = jn_arena_zalloc(&s->arena, sizeof *x)))
+        return !(s->failed = true);
+    x->graph = p;
+    x->python = a;
+    HASH_ADD(by_graph, s->pairs, graph, sizeof x->graph, x);
+    if (!y)
+        HASH_ADD(by_python, s->pairs_back, python, sizeof x->python, x);
+    return true;
+}
+
+/* ---- tensors -----------------------------------------------------------------------------------
+ */
+
+/* Tensors share memory in one outcome as they do in the other. */
+static bool same_sharing(jpy_shadow *s, const janus_tensor *p, const janus_tensor *a) {
+    if (jpy_shadow_storage(s, p->storage) || jpy_shadow_storage(s, a->storage))
+        return p->storage == a->storage && p->data == a->data;
+    jpy_storage_pair *x;
+    HASH_FIND(by_graph, s->storage_pairs, &p->storage, sizeof p->storage, x);
+    if (x)
+        return x->python == a->storage;
+    if (!(x = jn_arena_zalloc(&s->arena, sizeof *x)))
+        return !(s->failed = true);
+    x->graph = p->storage;
+    x->python = a->storage;
+    HASH_ADD(by_graph, s->storage_pairs, graph, sizeof x->graph, x);
+    return true;
+}
+
+static bool same_layout(const janus_tensor *p, const janus_tensor *a) {
+    if (p->dtype != a->dtype || p->rank != a->rank)
+        return false;
+    for (int d = 0; d < p->rank; d++)
+        if (p->dims[d] != a->dims[d])
+            return false;
+    for (int d = 0; d < p->rank && a->numel > 1; d++)
+        if (p->dims[d] > 1 && p->strides[d] != a->strides[d])
+            return false;
+    return true;
+}
+
+static PyObject *layout_text(const janus_tensor *t) {
+    PyObject *dims = PyList_New(0), *strides = PyList_New(0), *text = NULL;
+    for (int d = 0; dims && strides && d < t->rank; d++) {
+        PyObject *n = PyLong_FromLongLong(t->dims[d]), *m = PyLong_FromLongLong(t->strides[d]);
+        if (n && m && (PyList_Append(dims, n) < 0 || PyList_Append(strides, m) < 0))
+            PyErr_Clear();
+        Py_XDECREF(n);
+        Py_XDECREF(m);
+    }
+    if (dims && strides)
+        text =
+            PyUnicode_FromFormat("%S%R with strides %R", jpy_dtype_object(t->dtype), dims, strides);
+    Py_XDECREF(dims);
+    Py_XDECREF(strides);
+    return text;
+}
+
+static bool same_numbers(jpy_shadow *s, const janus_tensor *p, const janus_tensor *a,
+                         const jpy_where *w) {
+    jpy_number_pair at;
+    switch (jpy_numbers_compare(p, a, s->exact, &at)) {
+    case JPY_NUMBERS_EQUAL:
+        return true;
+    case JPY_NUMBERS_FAILED:
+        return !(s->failed = true);
+    default:
+        break;
+    }
+    char text[128];
+    PyOS_snprintf(text, sizeof text, "element %lld is %.9g in the graph, %.9g in CPython",
+                  (long long)at.index, at.graph, at.python);
+    return differs(s, jn_dtype_is_float(a->dtype) ? JPY_SUSPECT : JPY_DISPROVED, w, "%s", text);
+}
+
+static bool same_value(jpy_shadow *s, PyObject *p, PyObject *a, const jpy_where *w);
+
+static bool same_tensor(jpy_shadow *s, PyObject *po, PyObject *ao, const jpy_where *w) {
+    jpy_tensor *p = (jpy_tensor *)po, *a = (jpy_tensor *)ao;
+    if (!same_layout(p->t, a->t)) {
+        PyObject *x = layout_text(p->t), *y = layout_text(a->t);
+        differs(s, JPY_DISPROVED, w, "the graph gives %S, CPython %S", x ? x : Py_None,
+                y ? y : Py_None);
+        Py_XDECREF(x);
+        Py_XDECREF(y);
+        return false;
+    }
+    if (jpy_tensor_tracked(p) != jpy_tensor_tracked(a) || !p->node != !a->node)
+        return differs(s, JPY_DISPROVED, w,
+                       "requires_grad is %s and is_leaf %s in the graph, %s and %s in CPython",
+                       jpy_tensor_tracked(p) ? "True" : "False", p->node ? "False" : "True",
+                       jpy_tensor_tracked(a) ? "True" : "False", a->node ? "False" : "True");
+    if (!same_sharing(s, p->t, a->t))
+        return differs(s, JPY_DISPROVED, w, "other tensors share its memory");
+    if (!jpy_shadow_storage(s, a->t->storage) && !same_numbers(s, p->t, a->t, w))
+        return false;
+    PyObject *pg = p->grad ? p->grad : Py_None, *ag = a->grad ? a->grad : Py_None;
+    return same_value(s, pg, ag, jpy_shadow_where(s, w, "grad", NULL, 0));
+}
+
+static void check_storage(jpy_shadow *s, const jpy_twin_storage *st) {
+    const jn_storage *now = st->storage;
+    if (now->device)
+        return;
+    if (!st->copy) {
+        if (now->version != st->version) {
+            s->copy_all = true;
+            differs(s, JPY_UNDECIDED, st->where, "CPython wrote to memory that was not copied");
+        }
+        return;
+    }
+    if (memcmp(now->data, st->copy, now->bytes) == 0)
+        return;
+    int64_t n = (int64_t)(now->bytes / jn_dtype_size(st->dtype));
+    janus_tensor *p = NULL, *a = NULL;
+    if (janus_tensor_wrap(st->dtype, 1, &n, NULL, st->copy, NULL, NULL, &p) == JANUS_OK &&
+        janus_tensor_wrap(st->dtype, 1, &n, NULL, now->data, NULL, NULL, &a) == JANUS_OK)
+        same_numbers(s, p, a, st->where);
+    else
+        s->failed = true;
+    janus_tensor_release(p);
+    janus_tensor_release(a);
+}
+
+/* ---- objects -----------------------------------------------------------------------------------
+ */
+
+static bool same_float(jpy_shadow *s, double p, double a, const jpy_where *w) {
+    if (jpy_near(p, a, 0, JANUS_F32, s->exact))
+        return true;
+    char text[128];
+    PyOS_snprintf(text, sizeof text, "%.17g in the graph, %.17g in CPython", p, a);
+    return differs(s, JPY_SUSPECT, w, "%s", text);
+}
+
+/* Immutable values that are equal where `==`, which for these types is CPython's own, says so. */
+static bool by_equality(const PyTypeObject *t) {
+    return t == &PyLong_Type || t == &PyUnicode_Type || t == &PyBytes_Type || t == &PyRange_Type ||
+           t == &PySlice_Type || t == &PyFrozenSet_Type || t == &PyComplex_Type ||
+           t == &PyMethod_Type || t == &PyCFunction_Type || t == jpy.dtype_type ||
+           t == jpy.device_type;
+}
+
+static bool same_value(jpy_shadow *s, PyObject *p, PyObject *a, const jpy_where *w) {
+    const PyTypeObject *t = Py_TYPE(p);
+    bool known, born = is_born(s, p);
+    if (p == a)
+        return true;
+    if (t != Py_TYPE(a))
+        return differs(s, JPY_DISPROVED, w, "the graph gives a %s, CPython a %s", t->tp_name,
+                       Py_TYPE(a)->tp_name);
+    if (t == &PyFloat_Type)
+        return same_float(s, PyFloat_AS_DOUBLE(p), PyFloat_AS_DOUBLE(a), w);
+    if (by_equality(t)) {
+        int equal = PyObject_RichCompareBool(p, a, Py_EQ);
+        if (equal < 0)
+            PyErr_Clear();
+        return equal == 1 || differs(s, JPY_DISPROVED, w, "the graph gives %R, CPython %R", p, a);
+    }
+    bool tuple = PyTuple_Check(p);
+    if (!tuple && !born)
+        return differs(s, JPY_DISPROVED, w, "the graph and CPython give two different objects (%s)",
+                       t->tp_name);
+    if (!tuple && jpy_shadow_find(s, a))
+        return differs(s, JPY_DISPROVED, w,
+                       "the graph gives a new %s, CPython one that was there before", t->tp_name);
+    if (!pair(s, p, a, !tuple, &known))
+        return differs(s, JPY_DISPROVED, w, "the graph and CPython give one %s in other places",
+                       t->tp_name);
+    if (known)
+        return true;
+    if (!jn_vec_push(&s->todo, ((jpy_todo){p, a, w})))
+        s->failed = true;
+    return !s->failed;
+}
+
+static bool same_sequence(jpy_shadow *s, PyObject *const *p, Py_ssize_t n, PyObject *const *a,
+                          Py_ssize_t m, const jpy_where *w) {
+    if (n != m)
+        return differs(s, JPY_DISPROVED, w, "it has %zd items in the graph, %zd in CPython", n, m);
+    for (Py_ssize_t i = 0; i < n && !s->failed; i++)
+        if (p[i] != a[i] && !same_value(s, p[i], a[i], jpy_shadow_where(s, w, NULL, NULL, i)) &&
+            s->verdict == JPY_DISPROVED)
+            return false;
+    return true;
+}
+
+/* Whether CPython does it on its own: a submodule that is imported, what it notes of a class. */
+static bool is_bookkeeping(const jpy_twin *t, PyObject *key, PyObject *v) {
+    const PyObject *owner = t ? t->owner : NULL;
+    if (owner && PyModule_Check(owner) && PyModule_Check(v))
+        return true;
+    if (owner && PyType_Check(owner))
+        return PyUnicode_CheckExact(key) && PyUnicode_GET_LENGTH(key) > 1 &&
+               PyUnicode_READ_CHAR(key, 1) == '_' && PyUnicode_READ_CHAR(key, 0) == '_';
+    return PyUnicode_CheckExact(key) && PyUnicode_CompareWithASCIIString(key, "__builtins__") == 0;
+}
+
+/* Dicts with the same keys in the same order; `any_order` where nobody sees it. */
+static bool same_dict(jpy_shadow *s, const jpy_twin *t, PyObject *p, PyObject *a, bool any_order,
+                      bool attrs, const jpy_where *w) {
+    Py_ssize_t i = 0, k = 0;
+    PyObject *pk = NULL, *pv, *ak, *av;
+    while (a && PyDict_Next(a, &k, &ak, &av)) {
+        bool more = p && !any_order && PyDict_Next(p, &i, &pk, &pv);
+        if (any_order)
+            more = p && (pv = PyDict_GetItemWithError(p, pk = ak));
+        bool same = more && (pk == ak || (Py_TYPE(pk) == Py_TYPE(ak) && by_equality(Py_TYPE(pk)) &&
+                                          PyObject_RichCompareBool(pk, ak, Py_EQ) == 1));
+        PyErr_Clear();
+        if (!same && is_bookkeeping(t, ak, av))
+            continue;
+        const char *name = attrs && PyUnicode_Check(ak) ? PyUnicode_AsUTF8(ak) : NULL;
+        if (name && !(name = jn_arena_strdup(&s->arena, name)))
+            return !(s->failed = true);
+        const jpy_where *at =
+            name ? jpy_shadow_where(s, w, name, NULL, 0) : jpy_shadow_where(s, w, NULL, ak, 0);
+        if (!same)
+            return differs(s, JPY_DISPROVED, at,
+                           more ? "the graph has another key in its place"
+                                : "the graph has it not");
+        if (pv != av && !same_value(s, pv, av, at) && s->verdict == JPY_DISPROVED)
+            return false;
+    }
+    Py_ssize_t n = p ? PyDict_GET_SIZE(p) : 0, m = a ? PyDict_GET_SIZE(a) : 0;
+    if (n > m)
+        return differs(s, JPY_DISPROVED, w, "it has %zd %s in the graph, %zd in CPython", n,
+                       attrs ? "attributes" : "keys", m);
+    return true;
+}
+
+static bool same_attrs(jpy_shadow *s, PyObject *p, PyObject *members, PyObject *o,
+                       const jpy_where *w) {
+    PyObject *now = jpy_attrs_of(o), *slots = jpy_members_of(o);
+    const jpy_twin *d = now ? jpy_shadow_find(s, now) : NULL;
+    bool apart = d && d->items == p; /* it is compared on its own */
+    bool same = (apart || same_dict(s, NULL, p, now, false, true, w)) &&
+                same_dict(s, NULL, members, slots, true, true, w);
+    /* what is compared later lies in the object: it stays */
+    Py_XDECREF(now);
+    Py_XDECREF(slots);
+    return same;
+}
+
+/* The contents of an object that was made. */
+static bool same_contents(jpy_shadow *s, const jpy_todo *x) {
+    PyObject *p = x->graph, *a = x->python;
+    if (PyTuple_Check(p))
+        return same_sequence(s, ((PyTupleObject *)p)->ob_item, PyTuple_GET_SIZE(p),
+                             ((PyTupleObject *)a)->ob_item, PyTuple_GET_SIZE(a), x->where);
+    if (PyList_Check(p))
+        return same_sequence(s, ((PyListObject *)p)->ob_item, PyList_GET_SIZE(p),
+                             ((PyListObject *)a)->ob_item, PyList_GET_SIZE(a), x->where);
+    if (PyDict_Check(p))
+        return same_dict(s, NULL, p, a, false, false, x->where);
+    if (jpy_tensor_check(p) && !same_tensor(s, p, a, x->where))
+        return false;
+    PyObject *attrs = jpy_attrs_of(p), *members = jpy_members_of(p);
+    bool same = same_attrs(s, attrs, members, a, x->where);
+    Py_XDECREF(attrs);
+    Py_XDECREF(members);
+    return same;
+}
+
+static bool same_twin(jpy_shadow *s, const jpy_twin *t) {
+    PyObject *o = t->o;
+    if (!same_attrs(s, t->attrs, t->members, o, t->where))
+        return false;
+    if (PyList_Check(o))
+        return same_sequence(s, ((PyListObject *)t->items)->ob_item, PyList_GET_SIZE(t->items),
+                             ((PyListObject *)o)->ob_item, PyList_GET_SIZE(o), t->where);
+    if (PyDict_Check(o))
+        return same_dict(s, t, t->items, o, t->owner && PyModule_Check(t->owner), t->owner != NULL,
+                         t->where);
+    if (PyCell_Check(o)) {
+        PyObject *now = PyCell_GET(o);
+        return same_sequence(s, ((PyListObject *)t->items)->ob_item, PyList_GET_SIZE(t->items),
+                             &now, now ? 1 : 0, t->where);
+    }
+    if (PySet_Check(o)) {
+        int equal = PyObject_RichCompareBool(t->items, o, Py_EQ);
+        PyErr_Clear();
+        return equal == 1 || differs(s, JPY_DISPROVED, t->where, "it has other items");
+    }
+    if (!t->tensor)
+        return true;
+    jpy_tensor *x = (jpy_tensor *)o;
+    const jpy_twin_tensor *was = t->tensor;
+    if (x->t->storage != was->t->storage || x->t->data != was->t->data ||
+        !same_layout(was->t, x->t))
+        return differs(s, JPY_DISPROVED, t->where, "CPython made it another tensor");
+    if (jpy_tensor_tracked(x) != was->tracked || !x->node != was->leaf)
+        return differs(s, JPY_DISPROVED, t->where, "CPython changed its history");
+    return same_value(s, was->grad ? was->grad : Py_None, x->grad ? x->grad : Py_None,
+                      jpy_shadow_where(s, t->where, "grad", NULL, 0));
+}
+
+static void all_contents(jpy_shadow *s) {
+    while (s->todo.n && !s->failed && s->verdict != JPY_DISPROVED) {
+        jpy_todo x = jn_vec_pop(&s->todo);
+        same_contents(s, &x);
+    }
+}
+
+void jpy_shadow_compare(jpy_shadow *s, PyObject *graph, PyObject *python) {
+    jpy_where *w = jpy_shadow_where(s, NULL, "result", NULL, 0);
+    same_value(s, graph, python, w);
+    all_contents(s);
+    for (jpy_twin *t = s->twins; t && !s->failed && s->verdict != JPY_DISPROVED; t = t->hh.next) {
+        same_twin(s, t);
+        all_contents(s);
+    }
+    for (jpy_twin_storage *st = s->storages; st && !s->failed && s->verdict != JPY_DISPROVED;
+         st = st->hh.next)
+        check_storage(s, st);
+    if (s->failed && s->verdict != JPY_DISPROVED)
+        s->verdict = JPY_UNDECIDED;
+}

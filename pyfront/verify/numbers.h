@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether two tensors hold the same numbers, up to rounding. */
+#ifndef JPY_VERIFY_NUMBERS_H
+#define JPY_VERIFY_NUMBERS_H
+
+#include "exec/tensor.h"
+
+typedef enum jpy_numbers {
+    JPY_NUMBERS_EQUAL,
+    JPY_NUMBERS_DIFFER,
+    JPY_NUMBERS_FAILED /* out of memory */
+} jpy_numbers;
+
+typedef struct jpy_number_pair { /* the elements that differ most */
+    int64_t index;
+    double graph, python;
+} jpy_number_pair;
+
+/* Whether p is a, rounded otherwise: NaN is NaN.  `scale`: the largest value among those that it is
+ * one of; `exact`: by bits but for the sign and contents of a NaN. */
+bool jpy_near(double p, double a, double scale, janus_dtype dtype, bool exact);
+/* Of one dtype and dims, any strides. */
+jpy_numbers jpy_numbers_compare(const janus_tensor *p, const janus_tensor *a, bool exact,
+                                jpy_number_pair *out);
+
+#endif
