@@ -18,7 +18,11 @@
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
 #include "pyfront/signals.h"
+#include "pyfront/verify/verify.h"
 
+enum { MAX_UNDECIDED = 8 /* then it is not used */ };
+
+void jpy_entry_verify(jpy_entry *e, bool on) { e->unverified = on; }
 uint64_t jpy_entry_runs(const jpy_entry *e) { return e->runs; }
 const janus_module *jpy_entry_module(jpy_entry *e) { return e->module; }
 jpy_trial *jpy_entry_trial(jpy_entry *e) { return &e->trial; }
@@ -64,7 +68,7 @@ static janus_status bind(const jpy_entry *e, PyObject *const *slots, jn_arg *arg
     return JANUS_OK;
 }
 
-static void drop_results(jn_arg *results, unsigned n) {
+void jpy_entry_drop_results(jn_arg *results, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
         if (results[i].kind == JANUS_KIND_TENSOR)
             janus_tensor_release(results[i].t);
@@ -118,7 +122,12 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
         return JN_NO_MEMORY();
     janus_run_options options = JANUS_RUN_OPTIONS_INIT;
     options.numerics = f->exact ? JANUS_NUMERICS_EXACT : JANUS_NUMERICS_FAST;
+    janus_host_ops remembering;
     options.host = &jpy_host_ops;
+    if (JN_UNLIKELY(host->shadow != NULL)) {
+        remembering = jpy_shadow_ops();
+        options.host = &remembering;
+    }
     options.host_ctx = host;
     jn_rng_state *rng = jpy_rng_default();
     options.rng_seed = rng->seed;
@@ -133,7 +142,9 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
     if (st == JANUS_OK)
         st = jn_run_execute(r, args, (unsigned)e->inputs.n);
     jpy_signals_ignore(watching);
-    for (size_t i = 0; i < e->steps.n && st == JANUS_OK; i++) {
+    if (JN_UNLIKELY(host->shadow && st == JANUS_OK))
+        jn_run_aside(r);
+    for (size_t i = 0; i < e->steps.n && st == JANUS_OK && !host->shadow; i++) {
         const jpy_commit_step *s = &e->steps.data[i];
         if (s->kind == JPY_COMMIT_STORE)
             st = jn_run_stores(r, s->value->slot, s->when, ((jpy_tensor *)slots[s->slot])->t,
@@ -142,7 +153,7 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
     if (st == JANUS_OK)
         st = jn_run_prepare(r);
     if (st == JANUS_OK)
-        st = jn_run_results(r, results, e->n_results + e->n_frames, e->lent);
+        st = jn_run_results(r, results, e->n_results + e->n_frames, host->shadow ? NULL : e->lent);
     if (st == JANUS_OK) {
         janus_run_stats stats = {0};
         jn_run_stats_get(r, &stats);
@@ -152,6 +163,48 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
     if (args != few)
         jn_free(args);
     return st;
+}
+
+/* What a failed run leaves; -1, or -2 where a signal has arrived. */
+static int discard(jpy_function *f, const jpy_entry *e, jn_arg *results) {
+    const janus_error *err = janus_last_error();
+    bool signal = err->code == JANUS_CANCELLED;
+    jpy_note(f, "discarded: %s%s%s", err->message, err->n_context ? ", " : "",
+             err->n_context ? err->context[0] : "");
+    jpy_entry_drop_results(results, e->n_results + e->n_frames);
+    PyErr_Clear();
+    return signal ? -2 : -1;
+}
+
+int jpy_entry_run(jpy_function *f, jpy_entry *e, PyObject *const *slots, jpy_host *host,
+                  jn_run **out_run, jn_arg *results, uint64_t *out_rng) {
+    if (run(f, e, slots, host, out_run, results, out_rng) != JANUS_OK) {
+        int rc = discard(f, e, results);
+        for (unsigned i = 0; i < e->n_results + e->n_frames; i++)
+            results[i].kind = JANUS_KIND_NONE;
+        return rc;
+    }
+    janus_run_stats stats = {0};
+    jn_run_stats_get(*out_run, &stats);
+    add_stats(f, &stats);
+    return 0;
+}
+
+/* What jpy_entry_call returns of a shadow. */
+static int shadow(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject **slots,
+                  PyObject **out_result) {
+    jpy_verdict v;
+    int rc = jpy_shadow_call(f, e, call, slots, out_result, &v);
+    if (rc < 0)
+        return rc;
+    if (v == JPY_AGREED) {
+        e->unverified = f->verify == JPY_VERIFY_ALWAYS;
+        e->undecided = 0;
+        e->runs++;
+        return 4;
+    }
+    e->undecided += *out_result != NULL;
+    return v == JPY_DISPROVED || e->undecided > MAX_UNDECIDED ? 5 : 6;
 }
 
 static void log_guard(const jpy_entry *e, size_t i) {
@@ -169,7 +222,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
                                      ? some
                                      : jn_alloc((e->n_results + e->n_frames) * sizeof *results);
     int rc = -1;
-    jpy_host host = {e, slots, {0}, NULL};
+    jpy_host host = {.e = e, .slots = slots};
     jn_run *r = NULL;
     bool held = false;
     if (!slots || !results)
@@ -192,17 +245,15 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     for (size_t i = 0; i + 1 < n; i++)
         Py_XINCREF(slots[i]);
     held = true;
+    if (JN_UNLIKELY(e->unverified) && !jn_dev_in_use) {
+        rc = shadow(f, e, call, slots, out_result);
+        goto end;
+    }
     for (unsigned i = 0; i < e->n_results + e->n_frames; i++)
         results[i].kind = JANUS_KIND_NONE;
     uint64_t rng = 0;
     if (run(f, e, slots, &host, &r, results, &rng) != JANUS_OK) {
-        const janus_error *err = janus_last_error();
-        jpy_note(f, "discarded: %s%s%s", err->message, err->n_context ? ", " : "",
-                 err->n_context ? err->context[0] : "");
-        drop_results(results, e->n_results + e->n_frames);
-        PyErr_Clear();
-        if (err->code == JANUS_CANCELLED)
-            rc = -2;
+        rc = discard(f, e, results);
         goto end;
     }
     jpy_node *node[JPY_MAX_STAGES] = {NULL};
@@ -216,7 +267,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     rc = rc < 0 ? -1 : rc ? 3 : 1;
     for (unsigned k = 0; k < e->n_stages; k++)
         jpy_node_release(node[k]);
-    drop_results(results, e->n_results + e->n_frames);
+    jpy_entry_drop_results(results, e->n_results + e->n_frames);
     if (rc > 0)
         jpy_rng_default()->offset = rng;
     if (rc < 0) {

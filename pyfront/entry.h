@@ -129,12 +129,22 @@ struct jpy_entry {
     PyObject *attr_names;              /* list: host.attr keys */
     PyObject *type_list;               /* list: host.type tokens are addresses of these */
     uint64_t runs;
+    bool unverified;    /* hits are shadows (verify/verify.h) */
+    bool copy_all;      /* of those: all memory is copied */
+    unsigned undecided; /* shadows in a row that said nothing */
     jpy_trial trial;
 };
 
 /* entry.c: an empty one for the arguments of `call`, of which the guards hold the names; NULL: out
  * of memory, with an exception. */
 jpy_entry *jpy_entry_new(const jpy_call *call, bool grad_mode);
+
+struct jpy_host;
+/* cache.c: runs the graph up to its commit, for a shadow: nothing is computed in place and nothing
+ * lent.  0; -1: discarded, -2: since a signal has arrived.  *out_run is the caller's to free. */
+int jpy_entry_run(jpy_function *f, jpy_entry *e, PyObject *const *slots, struct jpy_host *host,
+                  jn_run **out_run, jn_arg *results, uint64_t *out_rng);
+void jpy_entry_drop_results(jn_arg *results, unsigned n);
 
 /* commit.c: builds every object (prepare), then applies, the log of the run (prepared) last.
  * `text`: what is printed first of all, or NULL.  0; -1: nothing has changed; 1: all is done, but

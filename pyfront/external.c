@@ -344,7 +344,7 @@ static janus_status run_gradient(region *r, const jpy_gradient *g, const jpy_val
     janus_run_options options = JANUS_RUN_OPTIONS_INIT;
     options.numerics = r->exact ? JANUS_NUMERICS_EXACT : JANUS_NUMERICS_FAST;
     options.host = &jpy_host_ops;
-    jpy_host host = {r->e, NULL, {0}, NULL};
+    jpy_host host = {.e = r->e};
     options.host_ctx = &host;
     if (r->frame->mem->dev)
         options.device = "cuda";

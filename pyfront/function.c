@@ -18,6 +18,7 @@
 #include "pyfront/hints.h"
 #include "pyfront/policy.h"
 #include "pyfront/tracing.h"
+#include "pyfront/verify/verify.h"
 
 PyTypeObject *jpy_function_type;
 static bool disabled;
@@ -90,6 +91,7 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
     else
         f->backoff = 0;
     jpy_entry_trial(e)->first_ns = plain_ns;
+    jpy_entry_verify(e, f->verify != JPY_VERIFY_NEVER);
     if (!jn_vec_push(&f->entries, e)) {
         jpy_entry_free(e);
         return;
@@ -117,6 +119,23 @@ static PyObject *timed_plain(jpy_function *f, jpy_entry *e, PyObject *const *arg
     if (r && jpy_trial_end(f, jpy_entry_trial(e), false, start))
         rest_if_slow(f);
     return r;
+}
+
+/* A call that was compared.  It counts as a graph's where the graph would have done the same. */
+static PyObject *shadowed(jpy_function *f, size_t i, bool here, int got, PyObject *result) {
+    if (got == 4) {
+        f->graph++;
+        f->verified++;
+        return result;
+    }
+    f->imperative++;
+    if (got == 5) {
+        f->disproved++;
+        jpy_back_off(f, 16);
+        if (here)
+            drop_entry(f, i);
+    }
+    return result;
 }
 
 /* A call whose function and arguments are held. */
@@ -148,6 +167,8 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
             f->graph++;
         } else if (got == 2) {
             result = timed_plain(f, e, args, nargsf, kwnames);
+        } else if (got > 3) {
+            result = shadowed(f, i, here, got, result);
         }
         discarded = got < 0;
         if (discarded) {
@@ -186,7 +207,8 @@ static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nar
                                PyObject *kwnames) {
     enum { FEW = 16 };
     jpy_function *f = (jpy_function *)self;
-    if (disabled || (f->plain && f->thread == PyThread_get_thread_ident()))
+    if (disabled || (f->plain && f->thread == PyThread_get_thread_ident()) ||
+        JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
         return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
     Py_ssize_t n_pos = PyVectorcall_NARGS(nargsf);
     Py_ssize_t n = n_pos + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
@@ -261,8 +283,26 @@ static void function_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
+/* What `verify=` says; NULL: JANUS_VERIFY, else rarely. */
+static int verify_of(const char *when, jpy_verify *out) {
+    static const char *const names[] = {"rarely", "always", "never"};
+    const char *env = getenv("JANUS_VERIFY");
+    *out = JPY_VERIFY_RARELY;
+    for (int i = 0; i < 3; i++)
+        if (strcmp(when ? when : env ? env : names[0], names[i]) == 0) {
+            *out = (jpy_verify)i;
+            return 0;
+        }
+    if (!when)
+        return 0;
+    PyErr_Format(PyExc_ValueError,
+                 "janus.function: verify is \"rarely\", \"always\" or \"never\", got \"%s\"", when);
+    return -1;
+}
+
 typedef struct function_options {
     bool exact, checkpoint, measure;
+    jpy_verify verify;
 } function_options;
 
 static PyObject *function_of(PyObject *callable, function_options o) {
@@ -278,7 +318,10 @@ static PyObject *function_of(PyObject *callable, function_options o) {
         Py_INCREF(callable);
         return callable;
     }
-    return jpy_function_new(callable, o.exact, o.checkpoint, o.measure);
+    PyObject *f = jpy_function_new(callable, o.exact, o.checkpoint, o.measure);
+    if (f)
+        ((jpy_function *)f)->verify = o.verify;
+    return f;
 }
 
 PyObject *jpy_function_new(PyObject *callable, bool exact, bool checkpoint, bool measure) {
@@ -293,6 +336,7 @@ PyObject *jpy_function_new(PyObject *callable, bool exact, bool checkpoint, bool
     f->exact = exact;
     f->checkpoint = checkpoint;
     f->measure = measure;
+    verify_of(NULL, &f->verify);
     Py_INCREF(callable);
     f->callable = callable;
     f->hints = PyDict_New();
@@ -320,12 +364,14 @@ static PyMethodDef decorator_def = {"function", decorate, METH_O, NULL};
 
 static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw) {
     (void)module;
-    static char *names[] = {"f", "numerics", "measure", "checkpoint", NULL};
+    static char *names[] = {"f", "numerics", "measure", "checkpoint", "verify", NULL};
     PyObject *f = Py_None;
-    const char *numerics = "fast", *env = getenv("JANUS_MEASURE");
+    jpy_verify verify;
+    const char *when = NULL, *numerics = "fast", *env = getenv("JANUS_MEASURE");
     int measure = !env || strcmp(env, "0") != 0, checkpoint = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|O$spp:function", names, &f, &numerics, &measure,
-                                     &checkpoint))
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|O$sppz:function", names, &f, &numerics, &measure,
+                                     &checkpoint, &when) ||
+        verify_of(when, &verify) < 0)
         return NULL;
     if (strcmp(numerics, "fast") != 0 && strcmp(numerics, "exact") != 0)
         return PyErr_Format(PyExc_ValueError,
@@ -341,7 +387,8 @@ static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw) {
         Py_DECREF(options);
         return d;
     }
-    return function_of(f, (function_options){strcmp(numerics, "exact") == 0, checkpoint, measure});
+    return function_of(
+        f, (function_options){strcmp(numerics, "exact") == 0, checkpoint, measure, verify});
 }
 
 static PyObject *function_stats(PyObject *self, PyObject *unused) {
@@ -350,14 +397,15 @@ static PyObject *function_stats(PyObject *self, PyObject *unused) {
     size_t guards = f->entries.n ? jpy_entry_guards(f->entries.data[0]) : 0;
     double per_node = f->run.invokes ? (double)f->run.host_ns / (double)f->run.invokes : 0;
     return Py_BuildValue(
-        "{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsdsO}", "calls", f->calls, "graph", f->graph,
+        "{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsdsO}", "calls", f->calls, "graph", f->graph,
         "imperative", f->imperative, "fallbacks", f->fallbacks, "conversions", f->conversions,
         "entries", (unsigned long long)f->entries.n, "invokes", f->run.invokes, "instructions",
         f->run.instructions, "tasks", f->run.tasks, "batches", f->run.batches, "kernels",
         f->run.kernels, "peak_bytes", f->run.peak_bytes, "lanes", f->run.lanes, "early",
         f->run.early, "late", f->run.late, "guards", (unsigned long long)guards, "slow", f->slow,
-        "nodes", f->run.invokes, "host_ns", f->run.host_ns, "tensor_ns", f->run.tensor_ns,
-        "ns_per_node", per_node, "resting", f->rest ? Py_True : Py_False);
+        "verified", f->verified, "disproved", f->disproved, "nodes", f->run.invokes, "host_ns",
+        f->run.host_ns, "tensor_ns", f->run.tensor_ns, "ns_per_node", per_node, "resting",
+        f->rest ? Py_True : Py_False);
 }
 
 static PyObject *function_graphs(PyObject *self, PyObject *unused) {
@@ -447,8 +495,10 @@ static PyObject *py_function_like(PyObject *module, PyObject *args) {
     const char *env = getenv("JANUS_MEASURE");
     if (!PyArg_ParseTuple(args, "OO:_function_like", &callable, &of))
         return NULL;
-    PyObject *f =
-        function_of(callable, (function_options){.measure = !env || strcmp(env, "0") != 0});
+    jpy_verify verify;
+    verify_of(NULL, &verify);
+    PyObject *f = function_of(
+        callable, (function_options){.measure = !env || strcmp(env, "0") != 0, .verify = verify});
     if (f && jpy_function_dress((jpy_function *)f, of) < 0)
         Py_CLEAR(f);
     return f;
@@ -462,8 +512,10 @@ static PyMethodDef module_methods[] = {
     {"_checkpoint", (PyCFunction)(void (*)(void))py_apart, METH_FASTCALL,
      "_checkpoint(f, *tensors): f(*tensors), in graphs as a call that keeps no activations."},
     {"function", (PyCFunction)(void (*)(void))py_function, METH_VARARGS | METH_KEYWORDS,
-     "function(f=None, *, numerics=\"fast\", measure=True, checkpoint=False): runs f as a "
-     "speculative graph; checkpoint: gradients compute activations again instead of keeping them."},
+     "function(f=None, *, numerics=\"fast\", measure=True, checkpoint=False, verify=None): runs f "
+     "as a speculative graph; checkpoint: gradients compute activations again instead of keeping "
+     "them; verify: how often graphs are compared with CPython, \"always\", \"rarely\" (the first "
+     "hits) or \"never\", None: what JANUS_VERIFY says, else \"rarely\"."},
     {"_guard_time", guard_time, METH_VARARGS, "Seconds to run the guards of the newest graph."},
     {"explain", jpy_explain, METH_O, "explain(f): prints and returns what became of f, and why."},
     {"dump", jpy_dump, METH_VARARGS, "dump(f_or_graph_text, path): .jir, .json, .dot, .svg, .html"},
@@ -475,5 +527,5 @@ int jpy_init_function(PyObject *module) {
     jpy_function_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &function_spec, NULL);
     if (!jpy_function_type)
         return -1;
-    return PyModule_AddFunctions(module, module_methods);
+    return jpy_init_verify(module) < 0 ? -1 : PyModule_AddFunctions(module, module_methods);
 }

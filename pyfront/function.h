@@ -21,6 +21,8 @@ typedef struct jpy_trial { /* policy.h */
     int64_t first_ns, graph_ns, plain_ns;
 } jpy_trial;
 
+typedef enum jpy_verify { JPY_VERIFY_RARELY, JPY_VERIFY_ALWAYS, JPY_VERIFY_NEVER } jpy_verify;
+
 typedef struct jpy_function {
     PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *callable; /* owned */
@@ -38,6 +40,8 @@ typedef struct jpy_function {
     bool differentiated;  /* a gradient was asked for that graphs with effects do not have */
     unsigned plain;       /* nested plain calls going on ... */
     unsigned long thread; /* ... in this thread */
+    jpy_verify verify;    /* when graphs are compared with CPython: verify/verify.h */
+    uint64_t verified, disproved;
     uint64_t calls, graph, imperative, fallbacks, conversions;
     uint64_t next_try; /* imperative calls until a refused function is tried again */
     uint64_t backoff;
@@ -65,11 +69,13 @@ typedef struct jpy_call {
 jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call);
 void jpy_entry_free(jpy_entry *e); /* gives up one reference */
 uint64_t jpy_entry_runs(const jpy_entry *e);
-void jpy_entry_hold(jpy_entry *e); /* takes one */
+void jpy_entry_hold(jpy_entry *e);            /* takes one */
+void jpy_entry_verify(jpy_entry *e, bool on); /* whether its hits are shadows */
 /* Guards, runs, commits.  2: the guards hold, and not `graph`; 1: done, *out_result is a new
  * reference; 0: the guards do not hold; -1: the run was discarded, nothing has changed; -2: the
  * same, since a signal has arrived; 3: done, and printing has raised.  Else no exception is left.
- */
+ * 4, 5, 6: CPython has run it, *out_result is what it gave (NULL: its exception is set), and the
+ * graph would have done the same, is wrong, or is still unknown. */
 int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool graph,
                    PyObject **out_result);
 /* After a miss: what differs is not assumed in the next conversion (hints.c). */

@@ -157,6 +157,8 @@ static bool is_atomic(const jpy_function *f) {
 static PyObject *remade(const jpy_function *f, PyObject *callable /* stolen */) {
     PyObject *o = callable ? jpy_function_new(callable, f->exact, f->checkpoint, f->measure) : NULL;
     Py_XDECREF(callable);
+    if (o)
+        ((jpy_function *)o)->verify = f->verify;
     return o;
 }
 
@@ -205,19 +207,24 @@ PyObject *jpy_function_reduce(PyObject *self, PyObject *unused) {
     if (!apart) /* or there is no such name: the pickler says so */
         return PyObject_GetAttrString(self, "__qualname__");
     PyObject *make = PyObject_GetAttrString(jpy.module, "_function_again");
-    return make ? Py_BuildValue("N(OOOO)", make, f->callable, f->exact ? Py_True : Py_False,
-                                f->checkpoint ? Py_True : Py_False, f->measure ? Py_True : Py_False)
+    return make ? Py_BuildValue("N(OOOOi)", make, f->callable, f->exact ? Py_True : Py_False,
+                                f->checkpoint ? Py_True : Py_False, f->measure ? Py_True : Py_False,
+                                (int)f->verify)
                 : NULL;
 }
 
-/* _function_again(callable, exact, checkpoint, measure) */
+/* _function_again(callable, exact, checkpoint, measure, verify) */
 static PyObject *again(PyObject *module, PyObject *args) {
     (void)module;
     PyObject *callable;
-    int exact, checkpoint, measure;
-    if (!PyArg_ParseTuple(args, "Oppp:_function_again", &callable, &exact, &checkpoint, &measure))
+    int exact, checkpoint, measure, verify;
+    if (!PyArg_ParseTuple(args, "Opppi:_function_again", &callable, &exact, &checkpoint, &measure,
+                          &verify))
         return NULL;
-    return jpy_function_new(callable, exact, checkpoint, measure);
+    PyObject *f = jpy_function_new(callable, exact, checkpoint, measure);
+    if (f)
+        ((jpy_function *)f)->verify = (jpy_verify)verify;
+    return f;
 }
 
 /* _function_for(function, callable): as the first one is decorated, another callable. */

@@ -11,6 +11,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/autocast.h \
 	pyfront/cache.c \
 	pyfront/commit.c \
+	pyfront/commit.h \
 	pyfront/convert/apart.c \
 	pyfront/convert/attr.c \
 	pyfront/convert/autograd.c \
@@ -143,6 +144,14 @@ pyfront__C_la_SOURCES = \
 	pyfront/tape_op.c \
 	pyfront/tape_py.c \
 	pyfront/tape_view.c \
+	pyfront/verify/match.c \
+	pyfront/verify/numbers.c \
+	pyfront/verify/numbers.h \
+	pyfront/verify/report.c \
+	pyfront/verify/shadow.c \
+	pyfront/verify/twin.c \
+	pyfront/verify/verify.h \
+	pyfront/verify/write.c \
 	$(NULL)
 pyfront__C_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(PYTHON_INCLUDE)
 pyfront__C_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -shrext $(PYTHON_EXT_SUFFIX) \

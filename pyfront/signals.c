@@ -92,3 +92,30 @@ bool jpy_signals_pending(void) {
     }
     return any;
 }
+
+bool jpy_signals_listen(void) {
+    char bytes[64];
+    if (running || ends[1] < 0 || PyThread_get_thread_ident() != main_thread)
+        return false;
+    while (read(ends[0], bytes, sizeof bytes) > 0)
+        continue;
+    long other = set(ends[1]);
+    if (other != -1) { /* the program listens itself */
+        set((int)other);
+        return false;
+    }
+    return true;
+}
+
+bool jpy_signals_heard(bool mine) {
+    if (!mine)
+        return false;
+    char bytes[64];
+    PyObject *type, *value, *tb;
+    PyErr_Fetch(&type, &value, &tb);
+    long now = set(-1);
+    if (now != ends[1])
+        set((int)now);
+    PyErr_Restore(type, value, tb);
+    return read(ends[0], bytes, sizeof bytes) > 0;
+}

@@ -12,5 +12,8 @@ void jpy_signals_ignore(bool mine);
 /* Whether one has arrived since the second time this was asked (SIGINT: since the beginning): its
  * handler is still to run. */
 bool jpy_signals_pending(void);
+/* While CPython runs: whether a handler has run in between, as far as can be known. */
+bool jpy_signals_listen(void);
+bool jpy_signals_heard(bool mine);
 
 #endif

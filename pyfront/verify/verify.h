@@ -127,7 +127,9 @@ PyObject *jpy_members_of(PyObject *o);
  */
 
 /* The log and the steps of the commit, performed on twins; what the run made is written itself. */
-bool jpy_shadow_write(jpy_shadow *s, const jpy_making *m, const jn_run *run, jpy_host *host);
+bool jpy_shadow_write(jpy_shadow *s, const jpy_making *m, const jn_run *run);
+/* Remembers that the run made it; false: out of memory. */
+bool jpy_shadow_add_born(jpy_shadow *s, PyObject *o);
 
 /* ---- match.c -----------------------------------------------------------------------------------
  */

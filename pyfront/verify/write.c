@@ -152,7 +152,7 @@ end:
     return rc;
 }
 
-static bool add_born(jpy_shadow *s, PyObject *o) {
+bool jpy_shadow_add_born(jpy_shadow *s, PyObject *o) {
     jpy_born *b;
     HASH_FIND_PTR(s->born, &o, b);
     if (b)
@@ -165,12 +165,10 @@ static bool add_born(jpy_shadow *s, PyObject *o) {
     return b->hh.tbl != NULL;
 }
 
-bool jpy_shadow_write(jpy_shadow *s, const jpy_making *m, const jn_run *run, jpy_host *host) {
+bool jpy_shadow_write(jpy_shadow *s, const jpy_making *m, const jn_run *run) {
     bool ok = true;
-    for (size_t i = 0; ok && i < host->held.n; i++)
-        ok = add_born(s, host->held.data[i]);
     for (size_t i = 0; ok && i < m->born->n; i++)
-        ok = add_born(s, m->born->data[i]);
+        ok = jpy_shadow_add_born(s, m->born->data[i]);
     size_t n;
     const jn_effect *log = jn_run_log(run, &n);
     /* what is written to must be known as it was */

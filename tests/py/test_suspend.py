@@ -125,7 +125,7 @@ def test_deep_and_suspended_at_every_step():
         return down(x + 1e-3, n - 1) * 1.0
 
     x = janus.tensor([0.1, 0.2])
-    f(x, 50), f(x, 40)
+    f(x, 50), f(x, 40), f(x, 30)  # the last is also CPython's, which does not go as deep as a graph
     assert float(f(x, 20000).sum()) == pytest.approx(0.3 + 40.0, rel=1e-3)
     assert f.stats()["graph"] >= 1
 

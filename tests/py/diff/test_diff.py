@@ -51,10 +51,14 @@ FAILING = [n for n in NAMES if n.split(".")[0] in MODULES_FAILING]
 LAST_BIT = ("prog_twice.again_penalty", "prog_vmap.mapped_outside", "prog_attention.dropout")
 
 
+@pytest.mark.parametrize("verify", ["never", "always"])
 @pytest.mark.parametrize("numerics", ["fast", "exact"])
 @pytest.mark.parametrize("name", NAMES)
-def test_program(name, numerics):
+@pytest.mark.filterwarnings("error::janus.SpeculationWarning")
+def test_program(name, numerics, verify, monkeypatch):
+    """never: every hit commits; always: every hit is compared with CPython's run, which must not differ."""
     prog, graph = harness.CASES[name]
+    monkeypatch.setenv("JANUS_VERIFY", verify)
     want = harness.run(prog, lambda f: f)
     recorder = harness.Recorder(numerics=numerics)
     got = harness.run(prog, recorder)
@@ -62,6 +66,7 @@ def test_program(name, numerics):
     if graph == harness.MUST or (graph == harness.FAST and numerics == "fast"):
         why = "\n".join(janus.explain(f) for f in recorder.made)
         assert recorder.total("graph"), f"{name} did not run as a graph\n{why}"
+    assert not recorder.total("disproved")
 
 
 @pytest.mark.parametrize("name", FAILING)

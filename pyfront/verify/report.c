@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said of a graph that was disproved. */
+#include "pyfront/verify/verify.h"
+
+static PyObject *warning; /* janus.SpeculationWarning */
+
+int jpy_init_verify(PyObject *module) {
+    warning = PyErr_NewExceptionWithDoc(
+        "janus.SpeculationWarning",
+        "A graph of janus.function would not have done what CPython did. It was compared before "
+        "anything of it was used and is not used: the program's outcome is CPython's.",
+        PyExc_RuntimeWarning, NULL);
+    return jpy_module_take(module, "SpeculationWarning", Py_XNewRef(warning));
+}
+
+PyObject *jpy_where_text(const jpy_shadow *s, const jpy_where *w) {
+    if (!w)
+        return PyUnicode_FromString("an object that the graph has read");
+    if (!w->of) {
+        const jpy_guards *g = &s->e->guards;
+        return w->slot < g->srcs.n ? jpy_src_path(g->srcs.data[w->slot], false)
+                                   : PyUnicode_FromString(w->name ? w->name : "?");
+    }
+    PyObject *up = jpy_where_text(s, w->of), *text = NULL;
+    if (up)
+        text = w->name  ? PyUnicode_FromFormat("%U.%s", up, w->name)
+               : w->key ? PyUnicode_FromFormat("%U[%R]", up, w->key)
+                        : PyUnicode_FromFormat("%U[%zd]", up, w->index);
+    Py_XDECREF(up);
+    return text;
+}
+
+/* The code object of what is decorated, borrowed, or NULL. */
+static PyCodeObject *code_of(const jpy_function *f) {
+    PyObject *o = f->callable;
+    if (PyMethod_Check(o))
+        o = PyMethod_GET_FUNCTION(o);
+    return PyFunction_Check(o) ? (PyCodeObject *)PyFunction_GET_CODE(o) : NULL;
+}
+
+int jpy_shadow_report(jpy_function *f, jpy_shadow *s, const jpy_call *call) {
+    (void)call;
+    PyObject *type, *value, *tb;
+    PyErr_Fetch(&type, &value, &tb);
+    const char *what = s->difference ? PyUnicode_AsUTF8(s->difference) : "?";
+    jpy_note(f, "disproved, not used: %s", what ? what : "?");
+    PyCodeObject *code = code_of(f);
+    PyObject *name = PyObject_GetAttrString((PyObject *)f, "__qualname__");
+    PyErr_Clear();
+    PyObject *text = PyUnicode_FromFormat(
+        "janus.function: a graph of %S was not used, since it differs from what CPython did: %s",
+        name ? name : Py_None, what ? what : "?");
+    int rc = 0;
+    if (text && code)
+        rc = PyErr_WarnExplicitObject(warning, text, code->co_filename, code->co_firstlineno, NULL,
+                                      NULL);
+    else if (text)
+        rc = PyErr_WarnFormat(warning, 1, "%U", text);
+    Py_XDECREF(text);
+    Py_XDECREF(name);
+    if (type) { /* CPython's exception is the call's */
+        PyErr_Clear();
+        PyErr_Restore(type, value, tb);
+        return 0;
+    }
+    return rc;
+}

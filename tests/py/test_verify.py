@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verified speculation: graphs are compared with CPython before they are used."""
+import gc
+import warnings
+
+import pytest
+
+import janus
+
+pytestmark = pytest.mark.filterwarnings("error::janus.SpeculationWarning")
+
+
+def counts(f):
+    s = f.stats()
+    return {k: s[k] for k in ("calls", "graph", "imperative", "verified", "disproved")}
+
+
+def test_the_first_hit_is_compared_and_counts():
+    @janus.function(verify="rarely")
+    def f(x):
+        return x * 2
+
+    for i in range(5):
+        assert f(janus.ones(3) * i).tolist() == [2.0 * i] * 3
+    assert counts(f) == {"calls": 5, "graph": 4, "imperative": 1, "verified": 1, "disproved": 0}
+
+
+@pytest.mark.parametrize("verify, n", [("always", 4), ("rarely", 1), ("never", 0)])
+def test_how_often(verify, n, monkeypatch):
+    def f(x):
+        return x + 1
+
+    by_option = janus.function(f, verify=verify)
+    monkeypatch.setenv("JANUS_VERIFY", verify)
+    by_environment = janus.function(f)
+    for g in by_option, by_environment:
+        for _ in range(5):
+            g(janus.ones(2))
+        assert g.stats()["verified"] == n and g.stats()["graph"] == 4
+
+
+def test_options_that_are_wrong():
+    with pytest.raises(ValueError, match='verify is "rarely", "always" or "never", got "often"'):
+        janus.function(lambda x: x, verify="often")
+
+
+def test_every_effect_happens_once():
+    class Box:
+        pass
+
+    @janus.function(verify="always")
+    def f(x, box, items, table):
+        x.add_(1)
+        box.n = box.n + 1
+        items.append(x.sum())
+        table["k"] = items
+        print("called", box.n)
+        return items
+
+    x, box, items, table = janus.zeros(2), Box(), [], {}
+    box.n = 0
+    for i in range(1, 6):
+        assert f(x, box, items, table) is items
+        assert x.tolist() == [i, i] and box.n == i and len(items) == i and table == {"k": items}
+
+
+def test_random_numbers_are_drawn_once():
+    def f(x):
+        return x + janus.rand(3)
+
+    janus.manual_seed(3)
+    want = [f(janus.zeros(3)).tolist() for _ in range(5)]
+    janus.manual_seed(3)
+    g = janus.function(f, verify="always")
+    assert [g(janus.zeros(3)).tolist() for _ in range(5)] == want
+    assert g.stats()["verified"] == 4
+
+
+def test_decorated_callees_run_plain_in_a_shadow():
+    @janus.function(verify="always")
+    def inner(x):
+        return x * 3
+
+    @janus.function(verify="always")
+    def outer(x):
+        return inner(x) + 1
+
+    for _ in range(4):
+        outer(janus.ones(2))
+    assert outer.stats()["verified"] == 3 and inner.stats()["calls"] <= 1
+
+
+def test_collection_is_on_again():
+    assert gc.isenabled()
+    f = janus.function(lambda x: x * 2, verify="always")
+    for _ in range(3):
+        f(janus.ones(1))
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        f(janus.ones(1))
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_memory_of_the_program_is_not_written_twice():
+    """A parameter, its gradient and the state of an optimizer step as they do undecorated."""
+    def train(function):
+        janus.manual_seed(0)
+        m = janus.nn.Linear(3, 2)
+        o = janus.optim.Adam(m.parameters(), lr=0.1)
+
+        @function
+        def step(x):
+            o.zero_grad()
+            loss = m(x).square().sum()
+            loss.backward()
+            o.step()
+            return loss
+
+        losses = [float(step(janus.ones(4, 3))) for _ in range(6)]
+        return losses, [p.tolist() for p in m.parameters()], [p.grad.tolist() for p in m.parameters()]
+
+    want = train(lambda f: f)
+    for verify in "always", "rarely", "never":
+        got = train(lambda f, verify=verify: janus.function(f, verify=verify, numerics="exact"))
+        assert got == want
+
+
+def test_deep_recursions_are_decided_by_a_shallow_one():
+    """CPython's limit is what a call that is compared meets, as undecorated; it says nothing of the graph."""
+    def down(x, n):
+        return x if n == 0 else down(x + 1, n - 1)
+
+    f = janus.function(down, verify="rarely")
+    x = janus.zeros(1)
+    f(x, 5), f(x, 6)
+    with pytest.raises(RecursionError):
+        f(x, 100000)
+    assert f(x, 7).tolist() == [7.0]
+    assert f(x, 100000).tolist() == [100000.0]
+    assert f.stats()["disproved"] == 0
+
+
+def test_no_warning_where_nothing_differs():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f = janus.function(lambda x: (x, [x], {"a": x[1:]}), verify="always")
+        for _ in range(3):
+            f(janus.ones(3))
