@@ -22,36 +22,39 @@ bool jpy_near(double p, double a, double scale, janus_dtype dtype, bool exact) {
     return fabs(p - a) <= of_value * fabs(a) + of_scale * (1 + scale);
 }
 
-static double load_float(const janus_tensor *t, int64_t i) {
-    if (t->dtype == JANUS_F32)
-        return ((const float *)t->data)[i];
-    if (t->dtype == JANUS_F64)
-        return ((const double *)t->data)[i];
-    jn_view v = jn_tensor_as_view(t);
-    return jn_load_f(&v, i);
-}
+/* The elements of a dense tensor. */
+typedef struct numbers {
+    jn_view view;
+    int64_t n;
+} numbers;
 
-static double load_int(const janus_tensor *t, int64_t i) {
-    switch (t->dtype) {
+static double load(const numbers *x, int64_t i) {
+    switch (x->view.dtype) {
+    case JANUS_F32:
+        return ((const float *)x->view.data)[i];
+    case JANUS_F64:
+        return ((const double *)x->view.data)[i];
     case JANUS_I64:
-        return (double)((const int64_t *)t->data)[i];
+        return (double)((const int64_t *)x->view.data)[i];
     case JANUS_I32:
-        return ((const int32_t *)t->data)[i];
+        return ((const int32_t *)x->view.data)[i];
+    case JANUS_F16:
+    case JANUS_BF16:
+        return jn_load_f(&x->view, i);
     default:
-        return ((const uint8_t *)t->data)[i];
+        return ((const uint8_t *)x->view.data)[i];
     }
 }
 
-static jpy_numbers floats(const janus_tensor *p, const janus_tensor *a, bool exact,
-                          jpy_number_pair *out) {
+static jpy_numbers floats(const numbers *p, const numbers *a, bool exact, jpy_number_pair *out) {
     double scale = 0;
-    for (int64_t i = 0; i < a->numel; i++) {
-        double x = fabs(load_float(a, i));
+    for (int64_t i = 0; i < a->n; i++) {
+        double x = fabs(load(a, i));
         scale = x > scale && isfinite(x) ? x : scale;
     }
-    for (int64_t i = 0; i < a->numel; i++) {
-        double x = load_float(p, i), y = load_float(a, i);
-        if (!jpy_near(x, y, scale, (janus_dtype)a->dtype, exact)) {
+    for (int64_t i = 0; i < a->n; i++) {
+        double x = load(p, i), y = load(a, i);
+        if (!jpy_near(x, y, scale, (janus_dtype)a->view.dtype, exact)) {
             *out = (jpy_number_pair){i, x, y};
             return JPY_NUMBERS_DIFFER;
         }
@@ -59,30 +62,30 @@ static jpy_numbers floats(const janus_tensor *p, const janus_tensor *a, bool exa
     return JPY_NUMBERS_EQUAL;
 }
 
-static jpy_numbers dense(const janus_tensor *p, const janus_tensor *a, bool exact,
-                         jpy_number_pair *out) {
-    size_t size = jn_dtype_size((janus_dtype)a->dtype);
-    if (memcmp(p->data, a->data, (size_t)a->numel * size) == 0)
+static jpy_numbers dense(const numbers *p, const numbers *a, bool exact, jpy_number_pair *out) {
+    size_t size = jn_dtype_size((janus_dtype)a->view.dtype);
+    const char *x = p->view.data, *y = a->view.data;
+    if (!a->n || memcmp(x, y, (size_t)a->n * size) == 0)
         return JPY_NUMBERS_EQUAL;
-    if (jn_dtype_is_float((janus_dtype)a->dtype))
+    if (jn_dtype_is_float((janus_dtype)a->view.dtype))
         return floats(p, a, exact, out);
-    for (int64_t i = 0; i < a->numel; i++)
-        if (memcmp(p->data + (size_t)i * size, a->data + (size_t)i * size, size) != 0) {
-            *out = (jpy_number_pair){i, load_int(p, i), load_int(a, i)};
-            return JPY_NUMBERS_DIFFER;
-        }
-    return JPY_NUMBERS_EQUAL;
+    int64_t i = 0;
+    while (memcmp(x + (size_t)i * size, y + (size_t)i * size, size) == 0)
+        i++;
+    *out = (jpy_number_pair){i, load(p, i), load(a, i)};
+    return JPY_NUMBERS_DIFFER;
 }
 
-jpy_numbers jpy_numbers_compare(const janus_tensor *p, const janus_tensor *a, bool exact,
+jpy_numbers jpy_numbers_compare(janus_tensor *p, janus_tensor *a, bool exact,
                                 jpy_number_pair *out) {
     janus_tensor *x = NULL, *y = NULL;
+    numbers px = {.n = p->numel}, ax = {.n = a->numel};
     jpy_numbers r = JPY_NUMBERS_FAILED;
     if (p->storage->device || a->storage->device)
         return JPY_NUMBERS_EQUAL; /* not compared: docs/adr/0020 */
-    if (jn_tensor_contiguous((janus_tensor *)p, &x) == JANUS_OK &&
-        jn_tensor_contiguous((janus_tensor *)a, &y) == JANUS_OK)
-        r = dense(x, y, exact, out);
+    if (jn_tensor_contiguous(p, &x) == JANUS_OK && jn_tensor_contiguous(a, &y) == JANUS_OK &&
+        jn_tensor_as_view(x, &px.view) == JANUS_OK && jn_tensor_as_view(y, &ax.view) == JANUS_OK)
+        r = dense(&px, &ax, exact, out);
     janus_tensor_release(x);
     janus_tensor_release(y);
     return r;

@@ -20,7 +20,6 @@ typedef struct jpy_number_pair { /* the elements that differ most */
  * one of; `exact`: by bits but for the sign and contents of a NaN. */
 bool jpy_near(double p, double a, double scale, janus_dtype dtype, bool exact);
 /* Of one dtype and dims, any strides. */
-jpy_numbers jpy_numbers_compare(const janus_tensor *p, const janus_tensor *a, bool exact,
-                                jpy_number_pair *out);
+jpy_numbers jpy_numbers_compare(janus_tensor *p, janus_tensor *a, bool exact, jpy_number_pair *out);
 
 #endif

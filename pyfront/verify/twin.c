@@ -33,7 +33,8 @@ void jpy_shadow_free(jpy_shadow *s) {
         Py_DECREF(t->o);
     HASH_CLEAR(hh, s->twins);
     for (jpy_twin_storage *st = s->storages; st; st = st->hh.next) {
-        jn_free(st->copy);
+        janus_tensor_release(st->copy);
+        janus_tensor_release(st->all);
         jn_storage_release(st->storage);
     }
     HASH_CLEAR(hh, s->storages);
@@ -115,34 +116,35 @@ PyObject *jpy_members_of(PyObject *o) {
 bool jpy_shadow_copy_storage(jpy_shadow *s, jpy_twin_storage *st) {
     if (st->copy || st->storage->device)
         return st->copy != NULL;
-    st->copy = jn_alloc(st->storage->bytes + 1);
-    if (!st->copy)
+    if (jn_tensor_empty((janus_dtype)st->all->dtype, 1, st->all->dims, &st->copy) != JANUS_OK)
+        st->copy = NULL;
+    if (!st->copy || jn_tensor_copy(st->copy, st->all) != JANUS_OK)
         return !(s->failed = true);
-    memcpy(st->copy, st->storage->data, st->storage->bytes);
     s->copied += st->storage->bytes;
     return true;
 }
 
-static void touch_storage(jpy_shadow *s, const janus_tensor *t, const jpy_where *where) {
-    if (!t->storage || jpy_shadow_storage(s, t->storage))
-        return;
+static void touch_storage(jpy_shadow *s, janus_tensor *t, const jpy_where *where) {
+    if (t->storage->state == JN_STORAGE_PROXY || jpy_shadow_storage(s, t->storage))
+        return; /* what conversions keep as samples of a kind has no elements */
     jpy_twin_storage *st = jn_arena_zalloc(&s->arena, sizeof *st);
-    if (!st) {
+    int64_t n = (int64_t)(t->storage->bytes / jn_dtype_size((janus_dtype)t->dtype)), one = 1;
+    if (!st || jn_tensor_view(t, 1, &n, &one, -jn_tensor_offset(t), &st->all) != JANUS_OK) {
         s->failed = true;
         return;
     }
     st->storage = t->storage;
     st->version = t->storage->version;
-    st->dtype = t->dtype;
     st->where = where;
     HASH_ADD_PTR(s->storages, storage, st);
     if (!st->hh.tbl) {
+        janus_tensor_release(st->all);
         s->failed = true;
         return;
     }
     jn_storage_retain(st->storage);
     if (s->copy_all || s->copied + st->storage->bytes <= COPY_AT_ONCE)
-        st->whole = jpy_shadow_copy_storage(s, st);
+        jpy_shadow_copy_storage(s, st);
 }
 
 static void touch_tensor(jpy_shadow *s, jpy_twin *t, const jpy_where *where) {

@@ -38,9 +38,8 @@ typedef struct jpy_where {
 typedef struct jpy_twin_storage {
     jn_storage *storage; /* retained */
     uint32_t version;    /* before */
-    uint8_t dtype;
-    char *copy; /* what it has to hold afterwards; NULL: what it held before */
-    bool whole; /* copy was made before the run wrote */
+    janus_tensor *all;   /* one dim that is all of it, owned */
+    janus_tensor *copy;  /* what that has to hold afterwards, owned; NULL: what it held before */
     const jpy_where *where;
     UT_hash_handle hh;
 } jpy_twin_storage;

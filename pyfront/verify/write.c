@@ -52,14 +52,13 @@ static int store(jpy_shadow *s, janus_tensor *target, janus_tensor *value) {
         return jn_tensor_copy(target, value) == JANUS_OK ? 0 : -1;
     if (jn_tensor_fill(value) != JANUS_OK || !jpy_shadow_copy_storage(s, st))
         return -1;
-    janus_tensor *copy;
-    janus_status r =
-        janus_tensor_wrap((janus_dtype)target->dtype, target->rank, target->dims, target->strides,
-                          st->copy + (target->data - (char *)st->storage->data), NULL, NULL, &copy);
-    if (r != JANUS_OK)
+    janus_tensor *place;
+    if (target->dtype != st->copy->dtype ||
+        jn_tensor_view(st->copy, target->rank, target->dims, target->strides,
+                       jn_tensor_offset(target), &place) != JANUS_OK)
         return -1;
-    r = jn_tensor_copy(copy, value);
-    janus_tensor_release(copy);
+    janus_status r = jn_tensor_copy(place, value);
+    janus_tensor_release(place);
     return r == JANUS_OK ? 0 : -1;
 }
 
