@@ -30,6 +30,11 @@ int jpy_getbuffer(PyObject *self, Py_buffer *view, int flags) {
                                          "implicitly: use Tensor.cpu() first");
         return -1;
     }
+    if (!jn_eager_hook && jpy_tensor_tracked((jpy_tensor *)self)) {
+        PyErr_SetString(PyExc_RuntimeError, "Can't call numpy() on Tensor that requires grad. Use "
+                                            "tensor.detach().numpy() instead.");
+        return -1;
+    }
     if (!t->contiguous && !(flags & PyBUF_STRIDES)) {
         PyErr_SetString(PyExc_BufferError, "the tensor is not contiguous");
         return -1;
@@ -261,9 +266,11 @@ static int measure(shape *s, PyObject *o, int depth) {
     return rc;
 }
 
-static void store(janus_dtype d, char *p, janus_kind kind, janus_scalar v) {
+static int store(janus_dtype d, char *p, janus_kind kind, janus_scalar v) {
+    if (!jn_dtype_is_float(d) && jpy_scalar_check(d, kind, v) < 0)
+        return -1;
     double f = kind == JANUS_KIND_FLOAT ? v.f : (double)v.i;
-    int64_t i = kind == JANUS_KIND_FLOAT ? (int64_t)v.f : v.i;
+    int64_t i = kind != JANUS_KIND_FLOAT ? v.i : jn_dtype_is_int(d) ? (int64_t)v.f : 0;
     switch (d) {
     case JANUS_F32:
         *(float *)(void *)p = (float)f;
@@ -283,6 +290,7 @@ static void store(janus_dtype d, char *p, janus_kind kind, janus_scalar v) {
     default:
         *(uint8_t *)p = (uint8_t)i;
     }
+    return 0;
 }
 
 /* Elements of o to t, from the one at `at` on, which it leaves behind the last. */
@@ -316,9 +324,9 @@ static int fill(janus_tensor *t, int64_t *at, PyObject *o) {
     if (rc < 0)
         return -1;
     if (rc > 0) {
-        store((janus_dtype)t->dtype, jn_tensor_ready_data(t) + *at * (int64_t)size, kind, v);
+        char *to = jn_tensor_ready_data(t) + *at * (int64_t)size;
         ++*at;
-        return 0;
+        return store((janus_dtype)t->dtype, to, kind, v);
     }
     PyObject *seq = PySequence_Fast(o, "expected a sequence");
     if (!seq)

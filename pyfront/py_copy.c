@@ -115,7 +115,8 @@ int jpy_copy_into(jpy_tensor *dst, PyObject *value, bool trim) {
         int rc = jpy_scalar_of(value, &kind, &s);
         if (rc == 0)
             PyErr_Format(PyExc_TypeError, "can't assign a %s to a tensor", Py_TYPE(value)->tp_name);
-        if (rc <= 0 || jpy_scalar_tensor((janus_dtype)dst->t->dtype, kind, s, &t) < 0)
+        if (rc <= 0 || jpy_scalar_check((janus_dtype)dst->t->dtype, kind, s) < 0 ||
+            jpy_scalar_tensor((janus_dtype)dst->t->dtype, kind, s, &t) < 0)
             return -1;
         rc = copy_plain(dst, t, trim);
         janus_tensor_release(t);

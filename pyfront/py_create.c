@@ -175,7 +175,7 @@ static PyObject *full(ARGS) {
         c.dtype = kind == JANUS_KIND_FLOAT ? JANUS_F32
                   : kind == JANUS_KIND_INT ? JANUS_I64
                                            : JANUS_BOOL;
-    return filled(rank, dims, c.dtype, kind, v, &c);
+    return jpy_scalar_check(c.dtype, kind, v) < 0 ? NULL : filled(rank, dims, c.dtype, kind, v, &c);
 }
 
 /* ---- like another
@@ -190,6 +190,8 @@ janus_tensor *jpy_like_of(PyObject *const *args, Py_ssize_t n, Py_ssize_t want, 
 static PyObject *full_like_of(janus_tensor *like, janus_kind kind, janus_scalar v,
                               const jpy_common *c) {
     janus_full_like_attrs attrs = {sizeof attrs, c->has_dtype ? (int64_t)c->dtype : like->dtype};
+    if (jpy_scalar_check((janus_dtype)attrs.dtype, kind, v) < 0)
+        return NULL;
     jn_eager_arg in[2] = {{.kind = (uint8_t)kind, .s = v}, {.kind = JANUS_KIND_TENSOR, .t = like}};
     janus_tensor *t;
     if (jpy_check(jn_eager(JN_OP(full_like), in, 2, &attrs, &t, 1)) < 0)

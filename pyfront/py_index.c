@@ -47,7 +47,7 @@ static PyObject *run_slice(PyObject *x, int axis, PyObject *slice) {
         return NULL;
     janus_slice_attrs *s = (janus_slice_attrs *)(void *)b.attrs;
     s->axis = axis;
-    s->step = step;
+    s->step = step > n && n > 0 ? n : step; /* one element either way */
     b.few[1] = (jpy_operand){.kind = JANUS_KIND_INT, .s.i = start};
     b.few[2] = (jpy_operand){.kind = JANUS_KIND_INT, .s.i = stop < start ? start : stop};
     b.n_in = 3;
@@ -104,8 +104,30 @@ static int add_index(parsed *p, PyObject *index, int axis) {
     return 0;
 }
 
+/* A new dim of size 1 before the next one. */
+static int add_dim(parsed *p) {
+    for (unsigned i = 0; i < p->n; i++)
+        p->axes[i] += p->axes[i] >= p->axis;
+    return step_to(p, run_unsqueeze(p->x, p->axis));
+}
+
+static int add_mask(parsed *p, janus_tensor *mask);
+
+/* A mask without dims chooses all or nothing: it has one dim, as has what it is applied to. */
+static int add_choice(parsed *p, janus_tensor *mask) {
+    int64_t one = 1;
+    janus_tensor *row;
+    if (add_dim(p) < 0 || jpy_check(jn_tensor_view(mask, 1, &one, &one, 0, &row)) < 0)
+        return -1;
+    int rc = add_mask(p, row);
+    janus_tensor_release(row);
+    return rc;
+}
+
 /* A bool mask of rank r: r vectors of the places where it is true. */
 static int add_mask(parsed *p, janus_tensor *mask) {
+    if (mask->rank == 0)
+        return add_choice(p, mask);
     janus_tensor *x = ((jpy_tensor *)p->x)->t;
     for (int i = 0; i < mask->rank; i++)
         if (p->axis + i >= x->rank || mask->dims[i] != x->dims[p->axis + i]) {
@@ -178,6 +200,12 @@ static int add_tensor(parsed *p, PyObject *o) {
     }
     janus_tensor *t = ((jpy_tensor *)index)->t;
     int rc;
+    if (t->dtype == JANUS_U8) { /* bytes are masks, as they were before there was bool */
+        Py_SETREF(index, PyObject_CallMethod(index, "bool", NULL));
+        if (!index)
+            return -1;
+        t = ((jpy_tensor *)index)->t;
+    }
     if (t->dtype == JANUS_BOOL) {
         rc = add_mask(p, t);
         Py_DECREF(index);
@@ -203,12 +231,33 @@ static int add_tensor(parsed *p, PyObject *o) {
     return rc;
 }
 
+/* What an array of another library is like: its dims, and whether its elements are bools; false: it
+ * is none. */
+static bool array_like(PyObject *o, int *rank, bool *mask) {
+    Py_buffer v;
+    if (jpy_tensor_check(o) || !PyObject_CheckBuffer(o))
+        return false;
+    if (PyObject_GetBuffer(o, &v, PyBUF_FULL_RO) < 0) {
+        PyErr_Clear();
+        return false;
+    }
+    *rank = v.ndim;
+    *mask = v.format && strcmp(v.format, "?") == 0;
+    PyBuffer_Release(&v);
+    return true;
+}
+
 /* How many dims of x an item takes. */
 static int takes(PyObject *o) {
     if (o == Py_None || o == Py_Ellipsis || PyBool_Check(o))
         return 0;
-    if (jpy_tensor_check(o) && ((jpy_tensor *)o)->t->dtype == JANUS_BOOL)
+    if (jpy_tensor_check(o) &&
+        (((jpy_tensor *)o)->t->dtype == JANUS_BOOL || ((jpy_tensor *)o)->t->dtype == JANUS_U8))
         return ((jpy_tensor *)o)->t->rank;
+    int rank;
+    bool mask;
+    if (array_like(o, &rank, &mask) && mask)
+        return rank;
     if (PyList_Check(o) && PyList_GET_SIZE(o) && PyBool_Check(PyList_GET_ITEM(o, 0)))
         return 1;
     return 1;
@@ -220,16 +269,19 @@ static int add_item(parsed *p, PyObject *o, int rest) {
         p->axis = t->rank - rest > p->axis ? t->rank - rest : p->axis;
         return 0;
     }
-    if (o == Py_None || o == Py_True) {
-        for (unsigned i = 0; i < p->n; i++)
-            p->axes[i] += p->axes[i] >= p->axis;
-        int rc = step_to(p, run_unsqueeze(p->x, p->axis));
+    if (o == Py_None) {
+        int rc = add_dim(p);
         p->axis++;
         return rc;
     }
+    int rank = 0;
+    bool mask = PyBool_Check(o);
+    (void)array_like(o, &rank, &mask);
+    if (mask)
+        return add_tensor(p, o);
     bool zero_d = jpy_tensor_check(o) && ((jpy_tensor *)o)->t->rank == 0 &&
                   jn_dtype_is_int(((jpy_tensor *)o)->t->dtype);
-    if (zero_d || (!jpy_tensor_check(o) && PyIndex_Check(o) && !PyBool_Check(o))) {
+    if (zero_d || (!jpy_tensor_check(o) && PyIndex_Check(o) && rank == 0)) {
         int64_t i;
         if (p->axis >= t->rank) {
             if (t->rank == 0)
@@ -253,7 +305,7 @@ static int add_item(parsed *p, PyObject *o, int rest) {
         p->axis++;
         return rc;
     }
-    if (PyUnicode_Check(o) || PyFloat_Check(o) || PyBool_Check(o)) {
+    if (PyUnicode_Check(o) || PyFloat_Check(o)) {
         PyErr_Format(PyExc_TypeError,
                      "only integers, slices (`:`), ellipsis (`...`), None and long or byte "
                      "Variables are valid indices (got %s)",
@@ -263,12 +315,20 @@ static int add_item(parsed *p, PyObject *o, int rest) {
     return add_tensor(p, o);
 }
 
-static int parse(parsed *p, PyObject *self, PyObject *key) {
-    p->x = Py_NewRef(self);
-    p->axis = 0;
-    p->n = 0;
-    if (!PyTuple_Check(key))
-        return add_item(p, key, 0);
+/* A short list with something else than numbers in it is meant as a tuple. */
+static bool means_tuple(PyObject *key) {
+    if (!PyList_Check(key) || PyList_GET_SIZE(key) >= 32)
+        return false;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(key); i++) {
+        PyObject *o = PyList_GET_ITEM(key, i);
+        if (jpy_tensor_check(o) || PySlice_Check(o) || o == Py_None || o == Py_Ellipsis ||
+            (PySequence_Check(o) && !PyUnicode_Check(o)))
+            return true;
+    }
+    return false;
+}
+
+static int parse_tuple(parsed *p, PyObject *key) {
     Py_ssize_t n = PyTuple_GET_SIZE(key);
     for (Py_ssize_t i = 0; i < n; i++) {
         int rest = 0;
@@ -280,6 +340,20 @@ static int parse(parsed *p, PyObject *self, PyObject *key) {
             return -1;
     }
     return 0;
+}
+
+static int parse(parsed *p, PyObject *self, PyObject *key) {
+    p->x = Py_NewRef(self);
+    p->axis = 0;
+    p->n = 0;
+    if (PyTuple_Check(key))
+        return parse_tuple(p, key);
+    if (!means_tuple(key))
+        return add_item(p, key, 0);
+    PyObject *items = PyList_AsTuple(key);
+    int rc = items ? parse_tuple(p, items) : -1;
+    Py_XDECREF(items);
+    return rc;
 }
 
 /* ---- x[key], x[key] = value

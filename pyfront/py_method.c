@@ -223,6 +223,13 @@ static PyObject *copy_(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     return jpy_copy_into((jpy_tensor *)self, args[0], false) < 0 ? NULL : Py_NewRef(self);
 }
 static PyObject *fill_(PyObject *self, PyObject *value) {
+    if (jpy_tensor_check(value) && ((jpy_tensor *)value)->t->rank) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "fill_ only supports 0-dimension value tensor but got tensor with %d "
+                     "dimensions.",
+                     (int)((jpy_tensor *)value)->t->rank);
+        return NULL;
+    }
     return jpy_copy_into((jpy_tensor *)self, value, false) < 0 ? NULL : Py_NewRef(self);
 }
 static PyObject *zero_(PyObject *self, PyObject *unused) {

@@ -10,6 +10,7 @@
 
 #include "pyfront/py_op.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "ops/ref/ref.h"
@@ -148,12 +149,40 @@ int jpy_scalar_of(PyObject *o, janus_kind *kind, janus_scalar *out) {
     return 0;
 }
 
+bool jpy_scalar_fits(janus_dtype dtype, janus_kind kind, janus_scalar v) {
+    static const double largest[JANUS_DTYPE_COUNT] = {
+        [JANUS_F32] = FLT_MAX, [JANUS_BF16] = 3.3895313892515355e38};
+    if (kind == JANUS_KIND_BOOL || dtype == JANUS_BOOL || dtype == JANUS_F64)
+        return true;
+    double f = kind == JANUS_KIND_FLOAT ? v.f : (double)v.i;
+    if (jn_dtype_is_float(dtype)) {
+        double most = dtype == JANUS_F16 && kind != JANUS_KIND_FLOAT ? 65504.0 : largest[dtype];
+        return most == 0 || isnan(f) || isinf(f) || fabs(f) <= most;
+    }
+    if (kind == JANUS_KIND_FLOAT) {
+        if (!(f > -9223372036854777856.0 && f < 9223372036854775808.0))
+            return false;
+        v.i = (int64_t)f;
+    }
+    return dtype == JANUS_I32  ? v.i >= INT32_MIN && v.i <= INT32_MAX
+           : dtype == JANUS_U8 ? v.i >= -255 && v.i <= 255 /* a negative one counts from 256 */
+                               : true;
+}
+
+int jpy_scalar_check(janus_dtype dtype, janus_kind kind, janus_scalar v) {
+    if (jpy_scalar_fits(dtype, kind, v))
+        return 0;
+    PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s without overflow",
+                 jn_dtype_name(dtype));
+    return -1;
+}
+
 bool jpy_scalar_store(janus_dtype dtype, janus_kind kind, janus_scalar v, void *to) {
     double f = kind == JANUS_KIND_FLOAT ? v.f : (double)v.i;
     switch (dtype) {
     case JANUS_F32:
         *(float *)to = (float)f;
-        return true;
+        return !isinf(*(float *)to) || isinf(f);
     case JANUS_F64:
         *(double *)to = f;
         return true;
@@ -169,17 +198,18 @@ bool jpy_scalar_store(janus_dtype dtype, janus_kind kind, janus_scalar v, void *
     default:
         break;
     }
-    int64_t i = kind == JANUS_KIND_FLOAT ? (int64_t)v.f : v.i;
+    bool fits = jpy_scalar_fits(dtype, kind, v);
+    int64_t i = kind != JANUS_KIND_FLOAT ? v.i : fits ? (int64_t)v.f : INT64_MIN;
     switch (dtype) {
     case JANUS_I32:
         *(int32_t *)to = (int32_t)i;
-        return true;
+        return fits;
     case JANUS_I64:
         *(int64_t *)to = i;
-        return true;
+        return fits;
     case JANUS_U8:
         *(uint8_t *)to = (uint8_t)i;
-        return true;
+        return fits;
     default:
         return false;
     }

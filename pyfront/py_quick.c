@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "exec/recipe.h"
+#include "ops/op_ids.h"
 #include "pyfront/autocast.h"
 #include "pyfront/tape_internal.h"
 
@@ -544,7 +545,9 @@ static bool learn_run(entry *e, const jpy_bound *b, PyObject *const *args, Py_ss
             break;
         if (e->in[i].from == FROM_NUMBER) {
             uint64_t cell;
-            ok = cast[i] >= 0 && number_of(args[e->in[i].arg], (janus_dtype)cast[i], &cell) &&
+            /* Which powers of integers there are depends on the number. */
+            ok = cast[i] >= 0 && (op->id != JN_OP_ID_pow || jn_dtype_is_float(cast[i])) &&
+                 number_of(args[e->in[i].arg], (janus_dtype)cast[i], &cell) &&
                  jn_tensor_empty((janus_dtype)cast[i], 0, NULL, &made[n_made]) == JANUS_OK;
             if (ok) {
                 arg[i] = (jn_eager_arg){.kind = JANUS_KIND_TENSOR, .t = made[n_made++]};

@@ -242,6 +242,19 @@ static bool is_mixed_norm(const run *r) {
            r->cast[0] == JANUS_F32;
 }
 
+/* What is stored as it is, and what integers are raised to, must fit; sums wrap around. */
+static int number_fits(const jn_op *op, unsigned i, janus_dtype dtype, janus_kind kind,
+                       janus_scalar v) {
+    bool power = op->id == JN_OP_ID_pow && jn_dtype_is_int(dtype);
+    if (power && i == 1 && v.i < 0) {
+        PyErr_SetString(PyExc_RuntimeError, "Integers to negative integer powers are not allowed.");
+        return -1;
+    }
+    return power || op->id == JN_OP_ID_masked_fill || op->id == JN_OP_ID_where
+               ? jpy_scalar_check(dtype, kind, v)
+               : 0;
+}
+
 static int cast_operands(run *r, bool inplace) {
     jpy_bound *b = r->b;
     if (b->cast_first >= 0 && r->types[0].kind == JANUS_KIND_TENSOR &&
@@ -278,7 +291,8 @@ static int cast_operands(run *r, bool inplace) {
             continue;
         if (r->numbers[i] != JANUS_KIND_NONE) {
             janus_tensor *t;
-            if (jpy_scalar_tensor((janus_dtype)r->cast[i], r->numbers[i], r->vals[i].s, &t) < 0)
+            if (number_fits(b->op, i, (janus_dtype)r->cast[i], r->numbers[i], r->vals[i].s) < 0 ||
+                jpy_scalar_tensor((janus_dtype)r->cast[i], r->numbers[i], r->vals[i].s, &t) < 0)
                 return -1;
             r->vals[i] = jpy_val_tensor(t, (jpy_edge){0});
             r->owned[i] = true;

@@ -72,11 +72,26 @@ int jpy_bind_flatten(jpy_bound *b, PyObject *const *a) {
     int64_t from = 0, to = -1;
     if (jpy_int_arg(a[1], &from) < 0 || jpy_int_arg(a[2], &to) < 0)
         return -1;
-    int64_t rank = t.rank;
-    from += from < 0 ? rank : 0;
-    to += to < 0 ? rank : 0;
-    if (rank && (from < 0 || from >= rank || to < from || to >= rank)) {
-        PyErr_SetString(PyExc_IndexError, "flatten(): dims out of range");
+    int64_t rank = t.rank, span = rank ? rank : 1; /* a number has the dims 0 and -1 */
+    if (rank < 0) {
+        PyErr_SetString(PyExc_RuntimeError, "flatten(): the number of dims is not known");
+        return -1;
+    }
+    int64_t given[2] = {from, to};
+    for (int i = 0; i < 2; i++) {
+        if (given[i] < -span || given[i] >= span) {
+            PyErr_Format(PyExc_IndexError,
+                         "Dimension out of range (expected to be in range of [%lld, %lld], but got "
+                         "%lld)",
+                         (long long)-span, (long long)(span - 1), (long long)given[i]);
+            return -1;
+        }
+    }
+    from += from < 0 ? span : 0;
+    to += to < 0 ? span : 0;
+    if (to < from) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "flatten() has invalid args: start_dim cannot come after end_dim");
         return -1;
     }
     int64_t *shape = b->ints;
@@ -152,11 +167,40 @@ int jpy_bind_select(jpy_bound *b, PyObject *const *a) {
         return -1;
     return jpy_int_arg(a[1], &ATTRS(janus_select_attrs)->axis) < 0 ? -1 : 0;
 }
+/* Whether a dim of size `size` (which a graph may not know) has the stretch; start from its front.
+ */
+static int narrow_fits(int64_t size, int64_t *start, int64_t length) {
+    if (size < 0) {
+        PyErr_SetString(PyExc_RuntimeError, "narrow(): the size of the dim is not known");
+        return -1;
+    }
+    if (*start < -size || *start > size) {
+        PyErr_Format(PyExc_IndexError,
+                     "Dimension out of range (expected to be in range of [%lld, %lld], but got "
+                     "%lld)",
+                     (long long)-size, (long long)size, (long long)*start);
+        return -1;
+    }
+    *start += *start < 0 ? size : 0;
+    if (length < 0 || length > size - *start) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "start (%lld) + length (%lld) exceeds dimension size (%lld).",
+                     (long long)*start, (long long)length, (long long)size);
+        return -1;
+    }
+    return 0;
+}
+
 /* input, dim, start, length */
 int jpy_bind_narrow(jpy_bound *b, PyObject *const *a) {
-    int64_t start, n;
-    if (jpy_use(b, JN_OP(slice), a, 1) < 0 || jpy_int_arg(a[2], &start) <= 0 ||
+    int64_t start, n, axis;
+    jn_type t;
+    if (jpy_type_of(b, a[0], &t) < 0 || jpy_use(b, JN_OP(slice), a, 1) < 0 ||
+        jpy_int_arg(a[1], &axis) <= 0 || jpy_int_arg(a[2], &start) <= 0 ||
         jpy_int_arg(a[3], &n) <= 0)
+        return -1;
+    if (axis >= -(int64_t)t.rank && axis < t.rank &&
+        narrow_fits(t.dims[axis < 0 ? axis + t.rank : axis], &start, n) < 0)
         return -1;
     b->in[1] = (jpy_operand){.kind = JANUS_KIND_INT, .s.i = start};
     b->in[2] = (jpy_operand){.kind = JANUS_KIND_INT, .s.i = start + n};

@@ -353,6 +353,7 @@ static PyGetSetDef tensor_getset[] = {
     {"is_leaf", get_is_leaf, NULL, "Whether it is no result of a recorded op.", NULL},
     {"grad_fn", get_grad_fn, NULL, "The tape node it is a result of, or None.", NULL},
     {"grad", get_grad, set_grad, "Gradient collected by backward(), or None.", NULL},
+    {"_grad", get_grad, set_grad, "The same as grad.", NULL},
     {"data", get_data, set_data, "The same memory, without history.", NULL},
     {"_version", get_version, NULL, "Number of in-place writes to the memory.", NULL},
     {"_base", get_base, NULL, "The tensor this is a view of, or None.", NULL},

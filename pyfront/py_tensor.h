@@ -72,7 +72,12 @@ int jpy_inplace_end(jpy_tensor *t, jpy_node *node);
 
 /* Python scalar (int, float, bool; not tensors): kind and value.  0: not one, 1: one, -1: error. */
 int jpy_scalar_of(PyObject *o, janus_kind *kind, janus_scalar *out);
-/* Writes it as an element of `dtype`; false: an f16 or bf16, which it had to be rounded to. */
+/* Whether `dtype` holds the number (an integer dtype: its whole part); no f32 above the largest. */
+bool jpy_scalar_fits(janus_dtype dtype, janus_kind kind, janus_scalar v);
+/* RuntimeError where it does not: for what stores a number as it is. */
+int jpy_scalar_check(janus_dtype dtype, janus_kind kind, janus_scalar v);
+/* Writes it as an element of `dtype`; false: an f16 or bf16, which it had to be rounded to, or an
+ * integer that does not hold it. */
 bool jpy_scalar_store(janus_dtype dtype, janus_kind kind, janus_scalar v, void *to);
 /* New 0-d tensor of `dtype` with that value. */
 int jpy_scalar_tensor(janus_dtype dtype, janus_kind kind, janus_scalar v, janus_tensor **out);

@@ -76,7 +76,9 @@ static int walk_slice(walk *w, PyObject *o) {
     if (w->to->rank == JN_MAX_RANK)
         return 0;
     w->to->offset += start * stride;
-    keep(w, step == 1 ? stop - start : (stop - start + step - 1) / step, stride * step);
+    /* A step past the end takes one element at most; its stride is not asked for. */
+    step = step > n && n > 0 ? n : step;
+    keep(w, stop == start ? 0 : (stop - start - 1) / step + 1, stride * step);
     return 1;
 }
 

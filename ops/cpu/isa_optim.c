@@ -13,7 +13,7 @@ enum { GRAIN = 16384 };
 /* Coefficients of one step, found once. */
 typedef struct step {
     const jn_kargs *k;
-    double lr, decay, shrink, sign, c[4];
+    double lr, decay, shrink, sign, c[6];
 } step;
 
 static double scalar(const jn_kargs *k, unsigned i) {
@@ -64,11 +64,12 @@ static void spread(step *s, jn_range_fn body) {
         T *p1 = OUT(T, 0), *m1 = OUT(T, 1), *v1 = OUT(T, 2);                                       \
         const T rate = (T)s->lr, decay = (T)s->decay, shrink = (T)s->shrink, sign = (T)s->sign;    \
         const T b1 = (T)s->c[0], b2 = (T)s->c[1], root = (T)s->c[2], eps = (T)s->c[3];             \
+        const T take1 = (T)s->c[4], take2 = (T)s->c[5]; /* 1 - b1, rounded once */                 \
         JN_VECTOR_LOOP for (int64_t i = begin; i < end; i++) {                                     \
             T q = shrink * p[i];                                                                   \
             T d = sign * g[i] + decay * q;                                                         \
-            T a = b1 * m[i] + (1 - b1) * d;                                                        \
-            T b = b2 * v[i] + (1 - b2) * d * d;                                                    \
+            T a = b1 * m[i] + take1 * d;                                                           \
+            T b = b2 * v[i] + take2 * d * d;                                                       \
             p1[i] = q - rate * a / (ROOT(b) * root + eps);                                         \
             m1[i] = a;                                                                             \
             v1[i] = b;                                                                             \
@@ -98,7 +99,8 @@ static void adam_step(const jn_kargs *k) {
               .decay = a->decoupled ? 0.0 : a->weight_decay,
               .shrink = a->decoupled ? 1 - lr * a->weight_decay : 1.0,
               .sign = a->maximize ? -1.0 : 1.0,
-              .c = {a->beta1, a->beta2, 1 / sqrt(1 - pow(a->beta2, n)), a->eps}};
+              .c = {a->beta1, a->beta2, 1 / sqrt(1 - pow(a->beta2, n)), a->eps, 1 - a->beta1,
+                    1 - a->beta2}};
     spread(&s, BY_DTYPE(adam));
     store_step(&k->out[3], n);
 }
