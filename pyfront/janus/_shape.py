@@ -10,6 +10,14 @@ from ._C import Tensor
 from ._attach import method
 
 
+def wrap_dim(dim, rank):
+    """A dim counted from the front; IndexError where there is none."""
+    span = builtins.max(rank, 1)
+    if not -span <= dim < span:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-span}, {span - 1}], but got {dim})")
+    return dim % span
+
+
 @method
 def tile(input, *dims):
     """`input` repeated along each dim, leading ones added."""
@@ -22,8 +30,14 @@ def movedim(input, source, destination):
     """Dims moved to new places, the others kept in order."""
     source = [source] if isinstance(source, int) else list(source)
     destination = [destination] if isinstance(destination, int) else list(destination)
-    source = [d % input.ndim for d in source]
-    destination = [d % input.ndim for d in destination]
+    if len(source) != len(destination):
+        raise RuntimeError("movedim: Invalid source or destination dims: they should have the same number of elements")
+    source = [wrap_dim(d, input.ndim) for d in source]
+    destination = [wrap_dim(d, input.ndim) for d in destination]
+    if len(set(source)) != len(source) or len(set(destination)) != len(destination):
+        raise RuntimeError("movedim: repeated dim in `source` or `destination`")
+    if not input.ndim:
+        return input
     order = [d for d in range(input.ndim) if d not in source]
     for to, where in sorted(zip(destination, source)):
         order.insert(to, where)
@@ -33,25 +47,42 @@ def movedim(input, source, destination):
 @method
 def unflatten(input, dim, sizes):
     """One dim made several."""
-    dim %= input.ndim
+    dim = wrap_dim(dim, input.ndim)
     return input.reshape(tuple(input.shape[:dim]) + tuple(sizes) + tuple(input.shape[dim + 1:]))
 
 
 @method
 def diagonal(input, offset=0, dim1=0, dim2=1):
     """Elements of a diagonal."""
-    order = [d for d in range(input.ndim) if d not in (dim1 % input.ndim, dim2 % input.ndim)]
-    x = input.permute(order + [dim1 % input.ndim, dim2 % input.ndim])
-    rows, columns = x.shape[-2], x.shape[-1]
+    first, second = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    rows, columns = input.shape[first], input.shape[second]
     n = builtins.max(0, builtins.min(rows, columns - offset) if offset >= 0 else builtins.min(rows + offset, columns))
-    i = _C.arange(n)
-    key = (slice(None),) * (x.ndim - 2)
-    return x[key + (i if offset >= 0 else i - offset, i + offset if offset >= 0 else i)]
+    order = [d for d in range(input.ndim) if d not in (first, second)]
+    x = input.permute(order + [first, second])
+    if n == 0:
+        return x.reshape(tuple(x.shape[:-2]) + (rows * columns,))[..., :0]
+    if not x.is_contiguous():
+        turned = x.transpose(-1, -2)
+        if turned.is_contiguous():
+            x, rows, columns, offset = turned, columns, rows, -offset
+        elif not x.requires_grad:
+            x = x[..., -offset:, :] if offset < 0 else x[..., offset:]
+            strides = x.stride()
+            return x.as_strided(tuple(x.shape[:-2]) + (n,), strides[:-2] + (strides[-2] + strides[-1],),
+                                x.storage_offset())
+    # One row after the other, the next element of a diagonal is a row and one place further.
+    start = offset if offset >= 0 else -offset * columns
+    row = x.reshape(tuple(x.shape[:-2]) + (rows * columns,))
+    return row[..., start:start + (n - 1) * (columns + 1) + 1:columns + 1]
 
 
 @method
 def masked_select(input, mask):
     """Elements where `mask` is true, as a vector."""
+    if mask.dtype not in (_C.bool, _C.uint8):
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = _broadcast_shapes(input.shape, mask.shape)
     return input.expand(shape)[mask.expand(shape)]
 
@@ -70,7 +101,19 @@ _nonzero = _C.nonzero
 @method
 def take_along_dim(input, indices, dim=None):
     """Elements at `indices` along `dim`."""
-    return input.reshape(-1).gather(0, indices.reshape(-1)) if dim is None else input.gather(dim, indices)
+    if dim is None:
+        return input.reshape(-1).gather(0, indices.reshape(-1))
+    dim = wrap_dim(dim, input.ndim)
+    if indices.dtype is not _C.int64:
+        raise RuntimeError("take_along_dim(): dtype of indices should be Long")
+    if input.ndim != indices.ndim:
+        raise RuntimeError("take_along_dim(): input and indices should have the same number of dimensions")
+    shape, have = list(input.shape), list(indices.shape)
+    shape[dim] = have[dim] = 1
+    common = list(_broadcast_shapes(shape, have))
+    to_input, to_index = list(common), list(common)
+    to_input[dim], to_index[dim] = input.shape[dim], indices.shape[dim]
+    return input.expand(to_input).gather(dim, indices.expand(to_index))
 
 
 @method
@@ -78,11 +121,26 @@ def repeat_interleave(input, repeats, dim=None):
     """Each element repeated."""
     if dim is None:
         input, dim = input.reshape(-1), 0
-    if isinstance(repeats, int):
-        index = [i for i in range(input.shape[dim]) for _ in range(repeats)]
-    else:
-        index = [i for i, n in enumerate(repeats.tolist()) for _ in range(n)]
-    return input.index_select(dim, _C.tensor(index, dtype=_C.int64))
+    size = input.shape[dim] if input.ndim else 1
+    if isinstance(repeats, Tensor):
+        if repeats.dtype not in (_C.int64, _C.int32):
+            raise RuntimeError("repeats has to be Long or Int tensor")
+        if repeats.ndim > 1:
+            raise RuntimeError("repeat_interleave only accept 0-dim or 1-dim tensors as repeat")
+        counts = repeats.tolist() if repeats.ndim else [repeats.item()]
+        if len(counts) != 1:
+            if len(counts) != size:
+                raise RuntimeError("repeats must have the same size as input along dim, but got repeats.size(0) = "
+                                   f"{len(counts)} and input.size({dim}) = {size}")
+            if builtins.min(counts, default=0) < 0:
+                raise RuntimeError("repeats can not be negative")
+            index = [i for i, n in enumerate(counts) for _ in range(n)]
+            return input.index_select(dim, _C.tensor(index, dtype=_C.int64))
+        repeats = counts[0]
+    if repeats < 0:
+        raise RuntimeError("repeats can not be negative")
+    index = _C.arange(size).unsqueeze(1).expand(size, repeats).reshape(-1)
+    return input.index_select(dim, index)
 
 
 def _broadcast_shapes(*shapes):

@@ -25,7 +25,7 @@ method(tensor_text, "_repr")
 
 @method
 def __format__(self, spec):
-    if self.ndim == 0 and spec:
+    if self.ndim == 0 and builtins.type(self) is Tensor:
         return format(self.item(), spec)
     return object.__format__(self, spec)
 
@@ -37,7 +37,7 @@ def numpy(self, *, force=False):
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self.dtype is _C.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
-    memory = self._numpy()  # says what is wrong before NumPy is asked for
+    memory = self.detach()._numpy()  # says what is wrong before NumPy is asked for
     import numpy
     return numpy.asarray(memory) if self.ndim else numpy.asarray(memory).reshape(())
 
@@ -48,6 +48,27 @@ def __array__(self, dtype=None, copy=None):
     if dtype is not None and array.dtype != dtype:
         return array.astype(dtype)
     return array.copy() if copy else array
+
+
+@method
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    """What a function of NumPy's made of this tensor, as a tensor."""
+    import numpy
+    return from_numpy(numpy.asarray(array))
+
+
+Tensor.__array_priority__ = 1000  # before arrays: their operators leave it to the tensor's
+
+
+@method
+def __copy__(self):
+    made = self.detach()
+    if builtins.type(self) is not Tensor:
+        made = Tensor._make_subclass(builtins.type(self), made, self.requires_grad)
+    elif self.requires_grad:
+        made.requires_grad = self.is_leaf
+    made.__dict__.update(self.__dict__)
+    return made
 
 
 @method
@@ -150,7 +171,8 @@ def new(self, *args):
 
 
 _TYPE_NAMES = {"FloatTensor": _C.float32, "DoubleTensor": _C.float64, "LongTensor": _C.int64,
-               "IntTensor": _C.int32, "ByteTensor": _C.uint8, "BoolTensor": _C.bool, "HalfTensor": _C.float16}
+               "IntTensor": _C.int32, "ByteTensor": _C.uint8, "BoolTensor": _C.bool, "HalfTensor": _C.float16,
+               "BFloat16Tensor": _C.bfloat16}
 
 
 def _type(self, dtype=None, non_blocking=False):
@@ -158,7 +180,11 @@ def _type(self, dtype=None, non_blocking=False):
     if dtype is None:
         return "janus." + next(name for name, d in _TYPE_NAMES.items() if d is self.dtype)
     if isinstance(dtype, str):
+        if dtype.rpartition(".")[2] not in _TYPE_NAMES:
+            raise ValueError(f"invalid type: '{dtype}'")
         dtype = _TYPE_NAMES[dtype.rpartition(".")[2]]
+    elif dtype is Tensor:
+        dtype = _C.float32
     return self.to(getattr(dtype, "dtype", dtype))
 
 
@@ -194,7 +220,10 @@ def share_memory_(self):
 @method
 def masked_scatter_(self, mask, source):
     """Writes source's elements where `mask` is true."""
-    self[mask] = source.reshape(-1)[:int(mask.sum())]
+    count = int(mask.sum())
+    if source.numel() < count:
+        raise RuntimeError(f"masked_scatter_: expected at least {count} elements in source, got {source.numel()}")
+    self[mask] = source.reshape(-1)[:count]
     return self
 
 
@@ -208,7 +237,17 @@ def index_fill_(self, dim, index, value):
 @method
 def index_put_(self, indices, values, accumulate=False):
     """self[indices] = values, or += values."""
-    return self._index_put(tuple(indices), values, accumulate)
+    indices = tuple(indices)
+    if values.dtype != self.dtype:
+        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {self.dtype} for the "
+                           f"destination and {values.dtype} for the source.")
+    return self._index_put(indices, values, accumulate)
+
+
+@method
+def index_put(self, indices, values, accumulate=False):
+    """A copy of this tensor with values written at indices, or added there."""
+    return self.clone().index_put_(indices, values, accumulate)
 
 
 @method
@@ -253,6 +292,8 @@ def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 @method
 def isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Which elements are close."""
+    if self.dtype != other.dtype:
+        raise RuntimeError(f"{self.dtype} did not match {other.dtype}")
     close = ((self - other).abs() <= atol + rtol * other.abs()) & other.isfinite() | (self == other)
     return close | (self.isnan() & other.isnan()) if equal_nan else close
 

@@ -123,7 +123,7 @@ def set_device(device):
 
 def manual_seed(seed):
     """Seeds the generator, which all devices share: they draw the same numbers."""
-    _C.manual_seed(seed)
+    _C.default_generator.manual_seed(int(seed))
 
 
 manual_seed_all = manual_seed

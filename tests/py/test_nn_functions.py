@@ -253,7 +253,7 @@ LOSSES = {
     "poisson": (2, lambda a, b: F.poisson_nll_loss(a, b, reduction="sum"), lambda a, b: (np.exp(a) - a * b).sum()),
     "gaussian": (2, lambda a, b: F.gaussian_nll_loss(a, b, b * b + 0.1),
                  lambda a, b: (0.5 * (np.log(b * b + 0.1) + (a - b) ** 2 / (b * b + 0.1))).mean()),
-    "ranking": (2, lambda a, b: F.margin_ranking_loss(a[:, 0], b[:, 0], tensor(SIGN), 0.3, "none"),
+    "ranking": (2, lambda a, b: F.margin_ranking_loss(a[:, 0], b[:, 0], tensor(SIGN), 0.3, reduction="none"),
                 lambda a, b: np.maximum(0, -SIGN * (a - b)[:, 0] + 0.3)),
     "hinge": (1, lambda a: F.hinge_embedding_loss(a[:, 0], tensor(SIGN), reduction="none"),
               lambda a: np.where(SIGN > 0, a[:, 0], np.maximum(0, 1 - a[:, 0]))),

@@ -2,6 +2,7 @@
 """Samplers, the joining of examples into batches, and DataLoader, all in this process."""
 from .. import _C
 from .._C import Tensor
+from .._tensor import as_tensor
 from .dataset import Subset
 
 
@@ -49,6 +50,8 @@ def default_collate(batch):
     first = batch[0]
     if isinstance(first, _C.Tensor):
         return _C.stack(list(batch))
+    if hasattr(first, "__array_interface__") and not isinstance(first, float):
+        return _C.stack([as_tensor(example) for example in batch])
     if isinstance(first, (bool, int, float)):
         return _C.tensor(list(batch), dtype=_C.float64 if isinstance(first, float) else None)
     if isinstance(first, (str, bytes)):
@@ -62,8 +65,6 @@ def default_collate(batch):
         if hasattr(first, "_fields"):
             return type(first)(*joined)
         return tuple(joined) if isinstance(first, tuple) else joined
-    if hasattr(first, "__array_interface__"):
-        return _C.stack([_C.as_tensor(example) for example in batch])
     raise TypeError("default_collate: batch must contain tensors, numbers, dicts or lists; found "
                     f"{type(first).__name__}")
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Normalisation of groups and instances, dropout of channels, and losses, as functions over other ops."""
 from .. import _C, _random
+from .._shape import broadcast_tensors
 
 
 def _affine(x, weight, bias):
@@ -43,89 +44,44 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     return y if weight is None else y * weight
 
 
-def _channel_dropout(input, p, training, n):
+def _channel_dropout(input, p, training, inplace, n):
     """Zeroes whole channels: all but the dims before the last n are dropped together."""
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0.0:
         return input
     kept = _C.ones(tuple(input.shape[:-n]) + (1,) * n, dtype=input.dtype, device=input.device)
-    return input * _random.dropout(kept, p)
+    kept = _random.dropout(kept, p)
+    return input.mul_(kept) if inplace else input * kept
 
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
     """Zeroes channels of [N, C, L] with probability p and scales the others."""
-    return _channel_dropout(input, p, training, 1)
+    return _channel_dropout(input, p, training, inplace, 1)
 
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
     """Zeroes channels of [N, C, H, W] with probability p and scales the others."""
-    return _channel_dropout(input, p, training, 2)
+    return _channel_dropout(input, p, training, inplace, 2)
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """Divides by the p-norm over `dim`, or by eps where that is smaller."""
+    if out is not None:
+        raise NotImplementedError("normalize(): out is not supported")
+    return input / input.norm(p, dim, True).clamp(min=eps)
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
-    """Products of vectors along `dim` over the product of their norms."""
-    norms = (x1 * x1).sum(dim).sqrt().clamp(min=eps) * (x2 * x2).sum(dim).sqrt().clamp(min=eps)
-    return (x1 * x2).sum(dim) / norms
+    """Products of vectors along `dim`, each divided by its norm, or by eps where that is smaller."""
+    # The limit has no gradient of its own: that of the norm goes on below eps, as in PyTorch.
+    x1, x2 = broadcast_tensors(x1, x2)
+    first, second = x1.norm(2.0, dim, True), x2.norm(2.0, dim, True)
+    with _C.no_grad():
+        low_first, low_second = first.clamp(min=eps) - first, second.clamp(min=eps) - second
+    return (x1 / (first + low_first) * (x2 / (second + low_second))).sum(dim)
 
 
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """p-norm of the differences along the last dim."""
     return (x1 - x2 + eps).norm(p, -1, keepdim)
-
-
-def _wide(tensor):
-    """In float32 under autocast."""
-    return _C._autocast(tensor, False)
-
-
-def _reduced(loss, reduction):
-    if reduction == "none":
-        return loss
-    if reduction not in ("mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return loss.mean() if reduction == "mean" else loss.sum()
-
-
-def huber_loss(input, target, reduction="mean", delta=1.0):
-    """Half the squared difference up to `delta`, linear beyond."""
-    gap = (_wide(input) - _wide(target)).abs()
-    return _reduced(_C.where(gap <= delta, 0.5 * gap * gap, delta * (gap - 0.5 * delta)), reduction)
-
-
-def poisson_nll_loss(input, target, log_input=True, eps=1e-8, reduction="mean"):
-    """Negative log likelihood of counts, without the term of the target alone."""
-    input, target = _wide(input), _wide(target)
-    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
-    return _reduced(loss, reduction)
-
-
-def gaussian_nll_loss(input, target, var, eps=1e-6, reduction="mean"):
-    """Negative log likelihood of normal distributions, without the constant."""
-    var = var.clamp(min=eps)
-    return _reduced(0.5 * (var.log() + (input - target) ** 2 / var), reduction)
-
-
-def margin_ranking_loss(input1, input2, target, margin=0.0, reduction="mean"):
-    """max(0, -target (input1 - input2) + margin)."""
-    input1, input2, target = _wide(input1), _wide(input2), _wide(target)
-    return _reduced((-target * (input1 - input2) + margin).clamp(min=0.0), reduction)
-
-
-def hinge_embedding_loss(input, target, margin=1.0, reduction="mean"):
-    """input where target is 1, max(0, margin - input) where it is -1."""
-    input = _wide(input)
-    return _reduced(_C.where(target > 0, input, (margin - input).clamp(min=0.0)), reduction)
-
-
-def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
-    """1 - cosine where target is 1, max(0, cosine - margin) where it is -1."""
-    cosine = cosine_similarity(_wide(input1), _wide(input2), -1)
-    return _reduced(_C.where(target > 0, 1 - cosine, (cosine - margin).clamp(min=0.0)), reduction)
-
-
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, reduction="mean"):
-    """max(0, distance to the positive - distance to the negative + margin)."""
-    anchor, positive, negative = _wide(anchor), _wide(positive), _wide(negative)
-    gap = pairwise_distance(anchor, positive, p, eps) - pairwise_distance(anchor, negative, p, eps)
-    return _reduced((gap + margin).clamp(min=0.0), reduction)

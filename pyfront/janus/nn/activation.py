@@ -6,8 +6,8 @@ from .module import Module
 from .parameter import Parameter
 
 
-class _InPlaceAccepted(Module):
-    """Takes PyTorch's `inplace`; the result is a new tensor either way."""
+class _MayWrite(Module):
+    """`inplace=True`: the result is written over the input."""
 
     def __init__(self, inplace=False):
         super().__init__()
@@ -17,18 +17,18 @@ class _InPlaceAccepted(Module):
         return "inplace=True" if self.inplace else ""
 
 
-class ReLU(_InPlaceAccepted):
+class ReLU(_MayWrite):
     """max(x, 0)."""
 
     def forward(self, input):
-        return F.relu(input)
+        return F.relu(input, self.inplace)
 
 
-class SiLU(_InPlaceAccepted):
+class SiLU(_MayWrite):
     """x sigmoid(x)."""
 
     def forward(self, input):
-        return F.silu(input)
+        return F.silu(input, self.inplace)
 
 
 class Tanh(Module):
@@ -59,7 +59,7 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
-class LeakyReLU(_InPlaceAccepted):
+class LeakyReLU(_MayWrite):
     """x where positive, negative_slope x elsewhere."""
 
     def __init__(self, negative_slope=0.01, inplace=False):
@@ -67,13 +67,13 @@ class LeakyReLU(_InPlaceAccepted):
         self.negative_slope = negative_slope
 
     def forward(self, input):
-        return F.leaky_relu(input, self.negative_slope)
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
 
     def extra_repr(self):
-        return f"negative_slope={self.negative_slope}"
+        return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
 
 
-class ELU(_InPlaceAccepted):
+class ELU(_MayWrite):
     """x where positive, alpha (exp(x) - 1) elsewhere."""
 
     def __init__(self, alpha=1.0, inplace=False):
@@ -81,17 +81,25 @@ class ELU(_InPlaceAccepted):
         self.alpha = alpha
 
     def forward(self, input):
-        return F.elu(input, self.alpha)
+        return F.elu(input, self.alpha, self.inplace)
 
     def extra_repr(self):
-        return f"alpha={self.alpha}"
+        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
 
 
 class Softplus(Module):
-    """log(1 + exp(x))."""
+    """log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold."""
+
+    def __init__(self, beta=1.0, threshold=20.0):
+        super().__init__()
+        self.beta = beta
+        self.threshold = threshold
 
     def forward(self, input):
-        return F.softplus(input)
+        return F.softplus(input, self.beta, self.threshold)
+
+    def extra_repr(self):
+        return f"beta={self.beta}, threshold={self.threshold}"
 
 
 class _OverDim(Module):
@@ -124,39 +132,39 @@ class LogSoftmax(_OverDim):
         return F.log_softmax(input, self._dim(input))
 
 
-class ReLU6(_InPlaceAccepted):
+class ReLU6(_MayWrite):
     """min(max(x, 0), 6)."""
 
     def forward(self, input):
-        return F.relu6(input)
+        return F.relu6(input, self.inplace)
 
 
-class Hardsigmoid(_InPlaceAccepted):
+class Hardsigmoid(_MayWrite):
     """x / 6 + 1/2, limited to [0, 1]."""
 
     def forward(self, input):
-        return F.hardsigmoid(input)
+        return F.hardsigmoid(input, self.inplace)
 
 
-class Hardswish(_InPlaceAccepted):
+class Hardswish(_MayWrite):
     """x hardsigmoid(x)."""
 
     def forward(self, input):
-        return F.hardswish(input)
+        return F.hardswish(input, self.inplace)
 
 
-class Mish(_InPlaceAccepted):
+class Mish(_MayWrite):
     """x tanh(softplus(x))."""
 
     def forward(self, input):
-        return F.mish(input)
+        return F.mish(input, self.inplace)
 
 
-class SELU(_InPlaceAccepted):
+class SELU(_MayWrite):
     """elu with the scale and alpha that keep mean 0 and variance 1."""
 
     def forward(self, input):
-        return F.selu(input)
+        return F.selu(input, self.inplace)
 
 
 class LogSigmoid(Module):
@@ -180,7 +188,7 @@ class Tanhshrink(Module):
         return F.tanhshrink(input)
 
 
-class Hardtanh(_InPlaceAccepted):
+class Hardtanh(_MayWrite):
     """x limited to [min_val, max_val]."""
 
     def __init__(self, min_val=-1.0, max_val=1.0, inplace=False):
@@ -189,13 +197,13 @@ class Hardtanh(_InPlaceAccepted):
         self.max_val = max_val
 
     def forward(self, input):
-        return F.hardtanh(input, self.min_val, self.max_val)
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self):
-        return f"min_val={self.min_val}, max_val={self.max_val}"
+        return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
 
 
-class CELU(_InPlaceAccepted):
+class CELU(_MayWrite):
     """x where positive, alpha (exp(x / alpha) - 1) elsewhere."""
 
     def __init__(self, alpha=1.0, inplace=False):
@@ -203,10 +211,10 @@ class CELU(_InPlaceAccepted):
         self.alpha = alpha
 
     def forward(self, input):
-        return F.celu(input, self.alpha)
+        return F.celu(input, self.alpha, self.inplace)
 
     def extra_repr(self):
-        return f"alpha={self.alpha}"
+        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
 
 
 class Hardshrink(Module):
@@ -220,7 +228,7 @@ class Hardshrink(Module):
         return F.hardshrink(input, self.lambd)
 
     def extra_repr(self):
-        return f"lambd={self.lambd}"
+        return str(self.lambd)
 
 
 class Softshrink(Module):
@@ -234,7 +242,7 @@ class Softshrink(Module):
         return F.softshrink(input, self.lambd)
 
     def extra_repr(self):
-        return f"lambd={self.lambd}"
+        return str(self.lambd)
 
 
 class GLU(Module):
@@ -251,7 +259,7 @@ class GLU(Module):
         return f"dim={self.dim}"
 
 
-class Threshold(_InPlaceAccepted):
+class Threshold(_MayWrite):
     """x where above the threshold, value elsewhere."""
 
     def __init__(self, threshold, value, inplace=False):
@@ -260,10 +268,10 @@ class Threshold(_InPlaceAccepted):
         self.value = value
 
     def forward(self, input):
-        return F.threshold(input, self.threshold, self.value)
+        return F.threshold(input, self.threshold, self.value, self.inplace)
 
     def extra_repr(self):
-        return f"threshold={self.threshold}, value={self.value}"
+        return f"threshold={self.threshold}, value={self.value}" + (", inplace=True" if self.inplace else "")
 
 
 class PReLU(Module):
