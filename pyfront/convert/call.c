@@ -467,16 +467,13 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         jcv_refuse(c, "a call of %s", name);
     PyObject **v = jcv_alloc(c, (args->n_pos + args->n_kw + 1) * sizeof *v);
     PyObject *kwnames = args->n_kw ? jcv_own(c, PyTuple_New(args->n_kw)) : NULL;
-    unsigned n_tags = 0;
-    c->tags_seen = 0;
+    size_t first_tag = c->tags.n;
     for (unsigned i = 0; i < args->n_pos + args->n_kw; i++) {
         jcv_av *a = i < args->n_pos ? args->pos[i] : args->kw[i - args->n_pos];
         jcv_av *all = jcv_all_assumed(c, a);
         v[i] = jcv_object(c, all ? all : a);
-        if (!v[i] && a->kind == AV_SCALAR && a->val->type->kind == JANUS_KIND_FLOAT) {
+        if (!v[i] && a->kind == AV_SCALAR && a->val->type->kind == JANUS_KIND_FLOAT)
             v[i] = jcv_own(c, PyFloat_FromDouble(jcv_tag(c, a->val)));
-            n_tags++;
-        }
         if (!v[i] && a->kind == AV_SCALAR)
             jcv_refuse(c, "a number of the graph as an argument of %s", name);
         if (!v[i])
@@ -498,8 +495,9 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         if (args->pos[i]->kind == AV_LIST && args->pos[i]->text == jcv_never)
             jcv_throw_now(c, THROW_DEAD);
     jcv_own(c, r);
-    if (c->tags_seen != n_tags)
-        jcv_refuse(c, "a number of the graph as an argument of %s", name);
+    for (size_t i = first_tag; i < c->tags.n; i++)
+        if (!c->tags.data[i].seen) /* it went elsewhere than to an operand of an op */
+            jcv_refuse(c, "a number of the graph as an argument of %s", name);
     if (len > 1 && name[len - 1] == '_' && name[len - 2] != '_' && c->writes == writes)
         jcv_refuse(c, "%s is not seen to write", name);
     for (unsigned i = 0; i < args->n_pos; i++) /* in-place methods return their object */

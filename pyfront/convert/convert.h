@@ -106,6 +106,11 @@ typedef struct jcv_live {
     struct jcv_live *next;
 } jcv_live;
 
+typedef struct jcv_tagged {
+    jcv_val *val;
+    bool seen; /* by an op that was recorded */
+} jcv_tagged;
+
 typedef struct jcv_left_out {
     const char *why;
     jn_loc at;
@@ -154,8 +159,7 @@ struct jcv {
     JN_VEC(jcv_left_out) left_out; /* paths that are asserted not to be taken */
     unsigned steps;
     PyObject *attr_names, *type_list; /* lists: what host.attr and host.type refer to */
-    JN_VEC(jcv_val *) tags;           /* numbers given to eager functions, see jcv_tag */
-    unsigned tags_seen;
+    JN_VEC(jcv_tagged) tags;          /* numbers given to eager functions, see jcv_tag */
     bool host_items, host_keys; /* items of host lists and tuples, of host dicts are read */
     jcv_live *lives;
     jcv_peel *peels;

@@ -273,7 +273,7 @@ double jcv_tag(jcv *c, jcv_val *v) {
     uint64_t bits = tag_bits | c->tags.n;
     double f;
     memcpy(&f, &bits, sizeof f);
-    if (!jn_vec_push(&c->tags, v))
+    if (!jn_vec_push(&c->tags, ((jcv_tagged){v, false})))
         jcv_refuse(c, "out of memory");
     return f;
 }
@@ -283,9 +283,9 @@ static jcv_val *tagged(jcv *c, int kind, janus_scalar s) {
     if (kind != JANUS_KIND_FLOAT || (bits & 0xffffffff00000000u) != tag_bits ||
         (bits & 0xffffffffu) >= c->tags.n)
         return NULL;
-    jcv_val *v = c->tags.data[bits & 0xffffffffu];
-    c->tags_seen++;
-    return v;
+    jcv_tagged *t = &c->tags.data[bits & 0xffffffffu];
+    t->seen = true;
+    return t->val;
 }
 
 /* Whether a cast only copies what a kernel has made to a tensor of the caller, which the commit

@@ -261,3 +261,33 @@ def penalty_of_weights(function, log):
     for i in range(4):
         w.grad = None
         log(f(t(3, seed=i)), w, v)
+
+
+def scheduled(optimizer):
+    """A learning rate that changes at every call is an input of one graph."""
+
+    def program(function, log):
+        m = nn.Linear(3, 2)
+        o = OPTIMIZERS[optimizer](m.parameters())
+        s = janus.optim.lr_scheduler.ExponentialLR(o, 0.9)
+
+        @function
+        def step(x):
+            o.zero_grad()
+            loss = (m(x) ** 2).mean()
+            loss.backward()
+            o.step()
+            return loss
+
+        for i in range(7):
+            log(step(t(4, 3, seed=i)), m)
+            s.step()
+        stats = getattr(step, "stats", dict)()
+        assert stats.get("conversions", 0) <= 2, stats
+
+    program.__name__ = "scheduled_" + optimizer
+    return program
+
+
+for name in OPTIMIZERS:
+    case(graph=FAST)(scheduled(name))
