@@ -23,8 +23,12 @@ bool jn_vec_grow(void **data, size_t *cap, size_t need, size_t size);
 #define jn_vec_reserve(v, need)                                                                    \
     ((v)->cap >= (size_t)(need) ||                                                                 \
      jn_vec_grow((void **)&(v)->data, &(v)->cap, (size_t)(need), sizeof *(v)->data))
+/* The item is computed first: it may push to the same vector, which moves. */
 #define jn_vec_push(v, item)                                                                       \
-    (jn_vec_reserve((v), (v)->n + 1) ? ((v)->data[(v)->n++] = (item), true) : false)
+    __extension__({                                                                                \
+        __typeof__((v)->data[0]) jn_vec_item = (item);                                             \
+        jn_vec_reserve((v), (v)->n + 1) ? ((v)->data[(v)->n++] = jn_vec_item, true) : false;       \
+    })
 #define jn_vec_pop(v) ((v)->data[--(v)->n])
 #define jn_vec_last(v) ((v)->data[(v)->n - 1])
 #define jn_vec_clear(v) ((void)((v)->n = 0))

@@ -7,6 +7,7 @@
  * turn with its consumer's rounds.  A list display collects; of unknown length it is stacked.
  */
 #include "pyfront/convert/convert.h"
+#include "pyfront/convert/list.h"
 
 typedef struct feeding {
     jcv_av *g;
@@ -144,7 +145,7 @@ void jcv_visit_generator(jcv *c, jcv_av *g, const jcv_leave *leave, jcv_visit_fn
  */
 
 typedef struct taking {
-    JN_VEC(jcv_av *) out;
+    JCV_LIST(jcv_av *) out;
     jcv_ctx *ctx;
 } taking;
 
@@ -152,8 +153,7 @@ static void take(jcv *c, void *user, jcv_av *item) {
     taking *t = user;
     if (c->ctx != t->ctx)
         jcv_refuse(c, "items that only the graph can count");
-    if (!jn_vec_push(&t->out, item))
-        jcv_refuse(c, "out of memory");
+    jcv_add(c, &t->out, item);
 }
 
 /* Whether its items can be counted now; conditions are seen only when they are met. */
@@ -192,7 +192,6 @@ jcv_av *jcv_try_all(jcv *c, jcv_av *a) {
         jcv_splice(c, t->ctx);
         all = jcv_tuple(c, t->out.data, (unsigned)t->out.n);
     }
-    jn_vec_free(&t->out);
     if (thrown && c->thrown != THROW_REFUSE)
         jcv_throw_now(c, c->thrown);
     if (thrown) {

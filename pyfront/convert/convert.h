@@ -353,7 +353,7 @@ void jcv_back(jcv *c, jcv_place p);
 void jcv_splice(jcv *c, jcv_ctx *from);
 /* Common shape of two values; leaves that need a graph value become placeholders numbered from
  * *n_pairs and (a, b) are added to pairs. */
-typedef struct jcv_pairs {
+typedef struct jcv_pairs { /* of list.h */
     JN_VEC(jcv_av *) a;
     JN_VEC(jcv_av *) b;
 } jcv_pairs;

@@ -287,9 +287,10 @@ static jcv_av *compare_from(jcv *c, jpy_tree *n, unsigned at, jcv_av *a);
 static jcv_out compare_rest(jcv *c, void *user, int arm) {
     chain *x = user;
     bool is_bool = x->so_far->kind == AV_SCALAR && x->so_far->val->type->kind == JANUS_KIND_BOOL;
-    c->slots.data[x->slot] = !arm      ? compare_from(c, x->n, x->at, x->left)
-                             : is_bool ? jcv_bool(c, false)
-                                       : x->so_far;
+    jcv_put(c, x->slot,
+            !arm      ? compare_from(c, x->n, x->at, x->left)
+            : is_bool ? jcv_bool(c, false)
+                      : x->so_far);
     return OUT_NORMAL;
 }
 

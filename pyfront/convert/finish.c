@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "pyfront/convert/list.h"
+
 #include "graph/pass.h"
 #include "ops/op_ids.h"
 
@@ -31,17 +33,16 @@ static uint32_t add_result(jcv *c, jcv_val *v) {
 
 typedef struct finishing {
     jpy_entry *e;
-    JN_VEC(const void *) ids; /* address of what has an identity -> its recipe id, place + 1 */
-    JN_VEC(jcv_rec *) escaped;
-    JN_VEC(PyObject *) making; /* instances whose recipes are being written */
+    JCV_LIST(const void *) ids; /* address of what has an identity -> its recipe id, place + 1 */
+    JCV_LIST(jcv_rec *) escaped;
+    JCV_LIST(PyObject *) making; /* instances whose recipes are being written */
 } finishing;
 
 static uint32_t id_of(jcv *c, finishing *f, const void *p) {
     for (size_t i = 0; i < f->ids.n; i++)
         if (f->ids.data[i] == p)
             return (uint32_t)i + 1;
-    if (!jn_vec_push(&f->ids, p))
-        jcv_refuse(c, "out of memory");
+    jcv_add(c, &f->ids, p);
     return (uint32_t)f->ids.n;
 }
 
@@ -115,8 +116,7 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
             jcv_throw_now(c, THROW_RESTART);
         }
     jcv_leak(c, rec);
-    if (!jn_vec_push(&f->escaped, rec))
-        jcv_refuse(c, "out of memory");
+    jcv_add(c, &f->escaped, rec);
     bool tracked = jpy_tensor_tracked((jpy_tensor *)a->py);
     if (tracked && !jcv_tracked_always(c, v))
         jcv_refuse(c, "a result requires grad on some paths only");
@@ -141,8 +141,7 @@ static jpy_recipe *instance_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *
     for (size_t i = 0; i < f->making.n; i++)
         if (f->making.data[i] == a->py)
             jcv_refuse(c, "an object that leads to itself leaves the graph");
-    if (!jn_vec_push(&f->making, a->py))
-        jcv_refuse(c, "out of memory");
+    jcv_add(c, &f->making, a->py);
     r->id = id_of(c, f, a->py);
     r->n = attrs->n;
     r->items = entry_alloc(c, f->e, attrs->n * sizeof(jpy_recipe *));
@@ -450,9 +449,6 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     }
     e->n_recipes = (uint32_t)f.ids.n;
     e->n_results = (unsigned)c->main->results.n;
-    jn_vec_free(&f.ids);
-    jn_vec_free(&f.escaped);
-    jn_vec_free(&f.making);
     if (e->n_tracked)
         jcv_cut_untracked(c);
     janus_status st = jn_module_new(&e->module);

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "pyfront/convert/list.h"
+
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 
@@ -57,8 +59,8 @@ static janus_kind number_kind(const jcv_av *a) {
 static jcv_av *undef(jcv *c, const char *why) { return jcv_lacking(c, LACK_UNKNOWN, why); }
 
 static jcv_av *placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
-    if (!jn_vec_push(&p->a, a) || !jn_vec_push(&p->b, b))
-        jcv_refuse(c, "out of memory");
+    jcv_add(c, &p->a, a);
+    jcv_add(c, &p->b, b);
     jcv_av *x = jcv_new(c, AV_ITER);
     x->text = "leaf";
     x->n = (unsigned)p->a.n - 1;
@@ -349,8 +351,8 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     if (arms[0].out != arms[1].out)
         jcv_refuse(c, "one branch leaves where the other does not");
     jcv_pairs pairs = {{0}, {0}};
-    JN_VEC(uint32_t) which = {0};
-    JN_VEC(jcv_av *) shapes = {0};
+    JCV_LIST(uint32_t) which = {0};
+    JCV_LIST(jcv_av *) shapes = {0};
     size_t n_slots = arms[1].state.n;
     const bool *dead = dead_variables(c, arms, n_slots);
     for (size_t i = 0; i < n_slots; i++) {
@@ -369,18 +371,18 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
                *of = jcv_container_in(c, (uint32_t)i);
         if (both->kind == AV_UNDEF && of && i < before.n)
             jcv_make_live(c, of); /* longer on one path than on the other */
-        if (!jn_vec_push(&which, (uint32_t)i) || !jn_vec_push(&shapes, both))
-            jcv_refuse(c, "out of memory");
+        jcv_add(c, &which, (uint32_t)i);
+        jcv_add(c, &shapes, both);
     }
     for (size_t i = before.n; i < n_slots; i++) { /* attributes first written in a branch */
         bool attr = false;
         for (size_t k = 0; k < c->attrs.n; k++)
             attr = attr || c->attrs.data[k]->slot == i;
-        if (attr && i >= arms[0].state.n &&
-            (!jn_vec_push(&which, (uint32_t)i) ||
-             !jn_vec_push(&shapes, jcv_merge(c, c->slot_init.data[i], arms[1].state.slots[i],
-                                             &pairs, MERGE_ARMS))))
-            jcv_refuse(c, "out of memory");
+        if (!attr || i < arms[0].state.n)
+            continue;
+        jcv_add(c, &which, (uint32_t)i);
+        jcv_add(c, &shapes,
+                jcv_merge(c, c->slot_init.data[i], arms[1].state.slots[i], &pairs, MERGE_ARMS));
     }
     unsigned n = (unsigned)pairs.a.n;
     const jn_type **types = jcv_alloc(c, (n + 1) * sizeof *types);
@@ -411,10 +413,6 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     for (size_t i = 0; i < which.n; i++)
         jcv_put(c, which.data[i], jcv_fill(c, shapes.data[i], leaves));
     jcv_sync_places(c);
-    jn_vec_free(&which);
-    jn_vec_free(&shapes);
-    jn_vec_free(&pairs.a);
-    jn_vec_free(&pairs.b);
     return arms[0].out;
 }
 
@@ -464,15 +462,15 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             index = jcv_param(c, bx, jcv_type(c, jn_scalar_type(JANUS_KIND_INT)));
         /* initial values */
         jcv_pairs init = {{0}, {0}};
-        JN_VEC(uint32_t) which = {0};
-        JN_VEC(jcv_av *) shapes = {0};
+        JCV_LIST(uint32_t) which = {0};
+        JCV_LIST(jcv_av *) shapes = {0};
         for (size_t i = 0; i < before.n; i++) {
             if (!carried[i])
                 continue;
             jcv_force force = carries(before.slots[i], numbers[i]);
             jcv_av *shape = jcv_merge(c, before.slots[i], before.slots[i], &init, force);
-            if (!jn_vec_push(&which, (uint32_t)i) || !jn_vec_push(&shapes, shape))
-                jcv_refuse(c, "out of memory");
+            jcv_add(c, &which, (uint32_t)i);
+            jcv_add(c, &shapes, shape);
         }
         unsigned n = (unsigned)init.a.n;
         if (n >= 4096)
@@ -566,8 +564,6 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             bool same = same_shape(shapes.data[i], b, &number);
             if (!same && number && force != MERGE_NUMBERS) {
                 numbers[which.data[i]] = again = true;
-                jn_vec_free(&p.a);
-                jn_vec_free(&p.b);
                 continue;
             }
             if (!same && of)
@@ -589,20 +585,13 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
                 if (jcv_leaf_tracked(c, p.b.data[k]) && !tracked[at])
                     tracked[at] = again = true;
             }
-            jn_vec_free(&p.a);
-            jn_vec_free(&p.b);
         }
         if (!again && bx->results.n != n) {
             jcv_peel_loop(c, loop);
             jcv_refuse(c, "the state of a loop changes its structure");
         }
-        if (again) {
-            jn_vec_free(&init.a);
-            jn_vec_free(&init.b);
-            jn_vec_free(&which);
-            jn_vec_free(&shapes);
+        if (again)
             continue;
-        }
         jcv_check_rounds(c, bx, leaves, last, n);
         jcv_state after = jcv_save(c);
         jcv_restore(c, before);
@@ -632,10 +621,6 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
                 c->slots.data[i]->tree = (jpy_tree *)loop;
             }
         }
-        jn_vec_free(&init.a);
-        jn_vec_free(&init.b);
-        jn_vec_free(&which);
-        jn_vec_free(&shapes);
         return;
     }
 }

@@ -71,7 +71,7 @@ jcv_out jcv_exec_with(jcv *c, jpy_tree *n) {
     jcv_av *result = c->slots.data[0];
     for (unsigned i = n->x.n; i-- > 0;)
         leave(c, &e[i]);
-    c->slots.data[0] = result;
+    jcv_put(c, 0, result);
     c->cont = cont;
     c->boundary = end;
     return out;

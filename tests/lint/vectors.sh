@@ -1,5 +1,5 @@
 #!/bin/sh
-# The converter keeps no pointer into a table that may grow: what is pointed to lies in an arena.
+# The converter keeps no pointer into a table that may grow, and has none that a longjmp jumps over.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/common.sh"
 
@@ -16,4 +16,9 @@ look 'an element is written by a call that may move the table: take the value fi
 look 'the place of an element is a call that may move the table: take the place first' \
   '\.data\[[a-z_]+\(c,'
 look 'the address of an element is lost when the table grows' '[=(,] ?&[a-z][a-z>.-]*\.data\[[^]]*\](\.[a-z_]+)?[,;)]'
+
+# emit.c, gradient.c and lower.c return statuses: nothing in them jumps.
+bad=$(grep -nE 'JN_VEC\(' pyfront/convert/*.c | grep -vE '^pyfront/convert/(emit|gradient|lower)\.c:')
+[ -z "$bad" ] || problem "a vector that a longjmp jumps over is never freed: take JCV_LIST of list.h:
+$bad"
 exit $lint_failed
