@@ -559,6 +559,7 @@ static bool learn_run(entry *e, const jpy_bound *b, PyObject *const *args, Py_ss
     }
     const void *attrs = op->attr_size ? e->attrs : NULL;
     ok = ok && jn_recipe_make(&e->recipe, op, arg, b->n_in, attrs, op->n_out);
+    ok = ok && (e->recipe.kernel || e->in[0].from == FROM_TENSOR); /* a view needs its tensor */
     if (ok && e->inplace) {
         const janus_tensor *dst = e->in[0].from == FROM_TENSOR ? arg[0].t : NULL;
         ok = dst && e->recipe.kernel && dst->contiguous && (op->flags & JN_OP_INPLACE0) &&

@@ -158,3 +158,11 @@ def test_lists_of_tensors():
                 join((x, 3))
             assert join((x, y.double())).dtype == janus.float64
     assert janus.cat((x.reshape(1, 3), y.reshape(1, 3)), dim=1).tolist() == [[0.0, 1.0, 2.0, 1.0, 1.0, 1.0]]
+
+
+def test_views_of_numbers():
+    """A view of a number has no tensor to be a view of."""
+    for _ in range(4):
+        assert janus.detach(1.5).item() == 1.5
+        assert janus.permute(2, ()).item() == 2
+        assert janus.expand(3, (2, 2)).tolist() == [[3, 3], [3, 3]]
