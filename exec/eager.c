@@ -124,6 +124,20 @@ janus_status jn_eager(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
     return st;
 }
 
+janus_status jn_eager_is_view(const jn_op *op, const janus_tensor *t, const void *attrs,
+                              bool *out) {
+    jn_call k;
+    jn_call_room room;
+    jn_eager_arg arg = {.kind = JN_EAGER_LAYOUT, .layout = t};
+    int64_t strides[JN_MAX_RANK], offset = 0;
+    JN_TRY(jn_call_init(&k, &room, op, 1, attrs, 1));
+    janus_status st = jn_call_infer(&k, &arg, NULL);
+    if (st == JANUS_OK)
+        *out = k.impl->view && k.impl->view(k.in, 1, attrs, &k.out_types[0], strides, &offset);
+    jn_call_done(&k);
+    return st;
+}
+
 static janus_status check_dst(const jn_call *k, const janus_tensor *dst) {
     const jn_type *t = &k->out_types[0];
     bool same = t->rank == dst->rank;

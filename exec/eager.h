@@ -8,15 +8,19 @@
 
 #include "exec/tensor.h"
 
-enum { JN_EAGER_LIKE = 100 }; /* a kind beside janus_kind: a type without data, for LIKE operands */
+/* Kinds beside janus_kind: a type without data, for LIKE operands; the number that a tensor of one
+ * element holds, for scalar operands, where only a graph will know it (given to the hook alone); a
+ * tensor of which dims and strides are looked at only (for jn_eager_is_view). */
+enum { JN_EAGER_LIKE = 100, JN_EAGER_ITEM, JN_EAGER_LAYOUT };
 
 /* An operand: a tensor (borrowed), a scalar, a type for LIKE, or absent (KIND_NONE). */
 typedef struct jn_eager_arg {
-    uint8_t kind; /* janus_kind or JN_EAGER_LIKE */
+    uint8_t kind; /* janus_kind or one of the above */
     union {
         janus_tensor *t;
         janus_scalar s;
         const jn_type *like;
+        const janus_tensor *layout;
     };
 } jn_eager_arg;
 
@@ -37,6 +41,9 @@ janus_status jn_eager_into(const jn_op *op, const jn_eager_arg *in, unsigned n_i
  * over what they replace) and shares memory with no other. */
 janus_status jn_eager_update(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
                              const void *attrs, janus_tensor *const *dst, unsigned n_out);
+/* Whether a VIEW op of t's type and layout gives a view: false where it copies.  Runs nothing and
+ * looks at no element, so t may be a proxy. */
+janus_status jn_eager_is_view(const jn_op *op, const janus_tensor *t, const void *attrs, bool *out);
 /* Fast paths, on the calling thread alone, for elementwise ops without attributes whose result has
  * the operands' dtype.  Operands are contiguous, of equal dtype, and of equal dims or one of them
  * 0-d. */

@@ -110,6 +110,12 @@ static janus_status take_operands(jn_call *k, const jn_eager_arg *in) {
             k->type_of[i] = &k->types[i];
             k->cv[i] = NULL;
             break;
+        case JN_EAGER_LAYOUT:
+            k->in[i] = jn_tensor_layout(in[i].layout);
+            k->types[i] = jn_tensor_as_type(in[i].layout);
+            k->type_of[i] = &k->types[i];
+            k->cv[i] = NULL;
+            break;
         case JN_EAGER_LIKE:
             if (operand_of(k->op, i)->accept != JN_ACCEPT_LIKE)
                 return jn_error(JANUS_INTERNAL, "%s: operand %u has no data", k->op->name, i);

@@ -115,6 +115,9 @@ janus_status jn_tensor_alias(janus_tensor *base, int rank, const int64_t *dims,
 janus_status jn_tensor_contiguous(janus_tensor *t, janus_tensor **out);
 /* Copies elements (same dims, any strides, dtype cast as in `cast`). */
 janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src);
+/* The same elements with these strides (>= 0; those of equal elements may be 0): in memory of its
+ * own, or `t`'s where only strides of sizes 1 differ. */
+janus_status jn_tensor_restride(janus_tensor *t, const int64_t *strides, janus_tensor **out);
 /* New row-major tensor with the elements converted (exec/eager.c). */
 janus_status jn_tensor_cast(janus_tensor *t, janus_dtype dtype, janus_tensor **out);
 /* The same bytes elsewhere; a large block on all threads. */

@@ -64,12 +64,16 @@ static PyObject *result_object(making *m, const jpy_recipe *r) {
     }
     if (a->object)
         return Py_NewRef((PyObject *)a->object);
-    janus_tensor_retain(a->t);
+    janus_tensor *t = a->t;
+    if (!r->strides)
+        janus_tensor_retain(t);
+    else if (jpy_check(jn_tensor_restride(a->t, r->strides, &t)) < 0)
+        return NULL;
     if (r->grad) {
         jpy_place at = m->e->place[r->grad - 1];
-        return jpy_tensor_take_node(a->t, m->nodes[at.stage], at.out);
+        return jpy_tensor_take_node(t, m->nodes[at.stage], at.out);
     }
-    return r->freed ? jpy_freed_tensor(a->t) : jpy_tensor_take(a->t);
+    return r->freed ? jpy_freed_tensor(t) : jpy_tensor_take(t);
 }
 
 static PyObject *make(making *m, const jpy_recipe *r, bool rows);

@@ -37,6 +37,7 @@ typedef struct jpy_recipe {
     uint32_t id;   /* recipes of one id make one object */
     uint32_t grad; /* of a tensor result: 1 + its number among the tracked; 0: no history */
     bool freed;    /* of a tensor result: it has a history, which backward has used up */
+    const int64_t *strides; /* of a tensor result: NULL: row-major */
     PyObject *obj;
     struct jpy_recipe **items;
     jpy_view_step *views; /* n of them */

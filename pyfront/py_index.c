@@ -292,11 +292,13 @@ static int add_item(parsed *p, PyObject *o, int rest) {
                 too_many(p);
             return -1;
         }
-        if (jpy_int_arg(o, &i) < 0)
+        bool of_graph = zero_d && ((jpy_tensor *)o)->t->storage->state == JN_STORAGE_PROXY;
+        if (!of_graph && jpy_int_arg(o, &i) < 0)
             return -1;
         for (unsigned k = 0; k < p->n; k++)
             p->axes[k] -= p->axes[k] > p->axis;
-        return step_to(p, jpy_select(p->x, p->axis, i));
+        return step_to(p,
+                       of_graph ? jpy_select_at(p->x, p->axis, o) : jpy_select(p->x, p->axis, i));
     }
     if (PySlice_Check(o)) {
         if (p->axis >= t->rank)

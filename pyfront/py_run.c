@@ -80,11 +80,27 @@ static int bad_operand(const jpy_bound *b, unsigned i, const char *wanted) {
     return -1;
 }
 
+/* A number that only the graph knows: true when it may stand for a scalar operand. */
+static bool graph_number(run *r, unsigned i, janus_tensor *t) {
+    const jn_operand *want = jpy_operand_at(r->b->op, i);
+    janus_kind kind = jn_dtype_is_float(t->dtype) ? JANUS_KIND_FLOAT
+                      : t->dtype == JANUS_BOOL    ? JANUS_KIND_BOOL
+                                                  : JANUS_KIND_INT;
+    if (t->storage->state != JN_STORAGE_PROXY || want->accept != JN_ACCEPT_SCALAR ||
+        t->numel != 1 || (want->dtype_class == JANUS_KIND_INT && kind != JANUS_KIND_INT))
+        return false;
+    r->vals[i] = (jpy_val){.kind = JN_EAGER_ITEM, .t = t};
+    r->types[i] = jn_scalar_type(kind);
+    return true;
+}
+
 /* A SCALAR or SHAPE operand from a Python number or a one-element tensor. */
 static int scalar_operand(run *r, unsigned i, PyObject *o) {
     janus_kind kind, want = (janus_kind)jpy_operand_at(r->b->op, i)->dtype_class;
     janus_scalar s;
     PyObject *item = NULL;
+    if (jpy_tensor_check(o) && jn_eager_hook && graph_number(r, i, ((jpy_tensor *)o)->t))
+        return 0;
     if (jpy_tensor_check(o))
         o = item = jpy_tensor_item(((jpy_tensor *)o)->t);
     if (!o)

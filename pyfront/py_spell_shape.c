@@ -23,14 +23,11 @@ int jpy_bind_view(jpy_bound *b, PyObject *const *a) {
     /* Only what needs no copy: two adjacent dims that do not follow each other must not be merged.
      */
     janus_ints shape = ATTRS(janus_reshape_attrs)->shape;
-    jn_eager_arg arg = {.kind = JANUS_KIND_TENSOR, .t = t};
-    janus_tensor *y;
+    bool shares = false;
     janus_reshape_attrs attrs = *ATTRS(janus_reshape_attrs);
     attrs.shape = shape;
-    if (jpy_check(jn_eager(JN_OP(reshape), &arg, 1, &attrs, &y, 1)) < 0)
+    if (jpy_check(jn_eager_is_view(JN_OP(reshape), t, &attrs, &shares)) < 0)
         return -1;
-    bool shares = y->storage == t->storage;
-    janus_tensor_release(y);
     if (!shares)
         PyErr_SetString(PyExc_RuntimeError,
                         "view size is not compatible with input tensor's size and stride (at least "

@@ -89,7 +89,7 @@ static int walk_item(walk *w, PyObject *o) {
         return walk_slice(w, o);
     if (o != Py_None || w->to->rank == JN_MAX_RANK)
         return 0;
-    keep(w, 1, 0);
+    keep(w, 1, w->axis < w->t->rank ? w->t->dims[w->axis] * w->t->strides[w->axis] : 1);
     return 1;
 }
 
@@ -194,11 +194,11 @@ static void place_init(jpy_place *p, const janus_tensor *t) {
 }
 
 /* By ops: `row` is select or slice. */
-static PyObject *by_op(PyObject *x, const jn_op *row, int axis, int64_t start, int64_t stop) {
+static PyObject *by_op(PyObject *x, const jn_op *row, int axis, jpy_operand start, int64_t stop) {
     jpy_bound b;
     b.in = b.few;
     b.few[0] = (jpy_operand){.o = x};
-    b.few[1] = (jpy_operand){.kind = JANUS_KIND_INT, .s.i = start};
+    b.few[1] = start;
     b.few[2] = (jpy_operand){.kind = JANUS_KIND_INT, .s.i = stop};
     b.n_in = row->n_in_max;
     b.result = JPY_RESULT_ALL;
@@ -216,6 +216,12 @@ static PyObject *by_op(PyObject *x, const jn_op *row, int axis, int64_t start, i
     return jpy_bound_run(&b, NULL);
 }
 
+static jpy_operand number(int64_t i) { return (jpy_operand){.kind = JANUS_KIND_INT, .s.i = i}; }
+
+PyObject *jpy_select_at(PyObject *x, int axis, PyObject *index) {
+    return by_op(x, JN_OP(select), axis, (jpy_operand){.o = index}, 0);
+}
+
 PyObject *jpy_select(PyObject *o, int axis, int64_t i) {
     jpy_tensor *x = (jpy_tensor *)o;
     int64_t n = x->t->dims[axis];
@@ -224,7 +230,7 @@ PyObject *jpy_select(PyObject *o, int axis, int64_t i) {
         return NULL;
     }
     if (!jpy_may_place(x))
-        return by_op(o, JN_OP(select), axis, i, 0);
+        return by_op(o, JN_OP(select), axis, number(i), 0);
     jpy_place p;
     place_init(&p, x->t);
     p.offset = (i < 0 ? i + n : i) * p.strides[axis];
@@ -239,7 +245,7 @@ PyObject *jpy_select(PyObject *o, int axis, int64_t i) {
 PyObject *jpy_narrow(PyObject *o, int axis, int64_t start, int64_t length) {
     jpy_tensor *x = (jpy_tensor *)o;
     if (!jpy_may_place(x))
-        return by_op(o, JN_OP(slice), axis, start, start + length);
+        return by_op(o, JN_OP(slice), axis, number(start), start + length);
     jpy_place p;
     place_init(&p, x->t);
     p.offset = start * p.strides[axis];

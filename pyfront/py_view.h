@@ -25,6 +25,8 @@ PyObject *jpy_take_place(jpy_tensor *x, const jpy_place *place);
 
 /* x[i] along an axis; IndexError when out of range. */
 PyObject *jpy_select(PyObject *x, int axis, int64_t i);
+/* The same at a place that an integer tensor of one element holds, which only a graph will know. */
+PyObject *jpy_select_at(PyObject *x, int axis, PyObject *index);
 /* x[start:start + length] along an axis, in range. */
 PyObject *jpy_narrow(PyObject *x, int axis, int64_t start, int64_t length);
 

@@ -185,6 +185,8 @@ jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const vo
 enum { RELEASE_FROM = 32768 }; /* elements from which the interpreter lock is let go */
 
 static bool heavy(const jpy_val *in, unsigned n_in) {
+    if (jn_eager_hook) /* the converter needs the lock, and computes nothing */
+        return false;
     int64_t n = 0;
     for (unsigned i = 0; i < n_in; i++)
         if (in[i].kind == JANUS_KIND_TENSOR)

@@ -420,10 +420,7 @@ static jcv_av *item_of(jcv *c, jcv_av *t) {
     jcv_val *v = jcv_tensor_val(c, t->py);
     if (jn_type_numel(v->type) != 1)
         jcv_refuse(c, "item() of a tensor of several elements");
-    janus_item_attrs attrs = {sizeof attrs, v->type->dtype == JANUS_BOOL        ? JANUS_KIND_BOOL
-                                            : jn_dtype_is_float(v->type->dtype) ? JANUS_KIND_FLOAT
-                                                                                : JANUS_KIND_INT};
-    return jcv_scalar(c, &jcv_op(c, JN_OP(item), &v, 1, &attrs)->out[0]);
+    return jcv_scalar(c, jcv_item(c, v));
 }
 
 jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {

@@ -212,6 +212,8 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
                       janus_tensor **out, unsigned n_out, janus_tensor *into);
 jcv_rec *jcv_rec_of(jcv *c, const janus_tensor *t);
 jcv_val *jcv_tensor_val(jcv *c, PyObject *proxy);
+/* The number that a tensor of one element holds. */
+jcv_val *jcv_item(jcv *c, jcv_val *v);
 /* New proxy for a value; tracked: it requires grad (as a result). */
 jcv_av *jcv_proxy(jcv *c, jcv_val *val, bool tracked);
 /* The proxy of a real tensor read from a source. */

@@ -95,6 +95,23 @@ static jpy_recipe *view_recipe(jcv *c, finishing *f, jcv_av *a, jcv_rec *rec, jp
     return r;
 }
 
+/* The strides that the program's tensor has, where a result of the graph would have others. */
+static const int64_t *strides_of(jcv *c, finishing *f, const jcv_rec *rec, const jcv_val *v) {
+    const janus_tensor *t = rec->t;
+    int64_t step = 1;
+    bool plain = true, known = v->type->rank == t->rank;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        plain = plain && t->strides[i] == step;
+        known = known && v->type->dims[i] == t->dims[i];
+        step *= t->dims[i] ? t->dims[i] : 1;
+    }
+    if (plain || !known)
+        return NULL;
+    int64_t *strides = entry_alloc(c, f->e, (size_t)t->rank * sizeof *strides);
+    memcpy(strides, t->strides, (size_t)t->rank * sizeof *strides);
+    return strides;
+}
+
 static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r) {
     jcv_rec *rec = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
     if (a->src) {
@@ -124,6 +141,7 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
         jcv_refuse(c, "a new leaf that requires grad leaves the graph");
     r->kind = JPY_MAKE_RESULT;
     r->freed = tracked && jcv_history_used(c, v);
+    r->strides = strides_of(c, f, rec, v);
     r->slot = add_result(c, v);
     if (tracked && !r->freed && jcv_reaches_written_leaf(c, v))
         jcv_refuse(c, "a leaf that requires grad is used after it was written");

@@ -75,8 +75,8 @@ PyObject *jcv_track(PyObject *proxy, bool tracked) {
     return proxy;
 }
 
-jcv_av *jcv_proxy(jcv *c, jcv_val *val, bool tracked) {
-    jcv_rec *r = new_rec(c, val->type, NULL);
+static jcv_av *proxy_of(jcv *c, jcv_val *val, bool tracked, const int64_t *strides) {
+    jcv_rec *r = new_rec(c, val->type, strides);
     if (!r)
         jcv_refuse(c, "out of memory");
     r->val = val;
@@ -84,6 +84,15 @@ jcv_av *jcv_proxy(jcv *c, jcv_val *val, bool tracked) {
     jcv_av *a = jcv_new(c, AV_TENSOR);
     a->py = r->obj = jcv_own(c, o);
     return a;
+}
+
+jcv_av *jcv_proxy(jcv *c, jcv_val *val, bool tracked) { return proxy_of(c, val, tracked, NULL); }
+
+jcv_val *jcv_item(jcv *c, jcv_val *v) {
+    janus_item_attrs attrs = {sizeof attrs, v->type->dtype == JANUS_BOOL        ? JANUS_KIND_BOOL
+                                            : jn_dtype_is_float(v->type->dtype) ? JANUS_KIND_FLOAT
+                                                                                : JANUS_KIND_INT};
+    return &jcv_op(c, JN_OP(item), &v, 1, &attrs)->out[0];
 }
 
 static void make_leaf_guards(jcv *c, jcv_rec *r, jpy_src *src) {
@@ -248,10 +257,13 @@ static bool view_strides(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
                          const jn_type *type, int64_t *strides) {
     if (!(op->flags & JN_OP_VIEW) || !jn_op_impls[op->id].view || in[0].kind != JANUS_KIND_TENSOR)
         return false;
+    static int64_t anywhere; /* strides do not depend on a place that only the graph knows */
     jn_view views[8] = {{0}};
     for (unsigned i = 0; i < n_in && i < 8; i++) {
         if (in[i].kind == JANUS_KIND_TENSOR)
             views[i] = jn_tensor_layout(in[i].t);
+        else if (in[i].kind == JN_EAGER_ITEM)
+            views[i] = (jn_view){&anywhere, NULL, NULL, 0, JANUS_I64, true};
         else
             views[i] = (jn_view){(void *)(uintptr_t)&in[i].s,
                                  NULL,
@@ -359,6 +371,14 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
             if (!vals[i])
                 st = janus_last_error()->code;
             break;
+        case JN_EAGER_ITEM: {
+            jcv_val *held = operand(c, in[i].t);
+            if (held)
+                vals[i] = jcv_item(c, held);
+            else
+                st = janus_last_error()->code;
+            break;
+        }
         case JN_EAGER_LIKE:
             st = jn_error(JANUS_UNSUPPORTED, "%s of a type alone", op->name);
             break;
@@ -430,7 +450,12 @@ jpy_src *jcv_bound_src(jcv *c, jcv_av *a) {
 }
 
 jcv_av *jcv_view(jcv *c, PyObject *of, jcv_node *n) {
-    jcv_av *a = jcv_proxy(c, &n->out[0], jpy_tensor_tracked((jpy_tensor *)of) && !jpy_no_grad_mode);
+    int64_t strides[JN_MAX_RANK];
+    jn_eager_arg in[2] = {{.kind = JANUS_KIND_TENSOR, .t = ((jpy_tensor *)of)->t},
+                          {.kind = JN_EAGER_ITEM}};
+    bool known = view_strides(n->op, in, n->n_in, n->attrs, n->out[0].type, strides);
+    jcv_av *a = proxy_of(c, &n->out[0], jpy_tensor_tracked((jpy_tensor *)of) && !jpy_no_grad_mode,
+                         known ? strides : NULL);
     jcv_keep_view(c, jcv_rec_of(c, ((jpy_tensor *)a->py)->t), jcv_rec_of(c, ((jpy_tensor *)of)->t),
                   n->op, n);
     return a;
@@ -441,7 +466,7 @@ jcv_av *jcv_detach(jcv *c, PyObject *proxy) {
     jcv_val *v = jcv_tensor_val(c, proxy);
     jcv_node *n = jcv_op(c, JN_OP(detach), &v, 1, NULL);
     n->out[0].depends = false;
-    jcv_av *a = jcv_proxy(c, &n->out[0], false);
+    jcv_av *a = proxy_of(c, &n->out[0], false, of->t->strides);
     jcv_keep_view(c, jcv_rec_of(c, ((jpy_tensor *)a->py)->t), of, JN_OP(detach), n);
     return a;
 }

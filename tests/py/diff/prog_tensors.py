@@ -4,7 +4,7 @@
 import janus
 import janus.nn.functional as F
 
-from .harness import case, t
+from .harness import MUST, case, t
 
 
 @case
@@ -287,3 +287,59 @@ def nan_and_inf_values(function, log):
 
     for i in range(3):
         log(f(t(3, seed=i)))
+
+
+@case(graph=MUST)
+def tensors_as_indices(function, log):
+    """A tensor of no dims is an index, also among others, and the place of a write; its gradient goes there."""
+
+    @function
+    def pick(x, i, j):
+        y = x * 2
+        y[i] = 7.0
+        return y[i, j] + x[:, j].sum() + y[..., i].sum() + y[x[:, 0].argmax()].sum()
+
+    for i, j in ((0, 1), (0, 1), (2, 3), (-1, -2), (1, 0)):
+        x = t(3, 4, grad=True)
+        y = pick(x, janus.tensor(i), janus.tensor(j))
+        y.backward()
+        log(y, x.grad)
+    log.raises(pick, t(3, 4), janus.tensor(3), janus.tensor(0))
+
+
+@case(graph=MUST)
+def tensors_as_operands(function, log):
+    @function
+    def fill(x, v):
+        return x.masked_fill(x > 0, v), janus.addcmul(x, x, x, value=v), x.masked_fill(x < 0, v + 1)
+
+    for v in (0.5, 0.5, 2.0):
+        log(*fill(t(3, 4), janus.tensor(v)))
+
+
+@case(graph=MUST)
+def strides_of_results(function, log):
+    """What leaves has the strides of the program's tensor, with a history and without."""
+
+    @function
+    def views(x):
+        y = x * 2
+        return [y.t(), y[:, 1:3].clone()[::2], (x + 1).expand(2, 3, 4), (x + 2)[None], (x + 3)[..., None, :],
+                (x + 4).chunk(2, 1)[1], (x + 5).sum(0).expand(5, 4), (x + 6).t().detach(), (x + 7)[:1, ::2]]
+
+    for grad in (False, True):
+        for _ in range(3):
+            out = views(t(3, 4, grad=grad))
+            log(*out)
+            log([(y.stride(), y.is_contiguous()) for y in out])
+
+
+@case(graph=MUST)
+def view_of_pieces(function, log):
+    @function
+    def heads(x):
+        q, k = (x * 2).split(4, 2)
+        return q.view(2, 3, 2, -1).transpose(1, 2) @ k.view(2, 3, 2, -1).transpose(1, 2).transpose(-2, -1)
+
+    for _ in range(3):
+        log(heads(t(2, 3, 8)))
