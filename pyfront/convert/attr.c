@@ -145,6 +145,8 @@ static jcv_av *tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
         return tensor_grad(c, t);
     if (!strcmp(s, "data"))
         return jcv_detach(c, t->py);
+    if (!strcmp(s, "__class__"))
+        return jcv_py(c, (PyObject *)jcv_type_of(c, t), NULL);
     if (!strcmp(s, "grad_fn") || !strcmp(s, "__dict__") || !strcmp(s, "_version"))
         jcv_refuse(c, "the attribute %s of a tensor", s);
     PyObject *d = _PyType_Lookup(Py_TYPE(t->py), name);
@@ -259,7 +261,8 @@ static jcv_av *bound_attr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, Py
         return inner_function(c, d);
     if (dt == &PyClassMethod_Type)
         return bound(c, inner_function(c, d)->py, jcv_py(c, (PyObject *)t, NULL));
-    if (dt == &PyMethodDescr_Type || dt == &PyWrapperDescr_Type)
+    if ((dt == &PyMethodDescr_Type || dt == &PyWrapperDescr_Type) &&
+        PyType_IsSubtype(t, PyDescr_TYPE(d)))
         return builtin_method(c, o, name);
     if (!dt->tp_descr_get)
         return type_value(c, t, name, d);
@@ -409,6 +412,10 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
         if (PyLong_Check(p) || PyFloat_Check(p)) {
             PyObject *v = PyObject_GetAttr(p, name);
             PyErr_Clear();
+            if (v == p) { /* x.real */
+                Py_DECREF(v);
+                return o;
+            }
             if (v && !PyCFunction_Check(v))
                 return jcv_take(c, v);
             Py_XDECREF(v);

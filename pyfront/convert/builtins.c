@@ -86,7 +86,8 @@ static bool own_class(jcv *c, PyTypeObject *t) {
     static PyObject *name;
     if (!name)
         name = PyUnicode_InternFromString("__class__");
-    return jcv_lookup(c, t, name) == _PyType_Lookup(&PyBaseObject_Type, name);
+    return jcv_generic_attrs(t) &&
+           jcv_lookup(c, t, name) == _PyType_Lookup(&PyBaseObject_Type, name);
 }
 
 /* isinstance(x, one): true or false, *graph: the graph says which. */

@@ -12,7 +12,7 @@ static bool is_single(PyObject *o) {
 
 /* Which real objects are one is guarded where their own guards do not say. */
 static int identical_objects(jcv *c, jcv_av *a, jcv_av *b) {
-    bool value = jpy_by_value(a->py), one = a->py == b->py;
+    bool value = jpy_by_value(a->py) && !PyTuple_Check(a->py), one = a->py == b->py;
     if (value ? is_single(a->py) || !jpy_same_value(a->py, b->py)
               : Py_TYPE(a->py) != Py_TYPE(b->py))
         return one;

@@ -386,6 +386,8 @@ static jcv_av *fstring(jcv *c, jpy_tree *n) {
         PyObject *piece = e->kind == JPY_FORMATTED ? formatted(c, e, v) : jcv_const_object(c, v);
         if (!piece)
             jcv_refuse(c, "text made of %s", jcv_describe(v));
+        if (n->x.n == 1 && v->kind == AV_PY && piece == v->py)
+            return v; /* it is that object */
         text = jcv_own(c, PyUnicode_Concat(text, piece));
     }
     return jcv_py(c, text, NULL);

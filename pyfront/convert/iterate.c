@@ -191,6 +191,8 @@ jcv_av *jcv_b_next(jcv *c, const jcv_args *a) {
 
 jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list) {
     jcv_av *t = jcv_tuple(c, NULL, 0);
+    if (!list && a->n_pos && jcv_type_of(c, a->pos[0]) == &PyTuple_Type)
+        return a->pos[0]; /* it is that object */
     if (a->n_pos) {
         bool known = true;
         t = unknown(a->pos[0]) ? jcv_take_all(c, a->pos[0], &known)

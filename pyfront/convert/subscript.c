@@ -153,16 +153,59 @@ bool jcv_native_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
 /* ---- dicts --------------------------------------------------------------------------------------
  */
 
-int jcv_find_key(jcv *c, jcv_av *pairs, jcv_av *key) {
-    (void)c;
-    for (unsigned i = 0; i + 1 < pairs->n; i += 2) {
-        jcv_av *k = pairs->items[i];
-        if (jcv_av_equal(k, key))
-            return (int)i;
-        if (jcv_is_const(k) && jcv_is_const(key) &&
-            PyObject_RichCompareBool(k->py, key->py, Py_EQ) == 1)
-            return (int)i;
+/* An object that equals nothing but itself. */
+static bool by_identity_only(const jcv_av *a) {
+    const PyTypeObject *t = a->kind == AV_PY ? Py_TYPE(a->py) : NULL;
+    return t && t->tp_hash == PyBaseObject_Type.tp_hash &&
+           t->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+}
+
+static bool is_tuple(const jcv_av *a) {
+    return a->kind == AV_TUPLE || (a->kind == AV_PY && PyTuple_CheckExact(a->py));
+}
+
+/* Refuses what cannot be a key, or is hashed or compared by code of the user. */
+static void check_key(jcv *c, jcv_av *key) {
+    jcv_av **items;
+    unsigned n;
+    if (is_tuple(key) && !jcv_is_const(key) && jcv_items(c, key, &items, &n)) {
+        for (unsigned i = 0; i < n; i++)
+            check_key(c, items[i]);
+        return;
     }
+    if (jcv_is_const(key) ? PyObject_Hash(key->py) == -1
+                          : key->kind != AV_TENSOR && key->kind != AV_SCALAR &&
+                                key->kind != AV_HOST && !by_identity_only(key)) {
+        PyErr_Clear();
+        jcv_refuse(c, "%s as a key", jcv_describe(key));
+    }
+}
+
+/* Whether two keys are one.  Of objects that are not, it is guarded. */
+static bool same_key(jcv *c, jcv_av *a, jcv_av *b) {
+    if (jcv_av_equal(a, b))
+        return true;
+    PyObject *x = jcv_const_object(c, a), *y = jcv_const_object(c, b);
+    if (x && y)
+        return PyObject_RichCompareBool(x, y, Py_EQ) == 1;
+    if (is_tuple(a) && is_tuple(b))
+        jcv_refuse(c, "tuples of values of the graph as keys");
+    if (x || y || a->kind != b->kind)
+        return false;
+    if (a->kind == AV_TENSOR)
+        return jcv_compare(c, JPY_IS, a, b)->py == Py_True;
+    if (a->kind == AV_PY && a->src && b->src &&
+        (!jpy_guards_distinct(c->guards, a->src->slot) ||
+         !jpy_guards_distinct(c->guards, b->src->slot)))
+        jcv_refuse(c, "out of memory");
+    return false;
+}
+
+int jcv_find_key(jcv *c, jcv_av *pairs, jcv_av *key) {
+    check_key(c, key);
+    for (unsigned i = 0; i + 1 < pairs->n; i += 2)
+        if (same_key(c, pairs->items[i], key))
+            return (int)i;
     return -1;
 }
 
@@ -176,9 +219,8 @@ static PyObject *real_key(jcv *c, jcv_av *key) {
         key->src->ident = jpy_guards_own(c->guards, r->proxy);
         return r->proxy;
     }
-    if (key->kind == AV_PY && key->src && Py_TYPE(key->py)->tp_hash == PyBaseObject_Type.tp_hash) {
-        key->src->checks |= JPY_CHECK_IDENT;
-        key->src->ident = jpy_guards_own(c->guards, key->py);
+    if (by_identity_only(key) && key->src) {
+        jcv_by_identity(c, key->py, key->src);
         return key->py;
     }
     if (key->kind == AV_TUPLE) {
@@ -249,9 +291,7 @@ void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
     if ((d->kind == AV_DICT && d->slot < c->ctx->fn->first_slot) || key->kind == AV_SCALAR ||
         key->kind == AV_HOST || (c->ctx->fn->kind == JCV_FUNC && (d->kind == AV_PY || d->origin)))
         jcv_make_live(c, d);
-    if (!jcv_is_const(key) && key->kind != AV_TENSOR && key->kind != AV_TUPLE &&
-        !(key->kind == AV_PY && Py_TYPE(key->py)->tp_hash == PyBaseObject_Type.tp_hash))
-        jcv_refuse(c, "%s as a key", jcv_describe(key));
+    check_key(c, key);
     d = to_abstract(c, d);
     if (d->origin)
         jcv_wrote(c);
