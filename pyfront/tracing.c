@@ -6,12 +6,13 @@
  * each state of what is watched.  While that number is one at which nobody was found to watch, it
  * is so still; at another one the tools are asked for.
  */
-#include <Python.h>
-
+#include <patchlevel.h>
 #if PY_VERSION_HEX >= 0x030c0000 && PY_VERSION_HEX < 0x030d0000
-#define Py_BUILD_CORE 1
+#define Py_BUILD_CORE 1 /* the number is a field of the interpreter's state */
+#endif
+#include <Python.h>
+#ifdef Py_BUILD_CORE
 #include <internal/pycore_interp.h>
-#undef Py_BUILD_CORE
 #endif
 
 #include "pyfront/tracing.h"
