@@ -40,80 +40,6 @@ static jpy_src *src_of(jcv *c, jcv_av *o) {
     return s;
 }
 
-/* ---- order --------------------------------------------------------------------------------------
- * Attributes that an object did not have lie in its dict in the order in which they were set.  It
- * is state like the attributes: a tuple of names, in a slot of the attribute table. */
-
-bool jcv_is_order(const jcv_attr *a) {
-    return a->name && PyUnicode_CompareWithASCIIString(a->name, "(order)") == 0;
-}
-
-static jcv_attr *find_order(jcv *c, PyObject *o) {
-    for (size_t i = 0; i < c->attrs.n; i++)
-        if (c->attrs.data[i]->object == o && jcv_is_order(c->attrs.data[i]))
-            return c->attrs.data[i];
-    return NULL;
-}
-
-static bool is_known_order(const jcv_av *t) {
-    bool known = t->kind == AV_TUPLE;
-    for (unsigned i = 0; known && i < t->n; i++)
-        known = t->items[i]->kind == AV_PY;
-    return known;
-}
-
-/* Called after the attribute has its slot. */
-static void is_next(jcv *c, PyObject *o, PyObject *name) {
-    jcv_attr *a = find_order(c, o);
-    if (!a) {
-        PyObject *key = jcv_own(c, PyUnicode_InternFromString("(order)"));
-        jcv_attr_slot(c, o, key, NULL, jcv_tuple(c, NULL, 0));
-        a = find_order(c, o);
-    }
-    jcv_av *t = c->slots.data[a->slot];
-    if (!is_known_order(t))
-        return; /* not known before, nor now */
-    for (unsigned i = 0; i < t->n; i++)
-        if (PyUnicode_Compare(t->items[i]->py, name) == 0)
-            return;
-    jcv_av **names = jcv_alloc(c, (t->n + 1) * sizeof *names);
-    if (t->n)
-        memcpy(names, t->items, t->n * sizeof *names);
-    names[t->n] = jcv_py(c, name, NULL);
-    jcv_put(c, a->slot, jcv_tuple(c, names, t->n + 1));
-}
-
-jcv_av *jcv_attr_order(jcv *c, PyObject *o) {
-    jcv_attr *a = find_order(c, o);
-    jcv_av *t = a ? c->slots.data[a->slot] : jcv_tuple(c, NULL, 0);
-    if (!is_known_order(t))
-        jcv_refuse(c, "attributes are set in another order on another path");
-    return t;
-}
-
-/* ---- instances made here ------------------------------------------------------------------------
- */
-
-void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
-    jcv_av *none = jcv_lacking(c, LACK_UNBOUND, "an attribute is not there");
-    jcv_put(c, jcv_attr_slot(c, o->py, name, NULL, none), v);
-    is_next(c, o->py, name);
-}
-
-jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o) {
-    jcv_av *order = jcv_attr_order(c, o), *t = jcv_tuple(c, NULL, 0);
-    t->items = jcv_alloc(c, (2 * order->n + 1) * sizeof *t->items);
-    for (unsigned i = 0; i < order->n; i++) {
-        uint32_t slot = jcv_find_attr(c, o, order->items[i]->py)->slot;
-        jcv_av *v = c->slots.data[slot];
-        if (v->kind == AV_UNDEF)
-            jcv_refuse(c, "an attribute: %s", v->text);
-        t->items[t->n++] = order->items[i];
-        t->items[t->n++] = v;
-    }
-    return t;
-}
-
 /* ---- tensors ------------------------------------------------------------------------------------
  */
 
@@ -280,6 +206,50 @@ static jcv_av *hook_attr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name) {
     return jcv_call(c, jcv_constant(c, hook), &args);
 }
 
+/* What the object itself has in the heap; NULL: nothing, which is guarded. */
+static jcv_av *own_attr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name) {
+    PyObject *d = jcv_lookup_kind(c, t, name);
+    jpy_attr_how how;
+    Py_ssize_t offset;
+    if (!jpy_attr_way(d, &how, &offset))
+        jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
+    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, src_of(c, o), NULL, name, 0);
+    if (!s)
+        jcv_refuse(c, "out of memory");
+    s->how = jpy_module_check(o->py) && (!d || PyFunction_Check(d)) ? JPY_ATTR_MODULE : how;
+    s->offset = offset;
+    PyObject *v = jpy_src_read(s, o->py, c->call);
+    if (v)
+        return jcv_wrap(c, v, s);
+    s->checks |= JPY_CHECK_ABSENT;
+    return NULL;
+}
+
+/* The attributes of an object and its __dict__ are two ways to one place, of which only one can be
+ * written: the dict is noted in the attribute table when it is taken. */
+static PyObject *dict_name(void) {
+    static PyObject *name;
+    if (!name)
+        name = PyUnicode_InternFromString("__dict__");
+    return name;
+}
+
+static jcv_av *taken_dict(jcv *c, jcv_av *o, jcv_av *dict) {
+    for (size_t i = 0; i < c->attrs.n; i++)
+        if (c->attrs.data[i]->object == o->py && c->attrs.data[i]->name &&
+            c->attrs.data[i]->name != dict_name())
+            jcv_refuse(c, "the __dict__ of an object whose attributes are written");
+    jcv_attr_slot(c, o->py, dict_name(), NULL, dict);
+    return dict;
+}
+
+static void not_by_dict(jcv *c, PyObject *o, bool write) {
+    jcv_attr *a = jcv_find_attr(c, o, dict_name());
+    jcv_av *dict = a ? c->slots.data[a->slot] : NULL;
+    if (a && (write || dict->kind != AV_PY || jcv_is_written(c, dict->py)))
+        jcv_refuse(c, "an attribute of an object whose __dict__ is used");
+}
+
 static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyTypeObject *t = Py_TYPE(o->py);
     if (!jcv_generic_attrs(t))
@@ -317,21 +287,16 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
             jcv_refuse(c, "the __dict__ of an object that the graph writes");
         jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, parent, NULL, name, 0);
         PyObject *held = jcv_own(c, PyObject_GetAttr(o->py, name));
-        return jcv_wrap(c, held, s);
+        return taken_dict(c, o, jcv_wrap(c, held, s));
     }
     if (!some)
         jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
+    not_by_dict(c, o->py, false);
     if (jcv_live_attr(c, t, name))
         return jcv_host_attr(c, jcv_to_host(c, host_able(c, o)), name);
-    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, parent, NULL, name, 0);
-    if (!s)
-        jcv_refuse(c, "out of memory");
-    s->how = jpy_module_check(o->py) && (!d || PyFunction_Check(d)) ? JPY_ATTR_MODULE : how;
-    s->offset = offset;
-    PyObject *v = jpy_src_read(s, o->py, c->call);
-    if (v)
-        return jcv_wrap(c, v, s);
-    s->checks |= JPY_CHECK_ABSENT;
+    jcv_av *own = own_attr(c, o, t, name);
+    if (own)
+        return own;
     return d && !Py_TYPE(d)->tp_descr_set ? bound_attr(c, o, t, name, d) : hook_attr(c, o, t, name);
 }
 
@@ -473,6 +438,8 @@ void jcv_delattr(jcv *c, jcv_av *o, PyObject *name) {
     PyTypeObject *t = o->kind == AV_HOST ? jcv_host_type(c, o) : Py_TYPE(o->py);
     if (t->tp_setattro != PyObject_GenericSetAttr || jcv_lookup(c, t, name) || !t->tp_dictoffset)
         jcv_refuse(c, "del of the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
+    if (o->kind == AV_PY)
+        not_by_dict(c, o->py, true);
     if (o->kind == AV_HOST || c->ctx->fn->kind == JCV_FUNC || jcv_live_type(c, t)) {
         jcv_live_delattr(c, host_able(c, o), t, name);
         return;
@@ -484,15 +451,7 @@ void jcv_delattr(jcv *c, jcv_av *o, PyObject *name) {
         jcv_refuse(c, "del of a missing attribute");
     jcv_attr *a = jcv_find_attr(c, o->py, name);
     if (a && jcv_lacks(a->first, LACK_UNREAD)) { /* whether there is one to delete must be known */
-        PyObject *before = jpy_plain_attr(o->py, name);
-        jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, a->src, NULL, name, 0);
-        if (!s)
-            jcv_refuse(c, "out of memory");
-        if (before)
-            jcv_own(c, before);
-        else
-            s->checks |= JPY_CHECK_ABSENT;
-        if (!before)
+        if (!own_attr(c, o, t, name))
             a->first = c->slot_init.data[a->slot] =
                 jcv_lacking(c, LACK_DELETED, "it was not there");
     }
@@ -549,6 +508,8 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
         jcv_call(c, jcv_py(c, fn, NULL), &args);
         return;
     }
+    if (o->kind == AV_PY)
+        not_by_dict(c, o->py, true);
     if (!fresh && (o->kind == AV_HOST || recursion || jcv_live_type(c, t))) {
         jcv_live_setattr(c, host_able(c, o), t, name, v);
         return;
@@ -560,7 +521,7 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
         jcv_av *first = fresh ? jcv_lacking(c, LACK_UNBOUND, "an attribute is not there")
                               : jcv_lacking(c, LACK_UNREAD, "an attribute was not looked at");
         if (c->ctx != c->main && !fresh) { /* but a branch may leave it as it is */
-            jcv_av *had = instance_attr(c, o, name);
+            jcv_av *had = own_attr(c, o, t, name);
             first = had ? had : jcv_lacking(c, LACK_UNBOUND, "an attribute is not there");
         }
         jcv_attr_slot(c, o->py, name, s, first);
@@ -571,5 +532,5 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
         jcv_refuse(c, "an attribute is set after it was deleted");
     jcv_put(c, a->slot, v);
     if (had->kind == AV_UNDEF)
-        is_next(c, o->py, name);
+        jcv_is_next(c, o->py, name);
 }

@@ -154,7 +154,11 @@ static jcv_av *b_hasattr(jcv *c, const jcv_args *a) {
         jcv_refuse(c, "hasattr() of a computed name");
     Py_INCREF(name);
     PyUnicode_InternInPlace(&name);
-    return jcv_bool(c, jcv_getattr_opt(c, a->pos[0], jcv_own(c, name)) != NULL);
+    jcv_av *o = a->pos[0], *v = jcv_getattr_opt(c, o, jcv_own(c, name));
+    bool live = o->kind == AV_PY && jcv_live_attr(c, Py_TYPE(o->py), name);
+    if ((o->kind == AV_HOST || live) && !(v && v->kind == AV_METHOD))
+        jcv_refuse(c, "hasattr() of what the graph reads"); /* nobody asks whether it is there */
+    return jcv_bool(c, v != NULL);
 }
 static jcv_av *b_setattr(jcv *c, const jcv_args *a) {
     arity(c, a, 3, 3, "setattr()");

@@ -155,12 +155,12 @@ struct jcv {
     uint32_t last_reach; /* backward.c */
     jcv_throw thrown;
     char reason[512];
-    jn_loc refused_at;             /* where reason comes from */
-    JN_VEC(jcv_left_out) left_out; /* paths that are asserted not to be taken */
-    unsigned steps;
+    jn_loc refused_at;                /* where reason comes from */
+    JN_VEC(jcv_left_out) left_out;    /* paths that are asserted not to be taken */
+    unsigned steps, search;           /* search: how many nodes sample.c may still look at */
     PyObject *attr_names, *type_list; /* lists: what host.attr and host.type refer to */
     JN_VEC(jcv_tagged) tags;          /* numbers given to eager functions, see jcv_tag */
-    bool host_items, host_keys; /* items of host lists and tuples, of host dicts are read */
+    bool host_items, host_keys;       /* items of host lists and tuples, of host dicts are read */
     jcv_live *lives;
     jcv_peel *peels;
     const jpy_tree *loop;  /* the statement whose rounds the graph makes, if it can be peeled */
@@ -322,7 +322,7 @@ PyTypeObject *jcv_type_of(jcv *c, jcv_av *a);
 bool jcv_av_equal(const jcv_av *a, const jcv_av *b);
 const char *jcv_describe(jcv_av *a);
 
-/* state.c: copies of the slots, merging */
+/* state.c: copies of the slots, branches, loops */
 /* Something that a recursion may read was written. */
 static inline void jcv_wrote(jcv *c) { c->epoch = ++c->last_epoch; }
 static inline void jcv_wrote_if(jcv *c, bool yes) {
@@ -353,11 +353,21 @@ jcv_place jcv_where(jcv *c);
 void jcv_back(jcv *c, jcv_place p);
 /* Moves the nodes of `from` to the current SubGraph. */
 void jcv_splice(jcv *c, jcv_ctx *from);
-/* Common shape of two values; leaves that need a graph value become placeholders numbered from
- * *n_pairs and (a, b) are added to pairs. */
+/* Whether functions are made in it. */
+bool jcv_makes_functions(const jpy_tree *n);
+/* foreach: body(i) for i < count. while: cond value by cond_fn. */
+typedef jcv_val *(*jcv_cond_fn)(jcv *c, void *user);
+typedef void (*jcv_body_fn)(jcv *c, void *user, jcv_val *i);
+void jcv_foreach(jcv *c, jcv_val *count, jcv_body_fn body, void *user);
+void jcv_while(jcv *c, jcv_cond_fn cond, jcv_body_fn body, void *user);
+
+/* merge.c */
+/* Common shape of two values; leaves that need a graph value become placeholders, numbered by
+ * the place of (a, b) in pairs. */
 typedef struct jcv_pairs { /* of list.h */
     JN_VEC(jcv_av *) a;
     JN_VEC(jcv_av *) b;
+    struct jcv_joined *tuples;
 } jcv_pairs;
 typedef enum jcv_force {
     MERGE_ARMS,   /* what is equal stays as it is */
@@ -369,15 +379,18 @@ jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves);
 /* The graph value of a leaf in the current SubGraph. */
 jcv_val *jcv_leaf_val(jcv *c, jcv_av *a);
 bool jcv_leaf_tracked(jcv *c, jcv_av *a);
-/* Whether functions are made in it. */
-bool jcv_makes_functions(const jpy_tree *n);
 /* An abstract value like `like` for a graph value. */
 jcv_av *jcv_leaf(jcv *c, jcv_val *v, jcv_av *like, bool tracked);
-/* foreach: body(i) for i < count. while: cond value by cond_fn. */
-typedef jcv_val *(*jcv_cond_fn)(jcv *c, void *user);
-typedef void (*jcv_body_fn)(jcv *c, void *user, jcv_val *i);
-void jcv_foreach(jcv *c, jcv_val *count, jcv_body_fn body, void *user);
-void jcv_while(jcv *c, jcv_cond_fn cond, jcv_body_fn body, void *user);
+/* What a number is: an int, a float or a bool, known or the graph's; else JANUS_KIND_NONE. */
+janus_kind jcv_number_kind(const jcv_av *a);
+/* Something of the same kind that nobody looks at. */
+jcv_av *jcv_dummy(jcv *c, jcv_av *like);
+/* Whether two shapes have leaves at the same places and are else the same.  *out_number: where one
+ * has a leaf the other has a number. */
+bool jcv_same_shape(const jcv_av *a, const jcv_av *b, bool *out_number);
+/* Fills slots with what the leaves have become. */
+void jcv_fill_slots(jcv *c, const uint32_t *which, jcv_av *const *shapes, size_t n,
+                    jcv_av *const *leaves, struct jcv_joined *once);
 
 /* host.c: objects known only when the graph runs */
 jcv_av *jcv_host(jcv *c, jcv_val *v, PyObject *samples);
@@ -610,11 +623,13 @@ jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args);
 jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name);
 jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
 bool jcv_is_fresh(jcv *c, PyObject *o);
-/* attr.c: sets an attribute of an instance made here */
+/* Sets an attribute of an instance made here. */
 void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
 /* Names of attributes that an object did not have, or may not have had, in the order they were set:
  * AV_TUPLE. */
 jcv_av *jcv_attr_order(jcv *c, PyObject *o);
+/* The attribute, which has its slot, is the next of them. */
+void jcv_is_next(jcv *c, PyObject *o, PyObject *name);
 /* Whether an entry of the attribute table is the order of an object's attributes. */
 bool jcv_is_order(const jcv_attr *a);
 /* Attributes of it, in the order they were set, as AV_TUPLE of name, value, ... */

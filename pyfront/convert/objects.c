@@ -135,6 +135,75 @@ jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args 
     return NULL;
 }
 
+/* ---- order --------------------------------------------------------------------------------------
+ * Attributes that an object did not have lie in its dict in the order in which they were set.  It
+ * is state like the attributes: a tuple of names, in a slot of the attribute table. */
+
+bool jcv_is_order(const jcv_attr *a) {
+    return a->name && PyUnicode_CompareWithASCIIString(a->name, "(order)") == 0;
+}
+
+static jcv_attr *find_order(jcv *c, PyObject *o) {
+    for (size_t i = 0; i < c->attrs.n; i++)
+        if (c->attrs.data[i]->object == o && jcv_is_order(c->attrs.data[i]))
+            return c->attrs.data[i];
+    return NULL;
+}
+
+static bool is_known_order(const jcv_av *t) {
+    bool known = t->kind == AV_TUPLE;
+    for (unsigned i = 0; known && i < t->n; i++)
+        known = t->items[i]->kind == AV_PY;
+    return known;
+}
+
+void jcv_is_next(jcv *c, PyObject *o, PyObject *name) {
+    jcv_attr *a = find_order(c, o);
+    if (!a) {
+        PyObject *key = jcv_own(c, PyUnicode_InternFromString("(order)"));
+        jcv_attr_slot(c, o, key, NULL, jcv_tuple(c, NULL, 0));
+        a = find_order(c, o);
+    }
+    jcv_av *t = c->slots.data[a->slot];
+    if (!is_known_order(t))
+        return; /* not known before, nor now */
+    for (unsigned i = 0; i < t->n; i++)
+        if (PyUnicode_Compare(t->items[i]->py, name) == 0)
+            return;
+    jcv_av **names = jcv_alloc(c, (t->n + 1) * sizeof *names);
+    if (t->n)
+        memcpy(names, t->items, t->n * sizeof *names);
+    names[t->n] = jcv_py(c, name, NULL);
+    jcv_put(c, a->slot, jcv_tuple(c, names, t->n + 1));
+}
+
+jcv_av *jcv_attr_order(jcv *c, PyObject *o) {
+    jcv_attr *a = find_order(c, o);
+    jcv_av *t = a ? c->slots.data[a->slot] : jcv_tuple(c, NULL, 0);
+    if (!is_known_order(t))
+        jcv_refuse(c, "attributes are set in another order on another path");
+    return t;
+}
+
+void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
+    jcv_av *none = jcv_lacking(c, LACK_UNBOUND, "an attribute is not there");
+    jcv_put(c, jcv_attr_slot(c, o->py, name, NULL, none), v);
+    jcv_is_next(c, o->py, name);
+}
+
+jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o) {
+    jcv_av *order = jcv_attr_order(c, o), *t = jcv_tuple(c, NULL, 0);
+    t->items = jcv_alloc(c, (2 * order->n + 1) * sizeof *t->items);
+    for (unsigned i = 0; i < order->n; i++) {
+        jcv_av *v = c->slots.data[jcv_find_attr(c, o, order->items[i]->py)->slot];
+        if (v->kind == AV_UNDEF)
+            jcv_refuse(c, "an attribute: %s", v->text);
+        t->items[t->n++] = order->items[i];
+        t->items[t->n++] = v;
+    }
+    return t;
+}
+
 /* ---- instances ----------------------------------------------------------------------------------
  */
 

@@ -16,7 +16,7 @@
 #include "ops/op_ids.h"
 #include "ops/scalar.h"
 
-enum { MAX_DEPTH = 64, MAX_STEPS = 100000 };
+enum { MAX_DEPTH = 64, MAX_STEPS = 100000, MAX_SEARCH = 10000 };
 
 /* The object a read starts from; NULL: not found by constant reads from one object. */
 static jcv_val *root_of(jcv_val *v) {
@@ -102,8 +102,9 @@ static PyObject *input_object(jcv *c, const jcv_val *v) {
 static bool scalar_for(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample, janus_scalar *out,
                        int depth) {
     jcv_node *n = v->node;
-    if (!n || depth > MAX_DEPTH)
+    if (!n || depth > MAX_DEPTH || !c->search)
         return false;
+    c->search--;
     if (n->kind == JCV_SCALAR_CONST) {
         *out = n->scalar;
         return true;
@@ -171,8 +172,9 @@ static jcv_val *root_in(jcv *c, jcv_val *v, int depth) {
         jcv_val *root = root_of(v);
         return root_samples(c, root) ? root : NULL;
     }
-    if (!n || n->kind != JCV_OP || depth > MAX_DEPTH)
+    if (!n || n->kind != JCV_OP || depth > MAX_DEPTH || !c->search)
         return NULL;
+    c->search--;
     for (unsigned k = 0; k < n->n_in; k++) {
         unsigned i = n->op == JN_OP(host_has) ? n->n_in - 1 - k : k; /* of the key, not the dict */
         jcv_val *root = n->in[i] ? root_in(c, n->in[i], depth + 1) : NULL;
@@ -221,6 +223,7 @@ PyObject *jcv_ends(jcv *c, jcv_av *a) {
 }
 
 jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken) {
+    c->search = MAX_SEARCH;
     jcv_val *root = root_in(c, cond, 0);
     if (!root)
         return NULL;
@@ -228,6 +231,7 @@ jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all); i++) {
         PyObject *sample = PyList_GET_ITEM(all, i);
         janus_scalar s;
+        c->search = MAX_SEARCH;
         if ((!scalar_for(c, cond, root, sample, &s, 0) || (s.i != 0) == taken) &&
             PyList_Append(kept, sample) < 0)
             jcv_refuse_py(c);

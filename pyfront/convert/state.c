@@ -45,189 +45,6 @@ void jcv_back(jcv *c, jcv_place p) {
     PyErr_Clear();
 }
 
-static janus_kind number_kind(const jcv_av *a) {
-    if (a->kind == AV_SCALAR)
-        return (janus_kind)a->val->type->kind;
-    if (a->kind != AV_PY)
-        return JANUS_KIND_NONE;
-    return PyBool_Check(a->py)         ? JANUS_KIND_BOOL
-           : PyLong_CheckExact(a->py)  ? JANUS_KIND_INT
-           : PyFloat_CheckExact(a->py) ? JANUS_KIND_FLOAT
-                                       : JANUS_KIND_NONE;
-}
-
-static jcv_av *undef(jcv *c, const char *why) { return jcv_lacking(c, LACK_UNKNOWN, why); }
-
-static jcv_av *placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
-    jcv_add(c, &p->a, a);
-    jcv_add(c, &p->b, b);
-    jcv_av *x = jcv_new(c, AV_ITER);
-    x->text = "leaf";
-    x->n = (unsigned)p->a.n - 1;
-    return x;
-}
-
-/* One tensor on each path under several names is one tensor after them. */
-static jcv_av *same_placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
-    for (size_t i = 0; i < p->a.n; i++)
-        if (p->a.data[i]->kind == AV_TENSOR && p->b.data[i]->kind == AV_TENSOR &&
-            p->a.data[i]->py == a->py && p->b.data[i]->py == b->py) {
-            jcv_av *x = jcv_new(c, AV_ITER);
-            x->text = "leaf";
-            x->n = (unsigned)i;
-            return x;
-        }
-    return placeholder(c, a, b, p);
-}
-
-static bool unset(const jcv_av *a) { return jcv_lacks(a, LACK_UNRETURNED); }
-
-/* Something of the same kind that nobody looks at. */
-static jcv_av *dummy(jcv *c, jcv_av *like) {
-    janus_scalar zero = {0};
-    jcv_av *t;
-    jcv_val *v;
-    switch (like->kind) {
-    case AV_TENSOR: {
-        const jn_type *type = jcv_tensor_val(c, like->py)->type;
-        janus_full_attrs attrs = {sizeof attrs, {type->dims, (size_t)type->rank}, type->dtype};
-        v = jcv_scalar_const(c,
-                             jn_dtype_is_float(type->dtype) ? JANUS_KIND_FLOAT
-                             : type->dtype == JANUS_BOOL    ? JANUS_KIND_BOOL
-                                                            : JANUS_KIND_INT,
-                             zero);
-        return jcv_proxy(c, &jcv_op(c, JN_OP(full), &v, 1, &attrs)->out[0], false);
-    }
-    case AV_SCALAR:
-        return jcv_scalar(c, jcv_scalar_const(c, like->val->type->kind, zero));
-    case AV_PY:
-        return like;
-    case AV_TUPLE:
-        t = jcv_tuple_like(c, like);
-        for (unsigned i = 0; i < t->n; i++)
-            t->items[i] = dummy(c, like->items[i]);
-        return t;
-    default:
-        jcv_refuse(c, "%s is returned from inside a loop", jcv_describe(like));
-    }
-}
-
-jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
-    if (unset(a) && b && b->kind != AV_UNDEF)
-        a = dummy(c, b);
-    else if (unset(b) && a && a->kind != AV_UNDEF)
-        b = dummy(c, a);
-    if (unset(a) && unset(b))
-        return a;
-    if (force == MERGE_NUMBERS && a && b && number_kind(a) && number_kind(a) == number_kind(b))
-        return placeholder(c, a, b, p);
-    if (jcv_av_equal(a, b) &&
-        !(force && (a->kind == AV_TENSOR || a->kind == AV_SCALAR || a->kind == AV_HOST ||
-                    a->kind == AV_TUPLE || a->kind == AV_STACK || a->kind == AV_DATA)))
-        return a;
-    if (!a || !b || a->kind == AV_UNDEF || b->kind == AV_UNDEF)
-        return undef(c, "it is not bound on every path");
-    if (number_kind(a) && number_kind(a) == number_kind(b))
-        return placeholder(c, a, b, p);
-    if (a->kind == AV_TENSOR && b->kind == AV_TENSOR &&
-        jcv_same_type(jcv_tensor_val(c, a->py)->type, jcv_tensor_val(c, b->py)->type))
-        return force ? placeholder(c, a, b, p) : same_placeholder(c, a, b, p);
-    if (a->kind == AV_DATA && b->kind == AV_DATA)
-        return placeholder(c, a, b, p);
-    if (a->kind == AV_STACK && b->kind == AV_STACK && jcv_same_type(a->val->type, b->val->type))
-        return placeholder(c, a, b, p);
-    if (a->kind == AV_HOST && (b->kind == AV_HOST || (b->kind == AV_PY && b->src)))
-        return placeholder(c, a, b, p);
-    if (b->kind == AV_HOST && a->kind == AV_PY && a->src)
-        return placeholder(c, a, b, p);
-    if (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n && a->named == b->named &&
-        a->text == b->text) {
-        jcv_av *t = jcv_tuple_like(c, a);
-        for (unsigned i = 0; i < a->n; i++)
-            t->items[i] = jcv_merge(c, a->items[i], b->items[i], p, force);
-        return t;
-    }
-    return undef(c, "it is of different kinds on different paths");
-}
-
-static bool is_leaf(const jcv_av *a) {
-    return a->kind == AV_ITER && a->text && !strcmp(a->text, "leaf");
-}
-
-/* Whether two shapes have leaves at the same places and are else the same.  *out_number: where one
- * has a leaf the other has a number. */
-static bool same_shape(const jcv_av *a, const jcv_av *b, bool *out_number) {
-    if (is_leaf(a) && is_leaf(b))
-        return true;
-    if (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n && a->named == b->named &&
-        a->text == b->text) {
-        bool same = true;
-        for (unsigned i = 0; i < a->n; i++)
-            same = same_shape(a->items[i], b->items[i], out_number) && same;
-        return same;
-    }
-    if (number_kind(a) && is_leaf(b))
-        *out_number = true;
-    return jcv_av_equal(a, b);
-}
-
-jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves) {
-    if (is_leaf(shape))
-        return leaves[shape->n];
-    if (shape->kind != AV_TUPLE && !jcv_is_slice(shape))
-        return shape;
-    jcv_av *t = jcv_tuple_like(c, shape);
-    t->kind = shape->kind;
-    t->text = shape->text;
-    for (unsigned i = 0; i < t->n; i++)
-        t->items[i] = jcv_fill(c, t->items[i], leaves);
-    return t;
-}
-
-jcv_val *jcv_leaf_val(jcv *c, jcv_av *a) {
-    if (a->kind == AV_TENSOR) {
-        jcv_leak(c, jcv_rec_of(c, ((jpy_tensor *)a->py)->t));
-        return jcv_tensor_val(c, a->py);
-    }
-    if (a->kind == AV_HOST || a->kind == AV_STACK || a->kind == AV_DATA)
-        return a->val;
-    if (a->kind == AV_LIST || a->kind == AV_DICT)
-        jcv_make_live(c, a);
-    jcv_val *v = jcv_number(c, a);
-    if (!v && a->kind == AV_PY && a->src)
-        v = jcv_to_host(c, a)->val;
-    if (!v)
-        jcv_refuse(c, "%s cannot be a value of the graph", jcv_describe(a));
-    return v;
-}
-
-bool jcv_leaf_tracked(jcv *c, jcv_av *a) {
-    (void)c;
-    if (a->kind == AV_STACK || a->kind == AV_DATA)
-        return a->n;
-    return a->kind == AV_TENSOR && jpy_tensor_tracked((jpy_tensor *)a->py);
-}
-
-jcv_av *jcv_leaf(jcv *c, jcv_val *v, jcv_av *like, bool tracked) {
-    jcv_av *a;
-    if (like && like->kind == AV_DATA) {
-        a = jcv_new(c, AV_DATA);
-        a->val = v;
-        a->n = tracked;
-        return a;
-    }
-    if (v->type->kind == JANUS_KIND_TENSOR && !jn_type_static(v->type))
-        return jcv_stack(c, v, tracked);
-    if (v->type->kind == JANUS_KIND_TENSOR) {
-        a = jcv_proxy(c, v, tracked);
-        jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->shared = true;
-        return a;
-    }
-    if (v->type->kind == JANUS_KIND_OBJECT)
-        return jcv_host(c, v, jcv_samples(c, like));
-    return jcv_scalar(c, v);
-}
-
 static bool changed(jcv *c, jcv_state s, size_t i, jcv_av *now) {
     jcv_av *before = i < s.n ? s.slots[i] : c->slot_init.data[i];
     return !jcv_av_equal(before, now);
@@ -350,7 +167,7 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     jcv_wrote_if(c, c->epoch != epoch);
     if (arms[0].out != arms[1].out)
         jcv_refuse(c, "one branch leaves where the other does not");
-    jcv_pairs pairs = {{0}, {0}};
+    jcv_pairs pairs = {{0}, {0}, NULL};
     JCV_LIST(uint32_t) which = {0};
     JCV_LIST(jcv_av *) shapes = {0};
     size_t n_slots = arms[1].state.n;
@@ -410,9 +227,7 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
         leaves[i] = jcv_leaf(c, &node->out[i], like, tracked[i]);
         jcv_made_of(c, leaves[i], (jcv_av *[]){pairs.a.data[i], pairs.b.data[i]}, 2);
     }
-    for (size_t i = 0; i < which.n; i++)
-        jcv_put(c, which.data[i], jcv_fill(c, shapes.data[i], leaves));
-    jcv_sync_places(c);
+    jcv_fill_slots(c, which.data, shapes.data, which.n, leaves, pairs.tuples);
     return arms[0].out;
 }
 
@@ -421,7 +236,7 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
 
 /* A number that is carried changes; one inside a tuple or list may be the same in all rounds. */
 static jcv_force carries(const jcv_av *a, bool numbers) {
-    return numbers || number_kind(a) ? MERGE_NUMBERS : MERGE_ROUNDS;
+    return numbers || jcv_number_kind(a) ? MERGE_NUMBERS : MERGE_ROUNDS;
 }
 
 /* Whether an instance was made inside the loop. */
@@ -461,7 +276,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
         if (count)
             index = jcv_param(c, bx, jcv_type(c, jn_scalar_type(JANUS_KIND_INT)));
         /* initial values */
-        jcv_pairs init = {{0}, {0}};
+        jcv_pairs init = {{0}, {0}, NULL};
         JCV_LIST(uint32_t) which = {0};
         JCV_LIST(jcv_av *) shapes = {0};
         for (size_t i = 0; i < before.n; i++) {
@@ -491,9 +306,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
                 v->depends = jn_dtype_is_float(types[i]->dtype);
                 leaves[i] = jcv_leaf(c, v, init.a.data[i], tracked[i]);
             }
-            for (size_t i = 0; i < which.n; i++)
-                jcv_put(c, which.data[i], jcv_fill(c, shapes.data[i], leaves));
-            jcv_sync_places(c);
+            jcv_fill_slots(c, which.data, shapes.data, which.n, leaves, init.tuples);
             jcv_state fixed = jcv_save(c);
             jcv_val *r = cond(c, user);
             for (size_t i = 0; i < before.n; i++)
@@ -510,9 +323,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             leaves[i] = jcv_leaf(c, v, init.a.data[i], tracked[i]);
             jcv_made_of(c, leaves[i], (jcv_av *[]){init.a.data[i]}, 1);
         }
-        for (size_t i = 0; i < which.n; i++)
-            jcv_put(c, which.data[i], jcv_fill(c, shapes.data[i], leaves));
-        jcv_sync_places(c);
+        jcv_fill_slots(c, which.data, shapes.data, which.n, leaves, init.tuples);
         body(c, user, index);
         jcv_settle_places(c);
         /* what changed? */
@@ -521,11 +332,11 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             jcv_av *now = c->slots.data[i];
             if (carried[i] || !changed(c, before, i, now))
                 continue;
-            if (unset(before.slots[i])) {
+            if (jcv_lacks(before.slots[i], LACK_UNRETURNED)) {
                 jcv_av *value = now; /* its dims are those of the loop, it is made outside */
                 jcv_ctx *inside = c->ctx;
                 c->ctx = place.ctx;
-                before.slots[i] = dummy(c, value);
+                before.slots[i] = jcv_dummy(c, value);
                 c->ctx = inside;
             }
             if (before.slots[i]->kind != AV_UNDEF)
@@ -554,14 +365,15 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             again = true;
         }
         jcv_av **last = jcv_alloc(c, (n + 1) * sizeof *last);
+        jcv_pairs p = {{0}, {0}, NULL};
         for (size_t i = 0; i < which.n && !again; i++) {
             jcv_av *now = c->slots.data[which.data[i]];
-            jcv_pairs p = {{0}, {0}};
+            size_t first = p.b.n;
             jcv_av *was = before.slots[which.data[i]];
             jcv_force force = carries(was, numbers[which.data[i]]);
             jcv_av *b = jcv_merge(c, was, now, &p, force), *of = jcv_container_in(c, which.data[i]);
             bool number = false;
-            bool same = same_shape(shapes.data[i], b, &number);
+            bool same = jcv_same_shape(shapes.data[i], b, &number);
             if (!same && number && force != MERGE_NUMBERS) {
                 numbers[which.data[i]] = again = true;
                 continue;
@@ -572,7 +384,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
                 jcv_peel_loop(c, loop);
                 jcv_refuse(c, "a variable of a loop is of different kinds in its rounds");
             }
-            for (unsigned k = 0; k < p.b.n; k++) {
+            for (size_t k = first; k < p.b.n; k++) {
                 unsigned at = (unsigned)bx->results.n;
                 jcv_val *r = jcv_leaf_val(c, p.b.data[k]);
                 if (at >= n || !jcv_same_type(r->type, types[at])) {
@@ -610,14 +422,12 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             leaves[i] = jcv_leaf(c, &node->out[i], init.a.data[i], tracked[i]);
             jcv_made_of(c, leaves[i], (jcv_av *[]){init.a.data[i], last[i]}, 2);
         }
-        for (size_t i = 0; i < which.n; i++)
-            jcv_put(c, which.data[i], jcv_fill(c, shapes.data[i], leaves));
-        jcv_sync_places(c);
+        jcv_fill_slots(c, which.data, shapes.data, which.n, leaves, init.tuples);
         for (size_t i = 0; i < after.n; i++) {
             jcv_av *was = i < before.n ? before.slots[i] : c->slot_init.data[i];
             bool outside = i < before.n || jcv_lacks(was, LACK_UNBOUND);
             if (was->kind == AV_UNDEF && after.slots[i]->kind != AV_UNDEF && outside) {
-                jcv_put(c, i, undef(c, "it is bound only inside a loop"));
+                jcv_put(c, i, jcv_lacking(c, LACK_UNKNOWN, "it is bound only inside a loop"));
                 c->slots.data[i]->tree = (jpy_tree *)loop;
             }
         }

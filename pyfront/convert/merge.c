@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Merging: one value of what two paths, or the rounds of a loop, leave in a slot.
+ *
+ * Two values of the same kind have a common *shape*, whose leaves become values of the graph; of
+ * different kinds, nothing is known of the result, and who needs it refuses.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "pyfront/convert/list.h"
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+
+janus_kind jcv_number_kind(const jcv_av *a) {
+    if (a->kind == AV_SCALAR)
+        return (janus_kind)a->val->type->kind;
+    if (a->kind != AV_PY)
+        return JANUS_KIND_NONE;
+    return PyBool_Check(a->py)         ? JANUS_KIND_BOOL
+           : PyLong_CheckExact(a->py)  ? JANUS_KIND_INT
+           : PyFloat_CheckExact(a->py) ? JANUS_KIND_FLOAT
+                                       : JANUS_KIND_NONE;
+}
+
+static jcv_av *undef(jcv *c, const char *why) { return jcv_lacking(c, LACK_UNKNOWN, why); }
+
+static jcv_av *placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
+    jcv_add(c, &p->a, a);
+    jcv_add(c, &p->b, b);
+    jcv_av *x = jcv_new(c, AV_ITER);
+    x->text = "leaf";
+    x->n = (unsigned)p->a.n - 1;
+    return x;
+}
+
+/* One tensor on each path under several names is one tensor after them. */
+static jcv_av *same_placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
+    for (size_t i = 0; i < p->a.n; i++)
+        if (p->a.data[i]->kind == AV_TENSOR && p->b.data[i]->kind == AV_TENSOR &&
+            p->a.data[i]->py == a->py && p->b.data[i]->py == b->py) {
+            jcv_av *x = jcv_new(c, AV_ITER);
+            x->text = "leaf";
+            x->n = (unsigned)i;
+            return x;
+        }
+    return placeholder(c, a, b, p);
+}
+
+static bool unset(const jcv_av *a) { return jcv_lacks(a, LACK_UNRETURNED); }
+
+/* Something of the same kind that nobody looks at. */
+jcv_av *jcv_dummy(jcv *c, jcv_av *like) {
+    janus_scalar zero = {0};
+    jcv_av *t;
+    jcv_val *v;
+    switch (like->kind) {
+    case AV_TENSOR: {
+        const jn_type *type = jcv_tensor_val(c, like->py)->type;
+        janus_full_attrs attrs = {sizeof attrs, {type->dims, (size_t)type->rank}, type->dtype};
+        v = jcv_scalar_const(c,
+                             jn_dtype_is_float(type->dtype) ? JANUS_KIND_FLOAT
+                             : type->dtype == JANUS_BOOL    ? JANUS_KIND_BOOL
+                                                            : JANUS_KIND_INT,
+                             zero);
+        return jcv_proxy(c, &jcv_op(c, JN_OP(full), &v, 1, &attrs)->out[0], false);
+    }
+    case AV_SCALAR:
+        return jcv_scalar(c, jcv_scalar_const(c, like->val->type->kind, zero));
+    case AV_PY:
+        return like;
+    case AV_TUPLE:
+        t = jcv_tuple_like(c, like);
+        for (unsigned i = 0; i < t->n; i++)
+            t->items[i] = jcv_dummy(c, like->items[i]);
+        return t;
+    default:
+        jcv_refuse(c, "%s is returned from inside a loop", jcv_describe(like));
+    }
+}
+
+/* Two tuples that became one: an object that is known by two names stays one. */
+struct jcv_joined {
+    const jcv_av *a, *b;
+    jcv_av *both, *filled;
+    struct jcv_joined *next;
+};
+
+static jcv_av *join_tuples(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
+    for (const struct jcv_joined *x = p->tuples; x; x = x->next)
+        if (x->a == a && x->b == b)
+            return x->both;
+        else if (x->a == a || x->b == b)
+            return undef(c, "a tuple is one object on one path and two on another");
+    struct jcv_joined *x = jcv_alloc(c, sizeof *x);
+    jcv_av *t = jcv_tuple_like(c, a);
+    for (unsigned i = 0; i < a->n; i++)
+        t->items[i] = jcv_merge(c, a->items[i], b->items[i], p, force);
+    *x = (struct jcv_joined){a, b, t, NULL, p->tuples};
+    p->tuples = x;
+    return t;
+}
+
+jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
+    if (unset(a) && b && b->kind != AV_UNDEF)
+        a = jcv_dummy(c, b);
+    else if (unset(b) && a && a->kind != AV_UNDEF)
+        b = jcv_dummy(c, a);
+    if (unset(a) && unset(b))
+        return a;
+    if (force == MERGE_NUMBERS && a && b && jcv_number_kind(a) &&
+        jcv_number_kind(a) == jcv_number_kind(b))
+        return placeholder(c, a, b, p);
+    bool tuples = a != b && a && b && a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n;
+    if (!tuples && jcv_av_equal(a, b) &&
+        !(force && (a->kind == AV_TENSOR || a->kind == AV_SCALAR || a->kind == AV_HOST ||
+                    a->kind == AV_TUPLE || a->kind == AV_STACK || a->kind == AV_DATA)))
+        return a;
+    if (!a || !b || a->kind == AV_UNDEF || b->kind == AV_UNDEF)
+        return undef(c, "it is not bound on every path");
+    if (jcv_number_kind(a) && jcv_number_kind(a) == jcv_number_kind(b))
+        return placeholder(c, a, b, p);
+    if (a->kind == AV_TENSOR && b->kind == AV_TENSOR &&
+        jcv_same_type(jcv_tensor_val(c, a->py)->type, jcv_tensor_val(c, b->py)->type))
+        return force ? placeholder(c, a, b, p) : same_placeholder(c, a, b, p);
+    if (a->kind == AV_DATA && b->kind == AV_DATA)
+        return placeholder(c, a, b, p);
+    if (a->kind == AV_STACK && b->kind == AV_STACK && jcv_same_type(a->val->type, b->val->type))
+        return placeholder(c, a, b, p);
+    if (a->kind == AV_HOST && (b->kind == AV_HOST || (b->kind == AV_PY && b->src)))
+        return placeholder(c, a, b, p);
+    if (b->kind == AV_HOST && a->kind == AV_PY && a->src)
+        return placeholder(c, a, b, p);
+    if (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n && a->named == b->named &&
+        a->text == b->text)
+        return join_tuples(c, a, b, p, force);
+    return undef(c, "it is of different kinds on different paths");
+}
+
+static bool is_leaf(const jcv_av *a) {
+    return a->kind == AV_ITER && a->text && !strcmp(a->text, "leaf");
+}
+
+/* Whether two shapes have leaves at the same places and are else the same.  *out_number: where one
+ * has a leaf the other has a number. */
+bool jcv_same_shape(const jcv_av *a, const jcv_av *b, bool *out_number) {
+    if (is_leaf(a) && is_leaf(b))
+        return true;
+    if (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n && a->named == b->named &&
+        a->text == b->text) {
+        bool same = true;
+        for (unsigned i = 0; i < a->n; i++)
+            same = jcv_same_shape(a->items[i], b->items[i], out_number) && same;
+        return same;
+    }
+    if (jcv_number_kind(a) && is_leaf(b))
+        *out_number = true;
+    return jcv_av_equal(a, b);
+}
+
+/* once: the tuples that are one object wherever they are met, or NULL. */
+static jcv_av *fill(jcv *c, jcv_av *shape, jcv_av *const *leaves, struct jcv_joined *once) {
+    struct jcv_joined *x = once;
+    if (is_leaf(shape))
+        return leaves[shape->n];
+    if (shape->kind != AV_TUPLE && !jcv_is_slice(shape))
+        return shape;
+    while (x && x->both != shape)
+        x = x->next;
+    if (x && x->filled)
+        return x->filled;
+    jcv_av *t = jcv_tuple_like(c, shape);
+    t->kind = shape->kind;
+    t->text = shape->text;
+    for (unsigned i = 0; i < t->n; i++)
+        t->items[i] = fill(c, t->items[i], leaves, once);
+    if (x)
+        x->filled = t;
+    return t;
+}
+
+jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves) {
+    return fill(c, shape, leaves, NULL);
+}
+
+/* Fills slots with what the leaves have become. */
+void jcv_fill_slots(jcv *c, const uint32_t *which, jcv_av *const *shapes, size_t n,
+                    jcv_av *const *leaves, struct jcv_joined *once) {
+    for (struct jcv_joined *x = once; x; x = x->next)
+        x->filled = NULL;
+    for (size_t i = 0; i < n; i++)
+        jcv_put(c, which[i], fill(c, shapes[i], leaves, once));
+    jcv_sync_places(c);
+}
+
+jcv_val *jcv_leaf_val(jcv *c, jcv_av *a) {
+    if (a->kind == AV_TENSOR) {
+        jcv_leak(c, jcv_rec_of(c, ((jpy_tensor *)a->py)->t));
+        return jcv_tensor_val(c, a->py);
+    }
+    if (a->kind == AV_HOST || a->kind == AV_STACK || a->kind == AV_DATA)
+        return a->val;
+    if (a->kind == AV_LIST || a->kind == AV_DICT)
+        jcv_make_live(c, a);
+    jcv_val *v = jcv_number(c, a);
+    if (!v && a->kind == AV_PY && a->src)
+        v = jcv_to_host(c, a)->val;
+    if (!v)
+        jcv_refuse(c, "%s cannot be a value of the graph", jcv_describe(a));
+    return v;
+}
+
+bool jcv_leaf_tracked(jcv *c, jcv_av *a) {
+    (void)c;
+    if (a->kind == AV_STACK || a->kind == AV_DATA)
+        return a->n;
+    return a->kind == AV_TENSOR && jpy_tensor_tracked((jpy_tensor *)a->py);
+}
+
+jcv_av *jcv_leaf(jcv *c, jcv_val *v, jcv_av *like, bool tracked) {
+    jcv_av *a;
+    if (like && like->kind == AV_DATA) {
+        a = jcv_new(c, AV_DATA);
+        a->val = v;
+        a->n = tracked;
+        return a;
+    }
+    if (v->type->kind == JANUS_KIND_TENSOR && !jn_type_static(v->type))
+        return jcv_stack(c, v, tracked);
+    if (v->type->kind == JANUS_KIND_TENSOR) {
+        a = jcv_proxy(c, v, tracked);
+        jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->shared = true;
+        return a;
+    }
+    if (v->type->kind == JANUS_KIND_OBJECT)
+        return jcv_host(c, v, jcv_samples(c, like));
+    return jcv_scalar(c, v);
+}
