@@ -81,7 +81,9 @@ class Seen:
             own = {k: x for k, x in vars(v).items() if not k.startswith("_")}
             return [type(v).__name__, *[(name, self.frozen(x, now)) for part in (
                 dict(v.named_parameters()), dict(v.named_buffers()), own) for name, x in part.items()]]
-        return [type(v).__name__, *[(name, self.frozen(x, now)) for name, x in vars(v).items()]]
+        slots = {name: getattr(v, name) for name in getattr(type(v), "__slots__", ()) if hasattr(v, name)}
+        own = {**slots, **getattr(v, "__dict__", {})}
+        return [type(v).__name__, *[(name, self.frozen(x, now)) for name, x in own.items()]]
 
 
 def load(text, folder, name):
