@@ -62,6 +62,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/stage.c \
 	pyfront/convert/state.c \
 	pyfront/convert/subscript.c \
+	pyfront/convert/super.c \
 	pyfront/convert/tracked.c \
 	pyfront/convert/staged.h \
 	pyfront/convert/values.h \

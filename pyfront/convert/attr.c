@@ -348,6 +348,8 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
             jcv_refuse(c, "%s of a stacked list whose length only the graph knows", m->text);
         return m;
     }
+    case AV_SUPER:
+        return jcv_super_attr(c, o, name);
     case AV_METHOD:
         if (o->self && PyUnicode_CompareWithASCIIString(name, "__self__") == 0)
             return o->self;

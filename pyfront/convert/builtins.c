@@ -345,7 +345,7 @@ jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
         static PyTypeObject *const pure[] = {&PyLong_Type,      &PyFloat_Type,   &PyBool_Type,
                                              &PyUnicode_Type,   &PyBytes_Type,   &PySlice_Type,
                                              &PyFrozenSet_Type, &PyComplex_Type, NULL};
-        jcv_av *r = type_call(c, f, a);
+        jcv_av *r = o == (PyObject *)&PySuper_Type ? jcv_super(c, a) : type_call(c, f, a);
         for (int i = 0; !r && pure[i]; i++)
             if (o == (PyObject *)pure[i])
                 r = jcv_call_real(c, o, a, name);

@@ -616,6 +616,10 @@ jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *
 /* Calls a C function known to have no effect on constants. */
 jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name);
 jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args);
+/* super.c: super(), its attributes, and object.__init__ as one of them */
+jcv_av *jcv_super(jcv *c, const jcv_args *args);
+jcv_av *jcv_super_attr(jcv *c, jcv_av *a, PyObject *name);
+jcv_av *jcv_super_init(jcv *c, const jcv_args *args);
 /* apart.c: _apart(f, *tensors), a call that is an invoke */
 jcv_av *jcv_call_apart(jcv *c, const jcv_args *args, bool checkpoint);
 /* objects.c; NULL: not one that is known here */

@@ -337,6 +337,8 @@ jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *
     bool real = self->kind == AV_PY;
     if (self->kind == AV_STACK)
         return jcv_rows_method(c, self, name, a);
+    if (self->kind == AV_SUPER)
+        return jcv_super_init(c, a);
     if (self->kind == AV_HOST)
         r = live_method(c, self, name, a);
     if (r)

@@ -336,6 +336,8 @@ PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
         return &PyFunction_Type;
     case AV_METHOD:
         return a->text ? &PyCFunction_Type : &PyMethod_Type;
+    case AV_SUPER:
+        return &PySuper_Type;
     case AV_SEQ:
         return jcv_is_slice(a) ? jcv_host_type(c, a->items[0]) : NULL;
     default:
@@ -399,6 +401,8 @@ bool jcv_av_equal(const jcv_av *a, const jcv_av *b) {
         return a->slot == b->slot;
     case AV_METHOD:
         return a->py == b->py && a->text == b->text && jcv_av_equal(a->self, b->self);
+    case AV_SUPER:
+        return a->py == b->py && jcv_av_equal(a->self, b->self);
     case AV_CLOSURE:
         return a->tree == b->tree && a->frame == b->frame;
     case AV_STACK:

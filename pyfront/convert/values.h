@@ -36,6 +36,7 @@ typedef enum jcv_kind {
     AV_SUM,     /* self, or the int 0 when val is false: the sum of terms that may be none */
     AV_CHOICE,  /* items: key, value, ...; self: the object of the graph that selects */
     AV_DATA,    /* what a tensor holds: val; n: it requires grad (place.c) */
+    AV_SUPER,   /* super(): py: the class, self: the instance (super.c) */
     AV_MAYBE    /* d.get(key): items: d, key; val: whether it is there, else None; n: live_epoch */
 } jcv_kind;
 
