@@ -309,7 +309,7 @@ static PyObject *linspace(ARGS) {
     }
     if (jpy_keywords(&c, args + n, names, "linspace") < 0 ||
         number(args[0], &ka, &a, "linspace") < 0 || number(args[1], &kb, &b, "linspace") < 0 ||
-        jpy_int_arg(args[2], &steps) < 0)
+        jpy_int_needed(args[2], &steps) < 0)
         return NULL;
     double from = ka == JANUS_KIND_FLOAT ? a.f : (double)a.i;
     double to = kb == JANUS_KIND_FLOAT ? b.f : (double)b.i;
@@ -329,8 +329,8 @@ static PyObject *eye(ARGS) {
         PyErr_SetString(PyExc_TypeError, "eye(n, m=n)");
         return NULL;
     }
-    if (jpy_keywords(&c, args + n, names, "eye") < 0 || jpy_int_arg(args[0], &attrs.n) < 0 ||
-        jpy_int_arg(args[n - 1], &attrs.m) < 0)
+    if (jpy_keywords(&c, args + n, names, "eye") < 0 || jpy_int_needed(args[0], &attrs.n) < 0 ||
+        jpy_int_needed(args[n - 1], &attrs.m) < 0)
         return NULL;
     attrs.dtype = c.dtype;
     if (jpy_check(jn_eager(JN_OP(eye), NULL, 0, &attrs, &t, 1)) < 0)

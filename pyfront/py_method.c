@@ -116,7 +116,7 @@ static PyObject *tolist(PyObject *self, PyObject *unused) {
 
 static PyObject *at_dim(const int64_t *values, int rank, PyObject *o) {
     int64_t d;
-    if (jpy_int_arg(o, &d) < 0)
+    if (jpy_int_needed(o, &d) < 0)
         return NULL;
     if (d < -rank || d >= rank) {
         PyErr_Format(PyExc_IndexError,

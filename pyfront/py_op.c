@@ -31,6 +31,14 @@ int jpy_int_arg(PyObject *o, int64_t *out) {
     return *out == -1 && PyErr_Occurred() ? -1 : 1;
 }
 
+int jpy_int_needed(PyObject *o, int64_t *out) {
+    int got = jpy_int_arg(o, out);
+    *out = got > 0 ? *out : 0;
+    if (got == 0)
+        PyErr_SetString(PyExc_TypeError, "'NoneType' object cannot be interpreted as an integer");
+    return got > 0 ? 0 : -1;
+}
+
 int jpy_ints_arg(jpy_bound *b, PyObject *o, janus_ints *out) {
     if (!o || o == Py_None)
         return 0;
@@ -71,6 +79,10 @@ static int set_attr(jpy_bound *b, const jn_attr_spec *spec, PyObject *o) {
     void *at = b->attrs + spec->offset;
     janus_dtype dtype;
     int on;
+    if (o == Py_None) { /* an optional one is not given; this one has no default */
+        PyErr_Format(PyExc_TypeError, "%s(): '%s' must not be None", b->op->name, spec->name);
+        return -1;
+    }
     switch (spec->kind) {
     case JN_ATTR_INT:
         return jpy_int_arg(o, at) < 0 ? -1 : 0;

@@ -99,6 +99,8 @@ int jpy_bound_list(jpy_bound *b, unsigned first, PyObject *list);
 
 /* Arguments as C values: 1 or 0 given or not, -1 raised. */
 int jpy_int_arg(PyObject *o, int64_t *out);
+/* One that must be given: 0, or -1 raised, also for None. */
+int jpy_int_needed(PyObject *o, int64_t *out);
 /* A sequence of ints or one int, appended to b->ints; the result points there. */
 int jpy_ints_arg(jpy_bound *b, PyObject *o, janus_ints *out);
 

@@ -61,7 +61,7 @@ static int take(const char *f, const char *name, PyObject *const *args, Py_ssize
 /* Pieces of `size`, the last one smaller; of nothing one. */
 static PyObject *equal_pieces(PyObject *x, int axis, int64_t size) {
     int64_t n = ((jpy_tensor *)x)->t->dims[axis];
-    int64_t count = n == 0 || size == 0 ? 1 : (n + size - 1) / size;
+    int64_t count = n == 0 || size == 0 ? 1 : (n - 1) / size + 1;
     PyObject *pieces = PyTuple_New((Py_ssize_t)count);
     for (int64_t i = 0; pieces && i < count; i++) {
         int64_t start = i * size, rest = n - start;
@@ -123,7 +123,7 @@ static PyObject *do_split(PyObject *const *args, Py_ssize_t n, PyObject *names) 
     if (!PyIndex_Check(a[1]))
         return listed_pieces(a[0], axis, a[1]);
     int64_t size;
-    if (jpy_int_arg(a[1], &size) < 0)
+    if (jpy_int_needed(a[1], &size) < 0)
         return NULL;
     if (size < 0 || (size == 0 && ((jpy_tensor *)a[0])->t->dims[axis])) {
         PyErr_Format(PyExc_RuntimeError, "split expects split_size be %s, but got split_size=%lld",
@@ -137,7 +137,7 @@ static PyObject *do_chunk(PyObject *const *args, Py_ssize_t n, PyObject *names) 
     PyObject *a[3];
     int64_t chunks;
     int axis = take("chunk", "chunks", args, n, names, a);
-    if (axis < 0 || jpy_int_arg(a[1], &chunks) < 0)
+    if (axis < 0 || jpy_int_needed(a[1], &chunks) < 0)
         return NULL;
     if (chunks <= 0) {
         PyErr_Format(PyExc_RuntimeError, "chunk expects `chunks` to be greater than 0, got: %lld",

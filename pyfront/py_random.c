@@ -192,8 +192,8 @@ static PyObject *randint(ARGS) {
         PyErr_SetString(PyExc_TypeError, "randint(low=0, high, size)");
         return NULL;
     }
-    if ((bounds == 2 && jpy_int_arg(args[0], &low) < 0) ||
-        jpy_int_arg(args[bounds - 1], &high) < 0 ||
+    if ((bounds == 2 && jpy_int_needed(args[0], &low) < 0) ||
+        jpy_int_needed(args[bounds - 1], &high) < 0 ||
         jpy_sizes(args + bounds, n - bounds, c.size, dims, &rank, "randint") < 0)
         return NULL;
     if (high <= low) {
@@ -233,7 +233,7 @@ static PyObject *randperm(ARGS) {
         return NULL;
     }
     if (jpy_keywords(&c, args + n, names, "randperm") < 0 || check_generator(c.generator) < 0 ||
-        jpy_int_arg(args[0], &count) < 0)
+        jpy_int_needed(args[0], &count) < 0)
         return NULL;
     janus_randperm_attrs attrs = {sizeof attrs, c.has_dtype ? c.dtype : JANUS_I64};
     jn_rng_state s = jpy_rng_draw(c.generator, count);

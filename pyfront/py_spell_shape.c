@@ -193,8 +193,8 @@ int jpy_bind_narrow(jpy_bound *b, PyObject *const *a) {
     int64_t start, n, axis;
     jn_type t;
     if (jpy_type_of(b, a[0], &t) < 0 || jpy_use(b, JN_OP(slice), a, 1) < 0 ||
-        jpy_int_arg(a[1], &axis) <= 0 || jpy_int_arg(a[2], &start) <= 0 ||
-        jpy_int_arg(a[3], &n) <= 0)
+        jpy_int_needed(a[1], &axis) < 0 || jpy_int_needed(a[2], &start) < 0 ||
+        jpy_int_needed(a[3], &n) < 0)
         return -1;
     if (axis >= -(int64_t)t.rank && axis < t.rank &&
         narrow_fits(t.dims[axis < 0 ? axis + t.rank : axis], &start, n) < 0)

@@ -190,8 +190,9 @@ static void triangle_rows(void *arg, int64_t begin, int64_t end) {
 
 static void run_triangle(const jn_kargs *k, int64_t diagonal, bool lower) {
     const jn_view *y = &k->out[0];
+    int64_t rows = y->dims[y->rank - 2], cols = y->dims[y->rank - 1], n = jn_numel(y);
+    diagonal = diagonal < -rows - 1 ? -rows - 1 : diagonal > cols ? cols : diagonal;
     triangle t = {k, diagonal, lower};
-    int64_t cols = y->dims[y->rank - 1], n = jn_numel(y);
     if (n > 0)
         k->par->run(k->par, n / cols, JN_EW_GRAIN / cols + 1, triangle_rows, &t);
 }

@@ -234,6 +234,8 @@ static void triangle(const jn_kargs *k, int64_t diagonal, bool lower) {
     jn_walk_init(&w, y->rank, y->dims);
     jn_walk_add(&w, x);
     jn_walk_add(&w, y);
+    int64_t rows = y->dims[y->rank - 2], cols = y->dims[y->rank - 1];
+    diagonal = diagonal < -rows ? -rows : diagonal > cols ? cols : diagonal;
     JN_WALK(&w) {
         int64_t above = w.idx[y->rank - 1] - w.idx[y->rank - 2] - diagonal;
         if (lower ? above <= 0 : above >= 0)

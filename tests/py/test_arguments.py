@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every callable with every kind of argument, decorated and not: a part of what diff/arguments.py makes.
+
+All of it: `cd tests/py && ../../run python3 -m diff.arguments` (50,000 cases, some minutes)."""
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).parent
+PARTS = 13
+
+
+def run(*options):
+    return subprocess.run([sys.executable, "-W", "ignore", "-m", "diff.arguments", *options], cwd=HERE, text=True,
+                          capture_output=True, timeout=600, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+
+
+def test_arguments():
+    done = run("--part", f"7/{PARTS}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(done.stdout.split()[-7]) > 1000, done.stdout
+
+
+def test_a_difference_is_found():
+    """The comparison sees what a decorated function does differently."""
+    text = "import janus, sys\nfrom diff import arguments\njanus.function = lambda f: lambda *a: f(*a) if a[1:] != (2,) else None\n" \
+           "sys.argv[1:] = ['--only', 'operator.getitem(a1: int)']\nsys.exit(arguments.main())"
+    done = subprocess.run([sys.executable, "-c", text], cwd=HERE, text=True, capture_output=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])})
+    assert done.returncode == 1 and "1 differences" in done.stdout, done.stdout + done.stderr
