@@ -15,6 +15,7 @@
 #include "exec/dev_schedule.h"
 #include "exec/dev_trace.h"
 #include "exec/device.h"
+#include "exec/watch.h"
 #include "graph/base/status.h"
 
 _Static_assert((int)JN_BRANCH_DEPTH <= (int)JN_TRACE_DEPTH &&
@@ -41,9 +42,10 @@ static janus_status prepare(jn_segment *seg, jn_planset *set) {
         JN_TRY(jn_plan_get(set, br->sub[i], false, &br->plan[i]));
         for (size_t k = 0; k < br->plan[i]->n_code; k++) {
             const jn_instr *in = &br->plan[i]->code[k];
-            if (in->op == JN_I_DECIDE)
+            jn_opcode op = jn_opcode_of(in);
+            if (op == JN_I_DECIDE)
                 JN_TRY(prepare((jn_segment *)in->aux, set));
-            if (in->op == JN_I_DECIDE || in->op == JN_I_ISSUE)
+            if (op == JN_I_DECIDE || op == JN_I_ISSUE)
                 mark_shapes(seg, in->aux);
         }
     }
@@ -104,7 +106,7 @@ static janus_status walk(walker *w, int which, jn_tval ***out_result) {
         return JN_NO_MEMORY();
     memcpy(slot, w->arg, w->br->n_params * sizeof *slot);
     for (const jn_instr *in = p->code;; in++)
-        switch (in->op) {
+        switch (jn_opcode_of(in)) {
         case JN_I_CONST:
             slot[in->dst].i = in->imm;
             break;

@@ -5,12 +5,13 @@
 #include "exec/effects.h"
 
 #include "exec/plan_internal.h"
+#include "exec/watch.h"
 #include "graph/base/status.h"
 
 enum { CLASS_DRAW = 4, CLASS_SUM = 8 }; /* beside those of exec/host_ops.c */
 
 jn_effects jn_instr_effects(const jn_instr *in) {
-    switch ((jn_opcode)in->op) {
+    switch (jn_opcode_of(in)) {
     case JN_I_HOST:
         return jn_host_effects(in->aux);
     case JN_I_DRAW:
@@ -76,11 +77,12 @@ janus_status jn_effects_of(jn_planset *s, const jn_subgraph *g, jn_effects *out)
 static janus_status of_call(jn_planset *s, const jn_instr *in, jn_effects *out) {
     jn_effects e;
     const jn_subgraph *subs[2] = {NULL, NULL};
-    if (in->op == JN_I_INVOKE || in->op == JN_I_GRAD_CALL) {
+    jn_opcode op = jn_opcode_of(in);
+    if (op == JN_I_INVOKE || op == JN_I_GRAD_CALL) {
         const jn_call *c = in->aux;
         subs[0] = c->sub[0];
         subs[1] = c->sub[1];
-    } else if (in->op == JN_I_WHILE || in->op == JN_I_FOREACH || in->op == JN_I_GRAD_LOOP) {
+    } else if (op == JN_I_WHILE || op == JN_I_FOREACH || op == JN_I_GRAD_LOOP) {
         const jn_loop *l = in->aux;
         subs[0] = l->body->sub;
         subs[1] = l->cond ? l->cond->sub : NULL;

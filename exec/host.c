@@ -15,6 +15,7 @@
 #include "exec/host.h"
 #include "exec/rows.h"
 #include "exec/run_internal.h"
+#include "exec/watch.h"
 #include "graph/base/status.h"
 #include "ops/attrs.h"
 #include "ops/ref/ref.h"
@@ -411,8 +412,13 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
         case JN_I_STORE:
             CHECK(jn_log_store(r, S(in->a).t, S(in->b).t));
             break;
-        default: { /* slow */
+        default: { /* slow, or marked */
             jn_slow what;
+            if (JN_UNLIKELY(in->op & JN_MARKED)) {
+                CHECK(jn_watch_met(r, f->plan, in));
+                op = in->op | slow;
+                goto again;
+            }
             CHECK(jn_slow_step(r, &f, &pc, &what));
             slow = r->strand.on ? SLOW : 0;
             if (what == JN_SLOW_DONE)

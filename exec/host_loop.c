@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "exec/host.h"
+#include "exec/watch.h"
 
 enum { POLL_EVERY = 1 << 14 }; /* calls and iterations between two looks at the clock */
 
@@ -108,6 +109,8 @@ static janus_status detached_finish(jn_run *r, jn_loop_state *s, jn_frame **out,
 /* Ends the loop: carried values become the results; *out is the parent. */
 static janus_status loop_finish(jn_run *r, jn_loop_state *s, jn_frame **out, const jn_instr **pc) {
     const jn_loop *l = s->loop;
+    if (JN_UNLIKELY(l->unseen))
+        JN_TRY(jn_watch_loop(r, (jn_loop *)l, s->i));
     if (JN_UNLIKELY(s->detached))
         return detached_finish(r, s, out, pc);
     for (uint32_t i = 0; i < l->results.n; i++)
@@ -172,6 +175,7 @@ janus_status jn_loop_returned(jn_run *r, jn_frame *done, const jn_slots *results
         if (!more)
             return loop_finish(r, s, f, pc);
         JN_TRY(loop_push(r, s, l->body, 0, f));
+        s->i++;
         *pc = l->body->code;
         return JANUS_OK;
     }

@@ -50,6 +50,8 @@ libjanus_all_la_SOURCES += \
 	exec/tensor_state.c \
 	exec/tile.c \
 	exec/variant.c \
+	exec/watch.c \
+	exec/watch.h \
 	exec/wire.c \
 	$(NULL)
 

@@ -17,6 +17,7 @@
 #include "exec/plan_internal.h"
 #include "exec/rows.h"
 #include "exec/task.h"
+#include "exec/watch.h"
 #include "graph/base/log.h"
 
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -102,6 +103,8 @@ janus_status jn_plan_get(jn_planset *s, const jn_subgraph *sub, bool saved, jn_p
     jn_plan *p = &s->plans[2 * sub->index + saved];
     if (!p->compiled) {
         JN_TRY(jn_plan_compile(p));
+        if (s->module->watched)
+            JN_TRY(jn_watch_plan(p));
         if (jn_log_on(JN_LOG_PLANS)) {
             jn_str text = {0};
             jn_plan_print(p, &text);
@@ -154,13 +157,14 @@ void jn_plan_print(const jn_plan *p, jn_str *s) {
                   p->saved ? " (saved)" : "", p->n_slots, p->n_params);
     for (size_t i = 0; i < p->n_code; i++) {
         const jn_instr *in = &p->code[i];
-        jn_str_printf(s, "%5zu %s dst=%d a=%d b=%d", i, opcode_names[in->op], (int)in->dst,
-                      (int)in->a, (int)in->b);
-        if (in->op == JN_I_INVOKE)
+        jn_opcode op = jn_opcode_of(in);
+        jn_str_printf(s, "%5zu %s dst=%d a=%d b=%d", i, opcode_names[op], (int)in->dst, (int)in->a,
+                      (int)in->b);
+        if (op == JN_I_INVOKE)
             jn_str_printf(s, " @%s", ((const jn_call *)in->aux)->sub[0]->name);
-        if (in->op == JN_I_DECIDE)
+        if (op == JN_I_DECIDE)
             jn_str_printf(s, " %s", p->where[i]->op->name);
-        if (in->op == JN_I_ISSUE || in->op == JN_I_ROWS) {
+        if (op == JN_I_ISSUE || op == JN_I_ROWS) {
             jn_str_append(s, " ");
             print_segment(in->aux, s);
         } else

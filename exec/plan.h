@@ -121,6 +121,7 @@ typedef struct jn_loop {
     uint32_t frame_slot;        /* where the list of iteration frames goes; JN_NO_SLOT: not kept */
     uint32_t list_slot;         /* gradients: that list */
     bool lists;                 /* gradients: some of carried are lists too, walked along */
+    uint8_t unseen;             /* how often it was not yet taken (exec/watch.h) */
     const jn_node *node;
 } jn_loop;
 

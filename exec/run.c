@@ -266,6 +266,7 @@ void jn_run_free(jn_run *r) {
             r->set->expected = jn_mem_peak(r->mem);
         jn_mem_release(r->mem);
     }
+    jn_watch_end(r);
     if (r->set)
         jn_planset_return(r->set);
     jn_free(r);

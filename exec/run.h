@@ -67,6 +67,13 @@ janus_status jn_run_stores(jn_run *r, unsigned result, unsigned when, janus_tens
                            bool only);
 /* Before prepare: nothing is computed in its place by apply, which need not be called. */
 void jn_run_aside(jn_run *r);
+/* Runs of this module, which is frozen and has not run yet, know whether they enter an arm, a loop
+ * or a callee, or go round a loop once or several times, for the first time. */
+void jn_module_watch(janus_module *m);
+/* After execute: whether this run has, and was not confirmed; what it has entered counts as entered
+ * from then on. */
+bool jn_run_met(const jn_run *r);
+void jn_run_confirm(jn_run *r);
 /* The log in program order; valid after prepare. */
 const jn_effect *jn_run_log(const jn_run *r, size_t *out_n);
 /* Writes late results (exec/late.h), then performs the log through options.host; STORE entries

@@ -8,6 +8,7 @@
 #include "exec/run.h"
 #include "exec/suspend.h"
 #include "exec/task.h"
+#include "exec/watch.h"
 
 typedef enum jn_device_kind {
     JN_DEVICE_CPU,
@@ -113,7 +114,8 @@ struct jn_run {
     JN_VEC(janus_tensor *) made; /* tensors made for the log */
     struct jn_wrapped *wrapped;  /* objects the tensors of the log became */
     bool finished, prepared;
-    bool aside; /* no task is late */
+    bool aside;          /* no task is late */
+    JN_VEC(jn_mark) met; /* marks taken off (exec/watch.h) */
     janus_run_stats stats;
 };
 

@@ -22,7 +22,12 @@
 
 enum { MAX_UNDECIDED = 8 /* then it is not used */ };
 
-void jpy_entry_verify(jpy_entry *e, bool on) { e->unverified = on; }
+void jpy_entry_verify(jpy_entry *e, bool on) {
+    e->unverified = on;
+    if (on)
+        jn_module_watch(e->module);
+}
+
 uint64_t jpy_entry_runs(const jpy_entry *e) { return e->runs; }
 const janus_module *jpy_entry_module(jpy_entry *e) { return e->module; }
 jpy_trial *jpy_entry_trial(jpy_entry *e) { return &e->trial; }
@@ -114,7 +119,8 @@ static janus_status choose_device(const jpy_entry *e, const jn_arg *args,
     return JANUS_OK;
 }
 
-/* Runs up to the commit; *out_run is the caller's to free, also after a failure. */
+/* Runs up to the commit; *out_run is the caller's to free, also after a failure.  A run that turns
+ * out to enter what was never compared stops there: host->anew. */
 static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, jpy_host *host,
                         jn_run **out_run, jn_arg *results, uint64_t *out_rng) {
     jn_arg few[64], *args = e->inputs.n <= 64 ? few : jn_alloc(e->inputs.n * sizeof *args);
@@ -142,19 +148,22 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
     if (st == JANUS_OK)
         st = jn_run_execute(r, args, (unsigned)e->inputs.n);
     jpy_signals_ignore(watching);
-    if (JN_UNLIKELY(host->shadow && st == JANUS_OK))
+    if (JN_UNLIKELY(st == JANUS_OK && host->shadow))
         jn_run_aside(r);
-    for (size_t i = 0; i < e->steps.n && st == JANUS_OK && !host->shadow; i++) {
+    else if (JN_UNLIKELY(st == JANUS_OK && jn_run_met(r)) && !jn_dev_in_use)
+        host->anew = true;
+    bool go = st == JANUS_OK && !host->anew;
+    for (size_t i = 0; i < e->steps.n && go && st == JANUS_OK && !host->shadow; i++) {
         const jpy_commit_step *s = &e->steps.data[i];
         if (s->kind == JPY_COMMIT_STORE)
             st = jn_run_stores(r, s->value->slot, s->when, ((jpy_tensor *)slots[s->slot])->t,
                                e->lent[s->value->slot]);
     }
-    if (st == JANUS_OK)
+    if (go && st == JANUS_OK)
         st = jn_run_prepare(r);
-    if (st == JANUS_OK)
+    if (go && st == JANUS_OK)
         st = jn_run_results(r, results, e->n_results + e->n_frames, host->shadow ? NULL : e->lent);
-    if (st == JANUS_OK) {
+    if (go && st == JANUS_OK) {
         janus_run_stats stats = {0};
         jn_run_stats_get(r, &stats);
         *out_rng = stats.rng_offset;
@@ -254,6 +263,14 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     uint64_t rng = 0;
     if (run(f, e, slots, &host, &r, results, &rng) != JANUS_OK) {
         rc = discard(f, e, results);
+        goto end;
+    }
+    if (JN_UNLIKELY(host.anew)) { /* again, and what it reads is remembered */
+        jn_run_free(r);
+        r = NULL;
+        jpy_host_free(&host);
+        host = (jpy_host){.e = e, .slots = slots};
+        rc = shadow(f, e, call, slots, out_result);
         goto end;
     }
     jpy_node *node[JPY_MAX_STAGES] = {NULL};

@@ -14,7 +14,8 @@ typedef struct jpy_host {
     const jpy_entry *e;
     PyObject *const *slots; /* what the guards bound; NULL: a run that writes nothing */
     JN_VEC(PyObject *) held;
-    PyObject *text;            /* what is printed, as jpy_print_write takes it, or NULL */
+    PyObject *text; /* what is printed, as jpy_print_write takes it, or NULL */
+    bool anew;      /* the run has entered what was never compared: it is to be a shadow */
     struct jpy_shadow *shadow; /* NULL: what the run reads need not be remembered */
 } jpy_host;
 

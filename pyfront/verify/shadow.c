@@ -169,13 +169,13 @@ int jpy_shadow_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObjec
         jpy_note(f, "discarded: the results cannot be made");
         goto end;
     }
-    jn_run_free(run); /* its memory is for the next run */
-    run = NULL;
     bool disturbed;
     *out_result = run_plain(f, call, &disturbed);
     compare(&s, &m, *out_result, disturbed, host.text != NULL, &rng);
     e->copy_all = s.copy_all;
     *verdict = s.verdict;
+    if (s.verdict == JPY_AGREED)
+        jn_run_confirm(run);
     if (s.verdict == JPY_DISPROVED && jpy_shadow_report(f, &s, call) < 0)
         Py_CLEAR(*out_result);
     else if (s.verdict != JPY_AGREED && s.difference)

@@ -149,3 +149,50 @@ def test_no_warning_where_nothing_differs():
         f = janus.function(lambda x: (x, [x], {"a": x[1:]}), verify="always")
         for _ in range(3):
             f(janus.ones(3))
+
+
+def test_arms_and_rounds_are_compared_when_they_are_first_entered():
+    @janus.function(verify="rarely", measure=False)
+    def f(x, n):
+        if x.sum() > 3:
+            x = x * 2
+        i = 0
+        while i < n:
+            x = x + 1
+            i = i + 1
+        return x
+
+    def seen(v, n):
+        before = f.stats()["verified"]
+        f(janus.ones(3) * v, n)
+        return f.stats()["verified"] - before
+
+    f(janus.ones(3), 3), f(janus.ones(3), 4)  # converted, and again for any n
+    assert [seen(1, 5), seen(1, 6)] == [1, 0]
+    assert [seen(2, 5), seen(2, 7), seen(1, 4)] == [1, 0, 0]  # the arm
+    assert [seen(2, 1), seen(1, 1)] == [1, 0]  # one round
+    assert [seen(1, 0), seen(2, 0)] == [1, 0]  # none
+    assert f.stats()["disproved"] == 0 and f.stats()["imperative"] == 2
+
+
+def test_callees_are_compared_when_they_are_first_entered():
+    class Node:
+        def __init__(self, value, *children):
+            self.value, self.children = value, children
+
+    @janus.function(verify="rarely", measure=False)
+    def f(node, x):
+        if not node.children:
+            return x * node.value
+        total = x
+        for c in node.children:
+            total = total + f(c, x)
+        return total
+
+    x = janus.ones(2)
+    trees = [Node(1.0, Node(2.0), Node(3.0)), Node(4.0), Node(1.0, Node(5.0), Node(1.0, Node(2.0), Node(4.0)))]
+    for _ in range(3):
+        for tree in trees:
+            f(tree, x)
+    s = f.stats()
+    assert s["verified"] >= 1 and s["disproved"] == 0 and s["graph"] > s["verified"]

@@ -51,12 +51,12 @@ FAILING = [n for n in NAMES if n.split(".")[0] in MODULES_FAILING]
 LAST_BIT = ("prog_twice.again_penalty", "prog_vmap.mapped_outside", "prog_attention.dropout")
 
 
-@pytest.mark.parametrize("verify", ["never", "always"])
+@pytest.mark.parametrize("verify", ["never", "rarely", "always"])
 @pytest.mark.parametrize("numerics", ["fast", "exact"])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("error::janus.SpeculationWarning")
 def test_program(name, numerics, verify, monkeypatch):
-    """never: every hit commits; always: every hit is compared with CPython's run, which must not differ."""
+    """never: every hit commits; rarely: the first and what they enter first are compared with CPython; always: all."""
     prog, graph = harness.CASES[name]
     monkeypatch.setenv("JANUS_VERIFY", verify)
     want = harness.run(prog, lambda f: f)
