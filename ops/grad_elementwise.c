@@ -6,6 +6,8 @@
 
 #include "ops/grad_emit.h"
 
+#include <math.h>
+
 #define BEGIN                                                                                      \
     jn_gx gx = {r, JANUS_OK}, *g = &gx;                                                            \
     jn_ev dy = r->dout[0];                                                                         \
@@ -21,9 +23,14 @@
         return g->st;                                                                              \
     }
 
+/* Constant almost everywhere: zeros, which are not the same as no gradient at all. */
 janus_status jn_grad_zero(jn_grad *r) {
-    (void)r; /* constant almost everywhere */
-    return JANUS_OK;
+    BEGIN;
+    for (unsigned i = 0; i < 2; i++) {
+        if (JN_WANT(g, i))
+            jn_g_set_like(g, i, jn_g_zeros_like(g, dy));
+    }
+    return g->st;
 }
 
 RULE1(pass, dy)
@@ -55,14 +62,14 @@ janus_status jn_grad_mul(jn_grad *r) {
     return g->st;
 }
 
-/* y = a / b: da = dy / b, db = -dy y / b */
+/* y = a / b: da = dy / b, db = -da (a / b) */
 janus_status jn_grad_div(jn_grad *r) {
     BEGIN;
     jn_ev da = jn_g_div(g, dy, IN(1));
     if (JN_WANT(g, 0))
         jn_g_set_like(g, 0, da);
     if (JN_WANT(g, 1))
-        jn_g_set_like(g, 1, jn_g_neg(g, jn_g_mul(g, da, RES)));
+        jn_g_set_like(g, 1, jn_g_neg(g, jn_g_mul(g, da, jn_g_div(g, IN(0), IN(1)))));
     return g->st;
 }
 
@@ -161,23 +168,28 @@ janus_status jn_grad_leaky_relu(jn_grad *r) {
 janus_status jn_grad_elu(jn_grad *r) {
     BEGIN;
     const janus_elu_attrs *a = r->attrs;
-    jn_ev zero = jn_g_const(g, 0, dy), positive = JN_G2(g, gt, IN(0), zero);
+    jn_ev zero = jn_g_const(g, 0, dy), negative = JN_G2(g, le, IN(0), zero);
     /* exp of the negative part only: a large positive x must not become infinite, nor 0 * inf */
     jn_ev e = JN_G1(g, exp, JN_G2(g, minimum, IN(0), zero));
     jn_ev below = jn_g_mul(g, jn_g_scale(g, dy, a->alpha), e);
     if (JN_WANT(g, 0))
-        jn_g_set(g, 0, JN_G3(g, where, positive, dy, below));
+        jn_g_set(g, 0, JN_G3(g, where, negative, below, dy));
     return g->st;
 }
 
-/* The bounds themselves pass the gradient, as in PyTorch. */
+/* What lies between the bounds passes the gradient; the bounds themselves do not, as in PyTorch. */
 janus_status jn_grad_clamp(jn_grad *r) {
     BEGIN;
     const janus_clamp_attrs *a = r->attrs;
-    jn_ev below = JN_G2(g, lt, IN(0), jn_g_const(g, a->lo, dy));
-    jn_ev above = JN_G2(g, gt, IN(0), jn_g_const(g, a->hi, dy));
-    if (JN_WANT(g, 0))
-        jn_g_set(g, 0, jn_g_zero_where(g, dy, JN_G2(g, logical_or, below, above)));
+    bool low = a->lo > -INFINITY, high = a->hi < INFINITY;
+    if (!JN_WANT(g, 0))
+        return g->st;
+    jn_ev inside = low    ? JN_G2(g, gt, IN(0), jn_g_const(g, a->lo, dy))
+                   : high ? JN_G2(g, lt, IN(0), jn_g_const(g, a->hi, dy))
+                          : JN_EV_NONE;
+    if (low && high)
+        inside = JN_G2(g, logical_and, inside, JN_G2(g, lt, IN(0), jn_g_const(g, a->hi, dy)));
+    jn_g_set(g, 0, low || high ? jn_g_zero_where(g, dy, JN_G1(g, logical_not, inside)) : dy);
     return g->st;
 }
 

@@ -50,7 +50,9 @@ janus_status jn_grad_prod(jn_grad *r) {
 /* dy shared evenly by the elements equal to the result. */
 static jn_ev spread_over_ties(jn_gx *g, jn_ev x, jn_ev y, jn_ev dy, janus_ints dims) {
     jn_ev zero = jn_g_const(g, 0, x), one = jn_g_const(g, 1, x);
-    jn_ev hit = JN_G3(g, where, JN_G2(g, eq, x, y), one, zero);
+    /* What is no number is the extreme, wherever it stands. */
+    jn_ev nan = JN_G2(g, logical_and, JN_G1(g, isnan, x), JN_G1(g, isnan, y));
+    jn_ev hit = JN_G3(g, where, JN_G2(g, logical_or, JN_G2(g, eq, x, y), nan), one, zero);
     return jn_g_mul(g, hit, jn_g_div(g, dy, jn_g_sum(g, hit, dims, true)));
 }
 

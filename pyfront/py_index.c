@@ -480,3 +480,45 @@ int jpy_index_set(PyObject *self, PyObject *key, PyObject *value) {
     Py_XDECREF(own);
     return rc;
 }
+
+/* ---- indices of gather and its like
+ * ---------------------------------------------------------------------------- */
+
+static int64_t index_at(const janus_tensor *t, int64_t at) {
+    return t->dtype == JANUS_I64   ? ((const int64_t *)jn_tensor_ready_data(t))[at]
+           : t->dtype == JANUS_I32 ? ((const int32_t *)jn_tensor_ready_data(t))[at]
+                                   : 0;
+}
+
+int jpy_index_check(const jn_op *op, const janus_tensor *t) {
+    switch (op->id) {
+    case JN_OP_ID_gather:
+    case JN_OP_ID_scatter:
+    case JN_OP_ID_scatter_add:
+    case JN_OP_ID_index_select:
+    case JN_OP_ID_index_add:
+    case JN_OP_ID_embedding:
+        break;
+    default:
+        return 0;
+    }
+    if (jn_eager_hook || t->storage->device || !jn_dtype_is_int(t->dtype))
+        return 0;
+    int64_t place[JN_MAX_RANK] = {0}, at = 0;
+    for (int64_t i = 0; i < t->numel; i++) {
+        int64_t v = index_at(t, t->contiguous ? i : at);
+        if (v < 0) {
+            PyErr_Format(PyExc_IndexError, "%s(): index %lld is out of bounds", op->name,
+                         (long long)v);
+            return -1;
+        }
+        for (int d = t->rank - 1; !t->contiguous && d >= 0; d--) { /* the next place */
+            at += t->strides[d];
+            if (++place[d] < t->dims[d])
+                break;
+            at -= t->dims[d] * t->strides[d];
+            place[d] = 0;
+        }
+    }
+    return 0;
+}

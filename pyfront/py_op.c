@@ -471,13 +471,24 @@ static const char *with_underscore(const char *name) {
     return s;
 }
 
+/* Rows that only gradient rules and optimizers use: they trust their operands. */
+static bool is_internal(const char *name) {
+    const char *const ends[] = {"_grad", "_step", "pool2d_gather"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t n = strlen(name), k = strlen(ends[i]);
+        if (n > k && strcmp(name + n - k, ends[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 int jpy_init_op(PyObject *module) {
     jpy.op_type = jpy_type_new(module, &op_spec, NULL);
     if (!jpy.op_type)
         return -1;
     for (unsigned i = 0; i < jn_n_ops; i++) {
         const jn_op *op = &jn_ops[i];
-        if (op->role != JN_ROLE_COMPUTE || strchr(op->name, '.'))
+        if (op->role != JN_ROLE_COMPUTE || strchr(op->name, '.') || is_internal(op->name))
             continue;
         /* A method that py_method.c wrote by hand (detach) stays. */
         bool method = op->operands[0].accept == JN_ACCEPT_TENSOR && !op->operands[0].variadic &&

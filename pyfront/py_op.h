@@ -104,6 +104,10 @@ int jpy_int_needed(PyObject *o, int64_t *out);
 /* A sequence of ints or one int, appended to b->ints; the result points there. */
 int jpy_ints_arg(jpy_bound *b, PyObject *o, janus_ints *out);
 
+/* IndexError where an op that does not count from the end has a negative index; its dtype and rank
+ * are the op's to check.  `in`: its operands, in host memory or not. */
+int jpy_index_check(const jn_op *op, const janus_tensor *index);
+
 /* The table of spellings that differ from their rows (py_spell*.c). */
 typedef struct jpy_spelling {
     const char *name;   /* "sum" */

@@ -13,6 +13,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "ops/op_ids.h"
 #include "ops/ref/ref.h"
 
 static int category(int d) { return d == JANUS_BOOL ? 0 : jn_dtype_is_int(d) ? 1 : 2; }
@@ -46,8 +47,64 @@ static unsigned leader_of(const jn_op *op, unsigned i) {
     }
 }
 
+static bool is_tensor(const jn_type *t) { return t->kind == JANUS_KIND_TENSOR; }
+
+/* Products take one dtype; kernels of images and layers take floats. */
+static int check_product(const jn_op *op, unsigned n_in, const jn_type *types) {
+    bool floats = op->id == JN_OP_ID_linear || op->id == JN_OP_ID_conv2d;
+    if (!floats && op->id != JN_OP_ID_matmul && op->id != JN_OP_ID_dot)
+        return 0;
+    for (unsigned i = 0; i < n_in; i++) {
+        if (!is_tensor(&types[i]) || !is_tensor(&types[0]))
+            continue;
+        if (types[i].dtype != types[0].dtype) {
+            PyErr_Format(PyExc_RuntimeError,
+                         "%s(): expected operands of the same dtype, but got: %s != %s", op->name,
+                         jn_dtype_name((janus_dtype)types[0].dtype),
+                         jn_dtype_name((janus_dtype)types[i].dtype));
+            return -1;
+        }
+        if (floats && !jn_dtype_is_float(types[i].dtype)) {
+            PyErr_Format(PyExc_NotImplementedError, "%s() is not implemented for %s", op->name,
+                         jn_dtype_name((janus_dtype)types[i].dtype));
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* A condition is bools (or bytes, as it was before there were bools); bools are not subtracted. */
+static int check_bools(const jn_op *op, unsigned n_in, const jn_type *types,
+                       const janus_kind *numbers) {
+    unsigned bools = 0;
+    for (unsigned i = 0; i < n_in; i++) {
+        if (!is_tensor(&types[i]) || numbers[i] != JANUS_KIND_NONE)
+            continue;
+        bools += types[i].dtype == JANUS_BOOL;
+        if (jpy_operand_at(op, i)->dtype_class == JN_DT_BOOL && types[i].dtype != JANUS_BOOL &&
+            types[i].dtype != JANUS_U8) {
+            PyErr_Format(PyExc_RuntimeError, "%s expected %s to be a boolean tensor, but got %s",
+                         op->name, jpy_operand_at(op, i)->name,
+                         jn_dtype_name((janus_dtype)types[i].dtype));
+            return -1;
+        }
+    }
+    bool one_number = n_in > 1 && (numbers[0] != JANUS_KIND_NONE || numbers[1] != JANUS_KIND_NONE);
+    if ((op->id == JN_OP_ID_sub && (bools == 2 || (bools == 1 && one_number))) ||
+        (op->id == JN_OP_ID_neg && bools)) {
+        PyErr_SetString(PyExc_NotImplementedError,
+                        "Subtraction and negation, the `-` operator, of a bool tensor are not "
+                        "supported. If you are trying to invert a mask, use the `~` or "
+                        "`logical_not()` operator instead.");
+        return -1;
+    }
+    return 0;
+}
+
 int jpy_promote(const jn_op *op, unsigned n_in, const jn_type *types, const janus_kind *numbers,
                 int *cast) {
+    if (check_product(op, n_in, types) < 0 || check_bools(op, n_in, types, numbers) < 0)
+        return -1;
     int dims[4] = {-1, -1, -1, -1}, zero[4] = {-1, -1, -1, -1}, weak[4] = {-1, -1, -1, -1};
     for (unsigned i = 0; i < n_in; i++) {
         cast[i] = -1;

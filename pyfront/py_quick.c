@@ -302,7 +302,8 @@ static PyObject *run(const entry *e, PyObject *const *args) {
         const operand *p = &e->in[i];
         if (JN_LIKELY(p->from == FROM_TENSOR)) {
             jpy_tensor *t = tensor_argument(p, args);
-            if (jpy_check(jn_tensor_as_view(t->t, &in[i])) < 0)
+            if (jpy_check(jn_tensor_as_view(t->t, &in[i])) < 0 ||
+                (i == 1 && jn_dtype_is_int(t->t->dtype) && jpy_index_check(op, t->t) < 0))
                 return NULL;
             tracked = tracked || maybe_tracked(t);
             continue;

@@ -111,6 +111,9 @@ static int scalar_operand(run *r, unsigned i, PyObject *o) {
         return -1;
     if (rc == 0 || (want == JANUS_KIND_INT && kind == JANUS_KIND_FLOAT))
         return bad_operand(r->b, i, want == JANUS_KIND_INT ? "int" : "a number");
+    if (r->b->op->id == JN_OP_ID_masked_fill && r->types[0].kind == JANUS_KIND_TENSOR &&
+        jpy_scalar_check((janus_dtype)r->types[0].dtype, kind, s) < 0)
+        return -1;
     if (want == JANUS_KIND_INT)
         kind = JANUS_KIND_INT;
     r->vals[i] = (jpy_val){.kind = (uint8_t)kind, .s = s};
@@ -518,7 +521,10 @@ PyObject *jpy_bound_run(jpy_bound *b, jpy_tensor *dst) {
     if (run_init(&r, b) < 0)
         return NULL;
     PyObject *result = NULL;
-    if (take(&r) == 0 && cast_operands(&r, dst != NULL) == 0)
+    if (take(&r) == 0 &&
+        (b->n_in < 2 || r.vals[1].kind != JANUS_KIND_TENSOR ||
+         jpy_index_check(b->op, r.vals[1].t) == 0) &&
+        cast_operands(&r, dst != NULL) == 0)
         result = dst ? run_into(&r, dst) : run_new(&r);
     run_done(&r);
     return result;

@@ -98,6 +98,7 @@ int jpy_bind_transpose(jpy_bound *b, PyObject *const *a);
 int jpy_bind_type_as(jpy_bound *b, PyObject *const *a);
 int jpy_bind_unsqueeze(jpy_bound *b, PyObject *const *a);
 int jpy_bind_var(jpy_bound *b, PyObject *const *a);
+int jpy_bind_where(jpy_bound *b, PyObject *const *a);
 int jpy_bind_view(jpy_bound *b, PyObject *const *a);
 int jpy_bind_view_as(jpy_bound *b, PyObject *const *a);
 

@@ -4,6 +4,8 @@
 
 #include "pyfront/py_spell.h"
 
+#include <math.h>
+
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/py_device.h"
@@ -15,6 +17,10 @@ static int limit(PyObject *o, double *out) {
     *out = PyFloat_AsDouble(o);
     return *out == -1.0 && PyErr_Occurred() ? -1 : 1;
 }
+static bool is_float(PyObject *o) {
+    return o && (PyFloat_Check(o) ||
+                 (jpy_tensor_check(o) && jn_dtype_is_float(((jpy_tensor *)o)->t->dtype)));
+}
 int jpy_bind_clamp(jpy_bound *b, PyObject *const *a) {
     if (jpy_use(b, JN_OP(clamp), a, 1) < 0)
         return -1;
@@ -24,7 +30,16 @@ int jpy_bind_clamp(jpy_bound *b, PyObject *const *a) {
         return -1;
     }
     janus_clamp_attrs *s = ATTRS(janus_clamp_attrs);
-    return limit(a[1], &s->lo) < 0 || limit(a[2], &s->hi) < 0 ? -1 : 0;
+    jn_type t;
+    if (limit(a[1], &s->lo) < 0 || limit(a[2], &s->hi) < 0 || jpy_type_of(b, a[0], &t) < 0)
+        return -1;
+    if (isnan(s->lo) || isnan(s->hi)) { /* a bound that is no number leaves none */
+        PyObject *in[2] = {a[0], isnan(s->lo) ? a[1] : a[2]};
+        return jpy_use(b, JN_OP(maximum), in, 2);
+    }
+    if (!jn_dtype_is_float(t.dtype) && (is_float(a[1]) || is_float(a[2])))
+        b->cast_first = JANUS_F32; /* integers with bounds that are none */
+    return 0;
 }
 int jpy_bind_clamp_min(jpy_bound *b, PyObject *const *a) {
     PyObject *all[3] = {a[0], a[1], NULL};
@@ -35,6 +50,42 @@ int jpy_bind_clamp_max(jpy_bound *b, PyObject *const *a) {
     return jpy_bind_clamp(b, all);
 }
 
+static bool is_int(int dtype) { return jn_dtype_is_int(dtype) || dtype == JANUS_BOOL; }
+
+/* Dtype of a tensor or of a Python number; -1 for neither. */
+static int dtype_of(jpy_bound *b, PyObject *o) {
+    jn_type t;
+    if (PyFloat_Check(o))
+        return JANUS_F32;
+    if (PyLong_Check(o))
+        return JANUS_I64;
+    if (jpy_type_of(b, o, &t) < 0) {
+        PyErr_Clear();
+        return -1;
+    }
+    return t.dtype;
+}
+
+/* x + y for integers, y made of others first: what a fused row of floats would round. */
+static int add_whole(jpy_bound *b, PyObject *x, PyObject *y, const jn_op *op) {
+    if (!y)
+        return -1;
+    Py_XSETREF(b->keep, PyTuple_Pack(1, y));
+    Py_DECREF(y);
+    if (!b->keep)
+        return -1;
+    PyObject *in[2] = {x, PyTuple_GET_ITEM(b->keep, 0)};
+    return jpy_use(b, op, in, 2);
+}
+
+/* A graph would compute what is made while binding only once. */
+static int not_in_graphs(const jpy_bound *b, const char *what) {
+    if (!b->type_of)
+        return 0;
+    PyErr_Format(PyExc_NotImplementedError, "%s of integers in a graph", what);
+    return -1;
+}
+
 /* input, other, alpha: alpha * other is computed by one fused row. */
 static int add_alpha(jpy_bound *b, PyObject *const *a, const jn_op *op, double sign) {
     if (!a[2])
@@ -42,6 +93,23 @@ static int add_alpha(jpy_bound *b, PyObject *const *a, const jn_op *op, double s
     double alpha = PyFloat_AsDouble(a[2]);
     if (alpha == -1.0 && PyErr_Occurred())
         return -1;
+    int x = dtype_of(b, a[0]), y = dtype_of(b, a[1]);
+    if (x >= 0 && y >= 0 && is_int(x) && is_int(y)) {
+        bool bools = x == JANUS_BOOL && y == JANUS_BOOL;
+        if (!PyLong_Check(a[2]) || (PyBool_Check(a[2]) && !bools)) {
+            PyErr_SetString(PyExc_RuntimeError,
+                            PyBool_Check(a[2])
+                                ? "Boolean alpha only supported for Boolean results."
+                                : "For integral input tensors, argument alpha must not be a "
+                                  "floating point number.");
+            return -1;
+        }
+        if (alpha == 1.0)
+            return jpy_use(b, op, a, 2);
+        return not_in_graphs(b, "add(alpha=)") < 0
+                   ? -1
+                   : add_whole(b, a[0], PyNumber_Multiply(a[1], a[2]), op);
+    }
     if (alpha == 1.0)
         return jpy_use(b, op, a, 2);
     PyObject *one = PyFloat_FromDouble(1.0);
@@ -56,8 +124,23 @@ static int add_alpha(jpy_bound *b, PyObject *const *a, const jn_op *op, double s
     b->n_in = 4;
     return 0;
 }
-int jpy_bind_add(jpy_bound *b, PyObject *const *a) { return add_alpha(b, a, JN_OP(add), 1.0); }
-int jpy_bind_sub(jpy_bound *b, PyObject *const *a) { return add_alpha(b, a, JN_OP(sub), -1.0); }
+
+/* PyTorch's older form f(input, number, other) beside f(input, other, alpha=number). */
+static int with_legacy(jpy_bound *b, PyObject *const *a, const jn_op *op, double sign) {
+    PyObject *in[3] = {a[0], a[1], a[3]};
+    if (!a[2])
+        return add_alpha(b, in, op, sign);
+    if (a[3] || !(PyFloat_Check(a[1]) || PyLong_Check(a[1]))) {
+        PyErr_Format(PyExc_TypeError, "%s() received an invalid combination of arguments",
+                     op->name);
+        return -1;
+    }
+    in[1] = a[2];
+    in[2] = a[1];
+    return add_alpha(b, in, op, sign);
+}
+int jpy_bind_add(jpy_bound *b, PyObject *const *a) { return with_legacy(b, a, JN_OP(add), 1.0); }
+int jpy_bind_sub(jpy_bound *b, PyObject *const *a) { return with_legacy(b, a, JN_OP(sub), -1.0); }
 
 int jpy_bind_div(jpy_bound *b, PyObject *const *a) {
     if (!a[2])
@@ -77,12 +160,42 @@ static int three_and_value(jpy_bound *b, PyObject *const *a, const jn_op *op) {
     b->n_in = 4;
     return 0;
 }
-int jpy_bind_addcmul(jpy_bound *b, PyObject *const *a) {
-    return three_and_value(b, a, JN_OP(addcmul));
+/* input, tensor1, tensor2, value; before: input, value, tensor1, tensor2 */
+static int fused(jpy_bound *b, PyObject *const *a, const jn_op *op) {
+    PyObject *in[4] = {a[0], a[1], a[2], a[4]};
+    if (a[3]) {
+        if (a[4] || !(PyFloat_Check(a[1]) || PyLong_Check(a[1]))) {
+            PyErr_Format(PyExc_TypeError, "%s() received an invalid combination of arguments",
+                         op->name);
+            return -1;
+        }
+        in[1] = a[2];
+        in[2] = a[3];
+        in[3] = a[1];
+    }
+    int x = dtype_of(b, in[0]), y = dtype_of(b, in[1]), z = dtype_of(b, in[2]);
+    if (x < 0 || y < 0 || z < 0 || !is_int(x) || !is_int(y) || !is_int(z))
+        return three_and_value(b, in, op);
+    if (op == JN_OP(addcdiv)) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "Integer division with addcdiv is not supported: give floats, or divide "
+                        "first with rounding_mode='trunc'");
+        return -1;
+    }
+    if (not_in_graphs(b, "addcmul") < 0)
+        return -1;
+    PyObject *product = PyNumber_Multiply(in[1], in[2]), *whole = NULL, *scaled = NULL;
+    if (product && in[3]) { /* a part of a number is none for integers */
+        whole = PyNumber_Long(in[3]);
+        scaled = whole ? PyNumber_Multiply(product, whole) : NULL;
+        Py_XDECREF(whole);
+        Py_DECREF(product);
+        product = scaled;
+    }
+    return add_whole(b, in[0], product, JN_OP(add));
 }
-int jpy_bind_addcdiv(jpy_bound *b, PyObject *const *a) {
-    return three_and_value(b, a, JN_OP(addcdiv));
-}
+int jpy_bind_addcmul(jpy_bound *b, PyObject *const *a) { return fused(b, a, JN_OP(addcmul)); }
+int jpy_bind_addcdiv(jpy_bound *b, PyObject *const *a) { return fused(b, a, JN_OP(addcdiv)); }
 /* input, tensor1, square, value, eps */
 int jpy_bind_addcdiv_sqrt(jpy_bound *b, PyObject *const *a) {
     if (three_and_value(b, a, JN_OP(addcdiv_sqrt)) < 0)
@@ -210,6 +323,11 @@ int jpy_bind_contiguous(jpy_bound *b, PyObject *const *a) {
     return jpy_use(b, JN_OP(clone), a, 1);
 }
 int jpy_bind_clone(jpy_bound *b, PyObject *const *a) { return jpy_use(b, JN_OP(clone), a, 1); }
+
+int jpy_bind_where(jpy_bound *b, PyObject *const *a) {
+    PyObject *in[3] = {a[1], a[0], a[2]};
+    return jpy_use(b, JN_OP(where), in, 3);
+}
 
 /* ---- products
  * ------------------------------------------------------------------------------------------- */

@@ -27,8 +27,17 @@ int jpy_bind_mean(jpy_bound *b, PyObject *const *a) {
 int jpy_bind_prod(jpy_bound *b, PyObject *const *a) {
     return jpy_take_dtype(b, a[3]) < 0 ? -1 : reduce(b, JN_OP(prod), a);
 }
-int jpy_bind_any(jpy_bound *b, PyObject *const *a) { return reduce(b, JN_OP(any), a); }
-int jpy_bind_all(jpy_bound *b, PyObject *const *a) { return reduce(b, JN_OP(all), a); }
+/* Of no dims at all: whether each element is true. */
+static int truth(jpy_bound *b, const jn_op *op, PyObject *const *a) {
+    if (!a[1] || !(PyTuple_Check(a[1]) || PyList_Check(a[1])) || PyObject_Size(a[1]))
+        return reduce(b, op, a);
+    if (jpy_use(b, JN_OP(cast), a, 1) < 0)
+        return -1;
+    ATTRS(janus_cast_attrs)->dtype = JANUS_BOOL;
+    return 0;
+}
+int jpy_bind_any(jpy_bound *b, PyObject *const *a) { return truth(b, JN_OP(any), a); }
+int jpy_bind_all(jpy_bound *b, PyObject *const *a) { return truth(b, JN_OP(all), a); }
 int jpy_bind_amax(jpy_bound *b, PyObject *const *a) { return reduce(b, JN_OP(max), a); }
 int jpy_bind_amin(jpy_bound *b, PyObject *const *a) { return reduce(b, JN_OP(min), a); }
 int jpy_bind_logsumexp(jpy_bound *b, PyObject *const *a) { return reduce(b, JN_OP(logsumexp), a); }
@@ -107,21 +116,29 @@ int jpy_bind_norm(jpy_bound *b, PyObject *const *a) {
     return keep < 0 || jpy_ints_arg(b, a[2], &s->dims) < 0 ? -1 : 0;
 }
 
+/* One dim, which must be given. */
+static int one_dim(PyObject *o, int64_t *axis) {
+    int given = jpy_int_arg(o, axis);
+    if (given == 0)
+        PyErr_SetString(PyExc_TypeError, "argument 'dim' (position 2) must be int, not None");
+    return given > 0 ? 0 : -1;
+}
+
 /* ops whose second parameter is one dim: softmax(input, dim, dtype) */
 int jpy_bind_softmax(jpy_bound *b, PyObject *const *a) {
     if (jpy_take_dtype(b, a[2]) < 0 || jpy_use(b, JN_OP(softmax), a, 1) < 0)
         return -1;
-    return jpy_int_arg(a[1], &ATTRS(janus_softmax_attrs)->axis) < 0 ? -1 : 0;
+    return one_dim(a[1], &ATTRS(janus_softmax_attrs)->axis);
 }
 int jpy_bind_log_softmax(jpy_bound *b, PyObject *const *a) {
     if (jpy_take_dtype(b, a[2]) < 0 || jpy_use(b, JN_OP(log_softmax), a, 1) < 0)
         return -1;
-    return jpy_int_arg(a[1], &ATTRS(janus_log_softmax_attrs)->axis) < 0 ? -1 : 0;
+    return one_dim(a[1], &ATTRS(janus_log_softmax_attrs)->axis);
 }
 int jpy_bind_cumsum(jpy_bound *b, PyObject *const *a) {
     if (jpy_use(b, JN_OP(cumsum), a, 1) < 0)
         return -1;
-    return jpy_int_arg(a[1], &ATTRS(janus_cumsum_attrs)->axis) < 0 ? -1 : 0;
+    return one_dim(a[1], &ATTRS(janus_cumsum_attrs)->axis);
 }
 
 /* input, dim, descending */

@@ -59,7 +59,9 @@ int jpy_bind_repeat(jpy_bound *b, PyObject *const *a) {
 int jpy_bind_flip(jpy_bound *b, PyObject *const *a) {
     if (jpy_use(b, JN_OP(flip), a, 1) < 0)
         return -1;
-    return jpy_ints_arg(b, a[1], &ATTRS(janus_flip_attrs)->dims) < 0 ? -1 : 0;
+    if (jpy_ints_arg(b, a[1], &ATTRS(janus_flip_attrs)->dims) < 0)
+        return -1;
+    return ATTRS(janus_flip_attrs)->dims.n ? 0 : jpy_use(b, JN_OP(clone), a, 1);
 }
 /* input, start_dim, end_dim */
 int jpy_bind_flatten(jpy_bound *b, PyObject *const *a) {

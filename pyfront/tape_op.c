@@ -118,6 +118,16 @@ bool jpy_is_product(const jn_op *op) {
 static bool saves(const jn_op *op, const jpy_val *in, unsigned i) {
     if (!(op->save >> (i < 16 ? i : 15) & 1)) /* a long list of operands shares the last bit */
         return false;
+    switch (op->id) { /* what only the gradient of another operand asks for */
+    case JN_OP_ID_div:
+        return i == 1 || jpy_edge_tracked(in[1].edge);
+    case JN_OP_ID_mod:
+        return jpy_edge_tracked(in[1].edge);
+    case JN_OP_ID_lerp:
+        return i == 2 || jpy_edge_tracked(in[2].edge);
+    default:
+        break;
+    }
     return i > 1 || !jpy_is_product(op) || jpy_edge_tracked(in[1 - i].edge);
 }
 
@@ -173,7 +183,7 @@ jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const vo
     for (unsigned i = 0; i < n_out; i++) {
         keep_type(n->types, n_in + i, jn_tensor_as_type(out[i]), &room);
         d->saved[n_in + i].kind = JANUS_KIND_NONE;
-        if (op->save >> (16 + i) & 1)
+        if (op->save >> (16 + i) & 1 && (op->id != JN_OP_ID_pow || jpy_edge_tracked(in[1].edge)))
             jpy_saved_set(&d->saved[n_in + i], out[i]);
     }
     return n;

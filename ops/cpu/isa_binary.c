@@ -4,18 +4,18 @@
 
 #include "ops/cpu/isa_rows.h"
 
-/* Python's remainder and floor division: the remainder has the sign of the divisor. */
+/* Python's remainder and floor division: the remainder has the sign of the divisor, or is 0. */
 #define FLOAT_MOD(T, fmod_, floor_, copysign_)                                                     \
     JN_INLINE T mod_##T(T a, T b) {                                                                \
         T r = fmod_(a, b);                                                                         \
-        if (r != 0 && (r < 0) != (b < 0))                                                          \
-            r += b;                                                                                \
-        return r == 0 ? copysign_((T)0, b) : r;                                                    \
+        return r != 0 && (r < 0) != (b < 0) ? r + b : r;                                           \
     }                                                                                              \
     JN_INLINE T floordiv_##T(T a, T b) {                                                           \
         if (b == 0)                                                                                \
             return a / b;                                                                          \
-        T q = (a - mod_##T(a, b)) / b;                                                             \
+        T r = fmod_(a, b), q = (a - r) / b;                                                        \
+        if (r != 0 && (r < 0) != (b < 0))                                                          \
+            q -= 1;                                                                                \
         if (q == 0)                                                                                \
             return copysign_((T)0, a / b);                                                         \
         T whole = floor_(q);                                                                       \
@@ -138,7 +138,7 @@ JN_ROW2(pow_u8, uint8_t, uint8_t, uint8_t, JN_COSTLY, , pow_int64_t(a, b))
 #define ACTIVATIONS(T, sfx)                                                                        \
     ROW2(tanh_grad_##sfx, T, T, a *((T)1 - b * b))                                                 \
     ROW2(sigmoid_grad_##sfx, T, T, a *b *((T)1 - b))                                               \
-    ROW2(relu_grad_##sfx, T, T, b > (T)0 ? a : (T)0)
+    ROW2(relu_grad_##sfx, T, T, b <= (T)0 ? (T)0 : a)
 ACTIVATIONS(float, f32)
 ACTIVATIONS(double, f64)
 

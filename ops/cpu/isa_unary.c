@@ -83,8 +83,8 @@ SINCOS(cos_f64, double, 1, cos)
     JN_ROW1(relu_##sfx, T, T, JN_CHEAP, , x <= (T)0 ? (T)0 : x)                                    \
     JN_ROW1(sign_##sfx, T, T, JN_CHEAP, , SIGN)
 
-NUMBER(float, float, f32, -x, x != x ? x : (float)((x > 0) - (x < 0)))
-NUMBER(double, double, f64, -x, x != x ? x : (double)((x > 0) - (x < 0)))
+NUMBER(float, float, f32, -x, (float)((x > 0) - (x < 0)))
+NUMBER(double, double, f64, -x, (double)((x > 0) - (x < 0)))
 NUMBER(int32_t, uint32_t, i32, (uint32_t)0 - (uint32_t)x, (x > 0) - (x < 0))
 NUMBER(int64_t, uint64_t, i64, (uint64_t)0 - (uint64_t)x, (x > 0) - (x < 0))
 JN_ROW1(neg_u8, uint8_t, uint8_t, JN_CHEAP, , 0u - x)

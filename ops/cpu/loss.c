@@ -6,6 +6,7 @@
  * rows has a loss of its own: that is how frames are batched.  Sums are of fixed pieces, in double
  * from piece to piece, whatever the number of threads.
  */
+#include <math.h>
 #include <string.h>
 
 #include "graph/base/alloc.h"
@@ -102,7 +103,8 @@ static void loss_range(void *arg, int64_t begin, int64_t end) {
         for (int64_t i = 0; i < m; i++) {
             int64_t t = class_at(c, at + i);
             double loss = minus_score(c, at + i, t);
-            if (t >= 0 && few)
+            /* A large logarithm has lost what it was asked for in f32. */
+            if (t >= 0 && few && fabs(load(&v, i)) < 16)
                 loss += load(&v, i);
             else if (t >= 0 && !c->log_probs)
                 loss += jn_isa.logsumexp[d](x + (size_t)(i * c->n) * size, c->n);

@@ -74,14 +74,14 @@ template <class T> DEV T gelu_slope(T x, bool approximate) {
 }
 template <class T> DEV T mod_(T a, T b) {
     T r = m_fmod(a, b);
-    if (r != 0 && (r < 0) != (b < 0))
-        r += b;
-    return r == 0 ? m_copysign((T)0, b) : r;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 template <class T> DEV T floordiv_(T a, T b) {
     if (b == 0)
         return a / b;
-    T q = (a - mod_(a, b)) / b;
+    T r = m_fmod(a, b), q = (a - r) / b;
+    if (r != 0 && (r < 0) != (b < 0))
+        q -= 1;
     if (q == 0)
         return m_copysign((T)0, a / b);
     T whole = m_floor(q);
@@ -176,7 +176,7 @@ DEV i64 ipow(i64 a, i64 b) {
     F(leaky_relu, 1, v[0] > 0 ? v[0] : (T)at.a * v[0])                                             \
     F(elu, 1, v[0] > 0 ? v[0] : (T)at.a * m_expm1(v[0]))                                           \
     F(erf, 1, m_erf(v[0]))                                                                         \
-    X(sign, 1, 0, v[0] != v[0] ? v[0] : (T)((v[0] > 0) - (v[0] < 0)), (v[0] > 0) - (v[0] < 0))     \
+    X(sign, 1, 0, (T)((v[0] > 0) - (v[0] < 0)), (v[0] > 0) - (v[0] < 0))                           \
     X(floor, 1, 0, m_floor(v[0]), v[0])                                                            \
     X(ceil, 1, 0, m_ceil(v[0]), v[0])                                                              \
     X(round, 1, 0, m_rint(v[0]), v[0])                                                             \
@@ -192,7 +192,7 @@ DEV i64 ipow(i64 a, i64 b) {
     F(addcdiv_sqrt, 5, v[1] == 0 ? v[0] : v[0] + v[3] * v[1] / (m_sqrt(v[2]) + v[4]))              \
     F(tanh_grad, 2, v[0] * (1 - v[1] * v[1]))                                                      \
     F(sigmoid_grad, 2, v[0] * v[1] * (1 - v[1]))                                                   \
-    F(relu_grad, 2, v[1] > 0 ? v[0] : 0)                                                           \
+    F(relu_grad, 2, v[1] <= 0 ? 0 : v[0])                                                          \
     F(gelu_grad, 2, v[0] * gelu_slope(v[1], at.a != 0))
 
 /* `op` is a constant where a kernel is made for one op, and the switch folds. */

@@ -103,7 +103,12 @@ static __device__ __forceinline__ state<C> merge(const state<C> &x, const state<
         }
         break;
     default: /* NORM */
-        r.a = infinite(p) && p > 0 ? (better<MAX>(y.a, x.a) ? y.a : x.a) : x.a + y.a;
+        if (infinite(p) && p < 0 && (x.n == 0 || y.n == 0))
+            r.a = x.n == 0 ? y.a : x.a;
+        else if (infinite(p))
+            r.a = (p > 0 ? better<MAX>(y.a, x.a) : better<MIN>(y.a, x.a)) ? y.a : x.a;
+        else
+            r.a = x.a + y.a;
     }
     return r;
 }

@@ -81,18 +81,18 @@ static int64_t int_mod(int64_t a, int64_t b, uint32_t *flags) {
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-/* As Python's; by zero: infinity or NaN. */
+/* As Python's, but for the sign of zero, which is that of a; by zero: infinity or NaN. */
 static double float_mod(double a, double b) {
     double r = fmod(a, b);
-    if (r != 0 && (r < 0) != (b < 0))
-        r += b;
-    return r == 0 ? copysign(0.0, b) : r;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
 static double float_floordiv(double a, double b) {
     if (b == 0)
         return a / b;
-    double q = (a - float_mod(a, b)) / b;
+    double r = fmod(a, b), q = (a - r) / b;
+    if (r != 0 && (r < 0) != (b < 0))
+        q -= 1;
     if (q == 0)
         return copysign(0.0, a / b);
     double whole = floor(q);
@@ -186,7 +186,7 @@ FKERNEL(softplus, v[0] > 0 ? v[0] + log1p(exp(-v[0])) : log1p(exp(v[0])))
 FKERNEL(leaky_relu, v[0] > 0 ? v[0] : ((const janus_leaky_relu_attrs *)attrs)->slope * v[0])
 FKERNEL(elu, v[0] > 0 ? v[0] : ((const janus_elu_attrs *)attrs)->alpha * expm1(v[0]))
 FKERNEL(erf, erf(v[0]))
-KERNEL(sign, 0, isnan(v[0]) ? v[0] : (v[0] > 0) - (v[0] < 0), (v[0] > 0) - (v[0] < 0))
+KERNEL(sign, 0, (v[0] > 0) - (v[0] < 0), (v[0] > 0) - (v[0] < 0))
 KERNEL(floor, 0, floor(v[0]), v[0])
 KERNEL(ceil, 0, ceil(v[0]), v[0])
 KERNEL(round, 0, nearbyint(v[0]), v[0])
@@ -202,7 +202,7 @@ FKERNEL(addcdiv, v[0] + v[3] * v[1] / v[2])
 FKERNEL(addcdiv_sqrt, v[1] == 0 ? v[0] : v[0] + v[3] * v[1] / (sqrt(v[2]) + v[4]))
 FKERNEL(tanh_grad, v[0] * (1 - v[1] * v[1]))
 FKERNEL(sigmoid_grad, v[0] * v[1] * (1 - v[1]))
-FKERNEL(relu_grad, v[1] > 0 ? v[0] : 0)
+FKERNEL(relu_grad, v[1] <= 0 ? 0 : v[0])
 FKERNEL(gelu_grad, v[0] * gelu_grad(v[1], ((const janus_gelu_grad_attrs *)attrs)->approximate != 0))
 
 /* cast and clone: also between dtypes that neither function keeps exactly */

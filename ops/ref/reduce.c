@@ -164,17 +164,19 @@ static void r_var(values *v, const jn_view *y, int64_t at) {
 }
 
 static void r_norm(values *v, const jn_view *y, int64_t at) {
-    double s = 0, p = v->param;
+    double p = v->param, s = p == -INFINITY ? INFINITY : 0;
     while (v->w->left > 0) {
         double f = fabs(next_f(v));
         if (p == INFINITY)
             s = isnan(f) || f > s ? f : s;
+        else if (p == -INFINITY)
+            s = isnan(f) || f < s ? f : s;
         else
             s += p == 2 ? f * f : p == 1 ? f : p == 0 ? f != 0 : pow(f, p);
     }
     if (p == 2)
         s = sqrt(s);
-    else if (p != 1 && p != 0 && p != INFINITY)
+    else if (p != 1 && p != 0 && !isinf(p))
         s = pow(s, 1 / p);
     jn_store_f(y, at, s);
 }

@@ -4,36 +4,67 @@
 Plain Python over ops, so that `janus.function` follows it like any other code.
 """
 import builtins
+import collections
 import math
+from math import nan
 
 from . import _C
 from ._C import Tensor
 from ._attach import method
-from ._shape import diagonal
+from ._shape import diagonal, wrap_dim
+
+
+def _mean_dims(dim):
+    """A bool in the place of dim is `unbiased`."""
+    return None if isinstance(dim, builtins.bool) else dim
+
+
+_Pair = collections.namedtuple("median", ("values", "indices"))
 
 
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """Standard deviation."""
-    return input.var(dim, unbiased, keepdim, correction=correction).sqrt()
+    """Standard deviation; where there is none, its gradient is 0."""
+    var = input.var(dim, unbiased, keepdim, correction=correction)
+    if not var.requires_grad:
+        return var.sqrt()
+    flat = var == 0
+    return var.masked_fill(flat, 1.0).sqrt().masked_fill(flat, 0.0)
 
 
 method(std)
 
 
-def std_mean(input, dim=None, unbiased=True, keepdim=False):
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """Standard deviation and mean."""
-    return std(input, dim, unbiased, keepdim), input.mean(dim, keepdim)
+    return std(input, dim, unbiased, keepdim, correction=correction), input.mean(_mean_dims(dim), keepdim)
 
 
-def var_mean(input, dim=None, unbiased=True, keepdim=False):
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """Variance and mean."""
-    return input.var(dim, unbiased, keepdim), input.mean(dim, keepdim)
+    return input.var(dim, unbiased, keepdim, correction=correction), input.mean(_mean_dims(dim), keepdim)
 
 
-def median(input):
-    """The lower median of all elements."""
-    values, _ = input.reshape(-1).sort()
-    return values[(input.numel() - 1) // 2]
+def median(input, dim=None, keepdim=False):
+    """The lower median of all elements, or the medians along `dim` and their places; NaN where there is one."""
+    if dim is None:
+        flat = input.reshape(-1)
+        if not flat.shape[0]:
+            return input.sum() * nan if input.dtype.is_floating_point else input.sum()
+        values, _ = flat.sort()
+        middle = values[(flat.shape[0] - 1) // 2]
+        return _C.where(values[-1].isnan(), values[-1], middle) if input.dtype.is_floating_point else middle
+    if not input.ndim:
+        return _Pair(input.sum(), _C.zeros((), dtype=_C.int64))
+    dim = wrap_dim(dim, input.ndim)
+    values, places = input.sort(dim)
+    n = values.shape[dim]
+    if not n:
+        raise IndexError("median(): Expected reduction dim to have non-zero size.")
+    value, place = values.select(dim, (n - 1) // 2), places.select(dim, (n - 1) // 2)
+    if input.dtype.is_floating_point:
+        last = values.select(dim, n - 1)
+        value, place = _C.where(last.isnan(), last, value), _C.where(last.isnan(), input.isnan().long().argmax(dim), place)
+    return _Pair(value.unsqueeze(dim), place.unsqueeze(dim)) if keepdim else _Pair(value, place)
 
 
 method(median)
@@ -101,22 +132,28 @@ def absolute(input):
     return input.abs()
 
 
+def _precise(function, input):
+    """function(input) computed in float64 and rounded once."""
+    to = input.dtype if input.dtype.is_floating_point else _C.float32
+    return function(input.double()).to(to)
+
+
 @method
 def log2(input):
     """Binary logarithm."""
-    return input.log() * (1.0 / math.log(2.0))
+    return _precise(lambda x: x.log() * (1.0 / math.log(2.0)), input)
 
 
 @method
 def log10(input):
     """Decimal logarithm."""
-    return input.log() * (1.0 / math.log(10.0))
+    return _precise(lambda x: x.log() * (1.0 / math.log(10.0)), input)
 
 
 @method
 def exp2(input):
     """2 to the power input."""
-    return (input * math.log(2.0)).exp()
+    return 2.0 ** input
 
 
 @method
@@ -128,21 +165,23 @@ def tan(input):
 @method
 def sinh(input):
     """Hyperbolic sine."""
-    return (input.exp() - (-input).exp()) * 0.5
+    return _precise(lambda x: (x.expm1() - (-x).expm1()) * 0.5, input)
 
 
 @method
 def cosh(input):
     """Hyperbolic cosine."""
-    return (input.exp() + (-input).exp()) * 0.5
+    return _precise(lambda x: (x.exp() + (-x).exp()) * 0.5, input)
 
 
 @method
 def logit(input, eps=None):
     """log(x / (1 - x))."""
+    if not input.dtype.is_floating_point:
+        input = input.float()
     if eps is not None:
         input = input.clamp(eps, 1 - eps)
-    return (input / (1 - input)).log()
+    return input.log() - (-input).log1p()
 
 
 @method
@@ -160,35 +199,61 @@ def isinf(input):
 @method
 def fmod(input, other):
     """Remainder with the sign of input."""
-    return input - trunc(input / other) * other
+    rest = abs(input) % abs(other)
+    rest = _C.where(input < 0, -rest if rest.dtype is not _C.bool else rest, rest)
+    if not rest.requires_grad:
+        return rest
+    with _C.no_grad():
+        whole = trunc((input - rest) / other)
+    # Its value is exact; its gradient is that of input - whole * other.
+    rest = rest.detach() + (input - input.detach())
+    if not isinstance(other, Tensor) or not other.requires_grad:
+        return rest
+    return rest - whole * (other - other.detach()).masked_fill(other.isinf(), 0.0)
 
 
 @method
 def logaddexp(input, other):
     """log(exp(a) + exp(b))."""
-    top = _C.maximum(input, other)
-    return top + ((input - top).exp() + (other - top).exp()).log()
+    top, gap = _C.maximum(input, other), -(input - other).abs()
+    return top + gap.masked_fill((input == other) & input.isinf(), 0.0).exp().log1p()
+
+
+def _added(input, product, beta, alpha):
+    """beta * input + alpha * product; what is multiplied by 0 is not looked at."""
+    if input.dtype != product.dtype:
+        raise RuntimeError(f"expected operands of the same dtype, but got: {input.dtype} != {product.dtype}")
+    product = product if alpha == 1 else alpha * product
+    if beta == 0:
+        return product + _C.zeros_like(input)
+    return (input if beta == 1 else beta * input) + product
 
 
 @method
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     """beta * input + alpha * mat1 @ mat2."""
-    product, input = mat1.mm(mat2), _C._autocast(input, True)
-    return (input if beta == 1 else beta * input) + (product if alpha == 1 else alpha * product)
+    return _added(_C._autocast(input, True), mat1.mm(mat2), beta, alpha)
 
 
 @method
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """beta * input + alpha * batch1 @ batch2."""
-    product, input = batch1.bmm(batch2), _C._autocast(input, True)
-    return (input if beta == 1 else beta * input) + (product if alpha == 1 else alpha * product)
+    return _added(_C._autocast(input, True), batch1.bmm(batch2), beta, alpha)
 
 
 @method
 def inner(input, other):
-    """Sums of products over the last dims."""
-    return (input * other) if input.ndim == 0 or other.ndim == 0 else input @ other.transpose(-1, -2) \
-        if other.ndim > 1 else input @ other
+    """Sums of products over the last dims: of every row of input with every row of other."""
+    if input.ndim == 0 or other.ndim == 0:
+        return input * other
+    if input.dtype != other.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError("inner() the last dimension must match on both input tensors but got shapes "
+                           f"{list(input.shape)} and {list(other.shape)}")
+    n = input.shape[-1]
+    rows, columns = tuple(input.shape[:-1]), tuple(other.shape[:-1])
+    return (input.reshape(math.prod(rows), n) @ other.reshape(math.prod(columns), n).t()).reshape(rows + columns)
 
 
 def _spell_dots(terms, operands, right, arrow):

@@ -17,6 +17,23 @@ def _broadcast(*values):
     return broadcast_tensors(*[v if isinstance(v, _C.Tensor) else _C.tensor(float(v), dtype=dtype) for v in values])
 
 
+def _valid(name, value, fine):
+    """ValueError where a parameter is none that the distribution may have."""
+    if not fine.all():
+        raise ValueError(f"Expected parameter {name} (Tensor of shape {tuple(value.shape)}) of distribution to satisfy "
+                         f"its constraint, but found invalid values:\n{value}")
+
+
+def _positive(**parameters):
+    for name, value in parameters.items():
+        _valid(name, value, value > 0)
+
+
+def _number(**parameters):
+    for name, value in parameters.items():
+        _valid(name, value, value.isnan().logical_not())
+
+
 class Distribution:
     """Base class: a subclass sets `batch_shape` and has `sample` or `rsample`, and `log_prob`."""
 
@@ -62,10 +79,15 @@ class Categorical(Distribution):
     def __init__(self, probs=None, logits=None):
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        scores = probs if probs is not None else logits
+        if scores.ndim < 1:
+            raise ValueError("the parameter of Categorical must be at least one-dimensional.")
         if probs is not None:
+            _valid("probs", probs, (probs >= 0) & ((probs.sum(-1, keepdim=True) > 0) & probs.isfinite()))
             self.probs = probs / probs.sum(-1, keepdim=True)
             self.logits = self.probs.clamp(min=1.1920929e-07, max=1 - 1.1920929e-07).log()
         else:
+            _number(logits=logits)
             self.logits = logits - logits.logsumexp(-1, keepdim=True)
             self.probs = self.logits.softmax(-1)
         self.batch_shape = self.logits.shape[:-1]
@@ -95,10 +117,12 @@ class Bernoulli(Distribution):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         if probs is not None:
             self.probs, = _broadcast(probs)
+            _valid("probs", self.probs, (self.probs >= 0) & (self.probs <= 1))
             kept = self.probs.clamp(min=1.1920929e-07, max=1 - 1.1920929e-07)
             self.logits = kept.log() - (-kept).log1p()
         else:
             self.logits, = _broadcast(logits)
+            _number(logits=self.logits)
             self.probs = self.logits.sigmoid()
         self.batch_shape = self.probs.shape
 
@@ -130,6 +154,8 @@ class Normal(Distribution):
 
     def __init__(self, loc, scale):
         self.loc, self.scale = _broadcast(loc, scale)
+        _number(loc=self.loc)
+        _positive(scale=self.scale)
         self.batch_shape = self.loc.shape
 
     @property
@@ -164,6 +190,9 @@ class Uniform(Distribution):
 
     def __init__(self, low, high):
         self.low, self.high = _broadcast(low, high)
+        _number(low=self.low, high=self.high)
+        if not (self.low < self.high).all():
+            raise ValueError("Uniform is not defined when low>= high")
         self.batch_shape = self.low.shape
 
     @property
@@ -195,6 +224,7 @@ class Exponential(Distribution):
 
     def __init__(self, rate):
         self.rate, = _broadcast(rate)
+        _positive(rate=self.rate)
         self.batch_shape = self.rate.shape
 
     @property
@@ -224,6 +254,8 @@ class Laplace(Distribution):
 
     def __init__(self, loc, scale):
         self.loc, self.scale = _broadcast(loc, scale)
+        _number(loc=self.loc)
+        _positive(scale=self.scale)
         self.batch_shape = self.loc.shape
 
     @property
@@ -254,6 +286,8 @@ class Gumbel(Distribution):
 
     def __init__(self, loc, scale):
         self.loc, self.scale = _broadcast(loc, scale)
+        _number(loc=self.loc)
+        _positive(scale=self.scale)
         self.batch_shape = self.loc.shape
 
     @property

@@ -25,6 +25,8 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """x limited to [min_val, max_val]."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
+    if not input.dtype.is_floating_point:
+        min_val, max_val = int(min_val), int(max_val)
     return input.clamp_(min_val, max_val) if inplace else input.clamp(min_val, max_val)
 
 
@@ -103,7 +105,8 @@ def selu(input, inplace=False):
 
 
 def _celu(input, alpha):
-    return _C.where(input > 0, input, alpha * (input.clamp(max=0.0) / alpha).expm1())
+    return _C.elu(input / alpha, 1.0) * alpha if alpha > 0 else \
+        _C.where(input > 0, input, alpha * (input.masked_fill(input > 0, 0.0) / alpha).expm1())
 
 
 def celu(input, alpha=1.0, inplace=False):

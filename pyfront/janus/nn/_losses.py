@@ -65,6 +65,8 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
                   label_smoothing=0.0):
     """Cross entropy of scores [N, C, ...] with class numbers [N, ...], or with probabilities of the scores' shape."""
     reduction = legacy_reduction(size_average, reduce, reduction)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if target.dtype.is_floating_point and ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
     if weight is None:
@@ -72,8 +74,6 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
                                 label_smoothing=label_smoothing)
     if target.dtype.is_floating_point:
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     input, weight = _wide(input), _wide(weight)
     scores = _C.log_softmax(input, _class_axis(input))
     loss = nll_loss(scores, target, weight, None, ignore_index, None, reduction)
@@ -95,8 +95,6 @@ def _soft_cross_entropy(input, target, weight, reduction, label_smoothing):
     if tuple(input.shape) != tuple(target.shape):
         raise RuntimeError("Expected floating point type for target with class probabilities, with the shape of the "
                            f"input: got {list(target.shape)} and {list(input.shape)}")
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     input, target = _wide(input), _wide(target)
     axis = _class_axis(input)
     if label_smoothing:

@@ -4,7 +4,8 @@ from .. import _C, _random
 from .._shape import broadcast_tensors
 
 
-def _affine(x, weight, bias):
+def affine(x, weight, bias):
+    """x times a weight and plus a bias for each channel, where there are any."""
     shape = [1, -1] + [1] * (x.dim() - 2)
     if weight is not None:
         x = x * weight.reshape(shape)
@@ -19,7 +20,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
                          f"{list(input.shape)} and num_groups={num_groups}")
     size = input.numel() // (n * num_groups) if n else 1
     rows = _C.layer_norm(input.reshape(n * num_groups, size), (size,), None, None, eps)
-    return _affine(rows.reshape(input.shape), weight, bias)
+    return affine(rows.reshape(input.shape), weight, bias)
 
 
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True,
@@ -27,7 +28,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     """Normalises each channel of each example by its own mean and variance, or by the running ones."""
     if not use_input_stats:
         shape = [1, -1] + [1] * (input.dim() - 2)
-        return _affine((input - running_mean.reshape(shape)) * (running_var.reshape(shape) + eps).rsqrt(), weight, bias)
+        return affine((input - running_mean.reshape(shape)) * (running_var.reshape(shape) + eps).rsqrt(), weight, bias)
     if running_mean is not None:
         with _C.no_grad():
             rows = input.reshape(input.shape[0], input.shape[1], -1)

@@ -38,7 +38,10 @@ def _repeated(n, before, after):
 def _circled(n, before, after):
     if before > n or after > n:
         raise RuntimeError("Padding value causes wrapping around more than once.")
-    return [i % n for i in range(-before, n + after)]
+    kept = list(range(max(-before, 0), n - max(-after, 0)))  # what is cut off does not come around
+    if not kept and (before > 0 or after > 0):
+        raise RuntimeError("Negative padding value is resulting in an empty dimension")
+    return [kept[i % len(kept)] for i in range(-max(before, 0), len(kept) + max(after, 0))]
 
 
 _INDICES = {"reflect": _mirrored, "replicate": _repeated, "circular": _circled}
@@ -60,6 +63,8 @@ def pad(input, pad, mode="constant", value=None):
         return _C.pad(input, before, after, 0.0 if value is None else float(value))
     if mode not in _INDICES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if not any(pad):
+        return input.clone()
     for i in range(pairs):
         if pad[2 * i] or pad[2 * i + 1]:
             dim = input.dim() - 1 - i
@@ -157,7 +162,17 @@ def _cubic_rows(n, out, step, align_corners):
     return rows
 
 
-def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+def _fits(input, sizes):
+    """RuntimeError where the result has a size below 1, or is larger than any memory."""
+    if min(input.shape[2:]) < 1 or min(sizes) < 1:
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {list(input.shape[2:])} and "
+                           f"output {list(sizes)}")
+    wanted = input.shape[0] * input.shape[1] * math.prod(sizes) * input.element_size()
+    if wanted >= 2 ** 42:
+        raise RuntimeError(f"can't allocate memory: you tried to allocate {wanted} bytes.")
+
+
+def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
     """The dims after the second resized: to `size`, or by `scale_factor`.
 
     mode "nearest", "nearest-exact", "linear" (3-D inputs), "bilinear", "bicubic" (4-D) or "area".
@@ -170,13 +185,31 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         raise NotImplementedError(f"interpolate: mode {mode!r} of a {input.dim()}-D input")
     if mode not in ("nearest", "nearest-exact", "area", "linear", "bilinear", "bicubic"):
         raise NotImplementedError(f"interpolate: mode {mode!r} is not supported")
+    if align_corners is not None and mode not in ("linear", "bilinear", "bicubic"):
+        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | "
+                         "bicubic | trilinear")
+    given = size if size is not None else scale_factor
+    if not isinstance(given, (int, float)) and len(given) != n:
+        raise ValueError(f"Input and output must have the same number of spatial dimensions, but got input with spatial "
+                         f"dimensions of {list(input.shape[2:])} and output size of {given}.")
+    if input.dtype in (_C.int64, _C.int32, _C.bool):
+        raise NotImplementedError(f"interpolate() is not implemented for {input.dtype}")
     if size is None:
         factors = _numbers(scale_factor, n)
         sizes = [math.floor(input.shape[2 + i] * factor) for i, factor in enumerate(factors)]
-        steps = [1 / factor for factor in factors]
+        if min(factors) <= 0:
+            raise RuntimeError(f"Input and output sizes should be greater than 0, but got scale_factor {scale_factor}")
+        steps = [input.shape[2 + i] / out if recompute_scale_factor else 1 / factors[i]
+                 for i, out in enumerate(sizes) if out or not recompute_scale_factor]
     else:
         sizes = _ints(size, n)
-        steps = [input.shape[2 + i] / out for i, out in enumerate(sizes)]
+        steps = [input.shape[2 + i] / out if out else 0.0 for i, out in enumerate(sizes)]
+    _fits(input, sizes)
+    if input.dtype is _C.uint8 and not mode.startswith("nearest"):
+        if mode == "area":
+            raise NotImplementedError("interpolate() in mode 'area' is not implemented for uint8")
+        smooth = interpolate(input.float(), size, scale_factor, mode, align_corners, recompute_scale_factor)
+        return smooth.round().clamp(0, 255).to(_C.uint8)
     if mode == "area":
         return _adaptive_mean(input, sizes, n)
     for i, (out, step) in enumerate(zip(sizes, steps)):
@@ -199,6 +232,10 @@ def pixel_shuffle(input, upscale_factor):
     """[N, C r r, H, W] as [N, C, H r, W r]."""
     r = upscale_factor
     lead, (c, h, w) = tuple(input.shape[:-3]), input.shape[-3:]
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    if r == 1:
+        return input.clone()
     if c % (r * r):
         raise RuntimeError(f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
                            f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")
@@ -210,6 +247,13 @@ def pixel_unshuffle(input, downscale_factor):
     """The reverse of pixel_shuffle."""
     r = downscale_factor
     lead, (c, h, w) = tuple(input.shape[:-3]), input.shape[-3:]
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    if r == 1:
+        return input.clone()
+    if h % r or w % r:
+        raise RuntimeError(f"pixel_unshuffle expects height and width to be divisible by downscale_factor, but got "
+                           f"{h} and {w} by {r}")
     x = input.reshape(-1, c, h // r, r, w // r, r).permute(0, 1, 3, 5, 2, 4)
     return x.reshape(lead + (c * r * r, h // r, w // r))
 
@@ -222,6 +266,8 @@ def _batched(function, input, n):
 
 
 def _single(value):
+    if not isinstance(value, int) and len(value) != 1:
+        raise RuntimeError(f"expected a single integer value or a list of 1 value, but got {list(value)}")
     return value if isinstance(value, int) else value[0]
 
 
@@ -229,6 +275,8 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """1-D cross-correlation of [N, C, L]; `padding` may be "same" (stride 1) or "valid"."""
     dilation = _single(dilation)
     if padding == "same":
+        if _single(stride) != 1:
+            raise RuntimeError("padding='same' is not supported for strided convolutions")
         span = dilation * (weight.shape[-1] - 1)
         input, padding = pad(input, (span // 2, span - span // 2)), 0
     elif padding == "valid":
@@ -256,6 +304,10 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """The gradient of conv2d by its input as an op: weights are [in, out / groups, kh, kw]."""
     stride, padding, extra, dilation = (_ints(v, 2) for v in (stride, padding, output_padding, dilation))
+    if min(stride) <= 0:
+        raise RuntimeError("non-positive stride is not supported")
+    if min(padding) < 0:
+        raise RuntimeError("negative padding is not supported")
     kernel = weight.shape[2:]
     flipped = weight.reshape((groups, -1) + tuple(weight.shape[1:])).transpose(1, 2).flip(-2, -1)
     flipped = flipped.reshape((-1, input.shape[-3] // groups) + tuple(kernel))

@@ -13,7 +13,7 @@ from ._activations import (celu, elu, elu_, glu, gumbel_softmax, hardshrink, har
 from ._losses import (binary_cross_entropy, binary_cross_entropy_with_logits, cosine_embedding_loss, cross_entropy,
                       gaussian_nll_loss, hinge_embedding_loss, huber_loss, kl_div, l1_loss, margin_ranking_loss,
                       mse_loss, nll_loss, poisson_nll_loss, smooth_l1_loss, triplet_margin_loss)
-from ._norms import (cosine_similarity, dropout1d, dropout2d, group_norm, instance_norm, normalize, pairwise_distance,
+from ._norms import (affine, cosine_similarity, dropout1d, dropout2d, group_norm, instance_norm, normalize, pairwise_distance,
                      rms_norm)
 from ._spatial import (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_max_pool1d, adaptive_max_pool2d, avg_pool1d,
                        conv1d, conv_transpose1d, conv_transpose2d, interpolate, max_pool1d, pad, pixel_shuffle,
@@ -67,6 +67,8 @@ def _pair(value):
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
     """The largest value of each window."""
     kernel = _pair(kernel_size)
+    if not input.dtype.is_floating_point:  # by way of a float that keeps integers
+        return max_pool2d(input.double(), kernel_size, stride, padding, dilation, ceil_mode).to(input.dtype)
     return _C.max_pool2d(input, kernel, kernel if stride is None else _pair(stride), _pair(padding), _pair(dilation),
                          ceil_mode)
 
@@ -74,6 +76,8 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
     """The mean of each window; padding counts as zeros unless `count_include_pad` is false."""
     kernel = _pair(kernel_size)
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f"avg_pool2d() is not implemented for {input.dtype}")
     return _C.avg_pool2d(input, kernel, kernel if stride is None else _pair(stride), _pair(padding),
                          ceil_mode, count_include_pad)
 
@@ -102,6 +106,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         if bias is not None:
             shift = shift + bias
         return input * scale.reshape(shape) + shift.reshape(shape)
+    if input.shape[0] == 0:
+        return affine(input, weight, bias)
     count = input.numel() // max(input.shape[1], 1)
     if count == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {tuple(input.shape)}")
