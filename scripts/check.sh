@@ -3,12 +3,14 @@
 #   scripts/check.sh          gcc: unit, conformance, Python and differential tests; the C tests with
 #                             AddressSanitizer and UndefinedBehaviorSanitizer
 #   scripts/check.sh --all    also the Python tests with these sanitizers, clang, ThreadSanitizer,
-#                             distcheck, every Python, pip, lint, and the CUDA sources where nvcc is found
+#                             distcheck, every Python, pip, lint, the CUDA sources where nvcc is found,
+#                             and a sample of CPython's own tests with every function decorated
 #   scripts/check.sh --slow   what takes too long for every change: the CUDA sources for sm_80 to
 #                             sm_90, without warnings and with a table of registers and spills; the
-#                             differential programs on the emulated device in all ways
-#   scripts/check.sh --only NAME...    only these steps: gcc asan asanpy lint clang tsan distcheck
-#                             pythons pip cuda archs emulated
+#                             differential programs on the emulated device in all ways; CPython's
+#                             own tests of 180 modules and parts of the language, decorated
+#   scripts/check.sh --only NAME...    only these steps: gcc stdlib asan asanpy lint clang tsan
+#                             distcheck pythons pip cuda archs emulated stdlib_all
 # Builds lie in build/check (JANUS_CHECK_DIR=DIR: elsewhere). Safe to repeat.
 # SPDX-License-Identifier: Apache-2.0
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -20,14 +22,14 @@ mkdir -p "$logs" || exit 1
 steps='gcc asan'
 case $1 in
 '') ;;
---all) steps='lint gcc asan asanpy clang tsan distcheck pythons pip cuda' ;;
---slow) steps='archs emulated' ;;
+--all) steps='lint gcc stdlib asan asanpy clang tsan distcheck pythons pip cuda' ;;
+--slow) steps='archs emulated stdlib_all' ;;
 --only)
   shift
   steps=$*
   ;;
 *)
-  sed -n '2,14s/^# \{0,1\}//p' "$0"
+  sed -n '2,15s/^# \{0,1\}//p' "$0"
   exit 2
   ;;
 esac
@@ -139,6 +141,26 @@ sanitizer_env() {
 
 step_gcc() {
   build_and_test gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda
+}
+
+# CPython's own tests, decorated (tests/stdlib); $1: --sample, or nothing for all of them.
+step_stdlib() {
+  [ "$main_python" != : ] || return 0
+  started=$(now)
+  : >"$logs/stdlib.log"
+  if build gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda; then
+    limit=7200 logged stdlib "$work/gcc/run" "$main_python" "$root/tests/stdlib/compare.py" "${1---sample}"
+    grep -E -A 12 ' [1-9][0-9]* differ,' "$logs/stdlib.log" | head -n 60 | sed 's/^/    /'
+    # shellcheck disable=SC2046
+    set -- $(awk '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { print $1, $3, $5 }' "$logs/stdlib.log")
+    count stdlib "${1:-0}" "${2:-1}" "${3:-0}" $(($(now) - started))
+  else
+    count stdlib 0 1 0 $(($(now) - started))
+  fi
+}
+
+step_stdlib_all() {
+  step_stdlib --jobs=2
 }
 
 step_asan() {
@@ -336,7 +358,9 @@ fi
 for step in $steps; do
   PYTEST_ARGS=$main_pytest_args
   case $step in
-  gcc | asan | asanpy | clang | tsan | distcheck | pythons | pip | lint | cuda | archs | emulated) "step_$step" ;;
+  gcc | stdlib | stdlib_all | asan | asanpy | clang | tsan | distcheck | pythons | pip | lint | cuda | archs | emulated)
+    "step_$step"
+    ;;
   *)
     say "check.sh: no step is called $step"
     failed=$((failed + 1))

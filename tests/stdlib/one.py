@@ -3,7 +3,7 @@
 
 A suite is a line of suites.txt: the test module, and the modules that are loaded decorated (for a suite of the language
 the test module itself).  Every function and method of these gets `@janus.function`, in a copy of the text; with --plain
-the copy is left as it is, so that both runs differ in the decorator alone.  Each test runs three times: the first call
+the decorator of the copy returns what it is given, so that both runs differ in janus alone.  Each test runs three times: the first call
 of a function is imperative, later ones are graphs.  One line of JSON a test goes to the output file as soon as the test
 has ended, so that a crash is seen to belong to the test that came next.
 """
@@ -24,6 +24,7 @@ import sys
 import tempfile
 import unittest
 import warnings
+import weakref
 
 # Called by the interpreter while it makes a class, with an implicit conversion to a class method that looks at the type.
 SKIP = ("__init_subclass__", "__class_getitem__")
@@ -52,10 +53,10 @@ def decorated(source):
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Loads the named modules from copies of their files, decorated or not."""
+    """Loads the named modules from decorated copies of their files."""
 
-    def __init__(self, names, folder, plain):
-        self.names, self.folder, self.plain = names, folder, plain
+    def __init__(self, names, folder):
+        self.names, self.folder = names, folder
 
     def find_spec(self, name, path, target=None):
         if name not in self.names:
@@ -69,7 +70,7 @@ class Finder(importlib.abc.MetaPathFinder):
         file = os.path.join(self.folder, *name.split("."), *(["__init__"] if package else [])) + ".py"
         os.makedirs(os.path.dirname(file), exist_ok=True)
         with open(file, "w", encoding="utf-8") as f:
-            f.write(text if self.plain else decorated(text))
+            f.write(decorated(text))
         # submodules that are not named come from where they were
         return importlib.util.spec_from_file_location(
             name, file, submodule_search_locations=spec.submodule_search_locations
@@ -123,7 +124,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("test", help="the test module, for example test.test_fractions")
     parser.add_argument("modules", nargs="*", help="the modules to be decorated")
-    parser.add_argument("--plain", action="store_true", help="decorate nothing: the reference")
+    parser.add_argument("--plain", action="store_true", help="with a decorator that does nothing: the reference")
     parser.add_argument("--out", required=True, help="file for the lines of JSON")
     parser.add_argument("--skip", default="", help="file with ids of tests that are left out, one a line")
     parser.add_argument("--only", default="", help="run only tests whose id contains this")
@@ -140,14 +141,14 @@ def main():
             g = janus.function(f)
         except TypeError:  # no callable: a descriptor that an outer decorator has made
             return f
-        made.append(g)
+        made.append(weakref.ref(g))  # tests look at when functions die
         return g
 
-    builtins.__janus_function__ = function
+    builtins.__janus_function__ = (lambda f: f) if args.plain else function
     warnings.simplefilter("ignore")
     importlib.import_module("test.support")
     folder = tempfile.mkdtemp(prefix="janus-stdlib-")
-    sys.meta_path.insert(0, Finder(set(args.modules), folder, args.plain))
+    sys.meta_path.insert(0, Finder(set(args.modules), folder))
     for name in args.modules:
         sys.modules.pop(name, None)
     for name in args.modules:
@@ -173,7 +174,7 @@ def main():
         out.write(json.dumps({"test": name, "state": state}) + "\n")
         if args.verbose and state not in ("ok", "skipped"):
             print(name, state)
-    stats = [f.stats() for f in made]
+    stats = [f().stats() for f in made if f()]
     out.write(
         json.dumps(
             {
