@@ -68,6 +68,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/values.h \
 	pyfront/convert/tree.h \
 	pyfront/convert/value.c \
+	pyfront/convert/watch.c \
 	pyfront/convert/with.c \
 	pyfront/entry.c \
 	pyfront/entry.h \

@@ -575,7 +575,8 @@ bool jcv_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n);
 bool jcv_is_written(jcv *c, PyObject *o);
 /* subscript.c: the abstract container that stands for a real one from now on */
 jcv_av *jcv_abstract(jcv *c, jcv_av *a);
-extern const char jcv_whole[];                        /* text of all pairs of a real dict */
+extern const char jcv_whole[]; /* text of all pairs of a real dict */
+bool jcv_same_key(jcv *c, jcv_av *a, jcv_av *b);
 int jcv_find_key(jcv *c, jcv_av *pairs, jcv_av *key); /* place of the pair, -1: none */
 jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key); /* NULL: no such key */
 void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v);
@@ -642,6 +643,18 @@ jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o);
 void jcv_closure_defaults(jcv *c, jcv_av *a, jpy_tree *params);
 /* data.c: janus.tensor(...) */
 jcv_av *jcv_tensor_of_data(jcv *c, PyObject *callable, const jcv_args *args);
+/* watch.c: containers that change while they are iterated over */
+typedef enum jcv_watch_kind { WATCH_ITEMS, WATCH_KEYS, WATCH_PAIRS } jcv_watch_kind;
+jcv_watch *jcv_watch_new(jcv *c, jcv_watch_kind kind, jcv_av *of, jcv_av *held, bool reverse);
+/* What iterating over `a`, which gave `items`, depends on, and then `rest`. */
+jcv_watch *jcv_watch_over(jcv *c, jcv_av *a, jcv_av *items, bool reverse, jcv_watch *rest);
+/* Refuses where item i of an iterator is another one by now, or (i < 0) there are others. */
+void jcv_unchanged(jcv *c, const jcv_watch *w, int64_t i);
+void jcv_all_unchanged(jcv *c, const jcv_watch *w, int64_t from, int64_t n);
+/* What an iterator gives for one of its items: map() calls its function then. */
+jcv_av *jcv_taken(jcv *c, jcv_av *it, jcv_av *item);
+/* It may not be used again: how much of it is left is not followed. */
+void jcv_abandon(jcv *c, jcv_av *it);
 /* iterate.c */
 jcv_av *jcv_iter(jcv *c, const char *what, jcv_av *const *items, unsigned n);
 jcv_av *jcv_kw_of(const jcv_args *args, const char *name);

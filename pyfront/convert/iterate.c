@@ -17,6 +17,7 @@ static jcv_av *number(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); 
 jcv_av *jcv_iter(jcv *c, const char *what, jcv_av *const *items, unsigned n) {
     jcv_av *t = jcv_tuple(c, items, n), *a = jcv_new(c, AV_ITER);
     a->text = what;
+    a->n = n;
     a->slot = jcv_slot(c, t);
     return a;
 }
@@ -67,6 +68,8 @@ static jcv_av *base(jcv *c, jcv_av *a, const char *name) {
     jcv_av *t = all_in_turn(c, a, name);
     if (!t && a->kind == AV_SEQ && a->tree)
         jcv_refuse(c, "%s of a generator of unknown length", name);
+    if (t)
+        jcv_abandon(c, a); /* what is left of it is the new iterator's to say */
     return t;
 }
 
@@ -88,7 +91,9 @@ jcv_av *jcv_b_enumerate(jcv *c, const jcv_args *a) {
     for (unsigned i = 0; i < t->n; i++)
         out[i] = jcv_tuple(
             c, (jcv_av *[]){number(c, PyLong_AsLong(start->py) + (long)i), t->items[i]}, 2);
-    return jcv_iter(c, "enumerate", out, t->n);
+    jcv_av *it = jcv_iter(c, "enumerate", out, t->n);
+    it->watch = jcv_watch_over(c, a->pos[0], t, false, NULL);
+    return it;
 }
 
 static jcv_av *zipped(jcv *c, const jcv_args *a, const char *name, jcv_av *f) {
@@ -120,10 +125,13 @@ static jcv_av *zipped(jcv *c, const jcv_args *a, const char *name, jcv_av *f) {
         jcv_av **v = jcv_alloc(c, a->n_pos * sizeof *v);
         for (unsigned k = 0; k < a->n_pos; k++)
             v[k] = lists[k]->items[i];
-        out[i] = f ? jcv_call(c, f, &(jcv_args){.pos = v, .n_pos = a->n_pos})
-                   : jcv_tuple(c, v, a->n_pos);
+        out[i] = jcv_tuple(c, v, a->n_pos);
     }
-    return jcv_iter(c, name, out, least);
+    jcv_av *it = jcv_iter(c, name, out, least);
+    it->self = f;
+    for (unsigned k = 0; k < a->n_pos; k++)
+        it->watch = jcv_watch_over(c, a->pos[k], lists[k], false, it->watch);
+    return it;
 }
 
 jcv_av *jcv_b_zip(jcv *c, const jcv_args *a) { return zipped(c, a, "zip", NULL); }
@@ -132,12 +140,7 @@ jcv_av *jcv_b_map(jcv *c, const jcv_args *a) {
     if (a->n_pos < 2)
         jcv_refuse(c, "map() without arguments");
     jcv_args rest = {.pos = a->pos + 1, .n_pos = a->n_pos - 1};
-    uint32_t epoch = c->epoch + c->writes, draws = c->draws;
-    uint32_t effects = c->n_effects;
-    jcv_av *m = zipped(c, &rest, "map", a->pos[0]);
-    if (c->epoch + c->writes != epoch || c->draws != draws || c->n_effects != effects)
-        jcv_refuse(c, "map() of a function with effects");
-    return m;
+    return zipped(c, &rest, "map", a->pos[0]);
 }
 
 jcv_av *jcv_b_reversed(jcv *c, const jcv_args *a) {
@@ -155,7 +158,9 @@ jcv_av *jcv_b_reversed(jcv *c, const jcv_args *a) {
     jcv_av **out = jcv_alloc(c, (t->n + 1) * sizeof *out);
     for (unsigned i = 0; i < t->n; i++)
         out[i] = t->items[t->n - 1 - i];
-    return jcv_iter(c, "reversed", out, t->n);
+    jcv_av *it = jcv_iter(c, "reversed", out, t->n);
+    it->watch = jcv_watch_over(c, x, t, true, NULL);
+    return it;
 }
 
 jcv_av *jcv_b_iter(jcv *c, const jcv_args *a) {
@@ -169,7 +174,9 @@ jcv_av *jcv_b_iter(jcv *c, const jcv_args *a) {
     jcv_av *t = all_of(c, x, "iter()");
     if (!t)
         jcv_refuse(c, "iter() of %s", jcv_describe(x));
-    return jcv_iter(c, "iter", t->items, t->n);
+    jcv_av *made = jcv_iter(c, "iter", t->items, t->n);
+    made->watch = jcv_watch_over(c, x, t, false, NULL);
+    return made;
 }
 
 jcv_av *jcv_b_next(jcv *c, const jcv_args *a) {
@@ -181,12 +188,13 @@ jcv_av *jcv_b_next(jcv *c, const jcv_args *a) {
     jcv_av *t = c->slots.data[x->slot];
     if (t->kind != AV_TUPLE)
         jcv_refuse(c, "next() of an iterator whose place only the graph knows");
+    jcv_unchanged(c, x->watch, t->n ? (int64_t)x->n - t->n : -1);
     if (!t->n && a->n_pos < 2)
         jcv_refuse(c, "next() at the end");
     if (!t->n)
         return a->pos[1];
     jcv_put(c, x->slot, jcv_tuple(c, t->items + 1, t->n - 1));
-    return t->items[0];
+    return jcv_taken(c, x, t->items[0]);
 }
 
 jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list) {
@@ -378,8 +386,10 @@ static jcv_av *any_all_visiting(jcv *c, jcv_av *over, bool any) {
 
 static jcv_av *any_all(jcv *c, const jcv_args *a, bool any) {
     jcv_av *t = all_in_turn(c, a->pos[0], "any() or all()");
+    jcv_av *r = t ? NULL : any_all_visiting(c, a->pos[0], any);
+    jcv_abandon(c, a->pos[0]); /* it stops at the first that decides */
     if (!t)
-        return any_all_visiting(c, a->pos[0], any);
+        return r;
     jcv_val *so_far = NULL;
     for (unsigned i = 0; i < t->n; i++) {
         jcv_val *v = NULL;

@@ -66,6 +66,8 @@ typedef struct visit {
     jcv_visit_fn fn;
     void *user;
     jcv_val *count;
+    jcv_watch *watch; /* what known items depend on, and which of them the first one is */
+    int64_t first;
     uint32_t index;       /* slot: which round it is */
     const jpy_tree *loop; /* the statement, NULL: none */
     bool peeled;          /* its first round has been made */
@@ -92,8 +94,12 @@ static void visit_known(jcv *c, visit *v) {
         }
         if (how(c, v->leave) > 0)
             return;
-        v->fn(c, v->user, v->items[v->at++]);
+        jcv_unchanged(c, v->watch, v->first + v->at);
+        jcv_av *item = v->items[v->at++];
+        v->fn(c, v->user, jcv_taken(c, v->over, item));
     }
+    if (how(c, v->leave) <= 0)
+        jcv_unchanged(c, v->watch, -1);
 }
 
 static jcv_val *int_const(jcv *c, int64_t v) {
@@ -221,7 +227,14 @@ static void visit_any(jcv *c, visit *v) {
         jcv_visit_generator(c, over, v->leave, v->fn, v->user);
         return;
     }
-    if (!jcv_items(c, over, &v->items, &v->n)) {
+    jcv_av *left = over->kind == AV_ITER && over->slot ? c->slots.data[over->slot] : NULL;
+    if (left && left->kind == AV_TUPLE) { /* in turn with the rounds */
+        v->items = left->items;
+        v->n = left->n;
+        v->first = (int64_t)over->n - left->n;
+        v->watch = over->watch;
+        jcv_put(c, over->slot, jcv_tuple(c, NULL, 0));
+    } else if (!jcv_items(c, over, &v->items, &v->n)) {
         if (!jcv_is_seq(over))
             jcv_refuse(c, "a loop over %s", jcv_describe(over));
         visit_unknown(c, v);
@@ -229,6 +242,8 @@ static void visit_any(jcv *c, visit *v) {
     }
     if (v->n > UNROLL)
         jcv_refuse(c, "a loop of %u rounds", v->n);
+    if (!left)
+        v->watch = jcv_watch_over(c, over, jcv_tuple(c, v->items, v->n), false, NULL);
     visit_known(c, v);
 }
 
@@ -309,8 +324,6 @@ typedef struct statement {
     jpy_tree *n;
     jcv_leave leave;
     bool can_leave;
-    jcv_av *over;     /* a list that must stay as it is */
-    jcv_av *contents; /* ... what it holds */
 } statement;
 
 static bool can_leave(jcv *c, const jpy_tree *n) {
@@ -322,8 +335,6 @@ static void for_round(jcv *c, void *user, jcv_av *item) {
     statement *s = user;
     jcv_assign(c, s->n->a, item);
     round_of(c, &s->n->x, s->can_leave ? &s->leave : NULL);
-    if (s->over && c->slots.data[s->over->slot] != s->contents)
-        jcv_refuse(c, "a list is changed by a loop over it");
 }
 
 jcv_out jcv_exec_for(jcv *c, jpy_tree *n) {
@@ -331,10 +342,6 @@ jcv_out jcv_exec_for(jcv *c, jpy_tree *n) {
     statement s = {.n = n, .can_leave = can_leave(c, n)};
     if (s.can_leave)
         s.leave = new_leave(c);
-    if (it->kind == AV_LIST || it->kind == AV_DICT) {
-        s.over = it;
-        s.contents = c->slots.data[it->slot];
-    }
     visit v = {
         .over = it, .leave = s.can_leave ? &s.leave : NULL, .fn = for_round, .user = &s, .loop = n};
     if (long_range(it, v.leave))
@@ -342,11 +349,8 @@ jcv_out jcv_exec_for(jcv *c, jpy_tree *n) {
     else
         visit_any(c, &v);
     it = v.over;
-    if (it->kind == AV_ITER && it->slot && how(c, v.leave) != GOES_ON) {
-        jcv_av *partly = jcv_new(c, AV_UNDEF); /* the rest of it is not followed */
-        partly->text = "an iterator was left half used";
-        jcv_put(c, it->slot, partly);
-    }
+    if (how(c, v.leave) != GOES_ON)
+        jcv_abandon(c, it);
     return after(c, n, v.leave);
 }
 

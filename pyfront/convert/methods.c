@@ -270,6 +270,11 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         jcv_av *view = jcv_tuple(c, out, n);
         view->kind = AV_ITER;
         view->text = "view";
+        jcv_av *of = self;
+        for (size_t i = 0; i < c->real.n && self->kind == AV_PY; i++)
+            if (c->real.data[i]->origin->py == self->py)
+                of = c->real.data[i];
+        view->watch = jcv_watch_new(c, WATCH_PAIRS, of, t, false);
         return view;
     }
     if (!strcmp(name, "update")) {

@@ -86,6 +86,15 @@ bool jcv_native_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
                 jcv_refuse(c, "an iterator whose place only the graph knows");
             jcv_put(c, a->slot, jcv_tuple(c, NULL, 0));
         }
+        jcv_all_unchanged(c, a->watch, a->slot ? (int64_t)a->n - t->n : 0, t->n);
+        if (a->self) {
+            t = jcv_tuple(c, t->items, t->n);
+            for (unsigned i = 0; i < t->n; i++) {
+                jcv_unchanged(c, a->watch, (int64_t)a->n - t->n + i);
+                t->items[i] = jcv_taken(c, a, t->items[i]);
+            }
+            jcv_unchanged(c, a->watch, -1);
+        }
         break;
     case AV_SEQ:
         t = jcv_try_all(c, a);
@@ -182,7 +191,7 @@ static void check_key(jcv *c, jcv_av *key) {
 }
 
 /* Whether two keys are one.  Of objects that are not, it is guarded. */
-static bool same_key(jcv *c, jcv_av *a, jcv_av *b) {
+bool jcv_same_key(jcv *c, jcv_av *a, jcv_av *b) {
     if (jcv_av_equal(a, b))
         return true;
     PyObject *x = jcv_const_object(c, a), *y = jcv_const_object(c, b);
@@ -204,7 +213,7 @@ static bool same_key(jcv *c, jcv_av *a, jcv_av *b) {
 int jcv_find_key(jcv *c, jcv_av *pairs, jcv_av *key) {
     check_key(c, key);
     for (unsigned i = 0; i + 1 < pairs->n; i += 2)
-        if (same_key(c, pairs->items[i], key))
+        if (jcv_same_key(c, pairs->items[i], key))
             return (int)i;
     return -1;
 }

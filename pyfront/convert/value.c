@@ -482,6 +482,7 @@ int jcv_native_truth(jcv *c, jcv_av *a, jcv_val **out) {
         }
         return -1;
     case AV_ITER:
+        jcv_unchanged(c, a->watch, -1);
         return a->slot || a->n > 0;
     case AV_METHOD:
     case AV_CLOSURE:

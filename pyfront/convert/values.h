@@ -28,7 +28,8 @@ typedef enum jcv_kind {
     AV_METHOD,  /* py: function, self; or a builtin method `name` of a container */
     AV_CLOSURE, /* tree, frame */
     AV_RANGE,   /* items: start, stop, step */
-    AV_ITER,    /* text: what; slot holds AV_TUPLE of what is left, 0: items, again and again */
+    AV_ITER,    /* text: what; slot holds AV_TUPLE of what is left of n, 0: items, again and again;
+                   self: the function that an item's arguments are given to, NULL: none */
     AV_SEQ,     /* of unknown length; text: what; items: bases; self; slot: used up or not, 0: a
                    list; tree, frame: a generator expression over items[0], or a generator
                    function; val: how many */
@@ -53,6 +54,7 @@ typedef enum jcv_lack {
 
 typedef struct jcv_av jcv_av;
 typedef struct jcv_frame jcv_frame;
+typedef struct jcv_watch jcv_watch;
 struct jcv_av {
     jcv_kind kind;
     PyObject *py;
@@ -70,6 +72,7 @@ struct jcv_av {
     PyObject *named;             /* of AV_TUPLE: the named tuple type that it is of, or NULL */
     const jn_type *const *types; /* of the rows of a stacked list */
     jcv_av *origin;       /* of AV_LIST, AV_DICT: the real container that it stands for, or NULL */
+    jcv_watch *watch;     /* of AV_ITER: where its items come from (watch.c) */
     const jpy_tree *site; /* of a stacked list: the comprehension that made it, or NULL */
 };
 
@@ -96,22 +99,22 @@ typedef struct jcv_rec {
     const void *attrs;
     jcv_val **extra;
     unsigned n_extra;
-    jcv_val *up;           /* of a view: the parent's value that val was taken of */
-    jcv_val *first;        /* of a bound root: the parameter */
-    PyObject *proxy;       /* of a bound root: the real tensor */
-    PyObject *obj;         /* the proxy, kept by c; NULL: no name was given to it yet */
-    uint32_t slot;         /* of a root that is written: AV_DATA, else 0 and val holds */
-    uint32_t when;         /* of a bound one: slot of a bool, whether it was written */
-    bool written;          /* of a root: on some path */
-    bool shared;           /* of a root: what is not known here may be the same tensor */
-    bool stored;           /* of a root: the graph stored it in an object */
+    jcv_val *up;                  /* of a view: the parent's value that val was taken of */
+    jcv_val *first;               /* of a bound root: the parameter */
+    PyObject *proxy;              /* of a bound root: the real tensor */
+    PyObject *obj;                /* the proxy, kept by c; NULL: no name was given to it yet */
+    uint32_t slot;                /* of a root that is written: AV_DATA, else 0 and val holds */
+    uint32_t when;                /* of a bound one: slot of a bool, whether it was written */
+    bool written;                 /* of a root: on some path */
+    bool shared;                  /* of a root: what is not known here may be the same tensor */
+    bool stored;                  /* of a root: the graph stored it in an object */
     struct jcv_saver *savers;     /* of a root: whose gradients need what it held (backward.c) */
     struct jcv_version *versions; /* of a leaf that is written: the values that are the leaf */
     uint32_t n_writes;            /* of a root */
-    bool read_by_fn;       /* of a root: a recursion made outside of it reads it */
-    bool apart;            /* of a view: has no history of its root's */
-    jcv_frame *frame;      /* where it was made */
-    struct jcv_rec **from; /* of what arms or rounds leave: what it may be */
+    bool read_by_fn;              /* of a root: a recursion made outside of it reads it */
+    bool apart;                   /* of a view: has no history of its root's */
+    jcv_frame *frame;             /* where it was made */
+    struct jcv_rec **from;        /* of what arms or rounds leave: what it may be */
     unsigned n_from;
     struct jcv_rec *views, *next_view; /* of a root; of a view */
     struct jcv_rec *leaked; /* of a root: the view of it that leaves the SubGraph, or itself */
