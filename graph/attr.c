@@ -162,6 +162,8 @@ static janus_status parse_ints(const char *text, size_t n, jn_arena *arena, janu
     for (size_t i = 0; i < n; i++)
         count += text[i] == ',';
     int64_t *data = NULL;
+    if (count > JN_MAX_INTS)
+        return JANUS_OK;
     if (count && !(data = jn_arena_alloc(arena, count * sizeof *data)))
         return JN_NO_MEMORY();
     for (size_t i = 0, at = 0; i < count; i++) {
@@ -304,6 +306,38 @@ const jn_attr_spec *jn_attr_find(const jn_op *op, const char *name, size_t n) {
     return NULL;
 }
 
+static janus_status check_number(const jn_op *op, const jn_attr_spec *s, int64_t v) {
+    if (JN_LIKELY(v >= s->lo && v <= s->hi))
+        return JANUS_OK;
+    if (s->lo < 0 && s->hi == JN_MAX_INTS)
+        return jn_error(JANUS_INDEX, "%s: axis %lld is out of range for at most %d dims", op->name,
+                        (long long)v, JN_MAX_INTS);
+    return jn_error(s->lo >= -2 && s->lo <= 0 ? JANUS_SHAPE : JANUS_INVALID_ARGUMENT,
+                    "%s: %s %lld is out of range", op->name, s->name, (long long)v);
+}
+
+static janus_status check_value(const jn_op *op, const jn_attr_spec *s, const void *at) {
+    if (s->kind == JN_ATTR_INT)
+        return check_number(op, s, *(const int64_t *)at);
+    if (s->kind == JN_ATTR_DATA)
+        return jn_data_check(at);
+    if (s->kind != JN_ATTR_INTS)
+        return JANUS_OK;
+    const janus_ints *list = at;
+    if (list->n > JN_MAX_INTS || (list->n && !list->data))
+        return jn_error(JANUS_INVALID_ARGUMENT, "%s: attribute %s: %s", op->name, s->name,
+                        list->data ? "too many numbers" : "its numbers are NULL");
+    for (size_t i = 0; i < list->n; i++)
+        JN_TRY(check_number(op, s, list->data[i]));
+    return JANUS_OK;
+}
+
+janus_status jn_attrs_check(const jn_op *op, const void *attrs) {
+    for (const jn_attr_spec *s = op->attrs; op->has_ranges && s->name; s++)
+        JN_TRY(check_value(op, s, (const char *)attrs + s->offset));
+    return JANUS_OK;
+}
+
 janus_status jn_attrs_copy(const jn_op *op, const void *attrs, jn_arena *arena, const void **out) {
     if (!op->attr_size) {
         *out = NULL;
@@ -325,6 +359,7 @@ janus_status jn_attrs_copy(const jn_op *op, const void *attrs, jn_arena *arena, 
                 return jn_error(JANUS_INVALID_ARGUMENT, "%s: attribute %s is required", op->name,
                                 s->name);
         } else if (s->kind != JN_ATTR_STR || *(const char *const *)from) {
+            JN_TRY(check_value(op, s, from));
             /* A string that is not given stands for its default. */
             JN_TRY(value_copy(op, s, from, arena, a + s->offset));
         }

@@ -27,11 +27,14 @@ typedef enum jn_attr_kind {
     JN_ATTR_DATA   /* janus_data: a small constant tensor's bytes (dtype, dims, data) */
 } jn_attr_kind;
 
+enum { JN_MAX_INTS = 16 }; /* entries of a list: one per dim, at most */
+
 typedef struct jn_attr_spec {
     const char *name; /* NULL ends the list */
     jn_attr_kind kind;
     size_t offset;
     const char *dflt; /* default in text form; NULL: required */
+    int64_t lo, hi;   /* INT, and each number of INTS: the range it is in */
 } jn_attr_spec;
 
 struct jn_op;
@@ -45,6 +48,9 @@ const jn_attr_spec *jn_attr_find(const struct jn_op *op, const char *name, size_
 /* Deep copy into the arena; NULL `attrs` gives the defaults. Ops without attributes give NULL. */
 janus_status jn_attrs_copy(const struct jn_op *op, const void *attrs, jn_arena *arena,
                            const void **out);
+/* Whether all numbers are in the ranges of the op's row, and lists not too long: JANUS_INDEX for an
+ * axis, else JANUS_INVALID_ARGUMENT.  `attrs` is complete. */
+janus_status jn_attrs_check(const struct jn_op *op, const void *attrs);
 bool jn_attrs_equal(const struct jn_op *op, const void *a, const void *b);
 uint64_t jn_attrs_hash(const struct jn_op *op, const void *attrs);
 /* Prints "{name=value, ...}" without defaults; nothing at all when all are defaults. */

@@ -36,12 +36,17 @@ bool jn_data_equal(const janus_data *a, const janus_data *b) {
     return !n || !memcmp(a->bytes, b->bytes, n);
 }
 
-janus_status jn_data_copy(const janus_data *from, jn_arena *arena, janus_data *out) {
+janus_status jn_data_check(const janus_data *d) {
     int64_t n;
-    janus_data d = *from;
-    if (!numel_of(&d, &n) || (n && !d.bytes))
+    if (!numel_of(d, &n) || (n && !d->bytes))
         return jn_error(JANUS_INVALID_ARGUMENT,
                         "constant tensor: dtype, dims or bytes are not valid");
+    return JANUS_OK;
+}
+
+janus_status jn_data_copy(const janus_data *from, jn_arena *arena, janus_data *out) {
+    janus_data d = *from;
+    JN_TRY(jn_data_check(&d));
     if (d.rank && !(d.dims = jn_arena_dup(arena, d.dims, (size_t)d.rank * sizeof(int64_t))))
         return JN_NO_MEMORY();
     if (!(d.bytes = jn_arena_dup(arena, d.bytes, jn_data_bytes(&d))))

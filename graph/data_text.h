@@ -16,6 +16,8 @@
 
 size_t jn_data_bytes(const janus_data *d); /* of a checked tensor */
 bool jn_data_equal(const janus_data *a, const janus_data *b);
+/* Whether dtype, dims and bytes are there and make sense. */
+janus_status jn_data_check(const janus_data *d);
 janus_status jn_data_copy(const janus_data *from, jn_arena *arena, janus_data *out);
 void jn_data_print(const janus_data *d, jn_str *s);
 /* *ok: whether the text was one; the status is about memory. */

@@ -166,6 +166,7 @@ janus_status jn_infer_run(jn_infer *c) {
     if (JN_UNLIKELY(c->op->n_out != 255 && c->n_out != c->op->n_out))
         return jn_error(JANUS_INVALID_ARGUMENT, "%s: has %u result%s, %u asked for", c->op->name,
                         c->op->n_out, c->op->n_out == 1 ? "" : "s", c->n_out);
+    JN_TRY(jn_attrs_check(c->op, c->attrs));
     if (!c->op->infer)
         return jn_error(JANUS_UNSUPPORTED, "%s: has no inference rule", c->op->name);
     return c->op->infer(c);

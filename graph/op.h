@@ -101,6 +101,7 @@ typedef struct jn_op {
     const char *const *out_names;
     const jn_attr_spec *attrs; /* ends with name == NULL */
     size_t attr_size;          /* 0: no attributes */
+    bool has_ranges;           /* jn_attrs_check has something to check */
     jn_infer_fn infer;
     jn_grad_fn grad; /* NULL: no gradient (integer result, or NONE(grad) in the table) */
     const char *doc;

@@ -16,7 +16,7 @@
 #define JN_ATTR_T_STR const char *
 #define JN_ATTR_T_DATA janus_data
 
-#define ATTR(kind, name, dflt) JN_ATTR_T_##kind name;
+#define ATTR(kind, name, ...) JN_ATTR_T_##kind name;
 #define OP_NAMED(id, name, ...)                                                                    \
     typedef struct janus_##id##_attrs {                                                            \
         size_t struct_size;                                                                        \

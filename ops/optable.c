@@ -52,17 +52,33 @@ enum { /* the scalar kinds of SCALAR fields */
  */
 
 #define REQUIRED NULL
-#define ATTR(kind, name, dflt) (kind, name, dflt),
-#define SPEC_UNPACK(kind, name, dflt) kind, name, dflt
-#define SPEC_INT(id, name, dflt) {#name, JN_ATTR_INT, offsetof(janus_##id##_attrs, name), dflt},
-#define SPEC_BOOL(id, name, dflt) {#name, JN_ATTR_BOOL, offsetof(janus_##id##_attrs, name), dflt},
-#define SPEC_DTYPE(id, name, dflt) {#name, JN_ATTR_DTYPE, offsetof(janus_##id##_attrs, name), dflt},
-#define SPEC_FLOAT(id, name, dflt) {#name, JN_ATTR_FLOAT, offsetof(janus_##id##_attrs, name), dflt},
-#define SPEC_INTS(id, name, dflt) {#name, JN_ATTR_INTS, offsetof(janus_##id##_attrs, name), dflt},
-#define SPEC_STR(id, name, dflt) {#name, JN_ATTR_STR, offsetof(janus_##id##_attrs, name), dflt},
-#define SPEC_DATA(id, name, dflt) {#name, JN_ATTR_DATA, offsetof(janus_##id##_attrs, name), dflt},
+/* The ranges that rows name: least and largest number. */
+#define RANGE_ANY INT64_MIN, INT64_MAX
+#define RANGE_AXIS -(JN_MAX_RANK + 1), JN_MAX_RANK
+#define RANGE_RANK JN_RANK_UNKNOWN, JN_MAX_RANK
+#define RANGE_SIZE 0, INT64_MAX
+#define RANGE_SHAPE -2, INT64_MAX
+#define RANGE_STEP 1, INT64_MAX
+#define RANGE_SHIFT -INT64_MAX, INT64_MAX
+#define RANGE_OFFSET -(INT64_C(1) << 62), INT64_C(1) << 62
+#define RANGE_WINDOW 1, INT32_MAX
+#define RANGE_PADDING 0, INT32_MAX
+#define RANGE_REDUCTION 0, 2
+#define RANGE_SCALAR_KIND 0, JANUS_KIND_BOOL
+
+#define ATTR(...) (__VA_ARGS__),
+#define SPEC_UNPACK(...) __VA_ARGS__
+#define SPEC_OF(id, name, kind, dflt, ...)                                                         \
+    {#name, JN_ATTR_##kind, offsetof(janus_##id##_attrs, name), dflt, __VA_ARGS__},
+#define SPEC_INT(id, name, dflt, range) SPEC_OF(id, name, INT, dflt, RANGE_##range)
+#define SPEC_INTS(id, name, dflt, range) SPEC_OF(id, name, INTS, dflt, RANGE_##range)
+#define SPEC_BOOL(id, name, dflt) SPEC_OF(id, name, BOOL, dflt, RANGE_ANY)
+#define SPEC_DTYPE(id, name, dflt) SPEC_OF(id, name, DTYPE, dflt, RANGE_ANY)
+#define SPEC_FLOAT(id, name, dflt) SPEC_OF(id, name, FLOAT, dflt, RANGE_ANY)
+#define SPEC_STR(id, name, dflt) SPEC_OF(id, name, STR, dflt, RANGE_ANY)
+#define SPEC_DATA(id, name, dflt) SPEC_OF(id, name, DATA, dflt, RANGE_ANY)
 #define SPEC_END(id, name, dflt)
-#define SPEC2(id, kind, name, dflt) SPEC_##kind(id, name, dflt)
+#define SPEC2(id, kind, name, ...) SPEC_##kind(id, name, __VA_ARGS__)
 #define SPEC1(id, ...) SPEC2(id, __VA_ARGS__)
 #define SPEC(id, tuple) SPEC1(id, SPEC_UNPACK tuple)
 /* At most eight attributes per row; a ninth is a compile error here. */
@@ -74,7 +90,7 @@ enum { /* the scalar kinds of SCALAR fields */
     ATTR_SPECS8(id, __VA_ARGS__ NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL)
 #define OP_NAMED(id, text, ...)                                                                    \
     static const jn_attr_spec attr_specs_##id[] = {                                                \
-        ATTR_SPECS(id, __VA_ARGS__){NULL, JN_ATTR_INT, 0, NULL}};
+        ATTR_SPECS(id, __VA_ARGS__){NULL, JN_ATTR_INT, 0, NULL, 0, 0}};
 #include "ops/ops.def"
 #undef REQUIRED
 
@@ -104,6 +120,28 @@ enum { /* the scalar kinds of SCALAR fields */
 
 #define ATTR(...) +1
 #define OP_NAMED(id, text, ...) enum { n_attrs_##id = 0 __VA_ARGS__ };
+#include "ops/ops.def"
+
+/* Rows of which some attribute has a range or is a list. */
+#define CHECKED_INT(range) CHECKED_##range
+#define CHECKED_INTS(range) 1
+#define CHECKED_BOOL(...) 0
+#define CHECKED_DTYPE(...) 0
+#define CHECKED_FLOAT(...) 0
+#define CHECKED_STR(...) 0
+#define CHECKED_DATA(...) 1
+#define CHECKED_ANY 0
+#define CHECKED_AXIS 1
+#define CHECKED_RANK 1
+#define CHECKED_SIZE 1
+#define CHECKED_STEP 1
+#define CHECKED_OFFSET 1
+#define CHECKED_WINDOW 1
+#define CHECKED_REDUCTION 1
+#define CHECKED_SCALAR_KIND 1
+#define ATTR(kind, name, ...) | CHECKED_LAST(kind, __VA_ARGS__, )
+#define CHECKED_LAST(kind, dflt, range, ...) CHECKED_##kind(range)
+#define OP_NAMED(id, text, ...) enum { has_ranges_##id = 0 __VA_ARGS__ };
 #include "ops/ops.def"
 
 /* Every row decides on each of these rules, once: a hexadecimal digit counts each. */
@@ -144,6 +182,7 @@ enum { /* the scalar kinds of SCALAR fields */
                        .out_names = out_names_##op,                                                \
                        .attrs = attr_specs_##op,                                                   \
                        .attr_size = n_attrs_##op ? sizeof(janus_##op##_attrs) : 0,                 \
+                       .has_ranges = has_ranges_##op,                                              \
                        __VA_ARGS__},
 const jn_op jn_ops[] = {
 #include "ops/ops.def"
