@@ -284,6 +284,41 @@ void jn_frame_value_release(jn_frame_value *f) {
     jn_free(f);
 }
 
+/* What a C program gives as arguments; frames are nothing it can have. */
+static janus_status take_args(const jn_subgraph *sub, const janus_arg *args, unsigned n,
+                              jn_arg *in) {
+    for (unsigned i = 0; i < n; i++) {
+        in[i] = (jn_arg){.kind = args[i].kind};
+        switch ((int)args[i].kind) {
+        case JANUS_KIND_NONE:
+            if (i < sub->params.n && sub->params.data[i].type->kind != JANUS_KIND_NONE)
+                return jn_error(JANUS_INVALID_ARGUMENT, "@%s: argument %u (%%%s) is missing",
+                                sub->name, i, sub->params.data[i].name);
+            break;
+        case JANUS_KIND_TENSOR:
+            in[i].t = args[i].t;
+            if (!in[i].t)
+                return jn_error(JANUS_INVALID_ARGUMENT,
+                                "janus_run: argument %u: its tensor is NULL", i);
+            break;
+        case JANUS_KIND_OBJECT:
+            in[i].o = args[i].o;
+            break;
+        case JANUS_KIND_BOOL:
+            in[i].s.i = args[i].s.i != 0;
+            break;
+        case JANUS_KIND_INT:
+        case JANUS_KIND_FLOAT:
+            in[i].s = args[i].s;
+            break;
+        default:
+            return jn_error(JANUS_INVALID_ARGUMENT, "janus_run: argument %u is of unknown kind %d",
+                            i, (int)args[i].kind);
+        }
+    }
+    return JANUS_OK;
+}
+
 janus_status janus_run(const janus_subgraph *sub, const janus_arg *args, unsigned n_args,
                        const janus_run_options *options, janus_arg *results, unsigned n_results,
                        janus_run_stats *stats) {
@@ -291,22 +326,19 @@ janus_status janus_run(const janus_subgraph *sub, const janus_arg *args, unsigne
     jn_arg out_buf[16], *out = out_buf;
     jn_run *r = NULL;
     janus_status st;
-    if (n_args > 16 && !(in = jn_alloc(n_args * sizeof *in)))
-        return JN_NO_MEMORY();
-    if (n_results > 16 && !(out = jn_alloc(n_results * sizeof *out))) {
+    if (!sub || (n_args && !args) || (n_results && !results))
+        return jn_error(JANUS_INVALID_ARGUMENT, "janus_run: %s is NULL",
+                        !sub                ? "sub"
+                        : (n_args && !args) ? "args"
+                                            : "results");
+    janus_module *module = sub->module;
+    jn_module_retain(module); /* host callbacks may release it */
+    if ((n_args > 16 && !(in = jn_alloc(n_args * sizeof *in))) ||
+        (n_results > 16 && !(out = jn_alloc(n_results * sizeof *out)))) {
         st = JN_NO_MEMORY();
         goto done;
     }
-    for (unsigned i = 0; i < n_args; i++) {
-        in[i].kind = args[i].kind;
-        in[i].object = NULL;
-        if (args[i].kind == JANUS_KIND_TENSOR)
-            in[i].t = args[i].t;
-        else if (args[i].kind == JANUS_KIND_OBJECT)
-            in[i].o = args[i].o;
-        else
-            in[i].s = args[i].s;
-    }
+    JN_GO(take_args(sub, args, n_args, in), done);
     JN_GO(jn_run_new(sub, options, &r), done);
     JN_GO(jn_run_execute(r, in, n_args), done);
     JN_GO(jn_run_prepare(r), done);
@@ -335,6 +367,7 @@ janus_status janus_run(const janus_subgraph *sub, const janus_arg *args, unsigne
         jn_run_stats_get(r, stats);
 done:
     jn_run_free(r);
+    jn_module_release(module);
     if (in != in_buf)
         jn_free(in);
     if (out != out_buf)

@@ -430,6 +430,8 @@ janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src) {
  */
 
 void janus_tensor_retain(janus_tensor *t) {
+    if (!t)
+        return;
     atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
 }
 
@@ -448,8 +450,17 @@ static janus_status check_dtype(janus_dtype dtype) {
     return JANUS_OK;
 }
 
+static janus_status check_new(const char *function, int rank, const int64_t *dims,
+                              janus_tensor *const *out_tensor) {
+    if ((rank > 0 && !dims) || !out_tensor)
+        return jn_error(JANUS_INVALID_ARGUMENT, "%s: %s is NULL", function,
+                        out_tensor ? "dims" : "out_tensor");
+    return JANUS_OK;
+}
+
 janus_status janus_tensor_new(janus_dtype dtype, int rank, const int64_t *dims,
                               janus_tensor **out_tensor) {
+    JN_TRY(check_new(__func__, rank, dims, out_tensor));
     JN_TRY(check_dtype(dtype));
     return jn_tensor_empty(dtype, rank, dims, out_tensor);
 }
@@ -457,7 +468,12 @@ janus_status janus_tensor_new(janus_dtype dtype, int rank, const int64_t *dims,
 janus_status janus_tensor_from_data(janus_dtype dtype, int rank, const int64_t *dims,
                                     const void *data, janus_tensor **out_tensor) {
     janus_tensor *t;
+    JN_TRY(check_new(__func__, rank, dims, out_tensor));
     JN_TRY(janus_tensor_new(dtype, rank, dims, &t));
+    if (t->numel && !data) {
+        janus_tensor_release(t);
+        return jn_error(JANUS_INVALID_ARGUMENT, "janus_tensor_from_data: data is NULL");
+    }
     if (t->numel)
         memcpy(t->raw, data, t->storage->bytes);
     *out_tensor = t;
@@ -466,10 +482,9 @@ janus_status janus_tensor_from_data(janus_dtype dtype, int rank, const int64_t *
 
 static void no_release(void *user) { (void)user; }
 
-janus_status janus_tensor_wrap(janus_dtype dtype, int rank, const int64_t *dims,
-                               const int64_t *strides, void *data, void (*release)(void *user),
-                               void *user, janus_tensor **out_tensor) {
-    JN_TRY(check_dtype(dtype));
+janus_status jn_tensor_over(janus_dtype dtype, int rank, const int64_t *dims,
+                            const int64_t *strides, void *data, void (*release)(void *user),
+                            void *user, janus_tensor **out_tensor) {
     janus_tensor *t;
     JN_TRY(shell(dtype, rank, &t));
     int64_t step = 1;
@@ -501,11 +516,26 @@ janus_status janus_tensor_wrap(janus_dtype dtype, int rank, const int64_t *dims,
     return JANUS_OK;
 }
 
-janus_dtype janus_tensor_dtype(const janus_tensor *t) { return (janus_dtype)t->dtype; }
-int janus_tensor_rank(const janus_tensor *t) { return t->rank; }
-const int64_t *janus_tensor_dims(const janus_tensor *t) { return t->dims; }
-const int64_t *janus_tensor_strides(const janus_tensor *t) { return t->strides; }
+janus_status janus_tensor_wrap(janus_dtype dtype, int rank, const int64_t *dims,
+                               const int64_t *strides, void *data, void (*release)(void *user),
+                               void *user, janus_tensor **out_tensor) {
+    JN_TRY(check_new(__func__, rank, dims, out_tensor));
+    JN_TRY(check_dtype(dtype));
+    bool empty = false;
+    for (int i = 0; i < rank; i++)
+        empty = empty || dims[i] == 0;
+    if (!data && !empty)
+        return jn_error(JANUS_INVALID_ARGUMENT, "janus_tensor_wrap: data is NULL");
+    return jn_tensor_over(dtype, rank, dims, strides, data, release, user, out_tensor);
+}
+
+janus_dtype janus_tensor_dtype(const janus_tensor *t) {
+    return t ? (janus_dtype)t->dtype : (janus_dtype)-1;
+}
+int janus_tensor_rank(const janus_tensor *t) { return t ? t->rank : -1; }
+const int64_t *janus_tensor_dims(const janus_tensor *t) { return t ? t->dims : NULL; }
+const int64_t *janus_tensor_strides(const janus_tensor *t) { return t ? t->strides : NULL; }
 void *janus_tensor_data(janus_tensor *t) {
     char *p;
-    return jn_tensor_data(t, &p) == JANUS_OK ? p : NULL;
+    return t && jn_tensor_data(t, &p) == JANUS_OK ? p : NULL;
 }

@@ -111,6 +111,11 @@ janus_status jn_tensor_dense(janus_dtype dtype, int rank, const int64_t *dims,
 janus_status jn_tensor_alias(janus_tensor *base, int rank, const int64_t *dims,
                              const int64_t *strides, int64_t offset, int64_t numel, bool contiguous,
                              janus_tensor **out);
+/* janus_tensor_wrap of arguments that are right; `data` may be NULL where the storage's state says
+ * that its elements are not in memory. */
+janus_status jn_tensor_over(janus_dtype dtype, int rank, const int64_t *dims,
+                            const int64_t *strides, void *data, void (*release)(void *user),
+                            void *user, janus_tensor **out_tensor);
 /* Same elements, row-major: `t` itself retained when it is, else a copy. */
 janus_status jn_tensor_contiguous(janus_tensor *t, janus_tensor **out);
 /* Copies elements (same dims, any strides, dtype cast as in `cast`). */

@@ -39,7 +39,7 @@ janus_status jn_tensor_of_rows(janus_dtype dtype, int rank, const int64_t *dims,
     memcpy(r->data, data, n * row_bytes);
     if (base)
         janus_tensor_retain(base);
-    janus_status st = janus_tensor_wrap(dtype, rank, dims, NULL, NULL, rows_free, r, out);
+    janus_status st = jn_tensor_over(dtype, rank, dims, NULL, NULL, rows_free, r, out);
     if (st != JANUS_OK) {
         rows_free(r);
         return st;

@@ -89,13 +89,16 @@ janus_subgraph *janus_module_find(const janus_module *m, const char *name) {
  */
 
 /* Public types come from outside: kinds, dtypes and dims may be anything. */
-static janus_status type_of(const janus_type *t, jn_type *out) {
+static janus_status type_of(const janus_module *m, const janus_type *t, jn_type *out) {
     if (!t || t->kind < JANUS_KIND_NONE || t->kind > JANUS_KIND_ACC)
         return jn_error(JANUS_INVALID_ARGUMENT, "type: unknown kind");
     *out = jn_scalar_type(t->kind);
     if (t->kind == JANUS_KIND_FRAME) {
         if (!t->frame_of)
             return jn_error(JANUS_INVALID_ARGUMENT, "type: a frame needs frame_of");
+        if (t->frame_of->module != m)
+            return jn_error(JANUS_INVALID_ARGUMENT, "type: a frame of @%s of another module",
+                            t->frame_of->name);
         out->frame_of = t->frame_of;
     }
     if (t->kind != JANUS_KIND_TENSOR && t->kind != JANUS_KIND_ACC)
@@ -123,6 +126,8 @@ janus_status janus_subgraph_declare(janus_module *m, const char *name, const jan
     NEED(out_sub);
     if (n_results)
         NEED(results);
+    if (m->frozen)
+        return jn_error(JANUS_INVALID_ARGUMENT, "@%s: the module is frozen", name);
     JN_SCRATCH(scratch, 512);
     janus_status st = JANUS_OK;
     jn_subgraph *g;
@@ -131,7 +136,7 @@ janus_status janus_subgraph_declare(janus_module *m, const char *name, const jan
         JN_GO(JN_NO_MEMORY(), done);
     for (unsigned i = 0; i < n_results; i++) {
         jn_type t;
-        JN_GO(type_of(&results[i], &t), done);
+        JN_GO(type_of(m, &results[i], &t), done);
         if (!(types[i] = jn_type_intern(m, &t)))
             JN_GO(JN_NO_MEMORY(), done);
     }
@@ -147,8 +152,10 @@ janus_status janus_subgraph_param(janus_subgraph *g, const char *name, const jan
                                   bool shared, janus_value *out_value) {
     jn_type t;
     NEED(g);
+    NEED(type);
     NEED(out_value);
-    JN_TRY(type_of(type, &t));
+    JN_TRY(jn_check_building(g));
+    JN_TRY(type_of(g->module, type, &t));
     return jn_subgraph_add_param(g, name, &t, shared, out_value);
 }
 

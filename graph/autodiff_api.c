@@ -6,6 +6,7 @@
 
 #include "graph/autodiff.h"
 #include "graph/base/status.h"
+#include "graph/undo.h"
 
 static const jn_op *op_named(const char *name) { return jn_op_find(name, strlen(name)); }
 
@@ -69,9 +70,40 @@ static janus_status build(jn_subgraph *f, const char *name, const unsigned *para
     return JANUS_OK;
 }
 
-janus_status janus_value_and_grad(janus_subgraph *f, const char *name, const unsigned *params,
-                                  unsigned n_params, janus_subgraph **out_sub) {
-    JN_TRY(check(f, params, n_params));
+/* Everything that f may call must have a body. */
+static janus_status check_bodies(const jn_subgraph *f) {
+    const janus_module *m = f->module;
+    bool *seen = jn_calloc(m->subs.n, sizeof *seen);
+    const jn_subgraph **todo = jn_calloc(m->subs.n, sizeof *todo);
+    size_t n = 0;
+    janus_status st = seen && todo ? JANUS_OK : JN_NO_MEMORY();
+    if (st == JANUS_OK) {
+        todo[n++] = f;
+        seen[f->index] = true;
+    }
+    while (st == JANUS_OK && n > 0) {
+        const jn_subgraph *g = todo[--n];
+        if (!g->defined)
+            st = jn_error(JANUS_INVALID_ARGUMENT,
+                          "@%s has no body yet: it cannot be differentiated", g->name);
+        for (size_t i = 1; st == JANUS_OK && i < g->nodes.n; i++) {
+            const jn_node *node = g->nodes.data[i];
+            for (unsigned k = 0; k < jn_op_n_subs(node->op); k++) {
+                const jn_subgraph *sub = node->subs[k];
+                if (seen[sub->index])
+                    continue;
+                seen[sub->index] = true;
+                todo[n++] = sub;
+            }
+        }
+    }
+    jn_free(todo);
+    jn_free(seen);
+    return st;
+}
+
+static janus_status value_and_grad(jn_subgraph *f, const char *name, const unsigned *params,
+                                   unsigned n_params, jn_subgraph **out_sub) {
     size_t n_out = f->result_types.n + n_params;
     jn_value *values = jn_calloc(f->params.n + n_out + n_params + 1, sizeof *values);
     const jn_type **types = jn_calloc(n_out, sizeof *types);
@@ -83,5 +115,29 @@ janus_status janus_value_and_grad(janus_subgraph *f, const char *name, const uns
                    values + f->params.n + n_out, types, out_sub);
     jn_free(types);
     jn_free(values);
+    return st;
+}
+
+janus_status janus_value_and_grad(janus_subgraph *f, const char *name, const unsigned *params,
+                                  unsigned n_params, janus_subgraph **out_sub) {
+    if (!f || !name || !out_sub || (n_params && !params))
+        return jn_error(JANUS_INVALID_ARGUMENT, "janus_value_and_grad: %s is NULL",
+                        !f         ? "f"
+                        : !name    ? "name"
+                        : !out_sub ? "out_sub"
+                                   : "params");
+    if (f->module->frozen)
+        return jn_error(JANUS_INVALID_ARGUMENT,
+                        "@%s: the module is frozen: differentiate it before", f->name);
+    JN_TRY(check(f, params, n_params));
+    JN_TRY(check_bodies(f));
+    jn_mark mark;
+    JN_TRY(jn_mark_set(&mark, f->module));
+    janus_status st = value_and_grad(f, name, params, n_params, out_sub);
+    if (st == JANUS_OK) {
+        jn_mark_forget(&mark);
+        return JANUS_OK;
+    }
+    jn_mark_restore(&mark);
     return st;
 }

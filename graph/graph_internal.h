@@ -24,6 +24,9 @@ struct jn_name_entry {
     _Alignas(16) char name##_room[size];                                                           \
     jn_arena name = {.ptr = name##_room, .end = name##_room + (size), .chunk_size = 4096}
 
+/* The SubGraph declared last is no more; nothing may refer to it. */
+void jn_subgraph_drop_last(janus_module *m);
+
 /* Fails with a message when `g` may not be changed. */
 janus_status jn_check_building(const jn_subgraph *g);
 

@@ -33,6 +33,7 @@ libjanus_all_la_SOURCES += \
 	graph/print.c \
 	graph/rewrite.c \
 	graph/type.c \
+	graph/undo.c \
 	graph/verify.c \
 	$(NULL)
 
@@ -49,4 +50,5 @@ noinst_HEADERS += \
 	graph/pass.h \
 	graph/rewrite.h \
 	graph/type.h \
+	graph/undo.h \
 	$(NULL)

@@ -176,6 +176,16 @@ janus_status jn_subgraph_declare(janus_module *m, const char *name, jn_subgraph 
     return JANUS_OK;
 }
 
+void jn_subgraph_drop_last(janus_module *m) {
+    jn_subgraph *g = m->subs.data[m->subs.n - 1];
+    struct jn_name_entry *e;
+    HASH_FIND(hh, m->names, g->name, strlen(g->name), e);
+    if (e)
+        e->sub = NULL;
+    free_subgraph(g);
+    m->subs.n--;
+}
+
 static bool param_name_taken(const jn_subgraph *g, const char *name) {
     for (size_t i = 0; i < g->params.n; i++) {
         if (!strcmp(g->params.data[i].name, name))

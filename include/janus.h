@@ -136,6 +136,7 @@ JANUS_API janus_status janus_tensor_wrap(janus_dtype dtype, int rank, const int6
                                          const int64_t *strides /* elements; NULL: row-major */,
                                          void *data, void (*release)(void *user), void *user,
                                          janus_tensor **out_tensor);
+/* Of NULL these do nothing, and what follows gives -1 or NULL. */
 JANUS_API void janus_tensor_retain(janus_tensor *t);
 JANUS_API void janus_tensor_release(janus_tensor *t);
 JANUS_API janus_dtype janus_tensor_dtype(const janus_tensor *t);
@@ -223,7 +224,8 @@ JANUS_API janus_status janus_build_foreach(janus_subgraph *g, janus_value count,
 JANUS_API void janus_subgraph_at(janus_subgraph *g, const char *file, unsigned line, unsigned col);
 
 /* Derives a SubGraph @name with the parameters of `f`: it runs f, and returns f's results followed
- * by the gradient of result 0 (a one-element tensor) with respect to the parameters listed. */
+ * by the gradient of result 0 (a one-element tensor) with respect to the parameters listed.  Everything that f
+ * calls must be defined.  When it fails the module is as it was. */
 JANUS_API janus_status janus_value_and_grad(janus_subgraph *f, const char *name,
                                             const unsigned *params, unsigned n_params,
                                             janus_subgraph **out_sub);

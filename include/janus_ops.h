@@ -547,6 +547,8 @@ static inline janus_status janus_build_add(janus_subgraph *g, janus_value a, jan
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "add", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -560,6 +562,8 @@ static inline janus_status janus_build_sub(janus_subgraph *g, janus_value a, jan
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "sub", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -573,6 +577,8 @@ static inline janus_status janus_build_mul(janus_subgraph *g, janus_value a, jan
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "mul", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -586,6 +592,8 @@ static inline janus_status janus_build_div(janus_subgraph *g, janus_value a, jan
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "div", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -599,6 +607,8 @@ static inline janus_status janus_build_floordiv(janus_subgraph *g, janus_value a
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "floordiv", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -612,6 +622,8 @@ static inline janus_status janus_build_mod(janus_subgraph *g, janus_value a, jan
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "mod", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -625,6 +637,8 @@ static inline janus_status janus_build_pow(janus_subgraph *g, janus_value a, jan
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "pow", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -638,6 +652,8 @@ static inline janus_status janus_build_maximum(janus_subgraph *g, janus_value a,
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "maximum", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -651,6 +667,8 @@ static inline janus_status janus_build_minimum(janus_subgraph *g, janus_value a,
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "minimum", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -664,6 +682,8 @@ static inline janus_status janus_build_eq(janus_subgraph *g, janus_value a, janu
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "eq", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -677,6 +697,8 @@ static inline janus_status janus_build_ne(janus_subgraph *g, janus_value a, janu
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "ne", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -690,6 +712,8 @@ static inline janus_status janus_build_lt(janus_subgraph *g, janus_value a, janu
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "lt", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -703,6 +727,8 @@ static inline janus_status janus_build_le(janus_subgraph *g, janus_value a, janu
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "le", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -716,6 +742,8 @@ static inline janus_status janus_build_gt(janus_subgraph *g, janus_value a, janu
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "gt", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -729,6 +757,8 @@ static inline janus_status janus_build_ge(janus_subgraph *g, janus_value a, janu
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "ge", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -742,6 +772,8 @@ static inline janus_status janus_build_logical_and(janus_subgraph *g, janus_valu
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "logical_and", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -755,6 +787,8 @@ static inline janus_status janus_build_logical_or(janus_subgraph *g, janus_value
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "logical_or", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -768,6 +802,8 @@ static inline janus_status janus_build_logical_xor(janus_subgraph *g, janus_valu
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "logical_xor", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -781,6 +817,8 @@ static inline janus_status janus_build_bitwise_and(janus_subgraph *g, janus_valu
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "bitwise_and", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -794,6 +832,8 @@ static inline janus_status janus_build_bitwise_or(janus_subgraph *g, janus_value
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "bitwise_or", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -807,6 +847,8 @@ static inline janus_status janus_build_bitwise_xor(janus_subgraph *g, janus_valu
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "bitwise_xor", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -820,6 +862,8 @@ static inline janus_status janus_build_bitwise_left_shift(janus_subgraph *g, jan
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "bitwise_left_shift", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -833,6 +877,8 @@ static inline janus_status janus_build_bitwise_right_shift(janus_subgraph *g, ja
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "bitwise_right_shift", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -845,6 +891,8 @@ static inline janus_status janus_build_bitwise_not(janus_subgraph *g, janus_valu
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "bitwise_not", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -857,6 +905,8 @@ static inline janus_status janus_build_neg(janus_subgraph *g, janus_value x, jan
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "neg", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -869,6 +919,8 @@ static inline janus_status janus_build_abs(janus_subgraph *g, janus_value x, jan
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "abs", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -881,6 +933,8 @@ static inline janus_status janus_build_exp(janus_subgraph *g, janus_value x, jan
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "exp", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -893,6 +947,8 @@ static inline janus_status janus_build_log(janus_subgraph *g, janus_value x, jan
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "log", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -905,6 +961,8 @@ static inline janus_status janus_build_log1p(janus_subgraph *g, janus_value x, j
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "log1p", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -917,6 +975,8 @@ static inline janus_status janus_build_expm1(janus_subgraph *g, janus_value x, j
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "expm1", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -929,6 +989,8 @@ static inline janus_status janus_build_sqrt(janus_subgraph *g, janus_value x, ja
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "sqrt", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -941,6 +1003,8 @@ static inline janus_status janus_build_rsqrt(janus_subgraph *g, janus_value x, j
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "rsqrt", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -953,6 +1017,8 @@ static inline janus_status janus_build_square(janus_subgraph *g, janus_value x, 
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "square", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -965,6 +1031,8 @@ static inline janus_status janus_build_reciprocal(janus_subgraph *g, janus_value
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "reciprocal", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -977,6 +1045,8 @@ static inline janus_status janus_build_sin(janus_subgraph *g, janus_value x, jan
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "sin", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -989,6 +1059,8 @@ static inline janus_status janus_build_cos(janus_subgraph *g, janus_value x, jan
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "cos", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1001,6 +1073,8 @@ static inline janus_status janus_build_tanh(janus_subgraph *g, janus_value x, ja
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "tanh", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1013,6 +1087,8 @@ static inline janus_status janus_build_sigmoid(janus_subgraph *g, janus_value x,
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "sigmoid", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1025,6 +1101,8 @@ static inline janus_status janus_build_relu(janus_subgraph *g, janus_value x, ja
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "relu", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1037,6 +1115,8 @@ static inline janus_status janus_build_gelu(janus_subgraph *g, janus_value x, co
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "gelu", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1049,6 +1129,8 @@ static inline janus_status janus_build_silu(janus_subgraph *g, janus_value x, ja
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "silu", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1061,6 +1143,8 @@ static inline janus_status janus_build_softplus(janus_subgraph *g, janus_value x
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "softplus", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1073,6 +1157,8 @@ static inline janus_status janus_build_leaky_relu(janus_subgraph *g, janus_value
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "leaky_relu", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1085,6 +1171,8 @@ static inline janus_status janus_build_elu(janus_subgraph *g, janus_value x, con
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "elu", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1097,6 +1185,8 @@ static inline janus_status janus_build_erf(janus_subgraph *g, janus_value x, jan
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "erf", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1109,6 +1199,8 @@ static inline janus_status janus_build_sign(janus_subgraph *g, janus_value x, ja
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "sign", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1121,6 +1213,8 @@ static inline janus_status janus_build_floor(janus_subgraph *g, janus_value x, j
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "floor", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1133,6 +1227,8 @@ static inline janus_status janus_build_ceil(janus_subgraph *g, janus_value x, ja
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "ceil", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1145,6 +1241,8 @@ static inline janus_status janus_build_round(janus_subgraph *g, janus_value x, j
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "round", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1157,6 +1255,8 @@ static inline janus_status janus_build_logical_not(janus_subgraph *g, janus_valu
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "logical_not", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1169,6 +1269,8 @@ static inline janus_status janus_build_isnan(janus_subgraph *g, janus_value x, j
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "isnan", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1181,6 +1283,8 @@ static inline janus_status janus_build_isfinite(janus_subgraph *g, janus_value x
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "isfinite", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1193,6 +1297,8 @@ static inline janus_status janus_build_clamp(janus_subgraph *g, janus_value x, c
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "clamp", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1205,6 +1311,8 @@ static inline janus_status janus_build_cast(janus_subgraph *g, janus_value x, co
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "cast", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1217,6 +1325,8 @@ static inline janus_status janus_build_clone(janus_subgraph *g, janus_value x, j
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "clone", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1231,6 +1341,8 @@ static inline janus_status janus_build_where(janus_subgraph *g, janus_value cond
     in[0] = cond;
     in[1] = a;
     in[2] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "where", in, 3, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1245,6 +1357,8 @@ static inline janus_status janus_build_masked_fill(janus_subgraph *g, janus_valu
     in[0] = x;
     in[1] = mask;
     in[2] = value;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "masked_fill", in, 3, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1259,6 +1373,8 @@ static inline janus_status janus_build_lerp(janus_subgraph *g, janus_value a, ja
     in[0] = a;
     in[1] = b;
     in[2] = weight;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "lerp", in, 3, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1274,6 +1390,8 @@ static inline janus_status janus_build_addcmul(janus_subgraph *g, janus_value x,
     in[1] = a;
     in[2] = b;
     in[3] = value;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "addcmul", in, 4, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1289,6 +1407,8 @@ static inline janus_status janus_build_addcdiv(janus_subgraph *g, janus_value x,
     in[1] = a;
     in[2] = b;
     in[3] = value;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "addcdiv", in, 4, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1305,6 +1425,8 @@ static inline janus_status janus_build_addcdiv_sqrt(janus_subgraph *g, janus_val
     in[2] = s;
     in[3] = value;
     in[4] = eps;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "addcdiv_sqrt", in, 5, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1318,6 +1440,8 @@ static inline janus_status janus_build_tanh_grad(janus_subgraph *g, janus_value 
     janus_status st;
     in[0] = dy;
     in[1] = y;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "tanh_grad", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_dx = out[0];
@@ -1331,6 +1455,8 @@ static inline janus_status janus_build_sigmoid_grad(janus_subgraph *g, janus_val
     janus_status st;
     in[0] = dy;
     in[1] = y;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "sigmoid_grad", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_dx = out[0];
@@ -1344,6 +1470,8 @@ static inline janus_status janus_build_relu_grad(janus_subgraph *g, janus_value 
     janus_status st;
     in[0] = dy;
     in[1] = y;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "relu_grad", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_dx = out[0];
@@ -1357,6 +1485,8 @@ static inline janus_status janus_build_gelu_grad(janus_subgraph *g, janus_value 
     janus_status st;
     in[0] = dy;
     in[1] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "gelu_grad", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1369,6 +1499,8 @@ static inline janus_status janus_build_sum(janus_subgraph *g, janus_value x, con
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "sum", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1381,6 +1513,8 @@ static inline janus_status janus_build_mean(janus_subgraph *g, janus_value x, co
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "mean", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1393,6 +1527,8 @@ static inline janus_status janus_build_prod(janus_subgraph *g, janus_value x, co
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "prod", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1405,6 +1541,8 @@ static inline janus_status janus_build_max(janus_subgraph *g, janus_value x, con
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "max", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1417,6 +1555,8 @@ static inline janus_status janus_build_min(janus_subgraph *g, janus_value x, con
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "min", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1429,6 +1569,10 @@ static inline janus_status janus_build_max_dim(janus_subgraph *g, janus_value x,
     janus_value out[2];
     janus_status st;
     in[0] = x;
+    if (!out_values)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_indices)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "max_dim", in, 1, attrs, out, 2);
     if (st == JANUS_OK)
         *out_values = out[0];
@@ -1443,6 +1587,10 @@ static inline janus_status janus_build_min_dim(janus_subgraph *g, janus_value x,
     janus_value out[2];
     janus_status st;
     in[0] = x;
+    if (!out_values)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_indices)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "min_dim", in, 1, attrs, out, 2);
     if (st == JANUS_OK)
         *out_values = out[0];
@@ -1457,6 +1605,8 @@ static inline janus_status janus_build_argmax(janus_subgraph *g, janus_value x, 
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "argmax", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1469,6 +1619,8 @@ static inline janus_status janus_build_argmin(janus_subgraph *g, janus_value x, 
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "argmin", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1481,6 +1633,8 @@ static inline janus_status janus_build_any(janus_subgraph *g, janus_value x, con
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "any", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1493,6 +1647,8 @@ static inline janus_status janus_build_all(janus_subgraph *g, janus_value x, con
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "all", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1505,6 +1661,8 @@ static inline janus_status janus_build_logsumexp(janus_subgraph *g, janus_value 
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "logsumexp", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1517,6 +1675,8 @@ static inline janus_status janus_build_var(janus_subgraph *g, janus_value x, con
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "var", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1529,6 +1689,8 @@ static inline janus_status janus_build_norm(janus_subgraph *g, janus_value x, co
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "norm", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1541,6 +1703,8 @@ static inline janus_status janus_build_cumsum(janus_subgraph *g, janus_value x, 
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "cumsum", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1554,10 +1718,12 @@ static inline janus_status janus_build_reshape(janus_subgraph *g, janus_value x,
     janus_value out[1];
     janus_status st;
     in[0] = x;
-    if (n_sizes > JANUS_OPS_MAX_VARIADIC)
+    if (n_sizes > JANUS_OPS_MAX_VARIADIC || (n_sizes && !sizes))
         return JANUS_INVALID_ARGUMENT;
     for (i = 0; i < n_sizes; i++)
         in[1 + i] = sizes[i];
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "reshape", in, 1 + n_sizes, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1570,6 +1736,8 @@ static inline janus_status janus_build_transpose(janus_subgraph *g, janus_value 
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "transpose", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1582,6 +1750,8 @@ static inline janus_status janus_build_permute(janus_subgraph *g, janus_value x,
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "permute", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1595,10 +1765,12 @@ static inline janus_status janus_build_expand(janus_subgraph *g, janus_value x, 
     janus_value out[1];
     janus_status st;
     in[0] = x;
-    if (n_sizes > JANUS_OPS_MAX_VARIADIC)
+    if (n_sizes > JANUS_OPS_MAX_VARIADIC || (n_sizes && !sizes))
         return JANUS_INVALID_ARGUMENT;
     for (i = 0; i < n_sizes; i++)
         in[1 + i] = sizes[i];
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "expand", in, 1 + n_sizes, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1611,6 +1783,8 @@ static inline janus_status janus_build_unsqueeze(janus_subgraph *g, janus_value 
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "unsqueeze", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1623,6 +1797,8 @@ static inline janus_status janus_build_squeeze(janus_subgraph *g, janus_value x,
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "squeeze", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1637,6 +1813,8 @@ static inline janus_status janus_build_slice(janus_subgraph *g, janus_value x, j
     in[0] = x;
     in[1] = start;
     in[2] = stop;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "slice", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1650,6 +1828,8 @@ static inline janus_status janus_build_select(janus_subgraph *g, janus_value x, 
     janus_status st;
     in[0] = x;
     in[1] = index;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "select", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1662,6 +1842,8 @@ static inline janus_status janus_build_alias(janus_subgraph *g, janus_value x, j
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "alias", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1674,6 +1856,8 @@ static inline janus_status janus_build_detach(janus_subgraph *g, janus_value x, 
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "detach", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1687,6 +1871,8 @@ static inline janus_status janus_build_expand_like(janus_subgraph *g, janus_valu
     janus_status st;
     in[0] = x;
     in[1] = like;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "expand_like", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1700,6 +1886,8 @@ static inline janus_status janus_build_reshape_like(janus_subgraph *g, janus_val
     janus_status st;
     in[0] = x;
     in[1] = like;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "reshape_like", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1713,6 +1901,8 @@ static inline janus_status janus_build_sum_like(janus_subgraph *g, janus_value x
     janus_status st;
     in[0] = x;
     in[1] = like;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "sum_like", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1725,10 +1915,12 @@ static inline janus_status janus_build_concat(janus_subgraph *g, const janus_val
     unsigned i;
     janus_value out[1];
     janus_status st;
-    if (n_xs > JANUS_OPS_MAX_VARIADIC)
+    if (n_xs > JANUS_OPS_MAX_VARIADIC || (n_xs && !xs))
         return JANUS_INVALID_ARGUMENT;
     for (i = 0; i < n_xs; i++)
         in[0 + i] = xs[i];
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "concat", in, 0 + n_xs, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1741,10 +1933,12 @@ static inline janus_status janus_build_stack(janus_subgraph *g, const janus_valu
     unsigned i;
     janus_value out[1];
     janus_status st;
-    if (n_xs > JANUS_OPS_MAX_VARIADIC)
+    if (n_xs > JANUS_OPS_MAX_VARIADIC || (n_xs && !xs))
         return JANUS_INVALID_ARGUMENT;
     for (i = 0; i < n_xs; i++)
         in[0 + i] = xs[i];
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "stack", in, 0 + n_xs, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1757,6 +1951,8 @@ static inline janus_status janus_build_pad(janus_subgraph *g, janus_value x, con
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "pad", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1769,6 +1965,8 @@ static inline janus_status janus_build_flip(janus_subgraph *g, janus_value x, co
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "flip", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1781,6 +1979,8 @@ static inline janus_status janus_build_roll(janus_subgraph *g, janus_value x, co
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "roll", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1793,6 +1993,8 @@ static inline janus_status janus_build_tril(janus_subgraph *g, janus_value x, co
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "tril", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1805,6 +2007,8 @@ static inline janus_status janus_build_triu(janus_subgraph *g, janus_value x, co
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "triu", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1817,6 +2021,8 @@ static inline janus_status janus_build_diag(janus_subgraph *g, janus_value x, co
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "diag", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1829,6 +2035,8 @@ static inline janus_status janus_build_repeat(janus_subgraph *g, janus_value x, 
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "repeat", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1844,6 +2052,8 @@ static inline janus_status janus_build_slice_scatter(janus_subgraph *g, janus_va
     in[1] = src;
     in[2] = start;
     in[3] = stop;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "slice_scatter", in, 4, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1858,6 +2068,8 @@ static inline janus_status janus_build_select_scatter(janus_subgraph *g, janus_v
     in[0] = x;
     in[1] = src;
     in[2] = index;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "select_scatter", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1871,6 +2083,8 @@ static inline janus_status janus_build_gather(janus_subgraph *g, janus_value x, 
     janus_status st;
     in[0] = x;
     in[1] = index;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "gather", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1885,6 +2099,8 @@ static inline janus_status janus_build_scatter(janus_subgraph *g, janus_value x,
     in[0] = x;
     in[1] = index;
     in[2] = src;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "scatter", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1899,6 +2115,8 @@ static inline janus_status janus_build_scatter_add(janus_subgraph *g, janus_valu
     in[0] = x;
     in[1] = index;
     in[2] = src;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "scatter_add", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1912,6 +2130,8 @@ static inline janus_status janus_build_index_select(janus_subgraph *g, janus_val
     janus_status st;
     in[0] = x;
     in[1] = index;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "index_select", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1926,6 +2146,8 @@ static inline janus_status janus_build_index_add(janus_subgraph *g, janus_value 
     in[0] = x;
     in[1] = index;
     in[2] = src;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "index_add", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1939,6 +2161,8 @@ static inline janus_status janus_build_embedding(janus_subgraph *g, janus_value 
     janus_status st;
     in[0] = weight;
     in[1] = index;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "embedding", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1953,6 +2177,8 @@ static inline janus_status janus_build_embedding_grad(janus_subgraph *g, janus_v
     in[0] = dy;
     in[1] = index;
     in[2] = weight;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "embedding_grad", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_dx = out[0];
@@ -1966,10 +2192,12 @@ static inline janus_status janus_build_index(janus_subgraph *g, janus_value x, c
     janus_value out[1];
     janus_status st;
     in[0] = x;
-    if (n_indices > JANUS_OPS_MAX_VARIADIC)
+    if (n_indices > JANUS_OPS_MAX_VARIADIC || (n_indices && !indices))
         return JANUS_INVALID_ARGUMENT;
     for (i = 0; i < n_indices; i++)
         in[1 + i] = indices[i];
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "index", in, 1 + n_indices, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -1984,10 +2212,12 @@ static inline janus_status janus_build_index_put(janus_subgraph *g, janus_value 
     janus_status st;
     in[0] = x;
     in[1] = src;
-    if (n_indices > JANUS_OPS_MAX_VARIADIC)
+    if (n_indices > JANUS_OPS_MAX_VARIADIC || (n_indices && !indices))
         return JANUS_INVALID_ARGUMENT;
     for (i = 0; i < n_indices; i++)
         in[2 + i] = indices[i];
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "index_put", in, 2 + n_indices, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2000,6 +2230,10 @@ static inline janus_status janus_build_nonzero(janus_subgraph *g, janus_value x,
     janus_value out[2];
     janus_status st;
     in[0] = x;
+    if (!out_indices)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_count)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "nonzero", in, 1, NULL, out, 2);
     if (st == JANUS_OK)
         *out_indices = out[0];
@@ -2015,6 +2249,10 @@ static inline janus_status janus_build_masked_select(janus_subgraph *g, janus_va
     janus_status st;
     in[0] = x;
     in[1] = mask;
+    if (!out_values)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_count)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "masked_select", in, 2, NULL, out, 2);
     if (st == JANUS_OK)
         *out_values = out[0];
@@ -2029,6 +2267,8 @@ static inline janus_status janus_build_one_hot(janus_subgraph *g, janus_value in
     janus_value out[1];
     janus_status st;
     in[0] = index;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "one_hot", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2041,6 +2281,10 @@ static inline janus_status janus_build_sort(janus_subgraph *g, janus_value x, co
     janus_value out[2];
     janus_status st;
     in[0] = x;
+    if (!out_values)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_indices)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "sort", in, 1, attrs, out, 2);
     if (st == JANUS_OK)
         *out_values = out[0];
@@ -2055,6 +2299,8 @@ static inline janus_status janus_build_argsort(janus_subgraph *g, janus_value x,
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "argsort", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2067,6 +2313,10 @@ static inline janus_status janus_build_topk(janus_subgraph *g, janus_value x, co
     janus_value out[2];
     janus_status st;
     in[0] = x;
+    if (!out_values)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_indices)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "topk", in, 1, attrs, out, 2);
     if (st == JANUS_OK)
         *out_values = out[0];
@@ -2082,6 +2332,8 @@ static inline janus_status janus_build_matmul(janus_subgraph *g, janus_value a, 
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "matmul", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2096,6 +2348,8 @@ static inline janus_status janus_build_linear(janus_subgraph *g, janus_value x, 
     in[0] = x;
     in[1] = weight;
     in[2] = bias;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "linear", in, 3, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2109,6 +2363,8 @@ static inline janus_status janus_build_outer(janus_subgraph *g, janus_value a, j
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "outer", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2122,6 +2378,8 @@ static inline janus_status janus_build_dot(janus_subgraph *g, janus_value a, jan
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "dot", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2136,6 +2394,8 @@ static inline janus_status janus_build_conv2d(janus_subgraph *g, janus_value x, 
     in[0] = x;
     in[1] = weight;
     in[2] = bias;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "conv2d", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2150,6 +2410,8 @@ static inline janus_status janus_build_conv2d_input_grad(janus_subgraph *g, janu
     in[0] = dy;
     in[1] = weight;
     in[2] = x;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "conv2d_input_grad", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_dx = out[0];
@@ -2164,6 +2426,8 @@ static inline janus_status janus_build_conv2d_weight_grad(janus_subgraph *g, jan
     in[0] = dy;
     in[1] = x;
     in[2] = weight;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "conv2d_weight_grad", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_dx = out[0];
@@ -2176,6 +2440,8 @@ static inline janus_status janus_build_softmax(janus_subgraph *g, janus_value x,
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "softmax", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2189,6 +2455,8 @@ static inline janus_status janus_build_softmax_grad(janus_subgraph *g, janus_val
     janus_status st;
     in[0] = dy;
     in[1] = y;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "softmax_grad", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_dx = out[0];
@@ -2201,6 +2469,8 @@ static inline janus_status janus_build_log_softmax(janus_subgraph *g, janus_valu
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "log_softmax", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2214,6 +2484,8 @@ static inline janus_status janus_build_log_softmax_grad(janus_subgraph *g, janus
     janus_status st;
     in[0] = dy;
     in[1] = y;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "log_softmax_grad", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_dx = out[0];
@@ -2227,6 +2499,8 @@ static inline janus_status janus_build_cross_entropy(janus_subgraph *g, janus_va
     janus_status st;
     in[0] = logits;
     in[1] = target;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "cross_entropy", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2241,6 +2515,8 @@ static inline janus_status janus_build_cross_entropy_grad(janus_subgraph *g, jan
     in[0] = dy;
     in[1] = logits;
     in[2] = target;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "cross_entropy_grad", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_dx = out[0];
@@ -2254,6 +2530,8 @@ static inline janus_status janus_build_nll_loss(janus_subgraph *g, janus_value l
     janus_status st;
     in[0] = logp;
     in[1] = target;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "nll_loss", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2268,6 +2546,8 @@ static inline janus_status janus_build_nll_loss_grad(janus_subgraph *g, janus_va
     in[0] = dy;
     in[1] = target;
     in[2] = logp;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "nll_loss_grad", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_dx = out[0];
@@ -2281,6 +2561,8 @@ static inline janus_status janus_build_mse_loss(janus_subgraph *g, janus_value x
     janus_status st;
     in[0] = x;
     in[1] = target;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "mse_loss", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2294,6 +2576,8 @@ static inline janus_status janus_build_bce_with_logits(janus_subgraph *g, janus_
     janus_status st;
     in[0] = x;
     in[1] = target;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "bce_with_logits", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2307,6 +2591,8 @@ static inline janus_status janus_build_smooth_l1(janus_subgraph *g, janus_value 
     janus_status st;
     in[0] = x;
     in[1] = target;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "smooth_l1", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2319,6 +2605,10 @@ static inline janus_status janus_build_max_pool2d(janus_subgraph *g, janus_value
     janus_value out[2];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_indices)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "max_pool2d", in, 1, attrs, out, 2);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2335,6 +2625,8 @@ static inline janus_status janus_build_max_pool2d_grad(janus_subgraph *g, janus_
     in[0] = dy;
     in[1] = indices;
     in[2] = x;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "max_pool2d_grad", in, 3, NULL, out, 1);
     if (st == JANUS_OK)
         *out_dx = out[0];
@@ -2348,6 +2640,8 @@ static inline janus_status janus_build_max_pool2d_gather(janus_subgraph *g, janu
     janus_status st;
     in[0] = x;
     in[1] = indices;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "max_pool2d_gather", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2360,6 +2654,8 @@ static inline janus_status janus_build_avg_pool2d(janus_subgraph *g, janus_value
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "avg_pool2d", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2373,6 +2669,8 @@ static inline janus_status janus_build_avg_pool2d_grad(janus_subgraph *g, janus_
     janus_status st;
     in[0] = dy;
     in[1] = x;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "avg_pool2d_grad", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_dx = out[0];
@@ -2389,6 +2687,12 @@ static inline janus_status janus_build_batch_norm(janus_subgraph *g, janus_value
     in[2] = bias;
     in[3] = running_mean;
     in[4] = running_var;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_mean)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_invstd)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "batch_norm", in, 5, attrs, out, 3);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2409,6 +2713,12 @@ static inline janus_status janus_build_batch_norm_grad(janus_subgraph *g, janus_
     in[2] = weight;
     in[3] = mean;
     in[4] = invstd;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_dweight)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_dbias)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "batch_norm_grad", in, 5, attrs, out, 3);
     if (st == JANUS_OK)
         *out_dx = out[0];
@@ -2427,6 +2737,12 @@ static inline janus_status janus_build_layer_norm(janus_subgraph *g, janus_value
     in[0] = x;
     in[1] = weight;
     in[2] = bias;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_mean)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_invstd)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "layer_norm", in, 3, attrs, out, 3);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2447,6 +2763,12 @@ static inline janus_status janus_build_layer_norm_grad(janus_subgraph *g, janus_
     in[2] = weight;
     in[3] = mean;
     in[4] = invstd;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_dweight)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_dbias)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "layer_norm_grad", in, 5, attrs, out, 3);
     if (st == JANUS_OK)
         *out_dx = out[0];
@@ -2466,6 +2788,10 @@ static inline janus_status janus_build_attention(janus_subgraph *g, janus_value 
     in[1] = key;
     in[2] = value;
     in[3] = mask;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_lse)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "attention", in, 4, attrs, out, 2);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2486,6 +2812,12 @@ static inline janus_status janus_build_attention_grad(janus_subgraph *g, janus_v
     in[4] = mask;
     in[5] = y;
     in[6] = lse;
+    if (!out_dquery)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_dkey)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_dvalue)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "attention_grad", in, 7, attrs, out, 3);
     if (st == JANUS_OK)
         *out_dquery = out[0];
@@ -2505,6 +2837,10 @@ static inline janus_status janus_build_momentum_step(janus_subgraph *g, janus_va
     in[1] = dp;
     in[2] = v;
     in[3] = lr;
+    if (!out_p_new)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_v_new)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "momentum_step", in, 4, attrs, out, 2);
     if (st == JANUS_OK)
         *out_p_new = out[0];
@@ -2524,6 +2860,14 @@ static inline janus_status janus_build_adam_step(janus_subgraph *g, janus_value 
     in[3] = v;
     in[4] = step;
     in[5] = lr;
+    if (!out_p_new)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_m_new)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_v_new)
+        return JANUS_INVALID_ARGUMENT;
+    if (!out_step_new)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "adam_step", in, 6, attrs, out, 4);
     if (st == JANUS_OK)
         *out_p_new = out[0];
@@ -2543,10 +2887,12 @@ static inline janus_status janus_build_full(janus_subgraph *g, janus_value value
     janus_value out[1];
     janus_status st;
     in[0] = value;
-    if (n_sizes > JANUS_OPS_MAX_VARIADIC)
+    if (n_sizes > JANUS_OPS_MAX_VARIADIC || (n_sizes && !sizes))
         return JANUS_INVALID_ARGUMENT;
     for (i = 0; i < n_sizes; i++)
         in[1 + i] = sizes[i];
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "full", in, 1 + n_sizes, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2560,6 +2906,8 @@ static inline janus_status janus_build_full_like(janus_subgraph *g, janus_value 
     janus_status st;
     in[0] = value;
     in[1] = like;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "full_like", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2572,6 +2920,8 @@ static inline janus_status janus_build_scalar_tensor(janus_subgraph *g, janus_va
     janus_value out[1];
     janus_status st;
     in[0] = value;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "scalar_tensor", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2586,6 +2936,8 @@ static inline janus_status janus_build_arange(janus_subgraph *g, janus_value sta
     in[0] = start;
     in[1] = step;
     in[2] = n;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "arange", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2596,6 +2948,8 @@ static inline janus_status janus_build_arange(janus_subgraph *g, janus_value sta
 static inline janus_status janus_build_eye(janus_subgraph *g, const janus_eye_attrs *attrs, janus_value *out_y) {
     janus_value out[1];
     janus_status st;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "eye", NULL, 0, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2610,6 +2964,8 @@ static inline janus_status janus_build_uniform(janus_subgraph *g, janus_value li
     in[0] = like;
     in[1] = seed;
     in[2] = offset;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "uniform", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2624,6 +2980,8 @@ static inline janus_status janus_build_normal(janus_subgraph *g, janus_value lik
     in[0] = like;
     in[1] = seed;
     in[2] = offset;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "normal", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2640,6 +2998,8 @@ static inline janus_status janus_build_randint(janus_subgraph *g, janus_value lo
     in[2] = like;
     in[3] = seed;
     in[4] = offset;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "randint", in, 5, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2654,6 +3014,8 @@ static inline janus_status janus_build_bernoulli_mask(janus_subgraph *g, janus_v
     in[0] = x;
     in[1] = seed;
     in[2] = offset;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "bernoulli_mask", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2668,6 +3030,8 @@ static inline janus_status janus_build_randperm(janus_subgraph *g, janus_value n
     in[0] = n;
     in[1] = seed;
     in[2] = offset;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "randperm", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2678,6 +3042,8 @@ static inline janus_status janus_build_randperm(janus_subgraph *g, janus_value n
 static inline janus_status janus_build_constant(janus_subgraph *g, const janus_constant_attrs *attrs, janus_value *out_y) {
     janus_value out[1];
     janus_status st;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "constant", NULL, 0, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2690,6 +3056,8 @@ static inline janus_status janus_build_item(janus_subgraph *g, janus_value x, co
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "item", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2702,6 +3070,8 @@ static inline janus_status janus_build_size(janus_subgraph *g, janus_value x, co
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "size", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2712,6 +3082,8 @@ static inline janus_status janus_build_size(janus_subgraph *g, janus_value x, co
 static inline janus_status janus_build_s_const(janus_subgraph *g, const janus_s_const_attrs *attrs, janus_value *out_y) {
     janus_value out[1];
     janus_status st;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.const", NULL, 0, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2725,6 +3097,8 @@ static inline janus_status janus_build_s_add(janus_subgraph *g, janus_value a, j
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.add", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2738,6 +3112,8 @@ static inline janus_status janus_build_s_sub(janus_subgraph *g, janus_value a, j
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.sub", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2751,6 +3127,8 @@ static inline janus_status janus_build_s_mul(janus_subgraph *g, janus_value a, j
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.mul", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2764,6 +3142,8 @@ static inline janus_status janus_build_s_truediv(janus_subgraph *g, janus_value 
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.truediv", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2777,6 +3157,8 @@ static inline janus_status janus_build_s_floordiv(janus_subgraph *g, janus_value
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.floordiv", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2790,6 +3172,8 @@ static inline janus_status janus_build_s_mod(janus_subgraph *g, janus_value a, j
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.mod", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2803,6 +3187,8 @@ static inline janus_status janus_build_s_pow(janus_subgraph *g, janus_value a, j
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.pow", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2815,6 +3201,8 @@ static inline janus_status janus_build_s_neg(janus_subgraph *g, janus_value a, j
     janus_value out[1];
     janus_status st;
     in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.neg", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2827,6 +3215,8 @@ static inline janus_status janus_build_s_abs(janus_subgraph *g, janus_value a, j
     janus_value out[1];
     janus_status st;
     in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.abs", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2839,6 +3229,8 @@ static inline janus_status janus_build_s_not(janus_subgraph *g, janus_value a, j
     janus_value out[1];
     janus_status st;
     in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.not", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2852,6 +3244,8 @@ static inline janus_status janus_build_s_and(janus_subgraph *g, janus_value a, j
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.and", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2865,6 +3259,8 @@ static inline janus_status janus_build_s_or(janus_subgraph *g, janus_value a, ja
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.or", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2878,6 +3274,8 @@ static inline janus_status janus_build_s_xor(janus_subgraph *g, janus_value a, j
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.xor", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2891,6 +3289,8 @@ static inline janus_status janus_build_s_shl(janus_subgraph *g, janus_value a, j
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.shl", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2904,6 +3304,8 @@ static inline janus_status janus_build_s_shr(janus_subgraph *g, janus_value a, j
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.shr", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2916,6 +3318,8 @@ static inline janus_status janus_build_s_invert(janus_subgraph *g, janus_value a
     janus_value out[1];
     janus_status st;
     in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.invert", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2929,6 +3333,8 @@ static inline janus_status janus_build_s_eq(janus_subgraph *g, janus_value a, ja
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.eq", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2942,6 +3348,8 @@ static inline janus_status janus_build_s_ne(janus_subgraph *g, janus_value a, ja
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.ne", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2955,6 +3363,8 @@ static inline janus_status janus_build_s_lt(janus_subgraph *g, janus_value a, ja
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.lt", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2968,6 +3378,8 @@ static inline janus_status janus_build_s_le(janus_subgraph *g, janus_value a, ja
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.le", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2981,6 +3393,8 @@ static inline janus_status janus_build_s_gt(janus_subgraph *g, janus_value a, ja
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.gt", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -2994,6 +3408,8 @@ static inline janus_status janus_build_s_ge(janus_subgraph *g, janus_value a, ja
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.ge", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3007,6 +3423,8 @@ static inline janus_status janus_build_s_min(janus_subgraph *g, janus_value a, j
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.min", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3020,6 +3438,8 @@ static inline janus_status janus_build_s_max(janus_subgraph *g, janus_value a, j
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.max", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3034,6 +3454,8 @@ static inline janus_status janus_build_s_select(janus_subgraph *g, janus_value c
     in[0] = cond;
     in[1] = a;
     in[2] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.select", in, 3, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3046,6 +3468,8 @@ static inline janus_status janus_build_s_int(janus_subgraph *g, janus_value a, j
     janus_value out[1];
     janus_status st;
     in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.int", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3058,6 +3482,8 @@ static inline janus_status janus_build_s_float(janus_subgraph *g, janus_value a,
     janus_value out[1];
     janus_status st;
     in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.float", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3070,6 +3496,8 @@ static inline janus_status janus_build_s_bool(janus_subgraph *g, janus_value a, 
     janus_value out[1];
     janus_status st;
     in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "s.bool", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3082,6 +3510,8 @@ static inline janus_status janus_build_acc_new(janus_subgraph *g, janus_value li
     janus_value out[1];
     janus_status st;
     in[0] = like;
+    if (!out_acc)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "acc.new", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_acc = out[0];
@@ -3104,6 +3534,8 @@ static inline janus_status janus_build_acc_get(janus_subgraph *g, janus_value ac
     janus_value out[1];
     janus_status st;
     in[0] = acc;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "acc.get", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3116,6 +3548,8 @@ static inline janus_status janus_build_acc_used(janus_subgraph *g, janus_value a
     janus_value out[1];
     janus_status st;
     in[0] = acc;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "acc.used", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3126,6 +3560,8 @@ static inline janus_status janus_build_acc_used(janus_subgraph *g, janus_value a
 static inline janus_status janus_build_none(janus_subgraph *g, janus_value *out_y) {
     janus_value out[1];
     janus_status st;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "none", NULL, 0, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3147,6 +3583,8 @@ static inline janus_status janus_build_host_attr(janus_subgraph *g, janus_value 
     janus_value out[1];
     janus_status st;
     in[0] = o;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "host.attr", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3160,6 +3598,8 @@ static inline janus_status janus_build_host_item(janus_subgraph *g, janus_value 
     janus_status st;
     in[0] = o;
     in[1] = index;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "host.item", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3173,6 +3613,8 @@ static inline janus_status janus_build_host_key(janus_subgraph *g, janus_value o
     janus_status st;
     in[0] = o;
     in[1] = key;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "host.key", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3185,6 +3627,8 @@ static inline janus_status janus_build_host_len(janus_subgraph *g, janus_value o
     janus_value out[1];
     janus_status st;
     in[0] = o;
+    if (!out_n)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "host.len", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_n = out[0];
@@ -3197,6 +3641,8 @@ static inline janus_status janus_build_host_type(janus_subgraph *g, janus_value 
     janus_value out[1];
     janus_status st;
     in[0] = o;
+    if (!out_token)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "host.type", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_token = out[0];
@@ -3210,6 +3656,8 @@ static inline janus_status janus_build_host_is(janus_subgraph *g, janus_value a,
     janus_status st;
     in[0] = a;
     in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "host.is", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3222,6 +3670,8 @@ static inline janus_status janus_build_host_unbox(janus_subgraph *g, janus_value
     janus_value out[1];
     janus_status st;
     in[0] = o;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "host.unbox", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3235,6 +3685,8 @@ static inline janus_status janus_build_host_has(janus_subgraph *g, janus_value o
     janus_status st;
     in[0] = o;
     in[1] = key;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "host.has", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3247,6 +3699,8 @@ static inline janus_status janus_build_host_hasattr(janus_subgraph *g, janus_val
     janus_value out[1];
     janus_status st;
     in[0] = o;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "host.hasattr", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3259,6 +3713,8 @@ static inline janus_status janus_build_host_id(janus_subgraph *g, janus_value o,
     janus_value out[1];
     janus_status st;
     in[0] = o;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "host.id", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3271,10 +3727,12 @@ static inline janus_status janus_build_host_new(janus_subgraph *g, const janus_v
     unsigned i;
     janus_value out[1];
     janus_status st;
-    if (n_items > JANUS_OPS_MAX_VARIADIC)
+    if (n_items > JANUS_OPS_MAX_VARIADIC || (n_items && !items))
         return JANUS_INVALID_ARGUMENT;
     for (i = 0; i < n_items; i++)
         in[0 + i] = items[i];
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "host.new", in, 0 + n_items, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3287,6 +3745,8 @@ static inline janus_status janus_build_host_pop(janus_subgraph *g, janus_value o
     janus_value out[1];
     janus_status st;
     in[0] = o;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "host.pop", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3317,7 +3777,7 @@ static inline janus_status janus_build_host_emit(janus_subgraph *g, const janus_
     janus_value in[0 + JANUS_OPS_MAX_VARIADIC];
     unsigned i;
     janus_status st;
-    if (n_items > JANUS_OPS_MAX_VARIADIC)
+    if (n_items > JANUS_OPS_MAX_VARIADIC || (n_items && !items))
         return JANUS_INVALID_ARGUMENT;
     for (i = 0; i < n_items; i++)
         in[0 + i] = items[i];
@@ -3383,6 +3843,8 @@ static inline janus_status janus_build_wire_put(janus_subgraph *g, janus_value x
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_k)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "wire.put", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_k = out[0];
@@ -3395,6 +3857,8 @@ static inline janus_status janus_build_wire_of(janus_subgraph *g, janus_value x,
     janus_value out[1];
     janus_status st;
     in[0] = x;
+    if (!out_k)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "wire.of", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_k = out[0];
@@ -3408,6 +3872,8 @@ static inline janus_status janus_build_wire_read(janus_subgraph *g, janus_value 
     janus_status st;
     in[0] = x;
     in[1] = k;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "wire.read", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3420,6 +3886,8 @@ static inline janus_status janus_build_wire_has(janus_subgraph *g, janus_value k
     janus_value out[1];
     janus_status st;
     in[0] = k;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "wire.has", in, 1, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
@@ -3432,6 +3900,8 @@ static inline janus_status janus_build_wire_take(janus_subgraph *g, janus_value 
     janus_value out[1];
     janus_status st;
     in[0] = k;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "wire.take", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];

@@ -15,6 +15,7 @@ unit_tests = \
 	tests/unit/t_late \
 	tests/unit/t_par \
 	tests/unit/t_base \
+	tests/unit/t_capi \
 	tests/unit/t_device \
 	tests/unit/t_schedule \
 	tests/unit/t_golden \

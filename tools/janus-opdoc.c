@@ -207,9 +207,12 @@ static void builder_c(const jn_op *op) {
             printf("    in[%u] = %s;\n", k++, o->name);
     }
     if (variadic)
-        printf("    if (n_%s > JANUS_OPS_MAX_VARIADIC)\n        return JANUS_INVALID_ARGUMENT;\n"
+        printf("    if (n_%s > JANUS_OPS_MAX_VARIADIC || (n_%s && !%s))\n"
+               "        return JANUS_INVALID_ARGUMENT;\n"
                "    for (i = 0; i < n_%s; i++)\n        in[%u + i] = %s[i];\n",
-               rest, rest, n, rest);
+               rest, rest, rest, rest, n, rest);
+    for (unsigned i = 0; i < op->n_out; i++)
+        printf("    if (!out_%s)\n        return JANUS_INVALID_ARGUMENT;\n", op->out_names[i]);
     printf("    st = janus_build(g, \"%s\", %s, %u", op->name, n || variadic ? "in" : "NULL", n);
     if (variadic)
         printf(" + n_%s", rest);
