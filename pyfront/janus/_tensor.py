@@ -91,10 +91,9 @@ def __deepcopy__(self, memo):
 
 
 def _rebuild(cls, data, shape, dtype, requires_grad, attributes):
-    tensor = _C._from_buffer(bytearray(data)) if data else _C.empty(0, dtype=_C.uint8)
     made = _C.empty(shape, dtype=dtype)
     if data:
-        memoryview(made.reshape(-1))[:] = memoryview(tensor).cast("B").cast(memoryview(made.reshape(-1)).format)
+        memoryview(made.reshape(-1)).cast("B")[:] = data
     if cls is not Tensor:
         made = Tensor._make_subclass(cls, made, requires_grad)
     elif requires_grad:

@@ -4,21 +4,28 @@
 A path that ends in `.safetensors` gets that format (a length, a JSON header, raw little-endian
 bytes), which other programs read and which cannot run code when it is loaded.  Any other path or
 stream gets a pickle, in which two names of one tensor stay one and views become tensors of their
-own.  Load pickles only from people whose programs you would run.
+own.  `load` reads tensors, containers and numbers, of pickles and of PyTorch's files alike, and runs
+nothing; with `weights_only=False` it reads any pickle: only from people whose programs you would run.
 """
+import io
 import json
 import os
 import pickle
 import struct
 import sys
 
-from . import _C
+from . import _C, _torch_files, _unpickle
 
 SUFFIX = ".safetensors"
 # Names of types in safetensors headers.
 _DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64",
            "I32": "int32", "I16": "int16", "I8": "int8", "U8": "uint8", "BOOL": "bool"}
 _MAX_HEADER = 100_000_000
+_MAX_RANK = 16
+
+
+class SafetensorError(ValueError):
+    """A safetensors file that is damaged, or breaks a rule of the format."""
 
 
 def _dtype_names():
@@ -63,32 +70,77 @@ def save_safetensors(tensors, stream):
         stream.write(blob)
 
 
-def load_safetensors(stream):
-    """The dict of names to tensors in a file; ValueError if it is damaged."""
-    data = stream.read()
+def _unique(pairs):
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a name is there twice")
+    return made
+
+
+def _no_constant(name):
+    raise ValueError(f"{name} is no JSON")
+
+
+def _header(data):
+    """The header of a file as a dict, and where it ends."""
     if len(data) < 8:
-        raise ValueError("not a safetensors file: it ends before its header")
+        raise SafetensorError("not a safetensors file: it ends before its header")
     length, = struct.unpack("<Q", data[:8])
     if length > min(_MAX_HEADER, len(data) - 8):
-        raise ValueError("not a safetensors file: its header is longer than the file")
+        raise SafetensorError("not a safetensors file: its header is longer than the file")
+    text = data[8:8 + length]
     try:
-        header = json.loads(data[8:8 + length])
-        entries = [(key, entry["dtype"], [int(size) for size in entry["shape"]], *map(int, entry["data_offsets"]))
-                   for key, entry in header.items() if key != "__metadata__"]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError("not a safetensors file: its header is damaged") from None
+        if text[:1] != b"{":
+            raise ValueError("it does not begin with {")
+        header = json.loads(text.decode(), object_pairs_hook=_unique, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise SafetensorError(f"not a safetensors file: its header is damaged ({error})") from None
+    return header, 8 + length
+
+
+def _entry(key, entry, dtypes):
+    """(begin, end, name, dtype, shape) of one tensor."""
+    def numbers(value, count=None):
+        return isinstance(value, list) and all(type(n) is int and n >= 0 for n in value) and count in (None, len(value))
+
+    if not isinstance(entry, dict) or not {"dtype", "shape", "data_offsets"} <= set(entry) or \
+            not numbers(entry["shape"]) or not numbers(entry["data_offsets"], 2) or not isinstance(entry["dtype"], str):
+        raise SafetensorError(f"tensor {key!r}: its entry in the header is damaged")
+    if entry["dtype"] not in dtypes:
+        raise SafetensorError(f"tensor {key!r} has type {entry['dtype']}, which janus does not have")
+    if len(entry["shape"]) > _MAX_RANK:
+        raise SafetensorError(f"tensor {key!r} has {len(entry['shape'])} dims, at most {_MAX_RANK} are supported")
+    begin, end = entry["data_offsets"]
+    dtype = dtypes[entry["dtype"]]
+    count = dtype.itemsize
+    for size in entry["shape"]:
+        count *= size
+    if end - begin != count:
+        raise SafetensorError(f"tensor {key!r} does not fit its place in the file")
+    return begin, end, key, dtype, entry["shape"]
+
+
+def load_safetensors(stream):
+    """The dict of names to tensors in a file; SafetensorError if it is damaged.  The tensors must lie
+    one after another and fill the file."""
+    data = stream.read()
+    header, start = _header(data)
+    notes = header.pop("__metadata__", {})
+    if not isinstance(notes, dict) or not all(isinstance(value, str) for value in notes.values()):
+        raise SafetensorError("__metadata__ must be a dict of strings")
     dtypes = dict(_dtype_names())
-    body, tensors = memoryview(data)[8 + length:], {}
-    for key, name, shape, start, stop in entries:
-        if name not in dtypes:
-            raise ValueError(f"tensor {key!r} has type {name}, which janus does not have")
-        count = dtypes[name].itemsize
-        for size in shape:
-            count *= size
-        if min(shape, default=0) < 0 or start < 0 or stop > len(body) or stop - start != count:
-            raise ValueError(f"tensor {key!r} does not fit its place in the file")
-        tensors[key] = _from_bytes(body[start:stop], dtypes[name], shape)
-    return tensors
+    entries = [_entry(key, entry, dtypes) for key, entry in header.items()]
+    body, at, made = memoryview(data)[start:], 0, {}
+    for begin, end, key, dtype, shape in sorted(entries, key=lambda entry: entry[:2]):
+        if begin != at:
+            raise SafetensorError(f"tensor {key!r}: its place overlaps another's, or there is a gap before it")
+        if end > len(body):
+            raise SafetensorError(f"tensor {key!r} does not fit its place in the file")
+        made[key] = _from_bytes(body[begin:end], dtype, shape)
+        at = end
+    if at != len(body):
+        raise SafetensorError(f"{len(body) - at} bytes of the file belong to no tensor")
+    return {key: made[key] for key in header}
 
 
 def save(obj, f):
@@ -103,9 +155,30 @@ def save(obj, f):
         pickle.dump(obj, f)
 
 
-def load(f, map_location=None):
-    """Loads what `save` saved; `map_location` is accepted, tensors come to host memory."""
+def _load_stream(stream, weights_only):
+    if not weights_only:
+        return pickle.load(stream)
+    at = stream.tell() if stream.seekable() else None
+    memory = io.BytesIO(stream.read())
+    if _torch_files.is_zip(memory.read(4)):
+        return _torch_files.load(memory)
+    memory.seek(0)
+    value = _unpickle.Machine().load(memory)
+    if at is not None:  # another pickle may follow
+        stream.seek(at + memory.tell())
+    return value
+
+
+def load(f, map_location=None, *, weights_only=True):
+    """Loads what `save` saved, from a path or a binary stream, or a file of PyTorch's.
+
+    `map_location` is accepted, tensors come to host memory.  weights_only: tensors, containers,
+    numbers and strings; anything else raises pickle.UnpicklingError, and nothing of the file is run.
+    With weights_only=False pickles may hold any object: whoever made the file decides what runs.
+    Damaged safetensors files raise janus.io.SafetensorError, a ValueError."""
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as stream:
-            return load_safetensors(stream) if os.fspath(f).endswith(SUFFIX) else pickle.load(stream)
-    return pickle.load(f)
+            if os.fspath(f).endswith(SUFFIX):
+                return load_safetensors(stream)
+            return _load_stream(stream, weights_only)
+    return _load_stream(f, weights_only)

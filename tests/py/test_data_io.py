@@ -2,6 +2,7 @@
 """DataLoader and what it uses; save and load."""
 import io
 import json
+import pickle
 import struct
 
 import janus
@@ -123,5 +124,7 @@ def test_pickles_keep_identity_and_kind():
 def test_a_whole_module_in_a_pickle(tmp_path):
     net = nn.Linear(2, 2)
     janus.save(net, tmp_path / "net.pt")
-    twin = janus.load(tmp_path / "net.pt")
+    with pytest.raises(pickle.UnpicklingError, match="weights_only=False"):
+        janus.load(tmp_path / "net.pt")
+    twin = janus.load(tmp_path / "net.pt", weights_only=False)
     assert twin.weight.tolist() == net.weight.tolist() and twin.weight is twin._parameters["weight"]
