@@ -162,7 +162,7 @@ bool jpy_attr_way(PyObject *d, jpy_attr_how *how, Py_ssize_t *offset) {
             *how = JPY_ATTR_MEMBER;
             *offset = m->offset;
         }
-        return true;
+        return m->type == T_OBJECT || m->type == T_OBJECT_EX; /* others are made by the read */
     }
     if (t->tp_descr_set) /* what a cell holds is read by C code */
         return t == &PyGetSetDescr_Type && PyDescr_TYPE(d) == &PyCell_Type;

@@ -65,26 +65,52 @@ static jcv_av *tensor_grad(jcv *c, jcv_av *t) {
     return v;
 }
 
+/* What the program has set on a tensor of its own; NULL: nothing. */
+static jcv_av *tensor_own_attr(jcv *c, jcv_av *t, PyObject *name, PyObject *d) {
+    jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)t->py)->t);
+    jpy_attr_how how;
+    Py_ssize_t offset;
+    bool has_dict = r->proxy && ((jpy_tensor *)r->proxy)->dict;
+    if (!r->proxy || !t->src || (d && !has_dict) || !jpy_attr_way(d, &how, &offset))
+        return NULL;
+    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, t->src, NULL, name, 0);
+    if (!s)
+        jcv_refuse(c, "out of memory");
+    s->how = how;
+    s->offset = offset;
+    PyObject *v = jpy_src_read(s, r->proxy, c->call);
+    if (v)
+        return jcv_wrap(c, v, s);
+    s->checks |= JPY_CHECK_ABSENT;
+    return NULL;
+}
+
 static jcv_av *tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
     const char *s = PyUnicode_AsUTF8(name);
     if (!strcmp(s, "grad"))
         return tensor_grad(c, t);
     if (!strcmp(s, "data"))
         return jcv_detach(c, t->py);
-    if (!strcmp(s, "__class__"))
-        return jcv_py(c, (PyObject *)jcv_type_of(c, t), NULL);
     if (!strcmp(s, "grad_fn") || !strcmp(s, "__dict__") || !strcmp(s, "_version"))
         jcv_refuse(c, "the attribute %s of a tensor", s);
-    PyObject *d = _PyType_Lookup(Py_TYPE(t->py), name);
-    if (d && (Py_TYPE(d) == &PyMethodDescr_Type || Py_TYPE(d) == &PyWrapperDescr_Type ||
-              PyFunction_Check(d))) {
+    PyTypeObject *type = jcv_type_of(c, t);
+    PyObject *d = jcv_lookup_kind(c, type, name);
+    jcv_av *own = tensor_own_attr(c, t, name, d);
+    PyTypeObject *dt = d ? Py_TYPE(d) : NULL;
+    if (own || !d)
+        return own;
+    if (!strcmp(s, "__class__") && d == _PyType_Lookup(&PyBaseObject_Type, name))
+        return jcv_py(c, (PyObject *)type, NULL);
+    if (dt == &PyMethodDescr_Type || dt == &PyWrapperDescr_Type || PyFunction_Check(d)) {
         jcv_av *m = jcv_new(c, AV_METHOD);
         m->py = d;
         m->self = t;
         return m;
     }
-    if (!d)
-        return NULL;
+    if (!dt->tp_descr_get)
+        return jcv_constant(c, d);
+    if (dt != &PyGetSetDescr_Type && dt != &PyMemberDescr_Type && dt != jpy.op_type)
+        jcv_refuse(c, "the attribute %s of a tensor is made by a %s", s, dt->tp_name);
     c->hook_refused = false;
     return jcv_wrap(c, jcv_own(c, PyObject_GetAttr(t->py, name)), NULL);
 }
@@ -93,12 +119,39 @@ static jcv_av *tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
  */
 
 static jcv_av *builtin_method(jcv *c, jcv_av *o, PyObject *name) {
-    if (!_PyType_Lookup(jcv_type_of(c, o), name))
-        return NULL;
     jcv_av *m = jcv_new(c, AV_METHOD);
     m->self = o;
     m->text = jn_arena_strdup(&c->arena, PyUnicode_AsUTF8(name));
+    if (!m->text)
+        jcv_refuse(c, "out of memory");
     return m;
+}
+
+/* An attribute of a value whose type is not made in Python and has no instance dict. */
+jcv_av *jcv_native_attr(jcv *c, jcv_av *o, PyObject *name) {
+    PyTypeObject *t = jcv_type_of(c, o);
+    PyObject *d = t ? jcv_lookup_kind(c, t, name) : NULL;
+    if (!t || (!d && t->tp_dictoffset))
+        jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), jcv_describe(o));
+    if (!d)
+        return NULL;
+    PyTypeObject *dt = Py_TYPE(d);
+    if (d == _PyType_Lookup(&PyBaseObject_Type, name) &&
+        PyUnicode_CompareWithASCIIString(name, "__class__") == 0)
+        return jcv_py(c, (PyObject *)t, NULL);
+    if (dt == &PyMethodDescr_Type || dt == &PyWrapperDescr_Type || dt == &PyClassMethodDescr_Type ||
+        dt == &PyStaticMethod_Type)
+        return builtin_method(c, o, name);
+    if (!dt->tp_descr_get)
+        return jcv_constant(c, d);
+    if ((dt == &PyGetSetDescr_Type || dt == &PyMemberDescr_Type) && jcv_is_const(o)) {
+        jcv_av *v = jcv_take(c, PyObject_GetAttr(o->py, name));
+        if (v->py == o->py) /* the real part of a number */
+            return o;
+        if (jcv_is_const(v))
+            return v;
+    }
+    jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), jcv_describe(o));
 }
 
 static jcv_av *bound(jcv *c, PyObject *func, jcv_av *self) {
@@ -283,7 +336,10 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
         d == _PyType_Lookup(&PyBaseObject_Type, name))
         return jcv_py(c, (PyObject *)t, NULL);
     if (d && dict && Py_TYPE(d) == &PyGetSetDescr_Type) {
-        if (jcv_live_type(c, t))
+        bool written = jcv_is_fresh(c, o->py) || jcv_live_type(c, t);
+        for (size_t i = 0; i < c->attrs.n; i++)
+            written = written || c->attrs.data[i]->object == o->py;
+        if (written)
             jcv_refuse(c, "the __dict__ of an object that the graph writes");
         jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, parent, NULL, name, 0);
         PyObject *held = jcv_own(c, PyObject_GetAttr(o->py, name));
@@ -334,12 +390,12 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
                 if (o->items[i]->py == v)
                     return o->items[i];
         }
-        return o->named ? jcv_named_attr(c, o, name) : builtin_method(c, o, name);
+        return o->named ? jcv_named_attr(c, o, name) : jcv_native_attr(c, o, name);
     case AV_LIST:
     case AV_DICT:
     case AV_SCALAR:
     case AV_RANGE:
-        return builtin_method(c, o, name);
+        return jcv_native_attr(c, o, name);
     case AV_STACK: {
         jcv_av *m = jcv_new(c, AV_METHOD);
         m->self = o;
@@ -353,7 +409,7 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
     case AV_METHOD:
         if (o->self && PyUnicode_CompareWithASCIIString(name, "__self__") == 0)
             return o->self;
-        return NULL;
+        jcv_refuse(c, "the attribute %s of a method", PyUnicode_AsUTF8(name));
     case AV_PY:
         break;
     default:
@@ -375,20 +431,8 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
         return type_attr(c, o, name);
     if (Py_TYPE(p) == jpy.dtype_type || Py_TYPE(p) == jpy.device_type)
         return jcv_take(c, PyObject_GetAttr(p, name));
-    if (jcv_is_const(o) || is_container(p)) {
-        if (PyLong_Check(p) || PyFloat_Check(p)) {
-            PyObject *v = PyObject_GetAttr(p, name);
-            PyErr_Clear();
-            if (v == p) { /* x.real */
-                Py_DECREF(v);
-                return o;
-            }
-            if (v && !PyCFunction_Check(v))
-                return jcv_take(c, v);
-            Py_XDECREF(v);
-        }
-        return builtin_method(c, o, name);
-    }
+    if (jcv_is_const(o) || is_container(p))
+        return jcv_native_attr(c, o, name);
     if (PyFunction_Check(p) || PyMethod_Check(p)) {
         if (PyUnicode_CompareWithASCIIString(name, "__self__") == 0 && PyMethod_Check(p))
             return jcv_wrap(c, PyMethod_GET_SELF(p),
@@ -462,6 +506,17 @@ void jcv_delattr(jcv *c, jcv_av *o, PyObject *name) {
             jcv_lacking(c, LACK_DELETED, "it was deleted"));
 }
 
+/* An instance dict that was read does not follow what is set. */
+static void refuse_seen_dict(jcv *c, jcv_av *o) {
+    const jpy_src *parent = src_of(c, o);
+    for (size_t i = 0; i < c->guards->srcs.n; i++) {
+        const jpy_src *s = c->guards->srcs.data[i];
+        if (s->kind == JPY_SRC_ATTR && s->parent == parent &&
+            PyUnicode_CompareWithASCIIString(s->key, "__dict__") == 0)
+            jcv_refuse(c, "an attribute is set after the __dict__ was read");
+    }
+}
+
 void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     bool recursion = c->ctx->fn->kind == JCV_FUNC;
     if (o->kind == AV_HOST)
@@ -518,6 +573,8 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     }
     jcv_wrote_if(c, !fresh);
     jcv_attr *a = jcv_find_attr(c, o->py, name);
+    if (!fresh)
+        refuse_seen_dict(c, o);
     if (!a) {
         jpy_src *s = fresh ? NULL : src_of(c, o);
         jcv_av *first = fresh ? jcv_lacking(c, LACK_UNBOUND, "an attribute is not there")

@@ -561,6 +561,8 @@ jcv_av *jcv_getattr(jcv *c, jcv_av *o, PyObject *name);
 jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name); /* NULL: AttributeError */
 void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
 void jcv_delattr(jcv *c, jcv_av *o, PyObject *name);
+/* An attribute of a value whose type is not made in Python; NULL: there is none. */
+jcv_av *jcv_native_attr(jcv *c, jcv_av *o, PyObject *name);
 jcv_attr *jcv_find_attr(jcv *c, PyObject *o, PyObject *name);
 uint32_t jcv_attr_slot(jcv *c, PyObject *o, PyObject *name, jpy_src *src, jcv_av *first);
 bool jcv_generic_attrs(PyTypeObject *t); /* reads attributes as object does, or by __getattr__ */

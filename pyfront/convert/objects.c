@@ -100,12 +100,13 @@ jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name) {
         PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
         return jcv_call1(c, jcv_py(c, get, NULL), o);
     }
-    if (!d)
-        return NULL;
-    jcv_av *m = jcv_new(c, AV_METHOD);
-    m->self = o;
-    m->text = jn_arena_strdup(&c->arena, PyUnicode_AsUTF8(name));
-    return m;
+    if (d && PyFunction_Check(d)) { /* written by namedtuple */
+        jcv_av *m = jcv_new(c, AV_METHOD);
+        m->self = o;
+        m->text = jn_arena_strdup(&c->arena, PyUnicode_AsUTF8(name));
+        return m;
+    }
+    return jcv_native_attr(c, o, name);
 }
 
 jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args) {

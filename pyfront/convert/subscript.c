@@ -49,6 +49,9 @@ static jcv_av *to_abstract(jcv *c, jcv_av *a) {
         jcv_make_live(c, a);
     if (!a->src)
         jcv_refuse(c, "a constant container is written");
+    if (a->src->kind == JPY_SRC_ATTR && PyDict_CheckExact(a->py) &&
+        PyUnicode_CompareWithASCIIString(a->src->key, "__dict__") == 0)
+        jcv_refuse(c, "an instance dict is written");
     if (PyList_CheckExact(a->py)) {
         jcv_av *t = real_items(c, a);
         x = jcv_list(c, t->items, t->n);

@@ -310,6 +310,17 @@ jcv_val *jcv_number(jcv *c, jcv_av *a) {
     return NULL;
 }
 
+/* Of a method of a native type: special ones are wrappers. */
+static PyTypeObject *type_of_method(jcv *c, jcv_av *a) {
+    PyTypeObject *t = a->text ? jcv_type_of(c, a->self) : NULL;
+    PyObject *d = a->py;
+    if (t)
+        d = _PyType_Lookup(t, jcv_own(c, PyUnicode_InternFromString(a->text)));
+    if (d && Py_TYPE(d) == &PyWrapperDescr_Type)
+        return &_PyMethodWrapper_Type;
+    return a->text || Py_TYPE(d) == &PyMethodDescr_Type ? &PyCFunction_Type : &PyMethod_Type;
+}
+
 PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
     switch (a->kind) {
     case AV_PY:
@@ -335,7 +346,7 @@ PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
     case AV_CLOSURE:
         return &PyFunction_Type;
     case AV_METHOD:
-        return a->text ? &PyCFunction_Type : &PyMethod_Type;
+        return type_of_method(c, a);
     case AV_SUPER:
         return &PySuper_Type;
     case AV_SEQ:
