@@ -270,7 +270,7 @@ static janus_status run_like(const jn_op *op, janus_tensor *const *ts, unsigned 
     for (unsigned i = 0; i < n; i++)
         JN_TRY(jn_tensor_as_view(ts[i], &in[i]));
     int64_t strides[JN_MAX_RANK], step = 1; /* those of sizes 1 may be anything in `like` */
-    for (int i = like->rank - 1; i >= 0; step *= like->dims[i--])
+    for (int i = like->rank - 1; i >= 0; step *= like->dims[i] ? like->dims[i] : 1, i--)
         strides[i] = step;
     JN_TRY(jn_tensor_dense((janus_dtype)like->dtype, like->rank, like->dims, strides, like->numel,
                            &y));

@@ -17,5 +17,9 @@ janus_status jn_infer_shape_attr(jn_infer *c, unsigned i, int dtype, janus_ints 
  * absent; step > 0. */
 void jn_slice_bounds(int64_t size, const int64_t *start, const int64_t *stop, int64_t step,
                      int64_t *out_first, int64_t *out_n);
+/* The stride of its view: a step past the end takes one element at most, and is not multiplied. */
+static inline int64_t jn_slice_stride(int64_t size, int64_t stride, int64_t step) {
+    return stride * (step <= size ? step : size > 0 ? size : 1);
+}
 
 #endif

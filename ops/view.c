@@ -132,8 +132,9 @@ bool jn_view_unsqueeze(const jn_view *in, unsigned n_in, const void *attrs, cons
     (void)n_in;
     *offset = 0;
     for (int i = 0, k = 0; i < out->rank; i++)
-        strides[i] = i == axis ? 1 : in[0].strides[k++];
-    tidy_ones(out, strides);
+        strides[i] = i != axis        ? in[0].strides[k++]
+                     : k < in[0].rank ? in[0].dims[k] * in[0].strides[k]
+                                      : 1;
     return true;
 }
 
@@ -164,8 +165,7 @@ bool jn_view_slice(const jn_view *in, unsigned n_in, const void *attrs, const jn
     jn_slice_bounds(in[0].dims[axis], scalar_at(in, n_in, 1), scalar_at(in, n_in, 2), a->step,
                     &first, &n);
     *offset = n == 0 ? 0 : first * in[0].strides[axis];
-    if (n > 1) /* else the step is as large as anybody likes, and never taken */
-        strides[axis] *= a->step;
+    strides[axis] = jn_slice_stride(in[0].dims[axis], in[0].strides[axis], a->step);
     return true;
 }
 

@@ -278,9 +278,11 @@ static PyObject *as_strided_(PyObject *self, PyObject *args) {
     for (size_t i = 0; ok && i < d.n; i++) {
         ok = d.data[i] >= 0 && s.data[i] >= 0;
         empty = empty || d.data[i] == 0;
-        last += (d.data[i] - 1) * s.data[i];
+        int64_t way;
+        ok = ok && (d.data[i] == 0 || (!__builtin_mul_overflow(d.data[i] - 1, s.data[i], &way) &&
+                                       !__builtin_add_overflow(last, way, &last)));
     }
-    if (!ok || (!empty && (last + 1) * size > (int64_t)t->storage->bytes)) {
+    if (!ok || (!empty && last >= (int64_t)t->storage->bytes / size)) {
         PyErr_SetString(PyExc_RuntimeError, "as_strided(): out of the storage's bounds");
         return NULL;
     }

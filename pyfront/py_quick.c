@@ -94,8 +94,12 @@ static inline bool put_tensor(uint64_t **at, const janus_tensor *t) {
     uint64_t *k = *at;
     uint64_t word = TAG_TENSOR | (uint64_t)t->dtype << 4 | (uint64_t)t->rank << 8;
     const int64_t *dims = t->dims;
-    if (JN_LIKELY(t->contiguous && t->rank <= SHORT_RANK && t->numel > 0 &&
-                  t->numel < SHORT_NUMEL)) {
+    /* strides of sizes 0 and 1 may be any, and views hand them on */
+    bool dense = t->contiguous;
+    uint64_t step = 1;
+    for (int i = t->rank - 1; i >= 0; step *= dims[i] ? (uint64_t)dims[i] : 1, i--)
+        dense = dense && (uint64_t)t->strides[i] == step;
+    if (JN_LIKELY(dense && t->rank <= SHORT_RANK && t->numel > 0 && t->numel < SHORT_NUMEL)) {
         for (int i = 0; i < t->rank; i++)
             word |= (uint64_t)dims[i] << (16 + 16 * i);
         *k++ = word;
@@ -104,10 +108,10 @@ static inline bool put_tensor(uint64_t **at, const janus_tensor *t) {
     }
     if (t->rank > JN_RECIPE_RANK)
         return false;
-    *k++ = word | (t->contiguous ? 1 << 12 : 1 << 13);
+    *k++ = word | (dense ? 1 << 12 : 1 << 13);
     for (int i = 0; i < t->rank; i++)
         *k++ = (uint64_t)dims[i];
-    if (!t->contiguous)
+    if (!dense)
         for (int i = 0; i < t->rank; i++)
             *k++ = (uint64_t)t->strides[i];
     *at = k;

@@ -12,6 +12,7 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "ops/shape_rules.h"
 #include "pyfront/py_op.h"
 #include "pyfront/tape_internal.h"
 
@@ -76,9 +77,7 @@ static int walk_slice(walk *w, PyObject *o) {
     if (w->to->rank == JN_MAX_RANK)
         return 0;
     w->to->offset += start * stride;
-    /* A step past the end takes one element at most; its stride is not asked for. */
-    step = step > n && n > 0 ? n : step;
-    keep(w, stop == start ? 0 : (stop - start - 1) / step + 1, stride * step);
+    keep(w, stop == start ? 0 : (stop - start - 1) / step + 1, jn_slice_stride(n, stride, step));
     return 1;
 }
 

@@ -278,8 +278,9 @@ static bool view_strides(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
     return jn_op_impls[op->id].view(views, n_in, attrs, type, strides, &offset);
 }
 
-/* A number of the graph on its way through the eager layer is a NaN whose payload says which. */
-static const uint64_t tag_bits = 0x7ff84a4e00000000u;
+/* A number of the graph on its way through the eager layer is a NaN whose payload says which: a
+ * signalling one, since arithmetic makes a quiet one of it, which is not known here any more. */
+static const uint64_t tag_bits = 0x7ff04a4e00000000u;
 
 double jcv_tag(jcv *c, jcv_val *v) {
     uint64_t bits = tag_bits | c->tags.n;

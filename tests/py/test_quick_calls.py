@@ -166,3 +166,20 @@ def test_views_of_numbers():
         assert janus.detach(1.5).item() == 1.5
         assert janus.permute(2, ()).item() == 2
         assert janus.expand(3, (2, 2)).tolist() == [[3, 3], [3, 3]]
+
+
+def test_strides_of_small_sizes_count():
+    """Sizes of 0 and 1 have strides of their own, which views hand on."""
+    for _ in range(4):
+        for x in (janus.ones(2, 4, 6)[:0], janus.ones(1, 4, 6).expand(2, 4, 6)[:0], janus.ones(4, 2).t()[:1], janus.ones(2, 1, 4),
+                  janus.ones(1, 2, 4).transpose(0, 1)):
+            n = x.dim()
+            assert x.transpose(0, n - 1).stride() == x.stride()[-1:] + x.stride()[1:-1] + x.stride()[:1]
+
+
+def test_as_strided_stays_inside():
+    x = janus.arange(6.0)
+    assert x.as_strided((2, 2), (1, 2), 1).tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    for sizes, strides, offset in (((2**63 - 1,), (1,), 0), ((2**40, 2**40), (2**40, 1), 0), ((2,), (2**62,), 2**62), ((7,), (1,), 0)):
+        with pytest.raises(RuntimeError):
+            x.as_strided(sizes, strides, offset)
