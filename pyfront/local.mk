@@ -149,6 +149,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/tape_py.c \
 	pyfront/tape_view.c \
 	pyfront/verify/match.c \
+	pyfront/verify/mutate.c \
 	pyfront/verify/numbers.c \
 	pyfront/verify/numbers.h \
 	pyfront/verify/report.c \

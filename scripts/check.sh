@@ -140,7 +140,7 @@ sanitizer_env() {
 }
 
 step_gcc() {
-  build_and_test gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda
+  build_and_test gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda CPPFLAGS=-DJANUS_MUTATIONS
 }
 
 # CPython's own tests, decorated (tests/stdlib); $1: --sample, or nothing for all of them.
@@ -243,7 +243,7 @@ step_pip() {
 
 step_lint() {
   started=$(now)
-  if build gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda; then
+  if build gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda CPPFLAGS=-DJANUS_MUTATIONS; then
     p=0 f=0 s=0
     for script in "$root"/tests/lint/*.sh; do
       name=lint-$(basename "$script" .sh)

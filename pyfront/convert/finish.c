@@ -14,6 +14,7 @@
 
 #include "graph/pass.h"
 #include "ops/op_ids.h"
+#include "pyfront/verify/verify.h"
 
 static void *entry_alloc(jcv *c, jpy_entry *e, size_t size) {
     void *p = jn_arena_zalloc(&e->arena, size + !size);
@@ -485,6 +486,10 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
             st = JN_NO_MEMORY();
     if (st == JANUS_OK)
         st = jn_optimize(e->module);
+#ifdef JANUS_MUTATIONS
+    if (st == JANUS_OK)
+        jpy_mutate(e);
+#endif
     if (st == JANUS_OK)
         st = jn_module_freeze(e->module);
     if (st != JANUS_OK) {

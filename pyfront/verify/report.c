@@ -4,7 +4,17 @@
 
 static PyObject *warning; /* janus.SpeculationWarning */
 
+#ifdef JANUS_MUTATIONS
+static PyMethodDef mutation_methods[] = {
+    {"_mutations", jpy_mutations, METH_NOARGS, "(names of the mistakes, how many were made)"},
+    {NULL, NULL, 0, NULL}};
+#endif
+
 int jpy_init_verify(PyObject *module) {
+#ifdef JANUS_MUTATIONS
+    if (PyModule_AddFunctions(module, mutation_methods) < 0)
+        return -1;
+#endif
     warning = PyErr_NewExceptionWithDoc(
         "janus.SpeculationWarning",
         "A graph of janus.function would not have done what CPython did. It was compared before "

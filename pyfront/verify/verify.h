@@ -93,6 +93,7 @@ typedef struct jpy_shadow {
     jpy_storage_pair *storage_pairs, *storage_pairs_back;
     JN_VEC(jpy_todo) todo;
     bool exact;    /* floats must have equal bits */
+    bool doubted;  /* the graph computes as CPython does: rounding explains no difference */
     bool copy_all; /* memory is copied whether the graph writes it or not */
     size_t copied; /* bytes */
     bool failed;   /* out of memory: nothing can be said */
@@ -149,6 +150,15 @@ extern _Thread_local bool jpy_shadow_here;
  * *verdict what is known of the graph. */
 int jpy_shadow_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject **slots,
                     PyObject **out_result, jpy_verdict *verdict);
+
+/* ---- mutate.c, with JANUS_MUTATIONS
+ * --------------------------------------------------------------
+ */
+
+/* Makes the mistake number JANUS_MUTATE in an entry whose module is not frozen yet. */
+void jpy_mutate(jpy_entry *e);
+/* _mutations(): (what each one is, how many were made). */
+PyObject *jpy_mutations(PyObject *module, PyObject *unused);
 
 /* ---- report.c ----------------------------------------------------------------------------------
  */

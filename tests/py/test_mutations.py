@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes made in graphs on purpose (CPPFLAGS=-DJANUS_MUTATIONS): each is found, and none commits.
+
+Every program runs under every mistake.  What it observes must be what the undecorated program observes, whether it
+shows the mistake or not; and each mistake must be disproved in one of them.
+"""
+import pathlib
+import sys
+import warnings
+from collections import namedtuple
+
+import pytest
+
+import janus
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from diff import harness  # noqa: E402
+from diff.harness import t  # noqa: E402
+
+if not hasattr(janus._C, "_mutations"):
+    pytest.skip("built without -DJANUS_MUTATIONS", allow_module_level=True)
+
+NAMES = janus._C._mutations()[0]
+Pair = namedtuple("Pair", "first second")
+
+
+class Thing:
+    def __init__(self, n=0):
+        self.n = n
+        self.first = "first"
+
+
+def attributes(function, log):
+    @function
+    def f(x, o):
+        o.n = o.n + 1
+        o.last = x * 2
+        return x - 1
+
+    o = Thing()
+    for i in range(8):
+        log(f(t(3, seed=i), o), o)
+
+
+def deletions(function, log):
+    @function
+    def f(x, o):
+        if hasattr(o, "gone"):
+            del o.gone
+        return x * 2
+
+    for i in range(8):
+        o = Thing()
+        o.gone = 1
+        log(f(t(3, seed=i), o), o)
+
+
+def lists(function, log):
+    @function
+    def f(x, items):
+        items.append(x * 3)
+        items[0] = 7
+        return [items, x + 1], [x + 2, 5]
+
+    for i in range(8):
+        items = [0, 1]
+        log(f(t(2, seed=i), items), items)
+
+
+def dicts(function, log):
+    @function
+    def f(x, table, other):
+        table["b"] = x + 1
+        table["a"] = x - 1
+        other.pop("k")
+        return {"y": x, "z": x * 2, "n": 3}
+
+    for i in range(8):
+        table, other = {}, {"k": 1, "l": 2}
+        log(f(t(2, seed=i), table, other), table, other)
+
+
+def identities(function, log):
+    @function
+    def f(x, o):
+        new, apart = [x * 2], [x * 2]
+        return new, new, [apart, Thing(4)], o, (Pair(x + 1, x + 2),)
+
+    def both(x, o):
+        return [x], [x]
+
+    g = function(both)
+    o = Thing()
+    for i in range(8):
+        log(f(t(2, seed=i), o), o)
+        log(g(t(2, seed=i), o))
+
+
+def tensors(function, log):
+    @function
+    def f(x, w):
+        y = x + 1
+        v = y[1:]
+        x.mul_(2)
+        return y, v, (w * x).sum()
+
+    for i in range(8):
+        x, w = t(3, seed=i) + 0, t(3, seed=9, grad=True)
+        out = f(x, w)
+        log(out, x)
+        out[1].fill_(4.0)
+        log(out, janus.autograd.grad(out[2], w)[0])
+
+
+def training(function, log):
+    w = t(3, seed=2, grad=True)
+
+    @function
+    def step(x):
+        w.grad = None
+        loss = (w * x - 1).square().mean()
+        loss.backward()
+        return loss.detach()
+
+    for i in range(8):
+        log(step(t(3, seed=i)), w.grad)
+
+
+total = 0
+
+
+def variables(function, log):
+    global total
+    total = 0
+
+    @function
+    def f(x, n):
+        global total
+        total = total + n
+        return x * n
+
+    for n in (2, 3, 2, 4, 5, 6, 7):
+        log(f(t(2), n), total)
+
+
+def arms(function, log):
+    @function
+    def f(x):
+        y, mode = x, 1
+        if x.sum() > 0.5:
+            y = janus.maximum(x * 2, x + 0.25)
+            mode = 2
+        return y - x, mode * 3 + 1
+
+    for i in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9):
+        log(f(t(3, seed=i)))
+
+
+def rounds(function, log):
+    @function
+    def f(x, n):
+        i, total = 0, 1
+        while i < n:
+            x = x + 0.5
+            total = total * 2 + i
+            i = i + 1
+        return x, total
+
+    for n in (3, 4, 5, 0, 1, 6, 7, 8, 9):
+        log(f(t(2), n))
+
+
+def items(function, log):
+    @function
+    def f(things, x):
+        for o in things:
+            x = x * 0.5 + o.n
+        return x
+
+    for n in (3, 4, 5, 6, 7, 8, 9):
+        log(f([Thing(i) for i in range(n)], t(2)))
+
+
+class Node:
+    def __init__(self, *children):
+        self.children, self.n = list(children), 0
+
+
+def recursion(function, log):
+    def visit(node, x):
+        for c in node.children:
+            x = visit(c, x) + 1
+        node.n = node.n + 1
+        return x * 0.5
+
+    f = function(lambda node, x: visit(node, x))
+    for i in range(5):
+        tree = Node(Node(), Node(Node(), Node()), *[Node() for _ in range(i)])
+        log(f(tree, t(2, seed=i)), tree)
+
+
+def guarded(function, log):
+    """What a guard would have told apart: the second call is already another one."""
+    f = function(lambda x, n, items: (x * n, len(items)))
+    for n, items in ((2, [1]), (3, [1]), (3, [1, 2]), (4, [1, 2, 3]), (4, [1, 2, 3]), (3, [1, 2])):
+        log(f(t(2), n, items))
+
+
+def functions(function, log):
+    f = function(lambda x, g: g(x))
+    one, two = lambda x: x + 1, lambda x: x * 2
+    for g in (one, two, one, two, one, two):
+        log(f(t(2), g))
+
+
+def same_or_not(function, log):
+    @function
+    def f(a, b):
+        return 1 if a is b else 2
+
+    one, two = [1], [1]
+    for a, b in ((one, two), (one, one), (two, two), (two, one), (one, one), (two, one)):
+        log(f(a, b))
+
+
+PROGRAMS = [attributes, deletions, lists, dicts, identities, tensors, training, variables, arms, rounds, items, recursion,
+            guarded, functions, same_or_not]
+# A guard that is missing shows when its value changes; where that is after the first hit has agreed, nothing compares.
+LATER = {"values are not guarded": {"attributes", "variables"}, "lengths are not guarded": {"lists", "same_or_not"}}
+
+
+@pytest.mark.parametrize("prog", PROGRAMS, ids=lambda p: p.__name__)
+def test_without_a_mistake(prog, monkeypatch):
+    monkeypatch.delenv("JANUS_MUTATE", raising=False)
+    recorder = harness.Recorder()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", janus.SpeculationWarning)
+        harness.compare(prog.__name__, harness.run(prog, lambda f: f), harness.run(prog, recorder), False)
+    assert recorder.total("graph"), "\n".join(janus.explain(f) for f in recorder.made)
+
+
+def test_there_are_many():
+    assert len(NAMES) >= 40
+
+
+@pytest.mark.parametrize("n", range(len(NAMES)), ids=NAMES)
+@pytest.mark.filterwarnings("ignore::janus.SpeculationWarning")
+def test_is_found_and_never_used(n, monkeypatch):
+    monkeypatch.setenv("JANUS_VERIFY", "rarely")
+    found, made = [], []
+    for prog in PROGRAMS:
+        want = harness.run(prog, lambda f: f)
+        before = janus._C._mutations()[1]
+        monkeypatch.setenv("JANUS_MUTATE", str(n))
+        recorder = harness.Recorder()
+        got = harness.run(prog, recorder)
+        monkeypatch.delenv("JANUS_MUTATE")
+        if janus._C._mutations()[1] > before:
+            made.append(prog.__name__)
+        if recorder.total("disproved"):
+            found.append(prog.__name__)
+        if prog.__name__ not in LATER.get(NAMES[n], ()):
+            harness.compare(f"{NAMES[n]}: {prog.__name__}", want, got, False)
+    assert found, f"{NAMES[n]}: made in {made}, shown by none"
