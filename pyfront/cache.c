@@ -212,6 +212,8 @@ static int shadow(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject 
         e->runs++;
         return 4;
     }
+    if (v == JPY_SUSPECT && !f->exact)
+        return 7;
     e->undecided += *out_result != NULL;
     return v == JPY_DISPROVED || e->undecided > MAX_UNDECIDED ? 5 : 6;
 }

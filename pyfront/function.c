@@ -132,9 +132,12 @@ static PyObject *shadowed(jpy_function *f, size_t i, bool here, int got, PyObjec
     if (got == 5) {
         f->disproved++;
         jpy_back_off(f, 16);
-        if (here)
-            drop_entry(f, i);
+    } else if (got == 7) { /* graphs that round as CPython does tell whether it is rounding */
+        f->exact = f->doubted = true;
+        jpy_note(f, "numerics are \"exact\" from now on: a graph in \"fast\" gave other numbers");
     }
+    if (here && got != 6)
+        drop_entry(f, i);
     return result;
 }
 

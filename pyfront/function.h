@@ -35,6 +35,7 @@ typedef struct jpy_function {
     PyObject *reason; /* str: why the last conversion was refused, or NULL */
     JN_VEC(jpy_entry *) entries;
     bool exact;
+    bool doubted;         /* it is so since a graph in "fast" numerics gave other numbers */
     bool checkpoint;      /* activations are computed again by gradients */
     bool convert_first;   /* before a call that is run imperatively, not after it */
     bool differentiated;  /* a gradient was asked for that graphs with effects do not have */
@@ -75,7 +76,8 @@ void jpy_entry_verify(jpy_entry *e, bool on); /* whether its hits are shadows */
  * reference; 0: the guards do not hold; -1: the run was discarded, nothing has changed; -2: the
  * same, since a signal has arrived; 3: done, and printing has raised.  Else no exception is left.
  * 4, 5, 6: CPython has run it, *out_result is what it gave (NULL: its exception is set), and the
- * graph would have done the same, is wrong, or is still unknown. */
+ * graph would have done the same, is wrong, or is still unknown; 7: rounding may be why it differs.
+ */
 int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool graph,
                    PyObject **out_result);
 /* After a miss: what differs is not assumed in the next conversion (hints.c). */

@@ -55,7 +55,8 @@ static jpy_numbers floats(const numbers *p, const numbers *a, bool exact, jpy_nu
     for (int64_t i = 0; i < a->n; i++) {
         double x = load(p, i), y = load(a, i);
         if (!jpy_near(x, y, scale, (janus_dtype)a->view.dtype, exact)) {
-            *out = (jpy_number_pair){i, x, y};
+            bool near = exact && jpy_near(x, y, scale, (janus_dtype)a->view.dtype, false);
+            *out = (jpy_number_pair){i, x, y, near};
             return JPY_NUMBERS_DIFFER;
         }
     }
@@ -72,7 +73,7 @@ static jpy_numbers dense(const numbers *p, const numbers *a, bool exact, jpy_num
     int64_t i = 0;
     while (memcmp(x + (size_t)i * size, y + (size_t)i * size, size) == 0)
         i++;
-    *out = (jpy_number_pair){i, load(p, i), load(a, i)};
+    *out = (jpy_number_pair){i, load(p, i), load(a, i), false};
     return JPY_NUMBERS_DIFFER;
 }
 

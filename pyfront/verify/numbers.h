@@ -14,6 +14,7 @@ typedef enum jpy_numbers {
 typedef struct jpy_number_pair { /* the elements that differ most */
     int64_t index;
     double graph, python;
+    bool near; /* but for rounding they are equal */
 } jpy_number_pair;
 
 /* Whether p is a, rounded otherwise: NaN is NaN.  `scale`: the largest value among those that it is

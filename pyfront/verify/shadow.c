@@ -154,7 +154,8 @@ int jpy_shadow_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObjec
     jpy_entry_hold(e);
     for (size_t i = 0; i < n; i++)
         Py_XINCREF(slots[i]);
-    jpy_shadow_init(&s, e, f->exact);
+    jpy_shadow_init(&s, e, f->exact && !f->doubted);
+    s.doubted = f->exact;
     s.copy_all = e->copy_all;
     jpy_shadow_touch_slots(&s, slots);
     if (!results || s.failed)
