@@ -83,6 +83,8 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
     case JPY_SRC_ATTR:
         if (!parent)
             return NULL;
+        if (s->how == JPY_ATTR_PLAIN)
+            return jpy_generic_attr(parent, s->key);
         if (s->how != JPY_ATTR_MODULE)
             return jpy_own_attr(parent, s->key, s->how, s->offset);
         {
@@ -118,6 +120,8 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
 void jpy_src_check_type(jpy_guards *g, jpy_src *s, PyTypeObject *t) {
     s->checks |= JPY_CHECK_TYPE;
     s->type = jpy_guards_type(g, t);
+    if (s->type)
+        s->type->guarded = true;
 }
 
 void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *o) {

@@ -83,6 +83,7 @@ typedef struct jpy_type_want {
     PyObject *mro, *name;
     PyObject **special; /* by number of the special method, see guard_type.c */
     JN_VEC(jpy_type_look) looks;
+    bool guarded; /* some source's check asks for it */
 } jpy_type_want;
 /* No type has that tag; one that has no tag (0) is not known by it. */
 #define JPY_NO_VERSION UINT32_MAX
@@ -106,6 +107,11 @@ typedef struct jpy_fast_dict { /* of the module, or the dict, in a slot */
     bool module;
     uint64_t version;
 } jpy_fast_dict;
+typedef struct jpy_fast_object { /* in that slot, must still be of its class */
+    uint32_t slot;
+    PyTypeObject *type;
+} jpy_fast_object;
+
 /* What was found when all guards held, see guard_fast.c. */
 typedef struct jpy_fast {
     bool valid, aliases;
@@ -113,7 +119,7 @@ typedef struct jpy_fast {
     JN_VEC(jpy_fast_dict) dicts;
     JN_VEC(jpy_type_want *) types; /* that must not have changed */
     JN_VEC(uint32_t) rest, again;  /* sources read and checked; those checked only */
-    JN_VEC(uint32_t) objects;      /* slots whose object must still be of its class */
+    JN_VEC(jpy_fast_object) objects;
 } jpy_fast;
 
 typedef struct jpy_guards {
@@ -184,6 +190,18 @@ static inline bool jpy_type_holds(jpy_type_want *w) {
     return w->type->tp_version_tag == w->version || jpy_type_again(w);
 }
 void jpy_type_wants_free(jpy_guards *g);
+/* object's own way to read an attribute; borrowed, or NULL: nothing, or made by the read. */
+static inline PyObject *jpy_generic_attr(PyObject *o, PyObject *name) {
+    PyObject *v = _PyObject_GenericGetAttrWithDict(o, name, NULL, 1);
+    if (!v) {
+        if (PyErr_Occurred())
+            PyErr_Clear();
+        return NULL;
+    }
+    bool made = Py_REFCNT(v) == 1;
+    Py_DECREF(v);
+    return made ? NULL : v;
+}
 /* The attribute of an object itself (not of its type) read in that way; borrowed, or NULL without
  * an exception. */
 PyObject *jpy_own_attr(PyObject *o, PyObject *name, jpy_attr_how how, Py_ssize_t offset);

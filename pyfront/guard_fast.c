@@ -70,7 +70,8 @@ void jpy_fast_learn(jpy_guards *g, PyObject *const *slots) {
                                 JPY_CHECK_CODE)))
             ok = jn_vec_push(&f->again, (uint32_t)i);
         if (ok && slots[i] && (s->checks & JPY_CHECK_TYPE))
-            ok = add_type(f, s->type) && jn_vec_push(&f->objects, (uint32_t)i);
+            ok = add_type(f, s->type) &&
+                 jn_vec_push(&f->objects, ((jpy_fast_object){(uint32_t)i, s->type->type}));
         if (ok && (s->checks & JPY_CHECK_SAME) && !covered[s->same])
             ok = jn_vec_push(&f->again, (uint32_t)i);
         if (ok && slots[i] && (s->checks & JPY_CHECK_VERSION))
@@ -110,7 +111,7 @@ bool jpy_fast_run(const jpy_guards *g, const jpy_call *call, PyObject **slots) {
         if (!jpy_type_holds(f->types.data[i]))
             return false;
     for (size_t i = 0; i < f->objects.n; i++) /* __class__ can be set */
-        if (Py_TYPE(slots[f->objects.data[i]]) != g->srcs.data[f->objects.data[i]]->type->type)
+        if (Py_TYPE(slots[f->objects.data[i].slot]) != f->objects.data[i].type)
             return false;
     for (size_t i = 0; i < f->again.n; i++) {
         const jpy_src *s = g->srcs.data[f->again.data[i]];

@@ -198,9 +198,9 @@ PyObject *jpy_own_attr(PyObject *o, PyObject *name, jpy_attr_how how, Py_ssize_t
     PyObject **dict, *v;
     switch (how) {
     case JPY_ATTR_PLAIN:
-        return borrowed(generic(o, name));
+        return jpy_generic_attr(o, name);
     case JPY_ATTR_SHADOW:
-        v = borrowed(generic(o, name));
+        v = jpy_generic_attr(o, name);
         return v && v == of_type(o, name) ? NULL : v;
     case JPY_ATTR_MEMBER:
         return *(PyObject **)(void *)((char *)o + offset);

@@ -25,10 +25,17 @@ PyObject *jcv_slot_name(jcv *c, int slot, jcv_name which) {
 void jcv_guard_type(jcv *c, PyTypeObject *t) {
     if (t->tp_flags & Py_TPFLAGS_IMMUTABLETYPE)
         return;
-    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, (PyObject *)t, 3);
-    if (!s || !(s->type = jpy_guards_type(c->guards, t)))
+    jpy_type_want *w = jpy_guards_type(c->guards, t);
+    jpy_src *s = w && w->guarded /* by an object of the type */
+                     ? NULL
+                     : jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, (PyObject *)t, 3);
+    if (!w || (!s && !w->guarded))
         jcv_refuse(c, "out of memory");
-    s->checks |= JPY_CHECK_VERSION;
+    w->guarded = true;
+    if (s) {
+        s->type = w;
+        s->checks |= JPY_CHECK_VERSION;
+    }
 }
 
 PyObject *jcv_lookup(jcv *c, PyTypeObject *t, PyObject *name) {
