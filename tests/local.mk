@@ -130,6 +130,7 @@ EXTRA_DIST += \
 	tests/py \
 	tests/stdlib \
 	tests/pytest.sh \
+	tests/torch \
 	tests/tools.sh \
 	tests/samples-c.sh \
 	$(NULL)
