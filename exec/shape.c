@@ -8,6 +8,7 @@
 #include <uthash.h>
 
 #include "graph/base/alloc.h"
+#include "graph/base/checked.h"
 
 typedef struct jn_shape_entry {
     jn_shape shape;
@@ -37,10 +38,12 @@ const jn_shape *jn_shape_intern(jn_shapes *s, janus_dtype dtype, int rank, const
     if (!e || !strides)
         return NULL;
     memcpy(e->key, key, len);
+    /* More than any address space holds is refused here: sums of sizes then need no checks. */
+    const int64_t most = (INT64_C(1) << 48) / (int64_t)jn_dtype_size(dtype);
     int64_t n = 1;
     for (int i = rank; i-- > 0;) {
         strides[i] = n;
-        if (__builtin_mul_overflow(n, dims[i] > 0 ? dims[i] : 1, &n))
+        if (!jn_mul_i64(n, dims[i] > 0 ? dims[i] : 1, &n) || n > most)
             return NULL;
     }
     for (int i = 0; i < rank; i++)

@@ -228,6 +228,20 @@ static void module_released_in_a_run(void) {
     CU_ASSERT_EQUAL(result.s.i, 3);
 }
 
+/* Results of more bytes than a size can say. */
+static void results_too_large(void) {
+    janus_module *m = parsed("module {\n  sub @f(%n: int) -> i64[?] {\n    %1 = int 0\n"
+                             "    %2 = int 1\n    %3 = arange %1, %2, %n\n    return %3\n  }\n}\n");
+    OK(janus_module_freeze(m));
+    const int64_t sizes[] = {INT64_MAX, INT64_C(1) << 62, INT64_C(1) << 61, INT64_C(1) << 46};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        janus_arg n = {.kind = JANUS_KIND_INT, .s.i = sizes[i]}, result;
+        CU_ASSERT_EQUAL(janus_run(janus_module_find(m, "f"), &n, 1, NULL, &result, 1, NULL),
+                        JANUS_NO_MEMORY);
+    }
+    janus_module_release(m);
+}
+
 /* Lists as attributes without what they are said to have, or far too long. */
 static void attributes_without_data(void) {
     janus_module *m;
@@ -256,4 +270,5 @@ JN_TEST_MAIN("C API", {"a failed gradient leaves the module as it was", failed_g
              {"frozen modules and others", frozen_and_not},
              {"arguments of the wrong kind", wrong_arguments},
              {"a module released in its run", module_released_in_a_run},
-             {"attributes without data", attributes_without_data})
+             {"attributes without data", attributes_without_data},
+             {"results too large", results_too_large})
