@@ -310,6 +310,18 @@ jcv_val *jcv_number(jcv *c, jcv_av *a) {
     return NULL;
 }
 
+/* The type of a bound special method of a native type, which has no public name; NULL: unknown. */
+static PyTypeObject *method_wrapper(void) {
+    static PyTypeObject *type;
+    if (!type) {
+        PyObject *m = PyObject_GetAttrString(Py_None, "__eq__");
+        type = m ? Py_TYPE(m) : NULL;
+        Py_XDECREF(m);
+        PyErr_Clear();
+    }
+    return type;
+}
+
 /* Of a method of a native type: special ones are wrappers. */
 static PyTypeObject *type_of_method(jcv *c, jcv_av *a) {
     PyTypeObject *t = a->text ? jcv_type_of(c, a->self) : NULL;
@@ -317,7 +329,7 @@ static PyTypeObject *type_of_method(jcv *c, jcv_av *a) {
     if (t)
         d = _PyType_Lookup(t, jcv_own(c, PyUnicode_InternFromString(a->text)));
     if (d && Py_TYPE(d) == &PyWrapperDescr_Type)
-        return &_PyMethodWrapper_Type;
+        return method_wrapper();
     return a->text || Py_TYPE(d) == &PyMethodDescr_Type ? &PyCFunction_Type : &PyMethod_Type;
 }
 
