@@ -9,11 +9,14 @@ import sys
 
 HERE = pathlib.Path(__file__).parent
 PARTS = 13
+# Sizes that no memory has are a MemoryError under sanitizers, too.
+ENV = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path]),
+       "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":allocator_may_return_null=1"}
 
 
 def run(*options):
     return subprocess.run([sys.executable, "-W", "ignore", "-m", "diff.arguments", *options], cwd=HERE, text=True,
-                          capture_output=True, timeout=600, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+                          capture_output=True, timeout=600, env=ENV)
 
 
 def test_arguments():
@@ -27,5 +30,5 @@ def test_a_difference_is_found():
     text = "import janus, sys\nfrom diff import arguments\njanus.function = lambda f: lambda *a: f(*a) if a[1:] != (2,) else None\n" \
            "sys.argv[1:] = ['--only', 'operator.getitem(a1: int)']\nsys.exit(arguments.main())"
     done = subprocess.run([sys.executable, "-c", text], cwd=HERE, text=True, capture_output=True, timeout=60,
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])})
+                          env=ENV)
     assert done.returncode == 1 and "1 differences" in done.stdout, done.stdout + done.stderr
