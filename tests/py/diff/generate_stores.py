@@ -518,9 +518,50 @@ def function(name, store, context, first, second, other):
     return "\n\n\n".join(parts)
 
 
+# ways into a block, and out of it
+CONTROL = ["if c.sum() > 0:", "if n > 3:", "if i:", "for i in range(3):", "for i in range(n):", "for k in s.kids:", "with janus.no_grad():",
+           "try:", "while j < n:"]
+LEAVES = ["return {r}", "break", "continue", "raise ValueError(i)", "s.l[99]"]
+
+
+def block(rng, depth, loop):
+    """Lines of random statements: stores of all kinds under random control."""
+    lines = []
+    for _ in range(rng.randrange(1, 4)):
+        if rng.random() < 0.55 or not depth:
+            store = rng.choice([name for name in STORES if name not in GLOBAL])
+            lines += statement(store, rng.choice(list(VALUES))).split("; ")
+            continue
+        head = rng.choice(CONTROL)
+        inner = block(rng, depth - 1, loop or head.startswith(("for", "while")))
+        if head.startswith("while"):
+            inner = ["j += 1", *inner]
+        lines += [head, *["    " + line for line in inner]]
+        if head.startswith("try"):
+            lines += ["except (ValueError, IndexError, KeyError, AttributeError):", "    i = 1"]
+        elif rng.random() < 0.3 and not head.startswith("with"):
+            lines += ["else:", *["    " + line for line in block(rng, depth - 1, loop)]]
+    if rng.random() < 0.2:
+        leave = rng.choice(LEAVES)
+        if loop or leave not in ("break", "continue"):
+            lines.append(leave.replace("{r}", STORES[rng.choice(list(STORES))][1]))
+    return lines
+
+
+def random_function(name, seed):
+    rng = random.Random(f"block {seed}")
+    lines = ["i, j = 1, 0", *block(rng, 3, False), f"return i, {STORES[rng.choice(list(STORES))][1]}"]
+    return "\n    ".join([f"def {name}(s, c, n):", *lines])
+
+
 def module(names_and_programs):
     """The text of a module with a function for each program."""
-    return HEADER + "".join("\n\n" + function(name, *program) + "\n" for name, program in names_and_programs)
+    return HEADER + "".join("\n\n" + text(name, program) + "\n" for name, program in names_and_programs)
+
+
+def text(name, program):
+    """Of programs() or, ("random", seed), of random_function()."""
+    return random_function(name, program[1]) if program[0] == "random" else function(name, *program)
 
 
 def programs(seed, stores=None, contexts=None):

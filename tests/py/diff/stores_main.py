@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the programs of generate_stores.py: `stores_main.py --seeds A-B [--store NAME] [--context NAME] [--show]`.
+"""Runs the programs of generate_stores.py: `stores_main.py --seeds A-B [--random] [--store NAME] [--context NAME] [--show]`.
 
 Each store, with all contexts, is a module of its own.  What differs is printed with the program.
 """
@@ -60,6 +60,7 @@ def main():
     parser.add_argument("--seeds", default="0-1")
     parser.add_argument("--store", action="append")
     parser.add_argument("--context", action="append")
+    parser.add_argument("--random", action="store_true", help="seeds of functions of many stores")
     parser.add_argument("--numerics", default="fast")
     parser.add_argument("--show", action="store_true", help="print every program and why it is no graph")
     options = parser.parse_args()
@@ -68,7 +69,8 @@ def main():
     counts = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(first, last):
-            programs = list(generate_stores.programs(seed, options.store, options.context))
+            programs = [("random", seed)] if options.random else list(
+                generate_stores.programs(seed, options.store, options.context))
             for store in dict.fromkeys(program[0] for program in programs):
                 own = [program for program in programs if program[0] == store]
                 signal.alarm(LIMIT)
@@ -81,7 +83,7 @@ def main():
                         counts["different"] += 1
                         print(f"--- seed {seed} {program}: {difference[:400]}", flush=True)
                     if difference or options.show:
-                        print(generate_stores.function("step", *program), f"\n[{graphs}/{calls}]", flush=True)
+                        print(generate_stores.text("step", program), f"\n[{graphs}/{calls}]", flush=True)
     print(dict(counts))
     return 1 if counts["different"] else 0
 

@@ -25,3 +25,11 @@ def test_most_stores_are_in_graphs():
     if len(GRAPHS) < len(generate_stores.STORES):
         pytest.skip("the others did not run")
     assert sum(n > 8 for n in GRAPHS.values()) > 60, GRAPHS
+
+
+def test_random_functions(tmp_path):
+    """Several stores under random control; stores_main.py --random --seeds A-B runs others."""
+    for seed in range(80):
+        program = ("random", seed)
+        (_, difference, _, _), = stores_main.compare([program], tmp_path, f"random_{seed}")
+        assert not difference, f"{seed}: {difference}\n{generate_stores.text('step', program)}"
