@@ -106,7 +106,7 @@ def _rebuild(cls, data, shape, dtype, requires_grad, attributes):
 def __reduce_ex__(self, protocol):
     plain = self.detach().contiguous()
     data = bytes(memoryview(plain.reshape(-1)).cast("B")) if plain.numel() else b""
-    return _rebuild, (builtins.type(self), data, tuple(self.shape), self.dtype, self.requires_grad and self.is_leaf,
+    return _rebuild, (builtins.type(self), data, tuple(self.shape), self.dtype, self.requires_grad,
                       dict(self.__dict__))
 
 
