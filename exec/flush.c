@@ -20,7 +20,10 @@
 
 enum { /* what starts a flush by itself: pending tasks, bytes of their outputs */
        FLUSH_AT = 1 << 18,
-       FLUSH_BYTES = 256 << 20
+       FLUSH_BYTES = 256 << 20,
+       /* elements of work, half a millisecond and more, for which the embedding program's lock is
+        * given up: taking it again can cost a thread's turn */
+       LEAVE_COST = 1 << 21
 };
 
 /* What it waits for, neighbours of the same task once, and so its level. */
@@ -154,6 +157,7 @@ janus_status jn_flush(jn_run *r) {
     r->pending_tail = &r->pending;
     r->n_pending = r->max_level = 0;
     r->pending_bytes = 0;
+    uint64_t cost = r->pending_cost;
     r->pending_cost = 0;
     r->early_at = jn_early_threshold(r);
     if (!n)
@@ -165,8 +169,16 @@ janus_status jn_flush(jn_run *r) {
     uint32_t given = jn_early_tasks(r->early, task);
     for (uint32_t i = given; i < n; i++, t = t->next)
         task[i] = t;
+    /* what was written to lists and dicts of the program refers to what they held, and is not
+     * looked at again: from there on the lock is kept */
+    bool leaves = JN_UNLIKELY(cost >= LEAVE_COST) && r->host.leave && r->host.enter && !r->away &&
+                  !r->dev && !r->containers;
+    if (leaves)
+        jn_run_leave(r);
     janus_status st =
         r->dev ? jn_schedule_flush(r, task, n, max_level) : jn_flush_tasks(r, task, n, max_level);
+    if (leaves)
+        jn_run_enter(r);
     for (uint32_t i = 0; i < n && st == JANUS_OK; i++)
         task[i]->done = true;
     jn_free(task);

@@ -56,6 +56,7 @@ static jn_overlay_entry *put(jn_run *r, janus_object o, int64_t index, int64_t w
     e->at.index = index;
     e->at.what = what;
     HASH_ADD(hh, r->overlay, at, sizeof e->at, e);
+    r->containers |= what != AT_ATTR && !jn_birth_of(o);
     return e;
 }
 

@@ -48,7 +48,23 @@ janus_status jn_run_poll(jn_run *r) {
     if (now < r->next_poll_ns)
         return JANUS_OK;
     r->next_poll_ns = now + POLL_NS;
-    return r->host.poll(r->options.host_ctx);
+    bool away = r->away;
+    if (away)
+        jn_run_enter(r);
+    janus_status st = r->host.poll(r->options.host_ctx);
+    if (away)
+        jn_run_leave(r);
+    return st;
+}
+
+void jn_run_leave(jn_run *r) {
+    r->away = true;
+    r->host.leave(r->options.host_ctx);
+}
+
+void jn_run_enter(jn_run *r) {
+    r->away = false;
+    r->host.enter(r->options.host_ctx);
 }
 
 static janus_status init(jn_run *r, const janus_run_options *o) {

@@ -82,6 +82,8 @@ struct jn_run {
     uint32_t n_pending, max_level;
     size_t pending_bytes;  /* outputs the pending tasks will need */
     uint64_t pending_cost; /* elements of their work */
+    bool away;             /* the embedding program's lock is given up */
+    bool containers;       /* the log writes to lists or dicts that are not its own */
     uint64_t early_at;     /* the cost from which on a worker may start (exec/early.h) */
     jn_early *early;       /* who has the first of the pending tasks, or NULL */
     JN_VEC(uint32_t) deps; /* of the pending tasks */
@@ -125,6 +127,9 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args);
 janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out);
 /* exec/run.c: lets the caller's poll cancel the run, at most every 50 ms; on the run's thread. */
 janus_status jn_run_poll(jn_run *r);
+/* The embedding program's lock, around long tensor work (host.leave and host.enter). */
+void jn_run_leave(jn_run *r);
+void jn_run_enter(jn_run *r);
 /* exec/run.c: nanoseconds on the monotonic clock. */
 int64_t jn_run_clock(void);
 /* exec/flush.c: executes every pending task. */

@@ -289,6 +289,10 @@ typedef struct janus_host_ops {
     janus_status (*pop)(void *ctx, janus_object o); /* the last item of a list */
     janus_status (*del_key)(void *ctx, janus_object o, const janus_host_value *key);
     janus_status (*del_attr)(void *ctx, janus_object o, int64_t key);
+    /* Around tensor work that takes long, and for which nothing else of this table is needed: the
+     * embedding program may give up its lock in between.  Both or none. */
+    void (*leave)(void *ctx);
+    void (*enter)(void *ctx);
 } janus_host_ops;
 
 /* ---- running --------------------------------------------------------------------------------- */

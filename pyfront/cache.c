@@ -11,6 +11,8 @@
 #include "exec/run.h"
 #include "exec/tensor_rows.h"
 #include "graph/base/log.h"
+#include "graph/base/status.h"
+#include "pyfront/away.h"
 #include "pyfront/external.h"
 #include "pyfront/host_py.h"
 #include "pyfront/policy.h"
@@ -20,7 +22,10 @@
 #include "pyfront/signals.h"
 #include "pyfront/verify/verify.h"
 
-enum { MAX_UNDECIDED = 8 /* then it is not used */ };
+enum {
+    MAX_UNDECIDED = 8, /* then it is not used */
+    STAY = 64 /* calls that keep the lock after one that another thread got in the way of */
+};
 
 void jpy_entry_verify(jpy_entry *e, bool on) {
     e->unverified = on;
@@ -262,8 +267,15 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     }
     for (unsigned i = 0; i < e->n_results + e->n_frames; i++)
         results[i].kind = JANUS_KIND_NONE;
-    uint64_t rng = 0;
+    uint64_t rng = 0, rng_before = jpy_rng_default()->offset;
+    host.stay = e->stays && e->stays--;
     if (run(f, e, slots, &host, &r, results, &rng) != JANUS_OK) {
+        rc = discard(f, e, results);
+        goto end;
+    }
+    if (JN_UNLIKELY(host.away.was) && !jpy_away_holds(&host, &e->guards, call, rng)) {
+        e->stays = STAY;
+        (void)jn_error(JANUS_CANCELLED, "another thread changed what it had read");
         rc = discard(f, e, results);
         goto end;
     }
@@ -276,7 +288,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
         goto end;
     }
     jpy_node *node[JPY_MAX_STAGES] = {NULL};
-    if (jpy_region_nodes(f, e, call, slots, jpy_rng_default()->offset, results, node) < 0)
+    if (jpy_region_nodes(f, e, call, slots, rng_before, results, node) < 0)
         PyErr_Clear(); /* rc is -1 */
     else
         rc = jpy_commit(e, slots, r, host.text, results, node, out_result);
@@ -287,7 +299,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     for (unsigned k = 0; k < e->n_stages; k++)
         jpy_node_release(node[k]);
     jpy_entry_drop_results(results, e->n_results + e->n_frames);
-    if (rc > 0)
+    if (rc > 0 && rng != rng_before)
         jpy_rng_default()->offset = rng;
     if (rc < 0) {
         jpy_note(f, "discarded: the results cannot be made");

@@ -130,6 +130,7 @@ struct jpy_entry {
     PyObject *attr_names;              /* list: host.attr keys */
     PyObject *type_list;               /* list: host.type tokens are addresses of these */
     uint64_t runs;
+    unsigned stays;     /* calls that keep the interpreter lock: another thread got in the way */
     bool unverified;    /* hits are shadows (verify/verify.h) */
     bool copy_all;      /* of those: all memory is copied */
     unsigned undecided; /* shadows in a row that said nothing */

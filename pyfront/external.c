@@ -365,6 +365,8 @@ static janus_status run_gradient(region *r, const jpy_gradient *g, const jpy_val
             (jn_arg){.kind = JANUS_KIND_BOOL, .s.i = dout[i].kind == JANUS_KIND_TENSOR};
     if (st == JANUS_OK)
         st = jn_run_new(g->sub, &options, &run);
+    jn_frame_value *frame = r->frame; /* another thread may go backward from here, too */
+    jn_frame_value_retain(frame);
     if (st == JANUS_OK) {
         bool watching = jpy_signals_watch();
         st = jn_run_execute(run, args, n_args);
@@ -379,6 +381,8 @@ static janus_status run_gradient(region *r, const jpy_gradient *g, const jpy_val
             st = jn_tensor_fill(results[i].t);
     if (run)
         jn_run_free(run);
+    jn_frame_value_release(frame);
+    jpy_host_free(&host);
     for (unsigned i = 0; args && i < r->n_out; i++)
         if (args[i + 1].t)
             janus_tensor_release(args[i + 1].t);

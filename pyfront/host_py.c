@@ -7,6 +7,8 @@
  * the garbage collector runs or by another thread.  Writes come from the commit only.
  */
 #include "pyfront/host_py.h"
+
+#include "pyfront/away.h"
 #include "pyfront/print.h"
 #include "pyfront/py_tensor.h"
 #include "pyfront/signals.h"
@@ -15,6 +17,7 @@ void jpy_host_free(jpy_host *h) {
     for (size_t i = 0; i < h->held.n; i++)
         Py_XDECREF(h->held.data[i]);
     jn_vec_free(&h->held);
+    jn_free(h->away.version);
     Py_CLEAR(h->text);
 }
 
@@ -316,4 +319,6 @@ const janus_host_ops jpy_host_ops = {.struct_size = sizeof(janus_host_ops),
                                      .emit = emit,
                                      .pop = pop,
                                      .del_key = del_key,
-                                     .del_attr = del_attr};
+                                     .del_attr = del_attr,
+                                     .leave = jpy_leave,
+                                     .enter = jpy_enter};

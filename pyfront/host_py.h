@@ -10,6 +10,13 @@
 
 #include "pyfront/entry.h"
 
+typedef struct jpy_away {  /* away.c */
+    PyThreadState *thread; /* while the interpreter lock is given up */
+    bool was;              /* it has been; then these are what was there before: */
+    uint32_t *version;     /* by input: of its storage */
+    uint64_t seed, offset; /* of the generator */
+} jpy_away;
+
 typedef struct jpy_host {
     const jpy_entry *e;
     PyObject *const *slots; /* what the guards bound; NULL: a run that writes nothing */
@@ -17,6 +24,8 @@ typedef struct jpy_host {
     PyObject *text; /* what is printed, as jpy_print_write takes it, or NULL */
     bool anew;      /* the run has entered what was never compared: it is to be a shadow */
     struct jpy_shadow *shadow; /* NULL: what the run reads need not be remembered */
+    bool stay;                 /* keeps the interpreter lock */
+    jpy_away away;
 } jpy_host;
 
 enum { JPY_TAG_PLAIN, JPY_TAG_FREED }; /* of tensors written: no history, one that is used up */

@@ -9,6 +9,8 @@ endif
 pyfront__C_la_SOURCES = \
 	pyfront/autocast.c \
 	pyfront/autocast.h \
+	pyfront/away.c \
+	pyfront/away.h \
 	pyfront/cache.c \
 	pyfront/commit.c \
 	pyfront/commit.h \

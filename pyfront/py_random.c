@@ -27,13 +27,16 @@ typedef struct generator_object {
 
 static generator_object *default_generator;
 
+_Thread_local bool jpy_rng_still;
+
 jn_rng_state *jpy_rng_default(void) { return &default_generator->state; }
 
 /* The state a draw of n elements uses; the generator moves on. */
 jn_rng_state jpy_rng_draw(PyObject *generator, int64_t n) {
     jn_rng_state *s = &(generator ? (generator_object *)generator : default_generator)->state;
     jn_rng_state now = *s;
-    s->offset += (uint64_t)jn_rng_draws(n);
+    if (generator || !jpy_rng_still)
+        s->offset += (uint64_t)jn_rng_draws(n);
     return now;
 }
 

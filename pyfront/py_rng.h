@@ -8,6 +8,8 @@
 
 /* State of the default generator, to read and (after a graph run) to move on. */
 jn_rng_state *jpy_rng_default(void);
+/* In this thread the default generator is not moved on: what a conversion draws is no number. */
+extern _Thread_local bool jpy_rng_still;
 /* The state that a draw of n elements uses; moves the generator (NULL: the default one) on. */
 jn_rng_state jpy_rng_draw(PyObject *generator, int64_t n);
 

@@ -197,7 +197,8 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
 
 jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     char reason[800] = "";
-    jn_rng_state rng = *jpy_rng_default();
+    bool still = jpy_rng_still;
+    jpy_rng_still = true;
     jpy_entry *e = convert_once(f, call, reason, sizeof reason);
     if (!e && jpy_hints_narrow(f, true)) {
         jpy_note(f, "unrolled, one graph a length: %s", reason);
@@ -205,7 +206,7 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     }
     if (!e && jpy_hints_narrow(f, false))
         e = convert_once(f, call, reason, sizeof reason);
-    *jpy_rng_default() = rng;
+    jpy_rng_still = still;
     if (!e) {
         PyObject *s = PyUnicode_DecodeUTF8(reason, (Py_ssize_t)strlen(reason), "replace");
         Py_XSETREF(f->reason, s);
