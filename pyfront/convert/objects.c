@@ -196,7 +196,8 @@ jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o) {
     jcv_av *order = jcv_attr_order(c, o), *t = jcv_tuple(c, NULL, 0);
     t->items = jcv_alloc(c, (2 * order->n + 1) * sizeof *t->items);
     for (unsigned i = 0; i < order->n; i++) {
-        jcv_av *v = c->slots.data[jcv_find_attr(c, o, order->items[i]->py)->slot];
+        uint32_t slot = jcv_find_attr(c, o, order->items[i]->py)->slot;
+        jcv_av *v = c->slots.data[slot];
         if (v->kind == AV_UNDEF)
             jcv_refuse(c, "an attribute: %s", v->text);
         t->items[t->n++] = order->items[i];

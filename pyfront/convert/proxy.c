@@ -296,9 +296,8 @@ static jcv_val *tagged(jcv *c, int kind, janus_scalar s) {
     if (kind != JANUS_KIND_FLOAT || (bits & 0xffffffff00000000u) != tag_bits ||
         (bits & 0xffffffffu) >= c->tags.n)
         return NULL;
-    jcv_tagged *t = &c->tags.data[bits & 0xffffffffu];
-    t->seen = true;
-    return t->val;
+    c->tags.data[bits & 0xffffffffu].seen = true;
+    return c->tags.data[bits & 0xffffffffu].val;
 }
 
 /* Whether a cast only copies what a kernel has made to a tensor of the caller, which the commit
