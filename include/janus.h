@@ -224,8 +224,8 @@ JANUS_API janus_status janus_build_foreach(janus_subgraph *g, janus_value count,
 JANUS_API void janus_subgraph_at(janus_subgraph *g, const char *file, unsigned line, unsigned col);
 
 /* Derives a SubGraph @name with the parameters of `f`: it runs f, and returns f's results followed
- * by the gradient of result 0 (a one-element tensor) with respect to the parameters listed.  Everything that f
- * calls must be defined.  When it fails the module is as it was. */
+ * by the gradient of result 0 (a one-element tensor) with respect to the parameters listed.
+ * Everything that f calls must be defined.  When it fails the module is as it was. */
 JANUS_API janus_status janus_value_and_grad(janus_subgraph *f, const char *name,
                                             const unsigned *params, unsigned n_params,
                                             janus_subgraph **out_sub);

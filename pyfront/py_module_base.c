@@ -166,8 +166,7 @@ static PyType_Spec of_forward_spec = {"janus._C.OfForward", sizeof(of_forward), 
 
 static int add_of_forward(PyObject *module) {
     static const char *const names[] = {"stats", "graphs"};
-    PyTypeObject *type =
-        (PyTypeObject *)PyType_FromModuleAndSpec(module, &of_forward_spec, NULL);
+    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &of_forward_spec, NULL);
     for (size_t i = 0; type && i < sizeof names / sizeof *names; i++) {
         of_forward *d = PyObject_New(of_forward, type);
         if (!d)
