@@ -80,8 +80,9 @@ static int class_axis(const jn_view *x) { return x->rank == 1 ? 0 : 1; }
 typedef struct row {
     line scores;
     int64_t target; /* class; with probabilities: unused */
-    line probs;     /* probabilities, n == 0: classes are given */
+    line probs;     /* probabilities, one a class */
     int64_t index;  /* of the row, in row-major order */
+    bool by_class;  /* the target is a class, else probabilities */
     bool valid;     /* not ignored */
 } row;
 
@@ -100,8 +101,9 @@ static row row_at(const jn_kargs *k, const jn_walk *w, const jn_view *x, const j
     int axis = class_axis(x);
     row r = {.scores = {x, w->off[0], jn_line_stride(x, axis), jn_line_size(x, axis)},
              .index = index,
+             .by_class = !jn_is_float(t),
              .valid = true};
-    if (jn_is_float(t)) {
+    if (!r.by_class) {
         r.probs = (line){t, w->off[1], jn_line_stride(t, axis), r.scores.n};
         return r;
     }
@@ -117,13 +119,13 @@ static row row_at(const jn_kargs *k, const jn_walk *w, const jn_view *x, const j
 
 /* Weight of class c in the target distribution. */
 static double target_weight(const row *r, int64_t c, double smoothing) {
-    double p = r->probs.n ? line_f(&r->probs, c) : c == r->target;
+    double p = r->by_class ? c == r->target : line_f(&r->probs, c);
     return p * (1 - smoothing) + smoothing / (double)r->scores.n;
 }
 
 static double cross_entropy_row(const row *r, double smoothing) {
     double lse = logsumexp(&r->scores), loss = 0;
-    if (r->probs.n == 0 && smoothing == 0)
+    if (r->by_class && smoothing == 0)
         return lse - line_f(&r->scores, r->target);
     for (int64_t c = 0; c < r->scores.n; c++)
         loss += target_weight(r, c, smoothing) * (lse - line_f(&r->scores, c));
