@@ -226,9 +226,10 @@ static janus_status build_ones(jcv_ctx *x, const jn_type *t, jn_loc loc, jn_valu
 
 static janus_status build_backward(jcv_ctx *x, jcv_node *n) {
     unsigned k = n->n_out, n_y = (n->n_in - k) / 2;
-    jn_value *v = jn_alloc((3 * k + 2 * n_y) * sizeof *v), *y = v + 3 * k, *dy = y + n_y;
+    jn_value *v = jn_alloc((3 * k + 2 * n_y) * sizeof *v);
     if (!v)
         return JN_NO_MEMORY();
+    jn_value *y = v + 3 * k, *dy = y + n_y;
     janus_status st = JANUS_OK;
     for (unsigned i = 0; i < n_y; i++) {
         JN_GO(value_in(x, n->in[i], &y[i]), end);

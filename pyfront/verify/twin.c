@@ -18,8 +18,8 @@ void jpy_shadow_init(jpy_shadow *s, jpy_entry *e, bool exact) {
 }
 
 void jpy_shadow_free(jpy_shadow *s) {
-    jpy_twin *t, *next;
-    HASH_ITER(hh, s->twins, t, next) {
+    jpy_twin *t;
+    for (t = s->twins; t; t = t->hh.next) {
         if (t->tensor) {
             janus_tensor_release(t->tensor->t);
             Py_XDECREF(t->tensor->grad);

@@ -68,7 +68,7 @@ static jcv_how how_of_type(jcv *c, PyTypeObject *t, PyObject *name, PyObject **m
 }
 
 jcv_how jcv_how_is(jcv *c, jcv_av *a, int slot, jcv_name which, PyObject **method) {
-    PyObject *name = jcv_slot_name(c, slot, which), *none;
+    PyObject *name = jcv_slot_name(c, slot, which), *none = NULL;
     method = method ? method : &none;
     *method = NULL;
     if (a->kind == AV_HOST) {
