@@ -46,6 +46,8 @@ typedef enum source {
 
 typedef struct operand {
     uint8_t from, arg, item, dtype, kind; /* item: which one of args[arg]; WHOLE: that itself */
+    uint8_t
+        into; /* 1 + the dtype that a float has to fit into, which the key does not say; 0: any */
     janus_scalar s;
     uint64_t cell;
 } operand;
@@ -247,6 +249,12 @@ static bool number_of(PyObject *o, janus_dtype dtype, uint64_t *cell) {
     return !overflow && jpy_scalar_store(dtype, JANUS_KIND_INT, s, cell);
 }
 
+/* What does not fit is the slow way's to complain of. */
+static bool float_fits(const operand *p, PyObject *o) {
+    return !PyFloat_CheckExact(o) || jpy_scalar_fits((janus_dtype)(p->into - 1), JANUS_KIND_FLOAT,
+                                                     (janus_scalar){.f = PyFloat_AS_DOUBLE(o)});
+}
+
 static bool maybe_tracked(const jpy_tensor *t) { return t->node || t->requires_grad || t->base; }
 
 /* The operands as the tape wants them; numbers become tensors of their own. */
@@ -317,6 +325,8 @@ static PyObject *run(const entry *e, PyObject *const *args) {
             continue;
         }
         cells[i] = p->cell;
+        if (p->into && !float_fits(p, args[p->arg]))
+            return NULL;
         if (p->from == FROM_FLOAT)
             cells[i] = bits_of(args[p->arg]);
         else if (p->from == FROM_NUMBER &&
@@ -548,6 +558,10 @@ static bool learn_run(entry *e, const jpy_bound *b, PyObject *const *args, Py_ss
         ok = e->inplace || jpy_autocast_dtype(op, false, &types[i]) < 0;
         if (!ok)
             break;
+        if (op->id == JN_OP_ID_masked_fill && e->in[i].from == FROM_FLOAT)
+            e->in[i].into = (uint8_t)(1 + types[0].dtype);
+        if (op->id == JN_OP_ID_where && e->in[i].from == FROM_NUMBER && cast[i] >= 0)
+            e->in[i].into = (uint8_t)(1 + cast[i]);
         if (e->in[i].from == FROM_NUMBER) {
             uint64_t cell;
             /* Which powers of integers there are depends on the number. */

@@ -183,3 +183,19 @@ def test_as_strided_stays_inside():
     for sizes, strides, offset in (((2**63 - 1,), (1,), 0), ((2**40, 2**40), (2**40, 1), 0), ((2,), (2**62,), 2**62), ((7,), (1,), 0)):
         with pytest.raises(RuntimeError):
             x.as_strided(sizes, strides, offset)
+
+
+def test_a_learned_call_still_asks_whether_the_number_fits():
+    x, y = janus.tensor([1, 2, 3], dtype=janus.int32), janus.ones(3)
+    calls = [
+        lambda v: x.masked_fill(x > 0, v),
+        lambda v: x.clone().masked_fill_(x > 0, v),
+        lambda v: y.masked_fill(y > 0, v),
+        lambda v: janus.where(y > 0, y, v),
+    ]
+    for f in calls:
+        for _ in range(4):
+            f(1.5)
+        with pytest.raises(RuntimeError, match="without overflow"):
+            f(1e300)
+        assert f(2.0) is not None
