@@ -24,6 +24,7 @@ static void bound_init(jpy_bound *b, PyObject *x) {
     b->few[0] = (jpy_operand){.o = x};
     b->result = JPY_RESULT_ALL;
     b->is_identity = false;
+    b->by_value = false;
     b->cast_first = -1;
     b->keep = NULL;
     b->n_ints = 0;

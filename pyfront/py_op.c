@@ -189,6 +189,7 @@ int jpy_op_bind(jpy_op *f, PyObject *const *args, size_t nargsf, PyObject *kwnam
     b->n_in = 0;
     b->result = JPY_RESULT_ALL;
     b->is_identity = false;
+    b->by_value = false;
     b->cast_first = -1;
     b->keep = NULL;
     b->n_ints = 0;

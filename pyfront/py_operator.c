@@ -133,6 +133,7 @@ static int bind_operands(jpy_bound *b, const jn_op *op, PyObject *const *args, P
         b->few[i] = (jpy_operand){.o = args[i]};
     b->result = JPY_RESULT_ALL;
     b->is_identity = false;
+    b->by_value = false;
     b->cast_first = -1;
     b->keep = NULL;
     b->type_of = NULL;

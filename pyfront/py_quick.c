@@ -602,7 +602,7 @@ static void forget(size_t place) {
 
 void jpy_quick_learn(const jpy_quick_key *key, const jpy_bound *b, bool inplace,
                      PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
-    if (!key->n || !key->seen)
+    if (!key->n || !key->seen || b->by_value)
         return;
     entry *e = PyMem_Calloc(1, sizeof *e + key->n * sizeof *e->words);
     if (!e)

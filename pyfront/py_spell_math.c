@@ -34,6 +34,7 @@ int jpy_bind_clamp(jpy_bound *b, PyObject *const *a) {
     if (limit(a[1], &s->lo) < 0 || limit(a[2], &s->hi) < 0 || jpy_type_of(b, a[0], &t) < 0)
         return -1;
     if (isnan(s->lo) || isnan(s->hi)) { /* a bound that is no number leaves none */
+        b->by_value = true;
         PyObject *in[2] = {a[0], isnan(s->lo) ? a[1] : a[2]};
         return jpy_use(b, JN_OP(maximum), in, 2);
     }

@@ -202,6 +202,7 @@ static PyObject *by_op(PyObject *x, const jn_op *row, int axis, jpy_operand star
     b.n_in = row->n_in_max;
     b.result = JPY_RESULT_ALL;
     b.is_identity = false;
+    b.by_value = false;
     b.cast_first = -1;
     b.keep = NULL;
     b.n_ints = 0;

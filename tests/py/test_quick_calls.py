@@ -199,3 +199,13 @@ def test_a_learned_call_still_asks_whether_the_number_fits():
         with pytest.raises(RuntimeError, match="without overflow"):
             f(1e300)
         assert f(2.0) is not None
+
+def test_a_bound_that_is_no_number_is_not_learned():
+    """clamp() with a NaN is another op, which later bounds must not be given to."""
+    x = janus.tensor([0.5, -0.3, 2.0, -3.0])
+    for bound in (1.0, math.nan, math.nan, math.nan):
+        for clamp in (x.clamp, lambda lo, hi: janus.clamp(x, lo, hi), lambda lo, hi: janus.clamp(x, min=lo, max=hi)):
+            clamp(-1.0, bound)
+            assert clamp(-1.0, 1.0).tolist() == [0.5, x[1].item(), 1.0, -1.0]
+            clamp(bound, 1.0)
+            assert clamp(-1.0, 1.0).tolist() == [0.5, x[1].item(), 1.0, -1.0]
