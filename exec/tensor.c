@@ -141,18 +141,18 @@ janus_status jn_tensor_empty(janus_dtype dtype, int rank, const int64_t *dims, j
     return JANUS_OK;
 }
 
-static void finish_strided(janus_tensor *t) {
-    int64_t n = 1, expected = 1;
-    bool contiguous = true;
+/* False: more elements than can be counted. */
+static bool finish_strided(janus_tensor *t) {
+    int64_t n = 1;
+    bool contiguous = true, empty = false, counted = true;
     for (int i = t->rank - 1; i >= 0; i--) {
-        if (t->dims[i] != 1) {
-            contiguous = contiguous && t->strides[i] == expected;
-            expected *= t->dims[i];
-        }
-        n *= t->dims[i];
+        contiguous = contiguous && (t->dims[i] == 1 || t->strides[i] == n);
+        empty = empty || t->dims[i] == 0;
+        counted = counted && (t->dims[i] == 0 || !__builtin_mul_overflow(n, t->dims[i], &n));
     }
-    t->numel = n;
-    t->contiguous = contiguous || n == 0;
+    t->numel = empty ? 0 : n;
+    t->contiguous = contiguous || empty;
+    return counted || empty;
 }
 
 janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
@@ -163,7 +163,10 @@ janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
         t->dims[i] = dims[i];
         t->strides[i] = strides[i];
     }
-    finish_strided(t);
+    if (JN_UNLIKELY(!finish_strided(t))) {
+        shell_free(t);
+        return jn_error(JANUS_SHAPE, "a view with too many elements");
+    }
     t->storage = base->storage;
     jn_storage_retain(t->storage);
     t->raw = base->raw + offset * (int64_t)jn_dtype_size((janus_dtype)base->dtype);
@@ -496,7 +499,7 @@ janus_status jn_tensor_over(janus_dtype dtype, int rank, const int64_t *dims,
             return jn_error(JANUS_SHAPE, "wrap: a negative dim or too many elements");
         }
     }
-    finish_strided(t);
+    (void)finish_strided(t); /* counted above */
     jn_storage *s = jn_pool_alloc(HEADER);
     if (!s) {
         shell_free(t);

@@ -50,7 +50,8 @@ int jpy_getbuffer(PyObject *self, Py_buffer *view, int flags) {
     Py_ssize_t size = (Py_ssize_t)jn_dtype_size((janus_dtype)t->dtype);
     for (int i = 0; i < t->rank; i++) {
         e->shape[i] = (Py_ssize_t)t->dims[i];
-        e->strides[i] = (Py_ssize_t)t->strides[i] * size;
+        /* that of a size 1 may be anything */
+        e->strides[i] = (Py_ssize_t)((uint64_t)t->strides[i] * (uint64_t)size);
     }
     e->t = t;
     janus_tensor_retain(t);

@@ -282,8 +282,10 @@ static PyObject *arange(ARGS) {
                 "arange: step must not be zero and the bounds must agree with its sign");
             return NULL;
         }
-        return arange_of(JANUS_KIND_INT, v[0], v[2],
-                         s > 0 ? (b - a + s - 1) / s : (a - b - s - 1) / -s, &c);
+        uint64_t span = s > 0 ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;
+        uint64_t count = span ? (span - 1) / (s > 0 ? (uint64_t)s : -(uint64_t)s) + 1 : 0;
+        return arange_of(JANUS_KIND_INT, v[0], v[2], count > INT64_MAX ? INT64_MAX : (int64_t)count,
+                         &c);
     }
     for (int i = 0; i < 3; i++)
         if (kinds[i] != JANUS_KIND_FLOAT)

@@ -89,7 +89,7 @@ static PyObject *list_of(janus_tensor *t, int axis, const char *p) {
     if (axis == t->rank)
         return element((janus_dtype)t->dtype, p);
     int64_t n = t->dims[axis],
-            step = t->strides[axis] * (int64_t)jn_dtype_size((janus_dtype)t->dtype);
+            step = n > 1 ? t->strides[axis] * (int64_t)jn_dtype_size((janus_dtype)t->dtype) : 0;
     PyObject *list = PyList_New((Py_ssize_t)n);
     for (int64_t i = 0; list && i < n; i++) {
         PyObject *o = list_of(t, axis + 1, p + i * step);
