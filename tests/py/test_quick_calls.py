@@ -200,6 +200,7 @@ def test_a_learned_call_still_asks_whether_the_number_fits():
             f(1e300)
         assert f(2.0) is not None
 
+
 def test_a_bound_that_is_no_number_is_not_learned():
     """clamp() with a NaN is another op, which later bounds must not be given to."""
     x = janus.tensor([0.5, -0.3, 2.0, -3.0])
