@@ -5,7 +5,10 @@ JANUS_LIGHT_TESTS=1 leaves out most of what is generated: scripts/check.sh runs 
 (sanitizers, other compilers and interpreters) each program once and a fifth of the generated tests.
 """
 
+import gc
 import os
+
+import pytest
 
 os.environ.setdefault("JANUS_MEASURE", "0")
 
@@ -22,6 +25,15 @@ GENERATED = (
     "test_torch",
     "test_values",
 )
+
+
+@pytest.fixture
+def small_heap():
+    """What earlier tests left is no part of collections, which these tests ask for at every allocation."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def pytest_collection_modifyitems(config, items):

@@ -13,6 +13,8 @@ import pytest
 import janus
 from janus import nn
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 Function = type(janus.function(lambda: None))
 
 

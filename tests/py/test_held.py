@@ -10,6 +10,8 @@ import pytest
 
 import janus
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 
 class Thing:
     pass
