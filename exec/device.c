@@ -364,7 +364,7 @@ janus_status jn_tensor_send(janus_tensor *t, jn_device *to, bool copy, bool non_
     janus_tensor *dense, *y = NULL;
     JN_TRY(jn_tensor_contiguous(t, &dense));
     size_t bytes = (size_t)t->numel * jn_dtype_size((janus_dtype)t->dtype);
-    char *data;
+    char *data = NULL;
     janus_status st = jn_tensor_data(dense, &data);
     if (st == JANUS_OK)
         st = to ? jn_dev_tensor(to, (janus_dtype)t->dtype, t->rank, t->dims, &y)
