@@ -80,6 +80,7 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
         jpy_back_off(f, 4);
         f->convert_first = !f->convert_first;
         jpy_note(f, "not converted: %s", f->reason ? PyUnicode_AsUTF8(f->reason) : "?");
+        jpy_word_look(f, call, false);
         return;
     }
     if (f->entries.n >= MAX_ENTRIES)
@@ -98,6 +99,7 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
     }
     memmove(f->entries.data + 1, f->entries.data, (f->entries.n - 1) * sizeof *f->entries.data);
     f->entries.data[0] = e;
+    jpy_word_look(f, call, true);
 }
 
 static void rest_if_slow(jpy_function *f) {
@@ -106,6 +108,8 @@ static void rest_if_slow(jpy_function *f) {
             return;
     for (size_t i = 0; i < f->entries.n; i++)
         *jpy_entry_trial(f->entries.data[i]) = (jpy_trial){0};
+    if (f->rest_length && f->word.tensors) /* once can be chance */
+        f->word.due = JPY_WORD_SLOW;
     jpy_rest(f);
 }
 
@@ -118,7 +122,7 @@ static PyObject *timed_plain(jpy_function *f, jpy_entry *e, PyObject *const *arg
     PyObject *r = run_plain(f, args, nargsf, kwnames);
     if (r && jpy_trial_end(f, jpy_entry_trial(e), false, start))
         rest_if_slow(f);
-    return r;
+    return JN_UNLIKELY(f->word.due) ? jpy_word_say(f, r) : r;
 }
 
 /* A call that was compared.  It counts as a graph's where the graph would have done the same. */
@@ -200,7 +204,7 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     PyObject *r = run_plain(f, args, nargsf, kwnames);
     if (r && !f->plain && !first)
         try_convert(f, &call, start ? jpy_now() - start : 0);
-    return r;
+    return JN_UNLIKELY(f->word.due) ? jpy_word_say(f, r) : r;
 }
 
 /* The caller lends its arguments, and may have them from where the function itself takes them away
@@ -280,6 +284,7 @@ static void function_dealloc(PyObject *self) {
         PyObject_ClearWeakRefs(self);
     function_clear(self);
     jn_vec_free(&f->entries);
+    jpy_word_free(&f->word);
     Py_CLEAR(f->notes);
     Py_CLEAR(f->reason);
     PyObject_GC_Del(self);

@@ -11,6 +11,7 @@
 #include "graph/base/vec.h"
 #include "include/janus.h"
 #include "pyfront/jpy.h"
+#include "pyfront/word.h"
 #include <structmember.h>
 
 typedef struct jpy_entry jpy_entry;
@@ -51,6 +52,7 @@ typedef struct jpy_function {
     uint64_t slow;              /* entries that were found slow */
     uint64_t rest, rest_length; /* calls until slow entries are tried again */
     janus_run_stats run;        /* summed over runs */
+    jpy_word word;
 } jpy_function;
 
 extern PyTypeObject *jpy_function_type;

@@ -159,6 +159,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/verify/twin.c \
 	pyfront/verify/verify.h \
 	pyfront/verify/write.c \
+	pyfront/word.c \
+	pyfront/word.h \
 	$(NULL)
 pyfront__C_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(PYTHON_INCLUDE)
 pyfront__C_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -shrext $(PYTHON_EXT_SUFFIX) \

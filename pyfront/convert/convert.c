@@ -171,6 +171,9 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
             give_reason(c, reason, size);
         else
             snprintf(reason, size, "%s", c->reason);
+        if (t == THROW_REFUSE)
+            jpy_word_refused(f, c->refused_at.file, c->refused_at.line);
+        f->word.tensors |= c->recs != NULL;
         drop_attempt(c);
         jn_free(c);
         if (t == THROW_NONE)
