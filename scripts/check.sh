@@ -57,8 +57,10 @@ logged() {
 }
 
 show_failure() {
-  say "--- $1 failed; the end of $logs/$1.log:"
-  tail -n "${2:-40}" "$logs/$1.log" | sed 's/^/    /'
+  {
+    say "--- $1 failed; the end of $logs/$1.log:"
+    tail -n "${2:-40}" "$logs/$1.log" | sed 's/^/    /'
+  } | tee -a "$logs/failures"
 }
 
 # build STEP CONFIGURE-ARGUMENT...: configures and builds in $work/STEP; says why if it cannot.
@@ -97,10 +99,12 @@ tests() {
   # shellcheck disable=SC2046
   set -- $(xargs awk -f "$root/scripts/count_results.awk" <"$logs/$tests_step.list" /dev/null)
   for trs in $(find "$work/$tests_step" -name '*.trs' -exec grep -lE ':test-result: (FAIL|ERROR|XPASS)' {} +); do
-    say "--- $tests_step: ${trs%.trs} failed:"
-    grep -E '^(FAILED|ERROR|E  )|^ +[0-9]+\. |ERROR: |runtime error|SUMMARY' "${trs%.trs}.log" | head -n 30 |
-      sed 's/^/    /'
-    tail -n 15 "${trs%.trs}.log" | sed 's/^/    /'
+    {
+      say "--- $tests_step: ${trs%.trs} failed:"
+      grep -E '^(FAILED|ERROR|E  )|^ +[0-9]+\. |ERROR: |runtime error|SUMMARY' "${trs%.trs}.log" | head -n 30 |
+        sed 's/^/    /'
+      tail -n 15 "${trs%.trs}.log" | sed 's/^/    /'
+    } | tee -a "$logs/failures"
   done
   # A test program that could not be built leaves no log of its own.
   if [ $tests_status -ne 0 ] && [ "$2" = 0 ]; then
@@ -355,6 +359,7 @@ else
   main_python=:
 fi
 
+: >"$logs/failures"
 for step in $steps; do
   PYTEST_ARGS=$main_pytest_args
   # Generated tests run as a whole in one build; tests/py/conftest.py says what the others leave out.
@@ -373,7 +378,11 @@ for step in $steps; do
   esac
 done
 
-[ -z "$failures" ] || say "failed:$failures"
+# Said once more at the end: of a long output often the end alone is kept.
+if [ -n "$failures" ]; then
+  tail -n 100 "$logs/failures"
+  say "failed:$failures"
+fi
 [ "$skipped" = 0 ] || say "$skipped skipped; the logs say why"
 say "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -15,7 +15,11 @@ FNR == 1 { flush() }
         line = substr(line, RSTART + RLENGTH)
     }
 }
-/^(PASS|FAIL|SKIP|XFAIL|XPASS|ERROR) .*\(exit status: [0-9]+\)$/ { result = $1 }
+# A program that was killed leaves a line unfinished, so the result need not begin its line.
+match($0, /(PASS|FAIL|SKIP|XFAIL|XPASS|ERROR) [^ ]+ \(exit status: [0-9]+\)$/) {
+    split(substr($0, RSTART), w, " ")
+    result = w[1]
+}
 END { flush(); print passed + 0, failed + 0, skipped + 0 }
 
 function flush() {
