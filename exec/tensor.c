@@ -141,7 +141,8 @@ janus_status jn_tensor_empty(janus_dtype dtype, int rank, const int64_t *dims, j
     return JANUS_OK;
 }
 
-/* False: more elements than can be counted. */
+/* False: sizes whose product cannot be counted, those of an empty tensor included (as
+ * jn_tensor_empty asks it): kernels multiply the sizes of some dims and leave others out. */
 static bool finish_strided(janus_tensor *t) {
     int64_t n = 1;
     bool contiguous = true, empty = false, counted = true;
@@ -152,7 +153,7 @@ static bool finish_strided(janus_tensor *t) {
     }
     t->numel = empty ? 0 : n;
     t->contiguous = contiguous || empty;
-    return counted || empty;
+    return counted;
 }
 
 janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,

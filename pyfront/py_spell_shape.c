@@ -202,7 +202,10 @@ int jpy_bind_narrow(jpy_bound *b, PyObject *const *a) {
         narrow_fits(t.dims[axis < 0 ? axis + t.rank : axis], &start, n) < 0)
         return -1;
     b->in[1] = (jpy_operand){.kind = JANUS_KIND_INT, .s.i = start};
-    b->in[2] = (jpy_operand){.kind = JANUS_KIND_INT, .s.i = start + n};
+    int64_t end;
+    if (__builtin_add_overflow(start, n, &end))
+        end = INT64_MAX; /* the axis is out of range, which the op says */
+    b->in[2] = (jpy_operand){.kind = JANUS_KIND_INT, .s.i = end};
     b->n_in = 3;
     return jpy_int_arg(a[1], &ATTRS(janus_slice_attrs)->axis) < 0 ? -1 : 0;
 }

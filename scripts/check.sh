@@ -92,6 +92,7 @@ build() {
 tests() {
   tests_step=$1
   shift
+  rm -f "$logs"/sanitizer.*
   find "$work/$tests_step" \( -name '*.trs' -o -name 't_*.log' -o -name '*.sh.log' \) -delete
   (cd "$work/$tests_step" && logged "$tests_step" make -k -j"$jobs" check "$@")
   tests_status=$?
@@ -104,6 +105,8 @@ tests() {
       grep -E '^(FAILED|ERROR|E  )|^ +[0-9]+\. |ERROR: |runtime error|SUMMARY' "${trs%.trs}.log" | head -n 30 |
         sed 's/^/    /'
       tail -n 15 "${trs%.trs}.log" | sed 's/^/    /'
+      cat "$logs"/sanitizer.* 2>/dev/null | grep -a -A 12 -E 'ERROR: |WARNING: Thread|runtime error' | head -n 60 |
+        sed 's/^/    /'
     } | tee -a "$logs/failures"
   done
   # A test program that could not be built leaves no log of its own.
@@ -138,9 +141,11 @@ test_venv() {
 }
 
 sanitizer_env() {
-  export ASAN_OPTIONS=abort_on_error=0:allocator_may_return_null=1:detect_stack_use_after_return=1:strict_string_checks=1
-  export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+  # pytest keeps what a test prints and dies with it, so reports go to files.
+  reports=log_path=$logs/sanitizer
+  export ASAN_OPTIONS=$reports:abort_on_error=0:allocator_may_return_null=1:detect_stack_use_after_return=1:strict_string_checks=1
+  export UBSAN_OPTIONS=$reports:print_stacktrace=1:halt_on_error=1
+  export TSAN_OPTIONS=$reports:halt_on_error=1:second_deadlock_stack=1
 }
 
 step_gcc() {
