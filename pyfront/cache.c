@@ -249,6 +249,8 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     }
     int failed = jpy_guards_run(&e->guards, call, slots);
     if (failed) {
+        if ((size_t)failed <= e->guards.srcs.n)
+            e->guards.srcs.data[failed - 1]->failures++;
         if (jn_log_on(JN_LOG_GUARDS))
             log_guard(e, (size_t)failed - 1);
         rc = 0;
@@ -317,26 +319,4 @@ end:
     if (results != some)
         jn_free(results);
     return rc;
-}
-
-int jpy_entry_describe(jpy_entry *e, PyObject *list) {
-    static const char *const names[] = {"sets an attribute", "sets a gradient", "writes a tensor",
-                                        "writes a list",     "writes a dict",   "writes a dict",
-                                        "sets a global",     "deletes"};
-    if (jpy_guards_describe(&e->guards, list) < 0)
-        return -1;
-    for (size_t i = 0; i < e->steps.n; i++) {
-        const jpy_commit_step *s = &e->steps.data[i];
-        PyObject *path = jpy_src_path(e->guards.srcs.data[s->slot], false);
-        PyObject *line =
-            path ? PyUnicode_FromFormat("  effect: %s: %U%s%S", names[s->kind], path,
-                                        s->key ? "." : "", s->key ? s->key : jpy.empty_tuple)
-                 : NULL;
-        int bad = line ? PyList_Append(list, line) : -1;
-        Py_XDECREF(path);
-        Py_XDECREF(line);
-        if (bad)
-            return -1;
-    }
-    return 0;
 }

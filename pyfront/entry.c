@@ -40,6 +40,8 @@ static void entry_dealloc(PyObject *self) {
     jn_vec_free(&e->grad_of);
     jn_vec_free(&e->looked);
     jn_vec_free(&e->prints);
+    jn_vec_free(&e->visited);
+    jn_vec_free(&e->left_out);
     jpy_guards_free(&e->guards);
     jn_module_release(e->module);
     jn_vec_free(&e->inputs);

@@ -70,6 +70,11 @@ typedef struct jpy_input {
     bool used;    /* by the graph; else only guards look at it */
 } jpy_input;
 
+typedef struct jpy_left_out { /* a path that the graph does not have */
+    const char *why;
+    jn_loc at;
+} jpy_left_out;
+
 enum { JPY_NO_STAGE = UINT32_MAX, JPY_MAX_STAGES = 32, JPY_MAX_ALONE = 4 };
 typedef struct jpy_tracked { /* a tensor that gradients flow to */
     uint32_t stage,
@@ -135,6 +140,8 @@ struct jpy_entry {
     bool copy_all;      /* of those: all memory is copied */
     unsigned undecided; /* shadows in a row that said nothing */
     jpy_trial trial;
+    JN_VEC(jn_loc) visited;        /* statements that the conversion ran, sorted; for explain */
+    JN_VEC(jpy_left_out) left_out; /* likewise */
 };
 
 /* entry.c: an empty one for the arguments of `call`, of which the guards hold the names; NULL: out

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * janus.explain and janus.dump.
- *
- * explain prints counts, then what each conversion did or why it was refused, with the source line,
- * then the guards and effects of every cached entry and what became of each line.  dump writes all
- * graphs of a function, or one given as text.
- */
+/* janus.dump: all graphs of a function, or one given as text, in the format of the file's name. */
 #include "pyfront/explain.h"
 
 #include <string.h>
@@ -32,68 +26,16 @@ PyObject *jpy_module_text(const janus_module *m, const char *suffix) {
     return o;
 }
 
-static PyObject *lines_of(jpy_function *f) {
-    PyObject *list = PyList_New(0);
-    PyObject *head = PyUnicode_FromFormat(
-        "%R: %llu calls, %llu as graphs, %llu imperative, %llu discarded, %llu "
-        "conversions, %zu entries",
-        f->callable, f->calls, f->graph, f->imperative, f->fallbacks, f->conversions, f->entries.n);
-    if (!list || !head || PyList_Append(list, head) < 0)
-        Py_CLEAR(list);
-    Py_XDECREF(head);
-    if (list && f->reason && !f->entries.n) {
-        PyObject *s = PyUnicode_FromFormat("runs imperatively: %U", f->reason);
-        if (!s || PyList_Append(list, s) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(s);
-    }
-    for (Py_ssize_t i = 0; list && i < PyList_GET_SIZE(f->notes); i++) {
-        PyObject *s = PyUnicode_FromFormat("  %U", PyList_GET_ITEM(f->notes, i));
-        if (!s || PyList_Append(list, s) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(s);
-    }
-    for (size_t i = 0; list && i < f->entries.n; i++) {
-        PyObject *s = PyUnicode_FromFormat("entry %zu:", i);
-        if (!s || PyList_Append(list, s) < 0 || jpy_entry_describe(f->entries.data[i], list) < 0 ||
-            jpy_describe_lines(jpy_entry_module(f->entries.data[i]), list) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(s);
-    }
-    return list;
-}
-
-static jpy_function *function_arg(PyObject *o) {
-    if (PyMethod_Check(o))
-        o = PyMethod_GET_FUNCTION(o);
-    if (Py_TYPE(o) == jpy_function_type)
-        return (jpy_function *)o;
-    return NULL;
-}
-
-PyObject *jpy_explain(PyObject *module, PyObject *o) {
-    (void)module;
-    jpy_function *f = function_arg(o);
+jpy_function *jpy_function_of(PyObject *o) {
     PyObject *forward = NULL;
-    if (!f && (forward = PyObject_GetAttrString(o, "forward")))
-        f = function_arg(forward);
-    PyErr_Clear();
-    if (!f) {
+    if (jpy.module_base_type && PyObject_TypeCheck(o, jpy.module_base_type)) {
+        o = forward = PyObject_GetAttrString(o, "forward"); /* the module keeps it */
+        PyErr_Clear();
         Py_XDECREF(forward);
-        return PyErr_Format(PyExc_TypeError, "janus.explain: %s is no janus.function",
-                            Py_TYPE(o)->tp_name);
     }
-    PyObject *list = lines_of(f), *nl = PyUnicode_FromString("\n"), *text = NULL;
-    if (list && nl)
-        text = PyUnicode_Join(nl, list);
-    Py_XDECREF(list);
-    Py_XDECREF(nl);
-    Py_XDECREF(forward);
-    PyObject *out = text ? PySys_GetObject("stdout") : NULL;
-    if (out && out != Py_None &&
-        (PyFile_WriteObject(text, out, Py_PRINT_RAW) < 0 || PyFile_WriteString("\n", out) < 0))
-        Py_CLEAR(text);
-    return text;
+    if (o && PyMethod_Check(o))
+        o = PyMethod_GET_FUNCTION(o);
+    return o && Py_TYPE(o) == jpy_function_type ? (jpy_function *)o : NULL;
 }
 
 static PyObject *join_graphs(jpy_function *f, const char *suffix) {
@@ -149,7 +91,7 @@ PyObject *jpy_dump(PyObject *module, PyObject *args) {
     suffix = suffix ? suffix : "";
     bool svg = !strcmp(suffix, ".svg"), html = !strcmp(suffix, ".html");
     const char *form = svg || html ? ".dot" : suffix;
-    jpy_function *f = function_arg(what);
+    jpy_function *f = jpy_function_of(what);
     PyObject *text = f ? join_graphs(f, form)
                      : PyUnicode_Check(what)
                          ? convert_text(what, form)

@@ -73,7 +73,10 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
     f->plain++;
     f->thread = PyThread_get_thread_ident();
     f->conversions++;
+    PyObject *cause = f->entries.n ? jpy_miss(f->entries.data[0], call) : NULL;
+    int64_t start = jpy_now();
     jpy_entry *e = jpy_convert(f, call);
+    jpy_report_conversion(f, e, cause, jpy_now() - start);
     f->plain--;
     PyErr_Clear();
     if (!e) {
@@ -255,6 +258,7 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(f->hints);
     Py_VISIT(f->seen);
     Py_VISIT(f->notes);
+    Py_VISIT(f->history);
     for (size_t i = 0; i < f->entries.n; i++)
         Py_VISIT((PyObject *)f->entries.data[i]);
     return 0;
@@ -286,6 +290,7 @@ static void function_dealloc(PyObject *self) {
     jn_vec_free(&f->entries);
     jpy_word_free(&f->word);
     Py_CLEAR(f->notes);
+    Py_CLEAR(f->history);
     Py_CLEAR(f->reason);
     PyObject_GC_Del(self);
     Py_DECREF(type);
@@ -350,8 +355,9 @@ PyObject *jpy_function_new(PyObject *callable, bool exact, bool checkpoint, bool
     f->hints = PyDict_New();
     f->seen = PyDict_New();
     f->notes = PyList_New(0);
+    f->history = PyList_New(0);
     PyObject_GC_Track(f);
-    if (!f->hints || !f->seen || !f->notes || jpy_function_dress(f, callable) < 0) {
+    if (!f->hints || !f->seen || !f->notes || !f->history || jpy_function_dress(f, callable) < 0) {
         Py_DECREF(f);
         return NULL;
     }
@@ -525,7 +531,7 @@ static PyMethodDef module_methods[] = {
      "them; verify: how often graphs are compared with CPython, \"always\", \"rarely\" (the first "
      "hits) or \"never\", None: what JANUS_VERIFY says, else \"rarely\"."},
     {"_guard_time", guard_time, METH_VARARGS, "Seconds to run the guards of the newest graph."},
-    {"explain", jpy_explain, METH_O, "explain(f): prints and returns what became of f, and why."},
+    {"_report", jpy_report, METH_O, "What explain makes its text of, as a dict (report.c)."},
     {"dump", jpy_dump, METH_VARARGS, "dump(f_or_graph_text, path): .jir, .json, .dot, .svg, .html"},
     {NULL, NULL, 0, NULL}};
 

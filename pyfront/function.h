@@ -29,11 +29,12 @@ typedef struct jpy_function {
     PyObject *callable; /* owned */
     PyObject *like;     /* whose names it has: the callable, or another one */
     PyObject *dict, *weakrefs;
-    PyObject *hints;  /* dict: what failed guards taught: path of a number or length -> True: it is
-                         not assumed, False: it has to be, an int: how often it was another one */
-    PyObject *seen;   /* dict: objects met by recursions, one of each kind (convert/seen.c) */
-    PyObject *notes;  /* list of str: conversions and failures, for explain */
-    PyObject *reason; /* str: why the last conversion was refused, or NULL */
+    PyObject *hints;   /* dict: what failed guards taught: path of a number or length -> True: it is
+                          not assumed, False: it has to be, an int: how often it was another one */
+    PyObject *seen;    /* dict: objects met by recursions, one of each kind (convert/seen.c) */
+    PyObject *notes;   /* list of str: conversions and failures, for explain */
+    PyObject *history; /* list of tuples, one a conversion: report.c */
+    PyObject *reason;  /* str: why the last conversion was refused, or NULL */
     JN_VEC(jpy_entry *) entries;
     bool exact;
     bool doubted;         /* it is so since a graph in "fast" numerics gave other numbers */
@@ -84,8 +85,6 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
                    PyObject **out_result);
 /* After a miss: what differs is not assumed in the next conversion (hints.c). */
 void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call);
-/* Text of the guards and effects, one a line, added to the list; the module's .jir text. */
-int jpy_entry_describe(jpy_entry *e, PyObject *list);
 const janus_module *jpy_entry_module(jpy_entry *e);
 jpy_trial *jpy_entry_trial(jpy_entry *e);
 /* Number of guards; nanoseconds to run them `repeat` times, -1: they do not hold. */

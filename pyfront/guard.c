@@ -398,29 +398,3 @@ PyObject *jpy_src_length(const jpy_src *s) {
     Py_XDECREF(path);
     return out;
 }
-
-int jpy_guards_describe(const jpy_guards *g, PyObject *list) {
-    for (size_t i = 0; i < g->srcs.n; i++) {
-        const jpy_src *s = g->srcs.data[i];
-        if (!s->checks)
-            continue;
-        const char *what = s->checks & JPY_CHECK_ABSENT   ? "is absent"
-                           : s->checks & JPY_CHECK_TENSOR ? "is a tensor of the same type and dims"
-                           : s->checks & JPY_CHECK_CONST  ? "has the same value"
-                           : s->checks & JPY_CHECK_IDENT  ? "is the same object"
-                           : s->checks & JPY_CHECK_LEN    ? "has the same length"
-                           : s->checks & JPY_CHECK_SOME   ? "has items"
-                           : s->checks & JPY_CHECK_SAME   ? "is an object met before"
-                           : s->checks & JPY_CHECK_INT    ? "is an int"
-                           : s->checks & JPY_CHECK_FLOAT  ? "is a float"
-                                                          : "has the same type";
-        PyObject *path = jpy_src_path(s, false);
-        PyObject *line = path ? PyUnicode_FromFormat("  assumes: %U %s", path, what) : NULL;
-        int bad = line ? PyList_Append(list, line) : -1;
-        Py_XDECREF(path);
-        Py_XDECREF(line);
-        if (bad)
-            return -1;
-    }
-    return 0;
-}

@@ -100,6 +100,7 @@ typedef struct jpy_src {
     bool is_tensor_input;
     jpy_attr_how how;
     Py_ssize_t offset; /* of a member */
+    uint32_t failures; /* misses that it was the first to find */
 } jpy_src;
 
 typedef struct jpy_fast_dict { /* of the module, or the dict, in a slot */
@@ -169,7 +170,8 @@ void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *num
 PyObject *jpy_src_path(const jpy_src *s, bool general);
 /* "length of a0.children[*]". New reference. */
 PyObject *jpy_src_length(const jpy_src *s);
-int jpy_guards_describe(const jpy_guards *g, PyObject *list);
+/* report.c: adds a tuple (path, what is assumed, how often it failed) for each check. */
+int jpy_guards_report(const jpy_guards *g, PyObject *list);
 
 /* Whether values of its kind are told apart by jpy_same_value: immutable builtins, containers of
  * such included. */

@@ -100,6 +100,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/signals.h \
 	pyfront/print.c \
 	pyfront/print.h \
+	pyfront/report.c \
 	pyfront/replay.c \
 	pyfront/replay.h \
 	pyfront/source.c \

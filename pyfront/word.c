@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pyfront/entry.h"
+#include "pyfront/explain.h"
 #include "pyfront/function.h"
 
 enum {
@@ -24,28 +25,12 @@ void jpy_word_free(jpy_word *w) {
     Py_CLEAR(w->cause);
 }
 
-/* The path of the first guard of an earlier graph that these arguments fail. */
-static PyObject *what_differs(const jpy_function *f, const jpy_call *call) {
-    PyObject *path = NULL;
-    for (size_t i = 1; i < f->entries.n && !path; i++) {
-        jpy_guards *g = &f->entries.data[i]->guards;
-        PyObject **slots = jn_alloc((g->srcs.n + 1) * sizeof *slots);
-        int failed = slots ? jpy_guards_run(g, call, slots) : 0;
-        const jpy_src *src =
-            failed && (size_t)failed <= g->srcs.n ? g->srcs.data[failed - 1] : NULL;
-        PyObject *bare = src ? jpy_src_path(src, true) : NULL;
-        if (bare)
-            path = PyUnicode_FromFormat("%s%U",
-                                        src->checks & JPY_CHECK_TENSOR
-                                            ? "the type, shape or requires_grad of "
-                                        : src->checks & JPY_CHECK_LEN ? "the length of "
-                                                                      : "",
-                                        bare);
-        Py_XDECREF(bare);
-        jn_free(slots);
-    }
-    PyErr_Clear();
-    return path;
+/* What of the call an earlier graph than the newest does not take. */
+static PyObject *earlier_miss(const jpy_function *f, const jpy_call *call) {
+    PyObject *what = NULL;
+    for (size_t i = 1; i < f->entries.n && !what; i++)
+        what = jpy_miss(f->entries.data[i], call);
+    return what;
 }
 
 /* The text of the last note that begins with "discarded: ". */
@@ -72,7 +57,7 @@ void jpy_word_look(jpy_function *f, const jpy_call *call, bool made) {
     } else if (made && f->conversions >= CONVERSIONS && f->graph < f->conversions * 4) {
         bool discards = f->fallbacks * 2 > f->conversions;
         w->due = discards ? JPY_WORD_DISCARDS : JPY_WORD_STORM;
-        Py_XSETREF(w->cause, discards ? last_discard(f) : what_differs(f, call));
+        Py_XSETREF(w->cause, discards ? last_discard(f) : earlier_miss(f, call));
     }
 }
 

@@ -62,6 +62,7 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->real);
     jn_vec_free(&c->inputs);
     jn_vec_free(&c->left_out);
+    jn_vec_free(&c->visited);
     jn_vec_free(&c->made);
     jn_vec_free(&c->stored_tracked);
     jn_vec_free(&c->places);
@@ -108,6 +109,7 @@ static void note_left_out(jcv *c) {
         snprintf(text, sizeof text, "left to CPython: %s", c->left_out.data[i].why);
         jpy_note_at(c->f, text, c->left_out.data[i].at.file, c->left_out.data[i].at.line);
     }
+    jpy_keep_visited(c->entry, c->visited.data, c->visited.n, c->left_out.data, c->left_out.n);
 }
 
 /* The reason with the line it comes from below it. */

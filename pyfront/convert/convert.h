@@ -111,11 +111,6 @@ typedef struct jcv_tagged {
     bool seen; /* by an op that was recorded */
 } jcv_tagged;
 
-typedef struct jcv_left_out {
-    const char *why;
-    jn_loc at;
-} jcv_left_out;
-
 struct jcv {
     jpy_function *f;
     const jpy_call *call;
@@ -156,7 +151,8 @@ struct jcv {
     jcv_throw thrown;
     char reason[512];
     jn_loc refused_at;                /* where reason comes from */
-    JN_VEC(jcv_left_out) left_out;    /* paths that are asserted not to be taken */
+    JN_VEC(jpy_left_out) left_out;    /* paths that are asserted not to be taken */
+    JN_VEC(jn_loc) visited;           /* statements; repeated ones are dropped now and then */
     unsigned steps, search;           /* search: how many nodes sample.c may still look at */
     PyObject *attr_names, *type_list; /* lists: what host.attr and host.type refer to */
     JN_VEC(jcv_tagged) tags;          /* numbers given to eager functions, see jcv_tag */

@@ -148,7 +148,7 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
             ok = &jcv_op(c, JN_OP(s_not), &cond, 1, NULL)->out[0];
         if (arms[1 - k].thrown == THROW_REFUSE) {
             const char *why = jn_arena_strdup(&c->arena, c->reason);
-            if (!why || !jn_vec_push(&c->left_out, ((jcv_left_out){why, c->refused_at})))
+            if (!why || !jn_vec_push(&c->left_out, ((jpy_left_out){why, c->refused_at})))
                 jcv_refuse(c, "out of memory");
         }
         jcv_assert(c, ok, arms[1 - k].thrown == THROW_REFUSE ? c->reason : "not seen");

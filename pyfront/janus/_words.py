@@ -45,7 +45,11 @@ def user_path(f, path):
     code = _code_of(f)
     if code is None:
         return path
-    bound = 1 if getattr(f, "__self__", None) is not None else 0
+    owner = getattr(f, "__self__", None)
+    bound = 0 if owner is None else 1
+    if bound and code.co_argcount:
+        path = path.replace("<method>.__self__", code.co_varnames[0])
+    path = re.sub(r"""\._(?:modules|parameters|buffers)\["(\w+)"\]""", r".\1", path)
 
     def named(match):
         place = int(match[1]) + bound
@@ -58,7 +62,7 @@ def user_path(f, path):
 
     def cell(match):
         return code.co_freevars[int(match[1])] if int(match[1]) < len(code.co_freevars) else match[0]
-    return re.sub(r"^<function>:2 cell (\d+)", cell, path).replace("global ", "")
+    return re.sub(r"<function>:2 cell (\d+)", cell, path).replace("global ", "")
 
 
 def _bare(reason):

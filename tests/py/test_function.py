@@ -273,7 +273,7 @@ def test_explain_and_dump(tmp_path):
 
     warm(f, ones(3))
     text = janus.explain(f)
-    assert "3 as graphs" in text and "argument 0 is a tensor" in text
+    assert "3 as graphs" in text and "x is a tensor of f32 [3]" in text
     for suffix in ("jir", "json", "dot"):
         janus.dump(f, tmp_path / f"f.{suffix}")
         assert (tmp_path / f"f.{suffix}").stat().st_size > 50

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""janus.explain: marks of lines, assumptions in the user's names, conversions and their causes."""
+import contextlib
+import html.parser
+import io
+import json
+import re
+
+import pytest
+
+import janus
+from janus import nn
+
+
+def explained(f):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        e = janus.explain(f)
+    assert out.getvalue() == str(e) + "\n" and isinstance(e, str)
+    return e
+
+
+def marks(e, name=None):
+    """{text of the line: its mark}"""
+    sources = [s for s in e.facts["sources"] if name is None or s["name"] == name]
+    return {line["source"].strip(): line["mark"] for s in sources for line in s["lines"]}
+
+
+def test_each_line_has_a_mark():
+    def step(x, k, flag=True):
+        """What it is for."""
+        n = len(str(flag))
+        if flag:
+            y = x * k
+        else:
+            y = x - k
+        for i in range(2):
+            y = y + i
+        while y.sum() < 100:
+            y = y * 2
+        if y.mean() > 3:
+            y = y + (y.sum()
+                     * n)
+        if y.max() < 0:
+            raise ValueError("x")
+        return y
+
+    f = janus.function(step, verify="never", measure=False)
+    for _ in range(4):
+        f(janus.ones(2), 3)
+    e = explained(f)
+    assert marks(e, "step") == {
+        "def step(x, k, flag=True):": "", '"""What it is for."""': "", "n = len(str(flag))": "folded",
+        "if flag:": "branch decided", "y = x * k": "graph", "else:": "", "y = x - k": "not reached",
+        "for i in range(2):": "loop unrolled", "y = y + i": "graph", "while y.sum() < 100:": "loop kept",
+        "y = y * 2": "graph", "if y.mean() > 3:": "branch kept", "y = y + (y.sum()": "graph", "* n)": "",
+        "if y.max() < 0:": "branch decided", 'raise ValueError("x")': "left to CPython", "return y": "folded"}
+    assert re.search(r"^step|step \(test_explain.py:\d+\): 4 calls, 3 as graphs, 1 imperative", e)
+    assert "assumes: x is a tensor of f32 [2]" in e and "assumes: k is 3" in e and "call 1: a graph was made in" in e
+    assert "argument" not in e
+
+
+def test_a_refused_function_says_where_and_why():
+    def reads(x):
+        y = x * 2
+        return y + len(open("/dev/null").read())
+
+    f = janus.function(reads)
+    for _ in range(4):
+        f(janus.ones(2))
+    e = explained(f)
+    line, = (line for s in e.facts["sources"] for line in s["lines"] if line["mark"] == "imperative")
+    assert line["source"].strip().startswith("return y + len(open") and "open" in line["reason"]
+    assert e.split("\n")[1].startswith("runs imperatively: ") and "no graph could be made" in e
+
+
+def test_what_failed_is_counted_and_first():
+    @janus.function(verify="never", measure=False)
+    def f(x, *, width, rest=None):
+        return x * width["w"][0]
+
+    for i in range(6):
+        f(janus.ones(2), width={"w": [2.0]})
+    for i in range(3):
+        f(janus.ones(5), width={"w": [2.0]})
+    for i in range(2):
+        f(janus.ones(5), width={"w": [4.0]})
+    e = explained(f)
+    oldest = e.facts["entries"][-1]
+    assert oldest["assumes"][0]["path"] == "x" and oldest["assumes"][0]["failed"] >= 1
+    assert oldest["checked"] == oldest["runs"] + sum(a["failed"] for a in oldest["assumes"])
+    causes = [c["cause"] for c in e.facts["conversions"]]
+    assert causes[0] == "first call" and causes[1].endswith("of x changed") and len(causes) == 3
+    assert 'width["w"]' in causes[2]
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(3, 3)
+        self.scale = 2.0
+
+    def forward(self, x):
+        return self.inner(x) * self.scale
+
+
+def test_modules_offer_the_same():
+    net = janus.function(Net())
+    for _ in range(4):
+        net(janus.ones(1, 3))
+    e = explained(net)
+    assert marks(e, "forward")["return self.inner(x) * self.scale"] == "graph"
+    assert "assumes: self.scale is 2.0" in e and "Net.forward (test_explain.py:" in e
+    assert "operations in janus's own Python code" in e
+    assert explained(net.forward).facts["stats"]["calls"] == 4
+
+
+class Decorated(nn.Module):
+    @janus.function
+    def forward(self, x):
+        return x + 1
+
+
+def test_modules_whose_forward_is_decorated(tmp_path):
+    net = Decorated()
+    for _ in range(3):
+        net(janus.ones(2))
+    assert explained(net).facts["stats"]["graph"] == 2
+    janus.dump(net, tmp_path / "net.jir")
+    assert "sub @main" in (tmp_path / "net.jir").read_text()
+
+
+def test_json_and_html():
+    @janus.function
+    def f(x):
+        if x.shape[0] < 2:      # & <b>
+            return x
+        return x * 2
+
+    for _ in range(3):
+        f(janus.ones(2))
+    e = explained(f)
+    assert json.loads(e.json()) == e.facts
+    page = e.html()
+
+    class Reader(html.parser.HTMLParser):
+        text, rows = "", 0
+
+        def handle_starttag(self, tag, attrs):
+            self.rows += tag == "tr"
+
+        def handle_data(self, data):
+            self.text += data
+    reader = Reader()
+    reader.feed(page)
+    assert reader.rows == len(e.facts["sources"][0]["lines"]) and "if x.shape[0] < 2:      # & <b>" in reader.text
+    assert "src=" not in page and "href=" not in page
+
+
+def test_functions_without_source_and_of_many_graphs():
+    names = {}
+    exec("def f(x, k):\n    return x * k", names)
+    f = janus.function(names["f"])
+    for _ in range(5):
+        f(janus.ones(2), 2)
+    assert "its source text is not available" in explained(f)
+    g = janus.function(lambda x, name: x * len(name), verify="never")
+    for i in range(8):
+        g(janus.ones(2), "a" * i)
+    e = explained(g)
+    assert len(e.facts["entries"]) == 8 and "and 5 older graphs" in e and e.count("\ngraph ") == 3
+
+
+def test_what_is_no_function():
+    for o in (len, 3, nn.Linear(1, 1), None):
+        with pytest.raises(TypeError, match="is no janus.function"):
+            janus.explain(o)
+
+
+def test_explaining_changes_nothing():
+    def f(x):
+        return x + 1
+
+    f = janus.function(f)
+    assert explained(f).facts["entries"] == []
+    for _ in range(4):
+        f(janus.ones(2))
+    before = f.stats()
+    explained(f), explained(f)
+    assert f.stats() == before
