@@ -371,6 +371,8 @@ typedef enum jcv_force {
     MERGE_NUMBERS /* ... and constant numbers */
 } jcv_force;
 jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *pairs, jcv_force force);
+/* The same of what a slot holds: the pairs of a dict keep their keys. */
+jcv_av *jcv_merge_slot(jcv *c, uint32_t slot, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force);
 jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves);
 /* The graph value of a leaf in the current SubGraph. */
 jcv_val *jcv_leaf_val(jcv *c, jcv_av *a);

@@ -139,6 +139,25 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
     return undef(c, "it is of different kinds on different paths");
 }
 
+/* Pairs of a dict: the same keys in the same order, which stay the keys that they are. */
+static jcv_av *join_pairs(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
+    bool same = a->n == b->n && a->text == b->text;
+    for (unsigned i = 0; same && i < a->n; i += 2)
+        same = jcv_av_equal(a->items[i], b->items[i]);
+    if (!same)
+        return undef(c, "a dict has other keys on another path");
+    jcv_av *t = jcv_tuple_like(c, a);
+    for (unsigned i = 1; i < a->n; i += 2)
+        t->items[i] = jcv_merge(c, a->items[i], b->items[i], p, force);
+    return t;
+}
+
+jcv_av *jcv_merge_slot(jcv *c, uint32_t slot, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
+    jcv_av *of = jcv_container_in(c, slot);
+    bool dict = of && of->kind == AV_DICT && a && b && a->kind == AV_TUPLE && b->kind == AV_TUPLE;
+    return dict ? join_pairs(c, a, b, p, force) : jcv_merge(c, a, b, p, force);
+}
+
 static bool is_leaf(const jcv_av *a) {
     return a->kind == AV_ITER && a->text && !strcmp(a->text, "leaf");
 }

@@ -184,7 +184,7 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
             continue; /* made in the second branch: nothing outside knows it, but see attributes */
         if (!changed(c, before, i, a) && !changed(c, before, i, b))
             continue;
-        jcv_av *both = jcv_merge(c, a, b, &pairs, MERGE_ARMS),
+        jcv_av *both = jcv_merge_slot(c, (uint32_t)i, a, b, &pairs, MERGE_ARMS),
                *of = jcv_container_in(c, (uint32_t)i);
         if (both->kind == AV_UNDEF && of && i < before.n)
             jcv_make_live(c, of); /* longer on one path than on the other */
@@ -199,7 +199,8 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
             continue;
         jcv_add(c, &which, (uint32_t)i);
         jcv_add(c, &shapes,
-                jcv_merge(c, c->slot_init.data[i], arms[1].state.slots[i], &pairs, MERGE_ARMS));
+                jcv_merge_slot(c, (uint32_t)i, c->slot_init.data[i], arms[1].state.slots[i], &pairs,
+                               MERGE_ARMS));
     }
     unsigned n = (unsigned)pairs.a.n;
     const jn_type **types = jcv_alloc(c, (n + 1) * sizeof *types);
@@ -283,7 +284,8 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             if (!carried[i])
                 continue;
             jcv_force force = carries(before.slots[i], numbers[i]);
-            jcv_av *shape = jcv_merge(c, before.slots[i], before.slots[i], &init, force);
+            jcv_av *shape =
+                jcv_merge_slot(c, (uint32_t)i, before.slots[i], before.slots[i], &init, force);
             jcv_add(c, &which, (uint32_t)i);
             jcv_add(c, &shapes, shape);
         }
@@ -371,7 +373,8 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             size_t first = p.b.n;
             jcv_av *was = before.slots[which.data[i]];
             jcv_force force = carries(was, numbers[which.data[i]]);
-            jcv_av *b = jcv_merge(c, was, now, &p, force), *of = jcv_container_in(c, which.data[i]);
+            jcv_av *b = jcv_merge_slot(c, which.data[i], was, now, &p, force),
+                   *of = jcv_container_in(c, which.data[i]);
             bool number = false;
             bool same = jcv_same_shape(shapes.data[i], b, &number);
             if (!same && number && force != MERGE_NUMBERS) {
