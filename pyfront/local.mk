@@ -40,6 +40,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/match.c \
 	pyfront/convert/merge.c \
 	pyfront/convert/methods.c \
+	pyfront/convert/models.c \
 	pyfront/convert/model/convert.c \
 	pyfront/convert/model/lookup.c \
 	pyfront/convert/model/model.h \

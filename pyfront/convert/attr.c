@@ -209,6 +209,8 @@ static jcv_av *type_attr(jcv *c, jcv_av *o, PyObject *name) {
         jcv_av *f = inner_function(c, d);
         return dt == &PyStaticMethod_Type ? f : bound(c, f->py, o);
     }
+    if (dt == &PyClassMethodDescr_Type) /* bound, and equal to itself whenever it is taken */
+        return jcv_take(c, PyObject_GetAttr(o->py, name));
     bool itself = !dt->tp_descr_get || PyFunction_Check(d) || dt == &PyMethodDescr_Type ||
                   dt == &PyWrapperDescr_Type || dt == jpy_function_type || dt == jpy.op_type;
     if (!itself)
@@ -334,7 +336,7 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
     bool dict = PyUnicode_CompareWithASCIIString(name, "__dict__") == 0;
     if (d && PyUnicode_CompareWithASCIIString(name, "__class__") == 0 &&
         d == _PyType_Lookup(&PyBaseObject_Type, name))
-        return jcv_py(c, (PyObject *)t, NULL);
+        return jcv_py(c, (PyObject *)jcv_stands_for(t), NULL);
     if (d && dict && Py_TYPE(d) == &PyGetSetDescr_Type) {
         bool written = jcv_is_fresh(c, o->py) || jcv_live_type(c, t);
         for (size_t i = 0; i < c->attrs.n; i++)

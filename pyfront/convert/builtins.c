@@ -94,7 +94,7 @@ static bool own_class(jcv *c, PyTypeObject *t) {
 static bool is_instance(jcv *c, jcv_av *x, jcv_av *one, jcv_val **graph) {
     if (one->kind != AV_PY || !PyType_Check(one->py))
         jcv_refuse(c, "isinstance() of a computed type");
-    PyTypeObject *t = (PyTypeObject *)one->py, *of;
+    PyTypeObject *t = jcv_stands_for((PyTypeObject *)one->py), *of;
     if (x->kind == AV_HOST) {
         if (!plain_instancecheck(c, Py_TYPE(t)))
             jcv_refuse(c, "isinstance() with a metaclass");
@@ -104,6 +104,7 @@ static bool is_instance(jcv *c, jcv_av *x, jcv_av *one, jcv_val **graph) {
     of = jcv_type_of(c, x);
     if (!of)
         jcv_refuse(c, "isinstance() of %s", jcv_describe(x));
+    of = jcv_stands_for(of);
     if (of == t)
         return true;
     bool derived = PyType_IsSubtype(of, t);
@@ -252,7 +253,7 @@ static jcv_av *type_call(jcv *c, jcv_av *f, const jcv_args *a) {
     if (t == (PyObject *)&PyType_Type && a->n_pos == 1) {
         PyTypeObject *of = jcv_type_of(c, a->pos[0]);
         if (of)
-            return jcv_py(c, (PyObject *)of, NULL);
+            return jcv_py(c, (PyObject *)jcv_stands_for(of), NULL);
     }
     jcv_av *r = NULL;
     if (t == (PyObject *)&PyLong_Type && a->n_pos)

@@ -565,7 +565,11 @@ jcv_av *jcv_call(jcv *c, jcv_av *f, const jcv_args *args) {
     default:
         jcv_refuse(c, "a call of %s", jcv_describe(f));
     }
-    PyObject *o = f->py;
+    PyObject *o = f->py, *model = jcv_model_of(c, o);
+    if (model)
+        return jcv_call(c, jcv_constant(c, model), args);
+    if (PyFunction_Check(o) && jcv_called_as_it_is(o))
+        return jcv_call_real(c, o, args, PyUnicode_AsUTF8(((PyFunctionObject *)o)->func_name));
     if (PyFunction_Check(o))
         return jcv_call_function(c, o, f->src, args);
     if (Py_TYPE(o) == jpy_function_type) {

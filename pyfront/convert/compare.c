@@ -119,6 +119,23 @@ static int same_or_equal(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
     return jcv_truth(c, jcv_compare(c, JPY_EQ, a, b), out);
 }
 
+/* The keys of a dict that is made here, where each is a constant that only its equals are found
+ * under; NULL: it is another one. */
+static jcv_av *known_keys(jcv *c, jcv_av *d) {
+    jcv_av *pairs = c->slots.data[d->slot], *keys = jcv_tuple(c, NULL, 0);
+    if (d->origin || pairs->kind != AV_TUPLE)
+        return NULL;
+    keys->items = jcv_alloc(c, (pairs->n + 1) * sizeof *keys->items);
+    for (unsigned i = 0; i + 1 < pairs->n; i += 2) {
+        const jcv_av *k = pairs->items[i];
+        bool plain = k->kind == AV_PY && (PyUnicode_CheckExact(k->py) || PyLong_CheckExact(k->py));
+        if (!plain || pairs->items[i + 1]->kind == AV_UNDEF)
+            return NULL;
+        keys->items[keys->n++] = pairs->items[i];
+    }
+    return keys;
+}
+
 jcv_av *jcv_native_contains(jcv *c, jcv_av *in, jcv_av *item) {
     jcv_av **items;
     unsigned n;
@@ -136,8 +153,12 @@ jcv_av *jcv_native_contains(jcv *c, jcv_av *in, jcv_av *item) {
     PyTypeObject *of = in->kind == AV_HOST ? jcv_host_type(c, in) : NULL;
     if (of == &PyDict_Type || of == &PySet_Type || of == &PyFrozenSet_Type)
         return jcv_scalar(c, jcv_live_has(c, in, item));
-    if (in->kind == AV_DICT && (item->kind == AV_SCALAR || item->kind == AV_HOST))
-        jcv_make_live(c, in);
+    if (in->kind == AV_DICT && (item->kind == AV_SCALAR || item->kind == AV_HOST)) {
+        jcv_av *keys = known_keys(c, in);
+        if (!keys)
+            jcv_make_live(c, in);
+        in = keys;
+    }
     if (in->kind == AV_DICT || (in->kind == AV_PY && PyDict_CheckExact(in->py)))
         return jcv_call_method(c, in, "__contains__", &(jcv_args){.pos = &item, .n_pos = 1});
     if (in->kind == AV_SEQ || (in->kind == AV_ITER && in->slot) ||

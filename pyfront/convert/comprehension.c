@@ -247,5 +247,5 @@ jcv_av *jcv_comprehension(jcv *c, jpy_tree *n) {
             jcv_dict_set(c, d, t->items[i]->items[0], t->items[i]->items[1]);
         return d;
     }
-    return jcv_set(c, t->items, t->n);
+    return jcv_new_set(c, t->items, t->n, true);
 }

@@ -292,6 +292,7 @@ jcv_av *jcv_tuple_like(jcv *c, const jcv_av *like);
 /* An object found in a class or module that is as good as a constant. */
 jcv_av *jcv_constant(jcv *c, PyObject *o);
 jcv_av *jcv_list(jcv *c, jcv_av *const *items, unsigned n);
+/* Of constants, for a membership test and nothing else. */
 jcv_av *jcv_set(jcv *c, jcv_av *const *items, unsigned n);
 jcv_av *jcv_dict(jcv *c);
 uint32_t jcv_slot(jcv *c, jcv_av *first);
@@ -623,6 +624,15 @@ jcv_av *jcv_super_attr(jcv *c, jcv_av *a, PyObject *name);
 jcv_av *jcv_super_init(jcv *c, const jcv_args *args);
 /* apart.c: _apart(f, *tensors), a call that is an invoke */
 jcv_av *jcv_call_apart(jcv *c, const jcv_args *args, bool checkpoint);
+/* models.c */
+/* The function or class of Python that means the same, borrowed; NULL: none. */
+PyObject *jcv_model_of(jcv *c, PyObject *callable);
+/* What type() says of an instance of `t`: what the class stands for, or t. */
+PyTypeObject *jcv_stands_for(PyTypeObject *t);
+/* Whether a function of the models is called on constants, not converted. */
+bool jcv_called_as_it_is(PyObject *function);
+/* A set that the program makes; in_order: CPython puts the items in one by one. */
+jcv_av *jcv_new_set(jcv *c, jcv_av *const *items, unsigned n, bool in_order);
 /* objects.c; NULL: not one that is known here */
 jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args);
 jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name);

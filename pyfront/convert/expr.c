@@ -283,6 +283,23 @@ typedef struct chain {
 } chain;
 
 static jcv_av *compare_from(jcv *c, jpy_tree *n, unsigned at, jcv_av *a);
+static jcv_av **eval_list(jcv *c, const jpy_tree_list *l, unsigned *out_n);
+
+static bool constants(const jpy_tree *n) {
+    bool all = n->kind == JPY_SET;
+    for (unsigned i = 0; all && i < n->x.n; i++)
+        all = n->x.v[i]->kind == JPY_CONST;
+    return all;
+}
+
+/* The right side of a comparison; a set of constants that is only looked into is one, too. */
+static jcv_av *compared(jcv *c, int op, jpy_tree *n) {
+    unsigned m;
+    if ((op != JPY_IN && op != JPY_NOT_IN) || !constants(n))
+        return jcv_eval(c, n);
+    jcv_av **v = eval_list(c, &n->x, &m);
+    return jcv_set(c, v, m);
+}
 
 static jcv_out compare_rest(jcv *c, void *user, int arm) {
     chain *x = user;
@@ -297,7 +314,7 @@ static jcv_out compare_rest(jcv *c, void *user, int arm) {
 /* a < b < c is `a < b and b < c` with b evaluated once: the first comparison that is false, else
  * the last one. */
 static jcv_av *compare_from(jcv *c, jpy_tree *n, unsigned at, jcv_av *a) {
-    jcv_av *b = jcv_eval(c, n->x.v[at]), *r = jcv_compare(c, n->ops[at], a, b);
+    jcv_av *b = compared(c, n->ops[at], n->x.v[at]), *r = jcv_compare(c, n->ops[at], a, b);
     if (at + 1 == n->x.n)
         return r;
     jcv_val *v = NULL;
@@ -507,7 +524,7 @@ jcv_av *jcv_eval_sum(jcv *c, jpy_tree *n) {
     }
     case JPY_SET: {
         jcv_av **v = eval_list(c, &n->x, &m);
-        return jcv_set(c, v, m);
+        return jcv_new_set(c, v, m, !constants(n)); /* else it is updated with a frozenset */
     }
     case JPY_DICT:
         return dict_display(c, n);

@@ -155,6 +155,9 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
 /* An instance made here: a new one with these attributes. */
 static jpy_recipe *instance_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r) {
     jcv_av *attrs = jcv_fresh_attrs(c, a->py);
+    PyTypeObject *real = jcv_stands_for(Py_TYPE(a->py));
+    if (real != Py_TYPE(a->py))
+        jcv_refuse(c, "a %s that was made inside leaves the graph", real->tp_name);
     r->kind = JPY_MAKE_OBJECT;
     r->obj = jpy_guards_own(&f->e->guards, (PyObject *)Py_TYPE(a->py));
     for (size_t i = 0; i < f->making.n; i++)

@@ -282,8 +282,11 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         jcv_av **pairs = NULL;
         if (a->n_pos) {
             jcv_av *from = a->pos[0];
+            PyTypeObject *t = jcv_type_of(c, from);
             if (from->kind == AV_DICT || (from->kind == AV_PY && PyDict_CheckExact(from->py)))
                 from = dict_method(c, from, "items", &(jcv_args){0});
+            else if (t && jcv_lookup_str(c, t, "keys")) /* it is asked for items by key */
+                jcv_refuse(c, "update() with %s", jcv_describe(from));
             pairs = items_of(c, from, &n, "update()");
         }
         for (unsigned i = 0; i < n; i++) {

@@ -218,7 +218,7 @@ bool jcv_is_fresh(jcv *c, PyObject *o) {
 
 /* A class whose instances are made by object's own __new__ and hold attributes, nothing else. */
 static bool plain_class(PyTypeObject *t) {
-    return Py_TYPE(t) == &PyType_Type && (t->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
+    return Py_TYPE(t)->tp_call == PyType_Type.tp_call && (t->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
            t->tp_new == PyBaseObject_Type.tp_new && t->tp_getattro == PyObject_GenericGetAttr &&
            !t->tp_finalize && !t->tp_del && !t->tp_itemsize && t->tp_alloc == PyType_GenericAlloc &&
            !lookup(t, "__slots__") && t->tp_base && t->tp_dictoffset;

@@ -333,6 +333,23 @@ static PyTypeObject *type_of_method(jcv *c, jcv_av *a) {
     return a->text || Py_TYPE(d) == &PyMethodDescr_Type ? &PyCFunction_Type : &PyMethod_Type;
 }
 
+/* NULL: unknown. */
+static PyTypeObject *type_of_iterator(const jcv_av *a) {
+    static const struct {
+        const char *text;
+        PyTypeObject *type;
+    } rows[] = {{"enumerate", &PyEnum_Type},
+                {"zip", &PyZip_Type},
+                {"map", &PyMap_Type},
+                {"reversed", &PyReversed_Type}};
+    if (a->kind == AV_SEQ && a->tree)
+        return &PyGen_Type;
+    for (size_t i = 0; a->text && i < sizeof rows / sizeof *rows; i++)
+        if (!strcmp(a->text, rows[i].text))
+            return rows[i].type;
+    return NULL;
+}
+
 PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
     switch (a->kind) {
     case AV_PY:
@@ -362,7 +379,9 @@ PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
     case AV_SUPER:
         return &PySuper_Type;
     case AV_SEQ:
-        return jcv_is_slice(a) ? jcv_host_type(c, a->items[0]) : NULL;
+        return jcv_is_slice(a) ? jcv_host_type(c, a->items[0]) : type_of_iterator(a);
+    case AV_ITER:
+        return type_of_iterator(a);
     default:
         return NULL;
     }

@@ -25,7 +25,7 @@ class Module(_C.ModuleBase):
         own["_parameters"] = {}
         own["_buffers"] = {}
         own["_modules"] = {}
-        own["_non_persistent"] = set()
+        own["_non_persistent"] = {}  # name: None; a graph can look into a dict
 
     def forward(self, *args, **kwargs):
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
@@ -57,7 +57,7 @@ class Module(_C.ModuleBase):
     def _del_registered(self, name):
         for registry in _REGISTRIES:
             self.__dict__.get(registry, {}).pop(name, None)
-        self.__dict__.get("_non_persistent", set()).discard(name)
+        self.__dict__.get("_non_persistent", {}).pop(name, None)
         self._del_plain(name)
 
     def _enter(self, registry, name, value):
@@ -93,9 +93,9 @@ class Module(_C.ModuleBase):
                             "(janus.Tensor or None required)")
         self._enter("_buffers", name, tensor)
         if persistent:
-            self._non_persistent.discard(name)
+            self._non_persistent.pop(name, None)
         else:
-            self._non_persistent.add(name)
+            self._non_persistent[name] = None
 
     def add_module(self, name, module):
         """Adds a sub-module under `name`, as assigning it to an attribute does."""
@@ -110,10 +110,10 @@ class Module(_C.ModuleBase):
     def named_modules(self, memo=None, prefix="", remove_duplicate=True):
         """This module and all under it, each once, as `(dotted name, module)`."""
         memo = set() if memo is None else memo
-        if id(self) in memo:
+        if self in memo:
             return
         if remove_duplicate:
-            memo.add(id(self))
+            memo.add(self)
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
@@ -128,8 +128,8 @@ class Module(_C.ModuleBase):
         """Direct sub-modules, each once, as `(name, module)`."""
         seen = set()
         for name, module in self._modules.items():
-            if module is not None and id(module) not in seen:
-                seen.add(id(module))
+            if module is not None and module not in seen:
+                seen.add(module)
                 yield name, module
 
     def children(self):
@@ -142,9 +142,9 @@ class Module(_C.ModuleBase):
         modules = self.named_modules(prefix=prefix) if recurse else [(prefix, self)]
         for path, module in modules:
             for name, value in getattr(module, registry).items():
-                if value is not None and id(value) not in seen:
+                if value is not None and value not in seen:
                     if remove_duplicate:
-                        seen.add(id(value))
+                        seen.add(value)
                     yield path + ("." if path else "") + name, value
 
     def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
@@ -315,6 +315,7 @@ class Module(_C.ModuleBase):
 
     def __setstate__(self, state):
         self.__dict__.update(state)
+        self.__dict__["_non_persistent"] = dict.fromkeys(state.get("_non_persistent", ()))  # a set once
         forward = state.get("forward")
         if isinstance(forward, _C.Function):  # a decorated module: the copy's own forward is decorated
             other = getattr(forward, "__self__", None)

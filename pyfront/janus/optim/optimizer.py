@@ -32,7 +32,7 @@ class Optimizer:
         """Adds parameters with their own options to what is optimised."""
         params = param_group["params"]
         params = [params] if isinstance(params, _C.Tensor) else list(params)
-        known = {id(param) for group in self.param_groups for param in group["params"]}
+        known = {param for group in self.param_groups for param in group["params"]}
         for param in params:
             if isinstance(param, tuple):
                 raise TypeError("optimizer can only optimize Tensors: give parameters(), not named_parameters()")
@@ -40,9 +40,9 @@ class Optimizer:
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(param).__name__}")
             if param.grad_fn is not None:
                 raise ValueError("can't optimize a non-leaf Tensor")
-            if id(param) in known:
+            if param in known:
                 raise ValueError("some parameters appear in more than one parameter group")
-            known.add(id(param))
+            known.add(param)
         self.param_groups.append({**self.defaults, **param_group, "params": params})
 
     def zero_grad(self, set_to_none=True):
@@ -64,9 +64,9 @@ class Optimizer:
         groups = []
         for group in self.param_groups:
             for param in group["params"]:
-                numbers[id(param)] = len(numbers)
-            groups.append({**group, "params": [numbers[id(param)] for param in group["params"]]})
-        state = {numbers[id(param)]: dict(values) for param, values in self.state.items()}
+                numbers[param] = len(numbers)
+            groups.append({**group, "params": [numbers[param] for param in group["params"]]})
+        state = {numbers[param]: dict(values) for param, values in self.state.items()}
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict):

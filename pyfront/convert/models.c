@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions and classes of CPython that are written in C, by what they mean in Python.
+ *
+ * The table is the package's (`_models.py`): from what a program calls to a function or class with
+ * the same meaning, which is converted like the program's own.  An instance of such a class answers
+ * for the class that it stands for, and cannot leave the graph.
+ */
+#include "pyfront/convert/convert.h"
+
+static struct {
+    PyObject *of;     /* dict: called -> model */
+    PyObject *back;   /* dict: class of a model -> class that it stands for */
+    PyObject *called; /* tuple: functions that are called on constants */
+} tables;
+
+static bool load(void) {
+    if (tables.of)
+        return true;
+    PyObject *m = PyImport_ImportModule("janus._models"), *key, *value;
+    PyObject *of = m ? PyObject_GetAttrString(m, "MODELS") : NULL;
+    PyObject *called = m ? PyObject_GetAttrString(m, "AS_THEY_ARE") : NULL;
+    PyObject *back = of && called ? PyDict_New() : NULL;
+    Py_ssize_t at = 0;
+    bool ok = back != NULL;
+    while (ok && PyDict_Next(of, &at, &key, &value))
+        ok = !PyType_Check(value) || PyDict_SetItem(back, value, key) == 0;
+    Py_XDECREF(m);
+    if (!ok) {
+        Py_XDECREF(of);
+        Py_XDECREF(called);
+        Py_XDECREF(back);
+        return false;
+    }
+    tables.of = of;
+    tables.called = called;
+    tables.back = back;
+    return true;
+}
+
+/* Whether finding it in a dict runs no code of the program's. */
+static bool can_look_up(PyObject *o) { return PyCFunction_Check(o) || Py_TYPE(o) == &PyType_Type; }
+
+PyObject *jcv_model_of(jcv *c, PyObject *o) {
+    if (!can_look_up(o))
+        return NULL;
+    if (!load())
+        jcv_refuse_py(c);
+    return PyDict_GetItemWithError(tables.of, o);
+}
+
+PyTypeObject *jcv_stands_for(PyTypeObject *t) {
+    PyObject *real = tables.back && Py_TYPE(t) == &PyType_Type
+                         ? PyDict_GetItemWithError(tables.back, (PyObject *)t)
+                         : NULL;
+    return real ? (PyTypeObject *)real : t;
+}
+
+bool jcv_called_as_it_is(PyObject *function) {
+    for (Py_ssize_t i = 0; tables.called && i < PyTuple_GET_SIZE(tables.called); i++)
+        if (PyTuple_GET_ITEM(tables.called, i) == function)
+            return true;
+    return false;
+}
+
+jcv_av *jcv_new_set(jcv *c, jcv_av *const *items, unsigned n, bool in_order) {
+    PyObject *model = jcv_model_of(c, (PyObject *)&PySet_Type);
+    jcv_av *s = jcv_make_object(c, (PyTypeObject *)model, &(jcv_args){0});
+    jcv_av *add = jcv_getattr(c, s, jcv_own(c, PyUnicode_InternFromString("add")));
+    for (unsigned i = 0; i < n; i++)
+        jcv_call1(c, add, items[i]);
+    if (!in_order)
+        jcv_setattr(c, s, jcv_own(c, PyUnicode_InternFromString("_added")), jcv_bool(c, false));
+    return s;
+}

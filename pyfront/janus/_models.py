@@ -1,0 +1,425 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What some of CPython's own functions and classes mean, in Python, for the converter.
+
+The converter runs Python source; `set`, `deque`, `functools.reduce` and their like have none.  Where
+a program calls one of them, a graph is made of the function or class of the same meaning here
+(`pyfront/convert/models.c`); run imperatively, nobody uses this module.  Objects of a class here
+live inside of a graph only: one that would leave is refused.  What is not written here, or is not
+known, is refused, and CPython runs the program.
+"""
+import collections
+import functools
+import itertools
+import operator
+
+
+def _unknown(what):
+    """Refuses: a path that raises is never taken by a graph."""
+    raise NotImplementedError(what)
+
+
+def _order(keys):
+    """The order in which a set has `keys`, put in one after the other.  Called as it is."""
+    made = set()
+    for key in keys:
+        made.add(key)
+    return tuple(made)
+
+
+def _key_of(key, place):
+    return place
+
+
+class _Set:
+    """A set: the keys of a dict.  Its order is known while keys were only ever added one by one."""
+
+    __hash__ = None
+
+    def __init__(self, items=()):
+        self._keys = {}
+        self._added = True
+        self.update(items)
+
+    def __len__(self):
+        return len(self._keys)
+
+    def __contains__(self, item):
+        return item in self._keys
+
+    def __iter__(self):
+        if len(self._keys) <= 1:
+            return iter(self._keys)
+        if not self._added:
+            _unknown("the order of a set")
+        return map(_key_of, self._keys, _order(tuple(self._keys)))
+
+    def add(self, item):
+        self._keys[item] = None
+
+    def discard(self, item):
+        if item in self._keys:
+            del self._keys[item]
+            self._added = False
+
+    def remove(self, item):
+        del self._keys[item]
+        self._added = False
+
+    def pop(self):
+        if len(self._keys) != 1:
+            _unknown("which item of a set comes first")
+        for item in self._keys:
+            break
+        del self._keys[item]
+        return item
+
+    def clear(self):
+        self._keys.clear()
+        self._added = True
+
+    def copy(self):
+        made = set()
+        for item in self._keys:
+            made.add(item)
+        made._added = False
+        return made
+
+    def update(self, *others):
+        for other in others:
+            if isinstance(other, _Set):
+                for item in other._keys:
+                    self._keys[item] = None
+                self._added = False
+            elif isinstance(other, (frozenset, dict)):
+                for item in other:
+                    self._keys[item] = None
+                self._added = False
+            else:
+                for item in other:
+                    self._keys[item] = None
+
+    def union(self, *others):
+        made = self.copy()
+        made.update(*others)
+        made._added = False
+        return made
+
+    def intersection(self, *others):
+        kept = self
+        for other in others:
+            if not isinstance(other, (_Set, frozenset)):
+                other = set(other)
+            made = set()
+            for item in kept._keys:
+                if item in other:
+                    made.add(item)
+            kept = made
+        made = kept.copy() if kept is self else kept
+        made._added = False
+        return made
+
+    def difference(self, *others):
+        made = self.copy()
+        made.difference_update(*others)
+        return made
+
+    def difference_update(self, *others):
+        for other in others:
+            if isinstance(other, _Set):
+                other = list(other._keys)
+            for item in other:
+                if item in self._keys:
+                    del self._keys[item]
+        self._added = False
+
+    def intersection_update(self, *others):
+        self._keys = self.intersection(*others)._keys
+        self._added = False
+
+    def symmetric_difference(self, other):
+        if not isinstance(other, (_Set, frozenset)):
+            other = set(other)
+        made = self.difference(other)
+        made.update(other.difference(self) if isinstance(other, _Set) else
+                    [item for item in other if item not in self._keys])
+        made._added = False
+        return made
+
+    def issubset(self, other):
+        if not isinstance(other, (_Set, frozenset)):
+            other = set(other)
+        for item in self._keys:
+            if item not in other:
+                return False
+        return True
+
+    def issuperset(self, other):
+        if isinstance(other, _Set):
+            other = other._keys
+        for item in other:
+            if item not in self._keys:
+                return False
+        return True
+
+    def isdisjoint(self, other):
+        if isinstance(other, _Set):
+            other = other._keys
+        for item in other:
+            if item in self._keys:
+                return False
+        return True
+
+    def __or__(self, other):
+        return self.union(other) if isinstance(other, (_Set, frozenset)) else NotImplemented
+
+    def __and__(self, other):
+        return self.intersection(other) if isinstance(other, (_Set, frozenset)) else NotImplemented
+
+    def __sub__(self, other):
+        return self.difference(other) if isinstance(other, (_Set, frozenset)) else NotImplemented
+
+    def __xor__(self, other):
+        return self.symmetric_difference(other) if isinstance(other, (_Set, frozenset)) else NotImplemented
+
+    def __ior__(self, other):
+        if not isinstance(other, (_Set, frozenset)):
+            return NotImplemented
+        self.update(other)
+        return self
+
+    def __iand__(self, other):
+        if not isinstance(other, (_Set, frozenset)):
+            return NotImplemented
+        self.intersection_update(other)
+        return self
+
+    def __isub__(self, other):
+        if not isinstance(other, (_Set, frozenset)):
+            return NotImplemented
+        self.difference_update(other)
+        return self
+
+    def __eq__(self, other):
+        if not isinstance(other, (_Set, frozenset)):
+            return NotImplemented
+        return len(self) == len(other) and self.issubset(other)
+
+    def __le__(self, other):
+        return self.issubset(other) if isinstance(other, (_Set, frozenset)) else NotImplemented
+
+    def __lt__(self, other):
+        if not isinstance(other, (_Set, frozenset)):
+            return NotImplemented
+        return len(self) < len(other) and self.issubset(other)
+
+    def __ge__(self, other):
+        return self.issuperset(other) if isinstance(other, (_Set, frozenset)) else NotImplemented
+
+    def __gt__(self, other):
+        if not isinstance(other, (_Set, frozenset)):
+            return NotImplemented
+        return len(self) > len(other) and self.issuperset(other)
+
+
+class _Deque:
+    """A deque: a list of at most `maxlen` items."""
+
+    __hash__ = None
+
+    def __init__(self, items=(), maxlen=None):
+        self._items = []
+        self.maxlen = maxlen
+        self.extend(items)
+
+    def __len__(self):
+        return len(self._items)
+
+    def __iter__(self):
+        return iter(self._items)
+
+    def __reversed__(self):
+        return reversed(self._items)
+
+    def __contains__(self, item):
+        return item in self._items
+
+    def __getitem__(self, at):
+        if isinstance(at, slice):
+            _unknown("a slice of a deque")
+        return self._items[at]
+
+    def __setitem__(self, at, item):
+        if isinstance(at, slice):
+            _unknown("a slice of a deque")
+        self._items[at] = item
+
+    def __delitem__(self, at):
+        if isinstance(at, slice):
+            _unknown("a slice of a deque")
+        del self._items[at]
+
+    def append(self, item):
+        self._items.append(item)
+        if self.maxlen is not None and len(self._items) > self.maxlen:
+            del self._items[0]
+
+    def appendleft(self, item):
+        self._items.insert(0, item)
+        if self.maxlen is not None and len(self._items) > self.maxlen:
+            del self._items[-1]
+
+    def extend(self, items):
+        if items is self:
+            items = list(self._items)
+        for item in items:
+            self.append(item)
+
+    def extendleft(self, items):
+        if items is self:
+            items = list(self._items)
+        for item in items:
+            self.appendleft(item)
+
+    def pop(self):
+        return self._items.pop()
+
+    def popleft(self):
+        return self._items.pop(0)
+
+    def clear(self):
+        self._items.clear()
+
+    def copy(self):
+        return collections.deque(self._items, self.maxlen)
+
+    def count(self, item):
+        return self._items.count(item)
+
+    def remove(self, item):
+        self._items.remove(item)
+
+    def reverse(self):
+        self._items.reverse()
+
+    def rotate(self, n=1):
+        if self._items:
+            n = n % len(self._items)
+            self._items = self._items[len(self._items) - n:] + self._items[:len(self._items) - n]
+
+    def __iadd__(self, items):
+        self.extend(items)
+        return self
+
+
+class _Partial:
+    """A partial: what is called, with the first of its arguments."""
+
+    def __init__(self, func, /, *args, **keywords):
+        if isinstance(func, _Partial):
+            args = (*func.args, *args)
+            keywords = {**func.keywords, **keywords}
+            func = func.func
+        self.func = func
+        self.args = args
+        self.keywords = keywords
+
+    def __call__(self, /, *args, **keywords):
+        return self.func(*self.args, *args, **{**self.keywords, **keywords})
+
+
+_none = object()
+
+
+def _reduce(function, items, first=_none):
+    items = iter(items)
+    total = next(items) if first is _none else first
+    for item in items:
+        total = function(total, item)
+    return total
+
+
+def _filter(function, items):
+    if function is None or function is bool:
+        return (item for item in items if item)
+    return (item for item in items if function(item))
+
+
+def _chain_all(its):
+    return (item for it in its for item in it)
+
+
+def _chain(*its):
+    return (item for it in its for item in it)
+
+
+def _starmap(function, items):
+    return (function(*item) for item in items)
+
+
+def _repeat(item, times):
+    return (item for _ in range(times))
+
+
+def _product(*its, repeat=1):
+    if repeat < 0:
+        _unknown("product() of less than nothing")
+    pools = [tuple(it) for it in its] * repeat
+    made = [()]
+    for pool in pools:
+        made = [(*rest, item) for rest in made for item in pool]
+    return iter(made)
+
+
+def _accumulate_from(items, function, total):
+    for item in items:
+        total = item if total is _none else function(total, item)
+        yield total
+
+
+def _add(a, b):
+    return a + b
+
+
+def _accumulate(items, func=None, *, initial=None):
+    if initial is not None:
+        _unknown("accumulate() from a first value")
+    return _accumulate_from(iter(items), _add if func is None else func, _none)
+
+
+def _itemgetter(item, *items):
+    if items:
+        return lambda obj: tuple([obj[i] for i in (item, *items)])
+    return lambda obj: obj[item]
+
+
+def _attrgetter(attr):
+    if not isinstance(attr, str) or "." in attr:
+        _unknown("attrgetter() of a path")
+    return lambda obj: getattr(obj, attr)
+
+
+def _fromkeys(keys, value=None):
+    made = {}
+    for key in keys:
+        made[key] = value
+    return made
+
+
+# What is called -> what is meant; the values of functions called as they are, on constants.
+MODELS = {
+    set: _Set,
+    collections.deque: _Deque,
+    functools.partial: _Partial,
+    functools.reduce: _reduce,
+    filter: _filter,
+    itertools.chain: _chain,
+    itertools.starmap: _starmap,
+    itertools.repeat: _repeat,
+    itertools.product: _product,
+    itertools.accumulate: _accumulate,
+    operator.itemgetter: _itemgetter,
+    operator.attrgetter: _attrgetter,
+    dict.fromkeys: _fromkeys,
+    itertools.chain.from_iterable: _chain_all,
+}
+AS_THEY_ARE = (_order,)
