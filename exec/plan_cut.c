@@ -146,6 +146,18 @@ static void count_uses(const jn_subgraph *g, bool saved, uint32_t *uses, uint32_
     }
 }
 
+/* A draw of a size that is not known is counted on the host strand, once the shape that it is to
+ * have is there: not before the segment that computes it is issued. */
+static bool waits_for(const jn_subgraph *g, const jn_node *n, const uint32_t *seg, uint32_t cur) {
+    if (n->op->role != JN_ROLE_RNG || jn_type_numel(n->out[0]) >= 0)
+        return false;
+    for (uint32_t k = 0; k < n->n_in; k++)
+        if (!jn_value_is_none(n->in[k]) && seg[n->in[k].node] == cur &&
+            jn_value_type(g, n->in[k])->kind == JANUS_KIND_TENSOR)
+            return true;
+    return false;
+}
+
 janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *out) {
     size_t n_nodes = g->nodes.n;
     uint32_t *seg = jn_arena_alloc(a, n_nodes * sizeof *seg);
@@ -173,6 +185,8 @@ janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *
         }
         if (jn_is_tensor_node(n) && !row_step) {
             bool acc = is_acc_add(n);
+            if (waits_for(g, n, seg, cur))
+                close[cur++] = i;
             bool now = acc || n->op->role == JN_ROLE_RNG || along[i];
             uint32_t s = now ? cur : 0;
             for (uint32_t k = 0; k < n->n_in; k++)
