@@ -126,6 +126,7 @@ struct jpy_entry {
     JN_VEC(uint32_t) looked;  /* slots of containers whose contents the guards have read */
     unsigned n_tracked;
     bool has_effects; /* of any kind */
+    bool any_dims;    /* dims of tensors may be of any size: see hints.c */
     bool any_length;  /* a list is taken at any length: see hints.c */
     bool wires;       /* gradients pass through what it stores */
     bool local;       /* what it stores and requires grad must not outlive the run */

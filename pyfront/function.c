@@ -256,6 +256,7 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(f->like);
     Py_VISIT(f->dict);
     Py_VISIT(f->hints);
+    Py_VISIT(f->dims);
     Py_VISIT(f->seen);
     Py_VISIT(f->notes);
     Py_VISIT(f->history);
@@ -276,6 +277,7 @@ static int function_clear(PyObject *self) {
     Py_CLEAR(f->like);
     Py_CLEAR(f->dict);
     Py_CLEAR(f->hints);
+    Py_CLEAR(f->dims);
     Py_CLEAR(f->seen);
     return 0;
 }
@@ -353,11 +355,13 @@ PyObject *jpy_function_new(PyObject *callable, bool exact, bool checkpoint, bool
     Py_INCREF(callable);
     f->callable = callable;
     f->hints = PyDict_New();
+    f->dims = PyDict_New();
     f->seen = PyDict_New();
     f->notes = PyList_New(0);
     f->history = PyList_New(0);
     PyObject_GC_Track(f);
-    if (!f->hints || !f->seen || !f->notes || !f->history || jpy_function_dress(f, callable) < 0) {
+    if (!f->hints || !f->dims || !f->seen || !f->notes || !f->history ||
+        jpy_function_dress(f, callable) < 0) {
         Py_DECREF(f);
         return NULL;
     }
@@ -440,6 +444,9 @@ static PyObject *function_clear_entries(PyObject *self, PyObject *unused) {
     jpy_function *f = (jpy_function *)self;
     clear_entries(f);
     PyDict_Clear(f->hints);
+    PyDict_Clear(f->dims);
+    f->pinned = false;
+    f->loose_dims = 0;
     PyDict_Clear(f->seen);
     f->next_try = f->backoff = f->rest = f->rest_length = 0;
     Py_RETURN_NONE;

@@ -31,6 +31,8 @@ typedef struct jpy_function {
     PyObject *dict, *weakrefs;
     PyObject *hints;   /* dict: what failed guards taught: path of a number or length -> True: it is
                           not assumed, False: it has to be, an int: how often it was another one */
+    PyObject *dims;    /* dict: path of a tensor -> histories of its dims (hints.c) */
+    bool pinned;       /* dims are assumed, whatever they were */
     PyObject *seen;    /* dict: objects met by recursions, one of each kind (convert/seen.c) */
     PyObject *notes;   /* list of str: conversions and failures, for explain */
     PyObject *history; /* list of tuples, one a conversion: report.c */
@@ -50,6 +52,7 @@ typedef struct jpy_function {
     uint64_t backoff;
     bool measure;               /* whether graphs that do not pay are given up */
     unsigned loose;             /* entries for lists of any length that were good for little */
+    unsigned loose_dims;        /* the same of entries for dims of any size */
     uint64_t slow;              /* entries that were found slow */
     uint64_t rest, rest_length; /* calls until slow entries are tried again */
     janus_run_stats run;        /* summed over runs */

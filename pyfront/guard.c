@@ -137,20 +137,48 @@ void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *o) {
                                   t->contiguous,
                                   t->rank,
                                   jn_arena_dup(&g->arena, t->dims, bytes + !bytes),
-                                  jn_arena_dup(&g->arena, t->strides, bytes + !bytes)};
+                                  jn_arena_dup(&g->arena, t->strides, bytes + !bytes),
+                                  NULL,
+                                  0};
     s->want = jpy_guards_own(g, (PyObject *)Py_TYPE(o));
 }
 
-static bool tensor_holds(const jpy_src *s, PyObject *v) {
+/* Dims where some may be of any size: sizes that were always equal still are. */
+static bool dims_hold(const jpy_tensor_want *w, const janus_tensor *t, PyObject *const *slots) {
+    int from = 0;
+    for (unsigned i = 0; i < w->n_any; i++) {
+        const jpy_any_dim *a = &w->any[i];
+        if (t->dims[a->axis] < 2 ||
+            t->dims[a->axis] != ((const jpy_tensor *)slots[a->slot])->t->dims[a->of])
+            return false;
+        for (; from < a->axis; from++)
+            if (t->dims[from] != w->dims[from])
+                return false;
+        from = a->axis + 1;
+    }
+    return memcmp(t->dims + from, w->dims + from, (size_t)(w->rank - from) * sizeof *w->dims) == 0;
+}
+
+/* All but dims and strides. */
+static bool kind_holds(const jpy_src *s, PyObject *v) {
     if ((PyObject *)Py_TYPE(v) != s->want)
         return false;
     const jpy_tensor *p = (const jpy_tensor *)v;
     const janus_tensor *t = p->t;
     const jpy_tensor_want *w = &s->tensor;
-    size_t bytes = (size_t)w->rank * sizeof(int64_t);
     return t->dtype == w->dtype && t->rank == w->rank && t->contiguous == w->contiguous &&
-           jpy_tensor_tracked(p) == w->requires_grad && !p->node == w->leaf &&
-           (!bytes || memcmp(t->dims, w->dims, bytes) == 0) &&
+           jpy_tensor_tracked(p) == w->requires_grad && !p->node == w->leaf;
+}
+
+static bool tensor_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
+    if (!kind_holds(s, v))
+        return false;
+    const janus_tensor *t = ((const jpy_tensor *)v)->t;
+    const jpy_tensor_want *w = &s->tensor;
+    size_t bytes = (size_t)w->rank * sizeof(int64_t);
+    if (w->n_any)
+        return dims_hold(w, t, slots);
+    return (!bytes || memcmp(t->dims, w->dims, bytes) == 0) &&
            (w->contiguous || memcmp(t->strides, w->strides, bytes) == 0);
 }
 
@@ -186,7 +214,7 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
         return false;
     if ((c & JPY_CHECK_CONST) && !jpy_same_value(s->want, v))
         return false;
-    if ((c & JPY_CHECK_TENSOR) && !tensor_holds(s, v))
+    if ((c & JPY_CHECK_TENSOR) && !tensor_holds(s, v, slots))
         return false;
     if ((c & JPY_CHECK_LEN) && !length_holds(s, v))
         return false;
@@ -317,8 +345,31 @@ int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
     return 0;
 }
 
+static PyObject *tuple_of_dims(const int64_t *dims, int rank) {
+    PyObject *t = PyTuple_New(rank);
+    for (int i = 0; t && i < rank; i++) {
+        PyObject *d = PyLong_FromLongLong(dims[i]);
+        if (d)
+            PyTuple_SET_ITEM(t, i, d);
+        else
+            Py_CLEAR(t);
+    }
+    return t;
+}
+
+static void add_dims(PyObject *dims, const jpy_src *s, PyObject *v) {
+    const jpy_tensor_want *w = &s->tensor;
+    PyObject *path = jpy_src_path(s, false);
+    PyObject *pair = Py_BuildValue("NN", tuple_of_dims(w->dims, w->rank),
+                                   tuple_of_dims(((jpy_tensor *)v)->t->dims, w->rank));
+    if (!path || !pair || PyDict_SetItem(dims, path, pair) < 0)
+        PyErr_Clear();
+    Py_XDECREF(path);
+    Py_XDECREF(pair);
+}
+
 void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *numbers,
-                        PyObject *lengths) {
+                        PyObject *lengths, PyObject *dims) {
     if (!call_holds(g, call))
         return;
     PyObject **slots = jn_calloc(g->srcs.n + 1, sizeof *slots);
@@ -341,6 +392,9 @@ void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *num
             if (!path || PySet_Add(numbers, path) < 0)
                 PyErr_Clear();
             Py_XDECREF(path);
+        } else if ((s->checks & JPY_CHECK_TENSOR) && s->tensor.contiguous &&
+                   kind_holds(s, slots[i])) {
+            add_dims(dims, s, slots[i]);
         } else {
             slots[i] = NULL; /* what lies behind is of no use */
         }

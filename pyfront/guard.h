@@ -63,11 +63,19 @@ static inline bool jpy_same_double(double a, double b) {
     return x == y;
 }
 
+typedef struct jpy_any_dim { /* may be any size above 1, the one of axis `of` of that slot's tensor
+                              */
+    int16_t axis, of;
+    uint32_t slot;
+} jpy_any_dim;
+
 typedef struct jpy_tensor_want {
     uint8_t dtype;
     bool requires_grad, leaf, contiguous;
     int16_t rank;
     int64_t *dims, *strides;
+    const jpy_any_dim *any; /* of a contiguous one: dims that need not be as in `dims` */
+    unsigned n_any;
 } jpy_tensor_want;
 
 /* What was found on a type.  While its version tag is the same, so is everything else; when it is
@@ -163,9 +171,10 @@ void jpy_fast_learn(jpy_guards *g, PyObject *const *slots);
 bool jpy_fast_run(const jpy_guards *g, const jpy_call *call, PyObject **slots);
 void jpy_fast_free(jpy_fast *f);
 /* Paths (jpy_src_path) of scalar sources whose CONST check fails now, and of sequences that have
- * another length (jpy_src_length), added to sets. */
+ * another length (jpy_src_length), added to sets; of tensors that are as they were but for dims,
+ * added to a dict with their dims then and now, a pair of tuples. */
 void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *numbers,
-                        PyObject *lengths);
+                        PyObject *lengths, PyObject *dims);
 /* "a0.children[3].token"; with `general`, numbers in brackets become *. New reference. */
 PyObject *jpy_src_path(const jpy_src *s, bool general);
 /* "length of a0.children[*]". New reference. */

@@ -25,10 +25,60 @@ static void learn_length(PyObject *hints, PyObject *path) {
     Py_XDECREF(now);
 }
 
+static Py_hash_t history_of(PyObject *histories, Py_ssize_t axis) {
+    return histories ? PyLong_AsSsize_t(PyTuple_GET_ITEM(histories, axis)) : 0;
+}
+
+static Py_hash_t mixed(Py_hash_t history, PyObject *size) {
+    size_t h = ((size_t)history ^ (size_t)PyLong_AsSsize_t(size)) * (size_t)0x9e3779b97f4a7c15u;
+    return (Py_hash_t)((h ^ h >> 29) >> 1 | 1);
+}
+
+/* f->dims maps the path of a tensor to a tuple with the history of each dim: 0 where it was the
+ * same at all calls, else a hash of the sizes that it had when it was another one than assumed. */
+static void learn_dims(PyObject *dims, PyObject *path, PyObject *was, PyObject *is) {
+    PyObject *had = PyDict_GetItem(dims, path), *now = PyTuple_New(PyTuple_GET_SIZE(was));
+    if (had && PyTuple_GET_SIZE(had) != PyTuple_GET_SIZE(was))
+        had = NULL;
+    for (Py_ssize_t i = 0; now && i < PyTuple_GET_SIZE(was); i++) {
+        PyObject *x = PyTuple_GET_ITEM(was, i), *y = PyTuple_GET_ITEM(is, i);
+        Py_hash_t h = history_of(had, i);
+        bool large = PyLong_AsSsize_t(x) > 1 && PyLong_AsSsize_t(y) > 1;
+        if (h)
+            h = mixed(h, y);
+        else if (large && PyObject_RichCompareBool(x, y, Py_EQ) == 0)
+            h = mixed(mixed(0, x), y);
+        PyObject *o = PyLong_FromSsize_t(h);
+        if (o)
+            PyTuple_SET_ITEM(now, i, o);
+        else
+            Py_CLEAR(now);
+    }
+    if (now)
+        PyDict_SetItem(dims, path, now);
+    Py_XDECREF(now);
+}
+
+Py_hash_t jpy_hint_dim(const jpy_function *f, const jpy_src *s, int axis) {
+    PyObject *path = jpy_src_path(s, false);
+    PyObject *histories = path ? PyDict_GetItem(f->dims, path) : NULL;
+    Py_XDECREF(path);
+    return histories && axis < PyTuple_GET_SIZE(histories) ? history_of(histories, axis) : 0;
+}
+
+bool jpy_hints_dims(const jpy_function *f) { return !f->pinned && PyDict_GET_SIZE(f->dims) > 0; }
+
+void jpy_hints_pin(jpy_function *f) { f->pinned = true; }
+
 void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
-    PyObject *numbers = PySet_New(NULL), *lengths = PySet_New(NULL), *path;
-    if (numbers && lengths)
-        jpy_guards_failing(&e->guards, call, numbers, lengths);
+    PyObject *numbers = PySet_New(NULL), *lengths = PySet_New(NULL), *dims = PyDict_New(), *path;
+    if (numbers && lengths && dims)
+        jpy_guards_failing(&e->guards, call, numbers, lengths, dims);
+    PyObject *pair;
+    Py_ssize_t pos = 0;
+    while (dims && PyDict_Next(dims, &pos, &path, &pair))
+        learn_dims(f->dims, path, PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1));
+    Py_XDECREF(dims);
     while (numbers && PySet_GET_SIZE(numbers) && (path = PySet_Pop(numbers))) {
         if (!PyDict_GetItem(f->hints, path))
             PyDict_SetItem(f->hints, path, Py_True);
@@ -79,6 +129,8 @@ bool jpy_hints_narrow(jpy_function *f, bool lengths) {
 /* Lists of any length with items of ever other dims are better unrolled: guards look at the items
  * before a run, so that there can be an entry for each kind. */
 void jpy_hints_discarded(jpy_function *f, const jpy_entry *e) {
+    if (e->any_dims && ++f->loose_dims == TOO_LOOSE)
+        jpy_hints_pin(f);
     if (e->any_length && e->runs < FEW_RUNS && ++f->loose == TOO_LOOSE)
         jpy_hints_narrow(f, true);
 }

@@ -12,6 +12,13 @@ bool jpy_hint_length(const jpy_function *f, const jpy_src *s);
 /* Lengths, or all of it, have to be assumed from now on; false: they were. */
 bool jpy_hints_narrow(jpy_function *f, bool lengths);
 
+/* What the dim of a tensor was at the calls at which it was another one than assumed, 0: there were
+ * none.  Dims with one history were always equal. */
+Py_hash_t jpy_hint_dim(const jpy_function *f, const jpy_src *s, int axis);
+/* Whether there are dims that are not assumed; from now on all are. */
+bool jpy_hints_dims(const jpy_function *f);
+void jpy_hints_pin(jpy_function *f);
+
 /* An entry's run was discarded. */
 void jpy_hints_discarded(jpy_function *f, const jpy_entry *e);
 

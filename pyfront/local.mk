@@ -26,6 +26,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/convert.c \
 	pyfront/convert/convert.h \
 	pyfront/convert/data.c \
+	pyfront/convert/dims.c \
 	pyfront/convert/emit.c \
 	pyfront/convert/expr.c \
 	pyfront/convert/finish.c \

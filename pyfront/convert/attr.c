@@ -109,10 +109,15 @@ static jcv_av *tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
     }
     if (!dt->tp_descr_get)
         return jcv_constant(c, d);
+    jcv_av *shape = c->image && !strcmp(s, "shape") ? jcv_shape(c, t) : NULL;
+    if (shape)
+        return shape;
     if (dt != &PyGetSetDescr_Type && dt != &PyMemberDescr_Type && dt != jpy.op_type)
         jcv_refuse(c, "the attribute %s of a tensor is made by a %s", s, dt->tp_name);
     c->hook_refused = false;
-    return jcv_wrap(c, jcv_own(c, PyObject_GetAttr(t->py, name)), NULL);
+    PyObject *v = jcv_own(c, PyObject_GetAttr(t->py, name));
+    jcv_no_sizes(c, v);
+    return jcv_wrap(c, v, NULL);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------

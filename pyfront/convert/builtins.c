@@ -26,10 +26,10 @@ jcv_av *jcv_native_length(jcv *c, jcv_av *x) {
     if (x->kind == AV_SEQ || (x->kind == AV_ITER && x->slot))
         jcv_refuse(c, "len() of an iterator");
     if (x->kind == AV_TENSOR) {
-        const jn_type *t = jcv_tensor_val(c, x->py)->type;
-        if (!t->rank)
+        jcv_val *v = jcv_tensor_val(c, x->py);
+        if (!v->type->rank)
             jcv_refuse(c, "len() of a tensor of no dims");
-        return int_av(c, (long)t->dims[0]);
+        return jcv_size(c, v, 0);
     }
     if (x->kind == AV_PY && PyUnicode_CheckExact(x->py))
         return int_av(c, (long)PyUnicode_GET_LENGTH(x->py));

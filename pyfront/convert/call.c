@@ -437,6 +437,9 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         }
         if (!strcmp(name, "detach"))
             return jcv_detach(c, self->py);
+        jcv_av *size = jcv_size_method(c, name, args);
+        if (size)
+            return size;
     }
     jcv_av *rows = jcv_rows_of(c, name, args);
     if (rows)
@@ -465,6 +468,8 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
     PyObject **v = jcv_alloc(c, (args->n_pos + args->n_kw + 1) * sizeof *v);
     PyObject *kwnames = args->n_kw ? jcv_own(c, PyTuple_New(args->n_kw)) : NULL;
     size_t first_tag = c->tags.n;
+    c->passed.n = 0;
+    c->passing = c->image != 0;
     for (unsigned i = 0; i < args->n_pos + args->n_kw; i++) {
         jcv_av *a = i < args->n_pos ? args->pos[i] : args->kw[i - args->n_pos];
         jcv_av *all = jcv_all_assumed(c, a);
@@ -483,7 +488,9 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
     uint32_t writes = c->writes;
     size_t len = strlen(name);
     c->hook_refused = false;
+    c->passing = false;
     PyObject *r = PyObject_Vectorcall(callable, v, args->n_pos, kwnames);
+    c->passed.n = 0;
     if (r && c->hook_refused) {
         Py_DECREF(r);
         r = NULL;
@@ -492,6 +499,7 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         if (args->pos[i]->kind == AV_LIST && args->pos[i]->text == jcv_never)
             jcv_throw_now(c, THROW_DEAD);
     jcv_own(c, r);
+    jcv_no_sizes(c, r);
     for (size_t i = first_tag; i < c->tags.n; i++)
         if (!c->tags.data[i].seen) /* it went elsewhere than to an operand of an op */
             jcv_refuse(c, "a number of the graph as an argument of %s", name);

@@ -68,6 +68,9 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->places);
     jn_vec_free(&c->fresh);
     jn_vec_free(&c->tags);
+    jn_vec_free(&c->symbols);
+    jn_vec_free(&c->still);
+    jn_vec_free(&c->passed);
     jn_arena_free(&c->arena);
 }
 
@@ -124,7 +127,8 @@ static void give_reason(const jcv *c, char *reason, size_t size) {
     Py_XDECREF(line);
 }
 
-static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reason, size_t size) {
+static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image, char *reason,
+                               size_t size) {
     jpy_entry *e = NULL;
     jcv_rec_fn *fns = NULL;
     jcv_live *lives = NULL;
@@ -144,6 +148,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
         }
         c->f = f;
         c->call = call;
+        c->image = image;
         c->keep = keep;
         c->rec_fns = fns;
         c->lives = lives;
@@ -200,17 +205,42 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, char *reas
     return e;
 }
 
+/* With dims that vary: both images must give the same graph. */
+static jpy_entry *convert_images(jpy_function *f, const jpy_call *call, char *reason, size_t size) {
+    jpy_entry *e = convert_once(f, call, 1, reason, size);
+    jpy_entry *other = e ? convert_once(f, call, 2, reason, size) : NULL;
+    bool same = other && jcv_same_entry(e, other);
+    if (other && !same)
+        snprintf(reason, size, "a size gets to where it may not vary");
+    if (other)
+        jpy_entry_free(other);
+    if (e && !same) {
+        jpy_entry_free(e);
+        e = NULL;
+    }
+    return e;
+}
+
 jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     char reason[800] = "";
     bool still = jpy_rng_still;
     jpy_rng_still = true;
-    jpy_entry *e = convert_once(f, call, reason, sizeof reason);
+    jpy_entry *e = NULL;
+    if (jpy_hints_dims(f)) {
+        e = convert_images(f, call, reason, sizeof reason);
+        if (!e) {
+            jpy_note(f, "one graph a shape: %s", reason);
+            jpy_hints_pin(f);
+        }
+    }
+    if (!e)
+        e = convert_once(f, call, 0, reason, sizeof reason);
     if (!e && jpy_hints_narrow(f, true)) {
         jpy_note(f, "unrolled, one graph a length: %s", reason);
-        e = convert_once(f, call, reason, sizeof reason);
+        e = convert_once(f, call, 0, reason, sizeof reason);
     }
     if (!e && jpy_hints_narrow(f, false))
-        e = convert_once(f, call, reason, sizeof reason);
+        e = convert_once(f, call, 0, reason, sizeof reason);
     jpy_rng_still = still;
     if (!e) {
         PyObject *s = PyUnicode_DecodeUTF8(reason, (Py_ssize_t)strlen(reason), "replace");

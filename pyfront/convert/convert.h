@@ -111,6 +111,13 @@ typedef struct jcv_tagged {
     bool seen; /* by an op that was recorded */
 } jcv_tagged;
 
+typedef struct jcv_symbol { /* dims that were always equal */
+    Py_hash_t history;
+    int64_t size, image; /* at the call that is converted, and here */
+    uint32_t slot;       /* the first tensor that has it */
+    int axis;
+} jcv_symbol;
+
 struct jcv {
     jpy_function *f;
     const jpy_call *call;
@@ -144,6 +151,11 @@ struct jcv {
     JN_VEC(jcv_rec *) places; /* roots that have a slot */
     uint32_t draws;           /* counts uses of the random generator */
     bool any_dims;            /* results may have unknown dims */
+    int image;                /* 1 or 2: dims that vary are symbols (dims.c); 0: none do */
+    JN_VEC(jcv_symbol) symbols;
+    JN_VEC(int64_t) still;    /* large dims of bound tensors that do not vary */
+    JN_VEC(jcv_val *) passed; /* numbers given to the eager function that runs ... */
+    bool passing;             /* ... which takes such */
     jpy_tree *at;
     bool hook_refused, no_effects;
     bool any_freed;      /* some history was used up by backward() */
@@ -705,6 +717,31 @@ jcv_av *jcv_run_body(jcv *c, jcv_frame *fr);
 /* seen.c: objects that earlier conversions met as that parameter */
 PyObject *jcv_seen(jcv *c, const jcv_rec_fn *f, unsigned param);
 void jcv_remember(jpy_function *f, const jcv_rec_fn *x);
+/* dims.c: dims that vary */
+bool jcv_dim_varies(const jcv *c, int64_t size);
+bool jcv_any_dim_varies(const jcv *c, const jn_type *t);
+/* The type of a bound tensor in this image, with these dims; guards of dims are made to fit. */
+void jcv_image_of(jcv *c, const janus_tensor *t, jpy_src *src, jn_type *type, int64_t *dims);
+/* The type that a value has in the module: in `dims` where some vary. */
+jn_type jcv_wide_type(const jcv *c, const jcv_val *v, int64_t *dims);
+void jcv_image_number(jcv *c, jcv_node *n);
+jcv_av *jcv_size(jcv *c, jcv_val *t, int axis);
+/* x.shape, and a call of size(), numel() or __len__() (NULL: of something else), where dims vary;
+ * NULL: none do. */
+jcv_av *jcv_shape(jcv *c, jcv_av *t);
+jcv_av *jcv_size_method(jcv *c, const char *name, const jcv_args *args);
+/* A number as the eager layer gets it; NULL: it cannot. */
+PyObject *jcv_pass(jcv *c, jcv_val *v);
+/* Refuses sizes of the image among results of the eager layer. */
+void jcv_no_sizes(jcv *c, PyObject *o);
+/* The number that an int of the eager layer is; NULL: a constant. */
+jcv_val *jcv_explained(jcv *c, jcv_val *const *in, unsigned n_in, int64_t value);
+void jcv_bounds_hold(jcv *c, jcv_val *const *in, unsigned n_in, int axis);
+/* Attributes and operands of an op without sizes of the image in its shape. */
+const void *jcv_sizes_out(jcv *c, const jn_op *op, jcv_val ***in, unsigned *n_in,
+                          const void *attrs);
+/* Whether two entries, of both images, do the same. */
+bool jcv_same_entry(const jpy_entry *a, const jpy_entry *b);
 /* finish.c: what an attempt found becomes the entry */
 void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result);
 /* gradient.c: the entry's stages, and @entry, which runs them and keeps their frames */

@@ -128,13 +128,20 @@ static janus_status pair_captures(jcv_ctx *x) {
     return JANUS_OK;
 }
 
+/* In the module, where dims that vary are not known. */
+static const jn_type *type_in(janus_module *m, const jcv_val *v) {
+    int64_t dims[JN_MAX_RANK];
+    jn_type t = jcv_wide_type(jcv_current, v, dims);
+    return jn_type_intern(m, &t);
+}
+
 static janus_status declare(janus_module *m, jcv_ctx *x) {
     const char *name;
     JN_TRY(jn_module_fresh_name(m, x->name, &name));
     JN_TRY(jn_subgraph_declare(m, name, &x->sub));
     x->sub->checkpoint = x->checkpoint;
     for (size_t i = 0; i < x->params.n; i++) {
-        const jn_type *t = jn_type_intern(m, x->params.data[i]->type);
+        const jn_type *t = type_in(m, x->params.data[i]);
         if (!t)
             return JN_NO_MEMORY();
         char text[32];
@@ -142,7 +149,7 @@ static janus_status declare(janus_module *m, jcv_ctx *x) {
         JN_TRY(jn_subgraph_add_param(x->sub, text, t, false, &x->params.data[i]->emitted));
     }
     for (size_t i = 0; i < x->captures.n; i++) {
-        const jn_type *t = jn_type_intern(m, x->captures.data[i]->type);
+        const jn_type *t = type_in(m, x->captures.data[i]);
         jn_value v;
         char text[32];
         snprintf(text, sizeof text, "c%zu", i);
@@ -155,13 +162,13 @@ static janus_status declare(janus_module *m, jcv_ctx *x) {
     JN_VEC(const jn_type *) types = {0};
     janus_status st = JANUS_OK;
     for (size_t i = 0; i < x->results.n && st == JANUS_OK; i++) {
-        const jn_type *t = jn_type_intern(m, x->results.data[i]->type);
+        const jn_type *t = type_in(m, x->results.data[i]);
         if (!t || !jn_vec_push(&types, t))
             st = JN_NO_MEMORY();
     }
     for (size_t i = 0; x->loop_body && i < x->captures.n && st == JANUS_OK; i++)
         if (!shared(x, x->captures.data[i])) {
-            const jn_type *t = jn_type_intern(m, x->captures.data[i]->type);
+            const jn_type *t = type_in(m, x->captures.data[i]);
             if (!t || !jn_vec_push(&types, t))
                 st = JN_NO_MEMORY();
         }
@@ -252,6 +259,62 @@ end:
     return st;
 }
 
+/* Asserts what the converter took the size of a result to be, where the module does not know it;
+ * of one that varies, that it is none of 0 and 1, with which ops do something else. */
+static janus_status assert_size(jcv_ctx *x, jn_value v, int axis, int64_t size, jn_loc loc) {
+    bool varies = jcv_dim_varies(jcv_current, size);
+    janus_size_attrs at = {sizeof at, axis};
+    janus_assert_attrs attrs = {sizeof attrs, -1, "a size is as it was"};
+    jn_value in[2], holds;
+    JN_TRY(jn_build(x->sub, JN_OP(size), &v, 1, &at, NULL, loc, &in[0], 1));
+    JN_TRY(jn_build_scalar(x->sub, JANUS_KIND_INT, (janus_scalar){.i = varies ? 2 : size}, loc,
+                           &in[1]));
+    JN_TRY(jn_build(x->sub, varies ? JN_OP(s_ge) : JN_OP(s_eq), in, 2, NULL, NULL, loc, &holds, 1));
+    return jn_build(x->sub, JN_OP(assert), &holds, 1, &attrs, NULL, loc, NULL, 0);
+}
+
+static bool has_dim(const jcv_node *n, int64_t size) {
+    for (unsigned i = 0; i < n->n_in; i++)
+        for (int k = 0;
+             n->in[i] && n->in[i]->type->kind == JANUS_KIND_TENSOR && k < n->in[i]->type->rank; k++)
+            if (n->in[i]->type->dims[k] == size)
+                return true;
+    return false;
+}
+
+/* The same value with a type that knows some dims, which were asserted; -1: as it is. */
+static janus_status narrow(jcv_ctx *x, jn_value *v, const int64_t *dims, int rank, jn_loc loc) {
+    janus_expand_attrs attrs = {sizeof attrs, {dims, (size_t)rank}};
+    jn_value in = *v;
+    return jn_build(x->sub, JN_OP(expand), &in, 1, &attrs, NULL, loc, v, 1);
+}
+
+static janus_status check_sizes(jcv_ctx *x, const jcv_node *n) {
+    const jcv *c = jcv_current;
+    for (unsigned i = 0; i < n->n_out; i++) {
+        const jn_type *image = n->out[i].type, *t = jn_value_type(x->sub, n->out[i].emitted);
+        if (t->kind != JANUS_KIND_TENSOR || image->rank < 0)
+            continue;
+        if (t->rank != image->rank)
+            return jn_error(JANUS_UNSUPPORTED, "%s: the rank depends on a size", n->op->name);
+        int64_t kept[JN_MAX_RANK];
+        bool narrower = false;
+        for (int k = 0; k < t->rank; k++) {
+            int64_t size = image->dims[k];
+            bool varies = jcv_dim_varies(c, size);
+            if (t->dims[k] >= 0 && t->dims[k] != size)
+                return jn_error(JANUS_INTERNAL, "%s: a size differs", n->op->name);
+            if (t->dims[k] < 0 && (!varies || !has_dim(n, size)))
+                JN_TRY(assert_size(x, n->out[i].emitted, k, size, n->loc));
+            kept[k] = t->dims[k] < 0 && !varies ? size : -1;
+            narrower = narrower || kept[k] >= 0;
+        }
+        if (narrower)
+            JN_TRY(narrow(x, &n->out[i].emitted, kept, t->rank, n->loc));
+    }
+    return JANUS_OK;
+}
+
 static janus_status build_node(jcv_ctx *x, jcv_node *n) {
     if (n->kind == JCV_SCALAR_CONST)
         return jn_build_scalar(x->sub, n->scalar_kind, n->scalar, n->loc, &n->out[0].emitted);
@@ -280,6 +343,8 @@ static janus_status build_node(jcv_ctx *x, jcv_node *n) {
           end);
     for (unsigned i = 0; i < n->n_out; i++)
         n->out[i].emitted = v[n_in + i];
+    if (jcv_current->image && !callee)
+        JN_GO(check_sizes(x, n), end);
 end:
     jn_free(v);
     if (st != JANUS_OK)

@@ -108,6 +108,9 @@ static const int64_t *strides_of(jcv *c, finishing *f, const jcv_rec *rec, const
     }
     if (plain || !known)
         return NULL;
+    for (int i = 0; i < t->rank; i++)
+        if (jcv_dim_varies(c, t->strides[i]))
+            jcv_refuse(c, "a result whose strides vary");
     int64_t *strides = entry_alloc(c, f->e, (size_t)t->rank * sizeof *strides);
     memcpy(strides, t->strides, (size_t)t->rank * sizeof *strides);
     return strides;
@@ -469,6 +472,7 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
         if (!jn_vec_push(&e->inputs, in))
             jcv_refuse(c, "out of memory");
     }
+    e->any_dims = c->symbols.n > 0;
     e->n_recipes = (uint32_t)f.ids.n;
     e->n_results = (unsigned)c->main->results.n;
     if (e->n_tracked)

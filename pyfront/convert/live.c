@@ -143,6 +143,8 @@ bool jcv_is_stored_sample(const jpy_tensor *t) { return t->node && t->node->cls 
 
 static PyObject *sample_tensor(jcv *c, const jn_type *t, bool tracked) {
     janus_tensor *x;
+    if (jcv_any_dim_varies(c, t))
+        jcv_refuse(c, "a tensor whose dims vary is stored by the graph");
     if (jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &x) != JANUS_OK)
         jcv_refuse(c, "out of memory");
     memset(jn_tensor_ready_data(x), 0, (size_t)x->numel * jn_dtype_size((janus_dtype)t->dtype));

@@ -130,7 +130,11 @@ jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
     if (p->base && p->node)
         jcv_refuse(c, "a bound tensor is a view with a history");
     jn_type type = jn_tensor_as_type(p->t);
-    jcv_rec *r = new_rec(c, &type, p->t->strides);
+    int64_t dims[JN_MAX_RANK];
+    jpy_src_check_tensor(c->guards, src, tensor);
+    if (c->image)
+        jcv_image_of(c, p->t, src, &type, dims);
+    jcv_rec *r = new_rec(c, &type, src->tensor.n_any ? NULL : p->t->strides);
     if (!r)
         jcv_refuse(c, "out of memory");
     r->ctx = c->main;
@@ -393,6 +397,17 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
                 vals[i] = jcv_scalar_const(c, (janus_kind)in[i].kind, in[i].s);
         }
     }
+    for (unsigned i = 0; i < n_in && st == JANUS_OK && c->image; i++) {
+        jcv_val *v = (int)in[i].kind == JANUS_KIND_INT && vals[i]
+                         ? jcv_explained(c, vals, n_in, in[i].s.i)
+                         : NULL;
+        vals[i] = v ? v : vals[i];
+    }
+    if (st == JANUS_OK && c->image && (op == JN_OP(slice) || op == JN_OP(slice_scatter))) {
+        const janus_slice_attrs *a = attrs;
+        int axis = (int)a->axis;
+        jcv_bounds_hold(c, vals, n_in, axis < 0 ? axis + vals[0]->type->rank : axis);
+    }
     jcv_node *n = NULL;
     jcv_rec *target = into && marked(into) ? ((holder *)into->storage->user)->rec : NULL;
     bool on_tape = recorded(op, in, vals, n_in);
@@ -420,7 +435,7 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
     } else if (st == JANUS_OK) {
         for (unsigned i = 0; i < n_out; i++) {
             int64_t strides[JN_MAX_RANK];
-            bool view = i == 0 && view_strides(op, in, n_in, n->attrs, n->out[0].type, strides);
+            bool view = i == 0 && view_strides(op, in, n_in, attrs, n->out[0].type, strides);
             jcv_rec *r = new_rec(c, n->out[i].type, view ? strides : NULL);
             if (!r) {
                 while (i--)

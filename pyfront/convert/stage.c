@@ -188,15 +188,18 @@ static const void *copy_attrs(jcv *c, const jn_op *op, const void *attrs) {
     return out;
 }
 
-static jcv_node *build(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in,
+static jcv_node *build(jcv *c, const jn_op *op, jcv_val *const *given, unsigned n_in,
                        const void *attrs) {
-    const void *kept = copy_attrs(c, op, attrs);
+    jcv_val **in = (jcv_val **)given; /* as they are, or other ones */
+    const void *kept = copy_attrs(c, op, jcv_sizes_out(c, op, &in, &n_in, attrs));
     const jn_type **types = jcv_alloc(c, (n_in + 1) * sizeof *types);
     const int64_t **cv = jcv_alloc(c, (n_in + 1) * sizeof *cv);
     for (unsigned i = 0; i < n_in; i++) {
         types[i] = in[i] ? in[i]->type : NULL;
         if (in[i] && in[i]->node && in[i]->node->kind == JCV_SCALAR_CONST)
             cv[i] = &in[i]->node->scalar.i;
+        else if (in[i] && in[i]->sized && in[i]->type->kind == JANUS_KIND_INT)
+            cv[i] = &in[i]->image.i;
     }
     unsigned n_out = op->n_out;
     jn_type *out = jcv_alloc(c, (n_out + 1) * sizeof *out);
@@ -220,6 +223,7 @@ static jcv_node *build(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_i
     n->attrs = kept;
     for (unsigned i = 0; i < n_out; i++)
         n->out[i].type = jcv_type(c, out[i]);
+    jcv_image_number(c, n);
     return n;
 }
 

@@ -127,7 +127,7 @@ bool jcv_native_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
     }
     case AV_TENSOR: {
         const jn_type *ty = jcv_tensor_val(c, a->py)->type;
-        if (ty->rank == 0 || ty->dims[0] > 1000)
+        if (ty->rank == 0 || ty->dims[0] > 1000 || jcv_dim_varies(c, ty->dims[0]))
             jcv_refuse(c, "a loop over a tensor");
         t = jcv_tuple(c, NULL, 0);
         t->n = (unsigned)ty->dims[0];
@@ -365,7 +365,10 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
             jcv_node *node = jcv_op(c, JN_OP(select), in, 2, &attrs);
             return jcv_view(c, o->py, node);
         }
+        c->passed.n = 0;
+        c->passing = c->image != 0;
         PyObject *k = jcv_object(c, i);
+        c->passing = false;
         if (!k)
             jcv_refuse(c, "an index of a tensor");
         c->hook_refused = false;

@@ -264,6 +264,8 @@ PyObject *jcv_object(jcv *c, jcv_av *a) {
         return sequence(c, a, false);
     case AV_LIST:
         return sequence(c, c->slots.data[a->slot], true);
+    case AV_SCALAR:
+        return jcv_pass(c, a->val);
     default:
         return NULL;
     }

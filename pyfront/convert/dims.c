@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dims that differ between calls: conversion in two images (docs/adr/0028-unknown-dims.md).
+ *
+ * Dims that guards found to vary are *symbols*; those that were always equal are one.  A function
+ * with symbols is converted twice, and in each image every symbol has a size of its own, a prime
+ * that no program has met: proxies have no memory, so the eager layer works with any size.  What
+ * the program reads of such dims are numbers of the graph that know their value in the image.  A
+ * size that comes back from the eager layer, in an attribute or as an operand, is replaced by the
+ * number that has this value.  Then both graphs must be the same text: whatever a size got into
+ * without being replaced, by whatever way, differs, and the dims are constants again.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+#include "pyfront/hints.h"
+
+enum {
+    SYMBOLS = 12,
+    VARYING = 1024, /* from here on a dim of an image may come from a symbol's size */
+    NEAR = 1000     /* how far from a number a size may be that was computed of it */
+};
+/* Halves and quarters of them are varying, products of four fit 64 bits.  In one image the first
+ * symbol is the smallest, in the other the greatest: what depends on the order differs. */
+static const int64_t sizes[2][SYMBOLS] = {
+    {18839, 20477, 22367, 24061, 25919, 27799, 29633, 31469, 32983, 34721, 36629, 38261},
+    {61091, 59441, 57637, 56081, 54277, 52579, 50951, 49207, 47513, 45953, 44371, 42839}};
+
+bool jcv_dim_varies(const jcv *c, int64_t size) {
+    if (!c->image || size < VARYING)
+        return false;
+    for (size_t i = 0; i < c->still.n; i++)
+        if (c->still.data[i] == size)
+            return false;
+    return true;
+}
+
+bool jcv_any_dim_varies(const jcv *c, const jn_type *t) {
+    for (int i = 0; t->kind == JANUS_KIND_TENSOR && i < t->rank; i++)
+        if (jcv_dim_varies(c, t->dims[i]))
+            return true;
+    return false;
+}
+
+/* ---- symbols ------------------------------------------------------------------------------------
+ */
+
+/* The symbol of an axis whose size was `history` at the calls that taught something, and is `size`
+ * now; false: there are too many. */
+static bool symbol_of(jcv *c, Py_hash_t history, int64_t size, jpy_src *src, int axis,
+                      jcv_symbol *out) {
+    for (size_t i = 0; i < c->symbols.n; i++) {
+        *out = c->symbols.data[i];
+        if (out->history == history && out->size == size)
+            return true;
+    }
+    if (c->symbols.n == SYMBOLS)
+        return false;
+    *out = (jcv_symbol){history, size, sizes[c->image - 1][c->symbols.n], src->slot, axis};
+    if (!jn_vec_push(&c->symbols, *out))
+        jcv_refuse(c, "out of memory");
+    return true;
+}
+
+void jcv_image_of(jcv *c, const janus_tensor *t, jpy_src *src, jn_type *type, int64_t *dims) {
+    jpy_any_dim any[JN_MAX_RANK];
+    unsigned n = 0;
+    for (int i = 0; i < t->rank; i++) {
+        dims[i] = t->dims[i];
+        Py_hash_t history = t->contiguous && t->dims[i] > 1 ? jpy_hint_dim(c->f, src, i) : 0;
+        jcv_symbol s;
+        if (history && symbol_of(c, history, t->dims[i], src, i, &s)) {
+            dims[i] = s.image;
+            any[n++] = (jpy_any_dim){(int16_t)i, (int16_t)s.axis, s.slot};
+        } else if (t->dims[i] >= VARYING && !jn_vec_push(&c->still, t->dims[i])) {
+            jcv_refuse(c, "out of memory");
+        }
+    }
+    type->dims = dims;
+    src->tensor.n_any = n;
+    src->tensor.any = n ? jn_arena_dup(&c->guards->arena, any, n * sizeof *any) : NULL;
+    if (n && !src->tensor.any)
+        jcv_refuse(c, "out of memory");
+}
+
+/* The dims of a parameter of main: symbols have names there. */
+static void name_symbols(const jcv *c, const jpy_src *src, int64_t *dims) {
+    const jpy_tensor_want *w = &src->tensor;
+    for (unsigned i = 0; i < w->n_any; i++)
+        for (size_t k = 0; k < c->symbols.n; k++)
+            if (c->symbols.data[k].slot == w->any[i].slot &&
+                c->symbols.data[k].axis == w->any[i].of)
+                dims[w->any[i].axis] = -2 - (int64_t)k;
+}
+
+jn_type jcv_wide_type(const jcv *c, const jcv_val *v, int64_t *dims) {
+    jn_type t = *v->type;
+    if (!c->image || t.kind != JANUS_KIND_TENSOR || t.rank < 0)
+        return t;
+    const jpy_src *src = v->ctx == c->main && !v->node ? c->inputs.data[v->index] : NULL;
+    for (int i = 0; i < t.rank; i++)
+        dims[i] = !src && jcv_dim_varies(c, t.dims[i]) ? JN_DIM_UNKNOWN : t.dims[i];
+    if (src)
+        name_symbols(c, src, dims);
+    t.dims = dims;
+    return t;
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------
+ */
+
+/* What a number is in this image, if its operands are known there. */
+void jcv_image_number(jcv *c, jcv_node *n) {
+    janus_scalar in[4];
+    uint8_t kinds[4], kind;
+    bool sized = false;
+    if (!c->image || n->op->role != JN_ROLE_SCALAR || !n->op->fold || n->n_in > 4 || n->n_out != 1)
+        return;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const jcv_val *v = n->in[i];
+        bool constant = v && v->node && v->node->kind == JCV_SCALAR_CONST;
+        if (!v || (!constant && !v->sized))
+            return;
+        in[i] = constant ? v->node->scalar : v->image;
+        kinds[i] = v->type->kind;
+        sized = sized || !constant;
+    }
+    janus_scalar out;
+    if (!sized || !n->op->fold(n->op, n->attrs, in, kinds, n->n_in, &out, &kind) ||
+        kind != n->out[0].type->kind)
+        return;
+    n->out[0].sized = true;
+    n->out[0].image = out;
+}
+
+static jcv_val *size_of(jcv *c, jcv_val *t, int axis) {
+    janus_size_attrs attrs = {sizeof attrs, axis};
+    jcv_val *v = &jcv_op(c, JN_OP(size), &t, 1, &attrs)->out[0];
+    v->sized = true;
+    v->image.i = t->type->dims[axis];
+    return v;
+}
+
+static jcv_val *int_const(jcv *c, int64_t i) {
+    return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = i});
+}
+
+jcv_av *jcv_size(jcv *c, jcv_val *t, int axis) {
+    if (!jcv_dim_varies(c, t->type->dims[axis]))
+        return jcv_take(c, PyLong_FromLongLong(t->type->dims[axis]));
+    return jcv_scalar(c, size_of(c, t, axis));
+}
+
+jcv_av *jcv_shape(jcv *c, jcv_av *t) {
+    jcv_val *v = jcv_tensor_val(c, t->py);
+    if (!jcv_any_dim_varies(c, v->type))
+        return NULL;
+    jcv_av *a = jcv_tuple(c, NULL, 0);
+    a->n = (unsigned)v->type->rank;
+    a->items = jcv_alloc(c, (a->n + 1) * sizeof *a->items);
+    for (unsigned i = 0; i < a->n; i++)
+        a->items[i] = jcv_size(c, v, (int)i);
+    a->named = (PyObject *)jpy.size_type;
+    return a;
+}
+
+static jcv_av *numel(jcv *c, jcv_val *v) {
+    jcv_av *n = jcv_take(c, PyLong_FromLong(1));
+    for (int i = 0; i < v->type->rank; i++)
+        n = jcv_binary(c, JPY_MUL, n, jcv_size(c, v, i), false);
+    return n;
+}
+
+jcv_av *jcv_size_method(jcv *c, const char *name, const jcv_args *args) {
+    jcv_av *self = args->n_pos ? args->pos[0] : NULL;
+    if (!c->image || !self || self->kind != AV_TENSOR)
+        return NULL;
+    jcv_val *v = jcv_tensor_val(c, self->py);
+    if (!jcv_any_dim_varies(c, v->type))
+        return NULL;
+    bool size = !strcmp(name, "size");
+    if (size && args->n_pos == 1 && !args->n_kw)
+        return jcv_shape(c, self);
+    if (size && args->n_pos + args->n_kw == 2) {
+        jcv_av *at = args->n_kw ? args->kw[0] : args->pos[1];
+        if (args->n_kw && PyUnicode_CompareWithASCIIString(args->names[0], "dim") != 0)
+            return NULL;
+        if (at->kind != AV_PY || !PyLong_CheckExact(at->py))
+            return NULL;
+        long axis = PyLong_AsLong(at->py);
+        if (axis < 0)
+            axis += v->type->rank;
+        if (axis < 0 || axis >= v->type->rank)
+            jcv_refuse(c, "size() of a dim that is not there");
+        return jcv_size(c, v, (int)axis);
+    }
+    if ((!strcmp(name, "numel") || !strcmp(name, "nelement")) && args->n_pos == 1 && !args->n_kw)
+        return numel(c, v);
+    if (!strcmp(name, "__len__") && args->n_pos == 1 && !args->n_kw)
+        return jcv_size(c, v, 0);
+    return NULL;
+}
+
+static void must_be(jcv *c, jcv_val *v, jcv_val *other) {
+    jcv_val *in[2] = {v, other};
+    jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "a size is as it was");
+}
+
+/* A small number could be taken for another one that the program gives: it stays as it is, which
+ * is asserted.  So is that two numbers of one value in the image have one value. */
+PyObject *jcv_pass(jcv *c, jcv_val *v) {
+    if (!c->passing || !v->sized || v->type->kind != JANUS_KIND_INT)
+        return NULL;
+    int64_t i = v->image.i;
+    bool known = false;
+    for (size_t k = 0; k < c->passed.n && !known; k++)
+        if (c->passed.data[k]->image.i == i) {
+            if (c->passed.data[k] != v)
+                must_be(c, v, c->passed.data[k]);
+            known = true;
+        }
+    if (!jcv_dim_varies(c, i < 0 ? -i : i))
+        must_be(c, v, int_const(c, i));
+    else if (!known && !jn_vec_push(&c->passed, v))
+        jcv_refuse(c, "out of memory");
+    return jcv_own(c, PyLong_FromLongLong(i));
+}
+
+void jcv_no_sizes(jcv *c, PyObject *o) {
+    if (!c->image || !o)
+        return;
+    if (PyLong_CheckExact(o)) {
+        int overflow;
+        int64_t i = PyLong_AsLongLongAndOverflow(o, &overflow);
+        if (overflow || jcv_dim_varies(c, i) || jcv_dim_varies(c, -i))
+            jcv_refuse(c, "a number that depends on a size that varies");
+    }
+    for (Py_ssize_t i = 0; PyTuple_Check(o) && i < PyTuple_GET_SIZE(o); i++)
+        jcv_no_sizes(c, PyTuple_GET_ITEM(o, i));
+    for (Py_ssize_t i = 0; PyList_CheckExact(o) && i < PyList_GET_SIZE(o); i++)
+        jcv_no_sizes(c, PyList_GET_ITEM(o, i));
+}
+
+/* ---- sizes that come back -----------------------------------------------------------------------
+ */
+
+/* The number with this value among those given to the eager function, or a dim of an operand;
+ * NULL: none. */
+static jcv_val *number_with(jcv *c, jcv_val *const *in, unsigned n_in, int64_t value) {
+    for (size_t i = 0; i < c->passed.n; i++)
+        if (c->passed.data[i]->image.i == value)
+            return c->passed.data[i];
+    for (unsigned i = 0; i < n_in && jcv_dim_varies(c, value); i++)
+        for (int k = 0; in[i] && in[i]->type->kind == JANUS_KIND_TENSOR && k < in[i]->type->rank;
+             k++)
+            if (in[i]->type->dims[k] == value)
+                return size_of(c, in[i], k);
+    return NULL;
+}
+
+static void at_least(jcv *c, jcv_val *v, jcv_val *least) {
+    jcv_val *in[2] = {v, least};
+    jcv_assert(c, &jcv_op(c, JN_OP(s_ge), in, 2, NULL)->out[0], "a size is as large as it was");
+}
+
+/* A number close to `value`, and the difference. */
+static jcv_val *near(jcv *c, jcv_val *const *in, unsigned n_in, int64_t value, int64_t *by) {
+    jcv_val *best = NULL;
+    int axis = -1;
+    *by = NEAR + 1;
+    for (size_t i = 0; i < c->passed.n; i++) {
+        int64_t d = value - c->passed.data[i]->image.i;
+        if (d > -NEAR && d < NEAR && (d < 0 ? -d : d) < (*by < 0 ? -*by : *by)) {
+            *by = d;
+            best = c->passed.data[i];
+        }
+    }
+    for (unsigned i = 0; i < n_in; i++)
+        for (int k = 0; in[i] && in[i]->type->kind == JANUS_KIND_TENSOR && k < in[i]->type->rank;
+             k++) {
+            int64_t d = value - in[i]->type->dims[k];
+            if (!jcv_dim_varies(c, in[i]->type->dims[k]) || d <= -NEAR || d >= NEAR ||
+                (d < 0 ? -d : d) >= (*by < 0 ? -*by : *by))
+                continue;
+            *by = d;
+            best = in[i];
+            axis = k;
+        }
+    return best && axis >= 0 && best->type->kind == JANUS_KIND_TENSOR ? size_of(c, best, axis)
+                                                                      : best;
+}
+
+jcv_val *jcv_explained(jcv *c, jcv_val *const *in, unsigned n_in, int64_t value) {
+    if (!c->image)
+        return NULL;
+    jcv_val *v = number_with(c, in, n_in, value);
+    if (v || !jcv_dim_varies(c, value < 0 ? -value : value))
+        return v;
+    int64_t by;
+    v = near(c, in, n_in, value, &by);
+    if (!v)
+        return NULL;
+    jcv_val *sum[2] = {v, int_const(c, by)};
+    v = &jcv_op(c, JN_OP(s_add), sum, 2, NULL)->out[0];
+    at_least(c, v, int_const(c, 0)); /* a negative one means something else */
+    return v;
+}
+
+/* Bounds that the eager layer has made fit the size: the size is still beyond them. */
+void jcv_bounds_hold(jcv *c, jcv_val *const *in, unsigned n_in, int axis) {
+    jcv_val *size = NULL;
+    for (unsigned i = n_in - 2; i < n_in; i++) {
+        if (!in[i] || !in[i]->sized || in[i]->node->op == JN_OP(size))
+            continue;
+        size = size ? size : size_of(c, in[0], axis);
+        at_least(c, size, in[i]);
+    }
+}
+
+/* Replaces sizes in the attribute `shape`: entries -2 stand for operands. */
+const void *jcv_sizes_out(jcv *c, const jn_op *op, jcv_val ***in, unsigned *n_in,
+                          const void *attrs) {
+    bool reshape = op == JN_OP(reshape);
+    if (!c->image || !(reshape || op == JN_OP(expand) || op == JN_OP(full)))
+        return attrs;
+    const janus_reshape_attrs *a = attrs; /* all begin alike */
+    bool any = false, inferred = false;
+    for (size_t i = 0; i < a->shape.n; i++) {
+        if (a->shape.data[i] == -2)
+            return attrs;
+        any = any || a->shape.data[i] > 1;
+        inferred = inferred || a->shape.data[i] == -1;
+    }
+    if (!any || !c->symbols.n)
+        return attrs;
+    int64_t *d = jcv_alloc(c, (a->shape.n + 1) * sizeof *d);
+    jcv_val **v = jcv_alloc(c, (*n_in + a->shape.n + 1) * sizeof *v);
+    unsigned n = *n_in;
+    if (n)
+        memcpy(v, *in, n * sizeof *v);
+    for (size_t i = 0; i < a->shape.n; i++) {
+        jcv_val *x = a->shape.data[i] > 1 ? number_with(c, *in, *n_in, a->shape.data[i]) : NULL;
+        bool infer = !x && reshape && !inferred && jcv_dim_varies(c, a->shape.data[i]);
+        d[i] = x ? -2 : infer ? -1 : a->shape.data[i];
+        inferred = inferred || infer;
+        if (x)
+            v[n++] = x;
+    }
+    janus_full_attrs *out = jcv_alloc(c, sizeof *out + op->attr_size);
+    memcpy(out, attrs, op->attr_size);
+    ((janus_reshape_attrs *)(void *)out)->shape = (janus_ints){d, a->shape.n};
+    *in = v;
+    *n_in = n;
+    return out;
+}
+
+/* ---- both images --------------------------------------------------------------------------------
+ */
+
+static bool same_object(PyObject *a, PyObject *b) {
+    return a == b ||
+           (a && b && Py_TYPE(a) == Py_TYPE(b) && (!jpy_by_value(a) || jpy_same_value(a, b)));
+}
+
+static bool same_recipe(const jpy_recipe *a, const jpy_recipe *b) {
+    if (!a || !b)
+        return a == b;
+    if (a->kind != b->kind || a->slot != b->slot || a->id != b->id || a->grad != b->grad ||
+        a->freed != b->freed || a->n != b->n || a->detached != b->detached ||
+        !a->strides != !b->strides || !same_object(a->obj, b->obj))
+        return false;
+    unsigned n = a->kind == JPY_MAKE_VIEW ? 1 : a->n;
+    for (unsigned i = 0; i < n && a->items; i++)
+        if (!same_recipe(a->items[i], b->items[i]))
+            return false;
+    for (unsigned i = 0; a->kind == JPY_MAKE_VIEW && i < a->n; i++) {
+        const jpy_view_step *x = &a->views[i], *y = &b->views[i];
+        if (x->op != y->op || x->n != y->n || !jn_attrs_equal(x->op, x->attrs, y->attrs) ||
+            memcmp(x->extra, y->extra, sizeof x->extra) != 0 ||
+            memcmp(x->kinds, y->kinds, sizeof x->kinds) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool same_commit(const jpy_entry *a, const jpy_entry *b) {
+    if (a->steps.n != b->steps.n || !same_recipe(a->result, b->result))
+        return false;
+    for (size_t i = 0; i < a->steps.n; i++) {
+        jpy_commit_step x = a->steps.data[i], y = b->steps.data[i];
+        if (x.kind != y.kind || x.slot != y.slot || x.when != y.when ||
+            !same_object(x.key, y.key) || !same_recipe(x.value, y.value))
+            return false;
+    }
+    return true;
+}
+
+static bool same_guards(const jpy_guards *a, const jpy_guards *b) {
+    if (a->srcs.n != b->srcs.n || a->written.n != b->written.n || a->bound.n != b->bound.n)
+        return false;
+    for (size_t i = 0; i < a->srcs.n; i++) {
+        const jpy_src *x = a->srcs.data[i], *y = b->srcs.data[i];
+        if (x->kind != y->kind || x->checks != y->checks || x->index != y->index ||
+            x->number != y->number || x->tensor.n_any != y->tensor.n_any ||
+            !same_object(x->key, y->key))
+            return false;
+    }
+    return true;
+}
+
+static bool same_graph(const janus_module *a, const janus_module *b) {
+    char *x = NULL, *y = NULL;
+    bool same = janus_module_print(a, &x) == JANUS_OK && janus_module_print(b, &y) == JANUS_OK &&
+                strcmp(x, y) == 0;
+    janus_free(x);
+    janus_free(y);
+    return same;
+}
+
+bool jcv_same_entry(const jpy_entry *a, const jpy_entry *b) {
+    return same_guards(&a->guards, &b->guards) && same_commit(a, b) &&
+           same_graph(a->module, b->module);
+}
