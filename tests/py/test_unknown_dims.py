@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dims of arguments that differ between calls: decorated programs give what undecorated ones give, whatever the sizes, and those that
+are listed as such need three conversions at most."""
+import contextlib
+import io
+import linecache
+import os
+
+import janus
+import janus.nn as nn
+import janus.nn.functional as F
+import pytest
+
+LENGTHS = [3, 5, 7, 4, 9, 12, 2, 1, 30, 17, 5, 0, 6, 8, 2, 33]
+if os.environ.get("JANUS_LIGHT_TESTS"):
+    LENGTHS = [3, 5, 7, 2, 1, 12]
+
+# x: [n, 4], y: [n], z: [3, n], m: [k, n, 4] with k and n varying, i: indices [n]; each is the result of a program of its own.
+GENERAL = {
+    "pointwise": "x * 2 + 1", "unary": "x.exp() + x.abs().sqrt()", "sum": "x.sum(), x.sum(0), x.sum(1)", "mean": "x.mean(), x.mean(0)",
+    "softmax": "x.softmax(0), y.log_softmax(-1)", "max": "x.max(0).values, x.argmax(1)", "cumsum": "x.cumsum(0)",
+    "matmul": "x @ w, z @ x, x.transpose(0, 1) @ x", "linear": "F.linear(x, w)", "batched": "m @ m.transpose(1, 2)", "broadcast": "z + y, x * y[:, None]",
+    "with one": "x + janus.ones(1, 4), z * janus.ones(3, 1)", "where": "janus.where(x > 0, x, -x)", "masked": "x.masked_fill(x > 0, 0.0)",
+    "cat": "janus.cat([x, x]), janus.cat([x, x[:, :1]], 1)", "stack": "janus.stack([y, y]), janus.stack([x, x], 1)",
+    "reshape": "x.reshape(-1) * 1, m.reshape(-1, 4) * 1, m.reshape(m.size(0), -1) * 1", "view": "x.view(x.size(0), 2, 2) * 1, x.view(-1, 2) * 1",
+    "flatten": "m.flatten(1) * 1, m.flatten() * 1", "sizes": "x.view(x.shape[0] * 2, -1) + 0, m.view(m.shape[1], m.shape[0], 4) + 0",
+    "expand": "y.expand(3, -1) * 1, y[None].expand(2, y.size(0)) * 1", "unsqueeze": "y.unsqueeze(0) * 2, y[:, None] * 2",
+    "new": "janus.zeros(x.size(0)), janus.ones(x.shape), janus.full((2, len(x)), 3.0)", "like": "janus.zeros_like(x), janus.ones_like(y)",
+    "arange": "janus.arange(x.size(0)), janus.arange(len(y)) * 2", "tril": "janus.tril(janus.ones(y.size(0), y.size(0)))",
+    "last": "x[-1] * 2, z[:, -1] * 2", "but first": "y[:] * 2", "gather": "x[i], y[i], F.embedding(i, x)", "one_hot": "F.one_hot(i % 3, 3)",
+    "by size": "x.sum() / x.size(0), y * len(y), y / y.numel(), x.sum() / x.shape[0] ** 0.5", "numbers": "x.size(0), x.shape[0] * 2 + 1, len(y), x.numel()",
+    "shape": "x.shape, m.size(), tuple(x.shape), list(x.shape), x.dim()",
+    "condition": "x * 2 if x.size(0) > 6 else x + 1", "compared": "x.size(0) == y.size(0), x.shape[0] > 4, len(y) % 2",
+    "least": "min(x.size(0), 8), max(len(y), 6)", "sort": "y.sort().values, y.topk(2).values", "layer_norm": "F.layer_norm(x, (4,))",
+    "loss": "F.mse_loss(x, x * 2), F.cross_entropy(x, i % 4)", "dropout": "F.dropout(x, 0.5)", "dict": "{'n': len(x), 'x': x * 2}",
+    "list": "[a * 2 for a in (x, y)]", "std": "x.std(0), x.var()", "norm": "x.norm(), F.normalize(x, dim=1)",
+    "attention": "F.scaled_dot_product_attention(m, m, m)", "conv": "F.conv1d(janus.cat([z, z, z], 1)[None], janus.ones(2, 3, 2)) * 1",
+}
+# Graphs or not, whatever it is, they must be right.
+OTHER = {
+    "formatted": "f'{x.size(0)} rows', str(len(y))", "draws": "janus.rand_like(x), janus.randn_like(y)", "einsum": "janus.einsum('ij,ik->jk', x, x)",
+    "views": "x.reshape(-1), m.reshape(-1, 4), m.reshape(m.size(0), -1), x.view(x.size(0), 2, 2)",
+    "crop": "z[:, :6] * 2, y[:1000]", "tail": "z[:, -4:] * 2", "differences": "z[:, 1:] - z[:, :-1], y[1:], y[:-5]", "step": "z[:, ::2] * 2, y[1::3]",
+    "half": "y[: y.size(0) // 2] * 2, y[y.size(0) // 2 :] * 2", "chunk": "[c * 2 for c in z.chunk(2, 1)]", "split": "[c.sum() for c in x.split(2)]",
+    "unbind": "[r.sum() for r in x]", "unbound": "janus.stack(x.unbind(0)).sum(0)", "transposed": "x.T, m.transpose(1, 2), x.permute(1, 0)",
+    "strides": "x.stride(), m.stride(0), x.T.is_contiguous()", "squeeze": "x.squeeze(), y.squeeze()", "repeat": "y.repeat(2), y.repeat(y.size(0), 1)",
+    "eye": "janus.eye(x.size(0)), janus.eye(2, len(y))", "linspace": "janus.linspace(0, 1, x.size(0))", "pad": "F.pad(y, (0, 2)), F.pad(y, (0, 40 - len(y)))",
+    "roll": "y.roll(1), y.flip(0)", "narrow": "y.narrow(0, 0, 2), y.narrow(0, 1, y.size(0) - 1)", "nonzero": "y.nonzero(), y[y > 0]",
+    "tolist": "x.tolist(), [int(n) for n in x.shape]", "item": "y[x.size(0) - 1].item()", "minimum": "z[:, : min(z.size(1), 6)] * 2",
+    "random": "janus.randn(x.size(0), 2), janus.randperm(len(y))", "bounded": "janus.zeros(max(len(y), 6), 6), janus.zeros(8, min(len(y), 8))",
+    "arithmetic": "y[: 2 * y.size(0) - 50] * 2, janus.zeros(2 * len(y) + 3), janus.arange(1, len(y) + 1)", "diagonal": "janus.diag(y), janus.tril(z, len(y) - 4)",
+    "one of them": "(x if len(x) > 5 else x[:1]) * 2", "pool": "F.avg_pool1d(z[None], 2) * 1, F.adaptive_avg_pool1d(z[None], 2) * 1",
+    "raises": "x.view(6, -1) * 1", "wrong": "x + janus.ones(5, 4)", "out of range": "y[5]", "keys": "{x.size(0): 1}, {x.shape: 2}",
+    "sets": "len(set(x.shape)), 4 in x.shape, x.shape.index(4)", "sliced": "x.shape[:1], x.shape[-1:], (*x.shape, 1), x.shape + (2,)",
+    "type": "type(x.shape), isinstance(x.size(0), int), type(x.size(0))", "identity": "x.size(0) is None, x.shape is x.shape",
+    "text": "f'{x.shape} {x.size()}', repr(x.shape), '%d' % x.size(0), 'x' * len(y)", "math": "math.sqrt(x.size(0)), math.ceil(len(y) / 2), divmod(len(y), 2)",
+    "float": "float(len(y)), x * float(x.size(0)), int(len(y) * 0.5)", "tensor": "janus.tensor(len(y)), janus.tensor([len(y), 2])", "range": "list(range(len(y))), sum(range(x.size(0)))",
+}
+BODIES = {
+    "print": "    print(x.shape, x.size(0), len(y))\n    return x + 1",
+    "loop": "    h = janus.zeros(4)\n    for t in range(x.size(0)):\n        h = (h + x[t]).tanh()\n    return h",
+    "loop back": "    h = janus.zeros(4)\n    for t in reversed(range(x.size(0))):\n        h = (h + x[t]).tanh()\n    return h",
+    "outputs": "    out = []\n    for t in range(x.size(0)):\n        out.append(x[t].tanh())\n    return janus.stack(out)",
+    "while": "    n = len(y)\n    while n > 3:\n        n = n // 2\n    return n, x * n",
+    "written": "    a = janus.zeros(x.size(0), 4)\n    a[0] = 1.0\n    a[:, 1] = y\n    return a + x",
+    "in place": "    a = x * 1\n    a += 1\n    a.mul_(2)\n    a[1:] = 0\n    return a",
+    "through a view": "    a = x * 1\n    a.view(-1)[0] = 5.0\n    a.reshape(-1).mul_(2)\n    return a",
+    "assertion": "    assert x.shape[1] == 4 and x.size(0) == y.size(0)\n    B, C = x.shape\n    return x.view(B, C) * 2",
+    "early": "    if len(y) < 4:\n        return y\n    return x * 2, len(y)",
+    "raise": "    if len(y) == 7:\n        raise ValueError(f'{len(y)} rows')\n    return x * 2",
+    "ones": "    if x.size(0) == 1:\n        return x.squeeze(0)\n    return x.mean(0)",
+    "backward": "    v = w.clone().requires_grad_()\n    (x @ v).pow(2).sum().backward()\n    return v.grad",
+    "heads": "    B, T, C = m.size()\n    q = m.view(B, T, 2, C // 2).transpose(1, 2)\n    a = (q @ q.transpose(-2, -1)) / (C // 2) ** 0.5\n"
+             "    a = a.masked_fill(janus.tril(janus.ones(T, T)) == 0, float('-inf')).softmax(-1)\n    return (a @ q).transpose(1, 2).contiguous().view(B, T, C)",
+}
+
+
+def same(a, b):
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, janus.Tensor):
+        return (a.shape, a.stride(), a.dtype, a.requires_grad) == (b.shape, b.stride(), b.dtype, b.requires_grad) and (
+            bool(janus.allclose(a.detach(), b.detach(), rtol=1e-4, atol=1e-5, equal_nan=True)) if a.dtype.is_floating_point else a.tolist() == b.tolist())
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
+    return a == b or a != a and b != b
+
+
+def made(name, body):
+    text = f"def f(x, y, z, m, i, w):\n{body}\n"
+    file = f"<dims {name}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    scope = {"janus": janus, "F": F, "math": __import__("math")}
+    exec(compile(text, file, "exec"), scope)
+    return scope["f"]
+
+
+def arguments(n, k):
+    janus.manual_seed(n * 40 + k)
+    return (janus.randn(n, 4), janus.randn(n), janus.randn(3, n), janus.randn(k, n, 4), janus.randint(0, n, (n,)) if n else janus.zeros(0, dtype=janus.int64),
+            janus.randn(4, 4))
+
+
+def outcome(f, args):
+    out = io.StringIO()
+    janus.manual_seed(1)
+    try:
+        with contextlib.redirect_stdout(out):
+            result = f(*args)
+    except (RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError) as e:
+        return type(e), str(e), out.getvalue()
+    return result, out.getvalue(), janus.rand(1).item()
+
+
+def compare(f, **options):
+    g = janus.function(f, measure=False, **options)
+    for at, n in enumerate(LENGTHS):
+        args = arguments(n, LENGTHS[-at - 1])
+        want, got = outcome(f, args), outcome(g, args)
+        assert same(want, got), f"n = {n}: {want} != {got}"
+    assert g.stats()["disproved"] == 0
+    return g.stats()
+
+
+def general(stats):
+    """One graph of the first sizes, one of all, and those with a size of 0 or 1."""
+    small = sum(n < 2 for n in LENGTHS)
+    return stats["conversions"] <= 3 + 2 * small and stats["graph"] >= len(LENGTHS) - 4 - 3 * small
+
+
+@pytest.mark.parametrize("name", GENERAL)
+def test_one_graph_for_all_sizes(name):
+    assert general(compare(made(name, "    return " + GENERAL[name]), verify="never"))
+
+
+@pytest.mark.parametrize("name", [*OTHER, *BODIES])
+def test_right_whatever_the_size(name):
+    compare(made(name, BODIES[name] if name in BODIES else "    return " + OTHER[name]), verify="never")
+
+
+@pytest.mark.parametrize("name", [*GENERAL, *OTHER, *BODIES][::3])
+def test_verified(name):
+    body = BODIES.get(name) or "    return " + (GENERAL.get(name) or OTHER[name])
+    compare(made(name, body))
+
+
+def trained(model, batches, loss, decorate):
+    optimizer = janus.optim.Adam(model.parameters(), lr=0.01)
+
+    def step(*batch):
+        optimizer.zero_grad()
+        value = loss(model, *batch)
+        value.backward()
+        optimizer.step()
+        return value
+
+    if decorate:
+        step = janus.function(step, verify="never", measure=False)
+    return [step(*b).item() for b in batches], step
+
+
+def check_training(make, batches, loss, conversions):
+    results = []
+    for decorate in (False, True):
+        janus.manual_seed(2)
+        results.append(trained(make(), batches, loss, decorate))
+    (want, _), (got, step) = results
+    assert got == pytest.approx(want, rel=1e-4)
+    assert step.stats()["conversions"] <= conversions
+
+
+def test_last_batch_is_smaller():
+    def make():
+        return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.25), nn.Linear(8, 3))
+
+    sizes = ([16] * 5 + [7]) * 3
+    batches = [(janus.randn(n, 4), janus.randint(0, 3, (n,))) for n in sizes]
+    check_training(make, batches, lambda model, x, y: F.cross_entropy(model(x), y), 3)
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.places = nn.Embedding(11, 8), nn.Embedding(64, 8)
+        self.qkv, self.out, self.norm, self.head = nn.Linear(8, 24), nn.Linear(8, 8), nn.LayerNorm(8), nn.Linear(8, 11)
+
+    def forward(self, tokens):
+        B, T = tokens.size()
+        x = self.words(tokens) + self.places(janus.arange(T))
+        B, T, C = x.size()
+        q, k, v = self.qkv(self.norm(x)).split(C, dim=2)
+        q, k, v = (t.view(B, T, 2, C // 2).transpose(1, 2) for t in (q, k, v))
+        a = (q @ k.transpose(-2, -1)) * (1.0 / k.size(-1) ** 0.5)
+        a = a.masked_fill(janus.tril(janus.ones(T, T)).view(1, 1, T, T) == 0, float("-inf"))
+        y = (F.softmax(a, dim=-1) @ v).transpose(1, 2).contiguous().view(B, T, C)
+        return self.head(x + self.out(y))
+
+
+def next_word(model, x):
+    logits = model(x[:, :-1])
+    return F.cross_entropy(logits.reshape(-1, logits.size(-1)), x[:, 1:].reshape(-1))
+
+
+def test_attention_over_lengths():
+    batches = [(janus.randint(0, 11, (2 + n % 3, n)),) for n in [5, 9, 4, 12, 30, 7, 6, 17, 8]]
+    check_training(Attention, batches, next_word, 3)
+
+
+def test_a_hundred_lengths():
+    f = made("hundred", "    return F.softmax(x @ x.transpose(0, 1) / x.size(0), -1) @ x")
+    g = janus.function(f, verify="never", measure=False)
+    for n in range(2, 102):
+        args = arguments(n, 3)
+        assert same(f(*args), g(*args))
+    assert g.stats()["conversions"] <= 3 and g.stats()["graph"] >= 97
+
+
+def test_dims_that_were_equal_by_chance_come_apart():
+    g = janus.function(lambda a, b: (a.sum() * b, a.size(0), b.size(0)), verify="never", measure=False)
+    for n, k in [(3, 3), (5, 5), (7, 7), (4, 6), (9, 8), (10, 10), (6, 4)]:
+        a, b = janus.ones(n), janus.ones(k)
+        r = g(a, b)
+        assert r[0].tolist() == [float(n)] * k and r[1:] == (n, k)
+    assert g.stats()["conversions"] <= 4
