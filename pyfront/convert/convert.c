@@ -178,7 +178,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
             give_reason(c, reason, size);
         else
             snprintf(reason, size, "%s", c->reason);
-        if (t == THROW_REFUSE)
+        if (t == THROW_REFUSE && !image)
             jpy_word_refused(f, c->refused_at.file, c->refused_at.line);
         f->word.tensors |= c->recs != NULL;
         drop_attempt(c);
