@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "exec/eager.h"
+#include "exec/profile.h"
 
 #include <string.h>
 
@@ -69,7 +70,10 @@ static janus_status compute(jn_call *k, const jn_view *out) {
                      .workspace = workspace,
                      .flags = &flags,
                      .par = jn_eager_par()};
+    int64_t start = jn_prof_begin();
     kernel(&args);
+    if (JN_UNLIKELY(start))
+        jn_prof_add(JN_PROF_EAGER, k->op->name, NULL, start, 1);
     jn_pool_free(workspace, need);
     return flags ? jn_call_flag_error(k->op, flags) : JANUS_OK;
 }
@@ -289,7 +293,10 @@ static janus_status run_like(const jn_op *op, janus_tensor *const *ts, unsigned 
                          .n_out = 1,
                          .flags = &flags,
                          .par = &jn_par_serial};
+        int64_t start = jn_prof_begin();
         kernel(&args);
+        if (JN_UNLIKELY(start))
+            jn_prof_add(JN_PROF_EAGER, op->name, NULL, start, 1);
         if (JN_UNLIKELY(flags))
             st = jn_call_flag_error(op, flags);
     }

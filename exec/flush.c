@@ -14,6 +14,7 @@
 #include "exec/dev_schedule.h"
 #include "exec/device.h"
 #include "exec/early.h"
+#include "exec/profile.h"
 #include "exec/rows.h"
 #include "exec/run_internal.h"
 #include "graph/base/status.h"
@@ -183,6 +184,8 @@ janus_status jn_flush(jn_run *r) {
         task[i]->done = true;
     jn_free(task);
     r->stats.tensor_ns += (uint64_t)(jn_run_clock() - start);
+    if (jn_prof_on())
+        jn_prof_add(JN_PROF_FLUSH, r->sub->name, NULL, start, n);
     return st;
 }
 

@@ -13,6 +13,7 @@
  */
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "exec/acc.h"
@@ -21,6 +22,7 @@
 #include "exec/dev_trace.h"
 #include "exec/group.h"
 #include "exec/par.h"
+#include "exec/profile.h"
 #include "exec/rows.h"
 #include "graph/base/status.h"
 
@@ -251,6 +253,15 @@ static janus_status run_group(jn_group *g) {
     return JANUS_OK;
 }
 
+/* A segment is named after the first op that is not the host's to fold, and has its place. */
+static void record(const jn_group *g, int64_t start) {
+    const jn_segment *seg = g->inst->seg;
+    const jn_segnode *n = seg->n_nodes ? &seg->nodes[seg->n_nodes - 1] : NULL;
+    char name[128];
+    snprintf(name, sizeof name, "%u ops to %s", seg->n_nodes, n ? n->op->name : "nothing");
+    jn_prof_add(JN_PROF_GROUP, name, n ? &n->node->loc : NULL, start, g->n);
+}
+
 /* Rows must add to the same accumulators and fit the mask; else they run one by one. */
 static bool fits_one_group(const jn_segment *seg, jn_task **task, uint32_t n) {
     if (seg->n_inputs + seg->n_scalars > 64)
@@ -273,7 +284,10 @@ janus_status jn_group_run(jn_lane *l, jn_seginst *inst, jn_task **task, uint32_t
     for (uint32_t at = 0; at < n && st == JANUS_OK; at += together ? n : 1) {
         jn_group g = {
             .lane = l, .inst = inst, .task = task + at, .n = together ? n : 1, .layout = layout};
+        int64_t start = jn_prof_begin();
         st = run_group(&g);
+        if (JN_UNLIKELY(start))
+            record(&g, start);
         l->batches++;
     }
     if (layout != few)

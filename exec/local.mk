@@ -38,6 +38,7 @@ libjanus_all_la_SOURCES += \
 	exec/plan_scalar.c \
 	exec/plan_segments.c \
 	exec/pool.c \
+	exec/profile.c \
 	exec/recipe.c \
 	exec/rows.c \
 	exec/run.c \
@@ -77,6 +78,7 @@ noinst_HEADERS += \
 	exec/plan.h \
 	exec/plan_internal.h \
 	exec/pool.h \
+	exec/profile.h \
 	exec/recipe.h \
 	exec/rng.h \
 	exec/rows.h \

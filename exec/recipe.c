@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "exec/profile.h"
 #include "exec/recipe.h"
 
 #include <string.h>
@@ -115,7 +116,10 @@ static janus_status compute(const jn_recipe *r, const jn_view *in, const jn_view
                      .workspace = workspace,
                      .flags = &flags,
                      .par = jn_eager_par()};
+    int64_t start = jn_prof_begin();
     r->kernel(&args);
+    if (JN_UNLIKELY(start))
+        jn_prof_add(JN_PROF_EAGER, r->op->name, NULL, start, 1);
     if (workspace)
         jn_pool_free(workspace, r->workspace);
     return JN_LIKELY(!flags) ? JANUS_OK : jn_call_flag_error(r->op, flags);

@@ -9,6 +9,7 @@
 
 #include "exec/device.h"
 #include "exec/early.h"
+#include "exec/profile.h"
 #include "exec/rows.h"
 #include "exec/run_internal.h"
 #include "exec/tensor_rows.h"
@@ -170,7 +171,10 @@ janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args) {
         JN_TRY(bind(r, i, &args[i], &slots[i]));
     r->poll_countdown = 1;
     int64_t start = jn_run_clock();
-    JN_TRY(jn_host_run(r, slots));
+    janus_status st = jn_host_run(r, slots);
+    if (jn_prof_on())
+        jn_prof_add(JN_PROF_HOST, r->sub->name, NULL, start, 1);
+    JN_TRY(st);
     r->stats.host_ns = (uint64_t)(jn_run_clock() - start) - r->stats.tensor_ns;
     r->finished = true;
     return JANUS_OK;

@@ -10,6 +10,7 @@
 #include "exec/acc.h"
 #include "exec/group.h"
 #include "exec/par.h"
+#include "exec/profile.h"
 #include "exec/rows.h"
 #include "graph/base/status.h"
 
@@ -193,6 +194,7 @@ static void call(tile *w, const jn_vnode *vn) {
                   vn->n_out, vn->attrs, w->workspace,
                   &w->flags, par,       part && (table || part->written)};
     uint32_t times = vn->mode == JN_V_LOOP ? w->n : 1;
+    int64_t start = jn_prof_begin();
     for (uint32_t t = 0; t < times; t++) {
         if (table)
             jn_table_touch(table, &in[1]);
@@ -206,6 +208,8 @@ static void call(tile *w, const jn_vnode *vn) {
     if (part && !table)
         part->written = true;
     w->kernels += times;
+    if (JN_UNLIKELY(start))
+        jn_prof_add(JN_PROF_KERNEL, vn->op->name, &n->node->loc, start, w->n);
 }
 
 static janus_status flag_error(const tile *w, const jn_vnode *vn) {

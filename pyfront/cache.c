@@ -16,6 +16,7 @@
 #include "pyfront/external.h"
 #include "pyfront/host_py.h"
 #include "pyfront/policy.h"
+#include "pyfront/profile.h"
 #include "pyfront/py_device.h"
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
@@ -183,6 +184,9 @@ static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, j
 static int discard(jpy_function *f, const jpy_entry *e, jn_arg *results) {
     const janus_error *err = janus_last_error();
     bool signal = err->code == JANUS_CANCELLED;
+    int64_t now = jn_prof_begin();
+    if (JN_UNLIKELY(now))
+        jpy_prof_add(f, JN_PROF_FALLBACK, now);
     jpy_note(f, "discarded: %s%s%s", err->message, err->n_context ? ", " : "",
              err->n_context ? err->context[0] : "");
     jpy_entry_drop_results(results, e->n_results + e->n_frames);
@@ -247,7 +251,10 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
         rc = 0;
         goto end;
     }
+    int64_t start = jn_prof_begin();
     int failed = jpy_guards_run(&e->guards, call, slots);
+    if (JN_UNLIKELY(start))
+        jpy_prof_add(f, JN_PROF_GUARDS, start);
     if (failed) {
         if ((size_t)failed <= e->guards.srcs.n)
             e->guards.srcs.data[failed - 1]->failures++;
@@ -290,10 +297,13 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
         goto end;
     }
     jpy_node *node[JPY_MAX_STAGES] = {NULL};
+    start = jn_prof_begin();
     if (jpy_region_nodes(f, e, call, slots, rng_before, results, node) < 0)
         PyErr_Clear(); /* rc is -1 */
     else
         rc = jpy_commit(e, slots, r, host.text, results, node, out_result);
+    if (JN_UNLIKELY(start))
+        jpy_prof_add(f, JN_PROF_COMMIT, start);
     janus_run_stats stats = {0};
     jn_run_stats_get(r, &stats); /* apply computes, too */
     add_stats(f, &stats);

@@ -17,6 +17,7 @@
 #include "pyfront/function_object.h"
 #include "pyfront/hints.h"
 #include "pyfront/policy.h"
+#include "pyfront/profile.h"
 #include "pyfront/tracing.h"
 #include "pyfront/verify/verify.h"
 
@@ -46,15 +47,18 @@ void jpy_note(jpy_function *f, const char *fmt, ...) {
 
 static PyObject *run_plain(jpy_function *f, PyObject *const *args, size_t nargsf,
                            PyObject *kwnames) {
-    bool mine = f->plain && f->thread == PyThread_get_thread_ident();
-    if (!f->plain || mine) {
+    bool mine = f->plain && f->thread == PyThread_get_thread_ident(), counts = !f->plain || mine;
+    int64_t start = jn_prof_begin();
+    if (counts) {
         f->plain++;
         f->thread = PyThread_get_thread_ident();
-        PyObject *r = PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
-        f->plain--;
-        return r;
     }
-    return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    PyObject *r = PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    if (counts)
+        f->plain--;
+    if (JN_UNLIKELY(start))
+        jpy_prof_add(f, JN_PROF_IMPERATIVE, start);
+    return r;
 }
 
 static void drop_entry(jpy_function *f, size_t i) {
@@ -77,6 +81,8 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
     int64_t start = jpy_now();
     jpy_entry *e = jpy_convert(f, call);
     jpy_report_conversion(f, e, cause, jpy_now() - start);
+    if (jn_prof_on())
+        jpy_prof_add(f, JN_PROF_CONVERT, start);
     f->plain--;
     PyErr_Clear();
     if (!e) {

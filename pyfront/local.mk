@@ -108,6 +108,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/source.c \
 	pyfront/jpy.h \
 	pyfront/policy.c \
+	pyfront/profile.c \
+	pyfront/profile.h \
 	pyfront/policy.h \
 	pyfront/py_convert.c \
 	pyfront/py_copy.c \
