@@ -407,8 +407,10 @@ janus_status jn_dev_tensor_copy(janus_tensor *dst, janus_tensor *src) {
         goto done;
     }
     JN_GO(jn_tensor_to(src, to, false, &here), done);
+    char *from;
+    JN_GO(jn_tensor_data(here, &from), done);
     st = to && dst->contiguous
-             ? jn_dev_move(to, jn_tensor_ready_data(dst), jn_tensor_ready_data(here),
+             ? jn_dev_move(to, jn_tensor_ready_data(dst), from,
                            (size_t)dst->numel * jn_dtype_size((janus_dtype)dst->dtype))
          : to ? copy_by_kernel(to, dst, here)
               : jn_tensor_copy(dst, here);

@@ -27,6 +27,7 @@ janus_status jn_call_init(jn_call *k, jn_call_room *room, const jn_op *op, unsig
     k->n_out = n_out;
     k->attrs = attrs;
     k->n_dims = 0;
+    k->waits = false;
     k->device = NULL;
     k->block = NULL;
     if (JN_LIKELY(n_in <= JN_CALL_FEW)) {
@@ -101,11 +102,18 @@ static void take_scalar(jn_call *k, unsigned i, janus_kind kind, janus_scalar s)
     k->in[i] = (jn_view){&k->cells[i], NULL, NULL, 0, (uint8_t)dtype, true};
 }
 
+/* Types and strides are looked at first; elements, which may have to be computed, when a kernel is
+ * to run (jn_call_straighten). */
 static janus_status take_operands(jn_call *k, const jn_eager_arg *in) {
     for (unsigned i = 0; i < k->n_in; i++) {
         switch (in[i].kind) {
         case JANUS_KIND_TENSOR:
-            JN_TRY(jn_tensor_as_view(in[i].t, &k->in[i]));
+            if (JN_UNLIKELY(jn_storage_waits(in[i].t->storage))) {
+                k->waits = true;
+                k->in[i] = jn_tensor_layout(in[i].t);
+            } else {
+                JN_TRY(jn_tensor_as_view(in[i].t, &k->in[i]));
+            }
             k->types[i] = jn_tensor_as_type(in[i].t);
             k->type_of[i] = &k->types[i];
             k->cv[i] = NULL;
@@ -170,6 +178,9 @@ janus_status jn_call_infer(jn_call *k, const jn_eager_arg *in, const janus_tenso
 }
 
 janus_status jn_call_straighten(jn_call *k, const jn_eager_arg *in) {
+    for (unsigned i = 0; JN_UNLIKELY(k->waits) && i < k->n_in; i++)
+        if (in[i].kind == JANUS_KIND_TENSOR && !k->temps[i])
+            JN_TRY(jn_tensor_as_view(in[i].t, &k->in[i]));
     if (k->op->flags & JN_OP_STRIDED)
         return JANUS_OK;
     for (unsigned i = 0; i < k->n_in; i++) {

@@ -32,6 +32,7 @@ typedef struct jn_call {
     jn_type out_types[JN_EAGER_MAX_OUT];
     int64_t dims[JN_CALL_DIMS];
     unsigned n_dims;
+    bool waits;        /* an operand's elements are not there yet */
     jn_device *device; /* of the operands; NULL: the host */
     void *block;       /* the arrays above, when there are many operands */
 } jn_call;
@@ -53,7 +54,7 @@ void jn_call_done(jn_call *k);
 /* Operands as views and types, their device (`dst`: a target's counts too, or NULL), then the
  * results' types: tensors of known shapes, or an error. */
 janus_status jn_call_infer(jn_call *k, const jn_eager_arg *in, const janus_tensor *dst);
-/* Operands the kernel reads must be row-major unless the row says STRIDED. */
+/* What the kernel reads: elements that are there, row-major unless the row says STRIDED. */
 janus_status jn_call_straighten(jn_call *k, const jn_eager_arg *in);
 /* The error that a kernel's flags stand for. */
 janus_status jn_call_flag_error(const jn_op *op, uint32_t flags);

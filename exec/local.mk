@@ -3,6 +3,8 @@ libjanus_all_la_SOURCES += \
 	exec/acc.c \
 	exec/branch.c \
 	exec/collect.c \
+	exec/defer.c \
+	exec/defer_group.c \
 	exec/dev_capture.c \
 	exec/dev_group.c \
 	exec/dev_pinned.c \
@@ -59,6 +61,8 @@ libjanus_all_la_SOURCES += \
 noinst_HEADERS += \
 	exec/acc.h \
 	exec/branch.h \
+	exec/defer.h \
+	exec/defer_internal.h \
 	exec/dev_capture.h \
 	exec/dev_group.h \
 	exec/dev_pool.h \

@@ -101,8 +101,8 @@ bool jn_recipe_make(jn_recipe *r, const jn_op *op, const jn_eager_arg *in, unsig
     return made;
 }
 
-static janus_status compute(const jn_recipe *r, const jn_view *in, const jn_view *out,
-                            const void *attrs) {
+janus_status jn_recipe_compute(const jn_recipe *r, const jn_view *in, const jn_view *out,
+                               const void *attrs) {
     void *workspace = NULL;
     if (r->workspace && !(workspace = jn_pool_alloc(r->workspace)))
         return jn_error(JANUS_NO_MEMORY, "%s: no memory for %zu bytes of workspace", r->op->name,
@@ -141,7 +141,7 @@ janus_status jn_recipe_run(const jn_recipe *r, const jn_view *in, const void *at
         st = jn_tensor_as_view(out[made], &views[made]);
     } while (++made < r->n_out);
     if (JN_LIKELY(st == JANUS_OK))
-        st = compute(r, in, views, attrs);
+        st = jn_recipe_compute(r, in, views, attrs);
     if (JN_UNLIKELY(st != JANUS_OK))
         while (made > 0)
             janus_tensor_release(out[--made]);
@@ -152,5 +152,5 @@ janus_status jn_recipe_run_into(const jn_recipe *r, const jn_view *in, const voi
                                 janus_tensor *dst) {
     jn_view view;
     JN_TRY(jn_tensor_as_view(dst, &view));
-    return compute(r, in, &view, attrs);
+    return jn_recipe_compute(r, in, &view, attrs);
 }

@@ -541,5 +541,8 @@ const int64_t *janus_tensor_dims(const janus_tensor *t) { return t ? t->dims : N
 const int64_t *janus_tensor_strides(const janus_tensor *t) { return t ? t->strides : NULL; }
 void *janus_tensor_data(janus_tensor *t) {
     char *p;
-    return t && jn_tensor_data(t, &p) == JANUS_OK ? p : NULL;
+    if (!t || jn_tensor_data(t, &p) != JANUS_OK)
+        return NULL;
+    jn_storage_export(t->storage);
+    return p;
 }

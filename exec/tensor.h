@@ -22,7 +22,8 @@
 typedef enum jn_storage_state {
     JN_STORAGE_READY,   /* the elements are there */
     JN_STORAGE_ROWS,    /* some rows only: filled when they are asked for (exec/tensor_rows.h) */
-    JN_STORAGE_PENDING, /* not computed yet */
+    JN_STORAGE_PENDING, /* recorded, not computed yet (exec/defer.h) */
+    JN_STORAGE_LENT,    /* the elements are there, and recorded ops have still to read them */
     JN_STORAGE_PROXY    /* a type with an identity, of which there are no elements */
 } jn_storage_state;
 
@@ -33,7 +34,7 @@ typedef struct jn_storage {
     void *raw;     /* a proxy's is an address that nobody may read or write */
     size_t bytes;
     void (*release)(void *user); /* foreign memory; NULL: ours */
-    void *user;
+    void *user; /* without `release`: what its state belongs to (exec/defer.h), or jn_exported */
     struct jn_device *device; /* whose memory it is (exec/device.h); NULL: host memory */
 } jn_storage;
 
@@ -65,6 +66,20 @@ static inline janus_status jn_tensor_data(janus_tensor *t, char **out) {
 /* The same for tensors that are ready, as new ones are; NULL for others. */
 static inline char *jn_tensor_ready_data(const janus_tensor *t) {
     return JN_LIKELY(t->storage->state == JN_STORAGE_READY) ? t->raw : NULL;
+}
+/* Where its elements are or will be, whatever the state: for who computes them. */
+static inline char *jn_tensor_place(const janus_tensor *t) { return t->raw; }
+/* Whether asking for its elements runs recorded ops. */
+static inline bool jn_storage_waits(const jn_storage *s) {
+    return JN_UNLIKELY(s->state != JN_STORAGE_READY) &&
+           (s->state == JN_STORAGE_PENDING || s->state == JN_STORAGE_LENT);
+}
+/* The address of a ready storage goes to others, who may write there at any time: from then on no
+ * op that reads it is deferred. */
+extern char jn_exported;
+static inline void jn_storage_export(jn_storage *s) {
+    if (!s->release)
+        s->user = &jn_exported;
 }
 /* Its elements as kernels take them. */
 static inline janus_status jn_tensor_as_view(janus_tensor *t, jn_view *out) {

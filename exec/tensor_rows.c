@@ -82,8 +82,9 @@ bool jn_tensor_rows_fit(const janus_tensor *target, const janus_tensor *t) {
     if (!jn_tensor_is_rows(t))
         return false;
     const janus_tensor *base = ((const rows *)t->storage->user)->base;
-    return base && base->storage == target->storage && base->raw == target->raw &&
-           target->contiguous && target->numel == t->numel && target->dtype == t->dtype;
+    return base && base->storage == target->storage && target->storage->state == JN_STORAGE_READY &&
+           base->raw == target->raw && target->contiguous && target->numel == t->numel &&
+           target->dtype == t->dtype;
 }
 
 void jn_tensor_store_rows(janus_tensor *target, const janus_tensor *t) {

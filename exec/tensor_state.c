@@ -10,11 +10,13 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "exec/defer.h"
 #include "exec/tensor.h"
 #include "exec/tensor_rows.h"
 
 _Thread_local bool jn_proxy_asked;
 jn_storage jn_storage_of_cells = {.refs = 1};
+char jn_exported;
 
 janus_status jn_tensor_settle(janus_tensor *t) {
     switch ((jn_storage_state)t->storage->state) {
@@ -23,7 +25,8 @@ janus_status jn_tensor_settle(janus_tensor *t) {
     case JN_STORAGE_ROWS:
         return jn_tensor_fill(t);
     case JN_STORAGE_PENDING:
-        return jn_error(JANUS_INTERNAL, "nothing computes a pending tensor");
+    case JN_STORAGE_LENT:
+        return jn_deferral_settle(t->storage);
     case JN_STORAGE_PROXY:
         break;
     }

@@ -47,6 +47,7 @@ int jpy_getbuffer(PyObject *self, Py_buffer *view, int flags) {
         PyErr_NoMemory();
         return -1;
     }
+    jn_storage_export(t->storage);
     Py_ssize_t size = (Py_ssize_t)jn_dtype_size((janus_dtype)t->dtype);
     for (int i = 0; i < t->rank; i++) {
         e->shape[i] = (Py_ssize_t)t->dims[i];

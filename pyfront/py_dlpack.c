@@ -79,6 +79,7 @@ PyObject *jpy_dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
     exported *e = PyMem_RawCalloc(1, sizeof *e);
     if (!e)
         return PyErr_NoMemory();
+    jn_storage_export(t->storage);
     memcpy(e->dims, t->dims, (size_t)t->rank * sizeof(int64_t));
     memcpy(e->dims + JN_MAX_RANK, t->strides, (size_t)t->rank * sizeof(int64_t));
     e->m.t = (dl_tensor){.data = data,

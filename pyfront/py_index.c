@@ -485,13 +485,13 @@ int jpy_index_set(PyObject *self, PyObject *key, PyObject *value) {
 /* ---- indices of gather and its like
  * ---------------------------------------------------------------------------- */
 
-static int64_t index_at(const janus_tensor *t, int64_t at) {
-    return t->dtype == JANUS_I64   ? ((const int64_t *)jn_tensor_ready_data(t))[at]
-           : t->dtype == JANUS_I32 ? ((const int32_t *)jn_tensor_ready_data(t))[at]
-                                   : 0;
+static int64_t index_at(const void *data, uint8_t dtype, int64_t at) {
+    return dtype == JANUS_I64   ? ((const int64_t *)data)[at]
+           : dtype == JANUS_I32 ? ((const int32_t *)data)[at]
+                                : 0;
 }
 
-int jpy_index_check(const jn_op *op, const janus_tensor *t) {
+int jpy_index_check(const jn_op *op, janus_tensor *t) {
     switch (op->id) {
     case JN_OP_ID_gather:
     case JN_OP_ID_scatter:
@@ -505,9 +505,12 @@ int jpy_index_check(const jn_op *op, const janus_tensor *t) {
     }
     if (jn_eager_hook || t->storage->device || !jn_dtype_is_int(t->dtype))
         return 0;
+    char *data = NULL;
+    if (jpy_check(jn_tensor_data(t, &data)) < 0)
+        return -1;
     int64_t place[JN_MAX_RANK] = {0}, at = 0;
     for (int64_t i = 0; i < t->numel; i++) {
-        int64_t v = index_at(t, t->contiguous ? i : at);
+        int64_t v = index_at(data, t->dtype, t->contiguous ? i : at);
         if (v < 0) {
             PyErr_Format(PyExc_IndexError, "%s(): index %lld is out of bounds", op->name,
                          (long long)v);

@@ -158,7 +158,10 @@ static PyObject *element_size(PyObject *self, PyObject *unused) {
 static PyObject *data_ptr(PyObject *self, PyObject *unused) {
     (void)unused;
     char *data;
-    return jpy_tensor_data(T(self), &data) < 0 ? NULL : PyLong_FromVoidPtr(data);
+    if (jpy_tensor_data(T(self), &data) < 0)
+        return NULL;
+    jn_storage_export(T(self)->storage);
+    return PyLong_FromVoidPtr(data);
 }
 static PyObject *storage_offset(PyObject *self, PyObject *unused) {
     (void)unused;

@@ -107,7 +107,7 @@ int jpy_ints_arg(jpy_bound *b, PyObject *o, janus_ints *out);
 
 /* IndexError where an op that does not count from the end has a negative index; its dtype and rank
  * are the op's to check.  `in`: its operands, in host memory or not. */
-int jpy_index_check(const jn_op *op, const janus_tensor *index);
+int jpy_index_check(const jn_op *op, janus_tensor *index);
 
 /* The table of spellings that differ from their rows (py_spell*.c). */
 typedef struct jpy_spelling {

@@ -164,7 +164,11 @@ static jcv_val *constant_of(jcv *c, janus_tensor *t) {
     janus_tensor *flat = NULL;
     if (jn_tensor_to(t, NULL, false, &flat) != JANUS_OK) /* on the host */
         return NULL;
-    const char *data = jn_tensor_ready_data(flat);
+    char *data;
+    if (jn_tensor_data(flat, &data) != JANUS_OK) {
+        janus_tensor_release(flat);
+        return NULL;
+    }
     size_t size = jn_dtype_size((janus_dtype)t->dtype), n = (size_t)t->numel;
     bool uniform = n > 0;
     for (size_t i = 1; uniform && i < n; i++)
