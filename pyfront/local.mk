@@ -76,6 +76,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/with.c \
 	pyfront/entry.c \
 	pyfront/entry.h \
+	pyfront/deferred/deferred.c \
+	pyfront/deferred/deferred.h \
 	pyfront/dump_dir.c \
 	pyfront/explain.c \
 	pyfront/explain_lines.c \

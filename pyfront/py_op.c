@@ -12,6 +12,7 @@
 #include <string.h>
 #include <structmember.h>
 
+#include "exec/defer.h"
 #include "graph/base/alloc.h"
 #include "ops/op_ids.h"
 #include "pyfront/autocast.h"
@@ -246,10 +247,11 @@ void jpy_bound_clear(jpy_bound *b) {
 
 /* The long way; what succeeds is remembered where `key` is given. */
 static PyObject *bind_and_run(jpy_op *f, PyObject *const *args, size_t nargsf, PyObject *kwnames,
-                              const jpy_quick_key *key) {
+                              jpy_quick_key *key) {
     jpy_bound b;
     b.type_of = NULL;
     PyObject *result = NULL;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf) + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
     if (jpy_op_bind(f, args, nargsf, kwnames, &b) == 0) {
         jpy_tensor *dst = NULL;
         if (f->inplace) {
@@ -258,12 +260,13 @@ static PyObject *bind_and_run(jpy_op *f, PyObject *const *args, size_t nargsf, P
             else
                 PyErr_Format(PyExc_TypeError, "%s() writes into a Tensor", f->name);
         }
-        if (!f->inplace || dst)
+        if (JN_UNLIKELY(jn_deferring != NULL) && key)
+            result = jpy_quick_defer(key, &b, f->inplace, args, n, kwnames);
+        if (!result && !PyErr_Occurred() && (!f->inplace || dst)) {
             result = jpy_bound_run(&b, dst);
-        if (result && key)
-            jpy_quick_learn(key, &b, f->inplace, args,
-                            PyVectorcall_NARGS(nargsf) + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0),
-                            kwnames);
+            if (result && key)
+                jpy_quick_learn(key, &b, f->inplace, args, n, kwnames);
+        }
     }
     jpy_bound_clear(&b);
     return result;
@@ -275,7 +278,7 @@ static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, P
     if (JN_UNLIKELY(jn_eager_hook != NULL))
         return bind_and_run(f, args, nargsf, kwnames, NULL);
     if (f->fast_unary && !kwnames && n == 1 && jpy_tensor_check(args[0]) &&
-        !jpy_autocast_affects(f->row))
+        !jpy_autocast_affects(f->row) && !jn_deferring)
         return jpy_unary_fast(f->row, args[0]);
     jpy_quick_key key;
     PyObject *result = jpy_quick_call(f, f->inplace, false, args,

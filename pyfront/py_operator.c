@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "exec/defer.h"
 #include "exec/device.h"
 #include "ops/op_ids.h"
 #include "pyfront/autocast.h"
@@ -153,7 +154,12 @@ static PyObject *run_operator(const jn_op *op, PyObject *const *args, Py_ssize_t
     jpy_bound b;
     if (bind_operands(&b, op, args, n) < 0)
         return NULL;
-    PyObject *result = jpy_bound_run(&b, inplace ? (jpy_tensor *)args[0] : NULL);
+    PyObject *result = JN_UNLIKELY(jn_deferring != NULL) && key.n
+                           ? jpy_quick_defer(&key, &b, inplace, args, n, NULL)
+                           : NULL;
+    if (result || PyErr_Occurred())
+        return result;
+    result = jpy_bound_run(&b, inplace ? (jpy_tensor *)args[0] : NULL);
     if (result && key.n)
         jpy_quick_learn(&key, &b, inplace, args, n, NULL);
     return result;
@@ -161,7 +167,8 @@ static PyObject *run_operator(const jn_op *op, PyObject *const *args, Py_ssize_t
 
 PyObject *jpy_binary(const jn_op *op, PyObject *x, PyObject *y) {
     bool tx = jpy_tensor_check(x), ty = jpy_tensor_check(y),
-         fast = jn_eager_is_like(op) && !jn_eager_hook && !jpy_autocast_affects(op);
+         fast =
+             jn_eager_is_like(op) && !jn_eager_hook && !jn_deferring && !jpy_autocast_affects(op);
     PyObject *args[2] = {x, y};
     if (JN_LIKELY(tx && ty)) {
         jpy_tensor *a = (jpy_tensor *)x, *b = (jpy_tensor *)y;

@@ -17,6 +17,7 @@
 
 #include <string.h>
 
+#include "exec/defer.h"
 #include "exec/recipe.h"
 #include "ops/op_ids.h"
 #include "pyfront/autocast.h"
@@ -57,7 +58,8 @@ typedef struct entry {
     unsigned n_words, n_floats, n_in;
     bool inplace, is_identity;
     jpy_result result;
-    PyObject *kwnames; /* owned: its address is in the key */
+    PyObject *kwnames;  /* owned: its address is in the key */
+    jn_call_kind *kind; /* of recorded calls (exec/defer.h); NULL: not made yet */
     jn_recipe recipe;
     operand in[JN_RECIPE_IN];
     struct {
@@ -357,6 +359,62 @@ static PyObject *run(const entry *e, PyObject *const *args) {
     return jpy_wrap_results(e->result, out, e->recipe.n_out, node, of);
 }
 
+static jn_call_kind *kind_of(entry *e) {
+    static const uint8_t from[] = {[FROM_TENSOR] = JN_FROM_TENSOR,
+                                   [FROM_NUMBER] = JN_FROM_NUMBER,
+                                   [FROM_FLOAT] = JN_FROM_SCALAR,
+                                   [FROM_CELL] = JN_FROM_CONST,
+                                   [FROM_NONE] = JN_FROM_NONE};
+    jn_operand_kind in[JN_RECIPE_IN];
+    for (unsigned i = 0; i < e->n_in; i++)
+        in[i] =
+            (jn_operand_kind){from[e->in[i].from], e->in[i].dtype, e->in[i].kind, e->in[i].cell};
+    if (!e->kind)
+        e->kind = jn_call_kind_new(&e->recipe, in, e->attrs);
+    return e->kind;
+}
+
+/* The call while this thread defers: recorded, or a view of what may not be there yet.  NULL
+ * without an exception: it is to be run. */
+static PyObject *defer(entry *e, PyObject *const *args) {
+    jn_deferred_in in[JN_RECIPE_IN];
+    const jn_op *op = e->recipe.op;
+    jpy_tensor *first = e->in[0].from == FROM_TENSOR ? tensor_argument(&e->in[0], args) : NULL;
+    bool view = !e->recipe.kernel;
+    if (e->inplace || (!view && !jn_call_kind_possible(&e->recipe)))
+        return NULL;
+    for (unsigned i = 0; i < e->n_in; i++) {
+        const operand *p = &e->in[i];
+        if (p->from == FROM_TENSOR) {
+            const jpy_tensor *t = tensor_argument(p, args);
+            if (op->grad && !jpy_no_grad_mode && maybe_tracked(t) && jpy_tensor_tracked(t))
+                return NULL;
+            in[i].t = t->t;
+        } else if (p->into && !float_fits(p, args[p->arg])) {
+            return NULL;
+        } else if (p->from == FROM_FLOAT) {
+            in[i].cell = bits_of(args[p->arg]);
+        } else if (p->from == FROM_NUMBER) {
+            in[i].cell = 0;
+            if (!number_of(args[p->arg], (janus_dtype)p->dtype, &in[i].cell))
+                return NULL;
+        } else {
+            in[i].cell = p->cell;
+        }
+    }
+    janus_tensor *out[JN_RECIPE_OUT];
+    bool recorded = true;
+    jn_call_kind *kind = view ? NULL : kind_of(e);
+    if (!view && !kind)
+        return PyErr_NoMemory();
+    if (jpy_check(view ? jn_recipe_run(&e->recipe, NULL, NULL, first->t, out)
+                       : jn_deferral_record(jn_deferring, kind, in, out, &recorded)) < 0 ||
+        !recorded)
+        return NULL;
+    return jpy_wrap_results(e->result, out, e->recipe.n_out, NULL,
+                            op->flags & JN_OP_VIEW ? first : NULL);
+}
+
 PyObject *jpy_quick_call(const void *what, bool inplace, bool numbers_vary, PyObject *const *args,
                          Py_ssize_t n, PyObject *kwnames, jpy_quick_key *key) {
     key->n = 0;
@@ -364,9 +422,14 @@ PyObject *jpy_quick_call(const void *what, bool inplace, bool numbers_vary, PyOb
     key->numbers_vary = numbers_vary;
     if (n > MAX_ARGS || n == 0 || !make_key(key, what, inplace, args, n, kwnames))
         return NULL;
-    const entry *e = find(key, args);
+    entry *e = find(key, args);
     if (!e)
         return NULL;
+    if (JN_UNLIKELY(jn_deferring != NULL) && !e->is_identity) {
+        PyObject *result = defer(e, args);
+        if (result || PyErr_Occurred())
+            return result;
+    }
     return e->is_identity ? Py_NewRef(args[e->in[0].arg]) : run(e, args);
 }
 
@@ -596,6 +659,7 @@ static void forget(size_t place) {
     table[place] = NULL;
     if (e) {
         Py_XDECREF(e->kwnames);
+        jn_call_kind_release(e->kind);
         PyMem_Free(e);
     }
 }
@@ -621,4 +685,14 @@ void jpy_quick_learn(const jpy_quick_key *key, const jpy_bound *b, bool inplace,
     e->kwnames = Py_XNewRef(kwnames);
     forget(key->hash % PLACES);
     table[key->hash % PLACES] = e;
+}
+
+PyObject *jpy_quick_defer(jpy_quick_key *key, const jpy_bound *b, bool inplace,
+                          PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+    if (inplace)
+        return NULL;
+    key->seen = true;
+    jpy_quick_learn(key, b, inplace, args, n, kwnames);
+    entry *e = key->n ? find(key, args) : NULL;
+    return e && !e->is_identity ? defer(e, args) : NULL;
 }

@@ -26,6 +26,10 @@ typedef struct jpy_quick_key {
  */
 PyObject *jpy_quick_call(const void *what, bool inplace, bool numbers_vary, PyObject *const *args,
                          Py_ssize_t n, PyObject *kwnames, jpy_quick_key *key);
+/* While this thread defers: remembers what was bound and has not run, and records it.  NULL without
+ * an exception: it is to be run. */
+PyObject *jpy_quick_defer(jpy_quick_key *key, const jpy_bound *b, bool inplace,
+                          PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 /* Remembers what was bound and has run. */
 void jpy_quick_learn(const jpy_quick_key *key, const jpy_bound *b, bool inplace,
                      PyObject *const *args, Py_ssize_t n, PyObject *kwnames);

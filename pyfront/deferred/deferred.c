@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The context manager janus.deferred: see pyfront/deferred/deferred.h. */
+#include "config.h"
+
+#include "pyfront/deferred/deferred.h"
+
+#include <string.h>
+
+#include "exec/defer.h"
+#include "pyfront/py_tensor.h"
+
+/* What a thread defers to is a reference of the thread, so that blocks which end in another order
+ * than they began (in generators) leave nothing that is gone. */
+typedef struct block {
+    PyObject_HEAD jn_deferral *deferral, *outer; /* outer: the thread's, until __exit__ */
+    bool entered;
+} block;
+
+static PyTypeObject *block_type;
+
+static int numerics_of(const char *name, bool *exact) {
+    *exact = strcmp(name, "exact") == 0;
+    if (*exact || strcmp(name, "fast") == 0)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "numerics must be \"fast\" or \"exact\", not '%s'", name);
+    return -1;
+}
+
+static PyObject *block_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"numerics", "max_bytes", "max_ops", NULL};
+    const char *numerics = "fast";
+    Py_ssize_t bytes = 0, calls = 0;
+    jn_deferral_options o = {0};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$snn:deferred", names, &numerics, &bytes,
+                                     &calls) ||
+        numerics_of(numerics, &o.exact) < 0)
+        return NULL;
+    if (bytes < 0 || calls < 0) {
+        PyErr_SetString(PyExc_ValueError, "max_bytes and max_ops must not be negative");
+        return NULL;
+    }
+    o.bytes = (size_t)bytes;
+    o.calls = calls > (Py_ssize_t)UINT32_MAX ? UINT32_MAX : (unsigned)calls;
+    block *b = (block *)type->tp_alloc(type, 0);
+    if (b && !(b->deferral = jn_deferral_new(&o))) {
+        Py_DECREF(b);
+        return PyErr_NoMemory();
+    }
+    return (PyObject *)b;
+}
+
+static void block_dealloc(PyObject *self) {
+    block *b = (block *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    jn_deferral_release(b->deferral);
+    jn_deferral_release(b->outer);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *block_enter(PyObject *self, PyObject *unused) {
+    block *b = (block *)self;
+    (void)unused;
+    if (b->entered) {
+        PyErr_SetString(PyExc_RuntimeError, "this block of janus.deferred() has not ended yet");
+        return NULL;
+    }
+    b->entered = true;
+    b->outer = jn_deferring;
+    jn_deferring = b->deferral;
+    jn_deferral_retain(b->deferral);
+    return Py_NewRef(self);
+}
+
+static PyObject *block_exit(PyObject *self, PyObject *args) {
+    block *b = (block *)self;
+    (void)args;
+    if (!b->entered)
+        Py_RETURN_FALSE;
+    b->entered = false;
+    if (jn_deferring == b->deferral) {
+        jn_deferring = b->outer;
+        b->outer = NULL;
+        jn_deferral_release(b->deferral);
+    }
+    janus_status st;
+    Py_BEGIN_ALLOW_THREADS st = jn_deferral_flush(b->deferral);
+    Py_END_ALLOW_THREADS if (jpy_check(st) < 0) return NULL;
+    Py_RETURN_FALSE;
+}
+
+static PyObject *block_stats(PyObject *self, PyObject *unused) {
+    (void)unused;
+    jn_deferral_stats s;
+    jn_deferral_stats_get(((block *)self)->deferral, &s);
+    return Py_BuildValue("{sKsKsKsKsK}", "recorded", (unsigned long long)s.recorded, "flushes",
+                         (unsigned long long)s.flushes, "groups", (unsigned long long)s.groups,
+                         "grouped", (unsigned long long)s.grouped, "dropped",
+                         (unsigned long long)s.dropped);
+}
+
+static PyMethodDef block_methods[] = {
+    {"__enter__", block_enter, METH_NOARGS, NULL},
+    {"__exit__", block_exit, METH_VARARGS, NULL},
+    {"stats", block_stats, METH_NOARGS,
+     "A dict: ops recorded, flushes, groups of several ops and the ops in them, and ops dropped "
+     "since nothing needed their results."},
+    {NULL, NULL, 0, NULL},
+};
+static PyType_Slot block_slots[] = {
+    {Py_tp_new, block_new},
+    {Py_tp_dealloc, block_dealloc},
+    {Py_tp_methods, block_methods},
+    {Py_tp_doc,
+     "deferred(*, numerics=\"fast\", max_bytes=0, max_ops=0): a block in which ops are recorded, "
+     "and run together when a value is read, when the block ends, or when about max_bytes bytes "
+     "(0: 64 MiB) or max_ops ops (0: 65536) wait.  Programs compute what they compute outside; "
+     "with "
+     "numerics=\"exact\" to the last bit."},
+    {0, NULL},
+};
+static PyType_Spec block_spec = {"janus.deferred", sizeof(block), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, block_slots};
+
+int jpy_init_deferred(PyObject *module) {
+    block_type = jpy_type_new(module, &block_spec, NULL);
+    return block_type ? 0 : -1;
+}

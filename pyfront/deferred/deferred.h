@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * janus.deferred(): a block in which CPython runs the program and its ops are recorded, to be run
+ * later and together (exec/defer.h).
+ *
+ * Calls are recorded where they are remembered (py_quick.c), so their kinds are known and recording
+ * costs about what running a small op costs.  What is not known yet, is tracked by the tape, writes
+ * in place or has values to check runs as outside, after everything that was recorded before and
+ * has to do with it.
+ */
+#ifndef JPY_DEFERRED_H
+#define JPY_DEFERRED_H
+
+#include "pyfront/jpy.h"
+
+int jpy_init_deferred(PyObject *module);
+
+#endif
