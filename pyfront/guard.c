@@ -31,7 +31,7 @@ PyObject *jpy_guards_own(jpy_guards *g, PyObject *o) {
         return NULL;
     if (jn_vec_push(&g->owned, o))
         Py_INCREF(o);
-    return o;
+    return o; /* else the conversion holds it, and its entry is not used */
 }
 
 bool jpy_guards_distinct(jpy_guards *g, uint32_t slot) {

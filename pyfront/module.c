@@ -13,6 +13,7 @@
 
 #include <structmember.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/status.h"
 
 static PyStructSequence_Field pair_fields[] = {
@@ -22,6 +23,19 @@ static PyStructSequence_Field pair_fields[] = {
 };
 static PyStructSequence_Desc pair_desc = {"janus.return_types.values_indices",
                                           "Values and their indices.", pair_fields, 2};
+
+/* _fail_alloc(n): for tests, see jn_alloc_fail_after. */
+static PyObject *fail_alloc(PyObject *module, PyObject *arg) {
+    (void)module;
+    unsigned long long n = PyLong_AsUnsignedLongLong(arg);
+    return PyErr_Occurred() ? NULL : PyLong_FromUnsignedLongLong(jn_alloc_fail_after(n));
+}
+
+static PyMethodDef test_functions[] = {
+    {"_fail_alloc", fail_alloc, METH_O,
+     "_fail_alloc(n): the n-th allocation of janus from now fails, 0: none; how many the last call "
+     "has left."},
+    {NULL, NULL, 0, NULL}};
 
 static int init_signals(PyObject *module) {
     (void)module;
@@ -57,7 +71,8 @@ static int exec_module(PyObject *module) {
     for (size_t i = 0; i < sizeof inits / sizeof *inits; i++)
         if (inits[i](module) < 0)
             return -1;
-    if (PyModule_AddFunctions(module, jpy_device_functions) < 0)
+    if (PyModule_AddFunctions(module, jpy_device_functions) < 0 ||
+        PyModule_AddFunctions(module, test_functions) < 0)
         return -1;
     return PyModule_AddStringConstant(module, "__version__", janus_version());
 }

@@ -25,6 +25,15 @@ static janus_allocator table; /* all NULL: malloc */
 static atomic_bool counting;
 static atomic_ullong countdown; /* 0: no injection */
 static atomic_llong live_blocks;
+static _Thread_local uint64_t failures;
+
+static void *checked(void *p) {
+    if (JN_UNLIKELY(!p))
+        failures++;
+    return p;
+}
+
+uint64_t jn_alloc_failures(void) { return failures; }
 
 /* First use: reads the environment. Two threads doing so at once store the same values. */
 static int settle(void) {
@@ -78,17 +87,17 @@ static void *full_alloc(size_t size, size_t align) {
 
 void *jn_alloc(size_t size) {
     size += !size;
-    return plain() ? malloc(size) : full_alloc(size, ALIGN);
+    return checked(plain() ? malloc(size) : full_alloc(size, ALIGN));
 }
 
 void *jn_calloc(size_t n, size_t size) {
     if (plain())
-        return calloc(n + !n, size + !size);
+        return checked(calloc(n + !n, size + !size));
     size_t bytes;
     if (!jn_mul_size(n, size, &bytes))
-        return NULL;
+        return checked(NULL);
     bytes += !bytes;
-    void *p = full_alloc(bytes, ALIGN);
+    void *p = checked(full_alloc(bytes, ALIGN));
     if (p)
         memset(p, 0, bytes);
     return p;
@@ -97,22 +106,22 @@ void *jn_calloc(size_t n, size_t size) {
 void *jn_realloc(void *p, size_t size) {
     size += !size;
     if (plain())
-        return realloc(p, size);
+        return checked(realloc(p, size));
     if (!p)
-        return full_alloc(size, ALIGN);
+        return checked(full_alloc(size, ALIGN));
     if (injected_failure())
-        return NULL;
-    return table.realloc ? table.realloc(table.user, p, size) : realloc(p, size);
+        return checked(NULL);
+    return checked(table.realloc ? table.realloc(table.user, p, size) : realloc(p, size));
 }
 
 void *jn_alloc_aligned(size_t size) {
     /* aligned_alloc wants a multiple of the alignment. */
     if (!jn_add_size(size + !size, ALIGN_TENSOR - 1, &size))
-        return NULL;
+        return checked(NULL);
     size &= ~(size_t)(ALIGN_TENSOR - 1);
     if (!plain())
-        return full_alloc(size, ALIGN_TENSOR);
-    return size < JN_LARGE ? aligned_alloc(ALIGN_TENSOR, size) : jn_large_alloc(size);
+        return checked(full_alloc(size, ALIGN_TENSOR));
+    return checked(size < JN_LARGE ? aligned_alloc(ALIGN_TENSOR, size) : jn_large_alloc(size));
 }
 
 void jn_free(void *p) {
@@ -142,9 +151,9 @@ static void use_full_mode(void) {
     atomic_store(&mode, MODE_FULL);
 }
 
-void jn_alloc_fail_after(uint64_t n) {
+uint64_t jn_alloc_fail_after(uint64_t n) {
     use_full_mode();
-    atomic_store(&countdown, n);
+    return atomic_exchange(&countdown, n);
 }
 
 int64_t jn_alloc_live_blocks(void) {

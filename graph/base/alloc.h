@@ -21,8 +21,13 @@ void *jn_alloc_aligned(size_t size);    /* 64-byte aligned tensor memory; jn_fre
 void jn_free(void *p);                  /* accepts NULL */
 void jn_free_aligned(void *p);
 
-/* Tests: the n-th allocation from now fails (n >= 1); 0 switches injection off. */
-void jn_alloc_fail_after(uint64_t n);
+/* How many allocations of this thread have failed.  Work in which one has may be wrong where a
+ * missing block was taken for a missing thing: who compares before and after need not trust it. */
+uint64_t jn_alloc_failures(void);
+
+/* Tests: the n-th allocation from now fails (n >= 1); 0 switches injection off.  Returns how many
+ * were still to come of the last one: 0, it has failed or there was none. */
+uint64_t jn_alloc_fail_after(uint64_t n);
 /* Tests: number of live blocks.  Counting starts with the first call of this or of
  * jn_alloc_fail_after, so only differences between two later moments mean something. */
 int64_t jn_alloc_live_blocks(void);

@@ -161,7 +161,12 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
             l->read = false;
         jcv_current = c;
         jn_eager_hook = jcv_hook;
+        uint64_t failures = jn_alloc_failures();
         jcv_throw t = attempt(c, e);
+        if (failures != jn_alloc_failures()) {
+            t = THROW_DEAD; /* what could not be had may have been taken for what is not there */
+            snprintf(c->reason, sizeof c->reason, "out of memory");
+        }
         jn_eager_hook = hook;
         jcv_current = outer;
         keep = c->keep;
