@@ -259,6 +259,8 @@ static janus_status apply(jn_run *r, const jn_effect *e) {
     return JANUS_OK;
 }
 
+janus_status jn_run_late(jn_run *r) { return jn_late_run(r); }
+
 janus_status jn_run_apply(jn_run *r) {
     if (!r->prepared)
         return jn_error(JANUS_INVALID_ARGUMENT, "the run has not been prepared");

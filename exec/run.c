@@ -237,6 +237,8 @@ janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n, const bool *
             janus_tensor_release(results[k].t);
         else if (results[k].kind == JANUS_KIND_FRAME)
             jn_frame_value_release(results[k].f);
+    for (unsigned k = 0; k < n; k++) /* nothing is left for the caller to release */
+        results[k].kind = JANUS_KIND_NONE;
     return st;
 }
 

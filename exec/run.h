@@ -76,7 +76,10 @@ bool jn_run_met(const jn_run *r);
 void jn_run_confirm(jn_run *r);
 /* The log in program order; valid after prepare. */
 const jn_effect *jn_run_log(const jn_run *r, size_t *out_n);
-/* Writes late results (exec/late.h), then performs the log through options.host; STORE entries
+/* Computes late results (exec/late.h) in their places, once; for a caller that performs the log by
+ * itself. */
+janus_status jn_run_late(jn_run *r);
+/* Writes late results, then performs the log through options.host; STORE entries
  * copy into their targets. */
 janus_status jn_run_apply(jn_run *r);
 /* Results: tensors and frames are new references; tensors may be rows (exec/tensor_rows.h). */

@@ -430,6 +430,26 @@ janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src) {
     return JANUS_OK;
 }
 
+janus_status jn_tensor_ready_copy(janus_tensor *dst, janus_tensor *src, janus_tensor **out) {
+    char *p;
+    if (dst->storage->device || src->storage->device) {
+        janus_tensor_retain(src);
+        *out = src;
+        return JANUS_OK;
+    }
+    if (dst->rank != src->rank || memcmp(dst->dims, src->dims, (size_t)dst->rank * sizeof(int64_t)))
+        return jn_error(JANUS_SHAPE, "copy: the tensors have different shapes");
+    JN_TRY(jn_tensor_data(dst, &p));
+    JN_TRY(jn_tensor_data(src, &p));
+    if (dst->dtype != src->dtype)
+        return jn_tensor_cast(src, (janus_dtype)dst->dtype, out);
+    if (jn_tensor_overlap(dst, src) && !jn_tensor_same_view(dst, src))
+        return clone_plain(src, out);
+    janus_tensor_retain(src);
+    *out = src;
+    return JANUS_OK;
+}
+
 /* ---- the public face ----------------------------------------------------------------------------
  */
 

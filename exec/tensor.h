@@ -135,6 +135,9 @@ janus_status jn_tensor_over(janus_dtype dtype, int rank, const int64_t *dims,
 janus_status jn_tensor_contiguous(janus_tensor *t, janus_tensor **out);
 /* Copies elements (same dims, any strides, dtype cast as in `cast`). */
 janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src);
+/* What to give jn_tensor_copy() for `src` so that it cannot fail, a new reference: src itself, or
+ * its elements cast or in other memory.  On a device copies may fail all the same. */
+janus_status jn_tensor_ready_copy(janus_tensor *dst, janus_tensor *src, janus_tensor **out);
 /* The same elements with these strides (>= 0; those of equal elements may be 0): in memory of its
  * own, or `t`'s where only strides of sizes 1 differ. */
 janus_status jn_tensor_restride(janus_tensor *t, const int64_t *strides, janus_tensor **out);
