@@ -3,7 +3,7 @@
  * Prepare and apply: what a run leaves in the Python heap.
  *
  * Prepare makes every new object, each once; it may fail and then nothing has changed.  Apply
- * writes them in the order of the program.  Printing comes first of all, since only it can raise.
+ * writes them (write.h) in the order of the program.  Printing comes before: it can raise.
  */
 #include <string.h>
 
@@ -12,6 +12,7 @@
 #include "pyfront/host_py.h"
 #include "pyfront/print.h"
 #include "pyfront/py_tensor.h"
+#include "pyfront/write.h"
 
 typedef jpy_making making;
 
@@ -189,63 +190,8 @@ static PyObject *make(making *m, const jpy_recipe *r, bool rows) {
     return o;
 }
 
-static int set_attr(PyObject *o, PyObject *key, PyObject *v) {
-    return PyObject_GenericSetAttr(o, key, v); /* known layout: no code of the user runs */
-}
-
-static int store(jpy_tensor *target, jn_arg *value) {
-    if (jn_tensor_is_rows(value->t))
-        jn_tensor_store_rows(target->t, value->t);
-    else if (jn_tensor_copy(target->t, value->t) != JANUS_OK)
-        return -1;
-    target->t->storage->version++;
-    return 0;
-}
-
-static int set_list(PyObject *list, PyObject *v) {
-    return PyList_SetSlice(list, 0, PyList_GET_SIZE(list), v);
-}
-
-static int set_dict(PyObject *dict, PyObject *pairs) {
-    Py_ssize_t pos = 0;
-    PyObject *k, *v;
-    while (PyDict_Next(pairs, &pos, &k, &v))
-        if (PyDict_SetItem(dict, k, v) < 0)
-            return -1;
-    return 0;
-}
-
 bool jpy_step_done(const jpy_making *m, const jpy_commit_step *s) {
     return !s->when || m->results[s->when - 1].s.i;
-}
-
-static int apply(making *m, const jpy_commit_step *s, PyObject *v) {
-    PyObject *o = m->slots[s->slot];
-    switch (s->kind) {
-    case JPY_COMMIT_ATTR:
-        return set_attr(o, s->key, v);
-    case JPY_COMMIT_GRAD: {
-        PyObject *old = ((jpy_tensor *)o)->grad;
-        Py_INCREF(v);
-        ((jpy_tensor *)o)->grad = v == Py_None ? (Py_DECREF(v), NULL) : v;
-        Py_XDECREF(old);
-        return 0;
-    }
-    case JPY_COMMIT_STORE:
-        return store((jpy_tensor *)o, &m->results[s->value->slot]);
-    case JPY_COMMIT_LIST:
-        return set_list(o, v);
-    case JPY_COMMIT_DICT:
-        return set_dict(o, v);
-    case JPY_COMMIT_WHOLE:
-        PyDict_Clear(o);
-        return set_dict(o, v);
-    case JPY_COMMIT_GLOBAL:
-        return PyDict_SetItem(o, s->key, v);
-    case JPY_COMMIT_DEL:
-        return set_attr(o, s->key, NULL);
-    }
-    return -1;
 }
 
 /* A container that the log writes must not be one whose contents the guards answered for: what the
@@ -299,24 +245,35 @@ void jpy_making_free(jpy_making *m) {
     m->values = NULL;
 }
 
+/* Printing has raised: true where nothing was written, so that CPython can do it in its place. */
+static bool nothing_printed(PyObject *text, bool *raised) {
+    bool wrote = false;
+    *raised = text && jpy_print_write(text, &wrote) < 0;
+    return *raised && !wrote;
+}
+
 int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, PyObject *text, jn_arg *results,
                jpy_node **nodes, PyObject **out_result) {
     jpy_making m = {.e = e, .slots = slots, .results = results, .nodes = nodes};
-    bool ok = jpy_making_all(&m, run);
-    bool wrote = false, raised = ok && text && jpy_print_write(text, &wrote) < 0;
-    if (raised && !wrote) {
-        PyErr_Clear(); /* CPython prints, and raises it in its place */
+    jpy_writes w = {0};
+    bool ok = jpy_making_all(&m, run) && jpy_writes_list(&w, &m, run), raised = false;
+    bool collects = PyGC_Disable() != 0; /* it runs code, which may write to the same objects */
+    ok = ok && jpy_writes_ready(&w) && jpy_writes_grow(&w);
+    if (ok && nothing_printed(text, &raised)) {
+        jpy_writes_undo(&w);
         ok = raised = false;
     }
     PyObject *type = NULL, *value = NULL, *tb = NULL;
     if (raised)
         PyErr_Fetch(&type, &value, &tb);
-    if (ok && jn_run_apply(run) != JANUS_OK)
+    if (ok && jn_run_late(run) != JANUS_OK)
         PyErr_Clear();
-    for (size_t i = 0; i < e->steps.n && ok; i++)
-        if (jpy_step_done(&m, &e->steps.data[i]) && apply(&m, &e->steps.data[i], m.values[i]) < 0)
-            PyErr_Clear();
+    if (ok)
+        jpy_writes_finish(&w);
+    if (collects)
+        PyGC_Enable();
     *out_result = ok && !raised ? Py_NewRef(m.result) : NULL;
+    jpy_writes_free(&w);
     jpy_making_free(&m);
     if (raised)
         PyErr_Restore(type, value, tb);

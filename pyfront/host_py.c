@@ -4,7 +4,8 @@
  * code.
  *
  * What a read finds is held until the run is over: where it was found it may be replaced, by what
- * the garbage collector runs or by another thread.  Writes come from the commit only.
+ * the garbage collector runs or by another thread.  Nothing is written here: commit.c performs the
+ * log.
  */
 #include "pyfront/host_py.h"
 
@@ -34,8 +35,7 @@ static PyObject *attr_name(const jpy_host *h, int64_t key) {
     return PyList_GET_ITEM(h->e->attr_names, (Py_ssize_t)key);
 }
 
-/* New reference. */
-static PyObject *object_of(const janus_host_value *v) {
+PyObject *jpy_host_object(const janus_host_value *v) {
     switch (v->kind) {
     case JANUS_KIND_INT:
         return PyLong_FromLongLong(v->s.i);
@@ -44,10 +44,9 @@ static PyObject *object_of(const janus_host_value *v) {
     case JANUS_KIND_BOOL:
         return PyBool_FromLong(v->s.i != 0);
     case JANUS_KIND_OBJECT:
-        Py_INCREF((PyObject *)v->o);
-        return v->o;
+        return Py_NewRef((PyObject *)v->o);
     default:
-        Py_RETURN_NONE;
+        return Py_NewRef(Py_None);
     }
 }
 
@@ -88,7 +87,7 @@ static janus_status get_item(void *ctx, janus_object o, int64_t index, janus_hos
 static janus_status get_key(void *ctx, janus_object o, const janus_host_value *key,
                             janus_host_value *out) {
     if (PyAnySet_CheckExact((PyObject *)o)) { /* its items are its keys */
-        PyObject *item = object_of(key);
+        PyObject *item = jpy_host_object(key);
         int has = item ? PySet_Contains(o, item) : -1;
         Py_XDECREF(item);
         PyErr_Clear();
@@ -98,7 +97,7 @@ static janus_status get_key(void *ctx, janus_object o, const janus_host_value *k
     }
     if (!PyDict_CheckExact((PyObject *)o))
         return jn_error(JANUS_ASSUMPTION_FAILED, "an object that is no dict");
-    PyObject *k = object_of(key), *v = k ? PyDict_GetItemWithError(o, k) : NULL;
+    PyObject *k = jpy_host_object(key), *v = k ? PyDict_GetItemWithError(o, k) : NULL;
     Py_XDECREF(k);
     if (PyErr_Occurred()) {
         PyErr_Clear();
@@ -187,7 +186,7 @@ static janus_status make(void *ctx, janus_birth what, const janus_host_value *it
                                              : PyTuple_New((Py_ssize_t)n);
     JN_TRY(hold(ctx, o));
     for (unsigned i = 0; i < n && what != JANUS_BIRTH_DICT; i++) {
-        PyObject *x = object_of(&items[i]);
+        PyObject *x = jpy_host_object(&items[i]);
         if (!x) {
             PyErr_Clear();
             return JN_NO_MEMORY();
@@ -217,7 +216,7 @@ static janus_status emit(void *ctx, int64_t key, const janus_host_value *items, 
     unsigned first = p->to_file ? 1 : 0, made = 0;
     if (!h->text)
         h->text = PyList_New(0);
-    while (v && made < n && (v[made] = object_of(&items[made])))
+    while (v && made < n && (v[made] = jpy_host_object(&items[made])))
         made++;
     PyObject *file = made && first ? v[0] : Py_None;
     bool plain = jpy_print_can(first ? file : NULL);
@@ -234,73 +233,6 @@ static janus_status emit(void *ctx, int64_t key, const janus_host_value *items, 
     return ok ? JANUS_OK : jn_error(JANUS_ASSUMPTION_FAILED, "a text that cannot be printed later");
 }
 
-/* ---- writing ------------------------------------------------------------------------------------
- */
-
-static janus_status done(int rc) {
-    if (rc == 0)
-        return JANUS_OK;
-    PyErr_Clear();
-    return JN_NO_MEMORY();
-}
-
-static janus_status set_attr(void *ctx, janus_object o, int64_t key, const janus_host_value *v) {
-    PyObject *name = attr_name(ctx, key), *old = jpy_plain_attr(o, name), *x = object_of(v);
-    if (old)
-        JN_TRY(hold(ctx, old));
-    JN_TRY(hold(ctx, x));
-    return done(PyObject_GenericSetAttr(o, name, x));
-}
-
-static janus_status del_attr(void *ctx, janus_object o, int64_t key) {
-    PyObject *name = attr_name(ctx, key), *old = jpy_plain_attr(o, name);
-    if (old)
-        JN_TRY(hold(ctx, old));
-    return done(PyObject_GenericSetAttr(o, name, NULL));
-}
-
-static janus_status set_item(void *ctx, janus_object o, int64_t index, const janus_host_value *v) {
-    PyObject *x = object_of(v);
-    JN_TRY(hold(ctx, x));
-    JN_TRY(hold(ctx, Py_NewRef(PyList_GET_ITEM((PyObject *)o, (Py_ssize_t)index))));
-    return done(PyList_SetItem(o, (Py_ssize_t)index, Py_NewRef(x)));
-}
-
-static janus_status append(void *ctx, janus_object o, const janus_host_value *v) {
-    PyObject *x = object_of(v);
-    JN_TRY(hold(ctx, x));
-    return done(PyList_Append(o, x));
-}
-
-static janus_status pop(void *ctx, janus_object o) {
-    Py_ssize_t n = PyList_GET_SIZE((PyObject *)o);
-    if (!n)
-        return missing("item");
-    JN_TRY(hold(ctx, Py_NewRef(PyList_GET_ITEM((PyObject *)o, n - 1))));
-    return done(PyList_SetSlice(o, n - 1, n, NULL));
-}
-
-static janus_status write_key(jpy_host *h, PyObject *dict, const janus_host_value *key,
-                              PyObject *v) {
-    PyObject *k = object_of(key);
-    JN_TRY(hold(h, k));
-    PyObject *old = PyDict_GetItemWithError(dict, k);
-    if (old)
-        JN_TRY(hold(h, Py_NewRef(old)));
-    return done(v ? PyDict_SetItem(dict, k, v) : PyDict_DelItem(dict, k));
-}
-
-static janus_status set_key(void *ctx, janus_object o, const janus_host_value *key,
-                            const janus_host_value *v) {
-    PyObject *x = object_of(v);
-    JN_TRY(hold(ctx, x));
-    return write_key(ctx, o, key, x);
-}
-
-static janus_status del_key(void *ctx, janus_object o, const janus_host_value *key) {
-    return write_key(ctx, o, key, NULL);
-}
-
 const janus_host_ops jpy_host_ops = {.struct_size = sizeof(janus_host_ops),
                                      .get_attr = get_attr,
                                      .get_item = get_item,
@@ -308,17 +240,10 @@ const janus_host_ops jpy_host_ops = {.struct_size = sizeof(janus_host_ops),
                                      .length = length,
                                      .type_of = type_of,
                                      .unbox = unbox,
-                                     .set_attr = set_attr,
-                                     .set_item = set_item,
-                                     .set_key = set_key,
-                                     .append = append,
                                      .poll = poll_signals,
                                      .kind_type = kind_type,
                                      .make = make,
                                      .wrap = wrap,
                                      .emit = emit,
-                                     .pop = pop,
-                                     .del_key = del_key,
-                                     .del_attr = del_attr,
                                      .leave = jpy_leave,
                                      .enter = jpy_enter};

@@ -2,8 +2,7 @@
 /*
  * Python objects as a running graph reads and writes them.
  *
- * The context of one run: it owns what prepare made for the log, and what the commit's writes
- * replaced, which is released when all is written.
+ * The context of one run: it owns what the run has read and what prepare made for the log.
  */
 #ifndef JPY_HOST_PY_H
 #define JPY_HOST_PY_H
@@ -30,7 +29,9 @@ typedef struct jpy_host {
 
 enum { JPY_TAG_PLAIN, JPY_TAG_FREED }; /* of tensors written: no history, one that is used up */
 
-extern const janus_host_ops jpy_host_ops;
+extern const janus_host_ops jpy_host_ops; /* reads and prepare; it writes nothing */
+/* What a value of the log is stored as; new reference, NULL: an exception is set. */
+PyObject *jpy_host_object(const janus_host_value *v);
 void jpy_host_free(jpy_host *h);
 /* New tensor whose history backward has used up; takes the reference to `t`. */
 PyObject *jpy_freed_tensor(janus_tensor *t);

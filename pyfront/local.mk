@@ -157,6 +157,9 @@ pyfront__C_la_SOURCES = \
 	pyfront/tape_op.c \
 	pyfront/tape_py.c \
 	pyfront/tape_view.c \
+	pyfront/write.c \
+	pyfront/write.h \
+	pyfront/write_ready.c \
 	pyfront/verify/match.c \
 	pyfront/verify/mutate.c \
 	pyfront/verify/numbers.c \

@@ -4,14 +4,25 @@
 
 #include <string.h>
 
+/* sys.stdout, borrowed; NULL: there is none, or an exception is set.  PySys_GetObject makes a
+ * string for every lookup and says nothing when it cannot. */
+static PyObject *standard_output(void) {
+    static PyObject *sys, *name;
+    if (!name && !(name = PyUnicode_InternFromString("stdout")))
+        return NULL;
+    if (!sys && !(sys = PyImport_ImportModule("sys")))
+        return NULL;
+    return PyDict_GetItemWithError(PyModule_GetDict(sys), name);
+}
+
 bool jpy_print_can(PyObject *file) {
     static PyObject *name;
-    if (!name)
-        name = PyUnicode_InternFromString("write");
+    if (!name && !(name = PyUnicode_InternFromString("write")))
+        return false;
     if (!file)
-        file = PySys_GetObject("stdout");
+        file = standard_output();
     if (!file || file == Py_None)
-        return true;
+        return !PyErr_Occurred();
     PyObject *d = _PyType_Lookup(Py_TYPE(file), name);
     if (!d || Py_TYPE(d) != &PyMethodDescr_Type)
         return false;
@@ -37,9 +48,9 @@ PyObject *jpy_print_text(const jpy_print *p, PyObject *const *items, unsigned n)
 
 static int write_text(PyObject *file, PyObject *text, bool flush) {
     if (file == Py_None)
-        file = PySys_GetObject("stdout");
+        file = standard_output();
     if (!file || file == Py_None)
-        return 0;
+        return PyErr_Occurred() ? -1 : 0;
     PyObject *r = PyObject_CallMethod(file, "write", "O", text);
     if (r && flush)
         Py_SETREF(r, PyObject_CallMethod(file, "flush", NULL));

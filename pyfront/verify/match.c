@@ -8,6 +8,8 @@
  */
 #include "pyfront/verify/verify.h"
 
+#include "pyfront/write.h"
+
 #include <stdarg.h>
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "exec/tensor_rows.h"
-#include "pyfront/py_module_base.h"
 #include "pyfront/py_tensor.h"
+#include "pyfront/write.h"
 
 enum { COPY_AT_ONCE = 64 << 20 /* bytes of tensors that are copied without being written */ };
 
@@ -68,30 +68,6 @@ jpy_twin_storage *jpy_shadow_storage(const jpy_shadow *s, const jn_storage *st) 
     jpy_twin_storage *t;
     HASH_FIND_PTR(s->storages, &st, t);
     return t;
-}
-
-PyObject *jpy_attrs_of(PyObject *o) {
-    PyTypeObject *type = Py_TYPE(o);
-    PyObject *d = NULL;
-    if (jpy_tensor_check(o))
-        return Py_XNewRef(((jpy_tensor *)o)->dict);
-    if (jpy.module_base_type && jpy_module_check(o))
-        return Py_XNewRef(((jpy_module *)o)->dict);
-    if (PyType_Check(o))
-        return ((PyTypeObject *)o)->tp_flags & Py_TPFLAGS_HEAPTYPE
-                   ? Py_XNewRef(((PyTypeObject *)o)->tp_dict)
-                   : NULL;
-    if (PyModule_Check(o))
-        return Py_XNewRef(PyModule_GetDict(o));
-#ifdef Py_TPFLAGS_MANAGED_DICT
-    bool managed = type->tp_flags & Py_TPFLAGS_MANAGED_DICT;
-#else
-    bool managed = false;
-#endif
-    if (type->tp_dictoffset || managed)
-        d = PyObject_GenericGetDict(o, NULL);
-    PyErr_Clear();
-    return d;
 }
 
 PyObject *jpy_members_of(PyObject *o) {

@@ -117,9 +117,6 @@ jpy_twin_storage *jpy_shadow_storage(const jpy_shadow *s, const jn_storage *st);
 bool jpy_shadow_copy_storage(jpy_shadow *s, jpy_twin_storage *st);
 jpy_where *jpy_shadow_where(jpy_shadow *s, const jpy_where *of, const char *name, PyObject *key,
                             Py_ssize_t index);
-/* The instance dict of an object, or that of a type or module, without running Python code: a new
- * reference; NULL: none. */
-PyObject *jpy_attrs_of(PyObject *o);
 /* What its slots (descriptors made by __slots__) hold: a new dict; NULL: it has none. */
 PyObject *jpy_members_of(PyObject *o);
 
