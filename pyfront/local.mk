@@ -42,6 +42,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/merge.c \
 	pyfront/convert/methods.c \
 	pyfront/convert/models.c \
+	pyfront/convert/modules.c \
 	pyfront/convert/model/convert.c \
 	pyfront/convert/model/lookup.c \
 	pyfront/convert/model/model.h \
@@ -63,6 +64,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/seen.c \
 	pyfront/convert/sequence.c \
 	pyfront/convert/share.c \
+	pyfront/convert/sight.c \
 	pyfront/convert/stage.c \
 	pyfront/convert/state.c \
 	pyfront/convert/subscript.c \

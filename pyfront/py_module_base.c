@@ -70,6 +70,13 @@ static PyObject *del_plain(PyObject *self, PyObject *name) {
     bump(self);
     return PyObject_GenericSetAttr(self, name, NULL) < 0 ? NULL : Py_NewRef(Py_None);
 }
+static PyObject *own(PyObject *self, PyObject *name) {
+    PyObject *dict = ((jpy_module *)self)->dict;
+    PyObject *v = dict ? PyDict_GetItemWithError(dict, name) : NULL;
+    if (!v && PyErr_Occurred())
+        return NULL;
+    return Py_NewRef(v ? v : Py_None);
+}
 static PyObject *changed(PyObject *self, PyObject *unused) {
     (void)unused;
     bump(self);
@@ -105,6 +112,7 @@ static void module_dealloc(PyObject *self) {
 static PyMethodDef module_methods[] = {
     {"_set_plain", set_plain, METH_VARARGS, "Stores an attribute and counts it as structure."},
     {"_del_plain", del_plain, METH_O, "Deletes an attribute and counts it as structure."},
+    {"_own", own, METH_O, "What the instance dict has under a name, or None."},
     {"_changed", changed, METH_NOARGS, "Counts a change of structure made behind its back."},
     {NULL, NULL, 0, NULL},
 };

@@ -391,12 +391,9 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
     case AV_HOST:
         return jcv_host_attr(c, o, name);
     case AV_TUPLE:
-        if (o->py) { /* a named result of an op */
-            PyObject *v = jcv_own(c, PyObject_GetAttr(o->py, name));
-            for (unsigned i = 0; i < o->n; i++)
-                if (o->items[i]->py == v)
-                    return o->items[i];
-        }
+        for (unsigned i = 0; o->named == (PyObject *)jpy.return_type && i < o->n; i++)
+            if (PyUnicode_CompareWithASCIIString(name, jpy.return_type->tp_members[i].name) == 0)
+                return o->items[i]; /* a named result of an op */
         return o->named ? jcv_named_attr(c, o, name) : jcv_native_attr(c, o, name);
     case AV_LIST:
     case AV_DICT:
@@ -558,7 +555,11 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     }
     if (d && Py_TYPE(d)->tp_descr_set && Py_TYPE(d) != &PyMemberDescr_Type)
         jcv_refuse(c, "the attribute %s of %s is set", PyUnicode_AsUTF8(name), t->tp_name);
-    if (t->tp_setattro != PyObject_GenericSetAttr &&
+    if (fresh && jcv_module_registers(c, o, name, v))
+        return;
+    bool fresh_module =
+        fresh && t->tp_setattro == ((PyTypeObject *)jpy.module_base_type)->tp_setattro;
+    if (t->tp_setattro != PyObject_GenericSetAttr && !fresh_module &&
         (o->kind != AV_PY || !module_setattr(c, o, name, v))) {
         static PyObject *set_name;
         if (!set_name)

@@ -130,6 +130,15 @@ jcv_out jcv_exec_yield(jcv *c, jpy_tree *n) {
 }
 
 void jcv_visit_generator(jcv *c, jcv_av *g, const jcv_leave *leave, jcv_visit_fn fn, void *user) {
+    if (c->slots.data[g->slot]->kind == AV_TUPLE) { /* its items are made (jcv_b_next) */
+        jcv_av *rest = jcv_new(c, AV_ITER);
+        rest->text = "rest";
+        rest->n = c->slots.data[g->slot]->n;
+        rest->slot = g->slot;
+        rest->watch = g->watch;
+        jcv_visit(c, rest, leave, fn, user);
+        return;
+    }
     if (g->tree->kind == JPY_DEF) {
         struct jcv_yield y = {leave, fn, user, c->frame};
         if (jcv_use_up(c, g))

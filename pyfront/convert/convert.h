@@ -636,6 +636,11 @@ jcv_av *jcv_super_attr(jcv *c, jcv_av *a, PyObject *name);
 jcv_av *jcv_super_init(jcv *c, const jcv_args *args);
 /* apart.c: _apart(f, *tensors), a call that is an invoke */
 jcv_av *jcv_call_apart(jcv *c, const jcv_args *args, bool checkpoint);
+/* modules.c: modules made inside */
+/* A method that ModuleBase has in C; NULL: not known. */
+jcv_av *jcv_module_method(jcv *c, jcv_av *o, const char *name, const jcv_args *args);
+/* Whether the attribute is a parameter, module or buffer: then it is set. */
+bool jcv_module_registers(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
 /* models.c */
 /* The function or class of Python that means the same, borrowed; NULL: none. */
 PyObject *jcv_model_of(jcv *c, PyObject *callable);
@@ -666,10 +671,16 @@ void jcv_closure_defaults(jcv *c, jcv_av *a, jpy_tree *params);
 /* data.c: janus.tensor(...) */
 jcv_av *jcv_tensor_of_data(jcv *c, PyObject *callable, const jcv_args *args);
 /* watch.c: containers that change while they are iterated over */
-typedef enum jcv_watch_kind { WATCH_ITEMS, WATCH_KEYS, WATCH_PAIRS } jcv_watch_kind;
+typedef enum jcv_watch_kind { WATCH_ITEMS, WATCH_KEYS, WATCH_PAIRS, WATCH_SIGHT } jcv_watch_kind;
 jcv_watch *jcv_watch_new(jcv *c, jcv_watch_kind kind, jcv_av *of, jcv_av *held, bool reverse);
 /* What iterating over `a`, which gave `items`, depends on, and then `rest`. */
 jcv_watch *jcv_watch_over(jcv *c, jcv_av *a, jcv_av *items, bool reverse, jcv_watch *rest);
+/* sight.c: what a generator could read when its items were made, in how many nodes; whether that is
+ * as it was. */
+typedef struct jcv_sight jcv_sight;
+jcv_sight *jcv_sight_of(jcv *c, jcv_av *generator, size_t nodes);
+bool jcv_sees_the_same(jcv *c, const jcv_sight *s);
+jcv_watch *jcv_watch_sight(jcv *c, jcv_sight *sight);
 /* Refuses where item i of an iterator is another one by now, or (i < 0) there are others. */
 void jcv_unchanged(jcv *c, const jcv_watch *w, int64_t i);
 void jcv_all_unchanged(jcv *c, const jcv_watch *w, int64_t from, int64_t n);

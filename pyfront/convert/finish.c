@@ -14,6 +14,7 @@
 
 #include "graph/pass.h"
 #include "ops/op_ids.h"
+#include "pyfront/py_module_base.h"
 #include "pyfront/verify/verify.h"
 
 static void *entry_alloc(jcv *c, jpy_entry *e, size_t size) {
@@ -159,7 +160,7 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
 static jpy_recipe *instance_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r) {
     jcv_av *attrs = jcv_fresh_attrs(c, a->py);
     PyTypeObject *real = jcv_stands_for(Py_TYPE(a->py));
-    if (real != Py_TYPE(a->py))
+    if (real != Py_TYPE(a->py) || jpy_module_check(a->py))
         jcv_refuse(c, "a %s that was made inside leaves the graph", real->tp_name);
     r->kind = JPY_MAKE_OBJECT;
     r->obj = jpy_guards_own(&f->e->guards, (PyObject *)Py_TYPE(a->py));
@@ -208,8 +209,6 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
         r->slot = add_result(c, a->val);
         return r;
     case AV_TUPLE:
-        if (a->py)
-            jcv_refuse(c, "a named tuple leaves the graph");
         r->kind = JPY_MAKE_TUPLE;
         r->obj = jpy_guards_own(&f->e->guards, a->named);
         r->id = a->n ? id_of(c, f, a) : 0;

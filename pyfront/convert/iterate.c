@@ -65,11 +65,16 @@ static void feed(jcv *c, void *iterable, jcv_visit_fn fn, void *user) {
 
 /* A base whose items are computed in turn with others' must not write or draw meanwhile. */
 static jcv_av *base(jcv *c, jcv_av *a, const char *name) {
+    bool generator = a->kind == AV_SEQ && a->tree;
+    size_t nodes = c->ctx->nodes.n;
     jcv_av *t = all_in_turn(c, a, name);
-    if (!t && a->kind == AV_SEQ && a->tree)
+    if (!t && generator)
         jcv_refuse(c, "%s of a generator of unknown length", name);
+
     if (t)
         jcv_abandon(c, a); /* what is left of it is the new iterator's to say */
+    if (generator)
+        a->watch = jcv_watch_sight(c, jcv_sight_of(c, a, c->ctx->nodes.n - nodes));
     return t;
 }
 
@@ -179,11 +184,55 @@ jcv_av *jcv_b_iter(jcv *c, const jcv_args *a) {
     return made;
 }
 
+typedef struct first {
+    jcv_leave leave;
+    jcv_av *item;
+} first;
+
+static void take_first(jcv *c, void *user, jcv_av *item) {
+    first *f = user;
+    f->item = item;
+    jcv_put(c, f->leave.flag, number(c, 1));
+}
+
+/* The first item of a generator that cannot be run to its end, which is left there; NULL: none. */
+static jcv_av *first_of(jcv *c, jcv_av *g) {
+    first f = {.leave.flag = jcv_slot(c, number(c, 0)), .leave.value = jcv_slot(c, jcv_none(c))};
+    jcv_visit(c, g, &f.leave, take_first, &f);
+    jcv_av *left = c->slots.data[f.leave.flag];
+    if (left->kind != AV_PY)
+        jcv_refuse(c, "next() of a generator of which only the graph knows whether it has an item");
+    jcv_abandon(c, g);
+    return f.item;
+}
+
+/* All items are made when the first is asked for; what they were made of must stay (sight.c). */
+static void make_items(jcv *c, jcv_av *g, jcv_av *all, size_t nodes) {
+    jcv_put(c, g->slot, all);
+    g->watch = jcv_watch_sight(c, jcv_sight_of(c, g, c->ctx->nodes.n - nodes));
+}
+
 jcv_av *jcv_b_next(jcv *c, const jcv_args *a) {
     jcv_av *x = a->pos[0], *v = jcv_special(c, x, JCV_S_NEXT, NULL, 0);
     if (v)
         return v;
-    if (x->kind != AV_ITER || !x->slot)
+    bool generator = x->kind == AV_SEQ && x->tree;
+    if (generator && c->slots.data[x->slot]->kind == AV_PY) { /* not used yet */
+        uint32_t epoch = c->epoch + c->writes, draws = c->draws, effects = c->n_effects;
+        size_t nodes = c->ctx->nodes.n;
+        jcv_av *all = jcv_try_all(c, x);
+        if (all && (c->epoch + c->writes != epoch || c->draws != draws || c->n_effects != effects))
+            jcv_refuse(c, "next() of a generator with effects");
+        if (all) {
+            make_items(c, x, all, nodes);
+        } else {
+            v = first_of(c, x);
+            if (!v && a->n_pos < 2)
+                jcv_refuse(c, "next() at the end");
+            return v ? v : a->pos[1];
+        }
+    }
+    if (!generator && (x->kind != AV_ITER || !x->slot))
         jcv_refuse(c, "next() of %s", jcv_describe(x));
     jcv_av *t = c->slots.data[x->slot];
     if (t->kind != AV_TUPLE)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ops/op_ids.h"
+#include "pyfront/py_module_base.h"
 
 const char jcv_whole[] = "all pairs";
 
@@ -368,6 +369,8 @@ jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *
         r = jcv_named_method(c, self, name, a);
     } else if (real && PyTuple_Check(self->py) && !PyTuple_CheckExact(self->py)) {
         r = jcv_named_method(c, self, name, a);
+    } else if (real && jpy_module_check(self->py)) {
+        r = jcv_module_method(c, self, name, a);
     } else if (real && jcv_is_const(self)) {
         PyObject *m = jcv_own(c, PyObject_GetAttrString(self->py, name));
         r = jcv_call_real(c, m, a, name);

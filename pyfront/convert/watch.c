@@ -15,13 +15,21 @@ struct jcv_watch {
     jcv_av *of, *held; /* the container; what it held: items, or keys, or keys and values */
     int64_t at, step;  /* item i of the iterator is item at + i * step */
     jcv_watch_kind kind;
+    jcv_sight *sight; /* of WATCH_SIGHT */
     jcv_watch *next;
 };
 
 jcv_watch *jcv_watch_new(jcv *c, jcv_watch_kind kind, jcv_av *of, jcv_av *held, bool reverse) {
     jcv_watch *w = jcv_alloc(c, sizeof *w);
     int64_t n = held->n / (kind == WATCH_PAIRS ? 2 : 1);
-    *w = (jcv_watch){of, held, reverse ? n - 1 : 0, reverse ? -1 : 1, kind, NULL};
+    *w = (jcv_watch){of, held, reverse ? n - 1 : 0, reverse ? -1 : 1, kind, NULL, NULL};
+    return w;
+}
+
+jcv_watch *jcv_watch_sight(jcv *c, jcv_sight *sight) {
+    jcv_watch *w = jcv_alloc(c, sizeof *w);
+    w->kind = WATCH_SIGHT;
+    w->sight = sight;
     return w;
 }
 
@@ -35,9 +43,9 @@ jcv_watch *jcv_watch_over(jcv *c, jcv_av *a, jcv_av *items, bool reverse, jcv_wa
         w = jcv_watch_new(c, WATCH_KEYS, a, items, reverse);
     if (w)
         w->next = rest;
-    if (a->kind != AV_ITER)
+    if (a->kind != AV_ITER && a->kind != AV_SEQ)
         return w ? w : rest;
-    int64_t first = a->slot ? (int64_t)a->n - items->n : 0;
+    int64_t first = a->slot && a->kind == AV_ITER ? (int64_t)a->n - items->n : 0;
     for (const jcv_watch *x = a->watch; x; x = x->next) {
         w = jcv_alloc(c, sizeof *w);
         *w = *x;
@@ -95,6 +103,11 @@ static bool dict_holds(jcv *c, const jcv_watch *w, jcv_av *now, int64_t at) {
 
 void jcv_unchanged(jcv *c, const jcv_watch *w, int64_t i) {
     for (; w; w = w->next) {
+        if (w->kind == WATCH_SIGHT) {
+            if (!jcv_sees_the_same(c, w->sight))
+                jcv_refuse(c, "what a generator may see is changed before its next item");
+            continue;
+        }
         jcv_av *now = contents(c, w->of);
         int64_t at = i < 0 ? -1 : w->at + i * w->step;
         if (now && now != w->held &&

@@ -20,12 +20,11 @@ class Module(_C.ModuleBase):
     """Base class: derive from it, make layers in `__init__` and compute in `forward`."""
 
     def __init__(self):
-        own = self.__dict__
-        own["training"] = True
-        own["_parameters"] = {}
-        own["_buffers"] = {}
-        own["_modules"] = {}
-        own["_non_persistent"] = {}  # name: None; a graph can look into a dict
+        self._set_plain("training", True)
+        self._set_plain("_parameters", {})
+        self._set_plain("_buffers", {})
+        self._set_plain("_modules", {})
+        self._set_plain("_non_persistent", {})  # name: None; a graph can look into a dict
 
     def forward(self, *args, **kwargs):
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
@@ -36,22 +35,22 @@ class Module(_C.ModuleBase):
     # Attributes.
 
     # ModuleBase stores and deletes plain attributes itself and calls these two for a tensor, a
-    # module, or a name that is registered.
+    # module, or a name that is registered; `_own(name)` is what the instance dict has, or None.
 
     def _set_registered(self, name, value):
-        own = self.__dict__
         if isinstance(value, Parameter):
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             self.add_module(name, value)
         else:
             for registry, kind in (("_parameters", "parameter"), ("_modules", "child module"), ("_buffers", "buffer")):
-                if name in own.get(registry, ()):
+                held = self._own(registry)
+                if held and name in held:
                     if value is not None and not (kind == "buffer" and isinstance(value, _C.Tensor)):
                         wanted = _WANTED[kind]
                         raise TypeError(f"cannot assign '{type(value).__name__}' as {kind} '{name}' "
                                         f"({wanted} or None expected)")
-                    own[registry][name] = value
+                    held[name] = value
             self._set_plain(name, value)
 
     def _del_registered(self, name):
@@ -62,8 +61,8 @@ class Module(_C.ModuleBase):
 
     def _enter(self, registry, name, value):
         """Puts a checked value under `name` into one registry and the instance dict."""
-        own = self.__dict__
-        if registry not in own:
+        held = self._own(registry)
+        if held is None:
             raise AttributeError(f"cannot assign a parameter, buffer or module to "
                                  f"'{type(self).__name__}' before Module.__init__() was called")
         if not isinstance(name, str):
@@ -72,8 +71,8 @@ class Module(_C.ModuleBase):
             raise KeyError(f'the name of a parameter, buffer or module is not empty and has no ".", got "{name}"')
         for other in _REGISTRIES:
             if other != registry:
-                own[other].pop(name, None)
-        own[registry][name] = value
+                self._own(other).pop(name, None)
+        held[name] = value
         self._set_plain(name, value)
 
     def register_parameter(self, name, param):
