@@ -128,7 +128,12 @@ static PyObject *make_new(making *m, const jpy_recipe *r) {
             else
                 PyTuple_SET_ITEM(o, i, x);
         }
-        if (o && r->obj) { /* as its __new__ does */
+        if (o && r->obj == (PyObject *)jpy.return_type) {
+            PyObject *named = PyStructSequence_New(jpy.return_type);
+            for (unsigned i = 0; named && i < r->n; i++)
+                PyStructSequence_SetItem(named, i, Py_NewRef(PyTuple_GET_ITEM(o, i)));
+            Py_SETREF(o, named);
+        } else if (o && r->obj) { /* as its __new__ does */
             PyObject *args = PyTuple_Pack(1, o);
             Py_SETREF(o, args ? PyTuple_Type.tp_new((PyTypeObject *)r->obj, args, NULL) : NULL);
             Py_XDECREF(args);

@@ -51,7 +51,7 @@ static apart *find(jcv *c, const jcv_av *f, jcv_av *const *args, unsigned n, boo
 
 /* Tensors and numbers of the graph become placeholders and results; the rest is as it is. */
 static jcv_av *result_shape(jcv *c, apart *a, jcv_av *v) {
-    if (v->kind == AV_TUPLE && !v->py) {
+    if (v->kind == AV_TUPLE && !v->named) {
         jcv_av *t = jcv_tuple_like(c, v);
         for (unsigned i = 0; i < t->n; i++)
             t->items[i] = result_shape(c, a, v->items[i]);

@@ -136,6 +136,24 @@ static jcv_av *b_isinstance(jcv *c, const jcv_args *a) {
     return any ? jcv_scalar(c, any) : jcv_bool(c, false);
 }
 
+static jcv_av *b_issubclass(jcv *c, const jcv_args *a) {
+    arity(c, a, 2, 2, "issubclass()");
+    jcv_av **types = &a->pos[1];
+    unsigned n = 1;
+    bool several = jcv_type_of(c, a->pos[1]) == &PyTuple_Type, derived = false;
+    if ((several && !jcv_items(c, a->pos[1], &types, &n)) || a->pos[0]->kind != AV_PY ||
+        !PyType_Check(a->pos[0]->py))
+        jcv_refuse(c, "issubclass() of a computed type");
+    for (unsigned i = 0; i < n && !derived; i++) {
+        PyObject *t = types[i]->kind == AV_PY ? types[i]->py : NULL;
+        if (!t || !PyType_Check(t) || Py_TYPE(t) != &PyType_Type)
+            jcv_refuse(c, "issubclass() with a metaclass");
+        derived = PyType_IsSubtype((PyTypeObject *)a->pos[0]->py, (PyTypeObject *)t);
+    }
+    jcv_guard_type(c, (PyTypeObject *)a->pos[0]->py); /* its bases can be set */
+    return jcv_bool(c, derived);
+}
+
 static jcv_av *b_getattr(jcv *c, const jcv_args *a) {
     arity(c, a, 2, 3, "getattr()");
     if (!jcv_is_const(a->pos[1]) || !PyUnicode_Check(a->pos[1]->py))
@@ -277,6 +295,7 @@ static const struct {
                  {"any", jcv_b_any},
                  {"all", jcv_b_all},
                  {"isinstance", b_isinstance},
+                 {"issubclass", b_issubclass},
                  {"getattr", b_getattr},
                  {"hasattr", b_hasattr},
                  {"setattr", b_setattr},

@@ -188,7 +188,7 @@ static jcv_av *flatten(jcv *c, jcv_av *a, bool real, jcv_av **flat, unsigned *n)
     if (real && a->kind == AV_PY && a->src && PyTuple_CheckExact(a->py) && !is_node(a->py) &&
         jcv_items(c, a, &items, &m))
         a = jcv_tuple(c, items, m);
-    if ((a->kind == AV_TUPLE && !a->py) || jcv_is_slice(a)) {
+    if (a->kind == AV_TUPLE || jcv_is_slice(a)) {
         jcv_av *t = jcv_tuple_like(c, a);
         t->kind = a->kind;
         t->text = a->text;
@@ -353,6 +353,7 @@ static const char *const allowed_names[] = {"autocast",
                                             "zeros_like",
                                             "_mask_like",
                                             "_switch_grad",
+                                            "set_grad_enabled",
                                             "optimizer_step_",
                                             "__abs__",
                                             "__add__",
@@ -521,7 +522,7 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
             return jcv_tuple(c, items, n);
         if (tensors && PyTuple_Check(r)) { /* a named result: fields and items */
             jcv_av *t = jcv_tuple(c, items, n);
-            t->py = r;
+            t->named = (PyObject *)jpy.return_type;
             return t;
         }
         if (PyList_CheckExact(r))
@@ -554,6 +555,8 @@ static jcv_av *construct(jcv *c, jcv_av *f, const jcv_args *args) {
     PyErr_Clear();
     if (ours && (!strcmp(s, "no_grad") || !strcmp(s, "enable_grad")))
         return jcv_call_tensor(c, f->py, args);
+    if (t == jpy.size_type && args->n_pos == 1 && !args->n_kw && jcv_const_object(c, args->pos[0]))
+        return jcv_take(c, PyObject_CallOneArg(f->py, jcv_const_object(c, args->pos[0])));
     jcv_av *made = jcv_make_object(c, t, args);
     return made ? made : jcv_call_builtin(c, f, args);
 }

@@ -195,6 +195,20 @@ static bool by_identity_only(PyTypeObject *t) {
     return t->tp_richcompare == PyBaseObject_Type.tp_richcompare;
 }
 
+/* Types whose instances may equal each other; those of two families never do.  0: unknown. */
+static int family(const PyTypeObject *t) {
+    enum { UNKNOWN, NUMBER, TEXT, BYTES, TUPLE, LIST, DICT, NONE };
+    return !t                                                                       ? UNKNOWN
+           : t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type           ? NUMBER
+           : t == &PyUnicode_Type                                                   ? TEXT
+           : t == &PyBytes_Type                                                     ? BYTES
+           : t == &PyTuple_Type || t->tp_richcompare == PyTuple_Type.tp_richcompare ? TUPLE
+           : t == &PyList_Type                                                      ? LIST
+           : t == &PyDict_Type                                                      ? DICT
+           : t == Py_TYPE(Py_None)                                                  ? NONE
+                                                                                    : UNKNOWN;
+}
+
 jcv_av *jcv_native_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
     static const int python[] = {Py_EQ, Py_NE, Py_LT, Py_LE, Py_GT, Py_GE};
     static const int scalar[] = {
@@ -237,6 +251,12 @@ jcv_av *jcv_native_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
         if (jcv_is_plain(o))
             return negated(c, jcv_scalar(c, jcv_host_among(c, h, &o, 1)), op == JPY_NE);
     }
+    PyObject *s = jcv_const_object(c, a), *t = jcv_const_object(c, b);
+    if (s && t && ((PyTuple_Check(s) && PyTuple_Check(t)) || (PyList_Check(s) && PyList_Check(t))))
+        return jcv_take(c, PyObject_RichCompare(s, t, python[op]));
+    int of = family(jcv_type_of(c, a)), other = family(jcv_type_of(c, b));
+    if ((op == JPY_EQ || op == JPY_NE) && of && other && of != other)
+        return jcv_bool(c, op == JPY_NE);
     jcv_av **x, **y;
     unsigned n, m;
     if ((op == JPY_EQ || op == JPY_NE) && jcv_is_sequence(a) && jcv_is_sequence(b) &&

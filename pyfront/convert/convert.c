@@ -90,7 +90,10 @@ static jcv_throw attempt(jcv *c, jpy_entry *e) {
     if (setjmp(h.env) == 0) {
         c->main = c->ctx = jcv_ctx_new(c, JCV_MAIN, "main", NULL);
         jcv_slot(c, jcv_none(c));
-        jcv_finish(c, e, start(c));
+        jcv_av *result = start(c);
+        if (jpy_no_grad_mode == grad || jpy_autocast_word != autocast)
+            jcv_refuse(c, "the function leaves another grad or autocast mode than it found");
+        jcv_finish(c, e, result);
         if (jn_proxy_asked)
             jcv_refuse_py(c);
         c->thrown = THROW_NONE; /* what was thrown on the way was dealt with */

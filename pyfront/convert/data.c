@@ -11,6 +11,7 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/py_device.h"
 
 enum { MAX_NUMBERS = 256 };
 
@@ -66,13 +67,28 @@ static jcv_av *constant(jcv *c, PyObject *callable, const jcv_args *args) {
     return jcv_wrap(c, jcv_own(c, r), NULL);
 }
 
+/* Whether all that is said besides the type is that nothing is special. */
+static bool plain_options(const jcv_args *args) {
+    for (unsigned i = 0; i < args->n_kw; i++) {
+        const char *name = PyUnicode_AsUTF8(args->names[i]);
+        const jcv_av *v = args->kw[i];
+        bool nothing = v->kind == AV_PY && (v->py == Py_None || v->py == Py_False);
+        jn_device *on = jpy_default_device;
+        bool host =
+            jcv_is_const(v) && !strcmp(name, "device") && jpy_device_parse(v->py, &on) == 0 && !on;
+        PyErr_Clear();
+        if (!jcv_is_const(v) || (strcmp(name, "dtype") != 0 && !nothing && !host))
+            return false;
+    }
+    return true;
+}
+
 jcv_av *jcv_tensor_of_data(jcv *c, PyObject *callable, const jcv_args *args) {
     jcv_av *dtype = jcv_kw_of(args, "dtype");
     numbers *x = jcv_alloc(c, sizeof *x);
     x->rank = -1;
     x->kind = JANUS_KIND_BOOL;
-    if (args->n_pos != 1 || args->n_kw > (dtype ? 1u : 0u) || args->pos[0]->kind == AV_TENSOR ||
-        (dtype && !jcv_is_const(dtype)))
+    if (args->n_pos != 1 || !plain_options(args) || args->pos[0]->kind == AV_TENSOR)
         jcv_refuse(c, "a call of tensor with options, or of a tensor");
     if (jcv_const_object(c, args->pos[0]))
         return constant(c, callable, args);

@@ -331,7 +331,7 @@ jcv_val *jcv_stored(jcv *c, jcv_av *v) {
                 jcv_make_live(c, v);
         return jcv_object_input(c, v->src);
     case AV_TUPLE: {
-        if (v->py)
+        if (v->named)
             jcv_refuse(c, "a named tuple is stored by the graph");
         if (v->val && !visible(c, v->val->ctx))
             jcv_refuse(c, "a tuple is stored in two places");

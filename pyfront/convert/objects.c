@@ -216,12 +216,27 @@ bool jcv_is_fresh(jcv *c, PyObject *o) {
     return false;
 }
 
+/* Whether some class says which attributes there are; none at all is no word on it. */
+static bool has_slots(PyTypeObject *t) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(t->tp_mro); i++) {
+        PyObject *dict = attr_or_null(PyTuple_GET_ITEM(t->tp_mro, i), "__dict__");
+        PyObject *slots = dict ? PyMapping_GetItemString(dict, "__slots__") : NULL;
+        bool some = slots && !(PyTuple_CheckExact(slots) && !PyTuple_GET_SIZE(slots));
+        Py_XDECREF(slots);
+        Py_XDECREF(dict);
+        PyErr_Clear();
+        if (some)
+            return true;
+    }
+    return false;
+}
+
 /* A class whose instances are made by object's own __new__ and hold attributes, nothing else. */
 static bool plain_class(PyTypeObject *t) {
     return Py_TYPE(t)->tp_call == PyType_Type.tp_call && (t->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
            t->tp_new == PyBaseObject_Type.tp_new && t->tp_getattro == PyObject_GenericGetAttr &&
            !t->tp_finalize && !t->tp_del && !t->tp_itemsize && t->tp_alloc == PyType_GenericAlloc &&
-           !lookup(t, "__slots__") && t->tp_base && t->tp_dictoffset;
+           !has_slots(t) && t->tp_base && t->tp_dictoffset;
 }
 
 /* A method that dataclasses wrote. */

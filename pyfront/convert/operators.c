@@ -193,8 +193,9 @@ jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
     }
     if (a->kind == AV_HOST || b->kind == AV_HOST)
         jcv_refuse(c, "an operator on an object that is read while the graph runs");
-    if (jcv_is_sequence(a)) {
-        jcv_av *r = sequence_binary(c, op, a, b, inplace);
+    bool times = op == JPY_MUL && !jcv_is_sequence(a) && jcv_is_sequence(b);
+    if (times || jcv_is_sequence(a)) {
+        jcv_av *r = sequence_binary(c, op, times ? b : a, times ? a : b, inplace);
         if (r)
             return r;
     }

@@ -224,7 +224,7 @@ typedef struct building {
 } building;
 
 static jcv_av *shape_of(jcv *c, building *b, jcv_av *a) {
-    if (a->kind == AV_TUPLE && !a->py) {
+    if (a->kind == AV_TUPLE) {
         jcv_av *t = jcv_tuple_like(c, a);
         for (unsigned i = 0; i < t->n; i++)
             t->items[i] = shape_of(c, b, a->items[i]);

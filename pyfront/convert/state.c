@@ -113,6 +113,12 @@ static bool *dead_variables(jcv *c, const arm *arms, size_t n_slots) {
     return dead;
 }
 
+/* What is switched on one path or in one round only is not followed. */
+static void same_modes(jcv *c, const jcv_place *place) {
+    if (jpy_no_grad_mode != place->no_grad || jpy_autocast_word != place->autocast)
+        jcv_refuse(c, "the grad or autocast mode is switched on one path only");
+}
+
 jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     arm *arms = jcv_alloc(c, 2 * sizeof *arms);
     jcv_state before = jcv_save(c);
@@ -126,10 +132,12 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
         jcv_now_known(c, arms[k].ctx, cond, k == 0);
         c->handler = &h;
         c->ctx = arms[k].ctx;
-        if (setjmp(h.env) == 0)
+        if (setjmp(h.env) == 0) {
             arms[k].out = fn(c, user, k);
-        else
+            same_modes(c, &place);
+        } else {
             arms[k].thrown = c->thrown;
+        }
         c->handler = h.up;
         jcv_back(c, place);
         arms[k].state = jcv_save(c);
@@ -407,6 +415,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
         }
         if (again)
             continue;
+        same_modes(c, &place);
         jcv_check_rounds(c, bx, leaves, last, n);
         jcv_state after = jcv_save(c);
         jcv_restore(c, before);

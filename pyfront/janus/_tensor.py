@@ -184,7 +184,7 @@ def _type(self, dtype=None, non_blocking=False):
         dtype = _TYPE_NAMES[dtype.rpartition(".")[2]]
     elif dtype is Tensor:
         dtype = _C.float32
-    return self.to(getattr(dtype, "dtype", dtype))
+    return self.to(dtype if isinstance(dtype, _C.dtype) else dtype.dtype)
 
 
 method(_type, "type")

@@ -3,8 +3,10 @@
 partials, objects made inside.  Each program runs undecorated and decorated, with and without
 verification, and must have run as a graph where it says so."""
 import collections
+import contextlib
 import functools
 import itertools
+import linecache
 import operator
 import random
 
@@ -250,6 +252,247 @@ def tools():
     return f
 
 
+# ---- generators ---------------------------------------------------------------------------------
+
+
+@program
+def next_of_generators():
+    def f(x):
+        g = (x * i for i in range(4))
+        a = next(g)
+        b = next(g)
+        first = next((v for v in [1, x] if isinstance(v, janus.Tensor)), None)
+        return a + 2 * b, first, list(g), next(g, 5)
+    return f
+
+
+@program
+def first_of_an_endless_generator():
+    def f(x):
+        def powers():
+            n = 1
+            while True:
+                yield x * n
+                n *= 2
+        return next(powers())
+    return f
+
+
+@program
+def average_of_parameters():
+    m, copy = net(), net()
+    for p in copy.parameters():
+        p.requires_grad_(False)
+
+    def f(x):
+        with janus.no_grad():
+            for p, q in zip(m.parameters(), copy.parameters()):
+                q.mul_(0.9).add_(p, alpha=0.1)
+        return copy.eval()(x)
+    return f
+
+
+def lazy_variable(x):
+    y = x
+    out = []
+    for a, _ in zip((y * i for i in range(3)), [1, 2, 3]):
+        y = y + 1
+        out.append(a)
+    return out
+
+
+def lazy_list(x):
+    k, out = [1], []
+
+    def gen():
+        for _ in range(3):
+            yield x * k[0]
+    for i, a in enumerate(gen()):
+        k[0] = k[0] + 1
+        out.append(a + i)
+    return out
+
+
+def lazy_attribute(x):
+    o = Pair(1, 2)
+    g = (x * o.a for _ in range(3))
+    a = next(g)
+    o.a = 7
+    return a, next(g)
+
+
+def lazy_tensor(x):
+    y, out = x.clone(), []
+    for i, b in enumerate(y * j for j in range(4)):
+        y.add_(i)
+        out.append(b)
+    return out
+
+
+def lazy_closure(x):
+    y = x
+
+    def read():
+        return y
+    g = (read() * i for i in range(1, 4))
+    a = next(g)
+    y = y + 1
+    return a, next(g)
+
+
+def lazy_list_grows(x):
+    kept = [1, 2]
+    g = (k for k in kept)
+    a = next(g)
+    kept.append(3)
+    return a, list(g), x
+
+
+@pytest.mark.parametrize("function", [lazy_variable, lazy_list, lazy_attribute, lazy_tensor, lazy_closure,
+                                      lazy_list_grows], ids=lambda f: f.__name__)
+def test_items_are_made_when_they_are_asked_for(function):
+    wanted = runs(function, inputs())
+    assert runs(janus.function(function, verify="never", measure=False), inputs()) == wanted
+
+
+# ---- objects made inside, results ---------------------------------------------------------------
+
+
+class Pair:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+
+class Scaled(nn.Module):
+    def __init__(self, k):
+        super().__init__()
+        self.k = k
+        self.act = nn.Tanh()
+        self.register_buffer("mask", None)
+
+    def forward(self, x):
+        return self.act(x) * self.k
+
+
+@program
+def modules_made_inside():
+    def f(x):
+        m = Scaled(2)
+        m.k = 3
+        m.act = nn.ReLU()
+        s = nn.Sequential(nn.Flatten(), nn.LeakyReLU(0.1))
+        loss = nn.CrossEntropyLoss()(x, janus.tensor([0, 1, 2]))
+        return m(x - 0.5), s(x), loss, m.mask is None, len(list(s.modules())), list(m.named_children())[0][0]
+    return f
+
+
+@program
+def optimizer_made_inside():
+    m = net()
+
+    def f(x):
+        o = optim.SGD(m.parameters(), lr=0.1)
+        loss = m(x).pow(2).mean()
+        o.zero_grad()
+        loss.backward()
+        o.step()
+        return loss
+    return f
+
+
+@program
+def named_results():
+    def f(x):
+        v, i = x.max(1)
+        (a, b) = x.sort(1)
+        best = x.max(1) if x.sum() > 5.8 else (x * 2).max(1)
+        return x.max(1), best, x.min(0).indices, v + a[:, 0], i, b
+    return f
+
+
+@program
+def comparisons():
+    def f(x):
+        nan = float("nan")
+        one = [nan]
+        return ([1] == None, None != [1], (1, 2) < (1, 3), (1,) == [1], "a" == 1, {} == [], 3 * [1],  # noqa: E711
+                2 * (1, x), x.shape == (3, 4), x.shape == [3, 4], x.shape != (3, 4), (3, 4) == x.shape,
+                x.size()[1:] == (4,), one == one, one == [nan], [nan] == [float("nan")], x.shape < (3, 5),
+                issubclass(bool, int), issubclass(nn.Linear, (int, nn.Module)), janus.Size([3, 4]) == x.shape)
+    return f
+
+
+@program
+def tensors_of_data():
+    def f(x):
+        a = janus.tensor([1.0, 2.0, 3.0, 4.0], dtype=janus.float32, device=x.device, requires_grad=False)
+        a += x[0]
+        return a, janus.as_tensor([1, 2]), janus.as_tensor(x), x.type(janus.float64), x.type("LongTensor")
+    return f
+
+
+@program
+def interpolate():
+    return lambda x: F.interpolate(x.view(1, 1, 3, 4), scale_factor=2, mode="nearest")
+
+
+@program
+def distributions():
+    def f(x):
+        d = janus.distributions.Normal(x, janus.ones_like(x))
+        c = janus.distributions.Categorical(logits=x)
+        a = c.sample()
+        return d.log_prob(x + 1).sum(), d.rsample(), c.log_prob(a), c.entropy()
+    return f
+
+
+@program
+def managers():
+    def f(x):
+        with contextlib.nullcontext(x) as y, janus.set_grad_enabled(x.shape[0] == 2):
+            return y * 2, janus.is_grad_enabled()
+    return f
+
+
+def leaves_the_mode(x):
+    janus.set_grad_enabled(False)
+    return x * 2
+
+
+def switches_on_one_path(x):
+    if x.sum() > 5.8:
+        janus.set_grad_enabled(False)
+    return x * 2
+
+
+@pytest.mark.parametrize("function", [leaves_the_mode, switches_on_one_path], ids=lambda f: f.__name__)
+def test_modes_are_left_as_the_program_leaves_them(function):
+    seen = []
+    for f in (function, janus.function(function, verify="never", measure=False)):
+        modes = []
+        for x in inputs():
+            with janus.enable_grad():
+                f(x)
+                modes.append(janus.is_grad_enabled())
+        seen.append(modes)
+    assert seen[0] == seen[1]
+
+
+def named_are_stored(x, out):
+    for i in range(int(x[0, 1].item() * 12) + 2):
+        out.append(Named(i, x))
+    return out
+
+
+Named = collections.namedtuple("Named", "a b")
+
+
+def test_named_tuples_stay_named_where_the_graph_stores_them():
+    f = janus.function(named_are_stored, verify="never", measure=False)
+    for x in inputs():
+        assert plain(f(x, [])) == plain(named_are_stored(x, []))
+
+
 # ---- generated: operations on a set and a queue --------------------------------------------------
 
 
@@ -284,7 +527,6 @@ def test_operations(of):
     graphs = 0
     for seed in range(60):
         text = "def f(x):\n" + "".join(f"    {line}\n" for line in of(random.Random(seed))) + "    return r, x\n"
-        import linecache
         name = f"<{of.__name__} {seed}>"
         linecache.cache[name] = (len(text), None, text.splitlines(True), name)
         space = {"collections": collections}

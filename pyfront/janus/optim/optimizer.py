@@ -38,7 +38,7 @@ class Optimizer:
                 raise TypeError("optimizer can only optimize Tensors: give parameters(), not named_parameters()")
             if not isinstance(param, _C.Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(param).__name__}")
-            if param.grad_fn is not None:
+            if not param.is_leaf:
                 raise ValueError("can't optimize a non-leaf Tensor")
             if param in known:
                 raise ValueError("some parameters appear in more than one parameter group")
