@@ -380,15 +380,14 @@ static PyObject *defer(entry *e, PyObject *const *args) {
     jn_deferred_in in[JN_RECIPE_IN];
     const jn_op *op = e->recipe.op;
     jpy_tensor *first = e->in[0].from == FROM_TENSOR ? tensor_argument(&e->in[0], args) : NULL;
-    bool view = !e->recipe.kernel;
+    bool view = !e->recipe.kernel, tracked = false;
     if (e->inplace || (!view && !jn_call_kind_possible(&e->recipe)))
         return NULL;
     for (unsigned i = 0; i < e->n_in; i++) {
         const operand *p = &e->in[i];
         if (p->from == FROM_TENSOR) {
             const jpy_tensor *t = tensor_argument(p, args);
-            if (op->grad && !jpy_no_grad_mode && maybe_tracked(t) && jpy_tensor_tracked(t))
-                return NULL;
+            tracked = tracked || maybe_tracked(t);
             in[i].t = t->t;
         } else if (p->into && !float_fits(p, args[p->arg])) {
             return NULL;
@@ -411,7 +410,13 @@ static PyObject *defer(entry *e, PyObject *const *args) {
                        : jn_deferral_record(jn_deferring, kind, in, out, &recorded)) < 0 ||
         !recorded)
         return NULL;
-    return jpy_wrap_results(e->result, out, e->recipe.n_out, NULL,
+    jpy_node *node = NULL;
+    if (tracked && op->grad && !jpy_no_grad_mode && record(e, args, out, &node) < 0) {
+        for (unsigned i = 0; i < e->recipe.n_out; i++)
+            janus_tensor_release(out[i]);
+        return NULL;
+    }
+    return jpy_wrap_results(e->result, out, e->recipe.n_out, node,
                             op->flags & JN_OP_VIEW ? first : NULL);
 }
 

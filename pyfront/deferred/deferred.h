@@ -4,9 +4,9 @@
  * later and together (exec/defer.h).
  *
  * Calls are recorded where they are remembered (py_quick.c), so their kinds are known and recording
- * costs about what running a small op costs.  What is not known yet, is tracked by the tape, writes
- * in place or has values to check runs as outside, after everything that was recorded before and
- * has to do with it.
+ * costs about what running a small op costs.  What draws, writes in
+ * place or has values to check runs as outside, after everything that was recorded before if it
+ * reads or writes any of that.  A node of the tape keeps pending tensors as it keeps others.
  */
 #ifndef JPY_DEFERRED_H
 #define JPY_DEFERRED_H
