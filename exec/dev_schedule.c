@@ -441,7 +441,8 @@ static janus_status trace_tasks(flush *f, jn_trace *t, janus_run_stats *counts) 
     }
     *counts = (janus_run_stats){.kernels = r->stats.kernels - before.kernels,
                                 .batches = r->stats.batches - before.batches,
-                                .tasks = r->stats.tasks - before.tasks};
+                                .tasks = r->stats.tasks - before.tasks,
+                                .ops = r->stats.ops - before.ops};
     r->stats = before;
     for (size_t i = 0; i < f->ext.n && st == JANUS_OK; i++)
         f->ext.data[i].at = (size_t)(uintptr_t)to[i];
@@ -576,6 +577,7 @@ static janus_status publish(flush *f, const jn_capture *g, bool copies) {
     f->r->stats.kernels += p->counts.kernels;
     f->r->stats.batches += p->counts.batches;
     f->r->stats.tasks += p->counts.tasks;
+    f->r->stats.ops += p->counts.ops;
     pthread_mutex_lock(&f->s->lock);
     f->s->stats.replays++;
     pthread_mutex_unlock(&f->s->lock);

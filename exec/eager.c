@@ -19,6 +19,7 @@
 #include "ops/op_ids.h"
 
 _Thread_local jn_eager_hook_fn jn_eager_hook;
+_Thread_local jn_op_counts jn_ops_run;
 
 static janus_status new_result(const jn_call *k, unsigned i, janus_tensor **out) {
     const jn_type *t = &k->out_types[i];
@@ -117,6 +118,7 @@ janus_status jn_eager(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
                       janus_tensor **out, unsigned n_out) {
     if (JN_UNLIKELY(jn_eager_hook != NULL))
         return jn_eager_hook(op, in, n_in, attrs, out, n_out, NULL);
+    jn_ops_run.eager++;
     jn_call k;
     jn_call_room room;
     JN_TRY(jn_call_init(&k, &room, op, n_in, attrs, n_out));
@@ -203,6 +205,7 @@ janus_status jn_eager_into(const jn_op *op, const jn_eager_arg *in, unsigned n_i
                            const void *attrs, janus_tensor *dst) {
     if (JN_UNLIKELY(jn_eager_hook != NULL))
         return jn_eager_hook(op, in, n_in, attrs, NULL, 1, dst);
+    jn_ops_run.eager++;
     jn_call k;
     jn_call_room room;
     JN_TRY(jn_call_init(&k, &room, op, n_in, attrs, op->n_out));
@@ -246,6 +249,7 @@ janus_status jn_eager_update(const jn_op *op, const jn_eager_arg *in, unsigned n
         direct = direct && dst[i]->contiguous && dst[i]->storage->device == dst[0]->storage->device;
     if (!direct)
         return update_by_copies(op, in, n_in, attrs, dst, n_out);
+    jn_ops_run.eager++;
     jn_call k;
     jn_call_room room;
     JN_TRY(jn_call_init(&k, &room, op, n_in, attrs, n_out));
@@ -269,6 +273,7 @@ static janus_status run_like(const jn_op *op, janus_tensor *const *ts, unsigned 
             args[i] = (jn_eager_arg){.kind = JANUS_KIND_TENSOR, .t = ts[i]};
         return jn_eager(op, args, n, NULL, out, 1);
     }
+    jn_ops_run.eager++;
     janus_tensor *y;
     jn_view in[2], view;
     for (unsigned i = 0; i < n; i++)

@@ -26,6 +26,13 @@ typedef struct jn_eager_arg {
 
 enum { JN_EAGER_MAX_OUT = 8 };
 
+/* Tensor ops that this thread has run: one by one, and in runs that gave their results.  Read by
+ * whoever wants to know which share of a program's work graphs did. */
+typedef struct jn_op_counts {
+    uint64_t eager, graph;
+} jn_op_counts;
+extern _Thread_local jn_op_counts jn_ops_run;
+
 /*
  * Runs a COMPUTE op on the CPU.  out[i] receives new tensors (+1).  VIEW ops give aliases of
  * operand 0's storage where strides allow.  Kernel flags become errors: JANUS_INDEX,

@@ -293,5 +293,6 @@ janus_status jn_group_run(jn_lane *l, jn_seginst *inst, jn_task **task, uint32_t
     if (layout != few)
         jn_free(layout);
     l->tasks += n;
+    l->ops += (uint64_t)n * inst->seg->n_nodes;
     return st;
 }

@@ -365,6 +365,7 @@ static janus_status take_out(jn_run *r) {
         uint32_t *dep = r->deps.data + t->first_dep;
         if (late_of(t)) {
             gone++;
+            r->stats.ops += t->inst->seg->n_nodes;
             *at = t->next;
             continue;
         }

@@ -127,6 +127,7 @@ janus_status jn_recipe_compute(const jn_recipe *r, const jn_view *in, const jn_v
 
 janus_status jn_recipe_run(const jn_recipe *r, const jn_view *in, const void *attrs,
                            janus_tensor *first, janus_tensor **out) {
+    jn_ops_run.eager++;
     if (!r->kernel)
         return jn_tensor_alias(first, r->out[0].rank, r->out[0].dims, r->out[0].strides, r->offset,
                                r->out[0].numel, r->out[0].contiguous, out);
@@ -150,6 +151,7 @@ janus_status jn_recipe_run(const jn_recipe *r, const jn_view *in, const void *at
 
 janus_status jn_recipe_run_into(const jn_recipe *r, const jn_view *in, const void *attrs,
                                 janus_tensor *dst) {
+    jn_ops_run.eager++;
     jn_view view;
     JN_TRY(jn_tensor_as_view(dst, &view));
     return jn_recipe_compute(r, in, &view, attrs);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "exec/device.h"
+#include "exec/eager.h"
 #include "exec/early.h"
 #include "exec/profile.h"
 #include "exec/rows.h"
@@ -230,8 +231,10 @@ janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n, const bool *
         else
             results[i].s.i = v.i;
     }
-    if (st == JANUS_OK)
+    if (st == JANUS_OK) {
+        jn_ops_run.graph += r->stats.ops;
         return st;
+    }
     for (unsigned k = 0; k + 1 < i; k++)
         if (results[k].kind == JANUS_KIND_TENSOR)
             janus_tensor_release(results[k].t);

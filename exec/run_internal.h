@@ -151,7 +151,7 @@ typedef struct jn_lane {
     atomic_bool *stop;     /* set when a lane has failed; NULL: alone */
     bool polls;            /* it is on the run's own thread */
     bool stopped;          /* because another one failed */
-    uint64_t batches, tasks, kernels;
+    uint64_t batches, tasks, kernels, ops;
 } jn_lane;
 
 static inline void jn_lane_lock(const jn_lane *l) {
@@ -167,6 +167,7 @@ static inline void jn_lane_count(const jn_lane *l) {
     l->run->stats.batches += l->batches;
     l->run->stats.tasks += l->tasks;
     l->run->stats.kernels += l->kernels;
+    l->run->stats.ops += l->ops;
 }
 
 /* exec/group.c: runs n tasks of one specialisation. */

@@ -337,6 +337,7 @@ typedef struct janus_run_stats {
     uint64_t host_ns;      /* the host strand: scalars, host reads and writes, calls, scheduling */
     uint64_t tensor_ns;    /* the tensor strand: kernels and what they need */
     uint64_t late;         /* tasks that computed in place, in the tensors that the run wrote */
+    uint64_t ops;          /* tensor ops, of all tasks: a batch of n rows counts n times */
 } janus_run_stats;
 
 /* Runs @sub of a frozen module and commits its effects: all of them, or none on failure. */

@@ -236,7 +236,10 @@ static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nar
         held[i + 1] = Py_NewRef(args[i]);
     Py_INCREF(self);
     Py_XINCREF(kwnames);
+    jn_op_counts before = jn_ops_run;
     PyObject *r = held_call(f, held + 1, (size_t)n_pos | PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+    f->ops.eager += jn_ops_run.eager - before.eager;
+    f->ops.graph += jn_ops_run.graph - before.graph;
     for (Py_ssize_t i = 0; i < n; i++)
         Py_DECREF(held[i + 1]);
     Py_XDECREF(kwnames);
@@ -420,16 +423,19 @@ static PyObject *function_stats(PyObject *self, PyObject *unused) {
     jpy_function *f = (jpy_function *)self;
     size_t guards = f->entries.n ? jpy_entry_guards(f->entries.data[0]) : 0;
     double per_node = f->run.invokes ? (double)f->run.host_ns / (double)f->run.invokes : 0;
+    uint64_t ops = f->ops.eager + f->ops.graph;
+    double share = ops ? (double)f->ops.graph / (double)ops : 0;
     return Py_BuildValue(
-        "{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsdsO}", "calls", f->calls, "graph", f->graph,
-        "imperative", f->imperative, "fallbacks", f->fallbacks, "conversions", f->conversions,
-        "entries", (unsigned long long)f->entries.n, "invokes", f->run.invokes, "instructions",
-        f->run.instructions, "tasks", f->run.tasks, "batches", f->run.batches, "kernels",
-        f->run.kernels, "peak_bytes", f->run.peak_bytes, "lanes", f->run.lanes, "early",
+        "{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsdsOsKsKsd}", "calls", f->calls, "graph",
+        f->graph, "imperative", f->imperative, "fallbacks", f->fallbacks, "conversions",
+        f->conversions, "entries", (unsigned long long)f->entries.n, "invokes", f->run.invokes,
+        "instructions", f->run.instructions, "tasks", f->run.tasks, "batches", f->run.batches,
+        "kernels", f->run.kernels, "peak_bytes", f->run.peak_bytes, "lanes", f->run.lanes, "early",
         f->run.early, "late", f->run.late, "guards", (unsigned long long)guards, "slow", f->slow,
         "verified", f->verified, "disproved", f->disproved, "nodes", f->run.invokes, "host_ns",
         f->run.host_ns, "tensor_ns", f->run.tensor_ns, "ns_per_node", per_node, "resting",
-        f->rest ? Py_True : Py_False);
+        f->rest ? Py_True : Py_False, "ops_graph", f->ops.graph, "ops_eager", f->ops.eager,
+        "op_share", share);
 }
 
 static PyObject *function_graphs(PyObject *self, PyObject *unused) {

@@ -8,6 +8,7 @@
 #ifndef JPY_FUNCTION_H
 #define JPY_FUNCTION_H
 
+#include "exec/eager.h"
 #include "graph/base/vec.h"
 #include "include/janus.h"
 #include "pyfront/jpy.h"
@@ -56,6 +57,7 @@ typedef struct jpy_function {
     uint64_t slow;              /* entries that were found slow */
     uint64_t rest, rest_length; /* calls until slow entries are tried again */
     janus_run_stats run;        /* summed over runs */
+    jn_op_counts ops;           /* tensor ops run under its calls, those of what it calls too */
     jpy_word word;
 } jpy_function;
 

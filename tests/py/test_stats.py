@@ -58,3 +58,32 @@ def test_time_of_the_tensor_strand_is_apart():
         f(janus.ones(50, 200))
     stats = f.stats()
     assert stats["graph"] and stats["tensor_ns"] > stats["host_ns"]
+
+
+def test_share_of_tensor_ops_in_graphs():
+    w = janus.ones(3)
+
+    def ops(x):
+        return ((x * w + 1.0).tanh() - x) * w  # five
+
+    f = janus.function(ops, measure=False, verify="never")
+    assert f.stats()["op_share"] == 0.0
+    f(janus.ones(3))
+    assert (f.stats()["ops_eager"], f.stats()["ops_graph"], f.stats()["op_share"]) == (5, 0, 0.0)
+    for _ in range(3):
+        f(janus.ones(3))
+    ops(janus.ones(3))  # not under a decorated call
+    assert (f.stats()["ops_eager"], f.stats()["ops_graph"], f.stats()["op_share"]) == (5, 15, 0.75)
+
+
+def test_share_of_a_function_that_stays_imperative():
+    @janus.function
+    def f(x):
+        with open("/dev/null") as null:
+            null.read()
+        return x - 1.0
+
+    for _ in range(4):
+        f(janus.ones(2))
+    assert f.stats()["ops_eager"] == 4
+    assert f.stats()["ops_graph"] == 0
