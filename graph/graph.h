@@ -173,7 +173,9 @@ void jn_print_subgraph(const jn_subgraph *g, jn_str *s);
 janus_status jn_parse_module(const char *text, size_t n, const char *name, janus_module **out);
 void jn_print_dot(const janus_module *m, jn_str *s);
 void jn_print_json(const janus_module *m, jn_str *s);
-/* One self-contained page; `svg` is put below the text, NULL: none. */
-void jn_print_html(const janus_module *m, const char *svg, jn_str *s);
+/* One self-contained page, the viewer.  `extra`, NULL: nothing, is a JSON object with any of
+ * "title", "entry" (name of the SubGraph that is shown first, else main or the first), "names" (of
+ * the entry's parameters), "sources" ({file: [line]}), "times" ({"file:line": nanoseconds}). */
+void jn_print_html(const janus_module *m, const char *extra, jn_str *s);
 
 #endif

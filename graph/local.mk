@@ -52,3 +52,11 @@ noinst_HEADERS += \
 	graph/type.h \
 	graph/undo.h \
 	$(NULL)
+
+# The viewer's page as C strings, a line each.
+EXTRA_DIST += graph/viewer.html
+BUILT_SOURCES += graph/viewer_page.inc
+CLEANFILES += graph/viewer_page.inc
+graph/viewer_page.inc: graph/viewer.html
+	@$(MKDIR_P) graph
+	$(AM_V_GEN)sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n",/' $(srcdir)/graph/viewer.html > $@.part && mv $@.part $@

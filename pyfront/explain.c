@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* janus.dump: all graphs of a function, or one given as text, in the format of the file's name. */
+/* For janus.dump: all graphs of a function, or one given as text, in the format of a suffix. */
 #include "pyfront/explain.h"
 
 #include <string.h>
@@ -82,54 +82,45 @@ static PyObject *svg_of(PyObject *dot) {
     return out;
 }
 
-PyObject *jpy_dump(PyObject *module, PyObject *args) {
+/* _page(what, extra): the viewer's page of a function's newest graph, or of a graph's text. */
+PyObject *jpy_page(PyObject *module, PyObject *args) {
     (void)module;
-    PyObject *what, *path_o, *path = NULL;
-    if (!PyArg_ParseTuple(args, "OO:dump", &what, &path_o) || !PyUnicode_FSConverter(path_o, &path))
+    PyObject *what, *text = NULL;
+    const char *extra;
+    if (!PyArg_ParseTuple(args, "Os:_page", &what, &extra))
         return NULL;
-    const char *name = PyBytes_AS_STRING(path), *suffix = strrchr(name, '.');
-    suffix = suffix ? suffix : "";
-    bool svg = !strcmp(suffix, ".svg"), html = !strcmp(suffix, ".html");
-    const char *form = svg || html ? ".dot" : suffix;
     jpy_function *f = jpy_function_of(what);
-    PyObject *text = f ? join_graphs(f, form)
-                     : PyUnicode_Check(what)
-                         ? convert_text(what, form)
-                         : PyErr_Format(PyExc_TypeError,
-                                        "janus.dump: a janus.function or a graph's text is needed, "
-                                        "got %s",
-                                        Py_TYPE(what)->tp_name);
-    if (text && (svg || html)) {
-        PyObject *picture = svg_of(text);
-        if (!picture && html) {
-            PyErr_Clear();
-            picture = PyUnicode_FromFormat("<pre>%U</pre>", text);
-        }
-        Py_DECREF(text);
-        text = picture;
-        if (text && html) {
-            PyObject *page = PyUnicode_FromFormat("<!doctype html><meta charset=\"utf-8\">"
-                                                  "<title>janus graph</title>%U\n",
-                                                  text);
-            Py_DECREF(text);
-            text = page;
-        }
-    }
-    if (text) {
+    jn_str s = {0};
+    if (f && f->entries.n) {
+        jn_print_html(jpy_entry_module(f->entries.data[0]), extra, &s);
+    } else if (f) {
+        return PyErr_Format(PyExc_ValueError, "janus.dump: %R has no graph yet", f->callable);
+    } else {
         Py_ssize_t n;
-        const char *s = PyUnicode_AsUTF8AndSize(text, &n);
-        FILE *file = s ? fopen(name, "w") : NULL;
-        bool ok = file && fwrite(s, 1, (size_t)n, file) == (size_t)n;
-        if (file && fclose(file) != 0)
-            ok = false;
-        if (!ok && !PyErr_Occurred())
-            PyErr_SetFromErrnoWithFilename(PyExc_OSError, name);
-        Py_DECREF(text);
-        Py_DECREF(path);
-        if (!ok)
+        const char *jir = PyUnicode_AsUTF8AndSize(what, &n);
+        janus_module *m = NULL;
+        if (!jir || jpy_check(jn_parse_module(jir, (size_t)n, "graph", &m)) < 0)
             return NULL;
-        Py_RETURN_NONE;
+        jn_print_html(m, extra, &s);
+        jn_module_release(m);
     }
-    Py_DECREF(path);
-    return NULL;
+    text =
+        jn_str_ok(&s) ? PyUnicode_DecodeUTF8(s.data, (Py_ssize_t)s.n, "replace") : PyErr_NoMemory();
+    jn_str_free(&s);
+    return text;
+}
+
+PyObject *jpy_dump_text(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *what;
+    const char *suffix;
+    if (!PyArg_ParseTuple(args, "Os:_dump_text", &what, &suffix))
+        return NULL;
+    bool svg = !strcmp(suffix, ".svg");
+    jpy_function *f = jpy_function_of(what);
+    PyObject *text =
+        f ? join_graphs(f, svg ? ".dot" : suffix) : convert_text(what, svg ? ".dot" : suffix);
+    if (text && svg)
+        Py_SETREF(text, svg_of(text));
+    return text;
 }

@@ -20,7 +20,9 @@ PyObject *jpy_miss(jpy_entry *e, const jpy_call *call);
 /* Keeps, sorted and once each, the statements that a conversion ran, and what it left out. */
 void jpy_keep_visited(jpy_entry *e, const jn_loc *visited, size_t n, const struct jpy_left_out *out,
                       size_t n_out);
-PyObject *jpy_dump(PyObject *module, PyObject *args);
+/* _dump_text(what, suffix), _page(what, extra): what janus.dump writes. */
+PyObject *jpy_dump_text(PyObject *module, PyObject *args);
+PyObject *jpy_page(PyObject *module, PyObject *args);
 /* New reference: a graph as text of the format that goes with a file suffix (".jir", ".dot",
  * ".json"); NULL with an exception for others. */
 PyObject *jpy_module_text(const janus_module *m, const char *suffix);

@@ -551,7 +551,8 @@ static PyMethodDef module_methods[] = {
      "hits) or \"never\", None: what JANUS_VERIFY says, else \"rarely\"."},
     {"_guard_time", guard_time, METH_VARARGS, "Seconds to run the guards of the newest graph."},
     {"_report", jpy_report, METH_O, "What explain makes its text of, as a dict (report.c)."},
-    {"dump", jpy_dump, METH_VARARGS, "dump(f_or_graph_text, path): .jir, .json, .dot, .svg, .html"},
+    {"_dump_text", jpy_dump_text, METH_VARARGS, "_dump_text(f or text, suffix): graphs as text."},
+    {"_page", jpy_page, METH_VARARGS, "_page(f or text, extra): the viewer's page."},
     {NULL, NULL, 0, NULL}};
 
 int jpy_init_function(PyObject *module) {

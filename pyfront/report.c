@@ -11,6 +11,7 @@
  *         "assumes"  (path, what, how often it was the first that failed, whether it is about code)
  *         "effects"  (what, path)
  *         "lines"    (file, line, role of the op, op, how often)
+ *         "inputs"   path of each parameter of main
  *         "visited"  (file, line) of the statements that the conversion ran
  *         "left_out" (file, line, why)
  */
@@ -289,23 +290,26 @@ static int lines(const janus_module *m, PyObject *list) {
 static PyObject *entry_report(jpy_entry *e) {
     static const char *const states[] = {"warm", "timed", "compared", "pays", "slow"};
     PyObject *assumes = PyList_New(0), *writes = PyList_New(0), *uses = PyList_New(0);
-    PyObject *visited = PyList_New(0), *left = PyList_New(0), *o = NULL;
-    bool ok = assumes && writes && uses && visited && left &&
+    PyObject *visited = PyList_New(0), *left = PyList_New(0), *in = PyList_New(0), *o = NULL;
+    bool ok = assumes && writes && uses && visited && left && in &&
               jpy_guards_report(&e->guards, assumes) == 0 && effects(e, writes) == 0 &&
               lines(e->module, uses) == 0;
     for (size_t i = 0; i < e->visited.n && ok; i++)
         ok = add(visited,
                  Py_BuildValue("(sI)", e->visited.data[i].file, e->visited.data[i].line)) == 0;
+    for (size_t i = 0; i < e->inputs.n && ok; i++)
+        ok = add(in, path_of(&e->guards, e->guards.srcs.data[e->inputs.data[i].slot], false)) == 0;
     for (size_t i = 0; i < e->left_out.n && ok; i++) {
         const jpy_left_out *l = &e->left_out.data[i];
         ok = add(left, Py_BuildValue("(sIs)", l->at.file, l->at.line, l->why)) == 0;
     }
     if (ok)
-        o = Py_BuildValue("{sKsss(LLL)sOsOsOsOsO}", "runs", e->runs, "state",
+        o = Py_BuildValue("{sKsss(LLL)sOsOsOsOsOsO}", "runs", e->runs, "state",
                           states[e->trial.state], "times", (long long)e->trial.first_ns,
                           (long long)e->trial.graph_ns, (long long)e->trial.plain_ns, "assumes",
                           assumes, "effects", writes, "lines", uses, "visited", visited, "left_out",
-                          left);
+                          left, "inputs", in);
+    Py_XDECREF(in);
     Py_XDECREF(assumes);
     Py_XDECREF(writes);
     Py_XDECREF(uses);

@@ -49,6 +49,10 @@ for suffix in dot json html jir; do
     [ -s "$tmp/frames.$suffix" ]
     check "draw .$suffix writes" 0 $?
 done
+[ "$("$graph" view "$golden/ir/frames.jir" -o "$tmp/view.html")" = "$tmp/view.html" ]
+check "view says where the page is" 0 $?
+grep -q '"module":{"subgraphs":\[' "$tmp/view.html"
+check "view has the graph" 0 $?
 if command -v dot > /dev/null; then
     "$graph" draw "$golden/ir/frames.jir" "$tmp/frames.svg"
     check "draw .svg" 0 $?

@@ -19,6 +19,7 @@
 #include "graph/graph_internal.h"
 #include "graph/pass.h"
 #include "tools/graph_run.h"
+#include "tools/graph_view.h"
 #include "tools/line_diff.h"
 
 extern char **environ;
@@ -28,6 +29,7 @@ enum { EXIT_DIFFERENT = 1, EXIT_TROUBLE = 2 };
 static const char usage_text[] =
     "usage: janus-graph dump [-O] FILE [-o OUT]   print it again, -O: optimised\n"
     "       janus-graph draw [-O] FILE OUT        OUT: .dot .svg .html .json .jir\n"
+    "       janus-graph view [-O] FILE [-o OUT]   a page to look at it, FILE.html\n"
     "       janus-graph run [-O] FILE SUB [ARG...] results, one a line; ARG: 3, 0.5, true,\n"
     "                                             f32[2](1.0,2.0)\n"
     "           -s: statistics   -x: exact numerics   -d DEVICE   -r SEED\n"
@@ -138,15 +140,19 @@ remove_file:
     return rc;
 }
 
-/* The <svg> element without the XML declaration in front of it, to stand inside a page. */
-static const char *svg_element(const jn_str *svg) {
-    return svg->data ? strstr(svg->data, "<svg") : NULL;
+/* The viewer's page, with the source files that are at hand. */
+static void page(const janus_module *m, const char *title, jn_str *text) {
+    jn_str extra = {0};
+    graph_view_extra(m, title, &extra);
+    jn_print_html(m, extra.data, text);
+    text->broken |= extra.broken;
+    jn_str_free(&extra);
 }
 
 static int draw(const char *file, const char *out, bool optimize) {
     const char *suffix = strrchr(out, '.');
     janus_module *m;
-    jn_str text = {0}, svg = {0};
+    jn_str text = {0};
     int rc;
     if (!suffix)
         return trouble(out, "has no suffix that says what to draw");
@@ -159,9 +165,7 @@ static int draw(const char *file, const char *out, bool optimize) {
     } else if (!strcmp(suffix, ".jir")) {
         jn_print_module(m, &text);
     } else if (!strcmp(suffix, ".html")) {
-        if (layout(m, &svg) != 0)
-            fprintf(stderr, "janus-graph: no drawing in %s: Graphviz' dot did not run\n", out);
-        jn_print_html(m, svg_element(&svg), &text);
+        page(m, file, &text);
     } else if (!strcmp(suffix, ".svg")) {
         rc = layout(m, &text);
         if (rc)
@@ -172,7 +176,26 @@ static int draw(const char *file, const char *out, bool optimize) {
     if (rc == 0)
         rc = store(out, &text);
     jn_str_free(&text);
-    jn_str_free(&svg);
+    jn_module_release(m);
+    return rc;
+}
+
+/* Writes the page and says where it is. */
+static int view(const char *file, const char *out, bool optimize) {
+    janus_module *m;
+    jn_str text = {0}, name = {0};
+    int rc = load(file, optimize, &m);
+    if (rc)
+        return rc;
+    jn_str_append(&name, out ? out : strcmp(file, "-") ? file : "graph");
+    if (!out)
+        jn_str_append(&name, ".html");
+    page(m, file, &text);
+    rc = jn_str_ok(&name) ? store(name.data, &text) : trouble(file, "out of memory");
+    if (rc == 0)
+        printf("%s\n", name.data);
+    jn_str_free(&name);
+    jn_str_free(&text);
     jn_module_release(m);
     return rc;
 }
@@ -359,6 +382,8 @@ int main(int argc, char **argv) {
         return draw(files[0], files[1], optimize);
     if (!strcmp(command, "draw") && n_files == 1 && out)
         return draw(files[0], out, optimize);
+    if (!strcmp(command, "view") && n_files == 1)
+        return view(files[0], out, optimize);
     if (!strcmp(command, "run") && n_files >= 2)
         return run(files[0], files + 1, n_files - 1, optimize, &run_options);
     if (!strcmp(command, "stats") && n_files == 1)

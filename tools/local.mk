@@ -7,6 +7,8 @@ bin_PROGRAMS += \
 tools_janus_graph_SOURCES = \
 	tools/graph_run.c \
 	tools/graph_run.h \
+	tools/graph_view.c \
+	tools/graph_view.h \
 	tools/janus-graph.c \
 	tools/line_diff.c \
 	tools/line_diff.h \

@@ -25,6 +25,7 @@ newaxis = None
 strided, preserve_format, contiguous_format = "strided", "preserve_format", "contiguous_format"
 
 from . import data, distributions, nn, optim, utils  # noqa: E402
+from ._dump import dump  # noqa: E402
 from ._explain import Explanation, explain  # noqa: E402
 from ._profile import profile  # noqa: E402
 from ._vmap import checkpoint, vmap  # noqa: E402

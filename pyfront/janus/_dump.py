@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""janus.dump: graphs as text, drawings, or the viewer's page."""
+import json
+import linecache
+import os
+import re
+
+from . import _C, _profile
+from ._explain import _HERE
+from ._words import user_path
+
+_FORMS = (".jir", ".json", ".dot", ".svg")
+_MOST_LINES = 20000
+
+
+def input_names(f):
+    """Names of the parameters of the newest graph of a function, as its user would write them."""
+    report = _C._report(f)
+    return [user_path(report["function"], path) for path in report["entries"][0]["inputs"]] if report["entries"] else []
+
+
+def _sources(files, library):
+    """{file: lines} of those that can be read; janus's own files only where asked for."""
+    found = {}
+    for file in sorted(files, key=lambda f: (f.startswith(_HERE), f)):
+        lines = [line.rstrip("\n") for line in linecache.getlines(file)]
+        if lines and len(lines) <= _MOST_LINES and (library or not file.startswith(_HERE)):
+            found[file] = lines
+    return found
+
+
+def _page(what):
+    if isinstance(what, str):
+        places = re.findall(r'@"((?:[^"\\]|\\.)*)":\d+:\d+', what)
+        return _C._page(what, json.dumps({"sources": _sources({json.loads(f'"{p}"') for p in places}, True)}))
+    report = _C._report(what)
+    files = {file for entry in report["entries"][:1] for file, *_ in entry["lines"]}
+    times = {f"{file}:{line}": ns for (file, line), ns in _profile.last_times().items() if file in files}
+    function = report["function"]
+    return _C._page(what, json.dumps({"title": getattr(function, "__qualname__", None) or repr(function), "times": times,
+                                      "names": input_names(what), "sources": _sources(files, True)}))
+
+
+def dump(what, path):
+    """Writes graphs to a file, in the form that its name ends with.
+
+    what: what `janus.function` returned (a decorated Module, too), or the text of a graph.  path: ends with
+
+    - `.jir`: the text form, all graphs of the function, most recent first
+    - `.html`: a page to look at the newest graph in any browser, without a network: SubGraphs fold and unfold, nodes have
+      their source line beside them, a search, a minimap; after a `janus.profile`, with times
+    - `.json`, `.dot`: for scripts and Graphviz, the newest graph; `.svg`: a drawing by Graphviz, which must be installed
+
+    Raises TypeError for anything else to write, ValueError for another suffix or, with `.html`, a function without graphs,
+    OSError where the file cannot be written.
+    """
+    suffix = os.path.splitext(os.fspath(path))[1]
+    if not isinstance(what, str):
+        try:
+            _C._report(what)
+        except TypeError:
+            raise TypeError("janus.dump: a janus.function or a graph's text is needed, got "
+                            f"{type(what).__name__}") from None
+    if suffix == ".html":
+        text = _page(what)
+    elif suffix in _FORMS:
+        text = _C._dump_text(what, suffix)
+    else:
+        raise ValueError(f"janus.dump: no format goes with the suffix \"{suffix}\" (.jir .json .dot .svg .html)")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
