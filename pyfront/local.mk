@@ -69,6 +69,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/state.c \
 	pyfront/convert/subscript.c \
 	pyfront/convert/super.c \
+	pyfront/convert/text.c \
 	pyfront/convert/tracked.c \
 	pyfront/convert/staged.h \
 	pyfront/convert/values.h \

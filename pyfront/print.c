@@ -30,18 +30,56 @@ bool jpy_print_can(PyObject *file) {
     return !strcmp(t, "_io.TextIOWrapper") || !strcmp(t, "_io.StringIO");
 }
 
-PyObject *jpy_print_text(const jpy_print *p, PyObject *const *items, unsigned n) {
-    PyObject *words = PyList_New(0), *text = NULL;
-    for (unsigned i = 0; words && i < n; i++) {
-        PyObject *s = PyObject_Str(items[i]);
-        if (!s || PyList_Append(words, s) < 0)
-            Py_CLEAR(words);
-        Py_XDECREF(s);
+PyObject *jpy_piece_text(const jpy_piece *p, PyObject *const *v) {
+    PyObject *args, *text, *call;
+    switch (p->how) {
+    case JPY_SAY_STR:
+        return PyObject_Str(v[0]);
+    case JPY_SAY_TEXT:
+        return Py_NewRef(p->text);
+    case JPY_SAY_FORMAT:
+        return PyObject_Format(v[0], p->text);
+    case JPY_SAY_PERCENT:
+        return PyUnicode_Format(p->text, v[0]);
+    case JPY_SAY_PERCENT_TUPLE:
+    case JPY_SAY_CALL:
+        break;
     }
-    PyObject *line = words ? PyUnicode_Join(p->sep, words) : NULL;
+    args = PyTuple_New((Py_ssize_t)p->n);
+    for (unsigned i = 0; args && i < p->n; i++)
+        PyTuple_SET_ITEM(args, (Py_ssize_t)i, Py_NewRef(v[i]));
+    if (!args)
+        return NULL;
+    if (p->how == JPY_SAY_PERCENT_TUPLE) {
+        text = PyUnicode_Format(p->text, args);
+    } else {
+        call = PyObject_GetAttrString(p->text, "format");
+        text = call ? PyObject_CallObject(call, args) : NULL;
+        Py_XDECREF(call);
+    }
+    Py_DECREF(args);
+    return text;
+}
+
+PyObject *jpy_print_text(const jpy_print *p, PyObject *const *values, unsigned n) {
+    PyObject *items = PyList_New(0), *item = NULL, *text = NULL;
+    unsigned at = 0;
+    for (unsigned i = 0; items && i < p->n_pieces && at + p->pieces[i].n <= n; i++) {
+        PyObject *s = jpy_piece_text(&p->pieces[i], values + at);
+        at += p->pieces[i].n;
+        if (s && item)
+            Py_SETREF(s, PyUnicode_Concat(item, s));
+        Py_XSETREF(item, s);
+        if (!item || (p->pieces[i].last && PyList_Append(items, item) < 0))
+            Py_CLEAR(items);
+        if (p->pieces[i].last)
+            Py_CLEAR(item);
+    }
+    Py_XDECREF(item);
+    PyObject *line = items ? PyUnicode_Join(p->sep, items) : NULL;
     if (line)
         text = PyUnicode_Concat(line, p->end);
-    Py_XDECREF(words);
+    Py_XDECREF(items);
     Py_XDECREF(line);
     return text;
 }

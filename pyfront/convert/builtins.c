@@ -240,7 +240,8 @@ static jcv_av *b_repr(jcv *c, const jcv_args *a) {
 
 static jcv_av *b_format(jcv *c, const jcv_args *a) {
     PyObject *spec = a->n_pos == 2 && a->pos[1]->kind == AV_PY ? a->pos[1]->py : NULL;
-    return a->n_pos == 1 || spec ? known_text(c, jcv_formatted(c, a->pos[0], spec)) : NULL;
+    return a->n_pos == 1 || (spec && PyUnicode_CheckExact(spec)) ? jcv_format(c, a->pos[0], spec)
+                                                                 : NULL;
 }
 
 static jcv_av *make_dict(jcv *c, const jcv_args *a) {
@@ -279,7 +280,9 @@ static jcv_av *type_call(jcv *c, jcv_av *f, const jcv_args *a) {
     else if (t == (PyObject *)&PyFloat_Type && a->n_pos)
         r = convert(c, a, JN_OP(s_float));
     else if (t == (PyObject *)&PyUnicode_Type && a->n_pos == 1 && !a->n_kw)
-        r = known_text(c, jcv_text(c, a->pos[0], JCV_S_STR));
+        r = a->pos[0]->kind == AV_TEXT     ? a->pos[0]
+            : a->pos[0]->kind == AV_SCALAR ? jcv_text_of(c, a->pos[0], NULL)
+                                           : known_text(c, jcv_text(c, a->pos[0], JCV_S_STR));
     else if (t == (PyObject *)&PyBool_Type && a->n_pos)
         r = convert(c, a, JN_OP(s_bool));
     return r;

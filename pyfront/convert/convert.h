@@ -636,6 +636,16 @@ jcv_av *jcv_super_attr(jcv *c, jcv_av *a, PyObject *name);
 jcv_av *jcv_super_init(jcv *c, const jcv_args *args);
 /* apart.c: _apart(f, *tensors), a call that is an invoke */
 jcv_av *jcv_call_apart(jcv *c, const jcv_args *args, bool checkpoint);
+/* text.c: text with numbers of the graph in it; NULL: not of these values */
+jcv_av *jcv_text_join(jcv *c, jcv_av *a, jcv_av *b);
+/* format(a, spec); spec: kept by c, NULL: "". */
+jcv_av *jcv_text_of(jcv *c, jcv_av *a, PyObject *spec);
+/* template % args (tuple: they are one) or template.format(*args). */
+jcv_av *jcv_text_by_template(jcv *c, PyObject *template, bool percent, bool tuple,
+                             jcv_av *const *args, unsigned n);
+struct jpy_piece;
+typedef void (*jcv_each_piece)(jcv *c, void *user, const struct jpy_piece *p, jcv_av *const *args);
+void jcv_text_pieces(jcv *c, jcv_av *a, jcv_each_piece fn, void *user);
 /* modules.c: modules made inside */
 /* A method that ModuleBase has in C; NULL: not known. */
 jcv_av *jcv_module_method(jcv *c, jcv_av *o, const char *name, const jcv_args *args);

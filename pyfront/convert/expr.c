@@ -373,17 +373,18 @@ void jcv_closure_defaults(jcv *c, jcv_av *a, jpy_tree *params) {
         a->items[a->n++] = params->z.v[i] ? jcv_eval(c, params->z.v[i]) : NULL;
 }
 
-/* The text of `{v}` in an f-string; NULL: it is not known. */
-static PyObject *formatted(jcv *c, jpy_tree *e, jcv_av *v) {
+/* The text of `{v}` in an f-string. */
+static jcv_av *formatted(jcv *c, jpy_tree *e, jcv_av *v) {
     PyObject *o = jcv_const_object(c, v), *spec = NULL;
     if (e->op == 'a')
         jcv_refuse(c, "an ASCII representation");
-    if (e->op == 'r' || e->op == 's') {
+    bool number = v->kind == AV_SCALAR;
+    if ((e->op == 'r' || e->op == 's') && !(number && !e->b)) {
         PyObject *text = jcv_text(c, v, e->op == 's' ? JCV_S_STR : JCV_S_REPR);
         if (!text && o)
             text = jcv_own(c, e->op == 's' ? PyObject_Str(o) : PyObject_Repr(o));
         if (!text)
-            return NULL;
+            jcv_refuse(c, "text made of %s", jcv_describe(v));
         o = text;
         v = jcv_py(c, text, NULL);
     }
@@ -392,22 +393,27 @@ static PyObject *formatted(jcv *c, jpy_tree *e, jcv_av *v) {
         if (!spec)
             jcv_refuse(c, "a format that only the graph knows");
     }
-    return o ? jcv_own(c, PyObject_Format(o, spec)) : jcv_formatted(c, v, spec);
+    if (v->kind == AV_TEXT && !spec)
+        return v;
+    if (!o)
+        return jcv_format(c, v, spec);
+    PyObject *text = jcv_own(c, PyObject_Format(o, spec));
+    return text == v->py ? v : jcv_py(c, text, NULL);
 }
 
 static jcv_av *fstring(jcv *c, jpy_tree *n) {
-    PyObject *text = jcv_own(c, PyUnicode_FromString(""));
+    jcv_av *text = NULL;
     for (unsigned i = 0; i < n->x.n; i++) {
         jpy_tree *e = n->x.v[i];
         jcv_av *v = jcv_eval(c, e->kind == JPY_FORMATTED ? e->a : e);
-        PyObject *piece = e->kind == JPY_FORMATTED ? formatted(c, e, v) : jcv_const_object(c, v);
-        if (!piece)
+        jcv_av *piece = e->kind == JPY_FORMATTED ? formatted(c, e, v) : v;
+        if (!piece ||
+            (piece->kind != AV_TEXT && !(piece->kind == AV_PY && PyUnicode_Check(piece->py))))
             jcv_refuse(c, "text made of %s", jcv_describe(v));
-        if (n->x.n == 1 && v->kind == AV_PY && piece == v->py)
-            return v; /* it is that object */
-        text = jcv_own(c, PyUnicode_Concat(text, piece));
+        jcv_av *both = text ? jcv_text_join(c, text, piece) : piece; /* alone: it is that object */
+        text = both ? both : jcv_take(c, PyUnicode_Concat(text->py, piece->py));
     }
-    return jcv_py(c, text, NULL);
+    return text ? text : jcv_take(c, PyUnicode_New(0, 0));
 }
 
 static jcv_av *dict_display(jcv *c, jpy_tree *n) {

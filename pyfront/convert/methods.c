@@ -341,6 +341,13 @@ static jcv_av *live_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
     return NULL;
 }
 
+static bool all_constants(jcv *c, const jcv_args *a) {
+    bool all = true;
+    for (unsigned i = 0; i < a->n_pos && all; i++)
+        all = jcv_const_object(c, a->pos[i]) != NULL;
+    return all;
+}
+
 jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
     jcv_av *r = NULL;
     bool real = self->kind == AV_PY;
@@ -371,6 +378,9 @@ jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *
         r = jcv_named_method(c, self, name, a);
     } else if (real && jpy_module_check(self->py)) {
         r = jcv_module_method(c, self, name, a);
+    } else if (real && PyUnicode_CheckExact(self->py) && !strcmp(name, "format") && !a->n_kw &&
+               !all_constants(c, a)) {
+        r = jcv_text_by_template(c, self->py, false, true, a->pos, a->n_pos);
     } else if (real && jcv_is_const(self)) {
         PyObject *m = jcv_own(c, PyObject_GetAttrString(self->py, name));
         r = jcv_call_real(c, m, a, name);

@@ -173,8 +173,18 @@ jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
                 jcv_refuse(c, "a very large result");
         return jcv_take(c, rows[op].call(a->py, b->py));
     }
-    if (op == JPY_MOD && a->kind == AV_PY && PyUnicode_CheckExact(a->py) && jcv_const_object(c, b))
-        return jcv_take(c, PyUnicode_Format(a->py, jcv_const_object(c, b)));
+    if (op == JPY_MOD && a->kind == AV_PY && PyUnicode_CheckExact(a->py)) {
+        if (jcv_const_object(c, b))
+            return jcv_take(c, PyUnicode_Format(a->py, jcv_const_object(c, b)));
+        bool tuple = b->kind == AV_TUPLE && !b->named;
+        jcv_av *text =
+            jcv_text_by_template(c, a->py, true, tuple, tuple ? b->items : &b, tuple ? b->n : 1);
+        if (text)
+            return text;
+    }
+    jcv_av *text = op == JPY_ADD ? jcv_text_join(c, a, b) : NULL;
+    if (text)
+        return text;
     if (a->kind == AV_TENSOR || b->kind == AV_TENSOR) {
         return tensor_binary(c, inplace && a->kind == AV_TENSOR ? rows[op].in_place : rows[op].call,
                              a, b);

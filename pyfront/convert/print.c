@@ -9,6 +9,7 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/list.h"
 #include "pyfront/print.h"
 
 static PyObject *text_option(jcv *c, jcv_av *a, const char *dflt) {
@@ -51,13 +52,28 @@ static jcv_val *printed(jcv *c, jcv_av *a) {
     jcv_refuse(c, "print() of %s", jcv_describe(a));
 }
 
+/* The values and pieces of a print, as they come together. */
+typedef struct saying {
+    JCV_LIST(jcv_val *) values;
+    JCV_LIST(jpy_piece) pieces;
+} saying;
+
+static void say(jcv *c, void *user, const jpy_piece *p, jcv_av *const *args) {
+    saying *s = user;
+    for (unsigned i = 0; i < p->n; i++) {
+        jcv_val *v = printed(c, args[i]);
+        jcv_add(c, &s->values, v);
+    }
+    jcv_add(c, &s->pieces, *p);
+}
+
 jcv_av *jcv_print(jcv *c, const jcv_args *a) {
     jpy_print *p = jn_arena_zalloc(&c->entry->arena, sizeof *p);
     if (!p)
         jcv_refuse(c, "out of memory");
     if (!jpy_print_can(NULL))
         jcv_refuse(c, "print() to a file of the program's own");
-    jcv_val **v = jcv_alloc(c, (a->n_pos + 2) * sizeof *v);
+    saying s = {0};
     jcv_av *none = jcv_none(c), *sep = none, *end = none, *flush = jcv_bool(c, false), *file = none;
     for (unsigned i = 0; i < a->n_kw; i++) {
         const char *name = PyUnicode_AsUTF8(a->names[i]);
@@ -75,19 +91,29 @@ jcv_av *jcv_print(jcv *c, const jcv_args *a) {
     if (flush->kind != AV_PY || !PyBool_Check(flush->py))
         jcv_refuse(c, "print() with computed options");
     p->flush = flush->py == Py_True;
-    unsigned n = 0;
     if (!(file->kind == AV_PY && file->py == Py_None)) {
         if (file->kind != AV_PY || !file->src || !jpy_print_can(file->py))
             jcv_refuse(c, "print() to a file of the program's own");
         p->to_file = true;
-        v[n++] = jcv_object_input(c, file->src);
+        jcv_val *to = jcv_object_input(c, file->src);
+        jcv_add(c, &s.values, to);
     }
-    for (unsigned i = 0; i < a->n_pos; i++)
-        v[n++] = printed(c, a->pos[i]);
+    for (unsigned i = 0; i < a->n_pos; i++) {
+        if (a->pos[i]->kind == AV_TEXT)
+            jcv_text_pieces(c, a->pos[i], say, &s);
+        else
+            say(c, &s, &(jpy_piece){JPY_SAY_STR, NULL, 1, true}, &a->pos[i]);
+    }
+    p->n_pieces = (unsigned)s.pieces.n;
+    p->pieces = jn_arena_zalloc(&c->entry->arena, (s.pieces.n + 1) * sizeof *p->pieces);
+    if (!p->pieces)
+        jcv_refuse(c, "out of memory");
+    if (s.pieces.n)
+        memcpy(p->pieces, s.pieces.data, s.pieces.n * sizeof *p->pieces);
     janus_host_emit_attrs attrs = {sizeof attrs, (int64_t)c->entry->prints.n};
     if (!jn_vec_push(&c->entry->prints, p))
         jcv_refuse(c, "out of memory");
-    jcv_op(c, JN_OP(host_emit), v, n, &attrs);
+    jcv_op(c, JN_OP(host_emit), s.values.data, (unsigned)s.values.n, &attrs);
     c->n_effects++;
     return none;
 }

@@ -378,6 +378,8 @@ PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
         return &PyFunction_Type;
     case AV_METHOD:
         return type_of_method(c, a);
+    case AV_TEXT:
+        return &PyUnicode_Type;
     case AV_SUPER:
         return &PySuper_Type;
     case AV_SEQ:
@@ -458,6 +460,7 @@ bool jcv_av_equal(const jcv_av *a, const jcv_av *b) {
     case AV_SUM:
     case AV_CHOICE:
     case AV_MAYBE:
+    case AV_TEXT:
         return false;
     }
     return false;
@@ -481,6 +484,8 @@ const char *jcv_describe(jcv_av *a) {
                                         "a sum",
                                         "a choice of functions",
                                         "what a tensor holds",
+                                        "super()",
+                                        "text with numbers of the graph",
                                         "what a dict has or None"};
     if (a->kind == AV_SEQ && a->text)
         return a->text;

@@ -38,6 +38,7 @@ typedef enum jcv_kind {
     AV_CHOICE,  /* items: key, value, ...; self: the object of the graph that selects */
     AV_DATA,    /* what a tensor holds: val; n: it requires grad (place.c) */
     AV_SUPER,   /* super(): py: the class, self: the instance (super.c) */
+    AV_TEXT,    /* words: text with numbers of the graph (text.c) */
     AV_MAYBE    /* d.get(key): items: d, key; val: whether it is there, else None; n: live_epoch */
 } jcv_kind;
 
@@ -71,9 +72,10 @@ struct jcv_av {
     jcv_lack lack;               /* of AV_UNDEF */
     PyObject *named;             /* of AV_TUPLE: the named tuple type that it is of, or NULL */
     const jn_type *const *types; /* of the rows of a stacked list */
-    jcv_av *origin;       /* of AV_LIST, AV_DICT: the real container that it stands for, or NULL */
-    jcv_watch *watch;     /* of AV_ITER: where its items come from (watch.c) */
-    const jpy_tree *site; /* of a stacked list: the comprehension that made it, or NULL */
+    jcv_av *origin;   /* of AV_LIST, AV_DICT: the real container that it stands for, or NULL */
+    jcv_watch *watch; /* of AV_ITER: where its items come from (watch.c) */
+    struct jcv_words *words; /* of AV_TEXT */
+    const jpy_tree *site;    /* of a stacked list: the comprehension that made it, or NULL */
 };
 
 typedef struct jcv_saver {

@@ -493,6 +493,57 @@ def test_named_tuples_stay_named_where_the_graph_stores_them():
         assert plain(f(x, [])) == plain(named_are_stored(x, []))
 
 
+# ---- text with numbers of the graph ---------------------------------------------------------------
+
+
+TEXTS = [
+    "'%.2f' % y, f'{y.item():.3f}', 'loss {:.4f}'.format(y.item()), sep='|'",
+    "'%d: %.2f %s' % (3, y.item(), 'a'), '%5d%% %e' % (int(y.item()), y)",
+    "f'{int(y.item())} {y:.3f} {y} {x.shape} {y.item()!r} {y.item()!s} {y.item() > 5.8}'",
+    "'{0:.1f} {0:5.2f} {{}}'.format(y), f'{y.item():{3}.{1}f}'",
+    "'a' + f'{y:.1f}' + 'b' + str(y.item()), 'x'",
+    "f'{y:>10.2f}|{y:<9}|{y:^12.1e}', end=';'",
+    "f'{(y * w.sum()).item():.2f} {y * w.sum():.2f}', '%.3f' % (y * w.sum())",
+]
+RAISE = ["'{:d}'.format(y.item())", "'%d %d' % y.item()", "f'{y.item():c}'", "'%c' % int(y.item() * 1e9)"]
+
+
+def printing(text, run):
+    space = {"w": janus.ones(2, requires_grad=True)}
+    name = f"<print {text}>"
+    line = f"print({text})" if run else f"s = {text}"
+    source = f"def f(x):\n    y = x.sum()\n    {line}\n    return y\n"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    exec(compile(source, name, "exec"), space)
+    return space["f"]
+
+
+@pytest.mark.parametrize("verify", ["never", "always"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_text_with_numbers_is_printed_by_graphs(text, verify, capsys):
+    f = printing(text, True)
+    wanted = [plain(f(x)) for x in inputs()], capsys.readouterr().out
+    g = janus.function(f, verify=verify, measure=False)
+    assert ([plain(g(x)) for x in inputs()], capsys.readouterr().out) == wanted
+    assert verify == "always" or g.stats()["graph"] >= CALLS // 2, janus.explain(g)
+    assert g.stats()["disproved"] == 0
+
+
+@pytest.mark.parametrize("text", RAISE)
+def test_text_that_raises_does_so_where_nobody_prints_it(text):
+    f = printing(text, False)
+    outcomes = []
+    for g in (f, janus.function(f, verify="never", measure=False)):
+        seen = []
+        for x in inputs():
+            try:
+                seen.append(plain(g(x)))
+            except Exception as e:
+                seen.append((type(e), str(e)))
+        outcomes.append(seen)
+    assert outcomes[0] == outcomes[1]
+
+
 # ---- generated: operations on a set and a queue --------------------------------------------------
 
 

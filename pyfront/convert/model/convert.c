@@ -75,12 +75,15 @@ PyObject *jcv_text(jcv *c, jcv_av *a, int slot) {
     return how == JCV_ABSENT && slot == JCV_S_STR ? jcv_text(c, a, JCV_S_REPR) : NULL;
 }
 
-PyObject *jcv_formatted(jcv *c, jcv_av *a, PyObject *spec) {
+jcv_av *jcv_format(jcv *c, jcv_av *a, PyObject *spec) {
     PyObject *method;
     jcv_how how = jcv_how_is(c, a, JCV_S_FORMAT, JCV_METHOD, &method);
     jcv_av *args[1] = {spec ? jcv_py(c, spec, NULL) : jcv_take(c, PyUnicode_New(0, 0))};
-    if (how == JCV_PYTHON)
-        return text(c, jcv_call_special(c, a, method, args, 1));
+    if (how == JCV_PYTHON) {
+        jcv_av *r = jcv_call_special(c, a, method, args, 1);
+        return r->kind == AV_TEXT ? r : jcv_py(c, text(c, r), NULL);
+    }
     bool plain = !spec || (PyUnicode_Check(spec) && !PyUnicode_GET_LENGTH(spec));
-    return how == JCV_ABSENT && plain ? jcv_text(c, a, JCV_S_STR) : NULL;
+    PyObject *known = how == JCV_ABSENT && plain ? jcv_text(c, a, JCV_S_STR) : NULL;
+    return known ? jcv_py(c, known, NULL) : jcv_text_of(c, a, args[0]->py);
 }

@@ -81,7 +81,7 @@ jcv_av *jcv_to_index(jcv *c, jcv_av *a);
 jcv_av *jcv_hash(jcv *c, jcv_av *a);
 /* str() or repr(), by JCV_S_STR or JCV_S_REPR: a str, borrowed. */
 PyObject *jcv_text(jcv *c, jcv_av *a, int slot);
-/* format(a, spec), spec: str or NULL. */
-PyObject *jcv_formatted(jcv *c, jcv_av *a, PyObject *spec);
+/* format(a, spec), spec: str or NULL: a str, or text with a number of the graph. */
+jcv_av *jcv_format(jcv *c, jcv_av *a, PyObject *spec);
 
 #endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text with numbers of the graph in it: pieces, which are put together when the run is prepared.
+ *
+ * It can be joined to other text and printed (print.c); who asks what it says refuses.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "pyfront/convert/list.h"
+#include "pyfront/print.h"
+
+/* A piece with the values that it takes. */
+typedef struct piece {
+    jpy_piece say;
+    jcv_av **args;
+} piece;
+
+struct jcv_words {
+    JCV_LIST(piece) pieces;
+};
+
+static jcv_av *new_text(jcv *c) {
+    jcv_av *a = jcv_new(c, AV_TEXT);
+    a->words = jcv_alloc(c, sizeof *a->words);
+    return a;
+}
+
+/* CPython would make the text here, and might raise: whether it does must not depend on the numbers
+ * but on their types, and it does not. */
+static void never_raises(jcv *c, const piece *p) {
+    enum { TRIALS = 3 };
+    static const double floats[TRIALS] = {1.5, (double)INFINITY, (double)NAN};
+    static const long long ints[TRIALS] = {0, -1, INT64_MAX};
+    PyObject **v = jcv_alloc(c, (p->say.n + 1) * sizeof *v);
+    for (int k = 0; k < TRIALS; k++) {
+        for (unsigned i = 0; i < p->say.n; i++) {
+            const jcv_av *a = p->args[i];
+            int kind = a->kind == AV_SCALAR ? a->val->type->kind : JANUS_KIND_NONE;
+            v[i] = kind == JANUS_KIND_NONE    ? a->py
+                   : kind == JANUS_KIND_FLOAT ? jcv_own(c, PyFloat_FromDouble(floats[k]))
+                   : kind == JANUS_KIND_INT   ? jcv_own(c, PyLong_FromLongLong(ints[k]))
+                                              : jcv_own(c, PyBool_FromLong(k & 1));
+        }
+        jcv_own(c, jpy_piece_text(&p->say, v));
+    }
+}
+
+/* text is kept by c. */
+static jcv_av *one_piece(jcv *c, jpy_text_how how, PyObject *text, jcv_av *const *args,
+                         unsigned n) {
+    jcv_av *a = new_text(c);
+    piece p = {{how, text, n, false}, jcv_alloc(c, (n + 1) * sizeof *args)};
+    if (n)
+        memcpy(p.args, args, n * sizeof *args);
+    never_raises(c, &p);
+    jcv_add(c, &a->words->pieces, p);
+    return a;
+}
+
+static bool is_text(const jcv_av *a) {
+    return a->kind == AV_TEXT || (a->kind == AV_PY && PyUnicode_CheckExact(a->py));
+}
+
+jcv_av *jcv_text_join(jcv *c, jcv_av *a, jcv_av *b) {
+    if (!is_text(a) || !is_text(b) || (a->kind == AV_PY && b->kind == AV_PY))
+        return NULL;
+    jcv_av *both = new_text(c), *parts[2] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        jcv_av *x = parts[i]->kind == AV_TEXT ? parts[i]
+                                              : one_piece(c, JPY_SAY_TEXT, parts[i]->py, NULL, 0);
+        for (size_t k = 0; k < x->words->pieces.n; k++)
+            jcv_add(c, &both->words->pieces, x->words->pieces.data[k]);
+    }
+    return both;
+}
+
+jcv_av *jcv_text_of(jcv *c, jcv_av *a, PyObject *spec) {
+    if (a->kind != AV_SCALAR)
+        return NULL;
+    PyObject *none = jcv_own(c, PyUnicode_New(0, 0));
+    return one_piece(c, JPY_SAY_FORMAT, spec ? spec : none, &a, 1);
+}
+
+/* Whether a template says nothing but how numbers look: "%d", "%.3f"; "{}", "{:.2f}", "{0:5d}". */
+static bool numbers_only(PyObject *template, bool percent) {
+    const char *s = PyUnicode_AsUTF8(template);
+    if (!s) {
+        PyErr_Clear();
+        return false;
+    }
+    for (; *s; s++) {
+        if (percent ? *s != '%' : *s != '{')
+            continue;
+        if (s[1] == *s) {
+            s++;
+        } else if (percent) {
+            s += 1 + strspn(s + 1, "0123456789.+- #");
+            if (!*s || !strchr("dieEfFgG", *s))
+                return false;
+        } else {
+            s += 1 + strspn(s + 1, "0123456789");
+            if (*s == ':')
+                s += strcspn(s, "{}");
+            if (*s != '}')
+                return false;
+        }
+    }
+    return true;
+}
+
+/* A number of the graph, of a tensor the one that it holds, or a constant; NULL: something else. */
+static jcv_av *as_number(jcv *c, jcv_av *a) {
+    if (a->kind == AV_TENSOR && jcv_tensor_val(c, a->py)->type->rank == 0)
+        return jcv_scalar(c, jcv_item(c, jcv_tensor_val(c, a->py)));
+    bool plain = a->kind == AV_PY && (PyLong_CheckExact(a->py) || PyFloat_CheckExact(a->py) ||
+                                      PyBool_Check(a->py) || PyUnicode_CheckExact(a->py));
+    return a->kind == AV_SCALAR || plain ? a : NULL;
+}
+
+jcv_av *jcv_text_by_template(jcv *c, PyObject *template, bool percent, bool tuple,
+                             jcv_av *const *args, unsigned n) {
+    jcv_av **v = jcv_alloc(c, (n + 1) * sizeof *v);
+    bool tensors = false;
+    for (unsigned i = 0; i < n; i++) {
+        tensors = tensors || args[i]->kind == AV_TENSOR;
+        v[i] = as_number(c, args[i]);
+        if (!v[i])
+            return NULL;
+    }
+    if (tensors && !numbers_only(template, percent))
+        return NULL;
+    jpy_text_how how = !percent ? JPY_SAY_CALL : tuple ? JPY_SAY_PERCENT_TUPLE : JPY_SAY_PERCENT;
+    return one_piece(c, how, template, v, n);
+}
+
+void jcv_text_pieces(jcv *c, jcv_av *a, jcv_each_piece fn, void *user) {
+    for (size_t i = 0; i < a->words->pieces.n; i++) {
+        piece *p = &a->words->pieces.data[i];
+        jpy_piece say = p->say;
+        say.text = jpy_guards_own(c->guards, say.text);
+        say.last = i + 1 == a->words->pieces.n;
+        fn(c, user, &say, p->args);
+    }
+}
