@@ -281,6 +281,8 @@ void jcv_made_of(jcv *c, jcv_av *leaf, jcv_av *const *of, unsigned n);
 /* Whether a tensor was made in x, or is `or` (NULL: none), and has no other name outside. */
 bool jcv_only_in(jcv *c, jcv_av *a, const jcv_ctx *x, jcv_av * or);
 bool jcv_same_root(jcv *c, jcv_av *a, jcv_av *b);
+/* Whether two roots are, or on some paths may be, one tensor (depth: 0). */
+bool jcv_may_be_one(const jcv_rec *a, const jcv_rec *b, unsigned depth);
 /* What a loop carries: the proxies of its body's parameters and what a round leaves; refuses when
  * the next round would write to what has another name. */
 void jcv_check_rounds(jcv *c, const jcv_ctx *body, jcv_av *const *first, jcv_av *const *last,

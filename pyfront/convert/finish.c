@@ -137,6 +137,10 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
             snprintf(c->reason, sizeof c->reason, "two views of one tensor leave the graph");
             jcv_throw_now(c, THROW_RESTART);
         }
+    for (size_t i = 0; i < f->escaped.n; i++)
+        if (f->escaped.data[i]->root != rec->root &&
+            jcv_may_be_one(rec->root, f->escaped.data[i]->root, 0))
+            jcv_refuse(c, "two results that are one tensor on some paths");
     jcv_leak(c, rec);
     jcv_add(c, &f->escaped, rec);
     bool tracked = jpy_tensor_tracked((jpy_tensor *)a->py);

@@ -179,6 +179,15 @@ static bool may_be(const jcv_rec *r, const jcv_rec *x, unsigned depth) {
     return false;
 }
 
+bool jcv_may_be_one(const jcv_rec *a, const jcv_rec *b, unsigned depth) {
+    if (depth > MAX_DEPTH || may_be(b, a, 0))
+        return true;
+    for (unsigned i = 0; i < a->n_from; i++)
+        if (jcv_may_be_one(a->from[i], b, depth + 1))
+            return true;
+    return false;
+}
+
 /* Whether an abstract value leads to x otherwise than by `me`. */
 static bool leads_to(jcv *c, const jcv_av *a, const jcv_rec *x, const jcv_rec *me) {
     if (!a || a->kind == AV_UNDEF || a->kind == AV_PY)

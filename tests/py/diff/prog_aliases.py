@@ -370,3 +370,27 @@ def two_stacks(function, log):
         return x
     for d in TREES + (2, 3, 1):
         log(f(tree(d), t(2)))
+
+
+@case(graph=False)
+def results_that_are_one_tensor_on_some_paths(function, log):
+    """What the caller does to one is seen through the other there."""
+    @function
+    def by_branch(x):
+        g = h = x * 2
+        if x.sum() > 0:
+            h = h * 3
+        return h, g
+
+    @function
+    def by_loop(x):
+        first = h = x * 2
+        while h.sum() < 1:
+            h = h + 1
+        return {"first": first, "last": h}
+
+    for s in range(8):
+        a, b = by_branch(t(3, seed=s))
+        a += 1
+        log(a, b)
+        log(by_loop(t(3, seed=s)))
