@@ -1,0 +1,632 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Skeletons: functions of which CPython runs some statements and graphs the others.
+
+A *region* is a group of neighbouring statements that may run as a graph.  The skeleton of a function is the
+function with, in place of each group,
+
+    .t = .regions[k](live-ins)
+    if .t is None:
+        the statements
+    else:
+        live-outs = .t
+
+and for the converter the text of a function of the live-ins that returns the live-outs; that one never runs.
+Both are made inside the tree of the whole file, so that names mean what they mean there, and have the positions
+of the user's text.  What is added has names that are no identifiers.
+
+Which statements are CPython's is learnt from conversions: where one is refused, the statement becomes CPython's
+(of a compound one its head: what is in it is grouped again).
+"""
+import __future__
+
+import ast
+import collections
+import copy
+import linecache
+import types
+import warnings
+
+from . import _C
+
+REGIONS = ". regions of statements"  # keyword-only parameter of a skeleton, its regions as a tuple
+TAKEN = ". what a region leaves"  # variable of a skeleton
+_LOOKS_AT_FRAMES = {"locals", "vars", "dir", "eval", "exec", "breakpoint"}  # functions, and attributes of modules
+_FRAME_ATTRIBUTES = {"_getframe", "_current_frames", "currentframe", "set_trace", "settrace", "setprofile", "f_locals"}
+_FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_SCOPES = (*_FUNCTIONS, ast.GeneratorExp, ast.ClassDef)
+_WORK = (ast.Call, ast.BinOp, ast.UnaryOp, ast.AugAssign, ast.Compare, ast.Subscript)
+_LOOPS = (ast.For, ast.While)
+_TRIES = tuple(t for t in (ast.Try, getattr(ast, "TryStar", None)) if t)
+_MAX_SPLITS = 64
+FALL, RETURN, BREAK, CONTINUE = range(4)  # how a region is left
+
+_plans = {}  # id of a code object -> its Plan (which keeps it), or None
+
+
+def plan_of(function):
+    """The plan of a Python function, None: it has no skeleton."""
+    code = function.__code__
+    if id(code) not in _plans:
+        try:
+            plan = Plan(code, function.__globals__)
+        except (_NoSkeleton, SyntaxError, ValueError, RecursionError):
+            plan = None
+        _plans[id(code)] = plan, code
+    return _plans[id(code)][0]
+
+
+class _NoSkeleton(Exception):
+    pass
+
+
+def _compile(tree, filename, flags):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they were given when the module was compiled
+        return compile(tree, filename, "exec", flags, dont_inherit=True)
+
+
+def _codes(code):
+    yield code
+    for c in code.co_consts:
+        if isinstance(c, types.CodeType):
+            yield from _codes(c)
+
+
+def _place(statement):
+    return statement.lineno, statement.col_offset
+
+
+class Plan:
+    """What is CPython's of the statements of one code object."""
+
+    def __init__(self, code, module):
+        if code.co_flags & 0x2a0 or code.co_name == "<lambda>":  # generators and coroutines
+            raise _NoSkeleton
+        self.code, self.flags = code, code.co_flags & _FUTURES
+        self.text = "".join(linecache.getlines(code.co_filename, module))
+        tree, node, _, _ = self._parse()
+        if sum(c == code for c in _codes(_compile(tree, code.co_filename, self.flags))) != 1:
+            raise _NoSkeleton
+        for n in ast.walk(node):
+            if isinstance(n, ast.Attribute) and n.attr in _FRAME_ATTRIBUTES:
+                raise _NoSkeleton
+            if isinstance(n, ast.Name) and (n.id in _LOOKS_AT_FRAMES or (n.id[:2] == "__" and n.id[-2:] != "__")):
+                raise _NoSkeleton
+        self.node = node
+        self.python, self.cuts = set(), set()  # places of statements: CPython's; beginnings of regions
+        self.version = 0  # of what is planned
+        self.made = None  # version, code of the skeleton, [Region text]
+
+    def _parse(self):
+        """The tree of the file, the function in it, the list it stands in, the class around it."""
+        code = self.code
+        tree = compile(self.text, code.co_filename, "exec", self.flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+        found = []
+
+        def search(node, in_class):
+            for _, value in ast.iter_fields(node):
+                for child in value if isinstance(value, list) else [value]:
+                    if not isinstance(child, ast.AST):
+                        continue
+                    if isinstance(child, ast.FunctionDef) and child.name == code.co_name:
+                        first = child.decorator_list[0] if child.decorator_list else child
+                        if first.lineno == code.co_firstlineno:
+                            found.append((child, value, in_class))
+                    search(child, child.name if isinstance(child, ast.ClassDef) else in_class)
+
+        search(tree, None)
+        if len(found) != 1:
+            raise _NoSkeleton
+        return (tree, *found[0])
+
+    def split(self, place, within):
+        """A conversion was refused at the statement at `place`, None: not at any.  within: the places of the first and
+        last statement of the region that was converted, None: the function.  Whether the plan has changed."""
+        before = len(self.python) + len(self.cuts)
+        if before >= _MAX_SPLITS:
+            return False
+        statements = self._group(within)
+        if place and any(_place(s) == place for s in _statements(statements)):
+            self.python.add(place)
+        elif len(statements) > 1:
+            self.cuts.add(_place(statements[len(statements) // 2]))
+        elif statements:
+            self.python.add(_place(statements[0]))
+        changed = len(self.python) + len(self.cuts) > before
+        self.version += changed
+        return changed
+
+    def leave_out(self, within):
+        """A region is not worth it: its statements are CPython's."""
+        self.python.update(_place(s) for s in self._group(within))
+        self.version += 1
+
+    def _group(self, within):
+        if within is None:
+            return self.node.body
+        for block in _blocks(self.node):
+            places = [_place(s) for s in block]
+            if within[0] in places and within[1] in places:
+                return block[places.index(within[0]):places.index(within[1]) + 1]
+        return []
+
+    def make(self):
+        """(code of the skeleton, [Region text]); None: there is no region."""
+        if self.made is None or self.made[0] != self.version:
+            self.made = self.version, *(_Maker(self).make() or (None, []))
+        return self.made[1:]
+
+
+def _statements(block):
+    """All statements of a function's body, inner ones included, functions and classes inside not."""
+    for s in block:
+        yield s
+        if not isinstance(s, (*_FUNCTIONS, ast.ClassDef)):
+            for inner in _inner_blocks(s):
+                yield from _statements(inner)
+
+
+def _inner_blocks(s):
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(s, name, None)
+        if isinstance(block, list):
+            yield block
+    for part in (*getattr(s, "handlers", ()), *getattr(s, "cases", ())):
+        yield part.body
+
+
+def _blocks(function):
+    yield function.body
+    for s in _statements(function.body):
+        if not isinstance(s, (*_FUNCTIONS, ast.ClassDef)):
+            yield from _inner_blocks(s)
+
+
+class Names(ast.NodeVisitor):
+    """Which variables statements bind and read.
+
+    exposed: read, or left alone, on a path on which they were not bound before, as nearly as the text tells;
+    bound: on some path; surely: on all paths that go on behind; loaded: read anywhere."""
+
+    def __init__(self, statements):
+        self.exposed, self.bound, self.surely, self.loaded = set(), set(), set(), set()
+        self.block(statements)
+
+    def block(self, statements):
+        for s in statements:
+            self.visit(s)
+
+    def load(self, name):
+        self.loaded.add(name)
+        if name not in self.surely:
+            self.exposed.add(name)
+
+    def store(self, name):
+        self.bound.add(name)
+        self.surely.add(name)
+
+    def visit_Name(self, node):
+        if isinstance(node.ctx, ast.Load):
+            self.load(node.id)
+        elif isinstance(node.ctx, ast.Store):
+            self.store(node.id)
+        else:
+            self.load(node.id)
+            self.bound.add(node.id)
+            self.surely.discard(node.id)
+
+    def visit_Assign(self, node):
+        self.visit(node.value)
+        for target in node.targets:
+            self.visit(target)
+
+    def visit_AugAssign(self, node):
+        if isinstance(node.target, ast.Name):
+            self.load(node.target.id)
+        self.visit(node.value)
+        self.visit(node.target)
+
+    def visit_AnnAssign(self, node):
+        if node.value:
+            self.visit(node.value)
+            self.visit(node.target)
+        elif not isinstance(node.target, ast.Name):
+            self.visit(node.target)
+
+    def visit_NamedExpr(self, node):
+        self.visit(node.value)
+        self.visit(node.target)
+
+    def _arms(self, *arms):
+        """Each is a function that visits one."""
+        before, after = set(self.surely), None
+        for arm in arms:
+            self.surely = set(before)
+            leaves = arm()
+            if not leaves:
+                after = self.surely if after is None else after & self.surely
+        self.surely = self.surely | before if after is None else after
+
+    def _arm(self, statements):
+        def arm():
+            self.block(statements)
+            return bool(statements) and isinstance(statements[-1], (ast.Return, ast.Raise, ast.Break, ast.Continue))
+        return arm
+
+    def _expression(self, node):
+        def arm():
+            self.visit(node)
+        return arm
+
+    def visit_If(self, node):
+        self.visit(node.test)
+        self._arms(self._arm(node.body), self._arm(node.orelse))
+
+    def visit_IfExp(self, node):
+        self.visit(node.test)
+        self._arms(self._expression(node.body), self._expression(node.orelse))
+
+    def visit_BoolOp(self, node):
+        self.visit(node.values[0])
+        for value in node.values[1:]:
+            self._arms(self._expression(value), lambda: None)
+
+    def visit_Compare(self, node):
+        self.visit(node.left)
+        self.visit(node.comparators[0])
+        for value in node.comparators[1:]:
+            self._arms(self._expression(value), lambda: None)
+
+    def _loop(self, node, head):
+        before = set(self.surely)
+        head()
+        inside = set(self.surely) if isinstance(node, ast.While) else before
+        self.block(node.body)
+        self.surely = inside
+        self.block(node.orelse)
+        self.surely = inside
+
+    def visit_While(self, node):
+        self._loop(node, lambda: self.visit(node.test))
+
+    def visit_For(self, node):
+        self.visit(node.iter)
+        self._loop(node, lambda: self.visit(node.target))
+
+    def visit_Match(self, node):
+        self.visit(node.subject)
+        before = set(self.surely)
+        for case in node.cases:
+            self.surely = set(before)
+            self.visit(case)
+        self.surely = before
+
+    def visit_MatchAs(self, node):
+        self.generic_visit(node)
+        if node.name:
+            self.store(node.name)
+
+    visit_MatchStar = visit_MatchAs
+
+    def visit_MatchMapping(self, node):
+        self.generic_visit(node)
+        if node.rest:
+            self.store(node.rest)
+
+    def visit_Try(self, node):
+        before = set(self.surely)
+        self.block(node.body)
+        self.block(node.orelse)
+        after = self.surely
+        for handler in node.handlers:
+            self.surely = set(before)
+            if handler.type:
+                self.visit(handler.type)
+            if handler.name:
+                self.store(handler.name)
+            self.block(handler.body)
+            if handler.name:
+                self.bound.add(handler.name)
+                after.discard(handler.name)
+        self.surely = after
+        self.block(node.finalbody)
+
+    visit_TryStar = visit_Try
+
+    def visit_Import(self, node):
+        for alias in node.names:
+            self.store(alias.asname or alias.name.split(".")[0])
+
+    visit_ImportFrom = visit_Import
+
+    def _comprehension(self, node):
+        inner = Names([])
+        inner.visit(node.generators[0].iter)
+        for i, g in enumerate(node.generators):
+            if i:
+                inner.visit(g.iter)
+            inner.visit(g.target)
+            for test in g.ifs:
+                inner.visit(test)
+        for part in ("key", "value", "elt"):
+            if hasattr(node, part):
+                inner.visit(getattr(node, part))
+        walrus = {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
+        for name in inner.exposed:
+            self.load(name)
+        self.loaded |= inner.loaded - (inner.bound - walrus)
+        self.bound |= walrus
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
+    def _inner_scope(self, node):
+        for n in ast.walk(node):
+            if isinstance(n, ast.Name):
+                self.load(n.id)
+        if not isinstance(node, ast.Lambda):
+            self.store(node.name)
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _inner_scope
+
+
+class Leaves(ast.NodeTransformer):
+    """What leaves a region by `return`, `break` or `continue` returns from its function, with how it is left."""
+
+    def __init__(self, outs):
+        self.outs, self.ways, self.loops = outs, set(), 0
+
+    def _leave(self, node, way, value):
+        self.ways.add(way)
+        value = value or _tuple(self.outs, ast.Load())
+        pair = ast.Tuple([ast.Constant(way), value], ast.Load())
+        return ast.copy_location(ast.Return(pair), node)
+
+    def visit_Return(self, node):
+        return self._leave(node, RETURN, node.value or ast.Constant(None))
+
+    def visit_Break(self, node):
+        return node if self.loops else self._leave(node, BREAK, None)
+
+    def visit_Continue(self, node):
+        return node if self.loops else self._leave(node, CONTINUE, None)
+
+    def _loop(self, node):
+        self.loops += 1
+        node.body = [self.visit(s) for s in node.body]
+        self.loops -= 1
+        node.orelse = [self.visit(s) for s in node.orelse]
+        return node
+
+    visit_For = visit_While = _loop
+
+    def _other(self, node):
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _other
+
+
+def _name(name, ctx):
+    return ast.Name(name, ctx)
+
+
+def _tuple(names, ctx):
+    return ast.Tuple([_name(n, ctx) for n in names], type(ctx)())
+
+
+def _reads(statements):
+    """How often names stand where they are read, deleted or changed in place."""
+    found = collections.Counter()
+    for s in statements:
+        for n in ast.walk(s):
+            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store):
+                found[n.id] += 1
+            elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
+                found[n.target.id] += 1
+    return found
+
+
+class Text:
+    """A region: the name of its function, the places of its first and last statement, what else tells it from others,
+    its node, class and code."""
+
+    def __init__(self, name, within, key, node, in_class):
+        self.name, self.within, self.key, self.node, self.in_class = name, within, (within, key), node, in_class
+        self.code = None
+
+
+class _Maker:
+    """Makes the skeleton that a plan asks for."""
+
+    def __init__(self, plan):
+        self.plan = plan
+        self.tree, self.node, self.siblings, self.in_class = plan._parse()
+        code = plan.code
+        self.locals = set(code.co_varnames) | set(code.co_cellvars)
+        self.free = set(code.co_freevars)
+        # variables that functions made inside share; comprehensions, which nobody calls later, do with values
+        later = {x.id for n in ast.walk(self.node) if isinstance(n, _SCOPES) and n is not self.node
+                 for x in ast.walk(n) if isinstance(x, ast.Name)}
+        self.cells = set(code.co_cellvars) & later
+        self.texts, self.functions = [], []
+
+    def make(self):
+        body = self.node.body
+        head = []
+        if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            head, body = body[:1], body[1:]
+        args = self.node.args
+        names = [a.arg for a in args.posonlyargs + args.args + args.kwonlyargs]
+        names += [a.arg for a in (args.vararg, args.kwarg) if a]
+        made = self.block(body, set(names), None, set())
+        if not self.texts:
+            return None
+        self.node.body = head + made
+        args.kwonlyargs.append(ast.arg(REGIONS))
+        args.kw_defaults.append(ast.Constant(()))
+        at = next(i for i, s in enumerate(self.siblings) if s is self.node)
+        self.siblings[at + 1:at + 1] = self.functions
+        ast.fix_missing_locations(self.tree)
+        code = self.plan.code
+        codes = list(_codes(_compile(self.tree, code.co_filename, self.plan.flags)))
+        found = [c for c in codes if c.co_name == code.co_name and c.co_firstlineno == code.co_firstlineno]
+        if len(found) != 1 or found[0].co_freevars != code.co_freevars:
+            return None
+        for text in self.texts:
+            (text.code,) = (c for c in codes if c.co_name == text.name)
+            if not set(text.code.co_freevars) <= self.free:
+                return None
+        return found[0], self.texts
+
+    def block(self, statements, maybe, loop, after):
+        """Groups them.  maybe: what may be bound before them; loop: the outermost one around them, or None;
+        after: what may be read behind them, and behind that loop."""
+        out, group = [], []
+        maybe = set(maybe)
+        for i, s in enumerate(statements):
+            rest = after | Names(statements[i + 1:]).loaded
+            place = _place(s)
+            opened = place in self.plan.python or any(_place(x) in self.plan.python for x in _statements([s]))
+            if group and (place in self.plan.cuts or opened or not self.fits(s)):
+                out += self.region(group, maybe_before, after | Names(statements[i:]).loaded, loop)
+                group = []
+            if opened or not self.fits(s):
+                out.append(self.open(s, maybe, loop, rest))
+            else:
+                if not group:
+                    maybe_before = set(maybe)
+                group.append(s)
+            maybe |= Names([s]).bound
+        if group:
+            out += self.region(group, maybe_before, after, loop)
+        return out
+
+    def fits(self, s):
+        """Whether a statement may be in a region."""
+        if isinstance(s, (ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Break, ast.Continue,
+                          ast.Raise, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return False
+        for n in ast.walk(s):
+            if isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)):
+                return False
+            if isinstance(n, ast.Name) and (n.id in self.cells or n.id in ("super", "__class__") or
+                                            isinstance(n.ctx, ast.Del)):
+                return False
+        return True
+
+    def open(self, s, maybe, loop, after):
+        """A statement of CPython's; its blocks are grouped."""
+        inside = maybe | Names([s]).bound
+        if isinstance(s, _LOOPS):
+            s.body = self.block(s.body, inside, loop or s, after | Names(s.orelse).loaded)
+            s.orelse = self.block(s.orelse, inside, loop, after)
+        elif isinstance(s, ast.If):
+            s.body = self.block(s.body, inside, loop, after)
+            s.orelse = self.block(s.orelse, inside, loop, after)
+        elif isinstance(s, ast.With):
+            s.body = self.block(s.body, inside, loop, after)
+        elif isinstance(s, _TRIES):
+            later = after | Names(s.finalbody).loaded
+            for handler in s.handlers:
+                later |= Names(handler.body).loaded
+            s.body = self.block(s.body, maybe, loop, later | Names(s.orelse).loaded)
+            s.orelse = self.block(s.orelse, inside, loop, later)
+        return s
+
+    def region(self, group, maybe, after, loop):
+        """The statements that stand for a group.  maybe: what may be bound before it; after: what may be read."""
+        if sum(isinstance(n, _WORK) for s in group for n in ast.walk(s)) < 2:
+            return group
+        names = Names(group)
+        reads = set(after)
+        if loop:  # the next round reads what is exposed, and whatever others in the loop do
+            reads |= names.exposed | set(_reads([loop]) - _reads(group))
+        outs = sorted(names.bound & reads & self.locals)
+        ins = {n for n in names.exposed & self.locals if n in maybe or n not in names.bound}
+        ins |= {n for n in outs if n not in names.surely and n in maybe}
+        ins = sorted(ins)
+        if len(ins) > 250 or len(outs) > 250:
+            return group
+        leaves = Leaves(outs)
+        body = [leaves.visit(copy.deepcopy(s)) for s in group]
+        ends = isinstance(group[-1], ast.Return)
+        ways = leaves.ways | (set() if ends else {FALL})
+        first, last = group[0], group[-1]
+        if not ends:
+            body.append(ast.Return(ast.Tuple([ast.Constant(FALL), _tuple(outs, ast.Load())], ast.Load())))
+        declared = names.bound - self.locals
+        body = [kind(sorted(d)) for kind, d in ((ast.Nonlocal, declared & self.free), (ast.Global, declared - self.free))
+                if d] + body
+        number = len(self.texts)
+        name = f".region {number} of {self.plan.code.co_name} at {first.lineno}"
+        arguments = ast.arguments(posonlyargs=[], args=[ast.arg(n) for n in ins], vararg=None, kwonlyargs=[],
+                                  kw_defaults=[], kwarg=None, defaults=[])
+        function = ast.FunctionDef(name, arguments, body, [], None)
+        if "type_params" in function._fields:
+            function.type_params = []
+        self.functions.append(_at(function, first))
+        key = tuple(ins), tuple(outs), tuple(sorted(ways))
+        self.texts.append(Text(name, (_place(first), _place(last)), key, function, self.in_class))
+        dead = sorted((names.bound & self.locals & maybe) - set(outs))
+        return self.around(group, number, ins, outs, dead, ways)
+
+    def around(self, group, number, ins, outs, dead, ways):
+        """The group with the call of its region before it."""
+        first = group[0]
+        callee = ast.Subscript(_name(REGIONS, ast.Load()), ast.Constant(number), ast.Load())
+        enter = ast.Assign([_name(TAKEN, ast.Store())], ast.Call(callee, [_name(n, ast.Load()) for n in ins], []))
+        taken = ast.Assign([_name(TAKEN, ast.Store())], ast.Constant(None))
+        error = ast.Subscript(_name(REGIONS, ast.Load()), ast.Constant(-1), ast.Load())  # UnboundLocalError
+        unbound = ast.ExceptHandler(error, None, [copy.copy(taken)])
+        enter = ast.Try([enter], [unbound], [], []) if ins else enter
+
+        def unpack():
+            value = ast.Subscript(_name(TAKEN, ast.Load()), ast.Constant(1), ast.Load())
+            s = [ast.Assign([_tuple(outs, ast.Store())], value)] if outs else []
+            return s + [ast.Assign([_name(n, ast.Store())], ast.Constant(None)) for n in [TAKEN] + dead]
+
+        def leave(way):
+            if way == RETURN:
+                return [ast.Return(ast.Subscript(_name(TAKEN, ast.Load()), ast.Constant(1), ast.Load()))]
+            return unpack() + {FALL: [], BREAK: [ast.Break()], CONTINUE: [ast.Continue()]}[way]
+
+        ways = sorted(ways)
+        hit = leave(ways[0])
+        for way in ways[1:]:
+            which = ast.Subscript(_name(TAKEN, ast.Load()), ast.Constant(0), ast.Load())
+            hit = [ast.If(ast.Compare(which, [ast.Eq()], [ast.Constant(way)]), leave(way), hit)]
+        missed = ast.Compare(_name(TAKEN, ast.Load()), [ast.Is()], [ast.Constant(None)])
+        both = ast.If(missed, group, hit)
+        return [_at(enter, first), _at(both, first)]
+
+
+def _at(node, where):
+    """Gives all that is new in it the place of `where`."""
+    for n in ast.walk(node):
+        if "lineno" in n._attributes and not hasattr(n, "lineno"):
+            ast.copy_location(n, where)
+    return node
+
+
+def dress(function, plan, regions, make):
+    """The skeleton of a function, None: it has no region.  regions: those it had, by place, is brought up to date;
+    make(function of a region, its places): a new one."""
+    code, texts = plan.make()
+    for gone in set(regions) - {t.key for t in texts}:
+        del regions[gone]
+    if not texts:
+        return None
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+    for t in texts:
+        if t.key not in regions:
+            _C._give_source(t.code, t.node, t.in_class)
+            closure = tuple(cells[n] for n in t.code.co_freevars)
+            f = types.FunctionType(t.code, function.__globals__, function.__name__, None, closure)
+            f.__qualname__, f.__module__ = function.__qualname__, function.__module__
+            regions[t.key] = make(f, t.within)
+    skeleton = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__,
+                                  function.__closure__)
+    skeleton.__qualname__, skeleton.__module__ = function.__qualname__, function.__module__
+    skeleton.__kwdefaults__ = dict(function.__kwdefaults__ or {})
+    skeleton.__kwdefaults__[REGIONS] = (*(regions[t.key] for t in texts), UnboundLocalError)
+    return skeleton
