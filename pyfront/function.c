@@ -18,6 +18,7 @@
 #include "pyfront/hints.h"
 #include "pyfront/policy.h"
 #include "pyfront/profile.h"
+#include "pyfront/region/region.h"
 #include "pyfront/tracing.h"
 #include "pyfront/verify/verify.h"
 
@@ -49,11 +50,13 @@ static PyObject *run_plain(jpy_function *f, PyObject *const *args, size_t nargsf
                            PyObject *kwnames) {
     bool mine = f->plain && f->thread == PyThread_get_thread_ident(), counts = !f->plain || mine;
     int64_t start = jn_prof_begin();
+    PyObject *run = Py_NewRef(counts ? jpy_regions_plain(f) : f->callable);
     if (counts) {
         f->plain++;
         f->thread = PyThread_get_thread_ident();
     }
-    PyObject *r = PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    PyObject *r = PyObject_Vectorcall(run, args, nargsf, kwnames);
+    Py_DECREF(run);
     if (counts)
         f->plain--;
     if (JN_UNLIKELY(start))
@@ -80,16 +83,26 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
     PyObject *cause = f->entries.n ? jpy_miss(f->entries.data[0], call) : NULL;
     int64_t start = jpy_now();
     jpy_entry *e = jpy_convert(f, call);
+    if (e && f->of_region && jpy_histories_apart(e)) {
+        jpy_entry_free(e);
+        e = NULL;
+        f->refused_line = 0;
+        Py_XSETREF(f->reason, PyUnicode_FromString("gradients of two results may be asked for one "
+                                                   "after the other"));
+    }
     jpy_report_conversion(f, e, cause, jpy_now() - start);
     if (jn_prof_on())
         jpy_prof_add(f, JN_PROF_CONVERT, start);
     f->plain--;
     PyErr_Clear();
+    f->refused = !e;
     if (!e) {
         jpy_back_off(f, 4);
         f->convert_first = !f->convert_first;
         jpy_note(f, "not converted: %s", f->reason ? PyUnicode_AsUTF8(f->reason) : "?");
-        jpy_word_look(f, call, false);
+        jpy_regions_refused(f);
+        if (!f->skeleton)
+            jpy_word_look(f, call, false);
         return;
     }
     if (f->entries.n >= MAX_ENTRIES)
@@ -154,24 +167,17 @@ static PyObject *shadowed(jpy_function *f, size_t i, bool here, int got, PyObjec
     return result;
 }
 
-/* A call whose function and arguments are held. */
-static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf,
-                           PyObject *kwnames) {
-    f->calls++;
-    if (jpy_traced() || jpy_resting(f)) {
-        f->imperative++;
-        return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
-    }
-    jpy_call call = {args, PyVectorcall_NARGS(nargsf), kwnames};
-    bool discarded = false;
-    for (size_t i = 0; i < f->entries.n && !discarded; i++) {
-        PyObject *result = NULL;
+/* What the entries make of a call: true: it is done, *result is its outcome (NULL: raised).
+ * region: CPython's statements are not a call of the callable, and run by whoever asks. */
+static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, bool region,
+                       bool *discarded, PyObject **result) {
+    for (size_t i = 0; i < f->entries.n && !*discarded; i++) {
         jpy_entry *e = f->entries.data[i];
         jpy_trial *trial = jpy_entry_trial(e);
         bool graph = trial->state != JPY_TRIAL_PLAIN && trial->state != JPY_TRIAL_SLOW;
         int64_t start = jpy_trial_start(f, trial, true);
         jpy_entry_hold(e); /* what a commit drops may run code that clears the entries */
-        int got = jpy_entry_call(f, e, &call, graph, &result);
+        int got = jpy_entry_call(f, e, call, graph || region, result);
         bool here = i < f->entries.n && f->entries.data[i] == e;
         if (got == 1 || got == 3) {
             if (here)
@@ -182,12 +188,12 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
             }
             f->graph++;
         } else if (got == 2) {
-            result = timed_plain(f, e, args, nargsf, kwnames);
+            *result = timed_plain(f, e, call->args, nargsf, call->kwnames);
         } else if (got > 3) {
-            result = shadowed(f, i, here, got, result);
+            *result = shadowed(f, i, here, got, *result);
         }
-        discarded = got < 0;
-        if (discarded) {
+        *discarded = got < 0;
+        if (*discarded) {
             f->fallbacks++;
             if (got != -2 && here) {
                 jpy_hints_discarded(f, e);
@@ -196,16 +202,50 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
         }
         jpy_entry_free(e);
         if (got > 0)
-            return result;
+            return true;
     }
+    return false;
+}
+
+/* No entry takes the call, which will be run imperatively. */
+static void learn(jpy_function *f, const jpy_call *call, bool discarded) {
     f->imperative++;
     if (f->entries.n && !discarded)
-        jpy_entry_learn(f, f->entries.data[0], &call);
+        jpy_entry_learn(f, f->entries.data[0], call);
     /* a call that uses up what it is given (pops a key, deletes an attribute) leaves nothing to
      * convert for: after a refusal, or a graph that was good for no call, the next try comes before
      * the call */
     if (f->entries.n && !jpy_entry_runs(f->entries.data[0]) && !f->next_try)
         f->convert_first = !f->convert_first;
+}
+
+PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call) {
+    PyObject *result = NULL;
+    bool discarded = false;
+    if (disabled || f->plain || JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
+        return NULL;
+    f->calls++;
+    if (by_entries(f, call, 0, true, &discarded, &result))
+        return result;
+    learn(f, call, discarded);
+    try_convert(f, call, 0);
+    return NULL;
+}
+
+/* A call whose function and arguments are held. */
+static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf,
+                           PyObject *kwnames) {
+    f->calls++;
+    if (jpy_traced() || jpy_resting(f)) {
+        f->imperative++;
+        return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    }
+    jpy_call call = {args, PyVectorcall_NARGS(nargsf), kwnames};
+    bool discarded = false;
+    PyObject *result = NULL;
+    if (by_entries(f, &call, nargsf, false, &discarded, &result))
+        return result;
+    learn(f, &call, discarded);
     bool first = f->convert_first && !f->plain;
     if (first)
         try_convert(f, &call, 0);
@@ -269,6 +309,8 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(f->seen);
     Py_VISIT(f->notes);
     Py_VISIT(f->history);
+    Py_VISIT(f->skeleton);
+    Py_VISIT(f->regions);
     for (size_t i = 0; i < f->entries.n; i++)
         Py_VISIT((PyObject *)f->entries.data[i]);
     return 0;
@@ -288,6 +330,10 @@ static int function_clear(PyObject *self) {
     Py_CLEAR(f->hints);
     Py_CLEAR(f->dims);
     Py_CLEAR(f->seen);
+    Py_CLEAR(f->plan);
+    Py_CLEAR(f->skeleton);
+    Py_CLEAR(f->skeleton_of);
+    Py_CLEAR(f->regions);
     return 0;
 }
 
@@ -325,7 +371,7 @@ static int verify_of(const char *when, jpy_verify *out) {
 }
 
 typedef struct function_options {
-    bool exact, checkpoint, measure;
+    bool exact, checkpoint, measure, regions;
     jpy_verify verify;
 } function_options;
 
@@ -343,8 +389,10 @@ static PyObject *function_of(PyObject *callable, function_options o) {
         return callable;
     }
     PyObject *f = jpy_function_new(callable, o.exact, o.checkpoint, o.measure);
-    if (f)
+    if (f) {
         ((jpy_function *)f)->verify = o.verify;
+        ((jpy_function *)f)->use_regions = o.regions;
+    }
     return f;
 }
 
@@ -389,15 +437,21 @@ static PyObject *decorate(PyObject *options, PyObject *callable) {
 }
 static PyMethodDef decorator_def = {"function", decorate, METH_O, NULL};
 
+/* JANUS_REGIONS=1: functions have regions of statements unless they say otherwise. */
+static bool by_default(void) {
+    const char *env = getenv("JANUS_REGIONS");
+    return env && strcmp(env, "1") == 0;
+}
+
 static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw) {
     (void)module;
-    static char *names[] = {"f", "numerics", "measure", "checkpoint", "verify", NULL};
+    static char *names[] = {"f", "numerics", "measure", "checkpoint", "verify", "regions", NULL};
     PyObject *f = Py_None;
     jpy_verify verify;
     const char *when = NULL, *numerics = "fast", *env = getenv("JANUS_MEASURE");
-    int measure = !env || strcmp(env, "0") != 0, checkpoint = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|O$sppz:function", names, &f, &numerics, &measure,
-                                     &checkpoint, &when) ||
+    int measure = !env || strcmp(env, "0") != 0, checkpoint = 0, regions = by_default();
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|O$sppzp:function", names, &f, &numerics, &measure,
+                                     &checkpoint, &when, &regions) ||
         verify_of(when, &verify) < 0)
         return NULL;
     if (strcmp(numerics, "fast") != 0 && strcmp(numerics, "exact") != 0)
@@ -414,19 +468,21 @@ static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw) {
         Py_DECREF(options);
         return d;
     }
-    return function_of(
-        f, (function_options){strcmp(numerics, "exact") == 0, checkpoint, measure, verify});
+    return function_of(f, (function_options){strcmp(numerics, "exact") == 0, checkpoint, measure,
+                                             regions, verify});
 }
 
 static PyObject *function_stats(PyObject *self, PyObject *unused) {
     (void)unused;
     jpy_function *f = (jpy_function *)self;
+    uint64_t hits;
+    size_t regions = jpy_regions_count(f, &hits);
     size_t guards = f->entries.n ? jpy_entry_guards(f->entries.data[0]) : 0;
     double per_node = f->run.invokes ? (double)f->run.host_ns / (double)f->run.invokes : 0;
     uint64_t ops = f->ops.eager + f->ops.graph;
     double share = ops ? (double)f->ops.graph / (double)ops : 0;
     return Py_BuildValue(
-        "{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsdsOsKsKsd}", "calls", f->calls, "graph",
+        "{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsdsOsKsKsdsKsK}", "calls", f->calls, "graph",
         f->graph, "imperative", f->imperative, "fallbacks", f->fallbacks, "conversions",
         f->conversions, "entries", (unsigned long long)f->entries.n, "invokes", f->run.invokes,
         "instructions", f->run.instructions, "tasks", f->run.tasks, "batches", f->run.batches,
@@ -435,7 +491,7 @@ static PyObject *function_stats(PyObject *self, PyObject *unused) {
         "verified", f->verified, "disproved", f->disproved, "nodes", f->run.invokes, "host_ns",
         f->run.host_ns, "tensor_ns", f->run.tensor_ns, "ns_per_node", per_node, "resting",
         f->rest ? Py_True : Py_False, "ops_graph", f->ops.graph, "ops_eager", f->ops.eager,
-        "op_share", share);
+        "op_share", share, "regions", (unsigned long long)regions, "region_hits", hits);
 }
 
 static PyObject *function_graphs(PyObject *self, PyObject *unused) {
@@ -461,6 +517,9 @@ static PyObject *function_clear_entries(PyObject *self, PyObject *unused) {
     f->loose_dims = 0;
     PyDict_Clear(f->seen);
     f->next_try = f->backoff = f->rest = f->rest_length = 0;
+    Py_CLEAR(f->skeleton);
+    Py_CLEAR(f->regions);
+    Py_CLEAR(f->plan);
     Py_RETURN_NONE;
 }
 
@@ -530,8 +589,9 @@ static PyObject *py_function_like(PyObject *module, PyObject *args) {
         return NULL;
     jpy_verify verify;
     verify_of(NULL, &verify);
-    PyObject *f = function_of(
-        callable, (function_options){.measure = !env || strcmp(env, "0") != 0, .verify = verify});
+    PyObject *f = function_of(callable, (function_options){.measure = !env || strcmp(env, "0") != 0,
+                                                           .verify = verify,
+                                                           .regions = by_default()});
     if (f && jpy_function_dress((jpy_function *)f, of) < 0)
         Py_CLEAR(f);
     return f;
@@ -545,10 +605,13 @@ static PyMethodDef module_methods[] = {
     {"_checkpoint", (PyCFunction)(void (*)(void))py_apart, METH_FASTCALL,
      "_checkpoint(f, *tensors): f(*tensors), in graphs as a call that keeps no activations."},
     {"function", (PyCFunction)(void (*)(void))py_function, METH_VARARGS | METH_KEYWORDS,
-     "function(f=None, *, numerics=\"fast\", measure=True, checkpoint=False, verify=None): runs f "
+     "function(f=None, *, numerics=\"fast\", measure=True, checkpoint=False, verify=None, "
+     "regions=False): runs f "
      "as a speculative graph; checkpoint: gradients compute activations again instead of keeping "
      "them; verify: how often graphs are compared with CPython, \"always\", \"rarely\" (the first "
-     "hits) or \"never\", None: what JANUS_VERIFY says, else \"rarely\"."},
+     "hits) or \"never\", None: what JANUS_VERIFY says, else \"rarely\"; regions: where f cannot "
+     "be a "
+     "graph, its statements without a barrier are."},
     {"_guard_time", guard_time, METH_VARARGS, "Seconds to run the guards of the newest graph."},
     {"_report", jpy_report, METH_O, "What explain makes its text of, as a dict (report.c)."},
     {"_dump_text", jpy_dump_text, METH_VARARGS, "_dump_text(f or text, suffix): graphs as text."},

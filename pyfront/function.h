@@ -38,6 +38,14 @@ typedef struct jpy_function {
     PyObject *notes;   /* list of str: conversions and failures, for explain */
     PyObject *history; /* list of tuples, one a conversion: report.c */
     PyObject *reason;  /* str: why the last conversion was refused, or NULL */
+    bool refused; /* the last conversion was, in which statement of the function (0: in none) */
+    uint32_t refused_line, refused_col;
+    bool of_region;        /* it is that of a region of statements */
+    bool use_regions;      /* region/region.h, which owns what follows; NULL: there is none yet */
+    PyObject *plan;        /* of the skeleton (janus/_skeleton.py), or None: it can have none */
+    PyObject *skeleton;    /* what CPython runs in place of the callable */
+    PyObject *skeleton_of; /* the code it was made of */
+    PyObject *regions;     /* dict of its regions */
     JN_VEC(jpy_entry *) entries;
     bool exact;
     bool doubted;         /* it is so since a graph in "fast" numerics gave other numbers */
@@ -65,6 +73,11 @@ extern PyTypeObject *jpy_function_type;
 
 /* Adds a line to what explain prints (printf-like). */
 __attribute__((format(printf, 2, 3))) void jpy_note(jpy_function *f, const char *fmt, ...);
+
+struct jpy_call;
+/* A region of statements is reached: the result of a graph; NULL: CPython has to run them (no
+ * exception), or printing has raised.  After a miss it is converted. */
+PyObject *jpy_function_enter(jpy_function *f, const struct jpy_call *call);
 
 /* ---- entries (cache.c) ---------------------------------------------------------------------- */
 

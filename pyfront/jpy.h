@@ -36,6 +36,7 @@ int jpy_init_tape(PyObject *module);
 int jpy_init_tape_objects(PyObject *module);
 int jpy_init_entry(PyObject *module);
 int jpy_init_region(PyObject *module);
+int jpy_init_regions(PyObject *module);
 int jpy_init_function(PyObject *module);
 int jpy_init_function_object(PyObject *module);
 int jpy_init_optim(PyObject *module);

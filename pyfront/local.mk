@@ -108,6 +108,9 @@ pyfront__C_la_SOURCES = \
 	pyfront/print.c \
 	pyfront/print.h \
 	pyfront/report.c \
+	pyfront/region/histories.c \
+	pyfront/region/region.c \
+	pyfront/region/region.h \
 	pyfront/replay.c \
 	pyfront/replay.h \
 	pyfront/source.c \

@@ -22,6 +22,7 @@
 
 #include "pyfront/entry.h"
 #include "pyfront/policy.h"
+#include "pyfront/region/region.h"
 
 enum { MAX_HISTORY = 200, MAX_SHOWN = 60 };
 
@@ -332,12 +333,16 @@ PyObject *jpy_report(PyObject *module, PyObject *o) {
             Py_CLEAR(entries);
         jpy_entry_free(e);
     }
-    if (!entries)
+    PyObject *notes = PyList_GetSlice(f->notes, 0, PY_SSIZE_T_MAX);
+    if (!entries || !notes || jpy_regions_describe(f, notes) < 0) {
+        Py_XDECREF(entries);
+        Py_XDECREF(notes);
         return NULL;
+    }
     PyObject *refused =
         f->word.file ? Py_BuildValue("(OI)", f->word.file, f->word.line) : Py_NewRef(Py_None);
     return Py_BuildValue("{sOsOsNsNsNsN}", "function", (PyObject *)f, "reason",
-                         f->reason ? f->reason : Py_None, "refused", refused, "notes",
-                         PyList_GetSlice(f->notes, 0, PY_SSIZE_T_MAX), "conversions",
-                         PyList_GetSlice(f->history, 0, PY_SSIZE_T_MAX), "entries", entries);
+                         f->reason ? f->reason : Py_None, "refused", refused, "notes", notes,
+                         "conversions", PyList_GetSlice(f->history, 0, PY_SSIZE_T_MAX), "entries",
+                         entries);
 }

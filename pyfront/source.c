@@ -13,6 +13,8 @@
 #include <string.h>
 
 static PyObject *files; /* file name -> (text, {(name, line): [ast nodes]}, [code objects]) */
+static PyObject
+    *given; /* address of a code object -> (code object, ast node, name of a class or None) */
 
 static int add_node(PyObject *index, PyObject *node, PyObject *name, long line) {
     PyObject *key = Py_BuildValue("(Ol)", name, line);
@@ -327,8 +329,37 @@ static PyObject *pick_node(PyObject *nodes, PyObject *code, const char **out_why
     return NULL;
 }
 
+int jpy_source_give(PyObject *code, PyObject *node, PyObject *in_class) {
+    PyObject *key = PyLong_FromVoidPtr(code), *value = PyTuple_Pack(3, code, node, in_class);
+    int bad = -1;
+    if (key && value && (given || (given = PyDict_New())))
+        bad = PyDict_SetItem(given, key, value);
+    Py_XDECREF(key);
+    Py_XDECREF(value);
+    return bad;
+}
+
+/* The source of code that no file has; NULL: it was not given, or an exception is set. */
+static jpy_source *given_source(PyObject *code) {
+    PyObject *key = given ? PyLong_FromVoidPtr(code) : NULL;
+    PyObject *value = key ? PyDict_GetItemWithError(given, key) : NULL; /* borrowed */
+    PyObject *file = value ? PyObject_GetAttrString(code, "co_filename") : NULL;
+    jpy_source *out = NULL;
+    if (file) {
+        PyObject *in_class = PyTuple_GET_ITEM(value, 2);
+        out = jpy_lower(PyTuple_GET_ITEM(value, 1), in_class == Py_None ? NULL : in_class,
+                        PyUnicode_AsUTF8(file));
+    }
+    Py_XDECREF(key);
+    Py_XDECREF(file);
+    return out;
+}
+
 jpy_source *jpy_source_of(PyObject *code, PyObject *globals, const char **out_why) {
     *out_why = NULL;
+    jpy_source *was_given = given_source(code);
+    if (was_given || PyErr_Occurred())
+        return was_given;
     PyObject *entry = load_file(code, globals, out_why);
     if (!entry)
         return NULL;

@@ -330,6 +330,8 @@ static jcv_out exec_one(jcv *c, jpy_tree *n) {
     c->at = n;
     if (c->frame && c->frame->source && c->visited.n < UINT16_MAX)
         (void)jn_vec_push(&c->visited, ((jn_loc){c->frame->source->file, n->line, 0}));
+    if (!c->frame->depth)
+        c->statement = n;
     switch ((jpy_tree_kind)n->kind) {
     case JPY_EXPR:
         if (n->a->kind == JPY_YIELD)

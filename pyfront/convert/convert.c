@@ -93,6 +93,7 @@ static jcv_throw attempt(jcv *c, jpy_entry *e) {
         jcv_av *result = start(c);
         if (jpy_no_grad_mode == grad || jpy_autocast_word != autocast)
             jcv_refuse(c, "the function leaves another grad or autocast mode than it found");
+        c->statement = NULL;
         jcv_finish(c, e, result);
         if (jn_proxy_asked)
             jcv_refuse_py(c);
@@ -189,6 +190,8 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         if (t == THROW_REFUSE && !image)
             jpy_word_refused(f, c->refused_at.file, c->refused_at.line);
         f->word.tensors |= c->recs != NULL;
+        f->refused_line = c->statement ? c->statement->line : 0;
+        f->refused_col = c->statement ? c->statement->col : 0;
         drop_attempt(c);
         jn_free(c);
         if (t == THROW_NONE)

@@ -165,6 +165,7 @@ struct jcv {
     jn_loc refused_at;                /* where reason comes from */
     JN_VEC(jpy_left_out) left_out;    /* paths that are asserted not to be taken */
     JN_VEC(jn_loc) visited;           /* statements; repeated ones are dropped now and then */
+    const jpy_tree *statement;        /* of the function itself, which runs; NULL: none does */
     unsigned steps, search;           /* search: how many nodes sample.c may still look at */
     PyObject *attr_names, *type_list; /* lists: what host.attr and host.type refer to */
     JN_VEC(jcv_tagged) tags;          /* numbers given to eager functions, see jcv_tag */

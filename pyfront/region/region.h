@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Regions of statements: of a function that no graph can stand for as a whole, the statements
+ * without a barrier run as graphs, the others are CPython's
+ * (docs/adr/0030-regions-of-statements.md).
+ *
+ * Such a function has a *skeleton*, a Python function made of its text by janus/_skeleton.py, which
+ * asks a janus.Region before each group of statements.  A region has a janus.Function of its own:
+ * that of a function of the variables the statements read, which returns what they leave.  CPython
+ * never runs that one: where no graph is taken, the skeleton has the statements themselves.
+ */
+#ifndef JPY_REGION_H
+#define JPY_REGION_H
+
+#include "pyfront/function.h"
+
+/* What CPython runs for f: its skeleton, or its callable where there is none or it is out of date.
+ * Borrowed. */
+PyObject *jpy_regions_plain(const jpy_function *f);
+/* A conversion of f as a whole was refused: f gets a skeleton if it can.  No exception is left. */
+void jpy_regions_refused(jpy_function *f);
+/* How many regions f has; how often they ran as graphs. */
+size_t jpy_regions_count(const jpy_function *f, uint64_t *out_hits);
+/* Adds what became of them to a list of lines; -1: exception set. */
+int jpy_regions_describe(const jpy_function *f, PyObject *list);
+/* Whether two results of a graph have histories that backward() frees one without the other. */
+bool jpy_histories_apart(const jpy_entry *e);
+
+#endif
