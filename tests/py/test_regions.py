@@ -1,0 +1,460 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Regions of statements: functions with barriers, of which the statements between them run as graphs."""
+
+import ast
+import gc
+import importlib.util
+import pathlib
+import sys
+import time
+import traceback
+import weakref
+
+import pytest
+
+import janus
+
+if not hasattr(janus, "function"):
+    pytest.skip("janus.function is not built", allow_module_level=True)
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from diff import harness  # noqa: E402
+
+TICKS = []
+
+
+def tick(n):
+    """What no graph can have: it reads a clock."""
+    time.perf_counter()
+    TICKS.append(n)
+
+
+class Barriers(ast.NodeTransformer):
+    """Puts a tick between every two statements of the functions that a program decorates."""
+
+    def __init__(self, tree):
+        self.n, self.decorated = 0, set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "function":
+                self.decorated |= {a.id for a in node.args if isinstance(a, ast.Name)}
+
+    def visit_FunctionDef(self, node):
+        names = [d.id for d in node.decorator_list if isinstance(d, ast.Name)]
+        if "function" in names or (node.name in self.decorated and node.name != "function"):
+            node.body = self.between(node.body)
+        else:
+            self.generic_visit(node)
+        return node
+
+    def between(self, block):
+        out = []
+        for i, s in enumerate(block):
+            for name in ("body", "orelse", "finalbody"):
+                inner = getattr(s, name, None)
+                if isinstance(inner, list) and inner and not isinstance(s, (ast.FunctionDef, ast.ClassDef)):
+                    setattr(s, name, self.between(inner))
+            if i and not isinstance(s, (ast.Global, ast.Nonlocal)):
+                self.n += 1
+                call = ast.Call(ast.Name("_tick", ast.Load()), [ast.Constant(self.n)], [])
+                out.append(ast.copy_location(ast.Expr(call), s))
+            out.append(s)
+        return out
+
+
+def with_barriers(path, folder):
+    """The programs of a module with ticks: name -> program."""
+    tree = ast.parse(path.read_text())
+    tree = ast.fix_missing_locations(Barriers(tree).visit(tree))
+    file = folder / ("ticking_" + path.name)
+    file.write_text(ast.unparse(tree))
+    before = dict(harness.CASES)
+    harness.CASES.clear()
+    try:
+        spec = importlib.util.spec_from_file_location("diff.ticking_" + path.stem, file)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        module._tick = tick
+        spec.loader.exec_module(module)
+        return dict(harness.CASES)
+    finally:
+        harness.CASES.clear()
+        harness.CASES.update(before)
+
+
+MODULES = sorted((HERE / "diff").glob("prog_*.py"))
+# Programs that ask for a graph of the whole function.
+ASK_FOR_GRAPHS = ("prog_late.one_update", "prog_late.state_and_parameter", "prog_late.update_after_a_recursion",
+                  "prog_lengths.hidden_state", "prog_lengths.token_ids", "prog_lengths.total_from_zero",
+                  "prog_lengths.bound_in_the_loop", "prog_lengths.lists_in_lists")
+# What leaves a graph may be written although a gradient needs it (also without regions): CPython raises.
+WRITTEN_RESULTS = ("prog_inplace.kept_for_a_gradient_then_written",)
+
+
+def run_ticking(prog, function):
+    TICKS.clear()
+    observed = harness.run(prog, function)
+    return observed, list(TICKS)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: p.stem)
+def test_barriers_between_statements(path, tmp_path, monkeypatch):
+    """Each program as ever, each tick once and in order."""
+    monkeypatch.setenv("JANUS_VERIFY", "never")
+    for name, (prog, _) in with_barriers(path, tmp_path).items():
+        if name.replace("ticking_", "") in ASK_FOR_GRAPHS + WRITTEN_RESULTS:
+            continue
+        want, ticks = run_ticking(prog, lambda f: f)
+        got, again = run_ticking(prog, harness.Recorder(regions=True, measure=False))
+        harness.compare(name, want, got, False)
+        assert again == ticks, name
+
+
+def both(main, hits=1, **options):
+    """Runs main(function) decorated and not; what it returns must agree, and regions must have run."""
+    want = harness.run(main, lambda f: f)
+    recorder = harness.Recorder(regions=True, measure=False, verify="never", **options)
+    got = harness.run(main, recorder)
+    harness.compare(main.__name__, want, got, False)
+    assert recorder.total("region_hits") >= hits, "\n".join(janus.explain(f) for f in recorder.made)
+    return recorder
+
+
+def t(*shape, seed=0, grad=False):
+    return harness.t(*shape, seed=seed, grad=grad)
+
+
+def clock():
+    return time.perf_counter()
+
+
+class Net(janus.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = janus.nn.Linear(4, 8), janus.nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.b(janus.relu(self.a(x)))
+
+
+def test_training_step_with_clock_log_and_file(tmp_path):
+    def main(function, log):
+        net = Net()
+        opt = janus.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        losses, seconds, file = [], [], open(tmp_path / "log", "w")
+
+        @function
+        def step(x, y):
+            t0 = clock()
+            out = net(x)
+            loss = ((out - y) ** 2).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            losses.append(float(loss))
+            seconds.append(clock() - t0)
+            file.write(f"{loss.item():.4f}\n")
+            return loss
+
+        for i in range(12):
+            log(step(t(3, 4, seed=i), t(3, 2, seed=i)))
+        file.close()
+        log(net, losses, len(seconds), (tmp_path / "log").read_text())
+
+    r = both(main, hits=5)
+    assert "boundary of a region" in janus.explain(r.made[0]) or "a call of" in janus.explain(r.made[0])
+
+
+def test_backward_through_the_node_of_an_earlier_region():
+    def main(function, log):
+        w, v = t(4, grad=True), t(4, grad=True)
+
+        @function
+        def step(x):
+            h = janus.tanh(x * w)
+            loss = (h * v).sum()
+            clock()
+            loss.backward()
+            clock()
+            with janus.no_grad():
+                w.sub_(w.grad * 0.1)
+                v.sub_(v.grad * 0.1)
+            w.grad = v.grad = None
+            return loss
+
+        for i in range(10):
+            log(step(t(4, seed=i)), w, v)
+
+    both(main)
+
+
+def test_two_histories_of_one_region():
+    """backward() of one result leaves the other's history; of what they share it does not."""
+    def main(function, log):
+        w, v = t(3, grad=True), t(3, grad=True)
+
+        @function
+        def apart(x):
+            a = (w * x).exp().sum()
+            b = (v * x).exp().sum()
+            clock()
+            a.backward()
+            clock()
+            b.backward()
+
+        @function
+        def shared(x):
+            h = (w * x).exp()
+            a, b = (h * 2).sum(), h.sin().sum()
+            clock()
+            a.backward()
+            clock()
+            b.backward()
+
+        for i in range(6):
+            apart(t(3, seed=i))
+            log(w, v)
+            log.raises(shared, t(3, seed=i))
+
+    both(main)
+
+
+def test_leaving_a_region():
+    """return, break and continue inside one."""
+    def main(function, log):
+        @function
+        def f(x, n):
+            out = []
+            clock()
+            for i in range(n):
+                clock()
+                y = x * i + 1
+                z = y.exp() + y
+                if i == 1:
+                    continue
+                if i == 4:
+                    break
+                if n == 3:
+                    return z * 2, i
+                out.append(z)
+                clock()
+            else:
+                return "all", out
+            return out
+
+        for n in (0, 1, 2, 3, 4, 5, 6) * 3:
+            log(f(t(3, seed=n), n))
+
+    both(main)
+
+
+def test_names_unbound_or_bound_late():
+    def main(function, log):
+        @function
+        def f(x, n):
+            for i in range(n):
+                clock()
+                a = x * 2 + i
+                if i % 2:
+                    late = a + 1
+                b = a.exp() * 2
+                clock()
+            clock()
+            return (late + b).sum() * 2
+
+        for n in (0, 1, 2, 3, 4, 3, 2, 1, 0) * 3:
+            log.raises(f, t(3, seed=n), n)
+
+    both(main)
+
+
+def test_a_loop_that_is_pythons():
+    def main(function, log):
+        net = Net()
+        opt = janus.optim.SGD(net.parameters(), lr=0.1)
+
+        def loader():
+            for i in range(5):
+                clock()
+                yield t(3, 4, seed=i), t(3, 2, seed=i)
+
+        @function
+        def epoch(n):
+            total, lines = 0.0, []
+            for x, y in loader():
+                opt.zero_grad()
+                loss = ((net(x) - y) ** 2).mean()
+                loss.backward()
+                opt.step()
+                total += loss.item()
+                lines.append(f"{loss.item():.4f}")
+            print(f"epoch {n}: {total:.3f}")
+            clock()
+            return total, lines
+
+        for n in range(6):
+            log(epoch(n))
+        log(net)
+
+    both(main, hits=10)
+
+
+def test_exceptions_show_the_statement():
+    def main(function, log):
+        @function
+        def f(x, n):
+            clock()
+            y = x * 2 + 1
+            z = y.exp() * (6 // n)
+            w = z + y
+            clock()
+            return w
+
+        for n in (1, 2, 3, 1, 2, 3, 1, 0, 1, 0, 2):
+            try:
+                log(f(t(3, seed=n), n))
+            except ZeroDivisionError as e:
+                log([(s.name, s.lineno) for s in traceback.extract_tb(e.__traceback__) if s.name == "f"])
+
+    both(main)
+
+
+def test_methods_defaults_closures_and_cells():
+    def main(function, log):
+        scale = 2.0
+
+        class Model:
+            __k = 3
+
+            def __init__(self):
+                self.w, self.calls = t(3), 0
+
+            @function
+            def run(self, x, *rest, k=2, **more):
+                clock()
+                self.calls += 1
+                h = x * self.w * k * self.__k + len(rest) + more.get("m", 0)
+                y = h.exp() * scale
+                clock()
+                return [v + y.sum() for v in (x, h)], y
+
+        @function
+        def counts(x):
+            n = 0
+
+            def more(v):
+                nonlocal n
+                n += 1
+                return v * n
+
+            clock()
+            y = more(x) + more(x)
+            z = y.exp() + n
+            u = x * 2 + 1
+            v = u.exp() + u
+            clock()
+            return y, z, v, n
+
+        m = Model()
+        for i in range(8):
+            log(m.run(t(3, seed=i)), m.run(t(3, seed=i), 1, k=3, m=2), m.calls, counts(t(3)))
+            scale += 0.5
+        log.raises(m.run, t(3), q=1, k="x")
+        log.raises(m.run)
+
+    both(main)
+
+
+def test_writes_views_and_identity_across_regions():
+    def main(function, log):
+        kept = []
+
+        @function
+        def f(x, box):
+            v = x[1:]
+            w = x * 2
+            clock()
+            v += 1
+            w *= 3
+            clock()
+            box["v"] = v
+            kept.append(w)
+            u = w.view(-1)
+            clock()
+            u -= 1
+            same = kept[-1] is w
+            return x, v, w, u, same, box
+
+        for i in range(8):
+            x = t(4, seed=i)
+            log(f(x, {}), x)
+        log(kept)
+
+    both(main, hits=0)
+
+
+def test_tracing_sees_every_line():
+    def make(function):
+        @function
+        def f(x):
+            clock()
+            y = x * 2 + 1
+            z = y.exp() + y
+            clock()
+            return z
+        return f
+
+    def lines(f):
+        seen = []
+
+        def trace(frame, event, arg):
+            if frame.f_code.co_name == "f":
+                seen.append(frame.f_lineno - frame.f_code.co_firstlineno)
+            return trace
+
+        sys.settrace(trace)
+        try:
+            f(t(3))
+        finally:
+            sys.settrace(None)
+        return seen
+
+    f, g = make(janus.function(regions=True, verify="never", measure=False)), make(lambda f: f)
+    for _ in range(6):
+        f(t(3))
+    assert f.stats()["region_hits"]
+    assert lines(f) == lines(g)
+
+
+def test_functions_that_look_at_frames_have_none():
+    @janus.function(regions=True, verify="never")
+    def f(x):
+        clock()
+        y = x * 2 + 1
+        z = y.exp() + y
+        clock()
+        return sorted(locals())
+
+    for _ in range(5):
+        assert f(t(3)) == ["x", "y", "z"]
+    assert f.stats()["regions"] == 0
+
+
+def test_garbage():
+    """A function with regions that refers to itself is collected."""
+    def make():
+        @janus.function(regions=True, verify="never", measure=False)
+        def f(x):
+            clock()
+            y = x * 2 + (f is None)
+            z = y.exp() + y
+            clock()
+            return z
+        for _ in range(5):
+            f(t(3))
+        assert f.stats()["region_hits"]
+        return weakref.ref(f)
+
+    ref = make()
+    gc.collect()
+    assert ref() is None
