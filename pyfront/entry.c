@@ -35,6 +35,7 @@ static void entry_dealloc(PyObject *self) {
         jn_vec_free(&e->stages[k].in);
         jn_vec_free(&e->stages[k].kept);
         jn_vec_free(&e->stages[k].out);
+        jn_vec_free(&e->stages[k].seen);
         jn_vec_free(&e->stages[k].place);
     }
     jn_vec_free(&e->grad_of);

@@ -104,6 +104,7 @@ typedef struct jpy_stage { /* a node of the tape: see convert/gradient.c */
     JN_VEC(jpy_tracked) in;
     JN_VEC(jpy_kept) kept;
     JN_VEC(const jn_type *) out;
+    JN_VEC(uint32_t) seen; /* per out: the result of the run that has its dims, where they vary */
 } jpy_stage;
 
 typedef struct jpy_place { /* of a tracked result */

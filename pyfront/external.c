@@ -40,6 +40,7 @@ typedef struct region {
     PyObject **inputs; /* tracked tensors, owned, in the order of the node's edges */
     jpy_edge *edges;   /* the node's, borrowed */
     jpy_saved *saved;  /* versions of the tensors the frame refers to: e->kept */
+    jn_type *out;      /* types of the results, whose dims may be of this call */
     PyObject **bound;  /* what the entry's inputs were, owned ... */
     uint32_t *version; /* ... and its version where it is a tensor */
 } region;
@@ -111,6 +112,7 @@ static void region_dealloc(PyObject *self) {
     jn_free(r->inputs);
     jn_free(r->edges);
     jn_free(r->saved);
+    jn_free(r->out);
     Py_XDECREF((PyObject *)r->f);
     PyObject_GC_Del(self);
     Py_DECREF(type);
@@ -329,6 +331,26 @@ end:
     return rc;
 }
 
+/* The types of a stage's results, as far as somebody may have to make zeros of them. */
+static bool types_of(region *r, const jn_arg *results) {
+    const jpy_stage *x = r->stage;
+    int64_t *dims = NULL;
+    r->out = jn_calloc(x->out.n + 1, sizeof *r->out + JN_MAX_RANK * sizeof *dims);
+    if (!r->out)
+        return false;
+    dims = (int64_t *)(void *)(r->out + x->out.n + 1);
+    for (size_t i = 0; i < x->out.n; i++, dims += JN_MAX_RANK) {
+        r->out[i] = *x->out.data[i];
+        if (jn_type_static(x->out.data[i]))
+            continue;
+        const janus_tensor *t = results[x->seen.data[i]].t;
+        memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
+        r->out[i].dims = dims;
+        r->out[i].rank = t->rank;
+    }
+    return true;
+}
+
 static janus_status zeros(const jn_type *t, janus_tensor **out) {
     JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, out));
     memset(jn_tensor_ready_data(*out), 0,
@@ -357,7 +379,7 @@ static janus_status run_gradient(region *r, const jpy_gradient *g, const jpy_val
             continue;
         args[n_args].kind = JANUS_KIND_TENSOR;
         st = arrives ? jn_tensor_contiguous(dout[i].t, &args[n_args].t)
-                     : zeros(r->stage->out.data[i], &args[n_args].t);
+                     : zeros(&r->out[i], &args[n_args].t);
         n_args++;
     }
     for (unsigned i = 0; i < r->n_out && g == &r->stage->some; i++)
@@ -447,7 +469,7 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
 
 static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, const jpy_call *call,
                             PyObject *const *slots, uint64_t rng_offset, jn_frame_value *frame,
-                            jpy_node *const *earlier) {
+                            const jn_arg *results, jpy_node *const *earlier) {
     region *r = PyObject_GC_New(region, region_type);
     if (!r)
         return NULL;
@@ -469,7 +491,8 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     r->saved = jn_calloc(x->kept.n + 1, sizeof *r->saved);
     jpy_edge *edges = r->edges = jn_calloc(n_in + 1, sizeof *edges);
     jpy_node *node = NULL;
-    bool ok = r->args && r->inputs && r->saved && edges && bind_again(r, slots);
+    bool ok = r->args && r->inputs && r->saved && edges && bind_again(r, slots) &&
+              (x->out.n < 2 || types_of(r, results));
     for (Py_ssize_t i = 0; ok && i < n_args; i++)
         PyTuple_SET_ITEM(r->args, i, Py_NewRef(call->args[i]));
     for (unsigned i = 0; ok && i < n_in; i++) {
@@ -508,7 +531,8 @@ int jpy_region_nodes(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObje
     for (unsigned k = 0; k < e->n_stages; k++) {
         if (!e->stages[k].grad.sub)
             continue;
-        out[k] = stage_node(f, e, &e->stages[k], call, slots, rng_offset, (frame++)->f, out);
+        out[k] =
+            stage_node(f, e, &e->stages[k], call, slots, rng_offset, (frame++)->f, results, out);
         if (!out[k])
             return -1;
     }

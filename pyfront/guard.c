@@ -143,6 +143,34 @@ void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *o) {
     s->want = jpy_guards_own(g, (PyObject *)Py_TYPE(o));
 }
 
+bool jpy_layout_of(int rank, const int64_t *dims, const int64_t *strides, jpy_layout *out) {
+    *out = (jpy_layout){.gaps = 0};
+    for (int i = 0; i < rank; i++) {
+        int at = i;
+        for (; at > 0 && strides[out->order[at - 1]] < strides[i]; at--)
+            out->order[at] = out->order[at - 1];
+        out->order[at] = (uint8_t)i;
+        if (dims[i] < 2)
+            return false;
+    }
+    int64_t least = 1;
+    for (int i = rank; i-- > 0;) {
+        int64_t step = strides[out->order[i]];
+        if (step < least)
+            return false;
+        out->gaps |= (uint32_t)(step > least) << i;
+        least = step * dims[out->order[i]];
+    }
+    return true;
+}
+
+static bool same_layout(const jpy_tensor_want *w, const janus_tensor *t) {
+    jpy_layout a, b;
+    return t->contiguous || (jpy_layout_of(w->rank, w->dims, w->strides, &a) &&
+                             jpy_layout_of(t->rank, t->dims, t->strides, &b) &&
+                             memcmp(a.order, b.order, (size_t)t->rank) == 0 && a.gaps == b.gaps);
+}
+
 /* Dims where some may be of any size: sizes that were always equal still are. */
 static bool dims_hold(const jpy_tensor_want *w, const janus_tensor *t, PyObject *const *slots) {
     int from = 0;
@@ -156,7 +184,9 @@ static bool dims_hold(const jpy_tensor_want *w, const janus_tensor *t, PyObject 
                 return false;
         from = a->axis + 1;
     }
-    return memcmp(t->dims + from, w->dims + from, (size_t)(w->rank - from) * sizeof *w->dims) == 0;
+    return memcmp(t->dims + from, w->dims + from, (size_t)(w->rank - from) * sizeof *w->dims) ==
+               0 &&
+           same_layout(w, t);
 }
 
 /* All but dims and strides. */
@@ -392,8 +422,8 @@ void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *num
             if (!path || PySet_Add(numbers, path) < 0)
                 PyErr_Clear();
             Py_XDECREF(path);
-        } else if ((s->checks & JPY_CHECK_TENSOR) && s->tensor.contiguous &&
-                   kind_holds(s, slots[i])) {
+        } else if ((s->checks & JPY_CHECK_TENSOR) && kind_holds(s, slots[i]) &&
+                   same_layout(&s->tensor, ((jpy_tensor *)slots[i])->t)) {
             add_dims(dims, s, slots[i]);
         } else {
             slots[i] = NULL; /* what lies behind is of no use */

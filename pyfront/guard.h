@@ -69,12 +69,20 @@ typedef struct jpy_any_dim { /* may be any size above 1, the one of axis `of` of
     uint32_t slot;
 } jpy_any_dim;
 
+/* How the elements of a tensor lie, whatever its sizes. */
+typedef struct jpy_layout {
+    uint8_t order[JN_MAX_RANK]; /* axes, the one with the longest steps first */
+    uint32_t gaps;              /* bit i: steps along order[i] are longer than they need be */
+} jpy_layout;
+/* false: it has dims of 0 or 1, or its elements overlap. */
+bool jpy_layout_of(int rank, const int64_t *dims, const int64_t *strides, jpy_layout *out);
+
 typedef struct jpy_tensor_want {
     uint8_t dtype;
     bool requires_grad, leaf, contiguous;
     int16_t rank;
     int64_t *dims, *strides;
-    const jpy_any_dim *any; /* of a contiguous one: dims that need not be as in `dims` */
+    const jpy_any_dim *any; /* dims that need not be as in `dims`; then strides need not, either */
     unsigned n_any;
 } jpy_tensor_want;
 

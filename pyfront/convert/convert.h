@@ -744,8 +744,10 @@ void jcv_remember(jpy_function *f, const jcv_rec_fn *x);
 /* dims.c: dims that vary */
 bool jcv_dim_varies(const jcv *c, int64_t size);
 bool jcv_any_dim_varies(const jcv *c, const jn_type *t);
-/* The type of a bound tensor in this image, with these dims; guards of dims are made to fit. */
-void jcv_image_of(jcv *c, const janus_tensor *t, jpy_src *src, jn_type *type, int64_t *dims);
+/* The type of a bound tensor in this image, with these dims, and its strides, if there are dims that
+ * vary and it is not contiguous; guards of dims are made to fit. */
+void jcv_image_of(jcv *c, const janus_tensor *t, jpy_src *src, jn_type *type, int64_t *dims,
+                  int64_t *strides);
 /* The type that a value has in the module: in `dims` where some vary. */
 jn_type jcv_wide_type(const jcv *c, const jcv_val *v, int64_t *dims);
 void jcv_image_number(jcv *c, jcv_node *n);

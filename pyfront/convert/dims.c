@@ -21,6 +21,7 @@
 enum {
     SYMBOLS = 12,
     VARYING = 1024, /* from here on a dim of an image may come from a symbol's size */
+    GAP = 1031,     /* what lies between the rows of a part of a tensor */
     NEAR = 1000     /* how far from a number a size may be that was computed of it */
 };
 /* Halves and quarters of them are varying, products of four fit 64 bits.  In one image the first
@@ -65,12 +66,25 @@ static bool symbol_of(jcv *c, Py_hash_t history, int64_t size, jpy_src *src, int
     return true;
 }
 
-void jcv_image_of(jcv *c, const janus_tensor *t, jpy_src *src, jn_type *type, int64_t *dims) {
+/* Strides of that layout with the dims of the image. */
+static void strides_of(const jpy_layout *l, int rank, const int64_t *dims, int64_t *strides) {
+    int64_t least = 1;
+    for (int i = rank; i-- > 0;) {
+        int axis = l->order[i];
+        strides[axis] = least + (l->gaps >> i & 1 ? GAP : 0);
+        least = strides[axis] * dims[axis];
+    }
+}
+
+void jcv_image_of(jcv *c, const janus_tensor *t, jpy_src *src, jn_type *type, int64_t *dims,
+                  int64_t *strides) {
+    jpy_layout layout;
+    bool regular = t->contiguous || jpy_layout_of(t->rank, t->dims, t->strides, &layout);
     jpy_any_dim any[JN_MAX_RANK];
     unsigned n = 0;
     for (int i = 0; i < t->rank; i++) {
         dims[i] = t->dims[i];
-        Py_hash_t history = t->contiguous && t->dims[i] > 1 ? jpy_hint_dim(c->f, src, i) : 0;
+        Py_hash_t history = regular && t->dims[i] > 1 ? jpy_hint_dim(c->f, src, i) : 0;
         jcv_symbol s;
         if (history && symbol_of(c, history, t->dims[i], src, i, &s)) {
             dims[i] = s.image;
@@ -80,6 +94,8 @@ void jcv_image_of(jcv *c, const janus_tensor *t, jpy_src *src, jn_type *type, in
         }
     }
     type->dims = dims;
+    if (n && !t->contiguous)
+        strides_of(&layout, t->rank, dims, strides);
     src->tensor.n_any = n;
     src->tensor.any = n ? jn_arena_dup(&c->guards->arena, any, n * sizeof *any) : NULL;
     if (n && !src->tensor.any)

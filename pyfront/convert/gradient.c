@@ -345,10 +345,14 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
         const jn_type *t = sub->result_types.data[i];
         if (!is_float(t) || !asked(s, k, i))
             continue;
-        if (!jn_type_static(t))
+        uint32_t seen = 0;
+        while (seen < e->grad_of.n && !jn_value_equal(s->g->results.data[seen], s->out[k].data[i]))
+            seen++;
+        if (!jn_type_static(t) && seen == e->grad_of.n)
             return jn_error(JANUS_UNSUPPORTED, "a result of unknown dims requires grad");
         arriving[i] = true;
-        if (!jn_vec_push(&x->out, t) || !jn_vec_push(&x->place, (uint32_t)i))
+        if (!jn_vec_push(&x->seen, seen) || !jn_vec_push(&x->out, t) ||
+            !jn_vec_push(&x->place, (uint32_t)i))
             return JN_NO_MEMORY();
     }
     if (!x->out.n)

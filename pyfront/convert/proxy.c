@@ -130,11 +130,12 @@ jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
     if (p->base && p->node)
         jcv_refuse(c, "a bound tensor is a view with a history");
     jn_type type = jn_tensor_as_type(p->t);
-    int64_t dims[JN_MAX_RANK];
+    int64_t dims[JN_MAX_RANK], strides[JN_MAX_RANK];
     jpy_src_check_tensor(c->guards, src, tensor);
+    memcpy(strides, p->t->strides, (size_t)type.rank * sizeof *strides);
     if (c->image)
-        jcv_image_of(c, p->t, src, &type, dims);
-    jcv_rec *r = new_rec(c, &type, src->tensor.n_any ? NULL : p->t->strides);
+        jcv_image_of(c, p->t, src, &type, dims, strides);
+    jcv_rec *r = new_rec(c, &type, src->tensor.n_any && p->t->contiguous ? NULL : strides);
     if (!r)
         jcv_refuse(c, "out of memory");
     r->ctx = c->main;

@@ -217,6 +217,25 @@ def test_a_hundred_lengths():
     assert g.stats()["conversions"] <= 3 and g.stats()["graph"] >= 97
 
 
+PARTS = {"rows": lambda a: a[1:], "columns": lambda a: a[:, 1:], "every other": lambda a: a[:, ::2], "turned": lambda a: a.transpose(0, 1),
+         "part turned": lambda a: a[:, 2:].transpose(0, 1), "spread": lambda a: a[:, :1].expand(-1, 5), "as it is": lambda a: a}
+TAKEN = {"sum": "x * 2, x.sum(0)", "view": "x.view(-1) + 1", "reshape": "x.reshape(-1) + 1", "product": "x @ x.transpose(0, 1)", "flags": "x.is_contiguous(), x * 1",
+         "strides": "x.stride(), x + 1", "copy": "x.clone(), x.contiguous() * 2", "itself": "x, x.transpose(0, 1), x[0]", "swap": "x.transpose(0, 1).contiguous() * 1"}
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("taken", TAKEN)
+def test_parts_of_tensors(part, taken):
+    f = made(f"{part} {taken}", f"    return {TAKEN[taken]}")
+    g = janus.function(f, verify="never", measure=False)
+    for n in LENGTHS:
+        for wide in (6, n + 3):
+            x = PARTS[part](janus.arange(1.0 * (n + 2) * wide).reshape(n + 2, wide))
+            assert same(outcome(f, (x, 0, 0, 0, 0, 0)), outcome(g, (x, 0, 0, 0, 0, 0)))
+    if taken in ("sum", "product") and part != "spread":
+        assert g.stats()["graph"] >= len(LENGTHS)
+
+
 def test_dims_that_were_equal_by_chance_come_apart():
     g = janus.function(lambda a, b: (a.sum() * b, a.size(0), b.size(0)), verify="never", measure=False)
     for n, k in [(3, 3), (5, 5), (7, 7), (4, 6), (9, 8), (10, 10), (6, 4)]:
@@ -224,3 +243,53 @@ def test_dims_that_were_equal_by_chance_come_apart():
         r = g(a, b)
         assert r[0].tolist() == [float(n)] * k and r[1:] == (n, k)
     assert g.stats()["conversions"] <= 4
+
+
+def gradients(forward, use, n, create_graph=False):
+    janus.manual_seed(n)
+    x, v = janus.randn(n, 4, requires_grad=True), janus.eye(4).requires_grad_()
+    results = forward(x, v)
+    loss = use(results).exp() if create_graph else use(results)
+    grads = janus.autograd.grad(loss, [x, v], create_graph=create_graph, allow_unused=True)
+    if create_graph:
+        grads = [*grads, *janus.autograd.grad(sum(g.pow(2).sum() for g in grads if g is not None), [x, v], allow_unused=True)]
+    return [r.detach() for r in results], [g if g is None else g.detach().contiguous() for g in grads]
+
+
+LEAVES = {
+    "one": lambda x, v: (x @ v,),
+    "two": lambda x, v: (x @ v, (x * 2).exp().sum(1)),
+    "four": lambda x, v: (x @ v, x.sum(0), x.reshape(-1) * 3, (x @ v).softmax(0)),
+    "chained": lambda x, v: chained(x @ v),
+    "branch": lambda x, v: (x @ v if x.size(0) > 6 else x * v.sum(), x.mean() * x.size(0)),
+    "crop": lambda x, v: ((x[:6] @ v), x[1:] - x[:-1]),
+}
+USES = {"all": lambda r: sum(t.pow(2).sum() for t in r), "first": lambda r: r[0].sum(), "last": lambda r: r[-1].sum(),
+        "weighted": lambda r: sum((t * janus.arange(t.numel()).reshape(t.shape)).sum() for t in r)}
+
+
+def chained(a):
+    return a, a * 2, (a * 2).tanh()
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("leaves", LEAVES)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_of_what_leaves(leaves, use, create_graph):
+    f = LEAVES[leaves]
+    g = janus.function(f, verify="never", measure=False)
+    for n in [n for n in LENGTHS if n]:
+        assert same(gradients(f, USES[use], n, create_graph), gradients(g, USES[use], n, create_graph))
+    if not create_graph and leaves != "crop":
+        assert g.stats()["graph"] >= 7
+
+
+def test_model_alone():
+    batches = [(janus.randint(0, 11, (2 + n % 3, n)),) for n in [5, 9, 4, 12, 30, 7, 6, 17, 8]]
+    losses = []
+    for decorate in (False, True):
+        janus.manual_seed(2)
+        model = Attention()
+        losses.append(trained(janus.function(model, verify="never", measure=False) if decorate else model, batches, next_word, False)[0])
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+    assert model.forward.stats()["conversions"] <= 3
