@@ -71,6 +71,7 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->symbols);
     jn_vec_free(&c->still);
     jn_vec_free(&c->passed);
+    jn_vec_free(&c->rounds);
     jn_arena_free(&c->arena);
 }
 
@@ -220,9 +221,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
 static jpy_entry *convert_images(jpy_function *f, const jpy_call *call, char *reason, size_t size) {
     jpy_entry *e = convert_once(f, call, 1, reason, size);
     jpy_entry *other = e ? convert_once(f, call, 2, reason, size) : NULL;
-    bool same = other && jcv_same_entry(e, other);
-    if (other && !same)
-        snprintf(reason, size, "a size gets to where it may not vary");
+    bool same = other && jcv_same_entry(e, other, reason, size);
     if (other)
         jpy_entry_free(other);
     if (e && !same) {

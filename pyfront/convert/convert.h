@@ -156,6 +156,7 @@ struct jcv {
     JN_VEC(int64_t) still;    /* large dims of bound tensors that do not vary */
     JN_VEC(jcv_val *) passed; /* numbers given to the eager function that runs ... */
     bool passing;             /* ... which takes such */
+    JN_VEC(jcv_val *) rounds; /* of loops, how many: numbers of this kind */
     jpy_tree *at;
     bool hook_refused, no_effects;
     bool any_freed;      /* some history was used up by backward() */
@@ -479,6 +480,8 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds);
 jcv_av *jcv_all_assumed(jcv *c, jcv_av *a);
 /* n items of one of that kind, asserted; NULL: it is not of that kind. */
 jcv_av *jcv_exactly(jcv *c, jcv_av *a, unsigned n);
+/* The parts of a tensor along its first dim, as many as that varies. */
+jcv_av *jcv_parts(jcv *c, jcv_av *t);
 /* An iterator is used once; false: it was, and is empty. */
 bool jcv_use_up(jcv *c, jcv_av *a);
 /* A stacked list of what `feed` gives. */
@@ -744,8 +747,8 @@ void jcv_remember(jpy_function *f, const jcv_rec_fn *x);
 /* dims.c: dims that vary */
 bool jcv_dim_varies(const jcv *c, int64_t size);
 bool jcv_any_dim_varies(const jcv *c, const jn_type *t);
-/* The type of a bound tensor in this image, with these dims, and its strides, if there are dims that
- * vary and it is not contiguous; guards of dims are made to fit. */
+/* The type of a bound tensor in this image, with these dims, and its strides, if there are dims
+ * that vary and it is not contiguous; guards of dims are made to fit. */
 void jcv_image_of(jcv *c, const janus_tensor *t, jpy_src *src, jn_type *type, int64_t *dims,
                   int64_t *strides);
 /* The type that a value has in the module: in `dims` where some vary. */
@@ -756,8 +759,17 @@ jcv_av *jcv_size(jcv *c, jcv_val *t, int axis);
  * NULL: none do. */
 jcv_av *jcv_shape(jcv *c, jcv_av *t);
 jcv_av *jcv_size_method(jcv *c, const char *name, const jcv_args *args);
+/* Whether it is a tensor that only the graph knows the first size of. */
+bool jcv_has_parts(jcv *c, jcv_av *a);
+/* Rows whose number is that of the rounds of a loop, asserted, as a tensor; NULL: of none. */
+jcv_av *jcv_rows_tensor(jcv *c, jcv_av *rows, jcv_val *count);
+/* The same stacked along another dim. */
+jcv_av *jcv_rows_along(jcv *c, jcv_av *t, jcv_av *dim);
 /* A number as the eager layer gets it; NULL: it cannot. */
 PyObject *jcv_pass(jcv *c, jcv_val *v);
+/* Gives the next op the sizes of symbols that a tensor has, for where nothing else is wrong but
+ * refused when the graph runs. */
+void jcv_pass_symbols(jcv *c, const jn_type *t);
 /* Refuses sizes of the image among results of the eager layer. */
 void jcv_no_sizes(jcv *c, PyObject *o);
 /* The number that an int of the eager layer is; NULL: a constant. */
@@ -766,8 +778,8 @@ void jcv_bounds_hold(jcv *c, jcv_val *const *in, unsigned n_in, int axis);
 /* Attributes and operands of an op without sizes of the image in its shape. */
 const void *jcv_sizes_out(jcv *c, const jn_op *op, jcv_val ***in, unsigned *n_in,
                           const void *attrs);
-/* Whether two entries, of both images, do the same. */
-bool jcv_same_entry(const jpy_entry *a, const jpy_entry *b);
+/* Whether two entries, of both images, do the same; else why not. */
+bool jcv_same_entry(const jpy_entry *a, const jpy_entry *b, char *reason, size_t size);
 /* finish.c: what an attempt found becomes the entry */
 void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result);
 /* gradient.c: the entry's stages, and @entry, which runs them and keeps their frames */

@@ -190,6 +190,65 @@ static jcv_av *numel(jcv *c, jcv_val *v) {
     return n;
 }
 
+static jcv_av *called(jcv *c, jcv_av *self, const char *method, jcv_av **args, unsigned n) {
+    PyObject *name = jcv_own(c, PyUnicode_InternFromString(method));
+    return jcv_call(c, jcv_getattr(c, self, name), &(jcv_args){.pos = args, .n_pos = n});
+}
+
+static bool around(const jcv_ctx *outer, const jcv_ctx *x) {
+    while (x && x != outer)
+        x = x->parent;
+    return x != NULL;
+}
+
+static void must_be(jcv *c, jcv_val *v, jcv_val *other) {
+    jcv_val *in[2] = {v, other};
+    jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "a size is as it was");
+}
+
+jcv_av *jcv_rows_tensor(jcv *c, jcv_av *rows, jcv_val *count) {
+    jcv_val *n = NULL;
+    for (size_t i = 0; i < c->rounds.n; i++)
+        if (around(c->rounds.data[i]->ctx, c->ctx))
+            n = c->rounds.data[i];
+    jcv_val *v = rows->val;
+    if (!n || v->type->rank < 1 || !jcv_dim_varies(c, n->image.i))
+        return NULL;
+    must_be(c, count, n);
+    c->any_dims = true;
+    v = &jcv_op(c, JN_OP(alias), &v, 1, NULL)->out[0];
+    c->any_dims = false;
+    v->cut = rows->val->cut;
+    v->depends = rows->val->depends;
+    int64_t dims[JN_MAX_RANK];
+    jn_type t = *v->type;
+    memcpy(dims, t.dims, (size_t)t.rank * sizeof *dims);
+    dims[0] = n->image.i;
+    t.dims = dims;
+    v->type = jcv_type(c, t);
+    return jcv_proxy(c, v, rows->n && !jpy_no_grad_mode);
+}
+
+/* A tensor with one dim somewhere else. */
+static jcv_av *moved(jcv *c, jcv_av *t, int from, int to) {
+    int rank = jcv_tensor_val(c, t->py)->type->rank, other = 0;
+    jcv_av **order = jcv_alloc(c, (size_t)rank * sizeof *order);
+    for (int i = 0; i < rank; i++) {
+        other += i != to && other == from;
+        order[i] = jcv_take(c, PyLong_FromLong(i == to ? from : other++));
+    }
+    return called(c, t, "permute", order, (unsigned)rank);
+}
+
+jcv_av *jcv_rows_along(jcv *c, jcv_av *t, jcv_av *dim) {
+    int rank = jcv_tensor_val(c, t->py)->type->rank;
+    long at = dim->kind == AV_PY && PyLong_CheckExact(dim->py) ? PyLong_AsLong(dim->py) : rank;
+    at += at < 0 ? rank : 0;
+    if (at < 0 || at >= rank)
+        jcv_refuse(c, "stack() along a dim that is not there");
+    return at ? called(c, moved(c, t, 0, (int)at), "contiguous", NULL, 0) : t;
+}
+
 jcv_av *jcv_size_method(jcv *c, const char *name, const jcv_args *args) {
     jcv_av *self = args->n_pos ? args->pos[0] : NULL;
     if (!c->image || !self || self->kind != AV_TENSOR)
@@ -215,14 +274,25 @@ jcv_av *jcv_size_method(jcv *c, const char *name, const jcv_args *args) {
     }
     if ((!strcmp(name, "numel") || !strcmp(name, "nelement")) && args->n_pos == 1 && !args->n_kw)
         return numel(c, v);
+    if (!strcmp(name, "unbind") && args->n_pos <= 2 && !args->n_kw) {
+        jcv_av *at = args->n_pos == 2 ? args->pos[1] : NULL;
+        long axis =
+            at && at->kind == AV_PY && PyLong_CheckExact(at->py) ? PyLong_AsLong(at->py) : 0;
+        if ((at && at->kind != AV_PY) || axis < 0 || axis >= v->type->rank ||
+            !jcv_dim_varies(c, v->type->dims[axis]))
+            return NULL;
+        return jcv_parts(c, axis ? moved(c, self, (int)axis, 0) : self);
+    }
     if (!strcmp(name, "__len__") && args->n_pos == 1 && !args->n_kw)
         return jcv_size(c, v, 0);
     return NULL;
 }
 
-static void must_be(jcv *c, jcv_val *v, jcv_val *other) {
-    jcv_val *in[2] = {v, other};
-    jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "a size is as it was");
+bool jcv_has_parts(jcv *c, jcv_av *a) {
+    if (!c->image || a->kind != AV_TENSOR)
+        return false;
+    const jn_type *t = jcv_tensor_val(c, a->py)->type;
+    return t->rank > 0 && jcv_dim_varies(c, t->dims[0]);
 }
 
 /* A small number could be taken for another one that the program gives: it stays as it is, which
@@ -258,6 +328,22 @@ void jcv_no_sizes(jcv *c, PyObject *o) {
         jcv_no_sizes(c, PyTuple_GET_ITEM(o, i));
     for (Py_ssize_t i = 0; PyList_CheckExact(o) && i < PyList_GET_SIZE(o); i++)
         jcv_no_sizes(c, PyList_GET_ITEM(o, i));
+}
+
+void jcv_pass_symbols(jcv *c, const jn_type *t) {
+    c->passed.n = 0;
+    for (size_t k = 0; k < c->symbols.n; k++) {
+        jcv_symbol s = c->symbols.data[k];
+        bool asked = false;
+        for (int i = 0; i < t->rank; i++)
+            asked = asked || t->dims[i] == s.image;
+        for (size_t i = 0; i < c->inputs.n && asked; i++)
+            if (c->inputs.data[i] && c->inputs.data[i]->slot == s.slot) {
+                if (!jn_vec_push(&c->passed, size_of(c, c->main->params.data[i], s.axis)))
+                    jcv_refuse(c, "out of memory");
+                break;
+            }
+    }
 }
 
 /* ---- sizes that come back -----------------------------------------------------------------------
@@ -427,16 +513,29 @@ static bool same_guards(const jpy_guards *a, const jpy_guards *b) {
     return true;
 }
 
-static bool same_graph(const janus_module *a, const janus_module *b) {
+/* The first line of x that y does not have there. */
+static void tell_line(const char *x, const char *y, char *reason, size_t size) {
+    size_t at = 0, line = 0;
+    for (; x[at] && x[at] == y[at]; at++)
+        line = x[at] == '\n' ? at + 1 : line;
+    line += strspn(x + line, " ");
+    snprintf(reason, size, "a size gets to where it may not vary: %.*s",
+             (int)strcspn(x + line, "\n"), x + line);
+}
+
+static bool same_graph(const janus_module *a, const janus_module *b, char *reason, size_t size) {
     char *x = NULL, *y = NULL;
-    bool same = janus_module_print(a, &x) == JANUS_OK && janus_module_print(b, &y) == JANUS_OK &&
-                strcmp(x, y) == 0;
+    bool both = janus_module_print(a, &x) == JANUS_OK && janus_module_print(b, &y) == JANUS_OK;
+    bool same = both && strcmp(x, y) == 0;
+    if (both && !same)
+        tell_line(x, y, reason, size);
     janus_free(x);
     janus_free(y);
     return same;
 }
 
-bool jcv_same_entry(const jpy_entry *a, const jpy_entry *b) {
-    return same_guards(&a->guards, &b->guards) && same_commit(a, b) &&
-           same_graph(a->module, b->module);
+bool jcv_same_entry(const jpy_entry *a, const jpy_entry *b, char *reason, size_t size) {
+    snprintf(reason, size, "a size gets to where it may not vary: a result or a guard");
+    return same_graph(a->module, b->module, reason, size) && same_guards(&a->guards, &b->guards) &&
+           same_commit(a, b);
 }

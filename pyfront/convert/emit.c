@@ -302,6 +302,10 @@ static janus_status check_sizes(jcv_ctx *x, const jcv_node *n) {
         for (int k = 0; k < t->rank; k++) {
             int64_t size = image->dims[k];
             bool varies = jcv_dim_varies(c, size);
+            if (size < 0) { /* rows of a list */
+                kept[k] = -1;
+                continue;
+            }
             if (t->dims[k] >= 0 && t->dims[k] != size)
                 return jn_error(JANUS_INTERNAL, "%s: a size differs", n->op->name);
             if (t->dims[k] < 0 && (!varies || !has_dim(n, size)))

@@ -182,12 +182,20 @@ jcv_val *jcv_host_truth(jcv *c, jcv_av *o) {
 
 static jcv_av *unboxed(jcv *c, jcv_val *v, janus_kind kind, const janus_tensor *like) {
     janus_host_unbox_attrs attrs = {sizeof attrs, kind, -1, -1, {NULL, 0}};
+    int64_t dims[JN_MAX_RANK];
+    for (int i = 0; like && i < like->rank; i++) {
+        dims[i] = jcv_dim_varies(c, like->dims[i]) ? JN_DIM_UNKNOWN : like->dims[i];
+        c->any_dims = c->any_dims || dims[i] < 0;
+    }
     if (like) {
         attrs.dtype = like->dtype;
         attrs.rank = like->rank;
-        attrs.dims = (janus_ints){like->dims, (size_t)like->rank};
+        attrs.dims = (janus_ints){dims, (size_t)like->rank};
     }
     jcv_val *u = &jcv_op(c, JN_OP(host_unbox), &v, 1, &attrs)->out[0];
+    c->any_dims = false;
+    if (like)
+        u->type = jcv_type(c, jn_tensor_as_type(like));
     u->depends = false;
     if (!like)
         return jcv_scalar(c, u);

@@ -78,10 +78,21 @@ static jcv_av *base(jcv *c, jcv_av *a, const char *name) {
     return t;
 }
 
+/* Arguments with parts in the place of tensors whose first size varies. */
+static const jcv_args *with_parts(jcv *c, const jcv_args *given) {
+    jcv_args *a = jcv_alloc(c, sizeof *a);
+    *a = *given;
+    a->pos = jcv_alloc(c, (a->n_pos + 1) * sizeof *a->pos);
+    for (unsigned i = 0; i < a->n_pos; i++)
+        a->pos[i] = jcv_has_parts(c, given->pos[i]) ? jcv_parts(c, given->pos[i]) : given->pos[i];
+    return a;
+}
+
 jcv_av *jcv_b_enumerate(jcv *c, const jcv_args *a) {
     jcv_av *start = a->n_pos > 1 ? a->pos[1] : jcv_kw_of(a, "start");
     if (!a->n_pos)
         jcv_refuse(c, "enumerate() without arguments");
+    a = with_parts(c, a);
     jcv_av *t = base(c, a->pos[0], "enumerate()");
     if (!start)
         start = number(c, 0);
@@ -101,7 +112,8 @@ jcv_av *jcv_b_enumerate(jcv *c, const jcv_args *a) {
     return it;
 }
 
-static jcv_av *zipped(jcv *c, const jcv_args *a, const char *name, jcv_av *f) {
+static jcv_av *zipped(jcv *c, const jcv_args *given, const char *name, jcv_av *f) {
+    const jcv_args *a = with_parts(c, given);
     unsigned least = a->n_pos ? UINT32_MAX : 0;
     bool strict = jcv_kw_of(a, "strict") && jcv_kw_of(a, "strict")->py != Py_False, graph = false;
     jcv_av **lists = jcv_alloc(c, (a->n_pos + 1) * sizeof *lists);
@@ -149,6 +161,7 @@ jcv_av *jcv_b_map(jcv *c, const jcv_args *a) {
 }
 
 jcv_av *jcv_b_reversed(jcv *c, const jcv_args *a) {
+    a = with_parts(c, a);
     jcv_av *x = a->pos[0], *t = jcv_special(c, x, JCV_S_REVERSED, NULL, 0);
     if (t)
         return t;

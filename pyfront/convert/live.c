@@ -137,14 +137,16 @@ jcv_av *jcv_container_in(jcv *c, uint32_t slot) {
 /* ---- what is stored -----------------------------------------------------------------------------
  */
 
+enum { MAX_SAMPLE = 1 << 24 }; /* elements: in an image more than there ever are */
+
 static const jpy_node_class stored_class = {"Graph", NULL, NULL, NULL, NULL};
 
 bool jcv_is_stored_sample(const jpy_tensor *t) { return t->node && t->node->cls == &stored_class; }
 
 static PyObject *sample_tensor(jcv *c, const jn_type *t, bool tracked) {
     janus_tensor *x;
-    if (jcv_any_dim_varies(c, t))
-        jcv_refuse(c, "a tensor whose dims vary is stored by the graph");
+    if (jcv_any_dim_varies(c, t) && jn_type_numel(t) > MAX_SAMPLE)
+        jcv_refuse(c, "a large tensor whose dims vary is stored by the graph");
     if (jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &x) != JANUS_OK)
         jcv_refuse(c, "out of memory");
     memset(jn_tensor_ready_data(x), 0, (size_t)x->numel * jn_dtype_size((janus_dtype)t->dtype));

@@ -189,6 +189,8 @@ static void visit_unknown(jcv *c, visit *v) {
     if (v->over->kind == AV_SEQ && !jcv_use_up(c, v->over))
         return;
     v->count = jcv_seq_count(c, v->over);
+    if (v->count->sized && !jn_vec_push(&c->rounds, v->count))
+        jcv_refuse(c, "out of memory");
     uint32_t written = c->live_items;
     const jpy_tree *around = c->loop;
     if (jcv_peeled(c, v->loop))
@@ -222,6 +224,8 @@ static bool long_range(const jcv_av *a, const jcv_leave *leave) {
 }
 
 static void visit_any(jcv *c, visit *v) {
+    if (jcv_has_parts(c, v->over))
+        v->over = jcv_parts(c, v->over);
     jcv_av *it = jcv_iterator(c, v->over), *over = v->over = it ? it : v->over;
     if (over->kind == AV_SEQ && over->tree) {
         jcv_visit_generator(c, over, v->leave, v->fn, v->user);

@@ -49,7 +49,7 @@ jcv_av *jcv_rows_of(jcv *c, const char *name, const jcv_args *a) {
     PyObject *s = list && list->kind == AV_HOST ? jcv_samples(c, list) : NULL;
     for (Py_ssize_t i = 0; s && i < PyList_GET_SIZE(s); i++)
         live = live || jcv_live_object(c, PyList_GET_ITEM(s, i));
-    if (!live || a->n_pos > 2 || a->n_kw > 1 || !is_zero(dim))
+    if (!live || a->n_pos > 2 || a->n_kw > 1 || !(is_zero(dim) || (c->image && !cat)))
         return NULL;
     jcv_av *rows = jcv_collect(c, feed, list);
     if (rows->kind != AV_SEQ)
@@ -60,6 +60,11 @@ jcv_av *jcv_rows_of(jcv *c, const char *name, const jcv_args *a) {
     jcv_val *some = &jcv_op(c, JN_OP(s_bool), &rows->val, 1, NULL)->out[0];
     jcv_assert(c, some, "a list has items");
     jcv_av *x = jcv_stack(c, rows->items[0]->val, rows->items[0]->n);
+    jcv_av *tensor = c->image && !cat ? jcv_rows_tensor(c, x, rows->val) : NULL;
+    if (tensor)
+        return dim ? jcv_rows_along(c, tensor, dim) : tensor;
+    if (!is_zero(dim))
+        jcv_refuse(c, "stack() of a list of the graph along another dim than the first");
     x->text = cat ? cat_text : NULL;
     return x;
 }

@@ -123,9 +123,20 @@ static jcv_val *range_count(jcv *c, jcv_av *r) {
     return &jcv_op(c, JN_OP(s_max), in, 2, NULL)->out[0];
 }
 
+const char *const jcv_unbound = "the parts of a tensor along a dim that varies";
+
+jcv_av *jcv_parts(jcv *c, jcv_av *t) {
+    jcv_av *a = jcv_tuple(c, &t, 1);
+    a->kind = AV_SEQ;
+    a->text = jcv_unbound;
+    return a;
+}
+
 static jcv_val *count_of(jcv *c, jcv_av *a) {
     jcv_av **items;
     unsigned n;
+    if (jcv_has_parts(c, a))
+        return jcv_number(c, jcv_size(c, jcv_tensor_val(c, a->py), 0));
     if (jcv_is_seq(a))
         return jcv_seq_count(c, a);
     if (a->kind == AV_SEQ || !jcv_items(c, a, &items, &n))
@@ -174,6 +185,8 @@ jcv_av *jcv_seq_item(jcv *c, jcv_av *a, jcv_val *i) {
     }
     if (a->text == jcv_stacked)
         return stacked_item(c, a, i);
+    if (a->text == jcv_unbound)
+        return item_of(c, a->items[0], i);
     if (a->text == jcv_ordered)
         return jcv_ordered_item(c, a, i);
     if (jcv_is_slice(a)) {
@@ -319,7 +332,10 @@ static jcv_av *no_rows(jcv *c, const jn_type *t) {
                         ? jcv_scalar_const(c, JANUS_KIND_FLOAT, (janus_scalar){.f = 0})
                     : d == JANUS_BOOL ? jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0})
                                       : int_const(c, 0);
+    if (tensor && jcv_any_dim_varies(c, t))
+        jcv_pass_symbols(c, t);
     jcv_val *v = op(c, JN_OP(full), &zero, 1, &attrs);
+    c->passed.n = 0;
     dims = jcv_alloc(c, (rank + 1) * sizeof *dims);
     memcpy(dims, v->type->dims, (rank + 1) * sizeof *dims);
     dims[0] = JN_DIM_UNKNOWN;

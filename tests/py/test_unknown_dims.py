@@ -61,6 +61,13 @@ BODIES = {
     "loop": "    h = janus.zeros(4)\n    for t in range(x.size(0)):\n        h = (h + x[t]).tanh()\n    return h",
     "loop back": "    h = janus.zeros(4)\n    for t in reversed(range(x.size(0))):\n        h = (h + x[t]).tanh()\n    return h",
     "outputs": "    out = []\n    for t in range(x.size(0)):\n        out.append(x[t].tanh())\n    return janus.stack(out)",
+    "rows": "    s = 0\n    for r in x:\n        s = s + r.tanh()\n    return s",
+    "numbered": "    s = 0\n    for k, r in enumerate(x):\n        s = s + r * k\n    return s, len(x)",
+    "beside": "    s = 0\n    for r, v in zip(x, y):\n        s = s + r * v\n    return s",
+    "parts": "    s = janus.zeros(3)\n    for c in z.unbind(1):\n        s = (s + c).tanh()\n    return s, len(z.unbind(1)), z.unbind(1)[0]",
+    "list of rows": "    rows = x.unbind(0)\n    return rows, len(rows), isinstance(rows, tuple)",
+    "two lists": "    a, b = [], []\n    for t in range(x.size(0)):\n        a.append(x[t])\n        if t % 2:\n            b.append(y[t])\n    return janus.stack(a).sum(), janus.stack(b).sum()",
+    "stacked along 1": "    out = []\n    for t in range(x.size(0)):\n        out.append(x[t] * 2)\n    return janus.stack(out, 1) * 2, janus.stack(out, dim=-1).sum(0)",
     "while": "    n = len(y)\n    while n > 3:\n        n = n // 2\n    return n, x * n",
     "written": "    a = janus.zeros(x.size(0), 4)\n    a[0] = 1.0\n    a[:, 1] = y\n    return a + x",
     "in place": "    a = x * 1\n    a += 1\n    a.mul_(2)\n    a[1:] = 0\n    return a",
@@ -198,6 +205,16 @@ class Attention(nn.Module):
         return self.head(x + self.out(y))
 
 
+class Recurrent(nn.Module):
+    def __init__(self, kind, **options):
+        super().__init__()
+        self.words, self.rnn = nn.Embedding(11, 6), kind(6, 8, batch_first=True, **options)
+        self.head = nn.Linear(16 if options.get("bidirectional") else 8, 11)
+
+    def forward(self, tokens):
+        return self.head(self.rnn(self.words(tokens))[0])
+
+
 def next_word(model, x):
     logits = model(x[:, :-1])
     return F.cross_entropy(logits.reshape(-1, logits.size(-1)), x[:, 1:].reshape(-1))
@@ -206,6 +223,13 @@ def next_word(model, x):
 def test_attention_over_lengths():
     batches = [(janus.randint(0, 11, (2 + n % 3, n)),) for n in [5, 9, 4, 12, 30, 7, 6, 17, 8]]
     check_training(Attention, batches, next_word, 3)
+
+
+@pytest.mark.parametrize("kind, options, conversions", [(nn.LSTM, {}, 3), (nn.GRU, {}, 3), (nn.RNN, {}, 3), (nn.LSTM, {"num_layers": 2}, 20),
+                                                        (nn.LSTM, {"bidirectional": True}, 20)])
+def test_recurrent_layers_over_lengths(kind, options, conversions):
+    batches = [(janus.randint(0, 11, (2 + n % 3, n)),) for n in [5, 9, 4, 12, 3, 7, 6, 17, 8]]
+    check_training(lambda: Recurrent(kind, **options), batches, next_word, conversions)
 
 
 def test_a_hundred_lengths():

@@ -13,6 +13,11 @@ from .module import Module
 from .parameter import Parameter
 
 
+def _zeros(like, n, lead, hidden_size):
+    """First states of n layers: tensors of their own, since views of one that rounds of a graph's loop carry are not told apart."""
+    return [_C.zeros(*lead, hidden_size, dtype=like.dtype, device=like.device) for _ in range(n)]
+
+
 def _lstm_step(gates, cell):
     """`(h, c)` from the four gates' inputs, in the order i, f, g, o, and the old cell."""
     i, f, g, o = gates.chunk(4, -1)
@@ -167,7 +172,7 @@ class LSTM(_Layers):
         n_states = self.num_layers * (2 if self.bidirectional else 1)
         if hx is None:
             lead = [input.shape[1 - time]] if batched else []
-            h0 = c0 = _C.zeros(n_states, *lead, self.hidden_size, dtype=input.dtype, device=input.device)
+            h0, c0 = _zeros(input, n_states, lead, self.hidden_size), _zeros(input, n_states, lead, self.hidden_size)
         else:
             h0, c0 = hx
         h_n, c_n = [], []
@@ -189,10 +194,10 @@ class LSTM(_Layers):
         bias_ih = getattr(self, "bias_ih" + suffix) if self.bias else None
         bias_hh = getattr(self, "bias_hh" + suffix) if self.bias else None
         weight_ih, weight_hh = getattr(self, "weight_ih" + suffix), getattr(self, "weight_hh" + suffix)
-        steps = input.unbind(time)
+        steps = input.transpose(0, 1) if time else input
         outputs = []
-        for step in reversed(steps) if reverse else steps:
-            h, c = _lstm_step(F.linear(step, weight_ih, bias_ih) + F.linear(h, weight_hh, bias_hh), c)
+        for t in reversed(range(len(steps))) if reverse else range(len(steps)):
+            h, c = _lstm_step(F.linear(steps[t], weight_ih, bias_ih) + F.linear(h, weight_hh, bias_hh), c)
             outputs.append(h)
         if reverse:
             outputs.reverse()
@@ -209,8 +214,7 @@ class _OneState(_Layers):
         time = 1 if batched and self.batch_first else 0
         if hx is None:
             lead = [input.shape[1 - time]] if batched else []
-            hx = _C.zeros(self.num_layers * (2 if self.bidirectional else 1), *lead, self.hidden_size,
-                          dtype=input.dtype, device=input.device)
+            hx = _zeros(input, self.num_layers * (2 if self.bidirectional else 1), lead, self.hidden_size)
         h_n = []
         for layer in range(self.num_layers):
             outputs = []
@@ -229,10 +233,10 @@ class _OneState(_Layers):
         bias_ih = getattr(self, "bias_ih" + suffix) if self.bias else None
         bias_hh = getattr(self, "bias_hh" + suffix) if self.bias else None
         weight_ih, weight_hh = getattr(self, "weight_ih" + suffix), getattr(self, "weight_hh" + suffix)
-        steps = input.unbind(time)
+        steps = input.transpose(0, 1) if time else input
         outputs = []
-        for step in reversed(steps) if reverse else steps:
-            h = self._step(F.linear(step, weight_ih, bias_ih), F.linear(h, weight_hh, bias_hh), h)
+        for t in reversed(range(len(steps))) if reverse else range(len(steps)):
+            h = self._step(F.linear(steps[t], weight_ih, bias_ih), F.linear(h, weight_hh, bias_hh), h)
             outputs.append(h)
         if reverse:
             outputs.reverse()
