@@ -471,8 +471,18 @@ jpy_src *jcv_bound_src(jcv *c, jcv_av *a) {
 
 jcv_av *jcv_view(jcv *c, PyObject *of, jcv_node *n) {
     int64_t strides[JN_MAX_RANK];
-    jn_eager_arg in[2] = {{.kind = JANUS_KIND_TENSOR, .t = ((jpy_tensor *)of)->t},
+    jn_eager_arg in[3] = {{.kind = JANUS_KIND_TENSOR, .t = ((jpy_tensor *)of)->t},
+                          {.kind = JN_EAGER_ITEM},
                           {.kind = JN_EAGER_ITEM}};
+    for (unsigned i = 1; i < n->n_in; i++) {
+        const jcv_val *v = n->in[i];
+        if (!v)
+            in[i].kind = JANUS_KIND_NONE;
+        else if (v->sized)
+            in[i] = (jn_eager_arg){.kind = JANUS_KIND_INT, .s = v->image};
+        else if (v->node && v->node->kind == JCV_SCALAR_CONST)
+            in[i] = (jn_eager_arg){.kind = JANUS_KIND_INT, .s = v->node->scalar};
+    }
     bool known = view_strides(n->op, in, n->n_in, n->attrs, n->out[0].type, strides);
     jcv_av *a = proxy_of(c, &n->out[0], jpy_tensor_tracked((jpy_tensor *)of) && !jpy_no_grad_mode,
                          known ? strides : NULL);

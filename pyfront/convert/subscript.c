@@ -336,12 +336,48 @@ static jcv_av *sequence_item(jcv *c, jcv_av *t, bool list, jcv_av *i) {
     return t->items[k];
 }
 
+/* A bound of a slice of a tensor: absent, or a number whose value in the image is known. */
+static jcv_val *part_bound(jcv *c, jcv_av *a) {
+    if (a->kind == AV_PY && a->py == Py_None)
+        return NULL;
+    jcv_val *v = jcv_number(c, a);
+    bool known = v && (v->sized || (v->node && v->node->kind == JCV_SCALAR_CONST));
+    if (!known || v->type->kind != JANUS_KIND_INT)
+        jcv_refuse(c, "a slice with computed bounds");
+    return v;
+}
+
+/* x[:, a:b], with bounds that depend on dims: not by the eager layer, which would cut them to what
+ * the image has. */
+static jcv_av *tensor_part(jcv *c, jcv_av *o, int axis, jcv_av *const *bounds) {
+    jcv_av *step = bounds[2];
+    jcv_val *in[3] = {jcv_tensor_val(c, o->py), part_bound(c, bounds[0]), part_bound(c, bounds[1])};
+    if (!c->image || axis >= in[0]->type->rank || step->kind != AV_PY || step->py != Py_None)
+        jcv_refuse(c, "a slice with computed bounds");
+    janus_slice_attrs attrs = {sizeof attrs, axis, 1};
+    return jcv_view(c, o->py, jcv_op(c, JN_OP(slice), in, 3, &attrs));
+}
+
+static bool whole_slice(const jcv_av *a) {
+    if (a->kind != AV_PY || !PySlice_Check(a->py))
+        return false;
+    const PySliceObject *s = (const PySliceObject *)a->py;
+    return s->start == Py_None && s->stop == Py_None && s->step == Py_None;
+}
+
 /* A slice whose bounds, or whose list, only the graph knows; NULL: it is something else. */
 static jcv_av *graph_slice(jcv *c, jcv_av *o, jcv_av *i) {
     if (i->kind == AV_ITER && i->text == jcv_bounds) {
         if (o->kind == AV_TENSOR)
-            jcv_refuse(c, "a slice with computed bounds");
+            return tensor_part(c, o, 0, i->items);
         return jcv_slice(c, o, i->items);
+    }
+    if (i->kind == AV_TUPLE && o->kind == AV_TENSOR && i->n) { /* x[:, :, a:b] */
+        jcv_av *last = i->items[i->n - 1];
+        bool whole = last->kind == AV_ITER && last->text == jcv_bounds;
+        for (unsigned k = 0; k + 1 < i->n && whole; k++)
+            whole = whole_slice(i->items[k]);
+        return whole ? tensor_part(c, o, (int)i->n - 1, last->items) : NULL;
     }
     if (i->kind != AV_PY || !PySlice_Check(i->py) || (o->kind != AV_HOST && !jcv_is_slice(o)))
         return NULL;
@@ -372,7 +408,9 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
         if (!k)
             jcv_refuse(c, "an index of a tensor");
         c->hook_refused = false;
-        return jcv_wrap(c, jcv_own(c, PyObject_GetItem(o->py, k)), NULL);
+        PyObject *x = PyObject_GetItem(o->py, k);
+        c->passed.n = 0;
+        return jcv_wrap(c, jcv_own(c, x), NULL);
     }
     if (i->kind == AV_HOST && o->kind == AV_PY && PyDict_CheckExact(o->py) &&
         !standing_for(c, o->py)) {

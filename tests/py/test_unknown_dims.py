@@ -41,6 +41,8 @@ OTHER = {
     "formatted": "f'{x.size(0)} rows', str(len(y))", "draws": "janus.rand_like(x), janus.randn_like(y)", "einsum": "janus.einsum('ij,ik->jk', x, x)",
     "views": "x.reshape(-1), m.reshape(-1, 4), m.reshape(m.size(0), -1), x.view(x.size(0), 2, 2)",
     "crop": "z[:, :6] * 2, y[:1000]", "tail": "z[:, -4:] * 2", "differences": "z[:, 1:] - z[:, :-1], y[1:], y[:-5]", "step": "z[:, ::2] * 2, y[1::3]",
+    "between": "y[len(y) // 4 : len(y) // 2] * 2, z[:, x.size(0) - 2 :] * 1, x[: 2 * len(y) - 20] * 2, m[:, : m.size(1) - 3] + 0, y[-len(y) // 2 :] * 1",
+    "beyond": "x[: m.size(0)] * 2, y[m.size(0) :] * 2, z[:, m.size(0) : m.size(0) + 3] * 1",
     "half": "y[: y.size(0) // 2] * 2, y[y.size(0) // 2 :] * 2", "chunk": "[c * 2 for c in z.chunk(2, 1)]", "split": "[c.sum() for c in x.split(2)]",
     "unbind": "[r.sum() for r in x]", "unbound": "janus.stack(x.unbind(0)).sum(0)", "transposed": "x.T, m.transpose(1, 2), x.permute(1, 0)",
     "strides": "x.stride(), m.stride(0), x.T.is_contiguous()", "squeeze": "x.squeeze(), y.squeeze()", "repeat": "y.repeat(2), y.repeat(y.size(0), 1)",
