@@ -17,6 +17,8 @@ void jpy_report_conversion(jpy_function *f, const jpy_entry *e, PyObject *cause,
 /* What of a call the entry does not take, for people: "the length of argument 0"; NULL: nothing, or
  * no memory (no exception).  New reference. */
 PyObject *jpy_miss(jpy_entry *e, const jpy_call *call);
+/* As the column of a statement that was visited: a call in it has led to nodes of other lines. */
+enum { JPY_LEADS_ON = 1 };
 /* Keeps, sorted and once each, the statements that a conversion ran, and what it left out. */
 void jpy_keep_visited(jpy_entry *e, const jn_loc *visited, size_t n, const struct jpy_left_out *out,
                       size_t n_out);
@@ -27,6 +29,8 @@ PyObject *jpy_page(PyObject *module, PyObject *args);
  * ".json"); NULL with an exception for others. */
 PyObject *jpy_module_text(const janus_module *m, const char *suffix);
 
+/* Whether a file is one of janus's own Python files. */
+bool jpy_in_library(const char *file);
 /* New reference: the text of a line without its indentation, NULL (no exception): there is none. */
 PyObject *jpy_source_line(const char *file, unsigned line);
 /* A note (jpy_note) with the text of a source line under it. */

@@ -12,7 +12,7 @@
  *         "effects"  (what, path)
  *         "lines"    (file, line, role of the op, op, how often)
  *         "inputs"   path of each parameter of main
- *         "visited"  (file, line) of the statements that the conversion ran
+ *         "visited"  (file, line, 1 where a call in it has led to nodes) of the statements that ran
  *         "left_out" (file, line, why)
  */
 #include "pyfront/explain.h"
@@ -85,7 +85,8 @@ void jpy_report_conversion(jpy_function *f, const jpy_entry *e, PyObject *cause,
 static int by_place(const void *a, const void *b) {
     const jn_loc *x = a, *y = b;
     int files = strcmp(x->file, y->file);
-    return files ? files : (x->line > y->line) - (x->line < y->line);
+    int lines = (x->line > y->line) - (x->line < y->line);
+    return files ? files : lines ? lines : (x->col > y->col) - (x->col < y->col);
 }
 
 void jpy_keep_visited(jpy_entry *e, const jn_loc *visited, size_t n, const jpy_left_out *out,
@@ -252,7 +253,8 @@ typedef struct use {
 
 static int by_use(const void *a, const void *b) {
     const use *x = a, *y = b;
-    int place = by_place(&x->loc, &y->loc);
+    jn_loc a_line = {x->loc.file, x->loc.line, 0}, b_line = {y->loc.file, y->loc.line, 0};
+    int place = by_place(&a_line, &b_line);
     return place ? place : (x->op->id > y->op->id) - (x->op->id < y->op->id);
 }
 
@@ -296,8 +298,8 @@ static PyObject *entry_report(jpy_entry *e) {
               jpy_guards_report(&e->guards, assumes) == 0 && effects(e, writes) == 0 &&
               lines(e->module, uses) == 0;
     for (size_t i = 0; i < e->visited.n && ok; i++)
-        ok = add(visited,
-                 Py_BuildValue("(sI)", e->visited.data[i].file, e->visited.data[i].line)) == 0;
+        ok = add(visited, Py_BuildValue("(sIi)", e->visited.data[i].file, e->visited.data[i].line,
+                                        (int)e->visited.data[i].col)) == 0;
     for (size_t i = 0; i < e->inputs.n && ok; i++)
         ok = add(in, path_of(&e->guards, e->guards.srcs.data[e->inputs.data[i].slot], false)) == 0;
     for (size_t i = 0; i < e->left_out.n && ok; i++) {

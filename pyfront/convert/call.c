@@ -4,6 +4,7 @@
  * layer's functions are called for real on proxies.
  */
 #include "pyfront/convert/convert.h"
+#include "pyfront/explain.h"
 
 #include <string.h>
 
@@ -145,6 +146,9 @@ jcv_av *jcv_run_body(jcv *c, jcv_frame *fr) {
     jcv_av *ret = c->slots.data[0], *out;
     if (fr->depth > MAX_DEPTH)
         jcv_refuse(c, "calls are nested too deeply");
+    jn_loc called = jcv_place_of(c);
+    unsigned before = c->steps;
+    fr->called_at = c->at;
     c->frame = fr;
     c->cont = NULL;
     c->boundary = JCV_END_FUNC;
@@ -160,6 +164,8 @@ jcv_av *jcv_run_body(jcv *c, jcv_frame *fr) {
     }
     forget_variables(c, fr);
     jcv_put(c, 0, ret);
+    if (c->steps > before && called.file && c->visited.n < UINT16_MAX)
+        (void)jn_vec_push(&c->visited, ((jn_loc){called.file, called.line, JPY_LEADS_ON}));
     c->frame = place.frame;
     c->cont = place.cont;
     c->boundary = place.boundary;

@@ -192,6 +192,10 @@ __attribute__((noreturn, format(printf, 2, 3))) void jcv_refuse(jcv *c, const ch
 __attribute__((noreturn)) void jcv_throw_now(jcv *c, jcv_throw what);
 /* After a Python call failed: refuses with the exception's text. */
 __attribute__((noreturn)) void jcv_refuse_py(jcv *c);
+/* Where the current statement is.  What janus's own Python code does is the work of the user's line
+ * that led there: the innermost one on the stack.  Of janus's own functions that are called by none
+ * it is their own.  file NULL: not known. */
+jn_loc jcv_place_of(const jcv *c);
 void *jcv_alloc(jcv *c, size_t size); /* zeroed, of this attempt */
 /* Takes a new reference; refuses when NULL, or when elements of a proxy were asked for on the way.
  */

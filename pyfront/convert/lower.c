@@ -6,6 +6,7 @@
  * class names to small functions.
  */
 #include "pyfront/convert/tree.h"
+#include "pyfront/explain.h"
 
 #include <string.h>
 
@@ -519,6 +520,7 @@ jpy_source *jpy_lower(PyObject *ast_node, PyObject *class_name, const char *file
     s->refs = 1;
     jn_arena_init(&s->arena, 0);
     s->file = jn_arena_strdup(&s->arena, file);
+    s->library = jpy_in_library(file);
     lower l = {.s = s};
     if (class_name) {
         const char *text = PyUnicode_AsUTF8(class_name);

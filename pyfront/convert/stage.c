@@ -33,6 +33,26 @@ static void first_line(jcv *c, const char **file, uint32_t *line) {
     PyErr_Clear();
 }
 
+jn_loc jcv_place_of(const jcv *c) {
+    const jcv_frame *fr = c->frame;
+    const jpy_tree *at = c->at;
+    if (!at || !fr || !fr->source)
+        return (jn_loc){0};
+    while (fr->source->library) {
+        bool called = fr->called_at && fr->caller;
+        const jcv_frame *up = called ? fr->caller : fr->comprehension ? fr->outer : NULL;
+        if (!up || !up->source)
+            break;
+        at = called ? fr->called_at : at;
+        fr = up;
+    }
+    if (fr->source->library) {
+        fr = c->frame;
+        at = c->at;
+    }
+    return (jn_loc){fr->source->file, at->line, at->col};
+}
+
 void jcv_refuse(jcv *c, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
@@ -47,7 +67,8 @@ void jcv_refuse(jcv *c, const char *fmt, ...) {
         first_line(c, &file, &line);
     const char *base = strrchr(file, '/');
     snprintf(c->reason, sizeof c->reason, "%s:%u: %s", base ? base + 1 : file, line, text);
-    c->refused_at = (jn_loc){file, line, 0};
+    jn_loc place = jcv_place_of(c);
+    c->refused_at = place.file ? place : (jn_loc){file, line, 0};
     jcv_throw_now(c, THROW_REFUSE);
 }
 
@@ -152,8 +173,7 @@ static jcv_node *append(jcv *c, jcv_node_kind kind, const jn_op *op, jcv_val *co
     for (unsigned i = 0; i < n_out; i++)
         n->out[i] = (jcv_val){
             .ctx = c->ctx, .node = n, .index = i, .depends = depends, .emitted = JN_VALUE_NONE};
-    if (c->at && c->frame && c->frame->source)
-        n->loc = (jn_loc){c->frame->source->file, c->at->line, c->at->col};
+    n->loc = jcv_place_of(c);
     if (!jn_vec_push(&c->ctx->nodes, n))
         jcv_refuse(c, "out of memory");
     if (++c->steps > 200000)
@@ -283,8 +303,6 @@ void jcv_assert_at(jcv *c, jcv_val *cond, const char *message, const jn_loc *loc
 }
 
 void jcv_assert(jcv *c, jcv_val *cond, const char *message) {
-    jn_loc here = {0};
-    if (c->at && c->frame && c->frame->source)
-        here = (jn_loc){c->frame->source->file, c->at->line, c->at->col};
+    jn_loc here = jcv_place_of(c);
     jcv_assert_at(c, cond, message, here.file ? &here : NULL);
 }

@@ -138,6 +138,7 @@ typedef struct jpy_source {
     jpy_tree *root;             /* JPY_DEF or JPY_LAMBDA */
     uint32_t n_nodes;
     const char *file; /* in the arena */
+    bool library;     /* it is one of janus's own */
 } jpy_source;
 
 /* Lowers a FunctionDef or Lambda object of `ast` that stands in a class of that name (a str), or in

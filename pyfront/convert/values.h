@@ -132,6 +132,7 @@ struct jcv_frame {
     jcv_av *self_key;
     struct jcv_frame *outer;  /* lexically */
     struct jcv_frame *caller; /* dynamically */
+    jpy_tree *called_at;      /* in the caller; NULL: not by a statement of it */
     PyObject **names;
     uint32_t *slots;
     unsigned n, cap;

@@ -14,9 +14,9 @@ from . import _C, _profile
 from ._words import user_path
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_MOST_ASSUMPTIONS, _MOST_GRAPHS = 40, 3
+_MOST_CONVERSIONS, _MOST_ASSUMPTIONS, _MOST_GRAPHS = 40, 12, 3
 # Roles of ops, those first that say most of a line.
-_ORDER = ["loop", "branch", "call", "compute", "random", "host", "scalar", "assert", ""]
+_ORDER = ["loop", "branch", "call", "compute", "random", "host", "scalar", "assert", "gradient", ""]
 
 
 class Explanation(str):
@@ -98,13 +98,13 @@ def _mark(uses, visited, kind, entries):
 
 def _sources(report, own, times):
     """Functions with their lines, the decorated one first: the user's whole, of janus itself one sum."""
-    uses, visited, left = {}, set(), {}
+    uses, visited, leads, left = {}, set(), set(), {}
     for entry in report["entries"]:
         for file, line, role, op, n in entry["lines"]:
-            if role != "gradient" and ".grad" not in op:
-                ops = uses.setdefault((file, line), {})
-                ops[role, op] = max(n, ops.get((role, op), 0))
-        visited.update(map(tuple, entry["visited"]))
+            ops = uses.setdefault((file, line), {})
+            ops[role, op] = max(n, ops.get((role, op), 0))
+        visited.update((file, line) for file, line, _ in entry["visited"])
+        leads.update((file, line) for file, line, on in entry["visited"] if on)
         for file, line, why in entry["left_out"]:
             left[file, line] = why
     refused = tuple(report["refused"]) if report["refused"] and not report["entries"] else None
@@ -126,8 +126,8 @@ def _sources(report, own, times):
                 kind = kinds.get(line)
                 mark = _mark(ops, spot in visited, kind, report["entries"])
                 reason = None
-                if mark in ("folded",) and any((file, k) in uses for k in range(line, end + 1)):
-                    mark = "graph"  # a statement of several lines
+                if mark == "folded" and any((file, k) in uses or (file, k) in leads for k in range(line, end + 1)):
+                    mark = "graph"  # in what it calls, or on another line of it
                 if spot in left:
                     mark, reason = "left to CPython", left[spot]
                 elif spot == refused:
@@ -135,7 +135,8 @@ def _sources(report, own, times):
                 lines.append({"line": line, "source": linecache.getline(file, line).rstrip("\n"), "mark": mark,
                               "reason": _bare(reason) if reason else None,
                               "ops": [f"{op} x{n}" if n > 1 else op for (role, op), n in
-                                      sorted(ops.items(), key=lambda o: _ORDER.index(o[0][0]))],
+                                      sorted(ops.items(), key=lambda o: _ORDER.index(o[0][0]))
+                                      if role != "gradient" and ".grad" not in op and not op.endswith("_grad")],
                               "ns": times.get(spot, 0), "share": times.get(spot, 0) / total if total else None})
             found.append({"name": name, "file": file, "lines": lines})
     return found, library
@@ -213,19 +214,56 @@ def _source_text(source):
     return out
 
 
+def _root(path):
+    return re.match(r"[^.\[]*", path)[0]
+
+
+def _common(paths):
+    """What paths have in common, up to a name or an index that is whole."""
+    common = os.path.commonprefix(paths)
+    if all(len(p) == len(common) or p[len(common)] in ".[" for p in paths):
+        return common
+    return re.sub(r"[.\[][^.\[]*$", "", common) or common
+
+
+_KINDS = [("is a tensor of", "tensors", "types, shapes and requires_grad"), ("is a ", "objects", "types"),
+          ("has length", "containers", "lengths"), ("is an object met", "objects", "which are one"),
+          ("is absent", "attributes", "that they are absent"), ("is the same object", "objects", "which they are"),
+          ("is ", "values", "what they are"), ("", "places", "what is there")]
+
+
+def _grouped(assumes):
+    """A line for what failed, and for places of which few are alike; else one for all of a kind at one place."""
+    lines = [f"{a['path']} {a['what']} (failed {a['failed']} times)" for a in assumes if a["failed"]]
+    groups = {}
+    for a in assumes:
+        if not a["failed"]:
+            kind = next(k for k in _KINDS if a["what"].startswith(k[0]))
+            groups.setdefault((_root(a["path"]), kind), []).append(a)
+    for (_, (_, name, what)), group in groups.items():
+        if len(group) < 3:
+            lines += [f"{a['path']} {a['what']}" for a in group]
+        else:
+            lines.append(f"{len(group)} {name} of {_common([a['path'] for a in group])}: {what}")
+    return lines
+
+
 def _entry_text(i, entry):
     out = [f"graph {i}: {entry['runs']} runs, its assumptions checked {entry['checked']} times"]
     first, graph, plain = entry["times_ns"]
     if graph and entry["state"] in ("pays", "slow"):
         out[0] += f", {_ms(graph / 8)} a call" + (f" (imperatively {_ms(plain / 8)})" if plain else "")
-    for a in entry["assumes"][:_MOST_ASSUMPTIONS]:
-        out.append(f"  assumes: {a['path']} {a['what']}" + (f" (failed {a['failed']} times)" if a["failed"] else ""))
-    more = len(entry["assumes"]) - _MOST_ASSUMPTIONS
-    if more > 0:
-        out.append(f"  assumes: {more} more of that kind (json() has all)")
+    lines = _grouped(entry["assumes"])
+    out += [f"  assumes: {line}" for line in lines[:_MOST_ASSUMPTIONS]]
+    if len(lines) > _MOST_ASSUMPTIONS:
+        out.append(f"  assumes: {len(lines) - _MOST_ASSUMPTIONS} more of that kind (json() has all)")
     if entry["others"]:
         out.append(f"  assumes: that code, classes and modules are as they were ({entry['others']} checks)")
-    out += [f"  effect: {what}: {path}" for what, path in entry["effects"]]
+    kinds = {}
+    for what, path in entry["effects"]:
+        kinds.setdefault((what, _root(path)), []).append(path)
+    out += [f"  effect: {what}: {paths[0] if len(paths) == 1 else f'{len(paths)} of {_common(paths)}'}"
+            for (what, _), paths in kinds.items()]
     return out
 
 
@@ -250,7 +288,7 @@ def _text(facts):
     if len(facts["entries"]) > _MOST_GRAPHS:
         out += ["", f"and {len(facts['entries']) - _MOST_GRAPHS} older graphs (json() has them)"]
     out += ["", "what happened:"]
-    for c in facts["conversions"][:_MOST_ASSUMPTIONS]:
+    for c in facts["conversions"][:_MOST_CONVERSIONS]:
         out.append(f"  call {c['call']}: {'a graph was made' if c['made'] else 'no graph could be made'} in {_ms(c['ns'])} "
                    f"({c['cause']})")
     out += _notes_text(facts["notes"])
@@ -291,7 +329,7 @@ def explain(f):
     `f` is what `janus.function` returned: a Function, a method of one, or a decorated Module.  Below the counts comes its
     source and that of the functions it calls, with a mark for each line:
 
-    - `graph`: runs in the graph; `loop kept`, `branch kept`: is a loop or a branch of the graph
+    - `graph`: runs in the graph, by itself or in what it calls (janus's own code counts as its caller's); `loop kept`, `branch kept`: is a loop or a branch of the graph
     - `loop unrolled`, `branch decided`: done when the graph was made, and assumed
     - `folded`: Python work that was done when the graph was made; `not reached`: no call came there
     - `left to CPython`: assumed not to happen; a run that comes there is discarded
