@@ -127,6 +127,7 @@ EXTRA_DIST += \
 	tests/golden \
 	tests/lint \
 	tests/no-cunit.sh \
+	tests/programs \
 	tests/py \
 	tests/stdlib \
 	tests/pytest.sh \
