@@ -32,7 +32,7 @@ import types
 HERE = pathlib.Path(__file__).resolve().parent
 PLACES = ("MODEL", "STEP", "EPOCH")
 TOLERANCE = (2e-3, 2e-4)  # relative, absolute: rounding that some steps of an optimizer have made larger
-DURATION = re.compile(r"\d+(\.\d*)?(e[-+]?\d+)? ?m?s\b")
+DURATION = re.compile(r" *\d+(\.\d*)?(e[-+]?\d+)? ?m?s\b")
 FLOAT = re.compile(r"(-?\d+\.\d*(?:e[-+]?\d+)?)")
 
 
