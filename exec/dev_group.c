@@ -172,7 +172,8 @@ static janus_status call(jn_dev_rows *w, const jn_vnode *vn) {
                   .n_out = vn->n_out,
                   .attrs = vn->attrs,
                   .workspace = w->workspace,
-                  .accumulate = vn->accumulates};
+                  .accumulate = vn->accumulates,
+                  .from_end = vn->from_end};
     uint32_t times = vn->mode == JN_V_LOOP ? w->n : 1;
     for (uint32_t t = 0; t < times; t++) {
         JN_TRY(w->r->trace ? jn_trace_call(w->r->trace, vn->op, vn->kernel, &k, vn->workspace)

@@ -192,7 +192,9 @@ static void call(tile *w, const jn_vnode *vn) {
     const jn_par *par = w->g->ranges > 1 || w->g->lane->lock ? &jn_par_serial : jn_par_pool();
     jn_kargs k = {in,        out,       vn->n_in,
                   vn->n_out, vn->attrs, w->workspace,
-                  &w->flags, par,       part && (table || part->written)};
+                  &w->flags, par,       part && (table || part->written),
+                  false};
+    k.from_end = vn->from_end;
     uint32_t times = vn->mode == JN_V_LOOP ? w->n : 1;
     int64_t start = jn_prof_begin();
     for (uint32_t t = 0; t < times; t++) {

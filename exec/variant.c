@@ -250,6 +250,7 @@ static bool by_rule(maker *m, row_view *r, unsigned n_in, const row_view *o, uns
     const jn_op *op = impl->batch_rule(&sig, rowed, m->v->rows, attrs, ints);
     if (!op)
         return false;
+    vn->from_end = vn->n->op->id == JN_OP_ID_select || vn->n->op->id == JN_OP_ID_index;
     vn->op = op;
     vn->attrs = attrs;
     return prepend_all(m, r, n_in, o, n_out, vn);

@@ -28,6 +28,7 @@ typedef struct jn_vnode {
     uint16_t n_in, n_out;
     uint8_t mode; /* jn_vmode */
     bool accumulates;
+    bool from_end; /* as in jn_kargs */
     bool out_rowed;
     int32_t acc; /* accumulator input it adds to, or -1 */
     jn_kernel_fn kernel;

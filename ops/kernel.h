@@ -48,6 +48,7 @@ typedef struct jn_kargs {
     uint32_t *flags;
     const jn_par *par;
     bool accumulate; /* add to out instead of writing it; only with JN_OP_ADDS */
+    bool from_end;   /* it stands for an op whose negative indices count from the end */
 } jn_kargs;
 
 typedef void (*jn_kernel_fn)(const jn_kargs *k);

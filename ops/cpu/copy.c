@@ -181,7 +181,7 @@ static void rows_range(void *arg, int64_t begin, int64_t end) {
     const rows *r = arg;
     for (int64_t i = begin; i < end; i++) {
         int64_t outer = i / r->n_index;
-        int64_t at = jn_index_checked(r->k, jn_index_at(r->index, i % r->n_index), r->n);
+        int64_t at = jn_index_from_start(r->k, jn_index_at(r->index, i % r->n_index), r->n);
         char *to = (char *)r->k->out[0].data + (size_t)i * r->row;
         if (at < 0)
             memset(to, 0, r->row);

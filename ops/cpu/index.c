@@ -26,7 +26,7 @@ typedef struct line {
         const T *x = base;                                                                         \
         T *y = out;                                                                                \
         for (int64_t j = 0; j < l->n; j++) {                                                       \
-            int64_t i = jn_index_checked(l->k, jn_index_at(l->index, l->at + j), l->size);         \
+            int64_t i = jn_index_from_start(l->k, jn_index_at(l->index, l->at + j), l->size);      \
             y[j] = i < 0 ? 0 : x[i * l->step + j * l->along];                                      \
         }                                                                                          \
     }                                                                                              \
@@ -34,7 +34,7 @@ typedef struct line {
         const T *x = from;                                                                         \
         T *y = base;                                                                               \
         for (int64_t j = 0; j < l->n; j++) {                                                       \
-            int64_t i = jn_index_checked(l->k, jn_index_at(l->index, l->at + j), l->size);         \
+            int64_t i = jn_index_from_start(l->k, jn_index_at(l->index, l->at + j), l->size);      \
             if (i >= 0)                                                                            \
                 y[i * l->step + j * l->along] = x[j];                                              \
         }                                                                                          \
@@ -59,7 +59,7 @@ MOVES(uint64_t)
         const T *x = from;                                                                         \
         T *y = base;                                                                               \
         for (int64_t j = 0; j < l->n; j++) {                                                       \
-            int64_t i = jn_index_checked(l->k, jn_index_at(l->index, l->at + j), l->size);         \
+            int64_t i = jn_index_from_start(l->k, jn_index_at(l->index, l->at + j), l->size);      \
             if (i >= 0) {                                                                          \
                 T *to = &y[i * l->step + j * l->along];                                            \
                 *to = (T)((U)*to + (U)x[j]);                                                       \
@@ -202,7 +202,7 @@ static void index_add(const jn_kargs *k) {
     memcpy(y->data, k->in[0].data, (size_t)jn_numel(y) * size);
     for (int64_t o = 0; o < outer; o++)
         for (int64_t j = 0; j < src->dims[axis]; j++) {
-            int64_t i = jn_index_checked(k, jn_index_at(&k->in[1], j), y->dims[axis]);
+            int64_t i = jn_index_from_start(k, jn_index_at(&k->in[1], j), y->dims[axis]);
             if (i >= 0)
                 add((char *)y->data + (size_t)((o * y->dims[axis] + i) * inner) * size,
                     (const char *)src->data + (size_t)((o * src->dims[axis] + j) * inner) * size,

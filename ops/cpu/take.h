@@ -20,4 +20,9 @@ static inline int64_t jn_index_checked(const jn_kargs *k, int64_t i, int64_t n) 
     return i < 0 ? i + n : i;
 }
 
+/* The same for ops whose indices count from the start only, as PyTorch's gather and embedding. */
+static inline int64_t jn_index_from_start(const jn_kargs *k, int64_t i, int64_t n) {
+    return jn_index_checked(k, i < 0 && !k->from_end ? n : i, n);
+}
+
 #endif

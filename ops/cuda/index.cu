@@ -16,9 +16,10 @@ extern "C" {
 
 enum { OWNER_MAX = 1 << 14 };
 
-/* Wraps a negative index; -1 and the flag when out of range. */
-static __device__ __forceinline__ i64 checked(i64 i, i64 size, uint32_t *flags) {
-    if (i < -size || i >= size) {
+/* Wraps a negative index; -1 and the flag when out of range, or negative and not `from_end`. */
+static __device__ __forceinline__ i64 checked(i64 i, i64 size, uint32_t *flags,
+                                              bool from_end = true) {
+    if (i < (from_end ? -size : 0) || i >= size) {
         atomicOr(flags, (uint32_t)JN_KFLAG_INDEX);
         return -1;
     }
@@ -67,7 +68,8 @@ static __global__ void gather(char *y, dview x, dview index, int axis, i64 n, ui
             if (d != axis)
                 from += c * x.s[d];
         }
-        i64 j = checked(load_i(index.p, at, index.dtype), x.rank ? x.d[axis] : 1, flags);
+        i64 j = checked(load_i(index.p, at, index.dtype), x.rank ? x.d[axis] : 1, flags,
+                        false);
         if (j >= 0)
             copy_bits(y, i, x.p, from + (x.rank ? j * x.s[axis] : 0), size);
         else
@@ -100,7 +102,8 @@ static __global__ void scatter(dview y, dview index, dview src, int axis, i64 li
         }
         for (i64 j = 0; j < length; j++) {
             i64 st = index.rank ? j * index.s[axis] : 0, ss = index.rank ? j * src.s[axis] : 0;
-            i64 to = checked(load_i(index.p, ii + st, index.dtype), y.rank ? y.d[axis] : 1, flags);
+            i64 to = checked(load_i(index.p, ii + st, index.dtype), y.rank ? y.d[axis] : 1, flags,
+                             false);
             if (to < 0)
                 continue;
             i64 at = iy + (y.rank ? to * y.s[axis] : 0);
@@ -132,11 +135,12 @@ static void run_scatter_add(const jn_kargs *k) {
 
 /* y[a][j][b] = x[a][index[j]][b]; by dims of y around the axis (embedding: axis 0). */
 static __global__ void take_slices(char *y, dview x, int axis, dview index, i64 n_index, i64 inner,
-                                   i64 n, uint32_t *flags) {
+                                   i64 n, bool from_end, uint32_t *flags) {
     int size = size_of(x.dtype);
     JN_EACH(i, n) {
         i64 b = i % inner, j = i / inner % n_index, a = i / inner / n_index;
-        i64 from = checked(load_i(index.p, offset_of(index, j), index.dtype), x.d[axis], flags);
+        i64 from = checked(load_i(index.p, offset_of(index, j), index.dtype), x.d[axis], flags,
+                           from_end);
         if (from < 0) {
             set_zero(y, i, size);
             continue;
@@ -160,7 +164,8 @@ static void slices(const jn_kargs *k, int axis) {
         inner *= x->dims[d];
     if (n)
         JN_LAUNCH(exec_of(k), take_slices, grid_for(n), JN_BLOCK, (char *)k->out[0].data,
-                  view_of(*x), axis, view_of(k->in[1]), numel_of(k->in[1]), inner, n, k->flags);
+                  view_of(*x), axis, view_of(k->in[1]), numel_of(k->in[1]), inner, n, k->from_end,
+                  k->flags);
 }
 static void run_index_select(const jn_kargs *k) {
     slices(k, axis_of(((const janus_index_select_attrs *)k->attrs)->axis, k->in[0].rank));
@@ -175,6 +180,7 @@ struct add_slices_args {
     i64 outer, n, inner, size, skip; /* skip: an index that adds nothing, -1: none */
     uint32_t *flags;
     const uint32_t *stop;
+    bool strict; /* indices count from the start only */
 };
 
 /* A block per (j, a): it works where index j is the first of its value. */
@@ -183,7 +189,8 @@ static __global__ void add_slices_owner(add_slices_args q) {
     if (q.stop && *q.stop)
         return;
     i64 j = blockIdx.x, a = blockIdx.y;
-    i64 place = checked(load_i(q.index.p, offset_of(q.index, j), q.index.dtype), q.size, q.flags);
+    i64 place = checked(load_i(q.index.p, offset_of(q.index, j), q.index.dtype), q.size, q.flags,
+                        !q.strict);
     if (threadIdx.x == 0)
         earlier = 0;
     __syncthreads();
@@ -214,7 +221,8 @@ static __global__ void add_slices_walk(add_slices_args q) {
         i64 b = l % q.inner, a = l / q.inner;
         for (i64 j = 0; j < q.n; j++) {
             i64 place =
-                checked(load_i(q.index.p, offset_of(q.index, j), q.index.dtype), q.size, q.flags);
+                checked(load_i(q.index.p, offset_of(q.index, j), q.index.dtype), q.size, q.flags,
+                        !q.strict);
             if (place >= 0 && place != q.skip)
                 add_element(q.y, (a * q.size + place) * q.inner + b, q.dtype, q.src.p,
                             offset_of(q.src, (a * q.n + j) * q.inner + b));
@@ -247,6 +255,7 @@ static void run_index_add(const jn_kargs *k) {
                          NULL};
     for (int d = 0; d < y->rank; d++)
         *(d < axis ? &q.outer : &q.inner) *= d == axis ? 1 : y->dims[d];
+    q.strict = !k->from_end;
     copy_first(k);
     add_slices(k, q);
 }

@@ -46,7 +46,7 @@ static void k_gather(const jn_kargs *k) {
     jn_walk_add(&w, y);
     JN_WALK(&w) {
         int64_t i = jn_load_i(&k->in[1], w.off[0]);
-        if (jn_check_index(k, &i, jn_line_size(x, axis)))
+        if (jn_check_index_from_start(k, &i, jn_line_size(x, axis)))
             jn_copy_element(y, w.off[1], x, offset_along(x, w.idx, axis, i));
         else
             jn_store_i(y, w.off[1], 0);
@@ -63,7 +63,7 @@ static void scatter(const jn_kargs *k, int64_t axis_attr, bool add) {
     jn_walk_add_strides(&w, src->strides, 0);
     JN_WALK(&w) {
         int64_t i = jn_load_i(index, w.off[0]);
-        if (!jn_check_index(k, &i, jn_line_size(y, axis)))
+        if (!jn_check_index_from_start(k, &i, jn_line_size(y, axis)))
             continue;
         int64_t to = offset_along(y, w.idx, axis, i);
         if (add)
@@ -88,7 +88,7 @@ static void k_index_select(const jn_kargs *k) {
     jn_walk_add(&w, y);
     JN_WALK(&w) {
         int64_t i = jn_load_i(&k->in[1], w.idx[axis] * k->in[1].strides[0]);
-        if (jn_check_index(k, &i, x->dims[axis]))
+        if (jn_check_index_from_start(k, &i, x->dims[axis]))
             jn_copy_element(y, w.off[0], x, offset_along(x, w.idx, axis, i));
         else
             jn_store_i(y, w.off[0], 0);
@@ -105,7 +105,7 @@ static void k_index_add(const jn_kargs *k) {
     jn_walk_add(&w, src);
     JN_WALK(&w) {
         int64_t i = jn_load_i(&k->in[1], w.idx[axis] * k->in[1].strides[0]);
-        if (jn_check_index(k, &i, y->dims[axis]))
+        if (jn_check_index_from_start(k, &i, y->dims[axis]))
             add_element(y, offset_along(y, w.idx, axis, i), src, w.off[0]);
     }
 }
@@ -117,7 +117,7 @@ static void k_embedding(const jn_kargs *k) {
     jn_walk_add(&w, y);
     JN_WALK(&w) {
         int64_t i = jn_load_i(index, jn_offset(index, w.idx));
-        if (jn_check_index(k, &i, weight->dims[0]))
+        if (jn_check_index_from_start(k, &i, weight->dims[0]))
             jn_copy_element(y, w.off[0], weight,
                             i * weight->strides[0] + w.idx[index->rank] * weight->strides[1]);
         else

@@ -95,6 +95,12 @@ static inline bool jn_check_index(const jn_kargs *k, int64_t *i, int64_t size) {
         *i += size;
     return true;
 }
+/* The same for ops whose indices count from the start only. */
+static inline bool jn_check_index_from_start(const jn_kargs *k, int64_t *i, int64_t size) {
+    if (*i < 0 && !k->from_end)
+        *i = size;
+    return jn_check_index(k, i, size);
+}
 
 /* Calls fn for each row of what batch rules make: the operands of `rowed` (a bit each) and all
  * results have a dim of rows in front, which the views fn sees lack. */

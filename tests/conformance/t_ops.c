@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include "ops/op_ids.h"
 #include "tests/conformance/samples.h"
 #include "tests/unit/check.h"
 
@@ -475,9 +476,11 @@ static void check_batch(const sample *s, unsigned mask) {
     void *workspace = ws ? jn_arena_alloc(&t.arena, ws + 64) : NULL;
     if (workspace)
         workspace = (char *)workspace + (64 - (uintptr_t)workspace % 64) % 64;
-    jn_kargs k = {iv,    ov,        (uint16_t)n, (uint16_t)op_n_out(op),
-                  attrs, workspace, &flags,      &jn_par_serial,
-                  false};
+    jn_kargs k = {iv,          ov,
+                  (uint16_t)n, (uint16_t)op_n_out(op),
+                  attrs,       workspace,
+                  &flags,      &jn_par_serial,
+                  false,       op->id == JN_OP_ID_select || op->id == JN_OP_ID_index};
     for (int ref = 0; ref < 2; ref++) {
         for (unsigned i = 0; i < op_n_out(op); i++)
             memset(bout[i]->data, 0, (size_t)bout[i]->numel * jn_dtype_size(bout[i]->t.dtype));
@@ -531,7 +534,7 @@ static void check_accumulate(const sample *s, device dev) {
     jn_kernel_fn kernel = (dev == DEVICE_CPU ? impl->cpu : impl->ref)(&sig);
     size_t ws = impl->workspace ? impl->workspace(&sig) : 0;
     void *workspace = ws ? jn_alloc_aligned(ws) : NULL;
-    jn_kargs k = {iv, &ov, (uint16_t)n, 1, attrs, workspace, &flags, &jn_par_serial, true};
+    jn_kargs k = {iv, &ov, (uint16_t)n, 1, attrs, workspace, &flags, &jn_par_serial, true, false};
     kernel(&k);
     jn_free_aligned(workspace);
     compare(s, JANUS_F32, sum, out[0], dev == DEVICE_CPU ? "cpu, added" : "ref, added", 1e-5);
