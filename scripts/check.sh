@@ -8,9 +8,10 @@
 #   scripts/check.sh --slow   what takes too long for every change: the CUDA sources for sm_80 to
 #                             sm_90, without warnings and with a table of registers and spills; the
 #                             differential programs on the emulated device in all ways; CPython's
-#                             own tests of 180 modules and parts of the language, decorated
+#                             own tests of 180 modules and parts of the language, decorated;
+#                             every allocation of small programs failing, with the sanitizers too
 #   scripts/check.sh --only NAME...    only these steps: gcc stdlib asan asanpy lint clang tsan
-#                             distcheck pythons pip cuda archs emulated stdlib_all
+#                             distcheck pythons pip cuda archs emulated stdlib_all allocations
 # Builds lie in build/check (JANUS_CHECK_DIR=DIR: elsewhere). Safe to repeat.
 # SPDX-License-Identifier: Apache-2.0
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -23,13 +24,13 @@ steps='gcc asan'
 case $1 in
 '') ;;
 --all) steps='lint gcc stdlib asan asanpy clang tsan distcheck pythons pip cuda' ;;
---slow) steps='archs emulated stdlib_all' ;;
+--slow) steps='archs emulated stdlib_all allocations' ;;
 --only)
   shift
   steps=$*
   ;;
 *)
-  sed -n '2,15s/^# \{0,1\}//p' "$0"
+  sed -n '2,16s/^# \{0,1\}//p' "$0"
   exit 2
   ;;
 esac
@@ -337,6 +338,26 @@ step_emulated() {
   fi
 }
 
+# Every position of tests/py/test_allocations.py, with gcc and with the sanitizers.
+step_allocations() {
+  [ "$main_python" != : ] || return 0
+  export JANUS_SLOW_TESTS=1
+  for kind in gcc asanpy; do
+    started=$(now)
+    [ $kind = gcc ] && set -- --without-cuda CPPFLAGS=-DJANUS_MUTATIONS
+    [ $kind = asanpy ] && set -- --enable-asan --enable-ubsan --without-cuda CFLAGS="-O1 -g"
+    if build $kind CC="${ccache}gcc" PYTHON="$main_python" "$@" &&
+      (cd "$root" && limit=3600 logged $kind "$work/$kind/run" python3 -m pytest -q -p no:cacheprovider \
+        tests/py/test_allocations.py); then
+      count "allocations, $kind" 36 0 0 $(($(now) - started))
+    else
+      show_failure $kind
+      count "allocations, $kind" 0 1 0 $(($(now) - started))
+    fi
+  done
+  unset JANUS_SLOW_TESTS
+}
+
 install_debian gcc libc6-dev make uthash-dev libcunit1-dev libdnnl-dev ccache
 case " $steps " in
 *' lint '* | *' clang '*) install_debian g++ clang clang-format clang-tidy cppcheck ;;
@@ -373,7 +394,7 @@ for step in $steps; do
   *) unset JANUS_LIGHT_TESTS ;;
   esac
   case $step in
-  gcc | stdlib | stdlib_all | asan | asanpy | clang | tsan | distcheck | pythons | pip | lint | cuda | archs | emulated)
+  gcc | stdlib | stdlib_all | asan | asanpy | clang | tsan | distcheck | pythons | pip | lint | cuda | archs | emulated | allocations)
     "step_$step"
     ;;
   *)

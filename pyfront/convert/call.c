@@ -34,7 +34,7 @@ static jpy_source *source_of(jcv *c, PyObject *func) {
         if (s) { /* kept for ever, with its code: addresses must not be used again */
             PyObject *cap = PyCapsule_New(s, NULL, NULL);
             PyObject *pair = cap ? PyTuple_Pack(2, cap, code) : NULL;
-            if (pair)
+            if (pair && key && cache)
                 PyDict_SetItem(cache, key, pair);
             Py_XDECREF(cap);
             Py_XDECREF(pair);

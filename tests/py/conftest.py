@@ -14,6 +14,7 @@ os.environ.setdefault("JANUS_MEASURE", "0")
 
 # Files whose tests are parts of one large generated set.
 GENERATED = (
+    "test_allocations",
     "test_arguments",
     "test_attributes",
     "test_generated",

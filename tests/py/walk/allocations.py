@@ -326,11 +326,15 @@ def walk_run(name, allocator, step, limit, again):
     return n
 
 
+def stats_of_clean(name):
+    g = warm(name, 4)
+    return [g.stats()[k] for k in ("conversions", "graph", "entries")]
+
+
 def walk_conversion(name, allocator, step, limit):
     f = PROGRAMS[name]
     expected = outcome(f, new_state(name))
-    n, graphs = 1, 0
-    quiet = 0
+    n, graphs, quiet, clean = 1, 0, 0, None
     while n < limit:
         g = janus.function(f, measure=False, verify="never")
         s = new_state(name)
@@ -341,9 +345,11 @@ def walk_conversion(name, allocator, step, limit):
             now = outcome(g, new_state(name))
             if now != expected:
                 raise AssertionError(f"{name}, {allocator.kind}, convert, {n}: then {difference(now, expected)}")
-        quiet = quiet + 1 if g.stats()["conversions"] == 1 and g.stats()["graph"] else 0
+        stats = [g.stats()[k] for k in ("conversions", "graph", "entries")]
+        clean = clean or stats_of_clean(name)
+        quiet = quiet + 1 if stats == clean else 0
         graphs += g.stats()["graph"]
-        if allocator.kind == "janus" and not allocator.reached or allocator.kind != "janus" and quiet > 400:
+        if allocator.kind == "janus" and not allocator.reached or allocator.kind != "janus" and quiet > 200 // step + 20:
             break
         n += step
     if not graphs:
