@@ -167,8 +167,25 @@ static PyObject *shadowed(jpy_function *f, size_t i, bool here, int got, PyObjec
     return result;
 }
 
+/* CPython runs the statements of a region, and may be timed for an entry. */
+static void time_statements(jpy_function *f, jpy_entry *e) {
+    f->timed_since = jpy_trial_start(f, jpy_entry_trial(e), false);
+    if (f->timed_since) {
+        jpy_entry_hold(e);
+        f->timed = e;
+    }
+}
+
+static void time_no_more(jpy_function *f) {
+    jpy_entry *e = f->timed;
+    f->timed = NULL;
+    if (e)
+        jpy_entry_free(e);
+}
+
 /* What the entries make of a call: true: it is done, *result is its outcome (NULL: raised).
- * region: CPython's statements are not a call of the callable, and run by whoever asks. */
+ * region: CPython's statements are not a call of the callable, and run by whoever asks, NULL: so.
+ */
 static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, bool region,
                        bool *discarded, PyObject **result) {
     for (size_t i = 0; i < f->entries.n && !*discarded; i++) {
@@ -177,7 +194,7 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
         bool graph = trial->state != JPY_TRIAL_PLAIN && trial->state != JPY_TRIAL_SLOW;
         int64_t start = jpy_trial_start(f, trial, true);
         jpy_entry_hold(e); /* what a commit drops may run code that clears the entries */
-        int got = jpy_entry_call(f, e, call, graph || region, result);
+        int got = jpy_entry_call(f, e, call, graph, result);
         bool here = i < f->entries.n && f->entries.data[i] == e;
         if (got == 1 || got == 3) {
             if (here)
@@ -187,6 +204,9 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
                 f->entries.data[0] = e;
             }
             f->graph++;
+        } else if (got == 2 && region) {
+            f->imperative++;
+            time_statements(f, e);
         } else if (got == 2) {
             *result = timed_plain(f, e, call->args, nargsf, call->kwnames);
         } else if (got > 3) {
@@ -222,14 +242,35 @@ static void learn(jpy_function *f, const jpy_call *call, bool discarded) {
 PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call) {
     PyObject *result = NULL;
     bool discarded = false;
-    if (disabled || f->plain || JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
+    if (JN_UNLIKELY(f->timed)) /* an exception, or another way out, was taken */
+        time_no_more(f);
+    if (disabled || f->plain || jpy_resting(f) ||
+        JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
         return NULL;
     f->calls++;
     if (by_entries(f, call, 0, true, &discarded, &result))
         return result;
     learn(f, call, discarded);
+    uint64_t conversions = f->conversions;
     try_convert(f, call, 0);
+    if (f->measure && f->conversions > conversions && !f->refused && f->entries.n) {
+        f->timed = f->entries.data[0];
+        jpy_entry_hold(f->timed);
+        f->timed_since = jpy_now();
+    }
     return NULL;
+}
+
+void jpy_function_leave(jpy_function *f) {
+    jpy_entry *e = f->timed;
+    if (!e)
+        return;
+    jpy_trial *trial = jpy_entry_trial(e);
+    if (trial->state == JPY_TRIAL_WARM) /* it was just converted */
+        trial->first_ns = jpy_now() - f->timed_since;
+    else if (jpy_trial_end(f, trial, false, f->timed_since))
+        rest_if_slow(f);
+    time_no_more(f);
 }
 
 /* A call whose function and arguments are held. */
@@ -313,6 +354,7 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(f->regions);
     for (size_t i = 0; i < f->entries.n; i++)
         Py_VISIT((PyObject *)f->entries.data[i]);
+    Py_VISIT((PyObject *)f->timed);
     return 0;
 }
 
@@ -323,6 +365,7 @@ static void clear_entries(jpy_function *f) {
 
 static int function_clear(PyObject *self) {
     jpy_function *f = (jpy_function *)self;
+    time_no_more(f);
     clear_entries(f);
     Py_CLEAR(f->callable);
     Py_CLEAR(f->like);

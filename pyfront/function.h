@@ -46,6 +46,8 @@ typedef struct jpy_function {
     PyObject *skeleton;    /* what CPython runs in place of the callable */
     PyObject *skeleton_of; /* the code it was made of */
     PyObject *regions;     /* dict of its regions */
+    jpy_entry *timed;      /* of a region: CPython runs the statements, and is timed for it */
+    int64_t timed_since;
     JN_VEC(jpy_entry *) entries;
     bool exact;
     bool doubted;         /* it is so since a graph in "fast" numerics gave other numbers */
@@ -78,6 +80,8 @@ struct jpy_call;
 /* A region of statements is reached: the result of a graph; NULL: CPython has to run them (no
  * exception), or printing has raised.  After a miss it is converted. */
 PyObject *jpy_function_enter(jpy_function *f, const struct jpy_call *call);
+/* CPython has run the statements of a region to their end. */
+void jpy_function_leave(jpy_function *f);
 
 /* ---- entries (cache.c) ---------------------------------------------------------------------- */
 

@@ -7,6 +7,7 @@ function with, in place of each group,
     .t = .regions[k](live-ins)
     if .t is None:
         the statements
+        .regions[k].leave()
     else:
         live-outs = .t
 
@@ -585,17 +586,25 @@ class _Maker:
             s = [ast.Assign([_tuple(outs, ast.Store())], value)] if outs else []
             return s + [ast.Assign([_name(n, ast.Store())], ast.Constant(None)) for n in [TAKEN] + dead]
 
-        def leave(way):
+        def left(way):
             if way == RETURN:
                 return [ast.Return(ast.Subscript(_name(TAKEN, ast.Load()), ast.Constant(1), ast.Load()))]
             return unpack() + {FALL: [], BREAK: [ast.Break()], CONTINUE: [ast.Continue()]}[way]
 
         ways = sorted(ways)
-        hit = leave(ways[0])
+        hit = left(ways[0])
         for way in ways[1:]:
             which = ast.Subscript(_name(TAKEN, ast.Load()), ast.Constant(0), ast.Load())
-            hit = [ast.If(ast.Compare(which, [ast.Eq()], [ast.Constant(way)]), leave(way), hit)]
+            hit = [ast.If(ast.Compare(which, [ast.Eq()], [ast.Constant(way)]), left(way), hit)]
         missed = ast.Compare(_name(TAKEN, ast.Load()), [ast.Is()], [ast.Constant(None)])
+        leave = ast.Expr(ast.Call(ast.Attribute(copy.deepcopy(callee), "leave", ast.Load()), [], []))
+        if isinstance(group[-1], ast.Return):
+            value = ast.Assign([_name(TAKEN, ast.Store())], group[-1].value or ast.Constant(None))
+            *group, last = group
+            back = ast.Return(_name(TAKEN, ast.Load()))
+            group += [ast.copy_location(value, last), _at(leave, last), ast.copy_location(back, last)]
+        else:
+            group = [*group, _at(leave, group[-1])]
         both = ast.If(missed, group, hit)
         return [_at(enter, first), _at(both, first)]
 

@@ -79,7 +79,7 @@ static PyObject *make_region(PyObject *owner, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OO", &function, &within))
         return NULL;
     jpy_function *f = (jpy_function *)owner;
-    PyObject *inner = jpy_function_new(function, f->exact, f->checkpoint, false);
+    PyObject *inner = jpy_function_new(function, f->exact, f->checkpoint, f->measure);
     region *r = inner ? PyObject_GC_New(region, region_type) : NULL;
     if (!r) {
         Py_XDECREF(inner);
@@ -207,6 +207,15 @@ static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargs
     return result;
 }
 
+/* leave(): the statements have run to their end. */
+static PyObject *region_leave(PyObject *self, PyObject *unused) {
+    (void)unused;
+    const region *r = (region *)self;
+    if (r->inner)
+        jpy_function_leave(r->inner);
+    Py_RETURN_NONE;
+}
+
 /* ---- reports ------------------------------------------------------------------------------------
  */
 
@@ -237,6 +246,11 @@ int jpy_regions_describe(const jpy_function *f, PyObject *list) {
             r->inner->conversions);
         bad = s ? PyList_Append(list, s) : -1;
         Py_XDECREF(s);
+        for (Py_ssize_t i = 0; !bad && i < PyList_GET_SIZE(r->inner->notes); i++) {
+            s = PyUnicode_FromFormat("  %U", PyList_GET_ITEM(r->inner->notes, i));
+            bad = s ? PyList_Append(list, s) : -1;
+            Py_XDECREF(s);
+        }
     }
     return bad;
 }
@@ -284,12 +298,19 @@ static PyMethodDef module_methods[] = {
     {"_give_source", give_source, METH_VARARGS,
      "_give_source(code, node, in_class): conversions read that node for the code."},
     {NULL, NULL, 0, NULL}};
+static PyMethodDef region_methods[] = {
+    {"leave", region_leave, METH_NOARGS, "CPython has run the statements to their end."},
+    {NULL, NULL, 0, NULL}};
 static PyMemberDef region_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(region, vectorcall), READONLY, NULL},
     {NULL, 0, 0, 0, NULL}};
-static PyType_Slot region_slots[] = {
-    {Py_tp_dealloc, region_dealloc}, {Py_tp_traverse, region_traverse}, {Py_tp_clear, region_clear},
-    {Py_tp_call, PyVectorcall_Call}, {Py_tp_members, region_members},   {0, NULL}};
+static PyType_Slot region_slots[] = {{Py_tp_dealloc, region_dealloc},
+                                     {Py_tp_traverse, region_traverse},
+                                     {Py_tp_clear, region_clear},
+                                     {Py_tp_call, PyVectorcall_Call},
+                                     {Py_tp_methods, region_methods},
+                                     {Py_tp_members, region_members},
+                                     {0, NULL}};
 static PyType_Spec region_spec = {
     "janus.Region", sizeof(region), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, region_slots};
