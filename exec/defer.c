@@ -39,7 +39,7 @@ static void watch_forks(void) { pthread_atfork(before_fork, after_fork, after_fo
  */
 
 bool jn_call_kind_possible(const jn_recipe *r) {
-    return r->kernel && !(r->op->flags & JN_OP_MAY_RAISE);
+    return r->kernel && (!(r->op->flags & JN_OP_MAY_RAISE) || jn_call_has_bounds(r->op));
 }
 
 jn_call_kind *jn_call_kind_new(const jn_recipe *r, const jn_operand_kind *in, const void *attrs) {
@@ -110,24 +110,6 @@ void jn_deferral_stats_get(jn_deferral *d, jn_deferral_stats *out) {
 /* ---- flushing -----------------------------------------------------------------------------------
  */
 
-/* The call that makes a pending storage's elements, and which of its results has them. */
-static jn_deferred_call *maker_of(const janus_tensor *t, unsigned *result) {
-    jn_deferred_call *c = t->storage->user;
-    *result = 0;
-    while (c->out[*result]->storage != t->storage)
-        ++*result;
-    return c;
-}
-
-char *jn_deferred_operand(const jn_deferred_call *c, unsigned i) {
-    const janus_tensor *t = c->in[i].t;
-    if (t->storage->state != JN_STORAGE_PENDING)
-        return jn_tensor_place(t);
-    unsigned k;
-    const jn_deferred_call *maker = maker_of(t, &k);
-    return maker->at[k] + (jn_tensor_place(t) - jn_tensor_place(maker->out[k]));
-}
-
 /* Whether somebody beside the call itself can reach a result; calls that read it do not count
  * where they read the tensor itself. */
 static bool alive(const janus_tensor *t) {
@@ -135,18 +117,25 @@ static bool alive(const janus_tensor *t) {
            atomic_load_explicit(&t->storage->refs, memory_order_acquire) > 1;
 }
 
+/* What has been recorded is more than a cache holds: the results of calls to come are asked for
+ * ahead. */
+enum { AHEAD = 8 };
+static inline void expect(const jn_deferred_call *c) {
+    __builtin_prefetch(c->out[0], 1);
+    __builtin_prefetch((const char *)c->out[0] - 64, 1); /* the storage of a small tensor */
+}
+
 /* From the last to the first: what is alive, and what that is computed from. */
 static void mark_wanted(jn_deferral *d) {
     for (size_t n = d->calls.n; n-- > 0;) {
         jn_deferred_call *c = d->calls.data[n];
+        if (n >= AHEAD)
+            expect(d->calls.data[n - AHEAD]);
         for (unsigned i = 0; i < c->kind->recipe.n_out && !c->wanted; i++)
             c->wanted = alive(c->out[i]);
-        if (!c->wanted)
-            continue;
-        for (unsigned i = 0; i < c->kind->recipe.n_in; i++)
-            if (c->kind->in[i].from == JN_FROM_TENSOR &&
-                c->in[i].t->storage->state == JN_STORAGE_PENDING)
-                ((jn_deferred_call *)c->in[i].t->storage->user)->wanted = true;
+        for (unsigned i = 0; i < c->kind->recipe.n_in && c->wanted; i++)
+            if (c->in[i].maker)
+                c->in[i].maker->wanted = true;
     }
 }
 
@@ -156,14 +145,14 @@ static janus_status run_alone(jn_deferred_call *c) {
     for (unsigned i = 0; i < k->recipe.n_in; i++) {
         switch ((jn_operand_from)k->in[i].from) {
         case JN_FROM_TENSOR:
-            in[i] = jn_tensor_layout(c->in[i].t);
-            in[i].data = jn_deferred_operand(c, i);
+            in[i] = jn_tensor_layout(c->in[i].v.t);
+            in[i].data = jn_deferred_data(&c->in[i]);
             break;
         case JN_FROM_NONE:
             in[i] = (jn_view){.rank = -1};
             break;
         default:
-            in[i] = (jn_view){&c->in[i].cell, NULL, NULL, 0, k->in[i].dtype, true};
+            in[i] = (jn_view){&c->in[i].v.cell, NULL, NULL, 0, k->in[i].dtype, true};
         }
     }
     for (unsigned i = 0; i < k->recipe.n_out; i++) {
@@ -234,45 +223,36 @@ static janus_status run_in_order(jn_deferral *d) {
     return st;
 }
 
-/* What groups have made goes to the tensors that somebody knows. */
-static void deliver(jn_deferral *d) {
-    for (size_t n = 0; n < d->calls.n; n++) {
-        jn_deferred_call *c = d->calls.data[n];
-        for (unsigned i = 0; c->wanted && i < c->kind->recipe.n_out; i++) {
-            char *to = jn_tensor_place(c->out[i]);
-            if (c->at[i] != to && alive(c->out[i]))
-                memcpy(to, c->at[i], c->out[i]->storage->bytes);
-        }
+/* What a group has made goes to the tensors that somebody knows; the others are gone. */
+static void call_end(jn_deferred_call *c) {
+    const jn_recipe *r = &c->kind->recipe;
+    for (unsigned i = 0; i < r->n_out; i++) {
+        janus_tensor *t = c->out[i];
+        char *to = jn_tensor_place(t);
+        if (c->wanted && c->at[i] != to && alive(t))
+            memcpy(to, c->at[i], t->storage->bytes);
+        t->storage->state = JN_STORAGE_READY;
+        t->storage->user = NULL;
+        janus_tensor_release(t);
     }
-}
-
-static void settle_results(jn_deferred_call *c) {
-    for (unsigned i = 0; i < c->kind->recipe.n_out; i++) {
-        c->out[i]->storage->state = JN_STORAGE_READY;
-        c->out[i]->storage->user = NULL;
-    }
-}
-
-static void call_free(jn_deferred_call *c) {
-    for (unsigned i = 0; i < c->kind->recipe.n_in; i++)
+    for (unsigned i = 0; i < r->n_in; i++)
         if (c->owned >> i & 1)
-            janus_tensor_release(c->in[i].t);
-    for (unsigned i = 0; i < c->kind->recipe.n_out; i++)
-        janus_tensor_release(c->out[i]);
+            janus_tensor_release(c->in[i].v.t);
     jn_call_kind_release(c->kind);
 }
 
 /* Everything has run, or was not needed. */
 static void forget_all(jn_deferral *d) {
-    for (size_t i = 0; i < d->calls.n; i++)
-        settle_results(d->calls.data[i]);
     for (size_t i = 0; i < d->lent.n; i++) {
         d->lent.data[i]->state = JN_STORAGE_READY;
         d->lent.data[i]->user = NULL;
     }
     jn_vec_clear(&d->lent);
-    for (size_t i = 0; i < d->calls.n; i++)
-        call_free(d->calls.data[i]);
+    for (size_t i = 0; i < d->calls.n; i++) {
+        if (i + AHEAD < d->calls.n)
+            expect(d->calls.data[i + AHEAD]);
+        call_end(d->calls.data[i]);
+    }
     jn_vec_clear(&d->calls);
     jn_arena_reset(&d->arena);
     d->max_level = 0;
@@ -295,12 +275,10 @@ static janus_status flush(jn_deferral *d) {
     for (size_t i = 0; i < d->calls.n; i++)
         d->stats.dropped += !d->calls.data[i]->wanted;
     janus_status st = d->options.exact ? run_in_order(d) : run_by_level(d);
-    if (st == JANUS_OK) {
-        deliver(d);
+    if (st == JANUS_OK)
         forget_all(d);
-    } else {
+    else
         keep_all(d);
-    }
     jn_deferred_rows_end();
     return st;
 }
@@ -363,14 +341,18 @@ static janus_status new_results(const jn_recipe *r, janus_tensor **out) {
 }
 
 static void take_operand(jn_deferral *d, jn_deferred_call *c, unsigned i) {
-    janus_tensor *t = c->in[i].t;
+    jn_deferred_operand *o = &c->in[i];
+    janus_tensor *t = o->v.t;
     jn_storage *s = t->storage;
+    o->place = jn_tensor_place(t);
     if (s->state == JN_STORAGE_PENDING) {
-        unsigned k;
-        const jn_deferred_call *maker = maker_of(t, &k);
+        jn_deferred_call *maker = o->maker = s->user;
+        while (maker->out[o->result]->storage != s)
+            o->result++;
+        o->offset = o->place - jn_tensor_place(maker->out[o->result]);
         if (maker->level >= c->level)
             c->level = maker->level + 1;
-        if (maker->out[k] == t)
+        if (maker->out[o->result] == t)
             return; /* which lives as long */
     } else if (s->state == JN_STORAGE_READY) {
         s->state = JN_STORAGE_LENT;
@@ -386,7 +368,7 @@ static void take_operand(jn_deferral *d, jn_deferred_call *c, unsigned i) {
 static janus_status append(jn_deferral *d, jn_call_kind *k, const jn_deferred_in *in,
                            janus_tensor **out) {
     const jn_recipe *r = &k->recipe;
-    jn_deferred_call *c = jn_arena_alloc(&d->arena, sizeof *c + r->n_in * sizeof *in);
+    jn_deferred_call *c = jn_arena_alloc(&d->arena, sizeof *c + r->n_in * sizeof *c->in);
     if (JN_UNLIKELY(!c || !jn_vec_reserve(&d->calls, d->calls.n + 1) ||
                     !jn_vec_reserve(&d->lent, d->lent.n + r->n_in)))
         return JN_NO_MEMORY();
@@ -397,11 +379,11 @@ static janus_status append(jn_deferral *d, jn_call_kind *k, const jn_deferred_in
     c->owned = 0;
     c->wanted = false;
     for (unsigned i = 0; i < r->n_in; i++) {
-        c->in[i] = in[i];
+        c->in[i] = (jn_deferred_operand){.v = in[i]};
         if (k->in[i].from == JN_FROM_TENSOR)
             take_operand(d, c, i);
         else if (k->in[i].from == JN_FROM_CONST)
-            c->in[i].cell = k->in[i].cell;
+            c->in[i].v.cell = k->in[i].cell;
     }
     for (unsigned i = 0; i < r->n_out; i++) {
         c->out[i] = out[i];
@@ -437,6 +419,8 @@ janus_status jn_deferral_record(jn_deferral *d, jn_call_kind *k, const jn_deferr
                 pthread_mutex_lock(&lock);
             }
         }
+    if (JN_UNLIKELY(k->recipe.op->flags & JN_OP_MAY_RAISE) && yes && st == JANUS_OK)
+        yes = jn_call_in_bounds(k, in);
     if (st == JANUS_OK && yes) {
         st = append(d, k, in, out);
         full = st == JANUS_OK && (d->bytes >= d->options.bytes || d->calls.n >= d->options.calls);

@@ -92,7 +92,7 @@ static void describe(jn_call_rows *r, const jn_call_kind *k) {
 /* Rows lie one behind the other: tensors that do not are left to calls of their own. */
 static bool dense(const jn_call_kind *k) {
     for (unsigned i = 0; i < k->recipe.n_in; i++)
-        if (k->in[i].from == JN_FROM_TENSOR && !k->first->in[i].t->contiguous)
+        if (k->in[i].from == JN_FROM_TENSOR && !k->first->in[i].v.t->contiguous)
             return false;
     return true;
 }
@@ -102,7 +102,7 @@ static janus_status specialise(jn_call_rows *r, const jn_call_kind *k) {
     int64_t scalars[JN_RECIPE_IN] = {0};
     for (uint32_t i = 0; i < r->seg.n_inputs; i++) {
         unsigned o = r->operand_of_input[i];
-        const janus_tensor *t = k->in[o].from == JN_FROM_TENSOR ? k->first->in[o].t : NULL;
+        const janus_tensor *t = k->in[o].from == JN_FROM_TENSOR ? k->first->in[o].v.t : NULL;
         in[i] = jn_shape_intern(&room->set->shapes, (janus_dtype)(t ? t->dtype : k->in[o].dtype),
                                 t ? t->rank : 0, t ? t->dims : NULL);
         if (!in[i])
@@ -161,15 +161,15 @@ static jn_task **make_tasks(const jn_call_kind *k) {
         for (uint32_t i = 0; i < seg->n_inputs; i++) {
             unsigned o = r->operand_of_input[i];
             /* equal numbers are one operand that all rows share */
-            const jn_deferred_call *like = c->in[o].cell == k->first->in[o].cell ? k->first : c;
+            const jn_deferred_call *like = c->in[o].v.cell == k->first->in[o].v.cell ? k->first : c;
             value[i] = (jn_tval){.data = k->in[o].from == JN_FROM_TENSOR
-                                             ? jn_deferred_operand(c, o)
-                                             : (char *)(uintptr_t)&like->in[o].cell,
+                                             ? jn_deferred_data(&c->in[o])
+                                             : (char *)(uintptr_t)&like->in[o].v.cell,
                                  .shape = r->inst->in[i]};
             t->in[i] = &value[i];
         }
         for (uint32_t i = 0; i < seg->n_scalars; i++)
-            t->scalars[i] = (int64_t)c->in[r->operand_of_scalar[i]].cell;
+            t->scalars[i] = (int64_t)c->in[r->operand_of_scalar[i]].v.cell;
     }
     return task;
 }

@@ -7,6 +7,18 @@
 #include "graph/base/arena.h"
 #include "graph/base/vec.h"
 
+struct jn_deferred_call;
+
+/* An operand that was recorded.  Where its elements will be is known from what is written here:
+ * the tensor itself may long have left the cache. */
+typedef struct jn_deferred_operand {
+    jn_deferred_in v;
+    struct jn_deferred_call *maker; /* of a pending tensor, */
+    uint32_t result;                /* the result it is of */
+    ptrdiff_t offset;               /* and the bytes from there; else NULL, */
+    char *place;                    /* and where a tensor's elements are */
+} jn_deferred_operand;
+
 typedef struct jn_deferred_call {
     jn_call_kind *kind;
     jn_deferral *deferral;
@@ -16,7 +28,7 @@ typedef struct jn_deferred_call {
     bool wanted;   /* while flushing: some result is needed */
     janus_tensor *out[JN_RECIPE_OUT];
     char *at[JN_RECIPE_OUT]; /* where its results are once it has run */
-    jn_deferred_in in[];
+    jn_deferred_operand in[];
 } jn_deferred_call;
 
 /* How calls of a kind run as rows of a group. */
@@ -36,8 +48,14 @@ struct jn_call_kind {
     struct jn_call_kind *next;
 };
 
-/* The elements of operand i, a tensor, of a call whose turn it is. */
-char *jn_deferred_operand(const jn_deferred_call *c, unsigned i);
+/* exec/defer_bounds.c: whether what an op can fail on is an index alone, and whether the few
+ * indices of a call, which are there already, are in bounds: then it cannot fail when it runs. */
+bool jn_call_has_bounds(const jn_op *op);
+bool jn_call_in_bounds(const jn_call_kind *k, const jn_deferred_in *in);
+/* The elements of a tensor operand of a call whose turn it is. */
+static inline char *jn_deferred_data(const jn_deferred_operand *o) {
+    return o->maker ? o->maker->at[o->result] + o->offset : o->place;
+}
 /* Runs the n calls, at least two, of a kind that are linked from its `first`; false: it cannot be,
  * and nothing has happened.  Results lie in memory that jn_deferred_rows_end() takes back. */
 bool jn_deferred_rows_run(jn_call_kind *k);

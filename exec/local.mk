@@ -4,6 +4,7 @@ libjanus_all_la_SOURCES += \
 	exec/branch.c \
 	exec/collect.c \
 	exec/defer.c \
+	exec/defer_bounds.c \
 	exec/defer_group.c \
 	exec/dev_capture.c \
 	exec/dev_group.c \

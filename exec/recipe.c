@@ -67,7 +67,7 @@ static bool make_kernel(jn_recipe *r, const jn_call *k) {
     return r->kernel != NULL;
 }
 
-static bool make(jn_recipe *r, jn_call *k, const jn_eager_arg *in) {
+static bool make(jn_recipe *r, jn_call *k, const jn_eager_arg *in, bool any_size) {
     if (jn_call_infer(k, in, NULL) != JANUS_OK || k->device)
         return false;
     for (unsigned i = 0; i < r->n_out; i++)
@@ -78,13 +78,14 @@ static bool make(jn_recipe *r, jn_call *k, const jn_eager_arg *in) {
         return true;
     for (unsigned i = 0; i < k->n_in; i++)
         if (in[i].kind == JANUS_KIND_TENSOR &&
-            (!small(in[i].t) || !(in[i].t->contiguous || (k->op->flags & JN_OP_STRIDED))))
+            (!(small(in[i].t) || any_size) ||
+             !(in[i].t->contiguous || (k->op->flags & JN_OP_STRIDED))))
             return false;
     return make_kernel(r, k);
 }
 
 bool jn_recipe_make(jn_recipe *r, const jn_op *op, const jn_eager_arg *in, unsigned n_in,
-                    const void *attrs, unsigned n_out) {
+                    const void *attrs, unsigned n_out, bool any_size) {
     if (n_in > JN_RECIPE_IN || n_out > JN_RECIPE_OUT || n_out == 0 || op->role != JN_ROLE_COMPUTE ||
         !(op->flags & JN_OP_PURE))
         return false;
@@ -96,7 +97,8 @@ bool jn_recipe_make(jn_recipe *r, const jn_op *op, const jn_eager_arg *in, unsig
     r->n_out = (uint16_t)n_out;
     jn_call k;
     jn_call_room room;
-    bool made = jn_call_init(&k, &room, op, n_in, attrs, n_out) == JANUS_OK && make(r, &k, in);
+    bool made =
+        jn_call_init(&k, &room, op, n_in, attrs, n_out) == JANUS_OK && make(r, &k, in, any_size);
     jn_call_done(&k);
     return made;
 }

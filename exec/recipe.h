@@ -27,9 +27,10 @@ typedef struct jn_recipe {
     int64_t offset; /* of a view, in elements */
 } jn_recipe;
 
-/* Whether there is one for calls like this; the error record does not count. */
+/* Whether there is one for calls like this; the error record does not count.  `any_size`: also
+ * where operands are large, but not the results. */
 bool jn_recipe_make(jn_recipe *r, const jn_op *op, const jn_eager_arg *in, unsigned n_in,
-                    const void *attrs, unsigned n_out);
+                    const void *attrs, unsigned n_out, bool any_size);
 /* The results of jn_eager() for operands of the types and strides it was made for; scalars are
  * views of 0-d cells, `first` is operand 0 where it is a tensor. */
 janus_status jn_recipe_run(const jn_recipe *r, const jn_view *in, const void *attrs,

@@ -105,7 +105,7 @@ static bool fast_operand(const janus_tensor *t) {
 PyObject *jpy_unary_fast(const jn_op *op, PyObject *x) {
     janus_tensor *y;
     jpy_tensor *a = (jpy_tensor *)x;
-    if (!fast_operand(a->t))
+    if (!fast_operand(a->t) || JN_UNLIKELY(jn_deferring != NULL))
         return jpy_unary(op, x);
     if (JN_UNLIKELY(jn_eager_unary(op, a->t, &y) != JANUS_OK))
         return fast_error();

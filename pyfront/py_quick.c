@@ -3,11 +3,11 @@
  * Calls of ops, remembered: see py_quick.h.
  *
  * The key of a call holds everything that binding, promotion and inference look at: the callee, the
- * keyword names, of each argument its kind, of tensors dtype, dims and strides, of ints the value.
- * Floats are mostly operands, so their values are no part of the key; an entry lists those that
- * became attributes, and a call with another value is another call.  Entries live in a table with
- * one place per hash, the later one wins; a call is learned when it comes the second time, so that
- * shapes that never return cost nothing.
+ * keyword names and strings (by address), of each argument its kind, of tensors dtype, dims and
+ * strides, of ints the value. Floats are mostly operands, so their values are no part of the key;
+ * an entry lists those that became attributes, and a call with another value is another call.
+ * Entries live in a table with two places per hash, the later ones win; a call is learned when it
+ * comes the second time, so that shapes that never return cost nothing.
  *
  * All of this runs under the interpreter lock.
  */
@@ -34,7 +34,8 @@ typedef enum tag {
     TAG_TUPLE,
     TAG_LIST,
     TAG_TENSORS, /* a tuple or list of them follows */
-    TAG_AUTOCAST
+    TAG_AUTOCAST,
+    TAG_DEFERRED
 } tag;
 
 typedef enum source {
@@ -59,6 +60,7 @@ typedef struct entry {
     bool inplace, is_identity;
     jpy_result result;
     PyObject *kwnames;  /* owned: its address is in the key */
+    PyObject *strings;  /* a tuple of those among the arguments, or NULL: likewise */
     jn_call_kind *kind; /* of recorded calls (exec/defer.h); NULL: not made yet */
     jn_recipe recipe;
     operand in[JN_RECIPE_IN];
@@ -174,7 +176,8 @@ static bool put(uint64_t **at, const uint64_t *last, PyObject *o, bool numbers_v
         *(*at)++ = TAG_FLOAT;
         return true;
     }
-    if (o == Py_None || PyBool_Check(o) || Py_TYPE(o) == jpy.dtype_type) {
+    if (o == Py_None || PyBool_Check(o) || Py_TYPE(o) == jpy.dtype_type ||
+        PyUnicode_CheckExact(o)) {
         *(*at)++ = TAG_OBJECT | (uint64_t)(uintptr_t)o; /* objects are aligned */
         return true;
     }
@@ -199,6 +202,9 @@ static bool make_key(jpy_quick_key *key, const void *what, bool inplace, PyObjec
         *k++ = (uint64_t)(uintptr_t)kwnames;
     if (JN_UNLIKELY(jpy_autocast_word != 0))
         *k++ = TAG_AUTOCAST | (uint64_t)jpy_autocast_word << 4;
+    key->deferred = jn_deferring != NULL;
+    if (JN_UNLIKELY(key->deferred)) /* what is remembered there may have large operands */
+        *k++ = TAG_DEFERRED;
     for (Py_ssize_t i = 0; i < n; i++)
         if (k > last || !put(&k, last, args[i], key->numbers_vary))
             return false;
@@ -220,16 +226,21 @@ static inline uint64_t bits_of(PyObject *f) {
     return bits;
 }
 
-static entry *find(jpy_quick_key *key, PyObject *const *args) {
-    size_t place = key->hash % PLACES;
-    entry *e = table[place];
+static inline bool is_of(const entry *e, const jpy_quick_key *key, PyObject *const *args) {
     bool same = e && e->hash == key->hash && e->n_words == key->n;
     for (unsigned i = 0; same && i < key->n; i++)
         same = e->words[i] == key->words[i];
     for (unsigned i = 0; same && i < e->n_floats; i++)
         same = e->floats[i].bits == bits_of(args[e->floats[i].arg]);
-    if (JN_LIKELY(same))
-        return e;
+    return same;
+}
+
+static entry *find(jpy_quick_key *key, PyObject *const *args) {
+    size_t place = key->hash % PLACES;
+    if (JN_LIKELY(is_of(table[place], key, args)))
+        return table[place];
+    if (is_of(table[place ^ 1], key, args))
+        return table[place ^ 1];
     key->seen = missed[place] == (uint32_t)(key->hash >> 32);
     missed[place] = (uint32_t)(key->hash >> 32);
     return NULL;
@@ -430,7 +441,7 @@ PyObject *jpy_quick_call(const void *what, bool inplace, bool numbers_vary, PyOb
     entry *e = find(key, args);
     if (!e)
         return NULL;
-    if (JN_UNLIKELY(jn_deferring != NULL) && !e->is_identity) {
+    if (JN_UNLIKELY(key->deferred) && !e->is_identity) {
         PyObject *result = defer(e, args);
         if (result || PyErr_Occurred())
             return result;
@@ -584,6 +595,20 @@ static bool learn_identity(entry *e, const jpy_bound *b, PyObject *const *args, 
     return at >= 0 && jpy_tensor_check(b->in[0].o) && all_operands(e, args, n);
 }
 
+/* What is told by its address has to live as long as the entry; false: out of memory. */
+static bool learn_strings(entry *e, PyObject *const *args, Py_ssize_t n) {
+    Py_ssize_t found = 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        found += PyUnicode_CheckExact(args[i]);
+    if (!found)
+        return true;
+    e->strings = PyTuple_New(found);
+    for (Py_ssize_t i = n; e->strings && i-- > 0;)
+        if (PyUnicode_CheckExact(args[i]))
+            PyTuple_SET_ITEM(e->strings, --found, Py_NewRef(args[i]));
+    return e->strings != NULL;
+}
+
 /* Floats that are no operands were made attributes: they are part of the call. */
 static void learn_floats(entry *e, PyObject *const *args, Py_ssize_t n) {
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -645,7 +670,7 @@ static bool learn_run(entry *e, const jpy_bound *b, PyObject *const *args, Py_ss
         }
     }
     const void *attrs = op->attr_size ? e->attrs : NULL;
-    ok = ok && jn_recipe_make(&e->recipe, op, arg, b->n_in, attrs, op->n_out);
+    ok = ok && jn_recipe_make(&e->recipe, op, arg, b->n_in, attrs, op->n_out, jn_deferring != NULL);
     ok = ok && (e->recipe.kernel || e->in[0].from == FROM_TENSOR); /* a view needs its tensor */
     if (ok && e->inplace) {
         const janus_tensor *dst = e->in[0].from == FROM_TENSOR ? arg[0].t : NULL;
@@ -664,6 +689,7 @@ static void forget(size_t place) {
     table[place] = NULL;
     if (e) {
         Py_XDECREF(e->kwnames);
+        Py_XDECREF(e->strings);
         jn_call_kind_release(e->kind);
         PyMem_Free(e);
     }
@@ -681,15 +707,18 @@ void jpy_quick_learn(const jpy_quick_key *key, const jpy_bound *b, bool inplace,
     memcpy(e->words, key->words, key->n * sizeof *e->words);
     e->inplace = inplace;
     e->result = b->result;
-    if (!(b->is_identity ? learn_identity(e, b, args, n) : learn_run(e, b, args, n))) {
+    if (!(b->is_identity ? learn_identity(e, b, args, n) : learn_run(e, b, args, n)) ||
+        !learn_strings(e, args, n)) {
         PyErr_Clear();
         PyMem_Free(e);
         return;
     }
     learn_floats(e, args, n);
     e->kwnames = Py_XNewRef(kwnames);
-    forget(key->hash % PLACES);
-    table[key->hash % PLACES] = e;
+    size_t place = key->hash % PLACES;
+    forget(place ^ 1);
+    table[place ^ 1] = table[place];
+    table[place] = e;
 }
 
 PyObject *jpy_quick_defer(jpy_quick_key *key, const jpy_bound *b, bool inplace,

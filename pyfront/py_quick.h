@@ -15,6 +15,7 @@ typedef struct jpy_quick_key {
     uint64_t hash;
     unsigned n;        /* words; 0: calls like this are not remembered */
     bool numbers_vary; /* Python numbers are operands: their values are left out */
+    bool deferred;     /* of a call in a block of janus.deferred() */
     bool seen;         /* found missing once before: worth learning */
     uint64_t words[JPY_QUICK_WORDS];
 } jpy_quick_key;

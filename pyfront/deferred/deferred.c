@@ -9,11 +9,19 @@
 #include "exec/defer.h"
 #include "pyfront/py_tensor.h"
 
-/* What a thread defers to is a reference of the thread, so that blocks which end in another order
- * than they began (in generators) leave nothing that is gone. */
+/* A block that a thread has entered.  Blocks may end in another order than they began, or on
+ * another thread (in generators): one that has ended is left when those entered after it have. */
+typedef struct scope {
+    struct scope *outer;
+    jn_deferral *deferral; /* a reference */
+    bool ended;
+} scope;
+
+static _Thread_local scope *innermost;
+
 typedef struct block {
-    PyObject_HEAD jn_deferral *deferral, *outer; /* outer: the thread's, until __exit__ */
-    bool entered;
+    PyObject_HEAD jn_deferral *deferral;
+    scope *entered; /* NULL: not, or no longer */
 } block;
 
 static PyTypeObject *block_type;
@@ -53,9 +61,18 @@ static void block_dealloc(PyObject *self) {
     block *b = (block *)self;
     PyTypeObject *type = Py_TYPE(self);
     jn_deferral_release(b->deferral);
-    jn_deferral_release(b->outer);
     type->tp_free(self);
     Py_DECREF(type);
+}
+
+static void leave_ended(void) {
+    while (innermost && innermost->ended) {
+        scope *s = innermost;
+        innermost = s->outer;
+        jn_deferral_release(s->deferral);
+        PyMem_Free(s);
+    }
+    jn_deferring = innermost ? innermost->deferral : NULL;
 }
 
 static PyObject *block_enter(PyObject *self, PyObject *unused) {
@@ -65,10 +82,13 @@ static PyObject *block_enter(PyObject *self, PyObject *unused) {
         PyErr_SetString(PyExc_RuntimeError, "this block of janus.deferred() has not ended yet");
         return NULL;
     }
-    b->entered = true;
-    b->outer = jn_deferring;
-    jn_deferring = b->deferral;
+    scope *s = PyMem_Calloc(1, sizeof *s);
+    if (!s)
+        return PyErr_NoMemory();
+    s->outer = innermost;
+    s->deferral = jn_deferring = b->deferral;
     jn_deferral_retain(b->deferral);
+    innermost = b->entered = s;
     return Py_NewRef(self);
 }
 
@@ -77,12 +97,9 @@ static PyObject *block_exit(PyObject *self, PyObject *args) {
     (void)args;
     if (!b->entered)
         Py_RETURN_FALSE;
-    b->entered = false;
-    if (jn_deferring == b->deferral) {
-        jn_deferring = b->outer;
-        b->outer = NULL;
-        jn_deferral_release(b->deferral);
-    }
+    b->entered->ended = true;
+    b->entered = NULL;
+    leave_ended();
     janus_status st;
     Py_BEGIN_ALLOW_THREADS st = jn_deferral_flush(b->deferral);
     Py_END_ALLOW_THREADS if (jpy_check(st) < 0) return NULL;
@@ -122,7 +139,18 @@ static PyType_Slot block_slots[] = {
 static PyType_Spec block_spec = {"janus.deferred", sizeof(block), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, block_slots};
 
+static PyObject *is_deferring(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    return PyBool_FromLong(jn_deferring != NULL);
+}
+static PyMethodDef functions[] = {
+    {"_is_deferring", is_deferring, METH_NOARGS,
+     "Whether this thread is in a block of deferred()."},
+    {NULL, NULL, 0, NULL},
+};
+
 int jpy_init_deferred(PyObject *module) {
     block_type = jpy_type_new(module, &block_spec, NULL);
-    return block_type ? 0 : -1;
+    return block_type ? PyModule_AddFunctions(module, functions) : -1;
 }

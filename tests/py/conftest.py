@@ -17,6 +17,7 @@ GENERATED = (
     "test_allocations",
     "test_arguments",
     "test_attributes",
+    "test_deferred_programs",
     "test_generated",
     "test_iterators",
     "test_mutations",

@@ -230,6 +230,7 @@ def test_blocks_nest_and_interleave():
     del second
     gc.collect()
     assert [g.tolist() for g in got] == [t.tolist() for t in (a + b, a + b, a * 2.0, a * 2.0)]
+    assert not janus._C._is_deferring()
 
 
 def test_bounds():
@@ -340,3 +341,70 @@ def test_functions_inside():
         x = a + b
         got.append(f(x - b, b))
     assert all(janus.allclose(janus.tensor(w), g) for w, g in zip(want + want[:1], got))
+
+
+INDEXED = {
+    "embedding": lambda x, i: janus.nn.functional.embedding(i, x),
+    "index_select": lambda x, i: x.index_select(0, i),
+    "index_select of columns": lambda x, i: x.index_select(1, i),
+    "cross_entropy": lambda x, i: janus.nn.functional.cross_entropy(x[:i.shape[0]] + 0.0, i, reduction="sum"),
+    "nll_loss": lambda x, i: janus.nn.functional.nll_loss(x[:i.shape[0]] * 1.0, i, ignore_index=7),
+}
+INDICES = ([0, 2], [1], [3, 0], [3], [4], [-1], [-100], [7], [])
+
+
+@pytest.mark.parametrize("index", INDICES, ids=str)
+@pytest.mark.parametrize("use", INDEXED.values(), ids=INDEXED)
+def test_indices_are_looked_at_where_the_call_is(use, index):
+    """3 rows, 4 columns: what is out of bounds for one is not for the other."""
+
+    def program(wait):
+        x = operands()[0] * 0.5
+        i = janus.tensor(index, dtype=janus.int64)
+        try:
+            y = use(x, i)
+        except Exception as e:
+            return type(e).__name__, str(e)
+        if wait:
+            i += 50  # comes after the reads
+        return y.tolist()
+
+    want = program(False)
+    for _ in range(3):
+        with janus.deferred():
+            got = program(True)
+        assert repr(got) == repr(want)
+
+
+def test_indices_that_wait_are_waited_for():
+    x = operands()[0]
+    i = janus.tensor([0, 1])
+    with janus.deferred() as d:
+        assert x.index_select(0, i + 1).tolist() == x[1:].tolist()
+        with pytest.raises(IndexError):
+            x.index_select(0, i + 2)
+
+
+def test_large_operands_small_results():
+    weight = janus.arange(40000.0).reshape(200, 200) * 1e-3
+    rows = [janus.full((1, 200), float(i)) for i in range(8)]
+    want = [r @ weight for r in rows]
+    with janus.deferred() as d:
+        got = [r @ weight for r in rows]
+        assert d.stats()["flushes"] == 0
+    assert d.stats()["grouped"] == 8
+    assert all(janus.allclose(w, g) for w, g in zip(want, got))
+    assert [(r @ weight).shape for r in rows] == [(1, 200)] * 8
+
+
+def test_strings_are_part_of_a_call():
+    x, y = janus.randn(6), janus.randn(6)
+    names = ["".join(["su", "m"]), "".join(["me", "an"]), "none"]
+    for _ in range(4):
+        for name in names + ["sum", "mean"]:
+            own = "".join(list(name))  # another object each time, often where the last one was
+            got = janus.nn.functional.mse_loss(x, y, reduction=own)
+            d = (x - y) ** 2
+            want = {"sum": d.sum(), "mean": d.mean(), "none": d}[name]
+            assert janus.allclose(got, want)
+            del own
