@@ -29,6 +29,7 @@ PyObject *jpy_page(PyObject *module, PyObject *args);
  * ".json"); NULL with an exception for others. */
 PyObject *jpy_module_text(const janus_module *m, const char *suffix);
 
+int jpy_init_export(PyObject *module); /* export.c */
 /* Whether a file is one of janus's own Python files. */
 bool jpy_in_library(const char *file);
 /* New reference: the text of a line without its indentation, NULL (no exception): there is none. */

@@ -85,6 +85,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/explain.c \
 	pyfront/explain_lines.c \
 	pyfront/explain.h \
+	pyfront/export.c \
 	pyfront/external.c \
 	pyfront/external.h \
 	pyfront/function.c \

@@ -31,6 +31,7 @@ from ._profile import profile  # noqa: E402
 from ._vmap import checkpoint, vmap  # noqa: E402
 from ._words import PerformanceWarning  # noqa: E402
 from .io import load, save  # noqa: E402
+from ._export import LoadedGraph, export, load_graph  # noqa: E402
 
 import os as _os  # noqa: E402
 if _os.environ.get("JANUS_DEVICE"):

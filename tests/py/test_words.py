@@ -11,7 +11,7 @@ import pytest
 
 import janus
 
-ROOT = pathlib.Path(os.environ.get("srcdir", pathlib.Path(__file__).parents[2]))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "warnings.md").read_text()
 SECTIONS = dict(re.findall(r"^## (J\d{3})\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
 EXAMPLES = [(code, i, text) for code, body in SECTIONS.items()

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs outside of the program that made them: what janus.export writes, and what
+ * janus.load_graph runs.  janus/_export.py has the files and names.
+ *
+ * A graph can be taken along if it is a function of tensors and numbers: it reads no objects,
+ * writes nothing that outlives it, and its result is made of results, constants and containers.
+ */
+#include "pyfront/explain.h"
+
+#include <string.h>
+
+#include "exec/tensor_rows.h"
+#include "graph/graph.h"
+#include "pyfront/entry.h"
+#include "pyfront/py_rng.h"
+#include "pyfront/py_tensor.h"
+
+static const char capsule_name[] = "janus._C.graph";
+
+/* ---- export ------------------------------------------------------------------------------------
+ */
+
+/* ("result", number), ("constant", object), ("tuple" | "list" | "dict", [of these]) */
+static PyObject *structure(const jpy_recipe *r) {
+    const char *kind = r->kind == JPY_MAKE_TUPLE  ? "tuple"
+                       : r->kind == JPY_MAKE_LIST ? "list"
+                       : r->kind == JPY_MAKE_DICT ? "dict"
+                                                  : NULL;
+    if (r->kind == JPY_MAKE_RESULT)
+        return Py_BuildValue("(sI)", "result", r->slot);
+    if (r->kind == JPY_MAKE_CONST)
+        return Py_BuildValue("(sO)", "constant", r->obj);
+    if (r->kind == JPY_MAKE_VIEW)
+        return PyErr_Format(PyExc_ValueError, "janus.export: its result has a view of a tensor; "
+                                              "return clone() of it");
+    if (!kind || r->obj)
+        return PyErr_Format(PyExc_ValueError,
+                            "janus.export: its result is not made of new tensors, numbers, "
+                            "tuples, lists and dicts alone");
+    PyObject *items = PyList_New(0);
+    for (unsigned i = 0; items && i < r->n; i++) {
+        PyObject *one = structure(r->items[i]);
+        if (!one || PyList_Append(items, one) < 0)
+            Py_CLEAR(items);
+        Py_XDECREF(one);
+    }
+    return items ? Py_BuildValue("(sN)", kind, items) : NULL;
+}
+
+static const char *why_not(const jpy_entry *e) {
+    if (e->steps.n || e->prints.n || e->has_effects)
+        return "it writes to objects of the program, or prints";
+    if (e->n_frames)
+        return "its results require grad";
+    for (size_t i = 0; i < e->main->params.n; i++)
+        if (e->main->params.data[i].type->kind == JANUS_KIND_OBJECT)
+            return "it reads Python objects while it runs";
+    return NULL;
+}
+
+/* The value of a source in a call whose guards hold; 0: done, -1: they do not. */
+static int bound(jpy_entry *e, PyObject *args, PyObject *list) {
+    jpy_call call = {((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), NULL};
+    PyObject **slots = jn_alloc((e->guards.srcs.n + 1) * sizeof *slots);
+    int rc = slots && jpy_guards_run(&e->guards, &call, slots) == 0 ? 0 : -1;
+    for (size_t i = 0; i < e->inputs.n && rc == 0; i++) {
+        const jpy_src *s = e->guards.srcs.data[e->inputs.data[i].slot];
+        PyObject *path = jpy_src_path(s, false);
+        int at = s->kind == JPY_SRC_ARG ? (int)s->index : -1;
+        PyObject *one =
+            path ? Py_BuildValue("(NiO)", path, at, slots[e->inputs.data[i].slot]) : NULL;
+        rc = one ? PyList_Append(list, one) : -1;
+        Py_XDECREF(one);
+    }
+    jn_free(slots);
+    if (rc < 0 && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "janus.export: no graph takes these arguments");
+    return rc;
+}
+
+/* _export(f, args): ([(path, number of the argument or -1, object)], structure of the result). */
+static PyObject *export(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *o, *args;
+    if (!PyArg_ParseTuple(arguments, "OO!:_export", &o, &PyTuple_Type, &args))
+        return NULL;
+    jpy_function *f = jpy_function_of(o);
+    if (!f || !f->entries.n)
+        return PyErr_Format(PyExc_ValueError, "janus.export: no graph was made: %S",
+                            f && f->reason ? f->reason : Py_None);
+    jpy_entry *e = f->entries.data[0];
+    const char *why = why_not(e);
+    if (why)
+        return PyErr_Format(PyExc_ValueError, "janus.export: the graph cannot be taken along: %s",
+                            why);
+    jpy_entry_hold(e);
+    PyObject *inputs = PyList_New(0), *form = structure(e->result), *r = NULL;
+    if (inputs && form && bound(e, args, inputs) == 0)
+        r = Py_BuildValue("(OO)", inputs, form);
+    Py_XDECREF(inputs);
+    Py_XDECREF(form);
+    jpy_entry_free(e);
+    return r;
+}
+
+/* _named(text, names): the graph with other names of the parameters of @main. */
+static PyObject *named(PyObject *module, PyObject *args) {
+    (void)module;
+    const char *text;
+    PyObject *names;
+    janus_module *m = NULL;
+    if (!PyArg_ParseTuple(args, "sO!:_named", &text, &PyList_Type, &names) ||
+        jpy_check(jn_parse_module(text, strlen(text), "graph", &m)) < 0)
+        return NULL;
+    jn_subgraph *g = jn_module_find(m, "main", 4);
+    for (size_t i = 0; g && i < g->params.n && i < (size_t)PyList_GET_SIZE(names); i++) {
+        const char *name = PyUnicode_AsUTF8(PyList_GET_ITEM(names, (Py_ssize_t)i));
+        const char *kept = name ? jn_arena_strdup(&m->arena, name) : NULL;
+        if (kept)
+            g->params.data[i].name = kept;
+    }
+    PyObject *r = PyErr_Occurred() ? NULL : jpy_module_text(m, ".jir");
+    jn_module_release(m);
+    return r;
+}
+
+/* ---- running what was read ---------------------------------------------------------------------
+ */
+
+static void drop_graph(PyObject *capsule) {
+    jn_module_release(PyCapsule_GetPointer(capsule, capsule_name));
+}
+
+/* _graph_load(text, name): a capsule, whose @main can be run. */
+static PyObject *load(PyObject *module, PyObject *args) {
+    (void)module;
+    const char *text, *name;
+    Py_ssize_t n;
+    janus_module *m = NULL;
+    if (!PyArg_ParseTuple(args, "s#s:_graph_load", &text, &n, &name) ||
+        jpy_check(jn_parse_module(text, (size_t)n, name, &m)) < 0)
+        return NULL;
+    PyObject *capsule = NULL;
+    if (!jn_module_find(m, "main", 4))
+        PyErr_Format(PyExc_ValueError, "%s: there is no @main", name);
+    else if (jpy_check(janus_module_freeze(m)) == 0)
+        capsule = PyCapsule_New(m, capsule_name, drop_graph);
+    if (!capsule)
+        jn_module_release(m);
+    return capsule;
+}
+
+/* The argument for a parameter; -1: raised. */
+static int argument(PyObject *o, const jn_param *p, janus_arg *a) {
+    janus_kind kind;
+    a->kind = (janus_kind)p->type->kind;
+    if (a->kind == JANUS_KIND_TENSOR && jpy_tensor_check(o)) {
+        a->t = ((jpy_tensor *)o)->t;
+        return jpy_check(jn_tensor_fill(a->t));
+    }
+    if (a->kind != JANUS_KIND_TENSOR && jpy_scalar_of(o, &kind, &a->s) == 1 && kind == a->kind)
+        return 0;
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "%s: a %s cannot be given here", p->name,
+                     Py_TYPE(o)->tp_name);
+    return -1;
+}
+
+static PyObject *result_of(janus_arg *a) {
+    janus_tensor *t = a->kind == JANUS_KIND_TENSOR ? a->t : NULL;
+    a->kind = a->kind == JANUS_KIND_TENSOR ? JANUS_KIND_NONE : a->kind;
+    return t                             ? jpy_tensor_take(t)
+           : a->kind == JANUS_KIND_INT   ? PyLong_FromLongLong(a->s.i)
+           : a->kind == JANUS_KIND_FLOAT ? PyFloat_FromDouble(a->s.f)
+           : a->kind == JANUS_KIND_BOOL  ? PyBool_FromLong(a->s.i != 0)
+                                         : Py_NewRef(Py_None);
+}
+
+/* _graph_run(graph, [argument]): [result] of @main. */
+static PyObject *run(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *capsule, *list, *out = NULL;
+    if (!PyArg_ParseTuple(arguments, "OO!:_graph_run", &capsule, &PyList_Type, &list))
+        return NULL;
+    janus_module *m = PyCapsule_GetPointer(capsule, capsule_name);
+    const jn_subgraph *g = m ? jn_module_find(m, "main", 4) : NULL;
+    if (!g)
+        return NULL;
+    size_t n = g->params.n, n_out = g->results.n;
+    if ((size_t)PyList_GET_SIZE(list) != n)
+        return PyErr_Format(PyExc_TypeError, "the graph takes %zu arguments, got %zd", n,
+                            PyList_GET_SIZE(list));
+    janus_arg *args = jn_calloc(n + n_out + 1, sizeof *args), *results = args ? args + n : NULL;
+    if (!args)
+        return PyErr_NoMemory();
+    janus_run_options options = JANUS_RUN_OPTIONS_INIT;
+    jn_rng_state *rng = jpy_rng_default();
+    options.rng_seed = rng->seed;
+    options.rng_offset = rng->offset;
+    janus_run_stats stats = {0};
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = argument(PyList_GET_ITEM(list, (Py_ssize_t)i), &g->params.data[i], &args[i]);
+    if (rc == 0)
+        rc = jpy_check(janus_run(g, args, (unsigned)n, &options, results, (unsigned)n_out, &stats));
+    if (rc == 0) {
+        rng->offset = stats.rng_offset;
+        out = PyList_New((Py_ssize_t)n_out);
+        for (size_t i = 0; out && i < n_out; i++) {
+            PyObject *one = result_of(&results[i]);
+            if (!one) {
+                Py_CLEAR(out);
+                break;
+            }
+            PyList_SET_ITEM(out, (Py_ssize_t)i, one);
+        }
+        for (size_t i = 0; i < n_out; i++)
+            if (results[i].kind == JANUS_KIND_TENSOR)
+                janus_tensor_release(results[i].t);
+    }
+    jn_free(args);
+    return out;
+}
+
+static PyMethodDef functions[] = {
+    {"_export", export, METH_VARARGS, "_export(f, args): the inputs of the newest graph."},
+    {"_named", named, METH_VARARGS, "_named(text, names): other names of main's parameters."},
+    {"_graph_load", load, METH_VARARGS, "_graph_load(text, name): a graph to be run."},
+    {"_graph_run", run, METH_VARARGS, "_graph_run(graph, arguments): its results, a list."},
+    {NULL, NULL, 0, NULL}};
+
+int jpy_init_export(PyObject *module) { return PyModule_AddFunctions(module, functions); }
