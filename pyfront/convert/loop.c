@@ -211,16 +211,21 @@ static void visit_unknown(jcv *c, visit *v) {
     jcv_assert(c, &jcv_op(c, JN_OP(s_eq), n, 2, NULL)->out[0], "a list grows in a loop over it");
 }
 
-/* Whether a loop that can be left is better a loop of the graph, too. */
+/* Whether a loop is better a loop of the graph though its rounds are known: one that can be left
+ * soon, any other when it is long. */
 static bool long_range(const jcv_av *a, const jcv_leave *leave) {
-    if (!leave || a->kind != AV_RANGE)
+    if (a->kind != AV_RANGE)
         return false;
     for (unsigned i = 0; i < 3; i++)
         if (a->items[i]->kind != AV_PY)
             return false;
     long start = PyLong_AsLong(a->items[0]->py), stop = PyLong_AsLong(a->items[1]->py);
-    return PyLong_AsLong(a->items[2]->py) > 0 &&
-           (stop - start) / PyLong_AsLong(a->items[2]->py) > 8;
+    long step = PyLong_AsLong(a->items[2]->py), rounds;
+    if (PyErr_Occurred() || step <= 0 || __builtin_sub_overflow(stop, start, &rounds)) {
+        PyErr_Clear();
+        return false;
+    }
+    return rounds / step > (leave ? 8 : UNROLL);
 }
 
 static void visit_any(jcv *c, visit *v) {

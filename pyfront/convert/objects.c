@@ -330,6 +330,33 @@ static jcv_av *make_instance(jcv *c, PyTypeObject *t, const jcv_args *args) {
     return o;
 }
 
+/* What a class's own __new__ gives; NULL: it has none in Python.  Only where type() would not call
+ * __init__ with it. */
+static jcv_av *made_by_new(jcv *c, PyTypeObject *t, const jcv_args *args) {
+    PyObject *d = lookup(t, "__new__");
+    PyObject *fn = d && Py_TYPE(d) == &PyStaticMethod_Type ? attr_or_null(d, "__func__") : NULL;
+    if (!fn || !PyFunction_Check(fn) || Py_TYPE(t)->tp_call != PyType_Type.tp_call) {
+        Py_XDECREF(fn);
+        return NULL;
+    }
+    jcv_own(c, fn);
+    jcv_lookup_str(c, t, "__new__");
+    jcv_args more = *args;
+    more.n_pos++;
+    more.pos = jcv_alloc(c, more.n_pos * sizeof *more.pos);
+    more.pos[0] = jcv_py(c, (PyObject *)t, NULL);
+    for (unsigned i = 0; i < args->n_pos; i++)
+        more.pos[i + 1] = args->pos[i];
+    jcv_av *r = jcv_call(c, jcv_constant(c, fn), &more);
+    PyTypeObject *of = jcv_type_of(c, r);
+    if (!of || PyType_IsSubtype(jcv_stands_for(of), t))
+        jcv_refuse(c, "a %s is made by its own __new__", t->tp_name);
+    return r;
+}
+
 jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args) {
+    jcv_av *made = named_type(t) ? NULL : made_by_new(c, t, args);
+    if (made)
+        return made;
     return named_type(t) ? make_named(c, t, args) : make_instance(c, t, args);
 }
