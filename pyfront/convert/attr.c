@@ -360,6 +360,9 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
     jcv_av *own = own_attr(c, o, t, name);
     if (own)
         return own;
+    PyTypeObject *real = jcv_stands_for(t);
+    if (!d && real != t && jcv_lookup(c, real, name))
+        jcv_refuse(c, "the attribute %s of a %s", PyUnicode_AsUTF8(name), real->tp_name);
     return d && !Py_TYPE(d)->tp_descr_set ? bound_attr(c, o, t, name, d) : hook_attr(c, o, t, name);
 }
 

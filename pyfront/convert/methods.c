@@ -241,6 +241,18 @@ static jcv_av *dict_remove(jcv *c, jcv_av *self, const char *name, const jcv_arg
     return *name == 'p' ? v : jcv_none(c);
 }
 
+/* The pairs of a mapping whose keys() is Python's. */
+static jcv_av *pairs_by_key(jcv *c, jcv_av *of, PyObject *method) {
+    unsigned n;
+    if (!PyFunction_Check(method))
+        jcv_refuse(c, "update() with %s", jcv_describe(of));
+    jcv_av **keys = items_of(c, jcv_call1(c, jcv_constant(c, method), of), &n, "keys()");
+    jcv_av **pairs = jcv_alloc(c, (n + 1) * sizeof *pairs);
+    for (unsigned i = 0; i < n; i++)
+        pairs[i] = jcv_tuple(c, (jcv_av *[]){keys[i], jcv_getitem(c, of, keys[i])}, 2);
+    return jcv_tuple(c, pairs, n);
+}
+
 static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
     jcv_av *v = NULL;
     if (!strcmp(name, "get") || !strcmp(name, "setdefault") || !strcmp(name, "__contains__")) {
@@ -287,7 +299,7 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
             if (from->kind == AV_DICT || (from->kind == AV_PY && PyDict_CheckExact(from->py)))
                 from = dict_method(c, from, "items", &(jcv_args){0});
             else if (t && jcv_lookup_str(c, t, "keys")) /* it is asked for items by key */
-                jcv_refuse(c, "update() with %s", jcv_describe(from));
+                from = pairs_by_key(c, from, jcv_lookup_str(c, t, "keys"));
             pairs = items_of(c, from, &n, "update()");
         }
         for (unsigned i = 0; i < n; i++) {

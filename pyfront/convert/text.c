@@ -138,10 +138,10 @@ jcv_av *jcv_text_by_template(jcv *c, PyObject *template, bool percent, bool tupl
 
 void jcv_text_pieces(jcv *c, jcv_av *a, jcv_each_piece fn, void *user) {
     for (size_t i = 0; i < a->words->pieces.n; i++) {
-        piece *p = &a->words->pieces.data[i];
-        jpy_piece say = p->say;
+        piece p = a->words->pieces.data[i];
+        jpy_piece say = p.say;
         say.text = jpy_guards_own(c->guards, say.text);
         say.last = i + 1 == a->words->pieces.n;
-        fn(c, user, &say, p->args);
+        fn(c, user, &say, p.args);
     }
 }

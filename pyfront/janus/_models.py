@@ -18,6 +18,9 @@ def _unknown(what):
     raise NotImplementedError(what)
 
 
+_none = object()
+
+
 def _order(keys):
     """The order in which a set has `keys`, put in one after the other.  Called as it is."""
     made = set()
@@ -231,6 +234,11 @@ class _Deque:
         self.maxlen = maxlen
         self.extend(items)
 
+    def __eq__(self, other):
+        if not isinstance(other, _Deque):
+            return NotImplemented
+        return self._items == other._items
+
     def __len__(self):
         return len(self._items)
 
@@ -311,6 +319,102 @@ class _Deque:
         return self
 
 
+class _Dict:
+    """What a defaultdict and an OrderedDict have in common: the pairs of a dict."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        _unknown("equality of such dicts")
+
+    def __len__(self):
+        return len(self._pairs)
+
+    def __contains__(self, key):
+        return key in self._pairs
+
+    def __iter__(self):
+        return iter(self._pairs)
+
+    def __getitem__(self, key):
+        return self._pairs[key]
+
+    def __setitem__(self, key, value):
+        self._pairs[key] = value
+
+    def __delitem__(self, key):
+        del self._pairs[key]
+
+    def get(self, key, default=None):
+        return self._pairs[key] if key in self._pairs else default
+
+    def setdefault(self, key, default=None):
+        if key not in self._pairs:
+            self._pairs[key] = default
+        return self._pairs[key]
+
+    def pop(self, key, default=_none):
+        return self._pairs.pop(key) if default is _none else self._pairs.pop(key, default)
+
+    def update(self, *args, **kwargs):
+        for pairs in args:
+            same = isinstance(pairs, (collections.OrderedDict, collections.defaultdict))
+            self._pairs.update(pairs._pairs if same else pairs)
+        self._pairs.update(kwargs)
+
+    def clear(self):
+        self._pairs.clear()
+
+    def items(self):
+        return self._pairs.items()
+
+    def keys(self):
+        return self._pairs.keys()
+
+    def values(self):
+        return self._pairs.values()
+
+
+class _DefaultDict(_Dict):
+    def __init__(self, default_factory=None, /, *args, **kwargs):
+        self._pairs = {}
+        self.default_factory = default_factory
+        self.update(*args, **kwargs)
+
+    def __getitem__(self, key):
+        if key not in self._pairs:
+            if self.default_factory is None:
+                _unknown("a key that is not there")
+            self._pairs[key] = self.default_factory()
+        return self._pairs[key]
+
+    def copy(self):
+        return collections.defaultdict(self.default_factory, self._pairs)
+
+
+class _OrderedDict(_Dict):
+    def __init__(self, /, *args, **kwargs):
+        self._pairs = {}
+        self.update(*args, **kwargs)
+
+    def copy(self):
+        return collections.OrderedDict(self._pairs)
+
+    def move_to_end(self, key, last=True):
+        rest = self._pairs
+        if last:
+            rest[key] = rest.pop(key)
+        else:
+            self._pairs = {key: rest[key]}
+            for other, value in rest.items():
+                self._pairs[other] = value
+
+    def popitem(self, last=True):
+        keys = list(self._pairs)
+        key = keys[-1] if last else keys[0]
+        return key, self._pairs.pop(key)
+
+
 class _Partial:
     """A partial: what is called, with the first of its arguments."""
 
@@ -325,9 +429,6 @@ class _Partial:
 
     def __call__(self, /, *args, **keywords):
         return self.func(*self.args, *args, **{**self.keywords, **keywords})
-
-
-_none = object()
 
 
 def _reduce(function, items, first=_none):
@@ -409,6 +510,8 @@ def _fromkeys(keys, value=None):
 MODELS = {
     set: _Set,
     collections.deque: _Deque,
+    collections.defaultdict: _DefaultDict,
+    collections.OrderedDict: _OrderedDict,
     functools.partial: _Partial,
     functools.reduce: _reduce,
     filter: _filter,

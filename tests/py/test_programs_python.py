@@ -544,6 +544,73 @@ def test_text_that_raises_does_so_where_nobody_prints_it(text):
     assert outcomes[0] == outcomes[1]
 
 
+# ---- dicts with a kind, typed constructors, long loops --------------------------------------------
+
+
+@program
+def default_dicts():
+    def f(x):
+        d = collections.defaultdict(list)
+        for i in range(4):
+            d[i % 2].append(x * i)
+        n = collections.defaultdict(int)
+        for c in "hello":
+            n[c] += 1
+        return dict(d), dict(n), len(d), 3 in d, d.get(5), isinstance(d, dict), type(d).__name__
+    return f
+
+
+@program
+def ordered_dicts():
+    def f(x):
+        d = collections.OrderedDict([("a", 1), ("b", x)])
+        d["c"] = 3
+        d.move_to_end("a")
+        e = collections.OrderedDict(a=1, b=2, c=x)
+        e.move_to_end("c", last=False)
+        m = nn.Sequential(collections.OrderedDict([("r", nn.ReLU()), ("t", nn.Tanh())]))
+        return list(d.items()), {**d}, dict(d, z=1), e.popitem(), list(e), e.pop("zz", 9), m(x)
+    return f
+
+
+@program
+def typed_tensors():
+    return lambda x: (F.cross_entropy(x, janus.LongTensor([0, 1, 2])), janus.FloatTensor([1.0, 2.0]))
+
+
+@program
+def long_loop():
+    def f(x):
+        s = x
+        for i in range(3000):
+            s = s * 0.999 + i
+        return s
+    return f
+
+
+def equal_queues(x):
+    d = collections.deque([1, 2])
+    return d == collections.deque([1, 2]), d != collections.deque([1]), d == [1, 2], hasattr(d, "insert"), x
+
+
+def equal_dicts(x):
+    return collections.OrderedDict(a=1) == {"a": 1}, collections.OrderedDict(a=1) == None, x  # noqa: E711
+
+
+def returned(x):
+    return collections.OrderedDict(a=x)
+
+
+def missing(x):
+    return collections.defaultdict(list)[3], x
+
+
+@pytest.mark.parametrize("function", [equal_queues, equal_dicts, returned, missing], ids=lambda f: f.__name__)
+def test_models_do_what_they_stand_for_or_refuse(function):
+    wanted = runs(function, inputs())
+    assert runs(janus.function(function, verify="never", measure=False), inputs()) == wanted
+
+
 # ---- generated: operations on a set and a queue --------------------------------------------------
 
 
