@@ -25,7 +25,7 @@
 PyTypeObject *jpy_function_type;
 static bool disabled;
 /* A conversion is paid for by some calls that hit. */
-enum { MAX_ENTRIES = 64, FREE_CONVERSIONS = 16, HITS_A_CONVERSION = 4 };
+enum { MAX_ENTRIES = 64, FREE_CONVERSIONS = 16, FREE_OF_SHAPES = 8, HITS_A_CONVERSION = 4 };
 
 void jpy_note(jpy_function *f, const char *fmt, ...) {
     PyObject *type, *value, *tb;
@@ -109,7 +109,8 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
         drop_entry(f, f->entries.n - 1);
     /* a function that needs ever new graphs does not pay, nor does one whose graphs are discarded
      */
-    if (f->conversions > FREE_CONVERSIONS && f->graph < HITS_A_CONVERSION * f->conversions)
+    uint64_t free_ones = f->pinned ? FREE_OF_SHAPES : FREE_CONVERSIONS;
+    if (f->conversions > free_ones && f->graph < HITS_A_CONVERSION * f->conversions)
         jpy_back_off(f, 2);
     else
         f->backoff = 0;

@@ -467,6 +467,14 @@ static bool same_object(PyObject *a, PyObject *b) {
            (a && b && Py_TYPE(a) == Py_TYPE(b) && (!jpy_by_value(a) || jpy_same_value(a, b)));
 }
 
+static bool same_view(const jpy_view_step *a, const jpy_view_step *b) {
+    bool same = a->op == b->op && a->n == b->n && jn_attrs_equal(a->op, a->attrs, b->attrs);
+    for (unsigned i = 0; i < a->n && same; i++) /* all are 64 bits */
+        same = a->kinds[i] == b->kinds[i] &&
+               (a->kinds[i] == JANUS_KIND_NONE || a->extra[i].i == b->extra[i].i);
+    return same;
+}
+
 static bool same_recipe(const jpy_recipe *a, const jpy_recipe *b) {
     if (!a || !b)
         return a == b;
@@ -478,13 +486,9 @@ static bool same_recipe(const jpy_recipe *a, const jpy_recipe *b) {
     for (unsigned i = 0; i < n && a->items; i++)
         if (!same_recipe(a->items[i], b->items[i]))
             return false;
-    for (unsigned i = 0; a->kind == JPY_MAKE_VIEW && i < a->n; i++) {
-        const jpy_view_step *x = &a->views[i], *y = &b->views[i];
-        if (x->op != y->op || x->n != y->n || !jn_attrs_equal(x->op, x->attrs, y->attrs) ||
-            memcmp(x->extra, y->extra, sizeof x->extra) != 0 ||
-            memcmp(x->kinds, y->kinds, sizeof x->kinds) != 0)
+    for (unsigned i = 0; a->kind == JPY_MAKE_VIEW && i < a->n; i++)
+        if (!same_view(&a->views[i], &b->views[i]))
             return false;
-    }
     return true;
 }
 
