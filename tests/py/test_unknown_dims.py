@@ -5,6 +5,7 @@ import contextlib
 import io
 import linecache
 import os
+import random
 
 import janus
 import janus.nn as nn
@@ -319,3 +320,36 @@ def test_model_alone():
         losses.append(trained(janus.function(model, verify="never", measure=False) if decorate else model, batches, next_word, False)[0])
     assert losses[1] == pytest.approx(losses[0], rel=1e-4)
     assert model.forward.stats()["conversions"] <= 3
+
+
+# What programs are made of at random: a and b are tensors, n is a number that came from a size.
+STATEMENTS = [
+    "a = a * 2 + 1", "a = a[1:]", "a = a[:-1]", "a = a[:, :3]", "a = a[:4]", "a = a.transpose(0, 1)", "a = a.reshape(-1, 2)",
+    "a = a.reshape(a.size(0), -1)", "a = a.reshape(-1)", "a = a[None]", "a = a.unsqueeze(-1)", "a = a.squeeze()", "a = a.sum(0)", "a = a.mean(-1)",
+    "a = a / a.size(0)", "a = a * len(a)", "a = janus.cat([a, a])", "a = janus.cat([a, a[:1]])", "a = janus.stack([a, a])", "a = a + a.max()",
+    "a = a.softmax(0)", "a = a.cumsum(0)", "a = a.flatten()", "n = a.size(0)", "n = a.numel()", "n = n + 1", "n = n // 2", "n = n * 2",
+    "n = max(n, 5)", "n = min(n, 5)", "n = n % 3", "a = a[:n]", "a = a[n:]", "a = a[-n:]", "a = a * n", "a = a + n / 3", "a = a if n > 6 else a * 2",
+    "b = janus.zeros(n)", "b = janus.arange(n) * 1.0", "b = janus.ones(n, 4)", "b = a", "a = a + b", "a = a * b", "a = b", "a = a.view(-1, 2) * 1",
+    "a = a.view(n, -1) * 1", "a = a.expand(n, *a.shape)", "a = a.contiguous()", "a[0] = 1.0", "a[:2] = 0.5", "a += 1", "a = a @ b",
+    "a = a.permute(*range(a.dim())[::-1])", "a = a.repeat(2, 1)", "a = a.roll(1, 0)", "a = a.flip(0)", "a = a.narrow(0, 0, 2)",
+    "a = a.narrow(0, 1, n)", "a = a.chunk(2)[0]", "a = a.split(2)[0]", "a = F.pad(a, (0, 1))", "a = a.unbind(0)[0]", "a = a[-1]", "a = a[n]",
+    "a = a[n - 1]", "a = a.tril()", "a = a.diagonal()", "for t in range(n): a = a * 0.5", "for r in a: b = b + r.sum()",
+    "a = janus.stack([r * 2 for r in a])", "a = a.index_select(0, janus.arange(2))", "a = a.gather(0, janus.zeros_like(a).long())",
+    "a = a.topk(2, 0).values", "a = a.sort(0).values", "a = janus.where(a > 0, a, b)", "a = a.expand_as(b)",
+    "a = F.one_hot(a.abs().long() % 4, 4) * 1.0", "a = a.std(0)", "a = F.layer_norm(a, a.shape[-1:])", "a = a.view(*a.shape[:-1], -1) * 1",
+    "a = a.new_zeros(n) if hasattr(a, 'new_zeros') else a", "a = a.movedim(0, -1)", "a = a.argmax(0) * 1.0", "a = a.clone()", "b = a.size(-1) * a",
+]
+
+
+@pytest.mark.parametrize("seed", range(8 if os.environ.get("JANUS_LIGHT_TESTS") else 48))
+def test_programs_at_random(seed):
+    chance = random.Random(seed)
+    for k in range(3):
+        lines = [f"    a, b, n = {chance.choice(['x', 'y', 'z', 'm', 'w[:2]'])}, y, x.size(0)"]
+        lines += ["    " + chance.choice(STATEMENTS) for _ in range(chance.randint(1, 6))]
+        lines.append(chance.choice(["    return a, b, n, a.shape", "    return a * 1, n"]))
+        f = made(f"random {seed} {k}", "\n".join(lines))
+        g = janus.function(f, verify="never", measure=False)
+        for n in [3, 5, 7, 4, 9, 2, 6, 1, 11]:
+            want, got = (outcome(h, arguments(n, 12 - n)) for h in (f, g))
+            assert same(want, got), "\n".join(lines)
