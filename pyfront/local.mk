@@ -167,6 +167,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/write.c \
 	pyfront/write.h \
 	pyfront/write_ready.c \
+	pyfront/verify/check.c \
 	pyfront/verify/match.c \
 	pyfront/verify/mutate.c \
 	pyfront/verify/numbers.c \

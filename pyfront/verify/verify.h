@@ -9,7 +9,7 @@
  * stands in any case.
  *
  * Files: twin.c copies, write.c commits to copies, match.c compares, shadow.c runs the call,
- * report.c says what differed.
+ * report.c says what differed, check.c does all of it once by hand.
  */
 #ifndef JPY_VERIFY_H
 #define JPY_VERIFY_H
@@ -160,6 +160,8 @@ PyObject *jpy_mutations(PyObject *module, PyObject *unused);
 /* ---- report.c ----------------------------------------------------------------------------------
  */
 
+/* check.c: _check(f, args, kwargs), for janus.check. */
+PyObject *jpy_check_call(PyObject *module, PyObject *args);
 /* The class of the warning: janus.SpeculationWarning. */
 int jpy_init_verify(PyObject *module);
 /* Notes and warns of a graph that was disproved; -1: the warning was made an exception. */
