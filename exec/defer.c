@@ -223,6 +223,12 @@ static janus_status run_in_order(jn_deferral *d) {
     return st;
 }
 
+/* Other threads look at the state without the lock. */
+static void make_ready(jn_storage *s) {
+    s->user = NULL;
+    atomic_store_explicit(&s->state, JN_STORAGE_READY, memory_order_release);
+}
+
 /* What a group has made goes to the tensors that somebody knows; the others are gone. */
 static void call_end(jn_deferred_call *c) {
     const jn_recipe *r = &c->kind->recipe;
@@ -231,8 +237,7 @@ static void call_end(jn_deferred_call *c) {
         char *to = jn_tensor_place(t);
         if (c->wanted && c->at[i] != to && alive(t))
             memcpy(to, c->at[i], t->storage->bytes);
-        t->storage->state = JN_STORAGE_READY;
-        t->storage->user = NULL;
+        make_ready(t->storage);
         janus_tensor_release(t);
     }
     for (unsigned i = 0; i < r->n_in; i++)
@@ -243,10 +248,8 @@ static void call_end(jn_deferred_call *c) {
 
 /* Everything has run, or was not needed. */
 static void forget_all(jn_deferral *d) {
-    for (size_t i = 0; i < d->lent.n; i++) {
-        d->lent.data[i]->state = JN_STORAGE_READY;
-        d->lent.data[i]->user = NULL;
-    }
+    for (size_t i = 0; i < d->lent.n; i++)
+        make_ready(d->lent.data[i]);
     jn_vec_clear(&d->lent);
     for (size_t i = 0; i < d->calls.n; i++) {
         if (i + AHEAD < d->calls.n)
@@ -355,8 +358,8 @@ static void take_operand(jn_deferral *d, jn_deferred_call *c, unsigned i) {
         if (maker->out[o->result] == t)
             return; /* which lives as long */
     } else if (s->state == JN_STORAGE_READY) {
-        s->state = JN_STORAGE_LENT;
         s->user = d;
+        atomic_store_explicit(&s->state, JN_STORAGE_LENT, memory_order_release);
         d->lent.data[d->lent.n++] = s;
         d->bytes += s->bytes;
     }
@@ -388,8 +391,8 @@ static janus_status append(jn_deferral *d, jn_call_kind *k, const jn_deferred_in
     for (unsigned i = 0; i < r->n_out; i++) {
         c->out[i] = out[i];
         janus_tensor_retain(out[i]);
-        out[i]->storage->state = JN_STORAGE_PENDING;
         out[i]->storage->user = c;
+        atomic_store_explicit(&out[i]->storage->state, JN_STORAGE_PENDING, memory_order_release);
         d->bytes += out[i]->storage->bytes;
     }
     if (c->level > d->max_level)

@@ -31,7 +31,7 @@ static char *inline_data(jn_storage *s) { return (char *)s + HEADER; }
 static void storage_init(jn_storage *s, size_t bytes) {
     atomic_init(&s->refs, 1);
     s->version = 0;
-    s->state = JN_STORAGE_READY;
+    atomic_init(&s->state, JN_STORAGE_READY);
     s->bytes = bytes;
     s->release = NULL;
     s->user = NULL;
@@ -528,7 +528,7 @@ janus_status jn_tensor_over(janus_dtype dtype, int rank, const int64_t *dims,
     }
     atomic_init(&s->refs, 1);
     s->version = 0;
-    s->state = JN_STORAGE_READY;
+    atomic_init(&s->state, JN_STORAGE_READY);
     s->raw = data;
     s->bytes = (size_t)t->numel * jn_dtype_size(dtype);
     s->release = release ? release : no_release;

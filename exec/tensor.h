@@ -30,8 +30,8 @@ typedef enum jn_storage_state {
 typedef struct jn_storage {
     atomic_int refs;
     uint32_t version;
-    uint8_t state; /* jn_storage_state */
-    void *raw;     /* a proxy's is an address that nobody may read or write */
+    atomic_uchar state; /* jn_storage_state; set to READY after all else that comes with it */
+    void *raw;          /* a proxy's is an address that nobody may read or write */
     size_t bytes;
     void (*release)(void *user); /* foreign memory; NULL: ours */
     void *user; /* without `release`: what its state belongs to (exec/defer.h), or jn_exported */
