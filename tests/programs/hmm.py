@@ -54,7 +54,8 @@ def train_step(model, optimizer, x, lengths):
 def train_epoch(model, optimizer, data, epoch):
     start = time.time()
     losses = [train_step(model, optimizer, x, n) for x, n in data]
-    print("epoch", epoch, "%.4f" % (sum(losses) / len(losses)), model.viterbi(data[0][0][0]), "%.2fs" % (time.time() - start))
+    path = model.viterbi(data[0][0][0])
+    print("epoch", epoch, "%.4f" % (sum(losses) / len(losses)), path, "%.2fs" % (time.time() - start))
     return losses
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A word-level LSTM language model: truncated backpropagation through time, clipping, a learning rate annealed by hand."""
+"""A word-level LSTM language model: truncated backpropagation through time, clipping, a rate annealed by hand."""
 import math
 import time
 

@@ -52,7 +52,8 @@ def sweep(model, optimizer, data, number):
         i += 1
     else:
         print("to the end")
-    print(f"sweep {number}: {STEPS} steps, {Perceptron.seen} points, best {BEST['loss']:.4f}, {time.time() - start:.3f}s")
+    took = time.time() - start
+    print(f"sweep {number}: {STEPS} steps, {Perceptron.seen} points, best {BEST['loss']:.4f}, {took:.3f}s")
     return last
 
 

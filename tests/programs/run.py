@@ -205,6 +205,16 @@ def run_here(path, epochs, exact, timing, places=PLACES):
     return rows
 
 
+HEAD = """\
+# What runs as a graph
+
+Printed by `tests/programs/run.py --time --table`: programs as people write them (`tests/programs/`), with the
+decorator on the model, on the step and on the whole epoch; the share of tensor ops under the decorated calls that
+ran in graphs in the second half of the epochs; processor time of the shortest of these epochs against the
+undecorated one; and the first reason not to be a graph. All of them do what they do undecorated, but for those
+that `tests/programs/known.txt` lists.
+"""
+
 # ---- all of them --------------------------------------------------------------------------------------------------
 
 
@@ -229,10 +239,7 @@ def run(name, epochs=6, exact=False, timing=False, places=PLACES, folder=HERE, t
 
 def table(results):
     """Markdown: a line a program, three columns a place."""
-    print("# What runs as a graph\n")
-    print("Printed by `tests/programs/run.py --table`. Programs as people write them (`tests/programs/`), with the decorator")
-    print("on the model, on the step and on the whole epoch: the share of tensor ops that ran in graphs in the second")
-    print("half of the epochs, and the first reason not to be a graph.\n")
+    print(HEAD)
     for i, place in enumerate(PLACES):
         shares = [r[place]["op_share"] or 0.0 for r in results.values()]
         print(f"- {place.lower()}: {sum(s >= 0.9 for s in shares)} of {len(shares)} at 0.9 or more,"

@@ -63,7 +63,8 @@ def train_step(model, optimizer, x):
 def train_epoch(model, optimizer, sizes, epoch):
     start = time.time()
     losses = [train_step(model, optimizer, torch.rand(3, n, 1)) for n in sizes]
-    print("epoch {epoch}: {loss:.4f} in {seconds:.3f} s".format(epoch=epoch, loss=sum(losses), seconds=time.time() - start))
+    took = time.time() - start
+    print("epoch {epoch}: {loss:.4f} in {seconds:.3f} s".format(epoch=epoch, loss=sum(losses), seconds=took))
     return losses
 
 

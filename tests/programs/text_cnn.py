@@ -45,7 +45,8 @@ def train_epoch(model, optimizer, data, size, rng, epoch):
     rng.shuffle(order)
     for i in range(0, len(order), size):
         chosen = [data[k] for k in order[i:i + size]]
-        loss, corrects = train_step(model, optimizer, pad([s for s, _ in chosen], 4), torch.tensor([y for _, y in chosen]))
+        feature, target = pad([s for s, _ in chosen], 4), torch.tensor([y for _, y in chosen])
+        loss, corrects = train_step(model, optimizer, feature, target)
         total, right = total + loss, right + corrects
         accuracy = 100.0 * right / min(i + size, len(order))
         print("\rBatch[%d] - loss: %.4f acc: %.2f%%(%d/%d)" % (i, loss, accuracy, right, len(order)), end="")

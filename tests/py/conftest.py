@@ -21,6 +21,7 @@ GENERATED = (
     "test_generated",
     "test_iterators",
     "test_mutations",
+    "test_programs",
     "test_regions",
     "test_slots",
     "test_stores",
