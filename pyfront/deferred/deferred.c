@@ -100,9 +100,8 @@ static PyObject *block_exit(PyObject *self, PyObject *args) {
     b->entered->ended = true;
     b->entered = NULL;
     leave_ended();
-    janus_status st;
-    Py_BEGIN_ALLOW_THREADS st = jn_deferral_flush(b->deferral);
-    Py_END_ALLOW_THREADS if (jpy_check(st) < 0) return NULL;
+    if (jpy_check(jn_deferral_flush(b->deferral)) < 0)
+        return NULL;
     Py_RETURN_FALSE;
 }
 
