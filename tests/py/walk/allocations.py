@@ -68,7 +68,7 @@ def branch(s):
         s.items.append(s.n)
     else:
         s.items.append(0)
-    return y, s.n
+    return y + 1.0, s.n
 
 
 def attributes(s):
