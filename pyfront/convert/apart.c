@@ -18,6 +18,8 @@ struct jcv_apart {
     const jcv_av *f;
     unsigned n;
     const jn_type **types; /* of the arguments */
+    jcv_av **like;         /* the arguments that it was converted with, as they lie in memory */
+    jcv_av **out_like;     /* its results */
     uint32_t autocast;
     bool *tracked, grad_mode, checkpoint, sole; /* sole: what it returns has no other names */
     jcv_ctx *ctx;                               /* NULL: it cannot be apart */
@@ -42,6 +44,7 @@ static apart *find(jcv *c, const jcv_av *f, jcv_av *const *args, unsigned n, boo
                            a->f->tree == f->tree && a->f->frame == f->frame));
         for (unsigned i = 0; same && i < n; i++)
             same = jcv_same_type(a->types[i], value_of(c, args[i])->type) &&
+                   jcv_same_layout(a->like[i], args[i]) &&
                    a->tracked[i] == jcv_leaf_tracked(c, args[i]);
         if (same)
             return a;
@@ -64,6 +67,7 @@ static jcv_av *result_shape(jcv *c, apart *a, jcv_av *v) {
     if (a->ctx->results.n == MAX_RESULTS)
         jcv_refuse(c, "a call apart has very many results");
     a->out_tracked[a->ctx->results.n] = jcv_leaf_tracked(c, v);
+    a->out_like[a->ctx->results.n] = v;
     jcv_av *leaf = jcv_new(c, AV_ITER);
     leaf->text = "leaf";
     leaf->n = (unsigned)a->ctx->results.n;
@@ -113,6 +117,7 @@ static void run(jcv *c, apart *a, const jcv_av *f, jcv_av *const *args) {
     jcv_av *r = jcv_call(c, (jcv_av *)f, &(jcv_args){.pos = params, .n_pos = a->n});
     only_own_writes(c, before);
     a->out_tracked = jcv_alloc(c, MAX_RESULTS);
+    a->out_like = jcv_alloc(c, MAX_RESULTS * sizeof *a->out_like);
     a->result = result_shape(c, a, r);
     a->sole = a->checkpoint;
     if (a->checkpoint)
@@ -134,9 +139,11 @@ static apart *make(jcv *c, const jcv_av *f, jcv_av *const *args, unsigned n, boo
     a->autocast = jpy_autocast_word;
     a->types = jcv_alloc(c, (n + 1) * sizeof *a->types);
     a->tracked = jcv_alloc(c, n + 1);
+    a->like = jcv_alloc(c, (n + 1) * sizeof *a->like);
     for (unsigned i = 0; i < n; i++) {
         a->types[i] = value_of(c, args[i])->type;
         a->tracked[i] = jcv_leaf_tracked(c, args[i]);
+        a->like[i] = args[i];
     }
     jcv_handler h = {.up = c->handler};
     c->handler = &h;
@@ -179,7 +186,7 @@ static jcv_av *invoke(jcv *c, apart *a, jcv_av *const *args) {
     for (unsigned i = 0; i < n_out; i++) {
         node->out[i].depends = a->out_tracked[i];
         node->out[i].cut = a->ctx->results.data[i]->cut;
-        leaves[i] = jcv_leaf(c, &node->out[i], NULL, a->out_tracked[i]);
+        leaves[i] = jcv_leaf(c, &node->out[i], a->out_like[i], a->out_tracked[i]);
         if (a->sole)
             jcv_made_of(c, leaves[i], NULL, 0);
     }

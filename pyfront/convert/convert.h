@@ -228,8 +228,14 @@ jcv_rec *jcv_rec_of(jcv *c, const janus_tensor *t);
 jcv_val *jcv_tensor_val(jcv *c, PyObject *proxy);
 /* The number that a tensor of one element holds. */
 jcv_val *jcv_item(jcv *c, jcv_val *v);
-/* New proxy for a value; tracked: it requires grad (as a result). */
+/* New proxy for a value; tracked: it requires grad (as a result).  It lies in memory as `like`
+ * does, a tensor of these dims, or is contiguous (NULL). */
+jcv_av *jcv_proxy_like(jcv *c, jcv_val *val, bool tracked, const jcv_av *like);
 jcv_av *jcv_proxy(jcv *c, jcv_val *val, bool tracked);
+/* Whether two values, tensors of the same dims if both are tensors, have the same strides. */
+bool jcv_same_layout(const jcv_av *a, const jcv_av *b);
+/* Whether it is no tensor, or one with the strides of a new one. */
+bool jcv_plain_layout(const jcv_av *a);
 /* The proxy of a real tensor read from a source. */
 jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src);
 jcv_av *jcv_real_tensor_const(jcv *c, PyObject *tensor);
@@ -398,7 +404,7 @@ jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves);
 /* The graph value of a leaf in the current SubGraph. */
 jcv_val *jcv_leaf_val(jcv *c, jcv_av *a);
 bool jcv_leaf_tracked(jcv *c, jcv_av *a);
-/* An abstract value like `like` for a graph value. */
+/* An abstract value like `like` for a graph value; a tensor has the strides of `like`. */
 jcv_av *jcv_leaf(jcv *c, jcv_val *v, jcv_av *like, bool tracked);
 /* What a number is: an int, a float or a bool, known or the graph's; else JANUS_KIND_NONE. */
 janus_kind jcv_number_kind(const jcv_av *a);

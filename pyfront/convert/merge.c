@@ -65,7 +65,7 @@ jcv_av *jcv_dummy(jcv *c, jcv_av *like) {
                              : type->dtype == JANUS_BOOL    ? JANUS_KIND_BOOL
                                                             : JANUS_KIND_INT,
                              zero);
-        return jcv_proxy(c, &jcv_op(c, JN_OP(full), &v, 1, &attrs)->out[0], false);
+        return jcv_proxy_like(c, &jcv_op(c, JN_OP(full), &v, 1, &attrs)->out[0], false, like);
     }
     case AV_SCALAR:
         return jcv_scalar(c, jcv_scalar_const(c, like->val->type->kind, zero));
@@ -123,8 +123,11 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
     if (jcv_number_kind(a) && jcv_number_kind(a) == jcv_number_kind(b))
         return placeholder(c, a, b, p);
     if (a->kind == AV_TENSOR && b->kind == AV_TENSOR &&
-        jcv_same_type(jcv_tensor_val(c, a->py)->type, jcv_tensor_val(c, b->py)->type))
+        jcv_same_type(jcv_tensor_val(c, a->py)->type, jcv_tensor_val(c, b->py)->type)) {
+        if (!jcv_same_layout(a, b))
+            return undef(c, "it has other strides on another path");
         return force ? placeholder(c, a, b, p) : same_placeholder(c, a, b, p);
+    }
     if (a->kind == AV_DATA && b->kind == AV_DATA)
         return placeholder(c, a, b, p);
     if (a->kind == AV_STACK && b->kind == AV_STACK && jcv_same_type(a->val->type, b->val->type))
@@ -249,7 +252,7 @@ jcv_av *jcv_leaf(jcv *c, jcv_val *v, jcv_av *like, bool tracked) {
     if (v->type->kind == JANUS_KIND_TENSOR && !jn_type_static(v->type))
         return jcv_stack(c, v, tracked);
     if (v->type->kind == JANUS_KIND_TENSOR) {
-        a = jcv_proxy(c, v, tracked);
+        a = jcv_proxy_like(c, v, tracked, like);
         jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->shared = true;
         return a;
     }

@@ -88,6 +88,33 @@ static jcv_av *proxy_of(jcv *c, jcv_val *val, bool tracked, const int64_t *strid
 
 jcv_av *jcv_proxy(jcv *c, jcv_val *val, bool tracked) { return proxy_of(c, val, tracked, NULL); }
 
+static const janus_tensor *tensor_of(const jcv_av *a) {
+    return a && a->kind == AV_TENSOR ? ((jpy_tensor *)a->py)->t : NULL;
+}
+
+jcv_av *jcv_proxy_like(jcv *c, jcv_val *val, bool tracked, const jcv_av *like) {
+    const janus_tensor *t = tensor_of(like);
+    return proxy_of(c, val, tracked, t ? t->strides : NULL);
+}
+
+bool jcv_same_layout(const jcv_av *a, const jcv_av *b) {
+    const janus_tensor *x = tensor_of(a), *y = tensor_of(b);
+    return !x || !y ||
+           (x->rank == y->rank &&
+            memcmp(x->strides, y->strides, (size_t)x->rank * sizeof *x->strides) == 0);
+}
+
+bool jcv_plain_layout(const jcv_av *a) {
+    const janus_tensor *t = tensor_of(a);
+    int64_t step = 1;
+    for (int i = t ? t->rank - 1 : -1; i >= 0; i--) {
+        if (t->strides[i] != step)
+            return false;
+        step *= t->dims[i] ? t->dims[i] : 1;
+    }
+    return true;
+}
+
 jcv_val *jcv_item(jcv *c, jcv_val *v) {
     janus_item_attrs attrs = {sizeof attrs, v->type->dtype == JANUS_BOOL        ? JANUS_KIND_BOOL
                                             : jn_dtype_is_float(v->type->dtype) ? JANUS_KIND_FLOAT

@@ -123,6 +123,8 @@ static jcv_av *keep_template(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *
     *type = *v->type;
     if (type->kind == JANUS_KIND_OBJECT)
         jcv_refuse(c, "a recursion that returns objects");
+    if (!jcv_plain_layout(a))
+        jcv_refuse(c, "a recursion that returns a tensor with strides of its own");
     if (type->kind == JANUS_KIND_TENSOR) {
         int64_t *dims = keep(c, (size_t)type->rank * sizeof *dims);
         if (type->rank)
@@ -156,7 +158,7 @@ static int fit(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all
         return a->kind == AV_PY && a->py == t->py ? 1 : -1;
     if (a->kind == AV_TUPLE || (a->kind == AV_PY && a->py == Py_None))
         return -1;
-    if (!jcv_same_type(t->val->type, jcv_leaf_val(c, a)->type))
+    if (!jcv_same_type(t->val->type, jcv_leaf_val(c, a)->type) || !jcv_plain_layout(a))
         return -1;
     bool on_tape = t->n || (t->kind == AV_TENSOR && jcv_leaf_tracked(c, a));
     bool others = t->slot || has_other_names(c, a, in, all);
@@ -222,8 +224,9 @@ static jcv_av *invoke(jcv *c, jcv_instance *in, jcv_av **args, unsigned n) {
     for (unsigned i = 0; i < n; i++)
         if (in->is_arg[i]) {
             v[m] = jcv_leaf_val(c, args[i]);
-            if (!jcv_same_type(v[m]->type, in->ctx->params.data[m]->type))
-                jcv_refuse(c, "an argument of a recursion changes its type or dims");
+            if (!jcv_same_type(v[m]->type, in->ctx->params.data[m]->type) ||
+                !jcv_same_layout(args[i], in->params[i]))
+                jcv_refuse(c, "an argument of a recursion changes its type, dims or strides");
             m++;
         }
     unsigned flags = in->open ? 0 : (unsigned)in->ctx->results.n - n_out; /* tracked.c */
