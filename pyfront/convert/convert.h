@@ -232,9 +232,9 @@ jcv_val *jcv_item(jcv *c, jcv_val *v);
  * does, a tensor of these dims, or is contiguous (NULL). */
 jcv_av *jcv_proxy_like(jcv *c, jcv_val *val, bool tracked, const jcv_av *like);
 jcv_av *jcv_proxy(jcv *c, jcv_val *val, bool tracked);
-/* Whether two values, tensors of the same dims if both are tensors, have the same strides. */
+/* Whether two values, tensors of the same dims if both are tensors, lie in memory alike. */
 bool jcv_same_layout(const jcv_av *a, const jcv_av *b);
-/* Whether it is no tensor, or one with the strides of a new one. */
+/* Whether it is no tensor, or lies in memory as a new one does. */
 bool jcv_plain_layout(const jcv_av *a);
 /* The proxy of a real tensor read from a source. */
 jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src);

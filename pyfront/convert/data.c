@@ -52,7 +52,8 @@ static bool add(jcv *c, numbers *x, jcv_av *a, int depth) {
 }
 
 static jcv_av *constant(jcv *c, PyObject *callable, const jcv_args *args) {
-    PyObject *v[3], *kw = jcv_own(c, PyTuple_New(args->n_kw));
+    PyObject **v = jcv_alloc(c, (args->n_kw + 1) * sizeof *v),
+             *kw = jcv_own(c, PyTuple_New(args->n_kw));
     for (unsigned i = 0; i <= args->n_kw; i++) {
         v[i] = jcv_const_object(c, i ? args->kw[i - 1] : args->pos[0]);
         if (!v[i])

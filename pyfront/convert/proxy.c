@@ -97,18 +97,22 @@ jcv_av *jcv_proxy_like(jcv *c, jcv_val *val, bool tracked, const jcv_av *like) {
     return proxy_of(c, val, tracked, t ? t->strides : NULL);
 }
 
+/* Strides of dims of size 1 say nothing of where an element lies. */
 bool jcv_same_layout(const jcv_av *a, const jcv_av *b) {
     const janus_tensor *x = tensor_of(a), *y = tensor_of(b);
-    return !x || !y ||
-           (x->rank == y->rank &&
-            memcmp(x->strides, y->strides, (size_t)x->rank * sizeof *x->strides) == 0);
+    if (!x || !y)
+        return true;
+    bool same = x->rank == y->rank;
+    for (int i = 0; same && i < x->rank; i++)
+        same = x->dims[i] == 1 || x->strides[i] == y->strides[i];
+    return same;
 }
 
 bool jcv_plain_layout(const jcv_av *a) {
     const janus_tensor *t = tensor_of(a);
     int64_t step = 1;
     for (int i = t ? t->rank - 1 : -1; i >= 0; i--) {
-        if (t->strides[i] != step)
+        if (t->dims[i] != 1 && t->strides[i] != step)
             return false;
         step *= t->dims[i] ? t->dims[i] : 1;
     }

@@ -308,7 +308,7 @@ def test_gradients_of_what_leaves(leaves, use, create_graph):
     for n in [n for n in LENGTHS if n]:
         assert same(gradients(f, USES[use], n, create_graph), gradients(g, USES[use], n, create_graph))
     if not create_graph and leaves != "crop":
-        assert g.stats()["graph"] >= 7
+        assert g.stats()["graph"] >= len(LENGTHS) // 2
 
 
 def test_model_alone():
