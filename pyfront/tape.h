@@ -76,6 +76,7 @@ struct jpy_node {
     bool freed;                   /* saved values were given up */
     bool leads;                   /* through its edges to a node that holds objects, or it does */
     uint8_t inplace;              /* result 0 was written over operand 0 */
+    uint8_t running;              /* threads that run its backward: saved values are in use */
 };
 
 /* New node with `extra_size` bytes of its own behind the struct (see jpy_node_data); edges are

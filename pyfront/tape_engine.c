@@ -376,14 +376,21 @@ static int run_node(engine *e, visit *v) {
         want[i] = jpy_edge_tracked(n->edges[i]) && find(e, target_of(n->edges[i]))->needed;
         wanted = wanted || want[i];
     }
+    if (rc == 0 && wanted && n->running == UINT8_MAX) {
+        PyErr_SetString(PyExc_RuntimeError, "backward() of one history in more than 255 threads");
+        rc = -1;
+    }
     if (rc == 0 && wanted) {
         janus_tensor *sum = n->cls->add_into ? buffer_of(e, n->edges[0]) : NULL;
         jn_dev_for_new = jn_dev_in_use ? device_of(&e->slots.data[v->slot], n->n_out) : NULL;
+        bool whole = !n->freed;
+        n->running++;
         if (sum)
             rc = n->cls->add_into(n, e->slots.data[v->slot].t, sum);
         else
             rc = n->cls->backward(n, &e->slots.data[v->slot], want, din, e->create_graph);
         jn_dev_for_new = NULL;
+        n->running--;
         for (unsigned i = 0; i < n->n_in; i++) {
             if (din[i].kind == JANUS_KIND_NONE)
                 continue;
@@ -392,11 +399,11 @@ static int run_node(engine *e, visit *v) {
             else
                 jpy_val_release(&din[i]);
         }
-        if (rc == 0 && !e->retain_graph) {
-            if (n->cls->release_saved)
-                n->cls->release_saved(n);
-            n->freed = true;
-        }
+        n->freed = n->freed || (rc == 0 && !e->retain_graph);
+        /* Long ops run without the interpreter lock: another thread may be in the middle of this
+         * node, which then lets go of what is saved. */
+        if (whole && n->freed && !n->running && n->cls->release_saved)
+            n->cls->release_saved(n);
     }
     if (want != few_want)
         jn_free(want);

@@ -40,6 +40,7 @@ jpy_node *jpy_node_new(const jpy_node_class *cls, unsigned n_in, unsigned n_out,
     n->extra = NULL;
     n->size = (uint32_t)size;
     n->freed = false;
+    n->running = 0;
     n->leads = false;
     n->held = NULL;
     n->inplace = 0;
