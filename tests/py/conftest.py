@@ -3,7 +3,8 @@
 
 JANUS_LIGHT_TESTS=1 leaves out most of what is generated: scripts/check.sh runs everything with gcc, and elsewhere
 (sanitizers, other compilers and interpreters) each program once and a fifth of the generated tests.  JANUS_LIGHT_TESTS=2
-leaves a twentieth of each file: what a source distribution has to be asked.
+leaves a twentieth of each file: what a source distribution has to be asked.  JANUS_SHARE=I/N leaves the tests I, I + N,
+I + 2 N, ... of what is left: tests/pytest.sh runs N processes side by side.
 """
 
 import gc
@@ -42,11 +43,9 @@ def small_heap():
 
 
 def pytest_collection_modifyitems(config, items):
-    how = os.environ.get("JANUS_LIGHT_TESTS")
-    if how not in ("1", "2"):
-        return
     kept, left_out, seen = [], [], {}
-    for item in items:
+    how = os.environ.get("JANUS_LIGHT_TESTS")
+    for item in items if how in ("1", "2") else ():
         name = item.path.stem
         seen[name] = seen.get(name, 0) + 1
         if name == "test_diff":
@@ -55,5 +54,9 @@ def pytest_collection_modifyitems(config, items):
             light = name not in GENERATED or seen[name] % 5 == 1
         light = light if how == "1" else seen[name] % 20 == 1
         (kept if light else left_out).append(item)
-    items[:] = kept
+    if how in ("1", "2"):
+        items[:] = kept
+    share, shares = map(int, os.environ.get("JANUS_SHARE", "0/1").split("/"))
+    left_out += [item for i, item in enumerate(items) if i % shares != share]
+    items[:] = items[share::shares]
     config.hook.pytest_deselected(items=left_out)

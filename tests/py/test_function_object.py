@@ -115,7 +115,8 @@ VALUES = [("__name__", "other"), ("__name__", 3), ("__qualname__", "a.b"), ("__d
           ("anything", 4), ("__wrapped__", 5), ("__class__", int)]
 
 
-@pytest.mark.parametrize("name, value", VALUES, ids=str)
+# A code object says its address; parallel workers must find the same names of tests.
+@pytest.mark.parametrize("name, value", VALUES, ids=lambda v: type(v).__name__ if hasattr(v, "co_code") else str(v))
 def test_it_is_written_as_the_function_is(name, value):
     f, g = make("plain"), janus.function(make("plain"))
 
