@@ -371,6 +371,32 @@ static void finish_tensors(jcv *c, finishing *f) {
                 jcv_refuse(c, "a tensor is written that shares memory with another");
 }
 
+/* Two ways may lead to one object (`net.l1` and an item of `net._modules`).  Of those that have to
+ * be distinct only the first is compared with others, the later ones have to be it. */
+static void guard_ways(jcv *c, PyObject *const *now) {
+    jpy_guards *g = c->guards;
+    size_t n = 0;
+    for (size_t i = 0; i < g->identity.n; i++) { /* which grows */
+        jpy_src *s = g->srcs.data[g->identity.data[i]];
+        uint32_t first = 0;
+        while (now[first] != now[s->slot])
+            first++;
+        if (first == s->slot || !now[first]) {
+            g->identity.data[n++] = s->slot;
+            continue;
+        }
+        if (!(s->checks & JPY_CHECK_SAME)) {
+            s->checks |= JPY_CHECK_SAME;
+            s->same = first;
+        } else {
+            first = (uint32_t)s->same;
+        }
+        if (!jpy_guards_distinct(g, first))
+            jcv_refuse(c, "out of memory");
+    }
+    g->identity.n = n;
+}
+
 /* Objects that are written, and others of their types: which of them are one must not change. */
 static void guard_aliases(jcv *c) {
     jpy_guards *g = c->guards;
@@ -402,6 +428,7 @@ static void guard_aliases(jcv *c) {
             }
         }
     }
+    guard_ways(c, now);
 }
 
 /* What the graph writes must be apart from what it does not know to be written. */
