@@ -32,6 +32,8 @@ libjanus_all_la_SOURCES += \
 	exec/levels.c \
 	exec/log.c \
 	exec/mem.c exec/order.c \
+	exec/model/file.c \
+	exec/model/weights.c \
 	exec/overlay.c \
 	exec/par.c \
 	exec/plan.c \
@@ -78,6 +80,7 @@ noinst_HEADERS += \
 	exec/group.h \
 	exec/host.h \
 	exec/late.h \
+	exec/model/model.h \
 	exec/overlay.h \
 	exec/par.h \
 	exec/plan.h \

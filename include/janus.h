@@ -345,6 +345,68 @@ JANUS_API janus_status janus_run(const janus_subgraph *sub, const janus_arg *arg
                                  const janus_run_options *options, janus_arg *results,
                                  unsigned n_results, janus_run_stats *stats);
 
+/* ---- models: graphs of Python programs ----------------------------------------------------------
+ */
+
+/*
+ * What `janus.export` wrote to a folder: a graph, its weights, and what its arguments and results
+ * are called.  A model is immutable and may be shared between threads, which may call it at the
+ * same time.  Arguments are those of the Python function, in its order, by the names they have
+ * there; a method's `self` is none of them.  Results are the tensors, numbers and constants that
+ * its result is made of, named by where they are: "" for a result that is nothing else, "[1]" for
+ * an item of a tuple or list, "loss" for that of a dict, "parts[0]" and so on.
+ */
+typedef struct janus_model janus_model;
+
+/* Weights that models share: of equal ones (type, dims and bytes) those that are loaded later use
+ * the memory of the first.  A set of weights belongs to one thread at a time; models go on holding
+ * what they use of it after its release. */
+typedef struct janus_weights janus_weights;
+
+/* How many calls janus_model_batch makes in one run; more are several runs. */
+enum { JANUS_MODEL_BATCH = 32 };
+
+JANUS_API janus_status janus_weights_new(janus_weights **out_weights);
+JANUS_API void janus_weights_release(janus_weights *w);
+/* Memory of its tensors; of NULL 0. */
+JANUS_API uint64_t janus_weights_bytes(const janus_weights *w);
+
+/* Reads the folder that janus.export wrote.  `weights`, NULL: shared with nobody.  A file that is
+ * not there is JANUS_NOT_FOUND, one that is damaged JANUS_PARSE, weights that do not fit the graph
+ * JANUS_SHAPE or JANUS_DTYPE; JANUS_UNSUPPORTED where janus was built without libcjson. */
+JANUS_API janus_status janus_module_load(const char *folder, janus_weights *weights,
+                                         janus_model **out_model);
+JANUS_API void janus_model_retain(janus_model *m);
+JANUS_API void janus_model_release(janus_model *m);
+
+/* How many arguments and results it has, and their names; NULL for a number that is too large. */
+JANUS_API unsigned janus_model_arguments(const janus_model *m);
+JANUS_API const char *janus_model_argument(const janus_model *m, unsigned i);
+JANUS_API unsigned janus_model_results(const janus_model *m);
+JANUS_API const char *janus_model_result(const janus_model *m, unsigned i);
+/* What an argument or result is: its dims are borrowed from the model, -1 where any size will do.
+ * Kind NONE: nothing is known, or it is None or a text. */
+JANUS_API janus_type janus_model_argument_type(const janus_model *m, unsigned i);
+JANUS_API janus_type janus_model_result_type(const janus_model *m, unsigned i);
+/* The weight of that name ("self.linear.weight"), borrowed; NULL: it has none. */
+JANUS_API janus_tensor *janus_model_weight(const janus_model *m, const char *name);
+
+/* Calls it.  args[i] is the argument names[i], in any order.  Arguments that the graph does not use
+ * may be left out; where they are given they must be what it was exported for.  `results` gets
+ * n_results (all) values, which are the caller's: tensors to be released, numbers, and kind NONE
+ * for None and texts. */
+JANUS_API janus_status janus_model_call(const janus_model *m, const char *const *names,
+                                        const janus_arg *args, unsigned n_args,
+                                        const janus_run_options *options, janus_arg *results,
+                                        unsigned n_results, janus_run_stats *stats);
+/* Calls it n_calls times at once: what the calls do alike is computed together.  `args` has
+ * n_args (all) arguments per call, in order, kind NONE where one is left out; `results` gets
+ * n_results (all) values per call.  All calls are done or none. */
+JANUS_API janus_status janus_model_batch(const janus_model *m, unsigned n_calls,
+                                         const janus_arg *args, unsigned n_args,
+                                         const janus_run_options *options, janus_arg *results,
+                                         unsigned n_results, janus_run_stats *stats);
+
 /* ---- process -----------------------------------------------------------------------------------
  */
 

@@ -1,4 +1,4 @@
-# The libraries janus can use: CUnit (tests), oneDNN (CPU products), CUDA (optional module).
+# The libraries janus can use: CUnit (tests), oneDNN (CPU products), libcjson (models), CUDA (optional module).
 # SPDX-License-Identifier: Apache-2.0
 
 AC_DEFUN([JN_CHECK_CUNIT], [
@@ -42,6 +42,32 @@ AC_DEFUN([JN_CHECK_ONEDNN], [
     [jn_onednn_summary="not found (own kernels; Debian, Ubuntu: libdnnl-dev)"])
   AC_SUBST([ONEDNN_LIBS])
   AM_CONDITIONAL([HAVE_ONEDNN], [test "$jn_have_onednn" = yes])])
+
+AC_DEFUN([JN_CHECK_CJSON], [
+  AC_ARG_WITH([cjson],
+    [AS_HELP_STRING([--with-cjson=auto|yes|no], [janus_module_load, which reads JSON by libcjson @<:@auto@:>@])],
+    [], [with_cjson=auto])
+  jn_have_cjson=no
+  CJSON_LIBS=
+  AS_IF([test "$with_cjson" != no], [
+    jn_saved_LIBS=$LIBS
+    AC_CHECK_HEADER([cjson/cJSON.h], [
+      LIBS="-lcjson $LIBS"
+      AC_MSG_CHECKING([for cJSON_ParseWithLengthOpts])
+      AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <cjson/cJSON.h>]],
+          [[return cJSON_ParseWithLengthOpts("1", 1, 0, 0) == 0;]])],
+        [jn_have_cjson=yes CJSON_LIBS=-lcjson])
+      AC_MSG_RESULT([$jn_have_cjson])])
+    LIBS=$jn_saved_LIBS])
+  AS_IF([test "$with_cjson" = yes && test "$jn_have_cjson" = no],
+    [AC_MSG_ERROR([--with-cjson: libcjson not found (Debian, Ubuntu: libcjson-dev)])])
+  AS_IF([test "$jn_have_cjson" = yes],
+    [AC_DEFINE([HAVE_CJSON], [1], [Define to 1 if libcjson is used.])
+     jn_cjson_summary=yes],
+    [test "$with_cjson" = no], [jn_cjson_summary="no (janus_module_load is not supported)"],
+    [jn_cjson_summary="not found (janus_module_load is not supported; Debian, Ubuntu: libcjson-dev)"])
+  AC_SUBST([CJSON_LIBS])
+  AM_CONDITIONAL([HAVE_CJSON], [test "$jn_have_cjson" = yes])])
 
 AC_DEFUN([JN_CHECK_CUDA], [
   AC_ARG_WITH([cuda],

@@ -360,7 +360,7 @@ step_allocations() {
   unset JANUS_SLOW_TESTS
 }
 
-install_debian gcc libc6-dev make uthash-dev libcunit1-dev libdnnl-dev ccache
+install_debian gcc libc6-dev make uthash-dev libcunit1-dev libdnnl-dev libcjson-dev ccache
 case " $steps " in
 *' lint '* | *' clang '*) install_debian g++ clang clang-format clang-tidy cppcheck ;;
 esac
@@ -376,7 +376,7 @@ ensure_configure || {
 use_ccache
 sanitizer_env
 # A new compiler or library asks for a new configure run.
-packages_key=$(dpkg-query -W -f '${Version} ' gcc clang libdnnl-dev libcunit1-dev uthash-dev 2>/dev/null | cksum | cut -d' ' -f1)
+packages_key=$(dpkg-query -W -f '${Version} ' gcc clang libdnnl-dev libcjson-dev libcunit1-dev uthash-dev 2>/dev/null | cksum | cut -d' ' -f1)
 
 main=$(default_python)
 if [ -n "$main" ]; then
