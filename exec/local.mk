@@ -32,7 +32,9 @@ libjanus_all_la_SOURCES += \
 	exec/levels.c \
 	exec/log.c \
 	exec/mem.c exec/order.c \
+	exec/model/call.c \
 	exec/model/file.c \
+	exec/model/load.c \
 	exec/model/weights.c \
 	exec/overlay.c \
 	exec/par.c \

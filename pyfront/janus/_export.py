@@ -2,6 +2,7 @@
 """janus.export and janus.load_graph: a graph as files, and those files as a function."""
 import inspect
 import json
+import math
 import os
 
 from . import _C
@@ -24,6 +25,27 @@ def _plain(f):
     return inner.__wrapped__.__get__(f.__self__) if type(inner) is _C.Function else f
 
 
+def _number(v):
+    """As JSON: what other readers would round or do not know is text."""
+    exact = type(v) is bool or (abs(v) <= 2 ** 53 if type(v) is int else math.isfinite(v))
+    return v if exact else repr(v)
+
+
+_KINDS = {bool: "bool", int: "int", float: "float", str: "text"}
+
+
+def _constant(v):
+    """{"int": 3} and so on; None is {}."""
+    return {} if v is None else {_KINDS[type(v)]: v if type(v) is str else _number(v)}
+
+
+def _constant_of(c):
+    for kind, name in _KINDS.items():
+        if name in c:
+            return kind(c[name])
+    return None
+
+
 def _checked(form):
     """The structure of a result, if JSON can say it."""
     kind, what = form
@@ -31,7 +53,8 @@ def _checked(form):
         raise ValueError(f"janus.export: its result has a {type(what).__name__}, which cannot be exported")
     if kind == "dict" and any(k[0] != "constant" or type(k[1]) is not str for k in what[::2]):
         raise ValueError("janus.export: its result is a dict whose keys are not all strings")
-    return [kind, [_checked(w) for w in what] if isinstance(what, list) else what]
+    return [kind, _constant(what) if kind == "constant" else
+            [_checked(w) for w in what] if isinstance(what, list) else what]
 
 
 def export(f, path, *args):
@@ -48,8 +71,8 @@ def export(f, path, *args):
     - `signature.json`: which parameter is which argument, weight or number, and what the result is made of
 
     Shapes, types and decisions are those of the examples, and so are plain values that the graph has no parameter for:
-    `load_graph`'s function raises ValueError for others.  `janus.load_graph` runs it; C programs parse `graph.jir` with
-    `janus_module_parse`.
+    `load_graph`'s function raises ValueError for others.  `janus.load_graph` runs it in Python, `janus_module_load` in
+    programs without.
     """
     for a in args:
         if not isinstance(a, _C.Tensor) and type(a) not in _CONSTANTS:
@@ -74,7 +97,7 @@ def export(f, path, *args):
         if place not in given and isinstance(a, _C.Tensor):
             one["like"] = [str(a.dtype), list(a.shape)]
         elif place not in given:
-            one["value"] = a
+            one["value"] = _constant(a)
         signature["arguments"].append(one)
     names, weights, stored = [], {}, {}
     for where, place, value in inputs:
@@ -91,7 +114,7 @@ def export(f, path, *args):
             if one["weight"] == name:
                 weights[name] = value
         else:
-            one["number"] = value
+            one["number"] = _number(value)
         signature["inputs"].append(one)
     os.makedirs(path, exist_ok=True)
     with open(os.path.join(path, "graph.jir"), "w", encoding="utf-8") as file:
@@ -128,14 +151,17 @@ class LoadedGraph:
             name = one["keyword"] or f"argument {place}"
             if "like" in one and not (isinstance(a, _C.Tensor) and [str(a.dtype), list(a.shape)] == one["like"]):
                 raise ValueError(f"{name}: the graph was exported for a tensor of {one['like'][0]} {one['like'][1]}")
-            if "value" in one and (type(a) is not type(one["value"]) or repr(a) != repr(one["value"])):
-                raise ValueError(f"{name}: the graph was exported for {one['value']!r}, got {a!r}")
+            if "value" in one:
+                want = _constant_of(one["value"])
+                if type(a) is not type(want) or repr(a) != repr(want):
+                    raise ValueError(f"{name}: the graph was exported for {want!r}, got {a!r}")
         values = []
         for one in self._inputs:
             if "weight" in one:
                 values.append(self.weights[one["weight"]])
             elif "number" in one:
-                values.append(one["number"])
+                values.append(float(one["number"]) if one["number"] in ("nan", "inf", "-inf") else
+                              int(one["number"]) if type(one["number"]) is str else one["number"])
             else:
                 values.append(args[one["argument"]])
         return self._make(self._result, _C._graph_run(self._graph, values))
@@ -145,7 +171,7 @@ class LoadedGraph:
         if kind == "result":
             return results[what]
         if kind == "constant":
-            return what
+            return _constant_of(what)
         items = [self._make(one, results) for one in what]
         return tuple(items) if kind == "tuple" else items if kind == "list" else dict(zip(items[::2], items[1::2]))
 
