@@ -97,7 +97,16 @@ check_PROGRAMS += tests/fuzz/fuzz_parse
 TESTS += tests/fuzz/fuzz_parse
 tests_fuzz_fuzz_parse_SOURCES = tests/fuzz/fuzz_parse.c tests/fuzz/replay.c
 tests_fuzz_fuzz_parse_LDADD = libjanus_all.la
-EXTRA_PROGRAMS = tests/fuzz/fuzz_parse_libfuzzer
+if HAVE_CJSON
+check_PROGRAMS += tests/fuzz/fuzz_model
+TESTS += tests/fuzz/fuzz_model
+endif
+tests_fuzz_fuzz_model_SOURCES = tests/fuzz/fuzz_model.c tests/fuzz/replay.c
+tests_fuzz_fuzz_model_LDADD = libjanus_all.la
+EXTRA_PROGRAMS = tests/fuzz/fuzz_parse_libfuzzer tests/fuzz/fuzz_model_libfuzzer
+tests_fuzz_fuzz_model_libfuzzer_SOURCES = tests/fuzz/fuzz_model.c
+tests_fuzz_fuzz_model_libfuzzer_CFLAGS = $(AM_CFLAGS) -fsanitize=fuzzer
+tests_fuzz_fuzz_model_libfuzzer_LDADD = libjanus_all.la
 tests_fuzz_fuzz_parse_libfuzzer_SOURCES = tests/fuzz/fuzz_parse.c
 tests_fuzz_fuzz_parse_libfuzzer_CFLAGS = $(AM_CFLAGS) -fsanitize=fuzzer
 tests_fuzz_fuzz_parse_libfuzzer_LDADD = libjanus_all.la
@@ -116,6 +125,7 @@ endif
 noinst_HEADERS += \
 	tests/conformance/interp.h \
 	tests/conformance/samples.h \
+	tests/fuzz/fuzz.h \
 	tests/unit/check.h \
 	tests/unit/fake_device.h \
 	tests/unit/kernel_check.h \
@@ -124,6 +134,7 @@ noinst_HEADERS += \
 
 EXTRA_DIST += \
 	tests/fuzz/corpus \
+	tests/fuzz/models \
 	tests/golden \
 	tests/lint \
 	tests/no-cunit.sh \

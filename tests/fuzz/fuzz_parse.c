@@ -12,8 +12,9 @@
 
 #include "graph/graph.h"
 #include "graph/pass.h"
+#include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+const char *const fuzz_folders[] = {"golden/ir", "golden/bad", "golden/pass", "fuzz/corpus", NULL};
 
 static void must(bool ok) {
     if (!ok)

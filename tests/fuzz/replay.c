@@ -1,5 +1,5 @@
-/* Runs a fuzz entry without libFuzzer: over the files given (or the golden texts and
- * tests/fuzz/corpus), each as it is and in many small mutations, always the same ones.
+/* Runs a fuzz entry without libFuzzer: over the files given (or those in its
+ * folders), each as it is and in many small mutations, always the same ones.
  *
  *     fuzz_parse [-n MUTATIONS] [FILE...]
  */
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 enum { MAX_SIZE = 1 << 16 };
 
@@ -24,12 +24,24 @@ static uint64_t random64(void) {
 }
 
 /* Pieces of the language, to get past the first error more often than bytes alone would. */
-static const char *const pieces[] = {
-    "%1",  "%x",      "@f",     "(",     ")",      "{",           "}",       "[",     "]",
-    ",",   ":",       "->",     "=",     "_",      "\"",          "\n",      "int ",  "float ",
-    "sub", "module",  "return", "saved", "frame",  "frame #1",    "shared ", "f32[",  "?",
-    "s0",  "acc<",    "invoke", "if",    "nan:0x", "-9223372036", "9",       "\\u",   "@\"",
-    "0",   "foreach", "while",  "//",    "bool",   "none",        ".save",   ".grad", "\\"};
+static const char *const pieces[] = {"%1",      "%x",      "@f",
+                                     "(",       ")",       "{",
+                                     "}",       "[",       "]",
+                                     ",",       ":",       "->",
+                                     "=",       "_",       "\"",
+                                     "\n",      "int ",    "float ",
+                                     "sub",     "module",  "return",
+                                     "saved",   "frame",   "frame #1",
+                                     "shared ", "f32[",    "?",
+                                     "s0",      "acc<",    "invoke",
+                                     "if",      "nan:0x",  "-9223372036",
+                                     "9",       "\\u",     "@\"",
+                                     "0",       "foreach", "while",
+                                     "//",      "bool",    "none",
+                                     ".save",   ".grad",   "\\",
+                                     "[[",      "{}",      "1e99",
+                                     "-1",      "null",    "\"argument\":",
+                                     "]]",      "[8,4]",   "\"F32\""};
 
 static size_t mutate(uint8_t *text, size_t n) {
     for (unsigned k = random64() % 4 + 1; k; k--) {
@@ -135,12 +147,10 @@ int main(int argc, char **argv) {
     for (int i = first; i < argc; i++)
         failed |= replay(argv[i], mutations);
     if (first >= argc) {
-        static const char *const folders[] = {"golden/ir", "golden/bad", "golden/pass",
-                                              "fuzz/corpus"};
         const char *srcdir = getenv("srcdir");
         char path[1024];
-        for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-            snprintf(path, sizeof path, "%s/tests/%s", srcdir ? srcdir : "..", folders[i]);
+        for (const char *const *folder = fuzz_folders; *folder; folder++) {
+            snprintf(path, sizeof path, "%s/tests/%s", srcdir ? srcdir : "..", *folder);
             failed |= replay_folder(path, mutations);
         }
         failed |= n_runs == 0;

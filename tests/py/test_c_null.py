@@ -18,7 +18,9 @@ BUILD = pathlib.Path(os.environ.get("JANUS_BUILD", "."))
 # Where NULL has a meaning of its own; the comments of the headers say which.
 ALLOWED = {("janus_tensor_wrap", "strides"), ("janus_tensor_wrap", "release"), ("janus_tensor_wrap", "user"),
            ("janus_module_parse", "name"), ("janus_subgraph_param", "name"), ("janus_subgraph_at", "file"),
-           ("janus_build", "attrs"), ("janus_run", "options"), ("janus_run", "stats")}
+           ("janus_build", "attrs"), ("janus_run", "options"), ("janus_run", "stats"), ("janus_module_load", "weights"),
+           ("janus_model_call", "options"), ("janus_model_call", "stats"), ("janus_model_batch", "options"),
+           ("janus_model_batch", "stats")}
 # Lists: they may be NULL where their number is 0, which is not what is called here.
 LISTS = {"const janus_value *": "values", "const janus_arg *": "args", "janus_arg *": "args", "janus_value *": "outs",
          "const janus_type *": "&tensor_type", "const unsigned *": "numbers", "const int64_t *": "dims"}
@@ -26,7 +28,9 @@ VALUES = {"janus_module *": "m", "const janus_module *": "m", "janus_subgraph *"
           "janus_tensor *": "t", "const janus_tensor *": "t", "const char *": '"neg"', "const void *": "data",
           "void *": "data", "janus_module **": "&new_m", "janus_subgraph **": "&new_g", "janus_tensor **": "&new_t",
           "char **": "&text", "const janus_allocator *": "&allocator", "const janus_run_options *": "&options",
-          "janus_run_stats *": "&stats", "void (*)(void *)": "released"}
+          "janus_run_stats *": "&stats", "janus_weights *": "weights", "const janus_weights *": "weights",
+          "janus_weights **": "&new_weights", "janus_model *": "NULL", "const janus_model *": "NULL",
+          "janus_model **": "&new_model", "const char *const *": "texts", "void (*)(void *)": "released"}
 SCALARS = {"janus_value": "x", "unsigned": "1", "int": "1", "size_t": "3", "bool": "false", "int64_t": "1",
            "double": "1", "janus_dtype": "JANUS_F32", "janus_status": "JANUS_OK"}
 
@@ -48,6 +52,9 @@ static unsigned numbers[1];
 static int64_t dims[1] = {1};
 static float data[4];
 static char *text;
+static const char *texts[4];
+static janus_weights *weights, *new_weights;
+static janus_model *new_model;
 static janus_type tensor_type = {.kind = JANUS_KIND_TENSOR, .rank = 1, .dims = dims};
 static janus_allocator allocator;
 static janus_run_options options = JANUS_RUN_OPTIONS_INIT;
