@@ -4,7 +4,7 @@
 #ifndef JN_BENCH_DEVICE_BARE_H
 #define JN_BENCH_DEVICE_BARE_H
 
-#include "exec/device.h"
+#include "exec/device/device.h"
 
 /* Seconds on a clock that only goes forward. */
 double bench_now(void);

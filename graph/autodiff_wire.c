@@ -7,7 +7,7 @@
  * program order, recursion included: all reads of a number come before the storing.  So the
  * gradient of a read adds to the sum at its number, and the gradient of the storing takes that.
  * A call has a gradient when something in it stores, whether or not a cotangent of its results
- * arrives.  The run keeps the sums (exec/wire.c): there are no gradients of such a gradient.
+ * arrives.  The run keeps the sums (exec/heap/wire.c): there are no gradients of such a gradient.
  */
 #include "config.h"
 

@@ -106,8 +106,8 @@ struct janus_module {
     bool frozen;
     bool running_sums; /* calls of gradients continue sums instead of returning their own */
     int refs;          /* atomic */
-    /* The executor's plans for this module (exec/plan.c): freed with it. */
-    bool watched; /* its plans mark what no run has entered yet (exec/watch.h) */
+    /* The executor's plans for this module (exec/plan/plan.c): freed with it. */
+    bool watched; /* its plans mark what no run has entered yet (exec/plan/watch.h) */
     void *exec_pool;
     void (*exec_pool_free)(void *pool);
 };

@@ -27,7 +27,7 @@ enum {                       /* bits of *jn_kargs.flags */
        JN_KFLAG_DIVZERO = 2, /* integer division or remainder by zero */
        JN_KFLAG_OVERFLOW = 4,
        JN_KFLAG_MEMORY = 8, /* the kernel could not get workspace */
-       JN_KFLAG_ROUNDS = 16 /* a loop in a capture has given up (exec/branch.h) */
+       JN_KFLAG_ROUNDS = 16 /* a loop in a capture has given up (exec/schedule/branch.h) */
 };
 
 /* Splits [0, n) into ranges of at least `grain` and runs body on them, maybe on several threads;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "exec/eager.h"
+#include "exec/eager/eager.h"
 #include "ops/op_ids.h"
 #include "pyfront/py_spell.h"
 #include "pyfront/tape_internal.h"

@@ -8,8 +8,8 @@
  */
 #include <stdlib.h>
 
-#include "exec/run.h"
-#include "exec/tensor_rows.h"
+#include "exec/run/run.h"
+#include "exec/store/tensor_rows.h"
 #include "graph/base/log.h"
 #include "graph/base/status.h"
 #include "pyfront/away.h"

@@ -5,7 +5,7 @@
 #ifndef JPY_ENTRY_H
 #define JPY_ENTRY_H
 
-#include "exec/run.h"
+#include "exec/run/run.h"
 #include "graph/graph.h"
 #include "pyfront/guard.h"
 

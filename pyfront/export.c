@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "exec/tensor_rows.h"
+#include "exec/store/tensor_rows.h"
 #include "graph/graph.h"
 #include "pyfront/entry.h"
 #include "pyfront/py_rng.h"

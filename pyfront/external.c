@@ -10,11 +10,11 @@
  */
 #include "pyfront/external.h"
 
-#include "exec/tensor_rows.h"
+#include "exec/store/tensor_rows.h"
 
 #include <string.h>
 
-#include "exec/task.h"
+#include "exec/state/task.h"
 #include "pyfront/autocast.h"
 #include "pyfront/host_py.h"
 #include "pyfront/py_device.h"

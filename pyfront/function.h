@@ -8,7 +8,7 @@
 #ifndef JPY_FUNCTION_H
 #define JPY_FUNCTION_H
 
-#include "exec/eager.h"
+#include "exec/eager/eager.h"
 #include "graph/base/vec.h"
 #include "include/janus.h"
 #include "pyfront/jpy.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the Python front adds to the profiler's record (exec/profile.h). */
+/* What the Python front adds to the profiler's record (exec/store/profile.h). */
 #ifndef JPY_PROFILE_H
 #define JPY_PROFILE_H
 
-#include "exec/profile.h"
+#include "exec/store/profile.h"
 #include "pyfront/function.h"
 
 /* Something about a function that has just ended; it began at `start`. */

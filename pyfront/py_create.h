@@ -3,7 +3,7 @@
 #ifndef JPY_PY_CREATE_H
 #define JPY_PY_CREATE_H
 
-#include "exec/device.h"
+#include "exec/device/device.h"
 #include "pyfront/py_op.h"
 
 typedef struct jpy_common {

@@ -3,7 +3,7 @@
 #ifndef JN_PYFRONT_PY_DEVICE_H
 #define JN_PYFRONT_PY_DEVICE_H
 
-#include "exec/device.h"
+#include "exec/device/device.h"
 #include "pyfront/py_tensor.h"
 
 /* Where new tensors go by default: NULL, the host, or what JANUS_DEVICE names. */

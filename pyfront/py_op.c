@@ -12,7 +12,7 @@
 #include <string.h>
 #include <structmember.h>
 
-#include "exec/defer.h"
+#include "exec/defer/defer.h"
 #include "graph/base/alloc.h"
 #include "ops/op_ids.h"
 #include "pyfront/autocast.h"

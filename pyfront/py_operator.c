@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-#include "exec/defer.h"
-#include "exec/device.h"
+#include "exec/defer/defer.h"
+#include "exec/device/device.h"
 #include "ops/op_ids.h"
 #include "pyfront/autocast.h"
 #include "pyfront/py_quick.h"

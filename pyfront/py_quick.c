@@ -17,8 +17,8 @@
 
 #include <string.h>
 
-#include "exec/defer.h"
-#include "exec/recipe.h"
+#include "exec/defer/defer.h"
+#include "exec/eager/recipe.h"
 #include "ops/op_ids.h"
 #include "pyfront/autocast.h"
 #include "pyfront/tape_internal.h"
@@ -61,7 +61,7 @@ typedef struct entry {
     jpy_result result;
     PyObject *kwnames;  /* owned: its address is in the key */
     PyObject *strings;  /* a tuple of those among the arguments, or NULL: likewise */
-    jn_call_kind *kind; /* of recorded calls (exec/defer.h); NULL: not made yet */
+    jn_call_kind *kind; /* of recorded calls (exec/defer/defer.h); NULL: not made yet */
     jn_recipe recipe;
     operand in[JN_RECIPE_IN];
     struct {

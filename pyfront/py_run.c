@@ -8,7 +8,7 @@
 
 #include <structmember.h>
 
-#include "exec/device.h"
+#include "exec/device/device.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/autocast.h"

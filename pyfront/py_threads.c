@@ -1,6 +1,6 @@
 /* janus.set_num_threads and get_num_threads: how many threads share the work of a call.
  *
- * The pool is one of the process (exec/par.c); JANUS_NUM_THREADS sets its first size.
+ * The pool is one of the process (exec/store/par.c); JANUS_NUM_THREADS sets its first size.
  */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"

@@ -12,7 +12,7 @@
 #ifndef JPY_TAPE_H
 #define JPY_TAPE_H
 
-#include "exec/eager.h"
+#include "exec/eager/eager.h"
 #include "pyfront/jpy.h"
 
 typedef struct jpy_node jpy_node;

@@ -58,7 +58,7 @@ extern "C" void jn_cuda_decide(jn_cu_exec *e, const jn_cu_decision *x) {
     JN_LAUNCH(e, decide, 1, 1, d);
 }
 
-#else /* the driver calls have none either (exec/cuda/runtime.c) */
+#else /* the driver calls have none either (exec/device/cuda/runtime.c) */
 
 extern "C" void jn_cuda_decide(jn_cu_exec *e, const jn_cu_decision *x) {
     (void)x;

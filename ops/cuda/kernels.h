@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions the files of the CUDA module offer each other.  C and C++; the select rules of ops
- * (jn_cuda_<rule>) are declared from the op table by exec/cuda/module.c.
+ * (jn_cuda_<rule>) are declared from the op table by exec/device/cuda/module.c.
  */
 #ifndef JN_OPS_CUDA_KERNELS_H
 #define JN_OPS_CUDA_KERNELS_H
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* exec/cuda/runtime.c; the tests' emulation has its own */
+/* exec/device/cuda/runtime.c; the tests' emulation has its own */
 const jn_dev_api *jn_cuda_api(void);
 
 /* Scratch bytes the kernel of a signature wants (ops/cuda/workspace.c). */

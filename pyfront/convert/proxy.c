@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "exec/device.h"
+#include "exec/device/device.h"
 #include "ops/kernel.h"
 #include "pyfront/tape_internal.h"
 

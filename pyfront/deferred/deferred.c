@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "exec/defer.h"
+#include "exec/defer/defer.h"
 #include "pyfront/py_tensor.h"
 
 /* A block that a thread has entered.  Blocks may end in another order than they began, or on

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * janus.deferred(): a block in which CPython runs the program and its ops are recorded, to be run
- * later and together (exec/defer.h).
+ * later and together (exec/defer/defer.h).
  *
  * Calls are recorded where they are remembered (py_quick.c), so their kinds are known and recording
  * costs about what running a small op costs.  What draws, writes in

@@ -3,7 +3,7 @@
 #ifndef JPY_VERIFY_NUMBERS_H
 #define JPY_VERIFY_NUMBERS_H
 
-#include "exec/tensor.h"
+#include "exec/store/tensor.h"
 
 typedef enum jpy_numbers {
     JPY_NUMBERS_EQUAL,

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/device.h"
+#include "exec/device/device.h"
 #include "ops/ref/ref.h"
 #include "tests/conformance/samples.h"
 

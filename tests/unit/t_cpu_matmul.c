@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/par.h"
+#include "exec/store/par.h"
 #include "ops/attrs.h"
 #include "ops/cpu/ew.h"
 #include "ops/cpu/isa.h"

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/par.h"
+#include "exec/store/par.h"
 #include "graph/base/alloc.h"
 #include "ops/attrs.h"
 #include "ops/cpu/ew.h"

@@ -5,9 +5,9 @@
  */
 #include "config.h"
 
-#include "exec/dev_capture.h"
-#include "exec/dev_pool.h"
-#include "exec/dev_streams.h"
+#include "exec/device/dev_capture.h"
+#include "exec/device/dev_pool.h"
+#include "exec/device/dev_streams.h"
 #include "graph/base/alloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/fake_device.h"

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "exec/par.h"
+#include "exec/store/par.h"
 #include "tests/unit/check.h"
 
 enum { N = 10000 };

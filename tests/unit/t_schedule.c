@@ -5,8 +5,8 @@
  */
 #include "config.h"
 
-#include "exec/dev_schedule.h"
-#include "exec/device.h"
+#include "exec/device/dev_schedule.h"
+#include "exec/device/device.h"
 #include "janus.h"
 #include "ops/attrs.h"
 #include "tests/unit/check.h"

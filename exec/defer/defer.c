@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recording calls, and running what was recorded: see exec/defer/defer.h. */
+#include "config.h"
+
+#include "exec/defer/defer.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "exec/defer/defer_internal.h"
+#include "graph/attr.h"
+#include "graph/base/status.h"
+
+enum { MOST_CALLS = 1 << 16, ARENA_CHUNK = 64 << 10 };
+static const size_t most_bytes = (size_t)64 << 20;
+
+struct jn_deferral {
+    atomic_int refs;
+    jn_deferral_options options;
+    jn_deferral_stats stats;
+    jn_arena arena;                   /* of the calls */
+    JN_VEC(jn_deferred_call *) calls; /* in the order of the program */
+    JN_VEC(jn_storage *) lent;        /* held by the calls that read them */
+    uint32_t max_level;
+    size_t bytes; /* of results, and of what is lent */
+};
+
+_Thread_local jn_deferral *jn_deferring;
+
+/* Guards all deferrals and kinds, and the states of the storages that belong to them. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A child finds everything as it was between two calls. */
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+static void after_fork(void) { pthread_mutex_unlock(&lock); }
+static void watch_forks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
+
+/* ---- kinds of calls -----------------------------------------------------------------------------
+ */
+
+bool jn_call_kind_possible(const jn_recipe *r) {
+    return r->kernel && (!(r->op->flags & JN_OP_MAY_RAISE) || jn_call_has_bounds(r->op));
+}
+
+jn_call_kind *jn_call_kind_new(const jn_recipe *r, const jn_operand_kind *in, const void *attrs) {
+    jn_call_kind *k = jn_calloc(1, sizeof *k);
+    if (!k)
+        return NULL;
+    atomic_init(&k->refs, 1);
+    k->recipe = *r;
+    memcpy(k->in, in, r->n_in * sizeof *in);
+    jn_arena_init(&k->arena, 512);
+    if (r->op->attr_size && jn_attrs_copy(r->op, attrs, &k->arena, &k->attrs) != JANUS_OK) {
+        jn_call_kind_release(k);
+        return NULL;
+    }
+    return k;
+}
+
+void jn_call_kind_release(jn_call_kind *k) {
+    if (!k || atomic_fetch_sub_explicit(&k->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    jn_call_rows_free(k->rows);
+    jn_arena_free(&k->arena);
+    jn_free(k);
+}
+
+/* ---- deferrals ----------------------------------------------------------------------------------
+ */
+
+jn_deferral *jn_deferral_new(const jn_deferral_options *o) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    jn_deferral *d = jn_calloc(1, sizeof *d);
+    if (!d)
+        return NULL;
+    atomic_init(&d->refs, 1);
+    d->options = *o;
+    if (!d->options.bytes)
+        d->options.bytes = most_bytes;
+    if (!d->options.calls || d->options.calls > MOST_CALLS)
+        d->options.calls = MOST_CALLS;
+    jn_arena_init(&d->arena, ARENA_CHUNK);
+    return d;
+}
+
+void jn_deferral_retain(jn_deferral *d) {
+    atomic_fetch_add_explicit(&d->refs, 1, memory_order_relaxed);
+}
+
+static void deferral_free(jn_deferral *d) {
+    jn_vec_free(&d->calls);
+    jn_vec_free(&d->lent);
+    jn_arena_free(&d->arena);
+    jn_free(d);
+}
+
+/* Recorded calls hold the deferral as well: together one reference. */
+void jn_deferral_release(jn_deferral *d) {
+    if (d && atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) == 1)
+        deferral_free(d);
+}
+
+void jn_deferral_stats_get(jn_deferral *d, jn_deferral_stats *out) {
+    pthread_mutex_lock(&lock);
+    *out = d->stats;
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- flushing -----------------------------------------------------------------------------------
+ */
+
+/* Whether somebody beside the call itself can reach a result; calls that read it do not count
+ * where they read the tensor itself. */
+static bool alive(const janus_tensor *t) {
+    return atomic_load_explicit(&t->refs, memory_order_acquire) > 1 ||
+           atomic_load_explicit(&t->storage->refs, memory_order_acquire) > 1;
+}
+
+/* What has been recorded is more than a cache holds: the results of calls to come are asked for
+ * ahead. */
+enum { AHEAD = 8 };
+static inline void expect(const jn_deferred_call *c) {
+    __builtin_prefetch(c->out[0], 1);
+    __builtin_prefetch((const char *)c->out[0] - 64, 1); /* the storage of a small tensor */
+}
+
+/* From the last to the first: what is alive, and what that is computed from. */
+static void mark_wanted(jn_deferral *d) {
+    for (size_t n = d->calls.n; n-- > 0;) {
+        jn_deferred_call *c = d->calls.data[n];
+        if (n >= AHEAD)
+            expect(d->calls.data[n - AHEAD]);
+        for (unsigned i = 0; i < c->kind->recipe.n_out && !c->wanted; i++)
+            c->wanted = alive(c->out[i]);
+        for (unsigned i = 0; i < c->kind->recipe.n_in && c->wanted; i++)
+            if (c->in[i].maker)
+                c->in[i].maker->wanted = true;
+    }
+}
+
+static janus_status run_alone(jn_deferred_call *c) {
+    const jn_call_kind *k = c->kind;
+    jn_view in[JN_RECIPE_IN], out[JN_RECIPE_OUT];
+    for (unsigned i = 0; i < k->recipe.n_in; i++) {
+        switch ((jn_operand_from)k->in[i].from) {
+        case JN_FROM_TENSOR:
+            in[i] = jn_tensor_layout(c->in[i].v.t);
+            in[i].data = jn_deferred_data(&c->in[i]);
+            break;
+        case JN_FROM_NONE:
+            in[i] = (jn_view){.rank = -1};
+            break;
+        default:
+            in[i] = (jn_view){&c->in[i].v.cell, NULL, NULL, 0, k->in[i].dtype, true};
+        }
+    }
+    for (unsigned i = 0; i < k->recipe.n_out; i++) {
+        out[i] = jn_tensor_layout(c->out[i]);
+        out[i].data = c->at[i] = jn_tensor_place(c->out[i]);
+    }
+    return jn_recipe_compute(&k->recipe, in, out, k->attrs);
+}
+
+/* The calls of one level.  Those of one kind run together, in the order of the first of each kind.
+ */
+static janus_status run_level(jn_deferral *d, jn_deferred_call *const *call, size_t n) {
+    jn_call_kind *first = NULL, **tail = &first;
+    for (size_t i = 0; i < n; i++) {
+        jn_call_kind *k = call[i]->kind;
+        if (!k->n++) {
+            k->tail = &k->first;
+            k->next = NULL;
+            *tail = k;
+            tail = &k->next;
+        }
+        call[i]->next = NULL;
+        *k->tail = call[i];
+        k->tail = &call[i]->next;
+    }
+    janus_status st = JANUS_OK;
+    for (jn_call_kind *k = first; k; k = k->next) {
+        if (st == JANUS_OK && k->n > 1 && jn_deferred_rows_run(k)) {
+            d->stats.groups++;
+            d->stats.grouped += k->n;
+        } else {
+            for (jn_deferred_call *c = k->first; c && st == JANUS_OK; c = c->next)
+                st = run_alone(c);
+        }
+        k->n = 0;
+    }
+    return st;
+}
+
+/* By depth; calls of equal depth in the order of the program. */
+static janus_status run_by_level(jn_deferral *d) {
+    size_t n = 0, levels = (size_t)d->max_level + 1;
+    jn_deferred_call **sorted = jn_alloc(d->calls.n * sizeof *sorted);
+    size_t *at = jn_calloc(levels + 1, sizeof *at);
+    janus_status st = sorted && at ? JANUS_OK : JN_NO_MEMORY();
+    if (st == JANUS_OK) {
+        for (size_t i = 0; i < d->calls.n; i++)
+            if (d->calls.data[i]->wanted)
+                at[d->calls.data[i]->level + 1]++;
+        for (size_t l = 0; l < levels; l++)
+            at[l + 1] += at[l];
+        for (size_t i = 0; i < d->calls.n; i++)
+            if (d->calls.data[i]->wanted)
+                sorted[at[d->calls.data[i]->level]++] = d->calls.data[i];
+        for (size_t l = 0; l < levels && st == JANUS_OK; n = at[l++])
+            st = run_level(d, sorted + n, at[l] - n);
+    }
+    jn_free(sorted);
+    jn_free(at);
+    return st;
+}
+
+static janus_status run_in_order(jn_deferral *d) {
+    janus_status st = JANUS_OK;
+    for (size_t i = 0; i < d->calls.n && st == JANUS_OK; i++)
+        if (d->calls.data[i]->wanted)
+            st = run_alone(d->calls.data[i]);
+    return st;
+}
+
+/* Other threads look at the state without the lock. */
+static void make_ready(jn_storage *s) {
+    s->user = NULL;
+    atomic_store_explicit(&s->state, JN_STORAGE_READY, memory_order_release);
+}
+
+/* What a group has made goes to the tensors that somebody knows; the others are gone. */
+static void call_end(jn_deferred_call *c) {
+    const jn_recipe *r = &c->kind->recipe;
+    for (unsigned i = 0; i < r->n_out; i++) {
+        janus_tensor *t = c->out[i];
+        char *to = jn_tensor_place(t);
+        if (c->wanted && c->at[i] != to && alive(t))
+            memcpy(to, c->at[i], t->storage->bytes);
+        make_ready(t->storage);
+        janus_tensor_release(t);
+    }
+    for (unsigned i = 0; i < r->n_in; i++)
+        if (c->owned >> i & 1)
+            janus_tensor_release(c->in[i].v.t);
+    jn_call_kind_release(c->kind);
+}
+
+/* Everything has run, or was not needed. */
+static void forget_all(jn_deferral *d) {
+    for (size_t i = 0; i < d->lent.n; i++)
+        make_ready(d->lent.data[i]);
+    jn_vec_clear(&d->lent);
+    for (size_t i = 0; i < d->calls.n; i++) {
+        if (i + AHEAD < d->calls.n)
+            expect(d->calls.data[i + AHEAD]);
+        call_end(d->calls.data[i]);
+    }
+    jn_vec_clear(&d->calls);
+    jn_arena_reset(&d->arena);
+    d->max_level = 0;
+    d->bytes = 0;
+}
+
+/* Out of memory: everything stays recorded, and runs with the next flush.  Calls that have run give
+ * the same then, since what they read is as it was. */
+static void keep_all(jn_deferral *d) {
+    for (size_t i = 0; i < d->calls.n; i++)
+        d->calls.data[i]->wanted = false;
+}
+
+/* Under the lock. */
+static janus_status flush(jn_deferral *d) {
+    if (!d->calls.n)
+        return JANUS_OK;
+    d->stats.flushes++;
+    mark_wanted(d);
+    for (size_t i = 0; i < d->calls.n; i++)
+        d->stats.dropped += !d->calls.data[i]->wanted;
+    janus_status st = d->options.exact ? run_in_order(d) : run_by_level(d);
+    if (st == JANUS_OK)
+        forget_all(d);
+    else
+        keep_all(d);
+    jn_deferred_rows_end();
+    return st;
+}
+
+janus_status jn_deferral_flush(jn_deferral *d) {
+    pthread_mutex_lock(&lock);
+    bool held = d->calls.n > 0;
+    janus_status st = flush(d);
+    bool let_go = held && !d->calls.n;
+    pthread_mutex_unlock(&lock);
+    if (let_go)
+        jn_deferral_release(d);
+    return st;
+}
+
+janus_status jn_deferral_settle(jn_storage *s) {
+    pthread_mutex_lock(&lock);
+    jn_deferral *d = s->state == JN_STORAGE_PENDING ? ((jn_deferred_call *)s->user)->deferral
+                     : s->state == JN_STORAGE_LENT  ? s->user
+                                                    : NULL;
+    janus_status st = d ? flush(d) : JANUS_OK;
+    bool let_go = d && !d->calls.n;
+    pthread_mutex_unlock(&lock);
+    if (let_go)
+        jn_deferral_release(d);
+    return st;
+}
+
+/* ---- recording ----------------------------------------------------------------------------------
+ */
+
+/* Whether an operand can be read later; what another deferral has to do with it is done first. */
+static janus_status usable(const jn_deferral *d, const janus_tensor *t, bool *yes,
+                           jn_deferral **let_go) {
+    const jn_storage *s = t->storage;
+    jn_deferral *of = s->state == JN_STORAGE_PENDING ? ((jn_deferred_call *)s->user)->deferral
+                      : s->state == JN_STORAGE_LENT  ? s->user
+                                                     : NULL;
+    if (of && of != d) {
+        JN_TRY(flush(of));
+        *let_go = of;
+        of = NULL;
+    }
+    *yes = of || (s->state == JN_STORAGE_READY && !s->release && !s->user && !s->device);
+    return JANUS_OK;
+}
+
+static janus_status new_results(const jn_recipe *r, janus_tensor **out) {
+    for (unsigned i = 0; i < r->n_out; i++) {
+        janus_status st =
+            jn_tensor_dense((janus_dtype)r->out[i].dtype, r->out[i].rank, r->out[i].dims,
+                            r->out[i].strides, r->out[i].numel, &out[i]);
+        if (JN_UNLIKELY(st != JANUS_OK)) {
+            while (i-- > 0)
+                janus_tensor_release(out[i]);
+            return st;
+        }
+    }
+    return JANUS_OK;
+}
+
+static void take_operand(jn_deferral *d, jn_deferred_call *c, unsigned i) {
+    jn_deferred_operand *o = &c->in[i];
+    janus_tensor *t = o->v.t;
+    jn_storage *s = t->storage;
+    o->place = jn_tensor_place(t);
+    if (s->state == JN_STORAGE_PENDING) {
+        jn_deferred_call *maker = o->maker = s->user;
+        while (maker->out[o->result]->storage != s)
+            o->result++;
+        o->offset = o->place - jn_tensor_place(maker->out[o->result]);
+        if (maker->level >= c->level)
+            c->level = maker->level + 1;
+        if (maker->out[o->result] == t)
+            return; /* which lives as long */
+    } else if (s->state == JN_STORAGE_READY) {
+        s->user = d;
+        atomic_store_explicit(&s->state, JN_STORAGE_LENT, memory_order_release);
+        d->lent.data[d->lent.n++] = s;
+        d->bytes += s->bytes;
+    }
+    janus_tensor_retain(t);
+    c->owned |= (uint8_t)(1u << i);
+}
+
+/* Under the lock, all operands being usable. */
+static janus_status append(jn_deferral *d, jn_call_kind *k, const jn_deferred_in *in,
+                           janus_tensor **out) {
+    const jn_recipe *r = &k->recipe;
+    jn_deferred_call *c = jn_arena_alloc(&d->arena, sizeof *c + r->n_in * sizeof *c->in);
+    if (JN_UNLIKELY(!c || !jn_vec_reserve(&d->calls, d->calls.n + 1) ||
+                    !jn_vec_reserve(&d->lent, d->lent.n + r->n_in)))
+        return JN_NO_MEMORY();
+    JN_TRY(new_results(r, out));
+    c->kind = k;
+    c->deferral = d;
+    c->level = 0;
+    c->owned = 0;
+    c->wanted = false;
+    for (unsigned i = 0; i < r->n_in; i++) {
+        c->in[i] = (jn_deferred_operand){.v = in[i]};
+        if (k->in[i].from == JN_FROM_TENSOR)
+            take_operand(d, c, i);
+        else if (k->in[i].from == JN_FROM_CONST)
+            c->in[i].v.cell = k->in[i].cell;
+    }
+    for (unsigned i = 0; i < r->n_out; i++) {
+        c->out[i] = out[i];
+        janus_tensor_retain(out[i]);
+        out[i]->storage->user = c;
+        atomic_store_explicit(&out[i]->storage->state, JN_STORAGE_PENDING, memory_order_release);
+        d->bytes += out[i]->storage->bytes;
+    }
+    if (c->level > d->max_level)
+        d->max_level = c->level;
+    atomic_fetch_add_explicit(&k->refs, 1, memory_order_relaxed);
+    if (d->calls.n == 0)
+        jn_deferral_retain(d);
+    d->calls.data[d->calls.n++] = c;
+    d->stats.recorded++;
+    return JANUS_OK;
+}
+
+janus_status jn_deferral_record(jn_deferral *d, jn_call_kind *k, const jn_deferred_in *in,
+                                janus_tensor **out, bool *recorded) {
+    jn_deferral *let_go = NULL;
+    janus_status st = JANUS_OK;
+    bool yes = true, full = false;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < k->recipe.n_in && yes && st == JANUS_OK; i++)
+        if (k->in[i].from == JN_FROM_TENSOR) {
+            st = usable(d, in[i].t, &yes, &let_go);
+            if (JN_UNLIKELY(let_go)) { /* its reference, without the lock, and once more */
+                pthread_mutex_unlock(&lock);
+                jn_deferral_release(let_go);
+                let_go = NULL;
+                i = UINT32_MAX;
+                pthread_mutex_lock(&lock);
+            }
+        }
+    if (JN_UNLIKELY(k->recipe.op->flags & JN_OP_MAY_RAISE) && yes && st == JANUS_OK)
+        yes = jn_call_in_bounds(k, in);
+    if (st == JANUS_OK && yes) {
+        st = append(d, k, in, out);
+        full = st == JANUS_OK && (d->bytes >= d->options.bytes || d->calls.n >= d->options.calls);
+    }
+    pthread_mutex_unlock(&lock);
+    *recorded = yes && st == JANUS_OK;
+    if (JN_UNLIKELY(full) && (st = jn_deferral_flush(d)) != JANUS_OK)
+        for (unsigned i = 0; i < k->recipe.n_out; i++)
+            janus_tensor_release(out[i]);
+    return st;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Devices with memory of their own.
+ *
+ * A storage whose `device` is not NULL lies in device memory: nobody but the functions here and
+ * kernels may follow its address.  One device is open at a time, "cuda", over the module that is
+ * loaded when it is first asked for (ops/cuda/module.h); a process that never asks pays for one
+ * predicted branch in jn_eager.  All eager work and all runs go to the device's one stream;
+ * captures use more (exec/device/dev_capture.h).
+ */
+#ifndef JN_EXEC_DEVICE_H
+#define JN_EXEC_DEVICE_H
+
+#include "exec/device/dev_pool.h"
+#include "exec/eager/eager.h"
+#include "exec/store/tensor.h"
+
+enum { JN_DEV_WORDS = 1024 }; /* device words for flags of launches between two looks at them */
+
+typedef struct jn_device {
+    const char *name; /* "cuda" */
+    const jn_cuda_module *module;
+    const jn_dev_api *api;
+    jn_dev_pool pool;
+    struct jn_schedule *schedule; /* captured flushes (exec/device/dev_schedule.h) */
+    void *stream;
+    jn_cu_exec exec;     /* of the stream */
+    const char *no_libs; /* why the vendor's libraries are not used; NULL: they are */
+    char model[128];
+    int capability, processors; /* 90 for 9.0 */
+    bool blocking;              /* JANUS_LAUNCH_BLOCKING: errors belong to the op that made them */
+    pthread_mutex_t lock;       /* of what follows, and of launches */
+    uint32_t *words;            /* device memory: kernel flags, zero when not in use */
+    const jn_op *word_op[JN_DEV_WORDS];
+    const char *word_file[JN_DEV_WORDS];
+    uint32_t word_line[JN_DEV_WORDS];
+    uint32_t n_words;         /* given out since last looked at */
+    struct jn_pinned *pinned; /* host memory that came back (exec/device/dev_pinned.c) */
+} jn_device;
+
+/* Where ops without tensor operands put their results on this thread: the device of the gradient
+ * that a rule is computing; NULL: the host. */
+extern _Thread_local struct jn_device *jn_dev_for_new;
+/* Whether any device tensor was ever made: what the eager fast paths look at. */
+extern bool jn_dev_in_use;
+
+/* The CUDA device, opened at the first call; DEVICE with the reason when there is none. */
+janus_status jn_device_cuda(jn_device **out);
+/* Tests: opens a device over a module that is already in the process. */
+janus_status jn_device_open(const jn_cuda_module *module, jn_device **out);
+void jn_device_close(jn_device *d);
+/* Tests: the process's CUDA device is this one; NULL: none has been asked for. */
+void jn_device_use(jn_device *d);
+/* Whether products of f32 may be computed in TF32, those of matrices and those of convolutions, on
+ * the CUDA device that there is or will be; no, unless somebody says so. */
+void jn_device_allow_tf32(bool products, bool convolutions);
+/* What of that is part of what a capture is known by. */
+static inline uint64_t jn_dev_precision(const jn_device *d) {
+    return (uint64_t)d->exec.allow_tf32 | (uint64_t)d->exec.allow_tf32_conv << 1;
+}
+/* The device named "cuda" or "cuda:0"; *out NULL for "cpu". */
+janus_status jn_device_named(const char *name, jn_device **out);
+
+/* New row-major tensor on the device, uninitialised. */
+janus_status jn_dev_tensor(jn_device *d, janus_dtype dtype, int rank, const int64_t *dims,
+                           janus_tensor **out);
+/* The same elements, row-major, on `to` (NULL: in host memory); `t` itself retained when it is
+ * there already, which a copy is not. */
+janus_status jn_tensor_to(janus_tensor *t, jn_device *to, bool copy, janus_tensor **out);
+/* jn_tensor_to; with `non_blocking` a copy out of pinned memory may happen later, in stream order.
+ */
+janus_status jn_tensor_send(janus_tensor *t, jn_device *to, bool copy, bool non_blocking,
+                            janus_tensor **out);
+/* A copy of a host tensor in pinned memory (exec/device/dev_pinned.c), which may be written to by
+ * the host once what was sent from it has arrived. */
+janus_status jn_tensor_pin(jn_device *d, janus_tensor *t, janus_tensor **out);
+bool jn_tensor_is_pinned(const janus_tensor *t);
+/* After a copy from `from` was put on the stream: its memory stays until that has happened; `wait`:
+ * it has happened. */
+janus_status jn_dev_sent(jn_device *d, const janus_tensor *from, bool wait);
+void jn_dev_pinned_done(jn_device *d);
+/* jn_tensor_copy and jn_tensor_contiguous where a device is involved. */
+janus_status jn_dev_tensor_copy(janus_tensor *dst, janus_tensor *src);
+janus_status jn_dev_clone(janus_tensor *t, janus_tensor **out);
+
+/* Plain bytes; host sides that are not pinned may be reused when the call returns, and reads of the
+ * host have happened. */
+janus_status jn_dev_upload(jn_device *d, void *to, const void *from, size_t bytes);
+janus_status jn_dev_download(jn_device *d, void *to, const void *from, size_t bytes);
+janus_status jn_dev_move(jn_device *d, void *to, const void *from, size_t bytes);
+janus_status jn_dev_zero(jn_device *d, void *p, size_t bytes);
+/* Waits for everything; reports what earlier launches did wrong. */
+janus_status jn_dev_sync(jn_device *d);
+
+/* Calls a kernel: the views' data are set; `file` may be NULL.  Failures of may_raise ops are
+ * reported by the next jn_dev_flags, or here when the device is blocking. */
+janus_status jn_dev_launch(jn_device *d, const jn_op *op, jn_kernel_fn kernel, jn_kargs *k,
+                           const char *file, uint32_t line);
+/* Waits if some launch since the last call could raise, and reports the first that did. */
+janus_status jn_dev_flags(jn_device *d);
+/* The kernel of an op; NULL: none for this signature. */
+jn_kernel_fn jn_dev_select(const jn_device *d, const jn_sig *sig);
+
+/* The device of the operands, NULL for the host; an error where they differ.  0-d host tensors may
+ * accompany device tensors, and so may indices. */
+janus_status jn_dev_of_args(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
+                            const janus_tensor *dst, jn_device **out);
+
+#endif

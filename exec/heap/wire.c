@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers of tensors that the run stores, and gradients that wait at a number.
+ *
+ * A promise has its number from the moment it is stored; the same one when it is stored again.
+ * Numbers live in frames, so a gradient that is a run of its own finds the sums by them, too.  All
+ * is on the host strand: what waits at a number is a promise, nothing is computed here.
+ */
+#include "config.h"
+
+#include <string.h>
+#include <uthash.h>
+
+#include "exec/heap/wire.h"
+#include "exec/state/run_internal.h"
+#include "graph/base/status.h"
+
+typedef struct jn_wire {
+    const jn_tval *v;
+    int64_t k;
+    UT_hash_handle hh;
+} jn_wire;
+
+enum { MAX_NUMBER = 1 << 28 };
+
+static jn_wire *find(const jn_run *r, const jn_tval *v) {
+    jn_wire *w = NULL;
+    HASH_FIND_PTR(r->wires, &v, w);
+    return w;
+}
+
+janus_status jn_wire_put(jn_run *r, const jn_tval *v, int64_t *out_k) {
+    jn_wire *w = find(r, v);
+    if (!w) {
+        w = jn_arena_zalloc(&r->mem->arena, sizeof *w);
+        if (!w)
+            return JN_NO_MEMORY();
+        w->v = v;
+        w->k = ++r->n_wires;
+        r->keeps = true; /* a collection would move it */
+        HASH_ADD_PTR(r->wires, v, w);
+        if (!w->hh.tbl)
+            return JN_NO_MEMORY();
+    }
+    *out_k = w->k;
+    return JANUS_OK;
+}
+
+janus_status jn_wire_of(const jn_run *r, const jn_tval *v, int64_t *out_k) {
+    const jn_wire *w = find(r, v);
+    if (!w)
+        return jn_error(JANUS_ASSUMPTION_FAILED, "wire.of: a tensor that the run has not stored");
+    *out_k = w->k;
+    return JANUS_OK;
+}
+
+bool jn_wire_has(const jn_run *r, int64_t k) {
+    return k >= 0 && (size_t)k < r->wire_sums.n && r->wire_sums.data[k];
+}
+
+janus_status jn_wire_take(jn_run *r, int64_t k, jn_tval **out) {
+    if (!jn_wire_has(r, k))
+        return jn_error(JANUS_INVALID_ARGUMENT, "wire.take: there is no gradient");
+    *out = r->wire_sums.data[k];
+    r->wire_sums.data[k] = NULL;
+    return JANUS_OK;
+}
+
+janus_status jn_wire_set(jn_run *r, int64_t k, jn_tval *x) {
+    if (k < 0 || k > MAX_NUMBER)
+        return jn_error(JANUS_INVALID_ARGUMENT, "wire.set: no number");
+    while ((size_t)k >= r->wire_sums.n)
+        if (!jn_vec_push(&r->wire_sums, NULL))
+            return JN_NO_MEMORY();
+    r->wire_sums.data[k] = x;
+    return JANUS_OK;
+}
+
+void jn_wires_free(jn_run *r) {
+    HASH_CLEAR(hh, r->wires);
+    jn_vec_free(&r->wire_sums);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gradients through what the run stores in objects and reads back (docs/adr/0015-wires.md). */
+#ifndef JN_EXEC_WIRE_H
+#define JN_EXEC_WIRE_H
+
+#include "exec/state/run_internal.h"
+
+/* The number of a tensor that is stored, given when it has none. */
+janus_status jn_wire_put(jn_run *r, const jn_tval *v, int64_t *out_k);
+/* The number of one that was read; JANUS_ASSUMPTION_FAILED: it has none. */
+janus_status jn_wire_of(const jn_run *r, const jn_tval *v, int64_t *out_k);
+/* What waits at a number. */
+bool jn_wire_has(const jn_run *r, int64_t k);
+janus_status jn_wire_take(jn_run *r, int64_t k, jn_tval **out);
+janus_status jn_wire_set(jn_run *r, int64_t k, jn_tval *x);
+void jn_wires_free(jn_run *r);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Variants: a specialised segment made ready for groups of rows.
+ *
+ * A variant fixes which inputs differ from row to row.  Per node it holds the call to make: views
+ * whose row-dependent dims are patched when the number of rows changes, the kernel, where it adds.
+ * One variant with no rowed input serves single tasks.
+ */
+#ifndef JN_EXEC_VARIANT_H
+#define JN_EXEC_VARIANT_H
+
+#include "exec/state/run_internal.h"
+
+typedef enum jn_vmode {
+    JN_V_SKIP,    /* alias, or an acc.add done by its producer */
+    JN_V_CALL,    /* one kernel call for all rows */
+    JN_V_LOOP,    /* one kernel call per row */
+    JN_V_SUM,     /* acc.add of a value: rows are summed into the accumulator */
+    JN_V_PRODUCT, /* x' z for an accumulator: the rows of x and z are collected
+                     (exec/schedule/acc.h) */
+    JN_V_CONCAT   /* of inputs: their rows go straight to where they belong */
+} jn_vmode;
+
+typedef struct jn_vnode {
+    const jn_segnode *n;
+    const jn_op *op; /* may differ from n->op: a batch rule chose another */
+    const void *attrs;
+    jn_view *in, *out;
+    uint16_t n_in, n_out;
+    uint8_t mode; /* jn_vmode */
+    bool accumulates;
+    bool from_end; /* as in jn_kargs */
+    bool out_rowed;
+    int32_t acc; /* accumulator input it adds to, or -1 */
+    jn_kernel_fn kernel;
+    size_t workspace;
+    int64_t *in_step, *out_step; /* LOOP, PRODUCT: elements from row to row per operand */
+} jn_vnode;
+
+enum { JN_ADDS_ROWS = 1, JN_ADDS_PRODUCTS = 2, JN_ADDS_VALUES = 4 };
+
+/* A dim that is rows * mult. */
+typedef struct jn_dimref {
+    int64_t *where;
+    int64_t mult;
+} jn_dimref;
+
+typedef struct jn_variant {
+    struct jn_variant *next;
+    uint64_t mask; /* bit i: input i is rowed; then scalars */
+    bool single;   /* for one row: nothing is rowed */
+    int64_t rows;  /* the views are patched for */
+    uint8_t device;
+    bool exact;  /* sums as in imperative mode */
+    uint8_t use; /* jn_variant_use */
+    jn_vnode *nodes;
+    bool *rowed;          /* per value */
+    bool *direct;         /* per input: its rows are only copied, so they need not be gathered */
+    uint8_t *adds;        /* per accumulator: what is added to it, bits below */
+    uint32_t n_products;  /* nodes that are */
+    int32_t *goes_to;     /* per value: 2 * node + operand of the product whose rows it is written
+                             to at once; -1: none */
+    size_t *scratch;      /* per value: offset per row of temporaries */
+    size_t scratch_bytes; /* per row */
+    uint32_t max_views;   /* most operands and results of a node */
+    size_t workspace;     /* largest of the nodes */
+    JN_VEC(jn_dimref) dims;
+} jn_variant;
+
+/* Parts that run at once have variants of their own, and a part has several: their rows differ. */
+typedef enum jn_variant_use { JN_FOR_TILES, JN_FOR_LAST, JN_FOR_ROWS } jn_variant_use;
+typedef struct jn_variant_key {
+    uint64_t mask;
+    uint32_t part;
+    jn_variant_use use;
+} jn_variant_key;
+
+/* Finds or makes the variant for this key, patched for `rows` rows.  Takes the lane's lock. */
+janus_status jn_variant_get(jn_lane *l, jn_seginst *inst, jn_variant_key key, int64_t rows,
+                            jn_variant **out);
+
+/* exec/kernels/temporaries.c: fills v->scratch and v->scratch_bytes; the nodes are made. */
+janus_status jn_place_temporaries(const jn_seginst *inst, jn_variant *v);
+
+/* Where the data of a tile's operands is: per input, scalar and value of the segment. */
+typedef struct jn_operands {
+    char **input, **scalar, **value;
+} jn_operands;
+/* NULL: an absent operand. */
+static inline char *jn_operand_data(const jn_segment *seg, const jn_operands *o,
+                                    const jn_src *src) {
+    switch (src->kind) {
+    case JN_SRC_INPUT:
+        return o->input[src->index];
+    case JN_SRC_SCALAR:
+        return o->scalar[src->index];
+    case JN_SRC_NODE:
+        return o->value[seg->nodes[src->index].value[src->index_out]];
+    default:
+        return NULL;
+    }
+}
+
+/* Whether scalar i differs from row to row. */
+bool jn_variant_scalar_rowed(const jn_seginst *inst, const jn_variant *v, uint32_t i);
+/* The value that a JN_V_SUM node adds to an accumulator of this shape: elements from row to row,
+ * 0: one for all.  An error if it is not of the accumulator's layout. */
+janus_status jn_variant_summand(const jn_seginst *inst, const jn_variant *v, const jn_vnode *vn,
+                                const jn_shape *acc, int64_t *step);
+/* Whether an accumulating node adds rows to a table (exec/schedule/rows.h). */
+bool jn_vnode_adds_rows(const jn_vnode *vn);
+/* Moves each view by its step, in elements. */
+void jn_views_advance(jn_view *v, const int64_t *step, uint32_t n);
+
+#endif

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run from arguments to committed effects: see exec/run/run.h. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exec/device/device.h"
+#include "exec/eager/eager.h"
+#include "exec/heap/wire.h"
+#include "exec/schedule/early.h"
+#include "exec/schedule/rows.h"
+#include "exec/state/run_internal.h"
+#include "exec/store/profile.h"
+#include "exec/store/tensor_rows.h"
+#include "graph/base/log.h"
+#include "graph/base/status.h"
+
+enum { POLL_NS = 50 * 1000 * 1000, COLLECT_BYTES = 512 << 20 };
+
+static janus_status device_of(const char *name, jn_device_kind *out, jn_device **dev) {
+    if (!name || strcmp(name, "cpu") == 0)
+        *out = JN_DEVICE_CPU;
+    else if (strcmp(name, "ref") == 0)
+        *out = JN_DEVICE_REF;
+    else if (strcmp(name, "null") == 0)
+        *out = JN_DEVICE_NULL;
+    else
+        *out = JN_DEVICE_CUDA;
+    return *out == JN_DEVICE_CUDA ? jn_device_named(name, dev) : JANUS_OK;
+}
+
+static size_t default_ceiling(void) {
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (size_t)pages / 2 * (size_t)size : SIZE_MAX;
+}
+
+int64_t jn_run_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+janus_status jn_run_poll(jn_run *r) {
+    if (!r->host.poll)
+        return JANUS_OK;
+    int64_t now = jn_run_clock();
+    if (now < r->next_poll_ns)
+        return JANUS_OK;
+    r->next_poll_ns = now + POLL_NS;
+    bool away = r->away;
+    if (away)
+        jn_run_enter(r);
+    janus_status st = r->host.poll(r->options.host_ctx);
+    if (away)
+        jn_run_leave(r);
+    return st;
+}
+
+void jn_run_leave(jn_run *r) {
+    r->away = true;
+    r->host.leave(r->options.host_ctx);
+}
+
+void jn_run_enter(jn_run *r) {
+    r->away = false;
+    r->host.enter(r->options.host_ctx);
+}
+
+static janus_status init(jn_run *r, const janus_run_options *o) {
+    r->pending_tail = &r->pending;
+    if (o) {
+        size_t n = o->struct_size < sizeof r->options ? o->struct_size : sizeof r->options;
+        memcpy(&r->options, o, n);
+    }
+    if (r->options.host) {
+        size_t n = r->options.host->struct_size;
+        memcpy(&r->host, r->options.host, n < sizeof r->host ? n : sizeof r->host);
+    }
+    JN_TRY(device_of(r->options.device, &r->device, &r->dev));
+    r->exact = r->options.numerics == JANUS_NUMERICS_EXACT;
+    r->early_at = jn_early_threshold(r);
+    r->rng_offset = r->options.rng_offset;
+    const char *fail = getenv("JANUS_FAIL_ASSERT");
+    r->asserts_to_failure = fail ? strtoll(fail, NULL, 10) : 0;
+    JN_TRY(jn_planset_take(r->sub->module, &r->set));
+    for (size_t i = 0; i < 2 * r->set->module->subs.n; i++)
+        r->set->plans[i].free_frames = NULL;
+    JN_TRY(jn_plan_get(r->set, r->sub, false, &r->entry));
+    if (JN_UNLIKELY(r->dev != NULL)) /* what eager calls did wrong is no failure of this run */
+        JN_TRY(jn_dev_flags(r->dev));
+    if (r->set->spare && r->set->spare->dev != r->dev) {
+        jn_mem_release(r->set->spare);
+        r->set->spare = NULL;
+    }
+    r->mem = r->set->spare ? r->set->spare : jn_mem_new();
+    r->set->spare = NULL;
+    if (!r->mem)
+        return JN_NO_MEMORY();
+    r->mem->dev = r->dev;
+    jn_mem_expect(r->mem, r->set->expected);
+    r->mem->ceiling = r->options.byte_ceiling ? r->options.byte_ceiling : default_ceiling();
+    r->collect_at = COLLECT_BYTES;
+    for (size_t i = 0; i < r->sub->params.n; i++)
+        r->keeps |= r->sub->params.data[i].type->kind == JANUS_KIND_FRAME;
+    r->results = jn_calloc(r->sub->results.n + 1, sizeof *r->results);
+    return r->results ? JANUS_OK : JN_NO_MEMORY();
+}
+
+janus_status jn_run_new(const jn_subgraph *sub, const janus_run_options *options, jn_run **out) {
+    jn_run *r = jn_calloc(1, sizeof *r);
+    if (!r)
+        return JN_NO_MEMORY();
+    r->sub = sub;
+    janus_status st = init(r, options);
+    if (st != JANUS_OK) {
+        jn_run_free(r);
+        return st;
+    }
+    *out = r;
+    return JANUS_OK;
+}
+
+static janus_status bind(jn_run *r, unsigned i, const jn_arg *a, jn_slot *out) {
+    const jn_param *p = &r->sub->params.data[i];
+    if (a->kind == JANUS_KIND_NONE) {
+        out->p = NULL;
+        return JANUS_OK;
+    }
+    if (a->kind != (janus_kind)p->type->kind)
+        return jn_error(JANUS_INVALID_ARGUMENT, "@%s: argument %u (%%%s) is of another kind",
+                        r->sub->name, i, p->name);
+    switch (a->kind) {
+    case JANUS_KIND_TENSOR: {
+        jn_type have = jn_tensor_as_type(a->t);
+        if (!jn_type_fits(&have, p->type)) {
+            jn_str s = {0};
+            jn_type_print(&s, p->type);
+            jn_str_append(&s, ", got ");
+            jn_type_print(&s, &have);
+            janus_status st = jn_error(JANUS_SHAPE, "@%s: argument %u (%%%s): expected %s",
+                                       r->sub->name, i, p->name, s.data ? s.data : "?");
+            jn_str_free(&s);
+            return st;
+        }
+        return jn_tval_bind(r, a->t, a->object, &out->t);
+    }
+    case JANUS_KIND_FRAME:
+        *out = a->f->frame;
+        return JANUS_OK;
+    case JANUS_KIND_OBJECT:
+        if ((uintptr_t)a->o & 1)
+            return jn_error(JANUS_INVALID_ARGUMENT, "a host object with an odd address");
+        out->p = a->o;
+        return JANUS_OK;
+    default:
+        out->i = a->s.i;
+        return JANUS_OK;
+    }
+}
+
+janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args) {
+    if (n_args != r->sub->params.n)
+        return jn_error(JANUS_INVALID_ARGUMENT, "@%s: expected %zu arguments, got %u", r->sub->name,
+                        r->sub->params.n, n_args);
+    jn_slot *slots = jn_arena_alloc(&r->mem->arena, (n_args + 1) * sizeof *slots);
+    if (!slots)
+        return JN_NO_MEMORY();
+    for (unsigned i = 0; i < n_args; i++)
+        JN_TRY(bind(r, i, &args[i], &slots[i]));
+    r->poll_countdown = 1;
+    int64_t start = jn_run_clock();
+    janus_status st = jn_host_run(r, slots);
+    if (jn_prof_on())
+        jn_prof_add(JN_PROF_HOST, r->sub->name, NULL, start, 1);
+    JN_TRY(st);
+    r->stats.host_ns = (uint64_t)(jn_run_clock() - start) - r->stats.tensor_ns;
+    r->finished = true;
+    return JANUS_OK;
+}
+
+janus_status jn_run_stores(jn_run *r, unsigned result, unsigned when, janus_tensor *target,
+                           bool only) {
+    jn_result_store s = {result, when, target, only};
+    if (result >= r->sub->results.n || when > r->sub->results.n || r->prepared)
+        return jn_error(JANUS_INVALID_ARGUMENT, "@%s: no result %u to store, or too late",
+                        r->sub->name, result);
+    return jn_vec_push(&r->result_stores, s) ? JANUS_OK : JN_NO_MEMORY();
+}
+
+void jn_run_aside(jn_run *r) { r->aside = true; }
+
+static janus_status frame_result(jn_run *r, jn_slot frame, const jn_type *t, jn_frame_value **out) {
+    jn_frame_value *f = jn_alloc(sizeof *f);
+    if (!f)
+        return JN_NO_MEMORY();
+    atomic_init(&f->refs, 1);
+    f->mem = r->mem;
+    f->frame = frame;
+    f->sub = t->frame_of;
+    jn_mem_retain(r->mem);
+    if (!r->mem->module) {
+        janus_module_retain((janus_module *)r->set->module);
+        r->mem->module = r->set->module;
+    }
+    *out = f;
+    return JANUS_OK;
+}
+
+janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n, const bool *lent) {
+    if (n != r->sub->results.n)
+        return jn_error(JANUS_INVALID_ARGUMENT, "@%s has %zu results, asked for %u", r->sub->name,
+                        r->sub->results.n, n);
+    JN_TRY(jn_run_prepare(r));
+    unsigned i = 0;
+    janus_status st = JANUS_OK;
+    for (; i < n && st == JANUS_OK; i++) {
+        const jn_type *t = r->sub->result_types.data[i];
+        jn_slot v = r->results[i];
+        results[i] = (jn_arg){.kind = (janus_kind)t->kind};
+        if (t->kind == JANUS_KIND_TENSOR && !v.t)
+            results[i].kind = JANUS_KIND_NONE;
+        else if (t->kind == JANUS_KIND_TENSOR)
+            st = jn_log_result(r, v.t, lent && lent[i], &results[i]);
+        else if (t->kind == JANUS_KIND_FRAME)
+            st = frame_result(r, v, t, &results[i].f);
+        else if (t->kind == JANUS_KIND_OBJECT)
+            st = jn_log_object(r, v.p, &results[i]);
+        else
+            results[i].s.i = v.i;
+    }
+    if (st == JANUS_OK) {
+        jn_ops_run.graph += r->stats.ops;
+        return st;
+    }
+    for (unsigned k = 0; k + 1 < i; k++)
+        if (results[k].kind == JANUS_KIND_TENSOR)
+            janus_tensor_release(results[k].t);
+        else if (results[k].kind == JANUS_KIND_FRAME)
+            jn_frame_value_release(results[k].f);
+    for (unsigned k = 0; k < n; k++) /* nothing is left for the caller to release */
+        results[k].kind = JANUS_KIND_NONE;
+    return st;
+}
+
+void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {
+    *out = r->stats;
+    out->peak_bytes = jn_mem_peak(r->mem);
+    for (int i = 0; i < JN_MAX_RANGES; i++)
+        out->peak_bytes += r->scratch[i].bytes;
+    out->rng_offset = r->rng_offset;
+    out->lanes = r->stats.lanes ? r->stats.lanes : 1;
+}
+
+void jn_run_free(jn_run *r) {
+    if (!r)
+        return;
+    jn_early_cancel(r);
+    if (JN_UNLIKELY(r->dev && !r->prepared)) { /* flags of a run that is discarded are no news */
+        janus_error why = *janus_last_error();
+        (void)jn_dev_flags(r->dev);
+        jn_error_publish(&why);
+    }
+    for (size_t i = 0; i < r->made.n; i++)
+        janus_tensor_release(r->made.data[i]);
+    jn_vec_free(&r->made);
+    jn_log_free(r);
+    jn_strand_free(r);
+    jn_vec_free(&r->effects);
+    jn_vec_free(&r->deps);
+    jn_vec_free(&r->log);
+    jn_vec_free(&r->result_stores);
+    jn_vec_free(&r->stores);
+    jn_overlay_free(r);
+    jn_wires_free(r);
+    while (r->tables)
+        jn_table_return(r, r->tables);
+    for (int i = 0; i < JN_MAX_RANGES; i++)
+        jn_free_aligned(r->scratch[i].data);
+    jn_free(r->results);
+    const janus_module *held = NULL;
+    if (r->mem && atomic_load_explicit(&r->mem->refs, memory_order_acquire) == 1 && r->set) {
+        held = r->mem->module; /* a frame value had it and is gone */
+        r->mem->module = NULL;
+        jn_mem_reset(r->mem);
+        r->set->spare = r->mem;
+    } else {
+        if (r->mem && r->set)
+            r->set->expected = jn_mem_peak(r->mem);
+        jn_mem_release(r->mem);
+    }
+    jn_watch_end(r);
+    if (r->set)
+        jn_planset_return(r->set);
+    jn_free(r);
+    janus_module_release((janus_module *)held);
+}
+
+void jn_frame_value_retain(jn_frame_value *f) {
+    atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+}
+
+void jn_frame_value_release(jn_frame_value *f) {
+    if (!f || atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    jn_mem_release(f->mem);
+    jn_free(f);
+}
+
+/* What a C program gives as arguments; frames are nothing it can have. */
+static janus_status take_args(const jn_subgraph *sub, const janus_arg *args, unsigned n,
+                              jn_arg *in) {
+    for (unsigned i = 0; i < n; i++) {
+        in[i] = (jn_arg){.kind = args[i].kind};
+        switch ((int)args[i].kind) {
+        case JANUS_KIND_NONE:
+            if (i < sub->params.n && sub->params.data[i].type->kind != JANUS_KIND_NONE)
+                return jn_error(JANUS_INVALID_ARGUMENT, "@%s: argument %u (%%%s) is missing",
+                                sub->name, i, sub->params.data[i].name);
+            break;
+        case JANUS_KIND_TENSOR:
+            in[i].t = args[i].t;
+            if (!in[i].t)
+                return jn_error(JANUS_INVALID_ARGUMENT,
+                                "janus_run: argument %u: its tensor is NULL", i);
+            break;
+        case JANUS_KIND_OBJECT:
+            in[i].o = args[i].o;
+            break;
+        case JANUS_KIND_BOOL:
+            in[i].s.i = args[i].s.i != 0;
+            break;
+        case JANUS_KIND_INT:
+        case JANUS_KIND_FLOAT:
+            in[i].s = args[i].s;
+            break;
+        default:
+            return jn_error(JANUS_INVALID_ARGUMENT, "janus_run: argument %u is of unknown kind %d",
+                            i, (int)args[i].kind);
+        }
+    }
+    return JANUS_OK;
+}
+
+janus_status janus_run(const janus_subgraph *sub, const janus_arg *args, unsigned n_args,
+                       const janus_run_options *options, janus_arg *results, unsigned n_results,
+                       janus_run_stats *stats) {
+    jn_arg in_buf[16], *in = in_buf;
+    jn_arg out_buf[16], *out = out_buf;
+    jn_run *r = NULL;
+    janus_status st;
+    if (!sub || (n_args && !args) || (n_results && !results))
+        return jn_error(JANUS_INVALID_ARGUMENT, "janus_run: %s is NULL",
+                        !sub                ? "sub"
+                        : (n_args && !args) ? "args"
+                                            : "results");
+    janus_module *module = sub->module;
+    jn_module_retain(module); /* host callbacks may release it */
+    if ((n_args > 16 && !(in = jn_alloc(n_args * sizeof *in))) ||
+        (n_results > 16 && !(out = jn_alloc(n_results * sizeof *out)))) {
+        st = JN_NO_MEMORY();
+        goto done;
+    }
+    JN_GO(take_args(sub, args, n_args, in), done);
+    JN_GO(jn_run_new(sub, options, &r), done);
+    JN_GO(jn_run_execute(r, in, n_args), done);
+    JN_GO(jn_run_prepare(r), done);
+    JN_GO(jn_run_results(r, out, n_results, NULL), done);
+    for (unsigned i = 0; i < n_results && st == JANUS_OK; i++)
+        if (out[i].kind == JANUS_KIND_TENSOR)
+            st = jn_tensor_fill(out[i].t);
+    if (st == JANUS_OK)
+        st = jn_run_apply(r);
+    for (unsigned i = 0; i < n_results; i++) {
+        if (st != JANUS_OK && out[i].kind == JANUS_KIND_TENSOR)
+            janus_tensor_release(out[i].t);
+        if (out[i].kind == JANUS_KIND_FRAME)
+            jn_frame_value_release(out[i].f);
+        if (st != JANUS_OK)
+            continue;
+        results[i].kind = out[i].kind;
+        if (out[i].kind == JANUS_KIND_TENSOR)
+            results[i].t = out[i].t;
+        else if (out[i].kind == JANUS_KIND_OBJECT)
+            results[i].o = out[i].o;
+        else
+            results[i].s = out[i].s;
+    }
+    if (st == JANUS_OK && stats)
+        jn_run_stats_get(r, stats);
+done:
+    jn_run_free(r);
+    jn_module_release(module);
+    if (in != in_buf)
+        jn_free(in);
+    if (out != out_buf)
+        jn_free(out);
+    return st;
+}

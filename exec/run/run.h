@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Running a frozen module, step by step: what janus_run does in one go and what the Python front
+ * does around its commit.
+ *
+ *     jn_run_new -> jn_run_execute -> jn_run_prepare -> jn_run_apply -> jn_run_results -> free
+ *                         |                 |
+ *                         +-- fails: jn_run_free; nothing outside has changed
+ *
+ * execute runs the host strand to its end; tensor work may still be pending.  prepare finishes it:
+ * after it, no step can fail but the host's own callbacks, and what the run made exists (the host's
+ * `make` and `wrap`).  apply performs the log in program order.
+ */
+#ifndef JN_EXEC_RUN_H
+#define JN_EXEC_RUN_H
+
+#include "exec/store/tensor.h"
+#include "graph/graph.h"
+
+typedef struct jn_run jn_run;
+/* What a saved call keeps for its gradient; reference-counted, thread-safe to release. */
+typedef struct jn_frame_value jn_frame_value;
+
+typedef enum jn_effect_kind {
+    JN_EFFECT_SET_ATTR, /* object.key = value */
+    JN_EFFECT_SET_ITEM, /* object[index] = value */
+    JN_EFFECT_SET_KEY,  /* object[key] = value */
+    JN_EFFECT_APPEND,   /* object.append(value) */
+    JN_EFFECT_STORE,    /* tensor data: target[...] = value, in place */
+    JN_EFFECT_NEW,      /* object was made; index: a janus_birth */
+    JN_EFFECT_POP,      /* object.pop() */
+    JN_EFFECT_DEL_KEY,  /* del object[key] */
+    JN_EFFECT_DEL_ATTR, /* del object.key */
+    JN_EFFECT_EMIT      /* done by the embedding program while preparing */
+} jn_effect_kind;
+
+/* One entry of the log.  Tensors in `value` and `key` are owned by the run. */
+typedef struct jn_effect {
+    jn_effect_kind kind;
+    janus_object object;
+    int64_t index;        /* SET_ATTR: attribute number; SET_ITEM: index */
+    janus_host_value key; /* SET_KEY */
+    janus_host_value value;
+    janus_tensor *target; /* STORE: borrowed from the caller's argument or a host object */
+} jn_effect;
+
+/* An argument or result of a run; FRAME values carry a counted reference. */
+typedef struct jn_arg {
+    janus_kind kind;
+    union {
+        janus_scalar s;
+        janus_object o;
+        janus_tensor *t;
+        jn_frame_value *f;
+    };
+    janus_object object; /* TENSOR: the host object that it is, NULL: none */
+} jn_arg;
+
+janus_status jn_run_new(const jn_subgraph *sub, const janus_run_options *options, jn_run **out);
+janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args);
+janus_status jn_run_prepare(jn_run *r);
+/* Before prepare: the caller is going to store result `result` to `target` (borrowed) right after
+ * apply, if result `when` - 1, a bool, is true; 0: in any case.  `only`: nothing else is done with
+ * it, and it is asked for as lent; where that can be, apply computes it in its place, and the
+ * result is `target` itself. */
+janus_status jn_run_stores(jn_run *r, unsigned result, unsigned when, janus_tensor *target,
+                           bool only);
+/* Before prepare: nothing is computed in its place by apply, which need not be called. */
+void jn_run_aside(jn_run *r);
+/* Runs of this module, which is frozen and has not run yet, know whether they enter an arm, a loop
+ * or a callee, or go round a loop once or several times, for the first time. */
+void jn_module_watch(janus_module *m);
+/* After execute: whether this run has, and was not confirmed; what it has entered counts as entered
+ * from then on. */
+bool jn_run_met(const jn_run *r);
+void jn_run_confirm(jn_run *r);
+/* The log in program order; valid after prepare. */
+const jn_effect *jn_run_log(const jn_run *r, size_t *out_n);
+/* Computes late results (exec/schedule/late.h) in their places, once; for a caller that performs
+ * the log by itself. */
+janus_status jn_run_late(jn_run *r);
+/* Writes late results, then performs the log through options.host; STORE entries
+ * copy into their targets. */
+janus_status jn_run_apply(jn_run *r);
+/* Results: tensors and frames are new references; tensors may be rows (exec/store/tensor_rows.h).
+ */
+/* `lent` (NULL: none): results that need not outlive the run; they may lie in its memory. */
+janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n, const bool *lent);
+void jn_run_stats_get(const jn_run *r, janus_run_stats *out);
+void jn_run_free(jn_run *r);
+
+void jn_frame_value_retain(jn_frame_value *f);
+void jn_frame_value_release(jn_frame_value *f);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Accumulators: the sums that all frames of a recursion add to.
+ *
+ * What is added comes in three ways.  Rows of a table stay rows (exec/schedule/rows.h).  Products
+ * x' z of rows, the gradients of weights, are put off: the rows of x and z are collected, and one
+ * product over all of them is made when the sum is read.  Everything else is added at once.  Each
+ * lane (exec/schedule/lanes.c), and each range of rows that runs on its own thread, adds to a part of its
+ * own; the parts are added in order.
+ *
+ * A block is not zeroed: what is added first is written.
+ */
+#ifndef JN_EXEC_ACC_H
+#define JN_EXEC_ACC_H
+
+#include "exec/state/run_internal.h"
+
+/* Rows whose product is due: sum += x' z. */
+struct jn_product {
+    jn_product *next;
+    char *x, *z; /* [cap, x_cols], [cap, z_cols] */
+    int64_t rows, cap;
+    int64_t x_cols, z_cols;
+};
+
+janus_status jn_acc_new(jn_run *r, const jn_tval *like, jn_acc **out);
+/* A block for part k. */
+janus_status jn_acc_block(jn_run *r, jn_acc *a, uint32_t k);
+/* Multiplies what part k has collected if that is much: before a group, when all of it is written.
+ * By a lane, without its lock. */
+janus_status jn_acc_make_room(jn_lane *l, jn_acc *a, uint32_t k);
+/* Multiplies what a lane has collected when its tasks are run: other lanes do the same meanwhile.
+ */
+janus_status jn_acc_settle(jn_lane *l, jn_acc *a);
+/* Room in part k for `rows` more rows of a product that is put off; *x and *z: where they go. */
+janus_status jn_acc_product(jn_run *r, jn_acc *a, uint32_t k, int64_t rows, int64_t x_cols,
+                            int64_t z_cols, char **x, char **z);
+/* block k += n values of the sum's size, `step` elements apart; serial. */
+janus_status jn_acc_add(jn_acc *a, uint32_t k, const char *from, int64_t step, uint32_t n);
+/* to[i] += from[i], i < n, of floats. */
+janus_status jn_add_elements(uint8_t dtype, char *to, const char *from, int64_t n,
+                             const jn_par *par);
+/* The sum so far: everything added is executed first. */
+janus_status jn_acc_get(jn_run *r, jn_acc *a, jn_tval **out);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The early lane.
+ *
+ * Issuing a training step takes the host strand a quarter of the time that running it takes.  What
+ * has been issued waits for nothing that comes later, so when enough is pending a worker starts
+ * with it, as lane 1, level by level.  When the host strand flushes, exec/schedule/lanes.c deals
+ * the rest: what hangs on the tasks given away follows them in lane 1.
+ *
+ * When that happens is decided by counts and costs, so results do not depend on timing.  Only tasks
+ * without sums are given away: the run's arenas stay the host strand's.  Memory of tensors is taken
+ * by the worker alone until the flush, and under the lanes' lock from then on.  To the host strand
+ * the tasks are pending until the flush has come to its end (jn_tval_ready).
+ */
+#include "config.h"
+
+#include "exec/schedule/early.h"
+
+#include <string.h>
+
+#include "exec/schedule/acc.h"
+#include "exec/store/par.h"
+#include "graph/base/status.h"
+
+enum {
+    EARLY_COST = 1 << 19, /* elements of work that are worth a start of their own */
+    EARLY_TASKS = 384     /* and tasks: fewer would run in small groups */
+};
+
+struct jn_early {
+    jn_task **task; /* all that were pending */
+    uint32_t n;
+    jn_lane_tasks given;  /* those of them that the worker runs */
+    pthread_mutex_t lock; /* the lanes' */
+    atomic_bool stop;
+    pthread_mutex_t waits; /* for what is next */
+    pthread_cond_t told;
+    atomic_bool go;
+    uint32_t sleepers;
+    uint32_t threads;    /* workers and the run's own */
+    jn_lane_tasks *next; /* by lane */
+    uint32_t n_next;
+};
+
+void jn_lane_tasks_run(jn_lane_tasks *t) {
+    t->st = jn_levels_run(&t->lane, t->task, t->n);
+    for (uint32_t i = 0; i < t->n && t->st == JANUS_OK; i++)
+        for (uint32_t k = 0; k < t->task[i]->inst->seg->n_accs && t->st == JANUS_OK; k++)
+            t->st = jn_acc_settle(&t->lane, t->task[i]->accs[k]);
+    if (t->st == JANUS_OK)
+        return;
+    t->error = *janus_last_error();
+    atomic_store_explicit(t->lane.stop, true, memory_order_relaxed);
+}
+
+static void wait_for_next(jn_early *e) {
+    jn_spinning spin = {0};
+    while (!atomic_load(&e->go) && jn_spin(&spin))
+        ;
+    pthread_mutex_lock(&e->waits);
+    while (!atomic_load(&e->go)) {
+        e->sleepers++;
+        pthread_cond_wait(&e->told, &e->waits);
+        e->sleepers--;
+    }
+    pthread_mutex_unlock(&e->waits);
+}
+
+/* Range k is lane k + 1. */
+static void work(void *arg, int64_t begin, int64_t end) {
+    jn_early *e = arg;
+    for (int64_t k = begin; k < end; k++) {
+        if (k == 0)
+            jn_lane_tasks_run(&e->given);
+        wait_for_next(e);
+        if ((uint64_t)k + 1 < e->n_next)
+            jn_lane_tasks_run(&e->next[k + 1]);
+    }
+}
+
+uint64_t jn_early_threshold(const jn_run *r) {
+    bool can =
+        r->device == JN_DEVICE_CPU && !r->exact && janus_get_num_threads() > 1 && !jn_par_inside();
+    return can ? EARLY_COST : UINT64_MAX;
+}
+
+static void free_early(jn_early *e) {
+    jn_free(e->task);
+    jn_free(e->given.task);
+    pthread_mutex_destroy(&e->lock);
+    pthread_mutex_destroy(&e->waits);
+    pthread_cond_destroy(&e->told);
+    jn_free(e);
+}
+
+/* Runs what is light and waits for nothing, such as the gradient that a backward pass begins with:
+ * what hangs on that alone need not follow the worker's tasks.  The others are given to it. */
+static janus_status run_light(jn_run *r, jn_early *e) {
+    jn_lane alone = {.run = r, .polls = true};
+    jn_task **light = jn_alloc(e->n * sizeof *light);
+    uint32_t n = 0;
+    if (!light)
+        return JN_NO_MEMORY();
+    jn_tasks_count(e->task, e->n);
+    for (uint32_t i = 0; i < e->n; i++) {
+        jn_task *t = e->task[i];
+        if (t->n_deps || jn_task_heavy(t))
+            e->given.task[e->given.n++] = t;
+        else
+            light[n++] = t;
+    }
+    janus_status st = jn_levels_run(&alone, light, n);
+    for (uint32_t i = 0; i < n; i++)
+        light[i]->done = st == JANUS_OK;
+    jn_free(light);
+    jn_lane_count(&alone);
+    return st;
+}
+
+janus_status jn_early_start(jn_run *r) {
+    if (r->n_pending < EARLY_TASKS)
+        return JANUS_OK;
+    r->early_at = UINT64_MAX;
+    if (!jn_par_claim())
+        return JANUS_OK;
+    jn_early *e = jn_calloc(1, sizeof *e);
+    if (!e) {
+        jn_par_yield();
+        return JN_NO_MEMORY();
+    }
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_mutex_init(&e->waits, NULL);
+    pthread_cond_init(&e->told, NULL);
+    e->n = r->n_pending;
+    int threads = janus_get_num_threads();
+    e->threads = (uint32_t)(threads < JN_MAX_RANGES ? threads : JN_MAX_RANGES);
+    e->given.lane = (jn_lane){.run = r, .index = 1, .lock = &e->lock, .stop = &e->stop};
+    e->given.task = jn_alloc(e->n * sizeof *e->given.task);
+    e->task = jn_alloc(e->n * sizeof *e->task);
+    janus_status st = e->task && e->given.task ? JANUS_OK : JN_NO_MEMORY();
+    uint32_t n = 0;
+    for (jn_task *t = r->pending; n < e->n && st == JANUS_OK; t = t->next)
+        e->task[n++] = t;
+    if (st == JANUS_OK)
+        st = run_light(r, e);
+    if (st != JANUS_OK) {
+        jn_par_yield();
+        free_early(e);
+        return st;
+    }
+    jn_par_start(e->threads - 1, work, e);
+    r->early = e;
+    r->stats.early += e->given.n;
+    r->pending = NULL; /* the worker links its tasks anew */
+    r->pending_tail = &r->pending;
+    return JANUS_OK;
+}
+
+uint32_t jn_early_count(const jn_early *e) { return e ? e->n : 0; }
+
+uint32_t jn_early_tasks(const jn_early *e, jn_task **out) {
+    if (e)
+        memcpy(out, e->task, e->n * sizeof *e->task);
+    return jn_early_count(e);
+}
+
+uint32_t jn_early_threads(const jn_early *e) {
+    return e ? e->threads : (uint32_t)janus_get_num_threads();
+}
+
+void jn_early_beside(jn_early *e, jn_lane *l) {
+    if (e)
+        l->lock = &e->lock;
+}
+
+janus_status jn_early_check(jn_run *r) {
+    if (!r->early || jn_par_started())
+        return JANUS_OK;
+    r->early = NULL; /* left as the worker had it, locked or not */
+    return jn_error(JANUS_INTERNAL, "the process was forked in the middle of a run");
+}
+
+janus_status jn_early_go_on(jn_run *r, jn_lane_tasks *lane, uint32_t n_lanes) {
+    JN_TRY(jn_early_check(r));
+    jn_early *e = r->early;
+    for (uint32_t k = 0; k < n_lanes; k++) {
+        lane[k].lane.lock = &e->lock;
+        lane[k].lane.stop = &e->stop;
+    }
+    pthread_mutex_lock(&e->waits);
+    e->next = lane;
+    e->n_next = n_lanes;
+    atomic_store(&e->go, true);
+    if (e->sleepers)
+        pthread_cond_broadcast(&e->told);
+    pthread_mutex_unlock(&e->waits);
+    if (n_lanes)
+        jn_lane_tasks_run(&lane[0]);
+    r->early = NULL;
+    jn_par_join();
+    jn_lane_count(&e->given.lane);
+    janus_status st = e->given.st;
+    if (st != JANUS_OK)
+        jn_error_publish(&e->given.error);
+    free_early(e);
+    return st;
+}
+
+janus_status jn_early_join(jn_run *r) { return r->early ? jn_early_go_on(r, NULL, 0) : JANUS_OK; }
+
+void jn_early_cancel(jn_run *r) {
+    if (!r->early)
+        return;
+    janus_error why = *janus_last_error();
+    atomic_store_explicit(&r->early->stop, true, memory_order_relaxed);
+    (void)jn_early_go_on(r, NULL, 0); /* its worker's error is no news */
+    jn_error_publish(&why);
+}

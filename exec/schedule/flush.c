@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tensor strand: tasks are issued by the host strand and executed by flushes.
+ *
+ * A task is issued with a level, one more than the highest among what it waits for: what runs
+ * together is decided in exec/schedule/levels.c, and on which thread in exec/schedule/lanes.c; a
+ * worker may start before the flush (exec/schedule/early.c).  In exact mode tasks run one by one in
+ * the order they were issued, which is the order of imperative execution.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "exec/device/dev_schedule.h"
+#include "exec/device/device.h"
+#include "exec/schedule/early.h"
+#include "exec/schedule/rows.h"
+#include "exec/state/run_internal.h"
+#include "exec/store/profile.h"
+#include "graph/base/status.h"
+
+enum { /* what starts a flush by itself: pending tasks, bytes of their outputs */
+       FLUSH_AT = 1 << 18,
+       FLUSH_BYTES = 256 << 20,
+       /* elements of work, half a millisecond and more, for which the embedding program's lock is
+        * given up: taking it again can cost a thread's turn */
+       LEAVE_COST = 1 << 21
+};
+
+/* What it waits for, neighbours of the same task once, and so its level. */
+static janus_status find_deps(jn_run *r, jn_task *t, uint32_t n) {
+    const jn_task *last = NULL;
+    if (JN_UNLIKELY(r->deps.n + n >= UINT32_MAX) || !jn_vec_reserve(&r->deps, r->deps.n + n))
+        return JN_NO_MEMORY();
+    t->id = r->n_pending;
+    t->first_dep = (uint32_t)r->deps.n;
+    for (uint32_t i = 0; i < n; i++) {
+        const jn_task *p = t->in[i]->task;
+        if (!p || p == last || p->done)
+            continue;
+        last = p;
+        r->deps.data[r->deps.n++] = p->id;
+        if (p->level >= t->level)
+            t->level = p->level + 1;
+    }
+    t->n_deps = (uint32_t)r->deps.n - t->first_dep;
+    return JANUS_OK;
+}
+
+static janus_status specialise_task(jn_run *r, jn_segment *seg, jn_task *t, jn_slot *slots) {
+    const jn_shape *in_buf[32], **in = in_buf;
+    if (seg->n_inputs > 32) {
+        in = jn_arena_alloc(&r->mem->arena, seg->n_inputs * sizeof *in);
+        if (!in)
+            return JN_NO_MEMORY();
+    }
+    for (uint32_t i = 0; i < seg->n_inputs; i++) {
+        jn_tval *v = slots[seg->input_slot[i]].t;
+        if (JN_UNLIKELY(!v))
+            return jn_error(JANUS_INTERNAL, "a tensor operand of segment %u is absent", seg->id);
+        if (JN_UNLIKELY(v->rows && !v->data))
+            JN_TRY(jn_rows_fill(r, v));
+        t->in[i] = v;
+        in[i] = v->shape;
+    }
+    JN_TRY(find_deps(r, t, seg->n_inputs));
+    for (uint32_t i = 0; i < seg->n_scalars; i++)
+        t->scalars[i] =
+            seg->scalars[i].is_const ? seg->scalars[i].value : slots[seg->scalars[i].slot].i;
+    /* the usual case: same shapes as last time */
+    jn_segment *like = seg->twin ? seg->twin : seg;
+    jn_seginst *last = like->insts;
+    bool hit = last != NULL;
+    for (uint32_t i = 0; hit && i < seg->n_inputs; i++)
+        hit = last->in[i] == in[i];
+    for (uint32_t i = 0; hit && i < seg->n_scalars; i++)
+        hit = !seg->scalars[i].shape || last->scalars[i] == t->scalars[i];
+    t->inst = last;
+    return hit ? JANUS_OK : jn_segment_specialise(like, r->set, in, t->scalars, &t->inst);
+}
+
+janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
+    size_t bytes = sizeof(jn_task) + seg->n_outputs * sizeof(jn_tval) +
+                   seg->n_inputs * sizeof(jn_tval *) + seg->n_scalars * sizeof(int64_t) +
+                   seg->n_accs * sizeof(jn_acc *);
+    jn_task *t = jn_arena_alloc(&r->mem->tasks, bytes);
+    if (!t)
+        return JN_NO_MEMORY();
+    t->next = NULL;
+    t->level = 0;
+    t->done = false;
+    t->leader = NULL;
+    t->late = NULL;
+    t->in = (jn_tval **)&t->out[seg->n_outputs];
+    t->scalars = (int64_t *)(t->in + seg->n_inputs);
+    t->accs = (jn_acc **)(t->scalars + seg->n_scalars);
+    JN_TRY(specialise_task(r, seg, t, slots));
+    for (uint32_t i = 0; i < seg->n_accs; i++) {
+        t->accs[i] = slots[seg->acc_slot[i]].acc;
+        if (JN_UNLIKELY(!t->accs[i]))
+            return jn_error(JANUS_INTERNAL, "an accumulator of segment %u is absent", seg->id);
+        if (t->accs[i]->read)
+            return jn_error(JANUS_INVALID_ARGUMENT, "acc.add after acc.get of one accumulator");
+    }
+    for (uint32_t i = 0; i < seg->n_outputs; i++) {
+        t->out[i] = (jn_tval){.shape = t->inst->out[i], .task = t};
+        r->pending_bytes += t->inst->out[i]->bytes;
+        slots[seg->output_slot[i]].t = &t->out[i];
+    }
+    if (t->level > r->max_level)
+        r->max_level = t->level;
+    *r->pending_tail = t;
+    r->pending_tail = &t->next;
+    r->pending_cost += t->inst->row_cost;
+    if (seg->n_accs || t->inst->wide)
+        r->early_at = UINT64_MAX;
+    if (++r->n_pending >= FLUSH_AT || r->pending_bytes >= FLUSH_BYTES)
+        return jn_flush(r);
+    return r->pending_cost < r->early_at ? JANUS_OK : jn_early_start(r);
+}
+
+static janus_status run_in_order(jn_lane *l, jn_task **task, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        if ((i & 63) == 63)
+            JN_TRY(jn_run_poll(l->run));
+        JN_TRY(jn_group_run(l, task[i]->inst, &task[i], 1));
+    }
+    return JANUS_OK;
+}
+
+janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level) {
+    jn_lane alone = {.run = r, .polls = true};
+    bool done = false;
+    janus_status st = jn_early_check(r);
+    if (st != JANUS_OK)
+        return st;
+    if (r->exact) {
+        st = run_in_order(&alone, task, n);
+    } else {
+        uint32_t given = jn_early_count(r->early);
+        if (n > 1) {
+            JN_TRY(jn_levels_late(r, task, n, given, max_level));
+            JN_TRY(jn_lanes_run(r, task, n, &done));
+        }
+        if (!done)
+            st = jn_early_join(r);
+        if (!done && st == JANUS_OK)
+            st = jn_levels_run(&alone, task + given, n - given);
+    }
+    jn_lane_count(&alone);
+    return st;
+}
+
+janus_status jn_flush(jn_run *r) {
+    jn_task *t = r->pending;
+    uint32_t n = r->n_pending, max_level = r->max_level;
+    r->pending = NULL;
+    r->pending_tail = &r->pending;
+    r->n_pending = r->max_level = 0;
+    r->pending_bytes = 0;
+    uint64_t cost = r->pending_cost;
+    r->pending_cost = 0;
+    r->early_at = jn_early_threshold(r);
+    if (!n)
+        return JANUS_OK;
+    int64_t start = jn_run_clock();
+    jn_task **task = jn_alloc(n * sizeof *task);
+    if (!task)
+        return JN_NO_MEMORY();
+    uint32_t given = jn_early_tasks(r->early, task);
+    for (uint32_t i = given; i < n; i++, t = t->next)
+        task[i] = t;
+    /* what was written to lists and dicts of the program refers to what they held, and is not
+     * looked at again: from there on the lock is kept */
+    bool leaves = JN_UNLIKELY(cost >= LEAVE_COST) && r->host.leave && r->host.enter && !r->away &&
+                  !r->dev && !r->containers;
+    if (leaves)
+        jn_run_leave(r);
+    janus_status st =
+        r->dev ? jn_schedule_flush(r, task, n, max_level) : jn_flush_tasks(r, task, n, max_level);
+    if (leaves)
+        jn_run_enter(r);
+    for (uint32_t i = 0; i < n && st == JANUS_OK; i++)
+        task[i]->done = true;
+    jn_free(task);
+    r->stats.tensor_ns += (uint64_t)(jn_run_clock() - start);
+    if (jn_prof_on())
+        jn_prof_add(JN_PROF_FLUSH, r->sub->name, NULL, start, n);
+    return st;
+}
+
+janus_status jn_tval_force(jn_run *r, jn_tval *v) {
+    if (jn_tval_ready(v))
+        return JANUS_OK;
+    if (v->rows)
+        return jn_rows_fill(r, v);
+    JN_TRY(jn_flush(r));
+    return v->data ? JANUS_OK : jn_error(JANUS_INTERNAL, "a promised tensor was not computed");
+}
+
+/* The tensors that a recursion meets have few shapes. */
+static const jn_shape *bound_shape(jn_planset *set, const janus_tensor *t) {
+    uint64_t key = t->dtype + 2 * (uint64_t)t->rank + (t->rank ? (uint64_t)t->dims[0] : 0);
+    const jn_shape **at = &set->bound[key % JN_BOUND_SHAPES], *s = *at;
+    if (s && s->dtype == t->dtype && s->rank == t->rank) {
+        int d = 0;
+        while (d < t->rank && s->dims[d] == t->dims[d])
+            d++;
+        if (d == t->rank)
+            return s;
+    }
+    s = jn_shape_intern(&set->shapes, (janus_dtype)t->dtype, t->rank, t->dims);
+    if (s)
+        *at = s;
+    return s;
+}
+
+janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, jn_tval **out) {
+    jn_bound *b = jn_arena_alloc(&r->mem->tasks, sizeof *b);
+    if (!b || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + 2))
+        return JN_NO_MEMORY();
+    const jn_shape *shape = bound_shape(r->set, t);
+    if (!shape)
+        return jn_error(JANUS_NO_MEMORY, "no memory for a tensor's shape");
+    janus_tensor *dense;
+    if (JN_UNLIKELY(t->storage->device != r->dev))
+        JN_TRY(jn_tensor_to(t, r->dev, false, &dense));
+    else
+        JN_TRY(jn_tensor_contiguous(t, &dense));
+    r->mem->owned.data[r->mem->owned.n++] = dense;
+    if (dense != t) {
+        janus_tensor_retain(t);
+        r->mem->owned.data[r->mem->owned.n++] = t;
+    }
+    char *data;
+    JN_TRY(jn_tensor_data(dense, &data));
+    *b = (jn_bound){{data, shape, NULL, t, dense, NULL}, o};
+    *out = &b->v;
+    return JANUS_OK;
+}
+
+janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out) {
+    JN_TRY(jn_tval_force(r, v));
+    if (v->tensor) {
+        janus_tensor_retain(v->tensor);
+        *out = v->tensor;
+        return JANUS_OK;
+    }
+    janus_tensor *t;
+    if (JN_UNLIKELY(r->dev != NULL)) {
+        JN_TRY(jn_dev_tensor(r->dev, (janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims,
+                             &t));
+        janus_status st = jn_dev_move(r->dev, jn_tensor_ready_data(t), v->data, v->shape->bytes);
+        if (st != JANUS_OK) {
+            janus_tensor_release(t);
+            return st;
+        }
+        *out = t;
+        return JANUS_OK;
+    }
+    JN_TRY(jn_tensor_empty((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, &t));
+    if (r->device != JN_DEVICE_NULL)
+        jn_copy_bytes(jn_tensor_ready_data(t), v->data, v->shape->bytes);
+    *out = t;
+    return JANUS_OK;
+}

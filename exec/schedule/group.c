@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Running a group: the rows of one specialisation at one level.
+ *
+ * Inputs that are the same for every row are passed as they are; rows that lie one after the other
+ * in one block are a view; others are gathered.  Outputs are one new block per output, and each
+ * task's promise points to its row.
+ *
+ * A large group is split into ranges of rows, one per thread, and a range into tiles whose
+ * temporaries stay in the cache.  The split depends on the group alone, and each range adds to an
+ * accumulator block of its own (summed when the accumulator is read), so results do not depend on
+ * timing.  A group that multiplies by a weight no cache holds is not split: its kernels are.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "exec/device/dev_trace.h"
+#include "exec/schedule/acc.h"
+#include "exec/schedule/branch.h"
+#include "exec/schedule/dev_group.h"
+#include "exec/schedule/group.h"
+#include "exec/schedule/rows.h"
+#include "exec/store/par.h"
+#include "exec/store/profile.h"
+#include "graph/base/status.h"
+
+enum {
+    TILE_BYTES = 512 << 10,      /* of temporaries per tile */
+    WIDE_TILE_BYTES = 128 << 20, /* where every tile reads a weight that no cache holds */
+    TILE_ROWS = 32,              /* at least: products of fewer rows are slow */
+    RANGE_COST = 1 << 16         /* elements of work that pay for waking another thread */
+};
+
+/* ---- the whole group
+ * ------------------------------------------------------------------------------ */
+
+static uint8_t input_layout(const jn_group *g, uint32_t i) {
+    char *first = g->task[0]->in[i]->data;
+    bool shared = true, block = true;
+    size_t bytes = g->inst->in[i]->bytes;
+    for (uint32_t t = 1; t < g->n && (shared || block); t++) {
+        char *p = g->task[t]->in[i]->data;
+        shared &= p == first;
+        block &= p == first + t * bytes;
+    }
+    return shared ? JN_ROWS_SHARED : block ? JN_ROWS_BLOCK : JN_ROWS_GATHER;
+}
+
+static bool scalar_shared(const jn_group *g, uint32_t i) {
+    for (uint32_t t = 1; t < g->n; t++)
+        if (g->task[t]->scalars[i] != g->task[0]->scalars[i])
+            return false;
+    return true;
+}
+
+static void find_layout(jn_group *g) {
+    const jn_segment *seg = g->inst->seg;
+    for (uint32_t i = 0; i < seg->n_inputs; i++) {
+        g->layout[i] = g->n == 1 ? JN_ROWS_SHARED : input_layout(g, i);
+        if (g->layout[i] != JN_ROWS_SHARED)
+            g->mask |= 1ull << i;
+    }
+    for (uint32_t i = 0; g->n > 1 && i < seg->n_scalars; i++)
+        if (!seg->scalars[i].is_const && !scalar_shared(g, i))
+            g->mask |= 1ull << (seg->n_inputs + i);
+}
+
+char *jn_run_memory(jn_run *r, size_t bytes) {
+    return JN_UNLIKELY(r->trace != NULL) ? jn_trace_take(r->trace, bytes)
+                                         : jn_mem_tensor(r->mem, bytes);
+}
+
+static janus_status place_outputs(jn_group *g, const jn_variant *v) {
+    const jn_segment *seg = g->inst->seg;
+    for (uint32_t i = 0; i < seg->n_outputs; i++) {
+        uint32_t value = seg->nodes[seg->output[i].index].value[seg->output[i].index_out];
+        size_t bytes = g->inst->out[i]->bytes;
+        bool rowed = v->rowed[value];
+        if (rowed && bytes && g->n > SIZE_MAX / bytes)
+            return JN_NO_MEMORY();
+        int32_t shared = g->inst->shares[i];
+        char *block = shared >= 0 ? g->task[0]->out[shared].data
+                                  : jn_run_memory(g->lane->run, rowed ? bytes * g->n : bytes);
+        if (!block)
+            return jn_error(JANUS_NO_MEMORY, "the run's memory limit of %zu bytes is reached",
+                            g->lane->run->mem->ceiling);
+        for (uint32_t t = 0; t < g->n; t++)
+            g->task[t]->out[i].data = block + (rowed ? t * bytes : 0);
+    }
+    return JANUS_OK;
+}
+
+/* Memory of the accumulators: of each range a block or a table. */
+static janus_status place_accs(jn_group *g, jn_variant *const *v) {
+    jn_run *r = g->lane->run;
+    for (uint32_t i = 0; i < g->inst->seg->n_accs; i++) {
+        jn_acc *acc = g->task[0]->accs[i];
+        unsigned adds = 0;
+        for (uint32_t k = 0; k < 2 * g->ranges; k++)
+            adds |= v[k] ? v[k]->adds[i] : 0;
+        acc->used = true;
+        acc->dense |= adds != JN_ADDS_ROWS;
+        for (uint32_t k = 0; k < g->ranges; k++) {
+            jn_acc_part *p = &acc->part[jn_group_part(g, k)];
+            if (acc->rows && adds & JN_ADDS_ROWS && !p->table)
+                JN_TRY(jn_table_take(r, acc->shape, &p->table));
+            if (adds & JN_ADDS_VALUES || (adds & JN_ADDS_ROWS && !p->table))
+                JN_TRY(jn_acc_block(r, acc, jn_group_part(g, k)));
+        }
+    }
+    return JANUS_OK;
+}
+
+/* Room for the rows of products that are put off: per node those of x and of z. */
+static janus_status place_products(jn_group *g, const jn_variant *v) {
+    const jn_segment *seg = g->inst->seg;
+    if (!v->n_products)
+        return JANUS_OK;
+    g->product = jn_arena_alloc(&g->lane->run->mem->tasks, seg->n_nodes * sizeof *g->product);
+    if (!g->product)
+        return JN_NO_MEMORY();
+    for (uint32_t i = 0; i < seg->n_nodes; i++) {
+        const jn_vnode *vn = &v->nodes[i];
+        if (vn->mode == JN_V_PRODUCT)
+            JN_TRY(jn_acc_product(g->lane->run, g->task[0]->accs[vn->acc], jn_group_part(g, 0),
+                                  g->n * vn->in[0].dims[0], vn->in[0].dims[1], vn->in[1].dims[1],
+                                  &g->product[i][0], &g->product[i][1]));
+    }
+    return JANUS_OK;
+}
+
+/* ---- ranges
+ * -------------------------------------------------------------------------------------- */
+
+typedef struct range_job {
+    jn_group *g;
+    jn_variant *v[2 * JN_MAX_RANGES]; /* per range: its tiles, its last tile */
+    uint32_t tile_rows;
+    janus_status st[JN_MAX_RANGES];
+    janus_error error[JN_MAX_RANGES];
+    uint64_t kernels[JN_MAX_RANGES];
+} range_job;
+
+static uint32_t range_begin(const jn_group *g, uint32_t k) {
+    return (uint32_t)((uint64_t)g->n * k / g->ranges);
+}
+
+static void run_ranges(void *arg, int64_t begin, int64_t end) {
+    range_job *j = arg;
+    for (int64_t k = begin; k < end; k++) {
+        uint32_t at = range_begin(j->g, (uint32_t)k), stop = range_begin(j->g, (uint32_t)k + 1);
+        for (; at < stop && j->st[k] == JANUS_OK; at += j->tile_rows) {
+            uint32_t n = stop - at < j->tile_rows ? stop - at : j->tile_rows;
+            j->st[k] = jn_tile_run(j->g, j->v[2 * k + (n != j->tile_rows)], j->g->task + at, n,
+                                   (uint32_t)k, &j->kernels[k]);
+        }
+        if (j->st[k] != JANUS_OK)
+            j->error[k] = *janus_last_error();
+    }
+}
+
+/* How many ranges and rows per tile: from the group alone. */
+static uint32_t plan_ranges(jn_group *g) {
+    uint64_t cost = (uint64_t)g->inst->row_cost * g->n;
+    int threads = janus_get_num_threads();
+    g->ranges = 1;
+    if (g->lane->run->dev)
+        return g->n;
+    if (!g->lane->lock && !g->lane->run->exact && !g->inst->wide && threads > 1 && g->n >= 2 &&
+        cost >= 2 * RANGE_COST) {
+        g->ranges = cost / RANGE_COST < (uint64_t)threads ? (uint32_t)(cost / RANGE_COST)
+                                                          : (uint32_t)threads;
+        if (g->ranges > JN_MAX_RANGES)
+            g->ranges = JN_MAX_RANGES;
+        if (g->ranges > g->n)
+            g->ranges = g->n;
+    }
+    uint32_t rows = (g->n + g->ranges - 1) / g->ranges;
+    size_t fit = (g->inst->wide ? WIDE_TILE_BYTES : TILE_BYTES) / (g->inst->row_bytes + 1);
+    if (fit < TILE_ROWS)
+        fit = TILE_ROWS;
+    return rows > fit ? (uint32_t)fit : rows;
+}
+
+static janus_status get_variants(jn_group *g, range_job *j) {
+    for (uint32_t k = 0; k < g->ranges; k++) {
+        uint32_t rows = range_begin(g, k + 1) - range_begin(g, k), part = jn_group_part(g, k);
+        uint32_t full = rows < j->tile_rows ? 0 : j->tile_rows, last = rows % j->tile_rows;
+        if (full)
+            JN_TRY(jn_variant_get(g->lane, g->inst, (jn_variant_key){g->mask, part, JN_FOR_TILES},
+                                  full, &j->v[2 * k]));
+        if (last)
+            JN_TRY(jn_variant_get(g->lane, g->inst, (jn_variant_key){g->mask, part, JN_FOR_LAST},
+                                  last, &j->v[2 * k + 1]));
+    }
+    return JANUS_OK;
+}
+
+/* Where results go.  Under the lane's lock. */
+static janus_status place(jn_group *g, const range_job *j, const jn_variant *any) {
+    JN_TRY(place_outputs(g, any));
+    JN_TRY(place_accs(g, j->v));
+    if (g->lane->run->device == JN_DEVICE_NULL)
+        return JANUS_OK;
+    return place_products(g, j->v[0] ? j->v[0] : j->v[1]);
+}
+
+static janus_status run_group(jn_group *g) {
+    jn_run *r = g->lane->run;
+    range_job j = {.g = g};
+    if (g->n > 1)
+        jn_group_order(g);
+    for (uint32_t t = 0; t < g->n; t++)
+        g->task[t]->leader = g->task[0];
+    find_layout(g);
+    j.tile_rows = plan_ranges(g);
+    JN_TRY(get_variants(g, &j));
+    jn_variant *any = j.v[0] ? j.v[0] : j.v[1];
+    if (any->single && g->n > 1 && g->mask) /* its rows are not marked: ask one that is */
+        JN_TRY(jn_variant_get(g->lane, g->inst,
+                              (jn_variant_key){g->mask, jn_group_part(g, 0), JN_FOR_ROWS}, 2,
+                              &any));
+    for (uint32_t i = 0; i < g->inst->seg->n_accs; i++)
+        JN_TRY(jn_acc_make_room(g->lane, g->task[0]->accs[i], jn_group_part(g, 0)));
+    jn_lane_lock(g->lane);
+    janus_status st = place(g, &j, any);
+    jn_lane_unlock(g->lane);
+    if (st != JANUS_OK || r->device == JN_DEVICE_NULL)
+        return st;
+    bool done = false;
+    if (r->dev)
+        st = jn_dev_rows_replay(g->lane, g->inst,
+                                (jn_variant_key){g->mask, jn_group_part(g, 0), JN_FOR_TILES}, any,
+                                g->task, g->n, &done);
+    if (st != JANUS_OK || done)
+        return st;
+    if (r->dev)
+        return jn_dev_group_run(r, g->inst, j.v[0] ? j.v[0] : j.v[1], g->task, g->n);
+    if (g->ranges == 1)
+        run_ranges(&j, 0, 1);
+    else
+        jn_parallel_for(g->ranges, 1, run_ranges, &j);
+    for (uint32_t k = 0; k < g->ranges; k++) {
+        g->lane->kernels += j.kernels[k];
+        if (j.st[k] != JANUS_OK) {
+            if (g->ranges > 1)
+                jn_error_publish(&j.error[k]);
+            return j.st[k];
+        }
+    }
+    return JANUS_OK;
+}
+
+/* A segment is named after the first op that is not the host's to fold, and has its place. */
+static void record(const jn_group *g, int64_t start) {
+    const jn_segment *seg = g->inst->seg;
+    const jn_segnode *n = seg->n_nodes ? &seg->nodes[seg->n_nodes - 1] : NULL;
+    char name[128];
+    snprintf(name, sizeof name, "%u ops to %s", seg->n_nodes, n ? n->op->name : "nothing");
+    jn_prof_add(JN_PROF_GROUP, name, n ? &n->node->loc : NULL, start, g->n);
+}
+
+/* Rows must add to the same accumulators and fit the mask; else they run one by one. */
+static bool fits_one_group(const jn_segment *seg, jn_task **task, uint32_t n) {
+    if (seg->n_inputs + seg->n_scalars > 64)
+        return false;
+    for (uint32_t t = 1; t < n; t++)
+        for (uint32_t i = 0; i < seg->n_accs; i++)
+            if (task[t]->accs[i] != task[0]->accs[i])
+                return false;
+    return true;
+}
+
+janus_status jn_group_run(jn_lane *l, jn_seginst *inst, jn_task **task, uint32_t n) {
+    if (JN_UNLIKELY(inst->seg->branch != NULL))
+        return jn_branch_run(l, inst, task, n);
+    bool together = n == 1 || fits_one_group(inst->seg, task, n);
+    uint8_t few[64], *layout = few;
+    if (inst->seg->n_inputs > 64 && !(layout = jn_alloc(inst->seg->n_inputs)))
+        return JN_NO_MEMORY();
+    janus_status st = JANUS_OK;
+    for (uint32_t at = 0; at < n && st == JANUS_OK; at += together ? n : 1) {
+        jn_group g = {
+            .lane = l, .inst = inst, .task = task + at, .n = together ? n : 1, .layout = layout};
+        int64_t start = jn_prof_begin();
+        st = run_group(&g);
+        if (JN_UNLIKELY(start))
+            record(&g, start);
+        l->batches++;
+    }
+    if (layout != few)
+        jn_free(layout);
+    l->tasks += n;
+    l->ops += (uint64_t)n * inst->seg->n_nodes;
+    return st;
+}

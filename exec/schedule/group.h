@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A group at work: what exec/schedule/group.c decides for all rows and exec/schedule/tile.c does
+ * for some of them. */
+#ifndef JN_EXEC_GROUP_H
+#define JN_EXEC_GROUP_H
+
+#include "exec/kernels/variant.h"
+#include "exec/state/run_internal.h"
+
+enum { JN_ROWS_SHARED, JN_ROWS_BLOCK, JN_ROWS_GATHER };
+
+typedef struct jn_group {
+    jn_lane *lane;
+    jn_seginst *inst;
+    jn_task **task; /* n rows */
+    uint32_t n;
+    uint32_t ranges; /* that run on threads of their own; 1 in a lane beside others */
+    uint64_t mask;
+    uint8_t *layout;     /* per input */
+    char *(*product)[2]; /* per node: where the rows of a product go */
+} jn_group;
+
+/* The number of a range among the parts of accumulators, scratch and variants. */
+static inline uint32_t jn_group_part(const jn_group *g, uint32_t range) {
+    return g->lane->index + range;
+}
+
+/* exec/schedule/order.c: puts the rows, at least two, into the order in which most of them are read
+ * where they lie. */
+void jn_group_order(jn_group *g);
+/* Room for the temporaries of n rows in a range: running them then allocates nothing. */
+janus_status jn_tile_reserve(const jn_group *g, const jn_variant *v, uint32_t n, uint32_t range);
+/* Runs the rows task[0..n-1] of a group; *kernels += kernels called. */
+janus_status jn_tile_run(jn_group *g, jn_variant *v, jn_task **task, uint32_t n, uint32_t range,
+                         uint64_t *kernels);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lanes: tasks that do not depend on each other, on threads of their own.
+ *
+ * The examples of a mini-batch meet only in the sum of their losses: forward and backward of one
+ * tree read nothing of another one.  So instead of cutting every group into ranges of rows, with
+ * all threads waiting for each other after every group, the tasks are dealt to lanes, one per
+ * thread, which run through all levels by themselves; what a lane has written stays in the cache of
+ * its core.
+ *
+ * Light tasks, such as the sums of losses, belong to no lane.  Phases alternate: light tasks that
+ * wait for nothing, heavy tasks, light tasks that wait for these, and so on.  Heavy tasks that are
+ * connected without light ones between them are one component and stay in one lane; a light task
+ * that waits for one component alone goes with it.  Components are dealt by cost, the largest
+ * first, to the lane that has least; all of this is decided by the tasks and the thread count
+ * alone, so results do not depend on timing.  Tasks of one component, or of costs that differ too
+ * much, are left to ranges of rows.  So are products by a weight that no cache holds, which every
+ * lane would read for itself at every level.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "exec/schedule/early.h"
+#include "exec/store/par.h"
+#include "graph/base/status.h"
+
+enum {
+    HEAVY = 1 << 16,     /* elements of work of all tasks of a specialisation that make it heavy */
+    LANE_COST = 1 << 17, /* elements of work that a lane should have */
+    ISSUE_COST = 2600,   /* elements of work done while the host strand issues a task */
+    MAX_PHASES = 2 * 8   /* more are run better group by group */
+};
+
+typedef struct component {
+    uint64_t cost;
+    uint32_t root; /* its first task */
+} component;
+
+typedef struct dealing {
+    jn_task **task;
+    const uint32_t *deps;
+    uint32_t n, lanes, phases;
+    uint64_t wide;  /* cost of the tasks that lanes would slow down */
+    uint32_t from;  /* the first ones are run, or a worker has them */
+    bool early;     /* it has them: one component with what hangs on them */
+    uint32_t given; /* the first one that it has */
+    uint64_t early_cost;
+    /* per task */
+    uint32_t *parent; /* union-find over heavy ones */
+    uint32_t *phase;
+    uint32_t *lane; /* of a root */
+    uint64_t *cost; /* of a root */
+    component *component;
+    uint32_t n_components;
+    jn_task **sorted; /* by phase and lane */
+    uint32_t *start;  /* per phase and lane */
+} dealing;
+
+void jn_tasks_count(jn_task *const *task, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        task[i]->inst->count.n = 0;
+    for (uint32_t i = 0; i < n; i++)
+        task[i]->inst->count.n++;
+}
+
+bool jn_task_heavy(const jn_task *t) {
+    return (uint64_t)t->inst->row_cost * t->inst->count.n >= HEAVY;
+}
+
+static uint32_t find(uint32_t *parent, uint32_t i) {
+    while (parent[i] != i)
+        i = parent[i] = parent[parent[i]];
+    return i;
+}
+
+/* The earlier one becomes the root. */
+static void join(uint32_t *parent, uint32_t a, uint32_t b) {
+    a = find(parent, a);
+    b = find(parent, b);
+    if (a < b)
+        parent[b] = a;
+    else
+        parent[a] = b;
+}
+
+/* Does a light task wait for tasks of one component, and for no light one that others wait for? */
+static bool adopted(const dealing *d, const jn_task *t) {
+    uint32_t owner = UINT32_MAX;
+    for (uint32_t k = 0; k < t->n_deps; k++) {
+        uint32_t p = d->deps[t->first_dep + k];
+        if ((p < d->from && !d->early) || d->phase[p] == 0)
+            continue;
+        uint32_t root = d->phase[p] & 1 ? find(d->parent, p) : UINT32_MAX;
+        if (root == UINT32_MAX || (owner != UINT32_MAX && root != owner))
+            return false;
+        owner = root;
+    }
+    return owner != UINT32_MAX;
+}
+
+/* Heavy tasks have odd phases, light ones even phases. */
+static void find_components(dealing *d) {
+    jn_tasks_count(d->task, d->n);
+    d->given = d->from;
+    for (uint32_t i = d->from; i-- > 0;)
+        if (!d->task[i]->done)
+            d->given = i;
+    for (uint32_t i = 0; i < d->from; i++) {
+        d->parent[i] = d->task[i]->done ? i : d->given;
+        d->phase[i] = !d->task[i]->done;
+    }
+    d->phases = d->early ? 2 : 0;
+    for (uint32_t i = d->from; i < d->n; i++) {
+        const jn_task *t = d->task[i];
+        bool heavy = jn_task_heavy(t) || adopted(d, t);
+        uint32_t phase = heavy;
+        d->parent[i] = i;
+        for (uint32_t k = 0; k < t->n_deps; k++) {
+            uint32_t p = d->deps[t->first_dep + k];
+            if (p < d->from && !d->early)
+                continue;
+            bool same = (d->phase[p] & 1) == heavy;
+            uint32_t after = d->phase[p] + !same;
+            phase = after > phase ? after : phase;
+            if (same && heavy)
+                join(d->parent, i, p);
+        }
+        d->phase[i] = phase;
+        if (phase >= d->phases)
+            d->phases = phase + 1;
+    }
+    for (uint32_t i = d->early ? 0 : d->from; i < d->n; i++) {
+        if (!(d->phase[i] & 1))
+            continue;
+        uint32_t root = find(d->parent, i);
+        if (d->cost[root] == 0)
+            d->component[d->n_components++].root = root;
+        d->cost[root] += d->task[i]->inst->row_cost;
+        d->early_cost += i < d->from ? d->task[i]->inst->row_cost : 0;
+        d->wide += d->task[i]->inst->wide ? d->task[i]->inst->row_cost : 0;
+    }
+}
+
+static int dearest_first(const void *pa, const void *pb) {
+    const component *a = pa, *b = pb;
+    if (a->cost != b->cost)
+        return a->cost < b->cost ? 1 : -1;
+    return a->root < b->root ? -1 : a->root > b->root;
+}
+
+/* Deals the components to lanes; false if that does not make lanes of about equal cost. */
+static bool deal(dealing *d, uint32_t threads) {
+    uint64_t total = 0, lane[JN_MAX_RANGES] = {0}, most = 0;
+    for (uint32_t c = 0; c < d->n_components; c++)
+        total += d->component[c].cost = d->cost[d->component[c].root];
+    d->lanes = threads < JN_MAX_RANGES ? threads : JN_MAX_RANGES;
+    if (d->lanes > total / LANE_COST)
+        d->lanes = (uint32_t)(total / LANE_COST);
+    if (d->lanes < 2 || d->n_components < d->lanes || d->wide > total / 2)
+        return false;
+    qsort(d->component, d->n_components, sizeof *d->component, dearest_first);
+    if (d->early && d->given < d->from) {
+        uint64_t ahead = ISSUE_COST * (uint64_t)(d->n - d->from);
+        lane[1] = d->cost[d->given] - (ahead < d->early_cost ? ahead : d->early_cost);
+        total -= d->cost[d->given] - lane[1];
+        d->lane[d->given] = 1;
+        most = lane[1];
+    }
+    for (uint32_t c = 0; c < d->n_components; c++) {
+        if (d->given < d->from && d->component[c].root == d->given)
+            continue;
+        uint32_t best = 0;
+        for (uint32_t l = 1; l < d->lanes; l++)
+            if (lane[l] < lane[best])
+                best = l;
+        lane[best] += d->component[c].cost;
+        most = lane[best] > most ? lane[best] : most;
+        d->lane[d->component[c].root] = best;
+    }
+    return most <= total / d->lanes * 5 / 4;
+}
+
+/* Sorts by phase and lane, in issue order; light tasks are lane 0's. */
+static void sort(dealing *d) {
+    size_t keys = (size_t)d->phases * d->lanes;
+    for (uint32_t i = d->from; i < d->n; i++) {
+        uint32_t lane = d->phase[i] & 1 ? d->lane[find(d->parent, i)] : 0;
+        d->phase[i] = d->phase[i] * d->lanes + lane;
+    }
+    for (uint32_t i = d->from; i < d->n; i++)
+        d->start[d->phase[i] + 1]++;
+    for (size_t k = 0; k < keys; k++)
+        d->start[k + 1] += d->start[k];
+    for (uint32_t i = d->from; i < d->n; i++)
+        d->sorted[d->start[d->phase[i]]++] = d->task[i];
+    for (size_t k = keys; k > 0; k--)
+        d->start[k] = d->start[k - 1];
+    d->start[0] = 0;
+}
+
+/* ---- running -----------------------------------------------------------------------------------
+ */
+
+typedef struct lane_job {
+    jn_lane_tasks lane[JN_MAX_RANGES];
+    pthread_t caller;
+} lane_job;
+
+static void run_lanes(void *arg, int64_t begin, int64_t end) {
+    lane_job *j = arg;
+    for (int64_t k = begin; k < end; k++) {
+        j->lane[k].lane.polls = pthread_equal(pthread_self(), j->caller) != 0;
+        jn_lane_tasks_run(&j->lane[k]);
+    }
+}
+
+/* A phase of heavy tasks. */
+static janus_status run_phase(jn_run *r, const dealing *d, uint32_t phase) {
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    atomic_bool stop = false;
+    lane_job *j = jn_calloc(1, sizeof *j);
+    if (!j)
+        return JN_NO_MEMORY();
+    const uint32_t *start = d->start + (size_t)phase * d->lanes;
+    for (uint32_t k = 0; k < d->lanes; k++) {
+        j->lane[k].lane = (jn_lane){.run = r, .index = k, .lock = &lock, .stop = &stop};
+        j->lane[k].task = d->sorted + start[k];
+        j->lane[k].n = start[k + 1] - start[k];
+    }
+    j->caller = pthread_self();
+    janus_status st = JANUS_OK;
+    if (r->early) {
+        j->lane[0].lane.polls = true;
+        st = jn_early_go_on(r, j->lane, d->lanes);
+    } else {
+        jn_parallel_for(d->lanes, 1, run_lanes, j);
+    }
+    for (uint32_t k = 0; k < d->lanes; k++) {
+        jn_lane_count(&j->lane[k].lane);
+        if (st != JANUS_OK || j->lane[k].st == JANUS_OK || j->lane[k].lane.stopped)
+            continue;
+        st = j->lane[k].st;
+        jn_error_publish(&j->lane[k].error);
+    }
+    jn_free(j);
+    return st;
+}
+
+static janus_status run_phases(jn_run *r, const dealing *d) {
+    janus_status st = JANUS_OK;
+    for (uint32_t p = 0; p < d->phases && st == JANUS_OK; p++) {
+        if (p & 1) {
+            st = jn_run_poll(r);
+            if (st == JANUS_OK)
+                st = run_phase(r, d, p);
+            continue;
+        }
+        jn_lane alone = {.run = r, .polls = true};
+        jn_early_beside(r->early, &alone);
+        const uint32_t *start = d->start + (size_t)p * d->lanes;
+        st = jn_levels_run(&alone, d->sorted + start[0], start[1] - start[0]);
+        jn_lane_count(&alone);
+    }
+    return st;
+}
+
+/* Finds lanes; false if there are none. */
+static janus_status find_lanes(dealing *d, uint32_t threads, bool *found) {
+    uint32_t n = d->n;
+    *found = false;
+    d->parent = jn_alloc((size_t)n * 3 * sizeof *d->parent);
+    d->cost = jn_calloc(n, sizeof *d->cost);
+    d->component = jn_alloc((size_t)n * sizeof *d->component);
+    if (!d->parent || !d->cost || !d->component)
+        return JN_NO_MEMORY();
+    d->phase = d->parent + n;
+    d->lane = d->phase + n;
+    find_components(d);
+    if (d->phases > MAX_PHASES || !deal(d, threads))
+        return JANUS_OK;
+    d->sorted = jn_alloc((size_t)n * sizeof *d->sorted);
+    d->start = jn_calloc((size_t)d->phases * d->lanes + 2, sizeof *d->start);
+    if (!d->sorted || !d->start)
+        return JN_NO_MEMORY();
+    sort(d);
+    *found = true;
+    return JANUS_OK;
+}
+
+static void drop(dealing *d) {
+    jn_free(d->parent);
+    jn_free(d->cost);
+    jn_free(d->component);
+    jn_free(d->sorted);
+    jn_free(d->start);
+}
+
+janus_status jn_lanes_run(jn_run *r, jn_task **task, uint32_t n, bool *done) {
+    uint32_t threads = jn_early_threads(r->early), from = jn_early_count(r->early);
+    *done = false;
+    if (threads < 2 || jn_par_inside() || r->device != JN_DEVICE_CPU)
+        return JANUS_OK;
+    dealing d = {
+        .task = task, .deps = r->deps.data, .n = n, .from = from, .early = r->early != NULL};
+    janus_status st = find_lanes(&d, threads, done);
+    if (st == JANUS_OK && !*done && d.early) { /* too much hangs on what the worker has */
+        drop(&d);
+        JN_TRY(jn_early_join(r));
+        d = (dealing){.task = task, .deps = r->deps.data, .n = n, .from = from};
+        st = find_lanes(&d, threads, done);
+    }
+    if (st == JANUS_OK && *done) {
+        if (r->stats.lanes < d.lanes)
+            r->stats.lanes = d.lanes;
+        st = run_phases(r, &d);
+    }
+    drop(&d);
+    return st;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of large tensors: see exec/schedule/rows.h. */
+#include "config.h"
+
+#include "exec/schedule/rows.h"
+
+#include <string.h>
+
+#include "exec/schedule/acc.h"
+#include "exec/store/tensor_rows.h"
+#include "graph/base/alloc.h"
+
+enum {
+    TABLE_BYTES = 64 << 10, /* smaller sums are cheap to keep dense */
+    FEW_PART = 4            /* more than a part of the rows touched: dense is cheaper */
+};
+
+static size_t row_bytes(const jn_shape *s) { return s->bytes / (size_t)s->dims[0]; }
+
+/* ---- tables ------------------------------------------------------------------------------------
+ */
+
+bool jn_rows_wanted(const jn_run *r, const jn_shape *s) {
+    bool host = r->device == JN_DEVICE_CPU || r->device == JN_DEVICE_REF;
+    return !r->exact && host && s->rank == 2 && s->bytes >= TABLE_BYTES &&
+           s->dims[0] < UINT32_MAX && (s->dtype == JANUS_F32 || s->dtype == JANUS_F64);
+}
+
+static void table_free(jn_table *t) {
+    jn_free_aligned(t->data);
+    jn_free(t->seen);
+    jn_free(t->touched);
+    jn_free(t);
+}
+
+void jn_tables_free(jn_table *list) {
+    while (list) {
+        jn_table *next = list->next;
+        table_free(list);
+        list = next;
+    }
+}
+
+janus_status jn_table_take(jn_run *r, const jn_shape *s, jn_table **out) {
+    jn_table **at = &r->set->tables, *t;
+    while (*at && (*at)->shape != s)
+        at = &(*at)->next;
+    if ((t = *at)) {
+        *at = t->next;
+    } else {
+        size_t n = (size_t)s->dims[0];
+        if (s->bytes > r->mem->ceiling || !(t = jn_calloc(1, sizeof *t)))
+            return jn_error(JANUS_NO_MEMORY, "no memory for a gradient of %zu bytes", s->bytes);
+        t->shape = s;
+        t->data = jn_alloc_aligned(s->bytes);
+        t->seen = jn_calloc(n, 1);
+        t->touched = jn_alloc(n * sizeof *t->touched);
+        if (!t->data || !t->seen || !t->touched) {
+            table_free(t);
+            return jn_error(JANUS_NO_MEMORY, "no memory for a gradient of %zu bytes", s->bytes);
+        }
+        memset(t->data, 0, s->bytes);
+    }
+    t->next = r->tables;
+    r->tables = t;
+    *out = t;
+    return JANUS_OK;
+}
+
+void jn_table_return(jn_run *r, jn_table *t) {
+    size_t bytes = row_bytes(t->shape);
+    for (uint32_t i = 0; i < t->n; i++) {
+        memset(t->data + t->touched[i] * bytes, 0, bytes);
+        t->seen[t->touched[i]] = 0;
+    }
+    t->n = 0;
+    jn_table **at = &r->tables;
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
+    t->next = r->set->tables;
+    r->set->tables = t;
+}
+
+void jn_table_touch(jn_table *t, const jn_view *index) {
+    int64_t n = 1, rows = t->shape->dims[0];
+    for (int d = 0; d < index->rank; d++)
+        n *= index->dims[d];
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = index->dtype == JANUS_I32 ? ((const int32_t *)index->data)[i]
+                                                : ((const int64_t *)index->data)[i];
+        row += row < 0 ? rows : 0;
+        if (row < 0 || row >= rows || t->seen[row])
+            continue; /* out of range: the kernel's to tell */
+        t->seen[row] = 1;
+        t->touched[t->n++] = (uint32_t)row;
+    }
+}
+
+/* ---- sums --------------------------------------------------------------------------------------
+ */
+
+janus_status jn_rows_leave(jn_run *r, jn_acc *a) {
+    size_t bytes = row_bytes(a->shape);
+    int64_t n = a->shape->numel / a->shape->dims[0];
+    for (uint32_t k = 0; k < JN_MAX_RANGES; k++) {
+        jn_acc_part *p = &a->part[k];
+        jn_table *t = p->table;
+        if (!t)
+            continue;
+        JN_TRY(jn_acc_block(r, a, k));
+        if (!p->written)
+            memset(p->data, 0, a->shape->bytes);
+        p->written = true;
+        for (uint32_t i = 0; i < t->n; i++)
+            JN_TRY(jn_add_elements(a->shape->dtype, p->data + t->touched[i] * bytes,
+                                   t->data + t->touched[i] * bytes, n, &jn_par_serial));
+        p->table = NULL;
+        jn_table_return(r, t);
+    }
+    a->rows = false;
+    return JANUS_OK;
+}
+
+/* Row counts that occur: few, since every one makes specialisations of what works on them. */
+static uint32_t round_up(uint32_t n) {
+    uint32_t step = 16;
+    while (step * 8 <= n)
+        step *= 2;
+    return (n + step - 1) / step * step;
+}
+
+static janus_status new_value(jn_run *r, jn_tval **out) {
+    *out = jn_arena_zalloc(&r->mem->tasks, sizeof **out);
+    return *out ? JANUS_OK : JN_NO_MEMORY();
+}
+
+/* A row-major value [n, dims of `like` behind the first], uninitialised. */
+static janus_status new_compact(jn_run *r, const jn_shape *like, int64_t n, jn_tval **out) {
+    int64_t dims[JN_MAX_RANK];
+    memcpy(dims, like->dims, (size_t)like->rank * sizeof *dims);
+    dims[0] = n;
+    JN_TRY(new_value(r, out));
+    jn_tval *v = *out;
+    v->shape = jn_shape_intern(&r->set->shapes, (janus_dtype)like->dtype, like->rank, dims);
+    v->data = v->shape ? jn_mem_tensor(r->mem, v->shape->bytes) : NULL;
+    return v->data ? JANUS_OK : jn_error(JANUS_NO_MEMORY, "no memory for %lld rows", (long long)n);
+}
+
+janus_status jn_rows_sum(jn_run *r, jn_acc *a) {
+    size_t bytes = row_bytes(a->shape);
+    int64_t row_numel = a->shape->numel / a->shape->dims[0];
+    uint32_t most = 0, n = 0;
+    for (int k = 0; k < JN_MAX_RANGES; k++)
+        most += a->part[k].table ? a->part[k].table->n : 0;
+    if (most > a->shape->dims[0] / FEW_PART)
+        return jn_rows_leave(r, a);
+    jn_rows *rows = jn_arena_alloc(&r->mem->tasks, sizeof *rows);
+    uint32_t *index = jn_arena_alloc(&r->mem->tasks, (most + 1) * sizeof *index);
+    if (!rows || !index)
+        return JN_NO_MEMORY();
+    jn_tval *compact;
+    JN_TRY(new_compact(r, a->shape, round_up(most), &compact));
+    for (int k = 0; k < JN_MAX_RANGES; k++) {
+        const jn_table *t = a->part[k].table;
+        for (uint32_t i = 0; t && i < t->n; i++) {
+            uint32_t row = t->touched[i];
+            char *to = compact->data + n * bytes;
+            if (!t->seen[row])
+                continue; /* came with an earlier range */
+            memcpy(to, t->data + row * bytes, bytes);
+            for (int j = k + 1; j < JN_MAX_RANGES; j++) {
+                jn_table *o = a->part[j].table;
+                if (!o || !o->seen[row])
+                    continue;
+                JN_TRY(jn_add_elements(a->shape->dtype, to, o->data + row * bytes, row_numel,
+                                       &jn_par_serial));
+                o->seen[row] = 0;
+            }
+            index[n++] = row;
+        }
+    }
+    memset(compact->data + n * bytes, 0, compact->shape->bytes - n * bytes);
+    for (int k = 0; k < JN_MAX_RANGES; k++) {
+        if (a->part[k].table)
+            jn_table_return(r, a->part[k].table);
+        a->part[k].table = NULL;
+    }
+    *rows = (jn_rows){n, index, compact, NULL};
+    a->value = (jn_tval){.shape = a->shape, .rows = rows};
+    return JANUS_OK;
+}
+
+/* ---- steps -------------------------------------------------------------------------------------
+ */
+
+/* The rows of an operand of a step, with zeros behind them. */
+static janus_status operand_rows(jn_run *r, jn_tval *v, const jn_rows *like, jn_tval **out) {
+    if (v->rows && v->rows->index == like->index) {
+        *out = v->rows->compact;
+        return JANUS_OK;
+    }
+    JN_TRY(jn_tval_force(r, v));
+    JN_TRY(new_compact(r, v->shape, like->compact->shape->dims[0], out));
+    size_t bytes = row_bytes(v->shape);
+    for (uint32_t i = 0; i < like->n; i++)
+        memcpy((*out)->data + i * bytes, v->data + like->index[i] * bytes, bytes);
+    memset((*out)->data + like->n * bytes, 0, (*out)->shape->bytes - like->n * bytes);
+    return JANUS_OK;
+}
+
+static jn_slot *operand_slot(const jn_segment *seg, jn_slot *slots, uint32_t i) {
+    return &slots[seg->input_slot[seg->nodes[0].in[i].index]];
+}
+
+janus_status jn_rows_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
+    jn_tval *base = operand_slot(seg, slots, 0)->t, *by = operand_slot(seg, slots, 1)->t;
+    jn_slot before[4];
+    bool few = by && base && by->rows && base->shape == by->shape && seg->n_inputs <= 4;
+    for (uint32_t i = 0; few && i < seg->n_inputs; i++)
+        few = slots[seg->input_slot[i]].t && slots[seg->input_slot[i]].t->shape == by->shape;
+    if (!few)
+        return jn_issue(r, seg, slots);
+    const jn_rows *like = by->rows;
+    janus_status st = JANUS_OK;
+    jn_tval *in[4];
+    for (uint32_t i = 0; i < seg->n_inputs && st == JANUS_OK; i++)
+        st = operand_rows(r, slots[seg->input_slot[i]].t, like, &in[i]);
+    JN_TRY(st);
+    for (uint32_t i = 0; i < seg->n_inputs; i++) {
+        before[i] = slots[seg->input_slot[i]];
+        slots[seg->input_slot[i]].t = in[i];
+    }
+    st = jn_issue(r, seg, slots);
+    for (uint32_t i = 0; i < seg->n_inputs; i++)
+        slots[seg->input_slot[i]] = before[i];
+    JN_TRY(st);
+    jn_rows *rows = jn_arena_alloc(&r->mem->tasks, sizeof *rows);
+    jn_slot *out = &slots[seg->output_slot[0]];
+    jn_tval *v;
+    if (!rows)
+        return JN_NO_MEMORY();
+    JN_TRY(new_value(r, &v));
+    bool again = base->rows && base->rows->index == like->index;
+    *rows = (jn_rows){like->n, like->index, out->t, again ? base->rows->base : base};
+    *v = (jn_tval){.shape = base->shape, .rows = rows};
+    out->t = v;
+    return JANUS_OK;
+}
+
+/* ---- leaving -----------------------------------------------------------------------------------
+ */
+
+janus_status jn_rows_fill(jn_run *r, jn_tval *v) {
+    const jn_rows *rows = v->rows;
+    size_t bytes = row_bytes(v->shape);
+    JN_TRY(jn_tval_force(r, rows->compact));
+    if (rows->base)
+        JN_TRY(jn_tval_force(r, rows->base));
+    char *data = jn_mem_tensor(r->mem, v->shape->bytes);
+    if (!data)
+        return jn_error(JANUS_NO_MEMORY, "no memory for a tensor of %zu bytes", v->shape->bytes);
+    if (rows->base)
+        memcpy(data, rows->base->data, v->shape->bytes);
+    else
+        memset(data, 0, v->shape->bytes);
+    for (uint32_t i = 0; i < rows->n; i++)
+        memcpy(data + rows->index[i] * bytes, rows->compact->data + i * bytes, bytes);
+    v->data = data;
+    return JANUS_OK;
+}
+
+janus_status jn_rows_export(jn_run *r, jn_tval *v, janus_tensor **out) {
+    const jn_rows *rows = v->rows;
+    JN_TRY(jn_tval_force(r, rows->compact));
+    return jn_tensor_of_rows((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, rows->n,
+                             rows->index, rows->compact->data,
+                             rows->base ? rows->base->dense : NULL, out);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tensors of which only some rows are there: the gradient of an embedding, and what an optimizer
+ * makes of it.
+ *
+ * An accumulator that only gradients of embeddings are added to sums in a *table* as large as the
+ * embedding, of which it knows the rows touched.  Tables are all zero between runs and kept by the
+ * plan set, so a step costs what its rows cost, not what the vocabulary costs.  Its sum is a
+ * promise with `rows` and no data.  An op that leaves operand 0 as it is where operand 1 is zero
+ * (JN_OP_KEEPS0: steps of SGD and Adagrad) is computed for these rows alone and gives such a
+ * promise again, whose other rows are operand 0's.  Any other use makes it dense first; results and
+ * log entries may leave the run as rows (jn_tensor_rows).
+ *
+ * Not in numerics "exact": x + 0 is another zero than x where x is -0.
+ */
+#ifndef JN_EXEC_ROWS_H
+#define JN_EXEC_ROWS_H
+
+#include "exec/state/run_internal.h"
+
+/* What a promise without data consists of. */
+struct jn_rows {
+    uint32_t n;
+    const uint32_t *index; /* each row once */
+    jn_tval *compact;      /* [at least n, ...]: the rows; zeros behind them */
+    jn_tval *base;         /* the other rows; NULL: zeros */
+};
+
+/* A sum of rows, of one part of an accumulator. */
+struct jn_table {
+    jn_table *next;
+    const jn_shape *shape;
+    char *data;    /* zero but for the rows touched */
+    uint8_t *seen; /* per row */
+    uint32_t *touched, n;
+};
+
+/* Whether an accumulator of this shape may be a table. */
+bool jn_rows_wanted(const jn_run *r, const jn_shape *s);
+/* A table of the plan set, or a new one. */
+janus_status jn_table_take(jn_run *r, const jn_shape *s, jn_table **out);
+/* Zeroes what was touched and gives it back to the plan set. */
+void jn_table_return(jn_run *r, jn_table *t);
+void jn_tables_free(jn_table *list);
+/* Marks the rows that `index` (i32 or i64) names. */
+void jn_table_touch(jn_table *t, const jn_view *index);
+/* The sum of an accumulator's tables, which are given back. */
+janus_status jn_rows_sum(jn_run *r, jn_acc *a);
+/* Tables become blocks: something else than rows has been added. */
+janus_status jn_rows_leave(jn_run *r, jn_acc *a);
+
+/* Runs a segment of one JN_OP_KEEPS0 node on the rows of its operand 1, if that has rows. */
+janus_status jn_rows_issue(jn_run *r, jn_segment *seg, jn_slot *slots);
+/* Gives a promise of rows its data. */
+janus_status jn_rows_fill(jn_run *r, jn_tval *v);
+/* A tensor of rows (exec/store/tensor_rows.h) for a promise of rows. */
+janus_status jn_rows_export(jn_run *r, jn_tval *v, janus_tensor **out);
+
+#endif

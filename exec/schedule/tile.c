@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Running a tile: some rows of a group, node after node, with temporaries in scratch memory of the
+ * range that they belong to.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "exec/schedule/acc.h"
+#include "exec/schedule/group.h"
+#include "exec/schedule/rows.h"
+#include "exec/store/par.h"
+#include "exec/store/profile.h"
+#include "graph/base/status.h"
+
+/* A tile being run by one thread. */
+typedef struct tile {
+    jn_group *g;
+    jn_variant *v;
+    jn_task **task;
+    uint32_t n, part;
+    jn_operands data;
+    char *scratch; /* temporaries */
+    char *workspace;
+    jn_view *views; /* of the call being made */
+    uint32_t flags;
+    uint64_t kernels;
+} tile;
+
+/* Scratch memory of a range: one block, bumped within a tile. */
+typedef struct bump {
+    char *at, *end;
+} bump;
+
+static void *take(bump *b, size_t bytes) {
+    bytes = (bytes + 63) & ~(size_t)63;
+    if ((size_t)(b->end - b->at) < bytes)
+        return NULL;
+    void *p = b->at;
+    b->at += bytes;
+    return p;
+}
+
+static janus_status reserve_scratch(jn_run *r, uint32_t part, size_t bytes) {
+    jn_scratch *s = &r->scratch[part];
+    if (s->bytes >= bytes)
+        return JANUS_OK;
+    if (bytes > r->mem->ceiling)
+        return jn_error(JANUS_NO_MEMORY, "a batch would need %zu bytes of temporaries", bytes);
+    jn_free_aligned(s->data);
+    s->bytes = 0;
+    s->data = jn_alloc_aligned(bytes + bytes / 2);
+    if (!s->data)
+        return JN_NO_MEMORY();
+    s->bytes = bytes + bytes / 2;
+    return JANUS_OK;
+}
+
+/* The rows of an input go to `to`, `step` bytes apart.  They lie wherever a task's producer put
+ * them: the memory of those to come is asked for ahead. */
+static void gather(const tile *w, uint32_t i, char *to, size_t step) {
+    enum { AHEAD = 3, LINE = 64, MOST = 2048 };
+    size_t bytes = w->g->inst->in[i]->bytes, ahead = bytes < MOST ? bytes : MOST;
+    for (uint32_t t = 0; t < w->n; t++, to += step) {
+        if (t + AHEAD < w->n) {
+            const char *next = w->task[t + AHEAD]->in[i]->data;
+            for (size_t k = 0; k < ahead; k += LINE)
+                __builtin_prefetch(next + k);
+        }
+        memcpy(to, w->task[t]->in[i]->data, bytes);
+    }
+}
+
+static janus_status prepare_inputs(tile *w, bump *b) {
+    const jn_segment *seg = w->g->inst->seg;
+    for (uint32_t i = 0; i < seg->n_inputs; i++) {
+        w->data.input[i] = w->task[0]->in[i]->data;
+        if (w->g->layout[i] != JN_ROWS_GATHER || w->n == 1 || w->v->direct[i])
+            continue;
+        size_t bytes = w->g->inst->in[i]->bytes;
+        char *to = take(b, bytes * w->n);
+        if (!to)
+            return JN_NO_MEMORY();
+        w->data.input[i] = to;
+        gather(w, i, to, bytes);
+    }
+    for (uint32_t i = 0; i < seg->n_scalars; i++) {
+        bool is_bool = seg->scalars[i].kind == JANUS_KIND_BOOL;
+        uint32_t n = jn_variant_scalar_rowed(w->g->inst, w->v, i) ? w->n : 1;
+        char *to = take(b, 8 * (size_t)n);
+        if (!to)
+            return JN_NO_MEMORY();
+        w->data.scalar[i] = to;
+        for (uint32_t t = 0; t < n; t++) {
+            int64_t bits =
+                seg->scalars[i].is_const ? seg->scalars[i].value : w->task[t]->scalars[i];
+            if (is_bool)
+                to[t] = bits != 0;
+            else
+                memcpy(to + 8 * (size_t)t, &bits, 8);
+        }
+    }
+    return JANUS_OK;
+}
+
+static char *src_data(const tile *w, const jn_src *src) {
+    return jn_operand_data(w->g->inst->seg, &w->data, src);
+}
+
+/* Where this tile's rows of operand `i` of a product go. */
+static char *product_rows(const tile *w, uint32_t node, int i) {
+    const jn_view *v = &w->v->nodes[node].in[i];
+    size_t bytes = (size_t)(v->dims[0] * v->dims[1]) * jn_dtype_size((janus_dtype)v->dtype);
+    return w->g->product[node][i] + (size_t)(w->task - w->g->task) * bytes;
+}
+
+static void collect(tile *w, uint32_t node) {
+    const jn_vnode *vn = &w->v->nodes[node];
+    for (int i = 0; i < 2; i++) {
+        const jn_view *v = &vn->in[i];
+        const jn_src *src = &vn->n->in[i];
+        size_t size = jn_dtype_size((janus_dtype)v->dtype);
+        size_t bytes = (size_t)(v->dims[0] * v->dims[1]) * size;
+        char *to = product_rows(w, node, i);
+        if (src->kind == JN_SRC_INPUT) {
+            gather(w, src->index, to, bytes);
+            continue;
+        }
+        const char *from = src_data(w, src);
+        if (from == to)
+            continue; /* written there at once */
+        for (uint32_t t = 0; t < w->n; t++, to += bytes, from += (size_t)vn->in_step[i] * size)
+            memcpy(to, from, bytes);
+    }
+}
+
+static void concat_inputs(tile *w, const jn_segnode *n) {
+    char *out = w->data.value[n->value[0]];
+    size_t row = w->g->inst->values[n->value[0]].shape->bytes;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        gather(w, n->in[i].index, out, row);
+        out += w->g->inst->in[n->in[i].index]->bytes;
+    }
+}
+
+static void place_values(tile *w) {
+    const jn_segment *seg = w->g->inst->seg;
+    for (uint32_t i = 0; i < seg->n_values; i++) {
+        const jn_segvalue *v = &w->g->inst->values[i];
+        if (v->alias) {
+            char *base = v->base_input ? w->data.input[v->base] : w->data.value[v->base];
+            w->data.value[i] = base + v->offset * (int64_t)jn_dtype_size(v->shape->dtype);
+        } else if (w->v->goes_to[i] >= 0) {
+            w->data.value[i] =
+                product_rows(w, (uint32_t)w->v->goes_to[i] / 2, w->v->goes_to[i] % 2);
+        } else if (v->shape && v->output >= 0) {
+            w->data.value[i] = w->task[0]->out[v->output].data;
+        } else if (v->shape) {
+            w->data.value[i] = w->scratch + w->v->scratch[i] * w->n;
+        }
+    }
+}
+
+static janus_status sum_rows(tile *w, const jn_vnode *vn) {
+    jn_acc *acc = w->task[0]->accs[vn->acc];
+    int64_t step;
+    JN_TRY(jn_variant_summand(w->g->inst, w->v, vn, acc->shape, &step));
+    return jn_acc_add(acc, w->part, src_data(w, &vn->n->in[1]), step, w->n);
+}
+
+/* The variant is read by all ranges at once: data pointers go into copies of its views. */
+static void call(tile *w, const jn_vnode *vn) {
+    const jn_segnode *n = vn->n;
+    jn_view *in = w->views, *out = in + vn->n_in;
+    const jn_segvalue *v0 = n->n_out ? &w->g->inst->values[n->value[0]] : NULL;
+    memcpy(in, vn->in, vn->n_in * sizeof *in);
+    memcpy(out, vn->out, vn->n_out * sizeof *out);
+    if (v0 && v0->copied) {
+        char *base = v0->base_input ? w->data.input[v0->base] : w->data.value[v0->base];
+        in[0].data = base + v0->offset * (int64_t)jn_dtype_size(v0->shape->dtype);
+    } else {
+        for (uint32_t i = 0; i < vn->n_in; i++)
+            in[i].data = src_data(w, &n->in[i]);
+    }
+    for (uint32_t i = 0; i < vn->n_out; i++)
+        out[i].data = w->data.value[n->value[i]];
+    jn_acc_part *part = vn->accumulates ? &w->task[0]->accs[vn->acc]->part[w->part] : NULL;
+    jn_table *table = part && jn_vnode_adds_rows(vn) ? part->table : NULL;
+    if (part)
+        out[0].data = table ? table->data : part->data;
+    const jn_par *par = w->g->ranges > 1 || w->g->lane->lock ? &jn_par_serial : jn_par_pool();
+    jn_kargs k = {in,        out,       vn->n_in,
+                  vn->n_out, vn->attrs, w->workspace,
+                  &w->flags, par,       part && (table || part->written),
+                  false};
+    k.from_end = vn->from_end;
+    uint32_t times = vn->mode == JN_V_LOOP ? w->n : 1;
+    int64_t start = jn_prof_begin();
+    for (uint32_t t = 0; t < times; t++) {
+        if (table)
+            jn_table_touch(table, &in[1]);
+        vn->kernel(&k);
+        k.accumulate = part != NULL;
+        if (vn->mode == JN_V_LOOP) {
+            jn_views_advance(in, vn->in_step, vn->n_in);
+            jn_views_advance(out, vn->out_step, vn->n_out);
+        }
+    }
+    if (part && !table)
+        part->written = true;
+    w->kernels += times;
+    if (JN_UNLIKELY(start))
+        jn_prof_add(JN_PROF_KERNEL, vn->op->name, &n->node->loc, start, w->n);
+}
+
+static janus_status flag_error(const tile *w, const jn_vnode *vn) {
+    const jn_loc *loc = &vn->n->node->loc;
+    janus_status st = w->flags & JN_KFLAG_INDEX    ? JANUS_INDEX
+                      : w->flags & JN_KFLAG_MEMORY ? JANUS_NO_MEMORY
+                                                   : JANUS_ARITHMETIC;
+    const char *what = st == JANUS_INDEX             ? "index out of range"
+                       : st == JANUS_NO_MEMORY       ? "no memory for workspace"
+                       : w->flags & JN_KFLAG_DIVZERO ? "integer division by zero"
+                                                     : "integer overflow";
+    return jn_error(st, "%s: %s (%s:%u)", vn->n->op->name, what, loc->file ? loc->file : "?",
+                    loc->line);
+}
+
+janus_status jn_tile_reserve(const jn_group *g, const jn_variant *v, uint32_t n, uint32_t range) {
+    const jn_segment *seg = g->inst->seg;
+    size_t need = 4096 + v->max_views * sizeof(jn_view) + v->scratch_bytes * n + v->workspace +
+                  (seg->n_inputs + seg->n_scalars + seg->n_values + 8) * sizeof(char *);
+    for (uint32_t i = 0; i < seg->n_inputs; i++)
+        if (g->layout[i] == JN_ROWS_GATHER && !v->direct[i])
+            need += g->inst->in[i]->bytes * n + 64;
+    need += seg->n_scalars * (8 * (size_t)n + 64);
+    return reserve_scratch(g->lane->run, jn_group_part(g, range), need);
+}
+
+static janus_status run_tile(tile *w, uint32_t range) {
+    const jn_segment *seg = w->g->inst->seg;
+    JN_TRY(jn_tile_reserve(w->g, w->v, w->n, range));
+    jn_scratch *s = &w->g->lane->run->scratch[w->part];
+    bump b = {s->data, s->data + s->bytes};
+    w->data.input = take(&b, seg->n_inputs * sizeof(char *));
+    w->data.scalar = take(&b, seg->n_scalars * sizeof(char *));
+    w->data.value = take(&b, seg->n_values * sizeof(char *));
+    JN_TRY(prepare_inputs(w, &b));
+    w->scratch = take(&b, w->v->scratch_bytes * w->n);
+    w->workspace = take(&b, w->v->workspace);
+    w->views = take(&b, w->v->max_views * sizeof(jn_view));
+    if (!w->scratch || !w->workspace || !w->views)
+        return JN_NO_MEMORY();
+    place_values(w);
+    for (uint32_t i = 0; i < seg->n_nodes; i++) {
+        const jn_vnode *vn = &w->v->nodes[i];
+        if (vn->mode == JN_V_SKIP)
+            continue;
+        if (vn->mode == JN_V_SUM)
+            JN_TRY(sum_rows(w, vn));
+        else if (vn->mode == JN_V_PRODUCT)
+            collect(w, i);
+        else if (vn->mode == JN_V_CONCAT)
+            concat_inputs(w, vn->n);
+        else
+            call(w, vn);
+        if (JN_UNLIKELY(w->flags))
+            return flag_error(w, vn);
+    }
+    return JANUS_OK;
+}
+
+janus_status jn_tile_run(jn_group *g, jn_variant *v, jn_task **task, uint32_t n, uint32_t range,
+                         uint64_t *kernels) {
+    tile w = {.g = g, .v = v, .task = task, .n = n, .part = jn_group_part(g, range)};
+    janus_status st = run_tile(&w, range);
+    *kernels += w.kernels;
+    return st;
+}

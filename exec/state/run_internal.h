@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run, as the files of exec/ that make it up see it. */
+#ifndef JN_EXEC_RUN_INTERNAL_H
+#define JN_EXEC_RUN_INTERNAL_H
+
+#include <pthread.h>
+
+#include "exec/plan/watch.h"
+#include "exec/run/run.h"
+#include "exec/state/task.h"
+#include "exec/strand/suspend.h"
+
+typedef enum jn_device_kind {
+    JN_DEVICE_CPU,
+    JN_DEVICE_REF,
+    JN_DEVICE_NULL,
+    JN_DEVICE_CUDA
+} jn_device_kind;
+
+/* A pointer to a box. */
+static inline bool jn_is_tagged(const void *o) { return ((uintptr_t)o & 1) != 0; }
+
+/* A scalar or tensor standing where an object is expected: what the log put there, or a get_attr
+ * that returned an unboxed value.  Pointers to boxes are tagged with their lowest bit. */
+typedef struct jn_box {
+    janus_kind kind;
+    jn_slot v;
+} jn_box;
+
+/* An effect as logged: tensors are still promises. */
+typedef struct jn_pending_effect {
+    jn_effect_kind kind;
+    janus_object object;
+    int64_t index, tag;
+    jn_box key, value;
+    jn_tval *target;
+    jn_box *items;
+    uint32_t n_items;
+    const jn_place *place; /* in program order; NULL: before all places */
+    size_t number;         /* in the order logged */
+} jn_pending_effect;
+
+struct jn_overlay_entry;
+typedef struct jn_early jn_early;
+
+/* What jn_run_stores has said. */
+typedef struct jn_result_store {
+    unsigned result, when;
+    janus_tensor *target;
+    bool only;
+} jn_result_store;
+
+/* A store that the commit makes, found when all else has been issued (exec/schedule/late.c). */
+typedef struct jn_store {
+    jn_tval *value;
+    janus_tensor *target;
+    const char *lo, *hi; /* the target's memory */
+    bool only;           /* nothing else is done with the value's promise */
+    bool alone;          /* no other store writes there */
+} jn_store;
+
+/* Temporaries of the tiles of one range of rows. */
+typedef struct jn_scratch {
+    char *data;
+    size_t bytes;
+} jn_scratch;
+
+struct jn_run {
+    jn_planset *set;
+    const jn_subgraph *sub;
+    jn_plan *entry;
+    jn_mem *mem;
+    janus_run_options options;
+    janus_host_ops host; /* copy: callbacks newer than the caller's struct are NULL */
+    jn_device_kind device;
+    struct jn_device *dev;  /* with JN_DEVICE_CUDA; else NULL */
+    struct jn_trace *trace; /* what groups are written down to instead of being launched, or NULL */
+    bool exact;
+
+    /* tensor strand */
+    jn_task *pending, **pending_tail;
+    uint32_t n_pending, max_level;
+    size_t pending_bytes;  /* outputs the pending tasks will need */
+    uint64_t pending_cost; /* elements of their work */
+    bool away;             /* the embedding program's lock is given up */
+    bool containers;       /* the log writes to lists or dicts that are not its own */
+    uint64_t early_at;     /* the cost from which on a worker may start (exec/schedule/early.h) */
+    jn_early *early;       /* who has the first of the pending tasks, or NULL */
+    JN_VEC(uint32_t) deps; /* of the pending tasks */
+    jn_scratch scratch[JN_MAX_RANGES];
+    jn_table *tables; /* in use (exec/schedule/rows.h) */
+
+    /* host strand */
+    bool keeps;        /* frames are kept or accumulators in use: nothing can be collected */
+    size_t collect_at; /* bytes of tensors that start a collection */
+    jn_loop_state *free_loops;
+    jn_strand strand; /* what is suspended */
+    int64_t poll_countdown;
+    int64_t next_poll_ns;       /* on the monotonic clock */
+    int64_t asserts_to_failure; /* JANUS_FAIL_ASSERT: the n-th assertion of a run fails; 0: off */
+    uint64_t rng_offset;
+    struct jn_wire *wires; /* by tensor (exec/heap/wire.h) */
+    int64_t n_wires;
+    JN_VEC(jn_tval *) wire_sums; /* by number; NULL: none */
+
+    /* log */
+    JN_VEC(jn_pending_effect) effects;
+    struct jn_overlay_entry *overlay;
+    JN_VEC(jn_effect) log;
+    JN_VEC(jn_result_store) result_stores;
+    JN_VEC(jn_store) stores; /* of results and of the log, by address */
+    bool stores_overlap;     /* some of them */
+    jn_late *late;           /* tasks for apply, in issue order */
+
+    jn_slot *results;
+    JN_VEC(janus_tensor *) made; /* tensors made for the log */
+    struct jn_wrapped *wrapped;  /* objects the tensors of the log became */
+    bool finished, prepared;
+    bool aside;          /* no task is late */
+    JN_VEC(jn_mark) met; /* marks taken off (exec/plan/watch.h) */
+    janus_run_stats stats;
+};
+
+/* exec/strand/host.c: runs the host strand from the entry to its end. */
+janus_status jn_host_run(jn_run *r, const jn_slot *args);
+/* exec/strand/host.c: the element of a one-element tensor, as a scalar of this kind. */
+janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out);
+/* exec/run/run.c: lets the caller's poll cancel the run, at most every 50 ms; on the run's thread.
+ */
+janus_status jn_run_poll(jn_run *r);
+/* The embedding program's lock, around long tensor work (host.leave and host.enter). */
+void jn_run_leave(jn_run *r);
+void jn_run_enter(jn_run *r);
+/* exec/run/run.c: nanoseconds on the monotonic clock. */
+int64_t jn_run_clock(void);
+/* exec/schedule/flush.c: executes every pending task. */
+janus_status jn_flush(jn_run *r);
+/* exec/schedule/flush.c: runs these tasks, as they come. */
+janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level);
+/* exec/schedule/group.c: memory for a result or a sum: the run's, or a trace's; NULL: none. */
+char *jn_run_memory(jn_run *r, size_t bytes);
+/* exec/schedule/flush.c: appends a task of this segment for the frame. */
+janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots);
+/* exec/strand/collect.c: frees what no frame from `top` up can reach; only between two
+ * instructions. */
+janus_status jn_collect(jn_run *r, jn_frame *top);
+/* Who runs groups: the run's own thread alone, or one of several threads that run tasks which do
+ * not depend on each other (exec/schedule/lanes.c). */
+typedef struct jn_lane {
+    jn_run *run;
+    uint32_t index;        /* of its parts of accumulators, its scratch, its variants */
+    pthread_mutex_t *lock; /* held while what the run owns changes; NULL: alone */
+    atomic_bool *stop;     /* set when a lane has failed; NULL: alone */
+    bool polls;            /* it is on the run's own thread */
+    bool stopped;          /* because another one failed */
+    uint64_t batches, tasks, kernels, ops;
+} jn_lane;
+
+static inline void jn_lane_lock(const jn_lane *l) {
+    if (l->lock)
+        pthread_mutex_lock(l->lock);
+}
+static inline void jn_lane_unlock(const jn_lane *l) {
+    if (l->lock)
+        pthread_mutex_unlock(l->lock);
+}
+/* Adds what it has done to the run's figures; on the run's thread. */
+static inline void jn_lane_count(const jn_lane *l) {
+    l->run->stats.batches += l->batches;
+    l->run->stats.tasks += l->tasks;
+    l->run->stats.kernels += l->kernels;
+    l->run->stats.ops += l->ops;
+}
+
+/* exec/schedule/group.c: runs n tasks of one specialisation. */
+janus_status jn_group_run(jn_lane *l, jn_seginst *inst, jn_task **task, uint32_t n);
+/* exec/schedule/levels.c: puts tasks, in issue order with their ids and levels, later where that
+ * makes larger groups; the first `from` stay where they are. */
+janus_status jn_levels_late(const jn_run *r, jn_task **task, uint32_t n, uint32_t from,
+                            uint32_t max_level);
+/* exec/schedule/levels.c: runs tasks, given in issue order, level by level. */
+janus_status jn_levels_run(jn_lane *l, jn_task **task, uint32_t n);
+/* exec/schedule/lanes.c: counts the tasks of each specialisation. */
+void jn_tasks_count(jn_task *const *task, uint32_t n);
+/* exec/schedule/lanes.c: do all tasks of its specialisation, counted before, do much work? */
+bool jn_task_heavy(const jn_task *t);
+/* exec/schedule/lanes.c: runs tasks, in issue order with their ids and levels, but for those that
+ * an early lane has; *done is false, and nothing more has been run, where they do not fall apart
+ * into lanes of about equal cost. */
+janus_status jn_lanes_run(jn_run *r, jn_task **task, uint32_t n, bool *done);
+/* exec/schedule/dev_group.c: the kernels of n tasks whose outputs and accumulators are placed, on
+ * r->dev. */
+struct jn_variant;
+janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const struct jn_variant *v,
+                              jn_task **task, uint32_t n);
+/* The data of a promise: flushes when needed. */
+janus_status jn_tval_force(jn_run *r, jn_tval *v);
+/* A promise for a concrete tensor: row-major alias or copy, kept alive by the run.  `o`: the host
+ * object that it is, or NULL. */
+janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, jn_tval **out);
+/* A new tensor with the value's elements. */
+janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out);
+/* exec/heap/host_ops.c */
+janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst);
+/* The same for an element or a length of an object of the embedding program while nothing is
+ * suspended and nothing has been written (attributes, types, numbers: JN_QUICK_ATTR and so on);
+ * false: it is something else or fails, and is to be executed as any other. */
+bool jn_host_read(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst);
+janus_status jn_log_store(jn_run *r, jn_tval *target, jn_tval *value);
+/* exec/heap/log.c: results in the form they have after prepare. */
+janus_status jn_log_result(jn_run *r, jn_tval *v, bool lent, jn_arg *out);
+janus_status jn_log_object(jn_run *r, janus_object o, jn_arg *out);
+void jn_log_free(jn_run *r);
+/* exec/heap/overlay.c */
+void jn_overlay_free(jn_run *r);
+/* Calls fn on every box of the overlay. */
+janus_status jn_overlay_each(jn_run *r, janus_status (*fn)(void *arg, jn_box *b), void *arg);
+/* The box behind a tagged object pointer; NULL: a plain object. */
+static inline jn_box *jn_box_of(void *p) {
+    return (uintptr_t)p & 1 ? (jn_box *)((uintptr_t)p & ~(uintptr_t)1) : NULL;
+}
+
+#endif

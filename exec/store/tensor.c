@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Storages and tensors.
+ *
+ * A small storage is one pool block: the header, then, 64 bytes further, its data;
+ * jn_tensor_dense() puts the struct of the tensor it makes between them.  A tensor's dims and
+ * strides are inline up to rank 4; above, they are one block of 2 * rank words.
+ */
+#include "exec/store/tensor.h"
+
+#include <string.h>
+
+#include "exec/device/device.h"
+#include "exec/store/par.h"
+#include "exec/store/pool.h"
+#include "graph/base/alloc.h"
+
+enum { HEADER = 64, SHELL = 128, INLINE_RANK = 4 };
+_Static_assert(sizeof(jn_storage) <= HEADER, "the data follows the header");
+_Static_assert(sizeof(janus_tensor) <= SHELL, "or the tensor's struct, then the data");
+
+/* Gives up a reference; true: it was the last.  A sole owner needs no locked instruction, since
+ * nobody is left to take or give up another reference. */
+static inline bool last_reference(atomic_int *refs) {
+    return atomic_load_explicit(refs, memory_order_acquire) == 1 ||
+           atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+}
+
+static char *inline_data(jn_storage *s) { return (char *)s + HEADER; }
+
+static void storage_init(jn_storage *s, size_t bytes) {
+    atomic_init(&s->refs, 1);
+    s->version = 0;
+    atomic_init(&s->state, JN_STORAGE_READY);
+    s->bytes = bytes;
+    s->release = NULL;
+    s->user = NULL;
+    s->device = NULL;
+}
+
+janus_status jn_storage_new(size_t bytes, jn_storage **out) {
+    jn_storage *s;
+    if (bytes <= JN_POOL_MAX - HEADER) {
+        s = jn_pool_alloc(HEADER + bytes);
+        if (!s)
+            return JN_NO_MEMORY();
+        s->raw = inline_data(s);
+    } else {
+        s = jn_pool_alloc(HEADER);
+        if (!s)
+            return JN_NO_MEMORY();
+        s->raw = jn_alloc_aligned(bytes);
+        if (!s->raw) {
+            jn_pool_free(s, HEADER);
+            return jn_error(JANUS_NO_MEMORY, "out of memory: a tensor of %zu bytes", bytes);
+        }
+    }
+    storage_init(s, bytes);
+    *out = s;
+    return JANUS_OK;
+}
+
+void jn_storage_retain(jn_storage *s) {
+    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+}
+
+void jn_storage_release(jn_storage *s) {
+    if (!s || !last_reference(&s->refs))
+        return;
+    if (s->release) {
+        s->release(s->user);
+        jn_pool_free(s, HEADER);
+    } else if (s->raw == inline_data(s)) {
+        jn_pool_free(s, HEADER + s->bytes);
+    } else if (s->raw == inline_data(s) + SHELL) {
+        jn_pool_free(s, HEADER + SHELL + s->bytes);
+    } else {
+        jn_free_aligned(s->raw);
+        jn_pool_free(s, HEADER);
+    }
+}
+
+/* The shell of a tensor: refs, rank and room for dims and strides. */
+static janus_status shell(janus_dtype dtype, int rank, janus_tensor **out) {
+    if (rank < 0 || rank > JN_MAX_RANK)
+        return jn_error(JANUS_SHAPE, "a tensor of rank %d: at most %d dims are supported", rank,
+                        JN_MAX_RANK);
+    janus_tensor *t = jn_pool_alloc(sizeof *t);
+    if (!t)
+        return JN_NO_MEMORY();
+    t->dims = t->inline_dims;
+    if (JN_UNLIKELY(rank > INLINE_RANK)) {
+        t->dims = jn_alloc(2 * (size_t)rank * sizeof *t->dims);
+        if (!t->dims) {
+            jn_pool_free(t, sizeof *t);
+            return JN_NO_MEMORY();
+        }
+    }
+    t->strides = t->dims + (rank > INLINE_RANK ? rank : INLINE_RANK);
+    atomic_init(&t->refs, 1);
+    t->dtype = (uint8_t)dtype;
+    t->rank = (uint8_t)rank;
+    t->in_storage = false;
+    *out = t;
+    return JANUS_OK;
+}
+
+static void shell_free(janus_tensor *t) {
+    if (JN_UNLIKELY(t->dims != t->inline_dims))
+        jn_free(t->dims);
+    jn_pool_free(t, sizeof *t);
+}
+
+janus_status jn_tensor_empty(janus_dtype dtype, int rank, const int64_t *dims, janus_tensor **out) {
+    janus_tensor *t;
+    JN_TRY(shell(dtype, rank, &t));
+    int64_t n = 1;
+    bool ok = true;
+    for (int i = rank - 1; i >= 0; i--) {
+        t->dims[i] = dims[i];
+        t->strides[i] = n;
+        ok = ok && dims[i] >= 0 && !__builtin_mul_overflow(n, dims[i] > 0 ? dims[i] : 1, &n);
+    }
+    for (int i = 0; i < rank; i++)
+        if (dims[i] == 0)
+            n = 0;
+    int64_t bytes;
+    if (JN_UNLIKELY(!ok || __builtin_mul_overflow(n, (int64_t)jn_dtype_size(dtype), &bytes))) {
+        shell_free(t);
+        return jn_error(JANUS_SHAPE, "a tensor with a negative dim or with too many elements");
+    }
+    t->numel = n;
+    t->contiguous = true;
+    janus_status st = jn_storage_new((size_t)bytes, &t->storage);
+    if (JN_UNLIKELY(st != JANUS_OK)) {
+        shell_free(t);
+        return st;
+    }
+    t->raw = t->storage->raw;
+    *out = t;
+    return JANUS_OK;
+}
+
+/* False: sizes whose product cannot be counted, those of an empty tensor included (as
+ * jn_tensor_empty asks it): kernels multiply the sizes of some dims and leave others out. */
+static bool finish_strided(janus_tensor *t) {
+    int64_t n = 1;
+    bool contiguous = true, empty = false, counted = true;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        contiguous = contiguous && (t->dims[i] == 1 || t->strides[i] == n);
+        empty = empty || t->dims[i] == 0;
+        counted = counted && (t->dims[i] == 0 || !__builtin_mul_overflow(n, t->dims[i], &n));
+    }
+    t->numel = empty ? 0 : n;
+    t->contiguous = contiguous || empty;
+    return counted;
+}
+
+janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
+                            const int64_t *strides, int64_t offset, janus_tensor **out) {
+    janus_tensor *t;
+    JN_TRY(shell((janus_dtype)base->dtype, rank, &t));
+    for (int i = 0; i < rank; i++) {
+        t->dims[i] = dims[i];
+        t->strides[i] = strides[i];
+    }
+    if (JN_UNLIKELY(!finish_strided(t))) {
+        shell_free(t);
+        return jn_error(JANUS_SHAPE, "a view with too many elements");
+    }
+    t->storage = base->storage;
+    jn_storage_retain(t->storage);
+    t->raw = base->raw + offset * (int64_t)jn_dtype_size((janus_dtype)base->dtype);
+    *out = t;
+    return JANUS_OK;
+}
+
+/* A small tensor with its storage, in one block. */
+static janus_tensor *whole(janus_dtype dtype, int rank, size_t bytes) {
+    jn_storage *s = jn_pool_alloc(HEADER + SHELL + bytes);
+    if (!s)
+        return NULL;
+    storage_init(s, bytes);
+    janus_tensor *t = (janus_tensor *)(void *)inline_data(s);
+    s->raw = inline_data(s) + SHELL;
+    atomic_init(&t->refs, 1);
+    t->dtype = (uint8_t)dtype;
+    t->rank = (uint8_t)rank;
+    t->in_storage = true;
+    t->dims = t->inline_dims;
+    t->strides = t->inline_dims + INLINE_RANK;
+    t->storage = s;
+    return t;
+}
+
+janus_status jn_tensor_dense(janus_dtype dtype, int rank, const int64_t *dims,
+                             const int64_t *strides, int64_t numel, janus_tensor **out) {
+    size_t bytes = (size_t)numel * jn_dtype_size(dtype);
+    if (JN_UNLIKELY(rank > INLINE_RANK || bytes > JN_POOL_MAX - HEADER - SHELL))
+        return jn_tensor_empty(dtype, rank, dims, out);
+    janus_tensor *t = whole(dtype, rank, bytes);
+    if (JN_UNLIKELY(!t))
+        return JN_NO_MEMORY();
+    for (int i = 0; i < rank; i++) {
+        t->dims[i] = dims[i];
+        t->strides[i] = strides[i];
+    }
+    t->numel = numel;
+    t->contiguous = true;
+    t->raw = t->storage->raw;
+    *out = t;
+    return JANUS_OK;
+}
+
+janus_status jn_tensor_alias(janus_tensor *base, int rank, const int64_t *dims,
+                             const int64_t *strides, int64_t offset, int64_t numel, bool contiguous,
+                             janus_tensor **out) {
+    janus_tensor *t;
+    JN_TRY(shell((janus_dtype)base->dtype, rank, &t));
+    for (int i = 0; i < rank; i++) {
+        t->dims[i] = dims[i];
+        t->strides[i] = strides[i];
+    }
+    t->numel = numel;
+    t->contiguous = contiguous;
+    t->storage = base->storage;
+    jn_storage_retain(t->storage);
+    t->raw = base->raw + offset * (int64_t)jn_dtype_size((janus_dtype)base->dtype);
+    *out = t;
+    return JANUS_OK;
+}
+
+/* ---- copying ------------------------------------------------------------------------------------
+ */
+
+/* Dims of a copy, merged and ordered: innermost last. */
+typedef struct walk {
+    int rank;
+    int64_t dims[JN_MAX_RANK], d[JN_MAX_RANK], s[JN_MAX_RANK];
+} walk;
+
+static void walk_init(walk *w, const janus_tensor *dst, const janus_tensor *src) {
+    w->rank = 0;
+    for (int i = 0; i < dst->rank; i++) {
+        if (dst->dims[i] == 1)
+            continue;
+        int k = w->rank;
+        if (k && w->d[k - 1] == dst->strides[i] * dst->dims[i] &&
+            w->s[k - 1] == src->strides[i] * dst->dims[i]) {
+            w->dims[k - 1] *= dst->dims[i];
+            w->d[k - 1] = dst->strides[i];
+            w->s[k - 1] = src->strides[i];
+            continue;
+        }
+        w->dims[k] = dst->dims[i];
+        w->d[k] = dst->strides[i];
+        w->s[k] = src->strides[i];
+        w->rank++;
+    }
+    if (w->rank == 0) {
+        w->rank = 1;
+        w->dims[0] = 1;
+        w->d[0] = w->s[0] = 1;
+    }
+}
+
+#define COPY_ROW(T)                                                                                \
+    for (int64_t i = 0; i < n; i++)                                                                \
+    ((T *)d)[i * ds] = ((const T *)s)[i * ss]
+
+static void copy_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, size_t size) {
+    if (ds == 1 && ss == 1) {
+        memcpy(d, s, (size_t)n * size);
+        return;
+    }
+    switch (size) {
+    case 1:
+        COPY_ROW(uint8_t);
+        break;
+    case 2:
+        COPY_ROW(uint16_t);
+        break;
+    case 4:
+        COPY_ROW(uint32_t);
+        break;
+    default:
+        COPY_ROW(uint64_t);
+    }
+}
+
+typedef struct copying {
+    char *to;
+    const char *from;
+    size_t bytes;
+} copying;
+
+enum { COPY_UNIT = 64 << 10, COPY_ALONE = 256 << 10 };
+
+static void copy_range(void *arg, int64_t begin, int64_t end) {
+    const copying *c = arg;
+    size_t at = (size_t)begin * COPY_UNIT, stop = (size_t)end * COPY_UNIT;
+    memcpy(c->to + at, c->from + at, (stop < c->bytes ? stop : c->bytes) - at);
+}
+
+void jn_copy_bytes(void *to, const void *from, size_t bytes) {
+    copying c = {to, from, bytes};
+    if (bytes < COPY_ALONE)
+        memcpy(to, from, bytes);
+    else
+        jn_parallel_for((int64_t)((bytes + COPY_UNIT - 1) / COPY_UNIT), 1, copy_range, &c);
+}
+
+/* Same dtype, same dims, no overlap, both ready. */
+static void copy_plain(janus_tensor *dst, const janus_tensor *src) {
+    if (dst->numel == 0)
+        return;
+    size_t size = jn_dtype_size((janus_dtype)dst->dtype);
+    if (dst->contiguous && src->contiguous) {
+        jn_copy_bytes(dst->raw, src->raw, (size_t)dst->numel * size);
+        return;
+    }
+    walk w;
+    walk_init(&w, dst, src);
+    int64_t at[JN_MAX_RANK] = {0};
+    int last = w.rank - 1;
+    char *d = dst->raw;
+    const char *s = src->raw;
+    for (;;) {
+        copy_row(d, w.d[last], s, w.s[last], w.dims[last], size);
+        int i = last - 1;
+        for (; i >= 0; i--) {
+            d += w.d[i] * (int64_t)size;
+            s += w.s[i] * (int64_t)size;
+            if (++at[i] < w.dims[i])
+                break;
+            d -= w.d[i] * w.dims[i] * (int64_t)size;
+            s -= w.s[i] * w.dims[i] * (int64_t)size;
+            at[i] = 0;
+        }
+        if (i < 0)
+            return;
+    }
+}
+
+static janus_status clone_plain(janus_tensor *t, janus_tensor **out) {
+    if (JN_UNLIKELY(t->storage->device != NULL))
+        return jn_dev_clone(t, out);
+    char *p;
+    JN_TRY(jn_tensor_data(t, &p));
+    JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, out));
+    copy_plain(*out, t);
+    return JANUS_OK;
+}
+
+janus_status jn_tensor_contiguous(janus_tensor *t, janus_tensor **out) {
+    if (t->contiguous) {
+        janus_tensor_retain(t);
+        *out = t;
+        return JANUS_OK;
+    }
+    return clone_plain(t, out);
+}
+
+void jn_tensor_extent(const janus_tensor *t, const char **lo, const char **hi) {
+    int64_t a = 0, b = 0;
+    *lo = *hi = t->raw;
+    if (t->numel == 0 || !t->raw)
+        return;
+    for (int i = 0; i < t->rank; i++) {
+        int64_t step = (t->dims[i] - 1) * t->strides[i];
+        if (step < 0)
+            a += step;
+        else
+            b += step;
+    }
+    int64_t size = (int64_t)jn_dtype_size((janus_dtype)t->dtype);
+    *lo = t->raw + a * size;
+    *hi = t->raw + (b + 1) * size;
+}
+
+/* Proxies share one address. */
+static bool apart(const janus_tensor *a, const janus_tensor *b) {
+    return a->storage != b->storage &&
+           (a->storage->state == JN_STORAGE_PROXY || b->storage->state == JN_STORAGE_PROXY);
+}
+
+bool jn_tensor_overlap(const janus_tensor *a, const janus_tensor *b) {
+    if (a->numel == 0 || b->numel == 0 || apart(a, b))
+        return false;
+    const char *a0, *a1, *b0, *b1;
+    jn_tensor_extent(a, &a0, &a1);
+    jn_tensor_extent(b, &b0, &b1);
+    return a0 < b1 && b0 < a1;
+}
+
+bool jn_tensor_same_view(const janus_tensor *a, const janus_tensor *b) {
+    if (a->raw != b->raw || a->dtype != b->dtype || a->rank != b->rank || apart(a, b))
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i] || (a->dims[i] > 1 && a->strides[i] != b->strides[i]))
+            return false;
+    return true;
+}
+
+janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src) {
+    if (JN_UNLIKELY(dst->storage->device || src->storage->device))
+        return jn_dev_tensor_copy(dst, src);
+    if (dst->rank != src->rank || memcmp(dst->dims, src->dims, (size_t)dst->rank * sizeof(int64_t)))
+        return jn_error(JANUS_SHAPE, "copy: the tensors have different shapes");
+    char *p;
+    JN_TRY(jn_tensor_data(dst, &p));
+    JN_TRY(jn_tensor_data(src, &p));
+    if (dst->dtype != src->dtype) {
+        janus_tensor *same;
+        JN_TRY(jn_tensor_cast(src, (janus_dtype)dst->dtype, &same));
+        copy_plain(dst, same);
+        janus_tensor_release(same);
+        return JANUS_OK;
+    }
+    if (!jn_tensor_overlap(dst, src)) {
+        copy_plain(dst, src);
+        return JANUS_OK;
+    }
+    if (jn_tensor_same_view(dst, src))
+        return JANUS_OK;
+    janus_tensor *apart;
+    JN_TRY(clone_plain(src, &apart));
+    copy_plain(dst, apart);
+    janus_tensor_release(apart);
+    return JANUS_OK;
+}
+
+janus_status jn_tensor_ready_copy(janus_tensor *dst, janus_tensor *src, janus_tensor **out) {
+    char *p;
+    if (dst->storage->device || src->storage->device) {
+        janus_tensor_retain(src);
+        *out = src;
+        return JANUS_OK;
+    }
+    if (dst->rank != src->rank || memcmp(dst->dims, src->dims, (size_t)dst->rank * sizeof(int64_t)))
+        return jn_error(JANUS_SHAPE, "copy: the tensors have different shapes");
+    JN_TRY(jn_tensor_data(dst, &p));
+    JN_TRY(jn_tensor_data(src, &p));
+    if (dst->dtype != src->dtype)
+        return jn_tensor_cast(src, (janus_dtype)dst->dtype, out);
+    if (jn_tensor_overlap(dst, src) && !jn_tensor_same_view(dst, src))
+        return clone_plain(src, out);
+    janus_tensor_retain(src);
+    *out = src;
+    return JANUS_OK;
+}
+
+/* ---- the public face ----------------------------------------------------------------------------
+ */
+
+void janus_tensor_retain(janus_tensor *t) {
+    if (!t)
+        return;
+    atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+}
+
+void janus_tensor_release(janus_tensor *t) {
+    if (!t || !last_reference(&t->refs))
+        return;
+    bool apart = !t->in_storage;
+    jn_storage_release(t->storage);
+    if (apart)
+        shell_free(t);
+}
+
+static janus_status check_dtype(janus_dtype dtype) {
+    if ((int)dtype < 0 || (int)dtype >= JANUS_DTYPE_COUNT)
+        return jn_error(JANUS_DTYPE, "%d is not a dtype", (int)dtype);
+    return JANUS_OK;
+}
+
+static janus_status check_new(const char *function, int rank, const int64_t *dims,
+                              janus_tensor *const *out_tensor) {
+    if ((rank > 0 && !dims) || !out_tensor)
+        return jn_error(JANUS_INVALID_ARGUMENT, "%s: %s is NULL", function,
+                        out_tensor ? "dims" : "out_tensor");
+    return JANUS_OK;
+}
+
+janus_status janus_tensor_new(janus_dtype dtype, int rank, const int64_t *dims,
+                              janus_tensor **out_tensor) {
+    JN_TRY(check_new(__func__, rank, dims, out_tensor));
+    JN_TRY(check_dtype(dtype));
+    return jn_tensor_empty(dtype, rank, dims, out_tensor);
+}
+
+janus_status janus_tensor_from_data(janus_dtype dtype, int rank, const int64_t *dims,
+                                    const void *data, janus_tensor **out_tensor) {
+    janus_tensor *t;
+    JN_TRY(check_new(__func__, rank, dims, out_tensor));
+    JN_TRY(janus_tensor_new(dtype, rank, dims, &t));
+    if (t->numel && !data) {
+        janus_tensor_release(t);
+        return jn_error(JANUS_INVALID_ARGUMENT, "janus_tensor_from_data: data is NULL");
+    }
+    if (t->numel)
+        memcpy(t->raw, data, t->storage->bytes);
+    *out_tensor = t;
+    return JANUS_OK;
+}
+
+static void no_release(void *user) { (void)user; }
+
+janus_status jn_tensor_over(janus_dtype dtype, int rank, const int64_t *dims,
+                            const int64_t *strides, void *data, void (*release)(void *user),
+                            void *user, janus_tensor **out_tensor) {
+    janus_tensor *t;
+    JN_TRY(shell(dtype, rank, &t));
+    int64_t step = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        t->dims[i] = dims[i];
+        t->strides[i] = strides ? strides[i] : step;
+        if (dims[i] < 0 || __builtin_mul_overflow(step, dims[i] > 0 ? dims[i] : 1, &step)) {
+            shell_free(t);
+            return jn_error(JANUS_SHAPE, "wrap: a negative dim or too many elements");
+        }
+    }
+    (void)finish_strided(t); /* counted above */
+    jn_storage *s = jn_pool_alloc(HEADER);
+    if (!s) {
+        shell_free(t);
+        return JN_NO_MEMORY();
+    }
+    atomic_init(&s->refs, 1);
+    s->version = 0;
+    atomic_init(&s->state, JN_STORAGE_READY);
+    s->raw = data;
+    s->bytes = (size_t)t->numel * jn_dtype_size(dtype);
+    s->release = release ? release : no_release;
+    s->user = user;
+    s->device = NULL;
+    t->storage = s;
+    t->raw = data;
+    *out_tensor = t;
+    return JANUS_OK;
+}
+
+janus_status janus_tensor_wrap(janus_dtype dtype, int rank, const int64_t *dims,
+                               const int64_t *strides, void *data, void (*release)(void *user),
+                               void *user, janus_tensor **out_tensor) {
+    JN_TRY(check_new(__func__, rank, dims, out_tensor));
+    JN_TRY(check_dtype(dtype));
+    bool empty = false;
+    for (int i = 0; i < rank; i++)
+        empty = empty || dims[i] == 0;
+    if (!data && !empty)
+        return jn_error(JANUS_INVALID_ARGUMENT, "janus_tensor_wrap: data is NULL");
+    return jn_tensor_over(dtype, rank, dims, strides, data, release, user, out_tensor);
+}
+
+janus_dtype janus_tensor_dtype(const janus_tensor *t) {
+    return t ? (janus_dtype)t->dtype : (janus_dtype)-1;
+}
+int janus_tensor_rank(const janus_tensor *t) { return t ? t->rank : -1; }
+const int64_t *janus_tensor_dims(const janus_tensor *t) { return t ? t->dims : NULL; }
+const int64_t *janus_tensor_strides(const janus_tensor *t) { return t ? t->strides : NULL; }
+void *janus_tensor_data(janus_tensor *t) {
+    char *p;
+    if (!t || jn_tensor_data(t, &p) != JANUS_OK)
+        return NULL;
+    jn_storage_export(t->storage);
+    return p;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Storages and tensors.
+ *
+ * A storage is a block of memory with an atomic reference count; a tensor is a strided view of one,
+ * with its dims and strides inline.  Small blocks, tensors and storages come from per-thread free
+ * lists (exec/store/pool.h): an eager op must not pay for malloc.  `version` counts in-place
+ * writes, for the tape's saved-value check.
+ *
+ * Not every storage holds its elements.  Which do is its state, and the elements are reached by
+ * jn_tensor_data() and jn_tensor_as_view() alone, which look at it: they fill what can be filled
+ * and refuse what has no value.  So `raw` is for exec/tensor*.[ch] (tests/lint/raw.sh).
+ */
+#ifndef JN_EXEC_TENSOR_H
+#define JN_EXEC_TENSOR_H
+
+#include <stdatomic.h>
+
+#include "graph/base/status.h"
+#include "ops/kernel.h"
+
+typedef enum jn_storage_state {
+    JN_STORAGE_READY, /* the elements are there */
+    JN_STORAGE_ROWS, /* some rows only: filled when they are asked for (exec/store/tensor_rows.h) */
+    JN_STORAGE_PENDING, /* recorded, not computed yet (exec/defer/defer.h) */
+    JN_STORAGE_LENT,    /* the elements are there, and recorded ops have still to read them */
+    JN_STORAGE_PROXY    /* a type with an identity, of which there are no elements */
+} jn_storage_state;
+
+typedef struct jn_storage {
+    atomic_int refs;
+    uint32_t version;
+    atomic_uchar state; /* jn_storage_state; set to READY after all else that comes with it */
+    void *raw;          /* a proxy's is an address that nobody may read or write */
+    size_t bytes;
+    void (*release)(void *user); /* foreign memory; NULL: ours */
+    void *user; /* without `release`: what its state belongs to (exec/defer/defer.h), or jn_exported
+                 */
+    struct jn_device *device; /* whose memory it is (exec/device/device.h); NULL: host memory */
+} jn_storage;
+
+struct janus_tensor {
+    atomic_int refs;
+    uint8_t dtype;
+    bool contiguous;
+    uint8_t rank;
+    bool in_storage; /* this struct lies in its storage's block; it never gets another storage */
+    int64_t numel;
+    char *raw; /* storage->raw + offset, first element */
+    jn_storage *storage;
+    int64_t *dims, *strides; /* point to inline_dims for rank <= 4, else to one block */
+    int64_t inline_dims[8];
+};
+
+/* Makes the elements of a tensor whose storage is not ready; of a proxy it fails with
+ * JANUS_UNSUPPORTED, and says so in jn_proxy_asked. */
+janus_status jn_tensor_settle(janus_tensor *t);
+/* Whether this thread has asked for elements of a proxy; set here, cleared by who wants to know. */
+extern _Thread_local bool jn_proxy_asked;
+/* Its first element, to read and write; a device tensor's is an address there. */
+static inline janus_status jn_tensor_data(janus_tensor *t, char **out) {
+    if (JN_UNLIKELY(t->storage->state != JN_STORAGE_READY))
+        JN_TRY(jn_tensor_settle(t));
+    *out = t->raw;
+    return JANUS_OK;
+}
+/* The same for tensors that are ready, as new ones are; NULL for others. */
+static inline char *jn_tensor_ready_data(const janus_tensor *t) {
+    return JN_LIKELY(t->storage->state == JN_STORAGE_READY) ? t->raw : NULL;
+}
+/* Where its elements are or will be, whatever the state: for who computes them. */
+static inline char *jn_tensor_place(const janus_tensor *t) { return t->raw; }
+/* Whether asking for its elements runs recorded ops. */
+static inline bool jn_storage_waits(const jn_storage *s) {
+    return JN_UNLIKELY(s->state != JN_STORAGE_READY) &&
+           (s->state == JN_STORAGE_PENDING || s->state == JN_STORAGE_LENT);
+}
+/* The address of a ready storage goes to others, who may write there at any time: from then on no
+ * op that reads it is deferred. */
+extern char jn_exported;
+static inline void jn_storage_export(jn_storage *s) {
+    if (!s->release)
+        s->user = &jn_exported;
+}
+/* Its elements as kernels take them. */
+static inline janus_status jn_tensor_as_view(janus_tensor *t, jn_view *out) {
+    if (JN_UNLIKELY(t->storage->state != JN_STORAGE_READY))
+        JN_TRY(jn_tensor_settle(t));
+    *out = (jn_view){t->raw, t->dims, t->strides, t->rank, t->dtype, t->contiguous};
+    return JANUS_OK;
+}
+/* The same without data: for what only looks at dims and strides. */
+static inline jn_view jn_tensor_layout(const janus_tensor *t) {
+    return (jn_view){NULL, t->dims, t->strides, t->rank, t->dtype, t->contiguous};
+}
+/* Elements (of from's size) between the first element of `from` and that of `to`, which is of the
+ * same storage; from the first one of the storage. */
+int64_t jn_tensor_distance(const janus_tensor *from, const janus_tensor *to);
+int64_t jn_tensor_offset(const janus_tensor *t);
+/* A tensor without elements: dims, strides (>= 0; NULL: row-major) and an owner, released with
+ * `user` when the last tensor of its storage goes. */
+janus_status jn_tensor_proxy(janus_dtype dtype, int rank, const int64_t *dims,
+                             const int64_t *strides, void (*release)(void *user), void *user,
+                             janus_tensor **out);
+/* Makes `shell` a 0-d tensor of the element at `cell`, for kernels only: it has no references and
+ * no storage of its own. */
+extern jn_storage jn_storage_of_cells;
+static inline void jn_tensor_on_cell(janus_tensor *shell, janus_dtype dtype, void *cell) {
+    *shell = (janus_tensor){.dtype = (uint8_t)dtype, .contiguous = true, .numel = 1, .raw = cell};
+    shell->storage = &jn_storage_of_cells;
+    shell->dims = shell->strides = shell->inline_dims;
+}
+
+/* New storage of `bytes` (0 allowed). */
+janus_status jn_storage_new(size_t bytes, jn_storage **out);
+void jn_storage_retain(jn_storage *s);
+void jn_storage_release(jn_storage *s);
+/* New row-major tensor with its own storage, uninitialised. */
+janus_status jn_tensor_empty(janus_dtype dtype, int rank, const int64_t *dims, janus_tensor **out);
+/* View of `base`'s storage; offset in elements relative to base's first element. */
+janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
+                            const int64_t *strides, int64_t offset, janus_tensor **out);
+/* The two above with what the caller knows already: row-major strides and the number of elements;
+ * a view's, and whether it is contiguous. */
+janus_status jn_tensor_dense(janus_dtype dtype, int rank, const int64_t *dims,
+                             const int64_t *strides, int64_t numel, janus_tensor **out);
+janus_status jn_tensor_alias(janus_tensor *base, int rank, const int64_t *dims,
+                             const int64_t *strides, int64_t offset, int64_t numel, bool contiguous,
+                             janus_tensor **out);
+/* janus_tensor_wrap of arguments that are right; `data` may be NULL where the storage's state says
+ * that its elements are not in memory. */
+janus_status jn_tensor_over(janus_dtype dtype, int rank, const int64_t *dims,
+                            const int64_t *strides, void *data, void (*release)(void *user),
+                            void *user, janus_tensor **out_tensor);
+/* Same elements, row-major: `t` itself retained when it is, else a copy. */
+janus_status jn_tensor_contiguous(janus_tensor *t, janus_tensor **out);
+/* Copies elements (same dims, any strides, dtype cast as in `cast`). */
+janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src);
+/* What to give jn_tensor_copy() for `src` so that it cannot fail, a new reference: src itself, or
+ * its elements cast or in other memory.  On a device copies may fail all the same. */
+janus_status jn_tensor_ready_copy(janus_tensor *dst, janus_tensor *src, janus_tensor **out);
+/* The same elements with these strides (>= 0; those of equal elements may be 0): in memory of its
+ * own, or `t`'s where only strides of sizes 1 differ. */
+janus_status jn_tensor_restride(janus_tensor *t, const int64_t *strides, janus_tensor **out);
+/* New row-major tensor with the elements converted (exec/eager/eager.c). */
+janus_status jn_tensor_cast(janus_tensor *t, janus_dtype dtype, janus_tensor **out);
+/* The same bytes elsewhere; a large block on all threads. */
+void jn_copy_bytes(void *to, const void *from, size_t bytes);
+/* The bytes that a tensor touches, as a half-open range. */
+void jn_tensor_extent(const janus_tensor *t, const char **lo, const char **hi);
+/* Whether the byte ranges two tensors lie in meet; whether they are the same elements in order. */
+bool jn_tensor_overlap(const janus_tensor *a, const janus_tensor *b);
+bool jn_tensor_same_view(const janus_tensor *a, const janus_tensor *b);
+static inline jn_type jn_tensor_as_type(const janus_tensor *t) {
+    return jn_tensor_type((janus_dtype)t->dtype, t->rank, t->dims);
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tensor of which a run has made some rows only: the others are zero, or those of a base.
+ *
+ * It has no data until it is filled, and must not be used as a tensor before; whoever keeps one is
+ * its only owner.  Two things are done with it unfilled: nothing at all (a gradient that the next
+ * step forgets), and storing it to its base, which writes the rows.
+ */
+#ifndef JN_EXEC_TENSOR_ROWS_H
+#define JN_EXEC_TENSOR_ROWS_H
+
+#include "exec/store/tensor.h"
+
+/* Rows `index[0..n)` of the first dim, each once, with the elements `rows`; all copied.  `base`: a
+ * row-major tensor of the same dims, retained; NULL: zeros. */
+janus_status jn_tensor_of_rows(janus_dtype dtype, int rank, const int64_t *dims, uint32_t n,
+                               const uint32_t *index, const void *rows, janus_tensor *base,
+                               janus_tensor **out);
+bool jn_tensor_is_rows(const janus_tensor *t);
+/* Makes it an ordinary tensor; nothing for one that is. On failure it stays as it is. */
+janus_status jn_tensor_fill(janus_tensor *t);
+/* Whether t is rows of `target`'s memory; then target[...] = t writes those rows alone. */
+bool jn_tensor_rows_fit(const janus_tensor *target, const janus_tensor *t);
+void jn_tensor_store_rows(janus_tensor *target, const janus_tensor *t);
+
+#endif

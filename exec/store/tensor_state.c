@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Storages whose elements are not there, and where elements lie in a storage.
+ *
+ * All proxies have one address, of memory that cannot be read or written: code that got hold of it
+ * past the accessors stops there instead of computing with what it finds.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "exec/defer/defer.h"
+#include "exec/store/tensor.h"
+#include "exec/store/tensor_rows.h"
+
+_Thread_local bool jn_proxy_asked;
+jn_storage jn_storage_of_cells = {.refs = 1};
+char jn_exported;
+
+janus_status jn_tensor_settle(janus_tensor *t) {
+    switch ((jn_storage_state)t->storage->state) {
+    case JN_STORAGE_READY:
+        return JANUS_OK;
+    case JN_STORAGE_ROWS:
+        return jn_tensor_fill(t);
+    case JN_STORAGE_PENDING:
+    case JN_STORAGE_LENT:
+        return jn_deferral_settle(t->storage);
+    case JN_STORAGE_PROXY:
+        break;
+    }
+    jn_proxy_asked = true;
+    return jn_error(JANUS_UNSUPPORTED, "the elements of a tensor are needed before the graph runs");
+}
+
+int64_t jn_tensor_distance(const janus_tensor *from, const janus_tensor *to) {
+    return (to->raw - from->raw) / (int64_t)jn_dtype_size((janus_dtype)from->dtype);
+}
+
+int64_t jn_tensor_offset(const janus_tensor *t) {
+    return (t->raw - (char *)t->storage->raw) / (int64_t)jn_dtype_size((janus_dtype)t->dtype);
+}
+
+janus_status jn_tensor_restride(janus_tensor *t, const int64_t *strides, janus_tensor **out) {
+    int64_t span = 1;
+    bool same = true;
+    for (int i = 0; i < t->rank; i++) {
+        same = same && (t->dims[i] == 1 || t->strides[i] == strides[i]);
+        span += t->dims[i] > 1 ? (t->dims[i] - 1) * strides[i] : 0;
+    }
+    if (same || t->numel == 0)
+        return jn_tensor_view(t, t->rank, t->dims, strides, 0, out);
+    janus_tensor *memory, *view;
+    JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, 1, &span, &memory));
+    janus_status st = jn_tensor_view(memory, t->rank, t->dims, strides, 0, &view);
+    janus_tensor_release(memory);
+    JN_TRY(st);
+    st = jn_tensor_copy(view, t);
+    if (st != JANUS_OK)
+        janus_tensor_release(view);
+    else
+        *out = view;
+    return st;
+}
+
+enum { NOWHERE_BYTES = 1 << 16 };
+static void *nowhere;
+
+static void reserve_nowhere(void) {
+    void *p =
+        mmap(NULL, NOWHERE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p != MAP_FAILED)
+        nowhere = p;
+}
+
+janus_status jn_tensor_proxy(janus_dtype dtype, int rank, const int64_t *dims,
+                             const int64_t *strides, void (*release)(void *user), void *user,
+                             janus_tensor **out) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, reserve_nowhere);
+    if (!nowhere)
+        return JN_NO_MEMORY();
+    JN_TRY(janus_tensor_wrap(dtype, rank, dims, strides, nowhere, release, user, out));
+    (*out)->storage->state = JN_STORAGE_PROXY;
+    return JANUS_OK;
+}
