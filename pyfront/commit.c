@@ -103,6 +103,8 @@ static PyObject *make_view(making *m, const jpy_recipe *r) {
         o = jpy_tensor_take(t);
     else if (t)
         o = jpy_tensor_take_view(t, NULL, 0, (jpy_tensor *)root);
+    if (o)
+        ((jpy_tensor *)o)->no_version = r->uncounted;
     Py_DECREF(root);
     return o;
 }

@@ -41,7 +41,8 @@ typedef struct jpy_recipe {
     PyObject *obj;
     struct jpy_recipe **items;
     jpy_view_step *views; /* n of them */
-    bool detached;        /* of a view: it does not know what it is a view of */
+    bool detached;        /* of a view: it does not know what it is a view of, ... */
+    bool uncounted;       /* ... nor do versions count writes by way of it */
     unsigned n;
 } jpy_recipe;
 
@@ -61,7 +62,8 @@ typedef struct jpy_commit_step {
     uint32_t slot;
     PyObject *key;
     jpy_recipe *value;
-    uint32_t when; /* 0: always; else the number + 1 of a result, whether it is done */
+    uint32_t when;  /* 0: always; else the number + 1 of a result, whether it is done */
+    bool uncounted; /* STORE: versions do not count it */
 } jpy_commit_step;
 
 typedef struct jpy_input {

@@ -194,7 +194,10 @@ static PyObject *detach(PyObject *self, PyObject *unused) {
         if (jpy_check(jn_tensor_view(t, t->rank, t->dims, t->strides, 0, &t)) < 0)
             return NULL;
     }
-    return jpy_tensor_take(t);
+    PyObject *o = jpy_tensor_take(t);
+    if (o)
+        ((jpy_tensor *)o)->no_version = ((jpy_tensor *)self)->no_version;
+    return o;
 }
 static PyObject *detach_(PyObject *self, PyObject *unused) {
     (void)unused;

@@ -32,12 +32,13 @@ static bool add_pairs(jpy_writes *w, PyObject *dict, PyObject *pairs) {
     return true;
 }
 
-static bool add_store(jpy_writes *w, janus_tensor *target, janus_tensor *value) {
+static bool add_store(jpy_writes *w, janus_tensor *target, janus_tensor *value, bool uncounted) {
     jpy_write *x = add(w, JPY_WRITE_STORE, NULL);
     if (!x)
         return false;
     x->target = target;
     x->value = value;
+    x->uncounted = uncounted;
     janus_tensor_retain(value);
     return true;
 }
@@ -56,7 +57,7 @@ static bool add_step(jpy_writes *w, const jpy_making *m, const jpy_commit_step *
             x->v = Py_NewRef(v);
         return x != NULL;
     case JPY_COMMIT_STORE:
-        return add_store(w, ((jpy_tensor *)o)->t, m->results[s->value->slot].t);
+        return add_store(w, ((jpy_tensor *)o)->t, m->results[s->value->slot].t, s->uncounted);
     case JPY_COMMIT_LIST:
         x = add(w, JPY_WRITE_LIST, o);
         return x && (x->v = PyList_GetSlice(v, 0, PyList_GET_SIZE(v)));
@@ -78,7 +79,7 @@ static bool add_effect(jpy_writes *w, const jpy_making *m, const jn_effect *e) {
         [JN_EFFECT_DEL_KEY] = JPY_WRITE_KEY,
     };
     if (e->kind == JN_EFFECT_STORE)
-        return add_store(w, e->target, e->value.t);
+        return add_store(w, e->target, e->value.t, false);
     jpy_write *x = add(w, kinds[e->kind], e->object);
     if (!x)
         return false;
@@ -243,7 +244,7 @@ static int finish_store(const jpy_write *x) {
         jn_tensor_store_rows(x->target, x->value);
     else if (jn_tensor_copy(x->target, x->value) != JANUS_OK)
         return -1;
-    x->target->storage->version++;
+    x->target->storage->version += !x->uncounted;
     return 0;
 }
 

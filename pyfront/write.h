@@ -32,6 +32,7 @@ typedef enum jpy_write_kind {
 typedef struct jpy_write {
     jpy_write_kind kind;
     bool grown;        /* its place was made for it */
+    bool uncounted;    /* a STORE that is no new version of the tensor */
     PyObject *o;       /* borrowed */
     PyObject *key, *v; /* owned */
     Py_ssize_t index;

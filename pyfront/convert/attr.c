@@ -89,8 +89,11 @@ static jcv_av *tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
     const char *s = PyUnicode_AsUTF8(name);
     if (!strcmp(s, "grad"))
         return tensor_grad(c, t);
-    if (!strcmp(s, "data"))
-        return jcv_detach(c, t->py);
+    if (!strcmp(s, "data")) {
+        jcv_av *a = jcv_detach(c, t->py);
+        jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->uncounted = true;
+        return a;
+    }
     if (!strcmp(s, "grad_fn") || !strcmp(s, "__dict__") || !strcmp(s, "_version"))
         jcv_refuse(c, "the attribute %s of a tensor", s);
     PyTypeObject *type = jcv_type_of(c, t);

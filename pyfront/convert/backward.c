@@ -40,17 +40,55 @@ static void push_stored(jcv *c, todo **list) {
         }
 }
 
+typedef struct call { /* a node with SubGraphs that gradients come to */
+    const jcv_node *n;
+    struct call *next;
+} call;
+
+/* Parameter k of a SubGraph of the call: what it is at first and, of a loop, what a round leaves.
+ */
+static void push_param(jcv *c, todo **list, const call *x, uint32_t k) {
+    const jcv_node *n = x->n;
+    unsigned first = n->op->role == JN_ROLE_FOREACH;
+    bool loop = first || n->op->role == JN_ROLE_WHILE;
+    const jcv_ctx *body = n->subs[n->op->role == JN_ROLE_WHILE];
+    if (k < n->n_in)
+        push(c, list, n->in[k]);
+    if (loop && k >= first && k - first < body->results.n)
+        push(c, list, body->results.data[k - first]);
+}
+
+static void push_params(jcv *c, todo **list, const call *x, const jcv_ctx *of, uint32_t mark) {
+    for (uint32_t k = 0; k < of->params.n; k++)
+        if (of->params.data[k]->reach == mark)
+            push_param(c, list, x, k);
+}
+
+/* What gradients flow to from a parameter: operands of the calls that they came by. */
+static void from_param(jcv *c, todo **list, const call *calls, const jcv_val *v) {
+    for (const call *x = calls; x; x = x->next)
+        for (int k = 0; k < 2; k++)
+            for (uint32_t i = 0; x->n->subs[k] == v->ctx && i < v->ctx->params.n; i++)
+                if (v->ctx->params.data[i] == v)
+                    push_param(c, list, x, i);
+}
+
 /* Marks what gradients of y flow to with a new number, which it returns. */
 static uint32_t mark_reach(jcv *c, jcv_val *const *y, unsigned n_y) {
     uint32_t mark = ++c->last_reach;
     todo *list = NULL;
+    call *calls = NULL;
     for (unsigned i = 0; i < n_y; i++)
         push(c, &list, y[i]);
     while (list) {
         jcv_val *v = list->v;
         list = list->next;
+        if (v->reach == mark)
+            continue;
         v->reach = mark;
         jcv_node *n = v->node;
+        if (!n)
+            from_param(c, &list, calls, v);
         if (!n || n->reach == mark)
             continue;
         n->reach = mark;
@@ -58,10 +96,17 @@ static uint32_t mark_reach(jcv *c, jcv_val *const *y, unsigned n_y) {
             continue;
         if (n->op == JN_OP(wire_read))
             push_stored(c, &list);
-        for (unsigned i = 0; i < n->n_in; i++)
+        if (n->subs[0]) {
+            call *one = jcv_alloc(c, sizeof *one);
+            *one = (call){n, calls};
+            calls = one;
+        }
+        for (unsigned i = 0; !n->subs[0] && i < n->n_in; i++)
             push(c, &list, n->in[i]);
         for (int k = 0; k < 2; k++) {
             jcv_ctx *x = n->subs[k];
+            if (x)
+                push_params(c, &list, calls, x, mark);
             if (!x || x->reach == mark)
                 continue;
             x->reach = mark;
@@ -133,6 +178,18 @@ static void check_history(jcv *c, uint32_t mark) {
         for (const jcv_saver *s = r->savers; s; s = s->next)
             if (s->node->reach == mark && s->writes != r->n_writes)
                 jcv_refuse(c, "backward() after what a gradient needs was written");
+}
+
+bool jcv_history_rewritten(jcv *c, jcv_val *y) {
+    bool any = false;
+    for (const jcv_rec *r = c->recs; r && !any; r = r->next)
+        any = r->wrote_uncounted;
+    uint32_t mark = any ? mark_reach(c, &y, 1) : 0;
+    for (const jcv_rec *r = c->recs; r && any; r = r->next)
+        for (const jcv_saver *s = r->savers; r->wrote_uncounted && s; s = s->next)
+            if (!s->node->freed && s->node->reach == mark && s->writes != r->n_writes)
+                return true;
+    return false;
 }
 
 /* ---- leaves -------------------------------------------------------------------------------------

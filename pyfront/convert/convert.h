@@ -266,6 +266,8 @@ bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x);
 /* Whether some of the history of `y` was used up; the history of y is used up from now on. */
 bool jcv_history_used(jcv *c, jcv_val *y);
 void jcv_use_history(jcv *c, jcv_val *y);
+/* Whether gradients of `y` need what was written since by way of .data, which no version tells. */
+bool jcv_history_rewritten(jcv *c, jcv_val *y);
 /* Whether gradients of `y` flow to a leaf as it is since a write in the graph. */
 bool jcv_reaches_written_leaf(jcv *c, jcv_val *y);
 /* A gradient through `by` needs what the tensor holds now; whether one that may be asked for does.

@@ -75,6 +75,7 @@ static jpy_recipe *view_recipe(jcv *c, finishing *f, jcv_av *a, jcv_rec *rec, jp
     r->items = entry_alloc(c, f->e, sizeof *r->items);
     r->items[0] = recipe(c, f, jcv_proxy_of(c, rec->root));
     r->detached = detached;
+    r->uncounted = rec->uncounted;
     r->n = n;
     r->views = entry_alloc(c, f->e, n * sizeof *r->views);
     for (jcv_rec *x = rec; x->parent; x = x->parent) { /* the last one first */
@@ -155,6 +156,8 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
     r->slot = add_result(c, v);
     if (tracked && !r->freed && jcv_reaches_written_leaf(c, v))
         jcv_refuse(c, "a leaf that requires grad is used after it was written");
+    if (tracked && !r->freed && jcv_history_rewritten(c, v))
+        jcv_refuse(c, "what a gradient needs is written by way of .data");
     if (tracked && !r->freed)
         r->grad = tracked_result(c, f, r->slot);
     r->id = id_of(c, f, a->py);
@@ -244,7 +247,7 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
 
 static void add_step(jcv *c, finishing *f, jpy_commit_kind kind, uint32_t slot, PyObject *key,
                      jpy_recipe *value) {
-    jpy_commit_step s = {kind, slot, jpy_guards_own(&f->e->guards, key), value, 0};
+    jpy_commit_step s = {kind, slot, jpy_guards_own(&f->e->guards, key), value, 0, false};
     if (!jn_vec_push(&f->e->steps, s))
         jcv_refuse(c, "out of memory");
 }
@@ -355,8 +358,12 @@ static void finish_tensors(jcv *c, finishing *f) {
             v = v->node->in[0];
         x->slot = add_result(c, v);
         add_step(c, f, JPY_COMMIT_STORE, r->src->slot, NULL, x);
+        jpy_commit_step *step = &f->e->steps.data[f->e->steps.n - 1];
+        step->uncounted = r->wrote_uncounted && !r->wrote_counted;
+        if (step->uncounted && r->may_count)
+            jcv_refuse(c, "a tensor is written on some paths, and by way of .data");
         if (when->kind != AV_PY)
-            f->e->steps.data[f->e->steps.n - 1].when = add_result(c, jcv_number(c, when)) + 1;
+            step->when = add_result(c, jcv_number(c, when)) + 1;
         if (!jn_vec_push(&f->e->guards.written, r->src->slot))
             jcv_refuse(c, "out of memory");
     }
@@ -439,6 +446,9 @@ static void finish_live(jcv *c, jpy_entry *e) {
     e->wires = c->wires && c->stored_tracked.n;
     for (size_t i = 0; i < c->stored_tracked.n; i++)
         e->local = e->local || !jcv_history_used(c, c->stored_tracked.data[i]);
+    for (size_t i = 0; i < c->stored_tracked.n; i++)
+        if (jcv_history_rewritten(c, c->stored_tracked.data[i]))
+            jcv_refuse(c, "what a gradient needs is written by way of .data");
     for (jcv_live *l = c->lives; l && e->local; l = l->next)
         if (l->tracked && !l->site)
             jcv_refuse(c, "a tensor that requires grad is stored by the graph");

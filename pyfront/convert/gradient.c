@@ -431,7 +431,8 @@ static janus_status keep_written(staging *s) {
                     if (step.when)
                         return jn_error(JANUS_UNSUPPORTED, "a tensor of the caller is written on "
                                                            "some paths, and a gradient needs it");
-                    if (!jn_vec_push(&e->stages[k].kept, ((jpy_kept){step.slot, "Graph", 1})))
+                    if (!jn_vec_push(&e->stages[k].kept,
+                                     ((jpy_kept){step.slot, "Graph", !step.uncounted})))
                         return JN_NO_MEMORY();
                     break;
                 }

@@ -80,6 +80,7 @@ void jcv_keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_nod
     r->extra = n->in + 1;
     r->ctx = c->ctx;
     r->apart = op == JN_OP(detach) || jpy_no_grad_mode || parent->apart;
+    r->uncounted = parent->uncounted;
     r->next_view = r->root->views;
     r->root->views = r;
 }
@@ -332,7 +333,7 @@ static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
         why = "that a gradient needs as it was";
     else if (jpy_no_grad_mode && !leaf && tracked(root))
         why = "that requires grad, without recording";
-    else if (!jpy_no_grad_mode && leaf && r->parent)
+    else if (!jpy_no_grad_mode && leaf && r->parent && !r->apart)
         why = "of which it is a view, a leaf that requires grad";
     else if (r->apart && (recorded || (tracked(root) && !leaf)))
         why = "through a view without history";
@@ -365,6 +366,9 @@ janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded) {
         jcv_put(c, root->when, jcv_bool(c, true));
     root->written = true;
     root->n_writes++;
+    root->wrote_uncounted = root->wrote_uncounted || r->uncounted;
+    root->wrote_counted = root->wrote_counted || (!r->uncounted && c->ctx == c->main);
+    root->may_count = root->may_count || (!r->uncounted && c->ctx != c->main);
     c->writes++;
     jcv_wrote_if(c, root->read_by_fn);
     return JANUS_OK;

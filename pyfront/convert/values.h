@@ -115,6 +115,10 @@ typedef struct jcv_rec {
     uint32_t n_writes;            /* of a root */
     bool read_by_fn;              /* of a root: a recursion made outside of it reads it */
     bool apart;                   /* of a view: has no history of its root's */
+    bool uncounted;               /* of a view by way of .data: versions do not count its writes */
+    bool wrote_counted;           /* of a root: a write that versions count is certain ... */
+    bool may_count;               /* ... or made on some path ... */
+    bool wrote_uncounted;         /* ... and one by way of .data */
     jcv_frame *frame;             /* where it was made */
     struct jcv_rec **from;        /* of what arms or rounds leave: what it may be */
     unsigned n_from;
