@@ -3504,6 +3504,286 @@ static inline janus_status janus_build_s_bool(janus_subgraph *g, janus_value a, 
     return st;
 }
 
+/* e ** a */
+static inline janus_status janus_build_s_exp(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.exp", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* e ** a - 1 */
+static inline janus_status janus_build_s_expm1(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.expm1", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the natural logarithm of a */
+static inline janus_status janus_build_s_log(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.log", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the natural logarithm of 1 + a */
+static inline janus_status janus_build_s_log1p(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.log1p", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the logarithm of a to base 2 */
+static inline janus_status janus_build_s_log2(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.log2", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the logarithm of a to base 10 */
+static inline janus_status janus_build_s_log10(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.log10", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the square root of a */
+static inline janus_status janus_build_s_sqrt(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.sqrt", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the sine of a, in radians */
+static inline janus_status janus_build_s_sin(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.sin", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the cosine of a, in radians */
+static inline janus_status janus_build_s_cos(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.cos", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the tangent of a, in radians */
+static inline janus_status janus_build_s_tan(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.tan", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the arc tangent of a, in radians */
+static inline janus_status janus_build_s_atan(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.atan", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the hyperbolic sine of a */
+static inline janus_status janus_build_s_sinh(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.sinh", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the hyperbolic cosine of a */
+static inline janus_status janus_build_s_cosh(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.cosh", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the hyperbolic tangent of a */
+static inline janus_status janus_build_s_tanh(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.tanh", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the largest int that is not above a */
+static inline janus_status janus_build_s_floor(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.floor", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the smallest int that is not below a */
+static inline janus_status janus_build_s_ceil(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.ceil", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the int next to a, the even one of two */
+static inline janus_status janus_build_s_round(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.round", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* whether a is neither infinite nor a NaN */
+static inline janus_status janus_build_s_isfinite(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.isfinite", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* whether a is infinite */
+static inline janus_status janus_build_s_isinf(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.isinf", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* whether a is a NaN */
+static inline janus_status janus_build_s_isnan(janus_subgraph *g, janus_value a, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.isnan", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
 /* an empty sum of the type of like */
 static inline janus_status janus_build_acc_new(janus_subgraph *g, janus_value like, janus_value *out_acc) {
     janus_value in[1];

@@ -217,6 +217,60 @@ static janus_status to_int(const jn_op *op, double f, int64_t *out) {
     return JANUS_OK;
 }
 
+/* As the functions of Python's math: a NaN of a number is a domain error, an infinity of a finite
+ * number an overflow or a pole, and both raise. */
+static janus_status float_function(const jn_op *op, double a, double *out) {
+    double y;
+    switch (op->id) {
+    case JN_OP_ID_s_exp:
+        y = exp(a);
+        break;
+    case JN_OP_ID_s_expm1:
+        y = expm1(a);
+        break;
+    case JN_OP_ID_s_log:
+        y = log(a);
+        break;
+    case JN_OP_ID_s_log1p:
+        y = log1p(a);
+        break;
+    case JN_OP_ID_s_log2:
+        y = log2(a);
+        break;
+    case JN_OP_ID_s_log10:
+        y = log10(a);
+        break;
+    case JN_OP_ID_s_sqrt:
+        y = sqrt(a);
+        break;
+    case JN_OP_ID_s_sin:
+        y = sin(a);
+        break;
+    case JN_OP_ID_s_cos:
+        y = cos(a);
+        break;
+    case JN_OP_ID_s_tan:
+        y = tan(a);
+        break;
+    case JN_OP_ID_s_atan:
+        y = atan(a);
+        break;
+    case JN_OP_ID_s_sinh:
+        y = sinh(a);
+        break;
+    case JN_OP_ID_s_cosh:
+        y = cosh(a);
+        break;
+    default: /* tanh */
+        y = tanh(a);
+        break;
+    }
+    if ((isnan(y) && !isnan(a)) || (isinf(y) && isfinite(a)))
+        return jn_error(JANUS_ARITHMETIC, "%s: no result for %g", op->name, a);
+    *out = y;
+    return JANUS_OK;
+}
+
 janus_kind jn_scalar_kind(const jn_op *op, const uint8_t *kinds, unsigned n) {
     switch (op->id) {
     case JN_OP_ID_s_add:
@@ -234,6 +288,20 @@ janus_kind jn_scalar_kind(const jn_op *op, const uint8_t *kinds, unsigned n) {
         return JANUS_KIND_INT;
     case JN_OP_ID_s_truediv:
     case JN_OP_ID_s_float:
+    case JN_OP_ID_s_exp:
+    case JN_OP_ID_s_expm1:
+    case JN_OP_ID_s_log:
+    case JN_OP_ID_s_log1p:
+    case JN_OP_ID_s_log2:
+    case JN_OP_ID_s_log10:
+    case JN_OP_ID_s_sqrt:
+    case JN_OP_ID_s_sin:
+    case JN_OP_ID_s_cos:
+    case JN_OP_ID_s_tan:
+    case JN_OP_ID_s_atan:
+    case JN_OP_ID_s_sinh:
+    case JN_OP_ID_s_cosh:
+    case JN_OP_ID_s_tanh:
         return JANUS_KIND_FLOAT;
     case JN_OP_ID_s_and:
     case JN_OP_ID_s_or:
@@ -244,13 +312,16 @@ janus_kind jn_scalar_kind(const jn_op *op, const uint8_t *kinds, unsigned n) {
     case JN_OP_ID_s_shr:
     case JN_OP_ID_s_invert:
     case JN_OP_ID_s_int:
+    case JN_OP_ID_s_floor:
+    case JN_OP_ID_s_ceil:
+    case JN_OP_ID_s_round:
         return JANUS_KIND_INT;
     case JN_OP_ID_s_min:
     case JN_OP_ID_s_max:
         return (janus_kind)kinds[0];
     case JN_OP_ID_s_select:
         return (janus_kind)kinds[1];
-    default: /* comparisons, not, bool */
+    default: /* comparisons, not, bool, isfinite ... */
         return JANUS_KIND_BOOL;
     }
 }
@@ -279,6 +350,41 @@ janus_status jn_scalar_eval(const jn_op *op, const janus_scalar *in, const uint8
             return to_int(op, a.f, &out->i);
         out->i = a.i;
         return JANUS_OK;
+    case JN_OP_ID_s_floor:
+    case JN_OP_ID_s_ceil:
+    case JN_OP_ID_s_round:
+        if (ka == JANUS_KIND_FLOAT)
+            return to_int(op,
+                          op->id == JN_OP_ID_s_floor  ? floor(a.f)
+                          : op->id == JN_OP_ID_s_ceil ? ceil(a.f)
+                                                      : rint(a.f),
+                          &out->i);
+        out->i = a.i;
+        return JANUS_OK;
+    case JN_OP_ID_s_isfinite:
+        out->i = isfinite(as_double(a, ka));
+        return JANUS_OK;
+    case JN_OP_ID_s_isinf:
+        out->i = isinf(as_double(a, ka)) != 0;
+        return JANUS_OK;
+    case JN_OP_ID_s_isnan:
+        out->i = isnan(as_double(a, ka));
+        return JANUS_OK;
+    case JN_OP_ID_s_exp:
+    case JN_OP_ID_s_expm1:
+    case JN_OP_ID_s_log:
+    case JN_OP_ID_s_log1p:
+    case JN_OP_ID_s_log2:
+    case JN_OP_ID_s_log10:
+    case JN_OP_ID_s_sqrt:
+    case JN_OP_ID_s_sin:
+    case JN_OP_ID_s_cos:
+    case JN_OP_ID_s_tan:
+    case JN_OP_ID_s_atan:
+    case JN_OP_ID_s_sinh:
+    case JN_OP_ID_s_cosh:
+    case JN_OP_ID_s_tanh:
+        return float_function(op, as_double(a, ka), &out->f);
     case JN_OP_ID_s_float:
         out->f = as_double(a, ka);
         return JANUS_OK;

@@ -312,6 +312,42 @@ static const struct {
                  {"sorted", jcv_b_sorted},
                  {NULL, NULL}};
 
+/* math.NAME() of one number of the graph (and round()); NULL: not known here. */
+static jcv_av *math_call(jcv *c, const char *name, const jcv_args *a) {
+    static const struct {
+        const char *name;
+        const jn_op *op;
+    } ops[] = {
+#define OF(id) {#id, JN_OP(s_##id)}
+        OF(exp),   OF(expm1), OF(log),
+        OF(log1p), OF(log2),  OF(log10),
+        OF(sqrt),  OF(sin),   OF(cos),
+        OF(tan),   OF(atan),  OF(sinh),
+        OF(cosh),  OF(tanh),  OF(floor),
+        OF(ceil),  OF(round), OF(isfinite),
+        OF(isinf), OF(isnan), {"trunc", JN_OP(s_int)},
+#undef OF
+    };
+    bool two = a->n_pos == 2 && (a->pos[0]->kind == AV_SCALAR || a->pos[1]->kind == AV_SCALAR);
+    if (a->n_kw || !(two || (a->n_pos == 1 && a->pos[0]->kind == AV_SCALAR)))
+        return NULL;
+    jcv_val *in[2];
+    for (unsigned i = 0; i < a->n_pos; i++) {
+        if (!jcv_is_numeric(a->pos[i]))
+            return NULL;
+        in[i] = jcv_number(c, a->pos[i]);
+    }
+    if (two && !strcmp(name, "log")) { /* as CPython has it */
+        for (int i = 0; i < 2; i++)
+            in[i] = &jcv_op(c, JN_OP(s_log), &in[i], 1, NULL)->out[0];
+        return jcv_scalar(c, &jcv_op(c, JN_OP(s_truediv), in, 2, NULL)->out[0]);
+    }
+    for (size_t i = 0; !two && i < sizeof ops / sizeof *ops; i++)
+        if (!strcmp(name, ops[i].name))
+            return jcv_scalar(c, &jcv_op(c, ops[i].op, in, 1, NULL)->out[0]);
+    return NULL;
+}
+
 /* C functions without effects, called for real when every argument is a constant. */
 static bool pure_module(const char *m) {
     static const char *const names[] = {"math", "_operator", "operator", "cmath", NULL};
@@ -396,12 +432,15 @@ jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
             jcv_val *of = jcv_to_host(c, a->pos[0])->val;
             return jcv_scalar(c, &jcv_op(c, JN_OP(host_id), &of, 1, NULL)->out[0]);
         }
+        if (!strcmp(name, "round") && a->n_pos == 1 && a->pos[0]->kind == AV_SCALAR)
+            return math_call(c, name, a);
         if (pure_builtin(name))
             return jcv_call_real(c, o, a, name);
     }
     if (pure_module(module)) {
-        if (!strcmp(name, "sqrt") && a->n_pos == 1 && a->pos[0]->kind == AV_SCALAR)
-            jcv_refuse(c, "math.sqrt of a number of the graph");
+        jcv_av *r = !strcmp(module, "math") ? math_call(c, name, a) : NULL;
+        if (r)
+            return r;
         return jcv_call_real(c, o, a, name);
     }
     jcv_refuse(c, "a call of %s", name);

@@ -79,7 +79,10 @@ BINARY = {
 BITS = {"s.and": operator.and_, "s.or": operator.or_, "s.xor": operator.xor,
         "s.shl": operator.lshift, "s.shr": operator.rshift}
 UNARY = {"s.neg": operator.neg, "s.abs": abs, "s.not": operator.not_, "s.int": int,
-         "s.float": float, "s.bool": bool}
+         "s.float": float, "s.bool": bool, "s.round": round}
+UNARY |= {f"s.{name}": getattr(math, name) for name in (
+    "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "floor",
+    "ceil", "isfinite", "isinf", "isnan")}
 
 
 def word(v):
