@@ -27,6 +27,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/convert.h \
 	pyfront/convert/data.c \
 	pyfront/convert/dims.c \
+	pyfront/convert/dispatch.c \
 	pyfront/convert/emit.c \
 	pyfront/convert/expr.c \
 	pyfront/convert/finish.c \

@@ -443,6 +443,25 @@ jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t, bool exact);
 jcv_val *jcv_host_truth(jcv *c, jcv_av *o);
 PyTypeObject *jcv_host_type(jcv *c, jcv_av *o); /* asserts the one type seen */
 
+/* Whether an assert or a branch around says which type it is. */
+bool jcv_type_known(jcv *c, jcv_av *o);
+/* The types seen, as a list of at least one. */
+PyObject *jcv_types_of(jcv *c, jcv_av *o);
+jcv_val *jcv_type_is(jcv *c, jcv_av *o, PyTypeObject *t);
+/* An attribute that the object itself has, whichever of the types seen it is of. */
+jcv_av *jcv_own_attr_of(jcv *c, jcv_av *o, PyObject *name);
+/* dispatch.c: an attribute of an object that may be of several types */
+jcv_av *jcv_attr_by_type(jcv *c, jcv_av *o, PyObject *name);
+/* Adds samples of the types that were met with its own under the name of a method. */
+void jcv_widen_types(jcv *c, jcv_av *o, PyObject *name);
+/* A tensor of a real dict, list or tuple of tensors, of which some require grad, at a key or index
+ * that only the graph knows; NULL: it holds something else. */
+jcv_av *jcv_pick_key(jcv *c, jcv_av *d, jcv_av *key);
+jcv_av *jcv_pick_item(jcv *c, jcv_av *l, jcv_av *i);
+/* text of an AV_CHOICE whose keys are tuples of types, which the type of an object selects. */
+extern const char jcv_by_type[];
+/* More objects that it may be: from now on it is a root of its own. */
+void jcv_add_samples(jcv *c, jcv_av *o, PyObject *more);
 /* Asserts that its type is among those seen. */
 void jcv_host_one_of_seen(jcv *c, jcv_av *o);
 
@@ -452,6 +471,8 @@ bool jcv_is_plain(const jcv_av *a);
 bool jcv_host_plain(jcv *c, jcv_av *o);
 /* Whether it equals one of the keys, plain constants. */
 jcv_val *jcv_host_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n);
+/* The same of an object that is known to be plain, though it was not seen to be any of them. */
+jcv_val *jcv_plain_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n);
 /* d.get(key, otherwise) of a dict that the graph reads; sets: d.setdefault(key, otherwise). */
 jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise, bool sets);
 /* The value of a real dict of functions; NULL: it is something else. */
@@ -756,6 +777,12 @@ jcv_av *jcv_run_body(jcv *c, jcv_frame *fr);
 /* seen.c: objects that earlier conversions met as that parameter */
 PyObject *jcv_seen(jcv *c, const jcv_rec_fn *f, unsigned param);
 void jcv_remember(jpy_function *f, const jcv_rec_fn *x);
+/* Whether an earlier conversion found it to be recursive: then it says which parameters differ. */
+bool jcv_was_recursive(jcv *c, jcv_rec_fn *x);
+/* Objects of several types have the method `name` called at one place; those of other types than
+ * these that were met with some of them, NULL: none. */
+void jcv_met_together(jcv *c, PyObject *name, PyObject *samples);
+PyObject *jcv_may_meet(jcv *c, PyObject *name, PyObject *types);
 /* dims.c: dims that vary */
 bool jcv_dim_varies(const jcv *c, int64_t size);
 bool jcv_any_dim_varies(const jcv *c, const jn_type *t);

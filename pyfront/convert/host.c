@@ -82,12 +82,12 @@ static jcv_val *type_value(jcv *c, jcv_av *o) {
     return v;
 }
 
-static jcv_val *type_is(jcv *c, jcv_av *o, PyTypeObject *t) {
+jcv_val *jcv_type_is(jcv *c, jcv_av *o, PyTypeObject *t) {
     jcv_val *in[2] = {type_value(c, o), token(c, t)};
     return &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0];
 }
 
-static PyObject *types_of(jcv *c, jcv_av *o) {
+PyObject *jcv_types_of(jcv *c, jcv_av *o) {
     PyObject *s = jcv_samples(c, o), *set = jcv_own(c, PyList_New(0));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(s); i++) {
         PyObject *t = (PyObject *)Py_TYPE(PyList_GET_ITEM(s, i));
@@ -99,17 +99,25 @@ static PyObject *types_of(jcv *c, jcv_av *o) {
     return set;
 }
 
+void jcv_add_samples(jcv *c, jcv_av *o, PyObject *more) {
+    PyObject *all = jcv_own(c, PySequence_Concat(jcv_samples(c, o), more));
+    o->val->root = true;
+    jcv_root(c, c->ctx, o->val, all);
+}
+
+bool jcv_type_known(jcv *c, jcv_av *o) { return find_read(c, o->val, NULL, -2) != NULL; }
+
 PyTypeObject *jcv_host_type(jcv *c, jcv_av *o) {
     jcv_read *r = find_read(c, o->val, NULL, -2);
     if (r)
         return (PyTypeObject *)r->av->py;
-    PyObject *set = types_of(c, o);
+    PyObject *set = jcv_types_of(c, o);
     if (PyList_GET_SIZE(set) > 1)
         jcv_refuse(c, "objects of several types (%s, %s)",
                    ((PyTypeObject *)PyList_GET_ITEM(set, 0))->tp_name,
                    ((PyTypeObject *)PyList_GET_ITEM(set, 1))->tp_name);
     PyTypeObject *t = (PyTypeObject *)PyList_GET_ITEM(set, 0);
-    jcv_assert(c, type_is(c, o, t), "an object has the type seen");
+    jcv_assert(c, jcv_type_is(c, o, t), "an object has the type seen");
     keep_read(c, o->val, NULL, -2, jcv_py(c, (PyObject *)t, NULL));
     return t;
 }
@@ -120,12 +128,12 @@ static jcv_val *either(jcv *c, jcv_val *a, jcv_val *b) {
 }
 
 jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t, bool exact) {
-    PyObject *set = types_of(c, o);
+    PyObject *set = jcv_types_of(c, o);
     jcv_val *cond = NULL, *known = NULL;
     bool all = true;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(set); i++) {
         PyTypeObject *s = (PyTypeObject *)PyList_GET_ITEM(set, i);
-        jcv_val *eq = type_is(c, o, s);
+        jcv_val *eq = jcv_type_is(c, o, s);
         bool is = s == t || (!exact && PyType_IsSubtype(s, t));
         known = either(c, known, eq);
         all = all && is;
@@ -133,7 +141,7 @@ jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t, bool exact) {
             cond = either(c, cond, eq);
     }
     if (exact && !cond)
-        cond = type_is(c, o, t);
+        cond = jcv_type_is(c, o, t);
     if (!exact)
         jcv_assert(c, known, "an object has a type seen");
     if (!exact && all)
@@ -144,19 +152,19 @@ jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t, bool exact) {
 void jcv_host_one_of_seen(jcv *c, jcv_av *o) {
     if (find_read(c, o->val, NULL, -2))
         return;
-    PyObject *set = types_of(c, o);
+    PyObject *set = jcv_types_of(c, o);
     if (PyList_GET_SIZE(set) == 1) {
         jcv_host_type(c, o);
         return;
     }
     jcv_val *known = NULL;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(set); i++)
-        known = either(c, known, type_is(c, o, (PyTypeObject *)PyList_GET_ITEM(set, i)));
+        known = either(c, known, jcv_type_is(c, o, (PyTypeObject *)PyList_GET_ITEM(set, i)));
     jcv_assert(c, known, "an object has a type seen");
 }
 
 jcv_val *jcv_host_truth(jcv *c, jcv_av *o) {
-    PyObject *set = types_of(c, o);
+    PyObject *set = jcv_types_of(c, o);
     bool plain = true;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(set); i++) {
         PyTypeObject *t = (PyTypeObject *)PyList_GET_ITEM(set, i);
@@ -172,7 +180,7 @@ jcv_val *jcv_host_truth(jcv *c, jcv_av *o) {
     jcv_val *none = jcv_host_is(c, o, Py_TYPE(Py_None), true);
     jcv_val *known = none;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(set); i++)
-        known = either(c, known, type_is(c, o, (PyTypeObject *)PyList_GET_ITEM(set, i)));
+        known = either(c, known, jcv_type_is(c, o, (PyTypeObject *)PyList_GET_ITEM(set, i)));
     jcv_assert(c, known, "an object has a type seen");
     return &jcv_op(c, JN_OP(s_not), &none, 1, NULL)->out[0];
 }
@@ -336,7 +344,40 @@ PyObject *jcv_with_stored(jcv *c, PyObject *heap, jcv_live *l) {
     return all;
 }
 
+static jcv_av *read_attr(jcv *c, jcv_av *o, PyObject *name, jcv_live *live) {
+    PyObject *samples = jcv_samples(c, o), *got = jcv_own(c, PyList_New(0));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
+        PyObject *v = jpy_plain_attr(PyList_GET_ITEM(samples, i), name);
+        if (v && PyList_Append(got, v) < 0)
+            jcv_refuse_py(c);
+        Py_XDECREF(v);
+    }
+    janus_host_attr_attrs attrs = {sizeof attrs, jcv_key_of(c, name)};
+    jcv_val *v = &jcv_op(c, JN_OP(host_attr), &o->val, 1, &attrs)->out[0];
+    if (!live) {
+        jcv_av *a = of_samples(c, v, got);
+        keep_read(c, o->val, name, 0, a);
+        return a;
+    }
+    jcv_av *a = jcv_host_got(c, v, jcv_with_stored(c, got, live));
+    keep_read_in(c, c->ctx, (jcv_read){o->val, name, -5, a, NULL, c->live_epoch});
+    return a;
+}
+
+/* What the object itself has, whichever of the types seen it is of. */
+jcv_av *jcv_own_attr_of(jcv *c, jcv_av *o, PyObject *name) {
+    jcv_read *r = find_read(c, o->val, name, 0);
+    if (r)
+        return jcv_settled(c, r->av);
+    return read_attr(c, o, name, NULL);
+}
+
 jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
+    if (!jcv_type_known(c, o)) {
+        jcv_widen_types(c, o, name);
+        if (PyList_GET_SIZE(jcv_types_of(c, o)) > 1)
+            return jcv_attr_by_type(c, o, name);
+    }
     PyTypeObject *t = jcv_host_type(c, o);
     if (t == &PyList_Type || t == &PyDict_Type) {
         jcv_av *m = jcv_new(c, AV_METHOD);
@@ -370,23 +411,7 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
     jcv_read *r = find_read(c, o->val, name, live ? -5 : 0);
     if (r && (!live || r->epoch == c->live_epoch))
         return jcv_settled(c, r->av);
-    PyObject *samples = jcv_samples(c, o), *got = jcv_own(c, PyList_New(0));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
-        PyObject *v = jpy_plain_attr(PyList_GET_ITEM(samples, i), name);
-        if (v && PyList_Append(got, v) < 0)
-            jcv_refuse_py(c);
-        Py_XDECREF(v);
-    }
-    janus_host_attr_attrs attrs = {sizeof attrs, jcv_key_of(c, name)};
-    jcv_val *v = &jcv_op(c, JN_OP(host_attr), &o->val, 1, &attrs)->out[0];
-    if (!live) {
-        jcv_av *a = of_samples(c, v, got);
-        keep_read(c, o->val, name, 0, a);
-        return a;
-    }
-    jcv_av *a = jcv_host_got(c, v, jcv_with_stored(c, got, live));
-    keep_read_in(c, c->ctx, (jcv_read){o->val, name, -5, a, NULL, c->live_epoch});
-    return a;
+    return read_attr(c, o, name, live);
 }
 
 static void check_sequence(jcv *c, jcv_av *o) {

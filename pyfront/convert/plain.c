@@ -65,6 +65,10 @@ jcv_val *jcv_host_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n) {
             jcv_refuse(c, "a comparison of an object of the graph with %s", jcv_describe(keys[i]));
     if (!jcv_host_plain(c, o))
         jcv_refuse(c, "a comparison of %s with an object of the graph", jcv_describe(keys[0]));
+    return jcv_plain_among(c, o, keys, n);
+}
+
+jcv_val *jcv_plain_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n) {
     jcv_val *in[2] = {jcv_object_const(c, dict_of(c, keys, n)), o->val};
     return &jcv_op(c, JN_OP(host_has), in, 2, NULL)->out[0];
 }
@@ -221,19 +225,37 @@ static jcv_out call_arm(jcv *c, void *user, int arm) {
     if (arm) {
         call_from(c, &x);
     } else {
+        const jcv_av *key = x.choice->items[x.at];
+        if (x.choice->text == jcv_by_type && key->n == 1)
+            jcv_known_type(c, x.choice->self->val, (PyTypeObject *)key->items[0]->py);
         jcv_av *v = jcv_call(c, x.choice->items[x.at + 1], x.args);
         jcv_put(c, x.slot, v);
     }
     return OUT_NORMAL;
 }
 
+/* Whether the object of the graph is the key, or of one of the types, at a place of a choice. */
+static jcv_val *selects(jcv *c, jcv_av *choice, unsigned at) {
+    jcv_av *key = choice->items[at];
+    if (choice->text != jcv_by_type)
+        return jcv_host_among(c, choice->self, &key, 1);
+    jcv_val *is = NULL;
+    for (unsigned i = 0; i < key->n; i++) {
+        jcv_val *one = jcv_type_is(c, choice->self, (PyTypeObject *)key->items[i]->py);
+        jcv_val *in[2] = {is, one};
+        is = is ? &jcv_op(c, JN_OP(s_or), in, 2, NULL)->out[0] : one;
+    }
+    return is;
+}
+
 static void call_from(jcv *c, calling *x) {
-    jcv_val *is = jcv_host_among(c, x->choice->self, &x->choice->items[x->at], 1);
+    jcv_val *is = selects(c, x->choice, x->at);
     if (x->at + 2 < x->choice->n) {
         jcv_branch(c, is, call_arm, x);
         return;
     }
-    jcv_assert(c, is, "a key was seen");
+    jcv_assert(c, is,
+               x->choice->text == jcv_by_type ? "an object has a type seen" : "a key was seen");
     call_arm(c, x, 0);
 }
 

@@ -60,6 +60,23 @@ static jcv_rec_fn *learn_fn(jcv *c, jcv_frame *fr, unsigned n) {
     return f;
 }
 
+/* A function that earlier conversions found to be recursive, where it gets an object of another
+ * tree: what of it comes first, a leaf, says little of the next one.  NULL: it is not. */
+static jcv_rec_fn *known_before(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
+    jcv_rec_fn x = {.func = fr->func, .self_key = fr->self_key ? fr->self_key->py : NULL};
+    x.n_params = n;
+    x.by_value = jcv_alloc(c, n + 1);
+    if (!jcv_varies(c) || !jcv_was_recursive(c, &x))
+        return NULL;
+    for (unsigned i = 0; i < n; i++)
+        if (x.by_value[i] && args[i]->kind == AV_PY && args[i]->src && !jcv_is_const(args[i])) {
+            jcv_rec_fn *f = learn_fn(c, fr, n);
+            memcpy(f->by_value, x.by_value, n);
+            return f;
+        }
+    return NULL;
+}
+
 /* Whether two calls agree on an argument. */
 static bool same_argument(jcv_av *a, jcv_av *b) {
     if (jcv_av_equal(a, b))
@@ -359,6 +376,8 @@ jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
             jcv_refuse(c, "a recursion whose arguments grow");
         f = learn_fn(c, fr, n);
     }
+    if (!f)
+        f = known_before(c, fr, args, n);
     if (!f) {
         for (jcv_frame *x = c->frame; x; x = x->caller)
             if (x->func == fr->func && (x->self_key ? x->self_key->py : NULL) ==

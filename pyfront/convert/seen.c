@@ -9,6 +9,8 @@
  */
 #include "pyfront/convert/convert.h"
 
+#include <string.h>
+
 enum { MAX_KEPT = 64 };
 
 static PyObject *kind_of_value(PyObject *v) {
@@ -61,7 +63,27 @@ PyObject *jcv_seen(jcv *c, const jcv_rec_fn *f, unsigned param) {
     return jcv_own(c, kinds ? PyDict_Values(kinds) : PyList_New(0));
 }
 
+/* Of a recursive function: which of its parameters differ between calls. */
+static PyObject *key_of_fn(const jcv_rec_fn *x) {
+    return Py_BuildValue("(sOIN)", "by value", PyFunction_GET_CODE(x->func), x->n_params,
+                         PyLong_FromVoidPtr(x->self_key));
+}
+
+bool jcv_was_recursive(jcv *c, jcv_rec_fn *x) {
+    PyObject *key = jcv_own(c, key_of_fn(x)), *by_value = PyDict_GetItem(c->f->seen, key);
+    if (!by_value)
+        return false;
+    memcpy(x->by_value, PyBytes_AS_STRING(by_value), x->n_params);
+    return true;
+}
+
 void jcv_remember(jpy_function *f, const jcv_rec_fn *x) {
+    PyObject *fn = key_of_fn(x);
+    PyObject *ways = PyBytes_FromStringAndSize((const char *)x->by_value, x->n_params);
+    if (!fn || !ways || PyDict_SetItem(f->seen, fn, ways) < 0)
+        PyErr_Clear();
+    Py_XDECREF(fn);
+    Py_XDECREF(ways);
     for (unsigned i = 0; i < x->n_params; i++) {
         PyObject *samples = x->samples[i], *key = samples ? key_of(x, i) : NULL;
         PyObject *kinds = key ? PyDict_GetItem(f->seen, key) : NULL;
@@ -81,4 +103,44 @@ void jcv_remember(jpy_function *f, const jcv_rec_fn *x) {
             PyErr_Clear();
         }
     }
+}
+
+/* ---- receivers of a method ----------------------------------------------------------------------
+ * Objects of several types that met at one place under one name: another place that calls a method
+ * of that name of one of these types may meet the others.
+ */
+
+static PyObject *receivers(jcv *c, PyObject *name) {
+    PyObject *kinds = PyDict_GetItemWithError(c->f->seen, name);
+    if (!kinds && !PyErr_Occurred()) {
+        kinds = jcv_own(c, PyDict_New());
+        if (PyDict_SetItem(c->f->seen, name, kinds) < 0)
+            jcv_refuse_py(c);
+    }
+    return kinds ? kinds : jcv_own(c, NULL);
+}
+
+void jcv_met_together(jcv *c, PyObject *name, PyObject *samples) {
+    PyObject *kinds = receivers(c, name);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
+        if (PyDict_GET_SIZE(kinds) == MAX_KEPT)
+            return;
+        PyObject *o = PyList_GET_ITEM(samples, i), *kind = jcv_own(c, kind_of(o));
+        int had = PyDict_Contains(kinds, kind);
+        if (had < 0 || (!had && PyDict_SetItem(kinds, kind, o) < 0))
+            jcv_refuse_py(c);
+    }
+}
+
+PyObject *jcv_may_meet(jcv *c, PyObject *name, PyObject *types) {
+    PyObject *kinds = receivers(c, name), *k, *o, *more = jcv_own(c, PyList_New(0));
+    Py_ssize_t pos = 0;
+    bool related = false;
+    while (PyDict_Next(kinds, &pos, &k, &o)) {
+        int mine = PySequence_Contains(types, (PyObject *)Py_TYPE(o));
+        related = related || mine > 0;
+        if (mine < 0 || (!mine && PyList_Append(more, o) < 0))
+            jcv_refuse_py(c);
+    }
+    return related && PyList_GET_SIZE(more) ? more : NULL;
 }

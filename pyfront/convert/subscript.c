@@ -414,7 +414,8 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     }
     if (i->kind == AV_HOST && o->kind == AV_PY && PyDict_CheckExact(o->py) &&
         !standing_for(c, o->py)) {
-        jcv_av *x = jcv_choice(c, o, i);
+        jcv_av *x = jcv_pick_key(c, o, i);
+        x = x ? x : jcv_choice(c, o, i);
         return x ? x : jcv_live_getkey(c, jcv_to_host(c, o), i);
     }
     if (o->kind == AV_DICT || (o->kind == AV_PY && PyDict_CheckExact(o->py))) {
@@ -426,8 +427,12 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     if (o->kind == AV_SEQ && !o->slot)
         return jcv_seq_at(c, o, i);
     if (i->kind == AV_SCALAR && o->kind == AV_PY && o->src && !standing_for(c, o->py) &&
-        (PyList_CheckExact(o->py) || PyTuple_CheckExact(o->py)))
+        (PyList_CheckExact(o->py) || PyTuple_CheckExact(o->py))) {
+        jcv_av *x = jcv_pick_item(c, o, i);
+        if (x)
+            return x;
         o = jcv_to_host(c, o);
+    }
     if (o->kind == AV_HOST && jcv_host_type(c, o) == &PyDict_Type)
         return jcv_live_getkey(c, o, i);
     if (o->kind == AV_HOST) {

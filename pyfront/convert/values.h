@@ -35,7 +35,7 @@ typedef enum jcv_kind {
                    function; val: how many */
     AV_STACK,   /* val: rows of a list of unknown length; n: tracked */
     AV_SUM,     /* self, or the int 0 when val is false: the sum of terms that may be none */
-    AV_CHOICE,  /* items: key, value, ...; self: the object of the graph that selects */
+    AV_CHOICE,  /* items: key, value, ...; self: the object of the graph that selects; text: how */
     AV_DATA,    /* what a tensor holds: val; n: it requires grad (place.c) */
     AV_SUPER,   /* super(): py: the class, self: the instance (super.c) */
     AV_TEXT,    /* words: text with numbers of the graph (text.c) */
