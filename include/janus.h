@@ -252,6 +252,11 @@ typedef struct janus_host_value {
 
 typedef enum janus_birth { JANUS_BIRTH_LIST, JANUS_BIRTH_TUPLE, JANUS_BIRTH_DICT } janus_birth;
 
+/* Numbers of types in files that janus.export wrote: this and a janus_kind, of None that of NONE;
+ * of lists, tuples, dicts and texts those below.  Of classes janus_model_type knows them. */
+#define JANUS_TYPE_TOKEN INT64_C(0x4a414e5500000000)
+enum { JANUS_TYPE_LIST = 16, JANUS_TYPE_TUPLE = 17, JANUS_TYPE_DICT = 18, JANUS_TYPE_TEXT = 19 };
+
 typedef struct janus_host_ops {
     size_t struct_size;
     /* Reads attribute or field `key` (a number the embedding program gave meaning to); like get_key
@@ -274,7 +279,7 @@ typedef struct janus_host_ops {
     /* Asked now and then while running; a failure cancels the run (signals). */
     janus_status (*poll)(void *ctx);
     /* The token of the type that a value of the graph has as an object: a scalar's or tensor's
-     * kind, or JANUS_KIND_OBJECT for something new. */
+     * kind, or JANUS_KIND_OBJECT for something new.  NULL: those of janus.export. */
     janus_status (*kind_type)(void *ctx, janus_kind kind, janus_birth what, int64_t *out);
     /* While preparing, in program order: makes something new, for host.new; the embedding program
      * keeps it until the run is over. */
@@ -352,9 +357,11 @@ JANUS_API janus_status janus_run(const janus_subgraph *sub, const janus_arg *arg
  * What `janus.export` wrote to a folder: a graph, its weights, and what its arguments and results
  * are called.  A model is immutable and may be shared between threads, which may call it at the
  * same time.  Arguments are those of the Python function, in its order, by the names they have
- * there; a method's `self` is none of them.  Results are the tensors, numbers and constants that
- * its result is made of, named by where they are: "" for a result that is nothing else, "[1]" for
- * an item of a tuple or list, "loss" for that of a dict, "parts[0]" and so on.
+ * there; a method's `self` is none of them.  Objects (trees, lists of things) are read through
+ * janus_host_ops, None and numbers in them being values of their kinds.  Results are the tensors,
+ * numbers and constants that its result is made of, named by where they are: "" for a result that
+ * is nothing else, "[1]" for an item of a tuple or list, "loss" for that of a dict, "parts[0]" and
+ * so on.
  */
 typedef struct janus_model janus_model;
 
@@ -390,6 +397,11 @@ JANUS_API janus_type janus_model_argument_type(const janus_model *m, unsigned i)
 JANUS_API janus_type janus_model_result_type(const janus_model *m, unsigned i);
 /* The weight of that name ("self.linear.weight"), borrowed; NULL: it has none. */
 JANUS_API janus_tensor *janus_model_weight(const janus_model *m, const char *name);
+/* For the callbacks that read objects: the `key` of an attribute, and the number that type_of gives
+ * for objects of a class.  JANUS_NOT_FOUND: the graph does not look at it. */
+JANUS_API janus_status janus_model_attribute(const janus_model *m, const char *name,
+                                             int64_t *out_key);
+JANUS_API janus_status janus_model_type(const janus_model *m, const char *name, int64_t *out_type);
 
 /* Calls it.  args[i] is the argument names[i], in any order.  Arguments that the graph does not use
  * may be left out; where they are given they must be what it was exported for.  `results` gets

@@ -3,16 +3,20 @@
  * Graphs outside of the program that made them: what janus.export writes, and what
  * janus.load_graph runs.  janus/_export.py has the files and names.
  *
- * A graph can be taken along if it is a function of tensors and numbers: it reads no objects,
- * writes nothing that outlives it, and its result is made of results, constants and containers.
+ * A graph can be taken along if it is a function of its arguments: it reads no objects but those
+ * that it is given, writes nothing that outlives it, and its result is made of results, constants
+ * and containers.  What it takes for granted of an object is its type; all else it checks itself.
+ * Types are numbers in a graph, addresses here and janus_type_tokens in files.
  */
 #include "pyfront/explain.h"
 
 #include <string.h>
 
 #include "exec/store/tensor_rows.h"
-#include "graph/graph.h"
+#include "graph/graph_internal.h"
+#include "ops/op_ids.h"
 #include "pyfront/entry.h"
+#include "pyfront/host_py.h"
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
 
@@ -53,10 +57,43 @@ static const char *why_not(const jpy_entry *e) {
         return "it writes to objects of the program, or prints";
     if (e->n_frames)
         return "its results require grad";
-    for (size_t i = 0; i < e->main->params.n; i++)
-        if (e->main->params.data[i].type->kind == JANUS_KIND_OBJECT)
-            return "it reads Python objects while it runs";
     return NULL;
+}
+
+/* What the guards know of an argument that is an object: its type and nothing else.  -1: raised. */
+static int check_objects(const jpy_entry *e, PyObject *args) {
+    enum { MAY = JPY_CHECK_TYPE | JPY_CHECK_VERSION };
+    for (size_t i = 0; i < e->guards.srcs.n; i++) {
+        const jpy_src *s = e->guards.srcs.data[i], *root = s;
+        while (root->parent)
+            root = root->parent;
+        if (root->kind != JPY_SRC_ARG || root->index < 0 || root->index >= PyTuple_GET_SIZE(args))
+            continue;
+        PyObject *o = PyTuple_GET_ITEM(args, (Py_ssize_t)root->index);
+        if (jpy_tensor_check(o) || jpy_by_value(o) || (s == root && !(s->checks & ~(unsigned)MAY)))
+            continue;
+        PyObject *path = jpy_src_path(s, false);
+        if (path)
+            PyErr_Format(PyExc_ValueError,
+                         "janus.export: the graph is for one value of %U: objects that are "
+                         "arguments are to be read in loops and recursions only",
+                         path);
+        Py_XDECREF(path);
+        return -1;
+    }
+    for (size_t i = 0; i < e->inputs.n; i++) {
+        const jpy_input *in = &e->inputs.data[i];
+        const jpy_src *s = e->guards.srcs.data[in->slot];
+        if (in->kind != JANUS_KIND_OBJECT || s->kind == JPY_SRC_ARG)
+            continue;
+        PyObject *path = jpy_src_path(s, false);
+        if (path)
+            PyErr_Format(PyExc_ValueError,
+                         "janus.export: the graph reads %U, an object that is no argument", path);
+        Py_XDECREF(path);
+        return -1;
+    }
+    return 0;
 }
 
 /* The value of a source in a call whose guards hold; 0: done, -1: they do not. */
@@ -79,7 +116,8 @@ static int bound(jpy_entry *e, PyObject *args, PyObject *list) {
     return rc;
 }
 
-/* _export(f, args): ([(path, number of the argument or -1, object)], structure of the result). */
+/* _export(f, args): ([(path, number of the argument or -1, object)], structure of the result, names
+ * of attributes by number, [type]). */
 static PyObject *export(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *o, *args;
@@ -94,25 +132,78 @@ static PyObject *export(PyObject *module, PyObject *arguments) {
     if (why)
         return PyErr_Format(PyExc_ValueError, "janus.export: the graph cannot be taken along: %s",
                             why);
+    if (check_objects(e, args) < 0)
+        return NULL;
     jpy_entry_hold(e);
     PyObject *inputs = PyList_New(0), *form = structure(e->result), *r = NULL;
     if (inputs && form && bound(e, args, inputs) == 0)
-        r = Py_BuildValue("(OO)", inputs, form);
+        r = Py_BuildValue("(OOOO)", inputs, form, e->attr_names, e->type_list);
     Py_XDECREF(inputs);
     Py_XDECREF(form);
     jpy_entry_free(e);
     return r;
 }
 
-/* _named(text, names): the graph with other names of the parameters of @main. */
+/* Whether a value is compared with another and nothing else, as types are. */
+static bool only_compared(const jn_subgraph *g, uint32_t node) {
+    for (size_t i = 1; i < g->nodes.n; i++) {
+        const jn_node *n = g->nodes.data[i];
+        for (uint32_t k = 0; k < n->n_in; k++)
+            if (n->in[k].node == node && n->op != JN_OP(s_eq))
+                return false;
+    }
+    for (size_t i = 0; i < g->results.n; i++)
+        if (g->results.data[i].node == node)
+            return false;
+    return true;
+}
+
+/* Other numbers for types: `tokens` has them, {old: new}.  -1: raised. */
+static int renumber(janus_module *m, PyObject *tokens) {
+    for (size_t k = 0; k < m->subs.n; k++) {
+        jn_subgraph *g = m->subs.data[k];
+        for (size_t i = 1; i < g->nodes.n; i++) {
+            jn_node *n = g->nodes.data[i];
+            janus_kind kind;
+            janus_scalar v;
+            if (!jn_const_value(n, &kind, &v) || kind != JANUS_KIND_INT)
+                continue;
+            PyObject *old = PyLong_FromLongLong(v.i),
+                     *now = old ? PyDict_GetItemWithError(tokens, old) : NULL;
+            Py_XDECREF(old);
+            if (now)
+                v.i = PyLong_AsLongLong(now);
+            if (PyErr_Occurred())
+                return -1;
+            if (!now)
+                continue;
+            if (!only_compared(g, (uint32_t)i)) {
+                PyErr_SetString(PyExc_ValueError, "a number of the graph is that of a type");
+                return -1;
+            }
+            const jn_op *op;
+            if (jpy_check(jn_scalar_const(&m->arena, kind, v, &op, &n->attrs)) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* _named(text, names, tokens): the graph with other names of the parameters of @main, and other
+ * numbers for types. */
 static PyObject *named(PyObject *module, PyObject *args) {
     (void)module;
     const char *text;
-    PyObject *names;
+    PyObject *names, *tokens;
     janus_module *m = NULL;
-    if (!PyArg_ParseTuple(args, "sO!:_named", &text, &PyList_Type, &names) ||
+    if (!PyArg_ParseTuple(args, "sO!O!:_named", &text, &PyList_Type, &names, &PyDict_Type,
+                          &tokens) ||
         jpy_check(jn_parse_module(text, strlen(text), "graph", &m)) < 0)
         return NULL;
+    if (renumber(m, tokens) < 0) {
+        jn_module_release(m);
+        return NULL;
+    }
     jn_subgraph *g = jn_module_find(m, "main", 4);
     for (size_t i = 0; g && i < g->params.n && i < (size_t)PyList_GET_SIZE(names); i++) {
         const char *name = PyUnicode_AsUTF8(PyList_GET_ITEM(names, (Py_ssize_t)i));
@@ -132,17 +223,20 @@ static void drop_graph(PyObject *capsule) {
     jn_module_release(PyCapsule_GetPointer(capsule, capsule_name));
 }
 
-/* _graph_load(text, name): a capsule, whose @main can be run. */
+/* _graph_load(text, name, tokens): a capsule, whose @main can be run. */
 static PyObject *load(PyObject *module, PyObject *args) {
     (void)module;
     const char *text, *name;
+    PyObject *tokens;
     Py_ssize_t n;
     janus_module *m = NULL;
-    if (!PyArg_ParseTuple(args, "s#s:_graph_load", &text, &n, &name) ||
+    if (!PyArg_ParseTuple(args, "s#sO!:_graph_load", &text, &n, &name, &PyDict_Type, &tokens) ||
         jpy_check(jn_parse_module(text, (size_t)n, name, &m)) < 0)
         return NULL;
     PyObject *capsule = NULL;
-    if (!jn_module_find(m, "main", 4))
+    if (renumber(m, tokens) < 0)
+        ; /* raised */
+    else if (!jn_module_find(m, "main", 4))
         PyErr_Format(PyExc_ValueError, "%s: there is no @main", name);
     else if (jpy_check(janus_module_freeze(m)) == 0)
         capsule = PyCapsule_New(m, capsule_name, drop_graph);
@@ -158,6 +252,10 @@ static int argument(PyObject *o, const jn_param *p, janus_arg *a) {
     if (a->kind == JANUS_KIND_TENSOR && jpy_tensor_check(o)) {
         a->t = ((jpy_tensor *)o)->t;
         return jpy_check(jn_tensor_fill(a->t));
+    }
+    if (a->kind == JANUS_KIND_OBJECT) {
+        a->o = o;
+        return 0;
     }
     if (a->kind != JANUS_KIND_TENSOR && jpy_scalar_of(o, &kind, &a->s) == 1 && kind == a->kind)
         return 0;
@@ -177,11 +275,12 @@ static PyObject *result_of(janus_arg *a) {
                                          : Py_NewRef(Py_None);
 }
 
-/* _graph_run(graph, [argument]): [result] of @main. */
+/* _graph_run(graph, [argument], [name of an attribute]): [result] of @main. */
 static PyObject *run(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *capsule, *list, *out = NULL;
-    if (!PyArg_ParseTuple(arguments, "OO!:_graph_run", &capsule, &PyList_Type, &list))
+    PyObject *capsule, *list, *names, *out = NULL;
+    if (!PyArg_ParseTuple(arguments, "OO!O!:_graph_run", &capsule, &PyList_Type, &list,
+                          &PyList_Type, &names))
         return NULL;
     janus_module *m = PyCapsule_GetPointer(capsule, capsule_name);
     const jn_subgraph *g = m ? jn_module_find(m, "main", 4) : NULL;
@@ -198,6 +297,10 @@ static PyObject *run(PyObject *module, PyObject *arguments) {
     jn_rng_state *rng = jpy_rng_default();
     options.rng_seed = rng->seed;
     options.rng_offset = rng->offset;
+    jpy_entry e = {.attr_names = names}; /* all that reading objects asks of one */
+    jpy_host host = {.e = &e};
+    options.host = &jpy_host_ops;
+    options.host_ctx = &host;
     janus_run_stats stats = {0};
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++)
@@ -219,15 +322,18 @@ static PyObject *run(PyObject *module, PyObject *arguments) {
             if (results[i].kind == JANUS_KIND_TENSOR)
                 janus_tensor_release(results[i].t);
     }
+    jpy_host_free(&host);
     jn_free(args);
     return out;
 }
 
 static PyMethodDef functions[] = {
     {"_export", export, METH_VARARGS, "_export(f, args): the inputs of the newest graph."},
-    {"_named", named, METH_VARARGS, "_named(text, names): other names of main's parameters."},
-    {"_graph_load", load, METH_VARARGS, "_graph_load(text, name): a graph to be run."},
-    {"_graph_run", run, METH_VARARGS, "_graph_run(graph, arguments): its results, a list."},
+    {"_named", named, METH_VARARGS,
+     "_named(text, names, tokens): other names of main's parameters, other numbers of types."},
+    {"_graph_load", load, METH_VARARGS, "_graph_load(text, name, tokens): a graph to be run."},
+    {"_graph_run", run, METH_VARARGS,
+     "_graph_run(graph, arguments, names of attributes): its results, a list."},
     {NULL, NULL, 0, NULL}};
 
 int jpy_init_export(PyObject *module) { return PyModule_AddFunctions(module, functions); }

@@ -45,6 +45,27 @@ janus_tensor *janus_model_weight(const janus_model *m, const char *name) {
     return NULL;
 }
 
+static janus_status find(const jn_model_name *all, size_t n, const char *name, int64_t *out) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(all[i].name, name) == 0) {
+            *out = all[i].number;
+            return JANUS_OK;
+        }
+    return jn_error(JANUS_NOT_FOUND, "the model knows no %.100s", name);
+}
+
+janus_status janus_model_attribute(const janus_model *m, const char *name, int64_t *out_key) {
+    if (!m || !name || !out_key)
+        return jn_error(JANUS_INVALID_ARGUMENT, "janus_model_attribute: an argument is NULL");
+    return find(m->attributes.data, m->attributes.n, name, out_key);
+}
+
+janus_status janus_model_type(const janus_model *m, const char *name, int64_t *out_type) {
+    if (!m || !name || !out_type)
+        return jn_error(JANUS_INVALID_ARGUMENT, "janus_model_type: an argument is NULL");
+    return find(m->types.data, m->types.n, name, out_type);
+}
+
 /* ---- SubGraphs for batches ---------------------------------------------------------------------
  */
 
@@ -123,12 +144,24 @@ static janus_status check_fixed(const jn_model_argument *a, const janus_arg *giv
                            "the argument %s: the model was exported for another one", a->name);
 }
 
-static janus_status check_used(const jn_model_argument *a, const janus_arg *given) {
+static janus_status check_used(const jn_model_argument *a, const janus_arg *given,
+                               const janus_run_options *options) {
     if (given->kind == JANUS_KIND_NONE)
         return jn_error(JANUS_INVALID_ARGUMENT, "the argument %s is missing", a->name);
     if (given->kind != a->type.kind || (given->kind == JANUS_KIND_TENSOR && !given->t))
         return jn_error(JANUS_INVALID_ARGUMENT, "the argument %s is of another kind", a->name);
-    return JANUS_OK;
+    if (given->kind != JANUS_KIND_OBJECT)
+        return JANUS_OK;
+    int64_t type = 0;
+    if (!given->o || !options || !options->host || !options->host->type_of)
+        return jn_error(JANUS_INVALID_ARGUMENT,
+                        "the argument %s is an object, which is to be read through type_of and "
+                        "its like",
+                        a->name);
+    JN_TRY(options->host->type_of(options->host_ctx, given->o, &type));
+    return type == a->object
+               ? JANUS_OK
+               : jn_error(JANUS_INVALID_ARGUMENT, "the argument %s is of another type", a->name);
 }
 
 static void release(janus_arg *results, size_t n) {
@@ -209,7 +242,8 @@ janus_status janus_model_batch(const janus_model *m, unsigned n_calls, const jan
     for (unsigned k = 0; k < n_calls; k++)
         for (unsigned i = 0; i < n_args; i++) {
             const jn_model_argument *a = &m->arguments.data[i];
-            JN_TRY((a->param < 0 ? check_fixed : check_used)(a, &args[(size_t)k * n_args + i]));
+            const janus_arg *given = &args[(size_t)k * n_args + i];
+            JN_TRY(a->param < 0 ? check_fixed(a, given) : check_used(a, given, options));
         }
     janus_run_options now = JANUS_RUN_OPTIONS_INIT;
     if (options)

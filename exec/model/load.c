@@ -78,6 +78,14 @@ static janus_status constant(const reading *r, const cJSON *o, janus_kind *kind,
     return cJSON_IsObject(o) ? JANUS_OK : damaged(r, "a constant");
 }
 
+/* The number of a type: beyond what JSON has exactly, so what it is above JANUS_TYPE_TOKEN. */
+static bool token_of(const cJSON *o, int64_t *out) {
+    uint64_t n;
+    bool is = jn_json_index(o, UINT32_MAX, &n);
+    *out = is ? JANUS_TYPE_TOKEN + (int64_t)n : 0;
+    return is;
+}
+
 /* ---- arguments ---------------------------------------------------------------------------------
  */
 
@@ -115,7 +123,7 @@ static janus_status read_arguments(const reading *r) {
     cJSON_ArrayForEach(one, list) {
         jn_model_argument a = {.param = -1};
         const cJSON *keyword = member(one, "keyword"), *value = member(one, "value"),
-                    *type = member(one, "like");
+                    *type = member(one, "like"), *object = member(one, "object");
         if (!cJSON_IsObject(one) || !(cJSON_IsString(keyword) || cJSON_IsNull(keyword)))
             return damaged(r, "an argument");
         char number[32];
@@ -132,7 +140,34 @@ static janus_status read_arguments(const reading *r) {
         else if (value)
             JN_TRY(constant(r, value, &a.type.kind, &a.value));
         a.fixed = type || value;
+        if (object && !token_of(object, &a.object))
+            return damaged(r, "an argument");
         if (!a.name || !jn_vec_push(&r->m->arguments, a))
+            return JN_NO_MEMORY();
+    }
+    return JANUS_OK;
+}
+
+/* ---- objects -----------------------------------------------------------------------------------
+ */
+
+static janus_status read_names(const reading *r) {
+    const cJSON *one, *attributes = member(r->signature, "attributes"),
+                      *types = member(r->signature, "types");
+    janus_model *m = r->m;
+    cJSON_ArrayForEach(one, attributes) {
+        jn_model_name n = {kept(r, cJSON_GetStringValue(one)), (int64_t)m->attributes.n};
+        if (!cJSON_IsString(one))
+            return damaged(r, "\"attributes\"");
+        if (!n.name || !jn_vec_push(&m->attributes, n))
+            return JN_NO_MEMORY();
+    }
+    cJSON_ArrayForEach(one, types) {
+        const cJSON *name = member(one, "name");
+        jn_model_name n = {kept(r, cJSON_GetStringValue(name)), 0};
+        if (!cJSON_IsString(name) || !token_of(member(one, "token"), &n.number))
+            return damaged(r, "\"types\"");
+        if (!n.name || !jn_vec_push(&m->types, n))
             return JN_NO_MEMORY();
     }
     return JANUS_OK;
@@ -188,9 +223,8 @@ static janus_status read_inputs(const reading *r) {
             if (!m->arguments.n || !jn_json_index(argument, m->arguments.n - 1, &place) ||
                 a[place].param >= 0 || a[place].fixed)
                 return damaged(r, "an input");
-            if (p->type->kind < JANUS_KIND_TENSOR || p->type->kind > JANUS_KIND_BOOL)
-                return jn_error(JANUS_UNSUPPORTED, "%s: the argument %s is no tensor or number",
-                                r->folder, a[place].name);
+            if (p->type->kind < JANUS_KIND_TENSOR || p->type->kind > JANUS_KIND_OBJECT)
+                return damaged(r, "an input");
             a[place].param = (int32_t)m->params.n;
             a[place].type = public_type(p->type);
             in.argument = (int32_t)place;
@@ -258,6 +292,7 @@ static janus_status read_signature(const reading *r) {
     uint64_t format;
     if (!jn_json_index(member(r->signature, "format"), FORMAT, &format) || format != FORMAT)
         return jn_error(JANUS_PARSE, "%s/signature.json is of no known format", r->folder);
+    JN_TRY(read_names(r));
     JN_TRY(read_arguments(r));
     JN_TRY(read_inputs(r));
     jn_str path = {0};
@@ -336,6 +371,8 @@ void janus_model_release(janus_model *m) {
     jn_vec_free(&m->arguments);
     jn_vec_free(&m->params);
     jn_vec_free(&m->results);
+    jn_vec_free(&m->attributes);
+    jn_vec_free(&m->types);
     jn_module_release(m->module);
     jn_arena_free(&m->arena);
     jn_free(m);

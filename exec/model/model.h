@@ -62,6 +62,7 @@ typedef struct jn_model_argument {
     janus_type type;
     bool fixed;         /* must be `value`, where it is given */
     janus_scalar value; /* of an INT, FLOAT or BOOL */
+    int64_t object;     /* of an OBJECT: the number of its type */
 } jn_model_argument;
 
 typedef struct jn_model_param { /* of @main */
@@ -80,6 +81,11 @@ typedef struct jn_model_weight {
     janus_tensor *t;
 } jn_model_weight;
 
+typedef struct jn_model_name { /* of an attribute or a class */
+    const char *name;
+    int64_t number;
+} jn_model_name;
+
 enum { JN_BATCH_SIZES = 10 };
 extern const unsigned jn_batch_sizes[JN_BATCH_SIZES]; /* descending; the last one is 1 */
 
@@ -92,6 +98,7 @@ struct janus_model {
     JN_VEC(jn_model_param) params;
     JN_VEC(jn_model_result) results;
     JN_VEC(jn_model_weight) weights;
+    JN_VEC(jn_model_name) attributes, types;
 };
 
 /* The three files of an export from memory; `folder` is used in messages. */

@@ -15,6 +15,50 @@ _FORMAT = 1
 _CONSTANTS = (type(None), bool, int, float, str)
 
 
+# Numbers of types in files, JANUS_TYPE_TOKEN + n in C; classes of the program come from _FIRST_CLASS on.
+_TOKEN, _FIRST_CLASS = 0x4a414e5500000000, 64
+_BUILTINS = {type(None): 0, _C.Tensor: 1, int: 2, float: 3, bool: 4, list: 16, tuple: 17, dict: 18, str: 19}
+
+
+def _tokens(types):
+    """{id of a type: its number}, and the classes as the signature has them."""
+    tokens, classes = {}, []
+    for t in types:
+        if t in _BUILTINS:
+            tokens[id(t)] = _TOKEN + _BUILTINS[t]
+        else:
+            tokens[id(t)] = _TOKEN + _FIRST_CLASS + len(classes)
+            classes.append(t)
+    names = [t.__qualname__ for t in classes]
+    return tokens, [{"name": n if names.count(n) == 1 else f"{t.__module__}.{n}", "token": tokens[id(t)] - _TOKEN}
+                    for n, t in zip(names, classes)], classes
+
+
+def _fields(examples, attributes, classes):
+    """[{attribute: [names of types]}] by class, as the examples have them: what somebody needs who has no Python."""
+    found, seen, waiting = [{} for _ in classes], set(), list(examples)
+    while waiting:
+        o = waiting.pop()
+        if id(o) in seen:
+            continue
+        seen.add(id(o))
+        if type(o) in (list, tuple):
+            waiting.extend(o)
+        elif type(o) is dict:
+            waiting.extend(o.values())
+        elif type(o) in classes:
+            for name in attributes:
+                try:
+                    value = object.__getattribute__(o, name)
+                except AttributeError:
+                    continue
+                kinds = found[classes.index(type(o))].setdefault(name, [])
+                if type(value).__qualname__ not in kinds:
+                    kinds.append(type(value).__qualname__)
+                waiting.append(value)
+    return found
+
+
 def _plain(f):
     """What f stands for, undecorated."""
     if isinstance(f, Module):
@@ -60,23 +104,21 @@ def _checked(form):
 def export(f, path, *args):
     """Writes the graph that a function is for these arguments, with its weights, to a folder.
 
-    f: a function, a Module, or what `janus.function` made of one; args: examples of what it will be called with, tensors
-    and plain values (int, float, bool, str, None).  It is called with them (twice, without gradients), and must be a graph then: ValueError says why it is
-    not, or why the graph cannot be taken along, as one that reads or writes Python objects cannot.
+    f: a function, a Module, or what `janus.function` made of one; args: examples of what it will be called with: tensors,
+    plain values (int, float, bool, str, None), and objects that loops and recursions read, such as trees.  It is called with them (twice, without gradients), and must be a graph then: ValueError says why it is
+    not, or why the graph cannot be taken along, as one that writes to objects cannot, or reads those that are no arguments.
 
     The folder, which is made, gets
 
     - `graph.jir`: the graph in text form, its parameters named as in the program (`x`, `self.inner.weight`)
     - `weights.safetensors`: the tensors it uses that were no arguments, by those names; equal ones are stored once
-    - `signature.json`: which parameter is which argument, weight or number, and what the result is made of
+    - `signature.json`: which parameter is which argument, weight or number, what the result is made of, and the classes of
+      objects by name with the fields that are read
 
     Shapes, types and decisions are those of the examples, and so are plain values that the graph has no parameter for:
     `load_graph`'s function raises ValueError for others.  `janus.load_graph` runs it in Python, `janus_module_load` in
     programs without.
     """
-    for a in args:
-        if not isinstance(a, _C.Tensor) and type(a) not in _CONSTANTS:
-            raise ValueError(f"janus.export: arguments are tensors and plain values, got a {type(a).__name__}")
     plain = _plain(f)
     # Copies: two arguments that are one tensor, or one of the weights, would be one parameter.
     args = tuple(a.detach().clone() if isinstance(a, _C.Tensor) else a for a in args)
@@ -84,18 +126,25 @@ def export(f, path, *args):
     with no_grad():
         for _ in range(2):
             made(*args)
-        inputs, form = _C._export(made, args)
+        inputs, form, attributes, types = _C._export(made, args)
+    objects = [a for a in args if not isinstance(a, _C.Tensor) and type(a) not in _CONSTANTS]
+    tokens, named, classes = _tokens([*types, *(type(o) for o in objects if type(o) not in types)])
     signature = {"format": _FORMAT, "janus": _C.__version__, "arguments": [], "inputs": [], "result": _checked(form)}
     try:
         positions = [p.name for p in inspect.signature(plain).parameters.values()
                      if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     except (TypeError, ValueError):
         positions = []
+    if objects:
+        signature["attributes"] = list(attributes)
+        signature["types"] = [{**one, "fields": has} for one, has in zip(named, _fields(objects, attributes, classes))]
     given = {place for _, place, _ in inputs}
     for place, a in enumerate(args):
         one = {"keyword": positions[place] if place < len(positions) else None}
         if place not in given and isinstance(a, _C.Tensor):
             one["like"] = [str(a.dtype), list(a.shape)]
+        elif any(a is o for o in objects):
+            one["object"] = tokens[id(type(a))] - _TOKEN
         elif place not in given:
             one["value"] = _constant(a)
         signature["arguments"].append(one)
@@ -118,7 +167,7 @@ def export(f, path, *args):
         signature["inputs"].append(one)
     os.makedirs(path, exist_ok=True)
     with open(os.path.join(path, "graph.jir"), "w", encoding="utf-8") as file:
-        file.write(_C._named(made.graphs()[0], names))
+        file.write(_C._named(made.graphs()[0], names, tokens))
     with open(os.path.join(path, "weights.safetensors"), "wb") as file:
         save_safetensors(weights, file)
     with open(os.path.join(path, "signature.json"), "w", encoding="utf-8") as file:
@@ -131,7 +180,8 @@ class LoadedGraph:
     `weights`, {name: tensor}, may be written to; `names` are those of the graph's parameters.
     """
 
-    def __init__(self, graph, signature, weights):
+    def __init__(self, graph, signature, weights, types):
+        self._attributes, self._types = signature.get("attributes", []), types
         self._graph, self._inputs, self._result = graph, signature["inputs"], signature["result"]
         self._arguments = signature["arguments"]
         self.weights = weights
@@ -151,6 +201,8 @@ class LoadedGraph:
             name = one["keyword"] or f"argument {place}"
             if "like" in one and not (isinstance(a, _C.Tensor) and [str(a.dtype), list(a.shape)] == one["like"]):
                 raise ValueError(f"{name}: the graph was exported for a tensor of {one['like'][0]} {one['like'][1]}")
+            if "object" in one and type(a) is not self._types[one["object"]]:
+                raise ValueError(f"{name}: the graph was exported for a {self._types[one['object']].__qualname__}")
             if "value" in one:
                 want = _constant_of(one["value"])
                 if type(a) is not type(want) or repr(a) != repr(want):
@@ -164,7 +216,7 @@ class LoadedGraph:
                               int(one["number"]) if type(one["number"]) is str else one["number"])
             else:
                 values.append(args[one["argument"]])
-        return self._make(self._result, _C._graph_run(self._graph, values))
+        return self._make(self._result, _C._graph_run(self._graph, values, self._attributes))
 
     def _make(self, form, results):
         kind, what = form
@@ -176,8 +228,21 @@ class LoadedGraph:
         return tuple(items) if kind == "tuple" else items if kind == "list" else dict(zip(items[::2], items[1::2]))
 
 
-def load_graph(path):
+def _classes(path, signature, types):
+    """{number of a type: it}."""
+    found = {n: t for t, n in _BUILTINS.items()}
+    for one in signature.get("types", []):
+        fits = [t for t in types if one["name"] in (t.__qualname__, f"{t.__module__}.{t.__qualname__}")]
+        if len(fits) != 1:
+            raise ValueError(f"{path}: load_graph needs one class {one['name']} among its types")
+        found[one["token"]] = fits[0]
+    return found
+
+
+def load_graph(path, types=()):
     """Reads what `janus.export` wrote to a folder: a LoadedGraph, to be called.
+
+    types: the classes of the objects that the graph reads, found by their names; it is given objects of these.
 
     Nothing of the folder is run as Python code.  Raises OSError where a file is missing, ValueError where one is damaged
     or of another format.
@@ -188,10 +253,11 @@ def load_graph(path):
         raise ValueError(f"{path}: signature.json is of no known format")
     jir = os.path.join(path, "graph.jir")
     with open(jir, encoding="utf-8") as file:
-        graph = _C._graph_load(file.read(), jir)
+        found = _classes(path, signature, types)
+        graph = _C._graph_load(file.read(), jir, {_TOKEN + n: id(t) for n, t in found.items()})
     with open(os.path.join(path, "weights.safetensors"), "rb") as file:
         weights = load_safetensors(file)
     missing = {one["weight"] for one in signature["inputs"] if "weight" in one} - set(weights)
     if missing:
         raise ValueError(f"{path}: weights.safetensors has no {min(missing)}")
-    return LoadedGraph(graph, signature, weights)
+    return LoadedGraph(graph, signature, weights, found)

@@ -30,7 +30,7 @@ VALUES = {"janus_module *": "m", "const janus_module *": "m", "janus_subgraph *"
           "char **": "&text", "const janus_allocator *": "&allocator", "const janus_run_options *": "&options",
           "janus_run_stats *": "&stats", "janus_weights *": "weights", "const janus_weights *": "weights",
           "janus_weights **": "&new_weights", "janus_model *": "NULL", "const janus_model *": "NULL",
-          "janus_model **": "&new_model", "const char *const *": "texts", "void (*)(void *)": "released"}
+          "janus_model **": "&new_model", "int64_t *": "dims", "const char *const *": "texts", "void (*)(void *)": "released"}
 SCALARS = {"janus_value": "x", "unsigned": "1", "int": "1", "size_t": "3", "bool": "false", "int64_t": "1",
            "double": "1", "janus_dtype": "JANUS_F32", "janus_status": "JANUS_OK"}
 

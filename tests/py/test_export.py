@@ -124,7 +124,20 @@ def test_what_cannot_be_taken_along(tmp_path):
         return x * len(open("/dev/null").read())
 
     def walks(node, x):
-        return x if node is None else walks(node.value, x) + 1
+        return x if node is None else walks(node.value, x) + 1  # which is a graph
+
+    def top(node, x):
+        return x * node.value
+
+    def items(xs, y):
+        return xs[0] + y
+
+    other = [janus.ones(2)]
+
+    def elsewhere(x, n):
+        for o in other:
+            x = x + o
+        return x * n
 
     def tracked(x):
         return {"same": x}
@@ -134,8 +147,8 @@ def test_what_cannot_be_taken_along(tmp_path):
         return y, y[0]
 
     for f, args, why in ((writes, (janus.ones(2),), "writes to objects"), (reads, (janus.ones(2),), "no graph was made"),
-                         (walks, (Node(Node(None)), janus.ones(2)), "plain values, got a Node"),
-                         (walks, ([janus.ones(2)], janus.ones(2)), "plain values, got a list"),
+                         (top, (Node(3.0), janus.ones(2)), r"one value of argument 0"),
+                         (items, ([janus.ones(2)], janus.ones(2)), r"one value of argument 0"),
                          (view, (janus.ones(2),), "clone"),
                          (tracked, (janus.ones(2),), "not made of new tensors")):
         with pytest.raises(ValueError, match=why):
@@ -167,3 +180,76 @@ def test_what_the_graph_takes_for_granted_is_checked(tmp_path):
         g(a, b, 3, "double", a, a)
     janus.export(f, tmp_path / "w", w, w, 3, "double", w)  # an argument that is a weight
     assert janus.load_graph(tmp_path / "w")(a, b, 3, "double", a)[0].tolist() == [17.0, 33.0]
+
+
+class Tree:
+    def __init__(self, *children, word=0, scale=1.0, mark=None):
+        self.children, self.word, self.scale, self.mark = list(children), word, scale, mark
+
+
+class Slotted:
+    __slots__ = ("left", "right", "token")
+
+    def __init__(self, left=None, right=None, token=None):
+        self.left, self.right, self.token = left, right, token
+
+
+class Sums(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.up = nn.Embedding(9, 4), nn.Linear(4, 4)
+
+    def forward(self, node):
+        h = self.words(janus.tensor([node.word])) * node.scale
+        for child in node.children:
+            h = h + self.up(self.forward(child))
+        if node.mark:
+            h = -h
+        return janus.tanh(h)
+
+
+class Pairs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.up = nn.Embedding(9, 4), nn.Linear(8, 4)
+
+    def forward(self, node):
+        if node.left is None:
+            return self.words(node.token)
+        return janus.tanh(self.up(janus.cat([self.forward(node.left), self.forward(node.right)], 1)))
+
+
+def a_tree(seed, deep=0):
+    n = (seed * 7 + deep) % 4 if deep < 4 else 0
+    return Tree(*[a_tree(seed * 3 + i, deep + 1) for i in range(n)], word=seed % 9, scale=0.5 * (seed % 5), mark=seed % 3 == 0)
+
+
+def a_pair(seed, deep=0):
+    if deep and seed % 3 == 0 or deep > 4:
+        return Slotted(token=janus.tensor([seed % 9]))
+    return Slotted(a_pair(seed * 2 + 1, deep + 1), a_pair(seed + 4, deep + 1))
+
+
+@pytest.mark.parametrize("model, make, cls", [(Sums, a_tree, Tree), (Pairs, a_pair, Slotted)])
+def test_trees_as_arguments(tmp_path, model, make, cls):
+    m = model().eval()
+    janus.export(m, tmp_path / "m", make(5))
+    signature = json.loads((tmp_path / "m" / "signature.json").read_text())
+    assert [t["name"] for t in signature["types"]] == [cls.__qualname__]
+    fields = signature["types"][0]["fields"]
+    assert fields == ({"word": ["int"], "scale": ["float"], "children": ["list"], "mark": ["bool"]} if cls is Tree else
+                      {"left": ["Slotted", "NoneType"], "right": ["Slotted", "NoneType"], "token": ["NoneType", "Tensor"]})
+    g = janus.load_graph(tmp_path / "m", types=[Node, cls])
+    for seed in range(20):
+        t = make(seed)
+        with janus.no_grad():
+            assert same(m(t), g(t))
+    with pytest.raises(ValueError, match=f"exported for a {cls.__name__}"):
+        g(Node(3))
+    with pytest.raises(ValueError, match=f"needs one class {cls.__name__}"):
+        janus.load_graph(tmp_path / "m", types=[Node])
+    if cls is Tree:
+        t = make(5)
+        t.children.append(Node(3))  # inside: found while the graph runs
+        with pytest.raises(RuntimeError, match="assumption"):
+            g(t)
