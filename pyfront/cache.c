@@ -208,13 +208,7 @@ int jpy_entry_run(jpy_function *f, jpy_entry *e, PyObject *const *slots, jpy_hos
     return 0;
 }
 
-/* What jpy_entry_call returns of a shadow. */
-static int shadow(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject **slots,
-                  PyObject **out_result) {
-    jpy_verdict v;
-    int rc = jpy_shadow_call(f, e, call, slots, out_result, &v);
-    if (rc < 0)
-        return rc;
+int jpy_entry_judged(jpy_function *f, jpy_entry *e, jpy_verdict v, bool raised) {
     if (v == JPY_AGREED) {
         e->unverified = f->verify == JPY_VERIFY_ALWAYS;
         e->undecided = 0;
@@ -223,8 +217,20 @@ static int shadow(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject 
     }
     if (v == JPY_SUSPECT && !f->exact)
         return 7;
-    e->undecided += *out_result != NULL;
+    e->undecided += !raised;
     return v == JPY_DISPROVED || e->undecided > MAX_UNDECIDED ? 5 : 6;
+}
+
+/* What jpy_entry_call returns of a shadow.  Statements of a region are run by whoever asks. */
+static int shadow(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject **slots,
+                  PyObject **out_result) {
+    jpy_verdict v;
+    if (f->of_region) {
+        int rc = jpy_shadow_begin(f, e, call, slots, &jpy_shadow_open);
+        return rc < 0 ? rc : 8;
+    }
+    int rc = jpy_shadow_call(f, e, call, slots, out_result, &v);
+    return rc < 0 ? rc : jpy_entry_judged(f, e, v, *out_result == NULL);
 }
 
 static void log_guard(const jpy_entry *e, size_t i) {

@@ -56,6 +56,8 @@ static PyObject *run_plain(jpy_function *f, PyObject *const *args, size_t nargsf
         f->thread = PyThread_get_thread_ident();
     }
     PyObject *r = PyObject_Vectorcall(run, args, nargsf, kwnames);
+    if (JN_UNLIKELY(jpy_shadow_open != NULL)) /* statements of this call have ended it */
+        r = jpy_regions_ended(r);
     Py_DECREF(run);
     if (counts)
         f->plain--;
@@ -210,7 +212,7 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
             time_statements(f, e);
         } else if (got == 2) {
             *result = timed_plain(f, e, call->args, nargsf, call->kwnames);
-        } else if (got > 3) {
+        } else if (got > 3 && got < 8) {
             *result = shadowed(f, i, here, got, *result);
         }
         *discarded = got < 0;
@@ -240,17 +242,20 @@ static void learn(jpy_function *f, const jpy_call *call, bool discarded) {
         f->convert_first = !f->convert_first;
 }
 
-PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call) {
+PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call, bool *watched) {
     PyObject *result = NULL;
     bool discarded = false;
+    *watched = false;
     if (JN_UNLIKELY(f->timed)) /* an exception, or another way out, was taken */
         time_no_more(f);
     if (disabled || f->plain || jpy_resting(f) ||
         JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
         return NULL;
     f->calls++;
-    if (by_entries(f, call, 0, true, &discarded, &result))
+    if (by_entries(f, call, 0, true, &discarded, &result)) {
+        *watched = f->timed || jpy_shadow_open;
         return result;
+    }
     learn(f, call, discarded);
     uint64_t conversions = f->conversions;
     try_convert(f, call, 0);
@@ -258,20 +263,43 @@ PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call) {
         f->timed = f->entries.data[0];
         jpy_entry_hold(f->timed);
         f->timed_since = jpy_now();
+        *watched = true;
     }
     return NULL;
 }
 
-void jpy_function_leave(jpy_function *f) {
+/* The statements were compared. */
+static int leave_compared(jpy_function *f, PyObject *outcome, bool known) {
+    jpy_compared *x = jpy_shadow_open;
+    jpy_entry *e = x->m.e;
+    jpy_verdict v;
+    jpy_shadow_open = NULL;
+    jpy_entry_hold(e);
+    bool raised = known && !outcome;
+    PyObject *r = jpy_shadow_end(x, outcome, known, &v);
+    size_t i = 0;
+    while (i < f->entries.n && f->entries.data[i] != e)
+        i++;
+    shadowed(f, i, i < f->entries.n, jpy_entry_judged(f, e, v, raised), NULL);
+    jpy_entry_free(e);
+    Py_XDECREF(r);
+    return known && !raised && !r ? -1 : 0;
+}
+
+int jpy_function_leave(jpy_function *f, PyObject *outcome, bool known) {
+    if (jpy_shadow_open && jpy_shadow_open->f == f)
+        return leave_compared(f, outcome, known);
     jpy_entry *e = f->timed;
+    Py_XDECREF(outcome);
     if (!e)
-        return;
+        return 0;
     jpy_trial *trial = jpy_entry_trial(e);
     if (trial->state == JPY_TRIAL_WARM) /* it was just converted */
         trial->first_ns = jpy_now() - f->timed_since;
     else if (jpy_trial_end(f, trial, false, f->timed_since))
         rest_if_slow(f);
     time_no_more(f);
+    return 0;
 }
 
 /* A call whose function and arguments are held. */

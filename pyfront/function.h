@@ -78,10 +78,13 @@ __attribute__((format(printf, 2, 3))) void jpy_note(jpy_function *f, const char 
 
 struct jpy_call;
 /* A region of statements is reached: the result of a graph; NULL: CPython has to run them (no
- * exception), or printing has raised.  After a miss it is converted. */
-PyObject *jpy_function_enter(jpy_function *f, const struct jpy_call *call);
-/* CPython has run the statements of a region to their end. */
-void jpy_function_leave(jpy_function *f);
+ * exception), or printing has raised.  After a miss it is converted.  *watched: whether f wants to
+ * know how the statements end. */
+PyObject *jpy_function_enter(jpy_function *f, const struct jpy_call *call, bool *watched);
+/* CPython has run the statements of a region to their end, where they leave `outcome` (stolen),
+ * NULL: an exception that is set, or, not known, nobody saw.  -1: a warning of a graph that is
+ * wrong was made an exception. */
+int jpy_function_leave(jpy_function *f, PyObject *outcome, bool known);
 
 /* ---- entries (cache.c) ---------------------------------------------------------------------- */
 
@@ -102,7 +105,7 @@ void jpy_entry_verify(jpy_entry *e, bool on); /* whether its hits are shadows */
  * same, since a signal has arrived; 3: done, and printing has raised.  Else no exception is left.
  * 4, 5, 6: CPython has run it, *out_result is what it gave (NULL: its exception is set), and the
  * graph would have done the same, is wrong, or is still unknown; 7: rounding may be why it differs.
- */
+ * 8: of a region: jpy_shadow_open is begun, and CPython has to run it. */
 int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool graph,
                    PyObject **out_result);
 /* After a miss: what differs is not assumed in the next conversion (hints.c). */

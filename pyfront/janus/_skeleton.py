@@ -5,11 +5,12 @@ A *region* is a group of neighbouring statements that may run as a graph.  The s
 function with, in place of each group,
 
     .t = .regions[k](live-ins)
-    if .t is None:
+    if not .t:
         the statements
-        .regions[k].leave()
+        if .t is not None:
+            .regions[k].leave((0, live-outs))
     else:
-        live-outs = .t
+        live-outs = .t[1]
 
 and for the converter the text of a function of the live-ins that returns the live-outs; that one never runs.
 Both are made inside the tree of the whole file, so that names mean what they mean there, and have the positions
@@ -21,13 +22,14 @@ Which statements are CPython's is learnt from conversions: where one is refused,
 import __future__
 
 import ast
-import collections
 import copy
 import linecache
 import types
 import warnings
 
 from . import _C
+from ._statements import (BREAK, CONTINUE, FALL, RETURN, RETURNED, Late, Leaves, Names, Told, blocks_of, listed, name_of,
+                          placed, reads_of, statements_of, tuple_of)
 
 REGIONS = ". regions of statements"  # keyword-only parameter of a skeleton, its regions as a tuple
 TAKEN = ". what a region leaves"  # variable of a skeleton
@@ -40,7 +42,6 @@ _WORK = (ast.Call, ast.BinOp, ast.UnaryOp, ast.AugAssign, ast.Compare, ast.Subsc
 _LOOPS = (ast.For, ast.While)
 _TRIES = tuple(t for t in (ast.Try, getattr(ast, "TryStar", None)) if t)
 _MAX_SPLITS = 64
-FALL, RETURN, BREAK, CONTINUE = range(4)  # how a region is left
 
 _plans = {}  # id of a code object -> its Plan (which keeps it), or None
 
@@ -128,7 +129,7 @@ class Plan:
         if before >= _MAX_SPLITS:
             return False
         statements = self._group(within)
-        if place and any(_place(s) == place for s in _statements(statements)):
+        if place and any(_place(s) == place for s in statements_of(statements)):
             self.python.add(place)
         elif len(statements) > 1:
             self.cuts.add(_place(statements[len(statements) // 2]))
@@ -146,7 +147,7 @@ class Plan:
     def _group(self, within):
         if within is None:
             return self.node.body
-        for block in _blocks(self.node):
+        for block in blocks_of(self.node):
             places = [_place(s) for s in block]
             if within[0] in places and within[1] in places:
                 return block[places.index(within[0]):places.index(within[1]) + 1]
@@ -157,274 +158,6 @@ class Plan:
         if self.made is None or self.made[0] != self.version:
             self.made = self.version, *(_Maker(self).make() or (None, []))
         return self.made[1:]
-
-
-def _statements(block):
-    """All statements of a function's body, inner ones included, functions and classes inside not."""
-    for s in block:
-        yield s
-        if not isinstance(s, (*_FUNCTIONS, ast.ClassDef)):
-            for inner in _inner_blocks(s):
-                yield from _statements(inner)
-
-
-def _inner_blocks(s):
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(s, name, None)
-        if isinstance(block, list):
-            yield block
-    for part in (*getattr(s, "handlers", ()), *getattr(s, "cases", ())):
-        yield part.body
-
-
-def _blocks(function):
-    yield function.body
-    for s in _statements(function.body):
-        if not isinstance(s, (*_FUNCTIONS, ast.ClassDef)):
-            yield from _inner_blocks(s)
-
-
-class Names(ast.NodeVisitor):
-    """Which variables statements bind and read.
-
-    exposed: read, or left alone, on a path on which they were not bound before, as nearly as the text tells;
-    bound: on some path; surely: on all paths that go on behind; loaded: read anywhere."""
-
-    def __init__(self, statements):
-        self.exposed, self.bound, self.surely, self.loaded = set(), set(), set(), set()
-        self.block(statements)
-
-    def block(self, statements):
-        for s in statements:
-            self.visit(s)
-
-    def load(self, name):
-        self.loaded.add(name)
-        if name not in self.surely:
-            self.exposed.add(name)
-
-    def store(self, name):
-        self.bound.add(name)
-        self.surely.add(name)
-
-    def visit_Name(self, node):
-        if isinstance(node.ctx, ast.Load):
-            self.load(node.id)
-        elif isinstance(node.ctx, ast.Store):
-            self.store(node.id)
-        else:
-            self.load(node.id)
-            self.bound.add(node.id)
-            self.surely.discard(node.id)
-
-    def visit_Assign(self, node):
-        self.visit(node.value)
-        for target in node.targets:
-            self.visit(target)
-
-    def visit_AugAssign(self, node):
-        if isinstance(node.target, ast.Name):
-            self.load(node.target.id)
-        self.visit(node.value)
-        self.visit(node.target)
-
-    def visit_AnnAssign(self, node):
-        if node.value:
-            self.visit(node.value)
-            self.visit(node.target)
-        elif not isinstance(node.target, ast.Name):
-            self.visit(node.target)
-
-    def visit_NamedExpr(self, node):
-        self.visit(node.value)
-        self.visit(node.target)
-
-    def _arms(self, *arms):
-        """Each is a function that visits one."""
-        before, after = set(self.surely), None
-        for arm in arms:
-            self.surely = set(before)
-            leaves = arm()
-            if not leaves:
-                after = self.surely if after is None else after & self.surely
-        self.surely = self.surely | before if after is None else after
-
-    def _arm(self, statements):
-        def arm():
-            self.block(statements)
-            return bool(statements) and isinstance(statements[-1], (ast.Return, ast.Raise, ast.Break, ast.Continue))
-        return arm
-
-    def _expression(self, node):
-        def arm():
-            self.visit(node)
-        return arm
-
-    def visit_If(self, node):
-        self.visit(node.test)
-        self._arms(self._arm(node.body), self._arm(node.orelse))
-
-    def visit_IfExp(self, node):
-        self.visit(node.test)
-        self._arms(self._expression(node.body), self._expression(node.orelse))
-
-    def visit_BoolOp(self, node):
-        self.visit(node.values[0])
-        for value in node.values[1:]:
-            self._arms(self._expression(value), lambda: None)
-
-    def visit_Compare(self, node):
-        self.visit(node.left)
-        self.visit(node.comparators[0])
-        for value in node.comparators[1:]:
-            self._arms(self._expression(value), lambda: None)
-
-    def _loop(self, node, head):
-        before = set(self.surely)
-        head()
-        inside = set(self.surely) if isinstance(node, ast.While) else before
-        self.block(node.body)
-        self.surely = inside
-        self.block(node.orelse)
-        self.surely = inside
-
-    def visit_While(self, node):
-        self._loop(node, lambda: self.visit(node.test))
-
-    def visit_For(self, node):
-        self.visit(node.iter)
-        self._loop(node, lambda: self.visit(node.target))
-
-    def visit_Match(self, node):
-        self.visit(node.subject)
-        before = set(self.surely)
-        for case in node.cases:
-            self.surely = set(before)
-            self.visit(case)
-        self.surely = before
-
-    def visit_MatchAs(self, node):
-        self.generic_visit(node)
-        if node.name:
-            self.store(node.name)
-
-    visit_MatchStar = visit_MatchAs
-
-    def visit_MatchMapping(self, node):
-        self.generic_visit(node)
-        if node.rest:
-            self.store(node.rest)
-
-    def visit_Try(self, node):
-        before = set(self.surely)
-        self.block(node.body)
-        self.block(node.orelse)
-        after = self.surely
-        for handler in node.handlers:
-            self.surely = set(before)
-            if handler.type:
-                self.visit(handler.type)
-            if handler.name:
-                self.store(handler.name)
-            self.block(handler.body)
-            if handler.name:
-                self.bound.add(handler.name)
-                after.discard(handler.name)
-        self.surely = after
-        self.block(node.finalbody)
-
-    visit_TryStar = visit_Try
-
-    def visit_Import(self, node):
-        for alias in node.names:
-            self.store(alias.asname or alias.name.split(".")[0])
-
-    visit_ImportFrom = visit_Import
-
-    def _comprehension(self, node):
-        inner = Names([])
-        inner.visit(node.generators[0].iter)
-        for i, g in enumerate(node.generators):
-            if i:
-                inner.visit(g.iter)
-            inner.visit(g.target)
-            for test in g.ifs:
-                inner.visit(test)
-        for part in ("key", "value", "elt"):
-            if hasattr(node, part):
-                inner.visit(getattr(node, part))
-        walrus = {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
-        for name in inner.exposed:
-            self.load(name)
-        self.loaded |= inner.loaded - (inner.bound - walrus)
-        self.bound |= walrus
-
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
-
-    def _inner_scope(self, node):
-        for n in ast.walk(node):
-            if isinstance(n, ast.Name):
-                self.load(n.id)
-        if not isinstance(node, ast.Lambda):
-            self.store(node.name)
-
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _inner_scope
-
-
-class Leaves(ast.NodeTransformer):
-    """What leaves a region by `return`, `break` or `continue` returns from its function, with how it is left."""
-
-    def __init__(self, outs):
-        self.outs, self.ways, self.loops = outs, set(), 0
-
-    def _leave(self, node, way, value):
-        self.ways.add(way)
-        value = value or _tuple(self.outs, ast.Load())
-        pair = ast.Tuple([ast.Constant(way), value], ast.Load())
-        return ast.copy_location(ast.Return(pair), node)
-
-    def visit_Return(self, node):
-        return self._leave(node, RETURN, node.value or ast.Constant(None))
-
-    def visit_Break(self, node):
-        return node if self.loops else self._leave(node, BREAK, None)
-
-    def visit_Continue(self, node):
-        return node if self.loops else self._leave(node, CONTINUE, None)
-
-    def _loop(self, node):
-        self.loops += 1
-        node.body = [self.visit(s) for s in node.body]
-        self.loops -= 1
-        node.orelse = [self.visit(s) for s in node.orelse]
-        return node
-
-    visit_For = visit_While = _loop
-
-    def _other(self, node):
-        return node
-
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _other
-
-
-def _name(name, ctx):
-    return ast.Name(name, ctx)
-
-
-def _tuple(names, ctx):
-    return ast.Tuple([_name(n, ctx) for n in names], type(ctx)())
-
-
-def _reads(statements):
-    """How often names stand where they are read, deleted or changed in place."""
-    found = collections.Counter()
-    for s in statements:
-        for n in ast.walk(s):
-            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store):
-                found[n.id] += 1
-            elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
-                found[n.target.id] += 1
-    return found
 
 
 class Text:
@@ -450,6 +183,7 @@ class _Maker:
                  for x in ast.walk(n) if isinstance(x, ast.Name)}
         self.cells = set(code.co_cellvars) & later
         self.texts, self.functions = [], []
+        self.guards = 0  # `with` and `try` statements of CPython's that are around
 
     def make(self):
         body = self.node.body
@@ -487,7 +221,7 @@ class _Maker:
         for i, s in enumerate(statements):
             rest = after | Names(statements[i + 1:]).loaded
             place = _place(s)
-            opened = place in self.plan.python or any(_place(x) in self.plan.python for x in _statements([s]))
+            opened = place in self.plan.python or any(_place(x) in self.plan.python for x in statements_of([s]))
             if group and (place in self.plan.cuts or opened or not self.fits(s)):
                 out += self.region(group, maybe_before, after | Names(statements[i:]).loaded, loop)
                 group = []
@@ -513,7 +247,7 @@ class _Maker:
             if isinstance(n, ast.Name) and (n.id in self.cells or n.id in ("super", "__class__") or
                                             isinstance(n.ctx, ast.Del)):
                 return False
-        return True
+        return not Late(s).ways - (set() if self.guards else {RETURN})
 
     def open(self, s, maybe, loop, after):
         """A statement of CPython's; its blocks are grouped."""
@@ -525,13 +259,17 @@ class _Maker:
             s.body = self.block(s.body, inside, loop, after)
             s.orelse = self.block(s.orelse, inside, loop, after)
         elif isinstance(s, ast.With):
+            self.guards += 1
             s.body = self.block(s.body, inside, loop, after)
+            self.guards -= 1
         elif isinstance(s, _TRIES):
             later = after | Names(s.finalbody).loaded
             for handler in s.handlers:
                 later |= Names(handler.body).loaded
+            self.guards += 1
             s.body = self.block(s.body, maybe, loop, later | Names(s.orelse).loaded)
             s.orelse = self.block(s.orelse, inside, loop, later)
+            self.guards -= 1
         return s
 
     def region(self, group, maybe, after, loop):
@@ -541,7 +279,7 @@ class _Maker:
         names = Names(group)
         reads = set(after)
         if loop:  # the next round reads what is exposed, and whatever others in the loop do
-            reads |= names.exposed | set(_reads([loop]) - _reads(group))
+            reads |= names.exposed | set(reads_of([loop]) - reads_of(group))
         outs = sorted(names.bound & reads & self.locals)
         ins = {n for n in names.exposed & self.locals if n in maybe or n not in names.bound}
         ins |= {n for n in outs if n not in names.surely and n in maybe}
@@ -554,7 +292,7 @@ class _Maker:
         ways = leaves.ways | (set() if ends else {FALL})
         first, last = group[0], group[-1]
         if not ends:
-            body.append(ast.Return(ast.Tuple([ast.Constant(FALL), _tuple(outs, ast.Load())], ast.Load())))
+            body.append(ast.Return(ast.Tuple([ast.Constant(FALL), tuple_of(outs, ast.Load())], ast.Load())))
         declared = names.bound - self.locals
         body = [kind(sorted(d)) for kind, d in ((ast.Nonlocal, declared & self.free), (ast.Global, declared - self.free))
                 if d] + body
@@ -565,7 +303,7 @@ class _Maker:
         function = ast.FunctionDef(name, arguments, body, [], None)
         if "type_params" in function._fields:
             function.type_params = []
-        self.functions.append(_at(function, first))
+        self.functions.append(placed(function, first))
         key = tuple(ins), tuple(outs), tuple(sorted(ways))
         self.texts.append(Text(name, (_place(first), _place(last)), key, function, self.in_class))
         dead = sorted((names.bound & self.locals & maybe) - set(outs))
@@ -574,47 +312,49 @@ class _Maker:
     def around(self, group, number, ins, outs, dead, ways):
         """The group with the call of its region before it."""
         first = group[0]
-        callee = ast.Subscript(_name(REGIONS, ast.Load()), ast.Constant(number), ast.Load())
-        enter = ast.Assign([_name(TAKEN, ast.Store())], ast.Call(callee, [_name(n, ast.Load()) for n in ins], []))
-        taken = ast.Assign([_name(TAKEN, ast.Store())], ast.Constant(None))
-        error = ast.Subscript(_name(REGIONS, ast.Load()), ast.Constant(-1), ast.Load())  # UnboundLocalError
+        callee = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(number), ast.Load())
+        enter = ast.Assign([name_of(TAKEN, ast.Store())], ast.Call(callee, [name_of(n, ast.Load()) for n in ins], []))
+        taken = ast.Assign([name_of(TAKEN, ast.Store())], ast.Constant(None))
+        error = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(-1), ast.Load())  # UnboundLocalError
         unbound = ast.ExceptHandler(error, None, [copy.copy(taken)])
         enter = ast.Try([enter], [unbound], [], []) if ins else enter
 
         def unpack():
-            value = ast.Subscript(_name(TAKEN, ast.Load()), ast.Constant(1), ast.Load())
-            s = [ast.Assign([_tuple(outs, ast.Store())], value)] if outs else []
-            return s + [ast.Assign([_name(n, ast.Store())], ast.Constant(None)) for n in [TAKEN] + dead]
+            value = ast.Subscript(name_of(TAKEN, ast.Load()), ast.Constant(1), ast.Load())
+            s = [ast.Assign([tuple_of(outs, ast.Store())], value)] if outs else []
+            return s + [ast.Assign([name_of(n, ast.Store())], ast.Constant(None)) for n in [TAKEN] + dead]
 
         def left(way):
             if way == RETURN:
-                return [ast.Return(ast.Subscript(_name(TAKEN, ast.Load()), ast.Constant(1), ast.Load()))]
+                return [ast.Return(ast.Subscript(name_of(TAKEN, ast.Load()), ast.Constant(1), ast.Load()))]
             return unpack() + {FALL: [], BREAK: [ast.Break()], CONTINUE: [ast.Continue()]}[way]
 
         ways = sorted(ways)
         hit = left(ways[0])
         for way in ways[1:]:
-            which = ast.Subscript(_name(TAKEN, ast.Load()), ast.Constant(0), ast.Load())
+            which = ast.Subscript(name_of(TAKEN, ast.Load()), ast.Constant(0), ast.Load())
             hit = [ast.If(ast.Compare(which, [ast.Eq()], [ast.Constant(way)]), left(way), hit)]
-        missed = ast.Compare(_name(TAKEN, ast.Load()), [ast.Is()], [ast.Constant(None)])
-        leave = ast.Expr(ast.Call(ast.Attribute(copy.deepcopy(callee), "leave", ast.Load()), [], []))
-        if isinstance(group[-1], ast.Return):
-            value = ast.Assign([_name(TAKEN, ast.Store())], group[-1].value or ast.Constant(None))
-            *group, last = group
-            back = ast.Return(_name(TAKEN, ast.Load()))
-            group += [ast.copy_location(value, last), _at(leave, last), ast.copy_location(back, last)]
-        else:
-            group = [*group, _at(leave, group[-1])]
+        missed = ast.UnaryOp(ast.Not(), name_of(TAKEN, ast.Load()))
+        sure = Names(group).surely.issuperset(outs)
+        told = Told(lambda way: self.tell(callee, way, outs, False))
+        group = [x for s in group for x in listed(told.visit(s))]
+        if not isinstance(group[-1], ast.Return):
+            group.append(placed(self.tell(callee, FALL, outs, sure), group[-1]))
         both = ast.If(missed, group, hit)
-        return [_at(enter, first), _at(both, first)]
+        return [placed(enter, first), placed(both, first)]
 
+    def tell(self, callee, way, outs, sure):
+        """The region is told how its statements were left.  sure: what they leave is bound."""
+        value = name_of(RETURNED, ast.Load()) if way == RETURN else tuple_of(outs, ast.Load())
 
-def _at(node, where):
-    """Gives all that is new in it the place of `where`."""
-    for n in ast.walk(node):
-        if "lineno" in n._attributes and not hasattr(n, "lineno"):
-            ast.copy_location(n, where)
-    return node
+        def call(*args):
+            return ast.Expr(ast.Call(ast.Attribute(copy.deepcopy(callee), "leave", ast.Load()), list(args), []))
+        told = call(ast.Tuple([ast.Constant(way), value], ast.Load()))
+        if outs and way != RETURN and not sure:
+            error = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(-1), ast.Load())
+            told = ast.Try([told], [ast.ExceptHandler(error, None, [call()])], [], [])
+        asked = ast.Compare(name_of(TAKEN, ast.Load()), [ast.IsNot()], [ast.Constant(None)])
+        return ast.If(asked, [told], [])
 
 
 def dress(function, plan, regions, make):

@@ -2,8 +2,8 @@
 /*
  * janus.Region: what a skeleton asks before a group of statements.
  *
- * None: the statements are to run.  Else a graph has run, and the pair says how the group is left
- * (0: at its end) and has what it leaves.
+ * A pair: a graph has run; it says how the group is left (0: at its end), and has what it leaves.
+ * None or False: the statements are to run; after False, leave() gets the pair that they make.
  */
 #include "pyfront/region/region.h"
 
@@ -13,14 +13,20 @@
 #include "pyfront/convert/tree.h"
 #include "pyfront/entry.h"
 #include "pyfront/function_object.h"
+#include "pyfront/verify/verify.h"
 
-enum { FEW_OPS = 2 }; /* a graph of fewer does not pay */
+enum {
+    FEW_OPS = 2,    /* a graph of fewer does not pay */
+    SMALL_ONES = 3, /* such graphs, and no other one: the region does not */
+    WAY_RETURN = 1  /* how a group is left: janus/_skeleton.py */
+};
 
 typedef struct region {
     PyObject_HEAD vectorcallfunc vectorcall;
     jpy_function *inner; /* of the region's function */
     jpy_function *owner; /* whose skeleton it is a part of */
     PyObject *within;    /* places (line, column) of its first and last statement */
+    unsigned small;      /* graphs that do not pay */
     bool off;
 } region;
 
@@ -87,9 +93,7 @@ static PyObject *make_region(PyObject *owner, PyObject *args) {
     }
     memset((char *)r + sizeof(PyObject), 0, sizeof *r - sizeof(PyObject));
     r->inner = (jpy_function *)inner;
-    /* what CPython does of a region cannot be run for comparison: the statements of the skeleton
-     * bind variables of the user's function */
-    r->inner->verify = JPY_VERIFY_NEVER;
+    r->inner->verify = f->verify;
     r->inner->of_region = true;
     r->owner = (jpy_function *)Py_NewRef(owner);
     r->within = Py_NewRef(within);
@@ -137,7 +141,7 @@ static int refused(jpy_function *f, PyObject *within, long line, long col) {
     if (f->plan == Py_None)
         return 0;
     if (line < 0)
-        changed = PyObject_CallMethod(f->plan, "leave_out", "O", within);
+        changed = PyObject_CallMethod(f->plan, "leave_out", "(O)", within);
     else if (line)
         changed =
             PyObject_CallMethod(f->plan, "split", "(ll)O", line, col, within ? within : Py_None);
@@ -185,34 +189,71 @@ static void give_up(region *r, bool small) {
     PyErr_Clear();
 }
 
+static _Thread_local region *compares; /* whose statements jpy_shadow_open is about, owned */
+
+/* They have ended: as jpy_function_leave. */
+static int compared(PyObject *outcome, bool known) {
+    region *r = compares;
+    jpy_function *in = r->inner;
+    compares = NULL;
+    uint64_t agreed = in->verified, wrong = in->disproved;
+    int rc = jpy_function_leave(in, outcome, known);
+    if (r->owner) {
+        r->owner->verified += in->verified - agreed;
+        r->owner->disproved += in->disproved - wrong;
+    }
+    r->off |= in->disproved > wrong;
+    Py_DECREF((PyObject *)r);
+    return rc;
+}
+
+PyObject *jpy_regions_ended(PyObject *result) {
+    PyObject *pair = result ? Py_BuildValue("(iO)", WAY_RETURN, result) : NULL;
+    if (compared(pair, true) < 0)
+        Py_CLEAR(result);
+    return result;
+}
+
 static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargsf,
                              PyObject *kwnames) {
     region *r = (region *)self;
+    if (JN_UNLIKELY(jpy_shadow_open != NULL)) /* an exception has left its statements */
+        (void)compared(NULL, false);
     if (r->off || kwnames)
         Py_RETURN_NONE;
     Py_INCREF(self);
     jpy_function *in = r->inner;
     jpy_call call = {args, PyVectorcall_NARGS(nargsf), NULL};
     uint64_t conversions = in->conversions;
-    PyObject *result = jpy_function_enter(in, &call);
+    bool watched;
+    PyObject *result = jpy_function_enter(in, &call, &watched);
+    if (JN_UNLIKELY(jpy_shadow_open != NULL))
+        compares = (region *)Py_NewRef(self);
     if (!result && !PyErr_Occurred()) {
         bool converted = in->conversions > conversions;
         if (converted && in->refused && !in->graph)
             give_up(r, false);
-        else if (converted && !in->refused && in->entries.n && is_small(in->entries.data[0]))
+        else if (converted && !in->refused && in->entries.n && is_small(in->entries.data[0]) &&
+                 ++r->small >= SMALL_ONES && r->small >= in->entries.n)
             give_up(r, true);
-        result = Py_NewRef(Py_None);
+        result = Py_NewRef(watched ? Py_False : Py_None);
     }
     Py_DECREF(self);
     return result;
 }
 
-/* leave(): the statements have run to their end. */
-static PyObject *region_leave(PyObject *self, PyObject *unused) {
-    (void)unused;
-    const region *r = (region *)self;
-    if (r->inner)
-        jpy_function_leave(r->inner);
+/* leave(outcome=None): the statements have run to their end; None: names that they leave are
+ * unbound. */
+static PyObject *region_leave(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    jpy_function *in = ((region *)self)->inner;
+    if (!in)
+        Py_RETURN_NONE;
+    PyObject *outcome = Py_NewRef(n ? args[0] : Py_None);
+    if ((PyObject *)compares == self) {
+        if (compared(outcome, true) < 0)
+            return NULL;
+    } else
+        (void)jpy_function_leave(in, outcome, true);
     Py_RETURN_NONE;
 }
 
@@ -299,7 +340,8 @@ static PyMethodDef module_methods[] = {
      "_give_source(code, node, in_class): conversions read that node for the code."},
     {NULL, NULL, 0, NULL}};
 static PyMethodDef region_methods[] = {
-    {"leave", region_leave, METH_NOARGS, "CPython has run the statements to their end."},
+    {"leave", (PyCFunction)(void (*)(void))region_leave, METH_FASTCALL,
+     "leave(outcome=None): CPython has run the statements to their end."},
     {NULL, NULL, 0, NULL}};
 static PyMemberDef region_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(region, vectorcall), READONLY, NULL},

@@ -19,6 +19,9 @@
 PyObject *jpy_regions_plain(const jpy_function *f);
 /* A conversion of f as a whole was refused: f gets a skeleton if it can.  No exception is left. */
 void jpy_regions_refused(jpy_function *f);
+/* A skeleton has returned `result` (stolen; NULL: raised) from statements of a region that are
+ * compared (jpy_shadow_open), which therefore end with it.  Returns the result. */
+PyObject *jpy_regions_ended(PyObject *result);
 /* How many regions f has; how often they ran as graphs. */
 size_t jpy_regions_count(const jpy_function *f, uint64_t *out_hits);
 /* Adds what became of them to a list of lines; -1: exception set. */

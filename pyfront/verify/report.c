@@ -54,8 +54,7 @@ static PyCodeObject *code_of(const jpy_function *f) {
     return PyFunction_Check(o) ? (PyCodeObject *)PyFunction_GET_CODE(o) : NULL;
 }
 
-int jpy_shadow_report(jpy_function *f, jpy_shadow *s, const jpy_call *call) {
-    (void)call;
+int jpy_shadow_report(jpy_function *f, jpy_shadow *s) {
     PyObject *type, *value, *tb;
     PyErr_Fetch(&type, &value, &tb);
     const char *what = s->difference ? PyUnicode_AsUTF8(s->difference) : "?";

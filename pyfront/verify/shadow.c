@@ -10,6 +10,7 @@
 
 int jpy_shadows_running;
 _Thread_local bool jpy_shadow_here;
+_Thread_local jpy_compared *jpy_shadow_open;
 
 /* ---- reads that are remembered ------------------------------------------------------------------
  */
@@ -77,22 +78,23 @@ static bool other_threads(void) {
     return t && PyThreadState_Next(t);
 }
 
-/* CPython's outcome; every decorated function of this thread is its callable, or one wrong graph
- * would vouch for another. */
-static PyObject *run_plain(jpy_function *f, const jpy_call *call, bool *disturbed) {
-    bool collects = PyGC_Disable() != 0;
-    bool watching = jpy_signals_listen();
+/* CPython begins: every decorated function of this thread is its callable until it ends, or one
+ * wrong graph would vouch for another. */
+static void plain_begins(jpy_compared *x) {
+    x->collects = PyGC_Disable() != 0;
+    x->watching = jpy_signals_listen();
     jpy_shadows_running++;
     jpy_shadow_here = true;
-    PyObject *callable = Py_NewRef(f->callable);
-    PyObject *r = PyObject_Vectorcall(callable, call->args, (size_t)call->n_pos, call->kwnames);
-    Py_DECREF(callable);
+}
+
+/* Whether a signal handler ran. */
+static bool plain_ends(const jpy_compared *x) {
     jpy_shadow_here = false;
     jpy_shadows_running--;
-    *disturbed = jpy_signals_heard(watching);
-    if (collects)
+    bool disturbed = jpy_signals_heard(x->watching);
+    if (x->collects)
         PyGC_Enable();
-    return r;
+    return disturbed;
 }
 
 static bool is_chance(void) { /* of the exception that is set: it may come at any time */
@@ -138,67 +140,100 @@ static bool fill_gradients(const jpy_making *m) {
     return true;
 }
 
-int jpy_shadow_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject **slots,
-                    PyObject **out_result, jpy_verdict *verdict) {
+/* Frees what a shadow holds; an exception that is set stays. */
+static void forget(jpy_compared *x) {
+    jpy_entry *e = x->m.e;
     unsigned n_results = e->n_results + e->n_frames;
-    jn_arg *results = jn_calloc(n_results + 1, sizeof *results);
-    jpy_shadow s;
-    jpy_node *node[JPY_MAX_STAGES] = {NULL};
-    jpy_objects born = {0};
-    jpy_making m = {.e = e, .slots = slots, .results = results, .nodes = node, .born = &born};
-    jpy_host host = {.e = e, .slots = slots, .shadow = &s};
-    jn_run *run = NULL;
-    jn_rng_state rng = *jpy_rng_default();
+    PyObject *type, *value, *tb;
+    if (x->run)
+        jn_run_free(x->run);
+    PyErr_Fetch(&type, &value, &tb); /* CPython's; what is dropped may run code */
+    jpy_making_free(&x->m);
+    jn_vec_free(&x->born);
+    for (unsigned k = 0; k < e->n_stages; k++)
+        jpy_node_release(x->node[k]);
+    if (x->results)
+        jpy_entry_drop_results(x->results, n_results);
+    jn_free(x->results);
+    jpy_host_free(&x->host);
+    jpy_shadow_free(&x->s);
+    for (size_t i = 0; i < e->guards.srcs.n && x->slots; i++)
+        Py_XDECREF(x->slots[i]);
+    jn_free(x->slots);
+    jpy_entry_free(e);
+    Py_DECREF((PyObject *)x->f);
+    jn_free(x);
+    PyErr_Restore(type, value, tb);
+}
+
+int jpy_shadow_begin(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject *const *slots,
+                     jpy_compared **out) {
     size_t n = e->guards.srcs.n;
+    jpy_compared *x = jn_calloc(1, sizeof *x);
     int rc = -1;
+    if (!x)
+        return rc;
+    x->f = (jpy_function *)Py_NewRef((PyObject *)f);
     jpy_entry_hold(e);
-    for (size_t i = 0; i < n; i++)
-        Py_XINCREF(slots[i]);
-    jpy_shadow_init(&s, e, f->exact && !f->doubted);
-    s.doubted = f->exact;
-    s.copy_all = e->copy_all;
-    jpy_shadow_touch_slots(&s, slots);
-    if (!results || s.failed)
-        goto end;
-    rc = jpy_entry_run(f, e, slots, &host, &run, results, &rng.offset);
-    if (rc < 0)
-        goto end;
-    rc = -1;
-    if (jpy_region_nodes(f, e, call, slots, jpy_rng_default()->offset, results, node) < 0 ||
-        !jpy_making_all(&m, run) || !fill_gradients(&m) || !jpy_shadow_write(&s, &m, run)) {
+    x->slots = jn_calloc(n + 1, sizeof *x->slots);
+    x->results = jn_calloc(e->n_results + e->n_frames + 1, sizeof *x->results);
+    x->rng = *jpy_rng_default();
+    x->m = (jpy_making){
+        .e = e, .slots = x->slots, .results = x->results, .nodes = x->node, .born = &x->born};
+    x->host = (jpy_host){.e = e, .slots = x->slots, .shadow = &x->s};
+    for (size_t i = 0; i < n && x->slots; i++)
+        x->slots[i] = Py_XNewRef(slots[i]);
+    jpy_shadow_init(&x->s, e, f->exact && !f->doubted);
+    x->s.doubted = f->exact;
+    x->s.copy_all = e->copy_all;
+    if (x->slots)
+        jpy_shadow_touch_slots(&x->s, x->slots);
+    if (x->slots && x->results && !x->s.failed)
+        rc = jpy_entry_run(f, e, x->slots, &x->host, &x->run, x->results, &x->rng.offset);
+    if (rc == 0 && (jpy_region_nodes(f, e, call, x->slots, jpy_rng_default()->offset, x->results,
+                                     x->node) < 0 ||
+                    !jpy_making_all(&x->m, x->run) || !fill_gradients(&x->m) ||
+                    !jpy_shadow_write(&x->s, &x->m, x->run))) {
         PyErr_Clear();
         jpy_note(f, "discarded: the results cannot be made");
-        goto end;
+        rc = -1;
     }
-    bool disturbed;
-    *out_result = run_plain(f, call, &disturbed);
-    compare(&s, &m, *out_result, disturbed, host.text != NULL, &rng);
-    e->copy_all = s.copy_all;
-    *verdict = s.verdict;
-    if (s.verdict == JPY_AGREED)
-        jn_run_confirm(run);
-    if (s.verdict == JPY_DISPROVED && jpy_shadow_report(f, &s, call) < 0)
-        Py_CLEAR(*out_result);
-    else if (s.verdict != JPY_AGREED && s.difference)
-        jpy_note(f, "compared, not decided: %s", PyUnicode_AsUTF8(s.difference));
-    rc = 0;
-end:
-    if (run)
-        jn_run_free(run);
-    PyObject *type, *value, *tb;
-    PyErr_Fetch(&type, &value, &tb); /* CPython's; what is dropped may run code */
-    jpy_making_free(&m);
-    jn_vec_free(&born);
-    for (unsigned k = 0; k < e->n_stages; k++)
-        jpy_node_release(node[k]);
-    if (results)
-        jpy_entry_drop_results(results, n_results);
-    jn_free(results);
-    jpy_host_free(&host);
-    jpy_shadow_free(&s);
-    for (size_t i = 0; i < n; i++)
-        Py_XDECREF(slots[i]);
-    jpy_entry_free(e);
-    PyErr_Restore(type, value, tb);
-    return rc;
+    if (rc < 0) {
+        forget(x);
+        return rc;
+    }
+    *out = x;
+    plain_begins(x);
+    return 0;
+}
+
+PyObject *jpy_shadow_end(jpy_compared *x, PyObject *outcome, bool known, jpy_verdict *verdict) {
+    bool disturbed = plain_ends(x);
+    if (known)
+        compare(&x->s, &x->m, outcome, disturbed, x->host.text != NULL, &x->rng);
+    else
+        x->s.verdict = JPY_UNDECIDED;
+    x->m.e->copy_all = x->s.copy_all;
+    *verdict = x->s.verdict;
+    if (x->s.verdict == JPY_AGREED)
+        jn_run_confirm(x->run);
+    if (x->s.verdict == JPY_DISPROVED && jpy_shadow_report(x->f, &x->s) < 0)
+        Py_CLEAR(outcome);
+    else if (x->s.verdict != JPY_AGREED && x->s.difference)
+        jpy_note(x->f, "compared, not decided: %s", PyUnicode_AsUTF8(x->s.difference));
+    forget(x);
+    return outcome;
+}
+
+int jpy_shadow_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject *const *slots,
+                    PyObject **out_result, jpy_verdict *verdict) {
+    jpy_compared *x;
+    int rc = jpy_shadow_begin(f, e, call, slots, &x);
+    if (rc < 0)
+        return rc;
+    PyObject *callable = Py_NewRef(f->callable);
+    PyObject *r = PyObject_Vectorcall(callable, call->args, (size_t)call->n_pos, call->kwnames);
+    Py_DECREF(callable);
+    *out_result = jpy_shadow_end(x, r, true, verdict);
+    return 0;
 }

@@ -14,6 +14,7 @@
 #ifndef JPY_VERIFY_H
 #define JPY_VERIFY_H
 
+#include "exec/store/rng.h"
 #include "graph/base/hash.h"
 #include "pyfront/commit.h"
 #include "pyfront/host_py.h"
@@ -142,11 +143,42 @@ janus_host_ops jpy_shadow_ops(void);
 /* How many threads run shadows now; whether this one does: no graph is used then. */
 extern int jpy_shadows_running;
 extern _Thread_local bool jpy_shadow_here;
-/* A call whose guards hold, computed by both. -1: the graph's run was discarded, CPython has not
- * run; -2: the same, for a signal; else *out_result is CPython's outcome (NULL: its exception) and
- * *verdict what is known of the graph. */
-int jpy_shadow_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject **slots,
+
+/* A call that both compute, between CPython's beginning and its end. */
+typedef struct jpy_compared {
+    jpy_function *f; /* owned */
+    jpy_shadow s;
+    jpy_making m; /* m.e: an owned reference */
+    jpy_host host;
+    PyObject **slots; /* owned, and so are its references */
+    jn_arg *results;
+    struct jpy_node *node[JPY_MAX_STAGES];
+    jpy_objects born;
+    jn_run *run;
+    jn_rng_state rng; /* as the run leaves it */
+    bool collects, watching;
+} jpy_compared;
+
+/* The graph's part of a call whose guards hold; until the end, which must come, CPython computes it
+ * and decorated functions of this thread are plain. 0; -1: the run was discarded, -2: the same, for
+ * a signal; then *out is nothing and CPython has not begun. */
+int jpy_shadow_begin(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject *const *slots,
+                     jpy_compared **out);
+/* CPython has ended with `outcome` (stolen; NULL: the exception that is set).  known: false: nobody
+ * knows how, which decides nothing.  Returns the outcome, NULL also where a warning of a wrong
+ * graph was made an exception; *verdict is what is known of the graph. */
+PyObject *jpy_shadow_end(jpy_compared *x, PyObject *outcome, bool known, jpy_verdict *verdict);
+/* A call whose guards hold, computed by both. <0: as jpy_shadow_begin; else *out_result is
+ * CPython's outcome (NULL: its exception) and *verdict what is known of the graph. */
+int jpy_shadow_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject *const *slots,
                     PyObject **out_result, jpy_verdict *verdict);
+
+/* What becomes of the graph (cache.c); raised: by CPython.  As jpy_entry_call says: 4 to 7. */
+int jpy_entry_judged(jpy_function *f, jpy_entry *e, jpy_verdict v, bool raised);
+
+/* Statements of a region that this thread compares, or NULL: they run in the frame of the program,
+ * and whoever sees how they end ends it. */
+extern _Thread_local jpy_compared *jpy_shadow_open;
 
 /* ---- mutate.c, with JANUS_MUTATIONS
  * --------------------------------------------------------------
@@ -165,7 +197,7 @@ PyObject *jpy_check_call(PyObject *module, PyObject *args);
 /* The class of the warning: janus.SpeculationWarning. */
 int jpy_init_verify(PyObject *module);
 /* Notes and warns of a graph that was disproved; -1: the warning was made an exception. */
-int jpy_shadow_report(jpy_function *f, jpy_shadow *s, const jpy_call *call);
+int jpy_shadow_report(jpy_function *f, jpy_shadow *s);
 /* "result[0].weight" as text; new reference. */
 PyObject *jpy_where_text(const jpy_shadow *s, const jpy_where *w);
 

@@ -99,25 +99,29 @@ def run_ticking(prog, function):
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: p.stem)
-def test_barriers_between_statements(path, tmp_path, monkeypatch):
-    """Each program as ever, each tick once and in order."""
-    monkeypatch.setenv("JANUS_VERIFY", "never")
-    for name, (prog, _) in with_barriers(path, tmp_path).items():
+def test_barriers_between_statements(path, tmp_path):
+    """Each program as ever, each tick once and in order; of every second one the regions are verified."""
+    for i, (name, (prog, _)) in enumerate(with_barriers(path, tmp_path).items()):
         if name.replace("ticking_", "") in ASK_FOR_GRAPHS + WRITTEN_RESULTS:
             continue
         want, ticks = run_ticking(prog, lambda f: f)
-        got, again = run_ticking(prog, harness.Recorder(regions=True, measure=False))
+        recorder = harness.Recorder(regions=True, measure=False, verify=("never", "rarely")[i % 2])
+        got, again = run_ticking(prog, recorder)
         harness.compare(name, want, got, False)
         assert again == ticks, name
+        assert not recorder.total("disproved"), name
 
 
-def both(main, hits=1, **options):
+def both(main, hits=1, modes=("always", "rarely", "never"), **options):
     """Runs main(function) decorated and not; what it returns must agree, and regions must have run."""
     want = harness.run(main, lambda f: f)
-    recorder = harness.Recorder(regions=True, measure=False, verify="never", **options)
-    got = harness.run(main, recorder)
-    harness.compare(main.__name__, want, got, False)
-    assert recorder.total("region_hits") >= hits, "\n".join(janus.explain(f) for f in recorder.made)
+    for verify in modes:
+        recorder = harness.Recorder(regions=True, measure=False, verify=verify, **options)
+        got = harness.run(main, recorder)
+        harness.compare(main.__name__, want, got, False)
+        assert recorder.total("disproved") == 0, "\n".join(janus.explain(f) for f in recorder.made)
+        if verify != "rarely":  # of every graph the first hit is compared
+            assert recorder.total("region_hits") >= hits, "\n".join(janus.explain(f) for f in recorder.made)
     return recorder
 
 
@@ -562,7 +566,7 @@ def test_boundary(kind, tmp_path):
             exec(code, names)
             log.raises(lambda: [log(*pair) for pair in names["calls"]()] and None)
 
-        HITS[kind, form] = both(main, hits=0).total("region_hits")
+        HITS[kind, form] = both(main, hits=0, modes=("rarely", "never")).total("region_hits")
 
 
 def test_most_of_the_boundary_is_crossed():
@@ -570,3 +574,108 @@ def test_most_of_the_boundary_is_crossed():
     if len(HITS) < 100:
         pytest.skip("not all of test_boundary was run")
     assert sum(n > 0 for n in HITS.values()) >= 120, sorted(k for k, n in HITS.items() if not n)
+
+
+# ---- verification
+
+def test_what_leaves_by_an_exception_is_not_used():
+    """Statements that are compared and raise: inside a `try` of the function, out of it, and in a callee."""
+    def main(function, log):
+        def check(x):
+            if float(x.sum()) > 100:
+                raise ValueError("large")
+            return x
+
+        @function
+        def f(x, k):
+            clock()
+            try:
+                y = check(x * k)
+                z = y.exp() + 1
+            except ValueError as e:
+                clock()
+                z = x - 1
+                y = str(e)
+            clock()
+            w = check(z + k) * 2
+            v = w.tanh() + z
+            return y, v
+
+        for k in (1, 2, 3, 1000, 1, 1000, -1000, 2, 1, 1000, 5):
+            log.raises(f, t(3) + 1, k)
+
+    both(main, modes=("always", "rarely"))
+
+
+def test_ways_out_are_compared():
+    """`return` from inside a `with`, `break` and `continue`, under each a region of its own."""
+    def main(function, log):
+        @function
+        def f(x, n):
+            clock()
+            for i in range(n):
+                clock()
+                with janus.no_grad():
+                    y = x * i + 1
+                    if i == 3:
+                        return y.exp() * 2
+                z = y.tanh() + x
+                if i == 2 and n == 4:
+                    continue
+                if i == 2 and n == 3:
+                    break
+                clock()
+                x = z * 2
+            clock()
+            try:
+                u = x * 2 + 1
+                return u.exp()
+            finally:
+                clock()
+                log("end")
+
+        for n in (0, 1, 2, 3, 4, 5, 3, 4, 5) * 3:
+            log(f(t(3, seed=n), n))
+
+    both(main, modes=("always", "rarely"))
+
+
+def test_statements_that_are_compared_run_once(tmp_path):
+    def main(function, log):
+        done = []
+
+        @function
+        def f(x):
+            clock()
+            done.append(len(done))
+            y = x * 2 + len(done)
+            print("done", len(done))
+            z = y.exp() + janus.rand(3)
+            clock()
+            return z
+
+        for i in range(12):
+            log(f(t(3, seed=i)), list(done))
+
+    r = both(main, modes=("always",))
+    assert r.total("verified") >= 3
+
+
+def test_collection_goes_on_after_what_was_compared():
+    @janus.function(regions=True, verify="always", measure=False)
+    def f(x, raises):
+        clock()
+        y = x * 2 + 1
+        z = y.exp() + y
+        if raises:
+            raise ValueError
+        clock()
+        return z
+
+    for i in range(8):
+        try:
+            f(t(3), i in (4, 6))
+        except ValueError:
+            pass
+        assert gc.isenabled()
+        assert janus.function(lambda v: v + 1)(t(2)) is not None
