@@ -2,7 +2,9 @@
 libjanus_all_la_SOURCES += \
 	exec/defer/defer.c \
 	exec/defer/defer_bounds.c \
+	exec/defer/defer_grad.c \
 	exec/defer/defer_group.c \
+	exec/defer/defer_rule.c \
 	exec/device/dev_capture.c \
 	exec/device/dev_pinned.c \
 	exec/device/dev_pool.c \
@@ -66,7 +68,9 @@ libjanus_all_la_SOURCES += \
 
 noinst_HEADERS += \
 	exec/defer/defer.h \
+	exec/defer/defer_grad.h \
 	exec/defer/defer_internal.h \
+	exec/defer/defer_rule.h \
 	exec/device/dev_capture.h \
 	exec/device/dev_pool.h \
 	exec/device/dev_schedule.h \

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "exec/defer/defer_internal.h"
+#include "exec/defer/defer_rule.h"
 #include "graph/attr.h"
 #include "graph/base/status.h"
 
@@ -29,6 +30,9 @@ _Thread_local jn_deferral *jn_deferring;
 
 /* Guards all deferrals and kinds, and the states of the storages that belong to them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void jn_deferrals_lock(void) { pthread_mutex_lock(&lock); }
+void jn_deferrals_unlock(void) { pthread_mutex_unlock(&lock); }
 
 /* A child finds everything as it was between two calls. */
 static void before_fork(void) { pthread_mutex_lock(&lock); }
@@ -57,10 +61,17 @@ jn_call_kind *jn_call_kind_new(const jn_recipe *r, const jn_operand_kind *in, co
     return k;
 }
 
+void jn_call_kind_retain(jn_call_kind *k) {
+    atomic_fetch_add_explicit(&k->refs, 1, memory_order_relaxed);
+}
+
 void jn_call_kind_release(jn_call_kind *k) {
     if (!k || atomic_fetch_sub_explicit(&k->refs, 1, memory_order_acq_rel) != 1)
         return;
     jn_call_rows_free(k->rows);
+    for (jn_grad_rule *g = k->grads; g; g = g->next)
+        if (g->inst)
+            jn_seginst_free(g->inst);
     jn_arena_free(&k->arena);
     jn_free(k);
 }
@@ -99,6 +110,17 @@ static void deferral_free(jn_deferral *d) {
 void jn_deferral_release(jn_deferral *d) {
     if (d && atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) == 1)
         deferral_free(d);
+}
+
+bool jn_deferral_exact(const jn_deferral *d) { return d->options.exact; }
+size_t jn_deferral_bytes(const jn_deferral *d) { return d->options.bytes; }
+
+void jn_deferral_count_back(jn_deferral *d, uint64_t groups, uint64_t grouped, uint64_t alone) {
+    pthread_mutex_lock(&lock);
+    d->stats.back_groups += groups;
+    d->stats.back_grouped += grouped;
+    d->stats.back_alone += alone;
+    pthread_mutex_unlock(&lock);
 }
 
 void jn_deferral_stats_get(jn_deferral *d, jn_deferral_stats *out) {

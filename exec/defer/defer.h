@@ -57,6 +57,8 @@ typedef struct jn_deferral_stats {
     uint64_t recorded, flushes, groups, grouped, dropped; /* calls; flushes; groups of several calls
                                                              and calls in them; calls not run since
                                                              nothing needed them */
+    uint64_t back_groups, back_grouped, back_alone; /* the same of nodes of backward(), and those
+                                                       that ran alone */
 } jn_deferral_stats;
 
 /* The deferral that records for this thread, or NULL. */
@@ -66,6 +68,7 @@ extern _Thread_local jn_deferral *jn_deferring;
 bool jn_call_kind_possible(const jn_recipe *r);
 /* Attributes are copied.  NULL: out of memory. */
 jn_call_kind *jn_call_kind_new(const jn_recipe *r, const jn_operand_kind *in, const void *attrs);
+void jn_call_kind_retain(jn_call_kind *k);
 void jn_call_kind_release(jn_call_kind *k);
 
 /* One reference. */
@@ -80,6 +83,10 @@ janus_status jn_deferral_record(jn_deferral *d, jn_call_kind *k, const jn_deferr
 janus_status jn_deferral_flush(jn_deferral *d);
 /* Runs what is recorded by the deferral that a PENDING or LENT storage belongs to. */
 janus_status jn_deferral_settle(jn_storage *s);
+/* Whether each op is to run alone, and about how many bytes may wait. */
+bool jn_deferral_exact(const jn_deferral *d);
+size_t jn_deferral_bytes(const jn_deferral *d);
+void jn_deferral_count_back(jn_deferral *d, uint64_t groups, uint64_t grouped, uint64_t alone);
 void jn_deferral_stats_get(jn_deferral *d, jn_deferral_stats *out);
 
 #endif

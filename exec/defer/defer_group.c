@@ -50,6 +50,10 @@ static bool make_room(void) {
     return true;
 }
 
+struct jn_planset *jn_call_shapes(void) {
+    return make_room() ? room->set : NULL;
+}
+
 void jn_call_rows_free(jn_call_rows *r) {
     if (r && r->inst)
         jn_seginst_free(r->inst);

@@ -39,9 +39,10 @@ struct jn_call_kind {
     jn_recipe recipe;
     jn_operand_kind in[JN_RECIPE_IN];
     const void *attrs;
-    jn_arena arena;     /* of the attributes */
-    jn_call_rows *rows; /* NULL: not made yet */
-    bool alone;         /* there is no way to run them together */
+    jn_arena arena;             /* of the attributes */
+    jn_call_rows *rows;         /* NULL: not made yet */
+    struct jn_grad_rule *grads; /* a list (exec/defer/defer_rule.h) */
+    bool alone;                 /* there is no way to run them together */
     /* while flushing: those of one level */
     jn_deferred_call *first, **tail;
     uint32_t n;
@@ -61,5 +62,10 @@ static inline char *jn_deferred_data(const jn_deferred_operand *o) {
 bool jn_deferred_rows_run(jn_call_kind *k);
 void jn_deferred_rows_end(void);
 void jn_call_rows_free(jn_call_rows *r);
+/* What segments of kinds of calls are specialised in, under the lock; NULL: out of memory. */
+struct jn_planset *jn_call_shapes(void);
+/* The lock that guards all deferrals and kinds of calls. */
+void jn_deferrals_lock(void);
+void jn_deferrals_unlock(void);
 
 #endif
