@@ -27,7 +27,7 @@ static int raise_freed(jpy_node *n, const jpy_val *dout, const bool *want, jpy_v
                     "if you need to access saved tensors after calling backward.");
     return -1;
 }
-static const jpy_node_class freed_class = {"Graph", raise_freed, NULL, NULL, NULL};
+static const jpy_node_class freed_class = {"Graph", raise_freed, NULL, NULL, NULL, false};
 
 PyObject *jpy_freed_tensor(janus_tensor *t) {
     static PyObject *leaf; /* nodes that lead nowhere are not asked for gradients */

@@ -159,6 +159,10 @@ pyfront__C_la_SOURCES = \
 	pyfront/py_view.h \
 	pyfront/tape.h \
 	pyfront/tape_engine.c \
+	pyfront/tape_engine.h \
+	pyfront/tape_group_rows.c \
+	pyfront/tape_groups.c \
+	pyfront/tape_groups.h \
 	pyfront/tape_internal.h \
 	pyfront/tape_node.c \
 	pyfront/tape_objects.c \

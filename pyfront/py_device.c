@@ -107,7 +107,7 @@ static int move_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy
     return 0;
 }
 
-static const jpy_node_class move_class = {"ToCopy", move_backward, NULL, NULL, NULL};
+static const jpy_node_class move_class = {"ToCopy", move_backward, NULL, NULL, NULL, false};
 
 static jpy_node *move_node(jn_device *from, jpy_edge edge) {
     jpy_node *node = jpy_node_new(&move_class, 1, 1, &edge, sizeof(move));

@@ -414,8 +414,8 @@ static PyObject *defer(entry *e, PyObject *const *args) {
     }
     janus_tensor *out[JN_RECIPE_OUT];
     bool recorded = true;
-    jn_call_kind *kind = view ? NULL : kind_of(e);
-    if (!view && !kind)
+    jn_call_kind *kind = kind_of(e);
+    if (!kind)
         return PyErr_NoMemory();
     if (jpy_check(view ? jn_recipe_run(&e->recipe, NULL, NULL, first->t, out)
                        : jn_deferral_record(jn_deferring, kind, in, out, &recorded)) < 0 ||
@@ -427,6 +427,8 @@ static PyObject *defer(entry *e, PyObject *const *args) {
             janus_tensor_release(out[i]);
         return NULL;
     }
+    if (node)
+        jpy_op_is_of(node, kind);
     return jpy_wrap_results(e->result, out, e->recipe.n_out, node,
                             op->flags & JN_OP_VIEW ? first : NULL);
 }

@@ -61,6 +61,7 @@ typedef struct jpy_node_class {
     /* Adds the gradient of operand 0, for the cotangent `dy` of result 0, to `sum`, which is
      * contiguous and nobody else's; may be NULL. */
     int (*add_into)(jpy_node *n, janus_tensor *dy, janus_tensor *sum);
+    bool plain; /* its backward runs ops alone and none of the program's code */
 } jpy_node_class;
 
 struct jpy_node {

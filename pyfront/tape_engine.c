@@ -10,69 +10,46 @@
  */
 #include "config.h"
 
-#include "pyfront/tape_internal.h"
+#include "pyfront/tape_engine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/base/alloc.h"
-#include "graph/base/vec.h"
 #include "ops/op_ids.h"
 #include "pyfront/py_device.h"
 #include "pyfront/py_tensor.h"
-
-typedef struct visit {
-    jpy_node *node;   /* or */
-    jpy_tensor *leaf; /* owned */
-    uint32_t slot;    /* of result 0 in slots */
-    uint32_t found;   /* order of discovery */
-    bool needed;
-} visit;
-
-typedef struct engine {
-    JN_VEC(visit) visits;
-    JN_VEC(jpy_val) slots;
-    JN_VEC(uint32_t) stack;
-    uint32_t *table; /* visit index + 1 by pointer hash */
-    size_t mask;
-    uint32_t *order; /* visits, latest node first */
-    const jpy_edge *inputs;
-    unsigned n_inputs;
-    jpy_val *captured;
-    bool retain_graph, create_graph;
-} engine;
 
 static size_t hash(const void *p) {
     uint64_t x = (uint64_t)(uintptr_t)p;
     return (size_t)((x >> 4) * 0x9E3779B97F4A7C15u >> 20);
 }
 
-static const void *target_of(jpy_edge e) { return e.node ? (const void *)e.node : e.leaf; }
-static const void *visit_key(const visit *v) {
+static const void *target_of(jpy_edge e) { return jpy_edge_target(e); }
+static const void *visit_key(const jpy_visit *v) {
     return v->node ? (const void *)v->node : (const void *)v->leaf;
 }
 
-/* Visit of a target, or NULL. */
-static visit *find(engine *e, const void *target) {
+jpy_visit *jpy_engine_find(jpy_engine *e, const void *target) {
     if (!e->table)
         return NULL;
     for (size_t i = hash(target) & e->mask;; i = (i + 1) & e->mask) {
         if (e->table[i] == 0)
             return NULL;
-        visit *v = &e->visits.data[e->table[i] - 1];
+        jpy_visit *v = &e->visits.data[e->table[i] - 1];
         if (visit_key(v) == target)
             return v;
     }
 }
 
-static void enter(engine *e, uint32_t index) {
+static void enter(jpy_engine *e, uint32_t index) {
     size_t i = hash(visit_key(&e->visits.data[index])) & e->mask;
     while (e->table[i])
         i = (i + 1) & e->mask;
     e->table[i] = index + 1;
 }
 
-static bool grow_table(engine *e) {
+static bool grow_table(jpy_engine *e) {
     size_t size = e->table ? 2 * (e->mask + 1) : 64;
     uint32_t *table = jn_calloc(size, sizeof *table);
     if (!table)
@@ -86,12 +63,12 @@ static bool grow_table(engine *e) {
 }
 
 /* Notes a target; new nodes go on the stack. */
-static bool meet(engine *e, jpy_edge edge) {
-    if (!jpy_edge_tracked(edge) || find(e, target_of(edge)))
+static bool meet(jpy_engine *e, jpy_edge edge) {
+    if (!jpy_edge_tracked(edge) || jpy_engine_find(e, target_of(edge)))
         return true;
     unsigned n_slots = edge.node ? edge.node->n_out : 1;
-    visit v = {edge.node, edge.node ? NULL : edge.leaf, (uint32_t)e->slots.n, (uint32_t)e->visits.n,
-               false};
+    jpy_visit v = {edge.node, edge.node ? NULL : edge.leaf, (uint32_t)e->slots.n,
+                   (uint32_t)e->visits.n, false};
     if (e->visits.n >= UINT32_MAX - 1 || e->slots.n >= UINT32_MAX - n_slots)
         return false;
     if (2 * (e->visits.n + 1) > (e->table ? e->mask + 1 : 0) && !grow_table(e))
@@ -106,7 +83,7 @@ static bool meet(engine *e, jpy_edge edge) {
     return !v.node || jn_vec_push(&e->stack, (uint32_t)e->visits.n - 1);
 }
 
-static bool collect(engine *e, const jpy_val *roots, unsigned n_roots) {
+static bool collect(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
     for (unsigned i = 0; i < n_roots; i++)
         if (!meet(e, roots[i].edge))
             return false;
@@ -119,9 +96,9 @@ static bool collect(engine *e, const jpy_val *roots, unsigned n_roots) {
     return true;
 }
 
-static uint64_t rank_of(const visit *v) { return v->node ? v->node->seq + 1 : 0; }
+static uint64_t rank_of(const jpy_visit *v) { return v->node ? v->node->seq + 1 : 0; }
 
-static void merge(const engine *e, const uint32_t *from, uint32_t *to, size_t a, size_t b,
+static void merge(const jpy_engine *e, const uint32_t *from, uint32_t *to, size_t a, size_t b,
                   size_t c) {
     size_t i = a, j = b;
     for (size_t k = a; k < c; k++) {
@@ -132,7 +109,7 @@ static void merge(const engine *e, const uint32_t *from, uint32_t *to, size_t a,
 }
 
 /* Stable: leaves stay in the order they were met. */
-static bool sort(engine *e) {
+static bool sort(jpy_engine *e) {
     size_t n = e->visits.n;
     uint32_t *a = jn_alloc((n + 1) * sizeof *a), *b = jn_alloc((n + 1) * sizeof *b);
     if (!a || !b) {
@@ -157,28 +134,28 @@ static bool sort(engine *e) {
 }
 
 /* With inputs given, only what leads to one of them is needed. */
-static void mark_needed(engine *e) {
+static void mark_needed(jpy_engine *e) {
     if (!e->n_inputs) {
         for (size_t i = 0; i < e->visits.n; i++)
             e->visits.data[i].needed = true;
         return;
     }
     for (unsigned i = 0; i < e->n_inputs; i++) {
-        visit *v = find(e, target_of(e->inputs[i]));
+        jpy_visit *v = jpy_engine_find(e, target_of(e->inputs[i]));
         if (v)
             v->needed = true;
     }
     for (size_t k = e->visits.n; k-- > 0;) {
-        visit *v = &e->visits.data[e->order[k]];
+        jpy_visit *v = &e->visits.data[e->order[k]];
         for (unsigned i = 0; v->node && !v->needed && i < v->node->n_in; i++)
             v->needed = jpy_edge_tracked(v->node->edges[i]) &&
-                        find(e, target_of(v->node->edges[i]))->needed;
+                        jpy_engine_find(e, target_of(v->node->edges[i]))->needed;
     }
 }
 
 /* Adds a contribution (consumed) to a target's slot. */
-static int contribute(engine *e, jpy_edge edge, jpy_val *g) {
-    visit *v = find(e, target_of(edge));
+int jpy_engine_contribute(jpy_engine *e, jpy_edge edge, jpy_val *g) {
+    jpy_visit *v = jpy_engine_find(e, target_of(edge));
     jpy_val *slot = &e->slots.data[v->slot + (v->node ? edge.index : 0)];
     if (slot->kind == JANUS_KIND_NONE) {
         *slot = *g;
@@ -221,7 +198,7 @@ static int call_hook(PyObject *hook, jpy_val *g) {
     return rc;
 }
 
-static int node_hooks(engine *e, visit *v) {
+static int node_hooks(jpy_engine *e, jpy_visit *v) {
     jpy_node_extra *x = v->node->extra;
     if (!x)
         return 0;
@@ -327,7 +304,7 @@ int jpy_accumulate_grad(jpy_tensor *leaf, const jpy_val *g, bool create_graph) {
     return 0;
 }
 
-static void capture(engine *e, const visit *v) {
+void jpy_engine_capture(jpy_engine *e, const jpy_visit *v) {
     for (unsigned i = 0; i < e->n_inputs; i++) {
         if (target_of(e->inputs[i]) != visit_key(v))
             continue;
@@ -341,8 +318,8 @@ static void capture(engine *e, const visit *v) {
 }
 
 /* The gradient collected so far for an operand, if it may be written; NULL: none, or it may not. */
-static janus_tensor *buffer_of(engine *e, jpy_edge edge) {
-    visit *v = e->create_graph ? NULL : find(e, target_of(edge));
+static janus_tensor *buffer_of(jpy_engine *e, jpy_edge edge) {
+    jpy_visit *v = e->create_graph ? NULL : jpy_engine_find(e, target_of(edge));
     if (!v)
         return NULL;
     const jpy_val *slot = &e->slots.data[v->slot + (v->node ? edge.index : 0)];
@@ -357,7 +334,7 @@ static jn_device *device_of(const jpy_val *v, unsigned n) {
     return NULL;
 }
 
-static int run_node(engine *e, visit *v) {
+static int run_node(jpy_engine *e, jpy_visit *v) {
     jpy_node *n = v->node;
     bool arrived = false, wanted = false;
     bool few_want[16], *want = few_want;
@@ -373,7 +350,8 @@ static int run_node(engine *e, visit *v) {
     int rc = want && din ? 0 : jpy_raise(JN_NO_MEMORY());
     for (unsigned i = 0; rc == 0 && i < n->n_in; i++) {
         din[i] = JPY_VAL_NONE;
-        want[i] = jpy_edge_tracked(n->edges[i]) && find(e, target_of(n->edges[i]))->needed;
+        want[i] =
+            jpy_edge_tracked(n->edges[i]) && jpy_engine_find(e, target_of(n->edges[i]))->needed;
         wanted = wanted || want[i];
     }
     if (rc == 0 && wanted && n->running == UINT8_MAX) {
@@ -395,7 +373,7 @@ static int run_node(engine *e, visit *v) {
             if (din[i].kind == JANUS_KIND_NONE)
                 continue;
             if (rc == 0 && want[i])
-                rc = contribute(e, n->edges[i], &din[i]);
+                rc = jpy_engine_contribute(e, n->edges[i], &din[i]);
             else
                 jpy_val_release(&din[i]);
         }
@@ -412,28 +390,36 @@ static int run_node(engine *e, visit *v) {
     return rc;
 }
 
-static int run(engine *e) {
+static int visit_leaf(jpy_engine *e, jpy_visit *v) {
+    jpy_val *slot = &e->slots.data[v->slot];
+    if (slot->kind == JANUS_KIND_NONE)
+        return 0;
+    int rc = leaf_hooks(v->leaf, slot);
+    if (rc == 0 && e->n_inputs)
+        jpy_engine_capture(e, v);
+    if (rc == 0 && !e->n_inputs)
+        rc = jpy_take_grad(v->leaf, slot, e->create_graph);
+    return rc;
+}
+
+static int visit_node(jpy_engine *e, jpy_visit *v) {
+    int rc = node_hooks(e, v);
+    if (rc == 0 && e->n_inputs)
+        jpy_engine_capture(e, v);
+    if (rc == 0)
+        rc = run_node(e, v);
+    for (unsigned i = 0; i < v->node->n_out; i++)
+        jpy_val_release(&e->slots.data[v->slot + i]);
+    return rc;
+}
+
+/* `grouped`: the nodes have been run. */
+static int run(jpy_engine *e, bool grouped) {
     for (size_t k = 0; k < e->visits.n; k++) {
-        visit *v = &e->visits.data[e->order[k]];
-        if (!v->needed)
+        jpy_visit *v = &e->visits.data[e->order[k]];
+        if (!v->needed || (v->node && grouped))
             continue;
-        jpy_val *slot = &e->slots.data[v->slot];
-        int rc = 0;
-        if (v->node) {
-            rc = node_hooks(e, v);
-            if (rc == 0 && e->n_inputs)
-                capture(e, v);
-            if (rc == 0)
-                rc = run_node(e, v);
-            for (unsigned i = 0; i < v->node->n_out; i++)
-                jpy_val_release(&slot[i]);
-        } else if (slot->kind != JANUS_KIND_NONE) {
-            rc = leaf_hooks(v->leaf, slot);
-            if (rc == 0 && e->n_inputs)
-                capture(e, v);
-            if (rc == 0 && !e->n_inputs)
-                rc = jpy_take_grad(v->leaf, slot, e->create_graph);
-        }
+        int rc = v->node ? visit_node(e, v) : visit_leaf(e, v);
         if (rc < 0 || ((k & 1023) == 1023 && PyErr_CheckSignals() < 0))
             return -1;
     }
@@ -452,7 +438,7 @@ int jpy_take_grad(jpy_tensor *leaf, jpy_val *g, bool create_graph) {
     return rc;
 }
 
-static int seed(engine *e, const jpy_val *root, const jpy_val *given) {
+static int seed(jpy_engine *e, const jpy_val *root, const jpy_val *given) {
     jpy_val g;
     if (given->kind == JANUS_KIND_TENSOR) {
         g = *given;
@@ -481,10 +467,10 @@ static int seed(engine *e, const jpy_val *root, const jpy_val *given) {
         }
         g = jpy_val_tensor(shaped, (jpy_edge){0});
     }
-    return contribute(e, root->edge, &g);
+    return jpy_engine_contribute(e, root->edge, &g);
 }
 
-static void engine_done(engine *e) {
+static void engine_done(jpy_engine *e) {
     for (size_t i = 0; i < e->slots.n; i++)
         jpy_val_release(&e->slots.data[i]);
     for (size_t i = 0; i < e->visits.n; i++)
@@ -499,11 +485,11 @@ static void engine_done(engine *e) {
 int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
                  const jpy_edge *inputs, unsigned n_inputs, jpy_val *out, bool retain_graph,
                  bool create_graph) {
-    engine e = {.inputs = inputs,
-                .n_inputs = n_inputs,
-                .captured = out,
-                .retain_graph = retain_graph,
-                .create_graph = create_graph};
+    jpy_engine e = {.inputs = inputs,
+                    .n_inputs = n_inputs,
+                    .captured = out,
+                    .retain_graph = retain_graph,
+                    .create_graph = create_graph};
     for (unsigned i = 0; i < n_inputs; i++)
         out[i] = JPY_VAL_NONE;
     bool was = jpy_no_grad_mode;
@@ -513,8 +499,8 @@ int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
         mark_needed(&e);
         for (unsigned i = 0; rc == 0 && i < n_roots; i++)
             rc = seed(&e, &roots[i], &seeds[i]);
-        if (rc == 0)
-            rc = run(&e);
+        int grouped = rc == 0 && jn_deferring ? jpy_groups_run(&e) : 0;
+        rc = rc < 0 || grouped < 0 ? -1 : run(&e, grouped > 0);
     }
     engine_done(&e);
     jpy_no_grad_mode = was;

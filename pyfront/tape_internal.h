@@ -5,6 +5,7 @@
 #ifndef JPY_TAPE_INTERNAL_H
 #define JPY_TAPE_INTERNAL_H
 
+#include "exec/defer/defer.h"
 #include "pyfront/tape.h"
 
 /* Hooks of a node's results, and tensors whose .grad is kept though they are no leaves. */
@@ -15,6 +16,18 @@ struct jpy_node_extra {
 typedef struct jpy_node_extra jpy_node_extra;
 jpy_node_extra *jpy_node_extra_get(jpy_node *n); /* NULL: raised */
 void jpy_node_extra_free(jpy_node_extra *x);
+
+/* The data of a node that jpy_record has made. */
+typedef struct jpy_op_data {
+    const jn_op *op;
+    void *attrs;
+    jpy_saved *saved; /* n_in operands, n_out results */
+    bool has_saved;
+    jn_call_kind *kind; /* of the recorded call that it is of (exec/defer/defer.h), or NULL */
+} jpy_op_data;
+extern const jpy_node_class jpy_op_class;
+/* The node is of a recorded call of this kind; a reference is taken. */
+void jpy_op_is_of(jpy_node *n, jn_call_kind *kind);
 
 int jpy_raise_freed(void); /* the RuntimeError of a second backward; -1 */
 const char *jpy_node_name(const jpy_node *n);
@@ -35,6 +48,7 @@ jpy_node *jpy_region_read_node(const jpy_region *r, jpy_edge root);
 jpy_node *jpy_region_write_node(const jpy_region *r, jpy_edge root, jpy_edge w);
 
 /* A piece of a contiguous root (x[1:3], a chunk): its gradients are added into one buffer. */
+extern const jpy_node_class jpy_piece_class;
 jpy_node *jpy_piece_node(const janus_tensor *root, const janus_tensor *piece, jpy_edge edge);
 
 bool jpy_should_record(const jn_op *op, const jpy_val *in, unsigned n_in);

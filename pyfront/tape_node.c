@@ -235,8 +235,8 @@ static void external_destroy(jpy_node *n) {
         x->free_user(x->user);
 }
 
-static const jpy_node_class external_class = {"Graph", external_backward, external_release_saved,
-                                              external_destroy, NULL};
+static const jpy_node_class external_class = {
+    "Graph", external_backward, external_release_saved, external_destroy, NULL, false};
 
 jpy_node *jpy_external_new(const jpy_external *ext, unsigned n_in, const jpy_edge *edges,
                            unsigned n_out) {

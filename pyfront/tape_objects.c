@@ -321,8 +321,8 @@ static void function_destroy(jpy_node *n) {
 }
 
 /* name points into the data: filled when asked for */
-static const jpy_node_class function_class = {"Function", function_backward, function_release,
-                                              function_destroy, NULL};
+static const jpy_node_class function_class = {
+    "Function", function_backward, function_release, function_destroy, NULL, false};
 
 /* _function_node(backward, release, name, inputs, outputs, differentiable): gives the outputs,
  * which must be fresh tensors or views, one new node as history. */

@@ -19,12 +19,7 @@
 
 _Thread_local bool jpy_no_grad_mode;
 
-typedef struct op_data {
-    const jn_op *op;
-    void *attrs;
-    jpy_saved *saved; /* n_in operands, n_out results */
-    bool has_saved;
-} op_data;
+typedef jpy_op_data op_data;
 
 static int op_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
                        bool create_graph);
@@ -35,8 +30,19 @@ static void op_release_saved(jpy_node *n) {
         jpy_saved_clear(&d->saved[i]);
 }
 
-static const jpy_node_class op_class = {NULL, op_backward, op_release_saved, op_release_saved,
-                                        NULL};
+static void op_destroy(jpy_node *n) {
+    op_release_saved(n);
+    jn_call_kind_release(((op_data *)jpy_node_data(n))->kind);
+}
+
+const jpy_node_class jpy_op_class = {
+    NULL, op_backward, op_release_saved, op_destroy, NULL, true,
+};
+
+void jpy_op_is_of(jpy_node *n, jn_call_kind *kind) {
+    jn_call_kind_retain(kind);
+    ((op_data *)jpy_node_data(n))->kind = kind;
+}
 
 const char *jpy_op_node_name(const jpy_node *n) {
     return ((const op_data *)jpy_node_data((jpy_node *)n))->op->name;
@@ -151,7 +157,8 @@ jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const vo
         PyErr_Format(PyExc_RuntimeError, "%s: too many operands to record", op->name);
         return NULL;
     }
-    jpy_node *n = jpy_node_new(&op_class, 0, n_out, NULL, round_up(size) + n_in * sizeof(jpy_edge));
+    jpy_node *n =
+        jpy_node_new(&jpy_op_class, 0, n_out, NULL, round_up(size) + n_in * sizeof(jpy_edge));
     if (!n)
         return NULL;
     char *block = jpy_node_data(n);
@@ -159,6 +166,7 @@ jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const vo
     d->op = op;
     d->saved = (jpy_saved *)(void *)(block + at_saved);
     d->has_saved = op->save != 0;
+    d->kind = NULL;
     n->types = (jn_type *)(void *)(block + at_types);
     d->attrs = attr_size ? block + at_attrs : NULL;
     if (attr_size)

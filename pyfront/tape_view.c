@@ -159,10 +159,18 @@ static int read_add_into(jpy_node *n, janus_tensor *dy, janus_tensor *sum) {
     return rc;
 }
 
-static const jpy_node_class overwrite_class = {"Fill", overwrite_backward, NULL, NULL, NULL};
-static const jpy_node_class read_class = {"AsStrided", read_backward, NULL, NULL, read_add_into};
-static const jpy_node_class piece_class = {"Slice", read_backward, NULL, NULL, read_add_into};
-static const jpy_node_class write_class = {"CopySlices", write_backward, NULL, NULL, NULL};
+static const jpy_node_class overwrite_class = {
+    "Fill", overwrite_backward, NULL, NULL, NULL, true,
+};
+static const jpy_node_class read_class = {
+    "AsStrided", read_backward, NULL, NULL, read_add_into, true,
+};
+const jpy_node_class jpy_piece_class = {
+    "Slice", read_backward, NULL, NULL, read_add_into, true,
+};
+static const jpy_node_class write_class = {
+    "CopySlices", write_backward, NULL, NULL, NULL, true,
+};
 
 static jpy_node *make(const jpy_node_class *cls, const jpy_region *r, const jpy_edge *edges,
                       unsigned n) {
@@ -182,7 +190,7 @@ jpy_node *jpy_region_write_node(const jpy_region *r, jpy_edge root, jpy_edge w) 
 }
 
 jpy_node *jpy_piece_node(const janus_tensor *root, const janus_tensor *piece, jpy_edge edge) {
-    jpy_node *node = jpy_node_new(&piece_class, 1, 1, &edge, sizeof(jpy_region));
+    jpy_node *node = jpy_node_new(&jpy_piece_class, 1, 1, &edge, sizeof(jpy_region));
     if (!node)
         return NULL;
     jpy_region *r = jpy_node_data(node);

@@ -139,7 +139,7 @@ jcv_av *jcv_container_in(jcv *c, uint32_t slot) {
 
 enum { MAX_SAMPLE = 1 << 24 }; /* elements: in an image more than there ever are */
 
-static const jpy_node_class stored_class = {"Graph", NULL, NULL, NULL, NULL};
+static const jpy_node_class stored_class = {"Graph", NULL, NULL, NULL, NULL, false};
 
 bool jcv_is_stored_sample(const jpy_tensor *t) { return t->node && t->node->cls == &stored_class; }
 

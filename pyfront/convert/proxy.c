@@ -62,7 +62,7 @@ static jcv_rec *new_rec(jcv *c, const jn_type *type, const int64_t *strides) {
 }
 
 PyObject *jcv_track(PyObject *proxy, bool tracked) {
-    static const jpy_node_class plain = {"Graph", NULL, NULL, NULL, NULL};
+    static const jpy_node_class plain = {"Graph", NULL, NULL, NULL, NULL, false};
     if (!proxy || !tracked)
         return proxy;
     jpy_node *n = jpy_node_new(&plain, 0, 1, NULL, 0);

@@ -109,18 +109,21 @@ static PyObject *block_stats(PyObject *self, PyObject *unused) {
     (void)unused;
     jn_deferral_stats s;
     jn_deferral_stats_get(((block *)self)->deferral, &s);
-    return Py_BuildValue("{sKsKsKsKsK}", "recorded", (unsigned long long)s.recorded, "flushes",
-                         (unsigned long long)s.flushes, "groups", (unsigned long long)s.groups,
-                         "grouped", (unsigned long long)s.grouped, "dropped",
-                         (unsigned long long)s.dropped);
+    return Py_BuildValue(
+        "{sKsKsKsKsKsKsKsK}", "recorded", (unsigned long long)s.recorded, "flushes",
+        (unsigned long long)s.flushes, "groups", (unsigned long long)s.groups, "grouped",
+        (unsigned long long)s.grouped, "dropped", (unsigned long long)s.dropped, "backward_groups",
+        (unsigned long long)s.back_groups, "backward_grouped", (unsigned long long)s.back_grouped,
+        "backward_alone", (unsigned long long)s.back_alone);
 }
 
 static PyMethodDef block_methods[] = {
     {"__enter__", block_enter, METH_NOARGS, NULL},
     {"__exit__", block_exit, METH_VARARGS, NULL},
     {"stats", block_stats, METH_NOARGS,
-     "A dict: ops recorded, flushes, groups of several ops and the ops in them, and ops dropped "
-     "since nothing needed their results."},
+     "A dict: ops recorded, flushes, groups of several ops and the ops in them, ops dropped "
+     "since nothing needed their results; and of backward() groups, the nodes in them, and nodes "
+     "that ran alone."},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot block_slots[] = {
