@@ -46,6 +46,8 @@ PyObject *jpy_freed_tensor(janus_tensor *t) {
     return o;
 }
 
+static PyObject *make(making *m, const jpy_recipe *r, bool rows);
+
 static PyObject *result_object(making *m, const jpy_recipe *r) {
     jn_arg *a = &m->results[r->slot];
     switch (a->kind) {
@@ -70,14 +72,23 @@ static PyObject *result_object(making *m, const jpy_recipe *r) {
         janus_tensor_retain(t);
     else if (jpy_check(jn_tensor_restride(a->t, r->strides, &t)) < 0)
         return NULL;
+    if (r->leaf) {
+        PyObject *grad = r->n ? make(m, r->items[0], false) : NULL;
+        jpy_tensor *leaf = r->n && !grad ? NULL : (jpy_tensor *)jpy_tensor_take(t);
+        if (leaf) {
+            leaf->requires_grad = true;
+            leaf->grad = grad;
+        } else {
+            Py_XDECREF(grad);
+        }
+        return (PyObject *)leaf;
+    }
     if (r->grad) {
         jpy_place at = m->e->place[r->grad - 1];
         return jpy_tensor_take_node(t, m->nodes[at.stage], at.out);
     }
     return r->freed ? jpy_freed_tensor(t) : jpy_tensor_take(t);
 }
-
-static PyObject *make(making *m, const jpy_recipe *r, bool rows);
 
 /* Runs the view ops on what the root has become. */
 static PyObject *make_view(making *m, const jpy_recipe *r) {

@@ -37,6 +37,7 @@ typedef struct jpy_recipe {
     uint32_t id;   /* recipes of one id make one object */
     uint32_t grad; /* of a tensor result: 1 + its number among the tracked; 0: no history */
     bool freed;    /* of a tensor result: it has a history, which backward has used up */
+    bool leaf;     /* of a tensor result: it requires grad; items: its .grad, where it has one */
     const int64_t *strides; /* of a tensor result: NULL: row-major */
     PyObject *obj;
     struct jpy_recipe **items;
@@ -49,6 +50,7 @@ typedef struct jpy_recipe {
 typedef enum jpy_commit_kind {
     JPY_COMMIT_ATTR,   /* object slot . key = value */
     JPY_COMMIT_GRAD,   /* tensor slot .grad = value (None allowed) */
+    JPY_COMMIT_FLAG,   /* tensor slot .requires_grad = value */
     JPY_COMMIT_STORE,  /* tensor slot [...] = result `value` */
     JPY_COMMIT_LIST,   /* list slot [:] = value */
     JPY_COMMIT_DICT,   /* dict slot: set the pairs of value, a JPY_MAKE_DICT; key order kept */

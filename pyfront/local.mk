@@ -34,6 +34,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/gradient.c \
 	pyfront/convert/host.c \
 	pyfront/convert/iterate.c \
+	pyfront/convert/leaf.c \
 	pyfront/convert/list.h \
 	pyfront/convert/live.c \
 	pyfront/convert/loop.c \

@@ -56,6 +56,11 @@ static bool add_step(jpy_writes *w, const jpy_making *m, const jpy_commit_step *
         if (x && v != Py_None)
             x->v = Py_NewRef(v);
         return x != NULL;
+    case JPY_COMMIT_FLAG:
+        x = add(w, JPY_WRITE_FLAG, o);
+        if (x)
+            x->v = Py_NewRef(v);
+        return x != NULL;
     case JPY_COMMIT_STORE:
         return add_store(w, ((jpy_tensor *)o)->t, m->results[s->value->slot].t, s->uncounted);
     case JPY_COMMIT_LIST:
@@ -266,6 +271,9 @@ static int finish(jpy_writes *w, jpy_write *x) {
         drop(w, ((jpy_tensor *)x->o)->grad);
         ((jpy_tensor *)x->o)->grad = x->v;
         x->v = NULL;
+        return 0;
+    case JPY_WRITE_FLAG:
+        ((jpy_tensor *)x->o)->requires_grad = x->v == Py_True;
         return 0;
     case JPY_WRITE_STORE:
         return finish_store(x);

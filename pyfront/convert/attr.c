@@ -54,6 +54,8 @@ static jcv_av *tensor_grad(jcv *c, jcv_av *t) {
     jcv_attr *a = jcv_find_attr(c, owner, NULL);
     if (a)
         return c->slots.data[a->slot];
+    if (owner == t->py && jcv_of_several(jcv_rec_of(c, ((jpy_tensor *)t->py)->t)))
+        jcv_refuse(c, "the gradient of a tensor that may be one of several");
     if (owner == t->py)
         return jcv_none(c);
     jpy_src *s = jpy_src_get(c->guards, JPY_SRC_GRAD, t->src, NULL, NULL, 0);
@@ -118,6 +120,9 @@ static jcv_av *tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
     if (dt != &PyGetSetDescr_Type && dt != &PyMemberDescr_Type && dt != jpy.op_type)
         jcv_refuse(c, "the attribute %s of a tensor is made by a %s", s, dt->tp_name);
     c->hook_refused = false;
+    if (!strcmp(s, "is_leaf") && jpy_tensor_tracked((jpy_tensor *)t->py) &&
+        jcv_of_several(jcv_rec_of(c, ((jpy_tensor *)t->py)->t)))
+        jcv_refuse(c, "is_leaf of a tensor that may be one of several");
     PyObject *v = jcv_own(c, PyObject_GetAttr(t->py, name));
     jcv_no_sizes(c, v);
     return jcv_wrap(c, v, NULL);
@@ -536,6 +541,14 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
         if (recursion)
             jcv_refuse(c, "an attribute of a tensor is set inside a recursion");
         jcv_wrote(c);
+        if (PyUnicode_CompareWithASCIIString(name, "requires_grad") == 0 && jcv_is_const(v)) {
+            jcv_set_requires_grad(c, o, PyObject_IsTrue(jcv_const_object(c, v)) > 0);
+            return;
+        }
+        if (PyUnicode_CompareWithASCIIString(name, "data") == 0 && v->kind == AV_TENSOR) {
+            jcv_set_data(c, o, v);
+            return;
+        }
         if (PyUnicode_CompareWithASCIIString(name, "grad") != 0)
             jcv_refuse(c, "the attribute %s of a tensor is set", PyUnicode_AsUTF8(name));
         if (!(v->kind == AV_TENSOR || (v->kind == AV_PY && v->py == Py_None)) ||

@@ -47,7 +47,8 @@ jcv_av *jcv_autograd_grad(jcv *c, const jcv_args *a) {
     for (unsigned i = 0; i < n; i++) {
         jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)x[i]->py)->t);
         of[i] = jcv_tensor_val(c, x[i]->py);
-        if (!jpy_tensor_tracked((jpy_tensor *)x[i]->py) || r->parent || r->written || of[i] == v ||
+        if (!jpy_tensor_tracked((jpy_tensor *)x[i]->py) || (r->parent && !r->versions) ||
+            (r->written && !r->versions) || of[i] == v ||
             !jcv_reaches(c, v, of[i]))
             jcv_refuse(c, "autograd.grad with respect to what is a view, written or not used");
         for (unsigned k = 0; k < i; k++)

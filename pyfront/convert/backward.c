@@ -126,6 +126,8 @@ bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x) {
  */
 
 static bool records(const jcv_node *n) {
+    if (n->op == JN_OP(detach)) /* a leaf as it is since a write: no history */
+        return false;
     for (unsigned i = 0; i < n->n_out; i++)
         if (n->out[i].depends)
             return true;
@@ -209,7 +211,8 @@ jcv_val *jcv_leaf_again(jcv *c, jcv_rec *root, jcv_val *v) {
 
 /* Whether gradients flow to what a leaf held before the value that it holds now. */
 static bool reaches_older(const jcv_rec *r, const jcv_val *now, uint32_t mark) {
-    if (r->first != now && r->first->reach == mark)
+    bool leaf = r->src && r->src->tensor.requires_grad;
+    if (leaf && r->first != now && r->first->reach == mark)
         return true;
     for (const jcv_version *v = r->versions; v; v = v->next)
         if (v->val != now && v->val->reach == mark)
@@ -220,12 +223,15 @@ static bool reaches_older(const jcv_rec *r, const jcv_val *now, uint32_t mark) {
 bool jcv_reaches_written_leaf(jcv *c, jcv_val *y) {
     bool any = false;
     for (const jcv_rec *r = c->recs; r && !any; r = r->next)
-        any = r->versions != NULL;
+        any = r->versions || r->flagged;
     uint32_t mark = any ? mark_reach(c, &y, 1) : 0;
-    for (const jcv_rec *r = c->recs; r && any; r = r->next)
+    for (const jcv_rec *r = c->recs; r && any; r = r->next) {
+        if (r->flagged && r->first->reach == mark)
+            return true;
         for (const jcv_version *v = r->versions; v; v = v->next)
             if (v->val->reach == mark)
                 return true;
+    }
     return false;
 }
 
@@ -278,14 +284,17 @@ void jcv_tensor_backward(jcv *c, jcv_av *const *roots, jcv_av *const *seeds, uns
     uint32_t mark = mark_reach(c, y, n_y);
     check_history(c, mark);
     for (jcv_rec *r = c->recs; r; r = r->next) {
-        if (!r->src || !r->src->tensor.requires_grad)
+        bool bound = r->src && r->src->tensor.requires_grad;
+        if (!bound && !r->versions)
             continue;
-        jcv_val *now = r->written ? jcv_held(c, r) : r->first;
+        jcv_val *now = r->parent ? r->val : r->slot ? jcv_held(c, r) : r->val;
         if (reaches_older(r, now, mark))
-            jcv_refuse(c, "backward() into what a leaf was before it was written");
+            jcv_refuse(c, "backward() into what a leaf was before it was changed");
         if (now->reach != mark)
             continue; /* gradients do not reach it: its .grad stays */
-        if (!r->src->tensor.leaf)
+        if (r->flagged && !((jpy_tensor *)r->obj)->requires_grad)
+            continue; /* no longer: its uses since are no history */
+        if (r->src && !r->flagged && !r->src->tensor.leaf)
             jcv_refuse(c, "backward() into the history of an argument");
         leaf[n] = jcv_proxy_of(c, r);
         x[n++] = now;

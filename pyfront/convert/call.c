@@ -444,6 +444,13 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         }
         if (!strcmp(name, "detach"))
             return jcv_detach(c, self->py);
+        if (!strcmp(name, "requires_grad_") && args->n_pos + args->n_kw <= 2) {
+            jcv_av *on = args->n_kw ? args->kw[0] : args->n_pos > 1 ? args->pos[1] : NULL;
+            if (on && !jcv_is_const(on))
+                jcv_refuse(c, "requires_grad_ of %s", jcv_describe(on));
+            jcv_set_requires_grad(c, self, !on || PyObject_IsTrue(jcv_const_object(c, on)) > 0);
+            return self;
+        }
         jcv_av *size = jcv_size_method(c, name, args);
         if (size)
             return size;
@@ -506,6 +513,7 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         if (args->pos[i]->kind == AV_LIST && args->pos[i]->text == jcv_never)
             jcv_throw_now(c, THROW_DEAD);
     jcv_own(c, r);
+    jcv_made_leaf(c, r);
     jcv_no_sizes(c, r);
     for (size_t i = first_tag; i < c->tags.n; i++)
         if (!c->tags.data[i].seen) /* it went elsewhere than to an operand of an op */

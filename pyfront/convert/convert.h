@@ -285,6 +285,20 @@ bool jcv_views_others(jcv_val *v);
 void jcv_keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_node *n);
 /* Writes v to the tensor; recorded: by an op on the tape. */
 janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded);
+/* leaf.c: leaves that the function makes or changes */
+/* x.requires_grad = on; x.data = y. */
+void jcv_set_requires_grad(jcv *c, jcv_av *x, bool on);
+void jcv_set_data(jcv *c, jcv_av *x, jcv_av *y);
+/* What an op has made is a leaf where the op was told so. */
+void jcv_made_leaf(jcv *c, PyObject *proxy);
+/* Whether a root may be one of several tensors: which object it is, is not known. */
+static inline bool jcv_of_several(const jcv_rec *r) { return r->shared || r->stored || r->n_from; }
+/* A slot for what a root holds, from its first change on. */
+janus_status jcv_need_slot(jcv *c, jcv_rec *root);
+/* Sets what a root holds. */
+void jcv_put_held(jcv *c, jcv_rec *root, jcv_val *v);
+/* Whether an abstract value that is in reach leads to x, otherwise than by `me`. */
+bool jcv_reachable(jcv *c, const jcv_rec *x, const jcv_rec *me);
 /* The state learns from the proxies which of them require grad; the other direction. */
 void jcv_settle_places(jcv *c);
 void jcv_sync_places(jcv *c);

@@ -118,6 +118,24 @@ static const int64_t *strides_of(jcv *c, finishing *f, const jcv_rec *rec, const
     return strides;
 }
 
+/* A leaf that the function has made, with its gradient. */
+static jpy_recipe *leaf_recipe(jcv *c, finishing *f, jcv_av *a, jcv_val *v, jpy_recipe *r) {
+    const jcv_attr *grad = jcv_find_attr(c, a->py, NULL);
+    r->kind = JPY_MAKE_RESULT;
+    r->leaf = true;
+    r->strides = strides_of(c, f, jcv_rec_of(c, ((jpy_tensor *)a->py)->t), v);
+    r->slot = add_result(c, v);
+    r->id = id_of(c, f, a->py);
+    if (grad && c->slots.data[grad->slot]->kind == AV_TENSOR) {
+        r->n = 1;
+        r->items = entry_alloc(c, f->e, sizeof *r->items);
+        r->items[0] = recipe(c, f, c->slots.data[grad->slot]);
+    } else if (grad && c->slots.data[grad->slot]->kind != AV_PY) {
+        jcv_refuse(c, "the gradient of a leaf: %s", jcv_describe(c->slots.data[grad->slot]));
+    }
+    return r;
+}
+
 static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r) {
     jcv_rec *rec = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
     if (a->src) {
@@ -149,7 +167,7 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
     if (tracked && !jcv_tracked_always(c, v))
         jcv_refuse(c, "a result requires grad on some paths only");
     if (tracked && ((jpy_tensor *)a->py)->requires_grad)
-        jcv_refuse(c, "a new leaf that requires grad leaves the graph");
+        return leaf_recipe(c, f, a, v, r);
     r->kind = JPY_MAKE_RESULT;
     r->freed = tracked && jcv_history_used(c, v);
     r->strides = strides_of(c, f, rec, v);
@@ -288,6 +306,8 @@ static void finish_attrs(jcv *c, finishing *f) {
         bool deleted = jcv_lacks(now, LACK_DELETED);
         if (now->kind == AV_UNDEF && !deleted)
             jcv_refuse(c, "an attribute: %s", now->text);
+        if (!a->src && !a->name)
+            continue; /* it leaves with its tensor */
         if (!a->src)
             jcv_refuse(c, "an attribute of an object made here is written");
         bool global = PyDict_Check(a->object);
@@ -404,6 +424,26 @@ static void guard_ways(jcv *c, PyObject *const *now) {
     g->identity.n = n;
 }
 
+/* Tensors of the caller whose requires_grad is another than it was. */
+static void finish_flags(jcv *c, finishing *f) {
+    for (jcv_rec *r = c->recs; r; r = r->next) {
+        for (const jcv_rec *q = c->recs; r->flagged && q; q = q->next)
+            if (r != q && r->proxy == q->proxy) {
+                c->one_tensor = true;
+                snprintf(c->reason, sizeof c->reason, "a tensor with two sources is changed");
+                jcv_throw_now(c, THROW_RESTART);
+            }
+        const jpy_tensor *now = (const jpy_tensor *)r->obj;
+        if (!r->flagged || now->requires_grad == r->src->tensor.requires_grad)
+            continue;
+        jpy_recipe *x = entry_alloc(c, f->e, sizeof *x);
+        x->kind = JPY_MAKE_CONST;
+        x->obj = now->requires_grad ? Py_True : Py_False;
+        x->obj = jpy_guards_own(&f->e->guards, x->obj);
+        add_step(c, f, JPY_COMMIT_FLAG, r->src->slot, NULL, x);
+    }
+}
+
 /* Objects that are written, and others of their types: which of them are one must not change. */
 static void guard_aliases(jcv *c) {
     jpy_guards *g = c->guards;
@@ -503,6 +543,7 @@ static void find_lent(jcv *c, jpy_entry *e) {
 void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     finishing f = {.e = e};
     finish_tensors(c, &f);
+    finish_flags(c, &f);
     finish_attrs(c, &f);
     finish_containers(c, &f);
     guard_aliases(c);

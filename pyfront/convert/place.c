@@ -28,10 +28,13 @@ static bool encloses(const jcv_ctx *outer, const jcv_ctx *x) {
     return x != NULL;
 }
 
-static jcv_av *data(jcv *c, jcv_val *v, bool tracked) {
+/* What AV_DATA says of requires_grad; merged, a leaf that stays one is TRACKED. */
+enum { UNTRACKED, TRACKED, LEAF };
+
+static jcv_av *data(jcv *c, jcv_val *v, unsigned how) {
     jcv_av *a = jcv_new(c, AV_DATA);
     a->val = v;
-    a->n = tracked;
+    a->n = how;
     return a;
 }
 
@@ -50,6 +53,10 @@ jcv_val *jcv_held(jcv *c, jcv_rec *r) {
     jcv_val *up = jcv_held(c, r->parent);
     if (!up || up == r->up)
         return up ? r->val : NULL;
+    if (r->versions) {
+        jn_error(JANUS_UNSUPPORTED, "a leaf made in the function is a view of what is written");
+        return NULL;
+    }
     jcv_val **in = jn_arena_zalloc(&c->arena, (r->n_extra + 1) * sizeof *in);
     if (!in)
         return NULL;
@@ -121,25 +128,34 @@ bool jcv_views_others(jcv_val *v) { return memory_of(v) == VIEW; }
 
 static bool tracked(const jcv_rec *r) { return r->obj && jpy_tensor_tracked((jpy_tensor *)r->obj); }
 
-static void set_tracked(jcv *c, jcv_rec *r, bool on) {
-    if (!r->obj || tracked(r) == on)
+static bool is_leaf(const jcv_rec *root) {
+    const jpy_tensor *t = (const jpy_tensor *)root->obj;
+    return t && t->requires_grad && !t->node;
+}
+
+static unsigned how(const jcv_rec *r) {
+    return is_leaf(r) ? LEAF : tracked(r) ? TRACKED : UNTRACKED;
+}
+
+static void set_tracked(jcv *c, jcv_rec *r, unsigned on) {
+    if (!r->obj || (on == LEAF ? is_leaf(r) : tracked(r) == (on != UNTRACKED)))
         return;
     jpy_tensor *t = (jpy_tensor *)r->obj;
-    if (on) {
+    if (on == TRACKED) {
         if (!jcv_track(r->obj, true))
             jcv_refuse(c, "out of memory");
         return;
     }
     jpy_node_release(t->node);
     t->node = NULL;
-    t->requires_grad = false;
+    t->requires_grad = on == LEAF;
 }
 
-static void set_all_tracked(jcv *c, jcv_rec *root, bool on) {
+static void set_all_tracked(jcv *c, jcv_rec *root, unsigned on) {
     set_tracked(c, root, on);
     for (jcv_rec *v = root->views; v; v = v->next_view)
         if (!v->apart)
-            set_tracked(c, v, on);
+            set_tracked(c, v, on ? TRACKED : UNTRACKED);
 }
 
 void jcv_settle_places(jcv *c) {
@@ -147,7 +163,7 @@ void jcv_settle_places(jcv *c) {
         jcv_rec *r = c->places.data[i];
         const jcv_av *now = c->slots.data[r->slot];
         if (r->obj && (now->n != 0) != tracked(r))
-            jcv_put(c, r->slot, data(c, now->val, tracked(r)));
+            jcv_put(c, r->slot, data(c, now->val, how(r)));
     }
 }
 
@@ -205,7 +221,7 @@ static bool leads_to(jcv *c, const jcv_av *a, const jcv_rec *x, const jcv_rec *m
     return leads_to(c, a->self, x, me);
 }
 
-static bool reachable(jcv *c, const jcv_rec *x, const jcv_rec *me) {
+bool jcv_reachable(jcv *c, const jcv_rec *x, const jcv_rec *me) {
     for (size_t i = 0; i < c->slots.n; i++)
         if (leads_to(c, c->slots.data[i], x, me))
             return true;
@@ -225,7 +241,7 @@ static bool sole(jcv *c, const jcv_rec *r, const jcv_rec *me, unsigned depth) {
         return false;
     for (unsigned i = 0; i < r->n_from; i++) {
         const jcv_rec *x = r->from[i];
-        if (x->src || !called_from(x->frame, r->frame) || reachable(c, x, me) ||
+        if (x->src || !called_from(x->frame, r->frame) || jcv_reachable(c, x, me) ||
             !sole(c, x, me, depth + 1))
             return false;
     }
@@ -316,9 +332,25 @@ static jcv_val *put_back(jcv *c, jcv_rec *r, jcv_val *up, jcv_val *v) {
     return &n->out[0];
 }
 
-static bool is_leaf(const jcv_rec *root) {
-    const jpy_tensor *t = (const jpy_tensor *)root->obj;
-    return t && t->requires_grad && !t->node;
+janus_status jcv_need_slot(jcv *c, jcv_rec *root) {
+    if (root->slot)
+        return JANUS_OK;
+    root->slot = jcv_slot(c, data(c, root->val, how(root)));
+    if (root->src)
+        root->when = jcv_slot(c, jcv_bool(c, false));
+    return jn_vec_push(&c->places, root) ? JANUS_OK : JN_NO_MEMORY();
+}
+
+void jcv_put_held(jcv *c, jcv_rec *root, jcv_val *v) {
+    jcv_put(c, root->slot, data(c, v, how(root)));
+}
+
+/* Whether a view on the way to its root is a leaf of its own. */
+static bool by_leaf(const jcv_rec *r) {
+    for (; r->parent; r = r->parent)
+        if (r->versions)
+            return true;
+    return false;
 }
 
 static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
@@ -327,6 +359,10 @@ static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
     bool leaf = is_leaf(root);
     if (!encloses(root->ctx, c->ctx))
         why = "made outside of the recursion";
+    else if (by_leaf(r))
+        why = "by way of a view that was made a leaf";
+    else if (root->data_of && jcv_reachable(c, root->data_of, root))
+        why = "whose memory another one has, by an assignment to .data";
     else if (!sole(c, root, root, 0))
         why = "that may have another name";
     else if (jcv_saved(root) && (!root->src || c->ctx != c->main))
@@ -350,18 +386,12 @@ janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded) {
         if (!up || !(v = put_back(c, x, up, v)))
             return JANUS_UNSUPPORTED;
     }
-    if (root->src && !recorded && is_leaf(root) && !(v = jcv_leaf_again(c, root, v)))
+    if (!recorded && is_leaf(root) && !(v = jcv_leaf_again(c, root, v)))
         return janus_last_error()->code;
-    if (!root->slot) {
-        root->slot = jcv_slot(c, data(c, root->val, tracked(root)));
-        if (root->src)
-            root->when = jcv_slot(c, jcv_bool(c, false));
-        if (!jn_vec_push(&c->places, root))
-            return JN_NO_MEMORY();
-    }
+    JN_TRY(jcv_need_slot(c, root));
     if (recorded)
-        set_all_tracked(c, root, true);
-    jcv_put(c, root->slot, data(c, v, recorded || tracked(root)));
+        set_all_tracked(c, root, TRACKED);
+    jcv_put_held(c, root, v);
     if (root->src)
         jcv_put(c, root->when, jcv_bool(c, true));
     root->written = true;

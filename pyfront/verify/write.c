@@ -67,6 +67,13 @@ static int perform(jpy_shadow *s, const jpy_write *x) {
         Py_XSETREF(t->tensor->grad, Py_XNewRef(x->v));
         return 0;
     }
+    if (x->kind == JPY_WRITE_FLAG) {
+        jpy_twin *t = jpy_shadow_find(s, x->o);
+        if (!t || !t->tensor)
+            return -1;
+        t->tensor->tracked = t->tensor->requires_grad = x->v == Py_True;
+        return 0;
+    }
     if (!(items = items_of(s, x->o)))
         return -1;
     Py_ssize_t n = PyList_Check(items) ? PyList_GET_SIZE(items) : 0;

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leaves that the function makes or changes: requires_grad set, .data assigned.
+ *
+ * Whether a tensor is a leaf that requires grad is said by its proxy, as the eager layer does. From
+ * then on it holds a value of its own, a detach of what it held: gradients stop there.  The value
+ * is a version of the leaf (backward.c).  No longer to require grad is another detach.
+ *
+ * Flags are set in the function itself only, so that no arm has a proxy that another has not.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+#include "ops/op_ids.h"
+
+static bool is_view_of_others(const jcv_rec *r) {
+    const jcv_rec *root = r->root;
+    return root->src || jcv_of_several(root);
+}
+
+/* Where nobody else has what it is a view of, it is none. */
+static void stand_alone(jcv *c, jcv_rec *r) {
+    jcv_rec *root = r->root;
+    if (!r->parent || is_view_of_others(r) || r->views)
+        return;
+    r->root = r; /* names of it are none of its root */
+    if (jcv_reachable(c, root, NULL)) {
+        r->root = root;
+        return;
+    }
+    for (jcv_rec **v = &root->views; *v; v = &(*v)->next_view)
+        if (*v == r) {
+            *v = r->next_view;
+            break;
+        }
+    r->parent = NULL;
+    r->next_view = NULL;
+    r->uncounted = r->apart = false;
+}
+
+static void hold(jcv *c, jcv_rec *r, jcv_val *v) {
+    if (r->parent) {
+        r->up = jcv_held(c, r->parent);
+        r->val = v;
+        return;
+    }
+    if (jcv_need_slot(c, r) != JANUS_OK)
+        jcv_refuse(c, "out of memory");
+    jcv_put_held(c, r, v);
+}
+
+static jcv_rec *changed(jcv *c, jcv_av *x, const char *what) {
+    jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)x->py)->t);
+    if (c->ctx != c->main)
+        jcv_refuse(c, "the %s of a tensor is set inside a branch, loop or recursion", what);
+    if (r->ctx != c->main || (!r->parent && jcv_of_several(r)))
+        jcv_refuse(c, "the %s of a tensor is set that may be one of several", what);
+    jcv_wrote(c);
+    return r;
+}
+
+void jcv_set_requires_grad(jcv *c, jcv_av *x, bool on) {
+    jpy_tensor *t = (jpy_tensor *)x->py;
+    if (jpy_tensor_tracked(t) == on)
+        return;
+    if (t->node || (on && !jn_dtype_is_float(t->t->dtype)))
+        jcv_refuse(c, "a requires_grad that cannot be set");
+    jcv_rec *r = changed(c, x, "requires_grad");
+    if (r->written && r->src)
+        jcv_refuse(c, "the requires_grad of a tensor that was written is set");
+    stand_alone(c, r);
+    if (r->src) {
+        if (((jpy_tensor *)r->proxy)->base || !jpy_guards_distinct(c->guards, r->src->slot))
+            jcv_refuse(c, "the requires_grad of a view is set");
+        r->flagged = true;
+    }
+    if (!r->parent && jcv_need_slot(c, r) != JANUS_OK)
+        jcv_refuse(c, "out of memory");
+    jcv_val *v = jcv_tensor_val(c, x->py);
+    t->requires_grad = on;
+    if (on) {
+        v = jcv_leaf_again(c, r, v);
+    } else {
+        jcv_node *n = jcv_op(c, JN_OP(detach), &v, 1, NULL);
+        v = &n->out[0];
+        v->depends = v->cut = false;
+    }
+    if (!v)
+        jcv_refuse(c, "out of memory");
+    hold(c, r, v);
+}
+
+void jcv_made_leaf(jcv *c, PyObject *proxy) {
+    const jpy_tensor *t = (const jpy_tensor *)proxy;
+    if (!jpy_tensor_check(proxy) || !jcv_is_proxy(c, proxy) || !t->requires_grad || t->node)
+        return;
+    jcv_rec *r = jcv_rec_of(c, t->t);
+    if (r->src || r->versions || r->parent)
+        return;
+    if (!r->obj) {
+        Py_INCREF(proxy);
+        r->obj = jcv_own(c, proxy);
+    }
+    jcv_val *v = jcv_leaf_again(c, r, jcv_tensor_val(c, proxy));
+    if (!v)
+        jcv_refuse(c, "out of memory");
+    r->val = v;
+}
+
+void jcv_set_data(jcv *c, jcv_av *x, jcv_av *y) {
+    jcv_rec *r = changed(c, x, "data"), *of = jcv_rec_of(c, ((jpy_tensor *)y->py)->t);
+    const jpy_tensor *t = (const jpy_tensor *)x->py;
+    if (r->src || r->parent || of->parent || of->root == r ||
+        !jcv_same_type(jcv_tensor_val(c, x->py)->type, jcv_tensor_val(c, y->py)->type) ||
+        !jcv_same_layout(x, y) || t->node)
+        jcv_refuse(c, "the data of this tensor is set");
+    for (const jcv_rec *v = r->views; v; v = v->next_view)
+        if (jcv_reachable(c, v, NULL))
+            jcv_refuse(c, "the data of a tensor is set that has views");
+    if (of->src || of->shared || of->stored)
+        jcv_refuse(c, "the data of a tensor is set to what may have another name");
+    jcv_val *v = jcv_tensor_val(c, y->py);
+    if (t->requires_grad) {
+        v = jcv_leaf_again(c, r, v);
+    } else {
+        v = &jcv_op(c, JN_OP(detach), &v, 1, NULL)->out[0];
+        v->depends = v->cut = false;
+    }
+    if (!v)
+        jcv_refuse(c, "out of memory");
+    of->shared = true;
+    r->data_of = of;
+    hold(c, r, v);
+}
