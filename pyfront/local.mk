@@ -31,6 +31,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/emit.c \
 	pyfront/convert/expr.c \
 	pyfront/convert/finish.c \
+	pyfront/convert/fork.c \
 	pyfront/convert/gradient.c \
 	pyfront/convert/host.c \
 	pyfront/convert/iterate.c \

@@ -154,7 +154,7 @@ jcv_out jcv_exec_if(jcv *c, jpy_tree *n) {
     int t = jcv_test(c, n->a, &v);
     if (t >= 0)
         return jcv_exec(c, t ? &n->x : &n->y);
-    if (jcv_list_leaves(&n->x) || jcv_list_leaves(&n->y))
+    if (jcv_list_leaves(&n->x) || jcv_list_leaves(&n->y) || jcv_forks_rest(c, n))
         return jcv_branch_with_rest(c, v, run_arm, n);
     return jcv_branch(c, v, run_arm, n);
 }
@@ -326,7 +326,7 @@ static jcv_out exec_try(jcv *c, jpy_tree *n) {
     return out;
 }
 
-static jcv_out exec_one(jcv *c, jpy_tree *n) {
+static jcv_out exec_statement(jcv *c, jpy_tree *n) {
     c->at = n;
     if (c->frame && c->frame->source && c->visited.n < UINT16_MAX)
         (void)jn_vec_push(&c->visited, ((jn_loc){c->frame->source->file, n->line, 0}));
@@ -390,4 +390,12 @@ static jcv_out exec_one(jcv *c, jpy_tree *n) {
         jcv_refuse(c, "%s is not converted",
                    n->obj && PyUnicode_Check(n->obj) ? PyUnicode_AsUTF8(n->obj) : "this statement");
     }
+}
+
+static jcv_out exec_one(jcv *c, jpy_tree *n) {
+    const jpy_tree *around = c->running;
+    c->running = n;
+    jcv_out out = jcv_forks(c, n) ? jcv_exec_forking(c, n, exec_statement) : exec_statement(c, n);
+    c->running = around;
+    return out;
 }

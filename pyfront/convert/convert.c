@@ -138,6 +138,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
     jcv_rec_fn *fns = NULL;
     jcv_live *lives = NULL;
     jcv_peel *peels = NULL;
+    jcv_fork *forks = NULL;
     bool share_views = false, one_tensor = false, cells = false, wires = false;
     jn_arena keep;
     jn_arena_init(&keep, 0);
@@ -158,6 +159,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         c->rec_fns = fns;
         c->lives = lives;
         c->peels = peels;
+        c->forks = forks;
         c->share_views = share_views;
         c->one_tensor = one_tensor;
         c->cells = cells;
@@ -178,6 +180,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         fns = c->rec_fns;
         lives = c->lives;
         peels = c->peels;
+        forks = c->forks;
         share_views = c->share_views;
         one_tensor = c->one_tensor;
         cells = c->cells;

@@ -32,13 +32,14 @@ typedef struct jcv_cont {
 
 enum { JCV_END_FUNC, JCV_END_ROUND, JCV_END_OTHER };
 
-/* PROBE: what was looked for has been found, see jcv_probe. */
+/* PROBE: what was looked for has been found, see jcv_probe.  FORK: see fork.c. */
 typedef enum jcv_throw {
     THROW_NONE,
     THROW_REFUSE,
     THROW_DEAD,
     THROW_RESTART,
-    THROW_PROBE
+    THROW_PROBE,
+    THROW_FORK
 } jcv_throw;
 /* A loop whose first round is made outside of it, or a comprehension that is unrolled: kept over
  * restarts. */
@@ -118,6 +119,18 @@ typedef struct jcv_symbol { /* dims that were always equal */
     int axis;
 } jcv_symbol;
 
+typedef struct jcv_fork {
+    const jpy_tree *statement;
+    bool rest; /* its arms have the rest of the block in them */
+    struct jcv_fork *next;
+} jcv_fork;
+
+typedef struct jcv_asked { /* what a statement forks on: a type, or (NULL) a length */
+    jcv_val *val;
+    PyTypeObject *type;
+    int64_t length;
+} jcv_asked;
+
 struct jcv {
     jpy_function *f;
     const jpy_call *call;
@@ -173,6 +186,9 @@ struct jcv {
     bool host_items, host_keys;       /* items of host lists and tuples, of host dicts are read */
     jcv_live *lives;
     jcv_peel *peels;
+    jcv_fork *forks;         /* kept over restarts */
+    const jpy_tree *running; /* the innermost statement */
+    jcv_asked asked;
     const jpy_tree *loop;  /* the statement whose rounds the graph makes, if it can be peeled */
     JN_VEC(jcv_av *) made; /* AV_LIST and AV_DICT, to find the place one was made at by its slot */
     uint32_t live_epoch;   /* counts what may write to live locations ... */
@@ -387,6 +403,7 @@ typedef struct jcv_place {
     jpy_tree *at;
     bool no_grad;
     uint32_t autocast;
+    const jpy_tree *running;
 } jcv_place;
 jcv_place jcv_where(jcv *c);
 void jcv_back(jcv *c, jcv_place p);
@@ -464,6 +481,19 @@ PyObject *jcv_types_of(jcv *c, jcv_av *o);
 jcv_val *jcv_type_is(jcv *c, jcv_av *o, PyTypeObject *t);
 /* An attribute that the object itself has, whichever of the types seen it is of. */
 jcv_av *jcv_own_attr_of(jcv *c, jcv_av *o, PyObject *name);
+/* fork.c: the rest of the block is converted for each type, or length, that was seen.  Whether a
+ * statement is known to ask; runs one that does. */
+typedef jcv_out (*jcv_exec_fn)(jcv *c, jpy_tree *statement);
+bool jcv_forks(const jcv *c, const jpy_tree *statement);
+/* Whether a statement inside of `n` takes the rest of the block into its arms. */
+bool jcv_forks_rest(const jcv *c, const jpy_tree *n);
+jcv_out jcv_exec_forking(jcv *c, jpy_tree *statement, jcv_exec_fn exec);
+/* Of an object of several types. */
+__attribute__((noreturn)) void jcv_ask_type(jcv *c, jcv_av *o);
+/* Of a list of several lengths, one of which is `length`; returns where nothing can be asked. */
+void jcv_ask_length(jcv *c, jcv_av *o, int64_t length);
+/* Whether a list is empty, where some that were seen are. */
+void jcv_ask_empty(jcv *c, jcv_av *o);
 /* dispatch.c: an attribute of an object that may be of several types */
 jcv_av *jcv_attr_by_type(jcv *c, jcv_av *o, PyObject *name);
 /* Adds samples of the types that were met with its own under the name of a method. */

@@ -132,8 +132,7 @@ jcv_av *jcv_attr_by_type(jcv *c, jcv_av *o, PyObject *name) {
     read_from(c, &x);
     jcv_av *v = c->slots.data[x.slot];
     if (v->kind == AV_UNDEF)
-        jcv_refuse(c, "the attribute %s of objects of several types: %s", PyUnicode_AsUTF8(name),
-                   v->text);
+        jcv_ask_type(c, o);
     return v;
 }
 

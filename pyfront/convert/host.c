@@ -113,9 +113,7 @@ PyTypeObject *jcv_host_type(jcv *c, jcv_av *o) {
         return (PyTypeObject *)r->av->py;
     PyObject *set = jcv_types_of(c, o);
     if (PyList_GET_SIZE(set) > 1)
-        jcv_refuse(c, "objects of several types (%s, %s)",
-                   ((PyTypeObject *)PyList_GET_ITEM(set, 0))->tp_name,
-                   ((PyTypeObject *)PyList_GET_ITEM(set, 1))->tp_name);
+        jcv_ask_type(c, o);
     PyTypeObject *t = (PyTypeObject *)PyList_GET_ITEM(set, 0);
     jcv_assert(c, jcv_type_is(c, o, t), "an object has the type seen");
     keep_read(c, o->val, NULL, -2, jcv_py(c, (PyObject *)t, NULL));

@@ -329,6 +329,11 @@ jcv_av *jcv_b_sum(jcv *c, const jcv_args *a) {
     jcv_av *sum = jcv_new(c, AV_SUM);
     sum->self = c->slots.data[s.total];
     sum->val = jcv_number(c, c->slots.data[s.any]);
+    jcv_av *over = a->pos[0];
+    while (over->kind == AV_SEQ && over->n == 1)
+        over = over->items[0];
+    sum->items = jcv_alloc(c, sizeof *sum->items);
+    sum->items[0] = over;
     return sum;
 }
 

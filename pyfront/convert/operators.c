@@ -161,6 +161,10 @@ jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
     jcv_av *same = inplace ? in_place(c, op, a, b) : NULL;
     if (same)
         return same;
+    if (a->kind == AV_SEQ)
+        jcv_all_assumed(c, a); /* it is made of known items then */
+    if (b->kind == AV_SEQ)
+        jcv_all_assumed(c, b);
     if (a->kind == AV_SUM)
         a = b->kind != AV_SUM && sum_fits(c, op, a, b) ? a->self : jcv_firm(c, a);
     if (b->kind == AV_SUM)

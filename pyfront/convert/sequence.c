@@ -465,11 +465,16 @@ jcv_av *jcv_all_assumed(jcv *c, jcv_av *a) {
     if ((t != &PyList_Type && t != &PyTuple_Type) || !PyList_GET_SIZE(s))
         return NULL;
     Py_ssize_t n = Py_SIZE(PyList_GET_ITEM(s, 0));
-    for (Py_ssize_t i = 1; i < PyList_GET_SIZE(s); i++)
-        if (Py_SIZE(PyList_GET_ITEM(s, i)) != n)
+    bool same = true;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(s); i++) {
+        if (Py_SIZE(PyList_GET_ITEM(s, i)) > MAX_LENGTH)
             return NULL;
-    if (n > MAX_LENGTH)
+        same = same && Py_SIZE(PyList_GET_ITEM(s, i)) == n;
+    }
+    if (!same) {
+        jcv_ask_length(c, a, n);
         return NULL;
+    }
     assert_count(c, a, n);
     jcv_av *all = jcv_tuple(c, NULL, 0);
     all->items = jcv_alloc(c, (size_t)(n + 1) * sizeof *all->items);
@@ -495,6 +500,7 @@ jcv_av *jcv_exactly(jcv *c, jcv_av *a, unsigned n) {
 jcv_av *jcv_firm(jcv *c, jcv_av *a) {
     if (a->kind != AV_SUM)
         return a;
+    jcv_ask_empty(c, a->items[0]);
     jcv_assert(c, a->val, "a sum has a term");
     return a->self;
 }

@@ -28,8 +28,8 @@ void jcv_restore(jcv *c, jcv_state s) {
 }
 
 jcv_place jcv_where(jcv *c) {
-    return (jcv_place){c->ctx,   c->frame, c->cont,          c->boundary,
-                       c->leave, c->at,    jpy_no_grad_mode, jpy_autocast_word};
+    return (jcv_place){c->ctx, c->frame,         c->cont,           c->boundary, c->leave,
+                       c->at,  jpy_no_grad_mode, jpy_autocast_word, c->running};
 }
 
 void jcv_back(jcv *c, jcv_place p) {
@@ -39,6 +39,7 @@ void jcv_back(jcv *c, jcv_place p) {
     c->boundary = p.boundary;
     c->leave = p.leave;
     c->at = p.at;
+    c->running = p.running;
     jpy_no_grad_mode = p.no_grad;
     jpy_autocast_word = p.autocast;
     c->hook_refused = jn_proxy_asked = false;
@@ -143,7 +144,8 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
         arms[k].state = jcv_save(c);
         jcv_restore(c, before);
         last = c->live_epoch > last ? c->live_epoch : last;
-        if (arms[k].thrown == THROW_RESTART || arms[k].thrown == THROW_PROBE)
+        if (arms[k].thrown == THROW_RESTART || arms[k].thrown == THROW_PROBE ||
+            arms[k].thrown == THROW_FORK)
             jcv_throw_now(c, arms[k].thrown);
     }
     c->live_epoch = last > live ? last + 1 : live;

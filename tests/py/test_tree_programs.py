@@ -227,13 +227,6 @@ def test_dispatch(way, grad, verify):
     compare(WAYS[way], verify, grad)
 
 
-def chain(n, kinds):
-    node = Name("a")
-    for i in range(n):
-        node = Unary(node) if i % 2 or kinds == 1 else Pair("+", node, Place(1))
-    return node
-
-
 def test_a_type_that_was_not_seen():
     """Graphs made for some types are not used for another one."""
 
@@ -266,3 +259,189 @@ def test_a_method_that_changes():
         Unary.run = was
     for node in nodes:
         assert same(run(by_method, model, node), run(f, model, node))
+
+
+# ---- lists of results whose length differs between nodes, and what the type of a node says ----------------------
+
+
+class Many:
+    def __init__(self, word, kids):
+        self.word, self.kids = word, kids
+
+
+def forest(rng, depth, make):
+    n = rng.choice([0, 1, 2, 2, 3]) if depth else 0
+    return Many(rng.randrange(5), make([forest(rng, depth - 1, make) for _ in range(n)]))
+
+
+def row(m, node):
+    return janus.sigmoid(m.table[node.word])
+
+
+def by_stack(node, m):
+    if not node.kids:
+        return row(m, node)
+    return janus.tanh(m.weight @ janus.stack([by_stack(k, m) for k in node.kids]).sum(0))
+
+
+def by_cat(node, m):
+    x = row(m, node).unsqueeze(0)
+    kids = [by_cat(k, m) for k in node.kids]
+    h = janus.cat([x] + kids, dim=0).mean(0, keepdim=True) if kids else x
+    return janus.tanh(h @ m.weight)
+
+
+def by_pairs(node, m):
+    """States of two parts, taken apart by zip(*...)."""
+    x = row(m, node).unsqueeze(0)
+    states = [by_pairs(k, m) for k in node.kids]
+    if len(states) == 0:
+        c, h = janus.zeros(1, DIM), janus.zeros(1, DIM)
+    else:
+        c, h = zip(*states)
+        c, h = janus.cat(c, dim=0), janus.cat(h, dim=0)
+    f = janus.sigmoid(h @ m.weight + x.repeat(len(h), 1))
+    c = x + (f * c).sum(0, keepdim=True)
+    return c, janus.tanh(c) * h.sum(0, keepdim=True) + x
+
+
+def total(*states):
+    out = states[0]
+    for s in states[1:]:
+        out = janus.tanh(out) * s
+    return out
+
+
+def by_star(node, m):
+    return total(row(m, node), *[by_star(k, m) for k in node.kids])
+
+
+def by_parts(node, m):
+    """`first, *others = kids`."""
+    if len(node.kids) == 0:
+        return row(m, node)
+    first, *others = node.kids
+    h = by_parts(first, m)
+    for k in others:
+        h = janus.tanh(m.weight @ h) + by_parts(k, m)
+    return h
+
+
+def by_sum(node, m):
+    return row(m, node) + 0.5 * sum(by_sum(k, m) for k in node.kids)
+
+
+def in_a_loop(node, m):
+    h = row(m, node)
+    for i in range(2):
+        parts = [in_a_loop(k, m) for k in node.kids]
+        if parts:
+            h = h + janus.stack(parts).mean(0) * i
+    return h
+
+
+LISTS = {f.__name__: f for f in (by_stack, by_cat, by_pairs, by_star, by_parts, by_sum, in_a_loop)}
+
+
+def first_of(f):
+    return (lambda node, m: f(node, m)[1]) if f is by_pairs else f
+
+
+@pytest.mark.parametrize("verify", ["never", "always"])
+@pytest.mark.parametrize("make", [list, tuple])
+@pytest.mark.parametrize("way", LISTS)
+def test_lists_of_results(way, make, verify):
+    rng = random.Random(4)
+    nodes = [forest(rng, rng.randint(0, 3), make) for _ in range(60)]
+    compare(first_of(LISTS[way]), verify, True, 0.6, nodes)
+
+
+def test_more_children_than_were_seen():
+    rng = random.Random(4)
+    nodes = [forest(rng, 2, list) for _ in range(30)]
+    for i in (12, 20, 28):
+        nodes.insert(i, Many(1, [forest(rng, 1, list) for _ in range(i)]))
+    for way in (by_stack, by_cat, by_sum):
+        compare(way, "never", True, 0.5, nodes)
+
+
+class ByName:
+    def __init__(self, m):
+        self.m = m
+
+    def visit(self, node):
+        method = getattr(self, "visit_" + type(node).__name__.lower())
+        return method(node)
+
+    def visit_num(self, node):
+        return janus.full((DIM,), node.value)
+
+    def visit_name(self, node):
+        return self.m.named[node.name]
+
+    def visit_place(self, node):
+        return self.m.listed[node.index]
+
+    def visit_unary(self, node):
+        return janus.tanh(self.m.weight @ self.visit(node.child))
+
+    def visit_pair(self, node):
+        a, b = self.visit(node.left), self.visit(node.right)
+        return a + b if node.op == "+" else a * b
+
+    def visit_mirrored(self, node):
+        return self.visit(node.left) - self.visit(node.right)
+
+
+def by_type_name(node, m):
+    return ByName(m).visit(node)
+
+
+def leaf_number(node, m):
+    return janus.full((DIM,), node.value)
+
+
+def leaf_name(node, m):
+    return m.named[node.name]
+
+
+def leaf_place(node, m):
+    return m.listed[node.index]
+
+
+def inner_unary(node, m):
+    return janus.tanh(m.weight @ by_table(node.child, m))
+
+
+def inner_pair(node, m):
+    return by_table(node.left, m) * 0.5 + by_table(node.right, m)
+
+
+TABLE = {Num: leaf_number, Name: leaf_name, Place: leaf_place, Unary: inner_unary, Pair: inner_pair,
+         Mirrored: inner_pair}
+
+
+def by_table(node, m):
+    """A dict keyed by type."""
+    return TABLE[type(node)](node, m)
+
+
+def by_class_name(node, m):
+    kind = node.__class__.__name__
+    if kind in ("Num", "Name"):
+        return m.table[len(kind)] * 1
+    if kind == "Place":
+        return m.listed[node.index]
+    if kind == "Unary":
+        return janus.tanh(m.weight @ by_class_name(node.child, m))
+    a, b = by_class_name(node.left, m), by_class_name(node.right, m)
+    return a * b if type(node) is Mirrored else a + b
+
+
+TYPES = {f.__name__: f for f in (by_type_name, by_table, by_class_name)}
+
+
+@pytest.mark.parametrize("verify", ["never", "always"])
+@pytest.mark.parametrize("way", TYPES)
+def test_forks_on_types(way, verify):
+    compare(TYPES[way], verify, True, 0.5)

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Forks: a statement that needs to know what only the graph knows, the type of an object or the
+ * length of a list, of which some were seen.
+ *
+ * The statement is run on trial.  Where it asks, the trial is taken back, and a branch of the graph
+ * decides: in one arm the object is of the first kind, in the other it is of the others.  Where
+ * what the arms leave is no one value, each goes on up to the end of the function or round.  Which
+ * statements ask is learnt by a restart, so that others need no trial.  What is asked about must be
+ * there before the statement, or be read from such a thing by constant names and places, which is
+ * read again ahead of it.
+ */
+#include "pyfront/convert/convert.h"
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+
+static jcv_fork *find(const jcv *c, const jpy_tree *statement) {
+    jcv_fork *f = c->forks;
+    while (f && f->statement != statement)
+        f = f->next;
+    return f;
+}
+
+bool jcv_forks(const jcv *c, const jpy_tree *statement) { return find(c, statement) != NULL; }
+
+static bool in_list(const jpy_tree_list *l, const jpy_tree *n);
+
+static bool contains(const jpy_tree *n, const jpy_tree *of) {
+    return n == of || in_list(&n->x, of) || in_list(&n->y, of) || in_list(&n->z, of) ||
+           (n->kind == JPY_TRY && n->c && in_list(&n->c->x, of));
+}
+
+static bool in_list(const jpy_tree_list *l, const jpy_tree *of) {
+    for (unsigned i = 0; i < l->n; i++)
+        if (contains(l->v[i], of))
+            return true;
+    return false;
+}
+
+bool jcv_forks_rest(const jcv *c, const jpy_tree *n) {
+    for (const jcv_fork *f = c->forks; f; f = f->next)
+        if (f->rest && f->statement != n && contains(n, f->statement))
+            return true;
+    return false;
+}
+
+static void learnt(jcv *c) {
+    snprintf(c->reason, sizeof c->reason, "a statement forks");
+    jcv_throw_now(c, THROW_RESTART);
+}
+
+/* Leaves for the handler of the statement that runs. */
+static void ask(jcv *c, jcv_val *v, PyTypeObject *type, int64_t length) {
+    const jpy_tree *s = c->running;
+    if (!s)
+        return;
+    if (!jcv_forks(c, s)) {
+        jcv_fork *f = jn_arena_zalloc(&c->keep, sizeof *f);
+        if (!f)
+            jcv_refuse(c, "out of memory");
+        f->statement = s;
+        f->next = c->forks;
+        c->forks = f;
+        learnt(c);
+    }
+    c->asked = (jcv_asked){v, type, length};
+    jcv_throw_now(c, THROW_FORK);
+}
+
+void jcv_ask_type(jcv *c, jcv_av *o) {
+    PyObject *all = jcv_types_of(c, o);
+    ask(c, o->val, (PyTypeObject *)PyList_GET_ITEM(all, 0), 0);
+    jcv_refuse(c, "objects of several types (%s, %s)",
+               ((PyTypeObject *)PyList_GET_ITEM(all, 0))->tp_name,
+               ((PyTypeObject *)PyList_GET_ITEM(all, 1))->tp_name);
+}
+
+void jcv_ask_length(jcv *c, jcv_av *o, int64_t length) { ask(c, o->val, NULL, length); }
+
+void jcv_ask_empty(jcv *c, jcv_av *o) {
+    bool empty = false, some = false;
+    PyObject *samples = o->kind == AV_HOST ? jcv_samples(c, o) : NULL;
+    for (Py_ssize_t i = 0; samples && i < PyList_GET_SIZE(samples); i++) {
+        PyObject *s = PyList_GET_ITEM(samples, i);
+        if (!PyList_CheckExact(s) && !PyTuple_CheckExact(s))
+            return;
+        empty = empty || !Py_SIZE(s);
+        some = some || Py_SIZE(s);
+    }
+    if (empty && some)
+        ask(c, o->val, NULL, 0);
+}
+
+/* What was asked about, as it is before the statement; NULL: it is made by it. */
+static jcv_av *before_it(jcv *c, jcv_val *v) {
+    jcv_node *n = v->node;
+    for (const jcv_ctx *x = c->ctx; x; x = x->parent)
+        if (v->ctx == x)
+            return jcv_host(c, v, jcv_own(c, PyList_New(0)));
+    if (v->ctx == c->main)
+        return jcv_host(c, v, jcv_own(c, PyList_New(0)));
+    if (!n || n->kind != JCV_OP)
+        return NULL;
+    jcv_av *of = n->n_in ? before_it(c, n->in[0]) : NULL, *got = NULL;
+    if (!of)
+        return NULL;
+    if (n->op == JN_OP(host_attr)) {
+        const janus_host_attr_attrs *attrs = n->attrs;
+        got = jcv_host_attr(c, of, PyList_GET_ITEM(c->attr_names, (Py_ssize_t)attrs->key));
+    } else if (n->op == JN_OP(host_item) && n->in[1]->node &&
+               n->in[1]->node->kind == JCV_SCALAR_CONST) {
+        janus_scalar at = n->in[1]->node->scalar;
+        got = jcv_host_item(c, of, jcv_scalar_const(c, JANUS_KIND_INT, at));
+    }
+    return got && got->kind == AV_HOST ? got : NULL;
+}
+
+typedef struct forking {
+    jpy_tree *statement;
+    jcv_exec_fn exec;
+    unsigned depth;
+} forking;
+
+static jcv_out run(jcv *c, forking *f);
+
+static jcv_out forked_arm(jcv *c, void *user, int arm) {
+    (void)arm;
+    return run(c, user);
+}
+
+static jcv_out run(jcv *c, forking *f) {
+    enum { MAX_FORKS = 40 };
+    jcv_state before = jcv_save(c);
+    jcv_place place = jcv_where(c);
+    uint32_t epoch = c->epoch, live = c->live_epoch, writes = c->writes;
+    jcv_ctx *trial = jcv_ctx_new(c, JCV_ARM, "trial", c->ctx);
+    jcv_handler h = {.up = c->handler};
+    c->handler = &h;
+    c->ctx = trial;
+    volatile jcv_out out = OUT_NORMAL;
+    volatile bool thrown = true;
+    if (setjmp(h.env) == 0) {
+        out = f->exec(c, f->statement);
+        thrown = false;
+    }
+    c->handler = h.up;
+    c->ctx = place.ctx;
+    if (!thrown) {
+        jcv_splice(c, trial);
+        return out;
+    }
+    if (c->thrown != THROW_FORK)
+        jcv_throw_now(c, c->thrown);
+    jcv_asked asked = c->asked;
+    /* read ahead of a test of the statement it may not be there */
+    bool plain = asked.val->ctx == trial || asked.val->ctx == c->main;
+    for (const jcv_ctx *x = place.ctx; x; x = x->parent)
+        plain = plain || asked.val->ctx == x;
+    jcv_restore(c, before);
+    jcv_back(c, place);
+    c->epoch = epoch;
+    c->live_epoch = live;
+    jcv_av *o = plain ? before_it(c, asked.val) : NULL;
+    if (!o || c->writes != writes || ++f->depth > MAX_FORKS)
+        jcv_refuse(c, "a statement that depends on %s",
+                   asked.type ? "types of objects" : "lengths of lists");
+    jcv_val *in[2], *cond;
+    if (asked.type) {
+        cond = jcv_type_is(c, o, asked.type);
+    } else {
+        in[0] = jcv_host_len(c, o);
+        in[1] = jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = asked.length});
+        cond = &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0];
+    }
+    jcv_fork *known = find(c, f->statement);
+    if (known->rest)
+        return jcv_branch_with_rest(c, cond, forked_arm, f);
+    out = jcv_branch(c, cond, forked_arm, f);
+    for (size_t i = 0; i < c->slots.n; i++) {
+        const jcv_av *was = i < before.n ? before.slots[i] : c->slot_init.data[i];
+        if (jcv_lacks(c->slots.data[i], LACK_UNKNOWN) && !jcv_lacks(was, LACK_UNKNOWN)) {
+            known->rest = true; /* the arms leave what is no one value */
+            learnt(c);
+        }
+    }
+    return out;
+}
+
+jcv_out jcv_exec_forking(jcv *c, jpy_tree *statement, jcv_exec_fn exec) {
+    forking f = {statement, exec, 0};
+    return run(c, &f);
+}
