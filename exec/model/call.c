@@ -134,10 +134,7 @@ static janus_status check_fixed(const jn_model_argument *a, const janus_arg *giv
     if (a->type.kind == JANUS_KIND_TENSOR)
         same = given->kind == JANUS_KIND_TENSOR && given->t &&
                given->t->dtype == (uint8_t)a->type.dtype && same_dims(&a->type, given->t);
-    else if (a->type.kind == JANUS_KIND_FLOAT)
-        same =
-            given->kind == a->type.kind && memcmp(&given->s.f, &a->value.f, sizeof a->value.f) == 0;
-    else
+    else /* numbers by their bits */
         same = given->kind == a->type.kind && given->s.i == a->value.i;
     return same ? JANUS_OK
                 : jn_error(JANUS_INVALID_ARGUMENT,
@@ -177,10 +174,10 @@ static janus_status run_batch(const janus_model *m, unsigned size, const janus_a
     const unsigned n = jn_batch_sizes[size];
     const jn_subgraph *g = m->batch[size];
     const size_t n_params = g->params.n, n_results = m->main->results.n;
-    janus_arg *in = jn_calloc(n_params + n * n_results + 1, sizeof *in), *out = in + n_params,
-              *at = in;
+    janus_arg *in = jn_calloc(n_params + n * n_results + 1, sizeof *in), *at = in;
     if (!in)
         return JN_NO_MEMORY();
+    janus_arg *out = in + n_params;
     if (n == 1) { /* in the order of @main */
         for (size_t i = 0; i < n_params; i++) {
             const jn_model_param *p = &m->params.data[i];
