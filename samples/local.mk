@@ -7,6 +7,13 @@ noinst_PROGRAMS += \
 	samples/c/tree_rnn \
 	$(NULL)
 
+if HAVE_CJSON
+noinst_PROGRAMS += samples/c/serve/serve
+endif
+samples_c_serve_serve_SOURCES = samples/c/serve/serve.c samples/c/serve/http.c
+samples_c_serve_serve_LDADD = libjanus.la $(CJSON_LIBS)
+noinst_HEADERS += samples/c/serve/http.h
+
 samples_c_fib_LDADD = libjanus.la
 samples_c_mlp_LDADD = libjanus.la -lm
 samples_c_tree_rnn_LDADD = libjanus.la
@@ -16,6 +23,7 @@ EXTRA_DIST += \
 	samples/imagedata.py \
 	samples/lenet.py \
 	samples/progress.py \
+	samples/serve_tree.py \
 	samples/sidebyside.py \
 	samples/tree_classifier.py \
 	samples/treedata \
