@@ -79,6 +79,8 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
         f->next_try--;
         return;
     }
+    if (!jpy_may_convert(f))
+        return;
     f->plain++;
     f->thread = PyThread_get_thread_ident();
     f->conversions++;
@@ -92,7 +94,9 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
         Py_XSETREF(f->reason, PyUnicode_FromString("gradients of two results may be asked for one "
                                                    "after the other"));
     }
-    jpy_report_conversion(f, e, cause, jpy_now() - start);
+    int64_t ns = jpy_now() - start;
+    jpy_converted(f, ns);
+    jpy_report_conversion(f, e, cause, ns);
     if (jn_prof_on())
         jpy_prof_add(f, JN_PROF_CONVERT, start);
     f->plain--;
@@ -132,7 +136,7 @@ static void rest_if_slow(jpy_function *f) {
         if (jpy_entry_trial(f->entries.data[i])->state != JPY_TRIAL_SLOW)
             return;
     for (size_t i = 0; i < f->entries.n; i++)
-        *jpy_entry_trial(f->entries.data[i]) = (jpy_trial){0};
+        jpy_trial_anew(jpy_entry_trial(f->entries.data[i]));
     if (f->rest_length && f->word.tensors) /* once can be chance */
         f->word.due = JPY_WORD_SLOW;
     jpy_rest(f);
@@ -306,7 +310,7 @@ int jpy_function_leave(jpy_function *f, PyObject *outcome, bool known) {
 static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf,
                            PyObject *kwnames) {
     f->calls++;
-    if (jpy_traced() || jpy_resting(f)) {
+    if (jpy_traced()) {
         f->imperative++;
         return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
     }
@@ -321,9 +325,26 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
         try_convert(f, &call, 0);
     int64_t start = f->measure ? jpy_now() : 0;
     PyObject *r = run_plain(f, args, nargsf, kwnames);
+    int64_t ns = start ? jpy_now() - start : 0;
+    f->plain_ns += ns;
     if (r && !f->plain && !first)
-        try_convert(f, &call, start ? jpy_now() - start : 0);
+        try_convert(f, &call, ns);
     return JN_UNLIKELY(f->word.due) ? jpy_word_say(f, r) : r;
+}
+
+/* A call of a function that rests: what it was asked to stand for, and a count. */
+static PyObject *resting_call(jpy_function *f, PyObject *const *args, size_t nargsf,
+                              PyObject *kwnames) {
+    f->rest--;
+    f->calls++;
+    f->imperative++;
+    Py_INCREF((PyObject *)f);
+    jn_op_counts *run = &jn_ops_run, before = *run; /* of this thread */
+    PyObject *r = PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    f->ops.eager += run->eager - before.eager;
+    f->ops.graph += run->graph - before.graph;
+    Py_DECREF((PyObject *)f);
+    return r;
 }
 
 /* The caller lends its arguments, and may have them from where the function itself takes them away
@@ -336,6 +357,8 @@ static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nar
     if (disabled || (f->plain && f->thread == PyThread_get_thread_ident()) ||
         JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
         return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    if (f->rest)
+        return resting_call(f, args, nargsf, kwnames);
     Py_ssize_t n_pos = PyVectorcall_NARGS(nargsf);
     Py_ssize_t n = n_pos + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
     PyObject *few[FEW + 1], **held = few; /* one before them is the callee's to use */

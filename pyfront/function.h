@@ -19,8 +19,11 @@ typedef struct jpy_entry jpy_entry;
 
 typedef struct jpy_trial { /* policy.h */
     int state;
+    bool tracked; /* its gradients are part of what it costs */
     unsigned n;
-    int64_t first_ns, graph_ns, plain_ns;
+    int64_t first_ns, graph_ns, plain_ns;   /* the call converted; the fastest timed ones */
+    int64_t graph_round_ns, plain_round_ns; /* from the start of such a call to that of the next */
+    int64_t last;                           /* when the last timed one started */
 } jpy_trial;
 
 typedef enum jpy_verify { JPY_VERIFY_RARELY, JPY_VERIFY_ALWAYS, JPY_VERIFY_NEVER } jpy_verify;
@@ -62,6 +65,8 @@ typedef struct jpy_function {
     uint64_t next_try; /* imperative calls until a refused function is tried again */
     uint64_t backoff;
     bool measure;               /* whether graphs that do not pay are given up */
+    int64_t plain_ns;           /* spent in its imperative calls, where that is measured */
+    int64_t convert_ns;         /* in conversions but the first ones */
     unsigned loose;             /* entries for lists of any length that were good for little */
     unsigned loose_dims;        /* the same of entries for dims of any size */
     uint64_t slow;              /* entries that were found slow */

@@ -2,10 +2,14 @@
 /*
  * Policy: graphs that do not pay are not used, conversions that lead nowhere become rare.
  *
- * An entry's first runs compile and are not timed; some more are.  If they are clearly faster than
- * the imperative call that was converted, that is the end of it.  Else as many calls that the entry
- * would take run imperatively and are timed, too, and the sums decide.  A function whose entries
- * are all slow runs imperatively for many calls, without looking, before it is tried again.
+ * An entry's first runs compile and are not timed.  Then calls that it would take run as a graph
+ * and imperatively in turn, and the fastest of each are compared: what else the machine does only
+ * makes calls slower.  Of a graph whose results require grad the forward half is seen only, so for
+ * these the time from call to call is compared, too.  A function whose entries are all slow runs
+ * imperatively for many calls, without looking, before it is tried again.
+ *
+ * Conversions are paid for by what the function has run: beyond the first ones they cost a tenth of
+ * that, and half a second once.
  *
  * What is decided depends on time, and in "fast" numerics a graph rounds in its own way: whoever
  * wants the same bits in every run says measure=False (JANUS_MEASURE=0).
@@ -14,7 +18,16 @@
 
 #include <time.h>
 
-enum { WARM_RUNS = 2, TIMED_RUNS = 8, FIRST_REST = 1000, MAX_BACKOFF = 1 << 16 };
+enum {
+    WARM_RUNS = 2,
+    FEW_RUNS = 4,    /* timed: enough where the one is much faster */
+    TIMED_RUNS = 16, /* of both kinds together */
+    FIRST_REST = 1000,
+    MAX_BACKOFF = 1 << 16,
+    FREE_CONVERSIONS = 3,
+    CONVERT_SHARE = 10,
+    CONVERT_ONCE_NS = 500000000
+};
 
 int64_t jpy_now(void) {
     struct timespec t;
@@ -24,6 +37,29 @@ int64_t jpy_now(void) {
 
 int64_t jpy_trial_start(const jpy_function *f, const jpy_trial *t, bool graph) {
     return f->measure && t->state == (graph ? JPY_TRIAL_GRAPH : JPY_TRIAL_PLAIN) ? jpy_now() : 0;
+}
+
+static void keep_least(int64_t *least, int64_t ns) {
+    if (!*least || ns < *least)
+        *least = ns;
+}
+
+/* Whether `ns` is more than `percent` of `of`; not where one is unknown. */
+static bool above(int64_t ns, int64_t of, int percent) {
+    return ns && of && ns > of / 100 * percent + of % 100 * percent / 100;
+}
+
+/* JPY_TRIAL_PAYS, JPY_TRIAL_SLOW; else the runs so far do not tell. */
+static int decide(const jpy_trial *t) {
+    bool slow = above(t->graph_ns, t->plain_ns, 105) ||
+                (t->tracked && above(t->graph_round_ns, t->plain_round_ns, 105));
+    if (t->n >= TIMED_RUNS)
+        return slow ? JPY_TRIAL_SLOW : JPY_TRIAL_PAYS;
+    if (t->n != FEW_RUNS)
+        return t->state;
+    return above(t->graph_ns, t->plain_ns, 150)            ? JPY_TRIAL_SLOW
+           : !slow && above(t->plain_ns, t->graph_ns, 150) ? JPY_TRIAL_PAYS
+                                                           : t->state;
 }
 
 bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, int64_t start) {
@@ -38,24 +74,34 @@ bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, int64_t start) {
     }
     if (!start)
         return false;
-    *(graph ? &t->graph_ns : &t->plain_ns) += jpy_now() - start;
-    if (++t->n < TIMED_RUNS)
+    keep_least(graph ? &t->graph_ns : &t->plain_ns, jpy_now() - start);
+    if (t->last) /* the other kind's turn */
+        keep_least(graph ? &t->plain_round_ns : &t->graph_round_ns, start - t->last);
+    t->last = start;
+    t->n++;
+    t->state = graph ? JPY_TRIAL_PLAIN : JPY_TRIAL_GRAPH;
+    t->state = decide(t);
+    if (t->state != JPY_TRIAL_SLOW)
         return false;
-    t->n = 0;
-    if (graph) {
-        /* the one imperative call known may have been slow by chance, but not so much */
-        bool clear = t->first_ns && t->graph_ns < (int64_t)TIMED_RUNS * t->first_ns / 2;
-        t->state = clear ? JPY_TRIAL_PAYS : JPY_TRIAL_PLAIN;
-        return false;
-    }
-    bool slow = t->graph_ns > t->plain_ns + t->plain_ns / 10;
-    t->state = slow ? JPY_TRIAL_SLOW : JPY_TRIAL_PAYS;
-    if (slow) {
-        f->slow++;
-        jpy_note(f, "not used: %.2f us a call as a graph, %.2f us imperatively",
-                 (double)t->graph_ns / 1e3 / TIMED_RUNS, (double)t->plain_ns / 1e3 / TIMED_RUNS);
-    }
-    return slow;
+    f->slow++;
+    jpy_note(f, "not used: %.2f us a call as a graph, %.2f us imperatively",
+             (double)t->graph_ns / 1e3, (double)t->plain_ns / 1e3);
+    return true;
+}
+
+void jpy_trial_anew(jpy_trial *t) {
+    *t = (jpy_trial){.state = JPY_TRIAL_GRAPH, .tracked = t->tracked, .first_ns = t->first_ns};
+}
+
+bool jpy_may_convert(const jpy_function *f) {
+    uint64_t run = (uint64_t)f->plain_ns + f->run.host_ns + f->run.tensor_ns;
+    return !f->measure || f->of_region ||
+           (uint64_t)f->convert_ns <= CONVERT_ONCE_NS + run / CONVERT_SHARE;
+}
+
+void jpy_converted(jpy_function *f, int64_t ns) {
+    if (f->conversions > FREE_CONVERSIONS)
+        f->convert_ns += ns;
 }
 
 void jpy_back_off(jpy_function *f, unsigned factor) {

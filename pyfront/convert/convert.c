@@ -260,6 +260,7 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
         Py_XSETREF(f->reason, s);
         return NULL;
     }
+    e->trial.tracked = e->n_stages > 0;
     jpy_note(f, "converted: %zu guards, %zu inputs, %u results, %zu effects", e->guards.srcs.n,
              e->inputs.n, e->n_results, e->steps.n);
     jpy_dump_entry(f->callable, e->module);

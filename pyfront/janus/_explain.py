@@ -252,7 +252,7 @@ def _entry_text(i, entry):
     out = [f"graph {i}: {entry['runs']} runs, its assumptions checked {entry['checked']} times"]
     first, graph, plain = entry["times_ns"]
     if graph and entry["state"] in ("pays", "slow"):
-        out[0] += f", {_ms(graph / 8)} a call" + (f" (imperatively {_ms(plain / 8)})" if plain else "")
+        out[0] += f", {_ms(graph)} a call" + (f" (imperatively {_ms(plain)})" if plain else "")
     lines = _grouped(entry["assumes"])
     out += [f"  assumes: {line}" for line in lines[:_MOST_ASSUMPTIONS]]
     if len(lines) > _MOST_ASSUMPTIONS:

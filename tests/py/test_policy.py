@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What measuring decides: graphs slower than CPython are left, and conversions are paid for by what was run.  Bounds are wide, since
+the machine may be busy; minima are compared."""
+import json
+import time
+
+import janus
+
+
+def least(f, *args, repeat=7, calls=300):
+    best = float("inf")
+    for _ in range(repeat):
+        start = time.perf_counter()
+        for _ in range(calls):
+            f(*args)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def test_one_small_op_costs_hardly_more_decorated():
+    """Its first call is slow, as first calls are: that is nothing to compare a graph with."""
+    def f(x):
+        return x + 1
+
+    x = janus.ones(3)
+    g = janus.function(f, measure=True)
+    for _ in range(40):
+        g(x)
+    plain, decorated = least(f, x), least(g, x)
+    assert decorated < 2 * plain, (plain, decorated, janus.explain(g))
+
+
+def test_large_graph_is_kept():
+    def f(x):
+        for _ in range(60):
+            x = (x * 1.01 + 0.5).tanh()
+        return x
+
+    g = janus.function(f, measure=True)
+    x = janus.ones(8, 8)
+    for _ in range(60):
+        g(x)
+    s = g.stats()
+    assert s["graph"] + s["imperative"] == 60 and s["fallbacks"] == 0
+    if not s["slow"]:
+        assert s["graph"] >= 40, janus.explain(g)
+
+
+def test_gradients_count():
+    """A call whose result requires grad is timed with what comes after it; both ways give the same gradients."""
+    def f(x, w):
+        return (x @ w).tanh()
+
+    g = janus.function(f, measure=True, numerics="exact")
+    x, grads = janus.ones(2, 3), []
+    for h in (f, g):
+        w = janus.full((3, 3), 0.5).requires_grad_()
+        for _ in range(50):
+            h(x, w).sum().backward()
+        grads.append(w.grad.tolist())
+    assert grads[0] == grads[1]
+    assert g.stats()["graph"] > 2 and g.stats()["imperative"] > 2
+
+
+def test_conversions_are_paid_for():
+    """Every text makes another graph, and each is hit often enough to pass for useful; converting takes long."""
+    def f(x, text):
+        for _ in range(500):
+            x = (x * 1.0001).tanh() + 0.001
+        return x, text
+
+    g = janus.function(f, measure=True, verify="never")
+    x = janus.ones(1)
+    for text in range(60):
+        for _ in range(8):
+            g(x, f"text {text}")
+    took = sorted(c["ns"] for c in json.loads(janus.explain(g).json())["conversions"][3:])
+    ran = 480 * max(least(f, x, "", repeat=2, calls=1), 1e-3) * 1e9
+    assert not took or sum(took[:-1]) <= 0.6e9 + ran / 5, (len(took), sum(took))
