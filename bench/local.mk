@@ -22,6 +22,7 @@ EXTRA_DIST += \
 	bench/peers/worker.py \
 	bench/plots.py \
 	bench/results \
+	bench/serve.py \
 	bench/tree_lstm \
 	bench/tree_lstm.py \
 	bench/treebench \
@@ -36,6 +37,10 @@ bench_kernels_LDADD = libjanus_all.la -lm
 
 noinst_PROGRAMS += bench/recursion
 bench_recursion_LDADD = libjanus.la -lm
+
+# Clients for bench/serve.py.
+noinst_PROGRAMS += bench/serve_load
+bench_serve_load_LDADD =
 
 # Ops on a device; scripts/check-gpu.sh runs it.
 EXTRA_PROGRAMS += bench/device_ops

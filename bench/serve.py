@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trees served by C: throughput and 99th percentile of samples/c/serve with batches, with one request at a time, and of
+the Python process that trained the model; memory of models that share weights against a process for each.
+
+    ./run python3 bench/serve.py [--clients 32] [--requests 200] [--size 128] [--leaves 20] [--copies 8]
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import janus
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+BUILD = pathlib.Path(os.environ.get("JANUS_BUILD", SOURCE))
+sys.path.insert(0, str(SOURCE / "samples"))
+import serve_tree  # noqa: E402
+
+
+class Server:
+    """The server as a context: its port and what it keeps in memory."""
+
+    def __init__(self, *args):
+        self.args = args
+
+    def __enter__(self):
+        self.process = subprocess.Popen([str(BUILD / "samples/c/serve/serve"), *map(str, self.args)], stdout=subprocess.PIPE,
+                                        text=True)
+        self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
+        return self
+
+    def __exit__(self, *exc):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+    def private_kb(self):
+        with open(f"/proc/{self.process.pid}/smaps_rollup", encoding="ascii") as file:
+            return sum(int(line.split()[1]) for line in file if line.startswith(("Private_Clean", "Private_Dirty")))
+
+    def load(self, clients, requests, bodies):
+        """[answers, wrong ones, per second, 50th and 99th percentile in us]"""
+        done = subprocess.run([str(BUILD / "bench/serve_load"), str(self.port), "/models/0", str(clients), str(requests), bodies],
+                              capture_output=True, text=True, check=True)
+        return [float(x) for x in done.stdout.split()]
+
+
+def python_process(model, lines, seconds=2.0):
+    """One request after another without a network: JSON, decorated model, JSON."""
+    f = janus.function(model.forward)
+    times = []
+    with janus.no_grad():
+        for i in range(30):
+            f(serve_tree.tree_of(json.loads(lines[i % len(lines)])["tree"]))
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            start = time.perf_counter()
+            scores = f(serve_tree.tree_of(json.loads(lines[len(times) % len(lines)])["tree"]))[0].tolist()
+            json.dumps({"scores": scores, "class": max(range(2), key=scores.__getitem__)})
+            times.append(time.perf_counter() - start)
+    times.sort()
+    return len(times) / sum(times), times[len(times) // 2] * 1e6, times[len(times) * 99 // 100] * 1e6
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name, value in (("clients", 32), ("requests", 200), ("size", 128), ("leaves", 20), ("copies", 8)):
+        parser.add_argument(f"--{name}", type=int, default=value)
+    args = parser.parse_args()
+    model = serve_tree.TreeLSTM(args.size)
+    rng = random.Random(0)
+    lines = [json.dumps({"tree": serve_tree.random_tree(rng, args.leaves)[0]}) for _ in range(200)]
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        serve_tree.export(model, folder, args.copies)
+        (folder / "bodies").write_text("\n".join(lines) + "\n")
+        print(f"Tree-LSTM of {args.size}, trees of {args.leaves} leaves, {args.clients} clients")
+        print(f"{'':36}{'per second':>12}{'p50 us':>10}{'p99 us':>10}")
+        rows = [("Python process, no network", python_process(model, lines))]
+        for title, options in (("C, one at a time", ("--batch", 1)), ("C, batches, no deadline", ("--deadline", 0)),
+                               ("C, batches, deadline 2 ms", ("--deadline", 2))):
+            with Server(*options, f"0={folder / '0'}") as server:
+                server.load(args.clients, 5, str(folder / "bodies"))
+                answered, wrong, *row = server.load(args.clients, args.requests, str(folder / "bodies"))
+                assert answered == args.clients * args.requests and not wrong
+                rows.append((title, row))
+        for title, (rate, p50, p99) in rows:
+            print(f"{title:36}{rate:12.0f}{p50:10.0f}{p99:10.0f}")
+        with Server(*(f"{i}={folder / str(i)}" for i in range(args.copies))) as together:
+            shared = together.private_kb()
+        apart = 0
+        for i in range(args.copies):
+            with Server(f"0={folder / str(i)}") as alone:
+                apart += alone.private_kb()
+        print(f"private memory of {args.copies} models: {shared} KB in one process, {apart} KB in one each")
+
+
+if __name__ == "__main__":
+    main()
