@@ -120,6 +120,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/source.c \
 	pyfront/jpy.h \
 	pyfront/policy.c \
+	pyfront/nan.c \
 	pyfront/profile.c \
 	pyfront/profile.h \
 	pyfront/policy.h \

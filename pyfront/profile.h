@@ -9,5 +9,7 @@
 /* Something about a function that has just ended; it began at `start`. */
 void jpy_prof_add(const jpy_function *f, jn_prof_kind kind, int64_t start);
 int jpy_init_profile(PyObject *module);
+/* nan.c: the first NaN of imperative execution. */
+int jpy_init_nan(PyObject *module);
 
 #endif

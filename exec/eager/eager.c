@@ -74,7 +74,7 @@ static janus_status compute(jn_call *k, const jn_view *out) {
     int64_t start = jn_prof_begin();
     kernel(&args);
     if (JN_UNLIKELY(start))
-        jn_prof_add(JN_PROF_EAGER, k->op->name, NULL, start, 1);
+        jn_prof_eager(k->op, &args, start);
     jn_pool_free(workspace, need);
     return flags ? jn_call_flag_error(k->op, flags) : JANUS_OK;
 }
@@ -301,7 +301,7 @@ static janus_status run_like(const jn_op *op, janus_tensor *const *ts, unsigned 
         int64_t start = jn_prof_begin();
         kernel(&args);
         if (JN_UNLIKELY(start))
-            jn_prof_add(JN_PROF_EAGER, op->name, NULL, start, 1);
+            jn_prof_eager(op, &args, start);
         if (JN_UNLIKELY(flags))
             st = jn_call_flag_error(op, flags);
     }

@@ -121,7 +121,7 @@ janus_status jn_recipe_compute(const jn_recipe *r, const jn_view *in, const jn_v
     int64_t start = jn_prof_begin();
     r->kernel(&args);
     if (JN_UNLIKELY(start))
-        jn_prof_add(JN_PROF_EAGER, r->op->name, NULL, start, 1);
+        jn_prof_eager(r->op, &args, start);
     if (workspace)
         jn_pool_free(workspace, r->workspace);
     return JN_LIKELY(!flags) ? JANUS_OK : jn_call_flag_error(r->op, flags);

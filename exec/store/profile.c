@@ -83,6 +83,14 @@ static void drop(void) {
     jn_vec_free(&events);
 }
 
+_Thread_local jn_prof_watch_fn jn_prof_watch;
+
+void jn_prof_eager(const jn_op *op, const jn_kargs *args, int64_t start) {
+    jn_prof_add(JN_PROF_EAGER, op->name, NULL, start, 1);
+    if (jn_prof_watch)
+        jn_prof_watch(op, args);
+}
+
 janus_status jn_prof_start(size_t limit) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "graph/graph.h"
+#include "ops/kernel.h"
 
 typedef enum jn_prof_kind {
     JN_PROF_HOST,       /* a run's host strand, flushes inside it */
@@ -48,6 +49,12 @@ static inline bool jn_prof_on(void) {
 static inline int64_t jn_prof_begin(void) { return jn_prof_on() ? jn_prof_clock() : 0; }
 /* Something that has just ended.  Texts are copied; loc NULL: not known.  Any thread. */
 void jn_prof_add(jn_prof_kind kind, const char *name, const jn_loc *loc, int64_t start, uint32_t n);
+
+/* A kernel of imperative execution that has just ended: recorded, and looked at by who watches this
+ * thread's.  Only where jn_prof_begin() said that something is recorded. */
+typedef void (*jn_prof_watch_fn)(const jn_op *op, const jn_kargs *args);
+extern _Thread_local jn_prof_watch_fn jn_prof_watch;
+void jn_prof_eager(const jn_op *op, const jn_kargs *args, int64_t start);
 
 /* Begins a record of at most that many events.  JANUS_INVALID_ARGUMENT: one is being made. */
 janus_status jn_prof_start(size_t most);

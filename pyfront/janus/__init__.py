@@ -28,6 +28,7 @@ from . import data, distributions, nn, optim, utils  # noqa: E402
 from ._dump import dump  # noqa: E402
 from ._check import check  # noqa: E402
 from ._explain import Explanation, explain  # noqa: E402
+from . import debug  # noqa: E402
 from ._profile import profile  # noqa: E402
 from ._vmap import checkpoint, vmap  # noqa: E402
 from ._words import PerformanceWarning  # noqa: E402
