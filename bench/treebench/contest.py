@@ -19,7 +19,8 @@ LEARNING_RATE = 0.001  # more, and the first steps of a recursive tensor network
 TOLERANCE = 1e-3  # of the losses of one step, relative
 TREES = 2000  # of the data, the first ones; the vocabulary is that of all
 COMPARED = 8  # steps: later the trajectories drift apart as rounding does
-SYSTEMS = ["janus-imperative", "janus", "janus-exact", "pytorch", "pytorch-batched", "pytorch-derived", "dynet"]
+SYSTEMS = ["janus-imperative", "janus-coexecution", "janus", "janus-exact", "pytorch", "pytorch-batched",
+           "pytorch-derived", "dynet"]
 ON_THE_CPU = ("dynet",)  # here
 CONVERTED = ("janus", "janus-exact")  # their first step runs imperatively, the second converts
 

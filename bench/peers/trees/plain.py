@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recursion as written in samples/treemodels.py: janus in its three modes, and PyTorch.
+"""The recursion as written in samples/treemodels.py: janus in its four modes, and PyTorch.
 
 PyTorch runs the same text: there `janus` names its module.
 """
@@ -51,6 +51,14 @@ def tensor_of(data):
     if hasattr(lib, "frombuffer"):
         return lib.frombuffer(bytearray(data), dtype=lib.float32)
     return lib.tensor(memoryview(data).cast("f"))
+
+
+def recorded(function):
+    """The plain function in a block whose ops are recorded and run in groups."""
+    def run(batch):
+        with lib.deferred():
+            return function(batch)
+    return run
 
 
 def make_step(system, inputs):
@@ -110,6 +118,9 @@ def make_step(system, inputs):
         function, classes = lib.function(function), lib.function(classes)
     elif system == "janus-exact":
         function, classes = (lib.function(numerics="exact")(plain) for plain in (function, classes))
+
+    elif system == "janus-coexecution":
+        function, classes = recorded(function), recorded(classes)
 
     def step(batch):
         with lib.set_grad_enabled(training):

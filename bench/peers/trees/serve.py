@@ -29,8 +29,8 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", ".."), os.path.join(HERE, "..", "..", "..", "samples")]
-SYSTEMS = {"janus-imperative": "plain", "janus": "plain", "janus-exact": "plain", "pytorch": "plain",
-           "pytorch-batched": "batched", "pytorch-derived": "derived", "dynet": "autobatch"}
+SYSTEMS = {"janus-imperative": "plain", "janus-coexecution": "plain", "janus": "plain", "janus-exact": "plain",
+           "pytorch": "plain", "pytorch-batched": "batched", "pytorch-derived": "derived", "dynet": "autobatch"}
 PREDICTED = 50  # trees at once
 DEVICE = os.environ.get("BENCH_DEVICE", "cpu")
 
