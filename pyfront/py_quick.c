@@ -6,7 +6,7 @@
  * keyword names and strings (by address), of each argument its kind, of tensors dtype, dims and
  * strides, of ints the value. Floats are mostly operands, so their values are no part of the key;
  * an entry lists those that became attributes, and a call with another value is another call.
- * Entries live in a table with two places per hash, the later ones win; a call is learned when it
+ * Entries live in a table with four places per hash, the later ones win; a call is learned when it
  * comes the second time, so that shapes that never return cost nothing.
  *
  * All of this runs under the interpreter lock.
@@ -23,7 +23,7 @@
 #include "pyfront/autocast.h"
 #include "pyfront/tape_internal.h"
 
-enum { PLACES = 2048, MAX_ARGS = 8, MAX_SEQ = 8, ATTR_ROOM = 128, INT_ROOM = 8, WHOLE = 255 };
+enum { PLACES = 2048, WAYS = 4, MAX_ARGS = 8, MAX_SEQ = 8, ATTR_ROOM = 128, INT_ROOM = 8, WHOLE = 255 };
 
 /* The low bits of a word. */
 typedef enum tag {
@@ -239,8 +239,9 @@ static entry *find(jpy_quick_key *key, PyObject *const *args) {
     size_t place = key->hash % PLACES;
     if (JN_LIKELY(is_of(table[place], key, args)))
         return table[place];
-    if (is_of(table[place ^ 1], key, args))
-        return table[place ^ 1];
+    for (size_t way = 1; way < WAYS; way++)
+        if (is_of(table[place ^ way], key, args))
+            return table[place ^ way];
     key->seen = missed[place] == (uint32_t)(key->hash >> 32);
     missed[place] = (uint32_t)(key->hash >> 32);
     return NULL;
@@ -718,8 +719,9 @@ void jpy_quick_learn(const jpy_quick_key *key, const jpy_bound *b, bool inplace,
     learn_floats(e, args, n);
     e->kwnames = Py_XNewRef(kwnames);
     size_t place = key->hash % PLACES;
-    forget(place ^ 1);
-    table[place ^ 1] = table[place];
+    forget(place ^ (WAYS - 1));
+    for (size_t way = WAYS - 1; way > 0; way--)
+        table[place ^ way] = table[place ^ (way - 1)];
     table[place] = e;
 }
 

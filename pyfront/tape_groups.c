@@ -4,8 +4,8 @@
  *
  * Nodes are taken by depth (the longest way to where the tape begins), the deepest first, so each
  * runs when all its cotangents have arrived.  Of one depth, the nodes that are calls of one kind,
- * of which the same is there and wanted, run their gradient rule once, as rows (exec/defer/defer_grad.h).
- * What all rows add to, a weight above all, gets one sum.
+ * of which the same is there and wanted, run their gradient rule once, as rows
+ * (exec/defer/defer_grad.h). What all rows add to, a weight above all, gets one sum.
  *
  * Nobody can tell when a node runs if it runs nothing but ops; so where a node has a hook or is the
  * program's own Function, where a saved value was overwritten, or anything fails, all nodes run one
@@ -51,6 +51,25 @@ static bool allocate(jpy_groups *g) {
     return g->link && g->first_link && g->depth && g->uses && g->next && g->by_depth && g->slots;
 }
 
+/* A history is more than a cache holds: nodes to come are asked for ahead, then what they saved. */
+static void expect(const jpy_engine *e, uint32_t k) {
+    enum { NODE_AHEAD = 16, SAVED_AHEAD = 6, NODE_BYTES = 320, LINE = 64 };
+    if (k >= NODE_AHEAD) {
+        const char *n = (const char *)e->visits.data[e->order[k - NODE_AHEAD]].node;
+        for (int i = 0; i < NODE_BYTES; i += LINE)
+            __builtin_prefetch(n + i);
+    }
+    if (k < SAVED_AHEAD)
+        return;
+    jpy_node *n = e->visits.data[e->order[k - SAVED_AHEAD]].node;
+    const jpy_op_data *d = jpy_op_of(n);
+    for (unsigned i = 0; d && i < (unsigned)n->n_in + n->n_out; i++)
+        if (d->saved[i].kind == JANUS_KIND_TENSOR) {
+            __builtin_prefetch(d->saved[i].t);
+            __builtin_prefetch((const char *)d->saved[i].t - LINE); /* the storage of a small one */
+        }
+}
+
 /* Depths and links, earliest node first; false: not by groups. */
 static bool look(jpy_groups *g) {
     jpy_engine *e = g->e;
@@ -60,6 +79,7 @@ static bool look(jpy_groups *g) {
         uint32_t at = e->order[k], depth = 0;
         jpy_visit *v = &e->visits.data[at];
         jpy_node *n = v->node;
+        expect(e, k);
         if (!is_intact(n))
             return false;
         g->first_link[at] = links;

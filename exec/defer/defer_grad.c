@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running gradient rules by groups: see exec/defer/defer_grad.h; exec/defer/defer_rule.c writes them down. */
+/* Running gradient rules by groups: see exec/defer/defer_grad.h; exec/defer/defer_rule.c writes
+ * them down. */
 #include "config.h"
 
 #include "exec/defer/defer_grad.h"
 
 #include <string.h>
 
-#include "exec/schedule/acc.h"
 #include "exec/defer/defer_rule.h"
+#include "exec/schedule/acc.h"
 #include "exec/schedule/rows.h"
 #include "graph/base/status.h"
 

@@ -6,7 +6,8 @@
  * What a rule needs of a call are the elements that the tape kept and the cotangents that have
  * arrived; which of them there are, and which gradients are wanted, is part of the rule's key.
  * The gradient of an operand comes row by row, or as one sum over all rows in an accumulator
- * (exec/schedule/acc.h): a weight's gradient is then one product over everything that used the weight.
+ * (exec/schedule/acc.h): a weight's gradient is then one product over everything that used the
+ * weight.
  */
 #ifndef JN_EXEC_DEFER_GRAD_H
 #define JN_EXEC_DEFER_GRAD_H

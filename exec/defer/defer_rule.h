@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A gradient rule written down as a segment: what exec/defer/defer_rule.c makes and exec/defer/defer_grad.c
- * runs. */
+/* A gradient rule written down as a segment: what exec/defer/defer_rule.c makes and
+ * exec/defer/defer_grad.c runs. */
 #ifndef JN_EXEC_DEFER_RULE_H
 #define JN_EXEC_DEFER_RULE_H
 

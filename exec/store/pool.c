@@ -2,9 +2,10 @@
 /*
  * Free lists for small blocks.
  *
- * A class is a multiple of 64 bytes; a list is linked through the blocks' first word and holds at
- * most CAP blocks.  A thread's lists are emptied when it ends, through a pthread key whose only
- * purpose is that destructor.
+ * A class is a multiple of 64 bytes; a list is linked through the blocks' first word.  All
+ * lists of a thread hold at most MOST_BYTES: programs that record ops, or a tape, make tens of
+ * thousands of small blocks before they let go of any.  A thread's lists are emptied when it ends,
+ * through a pthread key whose only purpose is that destructor.
  */
 #include "exec/store/pool.h"
 
@@ -14,7 +15,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/status.h"
 
-enum { GRAIN = 64, CLASSES = JN_POOL_MAX / GRAIN, CAP = 1024 };
+enum { GRAIN = 64, CLASSES = JN_POOL_MAX / GRAIN, MOST_BYTES = 32 << 20 };
 
 typedef struct block {
     struct block *next;
@@ -22,8 +23,8 @@ typedef struct block {
 
 typedef struct pool {
     block *head[CLASSES];
-    uint32_t n[CLASSES];
-    int watched; /* the key's destructor is armed for this thread */
+    size_t bytes; /* in the lists */
+    int watched;  /* the key's destructor is armed for this thread */
 } pool;
 
 static _Thread_local pool local;
@@ -53,7 +54,8 @@ void *jn_pool_alloc(size_t size) {
     block *b = local.head[c - 1];
     if (JN_LIKELY(b != NULL)) {
         local.head[c - 1] = b->next;
-        local.n[c - 1]--;
+        __builtin_prefetch(b->next); /* which the next call reads; it may have left the cache */
+        local.bytes -= c * GRAIN;
         return b;
     }
     return jn_alloc_aligned(c * GRAIN);
@@ -65,7 +67,7 @@ void jn_pool_free(void *p, size_t size) {
     size_t c = (size + GRAIN - 1) / GRAIN;
     if (JN_UNLIKELY(c == 0))
         c = 1;
-    if (JN_UNLIKELY(c > CLASSES || local.n[c - 1] >= CAP)) {
+    if (JN_UNLIKELY(c > CLASSES || local.bytes >= MOST_BYTES)) {
         jn_free_aligned(p);
         return;
     }
@@ -74,7 +76,7 @@ void jn_pool_free(void *p, size_t size) {
     block *b = p;
     b->next = local.head[c - 1];
     local.head[c - 1] = b;
-    local.n[c - 1]++;
+    local.bytes += c * GRAIN;
 }
 
 void jn_pool_trim(void) {
@@ -84,6 +86,6 @@ void jn_pool_trim(void) {
             jn_free_aligned(b);
         }
         local.head[c] = NULL;
-        local.n[c] = 0;
     }
+    local.bytes = 0;
 }

@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-enum { JN_POOL_MAX = 2048 };
+enum { JN_POOL_MAX = 4096 };
 
 void *jn_pool_alloc(size_t size); /* uninitialised; NULL when out of memory */
 void jn_pool_free(void *p, size_t size);
