@@ -21,6 +21,7 @@ unit_tests = \
 	tests/unit/t_golden \
 	tests/unit/t_graph \
 	tests/unit/t_graph_threads \
+	tests/unit/t_model \
 	tests/unit/t_oom \
 	tests/unit/t_exec \
 	tests/unit/t_version \
