@@ -319,7 +319,8 @@ void jpy_engine_capture(jpy_engine *e, const jpy_visit *v) {
 
 /* The gradient collected so far for an operand, if it may be written; NULL: none, or it may not. */
 static janus_tensor *buffer_of(jpy_engine *e, jpy_edge edge) {
-    jpy_visit *v = e->create_graph ? NULL : jpy_engine_find(e, target_of(edge));
+    bool kept = e->create_graph || jn_eager_hook;
+    jpy_visit *v = kept ? NULL : jpy_engine_find(e, target_of(edge));
     if (!v)
         return NULL;
     const jpy_val *slot = &e->slots.data[v->slot + (v->node ? edge.index : 0)];

@@ -302,6 +302,17 @@ void jcv_tensor_backward(jcv *c, jcv_av *const *roots, jcv_av *const *seeds, uns
     for (unsigned i = 0; i < n_y; i++)
         if (!jcv_tracked_always(c, y[i]))
             jcv_refuse(c, "backward() of what requires grad on some paths only");
+    /* of gradients, the tape says which leaves get one */
+    bool by_tape = c->second_order && jcv_tape_knows(c, roots, n_y, NULL, 0);
+    if (by_tape) {
+        jcv_av **g = jcv_tape_grad(c, roots, seeds, n_y, leaf, n, true, false);
+        for (unsigned i = 0; i < n; i++)
+            if (g[i])
+                add_to_grad(c, leaf[i], jcv_tensor_val(c, g[i]->py));
+        if (!retain)
+            use_up(c, mark);
+        return;
+    }
     if (!retain)
         use_up(c, mark);
     jcv_node *b = jcv_backward_node(c, y, dy, n_y, x, n);

@@ -172,6 +172,7 @@ struct jcv {
     JN_VEC(jcv_val *) rounds; /* of loops, how many: numbers of this kind */
     jpy_tree *at;
     bool hook_refused, no_effects;
+    bool second_order;   /* gradients were made that have a history */
     bool any_freed;      /* some history was used up by backward() */
     uint32_t last_reach; /* backward.c */
     jcv_throw thrown;
@@ -277,6 +278,13 @@ PyObject *jcv_track(PyObject *proxy, bool tracked);
 /* backward() of tensors; seeds: their cotangents, NULL: 1.  Adds to the .grad of the leaves. */
 void jcv_tensor_backward(jcv *c, jcv_av *const *roots, jcv_av *const *seeds, unsigned n,
                          bool retain);
+/* Gradients of y (seeds: their cotangents, NULL: 1) with respect to x by the tape that the eager
+ * layer has of ops on proxies, op by op: which of them there are, and whether they require grad, is
+ * as CPython has it.  NULL for one that there is not. */
+jcv_av **jcv_tape_grad(jcv *c, jcv_av *const *y, jcv_av *const *seeds, unsigned n_y,
+                       jcv_av *const *x, unsigned n, bool retain, bool create);
+/* Whether the tape knows all of the history of y; `x`: where it ends. */
+bool jcv_tape_knows(jcv *c, jcv_av *const *y, unsigned n_y, jcv_av *const *x, unsigned n);
 /* Whether gradients of `y` flow to `x`. */
 bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x);
 /* Whether some of the history of `y` was used up; the history of y is used up from now on. */

@@ -130,6 +130,7 @@ void jcv_set_data(jcv *c, jcv_av *x, jcv_av *y) {
     if (!v)
         jcv_refuse(c, "out of memory");
     of->shared = true;
+    ((jpy_tensor *)x->py)->t->storage->version++; /* what the tape has saved is no more */
     r->data_of = of;
     hold(c, r, v);
 }

@@ -388,6 +388,15 @@ static janus_status note_saved(jcv *c, const jcv_node *by, const jn_eager_arg *i
     return JANUS_OK;
 }
 
+/* An operand of which a gradient rule looks at the dims only. */
+static jcv_val *type_alone(jcv *c, const jn_type *type) {
+    jcv_val *zero = jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0});
+    janus_full_attrs attrs = {
+        sizeof attrs, {type->dims, (size_t)type->rank}, (janus_dtype)type->dtype};
+    jcv_node *n = jcv_op_try(c, JN_OP(full), &zero, 1, &attrs);
+    return n ? &n->out[0] : NULL;
+}
+
 janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, const void *attrs,
                       janus_tensor **out, unsigned n_out, janus_tensor *into) {
     jcv *c = jcv_current;
@@ -420,7 +429,9 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
             break;
         }
         case JN_EAGER_LIKE:
-            st = jn_error(JANUS_UNSUPPORTED, "%s of a type alone", op->name);
+            vals[i] = c->image ? NULL : type_alone(c, in[i].like);
+            if (!vals[i])
+                st = jn_error(JANUS_UNSUPPORTED, "%s of a type alone", op->name);
             break;
         default:
             /* where the generator stands is the run's to know */
