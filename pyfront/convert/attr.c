@@ -114,6 +114,10 @@ static jcv_av *tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
     }
     if (!dt->tp_descr_get)
         return jcv_constant(c, d);
+    if (dt == &PyProperty_Type) {
+        jcv_args args = {.pos = &t, .n_pos = 1};
+        return jcv_call(c, jcv_constant(c, jcv_own(c, PyObject_GetAttrString(d, "fget"))), &args);
+    }
     jcv_av *shape = c->image && !strcmp(s, "shape") ? jcv_shape(c, t) : NULL;
     if (shape)
         return shape;

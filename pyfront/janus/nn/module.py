@@ -7,6 +7,7 @@ code; `_parameters`, `_buffers` and `_modules` hold the same objects once more, 
 registration.  Assigning, deleting and the `register_` methods keep the two equal; ModuleBase counts
 each such change, so that a graph can tell with one number that a model is as it was.
 """
+import collections
 import types
 
 from .. import _C
@@ -340,19 +341,10 @@ class Module(_C.ModuleBase):
         return f"{type(self).__name__}(\n" + "\n".join(body) + "\n)"
 
 
-class LoadResult(tuple):
+class LoadResult(collections.namedtuple("LoadResult", ("missing_keys", "unexpected_keys"))):
     """`(missing_keys, unexpected_keys)` by position and by name."""
 
-    def __new__(cls, missing_keys, unexpected_keys):
-        return super().__new__(cls, (missing_keys, unexpected_keys))
-
-    @property
-    def missing_keys(self):
-        return self[0]
-
-    @property
-    def unexpected_keys(self):
-        return self[1]
+    __slots__ = ()
 
     def __repr__(self):
         if not self[0] and not self[1]:
