@@ -72,6 +72,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/state.c \
 	pyfront/convert/subscript.c \
 	pyfront/convert/super.c \
+	pyfront/convert/tensor_attr.c \
 	pyfront/convert/text.c \
 	pyfront/convert/tracked.c \
 	pyfront/convert/staged.h \

@@ -663,6 +663,9 @@ jcv_av *jcv_getattr(jcv *c, jcv_av *o, PyObject *name);
 jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name); /* NULL: AttributeError */
 void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
 void jcv_delattr(jcv *c, jcv_av *o, PyObject *name);
+/* tensor_attr.c: of tensors */
+jcv_av *jcv_tensor_attr(jcv *c, jcv_av *t, PyObject *name);
+void jcv_set_tensor_attr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
 /* An attribute of a value whose type is not made in Python; NULL: there is none. */
 jcv_av *jcv_native_attr(jcv *c, jcv_av *o, PyObject *name);
 jcv_attr *jcv_find_attr(jcv *c, PyObject *o, PyObject *name);

@@ -378,12 +378,12 @@ static void finish_tensors(jcv *c, finishing *f) {
             v = v->node->in[0];
         x->slot = add_result(c, v);
         add_step(c, f, JPY_COMMIT_STORE, r->src->slot, NULL, x);
-        jpy_commit_step *step = &f->e->steps.data[f->e->steps.n - 1];
-        step->uncounted = r->wrote_uncounted && !r->wrote_counted;
-        if (step->uncounted && r->may_count)
+        bool uncounted = r->wrote_uncounted && !r->wrote_counted;
+        if (uncounted && r->may_count)
             jcv_refuse(c, "a tensor is written on some paths, and by way of .data");
-        if (when->kind != AV_PY)
-            step->when = add_result(c, jcv_number(c, when)) + 1;
+        uint32_t done = when->kind != AV_PY ? add_result(c, jcv_number(c, when)) + 1 : 0;
+        f->e->steps.data[f->e->steps.n - 1].uncounted = uncounted;
+        f->e->steps.data[f->e->steps.n - 1].when = done;
         if (!jn_vec_push(&f->e->guards.written, r->src->slot))
             jcv_refuse(c, "out of memory");
     }

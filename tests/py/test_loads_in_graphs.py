@@ -12,7 +12,7 @@ from test_leaf_writes import same
 PROPERTIES = [name for name in dir(janus.Tensor) if isinstance(getattr(janus.Tensor, name), property)]
 
 
-@pytest.mark.parametrize("name, shape", itertools.product(PROPERTIES, [(2, 3), (3, 3), (2, 3, 4)]))
+@pytest.mark.parametrize("name, shape", list(itertools.product(PROPERTIES, [(2, 3), (3, 3), (2, 3, 4)])))
 def test_properties_of_tensors(name, shape):
     def run(function):
         w, log = t(*shape, grad=True), []
@@ -50,8 +50,8 @@ def unpacked(r):
     return missing, unexpected
 
 
-@pytest.mark.parametrize("drop, add, strict, take", itertools.product(
-    [(), ("0.bias",), ("0.weight", "2.bias")], [(), ("more",)], [True, False], [all_of, by_place, by_name, unpacked]))
+@pytest.mark.parametrize("drop, add, strict, take", list(itertools.product(
+    [(), ("0.bias",), ("0.weight", "2.bias")], [(), ("more",)], [True, False], [all_of, by_place, by_name, unpacked])))
 def test_load_state_dict(drop, add, strict, take):
     def run(function):
         janus.manual_seed(3)

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attributes of tensors: what the eager layer's proxies say, .grad, and what the program has set.
+ */
+#include "pyfront/convert/convert.h"
+
+#include <string.h>
+
+/* What a proxy's .grad is attached to: the real tensor, or the proxy itself. */
+static PyObject *grad_owner(jcv *c, jcv_av *t) {
+    jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)t->py)->t);
+    return r->proxy && t->src ? r->proxy : t->py;
+}
+
+static jcv_av *tensor_grad(jcv *c, jcv_av *t) {
+    PyObject *owner = grad_owner(c, t);
+    jcv_attr *a = jcv_find_attr(c, owner, NULL);
+    if (a)
+        return c->slots.data[a->slot];
+    if (owner == t->py && jcv_of_several(jcv_rec_of(c, ((jpy_tensor *)t->py)->t)))
+        jcv_refuse(c, "the gradient of a tensor that may be one of several");
+    if (owner == t->py)
+        return jcv_none(c);
+    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_GRAD, t->src, NULL, NULL, 0);
+    PyObject *g;
+    if (jpy_tensor_grad((jpy_tensor *)owner, &g) < 0)
+        jcv_refuse_py(c);
+    jcv_av *v = jcv_wrap(c, g ? g : Py_None, s);
+    jcv_attr_slot(c, owner, NULL, t->src, v);
+    return v;
+}
+
+/* What the program has set on a tensor of its own; NULL: nothing. */
+static jcv_av *tensor_own_attr(jcv *c, jcv_av *t, PyObject *name, PyObject *d) {
+    jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)t->py)->t);
+    jpy_attr_how how;
+    Py_ssize_t offset;
+    bool has_dict = r->proxy && ((jpy_tensor *)r->proxy)->dict;
+    if (!r->proxy || !t->src || (d && !has_dict) || !jpy_attr_way(d, &how, &offset))
+        return NULL;
+    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, t->src, NULL, name, 0);
+    if (!s)
+        jcv_refuse(c, "out of memory");
+    s->how = how;
+    s->offset = offset;
+    PyObject *v = jpy_src_read(s, r->proxy, c->call);
+    if (v)
+        return jcv_wrap(c, v, s);
+    s->checks |= JPY_CHECK_ABSENT;
+    return NULL;
+}
+
+jcv_av *jcv_tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
+    const char *s = PyUnicode_AsUTF8(name);
+    if (!strcmp(s, "grad"))
+        return tensor_grad(c, t);
+    if (!strcmp(s, "data")) {
+        jcv_av *a = jcv_detach(c, t->py);
+        jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->uncounted = true;
+        return a;
+    }
+    if (!strcmp(s, "grad_fn") || !strcmp(s, "__dict__") || !strcmp(s, "_version"))
+        jcv_refuse(c, "the attribute %s of a tensor", s);
+    PyTypeObject *type = jcv_type_of(c, t);
+    PyObject *d = jcv_lookup_kind(c, type, name);
+    jcv_av *own = tensor_own_attr(c, t, name, d);
+    PyTypeObject *dt = d ? Py_TYPE(d) : NULL;
+    if (own || !d)
+        return own;
+    if (!strcmp(s, "__class__") && d == _PyType_Lookup(&PyBaseObject_Type, name))
+        return jcv_py(c, (PyObject *)type, NULL);
+    if (dt == &PyMethodDescr_Type || dt == &PyWrapperDescr_Type || PyFunction_Check(d)) {
+        jcv_av *m = jcv_new(c, AV_METHOD);
+        m->py = d;
+        m->self = t;
+        return m;
+    }
+    if (!dt->tp_descr_get)
+        return jcv_constant(c, d);
+    if (dt == &PyProperty_Type) {
+        jcv_args args = {.pos = &t, .n_pos = 1};
+        return jcv_call(c, jcv_constant(c, jcv_own(c, PyObject_GetAttrString(d, "fget"))), &args);
+    }
+    jcv_av *shape = c->image && !strcmp(s, "shape") ? jcv_shape(c, t) : NULL;
+    if (shape)
+        return shape;
+    if (dt != &PyGetSetDescr_Type && dt != &PyMemberDescr_Type && dt != jpy.op_type)
+        jcv_refuse(c, "the attribute %s of a tensor is made by a %s", s, dt->tp_name);
+    c->hook_refused = false;
+    if (!strcmp(s, "is_leaf") && jpy_tensor_tracked((jpy_tensor *)t->py) &&
+        jcv_of_several(jcv_rec_of(c, ((jpy_tensor *)t->py)->t)))
+        jcv_refuse(c, "is_leaf of a tensor that may be one of several");
+    PyObject *v = jcv_own(c, PyObject_GetAttr(t->py, name));
+    jcv_no_sizes(c, v);
+    return jcv_wrap(c, v, NULL);
+}
+
+void jcv_set_tensor_attr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
+    if (c->ctx->fn->kind == JCV_FUNC)
+        jcv_refuse(c, "an attribute of a tensor is set inside a recursion");
+    jcv_wrote(c);
+    if (PyUnicode_CompareWithASCIIString(name, "requires_grad") == 0 && jcv_is_const(v)) {
+        jcv_set_requires_grad(c, o, PyObject_IsTrue(jcv_const_object(c, v)) > 0);
+        return;
+    }
+    if (PyUnicode_CompareWithASCIIString(name, "data") == 0 && v->kind == AV_TENSOR) {
+        jcv_set_data(c, o, v);
+        return;
+    }
+    if (PyUnicode_CompareWithASCIIString(name, "grad") != 0)
+        jcv_refuse(c, "the attribute %s of a tensor is set", PyUnicode_AsUTF8(name));
+    if (!(v->kind == AV_TENSOR || (v->kind == AV_PY && v->py == Py_None)) ||
+        (v->kind == AV_TENSOR &&
+         !jcv_same_type(jcv_tensor_val(c, v->py)->type, jcv_tensor_val(c, o->py)->type)))
+        jcv_refuse(c, "this value as a gradient");
+    jcv_av *had = tensor_grad(c, o);
+    jcv_put(c, jcv_attr_slot(c, grad_owner(c, o), NULL, o->src, had), v);
+}
