@@ -114,6 +114,16 @@ static bool *dead_variables(jcv *c, const arm *arms, size_t n_slots) {
     return dead;
 }
 
+/* Whether a slot was made in an arm: what it held at first is a value of the arm, so nobody outside
+ * knows the slot. */
+static bool made_in_arm(const jcv *c, const jcv_ctx *outside, size_t slot) {
+    const jcv_av *first = c->slot_init.data[slot];
+    bool value = first->kind == AV_STACK || first->kind == AV_SCALAR || first->kind == AV_HOST;
+    for (const jcv_ctx *x = outside; x && value; x = x->parent)
+        value = first->val->ctx != x;
+    return value && first->val->ctx != c->main;
+}
+
 /* What is switched on one path or in one round only is not followed. */
 static void same_modes(jcv *c, const jcv_place *place) {
     if (jpy_no_grad_mode != place->no_grad || jpy_autocast_word != place->autocast)
@@ -190,6 +200,8 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
             continue;
         if (i >= before.n && jcv_is_place(c, i, place.ctx, &outer) && !outer)
             continue; /* of a tensor made in a branch */
+        if (i >= before.n && made_in_arm(c, place.ctx, i))
+            continue;
         if (i >= before.n && i >= arms[0].state.n && !outer)
             continue; /* made in the second branch: nothing outside knows it, but see attributes */
         if (!changed(c, before, i, a) && !changed(c, before, i, b))
