@@ -65,7 +65,9 @@ jcv_av *jcv_dummy(jcv *c, jcv_av *like) {
                              : type->dtype == JANUS_BOOL    ? JANUS_KIND_BOOL
                                                             : JANUS_KIND_INT,
                              zero);
-        return jcv_proxy_like(c, &jcv_op(c, JN_OP(full), &v, 1, &attrs)->out[0], false, like);
+        v = &jcv_op(c, JN_OP(full), &v, 1, &attrs)->out[0];
+        v->moot = true;
+        return jcv_proxy_like(c, v, false, like);
     }
     case AV_SCALAR:
         return jcv_scalar(c, jcv_scalar_const(c, like->val->type->kind, zero));

@@ -118,7 +118,7 @@ static bool certain_param(const jcv *c, const jcv_val *v) {
 static bool certain(jcv *c, jcv_val *v) {
     if (v->tracked == NOT_ASKED) {
         v->tracked = ON_ALL_PATHS;
-        bool r = v->node ? certain_result(c, v, v->node) : certain_param(c, v);
+        bool r = v->moot || (v->node ? certain_result(c, v, v->node) : certain_param(c, v));
         v->tracked = r ? ON_ALL_PATHS : NOT_ON_ALL;
     }
     return v->tracked == ON_ALL_PATHS;
