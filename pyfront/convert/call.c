@@ -106,6 +106,8 @@ static jcv_av **bind(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
             jcv_refuse(c, "an argument is missing");
         unsigned k = i + n_defaults - n_pos_params;
         v[i] = fr->func ? default_of(c, fr, fs, k) : closure->items[k];
+        if (v[i]->kind == AV_PY && v[i]->py == Py_None)
+            v[i] = jcv_none(c);
     }
     PyObject *kwd = fr->func ? PyFunction_GET_KW_DEFAULTS(fr->func) : NULL;
     for (unsigned i = n_pos_params; i < n; i++) {
@@ -202,6 +204,8 @@ static jcv_av *flatten(jcv *c, jcv_av *a, bool real, jcv_av **flat, unsigned *n)
             t->items[i] = flatten(c, a->items[i], real, flat, n);
         return t;
     }
+    if (real && a->kind == AV_PY && a->py == Py_None && !a->src)
+        return a; /* what is not given: the calls that give it are of another kind */
     if (*n == MAX_FLAT)
         jcv_refuse(c, "a call with very many arguments");
     jcv_av *leaf = jcv_new(c, AV_ITER);
