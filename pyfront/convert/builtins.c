@@ -372,6 +372,8 @@ jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name) 
     PyObject *kw = a->n_kw ? jcv_own(c, PyTuple_New(a->n_kw)) : NULL;
     for (unsigned i = 0; i < a->n_pos + a->n_kw; i++) {
         jcv_av *x = i < a->n_pos ? a->pos[i] : a->kw[i - a->n_pos];
+        if (x->kind == AV_HOST && jcv_host_type(c, x) == &PyUnicode_Type)
+            x = jcv_which_text(c, x);
         v[i] = jcv_const_object(c, x);
         if (!v[i])
             jcv_refuse(c, "%s() of %s", name, jcv_describe(x));

@@ -125,9 +125,10 @@ typedef struct jcv_fork {
     struct jcv_fork *next;
 } jcv_fork;
 
-typedef struct jcv_asked { /* what a statement forks on: a type, or (NULL) a length */
+typedef struct jcv_asked { /* what a statement forks on: a type, a string, or else a length */
     jcv_val *val;
     PyTypeObject *type;
+    PyObject *text;
     int64_t length;
 } jcv_asked;
 
@@ -500,6 +501,8 @@ jcv_out jcv_exec_forking(jcv *c, jpy_tree *statement, jcv_exec_fn exec);
 __attribute__((noreturn)) void jcv_ask_type(jcv *c, jcv_av *o);
 /* Of a list of several lengths, one of which is `length`; returns where nothing can be asked. */
 void jcv_ask_length(jcv *c, jcv_av *o, int64_t length);
+/* The constant that a string is, for what cannot be done with one that only the graph knows. */
+jcv_av *jcv_which_text(jcv *c, jcv_av *o);
 /* Whether a list is empty, where some that were seen are. */
 void jcv_ask_empty(jcv *c, jcv_av *o);
 /* dispatch.c: an attribute of an object that may be of several types */
@@ -535,6 +538,7 @@ jcv_av *jcv_found(jcv *c, jcv_av *a);
 /* Whether a condition holds here: 1, 0, or -1: not known.  The other one says so. */
 int jcv_holds(jcv *c, const jcv_val *cond);
 void jcv_now_known(jcv *c, jcv_ctx *x, jcv_val *cond, bool holds);
+void jcv_take_known(jcv_ctx *to, jcv_ctx *from);
 
 /* sample.c: what the real objects that a host value stood for say */
 PyObject *jcv_samples(jcv *c, jcv_av *a);

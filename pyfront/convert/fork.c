@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Forks: a statement that needs to know what only the graph knows, the type of an object or the
- * length of a list, of which some were seen.
+ * Forks: a statement that needs to know what only the graph knows, the type of an object,
+ * the length of a list or which string it is, of which some were seen.
  *
  * The statement is run on trial.  Where it asks, the trial is taken back, and a branch of the graph
  * decides: in one arm the object is of the first kind, in the other it is of the others.  Where
@@ -51,7 +51,7 @@ static void learnt(jcv *c) {
 }
 
 /* Leaves for the handler of the statement that runs. */
-static void ask(jcv *c, jcv_val *v, PyTypeObject *type, int64_t length) {
+static void ask(jcv *c, jcv_asked asked) {
     const jpy_tree *s = c->running;
     if (!s)
         return;
@@ -60,23 +60,27 @@ static void ask(jcv *c, jcv_val *v, PyTypeObject *type, int64_t length) {
         if (!f)
             jcv_refuse(c, "out of memory");
         f->statement = s;
+        f->rest = s->kind == JPY_IF || s->kind == JPY_FOR || s->kind == JPY_WHILE ||
+                  s->kind == JPY_MATCH; /* one arm may leave where the other does not */
         f->next = c->forks;
         c->forks = f;
         learnt(c);
     }
-    c->asked = (jcv_asked){v, type, length};
+    c->asked = asked;
     jcv_throw_now(c, THROW_FORK);
 }
 
 void jcv_ask_type(jcv *c, jcv_av *o) {
     PyObject *all = jcv_types_of(c, o);
-    ask(c, o->val, (PyTypeObject *)PyList_GET_ITEM(all, 0), 0);
+    ask(c, (jcv_asked){.val = o->val, .type = (PyTypeObject *)PyList_GET_ITEM(all, 0)});
     jcv_refuse(c, "objects of several types (%s, %s)",
                ((PyTypeObject *)PyList_GET_ITEM(all, 0))->tp_name,
                ((PyTypeObject *)PyList_GET_ITEM(all, 1))->tp_name);
 }
 
-void jcv_ask_length(jcv *c, jcv_av *o, int64_t length) { ask(c, o->val, NULL, length); }
+void jcv_ask_length(jcv *c, jcv_av *o, int64_t length) {
+    ask(c, (jcv_asked){.val = o->val, .length = length});
+}
 
 void jcv_ask_empty(jcv *c, jcv_av *o) {
     bool empty = false, some = false;
@@ -89,7 +93,23 @@ void jcv_ask_empty(jcv *c, jcv_av *o) {
         some = some || Py_SIZE(s);
     }
     if (empty && some)
-        ask(c, o->val, NULL, 0);
+        ask(c, (jcv_asked){.val = o->val});
+}
+
+jcv_av *jcv_which_text(jcv *c, jcv_av *o) {
+    enum { MAX_TEXTS = 24 };
+    PyObject *samples = jcv_samples(c, o), *texts = jcv_own(c, PySet_New(samples));
+    if (!PyList_GET_SIZE(samples))
+        jcv_throw_now(c, THROW_DEAD);
+    jcv_av *first = jcv_py(c, PyList_GET_ITEM(samples, 0), NULL);
+    if (PySet_GET_SIZE(texts) > MAX_TEXTS)
+        jcv_refuse(c, "very many strings");
+    if (PySet_GET_SIZE(texts) > 1) {
+        ask(c, (jcv_asked){.val = o->val, .text = first->py});
+        jcv_refuse(c, "strings that only the graph knows");
+    }
+    jcv_assert(c, jcv_host_among(c, o, &first, 1), "a string is one that was seen");
+    return first;
 }
 
 /* What was asked about, as it is before the statement; NULL: it is made by it. */
@@ -124,6 +144,17 @@ typedef struct forking {
 
 static jcv_out run(jcv *c, forking *f);
 
+/* The nodes of a trial, and what it found out. */
+static void splice(jcv *c, jcv_ctx *trial) {
+    jcv_splice(c, trial);
+    for (jcv_narrow *x = trial->narrowed, *next; x; x = next) {
+        next = x->next;
+        x->next = c->ctx->narrowed;
+        c->ctx->narrowed = x;
+    }
+    jcv_take_known(c->ctx, trial);
+}
+
 static jcv_out forked_arm(jcv *c, void *user, int arm) {
     (void)arm;
     return run(c, user);
@@ -147,7 +178,7 @@ static jcv_out run(jcv *c, forking *f) {
     c->handler = h.up;
     c->ctx = place.ctx;
     if (!thrown) {
-        jcv_splice(c, trial);
+        splice(c, trial);
         return out;
     }
     if (c->thrown != THROW_FORK)
@@ -164,10 +195,15 @@ static jcv_out run(jcv *c, forking *f) {
     jcv_av *o = plain ? before_it(c, asked.val) : NULL;
     if (!o || c->writes != writes || ++f->depth > MAX_FORKS)
         jcv_refuse(c, "a statement that depends on %s",
-                   asked.type ? "types of objects" : "lengths of lists");
+                   asked.type   ? "types of objects"
+                   : asked.text ? "strings of objects"
+                                : "lengths of lists");
     jcv_val *in[2], *cond;
     if (asked.type) {
         cond = jcv_type_is(c, o, asked.type);
+    } else if (asked.text) {
+        jcv_av *text = jcv_py(c, asked.text, NULL);
+        cond = jcv_host_among(c, o, &text, 1);
     } else {
         in[0] = jcv_host_len(c, o);
         in[1] = jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = asked.length});

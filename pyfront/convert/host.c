@@ -383,7 +383,9 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
         m->text = jn_arena_strdup(&c->arena, PyUnicode_AsUTF8(name));
         return m;
     }
-    if (t == &PyTuple_Type || t == &PyUnicode_Type)
+    if (t == &PyUnicode_Type)
+        return jcv_getattr(c, jcv_which_text(c, o), name);
+    if (t == &PyTuple_Type)
         jcv_refuse(c, "a method of %s read while the graph runs", t->tp_name);
     if (!jcv_generic_attrs(t))
         jcv_refuse(c, "%s reads attributes in its own way", t->tp_name);

@@ -113,6 +113,15 @@ void jcv_now_known(jcv *c, jcv_ctx *x, jcv_val *cond, bool holds) {
     x->known = k;
 }
 
+void jcv_take_known(jcv_ctx *to, jcv_ctx *from) {
+    for (jcv_known *x = from->known, *next; x; x = next) {
+        next = x->next;
+        x->next = to->known;
+        to->known = x;
+    }
+    from->known = NULL;
+}
+
 int jcv_holds(jcv *c, const jcv_val *cond) {
     bool want = true;
     cond = bare(cond, &want);

@@ -391,6 +391,8 @@ static jcv_av *graph_slice(jcv *c, jcv_av *o, jcv_av *i) {
 jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     jcv_av **items;
     unsigned n;
+    if (o->kind == AV_HOST && jcv_host_type(c, o) == &PyUnicode_Type)
+        return jcv_getitem(c, jcv_which_text(c, o), i);
     jcv_av *part = graph_slice(c, o, i);
     if (part)
         return part;

@@ -34,8 +34,8 @@ typedef enum jcv_kind {
                    list; tree, frame: a generator expression over items[0], or a generator
                    function; val: how many */
     AV_STACK,   /* val: rows of a list of unknown length; n: tracked */
-    AV_SUM,     /* self, or the int 0 when val is false: the sum of terms that may be none; items[0]:
-                   what it goes over */
+    AV_SUM,     /* self, or the int 0 when val is false: the sum of terms that may be none;
+                   items[0]: what it goes over */
     AV_CHOICE,  /* items: key, value, ...; self: the object of the graph that selects; text: how */
     AV_DATA,    /* what a tensor holds: val; n: it requires grad (place.c) */
     AV_SUPER,   /* super(): py: the class, self: the instance (super.c) */

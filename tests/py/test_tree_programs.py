@@ -445,3 +445,62 @@ TYPES = {f.__name__: f for f in (by_type_name, by_table, by_class_name)}
 @pytest.mark.parametrize("way", TYPES)
 def test_forks_on_types(way, verify):
     compare(TYPES[way], verify, True, 0.5)
+
+
+# ---- strings of nodes, what is not given, and what is returned early --------------------------------------------
+
+
+class Op:
+    count = 0
+
+    def __init__(self, name, *kids):
+        self.name, self.kids = name, kids
+        self.id = Op.count
+        Op.count += 1
+
+
+def dag(rng, depth):
+    if depth == 0 or rng.random() < 0.2:
+        return Op("row%d" % rng.randrange(3))
+    name = rng.choice(["neg_1", "add_2", "mul_2"])
+    return Op(name, *[dag(rng, depth - 1) for _ in range(int(name[-1]))])
+
+
+def by_string(op, m):
+    """Parts of a string, and numbers made of them."""
+    if op.name.startswith("row"):
+        return janus.tanh(m.table[int(op.name[-1])])
+    kind, arity = op.name.split("_")
+    parts = [by_string(k, m) for k in op.kids[: int(arity)]]
+    if kind == "neg":
+        return -parts[0]
+    return parts[0] + parts[1] if kind == "add" else parts[0] * parts[1]
+
+
+def by_default(op, m, scale=None):
+    """An argument that inner calls give."""
+    h = janus.tanh(m.table[len(op.kids)])
+    for k in op.kids:
+        h = h + by_default(k, m, 0.5 if scale is None else scale * 0.5)
+    return h if scale is None else h * scale
+
+
+def by_early_return(op, m):
+    """A loop that is left from inside."""
+    h = janus.zeros(DIM)
+    for k in op.kids:
+        x = janus.tanh(m.table[len(k.kids)] + h)
+        if k.name.startswith("row"):
+            return x
+        h = h + x
+    return h + m.weight[0]
+
+
+STRINGS = {f.__name__: f for f in (by_string, by_default, by_early_return)}
+
+
+@pytest.mark.parametrize("verify", ["never", "always"])
+@pytest.mark.parametrize("way", STRINGS)
+def test_strings_and_defaults(way, verify):
+    rng = random.Random(6)
+    compare(STRINGS[way], verify, True, 0.4, [dag(rng, rng.randint(0, 4)) for _ in range(60)])
