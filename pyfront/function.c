@@ -359,6 +359,8 @@ static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nar
         return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
     if (f->rest)
         return resting_call(f, args, nargsf, kwnames);
+    if (JN_UNLIKELY(f->unasked))
+        return jpy_regions_unasked(f, args, nargsf, kwnames);
     Py_ssize_t n_pos = PyVectorcall_NARGS(nargsf);
     Py_ssize_t n = n_pos + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
     PyObject *few[FEW + 1], **held = few; /* one before them is the callee's to use */
@@ -404,6 +406,7 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(f->history);
     Py_VISIT(f->skeleton);
     Py_VISIT(f->regions);
+    Py_VISIT(f->callees);
     for (size_t i = 0; i < f->entries.n; i++)
         Py_VISIT((PyObject *)f->entries.data[i]);
     Py_VISIT((PyObject *)f->timed);
@@ -429,6 +432,7 @@ static int function_clear(PyObject *self) {
     Py_CLEAR(f->skeleton);
     Py_CLEAR(f->skeleton_of);
     Py_CLEAR(f->regions);
+    Py_CLEAR(f->callees);
     return 0;
 }
 
@@ -614,6 +618,7 @@ static PyObject *function_clear_entries(PyObject *self, PyObject *unused) {
     f->next_try = f->backoff = f->rest = f->rest_length = 0;
     Py_CLEAR(f->skeleton);
     Py_CLEAR(f->regions);
+    Py_CLEAR(f->callees);
     Py_CLEAR(f->plan);
     Py_RETURN_NONE;
 }

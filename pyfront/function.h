@@ -49,6 +49,8 @@ typedef struct jpy_function {
     PyObject *skeleton;    /* what CPython runs in place of the callable */
     PyObject *skeleton_of; /* the code it was made of */
     PyObject *regions;     /* dict of its regions */
+    PyObject *callees;     /* dict: functions that the skeleton calls -> their Functions, or None */
+    unsigned unasked;      /* it was made for a skeleton: calls in which it has to run an op */
     jpy_entry *timed;      /* of a region: CPython runs the statements, and is timed for it */
     int64_t timed_since;
     JN_VEC(jpy_entry *) entries;

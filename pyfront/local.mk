@@ -113,6 +113,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/print.c \
 	pyfront/print.h \
 	pyfront/report.c \
+	pyfront/region/callee.c \
 	pyfront/region/histories.c \
 	pyfront/region/region.c \
 	pyfront/region/region.h \

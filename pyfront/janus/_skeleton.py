@@ -16,12 +16,16 @@ and for the converter the text of a function of the live-ins that returns the li
 Both are made inside the tree of the whole file, so that names mean what they mean there, and have the positions
 of the user's text.  What is added has names that are no identifiers.
 
+What CPython's statements call is asked for: `.regions[-2](callee)(arguments)`.  A function of the program is then
+decorated, too, if it works with tensors (pyfront/region/callee.c).
+
 Which statements are CPython's is learnt from conversions: where one is refused, the statement becomes CPython's
 (of a compound one its head: what is in it is grouped again).
 """
 import __future__
 
 import ast
+import builtins
 import copy
 import linecache
 import types
@@ -42,6 +46,7 @@ _WORK = (ast.Call, ast.BinOp, ast.UnaryOp, ast.AugAssign, ast.Compare, ast.Subsc
 _LOOPS = (ast.For, ast.While)
 _TRIES = tuple(t for t in (ast.Try, getattr(ast, "TryStar", None)) if t)
 _MAX_SPLITS = 64
+_METHODS = {n for t in (_C.Tensor, list, dict, set, str) for n in dir(t)}  # of what is no function of the program
 
 _plans = {}  # id of a code object -> its Plan (which keeps it), or None
 
@@ -154,7 +159,7 @@ class Plan:
         return []
 
     def make(self):
-        """(code of the skeleton, [Region text]); None: there is no region."""
+        """(code of the skeleton, [Region text]); None: there is nothing in it."""
         if self.made is None or self.made[0] != self.version:
             self.made = self.version, *(_Maker(self).make() or (None, []))
         return self.made[1:]
@@ -167,6 +172,30 @@ class Text:
     def __init__(self, name, within, key, node, in_class):
         self.name, self.within, self.key, self.node, self.in_class = name, within, (within, key), node, in_class
         self.code = None
+
+
+class Callees(ast.NodeTransformer):
+    """Calls of what may be a function of the program ask for it.  Not in functions that are made."""
+
+    any = False
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        f = node.func
+        if isinstance(f, ast.Attribute):
+            known = not isinstance(f.value, ast.Name) or f.attr in _METHODS
+        else:
+            known = not isinstance(f, ast.Name) or f.id == "super" or hasattr(builtins, f.id)
+        if not known:
+            ask = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(-2), ast.Load())
+            node.func = placed(ast.Call(ask, [f], []), f)
+            self.any = True
+        return node
+
+    def _scope(self, node):
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _scope
 
 
 class _Maker:
@@ -194,7 +223,9 @@ class _Maker:
         names = [a.arg for a in args.posonlyargs + args.args + args.kwonlyargs]
         names += [a.arg for a in (args.vararg, args.kwarg) if a]
         made = self.block(body, set(names), None, set())
-        if not self.texts:
+        callees = Callees()
+        made = [callees.visit(s) for s in made]
+        if not self.texts and not callees.any:
             return None
         self.node.body = head + made
         args.kwonlyargs.append(ast.arg(REGIONS))
@@ -357,13 +388,13 @@ class _Maker:
         return ast.If(asked, [told], [])
 
 
-def dress(function, plan, regions, make):
-    """The skeleton of a function, None: it has no region.  regions: those it had, by place, is brought up to date;
-    make(function of a region, its places): a new one."""
+def dress(function, plan, regions, make, callee):
+    """The skeleton of a function, None: it has no region and calls nothing.  regions: those it had, by place, is
+    brought up to date; make(function of a region, its places): a new one; callee(f): what is called for f."""
     code, texts = plan.make()
     for gone in set(regions) - {t.key for t in texts}:
         del regions[gone]
-    if not texts:
+    if not code:
         return None
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
     for t in texts:
@@ -377,5 +408,5 @@ def dress(function, plan, regions, make):
                                   function.__closure__)
     skeleton.__qualname__, skeleton.__module__ = function.__qualname__, function.__module__
     skeleton.__kwdefaults__ = dict(function.__kwdefaults__ or {})
-    skeleton.__kwdefaults__[REGIONS] = (*(regions[t.key] for t in texts), UnboundLocalError)
+    skeleton.__kwdefaults__[REGIONS] = (*(regions[t.key] for t in texts), callee, UnboundLocalError)
     return skeleton

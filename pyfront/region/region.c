@@ -106,9 +106,12 @@ static PyMethodDef make_def = {"_make", make_region, METH_VARARGS, NULL};
 /* Makes the skeleton of f anew. */
 static int dress(jpy_function *f, PyObject *function) {
     PyObject *make = PyCFunction_New(&make_def, (PyObject *)f);
-    PyObject *skeleton =
-        make ? helper("dress", Py_BuildValue("(OOOO)", function, f->plan, f->regions, make)) : NULL;
+    PyObject *callee = make ? jpy_regions_callee(f) : NULL, *skeleton = NULL;
+    if (callee)
+        skeleton =
+            helper("dress", Py_BuildValue("(OOOOO)", function, f->plan, f->regions, make, callee));
     Py_XDECREF(make);
+    Py_XDECREF(callee);
     if (skeleton == Py_None) {
         Py_CLEAR(f->skeleton);
         Py_DECREF(skeleton);

@@ -22,6 +22,12 @@ void jpy_regions_refused(jpy_function *f);
 /* A skeleton has returned `result` (stolen; NULL: raised) from statements of a region that are
  * compared (jpy_shadow_open), which therefore end with it.  Returns the result. */
 PyObject *jpy_regions_ended(PyObject *result);
+/* callee.c: what a skeleton of f asks for what it calls; new reference, NULL: raised. */
+PyObject *jpy_regions_callee(jpy_function *f);
+/* A call of a Function that was made for a skeleton, of which is not known whether it works with
+ * tensors (f->unasked); as a vectorcall. */
+PyObject *jpy_regions_unasked(jpy_function *f, PyObject *const *args, size_t nargsf,
+                              PyObject *kwnames);
 /* How many regions f has; how often they ran as graphs. */
 size_t jpy_regions_count(const jpy_function *f, uint64_t *out_hits);
 /* Adds what became of them to a list of lines; -1: exception set. */

@@ -679,3 +679,90 @@ def test_collection_goes_on_after_what_was_compared():
             pass
         assert gc.isenabled()
         assert janus.function(lambda v: v + 1)(t(2)) is not None
+
+
+# ---- what CPython's statements call
+
+def train_batch(net, opt, x, y, log=None):
+    opt.zero_grad()
+    loss = ((net(x) - y) ** 2).mean()
+    loss.backward()
+    opt.step()
+    if log is not None:
+        log.append(clock())
+    return {"loss": loss.item()}
+
+
+def shown_as(number):
+    return f"{number:.3f}"
+
+
+class Trainer:
+    def __init__(self, seconds):
+        self.net, self.seconds = Net(), seconds
+        self.opt = janus.optim.SGD(self.net.parameters(), lr=0.1, momentum=0.9)
+
+    def evaluate(self, x):
+        if x.numel() > 12:
+            raise ValueError("large")
+        return self.net(x).sum()
+
+    def batch(self, x, y):
+        return train_batch(self.net, self.opt, x, y, self.seconds)
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_functions_that_an_epoch_calls(timed):
+    def main(function, log):
+        trainer = Trainer([] if timed else None)
+
+        @function
+        def epoch(n):
+            start, total, losses = clock(), 0.0, []
+            for i in range(4):
+                x, y = t(3, 4, seed=i), t(3, 2, seed=i)
+                total += trainer.batch(x, y)["loss"]
+                losses.append(train_batch(trainer.net, trainer.opt, x, y)["loss"])
+            values = [trainer.evaluate(t(n % 3 + 1, 4, seed=k)).item() for k in range(2)]
+            best = min(train_batch(trainer.net, trainer.opt, x, y)["loss"] for x, y in [(t(3, 4), t(3, 2))])
+            try:
+                trainer.evaluate(t(4 if n == 6 else 3, 4))
+            except ValueError as e:
+                log([(s.name, s.lineno) for s in traceback.extract_tb(e.__traceback__)])
+            print("epoch", n, shown_as(total), start > 0)
+            return total, losses, values, best
+
+        for n in range(9):
+            log(epoch(n), trainer.net)
+
+    want = harness.run(main, lambda f: f)
+    recorder = harness.Recorder(regions=True, measure=False)
+    harness.compare("epoch", want, harness.run(main, recorder), False)
+    stats = recorder.made[0].stats()
+    assert stats["op_share"] > 0.4, janus.explain(recorder.made[0])
+
+
+def test_callees_that_are_no_functions_of_the_program_are_called_as_they_are():
+    seen = []
+
+    class Callable:
+        def __call__(self, x):
+            return x + 1
+
+    made = Callable()
+
+    @janus.function(regions=True, verify="never", measure=False)
+    def f(x, g):
+        clock()
+        for h in (g, made, clock, Callable, len):
+            clock()
+            seen.append(h)
+        clock()
+        return made(x), g(x), shown_as(1.0)
+
+    for i in range(9):
+        inner = (lambda k: lambda v: v * k)(i)
+        a, b, c = f(t(2), inner)
+        assert seen[-5] is inner and c == "1.000"
+        assert b.tolist() == (t(2) * i).tolist()
+    assert f.stats()["imperative"] == 9
