@@ -13,6 +13,7 @@ libjanus_all_la_SOURCES += \
 	exec/device/dev_streams.c \
 	exec/device/dev_trace.c \
 	exec/device/device.c \
+	exec/eager/copy.c \
 	exec/eager/eager.c \
 	exec/eager/eager_call.c \
 	exec/eager/recipe.c \
@@ -41,15 +42,19 @@ libjanus_all_la_SOURCES += \
 	exec/schedule/branch.c \
 	exec/schedule/dev_group.c \
 	exec/schedule/dev_rows.c \
+	exec/schedule/dev_flush.c \
 	exec/schedule/early.c \
 	exec/schedule/flush.c \
 	exec/schedule/group.c \
+	exec/schedule/item.c \
 	exec/schedule/lanes.c \
 	exec/schedule/late.c \
 	exec/schedule/levels.c \
 	exec/schedule/order.c \
 	exec/schedule/rows.c \
 	exec/schedule/tile.c \
+	exec/state/clock.c \
+	exec/state/future.c \
 	exec/state/mem.c \
 	exec/state/shape.c \
 	exec/store/par.c \
@@ -77,6 +82,7 @@ noinst_HEADERS += \
 	exec/device/dev_streams.h \
 	exec/device/dev_trace.h \
 	exec/device/device.h \
+	exec/eager/copy.h \
 	exec/eager/eager.h \
 	exec/eager/eager_call.h \
 	exec/eager/recipe.h \

@@ -79,9 +79,16 @@ void jn_call_kind_release(jn_call_kind *k) {
 /* ---- deferrals ----------------------------------------------------------------------------------
  */
 
+static janus_status settle(jn_storage *s);
+
+static void start(void) {
+    watch_forks();
+    jn_storage_settle = settle;
+}
+
 jn_deferral *jn_deferral_new(const jn_deferral_options *o) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
+    pthread_once(&once, start);
     jn_deferral *d = jn_calloc(1, sizeof *d);
     if (!d)
         return NULL;
@@ -319,7 +326,7 @@ janus_status jn_deferral_flush(jn_deferral *d) {
     return st;
 }
 
-janus_status jn_deferral_settle(jn_storage *s) {
+static janus_status settle(jn_storage *s) {
     pthread_mutex_lock(&lock);
     jn_deferral *d = s->state == JN_STORAGE_PENDING ? ((jn_deferred_call *)s->user)->deferral
                      : s->state == JN_STORAGE_LENT  ? s->user

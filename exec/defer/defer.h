@@ -81,8 +81,6 @@ janus_status jn_deferral_record(jn_deferral *d, jn_call_kind *k, const jn_deferr
                                 janus_tensor **out, bool *recorded);
 /* Runs all that is recorded.  If it fails (out of memory) all stays recorded. */
 janus_status jn_deferral_flush(jn_deferral *d);
-/* Runs what is recorded by the deferral that a PENDING or LENT storage belongs to. */
-janus_status jn_deferral_settle(jn_storage *s);
 /* Whether each op is to run alone, and about how many bytes may wait. */
 bool jn_deferral_exact(const jn_deferral *d);
 size_t jn_deferral_bytes(const jn_deferral *d);

@@ -92,32 +92,16 @@ static janus_status take(jn_device *d, size_t bytes, jn_pinned **out) {
     return JANUS_OK;
 }
 
-janus_status jn_tensor_pin(jn_device *d, janus_tensor *t, janus_tensor **out) {
-    janus_tensor *dense, *y;
+janus_status jn_pinned_tensor(jn_device *d, janus_dtype dtype, int rank, const int64_t *dims,
+                              janus_tensor **out) {
     jn_pinned *p;
-    if (t->storage->device)
-        return jn_error(JANUS_DEVICE,
-                        "pin_memory: the tensor is on %s, only memory of the host "
-                        "can be pinned",
-                        t->storage->device->name);
-    size_t bytes = (size_t)t->numel * jn_dtype_size((janus_dtype)t->dtype);
-    JN_TRY(jn_tensor_contiguous(t, &dense));
-    char *from;
-    janus_status st = jn_tensor_data(dense, &from);
-    if (st == JANUS_OK)
-        st = take(d, bytes, &p);
-    if (st == JANUS_OK) {
-        st = janus_tensor_wrap((janus_dtype)t->dtype, t->rank, t->dims, NULL, p->data, come_back, p,
-                               &y);
-        if (st != JANUS_OK)
-            come_back(p);
-    }
-    if (st == JANUS_OK) {
-        if (bytes)
-            memcpy(p->data, from, bytes);
-        *out = y;
-    }
-    janus_tensor_release(dense);
+    size_t bytes = jn_dtype_size(dtype);
+    for (int i = 0; i < rank; i++)
+        bytes *= (size_t)dims[i];
+    JN_TRY(take(d, bytes, &p));
+    janus_status st = janus_tensor_wrap(dtype, rank, dims, NULL, p->data, come_back, p, out);
+    if (st != JANUS_OK)
+        come_back(p);
     return st;
 }
 

@@ -34,6 +34,18 @@ struct jn_task;
 
 typedef struct jn_schedule jn_schedule;
 
+/* A flush seen before. */
+typedef struct jn_seen {
+    struct jn_seen *next;
+    uint64_t *key;
+    size_t n_key;
+    uint32_t n_ext;
+    char **addr; /* where its memory from outside was last */
+    bool *moves; /* it has been elsewhere before */
+    uint32_t rest;
+    const struct jn_planset *owner;
+} jn_seen;
+
 typedef struct jn_schedule_stats {
     uint64_t captures, replays, busy, evicted; /* made; runs of them; held when wanted; gone */
     uint64_t refused;                          /* flushes that could not be captured */
@@ -52,9 +64,9 @@ struct jn_schedule {
     struct jn_device *d;
     jn_captures captures, rows; /* of flushes; of groups of rows */
     bool on, single,
-        branches;          /* branches: the driver has conditional nodes (exec/schedule/branch.h) */
-    pthread_mutex_t lock;  /* of what follows */
-    struct jn_seen *first; /* used last first */
+        branches;         /* branches: the driver has conditional nodes (exec/schedule/branch.h) */
+    pthread_mutex_t lock; /* of what follows */
+    jn_seen *first;       /* used last first */
     uint32_t n_seen;
     jn_schedule_stats stats;
     pthread_mutex_t recording; /* one capture at a time; of the streams */
@@ -66,9 +78,7 @@ struct jn_schedule {
 
 janus_status jn_schedule_new(struct jn_device *d, jn_schedule **out);
 void jn_schedule_free(jn_schedule *s);
-/* Runs n pending tasks, linked in issue order. */
-janus_status jn_schedule_flush(struct jn_run *r, struct jn_task **task, uint32_t n,
-                               uint32_t max_level);
+void jn_seen_free(jn_seen *p);
 /* The plan set is freed: nothing of its flushes is kept. */
 void jn_schedule_forget(jn_schedule *s, const struct jn_planset *set);
 /* Records a planned trace into a pool; *out is held. */

@@ -12,7 +12,6 @@
 #define JN_EXEC_DEVICE_H
 
 #include "exec/device/dev_pool.h"
-#include "exec/eager/eager.h"
 #include "exec/store/tensor.h"
 
 enum { JN_DEV_WORDS = 1024 }; /* device words for flags of launches between two looks at them */
@@ -64,25 +63,15 @@ janus_status jn_device_named(const char *name, jn_device **out);
 /* New row-major tensor on the device, uninitialised. */
 janus_status jn_dev_tensor(jn_device *d, janus_dtype dtype, int rank, const int64_t *dims,
                            janus_tensor **out);
-/* The same elements, row-major, on `to` (NULL: in host memory); `t` itself retained when it is
- * there already, which a copy is not. */
-janus_status jn_tensor_to(janus_tensor *t, jn_device *to, bool copy, janus_tensor **out);
-/* jn_tensor_to; with `non_blocking` a copy out of pinned memory may happen later, in stream order.
- */
-janus_status jn_tensor_send(janus_tensor *t, jn_device *to, bool copy, bool non_blocking,
-                            janus_tensor **out);
-/* A copy of a host tensor in pinned memory (exec/device/dev_pinned.c), which may be written to by
- * the host once what was sent from it has arrived. */
-janus_status jn_tensor_pin(jn_device *d, janus_tensor *t, janus_tensor **out);
+/* A row-major host tensor in pinned memory (exec/device/dev_pinned.c), uninitialised, which may be
+ * written to by the host once what was sent from it has arrived. */
+janus_status jn_pinned_tensor(jn_device *d, janus_dtype dtype, int rank, const int64_t *dims,
+                              janus_tensor **out);
 bool jn_tensor_is_pinned(const janus_tensor *t);
 /* After a copy from `from` was put on the stream: its memory stays until that has happened; `wait`:
  * it has happened. */
 janus_status jn_dev_sent(jn_device *d, const janus_tensor *from, bool wait);
 void jn_dev_pinned_done(jn_device *d);
-/* jn_tensor_copy and jn_tensor_contiguous where a device is involved. */
-janus_status jn_dev_tensor_copy(janus_tensor *dst, janus_tensor *src);
-janus_status jn_dev_clone(janus_tensor *t, janus_tensor **out);
-
 /* Plain bytes; host sides that are not pinned may be reused when the call returns, and reads of the
  * host have happened. */
 janus_status jn_dev_upload(jn_device *d, void *to, const void *from, size_t bytes);
@@ -100,10 +89,5 @@ janus_status jn_dev_launch(jn_device *d, const jn_op *op, jn_kernel_fn kernel, j
 janus_status jn_dev_flags(jn_device *d);
 /* The kernel of an op; NULL: none for this signature. */
 jn_kernel_fn jn_dev_select(const jn_device *d, const jn_sig *sig);
-
-/* The device of the operands, NULL for the host; an error where they differ.  0-d host tensors may
- * accompany device tensors, and so may indices. */
-janus_status jn_dev_of_args(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
-                            const janus_tensor *dst, jn_device **out);
 
 #endif

@@ -6,6 +6,7 @@
 #ifndef JN_EXEC_EAGER_H
 #define JN_EXEC_EAGER_H
 
+#include "exec/eager/copy.h"
 #include "exec/store/tensor.h"
 
 /* Kinds beside janus_kind: a type without data, for LIKE operands; the number that a tensor of one

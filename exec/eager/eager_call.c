@@ -7,6 +7,7 @@
 #include "exec/eager/eager_call.h"
 
 #include "graph/base/alloc.h"
+#include "ops/op_ids.h"
 
 static int64_t *dims_of(jn_infer *c, unsigned rank) {
     jn_call *k = c->user;
@@ -200,4 +201,29 @@ janus_status jn_call_flag_error(const jn_op *op, uint32_t flags) {
     if (flags & JN_KFLAG_MEMORY)
         return jn_error(JANUS_NO_MEMORY, "%s: out of memory", op->name);
     return jn_error(JANUS_ARITHMETIC, "%s: integer overflow", op->name);
+}
+
+janus_status jn_dev_of_args(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
+                            const janus_tensor *dst, jn_device **out) {
+    jn_device *found = dst ? dst->storage->device : NULL;
+    bool none = !dst;
+    for (unsigned i = 0; i < n_in && !found; i++)
+        if (in[i].kind == JANUS_KIND_TENSOR) {
+            found = in[i].t->storage->device;
+            none = false;
+        }
+    if (none)
+        found = jn_dev_for_new;
+    *out = found;
+    unsigned first_index = op->id == JN_OP_ID_index ? 1 : op->id == JN_OP_ID_index_put ? 2 : n_in;
+    for (unsigned i = 0; i < n_in && i < first_index && found; i++)
+        if (in[i].kind == JANUS_KIND_TENSOR && in[i].t->storage->device != found &&
+            in[i].t->rank > 0)
+            return jn_error(JANUS_DEVICE,
+                            "expected all tensors to be on the same device, but found at least two "
+                            "devices, cuda and cpu (operand %u)",
+                            i);
+    return dst && found && dst->storage->device != found
+               ? jn_error(JANUS_DEVICE, "in place: the tensor is on cpu, the operands are on cuda")
+               : JANUS_OK;
 }

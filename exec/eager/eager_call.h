@@ -59,4 +59,9 @@ janus_status jn_call_straighten(jn_call *k, const jn_eager_arg *in);
 /* The error that a kernel's flags stand for. */
 janus_status jn_call_flag_error(const jn_op *op, uint32_t flags);
 
+/* The device of the operands, NULL for the host; an error where they differ.  0-d host tensors may
+ * accompany device tensors, and so may indices. */
+janus_status jn_dev_of_args(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
+                            const janus_tensor *dst, jn_device **out);
+
 #endif

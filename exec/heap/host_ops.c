@@ -106,16 +106,6 @@ jn_effects jn_host_effects(const jn_host_call *c) {
 /* ---- boxes --------------------------------------------------------------------------------------
  */
 
-jn_box jn_box_now(jn_box b) {
-    const jn_future *f = b.kind & JN_KIND_LATER ? jn_future_last(b.v.p) : NULL;
-    if (!f || !f->done)
-        return b;
-    b = (jn_box){b.kind & ~JN_KIND_LATER, f->v};
-    if (b.kind == JANUS_KIND_OBJECT && jn_box_of(b.v.p) && !jn_birth_of(b.v.p))
-        return jn_box_now(*jn_box_of(b.v.p));
-    return b;
-}
-
 static janus_status box(jn_run *r, jn_box b, jn_slot *out) {
     b = jn_box_now(b);
     if (b.kind == JANUS_KIND_OBJECT) {

@@ -12,6 +12,7 @@
 #include <uthash.h>
 
 #include "exec/device/device.h"
+#include "exec/eager/copy.h"
 #include "exec/heap/overlay.h"
 #include "exec/schedule/late.h"
 #include "exec/schedule/rows.h"

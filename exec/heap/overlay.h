@@ -11,32 +11,6 @@
 
 #include "exec/state/run_internal.h"
 
-/* A list, tuple or dict made by host.new.  A slot refers to it as to any box. */
-typedef struct jn_birth {
-    jn_box box; /* kind JN_KIND_BIRTH */
-    uint8_t what;
-    uint32_t n;
-    jn_box *items;     /* of a tuple */
-    janus_object real; /* NULL: it does not outlive the run */
-    bool outlives;
-    uint32_t entries; /* of the log, linked while it is looked through (exec/heap/escape.c) */
-} jn_birth;
-
-enum { /* kinds of boxes that are no janus_kind */
-       JN_KIND_BIRTH = 64,
-       JN_KIND_ABSENT = 65, /* a location whose value was deleted */
-       JN_KIND_LATER = 256  /* added: v.p is a future of what is there */
-};
-
-/* What a box is now: a future that is done is its value. */
-jn_box jn_box_now(jn_box b);
-
-/* NULL: an object of the embedding program. */
-static inline jn_birth *jn_birth_of(janus_object o) {
-    jn_box *b = jn_box_of(o);
-    return b && (int)b->kind == JN_KIND_BIRTH ? (jn_birth *)(void *)b : NULL;
-}
-
 janus_status jn_ov_length(jn_run *r, janus_object o, int64_t *out);
 /* Reads: JANUS_NOT_FOUND where there is nothing. */
 janus_status jn_ov_get_attr(jn_run *r, janus_object o, int64_t key, jn_box *out);

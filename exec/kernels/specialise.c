@@ -11,7 +11,6 @@
 
 #include "exec/kernels/variant.h"
 #include "exec/plan/plan_internal.h"
-#include "exec/schedule/branch.h"
 #include "exec/state/plan.h"
 #include "graph/base/status.h"
 #include "ops/op_ids.h"
@@ -271,7 +270,7 @@ static janus_status specialise(spec *s, const jn_shape *const *in, const int64_t
         if (seg->scalars[i].shape)
             inst->scalars[i] = scalars[i];
     if (seg->branch)
-        return jn_branch_specialise(inst, s->set);
+        return seg->specialise(inst, s->set);
     for (uint32_t i = 0; i < seg->n_nodes; i++) {
         const jn_segnode *n = &seg->nodes[i];
         if (n->acc < 0) {

@@ -68,6 +68,7 @@ janus_status jn_planset_take(const janus_module *m, jn_planset **out) {
         if (!s)
             return JN_NO_MEMORY();
         s->module = m;
+        s->plan_of = jn_plan_get;
         jn_arena_init(&s->arena, 0);
         jn_arena_init(&s->shapes.arena, 0);
         s->plans = jn_arena_zalloc(&s->arena, (2 * m->subs.n + 1) * sizeof *s->plans);

@@ -378,6 +378,7 @@ janus_status jn_pb_decide(jn_builder *b, jn_scope *s, const jn_node *n, size_t *
     br->sub[0] = n->subs[0];
     br->sub[1] = n->subs[1];
     m.seg->branch = br;
+    m.seg->specialise = jn_branch_specialise;
     JN_TRY(operands(&m, n, br));
     JN_TRY(results(&m, n, br));
     m.seg->id = (uint32_t)b->plan->set->segments.n;

@@ -18,8 +18,6 @@
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 
-bool jn_op_named(const jn_op *op, const char *name) { return strcmp(op->name, name) == 0; }
-
 bool jn_const_bits(const jn_node *n, int64_t *out) {
     if (!n->op || n->op->id != JN_OP_ID_s_const)
         return false;

@@ -24,7 +24,6 @@ bool jn_is_tensor_node(const jn_node *n);
 static inline bool jn_is_row_step(const jn_cut *c, size_t node) {
     return c->seg[node] != JN_NO_SEG && c->seg[node] & JN_ROW_STEP;
 }
-bool jn_op_named(const jn_op *op, const char *name);
 /* An integer attribute; 0: the op has none of this name. */
 int64_t jn_int_attr(const jn_node *n, const char *name);
 /* The value of a scalar constant node; false if it is none. */

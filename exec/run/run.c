@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "exec/device/device.h"
@@ -18,7 +17,7 @@
 #include "graph/base/log.h"
 #include "graph/base/status.h"
 
-enum { POLL_NS = 50 * 1000 * 1000, COLLECT_BYTES = 512 << 20 };
+enum { COLLECT_BYTES = 512 << 20 };
 
 static janus_status device_of(const char *name, jn_device_kind *out, jn_device **dev) {
     if (!name || strcmp(name, "cpu") == 0)
@@ -35,38 +34,6 @@ static janus_status device_of(const char *name, jn_device_kind *out, jn_device *
 static size_t default_ceiling(void) {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     return pages > 0 && size > 0 ? (size_t)pages / 2 * (size_t)size : SIZE_MAX;
-}
-
-int64_t jn_run_clock(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-janus_status jn_run_poll(jn_run *r) {
-    if (!r->host.poll)
-        return JANUS_OK;
-    int64_t now = jn_run_clock();
-    if (now < r->next_poll_ns)
-        return JANUS_OK;
-    r->next_poll_ns = now + POLL_NS;
-    bool away = r->away;
-    if (away)
-        jn_run_enter(r);
-    janus_status st = r->host.poll(r->options.host_ctx);
-    if (away)
-        jn_run_leave(r);
-    return st;
-}
-
-void jn_run_leave(jn_run *r) {
-    r->away = true;
-    r->host.leave(r->options.host_ctx);
-}
-
-void jn_run_enter(jn_run *r) {
-    r->away = false;
-    r->host.enter(r->options.host_ctx);
 }
 
 static janus_status init(jn_run *r, const janus_run_options *o) {

@@ -39,7 +39,7 @@ static void mark_shapes(jn_segment *seg, const jn_segment *inner) {
 static janus_status prepare(jn_segment *seg, jn_planset *set) {
     jn_branch *br = seg->branch;
     for (int i = 0; i < 2 && !br->ready; i++) {
-        JN_TRY(jn_plan_get(set, br->sub[i], false, &br->plan[i]));
+        JN_TRY(set->plan_of(set, br->sub[i], false, &br->plan[i]));
         for (size_t k = 0; k < br->plan[i]->n_code; k++) {
             const jn_instr *in = &br->plan[i]->code[k];
             jn_opcode op = jn_opcode_of(in);

@@ -13,6 +13,7 @@
 
 #include "exec/device/dev_schedule.h"
 #include "exec/device/device.h"
+#include "exec/eager/copy.h"
 #include "exec/schedule/early.h"
 #include "exec/schedule/rows.h"
 #include "exec/state/run_internal.h"

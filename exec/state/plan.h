@@ -15,8 +15,14 @@
 #ifndef JN_EXEC_PLAN_H
 #define JN_EXEC_PLAN_H
 
+#include <string.h>
+
 #include "exec/state/segment.h"
 #include "graph/graph.h"
+
+static inline bool jn_op_named(const jn_op *op, const char *name) {
+    return strcmp(op->name, name) == 0;
+}
 
 typedef struct jn_plan jn_plan;
 typedef struct jn_planset jn_planset;
@@ -185,6 +191,8 @@ enum { JN_SEGMENT_LISTS = 256, JN_BOUND_SHAPES = 8 };
 /* All plans of a module for one run at a time. */
 struct jn_planset {
     const janus_module *module;
+    /* The compiled plan of a SubGraph. */
+    janus_status (*plan_of)(jn_planset *s, const jn_subgraph *sub, bool saved, jn_plan **out);
     jn_arena arena;
     jn_plan *plans; /* [2 * sub index + saved] */
     JN_VEC(jn_segment *) segments;

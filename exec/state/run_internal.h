@@ -123,15 +123,16 @@ struct jn_run {
 
 /* exec/strand/host.c: runs the host strand from the entry to its end. */
 janus_status jn_host_run(jn_run *r, const jn_slot *args);
-/* exec/strand/host.c: the element of a one-element tensor, as a scalar of this kind. */
+/* exec/schedule/item.c: the element of a one-element tensor, as a scalar of this kind. */
 janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out);
-/* exec/run/run.c: lets the caller's poll cancel the run, at most every 50 ms; on the run's thread.
+/* exec/state/clock.c: lets the caller's poll cancel the run, at most every 50 ms; on the run's
+ * thread.
  */
 janus_status jn_run_poll(jn_run *r);
 /* The embedding program's lock, around long tensor work (host.leave and host.enter). */
 void jn_run_leave(jn_run *r);
 void jn_run_enter(jn_run *r);
-/* exec/run/run.c: nanoseconds on the monotonic clock. */
+/* exec/state/clock.c: nanoseconds on the monotonic clock. */
 int64_t jn_run_clock(void);
 /* exec/schedule/flush.c: executes every pending task. */
 janus_status jn_flush(jn_run *r);
@@ -139,6 +140,8 @@ janus_status jn_flush(jn_run *r);
 janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level);
 /* exec/schedule/group.c: memory for a result or a sum: the run's, or a trace's; NULL: none. */
 char *jn_run_memory(jn_run *r, size_t bytes);
+/* exec/schedule/dev_flush.c: runs n pending tasks, linked in issue order. */
+janus_status jn_schedule_flush(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level);
 /* exec/schedule/flush.c: appends a task of this segment for the frame. */
 janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots);
 /* exec/strand/collect.c: frees what no frame from `top` up can reach; only between two
@@ -218,6 +221,32 @@ janus_status jn_overlay_each(jn_run *r, janus_status (*fn)(void *arg, jn_box *b)
 /* The box behind a tagged object pointer; NULL: a plain object. */
 static inline jn_box *jn_box_of(void *p) {
     return (uintptr_t)p & 1 ? (jn_box *)((uintptr_t)p & ~(uintptr_t)1) : NULL;
+}
+
+/* A list, tuple or dict made by host.new.  A slot refers to it as to any box. */
+typedef struct jn_birth {
+    jn_box box; /* kind JN_KIND_BIRTH */
+    uint8_t what;
+    uint32_t n;
+    jn_box *items;     /* of a tuple */
+    janus_object real; /* NULL: it does not outlive the run */
+    bool outlives;
+    uint32_t entries; /* of the log, linked while it is looked through (exec/heap/escape.c) */
+} jn_birth;
+
+enum { /* kinds of boxes that are no janus_kind */
+       JN_KIND_BIRTH = 64,
+       JN_KIND_ABSENT = 65, /* a location whose value was deleted */
+       JN_KIND_LATER = 256  /* added: v.p is a future of what is there */
+};
+
+/* What a box is now: a future that is done is its value. */
+jn_box jn_box_now(jn_box b);
+
+/* NULL: an object of the embedding program. */
+static inline jn_birth *jn_birth_of(janus_object o) {
+    jn_box *b = jn_box_of(o);
+    return b && (int)b->kind == JN_KIND_BIRTH ? (jn_birth *)(void *)b : NULL;
 }
 
 #endif

@@ -67,6 +67,7 @@ typedef struct jn_segscalar {
 } jn_segscalar;
 
 struct jn_seginst;
+struct jn_planset;
 typedef struct jn_segment {
     uint32_t id;
     uint32_t n_nodes, n_inputs, n_scalars, n_accs, n_outputs, n_values;
@@ -78,6 +79,8 @@ typedef struct jn_segment {
     jn_src *output;           /* NODE sources */
     struct jn_seginst *insts; /* list, most recent first */
     uint32_t n_insts;
+    /* Its shapes, where it has a branch. */
+    janus_status (*specialise)(struct jn_seginst *inst, struct jn_planset *set);
     struct jn_branch *branch; /* it has no nodes: exec/schedule/branch.h; or NULL */
     struct jn_segment *twin;  /* does the same on other slots: its specialisations serve; or NULL */
     struct jn_segment *next;  /* with this hash, in the plan set */
@@ -105,7 +108,6 @@ typedef struct jn_bucket {
     uint32_t n;
 } jn_bucket;
 
-struct jn_planset;
 struct jn_variant;
 typedef struct jn_seginst {
     struct jn_seginst *next;

@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#include "exec/device/device.h"
 #include "exec/store/par.h"
 #include "exec/store/pool.h"
 #include "graph/base/alloc.h"
@@ -310,8 +309,7 @@ void jn_copy_bytes(void *to, const void *from, size_t bytes) {
         jn_parallel_for((int64_t)((bytes + COPY_UNIT - 1) / COPY_UNIT), 1, copy_range, &c);
 }
 
-/* Same dtype, same dims, no overlap, both ready. */
-static void copy_plain(janus_tensor *dst, const janus_tensor *src) {
+void jn_tensor_copy_elements(janus_tensor *dst, const janus_tensor *src) {
     if (dst->numel == 0)
         return;
     size_t size = jn_dtype_size((janus_dtype)dst->dtype);
@@ -340,25 +338,6 @@ static void copy_plain(janus_tensor *dst, const janus_tensor *src) {
         if (i < 0)
             return;
     }
-}
-
-static janus_status clone_plain(janus_tensor *t, janus_tensor **out) {
-    if (JN_UNLIKELY(t->storage->device != NULL))
-        return jn_dev_clone(t, out);
-    char *p;
-    JN_TRY(jn_tensor_data(t, &p));
-    JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, out));
-    copy_plain(*out, t);
-    return JANUS_OK;
-}
-
-janus_status jn_tensor_contiguous(janus_tensor *t, janus_tensor **out) {
-    if (t->contiguous) {
-        janus_tensor_retain(t);
-        *out = t;
-        return JANUS_OK;
-    }
-    return clone_plain(t, out);
 }
 
 void jn_tensor_extent(const janus_tensor *t, const char **lo, const char **hi) {
@@ -400,54 +379,6 @@ bool jn_tensor_same_view(const janus_tensor *a, const janus_tensor *b) {
         if (a->dims[i] != b->dims[i] || (a->dims[i] > 1 && a->strides[i] != b->strides[i]))
             return false;
     return true;
-}
-
-janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src) {
-    if (JN_UNLIKELY(dst->storage->device || src->storage->device))
-        return jn_dev_tensor_copy(dst, src);
-    if (dst->rank != src->rank || memcmp(dst->dims, src->dims, (size_t)dst->rank * sizeof(int64_t)))
-        return jn_error(JANUS_SHAPE, "copy: the tensors have different shapes");
-    char *p;
-    JN_TRY(jn_tensor_data(dst, &p));
-    JN_TRY(jn_tensor_data(src, &p));
-    if (dst->dtype != src->dtype) {
-        janus_tensor *same;
-        JN_TRY(jn_tensor_cast(src, (janus_dtype)dst->dtype, &same));
-        copy_plain(dst, same);
-        janus_tensor_release(same);
-        return JANUS_OK;
-    }
-    if (!jn_tensor_overlap(dst, src)) {
-        copy_plain(dst, src);
-        return JANUS_OK;
-    }
-    if (jn_tensor_same_view(dst, src))
-        return JANUS_OK;
-    janus_tensor *apart;
-    JN_TRY(clone_plain(src, &apart));
-    copy_plain(dst, apart);
-    janus_tensor_release(apart);
-    return JANUS_OK;
-}
-
-janus_status jn_tensor_ready_copy(janus_tensor *dst, janus_tensor *src, janus_tensor **out) {
-    char *p;
-    if (dst->storage->device || src->storage->device) {
-        janus_tensor_retain(src);
-        *out = src;
-        return JANUS_OK;
-    }
-    if (dst->rank != src->rank || memcmp(dst->dims, src->dims, (size_t)dst->rank * sizeof(int64_t)))
-        return jn_error(JANUS_SHAPE, "copy: the tensors have different shapes");
-    JN_TRY(jn_tensor_data(dst, &p));
-    JN_TRY(jn_tensor_data(src, &p));
-    if (dst->dtype != src->dtype)
-        return jn_tensor_cast(src, (janus_dtype)dst->dtype, out);
-    if (jn_tensor_overlap(dst, src) && !jn_tensor_same_view(dst, src))
-        return clone_plain(src, out);
-    janus_tensor_retain(src);
-    *out = src;
-    return JANUS_OK;
 }
 
 /* ---- the public face ----------------------------------------------------------------------------

@@ -57,6 +57,9 @@ struct janus_tensor {
 janus_status jn_tensor_settle(janus_tensor *t);
 /* Whether this thread has asked for elements of a proxy; set here, cleared by who wants to know. */
 extern _Thread_local bool jn_proxy_asked;
+/* What computes the elements of PENDING storages and waits for the readers of LENT ones: set by who
+ * makes such storages (exec/defer/), before the first of them. */
+extern janus_status (*jn_storage_settle)(jn_storage *s);
 /* Its first element, to read and write; a device tensor's is an address there. */
 static inline janus_status jn_tensor_data(janus_tensor *t, char **out) {
     if (JN_UNLIKELY(t->storage->state != JN_STORAGE_READY))
@@ -132,18 +135,8 @@ janus_status jn_tensor_alias(janus_tensor *base, int rank, const int64_t *dims,
 janus_status jn_tensor_over(janus_dtype dtype, int rank, const int64_t *dims,
                             const int64_t *strides, void *data, void (*release)(void *user),
                             void *user, janus_tensor **out_tensor);
-/* Same elements, row-major: `t` itself retained when it is, else a copy. */
-janus_status jn_tensor_contiguous(janus_tensor *t, janus_tensor **out);
-/* Copies elements (same dims, any strides, dtype cast as in `cast`). */
-janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src);
-/* What to give jn_tensor_copy() for `src` so that it cannot fail, a new reference: src itself, or
- * its elements cast or in other memory.  On a device copies may fail all the same. */
-janus_status jn_tensor_ready_copy(janus_tensor *dst, janus_tensor *src, janus_tensor **out);
-/* The same elements with these strides (>= 0; those of equal elements may be 0): in memory of its
- * own, or `t`'s where only strides of sizes 1 differ. */
-janus_status jn_tensor_restride(janus_tensor *t, const int64_t *strides, janus_tensor **out);
-/* New row-major tensor with the elements converted (exec/eager/eager.c). */
-janus_status jn_tensor_cast(janus_tensor *t, janus_dtype dtype, janus_tensor **out);
+/* Copies elements: same dtype and dims, no overlap, both in host memory and ready. */
+void jn_tensor_copy_elements(janus_tensor *dst, const janus_tensor *src);
 /* The same bytes elsewhere; a large block on all threads. */
 void jn_copy_bytes(void *to, const void *from, size_t bytes);
 /* The bytes that a tensor touches, as a half-open range. */

@@ -10,11 +10,11 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "exec/defer/defer.h"
 #include "exec/store/tensor.h"
 #include "exec/store/tensor_rows.h"
 
 _Thread_local bool jn_proxy_asked;
+janus_status (*jn_storage_settle)(jn_storage *s);
 jn_storage jn_storage_of_cells = {.refs = 1};
 char jn_exported;
 
@@ -26,7 +26,7 @@ janus_status jn_tensor_settle(janus_tensor *t) {
         return jn_tensor_fill(t);
     case JN_STORAGE_PENDING:
     case JN_STORAGE_LENT:
-        return jn_deferral_settle(t->storage);
+        return jn_storage_settle(t->storage);
     case JN_STORAGE_PROXY:
         break;
     }
@@ -40,28 +40,6 @@ int64_t jn_tensor_distance(const janus_tensor *from, const janus_tensor *to) {
 
 int64_t jn_tensor_offset(const janus_tensor *t) {
     return (t->raw - (char *)t->storage->raw) / (int64_t)jn_dtype_size((janus_dtype)t->dtype);
-}
-
-janus_status jn_tensor_restride(janus_tensor *t, const int64_t *strides, janus_tensor **out) {
-    int64_t span = 1;
-    bool same = true;
-    for (int i = 0; i < t->rank; i++) {
-        same = same && (t->dims[i] == 1 || t->strides[i] == strides[i]);
-        span += t->dims[i] > 1 ? (t->dims[i] - 1) * strides[i] : 0;
-    }
-    if (same || t->numel == 0)
-        return jn_tensor_view(t, t->rank, t->dims, strides, 0, out);
-    janus_tensor *memory, *view;
-    JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, 1, &span, &memory));
-    janus_status st = jn_tensor_view(memory, t->rank, t->dims, strides, 0, &view);
-    janus_tensor_release(memory);
-    JN_TRY(st);
-    st = jn_tensor_copy(view, t);
-    if (st != JANUS_OK)
-        janus_tensor_release(view);
-    else
-        *out = view;
-    return st;
 }
 
 enum { NOWHERE_BYTES = 1 << 16 };

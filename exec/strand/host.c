@@ -29,59 +29,6 @@ static janus_status overflow(const jn_run *r, const jn_frame *f, const jn_instr 
                     f->plan->sub->name, n && n->loc.file ? n->loc.file : "?", n ? n->loc.line : 0);
 }
 
-/* ---- tensor values the host strand needs
- * ---------------------------------------------------------- */
-
-janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out) {
-    if (!v)
-        return jn_error(JANUS_INTERNAL, "item of an absent tensor");
-    if (v->shape->numel != 1)
-        return jn_error(JANUS_SHAPE, "item: expected a tensor of one element, got %lld",
-                        (long long)v->shape->numel);
-    JN_TRY(jn_tval_force(r, v));
-    double f = 0;
-    int64_t i = 0, here;
-    jn_tval copy = *v;
-    if (JN_UNLIKELY(r->dev != NULL)) {
-        JN_TRY(jn_dev_download(r->dev, &here, v->data, v->shape->bytes));
-        copy.data = (char *)&here;
-        v = &copy;
-    }
-    if (r->device != JN_DEVICE_NULL)
-        switch (v->shape->dtype) {
-        case JANUS_F32:
-            f = *(const float *)v->data;
-            break;
-        case JANUS_F64:
-            f = *(const double *)v->data;
-            break;
-        case JANUS_I32:
-            i = *(const int32_t *)v->data;
-            break;
-        case JANUS_I64:
-            i = *(const int64_t *)v->data;
-            break;
-        case JANUS_BOOL:
-        case JANUS_U8:
-            i = *(const uint8_t *)v->data;
-            break;
-        default: {
-            jn_view half = {v->data, NULL, NULL, 0, v->shape->dtype, true};
-            f = jn_load_f(&half, 0);
-        }
-        }
-    bool is_float = jn_dtype_is_float(v->shape->dtype);
-    if (kind == JANUS_KIND_FLOAT)
-        out->f = is_float ? f : (double)i;
-    else if (kind == JANUS_KIND_BOOL)
-        out->i = is_float ? f != 0 : i != 0;
-    else if (is_float && !(f >= -9223372036854775808.0 && f < 9223372036854775808.0))
-        return jn_error(JANUS_ARITHMETIC, "item: %g does not fit an int", f);
-    else
-        out->i = is_float ? (int64_t)f : i;
-    return JANUS_OK;
-}
-
 static janus_status draw(jn_run *r, const jn_draw *d, const jn_slot *slots, jn_slot *offset,
                          jn_slot *seed) {
     int64_t n = d->numel >= 0 ? d->numel : slots[d->like].t->shape->numel;

@@ -24,26 +24,8 @@ jn_future *jn_future_new(jn_run *r) {
     return f;
 }
 
-void jn_future_release(jn_run *r, jn_future *f) {
-    while (f && --f->refs == 0) {
-        jn_future *same = f->same;
-        f->same = r->strand.free_futures;
-        r->strand.free_futures = f;
-        f = same;
-    }
-}
-
 /* ---- slots --------------------------------------------------------------------------------------
  */
-
-static bool marked(const jn_async *a, uint32_t i) {
-    return a && a->n && (a->bits[i >> 6] >> (i & 63) & 1);
-}
-
-static void unmark(jn_async *a, uint32_t i) {
-    a->bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
-    a->n--;
-}
 
 static janus_status mark(jn_run *r, jn_cells c, uint32_t i, jn_future *f) {
     JN_TRY(jn_async_of(r, c));
@@ -53,7 +35,7 @@ static janus_status mark(jn_run *r, jn_cells c, uint32_t i, jn_future *f) {
         a->next = r->strand.dirty;
         r->strand.dirty = a;
     }
-    if (!marked(a, i)) {
+    if (!jn_cell_marked(a, i)) {
         a->bits[i >> 6] |= (uint64_t)1 << (i & 63);
         a->n++;
     }
@@ -73,27 +55,6 @@ janus_status jn_async_of(jn_run *r, jn_cells c) {
     return JANUS_OK;
 }
 
-/* A future that another stands for is skipped for good. */
-static jn_future *look_up(jn_run *r, jn_async *a, uint32_t i) {
-    jn_future *f = a->slot[i].p, *last = jn_future_last(f);
-    if (last->done) {
-        a->slot[i] = last->v;
-        unmark(a, i);
-        jn_future_release(r, f);
-        return NULL;
-    }
-    if (last != f) {
-        last->refs++;
-        a->slot[i].p = last;
-        jn_future_release(r, f);
-    }
-    return last;
-}
-
-jn_future *jn_pending(jn_run *r, jn_cells c, uint32_t i) {
-    return i != JN_NO_SLOT && marked(*c.async, i) ? look_up(r, *c.async, i) : NULL;
-}
-
 janus_status jn_promise(jn_run *r, jn_cells c, uint32_t i, jn_future **out) {
     jn_future *f = jn_future_new(r);
     if (!f)
@@ -108,8 +69,8 @@ janus_status jn_cell_copy(jn_run *r, jn_cells from, uint32_t k, jn_cells to, uin
     jn_future *f = jn_pending(r, from, k);
     if (f)
         f->refs++;
-    if (marked(*to.async, i)) {
-        unmark(*to.async, i);
+    if (jn_cell_marked(*to.async, i)) {
+        jn_cell_unmark(*to.async, i);
         jn_future_release(r, to.slot[i].p);
     }
     if (f)
@@ -123,8 +84,8 @@ void jn_cells_forget(jn_run *r, jn_cells c) {
     if (!a)
         return;
     for (uint32_t i = 0; a->n; i++)
-        if (marked(a, i)) {
-            unmark(a, i);
+        if (jn_cell_marked(a, i)) {
+            jn_cell_unmark(a, i);
             jn_future_release(r, a->slot[i].p);
         }
 }
@@ -382,8 +343,7 @@ void jn_settle(jn_run *r) {
     jn_strand *s = &r->strand;
     for (jn_async *a = s->dirty; a; a = a->next) {
         for (uint32_t i = 0; a->n && i < a->n_slots; i++)
-            if (marked(a, i))
-                (void)look_up(r, a, i);
+            (void)jn_pending(r, (jn_cells){a->slot, &a, a->n_slots}, i);
         a->listed = false;
     }
     s->dirty = NULL;

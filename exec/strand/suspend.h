@@ -115,6 +115,16 @@ static inline jn_cells jn_loop_cells(jn_loop_state *s) {
     return (jn_cells){s->carried, &s->async, s->cap};
 }
 
+/* Whether slot i holds a future. */
+static inline bool jn_cell_marked(const jn_async *a, uint32_t i) {
+    return a && a->n && (a->bits[i >> 6] >> (i & 63) & 1);
+}
+/* It does no more. */
+static inline void jn_cell_unmark(jn_async *a, uint32_t i) {
+    a->bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
+    a->n--;
+}
+
 /* Makes the record beside the slots. */
 janus_status jn_async_of(jn_run *r, jn_cells c);
 /* The future in a slot; NULL: the slot has its value (now). */
