@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "exec/store/par.h"
+#include "exec/store/store.h"
 #include "graph/base/alloc.h"
 #include "graph/base/arena.h"
 #include "ops/attrs.h"

@@ -85,12 +85,16 @@ noinst_HEADERS += \
 	exec/eager/copy.h \
 	exec/eager/eager.h \
 	exec/eager/eager_call.h \
+	exec/eager/now.h \
 	exec/eager/recipe.h \
+	exec/heap/heap.h \
 	exec/heap/overlay.h \
 	exec/heap/wire.h \
-	exec/kernels/variant.h \
+	exec/kernels/kernels.h \
 	exec/model/model.h \
+	exec/plan/plan.h \
 	exec/plan/plan_internal.h \
+	exec/plan/watch.h \
 	exec/run/run.h \
 	exec/schedule/acc.h \
 	exec/schedule/branch.h \
@@ -99,17 +103,23 @@ noinst_HEADERS += \
 	exec/schedule/group.h \
 	exec/schedule/late.h \
 	exec/schedule/rows.h \
+	exec/schedule/schedule.h \
+	exec/state/effects.h \
+	exec/state/future.h \
 	exec/state/plan.h \
-	exec/state/run_internal.h \
 	exec/state/segment.h \
+	exec/state/state.h \
 	exec/state/task.h \
+	exec/state/values.h \
 	exec/store/par.h \
 	exec/store/pool.h \
 	exec/store/profile.h \
 	exec/store/rng.h \
+	exec/store/store.h \
 	exec/store/tensor.h \
 	exec/store/tensor_rows.h \
 	exec/strand/effects.h \
 	exec/strand/host.h \
+	exec/strand/strand.h \
 	exec/strand/suspend.h \
 	$(NULL)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "exec/run/run.h"
-#include "exec/store/tensor_rows.h"
+#include "exec/store/store.h"
 #include "graph/base/log.h"
 #include "graph/base/status.h"
 #include "pyfront/away.h"

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "exec/store/tensor_rows.h"
+#include "exec/store/store.h"
 #include "pyfront/commit.h"
 #include "pyfront/host_py.h"
 #include "pyfront/print.h"

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "exec/store/tensor_rows.h"
+#include "exec/store/store.h"
 #include "graph/graph_internal.h"
 #include "ops/op_ids.h"
 #include "pyfront/entry.h"

@@ -10,11 +10,11 @@
  */
 #include "pyfront/external.h"
 
-#include "exec/store/tensor_rows.h"
+#include "exec/store/store.h"
 
 #include <string.h>
 
-#include "exec/state/task.h"
+#include "exec/run/run.h"
 #include "pyfront/autocast.h"
 #include "pyfront/host_py.h"
 #include "pyfront/py_device.h"

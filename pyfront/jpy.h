@@ -12,7 +12,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "exec/store/tensor.h"
+#include "exec/store/store.h"
 #include "graph/op.h"
 
 typedef struct jpy_state {

@@ -3,7 +3,7 @@
 #ifndef JPY_PROFILE_H
 #define JPY_PROFILE_H
 
-#include "exec/store/profile.h"
+#include "exec/store/store.h"
 #include "pyfront/function.h"
 
 /* Something about a function that has just ended; it began at `start`. */

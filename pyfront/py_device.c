@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "exec/device/dev_schedule.h"
+#include "exec/device/device.h"
 #include "pyfront/tape_internal.h"
 
 jn_device *jpy_default_device;

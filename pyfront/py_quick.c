@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "exec/defer/defer.h"
-#include "exec/eager/recipe.h"
+#include "exec/eager/eager.h"
 #include "ops/op_ids.h"
 #include "pyfront/autocast.h"
 #include "pyfront/tape_internal.h"

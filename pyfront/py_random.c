@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "exec/store/rng.h"
+#include "exec/store/store.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "ops/rng.h"

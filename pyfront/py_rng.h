@@ -3,7 +3,7 @@
 #ifndef JPY_PY_RNG_H
 #define JPY_PY_RNG_H
 
-#include "exec/store/rng.h"
+#include "exec/store/store.h"
 #include "pyfront/jpy.h"
 
 /* State of the default generator, to read and (after a graph run) to move on. */

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "exec/store/tensor_rows.h"
+#include "exec/store/store.h"
 #include "pyfront/py_tensor.h"
 
 #include <stddef.h>

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "exec/store/tensor.h"
+#include "exec/store/store.h"
 #include "graph/graph_internal.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"

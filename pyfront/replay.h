@@ -3,7 +3,7 @@
 #ifndef JPY_REPLAY_H
 #define JPY_REPLAY_H
 
-#include "exec/store/rng.h"
+#include "exec/store/store.h"
 #include "pyfront/entry.h"
 #include "pyfront/tape.h"
 

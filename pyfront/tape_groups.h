@@ -5,7 +5,7 @@
 #ifndef JPY_TAPE_GROUPS_H
 #define JPY_TAPE_GROUPS_H
 
-#include "exec/defer/defer_grad.h"
+#include "exec/defer/defer.h"
 #include "pyfront/tape_engine.h"
 
 enum {

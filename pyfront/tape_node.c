@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "exec/store/pool.h"
+#include "exec/store/store.h"
 #include "pyfront/py_tensor.h"
 
 static uint64_t next_seq;

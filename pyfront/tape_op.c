@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "exec/store/pool.h"
+#include "exec/store/store.h"
 #include "graph/base/alloc.h"
 #include "ops/op_ids.h"
 #include "pyfront/py_tensor.h"

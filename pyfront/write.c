@@ -2,7 +2,7 @@
 /* The writes of a commit: see write.h. */
 #include "pyfront/write.h"
 
-#include "exec/store/tensor_rows.h"
+#include "exec/store/store.h"
 #include "pyfront/host_py.h"
 #include "pyfront/py_tensor.h"
 

@@ -7,7 +7,7 @@
  */
 #include "pyfront/write.h"
 
-#include "exec/store/tensor_rows.h"
+#include "exec/store/store.h"
 #include "pyfront/py_module_base.h"
 #include "pyfront/py_tensor.h"
 

@@ -79,6 +79,7 @@ TESTS += \
 	tests/lint/lines.sh \
 	tests/lint/vectors.sh \
 	tests/lint/raw.sh \
+	tests/lint/rooms.sh \
 	tests/tools.sh \
 	tests/samples-c.sh \
 	$(NULL)

@@ -21,7 +21,7 @@
 #ifndef JN_EXEC_DEFER_H
 #define JN_EXEC_DEFER_H
 
-#include "exec/eager/recipe.h"
+#include "exec/eager/eager.h"
 
 typedef struct jn_deferral jn_deferral;
 /* A kind of call, shared by the calls recorded of it; reference-counted. */
@@ -86,5 +86,8 @@ bool jn_deferral_exact(const jn_deferral *d);
 size_t jn_deferral_bytes(const jn_deferral *d);
 void jn_deferral_count_back(jn_deferral *d, uint64_t groups, uint64_t grouped, uint64_t alone);
 void jn_deferral_stats_get(jn_deferral *d, jn_deferral_stats *out);
+
+/* Gradients in groups, which need what stands above. */
+#include "exec/defer/defer_grad.h"
 
 #endif

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "exec/defer/defer_rule.h"
-#include "exec/schedule/acc.h"
-#include "exec/schedule/rows.h"
+#include "exec/schedule/schedule.h"
 #include "graph/base/status.h"
 
 struct jn_grad_work {

@@ -13,7 +13,7 @@
 #define JN_EXEC_DEFER_GRAD_H
 
 #include "exec/defer/defer.h"
-#include "exec/state/task.h"
+#include "exec/state/state.h"
 
 enum { JN_GRAD_VALUES = JN_RECIPE_IN + JN_RECIPE_OUT };
 

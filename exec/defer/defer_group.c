@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "exec/defer/defer_internal.h"
-#include "exec/state/run_internal.h"
+#include "exec/kernels/kernels.h"
+#include "exec/schedule/schedule.h"
+#include "exec/state/state.h"
 #include "graph/base/status.h"
 
 struct jn_call_rows {

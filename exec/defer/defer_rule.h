@@ -6,7 +6,7 @@
 
 #include "exec/defer/defer_grad.h"
 #include "exec/defer/defer_internal.h"
-#include "exec/state/run_internal.h"
+#include "exec/state/state.h"
 
 /* Where an input of the segment, or the gradient of an operand, is found. */
 typedef enum jn_grad_from {

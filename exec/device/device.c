@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "exec/device/dev_schedule.h"
-#include "exec/store/pool.h"
+#include "exec/store/store.h"
 #include "ops/op_ids.h"
 
 bool jn_dev_in_use;

@@ -12,7 +12,9 @@
 #define JN_EXEC_DEVICE_H
 
 #include "exec/device/dev_pool.h"
-#include "exec/store/tensor.h"
+#include "exec/device/dev_schedule.h"
+#include "exec/device/dev_trace.h"
+#include "exec/store/store.h"
 
 enum { JN_DEV_WORDS = 1024 }; /* device words for flags of launches between two looks at them */
 

@@ -8,13 +8,11 @@
 #include "config.h"
 
 #include "exec/eager/eager.h"
-#include "exec/store/profile.h"
+#include "exec/store/store.h"
 
 #include <string.h>
 
 #include "exec/eager/eager_call.h"
-#include "exec/store/par.h"
-#include "exec/store/pool.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 

@@ -5,12 +5,11 @@
 #include "config.h"
 
 #include "exec/eager/recipe.h"
-#include "exec/store/profile.h"
+#include "exec/store/store.h"
 
 #include <string.h>
 
 #include "exec/eager/eager_call.h"
-#include "exec/store/pool.h"
 
 static bool small(const janus_tensor *t) {
     return t->rank <= JN_RECIPE_RANK && t->numel < JN_RECIPE_NUMEL;

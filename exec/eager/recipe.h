@@ -8,7 +8,7 @@
 #ifndef JN_EXEC_RECIPE_H
 #define JN_EXEC_RECIPE_H
 
-#include "exec/eager/eager.h"
+#include "exec/eager/now.h"
 
 enum { JN_RECIPE_IN = 8, JN_RECIPE_OUT = 3, JN_RECIPE_RANK = 4, JN_RECIPE_NUMEL = 32768 };
 

@@ -6,7 +6,9 @@
  */
 #include "config.h"
 
+#include "exec/heap/heap.h"
 #include "exec/heap/overlay.h"
+#include "exec/schedule/schedule.h"
 #include "graph/base/status.h"
 
 typedef struct escapes {

@@ -12,11 +12,11 @@
 
 #include <string.h>
 
+#include "exec/heap/heap.h"
 #include "exec/heap/overlay.h"
 #include "exec/heap/wire.h"
-#include "exec/plan/plan_internal.h"
-#include "exec/state/run_internal.h"
-#include "exec/strand/effects.h"
+#include "exec/schedule/schedule.h"
+#include "exec/state/state.h"
 #include "graph/base/status.h"
 
 typedef enum jn_host_what {

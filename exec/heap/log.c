@@ -12,10 +12,10 @@
 #include <uthash.h>
 
 #include "exec/device/device.h"
-#include "exec/eager/copy.h"
+#include "exec/eager/eager.h"
+#include "exec/heap/heap.h"
 #include "exec/heap/overlay.h"
-#include "exec/schedule/late.h"
-#include "exec/schedule/rows.h"
+#include "exec/schedule/schedule.h"
 #include "graph/base/status.h"
 
 /* The tensor of a promise, the same one every time. */
@@ -151,7 +151,7 @@ static void sort_log(jn_run *r) {
         qsort(e, r->effects.n, sizeof *e, in_program_order);
 }
 
-janus_status jn_run_prepare(jn_run *r) {
+janus_status jn_log_prepare(jn_run *r) {
     if (!r->finished)
         return jn_error(JANUS_INVALID_ARGUMENT, "the run has not been executed");
     if (r->prepared)
@@ -190,7 +190,7 @@ janus_status jn_run_prepare(jn_run *r) {
     return JANUS_OK;
 }
 
-const jn_effect *jn_run_log(const jn_run *r, size_t *out_n) {
+const jn_effect *jn_log_entries(const jn_run *r, size_t *out_n) {
     *out_n = r->log.n;
     return r->log.data;
 }
@@ -260,9 +260,9 @@ static janus_status apply(jn_run *r, const jn_effect *e) {
     return JANUS_OK;
 }
 
-janus_status jn_run_late(jn_run *r) { return jn_late_run(r); }
+janus_status jn_log_late(jn_run *r) { return jn_late_run(r); }
 
-janus_status jn_run_apply(jn_run *r) {
+janus_status jn_log_apply(jn_run *r) {
     if (!r->prepared)
         return jn_error(JANUS_INVALID_ARGUMENT, "the run has not been prepared");
     JN_TRY(jn_late_run(r));

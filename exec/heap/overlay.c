@@ -6,7 +6,9 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "exec/heap/heap.h"
 #include "exec/heap/overlay.h"
+#include "exec/schedule/schedule.h"
 #include "graph/base/status.h"
 
 typedef enum place { AT_ATTR, AT_ITEM, AT_LIST, AT_DICT, AT_KEY } place;

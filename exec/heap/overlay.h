@@ -9,7 +9,7 @@
 #ifndef JN_EXEC_OVERLAY_H
 #define JN_EXEC_OVERLAY_H
 
-#include "exec/state/run_internal.h"
+#include "exec/state/state.h"
 
 janus_status jn_ov_length(jn_run *r, janus_object o, int64_t *out);
 /* Reads: JANUS_NOT_FOUND where there is nothing. */

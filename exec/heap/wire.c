@@ -11,8 +11,10 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "exec/heap/heap.h"
 #include "exec/heap/wire.h"
-#include "exec/state/run_internal.h"
+#include "exec/schedule/schedule.h"
+#include "exec/state/state.h"
 #include "graph/base/status.h"
 
 typedef struct jn_wire {

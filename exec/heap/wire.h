@@ -3,7 +3,7 @@
 #ifndef JN_EXEC_WIRE_H
 #define JN_EXEC_WIRE_H
 
-#include "exec/state/run_internal.h"
+#include "exec/state/state.h"
 
 /* The number of a tensor that is stored, given when it has none. */
 janus_status jn_wire_put(jn_run *r, const jn_tval *v, int64_t *out_k);

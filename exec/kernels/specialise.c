@@ -9,9 +9,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "exec/kernels/variant.h"
-#include "exec/plan/plan_internal.h"
-#include "exec/state/plan.h"
+#include "exec/kernels/kernels.h"
+#include "exec/state/state.h"
 #include "graph/base/status.h"
 #include "ops/op_ids.h"
 

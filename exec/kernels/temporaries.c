@@ -2,7 +2,7 @@
 /* Where the values lie that live only inside a segment. */
 #include "config.h"
 
-#include "exec/kernels/variant.h"
+#include "exec/kernels/kernels.h"
 #include "graph/base/status.h"
 
 typedef struct hole {

@@ -7,13 +7,12 @@
  */
 #include "config.h"
 
-#include "exec/kernels/variant.h"
+#include "exec/kernels/kernels.h"
 
 #include <string.h>
 
 #include "exec/device/device.h"
-#include "exec/plan/plan_internal.h"
-#include "exec/state/run_internal.h"
+#include "exec/state/state.h"
 #include "graph/base/status.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"

@@ -14,7 +14,7 @@
 #ifndef JN_EXEC_MODEL_H
 #define JN_EXEC_MODEL_H
 
-#include "exec/store/tensor.h"
+#include "exec/store/store.h"
 #include "graph/base/vec.h"
 #include "graph/graph.h"
 

@@ -7,17 +7,16 @@
  */
 #include "config.h"
 
-#include "exec/state/plan.h"
+#include "exec/state/state.h"
 
 #include <pthread.h>
 #include <string.h>
 
-#include "exec/device/dev_schedule.h"
 #include "exec/device/device.h"
+#include "exec/plan/plan.h"
 #include "exec/plan/plan_internal.h"
 #include "exec/plan/watch.h"
-#include "exec/schedule/rows.h"
-#include "exec/state/task.h"
+#include "exec/schedule/schedule.h"
 #include "graph/base/log.h"
 
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "exec/plan/plan_internal.h"
-#include "exec/schedule/branch.h"
+#include "exec/schedule/schedule.h"
 #include "graph/base/status.h"
 #include "ops/op_ids.h"
 

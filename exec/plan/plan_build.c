@@ -10,7 +10,7 @@
 #include "config.h"
 
 #include "exec/plan/plan_internal.h"
-#include "exec/state/task.h"
+#include "exec/state/state.h"
 
 #include <string.h>
 

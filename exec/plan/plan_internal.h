@@ -3,7 +3,8 @@
 #ifndef JN_EXEC_PLAN_INTERNAL_H
 #define JN_EXEC_PLAN_INTERNAL_H
 
-#include "exec/state/plan.h"
+#include "exec/heap/heap.h"
+#include "exec/plan/plan.h"
 
 /* Row steps (exec/schedule/rows.h) have segments of their own, numbered by node: JN_ROW_STEP |
  * node. */
@@ -24,13 +25,8 @@ bool jn_is_tensor_node(const jn_node *n);
 static inline bool jn_is_row_step(const jn_cut *c, size_t node) {
     return c->seg[node] != JN_NO_SEG && c->seg[node] & JN_ROW_STEP;
 }
-/* An integer attribute; 0: the op has none of this name. */
-int64_t jn_int_attr(const jn_node *n, const char *name);
 /* The value of a scalar constant node; false if it is none. */
 bool jn_const_bits(const jn_node *n, int64_t *out_bits);
-/* What a host op does (exec/heap/host_ops.c). */
-janus_status jn_host_what_of(const jn_op *op, uint8_t *out_what);
-jn_quick_read jn_host_quick(const jn_host_call *c);
 janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *out);
 
 /* ---- the compiler at work (prefix jn_pb_: plan builder) ---- */

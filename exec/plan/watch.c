@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "exec/state/run_internal.h"
+#include "exec/state/state.h"
 #include "graph/base/status.h"
 
 static bool is_conditional(jn_opcode op) {
@@ -105,11 +105,11 @@ janus_status jn_watch_loop(jn_run *r, jn_loop *l, int64_t n) {
     return JANUS_OK;
 }
 
-void jn_module_watch(janus_module *m) { m->watched = true; }
+void jn_watch_module(janus_module *m) { m->watched = true; }
 
-bool jn_run_met(const jn_run *r) { return r->met.n > 0; }
+bool jn_watch_has_met(const jn_run *r) { return r->met.n > 0; }
 
-void jn_run_confirm(jn_run *r) {
+void jn_watch_confirm(jn_run *r) {
     for (size_t i = 0; i < r->met.n; i++) {
         const jn_mark *m = &r->met.data[i];
         const jn_instr *in = m->loop ? NULL : &m->plan->code[m->at];

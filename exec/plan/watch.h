@@ -13,23 +13,14 @@
 #ifndef JN_EXEC_WATCH_H
 #define JN_EXEC_WATCH_H
 
-#include "exec/state/plan.h"
-
-enum { JN_MARKED = 1 << 17 /* beside an opcode */ };
-enum { JN_LOOP_NEVER = 1, JN_LOOP_ONCE = 2, JN_LOOP_OFTEN = 4 }; /* jn_loop.unseen */
-
-typedef struct jn_mark { /* that a run has met */
-    jn_plan *plan;
-    uint32_t at; /* instruction, where loop is NULL */
-    jn_loop *loop;
-    uint8_t times;
-} jn_mark;
-
-static inline jn_opcode jn_opcode_of(const jn_instr *in) {
-    return (jn_opcode)(in->op & (JN_MARKED - 1));
-}
+#include "exec/state/state.h"
 
 struct jn_run;
+/* Plans of this module, which is frozen and has not run yet, are watched. */
+void jn_watch_module(janus_module *m);
+/* Whether a run has met marks that it has not confirmed. */
+bool jn_watch_has_met(const struct jn_run *r);
+void jn_watch_confirm(struct jn_run *r);
 /* Puts marks on a plan that has just been compiled. */
 janus_status jn_watch_plan(jn_plan *p);
 /* A marked instruction is about to run: it is a plain one now. */

@@ -8,12 +8,13 @@
 
 #include "exec/device/device.h"
 #include "exec/eager/eager.h"
-#include "exec/heap/wire.h"
-#include "exec/schedule/early.h"
-#include "exec/schedule/rows.h"
-#include "exec/state/run_internal.h"
-#include "exec/store/profile.h"
-#include "exec/store/tensor_rows.h"
+#include "exec/heap/heap.h"
+#include "exec/plan/plan.h"
+#include "exec/run/run.h"
+#include "exec/schedule/schedule.h"
+#include "exec/state/state.h"
+#include "exec/store/store.h"
+#include "exec/strand/strand.h"
 #include "graph/base/log.h"
 #include "graph/base/status.h"
 
@@ -366,3 +367,20 @@ done:
         jn_free(out);
     return st;
 }
+
+/* ---- what lower rooms do ------------------------------------------------------------------------
+ */
+
+janus_status jn_run_prepare(jn_run *r) { return jn_log_prepare(r); }
+
+const jn_effect *jn_run_log(const jn_run *r, size_t *out_n) { return jn_log_entries(r, out_n); }
+
+janus_status jn_run_late(jn_run *r) { return jn_log_late(r); }
+
+janus_status jn_run_apply(jn_run *r) { return jn_log_apply(r); }
+
+void jn_module_watch(janus_module *m) { jn_watch_module(m); }
+
+bool jn_run_met(const jn_run *r) { return jn_watch_has_met(r); }
+
+void jn_run_confirm(jn_run *r) { jn_watch_confirm(r); }

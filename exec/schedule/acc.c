@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-#include "exec/device/dev_trace.h"
 #include "exec/device/device.h"
 #include "exec/schedule/rows.h"
-#include "exec/store/par.h"
+#include "exec/schedule/schedule.h"
+#include "exec/store/store.h"
 #include "graph/base/status.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"

@@ -5,15 +5,15 @@
  * What is added comes in three ways.  Rows of a table stay rows (exec/schedule/rows.h).  Products
  * x' z of rows, the gradients of weights, are put off: the rows of x and z are collected, and one
  * product over all of them is made when the sum is read.  Everything else is added at once.  Each
- * lane (exec/schedule/lanes.c), and each range of rows that runs on its own thread, adds to a part of its
- * own; the parts are added in order.
+ * lane (exec/schedule/lanes.c), and each range of rows that runs on its own thread, adds to a part
+ * of its own; the parts are added in order.
  *
  * A block is not zeroed: what is added first is written.
  */
 #ifndef JN_EXEC_ACC_H
 #define JN_EXEC_ACC_H
 
-#include "exec/state/run_internal.h"
+#include "exec/state/state.h"
 
 /* Rows whose product is due: sum += x' z. */
 struct jn_product {

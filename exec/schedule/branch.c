@@ -11,11 +11,9 @@
 
 #include <string.h>
 
-#include "exec/device/dev_schedule.h"
-#include "exec/device/dev_trace.h"
 #include "exec/device/device.h"
-#include "exec/plan/watch.h"
 #include "exec/schedule/branch.h"
+#include "exec/schedule/schedule.h"
 #include "graph/base/status.h"
 
 _Static_assert((int)JN_BRANCH_DEPTH <= (int)JN_TRACE_DEPTH &&

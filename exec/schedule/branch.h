@@ -20,7 +20,7 @@
 #ifndef JN_EXEC_BRANCH_H
 #define JN_EXEC_BRANCH_H
 
-#include "exec/state/run_internal.h"
+#include "exec/state/state.h"
 
 enum { JN_BRANCH_DEPTH = 4 };
 

@@ -5,11 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/device/dev_schedule.h"
-#include "exec/device/dev_trace.h"
 #include "exec/device/device.h"
 #include "exec/schedule/branch.h"
-#include "exec/state/run_internal.h"
+#include "exec/schedule/schedule.h"
+#include "exec/state/state.h"
 #include "ops/op_ids.h"
 
 enum {

@@ -10,9 +10,10 @@
 
 #include <string.h>
 
-#include "exec/device/dev_trace.h"
+#include "exec/device/device.h"
 #include "exec/schedule/dev_group.h"
-#include "exec/state/run_internal.h"
+#include "exec/schedule/schedule.h"
+#include "exec/state/state.h"
 #include "graph/base/status.h"
 
 static size_t rounded(size_t bytes) { return (bytes + 255) & ~(size_t)255; }

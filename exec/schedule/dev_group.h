@@ -4,7 +4,7 @@
 #define JN_EXEC_DEV_GROUP_H
 
 #include "exec/device/device.h"
-#include "exec/kernels/variant.h"
+#include "exec/kernels/kernels.h"
 
 typedef struct jn_dev_rows {
     jn_run *r;

@@ -18,9 +18,9 @@
 
 #include <string.h>
 
-#include "exec/device/dev_schedule.h"
-#include "exec/device/dev_trace.h"
+#include "exec/device/device.h"
 #include "exec/schedule/dev_group.h"
+#include "exec/schedule/schedule.h"
 
 enum {
     MOST_ROWS = 4096,

@@ -19,7 +19,8 @@
 #include <string.h>
 
 #include "exec/schedule/acc.h"
-#include "exec/store/par.h"
+#include "exec/schedule/schedule.h"
+#include "exec/store/store.h"
 #include "graph/base/status.h"
 
 enum {

@@ -3,7 +3,7 @@
 #ifndef JN_EXEC_EARLY_H
 #define JN_EXEC_EARLY_H
 
-#include "exec/state/run_internal.h"
+#include "exec/state/state.h"
 
 /* Lanes that run on threads of their own in one phase of a flush. */
 typedef struct jn_lane_tasks {

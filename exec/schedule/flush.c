@@ -11,13 +11,13 @@
 
 #include <string.h>
 
-#include "exec/device/dev_schedule.h"
 #include "exec/device/device.h"
-#include "exec/eager/copy.h"
+#include "exec/eager/eager.h"
 #include "exec/schedule/early.h"
 #include "exec/schedule/rows.h"
-#include "exec/state/run_internal.h"
-#include "exec/store/profile.h"
+#include "exec/schedule/schedule.h"
+#include "exec/state/state.h"
+#include "exec/store/store.h"
 #include "graph/base/status.h"
 
 enum { /* what starts a flush by itself: pending tasks, bytes of their outputs */

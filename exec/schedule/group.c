@@ -16,14 +16,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "exec/device/dev_trace.h"
+#include "exec/device/device.h"
 #include "exec/schedule/acc.h"
 #include "exec/schedule/branch.h"
 #include "exec/schedule/dev_group.h"
 #include "exec/schedule/group.h"
 #include "exec/schedule/rows.h"
-#include "exec/store/par.h"
-#include "exec/store/profile.h"
+#include "exec/schedule/schedule.h"
+#include "exec/store/store.h"
 #include "graph/base/status.h"
 
 enum {

@@ -4,8 +4,8 @@
 #ifndef JN_EXEC_GROUP_H
 #define JN_EXEC_GROUP_H
 
-#include "exec/kernels/variant.h"
-#include "exec/state/run_internal.h"
+#include "exec/kernels/kernels.h"
+#include "exec/state/state.h"
 
 enum { JN_ROWS_SHARED, JN_ROWS_BLOCK, JN_ROWS_GATHER };
 

@@ -3,7 +3,8 @@
 #include "config.h"
 
 #include "exec/device/device.h"
-#include "exec/state/run_internal.h"
+#include "exec/schedule/schedule.h"
+#include "exec/state/state.h"
 #include "graph/base/status.h"
 #include "ops/ref/ref.h"
 

@@ -22,7 +22,8 @@
 #include <stdlib.h>
 
 #include "exec/schedule/early.h"
-#include "exec/store/par.h"
+#include "exec/schedule/schedule.h"
+#include "exec/store/store.h"
 #include "graph/base/status.h"
 
 enum {

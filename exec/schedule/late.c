@@ -6,10 +6,10 @@
 
 #include <stdlib.h>
 
-#include "exec/heap/overlay.h"
 #include "exec/schedule/early.h"
 #include "exec/schedule/group.h"
 #include "exec/schedule/rows.h"
+#include "exec/schedule/schedule.h"
 #include "graph/base/status.h"
 #include "ops/op_ids.h"
 

@@ -15,7 +15,7 @@
 #ifndef JN_EXEC_LATE_H
 #define JN_EXEC_LATE_H
 
-#include "exec/state/run_internal.h"
+#include "exec/state/state.h"
 
 /* Before the last flush: takes late tasks out of the pending ones.  All that can fail. */
 janus_status jn_late_find(jn_run *r);

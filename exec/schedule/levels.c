@@ -12,7 +12,8 @@
 
 #include <stdlib.h>
 
-#include "exec/state/run_internal.h"
+#include "exec/schedule/schedule.h"
+#include "exec/state/state.h"
 #include "graph/base/status.h"
 
 /* Sorts by level, stably; start[l], of max_level + 2, becomes where level l ends. */

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "exec/schedule/acc.h"
-#include "exec/store/tensor_rows.h"
+#include "exec/schedule/schedule.h"
+#include "exec/store/store.h"
 #include "graph/base/alloc.h"
 
 enum {

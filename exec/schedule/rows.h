@@ -16,7 +16,7 @@
 #ifndef JN_EXEC_ROWS_H
 #define JN_EXEC_ROWS_H
 
-#include "exec/state/run_internal.h"
+#include "exec/state/state.h"
 
 /* What a promise without data consists of. */
 struct jn_rows {

@@ -10,8 +10,8 @@
 #include "exec/schedule/acc.h"
 #include "exec/schedule/group.h"
 #include "exec/schedule/rows.h"
-#include "exec/store/par.h"
-#include "exec/store/profile.h"
+#include "exec/schedule/schedule.h"
+#include "exec/store/store.h"
 #include "graph/base/status.h"
 
 /* A tile being run by one thread. */

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-#include "exec/state/run_internal.h"
+#include "exec/state/state.h"
 
 enum { POLL_NS = 50 * 1000 * 1000 };
 

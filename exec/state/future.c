@@ -2,7 +2,7 @@
 /* What stands in a slot or in a box while its value is not there yet. */
 #include "config.h"
 
-#include "exec/state/run_internal.h"
+#include "exec/state/state.h"
 
 void jn_future_release(jn_run *r, jn_future *f) {
     while (f && --f->refs == 0) {

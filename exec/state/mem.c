@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "exec/device/dev_schedule.h"
 #include "exec/device/device.h"
 
 #include "graph/base/alloc.h"

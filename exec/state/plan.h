@@ -207,14 +207,20 @@ struct jn_planset {
     jn_planset *next;
 };
 
-/* Takes a plan set of the module out of its pool (or makes one); back with jn_planset_return. */
-janus_status jn_planset_take(const janus_module *m, jn_planset **out);
-void jn_planset_return(jn_planset *s);
-/* The compiled plan of a SubGraph. */
-janus_status jn_plan_get(jn_planset *s, const jn_subgraph *sub, bool saved, jn_plan **out);
-/* Fills in code and slots (exec/plan/plan_build.c). */
-janus_status jn_plan_compile(jn_plan *p);
-/* One line per instruction, for JANUS_LOG=plans and tests. */
-void jn_plan_print(const jn_plan *p, jn_str *s);
+/* ---- marks: see exec/plan/watch.h ---- */
+
+enum { JN_MARKED = 1 << 17 /* beside an opcode */ };
+enum { JN_LOOP_NEVER = 1, JN_LOOP_ONCE = 2, JN_LOOP_OFTEN = 4 }; /* jn_loop.unseen */
+
+typedef struct jn_mark { /* that a run has met */
+    jn_plan *plan;
+    uint32_t at; /* instruction, where loop is NULL */
+    jn_loop *loop;
+    uint8_t times;
+} jn_mark;
+
+static inline jn_opcode jn_opcode_of(const jn_instr *in) {
+    return (jn_opcode)(in->op & (JN_MARKED - 1));
+}
 
 #endif

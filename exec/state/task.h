@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 #include "exec/state/plan.h"
-#include "exec/store/tensor.h"
+#include "exec/store/store.h"
 
 typedef struct jn_task jn_task;
 typedef struct jn_table jn_table;

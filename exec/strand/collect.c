@@ -12,7 +12,10 @@
 #include <string.h>
 
 #include "exec/device/device.h"
-#include "exec/heap/overlay.h"
+#include "exec/heap/heap.h"
+#include "exec/plan/plan.h"
+#include "exec/schedule/schedule.h"
+#include "exec/strand/strand.h"
 #include "graph/base/status.h"
 
 typedef struct collector {

@@ -4,8 +4,10 @@
 
 #include "exec/strand/effects.h"
 
-#include "exec/plan/plan_internal.h"
-#include "exec/plan/watch.h"
+#include "exec/heap/heap.h"
+#include "exec/plan/plan.h"
+#include "exec/schedule/schedule.h"
+#include "exec/strand/strand.h"
 #include "graph/base/status.h"
 
 enum { CLASS_DRAW = 4, CLASS_SUM = 8 }; /* beside those of exec/heap/host_ops.c */

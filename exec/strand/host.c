@@ -10,11 +10,9 @@
 #include <string.h>
 
 #include "exec/device/device.h"
-#include "exec/plan/watch.h"
-#include "exec/schedule/acc.h"
-#include "exec/schedule/branch.h"
-#include "exec/schedule/rows.h"
-#include "exec/state/run_internal.h"
+#include "exec/plan/plan.h"
+#include "exec/schedule/schedule.h"
+#include "exec/state/state.h"
 #include "exec/strand/host.h"
 #include "graph/base/status.h"
 #include "ops/attrs.h"

@@ -5,7 +5,11 @@
 
 #include <string.h>
 
-#include "exec/state/run_internal.h"
+#include "exec/heap/heap.h"
+#include "exec/plan/plan.h"
+#include "exec/schedule/schedule.h"
+#include "exec/state/state.h"
+#include "exec/strand/strand.h"
 #include "graph/base/status.h"
 
 static inline jn_frame *jn_frame_make(jn_run *r, const jn_plan *p) {

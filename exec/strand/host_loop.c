@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "exec/plan/watch.h"
+#include "exec/plan/plan.h"
 #include "exec/strand/host.h"
 
 enum { POLL_EVERY = 1 << 14 }; /* calls and iterations between two looks at the clock */

@@ -4,7 +4,11 @@
 
 #include "exec/strand/suspend.h"
 
-#include "exec/state/run_internal.h"
+#include "exec/heap/heap.h"
+#include "exec/plan/plan.h"
+#include "exec/schedule/schedule.h"
+#include "exec/state/state.h"
+#include "exec/strand/strand.h"
 #include "graph/base/status.h"
 
 /* ---- futures ------------------------------------------------------------------------------------

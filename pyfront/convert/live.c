@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-#include "exec/store/tensor.h"
+#include "exec/store/store.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/host_py.h"

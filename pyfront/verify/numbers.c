@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/eager/copy.h"
+#include "exec/eager/eager.h"
 #include "ops/ref/ref.h"
 
 bool jpy_near(double p, double a, double scale, janus_dtype dtype, bool exact) {

@@ -3,7 +3,7 @@
 #ifndef JPY_VERIFY_NUMBERS_H
 #define JPY_VERIFY_NUMBERS_H
 
-#include "exec/store/tensor.h"
+#include "exec/store/store.h"
 
 typedef enum jpy_numbers {
     JPY_NUMBERS_EQUAL,

@@ -2,7 +2,7 @@
 /* A call computed twice, by the graph and by CPython, whose outcome stands. */
 #include "pyfront/verify/verify.h"
 
-#include "exec/store/tensor_rows.h"
+#include "exec/store/store.h"
 #include "pyfront/external.h"
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "exec/store/tensor_rows.h"
+#include "exec/store/store.h"
 #include "pyfront/py_tensor.h"
 #include "pyfront/write.h"
 

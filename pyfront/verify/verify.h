@@ -14,7 +14,7 @@
 #ifndef JPY_VERIFY_H
 #define JPY_VERIFY_H
 
-#include "exec/store/rng.h"
+#include "exec/store/store.h"
 #include "graph/base/hash.h"
 #include "pyfront/commit.h"
 #include "pyfront/host_py.h"

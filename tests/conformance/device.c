@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "exec/device/device.h"
+#include "exec/eager/eager.h"
 #include "ops/ref/ref.h"
 #include "tests/conformance/samples.h"
 

@@ -7,6 +7,7 @@
 
 #include "exec/device/dev_schedule.h"
 #include "exec/device/device.h"
+#include "exec/eager/eager.h"
 #include "janus.h"
 #include "ops/attrs.h"
 #include "tests/unit/check.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run, as the files of exec/ that make it up see it. */
-#ifndef JN_EXEC_RUN_INTERNAL_H
-#define JN_EXEC_RUN_INTERNAL_H
+/* What plans and runs are made of, for the rooms that work on them: a struct for each, and no
+ * function of a room above. */
+#ifndef JN_EXEC_STATE_H
+#define JN_EXEC_STATE_H
 
 #include <pthread.h>
 
-#include "exec/plan/watch.h"
-#include "exec/run/run.h"
+#include "exec/state/future.h"
 #include "exec/state/task.h"
-#include "exec/strand/suspend.h"
+#include "exec/state/values.h"
 
 typedef enum jn_device_kind {
     JN_DEVICE_CPU,
@@ -121,10 +121,6 @@ struct jn_run {
     janus_run_stats stats;
 };
 
-/* exec/strand/host.c: runs the host strand from the entry to its end. */
-janus_status jn_host_run(jn_run *r, const jn_slot *args);
-/* exec/schedule/item.c: the element of a one-element tensor, as a scalar of this kind. */
-janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out);
 /* exec/state/clock.c: lets the caller's poll cancel the run, at most every 50 ms; on the run's
  * thread.
  */
@@ -134,19 +130,6 @@ void jn_run_leave(jn_run *r);
 void jn_run_enter(jn_run *r);
 /* exec/state/clock.c: nanoseconds on the monotonic clock. */
 int64_t jn_run_clock(void);
-/* exec/schedule/flush.c: executes every pending task. */
-janus_status jn_flush(jn_run *r);
-/* exec/schedule/flush.c: runs these tasks, as they come. */
-janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level);
-/* exec/schedule/group.c: memory for a result or a sum: the run's, or a trace's; NULL: none. */
-char *jn_run_memory(jn_run *r, size_t bytes);
-/* exec/schedule/dev_flush.c: runs n pending tasks, linked in issue order. */
-janus_status jn_schedule_flush(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level);
-/* exec/schedule/flush.c: appends a task of this segment for the frame. */
-janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots);
-/* exec/strand/collect.c: frees what no frame from `top` up can reach; only between two
- * instructions. */
-janus_status jn_collect(jn_run *r, jn_frame *top);
 /* Who runs groups: the run's own thread alone, or one of several threads that run tasks which do
  * not depend on each other (exec/schedule/lanes.c). */
 typedef struct jn_lane {
@@ -175,49 +158,6 @@ static inline void jn_lane_count(const jn_lane *l) {
     l->run->stats.ops += l->ops;
 }
 
-/* exec/schedule/group.c: runs n tasks of one specialisation. */
-janus_status jn_group_run(jn_lane *l, jn_seginst *inst, jn_task **task, uint32_t n);
-/* exec/schedule/levels.c: puts tasks, in issue order with their ids and levels, later where that
- * makes larger groups; the first `from` stay where they are. */
-janus_status jn_levels_late(const jn_run *r, jn_task **task, uint32_t n, uint32_t from,
-                            uint32_t max_level);
-/* exec/schedule/levels.c: runs tasks, given in issue order, level by level. */
-janus_status jn_levels_run(jn_lane *l, jn_task **task, uint32_t n);
-/* exec/schedule/lanes.c: counts the tasks of each specialisation. */
-void jn_tasks_count(jn_task *const *task, uint32_t n);
-/* exec/schedule/lanes.c: do all tasks of its specialisation, counted before, do much work? */
-bool jn_task_heavy(const jn_task *t);
-/* exec/schedule/lanes.c: runs tasks, in issue order with their ids and levels, but for those that
- * an early lane has; *done is false, and nothing more has been run, where they do not fall apart
- * into lanes of about equal cost. */
-janus_status jn_lanes_run(jn_run *r, jn_task **task, uint32_t n, bool *done);
-/* exec/schedule/dev_group.c: the kernels of n tasks whose outputs and accumulators are placed, on
- * r->dev. */
-struct jn_variant;
-janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const struct jn_variant *v,
-                              jn_task **task, uint32_t n);
-/* The data of a promise: flushes when needed. */
-janus_status jn_tval_force(jn_run *r, jn_tval *v);
-/* A promise for a concrete tensor: row-major alias or copy, kept alive by the run.  `o`: the host
- * object that it is, or NULL. */
-janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, jn_tval **out);
-/* A new tensor with the value's elements. */
-janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out);
-/* exec/heap/host_ops.c */
-janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst);
-/* The same for an element or a length of an object of the embedding program while nothing is
- * suspended and nothing has been written (attributes, types, numbers: JN_QUICK_ATTR and so on);
- * false: it is something else or fails, and is to be executed as any other. */
-bool jn_host_read(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst);
-janus_status jn_log_store(jn_run *r, jn_tval *target, jn_tval *value);
-/* exec/heap/log.c: results in the form they have after prepare. */
-janus_status jn_log_result(jn_run *r, jn_tval *v, bool lent, jn_arg *out);
-janus_status jn_log_object(jn_run *r, janus_object o, jn_arg *out);
-void jn_log_free(jn_run *r);
-/* exec/heap/overlay.c */
-void jn_overlay_free(jn_run *r);
-/* Calls fn on every box of the overlay. */
-janus_status jn_overlay_each(jn_run *r, janus_status (*fn)(void *arg, jn_box *b), void *arg);
 /* The box behind a tagged object pointer; NULL: a plain object. */
 static inline jn_box *jn_box_of(void *p) {
     return (uintptr_t)p & 1 ? (jn_box *)((uintptr_t)p & ~(uintptr_t)1) : NULL;

@@ -9,7 +9,7 @@
 #ifndef JN_EXEC_VARIANT_H
 #define JN_EXEC_VARIANT_H
 
-#include "exec/state/run_internal.h"
+#include "exec/state/state.h"
 
 typedef enum jn_vmode {
     JN_V_SKIP,    /* alias, or an acc.add done by its producer */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From pending tasks to groups in an order, and running them. */
+#ifndef JN_EXEC_SCHEDULE_H
+#define JN_EXEC_SCHEDULE_H
+
+#include "exec/schedule/acc.h"
+#include "exec/schedule/branch.h"
+#include "exec/schedule/early.h"
+#include "exec/schedule/late.h"
+#include "exec/schedule/rows.h"
+#include "exec/state/state.h"
+
+/* exec/schedule/flush.c: executes every pending task. */
+janus_status jn_flush(jn_run *r);
+/* exec/schedule/flush.c: runs these tasks, as they come. */
+janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level);
+/* exec/schedule/group.c: memory for a result or a sum: the run's, or a trace's; NULL: none. */
+char *jn_run_memory(jn_run *r, size_t bytes);
+/* exec/schedule/dev_flush.c: runs n pending tasks, linked in issue order. */
+janus_status jn_schedule_flush(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level);
+/* exec/schedule/flush.c: appends a task of this segment for the frame. */
+janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots);
+/* exec/schedule/group.c: runs n tasks of one specialisation. */
+janus_status jn_group_run(jn_lane *l, jn_seginst *inst, jn_task **task, uint32_t n);
+/* exec/schedule/levels.c: puts tasks, in issue order with their ids and levels, later where that
+ * makes larger groups; the first `from` stay where they are. */
+janus_status jn_levels_late(const jn_run *r, jn_task **task, uint32_t n, uint32_t from,
+                            uint32_t max_level);
+/* exec/schedule/levels.c: runs tasks, given in issue order, level by level. */
+janus_status jn_levels_run(jn_lane *l, jn_task **task, uint32_t n);
+/* exec/schedule/lanes.c: counts the tasks of each specialisation. */
+void jn_tasks_count(jn_task *const *task, uint32_t n);
+/* exec/schedule/lanes.c: do all tasks of its specialisation, counted before, do much work? */
+bool jn_task_heavy(const jn_task *t);
+/* exec/schedule/lanes.c: runs tasks, in issue order with their ids and levels, but for those that
+ * an early lane has; *done is false, and nothing more has been run, where they do not fall apart
+ * into lanes of about equal cost. */
+janus_status jn_lanes_run(jn_run *r, jn_task **task, uint32_t n, bool *done);
+/* exec/schedule/dev_group.c: the kernels of n tasks whose outputs and accumulators are placed, on
+ * r->dev. */
+struct jn_variant;
+janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const struct jn_variant *v,
+                              jn_task **task, uint32_t n);
+/* The data of a promise: flushes when needed. */
+janus_status jn_tval_force(jn_run *r, jn_tval *v);
+/* A promise for a concrete tensor: row-major alias or copy, kept alive by the run.  `o`: the host
+ * object that it is, or NULL. */
+janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, jn_tval **out);
+/* A new tensor with the value's elements. */
+janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out);
+/* exec/schedule/item.c: the element of a one-element tensor, as a scalar of this kind. */
+janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out);
+
+#endif

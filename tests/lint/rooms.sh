@@ -1,0 +1,80 @@
+#!/bin/sh
+# The rooms of exec/: who may use whom is the table in docs/ARCHITECTURE.md, over includes and over symbols.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/common.sh"
+
+# The table's rows, from the bottom to the top: | `room` | `lower` `rooms` or nothing | what it is |.
+rooms=$(sed -n '/^<!-- rooms of exec -->$/,/^<!-- end of rooms -->$/p' docs/ARCHITECTURE.md | grep '^| `' |
+  awk -F'|' '{ gsub(/`/, ""); gsub(/ +/, " "); print $2 ":" $3 }' | sed 's/^ *//; s/ *: */:/; s/ *$//')
+[ -n "$rooms" ] || problem "docs/ARCHITECTURE.md: the table of the rooms of exec/ is not found"
+
+names=
+for room in $(echo "$rooms" | cut -d: -f1); do
+  for lower in $(echo "$rooms" | grep "^$room:" | cut -d: -f2); do
+    case " $names " in
+    *" $lower "*) ;;
+    *) problem "docs/ARCHITECTURE.md: $room may use $lower, which does not stand above it in the table" ;;
+    esac
+  done
+  names="$names $room"
+  [ -f "exec/$room/$room.h" ] || problem "exec/$room has no header $room.h for other rooms"
+done
+for folder in exec/*/; do
+  folder=$(basename "$folder")
+  case " $names " in
+  *" $folder "*) ;;
+  *) problem "exec/$folder is no room of the table in docs/ARCHITECTURE.md" ;;
+  esac
+done
+bad=$(find exec -maxdepth 1 -name '*.[ch]')
+[ -z "$bad" ] || problem "a file of exec/ belongs into a room:
+$bad"
+
+# Includes: of its own room any header, of an allowed room its one header.
+for room in $names; do
+  allowed=$(echo "$rooms" | grep "^$room:" | cut -d: -f2)
+  pattern="exec/$room/"
+  for lower in $allowed; do pattern="$pattern|exec/$lower/$lower\\.h\""; done
+  bad=$(find "exec/$room" -name '*.[ch]' -exec grep -nE '^ *# *include +"exec/' {} + | grep -vE "\"($pattern)")
+  [ -z "$bad" ] || problem "exec/$room may include of other rooms only the headers of:$allowed
+$bad"
+done
+
+# What pyfront/ may include of the rooms, and of graph/ and ops/: the list in docs/ARCHITECTURE.md.
+open=$(sed -n '/^<!-- open to pyfront -->$/,/^<!-- end of open -->$/p' docs/ARCHITECTURE.md |
+  grep -oE '(exec|graph|ops)/[a-z_/]+\.(h|def)')
+[ -n "$open" ] || problem "docs/ARCHITECTURE.md: the list of headers open to pyfront/ is not found"
+pattern=$(echo "$open" | sed 's/\./\\./g' | paste -sd'|' -)
+bad=$(find pyfront -name '*.[ch]' -exec grep -nE '^ *# *include +"(exec|graph|ops)/' {} + | grep -vE "\"($pattern)\"")
+[ -z "$bad" ] || problem "pyfront/ may include only what docs/ARCHITECTURE.md lists as open to it:
+$bad"
+for header in $open; do
+  [ -f "$header" ] || problem "docs/ARCHITECTURE.md: $header is open to pyfront/ and does not exist"
+done
+
+# Symbols: `defined room name` and `used room name object` of all objects, then each use looked up.
+command -v nm >/dev/null && [ -d "$build/exec" ] || exit $lint_failed
+for room in $names; do
+  find "$build/exec/$room" -name '*.o' -path '*/.libs/*' | while read -r object; do
+    source=$(echo "$object" | sed "s#^$build/##; s#/.libs/#/#; s#\\.o\$#.c#; s#/lib[a-z_]*_la-#/#")
+    [ -f "$source" ] || continue # of a file that has gone
+    nm "$object" | awk -v room="$room" -v source="$source" '
+      $(NF - 1) ~ /^[TDBRC]$/ { print "defined", room, $NF }
+      $(NF - 1) == "U" { print "used", room, $NF, source }'
+  done
+done >"$build/rooms.symbols"
+bad=$(echo "$rooms" | awk -v symbols="$build/rooms.symbols" -F: '
+  { n = split($2, lower, " "); for (i = 1; i <= n; i++) may[$1, lower[i]] = 1; may[$1, $1] = 1 }
+  END {
+    while ((getline line < symbols) > 0) { split(line, f, " "); if (f[1] == "defined") home[f[3]] = f[2] }
+    close(symbols)
+    while ((getline line < symbols) > 0) {
+      split(line, f, " ")
+      if (f[1] == "used" && f[3] in home && !((f[2], home[f[3]]) in may))
+        print f[4] " uses " f[3] " of exec/" home[f[3]]
+    }
+  }')
+rm -f "$build/rooms.symbols"
+[ -z "$bad" ] || problem "these uses of functions are not in the table of rooms:
+$bad"
+exit $lint_failed
