@@ -424,7 +424,10 @@ void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *num
             Py_XDECREF(path);
         } else if ((s->checks & JPY_CHECK_TENSOR) && kind_holds(s, slots[i]) &&
                    same_layout(&s->tensor, ((jpy_tensor *)slots[i])->t)) {
-            add_dims(dims, s, slots[i]);
+            /* a parameter of an object has other dims where the object is another one: its dims are
+             * those of a model, not of data */
+            if (!s->parent || !s->tensor.requires_grad || !s->tensor.leaf)
+                add_dims(dims, s, slots[i]);
         } else {
             slots[i] = NULL; /* what lies behind is of no use */
         }

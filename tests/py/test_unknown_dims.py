@@ -353,3 +353,26 @@ def test_programs_at_random(seed):
         for n in [3, 5, 7, 4, 9, 2, 6, 1, 11]:
             want, got = (outcome(h, arguments(n, 12 - n)) for h in (f, g))
             assert same(want, got), "\n".join(lines)
+
+
+class Layers(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.embed, self.mix, self.out = nn.Embedding(9, width), nn.Linear(2 * width, width), nn.Linear(width, 9)
+
+    def forward(self, tokens):
+        e = self.embed(tokens)
+        return self.out(janus.tanh(self.mix(janus.cat([e, e.cumsum(0)], dim=1)))).mean(0)
+
+
+@pytest.mark.parametrize("widths", [(4, 6), (6, 4), (4, 6, 8), (4, 4)])
+def test_models_of_several_sizes(widths):
+    """One method, models of other widths in turn, texts of any length: a graph a width, not one a length."""
+    models = [Layers(w) for w in widths]
+    want, f = Layers.forward, janus.function(Layers.forward, verify="never", measure=False)
+    for n in [3, 5, 4, 7, 6, 9, 8, 11, 2, 12, 13, 10, 5, 14]:
+        for m in models:
+            tokens = janus.arange(n) % 9
+            assert janus.allclose(f(m, tokens), want(m, tokens), rtol=1e-5, atol=1e-6)
+    stats = f.stats()
+    assert stats["conversions"] <= 3 * len(models) and stats["imperative"] <= 4 * len(models), (stats, janus.explain(f))
