@@ -60,8 +60,10 @@ static const char *why_not(const jpy_entry *e) {
     return NULL;
 }
 
-/* What the guards know of an argument that is an object: its type and nothing else.  -1: raised. */
-static int check_objects(const jpy_entry *e, PyObject *args) {
+/* What the guards know of an argument that is an object: its type, and attributes of its class that
+ * it has none of its own instead of; nothing else.  `absent` gets those, (number of the argument,
+ * name).  -1: raised. */
+static int check_objects(const jpy_entry *e, PyObject *args, PyObject *absent) {
     enum { MAY = JPY_CHECK_TYPE | JPY_CHECK_VERSION };
     for (size_t i = 0; i < e->guards.srcs.n; i++) {
         const jpy_src *s = e->guards.srcs.data[i], *root = s;
@@ -72,6 +74,14 @@ static int check_objects(const jpy_entry *e, PyObject *args) {
         PyObject *o = PyTuple_GET_ITEM(args, (Py_ssize_t)root->index);
         if (jpy_tensor_check(o) || jpy_by_value(o) || (s == root && !(s->checks & ~(unsigned)MAY)))
             continue;
+        if (s->parent == root && s->kind == JPY_SRC_ATTR && s->checks == JPY_CHECK_ABSENT) {
+            PyObject *one = Py_BuildValue("(LO)", (long long)root->index, s->key);
+            int rc = one ? PyList_Append(absent, one) : -1;
+            Py_XDECREF(one);
+            if (rc < 0)
+                return -1;
+            continue;
+        }
         PyObject *path = jpy_src_path(s, false);
         if (path)
             PyErr_Format(PyExc_ValueError,
@@ -117,7 +127,7 @@ static int bound(jpy_entry *e, PyObject *args, PyObject *list) {
 }
 
 /* _export(f, args): ([(path, number of the argument or -1, object)], structure of the result, names
- * of attributes by number, [type]). */
+ * of attributes by number, [type], [(number of the argument, name of what it has not)]). */
 static PyObject *export(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *o, *args;
@@ -132,12 +142,16 @@ static PyObject *export(PyObject *module, PyObject *arguments) {
     if (why)
         return PyErr_Format(PyExc_ValueError, "janus.export: the graph cannot be taken along: %s",
                             why);
-    if (check_objects(e, args) < 0)
+    PyObject *absent = PyList_New(0);
+    if (!absent || check_objects(e, args, absent) < 0) {
+        Py_XDECREF(absent);
         return NULL;
+    }
     jpy_entry_hold(e);
     PyObject *inputs = PyList_New(0), *form = structure(e->result), *r = NULL;
     if (inputs && form && bound(e, args, inputs) == 0)
-        r = Py_BuildValue("(OOOO)", inputs, form, e->attr_names, e->type_list);
+        r = Py_BuildValue("(OOOOO)", inputs, form, e->attr_names, e->type_list, absent);
+    Py_DECREF(absent);
     Py_XDECREF(inputs);
     Py_XDECREF(form);
     jpy_entry_free(e);

@@ -126,7 +126,7 @@ def export(f, path, *args):
     with no_grad():
         for _ in range(2):
             made(*args)
-        inputs, form, attributes, types = _C._export(made, args)
+        inputs, form, attributes, types, absent = _C._export(made, args)
     objects = [a for a in args if not isinstance(a, _C.Tensor) and type(a) not in _CONSTANTS]
     tokens, named, classes = _tokens([*types, *(type(o) for o in objects if type(o) not in types)])
     signature = {"format": _FORMAT, "janus": _C.__version__, "arguments": [], "inputs": [], "result": _checked(form)}
@@ -145,6 +145,7 @@ def export(f, path, *args):
             one["like"] = [str(a.dtype), list(a.shape)]
         elif any(a is o for o in objects):
             one["object"] = tokens[id(type(a))] - _TOKEN
+            one["of its class"] = sorted({name for where, name in absent if where == place})
         elif place not in given:
             one["value"] = _constant(a)
         signature["arguments"].append(one)
@@ -203,6 +204,9 @@ class LoadedGraph:
                 raise ValueError(f"{name}: the graph was exported for a tensor of {one['like'][0]} {one['like'][1]}")
             if "object" in one and type(a) is not self._types[one["object"]]:
                 raise ValueError(f"{name}: the graph was exported for a {self._types[one['object']].__qualname__}")
+            for attribute in one.get("of its class", ()):
+                if attribute in getattr(a, "__dict__", ()):
+                    raise ValueError(f"{name}: the graph was exported for objects whose {attribute} is that of their class")
             if "value" in one:
                 want = _constant_of(one["value"])
                 if type(a) is not type(want) or repr(a) != repr(want):

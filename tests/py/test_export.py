@@ -253,3 +253,38 @@ def test_trees_as_arguments(tmp_path, model, make, cls):
         t.children.append(Node(3))  # inside: found while the graph runs
         with pytest.raises(RuntimeError, match="assumption"):
             g(t)
+
+
+class Tally:
+    step = 2
+
+    def __init__(self, word, left=None, right=None):
+        self.word, self.left, self.right = word, left, right
+
+    @property
+    def leaf(self):
+        return self.left is None
+
+    def value(self, w):
+        if self.leaf:
+            return w * self.word
+        return self.left.value(w) * self.step - self.right.value(w)
+
+
+def a_tally(seed, deep=0):
+    return Tally(seed % 5) if deep and (seed % 3 == 0 or deep > 4) else Tally(0, a_tally(seed * 2 + 1, deep + 1), a_tally(seed + 4, deep + 1))
+
+
+def test_methods_of_nodes(tmp_path):
+    def f(tree, w):
+        return tree.value(w)
+
+    janus.export(f, tmp_path / "m", a_tally(1), janus.ones(2))
+    g = janus.load_graph(tmp_path / "m", types=[Tally])
+    for seed in range(12):
+        t, w = a_tally(seed), janus.tensor([1.0, float(seed)])
+        assert same(f(t, w), g(t, w))
+    t = a_tally(1)
+    t.value = lambda w: w
+    with pytest.raises(ValueError, match="whose value is that of their class"):
+        g(t, janus.ones(2))

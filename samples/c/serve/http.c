@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MAX_HEAD = 8192, MAX_BODY = 1 << 20, MAX_EVENTS = 64 };
+enum { MAX_PEERS = 900, MAX_HEAD = 8192, MAX_BODY = 1 << 20, MAX_EVENTS = 64 };
 
 typedef struct buffer {
     char *data;
@@ -286,7 +286,7 @@ static void greet(http_server *s) {
         http_peer *p = calloc(1, sizeof *p);
         struct epoll_event e = {.events = EPOLLIN, .data.ptr = p};
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        if (!p || epoll_ctl(s->poll, EPOLL_CTL_ADD, fd, &e) < 0) {
+        if (!p || s->n >= MAX_PEERS || epoll_ctl(s->poll, EPOLL_CTL_ADD, fd, &e) < 0) {
             close(fd);
             free(p);
             continue;
