@@ -65,7 +65,8 @@ def test_no_python_and_weights_once(served):
     port, models, process = served
     maps = pathlib.Path(f"/proc/{process.pid}/maps")
     if maps.exists():
-        assert "libjanus" in maps.read_text() and "python" not in maps.read_text().replace(str(SOURCE), "").lower()
+        mapped = {line.rsplit("/", 1)[-1] for line in maps.read_text().splitlines() if "/" in line}
+        assert any("libjanus" in name for name in mapped) and not any("python" in name or name.startswith("_C") for name in mapped)
     sizes = {k: 4 * v.numel() for k, v in models["a"].state_dict().items()}
     said = get(port)
     assert said["models"] == ["a", "b"]
