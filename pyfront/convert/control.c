@@ -326,6 +326,15 @@ static jcv_out exec_try(jcv *c, jpy_tree *n) {
     return out;
 }
 
+/* Of a recursion: instances that paths return are joined by their attributes. */
+static jcv_out exec_return(jcv *c, jpy_tree *n) {
+    jcv_av *v = n->a ? jcv_eval(c, n->a) : jcv_none(c);
+    if (c->frame->fills && c->boundary != JCV_END_OTHER)
+        v = jcv_to_record(c, v, c->frame->n_fresh);
+    jcv_put(c, 0, v);
+    return OUT_RETURN;
+}
+
 static jcv_out exec_statement(jcv *c, jpy_tree *n) {
     c->at = n;
     if (c->frame && c->frame->source && c->visited.n < UINT16_MAX)
@@ -359,8 +368,7 @@ static jcv_out exec_statement(jcv *c, jpy_tree *n) {
     case JPY_FOR:
         return jcv_exec_for(c, n);
     case JPY_RETURN:
-        jcv_put(c, 0, n->a ? jcv_eval(c, n->a) : jcv_none(c));
-        return OUT_RETURN;
+        return exec_return(c, n);
     case JPY_BREAK:
         return OUT_BREAK;
     case JPY_CONTINUE:

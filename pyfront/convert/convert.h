@@ -774,6 +774,12 @@ void jcv_is_next(jcv *c, PyObject *o, PyObject *name);
 bool jcv_is_order(const jcv_attr *a);
 /* Attributes of it, in the order they were set, as AV_TUPLE of name, value, ... */
 jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o);
+/* text of an AV_TUPLE of names and values: the attributes of an instance of its `named`. */
+extern const char jcv_record[];
+/* Instances in what a call returns, which it has made (there were `made` before), as records; of a
+ * record an instance. */
+jcv_av *jcv_to_record(jcv *c, jcv_av *a, size_t made);
+jcv_av *jcv_from_record(jcv *c, jcv_av *t);
 /* expr.c: defaults of a function made here, positional ones first */
 void jcv_closure_defaults(jcv *c, jcv_av *a, jpy_tree *params);
 /* data.c: janus.tensor(...) */

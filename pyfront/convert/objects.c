@@ -360,3 +360,54 @@ jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args) {
         return made;
     return named_type(t) ? make_named(c, t, args) : make_instance(c, t, args);
 }
+
+/* ---- records ------------------------------------------------------------------------------------
+ * What a recursion returns of instances that it has made: names and values of their attributes.
+ * The caller makes an instance of them, so each call gives one of its own.
+ */
+
+const char jcv_record[] = "a record";
+
+/* all: the objects that were met. */
+static jcv_av *record_of(jcv *c, jcv_av *a, size_t made, PyObject *all) {
+    bool object = a->kind == AV_PY && jcv_is_fresh(c, a->py);
+    if (a->kind != AV_TUPLE && !object)
+        return a;
+    if (object) {
+        size_t at = 0;
+        while (c->fresh.data[at] != a->py)
+            at++;
+        PyObject *key = jcv_own(c, PyLong_FromVoidPtr(a->py));
+        int had = PySet_Contains(all, key);
+        if (at < made || had || !plain_class(Py_TYPE(a->py)))
+            jcv_refuse(c, "a recursion returns an object that has other names");
+        if (PySet_Add(all, key) < 0)
+            jcv_refuse_py(c);
+    }
+    jcv_av *t = object ? jcv_fresh_attrs(c, a->py) : jcv_tuple(c, a->items, a->n);
+    t->named = object ? (PyObject *)Py_TYPE(a->py) : a->named;
+    t->text = object ? jcv_record : a->text;
+    bool changed = object;
+    for (unsigned i = 0; i < t->n; i++) {
+        jcv_av *v = record_of(c, t->items[i], made, all);
+        changed = changed || v != t->items[i];
+        t->items[i] = v;
+    }
+    return changed ? t : a;
+}
+
+jcv_av *jcv_to_record(jcv *c, jcv_av *a, size_t made) {
+    return record_of(c, a, made, jcv_own(c, PySet_New(NULL)));
+}
+
+jcv_av *jcv_from_record(jcv *c, jcv_av *t) {
+    PyTypeObject *type = (PyTypeObject *)t->named;
+    PyObject *blank = jcv_own(c, type->tp_new(type, jpy.empty_tuple, NULL));
+    if (!jn_vec_push(&c->fresh, blank))
+        jcv_refuse(c, "out of memory");
+    jcv_av *o = jcv_py(c, blank, NULL);
+    jcv_guard_type(c, type);
+    for (unsigned i = 0; i + 1 < t->n; i += 2)
+        jcv_set_fresh(c, o, t->items[i]->py, t->items[i + 1]);
+    return o;
+}

@@ -125,6 +125,7 @@ static jcv_av *keep_template(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *
     if (a->kind == AV_TUPLE) {
         t->n = a->n;
         t->named = a->named;
+        t->text = a->text;
         t->items = keep(c, a->n * sizeof *t->items);
         for (unsigned i = 0; i < a->n; i++)
             t->items[i] = keep_template(c, a->items[i], in, all);
@@ -160,7 +161,7 @@ static jcv_av *keep_template(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *
 /* 1: they agree, 0: `t` was widened (it requires grad, has other names), -1: they do not fit. */
 static int fit(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all) {
     if (t->kind == AV_TUPLE) {
-        if (a->kind != AV_TUPLE || a->n != t->n || a->named != t->named)
+        if (a->kind != AV_TUPLE || a->n != t->n || a->named != t->named || a->text != t->text)
             return -1;
         int r = 1;
         for (unsigned i = 0; i < t->n; i++) {
@@ -218,7 +219,7 @@ static jcv_av *instantiate(jcv *c, const jcv_av *t, jcv_node *n, unsigned *at) {
         jcv_av *x = jcv_tuple_like(c, t);
         for (unsigned i = 0; i < t->n; i++)
             x->items[i] = instantiate(c, t->items[i], n, at);
-        return x;
+        return t->text == jcv_record ? jcv_from_record(c, x) : x;
     }
     if (t->kind == AV_PY)
         return jcv_py(c, t->py, NULL);
@@ -303,8 +304,10 @@ static void fill(jcv *c, jcv_instance *in, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
     jcv_handler h = {.up = c->handler};
     c->handler = &h;
     jcv_av *volatile result = NULL;
+    fr->fills = true;
+    fr->n_fresh = c->fresh.n;
     if (setjmp(h.env) == 0)
-        result = jcv_run_body(c, fr);
+        result = jcv_to_record(c, jcv_run_body(c, fr), fr->n_fresh);
     c->handler = h.up;
     if (!result) {
         if (c->thrown == THROW_DEAD) {

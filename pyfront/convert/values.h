@@ -146,6 +146,8 @@ struct jcv_frame {
     jcv_av *shape; /* AV_TUPLE: each parameter's, with numbered leaves; the last one's is that
                       of the pairs where there is **kwargs */
     struct jcv_yield *yield; /* of a generator that runs */
+    bool fills;              /* its body becomes a SubGraph ... */
+    size_t n_fresh;          /* ... begun when so many instances had been made */
     bool comprehension;      /* unknown names belong to `outer` */
     unsigned depth;
 };

@@ -4,6 +4,7 @@
 Each program runs on trees of random shapes, nearly all unseen, plain and decorated; values and gradients must be equal
 bit for bit where nothing is batched and within rounding else, and most calls must be graphs.
 """
+import dataclasses
 import random
 
 import pytest
@@ -504,3 +505,124 @@ STRINGS = {f.__name__: f for f in (by_string, by_default, by_early_return)}
 def test_strings_and_defaults(way, verify):
     rng = random.Random(6)
     compare(STRINGS[way], verify, True, 0.4, [dag(rng, rng.randint(0, 4)) for _ in range(60)])
+
+
+# ---- results that are objects -----------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Encoded:
+    vector: object
+    loss: object
+    depth: int
+    label: object = None
+
+
+class State:
+    def __init__(self, h, size):
+        self.h = h
+        self.size = size
+
+    def bigger(self, other):
+        return self.size > other.size
+
+
+def encode(node, m):
+    loss, depth = janus.zeros(()), 0
+    h = row(m, node)
+    for child in node.kids:
+        e = encode(child, m)
+        h = janus.tanh(m.weight @ e.vector) + h
+        loss = loss + e.loss * 0.5
+        depth = max(depth, e.depth)
+    loss = loss + h.sum()
+    return Encoded(h, loss, depth + 1)
+
+
+def by_dataclass(node, m):
+    e = encode(node, m)
+    return e.vector * e.loss + e.depth
+
+
+def returned(node, m):
+    """The object itself, with another attribute."""
+    e = encode(node, m)
+    e.label = node.word
+    return e
+
+
+def state_of(node, m):
+    if len(node.kids) == 0:
+        return State(row(m, node), 1)
+    first = state_of(node.kids[0], m)
+    size, h = 1 + first.size, first.h
+    for k in node.kids:
+        s = state_of(k, m)
+        h = janus.tanh(m.weight @ s.h) + h
+        size = size + s.size
+        if s.bigger(first):
+            h = h * 0.5
+    return State(h, size)
+
+
+def by_class(node, m):
+    s = state_of(node, m)
+    return s.h * s.size
+
+
+def two_of(node, m):
+    """Tuples of objects."""
+    if not node.kids:
+        s = State(row(m, node), 0)
+        return s, 1
+    s, n = two_of(node.kids[0], m)
+    t, k = two_of(node.kids[-1], m)
+    return State(janus.tanh(s.h) + t.h, s.size + t.size + 1), n + k
+
+
+def by_tuple_of_objects(node, m):
+    s, n = two_of(node, m)
+    return s.h * n + s.size
+
+
+def shared(node, m):
+    """One object under two names must stay one."""
+    s = State(row(m, node), len(node.kids))
+    for k in node.kids:
+        t, u = shared(k, m)
+        u.size = 7
+        s.h = s.h + t.h * t.size
+    return s, s
+
+
+def by_shared(node, m):
+    s, t = shared(node, m)
+    assert s is t
+    return s.h
+
+
+OBJECTS = {f.__name__: f for f in (by_dataclass, by_class, by_tuple_of_objects)}
+
+
+@pytest.mark.parametrize("verify", ["never", "always"])
+@pytest.mark.parametrize("way", OBJECTS)
+def test_results_that_are_objects(way, verify):
+    rng = random.Random(4)
+    compare(OBJECTS[way], verify, True, 0.5, [forest(rng, rng.randint(0, 3), list) for _ in range(50)])
+
+
+def test_objects_with_two_names():
+    rng = random.Random(4)
+    compare(by_shared, "never", True, 0, [forest(rng, rng.randint(0, 3), list) for _ in range(40)])
+
+
+def test_an_object_leaves():
+    rng, model = random.Random(4), Model()
+    f = janus.function(returned, verify="never", measure=False)
+    for _ in range(40):
+        node = forest(rng, rng.randint(0, 3), list)
+        a, b = returned(node, model), f(node, model)
+        assert type(a) is type(b) and list(vars(a)) == list(vars(b))
+        assert (a.depth, a.label) == (b.depth, b.label)
+        assert same(a.vector.tolist(), b.vector.tolist()) and same(a.loss.item(), b.loss.item())
+        assert b is not f(node, model)
