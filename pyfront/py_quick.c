@@ -23,7 +23,15 @@
 #include "pyfront/autocast.h"
 #include "pyfront/tape_internal.h"
 
-enum { PLACES = 2048, WAYS = 4, MAX_ARGS = 8, MAX_SEQ = 8, ATTR_ROOM = 128, INT_ROOM = 8, WHOLE = 255 };
+enum {
+    PLACES = 2048,
+    WAYS = 4,
+    MAX_ARGS = 8,
+    MAX_SEQ = 8,
+    ATTR_ROOM = 128,
+    INT_ROOM = 8,
+    WHOLE = 255
+};
 
 /* The low bits of a word. */
 typedef enum tag {

@@ -67,8 +67,11 @@ static bool meet(jpy_engine *e, jpy_edge edge) {
     if (!jpy_edge_tracked(edge) || jpy_engine_find(e, target_of(edge)))
         return true;
     unsigned n_slots = edge.node ? edge.node->n_out : 1;
-    jpy_visit v = {edge.node, edge.node ? NULL : edge.leaf, (uint32_t)e->slots.n,
-                   (uint32_t)e->visits.n, false};
+    jpy_visit v = {.node = edge.node,
+                   .leaf = edge.node ? NULL : edge.leaf,
+                   .rank = edge.node ? edge.node->seq + 1 : 0,
+                   .slot = (uint32_t)e->slots.n,
+                   .found = (uint32_t)e->visits.n};
     if (e->visits.n >= UINT32_MAX - 1 || e->slots.n >= UINT32_MAX - n_slots)
         return false;
     if (2 * (e->visits.n + 1) > (e->table ? e->mask + 1 : 0) && !grow_table(e))
@@ -90,20 +93,20 @@ static bool collect(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
     while (e->stack.n) {
         jpy_node *n = e->visits.data[jn_vec_pop(&e->stack)].node;
         for (unsigned i = 0; i < n->n_in; i++)
+            jpy_node_expect(n->edges[i].node);
+        for (unsigned i = 0; i < n->n_in; i++)
             if (!meet(e, n->edges[i]))
                 return false;
     }
     return true;
 }
 
-static uint64_t rank_of(const jpy_visit *v) { return v->node ? v->node->seq + 1 : 0; }
-
 static void merge(const jpy_engine *e, const uint32_t *from, uint32_t *to, size_t a, size_t b,
                   size_t c) {
     size_t i = a, j = b;
     for (size_t k = a; k < c; k++) {
-        bool left = j >= c || (i < b && rank_of(&e->visits.data[from[i]]) >=
-                                            rank_of(&e->visits.data[from[j]]));
+        bool left =
+            j >= c || (i < b && e->visits.data[from[i]].rank >= e->visits.data[from[j]].rank);
         to[k] = from[left ? i++ : j++];
     }
 }
@@ -474,8 +477,12 @@ static int seed(jpy_engine *e, const jpy_val *root, const jpy_val *given) {
 static void engine_done(jpy_engine *e) {
     for (size_t i = 0; i < e->slots.n; i++)
         jpy_val_release(&e->slots.data[i]);
-    for (size_t i = 0; i < e->visits.n; i++)
+    enum { AHEAD = 8 };
+    for (size_t i = 0; i < e->visits.n; i++) {
+        if (i + AHEAD < e->visits.n)
+            jpy_node_expect(e->visits.data[i + AHEAD].node);
         jpy_edge_release((jpy_edge){e->visits.data[i].node, e->visits.data[i].leaf, 0});
+    }
     jn_vec_free(&e->slots);
     jn_vec_free(&e->visits);
     jn_vec_free(&e->stack);

@@ -12,6 +12,7 @@
 typedef struct jpy_visit {
     jpy_node *node;          /* or */
     struct jpy_tensor *leaf; /* owned */
+    uint64_t rank;           /* later nodes have more, leaves 0 */
     uint32_t slot;           /* of result 0 in slots */
     uint32_t found;          /* order of discovery */
     bool needed;
@@ -32,6 +33,12 @@ typedef struct jpy_engine {
 
 static inline const void *jpy_edge_target(jpy_edge e) {
     return e.node ? (const void *)e.node : (const void *)e.leaf;
+}
+/* Asks for a node's memory ahead: a history is more than a cache holds. */
+static inline void jpy_node_expect(const jpy_node *n) {
+    enum { BYTES = 320, LINE = 64 };
+    for (int i = 0; n && i < BYTES; i += LINE)
+        __builtin_prefetch((const char *)n + i);
 }
 /* Visit of a target, or NULL. */
 jpy_visit *jpy_engine_find(jpy_engine *e, const void *target);

@@ -51,23 +51,29 @@ static bool allocate(jpy_groups *g) {
     return g->link && g->first_link && g->depth && g->uses && g->next && g->by_depth && g->slots;
 }
 
-/* A history is more than a cache holds: nodes to come are asked for ahead, then what they saved. */
-static void expect(const jpy_engine *e, uint32_t k) {
-    enum { NODE_AHEAD = 16, SAVED_AHEAD = 6, NODE_BYTES = 320, LINE = 64 };
-    if (k >= NODE_AHEAD) {
-        const char *n = (const char *)e->visits.data[e->order[k - NODE_AHEAD]].node;
-        for (int i = 0; i < NODE_BYTES; i += LINE)
-            __builtin_prefetch(n + i);
-    }
-    if (k < SAVED_AHEAD)
-        return;
-    jpy_node *n = e->visits.data[e->order[k - SAVED_AHEAD]].node;
+enum { AHEAD = 16, SAVED_AHEAD = 6 };
+
+/* What a node saved, ahead. */
+static void expect_saved(jpy_node *n) {
+    enum { LINE = 64 };
     const jpy_op_data *d = jpy_op_of(n);
     for (unsigned i = 0; d && i < (unsigned)n->n_in + n->n_out; i++)
         if (d->saved[i].kind == JANUS_KIND_TENSOR) {
             __builtin_prefetch(d->saved[i].t);
             __builtin_prefetch((const char *)d->saved[i].t - LINE); /* the storage of a small one */
         }
+}
+
+static jpy_node *node_at(const jpy_groups *g, size_t k) {
+    return k < g->n_nodes ? g->e->visits.data[g->e->order[k]].node : NULL;
+}
+
+/* The two above for a walk through all nodes that is at k, up or down. */
+static void expect(const jpy_groups *g, size_t k, bool up) {
+    jpy_node_expect(node_at(g, up ? k + AHEAD : k - AHEAD)); /* a number below 0 is a large one */
+    jpy_node *n = node_at(g, up ? k + SAVED_AHEAD : k - SAVED_AHEAD);
+    if (n)
+        expect_saved(n);
 }
 
 /* Depths and links, earliest node first; false: not by groups. */
@@ -79,7 +85,7 @@ static bool look(jpy_groups *g) {
         uint32_t at = e->order[k], depth = 0;
         jpy_visit *v = &e->visits.data[at];
         jpy_node *n = v->node;
-        expect(e, k);
+        expect(g, k, false);
         if (!is_intact(n))
             return false;
         g->first_link[at] = links;
@@ -154,6 +160,11 @@ static int run_depth(jpy_groups *g, uint32_t depth) {
     jn_vec_clear(&g->group);
     for (uint32_t k = g->depth_begin[depth]; k < g->depth_begin[depth + 1] && rc == 0; k++) {
         jpy_visit *v = &g->e->visits.data[g->by_depth[k]];
+        if (k + SAVED_AHEAD < g->n_nodes) {
+            const jpy_visit *next = &g->e->visits.data[g->by_depth[k + SAVED_AHEAD]];
+            jpy_node_expect(next->node);
+            __builtin_prefetch(&g->slots[next->slot]);
+        }
         if (!v->needed || !jpy_cotangents_arrived(g, v))
             continue;
         for (unsigned i = 0; i < v->node->n_out && rc == 0; i++)
@@ -223,6 +234,7 @@ static void let_go(const jpy_groups *g, bool done) {
     for (uint32_t k = 0; k < g->n_nodes; k++) {
         const jpy_visit *v = &g->e->visits.data[g->e->order[k]];
         jpy_node *n = v->node;
+        expect(g, k, true);
         n->running--;
         bool ran = done && !g->e->retain_graph && v->needed && jpy_cotangents_arrived(g, v);
         n->freed = n->freed || ran;
