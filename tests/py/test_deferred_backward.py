@@ -3,6 +3,7 @@
 
 import os
 import random
+import threading
 
 import pytest
 
@@ -346,10 +347,58 @@ def doubles(p, log):
     log.append(w.grad)
 
 
+def under_autocast(p, log):
+    with janus.autocast("cpu", dtype=janus.bfloat16):
+        loss = sum(janus.tanh(F.linear(x, p["w"], p["b"])).float().sum() for x in p["x"])
+    loss.backward()
+
+
+def halves(p, log):
+    w = p["w"].detach().to(janus.bfloat16).requires_grad_()
+    sum((x.to(janus.bfloat16) @ w).float().sum() for x in p["x"]).backward()
+    log.append(w.grad.float())
+
+
+def dropped(p, log):
+    janus.manual_seed(5)
+    sum(F.dropout(janus.tanh(x @ p["w"]), 0.5).sum() for x in p["x"]).backward()
+    log.append(janus.rand(3))
+
+
+def recurrent(p, log):
+    janus.manual_seed(1)
+    cell = janus.nn.LSTMCell(4, 4)
+    total = 0.0
+    for x in p["x"]:
+        h, c = janus.zeros(1, 4), janus.zeros(1, 4)
+        for _ in range(3):
+            h, c = cell(x, (h, c))
+        total = total + (h * c).sum()
+    total.backward()
+    log.extend(q.grad for q in cell.parameters())
+
+
+def images(p, log):
+    janus.manual_seed(1)
+    net = janus.nn.Sequential(janus.nn.Conv2d(1, 3, 3), janus.nn.ReLU(), janus.nn.MaxPool2d(2), janus.nn.Flatten(),
+                              janus.nn.Linear(27, 4))
+    sum(F.cross_entropy(net(janus.randn(1, 1, 8, 8)), janus.tensor([i % 4])) for i in range(6)).backward()
+    log.extend(q.grad for q in net.parameters())
+
+
+def backward_in_a_hook(p, log):
+    def hook(g):
+        (q,) = janus.autograd.grad(sum((x * p["s"]).sum() for x in p["x"]), [p["s"]])
+        log.append(q)
+    p["w"].register_hook(hook)
+    batch(p, 2, ["linear"]).backward()
+
+
 SITUATIONS = [
     hooks_on_leaves, hooks_inside, hooks_that_replace, retained_gradients, retained_graph, second_backward, part_twice,
     saved_version, weight_was_written, grad_of_inputs, grad_of_inner, grad_of_unused, second_order, given_cotangents,
-    own_function, frozen, accumulated, trained, shared_inner_weight, infinite, many_consumers, unused_results, doubles
+    own_function, frozen, accumulated, trained, shared_inner_weight, infinite, many_consumers, unused_results, doubles,
+    under_autocast, halves, dropped, recurrent, images, backward_in_a_hook
 ]
 
 
@@ -376,3 +425,27 @@ def test_a_large_history_runs_node_by_node():
     with janus.deferred(max_bytes=64) as d:
         program()
     assert d.stats()["backward_groups"] == 0
+
+
+def test_threads_use_one_history():
+    """Each its own block; the sums are those of one after the other."""
+    p = leaves()
+    loss = batch(p, 3, ["linear", "gate"])
+    want = janus.autograd.grad(loss, [p["w"], p["b"]], retain_graph=True)
+    with janus.deferred():
+        for _ in range(2):
+            loss = batch(p, 3, ["linear", "gate"])
+    wrong = []
+
+    def work():
+        for _ in range(20):
+            with janus.deferred():
+                got = janus.autograd.grad(loss, [p["w"], p["b"]], retain_graph=True)
+            wrong.extend(g for w, g in zip(want, got) if not close(w, g))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
