@@ -114,16 +114,16 @@ static bool look(jpy_groups *g) {
 
 /* Visits by depth, in program order within each. */
 static bool sort_by_depth(jpy_groups *g) {
-    uint32_t *begin = g->depth_begin = jn_calloc(g->n_depths + 2, sizeof *begin);
-    if (!begin)
+    uint32_t *next = g->depth_begin = jn_calloc(g->n_depths + 2, sizeof *next);
+    if (!next)
         return false;
     for (uint32_t k = 0; k < g->n_nodes; k++)
-        begin[g->depth[g->e->order[k]] + 2]++;
+        next[g->depth[g->e->order[k]] + 2]++;
     for (uint32_t d = 2; d < g->n_depths + 2; d++)
-        begin[d] += begin[d - 1];
+        next[d] += next[d - 1];
     for (uint32_t k = g->n_nodes; k-- > 0;) {
         uint32_t at = g->e->order[k];
-        g->by_depth[begin[g->depth[at] + 1]++] = at;
+        g->by_depth[next[g->depth[at] + 1]++] = at;
     }
     return true;
 }

@@ -41,7 +41,10 @@ typedef struct writer {
 static known *known_of(writer *w, jn_ev v) { return &w->values.data[v.bits - 1]; }
 
 static jn_ev add_known(writer *w, known k) {
-    return jn_vec_push(&w->values, k) ? (jn_ev){w->values.n} : JN_EV_NONE;
+    jn_ev v = JN_EV_NONE;
+    if (jn_vec_push(&w->values, k))
+        v.bits = w->values.n;
+    return v;
 }
 
 static janus_status add_scalar(writer *w, jn_segscalar s, uint8_t value, jn_src *out) {
