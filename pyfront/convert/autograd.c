@@ -102,7 +102,7 @@ static PyObject *objects(jcv *c, jcv_av *const *a, unsigned n) {
 }
 
 jcv_av **jcv_tape_grad(jcv *c, jcv_av *const *y, jcv_av *const *seeds, unsigned n_y,
-                       jcv_av *const *x, unsigned n, bool retain, bool create) {
+                       jcv_av *const *x, unsigned n, bool retain, bool create, bool must) {
     static PyObject *function;
     if (!function) {
         PyObject *module = PyImport_ImportModule("janus._C");
@@ -116,8 +116,13 @@ jcv_av **jcv_tape_grad(jcv *c, jcv_av *const *y, jcv_av *const *seeds, unsigned 
     PyObject *r = PyObject_CallFunction(function, "OOOOOOO", objects(c, y, n_y), objects(c, x, n),
                                         objects(c, seeds, n_y), retain ? Py_True : Py_False,
                                         create ? Py_True : Py_False, Py_True, Py_True);
-    if (r && c->hook_refused)
+    if (r && (c->hook_refused || jn_proxy_asked))
         Py_CLEAR(r);
+    if (!r && !must) {
+        c->hook_refused = jn_proxy_asked = false;
+        PyErr_Clear();
+        return NULL;
+    }
     jcv_own(c, r);
     jcv_av **out = jcv_alloc(c, (n + 1) * sizeof *out);
     for (unsigned i = 0; i < n; i++) {
@@ -215,9 +220,12 @@ jcv_av *jcv_autograd_grad(jcv *c, const jcv_args *a) {
     read_seeds(c, a->pos[2], q.seeds, q.n_y);
     check_history(c, &q);
     bool here = c->ctx == c->main || c->ctx->apart;
-    if ((q.create || q.n_y != 1 || q.unused || !here || c->second_order) &&
-        jcv_tape_knows(c, q.y, q.n_y, q.x, q.n))
-        return results(c, jcv_tape_grad(c, q.y, q.seeds, q.n_y, q.x, q.n, q.retain, q.create), &q);
+    bool must = q.create || q.n_y != 1 || q.unused || !here || c->second_order;
+    if ((must || !c->image) && jcv_tape_knows(c, q.y, q.n_y, q.x, q.n)) {
+        jcv_av **g = jcv_tape_grad(c, q.y, q.seeds, q.n_y, q.x, q.n, true, q.create, must);
+        if (g)
+            return results(c, g, &q);
+    }
     if (q.create || q.n_y != 1 || q.unused || !here)
         jcv_refuse(c, "autograd.grad of such a history with create_graph or allow_unused, of "
                       "several outputs, or inside a branch or loop");

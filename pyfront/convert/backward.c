@@ -305,10 +305,16 @@ void jcv_tensor_backward(jcv *c, jcv_av *const *roots, jcv_av *const *seeds, uns
     /* of gradients, the tape says which leaves get one */
     bool by_tape = c->second_order && jcv_tape_knows(c, roots, n_y, NULL, 0);
     if (by_tape) {
-        jcv_av **g = jcv_tape_grad(c, roots, seeds, n_y, leaf, n, true, false);
-        for (unsigned i = 0; i < n; i++)
-            if (g[i])
-                add_to_grad(c, leaf[i], jcv_tensor_val(c, g[i]->py));
+        jcv_av **g = jcv_tape_grad(c, roots, seeds, n_y, leaf, n, true, false, true);
+        for (unsigned i = 0; i < n; i++) {
+            if (!g[i])
+                continue;
+            jcv_val *v = jcv_tensor_val(c, g[i]->py); /* of several leaves it may be one tensor */
+            v = &jcv_op(c, JN_OP(clone), &v, 1, NULL)->out[0];
+            v->depends = false;
+            v->cut = true;
+            add_to_grad(c, leaf[i], v);
+        }
         if (!retain)
             use_up(c, mark);
         return;

@@ -281,9 +281,10 @@ void jcv_tensor_backward(jcv *c, jcv_av *const *roots, jcv_av *const *seeds, uns
                          bool retain);
 /* Gradients of y (seeds: their cotangents, NULL: 1) with respect to x by the tape that the eager
  * layer has of ops on proxies, op by op: which of them there are, and whether they require grad, is
- * as CPython has it.  NULL for one that there is not. */
+ * as CPython has it.  NULL for one that there is not; NULL altogether where a rule cannot be
+ * staged, unless it must. */
 jcv_av **jcv_tape_grad(jcv *c, jcv_av *const *y, jcv_av *const *seeds, unsigned n_y,
-                       jcv_av *const *x, unsigned n, bool retain, bool create);
+                       jcv_av *const *x, unsigned n, bool retain, bool create, bool must);
 /* Whether the tape knows all of the history of y; `x`: where it ends. */
 bool jcv_tape_knows(jcv *c, jcv_av *const *y, unsigned n_y, jcv_av *const *x, unsigned n);
 /* Whether gradients of `y` flow to `x`. */

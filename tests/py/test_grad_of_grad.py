@@ -170,5 +170,7 @@ def test_as_undecorated(of, use, inner):
     got, f = observe(of, use, inner, lambda f: janus.function(f, verify="never", measure=False))
     for a, b in zip(want, got):
         assert same(a, b), (a, b)
+    _, verified = observe(of, use, inner, lambda f: janus.function(f, verify="always", measure=False))
+    assert not verified.stats()["disproved"]  # strides, and who shares memory
     if use in MUST and of not in (unknown_rounds, viewed) and (use, of) != (penalty, linear):
         assert f.stats()["graph"] >= 3, janus.explain(f)

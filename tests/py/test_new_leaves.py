@@ -207,6 +207,8 @@ def test_as_undecorated(name, use):
     got, f = observe(MAKE[name], use, lambda f: janus.function(f, verify="never", measure=False))
     for a, b in zip(want, got):
         assert same(a, b), (a, b)
+    _, verified = observe(MAKE[name], use, lambda f: janus.function(f, verify="always", measure=False))
+    assert not verified.stats()["disproved"]
     if use in MUST and name not in ("argument", "detached_view") and (name, use) != ("named", stepped):
         assert f.stats()["graph"] >= 4, janus.explain(f)
 
