@@ -9,6 +9,7 @@
 
 #include "exec/store/store.h"
 #include "pyfront/commit.h"
+#include "pyfront/external.h"
 #include "pyfront/host_py.h"
 #include "pyfront/print.h"
 #include "pyfront/py_tensor.h"
@@ -72,6 +73,8 @@ static PyObject *result_object(making *m, const jpy_recipe *r) {
         janus_tensor_retain(t);
     else if (jpy_check(jn_tensor_restride(a->t, r->strides, &t)) < 0)
         return NULL;
+    if (JN_UNLIKELY(m->e->keeps_results))
+        jpy_region_kept(m->e, m->nodes, r->slot, t);
     if (r->leaf) {
         PyObject *grad = r->n ? make(m, r->items[0], false) : NULL;
         jpy_tensor *leaf = r->n && !grad ? NULL : (jpy_tensor *)jpy_tensor_take(t);

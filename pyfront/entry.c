@@ -34,6 +34,7 @@ static void entry_dealloc(PyObject *self) {
     for (unsigned k = 0; k < e->n_stages; k++) {
         jn_vec_free(&e->stages[k].in);
         jn_vec_free(&e->stages[k].kept);
+        jn_vec_free(&e->stages[k].groups);
         jn_vec_free(&e->stages[k].out);
         jn_vec_free(&e->stages[k].seen);
         jn_vec_free(&e->stages[k].place);

@@ -8,6 +8,7 @@
 #include "exec/run/run.h"
 #include "graph/graph.h"
 #include "pyfront/guard.h"
+#include "pyfront/history.h"
 
 struct jpy_node;
 
@@ -88,10 +89,13 @@ typedef struct jpy_tracked { /* a tensor that gradients flow to */
     const bool *outs;  /* per result of the stage's node: it is computed from it */
 } jpy_tracked;
 
-typedef struct jpy_kept { /* a bound tensor that the frame refers to, and the op that saved it */
-    uint32_t slot;
+typedef struct jpy_kept { /* a tensor that must stay as it is, and the op that saved it */
+    uint32_t slot;        /* where it is bound; of a result its number */
     const char *op;
-    uint32_t writes; /* of the commit to it, which come before the value that was saved */
+    uint32_t writes;   /* of the commit to it, which come before the value that was saved */
+    jpy_set outs, ins; /* gradients of these results for these inputs need it */
+    uint32_t at;       /* the op: backward() comes to later ones first */
+    bool is_result;
 } jpy_kept;
 
 typedef struct jpy_gradient {
@@ -107,6 +111,7 @@ typedef struct jpy_stage { /* a node of the tape: see convert/gradient.c */
     jpy_gradient some;                 /* of any of more than two: bools say which */
     JN_VEC(jpy_tracked) in;
     JN_VEC(jpy_kept) kept;
+    jpy_groups groups;
     JN_VEC(const jn_type *) out;
     JN_VEC(uint32_t) seen; /* per out: the result of the run that has its dims, where they vary */
 } jpy_stage;
@@ -130,11 +135,12 @@ struct jpy_entry {
     JN_VEC(uint32_t) grad_of; /* per result: as jpy_recipe.grad */
     JN_VEC(uint32_t) looked;  /* slots of containers whose contents the guards have read */
     unsigned n_tracked;
-    bool has_effects; /* of any kind */
-    bool any_dims;    /* dims of tensors may be of any size: see hints.c */
-    bool any_length;  /* a list is taken at any length: see hints.c */
-    bool wires;       /* gradients pass through what it stores */
-    bool local;       /* what it stores and requires grad must not outlive the run */
+    bool keeps_results; /* a stage has kept some */
+    bool has_effects;   /* of any kind */
+    bool any_dims;      /* dims of tensors may be of any size: see hints.c */
+    bool any_length;    /* a list is taken at any length: see hints.c */
+    bool wires;         /* gradients pass through what it stores */
+    bool local;         /* what it stores and requires grad must not outlive the run */
     uint32_t n_recipes;
     unsigned n_results;
     JN_VEC(struct jpy_print *) prints; /* by the key of host.emit */

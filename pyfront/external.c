@@ -37,12 +37,14 @@ typedef struct region {
     jn_rng_state rng;
     bool exact;
     unsigned n_in, n_out;
-    PyObject **inputs; /* tracked tensors, owned, in the order of the node's edges */
-    jpy_edge *edges;   /* the node's, borrowed */
-    jpy_saved *saved;  /* versions of the tensors the frame refers to: e->kept */
-    jn_type *out;      /* types of the results, whose dims may be of this call */
-    PyObject **bound;  /* what the entry's inputs were, owned ... */
-    uint32_t *version; /* ... and its version where it is a tensor */
+    PyObject **inputs;         /* tracked tensors, owned, in the order of the node's edges */
+    jpy_edge *edges;           /* the node's, borrowed */
+    jpy_saved *saved;          /* versions of the tensors that must stay as they are: stage->kept */
+    bool *freed;               /* by group of the stage; NULL: none is */
+    jpy_set ran_outs, ran_ins; /* what backward() has run since some were freed last */
+    jn_type *out;              /* types of the results, whose dims may be of this call */
+    PyObject **bound;          /* what the entry's inputs were, owned ... */
+    uint32_t *version;         /* ... and its version where it is a tensor */
 } region;
 
 static void release_bound(region *r) {
@@ -96,6 +98,10 @@ static int region_clear(PyObject *self) {
     return 0;
 }
 
+static bool leads(void *user, unsigned out, unsigned in) {
+    return ((region *)user)->stage->in.data[in].outs[out];
+}
+
 static void node_died(void *user) { ((region *)user)->node = NULL; }
 
 static void region_dealloc(PyObject *self) {
@@ -112,6 +118,7 @@ static void region_dealloc(PyObject *self) {
     jn_free(r->inputs);
     jn_free(r->edges);
     jn_free(r->saved);
+    jn_free(r->freed);
     jn_free(r->out);
     Py_XDECREF((PyObject *)r->f);
     PyObject_GC_Del(self);
@@ -132,15 +139,34 @@ int jpy_init_region(PyObject *module) {
     return region_type ? 0 : -1;
 }
 
-/* After backward: it is not asked again, so it lets go of the call as well. */
-static void release_saved(void *user) {
+/* Whether no gradient can be asked for any more. */
+static bool spent(const region *r) {
+    for (unsigned k = 0; k < r->n_out; k++) {
+        jpy_set gone = jpy_groups_gone(&r->stage->groups, r->freed, k);
+        for (unsigned i = 0; i < r->n_in; i++)
+            if (r->stage->in.data[i].outs[k] && !(gone & JPY_SET_OF(i)))
+                return false;
+    }
+    return true;
+}
+
+/* After backward: what it ran cannot be run again.  Where nothing is left to be asked, it lets go
+ * of the call as well. */
+static bool release_saved(void *user) {
     region *r = user;
+    const jpy_groups *groups = &r->stage->groups;
+    if (!r->freed && !(r->freed = jn_calloc(groups->n + 1, sizeof *r->freed)))
+        return false; /* it is kept longer than it need be */
+    jpy_groups_free(groups, r->freed, r->ran_outs, r->ran_ins);
+    if (!spent(r))
+        return false;
     if (r->frame)
         jn_frame_value_release(r->frame);
     r->frame = NULL;
     for (size_t i = 0; i < r->stage->kept.n; i++)
         jpy_saved_clear(&r->saved[i]);
     (void)region_clear((PyObject *)r);
+    return true;
 }
 
 /* The tracked results inside what the function returned, by their numbers. */
@@ -420,14 +446,42 @@ static bool any_reached(const jpy_tracked *in, const jpy_val *dout, unsigned n_o
     return false;
 }
 
+/* Whether what a backward() needs is there and as it was.  Where several things are wrong, the tape
+ * raises for the op that ran last. */
+static int check_saved(const region *r, jpy_set outs, jpy_set ins) {
+    const jpy_stage *x = r->stage;
+    uint32_t freed = jpy_groups_freed(&x->groups, r->freed, outs, ins);
+    const jpy_kept *worst = NULL;
+    for (size_t i = 0; i < x->kept.n; i++) {
+        const jpy_kept *k = &x->kept.data[i];
+        if ((k->outs & outs) && (k->ins & ins) && !jpy_saved_holds(&r->saved[i]) &&
+            (!worst || k->at > worst->at))
+            worst = k;
+    }
+    if (!r->args || (freed && (!worst || freed >= worst->at))) /* no args: given up as a whole */
+        return jpy_raise_freed();
+    return worst ? jpy_saved_check(&r->saved[worst - x->kept.data], worst->op) : 0;
+}
+
 static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *din,
                     bool create_graph) {
     region *r = user;
-    if (!r->args) /* in the hands of the collector */
-        return jpy_raise_freed();
-    for (size_t i = 0; i < r->stage->kept.n; i++)
-        if (jpy_saved_check(&r->saved[i], r->stage->kept.data[i].op) < 0)
-            return -1;
+    jpy_set outs = 0, ins = 0;
+    for (unsigned i = 0; i < r->n_out; i++)
+        outs |= dout[i].kind == JANUS_KIND_TENSOR ? JPY_SET_OF(i) : 0;
+    for (unsigned i = 0; i < r->n_in; i++)
+        ins |= want[i] ? JPY_SET_OF(i) : 0;
+    bool any = false;
+    for (unsigned i = 0; i < r->n_in; i++)
+        any = any || (want[i] && any_reached(&r->stage->in.data[i], dout, r->n_out));
+    if (r->node->running <= 1) /* else another thread's are freed with it */
+        r->ran_outs = r->ran_ins = 0;
+    if (!any)
+        return 0;
+    if (check_saved(r, outs, ins) < 0)
+        return -1;
+    r->ran_outs |= outs;
+    r->ran_ins |= ins;
     if (create_graph)
         return again(r, dout, want, din);
     unsigned n_arrived = 0, last = 0;
@@ -507,12 +561,14 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
         ok = jpy_tensor_edge(t, &edges[i]) >= 0;
     }
     for (size_t i = 0; ok && i < x->kept.n; i++) {
+        if (x->kept.data[i].is_result) /* jpy_region_kept() */
+            continue;
         jpy_saved_set(&r->saved[i], ((jpy_tensor *)slots[x->kept.data[i].slot])->t);
         r->saved[i].version += x->kept.data[i].writes;
     }
     jn_frame_value_retain(frame);
     r->frame = frame;
-    jpy_external ext = {r, backward, release_saved, node_died, "Graph"};
+    jpy_external ext = {r, backward, release_saved, node_died, leads, "Graph"};
     if (ok)
         node = jpy_external_new(&ext, n_in, edges, r->n_out);
     PyObject_GC_Track(r);
@@ -537,4 +593,16 @@ int jpy_region_nodes(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObje
             return -1;
     }
     return 0;
+}
+
+void jpy_region_kept(const jpy_entry *e, jpy_node *const *nodes, uint32_t result, janus_tensor *t) {
+    for (unsigned k = 0; k < e->n_stages; k++) {
+        const jpy_stage *x = &e->stages[k];
+        region *r = nodes[k] ? (region *)nodes[k]->held : NULL;
+        for (size_t i = 0; r && i < x->kept.n; i++)
+            if (x->kept.data[i].is_result && x->kept.data[i].slot == result) {
+                jpy_saved_clear(&r->saved[i]);
+                jpy_saved_set(&r->saved[i], t);
+            }
+    }
 }

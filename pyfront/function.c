@@ -87,13 +87,6 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
     PyObject *cause = f->entries.n ? jpy_miss(f->entries.data[0], call) : NULL;
     int64_t start = jpy_now();
     jpy_entry *e = jpy_convert(f, call);
-    if (e && f->of_region && jpy_histories_apart(e)) {
-        jpy_entry_free(e);
-        e = NULL;
-        f->refused_line = 0;
-        Py_XSETREF(f->reason, PyUnicode_FromString("gradients of two results may be asked for one "
-                                                   "after the other"));
-    }
     int64_t ns = jpy_now() - start;
     jpy_converted(f, ns);
     jpy_report_conversion(f, e, cause, ns);

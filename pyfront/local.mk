@@ -33,6 +33,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/finish.c \
 	pyfront/convert/fork.c \
 	pyfront/convert/gradient.c \
+	pyfront/convert/history.c \
+	pyfront/convert/history.h \
 	pyfront/convert/host.c \
 	pyfront/convert/iterate.c \
 	pyfront/convert/leaf.c \
@@ -102,6 +104,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/guard_value.c \
 	pyfront/hints.c \
 	pyfront/hints.h \
+	pyfront/history.c \
+	pyfront/history.h \
 	pyfront/guard.h \
 	pyfront/host_py.c \
 	pyfront/host_py.h \
@@ -114,7 +118,6 @@ pyfront__C_la_SOURCES = \
 	pyfront/print.h \
 	pyfront/report.c \
 	pyfront/region/callee.c \
-	pyfront/region/histories.c \
 	pyfront/region/region.c \
 	pyfront/region/region.h \
 	pyfront/replay.c \

@@ -103,15 +103,16 @@ void jpy_node_release_now(jpy_node *n);
 
 /*
  * An external node: a whole graph region as one node.  The converter runs its gradient SubGraph in
- * `backward`.  Callbacks run with the interpreter lock held.
+ * `backward`, which knows itself what is used up.  Callbacks run with the interpreter lock held.
  */
 typedef struct jpy_external {
     void *user;
     int (*backward)(void *user, const jpy_val *dout, const bool *want, jpy_val *din,
                     bool create_graph);
-    void (*release_saved)(void *user); /* may be NULL; not called more than once */
+    bool (*release_saved)(void *user); /* may be NULL; false: it may be asked for more */
     void (*free_user)(void *user);     /* exactly once, when the node dies; may be NULL */
-    const char *name;                  /* static; NULL: "Graph" */
+    bool (*leads)(void *user, unsigned out, unsigned in); /* result from operand */
+    const char *name;                                     /* static; NULL: "Graph" */
 } jpy_external;
 /* edges: one per operand, from jpy_tensor_edge(); node with n_out results.  On failure free_user is
  * not called. */
@@ -128,6 +129,7 @@ typedef struct jpy_saved {
     };
 } jpy_saved;
 void jpy_saved_set(jpy_saved *s, janus_tensor *t); /* retains */
+bool jpy_saved_holds(const jpy_saved *s);
 int jpy_saved_check(const jpy_saved *s, const char *what);
 void jpy_saved_clear(jpy_saved *s);
 
@@ -140,6 +142,12 @@ int jpy_apply(const jn_op *op, const jpy_val *in, unsigned n_in, const void *att
 /* The node alone, for results computed already. */
 jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
                      janus_tensor *const *out, unsigned n_out);
+
+/* Whether an op with a history keeps operand i, result i.  tracked: of its first JPY_SAVES_READ
+ * operands, whether they have a history: some are kept for another one's gradient alone. */
+enum { JPY_SAVES_READ = 3 };
+bool jpy_op_saves(const jn_op *op, unsigned i, const bool *tracked);
+bool jpy_op_saves_result(const jn_op *op, unsigned i, const bool *tracked);
 
 /*
  * Gradients of `roots` (cotangents `seeds`; kind NONE: ones, for one-element roots).  With n_inputs

@@ -136,24 +136,50 @@ static bool sort(jpy_engine *e) {
     return true;
 }
 
+/* Whether the value an edge leads to is needed. */
+static bool edge_needed(jpy_engine *e, jpy_edge edge) {
+    if (!jpy_edge_tracked(edge))
+        return false;
+    if (!e->needed)
+        return true;
+    const jpy_visit *v = jpy_engine_find(e, target_of(edge));
+    return e->needed[v->slot + (v->node ? edge.index : 0)];
+}
+
+static void need(jpy_engine *e, jpy_visit *v, unsigned slot) {
+    v->needed = e->needed[v->slot + slot] = true;
+    for (unsigned i = 0; v->node && !jpy_node_parts(v->node) && i < v->node->n_out; i++)
+        e->needed[v->slot + i] = true; /* a node is run as a whole */
+}
+
 /* With inputs given, only what leads to one of them is needed. */
-static void mark_needed(jpy_engine *e) {
+static bool mark_needed(jpy_engine *e) {
     if (!e->n_inputs) {
         for (size_t i = 0; i < e->visits.n; i++)
             e->visits.data[i].needed = true;
-        return;
+        return true;
     }
+    if (!(e->needed = jn_calloc(e->slots.n + 1, sizeof *e->needed)))
+        return false;
     for (unsigned i = 0; i < e->n_inputs; i++) {
         jpy_visit *v = jpy_engine_find(e, target_of(e->inputs[i]));
         if (v)
-            v->needed = true;
+            need(e, v, v->node ? e->inputs[i].index : 0);
     }
     for (size_t k = e->visits.n; k-- > 0;) {
         jpy_visit *v = &e->visits.data[e->order[k]];
-        for (unsigned i = 0; v->node && !v->needed && i < v->node->n_in; i++)
-            v->needed = jpy_edge_tracked(v->node->edges[i]) &&
-                        jpy_engine_find(e, target_of(v->node->edges[i]))->needed;
+        jpy_node *n = v->node;
+        for (unsigned i = 0; n && i < n->n_in; i++) {
+            if (v->needed && !jpy_node_parts(n))
+                break;
+            if (!edge_needed(e, n->edges[i]))
+                continue;
+            for (unsigned o = 0; o < n->n_out; o++)
+                if (jpy_node_leads(n, o, i))
+                    need(e, v, o);
+        }
     }
+    return true;
 }
 
 /* Adds a contribution (consumed) to a target's slot. */
@@ -354,8 +380,7 @@ static int run_node(jpy_engine *e, jpy_visit *v) {
     int rc = want && din ? 0 : jpy_raise(JN_NO_MEMORY());
     for (unsigned i = 0; rc == 0 && i < n->n_in; i++) {
         din[i] = JPY_VAL_NONE;
-        want[i] =
-            jpy_edge_tracked(n->edges[i]) && jpy_engine_find(e, target_of(n->edges[i]))->needed;
+        want[i] = edge_needed(e, n->edges[i]);
         wanted = wanted || want[i];
     }
     if (rc == 0 && wanted && n->running == UINT8_MAX) {
@@ -488,6 +513,7 @@ static void engine_done(jpy_engine *e) {
     jn_vec_free(&e->stack);
     jn_free(e->table);
     jn_free(e->order);
+    jn_free(e->needed);
 }
 
 int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
@@ -503,8 +529,9 @@ int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
     bool was = jpy_no_grad_mode;
     jpy_no_grad_mode = !create_graph;
     int rc = collect(&e, roots, n_roots) && sort(&e) ? 0 : jpy_raise(JN_NO_MEMORY());
+    if (rc == 0 && !mark_needed(&e))
+        rc = jpy_raise(JN_NO_MEMORY());
     if (rc == 0) {
-        mark_needed(&e);
         for (unsigned i = 0; rc == 0 && i < n_roots; i++)
             rc = seed(&e, &roots[i], &seeds[i]);
         int grouped = rc == 0 && jn_deferring ? jpy_groups_run(&e) : 0;

@@ -15,13 +15,14 @@ typedef struct jpy_visit {
     uint64_t rank;           /* later nodes have more, leaves 0 */
     uint32_t slot;           /* of result 0 in slots */
     uint32_t found;          /* order of discovery */
-    bool needed;
+    bool needed;             /* of a region (tape.h): some result of it */
 } jpy_visit;
 
 typedef struct jpy_engine {
     JN_VEC(jpy_visit) visits;
     JN_VEC(jpy_val) slots;
     JN_VEC(uint32_t) stack;
+    bool *needed;    /* by slot; NULL: all are */
     uint32_t *table; /* visit index + 1 by pointer hash */
     size_t mask;
     uint32_t *order; /* visits, latest node first, then leaves */

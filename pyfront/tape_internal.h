@@ -21,8 +21,8 @@ void jpy_node_extra_free(jpy_node_extra *x);
 typedef struct jpy_op_data {
     const jn_op *op;
     void *attrs;
-    jpy_saved *saved; /* n_in operands, n_out results */
-    bool has_saved;
+    jpy_saved *saved;   /* n_in operands, n_out results */
+    bool has_saved;     /* tensors; numbers stay */
     jn_call_kind *kind; /* of the recorded call that it is of (exec/defer/defer.h), or NULL */
 } jpy_op_data;
 extern const jpy_node_class jpy_op_class;
@@ -50,6 +50,10 @@ jpy_node *jpy_region_write_node(const jpy_region *r, jpy_edge root, jpy_edge w);
 /* A piece of a contiguous root (x[1:3], a chunk): its gradients are added into one buffer. */
 extern const jpy_node_class jpy_piece_class;
 jpy_node *jpy_piece_node(const janus_tensor *root, const janus_tensor *piece, jpy_edge edge);
+
+/* Whether its results are computed from some of its operands each, and from which. */
+bool jpy_node_parts(const jpy_node *n);
+bool jpy_node_leads(jpy_node *n, unsigned out, unsigned in);
 
 bool jpy_should_record(const jn_op *op, const jpy_val *in, unsigned n_in);
 /* Rows whose operands 0 and 1 are factors: each is read for the other's gradient alone. */

@@ -160,8 +160,12 @@ void jpy_saved_set(jpy_saved *s, janus_tensor *t) {
     janus_tensor_retain(t);
 }
 
+bool jpy_saved_holds(const jpy_saved *s) {
+    return s->kind != JANUS_KIND_TENSOR || s->version == s->t->storage->version;
+}
+
 int jpy_saved_check(const jpy_saved *s, const char *what) {
-    if (s->kind != JANUS_KIND_TENSOR || s->version == s->t->storage->version)
+    if (jpy_saved_holds(s))
         return 0;
     jn_str text = {0};
     jn_type type = jn_tensor_as_type(s->t);
@@ -216,17 +220,16 @@ void jpy_node_extra_free(jpy_node_extra *x) {
 
 static int external_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
                              bool create_graph) {
-    if (n->freed)
-        return jpy_raise_freed();
     jpy_external *x = jpy_node_data(n);
     return x->backward(x->user, dout, want, din, create_graph);
 }
 
 static void external_release_saved(jpy_node *n) {
     jpy_external *x = jpy_node_data(n);
-    if (x->release_saved)
-        x->release_saved(x->user);
-    x->release_saved = NULL;
+    if (x->release_saved && !x->release_saved(x->user))
+        n->freed = false;
+    else
+        x->release_saved = NULL;
 }
 
 static void external_destroy(jpy_node *n) {
@@ -237,6 +240,13 @@ static void external_destroy(jpy_node *n) {
 
 static const jpy_node_class external_class = {
     "Graph", external_backward, external_release_saved, external_destroy, NULL, false};
+
+bool jpy_node_parts(const jpy_node *n) { return n->cls == &external_class; }
+
+bool jpy_node_leads(jpy_node *n, unsigned out, unsigned in) {
+    const jpy_external *x = n->cls == &external_class ? jpy_node_data(n) : NULL;
+    return !x || x->leads(x->user, out, in);
+}
 
 jpy_node *jpy_external_new(const jpy_external *ext, unsigned n_in, const jpy_edge *edges,
                            unsigned n_out) {

@@ -27,7 +27,8 @@ static int op_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_v
 static void op_release_saved(jpy_node *n) {
     op_data *d = jpy_node_data(n);
     for (unsigned i = 0; d->has_saved && i < (unsigned)n->n_in + n->n_out; i++)
-        jpy_saved_clear(&d->saved[i]);
+        if (d->saved[i].kind == JANUS_KIND_TENSOR)
+            jpy_saved_clear(&d->saved[i]);
 }
 
 static void op_destroy(jpy_node *n) {
@@ -120,21 +121,24 @@ bool jpy_is_product(const jn_op *op) {
     }
 }
 
-/* Whether operand i is kept for the gradient rule. */
-static bool saves(const jn_op *op, const jpy_val *in, unsigned i) {
+bool jpy_op_saves(const jn_op *op, unsigned i, const bool *tracked) {
     if (!(op->save >> (i < 16 ? i : 15) & 1)) /* a long list of operands shares the last bit */
         return false;
     switch (op->id) { /* what only the gradient of another operand asks for */
     case JN_OP_ID_div:
-        return i == 1 || jpy_edge_tracked(in[1].edge);
+        return i == 1 || tracked[1];
     case JN_OP_ID_mod:
-        return jpy_edge_tracked(in[1].edge);
+        return tracked[1];
     case JN_OP_ID_lerp:
-        return i == 2 || jpy_edge_tracked(in[2].edge);
+        return i == 2 || tracked[2];
     default:
         break;
     }
-    return i > 1 || !jpy_is_product(op) || jpy_edge_tracked(in[1 - i].edge);
+    return i > 1 || !jpy_is_product(op) || tracked[1 - i];
+}
+
+bool jpy_op_saves_result(const jn_op *op, unsigned i, const bool *tracked) {
+    return (op->save >> (16 + i) & 1) && (op->id != JN_OP_ID_pow || tracked[1]);
 }
 
 jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
@@ -165,7 +169,7 @@ jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const vo
     op_data *d = (op_data *)(void *)block;
     d->op = op;
     d->saved = (jpy_saved *)(void *)(block + at_saved);
-    d->has_saved = op->save != 0;
+    d->has_saved = false;
     d->kind = NULL;
     n->types = (jn_type *)(void *)(block + at_types);
     d->attrs = attr_size ? block + at_attrs : NULL;
@@ -174,6 +178,9 @@ jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const vo
     n->edges = (jpy_edge *)(void *)(block + round_up(size));
     n->n_in = (uint16_t)n_in;
     int64_t *room = (int64_t *)(void *)(block + at_dims);
+    bool tracked[JPY_SAVES_READ] = {false};
+    for (unsigned i = 0; i < n_in && i < JPY_SAVES_READ; i++)
+        tracked[i] = jpy_edge_tracked(in[i].edge);
     for (unsigned i = 0; i < n_in; i++) {
         n->edges[i] = in[i].edge;
         n->leads |= in[i].edge.node && in[i].edge.node->leads;
@@ -181,8 +188,10 @@ jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const vo
         keep_type(n->types, i, val_type(&in[i]), &room);
         d->saved[i].kind = JANUS_KIND_NONE;
         if (in[i].kind == JANUS_KIND_TENSOR) {
-            if (saves(op, in, i))
+            if (jpy_op_saves(op, i, tracked)) {
                 jpy_saved_set(&d->saved[i], in[i].t);
+                d->has_saved = true;
+            }
         } else if (in[i].kind != JN_EAGER_LIKE && in[i].kind != JANUS_KIND_NONE) {
             d->saved[i].kind = in[i].kind;
             d->saved[i].s = in[i].s;
@@ -191,8 +200,10 @@ jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const vo
     for (unsigned i = 0; i < n_out; i++) {
         keep_type(n->types, n_in + i, jn_tensor_as_type(out[i]), &room);
         d->saved[n_in + i].kind = JANUS_KIND_NONE;
-        if (op->save >> (16 + i) & 1 && (op->id != JN_OP_ID_pow || jpy_edge_tracked(in[1].edge)))
+        if (jpy_op_saves_result(op, i, tracked)) {
             jpy_saved_set(&d->saved[n_in + i], out[i]);
+            d->has_saved = true;
+        }
     }
     return n;
 }

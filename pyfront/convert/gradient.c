@@ -14,6 +14,7 @@
 #include "graph/autodiff.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/history.h"
 
 static jn_value without_detach(const jn_subgraph *g, jn_value v) {
     while (v.node && g->nodes.data[v.node]->op == JN_OP(detach))
@@ -370,7 +371,7 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
         bool outer = v.node == 0;
         const jpy_src *src = outer ? e->guards.srcs.data[e->inputs.data[v.index].slot] : NULL;
         const char *op = outer && t->kind == JANUS_KIND_TENSOR ? keeper(sub, p) : NULL;
-        if (op && !jn_vec_push(&x->kept, ((jpy_kept){src->slot, op, 0})))
+        if (op && !jn_vec_push(&x->kept, ((jpy_kept){.slot = src->slot, .op = op})))
             return JN_NO_MEMORY();
         if (!is_float(t))
             continue;
@@ -391,6 +392,10 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
         if (!in.outs || !jn_vec_push(&x->in, in))
             return JN_NO_MEMORY();
     }
+    jcv_stage_at at = {s->g, s->cut[k], s->in[k].data, e->inputs.data};
+    JN_TRY(jcv_history(x, &at, a));
+    for (size_t i = 0; i < x->kept.n; i++)
+        e->keeps_results = e->keeps_results || x->kept.data[i].is_result;
     return JANUS_OK;
 }
 
@@ -431,8 +436,11 @@ static janus_status keep_written(staging *s) {
                     if (step.when)
                         return jn_error(JANUS_UNSUPPORTED, "a tensor of the caller is written on "
                                                            "some paths, and a gradient needs it");
-                    if (!jn_vec_push(&e->stages[k].kept,
-                                     ((jpy_kept){step.slot, "Graph", !step.uncounted})))
+                    if (!jn_vec_push(&e->stages[k].kept, ((jpy_kept){.slot = step.slot,
+                                                                     .op = "Graph",
+                                                                     .writes = !step.uncounted,
+                                                                     .outs = ~(jpy_set)0,
+                                                                     .ins = ~(jpy_set)0})))
                         return JN_NO_MEMORY();
                     break;
                 }

@@ -32,7 +32,5 @@ PyObject *jpy_regions_unasked(jpy_function *f, PyObject *const *args, size_t nar
 size_t jpy_regions_count(const jpy_function *f, uint64_t *out_hits);
 /* Adds what became of them to a list of lines; -1: exception set. */
 int jpy_regions_describe(const jpy_function *f, PyObject *list);
-/* Whether two results of a graph have histories that backward() frees one without the other. */
-bool jpy_histories_apart(const jpy_entry *e);
 
 #endif

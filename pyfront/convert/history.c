@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The history of a stage, as the tape records the same ops when they run one by one: which of them
+ * keep something for their gradients, which results they lead to, and what of the stage's inputs
+ * and results is kept (a write to it is an error later).  The graph's own gradient may keep less,
+ * or copies; what a program can see is the tape's.
+ *
+ * Sets of results flow from them back to what they are computed from, into the bodies of calls as
+ * well.  A recursion is one body for all its depths.  What one arm of a branch keeps counts as
+ * kept, whichever is taken: both have been, or there would be no branch.
+ */
+#include "pyfront/convert/history.h"
+
+#include <string.h>
+
+#include "ops/op_ids.h"
+#include "pyfront/tape.h"
+
+typedef struct kept {
+    jn_value v; /* the tensor that has the memory */
+    jpy_set outs, ins;
+    uint32_t at; /* node of main */
+    const char *op;
+} kept;
+
+/* What ops keep: tensors, and groups as history.h has them. */
+typedef struct keeping {
+    JN_VEC(kept) kept;
+    jpy_groups groups;
+} keeping;
+
+/* A body: main of the stage, or of a call. */
+typedef struct body {
+    const jn_subgraph *g;
+    struct body *up;
+    jpy_set ins;         /* of what the call gets; main has its own per value */
+    jpy_set *of_results; /* results of the stage that are computed from each result */
+    jpy_set *of_params;  /* the same of parameters: what is found */
+    const bool *tracked; /* per parameter */
+    bool again;          /* a call of itself has added to of_results */
+    bool calls_itself;
+    uint32_t at; /* node of main that runs it */
+    keeping has;
+} body;
+
+typedef struct history {
+    jn_arena *arena;
+    jpy_stage *stage;
+} history;
+
+static janus_status walk(history *h, body *b);
+
+static void *room(history *h, size_t n, size_t size) {
+    return jn_arena_zalloc(h->arena, (n + 1) * size);
+}
+
+static void keeping_free(keeping *k) {
+    jn_vec_free(&k->kept);
+    jn_vec_free(&k->groups);
+}
+
+static bool is_float(const jn_type *t) {
+    return t->kind == JANUS_KIND_TENSOR && jn_dtype_is_float(t->dtype);
+}
+
+static jpy_group *find_group(const jpy_groups *l, const jpy_group *g) {
+    for (size_t i = 0; i < l->n; i++)
+        if (l->data[i].outs == g->outs && l->data[i].ins == g->ins)
+            return &l->data[i];
+    return NULL;
+}
+
+static janus_status add_group(keeping *to, jpy_group g) {
+    jpy_group *x = find_group(&to->groups, &g);
+    if (x)
+        x->at = g.at > x->at ? g.at : x->at;
+    return x || jn_vec_push(&to->groups, g) ? JANUS_OK : JN_NO_MEMORY();
+}
+
+/* The value whose memory v is a view of.  A reshape of what was permuted is a copy. */
+static jn_value root(const jn_subgraph *g, jn_value v) {
+    jn_value at = v;
+    bool reshaped = false;
+    while (at.node) {
+        const jn_node *n = g->nodes.data[at.node];
+        if (!(n->op->flags & JN_OP_VIEW))
+            break;
+        bool moves = n->op == JN_OP(permute) || n->op == JN_OP(transpose) ||
+                     n->op == JN_OP(expand) || n->op == JN_OP(expand_like);
+        if (reshaped && moves)
+            return v;
+        if (n->op == JN_OP(reshape) || n->op == JN_OP(reshape_like)) {
+            reshaped = true;
+            v = at;
+        } else if (!reshaped) {
+            v = n->in[0];
+        }
+        at = n->in[0];
+    }
+    return at;
+}
+
+static kept *find_kept(const keeping *in, const kept *k) {
+    for (size_t i = 0; i < in->kept.n; i++) {
+        kept *x = &in->kept.data[i];
+        if (jn_value_equal(x->v, k->v) && x->outs == k->outs && x->ins == k->ins)
+            return x;
+    }
+    return NULL;
+}
+
+static janus_status keep(const jn_subgraph *g, keeping *to, kept k) {
+    k.v = root(g, k.v);
+    kept *x = find_kept(to, &k);
+    if (x && k.at > x->at)
+        *x = k;
+    return x || jn_vec_push(&to->kept, k) ? JANUS_OK : JN_NO_MEMORY();
+}
+
+/* Per value of a body: by node, then by result. */
+typedef struct values {
+    jpy_set **outs; /* results of the stage computed from it */
+    jpy_set *ins;   /* per node: inputs of the stage it is computed from; 0: it has no history */
+} values;
+
+static jpy_set ins_of(const body *b, const values *x, jn_value v) {
+    if (jn_value_is_none(v) || !is_float(jn_value_type(b->g, v)))
+        return 0;
+    if (v.node)
+        return x->ins[v.node];
+    return b->tracked[v.index] ? b->ins : 0;
+}
+
+static jpy_set main_ins(const history *h, const body *b, const values *x, jn_value v) {
+    if (b->up || v.node)
+        return ins_of(b, x, v);
+    for (size_t i = 0; i < h->stage->in.n; i++)
+        if (!jn_value_is_none(v) && h->stage->in.data[i].param == v.index)
+            return JPY_SET_OF(i);
+    return 0;
+}
+
+/* Which body of a call it is, and which parameter its first operand after the condition. */
+static unsigned first_operand(const jn_node *n) { return n->op->role == JN_ROLE_IF; }
+
+/* A body that a call runs, with what its results lead to, and back with its parameters'. */
+static janus_status run_body(history *h, body *caller, const values *x, const jn_node *n,
+                             const jn_subgraph *g, unsigned carried, jpy_set *outs,
+                             jpy_set *params) {
+    unsigned first = first_operand(n), index = n->op->role == JN_ROLE_FOREACH;
+    size_t n_results = g->results.n;
+    for (body *b = caller; b; b = b->up) {
+        if (b->g != g || carried)
+            continue;
+        b->calls_itself = true;
+        for (size_t k = 0; k < n_results; k++) {
+            b->again = b->again || (outs[k] & ~b->of_results[k]);
+            b->of_results[k] |= outs[k];
+        }
+        memcpy(params, b->of_params, g->params.n * sizeof *params);
+        return JANUS_OK;
+    }
+    bool *tracked = room(h, g->params.n, sizeof *tracked);
+    body b = {.g = g,
+              .up = caller,
+              .of_results = outs,
+              .of_params = params,
+              .tracked = tracked,
+              .at = caller->at ? caller->at : n->id};
+    if (!tracked)
+        return JN_NO_MEMORY();
+    for (uint32_t k = first; k < n->n_in; k++) {
+        jpy_set ins = main_ins(h, caller, x, n->in[k]);
+        b.ins |= ins;
+        if (k - first < g->params.n)
+            tracked[k - first] = ins != 0;
+    }
+    for (unsigned k = 0; k < carried; k++) /* what a round makes of it */
+        tracked[k + index] = b.ins && is_float(g->params.data[k + index].type);
+    janus_status st;
+    do {
+        b.again = false;
+        st = walk(h, &b);
+        for (unsigned k = 0; k < carried && st == JANUS_OK; k++) {
+            b.again = b.again || (params[k + index] & ~outs[k]);
+            outs[k] |= params[k + index];
+        }
+    } while (b.again && st == JANUS_OK);
+    for (size_t i = 0; i < b.has.groups.n && st == JANUS_OK; i++)
+        st = add_group(&caller->has, b.has.groups.data[i]);
+    for (size_t i = 0; i < b.has.kept.n && st == JANUS_OK; i++) {
+        kept s = b.has.kept.data[i];
+        jn_value v = s.v;
+        if (v.node == 0 && v.index + first < n->n_in) {
+            s.v = n->in[v.index + first];
+            st = keep(caller->g, &caller->has, s);
+        }
+        for (size_t k = 0; k < n_results && st == JANUS_OK && k < n->n_out; k++)
+            if (jn_value_equal(root(g, g->results.data[k]), v)) {
+                s.v = (jn_value){n->id, (uint32_t)k};
+                st = keep(caller->g, &caller->has, s);
+            }
+    }
+    keeping_free(&b.has);
+    return st;
+}
+
+static janus_status run_call(history *h, body *b, const values *x, const jn_node *n) {
+    unsigned first = first_operand(n);
+    bool loop = n->op->role == JN_ROLE_WHILE || n->op->role == JN_ROLE_FOREACH;
+    for (unsigned s = n->op->role == JN_ROLE_WHILE; s < 2 && n->subs[s]; s++) {
+        const jn_subgraph *g = n->subs[s];
+        jpy_set *outs = room(h, g->results.n, sizeof *outs);
+        jpy_set *params = room(h, g->params.n, sizeof *params);
+        if (!outs || !params)
+            return JN_NO_MEMORY();
+        for (size_t k = 0; k < g->results.n && k < n->n_out; k++)
+            outs[k] = is_float(n->out[k]) ? x->outs[n->id][k] : 0;
+        JN_TRY(run_body(h, b, x, n, g, loop ? (unsigned)g->results.n : 0, outs, params));
+        for (uint32_t k = first; k < n->n_in; k++)
+            if (k - first < g->params.n && main_ins(h, b, x, n->in[k]))
+                x->outs[n->in[k].node][n->in[k].index] |= params[k - first];
+    }
+    return JANUS_OK;
+}
+
+/* An op with a history: what it keeps, and what its operands lead to. */
+static janus_status run_op(history *h, body *b, const values *x, const jn_node *n, jpy_set outs) {
+    bool tracked[JPY_SAVES_READ] = {false};
+    kept s = {.outs = outs, .ins = x->ins[n->id], .at = b->at ? b->at : n->id, .op = n->op->name};
+    for (uint32_t k = 0; k < n->n_in; k++) {
+        bool is = main_ins(h, b, x, n->in[k]) != 0;
+        if (k < JPY_SAVES_READ)
+            tracked[k] = is;
+        if (is)
+            x->outs[n->in[k].node][n->in[k].index] |= outs;
+    }
+    bool any = false;
+    for (uint32_t k = 0; k < n->n_in; k++) {
+        s.v = n->in[k];
+        if (jn_value_is_none(s.v) || jn_value_type(b->g, s.v)->kind != JANUS_KIND_TENSOR ||
+            !jpy_op_saves(n->op, k, tracked))
+            continue;
+        any = true;
+        JN_TRY(keep(b->g, &b->has, s));
+    }
+    for (uint32_t k = 0; k < n->n_out; k++) {
+        s.v = (jn_value){n->id, k};
+        if (!jpy_op_saves_result(n->op, k, tracked))
+            continue;
+        any = true;
+        JN_TRY(keep(b->g, &b->has, s));
+    }
+    return any ? add_group(&b->has, (jpy_group){outs, s.ins, s.at}) : JANUS_OK;
+}
+
+static janus_status walk(history *h, body *b) {
+    const jn_subgraph *g = b->g;
+    values x = {room(h, g->nodes.n, sizeof *x.outs), room(h, g->nodes.n, sizeof *x.ins)};
+    if (!x.outs || !x.ins)
+        return JN_NO_MEMORY();
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const jn_node *n = g->nodes.data[i];
+        if (!(x.outs[i] = room(h, i ? n->n_out : g->params.n, sizeof **x.outs)))
+            return JN_NO_MEMORY();
+        if (i && n->op->role == JN_ROLE_COMPUTE && !n->op->grad)
+            continue;
+        for (uint32_t k = 0; i && k < n->n_in; k++)
+            x.ins[i] |= main_ins(h, b, &x, n->in[k]);
+        if (i && n->op == JN_OP(wire_read))
+            x.ins[i] = ~(jpy_set)0;
+    }
+    for (size_t k = 0; k < g->results.n; k++)
+        if (!jn_value_is_none(g->results.data[k]) && main_ins(h, b, &x, g->results.data[k]))
+            x.outs[g->results.data[k].node][g->results.data[k].index] |= b->of_results[k];
+    for (size_t i = g->nodes.n; i-- > 1;) {
+        const jn_node *n = g->nodes.data[i];
+        jpy_set outs = 0;
+        for (uint32_t k = 0; k < n->n_out; k++)
+            outs |= x.outs[i][k];
+        if (!outs || !x.ins[i])
+            continue;
+        if (n->subs[0])
+            JN_TRY(run_call(h, b, &x, n));
+        else
+            JN_TRY(run_op(h, b, &x, n, outs));
+    }
+    for (size_t p = 0; p < g->params.n && b->of_params; p++) {
+        b->again = b->again || (b->calls_itself && (x.outs[0][p] & ~b->of_params[p]));
+        b->of_params[p] |= x.outs[0][p];
+    }
+    return JANUS_OK;
+}
+
+/* The value of main that a value of the stage is, down to whose memory it is. */
+static jn_value in_main(const jcv_stage_at *at, jn_value v) {
+    jn_value m = v.node ? (jn_value){at->first + v.node - 1, v.index} : at->in[v.index];
+    return root(at->main, m);
+}
+
+/* Adds what is kept of an input of the run (slot) or of a result of it. */
+static janus_status add_kept(jpy_stage *x, const kept *s, uint32_t slot, bool is_result) {
+    jpy_kept k = {.slot = slot,
+                  .op = s->op,
+                  .outs = s->outs,
+                  .ins = s->ins,
+                  .at = s->at,
+                  .is_result = is_result};
+    size_t i = 0; /* found before, by what the graph keeps; for all results, since not known */
+    while (i < x->kept.n && (is_result || x->kept.data[i].slot != slot || x->kept.data[i].at))
+        i++;
+    if (i < x->kept.n)
+        x->kept.data[i] = k;
+    else if (!jn_vec_push(&x->kept, k))
+        return JN_NO_MEMORY();
+    return JANUS_OK;
+}
+
+static janus_status place_kept(history *h, const body *b, const jcv_stage_at *at) {
+    const jn_subgraph *g = at->main;
+    for (size_t i = 0; i < h->stage->kept.n; i++)
+        h->stage->kept.data[i].outs = h->stage->kept.data[i].ins = ~(jpy_set)0;
+    for (size_t i = 0; i < b->has.kept.n; i++) {
+        const kept *s = &b->has.kept.data[i];
+        jn_value v = in_main(at, s->v);
+        if (v.node == 0)
+            JN_TRY(add_kept(h->stage, s, at->inputs[v.index].slot, false));
+        for (size_t r = 0; r < g->results.n && v.node; r++) {
+            jn_value leaves = g->results.data[r];
+            if (leaves.node && jn_value_type(g, leaves)->kind == JANUS_KIND_TENSOR &&
+                jn_value_equal(root(g, leaves), v))
+                JN_TRY(add_kept(h->stage, s, (uint32_t)r, true));
+        }
+    }
+    return JANUS_OK;
+}
+
+janus_status jcv_history(jpy_stage *x, const jcv_stage_at *at, jn_arena *arena) {
+    const jn_subgraph *g = x->sub;
+    history h = {arena, x};
+    body b = {.g = g, .of_results = room(&h, g->results.n, sizeof *b.of_results)};
+    if (!b.of_results)
+        return JN_NO_MEMORY();
+    for (size_t i = 0; i < x->place.n; i++)
+        b.of_results[x->place.data[i]] = JPY_SET_OF(i);
+    janus_status st = walk(&h, &b);
+    if (st == JANUS_OK)
+        st = place_kept(&h, &b, at);
+    x->groups = b.has.groups;
+    jn_vec_free(&b.has.kept);
+    return st;
+}

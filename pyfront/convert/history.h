@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tape would keep of the ops of a stage: pyfront/history.h has the terms. */
+#ifndef JPY_CONVERT_HISTORY_H
+#define JPY_CONVERT_HISTORY_H
+
+#include "pyfront/entry.h"
+
+/* Where a stage lies in main: its nodes are main's from `first` on, its parameters these values. */
+typedef struct jcv_stage_at {
+    const jn_subgraph *main;
+    uint32_t first;
+    const jn_value *in;
+    const jpy_input *inputs; /* by parameter of main */
+} jcv_stage_at;
+
+/* Fills x->groups, and x->kept with what the tape would keep of the run's inputs and results.  Uses
+ * x->in and x->place. */
+janus_status jcv_history(jpy_stage *x, const jcv_stage_at *at, jn_arena *arena);
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What backward() uses up of a graph's results, as CPython's tape would have it.
+ *
+ * What leaves a graph together is one node of the tape, which stands for many of the nodes that the
+ * same ops make when they run one by one.  Those that are run by a backward() of the same results,
+ * for the same inputs, are a group: its saved values are given up together.
+ */
+#ifndef JPY_HISTORY_H
+#define JPY_HISTORY_H
+
+#include "graph/base/vec.h"
+
+/* A set of the first 63 results or inputs of a node; bit 63 stands for all others. */
+typedef uint64_t jpy_set;
+#define JPY_SET_OF(i) ((jpy_set)1 << ((i) < 63 ? (i) : 63))
+
+typedef struct jpy_group { /* ops that keep something for their gradients */
+    jpy_set outs;          /* results of the node that are computed from them */
+    jpy_set ins;           /* inputs of the node that they are computed from */
+    uint32_t at;           /* the last of them: it is the first that backward() runs */
+} jpy_group;
+typedef JN_VEC(jpy_group) jpy_groups;
+
+/* Whether a backward() from `outs` to `ins` runs the ops of a group. */
+static inline bool jpy_group_runs(const jpy_group *g, jpy_set outs, jpy_set ins) {
+    return (g->outs & outs) && (g->ins & ins);
+}
+/* Where it runs one that is freed (by group; NULL: none is): the first that it comes to; 0: none.
+ */
+uint32_t jpy_groups_freed(const jpy_groups *l, const bool *freed, jpy_set outs, jpy_set ins);
+/* Frees what a backward() has run. */
+void jpy_groups_free(const jpy_groups *l, bool *freed, jpy_set outs, jpy_set ins);
+/* Inputs that no gradient of result `out` can be asked for any more. */
+jpy_set jpy_groups_gone(const jpy_groups *l, const bool *freed, unsigned out);
+
+#endif
