@@ -88,8 +88,6 @@ MODULES = sorted((HERE / "diff").glob("prog_*.py"))
 ASK_FOR_GRAPHS = ("prog_late.one_update", "prog_late.state_and_parameter", "prog_late.update_after_a_recursion",
                   "prog_lengths.hidden_state", "prog_lengths.token_ids", "prog_lengths.total_from_zero",
                   "prog_lengths.bound_in_the_loop", "prog_lengths.lists_in_lists")
-# What leaves a graph may be written although a gradient needs it (also without regions): CPython raises.
-WRITTEN_RESULTS = ("prog_inplace.kept_for_a_gradient_then_written",)
 
 
 def run_ticking(prog, function):
@@ -102,7 +100,7 @@ def run_ticking(prog, function):
 def test_barriers_between_statements(path, tmp_path):
     """Each program as ever, each tick once and in order; of every second one the regions are verified."""
     for i, (name, (prog, _)) in enumerate(with_barriers(path, tmp_path).items()):
-        if name.replace("ticking_", "") in ASK_FOR_GRAPHS + WRITTEN_RESULTS:
+        if name.replace("ticking_", "") in ASK_FOR_GRAPHS:
             continue
         want, ticks = run_ticking(prog, lambda f: f)
         recorder = harness.Recorder(regions=True, measure=False, verify=("never", "rarely")[i % 2])
