@@ -24,6 +24,7 @@ static int entry_traverse(PyObject *self, visitproc visit, void *arg) {
         Py_VISIT(e->guards.owned.data[i]);
     Py_VISIT(e->attr_names);
     Py_VISIT(e->type_list);
+    Py_VISIT(e->methods);
     return 0;
 }
 
@@ -50,6 +51,7 @@ static void entry_dealloc(PyObject *self) {
     jn_vec_free(&e->steps);
     Py_XDECREF(e->attr_names);
     Py_XDECREF(e->type_list);
+    Py_XDECREF(e->methods);
     jn_arena_free(&e->arena);
     PyObject_GC_Del(self);
     Py_DECREF(type);
@@ -68,8 +70,9 @@ jpy_entry *jpy_entry_new(const jpy_call *call, bool grad_mode) {
     e->guards.autocast = jpy_autocast_word;
     e->attr_names = PyList_New(0);
     e->type_list = PyList_New(0);
+    e->methods = PyList_New(0);
     PyObject_GC_Track(e);
-    if (e->attr_names && e->type_list)
+    if (e->attr_names && e->type_list && e->methods)
         return e;
     Py_DECREF(e);
     return NULL;

@@ -146,6 +146,8 @@ struct jpy_entry {
     JN_VEC(struct jpy_print *) prints; /* by the key of host.emit */
     PyObject *attr_names;              /* list: host.attr keys */
     PyObject *type_list;               /* list: host.type tokens are addresses of these */
+    PyObject
+        *methods; /* list: type, name, function that objects may hide, ...; see jcv_of_the_type */
     uint64_t runs;
     unsigned stays;     /* calls that keep the interpreter lock: another thread got in the way */
     bool unverified;    /* hits are shadows (verify/verify.h) */

@@ -118,9 +118,31 @@ static janus_status length(void *ctx, janus_object o, int64_t *out) {
     return JANUS_OK;
 }
 
+/* The object has something of its own where the graph takes what its type has. */
+static bool hides(PyObject *o, PyObject *methods) {
+    bool hidden = false;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(methods) && !hidden; i += 3) {
+        if (PyList_GET_ITEM(methods, i) != (PyObject *)Py_TYPE(o))
+            continue;
+        PyObject *v = PyObject_GenericGetAttr(o, PyList_GET_ITEM(methods, i + 1));
+        PyObject *of = PyList_GET_ITEM(methods, i + 2);
+        if (PyTuple_Check(of))
+            hidden = v != PyTuple_GET_ITEM(of, 0);
+        else
+            hidden = !v || !PyMethod_Check(v) || PyMethod_GET_FUNCTION(v) != of ||
+                     PyMethod_GET_SELF(v) != o;
+        Py_XDECREF(v);
+    }
+    PyErr_Clear();
+    return hidden;
+}
+
+/* 0, the type of nothing, where the methods that were found on the type are not the object's. */
 static janus_status type_of(void *ctx, janus_object o, int64_t *out) {
-    (void)ctx;
+    const jpy_host *h = ctx;
     *out = (int64_t)(intptr_t)Py_TYPE((PyObject *)o);
+    if (h->e->methods && PyList_GET_SIZE(h->e->methods) && hides(o, h->e->methods))
+        *out = 0;
     return JANUS_OK;
 }
 

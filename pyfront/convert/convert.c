@@ -85,6 +85,7 @@ static jcv_throw attempt(jcv *c, jpy_entry *e) {
     c->guards = &e->guards;
     c->attr_names = e->attr_names;
     c->type_list = e->type_list;
+    c->methods = e->methods;
     c->handler = &h;
     c->thrown = THROW_NONE;
     jn_proxy_asked = false;

@@ -184,6 +184,7 @@ struct jcv {
     const jpy_tree *statement;        /* of the function itself, which runs; NULL: none does */
     unsigned steps, search;           /* search: how many nodes sample.c may still look at */
     PyObject *attr_names, *type_list; /* lists: what host.attr and host.type refer to */
+    PyObject *methods;                /* list: see jpy_entry */
     JN_VEC(jcv_tagged) tags;          /* numbers given to eager functions, see jcv_tag */
     bool host_items, host_keys;       /* items of host lists and tuples, of host dicts are read */
     jcv_live *lives;
@@ -469,6 +470,10 @@ jcv_av *jcv_settled(jcv *c, jcv_av *a);
 /* Makes an input of a real object that has a source. */
 jcv_av *jcv_to_host(jcv *c, jcv_av *a);
 jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name);
+/* What the type has under the name is used of objects read while the graph runs: the type of one
+ * that has something of its own there is none that was seen.  `got`: the function, in a tuple where
+ * it takes no self. */
+void jcv_of_the_type(jcv *c, PyTypeObject *t, PyObject *name, PyObject *got);
 jcv_av *jcv_host_item(jcv *c, jcv_av *o, jcv_val *index);
 jcv_val *jcv_host_len(jcv *c, jcv_av *o);
 /* What a read where the graph writes gave, which has these samples. */

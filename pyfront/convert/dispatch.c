@@ -120,6 +120,8 @@ jcv_av *jcv_attr_by_type(jcv *c, jcv_av *o, PyObject *name) {
         jcv_refuse(c, "%s has no attribute %s", jcv_describe(o), PyUnicode_AsUTF8(name));
     if (n > 1 && (Py_ssize_t)n == PyList_GET_SIZE(all))
         jcv_met_together(c, name, jcv_samples(c, o));
+    for (unsigned i = 0; i < n && function == n; i++)
+        jcv_of_the_type(c, types[i], name, functions[i]);
     if (function == n)
         return methods(c, o, types, functions, n);
     if (own == n) {

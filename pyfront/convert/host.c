@@ -370,6 +370,20 @@ jcv_av *jcv_own_attr_of(jcv *c, jcv_av *o, PyObject *name) {
     return read_attr(c, o, name, NULL);
 }
 
+void jcv_of_the_type(jcv *c, PyTypeObject *t, PyObject *name, PyObject *got) {
+    if (jcv_live_attr(c, t, name))
+        jcv_refuse(c, "%s, which %s has, is set on objects by the graph", PyUnicode_AsUTF8(name),
+                   t->tp_name);
+    Py_ssize_t n = t->tp_dictoffset ? PyList_GET_SIZE(c->methods) : -1;
+    for (Py_ssize_t i = 0; i < n; i += 3)
+        if (PyList_GET_ITEM(c->methods, i) == (PyObject *)t &&
+            PyUnicode_Compare(PyList_GET_ITEM(c->methods, i + 1), name) == 0)
+            return;
+    if (n >= 0 && (PyList_Append(c->methods, (PyObject *)t) < 0 ||
+                   PyList_Append(c->methods, name) < 0 || PyList_Append(c->methods, got) < 0))
+        jcv_refuse_py(c);
+}
+
 jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
     if (!jcv_type_known(c, o)) {
         jcv_widen_types(c, o, name);
@@ -391,6 +405,7 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
         jcv_refuse(c, "%s reads attributes in its own way", t->tp_name);
     PyObject *d = jcv_lookup_kind(c, t, name);
     if (d && PyFunction_Check(d)) {
+        jcv_of_the_type(c, t, name, d);
         jcv_av *m = jcv_new(c, AV_METHOD);
         m->py = d;
         m->self = o;
@@ -400,8 +415,11 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
         PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
         return jcv_call1(c, jcv_py(c, get, NULL), o);
     }
-    if (d && Py_TYPE(d) == &PyStaticMethod_Type)
-        return jcv_py(c, jcv_own(c, PyObject_GetAttrString(d, "__func__")), NULL);
+    if (d && Py_TYPE(d) == &PyStaticMethod_Type) {
+        PyObject *function = jcv_own(c, PyObject_GetAttrString(d, "__func__"));
+        jcv_of_the_type(c, t, name, jcv_own(c, PyTuple_Pack(1, function)));
+        return jcv_py(c, function, NULL);
+    }
     if (PyUnicode_CompareWithASCIIString(name, "__class__") == 0)
         return jcv_py(c, (PyObject *)t, NULL);
     if (d && (Py_TYPE(d)->tp_descr_get || Py_TYPE(d)->tp_descr_set) &&
