@@ -343,6 +343,12 @@ static int product(jpy_bound *b, PyObject *const *a, int ra, int rb, const char 
                      name, ra, rb, (int)x.rank, (int)y.rank);
         return -1;
     }
+    if (ra == 3 && x.rank == 3 && y.rank == 3 && x.dims[0] >= 0 && y.dims[0] >= 0 &&
+        x.dims[0] != y.dims[0]) { /* unlike matmul */
+        PyErr_Format(PyExc_RuntimeError, "%s: batches of %lld and of %lld matrices", name,
+                     (long long)x.dims[0], (long long)y.dims[0]);
+        return -1;
+    }
     return jpy_use(b, JN_OP(matmul), a, 2);
 }
 int jpy_bind_mm(jpy_bound *b, PyObject *const *a) { return product(b, a, 2, 2, "mm"); }

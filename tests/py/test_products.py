@@ -49,3 +49,18 @@ def test_strides_of_single_elements_say_nothing(a, b):
     np.testing.assert_allclose((odd[0] @ odd[1]).numpy(), x @ y)
     np.testing.assert_allclose((odd[0] @ ours[1].t().contiguous().t()).numpy(), x @ y)
     np.testing.assert_allclose((odd[0].transpose(-1, -2) @ odd[0]).numpy(), np.swapaxes(x, -1, -2) @ x)
+
+
+@pytest.mark.parametrize("batches", [(1, 2), (2, 1), (2, 3), (0, 1)])
+@pytest.mark.parametrize("graph", [False, True])
+def test_bmm_does_not_broadcast(batches, graph):
+    """Batches of matrices go one with one; matmul broadcasts."""
+    def f(x, y):
+        return x.bmm(y)
+
+    f = janus.function(f, verify="never") if graph else f
+    same = janus.ones(2, 3, 4), janus.ones(2, 4, 5)
+    for _ in range(3):
+        assert f(*same).shape == (2, 3, 5)
+        with pytest.raises(RuntimeError, match="batches"):
+            f(janus.ones(batches[0], 3, 4), janus.ones(batches[1], 4, 5))
