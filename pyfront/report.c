@@ -195,14 +195,22 @@ int jpy_guards_report(const jpy_guards *g, PyObject *list) {
 }
 
 static int effects(const jpy_entry *e, PyObject *list) {
-    static const char *const names[] = {"sets an attribute", "sets a gradient", "writes a tensor",
-                                        "writes a list",     "writes a dict",   "writes a dict",
-                                        "sets a global",     "deletes"};
+    static const char *const names[] = {[JPY_COMMIT_ATTR] = "sets an attribute",
+                                        [JPY_COMMIT_GRAD] = "sets a gradient",
+                                        [JPY_COMMIT_FLAG] = "sets requires_grad of",
+                                        [JPY_COMMIT_STORE] = "writes a tensor",
+                                        [JPY_COMMIT_LIST] = "writes a list",
+                                        [JPY_COMMIT_DICT] = "writes a dict",
+                                        [JPY_COMMIT_WHOLE] = "writes a dict",
+                                        [JPY_COMMIT_GLOBAL] = "sets a global",
+                                        [JPY_COMMIT_DEL] = "deletes"};
     for (size_t i = 0; i < e->steps.n; i++) {
         const jpy_commit_step *s = &e->steps.data[i];
         PyObject *path = path_of(&e->guards, e->guards.srcs.data[s->slot], false);
         PyObject *one = NULL;
-        if (path && s->key && PyUnicode_Check(s->key))
+        if (s->kind == JPY_COMMIT_GLOBAL)
+            one = Py_BuildValue("(sO)", names[s->kind], s->key);
+        else if (path && s->key && PyUnicode_Check(s->key))
             one =
                 Py_BuildValue("(sN)", names[s->kind], PyUnicode_FromFormat("%U.%U", path, s->key));
         else if (path)

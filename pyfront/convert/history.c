@@ -100,21 +100,25 @@ static jn_value root(const jn_subgraph *g, jn_value v) {
     return at;
 }
 
-static kept *find_kept(const keeping *in, const kept *k) {
-    for (size_t i = 0; i < in->kept.n; i++) {
-        kept *x = &in->kept.data[i];
-        if (jn_value_equal(x->v, k->v) && x->outs == k->outs && x->ins == k->ins)
-            return x;
+/* Its place, in->kept.n where it is new. */
+static size_t find_kept(const keeping *in, const kept *k) {
+    size_t i = 0;
+    for (; i < in->kept.n; i++) {
+        kept x = in->kept.data[i];
+        if (jn_value_equal(x.v, k->v) && x.outs == k->outs && x.ins == k->ins)
+            break;
     }
-    return NULL;
+    return i;
 }
 
 static janus_status keep(const jn_subgraph *g, keeping *to, kept k) {
     k.v = root(g, k.v);
-    kept *x = find_kept(to, &k);
-    if (x && k.at > x->at)
-        *x = k;
-    return x || jn_vec_push(&to->kept, k) ? JANUS_OK : JN_NO_MEMORY();
+    size_t i = find_kept(to, &k);
+    if (i == to->kept.n)
+        return jn_vec_push(&to->kept, k) ? JANUS_OK : JN_NO_MEMORY();
+    if (k.at > to->kept.data[i].at)
+        to->kept.data[i] = k;
+    return JANUS_OK;
 }
 
 /* Per value of a body: by node, then by result. */
@@ -321,15 +325,15 @@ static janus_status place_kept(history *h, const body *b, const jcv_stage_at *at
     for (size_t i = 0; i < h->stage->kept.n; i++)
         h->stage->kept.data[i].outs = h->stage->kept.data[i].ins = ~(jpy_set)0;
     for (size_t i = 0; i < b->has.kept.n; i++) {
-        const kept *s = &b->has.kept.data[i];
-        jn_value v = in_main(at, s->v);
+        kept s = b->has.kept.data[i];
+        jn_value v = in_main(at, s.v);
         if (v.node == 0)
-            JN_TRY(add_kept(h->stage, s, at->inputs[v.index].slot, false));
+            JN_TRY(add_kept(h->stage, &s, at->inputs[v.index].slot, false));
         for (size_t r = 0; r < g->results.n && v.node; r++) {
             jn_value leaves = g->results.data[r];
             if (leaves.node && jn_value_type(g, leaves)->kind == JANUS_KIND_TENSOR &&
                 jn_value_equal(root(g, leaves), v))
-                JN_TRY(add_kept(h->stage, s, (uint32_t)r, true));
+                JN_TRY(add_kept(h->stage, &s, (uint32_t)r, true));
         }
     }
     return JANUS_OK;

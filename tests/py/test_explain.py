@@ -230,3 +230,37 @@ def test_a_reason_inside_of_janus_is_at_the_user_s_line():
     e = explained(f)
     if not f.stats()["graph"]:
         assert [m for m in marks(e).values() if m == "imperative"] == ["imperative"]
+
+
+total = 0
+
+
+def test_each_effect_has_its_name():
+    class Thing:
+        pass
+
+    def f(o, leaf, frozen, t, items, table, emptied):
+        global total
+        o.z = 3
+        leaf.grad = None
+        frozen.requires_grad_(False)
+        t.add_(1.0)
+        items.append(1)
+        table["a"] = 1
+        emptied.clear()
+        total = 5
+        del o.gone
+        return t * 2.0
+
+    g = janus.function(f, verify="never")
+    for _ in range(4):
+        thing = Thing()
+        thing.gone = 1
+        leaf = janus.ones(2, requires_grad=True)
+        leaf.grad = janus.ones(2)
+        g(thing, leaf, janus.ones(2, requires_grad=True), janus.ones(2), [], {}, {"b": 1})
+    assert g.stats()["fallbacks"] == 0
+    effects = re.findall(r"effect: (.*)", str(janus.explain(g)))
+    assert sorted(effects) == ["deletes: o.gone", "sets a global: total", "sets a gradient: leaf",
+                               "sets an attribute: o.z", "sets requires_grad of: frozen", "writes a dict: emptied",
+                               "writes a dict: table", "writes a list: items", "writes a tensor: t"]
