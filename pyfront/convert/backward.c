@@ -73,6 +73,15 @@ static void from_param(jcv *c, todo **list, const call *calls, const jcv_val *v)
                     push_param(c, list, x, i);
 }
 
+/* A loop of no rounds leaves what it began with. */
+static void push_first(jcv *c, todo **list, const jcv_val *v) {
+    const jcv_node *n = v->node;
+    bool foreach = n->op->role == JN_ROLE_FOREACH;
+    uint32_t k = (uint32_t)(v - n->out) + foreach;
+    if ((foreach || n->op->role == JN_ROLE_WHILE) && k < n->n_in)
+        push(c, list, n->in[k]);
+}
+
 /* Marks what gradients of y flow to with a new number, which it returns. */
 static uint32_t mark_reach(jcv *c, jcv_val *const *y, unsigned n_y) {
     uint32_t mark = ++c->last_reach;
@@ -89,6 +98,8 @@ static uint32_t mark_reach(jcv *c, jcv_val *const *y, unsigned n_y) {
         jcv_node *n = v->node;
         if (!n)
             from_param(c, &list, calls, v);
+        else
+            push_first(c, &list, v);
         if (!n || n->reach == mark)
             continue;
         n->reach = mark;
