@@ -217,54 +217,46 @@ static janus_status to_int(const jn_op *op, double f, int64_t *out) {
     return JANUS_OK;
 }
 
+/* The function of real numbers that the op is, NULL: it is another one. */
+static double (*function_of(const jn_op *op))(double) {
+    switch (op->id) {
+    case JN_OP_ID_s_exp:
+        return exp;
+    case JN_OP_ID_s_expm1:
+        return expm1;
+    case JN_OP_ID_s_log:
+        return log;
+    case JN_OP_ID_s_log1p:
+        return log1p;
+    case JN_OP_ID_s_log2:
+        return log2;
+    case JN_OP_ID_s_log10:
+        return log10;
+    case JN_OP_ID_s_sqrt:
+        return sqrt;
+    case JN_OP_ID_s_sin:
+        return sin;
+    case JN_OP_ID_s_cos:
+        return cos;
+    case JN_OP_ID_s_tan:
+        return tan;
+    case JN_OP_ID_s_atan:
+        return atan;
+    case JN_OP_ID_s_sinh:
+        return sinh;
+    case JN_OP_ID_s_cosh:
+        return cosh;
+    case JN_OP_ID_s_tanh:
+        return tanh;
+    default:
+        return NULL;
+    }
+}
+
 /* As the functions of Python's math: a NaN of a number is a domain error, an infinity of a finite
  * number an overflow or a pole, and both raise. */
 static janus_status float_function(const jn_op *op, double a, double *out) {
-    double y;
-    switch (op->id) {
-    case JN_OP_ID_s_exp:
-        y = exp(a);
-        break;
-    case JN_OP_ID_s_expm1:
-        y = expm1(a);
-        break;
-    case JN_OP_ID_s_log:
-        y = log(a);
-        break;
-    case JN_OP_ID_s_log1p:
-        y = log1p(a);
-        break;
-    case JN_OP_ID_s_log2:
-        y = log2(a);
-        break;
-    case JN_OP_ID_s_log10:
-        y = log10(a);
-        break;
-    case JN_OP_ID_s_sqrt:
-        y = sqrt(a);
-        break;
-    case JN_OP_ID_s_sin:
-        y = sin(a);
-        break;
-    case JN_OP_ID_s_cos:
-        y = cos(a);
-        break;
-    case JN_OP_ID_s_tan:
-        y = tan(a);
-        break;
-    case JN_OP_ID_s_atan:
-        y = atan(a);
-        break;
-    case JN_OP_ID_s_sinh:
-        y = sinh(a);
-        break;
-    case JN_OP_ID_s_cosh:
-        y = cosh(a);
-        break;
-    default: /* tanh */
-        y = tanh(a);
-        break;
-    }
+    double y = function_of(op)(a);
     if ((isnan(y) && !isnan(a)) || (isinf(y) && isfinite(a)))
         return jn_error(JANUS_ARITHMETIC, "%s: no result for %g", op->name, a);
     *out = y;
@@ -288,20 +280,6 @@ janus_kind jn_scalar_kind(const jn_op *op, const uint8_t *kinds, unsigned n) {
         return JANUS_KIND_INT;
     case JN_OP_ID_s_truediv:
     case JN_OP_ID_s_float:
-    case JN_OP_ID_s_exp:
-    case JN_OP_ID_s_expm1:
-    case JN_OP_ID_s_log:
-    case JN_OP_ID_s_log1p:
-    case JN_OP_ID_s_log2:
-    case JN_OP_ID_s_log10:
-    case JN_OP_ID_s_sqrt:
-    case JN_OP_ID_s_sin:
-    case JN_OP_ID_s_cos:
-    case JN_OP_ID_s_tan:
-    case JN_OP_ID_s_atan:
-    case JN_OP_ID_s_sinh:
-    case JN_OP_ID_s_cosh:
-    case JN_OP_ID_s_tanh:
         return JANUS_KIND_FLOAT;
     case JN_OP_ID_s_and:
     case JN_OP_ID_s_or:
@@ -322,7 +300,7 @@ janus_kind jn_scalar_kind(const jn_op *op, const uint8_t *kinds, unsigned n) {
     case JN_OP_ID_s_select:
         return (janus_kind)kinds[1];
     default: /* comparisons, not, bool, isfinite ... */
-        return JANUS_KIND_BOOL;
+        return function_of(op) ? JANUS_KIND_FLOAT : JANUS_KIND_BOOL;
     }
 }
 
@@ -370,21 +348,6 @@ janus_status jn_scalar_eval(const jn_op *op, const janus_scalar *in, const uint8
     case JN_OP_ID_s_isnan:
         out->i = isnan(as_double(a, ka));
         return JANUS_OK;
-    case JN_OP_ID_s_exp:
-    case JN_OP_ID_s_expm1:
-    case JN_OP_ID_s_log:
-    case JN_OP_ID_s_log1p:
-    case JN_OP_ID_s_log2:
-    case JN_OP_ID_s_log10:
-    case JN_OP_ID_s_sqrt:
-    case JN_OP_ID_s_sin:
-    case JN_OP_ID_s_cos:
-    case JN_OP_ID_s_tan:
-    case JN_OP_ID_s_atan:
-    case JN_OP_ID_s_sinh:
-    case JN_OP_ID_s_cosh:
-    case JN_OP_ID_s_tanh:
-        return float_function(op, as_double(a, ka), &out->f);
     case JN_OP_ID_s_float:
         out->f = as_double(a, ka);
         return JANUS_OK;
@@ -444,7 +407,8 @@ janus_status jn_scalar_eval(const jn_op *op, const janus_scalar *in, const uint8
             return float_arith(op, as_double(a, ka), as_double(b, kb), &out->f);
         return int_arith(op, a.i, b.i, &out->i);
     default:
-        return jn_error(JANUS_INTERNAL, "%s is no scalar op", op->name);
+        return function_of(op) ? float_function(op, as_double(a, ka), &out->f)
+                               : jn_error(JANUS_INTERNAL, "%s is no scalar op", op->name);
     }
 }
 
