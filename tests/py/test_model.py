@@ -3,19 +3,16 @@
 arguments are wrong.  The program here is written once; what it calls is said on its command line."""
 import json
 import os
-import pathlib
 import shutil
 import struct
 import subprocess
 
 import pytest
+from c_programs import compiled, needs_cjson
 
 import janus
 from janus import nn
 from janus.io import load_safetensors, save_safetensors
-
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("JANUS_BUILD", "."))
 
 # call FOLDER N: N calls with all arguments as they lie in FOLDER/in.bin; prints each result.
 # weights FOLDER...: loads all with one set of weights, prints its bytes and those of each alone.
@@ -134,21 +131,13 @@ int main(int argc, char **argv) {
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    if "define HAVE_CJSON 1" not in (BUILD / "config.h").read_text():
-        pytest.skip("built without libcjson")
-    compiler = os.environ.get("CC", "cc").split()
-    library = next((d for d in (BUILD / ".libs", BUILD) if (d / "libjanus.so").exists()), None)
-    if shutil.which(compiler[0]) is None or library is None:
-        pytest.skip("no C compiler, or no shared library")
-    folder = tmp_path_factory.mktemp("program")
-    (folder / "model.c").write_text(PROGRAM)
-    subprocess.run([*compiler, "-std=gnu11", f"-I{SOURCE}/include", str(folder / "model.c"), "-o", str(folder / "model"),
-                    f"-L{library}", "-ljanus", f"-Wl,-rpath,{library}"], check=True)
+    needs_cjson()
+    model = compiled(tmp_path_factory.mktemp("program") / "model", PROGRAM)
 
     def run(*args):
         # the leaks of a program that ends in an error are its own
         env = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
-        done = subprocess.run([str(folder / "model"), *map(str, args)], capture_output=True, text=True, timeout=60, env=env)
+        done = subprocess.run([str(model), *map(str, args)], capture_output=True, text=True, timeout=60, env=env)
         assert done.returncode in (0, 3), (done.returncode, done.stdout, done.stderr)
         return done.returncode, done.stdout.splitlines()
     return run

@@ -3,7 +3,6 @@
 does, to many clients at once; bad requests get errors and disturb nobody."""
 import http.client
 import json
-import os
 import pathlib
 import random
 import signal
@@ -13,11 +12,10 @@ import sys
 import threading
 
 import pytest
+from c_programs import BUILD, SOURCE, needs_cjson
 
 import janus
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("JANUS_BUILD", "."))
 SERVE = BUILD / "samples/c/serve/serve"
 sys.path.insert(0, str(SOURCE / "samples"))
 import serve_tree  # noqa: E402
@@ -26,8 +24,7 @@ import serve_tree  # noqa: E402
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     """(port, {name: model}, process): two models that share all weights but those of their last layer."""
-    if "define HAVE_CJSON 1" not in (BUILD / "config.h").read_text():
-        pytest.skip("built without libcjson")
+    needs_cjson()
     if not SERVE.exists():
         pytest.skip("the sample is not built")
     folder = tmp_path_factory.mktemp("served")

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/tutorial.md: its programs, in order, print what it says they print."""
 import os
-import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
 import pytest
+from c_programs import SOURCE, compiled, needs_cjson
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("JANUS_BUILD", "."))
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", (SOURCE / "docs/tutorial.md").read_text(encoding="utf-8"), flags=re.S | re.M)
 
 
@@ -39,17 +36,9 @@ def test_python(ran):
 
 
 def test_c(ran):
-    if "define HAVE_CJSON 1" not in (BUILD / "config.h").read_text():
-        pytest.skip("built without libcjson")
-    compiler = os.environ.get("CC", "cc").split()
-    library = next((d for d in (BUILD / ".libs", BUILD) if (d / "libjanus.so").exists()), None)
-    if shutil.which(compiler[0]) is None or library is None:
-        pytest.skip("no C compiler, or no shared library")
-    library = library.resolve()
+    needs_cjson()
     places = [i for i, (kind, _) in enumerate(BLOCKS) if kind == "c"]
     assert len(places) == 1
-    (ran[0] / "tutorial.c").write_text(BLOCKS[places[0]][1])
-    subprocess.run([*compiler, "-std=gnu11", "-Wall", "-Werror", f"-I{SOURCE}/include", "tutorial.c", "-o", "tutorial",
-                    f"-L{library}", "-ljanus", f"-Wl,-rpath,{library}"], check=True, cwd=ran[0])
-    done = subprocess.run(["./tutorial"], cwd=ran[0], capture_output=True, text=True, timeout=60)
+    program = compiled(ran[0] / "tutorial", BLOCKS[places[0]][1], "-Wall", "-Werror")
+    done = subprocess.run([str(program)], cwd=ran[0], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, wanted(places[0]))
