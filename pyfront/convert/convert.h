@@ -222,6 +222,8 @@ PyObject *jcv_own(jcv *c, PyObject *o);
 
 /* stage.c: values and nodes */
 jcv_ctx *jcv_ctx_new(jcv *c, jcv_ctx_kind kind, const char *name, jcv_ctx *parent);
+/* x is `outer` or lies in it: what outer has made is there to be used. */
+bool jcv_encloses(const jcv_ctx *outer, const jcv_ctx *x);
 jcv_val *jcv_param(jcv *c, jcv_ctx *ctx, const jn_type *type);
 jcv_val *jcv_scalar_const(jcv *c, janus_kind kind, janus_scalar v);
 /* Appends a node to c->ctx with inferred types; results are returned in the node. */

@@ -195,12 +195,6 @@ static jcv_av *called(jcv *c, jcv_av *self, const char *method, jcv_av **args, u
     return jcv_call(c, jcv_getattr(c, self, name), &(jcv_args){.pos = args, .n_pos = n});
 }
 
-static bool around(const jcv_ctx *outer, const jcv_ctx *x) {
-    while (x && x != outer)
-        x = x->parent;
-    return x != NULL;
-}
-
 static void must_be(jcv *c, jcv_val *v, jcv_val *other) {
     jcv_val *in[2] = {v, other};
     jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "a size is as it was");
@@ -209,7 +203,7 @@ static void must_be(jcv *c, jcv_val *v, jcv_val *other) {
 jcv_av *jcv_rows_tensor(jcv *c, jcv_av *rows, jcv_val *count) {
     jcv_val *n = NULL;
     for (size_t i = 0; i < c->rounds.n; i++)
-        if (around(c->rounds.data[i]->ctx, c->ctx))
+        if (jcv_encloses(c->rounds.data[i]->ctx, c->ctx))
             n = c->rounds.data[i];
     jcv_val *v = rows->val;
     if (!n || v->type->rank < 1 || !jcv_dim_varies(c, n->image.i))

@@ -115,10 +115,7 @@ jcv_av *jcv_which_text(jcv *c, jcv_av *o) {
 /* What was asked about, as it is before the statement; NULL: it is made by it. */
 static jcv_av *before_it(jcv *c, jcv_val *v) {
     jcv_node *n = v->node;
-    for (const jcv_ctx *x = c->ctx; x; x = x->parent)
-        if (v->ctx == x)
-            return jcv_host(c, v, jcv_own(c, PyList_New(0)));
-    if (v->ctx == c->main)
+    if (v->ctx == c->main || jcv_encloses(v->ctx, c->ctx))
         return jcv_host(c, v, jcv_own(c, PyList_New(0)));
     if (!n || n->kind != JCV_OP)
         return NULL;
@@ -185,9 +182,7 @@ static jcv_out run(jcv *c, forking *f) {
         jcv_throw_now(c, c->thrown);
     jcv_asked asked = c->asked;
     /* read ahead of a test of the statement it may not be there */
-    bool plain = asked.val->ctx == trial || asked.val->ctx == c->main;
-    for (const jcv_ctx *x = place.ctx; x; x = x->parent)
-        plain = plain || asked.val->ctx == x;
+    bool plain = asked.val->ctx == c->main || jcv_encloses(asked.val->ctx, trial);
     jcv_restore(c, before);
     jcv_back(c, place);
     c->epoch = epoch;

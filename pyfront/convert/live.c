@@ -276,13 +276,6 @@ jcv_val *jcv_object_const(jcv *c, PyObject *o) {
     return jcv_object_input(c, s);
 }
 
-static bool visible(jcv *c, const jcv_ctx *from) {
-    for (jcv_ctx *x = c->ctx; x; x = x->parent)
-        if (x == from)
-            return true;
-    return false;
-}
-
 static jcv_val *stored_tensor(jcv *c, jcv_av *v) {
     jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)v->py)->t);
     c->live_tensors = true;
@@ -335,7 +328,7 @@ jcv_val *jcv_stored(jcv *c, jcv_av *v) {
     case AV_TUPLE: {
         if (v->named)
             jcv_refuse(c, "a named tuple is stored by the graph");
-        if (v->val && !visible(c, v->val->ctx))
+        if (v->val && !jcv_encloses(v->val->ctx, c->ctx))
             jcv_refuse(c, "a tuple is stored in two places");
         if (v->val)
             return v->val;

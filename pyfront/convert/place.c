@@ -22,12 +22,6 @@
 
 enum { MAX_DEPTH = 64 };
 
-static bool encloses(const jcv_ctx *outer, const jcv_ctx *x) {
-    while (x && x != outer)
-        x = x->parent;
-    return x != NULL;
-}
-
 /* What AV_DATA says of requires_grad; merged, a leaf that stays one is TRACKED. */
 enum { UNTRACKED, TRACKED, LEAF };
 
@@ -176,7 +170,7 @@ bool jcv_is_place(jcv *c, size_t slot, const jcv_ctx *x, bool *out_outer) {
     for (size_t i = 0; slot && i < c->places.n; i++) {
         const jcv_rec *r = c->places.data[i];
         if (r->slot == slot || r->when == slot) {
-            *out_outer = encloses(r->ctx, x);
+            *out_outer = jcv_encloses(r->ctx, x);
             return true;
         }
     }
@@ -273,7 +267,7 @@ static bool only_in(const jcv_rec *r, const jcv_ctx *x, const jcv_rec * or, unsi
     for (unsigned i = 0; i < r->n_from; i++)
         if (!only_in(r->from[i], x, or, depth + 1))
             return false;
-    return encloses(x, r->ctx);
+    return jcv_encloses(x, r->ctx);
 }
 
 bool jcv_only_in(jcv *c, jcv_av *a, const jcv_ctx *x, jcv_av * or) {
@@ -357,7 +351,7 @@ static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
     const jcv_rec *root = r->root;
     const char *why = NULL;
     bool leaf = is_leaf(root);
-    if (!encloses(root->ctx, c->ctx))
+    if (!jcv_encloses(root->ctx, c->ctx))
         why = "made outside of the recursion";
     else if (by_leaf(r))
         why = "by way of a view that was made a leaf";

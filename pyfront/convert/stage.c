@@ -134,6 +134,12 @@ bool jcv_same_type(const jn_type *a, const jn_type *b) {
            (a->rank <= 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof(int64_t)) == 0);
 }
 
+bool jcv_encloses(const jcv_ctx *outer, const jcv_ctx *x) {
+    while (x && x != outer)
+        x = x->parent;
+    return x != NULL;
+}
+
 jcv_ctx *jcv_ctx_new(jcv *c, jcv_ctx_kind kind, const char *name, jcv_ctx *parent) {
     jcv_ctx *x = jcv_alloc(c, sizeof *x);
     x->kind = kind;
