@@ -12,10 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/defer/defer.h"
 #include "graph/base/log.h"
 #include "pyfront/explain.h"
 #include "pyfront/function_object.h"
 #include "pyfront/hints.h"
+#include "pyfront/ladder.h"
 #include "pyfront/policy.h"
 #include "pyfront/profile.h"
 #include "pyfront/region/region.h"
@@ -79,14 +81,17 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
         f->next_try--;
         return;
     }
-    if (!jpy_may_convert(f))
+    if (!(f->ladder & JPY_RUNG_GRAPH) || !jpy_may_convert(f))
         return;
     f->plain++;
     f->thread = PyThread_get_thread_ident();
     f->conversions++;
     PyObject *cause = f->entries.n ? jpy_miss(f->entries.data[0], call) : NULL;
     int64_t start = jpy_now();
+    jn_deferral *recording = jn_deferring;
+    jn_deferring = NULL; /* what a conversion runs is none of the program's ops */
     jpy_entry *e = jpy_convert(f, call);
+    jn_deferring = recording;
     int64_t ns = jpy_now() - start;
     jpy_converted(f, ns);
     jpy_report_conversion(f, e, cause, ns);
@@ -227,9 +232,8 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
     return false;
 }
 
-/* No entry takes the call, which will be run imperatively. */
+/* No entry takes the call, which will be run without a graph. */
 static void learn(jpy_function *f, const jpy_call *call, bool discarded) {
-    f->imperative++;
     if (f->entries.n && !discarded)
         jpy_entry_learn(f, f->entries.data[0], call);
     /* a call that uses up what it is given (pops a key, deletes an attribute) leaves nothing to
@@ -253,6 +257,7 @@ PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call, bool *watche
         *watched = f->timed || jpy_shadow_open;
         return result;
     }
+    f->imperative++;
     learn(f, call, discarded);
     uint64_t conversions = f->conversions;
     try_convert(f, call, 0);
@@ -299,6 +304,15 @@ int jpy_function_leave(jpy_function *f, PyObject *outcome, bool known) {
     return 0;
 }
 
+/* The rungs below graphs. */
+static PyObject *without_graph(jpy_function *f, PyObject *const *args, size_t nargsf,
+                               PyObject *kwnames) {
+    if (jpy_coexecutes(f))
+        return jpy_coexecute(f, run_plain, args, nargsf, kwnames);
+    f->imperative++;
+    return run_plain(f, args, nargsf, kwnames);
+}
+
 /* A call whose function and arguments are held. */
 static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf,
                            PyObject *kwnames) {
@@ -317,7 +331,7 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     if (first)
         try_convert(f, &call, 0);
     int64_t start = f->measure ? jpy_now() : 0;
-    PyObject *r = run_plain(f, args, nargsf, kwnames);
+    PyObject *r = without_graph(f, args, nargsf, kwnames);
     int64_t ns = start ? jpy_now() - start : 0;
     f->plain_ns += ns;
     if (r && !f->plain && !first)
@@ -325,15 +339,25 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     return JN_UNLIKELY(f->word.due) ? jpy_word_say(f, r) : r;
 }
 
+static PyObject *as_it_is(jpy_function *f, PyObject *const *args, size_t nargsf,
+                          PyObject *kwnames) {
+    return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+}
+
 /* A call of a function that rests: what it was asked to stand for, and a count. */
 static PyObject *resting_call(jpy_function *f, PyObject *const *args, size_t nargsf,
                               PyObject *kwnames) {
     f->rest--;
     f->calls++;
-    f->imperative++;
     Py_INCREF((PyObject *)f);
     jn_op_counts *run = &jn_ops_run, before = *run; /* of this thread */
-    PyObject *r = PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    PyObject *r;
+    if (JN_UNLIKELY(f->ladder & JPY_RUNG_COEXECUTION)) {
+        r = jpy_coexecute(f, as_it_is, args, nargsf, kwnames);
+    } else {
+        f->imperative++;
+        r = PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    }
     f->ops.eager += run->eager - before.eager;
     f->ops.graph += run->graph - before.graph;
     Py_DECREF((PyObject *)f);
@@ -441,6 +465,7 @@ static void function_dealloc(PyObject *self) {
     Py_CLEAR(f->notes);
     Py_CLEAR(f->history);
     Py_CLEAR(f->reason);
+    jpy_ladder_free(f);
     PyObject_GC_Del(self);
     Py_DECREF(type);
 }
@@ -465,6 +490,7 @@ static int verify_of(const char *when, jpy_verify *out) {
 typedef struct function_options {
     bool exact, checkpoint, measure, regions;
     jpy_verify verify;
+    jpy_ladder ladder;
 } function_options;
 
 static PyObject *function_of(PyObject *callable, function_options o) {
@@ -484,6 +510,7 @@ static PyObject *function_of(PyObject *callable, function_options o) {
     if (f) {
         ((jpy_function *)f)->verify = o.verify;
         ((jpy_function *)f)->use_regions = o.regions;
+        ((jpy_function *)f)->ladder = o.ladder;
     }
     return f;
 }
@@ -501,6 +528,7 @@ PyObject *jpy_function_new(PyObject *callable, bool exact, bool checkpoint, bool
     f->checkpoint = checkpoint;
     f->measure = measure;
     verify_of(NULL, &f->verify);
+    f->ladder = JPY_RUNG_GRAPH | JPY_RUNG_IMPERATIVE;
     Py_INCREF(callable);
     f->callable = callable;
     f->hints = PyDict_New();
@@ -537,14 +565,16 @@ static bool by_default(void) {
 
 static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw) {
     (void)module;
-    static char *names[] = {"f", "numerics", "measure", "checkpoint", "verify", "regions", NULL};
-    PyObject *f = Py_None;
+    static char *names[] = {"f",      "numerics", "measure", "checkpoint",
+                            "verify", "regions",  "ladder",  NULL};
+    PyObject *f = Py_None, *rungs = NULL;
+    jpy_ladder ladder;
     jpy_verify verify;
     const char *when = NULL, *numerics = "fast", *env = getenv("JANUS_MEASURE");
     int measure = !env || strcmp(env, "0") != 0, checkpoint = 0, regions = by_default();
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|O$sppzp:function", names, &f, &numerics, &measure,
-                                     &checkpoint, &when, &regions) ||
-        verify_of(when, &verify) < 0)
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|O$sppzpO:function", names, &f, &numerics, &measure,
+                                     &checkpoint, &when, &regions, &rungs) ||
+        verify_of(when, &verify) < 0 || jpy_ladder_of(rungs, &ladder) < 0)
         return NULL;
     if (strcmp(numerics, "fast") != 0 && strcmp(numerics, "exact") != 0)
         return PyErr_Format(PyExc_ValueError,
@@ -561,7 +591,7 @@ static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw) {
         return d;
     }
     return function_of(f, (function_options){strcmp(numerics, "exact") == 0, checkpoint, measure,
-                                             regions, verify});
+                                             regions, verify, ladder});
 }
 
 static PyObject *function_stats(PyObject *self, PyObject *unused) {
@@ -573,7 +603,7 @@ static PyObject *function_stats(PyObject *self, PyObject *unused) {
     double per_node = f->run.invokes ? (double)f->run.host_ns / (double)f->run.invokes : 0;
     uint64_t ops = f->ops.eager + f->ops.graph;
     double share = ops ? (double)f->ops.graph / (double)ops : 0;
-    return Py_BuildValue(
+    PyObject *stats = Py_BuildValue(
         "{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsdsOsKsKsdsKsK}", "calls", f->calls, "graph",
         f->graph, "imperative", f->imperative, "fallbacks", f->fallbacks, "conversions",
         f->conversions, "entries", (unsigned long long)f->entries.n, "invokes", f->run.invokes,
@@ -584,6 +614,9 @@ static PyObject *function_stats(PyObject *self, PyObject *unused) {
         f->run.host_ns, "tensor_ns", f->run.tensor_ns, "ns_per_node", per_node, "resting",
         f->rest ? Py_True : Py_False, "ops_graph", f->ops.graph, "ops_eager", f->ops.eager,
         "op_share", share, "regions", (unsigned long long)regions, "region_hits", hits);
+    if (stats && jpy_ladder_stats(f, stats) < 0)
+        Py_CLEAR(stats);
+    return stats;
 }
 
 static PyObject *function_graphs(PyObject *self, PyObject *unused) {
@@ -681,9 +714,13 @@ static PyObject *py_function_like(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OO:_function_like", &callable, &of))
         return NULL;
     jpy_verify verify;
+    jpy_ladder ladder;
     verify_of(NULL, &verify);
+    if (jpy_ladder_of(NULL, &ladder) < 0)
+        return NULL;
     PyObject *f = function_of(callable, (function_options){.measure = !env || strcmp(env, "0") != 0,
                                                            .verify = verify,
+                                                           .ladder = ladder,
                                                            .regions = by_default()});
     if (f && jpy_function_dress((jpy_function *)f, of) < 0)
         Py_CLEAR(f);
@@ -699,12 +736,14 @@ static PyMethodDef module_methods[] = {
      "_checkpoint(f, *tensors): f(*tensors), in graphs as a call that keeps no activations."},
     {"function", (PyCFunction)(void (*)(void))py_function, METH_VARARGS | METH_KEYWORDS,
      "function(f=None, *, numerics=\"fast\", measure=True, checkpoint=False, verify=None, "
-     "regions=False): runs f "
+     "regions=False, ladder=None): runs f "
      "as a speculative graph; checkpoint: gradients compute activations again instead of keeping "
      "them; verify: how often graphs are compared with CPython, \"always\", \"rarely\" (the first "
      "hits) or \"never\", None: what JANUS_VERIFY says, else \"rarely\"; regions: where f cannot "
      "be a "
-     "graph, its statements without a barrier are."},
+     "graph, its statements without a barrier are; ladder: in which ways calls may run, a tuple of "
+     "some of \"graph\", \"coexecution\" and \"imperative\" in this order, None: what "
+     "JANUS_LADDER says."},
     {"_guard_time", guard_time, METH_VARARGS, "Seconds to run the guards of the newest graph."},
     {"_report", jpy_report, METH_O, "What explain makes its text of, as a dict (report.c)."},
     {"_dump_text", jpy_dump_text, METH_VARARGS, "_dump_text(f or text, suffix): graphs as text."},

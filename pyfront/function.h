@@ -26,6 +26,10 @@ typedef struct jpy_trial { /* policy.h */
     int64_t last;                           /* when the last timed one started */
 } jpy_trial;
 
+/* The ways a call may run (ladder.h), by bits. */
+typedef uint8_t jpy_ladder;
+enum { JPY_RUNG_GRAPH = 1, JPY_RUNG_COEXECUTION = 2, JPY_RUNG_IMPERATIVE = 4 };
+
 typedef enum jpy_verify { JPY_VERIFY_RARELY, JPY_VERIFY_ALWAYS, JPY_VERIFY_NEVER } jpy_verify;
 
 typedef struct jpy_function {
@@ -76,6 +80,10 @@ typedef struct jpy_function {
     janus_run_stats run;        /* summed over runs */
     jn_op_counts ops;           /* tensor ops run under its calls, those of what it calls too */
     jpy_word word;
+    jpy_ladder ladder;
+    bool recording;               /* a call records with ... */
+    struct jn_deferral *deferral; /* owned; NULL: there was none yet */
+    uint64_t coexecuted;          /* calls */
 } jpy_function;
 
 extern PyTypeObject *jpy_function_type;

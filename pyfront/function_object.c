@@ -157,8 +157,10 @@ static bool is_atomic(const jpy_function *f) {
 static PyObject *remade(const jpy_function *f, PyObject *callable /* stolen */) {
     PyObject *o = callable ? jpy_function_new(callable, f->exact, f->checkpoint, f->measure) : NULL;
     Py_XDECREF(callable);
-    if (o)
+    if (o) {
         ((jpy_function *)o)->verify = f->verify;
+        ((jpy_function *)o)->ladder = f->ladder;
+    }
     return o;
 }
 
@@ -207,23 +209,25 @@ PyObject *jpy_function_reduce(PyObject *self, PyObject *unused) {
     if (!apart) /* or there is no such name: the pickler says so */
         return PyObject_GetAttrString(self, "__qualname__");
     PyObject *make = PyObject_GetAttrString(jpy.module, "_function_again");
-    return make ? Py_BuildValue("N(OOOOi)", make, f->callable, f->exact ? Py_True : Py_False,
+    return make ? Py_BuildValue("N(OOOOii)", make, f->callable, f->exact ? Py_True : Py_False,
                                 f->checkpoint ? Py_True : Py_False, f->measure ? Py_True : Py_False,
-                                (int)f->verify)
+                                (int)f->verify, (int)f->ladder)
                 : NULL;
 }
 
-/* _function_again(callable, exact, checkpoint, measure, verify) */
+/* _function_again(callable, exact, checkpoint, measure, verify, ladder) */
 static PyObject *again(PyObject *module, PyObject *args) {
     (void)module;
     PyObject *callable;
-    int exact, checkpoint, measure, verify;
-    if (!PyArg_ParseTuple(args, "Opppi:_function_again", &callable, &exact, &checkpoint, &measure,
-                          &verify))
+    int exact, checkpoint, measure, verify, ladder;
+    if (!PyArg_ParseTuple(args, "Opppii:_function_again", &callable, &exact, &checkpoint, &measure,
+                          &verify, &ladder))
         return NULL;
     PyObject *f = jpy_function_new(callable, exact, checkpoint, measure);
-    if (f)
+    if (f) {
         ((jpy_function *)f)->verify = (jpy_verify)verify;
+        ((jpy_function *)f)->ladder = (jpy_ladder)ladder;
+    }
     return f;
 }
 

@@ -98,6 +98,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/function.h \
 	pyfront/function_object.c \
 	pyfront/function_object.h \
+	pyfront/ladder.c \
+	pyfront/ladder.h \
 	pyfront/guard.c \
 	pyfront/guard_fast.c \
 	pyfront/guard_type.c \

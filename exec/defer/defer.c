@@ -459,6 +459,7 @@ janus_status jn_deferral_record(jn_deferral *d, jn_call_kind *k, const jn_deferr
     }
     pthread_mutex_unlock(&lock);
     *recorded = yes && st == JANUS_OK;
+    jn_ops_run.eager += *recorded;
     if (JN_UNLIKELY(full) && (st = jn_deferral_flush(d)) != JANUS_OK)
         for (unsigned i = 0; i < k->recipe.n_out; i++)
             janus_tensor_release(out[i]);

@@ -11,17 +11,17 @@
 
 /* A block that a thread has entered.  Blocks may end in another order than they began, or on
  * another thread (in generators): one that has ended is left when those entered after it have. */
-typedef struct scope {
-    struct scope *outer;
+struct jpy_recording {
+    jpy_recording *outer;
     jn_deferral *deferral; /* a reference */
     bool ended;
-} scope;
+};
 
-static _Thread_local scope *innermost;
+static _Thread_local jpy_recording *innermost;
 
 typedef struct block {
     PyObject_HEAD jn_deferral *deferral;
-    scope *entered; /* NULL: not, or no longer */
+    jpy_recording *entered; /* NULL: not, or no longer */
 } block;
 
 static PyTypeObject *block_type;
@@ -67,12 +67,27 @@ static void block_dealloc(PyObject *self) {
 
 static void leave_ended(void) {
     while (innermost && innermost->ended) {
-        scope *s = innermost;
+        jpy_recording *s = innermost;
         innermost = s->outer;
         jn_deferral_release(s->deferral);
         PyMem_Free(s);
     }
     jn_deferring = innermost ? innermost->deferral : NULL;
+}
+
+jpy_recording *jpy_recording_begin(jn_deferral *d) {
+    jpy_recording *r = PyMem_Calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    r->outer = innermost;
+    r->deferral = jn_deferring = d;
+    jn_deferral_retain(d);
+    return innermost = r;
+}
+
+void jpy_recording_end(jpy_recording *r) {
+    r->ended = true;
+    leave_ended();
 }
 
 static PyObject *block_enter(PyObject *self, PyObject *unused) {
@@ -82,14 +97,8 @@ static PyObject *block_enter(PyObject *self, PyObject *unused) {
         PyErr_SetString(PyExc_RuntimeError, "this block of janus.deferred() has not ended yet");
         return NULL;
     }
-    scope *s = PyMem_Calloc(1, sizeof *s);
-    if (!s)
-        return PyErr_NoMemory();
-    s->outer = innermost;
-    s->deferral = jn_deferring = b->deferral;
-    jn_deferral_retain(b->deferral);
-    innermost = b->entered = s;
-    return Py_NewRef(self);
+    b->entered = jpy_recording_begin(b->deferral);
+    return b->entered ? Py_NewRef(self) : PyErr_NoMemory();
 }
 
 static PyObject *block_exit(PyObject *self, PyObject *args) {
@@ -97,9 +106,8 @@ static PyObject *block_exit(PyObject *self, PyObject *args) {
     (void)args;
     if (!b->entered)
         Py_RETURN_FALSE;
-    b->entered->ended = true;
+    jpy_recording_end(b->entered);
     b->entered = NULL;
-    leave_ended();
     if (jpy_check(jn_deferral_flush(b->deferral)) < 0)
         return NULL;
     Py_RETURN_FALSE;

@@ -11,8 +11,15 @@
 #ifndef JPY_DEFERRED_H
 #define JPY_DEFERRED_H
 
+#include "exec/defer/defer.h"
 #include "pyfront/jpy.h"
 
 int jpy_init_deferred(PyObject *module);
+
+/* The ops of this thread are recorded with `d`, of which a reference is taken, until the end, which
+ * runs nothing; NULL: out of memory.  Blocks that the program enters in between may end later. */
+typedef struct jpy_recording jpy_recording;
+jpy_recording *jpy_recording_begin(jn_deferral *d);
+void jpy_recording_end(jpy_recording *r);
 
 #endif

@@ -195,7 +195,8 @@ def _ms(ns):
 def _head(facts):
     s = facts["stats"]
     where = f" ({_name(facts['file'])}:{facts['line']})" if facts["file"] else ""
-    return (f"{facts['name']}{where}: {s['calls']} calls, {s['graph']} as graphs, {s['imperative']} imperative, "
+    together = f"{s['coexecution']} co-executed, " if s["coexecution"] else ""
+    return (f"{facts['name']}{where}: {s['calls']} calls, {s['graph']} as graphs, {together}{s['imperative']} imperative, "
             f"{s['fallbacks']} discarded, {s['conversions']} conversions, {s['entries']} entries")
 
 
@@ -275,10 +276,16 @@ def _notes_text(notes):
     return [f"  {note}" + (f"\n    ({n} times)" if n > 1 else "") for note, n in counts.items()]
 
 
+def _recorded_text(s):
+    return (f"co-execution: {s['recorded']} ops recorded, run at {s['flushes']} times, {s['grouped']} of them "
+            f"(and of gradients) in {s['groups']} groups")
+
+
 def _text(facts):
     out = [_head(facts)]
     if facts["reason"]:
-        out.append(f"runs imperatively: {facts['reason']}")
+        out.append(f"runs {'co-executed' if facts['stats']['coexecution'] else 'imperatively'}: {facts['reason']}")
+    out += [_recorded_text(facts["stats"])] if facts["stats"]["recorded"] else []
     for source in facts["sources"]:
         out += ["", *_source_text(source)]
     if facts["library"]:

@@ -46,6 +46,7 @@ static PyObject *decorated(jpy_function *owner, PyObject *f) {
     if (made != Py_None) {
         jpy_function *g = (jpy_function *)made;
         g->verify = owner->verify;
+        g->ladder = owner->ladder;
         g->use_regions = true;
         g->unasked = FEW_CALLS;
         g->word.said = true; /* nobody has decorated it */

@@ -94,6 +94,7 @@ static PyObject *make_region(PyObject *owner, PyObject *args) {
     memset((char *)r + sizeof(PyObject), 0, sizeof *r - sizeof(PyObject));
     r->inner = (jpy_function *)inner;
     r->inner->verify = f->verify;
+    r->inner->ladder = JPY_RUNG_GRAPH | JPY_RUNG_IMPERATIVE; /* its statements are f's */
     r->inner->of_region = true;
     r->owner = (jpy_function *)Py_NewRef(owner);
     r->within = Py_NewRef(within);

@@ -46,6 +46,8 @@ PyObject *jpy_check_call(PyObject *module, PyObject *args) {
     PyObject *keys = PyDict_Keys(keywords), *names = keys ? PyList_AsTuple(keys) : NULL;
     PyObject *last = PyDict_Values(keywords), *first = PySequence_List(positional);
     PyObject *values = first && last ? PySequence_Concat(first, last) : NULL;
+    if (f)
+        ((jpy_function *)f)->ladder = JPY_RUNG_GRAPH;
     if (f && names && values)
         r = check((jpy_function *)f, values, PyTuple_GET_SIZE(positional), names);
     Py_XDECREF(f);

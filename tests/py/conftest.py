@@ -22,6 +22,7 @@ GENERATED = (
     "test_deferred_programs",
     "test_generated",
     "test_iterators",
+    "test_ladder",
     "test_mutations",
     "test_programs",
     "test_regions",

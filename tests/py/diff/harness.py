@@ -42,6 +42,11 @@ def t(*shape, seed=0, dtype=None, grad=False):
     return x.requires_grad_() if grad else x
 
 
+def may_be_graph(f):
+    """Whether it is decorated, and conversions are tried."""
+    return hasattr(f, "stats") and f.stats()["conversions"] > 0
+
+
 class Log:
     def __init__(self):
         self.entries = []
