@@ -24,3 +24,9 @@ regen: tools/janus-opdoc
 	./tools/janus-opdoc --c > $(srcdir)/include/janus_ops.h
 	./tools/janus-opdoc --md > $(srcdir)/docs/ops.md
 .PHONY: regen
+
+# Type stubs of the package; tests/py/test_types.py says when they are stale.
+EXTRA_DIST += tools/stubs
+stubs: all
+	./run '$(PYTHON)' $(srcdir)/tools/stubs/write.py
+.PHONY: stubs

@@ -12,7 +12,7 @@ for _part in (_C, _shape, _math, _random, _tensor, _compat):
     for _name, _value in vars(_part).items():
         if not _name.startswith("_") and getattr(_value, "__name__", "") not in ("builtins", "math", "types") \
                 and _name not in ("autograd", "backward", "cuda", "register_hook", "numpy", "type", "cuda_", "tensor_text",
-                                  "method"):
+                                  "method", "collections"):
             globals()[_name] = _value
 del _part, _name, _value
 
