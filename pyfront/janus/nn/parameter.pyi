@@ -1,0 +1,6 @@
+# Written by tools/stubs/write.py; do not edit.
+from janus import Tensor
+
+class Parameter(Tensor):
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter: ...
+    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None: ...

@@ -1,0 +1,6 @@
+# Written by tools/stubs/write.py; do not edit.
+from typing import Sequence
+from janus import Tensor
+
+def pad_sequence(sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = 'right') -> Tensor: ...
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]: ...

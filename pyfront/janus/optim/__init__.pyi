@@ -1,0 +1,16 @@
+# Written by tools/stubs/write.py; do not edit.
+from janus.optim import adadelta as adadelta
+from janus.optim import adagrad as adagrad
+from janus.optim import adam as adam
+from janus.optim import lr_scheduler as lr_scheduler
+from janus.optim import optimizer as optimizer
+from janus.optim import rmsprop as rmsprop
+from janus.optim import sgd as sgd
+from janus.optim.adadelta import Adadelta as Adadelta
+from janus.optim.adagrad import Adagrad as Adagrad
+from janus.optim.adam import Adam as Adam
+from janus.optim.adam import AdamW as AdamW
+from janus.optim.optimizer import Optimizer as Optimizer
+from janus.optim.rmsprop import RMSprop as RMSprop
+from janus.optim.sgd import SGD as SGD
+

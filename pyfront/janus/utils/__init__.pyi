@@ -1,0 +1,3 @@
+# Written by tools/stubs/write.py; do not edit.
+from janus.utils import data as data
+
