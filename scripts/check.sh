@@ -3,15 +3,16 @@
 #   scripts/check.sh          gcc: unit, conformance, Python and differential tests; the C tests with
 #                             AddressSanitizer and UndefinedBehaviorSanitizer
 #   scripts/check.sh --all    also the Python tests with these sanitizers, clang, ThreadSanitizer,
-#                             distcheck, every Python, pip, lint, the CUDA sources where nvcc is found,
-#                             and a sample of CPython's own tests with every function decorated
+#                             distcheck, every Python, pip, lint, the type stubs with mypy, the CUDA
+#                             sources where nvcc is found, and a sample of CPython's own tests with
+#                             every function decorated
 #   scripts/check.sh --slow   what takes too long for every change: the CUDA sources for sm_80 to
 #                             sm_90, without warnings and with a table of registers and spills; the
 #                             differential programs on the emulated device in all ways; CPython's
 #                             own tests of 180 modules and parts of the language, decorated;
 #                             every allocation of small programs failing, with the sanitizers too
 #   scripts/check.sh --only NAME...    only these steps: gcc stdlib asan asanpy lint clang tsan
-#                             distcheck pythons pip cuda archs emulated stdlib_all allocations
+#                             distcheck pythons pip docs cuda archs emulated stdlib_all allocations
 # Builds lie in build/check (JANUS_CHECK_DIR=DIR: elsewhere). Safe to repeat.
 # SPDX-License-Identifier: Apache-2.0
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -23,14 +24,14 @@ mkdir -p "$logs" || exit 1
 steps='gcc asan'
 case $1 in
 '') ;;
---all) steps='lint gcc stdlib asan asanpy clang tsan distcheck pythons pip cuda' ;;
+--all) steps='lint gcc stdlib asan asanpy clang tsan distcheck pythons pip docs cuda' ;;
 --slow) steps='archs emulated stdlib_all allocations' ;;
 --only)
   shift
   steps=$*
   ;;
 *)
-  sed -n '2,16s/^# \{0,1\}//p' "$0"
+  sed -n '2,17s/^# \{0,1\}//p' "$0"
   exit 2
   ;;
 esac
@@ -253,6 +254,23 @@ step_pip() {
   fi
 }
 
+# What needs tools that nothing else does: mypy over the type stubs.
+step_docs() {
+  [ "$main_python" != : ] || return 0
+  started=$(now)
+  : >"$logs/docs.log"
+  if ! venv "$work/venv-docs" "$main_python" mypy pytest numpy pytest-timeout; then
+    count docs 0 0 1 $(($(now) - started))
+  elif build gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda CPPFLAGS=-DJANUS_MUTATIONS &&
+    (cd "$root" && logged docs "$work/gcc/run" "$work/venv-docs/bin/python" -m pytest -q -p no:cacheprovider \
+      tests/py/test_types.py); then
+    count docs 1 0 0 $(($(now) - started))
+  else
+    show_failure docs
+    count docs 0 1 0 $(($(now) - started))
+  fi
+}
+
 step_lint() {
   started=$(now)
   if build gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda CPPFLAGS=-DJANUS_MUTATIONS; then
@@ -397,7 +415,7 @@ for step in $steps; do
   *) unset JANUS_LIGHT_TESTS ;;
   esac
   case $step in
-  gcc | stdlib | stdlib_all | asan | asanpy | clang | tsan | distcheck | pythons | pip | lint | cuda | archs | emulated | allocations)
+  gcc | stdlib | stdlib_all | asan | asanpy | clang | tsan | distcheck | pythons | pip | docs | lint | cuda | archs | emulated | allocations)
     "step_$step"
     ;;
   *)
