@@ -33,8 +33,10 @@ static jn_ev softmax_grad(jn_gx *g, jn_ev dy, jn_ev y) {
     bool same = a.t.rank >= 0 && a.t.rank == b.t.rank;
     for (int i = 0; same && i < a.t.rank; i++)
         same = a.dims[i] >= 0 && a.dims[i] == b.dims[i];
-    if (!same)
+    if (!same) { /* either may have batch dims that the other lacks */
+        dy = jn_g_add(g, dy, jn_g_zeros_like(g, y));
         y = JN_G2(g, expand_like, y, dy);
+    }
     return jn_g_op2(g, JN_OP(softmax_grad), dy, y, JN_ATTRS(softmax_grad, .axis = -1));
 }
 

@@ -107,13 +107,15 @@ janus_status jn_grad_embedding(jn_grad *r) {
     return g->st;
 }
 
-/* Reading rows; those that padding_idx left out have had no part. */
+/* Reading rows, by indices that may count from the end: it is what x[i] has as its gradient, too.
+ * Those that padding_idx left out have had no part. */
 janus_status jn_grad_embedding_grad(jn_grad *r) {
     const janus_embedding_grad_attrs *a = r->attrs;
     BEGIN;
     if (!JN_WANT(g, 0))
         return JANUS_OK;
-    jn_ev d = jn_g_op2(g, JN_OP(embedding), dy, IN(1), JN_ATTRS(embedding, .padding_idx = -1));
+    int64_t rows = 0;
+    jn_ev d = jn_g_op2(g, JN_OP(index), dy, IN(1), JN_ATTRS(index, .axes = {&rows, 1}));
     if (a->padding_idx != -1) {
         jn_ev skipped = JN_G2(g, eq, IN(1), jn_g_of_scalar(g, jn_g_int(g, a->padding_idx), IN(1)));
         d = jn_g_zero_where(g, d, jn_g_unsqueeze(g, skipped, -1));

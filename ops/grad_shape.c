@@ -124,7 +124,7 @@ janus_status jn_grad_concat(jn_grad *r) {
         jn_gtype t;
         jn_g_type(g, IN(i), &t);
         int64_t axis = a->axis < 0 ? a->axis + t.t.rank : a->axis;
-        int64_t size = t.t.rank > axis ? t.dims[axis] : JN_DIM_UNKNOWN;
+        int64_t size = axis >= 0 && t.t.rank > axis ? t.dims[axis] : JN_DIM_UNKNOWN;
         jn_ev from = jn_ev_is_none(start) ? jn_g_int(g, known) : start, stop;
         if (size >= 0 && jn_ev_is_none(start)) {
             known += size;

@@ -140,6 +140,8 @@ static janus_status pool_dims(jn_infer *c, unsigned from, janus_ints kernel, jan
 janus_status jn_infer_max_pool2d(jn_infer *c) {
     const janus_max_pool2d_attrs *a = c->attrs;
     int64_t d[4];
+    if (a->dilation.n != 2)
+        return jn_infer_fail(c, JANUS_INVALID_ARGUMENT, "dilation needs two entries");
     JN_TRY(pool_dims(c, 0, a->kernel, a->stride, a->padding, a->dilation, a->ceil_mode != 0, d));
     JN_TRY(jn_infer_dims(c, 0, c->in[0]->dtype, 4, d));
     return jn_infer_dims(c, 1, JANUS_I64, 4, d);

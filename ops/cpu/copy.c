@@ -194,6 +194,8 @@ static void rows_range(void *arg, int64_t begin, int64_t end) {
 static void take_rows(const jn_kargs *k, int64_t outer, int64_t n, int64_t inner) {
     rows r = {k, &k->in[1], jn_numel(&k->in[1]), n, (size_t)inner * jn_elem_size(k->in[0].dtype)};
     int64_t items = outer * r.n_index;
+    for (int64_t i = 0; outer == 0 && i < r.n_index; i++) /* nothing is taken, but looked at */
+        (void)jn_index_from_start(k, jn_index_at(r.index, i), n);
     if (items * inner >= 2 * JN_EW_GRAIN)
         k->par->run(k->par, items, JN_EW_GRAIN / (inner + 1) + 1, rows_range, &r);
     else

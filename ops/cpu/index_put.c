@@ -166,6 +166,16 @@ static void add_run(int dtype, void *to, const void *from, int64_t n, int64_t st
         ADD(int64_t, uint64_t)
 }
 
+/* Whether the dims that are not indexed have elements; an indexed one without lets no index in. */
+static bool any_place(janus_ints axes, const jn_view *y) {
+    bool indexed[JN_MAX_RANK], any = true;
+    int place;
+    jn_index_layout(axes, y->rank, indexed, &place);
+    for (int d = 0; d < y->rank; d++)
+        any = any && (indexed[d] || y->dims[d] != 0);
+    return any;
+}
+
 static void index_put(const jn_kargs *k) {
     const janus_index_put_attrs *a = k->attrs;
     const jn_view *src = &k->in[1], *y = &k->out[0];
@@ -173,7 +183,7 @@ static void index_put(const jn_kargs *k) {
     int64_t step = jn_numel(src) == 1 ? 0 : 1;
     plan p;
     memcpy(y->data, k->in[0].data, (size_t)jn_numel(y) * size);
-    if (jn_numel(y) == 0 || !make_plan(k, 2, a->axes, y, &p))
+    if (!any_place(a->axes, y) || !make_plan(k, 2, a->axes, y, &p))
         return;
     if (step && jn_numel(src) != p.n_front * p.n_index * p.n_mid * p.run) { /* broadcast */
         jn_sig sig = {&jn_ops[JN_OP_ID_index_put], k->in, k->out, k->n_in, k->n_out, k->attrs};

@@ -193,9 +193,29 @@ KERNEL(round, 0, nearbyint(v[0]), v[0])
 KERNEL(logical_not, 0, v[0] == 0, v[0] == 0)
 KERNEL(isnan, 0, isnan(v[0]) != 0, 0)
 KERNEL(isfinite, 0, isfinite(v[0]) != 0, 1)
-KERNEL(clamp, 0, clamped(v[0], attrs), clamped_int(v[0], attrs))
+KERNEL(clamp_number, 0, clamped(v[0], attrs), clamped_int(v[0], attrs))
+/* Bounds outside of what the dtype can hold are its own. */
+static void k_clamp(const jn_kargs *k) {
+    janus_clamp_attrs a = *(const janus_clamp_attrs *)k->attrs;
+    jn_kargs within = *k;
+    int d = k->out[0].dtype;
+    double least = d == JANUS_U8 ? 0 : INT32_MIN, most = d == JANUS_U8 ? UINT8_MAX : INT32_MAX;
+    if (d == JANUS_U8 || d == JANUS_I32) {
+        a.lo = a.lo < least ? least : a.lo > most ? most : a.lo;
+        a.hi = a.hi < least ? least : a.hi > most ? most : a.hi;
+        within.attrs = &a;
+    }
+    k_clamp_number(&within);
+}
 KERNEL(where, 1, v[0] != 0 ? v[1] : v[2], v[0] != 0 ? v[1] : v[2])
-KERNEL(masked_fill, 0, v[1] != 0 ? v[2] : v[0], v[1] != 0 ? v[2] : v[0])
+KERNEL(masked_fill_number, 0, v[1] != 0 ? v[2] : v[0], v[1] != 0 ? v[2] : v[0])
+/* Of bools a number below 1 is true. */
+static void k_masked_fill(const jn_kargs *k) {
+    if (k->out[0].dtype == JANUS_BOOL)
+        apply(k, f_masked_fill_number, NULL, 0);
+    else
+        k_masked_fill_number(k);
+}
 FKERNEL(lerp, v[0] + v[2] * (v[1] - v[0]))
 FKERNEL(addcmul, v[0] + v[3] * v[1] * v[2])
 FKERNEL(addcdiv, v[0] + v[3] * v[1] / v[2])

@@ -79,11 +79,20 @@ static void k_scatter_add(const jn_kargs *k) {
     scatter(k, ((const janus_scatter_add_attrs *)k->attrs)->axis, true);
 }
 
+/* Those of operand 1, [n]: looked at also where there is nothing to be moved. */
+static void check_indices(const jn_kargs *k, int64_t size) {
+    for (int64_t j = 0; j < jn_numel(&k->in[1]); j++) {
+        int64_t i = jn_load_i(&k->in[1], j * k->in[1].strides[0]);
+        (void)jn_check_index_from_start(k, &i, size);
+    }
+}
+
 static void k_index_select(const jn_kargs *k) {
     const janus_index_select_attrs *a = k->attrs;
     const jn_view *x = &k->in[0], *y = &k->out[0];
     int axis = jn_axis(a->axis, x->rank);
     jn_walk w;
+    check_indices(k, x->dims[axis]);
     jn_walk_init(&w, y->rank, y->dims);
     jn_walk_add(&w, y);
     JN_WALK(&w) {
@@ -101,6 +110,7 @@ static void k_index_add(const jn_kargs *k) {
     int axis = jn_axis(a->axis, y->rank);
     jn_walk w;
     copy_all(y, &k->in[0]);
+    check_indices(k, y->dims[axis]);
     jn_walk_init(&w, src->rank, src->dims);
     jn_walk_add(&w, src);
     JN_WALK(&w) {

@@ -87,3 +87,16 @@ def test_indices_of_rows_that_run_together(pick, negative):
     else:
         with pytest.raises(IndexError):
             g(tree(-1))
+
+
+@pytest.mark.parametrize("name", FROM_END)
+def test_gradients_of_gradients(name):
+    """x[i] is the same rows whichever way they are counted, for each order of derivative."""
+
+    def second(index):
+        x = X[:, :3].clone().requires_grad_()
+        g, = janus.autograd.grad((FROM_END[name](x, index) ** 3).sum(), x, create_graph=True)
+        (g ** 2).sum().backward()
+        return g.tolist(), x.grad.tolist()
+
+    assert second(janus.tensor([-1, -3])) == second(janus.tensor([2, 0]))
