@@ -97,7 +97,7 @@ lint: all
 #     make tests/fuzz/fuzz_parse_libfuzzer && tests/fuzz/fuzz_parse_libfuzzer tests/fuzz/corpus
 check_PROGRAMS += tests/fuzz/fuzz_parse
 TESTS += tests/fuzz/fuzz_parse
-tests_fuzz_fuzz_parse_SOURCES = tests/fuzz/fuzz_parse.c tests/fuzz/replay.c
+tests_fuzz_fuzz_parse_SOURCES = tests/fuzz/exercise.c tests/fuzz/fuzz_parse.c tests/fuzz/replay.c
 tests_fuzz_fuzz_parse_LDADD = libjanus_all.la
 if HAVE_CJSON
 check_PROGRAMS += tests/fuzz/fuzz_model
@@ -109,7 +109,7 @@ EXTRA_PROGRAMS = tests/fuzz/fuzz_parse_libfuzzer tests/fuzz/fuzz_model_libfuzzer
 tests_fuzz_fuzz_model_libfuzzer_SOURCES = tests/fuzz/fuzz_model.c
 tests_fuzz_fuzz_model_libfuzzer_CFLAGS = $(AM_CFLAGS) -fsanitize=fuzzer
 tests_fuzz_fuzz_model_libfuzzer_LDADD = libjanus_all.la
-tests_fuzz_fuzz_parse_libfuzzer_SOURCES = tests/fuzz/fuzz_parse.c
+tests_fuzz_fuzz_parse_libfuzzer_SOURCES = tests/fuzz/exercise.c tests/fuzz/fuzz_parse.c
 tests_fuzz_fuzz_parse_libfuzzer_CFLAGS = $(AM_CFLAGS) -fsanitize=fuzzer
 tests_fuzz_fuzz_parse_libfuzzer_LDADD = libjanus_all.la
 
@@ -127,6 +127,7 @@ endif
 noinst_HEADERS += \
 	tests/conformance/interp.h \
 	tests/conformance/samples.h \
+	tests/fuzz/exercise.h \
 	tests/fuzz/fuzz.h \
 	tests/unit/check.h \
 	tests/unit/fake_device.h \
