@@ -10,9 +10,10 @@
 #                             sm_90, without warnings and with a table of registers and spills; the
 #                             differential programs on the emulated device in all ways; CPython's
 #                             own tests of 180 modules and parts of the language, decorated;
-#                             every allocation of small programs failing, with the sanitizers too
+#                             every allocation of small programs failing, with the sanitizers too;
+#                             an hour of ops at random, with the sanitizers
 #   scripts/check.sh --only NAME...    only these steps: gcc stdlib asan asanpy lint clang tsan
-#                             distcheck pythons pip docs cuda archs emulated stdlib_all allocations
+#                             distcheck pythons pip docs cuda archs emulated stdlib_all allocations fuzz
 # Builds lie in build/check (JANUS_CHECK_DIR=DIR: elsewhere). Safe to repeat.
 # SPDX-License-Identifier: Apache-2.0
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -25,7 +26,7 @@ steps='gcc asan'
 case $1 in
 '') ;;
 --all) steps='lint gcc stdlib asan asanpy clang tsan distcheck pythons pip docs cuda' ;;
---slow) steps='archs emulated stdlib_all allocations' ;;
+--slow) steps='archs emulated stdlib_all allocations fuzz' ;;
 --only)
   shift
   steps=$*
@@ -175,8 +176,24 @@ step_stdlib_all() {
 }
 
 step_asan() {
+  export JANUS_FUZZ_SECONDS=60
   build_and_test asan CC="${ccache}gcc" --enable-asan --enable-ubsan --without-python --without-cuda \
     CFLAGS="-O1 -g"
+  unset JANUS_FUZZ_SECONDS
+}
+
+# An hour of ops at random, with the sanitizers.
+step_fuzz() {
+  started=$(now)
+  if build asan CC="${ccache}gcc" --enable-asan --enable-ubsan --without-python --without-cuda \
+    CFLAGS="-O1 -g" && (cd "$work/asan" && limit=4000 logged asan make tests/fuzz/fuzz_ops &&
+      limit=4000 logged asan tests/fuzz/fuzz_ops --seconds 3600 --seed "$started"); then
+    tail -n 1 "$logs/asan.log"
+    count fuzz 1 0 0 $(($(now) - started))
+  else
+    show_failure asan
+    count fuzz 0 1 0 $(($(now) - started))
+  fi
 }
 
 step_asanpy() {
@@ -415,7 +432,7 @@ for step in $steps; do
   *) unset JANUS_LIGHT_TESTS ;;
   esac
   case $step in
-  gcc | stdlib | stdlib_all | asan | asanpy | clang | tsan | distcheck | pythons | pip | docs | lint | cuda | archs | emulated | allocations)
+  gcc | stdlib | stdlib_all | asan | asanpy | clang | tsan | distcheck | pythons | pip | docs | lint | cuda | archs | emulated | allocations | fuzz)
     "step_$step"
     ;;
   *)

@@ -99,6 +99,16 @@ check_PROGRAMS += tests/fuzz/fuzz_parse
 TESTS += tests/fuzz/fuzz_parse
 tests_fuzz_fuzz_parse_SOURCES = tests/fuzz/exercise.c tests/fuzz/fuzz_parse.c tests/fuzz/replay.c
 tests_fuzz_fuzz_parse_LDADD = libjanus_all.la
+# Ops at random; JANUS_FUZZ_SECONDS=3600 for an hour.
+check_PROGRAMS += tests/fuzz/fuzz_ops
+TESTS += tests/fuzz/fuzz_ops
+tests_fuzz_fuzz_ops_SOURCES = \
+	tests/conformance/interp.c \
+	tests/conformance/samples.c \
+	tests/fuzz/exercise.c \
+	tests/fuzz/fuzz_ops.c \
+	$(NULL)
+tests_fuzz_fuzz_ops_LDADD = libjanus_all.la
 if HAVE_CJSON
 check_PROGRAMS += tests/fuzz/fuzz_model
 TESTS += tests/fuzz/fuzz_model
