@@ -3742,6 +3742,21 @@ static inline janus_status janus_build_s_round(janus_subgraph *g, janus_value a,
     return st;
 }
 
+/* the number of n decimals, n not negative, next to a, the even one of two */
+static inline janus_status janus_build_s_round_digits(janus_subgraph *g, janus_value a, janus_value n, janus_value *out_y) {
+    janus_value in[2];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    in[1] = n;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "s.round_digits", in, 2, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
 /* whether a is neither infinite nor a NaN */
 static inline janus_status janus_build_s_isfinite(janus_subgraph *g, janus_value a, janus_value *out_y) {
     janus_value in[1];

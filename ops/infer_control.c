@@ -78,6 +78,12 @@ janus_status jn_infer_s_float(jn_infer *c) { return jn_infer_scalar(c, 0, JANUS_
 janus_status jn_infer_s_int(jn_infer *c) { return jn_infer_scalar(c, 0, JANUS_KIND_INT); }
 janus_status jn_infer_s_bool(jn_infer *c) { return jn_infer_scalar(c, 0, JANUS_KIND_BOOL); }
 
+/* that of the number that is rounded */
+janus_status jn_infer_s_round_digits(jn_infer *c) {
+    bool real = c->in[0]->kind == JANUS_KIND_FLOAT;
+    return jn_infer_scalar(c, 0, real ? JANUS_KIND_FLOAT : JANUS_KIND_INT);
+}
+
 static janus_status no_floats(jn_infer *c) {
     for (unsigned i = 0; i < c->n_in; i++) {
         if (c->in[i]->kind == JANUS_KIND_FLOAT)

@@ -11,6 +11,8 @@
 #include "ops/scalar.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 static janus_status overflow(const jn_op *op) {
     return jn_error(JANUS_ARITHMETIC, "%s: result does not fit 64 bits", op->name);
@@ -263,6 +265,21 @@ static janus_status float_function(const jn_op *op, double a, double *out) {
     return JANUS_OK;
 }
 
+/* As float.__round__: the decimals of the exact value are rounded, which printf does. */
+static janus_status round_digits(const jn_op *op, janus_scalar a, uint8_t kind, int64_t n,
+                                 janus_scalar *out) {
+    enum { MAX_DIGITS = 323, ROOM = 2 + 309 + MAX_DIGITS + 8 };
+    char text[ROOM];
+    if (n < 0)
+        return jn_error(JANUS_ARITHMETIC, "%s: a negative number of decimals", op->name);
+    *out = a;
+    if (kind != JANUS_KIND_FLOAT || !isfinite(a.f) || n > MAX_DIGITS)
+        return JANUS_OK;
+    (void)snprintf(text, sizeof text, "%.*f", (int)n, a.f);
+    out->f = strtod(text, NULL);
+    return JANUS_OK;
+}
+
 janus_kind jn_scalar_kind(const jn_op *op, const uint8_t *kinds, unsigned n) {
     switch (op->id) {
     case JN_OP_ID_s_add:
@@ -294,6 +311,8 @@ janus_kind jn_scalar_kind(const jn_op *op, const uint8_t *kinds, unsigned n) {
     case JN_OP_ID_s_ceil:
     case JN_OP_ID_s_round:
         return JANUS_KIND_INT;
+    case JN_OP_ID_s_round_digits:
+        return kinds[0] == JANUS_KIND_FLOAT ? JANUS_KIND_FLOAT : JANUS_KIND_INT;
     case JN_OP_ID_s_min:
     case JN_OP_ID_s_max:
         return (janus_kind)kinds[0];
@@ -339,6 +358,8 @@ janus_status jn_scalar_eval(const jn_op *op, const janus_scalar *in, const uint8
                           &out->i);
         out->i = a.i;
         return JANUS_OK;
+    case JN_OP_ID_s_round_digits:
+        return round_digits(op, a, ka, b.i, out);
     case JN_OP_ID_s_isfinite:
         out->i = isfinite(as_double(a, ka));
         return JANUS_OK;

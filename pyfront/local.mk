@@ -48,6 +48,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/methods.c \
 	pyfront/convert/models.c \
 	pyfront/convert/modules.c \
+	pyfront/convert/model/call.c \
 	pyfront/convert/model/convert.c \
 	pyfront/convert/model/lookup.c \
 	pyfront/convert/model/model.h \

@@ -348,6 +348,31 @@ static jcv_av *math_call(jcv *c, const char *name, const jcv_args *a) {
     return NULL;
 }
 
+/* round() of a number of the graph; NULL: of something else. */
+static jcv_av *round_call(jcv *c, const jcv_args *a) {
+    static const char *const names[] = {"number", "ndigits"};
+    jcv_av *in[2] = {NULL, NULL};
+    if (a->n_pos + a->n_kw > 2)
+        return NULL;
+    for (unsigned i = 0; i < a->n_pos; i++)
+        in[i] = a->pos[i];
+    for (unsigned i = 0; i < a->n_kw; i++)
+        for (int k = 0; k < 2; k++)
+            if (PyUnicode_CompareWithASCIIString(a->names[i], names[k]) == 0 && !in[k])
+                in[k] = a->kw[i];
+    if (!in[0] || (a->n_pos + a->n_kw == 2 && !in[1]) || !jcv_is_numeric(in[0]))
+        return NULL;
+    if (!in[1] || (in[1]->kind == AV_PY && in[1]->py == Py_None))
+        return in[0]->kind == AV_SCALAR ? math_call(c, "round", &(jcv_args){.pos = in, .n_pos = 1})
+                                        : NULL;
+    if ((in[0]->kind != AV_SCALAR && in[1]->kind != AV_SCALAR) || !jcv_is_numeric(in[1]))
+        return NULL;
+    jcv_val *of[2] = {jcv_number(c, in[0]), jcv_number(c, in[1])};
+    if (of[1]->type->kind == JANUS_KIND_FLOAT)
+        jcv_refuse(c, "round() to a number of decimals that is a float");
+    return jcv_scalar(c, &jcv_op(c, JN_OP(s_round_digits), of, 2, NULL)->out[0]);
+}
+
 /* C functions without effects, called for real when every argument is a constant. */
 static bool pure_module(const char *m) {
     static const char *const names[] = {"math", "_operator", "operator", "cmath", NULL};
@@ -434,8 +459,9 @@ jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
             jcv_val *of = jcv_to_host(c, a->pos[0])->val;
             return jcv_scalar(c, &jcv_op(c, JN_OP(host_id), &of, 1, NULL)->out[0]);
         }
-        if (!strcmp(name, "round") && a->n_pos == 1 && a->pos[0]->kind == AV_SCALAR)
-            return math_call(c, name, a);
+        jcv_av *rounded = !strcmp(name, "round") ? round_call(c, a) : NULL;
+        if (rounded)
+            return rounded;
         if (pure_builtin(name))
             return jcv_call_real(c, o, a, name);
     }

@@ -625,6 +625,9 @@ jcv_av *jcv_call(jcv *c, jcv_av *f, const jcv_args *args) {
         return jcv_call_tensor(c, o, args);
     if (PyType_Check(o))
         return construct(c, f, args);
+    jcv_av *called = jcv_call_unbound(c, o, args);
+    if (called)
+        return called;
     if (PyCFunction_Check(o) || Py_TYPE(o) == &PyMethodDescr_Type ||
         Py_TYPE(o) == &PyWrapperDescr_Type || Py_TYPE(o) == jpy.op_type) {
         if (from_janus(o) || Py_TYPE(o) == jpy.op_type)

@@ -733,6 +733,11 @@ jcv_av *jcv_call1(jcv *c, jcv_av *f, jcv_av *a);
 jcv_av *jcv_call_function(jcv *c, PyObject *func, jpy_src *src, const jcv_args *args);
 jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *args);
 jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+/* model/call.c; NULL: not one of these calls. */
+/* self.__name__(...), where the method is CPython's own and does what syntax does. */
+jcv_av *jcv_special_by_name(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+/* type.name(self, ...), where the method is CPython's own and `self` of exactly that type. */
+jcv_av *jcv_call_unbound(jcv *c, PyObject *method, const jcv_args *args);
 /* Calls a C function known to have no effect on constants. */
 jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name);
 jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args);

@@ -37,7 +37,7 @@ typedef struct finishing {
     jpy_entry *e;
     JCV_LIST(const void *) ids; /* address of what has an identity -> its recipe id, place + 1 */
     JCV_LIST(jcv_rec *) escaped;
-    JCV_LIST(PyObject *) making; /* instances whose recipes are being written */
+    JCV_LIST(void *) making; /* what is made here and whose recipes are being written */
 } finishing;
 
 static uint32_t id_of(jcv *c, finishing *f, const void *p) {
@@ -182,6 +182,14 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
     return r;
 }
 
+/* Of what is made here and leads to something; `what` tells it apart. */
+static void begin_making(jcv *c, finishing *f, void *what) {
+    for (size_t i = 0; i < f->making.n; i++)
+        if (f->making.data[i] == what)
+            jcv_refuse(c, "an object that leads to itself leaves the graph");
+    jcv_add(c, &f->making, what);
+}
+
 /* An instance made here: a new one with these attributes. */
 static jpy_recipe *instance_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r) {
     jcv_av *attrs = jcv_fresh_attrs(c, a->py);
@@ -190,10 +198,7 @@ static jpy_recipe *instance_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *
         jcv_refuse(c, "a %s that was made inside leaves the graph", real->tp_name);
     r->kind = JPY_MAKE_OBJECT;
     r->obj = jpy_guards_own(&f->e->guards, (PyObject *)Py_TYPE(a->py));
-    for (size_t i = 0; i < f->making.n; i++)
-        if (f->making.data[i] == a->py)
-            jcv_refuse(c, "an object that leads to itself leaves the graph");
-    jcv_add(c, &f->making, a->py);
+    begin_making(c, f, a->py);
     r->id = id_of(c, f, a->py);
     r->n = attrs->n;
     r->items = entry_alloc(c, f->e, attrs->n * sizeof(jpy_recipe *));
@@ -256,10 +261,14 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
     default:
         jcv_refuse(c, "%s leaves the graph", jcv_describe(a));
     }
+    if (a->kind != AV_TUPLE)
+        begin_making(c, f, c->slot_init.data[a->slot]);
     r->n = seq->n;
     r->items = entry_alloc(c, f->e, seq->n * sizeof(jpy_recipe *));
     for (unsigned i = 0; i < seq->n; i++)
         r->items[i] = recipe(c, f, seq->items[i]);
+    if (a->kind != AV_TUPLE)
+        (void)jn_vec_pop(&f->making);
     return r;
 }
 

@@ -106,6 +106,7 @@ static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         return jcv_none(c);
     }
     if (!strcmp(name, "pop") || !strcmp(name, "insert")) {
+        arity(c, a, *name == 'i' ? 2 : 0, *name == 'i' ? 2 : 1, name);
         jcv_av *i = a->n_pos ? a->pos[0] : int_av(c, -1);
         if (i->kind != AV_PY || !PyLong_Check(i->py))
             jcv_refuse(c, "%s() at a computed place", name);
@@ -137,14 +138,17 @@ static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         return jcv_none(c);
     }
     if (!strcmp(name, "__delitem__")) {
+        arity(c, a, 1, 1, name);
         delete_items(c, l, t, a->pos[0]);
         return jcv_none(c);
     }
     if (!strcmp(name, "clear")) {
+        arity(c, a, 0, 0, name);
         set_seq(c, l, NULL, 0);
         return jcv_none(c);
     }
     if (!strcmp(name, "reverse")) {
+        arity(c, a, 0, 0, name);
         jcv_av **v = jcv_alloc(c, (n + 1) * sizeof *v);
         for (unsigned i = 0; i < n; i++)
             v[i] = t->items[n - 1 - i];
@@ -221,6 +225,7 @@ static jcv_av *dict_clear(jcv *c, jcv_av *self) {
 
 /* pop and del */
 static jcv_av *dict_remove(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+    arity(c, a, 1, *name == 'p' ? 2 : 1, name);
     jcv_av *v = jcv_dict_get(c, self, a->pos[0]);
     if (!v && a->n_pos > 1)
         return a->pos[1];
@@ -271,6 +276,7 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         return v;
     }
     if (!strcmp(name, "items") || !strcmp(name, "keys") || !strcmp(name, "values")) {
+        arity(c, a, 0, 0, name);
         jcv_av *t = dict_pairs(c, self), **out = jcv_alloc(c, (t->n + 1) * sizeof *out);
         unsigned n = 0;
         for (unsigned i = 0; i + 1 < t->n; i += 2) {
@@ -291,6 +297,7 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         return view;
     }
     if (!strcmp(name, "update")) {
+        arity(c, a, 0, 1, name);
         unsigned n = 0;
         jcv_av **pairs = NULL;
         if (a->n_pos) {
@@ -314,6 +321,7 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         return jcv_none(c);
     }
     if (!strcmp(name, "copy")) {
+        arity(c, a, 0, 0, name);
         jcv_av *d = jcv_dict(c);
         dict_method(c, d, "update", &(jcv_args){.pos = &self, .n_pos = 1});
         return d;
@@ -369,10 +377,16 @@ jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *
         return jcv_super_init(c, a);
     if (self->kind == AV_HOST)
         r = live_method(c, self, name, a);
+    r = r ? r : jcv_special_by_name(c, self, name, a);
     if (r)
         return r;
-    if (self->kind == AV_LIST || (real && PyList_CheckExact(self->py))) {
+    bool list = self->kind == AV_LIST || (real && PyList_CheckExact(self->py));
+    bool dict = self->kind == AV_DICT || (real && PyDict_CheckExact(self->py));
+    if (a->n_kw && (list || dict) && strcmp(name, "sort") != 0 && strcmp(name, "update") != 0)
+        jcv_refuse(c, "%s() with keyword arguments", name); /* it raises */
+    if (list) {
         if (!strcmp(name, "copy")) {
+            arity(c, a, 0, 0, name);
             unsigned n;
             jcv_av **items = items_of(c, self, &n, "copy()");
             return jcv_list(c, items, n);
@@ -382,7 +396,7 @@ jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *
         if (reads)
             t->items = items_of(c, self, &t->n, name);
         r = reads ? search(c, NULL, t, name, a) : list_method(c, self, name, a);
-    } else if (self->kind == AV_DICT || (real && PyDict_CheckExact(self->py))) {
+    } else if (dict) {
         r = dict_method(c, self, name, a);
     } else if (self->kind == AV_TUPLE && self->named) {
         r = jcv_named_method(c, self, name, a);

@@ -231,7 +231,13 @@ jcv_av *jcv_native_unary(jcv *c, int op, jcv_av *a) {
     if (a->kind == AV_SCALAR) {
         if (op == JPY_U_POS && a->val->type->kind != JANUS_KIND_BOOL)
             return a;
-        const jn_op *o = op == JPY_U_NEG ? JN_OP(s_neg) : JN_OP(s_invert);
+#if PY_VERSION_HEX >= 0x030C0000
+        if (op == JPY_U_INVERT && a->val->type->kind == JANUS_KIND_BOOL)
+            jcv_refuse(c, "~ of a bool, of which CPython warns");
+#endif
+        const jn_op *o = op == JPY_U_NEG   ? JN_OP(s_neg)
+                         : op == JPY_U_POS ? JN_OP(s_int) /* of a bool */
+                                           : JN_OP(s_invert);
         return jcv_scalar(c, &jcv_op(c, o, &a->val, 1, NULL)->out[0]);
     }
     jcv_refuse(c, "an operator on %s", jcv_describe(a));

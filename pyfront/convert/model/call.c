@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Native methods by their names: `items.__getitem__(i)`, `dict.get(d, k)`.
+ *
+ * A special method that C code defines does what the syntax does that leads to it, if that asks
+ * nothing but this one type: an operator between two values of one type never declines.
+ */
+#include "pyfront/convert/model/model.h"
+
+#include <string.h>
+
+/* The row whose forward method has this name; -1: none. */
+static int slot_named(jcv *c, const char *name) {
+    for (int slot = 0; slot < JCV_N_SLOTS && !strncmp(name, "__", 2); slot++)
+        if (PyUnicode_CompareWithASCIIString(jcv_slot_name(c, slot, JCV_METHOD), name) == 0)
+            return slot;
+    return -1;
+}
+
+/* Of which types the methods mean what the syntax does, and nothing more. */
+static bool plain_type(const PyTypeObject *t) {
+    return t == &PyList_Type || t == &PyTuple_Type || t == &PyDict_Type || t == &PyRange_Type ||
+           t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type;
+}
+
+static jcv_av *alone(jcv *c, int slot, jcv_av *self) {
+    switch (slot) {
+    case JCV_S_NEG:
+    case JCV_S_POS:
+    case JCV_S_INVERT:
+        return jcv_native.unary(c,
+                                slot == JCV_S_NEG   ? JPY_U_NEG
+                                : slot == JCV_S_POS ? JPY_U_POS
+                                                    : JPY_U_INVERT,
+                                self);
+    case JCV_S_LEN:
+        return jcv_native.length(c, self);
+    case JCV_S_ITER:
+        return jcv_b_iter(c, &(jcv_args){.pos = &self, .n_pos = 1});
+    default:
+        return NULL;
+    }
+}
+
+jcv_av *jcv_special_by_name(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+    int slot = slot_named(c, name);
+    PyTypeObject *t = slot < 0 || a->n_kw ? NULL : jcv_type_of(c, self);
+    if (!t || !plain_type(t))
+        return NULL;
+    if (a->n_pos == 0)
+        return alone(c, slot, self);
+    if (a->n_pos == 2 && slot == JCV_S_SETITEM) {
+        jcv_native.setitem(c, self, a->pos[0], a->pos[1]);
+        return jcv_none(c);
+    }
+    if (a->n_pos != 1)
+        return NULL;
+    if (slot == JCV_S_GETITEM)
+        return jcv_native.getitem(c, self, a->pos[0]);
+    if (slot == JCV_S_CONTAINS && t != &PyDict_Type)
+        return jcv_native.contains(c, self, a->pos[0]);
+    if (slot > JCV_S_GE || jcv_type_of(c, a->pos[0]) != t)
+        return NULL;
+    return slot < JCV_S_EQ ? jcv_native.binary(c, slot - JCV_S_ADD, self, a->pos[0], false)
+                           : jcv_native.compare(c, slot - JCV_S_EQ + JPY_EQ, self, a->pos[0]);
+}
+
+jcv_av *jcv_call_unbound(jcv *c, PyObject *method, const jcv_args *a) {
+    bool native = Py_TYPE(method) == &PyMethodDescr_Type || Py_TYPE(method) == &PyWrapperDescr_Type;
+    if (!native || !a->n_pos || !(PyDescr_TYPE(method)->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) ||
+        jcv_type_of(c, a->pos[0]) != PyDescr_TYPE(method))
+        return NULL;
+    jcv_args rest = *a;
+    rest.pos++;
+    rest.n_pos--;
+    return jcv_call_method(c, a->pos[0], PyUnicode_AsUTF8(PyDescr_NAME(method)), &rest);
+}
