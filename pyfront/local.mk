@@ -60,6 +60,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/operators.c \
 	pyfront/convert/order.c \
 	pyfront/convert/outer.c \
+	pyfront/convert/own_gradient.c \
 	pyfront/convert/place.c \
 	pyfront/convert/plain.c \
 	pyfront/convert/print.c \

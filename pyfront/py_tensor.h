@@ -54,6 +54,10 @@ PyObject *jpy_wrap_results(jpy_result result, janus_tensor **out, unsigned n, jp
 int jpy_tensor_grad(jpy_tensor *t, PyObject **out);
 /* Whether gradients flow to it (a leaf with requires_grad, or a result that needs grad). */
 bool jpy_tensor_tracked(const jpy_tensor *t);
+/* Whether something is done when its gradient is known: a hook of it, retain_grad. */
+static inline bool jpy_tensor_hooked(const jpy_tensor *t) {
+    return t->node ? t->node->extra != NULL : t->hooks != NULL;
+}
 /* Its place on the tape, borrowed from the tensor; a view whose root was written is brought up to
  * date first (which can fail: -1). */
 int jpy_tensor_edge(jpy_tensor *t, jpy_edge *out);

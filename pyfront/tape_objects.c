@@ -61,6 +61,8 @@ static PyObject *remove_hook(PyObject *module, PyObject *args) {
     jpy_tensor *t = (jpy_tensor *)o;
     if (t->hooks && PyDict_Contains(t->hooks, id) > 0 && PyDict_DelItem(t->hooks, id) < 0)
         return NULL;
+    if (t->hooks && PyDict_GET_SIZE(t->hooks) == 0)
+        Py_CLEAR(t->hooks); /* as it was: guards look at it */
     PyObject *list = t->node && t->node->extra ? t->node->extra->hooks : NULL;
     for (Py_ssize_t i = list ? PyList_GET_SIZE(list) : 0; i-- > 0;) {
         int same =
@@ -325,7 +327,7 @@ static const jpy_node_class function_class = {
     "Function", function_backward, function_release, function_destroy, NULL, false};
 
 /* _function_node(backward, release, name, inputs, outputs, differentiable): gives the outputs,
- * which must be fresh tensors or views, one new node as history. */
+ * which must be fresh tensors or views, one new node as history, and returns them. */
 static PyObject *function_node(PyObject *module, PyObject *args) {
     PyObject *backward_f, *release_f, *inputs, *outputs, *marks;
     const char *name;
@@ -373,13 +375,25 @@ static PyObject *function_node(PyObject *module, PyObject *args) {
         t->requires_grad = false;
     }
     jpy_node_release(n);
-    Py_RETURN_NONE;
+    return Py_NewRef(outputs);
+}
+
+/* _writes(tensor): a number that differs once something was written to its memory; for nobody but
+ * FunctionCtx, since in a graph it is no more than that. */
+static PyObject *writes(PyObject *module, PyObject *tensor) {
+    (void)module;
+    if (!jpy_tensor_check(tensor)) {
+        PyErr_SetString(PyExc_TypeError, "_writes() takes a Tensor");
+        return NULL;
+    }
+    return PyLong_FromUnsignedLong(((jpy_tensor *)tensor)->t->storage->version);
 }
 
 static PyMethodDef functions[] = {
     {"_register_hook", register_hook, METH_VARARGS, NULL},
     {"_remove_hook", remove_hook, METH_VARARGS, NULL},
     {"_function_node", function_node, METH_VARARGS, NULL},
+    {"_writes", writes, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

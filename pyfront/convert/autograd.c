@@ -118,6 +118,8 @@ jcv_av **jcv_tape_grad(jcv *c, jcv_av *const *y, jcv_av *const *seeds, unsigned 
                                         create ? Py_True : Py_False, Py_True, Py_True);
     if (r && (c->hook_refused || jn_proxy_asked))
         Py_CLEAR(r);
+    if (!r)
+        jcv_thrown_inside(c);
     if (!r && !must) {
         c->hook_refused = jn_proxy_asked = false;
         PyErr_Clear();
@@ -162,9 +164,13 @@ static void check_history(jcv *c, const asked *q) {
         if (jcv_history_used(c, jcv_tensor_val(c, q->y[i]->py)))
             jcv_refuse(c, "autograd.grad a second time through the same history");
     }
-    for (unsigned i = 0; i < q->n; i++)
+    for (unsigned i = 0; i < q->n; i++) {
+        const jpy_src *s = jcv_rec_of(c, ((jpy_tensor *)q->x[i]->py)->t)->src;
         if (!jpy_tensor_tracked((jpy_tensor *)q->x[i]->py))
             jcv_refuse(c, "autograd.grad with respect to what requires no grad");
+        if (s && s->tensor.hooked)
+            jcv_refuse(c, "autograd.grad with respect to a tensor of the caller that has a hook");
+    }
 }
 
 static jcv_av *results(jcv *c, jcv_av **g, const asked *q) {
@@ -220,13 +226,16 @@ jcv_av *jcv_autograd_grad(jcv *c, const jcv_args *a) {
     read_seeds(c, a->pos[2], q.seeds, q.n_y);
     check_history(c, &q);
     bool here = c->ctx == c->main || c->ctx->apart;
-    bool must = q.create || q.n_y != 1 || q.unused || !here || c->second_order;
+    bool alone = false;
+    for (unsigned i = 0; i < q.n_y; i++)
+        alone = alone || jcv_history_by_tape(c, jcv_tensor_val(c, q.y[i]->py));
+    bool must = q.create || q.n_y != 1 || q.unused || !here || c->second_order || alone;
     if ((must || !c->image) && jcv_tape_knows(c, q.y, q.n_y, q.x, q.n)) {
         jcv_av **g = jcv_tape_grad(c, q.y, q.seeds, q.n_y, q.x, q.n, true, q.create, must);
         if (g)
             return results(c, g, &q);
     }
-    if (q.create || q.n_y != 1 || q.unused || !here)
+    if (q.create || q.n_y != 1 || q.unused || !here || alone)
         jcv_refuse(c, "autograd.grad of such a history with create_graph or allow_unused, of "
                       "several outputs, or inside a branch or loop");
     return by_node(c, &q);

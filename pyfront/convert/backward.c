@@ -103,6 +103,8 @@ static uint32_t mark_reach(jcv *c, jcv_val *const *y, unsigned n_y) {
         if (!n || n->reach == mark)
             continue;
         n->reach = mark;
+        for (unsigned i = 0; i < n->n_through; i++)
+            push(c, &list, n->through[i]);
         if (n->kind != JCV_OP || (n->op->role == JN_ROLE_COMPUTE && !n->op->grad))
             continue;
         if (n->op == JN_OP(wire_read))
@@ -138,7 +140,7 @@ bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x) {
 
 static bool records(const jcv_node *n) {
     if (n->op == JN_OP(detach)) /* a leaf as it is since a write: no history */
-        return false;
+        return n->through;
     for (unsigned i = 0; i < n->n_out; i++)
         if (n->out[i].depends)
             return true;
@@ -163,6 +165,11 @@ static void use_up(jcv *c, uint32_t mark) {
             n->freed = n->freed || (n->reach == mark && records(n));
         }
     c->any_freed = true;
+    jcv_release_functions(c, mark);
+}
+
+bool jcv_history_by_tape(jcv *c, jcv_val *y) {
+    return c->own_gradients && jcv_tape_alone(c, mark_reach(c, &y, 1));
 }
 
 void jcv_use_history(jcv *c, jcv_val *y) { use_up(c, mark_reach(c, &y, 1)); }
@@ -307,6 +314,8 @@ void jcv_tensor_backward(jcv *c, jcv_av *const *roots, jcv_av *const *seeds, uns
             continue; /* no longer: its uses since are no history */
         if (r->src && !r->flagged && !r->src->tensor.leaf)
             jcv_refuse(c, "backward() into the history of an argument");
+        if (r->src && r->src->tensor.hooked)
+            jcv_refuse(c, "backward() to a tensor of the caller that has a hook");
         leaf[n] = jcv_proxy_of(c, r);
         x[n++] = now;
     }
@@ -314,7 +323,10 @@ void jcv_tensor_backward(jcv *c, jcv_av *const *roots, jcv_av *const *seeds, uns
         if (!jcv_tracked_always(c, y[i]))
             jcv_refuse(c, "backward() of what requires grad on some paths only");
     /* of gradients, the tape says which leaves get one */
-    bool by_tape = c->second_order && jcv_tape_knows(c, roots, n_y, NULL, 0);
+    bool alone = jcv_tape_alone(c, mark);
+    bool by_tape = (c->second_order || alone) && jcv_tape_knows(c, roots, n_y, NULL, 0);
+    if (alone && !by_tape)
+        jcv_refuse(c, "a gradient of the program's own beside branches or loops of the graph");
     if (by_tape) {
         jcv_av **g = jcv_tape_grad(c, roots, seeds, n_y, leaf, n, true, false, true);
         for (unsigned i = 0; i < n; i++) {

@@ -472,6 +472,15 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         return jcv_autograd_backward(c, args);
     if (!strcmp(name, "_grad") && PyCFunction_Check(callable))
         return jcv_autograd_grad(c, args);
+    if (!strcmp(name, "_function_node") && PyCFunction_Check(callable))
+        return jcv_function_node(c, callable, args);
+    if (!strcmp(name, "_register_hook") && PyCFunction_Check(callable))
+        return jcv_tensor_hook(c, callable, args);
+    if (!strcmp(name, "_remove_hook") && PyCFunction_Check(callable))
+        return jcv_no_hook(c, callable, args);
+    if (!strcmp(name, "_writes") && self && self->kind == AV_TENSOR)
+        return jcv_take(
+            c, PyLong_FromUnsignedLong(jcv_rec_of(c, ((jpy_tensor *)self->py)->t)->root->n_writes));
     if (!strcmp(name, "_function_like") && args->n_pos == 2)
         return args->pos[0];
     if (!strcmp(name, "_apart") && PyCFunction_Check(callable))

@@ -173,9 +173,11 @@ struct jcv {
     JN_VEC(jcv_val *) rounds; /* of loops, how many: numbers of this kind */
     jpy_tree *at;
     bool hook_refused, no_effects;
-    bool second_order;   /* gradients were made that have a history */
-    bool any_freed;      /* some history was used up by backward() */
-    uint32_t last_reach; /* backward.c */
+    bool own_gradients;      /* some nodes are by_tape */
+    jcv_throw thrown_inside; /* by what the tape has called (own_gradient.c) */
+    bool second_order;       /* gradients were made that have a history */
+    bool any_freed;          /* some history was used up by backward() */
+    uint32_t last_reach;     /* backward.c */
     jcv_throw thrown;
     char reason[512];
     jn_loc refused_at;                /* where reason comes from */
@@ -305,6 +307,16 @@ void jcv_save_for(jcv *c, jcv_rec *root, const jcv_node *by);
 bool jcv_saved(const jcv_rec *root);
 /* The value that a write without recording gives a leaf; NULL: error record filled. */
 jcv_val *jcv_leaf_again(jcv *c, jcv_rec *root, jcv_val *v);
+
+/* own_gradient.c: gradients that the program computes itself */
+/* Whether gradients of what was marked go through a function or a hook of the program. */
+bool jcv_tape_alone(jcv *c, uint32_t mark);
+bool jcv_history_by_tape(jcv *c, jcv_val *y); /* backward.c: the same of a value */
+/* Tells the functions of the program that their history is used up. */
+void jcv_release_functions(jcv *c, uint32_t mark);
+/* Throws again what was thrown in a function that the tape has called; returns where nothing was.
+ */
+void jcv_thrown_inside(jcv *c);
 
 /* place.c: what tensors hold */
 /* The value now; NULL: error record filled. */
@@ -733,6 +745,10 @@ jcv_av *jcv_call1(jcv *c, jcv_av *f, jcv_av *a);
 jcv_av *jcv_call_function(jcv *c, PyObject *func, jpy_src *src, const jcv_args *args);
 jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *args);
 jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+/* own_gradient.c: calls of _function_node, _register_hook and _remove_hook. */
+jcv_av *jcv_function_node(jcv *c, PyObject *function, const jcv_args *args);
+jcv_av *jcv_tensor_hook(jcv *c, PyObject *function, const jcv_args *args);
+jcv_av *jcv_no_hook(jcv *c, PyObject *function, const jcv_args *args);
 /* model/call.c; NULL: not one of these calls. */
 /* self.__name__(...), where the method is CPython's own and does what syntax does. */
 jcv_av *jcv_special_by_name(jcv *c, jcv_av *self, const char *name, const jcv_args *args);

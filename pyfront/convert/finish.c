@@ -174,6 +174,8 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
     r->slot = add_result(c, v);
     if (tracked && !r->freed && jcv_reaches_written_leaf(c, v))
         jcv_refuse(c, "a leaf that requires grad is used after it was written");
+    if (tracked && !r->freed && jcv_history_by_tape(c, v))
+        jcv_refuse(c, "a result whose gradient is a function or hook of the program");
     if (tracked && !r->freed && jcv_history_rewritten(c, v))
         jcv_refuse(c, "what a gradient needs is written by way of .data");
     if (tracked && !r->freed)
@@ -182,7 +184,6 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
     return r;
 }
 
-/* Of what is made here and leads to something; `what` tells it apart. */
 static void begin_making(jcv *c, finishing *f, void *what) {
     for (size_t i = 0; i < f->making.n; i++)
         if (f->making.data[i] == what)
@@ -261,14 +262,12 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
     default:
         jcv_refuse(c, "%s leaves the graph", jcv_describe(a));
     }
-    if (a->kind != AV_TUPLE)
-        begin_making(c, f, c->slot_init.data[a->slot]);
+    begin_making(c, f, a->kind == AV_TUPLE ? a : c->slot_init.data[a->slot]);
     r->n = seq->n;
     r->items = entry_alloc(c, f->e, seq->n * sizeof(jpy_recipe *));
     for (unsigned i = 0; i < seq->n; i++)
         r->items[i] = recipe(c, f, seq->items[i]);
-    if (a->kind != AV_TUPLE)
-        (void)jn_vec_pop(&f->making);
+    (void)jn_vec_pop(&f->making);
     return r;
 }
 

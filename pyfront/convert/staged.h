@@ -50,9 +50,13 @@ struct jcv_node {
     jcv_ctx *subs[2];
     janus_scalar scalar;
     janus_kind scalar_kind;
-    bool settled; /* of a loop: tracked.c */
-    bool view;    /* its result is a view of its first operand */
-    bool freed;   /* its history was used up by backward() */
+    bool settled;      /* of a loop: tracked.c */
+    bool view;         /* its result is a view of its first operand */
+    bool freed;        /* its history was used up by backward() */
+    bool by_tape;      /* gradients through it are the tape's alone (own_gradient.c) ... */
+    jcv_val **through; /* ... and go to these, of a result of an autograd.Function */
+    unsigned n_through;
+    struct jcv_av *release; /* to be called when the history is used up; or NULL */
     uint32_t reach;
     jn_loc loc;
 };

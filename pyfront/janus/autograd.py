@@ -82,7 +82,7 @@ class FunctionCtx:
 
     def save_for_backward(self, *tensors):
         """Keeps tensors (or None) for `saved_tensors`, checking that nobody writes into them."""
-        self._saved = tuple((t, t._version) if isinstance(t, _C.Tensor) else (t, 0) for t in tensors)
+        self._saved = tuple((t, _C._writes(t)) if isinstance(t, _C.Tensor) else (t, 0) for t in tensors)
 
     @property
     def saved_tensors(self):
@@ -94,7 +94,7 @@ class FunctionCtx:
                                "need to backward through the graph a second time or if you need to access saved "
                                "tensors after calling backward.")
         for tensor, version in self._saved:
-            if isinstance(tensor, _C.Tensor) and tensor._version != version:
+            if isinstance(tensor, _C.Tensor) and _C._writes(tensor) != version:
                 raise RuntimeError("one of the variables needed for gradient computation has been modified by an "
                                    f"inplace operation: a saved tensor is at version {tensor._version}; expected "
                                    f"version {version} instead")
@@ -166,5 +166,5 @@ class Function:
         def release():
             ctx._saved, ctx._freed = (), True
 
-        _C._function_node(run, release, cls.__name__, tuple(args), fresh, marks)
+        fresh = _C._function_node(run, release, cls.__name__, tuple(args), fresh, marks)
         return fresh if isinstance(result, tuple) else fresh[0]
