@@ -439,9 +439,9 @@ janus_status jn_derive(jn_diff *d, const jn_deriv *key, jn_deriv **out) {
  */
 
 static janus_status grad_subgraph(jn_subgraph *f, const bool *arriving, bool presence, bool some,
-                                  jn_deriv **out) {
+                                  const uint8_t *sums, jn_deriv **out) {
     jn_diff d;
-    jn_deriv key = {.f = f, .presence = presence};
+    jn_deriv key = {.f = f, .presence = presence, .sums = sums};
     janus_status st;
     JN_GO(diff_init(&d, f->module), out);
     size_t n_params = f->params.n, n_results = f->result_types.n;
@@ -470,7 +470,7 @@ out:
 
 janus_status jn_grad_subgraph(jn_subgraph *f, const bool *arriving, jn_subgraph **out_grad) {
     jn_deriv *v;
-    JN_TRY(grad_subgraph(f, arriving, false, false, &v));
+    JN_TRY(grad_subgraph(f, arriving, false, false, NULL, &v));
     if (!arriving)
         f->grad = v->g;
     *out_grad = v->g;
@@ -480,7 +480,23 @@ janus_status jn_grad_subgraph(jn_subgraph *f, const bool *arriving, jn_subgraph 
 janus_status jn_grad_presence(jn_subgraph *f, const bool *arriving, bool some,
                               jn_subgraph **out_grad, const int32_t **out_present) {
     jn_deriv *v;
-    JN_TRY(grad_subgraph(f, arriving, true, some, &v));
+    JN_TRY(grad_subgraph(f, arriving, true, some, NULL, &v));
+    *out_grad = v->g;
+    *out_present = v->present;
+    return JANUS_OK;
+}
+
+janus_status jn_grad_onto(jn_subgraph *f, const bool *arriving, bool some, uint8_t *io_sums,
+                          jn_subgraph **out_grad, const int32_t **out_present) {
+    jn_deriv *v;
+    JN_TRY(grad_subgraph(f, arriving, true, some, NULL, &v));
+    unsigned at = 0;
+    for (size_t p = 0; p < f->params.n; p++) {
+        bool has = has_result(v, p) && v->g->result_types.data[at++]->kind != JANUS_KIND_NONE;
+        if (io_sums[p])
+            io_sums[p] = !has ? 0 : v->present[p] < 0 ? 1 : 2;
+    }
+    JN_TRY(grad_subgraph(f, arriving, true, some, io_sums, &v));
     *out_grad = v->g;
     *out_present = v->present;
     return JANUS_OK;

@@ -32,6 +32,14 @@ janus_status jn_grad_subgraph(jn_subgraph *f, const bool *arriving, jn_subgraph 
 janus_status jn_grad_presence(jn_subgraph *f, const bool *arriving, bool some,
                               jn_subgraph **out_grad, const int32_t **out_present);
 
+/* The same, of a gradient that goes on with sums.  io_sums, per parameter of f: whether it does; is
+ * set to 0 where f never gives a gradient.  Behind all that comes, per parameter that is not 0,
+ * what was added to its gradient before (-0.0 where nothing was), and then, per parameter that is
+ * set to 2, a bool, whether anything was.  A result is that with the contributions of f added to it
+ * one by one. */
+janus_status jn_grad_onto(jn_subgraph *f, const bool *arriving, bool some, uint8_t *io_sums,
+                          jn_subgraph **out_grad, const int32_t **out_present);
+
 /*
  * Cotangents inside `g`, which is being built: given the cotangent `dy[i]` of `y[i]`, appends
  * nodes that compute the cotangent of each `x[j]` (none when y does not depend on it).  Calls made

@@ -101,6 +101,9 @@ typedef struct jpy_kept { /* a tensor that must stay as it is, and the op that s
 typedef struct jpy_gradient {
     jn_subgraph *sub;
     const int32_t *present; /* as jn_grad_presence() gives it */
+    jn_subgraph *onto;      /* in exact numerics: the same that goes on with sums so far ... */
+    const int32_t *onto_present;
+    const uint8_t *sums; /* ... of these parameters, as jn_grad_onto() gives it */
 } jpy_gradient;
 
 typedef struct jpy_stage { /* a node of the tape: see convert/gradient.c */

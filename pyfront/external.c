@@ -14,14 +14,12 @@
 
 #include <string.h>
 
-#include "exec/run/run.h"
 #include "pyfront/autocast.h"
-#include "pyfront/host_py.h"
+#include "pyfront/external_run.h"
 #include "pyfront/py_device.h"
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
 #include "pyfront/replay.h"
-#include "pyfront/signals.h"
 #include "pyfront/tape_internal.h"
 
 /* An object whose references are those to its node, so that the collector sees what it holds: see
@@ -35,7 +33,7 @@ typedef struct region {
     Py_ssize_t n_pos;
     jn_frame_value *frame;
     jn_rng_state rng;
-    bool exact;
+    bool exact, goes_on; /* with the sums of the tape */
     unsigned n_in, n_out;
     PyObject **inputs;         /* tracked tensors, owned, in the order of the node's edges */
     jpy_edge *edges;           /* the node's, borrowed */
@@ -340,8 +338,11 @@ static int again(region *r, const jpy_val *dout, const bool *want, jpy_val *din)
             v[n_roots++] = y[i];
         }
     for (unsigned i = 0; i < r->n_in; i++)
-        if (want[i])
-            edges[n_x++] = x[i];
+        if (want[i]) {
+            edges[n_x] = x[i];
+            dx[n_x++] = din[i];
+            din[i] = JPY_VAL_NONE;
+        }
     rc = jpy_backward(v, seeds, n_roots, edges, n_x, dx, true, true);
     n_x = 0;
     for (unsigned i = 0; i < r->n_in && rc == 0; i++)
@@ -377,67 +378,6 @@ static bool types_of(region *r, const jn_arg *results) {
     return true;
 }
 
-static janus_status zeros(const jn_type *t, janus_tensor **out) {
-    JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, out));
-    memset(jn_tensor_ready_data(*out), 0,
-           (size_t)(*out)->numel * jn_dtype_size((janus_dtype)t->dtype));
-    return JANUS_OK;
-}
-
-static janus_status run_gradient(region *r, const jpy_gradient *g, const jpy_val *dout,
-                                 jn_arg *results) {
-    jn_arg *args = jn_calloc(2 * r->n_out + 1, sizeof *args);
-    jn_run *run = NULL;
-    janus_status st = args ? JANUS_OK : JN_NO_MEMORY();
-    janus_run_options options = JANUS_RUN_OPTIONS_INIT;
-    options.numerics = r->exact ? JANUS_NUMERICS_EXACT : JANUS_NUMERICS_FAST;
-    options.host = &jpy_host_ops;
-    jpy_host host = {.e = r->e};
-    options.host_ctx = &host;
-    if (r->frame->mem->dev)
-        options.device = "cuda";
-    if (st == JANUS_OK)
-        args[0] = (jn_arg){.kind = JANUS_KIND_FRAME, .f = r->frame};
-    unsigned n_args = 1, n = (unsigned)g->sub->results.n;
-    for (unsigned i = 0; i < r->n_out && st == JANUS_OK; i++) {
-        bool arrives = dout[i].kind == JANUS_KIND_TENSOR;
-        if (!arrives && g != &r->stage->some)
-            continue;
-        args[n_args].kind = JANUS_KIND_TENSOR;
-        st = arrives ? jn_tensor_contiguous(dout[i].t, &args[n_args].t)
-                     : zeros(&r->out[i], &args[n_args].t);
-        n_args++;
-    }
-    for (unsigned i = 0; i < r->n_out && g == &r->stage->some; i++)
-        args[n_args++] =
-            (jn_arg){.kind = JANUS_KIND_BOOL, .s.i = dout[i].kind == JANUS_KIND_TENSOR};
-    if (st == JANUS_OK)
-        st = jn_run_new(g->sub, &options, &run);
-    jn_frame_value *frame = r->frame; /* another thread may go backward from here, too */
-    jn_frame_value_retain(frame);
-    if (st == JANUS_OK) {
-        bool watching = jpy_signals_watch();
-        st = jn_run_execute(run, args, n_args);
-        jpy_signals_ignore(watching);
-    }
-    if (st == JANUS_OK)
-        st = jn_run_prepare(run);
-    if (st == JANUS_OK)
-        st = jn_run_results(run, results, n, NULL);
-    for (unsigned i = 0; i < n && st == JANUS_OK; i++)
-        if (results[i].kind == JANUS_KIND_TENSOR)
-            st = jn_tensor_fill(results[i].t);
-    if (run)
-        jn_run_free(run);
-    jn_frame_value_release(frame);
-    jpy_host_free(&host);
-    for (unsigned i = 0; args && i < r->n_out; i++)
-        if (args[i + 1].t)
-            janus_tensor_release(args[i + 1].t);
-    jn_free(args);
-    return st;
-}
-
 /* Whether a result whose cotangent arrives is computed from a tensor; others give it none. */
 static bool any_reached(const jpy_tracked *in, const jpy_val *dout, unsigned n_out) {
     for (unsigned i = 0; i < n_out; i++)
@@ -463,6 +403,34 @@ static int check_saved(const region *r, jpy_set outs, jpy_set ins) {
     return worst ? jpy_saved_check(&r->saved[worst - x->kept.data], worst->op) : 0;
 }
 
+/* Types of what gradients flow to, where it is not known before the call: dims may be of it. */
+static void types_of_inputs(const region *r, jn_type *out) {
+    for (unsigned i = 0; i < r->n_in; i++) {
+        const jpy_edge *from = &r->edges[i];
+        out[i] = r->inputs[i] ? jn_tensor_as_type(((jpy_tensor *)r->inputs[i])->t)
+                              : ((region *)from->node->held)->out[from->index];
+    }
+}
+
+static int run_gradient(region *r, const jpy_val *dout, const bool *want, jpy_val *din) {
+    jn_type *in = jn_calloc(r->n_in + 1, sizeof *in);
+    bool *reached = jn_calloc(r->n_in + 1, sizeof *reached);
+    janus_status st = in && reached ? JANUS_OK : JN_NO_MEMORY();
+    if (st == JANUS_OK) {
+        jpy_stage_run x = {r->e, r->stage, r->frame, r->out, in, r->exact, dout, reached};
+        if (r->goes_on)
+            types_of_inputs(r, in);
+        for (unsigned i = 0; i < r->n_in; i++)
+            reached[i] = want[i] && any_reached(&r->stage->in.data[i], dout, r->n_out);
+        while ((st = jpy_stage_run_gradient(&x, din)) == JANUS_CANCELLED)
+            if (PyErr_CheckSignals() < 0)
+                break;
+    }
+    jn_free(in);
+    jn_free(reached);
+    return st == JANUS_OK ? 0 : PyErr_Occurred() ? -1 : jpy_raise(st);
+}
+
 static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *din,
                     bool create_graph) {
     region *r = user;
@@ -484,41 +452,7 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
     r->ran_ins |= ins;
     if (create_graph)
         return again(r, dout, want, din);
-    unsigned n_arrived = 0, last = 0;
-    for (unsigned i = 0; i < r->n_out; i++)
-        if (dout[i].kind == JANUS_KIND_TENSOR) {
-            n_arrived++;
-            last = i;
-        }
-    const jpy_gradient *g = n_arrived < r->n_out ? &r->stage->some : &r->stage->grad;
-    if (n_arrived == 1 && last < JPY_MAX_ALONE && r->stage->alone[last].sub)
-        g = &r->stage->alone[last];
-    unsigned n = (unsigned)g->sub->results.n;
-    jn_arg *results = jn_calloc(n + 1, sizeof *results);
-    if (!results)
-        return jpy_raise(JN_NO_MEMORY());
-    janus_status st;
-    while ((st = run_gradient(r, g, dout, results)) == JANUS_CANCELLED)
-        if (PyErr_CheckSignals() < 0) {
-            jn_free(results);
-            return -1;
-        }
-    for (unsigned i = 0; i < r->n_in && st == JANUS_OK; i++) {
-        unsigned k = r->stage->in.data[i].gradient;
-        int32_t present = g->present[r->stage->in.data[i].param];
-        if (present >= 0 && !results[present].s.i)
-            continue;
-        if (want[i] && any_reached(&r->stage->in.data[i], dout, r->n_out) &&
-            results[k].kind == JANUS_KIND_TENSOR) {
-            din[i] = jpy_val_tensor(results[k].t, (jpy_edge){0});
-            janus_tensor_retain(results[k].t);
-        }
-    }
-    for (unsigned i = 0; i < n; i++)
-        if (results[i].kind == JANUS_KIND_TENSOR && results[i].t)
-            janus_tensor_release(results[i].t);
-    jn_free(results);
-    return st == JANUS_OK ? 0 : jpy_raise(st);
+    return run_gradient(r, dout, want, din);
 }
 
 static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, const jpy_call *call,
@@ -539,6 +473,7 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     r->n_pos = call->n_pos;
     r->rng = (jn_rng_state){jpy_rng_default()->seed, rng_offset};
     r->exact = f->exact;
+    r->goes_on = f->exact && x->grad.onto;
     unsigned n_in = (unsigned)x->in.n;
     r->n_out = (unsigned)x->out.n;
     r->inputs = jn_calloc(n_in + 1, sizeof *r->inputs);
@@ -546,7 +481,7 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     jpy_edge *edges = r->edges = jn_calloc(n_in + 1, sizeof *edges);
     jpy_node *node = NULL;
     bool ok = r->args && r->inputs && r->saved && edges && bind_again(r, slots) &&
-              (x->out.n < 2 || types_of(r, results));
+              ((x->out.n < 2 && !r->goes_on) || types_of(r, results));
     for (Py_ssize_t i = 0; ok && i < n_args; i++)
         PyTuple_SET_ITEM(r->args, i, Py_NewRef(call->args[i]));
     for (unsigned i = 0; ok && i < n_in; i++) {
@@ -568,7 +503,7 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     }
     jn_frame_value_retain(frame);
     r->frame = frame;
-    jpy_external ext = {r, backward, release_saved, node_died, leads, "Graph"};
+    jpy_external ext = {r, backward, release_saved, node_died, leads, "Graph", r->goes_on};
     if (ok)
         node = jpy_external_new(&ext, n_in, edges, r->n_out);
     PyObject_GC_Track(r);

@@ -96,6 +96,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/export.c \
 	pyfront/external.c \
 	pyfront/external.h \
+	pyfront/external_run.c \
+	pyfront/external_run.h \
 	pyfront/function.c \
 	pyfront/function.h \
 	pyfront/function_object.c \

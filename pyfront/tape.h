@@ -113,6 +113,9 @@ typedef struct jpy_external {
     void (*free_user)(void *user);     /* exactly once, when the node dies; may be NULL */
     bool (*leads)(void *user, unsigned out, unsigned in); /* result from operand */
     const char *name;                                     /* static; NULL: "Graph" */
+    /* backward gets in din[i] what was added to the gradient of operand i before (owned; kind NONE:
+     * nothing), and gives it back with its own added to it. */
+    bool goes_on;
 } jpy_external;
 /* edges: one per operand, from jpy_tensor_edge(); node with n_out results.  On failure free_user is
  * not called. */
@@ -152,7 +155,7 @@ bool jpy_op_saves_result(const jn_op *op, unsigned i, const bool *tracked);
 /*
  * Gradients of `roots` (cotangents `seeds`; kind NONE: ones, for one-element roots).  With n_inputs
  * > 0 writes their gradients to out (owned; kind NONE where unused), else adds to the .grad of
- * leaves.
+ * leaves.  out has what they are added to (owned; kind NONE: nothing), also after an error.
  */
 int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
                  const jpy_edge *inputs, unsigned n_inputs, jpy_val *out, bool retain_graph,

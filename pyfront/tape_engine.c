@@ -364,6 +364,14 @@ static jn_device *device_of(const jpy_val *v, unsigned n) {
     return NULL;
 }
 
+/* What was added to an operand's gradient so far. */
+static jpy_val take_sum(jpy_engine *e, jpy_edge edge) {
+    jpy_visit *v = jpy_engine_find(e, target_of(edge));
+    jpy_val *slot = &e->slots.data[v->slot + (v->node ? edge.index : 0)], sum = *slot;
+    *slot = JPY_VAL_NONE;
+    return sum;
+}
+
 static int run_node(jpy_engine *e, jpy_visit *v) {
     jpy_node *n = v->node;
     bool arrived = false, wanted = false;
@@ -378,9 +386,10 @@ static int run_node(jpy_engine *e, jpy_visit *v) {
         din = jn_alloc(n->n_in * sizeof *din);
     }
     int rc = want && din ? 0 : jpy_raise(JN_NO_MEMORY());
+    bool goes_on = jpy_node_goes_on(n);
     for (unsigned i = 0; rc == 0 && i < n->n_in; i++) {
-        din[i] = JPY_VAL_NONE;
         want[i] = edge_needed(e, n->edges[i]);
+        din[i] = goes_on && want[i] ? take_sum(e, n->edges[i]) : JPY_VAL_NONE;
         wanted = wanted || want[i];
     }
     if (rc == 0 && wanted && n->running == UINT8_MAX) {
@@ -499,6 +508,19 @@ static int seed(jpy_engine *e, const jpy_val *root, const jpy_val *given) {
     return jpy_engine_contribute(e, root->edge, &g);
 }
 
+/* Gradients that are added to something begin with it. */
+static int begin_sums(jpy_engine *e) {
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < e->n_inputs; i++) {
+        jpy_val sum = e->captured[i];
+        if (sum.kind == JANUS_KIND_NONE || !jpy_engine_find(e, target_of(e->inputs[i])))
+            continue;
+        e->captured[i] = JPY_VAL_NONE;
+        rc = jpy_engine_contribute(e, e->inputs[i], &sum);
+    }
+    return rc;
+}
+
 static void engine_done(jpy_engine *e) {
     for (size_t i = 0; i < e->slots.n; i++)
         jpy_val_release(&e->slots.data[i]);
@@ -524,14 +546,13 @@ int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
                     .captured = out,
                     .retain_graph = retain_graph,
                     .create_graph = create_graph};
-    for (unsigned i = 0; i < n_inputs; i++)
-        out[i] = JPY_VAL_NONE;
     bool was = jpy_no_grad_mode;
     jpy_no_grad_mode = !create_graph;
     int rc = collect(&e, roots, n_roots) && sort(&e) ? 0 : jpy_raise(JN_NO_MEMORY());
     if (rc == 0 && !mark_needed(&e))
         rc = jpy_raise(JN_NO_MEMORY());
     if (rc == 0) {
+        rc = begin_sums(&e);
         for (unsigned i = 0; rc == 0 && i < n_roots; i++)
             rc = seed(&e, &roots[i], &seeds[i]);
         int grouped = rc == 0 && jn_deferring ? jpy_groups_run(&e) : 0;

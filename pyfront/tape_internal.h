@@ -54,6 +54,8 @@ jpy_node *jpy_piece_node(const janus_tensor *root, const janus_tensor *piece, jp
 /* Whether its results are computed from some of its operands each, and from which. */
 bool jpy_node_parts(const jpy_node *n);
 bool jpy_node_leads(jpy_node *n, unsigned out, unsigned in);
+/* Whether its backward() goes on with the sums so far (jpy_external). */
+bool jpy_node_goes_on(jpy_node *n);
 
 bool jpy_should_record(const jn_op *op, const jpy_val *in, unsigned n_in);
 /* Rows whose operands 0 and 1 are factors: each is read for the other's gradient alone. */

@@ -248,6 +248,10 @@ bool jpy_node_leads(jpy_node *n, unsigned out, unsigned in) {
     return !x || x->leads(x->user, out, in);
 }
 
+bool jpy_node_goes_on(jpy_node *n) {
+    return n->cls == &external_class && ((jpy_external *)jpy_node_data(n))->goes_on;
+}
+
 jpy_node *jpy_external_new(const jpy_external *ext, unsigned n_in, const jpy_edge *edges,
                            unsigned n_out) {
     jpy_node *n = jpy_node_new(&external_class, n_in, n_out, edges, sizeof *ext);

@@ -92,7 +92,7 @@ typedef struct staging {
     jn_subgraph *g;       /* main */
     uint32_t *cut;        /* first node of each stage, then the end */
     unsigned n;           /* stages */
-    bool exact;           /* nothing may be added up in another order */
+    bool exact;           /* contributions are added in the order of the tape */
     bool *active;         /* per node: it depends on a parameter that requires grad */
     jn_subgraph **sub;    /* per stage */
     value_list *in, *out; /* per stage: what it reads from outside, what is read of it */
@@ -145,8 +145,6 @@ static janus_status find_cuts(staging *s, jn_arena *a) {
         s->n++;
     }
     s->cut[s->n] = (uint32_t)g->nodes.n;
-    if (s->n > 1 && s->exact)
-        return jn_error(JANUS_UNSUPPORTED, "a result that requires grad is computed from another");
     if (s->n > JPY_MAX_STAGES)
         return jn_error(JANUS_UNSUPPORTED, "many results that are computed from each other");
     return JANUS_OK;
@@ -318,19 +316,34 @@ static bool *reached_results(const staging *s, unsigned k, uint32_t param, bool 
     return reached;
 }
 
-/* Gradients of one result where there are a few: what the others would get is no cotangent of
- * zeros, which an infinite derivative turns into NaN. */
-static janus_status alone(jpy_stage *x, jn_subgraph *sub, jn_arena *a) {
-    if (x->out.n < 2 || x->out.n > JPY_MAX_ALONE)
-        return JANUS_OK;
-    for (unsigned at = 0; at < x->out.n; at++) {
-        bool *one = jn_arena_zalloc(a, sub->results.n);
+/* Derives the gradient of a stage for these cotangents; onto: that which goes on with sums, of
+ * which there is the one by itself. */
+static janus_status derive(jpy_entry *e, const jpy_stage *x, const bool *arriving, bool some,
+                           bool onto, jpy_gradient *out) {
+    if (!onto)
+        return jn_grad_presence(x->sub, arriving, some, &out->sub, &out->present);
+    uint8_t *sums = jn_arena_zalloc(&e->arena, x->sub->params.n + 1);
+    if (!sums)
+        return JN_NO_MEMORY();
+    for (size_t i = 0; i < x->in.n; i++)
+        sums[x->in.data[i].param] = 1;
+    out->sums = sums;
+    return jn_grad_onto(x->sub, arriving, some, sums, &out->onto, &out->onto_present);
+}
+
+/* The gradients of a stage.  Where there are a few results, also of one alone: what the others
+ * would get is no cotangent of zeros, which an infinite derivative turns into NaN. */
+static janus_status derive_all(jpy_entry *e, jpy_stage *x, const bool *arriving, bool onto,
+                               jn_arena *a) {
+    JN_TRY(derive(e, x, arriving, false, onto, &x->grad));
+    for (unsigned at = 0; x->out.n > 1 && x->out.n <= JPY_MAX_ALONE && at < x->out.n; at++) {
+        bool *one = jn_arena_zalloc(a, x->sub->results.n);
         if (!one)
             return JN_NO_MEMORY();
         one[x->place.data[at]] = true;
-        JN_TRY(jn_grad_presence(sub, one, false, &x->alone[at].sub, &x->alone[at].present));
+        JN_TRY(derive(e, x, one, false, onto, &x->alone[at]));
     }
-    return JANUS_OK;
+    return x->out.n > 2 ? derive(e, x, arriving, true, onto, &x->some) : JANUS_OK;
 }
 
 static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
@@ -358,10 +371,7 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
     }
     if (!x->out.n)
         return JANUS_OK;
-    JN_TRY(jn_grad_presence(sub, arriving, false, &x->grad.sub, &x->grad.present));
-    JN_TRY(alone(x, sub, a));
-    if (x->out.n > 2)
-        JN_TRY(jn_grad_presence(sub, arriving, true, &x->some.sub, &x->some.present));
+    JN_TRY(derive_all(e, x, arriving, false, a));
     bool *active = jn_arena_alloc(a, sub->nodes.n);
     if (!active)
         return JN_NO_MEMORY();
@@ -392,6 +402,8 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
         if (!in.outs || !jn_vec_push(&x->in, in))
             return JN_NO_MEMORY();
     }
+    if (s->exact)
+        JN_TRY(derive_all(e, x, arriving, true, a));
     jcv_stage_at at = {s->g, s->cut[k], s->in[k].data, e->inputs.data};
     JN_TRY(jcv_history(x, &at, a));
     for (size_t i = 0; i < x->kept.n; i++)
