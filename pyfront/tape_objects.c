@@ -206,6 +206,7 @@ static PyGetSetDef node_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot node_slots[] = {
+    {Py_tp_doc, "An operation on the tape: what a tensor's grad_fn is."},
     {Py_tp_dealloc, node_object_dealloc},
     {Py_tp_traverse, node_object_traverse},
     {Py_tp_repr, node_repr},

@@ -23,7 +23,7 @@ def _units(ns):
 
 
 class profile:
-    """Records what runs inside a `with` block.
+    """Records what runs inside a `with` block::
 
         with janus.profile("trace.json") as p:
             train(net, batch)

@@ -57,6 +57,7 @@ class RemovableHandle:
         self._tensor, self._key = tensor, key
 
     def remove(self):
+        """Takes the hook away; a second time does nothing."""
         if self._tensor is not None:
             _C._remove_hook(self._tensor, self._key)
         self._tensor = None
@@ -118,10 +119,12 @@ class Function:
 
     @staticmethod
     def forward(ctx, *args, **kwargs):
+        """Computes the result: a tensor or a tuple; nothing in it is recorded. A subclass defines it."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def backward(ctx, *grads):
+        """The gradients of forward's arguments, None where there is none, from those of its results."""
         raise NotImplementedError("You must implement the backward function for your custom autograd.Function.")
 
     @classmethod

@@ -68,7 +68,7 @@ def find_nan(f, *args, inf=False, **kwargs):
     f: a function or Module, decorated or not; everything under it runs as CPython runs it.  inf: infinity counts, too.
     Returns a `NanFound`, None where no op gave any.  An exception of f is raised unless a NaN came first: that is the answer
     then.  What f changes is changed.  Slow, since every line is traced: for one call.  Ops on a GPU are not looked at.
-    RuntimeError inside a debugger's trace, ValueError while `janus.profile` records.
+    RuntimeError inside a debugger's trace, ValueError while `janus.profile` records::
 
         print(janus.debug.find_nan(step, x, y))
         NaN is made by log (f32[32,10] -> f32[32,10]): 3 of 320 elements

@@ -123,12 +123,15 @@ class ModuleDict(Module):
         delattr(self, key)
 
     def keys(self):
+        """The names, in the order in which they were put in."""
         return self._modules.keys()
 
     def values(self):
+        """The modules, in the order of their names."""
         return self._modules.values()
 
     def items(self):
+        """Pairs of name and module."""
         return self._modules.items()
 
     def update(self, modules):

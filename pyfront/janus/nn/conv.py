@@ -46,6 +46,7 @@ class Conv2d(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
+        """Draws the parameters anew, as a layer that is made does."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in = self.weight.numel() // self.out_channels

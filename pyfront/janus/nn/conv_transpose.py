@@ -39,6 +39,7 @@ class _Convolution(Module):
         return (value,) * self.n if isinstance(value, int) else tuple(value)
 
     def reset_parameters(self):
+        """Draws the parameters anew, as a layer that is made does."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in = self.weight.numel() // self.weight.shape[0]

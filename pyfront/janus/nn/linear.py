@@ -34,6 +34,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
+        """Draws the parameters anew, as a layer that is made does."""
         bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
@@ -69,6 +70,7 @@ class Embedding(Module):
             self.weight = Parameter(_weight)
 
     def reset_parameters(self):
+        """Draws the parameters anew, as a layer that is made does."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with _C.no_grad():

@@ -28,6 +28,7 @@ class Module(_C.ModuleBase):
         self._set_plain("_non_persistent", {})  # name: None; a graph can look into a dict
 
     def forward(self, *args, **kwargs):
+        """What a call of the module computes; NotImplementedError unless a subclass says."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args, **kwargs):

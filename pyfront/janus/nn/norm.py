@@ -33,6 +33,7 @@ class _BatchNorm(Module):
         self.register_buffer("num_batches_tracked", _C.tensor(0, dtype=_C.int64) if tracked else None)
 
     def reset_parameters(self):
+        """Draws the parameters anew, as a layer that is made does."""
         if self.track_running_stats:
             init.zeros_(self.running_mean)
             init.ones_(self.running_var)
@@ -85,6 +86,7 @@ class LayerNorm(Module):
                                 if elementwise_affine and bias else None)
 
     def reset_parameters(self):
+        """Draws the parameters anew, as a layer that is made does."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
