@@ -26,7 +26,7 @@ regen: tools/janus-opdoc
 .PHONY: regen
 
 # Type stubs of the package; tests/py/test_types.py says when they are stale.
-EXTRA_DIST += tools/stubs
+EXTRA_DIST += tools/stubs tools/reference.py
 stubs: all
 	./run '$(PYTHON)' $(srcdir)/tools/stubs/write.py
 .PHONY: stubs
