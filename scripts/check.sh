@@ -3,7 +3,7 @@
 #   scripts/check.sh          gcc: unit, conformance, Python and differential tests; the C tests with
 #                             AddressSanitizer and UndefinedBehaviorSanitizer
 #   scripts/check.sh --all    also the Python tests with these sanitizers, clang, ThreadSanitizer,
-#                             distcheck, every Python, pip, lint, the type stubs with mypy, the CUDA
+#                             distcheck, every Python, pip, lint, type stubs and API reference, CUDA
 #                             sources where nvcc is found, and a sample of CPython's own tests with
 #                             every function decorated
 #   scripts/check.sh --slow   what takes too long for every change: the CUDA sources for sm_80 to
@@ -271,17 +271,19 @@ step_pip() {
   fi
 }
 
-# What needs tools that nothing else does: mypy over the type stubs.
+# What needs tools that nothing else does: mypy over the type stubs, Sphinx for the API reference.
 step_docs() {
   [ "$main_python" != : ] || return 0
   started=$(now)
   : >"$logs/docs.log"
-  if ! venv "$work/venv-docs" "$main_python" mypy pytest numpy pytest-timeout; then
+  if ! venv "$work/venv-docs" "$main_python" mypy sphinx pytest numpy pytest-timeout; then
     count docs 0 0 1 $(($(now) - started))
   elif build gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda CPPFLAGS=-DJANUS_MUTATIONS &&
     (cd "$root" && logged docs "$work/gcc/run" "$work/venv-docs/bin/python" -m pytest -q -p no:cacheprovider \
-      tests/py/test_types.py); then
-    count docs 1 0 0 $(($(now) - started))
+      tests/py/test_types.py) &&
+    (JANUS_SPHINX=$work/venv-docs/bin/python && export JANUS_SPHINX &&
+      logged docs "$root/scripts/reference.sh" "$work/gcc"); then
+    count docs 2 0 0 $(($(now) - started))
   else
     show_failure docs
     count docs 0 1 0 $(($(now) - started))
