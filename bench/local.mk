@@ -13,6 +13,8 @@ EXTRA_DIST += \
 	bench/figures \
 	bench/figures.py \
 	bench/harness.py \
+	bench/ladder \
+	bench/ladder.py \
 	bench/lenet_step \
 	bench/lenet_step.py \
 	bench/networks \
