@@ -16,7 +16,6 @@ libjanus_all_la_SOURCES += \
 	exec/eager/copy.c \
 	exec/eager/eager.c \
 	exec/eager/eager_call.c \
-	exec/eager/eager_rows.c \
 	exec/eager/recipe.c \
 	exec/heap/escape.c \
 	exec/heap/host_ops.c \
@@ -86,7 +85,6 @@ noinst_HEADERS += \
 	exec/eager/copy.h \
 	exec/eager/eager.h \
 	exec/eager/eager_call.h \
-	exec/eager/eager_rows.h \
 	exec/eager/now.h \
 	exec/eager/recipe.h \
 	exec/heap/heap.h \

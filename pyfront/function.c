@@ -304,15 +304,6 @@ int jpy_function_leave(jpy_function *f, PyObject *outcome, bool known) {
     return 0;
 }
 
-/* The rungs below graphs. */
-static PyObject *without_graph(jpy_function *f, PyObject *const *args, size_t nargsf,
-                               PyObject *kwnames) {
-    if (jpy_coexecutes(f))
-        return jpy_coexecute(f, run_plain, args, nargsf, kwnames);
-    f->imperative++;
-    return run_plain(f, args, nargsf, kwnames);
-}
-
 /* A call whose function and arguments are held. */
 static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf,
                            PyObject *kwnames) {
@@ -331,7 +322,7 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     if (first)
         try_convert(f, &call, 0);
     int64_t start = f->measure ? jpy_now() : 0;
-    PyObject *r = without_graph(f, args, nargsf, kwnames);
+    PyObject *r = jpy_below_graphs(f, run_plain, args, nargsf, kwnames);
     int64_t ns = start ? jpy_now() - start : 0;
     f->plain_ns += ns;
     if (r && !f->plain && !first)
@@ -351,13 +342,7 @@ static PyObject *resting_call(jpy_function *f, PyObject *const *args, size_t nar
     f->calls++;
     Py_INCREF((PyObject *)f);
     jn_op_counts *run = &jn_ops_run, before = *run; /* of this thread */
-    PyObject *r;
-    if (JN_UNLIKELY(f->ladder & JPY_RUNG_COEXECUTION)) {
-        r = jpy_coexecute(f, as_it_is, args, nargsf, kwnames);
-    } else {
-        f->imperative++;
-        r = PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
-    }
+    PyObject *r = jpy_below_graphs(f, as_it_is, args, nargsf, kwnames);
     f->ops.eager += run->eager - before.eager;
     f->ops.graph += run->graph - before.graph;
     Py_DECREF((PyObject *)f);
@@ -465,7 +450,7 @@ static void function_dealloc(PyObject *self) {
     Py_CLEAR(f->notes);
     Py_CLEAR(f->history);
     Py_CLEAR(f->reason);
-    jpy_ladder_free(f);
+    jn_deferral_release(f->together.deferral);
     PyObject_GC_Del(self);
     Py_DECREF(type);
 }
@@ -614,7 +599,7 @@ static PyObject *function_stats(PyObject *self, PyObject *unused) {
         f->run.host_ns, "tensor_ns", f->run.tensor_ns, "ns_per_node", per_node, "resting",
         f->rest ? Py_True : Py_False, "ops_graph", f->ops.graph, "ops_eager", f->ops.eager,
         "op_share", share, "regions", (unsigned long long)regions, "region_hits", hits);
-    if (stats && jpy_ladder_stats(f, stats) < 0)
+    if (stats && jpy_coexecution_stats(f, stats) < 0)
         Py_CLEAR(stats);
     return stats;
 }

@@ -32,6 +32,16 @@ enum { JPY_RUNG_GRAPH = 1, JPY_RUNG_COEXECUTION = 2, JPY_RUNG_IMPERATIVE = 4 };
 
 typedef enum jpy_verify { JPY_VERIFY_RARELY, JPY_VERIFY_ALWAYS, JPY_VERIFY_NEVER } jpy_verify;
 
+/* What is known of the rung of co-execution (coexecute.c). */
+typedef struct jpy_coexecution {
+    struct jn_deferral *deferral; /* owned; NULL: there was none yet */
+    bool busy;                    /* a call is on this rung, or compared with it */
+    uint64_t calls;               /* that were co-executed */
+    unsigned turn;                /* of the trial that goes on */
+    double plain_ns, ns;          /* the fastest timed calls, for each op */
+    uint64_t rest, rest_length;   /* calls until it is tried again */
+} jpy_coexecution;
+
 typedef struct jpy_function {
     PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *callable; /* owned */
@@ -81,9 +91,7 @@ typedef struct jpy_function {
     jn_op_counts ops;           /* tensor ops run under its calls, those of what it calls too */
     jpy_word word;
     jpy_ladder ladder;
-    bool recording;               /* a call records with ... */
-    struct jn_deferral *deferral; /* owned; NULL: there was none yet */
-    uint64_t coexecuted;          /* calls */
+    jpy_coexecution together;
 } jpy_function;
 
 extern PyTypeObject *jpy_function_type;

@@ -15,17 +15,14 @@
 /* janus.function's `ladder`: NULL or None is what JANUS_LADDER says, else the default.  -1: raised.
  */
 int jpy_ladder_of(PyObject *rungs, jpy_ladder *out);
-/* Whether a call that no graph has taken is to be co-executed. */
-bool jpy_coexecutes(const jpy_function *f);
-/* What runs a call of f without a graph; as a vectorcall. */
+/* What runs a call of f in CPython; as a vectorcall. */
 typedef PyObject *(*jpy_run_plain)(jpy_function *f, PyObject *const *args, size_t nargsf,
                                    PyObject *kwnames);
-/* Runs a call with its ops recorded; they have run when it returns.  Counts it. */
-PyObject *jpy_coexecute(jpy_function *f, jpy_run_plain run, PyObject *const *args, size_t nargsf,
-                        PyObject *kwnames);
+/* coexecute.c: runs a call that no graph has taken, on the rung that it is to have: with its ops
+ * recorded, which have run when it returns, or at once.  Counts it. */
+PyObject *jpy_below_graphs(jpy_function *f, jpy_run_plain run, PyObject *const *args, size_t nargsf,
+                           PyObject *kwnames);
 /* Adds to `stats` what became of the ops that calls of f have recorded; -1: raised. */
-int jpy_ladder_stats(const jpy_function *f, PyObject *stats);
-/* Forgets what was recorded for f, which ends. */
-void jpy_ladder_free(jpy_function *f);
+int jpy_coexecution_stats(const jpy_function *f, PyObject *stats);
 
 #endif

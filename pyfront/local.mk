@@ -12,6 +12,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/away.c \
 	pyfront/away.h \
 	pyfront/cache.c \
+	pyfront/coexecute.c \
 	pyfront/commit.c \
 	pyfront/commit.h \
 	pyfront/convert/apart.c \

@@ -160,6 +160,9 @@ bool jpy_op_saves_result(const jn_op *op, unsigned i, const bool *tracked);
 int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
                  const jpy_edge *inputs, unsigned n_inputs, jpy_val *out, bool retain_graph,
                  bool create_graph);
+/* Ops that calls of it on this thread have run one by one, of which jn_ops_run has counted as many.
+ */
+extern _Thread_local uint64_t jpy_backward_ops;
 
 /* Grad mode of this thread. */
 extern _Thread_local bool jpy_no_grad_mode;

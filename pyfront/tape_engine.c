@@ -538,6 +538,8 @@ static void engine_done(jpy_engine *e) {
     jn_free(e->needed);
 }
 
+_Thread_local uint64_t jpy_backward_ops;
+
 int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
                  const jpy_edge *inputs, unsigned n_inputs, jpy_val *out, bool retain_graph,
                  bool create_graph) {
@@ -547,6 +549,7 @@ int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
                     .retain_graph = retain_graph,
                     .create_graph = create_graph};
     bool was = jpy_no_grad_mode;
+    uint64_t ops = jn_ops_run.eager;
     jpy_no_grad_mode = !create_graph;
     int rc = collect(&e, roots, n_roots) && sort(&e) ? 0 : jpy_raise(JN_NO_MEMORY());
     if (rc == 0 && !mark_needed(&e))
@@ -559,6 +562,7 @@ int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
         rc = rc < 0 || grouped < 0 ? -1 : run(&e, grouped > 0);
     }
     engine_done(&e);
+    jpy_backward_ops += jn_ops_run.eager - ops;
     jpy_no_grad_mode = was;
     if (rc < 0)
         for (unsigned i = 0; i < n_inputs; i++)

@@ -298,6 +298,13 @@ static void keep_all(jn_deferral *d) {
         d->calls.data[i]->wanted = false;
 }
 
+/* After a flush, without the lock. */
+static void flushed(jn_deferral *d) {
+    if (d->options.flushed)
+        d->options.flushed(d);
+    jn_deferral_release(d); /* of the calls that were recorded */
+}
+
 /* Under the lock. */
 static janus_status flush(jn_deferral *d) {
     if (!d->calls.n)
@@ -322,7 +329,7 @@ janus_status jn_deferral_flush(jn_deferral *d) {
     bool let_go = held && !d->calls.n;
     pthread_mutex_unlock(&lock);
     if (let_go)
-        jn_deferral_release(d);
+        flushed(d);
     return st;
 }
 
@@ -335,7 +342,7 @@ static janus_status settle(jn_storage *s) {
     bool let_go = d && !d->calls.n;
     pthread_mutex_unlock(&lock);
     if (let_go)
-        jn_deferral_release(d);
+        flushed(d);
     return st;
 }
 

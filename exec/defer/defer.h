@@ -50,7 +50,9 @@ typedef struct jn_deferral_options {
     bool exact; /* each op alone and in order, rounded as when it is run at once */
     size_t
         bytes; /* of results and operands that are waited for: at most about so many; 0: 64 MiB */
-    unsigned calls; /* recorded calls after which all are run; 0: 65536 */
+    unsigned calls;                  /* recorded calls after which all are run; 0: 65536 */
+    void (*flushed)(jn_deferral *d); /* called after a flush, on whatever thread asked for it, which
+                                        may look at statistics; NULL: nobody wants to know */
 } jn_deferral_options;
 
 typedef struct jn_deferral_stats {

@@ -3,9 +3,13 @@
 
 import copy
 import importlib
+import os
 import pathlib
 import pickle
+import subprocess
 import sys
+import textwrap
+import threading
 import time
 
 import pytest
@@ -128,6 +132,63 @@ def test_copies_and_pickles_keep_it():
     assert counts(h, "coexecution") == (1,)
 
 
+def trees(n, groups):
+    """Ops of which at each depth n are of one kind, as an epoch over trees has them; or a chain of single ones."""
+
+    def epoch(rows, w):
+        time.time()
+        if groups:
+            for _ in range(6):
+                rows = [(r @ w).tanh() for r in rows]
+            return sum(r.sum() for r in rows).item()
+        x = rows[0]
+        for _ in range(6 * len(rows)):
+            x = (x @ w).tanh()
+        return x.sum().item()
+
+    rows = [janus.full((1, n), 0.01 * i) for i in range(40)]
+    return epoch, rows, janus.arange(float(n * n)).reshape(n, n) * 1e-4
+
+
+@pytest.mark.parametrize("ladder", [("coexecution", "imperative"), ("graph", "coexecution", "imperative")])
+def test_few_groups_are_seen_at_once(ladder, capsys):
+    epoch, rows, w = trees(4, False)
+    f = janus.function(epoch, ladder=ladder, measure=True)
+    want = epoch(rows, w)
+    for _ in range(30):
+        assert f(rows, w) == want
+    stats = f.stats()
+    assert stats["coexecution"] == 1 and stats["recorded"] <= 2 * 6 * len(rows) + 2
+    assert "few ops can run in groups" in janus.explain(f)
+
+
+def test_calls_with_few_ops_are_not_tried(capsys):
+    f = janus.function(with_barrier, ladder=("coexecution", "imperative"), measure=True)
+    for _ in range(20):
+        f(janus.arange(3.0), 2)
+    assert counts(f, "coexecution", "imperative") == (0, 20)
+    assert "a call has few ops" in janus.explain(f)
+
+
+def test_groups_are_timed():
+    """Whichever is found faster: every call gives what the function gives, and enough of both were timed."""
+    epoch, rows, w = trees(128, True)
+    f = janus.function(epoch, ladder=("coexecution", "imperative"), measure=True)
+    want = epoch(rows, w)
+    for _ in range(30):
+        assert abs(f(rows, w) - want) <= 1e-4 * abs(want) + 1e-5
+    assert f.stats()["coexecution"] >= 2 and f.stats()["imperative"] >= 4
+    assert f.stats()["grouped"] > 0
+
+
+def test_without_the_lowest_rung_nothing_is_measured():
+    epoch, rows, w = trees(4, False)
+    f = janus.function(epoch, ladder=TOGETHER, measure=True)
+    for _ in range(10):
+        f(rows, w)
+    assert counts(f, "coexecution", "imperative") == (10, 0)
+
+
 def test_nothing_is_left_when_the_call_is_over():
     @janus.function(ladder=TOGETHER)
     def f(x):
@@ -142,3 +203,218 @@ def test_nothing_is_left_when_the_call_is_over():
         f(janus.ones(2))
     assert not janus._C._is_deferring()
     assert f.stats()["flushes"] >= 2
+
+
+# ---- what is recorded meets what else happens
+
+
+def test_nested_functions_record_together():
+    @janus.function(ladder=TOGETHER)
+    def cell(x, w):
+        return (x @ w).tanh()
+
+    graph = janus.function(lambda x: (x * 2.0).sum())
+
+    @janus.function(ladder=TOGETHER)
+    def whole(rows, w):
+        time.time()
+        outs = [cell(r, w) for r in rows]
+        return outs, [graph(o) for o in outs[:2]]
+
+    rows, w = [janus.full((1, 4), float(i)) for i in range(10)], janus.eye(4)
+    for _ in range(3):
+        outs, sums = whole(rows, w)
+        assert [o.tolist() for o in outs] == [(r @ w).tanh().tolist() for r in rows]
+        assert [s.item() for s in sums] == [(o * 2.0).sum().item() for o in outs[:2]]
+    assert counts(cell, "coexecution", "recorded") == (30, 0)
+    assert whole.stats()["grouped"] >= 10 and graph.stats()["graph"] > 0
+
+
+@pytest.mark.parametrize("inner", ["fast", "exact"])
+def test_nested_numerics_differ(inner):
+    outer = "exact" if inner == "fast" else "fast"
+
+    @janus.function(ladder=TOGETHER, numerics=inner)
+    def f(x):
+        return x + x
+
+    @janus.function(ladder=TOGETHER, numerics=outer)
+    def g(x):
+        y = x * 3.0
+        return f(y) + f(y) * y
+
+    x = janus.arange(4.0)
+    for _ in range(3):
+        assert g(x).tolist() == (x * 6.0 + x * 6.0 * x * 3.0).tolist()
+    assert f.stats()["recorded"] > 0 and g.stats()["recorded"] > 0
+
+
+def test_recursion():
+    def plain(tree, w):
+        time.time()
+        if isinstance(tree, float):
+            return w * tree
+        return (plain(tree[0], w) + plain(tree[1], w)).tanh()
+
+    f = janus.function(plain, ladder=TOGETHER)
+
+    tree = ((0.5, (0.25, 1.0)), (0.75, 0.125))
+    w = janus.ones(3, requires_grad=True)
+    seen = []
+    for g in (plain, f):
+        y = g(tree, w)
+        y.sum().backward()
+        seen.append((y.tolist(), w.grad.tolist()))
+        w.grad = None
+    assert seen[0] == seen[1] and counts(f, "calls", "coexecution") == (1, 1)
+
+
+def test_generators_and_coroutines():
+    @janus.function(ladder=TOGETHER)
+    def numbers(x):
+        for i in range(3):
+            x = x + x
+            yield x * float(i)
+
+    @janus.function(ladder=TOGETHER)
+    async def later(x):
+        return x + x
+
+    @janus.function(ladder=TOGETHER)
+    def driver(x):
+        out = []
+        for y in numbers(x):
+            out.append(y + y)
+        try:
+            later(x).send(None)
+        except StopIteration as stop:
+            out.append(stop.value)
+        return out
+
+    x = janus.ones(2)
+    assert [y.tolist() for y in numbers(x)] == [[0.0, 0.0], [4.0, 4.0], [16.0, 16.0]]
+    for _ in range(2):
+        assert [y.tolist() for y in driver(x)] == [[0.0, 0.0], [8.0, 8.0], [32.0, 32.0], [2.0, 2.0]]
+    half = numbers(x)
+    next(half)
+    del half
+    assert not janus._C._is_deferring()
+
+
+def test_a_block_that_outlives_the_call():
+    blocks = []
+
+    @janus.function(ladder=TOGETHER)
+    def f(x, enter):
+        y = x + x
+        if enter:
+            blocks.append(janus.deferred())
+            blocks[-1].__enter__()
+        else:
+            blocks.pop().__exit__(None, None, None)
+        return y + x
+
+    x = janus.ones(2)
+    assert f(x, True).tolist() == [3.0, 3.0] and janus._C._is_deferring()
+    assert f(x, False).tolist() == [3.0, 3.0] and not janus._C._is_deferring()
+
+
+def test_errors_come_where_they_come_undecorated():
+    def program(x, what):
+        y = x + 1.0
+        z = y @ janus.ones(7) if what == "shape" else y * 2.0
+        if what == "index":
+            z = janus.embedding(z, janus.tensor([9]))
+        if what == "zero":
+            z = janus.tensor([1]) // janus.tensor([0])
+        if what == "own":
+            raise KeyError(z.tolist())
+        return z
+
+    f = janus.function(program, ladder=TOGETHER)
+    for what in ("shape", "index", "zero", "own", "none"):
+        seen = []
+        for g in (program, f):
+            try:
+                seen.append(g(janus.ones(3, 4), what).tolist())
+            except Exception as e:
+                tb = e.__traceback__
+                while tb.tb_next:
+                    tb = tb.tb_next
+                seen.append((type(e), str(e), tb.tb_lineno, tb.tb_frame.f_code.co_name))
+        assert seen[0] == seen[1]
+
+
+def test_threads_share_a_function_and_tensors():
+    w = janus.arange(16.0).reshape(4, 4) * 0.1
+
+    @janus.function(ladder=TOGETHER)
+    def f(rows, shared):
+        time.sleep(0)
+        outs = [(r @ w).tanh() for r in rows]
+        shared.append(sum(outs))
+        time.sleep(0)
+        return [o + shared[-1] * 0.0 for o in outs]
+
+    rows, wrong, shared = [janus.full((1, 4), 0.1 * i) for i in range(8)], [], []
+    want = [(r @ w).tanh() for r in rows]
+
+    def work():
+        for _ in range(40):
+            got = f(rows, shared)
+            wrong.extend(1 for a, b in zip(got, want) if not janus.allclose(a, b))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong and f.stats()["coexecution"] == 160
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_fork_and_interrupt():
+    program = """
+        import os, signal, janus
+        @janus.function(ladder=("coexecution",))
+        def f(x, what):
+            y = x + x
+            if what == "fork":
+                child = os.fork()
+                z = (y + x).tolist()
+                if child == 0:
+                    os._exit(0 if z == [3.0, 3.0] else 1)
+                assert os.waitpid(child, 0)[1] == 0
+            if what == "interrupt":
+                signal.raise_signal(signal.SIGINT)
+            return y + x
+        x = janus.ones(2)
+        for what in ("", "fork", "interrupt", "fork", ""):
+            try:
+                print(f(x, what).tolist())
+            except KeyboardInterrupt:
+                print("interrupted", janus._C._is_deferring())
+    """
+    out = subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)], capture_output=True, text=True)
+    assert out.stdout.splitlines() == ["[3.0, 3.0]"] * 2 + ["interrupted False"] + ["[3.0, 3.0]"] * 2, out.stderr
+
+
+def test_a_tracer_sees_every_line():
+    def program(x):
+        y = x + x
+        return y + x
+
+    f, lines = janus.function(program, ladder=TOGETHER), []
+
+    def trace(frame, event, arg):
+        if frame.f_code is program.__code__:
+            lines.append((event, frame.f_lineno - program.__code__.co_firstlineno))
+        return trace
+
+    f(janus.ones(2))
+    sys.settrace(trace)
+    try:
+        f(janus.ones(2))
+    finally:
+        sys.settrace(None)
+    assert [line for event, line in lines if event == "line"] == [1, 2]
