@@ -304,6 +304,19 @@ int jpy_function_leave(jpy_function *f, PyObject *outcome, bool known) {
     return 0;
 }
 
+/* Whether an entry would take the call as it is now, after it was run.  The call has changed what
+ * it was given, and a graph made of that would be one that there is: the next one is made before. */
+static bool taken_by_now(jpy_function *f, const jpy_call *call) {
+    if (f->next_try || f->differentiated)
+        return false;
+    for (size_t i = 0; i < f->entries.n; i++)
+        if (jpy_entry_guard_time(f->entries.data[i], call, 1) >= 0) {
+            f->convert_first = true;
+            return true;
+        }
+    return false;
+}
+
 /* A call whose function and arguments are held. */
 static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf,
                            PyObject *kwnames) {
@@ -325,7 +338,7 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     PyObject *r = jpy_below_graphs(f, run_plain, args, nargsf, kwnames);
     int64_t ns = start ? jpy_now() - start : 0;
     f->plain_ns += ns;
-    if (r && !f->plain && !first)
+    if (r && !f->plain && !first && (discarded || !taken_by_now(f, &call)))
         try_convert(f, &call, ns);
     return JN_UNLIKELY(f->word.due) ? jpy_word_say(f, r) : r;
 }

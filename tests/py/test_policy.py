@@ -6,6 +6,7 @@ import os
 import time
 
 import janus
+import pytest
 
 
 def least(f, *args, repeat=7, calls=300):
@@ -79,3 +80,67 @@ def test_conversions_are_paid_for():
     took = sorted(c["ns"] for c in json.loads(janus.explain(g).json())["conversions"][3:])
     ran = 8 * texts * max(least(f, x, "", repeat=2, calls=1), 1e-3) * 1e9
     assert not took or sum(took[:-1]) <= 0.6e9 + ran / 5, (len(took), sum(took))
+
+
+class Kept:
+    """What a call finds, and leaves otherwise than it was."""
+
+    def __init__(self):
+        self.w = janus.ones(3, requires_grad=True)
+        self.reset()
+
+    def reset(self):
+        self.w.grad, self.state, self.seen, self.table, self.items, self.mode = None, None, False, {}, [], "new"
+
+
+def accumulates(o, x):
+    (o.w * x).sum().backward()
+    return o.w.grad.sum().item()
+
+
+def begins(o, x):
+    o.state = x * 2 if o.state is None else o.state * 0.5 + x
+    return o.state.sum().item()
+
+
+def is_flagged(o, x):
+    y = x * 3 if o.seen else x.exp()
+    o.seen = True
+    return y.sum().item()
+
+
+def is_noted(o, x):
+    y = o.table["last"] + x if "last" in o.table else x.tanh()
+    o.table["last"] = x
+    return y.sum().item()
+
+
+def is_named(o, x):
+    y = x.sin() if o.mode == "new" else x.cos()
+    o.mode = "old"
+    return y.sum().item()
+
+
+def is_kept(o, x):
+    y = x * 2 if not o.items else x - o.items[0]
+    if not o.items:
+        o.items.append(x)
+    return y.sum().item()
+
+
+@pytest.mark.parametrize("verify", ["never", "always"])
+@pytest.mark.parametrize("every", [1, 2, 4, 7])
+@pytest.mark.parametrize("f", [accumulates, begins, is_flagged, is_noted, is_named, is_kept], ids=lambda f: f.__name__)
+def test_a_call_that_changes_what_it_finds(f, every, verify):
+    """What a first call of several finds is not there any more once it was run: it gets a graph of its own, one."""
+    g, a, b = janus.function(f, measure=False, verify=verify), Kept(), Kept()
+    for i in range(60):
+        if i % every == 0:
+            a.reset(), b.reset()
+        x = janus.tensor([0.1 * i, 1.0, -0.5])
+        assert f(a, x) == pytest.approx(g(b, x), rel=1e-5), i
+    stats = g.stats()
+    assert stats["disproved"] == 0
+    assert stats["conversions"] <= 5, janus.explain(g)
+    if verify == "never":
+        assert stats["graph"] >= 40, janus.explain(g)
