@@ -69,7 +69,8 @@ static const char *kept_in(const jn_subgraph *g, uint32_t param, visited *seen) 
                 return n->op->name;
         }
     }
-    return saved ? "Graph" : NULL;
+    /* of what no rule reads only the type is needed, unless ops run again */
+    return saved && g->checkpoint ? "Graph" : NULL;
 }
 
 /* The first op that keeps a parameter for its gradient; NULL: none. */
