@@ -135,6 +135,7 @@ void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *o) {
                                   jpy_tensor_tracked(p),
                                   !p->node,
                                   t->contiguous,
+                                  p->node && p->base,
                                   jpy_tensor_hooked(p),
                                   t->rank,
                                   jn_arena_dup(&g->arena, t->dims, bytes + !bytes),
@@ -199,7 +200,7 @@ static bool kind_holds(const jpy_src *s, PyObject *v) {
     const jpy_tensor_want *w = &s->tensor;
     return t->dtype == w->dtype && t->rank == w->rank && t->contiguous == w->contiguous &&
            jpy_tensor_tracked(p) == w->requires_grad && !p->node == w->leaf &&
-           jpy_tensor_hooked(p) == w->hooked;
+           (p->node && p->base) == w->part && jpy_tensor_hooked(p) == w->hooked;
 }
 
 static bool tensor_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {

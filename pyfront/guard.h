@@ -80,6 +80,7 @@ bool jpy_layout_of(int rank, const int64_t *dims, const int64_t *strides, jpy_la
 typedef struct jpy_tensor_want {
     uint8_t dtype;
     bool requires_grad, leaf, contiguous;
+    bool part;   /* a view of another tensor, with a history */
     bool hooked; /* something is done when its gradient is known: a hook, retain_grad */
     int16_t rank;
     int64_t *dims, *strides;

@@ -353,6 +353,8 @@ static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
     bool leaf = is_leaf(root);
     if (!jcv_encloses(root->ctx, c->ctx))
         why = "made outside of the recursion";
+    else if (root->src && root->src->tensor.part)
+        why = "of the caller that is a view and has a history";
     else if (by_leaf(r))
         why = "by way of a view that was made a leaf";
     else if (root->data_of && jcv_reachable(c, root->data_of, root))

@@ -158,8 +158,6 @@ jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
             return jcv_proxy_of(c, r);
         }
     }
-    if (p->base && p->node)
-        jcv_refuse(c, "a bound tensor is a view with a history");
     jn_type type = jn_tensor_as_type(p->t);
     int64_t dims[JN_MAX_RANK], strides[JN_MAX_RANK];
     jpy_src_check_tensor(c->guards, src, tensor);
