@@ -207,10 +207,10 @@ static jcv_val *as_value(jcv *c, jcv_ctx *x, jcv_val *flag) {
     return v;
 }
 
-/* a or b, right after what it is about. */
+/* a or b, right after what it is about, and after b, which may be about the same. */
 static jcv_val *either(jcv *c, jcv_val *a, jcv_val *b, const jcv_val *about) {
     jcv_ctx *x = about->ctx, *place = c->ctx;
-    size_t at = 0;
+    size_t at = 0, last = x->nodes.n;
     if (a == &never || a == b)
         return b;
     if (b == &never)
@@ -220,6 +220,8 @@ static jcv_val *either(jcv *c, jcv_val *a, jcv_val *b, const jcv_val *about) {
     c->ctx = place;
     while (x->nodes.data[at] != about->node)
         at++;
+    for (size_t i = at + 1; i < last; i++)
+        at = x->nodes.data[i] == b->node ? i : at;
     move_last(x, at + 1);
     return v;
 }

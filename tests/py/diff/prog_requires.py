@@ -203,3 +203,34 @@ def not_recorded_into_a_recursion(function, log):
         y = f(node)
         y.backward()
         log(y, words.grad, w.grad)
+
+
+@case(graph=MUST)
+def three_that_may(function, log):
+    """Each of several operands may require grad or not, as the tree says."""
+    w = t(3, grad=True)
+
+    class Node:
+        def __init__(s, value, *children):
+            s.value, s.children = value, children
+
+    def value(n):
+        if len(n.children) == 0:
+            return w * n.value if n.value > 0 else janus.full((3,), n.value)
+        a, b, c = [value(x) for x in n.children]
+        return janus.stack([a, b, c]).mean(0)
+
+    @function
+    def step(n):
+        w.grad = None
+        loss = value(n).sum()
+        loss.backward()
+        return loss.detach()
+
+    def tree(i, depth):
+        if depth == 0:
+            return Node([0.5, -1.0, 2.0, -0.25][i % 4])
+        return Node(0, *[tree(i * 3 + k, depth - 1) for k in range(3)])
+
+    for i in range(8):
+        log(step(tree(i, 2)), w)
