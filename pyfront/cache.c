@@ -14,6 +14,7 @@
 #include "graph/base/status.h"
 #include "pyfront/away.h"
 #include "pyfront/external.h"
+#include "pyfront/hints.h"
 #include "pyfront/host_py.h"
 #include "pyfront/policy.h"
 #include "pyfront/profile.h"
@@ -189,6 +190,8 @@ static int discard(jpy_function *f, const jpy_entry *e, jn_arg *results) {
         jpy_prof_add(f, JN_PROF_FALLBACK, now);
     jpy_note(f, "discarded: %s%s%s", err->message, err->n_context ? ", " : "",
              err->n_context ? err->context[0] : "");
+    if (err->code == JANUS_ASSUMPTION_FAILED && err->assumption == JPY_ASSUMED_GRADIENT)
+        jpy_hints_gradient(f);
     jpy_entry_drop_results(results, e->n_results + e->n_frames);
     PyErr_Clear();
     return signal ? -2 : -1;

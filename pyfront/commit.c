@@ -126,6 +126,8 @@ static PyObject *make_view(making *m, const jpy_recipe *r) {
 static PyObject *make_new(making *m, const jpy_recipe *r) {
     PyObject *o;
     switch (r->kind) {
+    case JPY_MAKE_OPTION: /* see make() */
+        break;
     case JPY_MAKE_VIEW:
         return make_view(m, r);
     case JPY_MAKE_CONST:
@@ -195,12 +197,14 @@ static bool is_birth(const making *m, const jpy_recipe *r) {
         const jn_arg *a = &m->results[r->slot];
         return a->kind == JANUS_KIND_TENSOR && !a->object;
     }
-    return r->kind != JPY_MAKE_CONST && r->kind != JPY_MAKE_SOURCE;
+    return r->kind != JPY_MAKE_CONST && r->kind != JPY_MAKE_SOURCE && r->kind != JPY_MAKE_OPTION;
 }
 
 /* New reference; recipes of one id give one object.  A tensor may stay rows only where it is made
  * for `.grad`: whatever else gets it, a view of it as well, reads its memory. */
 static PyObject *make(making *m, const jpy_recipe *r, bool rows) {
+    if (r->kind == JPY_MAKE_OPTION)
+        return m->results[r->slot].s.i ? make(m, r->items[0], rows) : Py_NewRef(Py_None);
     PyObject *o = r->id && m->made[r->id] ? Py_NewRef(m->made[r->id]) : make_new(m, r);
     if (o && !rows && jpy_tensor_check(o) && jpy_check(jn_tensor_fill(((jpy_tensor *)o)->t)) < 0)
         Py_CLEAR(o);

@@ -21,7 +21,8 @@ typedef enum jpy_recipe_kind {
     JPY_MAKE_LIST,
     JPY_MAKE_DICT,   /* items: key, value, ... */
     JPY_MAKE_OBJECT, /* obj: type; items: attribute, value, ... */
-    JPY_MAKE_VIEW    /* of items[0]: views */
+    JPY_MAKE_VIEW,   /* of items[0]: views */
+    JPY_MAKE_OPTION  /* items[0] where result `slot`, a bool, holds; else None */
 } jpy_recipe_kind;
 
 typedef struct jpy_view_step {

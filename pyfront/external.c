@@ -171,6 +171,9 @@ static bool release_saved(void *user) {
 static void collect(const jpy_recipe *r, PyObject *o, PyObject **out) {
     if (r->kind == JPY_MAKE_RESULT && r->grad) {
         out[r->grad - 1] = o;
+    } else if (r->kind == JPY_MAKE_OPTION) {
+        if (o != Py_None)
+            collect(r->items[0], o, out);
     } else if (r->kind == JPY_MAKE_TUPLE && PyTuple_Check(o)) {
         for (unsigned i = 0; i < r->n && (Py_ssize_t)i < PyTuple_GET_SIZE(o); i++)
             collect(r->items[i], PyTuple_GET_ITEM(o, i), out);

@@ -29,6 +29,13 @@ typedef struct jpy_trial { /* policy.h */
 /* The ways a call may run (ladder.h), by bits. */
 typedef uint8_t jpy_ladder;
 enum { JPY_RUNG_GRAPH = 1, JPY_RUNG_COEXECUTION = 2, JPY_RUNG_IMPERATIVE = 4 };
+/* Of the leaves that backward() may reach: all are assumed to get a gradient; some do, as the run
+ * finds; all again, since the function is not converted without. */
+typedef enum jpy_gradients {
+    JPY_GRADIENTS_ALL,
+    JPY_GRADIENTS_SOME,
+    JPY_GRADIENTS_ALL_AGAIN
+} jpy_gradients;
 
 typedef enum jpy_verify { JPY_VERIFY_RARELY, JPY_VERIFY_ALWAYS, JPY_VERIFY_NEVER } jpy_verify;
 
@@ -47,10 +54,11 @@ typedef struct jpy_function {
     PyObject *callable; /* owned */
     PyObject *like;     /* whose names it has: the callable, or another one */
     PyObject *dict, *weakrefs;
-    PyObject *hints;   /* dict: what failed guards taught: path of a number or length -> True: it is
-                          not assumed, False: it has to be, an int: how often it was another one */
-    PyObject *dims;    /* dict: path of a tensor -> histories of its dims (hints.c) */
-    bool pinned;       /* dims are assumed, whatever they were */
+    PyObject *hints; /* dict: what failed guards taught: path of a number or length -> True: it is
+                        not assumed, False: it has to be, an int: how often it was another one */
+    PyObject *dims;  /* dict: path of a tensor -> histories of its dims (hints.c) */
+    bool pinned;     /* dims are assumed, whatever they were */
+    jpy_gradients gradients;
     PyObject *seen;    /* dict: objects met by recursions, one of each kind (convert/seen.c) */
     PyObject *notes;   /* list of str: conversions and failures, for explain */
     PyObject *history; /* list of tuples, one a conversion: report.c */

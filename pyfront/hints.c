@@ -70,6 +70,11 @@ bool jpy_hints_dims(const jpy_function *f) { return !f->pinned && PyDict_GET_SIZ
 
 void jpy_hints_pin(jpy_function *f) { f->pinned = true; }
 
+void jpy_hints_gradient(jpy_function *f) {
+    if (f->gradients == JPY_GRADIENTS_ALL)
+        f->gradients = JPY_GRADIENTS_SOME;
+}
+
 void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
     PyObject *numbers = PySet_New(NULL), *lengths = PySet_New(NULL), *dims = PyDict_New(), *path;
     if (numbers && lengths && dims)

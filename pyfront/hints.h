@@ -19,6 +19,11 @@ Py_hash_t jpy_hint_dim(const jpy_function *f, const jpy_src *s, int axis);
 bool jpy_hints_dims(const jpy_function *f);
 void jpy_hints_pin(jpy_function *f);
 
+/* The id of the asserts that leaves get gradients.  What failed: from the next conversion on a
+ * `.grad` may be None, as the run finds. */
+enum { JPY_ASSUMED_GRADIENT = -2 };
+void jpy_hints_gradient(jpy_function *f);
+
 /* An entry's run was discarded. */
 void jpy_hints_discarded(jpy_function *f, const jpy_entry *e);
 

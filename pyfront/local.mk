@@ -45,6 +45,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/lower.c \
 	pyfront/convert/objects.c \
 	pyfront/convert/match.c \
+	pyfront/convert/maybe.c \
 	pyfront/convert/merge.c \
 	pyfront/convert/methods.c \
 	pyfront/convert/models.c \

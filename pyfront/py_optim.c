@@ -3,7 +3,8 @@
  * Optimizers' steps over lists of parameters: one call of an op per parameter, in place.
  *
  * step_(name, [[p, g, state...], ...], lr, ATTRIBUTE=value...) updates every p and its state by the
- * row `name`.  Nothing is recorded; versions are counted, as by any write in place.
+ * row `name`; one whose gradient is None stays as it is.  Nothing is recorded; versions are
+ * counted, as by any write in place.
  */
 #include "config.h"
 
@@ -47,6 +48,8 @@ static int step_one(const jn_op *op, PyObject *row, jn_eager_arg rate, const voi
         PyErr_Format(PyExc_TypeError, "%s: expected lists of %u tensors", op->name, n);
         return -1;
     }
+    if (PySequence_Fast_GET_ITEM(row, 1) == Py_None)
+        return 0;
     for (unsigned i = 0; i < n; i++) {
         PyObject *o = PySequence_Fast_GET_ITEM(row, i);
         if (!jpy_tensor_check(o)) {
@@ -116,7 +119,8 @@ static PyObject *step(PyObject *module, PyObject *const *args, Py_ssize_t n, PyO
 
 static PyMethodDef methods[] = {
     {"optimizer_step_", (PyCFunction)(void *)step, METH_FASTCALL | METH_KEYWORDS,
-     "optimizer_step_(name, [[parameter, gradient, state...], ...], lr, **options): in place."},
+     "optimizer_step_(name, [[parameter, gradient, state...], ...], lr, **options): in place; "
+     "rows whose gradient is None are left alone."},
     {NULL, NULL, 0, NULL},
 };
 

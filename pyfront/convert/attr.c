@@ -308,6 +308,7 @@ static bool is_container(PyObject *o) {
 }
 
 jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
+    o = jcv_there(c, o);
     switch (o->kind) {
     case AV_TENSOR:
         return jcv_tensor_attr(c, o, name);

@@ -201,7 +201,7 @@ static jcv_av *by_node(jcv *c, const asked *q) {
     jcv_val *seed = q->seeds[0] ? jcv_tensor_val(c, q->seeds[0]->py) : NULL;
     if (seed && !jcv_same_type(v->type, seed->type))
         jcv_refuse(c, "autograd.grad with a gradient of another shape or dtype");
-    jcv_node *b = jcv_backward_node(c, &v, &seed, 1, of, n);
+    jcv_node *b = jcv_backward_node(c, &v, &seed, 1, of, n, false);
     jcv_av **out = jcv_alloc(c, (n + 1) * sizeof *out);
     for (unsigned i = 0; i < n; i++) {
         b->out[i].depends = false;

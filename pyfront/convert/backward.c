@@ -253,17 +253,46 @@ bool jcv_reaches_written_leaf(jcv *c, jcv_val *y) {
     return false;
 }
 
-static void add_to_grad(jcv *c, jcv_av *leaf, jcv_val *gradient) {
+typedef struct adding {
+    jcv_av *leaf;
+    jcv_val *gradient, *present; /* NULL: it is there */
+} adding;
+
+static void add_to_grad(jcv *c, adding x);
+
+static jcv_out add_in_arm(jcv *c, void *user, int arm) {
+    adding x = *(adding *)user;
+    x.present = NULL;
+    if (!arm)
+        add_to_grad(c, x);
+    return OUT_NORMAL;
+}
+
+static jcv_out add_to_optional(jcv *c, void *user, int arm) {
+    (void)arm; /* what the leaf had is known in both */
+    add_to_grad(c, *(adding *)user);
+    return OUT_NORMAL;
+}
+
+static void add_to_grad(jcv *c, adding x) {
     static PyObject *grad_name;
     if (!grad_name)
         grad_name = PyUnicode_InternFromString("grad");
-    jcv_av *had = jcv_getattr(c, leaf, grad_name);
-    jcv_av *g = jcv_proxy(c, gradient, false);
-    if (had->kind != AV_TENSOR) {
-        jcv_setattr(c, leaf, grad_name, g);
+    jcv_av *had = jcv_getattr(c, x.leaf, grad_name);
+    if (had->kind == AV_PY) { /* None */
+        jcv_av *g = jcv_proxy(c, x.gradient, false);
+        jcv_setattr(c, x.leaf, grad_name, x.present ? jcv_maybe(c, x.present, g) : g);
         return;
     }
-    jcv_val *in[2] = {jcv_tensor_val(c, had->py), gradient};
+    if (x.present) {
+        jcv_branch(c, x.present, add_in_arm, &x);
+        return;
+    }
+    if (had->kind == AV_MAYBE) {
+        jcv_branch(c, had->val, add_to_optional, &x);
+        return;
+    }
+    jcv_val *in[2] = {jcv_tensor_val(c, had->py), x.gradient};
     jcv_val *sum = &jcv_op(c, JN_OP(add), in, 2, NULL)->out[0];
     sum->depends = false;
     sum->cut = true;
@@ -336,7 +365,7 @@ void jcv_tensor_backward(jcv *c, jcv_av *const *roots, jcv_av *const *seeds, uns
             v = &jcv_op(c, JN_OP(clone), &v, 1, NULL)->out[0];
             v->depends = false;
             v->cut = true;
-            add_to_grad(c, leaf[i], v);
+            add_to_grad(c, (adding){leaf[i], v, NULL});
         }
         if (!retain)
             use_up(c, mark);
@@ -344,10 +373,11 @@ void jcv_tensor_backward(jcv *c, jcv_av *const *roots, jcv_av *const *seeds, uns
     }
     if (!retain)
         use_up(c, mark);
-    jcv_node *b = jcv_backward_node(c, y, dy, n_y, x, n);
+    bool some = c->f->gradients == JPY_GRADIENTS_SOME;
+    jcv_node *b = jcv_backward_node(c, y, dy, n_y, x, n, some);
     for (unsigned i = 0; i < n; i++) {
         b->out[i].depends = false;
         b->out[i].cut = true; /* later gradients do not flow through it */
-        add_to_grad(c, leaf[i], &b->out[i]);
+        add_to_grad(c, (adding){leaf[i], &b->out[i], some ? &b->out[n + i] : NULL});
     }
 }

@@ -489,6 +489,8 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         return jcv_call_apart(c, args, true);
     if (!strcmp(name, "tensor") && PyCFunction_Check(callable))
         return jcv_tensor_of_data(c, callable, args);
+    if (jcv_optional_steps(c, callable, name, args))
+        return jcv_none(c);
     bool op = Py_TYPE(callable) == jpy.op_type;
     if (op ? in_list(refused_ops, name) : !in_list(allowed_names, name))
         jcv_refuse(c, "a call of %s", name);
@@ -498,7 +500,7 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
     c->passed.n = 0;
     c->passing = c->image != 0;
     for (unsigned i = 0; i < args->n_pos + args->n_kw; i++) {
-        jcv_av *a = i < args->n_pos ? args->pos[i] : args->kw[i - args->n_pos];
+        jcv_av *a = jcv_there(c, i < args->n_pos ? args->pos[i] : args->kw[i - args->n_pos]);
         jcv_av *all = jcv_all_assumed(c, a);
         v[i] = jcv_object(c, all ? all : a);
         if (!v[i] && a->kind == AV_SCALAR && a->val->type->kind == JANUS_KIND_FLOAT)

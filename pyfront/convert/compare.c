@@ -47,10 +47,14 @@ static int identical_numbers(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
 
 /* 1, 0: the same object or not; -1: not known, *out the value. */
 static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
-    if (a->kind == AV_MAYBE && b->kind == AV_PY && b->py == Py_None) {
+    a = jcv_found(c, a);
+    b = jcv_found(c, b);
+    if (a->kind == AV_MAYBE && jcv_is_none(b)) {
         *out = &jcv_op(c, JN_OP(s_not), &a->val, 1, NULL)->out[0];
         return -1;
     }
+    a = jcv_there(c, a);
+    b = jcv_there(c, b);
     if (a->kind == AV_MAYBE || b->kind == AV_MAYBE)
         jcv_refuse(c, "identity of what a dict may have");
     if (a->kind == AV_HOST || b->kind == AV_HOST) {

@@ -249,6 +249,11 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     }
     if (!e)
         e = convert_once(f, call, 0, reason, sizeof reason);
+    if (!e && f->gradients == JPY_GRADIENTS_SOME) {
+        f->gradients = JPY_GRADIENTS_ALL_AGAIN;
+        jpy_note(f, "all leaves are assumed to get a gradient: %s", reason);
+        e = convert_once(f, call, 0, reason, sizeof reason);
+    }
     if (!e && jpy_hints_narrow(f, true)) {
         jpy_note(f, "unrolled, one graph a length: %s", reason);
         e = convert_once(f, call, 0, reason, sizeof reason);

@@ -234,7 +234,7 @@ jcv_node *jcv_op_try(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in,
 jcv_node *jcv_call_node(jcv *c, const char *op, jcv_ctx *a, jcv_ctx *b, jcv_val *const *in,
                         unsigned n_in, const jn_type *const *types, unsigned n_out);
 jcv_node *jcv_backward_node(jcv *c, jcv_val *const *y, jcv_val *const *dy, unsigned n_y,
-                            jcv_val *const *x, unsigned n_x);
+                            jcv_val *const *x, unsigned n_x, bool optional);
 /* tracked.c: whether what may require grad does so whichever path is taken; where what ran decides
  * it, it is asserted.  False: only a branch decides. */
 bool jcv_tracked_always(jcv *c, jcv_val *v);
@@ -367,6 +367,7 @@ jcv_av *jcv_lacking(jcv *c, jcv_lack lack, const char *why);
 static inline bool jcv_lacks(const jcv_av *a, jcv_lack lack) {
     return a && a->kind == AV_UNDEF && a->lack == lack;
 }
+static inline bool jcv_is_none(const jcv_av *a) { return a->kind == AV_PY && a->py == Py_None; }
 jcv_av *jcv_bool(jcv *c, bool v);
 jcv_av *jcv_scalar(jcv *c, jcv_val *v);
 jcv_av *jcv_tuple(jcv *c, jcv_av *const *items, unsigned n);
@@ -451,9 +452,10 @@ typedef struct jcv_pairs { /* of list.h */
     struct jcv_joined *tuples;
 } jcv_pairs;
 typedef enum jcv_force {
-    MERGE_ARMS,   /* what is equal stays as it is */
-    MERGE_ROUNDS, /* values of the graph become placeholders also where they are equal */
-    MERGE_NUMBERS /* ... and constant numbers */
+    MERGE_ARMS,     /* what is equal stays as it is */
+    MERGE_OPTIONAL, /* ... and None on one path, a tensor on the other is an optional value */
+    MERGE_ROUNDS,   /* values of the graph become placeholders also where they are equal */
+    MERGE_NUMBERS   /* ... and constant numbers */
 } jcv_force;
 jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *pairs, jcv_force force);
 /* The same of what a slot holds: the pairs of a dict keep their keys. */
@@ -553,8 +555,12 @@ jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise, bool se
 /* The value of a real dict of functions; NULL: it is something else. */
 jcv_av *jcv_choice(jcv *c, jcv_av *d, jcv_av *key);
 
-/* What d.get(key) is where a test before has found out; else `a`. */
+/* maybe.c: optional values.  None, unless `present` holds. */
+jcv_av *jcv_maybe(jcv *c, jcv_val *present, jcv_av *v);
+/* What one is where a test before has found out; else `a`. */
 jcv_av *jcv_found(jcv *c, jcv_av *a);
+/* The same for who can do nothing with None: else it is assumed to be there. */
+jcv_av *jcv_there(jcv *c, jcv_av *a);
 /* Whether a condition holds here: 1, 0, or -1: not known.  The other one says so. */
 int jcv_holds(jcv *c, const jcv_val *cond);
 void jcv_now_known(jcv *c, jcv_ctx *x, jcv_val *cond, bool holds);
@@ -757,6 +763,8 @@ jcv_av *jcv_call_unbound(jcv *c, PyObject *method, const jcv_args *args);
 /* Calls a C function known to have no effect on constants. */
 jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name);
 jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args);
+/* maybe.c: a call of optimizer_step_ where some gradients may be None */
+bool jcv_optional_steps(jcv *c, PyObject *callable, const char *name, const jcv_args *args);
 /* super.c: super(), its attributes, and object.__init__ as one of them */
 jcv_av *jcv_super(jcv *c, const jcv_args *args);
 jcv_av *jcv_super_attr(jcv *c, jcv_av *a, PyObject *name);

@@ -14,6 +14,7 @@
 #include "graph/autodiff.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/hints.h"
 
 static bool is_const_val(const jcv_val *v) { return v->node && v->node->kind == JCV_SCALAR_CONST; }
 
@@ -220,19 +221,34 @@ static janus_status value_across(jcv_ctx *x, jcv_val *v, jn_value *out) {
 
 /* A leaf that no path of this run leads to gets no gradient, which is not a gradient of zeros. */
 static janus_status assert_present(jcv_ctx *x, jn_value present, jn_loc loc) {
-    janus_assert_attrs attrs = {sizeof attrs, -1, "a parameter gets a gradient"};
+    janus_assert_attrs attrs = {sizeof attrs, JPY_ASSUMED_GRADIENT, "a parameter gets a gradient"};
     return jn_build(x->sub, JN_OP(assert), &present, 1, &attrs, NULL, loc, NULL, 0);
 }
 
-static janus_status build_ones(jcv_ctx *x, const jn_type *t, jn_loc loc, jn_value *out) {
+static janus_status build_full(jcv_ctx *x, const jn_type *t, double value, jn_loc loc,
+                               jn_value *out) {
     janus_full_attrs attrs = {sizeof attrs, {t->dims, (size_t)t->rank}, t->dtype};
-    jn_value one;
-    JN_TRY(jn_build_scalar(x->sub, JANUS_KIND_FLOAT, (janus_scalar){.f = 1.0}, loc, &one));
-    return jn_build(x->sub, JN_OP(full), &one, 1, &attrs, NULL, loc, out, 1);
+    jn_value v;
+    JN_TRY(jn_build_scalar(x->sub, JANUS_KIND_FLOAT, (janus_scalar){.f = value}, loc, &v));
+    return jn_build(x->sub, JN_OP(full), &v, 1, &attrs, NULL, loc, out, 1);
+}
+
+/* Whether there is a gradient: `present`, where that is for the run to say, else whether `*dx` is
+ * one, which then becomes zeros. */
+static janus_status build_presence(jcv_ctx *x, jcv_node *n, unsigned i, jn_value present,
+                                   jn_value *dx) {
+    bool any = !jn_value_is_none(*dx);
+    if (!any)
+        JN_TRY(build_full(x, n->out[i].type, 0.0, n->loc, dx));
+    jn_value *out = &n->out[n->n_out / 2 + i].emitted;
+    *out = present;
+    return any && !jn_value_is_none(present)
+               ? JANUS_OK
+               : jn_build_scalar(x->sub, JANUS_KIND_BOOL, (janus_scalar){.i = any}, n->loc, out);
 }
 
 static janus_status build_backward(jcv_ctx *x, jcv_node *n) {
-    unsigned k = n->n_out, n_y = (n->n_in - k) / 2;
+    unsigned k = n->optional ? n->n_out / 2 : n->n_out, n_y = (n->n_in - k) / 2;
     jn_value *v = jn_alloc((3 * k + 2 * n_y) * sizeof *v);
     if (!v)
         return JN_NO_MEMORY();
@@ -241,14 +257,18 @@ static janus_status build_backward(jcv_ctx *x, jcv_node *n) {
     for (unsigned i = 0; i < n_y; i++) {
         JN_GO(value_in(x, n->in[i], &y[i]), end);
         JN_GO(n->in[n_y + i] ? value_in(x, n->in[n_y + i], &dy[i])
-                             : build_ones(x, n->in[i]->type, n->loc, &dy[i]),
+                             : build_full(x, n->in[i]->type, 1.0, n->loc, &dy[i]),
               end);
     }
     for (unsigned i = 0; i < k; i++)
         JN_GO(value_in(x, n->in[2 * n_y + i], &v[i]), end);
     JN_GO(jn_grad_emit(x->sub, y, dy, n_y, v, k, v + k, v + 2 * k), end);
     for (unsigned i = 0; i < k; i++) {
+        if (n->optional)
+            JN_GO(build_presence(x, n, i, v[2 * k + i], &v[k + i]), end);
         n->out[i].emitted = v[k + i];
+        if (n->optional)
+            continue;
         if (jn_value_is_none(v[k + i]))
             st = jn_error(JANUS_UNSUPPORTED, "a parameter gets no gradient");
         else if (!jn_value_is_none(v[2 * k + i]))

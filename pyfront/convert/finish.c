@@ -257,6 +257,15 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
         r->id = id_of(c, f, c->slot_init.data[a->slot]);
         seq = c->slots.data[a->slot];
         break;
+    case AV_MAYBE:
+        if (!a->self)
+            jcv_refuse(c, "%s leaves the graph", jcv_describe(a));
+        r->kind = JPY_MAKE_OPTION;
+        r->slot = add_result(c, a->val);
+        r->n = 1;
+        r->items = entry_alloc(c, f->e, sizeof *r->items);
+        r->items[0] = recipe(c, f, a->self);
+        return r;
     case AV_UNDEF:
         jcv_refuse(c, "a result: %s", a->text);
     default:

@@ -105,6 +105,32 @@ static jcv_av *join_tuples(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force
     return t;
 }
 
+/* None on one path, a tensor on another: whether it is there is a bool, and a tensor that nobody
+ * looks at stands for None.  NULL: it is something else. */
+static jcv_av *join_maybe(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
+    jcv_av *x[2] = {a, b}, *is[2], *tensor = NULL;
+    if (a->kind == AV_TENSOR && b->kind == AV_TENSOR)
+        return NULL;
+    for (int i = 0; i < 2; i++) {
+        bool maybe = x[i]->kind == AV_MAYBE && x[i]->self, none = jcv_is_none(x[i]);
+        if (!maybe && !none && x[i]->kind != AV_TENSOR)
+            return NULL;
+        is[i] = maybe ? jcv_scalar(c, x[i]->val) : jcv_bool(c, !none);
+        x[i] = maybe ? x[i]->self : none ? NULL : x[i];
+        tensor = x[i] ? x[i] : tensor;
+    }
+    if (!tensor || tensor->kind != AV_TENSOR)
+        return NULL;
+    for (int i = 0; i < 2; i++)
+        x[i] = x[i] ? x[i] : jcv_dummy(c, tensor);
+    jcv_av *value = jcv_merge(c, x[0], x[1], p, MERGE_ARMS);
+    if (value->kind == AV_UNDEF)
+        return value;
+    jcv_av *m = jcv_tuple(c, (jcv_av *[]){jcv_merge(c, is[0], is[1], p, MERGE_ARMS), value}, 2);
+    m->kind = AV_MAYBE;
+    return m;
+}
+
 jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
     if (unset(a) && b && b->kind != AV_UNDEF)
         a = jcv_dummy(c, b);
@@ -117,8 +143,9 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
         return placeholder(c, a, b, p);
     bool tuples = a != b && a && b && a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n;
     if (!tuples && jcv_av_equal(a, b) &&
-        !(force && (a->kind == AV_TENSOR || a->kind == AV_SCALAR || a->kind == AV_HOST ||
-                    a->kind == AV_TUPLE || a->kind == AV_STACK || a->kind == AV_DATA)))
+        !(force >= MERGE_ROUNDS &&
+          (a->kind == AV_TENSOR || a->kind == AV_SCALAR || a->kind == AV_HOST ||
+           a->kind == AV_TUPLE || a->kind == AV_STACK || a->kind == AV_DATA)))
         return a;
     if (!a || !b || a->kind == AV_UNDEF || b->kind == AV_UNDEF)
         return undef(c, "it is not bound on every path");
@@ -128,7 +155,7 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
         jcv_same_type(jcv_tensor_val(c, a->py)->type, jcv_tensor_val(c, b->py)->type)) {
         if (!jcv_same_layout(a, b))
             return undef(c, "it has other strides on another path");
-        return force ? placeholder(c, a, b, p) : same_placeholder(c, a, b, p);
+        return force >= MERGE_ROUNDS ? placeholder(c, a, b, p) : same_placeholder(c, a, b, p);
     }
     if (a->kind == AV_DATA && b->kind == AV_DATA)
         return placeholder(c, a, b, p);
@@ -141,7 +168,8 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
     if (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n && a->named == b->named &&
         a->text == b->text)
         return join_tuples(c, a, b, p, force);
-    return undef(c, "it is of different kinds on different paths");
+    jcv_av *maybe = force == MERGE_OPTIONAL ? join_maybe(c, a, b, p) : NULL;
+    return maybe ? maybe : undef(c, "it is of different kinds on different paths");
 }
 
 /* Pairs of a dict: the same keys in the same order, which stay the keys that they are. */
@@ -189,6 +217,9 @@ static jcv_av *fill(jcv *c, jcv_av *shape, jcv_av *const *leaves, struct jcv_joi
     struct jcv_joined *x = once;
     if (is_leaf(shape))
         return leaves[shape->n];
+    if (shape->kind == AV_MAYBE && !shape->val)
+        return jcv_maybe(c, jcv_number(c, fill(c, shape->items[0], leaves, once)),
+                         fill(c, shape->items[1], leaves, once));
     if (shape->kind != AV_TUPLE && !jcv_is_slice(shape))
         return shape;
     while (x && x->both != shape)

@@ -347,6 +347,14 @@ static bool by_leaf(const jcv_rec *r) {
     return false;
 }
 
+/* Whether what runs is the function itself, once, on some paths or on all. */
+static bool once(const jcv *c) {
+    const jcv_ctx *x = c->ctx;
+    while (x->kind == JCV_ARM && x->parent)
+        x = x->parent;
+    return x == c->main;
+}
+
 static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
     const jcv_rec *root = r->root;
     const char *why = NULL;
@@ -361,7 +369,7 @@ static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
         why = "whose memory another one has, by an assignment to .data";
     else if (!sole(c, root, root, 0))
         why = "that may have another name";
-    else if (jcv_saved(root) && (!root->src || c->ctx != c->main))
+    else if (jcv_saved(root) && (!root->src || !once(c))) /* of a bound one versions will tell */
         why = "that a gradient needs as it was";
     else if (jpy_no_grad_mode && !leaf && tracked(root))
         why = "that requires grad, without recording";

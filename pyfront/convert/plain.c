@@ -88,63 +88,6 @@ static jcv_out got(jcv *c, void *user, int arm) {
     return OUT_NORMAL;
 }
 
-/* ---- what may be there --------------------------------------------------------------------------
- * `h = memo.get(node)`, then `if h is not None`: the look-up is made where it is known to succeed.
- */
-
-typedef struct jcv_known {
-    jcv_val *cond;
-    bool holds;
-    struct jcv_known *next;
-} jcv_known;
-
-/* The condition without its negations; *holds is turned over by each. */
-static const jcv_val *bare(const jcv_val *v, bool *holds) {
-    while (v->node && v->node->op == JN_OP(s_not)) {
-        v = v->node->in[0];
-        *holds = !*holds;
-    }
-    return v;
-}
-
-void jcv_now_known(jcv *c, jcv_ctx *x, jcv_val *cond, bool holds) {
-    jcv_known *k = jcv_alloc(c, sizeof *k);
-    *k = (jcv_known){cond, holds, x->known};
-    x->known = k;
-}
-
-void jcv_take_known(jcv_ctx *to, jcv_ctx *from) {
-    for (jcv_known *x = from->known, *next; x; x = next) {
-        next = x->next;
-        x->next = to->known;
-        to->known = x;
-    }
-    from->known = NULL;
-}
-
-int jcv_holds(jcv *c, const jcv_val *cond) {
-    bool want = true;
-    cond = bare(cond, &want);
-    for (const jcv_ctx *x = c->ctx; x; x = x->parent)
-        for (const jcv_known *k = x->known; k; k = k->next) {
-            bool holds = k->holds;
-            if (bare(k->cond, &holds) == cond)
-                return holds == want;
-        }
-    return -1;
-}
-
-jcv_av *jcv_found(jcv *c, jcv_av *a) {
-    int has = a->kind == AV_MAYBE ? jcv_holds(c, a->val) : -1;
-    if (has < 0)
-        return a;
-    if (has == 0)
-        return jcv_none(c);
-    if (a->n != c->live_epoch)
-        jcv_refuse(c, "a dict may have been written since it was looked up");
-    return jcv_live_getkey(c, a->items[0], a->items[1]);
-}
-
 /* Whether a dict holds no None: one that the function makes, whose contents are all known. */
 static bool never_none(jcv *c, jcv_av *d) {
     PyObject *s = d->kind == AV_HOST ? jcv_samples(c, d) : NULL;

@@ -284,15 +284,18 @@ jcv_node *jcv_call_node(jcv *c, const char *op, jcv_ctx *a, jcv_ctx *b, jcv_val 
 }
 
 jcv_node *jcv_backward_node(jcv *c, jcv_val *const *y, jcv_val *const *dy, unsigned n_y,
-                            jcv_val *const *x, unsigned n_x) {
+                            jcv_val *const *x, unsigned n_x, bool optional) {
     jcv_val **in = jcv_alloc(c, (2 * n_y + n_x) * sizeof *in);
     memcpy(in, y, n_y * sizeof *in);
     memcpy(in + n_y, dy, n_y * sizeof *in);
     if (n_x)
         memcpy(in + 2 * n_y, x, n_x * sizeof *in);
-    jcv_node *n = append(c, JCV_BACKWARD, NULL, in, 2 * n_y + n_x, n_x);
+    jcv_node *n = append(c, JCV_BACKWARD, NULL, in, 2 * n_y + n_x, optional ? 2 * n_x : n_x);
+    n->optional = optional;
     for (unsigned i = 0; i < n_x; i++)
         n->out[i].type = x[i]->type;
+    for (unsigned i = n_x; i < n->n_out; i++)
+        n->out[i].type = jcv_type(c, jn_scalar_type(JANUS_KIND_BOOL));
     return n;
 }
 

@@ -37,7 +37,8 @@ typedef struct jcv_val {
 } jcv_val;
 
 /* JCV_BACKWARD: operands are the roots, their cotangents (NULL: ones), then what it is a gradient
- * of; a result for each of the last. */
+ * of; a result for each of the last, and behind them, where it is `optional`, a bool for each:
+ * whether there is that gradient, which else is assumed. */
 typedef enum jcv_node_kind { JCV_OP, JCV_SCALAR_CONST, JCV_BACKWARD } jcv_node_kind;
 
 struct jcv_node {
@@ -50,7 +51,8 @@ struct jcv_node {
     jcv_ctx *subs[2];
     janus_scalar scalar;
     janus_kind scalar_kind;
-    bool settled;      /* of a loop: tracked.c */
+    bool settled; /* of a loop: tracked.c */
+    bool optional;
     bool view;         /* its result is a view of its first operand */
     bool freed;        /* its history was used up by backward() */
     bool by_tape;      /* gradients through it are the tape's alone (own_gradient.c) ... */

@@ -124,6 +124,13 @@ static bool made_in_arm(const jcv *c, const jcv_ctx *outside, size_t slot) {
     return value && first->val->ctx != c->main;
 }
 
+static bool is_attr(const jcv *c, size_t slot) {
+    for (size_t k = 0; k < c->attrs.n; k++)
+        if (c->attrs.data[k]->slot == slot)
+            return true;
+    return false;
+}
+
 /* What is switched on one path or in one round only is not followed. */
 static void same_modes(jcv *c, const jcv_place *place) {
     if (jpy_no_grad_mode != place->no_grad || jpy_autocast_word != place->autocast)
@@ -206,7 +213,8 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
             continue; /* made in the second branch: nothing outside knows it, but see attributes */
         if (!changed(c, before, i, a) && !changed(c, before, i, b))
             continue;
-        jcv_av *both = jcv_merge_slot(c, (uint32_t)i, a, b, &pairs, MERGE_ARMS),
+        jcv_force force = i < before.n || is_attr(c, i) ? MERGE_OPTIONAL : MERGE_ARMS;
+        jcv_av *both = jcv_merge_slot(c, (uint32_t)i, a, b, &pairs, force),
                *of = jcv_container_in(c, (uint32_t)i);
         if (both->kind == AV_UNDEF && of && i < before.n)
             jcv_make_live(c, of); /* longer on one path than on the other */
@@ -214,15 +222,12 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
         jcv_add(c, &shapes, both);
     }
     for (size_t i = before.n; i < n_slots; i++) { /* attributes first written in a branch */
-        bool attr = false;
-        for (size_t k = 0; k < c->attrs.n; k++)
-            attr = attr || c->attrs.data[k]->slot == i;
-        if (!attr || i < arms[0].state.n)
+        if (!is_attr(c, i) || i < arms[0].state.n)
             continue;
         jcv_add(c, &which, (uint32_t)i);
         jcv_add(c, &shapes,
                 jcv_merge_slot(c, (uint32_t)i, c->slot_init.data[i], arms[1].state.slots[i], &pairs,
-                               MERGE_ARMS));
+                               MERGE_OPTIONAL));
     }
     unsigned n = (unsigned)pairs.a.n;
     const jn_type **types = jcv_alloc(c, (n + 1) * sizeof *types);

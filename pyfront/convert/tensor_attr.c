@@ -16,7 +16,7 @@ static jcv_av *tensor_grad(jcv *c, jcv_av *t) {
     PyObject *owner = grad_owner(c, t);
     jcv_attr *a = jcv_find_attr(c, owner, NULL);
     if (a)
-        return c->slots.data[a->slot];
+        return jcv_found(c, c->slots.data[a->slot]);
     if (owner == t->py && jcv_of_several(jcv_rec_of(c, ((jpy_tensor *)t->py)->t)))
         jcv_refuse(c, "the gradient of a tensor that may be one of several");
     if (owner == t->py)
@@ -109,10 +109,15 @@ void jcv_set_tensor_attr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     }
     if (PyUnicode_CompareWithASCIIString(name, "grad") != 0)
         jcv_refuse(c, "the attribute %s of a tensor is set", PyUnicode_AsUTF8(name));
-    if (!(v->kind == AV_TENSOR || (v->kind == AV_PY && v->py == Py_None)) ||
-        (v->kind == AV_TENSOR &&
-         !jcv_same_type(jcv_tensor_val(c, v->py)->type, jcv_tensor_val(c, o->py)->type)))
+    const jcv_av *g = v->kind == AV_MAYBE ? v->self : v;
+    bool none = v->kind == AV_PY && v->py == Py_None;
+    if (!none && (!g || g->kind != AV_TENSOR ||
+                  !jcv_same_type(jcv_tensor_val(c, g->py)->type, jcv_tensor_val(c, o->py)->type)))
         jcv_refuse(c, "this value as a gradient");
-    jcv_av *had = tensor_grad(c, o);
-    jcv_put(c, jcv_attr_slot(c, grad_owner(c, o), NULL, o->src, had), v);
+    PyObject *owner = grad_owner(c, o);
+    if (!jcv_find_attr(c, owner, NULL) && owner != o->py && c->ctx == c->main)
+        jcv_attr_slot(c, owner, NULL, o->src,
+                      jcv_lacking(c, LACK_UNREAD, "a gradient was not looked at"));
+    jcv_av *had = jcv_find_attr(c, owner, NULL) ? NULL : tensor_grad(c, o);
+    jcv_put(c, jcv_attr_slot(c, owner, NULL, o->src, had), v);
 }

@@ -266,6 +266,8 @@ PyObject *jcv_object(jcv *c, jcv_av *a) {
         return sequence(c, c->slots.data[a->slot], true);
     case AV_SCALAR:
         return jcv_pass(c, a->val);
+    case AV_MAYBE:
+        return a->self ? jcv_object(c, jcv_there(c, a)) : NULL;
     default:
         return NULL;
     }
@@ -459,9 +461,10 @@ bool jcv_av_equal(const jcv_av *a, const jcv_av *b) {
     case AV_SEQ:
     case AV_SUM:
     case AV_CHOICE:
-    case AV_MAYBE:
     case AV_TEXT:
         return false;
+    case AV_MAYBE:
+        return a->self && b->self && a->val == b->val && jcv_av_equal(a->self, b->self);
     }
     return false;
 }
@@ -486,7 +489,7 @@ const char *jcv_describe(jcv_av *a) {
                                         "what a tensor holds",
                                         "super()",
                                         "text with numbers of the graph",
-                                        "what a dict has or None"};
+                                        "an optional value"};
     if (a->kind == AV_SEQ && a->text)
         return a->text;
     if (a->kind == AV_PY)

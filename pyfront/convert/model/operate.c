@@ -81,6 +81,8 @@ static jcv_av *operate(jcv *c, int op, operand *a, operand *b) {
 
 jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
     int slot = JCV_S_ADD + op;
+    a = jcv_there(c, a);
+    b = jcv_there(c, b);
     operand x = operand_of(c, a, slot), y = operand_of(c, b, slot);
     PyObject *method;
     if (inplace && jcv_how_is(c, a, slot, JCV_IN_PLACE, &method) == JCV_PYTHON) {
@@ -102,6 +104,7 @@ jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
 jcv_av *jcv_unary(jcv *c, int op, jcv_av *a) {
     static const int slots[] = {
         [JPY_U_NEG] = JCV_S_NEG, [JPY_U_POS] = JCV_S_POS, [JPY_U_INVERT] = JCV_S_INVERT};
+    a = jcv_there(c, a);
     jcv_av *r = op == JPY_U_NOT ? NULL : jcv_special(c, a, slots[op], NULL, 0);
     return r ? r : jcv_native.unary(c, op, a);
 }
@@ -139,6 +142,10 @@ static jcv_av *one_side(jcv *c, int op, jcv_av *a, jcv_av *b) {
 }
 
 jcv_av *jcv_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
+    if (op != JPY_IS && op != JPY_IS_NOT) {
+        a = jcv_there(c, a);
+        b = jcv_there(c, b);
+    }
     if (op == JPY_IN || op == JPY_NOT_IN) {
         jcv_av *r = jcv_contains(c, b, a);
         return op == JPY_IN ? r : jcv_unary(c, JPY_U_NOT, r);

@@ -30,6 +30,7 @@ jcv_av *jcv_length(jcv *c, jcv_av *a) {
 
 int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
     PyObject *method;
+    a = jcv_there(c, a);
     jcv_how how = jcv_how_is(c, a, JCV_S_BOOL, JCV_METHOD, &method);
     jcv_av *r = NULL;
     if (how == JCV_PYTHON) {
@@ -87,6 +88,7 @@ jcv_av *jcv_contains(jcv *c, jcv_av *in, jcv_av *item) {
  */
 
 jcv_av *jcv_getitem(jcv *c, jcv_av *a, jcv_av *i) {
+    a = jcv_there(c, a);
     jcv_av *r = jcv_special(c, a, JCV_S_GETITEM, &i, 1);
     return r ? r : jcv_native.getitem(c, a, i);
 }

@@ -23,17 +23,18 @@ class Adam(Optimizer):
                 rows = []
                 for param in group["params"]:
                     grad = param.grad
-                    if grad is None:
-                        continue
                     state = self.state.get(param)
                     if state is None:
+                        if grad is None:
+                            continue
                         state = {"step": _C.zeros((), device=param.device), "exp_avg": _C.zeros_like(param),
                                  "exp_avg_sq": _C.zeros_like(param)}
                         if group["amsgrad"]:
                             state["max_exp_avg_sq"] = _C.zeros_like(param)
                         self.state[param] = state
                     if group["amsgrad"]:
-                        self.amsgrad_step(group, param, grad, state)
+                        if grad is not None:
+                            self.amsgrad_step(group, param, grad, state)
                     else:
                         rows.append([param, grad, state["exp_avg"], state["exp_avg_sq"], state["step"]])
                 if rows:

@@ -2,8 +2,8 @@
 """Optimizer: parameter groups, per-parameter state, and both as a state dict.
 
 A subclass is one method, `step`: a plain loop that collects the parameters and their state for one
-call of `optimizer_step_`, or in-place tensor ops under `no_grad`, so that it runs eagerly and can
-become part of a graph.  State of a parameter is a plain dict in `self.state`, keyed by the parameter
+call of `optimizer_step_`, which leaves those alone whose gradient is None, or in-place tensor ops
+under `no_grad`, so that it runs eagerly and can become part of a graph.  State of a parameter is a plain dict in `self.state`, keyed by the parameter
 itself; what changes from step to step is a tensor (the number of steps too), so that a graph of a
 step is good for the next one.
 """

@@ -23,9 +23,9 @@ class SGD(Optimizer):
                 fresh, rows = [], []
                 for param in group["params"]:
                     grad = param.grad
-                    if grad is None:
-                        continue
                     if momentum == 0:
+                        if grad is None:
+                            continue
                         if group["maximize"]:
                             grad = -grad
                         if weight_decay != 0:
@@ -33,12 +33,12 @@ class SGD(Optimizer):
                         param.add_(grad, alpha=-lr)
                         continue
                     state = self.state.get(param)
-                    if state is None:
+                    if state is not None:
+                        rows.append([param, grad, state["momentum_buffer"]])
+                    elif grad is not None:
                         velocity = _C.zeros_like(param)
                         self.state[param] = {"momentum_buffer": velocity}
                         fresh.append([param, grad, velocity])
-                    else:
-                        rows.append([param, grad, state["momentum_buffer"]])
                 # The first velocity is the gradient itself, not dampened.
                 for tensors, dampening in ((fresh, 0.0), (rows, group["dampening"])):
                     if tensors:
