@@ -492,6 +492,8 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name);
 void jcv_of_the_type(jcv *c, PyTypeObject *t, PyObject *name, PyObject *got);
 jcv_av *jcv_host_item(jcv *c, jcv_av *o, jcv_val *index);
 jcv_val *jcv_host_len(jcv *c, jcv_av *o);
+/* What a read gave that can be made again for other samples. */
+jcv_av *jcv_host_read(jcv *c, jcv_val *v, PyObject *samples);
 /* What a read where the graph writes gave, which has these samples. */
 jcv_av *jcv_host_got(jcv *c, jcv_val *v, PyObject *samples);
 /* Samples of the items (of one at a known place: index) of a list, tuple or dict. */
@@ -568,6 +570,8 @@ void jcv_take_known(jcv_ctx *to, jcv_ctx *from);
 
 /* sample.c: what the real objects that a host value stood for say */
 PyObject *jcv_samples(jcv *c, jcv_av *a);
+/* The string that a read of a dict has for a key; NULL: it is no such read, or another key. */
+PyObject *jcv_constant_key(jcv *c, const jcv_node *n);
 /* Where one comes who takes `a` of a sample again and again: the last objects of that type. */
 PyObject *jcv_ends(jcv *c, jcv_av *a);
 /* The samples that come to the arm of a branch on `cond`; NULL: it tells nothing of them. */

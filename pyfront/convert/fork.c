@@ -7,8 +7,8 @@
  * decides: in one arm the object is of the first kind, in the other it is of the others.  Where
  * what the arms leave is no one value, each goes on up to the end of the function or round.  Which
  * statements ask is learnt by a restart, so that others need no trial.  What is asked about must be
- * there before the statement, or be read from such a thing by constant names and places, which is
- * read again ahead of it.
+ * there before the statement, or be read from such a thing by constant names, places and keys,
+ * which is read again ahead of it.
  */
 #include "pyfront/convert/convert.h"
 
@@ -129,6 +129,8 @@ static jcv_av *before_it(jcv *c, jcv_val *v) {
                n->in[1]->node->kind == JCV_SCALAR_CONST) {
         janus_scalar at = n->in[1]->node->scalar;
         got = jcv_host_item(c, of, jcv_scalar_const(c, JANUS_KIND_INT, at));
+    } else if (jcv_constant_key(c, n)) {
+        got = jcv_live_getkey(c, of, jcv_py(c, jcv_constant_key(c, n), NULL));
     }
     return got && got->kind == AV_HOST ? got : NULL;
 }

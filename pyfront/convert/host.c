@@ -285,6 +285,8 @@ static jcv_av *of_samples(jcv *c, jcv_val *v, PyObject *samples) {
     return t ? t : jcv_host(c, v, samples);
 }
 
+jcv_av *jcv_host_read(jcv *c, jcv_val *v, PyObject *samples) { return of_samples(c, v, samples); }
+
 jcv_av *jcv_settled(jcv *c, jcv_av *a) {
     if (a->kind == AV_MAYBE)
         return jcv_found(c, a);

@@ -524,5 +524,9 @@ static PyObject *samples_at(jcv *c, jcv_av *o, const jcv_av *key) {
 jcv_av *jcv_live_getkey(jcv *c, jcv_av *o, jcv_av *key) {
     jcv_val *in[2] = {o->val, live_key(c, o, key)};
     c->host_keys = true;
+    if (o->kind == AV_HOST && key->kind == AV_PY && PyUnicode_CheckExact(key->py) &&
+        !may_be_live(c, o))
+        return jcv_host_read(c, &jcv_op(c, JN_OP(host_key), in, 2, NULL)->out[0],
+                             samples_at(c, o, key));
     return jcv_host_got(c, &jcv_op(c, JN_OP(host_key), in, 2, NULL)->out[0], samples_at(c, o, key));
 }

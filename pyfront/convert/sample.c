@@ -18,8 +18,18 @@
 
 enum { MAX_DEPTH = 64, MAX_STEPS = 100000, MAX_SEARCH = 10000 };
 
+PyObject *jcv_constant_key(jcv *c, const jcv_node *n) {
+    const jcv_val *key = n->kind == JCV_OP && n->op == JN_OP(host_key) ? n->in[1] : NULL;
+    for (size_t i = 0; key && i < c->inputs.n && key->ctx == c->main && !key->node; i++) {
+        const jpy_src *s = c->inputs.data[i];
+        if (c->main->params.data[i] == key && s && s->kind == JPY_SRC_CONST)
+            return PyUnicode_CheckExact(s->key) ? s->key : NULL;
+    }
+    return NULL;
+}
+
 /* The object a read starts from; NULL: not found by constant reads from one object. */
-static jcv_val *root_of(jcv_val *v) {
+static jcv_val *root_of(jcv *c, jcv_val *v) {
     for (;;) {
         jcv_node *n = v->node;
         if (!n || n->kind != JCV_OP || v->root)
@@ -28,6 +38,8 @@ static jcv_val *root_of(jcv_val *v) {
             v = n->in[0];
         else if (n->op == JN_OP(host_item) && n->in[1]->node &&
                  n->in[1]->node->kind == JCV_SCALAR_CONST)
+            v = n->in[0];
+        else if (jcv_constant_key(c, n))
             v = n->in[0];
         else
             return v;
@@ -68,7 +80,8 @@ static PyObject *object_for(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample)
         i += i < 0 ? size : 0;
         return i >= 0 && i < size ? PySequence_Fast_GET_ITEM(o, i) : NULL;
     }
-    return NULL;
+    PyObject *key = jcv_constant_key(c, n), *d = key ? object_for(c, n->in[0], root, sample) : NULL;
+    return d && PyDict_CheckExact(d) ? PyDict_GetItem(d, key) : NULL;
 }
 
 static bool scalar_of(PyObject *o, uint8_t kind, janus_scalar *out) {
@@ -169,7 +182,7 @@ static bool scalar_for(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample, janu
 static jcv_val *root_in(jcv *c, jcv_val *v, int depth) {
     jcv_node *n = v->node;
     if (v->type->kind == JANUS_KIND_OBJECT) {
-        jcv_val *root = root_of(v);
+        jcv_val *root = root_of(c, v);
         return root_samples(c, root) ? root : NULL;
     }
     if (!n || n->kind != JCV_OP || depth > MAX_DEPTH || !c->search)
@@ -192,7 +205,7 @@ PyObject *jcv_samples(jcv *c, jcv_av *a) {
             jcv_refuse_py(c);
         return l;
     }
-    jcv_val *root = root_of(a->val);
+    jcv_val *root = root_of(c, a->val);
     PyObject *all = root_samples(c, root);
     if (!all || root == a->val)
         return all ? all : a->samples;
@@ -206,7 +219,7 @@ PyObject *jcv_samples(jcv *c, jcv_av *a) {
 }
 
 PyObject *jcv_ends(jcv *c, jcv_av *a) {
-    jcv_val *root = root_of(a->val);
+    jcv_val *root = root_of(c, a->val);
     PyObject *all = root_samples(c, root), *ends = jcv_own(c, PyList_New(0));
     size_t steps = 0;
     for (Py_ssize_t i = 0; all && root != a->val && i < PyList_GET_SIZE(all); i++) {
