@@ -15,7 +15,7 @@
 
 #include "pyfront/autocast.h"
 
-static PyTypeObject *entry_type;
+PyTypeObject *jpy_entry_type;
 
 static int entry_traverse(PyObject *self, visitproc visit, void *arg) {
     const jpy_entry *e = (const jpy_entry *)self;
@@ -52,13 +52,14 @@ static void entry_dealloc(PyObject *self) {
     Py_XDECREF(e->attr_names);
     Py_XDECREF(e->type_list);
     Py_XDECREF(e->methods);
+    Py_XDECREF(e->kept_as);
     jn_arena_free(&e->arena);
     PyObject_GC_Del(self);
     Py_DECREF(type);
 }
 
 jpy_entry *jpy_entry_new(const jpy_call *call, bool grad_mode) {
-    jpy_entry *e = PyObject_GC_New(jpy_entry, entry_type);
+    jpy_entry *e = PyObject_GC_New(jpy_entry, jpy_entry_type);
     if (!e)
         return NULL;
     memset((char *)e + sizeof(PyObject), 0, sizeof *e - sizeof(PyObject));
@@ -90,6 +91,6 @@ static PyType_Spec entry_spec = {
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, entry_slots};
 
 int jpy_init_entry(PyObject *module) {
-    entry_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &entry_spec, NULL);
-    return entry_type ? 0 : -1;
+    jpy_entry_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &entry_spec, NULL);
+    return jpy_entry_type ? 0 : -1;
 }

@@ -144,6 +144,9 @@ struct jpy_entry {
     bool any_dims;      /* dims of tensors may be of any size: see hints.c */
     bool any_length;    /* a list is taken at any length: see hints.c */
     bool wires;         /* gradients pass through what it stores */
+    bool of_process;    /* it is good for this process only: hashes of strings differ */
+    bool to_keep;       /* stored/stored.h: it is written once it was used */
+    PyObject *kept_as;  /* str: the name of its file, or NULL */
     bool local;         /* what it stores and requires grad must not outlive the run */
     uint32_t n_recipes;
     unsigned n_results;
@@ -162,6 +165,7 @@ struct jpy_entry {
     JN_VEC(jpy_left_out) left_out; /* likewise */
 };
 
+extern PyTypeObject *jpy_entry_type;
 /* entry.c: an empty one for the arguments of `call`, of which the guards hold the names; NULL: out
  * of memory, with an exception. */
 jpy_entry *jpy_entry_new(const jpy_call *call, bool grad_mode);

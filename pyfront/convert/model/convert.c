@@ -48,6 +48,7 @@ jcv_av *jcv_to_index(jcv *c, jcv_av *a) {
 }
 
 jcv_av *jcv_hash(jcv *c, jcv_av *a) {
+    c->entry->of_process = true;
     jcv_av *r = jcv_special(c, a, JCV_S_HASH, NULL, 0);
     if (!r)
         return NULL;
