@@ -19,6 +19,7 @@
 #include "pyfront/host_py.h"
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
+#include "pyfront/stored/stored.h"
 
 static const char capsule_name[] = "janus._C.graph";
 
@@ -172,8 +173,7 @@ static bool only_compared(const jn_subgraph *g, uint32_t node) {
     return true;
 }
 
-/* Other numbers for types: `tokens` has them, {old: new}.  -1: raised. */
-static int renumber(janus_module *m, PyObject *tokens) {
+int jpy_renumber_types(janus_module *m, PyObject *tokens) {
     for (size_t k = 0; k < m->subs.n; k++) {
         jn_subgraph *g = m->subs.data[k];
         for (size_t i = 1; i < g->nodes.n; i++) {
@@ -214,7 +214,7 @@ static PyObject *named(PyObject *module, PyObject *args) {
                           &tokens) ||
         jpy_check(jn_parse_module(text, strlen(text), "graph", &m)) < 0)
         return NULL;
-    if (renumber(m, tokens) < 0) {
+    if (jpy_renumber_types(m, tokens) < 0) {
         jn_module_release(m);
         return NULL;
     }
@@ -248,7 +248,7 @@ static PyObject *load(PyObject *module, PyObject *args) {
         jpy_check(jn_parse_module(text, (size_t)n, name, &m)) < 0)
         return NULL;
     PyObject *capsule = NULL;
-    if (renumber(m, tokens) < 0)
+    if (jpy_renumber_types(m, tokens) < 0)
         ; /* raised */
     else if (!jn_module_find(m, "main", 4))
         PyErr_Format(PyExc_ValueError, "%s: there is no @main", name);

@@ -211,6 +211,10 @@ static inline bool jpy_type_holds(jpy_type_want *w) {
     return w->type->tp_version_tag == w->version || jpy_type_again(w);
 }
 void jpy_type_wants_free(jpy_guards *g);
+/* Whether nothing of it can be assigned. */
+bool jpy_type_fixed(const PyTypeObject *t);
+/* Names that every guard of a type looks up, a new tuple. */
+PyObject *jpy_special_names(void);
 /* object's own way to read an attribute; borrowed, or NULL: nothing, or made by the read. */
 static inline PyObject *jpy_generic_attr(PyObject *o, PyObject *name) {
     PyObject *v = _PyObject_GenericGetAttrWithDict(o, name, NULL, 1);

@@ -47,8 +47,14 @@ static PyObject *const *specials(void) {
     return names;
 }
 
-/* Whether nothing of it can be assigned. */
-static bool fixed(const PyTypeObject *t) {
+PyObject *jpy_special_names(void) {
+    PyObject *const *names = specials(), *t = names ? PyTuple_New(N_SPECIAL) : NULL;
+    for (int i = 0; i < N_SPECIAL && t; i++)
+        PyTuple_SET_ITEM(t, i, Py_NewRef(names[i]));
+    return t;
+}
+
+bool jpy_type_fixed(const PyTypeObject *t) {
 #ifdef Py_TPFLAGS_IMMUTABLETYPE
     return t->tp_flags & Py_TPFLAGS_IMMUTABLETYPE;
 #else
@@ -77,8 +83,9 @@ jpy_type_want *jpy_guards_type(jpy_guards *g, PyTypeObject *t) {
     w->name = jpy_guards_own(g, name_of(t));
     jpy_guards_own(g, (PyObject *)t);
     PyObject *const *names = specials();
-    w->special =
-        names && !fixed(t) ? jn_arena_zalloc(&g->arena, N_SPECIAL * sizeof *w->special) : NULL;
+    w->special = names && !jpy_type_fixed(t)
+                     ? jn_arena_zalloc(&g->arena, N_SPECIAL * sizeof *w->special)
+                     : NULL;
     for (int i = 0; i < N_SPECIAL && w->special; i++)
         w->special[i] = jpy_guards_own(g, _PyType_Lookup(t, names[i]));
     learn_version(w);
@@ -92,7 +99,7 @@ static bool plain_value(PyObject *d) {
 PyObject *jpy_guards_lookup(jpy_guards *g, PyTypeObject *t, PyObject *name, bool any_value) {
     PyObject *found = _PyType_Lookup(t, name);
     bool plain = any_value && plain_value(found);
-    jpy_type_want *w = fixed(t) ? NULL : jpy_guards_type(g, t);
+    jpy_type_want *w = jpy_type_fixed(t) ? NULL : jpy_guards_type(g, t);
     for (size_t i = 0; w && i < w->looks.n; i++)
         if (w->looks.data[i].name == name && w->looks.data[i].plain == plain)
             return found;
@@ -113,7 +120,7 @@ static bool look_holds(PyTypeObject *t, const jpy_type_look *l) {
 
 bool jpy_type_again(jpy_type_want *w) {
     PyTypeObject *t = w->type;
-    if (!fixed(t) && !w->special)
+    if (!jpy_type_fixed(t) && !w->special)
         return false;
     if (t->tp_mro != w->mro || name_of(t) != w->name)
         return false;
