@@ -22,6 +22,7 @@
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
 #include "pyfront/signals.h"
+#include "pyfront/stored/stored.h"
 #include "pyfront/verify/verify.h"
 
 enum {
@@ -233,7 +234,12 @@ static int shadow(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject 
         return rc < 0 ? rc : 8;
     }
     int rc = jpy_shadow_call(f, e, call, slots, out_result, &v);
-    return rc < 0 ? rc : jpy_entry_judged(f, e, v, *out_result == NULL);
+    if (rc < 0)
+        return rc;
+    rc = jpy_entry_judged(f, e, v, *out_result == NULL);
+    if (JN_UNLIKELY(e->to_keep) && rc == 4)
+        jpy_stored_keep(f, e, slots);
+    return rc;
 }
 
 static void log_guard(const jpy_entry *e, size_t i) {
@@ -327,6 +333,8 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
         PyErr_Clear();
     }
     e->runs++;
+    if (JN_UNLIKELY(e->to_keep) && rc > 0)
+        jpy_stored_keep(f, e, slots);
 end:
     if (r)
         jn_run_free(r);

@@ -21,13 +21,14 @@
 #include "pyfront/policy.h"
 #include "pyfront/profile.h"
 #include "pyfront/region/region.h"
+#include "pyfront/stored/stored.h"
 #include "pyfront/tracing.h"
 #include "pyfront/verify/verify.h"
 
 PyTypeObject *jpy_function_type;
 static bool disabled;
 /* A conversion is paid for by some calls that hit. */
-enum { MAX_ENTRIES = 64, FREE_CONVERSIONS = 16, FREE_OF_SHAPES = 8, HITS_A_CONVERSION = 4 };
+enum { FREE_CONVERSIONS = 16, FREE_OF_SHAPES = 8, HITS_A_CONVERSION = 4 };
 
 void jpy_note(jpy_function *f, const char *fmt, ...) {
     PyObject *type, *value, *tb;
@@ -81,7 +82,8 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
         f->next_try--;
         return;
     }
-    if (!(f->ladder & JPY_RUNG_GRAPH) || !jpy_may_convert(f))
+    if (!(f->ladder & JPY_RUNG_GRAPH) || !jpy_may_convert(f) ||
+        (JN_UNLIKELY(jpy_stored_on) && jpy_stored_take(f, call)))
         return;
     f->plain++;
     f->thread = PyThread_get_thread_ident();
@@ -109,7 +111,7 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
             jpy_word_look(f, call, false);
         return;
     }
-    if (f->entries.n >= MAX_ENTRIES)
+    if (f->entries.n >= JPY_MAX_ENTRIES)
         drop_entry(f, f->entries.n - 1);
     /* a function that needs ever new graphs does not pay, nor does one whose graphs are discarded
      */
@@ -119,6 +121,7 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
     else
         f->backoff = 0;
     jpy_entry_trial(e)->first_ns = plain_ns;
+    e->to_keep = jpy_stored_on;
     jpy_entry_verify(e, f->verify != JPY_VERIFY_NEVER);
     if (!jn_vec_push(&f->entries, e)) {
         jpy_entry_free(e);
@@ -167,8 +170,10 @@ static PyObject *shadowed(jpy_function *f, size_t i, bool here, int got, PyObjec
         f->exact = f->doubted = true;
         jpy_note(f, "numerics are \"exact\" from now on: a graph in \"fast\" gave other numbers");
     }
-    if (here && got != 6)
+    if (here && got != 6) {
+        jpy_stored_forget(f, f->entries.data[i]);
         drop_entry(f, i);
+    }
     return result;
 }
 
@@ -222,6 +227,7 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
             f->fallbacks++;
             if (got != -2 && here) {
                 jpy_hints_discarded(f, e);
+                jpy_stored_forget(f, e);
                 drop_entry(f, i);
             }
         }
@@ -330,6 +336,9 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     PyObject *result = NULL;
     if (by_entries(f, &call, nargsf, false, &discarded, &result))
         return result;
+    if (JN_UNLIKELY(jpy_stored_on) && !discarded && jpy_stored_take(f, &call) &&
+        by_entries(f, &call, nargsf, false, &discarded, &result))
+        return result;
     learn(f, &call, discarded);
     bool first = f->convert_first && !f->plain;
     if (first)
@@ -422,6 +431,7 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(f->skeleton);
     Py_VISIT(f->regions);
     Py_VISIT(f->callees);
+    Py_VISIT(f->shelf);
     for (size_t i = 0; i < f->entries.n; i++)
         Py_VISIT((PyObject *)f->entries.data[i]);
     Py_VISIT((PyObject *)f->timed);
@@ -448,6 +458,7 @@ static int function_clear(PyObject *self) {
     Py_CLEAR(f->skeleton_of);
     Py_CLEAR(f->regions);
     Py_CLEAR(f->callees);
+    Py_CLEAR(f->shelf);
     return 0;
 }
 
@@ -602,8 +613,8 @@ static PyObject *function_stats(PyObject *self, PyObject *unused) {
     uint64_t ops = f->ops.eager + f->ops.graph;
     double share = ops ? (double)f->ops.graph / (double)ops : 0;
     PyObject *stats = Py_BuildValue(
-        "{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsdsOsKsKsdsKsK}", "calls", f->calls, "graph",
-        f->graph, "imperative", f->imperative, "fallbacks", f->fallbacks, "conversions",
+        "{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsdsOsKsKsdsKsKsK}", "calls", f->calls,
+        "graph", f->graph, "imperative", f->imperative, "fallbacks", f->fallbacks, "conversions",
         f->conversions, "entries", (unsigned long long)f->entries.n, "invokes", f->run.invokes,
         "instructions", f->run.instructions, "tasks", f->run.tasks, "batches", f->run.batches,
         "kernels", f->run.kernels, "peak_bytes", f->run.peak_bytes, "lanes", f->run.lanes, "early",
@@ -611,7 +622,8 @@ static PyObject *function_stats(PyObject *self, PyObject *unused) {
         "verified", f->verified, "disproved", f->disproved, "nodes", f->run.invokes, "host_ns",
         f->run.host_ns, "tensor_ns", f->run.tensor_ns, "ns_per_node", per_node, "resting",
         f->rest ? Py_True : Py_False, "ops_graph", f->ops.graph, "ops_eager", f->ops.eager,
-        "op_share", share, "regions", (unsigned long long)regions, "region_hits", hits);
+        "op_share", share, "regions", (unsigned long long)regions, "region_hits", hits,
+        "cache_hits", f->cache_hits);
     if (stats && jpy_coexecution_stats(f, stats) < 0)
         Py_CLEAR(stats);
     return stats;

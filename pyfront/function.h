@@ -17,6 +17,8 @@
 
 typedef struct jpy_entry jpy_entry;
 
+enum { JPY_MAX_ENTRIES = 64 };
+
 typedef struct jpy_trial { /* policy.h */
     int state;
     bool tracked; /* its gradients are part of what it costs */
@@ -98,6 +100,8 @@ typedef struct jpy_function {
     uint64_t rest, rest_length; /* calls until slow entries are tried again */
     janus_run_stats run;        /* summed over runs */
     jn_op_counts ops;           /* tensor ops run under its calls, those of what it calls too */
+    PyObject *shelf;            /* its entries on disk (stored/stored.h), or NULL */
+    uint64_t cache_hits;        /* entries taken from there */
     jpy_word word;
     jpy_ladder ladder;
     jpy_coexecution together;

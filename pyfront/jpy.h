@@ -45,6 +45,7 @@ int jpy_init_module_base(PyObject *module);
 int jpy_init_threads(PyObject *module);
 int jpy_init_autocast(PyObject *module);
 int jpy_init_deferred(PyObject *module);
+int jpy_init_stored(PyObject *module);
 
 /*
  * Sets the Python exception that users of PyTorch expect for a failed status, from this thread's

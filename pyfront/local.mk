@@ -128,6 +128,14 @@ pyfront__C_la_SOURCES = \
 	pyfront/region/callee.c \
 	pyfront/region/region.c \
 	pyfront/region/region.h \
+	pyfront/stored/build.c \
+	pyfront/stored/building.h \
+	pyfront/stored/dump.c \
+	pyfront/stored/gradients.c \
+	pyfront/stored/link.c \
+	pyfront/stored/parts.c \
+	pyfront/stored/stored.h \
+	pyfront/stored/take.c \
 	pyfront/replay.c \
 	pyfront/replay.h \
 	pyfront/source.c \
