@@ -24,6 +24,7 @@ EXTRA_DIST += \
 	bench/peers/worker.py \
 	bench/plots.py \
 	bench/results \
+	bench/second_start.py \
 	bench/serve.py \
 	bench/tree_lstm \
 	bench/tree_lstm.py \
