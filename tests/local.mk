@@ -74,6 +74,7 @@ endif
 
 # The lint scripts that take no time; `make lint` runs all of them.
 TESTS += \
+	tests/lint/docs.sh \
 	tests/lint/generated.sh \
 	tests/lint/layers.sh \
 	tests/lint/lines.sh \
