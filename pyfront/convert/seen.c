@@ -5,17 +5,36 @@
  * The trees of two calls seldom have nodes of the same kinds.  A graph made for the kinds of one
  * call is discarded by the next; so one object of each kind is kept, as a sample for all later
  * conversions of the function.  A kind is a type with the strings, bools and enum members that its
- * attributes or items have, and the types of the others.
+ * attributes, items or values have, the lengths of lists and tuples up to some, and the types of
+ * the others.
  */
 #include "pyfront/convert/convert.h"
 
 #include <string.h>
 
-enum { MAX_KEPT = 64 };
+enum { MAX_KEPT = 64, MANY = 8 /* items: as good as more */ };
 
 static PyObject *kind_of_value(PyObject *v) {
     bool itself = PyUnicode_CheckExact(v) || PyBool_Check(v) || v == Py_None || jcv_is_enum(v);
+    if (PyList_CheckExact(v) || PyTuple_CheckExact(v)) /* code that takes it apart has to know */
+        return Py_BuildValue("(On)", Py_TYPE(v), Py_SIZE(v) < MANY ? Py_SIZE(v) : MANY);
     return itself ? Py_NewRef(v) : Py_NewRef((PyObject *)Py_TYPE(v));
+}
+
+/* Names and kinds of attributes, or of what a dict has under strings: a node, too. */
+static bool add_values(PyObject *list, PyObject *d) {
+    PyObject *name, *v;
+    Py_ssize_t pos = 0;
+    for (unsigned i = 0; i < MAX_KEPT && PyDict_Next(d, &pos, &name, &v); i++) {
+        if (!PyUnicode_CheckExact(name))
+            continue;
+        PyObject *k = kind_of_value(v);
+        bool good = k && PyList_Append(list, name) == 0 && PyList_Append(list, k) == 0;
+        Py_XDECREF(k);
+        if (!good)
+            return false;
+    }
+    return true;
 }
 
 /* New reference; NULL with an exception. */
@@ -24,25 +43,21 @@ static PyObject *kind_of(PyObject *o) {
     if (!list || PyList_Append(list, (PyObject *)Py_TYPE(o)) < 0)
         goto fail;
     if (PyList_CheckExact(o) || PyTuple_Check(o)) {
-        for (Py_ssize_t i = 0; i < Py_SIZE(o) && i < 8; i++) {
+        for (Py_ssize_t i = 0; i < Py_SIZE(o) && i < MANY; i++) {
             PyObject *k = kind_of_value(PySequence_Fast_GET_ITEM(o, i));
-            int bad = PyList_Append(list, k);
-            Py_DECREF(k);
+            int bad = k ? PyList_Append(list, k) : -1;
+            Py_XDECREF(k);
             if (bad)
                 goto fail;
         }
     } else if (jcv_generic_attrs(Py_TYPE(o)) && Py_TYPE(o)->tp_dictoffset) {
-        PyObject **at = _PyObject_GetDictPtr(o), *name, *v;
-        Py_ssize_t pos = 0;
+        PyObject **at = _PyObject_GetDictPtr(o);
         d = at ? Py_XNewRef(*at) : PyObject_GenericGetDict(o, NULL);
         PyErr_Clear();
-        while (d && PyDict_Next(d, &pos, &name, &v)) {
-            PyObject *k = kind_of_value(v);
-            int bad = PyList_Append(list, name) < 0 || PyList_Append(list, k) < 0;
-            Py_DECREF(k);
-            if (bad)
-                goto fail;
-        }
+        if (d && !add_values(list, d))
+            goto fail;
+    } else if (PyDict_CheckExact(o) && !add_values(list, o)) {
+        goto fail;
     }
     Py_XDECREF(d);
     d = PyList_AsTuple(list);

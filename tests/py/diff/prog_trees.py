@@ -308,3 +308,56 @@ def absent_children(function, log):
     net = Net()
     fit(function, log, net, [Node(i % 5, tree(2), tree(3)) for i in range(8)],
         janus.optim.Adam(net.parameters(), lr=0.01), squared)
+
+
+def call_trees(rng, n):
+    """Calls with one to four arguments, seldom of all lengths in one tree."""
+
+    class Name:
+        def __init__(self, name):
+            self.name = name
+
+    class Call:
+        def __init__(self, fn, *args):
+            self.fn, self.args = fn, args
+
+    def tree(depth):
+        if depth == 0 or rng.random() < 0.3:
+            return Name(rng.choice("ab"))
+        fn = rng.choice(["tanh", "sum", "first"])
+        return Call(fn, *[tree(depth - 1) for _ in range(1 if fn == "tanh" else rng.randint(1, 4))])
+
+    return Name, [tree(2) for _ in range(n)]
+
+
+def call_step(function, log):
+    w = {k: janus.tensor([0.3, -0.2, 0.1]).requires_grad_() for k in "ab"}
+    Name, trees = call_trees(random.Random(9), 10)
+    optimizer = janus.optim.SGD(list(w.values()), lr=0.05, momentum=0.5)
+
+    def value(node):
+        if isinstance(node, Name):
+            return w[node.name]
+        args = [value(a) for a in node.args]
+        if node.fn == "tanh":
+            return janus.tanh(args[0])
+        if node.fn == "first":
+            return args[0] * 2 - args[-1]
+        return janus.stack(args).mean(0)
+
+    @function
+    def step(root):
+        optimizer.zero_grad()
+        loss = (value(root) ** 2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    for _ in range(4):
+        log([step(x) for x in trees], list(w.values()))
+    return step
+
+
+@case(graph=MUST)
+def arguments_of_calls(function, log):
+    call_step(function, log)
