@@ -4,10 +4,11 @@
  *
  * What is recorded runs when the outermost such call ends.  Recording an op costs about what
  * running a small one costs, so it pays where many run in groups.  Of a function with enough ops a
- * call, one call is tried: as soon as a flush finds too few groups nothing more is recorded in it.
- * Else co-executed and imperative calls come in turn, in processor time for each op that the
- * program calls, and the fastest of each decide; a rung that does not pay is not tried again for
- * many calls, ever more of them.  Calls inside a co-executed one record with it and are not timed.
+ * call that has run for a while, one call is tried: as soon as a flush finds too few groups nothing
+ * more is recorded in it. Else co-executed and imperative calls come in turn, in processor time for
+ * each op that the program calls, and the fastest of each decide; a rung that does not pay is not
+ * tried again for many calls, ever more of them.  Calls inside a co-executed one record with it and
+ * are not timed.
  */
 #include "config.h"
 
@@ -24,9 +25,11 @@
  */
 
 enum {
-    PLAIN_FIRST = 4, /* imperative calls, which make what all calls need */
-    FEW_OPS = 16,    /* below so many a call, groups are small */
-    LOOK_AFTER = 64, /* recorded ops: then a flush tells how many run in groups */
+    PLAIN_FIRST = 4,            /* imperative calls, which make what all calls need */
+    FEW_OPS = 16,               /* below so many a call, groups are small */
+    FIRST_TRIAL_NS = 100000000, /* of imperative calls, of which a trial costs a small share: its
+                                   first call makes kinds of calls and their groups */
+    LOOK_AFTER = 64,            /* recorded ops: then a flush tells how many run in groups */
     FIRST_REST = 256,
     MORE_REST = 8
 };
@@ -87,7 +90,7 @@ static void rest(jpy_function *f, const char *why) {
         jpy_note(f, "not co-executed: %s", why);
     c->rest_length = c->rest_length ? c->rest_length * MORE_REST : FIRST_REST;
     c->rest = c->rest_length;
-    c->turn = WARM;
+    c->turn = WARM - 1; /* first whether calls have more ops by then */
     c->plain_ns = c->ns = 0;
 }
 
@@ -195,7 +198,8 @@ PyObject *jpy_below_graphs(jpy_function *f, jpy_run_plain run, PyObject *const *
         return run(f, args, nargsf, kwnames);
     }
     bool trial = measures(f) && c->turn < PAYS;
-    if (trial && (c->rest || c->busy)) {
+    bool early = !f->rest && f->plain_ns < FIRST_TRIAL_NS;
+    if (trial && (early || c->rest || c->busy)) {
         c->rest -= c->rest > 0;
         return imperatively(f, run, args, nargsf, kwnames);
     }

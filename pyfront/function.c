@@ -311,7 +311,8 @@ int jpy_function_leave(jpy_function *f, PyObject *outcome, bool known) {
 }
 
 /* Whether an entry would take the call as it is now, after it was run.  The call has changed what
- * it was given, and a graph made of that would be one that there is: the next one is made before. */
+ * it was given, and a graph made of that would be one that there is: the next one is made before.
+ */
 static bool taken_by_now(jpy_function *f, const jpy_call *call) {
     if (f->next_try || f->differentiated)
         return false;
@@ -537,7 +538,7 @@ PyObject *jpy_function_new(PyObject *callable, bool exact, bool checkpoint, bool
     f->checkpoint = checkpoint;
     f->measure = measure;
     verify_of(NULL, &f->verify);
-    f->ladder = JPY_RUNG_GRAPH | JPY_RUNG_IMPERATIVE;
+    f->ladder = JPY_LADDER_DEFAULT;
     Py_INCREF(callable);
     f->callable = callable;
     f->hints = PyDict_New();
@@ -724,13 +725,10 @@ static PyObject *py_function_like(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OO:_function_like", &callable, &of))
         return NULL;
     jpy_verify verify;
-    jpy_ladder ladder;
     verify_of(NULL, &verify);
-    if (jpy_ladder_of(NULL, &ladder) < 0)
-        return NULL;
     PyObject *f = function_of(callable, (function_options){.measure = !env || strcmp(env, "0") != 0,
                                                            .verify = verify,
-                                                           .ladder = ladder,
+                                                           .ladder = JPY_LADDER_DEFAULT,
                                                            .regions = by_default()});
     if (f && jpy_function_dress((jpy_function *)f, of) < 0)
         Py_CLEAR(f);

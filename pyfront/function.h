@@ -30,7 +30,12 @@ typedef struct jpy_trial { /* policy.h */
 
 /* The ways a call may run (ladder.h), by bits. */
 typedef uint8_t jpy_ladder;
-enum { JPY_RUNG_GRAPH = 1, JPY_RUNG_COEXECUTION = 2, JPY_RUNG_IMPERATIVE = 4 };
+enum {
+    JPY_RUNG_GRAPH = 1,
+    JPY_RUNG_COEXECUTION = 2,
+    JPY_RUNG_IMPERATIVE = 4,
+    JPY_LADDER_DEFAULT = JPY_RUNG_GRAPH | JPY_RUNG_IMPERATIVE
+};
 
 /* Of the leaves that backward() may reach: all are assumed to get a gradient; some do, as the run
  * finds; all again, since the function is not converted without. */

@@ -16,7 +16,7 @@ static const struct {
 } rungs[] = {{"graph", JPY_RUNG_GRAPH},
              {"coexecution", JPY_RUNG_COEXECUTION},
              {"imperative", JPY_RUNG_IMPERATIVE}};
-enum { N_RUNGS = sizeof rungs / sizeof *rungs, DEFAULT = JPY_RUNG_GRAPH | JPY_RUNG_IMPERATIVE };
+enum { N_RUNGS = sizeof rungs / sizeof *rungs };
 
 #define NAMES "\"graph\", \"coexecution\" and \"imperative\""
 
@@ -43,7 +43,7 @@ static int add(const char *who, const char *name, size_t n, jpy_ladder *ladder) 
 
 static int by_environment(jpy_ladder *out) {
     const char *env = getenv("JANUS_LADDER");
-    *out = env && *env ? 0 : DEFAULT;
+    *out = env && *env ? 0 : JPY_LADDER_DEFAULT;
     while (env && *env) {
         size_t n = strcspn(env, ",");
         if (add("JANUS_LADDER", env, n, out) < 0)

@@ -150,13 +150,20 @@ def trees(n, groups):
     return epoch, rows, janus.arange(float(n * n)).reshape(n, n) * 1e-4
 
 
+def tried(f, call):
+    """Calls until one was a trial, and some more; whether all did right."""
+    right, most = True, 20000
+    while right and most and not f.stats()["coexecution"]:
+        right, most = call(), most - 1
+    return right and most and all(call() for _ in range(30))
+
+
 @pytest.mark.parametrize("ladder", [("coexecution", "imperative"), ("graph", "coexecution", "imperative")])
 def test_few_groups_are_seen_at_once(ladder, capsys):
     epoch, rows, w = trees(4, False)
     f = janus.function(epoch, ladder=ladder, measure=True)
     want = epoch(rows, w)
-    for _ in range(30):
-        assert f(rows, w) == want
+    assert tried(f, lambda: f(rows, w) == want)
     stats = f.stats()
     assert stats["coexecution"] == 1 and stats["recorded"] <= 2 * 6 * len(rows) + 2
     assert "few ops can run in groups" in janus.explain(f)
@@ -167,7 +174,11 @@ def test_calls_with_few_ops_are_not_tried(capsys):
     for _ in range(20):
         f(janus.arange(3.0), 2)
     assert counts(f, "coexecution", "imperative") == (0, 20)
-    assert "a call has few ops" in janus.explain(f)
+    assert "not co-executed" not in janus.explain(f)  # a run as short as this one is not looked at
+    for _ in range(3):
+        for _ in range(20000):
+            f(janus.arange(3.0), 2)
+    assert counts(f, "coexecution") == (0,) and "a call has few ops" in janus.explain(f)
 
 
 def test_groups_are_timed():
@@ -175,8 +186,7 @@ def test_groups_are_timed():
     epoch, rows, w = trees(128, True)
     f = janus.function(epoch, ladder=("coexecution", "imperative"), measure=True)
     want = epoch(rows, w)
-    for _ in range(30):
-        assert abs(f(rows, w) - want) <= 1e-4 * abs(want) + 1e-5
+    assert tried(f, lambda: abs(f(rows, w) - want) <= 1e-4 * abs(want) + 1e-5)
     assert f.stats()["coexecution"] >= 2 and f.stats()["imperative"] >= 4
     assert f.stats()["grouped"] > 0
 
