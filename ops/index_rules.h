@@ -5,7 +5,7 @@
 #ifndef JN_OPS_INDEX_RULES_H
 #define JN_OPS_INDEX_RULES_H
 
-#include "graph/op.h"
+#include "graph/ir/ir.h"
 
 /* Marks the indexed dims of a tensor of `rank` dims and says where the dims of the indices go in
  * the result: in place of the indexed ones when these are adjacent, else in front.  False: an axis

@@ -10,7 +10,7 @@
 #ifndef JN_OPS_KERNEL_H
 #define JN_OPS_KERNEL_H
 
-#include "graph/op.h"
+#include "graph/ir/ir.h"
 
 /* A tensor operand in memory.  Scalars (SCALAR, SHAPE operands) are 0-d views of i64, f64, bool. */
 typedef struct jn_view {

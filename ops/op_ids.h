@@ -6,7 +6,7 @@
 #ifndef JN_OPS_OP_IDS_H
 #define JN_OPS_OP_IDS_H
 
-#include "graph/op.h"
+#include "graph/ir/ir.h"
 
 typedef enum jn_op_id {
 #define OP_NAMED(id, name, ...) JN_OP_ID_##id,

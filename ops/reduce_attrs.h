@@ -6,7 +6,7 @@
 #ifndef JN_OPS_REDUCE_ATTRS_H
 #define JN_OPS_REDUCE_ATTRS_H
 
-#include "graph/op.h"
+#include "graph/ir/ir.h"
 
 typedef struct jn_reduce_attrs {
     janus_ints dims; /* empty: all */

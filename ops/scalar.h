@@ -9,7 +9,7 @@
 #ifndef JN_OPS_SCALAR_H
 #define JN_OPS_SCALAR_H
 
-#include "graph/op.h"
+#include "graph/ir/ir.h"
 
 /* Evaluates an `s.` row (role SCALAR or s.const excluded) on n operands of the given janus_kinds.
  * The result's kind is that of the row's inference, see jn_scalar_kind. */

@@ -5,7 +5,7 @@
 #ifndef JN_OPS_SHAPE_RULES_H
 #define JN_OPS_SHAPE_RULES_H
 
-#include "graph/op.h"
+#include "graph/ir/ir.h"
 
 enum { JN_SHAPE_OPERAND = -2 }; /* entry of a shape attribute: the next `sizes` operand */
 

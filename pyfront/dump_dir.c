@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #include "graph/base/log.h"
-#include "graph/graph.h"
+#include "graph/ir/ir.h"
+#include "graph/text/text.h"
 
 /* The folder and those above it. */
 static bool make_folder(const char *path) {

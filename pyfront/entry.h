@@ -6,7 +6,7 @@
 #define JPY_ENTRY_H
 
 #include "exec/run/run.h"
-#include "graph/graph.h"
+#include "graph/ir/ir.h"
 #include "pyfront/guard.h"
 #include "pyfront/history.h"
 

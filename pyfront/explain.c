@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-#include "graph/graph.h"
+#include "graph/draw/draw.h"
+#include "graph/ir/ir.h"
+#include "graph/text/text.h"
 #include "pyfront/function.h"
 
 PyObject *jpy_module_text(const janus_module *m, const char *suffix) {

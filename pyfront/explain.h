@@ -3,7 +3,7 @@
 #ifndef JPY_EXPLAIN_H
 #define JPY_EXPLAIN_H
 
-#include "graph/graph.h"
+#include "graph/ir/ir.h"
 #include "pyfront/function.h"
 
 struct jpy_left_out;

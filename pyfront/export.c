@@ -13,7 +13,8 @@
 #include <string.h>
 
 #include "exec/store/store.h"
-#include "graph/graph_internal.h"
+#include "graph/ir/ir.h"
+#include "graph/text/text.h"
 #include "ops/op_ids.h"
 #include "pyfront/entry.h"
 #include "pyfront/host_py.h"

@@ -13,7 +13,7 @@
 #include <Python.h>
 
 #include "exec/store/store.h"
-#include "graph/op.h"
+#include "graph/ir/ir.h"
 
 typedef struct jpy_state {
     PyObject *module; /* janus._C, borrowed */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "exec/store/store.h"
-#include "graph/graph_internal.h"
+#include "graph/ir/ir.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "ops/rng.h"

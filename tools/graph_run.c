@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/data_text.h"
-#include "graph/graph_internal.h"
+#include "graph/ir/ir.h"
 
 static janus_status read_arg(const jn_param *p, const char *text, jn_arena *arena, janus_arg *out) {
     size_t n = strlen(text);

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "graph/graph.h"
+#include "graph/ir/ir.h"
 
 typedef struct graph_run_options {
     const char *device; /* NULL: cpu */

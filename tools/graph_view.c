@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/graph_internal.h"
+#include "graph/ir/ir.h"
 
 enum { MOST_FILES = 32, MOST_BYTES = 1 << 20 };
 

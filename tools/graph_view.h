@@ -3,7 +3,7 @@
 #ifndef GRAPH_VIEW_H
 #define GRAPH_VIEW_H
 
-#include "graph/graph.h"
+#include "graph/ir/ir.h"
 
 /* A JSON object for jn_print_html(): the title, and the source files that nodes name and that can
  * be read, by name as lists of lines. */

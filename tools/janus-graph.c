@@ -15,9 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "graph/graph.h"
-#include "graph/graph_internal.h"
-#include "graph/pass.h"
+#include "graph/draw/draw.h"
+#include "graph/ir/ir.h"
+#include "graph/passes/passes.h"
+#include "graph/text/text.h"
 #include "tools/graph_run.h"
 #include "tools/graph_view.h"
 #include "tools/line_diff.h"

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "graph/op.h"
+#include "graph/ir/ir.h"
 #include "ops/kernel.h"
 
 #include <ctype.h>

@@ -9,8 +9,8 @@
 
 #include "exec/defer/defer_internal.h"
 #include "exec/defer/defer_rule.h"
-#include "graph/attr.h"
 #include "graph/base/status.h"
+#include "graph/ir/ir.h"
 
 enum { MOST_CALLS = 1 << 16, ARENA_CHUNK = 64 << 10 };
 static const size_t most_bytes = (size_t)64 << 20;

@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-#include "graph/attr.h"
 #include "graph/base/status.h"
+#include "graph/ir/ir.h"
 #include "ops/op_ids.h"
 
 /* A value that the rule has seen. */

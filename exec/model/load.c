@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "exec/model/model.h"
+#include "graph/text/text.h"
 
 #include <string.h>
 

@@ -16,7 +16,7 @@
 
 #include "exec/store/store.h"
 #include "graph/base/vec.h"
-#include "graph/graph.h"
+#include "graph/ir/ir.h"
 
 /* ---- file.c ------------------------------------------------------------------------------------
  */

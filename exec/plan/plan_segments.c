@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#include "graph/attr.h"
 #include "graph/base/hash.h"
 #include "graph/base/status.h"
+#include "graph/ir/ir.h"
 #include "ops/op_ids.h"
 
 /* A tensor value of this body leaves its segment. */

@@ -3,7 +3,7 @@
 #ifndef JN_EXEC_STATE_EFFECTS_H
 #define JN_EXEC_STATE_EFFECTS_H
 
-#include "graph/graph.h"
+#include "graph/ir/ir.h"
 
 typedef struct jn_effects {
     uint64_t reads, writes, adds; /* additions are put in order by who reads */

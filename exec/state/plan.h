@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "exec/state/segment.h"
-#include "graph/graph.h"
+#include "graph/ir/ir.h"
 
 static inline bool jn_op_named(const jn_op *op, const char *name) {
     return strcmp(op->name, name) == 0;

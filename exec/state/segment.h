@@ -15,7 +15,7 @@
 #ifndef JN_EXEC_SEGMENT_H
 #define JN_EXEC_SEGMENT_H
 
-#include "graph/graph.h"
+#include "graph/ir/ir.h"
 #include "ops/kernel.h"
 
 enum { JN_MAX_RANGES = 16 }; /* of rows, and lanes: what runs on threads of their own */

@@ -4,7 +4,7 @@
 #define JN_EXEC_VALUES_H
 
 #include "exec/store/store.h"
-#include "graph/graph.h"
+#include "graph/ir/ir.h"
 
 typedef struct jn_run jn_run;
 /* What a saved call keeps for its gradient; reference-counted, thread-safe to release. */

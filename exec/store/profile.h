@@ -15,7 +15,7 @@
 
 #include <stdatomic.h>
 
-#include "graph/graph.h"
+#include "graph/ir/ir.h"
 #include "ops/kernel.h"
 
 typedef enum jn_prof_kind {

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "graph/type.h"
+#include "graph/ir/ir.h"
 
 enum {
     BLOCK = 512,    /* elements buffered per operand */

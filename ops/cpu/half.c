@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "graph/base/alloc.h"
-#include "graph/type.h"
+#include "graph/ir/ir.h"
 #include "ops/attrs.h"
 #include "ops/cpu/ew.h"
 #include "ops/cpu/isa.h"

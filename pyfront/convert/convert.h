@@ -17,7 +17,7 @@
 
 #include <setjmp.h>
 
-#include "graph/graph.h"
+#include "graph/ir/ir.h"
 #include "pyfront/autocast.h"
 #include "pyfront/convert/values.h"
 

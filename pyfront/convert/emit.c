@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "graph/autodiff.h"
+#include "graph/autodiff/autodiff.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/hints.h"

@@ -12,7 +12,7 @@
 
 #include "pyfront/convert/list.h"
 
-#include "graph/pass.h"
+#include "graph/passes/passes.h"
 #include "ops/op_ids.h"
 #include "pyfront/py_module_base.h"
 #include "pyfront/verify/verify.h"

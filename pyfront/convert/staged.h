@@ -9,7 +9,7 @@
 #define JPY_CONVERT_STAGED_H
 
 #include "graph/base/vec.h"
-#include "graph/graph.h"
+#include "graph/ir/ir.h"
 #include "pyfront/jpy.h"
 
 typedef struct jcv_ctx jcv_ctx;

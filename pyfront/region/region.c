@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "graph/graph.h"
+#include "graph/ir/ir.h"
 #include "pyfront/convert/tree.h"
 #include "pyfront/entry.h"
 #include "pyfront/function_object.h"

@@ -8,7 +8,8 @@
  */
 #include <string.h>
 
-#include "graph/graph_internal.h"
+#include "graph/ir/ir.h"
+#include "graph/text/text.h"
 #include "ops/op_ids.h"
 #include "pyfront/explain.h"
 #include "pyfront/print.h"

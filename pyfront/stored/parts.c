@@ -2,7 +2,7 @@
 /* Lists, numbers and boxes of what was dumped. */
 #include <string.h>
 
-#include "graph/graph_internal.h"
+#include "graph/ir/ir.h"
 #include "pyfront/stored/building.h"
 
 int jpy_not_stored(const char *what) {

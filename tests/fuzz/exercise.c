@@ -9,8 +9,9 @@
 #include <time.h>
 
 #include "exec/store/store.h"
-#include "graph/graph_internal.h"
-#include "graph/pass.h"
+#include "graph/ir/ir.h"
+#include "graph/passes/passes.h"
+#include "graph/text/text.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "ops/ref/ref.h"

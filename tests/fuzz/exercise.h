@@ -8,7 +8,7 @@
 #ifndef JN_TESTS_FUZZ_EXERCISE_H
 #define JN_TESTS_FUZZ_EXERCISE_H
 
-#include "graph/graph.h"
+#include "graph/ir/ir.h"
 
 /* Random numbers, from a seed other than 0. */
 typedef struct fuzz_rng {

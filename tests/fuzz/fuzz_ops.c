@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "exec/eager/eager.h"
+#include "graph/text/text.h"
 #include "ops/attrs.h"
 #include "tests/conformance/samples.h"
 #include "tests/fuzz/exercise.h"

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/graph.h"
-#include "graph/pass.h"
+#include "graph/draw/draw.h"
+#include "graph/ir/ir.h"
+#include "graph/passes/passes.h"
+#include "graph/text/text.h"
 #include "tests/fuzz/exercise.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,44 +1,91 @@
 #!/bin/sh
-# The rooms of exec/: who may use whom is the table in docs/ARCHITECTURE.md, over includes and over symbols.
+# The rooms of graph/ and exec/: who may use whom are the tables in docs/ARCHITECTURE.md, over includes and over symbols.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/common.sh"
 
-# The table's rows, from the bottom to the top: | `room` | `lower` `rooms` or nothing | what it is |.
-rooms=$(sed -n '/^<!-- rooms of exec -->$/,/^<!-- end of rooms -->$/p' docs/ARCHITECTURE.md | grep '^| `' |
-  awk -F'|' '{ gsub(/`/, ""); gsub(/ +/, " "); print $2 ":" $3 }' | sed 's/^ *//; s/ *: */:/; s/ *$//')
-[ -n "$rooms" ] || problem "docs/ARCHITECTURE.md: the table of the rooms of exec/ is not found"
+# house NAME: holds the folder against its table.
+house() {
+  house=$1
+  # The table's rows, from the bottom to the top: | `room` | `lower` `rooms` or nothing | what it is |.
+  rooms=$(sed -n "/^<!-- rooms of $house -->\$/,/^<!-- end of rooms -->\$/p" docs/ARCHITECTURE.md | grep '^| `' |
+    awk -F'|' '{ gsub(/`/, ""); gsub(/ +/, " "); print $2 ":" $3 }' | sed 's/^ *//; s/ *: */:/; s/ *$//')
+  [ -n "$rooms" ] || problem "docs/ARCHITECTURE.md: the table of the rooms of $house/ is not found"
 
-names=
-for room in $(echo "$rooms" | cut -d: -f1); do
-  for lower in $(echo "$rooms" | grep "^$room:" | cut -d: -f2); do
-    case " $names " in
-    *" $lower "*) ;;
-    *) problem "docs/ARCHITECTURE.md: $room may use $lower, which does not stand above it in the table" ;;
-    esac
+  names=
+  for room in $(echo "$rooms" | cut -d: -f1); do
+    for lower in $(echo "$rooms" | grep "^$room:" | cut -d: -f2); do
+      case " $names " in
+      *" $lower "*) ;;
+      *) problem "docs/ARCHITECTURE.md: $room may use $lower, which does not stand above it in the table" ;;
+      esac
+    done
+    names="$names $room"
   done
-  names="$names $room"
-  [ -f "exec/$room/$room.h" ] || problem "exec/$room has no header $room.h for other rooms"
-done
-for folder in exec/*/; do
-  folder=$(basename "$folder")
-  case " $names " in
-  *" $folder "*) ;;
-  *) problem "exec/$folder is no room of the table in docs/ARCHITECTURE.md" ;;
-  esac
-done
-bad=$(find exec -maxdepth 1 -name '*.[ch]')
-[ -z "$bad" ] || problem "a file of exec/ belongs into a room:
+  for folder in "$house"/*/; do
+    folder=$(basename "$folder")
+    case " $names " in
+    *" $folder "*) ;;
+    *) problem "$house/$folder is no room of the table in docs/ARCHITECTURE.md" ;;
+    esac
+    [ "$(find "$house/$folder" -maxdepth 1 -name '*.[ch]' | wc -l)" -le 25 ] || problem "$house/$folder has more than 25 files"
+  done
+  bad=$(find "$house" -maxdepth 1 -name '*.[ch]')
+  [ -z "$bad" ] || problem "a file of $house/ belongs into a room:
 $bad"
 
-# Includes: of its own room any header, of an allowed room its one header.
-for room in $names; do
-  allowed=$(echo "$rooms" | grep "^$room:" | cut -d: -f2)
-  pattern="exec/$room/"
-  for lower in $allowed; do pattern="$pattern|exec/$lower/$lower\\.h\""; done
-  bad=$(find "exec/$room" -name '*.[ch]' -exec grep -nE '^ *# *include +"exec/' {} + | grep -vE "\"($pattern)")
-  [ -z "$bad" ] || problem "exec/$room may include of other rooms only the headers of:$allowed
+  # Includes: of its own room any header, of an allowed room its one header.
+  for room in $names; do
+    allowed=$(echo "$rooms" | grep "^$room:" | cut -d: -f2)
+    pattern="$house/$room/"
+    for lower in $allowed; do pattern="$pattern|$(front "$lower")"; done
+    bad=$(find "$house/$room" -name '*.[ch]' -exec grep -nE "^ *# *include +\"$house/" {} + | grep -vE "\"($pattern)")
+    [ -z "$bad" ] || problem "$house/$room may include of other rooms only the headers of:$allowed
 $bad"
-done
+  done
+
+  # Symbols: `defined room name` and `used room name object` of all objects, then each use looked up.
+  command -v nm >/dev/null && [ -d "$build/$house" ] || return
+  for room in $names; do
+    find "$build/$house/$room" -name '*.o' -path '*/.libs/*' | while read -r object; do
+      source=$(echo "$object" | sed "s#^$build/##; s#/.libs/#/#; s#\\.o\$#.c#; s#/lib[a-z_]*_la-#/#")
+      [ -f "$source" ] || continue # of a file that has gone
+      nm "$object" | awk -v room="$room" -v source="$source" '
+        $(NF - 1) ~ /^[TDBRC]$/ { print "defined", room, $NF }
+        $(NF - 1) == "U" { print "used", room, $NF, source }'
+    done
+  done >"$build/rooms.symbols"
+  bad=$(echo "$rooms" | awk -v symbols="$build/rooms.symbols" -v house="$house" -F: '
+    { n = split($2, lower, " "); for (i = 1; i <= n; i++) may[$1, lower[i]] = 1; may[$1, $1] = 1 }
+    END {
+      while ((getline line < symbols) > 0) { split(line, f, " "); if (f[1] == "defined") home[f[3]] = f[2] }
+      close(symbols)
+      while ((getline line < symbols) > 0) {
+        split(line, f, " ")
+        if (f[1] == "used" && f[3] in home && !((f[2], home[f[3]]) in may))
+          print f[4] " uses " f[3] " of " house "/" home[f[3]]
+      }
+    }')
+  rm -f "$build/rooms.symbols"
+  [ -z "$bad" ] || problem "these uses of functions are not in the table of rooms:
+$bad"
+}
+
+# front ROOM: what others may include of it.  graph/base is the ground: a header for each of its things.
+front() {
+  case $house/$1 in
+  graph/base) echo 'graph/base/[a-z]*\.h"' ;;
+  *) echo "$house/$1/$1\\.h\"" ;;
+  esac
+}
+
+house graph
+house exec
+
+# The layers above include of graph/ only the rooms' own headers.
+bad=$(find ops exec -name '*.[ch]' -exec grep -nE '^ *# *include +"graph/' {} + |
+  grep -vE '"graph/(base/[a-z]*|ir/ir|text/text|passes/passes|autodiff/autodiff|draw/draw)\.h"')
+[ -z "$bad" ] || problem "of graph/ other layers may include the headers of its rooms only:
+$bad"
 
 # What pyfront/ may include of the rooms, and of graph/ and ops/: the list in docs/ARCHITECTURE.md.
 open=$(sed -n '/^<!-- open to pyfront -->$/,/^<!-- end of open -->$/p' docs/ARCHITECTURE.md |
@@ -52,29 +99,4 @@ for header in $open; do
   [ -f "$header" ] || problem "docs/ARCHITECTURE.md: $header is open to pyfront/ and does not exist"
 done
 
-# Symbols: `defined room name` and `used room name object` of all objects, then each use looked up.
-command -v nm >/dev/null && [ -d "$build/exec" ] || exit $lint_failed
-for room in $names; do
-  find "$build/exec/$room" -name '*.o' -path '*/.libs/*' | while read -r object; do
-    source=$(echo "$object" | sed "s#^$build/##; s#/.libs/#/#; s#\\.o\$#.c#; s#/lib[a-z_]*_la-#/#")
-    [ -f "$source" ] || continue # of a file that has gone
-    nm "$object" | awk -v room="$room" -v source="$source" '
-      $(NF - 1) ~ /^[TDBRC]$/ { print "defined", room, $NF }
-      $(NF - 1) == "U" { print "used", room, $NF, source }'
-  done
-done >"$build/rooms.symbols"
-bad=$(echo "$rooms" | awk -v symbols="$build/rooms.symbols" -F: '
-  { n = split($2, lower, " "); for (i = 1; i <= n; i++) may[$1, lower[i]] = 1; may[$1, $1] = 1 }
-  END {
-    while ((getline line < symbols) > 0) { split(line, f, " "); if (f[1] == "defined") home[f[3]] = f[2] }
-    close(symbols)
-    while ((getline line < symbols) > 0) {
-      split(line, f, " ")
-      if (f[1] == "used" && f[3] in home && !((f[2], home[f[3]]) in may))
-        print f[4] " uses " f[3] " of exec/" home[f[3]]
-    }
-  }')
-rm -f "$build/rooms.symbols"
-[ -z "$bad" ] || problem "these uses of functions are not in the table of rooms:
-$bad"
 exit $lint_failed

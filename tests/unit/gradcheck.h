@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/autodiff.h"
+#include "graph/autodiff/autodiff.h"
 #include "graph/base/status.h"
 
 enum { GRADCHECK_MAX = 12, GRADCHECK_ELEMENTS = 64 };

@@ -16,7 +16,8 @@
 #include <string.h>
 
 #include "graph/base/alloc.h"
-#include "graph/pass.h"
+#include "graph/passes/passes.h"
+#include "graph/text/text.h"
 #include "tests/unit/check.h"
 
 static const char *root(void) {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "graph/graph_internal.h"
+#include "graph/ir/ir.h"
 #include "tests/unit/check.h"
 
 #define OK(expr) CU_ASSERT_EQUAL_FATAL((expr), JANUS_OK)

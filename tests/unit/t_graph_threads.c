@@ -7,8 +7,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "graph/graph_internal.h"
-#include "graph/pass.h"
+#include "graph/ir/ir.h"
+#include "graph/passes/passes.h"
+#include "graph/text/text.h"
 #include "tests/unit/check.h"
 
 static const char program[] = "module {\n"

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "graph/base/alloc.h"
-#include "graph/graph_internal.h"
-#include "graph/pass.h"
+#include "graph/draw/draw.h"
+#include "graph/ir/ir.h"
+#include "graph/passes/passes.h"
+#include "graph/text/text.h"
 #include "tests/unit/check.h"
 
 static const char program[] = "module {\n"

@@ -39,7 +39,7 @@ EXTRA_DIST += build-aux/nvcc-lt tests/cuda/emulate.cc tests/cuda/emulate_dnn.cc 
 # What every kernel is compiled from: op numbers and attributes come from the op table.
 JN_CU_DEPS = $(srcdir)/ops/cuda/*.cuh $(srcdir)/ops/cuda/*.h $(srcdir)/ops/def/*.def \
 	$(srcdir)/ops/ops.def $(srcdir)/ops/kernel.h $(srcdir)/ops/attrs.h $(srcdir)/ops/rng.h \
-	$(srcdir)/graph/op.h $(srcdir)/include/janus.h
+	$(srcdir)/graph/ir/op.h $(srcdir)/include/janus.h
 
 SUFFIXES = .cu
 JN_NVCCFLAGS = -std=c++17 -O3 $(NVCC_GENCODE) -fno-threadsafe-statics -fno-exceptions -fno-rtti \
