@@ -111,7 +111,8 @@ janus_status jn_sweep_call(jn_sweep *s, const jn_node *n) {
         s->g = s->arm.sub;
         return jn_call_gradient(s, n);
     }
-    if (jn_arm_touches(s, n))
+    /* what is stored gets its gradient from all that reads it, which the arm may be about */
+    if (jn_arm_touches(s, n) || jn_wire_stores(s->d, n))
         JN_TRY(jn_arm_close(s));
     JN_TRY(find_conditions(s, n, always, &c));
     if (c.n == 0 || (shape.loop && c.certain))
