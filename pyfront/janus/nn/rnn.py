@@ -199,9 +199,8 @@ class LSTM(_Layers):
         for t in reversed(range(len(steps))) if reverse else range(len(steps)):
             h, c = _lstm_step(F.linear(steps[t], weight_ih, bias_ih) + F.linear(h, weight_hh, bias_hh), c)
             outputs.append(h)
-        if reverse:
-            outputs.reverse()
-        return _C.stack(outputs, time), h, c
+        output = _C.stack(outputs, time)
+        return output.flip(time) if reverse else output, h, c
 
 
 class _OneState(_Layers):
@@ -238,9 +237,8 @@ class _OneState(_Layers):
         for t in reversed(range(len(steps))) if reverse else range(len(steps)):
             h = self._step(F.linear(steps[t], weight_ih, bias_ih), F.linear(h, weight_hh, bias_hh), h)
             outputs.append(h)
-        if reverse:
-            outputs.reverse()
-        return _C.stack(outputs, time), h
+        output = _C.stack(outputs, time)
+        return output.flip(time) if reverse else output, h
 
 
 class GRU(_OneState):
