@@ -164,6 +164,17 @@ static void check_history(jcv *c, const asked *q) {
         if (jcv_history_used(c, jcv_tensor_val(c, q->y[i]->py)))
             jcv_refuse(c, "autograd.grad a second time through the same history");
     }
+    jcv_val **y = jcv_alloc(c, (q->n_y + q->n + 1) * sizeof *y), **x = y + q->n_y;
+    bool outside = false; /* such a history may lead to what was there before the call */
+    for (unsigned i = 0; i < q->n_y; i++)
+        y[i] = jcv_tensor_val(c, q->y[i]->py);
+    for (unsigned i = 0; i < q->n; i++) {
+        jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)q->x[i]->py)->t);
+        x[i] = jcv_tensor_val(c, q->x[i]->py);
+        outside = outside || r->root->src;
+    }
+    if (outside && jcv_reaches_history(c, y, q->n_y, q->n == 1 ? x[0] : NULL))
+        jcv_refuse(c, "autograd.grad into the history of an argument");
     for (unsigned i = 0; i < q->n; i++) {
         const jpy_src *s = jcv_rec_of(c, ((jpy_tensor *)q->x[i]->py)->t)->src;
         if (!jpy_tensor_tracked((jpy_tensor *)q->x[i]->py))

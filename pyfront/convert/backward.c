@@ -168,6 +168,16 @@ static void use_up(jcv *c, uint32_t mark) {
     jcv_release_functions(c, mark);
 }
 
+bool jcv_reaches_history(jcv *c, jcv_val *const *y, unsigned n_y, const jcv_val *but) {
+    uint32_t mark = mark_reach(c, y, n_y);
+    for (const jcv_rec *r = c->recs; r; r = r->next) {
+        bool history = r->src && r->src->tensor.requires_grad && !r->src->tensor.leaf;
+        if (history && r->first != but && r->first->reach == mark)
+            return true;
+    }
+    return false;
+}
+
 bool jcv_history_by_tape(jcv *c, jcv_val *y) {
     return c->own_gradients && jcv_tape_alone(c, mark_reach(c, &y, 1));
 }

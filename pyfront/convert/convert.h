@@ -292,6 +292,8 @@ jcv_av **jcv_tape_grad(jcv *c, jcv_av *const *y, jcv_av *const *seeds, unsigned 
                        jcv_av *const *x, unsigned n, bool retain, bool create, bool must);
 /* Whether the tape knows all of the history of y; `x`: where it ends. */
 bool jcv_tape_knows(jcv *c, jcv_av *const *y, unsigned n_y, jcv_av *const *x, unsigned n);
+/* Whether gradients of `y` flow to an argument that has a history, other than that of `but`. */
+bool jcv_reaches_history(jcv *c, jcv_val *const *y, unsigned n_y, const jcv_val *but);
 /* Whether gradients of `y` flow to `x`. */
 bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x);
 /* Whether some of the history of `y` was used up; the history of y is used up from now on. */
