@@ -16,6 +16,7 @@ libjanus_all_la_SOURCES += \
 	exec/eager/copy.c \
 	exec/eager/eager.c \
 	exec/eager/eager_call.c \
+	exec/eager/eager_rows.c \
 	exec/eager/recipe.c \
 	exec/heap/escape.c \
 	exec/heap/host_ops.c \
@@ -85,6 +86,7 @@ noinst_HEADERS += \
 	exec/eager/copy.h \
 	exec/eager/eager.h \
 	exec/eager/eager_call.h \
+	exec/eager/eager_rows.h \
 	exec/eager/now.h \
 	exec/eager/recipe.h \
 	exec/heap/heap.h \

@@ -336,6 +336,8 @@ static PyObject *run(const entry *e, PyObject *const *args) {
         const operand *p = &e->in[i];
         if (JN_LIKELY(p->from == FROM_TENSOR)) {
             jpy_tensor *t = tensor_argument(p, args);
+            if (JN_UNLIKELY(e->inplace && t->t->storage->state == JN_STORAGE_ROWS))
+                return NULL; /* a step may write those rows alone: the long way sees to it */
             if (jpy_check(jn_tensor_as_view(t->t, &in[i])) < 0 ||
                 (i == 1 && jn_dtype_is_int(t->t->dtype) && jpy_index_check(op, t->t) < 0))
                 return NULL;

@@ -275,8 +275,7 @@ int jpy_tensor_grad(jpy_tensor *t, PyObject **out) {
 }
 static PyObject *get_grad(PyObject *self, void *unused) {
     (void)unused;
-    PyObject *grad;
-    return jpy_tensor_grad(SELF, &grad) < 0 ? NULL : Py_NewRef(grad ? grad : Py_None);
+    return Py_NewRef(SELF->grad ? SELF->grad : Py_None); /* rows, perhaps */
 }
 static int set_grad(PyObject *self, PyObject *v, void *unused) {
     (void)unused;

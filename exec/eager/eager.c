@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "exec/eager/eager_call.h"
+#include "exec/eager/eager_rows.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 
@@ -203,6 +204,12 @@ janus_status jn_eager_into(const jn_op *op, const jn_eager_arg *in, unsigned n_i
                            const void *attrs, janus_tensor *dst) {
     if (JN_UNLIKELY(jn_eager_hook != NULL))
         return jn_eager_hook(op, in, n_in, attrs, NULL, 1, dst);
+    if (jn_eager_by_rows(in, n_in)) {
+        bool done;
+        JN_TRY(jn_eager_rows_into(op, in, n_in, attrs, dst, &done));
+        if (done)
+            return JANUS_OK;
+    }
     jn_ops_run.eager++;
     jn_call k;
     jn_call_room room;

@@ -12,6 +12,7 @@
 
 #include "exec/store/par.h"
 #include "exec/store/pool.h"
+#include "exec/store/tensor_rows.h"
 #include "graph/base/alloc.h"
 
 enum { HEADER = 64, SHELL = 128, INLINE_RANK = 4 };
@@ -158,6 +159,8 @@ static bool finish_strided(janus_tensor *t) {
 janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
                             const int64_t *strides, int64_t offset, janus_tensor **out) {
     janus_tensor *t;
+    if (JN_UNLIKELY(jn_tensor_is_rows(base)))
+        JN_TRY(jn_tensor_fill(base));
     JN_TRY(shell((janus_dtype)base->dtype, rank, &t));
     for (int i = 0; i < rank; i++) {
         t->dims[i] = dims[i];
@@ -215,6 +218,8 @@ janus_status jn_tensor_alias(janus_tensor *base, int rank, const int64_t *dims,
                              const int64_t *strides, int64_t offset, int64_t numel, bool contiguous,
                              janus_tensor **out) {
     janus_tensor *t;
+    if (JN_UNLIKELY(jn_tensor_is_rows(base)))
+        JN_TRY(jn_tensor_fill(base));
     JN_TRY(shell((janus_dtype)base->dtype, rank, &t));
     for (int i = 0; i < rank; i++) {
         t->dims[i] = dims[i];

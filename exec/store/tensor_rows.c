@@ -22,7 +22,10 @@ static void rows_free(void *user) {
     jn_free(r);
 }
 
-bool jn_tensor_is_rows(const janus_tensor *t) { return t->storage->state == JN_STORAGE_ROWS; }
+jn_rows_view jn_tensor_rows(const janus_tensor *t) {
+    const rows *r = t->storage->user;
+    return (jn_rows_view){r->n, r->row_bytes, r->index, r->data, r->base};
+}
 
 janus_status jn_tensor_of_rows(janus_dtype dtype, int rank, const int64_t *dims, uint32_t n,
                                const uint32_t *index, const void *data, janus_tensor *base,
@@ -53,28 +56,30 @@ static void put(const rows *r, char *to) {
         memcpy(to + r->index[i] * r->row_bytes, r->data + i * r->row_bytes, r->row_bytes);
 }
 
+/* The storage stays what it is, so whoever holds `t` sees it: it gets memory for all rows. */
 janus_status jn_tensor_fill(janus_tensor *t) {
     if (!jn_tensor_is_rows(t))
         return JANUS_OK;
-    rows *r = t->storage->user;
-    janus_tensor *full;
+    jn_storage *s = t->storage;
+    rows *r = s->user;
     char *from = NULL;
     if (r->base)
         JN_TRY(jn_tensor_data(r->base, &from));
-    JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &full));
     size_t bytes = (size_t)t->numel * jn_dtype_size((janus_dtype)t->dtype);
+    char *to = jn_alloc_aligned(bytes);
+    if (!to)
+        return jn_error(JANUS_NO_MEMORY, "out of memory: a tensor of %zu bytes", bytes);
     if (from)
-        memcpy(full->raw, from, bytes);
+        memcpy(to, from, bytes);
     else
-        memset(full->raw, 0, bytes);
-    put(r, full->raw);
-    /* the memory changes hands: whoever holds `t` sees it */
-    jn_storage *old = t->storage;
-    t->storage = full->storage;
-    t->raw = full->raw;
-    full->storage = old;
-    full->raw = old->raw;
-    janus_tensor_release(full);
+        memset(to, 0, bytes);
+    put(r, to);
+    rows_free(r);
+    s->raw = t->raw = to;
+    s->bytes = bytes;
+    s->release = NULL;
+    s->user = NULL;
+    s->state = JN_STORAGE_READY;
     return JANUS_OK;
 }
 
