@@ -90,23 +90,27 @@ janus_status jpy_cotangent_tensor(const jpy_cotangent *c, janus_tensor **out) {
 /* ---- nodes alone --------------------------------------------------------------------------------
  */
 
-/* What a node gave for an operand: kept, row-major, as long as the work. */
+/* What a node gave for an operand, row-major: the first is kept as long as the work. */
 int jpy_cotangent_take(jpy_groups *g, jpy_cotangent *c, janus_tensor *t) {
     janus_tensor *dense;
     jn_view view;
     jn_type type;
-    janus_status st = jn_tensor_contiguous(t, &dense);
-    if (st == JANUS_OK)
-        st = jn_grad_work_keep(g->work, dense);
-    if (st == JANUS_OK)
-        st = jn_tensor_as_view(dense, &view);
+    if (jn_tensor_contiguous(t, &dense) != JANUS_OK)
+        return -1;
+    janus_status st = jn_tensor_as_view(dense, &view);
     if (st == JANUS_OK &&
         (dense->storage->device || !(dense->dtype == JANUS_F32 || dense->dtype == JANUS_F64)))
         st = JANUS_UNSUPPORTED;
+    bool first = !c->data;
     if (st == JANUS_OK) {
         type = jn_tensor_as_type(dense);
         st = arrive(g, c, view.data, &type, false);
     }
+    /* what has been added is needed no more: many large ones would be more than memory holds */
+    if (st == JANUS_OK && first)
+        st = jn_grad_work_keep(g->work, dense);
+    else
+        janus_tensor_release(dense);
     return st == JANUS_OK ? 0 : -1;
 }
 
