@@ -61,6 +61,7 @@ libjanus_all_la_SOURCES += \
 	exec/store/par.c \
 	exec/store/pool.c \
 	exec/store/profile.c \
+	exec/store/slab.c \
 	exec/store/tensor.c \
 	exec/store/tensor_rows.c \
 	exec/store/tensor_state.c \
@@ -116,6 +117,7 @@ noinst_HEADERS += \
 	exec/store/par.h \
 	exec/store/pool.h \
 	exec/store/profile.h \
+	exec/store/slab.h \
 	exec/store/rng.h \
 	exec/store/store.h \
 	exec/store/tensor.h \

@@ -12,7 +12,7 @@
 #include "graph/base/status.h"
 #include "graph/ir/ir.h"
 
-enum { MOST_CALLS = 1 << 16, ARENA_CHUNK = 64 << 10 };
+enum { MOST_CALLS = 1 << 16, ARENA_CHUNK = 64 << 10, SMALL_BYTES = 256 };
 static const size_t most_bytes = (size_t)64 << 20;
 
 struct jn_deferral {
@@ -22,6 +22,7 @@ struct jn_deferral {
     jn_arena arena;                   /* of the calls */
     JN_VEC(jn_deferred_call *) calls; /* in the order of the program */
     JN_VEC(jn_storage *) lent;        /* held by the calls that read them */
+    JN_VEC(janus_tensor *) views;     /* of results that have no memory yet; references */
     uint32_t max_level;
     size_t bytes; /* of results, and of what is lent */
 };
@@ -80,16 +81,21 @@ void jn_call_kind_release(jn_call_kind *k) {
  */
 
 static janus_status settle(jn_storage *s);
+static janus_status viewed(janus_tensor *base, janus_tensor *view);
+
+static char *nowhere; /* where results lie that have no memory yet */
 
 static void start(void) {
     watch_forks();
+    nowhere = jn_nowhere();
     jn_storage_settle = settle;
+    jn_storage_viewed = viewed;
 }
 
 jn_deferral *jn_deferral_new(const jn_deferral_options *o) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, start);
-    jn_deferral *d = jn_calloc(1, sizeof *d);
+    jn_deferral *d = nowhere ? jn_calloc(1, sizeof *d) : NULL;
     if (!d)
         return NULL;
     atomic_init(&d->refs, 1);
@@ -109,6 +115,7 @@ void jn_deferral_retain(jn_deferral *d) {
 static void deferral_free(jn_deferral *d) {
     jn_vec_free(&d->calls);
     jn_vec_free(&d->lent);
+    jn_vec_free(&d->views);
     jn_arena_free(&d->arena);
     jn_free(d);
 }
@@ -186,7 +193,8 @@ static janus_status run_alone(jn_deferred_call *c) {
     }
     for (unsigned i = 0; i < k->recipe.n_out; i++) {
         out[i] = jn_tensor_layout(c->out[i]);
-        out[i].data = c->at[i] = jn_tensor_place(c->out[i]);
+        JN_TRY(jn_deferred_place(c, i));
+        out[i].data = c->at[i];
     }
     return jn_recipe_compute(&k->recipe, in, out, k->attrs);
 }
@@ -258,14 +266,65 @@ static void make_ready(jn_storage *s) {
     atomic_store_explicit(&s->state, JN_STORAGE_READY, memory_order_release);
 }
 
-/* What a group has made goes to the tensors that somebody knows; the others are gone. */
+/* Views whose only owner is this list are gone. */
+static void forget_views(jn_deferral *d) {
+    size_t n = 0;
+    for (size_t i = 0; i < d->views.n; i++) {
+        janus_tensor *v = d->views.data[i];
+        if (atomic_load_explicit(&v->refs, memory_order_acquire) == 1)
+            janus_tensor_release(v);
+        else
+            d->views.data[n++] = v;
+    }
+    d->views.n = n;
+}
+
+/* Views lie where their results are now. */
+static void place_views(jn_deferral *d) {
+    for (size_t i = 0; i < d->views.n; i++) {
+        janus_tensor *v = d->views.data[i];
+        const jn_deferred_call *c = v->storage->user;
+        unsigned k = 0;
+        while (c->out[k]->storage != v->storage)
+            k++;
+        if (c->wanted)
+            jn_tensor_follow(v, c->at[k] + (jn_tensor_place(v) - nowhere));
+        janus_tensor_release(v);
+    }
+    jn_vec_clear(&d->views);
+}
+
+/* Results that somebody knows and that lie where they cannot stay get blocks of their own. */
+static janus_status save_results(jn_deferral *d) {
+    for (size_t n = 0; jn_deferred_rows_go() && n < d->calls.n; n++) {
+        jn_deferred_call *c = d->calls.data[n];
+        for (unsigned i = 0; i < c->kind->recipe.n_out && c->wanted; i++) {
+            const janus_tensor *t = c->out[i];
+            if (c->of[i] || c->own >> i & 1 || !jn_tensor_promised(t) || !alive(t))
+                continue;
+            char *own = jn_alloc_aligned(t->storage->bytes);
+            if (!own)
+                return JN_NO_MEMORY();
+            c->at[i] = memcpy(own, c->at[i], t->storage->bytes);
+            c->own |= (uint8_t)(1u << i);
+        }
+    }
+    return JANUS_OK;
+}
+
+/* What was computed belongs to the tensors that somebody knows; the others are gone. */
 static void call_end(jn_deferred_call *c) {
     const jn_recipe *r = &c->kind->recipe;
     for (unsigned i = 0; i < r->n_out; i++) {
         janus_tensor *t = c->out[i];
-        char *to = jn_tensor_place(t);
-        if (c->wanted && c->at[i] != to && alive(t))
-            memcpy(to, c->at[i], t->storage->bytes);
+        if (c->wanted && alive(t)) {
+            if (c->of[i] || c->own >> i & 1)
+                jn_tensor_put(t, c->at[i], c->of[i]);
+            else if (c->at[i] != jn_tensor_place(t))
+                memcpy(jn_tensor_place(t), c->at[i], t->storage->bytes);
+        } else if (c->own >> i & 1) {
+            jn_free_aligned(c->at[i]);
+        }
         make_ready(t->storage);
         janus_tensor_release(t);
     }
@@ -280,6 +339,7 @@ static void forget_all(jn_deferral *d) {
     for (size_t i = 0; i < d->lent.n; i++)
         make_ready(d->lent.data[i]);
     jn_vec_clear(&d->lent);
+    place_views(d);
     for (size_t i = 0; i < d->calls.n; i++) {
         if (i + AHEAD < d->calls.n)
             expect(d->calls.data[i + AHEAD]);
@@ -294,8 +354,14 @@ static void forget_all(jn_deferral *d) {
 /* Out of memory: everything stays recorded, and runs with the next flush.  Calls that have run give
  * the same then, since what they read is as it was. */
 static void keep_all(jn_deferral *d) {
-    for (size_t i = 0; i < d->calls.n; i++)
-        d->calls.data[i]->wanted = false;
+    for (size_t n = 0; n < d->calls.n; n++) {
+        jn_deferred_call *c = d->calls.data[n];
+        for (unsigned i = 0; i < c->kind->recipe.n_out; i++)
+            if (c->own >> i & 1)
+                jn_free_aligned(c->at[i]);
+        c->own = 0;
+        c->wanted = false;
+    }
 }
 
 /* After a flush, without the lock. */
@@ -310,10 +376,13 @@ static janus_status flush(jn_deferral *d) {
     if (!d->calls.n)
         return JANUS_OK;
     d->stats.flushes++;
+    forget_views(d);
     mark_wanted(d);
     for (size_t i = 0; i < d->calls.n; i++)
         d->stats.dropped += !d->calls.data[i]->wanted;
     janus_status st = d->options.exact ? run_in_order(d) : run_by_level(d);
+    if (st == JANUS_OK)
+        st = save_results(d);
     if (st == JANUS_OK)
         forget_all(d);
     else
@@ -365,11 +434,19 @@ static janus_status usable(const jn_deferral *d, const janus_tensor *t, bool *ye
     return JANUS_OK;
 }
 
+/* Small results have memory of their own, to which they are copied: they would keep much more of a
+ * slab than they are. */
+static janus_status new_result(const jn_recipe *r, unsigned i, janus_tensor **out) {
+    janus_dtype dtype = (janus_dtype)r->out[i].dtype;
+    const int64_t *dims = r->out[i].dims, *strides = r->out[i].strides;
+    if ((size_t)r->out[i].numel * jn_dtype_size(dtype) <= SMALL_BYTES)
+        return jn_tensor_dense(dtype, r->out[i].rank, dims, strides, r->out[i].numel, out);
+    return jn_tensor_promise(dtype, r->out[i].rank, dims, strides, r->out[i].numel, nowhere, out);
+}
+
 static janus_status new_results(const jn_recipe *r, janus_tensor **out) {
     for (unsigned i = 0; i < r->n_out; i++) {
-        janus_status st =
-            jn_tensor_dense((janus_dtype)r->out[i].dtype, r->out[i].rank, r->out[i].dims,
-                            r->out[i].strides, r->out[i].numel, &out[i]);
+        janus_status st = new_result(r, i, &out[i]);
         if (JN_UNLIKELY(st != JANUS_OK)) {
             while (i-- > 0)
                 janus_tensor_release(out[i]);
@@ -415,7 +492,7 @@ static janus_status append(jn_deferral *d, jn_call_kind *k, const jn_deferred_in
     c->kind = k;
     c->deferral = d;
     c->level = 0;
-    c->owned = 0;
+    c->owned = c->own = 0;
     c->wanted = false;
     for (unsigned i = 0; i < r->n_in; i++) {
         c->in[i] = (jn_deferred_operand){.v = in[i]};
@@ -471,4 +548,25 @@ janus_status jn_deferral_record(jn_deferral *d, jn_call_kind *k, const jn_deferr
         for (unsigned i = 0; i < k->recipe.n_out; i++)
             janus_tensor_release(out[i]);
     return st;
+}
+
+/* A view of a result that has no memory yet has to be told where it is, later. */
+static janus_status viewed(janus_tensor *base, janus_tensor *view) {
+    ptrdiff_t offset = jn_tensor_place(view) - jn_tensor_place(base);
+    janus_status st = JANUS_OK;
+    bool full = false;
+    pthread_mutex_lock(&lock);
+    if (base->storage->state != JN_STORAGE_PENDING) { /* computed meanwhile */
+        jn_tensor_follow(view, jn_tensor_place(base) + offset);
+    } else if (jn_tensor_promised(base)) {
+        jn_deferral *d = ((jn_deferred_call *)base->storage->user)->deferral;
+        if (jn_vec_push(&d->views, view)) {
+            janus_tensor_retain(view);
+            full = d->views.n >= d->options.calls;
+        } else {
+            st = JN_NO_MEMORY();
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return JN_UNLIKELY(full) ? settle(base->storage) : st;
 }

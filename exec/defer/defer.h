@@ -4,11 +4,12 @@
  * been recorded runs later, together: by depth, and the calls of one kind as one group of rows
  * (exec/schedule/group.c).
  *
- * A call is recorded with types and shapes that are known; its results are tensors whose memory is
- * there and whose storage is PENDING.  Of operands that are ready, the storage becomes LENT until
- * the op has run.  Whoever asks for the elements of either, by whatever way, runs all that has been
- * recorded before (jn_tensor_settle): reads see what was computed, and writes come after the reads
- * recorded before them.  Views are headers and need no more than that.
+ * A call is recorded with types and shapes that are known; its results are tensors whose storage is
+ * PENDING; they get their memory when they are computed, in the block of their group
+ * (exec/store/slab.h).  Of operands that are ready, the storage becomes LENT until the op has run.
+ * Whoever asks for the elements of either, by whatever way, runs all that has been recorded before
+ * (jn_tensor_settle): reads see what was computed, and writes come after the reads recorded before
+ * them.  Views are headers and need no more than that.
  *
  * Not recorded, but run at once: ops that can fail on values, since errors belong to the call; ops
  * that read memory which others may write to (foreign, or exported); what draws random numbers; ops

@@ -31,6 +31,24 @@ struct jn_call_rows {
 /* What groups need of a run: memory, and a place for shapes.  NULL: not made yet. */
 static jn_run *room;
 
+/* Of the last group: each result has a block of its own. */
+static struct {
+    jn_slab *of[JN_RECIPE_OUT];
+    char *at[JN_RECIPE_OUT];
+    unsigned n;
+    bool go; /* of any since the last jn_deferred_rows_end(): it is the run's */
+} blocks;
+
+bool jn_deferred_rows_go(void) { return blocks.go; }
+
+static char *result_memory(jn_run *r, size_t bytes) {
+    char *p = blocks.n < JN_RECIPE_OUT ? jn_slabs_take(bytes, &blocks.of[blocks.n]) : NULL;
+    if (p)
+        return blocks.at[blocks.n++] = p;
+    blocks.go = true;
+    return jn_run_memory(r, bytes);
+}
+
 static bool make_room(void) {
     if (room)
         return true;
@@ -47,6 +65,7 @@ static bool make_room(void) {
     jn_arena_init(&set->shapes.arena, 0);
     r->set = set;
     r->mem = mem;
+    r->result_memory = result_memory;
     r->pending_tail = &r->pending;
     room = r;
     return true;
@@ -180,22 +199,62 @@ static jn_task **make_tasks(const jn_call_kind *k) {
     return task;
 }
 
+/* The slab of a result: that of the block it lies in. */
+static jn_slab *slab_of(const jn_call_rows *r, unsigned i, const char *at, uint32_t n) {
+    size_t bytes = r->inst->out[i]->bytes * n;
+    for (unsigned b = 0; b < blocks.n; b++)
+        if (at >= blocks.at[b] && at < blocks.at[b] + bytes)
+            return blocks.of[b];
+    return NULL;
+}
+
+/* Where the results of the calls are.  What all rows share is copied: each is a tensor. */
+static janus_status take_results(jn_call_kind *k, jn_task *const *task) {
+    for (unsigned i = 0; i < k->recipe.n_out; i++) {
+        bool shared = task[0]->out[i].data == task[1]->out[i].data;
+        bool promised = jn_tensor_promised(k->first->out[i]); /* all are, or none */
+        jn_slab *of = promised && !shared ? slab_of(k->rows, i, task[0]->out[i].data, k->n) : NULL;
+        uint32_t n = 0;
+        for (jn_deferred_call *c = k->first; c; c = c->next, n++) {
+            c->at[i] = task[n]->out[i].data;
+            c->of[i] = of;
+            if (!promised || !shared)
+                continue;
+            JN_TRY(jn_deferred_place(c, i));
+            memcpy(c->at[i], task[n]->out[i].data, k->rows->inst->out[i]->bytes);
+        }
+    }
+    return JANUS_OK;
+}
+
+janus_status jn_deferred_place(jn_deferred_call *c, unsigned i) {
+    janus_tensor *t = c->out[i];
+    if (c->own >> i & 1)
+        return JANUS_OK;
+    c->of[i] = NULL;
+    c->at[i] =
+        jn_tensor_promised(t) ? jn_slabs_take(t->storage->bytes, &c->of[i]) : jn_tensor_place(t);
+    if (!c->at[i] && (c->at[i] = jn_alloc_aligned(t->storage->bytes)))
+        c->own |= (uint8_t)(1u << i);
+    return c->at[i] ? JANUS_OK
+                    : jn_error(JANUS_NO_MEMORY, "out of memory: a tensor of %zu bytes",
+                               t->storage->bytes);
+}
+
 bool jn_deferred_rows_run(jn_call_kind *k) {
     if (!make_room() || !prepare(k))
         return false;
     jn_task **task = make_tasks(k);
     jn_task **row = task ? jn_arena_dup(&room->mem->tasks, task, k->n * sizeof *task) : NULL;
     jn_lane lane = {.run = room};
-    if (!row || jn_group_run(&lane, k->rows->inst, row, k->n) != JANUS_OK)
-        return false;
-    uint32_t n = 0;
-    for (jn_deferred_call *c = k->first; c; c = c->next, n++)
-        for (unsigned i = 0; i < k->recipe.n_out; i++)
-            c->at[i] = task[n]->out[i].data;
-    return true;
+    blocks.n = 0;
+    return row && jn_group_run(&lane, k->rows->inst, row, k->n) == JANUS_OK &&
+           take_results(k, task) == JANUS_OK;
 }
 
 void jn_deferred_rows_end(void) {
+    jn_slabs_end();
+    blocks.go = false;
     if (room)
         jn_mem_reset(room->mem);
 }

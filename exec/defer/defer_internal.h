@@ -25,9 +25,11 @@ typedef struct jn_deferred_call {
     struct jn_deferred_call *next; /* of its kind and level, while flushing */
     uint32_t level;
     uint8_t owned; /* bit i: operand i is a tensor that it holds */
+    uint8_t own;   /* while flushing, bit i: at[i] is a block of its own */
     bool wanted;   /* while flushing: some result is needed */
     janus_tensor *out[JN_RECIPE_OUT];
-    char *at[JN_RECIPE_OUT]; /* where its results are once it has run */
+    char *at[JN_RECIPE_OUT];           /* where its results are once it has run, */
+    struct jn_slab *of[JN_RECIPE_OUT]; /* and the slab, of promised ones */
     jn_deferred_operand in[];
 } jn_deferred_call;
 
@@ -57,8 +59,13 @@ bool jn_call_in_bounds(const jn_call_kind *k, const jn_deferred_in *in);
 static inline char *jn_deferred_data(const jn_deferred_operand *o) {
     return o->maker ? o->maker->at[o->result] + o->offset : o->place;
 }
+/* Memory for a result of a call that is needed: where it lies, in a slab, or a block of its own. */
+janus_status jn_deferred_place(jn_deferred_call *c, unsigned result);
+/* Whether results of groups lie in memory that jn_deferred_rows_end() takes back. */
+bool jn_deferred_rows_go(void);
 /* Runs the n calls, at least two, of a kind that are linked from its `first`; false: it cannot be,
- * and nothing has happened.  Results lie in memory that jn_deferred_rows_end() takes back. */
+ * and nothing has happened.  Results lie in memory that
+ * jn_deferred_rows_end() takes back, but for the parts of slabs that tensors hold. */
 bool jn_deferred_rows_run(jn_call_kind *k);
 void jn_deferred_rows_end(void);
 void jn_call_rows_free(jn_call_rows *r);

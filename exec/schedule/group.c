@@ -72,6 +72,11 @@ char *jn_run_memory(jn_run *r, size_t bytes) {
                                          : jn_mem_tensor(r->mem, bytes);
 }
 
+static char *result_memory(jn_run *r, size_t bytes) {
+    return JN_UNLIKELY(r->result_memory != NULL) ? r->result_memory(r, bytes)
+                                                 : jn_run_memory(r, bytes);
+}
+
 static janus_status place_outputs(jn_group *g, const jn_variant *v) {
     const jn_segment *seg = g->inst->seg;
     for (uint32_t i = 0; i < seg->n_outputs; i++) {
@@ -82,7 +87,7 @@ static janus_status place_outputs(jn_group *g, const jn_variant *v) {
             return JN_NO_MEMORY();
         int32_t shared = g->inst->shares[i];
         char *block = shared >= 0 ? g->task[0]->out[shared].data
-                                  : jn_run_memory(g->lane->run, rowed ? bytes * g->n : bytes);
+                                  : result_memory(g->lane->run, rowed ? bytes * g->n : bytes);
         if (!block)
             return jn_error(JANUS_NO_MEMORY, "the run's memory limit of %zu bytes is reached",
                             g->lane->run->mem->ceiling);

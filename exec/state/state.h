@@ -76,6 +76,8 @@ struct jn_run {
     struct jn_device *dev;  /* with JN_DEVICE_CUDA; else NULL */
     struct jn_trace *trace; /* what groups are written down to instead of being launched, or NULL */
     bool exact;
+    char *(*result_memory)(jn_run *r,
+                           size_t bytes); /* memory for what groups give; NULL: of the run */
 
     /* tensor strand */
     jn_task *pending, **pending_tail;

@@ -7,6 +7,7 @@
 #include "exec/store/pool.h"
 #include "exec/store/profile.h"
 #include "exec/store/rng.h"
+#include "exec/store/slab.h"
 #include "exec/store/tensor.h"
 #include "exec/store/tensor_rows.h"
 

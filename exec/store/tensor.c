@@ -12,6 +12,7 @@
 
 #include "exec/store/par.h"
 #include "exec/store/pool.h"
+#include "exec/store/slab.h"
 #include "exec/store/tensor_rows.h"
 #include "graph/base/alloc.h"
 
@@ -26,6 +27,9 @@ static inline bool last_reference(atomic_int *refs) {
            atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
 }
 
+/* jn_nowhere(), once somebody has asked for it. */
+static char *nowhere_at;
+
 static char *inline_data(jn_storage *s) { return (char *)s + HEADER; }
 
 static void storage_init(jn_storage *s, size_t bytes) {
@@ -36,6 +40,8 @@ static void storage_init(jn_storage *s, size_t bytes) {
     s->release = NULL;
     s->user = NULL;
     s->device = NULL;
+    s->slab = NULL;
+    s->shell = false;
 }
 
 janus_status jn_storage_new(size_t bytes, jn_storage **out) {
@@ -75,8 +81,11 @@ void jn_storage_release(jn_storage *s) {
     } else if (s->raw == inline_data(s) + SHELL) {
         jn_pool_free(s, HEADER + SHELL + s->bytes);
     } else {
-        jn_free_aligned(s->raw);
-        jn_pool_free(s, HEADER);
+        if (s->slab)
+            jn_slab_let_go(s->slab, s->raw, s->bytes);
+        else if (s->raw != nowhere_at)
+            jn_free_aligned(s->raw);
+        jn_pool_free(s, s->shell ? HEADER + SHELL : HEADER);
     }
 }
 
@@ -156,6 +165,21 @@ static bool finish_strided(janus_tensor *t) {
     return counted;
 }
 
+/* The last step: where it lies. */
+static janus_status view_of(janus_tensor *base, int64_t offset, janus_tensor *t,
+                            janus_tensor **out) {
+    t->raw = base->raw + offset * (int64_t)jn_dtype_size((janus_dtype)base->dtype);
+    if (JN_UNLIKELY(t->storage->state == JN_STORAGE_PENDING)) {
+        janus_status st = jn_storage_viewed(base, t);
+        if (st != JANUS_OK) {
+            janus_tensor_release(t);
+            return st;
+        }
+    }
+    *out = t;
+    return JANUS_OK;
+}
+
 janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
                             const int64_t *strides, int64_t offset, janus_tensor **out) {
     janus_tensor *t;
@@ -172,9 +196,7 @@ janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
     }
     t->storage = base->storage;
     jn_storage_retain(t->storage);
-    t->raw = base->raw + offset * (int64_t)jn_dtype_size((janus_dtype)base->dtype);
-    *out = t;
-    return JANUS_OK;
+    return view_of(base, offset, t, out);
 }
 
 /* A small tensor with its storage, in one block. */
@@ -188,7 +210,7 @@ static janus_tensor *whole(janus_dtype dtype, int rank, size_t bytes) {
     atomic_init(&t->refs, 1);
     t->dtype = (uint8_t)dtype;
     t->rank = (uint8_t)rank;
-    t->in_storage = true;
+    t->in_storage = s->shell = true;
     t->dims = t->inline_dims;
     t->strides = t->inline_dims + INLINE_RANK;
     t->storage = s;
@@ -214,6 +236,35 @@ janus_status jn_tensor_dense(janus_dtype dtype, int rank, const int64_t *dims,
     return JANUS_OK;
 }
 
+janus_status jn_tensor_promise(janus_dtype dtype, int rank, const int64_t *dims,
+                               const int64_t *strides, int64_t numel, char *nowhere,
+                               janus_tensor **out) {
+    janus_tensor *t = whole(dtype, rank, 0);
+    if (JN_UNLIKELY(!t))
+        return JN_NO_MEMORY();
+    for (int i = 0; i < rank; i++) {
+        t->dims[i] = dims[i];
+        t->strides[i] = strides[i];
+    }
+    t->numel = numel;
+    t->contiguous = true;
+    t->storage->bytes = (size_t)numel * jn_dtype_size(dtype);
+    t->storage->raw = t->raw = nowhere_at = nowhere;
+    *out = t;
+    return JANUS_OK;
+}
+
+bool jn_tensor_promised(const janus_tensor *t) { return t->storage->raw == nowhere_at; }
+
+void jn_tensor_put(janus_tensor *t, char *at, jn_slab *slab) {
+    if (slab)
+        jn_slab_hold(slab, at, t->storage->bytes);
+    t->storage->slab = slab;
+    t->storage->raw = t->raw = at;
+}
+
+void jn_tensor_follow(janus_tensor *view, char *at) { view->raw = at; }
+
 janus_status jn_tensor_alias(janus_tensor *base, int rank, const int64_t *dims,
                              const int64_t *strides, int64_t offset, int64_t numel, bool contiguous,
                              janus_tensor **out) {
@@ -229,9 +280,7 @@ janus_status jn_tensor_alias(janus_tensor *base, int rank, const int64_t *dims,
     t->contiguous = contiguous;
     t->storage = base->storage;
     jn_storage_retain(t->storage);
-    t->raw = base->raw + offset * (int64_t)jn_dtype_size((janus_dtype)base->dtype);
-    *out = t;
-    return JANUS_OK;
+    return view_of(base, offset, t, out);
 }
 
 /* ---- copying ------------------------------------------------------------------------------------
@@ -362,10 +411,11 @@ void jn_tensor_extent(const janus_tensor *t, const char **lo, const char **hi) {
     *hi = t->raw + (b + 1) * size;
 }
 
-/* Proxies share one address. */
+/* All that lies nowhere shares one address. */
 static bool apart(const janus_tensor *a, const janus_tensor *b) {
     return a->storage != b->storage &&
-           (a->storage->state == JN_STORAGE_PROXY || b->storage->state == JN_STORAGE_PROXY);
+           (a->storage->state == JN_STORAGE_PROXY || b->storage->state == JN_STORAGE_PROXY ||
+            a->storage->state == JN_STORAGE_PENDING || b->storage->state == JN_STORAGE_PENDING);
 }
 
 bool jn_tensor_overlap(const janus_tensor *a, const janus_tensor *b) {
@@ -470,6 +520,8 @@ janus_status jn_tensor_over(janus_dtype dtype, int rank, const int64_t *dims,
     s->release = release ? release : no_release;
     s->user = user;
     s->device = NULL;
+    s->slab = NULL;
+    s->shell = false;
     t->storage = s;
     t->raw = data;
     *out_tensor = t;

@@ -22,7 +22,7 @@
 typedef enum jn_storage_state {
     JN_STORAGE_READY, /* the elements are there */
     JN_STORAGE_ROWS, /* some rows only: filled when they are asked for (exec/store/tensor_rows.h) */
-    JN_STORAGE_PENDING, /* recorded, not computed yet (exec/defer/defer.h) */
+    JN_STORAGE_PENDING, /* recorded, not computed yet (exec/defer/defer.h); perhaps nowhere yet */
     JN_STORAGE_LENT,    /* the elements are there, and recorded ops have still to read them */
     JN_STORAGE_PROXY    /* a type with an identity, of which there are no elements */
 } jn_storage_state;
@@ -31,12 +31,14 @@ typedef struct jn_storage {
     atomic_int refs;
     uint32_t version;
     atomic_uchar state; /* jn_storage_state; set to READY after all else that comes with it */
+    bool shell;         /* its block has the struct of a tensor, too */
     void *raw;          /* a proxy's is an address that nobody may read or write */
     size_t bytes;
     void (*release)(void *user); /* foreign memory; NULL: ours */
     void *user; /* without `release`: what its state belongs to (exec/defer/defer.h), or jn_exported
                  */
     struct jn_device *device; /* whose memory it is (exec/device/device.h); NULL: host memory */
+    struct jn_slab *slab;     /* that `raw` lies in (exec/store/slab.h); NULL: memory of its own */
 } jn_storage;
 
 struct janus_tensor {
@@ -100,6 +102,21 @@ static inline jn_view jn_tensor_layout(const janus_tensor *t) {
  * same storage; from the first one of the storage. */
 int64_t jn_tensor_distance(const janus_tensor *from, const janus_tensor *to);
 int64_t jn_tensor_offset(const janus_tensor *t);
+/* Addresses that nobody may read or write: where what has no memory lies; NULL: there are none. */
+char *jn_nowhere(void);
+/* A new row-major tensor of rank 4 at most that is PENDING and has no memory: it lies nowhere until
+ * it is placed.  `nowhere`: jn_nowhere(). */
+janus_status jn_tensor_promise(janus_dtype dtype, int rank, const int64_t *dims,
+                               const int64_t *strides, int64_t numel, char *nowhere,
+                               janus_tensor **out);
+bool jn_tensor_promised(const janus_tensor *t);
+/* Its elements are at `at`: in a slab, of which the storage gets a part, or (NULL) in a block of
+ * jn_alloc_aligned() that becomes the storage's; the state stays. */
+void jn_tensor_put(janus_tensor *t, char *at, struct jn_slab *slab);
+/* The same to a view of a promised tensor, which lies at `at`. */
+void jn_tensor_follow(janus_tensor *view, char *at);
+/* Told of a view of a PENDING storage that has just been made: set beside jn_storage_settle. */
+extern janus_status (*jn_storage_viewed)(janus_tensor *base, janus_tensor *view);
 /* A tensor without elements: dims, strides (>= 0; NULL: row-major) and an owner, released with
  * `user` when the last tensor of its storage goes. */
 janus_status jn_tensor_proxy(janus_dtype dtype, int rank, const int64_t *dims,

@@ -15,6 +15,7 @@
 
 _Thread_local bool jn_proxy_asked;
 janus_status (*jn_storage_settle)(jn_storage *s);
+janus_status (*jn_storage_viewed)(janus_tensor *base, janus_tensor *view);
 jn_storage jn_storage_of_cells = {.refs = 1};
 char jn_exported;
 
@@ -52,14 +53,19 @@ static void reserve_nowhere(void) {
         nowhere = p;
 }
 
+char *jn_nowhere(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, reserve_nowhere);
+    return nowhere;
+}
+
 janus_status jn_tensor_proxy(janus_dtype dtype, int rank, const int64_t *dims,
                              const int64_t *strides, void (*release)(void *user), void *user,
                              janus_tensor **out) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, reserve_nowhere);
-    if (!nowhere)
+    char *nowhere_at = jn_nowhere();
+    if (!nowhere_at)
         return JN_NO_MEMORY();
-    JN_TRY(janus_tensor_wrap(dtype, rank, dims, strides, nowhere, release, user, out));
+    JN_TRY(janus_tensor_wrap(dtype, rank, dims, strides, nowhere_at, release, user, out));
     (*out)->storage->state = JN_STORAGE_PROXY;
     return JANUS_OK;
 }
