@@ -103,6 +103,11 @@ static void take_scalar(jn_call *k, unsigned i, janus_kind kind, janus_scalar s)
     k->in[i] = (jn_view){&k->cells[i], NULL, NULL, 0, (uint8_t)dtype, true};
 }
 
+/* Whether elements of an operand are read: of others the type is all that counts. */
+static bool read(const jn_op *op, unsigned i) {
+    return operand_of(op, i)->accept != JN_ACCEPT_LIKE;
+}
+
 /* Types and strides are looked at first; elements, which may have to be computed, when a kernel is
  * to run (jn_call_straighten). */
 static janus_status take_operands(jn_call *k, const jn_eager_arg *in) {
@@ -110,7 +115,7 @@ static janus_status take_operands(jn_call *k, const jn_eager_arg *in) {
         switch (in[i].kind) {
         case JANUS_KIND_TENSOR:
             if (JN_UNLIKELY(jn_storage_waits(in[i].t->storage))) {
-                k->waits = true;
+                k->waits = k->waits || read(k->op, i);
                 k->in[i] = jn_tensor_layout(in[i].t);
             } else {
                 JN_TRY(jn_tensor_as_view(in[i].t, &k->in[i]));
@@ -180,12 +185,13 @@ janus_status jn_call_infer(jn_call *k, const jn_eager_arg *in, const janus_tenso
 
 janus_status jn_call_straighten(jn_call *k, const jn_eager_arg *in) {
     for (unsigned i = 0; JN_UNLIKELY(k->waits) && i < k->n_in; i++)
-        if (in[i].kind == JANUS_KIND_TENSOR && !k->temps[i])
+        if (in[i].kind == JANUS_KIND_TENSOR && !k->temps[i] && read(k->op, i))
             JN_TRY(jn_tensor_as_view(in[i].t, &k->in[i]));
     if (k->op->flags & JN_OP_STRIDED)
         return JANUS_OK;
     for (unsigned i = 0; i < k->n_in; i++) {
-        if (in[i].kind != JANUS_KIND_TENSOR || in[i].t->contiguous || k->temps[i])
+        if (in[i].kind != JANUS_KIND_TENSOR || in[i].t->contiguous || k->temps[i] ||
+            !read(k->op, i))
             continue;
         JN_TRY(jn_tensor_contiguous(in[i].t, &k->temps[i]));
         JN_TRY(jn_tensor_as_view(k->temps[i], &k->in[i]));

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 
@@ -408,3 +409,77 @@ def test_strings_are_part_of_a_call():
             want = {"sum": d.sum(), "mean": d.mean(), "none": d}[name]
             assert janus.allclose(got, want)
             del own
+
+
+LIKE = {
+    "zeros_like": janus.zeros_like,
+    "ones_like": janus.ones_like,
+    "full_like": lambda x: janus.full_like(x, 3.0),
+    "rand_like": janus.rand_like,
+    "randn_like": janus.randn_like,
+    "dropout": lambda x: janus.nn.functional.dropout(x, 0.25),
+    "dropout of a view": lambda x: janus.nn.functional.dropout(x.t(), 0.25).t(),
+    "rand": lambda x: x * janus.rand(3, 4),
+}
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("use", LIKE.values(), ids=LIKE)
+def test_what_is_like_another_does_not_wait_for_it(use, grad):
+    """Nor do draws, whose numbers are the program's: at once, in its order."""
+    a, b = operands()
+    a.requires_grad_(grad)
+
+    def program():
+        janus.manual_seed(7)
+        rows = [use(janus.tanh(a * 0.1 * k)) + b for k in range(6)]
+        return rows + [janus.rand(3)]
+
+    want = [x.tolist() for x in program()]
+    for _ in range(3):
+        with janus.deferred(numerics="exact") as d:
+            got = program()
+            flushes = d.stats()["flushes"]
+        assert [x.tolist() for x in got] == want
+    assert flushes == 0
+
+
+@pytest.mark.parametrize("end", ["block", "item", "tolist", "backward"])
+def test_other_threads_run_during_a_flush(end):
+    """The middle of some 0.5 s of work, in which only the interpreter lock could keep the other from running."""
+    x = (janus.eye(181) * 0.99).requires_grad_(end == "backward")
+    ticks, stop = [], threading.Event()
+
+    def tick():
+        while not stop.wait(0.002):
+            ticks.append(time.perf_counter())
+
+    def work(n):
+        with janus.deferred(numerics="fast" if end == "backward" else "exact", max_bytes=1 << 40) as d:
+            y = x.detach() if end != "backward" else x
+            for _ in range(n):
+                y = y @ x
+            y = y.sum()
+            begin = time.perf_counter()
+            if end == "item":
+                y.item()
+            elif end == "tolist":
+                y.tolist()
+            elif end == "backward":
+                with janus.no_grad():
+                    janus.autograd.grad(y, x)
+        assert d.stats()["flushes"] == 1
+        return begin, time.perf_counter()
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        for n in (50, 300, 1200, 4800):  # as fast as machines are
+            begin, done = work(n)
+            middle = [t for t in ticks if begin + (done - begin) / 4 < t < done - (done - begin) / 4]
+            if done - begin > 0.4 and middle:
+                return
+    finally:
+        stop.set()
+        thread.join()
+    assert middle
