@@ -10,6 +10,7 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/deferred/deferred.h"
 #include "pyfront/py_copy.h"
 #include "pyfront/py_device.h"
 #include "pyfront/py_op.h"
@@ -70,12 +71,14 @@ PyObject *jpy_tensor_item(janus_tensor *t) {
         return NULL;
     }
     char *data;
-    if (JN_LIKELY(!t->storage->device))
+    if (JN_LIKELY(t->storage->state == JN_STORAGE_READY && !t->storage->device))
         return jpy_tensor_data(t, &data) < 0 ? NULL : element((janus_dtype)t->dtype, data);
     janus_tensor *here;
     if (jpy_tensor_here(t, &here) < 0)
         return NULL;
-    PyObject *o = jpy_tensor_data(here, &data) < 0 ? NULL : element((janus_dtype)t->dtype, data);
+    PyObject *o = jpy_check(jpy_settle(here)) < 0 || jpy_tensor_data(here, &data) < 0
+                      ? NULL
+                      : element((janus_dtype)here->dtype, data);
     janus_tensor_release(here);
     return o;
 }
@@ -106,7 +109,9 @@ static PyObject *tolist(PyObject *self, PyObject *unused) {
     if (jpy_tensor_here(T(self), &here) < 0)
         return NULL;
     char *data;
-    PyObject *list = jpy_tensor_data(here, &data) < 0 ? NULL : list_of(here, 0, data);
+    PyObject *list = jpy_check(jpy_settle(here)) < 0 || jpy_tensor_data(here, &data) < 0
+                         ? NULL
+                         : list_of(here, 0, data);
     janus_tensor_release(here);
     return list;
 }

@@ -17,6 +17,7 @@
 #include "pyfront/tape_groups.h"
 
 #include "graph/base/alloc.h"
+#include "pyfront/deferred/deferred.h"
 #include "pyfront/py_device.h"
 
 /* ---- whether ------------------------------------------------------------------------------------
@@ -276,8 +277,9 @@ int jpy_groups_run(jpy_engine *e) {
     if (jn_deferral_exact(jn_deferring) || e->create_graph || jn_dev_in_use || jn_eager_hook)
         return 0;
     jpy_groups g = {.e = e};
-    if (!allocate(&g) || !look(&g) || !sort_by_depth(&g) ||
-        jn_deferral_flush(jn_deferring) != JANUS_OK || jn_grad_work_new(&g.work) != JANUS_OK) {
+    if (jpy_flush(jn_deferring) != JANUS_OK || !jn_deferring) /* it may end what is recorded */
+        return 0;
+    if (!allocate(&g) || !look(&g) || !sort_by_depth(&g) || jn_grad_work_new(&g.work) != JANUS_OK) {
         groups_free(&g);
         return 0;
     }

@@ -90,6 +90,24 @@ void jpy_recording_end(jpy_recording *r) {
     leave_ended();
 }
 
+janus_status jpy_flush(jn_deferral *d) {
+    jn_deferral_retain(d);
+    PyThreadState *released = PyEval_SaveThread();
+    janus_status st = jn_deferral_flush(d);
+    PyEval_RestoreThread(released);
+    jn_deferral_release(d);
+    return st;
+}
+
+janus_status jpy_settle(janus_tensor *t) {
+    if (JN_LIKELY(!jn_storage_waits(t->storage)))
+        return JANUS_OK;
+    PyThreadState *released = PyEval_SaveThread();
+    janus_status st = jn_tensor_settle(t);
+    PyEval_RestoreThread(released);
+    return st;
+}
+
 static PyObject *block_enter(PyObject *self, PyObject *unused) {
     block *b = (block *)self;
     (void)unused;
@@ -108,7 +126,7 @@ static PyObject *block_exit(PyObject *self, PyObject *args) {
         Py_RETURN_FALSE;
     jpy_recording_end(b->entered);
     b->entered = NULL;
-    if (jpy_check(jn_deferral_flush(b->deferral)) < 0)
+    if (jpy_check(jpy_flush(b->deferral)) < 0)
         return NULL;
     Py_RETURN_FALSE;
 }

@@ -16,6 +16,11 @@
 
 int jpy_init_deferred(PyObject *module);
 
+/* jn_deferral_flush() and jn_tensor_settle() without the interpreter lock: other threads run
+ * meanwhile, and wait where they use what is being computed.  The caller holds the tensor. */
+janus_status jpy_flush(jn_deferral *d);
+janus_status jpy_settle(janus_tensor *t);
+
 /* The ops of this thread are recorded with `d`, of which a reference is taken, until the end, which
  * runs nothing; NULL: out of memory.  Blocks that the program enters in between may end later. */
 typedef struct jpy_recording jpy_recording;
