@@ -81,7 +81,7 @@ void jn_call_kind_release(jn_call_kind *k) {
  */
 
 static janus_status settle(jn_storage *s);
-static janus_status viewed(janus_tensor *base, janus_tensor *view);
+static janus_status viewed(janus_tensor *base, int64_t offset, janus_tensor *view);
 
 static char *nowhere; /* where results lie that have no memory yet */
 
@@ -551,14 +551,12 @@ janus_status jn_deferral_record(jn_deferral *d, jn_call_kind *k, const jn_deferr
 }
 
 /* A view of a result that has no memory yet has to be told where it is, later. */
-static janus_status viewed(janus_tensor *base, janus_tensor *view) {
-    ptrdiff_t offset = jn_tensor_place(view) - jn_tensor_place(base);
+static janus_status viewed(janus_tensor *base, int64_t offset, janus_tensor *view) {
     janus_status st = JANUS_OK;
     bool full = false;
     pthread_mutex_lock(&lock);
-    if (base->storage->state != JN_STORAGE_PENDING) { /* computed meanwhile */
-        jn_tensor_follow(view, jn_tensor_place(base) + offset);
-    } else if (jn_tensor_promised(base)) {
+    jn_tensor_follow(view, jn_tensor_place(base) + offset);
+    if (base->storage->state == JN_STORAGE_PENDING && jn_tensor_promised(base)) {
         jn_deferral *d = ((jn_deferred_call *)base->storage->user)->deferral;
         if (jn_vec_push(&d->views, view)) {
             janus_tensor_retain(view);

@@ -27,8 +27,8 @@ static inline bool last_reference(atomic_int *refs) {
            atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
 }
 
-/* jn_nowhere(), once somebody has asked for it. */
-static char *nowhere_at;
+/* Instead of a slab: what is promised, and lies nowhere yet. */
+static jn_slab promised;
 
 static char *inline_data(jn_storage *s) { return (char *)s + HEADER; }
 
@@ -81,10 +81,10 @@ void jn_storage_release(jn_storage *s) {
     } else if (s->raw == inline_data(s) + SHELL) {
         jn_pool_free(s, HEADER + SHELL + s->bytes);
     } else {
-        if (s->slab)
-            jn_slab_let_go(s->slab, s->raw, s->bytes);
-        else if (s->raw != nowhere_at)
+        if (!s->slab)
             jn_free_aligned(s->raw);
+        else if (s->slab != &promised)
+            jn_slab_let_go(s->slab, s->raw, s->bytes);
         jn_pool_free(s, s->shell ? HEADER + SHELL : HEADER);
     }
 }
@@ -165,16 +165,19 @@ static bool finish_strided(janus_tensor *t) {
     return counted;
 }
 
-/* The last step: where it lies. */
+/* The last step: where it lies.  Another thread may be computing what is pending: the state is
+ * looked at first. */
 static janus_status view_of(janus_tensor *base, int64_t offset, janus_tensor *t,
                             janus_tensor **out) {
-    t->raw = base->raw + offset * (int64_t)jn_dtype_size((janus_dtype)base->dtype);
+    offset *= (int64_t)jn_dtype_size((janus_dtype)base->dtype);
     if (JN_UNLIKELY(t->storage->state == JN_STORAGE_PENDING)) {
-        janus_status st = jn_storage_viewed(base, t);
+        janus_status st = jn_storage_viewed(base, offset, t);
         if (st != JANUS_OK) {
             janus_tensor_release(t);
             return st;
         }
+    } else {
+        t->raw = base->raw + offset;
     }
     *out = t;
     return JANUS_OK;
@@ -249,12 +252,13 @@ janus_status jn_tensor_promise(janus_dtype dtype, int rank, const int64_t *dims,
     t->numel = numel;
     t->contiguous = true;
     t->storage->bytes = (size_t)numel * jn_dtype_size(dtype);
-    t->storage->raw = t->raw = nowhere_at = nowhere;
+    t->storage->slab = &promised;
+    t->storage->raw = t->raw = nowhere;
     *out = t;
     return JANUS_OK;
 }
 
-bool jn_tensor_promised(const janus_tensor *t) { return t->storage->raw == nowhere_at; }
+bool jn_tensor_promised(const janus_tensor *t) { return t->storage->slab == &promised; }
 
 void jn_tensor_put(janus_tensor *t, char *at, jn_slab *slab) {
     if (slab)

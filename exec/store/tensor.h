@@ -115,8 +115,9 @@ bool jn_tensor_promised(const janus_tensor *t);
 void jn_tensor_put(janus_tensor *t, char *at, struct jn_slab *slab);
 /* The same to a view of a promised tensor, which lies at `at`. */
 void jn_tensor_follow(janus_tensor *view, char *at);
-/* Told of a view of a PENDING storage that has just been made: set beside jn_storage_settle. */
-extern janus_status (*jn_storage_viewed)(janus_tensor *base, janus_tensor *view);
+/* Says where a new view of a PENDING storage lies, `offset` bytes from `base`, and sees to it when
+ * the storage gets its memory: set beside jn_storage_settle. */
+extern janus_status (*jn_storage_viewed)(janus_tensor *base, int64_t offset, janus_tensor *view);
 /* A tensor without elements: dims, strides (>= 0; NULL: row-major) and an owner, released with
  * `user` when the last tensor of its storage goes. */
 janus_status jn_tensor_proxy(janus_dtype dtype, int rank, const int64_t *dims,

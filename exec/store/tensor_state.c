@@ -15,7 +15,7 @@
 
 _Thread_local bool jn_proxy_asked;
 janus_status (*jn_storage_settle)(jn_storage *s);
-janus_status (*jn_storage_viewed)(janus_tensor *base, janus_tensor *view);
+janus_status (*jn_storage_viewed)(janus_tensor *base, int64_t offset, janus_tensor *view);
 jn_storage jn_storage_of_cells = {.refs = 1};
 char jn_exported;
 
