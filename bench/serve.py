@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees served by C: throughput and 99th percentile of samples/c/serve with batches, with one request at a time, and of
-the Python process that trained the model; memory of models that share weights against a process for each.
+the Python process that trained the model, and the processor time of the process a request (which another load on the machine
+does not change as it does the clock); memory of models that share weights against a process for each.
 
     ./run python3 bench/serve.py [--clients 32] [--requests 200] [--size 128] [--leaves 20] [--copies 8]
 """
@@ -43,6 +44,12 @@ class Server:
         with open(f"/proc/{self.process.pid}/smaps_rollup", encoding="ascii") as file:
             return sum(int(line.split()[1]) for line in file if line.startswith(("Private_Clean", "Private_Dirty")))
 
+    def seconds(self):
+        """Processor time that it has used."""
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def load(self, clients, requests, bodies):
         """[answers, wrong ones, per second, 50th and 99th percentile in us]"""
         done = subprocess.run([str(BUILD / "bench/serve_load"), str(self.port), "/models/0", str(clients), str(requests), bodies],
@@ -57,14 +64,15 @@ def python_process(model, lines, seconds=2.0):
     with janus.no_grad():
         for i in range(30):
             f(serve_tree.tree_of(json.loads(lines[i % len(lines)])["tree"]))
-        end = time.perf_counter() + seconds
+        end, used = time.perf_counter() + seconds, time.process_time()
         while time.perf_counter() < end:
             start = time.perf_counter()
             scores = f(serve_tree.tree_of(json.loads(lines[len(times) % len(lines)])["tree"]))[0].tolist()
             json.dumps({"scores": scores, "class": max(range(2), key=scores.__getitem__)})
             times.append(time.perf_counter() - start)
+        used = time.process_time() - used
     times.sort()
-    return len(times) / sum(times), times[len(times) // 2] * 1e6, times[len(times) * 99 // 100] * 1e6
+    return len(times) / sum(times), times[len(times) // 2] * 1e6, times[len(times) * 99 // 100] * 1e6, used / len(times) * 1e6
 
 
 def main():
@@ -80,17 +88,20 @@ def main():
         serve_tree.export(model, folder, args.copies)
         (folder / "bodies").write_text("\n".join(lines) + "\n")
         print(f"Tree-LSTM of {args.size}, trees of {args.leaves} leaves, {args.clients} clients")
-        print(f"{'':36}{'per second':>12}{'p50 us':>10}{'p99 us':>10}")
+        print(f"{'':36}{'per second':>12}{'p50 us':>10}{'p99 us':>10}{'cpu us':>10}")
         rows = [("Python process, no network", python_process(model, lines))]
         for title, options in (("C, one at a time", ("--batch", 1)), ("C, batches, no deadline", ("--deadline", 0)),
-                               ("C, batches, deadline 2 ms", ("--deadline", 2))):
+                               ("C, batches, deadline 2 ms", ("--deadline", 2)),
+                               ("C, batches, deadline 2 ms, 2 threads", ("--deadline", 2, "--threads", 2))):
             with Server(*options, f"0={folder / '0'}") as server:
                 server.load(args.clients, 5, str(folder / "bodies"))
+                used = server.seconds()
                 answered, wrong, *row = server.load(args.clients, args.requests, str(folder / "bodies"))
+                row.append((server.seconds() - used) / answered * 1e6)
                 assert answered == args.clients * args.requests and not wrong
                 rows.append((title, row))
-        for title, (rate, p50, p99) in rows:
-            print(f"{title:36}{rate:12.0f}{p50:10.0f}{p99:10.0f}")
+        for title, (rate, p50, p99, cpu) in rows:
+            print(f"{title:36}{rate:12.0f}{p50:10.0f}{p99:10.0f}{cpu:10.1f}")
         with Server(*(f"{i}={folder / str(i)}" for i in range(args.copies))) as together:
             shared = together.private_kb()
         apart = 0
