@@ -99,7 +99,9 @@ def _mark(uses, visited, kind, entries):
 def _sources(report, own, times):
     """Functions with their lines, the decorated one first: the user's whole, of janus itself one sum."""
     uses, visited, leads, left = {}, set(), set(), {}
-    for entry in report["entries"]:
+    regions = [(first, last) for first, last, _, _, inner in report["regions"]]
+    inside = [_C._report(inner) for *_, inner in report["regions"]]
+    for entry in [e for r in (report, *inside) for e in r["entries"]]:
         for file, line, role, op, n in entry["lines"]:
             ops = uses.setdefault((file, line), {})
             ops[role, op] = max(n, ops.get((role, op), 0))
@@ -132,6 +134,9 @@ def _sources(report, own, times):
                     mark, reason = "left to CPython", left[spot]
                 elif spot == refused:
                     mark, reason = "imperative", report["reason"]
+                if regions and own and file == own[0] and first <= own[1] <= last and kind not in (None, "def") and \
+                        not any(a <= line <= b for a, b in regions):
+                    mark = "region boundary"  # CPython's, between statements that may be graphs
                 lines.append({"line": line, "source": linecache.getline(file, line).rstrip("\n"), "mark": mark,
                               "reason": _bare(reason) if reason else None,
                               "ops": [f"{op} x{n}" if n > 1 else op for (role, op), n in
@@ -305,7 +310,7 @@ def _text(facts):
 # ---- HTML
 
 _COLOURS = {"graph": "#d9ead3", "loop kept": "#d0e2f5", "branch kept": "#d0e2f5", "loop unrolled": "#d9ead3",
-            "branch decided": "#fff2cc", "folded": "#eeeeee", "left to CPython": "#fce5cd", "imperative": "#f4cccc",
+            "branch decided": "#fff2cc", "folded": "#eeeeee", "left to CPython": "#fce5cd", "region boundary": "#fce5cd", "imperative": "#f4cccc",
             "not reached": "#ffffff"}
 
 
@@ -340,7 +345,8 @@ def explain(f):
     - `loop unrolled`, `branch decided`: done when the graph was made, and assumed
     - `folded`: Python work that was done when the graph was made; `not reached`: no call came there
     - `left to CPython`: assumed not to happen; a run that comes there is discarded
-    - `imperative`: why no graph can be made
+    - `imperative`: why no graph can be made; `region boundary`: a statement that CPython runs between regions of
+      statements, which may be graphs (`regions=True`)
 
     then, per graph, what it assumes and how often that was checked and failed, and what happened at which call.  After a
     `janus.profile`, lines have the time that was measured and their share of it.

@@ -275,6 +275,23 @@ size_t jpy_regions_count(const jpy_function *f, uint64_t *out_hits) {
     return (size_t)PyDict_GET_SIZE(f->regions);
 }
 
+PyObject *jpy_regions_list(const jpy_function *f) {
+    Py_ssize_t pos = 0;
+    PyObject *k, *v, *list = PyList_New(0);
+    while (list && f->regions && f->skeleton && PyDict_Next(f->regions, &pos, &k, &v)) {
+        const region *r = (region *)v;
+        long first, last, col;
+        PyObject *one = NULL;
+        if (PyArg_ParseTuple(r->within, "(ll)(ll)", &first, &col, &last, &col))
+            one = Py_BuildValue("(llKKO)", first, last, (unsigned long long)r->inner->calls,
+                                (unsigned long long)r->inner->graph, (PyObject *)r->inner);
+        if (!one || PyList_Append(list, one) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
 int jpy_regions_describe(const jpy_function *f, PyObject *list) {
     Py_ssize_t pos = 0;
     PyObject *k, *v;

@@ -264,3 +264,24 @@ def test_each_effect_has_its_name():
     assert sorted(effects) == ["deletes: o.gone", "sets a global: total", "sets a gradient: leaf",
                                "sets an attribute: o.z", "sets requires_grad of: frozen", "writes a dict: emptied",
                                "writes a dict: table", "writes a list: items", "writes a tensor: t"]
+
+
+def test_boundaries_of_regions():
+    import time
+
+    def step(x):
+        y = janus.relu(x) @ x
+        y = y * 2 + x
+        time.time()
+        z = y @ y
+        return z.tanh().sum()
+
+    f = janus.function(step, regions=True, measure=False)
+    for _ in range(6):
+        f(janus.ones(4, 4))
+    told = janus.explain(f)
+    (source,) = told.facts["sources"]
+    marks = [line["mark"] for line in source["lines"]]
+    assert marks == ["", "graph", "graph", "region boundary", "graph", "graph"]
+    assert "time" in source["lines"][3]["reason"] and "region boundary" in told and "region boundary" in told.html()
+    assert "matmul" in source["lines"][1]["ops"]
