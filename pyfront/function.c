@@ -171,8 +171,9 @@ static PyObject *shadowed(jpy_function *f, size_t i, bool here, int got, PyObjec
         jpy_note(f, "numerics are \"exact\" from now on: a graph in \"fast\" gave other numbers");
     }
     if (here && got != 6) {
-        jpy_stored_forget(f, f->entries.data[i]);
+        jpy_entry *e = f->entries.data[i]; /* the caller holds it */
         drop_entry(f, i);
+        jpy_stored_forget(f, e); /* last: what it runs may change the entries */
     }
     return result;
 }
@@ -227,8 +228,8 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
             f->fallbacks++;
             if (got != -2 && here) {
                 jpy_hints_discarded(f, e);
-                jpy_stored_forget(f, e);
                 drop_entry(f, i);
+                jpy_stored_forget(f, e); /* last: what it runs may change the entries */
             }
         }
         jpy_entry_free(e);

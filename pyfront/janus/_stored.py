@@ -514,7 +514,7 @@ class Shelf:
                     data = file.read(_MAX_BYTES)
                 head, _, body = data.partition(b"\n")
                 if head.decode() == f"{_FORMAT} {hashlib.sha256(body).hexdigest()}":
-                    found.append([name, json.loads(body), 0])
+                    found.append([f"{key}/{name}", json.loads(body), 0])
         return found
 
     def take(self, callable_, args, n_pos, kwnames, options):
@@ -539,7 +539,7 @@ class Shelf:
         return None
 
     def keep(self, entry, callable_, slots, options):
-        """Writes an entry; its name, or None: it cannot be kept."""
+        """Writes an entry; its name below the folder, or None: it cannot be kept."""
         key = self._key(callable_, options)
         if not key:
             return None
@@ -563,11 +563,10 @@ class Shelf:
             if os.environ.get("JANUS_LOG"):
                 _C._log_conversion(f"not kept on disk: {type(e).__name__}: {e}")
             return None
-        return name
+        return f"{key}/{name}"
 
-    def forget(self, callable_, name, options):
-        key = self._key(callable_, options)
-        if key:
-            with contextlib.suppress(OSError):
-                os.unlink(self._path(key, name))
+    def forget(self, name):
+        """Deletes an entry by the name that `take` or `keep` gave."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._path(name))
 

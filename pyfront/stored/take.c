@@ -105,10 +105,7 @@ void jpy_stored_forget(jpy_function *f, jpy_entry *e) {
     if (!e->kept_as || !f->shelf)
         return;
     PyErr_Fetch(&type, &value, &tb);
-    PyObject *with = options(f);
-    PyObject *r =
-        with ? PyObject_CallMethod(f->shelf, "forget", "OOO", f->callable, e->kept_as, with) : NULL;
-    Py_XDECREF(with);
+    PyObject *r = PyObject_CallMethod(f->shelf, "forget", "O", e->kept_as);
     Py_XDECREF(r);
     Py_CLEAR(e->kept_as);
     forget_error();
