@@ -33,6 +33,7 @@ _descriptors = (type(str.join), type(int.__add__), type(types.FunctionType.__cod
                 type(dict.__dict__["fromkeys"]))
 
 
+_pair = type(_C.tensor([0.0]).max(0))  # whose module, janus.return_types, is none that can be imported
 _enum_properties = (types.DynamicClassAttribute, getattr(enum, "property", property))
 
 
@@ -73,6 +74,8 @@ def _member(o, name):
 
 
 def _named(module, qualname):
+    if (module, qualname) == _type_name(_pair):
+        return _pair
     try:
         at, *rest = qualname.split(".")
         o = _vars(module)[at]

@@ -155,7 +155,7 @@ def work(x, color, box, flags):
     counter += 1
     box.a = x * 2 if color is Color.RED else x * 3
     seen.append(box.b)
-    d = {"a": box.a, "n": len(flags)}
+    d = {"a": box.a, "n": len(flags), "top": (x * 2).max(0).values}
     for k in flags:
         d[k] = x + len(k)
     return Box(d, counter), x.t()[0].clone()
