@@ -242,3 +242,212 @@ def same_object(function, log):
     for i in range(8):
         y, h = f(t(3, seed=i))
         log(y, h, y is h)
+
+
+# ---- what may be done with a value that may be None: w is a tensor of the caller, x and y are arguments --------------
+
+
+def same_argument(w, x, y):
+    h = None
+    if x.sum() > 0:
+        h = x
+    return h
+
+
+def write_argument(w, x, y):
+    h = None
+    if x.sum() > 0:
+        h = x
+    if h is not None:
+        h.add_(1)
+    return h
+
+
+def write_new(w, x, y):
+    h = None
+    if x.sum() > 0:
+        h = x + 1
+    if h is not None:
+        h.add_(1)
+    return h
+
+
+def write_by_two_names(w, x, y):
+    h, z = None, x + 1
+    if x.sum() > 0:
+        h = z
+    if h is not None:
+        h.add_(1)
+    return z
+
+
+def one_of_three(w, x, y):
+    h = w
+    if x.sum() > 0:
+        h = None
+    if y.sum() > 0:
+        h = x
+    return h
+
+
+def two_names(w, x, y):
+    h = None
+    if x.sum() > 0:
+        h = x * 2
+    k = h
+    if y.sum() > 0:
+        h = None
+    return h, k, h is k
+
+
+def filtered(w, x, y):
+    h = None
+    if x.sum() > 0:
+        h = x * 2
+    return len([q for q in [h, y] if q is not None])
+
+
+def first_of_rounds(w, x, y):
+    h = None
+    for i in range(3):
+        if x[i] > 0.2:
+            h = x * i if h is None else h + y
+    return h
+
+
+def in_a_dict(w, x, y):
+    h = None
+    if x.sum() > 0:
+        h = x * 2
+    d = {"h": h, "y": y}
+    if d["h"] is None:
+        d["h"] = y
+    return d["h"] + 1
+
+
+def default_argument(w, x, y):
+
+    def g(a, b=None):
+        return a if b is None else a + b
+
+    h = None
+    if x.sum() > 0:
+        h = x * 2
+    return g(y, h), g(y, b=h), g(y)
+
+
+def its_type(w, x, y):
+    h = None
+    if x.sum() > 0:
+        h = x * 2
+    return isinstance(h, janus.Tensor), type(h).__name__, h == None  # noqa: E711
+
+
+def two_of_them(w, x, y):
+    a = b = None
+    if x.sum() > 0:
+        a = x * 2
+    if y.sum() > 0:
+        b = y * 2
+    if a is None or b is None:
+        return x
+    if not (a is None) and b is not None:
+        return a * b
+    return y
+
+
+def last_of_while(w, x, y):
+    h = None
+    while x.sum() < 2:
+        x = x + 0.7
+        if x[0] > 0.4:
+            h = x
+    return h
+
+
+def add_value(body, grad):
+
+    def program(function, log):
+        w = t(3, seed=9, grad=grad)
+
+        @function
+        def f(x, y):
+            return body(w, x, y)
+
+        for i in range(10):
+            x, y = t(3, seed=i), t(3, seed=i + 2)
+            r = f(x, y)
+            log(x, y, w, r, r is x, r is y, r is w)
+
+    program.__name__ = program.__qualname__ = f"value_{body.__name__}" + ("_grad" if grad else "")
+    case(program)
+
+
+for body in (same_argument, write_argument, write_new, write_by_two_names, one_of_three, two_names, filtered,
+             first_of_rounds, in_a_dict, default_argument, its_type, two_of_them, last_of_while):
+    add_value(body, False)
+add_value(one_of_three, True)
+
+# ---- writes on one path to what a gradient that is still to come needs ------------------------------------------------
+
+
+def leaf_saved(w, b, x):
+    y = (w * w * x).sum()
+    with janus.no_grad():
+        if x.sum() > 0:
+            w.mul_(0.9)
+    return y
+
+
+def buffer_saved(w, b, x):
+    y = (w * b).sum()
+    if x.sum() > 0:
+        b.add_(x)
+    return y
+
+
+def buffer_saved_later(w, b, x):
+    if x.sum() > 0:
+        b.add_(x)
+    return (w * b * x).sum()
+
+
+def buffer_saved_twice(w, b, x):
+    y = (w * b).sum()
+    if x.sum() > 0:
+        b.add_(x)
+    return y + (w * b * x).sum()
+
+
+def nested_write(w, b, x):
+    y = (w * b).sum()
+    if x.sum() > 0:
+        if x[0] > 0.5:
+            b.add_(x)
+        else:
+            y = y + (w * x).sum()
+    return y
+
+
+def add_write(body):
+
+    def program(function, log):
+        w, b = t(3, grad=True), t(3, seed=4)
+
+        @function
+        def f(x):
+            return body(w, b, x)
+
+        for i in range(12):
+            w.grad = None
+            y = f(t(3, seed=i))
+            log(y, w, b)
+            log.raises(y.backward)
+            log(w)
+
+    program.__name__ = program.__qualname__ = f"write_{body.__name__}"
+    case(program)
+
+
+for body in (leaf_saved, buffer_saved, buffer_saved_later, buffer_saved_twice, nested_write):
+    add_write(body)
