@@ -3,7 +3,8 @@
 
 No requirements, hence no build isolation to download. The sources are built in a temporary folder;
 a source tree that is configured in place is copied there first, because VPATH builds refuse it.
-`pip install . -C configure="--without-onednn"` passes arguments to configure.
+`pip install . -C configure="--without-onednn"` passes arguments to configure; `-C builddir=DIR` keeps the build folder,
+so that wheels for several Pythons compile the core once.
 """
 import base64
 import hashlib
@@ -67,10 +68,13 @@ def _source_to_build_from(work):
 
 
 def _configure(work, settings, *extra):
+    """A configured build folder: a new one, or the one that is kept, in which another Python's objects are removed."""
+    build = os.path.abspath((settings or {}).get("builddir", os.path.join(work, "build")))
+    os.makedirs(build, exist_ok=True)
     source = _source_to_build_from(work)
-    build = os.path.join(work, "build")
-    os.mkdir(build)
     arguments = shlex.split((settings or {}).get("configure", ""))
+    for folder in ("pyfront", "pylib"):
+        shutil.rmtree(os.path.join(build, folder), ignore_errors=True)
     _run([os.path.join(source, "configure"), "--quiet", "--disable-werror", *extra, *arguments], build)
     return build
 

@@ -157,6 +157,7 @@ EXTRA_DIST += \
 	tests/stdlib \
 	tests/pytest.sh \
 	tests/torch \
+	tests/wheel \
 	tests/tools.sh \
 	tests/samples-c.sh \
 	$(NULL)
