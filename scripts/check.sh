@@ -11,9 +11,11 @@
 #                             differential programs on the emulated device in all ways; CPython's
 #                             own tests of 180 modules and parts of the language, decorated;
 #                             every allocation of small programs failing, with the sanitizers too;
-#                             an hour of ops at random, with the sanitizers
+#                             an hour of ops at random, with the sanitizers; wheels for every
+#                             Python and Debian packages, made and tried
 #   scripts/check.sh --only NAME...    only these steps: gcc stdlib asan asanpy lint clang tsan
-#                             distcheck pythons pip docs cuda archs emulated stdlib_all allocations fuzz
+#                             distcheck pythons pip docs cuda archs emulated stdlib_all allocations
+#                             fuzz wheels deb
 # Builds lie in build/check (JANUS_CHECK_DIR=DIR: elsewhere). Safe to repeat.
 # SPDX-License-Identifier: Apache-2.0
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -26,13 +28,13 @@ steps='gcc asan'
 case $1 in
 '') ;;
 --all) steps='lint gcc stdlib asan asanpy clang tsan distcheck pythons pip docs cuda' ;;
---slow) steps='archs emulated stdlib_all allocations fuzz' ;;
+--slow) steps='archs emulated stdlib_all allocations fuzz wheels deb' ;;
 --only)
   shift
   steps=$*
   ;;
 *)
-  sed -n '2,17s/^# \{0,1\}//p' "$0"
+  sed -n '2,19s/^# \{0,1\}//p' "$0"
   exit 2
   ;;
 esac
@@ -290,6 +292,34 @@ step_docs() {
   fi
 }
 
+# A script that makes packages, tries them and prints `N passed, N failed`; status 77: they cannot be made here.
+packages() {
+  started=$(now)
+  : >"$logs/$1.log"
+  limit=5400 logged "$1" "$root/scripts/$1.sh" "$work/$1"
+  case $? in
+  77)
+    tail -n 2 "$logs/$1.log"
+    count "$1" 0 0 1 $(($(now) - started))
+    ;;
+  *)
+    packages_step=$1
+    # shellcheck disable=SC2046
+    set -- $(awk '/^[0-9]+ passed, [0-9]+ failed$/ { print $1, $3 }' "$logs/$1.log")
+    [ "${2:-1}" = 0 ] || show_failure "$packages_step"
+    count "$packages_step" "${1:-0}" "${2:-1}" 0 $(($(now) - started))
+    ;;
+  esac
+}
+
+step_wheels() {
+  packages wheels
+}
+
+step_deb() {
+  packages deb
+}
+
 step_lint() {
   started=$(now)
   if build gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda CPPFLAGS=-DJANUS_MUTATIONS; then
@@ -434,7 +464,7 @@ for step in $steps; do
   *) unset JANUS_LIGHT_TESTS ;;
   esac
   case $step in
-  gcc | stdlib | stdlib_all | asan | asanpy | clang | tsan | distcheck | pythons | pip | docs | lint | cuda | archs | emulated | allocations | fuzz)
+  gcc | stdlib | stdlib_all | asan | asanpy | clang | tsan | distcheck | pythons | pip | docs | lint | cuda | archs | emulated | allocations | fuzz | wheels | deb)
     "step_$step"
     ;;
   *)
