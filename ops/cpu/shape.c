@@ -206,6 +206,10 @@ static void triu(const jn_kargs *k) {
 static void diag(const jn_kargs *k) {
     const jn_view *x = &k->in[0], *y = &k->out[0], *m = x->rank == 2 ? x : y;
     int64_t diagonal = ((const janus_diag_attrs *)k->attrs)->diagonal;
+    if ((m == y ? x : y)->dims[0] == 0) { /* it may lie anywhere, with all its elements */
+        memset(y->data, 0, (size_t)jn_numel(y) * jn_elem_size(y->dtype));
+        return;
+    }
     int64_t at = diagonal < 0 ? -diagonal * m->strides[0] : diagonal * m->strides[1];
     int64_t step = m->strides[0] + m->strides[1];
     jn_box b = box_into(y, m == y ? at : 0, x);
@@ -241,7 +245,8 @@ static void slice_scatter(const jn_kargs *k) {
     }
     jn_box b = box_into(y, first * y->strides[axis], src);
     for (int d = 0; d < y->rank; d++)
-        jn_box_dim(&b, src->dims[d], d == axis ? y->strides[d] * a->step : y->strides[d],
+        jn_box_dim(&b, src->dims[d],
+                   d == axis ? jn_slice_stride(y->dims[d], y->strides[d], a->step) : y->strides[d],
                    src->strides[d]);
     jn_box_copy(&b, k->par);
 }

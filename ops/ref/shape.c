@@ -292,7 +292,8 @@ static void k_slice_scatter(const jn_kargs *k) {
     jn_slice_bounds(y->dims[axis], has_start ? &start : NULL, has_stop ? &stop : NULL, a->step,
                     &first, &n);
     for (int i = 0; i < y->rank; i++)
-        strides[i] = i == axis ? y->strides[i] * a->step : y->strides[i];
+        strides[i] =
+            i == axis ? jn_slice_stride(y->dims[i], y->strides[i], a->step) : y->strides[i];
     copy(y, &k->in[0]);
     if (k->in[1].dims[axis] == n)
         copy_into(y, strides, first * y->strides[axis], &k->in[1]);
