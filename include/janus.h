@@ -312,7 +312,8 @@ typedef struct janus_run_options {
     janus_numerics numerics;
     const janus_host_ops *host;
     void *host_ctx;
-    uint64_t byte_ceiling;         /* 0: half of the machine's memory */
+    uint64_t byte_ceiling;         /* 0: JANUS_MEMORY_LIMIT, or half of what the
+                                      process may have */
     uint64_t rng_seed, rng_offset; /* the generator's state at entry */
     const char *device;            /* "cpu" (default), "ref", "null" */
 } janus_run_options;

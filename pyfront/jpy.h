@@ -23,6 +23,7 @@ typedef struct jpy_state {
     PyObject *dtypes[JANUS_DTYPE_COUNT];
     PyObject *cpu; /* janus.device("cpu") */
     PyObject *empty_tuple;
+    PyObject *out_of_memory; /* janus.OutOfMemoryError */
 } jpy_state;
 extern jpy_state jpy;
 
@@ -43,6 +44,7 @@ int jpy_init_optim(PyObject *module);
 int jpy_init_rng(PyObject *module);
 int jpy_init_module_base(PyObject *module);
 int jpy_init_threads(PyObject *module);
+int jpy_init_memory(PyObject *module);
 int jpy_init_autocast(PyObject *module);
 int jpy_init_deferred(PyObject *module);
 int jpy_init_stored(PyObject *module);

@@ -176,6 +176,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/py_spell_reduce.c \
 	pyfront/py_spell_shape.c \
 	pyfront/py_tensor.c \
+	pyfront/py_memory.c \
 	pyfront/py_threads.c \
 	pyfront/py_tensor.h \
 	pyfront/py_types.c \

@@ -50,7 +50,7 @@ static int (*const inits[])(PyObject *) = {
     jpy_init_tape_objects, jpy_init_module_base,     jpy_init_entry,  jpy_init_region,
     jpy_init_function,     jpy_init_function_object, init_signals,    jpy_init_threads,
     jpy_init_autocast,     jpy_init_profile,         jpy_init_nan,    jpy_init_export,
-    jpy_init_deferred,     jpy_init_regions,         jpy_init_stored,
+    jpy_init_deferred,     jpy_init_regions,         jpy_init_stored, jpy_init_memory,
 };
 
 static int exec_module(PyObject *module) {

@@ -21,7 +21,7 @@ int jpy_raise(janus_status st) {
         type = PyExc_IndexError;
         break;
     case JANUS_NO_MEMORY:
-        type = PyExc_MemoryError;
+        type = jpy.out_of_memory;
         break;
     case JANUS_INVALID_ARGUMENT:
     case JANUS_PARSE:

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "exec/device/device.h"
 #include "exec/eager/eager.h"
@@ -15,6 +14,7 @@
 #include "exec/state/state.h"
 #include "exec/store/store.h"
 #include "exec/strand/strand.h"
+#include "graph/base/limit.h"
 #include "graph/base/log.h"
 #include "graph/base/status.h"
 
@@ -32,9 +32,11 @@ static janus_status device_of(const char *name, jn_device_kind *out, jn_device *
     return *out == JN_DEVICE_CUDA ? jn_device_named(name, dev) : JANUS_OK;
 }
 
+/* Half of what the process may have, or all that the user says. */
 static size_t default_ceiling(void) {
-    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? (size_t)pages / 2 * (size_t)size : SIZE_MAX;
+    bool given;
+    size_t limit = jn_memory_limit(&given);
+    return given || limit == SIZE_MAX ? limit : limit / 2;
 }
 
 static janus_status init(jn_run *r, const janus_run_options *o) {

@@ -103,6 +103,10 @@ void jn_mem_reset(jn_mem *m) {
         drop_chunks(m);
     for (size_t i = 0; i < m->chunks.n; i++)
         m->chunks.data[i].used = 0;
+    if (m->arena.bytes + m->tasks.bytes > m->ceiling / 2) { /* not kept from the next run */
+        jn_arena_free(&m->arena);
+        jn_arena_free(&m->tasks);
+    }
     jn_arena_reset(&m->arena);
     jn_arena_reset(&m->tasks);
     m->chunk_at = m->first_chunk = 0;

@@ -165,6 +165,10 @@ typedef struct jn_mem_mark {
 } jn_mem_mark;
 jn_mem_mark jn_mem_here(const jn_mem *m);
 void jn_mem_back(jn_mem *m, jn_mem_mark mark);
+/* What it holds: frames, tasks and tensors. */
+static inline size_t jn_mem_bytes(const jn_mem *m) {
+    return m->arena.bytes + m->tasks.bytes + (m->dev ? 0 : m->bytes);
+}
 /* 64-byte aligned tensor memory; NULL when out of memory or over the ceiling. */
 char *jn_mem_tensor(jn_mem *m, size_t bytes);
 

@@ -15,6 +15,7 @@
 #include "exec/store/slab.h"
 #include "exec/store/tensor_rows.h"
 #include "graph/base/alloc.h"
+#include "graph/base/limit.h"
 
 enum { HEADER = 64, SHELL = 128, INLINE_RANK = 4 };
 _Static_assert(sizeof(jn_storage) <= HEADER, "the data follows the header");
@@ -55,7 +56,8 @@ janus_status jn_storage_new(size_t bytes, jn_storage **out) {
         s = jn_pool_alloc(HEADER);
         if (!s)
             return JN_NO_MEMORY();
-        s->raw = jn_alloc_aligned(bytes);
+        /* more than there is: the system may give the addresses, and kill who writes to them */
+        s->raw = bytes <= jn_memory_limit(NULL) ? jn_alloc_aligned(bytes) : NULL;
         if (!s->raw) {
             jn_pool_free(s, HEADER);
             return jn_error(JANUS_NO_MEMORY, "out of memory: a tensor of %zu bytes", bytes);

@@ -15,6 +15,9 @@ enum { POLL_EVERY = 1 << 14 }; /* calls and iterations between two looks at the 
 janus_status jn_poll_now(jn_run *r) {
     r->poll_countdown = POLL_EVERY;
     r->strand.yield = r->strand.n_parked > 0;
+    if (JN_UNLIKELY(jn_mem_bytes(r->mem) > r->mem->ceiling))
+        return jn_error(JANUS_NO_MEMORY, "the run's memory limit of %zu bytes is reached",
+                        r->mem->ceiling);
     return jn_run_poll(r);
 }
 

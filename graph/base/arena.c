@@ -40,6 +40,7 @@ static void *alloc_in_next_chunk(jn_arena *a, size_t size) {
         if (!jn_add_size(bytes, HEADER, &total) || !(next = jn_alloc(total)))
             return NULL;
         next->size = bytes;
+        a->bytes += total;
         if (a->current) {
             next->next = a->current->next;
             a->current->next = next;

@@ -13,6 +13,7 @@ typedef struct jn_arena {
     jn_arena_chunk *first, *current;
     char *ptr, *end;
     size_t chunk_size;
+    size_t bytes; /* of all chunks */
 } jn_arena;
 
 void jn_arena_init(jn_arena *a, size_t chunk_size /* 0: default 16 KiB */);

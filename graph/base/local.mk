@@ -2,6 +2,7 @@
 libjanus_all_la_SOURCES += \
 	graph/base/alloc.c \
 	graph/base/large.c \
+	graph/base/limit.c \
 	graph/base/arena.c \
 	graph/base/log.c \
 	graph/base/status.c \
@@ -13,6 +14,7 @@ libjanus_all_la_SOURCES += \
 noinst_HEADERS += \
 	graph/base/alloc.h \
 	graph/base/large.h \
+	graph/base/limit.h \
 	graph/base/arena.h \
 	graph/base/checked.h \
 	graph/base/hash.h \

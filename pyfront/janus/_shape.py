@@ -116,6 +116,12 @@ def take_along_dim(input, indices, dim=None):
     return input.expand(to_input).gather(dim, indices.expand(to_index))
 
 
+def _room(wanted):
+    """OutOfMemoryError, before any work, where there is no memory of so many bytes."""
+    if wanted > _C._memory_limit:
+        raise _C.OutOfMemoryError(f"can't allocate memory: you tried to allocate {wanted} bytes.")
+
+
 @method
 def repeat_interleave(input, repeats, dim=None):
     """Each element repeated."""
@@ -134,6 +140,7 @@ def repeat_interleave(input, repeats, dim=None):
                                    f"{len(counts)} and input.size({dim}) = {size}")
             if builtins.min(counts, default=0) < 0:
                 raise RuntimeError("repeats can not be negative")
+            _room(builtins.sum(counts) * 64)
             index = [i for i, n in enumerate(counts) for _ in range(n)]
             return input.index_select(dim, _C.tensor(index, dtype=_C.int64))
         repeats = counts[0]

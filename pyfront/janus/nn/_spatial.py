@@ -7,6 +7,9 @@ small matrix for that dim, so gradients come by themselves.
 import math
 
 from .. import _C
+from .._shape import _room
+
+_ENTRY, _ROW = 64, 512  # bytes that a number of a list, and a window or a row of weights, takes in Python
 
 
 def _ints(value, n):
@@ -32,6 +35,7 @@ def _mirrored(n, before, after):
 
 
 def _repeated(n, before, after):
+    _room((before + n + after) * _ENTRY)
     return [min(max(i, 0), n - 1) for i in range(-before, n + after)]
 
 
@@ -77,6 +81,7 @@ def pad(input, pad, mode="constant", value=None):
 def _weighted(input, dim, rows):
     """Along `dim`: out[i] = sum of w * in[j] over the pairs (j, w) in rows[i]."""
     n = input.shape[dim]
+    _room(len(rows) * n * 16)
     matrix = [[0.0] * n for _ in rows]
     for to, pairs in zip(matrix, rows):
         for j, weight in pairs:
@@ -88,11 +93,14 @@ def _weighted(input, dim, rows):
 
 
 def _windows(n, out):
+    _room(out * _ROW)
     return [(i * n // out, -(-(i + 1) * n // out)) for i in range(out)]
 
 
 def _output_sizes(input, output_size, n):
     sizes = _ints(output_size, n) if output_size is not None else (None,) * n
+    if any(size is not None and size < 1 for size in sizes):
+        raise RuntimeError(f"elements of output_size must be greater than 0, but got {output_size}")
     return [input.shape[i - n] if size is None else size for i, size in enumerate(sizes)]
 
 
@@ -141,6 +149,7 @@ def adaptive_max_pool2d(input, output_size):
 
 def _linear_rows(n, out, step, align_corners):
     rows = []
+    _room(out * _ROW)
     for i in range(out):
         at = i * (n - 1) / (out - 1) if align_corners and out > 1 else 0.0 if align_corners else \
             max((i + 0.5) * step - 0.5, 0.0)
@@ -155,6 +164,7 @@ def _cubic_rows(n, out, step, align_corners):
         x = abs(x)
         return ((1.25 * x - 2.25) * x * x + 1) if x <= 1 else (-0.75 * (((x - 5) * x + 8) * x - 4) if x < 2 else 0.0)
     rows = []
+    _room(out * _ROW)
     for i in range(out):
         at = i * (n - 1) / (out - 1) if align_corners and out > 1 else 0.0 if align_corners else (i + 0.5) * step - 0.5
         low = math.floor(at)
@@ -167,9 +177,8 @@ def _fits(input, sizes):
     if min(input.shape[2:]) < 1 or min(sizes) < 1:
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {list(input.shape[2:])} and "
                            f"output {list(sizes)}")
-    wanted = input.shape[0] * input.shape[1] * math.prod(sizes) * input.element_size()
-    if wanted >= 2 ** 42:
-        raise RuntimeError(f"can't allocate memory: you tried to allocate {wanted} bytes.")
+    _room(input.shape[0] * input.shape[1] * math.prod(sizes) * input.element_size())
+    _room(max(sizes) * _ENTRY)
 
 
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
@@ -336,9 +345,16 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """Windows of [N, C, H, W] as columns [N, C kh kw, number of windows]."""
     (kh, kw), dilation, padding, stride = (_ints(v, 2) for v in (kernel_size, dilation, padding, stride))
+    for name, (a, b), least in (("kernel size", (kh, kw), 1), ("dilation", dilation, 1), ("padding", padding, 0),
+                                ("stride", stride, 1)):
+        if a < least or b < least:
+            raise RuntimeError(f"unfold: {name} should be at least {least}, but got ({a}, {b})")
     x = pad(input, (padding[1], padding[1], padding[0], padding[0]))
     high = (x.shape[2] - dilation[0] * (kh - 1) - 1) // stride[0] + 1
     wide = (x.shape[3] - dilation[1] * (kw - 1) - 1) // stride[1] + 1
+    if high < 1 or wide < 1:
+        raise RuntimeError(f"Given input with spatial size ({input.shape[2]}, {input.shape[3]}), kernel_size=({kh}, {kw}), "
+                           f"dilation={dilation}, padding={padding}, there is no window")
     windows = [x[:, :, i * dilation[0]:i * dilation[0] + (high - 1) * stride[0] + 1:stride[0],
                  j * dilation[1]:j * dilation[1] + (wide - 1) * stride[1] + 1:stride[1]]
                for i in range(kh) for j in range(kw)]
