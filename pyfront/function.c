@@ -28,7 +28,7 @@
 PyTypeObject *jpy_function_type;
 static bool disabled;
 /* A conversion is paid for by some calls that hit. */
-enum { FREE_CONVERSIONS = 16, FREE_OF_SHAPES = 8, HITS_A_CONVERSION = 4 };
+enum { FREE_CONVERSIONS = 16, FREE_OF_SHAPES = 8, FREE_UNASKED = 4, HITS_A_CONVERSION = 4 };
 
 void jpy_note(jpy_function *f, const char *fmt, ...) {
     PyObject *type, *value, *tb;
@@ -53,7 +53,8 @@ static PyObject *run_plain(jpy_function *f, PyObject *const *args, size_t nargsf
                            PyObject *kwnames) {
     bool mine = f->plain && f->thread == PyThread_get_thread_ident(), counts = !f->plain || mine;
     int64_t start = jn_prof_begin();
-    PyObject *run = Py_NewRef(counts ? jpy_regions_plain(f) : f->callable);
+    jpy_regions_timer timer = {0};
+    PyObject *run = Py_NewRef(counts ? jpy_regions_begin(f, &timer) : f->callable);
     if (counts) {
         f->plain++;
         f->thread = PyThread_get_thread_ident();
@@ -62,6 +63,8 @@ static PyObject *run_plain(jpy_function *f, PyObject *const *args, size_t nargsf
     if (JN_UNLIKELY(jpy_shadow_open != NULL)) /* statements of this call have ended it */
         r = jpy_regions_ended(r);
     Py_DECREF(run);
+    if (timer.trial && r)
+        jpy_regions_end(f, &timer);
     if (counts)
         f->plain--;
     if (JN_UNLIKELY(start))
@@ -89,13 +92,13 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
     f->thread = PyThread_get_thread_ident();
     f->conversions++;
     PyObject *cause = f->entries.n ? jpy_miss(f->entries.data[0], call) : NULL;
-    int64_t start = jpy_now();
+    int64_t start = jpy_now(), worked = jpy_worked();
     jn_deferral *recording = jn_deferring;
     jn_deferring = NULL; /* what a conversion runs is none of the program's ops */
     jpy_entry *e = jpy_convert(f, call);
     jn_deferring = recording;
     int64_t ns = jpy_now() - start;
-    jpy_converted(f, ns);
+    jpy_converted(f, ns, jpy_worked() - worked);
     jpy_report_conversion(f, e, cause, ns);
     if (jn_prof_on())
         jpy_prof_add(f, JN_PROF_CONVERT, start);
@@ -115,9 +118,10 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
         drop_entry(f, f->entries.n - 1);
     /* a function that needs ever new graphs does not pay, nor does one whose graphs are discarded
      */
-    uint64_t free_ones = f->pinned ? FREE_OF_SHAPES : FREE_CONVERSIONS;
+    bool unasked = f->payer && f->measure;
+    uint64_t free_ones = unasked ? FREE_UNASKED : f->pinned ? FREE_OF_SHAPES : FREE_CONVERSIONS;
     if (f->conversions > free_ones && f->graph < HITS_A_CONVERSION * f->conversions)
-        jpy_back_off(f, 2);
+        jpy_back_off(f, unasked ? 4 : 2);
     else
         f->backoff = 0;
     jpy_entry_trial(e)->first_ns = plain_ns;
@@ -346,8 +350,13 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     if (first)
         try_convert(f, &call, 0);
     int64_t start = f->measure ? jpy_now() : 0;
+    bool outer = !f->running_since;
+    if (outer)
+        f->running_since = start;
     PyObject *r = jpy_below_graphs(f, run_plain, args, nargsf, kwnames);
     int64_t ns = start ? jpy_now() - start : 0;
+    if (outer)
+        f->running_since = 0;
     f->plain_ns += ns;
     if (r && !f->plain && !first && (discarded || !taken_by_now(f, &call)))
         try_convert(f, &call, ns);
@@ -434,6 +443,7 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(f->regions);
     Py_VISIT(f->callees);
     Py_VISIT(f->shelf);
+    Py_VISIT((PyObject *)f->payer);
     for (size_t i = 0; i < f->entries.n; i++)
         Py_VISIT((PyObject *)f->entries.data[i]);
     Py_VISIT((PyObject *)f->timed);
@@ -461,6 +471,7 @@ static int function_clear(PyObject *self) {
     Py_CLEAR(f->regions);
     Py_CLEAR(f->callees);
     Py_CLEAR(f->shelf);
+    Py_CLEAR(f->payer);
     return 0;
 }
 

@@ -80,8 +80,14 @@ typedef struct jpy_function {
     PyObject *skeleton_of; /* the code it was made of */
     PyObject *regions;     /* dict of its regions */
     PyObject *callees;     /* dict: functions that the skeleton calls -> their Functions, or None */
-    unsigned unasked;      /* it was made for a skeleton: calls in which it has to run an op */
-    jpy_entry *timed;      /* of a region: CPython runs the statements, and is timed for it */
+    jpy_trial trial;       /* of the skeleton against the callable */
+    uint64_t undressed;    /* calls until the skeleton is tried again: it does not pay ... */
+    uint64_t undress;      /* ... and how many these were last */
+    struct jpy_function *payer; /* owned: f was made for the skeleton of this one, or of one that
+                                   was, and is paid for by its run time; NULL: f was asked for */
+    int64_t running_since, lent_ns; /* of a payer: its call; conversions it has paid for */
+    unsigned unasked; /* it was made for a skeleton: calls in which it has to run an op */
+    jpy_entry *timed; /* of a region: CPython runs the statements, and is timed for it */
     int64_t timed_since;
     JN_VEC(jpy_entry *) entries;
     bool exact;

@@ -26,14 +26,18 @@ enum {
     MAX_BACKOFF = 1 << 16,
     FREE_CONVERSIONS = 3,
     CONVERT_SHARE = 10,
-    CONVERT_ONCE_NS = 500000000
+    CONVERT_ONCE_NS = 500000000,
+    LENT_ONCE_NS = 300000000 /* to all regions and callees of a function */
 };
 
-int64_t jpy_now(void) {
+static int64_t by(clockid_t clock) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
+
+int64_t jpy_now(void) { return by(CLOCK_MONOTONIC); }
+int64_t jpy_worked(void) { return by(CLOCK_THREAD_CPUTIME_ID); }
 
 int64_t jpy_trial_start(const jpy_function *f, const jpy_trial *t, bool graph) {
     return f->measure && t->state == (graph ? JPY_TRIAL_GRAPH : JPY_TRIAL_PLAIN) ? jpy_now() : 0;
@@ -93,13 +97,24 @@ void jpy_trial_anew(jpy_trial *t) {
     *t = (jpy_trial){.state = JPY_TRIAL_GRAPH, .tracked = t->tracked, .first_ns = t->first_ns};
 }
 
-bool jpy_may_convert(const jpy_function *f) {
-    uint64_t run = (uint64_t)f->plain_ns + f->run.host_ns + f->run.tensor_ns;
-    return !f->measure || f->of_region ||
-           (uint64_t)f->convert_ns <= CONVERT_ONCE_NS + run / CONVERT_SHARE;
+/* What nobody has asked for is paid for by whoever was. */
+static bool may_borrow(const jpy_function *payer) {
+    int64_t run = payer->plain_ns;
+    if (payer->running_since)
+        run += jpy_now() - payer->running_since;
+    return payer->lent_ns <= LENT_ONCE_NS + run / CONVERT_SHARE;
 }
 
-void jpy_converted(jpy_function *f, int64_t ns) {
+bool jpy_may_convert(const jpy_function *f) {
+    if (f->measure && f->payer)
+        return may_borrow(f->payer);
+    uint64_t run = (uint64_t)f->plain_ns + f->run.host_ns + f->run.tensor_ns;
+    return !f->measure || (uint64_t)f->convert_ns <= CONVERT_ONCE_NS + run / CONVERT_SHARE;
+}
+
+void jpy_converted(jpy_function *f, int64_t ns, int64_t worked) {
+    if (f->payer)
+        f->payer->lent_ns += worked;
     if (f->conversions > FREE_CONVERSIONS)
         f->convert_ns += ns;
 }

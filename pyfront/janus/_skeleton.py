@@ -174,6 +174,12 @@ class Text:
         self.code = None
 
 
+def _is_path(node):
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
 class Callees(ast.NodeTransformer):
     """Calls of what may be a function of the program ask for it.  Not in functions that are made."""
 
@@ -183,7 +189,7 @@ class Callees(ast.NodeTransformer):
         self.generic_visit(node)
         f = node.func
         if isinstance(f, ast.Attribute):
-            known = not isinstance(f.value, ast.Name) or f.attr in _METHODS
+            known = not _is_path(f) or f.attr in _METHODS
         else:
             known = not isinstance(f, ast.Name) or f.id == "super" or hasattr(builtins, f.id)
         if not known:

@@ -3,43 +3,77 @@
  * What the statements of a skeleton call: a function of the program that works with tensors is
  * decorated as the skeleton's own function is, so that it is a graph, or has regions in its turn.
  *
- * Whether it does is seen in its first calls, which run as they are.
+ * Whether it does is seen in its first calls, which run as they are.  A function with a closure has
+ * to be one that stays: those that a call makes and calls are none.
  */
 #include "exec/eager/eager.h"
 #include "pyfront/function_object.h"
+#include "pyfront/py_module_base.h"
 #include "pyfront/region/region.h"
 
 #include <string.h>
 
 enum {
-    FEW_CALLS = 8, /* in which it has to run an op, else it is let alone */
-    MANY = 64      /* functions that are looked at */
+    FEW_CALLS = 8,   /* in which it has to run an op, else it is let alone */
+    MANY = 64,       /* functions that are looked at */
+    FEW_CLOSURES = 2 /* functions of one code and other closures */
 };
 
-/* Whether it is one of the program's that stays: what is made anew at each call has a closure. */
+/* Whether it is one of the program's, which a call runs to its end. */
 static bool may_be_decorated(PyObject *f) {
     const PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(f);
     PyObject *module = PyDict_GetItemString(PyFunction_GET_GLOBALS(f), "__name__");
-    PyObject *closure = PyFunction_GET_CLOSURE(f);
     const char *name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
     PyErr_Clear();
     return name && strcmp(name, "janus") != 0 && strncmp(name, "janus.", 6) != 0 &&
-           (!closure || !PyTuple_GET_SIZE(closure)) &&
            !(code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR));
 }
 
-/* The Function of a function of the program, None: it is called as it is; borrowed, NULL: raised.
- */
-static PyObject *decorated(jpy_function *owner, PyObject *f) {
+static bool has_closure(PyObject *f) {
+    return PyFunction_Check(f) && PyFunction_GET_CLOSURE(f) &&
+           PyTuple_GET_SIZE(PyFunction_GET_CLOSURE(f)) > 0;
+}
+
+/* Whether a function with a closure stays: it was called in an earlier call of the owner, too.  Of
+ * one code the last is remembered, weakly, and few are ever taken: others are made anew again and
+ * again.  -1: raised. */
+static int stays(jpy_function *owner, PyObject *f) {
+    PyObject *code = PyFunction_GET_CODE(f), *before = NULL, *ref = NULL;
+    PyObject *seen = PyDict_GetItemWithError(owner->callees, code);
+    unsigned long long call = 0;
+    long taken = 0;
+    if (!seen && PyErr_Occurred())
+        return -1;
+    if (seen && !PyArg_ParseTuple(seen, "OKl", &before, &call, &taken))
+        return -1;
+    if (taken >= FEW_CLOSURES)
+        return 0;
+    bool same = before && PyWeakref_GET_OBJECT(before) == f;
+    if (same && call == owner->calls)
+        return 0;
+    ref = PyWeakref_NewRef(f, NULL);
+    seen = ref ? Py_BuildValue("(NKl)", ref, (unsigned long long)owner->calls, taken + same) : NULL;
+    int bad = seen ? PyDict_SetItem(owner->callees, code, seen) : -1;
+    Py_XDECREF(seen);
+    return bad ? -1 : same;
+}
+
+/* The Function of what is called by `f`, a Python function; `key` tells it from others.  None: it
+ * is called as it is; borrowed, NULL: raised. */
+static PyObject *decorated(jpy_function *owner, PyObject *key, PyObject *f, bool may) {
     if (!owner->callees && !(owner->callees = PyDict_New()))
         return NULL;
-    PyObject *known = PyDict_GetItemWithError(owner->callees, f);
+    PyObject *known = PyDict_GetItemWithError(owner->callees, key);
     if (known || PyErr_Occurred())
         return known;
     if (PyDict_GET_SIZE(owner->callees) >= MANY)
         return Py_None;
-    PyObject *made = may_be_decorated(f)
-                         ? jpy_function_new(f, owner->exact, owner->checkpoint, owner->measure)
+    if (may && has_closure(f)) {
+        int staying = stays(owner, f);
+        if (staying <= 0)
+            return staying < 0 ? NULL : Py_None;
+    }
+    PyObject *made = may ? jpy_function_new(f, owner->exact, owner->checkpoint, owner->measure)
                          : Py_NewRef(Py_None);
     if (!made)
         return NULL;
@@ -48,25 +82,45 @@ static PyObject *decorated(jpy_function *owner, PyObject *f) {
         g->verify = owner->verify;
         g->ladder = owner->ladder;
         g->use_regions = true;
+        g->payer = jpy_regions_payer(owner);
         g->unasked = FEW_CALLS;
         g->word.said = true; /* nobody has decorated it */
     }
-    int bad = PyDict_SetItem(owner->callees, f, made);
+    int bad = PyDict_SetItem(owner->callees, key, made);
     Py_DECREF(made);
     return bad ? NULL : made;
 }
 
-/* callee(f): what is called in its place. */
+/* What an object that is no function is called by, a Python function, or NULL; borrowed. */
+static PyObject *call_method(PyObject *o) {
+    static PyObject *name;
+    if (!name)
+        name = PyUnicode_InternFromString("__call__");
+    PyObject *m = name && PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE)
+                      ? _PyType_Lookup(Py_TYPE(o), name)
+                      : NULL;
+    return m && PyFunction_Check(m) ? m : NULL;
+}
+
+/* callee(f): what is called in its place.  `o(x)` of an object is `type(o).__call__(o, x)`; of
+ * janus's own objects modules alone are taken. */
 static PyObject *callee(PyObject *owner, PyObject *f) {
-    PyObject *function = PyMethod_Check(f) ? PyMethod_GET_FUNCTION(f) : f;
-    if (!PyFunction_Check(function))
-        return Py_NewRef(f);
-    PyObject *g = decorated((jpy_function *)owner, function);
+    PyObject *self = PyMethod_Check(f) ? PyMethod_GET_SELF(f) : NULL;
+    PyObject *function = self ? PyMethod_GET_FUNCTION(f) : f, *key = function;
+    bool may = PyFunction_Check(function) && may_be_decorated(function);
+    if (!PyFunction_Check(function)) {
+        self = f;
+        key = (PyObject *)Py_TYPE(f);
+        if (PyType_Check(f) || Py_TYPE(f) == jpy_function_type || !(function = call_method(f)))
+            return Py_NewRef(f);
+        may = jpy_module_check(f) || may_be_decorated(function);
+    }
+    PyObject *g = decorated((jpy_function *)owner, key, function, may);
     if (!g)
         return NULL;
-    if (g == Py_None)
+    if (g == Py_None || ((jpy_function *)g)->callable != function)
         return Py_NewRef(f);
-    return function == f ? Py_NewRef(g) : PyMethod_New(g, PyMethod_GET_SELF(f));
+    return self ? PyMethod_New(g, self) : Py_NewRef(g);
 }
 
 static PyMethodDef def = {"_callee", callee, METH_O, "_callee(f): what is called in its place."};

@@ -13,6 +13,7 @@
 #include "pyfront/convert/tree.h"
 #include "pyfront/entry.h"
 #include "pyfront/function_object.h"
+#include "pyfront/policy.h"
 #include "pyfront/verify/verify.h"
 
 enum {
@@ -66,14 +67,48 @@ static bool same_defaults(PyObject *theirs, PyObject *ours) {
     return same;
 }
 
-PyObject *jpy_regions_plain(const jpy_function *f) {
-    if (!f->skeleton)
-        return f->callable;
+jpy_function *jpy_regions_payer(jpy_function *f) {
+    return (jpy_function *)Py_NewRef((PyObject *)(f->payer ? f->payer : f));
+}
+
+/* The skeleton, or the callable. */
+static PyObject *dressed(const jpy_function *f) {
     const PyFunctionObject *is = (PyFunctionObject *)function_of(f->callable);
     const PyFunctionObject *was = (PyFunctionObject *)function_of(f->skeleton);
     bool current = is->func_code == f->skeleton_of && is->func_defaults == was->func_defaults &&
                    same_defaults(is->func_kwdefaults, was->func_kwdefaults);
     return current ? f->skeleton : f->callable;
+}
+
+static int64_t lent(const jpy_function *f) { return (f->payer ? f->payer : f)->lent_ns; }
+
+PyObject *jpy_regions_begin(jpy_function *f, jpy_regions_timer *out) {
+    if (!f->skeleton)
+        return f->callable;
+    if (f->undressed) {
+        f->undressed -= !f->plain;
+        return f->callable;
+    }
+    PyObject *skeleton = dressed(f);
+    const jpy_trial *t = &f->trial;
+    if (skeleton == f->callable || !f->measure || f->plain || t->state == JPY_TRIAL_PAYS)
+        return skeleton;
+    out->trial = true;
+    out->skeleton = t->state != JPY_TRIAL_PLAIN;
+    out->lent = lent(f);
+    out->start = jpy_trial_start(f, t, out->skeleton);
+    return out->skeleton ? skeleton : f->callable;
+}
+
+void jpy_regions_end(jpy_function *f, const jpy_regions_timer *x) {
+    enum { FIRST_UNDRESSED = 1000 };
+    if (x->lent != lent(f)) /* a conversion was part of it */
+        return;
+    if (!jpy_trial_end(f, &f->trial, x->skeleton, x->start))
+        return;
+    f->undress = f->undressed = f->undress ? 4 * f->undress : FIRST_UNDRESSED;
+    jpy_trial_anew(&f->trial);
+    jpy_note(f, "its regions of statements rest for %llu calls", (unsigned long long)f->undress);
 }
 
 /* ---- making skeletons ---------------------------------------------------------------------------
@@ -96,6 +131,7 @@ static PyObject *make_region(PyObject *owner, PyObject *args) {
     r->inner->verify = f->verify;
     r->inner->ladder = JPY_RUNG_GRAPH | JPY_RUNG_IMPERATIVE; /* its statements are f's */
     r->inner->of_region = true;
+    r->inner->payer = jpy_regions_payer(f);
     r->owner = (jpy_function *)Py_NewRef(owner);
     r->within = Py_NewRef(within);
     r->vectorcall = region_call;

@@ -14,14 +14,24 @@
 
 #include "pyfront/function.h"
 
-/* What CPython runs for f: its skeleton, or its callable where there is none or it is out of date.
- * Borrowed. */
-PyObject *jpy_regions_plain(const jpy_function *f);
+/*
+ * What CPython runs for f (borrowed): its skeleton, or its callable where there is none, where it
+ * is out of date, or does not pay: both are timed in turn as graphs are (policy.h).  A call for
+ * which out->trial is set ends with jpy_regions_end(), if it returns.
+ */
+typedef struct jpy_regions_timer {
+    bool trial, skeleton;
+    int64_t start, lent;
+} jpy_regions_timer;
+PyObject *jpy_regions_begin(jpy_function *f, jpy_regions_timer *out);
+void jpy_regions_end(jpy_function *f, const jpy_regions_timer *x);
 /* A conversion of f as a whole was refused: f gets a skeleton if it can.  No exception is left. */
 void jpy_regions_refused(jpy_function *f);
 /* A skeleton has returned `result` (stolen; NULL: raised) from statements of a region that are
  * compared (jpy_shadow_open), which therefore end with it.  Returns the result. */
 PyObject *jpy_regions_ended(PyObject *result);
+/* Who pays for what is made for the skeleton of f; new reference. */
+jpy_function *jpy_regions_payer(jpy_function *f);
 /* callee.c: what a skeleton of f asks for what it calls; new reference, NULL: raised. */
 PyObject *jpy_regions_callee(jpy_function *f);
 /* A call of a Function that was made for a skeleton, of which is not known whether it works with

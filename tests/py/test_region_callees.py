@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What CPython's statements of a function with regions call."""
+
+import pathlib
+import sys
+import traceback
+import weakref
+
+import pytest
+import janus
+
+if not hasattr(janus, "function"):
+    pytest.skip("janus.function is not built", allow_module_level=True)
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from diff import harness  # noqa: E402
+from region_programs import Net, clock, t  # noqa: E402
+
+
+def train_batch(net, opt, x, y, log=None):
+    opt.zero_grad()
+    loss = ((net(x) - y) ** 2).mean()
+    loss.backward()
+    opt.step()
+    if log is not None:
+        log.append(clock())
+    return {"loss": loss.item()}
+
+
+def shown_as(number):
+    return f"{number:.3f}"
+
+
+class Trainer:
+    def __init__(self, seconds):
+        self.net, self.seconds = Net(), seconds
+        self.opt = janus.optim.SGD(self.net.parameters(), lr=0.1, momentum=0.9)
+
+    def evaluate(self, x):
+        if x.numel() > 12:
+            raise ValueError("large")
+        return self.net(x).sum()
+
+    def batch(self, x, y):
+        return train_batch(self.net, self.opt, x, y, self.seconds)
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_functions_that_an_epoch_calls(timed):
+    def main(function, log):
+        trainer = Trainer([] if timed else None)
+
+        @function
+        def epoch(n):
+            start, total, losses = clock(), 0.0, []
+            for i in range(4):
+                x, y = t(3, 4, seed=i), t(3, 2, seed=i)
+                total += trainer.batch(x, y)["loss"]
+                losses.append(train_batch(trainer.net, trainer.opt, x, y)["loss"])
+            values = [trainer.evaluate(t(n % 3 + 1, 4, seed=k)).item() for k in range(2)]
+            best = min(train_batch(trainer.net, trainer.opt, x, y)["loss"] for x, y in [(t(3, 4), t(3, 2))])
+            try:
+                trainer.evaluate(t(4 if n == 6 else 3, 4))
+            except ValueError as e:
+                log([(s.name, s.lineno) for s in traceback.extract_tb(e.__traceback__)])
+            print("epoch", n, shown_as(total), start > 0)
+            return total, losses, values, best
+
+        for n in range(9):
+            log(epoch(n), trainer.net)
+
+    want = harness.run(main, lambda f: f)
+    recorder = harness.Recorder(regions=True, measure=False)
+    harness.compare("epoch", want, harness.run(main, recorder), False)
+    stats = recorder.made[0].stats()
+    assert stats["op_share"] > 0.4, janus.explain(recorder.made[0])
+
+
+def test_callees_that_are_no_functions_of_the_program_are_called_as_they_are():
+    seen = []
+
+    class Callable:
+        def __call__(self, x):
+            return x + 1
+
+    made = Callable()
+
+    @janus.function(regions=True, verify="never", measure=False)
+    def f(x, g):
+        clock()
+        for h in (g, made, clock, Callable, len):
+            clock()
+            seen.append(h)
+        clock()
+        return made(x), g(x), shown_as(1.0)
+
+    for i in range(9):
+        inner = (lambda k: lambda v: v * k)(i)
+        a, b, c = f(t(2), inner)
+        assert seen[-5] is inner and c == "1.000"
+        assert b.tolist() == (t(2) * i).tolist()
+    assert f.stats()["imperative"] == 9
+
+
+class Scaled:
+    """An object that is called by a method of its class."""
+
+    def __init__(self, k):
+        self.k = k
+
+    def __call__(self, x):
+        return (x * self.k).tanh() + x.exp()
+
+
+def test_modules_objects_and_closures():
+    """`net(x)`, `self.part(x)` and `object(x)` are calls of what their classes say."""
+    def main(function, log):
+        net, layers = Net(), janus.nn.Sequential(janus.nn.Linear(4, 4), janus.nn.Tanh(), janus.nn.Linear(4, 4))
+        scaled, scale = Scaled(0.5), t(4, seed=8)
+
+        def closure(x):
+            return (x * scale).tanh() + x.exp()
+
+        @function
+        def epoch(n):
+            start, out = clock(), []
+            for i in range(3):
+                y = [net(x) for x in [t(3, 4, seed=i), t(3, 4, seed=n)] if clock() >= start]
+                z = [layers(x) for x in [t(3, 4, seed=i)] if clock() >= start]
+                u = [scaled(x) + closure(x) for x in [t(3, 4, seed=i)] if clock() >= start]
+                out.append((y, z, u))
+            if n == 5:
+                scaled.k = 0.25
+                Scaled.__call__ = lambda self, x: x * self.k
+            return out
+
+        called = Scaled.__call__
+        for n in range(9):
+            log(epoch(n), net)
+            if n == 3:
+                net.b = janus.nn.Linear(8, 3)
+        Scaled.__call__ = called
+
+    want = harness.run(main, lambda f: f)
+    for verify in ("always", "never"):
+        recorder = harness.Recorder(regions=True, measure=False, verify=verify)
+        harness.compare("epoch", want, harness.run(main, recorder), False)
+        assert recorder.total("disproved") == 0
+        if verify == "never":
+            assert recorder.made[0].stats()["op_share"] > 0.5, janus.explain(recorder.made[0])
+
+
+def test_closures_made_anew_are_let_go():
+    """What a call makes and calls dies with the call at the latest."""
+    died = []
+
+    @janus.function(regions=True, verify="never", measure=False)
+    def epoch(x):
+        start = clock()
+        big = x * 2
+
+        def inner(v):
+            return (v * big).tanh() + v.exp()
+
+        weakref.finalize(inner, died.append, 1)
+        values = [inner(v) for v in (x, x + 1) if clock() >= start]
+        return values
+
+    for i in range(8):
+        epoch(t(3, seed=i))
+        assert len(died) == i + 1
