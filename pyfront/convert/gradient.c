@@ -146,6 +146,10 @@ static janus_status find_cuts(staging *s, jn_arena *a) {
         s->n++;
     }
     s->cut[s->n] = (uint32_t)g->nodes.n;
+    /* A created graph makes the ops of a stage again, later than CPython's tape has them: what the
+     * stages get of its gradients would be added up in another order. */
+    if (s->n > 1 && s->exact)
+        return jn_error(JANUS_UNSUPPORTED, "a result that requires grad is computed from another");
     if (s->n > JPY_MAX_STAGES)
         return jn_error(JANUS_UNSUPPORTED, "many results that are computed from each other");
     return JANUS_OK;
