@@ -142,9 +142,10 @@ janus_status jpy_stage_run_gradient(const jpy_stage_run *x, jpy_val *io_din) {
     jn_subgraph *sub = onto ? g->onto : g->sub;
     unsigned n = (unsigned)sub->results.n, n_args = 1;
     unsigned most = 1 + 2 * (unsigned)(x->stage->out.n + x->stage->sub->params.n);
-    jn_arg *args = jn_calloc(most + n + 1, sizeof *args), *results = args + most;
+    jn_arg *args = jn_calloc(most + n + 1, sizeof *args);
     if (!args)
         return JN_NO_MEMORY();
+    jn_arg *results = args + most;
     args[0] = (jn_arg){.kind = JANUS_KIND_FRAME, .f = x->frame};
     janus_status st = add_cotangents(x, g, args, &n_args);
     if (st == JANUS_OK && onto)
