@@ -129,6 +129,8 @@ static janus_status pool_dims(jn_infer *c, unsigned from, janus_ints kernel, jan
         d[2 + k] = JN_DIM_UNKNOWN;
         if (x->rank < 0 || x->dims[2 + k] < 0)
             continue;
+        if (x->dims[2 + k] == 0) /* as PyTorch: padding alone has no largest element */
+            return jn_infer_expected(c, JANUS_SHAPE, from, "planes with elements");
         d[2 + k] = jn_pool_size(x->dims[2 + k], kernel.data[k], s, padding.data[k], dil, ceil_mode);
         if (d[2 + k] < 0)
             return jn_infer_fail(c, JANUS_SHAPE, "kernel of size %lld does not fit %lld",

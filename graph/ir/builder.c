@@ -183,6 +183,15 @@ static void add_context(const jn_subgraph *g, const jn_op *op, jn_loc loc) {
         jn_error_context("in @%s, node %%%zu = %s", g->name, g->nodes.n, op->name);
 }
 
+/* A value that is none, where an operand may be left out, is one that is left out: inference sees
+ * none there, and kernels must not see a value. */
+static void leave_out_none(const jn_subgraph *g, jn_node *n) {
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (!jn_value_is_none(n->in[i]) && jn_value_type(g, n->in[i])->kind == JANUS_KIND_NONE &&
+            jn_op_accept(n->op, i) != JN_ACCEPT_ANY)
+            n->in[i] = JN_VALUE_NONE;
+}
+
 janus_status jn_build(jn_subgraph *g, const jn_op *op, const jn_value *in, unsigned n_in,
                       const void *attrs, jn_subgraph *const *subs, jn_loc loc, jn_value *out,
                       unsigned n_out) {
@@ -200,6 +209,7 @@ janus_status jn_build(jn_subgraph *g, const jn_op *op, const jn_value *in, unsig
         jn_infer_node(g, op, in, n_in, full, subs, &scratch, out ? n_out : UINT32_MAX, &types, &n),
         failed);
     JN_GO(jn_append_node(g, op, in, n_in, full, subs, loc, types, n, &node), failed);
+    leave_out_none(g, node);
     for (unsigned i = 0; out && i < n; i++)
         out[i] = (jn_value){node->id, i};
     jn_arena_free(&scratch);
