@@ -29,7 +29,8 @@
 #include "tests/conformance/samples.h"
 #include "tests/fuzz/exercise.h"
 
-enum { MAX_ARGS = 24, MAX_NODES = 3, MAX_OUT = 12, STUCK_SECONDS = 30, SEEDS_A_CHILD = 400 };
+enum { MAX_ARGS = 24, MAX_NODES = 3, MAX_OUT = 12, STUCK_SECONDS = 60, SEEDS_A_CHILD = 400 };
+enum { MOST_ELEMENTS = 1 << 16, MOST_RESULT = 1 << 20 }; /* of arguments, of results */
 
 /* An operand to be: what it is, and where from. */
 typedef struct operand {
@@ -253,6 +254,13 @@ static bool choose(maker *k) {
 /* ---- building ---------------------------------------------------------------------------------
  */
 
+static int64_t elements(int rank, const int64_t *dims) {
+    int64_t n = 1;
+    for (int i = 0; i < rank && n <= MOST_ELEMENTS; i++)
+        n *= dims[i];
+    return n;
+}
+
 /* A parameter and an argument for it; what is declared is at times less than what is known. */
 static bool parameter(maker *k, const operand *a, jn_value *out) {
     int64_t dims[JN_MAX_RANK], real[JN_MAX_RANK];
@@ -267,6 +275,8 @@ static bool parameter(maker *k, const operand *a, jn_value *out) {
             real[i] = dims[i] < 0 && other ? some_dim(k) : a->dims[i];
         }
         t = jn_tensor_type((janus_dtype)a->dtype, vague && once_in(k, 5) ? -1 : a->rank, dims);
+        if (elements(a->rank, real) > MOST_ELEMENTS)
+            return false;
         arg->t = fuzz_tensor(&k->rng, (janus_dtype)a->dtype, a->rank, real);
         if (!arg->t)
             return false;
@@ -373,7 +383,7 @@ static bool eager_affordable(maker *k, unsigned n_out) {
         return true;
     for (unsigned i = 0; i < n_out; i++)
         if (out[i].kind == JANUS_KIND_TENSOR &&
-            !(jn_type_numel(&out[i]) >= 0 && jn_type_numel(&out[i]) <= 1 << 24))
+            !(jn_type_numel(&out[i]) >= 0 && jn_type_numel(&out[i]) <= MOST_RESULT))
             return false;
     return true;
 }
@@ -395,7 +405,9 @@ static void run_eager(maker *k) {
             in[i].kind = JN_EAGER_LIKE;
             in[i].like = &types[i];
         } else if (a->kind == JANUS_KIND_TENSOR) {
-            in[i].t = own[i] = fuzz_tensor(&k->rng, (janus_dtype)a->dtype, a->rank, a->dims);
+            in[i].t = own[i] = elements(a->rank, a->dims) > MOST_ELEMENTS
+                                   ? NULL
+                                   : fuzz_tensor(&k->rng, (janus_dtype)a->dtype, a->rank, a->dims);
             numel *= own[i] ? 1 : 0;
         } else {
             in[i].s = a->s;
@@ -413,7 +425,7 @@ static bool affordable(const maker *k) {
     for (unsigned i = 0; i < k->n_made; i++) {
         const jn_type *t = jn_value_type(k->f, k->made[i]);
         if (t->kind == JANUS_KIND_TENSOR && jn_type_static(t) &&
-            (jn_type_numel(t) < 0 || jn_type_numel(t) > 1 << 24))
+            (jn_type_numel(t) < 0 || jn_type_numel(t) > MOST_RESULT))
             return false;
     }
     return true;
