@@ -238,6 +238,8 @@ jcv_node *jcv_backward_node(jcv *c, jcv_val *const *y, jcv_val *const *dy, unsig
 /* tracked.c: whether what may require grad does so whichever path is taken; where what ran decides
  * it, it is asserted.  False: only a branch decides. */
 bool jcv_tracked_always(jcv *c, jcv_val *v);
+/* The same, where nothing can be asserted any more: false also where what ran decides. */
+bool jcv_tracked_certain(jcv *c, jcv_val *v);
 void jcv_assert(jcv *c, jcv_val *cond, const char *message);
 /* With the place in the source that it is about. */
 void jcv_assert_at(jcv *c, jcv_val *cond, const char *message, const jn_loc *loc);

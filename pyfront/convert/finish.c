@@ -506,6 +506,9 @@ static void finish_live(jcv *c, jpy_entry *e) {
     for (size_t i = 0; i < c->stored_tracked.n; i++)
         if (jcv_history_rewritten(c, c->stored_tracked.data[i]))
             jcv_refuse(c, "what a gradient needs is written by way of .data");
+    for (size_t i = 0; i < c->stored_tracked.n; i++)
+        if (!jcv_tracked_certain(c, c->stored_tracked.data[i]))
+            jcv_refuse(c, "a tensor is stored that requires grad on some paths only");
     for (jcv_live *l = c->lives; l && e->local; l = l->next)
         if (l->tracked && !l->site)
             jcv_refuse(c, "a tensor that requires grad is stored by the graph");

@@ -380,6 +380,11 @@ static jcv_val *flag_of(jcv *c, jcv_val *v) {
     return v->flag;
 }
 
+bool jcv_tracked_certain(jcv *c, jcv_val *v) {
+    survey(c);
+    return certain(c, v);
+}
+
 bool jcv_tracked_always(jcv *c, jcv_val *v) {
     jcv_node *n = v->node;
     survey(c);
