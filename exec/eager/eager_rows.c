@@ -33,9 +33,11 @@ static bool possible(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
                      const janus_tensor *dst) {
     const janus_tensor *by = in[1].t;
     if (!(op->flags & JN_OP_KEEPS0) || n_in > MOST_IN || in[0].kind != JANUS_KIND_TENSOR ||
-        in[0].t != dst || !like(dst, by) || jn_tensor_rows(by).base)
+        in[0].t != dst || dst->storage == by->storage || !like(dst, by) || jn_tensor_rows(by).base)
         return false;
     for (unsigned i = 2; i < n_in; i++) {
+        if (in[i].kind == JANUS_KIND_TENSOR && in[i].t != by && in[i].t->storage == by->storage)
+            return false; /* reading its elements would end the rows */
         /* the step of Adagrad says so itself of a zero gradient, whatever it is divided by */
         bool any = in[i].kind == JANUS_KIND_TENSOR && op->id == JN_OP_ID_addcdiv_sqrt &&
                    like(in[i].t, dst);
@@ -46,15 +48,15 @@ static bool possible(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
     return true;
 }
 
-/* Those rows of t, as a new tensor. */
-static janus_status take(janus_tensor *t, const jn_rows_view *rows, janus_tensor **out) {
+/* Those rows of t, as a new tensor; `whole`: all of them, in order, t is where they come from. */
+static janus_status take(janus_tensor *t, const jn_rows_view *rows, bool whole,
+                         janus_tensor **out) {
     int64_t dims[JN_MAX_RANK];
     const char *from = rows->data;
     char *to;
     memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
     dims[0] = rows->n;
-    bool is_rows = jn_tensor_is_rows(t);
-    if (!is_rows) {
+    if (!whole) {
         char *data;
         JN_TRY(jn_tensor_data(t, &data));
         from = data;
@@ -62,7 +64,7 @@ static janus_status take(janus_tensor *t, const jn_rows_view *rows, janus_tensor
     JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, t->rank, dims, out));
     to = jn_tensor_ready_data(*out);
     for (uint32_t i = 0; i < rows->n; i++)
-        memcpy(to + i * rows->row_bytes, from + (is_rows ? i : rows->index[i]) * rows->row_bytes,
+        memcpy(to + i * rows->row_bytes, from + (whole ? i : rows->index[i]) * rows->row_bytes,
                rows->row_bytes);
     return JANUS_OK;
 }
@@ -81,7 +83,7 @@ janus_status jn_eager_rows_into(const jn_op *op, const jn_eager_arg *in, unsigne
         part[i] = in[i];
         if (in[i].kind != JANUS_KIND_TENSOR || in[i].t->rank == 0)
             continue;
-        st = take(in[i].t, &rows, &made[i]);
+        st = take(in[i].t, &rows, in[i].t == in[1].t, &made[i]);
         part[i].t = made[i];
     }
     if (st == JANUS_OK)
