@@ -68,7 +68,7 @@ bool jn_view_reshape(const jn_view *in, unsigned n_in, const void *attrs, const 
         while (n > 0 && steps[n - 1] == stride * size)
             size *= dims[--n];
         for (; o >= 0 && used < size; o--) {
-            if (size % (used * out->dims[o]) != 0)
+            if (out->dims[o] < 1 || out->dims[o] > size / used || size % (used * out->dims[o]) != 0)
                 return false;
             strides[o] = stride * used;
             used *= out->dims[o];
