@@ -48,7 +48,12 @@ static int stays(jpy_function *owner, PyObject *f) {
         return -1;
     if (taken >= FEW_CLOSURES)
         return 0;
-    bool same = before && PyWeakref_GET_OBJECT(before) == f;
+    /* what it leads to, by calling it: the functions for that differ between versions of CPython */
+    PyObject *now = before ? PyObject_CallNoArgs(before) : NULL;
+    if (before && !now)
+        return -1;
+    bool same = now == f;
+    Py_XDECREF(now);
     if (same && call == owner->calls)
         return 0;
     ref = PyWeakref_NewRef(f, NULL);
