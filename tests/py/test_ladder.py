@@ -386,6 +386,7 @@ def test_threads_share_a_function_and_tensors():
 def test_fork_and_interrupt():
     program = """
         import os, signal, janus
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored in the background
         @janus.function(ladder=("coexecution",))
         def f(x, what):
             y = x + x

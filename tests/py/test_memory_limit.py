@@ -9,7 +9,6 @@ import sys
 import pytest
 
 PROGRAM = """
-import resource
 import janus
 
 class Box:
@@ -51,7 +50,8 @@ assert x.sum().item() == 1000
 for n in (3, 5, 4):  # and goes on, as graphs or not
     assert f(x, n, box(), 1).sum().item() == total(x, n, box(), 1).sum().item()
     assert g(n) == n
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+# getrusage would count what the process that made this one had
+print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) // 1024)
 """
 
 
