@@ -119,6 +119,8 @@ def signature(value):
 def unexplained(name, value, table):
     """Parameters that neither the table nor the docstring says anything about."""
     rows = signature(value)
+    if getattr(value, "__text_signature__", None) in ("($self, object, /)", "(object, /)"):
+        return []  # CPython 3.13 makes it up for what says nothing and takes one argument
     text = docstring(value, name)
     if isinstance(value, type):
         text += " " + docstring(vars(value).get("__init__"))
