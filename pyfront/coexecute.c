@@ -15,7 +15,6 @@
 #include "pyfront/ladder.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "pyfront/deferred/deferred.h"
 #include "pyfront/policy.h"
@@ -60,12 +59,6 @@ static bool enough_groups(jn_deferral *d) {
 static void flushed(jn_deferral *d) {
     if (d == probe.of && d == jn_deferring && !enough_groups(d))
         jn_deferring = NULL;
-}
-
-static int64_t processor_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 /* Ops that the program has called on this thread; those of backward() are not its own, and differ
@@ -173,10 +166,10 @@ static PyObject *tried(jpy_function *f, jn_deferral *d, jpy_run_plain run, PyObj
     if (probe.of)
         jn_deferral_stats_get(d, &probe.since);
     uint64_t ops = ops_called();
-    int64_t start = processor_ns();
+    int64_t start = jpy_processor_ns();
     PyObject *r = together ? recorded(f, d, run, args, nargsf, kwnames)
                            : imperatively(f, run, args, nargsf, kwnames);
-    int64_t ns = processor_ns() - start;
+    int64_t ns = jpy_processor_ns() - start;
     ops = ops_called() - ops;
     bool worth = !together || probe.of != d || enough_groups(d);
     probe.of = NULL;

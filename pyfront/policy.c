@@ -38,6 +38,7 @@ static int64_t by(clockid_t clock) {
 
 int64_t jpy_now(void) { return by(CLOCK_MONOTONIC); }
 int64_t jpy_worked(void) { return by(CLOCK_THREAD_CPUTIME_ID); }
+int64_t jpy_processor_ns(void) { return by(CLOCK_PROCESS_CPUTIME_ID); }
 
 int64_t jpy_trial_start(const jpy_function *f, const jpy_trial *t, bool graph) {
     return f->measure && t->state == (graph ? JPY_TRIAL_GRAPH : JPY_TRIAL_PLAIN) ? jpy_now() : 0;

@@ -14,8 +14,9 @@ typedef enum jpy_trial_state {
     JPY_TRIAL_SLOW   /* decided: it is not used */
 } jpy_trial_state;
 
-int64_t jpy_now(void);    /* nanoseconds; 0 where `f` measures nothing */
-int64_t jpy_worked(void); /* processor time of this thread, nanoseconds */
+int64_t jpy_now(void);          /* nanoseconds; 0 where `f` measures nothing */
+int64_t jpy_worked(void);       /* processor time of this thread, nanoseconds */
+int64_t jpy_processor_ns(void); /* that of all threads of the process */
 /* The start of a run that is to be timed, 0: it is not. */
 int64_t jpy_trial_start(const jpy_function *f, const jpy_trial *t, bool graph);
 /* What a run that started at `start` says; true: the entry has just been found slow. */
