@@ -76,7 +76,7 @@ build() {
   mkdir -p "$work/$build_step"
   : >"$logs/$build_step.log"
   # shellcheck disable=SC2154
-  key="$* $(cksum "$root/configure" | cut -d' ' -f1) $packages_key"
+  key="$root $* $(cksum "$root/configure" | cut -d' ' -f1) $packages_key"
   if [ "$(cat "$work/$build_step/janus-key" 2>/dev/null)" != "$key" ]; then
     rm -rf "${work:?}/$build_step"
     mkdir -p "$work/$build_step"
