@@ -8,6 +8,8 @@ EXTRA_DIST += \
 	bench/call_overhead.py \
 	bench/char_lm_step \
 	bench/char_lm_step.py \
+	bench/dense \
+	bench/dense.py \
 	bench/eager_overhead \
 	bench/eager_overhead.py \
 	bench/figures \

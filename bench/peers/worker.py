@@ -10,7 +10,7 @@ A workload is a file of bench/workloads with `contenders(lib, modes)`, a dict of
 that set up and return the round; modes are what the function of that name gives, and a round returns
 how many units of work it did.  SETTINGS, JSON, are for workloads that take them as a last argument:
 those have `modes` of their own and `prepare(lib, settings)`; a round's `check`, numbers that should
-be alike in all libraries, is part of the answer.
+be alike in all libraries, and its `facts` are part of the answer, as is the processor's time, {"processor": s}.
 """
 import gc
 import importlib
@@ -74,9 +74,11 @@ def main():
         try:
             if run not in ready:
                 ready[run] = contenders[run]()  # set up and warm up, not timed
-            start = time.perf_counter()
+            start, busy = time.perf_counter(), time.process_time()
             units = ready[run]()
-            answer(seconds=(time.perf_counter() - start) / units, check=getattr(ready[run], "check", []))
+            elapsed, busy = time.perf_counter() - start, time.process_time() - busy
+            answer(seconds=elapsed / units, processor=busy / units, check=getattr(ready[run], "check", []),
+                   facts=getattr(ready[run], "facts", {}))
         except Exception as problem:
             answer(error=f"{type(problem).__name__}: {problem}".splitlines()[0])
 
