@@ -21,35 +21,40 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/backward.c \
 	pyfront/convert/builtins.c \
 	pyfront/convert/call.c \
+	pyfront/convert/calls/calls.h \
 	pyfront/convert/compare.c \
 	pyfront/convert/comprehension.c \
 	pyfront/convert/control.c \
 	pyfront/convert/convert.c \
 	pyfront/convert/convert.h \
+	pyfront/convert/core/above.h \
+	pyfront/convert/core/abstract.h \
+	pyfront/convert/core/core.h \
+	pyfront/convert/core/list.h \
+	pyfront/convert/core/staged.h \
+	pyfront/convert/core/state.h \
 	pyfront/convert/data.c \
 	pyfront/convert/dims.c \
 	pyfront/convert/dispatch.c \
 	pyfront/convert/emit.c \
 	pyfront/convert/expr.c \
 	pyfront/convert/finish.c \
+	pyfront/convert/finish/finish.h \
 	pyfront/convert/fork.c \
 	pyfront/convert/gradient.c \
+	pyfront/convert/heap/heap.h \
 	pyfront/convert/history.c \
 	pyfront/convert/history.h \
 	pyfront/convert/host.c \
 	pyfront/convert/iterate.c \
 	pyfront/convert/leaf.c \
-	pyfront/convert/list.h \
 	pyfront/convert/live.c \
 	pyfront/convert/loop.c \
 	pyfront/convert/lower.c \
-	pyfront/convert/objects.c \
 	pyfront/convert/match.c \
 	pyfront/convert/maybe.c \
 	pyfront/convert/merge.c \
 	pyfront/convert/methods.c \
-	pyfront/convert/models.c \
-	pyfront/convert/modules.c \
 	pyfront/convert/model/call.c \
 	pyfront/convert/model/convert.c \
 	pyfront/convert/model/lookup.c \
@@ -57,8 +62,11 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/model/operate.c \
 	pyfront/convert/model/protocols.c \
 	pyfront/convert/model/slots.def \
+	pyfront/convert/models.c \
+	pyfront/convert/modules.c \
 	pyfront/convert/native.c \
 	pyfront/convert/native.h \
+	pyfront/convert/objects.c \
 	pyfront/convert/operators.c \
 	pyfront/convert/order.c \
 	pyfront/convert/outer.c \
@@ -78,23 +86,24 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/state.c \
 	pyfront/convert/subscript.c \
 	pyfront/convert/super.c \
+	pyfront/convert/syntax/syntax.h \
 	pyfront/convert/tensor_attr.c \
+	pyfront/convert/tensors/tensors.h \
 	pyfront/convert/text.c \
 	pyfront/convert/tracked.c \
-	pyfront/convert/staged.h \
-	pyfront/convert/values.h \
-	pyfront/convert/tree.h \
+	pyfront/convert/tree/tree.h \
 	pyfront/convert/value.c \
+	pyfront/convert/values/values.h \
 	pyfront/convert/watch.c \
 	pyfront/convert/with.c \
-	pyfront/entry.c \
-	pyfront/entry.h \
 	pyfront/deferred/deferred.c \
 	pyfront/deferred/deferred.h \
 	pyfront/dump_dir.c \
+	pyfront/entry.c \
+	pyfront/entry.h \
 	pyfront/explain.c \
-	pyfront/explain_lines.c \
 	pyfront/explain.h \
+	pyfront/explain_lines.c \
 	pyfront/export.c \
 	pyfront/external.c \
 	pyfront/external.h \
@@ -104,9 +113,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/function.h \
 	pyfront/function_object.c \
 	pyfront/function_object.h \
-	pyfront/ladder.c \
-	pyfront/ladder.h \
 	pyfront/guard.c \
+	pyfront/guard.h \
 	pyfront/guard_fast.c \
 	pyfront/guard_type.c \
 	pyfront/guard_value.c \
@@ -114,37 +122,19 @@ pyfront__C_la_SOURCES = \
 	pyfront/hints.h \
 	pyfront/history.c \
 	pyfront/history.h \
-	pyfront/guard.h \
 	pyfront/host_py.c \
 	pyfront/host_py.h \
+	pyfront/jpy.h \
+	pyfront/ladder.c \
+	pyfront/ladder.h \
 	pyfront/module.c \
-	pyfront/signals.c \
-	pyfront/tracing.c \
-	pyfront/tracing.h \
-	pyfront/signals.h \
+	pyfront/nan.c \
+	pyfront/policy.c \
+	pyfront/policy.h \
 	pyfront/print.c \
 	pyfront/print.h \
-	pyfront/report.c \
-	pyfront/region/callee.c \
-	pyfront/region/region.c \
-	pyfront/region/region.h \
-	pyfront/stored/build.c \
-	pyfront/stored/building.h \
-	pyfront/stored/dump.c \
-	pyfront/stored/gradients.c \
-	pyfront/stored/link.c \
-	pyfront/stored/parts.c \
-	pyfront/stored/stored.h \
-	pyfront/stored/take.c \
-	pyfront/replay.c \
-	pyfront/replay.h \
-	pyfront/source.c \
-	pyfront/jpy.h \
-	pyfront/policy.c \
-	pyfront/nan.c \
 	pyfront/profile.c \
 	pyfront/profile.h \
-	pyfront/policy.h \
 	pyfront/py_convert.c \
 	pyfront/py_copy.c \
 	pyfront/py_copy.h \
@@ -154,6 +144,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/py_device.h \
 	pyfront/py_dlpack.c \
 	pyfront/py_index.c \
+	pyfront/py_memory.c \
 	pyfront/py_method.c \
 	pyfront/py_method.h \
 	pyfront/py_module_base.c \
@@ -176,12 +167,28 @@ pyfront__C_la_SOURCES = \
 	pyfront/py_spell_reduce.c \
 	pyfront/py_spell_shape.c \
 	pyfront/py_tensor.c \
-	pyfront/py_memory.c \
-	pyfront/py_threads.c \
 	pyfront/py_tensor.h \
+	pyfront/py_threads.c \
 	pyfront/py_types.c \
 	pyfront/py_view.c \
 	pyfront/py_view.h \
+	pyfront/region/callee.c \
+	pyfront/region/region.c \
+	pyfront/region/region.h \
+	pyfront/replay.c \
+	pyfront/replay.h \
+	pyfront/report.c \
+	pyfront/signals.c \
+	pyfront/signals.h \
+	pyfront/source.c \
+	pyfront/stored/build.c \
+	pyfront/stored/building.h \
+	pyfront/stored/dump.c \
+	pyfront/stored/gradients.c \
+	pyfront/stored/link.c \
+	pyfront/stored/parts.c \
+	pyfront/stored/stored.h \
+	pyfront/stored/take.c \
 	pyfront/tape.h \
 	pyfront/tape_engine.c \
 	pyfront/tape_engine.h \
@@ -194,9 +201,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/tape_op.c \
 	pyfront/tape_py.c \
 	pyfront/tape_view.c \
-	pyfront/write.c \
-	pyfront/write.h \
-	pyfront/write_ready.c \
+	pyfront/tracing.c \
+	pyfront/tracing.h \
 	pyfront/verify/check.c \
 	pyfront/verify/match.c \
 	pyfront/verify/mutate.c \
@@ -209,6 +215,9 @@ pyfront__C_la_SOURCES = \
 	pyfront/verify/write.c \
 	pyfront/word.c \
 	pyfront/word.h \
+	pyfront/write.c \
+	pyfront/write.h \
+	pyfront/write_ready.c \
 	$(NULL)
 pyfront__C_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(PYTHON_INCLUDE)
 pyfront__C_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -shrext $(PYTHON_EXT_SUFFIX) \

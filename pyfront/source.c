@@ -8,7 +8,7 @@
  * edited file, rewritten asserts, exec'ed text) has no source: such a function runs imperatively.
  * Parsed files are kept by name with the text they were parsed from.
  */
-#include "pyfront/convert/tree.h"
+#include "pyfront/convert/tree/tree.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include "pyfront/tape_internal.h"
 
 #include "ops/op_ids.h"
-#include "pyfront/convert/list.h"
+#include "pyfront/convert/core/list.h"
 
 static bool is_flag(const jcv_av *a, bool what) {
     return a->kind == AV_PY &&

@@ -5,6 +5,7 @@
  * On constants the real thing is called if it is known to have no effect; on abstract values each
  * has its own few lines.
  */
+#include "pyfront/convert/convert.h"
 #include "pyfront/convert/native.h"
 
 #include <string.h>

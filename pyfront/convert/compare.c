@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Native comparisons: identity, order, membership. */
+#include "pyfront/convert/convert.h"
 #include "pyfront/convert/native.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
  * turn with its consumer's rounds.  A list display collects; of unknown length it is stacked.
  */
 #include "pyfront/convert/convert.h"
-#include "pyfront/convert/list.h"
+#include "pyfront/convert/core/list.h"
 
 typedef struct feeding {
     jcv_av *g;

@@ -6,6 +6,7 @@
  * function is converted into both arms (`c->cont` says what follows), so that an early return needs
  * no jump in the graph.
  */
+#include "pyfront/convert/convert.h"
 #include "pyfront/convert/model/model.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names, and expressions other than operators. */
+#include "pyfront/convert/convert.h"
 #include "pyfront/convert/native.h"
 
 #include <string.h>

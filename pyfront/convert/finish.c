@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "pyfront/convert/list.h"
+#include "pyfront/convert/core/list.h"
 
 #include "graph/passes/passes.h"
 #include "ops/op_ids.h"

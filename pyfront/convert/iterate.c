@@ -5,6 +5,7 @@
  * Where everything is known they work on tuples of abstract values; else they make sequences of
  * unknown length (sequence.c), or visit one with their state in slots.
  */
+#include "pyfront/convert/convert.h"
 #include "pyfront/convert/model/model.h"
 
 #include <string.h>

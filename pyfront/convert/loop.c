@@ -9,6 +9,7 @@
  * returned.  Where the number is known only to the graph, the rounds that remain are under a test
  * of it, and so is what follows the loop.
  */
+#include "pyfront/convert/convert.h"
 #include "pyfront/convert/model/model.h"
 
 #include <string.h>

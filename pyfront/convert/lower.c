@@ -5,7 +5,7 @@
  * Everything is read through attribute access on `ast` objects, which are plain data.  A table maps
  * class names to small functions.
  */
-#include "pyfront/convert/tree.h"
+#include "pyfront/convert/tree/tree.h"
 #include "pyfront/explain.h"
 
 #include <string.h>

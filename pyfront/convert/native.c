@@ -4,6 +4,7 @@
  * the abstract value, in the file of each family.
  */
 #include "pyfront/convert/native.h"
+#include "pyfront/convert/convert.h"
 
 const jcv_slots jcv_native = {
     .binary = jcv_native_binary,

@@ -3,6 +3,7 @@
  * Native operators: Python's own on constants, the tensor layer's on proxies, scalar nodes on
  * numbers of the graph, items of sequences.
  */
+#include "pyfront/convert/convert.h"
 #include "pyfront/convert/native.h"
 
 #include <string.h>

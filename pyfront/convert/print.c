@@ -9,7 +9,7 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
-#include "pyfront/convert/list.h"
+#include "pyfront/convert/core/list.h"
 #include "pyfront/print.h"
 
 static PyObject *text_option(jcv *c, jcv_av *a, const char *dflt) {

@@ -9,7 +9,7 @@
  * the conversion refuses.
  */
 #include "pyfront/convert/convert.h"
-#include "pyfront/convert/list.h"
+#include "pyfront/convert/core/list.h"
 
 struct jcv_sight {
     JCV_LIST(uint32_t) slots; /* it may read them ... */

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "pyfront/convert/list.h"
+#include "pyfront/convert/core/list.h"
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"

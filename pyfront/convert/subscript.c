@@ -5,6 +5,7 @@
  * A real list or dict that is written is from then on stood for by an AV_LIST or AV_DICT of its
  * items, which the commit writes back; reads through any other path find that.
  */
+#include "pyfront/convert/convert.h"
 #include "pyfront/convert/native.h"
 
 #include <string.h>

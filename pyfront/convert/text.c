@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "pyfront/convert/list.h"
+#include "pyfront/convert/core/list.h"
 #include "pyfront/print.h"
 
 /* A piece with the values that it takes. */

@@ -3,6 +3,7 @@
  * Abstract values: making them, wrapping what is read from the heap, and going back to Python
  * objects where everything is known.
  */
+#include "pyfront/convert/convert.h"
 #include "pyfront/convert/native.h"
 
 #include <string.h>

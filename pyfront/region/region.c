@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "graph/ir/ir.h"
-#include "pyfront/convert/tree.h"
+#include "pyfront/convert/tree/tree.h"
 #include "pyfront/entry.h"
 #include "pyfront/function_object.h"
 #include "pyfront/policy.h"

@@ -5,6 +5,7 @@
  * A special method that C code defines does what the syntax does that leads to it, if that asks
  * nothing but this one type: an operator between two values of one type never declines.
  */
+#include "pyfront/convert/convert.h"
 #include "pyfront/convert/model/model.h"
 
 #include <string.h>

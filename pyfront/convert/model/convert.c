@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What int(), float(), hash(), str() and the like make of an instance of a Python class. */
+#include "pyfront/convert/convert.h"
 #include "pyfront/convert/model/model.h"
 
 /* An exact int, of Python or of the graph. */

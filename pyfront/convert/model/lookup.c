@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Special methods: found on types, guarded, bound as their descriptors say. */
+#include "pyfront/convert/convert.h"
 #include "pyfront/convert/model/model.h"
 
 #include <string.h>

@@ -12,7 +12,7 @@
 #ifndef JPY_CONVERT_MODEL_MODEL_H
 #define JPY_CONVERT_MODEL_MODEL_H
 
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/core/core.h"
 
 #define JCV_SLOT_BINARY(op, ...) JCV_S_##op,
 #define JCV_SLOT_COMPARE(op, ...) JCV_S_##op,
@@ -61,8 +61,18 @@ jcv_av *jcv_special(jcv *c, jcv_av *a, int slot, jcv_av *const *args, unsigned n
 /* Whether NotImplemented was returned. */
 bool jcv_declined(const jcv_av *a);
 
-/* ---- protocols.c: what convert.h does not declare ---------------------------------------------
- */
+/* ---- operate.c ------------------------------------------------------------------------------- */
+
+jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace);
+jcv_av *jcv_unary(jcv *c, int op, jcv_av *a);
+jcv_av *jcv_compare(jcv *c, int op, jcv_av *a, jcv_av *b);
+
+/* ---- protocols.c ----------------------------------------------------------------------------- */
+
+/* Truth: 1, 0, or -1 and *out the bool value. */
+int jcv_truth(jcv *c, jcv_av *a, jcv_val **out);
+jcv_av *jcv_getitem(jcv *c, jcv_av *o, jcv_av *i);
+void jcv_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v);
 
 /* len(a). */
 jcv_av *jcv_length(jcv *c, jcv_av *a);

@@ -3,6 +3,7 @@
  * Operators and comparisons, as CPython's abstract.c, object.c (do_richcompare) and the slot
  * functions of typeobject.c order them.
  */
+#include "pyfront/convert/convert.h"
 #include "pyfront/convert/model/model.h"
 
 /* One operand of a binary operator. */

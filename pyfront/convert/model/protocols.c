@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Truth, length, iteration, membership and items. */
+#include "pyfront/convert/convert.h"
 #include "pyfront/convert/model/model.h"
 
 #include "ops/op_ids.h"

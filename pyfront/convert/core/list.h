@@ -6,10 +6,10 @@
  * converter's own lists have nothing to be freed: what they grow out of stays in the arena, which
  * is less than what they hold in the end.
  */
-#ifndef JPY_CONVERT_LIST_H
-#define JPY_CONVERT_LIST_H
+#ifndef JPY_CONVERT_CORE_LIST_H
+#define JPY_CONVERT_CORE_LIST_H
 
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/core/core.h"
 
 #define JCV_LIST(T)                                                                                \
     struct {                                                                                       \

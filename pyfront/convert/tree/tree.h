@@ -7,8 +7,8 @@
  * shape (three children, four lists), read as the comment of its kind says.  What has no kind here
  * becomes JPY_UNSUPPORTED with a reason: the converter refuses it only when it is reached.
  */
-#ifndef JPY_CONVERT_TREE_H
-#define JPY_CONVERT_TREE_H
+#ifndef JPY_CONVERT_TREE_TREE_H
+#define JPY_CONVERT_TREE_TREE_H
 
 #include "graph/base/arena.h"
 #include "graph/base/vec.h"

@@ -5,11 +5,11 @@
  * Values are immutable; what changes is a slot of the converter's table.  A tensor is a proxy, and
  * its record says which value of the graph it holds and which other tensors share its storage.
  */
-#ifndef JPY_CONVERT_VALUES_H
-#define JPY_CONVERT_VALUES_H
+#ifndef JPY_CONVERT_CORE_ABSTRACT_H
+#define JPY_CONVERT_CORE_ABSTRACT_H
 
-#include "pyfront/convert/staged.h"
-#include "pyfront/convert/tree.h"
+#include "pyfront/convert/core/staged.h"
+#include "pyfront/convert/tree/tree.h"
 #include "pyfront/entry.h"
 #include "pyfront/guard.h"
 #include "pyfront/py_tensor.h"

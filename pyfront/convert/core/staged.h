@@ -5,8 +5,8 @@
  * SubGraphs (`jcv_ctx`) hold nodes whose operands may belong to an enclosing SubGraph; captures are
  * resolved when all is known (emit.c).
  */
-#ifndef JPY_CONVERT_STAGED_H
-#define JPY_CONVERT_STAGED_H
+#ifndef JPY_CONVERT_CORE_STAGED_H
+#define JPY_CONVERT_CORE_STAGED_H
 
 #include "graph/base/vec.h"
 #include "graph/ir/ir.h"

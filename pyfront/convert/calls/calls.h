@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls: of functions of Python, of the tensor layer, of builtins, of gradients. */
+#ifndef JPY_CONVERT_CALLS_CALLS_H
+#define JPY_CONVERT_CALLS_CALLS_H
+
+#include "pyfront/convert/core/core.h"
+
+/* call.c: calls */
+
+jcv_av *jcv_call_function(jcv *c, PyObject *func, jpy_src *src, const jcv_args *args);
+jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args);
+/* Binds the parameters of `fr` to flat arguments. */
+void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat);
+
+/* call.c: special methods that are called by name; NULL: not one of these calls */
+
+/* self.__name__(...), where the method is CPython's own and does what syntax does. */
+jcv_av *jcv_special_by_name(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+/* type.name(self, ...), where the method is CPython's own and `self` of exactly that type. */
+jcv_av *jcv_call_unbound(jcv *c, PyObject *method, const jcv_args *args);
+
+/* builtins.c: builtins */
+
+jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *args);
+
+/* recursion.c: functions that call themselves */
+
+/* Whether its function is known to be recursive. */
+bool jcv_recursive(jcv *c, const jcv_frame *fr);
+/* Recursion: NULL: the call is not of a recursive function, inline it. */
+jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **params, unsigned n);
+
+/* apart.c: _apart(f, *tensors), a call that is an invoke */
+
+jcv_av *jcv_call_apart(jcv *c, const jcv_args *args, bool checkpoint);
+
+/* autograd.c: janus.autograd */
+
+/* Gradients of y (seeds: their cotangents, NULL: 1) with respect to x by the tape that the eager
+ * layer has of ops on proxies, op by op: which of them there are, and whether they require grad, is
+ * as CPython has it.  NULL for one that there is not; NULL altogether where a rule cannot be
+ * staged, unless it must. */
+jcv_av **jcv_tape_grad(jcv *c, jcv_av *const *y, jcv_av *const *seeds, unsigned n_y,
+                       jcv_av *const *x, unsigned n, bool retain, bool create, bool must);
+/* Whether the tape knows all of the history of y; `x`: where it ends. */
+bool jcv_tape_knows(jcv *c, jcv_av *const *y, unsigned n_y, jcv_av *const *x, unsigned n);
+jcv_av *jcv_autograd_grad(jcv *c, const jcv_args *args);
+jcv_av *jcv_autograd_backward(jcv *c, const jcv_args *args);
+
+/* print.c: print() */
+
+jcv_av *jcv_print(jcv *c, const jcv_args *args);
+
+/* own_gradient.c: gradients that the program computes itself: calls of _function_node,
+ * _register_hook and _remove_hook */
+
+/* Throws again what was thrown in a function that the tape has called; returns where nothing was.
+ */
+void jcv_thrown_inside(jcv *c);
+jcv_av *jcv_function_node(jcv *c, PyObject *function, const jcv_args *args);
+jcv_av *jcv_tensor_hook(jcv *c, PyObject *function, const jcv_args *args);
+jcv_av *jcv_no_hook(jcv *c, PyObject *function, const jcv_args *args);
+
+/* steps.c: steps of optimizers */
+
+/* A call of optimizer_step_ where some gradients may be None. */
+bool jcv_optional_steps(jcv *c, PyObject *callable, const char *name, const jcv_args *args);
+
+/* backward.c: backward() */
+
+/* backward() of tensors; seeds: their cotangents, NULL: 1.  Adds to the .grad of the leaves. */
+void jcv_tensor_backward(jcv *c, jcv_av *const *roots, jcv_av *const *seeds, unsigned n,
+                         bool retain);
+
+#endif

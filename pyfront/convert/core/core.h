@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ground of the converter: refusals, nodes of the staged graph, abstract values. */
+#ifndef JPY_CONVERT_CORE_CORE_H
+#define JPY_CONVERT_CORE_CORE_H
+
+#include "pyfront/convert/core/above.h"
+#include "pyfront/convert/core/state.h"
+
+/* stage.c: values and nodes, refusals */
+
+/* Leaves with a reason; the position of the current statement is added. */
+__attribute__((noreturn, format(printf, 2, 3))) void jcv_refuse(jcv *c, const char *fmt, ...);
+__attribute__((noreturn)) void jcv_throw_now(jcv *c, jcv_throw what);
+/* After a Python call failed: refuses with the exception's text. */
+__attribute__((noreturn)) void jcv_refuse_py(jcv *c);
+/* Where the current statement is.  What janus's own Python code does is the work of the user's line
+ * that led there: the innermost one on the stack.  Of janus's own functions that are called by none
+ * it is their own.  file NULL: not known. */
+jn_loc jcv_place_of(const jcv *c);
+void *jcv_alloc(jcv *c, size_t size); /* zeroed, of this attempt */
+/* Takes a new reference; refuses when NULL, or when elements of a proxy were asked for on the way.
+ */
+PyObject *jcv_own(jcv *c, PyObject *o);
+jcv_ctx *jcv_ctx_new(jcv *c, jcv_ctx_kind kind, const char *name, jcv_ctx *parent);
+/* x is `outer` or lies in it: what outer has made is there to be used. */
+bool jcv_encloses(const jcv_ctx *outer, const jcv_ctx *x);
+jcv_val *jcv_param(jcv *c, jcv_ctx *ctx, const jn_type *type);
+jcv_val *jcv_scalar_const(jcv *c, janus_kind kind, janus_scalar v);
+/* Appends a node to c->ctx with inferred types; results are returned in the node. */
+jcv_node *jcv_op(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in, const void *attrs);
+jcv_node *jcv_op_try(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in, const void *attrs);
+jcv_node *jcv_call_node(jcv *c, const char *op, jcv_ctx *a, jcv_ctx *b, jcv_val *const *in,
+                        unsigned n_in, const jn_type *const *types, unsigned n_out);
+jcv_node *jcv_backward_node(jcv *c, jcv_val *const *y, jcv_val *const *dy, unsigned n_y,
+                            jcv_val *const *x, unsigned n_x, bool optional);
+void jcv_assert(jcv *c, jcv_val *cond, const char *message);
+/* With the place in the source that it is about. */
+void jcv_assert_at(jcv *c, jcv_val *cond, const char *message, const jn_loc *loc);
+const jn_type *jcv_type(jcv *c, jn_type t);
+bool jcv_same_type(const jn_type *a, const jn_type *b);
+
+/* value.c: abstract values */
+
+jcv_av *jcv_new(jcv *c, jcv_kind kind);
+jcv_av *jcv_py(jcv *c, PyObject *o /* kept */, jpy_src *src);
+jcv_av *jcv_take(jcv *c, PyObject *o /* new reference, constant */);
+jcv_av *jcv_none(jcv *c);
+/* An AV_UNDEF; why: static text. */
+jcv_av *jcv_lacking(jcv *c, jcv_lack lack, const char *why);
+static inline bool jcv_lacks(const jcv_av *a, jcv_lack lack) {
+    return a && a->kind == AV_UNDEF && a->lack == lack;
+}
+static inline bool jcv_is_none(const jcv_av *a) { return a->kind == AV_PY && a->py == Py_None; }
+jcv_av *jcv_bool(jcv *c, bool v);
+jcv_av *jcv_scalar(jcv *c, jcv_val *v);
+jcv_av *jcv_tuple(jcv *c, jcv_av *const *items, unsigned n);
+/* A tuple of the same type as `like`, with its items. */
+jcv_av *jcv_tuple_like(jcv *c, const jcv_av *like);
+uint32_t jcv_slot(jcv *c, jcv_av *first);
+/* Slots are written by this alone: both the place and the value may make slots while they are
+ * computed, which moves the table. */
+static inline void jcv_put(jcv *c, size_t slot, jcv_av *v) { c->slots.data[slot] = v; }
+/* Whether two values are one real object, and go on to be: guarded where nothing else says so. */
+bool jcv_one_object(jcv *c, const jcv_av *a, const jcv_av *b);
+/* From now on the source must be that very object. */
+void jcv_by_identity(jcv *c, PyObject *o, jpy_src *src);
+/* A member of an Enum: which one is guarded. */
+bool jcv_is_enum(PyObject *o);
+bool jcv_is_const(const jcv_av *a); /* AV_PY that is a number, string, None, dtype, ... */
+/* Graph value of a number: constant or computed; NULL: not a number. */
+jcv_val *jcv_number(jcv *c, jcv_av *a);
+bool jcv_av_equal(const jcv_av *a, const jcv_av *b);
+const char *jcv_describe(jcv_av *a);
+/* Whether it is a slice of a list or tuple of the graph. */
+bool jcv_is_slice(const jcv_av *a);
+/* Rows of a list of unknown length. */
+jcv_av *jcv_stack(jcv *c, jcv_val *v, bool tracked);
+
+/* dims.c: dims that vary */
+
+bool jcv_dim_varies(const jcv *c, int64_t size);
+bool jcv_any_dim_varies(const jcv *c, const jn_type *t);
+/* The type of a bound tensor in this image, with these dims, and its strides, if there are dims
+ * that vary and it is not contiguous; guards of dims are made to fit. */
+void jcv_image_of(jcv *c, const janus_tensor *t, jpy_src *src, jn_type *type, int64_t *dims,
+                  int64_t *strides);
+/* The type that a value has in the module: in `dims` where some vary. */
+jn_type jcv_wide_type(const jcv *c, const jcv_val *v, int64_t *dims);
+void jcv_image_number(jcv *c, jcv_node *n);
+jcv_av *jcv_size(jcv *c, jcv_val *t, int axis);
+/* A number as the eager layer gets it; NULL: it cannot. */
+PyObject *jcv_pass(jcv *c, jcv_val *v);
+/* Gives the next op the sizes of symbols that a tensor has, for where nothing else is wrong but
+ * refused when the graph runs. */
+void jcv_pass_symbols(jcv *c, const jn_type *t);
+/* Refuses sizes of the image among results of the eager layer. */
+void jcv_no_sizes(jcv *c, PyObject *o);
+/* The number that an int of the eager layer is; NULL: a constant. */
+jcv_val *jcv_explained(jcv *c, jcv_val *const *in, unsigned n_in, int64_t value);
+void jcv_bounds_hold(jcv *c, jcv_val *const *in, unsigned n_in, int axis);
+/* Attributes and operands of an op without sizes of the image in its shape. */
+const void *jcv_sizes_out(jcv *c, const jn_op *op, jcv_val ***in, unsigned *n_in,
+                          const void *attrs);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an attempt found becomes an entry: the module, its gradients, the commit. */
+#ifndef JPY_CONVERT_FINISH_FINISH_H
+#define JPY_CONVERT_FINISH_FINISH_H
+
+#include "pyfront/convert/core/core.h"
+
+/* emit.c: staged graph -> module */
+
+janus_status jcv_emit(jcv *c, janus_module *m, jn_subgraph **out_main);
+
+/* share.c: recursions no longer pass on what is the same in all of their calls */
+
+void jcv_share_invariants(jcv *c);
+
+/* gradient.c: the entry's stages, and @entry, which runs them and keeps their frames */
+
+/* Before: no gradient is computed of, nor a value kept for, inputs that do not require grad. */
+void jcv_cut_untracked(jcv *c);
+janus_status jcv_add_gradient(jpy_entry *e, bool exact);
+
+/* finish.c: what an attempt found becomes the entry */
+
+void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result);
+
+/* images.c: both images */
+
+/* Whether two entries, of both images, do the same; else why not. */
+bool jcv_same_entry(const jpy_entry *a, const jpy_entry *b, char *reason, size_t size);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Real objects and what is written to them: variables, attributes, objects known only when the
+ * graph runs; copies of the state, and what two paths leave.
+ */
+#ifndef JPY_CONVERT_HEAP_HEAP_H
+#define JPY_CONVERT_HEAP_HEAP_H
+
+#include "pyfront/convert/core/core.h"
+
+/* host.c: objects known only when the graph runs */
+
+jcv_av *jcv_host(jcv *c, jcv_val *v, PyObject *samples);
+/* The same for an object that nothing was read to get at (a parameter, an element), seen in ctx. */
+jcv_av *jcv_root(jcv *c, jcv_ctx *ctx, jcv_val *v, PyObject *samples);
+/* A number or tensor of one type where a test before has left only such samples; else `a`. */
+jcv_av *jcv_settled(jcv *c, jcv_av *a);
+/* Makes an input of a real object that has a source. */
+jcv_av *jcv_to_host(jcv *c, jcv_av *a);
+jcv_av *jcv_host_item(jcv *c, jcv_av *o, jcv_val *index);
+jcv_val *jcv_host_len(jcv *c, jcv_av *o);
+/* What a read gave that can be made again for other samples. */
+jcv_av *jcv_host_read(jcv *c, jcv_val *v, PyObject *samples);
+/* What a read where the graph writes gave, which has these samples. */
+jcv_av *jcv_host_got(jcv *c, jcv_val *v, PyObject *samples);
+/* Samples of the items (of one at a known place: index) of a list, tuple or dict. */
+PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index);
+/* What was just written: reads until the next write need no look. */
+void jcv_attr_is(jcv *c, jcv_val *o, PyObject *name, jcv_av *v);
+void jcv_known_type(jcv *c, jcv_val *v, PyTypeObject *t);
+int64_t jcv_key_of(jcv *c, PyObject *name);
+/* Whether its type is `t` (not exact: or one derived from it), as a bool of the graph. */
+jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t, bool exact);
+jcv_val *jcv_host_truth(jcv *c, jcv_av *o);
+PyTypeObject *jcv_host_type(jcv *c, jcv_av *o); /* asserts the one type seen */
+/* Whether an assert or a branch around says which type it is. */
+bool jcv_type_known(jcv *c, jcv_av *o);
+/* The types seen, as a list of at least one. */
+PyObject *jcv_types_of(jcv *c, jcv_av *o);
+jcv_val *jcv_type_is(jcv *c, jcv_av *o, PyTypeObject *t);
+/* An attribute that the object itself has, whichever of the types seen it is of. */
+jcv_av *jcv_own_attr_of(jcv *c, jcv_av *o, PyObject *name);
+/* More objects that it may be: from now on it is a root of its own. */
+void jcv_add_samples(jcv *c, jcv_av *o, PyObject *more);
+/* Asserts that its type is among those seen. */
+void jcv_host_one_of_seen(jcv *c, jcv_av *o);
+/* Samples of the heap and of what the graph stores. */
+PyObject *jcv_with_stored(jcv *c, PyObject *heap, jcv_live *l);
+
+/* live.c: what the graph writes.  The find functions give NULL where it does not (yet); making
+ * something live starts the conversion again. */
+
+jcv_live *jcv_live_attr(jcv *c, PyTypeObject *t, PyObject *name);
+bool jcv_live_type(jcv *c, PyTypeObject *t);
+jcv_live *jcv_live_var(jcv *c, PyObject *holder, PyObject *name);
+__attribute__((noreturn)) void jcv_make_live_var(jcv *c, PyObject *holder, PyObject *name);
+jcv_live *jcv_live_object(jcv *c, PyObject *o);
+jcv_live *jcv_live_site(jcv *c, const jpy_tree *site);
+__attribute__((noreturn)) void jcv_make_live_attr(jcv *c, PyTypeObject *t, PyObject *name);
+void jcv_make_live_objects(jcv *c, PyObject *const *o, Py_ssize_t n);
+__attribute__((noreturn)) void jcv_make_live(jcv *c, jcv_av *container);
+/* The AV_LIST or AV_DICT whose contents a slot holds, NULL: none. */
+jcv_av *jcv_container_in(jcv *c, uint32_t slot);
+PyObject *jcv_live_samples(jcv *c, jcv_live *l);
+int64_t jcv_tag_of(jcv *c, jcv_av *v);          /* for host writes of it */
+bool jcv_is_stored_sample(const jpy_tensor *t); /* stands for one that requires grad */
+void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v);
+void jcv_live_free(jcv_live *l);
+jcv_val *jcv_object_input(jcv *c, jpy_src *src);
+jcv_val *jcv_object_const(jcv *c, PyObject *o);
+/* The value that a write stores. */
+jcv_val *jcv_stored(jcv *c, jcv_av *v);
+/* A list or dict made at a place where they are live; NULL: they are not. */
+jcv_av *jcv_born(jcv *c, const jpy_tree *site, jcv_av *const *items, unsigned n, bool dict);
+void jcv_live_setattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, jcv_av *v);
+void jcv_live_delattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name);
+void jcv_live_append(jcv *c, jcv_av *o, jcv_av *v);
+jcv_av *jcv_live_pop(jcv *c, jcv_av *o);
+void jcv_live_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v);
+void jcv_live_setkey(jcv *c, jcv_av *o, jcv_av *key, jcv_av *v);
+void jcv_live_delkey(jcv *c, jcv_av *o, jcv_av *key);
+jcv_val *jcv_live_has(jcv *c, jcv_av *o, jcv_av *key);
+jcv_av *jcv_live_getkey(jcv *c, jcv_av *o, jcv_av *key);
+
+/* sample.c: what the real objects that a host value stood for say */
+
+PyObject *jcv_samples(jcv *c, jcv_av *a);
+/* The string that a read of a dict has for a key; NULL: it is no such read, or another key. */
+PyObject *jcv_constant_key(jcv *c, const jcv_node *n);
+/* Where one comes who takes `a` of a sample again and again: the last objects of that type. */
+PyObject *jcv_ends(jcv *c, jcv_av *a);
+/* The samples that come to the arm of a branch on `cond`; NULL: it tells nothing of them. */
+jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken);
+
+/* outer.c: globals and cells */
+
+typedef struct jcv_outer {
+    PyObject *holder, *name; /* a dict and the key; a cell and "cell_contents" */
+    jpy_src *src, *value_src;
+} jcv_outer;
+jcv_outer jcv_global_var(jcv *c, PyObject *dict, PyObject *name);
+jcv_outer jcv_cell_var(jcv *c, PyObject *closure, jpy_src *closure_src, Py_ssize_t at);
+jcv_av *jcv_outer_read(jcv *c, const jcv_outer *x); /* NULL: as the heap has it */
+void jcv_outer_write(jcv *c, const jcv_outer *x, jcv_av *v);
+
+/* seen.c: objects that earlier conversions met as that parameter */
+
+PyObject *jcv_seen(jcv *c, const jcv_rec_fn *f, unsigned param);
+void jcv_remember(jpy_function *f, const jcv_rec_fn *x);
+/* Whether an earlier conversion found it to be recursive: then it says which parameters differ. */
+bool jcv_was_recursive(jcv *c, jcv_rec_fn *x);
+/* Objects of several types have the method `name` called at one place; those of other types than
+ * these that were met with some of them, NULL: none. */
+void jcv_met_together(jcv *c, PyObject *name, PyObject *samples);
+PyObject *jcv_may_meet(jcv *c, PyObject *name, PyObject *types);
+
+/* maybe.c: optional values */
+
+/* None, unless `present` holds. */
+jcv_av *jcv_maybe(jcv *c, jcv_val *present, jcv_av *v);
+/* What one is where a test before has found out; else `a`. */
+jcv_av *jcv_found(jcv *c, jcv_av *a);
+/* The same for who can do nothing with None: else it is assumed to be there. */
+jcv_av *jcv_there(jcv *c, jcv_av *a);
+/* Whether a condition holds here: 1, 0, or -1: not known.  The other one says so. */
+int jcv_holds(jcv *c, const jcv_val *cond);
+void jcv_now_known(jcv *c, jcv_ctx *x, jcv_val *cond, bool holds);
+void jcv_take_known(jcv_ctx *to, jcv_ctx *from);
+
+/* merge.c: the common shape of two values */
+
+/* Common shape of two values; leaves that need a graph value become placeholders, numbered by
+ * the place of (a, b) in pairs. */
+typedef struct jcv_pairs { /* of list.h */
+    JN_VEC(jcv_av *) a;
+    JN_VEC(jcv_av *) b;
+    struct jcv_joined *tuples;
+} jcv_pairs;
+typedef enum jcv_force {
+    MERGE_ARMS,     /* what is equal stays as it is */
+    MERGE_OPTIONAL, /* ... and None on one path, a tensor on the other is an optional value */
+    MERGE_ROUNDS,   /* values of the graph become placeholders also where they are equal */
+    MERGE_NUMBERS   /* ... and constant numbers */
+} jcv_force;
+jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *pairs, jcv_force force);
+/* The same of what a slot holds: the pairs of a dict keep their keys. */
+jcv_av *jcv_merge_slot(jcv *c, uint32_t slot, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force);
+jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves);
+/* The graph value of a leaf in the current SubGraph. */
+jcv_val *jcv_leaf_val(jcv *c, jcv_av *a);
+bool jcv_leaf_tracked(jcv *c, jcv_av *a);
+/* An abstract value like `like` for a graph value; a tensor has the strides of `like`. */
+jcv_av *jcv_leaf(jcv *c, jcv_val *v, jcv_av *like, bool tracked);
+/* What a number is: an int, a float or a bool, known or the graph's; else JANUS_KIND_NONE. */
+janus_kind jcv_number_kind(const jcv_av *a);
+/* Something of the same kind that nobody looks at. */
+jcv_av *jcv_dummy(jcv *c, jcv_av *like);
+/* Whether two shapes have leaves at the same places and are else the same.  *out_number: where one
+ * has a leaf the other has a number. */
+bool jcv_same_shape(const jcv_av *a, const jcv_av *b, bool *out_number);
+/* Fills slots with what the leaves have become. */
+void jcv_fill_slots(jcv *c, const uint32_t *which, jcv_av *const *shapes, size_t n,
+                    jcv_av *const *leaves, struct jcv_joined *once);
+
+/* state.c: copies of the slots, branches, loops */
+
+/* Something that a recursion may read was written. */
+static inline void jcv_wrote(jcv *c) { c->epoch = ++c->last_epoch; }
+static inline void jcv_wrote_if(jcv *c, bool yes) {
+    if (yes)
+        jcv_wrote(c);
+}
+jcv_state jcv_save(jcv *c);
+void jcv_restore(jcv *c, jcv_state s);
+typedef jcv_out (*jcv_arm_fn)(jcv *c, void *user, int arm);
+/* Both arms of a condition. */
+jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user);
+/* Where control is, to come back to after a throw. */
+typedef struct jcv_place {
+    jcv_ctx *ctx;
+    jcv_frame *frame;
+    jcv_cont *cont;
+    int boundary;
+    jcv_leave *leave;
+    jpy_tree *at;
+    bool no_grad;
+    uint32_t autocast;
+    const jpy_tree *running;
+} jcv_place;
+jcv_place jcv_where(jcv *c);
+void jcv_back(jcv *c, jcv_place p);
+/* Moves the nodes of `from` to the current SubGraph. */
+void jcv_splice(jcv *c, jcv_ctx *from);
+/* Whether functions are made in it. */
+bool jcv_makes_functions(const jpy_tree *n);
+/* foreach: body(i) for i < count. while: cond value by cond_fn. */
+typedef jcv_val *(*jcv_cond_fn)(jcv *c, void *user);
+typedef void (*jcv_body_fn)(jcv *c, void *user, jcv_val *i);
+void jcv_foreach(jcv *c, jcv_val *count, jcv_body_fn body, void *user);
+void jcv_while(jcv *c, jcv_cond_fn cond, jcv_body_fn body, void *user);
+/* A variable changes its kind in the first round of c->loop: starts again with this round made
+ * outside of the loop, if that is possible. */
+void jcv_peel_loop(jcv *c, const jpy_tree *loop);
+bool jcv_peeled(const jcv *c, const jpy_tree *loop);
+
+/* ask.c: a statement asks for what only the graph knows (syntax/fork.c) */
+
+/* Whether a statement is known to ask. */
+bool jcv_forks(const jcv *c, const jpy_tree *statement);
+/* Of an object of several types. */
+__attribute__((noreturn)) void jcv_ask_type(jcv *c, jcv_av *o);
+/* Of a list of several lengths, one of which is `length`; returns where nothing can be asked. */
+void jcv_ask_length(jcv *c, jcv_av *o, int64_t length);
+/* The constant that a string is, for what cannot be done with one that only the graph knows. */
+jcv_av *jcv_which_text(jcv *c, jcv_av *o);
+/* Whether a list is empty, where some that were seen are. */
+void jcv_ask_empty(jcv *c, jcv_av *o);
+
+/* plain.c: strings, numbers, None of the graph */
+
+bool jcv_is_plain(const jcv_av *a);
+/* Whether such an object is certain to be plain (asserted). */
+bool jcv_host_plain(jcv *c, jcv_av *o);
+/* Whether it equals one of the keys, plain constants. */
+jcv_val *jcv_host_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n);
+/* The same of an object that is known to be plain, though it was not seen to be any of them. */
+jcv_val *jcv_plain_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n);
+/* d.get(key, otherwise) of a dict that the graph reads; sets: d.setdefault(key, otherwise). */
+jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise, bool sets);
+
+/* wrap.c: real objects as abstract values, and back */
+
+/* An object found in a class or module that is as good as a constant. */
+jcv_av *jcv_constant(jcv *c, PyObject *o);
+jcv_av *jcv_list(jcv *c, jcv_av *const *items, unsigned n);
+/* Of constants, for a membership test and nothing else. */
+jcv_av *jcv_set(jcv *c, jcv_av *const *items, unsigned n);
+jcv_av *jcv_dict(jcv *c);
+/* What reading a real object gives: guarded as far as its kind needs. */
+jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src);
+/* The Python object of a constant (guards its value), tensors as proxies, tuples and lists of them;
+ * NULL when it has none (graph values). Kept by c. */
+PyObject *jcv_object(jcv *c, jcv_av *a);
+/* The same where no tensor is part of it. */
+PyObject *jcv_const_object(jcv *c, jcv_av *a);
+PyTypeObject *jcv_type_of(jcv *c, jcv_av *a);
+
+/* attrs.c: the table of attributes of real objects */
+
+jcv_attr *jcv_find_attr(jcv *c, PyObject *o, PyObject *name);
+uint32_t jcv_attr_slot(jcv *c, PyObject *o, PyObject *name, jpy_src *src, jcv_av *first);
+bool jcv_generic_attrs(PyTypeObject *t); /* reads attributes as object does, or by __getattr__ */
+
+/* types.c: what a type has under a name */
+
+/* What a type has under a name, and goes on to have there; NULL: nothing. */
+PyObject *jcv_lookup(jcv *c, PyTypeObject *t, PyObject *name);
+/* The same; but where it is a value, no descriptor, another value may be there the next time. */
+PyObject *jcv_lookup_kind(jcv *c, PyTypeObject *t, PyObject *name);
+/* jcv_lookup of a name that is written in C. */
+PyObject *jcv_lookup_str(jcv *c, PyTypeObject *t, const char *name);
+/* The type must be as it is: its special methods, and what was looked up. */
+void jcv_guard_type(jcv *c, PyTypeObject *t);
+
+/* variables.c: variables of a function */
+
+jcv_av *jcv_load(jcv *c, PyObject *name);
+/* The local variable, NULL: none, or not bound. */
+jcv_av *jcv_local(jcv *c, PyObject *name);
+/* Whether earlier calls had other objects: what depends on their structure is left to the graph. */
+bool jcv_varies(const jcv *c);
+void jcv_store(jcv *c, PyObject *name, jcv_av *v);
+
+#endif

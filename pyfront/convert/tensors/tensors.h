@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors: proxies, what they hold, their histories. */
+#ifndef JPY_CONVERT_TENSORS_TENSORS_H
+#define JPY_CONVERT_TENSORS_TENSORS_H
+
+#include "pyfront/convert/core/core.h"
+
+/* proxy.c: tensors */
+
+janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, const void *attrs,
+                      janus_tensor **out, unsigned n_out, janus_tensor *into);
+jcv_rec *jcv_rec_of(jcv *c, const janus_tensor *t);
+jcv_val *jcv_tensor_val(jcv *c, PyObject *proxy);
+/* The number that a tensor of one element holds. */
+jcv_val *jcv_item(jcv *c, jcv_val *v);
+/* New proxy for a value; tracked: it requires grad (as a result).  It lies in memory as `like`
+ * does, a tensor of these dims, or is contiguous (NULL). */
+jcv_av *jcv_proxy_like(jcv *c, jcv_val *val, bool tracked, const jcv_av *like);
+jcv_av *jcv_proxy(jcv *c, jcv_val *val, bool tracked);
+/* Whether two values, tensors of the same dims if both are tensors, lie in memory alike. */
+bool jcv_same_layout(const jcv_av *a, const jcv_av *b);
+/* Whether it is no tensor, or lies in memory as a new one does. */
+bool jcv_plain_layout(const jcv_av *a);
+/* The proxy of a real tensor read from a source. */
+jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src);
+jcv_av *jcv_real_tensor_const(jcv *c, PyObject *tensor);
+bool jcv_is_proxy(jcv *c, PyObject *o);
+/* Notes that a tensor leaves its SubGraph: of several views of one the graph forgets that they
+ * share memory. */
+void jcv_leak(jcv *c, jcv_rec *r);
+/* A Python float that stands for a number of the graph in a call of an eager function. */
+double jcv_tag(jcv *c, jcv_val *v);
+/* The view of a proxy that a node takes. */
+jcv_av *jcv_view(jcv *c, PyObject *of, jcv_node *n);
+/* The proxy of a record. */
+jcv_av *jcv_proxy_of(jcv *c, jcv_rec *r);
+/* x.detach(), x.data: the same storage without history. */
+jcv_av *jcv_detach(jcv *c, PyObject *proxy);
+/* The source of a proxy that stands for a real tensor, else NULL. */
+jpy_src *jcv_bound_src(jcv *c, jcv_av *a);
+/* A proxy on the tape. */
+PyObject *jcv_track(PyObject *proxy, bool tracked);
+
+/* place.c: what tensors hold */
+
+/* The value now; NULL: error record filled. */
+jcv_val *jcv_held(jcv *c, jcv_rec *r);
+/* Whether a value may be a view of a tensor that the graph has not made. */
+bool jcv_views_others(jcv_val *v);
+void jcv_keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_node *n);
+/* Writes v to the tensor; recorded: by an op on the tape. */
+janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded);
+/* Whether a root may be one of several tensors: which object it is, is not known. */
+static inline bool jcv_of_several(const jcv_rec *r) { return r->shared || r->stored || r->n_from; }
+/* A slot for what a root holds, from its first change on. */
+janus_status jcv_need_slot(jcv *c, jcv_rec *root);
+/* Sets what a root holds. */
+void jcv_put_held(jcv *c, jcv_rec *root, jcv_val *v);
+/* Whether an abstract value that is in reach leads to x, otherwise than by `me`. */
+bool jcv_reachable(jcv *c, const jcv_rec *x, const jcv_rec *me);
+/* The state learns from the proxies which of them require grad; the other direction. */
+void jcv_settle_places(jcv *c);
+void jcv_sync_places(jcv *c);
+/* Whether a slot holds state of a tensor; of one that was made in x or outside of it? */
+bool jcv_is_place(jcv *c, size_t slot, const jcv_ctx *x, bool *out_outer);
+/* Says which tensors the proxy of a leaf may be. */
+void jcv_made_of(jcv *c, jcv_av *leaf, jcv_av *const *of, unsigned n);
+/* Whether a tensor was made in x, or is `or` (NULL: none), and has no other name outside. */
+bool jcv_only_in(jcv *c, jcv_av *a, const jcv_ctx *x, jcv_av * or);
+bool jcv_same_root(jcv *c, jcv_av *a, jcv_av *b);
+/* Whether two roots are, or on some paths may be, one tensor (depth: 0). */
+bool jcv_may_be_one(const jcv_rec *a, const jcv_rec *b, unsigned depth);
+/* What a loop carries: the proxies of its body's parameters and what a round leaves; refuses when
+ * the next round would write to what has another name. */
+void jcv_check_rounds(jcv *c, const jcv_ctx *body, jcv_av *const *first, jcv_av *const *last,
+                      unsigned n);
+
+/* leaf.c: leaves that the function makes or changes */
+
+/* x.requires_grad = on; x.data = y. */
+void jcv_set_requires_grad(jcv *c, jcv_av *x, bool on);
+void jcv_set_data(jcv *c, jcv_av *x, jcv_av *y);
+/* What an op has made is a leaf where the op was told so. */
+void jcv_made_leaf(jcv *c, PyObject *proxy);
+
+/* backward.c: histories: what gradients reach */
+
+/* Whether gradients of `y` flow to an argument that has a history, other than that of `but`. */
+bool jcv_reaches_history(jcv *c, jcv_val *const *y, unsigned n_y, const jcv_val *but);
+/* Whether gradients of `y` flow to `x`. */
+bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x);
+/* Whether some of the history of `y` was used up; the history of y is used up from now on. */
+bool jcv_history_used(jcv *c, jcv_val *y);
+void jcv_use_history(jcv *c, jcv_val *y);
+/* Whether gradients of `y` need what was written since by way of .data, which no version tells. */
+bool jcv_history_rewritten(jcv *c, jcv_val *y);
+/* Whether gradients of `y` flow to a leaf as it is since a write in the graph. */
+bool jcv_reaches_written_leaf(jcv *c, jcv_val *y);
+/* A gradient through `by` needs what the tensor holds now; whether one that may be asked for does.
+ */
+void jcv_save_for(jcv *c, jcv_rec *root, const jcv_node *by);
+bool jcv_saved(const jcv_rec *root);
+/* The value that a write without recording gives a leaf; NULL: error record filled. */
+jcv_val *jcv_leaf_again(jcv *c, jcv_rec *root, jcv_val *v);
+/* Whether gradients of what was marked go through a function or a hook of the program. */
+bool jcv_tape_alone(jcv *c, uint32_t mark);
+bool jcv_history_by_tape(jcv *c, jcv_val *y); /* the same of a value */
+/* Tells the functions of the program that their history is used up. */
+void jcv_release_functions(jcv *c, uint32_t mark);
+
+/* tracked.c: what requires grad */
+
+/* Whether what may require grad does so whichever path is taken; where what ran decides
+ * it, it is asserted.  False: only a branch decides. */
+bool jcv_tracked_always(jcv *c, jcv_val *v);
+/* The same, where nothing can be asserted any more: false also where what ran decides. */
+bool jcv_tracked_certain(jcv *c, jcv_val *v);
+
+#endif

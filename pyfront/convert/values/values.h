@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How values behave whose types are not made in Python, and objects that the program makes. */
+#ifndef JPY_CONVERT_VALUES_VALUES_H
+#define JPY_CONVERT_VALUES_VALUES_H
+
+#include "pyfront/convert/core/core.h"
+
+/* attr.c: attributes */
+
+jcv_av *jcv_getattr(jcv *c, jcv_av *o, PyObject *name);
+jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name); /* NULL: AttributeError */
+void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+void jcv_delattr(jcv *c, jcv_av *o, PyObject *name);
+/* An attribute of a value whose type is not made in Python; NULL: there is none. */
+jcv_av *jcv_native_attr(jcv *c, jcv_av *o, PyObject *name);
+
+/* objects.c: objects that are made inside; NULL: not one that is known here */
+
+jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args);
+jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name);
+jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+bool jcv_is_fresh(jcv *c, PyObject *o);
+/* Sets an attribute of an instance made here. */
+void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+/* Names of attributes that an object did not have, or may not have had, in the order they were set:
+ * AV_TUPLE. */
+jcv_av *jcv_attr_order(jcv *c, PyObject *o);
+/* The attribute, which has its slot, is the next of them. */
+void jcv_is_next(jcv *c, PyObject *o, PyObject *name);
+/* Whether an entry of the attribute table is the order of an object's attributes. */
+bool jcv_is_order(const jcv_attr *a);
+/* Attributes of it, in the order they were set, as AV_TUPLE of name, value, ... */
+jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o);
+/* text of an AV_TUPLE of names and values: the attributes of an instance of its `named`. */
+extern const char jcv_record[];
+/* Instances in what a call returns, which it has made (there were `made` before), as records; of a
+ * record an instance. */
+jcv_av *jcv_to_record(jcv *c, jcv_av *a, size_t made);
+jcv_av *jcv_from_record(jcv *c, jcv_av *t);
+
+/* tensor_attr.c: attributes of tensors */
+
+jcv_av *jcv_tensor_attr(jcv *c, jcv_av *t, PyObject *name);
+void jcv_set_tensor_attr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+
+/* dispatch.c: an attribute of an object that may be of several types */
+
+jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name);
+/* What the type has under the name is used of objects read while the graph runs: the type of one
+ * that has something of its own there is none that was seen.  `got`: the function, in a tuple where
+ * it takes no self. */
+void jcv_of_the_type(jcv *c, PyTypeObject *t, PyObject *name, PyObject *got);
+jcv_av *jcv_attr_by_type(jcv *c, jcv_av *o, PyObject *name);
+/* Adds samples of the types that were met with its own under the name of a method. */
+void jcv_widen_types(jcv *c, jcv_av *o, PyObject *name);
+/* A tensor of a real dict, list or tuple of tensors, of which some require grad, at a key or index
+ * that only the graph knows; NULL: it holds something else. */
+jcv_av *jcv_pick_key(jcv *c, jcv_av *d, jcv_av *key);
+jcv_av *jcv_pick_item(jcv *c, jcv_av *l, jcv_av *i);
+/* text of an AV_CHOICE whose keys are tuples of types, which the type of an object selects. */
+extern const char jcv_by_type[];
+
+/* sequence.c: what has a length that only the graph knows */
+
+typedef void (*jcv_feed_fn)(jcv *c, void *from, jcv_visit_fn fn, void *user);
+extern const char *const jcv_stacked;
+/* Of an AV_LIST that is empty as far as is known: who needs items of it leads nowhere. */
+extern const char jcv_never[];
+jcv_av *jcv_seq(jcv *c, const char *what, jcv_av *const *bases, unsigned n);
+/* Whether count and item are defined for it. */
+bool jcv_is_seq(const jcv_av *a);
+jcv_val *jcv_seq_count(jcv *c, jcv_av *a);
+jcv_av *jcv_seq_item(jcv *c, jcv_av *a, jcv_val *i);
+jcv_av *jcv_seq_at(jcv *c, jcv_av *a, jcv_av *at);
+/* A slice of a list or tuple of the graph, which nobody writes; bounds: start, stop, step. */
+extern const char jcv_bounds[]; /* text of the bounds of a slice, AV_ITER, where one is computed */
+jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds);
+/* Items of a list or tuple of the graph that was seen with one length only (asserted), or of a
+ * stacked list of as many: AV_TUPLE, or NULL.  A stacked list made by a comprehension starts the
+ * conversion again, to be unrolled. */
+jcv_av *jcv_all_assumed(jcv *c, jcv_av *a);
+/* n items of one of that kind, asserted; NULL: it is not of that kind. */
+jcv_av *jcv_exactly(jcv *c, jcv_av *a, unsigned n);
+/* The parts of a tensor along its first dim, as many as that varies. */
+jcv_av *jcv_parts(jcv *c, jcv_av *t);
+/* An iterator is used once; false: it was, and is empty. */
+bool jcv_use_up(jcv *c, jcv_av *a);
+/* A stacked list of what `feed` gives. */
+jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user);
+/* Runs `feed` up to where fn throws THROW_PROBE, and takes it all back. */
+void jcv_probe(jcv *c, jcv_feed_fn feed, void *from, jcv_visit_fn fn, void *user);
+/* A sum that has a term, asserted; anything else as it is. */
+jcv_av *jcv_firm(jcv *c, jcv_av *a);
+
+/* iterate.c: builtins that iterate */
+
+jcv_av *jcv_iter(jcv *c, const char *what, jcv_av *const *items, unsigned n);
+jcv_av *jcv_kw_of(const jcv_args *args, const char *name);
+jcv_av *jcv_b_enumerate(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_zip(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_map(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_reversed(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_iter(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_next(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_sum(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_min(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_max(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_any(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_all(jcv *c, const jcv_args *a);
+jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list);
+
+/* subscript.c: items of lists, tuples and dicts */
+
+/* Whether a real list or dict was written in what is converted. */
+bool jcv_is_written(jcv *c, PyObject *o);
+/* The abstract container that stands for a real one from now on. */
+jcv_av *jcv_abstract(jcv *c, jcv_av *a);
+bool jcv_same_key(jcv *c, jcv_av *a, jcv_av *b);
+int jcv_find_key(jcv *c, jcv_av *pairs, jcv_av *key); /* place of the pair, -1: none */
+jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key); /* NULL: no such key */
+void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v);
+
+/* text.c: text with numbers of the graph in it; NULL: not of these values */
+
+jcv_av *jcv_text_join(jcv *c, jcv_av *a, jcv_av *b);
+/* format(a, spec); spec: kept by c, NULL: "". */
+jcv_av *jcv_text_of(jcv *c, jcv_av *a, PyObject *spec);
+/* template % args (tuple: they are one) or template.format(*args). */
+jcv_av *jcv_text_by_template(jcv *c, PyObject *template, bool percent, bool tuple,
+                             jcv_av *const *args, unsigned n);
+struct jpy_piece;
+typedef void (*jcv_each_piece)(jcv *c, void *user, const struct jpy_piece *p, jcv_av *const *args);
+void jcv_text_pieces(jcv *c, jcv_av *a, jcv_each_piece fn, void *user);
+
+/* order.c: sorting and extremes */
+
+jcv_av *jcv_b_sorted(jcv *c, const jcv_args *a);
+jcv_av *jcv_sort_items(jcv *c, jcv_av *t, const jcv_args *a); /* list.sort: the items then */
+jcv_av *jcv_extreme_by(jcv *c, const jcv_args *a, bool max);  /* with a key */
+extern const char *const jcv_ordered;                         /* text of an AV_SEQ */
+jcv_av *jcv_ordered_item(jcv *c, jcv_av *a, jcv_val *i);
+
+/* rows.c: stack() and cat() of a list of unknown length (NULL: something else), and its methods */
+
+jcv_av *jcv_rows_of(jcv *c, const char *name, const jcv_args *args);
+bool jcv_rows_has(const char *method);
+jcv_av *jcv_rows_method(jcv *c, jcv_av *x, const char *name, const jcv_args *args);
+jcv_av *jcv_rows_binary(jcv *c, int op, jcv_av *a, jcv_av *b);
+
+/* sight.c: what a generator could read when its items were made */
+
+/* What a generator could read when its items were made, in how many nodes; whether that is
+ * as it was. */
+typedef struct jcv_sight jcv_sight;
+jcv_sight *jcv_sight_of(jcv *c, jcv_av *generator, size_t nodes);
+bool jcv_sees_the_same(jcv *c, const jcv_sight *s);
+
+/* watch.c: containers that change while they are iterated over */
+
+typedef enum jcv_watch_kind { WATCH_ITEMS, WATCH_KEYS, WATCH_PAIRS, WATCH_SIGHT } jcv_watch_kind;
+jcv_watch *jcv_watch_new(jcv *c, jcv_watch_kind kind, jcv_av *of, jcv_av *held, bool reverse);
+/* What iterating over `a`, which gave `items`, depends on, and then `rest`. */
+jcv_watch *jcv_watch_over(jcv *c, jcv_av *a, jcv_av *items, bool reverse, jcv_watch *rest);
+jcv_watch *jcv_watch_sight(jcv *c, jcv_sight *sight);
+/* Refuses where item i of an iterator is another one by now, or (i < 0) there are others. */
+void jcv_unchanged(jcv *c, const jcv_watch *w, int64_t i);
+void jcv_all_unchanged(jcv *c, const jcv_watch *w, int64_t from, int64_t n);
+/* What an iterator gives for one of its items: map() calls its function then. */
+jcv_av *jcv_taken(jcv *c, jcv_av *it, jcv_av *item);
+/* It may not be used again: how much of it is left is not followed. */
+void jcv_abandon(jcv *c, jcv_av *it);
+
+/* data.c: janus.tensor(...) */
+
+jcv_av *jcv_tensor_of_data(jcv *c, PyObject *callable, const jcv_args *args);
+
+/* models.c: functions and classes of Python that stand for others */
+
+/* The function or class of Python that means the same, borrowed; NULL: none. */
+PyObject *jcv_model_of(jcv *c, PyObject *callable);
+/* What type() says of an instance of `t`: what the class stands for, or t. */
+PyTypeObject *jcv_stands_for(PyTypeObject *t);
+/* Whether a function of the models is called on constants, not converted. */
+bool jcv_called_as_it_is(PyObject *function);
+/* A set that the program makes; in_order: CPython puts the items in one by one. */
+jcv_av *jcv_new_set(jcv *c, jcv_av *const *items, unsigned n, bool in_order);
+
+/* modules.c: modules made inside */
+
+/* A method that ModuleBase has in C; NULL: not known. */
+jcv_av *jcv_module_method(jcv *c, jcv_av *o, const char *name, const jcv_args *args);
+/* Whether the attribute is a parameter, module or buffer: then it is set. */
+bool jcv_module_registers(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+
+/* methods.c: methods of native types */
+
+extern const char jcv_whole[]; /* text of all pairs of a real dict */
+jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+/* Calls a C function known to have no effect on constants. */
+jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name);
+
+/* super.c: super(), its attributes, and object.__init__ as one of them */
+
+jcv_av *jcv_super(jcv *c, const jcv_args *args);
+jcv_av *jcv_super_attr(jcv *c, jcv_av *a, PyObject *name);
+jcv_av *jcv_super_init(jcv *c, const jcv_args *args);
+
+/* sizes.c: sizes of tensors whose dims vary */
+
+/* x.shape, and a call of size(), numel() or __len__() (NULL: of something else), where dims vary;
+ * NULL: none do. */
+jcv_av *jcv_shape(jcv *c, jcv_av *t);
+jcv_av *jcv_size_method(jcv *c, const char *name, const jcv_args *args);
+/* Whether it is a tensor that only the graph knows the first size of. */
+bool jcv_has_parts(jcv *c, jcv_av *a);
+/* Rows whose number is that of the rounds of a loop, asserted, as a tensor; NULL: of none. */
+jcv_av *jcv_rows_tensor(jcv *c, jcv_av *rows, jcv_val *count);
+/* The same stacked along another dim. */
+jcv_av *jcv_rows_along(jcv *c, jcv_av *t, jcv_av *dim);
+
+/* choice.c: a function or module that an object selects */
+
+/* The value of a real dict of functions; NULL: it is something else. */
+jcv_av *jcv_choice(jcv *c, jcv_av *d, jcv_av *key);
+jcv_av *jcv_call_choice(jcv *c, jcv_av *f, const jcv_args *args);
+
+#endif
