@@ -107,7 +107,7 @@ typedef struct jpy_gradient {
     const uint8_t *sums; /* ... of these parameters, as jn_grad_onto() gives it */
 } jpy_gradient;
 
-typedef struct jpy_stage { /* a node of the tape: see convert/gradient.c */
+typedef struct jpy_stage { /* a node of the tape: see convert/finish/gradient.c */
     jn_subgraph *sub;
     JN_VEC(uint32_t) place; /* per result of the node: its number among those of sub */
     jpy_gradient grad;      /* for cotangents of all results; sub NULL: none, and no frame */

@@ -67,7 +67,7 @@ typedef struct jpy_function {
     PyObject *dims;  /* dict: path of a tensor -> histories of its dims (hints.c) */
     bool pinned;     /* dims are assumed, whatever they were */
     jpy_gradients gradients;
-    PyObject *seen;    /* dict: objects met by recursions, one of each kind (convert/seen.c) */
+    PyObject *seen;    /* dict: objects met by recursions, one of each kind (convert/heap/seen.c) */
     PyObject *notes;   /* list of str: conversions and failures, for explain */
     PyObject *history; /* list of tuples, one a conversion: report.c */
     PyObject *reason;  /* str: why the last conversion was refused, or NULL */

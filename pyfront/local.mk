@@ -15,87 +15,87 @@ pyfront__C_la_SOURCES = \
 	pyfront/coexecute.c \
 	pyfront/commit.c \
 	pyfront/commit.h \
-	pyfront/convert/apart.c \
-	pyfront/convert/attr.c \
-	pyfront/convert/autograd.c \
-	pyfront/convert/backward.c \
-	pyfront/convert/builtins.c \
-	pyfront/convert/call.c \
+	pyfront/convert/calls/apart.c \
+	pyfront/convert/calls/autograd.c \
+	pyfront/convert/calls/builtins.c \
+	pyfront/convert/calls/call.c \
 	pyfront/convert/calls/calls.h \
-	pyfront/convert/compare.c \
-	pyfront/convert/comprehension.c \
-	pyfront/convert/control.c \
-	pyfront/convert/convert.c \
+	pyfront/convert/calls/own_gradient.c \
+	pyfront/convert/calls/print.c \
+	pyfront/convert/calls/recursion.c \
+	pyfront/convert/calls/special.c \
 	pyfront/convert/convert.h \
 	pyfront/convert/core/above.h \
 	pyfront/convert/core/abstract.h \
 	pyfront/convert/core/core.h \
+	pyfront/convert/core/dims.c \
 	pyfront/convert/core/list.h \
+	pyfront/convert/core/stage.c \
 	pyfront/convert/core/staged.h \
 	pyfront/convert/core/state.h \
-	pyfront/convert/data.c \
-	pyfront/convert/dims.c \
-	pyfront/convert/dispatch.c \
-	pyfront/convert/emit.c \
-	pyfront/convert/expr.c \
-	pyfront/convert/finish.c \
+	pyfront/convert/core/value.c \
+	pyfront/convert/finish/convert.c \
+	pyfront/convert/finish/emit.c \
+	pyfront/convert/finish/finish.c \
 	pyfront/convert/finish/finish.h \
-	pyfront/convert/fork.c \
-	pyfront/convert/gradient.c \
+	pyfront/convert/finish/gradient.c \
+	pyfront/convert/finish/history.c \
+	pyfront/convert/finish/history.h \
+	pyfront/convert/finish/share.c \
 	pyfront/convert/heap/heap.h \
-	pyfront/convert/history.c \
-	pyfront/convert/history.h \
-	pyfront/convert/host.c \
-	pyfront/convert/iterate.c \
-	pyfront/convert/leaf.c \
-	pyfront/convert/live.c \
-	pyfront/convert/loop.c \
-	pyfront/convert/lower.c \
-	pyfront/convert/match.c \
-	pyfront/convert/maybe.c \
-	pyfront/convert/merge.c \
-	pyfront/convert/methods.c \
-	pyfront/convert/model/call.c \
+	pyfront/convert/heap/host.c \
+	pyfront/convert/heap/live.c \
+	pyfront/convert/heap/maybe.c \
+	pyfront/convert/heap/merge.c \
+	pyfront/convert/heap/outer.c \
+	pyfront/convert/heap/plain.c \
+	pyfront/convert/heap/sample.c \
+	pyfront/convert/heap/seen.c \
+	pyfront/convert/heap/state.c \
 	pyfront/convert/model/convert.c \
 	pyfront/convert/model/lookup.c \
 	pyfront/convert/model/model.h \
 	pyfront/convert/model/operate.c \
 	pyfront/convert/model/protocols.c \
 	pyfront/convert/model/slots.def \
-	pyfront/convert/models.c \
-	pyfront/convert/modules.c \
-	pyfront/convert/native.c \
-	pyfront/convert/native.h \
-	pyfront/convert/objects.c \
-	pyfront/convert/operators.c \
-	pyfront/convert/order.c \
-	pyfront/convert/outer.c \
-	pyfront/convert/own_gradient.c \
-	pyfront/convert/place.c \
-	pyfront/convert/plain.c \
-	pyfront/convert/print.c \
-	pyfront/convert/proxy.c \
-	pyfront/convert/recursion.c \
-	pyfront/convert/rows.c \
-	pyfront/convert/sample.c \
-	pyfront/convert/seen.c \
-	pyfront/convert/sequence.c \
-	pyfront/convert/share.c \
-	pyfront/convert/sight.c \
-	pyfront/convert/stage.c \
-	pyfront/convert/state.c \
-	pyfront/convert/subscript.c \
-	pyfront/convert/super.c \
+	pyfront/convert/syntax/comprehension.c \
+	pyfront/convert/syntax/control.c \
+	pyfront/convert/syntax/expr.c \
+	pyfront/convert/syntax/fork.c \
+	pyfront/convert/syntax/loop.c \
+	pyfront/convert/syntax/match.c \
 	pyfront/convert/syntax/syntax.h \
-	pyfront/convert/tensor_attr.c \
+	pyfront/convert/syntax/with.c \
+	pyfront/convert/tensors/backward.c \
+	pyfront/convert/tensors/leaf.c \
+	pyfront/convert/tensors/place.c \
+	pyfront/convert/tensors/proxy.c \
 	pyfront/convert/tensors/tensors.h \
-	pyfront/convert/text.c \
-	pyfront/convert/tracked.c \
+	pyfront/convert/tensors/tracked.c \
+	pyfront/convert/tree/lower.c \
 	pyfront/convert/tree/tree.h \
-	pyfront/convert/value.c \
+	pyfront/convert/values/attr.c \
+	pyfront/convert/values/compare.c \
+	pyfront/convert/values/data.c \
+	pyfront/convert/values/dispatch.c \
+	pyfront/convert/values/iterate.c \
+	pyfront/convert/values/methods.c \
+	pyfront/convert/values/models.c \
+	pyfront/convert/values/modules.c \
+	pyfront/convert/values/native.c \
+	pyfront/convert/values/native.h \
+	pyfront/convert/values/objects.c \
+	pyfront/convert/values/operators.c \
+	pyfront/convert/values/order.c \
+	pyfront/convert/values/rows.c \
+	pyfront/convert/values/sequence.c \
+	pyfront/convert/values/sight.c \
+	pyfront/convert/values/subscript.c \
+	pyfront/convert/values/super.c \
+	pyfront/convert/values/tensor_attr.c \
+	pyfront/convert/values/text.c \
 	pyfront/convert/values/values.h \
-	pyfront/convert/watch.c \
-	pyfront/convert/with.c \
+	pyfront/convert/values/watch.c \
 	pyfront/deferred/deferred.c \
 	pyfront/deferred/deferred.h \
 	pyfront/dump_dir.c \

@@ -5,7 +5,7 @@
 
 # look TITLE PATTERN: no line of the converter matches.
 look() {
-  bad=$(grep -nE "$2" pyfront/convert/*.c)
+  bad=$(grep -nE "$2" pyfront/convert/*/*.c)
   [ -z "$bad" ] || problem "$1:
 $bad"
 }
@@ -18,7 +18,7 @@ look 'the place of an element is a call that may move the table: take the place 
 look 'the address of an element is lost when the table grows' '[=(,] ?&[a-z][a-z>.-]*\.data\[[^]]*\](\.[a-z_]+)?[,;)]'
 
 # emit.c, gradient.c, history.c and lower.c return statuses: nothing in them jumps.
-bad=$(grep -nE 'JN_VEC\(' pyfront/convert/*.c | grep -vE '^pyfront/convert/(emit|gradient|history|lower)\.c:')
+bad=$(grep -nE 'JN_VEC\(' pyfront/convert/*/*.c | grep -vE '^pyfront/convert/(finish/(emit|gradient|history)|tree/lower)\.c:')
 [ -z "$bad" ] || problem "a vector that a longjmp jumps over is never freed: take JCV_LIST of list.h:
 $bad"
 exit $lint_failed

@@ -6,7 +6,7 @@
  * items, which the commit writes back; reads through any other path find that.
  */
 #include "pyfront/convert/convert.h"
-#include "pyfront/convert/native.h"
+#include "pyfront/convert/values/native.h"
 
 #include <string.h>
 

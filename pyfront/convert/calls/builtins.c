@@ -6,7 +6,7 @@
  * has its own few lines.
  */
 #include "pyfront/convert/convert.h"
-#include "pyfront/convert/native.h"
+#include "pyfront/convert/values/native.h"
 
 #include <string.h>
 

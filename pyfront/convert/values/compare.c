@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Native comparisons: identity, order, membership. */
 #include "pyfront/convert/convert.h"
-#include "pyfront/convert/native.h"
+#include "pyfront/convert/values/native.h"
 
 #include <math.h>
 

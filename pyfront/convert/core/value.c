@@ -4,7 +4,7 @@
  * objects where everything is known.
  */
 #include "pyfront/convert/convert.h"
-#include "pyfront/convert/native.h"
+#include "pyfront/convert/values/native.h"
 
 #include <string.h>
 

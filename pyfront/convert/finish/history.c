@@ -9,7 +9,7 @@
  * well.  A recursion is one body for all its depths.  What one arm of a branch keeps counts as
  * kept, whichever is taken: both have been, or there would be no branch.
  */
-#include "pyfront/convert/history.h"
+#include "pyfront/convert/finish/history.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * The table of what values do whose slots are CPython's or the tensor layer's own: by the kind of
  * the abstract value, in the file of each family.
  */
-#include "pyfront/convert/native.h"
+#include "pyfront/convert/values/native.h"
 #include "pyfront/convert/convert.h"
 
 const jcv_slots jcv_native = {

@@ -14,7 +14,7 @@
 #include "graph/autodiff/autodiff.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
-#include "pyfront/convert/history.h"
+#include "pyfront/convert/finish/history.h"
 
 static jn_value without_detach(const jn_subgraph *g, jn_value v) {
     while (v.node && g->nodes.data[v.node]->op == JN_OP(detach))

@@ -4,7 +4,7 @@
  * numbers of the graph, items of sequences.
  */
 #include "pyfront/convert/convert.h"
-#include "pyfront/convert/native.h"
+#include "pyfront/convert/values/native.h"
 
 #include <string.h>
 
