@@ -31,6 +31,7 @@ libjanus_all_la_SOURCES += \
 	graph/passes/inline.c \
 	graph/passes/optimize.c \
 	graph/passes/rewrite.c \
+	graph/passes/views.c \
 	graph/text/lexer.c \
 	graph/text/parse.c \
 	graph/text/parse_type.c \

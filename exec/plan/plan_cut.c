@@ -156,6 +156,39 @@ static bool waits_for(const jn_subgraph *g, const jn_node *n, const uint32_t *se
     return false;
 }
 
+/* A view that one node of the tensor strand reads: it has the strides of ops run one by one where
+ * it is in that node's segment (graph/passes/views.c). */
+static bool goes_along(const jn_subgraph *g, uint32_t i, const uint32_t *uses,
+                       const uint32_t *user) {
+    const jn_node *n = g->nodes.data[i], *by = g->nodes.data[user[i]];
+    return g->module->running_sums && jn_is_view(n) && uses[i] == 1 && user[i] &&
+           jn_is_tensor_node(by) && by->op->role == JN_ROLE_COMPUTE && !is_row_step(g, by);
+}
+
+/* The segment that node n, with the views that go along with it, can be in at the earliest. */
+static uint32_t earliest(const jn_subgraph *g, const jn_node *n, const bool *view, uint32_t *avail,
+                         uint32_t s) {
+    for (uint32_t k = 0; k < n->n_in; k++) {
+        if (jn_value_is_none(n->in[k]))
+            continue;
+        uint32_t p = n->in[k].node;
+        uint32_t at =
+            view[p] ? earliest(g, g->nodes.data[p], view, avail, s) : ready(g, avail, n->in[k]);
+        if (at > s)
+            s = at;
+    }
+    return s;
+}
+
+static void put(const jn_subgraph *g, const jn_node *n, const bool *view, uint32_t s, uint32_t *seg,
+                uint32_t *avail, uint32_t *filled) {
+    seg[n->id] = avail[n->id] = s;
+    filled[s]++;
+    for (uint32_t k = 0; k < n->n_in; k++)
+        if (!jn_value_is_none(n->in[k]) && view[n->in[k].node])
+            put(g, g->nodes.data[n->in[k].node], view, s, seg, avail, filled);
+}
+
 janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *out) {
     size_t n_nodes = g->nodes.n;
     uint32_t *seg = jn_arena_alloc(a, n_nodes * sizeof *seg);
@@ -165,7 +198,7 @@ janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *
     uint32_t *close = jn_arena_alloc(a, (n_nodes + 1) * sizeof *close);
     uint32_t *filled = jn_arena_zalloc(a, (n_nodes + 1) * sizeof *filled);
     bool *has_acc = jn_arena_zalloc(a, (n_nodes + 1) * sizeof *has_acc);
-    bool *along = jn_arena_zalloc(a, 2 * n_nodes * sizeof *along);
+    bool *along = jn_arena_zalloc(a, 3 * n_nodes * sizeof *along), *view = along + 2 * n_nodes;
     if (!seg || !uses || !user || !avail || !close || !filled || !has_acc || !along)
         return JN_NO_MEMORY();
     count_uses(g, saved, uses, user);
@@ -181,17 +214,16 @@ janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *
             if (uses[i] == 0 && !acc && n->op->role == JN_ROLE_COMPUTE)
                 continue;
         }
+        view[i] = goes_along(g, i, uses, user);
+        if (view[i])
+            continue;
         if (jn_is_tensor_node(n) && !row_step) {
             bool acc = is_acc_add(n);
             if (waits_for(g, n, seg, cur))
                 close[cur++] = i;
             bool now = acc || n->op->role == JN_ROLE_RNG || along[i];
-            uint32_t s = now ? cur : 0;
-            for (uint32_t k = 0; k < n->n_in; k++)
-                if (!jn_value_is_none(n->in[k]) && ready(g, avail, n->in[k]) > s)
-                    s = avail[n->in[k].node];
-            seg[i] = avail[i] = s;
-            filled[s]++;
+            uint32_t s = earliest(g, n, view, avail, now ? cur : 0);
+            put(g, n, view, s, seg, avail, filled);
             has_acc[s] |= acc;
             continue;
         }

@@ -68,9 +68,12 @@ static janus_status fetch_kept(jn_sweep *s, jn_value v, jn_value *known) {
 }
 
 /* Whether a gradient computes the node again instead of having its results kept.  What is drawn is
- * kept, and so is what lives as long as the frame anyway: results, and arguments of calls. */
+ * kept, and so is what lives as long as the frame anyway: results, and arguments of calls.  Where
+ * gradients are rounded as by the tape, a view is made again, since frames keep no strides. */
 static bool computed_again(const jn_sweep *s, uint32_t node) {
     const jn_node *n = s->f->nodes.data[node];
+    if (s->d->m->running_sums && jn_is_view(n))
+        return true;
     return s->f->checkpoint && n->op && n->op->role == JN_ROLE_COMPUTE && n->n_out > 0 &&
            n->out[0]->kind == JANUS_KIND_TENSOR && n->n_in > 0 && !s->lasting[node];
 }

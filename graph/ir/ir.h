@@ -119,6 +119,11 @@ static inline const jn_type *jn_value_type(const jn_subgraph *g, jn_value v) {
 static inline const jn_node *jn_value_node(const jn_subgraph *g, jn_value v) {
     return g->nodes.data[v.node];
 }
+/* Whether the op's result is a view of operand 0, where strides allow. */
+static inline bool jn_is_view(const jn_node *n) {
+    return n->op && n->op->role == JN_ROLE_COMPUTE && n->op->flags & JN_OP_VIEW && n->n_out == 1 &&
+           n->n_in > 0 && !jn_value_is_none(n->in[0]);
+}
 
 /* ---- building (graph/ir/builder.c); the public janus_build_* calls are thin wrappers ------------
  */

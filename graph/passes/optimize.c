@@ -15,7 +15,8 @@ static janus_status optimize_one(jn_subgraph *g) {
     JN_TRY(jn_pass_inline(g, INLINE_NODES)); /* arms that folding turned into calls */
     JN_TRY(jn_pass_fold(g));
     JN_TRY(jn_pass_cse(g));
-    return jn_pass_dce(g);
+    JN_TRY(jn_pass_dce(g));
+    return g->module->running_sums ? jn_pass_views(g) : JANUS_OK;
 }
 
 janus_status jn_optimize(janus_module *m) {

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""numerics="exact": products round by the strides of their operands, and graphs keep them, to the bit.
+
+Every view of every kind of value, read by every kind of product in every place of a program, forward and backward."""
+import itertools
+import linecache
+import os
+
+import janus
+import pytest
+
+if not hasattr(janus, "function"):
+    pytest.skip("janus.function is not built", allow_module_level=True)
+
+LIGHT = os.environ.get("JANUS_LIGHT_TESTS") == "1"
+
+# v is a view of 33 x 33 of the square `{b}` of 66 x 66, or of more dims; x has 5 x 33.
+VIEWS = {"transposed": "{b}[:33, :33].t()", "columns": "{b}.chunk(2, -1)[1][:33]", "rows": "{b}.chunk(2)[0].chunk(2, 1)[0]",
+         "steps": "{b}[::2, ::2]", "permuted": "{b}.view(2, 33, 2, 33).permute(0, 2, 3, 1)[1, 0]", "whole": "{b}.t().chunk(2)[1][:, 33:]",
+         "expanded": "{b}[0, :33].expand(33, 33)", "again": "{b}.t()[:33].t()[:33]", "squeezed": "{b}[None, :33, :33].transpose(1, 2).squeeze(0)"}
+MADE = {"parameter": "w", "computed": "(w * 1.5)", "product": "(w @ w)"}
+READ = {"product": "janus.tanh(x @ v)", "linear": "janus.tanh(F.linear(x, v))", "left": "janus.tanh((v @ x.t()).t())", "both": "janus.tanh(x @ v) @ v.t()",
+        "vector": "(v @ x[0]) * x", "batch": "janus.tanh(janus.stack([x, x * 2]) @ v).sum(0)", "self": "x + (x @ x.t()) @ x * 0.01 + v[:5]",
+        "dense": "v.softmax(-1)[:5] + janus.tanh(x @ v)"}
+PLACES = {"at once": "    y = {read}\n", "after": "    y = x * 2\n    if y.sum() > -1e9:\n        y = y.exp()\n    y = {read} + y\n",
+          "kept": "    keep(v)\n    y = {read}\n"}
+
+
+def program(view, made, read, place, name):
+    text = ("def f(x, w):\n    v = " + VIEWS[view].format(b=MADE[made]) + "\n" + PLACES[place].format(read=READ[read]) +
+            "    return (y * y).mean()\n")
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    scope = {"janus": janus, "F": janus.nn.functional, "keep": lambda v: None}
+    exec(compile(text, name, "exec"), scope)
+    return scope["f"]
+
+
+def seen(f, seed):
+    janus.manual_seed(seed)
+    x, w = janus.randn(5, 33).requires_grad_(), (janus.randn(66, 66) * 0.1).requires_grad_()
+    out = []
+    for _ in range(2):
+        loss = f(x, w)
+        loss.backward()
+        out += [loss.tolist(), x.grad.tolist(), w.grad.tolist()]
+    return out
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_views_of_products(place):
+    graphs = n = 0
+    for i, (view, made, read) in enumerate(itertools.product(VIEWS, MADE, READ)):
+        if LIGHT and i % 9:
+            continue
+        f = program(view, made, read, place, f"<exact strides {place} {i}>")
+        g = janus.function(f, numerics="exact", verify="never", measure=False)
+        for seed in range(2):
+            assert seen(g, seed) == seen(f, seed), (view, made, read, place)
+        graphs += g.stats()["graph"] > 0
+        n += 1
+    assert graphs == n, f"{graphs} of {n}"
