@@ -26,6 +26,7 @@ libjanus_all_la_SOURCES += \
 	exec/model/call.c \
 	exec/model/file.c \
 	exec/model/load.c \
+	exec/model/session.c \
 	exec/model/weights.c \
 	exec/kernels/specialise.c \
 	exec/kernels/temporaries.c \

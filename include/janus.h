@@ -420,6 +420,34 @@ JANUS_API janus_status janus_model_batch(const janus_model *m, unsigned n_calls,
                                          const janus_run_options *options, janus_arg *results,
                                          unsigned n_results, janus_run_stats *stats);
 
+/*
+ * What a graph writes besides its results (the running statistics of a norm, a counter, a hidden
+ * state that the program keeps in an attribute) is its state, by the names of the program:
+ * "self.norm.running_mean".  Calls of a model that has one are made in a session, which begins with
+ * the state as it was exported; each goes on from what the one before has left, in the random
+ * numbers, too: those before are added to rng_offset.  Sessions of one model have nothing in
+ * common but its weights.  A session belongs to one thread at a time.
+ */
+typedef struct janus_session janus_session;
+
+/* How many places the model writes, and their names; NULL for a number that is too large. */
+JANUS_API unsigned janus_model_states(const janus_model *m);
+JANUS_API const char *janus_model_state(const janus_model *m, unsigned i);
+JANUS_API janus_status janus_session_new(janus_model *m, janus_session **out_session);
+JANUS_API void janus_session_release(janus_session *s);
+/* As janus_model_call; the state is as before where it fails. */
+JANUS_API janus_status janus_session_call(janus_session *s, const char *const *names,
+                                          const janus_arg *args, unsigned n_args,
+                                          const janus_run_options *options, janus_arg *results,
+                                          unsigned n_results, janus_run_stats *stats);
+/* What is there now, a tensor borrowed until the next call; kind NONE: nothing yet, None or a text.
+ * JANUS_NOT_FOUND: the model does not write it. */
+JANUS_API janus_status janus_session_get(const janus_session *s, const char *name,
+                                         janus_arg *out_value);
+/* Another value of the same kind, which is copied. */
+JANUS_API janus_status janus_session_set(janus_session *s, const char *name,
+                                         const janus_arg *value);
+
 /* ---- process -----------------------------------------------------------------------------------
  */
 

@@ -32,9 +32,12 @@ janus_type janus_model_result_type(const janus_model *m, unsigned i) {
     if (!m || i >= m->results.n)
         return (janus_type){.kind = JANUS_KIND_NONE};
     const jn_model_result *one = &m->results.data[i];
-    if (one->slot < 0)
+    if (one->from == JN_FROM_VALUE)
         return (janus_type){.kind = one->value.kind};
-    const jn_type *t = m->main->result_types.data[one->slot];
+    if (one->from == JN_FROM_ARGUMENT)
+        return m->arguments.data[one->slot].type;
+    const jn_type *t = one->from == JN_FROM_RESULT ? m->main->result_types.data[one->slot]
+                                                   : m->main->params.data[one->slot].type;
     return (janus_type){(janus_kind)t->kind, (janus_dtype)t->dtype, t->rank, t->dims, NULL};
 }
 
@@ -111,7 +114,7 @@ static janus_status build_batch(janus_model *m, unsigned n, const jn_subgraph **
 
 janus_status jn_model_freeze(janus_model *m) {
     for (size_t i = 0; i < JN_BATCH_SIZES; i++)
-        if (jn_batch_sizes[i] == 1)
+        if (jn_batch_sizes[i] == 1 || m->states.n) /* one call after the other */
             m->batch[i] = m->main;
         else
             JN_TRY(build_batch(m, jn_batch_sizes[i], &m->batch[i]));
@@ -161,6 +164,46 @@ static janus_status check_used(const jn_model_argument *a, const janus_arg *give
                : jn_error(JANUS_INVALID_ARGUMENT, "the argument %s is of another type", a->name);
 }
 
+janus_arg jn_model_value(const jn_model_result *one, const janus_arg *args, const janus_arg *in,
+                         const janus_arg *out) {
+    switch (one->from) {
+    case JN_FROM_RESULT:
+        return out[one->slot];
+    case JN_FROM_ARGUMENT:
+        return args[one->slot];
+    case JN_FROM_INPUT:
+        return in[one->slot];
+    case JN_FROM_VALUE:
+        break;
+    }
+    return one->value;
+}
+
+janus_run_options jn_model_options(const janus_run_options *options) {
+    janus_run_options now = JANUS_RUN_OPTIONS_INIT;
+    if (options)
+        memcpy(&now, options,
+               options->struct_size < sizeof now ? options->struct_size : sizeof now);
+    now.struct_size = sizeof now;
+    return now;
+}
+
+static janus_status check(const janus_model *m, const janus_arg *args,
+                          const janus_run_options *options) {
+    for (size_t i = 0; i < m->arguments.n; i++) {
+        const jn_model_argument *a = &m->arguments.data[i];
+        JN_TRY(a->param < 0 ? check_fixed(a, &args[i]) : check_used(a, &args[i], options));
+    }
+    for (size_t i = 0; i < m->results.n; i++) {
+        const jn_model_result *one = &m->results.data[i];
+        if (one->from == JN_FROM_ARGUMENT && args[one->slot].kind == JANUS_KIND_NONE &&
+            m->arguments.data[one->slot].type.kind != JANUS_KIND_NONE)
+            return jn_error(JANUS_INVALID_ARGUMENT, "the argument %s is missing: it is a result",
+                            m->arguments.data[one->slot].name);
+    }
+    return JANUS_OK;
+}
+
 static void release(janus_arg *results, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (results[i].kind == JANUS_KIND_TENSOR)
@@ -174,10 +217,12 @@ static janus_status run_batch(const janus_model *m, unsigned size, const janus_a
     const unsigned n = jn_batch_sizes[size];
     const jn_subgraph *g = m->batch[size];
     const size_t n_params = g->params.n, n_results = m->main->results.n;
-    janus_arg *in = jn_calloc(n_params + n * n_results + 1, sizeof *in), *at = in;
+    janus_arg *in = jn_calloc(n_params + n * n_results + m->params.n + 1, sizeof *in), *at = in;
     if (!in)
         return JN_NO_MEMORY();
-    janus_arg *out = in + n_params;
+    janus_arg *out = in + n_params, *same = out + n * n_results;
+    for (size_t i = 0; i < m->params.n; i++)
+        same[i] = m->params.data[i].value;
     if (n == 1) { /* in the order of @main */
         for (size_t i = 0; i < n_params; i++) {
             const jn_model_param *p = &m->params.data[i];
@@ -196,9 +241,11 @@ static janus_status run_batch(const janus_model *m, unsigned size, const janus_a
         janus_run(g, in, (unsigned)n_params, options, out, (unsigned)(n * n_results), stats);
     for (unsigned k = 0; k < n && st == JANUS_OK; k++)
         for (size_t i = 0; i < m->results.n; i++) {
-            const jn_model_result *one = &m->results.data[i];
             janus_arg *to = &results[k * m->results.n + i];
-            *to = one->slot < 0 ? one->value : out[k * n_results + (size_t)one->slot];
+            /* of the parameters only those that are no arguments are asked for, alike in all calls
+             */
+            *to = jn_model_value(&m->results.data[i], args + k * m->arguments.n, same,
+                                 out + k * n_results);
             if (to->kind == JANUS_KIND_TENSOR)
                 janus_tensor_retain(to->t);
         }
@@ -237,16 +284,12 @@ janus_status janus_model_batch(const janus_model *m, unsigned n_calls, const jan
                         "the model has %zu arguments and %zu results, not %u and %u",
                         m->arguments.n, m->results.n, n_args, n_results);
     for (unsigned k = 0; k < n_calls; k++)
-        for (unsigned i = 0; i < n_args; i++) {
-            const jn_model_argument *a = &m->arguments.data[i];
-            const janus_arg *given = &args[(size_t)k * n_args + i];
-            JN_TRY(a->param < 0 ? check_fixed(a, given) : check_used(a, given, options));
-        }
-    janus_run_options now = JANUS_RUN_OPTIONS_INIT;
-    if (options)
-        memcpy(&now, options,
-               options->struct_size < sizeof now ? options->struct_size : sizeof now);
-    now.struct_size = sizeof now;
+        JN_TRY(check(m, args + (size_t)k * n_args, options));
+    if (m->states.n)
+        return jn_error(JANUS_INVALID_ARGUMENT,
+                        "the model writes %.100s: calls of it are those of a session, which has it",
+                        m->states.data[0].next.name);
+    janus_run_options now = jn_model_options(options);
     janus_run_stats sum = {.rng_offset = now.rng_offset}, one = {0};
     for (unsigned done = 0; done < n_calls;) {
         unsigned size = 0;
@@ -267,12 +310,8 @@ janus_status janus_model_batch(const janus_model *m, unsigned n_calls, const jan
     return JANUS_OK;
 }
 
-janus_status janus_model_call(const janus_model *m, const char *const *names, const janus_arg *args,
-                              unsigned n_args, const janus_run_options *options, janus_arg *results,
-                              unsigned n_results, janus_run_stats *stats) {
-    if (!m || (n_args && (!names || !args)))
-        return jn_error(JANUS_INVALID_ARGUMENT, "janus_model_call: %s is NULL",
-                        !m ? "m" : (names ? "args" : "names"));
+janus_status jn_model_take(const janus_model *m, const char *const *names, const janus_arg *args,
+                           unsigned n_args, const janus_run_options *options, janus_arg **out) {
     const size_t n = m->arguments.n;
     janus_arg *in = jn_calloc(n + 1, sizeof *in);
     janus_status st = in ? JANUS_OK : JN_NO_MEMORY();
@@ -289,7 +328,24 @@ janus_status janus_model_call(const janus_model *m, const char *const *names, co
             in[i] = args[k];
     }
     if (st == JANUS_OK)
-        st = janus_model_batch(m, 1, in, (unsigned)n, options, results, n_results, stats);
+        st = check(m, in, options);
+    if (st == JANUS_OK)
+        *out = in;
+    else
+        jn_free(in);
+    return st;
+}
+
+janus_status janus_model_call(const janus_model *m, const char *const *names, const janus_arg *args,
+                              unsigned n_args, const janus_run_options *options, janus_arg *results,
+                              unsigned n_results, janus_run_stats *stats) {
+    if (!m || (n_args && (!names || !args)))
+        return jn_error(JANUS_INVALID_ARGUMENT, "janus_model_call: %s is NULL",
+                        !m ? "m" : (names ? "args" : "names"));
+    janus_arg *in = NULL;
+    JN_TRY(jn_model_take(m, names, args, n_args, options, &in));
+    janus_status st =
+        janus_model_batch(m, 1, in, (unsigned)m->arguments.n, options, results, n_results, stats);
     jn_free(in);
     return st;
 }

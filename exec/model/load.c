@@ -10,7 +10,7 @@
 #ifdef HAVE_CJSON
 #include <cjson/cJSON.h>
 
-enum { FORMAT = 1, DEEPEST = 200 };
+enum { FORMAT = 2, DEEPEST = 200 };
 
 typedef struct reading {
     const char *folder;
@@ -209,9 +209,9 @@ static janus_status read_inputs(const reading *r) {
         return damaged(r, "\"inputs\"");
     cJSON_ArrayForEach(one, list) {
         const jn_param *p = &m->main->params.data[m->params.n];
-        jn_model_param in = {.argument = -1};
+        jn_model_param in = {.argument = -1, .state = -1};
         const cJSON *weight = member(one, "weight"), *number = member(one, "number"),
-                    *argument = member(one, "argument");
+                    *argument = member(one, "argument"), *state = member(one, "state");
         uint64_t place;
         if (cJSON_IsString(weight)) {
             JN_TRY(weight_param(r, weight->valuestring, p, &in));
@@ -219,6 +219,10 @@ static janus_status read_inputs(const reading *r) {
             in.value.kind = (janus_kind)p->type->kind;
             if (!number_of(number, in.value.kind, &in.value.s))
                 return damaged(r, "a number");
+        } else if (state) {
+            if (!jn_json_index(state, INT32_MAX, &place))
+                return damaged(r, "an input");
+            in.state = (int32_t)place; /* read_states sees whether there is one */
         } else {
             jn_model_argument *a = m->arguments.data;
             if (!m->arguments.n || !jn_json_index(argument, m->arguments.n - 1, &place) ||
@@ -239,20 +243,33 @@ static janus_status read_inputs(const reading *r) {
 /* ---- results -----------------------------------------------------------------------------------
  */
 
+/* ["result", 0], ["argument", 0], ["input", 0], ["constant", {...}] */
 static janus_status read_leaf(const reading *r, const char *kind, const cJSON *what,
-                              const jn_str *path) {
-    const jn_subgraph *main = r->m->main;
-    jn_model_result one = {.name = kept(r, path->n ? path->data : ""), .slot = -1};
-    uint64_t slot;
-    if (strcmp(kind, "constant") == 0) {
-        JN_TRY(constant(r, what, &one.value.kind, &one.value.s));
-    } else {
-        if (strcmp(kind, "result") != 0 || !main->results.n ||
-            !jn_json_index(what, main->results.n - 1, &slot))
-            return damaged(r, "\"result\"");
-        one.slot = (int32_t)slot;
+                              jn_model_result *one) {
+    const struct {
+        const char *name;
+        jn_model_from from;
+        size_t n;
+    } places[] = {{"result", JN_FROM_RESULT, r->m->main->results.n},
+                  {"argument", JN_FROM_ARGUMENT, r->m->arguments.n},
+                  {"input", JN_FROM_INPUT, r->m->params.n}};
+    if (strcmp(kind, "constant") == 0)
+        return constant(r, what, &one->value.kind, &one->value.s);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        uint64_t slot;
+        if (strcmp(kind, places[i].name) != 0)
+            continue;
+        if (!places[i].n || !jn_json_index(what, places[i].n - 1, &slot))
+            break;
+        one->from = places[i].from;
+        one->slot = (uint32_t)slot;
+        if (one->from == JN_FROM_INPUT && r->m->params.data[slot].argument >= 0) {
+            one->from = JN_FROM_ARGUMENT; /* which is it */
+            one->slot = (uint32_t)r->m->params.data[slot].argument;
+        }
+        return JANUS_OK;
     }
-    return one.name && jn_vec_push(&r->m->results, one) ? JANUS_OK : JN_NO_MEMORY();
+    return damaged(r, "\"result\"");
 }
 
 /* ["result", 0], ["constant", {...}], ["tuple" | "list" | "dict", [...]] */
@@ -260,8 +277,11 @@ static janus_status read_result(const reading *r, const cJSON *o, jn_str *path, 
     const cJSON *kind = cJSON_IsArray(o) ? o->child : NULL, *what = kind ? kind->next : NULL, *one;
     if (!cJSON_IsString(kind) || !what || what->next || deep > DEEPEST)
         return damaged(r, "\"result\"");
-    if (!cJSON_IsArray(what))
-        return read_leaf(r, kind->valuestring, what, path);
+    if (!cJSON_IsArray(what)) {
+        jn_model_result leaf = {.name = kept(r, path->n ? path->data : "")};
+        JN_TRY(read_leaf(r, kind->valuestring, what, &leaf));
+        return leaf.name && jn_vec_push(&r->m->results, leaf) ? JANUS_OK : JN_NO_MEMORY();
+    }
     bool dict = strcmp(kind->valuestring, "dict") == 0;
     const size_t n = path->n;
     size_t i = 0;
@@ -286,12 +306,62 @@ static janus_status read_result(const reading *r, const cJSON *o, jn_str *path, 
     return JANUS_OK;
 }
 
+/* ---- state -------------------------------------------------------------------------------------
+ */
+
+/* What it begins with, by the parameter that has it. */
+static janus_status first_value(const reading *r, const cJSON *o, uint32_t param, janus_arg *out) {
+    const jn_param *p = &r->m->main->params.data[param];
+    const cJSON *weight = member(o, "weight"), *number = member(o, "number");
+    jn_model_param w;
+    if (cJSON_IsString(weight)) {
+        JN_TRY(weight_param(r, weight->valuestring, p, &w));
+        *out = w.value;
+        return JANUS_OK;
+    }
+    out->kind = (janus_kind)p->type->kind;
+    return number_of(number, out->kind, &out->s) ? JANUS_OK : damaged(r, "\"state\"");
+}
+
+static janus_status read_states(const reading *r) {
+    janus_model *m = r->m;
+    const cJSON *one;
+    cJSON_ArrayForEach(one, member(r->signature, "state")) {
+        const cJSON *name = member(one, "name"), *value = member(one, "value"),
+                    *when = member(one, "when"), *kind = cJSON_IsArray(value) ? value->child : NULL;
+        jn_model_state s = {.when = -1, .written = cJSON_IsTrue(member(one, "written"))};
+        uint64_t place;
+        if (!cJSON_IsString(name) || !cJSON_IsString(kind) || !kind->next)
+            return damaged(r, "\"state\"");
+        if (strcmp(kind->valuestring, "constant") != 0 && cJSON_IsArray(kind->next))
+            return jn_error(JANUS_UNSUPPORTED, "%s: the state %.100s is a container", r->folder,
+                            name->valuestring);
+        JN_TRY(read_leaf(r, kind->valuestring, kind->next, &s.next));
+        if (when && !cJSON_IsNull(when)) {
+            if (!jn_json_index(when, INT32_MAX, &place) || place >= m->main->results.n ||
+                m->main->result_types.data[place]->kind != JANUS_KIND_BOOL)
+                return damaged(r, "\"state\"");
+            s.when = (int32_t)place;
+        }
+        for (size_t i = 0; i < m->params.n; i++)
+            if (m->params.data[i].state == (int32_t)m->states.n)
+                JN_TRY(first_value(r, one, (uint32_t)i, &s.first));
+        s.next.name = kept(r, name->valuestring);
+        if (!s.next.name || !jn_vec_push(&m->states, s))
+            return JN_NO_MEMORY();
+    }
+    for (size_t i = 0; i < m->params.n; i++)
+        if (m->params.data[i].state >= (int32_t)m->states.n)
+            return damaged(r, "an input");
+    return JANUS_OK;
+}
+
 /* ---- all of it ---------------------------------------------------------------------------------
  */
 
 static janus_status read_signature(const reading *r) {
     uint64_t format;
-    if (!jn_json_index(member(r->signature, "format"), FORMAT, &format) || format != FORMAT)
+    if (!jn_json_index(member(r->signature, "format"), FORMAT, &format) || format == 0)
         return jn_error(JANUS_PARSE, "%s/signature.json is of no known format", r->folder);
     JN_TRY(read_names(r));
     JN_TRY(read_arguments(r));
@@ -299,7 +369,7 @@ static janus_status read_signature(const reading *r) {
     jn_str path = {0};
     janus_status st = read_result(r, member(r->signature, "result"), &path, 0);
     jn_str_free(&path);
-    return st;
+    return st == JANUS_OK ? read_states(r) : st;
 }
 
 static janus_status read_all(reading *r, jn_bytes graph, jn_bytes signature, jn_bytes weights) {
@@ -369,6 +439,7 @@ void janus_model_release(janus_model *m) {
     for (size_t i = 0; i < m->weights.n; i++)
         janus_tensor_release(m->weights.data[i].t);
     jn_vec_free(&m->weights);
+    jn_vec_free(&m->states);
     jn_vec_free(&m->arguments);
     jn_vec_free(&m->params);
     jn_vec_free(&m->results);

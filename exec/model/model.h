@@ -6,6 +6,7 @@
  *     weights.c  tensors by content, shared by models
  *     load.c     signature and graph become a model
  *     call.c     arguments by name, batches of calls
+ *     session.c  calls that go on from what earlier ones have left
  *
  * A batch of n calls is a SubGraph that invokes @main n times.  A frozen module cannot get new
  * SubGraphs, so those for the sizes in jn_batch_sizes are made at load; other sizes are put
@@ -66,15 +67,31 @@ typedef struct jn_model_argument {
 } jn_model_argument;
 
 typedef struct jn_model_param { /* of @main */
-    int32_t argument;           /* -1: `value` always */
+    int32_t argument, state;    /* both -1: `value` always */
     janus_arg value;
 } jn_model_param;
 
+/* Where a value of a call comes from. */
+typedef enum jn_model_from {
+    JN_FROM_VALUE,    /* `value` */
+    JN_FROM_RESULT,   /* `slot` of @main's results */
+    JN_FROM_ARGUMENT, /* `slot` of the model's arguments */
+    JN_FROM_INPUT     /* `slot` of @main's parameters */
+} jn_model_from;
+
 typedef struct jn_model_result {
     const char *name;
-    int32_t slot; /* result of @main; -1: `value` */
+    jn_model_from from;
+    uint32_t slot;
     janus_arg value;
 } jn_model_result;
+
+typedef struct jn_model_state { /* a place that calls write */
+    jn_model_result next;       /* its name, and what a call leaves there */
+    int32_t when;               /* result of @main that says whether it does; -1: always */
+    bool written;               /* the tensor itself, which was not replaced */
+    janus_arg first;            /* kind NONE: nothing yet */
+} jn_model_state;
 
 typedef struct jn_model_weight {
     const char *name;
@@ -98,12 +115,21 @@ struct janus_model {
     JN_VEC(jn_model_param) params;
     JN_VEC(jn_model_result) results;
     JN_VEC(jn_model_weight) weights;
+    JN_VEC(jn_model_state) states;
     JN_VEC(jn_model_name) attributes, types;
 };
 
 /* The three files of an export from memory; `folder` is used in messages. */
 janus_status jn_model_read(const char *folder, jn_bytes graph, jn_bytes signature, jn_bytes weights,
                            janus_weights *shared, janus_model **out);
+/* call.c: arguments by name in the order of the model, to be freed with jn_free, checked. */
+janus_status jn_model_take(const janus_model *m, const char *const *names, const janus_arg *args,
+                           unsigned n_args, const janus_run_options *options, janus_arg **out);
+/* A value of a call whose parameters were `in` and whose results `out` are; borrowed. */
+janus_arg jn_model_value(const jn_model_result *one, const janus_arg *args, const janus_arg *in,
+                         const janus_arg *out);
+/* Options with all members. */
+janus_run_options jn_model_options(const janus_run_options *options);
 /* call.c: SubGraphs for batches, then the module is frozen. */
 janus_status jn_model_freeze(janus_model *m);
 
