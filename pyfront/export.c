@@ -3,60 +3,36 @@
  * Graphs outside of the program that made them: what janus.export writes, and what
  * janus.load_graph runs.  janus/_export.py has the files and names.
  *
- * A graph can be taken along if it is a function of its arguments: it reads no objects but those
- * that it is given, writes nothing that outlives it, and its result is made of results, constants
- * and containers.  What it takes for granted of an object is its type; all else it checks itself.
+ * A graph can be taken along if it is a function of its arguments and of a state of its own
+ * (export_state.c): it reads no objects but those that it is given, writes to these and to places
+ * that have names, and its result is made of results, constants and containers.  What it takes for
+ * granted of an object is its type; all else it checks itself.
  * Types are numbers in a graph, addresses here and janus_type_tokens in files.
  */
 #include "pyfront/explain.h"
 
 #include <string.h>
 
+#include "exec/run/run.h"
 #include "exec/store/store.h"
 #include "graph/ir/ir.h"
 #include "graph/text/text.h"
 #include "ops/op_ids.h"
-#include "pyfront/entry.h"
+#include "pyfront/export.h"
 #include "pyfront/host_py.h"
 #include "pyfront/py_rng.h"
 #include "pyfront/py_tensor.h"
 #include "pyfront/stored/stored.h"
+#include "pyfront/write.h"
 
 static const char capsule_name[] = "janus._C.graph";
 
 /* ---- export ------------------------------------------------------------------------------------
  */
 
-/* ("result", number), ("constant", object), ("tuple" | "list" | "dict", [of these]) */
-static PyObject *structure(const jpy_recipe *r) {
-    const char *kind = r->kind == JPY_MAKE_TUPLE  ? "tuple"
-                       : r->kind == JPY_MAKE_LIST ? "list"
-                       : r->kind == JPY_MAKE_DICT ? "dict"
-                                                  : NULL;
-    if (r->kind == JPY_MAKE_RESULT)
-        return Py_BuildValue("(sI)", "result", r->slot);
-    if (r->kind == JPY_MAKE_CONST)
-        return Py_BuildValue("(sO)", "constant", r->obj);
-    if (r->kind == JPY_MAKE_VIEW)
-        return PyErr_Format(PyExc_ValueError, "janus.export: its result has a view of a tensor; "
-                                              "return clone() of it");
-    if (!kind || r->obj)
-        return PyErr_Format(PyExc_ValueError,
-                            "janus.export: its result is not made of new tensors, numbers, "
-                            "tuples, lists and dicts alone");
-    PyObject *items = PyList_New(0);
-    for (unsigned i = 0; items && i < r->n; i++) {
-        PyObject *one = structure(r->items[i]);
-        if (!one || PyList_Append(items, one) < 0)
-            Py_CLEAR(items);
-        Py_XDECREF(one);
-    }
-    return items ? Py_BuildValue("(sN)", kind, items) : NULL;
-}
-
 static const char *why_not(const jpy_entry *e) {
-    if (e->steps.n || e->prints.n || e->has_effects)
-        return "it writes to objects of the program, or prints";
+    if (e->prints.n)
+        return "it prints";
     if (e->n_frames)
         return "its results require grad";
     return NULL;
@@ -108,28 +84,38 @@ static int check_objects(const jpy_entry *e, PyObject *args, PyObject *absent) {
     return 0;
 }
 
-/* The value of a source in a call whose guards hold; 0: done, -1: they do not. */
-static int bound(jpy_entry *e, PyObject *args, PyObject *list) {
+/* What the guards find in a call, or NULL: they do not hold. */
+static PyObject **bound(jpy_entry *e, PyObject *args) {
     jpy_call call = {((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), NULL};
     PyObject **slots = jn_alloc((e->guards.srcs.n + 1) * sizeof *slots);
-    int rc = slots && jpy_guards_run(&e->guards, &call, slots) == 0 ? 0 : -1;
-    for (size_t i = 0; i < e->inputs.n && rc == 0; i++) {
+    if (slots && jpy_guards_run(&e->guards, &call, slots) == 0)
+        return slots;
+    if (slots)
+        PyErr_SetString(PyExc_ValueError, "janus.export: no graph takes these arguments");
+    else
+        PyErr_NoMemory();
+    jn_free(slots);
+    return NULL;
+}
+
+/* [(path, number of the argument or -1, value)] of the parameters. */
+static PyObject *inputs_of(const jpy_entry *e, PyObject *const *slots) {
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; i < e->inputs.n && list; i++) {
         const jpy_src *s = e->guards.srcs.data[e->inputs.data[i].slot];
         PyObject *path = jpy_src_path(s, false);
         int at = s->kind == JPY_SRC_ARG ? (int)s->index : -1;
         PyObject *one =
             path ? Py_BuildValue("(NiO)", path, at, slots[e->inputs.data[i].slot]) : NULL;
-        rc = one ? PyList_Append(list, one) : -1;
+        if (!one || PyList_Append(list, one) < 0)
+            Py_CLEAR(list);
         Py_XDECREF(one);
     }
-    jn_free(slots);
-    if (rc < 0 && !PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "janus.export: no graph takes these arguments");
-    return rc;
+    return list;
 }
 
 /* _export(f, args): ([(path, number of the argument or -1, object)], structure of the result, names
- * of attributes by number, [type], [(number of the argument, name of what it has not)]). */
+ * of attributes by number, [type], [(number of the argument, name of what it has not)], state). */
 static PyObject *export(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *o, *args;
@@ -150,12 +136,17 @@ static PyObject *export(PyObject *module, PyObject *arguments) {
         return NULL;
     }
     jpy_entry_hold(e);
-    PyObject *inputs = PyList_New(0), *form = structure(e->result), *r = NULL;
-    if (inputs && form && bound(e, args, inputs) == 0)
-        r = Py_BuildValue("(OOOOO)", inputs, form, e->attr_names, e->type_list, absent);
+    PyObject **slots = bound(e, args), *r = NULL;
+    PyObject *inputs = slots ? inputs_of(e, slots) : NULL,
+             *form = inputs ? jpy_export_form(e, slots, e->result) : NULL,
+             *state = form ? jpy_export_state(e, slots) : NULL;
+    if (state)
+        r = Py_BuildValue("(OOOOOO)", inputs, form, e->attr_names, e->type_list, absent, state);
     Py_DECREF(absent);
     Py_XDECREF(inputs);
     Py_XDECREF(form);
+    Py_XDECREF(state);
+    jn_free(slots);
     jpy_entry_free(e);
     return r;
 }
@@ -261,7 +252,7 @@ static PyObject *load(PyObject *module, PyObject *args) {
 }
 
 /* The argument for a parameter; -1: raised. */
-static int argument(PyObject *o, const jn_param *p, janus_arg *a) {
+static int argument(PyObject *o, const jn_param *p, jn_arg *a) {
     janus_kind kind;
     a->kind = (janus_kind)p->type->kind;
     if (a->kind == JANUS_KIND_TENSOR && jpy_tensor_check(o)) {
@@ -280,14 +271,49 @@ static int argument(PyObject *o, const jn_param *p, janus_arg *a) {
     return -1;
 }
 
-static PyObject *result_of(janus_arg *a) {
+static PyObject *result_of(jn_arg *a) {
     janus_tensor *t = a->kind == JANUS_KIND_TENSOR ? a->t : NULL;
     a->kind = a->kind == JANUS_KIND_TENSOR ? JANUS_KIND_NONE : a->kind;
-    return t                             ? jpy_tensor_take(t)
-           : a->kind == JANUS_KIND_INT   ? PyLong_FromLongLong(a->s.i)
-           : a->kind == JANUS_KIND_FLOAT ? PyFloat_FromDouble(a->s.f)
-           : a->kind == JANUS_KIND_BOOL  ? PyBool_FromLong(a->s.i != 0)
-                                         : Py_NewRef(Py_None);
+    if (t && a->object) {
+        janus_tensor_release(t);
+        return Py_NewRef((PyObject *)a->object);
+    }
+    return t                              ? jpy_tensor_take(t)
+           : a->kind == JANUS_KIND_OBJECT ? Py_NewRef((PyObject *)a->o)
+           : a->kind == JANUS_KIND_INT    ? PyLong_FromLongLong(a->s.i)
+           : a->kind == JANUS_KIND_FLOAT  ? PyFloat_FromDouble(a->s.f)
+           : a->kind == JANUS_KIND_BOOL   ? PyBool_FromLong(a->s.i != 0)
+                                          : Py_NewRef(Py_None);
+}
+
+/* The results as a new list, and all that the run writes to objects; NULL: nothing has changed. */
+static PyObject *finish(jn_run *r, jpy_entry *e, jn_arg *results, size_t n) {
+    jpy_making m = {.e = e, .results = results};
+    jpy_writes w = {0};
+    PyObject *out = PyList_New((Py_ssize_t)n);
+    bool ok = out != NULL;
+    for (size_t i = 0; i < n && ok; i++) {
+        ok = results[i].kind != JANUS_KIND_TENSOR || jpy_check(jn_tensor_fill(results[i].t)) == 0;
+        PyObject *one = ok ? result_of(&results[i]) : NULL;
+        ok = one != NULL;
+        if (ok)
+            PyList_SET_ITEM(out, (Py_ssize_t)i, one);
+    }
+    ok = ok && jpy_writes_list(&w, &m, r);
+    bool collects = PyGC_Disable() != 0; /* it runs code, which may write to the same objects */
+    ok = ok && jpy_writes_ready(&w) && jpy_writes_grow(&w);
+    if (ok && jn_run_late(r) != JANUS_OK)
+        PyErr_Clear();
+    if (ok)
+        jpy_writes_finish(&w);
+    if (collects)
+        PyGC_Enable();
+    jpy_writes_free(&w);
+    if (!ok)
+        Py_CLEAR(out);
+    if (!ok && !PyErr_Occurred())
+        PyErr_NoMemory();
+    return out;
 }
 
 /* _graph_run(graph, [argument], [name of an attribute]): [result] of @main. */
@@ -305,38 +331,40 @@ static PyObject *run(PyObject *module, PyObject *arguments) {
     if ((size_t)PyList_GET_SIZE(list) != n)
         return PyErr_Format(PyExc_TypeError, "the graph takes %zu arguments, got %zd", n,
                             PyList_GET_SIZE(list));
-    janus_arg *args = jn_calloc(n + n_out + 1, sizeof *args), *results = args ? args + n : NULL;
+    jn_arg *args = jn_calloc(n + n_out + 1, sizeof *args), *results = args ? args + n : NULL;
     if (!args)
         return PyErr_NoMemory();
     janus_run_options options = JANUS_RUN_OPTIONS_INIT;
     jn_rng_state *rng = jpy_rng_default();
     options.rng_seed = rng->seed;
     options.rng_offset = rng->offset;
-    jpy_entry e = {.attr_names = names}; /* all that reading objects asks of one */
+    jpy_entry e = {.attr_names = names}; /* all that objects ask of one */
     jpy_host host = {.e = &e};
     options.host = &jpy_host_ops;
     options.host_ctx = &host;
-    janus_run_stats stats = {0};
+    jn_run *r = NULL;
     int rc = 0;
-    for (size_t i = 0; i < n && rc == 0; i++)
+    for (size_t i = 0; i < n && rc == 0; i++) {
         rc = argument(PyList_GET_ITEM(list, (Py_ssize_t)i), &g->params.data[i], &args[i]);
-    if (rc == 0)
-        rc = jpy_check(janus_run(g, args, (unsigned)n, &options, results, (unsigned)n_out, &stats));
-    if (rc == 0) {
-        rng->offset = stats.rng_offset;
-        out = PyList_New((Py_ssize_t)n_out);
-        for (size_t i = 0; out && i < n_out; i++) {
-            PyObject *one = result_of(&results[i]);
-            if (!one) {
-                Py_CLEAR(out);
-                break;
-            }
-            PyList_SET_ITEM(out, (Py_ssize_t)i, one);
-        }
-        for (size_t i = 0; i < n_out; i++)
-            if (results[i].kind == JANUS_KIND_TENSOR)
-                janus_tensor_release(results[i].t);
+        /* no other thread may write to objects between the reads of the run and its writes */
+        host.stay = host.stay || args[i].kind == JANUS_KIND_OBJECT;
     }
+    if (rc == 0)
+        rc = jpy_check(jn_run_new(g, &options, &r));
+    if (rc == 0)
+        rc = jpy_check(jn_run_execute(r, args, (unsigned)n));
+    if (rc == 0)
+        rc = jpy_check(jn_run_prepare(r));
+    if (rc == 0)
+        rc = jpy_check(jn_run_results(r, results, (unsigned)n_out, NULL));
+    if (rc == 0 && (out = finish(r, &e, results, n_out))) {
+        janus_run_stats stats = {0};
+        jn_run_stats_get(r, &stats);
+        rng->offset = stats.rng_offset;
+    }
+    jpy_entry_drop_results(results, (unsigned)n_out);
+    if (r)
+        jn_run_free(r);
     jpy_host_free(&host);
     jn_free(args);
     return out;

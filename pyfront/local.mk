@@ -105,6 +105,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/explain.h \
 	pyfront/explain_lines.c \
 	pyfront/export.c \
+	pyfront/export.h \
+	pyfront/export_state.c \
 	pyfront/external.c \
 	pyfront/external.h \
 	pyfront/external_run.c \

@@ -6,12 +6,13 @@ import math
 import os
 
 from . import _C
+from ._snapshot import Snapshot
 from ._words import user_path
 from .autograd import no_grad
 from .io import _to_bytes, load_safetensors, save_safetensors
 from .nn import Module
 
-_FORMAT = 1
+_FORMAT = 2
 _CONSTANTS = (type(None), bool, int, float, str)
 
 
@@ -93,6 +94,8 @@ def _constant_of(c):
 def _checked(form):
     """The structure of a result, if JSON can say it."""
     kind, what = form
+    if kind in ("result", "argument", "input"):
+        return [kind, what]
     if kind == "constant" and type(what) not in _CONSTANTS:
         raise ValueError(f"janus.export: its result has a {type(what).__name__}, which cannot be exported")
     if kind == "dict" and any(k[0] != "constant" or type(k[1]) is not str for k in what[::2]):
@@ -101,45 +104,53 @@ def _checked(form):
             [_checked(w) for w in what] if isinstance(what, list) else what]
 
 
-def export(f, path, *args):
-    """Writes the graph that a function is for these arguments, with its weights, to a folder.
-
-    f: a function, a Module, or what `janus.function` made of one; args: examples of what it will be called with: tensors,
-    plain values (int, float, bool, str, None), and objects that loops and recursions read, such as trees.  It is called with them (twice, without gradients), and must be a graph then: ValueError says why it is
-    not, or why the graph cannot be taken along, as one that writes to objects cannot, or reads those that are no arguments.
-
-    The folder, which is made, gets
-
-    - `graph.jir`: the graph in text form, its parameters named as in the program (`x`, `self.inner.weight`)
-    - `weights.safetensors`: the tensors it uses that were no arguments, by those names; equal ones are stored once
-    - `signature.json`: which parameter is which argument, weight or number, what the result is made of, and the classes of
-      objects by name with the fields that are read
-
-    Shapes, types and decisions are those of the examples, and so are plain values that the graph has no parameter for:
-    `load_graph`'s function raises ValueError for others.  `janus.load_graph` runs it in Python, `janus_module_load` in
-    programs without.
-    """
-    plain = _plain(f)
-    # Copies: two arguments that are one tensor, or one of the weights, would be one parameter.
-    args = tuple(a.detach().clone() if isinstance(a, _C.Tensor) else a for a in args)
-    made = _C.function(plain, verify="never", measure=False)
-    with no_grad():
-        for _ in range(2):
+def _warm(made, examples):
+    """Calls until one graph takes them all twice: what one call has left, another one has gone on from."""
+    good = 0
+    for _ in range(10):
+        before = made.stats()
+        for args in examples:
             made(*args)
-        inputs, form, attributes, types, absent = _C._export(made, args)
-    objects = [a for a in args if not isinstance(a, _C.Tensor) and type(a) not in _CONSTANTS]
-    tokens, named, classes = _tokens([*types, *(type(o) for o in objects if type(o) not in types)])
-    signature = {"format": _FORMAT, "janus": _C.__version__, "arguments": [], "inputs": [], "result": _checked(form)}
+        now = made.stats()
+        all_by_graph = now["graph"] - before["graph"] == len(examples)
+        good = good + 1 if all_by_graph and now["conversions"] == before["conversions"] else 0
+        if good == 2:
+            break
+
+
+def _found(plain, examples):
+    """What _C._export has of a graph for the examples, with values of its inputs from before they were run."""
+    made = _C.function(plain, verify="never", measure=False)
+
+    def taken(args):
+        try:
+            return _C._export(made, args)
+        except ValueError as error:
+            if len(examples) > 1 and "no graph takes these arguments" in str(error):
+                error = "janus.export: there is no one graph for all of the examples"
+            raise ValueError(user_path(made, str(error))) from None
+
+    before = Snapshot(plain, *examples)
     try:
-        positions = [p.name for p in inspect.signature(plain).parameters.values()
-                     if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    except (TypeError, ValueError):
-        positions = []
-    if objects:
-        signature["attributes"] = list(attributes)
-        signature["types"] = [{**one, "fields": has} for one, has in zip(named, _fields(objects, attributes, classes))]
-    given = {place for _, place, _ in inputs}
-    for place, a in enumerate(args):
+        with no_grad():
+            _warm(made, examples)
+            *_, found = [taken(args) for args in reversed(examples)]
+        written = {place for _, place, *_ in found[5]}
+        found = ([(name, at, value.clone() if i in written and isinstance(value, _C.Tensor) else value)
+                  for i, (name, at, value) in enumerate(found[0])], *found[1:])
+    finally:
+        before.restore()
+    try:
+        with no_grad():
+            found = _C._export(made, examples[0])
+    except ValueError:
+        pass  # it is a graph for what the calls have left, as where the first one makes what others go on with
+    return made, found
+
+
+def _arguments(examples, given, positions, objects, tokens, absent):
+    """The arguments as the signature has them."""
+    for place, a in enumerate(examples[0]):
         one = {"keyword": positions[place] if place < len(positions) else None}
         if place not in given and isinstance(a, _C.Tensor):
             one["like"] = [str(a.dtype), list(a.shape)]
@@ -148,9 +159,66 @@ def export(f, path, *args):
             one["of its class"] = sorted({name for where, name in absent if where == place})
         elif place not in given:
             one["value"] = _constant(a)
-        signature["arguments"].append(one)
+        yield one
+
+
+def _state(made, places):
+    """The places that the graph writes as the signature has them, and {number of an input: that of its place}."""
+    state, of_input = [], {}
+    for where, place, store, form, when in places:
+        if place >= 0:
+            of_input[place] = len(state)
+        state.append({"name": user_path(made, where), "written": bool(store), "value": _checked(form),
+                      "when": when if when >= 0 else None})
+    return state, of_input
+
+
+def export(f, path, *args, examples=()):
+    """Writes the graph that a function is for these arguments, with its weights, to a folder.
+
+    f: a function, a Module, or what `janus.function` made of one; args: examples of what it will be called with: tensors,
+    plain values (int, float, bool, str, None), and objects that loops and recursions read, such as trees; examples: more
+    of them, a sequence of tuples of arguments. What differs between the examples (sizes of tensors, lengths, numbers) is
+    left open in the graph. f is called with them a few times, without gradients, and what it writes is put back
+    afterwards. It must be a graph then: ValueError says why it is not, or why the graph cannot be taken along, as one
+    that prints cannot, or reads objects that are no arguments.
+
+    The folder, which is made, gets
+
+    - `graph.jir`: the graph in text form, its parameters named as in the program (`x`, `self.inner.weight`)
+    - `weights.safetensors`: the tensors it uses that were no arguments, by those names; equal ones are stored once
+    - `signature.json`: which parameter is which argument, weight or number, what the result is made of, the places that
+      the graph writes (its state), and the classes of objects by name with the fields that are read
+
+    Shapes, types and decisions are those of the examples, and so are plain values that the graph has no parameter for:
+    `load_graph`'s function raises ValueError for others. What the graph writes (the running statistics of a batch norm in
+    training, a counter, a hidden state that is kept in an attribute) is the state of who loads it, and starts as it is
+    now. `janus.load_graph` runs it in Python, `janus_module_load` in programs without.
+    """
+    plain = _plain(f)
+    # Copies: two arguments that are one tensor, or one of the weights, would be one parameter.
+    examples = [tuple(a.detach().clone() if isinstance(a, _C.Tensor) else a for a in one) for one in (args, *examples)]
+    if len({len(one) for one in examples}) > 1:
+        raise ValueError("janus.export: the examples are of different numbers of arguments")
+    made, (inputs, form, attributes, types, absent, places) = _found(plain, examples)
+    objects = [a for one in examples for a in one if not isinstance(a, _C.Tensor) and type(a) not in _CONSTANTS]
+    tokens, named, classes = _tokens([*types, *(type(o) for o in objects if type(o) not in types)])
+    try:
+        positions = [p.name for p in inspect.signature(plain).parameters.values()
+                     if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    except (TypeError, ValueError):
+        positions = []
+    state, of_input = _state(made, places)
+    signature = {"format": _FORMAT, "janus": _C.__version__, "inputs": [], "result": _checked(form)}
+    given = {place for _, place, _ in inputs}
+    signature["arguments"] = list(_arguments(examples, given, positions, objects, tokens, absent))
+    if state:
+        signature["state"] = state
+    if objects:
+        signature["attributes"] = list(attributes)
+        signature["types"] = [{**one, "fields": has} for one, has in zip(named, _fields(objects, attributes, classes))]
     names, weights, stored = [], {}, {}
-    for where, place, value in inputs:
+    for number, (where, place, value) in enumerate(inputs):
         name = user_path(made, where)
         while name in names:
             name += "'"
@@ -158,6 +226,13 @@ def export(f, path, *args):
         one = {"name": name}
         if place >= 0:
             one["argument"] = place
+        elif number in of_input:
+            one["state"] = of_input[number]
+            if isinstance(value, _C.Tensor):  # not to be shared with what is only equal now
+                weights[name] = value
+                state[of_input[number]]["weight"] = name
+            else:
+                state[of_input[number]]["number"] = _number(value)
         elif isinstance(value, _C.Tensor):
             key = (str(value.dtype), tuple(value.shape), _to_bytes(value))
             one["weight"] = stored.setdefault(key, name)
@@ -175,17 +250,27 @@ def export(f, path, *args):
         json.dump(signature, file, indent=1)
 
 
+def _number_of(v):
+    """A number as _number wrote it."""
+    return v if type(v) is not str else float(v) if v in ("nan", "inf", "-inf") else int(v)
+
+
 class LoadedGraph:
     """What `janus.load_graph` returns: called with arguments as those of the export, it gives such a result.
 
-    `weights`, {name: tensor}, may be written to; `names` are those of the graph's parameters.
+    `weights`, {name: tensor}, may be written to; `names` are those of the graph's parameters. `state`, {name: value}, is
+    what the graph writes: it begins as it was when the graph was exported, a call goes on from what the one before has
+    left, and it may be read and changed in between. What is only written is there after the first call.
     """
 
     def __init__(self, graph, signature, weights, types):
         self._attributes, self._types = signature.get("attributes", []), types
         self._graph, self._inputs, self._result = graph, signature["inputs"], signature["result"]
         self._arguments = signature["arguments"]
-        self.weights = weights
+        self._places = signature.get("state", [])
+        begun = {one["name"]: weights.pop(one["weight"]) if "weight" in one else _number_of(one["number"])
+                 for one in self._places if "weight" in one or "number" in one}
+        self.weights, self.state = weights, begun
         self.names = [one["name"] for one in self._inputs]
 
     def __call__(self, *args, **kwargs):
@@ -216,19 +301,29 @@ class LoadedGraph:
             if "weight" in one:
                 values.append(self.weights[one["weight"]])
             elif "number" in one:
-                values.append(float(one["number"]) if one["number"] in ("nan", "inf", "-inf") else
-                              int(one["number"]) if type(one["number"]) is str else one["number"])
+                values.append(_number_of(one["number"]))
+            elif "state" in one:
+                values.append(self.state[self._places[one["state"]]["name"]])
             else:
                 values.append(args[one["argument"]])
-        return self._make(self._result, _C._graph_run(self._graph, values, self._attributes))
+        made = {"result": _C._graph_run(self._graph, values, self._attributes), "argument": args, "input": values}
+        result = self._make(self._result, made)
+        left = [(one, self._make(one["value"], made)) for one in self._places if one["when"] is None or made["result"][one["when"]]]
+        for one, value in left:
+            if one["written"]:
+                with no_grad():
+                    self.state[one["name"]].copy_(value)
+            else:
+                self.state[one["name"]] = value
+        return result
 
-    def _make(self, form, results):
+    def _make(self, form, made):
         kind, what = form
-        if kind == "result":
-            return results[what]
+        if kind in made:
+            return made[kind][what]
         if kind == "constant":
             return _constant_of(what)
-        items = [self._make(one, results) for one in what]
+        items = [self._make(one, made) for one in what]
         return tuple(items) if kind == "tuple" else items if kind == "list" else dict(zip(items[::2], items[1::2]))
 
 
@@ -253,7 +348,7 @@ def load_graph(path, types=()):
     """
     with open(os.path.join(path, "signature.json"), encoding="utf-8") as file:
         signature = json.load(file)
-    if not isinstance(signature, dict) or signature.get("format") != _FORMAT:
+    if not isinstance(signature, dict) or signature.get("format") not in (1, _FORMAT):
         raise ValueError(f"{path}: signature.json is of no known format")
     jir = os.path.join(path, "graph.jir")
     with open(jir, encoding="utf-8") as file:
@@ -261,7 +356,7 @@ def load_graph(path, types=()):
         graph = _C._graph_load(file.read(), jir, {_TOKEN + n: id(t) for n, t in found.items()})
     with open(os.path.join(path, "weights.safetensors"), "rb") as file:
         weights = load_safetensors(file)
-    missing = {one["weight"] for one in signature["inputs"] if "weight" in one} - set(weights)
+    missing = {one["weight"] for one in signature["inputs"] + signature.get("state", []) if "weight" in one} - set(weights)
     if missing:
         raise ValueError(f"{path}: weights.safetensors has no {min(missing)}")
     return LoadedGraph(graph, signature, weights, found)

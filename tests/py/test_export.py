@@ -139,18 +139,18 @@ def test_what_cannot_be_taken_along(tmp_path):
             x = x + o
         return x * n
 
-    def tracked(x):
-        return {"same": x}
+    def hidden(x):
+        return {len: x}
 
     def view(x):
         y = x + 1
         return y, y[0]
 
-    for f, args, why in ((writes, (janus.ones(2),), "writes to objects"), (reads, (janus.ones(2),), "no graph was made"),
-                         (top, (Node(3.0), janus.ones(2)), r"one value of argument 0"),
-                         (items, ([janus.ones(2)], janus.ones(2)), r"one value of argument 0"),
+    for f, args, why in ((writes, (janus.ones(2),), "reads seen, an object that is no argument"), (reads, (janus.ones(2),), "no graph was made"),
+                         (top, (Node(3.0), janus.ones(2)), r"one value of node.value"),
+                         (items, ([janus.ones(2)], janus.ones(2)), r"one value of xs"),
                          (view, (janus.ones(2),), "clone"),
-                         (tracked, (janus.ones(2),), "not made of new tensors")):
+                         (hidden, (janus.ones(2),), "not made of tensors")):
         with pytest.raises(ValueError, match=why):
             janus.export(f, tmp_path / "none", *args)
     assert not (tmp_path / "none").exists()

@@ -188,8 +188,11 @@ class Explanation(str):
 
 class LoadedGraph:
     """whole"""
+    weights: dict[str, Tensor]
+    state: dict[str, Any]
+    names: list[str]
     def __init__(self, graph: Any, signature: Any, weights: Any, types: Any) -> None: ...
-    def __call__(self, *args: Any) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 class FloatTensor(metaclass=_TypedMeta):
     """whole"""
