@@ -125,7 +125,7 @@ static bool backward_desc(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, bool 
  * ------------------------------------------------------------------
  */
 
-enum { X, W, Y, SIDES, CACHED = 96 };
+enum { X, W, Y, SIDES, CACHED = 256 };
 
 /* One operand: as rows, as the primitive wants it, and the way between (NULL: the same). */
 typedef struct side {
@@ -327,7 +327,7 @@ static void put_conv(conv *c) {
  * ---------------------------------------------------------------------------------
  */
 
-enum { MAX_PIECES = 64, MAX_SIZES = 40, PIECES = 16, PIECE_WORK = 1 << 19 };
+enum { MAX_PIECES = 64, MAX_SIZES = 40, PIECES = 16, PIECE_WORK = 1 << 19, PIECE_POSITIONS = 2048 };
 
 typedef struct job {
     jn_conv_call call;
@@ -476,11 +476,15 @@ static bool add_piece(job *j, int64_t first, int64_t n) {
     return true;
 }
 
-/* Pieces of a power of two of images, smaller ones for the rest. */
+/* Pieces of a power of two of images, smaller ones for the rest.  A gradient of weights is made by
+ * each piece and then added up: images of few positions, as the last ones of a network are, share
+ * one. */
 static bool cut(job *j) {
     const jn_conv_shape *s = &j->call.shape;
     int64_t work = s->o * s->oh * s->ow * (s->c / s->groups) * s->kh * s->kw, size = 1, first = 0;
-    while (size < s->n && (size * PIECES < s->n || size * work < PIECE_WORK))
+    int64_t least = j->kind == JN_CONV_WEIGHT ? PIECE_POSITIONS : 1, positions = s->oh * s->ow;
+    while (size < s->n &&
+           (size * PIECES < s->n || size * work < PIECE_WORK || size * positions < least))
         size *= 2;
     for (; first < s->n; first += size) {
         while (size > s->n - first)
