@@ -28,6 +28,8 @@ libjanus_all_la_SOURCES += \
 	exec/model/load.c \
 	exec/model/session.c \
 	exec/model/weights.c \
+	exec/kernels/chain.c \
+	exec/kernels/chain_run.c \
 	exec/kernels/specialise.c \
 	exec/kernels/temporaries.c \
 	exec/kernels/variant.c \

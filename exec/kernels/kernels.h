@@ -39,6 +39,35 @@ typedef struct jn_vnode {
 
 enum { JN_ADDS_ROWS = 1, JN_ADDS_PRODUCTS = 2, JN_ADDS_VALUES = 4 };
 
+/* How an operand or a result of a chain's node lies: as it is; a single element, which is put on a
+ * whole tile; a part of a large tensor; a buffer of the thread. */
+typedef enum jn_chain_kind {
+    JN_CHAIN_FIXED,
+    JN_CHAIN_SPREAD,
+    JN_CHAIN_MOVES,
+    JN_CHAIN_BUFFER
+} jn_chain_kind;
+typedef struct jn_chain_view {
+    uint8_t kind;
+    uint32_t index;     /* SPREAD, BUFFER: which */
+    jn_src src;         /* whose data it is, but for BUFFER */
+    jn_view view, rest; /* of a tile, and of the last one */
+    int64_t step;       /* MOVES: bytes from tile to tile */
+} jn_chain_view;
+typedef struct jn_link {
+    const jn_vnode *vn;
+    jn_kernel_fn kernel;
+    jn_chain_view *view; /* operands, then the result */
+} jn_link;
+/* Elementwise nodes that run tile by tile. */
+typedef struct jn_chain {
+    uint32_t n, n_views, n_buffers, n_spread;
+    jn_link *link;
+    jn_chain_view *spread;
+    int64_t numel, rows, tile, tiles, rest; /* rows: along the dim that is cut */
+    size_t buffer_bytes;
+} jn_chain;
+
 /* A dim that is rows * mult. */
 typedef struct jn_dimref {
     int64_t *where;
@@ -65,10 +94,19 @@ typedef struct jn_variant {
     uint32_t max_views;   /* most operands and results of a node */
     size_t workspace;     /* largest of the nodes */
     JN_VEC(jn_dimref) dims;
+    jn_chain *chains; /* exec/kernels/chain.c */
+    uint32_t n_chains, n_order;
+    uint32_t *order; /* nodes as they run, n_nodes + c: chain c; NULL: one after the other */
+    bool *inside;    /* per value: only links of one chain read it; it has no memory */
 } jn_variant;
 
 /* Parts that run at once have variants of their own, and a part has several: their rows differ. */
-typedef enum jn_variant_use { JN_FOR_TILES, JN_FOR_LAST, JN_FOR_ROWS } jn_variant_use;
+typedef enum jn_variant_use {
+    JN_FOR_TILES,
+    JN_FOR_LAST,
+    JN_FOR_ROWS,
+    JN_FOR_STORES /* in place: nodes run one after the other, and ask for no memory */
+} jn_variant_use;
 typedef struct jn_variant_key {
     uint64_t mask;
     uint32_t part;
@@ -81,6 +119,9 @@ janus_status jn_variant_get(jn_lane *l, jn_seginst *inst, jn_variant_key key, in
 
 /* exec/kernels/temporaries.c: fills v->scratch and v->scratch_bytes; the nodes are made. */
 janus_status jn_place_temporaries(const jn_seginst *inst, jn_variant *v);
+
+/* exec/kernels/chain.c: fills v->chains, order and inside; the nodes are made. */
+janus_status jn_find_chains(jn_seginst *inst, jn_variant *v);
 
 /* Where the data of a tile's operands is: per input, scalar and value of the segment. */
 typedef struct jn_operands {
@@ -100,6 +141,10 @@ static inline char *jn_operand_data(const jn_segment *seg, const jn_operands *o,
         return NULL;
     }
 }
+
+/* Runs a chain, ranges of tiles on threads; what goes wrong is in *flags. */
+void jn_chain_run(const jn_chain *c, const jn_segment *seg, const jn_operands *data,
+                  const jn_par *par, uint32_t *flags);
 
 /* Whether scalar i differs from row to row. */
 bool jn_variant_scalar_rowed(const jn_seginst *inst, const jn_variant *v, uint32_t i);

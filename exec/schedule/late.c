@@ -346,7 +346,7 @@ static janus_status make_ready(jn_run *r, jn_late *l) {
         return JN_NO_MEMORY();
     jn_early_beside(r->early, &l->lane);
     janus_status st =
-        jn_variant_get(&l->lane, inst, (jn_variant_key){0, 0, JN_FOR_TILES}, 1, &l->v);
+        jn_variant_get(&l->lane, inst, (jn_variant_key){0, 0, JN_FOR_STORES}, 1, &l->v);
     l->lane.lock = NULL; /* alone when it runs */
     return st == JANUS_OK ? jn_tile_reserve(&l->group, l->v, 1, 0) : st;
 }

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "exec/schedule/acc.h"
@@ -156,7 +157,7 @@ static void place_values(tile *w) {
                 product_rows(w, (uint32_t)w->v->goes_to[i] / 2, w->v->goes_to[i] % 2);
         } else if (v->shape && v->output >= 0) {
             w->data.value[i] = w->task[0]->out[v->output].data;
-        } else if (v->shape) {
+        } else if (v->shape && !w->v->inside[i]) {
             w->data.value[i] = w->scratch + w->v->scratch[i] * w->n;
         }
     }
@@ -227,6 +228,20 @@ static janus_status flag_error(const tile *w, const jn_vnode *vn) {
                     loc->line);
 }
 
+static janus_status run_chain(tile *w, const jn_chain *c) {
+    bool alone = w->g->ranges > 1 || w->g->lane->lock;
+    int64_t start = jn_prof_begin();
+    jn_chain_run(c, w->g->inst->seg, &w->data, alone ? &jn_par_serial : jn_par_pool(), &w->flags);
+    const jn_vnode *last = c->link[c->n - 1].vn;
+    w->kernels += c->n;
+    if (JN_UNLIKELY(start)) {
+        char name[64];
+        snprintf(name, sizeof name, "%u ops to %s", c->n, last->op->name);
+        jn_prof_add(JN_PROF_KERNEL, name, &last->n->node->loc, start, w->n);
+    }
+    return JN_UNLIKELY(w->flags) ? flag_error(w, last) : JANUS_OK;
+}
+
 janus_status jn_tile_reserve(const jn_group *g, const jn_variant *v, uint32_t n, uint32_t range) {
     const jn_segment *seg = g->inst->seg;
     size_t need = 4096 + v->max_views * sizeof(jn_view) + v->scratch_bytes * n + v->workspace +
@@ -253,7 +268,13 @@ static janus_status run_tile(tile *w, uint32_t range) {
     if (!w->scratch || !w->workspace || !w->views)
         return JN_NO_MEMORY();
     place_values(w);
-    for (uint32_t i = 0; i < seg->n_nodes; i++) {
+    const uint32_t *order = w->v->order;
+    for (uint32_t k = 0, n = order ? w->v->n_order : seg->n_nodes; k < n; k++) {
+        uint32_t i = order ? order[k] : k;
+        if (JN_UNLIKELY(i >= seg->n_nodes)) {
+            JN_TRY(run_chain(w, &w->v->chains[i - seg->n_nodes]));
+            continue;
+        }
         const jn_vnode *vn = &w->v->nodes[i];
         if (vn->mode == JN_V_SKIP)
             continue;
