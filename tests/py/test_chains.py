@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chains of elementwise ops over large tensors run tile by tile: whatever the shapes, dtypes and views, the graph gives
+the bits that the eager program gives.  Programs are generated: values of one space and of those that broadcast into it,
+reshaped and transposed, reduced and read again, kept and written in place."""
+import linecache
+import os
+import random
+
+import janus
+import pytest
+
+LIGHT = os.environ.get("JANUS_LIGHT_TESTS") == "1"
+# The shape of the space; shapes of other operands that broadcast into it.
+SPACES = [
+    ((5000,), [(1,), ()]),
+    ((4096,), [(1,)]),
+    ((9001,), [(1,), ()]),
+    ((70, 65), [(65,), (70, 1), (1, 1), (1, 65)]),
+    ((1, 80, 70), [(70,), (80, 1), (1, 1, 70)]),
+    ((3, 40, 50), [(40, 1), (50,), (3, 1, 1), (1, 40, 50)]),
+    ((6, 1, 2000), [(2000,), (6, 1, 1)]),
+    ((2, 3000), [(2, 1), (3000,)]),
+]
+UNARY = ["relu", "tanh", "abs", "sigmoid", "exp", "neg", "square", "floor", "sqrt"]
+BINARY = ["add", "sub", "mul", "maximum", "minimum", "div"]
+
+
+def tensor(rng, shape):
+    n = 1
+    for d in shape:
+        n *= d
+    return janus.tensor([rng.uniform(-2, 2) for _ in range(min(n, 997))]).repeat(n // 997 + 1)[:n].reshape(shape)
+
+
+def program(rng, space, others, length):
+    """Source of f(operands) -> results; names of values are v0, v1, ...; the first operands are given."""
+    lines, values, full = [], [f"x[{i}]" for i in range(2 + len(others))], ["x[0]", "x[1]"]
+    results = []
+
+    def add(text):
+        lines.append(f"    v{len(lines)} = {text}")
+        full.append(f"v{len(lines) - 1}")
+        values.append(full[-1])
+    for _ in range(length):
+        kind, a, b = rng.random(), rng.choice(full[-4:]), rng.choice(values)
+        if kind < 0.3:
+            add(f"janus.{rng.choice(UNARY)}({a})")
+        elif kind < 0.65:
+            add(f"janus.{rng.choice(BINARY)}({a}, {b})")
+        elif kind < 0.72:
+            add(f"{a} * {rng.choice([0.5, -1.25, 2])} + {rng.choice([1, 0.25])}")
+        elif kind < 0.78:
+            add(f"janus.where({a} > {b}, {b}, {a} - 0.5)")
+        elif kind < 0.83:
+            add(f"({a}.double() * {b}).float()")
+        elif kind < 0.88:
+            add(f"({a}.reshape(-1) * 0.5).reshape({a}.shape)")
+        elif kind < 0.92 and len(space) > 1:
+            add(f"({a}.transpose(0, -1).contiguous() + 1).transpose(0, -1)")
+        elif kind < 0.96:
+            add(f"{a} - {a}.mean()")
+        else:
+            add(f"{a} + {b}.clamp(-1.0, 1.0).{rng.choice(['sum(-1, keepdim=True)', 'amax()'])} * 0.01"
+                if b in full else f"{a} + {b}")
+        if rng.random() < 0.12:
+            results.append(full[-1])
+    results.append(full[-1])
+    return "def f(x):\n" + "\n".join(lines) + f"\n    return [{', '.join(results)}]\n"
+
+
+def made(text):
+    name = f"<chain {len(linecache.cache)}>"
+    linecache.cache[name] = len(text), None, text.splitlines(True), name
+    names = {"janus": janus}
+    exec(compile(text, name, "exec"), names)
+    return names["f"]
+
+
+def same(a, b, text):
+    assert a.shape == b.shape and a.dtype == b.dtype
+    assert janus.equal(a.isnan(), b.isnan()), text
+    zeros = janus.zeros_like(a)
+    assert janus.equal(janus.where(a.isnan(), zeros, a), janus.where(b.isnan(), zeros, b)), text
+
+
+SEEDS = range(0, 120, 4 if LIGHT else 1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_values(threads):
+    before = janus.get_num_threads()
+    janus.set_num_threads(threads)
+    try:
+        for seed in SEEDS:
+            rng = random.Random(seed * 2 + threads)
+            space, others = SPACES[seed % len(SPACES)]
+            text = program(rng, space, others, rng.randint(4, 24))
+            f = made(text)
+            g = janus.function(f, measure=False, verify="never")
+            for _ in range(3):
+                x = [tensor(rng, s) for s in [space, space, *others]]
+                with janus.no_grad():
+                    for a, b in zip(f(x), g(x)):
+                        same(a, b, f"seed {seed}\n{text}")
+            assert g.stats()["graph"] > 0, text
+    finally:
+        janus.set_num_threads(before)
+
+
+def test_gradients():
+    for seed in SEEDS:
+        rng = random.Random(10_000 + seed)
+        space, others = SPACES[seed % len(SPACES)]
+        text = program(rng, space, others, rng.randint(3, 10))
+        f = made(text)
+
+        def step(x):
+            f(x)[-1].square().mean().backward()
+            return [t.grad for t in x]
+        g = janus.function(step, measure=False, verify="never")
+        for _ in range(2):
+            x = [tensor(rng, s).requires_grad_() for s in [space, space, *others]]
+            y = [t.detach().clone().requires_grad_() for t in x]
+            for a, b in zip(step(x), g(y)):
+                if a is None or b is None:
+                    assert a is b, text
+                    continue
+                assert janus.equal(a.isnan(), b.isnan()), f"seed {seed}\n{text}"
+                finite = a.isfinite() & b.isfinite()
+                a, b = janus.where(finite, a, janus.zeros_like(a)), janus.where(finite, b, janus.zeros_like(b))
+                assert janus.allclose(a, b, rtol=1e-4, atol=1e-5 * (1 + a.abs().max().item())), f"seed {seed}\n{text}"
+
+
+@pytest.mark.parametrize("shape", [(5000,), (70, 65)])
+def test_written_in_place(shape):
+    """What is stored is read by nodes before and behind the one that writes it."""
+    rng = random.Random(5)
+
+    def step(p, m, g):
+        old = p * 2.0
+        m.mul_(0.9).add_(g * 0.1)
+        p.sub_(m / (m.abs().sqrt() + 1e-3))
+        kept = old - p
+        p.mul_(0.99).add_(old * 0.01)
+        return kept, old
+    g = janus.function(step, measure=False, verify="never")
+    a, b = [[tensor(rng, shape) for _ in range(3)] for _ in range(2)]
+    for x, y in zip(a, b):
+        y.copy_(x)
+    for _ in range(4):
+        with janus.no_grad():
+            for x, y in zip((*step(*a), *a), (*g(*b), *b)):
+                assert janus.equal(x, y)
+    assert g.stats()["graph"] > 0
