@@ -199,6 +199,10 @@ static janus_status has(jn_run *r, const jn_host_call *c, const jn_box *o, const
 static janus_status unbox(jn_run *r, const jn_host_call *c, const jn_slot *slots, jn_slot *out) {
     jn_box b = operand(r, c, slots, 0);
     janus_kind want = (janus_kind)c->node->out[0]->kind;
+    jn_tval *put =
+        b.kind == JANUS_KIND_OBJECT && want == JANUS_KIND_TENSOR ? jn_wire_object(r, b.v.p) : NULL;
+    if (put)
+        b = (jn_box){JANUS_KIND_TENSOR, {.t = put}};
     if (b.kind == JANUS_KIND_OBJECT && want != JANUS_KIND_OBJECT) {
         janus_host_value v = {0};
         JN_TRY(need((void *)r->host.unbox, "unbox"));

@@ -18,34 +18,43 @@
 #include "graph/base/status.h"
 
 typedef struct jn_wire {
-    const jn_tval *v;
+    const void *v; /* a promise, or the host object that a bound one is */
+    const jn_tval *t;
     int64_t k;
     UT_hash_handle hh;
 } jn_wire;
 
 enum { MAX_NUMBER = 1 << 28 };
 
-static jn_wire *find(const jn_run *r, const jn_tval *v) {
+static jn_wire *find(const jn_run *r, const void *v) {
     jn_wire *w = NULL;
     HASH_FIND_PTR(r->wires, &v, w);
     return w;
 }
 
+static janus_status add(jn_run *r, const void *key, const jn_tval *v, int64_t k) {
+    jn_wire *w = jn_arena_zalloc(&r->mem->arena, sizeof *w);
+    if (!w)
+        return JN_NO_MEMORY();
+    *w = (jn_wire){.v = key, .t = v, .k = k};
+    HASH_ADD_PTR(r->wires, v, w);
+    return w->hh.tbl ? JANUS_OK : JN_NO_MEMORY();
+}
+
 janus_status jn_wire_put(jn_run *r, const jn_tval *v, int64_t *out_k) {
-    jn_wire *w = find(r, v);
-    if (!w) {
-        w = jn_arena_zalloc(&r->mem->arena, sizeof *w);
-        if (!w)
-            return JN_NO_MEMORY();
-        w->v = v;
-        w->k = ++r->n_wires;
-        r->keeps = true; /* a collection would move it */
-        HASH_ADD_PTR(r->wires, v, w);
-        if (!w->hh.tbl)
-            return JN_NO_MEMORY();
-    }
-    *out_k = w->k;
-    return JANUS_OK;
+    const jn_wire *w = find(r, v);
+    const void *o = w ? NULL : jn_tval_object(v);
+    *out_k = w ? w->k : ++r->n_wires;
+    if (w)
+        return JANUS_OK;
+    r->keeps = true; /* a collection would move it */
+    JN_TRY(add(r, v, v, *out_k));
+    return o && !find(r, o) ? add(r, o, v, *out_k) : JANUS_OK;
+}
+
+jn_tval *jn_wire_object(const jn_run *r, const void *o) {
+    const jn_wire *w = r->wires ? find(r, o) : NULL;
+    return w ? (jn_tval *)(uintptr_t)w->t : NULL;
 }
 
 janus_status jn_wire_of(const jn_run *r, const jn_tval *v, int64_t *out_k) {

@@ -8,6 +8,9 @@
 /* The number of a tensor that is stored, given when it has none. */
 janus_status jn_wire_put(jn_run *r, const jn_tval *v, int64_t *out_k);
 /* The number of one that was read; JANUS_ASSUMPTION_FAILED: it has none. */
+/* The promise with a number that is this host object, or NULL: what is stored of it is the object.
+ */
+jn_tval *jn_wire_object(const jn_run *r, const void *o);
 janus_status jn_wire_of(const jn_run *r, const jn_tval *v, int64_t *out_k);
 /* What waits at a number. */
 bool jn_wire_has(const jn_run *r, int64_t k);

@@ -242,6 +242,8 @@ static jcv_av *invoke(jcv *c, jcv_instance *in, jcv_av **args, unsigned n) {
     for (unsigned i = 0; i < n; i++)
         if (in->is_arg[i]) {
             v[m] = jcv_leaf_val(c, args[i]);
+            if (args[i]->kind == AV_TENSOR)
+                jcv_rec_of(c, ((jpy_tensor *)args[i]->py)->t)->root->put = true;
             if (!jcv_same_type(v[m]->type, in->ctx->params.data[m]->type) ||
                 !jcv_same_layout(args[i], in->params[i]))
                 jcv_refuse(c, "an argument of a recursion changes its type, dims or strides");

@@ -112,6 +112,8 @@ typedef struct jcv_rec {
     bool written;                 /* of a root: on some path */
     bool shared;                  /* of a root: what is not known here may be the same tensor */
     bool stored;                  /* of a root: the graph stored it in an object */
+    bool put;                     /* of a bound one: its value may be among what the graph stores */
+    bool stale;                   /* of a root: one of the tensors that it may be was written */
     struct jcv_saver *savers;     /* of a root: whose gradients need what it held (backward.c) */
     struct jcv_version *versions; /* of a leaf that is written: the values that are the leaf */
     uint32_t n_writes;            /* of a root */

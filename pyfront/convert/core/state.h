@@ -203,6 +203,7 @@ struct jcv {
     bool live_tensors, live_containers, two_views;
     bool wires;                       /* what is stored and requires grad is read again; kept */
     JN_VEC(jcv_val *) stored_tracked; /* tensors that require grad and are stored by the graph */
+    bool put_written;                 /* some of the caller's among these were written since */
 };
 
 extern _Thread_local jcv *jcv_current;

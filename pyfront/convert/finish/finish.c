@@ -148,6 +148,8 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
     jcv_val *v = jcv_tensor_val(c, a->py);
     if (rec->root->src || (!v->node && v->ctx == c->main))
         jcv_refuse(c, "a tensor of the caller leaves the graph as a new one");
+    if (jcv_may_be_written(c, rec->root))
+        jcv_refuse(c, "a tensor leaves the graph that may be one of the caller's that was written");
     if (jcv_views_others(v))
         jcv_refuse(c, "a view of a tensor of the caller leaves the graph as a new one");
     for (size_t i = 0; i < f->escaped.n; i++)
@@ -177,7 +179,7 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
     if (tracked && !r->freed && jcv_history_by_tape(c, v))
         jcv_refuse(c, "a result whose gradient is a function or hook of the program");
     if (tracked && !r->freed && jcv_history_rewritten(c, v))
-        jcv_refuse(c, "what a gradient needs is written by way of .data");
+        jcv_refuse(c, "what a gradient needs is written under another name");
     if (tracked && !r->freed)
         r->grad = tracked_result(c, f, r->slot);
     r->id = id_of(c, f, a->py);
@@ -501,11 +503,14 @@ static void finish_live(jcv *c, jpy_entry *e) {
     if (c->live_tensors && c->two_views)
         jcv_refuse(c, "two views of one tensor leave the graph, which stores tensors");
     e->wires = c->wires && c->stored_tracked.n;
-    for (size_t i = 0; i < c->stored_tracked.n; i++)
-        e->local = e->local || !jcv_history_used(c, c->stored_tracked.data[i]);
+    for (size_t i = 0; i < c->stored_tracked.n; i++) {
+        jcv_val *v = c->stored_tracked.data[i];
+        bool bound = !v->node && v->ctx == c->main; /* it stays the object that it is */
+        e->local = e->local || !(bound || jcv_history_used(c, v));
+    }
     for (size_t i = 0; i < c->stored_tracked.n; i++)
         if (jcv_history_rewritten(c, c->stored_tracked.data[i]))
-            jcv_refuse(c, "what a gradient needs is written by way of .data");
+            jcv_refuse(c, "what a gradient needs is written under another name");
     for (size_t i = 0; i < c->stored_tracked.n; i++)
         if (!jcv_tracked_certain(c, c->stored_tracked.data[i]))
             jcv_refuse(c, "a tensor is stored that requires grad on some paths only");

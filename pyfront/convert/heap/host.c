@@ -212,6 +212,8 @@ static jcv_av *unboxed(jcv *c, jcv_val *v, janus_kind kind, const janus_tensor *
 
 /* A tensor that requires grad and that this run has stored: autodiff_wire.c joins the two. */
 static jcv_av *read_back(jcv *c, jcv_val *v, const janus_tensor *like) {
+    if (c->put_written)
+        jcv_refuse(c, "a tensor of the caller was stored by the graph and written since");
     jcv_val *in[2] = {jcv_tensor_val(c, unboxed(c, v, JANUS_KIND_TENSOR, like)->py), NULL};
     in[1] = &jcv_op(c, JN_OP(wire_of), in, 1, NULL)->out[0];
     jcv_val *y = &jcv_op(c, JN_OP(wire_read), in, 2, NULL)->out[0];

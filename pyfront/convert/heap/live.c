@@ -276,25 +276,35 @@ jcv_val *jcv_object_const(jcv *c, PyObject *o) {
     return jcv_object_input(c, s);
 }
 
+/* A tensor that requires grad; gradients meet at its number. */
+static jcv_val *stored_with_history(jcv *c, jcv_val *x) {
+    if (!jn_vec_push(&c->stored_tracked, x))
+        jcv_refuse(c, "out of memory");
+    if (c->wires)
+        jcv_op(c, JN_OP(wire_put), &x, 1, NULL);
+    return x;
+}
+
 static jcv_val *stored_tensor(jcv *c, jcv_av *v) {
     jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)v->py)->t);
     c->live_tensors = true;
-    if (v->src)
+    bool tracked = jcv_leaf_tracked(c, v);
+    if (v->src && (!tracked || !c->wires || r->root->written))
         return jcv_object_input(c, v->src);
+    if (v->src) { /* the value knows the object */
+        r->root->put = true;
+        return stored_with_history(c, jcv_tensor_val(c, v->py));
+    }
     if (r->root->src)
         jcv_refuse(c, "a view of a tensor of the caller is stored");
     if (((jpy_tensor *)v->py)->requires_grad)
         jcv_refuse(c, "a new leaf that requires grad is stored");
+    if (jcv_may_be_written(c, r->root))
+        jcv_refuse(c, "a tensor is stored that may be one of the caller's that was written");
     jcv_leak(c, r);
     r->root->stored = true;
     jcv_val *x = jcv_tensor_val(c, v->py);
-    if (jcv_leaf_tracked(c, v)) {
-        if (!jn_vec_push(&c->stored_tracked, x))
-            jcv_refuse(c, "out of memory");
-        if (c->wires)
-            jcv_op(c, JN_OP(wire_put), &x, 1, NULL);
-    }
-    return x;
+    return tracked ? stored_with_history(c, x) : x;
 }
 
 static jcv_val *new_of(jcv *c, int what, jcv_val *const *items, unsigned n, bool tracked) {

@@ -42,7 +42,10 @@ static jcv_val *root_val(jcv *c, const jcv_rec *r) {
 jcv_val *jcv_held(jcv *c, jcv_rec *r) {
     if (!r->parent) {
         r->read_by_fn = r->read_by_fn || c->ctx->fn != r->ctx->fn;
-        return root_val(c, r);
+        if (!r->stale)
+            return root_val(c, r);
+        jn_error(JANUS_UNSUPPORTED, "one of the tensors that this may be was written");
+        return NULL;
     }
     jcv_val *up = jcv_held(c, r->parent);
     if (!up || up == r->up)
@@ -355,6 +358,56 @@ static bool once(const jcv *c) {
     return x == c->main;
 }
 
+/* Whether what a call returned, or what was read, may be x, which was there before. */
+static bool may_be_older(const jcv_rec *r, const jcv_rec *x) {
+    if (!r->shared || r->src)
+        return false;
+    for (; r; r = r->next) /* newest first */
+        if (r == x)
+            return true;
+    return false;
+}
+
+bool jcv_may_be_same(const jcv_rec *a, const jcv_rec *b) {
+    return a == b || may_be_older(a, b) || may_be_older(b, a) || jcv_may_be_one(a, b, 0);
+}
+
+/* Whether it may be a tensor of the caller that was written: the graph has another value of that,
+ * not the object. */
+bool jcv_may_be_written(const jcv *c, const jcv_rec *r) {
+    for (const jcv_rec *x = c->recs; x; x = x->next)
+        if (x->src && x->written && !x->parent && x != r && x->t->dtype == r->t->dtype &&
+            (may_be_older(r, x) || may_be(r, x, 0)))
+            return true;
+    return false;
+}
+
+/* What is read of the heap is compared with what is written when the graph runs. */
+static bool of_heap(const jcv_rec *r) {
+    const jcv_node *n = r->val ? r->val->node : NULL;
+    return n && n->op && n->op->role == JN_ROLE_HOST;
+}
+
+/* Other names of `root`, or of what may be it, do not say what it holds from now on.  Where the
+ * write is made again, what comes before it is after it, too. */
+static janus_status other_names(jcv *c, jcv_rec *root) {
+    const jcv_ctx *again = c->ctx; /* what is made again as a whole */
+    while (again->kind == JCV_ARM && again->parent)
+        again = again->parent;
+    for (jcv_rec *r = c->recs; r; r = r->next) {
+        if (r == root || r->parent || r->t->dtype != root->t->dtype ||
+            !((may_be_older(r, root) && !of_heap(r)) || may_be(r, root, 0)))
+            continue;
+        if (again != c->main && !jcv_encloses(again, r->ctx) && jcv_reachable(c, r, NULL))
+            return jn_error(JANUS_UNSUPPORTED,
+                            "an in-place write to a tensor that may have another name");
+        r->stale = true;
+        r->n_writes++;
+        r->wrote_uncounted = true; /* no version of it says so */
+    }
+    return JANUS_OK;
+}
+
 static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
     const jcv_rec *root = r->root;
     const char *why = NULL;
@@ -365,6 +418,8 @@ static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
         why = "of the caller that is a view and has a history";
     else if (by_leaf(r))
         why = "by way of a view that was made a leaf";
+    else if (root->put && c->wires && !once(c))
+        why = "that the graph may have stored, in a loop";
     else if (root->data_of && jcv_reachable(c, root->data_of, root))
         why = "whose memory another one has, by an assignment to .data";
     else if (!sole(c, root, root, 0))
@@ -385,6 +440,7 @@ static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
 janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded) {
     jcv_rec *root = r->root;
     JN_TRY(may_write(c, r, recorded));
+    JN_TRY(other_names(c, root));
     for (jcv_rec *x = r; x->parent; x = x->parent) {
         jcv_val *up = jcv_held(c, x->parent);
         if (!up || !(v = put_back(c, x, up, v)))
@@ -398,6 +454,7 @@ janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded) {
     jcv_put_held(c, root, v);
     if (root->src)
         jcv_put(c, root->when, jcv_bool(c, true));
+    c->put_written = c->put_written || (root->put && c->wires);
     root->written = true;
     root->n_writes++;
     root->wrote_uncounted = root->wrote_uncounted || r->uncounted;

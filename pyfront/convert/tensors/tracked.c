@@ -87,7 +87,8 @@ static bool certain_result(jcv *c, jcv_val *v, jcv_node *n) {
         unsigned at = v->index + first_carried(n);
         settle(c, n);
         return at >= n->n_in || v->index >= body_of(n)->results.n ||
-               (certain(c, n->in[at]) && certain(c, body_of(n)->results.data[v->index]));
+               ((n->in[at]->no_rows || certain(c, n->in[at])) &&
+                certain(c, body_of(n)->results.data[v->index]));
     } else if (is_invoke(n)) {
         const jcv_ctx *f = n->subs[0];
         return v->depends && (v->index >= f->n_sure || f->sure[v->index]);

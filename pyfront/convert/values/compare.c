@@ -86,6 +86,11 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
                 jcv_refuse(c, "out of memory");
             return 0;
         }
+        const jcv_rec *x = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
+        const jcv_rec *y = jcv_rec_of(c, ((jpy_tensor *)b->py)->t);
+        if (a->py != b->py && !x->parent && !y->parent && x->t->dtype == y->t->dtype &&
+            jcv_may_be_same(x, y))
+            jcv_refuse(c, "whether two tensors are one on the path that was taken");
         return a->py == b->py;
     }
     if (a == b)

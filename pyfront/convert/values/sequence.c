@@ -342,6 +342,7 @@ static jcv_av *no_rows(jcv *c, const jn_type *t) {
     jn_type wide = *v->type;
     wide.dims = dims;
     v->type = jcv_type(c, wide);
+    v->no_rows = true;
     return jcv_stack(c, v, false);
 }
 
