@@ -34,6 +34,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/core/staged.h \
 	pyfront/convert/core/state.h \
 	pyfront/convert/core/value.c \
+	pyfront/convert/finish/alike.c \
 	pyfront/convert/finish/convert.c \
 	pyfront/convert/finish/emit.c \
 	pyfront/convert/finish/finish.c \

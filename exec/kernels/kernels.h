@@ -83,8 +83,9 @@ typedef struct jn_variant {
     bool exact;  /* sums as in imperative mode */
     uint8_t use; /* jn_variant_use */
     jn_vnode *nodes;
-    bool *rowed;          /* per value */
-    bool *direct;         /* per input: its rows are only copied, so they need not be gathered */
+    bool *rowed; /* per value */
+    bool
+        *direct; /* per input: its rows are found through the tasks, so they need not be gathered */
     uint8_t *adds;        /* per accumulator: what is added to it, bits below */
     uint32_t n_products;  /* nodes that are */
     int32_t *goes_to;     /* per value: 2 * node + operand of the product whose rows it is written

@@ -424,16 +424,16 @@ static bool is_concat_of_inputs(const maker *m, const jn_segnode *n) {
     return true;
 }
 
-/* An input whose rows are only copied, by nodes that find them through the tasks, or of which only
- * the shape is read. */
+/* An input whose rows are copied or taken one by one, by nodes that find them through the tasks, or
+ * of which only the shape is read. */
 static void find_direct(maker *m) {
     const jn_segment *seg = m->inst->seg;
     for (uint32_t i = 0; i < seg->n_inputs; i++)
         m->v->direct[i] = true;
     for (uint32_t k = 0; k < seg->n_nodes; k++) {
         uint8_t mode = m->v->nodes[k].mode;
-        bool copies = mode == JN_V_CONCAT || mode == JN_V_PRODUCT;
-        for (uint32_t i = 0; i < seg->nodes[k].n_in && !copies; i++)
+        bool finds = mode == JN_V_CONCAT || mode == JN_V_PRODUCT || mode == JN_V_LOOP;
+        for (uint32_t i = 0; i < seg->nodes[k].n_in && !finds; i++)
             if (seg->nodes[k].in[i].kind == JN_SRC_INPUT &&
                 jn_op_accept(seg->nodes[k].op, i) != JN_ACCEPT_LIKE)
                 m->v->direct[seg->nodes[k].in[i].index] = false;

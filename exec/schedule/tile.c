@@ -170,6 +170,26 @@ static janus_status sum_rows(tile *w, const jn_vnode *vn) {
     return jn_acc_add(acc, w->part, src_data(w, &vn->n->in[1]), step, w->n);
 }
 
+static bool is_apart(const tile *w, const jn_src *src) {
+    return src->kind == JN_SRC_INPUT && w->g->layout[src->index] == JN_ROWS_GATHER &&
+           w->v->direct[src->index];
+}
+
+/* Whether a node that goes row by row takes rows of an input from where they lie: weights of
+ * several models are not copied for one product each. */
+static bool reads_apart(const tile *w, const jn_segnode *n) {
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (is_apart(w, &n->in[i]))
+            return true;
+    return false;
+}
+
+static void take_apart(const tile *w, const jn_segnode *n, uint32_t t, jn_view *in) {
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (is_apart(w, &n->in[i]))
+            in[i].data = w->task[t]->in[n->in[i].index]->data;
+}
+
 /* The variant is read by all ranges at once: data pointers go into copies of its views. */
 static void call(tile *w, const jn_vnode *vn) {
     const jn_segnode *n = vn->n;
@@ -197,8 +217,11 @@ static void call(tile *w, const jn_vnode *vn) {
                   false};
     k.from_end = vn->from_end;
     uint32_t times = vn->mode == JN_V_LOOP ? w->n : 1;
+    bool apart = times > 1 && reads_apart(w, n);
     int64_t start = jn_prof_begin();
     for (uint32_t t = 0; t < times; t++) {
+        if (apart)
+            take_apart(w, n, t, in);
         if (table)
             jn_table_touch(table, &in[1]);
         vn->kernel(&k);

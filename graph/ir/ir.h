@@ -95,6 +95,7 @@ struct jn_subgraph {
     uint32_t scc;              /* strongly connected component of the call graph, set by freeze */
     bool checkpoint; /* its frames keep no activations: the gradient computes them again */
     bool recursive;  /* calls itself, directly or not; set by freeze */
+    bool together;   /* its calls are to run as rows of one batch: passes do not inline them */
     jn_loc at;       /* position for nodes of the public builder */
 };
 

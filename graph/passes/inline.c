@@ -33,7 +33,7 @@ static bool wanted(const jn_subgraph *g, const jn_node *n, unsigned max_nodes,
         return false;
     const jn_subgraph *f = n->subs[0];
     enum { OFTEN = 8 };
-    if (calls[f->index] >= OFTEN)
+    if (f->together || calls[f->index] >= OFTEN)
         return false;
     return f->defined && !f->recursive && f != g && f->nodes.n - 1 <= max_nodes &&
            !jn_frame_is_saved(g, n->id);

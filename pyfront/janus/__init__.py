@@ -30,6 +30,7 @@ from ._check import check  # noqa: E402
 from ._explain import Explanation, explain  # noqa: E402
 from . import debug  # noqa: E402
 from ._profile import profile  # noqa: E402
+from ._merge import Merged, merge  # noqa: E402
 from ._vmap import checkpoint, vmap  # noqa: E402
 from ._words import PerformanceWarning  # noqa: E402
 from .io import load, save  # noqa: E402

@@ -12,6 +12,8 @@ from ._C import Tensor, stack
 
 def _flatten(tree):
     """The leaves of nested tuples, lists and dicts, and what puts them together again."""
+    if isinstance(tree, Tensor):
+        return (tree,), (None,)
     leaves, spec, todo = [], [], [tree]
     while todo:
         x = todo.pop()
@@ -32,6 +34,8 @@ def _flatten(tree):
 
 def _build(leaves, spec):
     """The inverse of _flatten."""
+    if spec == (None,):
+        return leaves[0]
     made, at = [], len(leaves)
     for node in reversed(spec):
         if node is None:

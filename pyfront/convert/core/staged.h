@@ -61,6 +61,7 @@ struct jcv_node {
     unsigned n_through;
     struct jcv_av *release; /* to be called when the history is used up; or NULL */
     uint32_t reach;
+    uint32_t place; /* among the nodes of its SubGraph, while two are compared (alike.c) */
     jn_loc loc;
 };
 
@@ -105,7 +106,8 @@ struct jcv_ctx {
     bool recursive; /* of those in use: calls itself, directly or not (share.c) */
     uint32_t mark, reach;
     bool checkpoint;
-    bool apart; /* made by apart.c: what is differentiated inside is all inside */
+    bool apart;    /* made by apart.c: what is differentiated inside is all inside */
+    bool together; /* stands for several that were alike: its calls are to run together */
     /* Of a FUNC (tracked.c): what requires grad in all calls, of the first results and parameters;
      * which of its results says so of another one, 0: none. */
     bool *sure, *sure_params;

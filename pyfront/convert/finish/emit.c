@@ -49,6 +49,12 @@ static void mark_used(jcv_ctx *x) {
                 mark_used(x->nodes.data[i]->subs[k]);
 }
 
+void jcv_find_used(jcv *c) {
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        c->ctxs.data[i]->used = false;
+    mark_used(c->main);
+}
+
 static int captures_of(jcv_ctx *x) {
     int any = 0;
     for (size_t i = 0; i < x->nodes.n; i++) {
@@ -141,6 +147,7 @@ static janus_status declare(janus_module *m, jcv_ctx *x) {
     JN_TRY(jn_module_fresh_name(m, x->name, &name));
     JN_TRY(jn_subgraph_declare(m, name, &x->sub));
     x->sub->checkpoint = x->checkpoint;
+    x->sub->together = x->together;
     for (size_t i = 0; i < x->params.n; i++) {
         const jn_type *t = type_in(m, x->params.data[i]);
         if (!t)
@@ -417,7 +424,7 @@ static void spread_checkpoint(jcv_ctx *x) {
 }
 
 janus_status jcv_emit(jcv *c, janus_module *m, jn_subgraph **out_main) {
-    mark_used(c->main);
+    jcv_find_used(c);
     jcv_share_invariants(c);
     c->main->checkpoint = c->f->checkpoint;
     for (size_t i = 0; i < c->ctxs.n; i++)

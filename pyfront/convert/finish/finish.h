@@ -9,6 +9,13 @@
 
 janus_status jcv_emit(jcv *c, janus_module *m, jn_subgraph **out_main);
 
+/* Marks what main calls, directly or not, as `used`. */
+void jcv_find_used(jcv *c);
+
+/* alike.c: calls apart of equal SubGraphs become calls of one */
+
+void jcv_join_alike(jcv *c);
+
 /* share.c: recursions no longer pass on what is the same in all of their calls */
 
 void jcv_share_invariants(jcv *c);
