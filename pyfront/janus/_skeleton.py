@@ -33,7 +33,7 @@ import warnings
 
 from . import _C
 from ._statements import (BREAK, CONTINUE, FALL, RETURN, RETURNED, Late, Leaves, Names, Told, blocks_of, listed, name_of,
-                          placed, reads_of, statements_of, tuple_of)
+                          placed, reads_of, statements_of, tuple_of, variables_of)
 
 REGIONS = ". regions of statements"  # keyword-only parameter of a skeleton, its regions as a tuple
 TAKEN = ". what a region leaves"  # variable of a skeleton
@@ -211,12 +211,12 @@ class _Maker:
         self.plan = plan
         self.tree, self.node, self.siblings, self.in_class = plan._parse()
         code = plan.code
-        self.locals = set(code.co_varnames) | set(code.co_cellvars)
+        self.locals = variables_of(self.node, code)
         self.free = set(code.co_freevars)
         # variables that functions made inside share; comprehensions, which nobody calls later, do with values
         later = {x.id for n in ast.walk(self.node) if isinstance(n, _SCOPES) and n is not self.node
                  for x in ast.walk(n) if isinstance(x, ast.Name)}
-        self.cells = set(code.co_cellvars) & later
+        self.cells = set(code.co_cellvars) & self.locals & later
         self.texts, self.functions = [], []
         self.guards = 0  # `with` and `try` statements of CPython's that are around
 

@@ -210,14 +210,35 @@ class Names(ast.NodeVisitor):
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
+    def visit_Lambda(self, node):
+        for default in node.args.defaults + node.args.kw_defaults:
+            if default:
+                self.visit(default)
+        inner = Names([])
+        inner.visit(node.body)
+        own = inner.bound | {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+        for name in inner.loaded - own:
+            self.load(name)
+
     def _inner_scope(self, node):
         for n in ast.walk(node):
             if isinstance(n, ast.Name):
                 self.load(n.id)
-        if not isinstance(node, ast.Lambda):
-            self.store(node.name)
+        self.store(node.name)
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _inner_scope
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _inner_scope
+
+
+def variables_of(function, code):
+    """The variables of a function, without those that only its comprehensions have: from CPython 3.12 on their code is
+    a part of the function's, and their variables are among those of its code object."""
+    names = Names(function.body)
+    own = names.bound | {n.target.id for n in ast.walk(function)
+                         if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
+    own |= {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+    theirs = {n.id for g in ast.walk(function) if isinstance(g, ast.comprehension)
+              for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+    return (set(code.co_varnames) | set(code.co_cellvars)) - (theirs - own)
 
 
 class Leaves(ast.NodeTransformer):

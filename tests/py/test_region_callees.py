@@ -113,7 +113,6 @@ class Scaled:
         return (x * self.k).tanh() + x.exp()
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="regions take variables of inlined comprehensions for the function's own")
 def test_modules_objects_and_closures():
     """`net(x)`, `self.part(x)` and `object(x)` are calls of what their classes say."""
     def main(function, log):
