@@ -96,8 +96,9 @@ typedef struct jcv_rec {
     jcv *c;
     janus_tensor *t; /* the tensor it was made for: other views of the storage are not understood */
     jcv_val *val;
-    jcv_ctx *ctx; /* where it was made */
-    jpy_src *src; /* of a bound tensor, or NULL */
+    jcv_ctx *ctx;    /* where it was made */
+    uint32_t serial; /* when: of all records */
+    jpy_src *src;    /* of a bound tensor, or NULL */
     struct jcv_rec *parent, *root;
     const jn_op *op; /* how it was taken from its parent */
     const void *attrs;

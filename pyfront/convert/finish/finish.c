@@ -160,8 +160,7 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
         }
     for (size_t i = 0; i < f->escaped.n; i++)
         if (f->escaped.data[i]->root != rec->root &&
-            (jcv_may_be_one(rec->root, f->escaped.data[i]->root, 0) ||
-             (c->f->of_region && (rec->root->shared || f->escaped.data[i]->root->shared))))
+            jcv_may_be_one(rec->root, f->escaped.data[i]->root, 0))
             jcv_refuse(c, "two results that are one tensor on some paths");
     jcv_leak(c, rec);
     jcv_add(c, &f->escaped, rec);

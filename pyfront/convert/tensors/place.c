@@ -193,13 +193,40 @@ static bool may_be(const jcv_rec *r, const jcv_rec *x, unsigned depth) {
     return false;
 }
 
+/* Whether a, of which not all is known, may be b: that was there when a came, or is as unknown. */
+static bool unknown_may_be(const jcv_rec *a, const jcv_rec *b) {
+    return a->shared && (b->shared || b->src || b->serial < a->serial);
+}
+
+static bool same_bound(const jcv_rec *a, const jcv_rec *b) {
+    return a->proxy && a->proxy == b->proxy;
+}
+
+/* Whether `a`, as itself, may be what b is. */
+static bool meets(const jcv_rec *a, const jcv_rec *b, unsigned depth) {
+    if (a == b || depth > MAX_DEPTH || same_bound(a, b) || unknown_may_be(a, b) ||
+        unknown_may_be(b, a))
+        return true;
+    for (unsigned i = 0; i < b->n_from; i++)
+        if (meets(a, b->from[i], depth + 1))
+            return true;
+    return false;
+}
+
 bool jcv_may_be_one(const jcv_rec *a, const jcv_rec *b, unsigned depth) {
-    if (depth > MAX_DEPTH || may_be(b, a, 0))
+    if (depth > MAX_DEPTH || meets(a, b, 0))
         return true;
     for (unsigned i = 0; i < a->n_from; i++)
         if (jcv_may_be_one(a->from[i], b, depth + 1))
             return true;
     return false;
+}
+
+void jcv_stay_apart(jcv *c, const jcv_rec *r) {
+    if (r->src && !jpy_guards_distinct(c->guards, r->src->slot))
+        jcv_refuse(c, "out of memory");
+    for (unsigned i = 0; i < r->n_from; i++)
+        jcv_stay_apart(c, r->from[i]);
 }
 
 /* Whether an abstract value leads to x otherwise than by `me`. */
@@ -366,10 +393,6 @@ static bool may_be_older(const jcv_rec *r, const jcv_rec *x) {
         if (r == x)
             return true;
     return false;
-}
-
-bool jcv_may_be_same(const jcv_rec *a, const jcv_rec *b) {
-    return a == b || may_be_older(a, b) || may_be_older(b, a) || jcv_may_be_one(a, b, 0);
 }
 
 /* Whether it may be a tensor of the caller that was written: the graph has another value of that,

@@ -56,6 +56,7 @@ static jcv_rec *new_rec(jcv *c, const jn_type *type, const int64_t *strides) {
     r->ctx = c->ctx;
     r->frame = c->frame;
     r->root = r;
+    r->serial = c->recs ? c->recs->serial + 1 : 1;
     r->next = c->recs;
     c->recs = r;
     return r;

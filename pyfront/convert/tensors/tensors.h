@@ -70,8 +70,9 @@ bool jcv_only_in(jcv *c, jcv_av *a, const jcv_ctx *x, jcv_av * or);
 bool jcv_same_root(jcv *c, jcv_av *a, jcv_av *b);
 /* Whether two roots are, or on some paths may be, one tensor (depth: 0). */
 bool jcv_may_be_one(const jcv_rec *a, const jcv_rec *b, unsigned depth);
-/* The same, also of what calls have returned and the graph has stored. */
-bool jcv_may_be_same(const jcv_rec *a, const jcv_rec *b);
+/* Guards that the tensors of the caller that r may be are none of the others that were guarded so.
+ */
+void jcv_stay_apart(jcv *c, const jcv_rec *r);
 /* Whether it may be a tensor of the caller that was written: not known which object it is. */
 bool jcv_may_be_written(const jcv *c, const jcv_rec *root);
 /* What a loop carries: the proxies of its body's parameters and what a round leaves; refuses when

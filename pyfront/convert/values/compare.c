@@ -46,6 +46,23 @@ static int identical_numbers(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
     return 0;
 }
 
+/* Whether two tensors are one object: what arms, rounds, calls of a recursion and reads of objects
+ * leave may be what has another name, which no value of the graph says. */
+static bool one_tensor(jcv *c, const jcv_av *a, const jcv_av *b) {
+    const jcv_rec *x = jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->root;
+    const jcv_rec *y = jcv_rec_of(c, ((jpy_tensor *)b->py)->t)->root;
+    if (a->py == b->py)
+        return true;
+    bool several = x->shared || y->shared || x->n_from || y->n_from;
+    if (several && x->t->dtype == y->t->dtype && jcv_may_be_one(x, y, 0))
+        jcv_refuse(c, "whether two tensors are one, which some paths make so");
+    if (several) {
+        jcv_stay_apart(c, x);
+        jcv_stay_apart(c, y);
+    }
+    return false;
+}
+
 /* 1, 0: the same object or not; -1: not known, *out the value. */
 static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
     a = jcv_found(c, a);
@@ -86,12 +103,7 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
                 jcv_refuse(c, "out of memory");
             return 0;
         }
-        const jcv_rec *x = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
-        const jcv_rec *y = jcv_rec_of(c, ((jpy_tensor *)b->py)->t);
-        if (a->py != b->py && !x->parent && !y->parent && x->t->dtype == y->t->dtype &&
-            jcv_may_be_same(x, y))
-            jcv_refuse(c, "whether two tensors are one on the path that was taken");
-        return a->py == b->py;
+        return one_tensor(c, a, b);
     }
     if (a == b)
         return 1;
