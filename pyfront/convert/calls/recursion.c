@@ -108,6 +108,8 @@ static bool types_grow(jcv *c, jcv_rec_fn *f, unsigned i, PyObject *more) {
 
 static unsigned times_in(jcv *c, jcv_av *all, jcv_av *a) {
     unsigned n = jcv_same_root(c, all, a);
+    if (all->kind == AV_MAYBE)
+        return all->self ? times_in(c, all->self, a) : 0;
     for (unsigned i = 0; all->kind == AV_TUPLE && i < all->n; i++)
         n += times_in(c, all->items[i], a);
     return n;
@@ -129,6 +131,10 @@ static jcv_av *keep_template(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *
         t->items = keep(c, a->n * sizeof *t->items);
         for (unsigned i = 0; i < a->n; i++)
             t->items[i] = keep_template(c, a->items[i], in, all);
+        return t;
+    }
+    if (a->kind == AV_MAYBE && a->self) {
+        t->self = keep_template(c, a->self, in, all);
         return t;
     }
     if (a->kind == AV_PY && (a->py == Py_None || PyUnicode_CheckExact(a->py))) {
@@ -158,7 +164,30 @@ static jcv_av *keep_template(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *
     return t;
 }
 
-/* 1: they agree, 0: `t` was widened (it requires grad, has other names), -1: they do not fit. */
+static int fit(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all);
+
+/* One of them is None, or may be, and else they are tensors: so the result is an optional value.
+ * `t` becomes the template of that. */
+static int fit_optional(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all) {
+    jcv_av *there = a->kind == AV_MAYBE ? a->self : jcv_is_none(a) ? NULL : a;
+    if (there && there->kind != AV_TENSOR)
+        return -1;
+    if (t->kind == AV_MAYBE)
+        return there ? fit(c, t->self, there, in, all) : 1;
+    jcv_av *of = keep(c, sizeof *of);
+    if (t->kind == AV_TENSOR)
+        *of = *t;
+    else if (jcv_is_none(t) && there)
+        of = keep_template(c, there, in, all);
+    else
+        return -1;
+    int r = there && t->kind == AV_TENSOR ? fit(c, of, there, in, all) : 0;
+    *t = (jcv_av){.kind = AV_MAYBE, .self = of};
+    return r < 0 ? -1 : 0;
+}
+
+/* 1: they agree, 0: `t` was widened (it requires grad, has other names, may be None), -1: they do
+ * not fit. */
 static int fit(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all) {
     if (t->kind == AV_TUPLE) {
         if (a->kind != AV_TUPLE || a->n != t->n || a->named != t->named || a->text != t->text)
@@ -172,9 +201,12 @@ static int fit(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all
         }
         return r;
     }
-    if (t->kind == AV_PY)
-        return a->kind == AV_PY && a->py == t->py ? 1 : -1;
-    if (a->kind == AV_TUPLE || (a->kind == AV_PY && a->py == Py_None))
+    if (t->kind == AV_PY && a->kind == AV_PY && a->py == t->py)
+        return 1;
+    if (t->kind == AV_MAYBE || a->kind == AV_MAYBE || jcv_is_none(t) ||
+        (jcv_is_none(a) && t->kind == AV_TENSOR))
+        return fit_optional(c, t, a, in, all);
+    if (t->kind == AV_PY || a->kind == AV_TUPLE || jcv_is_none(a))
         return -1;
     if (!jcv_same_type(t->val->type, jcv_leaf_val(c, a)->type) || !jcv_plain_layout(a))
         return -1;
@@ -186,13 +218,24 @@ static int fit(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all
     return same;
 }
 
-static void leaves_of(jcv *c, jcv_av *a, jcv_ctx *to) {
-    if (a->kind == AV_TUPLE) {
+static void add_leaf(jcv *c, jcv_ctx *to, jcv_val *v) {
+    if (!jn_vec_push(&to->results, v))
+        jcv_refuse(c, "out of memory");
+}
+
+static void leaves_of(jcv *c, const jcv_av *t, jcv_av *a, jcv_ctx *to) {
+    if (t->kind == AV_MAYBE) {
+        jcv_av *there = a->kind == AV_MAYBE ? a->self : jcv_is_none(a) ? NULL : a;
+        add_leaf(c, to,
+                 a->kind == AV_MAYBE
+                     ? a->val
+                     : jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){.i = there != NULL}));
+        add_leaf(c, to, there ? jcv_leaf_val(c, there) : jcv_unseen(c, t->self->val->type));
+    } else if (t->kind == AV_TUPLE) {
         for (unsigned i = 0; i < a->n; i++)
-            leaves_of(c, a->items[i], to);
-    } else if (!(a->kind == AV_PY && (a->py == Py_None || PyUnicode_CheckExact(a->py)))) {
-        if (!jn_vec_push(&to->results, jcv_leaf_val(c, a)))
-            jcv_refuse(c, "out of memory");
+            leaves_of(c, t->items[i], a->items[i], to);
+    } else if (t->kind != AV_PY) {
+        add_leaf(c, to, jcv_leaf_val(c, a));
     }
 }
 
@@ -203,13 +246,18 @@ static unsigned count_leaves(const jcv_av *t) {
             n += count_leaves(t->items[i]);
         return n;
     }
+    if (t->kind == AV_MAYBE)
+        return 1 + count_leaves(t->self);
     return t->kind == AV_PY ? 0 : 1;
 }
 
-static void template_types(const jcv_av *t, const jn_type **types, unsigned *at) {
-    if (t->kind == AV_TUPLE)
+static void template_types(jcv *c, const jcv_av *t, const jn_type **types, unsigned *at) {
+    if (t->kind == AV_MAYBE) {
+        types[(*at)++] = jcv_type(c, jn_scalar_type(JANUS_KIND_BOOL));
+        template_types(c, t->self, types, at);
+    } else if (t->kind == AV_TUPLE)
         for (unsigned i = 0; i < t->n; i++)
-            template_types(t->items[i], types, at);
+            template_types(c, t->items[i], types, at);
     else if (t->kind != AV_PY)
         types[(*at)++] = t->val->type;
 }
@@ -223,6 +271,10 @@ static jcv_av *instantiate(jcv *c, const jcv_av *t, jcv_node *n, unsigned *at) {
     }
     if (t->kind == AV_PY)
         return jcv_py(c, t->py, NULL);
+    if (t->kind == AV_MAYBE) {
+        jcv_val *present = &n->out[(*at)++];
+        return jcv_maybe(c, present, instantiate(c, t->self, n, at));
+    }
     jcv_val *v = &n->out[(*at)++];
     if (t->kind == AV_SCALAR)
         return jcv_scalar(c, v);
@@ -253,7 +305,7 @@ static jcv_av *invoke(jcv *c, jcv_instance *in, jcv_av **args, unsigned n) {
     while (!in->open && m < in->ctx->params.n)
         v[m++] = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
     const jn_type **types = jcv_alloc(c, (n_out + flags + 1) * sizeof *types);
-    template_types(f->result, types, &at);
+    template_types(c, f->result, types, &at);
     while (at < n_out + flags)
         types[at++] = jcv_type(c, jn_scalar_type(JANUS_KIND_BOOL));
     jcv_node *node = jcv_call_node(c, "invoke", in->ctx, NULL, v, m, types, n_out + flags);
@@ -337,7 +389,7 @@ static void fill(jcv *c, jcv_instance *in, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
         jcv_refuse(c, "a recursion returns different kinds of results");
     if (r == 0)
         restart(c, "the result of a recursion requires grad or has other names");
-    leaves_of(c, result, in->ctx);
+    leaves_of(c, f->result, result, in->ctx);
     jcv_back(c, place);
     in->open = false;
 }

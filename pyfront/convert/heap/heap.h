@@ -155,6 +155,8 @@ jcv_av *jcv_leaf(jcv *c, jcv_val *v, jcv_av *like, bool tracked);
 janus_kind jcv_number_kind(const jcv_av *a);
 /* Something of the same kind that nobody looks at. */
 jcv_av *jcv_dummy(jcv *c, jcv_av *like);
+/* A tensor of that type that nobody looks at. */
+jcv_val *jcv_unseen(jcv *c, const jn_type *type);
 /* Whether two shapes have leaves at the same places and are else the same.  *out_number: where one
  * has a leaf the other has a number. */
 bool jcv_same_shape(const jcv_av *a, const jcv_av *b, bool *out_number);

@@ -51,24 +51,25 @@ static jcv_av *same_placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
 
 static bool unset(const jcv_av *a) { return jcv_lacks(a, LACK_UNRETURNED); }
 
+jcv_val *jcv_unseen(jcv *c, const jn_type *type) {
+    janus_full_attrs attrs = {sizeof attrs, {type->dims, (size_t)type->rank}, type->dtype};
+    jcv_val *v = jcv_scalar_const(c,
+                                  jn_dtype_is_float(type->dtype) ? JANUS_KIND_FLOAT
+                                  : type->dtype == JANUS_BOOL    ? JANUS_KIND_BOOL
+                                                                 : JANUS_KIND_INT,
+                                  (janus_scalar){0});
+    v = &jcv_op(c, JN_OP(full), &v, 1, &attrs)->out[0];
+    v->moot = true;
+    return v;
+}
+
 /* Something of the same kind that nobody looks at. */
 jcv_av *jcv_dummy(jcv *c, jcv_av *like) {
     janus_scalar zero = {0};
     jcv_av *t;
-    jcv_val *v;
     switch (like->kind) {
-    case AV_TENSOR: {
-        const jn_type *type = jcv_tensor_val(c, like->py)->type;
-        janus_full_attrs attrs = {sizeof attrs, {type->dims, (size_t)type->rank}, type->dtype};
-        v = jcv_scalar_const(c,
-                             jn_dtype_is_float(type->dtype) ? JANUS_KIND_FLOAT
-                             : type->dtype == JANUS_BOOL    ? JANUS_KIND_BOOL
-                                                            : JANUS_KIND_INT,
-                             zero);
-        v = &jcv_op(c, JN_OP(full), &v, 1, &attrs)->out[0];
-        v->moot = true;
-        return jcv_proxy_like(c, v, false, like);
-    }
+    case AV_TENSOR:
+        return jcv_proxy_like(c, jcv_unseen(c, jcv_tensor_val(c, like->py)->type), false, like);
     case AV_SCALAR:
         return jcv_scalar(c, jcv_scalar_const(c, like->val->type->kind, zero));
     case AV_PY:
