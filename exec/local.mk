@@ -49,6 +49,7 @@ libjanus_all_la_SOURCES += \
 	exec/schedule/dev_flush.c \
 	exec/schedule/early.c \
 	exec/schedule/flush.c \
+	exec/schedule/give.c \
 	exec/schedule/group.c \
 	exec/schedule/item.c \
 	exec/schedule/lanes.c \

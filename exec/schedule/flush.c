@@ -259,6 +259,8 @@ janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out) {
         *out = t;
         return JANUS_OK;
     }
+    if (r->mem->given.n && (*out = jn_give_take(r, v)))
+        return JANUS_OK;
     JN_TRY(jn_tensor_empty((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, &t));
     if (r->device != JN_DEVICE_NULL)
         jn_copy_bytes(jn_tensor_ready_data(t), v->data, v->shape->bytes);

@@ -86,8 +86,11 @@ static janus_status place_outputs(jn_group *g, const jn_variant *v) {
         if (rowed && bytes && g->n > SIZE_MAX / bytes)
             return JN_NO_MEMORY();
         int32_t shared = g->inst->shares[i];
-        char *block = shared >= 0 ? g->task[0]->out[shared].data
-                                  : result_memory(g->lane->run, rowed ? bytes * g->n : bytes);
+        char *block = shared >= 0 ? g->task[0]->out[shared].data : NULL;
+        if (!block && g->n == 1)
+            block = jn_give_memory(g->lane->run, &g->task[0]->out[i], bytes);
+        if (!block)
+            block = result_memory(g->lane->run, rowed ? bytes * g->n : bytes);
         if (!block)
             return jn_error(JANUS_NO_MEMORY, "the run's memory limit of %zu bytes is reached",
                             g->lane->run->mem->ceiling);

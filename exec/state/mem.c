@@ -31,6 +31,9 @@ static void drop_owned(jn_mem *m) {
     for (size_t i = 0; i < m->owned.n; i++)
         janus_tensor_release(m->owned.data[i]);
     jn_vec_clear(&m->owned);
+    for (size_t i = 0; i < m->given.n; i++)
+        janus_tensor_release(m->given.data[i].tensor);
+    jn_vec_clear(&m->given);
     for (size_t i = 0; i < m->captures.n; i++)
         jn_schedule_drop(m->dev->schedule, m->captures.data[i]);
     jn_vec_clear(&m->captures);
@@ -70,6 +73,7 @@ void jn_mem_release(jn_mem *m) {
     drop_owned(m);
     drop_chunks(m);
     jn_vec_free(&m->owned);
+    jn_vec_free(&m->given);
     jn_vec_free(&m->captures);
     jn_vec_free(&m->chunks);
     jn_vec_free(&m->again);

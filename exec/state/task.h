@@ -89,6 +89,12 @@ typedef struct jn_chunk {
     struct jn_dev_block *block; /* of device memory; NULL: the host's */
 } jn_chunk;
 
+/* The tensor that a large result is computed in, until it is exported. */
+typedef struct jn_given {
+    janus_tensor *tensor;
+    const jn_tval *of;
+} jn_given;
+
 /* Memory of one run: a bump arena for records and frames, 64-byte aligned chunks for tensors. */
 typedef struct jn_mem {
     atomic_int refs;
@@ -103,7 +109,8 @@ typedef struct jn_mem {
     size_t asked, peak;                   /* bytes asked for and not dropped; their maximum */
     size_t expected;                      /* what a run is likely to ask for */
     JN_VEC(janus_tensor *) owned;         /* tensors kept alive */
-    const janus_module *module;           /* retained while a frame value holds this */
+    JN_VEC(jn_given) given;
+    const janus_module *module; /* retained while a frame value holds this */
 } jn_mem;
 
 struct jn_frame {
