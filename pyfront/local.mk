@@ -17,14 +17,14 @@ pyfront__C_la_SOURCES = \
 	pyfront/commit.h \
 	pyfront/convert/calls/apart.c \
 	pyfront/convert/calls/autograd.c \
+	pyfront/convert/calls/backward.c \
 	pyfront/convert/calls/builtins.c \
 	pyfront/convert/calls/call.c \
 	pyfront/convert/calls/calls.h \
 	pyfront/convert/calls/own_gradient.c \
 	pyfront/convert/calls/print.c \
 	pyfront/convert/calls/recursion.c \
-	pyfront/convert/calls/special.c \
-	pyfront/convert/convert.h \
+	pyfront/convert/calls/steps.c \
 	pyfront/convert/core/above.h \
 	pyfront/convert/core/abstract.h \
 	pyfront/convert/core/core.h \
@@ -42,7 +42,10 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/finish/gradient.c \
 	pyfront/convert/finish/history.c \
 	pyfront/convert/finish/history.h \
+	pyfront/convert/finish/images.c \
 	pyfront/convert/finish/share.c \
+	pyfront/convert/heap/ask.c \
+	pyfront/convert/heap/attrs.c \
 	pyfront/convert/heap/heap.h \
 	pyfront/convert/heap/host.c \
 	pyfront/convert/heap/live.c \
@@ -53,12 +56,25 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/heap/sample.c \
 	pyfront/convert/heap/seen.c \
 	pyfront/convert/heap/state.c \
+	pyfront/convert/heap/types.c \
+	pyfront/convert/heap/variables.c \
+	pyfront/convert/heap/wrap.c \
 	pyfront/convert/model/convert.c \
 	pyfront/convert/model/lookup.c \
 	pyfront/convert/model/model.h \
 	pyfront/convert/model/operate.c \
 	pyfront/convert/model/protocols.c \
 	pyfront/convert/model/slots.def \
+	pyfront/convert/objects/attr.c \
+	pyfront/convert/objects/dispatch.c \
+	pyfront/convert/objects/methods.c \
+	pyfront/convert/objects/models.c \
+	pyfront/convert/objects/modules.c \
+	pyfront/convert/objects/objects.c \
+	pyfront/convert/objects/objects.h \
+	pyfront/convert/objects/special.c \
+	pyfront/convert/objects/super.c \
+	pyfront/convert/objects/tensor_attr.c \
 	pyfront/convert/syntax/comprehension.c \
 	pyfront/convert/syntax/control.c \
 	pyfront/convert/syntax/expr.c \
@@ -67,33 +83,28 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/syntax/match.c \
 	pyfront/convert/syntax/syntax.h \
 	pyfront/convert/syntax/with.c \
-	pyfront/convert/tensors/backward.c \
 	pyfront/convert/tensors/leaf.c \
 	pyfront/convert/tensors/place.c \
 	pyfront/convert/tensors/proxy.c \
+	pyfront/convert/tensors/reach.c \
 	pyfront/convert/tensors/tensors.h \
 	pyfront/convert/tensors/tracked.c \
 	pyfront/convert/tree/lower.c \
 	pyfront/convert/tree/tree.h \
-	pyfront/convert/values/attr.c \
+	pyfront/convert/values/choice.c \
 	pyfront/convert/values/compare.c \
 	pyfront/convert/values/data.c \
-	pyfront/convert/values/dispatch.c \
 	pyfront/convert/values/iterate.c \
-	pyfront/convert/values/methods.c \
-	pyfront/convert/values/models.c \
-	pyfront/convert/values/modules.c \
 	pyfront/convert/values/native.c \
 	pyfront/convert/values/native.h \
-	pyfront/convert/values/objects.c \
 	pyfront/convert/values/operators.c \
 	pyfront/convert/values/order.c \
 	pyfront/convert/values/rows.c \
 	pyfront/convert/values/sequence.c \
 	pyfront/convert/values/sight.c \
+	pyfront/convert/values/sizes.c \
 	pyfront/convert/values/subscript.c \
-	pyfront/convert/values/super.c \
-	pyfront/convert/values/tensor_attr.c \
+	pyfront/convert/values/take.c \
 	pyfront/convert/values/text.c \
 	pyfront/convert/values/values.h \
 	pyfront/convert/values/watch.c \

@@ -121,7 +121,8 @@ static int add_alpha(jpy_bound *b, PyObject *const *a, const jn_op *op, double s
     PyObject *in[3] = {a[0], a[1], one};
     if (jpy_use(b, JN_OP(addcmul), in, 3) < 0)
         return -1;
-    /* no product: a number of the graph goes through here bit for bit (convert/tensors/proxy.c, jcv_tag) */
+    /* no product: a number of the graph goes through here bit for bit (convert/tensors/proxy.c,
+     * jcv_tag) */
     b->in[3] = (jpy_operand){.kind = JANUS_KIND_FLOAT, .s.f = sign < 0 ? -alpha : alpha};
     b->n_in = 4;
     return 0;

@@ -3,7 +3,7 @@
 
 The converter runs Python source; `set`, `deque`, `functools.reduce` and their like have none.  Where
 a program calls one of them, a graph is made of the function or class of the same meaning here
-(`pyfront/convert/values/models.c`); run imperatively, nobody uses this module.  Objects of a class here
+(`pyfront/convert/objects/models.c`); run imperatively, nobody uses this module.  Objects of a class here
 live inside of a graph only: one that would leave is refused.  What is not written here, or is not
 known, is refused, and CPython runs the program.
 """

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The rooms of graph/ and exec/: who may use whom are the tables in docs/ARCHITECTURE.md, over includes and over symbols.
+# The rooms of graph/, exec/ and pyfront/convert/: who may use whom are the tables in docs/ARCHITECTURE.md, over includes and over symbols.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/common.sh"
 
@@ -7,7 +7,7 @@
 house() {
   house=$1
   # The table's rows, from the bottom to the top: | `room` | `lower` `rooms` or nothing | what it is |.
-  rooms=$(sed -n "/^<!-- rooms of $house -->\$/,/^<!-- end of rooms -->\$/p" docs/ARCHITECTURE.md | grep '^| `' |
+  rooms=$(sed -n "\\#^<!-- rooms of $house -->\$#,/^<!-- end of rooms -->\$/p" docs/ARCHITECTURE.md | grep '^| `' |
     awk -F'|' '{ gsub(/`/, ""); gsub(/ +/, " "); print $2 ":" $3 }' | sed 's/^ *//; s/ *: */:/; s/ *$//')
   [ -n "$rooms" ] || problem "docs/ARCHITECTURE.md: the table of the rooms of $house/ is not found"
 
@@ -47,7 +47,7 @@ $bad"
   command -v nm >/dev/null && [ -d "$build/$house" ] || return
   for room in $names; do
     find "$build/$house/$room" -name '*.o' -path '*/.libs/*' | while read -r object; do
-      source=$(echo "$object" | sed "s#^$build/##; s#/.libs/#/#; s#\\.o\$#.c#; s#/lib[a-z_]*_la-#/#")
+      source=$(echo "$object" | sed -E "s#^$build/##; s#/.libs/#/#; s#\\.o\$#.c#; s#/(lib[a-z_]*|_C)_la-#/#")
       [ -f "$source" ] || continue # of a file that has gone
       nm "$object" | awk -v room="$room" -v source="$source" '
         $(NF - 1) ~ /^[TDBRC]$/ { print "defined", room, $NF }
@@ -70,16 +70,19 @@ $bad"
 $bad"
 }
 
-# front ROOM: what others may include of it.  graph/base is the ground: a header for each of its things.
+# front ROOM: what others may include of it.  The ground of a house has a header for each of its things.
 front() {
   case $house/$1 in
-  graph/base) echo 'graph/base/[a-z]*\.h"' ;;
+  graph/base | pyfront/convert/core) echo "$house/$1/[a-z]*\\.h\"" ;;
+  # a table of rows that each who includes it makes something else of
+  pyfront/convert/model) echo "$house/$1/(model\\.h|slots\\.def)\"" ;;
   *) echo "$house/$1/$1\\.h\"" ;;
   esac
 }
 
 house graph
 house exec
+house pyfront/convert
 
 # The layers above include of graph/ only the rooms' own headers.
 bad=$(find ops exec -name '*.[ch]' -exec grep -nE '^ *# *include +"graph/' {} + |

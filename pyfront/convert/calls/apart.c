@@ -8,9 +8,12 @@
  * The arguments are tensors and become parameters; whatever else the function reads is captured, as
  * by a recursion.  Where it cannot be apart (it writes to what is outside) the call is inlined.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/calls/calls.h"
 
 #include <string.h>
+
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/tensors/tensors.h"
 
 enum { MAX_RESULTS = 256 };
 

@@ -5,12 +5,13 @@
  * A gradient is a node of the graph (backward.c), or it is computed op by op, by the tape that the
  * eager layer keeps of ops on proxies: gradients that have a history themselves.
  */
-#include "pyfront/convert/convert.h"
-
-#include "pyfront/tape_internal.h"
+#include "pyfront/convert/calls/calls.h"
 
 #include "ops/op_ids.h"
 #include "pyfront/convert/core/list.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/tape_internal.h"
 
 static bool is_flag(const jcv_av *a, bool what) {
     return a->kind == AV_PY &&

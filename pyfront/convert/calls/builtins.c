@@ -5,41 +5,21 @@
  * On constants the real thing is called if it is known to have no effect; on abstract values each
  * has its own few lines.
  */
-#include "pyfront/convert/convert.h"
-#include "pyfront/convert/values/native.h"
+#include "pyfront/convert/calls/calls.h"
 
 #include <string.h>
 
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/objects/objects.h"
+#include "pyfront/convert/values/values.h"
 
 static jcv_av *int_av(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); }
 
 static void arity(jcv *c, const jcv_args *a, unsigned lo, unsigned hi, const char *name) {
     if (a->n_pos < lo || a->n_pos > hi)
         jcv_refuse(c, "%s with %u arguments", name, a->n_pos);
-}
-
-jcv_av *jcv_native_length(jcv *c, jcv_av *x) {
-    jcv_av **items;
-    unsigned n;
-    if (x->kind == AV_HOST || (x->kind == AV_SEQ && !x->slot))
-        return jcv_scalar(c, jcv_seq_count(c, x));
-    if (x->kind == AV_SEQ || (x->kind == AV_ITER && x->slot))
-        jcv_refuse(c, "len() of an iterator");
-    if (x->kind == AV_TENSOR) {
-        jcv_val *v = jcv_tensor_val(c, x->py);
-        if (!v->type->rank)
-            jcv_refuse(c, "len() of a tensor of no dims");
-        return jcv_size(c, v, 0);
-    }
-    if (x->kind == AV_PY && PyUnicode_CheckExact(x->py))
-        return int_av(c, (long)PyUnicode_GET_LENGTH(x->py));
-    if (x->kind == AV_PY && !jcv_is_const(x) && !PyList_CheckExact(x->py) &&
-        !PyTuple_Check(x->py) && !PyDict_CheckExact(x->py))
-        jcv_refuse(c, "len() of %s", jcv_describe(x));
-    if (!jcv_native_items(c, x, &items, &n))
-        jcv_refuse(c, "len() of %s", jcv_describe(x));
-    return int_av(c, (long)n);
 }
 
 static jcv_av *b_len(jcv *c, const jcv_args *a) {
@@ -391,37 +371,6 @@ static bool pure_builtin(const char *n) {
         if (!strcmp(n, names[i]))
             return true;
     return false;
-}
-
-jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name) {
-    PyObject **v = jcv_alloc(c, (a->n_pos + a->n_kw + 1) * sizeof *v);
-    PyObject *kw = a->n_kw ? jcv_own(c, PyTuple_New(a->n_kw)) : NULL;
-    for (unsigned i = 0; i < a->n_pos + a->n_kw; i++) {
-        jcv_av *x = i < a->n_pos ? a->pos[i] : a->kw[i - a->n_pos];
-        if (x->kind == AV_HOST && jcv_host_type(c, x) == &PyUnicode_Type)
-            x = jcv_which_text(c, x);
-        v[i] = jcv_const_object(c, x);
-        if (!v[i])
-            jcv_refuse(c, "%s() of %s", name, jcv_describe(x));
-        if (i >= a->n_pos) {
-            Py_INCREF(a->names[i - a->n_pos]);
-            PyTuple_SET_ITEM(kw, i - a->n_pos, a->names[i - a->n_pos]);
-        }
-    }
-    PyObject *r = jcv_own(c, PyObject_Vectorcall(f, v, a->n_pos, kw));
-    for (unsigned i = 0; i < a->n_pos; i++) /* min() and max(): it is the argument */
-        if (r == v[i] && a->pos[i]->kind == AV_PY)
-            return a->pos[i];
-    jcv_av *x = jcv_py(c, r, NULL);
-    if (PyTuple_CheckExact(r) || PyList_CheckExact(r)) {
-        unsigned n;
-        jcv_av **items;
-        jcv_items(c, x, &items, &n);
-        return PyList_CheckExact(r) ? jcv_list(c, items, n) : jcv_tuple(c, items, n);
-    }
-    if (!jcv_is_const(x))
-        jcv_refuse(c, "a call of %s", name);
-    return x;
 }
 
 jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {

@@ -3,20 +3,18 @@
  * Calls: binding arguments to a Python function's parameters and inlining its body; the tensor
  * layer's functions are called for real on proxies.
  */
-#include "pyfront/convert/convert.h"
-#include "pyfront/explain.h"
+#include "pyfront/convert/calls/calls.h"
 
 #include <string.h>
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
-
-enum { MAX_DEPTH = 200 };
-
-jcv_av *jcv_call1(jcv *c, jcv_av *f, jcv_av *a) {
-    jcv_args args = {.pos = &a, .n_pos = 1};
-    return jcv_call(c, f, &args);
-}
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/objects/objects.h"
+#include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/convert/values/values.h"
+#include "pyfront/explain.h"
 
 static jpy_source *source_of(jcv *c, PyObject *func) {
     static PyObject *cache; /* code -> capsule */
@@ -134,48 +132,6 @@ static jcv_av **bind(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
     return v;
 }
 
-/* Nobody reads them again, unless a function made inside does. */
-static void forget_variables(jcv *c, const jcv_frame *fr) {
-    bool kept = jcv_makes_functions(fr->def->a);
-    for (unsigned i = 0; i < fr->def->x.n && !kept; i++)
-        kept = jcv_makes_functions(fr->def->x.v[i]);
-    for (unsigned i = 0; i < fr->n && !kept; i++)
-        jcv_put(c, fr->slots[i], c->slot_init.data[fr->slots[i]]);
-}
-
-jcv_av *jcv_run_body(jcv *c, jcv_frame *fr) {
-    jcv_place place = jcv_where(c);
-    jcv_av *ret = c->slots.data[0], *out;
-    if (fr->depth > MAX_DEPTH)
-        jcv_refuse(c, "calls are nested too deeply");
-    jn_loc called = jcv_place_of(c);
-    unsigned before = c->steps;
-    fr->called_at = c->at;
-    c->frame = fr;
-    c->cont = NULL;
-    c->boundary = JCV_END_FUNC;
-    c->leave = NULL;
-    if (fr->def->kind == JPY_LAMBDA) {
-        out = jcv_eval(c, fr->def->a);
-    } else {
-        jcv_put(c, 0, jcv_none(c));
-        jcv_out o = jcv_exec(c, &fr->def->x);
-        out = o == OUT_RETURN ? c->slots.data[0] : jcv_none(c);
-        if (out->kind == AV_UNDEF)
-            jcv_refuse(c, "the result: %s", out->text);
-    }
-    forget_variables(c, fr);
-    jcv_put(c, 0, ret);
-    if (c->steps > before && called.file && c->visited.n < UINT16_MAX)
-        (void)jn_vec_push(&c->visited, ((jn_loc){called.file, called.line, JPY_LEADS_ON}));
-    c->frame = place.frame;
-    c->cont = place.cont;
-    c->boundary = place.boundary;
-    c->leave = place.leave;
-    c->at = place.at;
-    return out;
-}
-
 /* A tuple that is a node of a tree, not several values: something in it is no value of the graph.
  */
 static bool is_node(PyObject *t) {
@@ -258,6 +214,14 @@ void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat) {
     store_params(c, fr, v, n);
 }
 
+/* A call of a generator function: its body runs when items are taken. */
+static jcv_av *generator(jcv *c, jcv_frame *fr) {
+    jcv_av *g = jcv_seq(c, "a generator", NULL, 0);
+    g->tree = fr->def;
+    g->frame = fr;
+    return g;
+}
+
 static jcv_av *enter(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closure) {
     unsigned n;
     jcv_av **v = bind(c, fr, args, closure, &n);
@@ -268,7 +232,7 @@ static jcv_av *enter(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
         fr->self_key = v[0];
     if (fr->def->fn->generator) {
         store_params(c, fr, v, n);
-        return jcv_generator(c, fr);
+        return generator(c, fr);
     }
     unsigned n_flat = 0;
     jcv_av **flat = jcv_alloc(c, 256 * sizeof *flat);
@@ -590,7 +554,7 @@ static jcv_av *construct(jcv *c, jcv_av *f, const jcv_args *args) {
     return made ? made : jcv_call_builtin(c, f, args);
 }
 
-jcv_av *jcv_call(jcv *c, jcv_av *f, const jcv_args *args) {
+jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args) {
     switch (f->kind) {
     case AV_CLOSURE:
         return call_closure(c, f, args);

@@ -7,17 +7,12 @@
 
 /* call.c: calls */
 
+/* jcv_call. */
+jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args);
 jcv_av *jcv_call_function(jcv *c, PyObject *func, jpy_src *src, const jcv_args *args);
 jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args);
 /* Binds the parameters of `fr` to flat arguments. */
 void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat);
-
-/* call.c: special methods that are called by name; NULL: not one of these calls */
-
-/* self.__name__(...), where the method is CPython's own and does what syntax does. */
-jcv_av *jcv_special_by_name(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
-/* type.name(self, ...), where the method is CPython's own and `self` of exactly that type. */
-jcv_av *jcv_call_unbound(jcv *c, PyObject *method, const jcv_args *args);
 
 /* builtins.c: builtins */
 

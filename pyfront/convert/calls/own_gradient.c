@@ -9,11 +9,13 @@
  * the node says what gradients go through to (jcv_node.through); no history with such a node, or
  * with a hook, is ever left to the graph's own differentiation.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/calls/calls.h"
 
 #include <string.h>
 
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/tensors/tensors.h"
 
 /* ---- from the tape into the converter -----------------------------------------------------------
  */
@@ -105,27 +107,9 @@ static PyObject *callable(jcv *c, jcv_av *f, bool hook) {
 /* ---- what has no other gradient -----------------------------------------------------------------
  */
 
-bool jcv_tape_alone(jcv *c, uint32_t mark) {
-    for (size_t i = 0; c->own_gradients && i < c->main->nodes.n; i++)
-        if (c->main->nodes.data[i]->by_tape && c->main->nodes.data[i]->reach == mark)
-            return true;
-    return false;
-}
-
 static void mark_node(jcv *c, jcv_node *n) {
     n->by_tape = true;
     c->own_gradients = true;
-}
-
-void jcv_release_functions(jcv *c, uint32_t mark) {
-    for (size_t i = 0; c->own_gradients && i < c->main->nodes.n; i++) {
-        jcv_node *n = c->main->nodes.data[i];
-        if (!n->release || n->reach != mark)
-            continue;
-        jcv_av *release = n->release;
-        n->release = NULL;
-        jcv_call(c, release, &(jcv_args){0});
-    }
 }
 
 /* ---- autograd.Function --------------------------------------------------------------------------

@@ -3,13 +3,16 @@
  * print(): an effect of the graph's log, formatted when the run is prepared and written first of
  * all at the commit, since only writing can raise: then the run is discarded and CPython prints.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/calls/calls.h"
 
 #include <string.h>
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/convert/core/list.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/convert/values/values.h"
 #include "pyfront/print.h"
 
 static PyObject *text_option(jcv *c, jcv_av *a, const char *dflt) {

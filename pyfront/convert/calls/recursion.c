@@ -7,9 +7,13 @@
  * What a call returns is learnt from the paths that do not recurse (a call whose result is not
  * known leads nowhere), then assumed and checked: every lesson restarts the conversion.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/calls/calls.h"
 
 #include <string.h>
+
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/objects/objects.h"
+#include "pyfront/convert/tensors/tensors.h"
 
 static bool same_self(PyObject *a, PyObject *b) { return a == b; }
 

@@ -56,22 +56,20 @@ jcv_av *jcv_scalar(jcv *c, jcv_val *v);
 jcv_av *jcv_tuple(jcv *c, jcv_av *const *items, unsigned n);
 /* A tuple of the same type as `like`, with its items. */
 jcv_av *jcv_tuple_like(jcv *c, const jcv_av *like);
+/* Something that a recursion may read was written. */
+static inline void jcv_wrote(jcv *c) { c->epoch = ++c->last_epoch; }
+static inline void jcv_wrote_if(jcv *c, bool yes) {
+    if (yes)
+        jcv_wrote(c);
+}
 uint32_t jcv_slot(jcv *c, jcv_av *first);
 /* Slots are written by this alone: both the place and the value may make slots while they are
  * computed, which moves the table. */
 static inline void jcv_put(jcv *c, size_t slot, jcv_av *v) { c->slots.data[slot] = v; }
-/* Whether two values are one real object, and go on to be: guarded where nothing else says so. */
-bool jcv_one_object(jcv *c, const jcv_av *a, const jcv_av *b);
-/* From now on the source must be that very object. */
-void jcv_by_identity(jcv *c, PyObject *o, jpy_src *src);
-/* A member of an Enum: which one is guarded. */
-bool jcv_is_enum(PyObject *o);
-bool jcv_is_const(const jcv_av *a); /* AV_PY that is a number, string, None, dtype, ... */
 /* Graph value of a number: constant or computed; NULL: not a number. */
 jcv_val *jcv_number(jcv *c, jcv_av *a);
-bool jcv_av_equal(const jcv_av *a, const jcv_av *b);
 const char *jcv_describe(jcv_av *a);
-/* Whether it is a slice of a list or tuple of the graph. */
+extern const char jcv_slice_text[]; /* text of an AV_SEQ: a slice of a list or tuple of the graph */
 bool jcv_is_slice(const jcv_av *a);
 /* Rows of a list of unknown length. */
 jcv_av *jcv_stack(jcv *c, jcv_val *v, bool tracked);
@@ -88,6 +86,8 @@ void jcv_image_of(jcv *c, const janus_tensor *t, jpy_src *src, jn_type *type, in
 jn_type jcv_wide_type(const jcv *c, const jcv_val *v, int64_t *dims);
 void jcv_image_number(jcv *c, jcv_node *n);
 jcv_av *jcv_size(jcv *c, jcv_val *t, int axis);
+/* Asserts that a number is what another one is. */
+void jcv_must_be(jcv *c, jcv_val *v, jcv_val *other);
 /* A number as the eager layer gets it; NULL: it cannot. */
 PyObject *jcv_pass(jcv *c, jcv_val *v);
 /* Gives the next op the sizes of symbols that a tensor has, for where nothing else is wrong but

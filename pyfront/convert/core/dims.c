@@ -10,7 +10,7 @@
  * number that has this value.  Then both graphs must be the same text: whatever a size got into
  * without being replaced, by whatever way, differs, and the dims are constants again.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/core/core.h"
 
 #include <string.h>
 
@@ -170,123 +170,9 @@ jcv_av *jcv_size(jcv *c, jcv_val *t, int axis) {
     return jcv_scalar(c, size_of(c, t, axis));
 }
 
-jcv_av *jcv_shape(jcv *c, jcv_av *t) {
-    jcv_val *v = jcv_tensor_val(c, t->py);
-    if (!jcv_any_dim_varies(c, v->type))
-        return NULL;
-    jcv_av *a = jcv_tuple(c, NULL, 0);
-    a->n = (unsigned)v->type->rank;
-    a->items = jcv_alloc(c, (a->n + 1) * sizeof *a->items);
-    for (unsigned i = 0; i < a->n; i++)
-        a->items[i] = jcv_size(c, v, (int)i);
-    a->named = (PyObject *)jpy.size_type;
-    return a;
-}
-
-static jcv_av *numel(jcv *c, jcv_val *v) {
-    jcv_av *n = jcv_take(c, PyLong_FromLong(1));
-    for (int i = 0; i < v->type->rank; i++)
-        n = jcv_binary(c, JPY_MUL, n, jcv_size(c, v, i), false);
-    return n;
-}
-
-static jcv_av *called(jcv *c, jcv_av *self, const char *method, jcv_av **args, unsigned n) {
-    PyObject *name = jcv_own(c, PyUnicode_InternFromString(method));
-    return jcv_call(c, jcv_getattr(c, self, name), &(jcv_args){.pos = args, .n_pos = n});
-}
-
-static void must_be(jcv *c, jcv_val *v, jcv_val *other) {
+void jcv_must_be(jcv *c, jcv_val *v, jcv_val *other) {
     jcv_val *in[2] = {v, other};
     jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "a size is as it was");
-}
-
-jcv_av *jcv_rows_tensor(jcv *c, jcv_av *rows, jcv_val *count) {
-    jcv_val *n = NULL;
-    for (size_t i = 0; i < c->rounds.n; i++)
-        if (jcv_encloses(c->rounds.data[i]->ctx, c->ctx))
-            n = c->rounds.data[i];
-    jcv_val *v = rows->val;
-    if (!n || v->type->rank < 1 || !jcv_dim_varies(c, n->image.i))
-        return NULL;
-    must_be(c, count, n);
-    c->any_dims = true;
-    v = &jcv_op(c, JN_OP(alias), &v, 1, NULL)->out[0];
-    c->any_dims = false;
-    v->cut = rows->val->cut;
-    v->depends = rows->val->depends;
-    int64_t dims[JN_MAX_RANK];
-    jn_type t = *v->type;
-    memcpy(dims, t.dims, (size_t)t.rank * sizeof *dims);
-    dims[0] = n->image.i;
-    t.dims = dims;
-    v->type = jcv_type(c, t);
-    return jcv_proxy(c, v, rows->n && !jpy_no_grad_mode);
-}
-
-/* A tensor with one dim somewhere else. */
-static jcv_av *moved(jcv *c, jcv_av *t, int from, int to) {
-    int rank = jcv_tensor_val(c, t->py)->type->rank, other = 0;
-    jcv_av **order = jcv_alloc(c, (size_t)rank * sizeof *order);
-    for (int i = 0; i < rank; i++) {
-        other += i != to && other == from;
-        order[i] = jcv_take(c, PyLong_FromLong(i == to ? from : other++));
-    }
-    return called(c, t, "permute", order, (unsigned)rank);
-}
-
-jcv_av *jcv_rows_along(jcv *c, jcv_av *t, jcv_av *dim) {
-    int rank = jcv_tensor_val(c, t->py)->type->rank;
-    long at = dim->kind == AV_PY && PyLong_CheckExact(dim->py) ? PyLong_AsLong(dim->py) : rank;
-    at += at < 0 ? rank : 0;
-    if (at < 0 || at >= rank)
-        jcv_refuse(c, "stack() along a dim that is not there");
-    return at ? called(c, moved(c, t, 0, (int)at), "contiguous", NULL, 0) : t;
-}
-
-jcv_av *jcv_size_method(jcv *c, const char *name, const jcv_args *args) {
-    jcv_av *self = args->n_pos ? args->pos[0] : NULL;
-    if (!c->image || !self || self->kind != AV_TENSOR)
-        return NULL;
-    jcv_val *v = jcv_tensor_val(c, self->py);
-    if (!jcv_any_dim_varies(c, v->type))
-        return NULL;
-    bool size = !strcmp(name, "size");
-    if (size && args->n_pos == 1 && !args->n_kw)
-        return jcv_shape(c, self);
-    if (size && args->n_pos + args->n_kw == 2) {
-        jcv_av *at = args->n_kw ? args->kw[0] : args->pos[1];
-        if (args->n_kw && PyUnicode_CompareWithASCIIString(args->names[0], "dim") != 0)
-            return NULL;
-        if (at->kind != AV_PY || !PyLong_CheckExact(at->py))
-            return NULL;
-        long axis = PyLong_AsLong(at->py);
-        if (axis < 0)
-            axis += v->type->rank;
-        if (axis < 0 || axis >= v->type->rank)
-            jcv_refuse(c, "size() of a dim that is not there");
-        return jcv_size(c, v, (int)axis);
-    }
-    if ((!strcmp(name, "numel") || !strcmp(name, "nelement")) && args->n_pos == 1 && !args->n_kw)
-        return numel(c, v);
-    if (!strcmp(name, "unbind") && args->n_pos <= 2 && !args->n_kw) {
-        jcv_av *at = args->n_pos == 2 ? args->pos[1] : NULL;
-        long axis =
-            at && at->kind == AV_PY && PyLong_CheckExact(at->py) ? PyLong_AsLong(at->py) : 0;
-        if ((at && at->kind != AV_PY) || axis < 0 || axis >= v->type->rank ||
-            !jcv_dim_varies(c, v->type->dims[axis]))
-            return NULL;
-        return jcv_parts(c, axis ? moved(c, self, (int)axis, 0) : self);
-    }
-    if (!strcmp(name, "__len__") && args->n_pos == 1 && !args->n_kw)
-        return jcv_size(c, v, 0);
-    return NULL;
-}
-
-bool jcv_has_parts(jcv *c, jcv_av *a) {
-    if (!c->image || a->kind != AV_TENSOR)
-        return false;
-    const jn_type *t = jcv_tensor_val(c, a->py)->type;
-    return t->rank > 0 && jcv_dim_varies(c, t->dims[0]);
 }
 
 /* A small number could be taken for another one that the program gives: it stays as it is, which
@@ -299,11 +185,11 @@ PyObject *jcv_pass(jcv *c, jcv_val *v) {
     for (size_t k = 0; k < c->passed.n && !known; k++)
         if (c->passed.data[k]->image.i == i) {
             if (c->passed.data[k] != v)
-                must_be(c, v, c->passed.data[k]);
+                jcv_must_be(c, v, c->passed.data[k]);
             known = true;
         }
     if (!jcv_dim_varies(c, i < 0 ? -i : i))
-        must_be(c, v, int_const(c, i));
+        jcv_must_be(c, v, int_const(c, i));
     else if (!known && !jn_vec_push(&c->passed, v))
         jcv_refuse(c, "out of memory");
     return jcv_own(c, PyLong_FromLongLong(i));
@@ -455,85 +341,3 @@ const void *jcv_sizes_out(jcv *c, const jn_op *op, jcv_val ***in, unsigned *n_in
 
 /* ---- both images --------------------------------------------------------------------------------
  */
-
-static bool same_object(PyObject *a, PyObject *b) {
-    return a == b ||
-           (a && b && Py_TYPE(a) == Py_TYPE(b) && (!jpy_by_value(a) || jpy_same_value(a, b)));
-}
-
-static bool same_view(const jpy_view_step *a, const jpy_view_step *b) {
-    bool same = a->op == b->op && a->n == b->n && jn_attrs_equal(a->op, a->attrs, b->attrs);
-    for (unsigned i = 0; i < a->n && same; i++) /* all are 64 bits */
-        same = a->kinds[i] == b->kinds[i] &&
-               (a->kinds[i] == JANUS_KIND_NONE || a->extra[i].i == b->extra[i].i);
-    return same;
-}
-
-static bool same_recipe(const jpy_recipe *a, const jpy_recipe *b) {
-    if (!a || !b)
-        return a == b;
-    if (a->kind != b->kind || a->slot != b->slot || a->id != b->id || a->grad != b->grad ||
-        a->freed != b->freed || a->n != b->n || a->detached != b->detached ||
-        !a->strides != !b->strides || !same_object(a->obj, b->obj))
-        return false;
-    unsigned n = a->kind == JPY_MAKE_VIEW ? 1 : a->n;
-    for (unsigned i = 0; i < n && a->items; i++)
-        if (!same_recipe(a->items[i], b->items[i]))
-            return false;
-    for (unsigned i = 0; a->kind == JPY_MAKE_VIEW && i < a->n; i++)
-        if (!same_view(&a->views[i], &b->views[i]))
-            return false;
-    return true;
-}
-
-static bool same_commit(const jpy_entry *a, const jpy_entry *b) {
-    if (a->steps.n != b->steps.n || !same_recipe(a->result, b->result))
-        return false;
-    for (size_t i = 0; i < a->steps.n; i++) {
-        jpy_commit_step x = a->steps.data[i], y = b->steps.data[i];
-        if (x.kind != y.kind || x.slot != y.slot || x.when != y.when ||
-            !same_object(x.key, y.key) || !same_recipe(x.value, y.value))
-            return false;
-    }
-    return true;
-}
-
-static bool same_guards(const jpy_guards *a, const jpy_guards *b) {
-    if (a->srcs.n != b->srcs.n || a->written.n != b->written.n || a->bound.n != b->bound.n)
-        return false;
-    for (size_t i = 0; i < a->srcs.n; i++) {
-        const jpy_src *x = a->srcs.data[i], *y = b->srcs.data[i];
-        if (x->kind != y->kind || x->checks != y->checks || x->index != y->index ||
-            x->number != y->number || x->tensor.n_any != y->tensor.n_any ||
-            !same_object(x->key, y->key))
-            return false;
-    }
-    return true;
-}
-
-/* The first line of x that y does not have there. */
-static void tell_line(const char *x, const char *y, char *reason, size_t size) {
-    size_t at = 0, line = 0;
-    for (; x[at] && x[at] == y[at]; at++)
-        line = x[at] == '\n' ? at + 1 : line;
-    line += strspn(x + line, " ");
-    snprintf(reason, size, "a size gets to where it may not vary: %.*s",
-             (int)strcspn(x + line, "\n"), x + line);
-}
-
-static bool same_graph(const janus_module *a, const janus_module *b, char *reason, size_t size) {
-    char *x = NULL, *y = NULL;
-    bool both = janus_module_print(a, &x) == JANUS_OK && janus_module_print(b, &y) == JANUS_OK;
-    bool same = both && strcmp(x, y) == 0;
-    if (both && !same)
-        tell_line(x, y, reason, size);
-    janus_free(x);
-    janus_free(y);
-    return same;
-}
-
-bool jcv_same_entry(const jpy_entry *a, const jpy_entry *b, char *reason, size_t size) {
-    snprintf(reason, size, "a size gets to where it may not vary: a result or a guard");
-    return same_graph(a->module, b->module, reason, size) && same_guards(&a->guards, &b->guards) &&
-           same_commit(a, b);
-}

@@ -5,7 +5,7 @@
  * A node belongs to the SubGraph that is current when it is made; its operands may be values of any
  * enclosing one.  Result types are inferred at once, so a shape that is wrong is refused here.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/core/core.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -139,6 +139,8 @@ bool jcv_encloses(const jcv_ctx *outer, const jcv_ctx *x) {
         x = x->parent;
     return x != NULL;
 }
+
+_Thread_local jcv *jcv_current;
 
 jcv_ctx *jcv_ctx_new(jcv *c, jcv_ctx_kind kind, const char *name, jcv_ctx *parent) {
     jcv_ctx *x = jcv_alloc(c, sizeof *x);

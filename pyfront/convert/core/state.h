@@ -132,6 +132,8 @@ typedef struct jcv_asked { /* what a statement forks on: a type, a string, or el
 } jcv_asked;
 
 struct jcv {
+    const struct jcv_above *above;
+    const struct jcv_slots *native; /* what values do whose slots are native (model.h) */
     jpy_function *f;
     const jpy_call *call;
     jn_arena arena; /* of this attempt */

@@ -11,7 +11,7 @@
  * Nothing is assumed: SubGraphs that are not equal, node by node, stay as they are.  This is done
  * on the staged graph, since gradients are taken while it is emitted.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/finish/finish.h"
 
 #include <string.h>
 

@@ -5,11 +5,18 @@
  * An attempt runs the function's tree on abstract values and may ask to start again with what it
  * learnt.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/finish/finish.h"
 
 #include <string.h>
 
 #include "graph/base/log.h"
+#include "pyfront/convert/calls/calls.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/objects/objects.h"
+#include "pyfront/convert/syntax/syntax.h"
+#include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/convert/values/values.h"
 #include "pyfront/explain.h"
 #include "pyfront/hints.h"
 #include "pyfront/py_rng.h"
@@ -133,6 +140,15 @@ static void give_reason(const jcv *c, char *reason, size_t size) {
     Py_XDECREF(line);
 }
 
+static const jcv_above above = {
+    .call = jcv_call_object,
+    .call_method = jcv_method_of,
+    .getattr = jcv_attr_of,
+    .run_body = jcv_exec_body,
+    .visit = jcv_visit_items,
+    .items = jcv_items_of,
+};
+
 static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image, char *reason,
                                size_t size) {
     jpy_entry *e = NULL;
@@ -153,6 +169,8 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
             snprintf(reason, size, "out of memory");
             break;
         }
+        c->above = &above;
+        c->native = &jcv_native;
         c->f = f;
         c->call = call;
         c->image = image;

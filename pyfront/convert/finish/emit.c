@@ -7,7 +7,7 @@
  * what a loop only reads is carried.  Then all SubGraphs are declared with their parameters, and
  * bodies are built, the innermost first.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/finish/finish.h"
 
 #include <string.h>
 

@@ -6,14 +6,17 @@
  * A tensor that leaves is a copy of its own, unless another view of its memory leaves, too, or the
  * memory is the caller's: then it is taken again at commit as the view it is (JPY_MAKE_VIEW).
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/finish/finish.h"
 
 #include <string.h>
 
-#include "pyfront/convert/core/list.h"
-
 #include "graph/passes/passes.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/core/list.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/objects/objects.h"
+#include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/convert/values/values.h"
 #include "pyfront/py_module_base.h"
 #include "pyfront/verify/verify.h"
 

@@ -7,7 +7,7 @@
  * stages, each with its own frame, gradient and node.  A stage's node has the results that leave
  * the graph and those that later stages read.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/finish/finish.h"
 
 #include <string.h>
 

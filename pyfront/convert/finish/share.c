@@ -12,7 +12,7 @@
  * This is done on the staged graph, since gradients are taken while it is emitted.  Values of a
  * loop stay arguments: they differ from round to round, and frames of all rounds run together.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/finish/finish.h"
 
 #include <string.h>
 

@@ -38,8 +38,13 @@ bool jcv_type_known(jcv *c, jcv_av *o);
 /* The types seen, as a list of at least one. */
 PyObject *jcv_types_of(jcv *c, jcv_av *o);
 jcv_val *jcv_type_is(jcv *c, jcv_av *o, PyTypeObject *t);
-/* An attribute that the object itself has, whichever of the types seen it is of. */
-jcv_av *jcv_own_attr_of(jcv *c, jcv_av *o, PyObject *name);
+/* An attribute that the object itself has, whichever of the types seen it is of; live: where the
+ * graph writes it, NULL: nowhere. */
+jcv_av *jcv_own_attr_of(jcv *c, jcv_av *o, PyObject *name, jcv_live *live);
+/* What the type has under the name is used of objects read while the graph runs: the type of one
+ * that has something of its own there is none that was seen.  `got`: the function, in a tuple where
+ * it takes no self. */
+void jcv_of_the_type(jcv *c, PyTypeObject *t, PyObject *name, PyObject *got);
 /* More objects that it may be: from now on it is a root of its own. */
 void jcv_add_samples(jcv *c, jcv_av *o, PyObject *more);
 /* Asserts that its type is among those seen. */
@@ -166,12 +171,6 @@ void jcv_fill_slots(jcv *c, const uint32_t *which, jcv_av *const *shapes, size_t
 
 /* state.c: copies of the slots, branches, loops */
 
-/* Something that a recursion may read was written. */
-static inline void jcv_wrote(jcv *c) { c->epoch = ++c->last_epoch; }
-static inline void jcv_wrote_if(jcv *c, bool yes) {
-    if (yes)
-        jcv_wrote(c);
-}
 jcv_state jcv_save(jcv *c);
 void jcv_restore(jcv *c, jcv_state s);
 typedef jcv_out (*jcv_arm_fn)(jcv *c, void *user, int arm);
@@ -207,7 +206,10 @@ bool jcv_peeled(const jcv *c, const jpy_tree *loop);
 
 /* ask.c: a statement asks for what only the graph knows (syntax/fork.c) */
 
-/* Whether a statement is known to ask. */
+/* What is known of a statement that asks, NULL: it is not known to. */
+jcv_fork *jcv_fork_of(const jcv *c, const jpy_tree *statement);
+/* Something was learnt of one: the conversion starts again. */
+__attribute__((noreturn)) void jcv_fork_learnt(jcv *c);
 bool jcv_forks(const jcv *c, const jpy_tree *statement);
 /* Of an object of several types. */
 __attribute__((noreturn)) void jcv_ask_type(jcv *c, jcv_av *o);
@@ -246,6 +248,14 @@ PyObject *jcv_object(jcv *c, jcv_av *a);
 /* The same where no tensor is part of it. */
 PyObject *jcv_const_object(jcv *c, jcv_av *a);
 PyTypeObject *jcv_type_of(jcv *c, jcv_av *a);
+/* Whether two values are one real object, and go on to be: guarded where nothing else says so. */
+bool jcv_one_object(jcv *c, const jcv_av *a, const jcv_av *b);
+/* From now on the source must be that very object. */
+void jcv_by_identity(jcv *c, PyObject *o, jpy_src *src);
+/* A member of an Enum: which one is guarded. */
+bool jcv_is_enum(PyObject *o);
+bool jcv_is_const(const jcv_av *a); /* AV_PY that is a number, string, None, dtype, ... */
+bool jcv_av_equal(const jcv_av *a, const jcv_av *b);
 
 /* attrs.c: the table of attributes of real objects */
 

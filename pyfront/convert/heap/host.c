@@ -7,12 +7,13 @@
  * expect; the graph asserts them.  A sample is a hint: a wrong one costs a discarded run.  Without
  * samples the path has not been seen and leads nowhere (THROW_DEAD).
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/heap/heap.h"
 
 #include <string.h>
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/tensors/tensors.h"
 
 enum { MAX_SAMPLES = 512 };
 
@@ -366,12 +367,11 @@ static jcv_av *read_attr(jcv *c, jcv_av *o, PyObject *name, jcv_live *live) {
     return a;
 }
 
-/* What the object itself has, whichever of the types seen it is of. */
-jcv_av *jcv_own_attr_of(jcv *c, jcv_av *o, PyObject *name) {
-    jcv_read *r = find_read(c, o->val, name, 0);
-    if (r)
+jcv_av *jcv_own_attr_of(jcv *c, jcv_av *o, PyObject *name, jcv_live *live) {
+    jcv_read *r = find_read(c, o->val, name, live ? -5 : 0);
+    if (r && (!live || r->epoch == c->live_epoch))
         return jcv_settled(c, r->av);
-    return read_attr(c, o, name, NULL);
+    return read_attr(c, o, name, live);
 }
 
 void jcv_of_the_type(jcv *c, PyTypeObject *t, PyObject *name, PyObject *got) {
@@ -386,54 +386,6 @@ void jcv_of_the_type(jcv *c, PyTypeObject *t, PyObject *name, PyObject *got) {
     if (n >= 0 && (PyList_Append(c->methods, (PyObject *)t) < 0 ||
                    PyList_Append(c->methods, name) < 0 || PyList_Append(c->methods, got) < 0))
         jcv_refuse_py(c);
-}
-
-jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
-    if (!jcv_type_known(c, o)) {
-        jcv_widen_types(c, o, name);
-        if (PyList_GET_SIZE(jcv_types_of(c, o)) > 1)
-            return jcv_attr_by_type(c, o, name);
-    }
-    PyTypeObject *t = jcv_host_type(c, o);
-    if (t == &PyList_Type || t == &PyDict_Type) {
-        jcv_av *m = jcv_new(c, AV_METHOD);
-        m->self = o;
-        m->text = jn_arena_strdup(&c->arena, PyUnicode_AsUTF8(name));
-        return m;
-    }
-    if (t == &PyUnicode_Type)
-        return jcv_getattr(c, jcv_which_text(c, o), name);
-    if (t == &PyTuple_Type)
-        jcv_refuse(c, "a method of %s read while the graph runs", t->tp_name);
-    if (!jcv_generic_attrs(t))
-        jcv_refuse(c, "%s reads attributes in its own way", t->tp_name);
-    PyObject *d = jcv_lookup_kind(c, t, name);
-    if (d && PyFunction_Check(d)) {
-        jcv_of_the_type(c, t, name, d);
-        jcv_av *m = jcv_new(c, AV_METHOD);
-        m->py = d;
-        m->self = o;
-        return m;
-    }
-    if (d && Py_TYPE(d) == &PyProperty_Type) {
-        PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
-        return jcv_call1(c, jcv_py(c, get, NULL), o);
-    }
-    if (d && Py_TYPE(d) == &PyStaticMethod_Type) {
-        PyObject *function = jcv_own(c, PyObject_GetAttrString(d, "__func__"));
-        jcv_of_the_type(c, t, name, jcv_own(c, PyTuple_Pack(1, function)));
-        return jcv_py(c, function, NULL);
-    }
-    if (PyUnicode_CompareWithASCIIString(name, "__class__") == 0)
-        return jcv_py(c, (PyObject *)t, NULL);
-    if (d && (Py_TYPE(d)->tp_descr_get || Py_TYPE(d)->tp_descr_set) &&
-        Py_TYPE(d) != &PyMemberDescr_Type)
-        jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
-    jcv_live *live = jcv_live_attr(c, t, name);
-    jcv_read *r = find_read(c, o->val, name, live ? -5 : 0);
-    if (r && (!live || r->epoch == c->live_epoch))
-        return jcv_settled(c, r->av);
-    return read_attr(c, o, name, live);
 }
 
 static void check_sequence(jcv *c, jcv_av *o) {

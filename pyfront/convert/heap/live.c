@@ -13,13 +13,14 @@
  * - a list or dict that the function makes, by the place in its source.
  * What is written is remembered as samples, which tell what reads may find.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/heap/heap.h"
 
 #include <string.h>
 
 #include "exec/store/store.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/host_py.h"
 
 enum { MAX_SAMPLES = 64 };

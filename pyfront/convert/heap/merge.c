@@ -5,14 +5,14 @@
  * Two values of the same kind have a common *shape*, whose leaves become values of the graph; of
  * different kinds, nothing is known of the result, and who needs it refuses.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/heap/heap.h"
 
 #include <string.h>
 
-#include "pyfront/convert/core/list.h"
-
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/core/list.h"
+#include "pyfront/convert/tensors/tensors.h"
 
 janus_kind jcv_number_kind(const jcv_av *a) {
     if (a->kind == AV_SCALAR)

@@ -6,7 +6,7 @@
  * dict or cell at commit; in a recursion it is live (live.c), as the key of a dict or the contents
  * of a cell.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/heap/heap.h"
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"

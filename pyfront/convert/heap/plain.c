@@ -4,14 +4,11 @@
  *
  * For objects of these types `==` is what a dict does to find a key, so a comparison with constants
  * is a look-up in a dict of them (host.has), which the host strand makes without running any code
- * of the user.  A function or module that such an object selects is a *choice* (AV_CHOICE): a call
- * of it is a chain of branches, one for each key that was seen.
+ * of the user.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/heap/heap.h"
 
 #include "ops/op_ids.h"
-
-enum { MAX_OPTIONS = 24 };
 
 static bool plain_type(PyTypeObject *t) {
     return t == &PyUnicode_Type || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type ||
@@ -121,101 +118,3 @@ jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise, bool se
 
 /* ---- choices ------------------------------------------------------------------------------------
  */
-
-/* Whether a value of a dict is a function, a module or the like: it cannot be a value of the graph.
- */
-static bool callable(PyObject *v) {
-    return !jpy_tensor_check(v) && !PyList_Check(v) && !PyDict_Check(v) && PyCallable_Check(v);
-}
-
-static void option(jcv *c, jcv_av *x, jcv_av *key, jcv_av *v) {
-    if (x->n == 2 * MAX_OPTIONS)
-        jcv_refuse(c, "a choice of too many functions");
-    x->items[x->n++] = key;
-    x->items[x->n++] = v;
-}
-
-jcv_av *jcv_choice(jcv *c, jcv_av *d, jcv_av *key) {
-    bool any = false;
-    PyObject *k, *v;
-    Py_ssize_t pos = 0;
-    if (d->kind == AV_PY && PyDict_CheckExact(d->py))
-        while (PyDict_Next(d->py, &pos, &k, &v))
-            any = any || callable(v);
-    if (!any || key->kind != AV_HOST || !jcv_host_plain(c, key))
-        return NULL;
-    jcv_av *x = jcv_new(c, AV_CHOICE);
-    x->items = jcv_alloc(c, (2 * MAX_OPTIONS + 1) * sizeof *x->items);
-    x->self = key;
-    PyObject *seen = jcv_samples(c, key), *done = jcv_own(c, PySet_New(NULL));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(seen); i++) {
-        k = PyList_GET_ITEM(seen, i);
-        int had = PySet_Contains(done, k);
-        if (had < 0 || (!had && PySet_Add(done, k) < 0))
-            jcv_refuse_py(c);
-        jcv_av *name = jcv_py(c, k, NULL), *found = had ? NULL : jcv_dict_get(c, d, name);
-        if (found)
-            option(c, x, name, found);
-    }
-    if (!x->n)
-        jcv_throw_now(c, THROW_DEAD);
-    return x;
-}
-
-typedef struct calling {
-    jcv_av *choice;
-    unsigned at;
-    const jcv_args *args;
-    uint32_t slot;
-} calling;
-
-static void call_from(jcv *c, calling *x);
-
-static jcv_out call_arm(jcv *c, void *user, int arm) {
-    calling x = *(calling *)user;
-    x.at += 2 * (unsigned)arm;
-    if (arm) {
-        call_from(c, &x);
-    } else {
-        const jcv_av *key = x.choice->items[x.at];
-        if (x.choice->text == jcv_by_type && key->n == 1)
-            jcv_known_type(c, x.choice->self->val, (PyTypeObject *)key->items[0]->py);
-        jcv_av *v = jcv_call(c, x.choice->items[x.at + 1], x.args);
-        jcv_put(c, x.slot, v);
-    }
-    return OUT_NORMAL;
-}
-
-/* Whether the object of the graph is the key, or of one of the types, at a place of a choice. */
-static jcv_val *selects(jcv *c, jcv_av *choice, unsigned at) {
-    jcv_av *key = choice->items[at];
-    if (choice->text != jcv_by_type)
-        return jcv_host_among(c, choice->self, &key, 1);
-    jcv_val *is = NULL;
-    for (unsigned i = 0; i < key->n; i++) {
-        jcv_val *one = jcv_type_is(c, choice->self, (PyTypeObject *)key->items[i]->py);
-        jcv_val *in[2] = {is, one};
-        is = is ? &jcv_op(c, JN_OP(s_or), in, 2, NULL)->out[0] : one;
-    }
-    return is;
-}
-
-static void call_from(jcv *c, calling *x) {
-    jcv_val *is = selects(c, x->choice, x->at);
-    if (x->at + 2 < x->choice->n) {
-        jcv_branch(c, is, call_arm, x);
-        return;
-    }
-    jcv_assert(c, is,
-               x->choice->text == jcv_by_type ? "an object has a type seen" : "a key was seen");
-    call_arm(c, x, 0);
-}
-
-jcv_av *jcv_call_choice(jcv *c, jcv_av *f, const jcv_args *args) {
-    calling x = {f, 0, args, jcv_slot(c, jcv_none(c))};
-    call_from(c, &x);
-    jcv_av *v = c->slots.data[x.slot];
-    if (v->kind == AV_UNDEF)
-        jcv_refuse(c, "what a call returns: %s", v->text);
-    return v;
-}

@@ -8,7 +8,7 @@
  * would not come this way are left out in the arm, and with them what is read from them: under
  * `if node.left is None` a leaf's attributes have the types that leaves have.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/heap/heap.h"
 
 #include <string.h>
 

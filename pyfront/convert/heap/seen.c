@@ -8,7 +8,7 @@
  * attributes, items or values have, the lengths of lists and tuples up to some, and the types of
  * the others.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/heap/heap.h"
 
 #include <string.h>
 

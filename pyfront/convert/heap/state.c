@@ -5,14 +5,14 @@
  * A branch that cannot be converted, or leads nowhere yet (a recursion whose result is not known),
  * becomes an assertion that it is not taken, as long as the other one works.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/heap/heap.h"
 
 #include <string.h>
 
-#include "pyfront/convert/core/list.h"
-
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/core/list.h"
+#include "pyfront/convert/tensors/tensors.h"
 
 jcv_state jcv_save(jcv *c) {
     jcv_settle_places(c);
@@ -497,4 +497,24 @@ void jcv_foreach(jcv *c, jcv_val *count, jcv_body_fn body, void *user) {
 
 void jcv_while(jcv *c, jcv_cond_fn cond, jcv_body_fn body, void *user) {
     guarded_loop(c, NULL, cond, body, user);
+}
+
+bool jcv_peeled(const jcv *c, const jpy_tree *loop) {
+    for (const jcv_peel *p = c->peels; p && loop; p = p->next)
+        if (p->loop == loop)
+            return true;
+    return false;
+}
+
+void jcv_peel_loop(jcv *c, const jpy_tree *loop) {
+    if (!loop || jcv_peeled(c, loop))
+        return;
+    jcv_peel *p = jn_arena_zalloc(&c->keep, sizeof *p);
+    if (!p)
+        jcv_refuse(c, "out of memory");
+    p->loop = loop;
+    p->next = c->peels;
+    c->peels = p;
+    snprintf(c->reason, sizeof c->reason, "the first round of a loop is not like the others");
+    jcv_throw_now(c, THROW_RESTART);
 }

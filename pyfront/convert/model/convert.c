@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What int(), float(), hash(), str() and the like make of an instance of a Python class. */
-#include "pyfront/convert/convert.h"
 #include "pyfront/convert/model/model.h"
 
 /* An exact int, of Python or of the graph. */
@@ -63,7 +62,7 @@ jcv_av *jcv_hash(jcv *c, jcv_av *a) {
     return jcv_take(c, PyLong_FromSsize_t(h == -1 ? -2 : h));
 }
 
-static PyObject *text(jcv *c, jcv_av *r) {
+PyObject *jcv_returned_text(jcv *c, jcv_av *r) {
     if (r->kind != AV_PY || !PyUnicode_CheckExact(r->py))
         jcv_refuse(c, "%s as a text", jcv_describe(r));
     return r->py;
@@ -73,19 +72,6 @@ PyObject *jcv_text(jcv *c, jcv_av *a, int slot) {
     PyObject *method;
     jcv_how how = jcv_how_is(c, a, slot, JCV_METHOD, &method);
     if (how == JCV_PYTHON)
-        return text(c, jcv_call_special(c, a, method, NULL, 0));
+        return jcv_returned_text(c, jcv_call_special(c, a, method, NULL, 0));
     return how == JCV_ABSENT && slot == JCV_S_STR ? jcv_text(c, a, JCV_S_REPR) : NULL;
-}
-
-jcv_av *jcv_format(jcv *c, jcv_av *a, PyObject *spec) {
-    PyObject *method;
-    jcv_how how = jcv_how_is(c, a, JCV_S_FORMAT, JCV_METHOD, &method);
-    jcv_av *args[1] = {spec ? jcv_py(c, spec, NULL) : jcv_take(c, PyUnicode_New(0, 0))};
-    if (how == JCV_PYTHON) {
-        jcv_av *r = jcv_call_special(c, a, method, args, 1);
-        return r->kind == AV_TEXT ? r : jcv_py(c, text(c, r), NULL);
-    }
-    bool plain = !spec || (PyUnicode_Check(spec) && !PyUnicode_GET_LENGTH(spec));
-    PyObject *known = how == JCV_ABSENT && plain ? jcv_text(c, a, JCV_S_STR) : NULL;
-    return known ? jcv_py(c, known, NULL) : jcv_text_of(c, a, args[0]->py);
 }

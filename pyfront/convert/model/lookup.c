@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Special methods: found on types, guarded, bound as their descriptors say. */
-#include "pyfront/convert/convert.h"
 #include "pyfront/convert/model/model.h"
 
 #include <string.h>
+
+#include "pyfront/convert/heap/heap.h"
 
 static const char *const names[JCV_N_SLOTS][3] = {
 #define JCV_SLOT_BINARY(op, method, reflected, in_place, ...) {method, reflected, in_place},
@@ -21,36 +22,6 @@ PyObject *jcv_slot_name(jcv *c, int slot, jcv_name which) {
     if (!*name)
         jcv_refuse_py(c);
     return *name;
-}
-
-void jcv_guard_type(jcv *c, PyTypeObject *t) {
-    if (t->tp_flags & Py_TPFLAGS_IMMUTABLETYPE)
-        return;
-    jpy_type_want *w = jpy_guards_type(c->guards, t);
-    jpy_src *s = w && w->guarded /* by an object of the type */
-                     ? NULL
-                     : jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, (PyObject *)t, 3);
-    if (!w || (!s && !w->guarded))
-        jcv_refuse(c, "out of memory");
-    w->guarded = true;
-    if (s) {
-        s->type = w;
-        s->checks |= JPY_CHECK_VERSION;
-    }
-}
-
-PyObject *jcv_lookup(jcv *c, PyTypeObject *t, PyObject *name) {
-    jcv_guard_type(c, t);
-    return jpy_guards_lookup(c->guards, t, name, false);
-}
-
-PyObject *jcv_lookup_kind(jcv *c, PyTypeObject *t, PyObject *name) {
-    jcv_guard_type(c, t);
-    return jpy_guards_lookup(c->guards, t, name, true);
-}
-
-PyObject *jcv_lookup_str(jcv *c, PyTypeObject *t, const char *name) {
-    return jcv_lookup(c, t, jcv_own(c, PyUnicode_InternFromString(name)));
 }
 
 /* A method that C code defines. */

@@ -45,7 +45,6 @@ typedef struct jcv_slots {
     void (*setitem)(jcv *c, jcv_av *a, jcv_av *i, jcv_av *v);
     void (*delitem)(jcv *c, jcv_av *a, jcv_av *i);
 } jcv_slots;
-extern const jcv_slots jcv_native; /* native.c */
 
 /* ---- lookup.c -------------------------------------------------------------------------------- */
 
@@ -69,6 +68,8 @@ jcv_av *jcv_compare(jcv *c, int op, jcv_av *a, jcv_av *b);
 
 /* ---- protocols.c ----------------------------------------------------------------------------- */
 
+/* jcv_items, by its protocol. */
+bool jcv_items_of(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n);
 /* Truth: 1, 0, or -1 and *out the bool value. */
 int jcv_truth(jcv *c, jcv_av *a, jcv_val **out);
 jcv_av *jcv_getitem(jcv *c, jcv_av *o, jcv_av *i);
@@ -91,7 +92,7 @@ jcv_av *jcv_to_index(jcv *c, jcv_av *a);
 jcv_av *jcv_hash(jcv *c, jcv_av *a);
 /* str() or repr(), by JCV_S_STR or JCV_S_REPR: a str, borrowed. */
 PyObject *jcv_text(jcv *c, jcv_av *a, int slot);
-/* format(a, spec), spec: str or NULL: a str, or text with a number of the graph. */
-jcv_av *jcv_format(jcv *c, jcv_av *a, PyObject *spec);
+/* The str that such a method returned; refuses anything else. */
+PyObject *jcv_returned_text(jcv *c, jcv_av *r);
 
 #endif

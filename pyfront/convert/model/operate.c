@@ -3,8 +3,9 @@
  * Operators and comparisons, as CPython's abstract.c, object.c (do_richcompare) and the slot
  * functions of typeobject.c order them.
  */
-#include "pyfront/convert/convert.h"
 #include "pyfront/convert/model/model.h"
+
+#include "pyfront/convert/heap/heap.h"
 
 /* One operand of a binary operator. */
 typedef struct operand {
@@ -76,7 +77,7 @@ static jcv_av *operate(jcv *c, int op, operand *a, operand *b) {
             return r;
     }
     if (native->how == JCV_NATIVE)
-        jcv_native.decline(c, op, native->v, python->v, false);
+        c->native->decline(c, op, native->v, python->v, false);
     return python == a || before ? NULL : python_slot(c, a, b);
 }
 
@@ -93,9 +94,9 @@ jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
         inplace = false;
     }
     if (x.how != JCV_PYTHON && y.how != JCV_PYTHON)
-        return jcv_native.binary(c, op, a, b, inplace);
+        return c->native->binary(c, op, a, b, inplace);
     if (inplace && x.how != JCV_PYTHON)
-        jcv_native.decline(c, op, a, b, true);
+        c->native->decline(c, op, a, b, true);
     jcv_av *r = operate(c, op, &x, &y);
     if (!r)
         jcv_refuse(c, "an operator on %s and %s", jcv_describe(a), jcv_describe(b));
@@ -107,7 +108,7 @@ jcv_av *jcv_unary(jcv *c, int op, jcv_av *a) {
         [JPY_U_NEG] = JCV_S_NEG, [JPY_U_POS] = JCV_S_POS, [JPY_U_INVERT] = JCV_S_INVERT};
     a = jcv_there(c, a);
     jcv_av *r = op == JPY_U_NOT ? NULL : jcv_special(c, a, slots[op], NULL, 0);
-    return r ? r : jcv_native.unary(c, op, a);
+    return r ? r : c->native->unary(c, op, a);
 }
 
 /* ---- comparisons -------------------------------------------------------------------------------
@@ -133,7 +134,7 @@ static jcv_av *one_side(jcv *c, int op, jcv_av *a, jcv_av *b) {
     case JCV_PYTHON:
         return maybe(c, a, method, b);
     case JCV_NATIVE:
-        jcv_native.decline(c, -1, a, b, false);
+        c->native->decline(c, -1, a, b, false);
         return NULL;
     case JCV_ABSENT:
         break;
@@ -153,7 +154,7 @@ jcv_av *jcv_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
     }
     if (op == JPY_IS || op == JPY_IS_NOT ||
         (!compares_itself(c, op, a) && !compares_itself(c, reflection(op), b)))
-        return jcv_native.compare(c, op, a, b);
+        return c->native->compare(c, op, a, b);
     PyTypeObject *s = jcv_type_of(c, a), *t = jcv_type_of(c, b);
     bool before = s && t && s != t && PyType_IsSubtype(t, s);
     jcv_av *r = before ? one_side(c, reflection(op), b, a) : NULL;
@@ -161,5 +162,5 @@ jcv_av *jcv_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
     r = r || before ? r : one_side(c, reflection(op), b, a);
     if (!r && op != JPY_EQ && op != JPY_NE)
         jcv_refuse(c, "a comparison of %s and %s", jcv_describe(a), jcv_describe(b));
-    return r ? r : jcv_native.compare(c, op == JPY_EQ ? JPY_IS : JPY_IS_NOT, a, b);
+    return r ? r : c->native->compare(c, op == JPY_EQ ? JPY_IS : JPY_IS_NOT, a, b);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Truth, length, iteration, membership and items. */
-#include "pyfront/convert/convert.h"
 #include "pyfront/convert/model/model.h"
 
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
 
 /* ---- length and truth -------------------------------------------------------------------------
  */
@@ -26,7 +26,7 @@ static jcv_av *as_length(jcv *c, jcv_av *n) {
 
 jcv_av *jcv_length(jcv *c, jcv_av *a) {
     jcv_av *n = jcv_special(c, a, JCV_S_LEN, NULL, 0);
-    return n ? as_length(c, n) : jcv_native.length(c, a);
+    return n ? as_length(c, n) : c->native->length(c, a);
 }
 
 int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
@@ -43,7 +43,7 @@ int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
         r = jcv_special(c, a, JCV_S_LEN, NULL, 0);
         r = r ? as_length(c, r) : NULL;
     }
-    return jcv_native.truth(c, r ? r : a, out);
+    return c->native->truth(c, r ? r : a, out);
 }
 
 /* ---- iteration ---------------------------------------------------------------------------------
@@ -62,9 +62,9 @@ jcv_av *jcv_iterator(jcv *c, jcv_av *a) {
     return it;
 }
 
-bool jcv_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
+bool jcv_items_of(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
     jcv_av *it = jcv_iterator(c, a);
-    return jcv_native.items(c, it ? it : a, out, n);
+    return c->native->items(c, it ? it : a, out, n);
 }
 
 jcv_av *jcv_contains(jcv *c, jcv_av *in, jcv_av *item) {
@@ -79,10 +79,10 @@ jcv_av *jcv_contains(jcv *c, jcv_av *in, jcv_av *item) {
     jcv_av **items;
     unsigned n;
     if (!it)
-        return jcv_native.contains(c, in, item);
-    if (!jcv_native.items(c, it, &items, &n))
+        return c->native->contains(c, in, item);
+    if (!c->native->items(c, it, &items, &n))
         jcv_refuse(c, "a membership test in %s", jcv_describe(in));
-    return jcv_native.contains(c, jcv_tuple(c, items, n), item);
+    return c->native->contains(c, jcv_tuple(c, items, n), item);
 }
 
 /* ---- items -------------------------------------------------------------------------------------
@@ -91,16 +91,16 @@ jcv_av *jcv_contains(jcv *c, jcv_av *in, jcv_av *item) {
 jcv_av *jcv_getitem(jcv *c, jcv_av *a, jcv_av *i) {
     a = jcv_there(c, a);
     jcv_av *r = jcv_special(c, a, JCV_S_GETITEM, &i, 1);
-    return r ? r : jcv_native.getitem(c, a, i);
+    return r ? r : c->native->getitem(c, a, i);
 }
 
 void jcv_setitem(jcv *c, jcv_av *a, jcv_av *i, jcv_av *v) {
     jcv_av *args[2] = {i, v};
     if (!jcv_special(c, a, JCV_S_SETITEM, args, 2))
-        jcv_native.setitem(c, a, i, v);
+        c->native->setitem(c, a, i, v);
 }
 
 void jcv_delitem(jcv *c, jcv_av *a, jcv_av *i) {
     if (!jcv_special(c, a, JCV_S_DELITEM, &i, 1))
-        jcv_native.delitem(c, a, i);
+        c->native->delitem(c, a, i);
 }

@@ -6,12 +6,16 @@
  * function is converted into both arms (`c->cont` says what follows), so that an early return needs
  * no jump in the graph.
  */
-#include "pyfront/convert/convert.h"
-#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/syntax/syntax.h"
 
 #include <string.h>
 
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/objects/objects.h"
+#include "pyfront/convert/values/values.h"
+#include "pyfront/explain.h"
 
 static jcv_out exec_one(jcv *c, jpy_tree *n);
 
@@ -406,5 +410,48 @@ static jcv_out exec_one(jcv *c, jpy_tree *n) {
     c->running = n;
     jcv_out out = jcv_forks(c, n) ? jcv_exec_forking(c, n, exec_statement) : exec_statement(c, n);
     c->running = around;
+    return out;
+}
+
+/* Nobody reads them again, unless a function made inside does. */
+static void forget_variables(jcv *c, const jcv_frame *fr) {
+    bool kept = jcv_makes_functions(fr->def->a);
+    for (unsigned i = 0; i < fr->def->x.n && !kept; i++)
+        kept = jcv_makes_functions(fr->def->x.v[i]);
+    for (unsigned i = 0; i < fr->n && !kept; i++)
+        jcv_put(c, fr->slots[i], c->slot_init.data[fr->slots[i]]);
+}
+
+jcv_av *jcv_exec_body(jcv *c, jcv_frame *fr) {
+    enum { MAX_DEPTH = 200 };
+    jcv_place place = jcv_where(c);
+    jcv_av *ret = c->slots.data[0], *out;
+    if (fr->depth > MAX_DEPTH)
+        jcv_refuse(c, "calls are nested too deeply");
+    jn_loc called = jcv_place_of(c);
+    unsigned before = c->steps;
+    fr->called_at = c->at;
+    c->frame = fr;
+    c->cont = NULL;
+    c->boundary = JCV_END_FUNC;
+    c->leave = NULL;
+    if (fr->def->kind == JPY_LAMBDA) {
+        out = jcv_eval(c, fr->def->a);
+    } else {
+        jcv_put(c, 0, jcv_none(c));
+        jcv_out o = jcv_exec(c, &fr->def->x);
+        out = o == OUT_RETURN ? c->slots.data[0] : jcv_none(c);
+        if (out->kind == AV_UNDEF)
+            jcv_refuse(c, "the result: %s", out->text);
+    }
+    forget_variables(c, fr);
+    jcv_put(c, 0, ret);
+    if (c->steps > before && called.file && c->visited.n < UINT16_MAX)
+        (void)jn_vec_push(&c->visited, ((jn_loc){called.file, called.line, JPY_LEADS_ON}));
+    c->frame = place.frame;
+    c->cont = place.cont;
+    c->boundary = place.boundary;
+    c->leave = place.leave;
+    c->at = place.at;
     return out;
 }

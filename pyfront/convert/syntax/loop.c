@@ -9,12 +9,14 @@
  * returned.  Where the number is known only to the graph, the rounds that remain are under a test
  * of it, and so is what follows the loop.
  */
-#include "pyfront/convert/convert.h"
-#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/syntax/syntax.h"
 
 #include <string.h>
 
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/values/values.h"
 
 enum { GOES_ON, LEFT_BY_BREAK, LEFT_BY_RETURN, LEFT_BY_TEST };
 enum { UNROLL = 2000, NEST = 48, SHORT = 3 };
@@ -143,26 +145,6 @@ static void leaving_round(jcv *c, void *user, jcv_val *unused) {
  * In the first round a variable may change its kind: `best = None` becomes a tensor, `total = 0` a
  * tensor, and names are bound that are read after the loop.  That there is one is asserted. */
 
-bool jcv_peeled(const jcv *c, const jpy_tree *loop) {
-    for (const jcv_peel *p = c->peels; p && loop; p = p->next)
-        if (p->loop == loop)
-            return true;
-    return false;
-}
-
-void jcv_peel_loop(jcv *c, const jpy_tree *loop) {
-    if (!loop || jcv_peeled(c, loop))
-        return;
-    jcv_peel *p = jn_arena_zalloc(&c->keep, sizeof *p);
-    if (!p)
-        jcv_refuse(c, "out of memory");
-    p->loop = loop;
-    p->next = c->peels;
-    c->peels = p;
-    snprintf(c->reason, sizeof c->reason, "the first round of a loop is not like the others");
-    jcv_throw_now(c, THROW_RESTART);
-}
-
 /* Whether some list that it goes through was seen to be empty. */
 static bool seen_empty(jcv *c, jcv_av *over) {
     if (over->kind == AV_HOST) {
@@ -257,7 +239,7 @@ static void visit_any(jcv *c, visit *v) {
     visit_known(c, v);
 }
 
-void jcv_visit(jcv *c, jcv_av *over, const jcv_leave *leave, jcv_visit_fn fn, void *user) {
+void jcv_visit_items(jcv *c, jcv_av *over, const jcv_leave *leave, jcv_visit_fn fn, void *user) {
     visit v = {.over = over, .leave = leave, .fn = fn, .user = user};
     visit_any(c, &v);
 }

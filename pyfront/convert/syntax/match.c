@@ -7,9 +7,13 @@
  * again.  So the samples of a node that come to an arm are those that match.  With a guard the
  * names are bound for it, too.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/syntax/syntax.h"
 
 #include "ops/op_ids.h"
+#include "pyfront/convert/calls/calls.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/objects/objects.h"
 
 /* ---- and, or ------------------------------------------------------------------------------------
  */

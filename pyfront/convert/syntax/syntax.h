@@ -18,6 +18,8 @@ void jcv_closure_defaults(jcv *c, jcv_av *a, jpy_tree *params);
 
 /* control.c: statements */
 
+/* jcv_run_body. */
+jcv_av *jcv_exec_body(jcv *c, jcv_frame *fr);
 jcv_out jcv_exec(jcv *c, const jpy_tree_list *list);
 jcv_out jcv_exec_from(jcv *c, const jpy_tree_list *list, unsigned first);
 void jcv_assign(jcv *c, jpy_tree *target, jcv_av *v);
@@ -29,6 +31,8 @@ bool jcv_has_kind(const jpy_tree_list *l, int kind, bool into_loops);
 
 /* loop.c: loops */
 
+/* jcv_visit. */
+void jcv_visit_items(jcv *c, jcv_av *over, const jcv_leave *leave, jcv_visit_fn fn, void *user);
 /* Whether a loop has been left: 1, 0, or -1: the graph knows. */
 int jcv_has_left(jcv *c, const jcv_leave *l);
 void jcv_leave_by(jcv *c, jcv_out out);

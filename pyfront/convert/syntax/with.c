@@ -4,7 +4,8 @@
  *
  * What raises is never committed, so managers are only left without an exception.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/syntax/syntax.h"
+
 #include "pyfront/convert/model/model.h"
 
 /* A manager that was entered: how to leave it. */

@@ -8,7 +8,7 @@
  *
  * Flags are set in the function itself only, so that no arm has a proxy that another has not.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/tensors/tensors.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
  * in them may be any tensor, and is not written.  Values are never overwritten in a graph, so what
  * a gradient needs would still be there where CPython raises: such writes are refused, too.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/tensors/tensors.h"
 
 #include <string.h>
 

@@ -4,18 +4,15 @@
  *
  * A proxy's janus_tensor has a storage without elements, whose user pointer leads to its record.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/tensors/tensors.h"
 
 #include <string.h>
 
 #include "exec/device/device.h"
-#include "ops/kernel.h"
-#include "pyfront/tape_internal.h"
-
 #include "ops/attrs.h"
+#include "ops/kernel.h"
 #include "ops/op_ids.h"
-
-_Thread_local jcv *jcv_current;
+#include "pyfront/tape_internal.h"
 
 typedef struct holder {
     jcv_rec *rec;

@@ -88,8 +88,16 @@ void jcv_set_data(jcv *c, jcv_av *x, jcv_av *y);
 /* What an op has made is a leaf where the op was told so. */
 void jcv_made_leaf(jcv *c, PyObject *proxy);
 
-/* backward.c: histories: what gradients reach */
+/* reach.c: histories: what gradients reach */
 
+/* Marks all values that gradients of `y` flow to, in their `reach`; the mark. */
+uint32_t jcv_mark_reach(jcv *c, jcv_val *const *y, unsigned n_y);
+/* Refuses where some of the history of what was marked was used up; the history is used up from
+ * now on. */
+void jcv_check_history(jcv *c, uint32_t mark);
+void jcv_use_up_history(jcv *c, uint32_t mark);
+/* Whether something older than `now` that a leaf was is marked. */
+bool jcv_reaches_older(const jcv_rec *r, const jcv_val *now, uint32_t mark);
 /* Whether gradients of `y` flow to an argument that has a history, other than that of `but`. */
 bool jcv_reaches_history(jcv *c, jcv_val *const *y, unsigned n_y, const jcv_val *but);
 /* Whether gradients of `y` flow to `x`. */

@@ -11,7 +11,7 @@
  * What is certain of a recursion is what all its calls have in common: its parameters require grad
  * if all arguments do, a call's results if all paths leave them so.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/tensors/tensors.h"
 
 #include <string.h>
 

@@ -6,9 +6,10 @@
  * class names to small functions.
  */
 #include "pyfront/convert/tree/tree.h"
-#include "pyfront/explain.h"
 
 #include <string.h>
+
+#include "pyfront/explain.h"
 
 typedef struct lower {
     jpy_source *s;

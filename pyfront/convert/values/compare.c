@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Native comparisons: identity, order, membership. */
-#include "pyfront/convert/convert.h"
-#include "pyfront/convert/values/native.h"
+#include "pyfront/convert/values/values.h"
 
 #include <math.h>
 
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/convert/values/native.h"
 
 static bool is_single(PyObject *o) {
     return o == Py_None || PyBool_Check(o) || o == Py_Ellipsis || o == Py_NotImplemented;

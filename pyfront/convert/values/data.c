@@ -5,12 +5,14 @@
  * Of constants it is a constant; numbers that only the graph knows are put together by it.  The
  * type is the eager layer's choice: bool, then i64, then f32, whichever all numbers fit in.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/values/values.h"
 
 #include <string.h>
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/py_device.h"
 
 enum { MAX_NUMBERS = 256 };

@@ -5,13 +5,15 @@
  * Where everything is known they work on tuples of abstract values; else they make sequences of
  * unknown length (sequence.c), or visit one with their state in slots.
  */
-#include "pyfront/convert/convert.h"
-#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/values/values.h"
 
 #include <string.h>
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/tensors/tensors.h"
 
 static jcv_av *number(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); }
 

@@ -3,8 +3,9 @@
  * The table of what values do whose slots are CPython's or the tensor layer's own: by the kind of
  * the abstract value, in the file of each family.
  */
+#include "pyfront/convert/values/values.h"
+
 #include "pyfront/convert/values/native.h"
-#include "pyfront/convert/convert.h"
 
 const jcv_slots jcv_native = {
     .binary = jcv_native_binary,

@@ -6,8 +6,6 @@
 #include "pyfront/convert/model/model.h"
 
 /* operators.c */
-/* A number, of the graph or exactly one of Python's. */
-bool jcv_is_numeric(const jcv_av *a);
 /* A tuple or list, exactly. */
 bool jcv_is_sequence(const jcv_av *a);
 /* A number of the graph beside a tensor: as a tensor of no dims. */
@@ -15,13 +13,11 @@ jcv_av *jcv_number_beside(jcv *c, jcv_av *s, jcv_av *beside, bool arithmetic);
 jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace);
 void jcv_native_decline(jcv *c, int op, jcv_av *self, jcv_av *other, bool inplace);
 jcv_av *jcv_native_unary(jcv *c, int op, jcv_av *a);
+jcv_av *jcv_native_length(jcv *c, jcv_av *a);
+int jcv_native_truth(jcv *c, jcv_av *a, jcv_val **out);
 /* compare.c */
 jcv_av *jcv_native_compare(jcv *c, int op, jcv_av *a, jcv_av *b);
 jcv_av *jcv_native_contains(jcv *c, jcv_av *in, jcv_av *item);
-/* value.c */
-int jcv_native_truth(jcv *c, jcv_av *a, jcv_val **out);
-/* builtins.c */
-jcv_av *jcv_native_length(jcv *c, jcv_av *a);
 /* subscript.c */
 bool jcv_native_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n);
 jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i);

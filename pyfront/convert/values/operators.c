@@ -3,13 +3,16 @@
  * Native operators: Python's own on constants, the tensor layer's on proxies, scalar nodes on
  * numbers of the graph, items of sequences.
  */
-#include "pyfront/convert/convert.h"
-#include "pyfront/convert/values/native.h"
+#include "pyfront/convert/values/values.h"
 
 #include <string.h>
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/convert/values/native.h"
 
 /* ---- arithmetic ---------------------------------------------------------------------------------
  */
@@ -242,4 +245,95 @@ jcv_av *jcv_native_unary(jcv *c, int op, jcv_av *a) {
         return jcv_scalar(c, &jcv_op(c, o, &a->val, 1, NULL)->out[0]);
     }
     jcv_refuse(c, "an operator on %s", jcv_describe(a));
+}
+
+int jcv_native_truth(jcv *c, jcv_av *a, jcv_val **out) {
+    switch (a->kind) {
+    case AV_SCALAR:
+        if (a->val->node && a->val->node->kind == JCV_SCALAR_CONST &&
+            a->val->type->kind == JANUS_KIND_BOOL)
+            return a->val->node->scalar.i != 0;
+        *out = a->val;
+        if (a->val->type->kind != JANUS_KIND_BOOL)
+            *out = &jcv_op(c, JN_OP(s_bool), &a->val, 1, NULL)->out[0];
+        return -1;
+    case AV_TUPLE:
+        return a->n > 0;
+    case AV_LIST:
+    case AV_DICT:
+        return c->slots.data[a->slot]->n > 0;
+    case AV_TENSOR: {
+        jcv_val *v = jcv_tensor_val(c, a->py);
+        if (jn_type_numel(v->type) != 1)
+            jcv_refuse(c, "the truth of a tensor of several elements");
+        janus_item_attrs attrs = {sizeof attrs, v->type->dtype == JANUS_BOOL ? JANUS_KIND_BOOL
+                                                : jn_dtype_is_float(v->type->dtype)
+                                                    ? JANUS_KIND_FLOAT
+                                                    : JANUS_KIND_INT};
+        return jcv_truth(c, jcv_scalar(c, &jcv_op(c, JN_OP(item), &v, 1, &attrs)->out[0]), out);
+    }
+    case AV_HOST:
+        *out = jcv_host_truth(c, a);
+        return -1;
+    case AV_SEQ:
+        if (a->slot)
+            return 1;
+        {
+            jcv_val *n = jcv_seq_count(c, a);
+            *out = &jcv_op(c, JN_OP(s_bool), &n, 1, NULL)->out[0];
+        }
+        return -1;
+    case AV_ITER:
+        jcv_unchanged(c, a->watch, -1);
+        return a->slot || a->n > 0;
+    case AV_METHOD:
+    case AV_CLOSURE:
+        return 1;
+    case AV_PY:
+        break;
+    default:
+        jcv_refuse(c, "the truth of %s", jcv_describe(a));
+    }
+    if (a->src && (PyList_CheckExact(a->py) || PyTuple_Check(a->py) || PyDict_CheckExact(a->py))) {
+        jcv_av **items;
+        unsigned n;
+        if (PyDict_CheckExact(a->py)) {
+            a->src->checks |= JPY_CHECK_LEN;
+            a->src->number = PyDict_GET_SIZE(a->py);
+            return PyDict_GET_SIZE(a->py) > 0;
+        }
+        if (!jcv_items(c, a, &items, &n))
+            jcv_refuse(c, "the truth of %s", jcv_describe(a));
+        return n > 0;
+    }
+    PyTypeObject *t = Py_TYPE(a->py);
+    bool sized = (t->tp_as_sequence && t->tp_as_sequence->sq_length) ||
+                 (t->tp_as_mapping && t->tp_as_mapping->mp_length) ||
+                 (t->tp_as_number && t->tp_as_number->nb_bool);
+    if (!jcv_is_const(a) && sized)
+        jcv_refuse(c, "the truth of %s", jcv_describe(a));
+    return PyObject_IsTrue(a->py) > 0;
+}
+
+jcv_av *jcv_native_length(jcv *c, jcv_av *x) {
+    jcv_av **items;
+    unsigned n;
+    if (x->kind == AV_HOST || (x->kind == AV_SEQ && !x->slot))
+        return jcv_scalar(c, jcv_seq_count(c, x));
+    if (x->kind == AV_SEQ || (x->kind == AV_ITER && x->slot))
+        jcv_refuse(c, "len() of an iterator");
+    if (x->kind == AV_TENSOR) {
+        jcv_val *v = jcv_tensor_val(c, x->py);
+        if (!v->type->rank)
+            jcv_refuse(c, "len() of a tensor of no dims");
+        return jcv_size(c, v, 0);
+    }
+    if (x->kind == AV_PY && PyUnicode_CheckExact(x->py))
+        return jcv_take(c, PyLong_FromLong((long)PyUnicode_GET_LENGTH(x->py)));
+    if (x->kind == AV_PY && !jcv_is_const(x) && !PyList_CheckExact(x->py) &&
+        !PyTuple_Check(x->py) && !PyDict_CheckExact(x->py))
+        jcv_refuse(c, "len() of %s", jcv_describe(x));
+    if (!jcv_native_items(c, x, &items, &n))
+        jcv_refuse(c, "len() of %s", jcv_describe(x));
+    return jcv_take(c, PyLong_FromLong((long)n));
 }

@@ -6,10 +6,12 @@
  * them.  A sequence whose length only the graph knows is sorted by its keys, rows of one tensor:
  * its items are taken in the order of their places.  Both are stable, as Python's sort is.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/values/values.h"
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
 
 enum { MAX_SORTED = 12, MAX_KNOWN = 400 };
 

@@ -4,12 +4,14 @@
  * result: a tensor `[?, ...]` has no proxy (its dims are not known), so the few operations that
  * programs end with are nodes made here.  Where all dims of a result are known it is a tensor.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/values/values.h"
 
 #include <string.h>
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/tensors/tensors.h"
 
 static const char cat_text[] = "cat"; /* text of rows that were concatenated, not stacked */
 

@@ -7,12 +7,15 @@
  * *stacked*: each number or tensor of its items is a row of one tensor `[?, ...]`, a hidden value
  * (AV_STACK) that has no proxy, since a proxy's dims are known.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/values/values.h"
 
 #include <string.h>
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/tensors/tensors.h"
 
 const char *const jcv_stacked = "a list of unknown length";
 const char jcv_never[] = "a list without items so far";
@@ -47,9 +50,6 @@ bool jcv_is_seq(const jcv_av *a) {
 }
 
 const char jcv_bounds[] = "the bounds of a slice";
-static const char slice_text[] = "a slice";
-
-bool jcv_is_slice(const jcv_av *a) { return a->kind == AV_SEQ && a->text == slice_text; }
 
 /* A bound of a slice of n items, from 0 to n. */
 static jcv_av *clamped(jcv *c, jcv_av *at, jcv_av *n, jcv_av *otherwise) {
@@ -102,7 +102,7 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
         start = jcv_binary(c, JPY_ADD, o->items[1], start, false);
     jcv_av *a = jcv_tuple(c, (jcv_av *[]){base, start, count}, 3);
     a->kind = AV_SEQ;
-    a->text = slice_text;
+    a->text = jcv_slice_text;
     return a;
 }
 
@@ -344,13 +344,6 @@ static jcv_av *no_rows(jcv *c, const jn_type *t) {
     v->type = jcv_type(c, wide);
     v->no_rows = true;
     return jcv_stack(c, v, false);
-}
-
-jcv_av *jcv_stack(jcv *c, jcv_val *v, bool tracked) {
-    jcv_av *a = jcv_new(c, AV_STACK);
-    a->val = v;
-    a->n = tracked;
-    return a;
 }
 
 static void add_rows(jcv *c, building *b, jcv_av *shape, jcv_av *item) {

@@ -8,8 +8,10 @@
  * and containers of the heap that were touched.  If any of that is another when an item is used,
  * the conversion refuses.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/values/values.h"
+
 #include "pyfront/convert/core/list.h"
+#include "pyfront/convert/heap/heap.h"
 
 struct jcv_sight {
     JCV_LIST(uint32_t) slots; /* it may read them ... */

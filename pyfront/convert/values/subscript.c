@@ -5,13 +5,18 @@
  * A real list or dict that is written is from then on stood for by an AV_LIST or AV_DICT of its
  * items, which the commit writes back; reads through any other path find that.
  */
-#include "pyfront/convert/convert.h"
-#include "pyfront/convert/values/native.h"
+#include "pyfront/convert/values/values.h"
 
 #include <string.h>
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/convert/values/native.h"
+
+const char jcv_whole[] = "all pairs";
 
 static jcv_av *standing_for(jcv *c, PyObject *o) {
     for (size_t i = 0; i < c->real.n; i++)

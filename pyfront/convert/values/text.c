@@ -4,12 +4,14 @@
  *
  * It can be joined to other text and printed (print.c); who asks what it says refuses.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/values/values.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "pyfront/convert/core/list.h"
+#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/print.h"
 
 /* A piece with the values that it takes. */
@@ -144,4 +146,17 @@ void jcv_text_pieces(jcv *c, jcv_av *a, jcv_each_piece fn, void *user) {
         say.last = i + 1 == a->words->pieces.n;
         fn(c, user, &say, p.args);
     }
+}
+
+jcv_av *jcv_format(jcv *c, jcv_av *a, PyObject *spec) {
+    PyObject *method;
+    jcv_how how = jcv_how_is(c, a, JCV_S_FORMAT, JCV_METHOD, &method);
+    jcv_av *args[1] = {spec ? jcv_py(c, spec, NULL) : jcv_take(c, PyUnicode_New(0, 0))};
+    if (how == JCV_PYTHON) {
+        jcv_av *r = jcv_call_special(c, a, method, args, 1);
+        return r->kind == AV_TEXT ? r : jcv_py(c, jcv_returned_text(c, r), NULL);
+    }
+    bool plain = !spec || (PyUnicode_Check(spec) && !PyUnicode_GET_LENGTH(spec));
+    PyObject *known = how == JCV_ABSENT && plain ? jcv_text(c, a, JCV_S_STR) : NULL;
+    return known ? jcv_py(c, known, NULL) : jcv_text_of(c, a, args[0]->py);
 }

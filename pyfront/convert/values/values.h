@@ -4,61 +4,12 @@
 #define JPY_CONVERT_VALUES_VALUES_H
 
 #include "pyfront/convert/core/core.h"
+#include "pyfront/convert/model/model.h"
 
-/* attr.c: attributes */
-
-jcv_av *jcv_getattr(jcv *c, jcv_av *o, PyObject *name);
-jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name); /* NULL: AttributeError */
-void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
-void jcv_delattr(jcv *c, jcv_av *o, PyObject *name);
-/* An attribute of a value whose type is not made in Python; NULL: there is none. */
-jcv_av *jcv_native_attr(jcv *c, jcv_av *o, PyObject *name);
-
-/* objects.c: objects that are made inside; NULL: not one that is known here */
-
-jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args);
-jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name);
-jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
-bool jcv_is_fresh(jcv *c, PyObject *o);
-/* Sets an attribute of an instance made here. */
-void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
-/* Names of attributes that an object did not have, or may not have had, in the order they were set:
- * AV_TUPLE. */
-jcv_av *jcv_attr_order(jcv *c, PyObject *o);
-/* The attribute, which has its slot, is the next of them. */
-void jcv_is_next(jcv *c, PyObject *o, PyObject *name);
-/* Whether an entry of the attribute table is the order of an object's attributes. */
-bool jcv_is_order(const jcv_attr *a);
-/* Attributes of it, in the order they were set, as AV_TUPLE of name, value, ... */
-jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o);
-/* text of an AV_TUPLE of names and values: the attributes of an instance of its `named`. */
-extern const char jcv_record[];
-/* Instances in what a call returns, which it has made (there were `made` before), as records; of a
- * record an instance. */
-jcv_av *jcv_to_record(jcv *c, jcv_av *a, size_t made);
-jcv_av *jcv_from_record(jcv *c, jcv_av *t);
-
-/* tensor_attr.c: attributes of tensors */
-
-jcv_av *jcv_tensor_attr(jcv *c, jcv_av *t, PyObject *name);
-void jcv_set_tensor_attr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
-
-/* dispatch.c: an attribute of an object that may be of several types */
-
-jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name);
-/* What the type has under the name is used of objects read while the graph runs: the type of one
- * that has something of its own there is none that was seen.  `got`: the function, in a tuple where
- * it takes no self. */
-void jcv_of_the_type(jcv *c, PyTypeObject *t, PyObject *name, PyObject *got);
-jcv_av *jcv_attr_by_type(jcv *c, jcv_av *o, PyObject *name);
-/* Adds samples of the types that were met with its own under the name of a method. */
-void jcv_widen_types(jcv *c, jcv_av *o, PyObject *name);
-/* A tensor of a real dict, list or tuple of tensors, of which some require grad, at a key or index
- * that only the graph knows; NULL: it holds something else. */
-jcv_av *jcv_pick_key(jcv *c, jcv_av *d, jcv_av *key);
-jcv_av *jcv_pick_item(jcv *c, jcv_av *l, jcv_av *i);
-/* text of an AV_CHOICE whose keys are tuples of types, which the type of an object selects. */
-extern const char jcv_by_type[];
+/* What values do whose slots are CPython's or the tensor layer's own. */
+extern const jcv_slots jcv_native;
+/* A number, of the graph or exactly one of Python's. */
+bool jcv_is_numeric(const jcv_av *a);
 
 /* sequence.c: what has a length that only the graph knows */
 
@@ -111,6 +62,7 @@ jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list);
 
 /* subscript.c: items of lists, tuples and dicts */
 
+extern const char jcv_whole[]; /* text of all pairs of a real dict */
 /* Whether a real list or dict was written in what is converted. */
 bool jcv_is_written(jcv *c, PyObject *o);
 /* The abstract container that stands for a real one from now on. */
@@ -123,7 +75,9 @@ void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v);
 /* text.c: text with numbers of the graph in it; NULL: not of these values */
 
 jcv_av *jcv_text_join(jcv *c, jcv_av *a, jcv_av *b);
-/* format(a, spec); spec: kept by c, NULL: "". */
+/* format(a, spec), a of any type; spec: str or NULL: a str, or text with a number of the graph. */
+jcv_av *jcv_format(jcv *c, jcv_av *a, PyObject *spec);
+/* The same of a value whose type is not made in Python; spec: kept by c, NULL: "". */
 jcv_av *jcv_text_of(jcv *c, jcv_av *a, PyObject *spec);
 /* template % args (tuple: they are one) or template.format(*args). */
 jcv_av *jcv_text_by_template(jcv *c, PyObject *template, bool percent, bool tuple,
@@ -174,37 +128,6 @@ void jcv_abandon(jcv *c, jcv_av *it);
 
 jcv_av *jcv_tensor_of_data(jcv *c, PyObject *callable, const jcv_args *args);
 
-/* models.c: functions and classes of Python that stand for others */
-
-/* The function or class of Python that means the same, borrowed; NULL: none. */
-PyObject *jcv_model_of(jcv *c, PyObject *callable);
-/* What type() says of an instance of `t`: what the class stands for, or t. */
-PyTypeObject *jcv_stands_for(PyTypeObject *t);
-/* Whether a function of the models is called on constants, not converted. */
-bool jcv_called_as_it_is(PyObject *function);
-/* A set that the program makes; in_order: CPython puts the items in one by one. */
-jcv_av *jcv_new_set(jcv *c, jcv_av *const *items, unsigned n, bool in_order);
-
-/* modules.c: modules made inside */
-
-/* A method that ModuleBase has in C; NULL: not known. */
-jcv_av *jcv_module_method(jcv *c, jcv_av *o, const char *name, const jcv_args *args);
-/* Whether the attribute is a parameter, module or buffer: then it is set. */
-bool jcv_module_registers(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
-
-/* methods.c: methods of native types */
-
-extern const char jcv_whole[]; /* text of all pairs of a real dict */
-jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
-/* Calls a C function known to have no effect on constants. */
-jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name);
-
-/* super.c: super(), its attributes, and object.__init__ as one of them */
-
-jcv_av *jcv_super(jcv *c, const jcv_args *args);
-jcv_av *jcv_super_attr(jcv *c, jcv_av *a, PyObject *name);
-jcv_av *jcv_super_init(jcv *c, const jcv_args *args);
-
 /* sizes.c: sizes of tensors whose dims vary */
 
 /* x.shape, and a call of size(), numel() or __len__() (NULL: of something else), where dims vary;
@@ -218,10 +141,22 @@ jcv_av *jcv_rows_tensor(jcv *c, jcv_av *rows, jcv_val *count);
 /* The same stacked along another dim. */
 jcv_av *jcv_rows_along(jcv *c, jcv_av *t, jcv_av *dim);
 
-/* choice.c: a function or module that an object selects */
+/* choice.c: a function, module or tensor that an object selects */
 
+/* A tensor of a real dict, list or tuple of tensors, of which some require grad, at a key or index
+ * that only the graph knows; NULL: it holds something else. */
+jcv_av *jcv_pick_key(jcv *c, jcv_av *d, jcv_av *key);
+jcv_av *jcv_pick_item(jcv *c, jcv_av *l, jcv_av *i);
+/* text of an AV_CHOICE whose keys are tuples of types, which the type of an object selects. */
+extern const char jcv_by_type[];
 /* The value of a real dict of functions; NULL: it is something else. */
 jcv_av *jcv_choice(jcv *c, jcv_av *d, jcv_av *key);
 jcv_av *jcv_call_choice(jcv *c, jcv_av *f, const jcv_args *args);
+/* take.c: taking all items */
+
+/* All items as AV_TUPLE; NULL: only the graph knows how many, and nothing was used up. */
+jcv_av *jcv_try_all(jcv *c, jcv_av *a);
+/* The same, else a stacked list and *out_known is false. */
+jcv_av *jcv_take_all(jcv *c, jcv_av *a, bool *out_known);
 
 #endif

@@ -7,9 +7,11 @@
  * each one is used it must still lie there, in a container of the same length.  Else the conversion
  * refuses.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/values/values.h"
 
 #include <string.h>
+
+#include "pyfront/convert/heap/heap.h"
 
 struct jcv_watch {
     jcv_av *of, *held; /* the container; what it held: items, or keys, or keys and values */

@@ -3,33 +3,13 @@
  * Attributes: read as object.__getattribute__ would, with the guards that make the same answer
  * certain next time; written into the slot table and to the heap at commit.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/objects/objects.h"
 
 #include <string.h>
 
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/values/values.h"
 #include "pyfront/py_module_base.h"
-
-jcv_attr *jcv_find_attr(jcv *c, PyObject *o, PyObject *name) {
-    for (size_t i = 0; i < c->attrs.n; i++)
-        if (c->attrs.data[i]->object == o &&
-            (c->attrs.data[i]->name == name ||
-             (name && c->attrs.data[i]->name &&
-              PyUnicode_Compare(c->attrs.data[i]->name, name) == 0)))
-            return c->attrs.data[i];
-    return NULL;
-}
-
-uint32_t jcv_attr_slot(jcv *c, PyObject *o, PyObject *name, jpy_src *src, jcv_av *first) {
-    jcv_attr *a = jcv_find_attr(c, o, name);
-    if (a)
-        return a->slot;
-    uint32_t slot = jcv_slot(c, first);
-    a = jcv_alloc(c, sizeof *a);
-    *a = (jcv_attr){o, name, src, slot, first};
-    if (!jn_vec_push(&c->attrs, a))
-        jcv_refuse(c, "out of memory");
-    return slot;
-}
 
 static jpy_src *src_of(jcv *c, jcv_av *o) {
     jpy_src *s = o->src ? o->src : jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, o->py, 0);
@@ -142,14 +122,6 @@ static jcv_av *type_attr(jcv *c, jcv_av *o, PyObject *name) {
         jcv_refuse(c, "the attribute %s of a class is made by a %s", PyUnicode_AsUTF8(name),
                    dt->tp_name);
     return type_value(c, t, name, d);
-}
-
-bool jcv_generic_attrs(PyTypeObject *t) {
-    static PyObject *name;
-    if (!name)
-        name = PyUnicode_InternFromString("__getattribute__");
-    return t->tp_getattro == PyObject_GenericGetAttr ||
-           _PyType_Lookup(t, name) == _PyType_Lookup(&PyBaseObject_Type, name);
 }
 
 /* An object with a source, which it needs to be an input. */
@@ -374,7 +346,7 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
     return instance_attr(c, o, name);
 }
 
-jcv_av *jcv_getattr(jcv *c, jcv_av *o, PyObject *name) {
+jcv_av *jcv_attr_of(jcv *c, jcv_av *o, PyObject *name) {
     jcv_av *v = jcv_getattr_opt(c, o, name);
     if (!v)
         jcv_refuse(c, "%s has no attribute %s", jcv_describe(o), PyUnicode_AsUTF8(name));

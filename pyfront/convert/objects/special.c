@@ -5,10 +5,13 @@
  * A special method that C code defines does what the syntax does that leads to it, if that asks
  * nothing but this one type: an operator between two values of one type never declines.
  */
-#include "pyfront/convert/convert.h"
-#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/objects/objects.h"
 
 #include <string.h>
+
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/values/values.h"
 
 /* The row whose forward method has this name; -1: none. */
 static int slot_named(jcv *c, const char *name) {
@@ -29,13 +32,13 @@ static jcv_av *alone(jcv *c, int slot, jcv_av *self) {
     case JCV_S_NEG:
     case JCV_S_POS:
     case JCV_S_INVERT:
-        return jcv_native.unary(c,
+        return c->native->unary(c,
                                 slot == JCV_S_NEG   ? JPY_U_NEG
                                 : slot == JCV_S_POS ? JPY_U_POS
                                                     : JPY_U_INVERT,
                                 self);
     case JCV_S_LEN:
-        return jcv_native.length(c, self);
+        return c->native->length(c, self);
     case JCV_S_ITER:
         return jcv_b_iter(c, &(jcv_args){.pos = &self, .n_pos = 1});
     default:
@@ -51,19 +54,19 @@ jcv_av *jcv_special_by_name(jcv *c, jcv_av *self, const char *name, const jcv_ar
     if (a->n_pos == 0)
         return alone(c, slot, self);
     if (a->n_pos == 2 && slot == JCV_S_SETITEM) {
-        jcv_native.setitem(c, self, a->pos[0], a->pos[1]);
+        c->native->setitem(c, self, a->pos[0], a->pos[1]);
         return jcv_none(c);
     }
     if (a->n_pos != 1)
         return NULL;
     if (slot == JCV_S_GETITEM)
-        return jcv_native.getitem(c, self, a->pos[0]);
+        return c->native->getitem(c, self, a->pos[0]);
     if (slot == JCV_S_CONTAINS && t != &PyDict_Type)
-        return jcv_native.contains(c, self, a->pos[0]);
+        return c->native->contains(c, self, a->pos[0]);
     if (slot > JCV_S_GE || jcv_type_of(c, a->pos[0]) != t)
         return NULL;
-    return slot < JCV_S_EQ ? jcv_native.binary(c, slot - JCV_S_ADD, self, a->pos[0], false)
-                           : jcv_native.compare(c, slot - JCV_S_EQ + JPY_EQ, self, a->pos[0]);
+    return slot < JCV_S_EQ ? c->native->binary(c, slot - JCV_S_ADD, self, a->pos[0], false)
+                           : c->native->compare(c, slot - JCV_S_EQ + JPY_EQ, self, a->pos[0]);
 }
 
 jcv_av *jcv_call_unbound(jcv *c, PyObject *method, const jcv_args *a) {

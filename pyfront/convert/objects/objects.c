@@ -7,9 +7,13 @@
  * set; if it leaves the graph the commit makes another one with these attributes.  The methods that
  * namedtuple and dataclass write have no source: they are done here.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/objects/objects.h"
 
 #include <string.h>
+
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/values/values.h"
 
 static PyObject *attr_or_null(PyObject *o, const char *name) {
     PyObject *v = PyObject_GetAttrString(o, name);

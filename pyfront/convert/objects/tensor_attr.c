@@ -2,9 +2,13 @@
 /*
  * Attributes of tensors: what the eager layer's proxies say, .grad, and what the program has set.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/objects/objects.h"
 
 #include <string.h>
+
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/convert/values/values.h"
 
 /* What a proxy's .grad is attached to: the real tensor, or the proxy itself. */
 static PyObject *grad_owner(jcv *c, jcv_av *t) {

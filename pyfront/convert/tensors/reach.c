@@ -8,7 +8,7 @@
  * gradients flow to the version that the history was computed of, which has to be the one the leaf
  * holds.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/tensors/tensors.h"
 
 #include "ops/op_ids.h"
 
@@ -83,7 +83,7 @@ static void push_first(jcv *c, todo **list, const jcv_val *v) {
 }
 
 /* Marks what gradients of y flow to with a new number, which it returns. */
-static uint32_t mark_reach(jcv *c, jcv_val *const *y, unsigned n_y) {
+uint32_t jcv_mark_reach(jcv *c, jcv_val *const *y, unsigned n_y) {
     uint32_t mark = ++c->last_reach;
     todo *list = NULL;
     call *calls = NULL;
@@ -131,7 +131,7 @@ static uint32_t mark_reach(jcv *c, jcv_val *const *y, unsigned n_y) {
 }
 
 bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x) {
-    uint32_t mark = mark_reach(c, &y, 1);
+    uint32_t mark = jcv_mark_reach(c, &y, 1);
     return y == x || (x->node ? x->node->reach == mark : x->reach == mark);
 }
 
@@ -158,7 +158,7 @@ static bool any_freed(const jcv *c, uint32_t mark) {
     return false;
 }
 
-static void use_up(jcv *c, uint32_t mark) {
+void jcv_use_up_history(jcv *c, uint32_t mark) {
     for (size_t i = 0; i < c->ctxs.n; i++)
         for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
             jcv_node *n = c->ctxs.data[i]->nodes.data[k];
@@ -169,7 +169,7 @@ static void use_up(jcv *c, uint32_t mark) {
 }
 
 bool jcv_reaches_history(jcv *c, jcv_val *const *y, unsigned n_y, const jcv_val *but) {
-    uint32_t mark = mark_reach(c, y, n_y);
+    uint32_t mark = jcv_mark_reach(c, y, n_y);
     for (const jcv_rec *r = c->recs; r; r = r->next) {
         bool history = r->src && r->src->tensor.requires_grad && !r->src->tensor.leaf;
         if (history && r->first != but && r->first->reach == mark)
@@ -179,12 +179,12 @@ bool jcv_reaches_history(jcv *c, jcv_val *const *y, unsigned n_y, const jcv_val 
 }
 
 bool jcv_history_by_tape(jcv *c, jcv_val *y) {
-    return c->own_gradients && jcv_tape_alone(c, mark_reach(c, &y, 1));
+    return c->own_gradients && jcv_tape_alone(c, jcv_mark_reach(c, &y, 1));
 }
 
-void jcv_use_history(jcv *c, jcv_val *y) { use_up(c, mark_reach(c, &y, 1)); }
+void jcv_use_history(jcv *c, jcv_val *y) { jcv_use_up_history(c, jcv_mark_reach(c, &y, 1)); }
 bool jcv_history_used(jcv *c, jcv_val *y) {
-    return c->any_freed && any_freed(c, mark_reach(c, &y, 1));
+    return c->any_freed && any_freed(c, jcv_mark_reach(c, &y, 1));
 }
 
 void jcv_save_for(jcv *c, jcv_rec *root, const jcv_node *by) {
@@ -201,7 +201,7 @@ bool jcv_saved(const jcv_rec *root) {
 }
 
 /* CPython raises where a history is used again, or what it saved was written since. */
-static void check_history(jcv *c, uint32_t mark) {
+void jcv_check_history(jcv *c, uint32_t mark) {
     if (c->any_freed && any_freed(c, mark))
         jcv_refuse(c, "backward() a second time through the same history");
     for (const jcv_rec *r = c->recs; r; r = r->next)
@@ -214,7 +214,7 @@ bool jcv_history_rewritten(jcv *c, jcv_val *y) {
     bool any = false;
     for (const jcv_rec *r = c->recs; r && !any; r = r->next)
         any = r->wrote_uncounted;
-    uint32_t mark = any ? mark_reach(c, &y, 1) : 0;
+    uint32_t mark = any ? jcv_mark_reach(c, &y, 1) : 0;
     for (const jcv_rec *r = c->recs; r && any; r = r->next)
         for (const jcv_saver *s = r->savers; r->wrote_uncounted && s; s = s->next)
             if (!s->node->freed && s->node->reach == mark && s->writes != r->n_writes)
@@ -238,7 +238,7 @@ jcv_val *jcv_leaf_again(jcv *c, jcv_rec *root, jcv_val *v) {
 }
 
 /* Whether gradients flow to what a leaf held before the value that it holds now. */
-static bool reaches_older(const jcv_rec *r, const jcv_val *now, uint32_t mark) {
+bool jcv_reaches_older(const jcv_rec *r, const jcv_val *now, uint32_t mark) {
     bool leaf = r->src && r->src->tensor.requires_grad;
     if (leaf && r->first != now && r->first->reach == mark)
         return true;
@@ -252,7 +252,7 @@ bool jcv_reaches_written_leaf(jcv *c, jcv_val *y) {
     bool any = false;
     for (const jcv_rec *r = c->recs; r && !any; r = r->next)
         any = r->versions || r->flagged;
-    uint32_t mark = any ? mark_reach(c, &y, 1) : 0;
+    uint32_t mark = any ? jcv_mark_reach(c, &y, 1) : 0;
     for (const jcv_rec *r = c->recs; r && any; r = r->next) {
         if (r->flagged && r->first->reach == mark)
             return true;
@@ -263,131 +263,20 @@ bool jcv_reaches_written_leaf(jcv *c, jcv_val *y) {
     return false;
 }
 
-typedef struct adding {
-    jcv_av *leaf;
-    jcv_val *gradient, *present; /* NULL: it is there */
-} adding;
-
-static void add_to_grad(jcv *c, adding x);
-
-static jcv_out add_in_arm(jcv *c, void *user, int arm) {
-    adding x = *(adding *)user;
-    x.present = NULL;
-    if (!arm)
-        add_to_grad(c, x);
-    return OUT_NORMAL;
+bool jcv_tape_alone(jcv *c, uint32_t mark) {
+    for (size_t i = 0; c->own_gradients && i < c->main->nodes.n; i++)
+        if (c->main->nodes.data[i]->by_tape && c->main->nodes.data[i]->reach == mark)
+            return true;
+    return false;
 }
 
-static jcv_out add_to_optional(jcv *c, void *user, int arm) {
-    (void)arm; /* what the leaf had is known in both */
-    add_to_grad(c, *(adding *)user);
-    return OUT_NORMAL;
-}
-
-static void add_to_grad(jcv *c, adding x) {
-    static PyObject *grad_name;
-    if (!grad_name)
-        grad_name = PyUnicode_InternFromString("grad");
-    jcv_av *had = jcv_getattr(c, x.leaf, grad_name);
-    if (had->kind == AV_PY) { /* None */
-        jcv_av *g = jcv_proxy(c, x.gradient, false);
-        jcv_setattr(c, x.leaf, grad_name, x.present ? jcv_maybe(c, x.present, g) : g);
-        return;
-    }
-    if (x.present) {
-        jcv_branch(c, x.present, add_in_arm, &x);
-        return;
-    }
-    if (had->kind == AV_MAYBE) {
-        jcv_branch(c, had->val, add_to_optional, &x);
-        return;
-    }
-    jcv_val *in[2] = {jcv_tensor_val(c, had->py), x.gradient};
-    jcv_val *sum = &jcv_op(c, JN_OP(add), in, 2, NULL)->out[0];
-    sum->depends = false;
-    sum->cut = true;
-    /* the object stays, its contents change */
-    jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)had->py)->t);
-    if (jcv_write(c, r, sum, false) != JANUS_OK)
-        jcv_refuse(c, "%s", janus_last_error()->message);
-}
-
-static void check_root(jcv *c, jcv_av *root, jcv_av *seed) {
-    const jpy_tensor *t = (const jpy_tensor *)root->py;
-    const jcv_val *y = jcv_tensor_val(c, root->py);
-    if (!jpy_tensor_tracked(t) || !t->node)
-        jcv_refuse(c, "backward() of a tensor without history");
-    if (!seed && jn_type_numel(y->type) != 1)
-        jcv_refuse(c, "backward() of a tensor of several elements");
-    if (seed && !jcv_same_type(y->type, jcv_tensor_val(c, seed->py)->type))
-        jcv_refuse(c, "backward() with a gradient of another shape or dtype");
-}
-
-void jcv_tensor_backward(jcv *c, jcv_av *const *roots, jcv_av *const *seeds, unsigned n_y,
-                         bool retain) {
-    if (c->ctx != c->main)
-        jcv_refuse(c, "backward() inside a branch, loop or recursion");
-    jcv_val **y = jcv_alloc(c, (2 * n_y + 1) * sizeof *y), **dy = y + n_y;
-    for (unsigned i = 0; i < n_y; i++) {
-        check_root(c, roots[i], seeds[i]);
-        y[i] = jcv_tensor_val(c, roots[i]->py);
-        dy[i] = seeds[i] ? jcv_tensor_val(c, seeds[i]->py) : NULL;
-    }
-    unsigned n = 0, cap = 0;
-    for (jcv_rec *r = c->recs; r; r = r->next)
-        cap++;
-    jcv_val **x = jcv_alloc(c, (cap + 1) * sizeof *x);
-    jcv_av **leaf = jcv_alloc(c, (cap + 1) * sizeof *leaf);
-    uint32_t mark = mark_reach(c, y, n_y);
-    check_history(c, mark);
-    for (jcv_rec *r = c->recs; r; r = r->next) {
-        bool bound = r->src && r->src->tensor.requires_grad;
-        if (!bound && !r->versions)
+void jcv_release_functions(jcv *c, uint32_t mark) {
+    for (size_t i = 0; c->own_gradients && i < c->main->nodes.n; i++) {
+        jcv_node *n = c->main->nodes.data[i];
+        if (!n->release || n->reach != mark)
             continue;
-        jcv_val *now = r->parent ? r->val : r->slot ? jcv_held(c, r) : r->val;
-        if (reaches_older(r, now, mark))
-            jcv_refuse(c, "backward() into what a leaf was before it was changed");
-        if (now->reach != mark)
-            continue; /* gradients do not reach it: its .grad stays */
-        if (r->flagged && !((jpy_tensor *)r->obj)->requires_grad)
-            continue; /* no longer: its uses since are no history */
-        if (r->src && !r->flagged && !r->src->tensor.leaf)
-            jcv_refuse(c, "backward() into the history of an argument");
-        if (r->src && r->src->tensor.hooked)
-            jcv_refuse(c, "backward() to a tensor of the caller that has a hook");
-        leaf[n] = jcv_proxy_of(c, r);
-        x[n++] = now;
-    }
-    for (unsigned i = 0; i < n_y; i++)
-        if (!jcv_tracked_always(c, y[i]))
-            jcv_refuse(c, "backward() of what requires grad on some paths only");
-    /* of gradients, the tape says which leaves get one */
-    bool alone = jcv_tape_alone(c, mark);
-    bool by_tape = (c->second_order || alone) && jcv_tape_knows(c, roots, n_y, NULL, 0);
-    if (alone && !by_tape)
-        jcv_refuse(c, "a gradient of the program's own beside branches or loops of the graph");
-    if (by_tape) {
-        jcv_av **g = jcv_tape_grad(c, roots, seeds, n_y, leaf, n, true, false, true);
-        for (unsigned i = 0; i < n; i++) {
-            if (!g[i])
-                continue;
-            jcv_val *v = jcv_tensor_val(c, g[i]->py); /* of several leaves it may be one tensor */
-            v = &jcv_op(c, JN_OP(clone), &v, 1, NULL)->out[0];
-            v->depends = false;
-            v->cut = true;
-            add_to_grad(c, (adding){leaf[i], v, NULL});
-        }
-        if (!retain)
-            use_up(c, mark);
-        return;
-    }
-    if (!retain)
-        use_up(c, mark);
-    bool some = c->f->gradients == JPY_GRADIENTS_SOME;
-    jcv_node *b = jcv_backward_node(c, y, dy, n_y, x, n, some);
-    for (unsigned i = 0; i < n; i++) {
-        b->out[i].depends = false;
-        b->out[i].cut = true; /* later gradients do not flow through it */
-        add_to_grad(c, (adding){leaf[i], &b->out[i], some ? &b->out[n + i] : NULL});
+        jcv_av *release = n->release;
+        n->release = NULL;
+        jcv_call(c, release, &(jcv_args){0});
     }
 }

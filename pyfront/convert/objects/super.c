@@ -5,7 +5,9 @@
  * super() without arguments is super(__class__, first argument): a cell that the compiler gives
  * methods that name it, and whatever the parameter's variable holds by now.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/objects/objects.h"
+
+#include "pyfront/convert/heap/heap.h"
 
 static jcv_av *first_argument(jcv *c, const jcv_frame *fr) {
     PyObject *names = jcv_own(c, PyObject_GetAttrString(fr->code, "co_varnames"));

@@ -5,14 +5,15 @@
  * A real dict that loses keys is *whole* from then on: all its pairs are known and guarded, and the
  * commit writes them all (text of the tuple of pairs: jcv_whole).
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/objects/objects.h"
 
 #include <string.h>
 
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
+#include "pyfront/convert/values/values.h"
 #include "pyfront/py_module_base.h"
-
-const char jcv_whole[] = "all pairs";
 
 static jcv_av *int_av(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); }
 
@@ -368,7 +369,7 @@ static bool all_constants(jcv *c, const jcv_args *a) {
     return all;
 }
 
-jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
     jcv_av *r = NULL;
     bool real = self->kind == AV_PY;
     if (self->kind == AV_STACK)
@@ -414,4 +415,35 @@ jcv_av *jcv_call_method(jcv *c, jcv_av *self, const char *name, const jcv_args *
     if (!r)
         jcv_refuse(c, "the method %s of %s", name, jcv_describe(self));
     return r;
+}
+
+jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name) {
+    PyObject **v = jcv_alloc(c, (a->n_pos + a->n_kw + 1) * sizeof *v);
+    PyObject *kw = a->n_kw ? jcv_own(c, PyTuple_New(a->n_kw)) : NULL;
+    for (unsigned i = 0; i < a->n_pos + a->n_kw; i++) {
+        jcv_av *x = i < a->n_pos ? a->pos[i] : a->kw[i - a->n_pos];
+        if (x->kind == AV_HOST && jcv_host_type(c, x) == &PyUnicode_Type)
+            x = jcv_which_text(c, x);
+        v[i] = jcv_const_object(c, x);
+        if (!v[i])
+            jcv_refuse(c, "%s() of %s", name, jcv_describe(x));
+        if (i >= a->n_pos) {
+            Py_INCREF(a->names[i - a->n_pos]);
+            PyTuple_SET_ITEM(kw, i - a->n_pos, a->names[i - a->n_pos]);
+        }
+    }
+    PyObject *r = jcv_own(c, PyObject_Vectorcall(f, v, a->n_pos, kw));
+    for (unsigned i = 0; i < a->n_pos; i++) /* min() and max(): it is the argument */
+        if (r == v[i] && a->pos[i]->kind == AV_PY)
+            return a->pos[i];
+    jcv_av *x = jcv_py(c, r, NULL);
+    if (PyTuple_CheckExact(r) || PyList_CheckExact(r)) {
+        unsigned n;
+        jcv_av **items;
+        jcv_items(c, x, &items, &n);
+        return PyList_CheckExact(r) ? jcv_list(c, items, n) : jcv_tuple(c, items, n);
+    }
+    if (!jcv_is_const(x))
+        jcv_refuse(c, "a call of %s", name);
+    return x;
 }

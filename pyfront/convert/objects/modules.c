@@ -5,10 +5,12 @@
  * Such a module is an instance like any other (objects.c) and stays in the graph: its attributes
  * are in the attribute table.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/objects/objects.h"
 
 #include <string.h>
 
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/values/values.h"
 #include "pyfront/py_module_base.h"
 
 static jcv_av *own(jcv *c, jcv_av *o, PyObject *name) {

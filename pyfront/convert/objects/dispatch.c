@@ -5,16 +5,15 @@
  * The types are those that its samples have; the graph asserts that it is of one of them.  What
  * each type looks up under the name decides: where all find what the object itself has, it is one
  * read; where all find functions, the methods are a choice (AV_CHOICE), whose call is a chain of
- * branches, one for each function; else each type reads in an arm of its own.  Tensors that require
- * grad, of which such an object says which, are chosen in the same way.
+ * branches, one for each function; else each type reads in an arm of its own.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/objects/objects.h"
 
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/values/values.h"
 
 enum { MAX_TYPES = 32 };
-
-const char jcv_by_type[] = "by type";
 
 typedef enum found { F_NOTHING, F_OWN, F_FUNCTION, F_MADE } found;
 
@@ -126,7 +125,7 @@ jcv_av *jcv_attr_by_type(jcv *c, jcv_av *o, PyObject *name) {
         return methods(c, o, types, functions, n);
     if (own == n) {
         jcv_host_one_of_seen(c, o);
-        return jcv_own_attr_of(c, o, name);
+        return jcv_own_attr_of(c, o, name, NULL);
     }
     reading x = {o, name, jcv_alloc(c, n * sizeof *x.types), n, 0, jcv_slot(c, jcv_none(c))};
     for (unsigned i = 0; i < n; i++)
@@ -138,101 +137,46 @@ jcv_av *jcv_attr_by_type(jcv *c, jcv_av *o, PyObject *name) {
     return v;
 }
 
-/* ---- tensors by key -----------------------------------------------------------------------------
- * A tensor of the program that requires grad is an input of the graph, so what selects one of
- * several is a chain of branches, not a read.
- */
-
-enum { MAX_PICKED = 64 };
-
-typedef struct picking {
-    jcv_av *key, **keys, **values;
-    unsigned n, at;
-    uint32_t slot;
-} picking;
-
-static bool tracked(PyObject *v) {
-    return jpy_tensor_check(v) && jpy_tensor_tracked((jpy_tensor *)v);
-}
-
-static void pick_from(jcv *c, picking *x);
-
-static jcv_out pick_arm(jcv *c, void *user, int arm) {
-    picking x = *(picking *)user;
-    x.at += (unsigned)arm;
-    if (arm)
-        pick_from(c, &x);
-    else
-        jcv_put(c, x.slot, x.values[x.at]);
-    return OUT_NORMAL;
-}
-
-static void pick_from(jcv *c, picking *x) {
-    jcv_val *is = x->key->kind == AV_HOST
-                      ? jcv_plain_among(c, x->key, &x->keys[x->at], 1)
-                      : jcv_number(c, jcv_compare(c, JPY_EQ, x->key, x->keys[x->at]));
-    if (x->at + 1 < x->n) {
-        jcv_branch(c, is, pick_arm, x);
-        return;
+jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
+    if (!jcv_type_known(c, o)) {
+        jcv_widen_types(c, o, name);
+        if (PyList_GET_SIZE(jcv_types_of(c, o)) > 1)
+            return jcv_attr_by_type(c, o, name);
     }
-    jcv_assert(c, is, "a key is among those there are");
-    pick_arm(c, x, 0);
-}
-
-static jcv_av *pick(jcv *c, picking *x) {
-    if (!x->n)
-        return NULL;
-    x->slot = jcv_slot(c, jcv_none(c));
-    pick_from(c, x);
-    jcv_av *v = c->slots.data[x->slot];
-    if (v->kind == AV_UNDEF)
-        jcv_refuse(c, "tensors by key: %s", v->text);
-    return v;
-}
-
-jcv_av *jcv_pick_key(jcv *c, jcv_av *d, jcv_av *key) {
-    picking x = {.key = key};
-    PyObject *k, *v;
-    Py_ssize_t pos = 0, n = PyDict_GET_SIZE(d->py);
-    bool any = false;
-    while (PyDict_Next(d->py, &pos, &k, &v))
-        any = any || tracked(v);
-    if (!any || n > MAX_PICKED || !jcv_host_plain(c, key))
-        return NULL;
-    x.keys = jcv_alloc(c, 2 * (size_t)n * sizeof *x.keys);
-    x.values = x.keys + n;
-    for (pos = 0; PyDict_Next(d->py, &pos, &k, &v);) {
-        x.keys[x.n] = jcv_py(c, k, NULL);
-        if (!jpy_tensor_check(v) || !jcv_is_plain(x.keys[x.n]))
-            return NULL;
-        x.n++;
+    PyTypeObject *t = jcv_host_type(c, o);
+    if (t == &PyList_Type || t == &PyDict_Type) {
+        jcv_av *m = jcv_new(c, AV_METHOD);
+        m->self = o;
+        m->text = jn_arena_strdup(&c->arena, PyUnicode_AsUTF8(name));
+        return m;
     }
-    for (unsigned i = 0; i < x.n; i++)
-        x.values[i] = jcv_dict_get(c, d, x.keys[i]);
-    return pick(c, &x);
-}
-
-jcv_av *jcv_pick_item(jcv *c, jcv_av *l, jcv_av *i) {
-    picking x = {.key = i};
-    jcv_av **items;
-    bool any = false;
-    if (Py_SIZE(l->py) > MAX_PICKED || i->val->type->kind != JANUS_KIND_INT)
-        return NULL;
-    for (Py_ssize_t k = 0; k < Py_SIZE(l->py); k++) {
-        PyObject *v = PySequence_Fast_GET_ITEM(l->py, k);
-        any = any || tracked(v);
-        if (!jpy_tensor_check(v))
-            return NULL;
+    if (t == &PyUnicode_Type)
+        return jcv_getattr(c, jcv_which_text(c, o), name);
+    if (t == &PyTuple_Type)
+        jcv_refuse(c, "a method of %s read while the graph runs", t->tp_name);
+    if (!jcv_generic_attrs(t))
+        jcv_refuse(c, "%s reads attributes in its own way", t->tp_name);
+    PyObject *d = jcv_lookup_kind(c, t, name);
+    if (d && PyFunction_Check(d)) {
+        jcv_of_the_type(c, t, name, d);
+        jcv_av *m = jcv_new(c, AV_METHOD);
+        m->py = d;
+        m->self = o;
+        return m;
     }
-    if (!any || !jcv_items(c, l, &items, &x.n))
-        return NULL;
-    x.values = items;
-    x.keys = jcv_alloc(c, x.n * sizeof *x.keys);
-    for (unsigned k = 0; k < x.n; k++)
-        x.keys[k] = jcv_take(c, PyLong_FromUnsignedLong(k));
-    jcv_av *n = jcv_take(c, PyLong_FromUnsignedLong(x.n)), *zero = x.keys[0];
-    jcv_val *three[3] = {jcv_number(c, jcv_compare(c, JPY_LT, i, zero)),
-                         jcv_number(c, jcv_binary(c, JPY_ADD, i, n, false)), i->val};
-    x.key = jcv_scalar(c, &jcv_op(c, JN_OP(s_select), three, 3, NULL)->out[0]);
-    return pick(c, &x);
+    if (d && Py_TYPE(d) == &PyProperty_Type) {
+        PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
+        return jcv_call1(c, jcv_py(c, get, NULL), o);
+    }
+    if (d && Py_TYPE(d) == &PyStaticMethod_Type) {
+        PyObject *function = jcv_own(c, PyObject_GetAttrString(d, "__func__"));
+        jcv_of_the_type(c, t, name, jcv_own(c, PyTuple_Pack(1, function)));
+        return jcv_py(c, function, NULL);
+    }
+    if (PyUnicode_CompareWithASCIIString(name, "__class__") == 0)
+        return jcv_py(c, (PyObject *)t, NULL);
+    if (d && (Py_TYPE(d)->tp_descr_get || Py_TYPE(d)->tp_descr_set) &&
+        Py_TYPE(d) != &PyMemberDescr_Type)
+        jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
+    return jcv_own_attr_of(c, o, name, jcv_live_attr(c, t, name));
 }

@@ -6,7 +6,7 @@
  * the same meaning, which is converted like the program's own.  An instance of such a class answers
  * for the class that it stands for, and cannot leave the graph.
  */
-#include "pyfront/convert/convert.h"
+#include "pyfront/convert/objects/objects.h"
 
 static struct {
     PyObject *of;     /* dict: called -> model */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Objects: attributes, instances that the program makes, methods, what stands for CPython's
+ * classes.
+ */
+#ifndef JPY_CONVERT_OBJECTS_OBJECTS_H
+#define JPY_CONVERT_OBJECTS_OBJECTS_H
+
+#include "pyfront/convert/core/core.h"
+
+/* attr.c: attributes */
+
+/* jcv_getattr. */
+jcv_av *jcv_attr_of(jcv *c, jcv_av *o, PyObject *name);
+jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name); /* NULL: AttributeError */
+void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+void jcv_delattr(jcv *c, jcv_av *o, PyObject *name);
+/* An attribute of a value whose type is not made in Python; NULL: there is none. */
+jcv_av *jcv_native_attr(jcv *c, jcv_av *o, PyObject *name);
+
+/* objects.c: objects that are made inside; NULL: not one that is known here */
+
+jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args);
+jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name);
+jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+bool jcv_is_fresh(jcv *c, PyObject *o);
+/* Sets an attribute of an instance made here. */
+void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+/* Names of attributes that an object did not have, or may not have had, in the order they were set:
+ * AV_TUPLE. */
+jcv_av *jcv_attr_order(jcv *c, PyObject *o);
+/* The attribute, which has its slot, is the next of them. */
+void jcv_is_next(jcv *c, PyObject *o, PyObject *name);
+/* Whether an entry of the attribute table is the order of an object's attributes. */
+bool jcv_is_order(const jcv_attr *a);
+/* Attributes of it, in the order they were set, as AV_TUPLE of name, value, ... */
+jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o);
+/* text of an AV_TUPLE of names and values: the attributes of an instance of its `named`. */
+extern const char jcv_record[];
+/* Instances in what a call returns, which it has made (there were `made` before), as records; of a
+ * record an instance. */
+jcv_av *jcv_to_record(jcv *c, jcv_av *a, size_t made);
+jcv_av *jcv_from_record(jcv *c, jcv_av *t);
+
+/* tensor_attr.c: attributes of tensors */
+
+jcv_av *jcv_tensor_attr(jcv *c, jcv_av *t, PyObject *name);
+void jcv_set_tensor_attr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+
+/* dispatch.c: an attribute of an object that may be of several types */
+
+jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name);
+jcv_av *jcv_attr_by_type(jcv *c, jcv_av *o, PyObject *name);
+/* Adds samples of the types that were met with its own under the name of a method. */
+void jcv_widen_types(jcv *c, jcv_av *o, PyObject *name);
+
+/* models.c: functions and classes of Python that stand for others */
+
+/* The function or class of Python that means the same, borrowed; NULL: none. */
+PyObject *jcv_model_of(jcv *c, PyObject *callable);
+/* What type() says of an instance of `t`: what the class stands for, or t. */
+PyTypeObject *jcv_stands_for(PyTypeObject *t);
+/* Whether a function of the models is called on constants, not converted. */
+bool jcv_called_as_it_is(PyObject *function);
+/* A set that the program makes; in_order: CPython puts the items in one by one. */
+jcv_av *jcv_new_set(jcv *c, jcv_av *const *items, unsigned n, bool in_order);
+
+/* modules.c: modules made inside */
+
+/* A method that ModuleBase has in C; NULL: not known. */
+jcv_av *jcv_module_method(jcv *c, jcv_av *o, const char *name, const jcv_args *args);
+/* Whether the attribute is a parameter, module or buffer: then it is set. */
+bool jcv_module_registers(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+
+/* methods.c: methods of native types */
+
+/* jcv_call_method. */
+jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+/* Calls a C function known to have no effect on constants. */
+jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name);
+
+/* super.c: super(), its attributes, and object.__init__ as one of them */
+
+jcv_av *jcv_super(jcv *c, const jcv_args *args);
+jcv_av *jcv_super_attr(jcv *c, jcv_av *a, PyObject *name);
+jcv_av *jcv_super_init(jcv *c, const jcv_args *args);
+
+/* special.c: special methods that are called by name; NULL: not one of these calls */
+
+/* self.__name__(...), where the method is CPython's own and does what syntax does. */
+jcv_av *jcv_special_by_name(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+/* type.name(self, ...), where the method is CPython's own and `self` of exactly that type. */
+jcv_av *jcv_call_unbound(jcv *c, PyObject *method, const jcv_args *args);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Choices: a function or module that an object of the graph selects (AV_CHOICE).  A call of it is a
+ * chain of branches, one for each key that was seen.  Tensors that require grad, of which such an
+ * object says which, are chosen in the same way.
+ */
+#include "pyfront/convert/values/values.h"
+
+#include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/model/model.h"
+
+const char jcv_by_type[] = "by type";
+
+enum { MAX_OPTIONS = 24 };
+
+/* Whether a value of a dict is a function, a module or the like: it cannot be a value of the graph.
+ */
+static bool callable(PyObject *v) {
+    return !jpy_tensor_check(v) && !PyList_Check(v) && !PyDict_Check(v) && PyCallable_Check(v);
+}
+
+static void option(jcv *c, jcv_av *x, jcv_av *key, jcv_av *v) {
+    if (x->n == 2 * MAX_OPTIONS)
+        jcv_refuse(c, "a choice of too many functions");
+    x->items[x->n++] = key;
+    x->items[x->n++] = v;
+}
+
+jcv_av *jcv_choice(jcv *c, jcv_av *d, jcv_av *key) {
+    bool any = false;
+    PyObject *k, *v;
+    Py_ssize_t pos = 0;
+    if (d->kind == AV_PY && PyDict_CheckExact(d->py))
+        while (PyDict_Next(d->py, &pos, &k, &v))
+            any = any || callable(v);
+    if (!any || key->kind != AV_HOST || !jcv_host_plain(c, key))
+        return NULL;
+    jcv_av *x = jcv_new(c, AV_CHOICE);
+    x->items = jcv_alloc(c, (2 * MAX_OPTIONS + 1) * sizeof *x->items);
+    x->self = key;
+    PyObject *seen = jcv_samples(c, key), *done = jcv_own(c, PySet_New(NULL));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(seen); i++) {
+        k = PyList_GET_ITEM(seen, i);
+        int had = PySet_Contains(done, k);
+        if (had < 0 || (!had && PySet_Add(done, k) < 0))
+            jcv_refuse_py(c);
+        jcv_av *name = jcv_py(c, k, NULL), *found = had ? NULL : jcv_dict_get(c, d, name);
+        if (found)
+            option(c, x, name, found);
+    }
+    if (!x->n)
+        jcv_throw_now(c, THROW_DEAD);
+    return x;
+}
+
+typedef struct calling {
+    jcv_av *choice;
+    unsigned at;
+    const jcv_args *args;
+    uint32_t slot;
+} calling;
+
+static void call_from(jcv *c, calling *x);
+
+static jcv_out call_arm(jcv *c, void *user, int arm) {
+    calling x = *(calling *)user;
+    x.at += 2 * (unsigned)arm;
+    if (arm) {
+        call_from(c, &x);
+    } else {
+        const jcv_av *key = x.choice->items[x.at];
+        if (x.choice->text == jcv_by_type && key->n == 1)
+            jcv_known_type(c, x.choice->self->val, (PyTypeObject *)key->items[0]->py);
+        jcv_av *v = jcv_call(c, x.choice->items[x.at + 1], x.args);
+        jcv_put(c, x.slot, v);
+    }
+    return OUT_NORMAL;
+}
+
+/* Whether the object of the graph is the key, or of one of the types, at a place of a choice. */
+static jcv_val *selects(jcv *c, jcv_av *choice, unsigned at) {
+    jcv_av *key = choice->items[at];
+    if (choice->text != jcv_by_type)
+        return jcv_host_among(c, choice->self, &key, 1);
+    jcv_val *is = NULL;
+    for (unsigned i = 0; i < key->n; i++) {
+        jcv_val *one = jcv_type_is(c, choice->self, (PyTypeObject *)key->items[i]->py);
+        jcv_val *in[2] = {is, one};
+        is = is ? &jcv_op(c, JN_OP(s_or), in, 2, NULL)->out[0] : one;
+    }
+    return is;
+}
+
+static void call_from(jcv *c, calling *x) {
+    jcv_val *is = selects(c, x->choice, x->at);
+    if (x->at + 2 < x->choice->n) {
+        jcv_branch(c, is, call_arm, x);
+        return;
+    }
+    jcv_assert(c, is,
+               x->choice->text == jcv_by_type ? "an object has a type seen" : "a key was seen");
+    call_arm(c, x, 0);
+}
+
+jcv_av *jcv_call_choice(jcv *c, jcv_av *f, const jcv_args *args) {
+    calling x = {f, 0, args, jcv_slot(c, jcv_none(c))};
+    call_from(c, &x);
+    jcv_av *v = c->slots.data[x.slot];
+    if (v->kind == AV_UNDEF)
+        jcv_refuse(c, "what a call returns: %s", v->text);
+    return v;
+}
+
+/* ---- tensors by key -----------------------------------------------------------------------------
+ * A tensor of the program that requires grad is an input of the graph, so what selects one of
+ * several is a chain of branches, not a read.
+ */
+
+enum { MAX_PICKED = 64 };
+
+static bool tracked(PyObject *v) {
+    return jpy_tensor_check(v) && jpy_tensor_tracked((jpy_tensor *)v);
+}
+
+typedef struct picking {
+    jcv_av *key, **keys, **values;
+    unsigned n, at;
+    uint32_t slot;
+} picking;
+
+static void pick_from(jcv *c, picking *x);
+
+static jcv_out pick_arm(jcv *c, void *user, int arm) {
+    picking x = *(picking *)user;
+    x.at += (unsigned)arm;
+    if (arm)
+        pick_from(c, &x);
+    else
+        jcv_put(c, x.slot, x.values[x.at]);
+    return OUT_NORMAL;
+}
+
+static void pick_from(jcv *c, picking *x) {
+    jcv_val *is = x->key->kind == AV_HOST
+                      ? jcv_plain_among(c, x->key, &x->keys[x->at], 1)
+                      : jcv_number(c, jcv_compare(c, JPY_EQ, x->key, x->keys[x->at]));
+    if (x->at + 1 < x->n) {
+        jcv_branch(c, is, pick_arm, x);
+        return;
+    }
+    jcv_assert(c, is, "a key is among those there are");
+    pick_arm(c, x, 0);
+}
+
+static jcv_av *pick(jcv *c, picking *x) {
+    if (!x->n)
+        return NULL;
+    x->slot = jcv_slot(c, jcv_none(c));
+    pick_from(c, x);
+    jcv_av *v = c->slots.data[x->slot];
+    if (v->kind == AV_UNDEF)
+        jcv_refuse(c, "tensors by key: %s", v->text);
+    return v;
+}
+
+jcv_av *jcv_pick_key(jcv *c, jcv_av *d, jcv_av *key) {
+    picking x = {.key = key};
+    PyObject *k, *v;
+    Py_ssize_t pos = 0, n = PyDict_GET_SIZE(d->py);
+    bool any = false;
+    while (PyDict_Next(d->py, &pos, &k, &v))
+        any = any || tracked(v);
+    if (!any || n > MAX_PICKED || !jcv_host_plain(c, key))
+        return NULL;
+    x.keys = jcv_alloc(c, 2 * (size_t)n * sizeof *x.keys);
+    x.values = x.keys + n;
+    for (pos = 0; PyDict_Next(d->py, &pos, &k, &v);) {
+        x.keys[x.n] = jcv_py(c, k, NULL);
+        if (!jpy_tensor_check(v) || !jcv_is_plain(x.keys[x.n]))
+            return NULL;
+        x.n++;
+    }
+    for (unsigned i = 0; i < x.n; i++)
+        x.values[i] = jcv_dict_get(c, d, x.keys[i]);
+    return pick(c, &x);
+}
+
+jcv_av *jcv_pick_item(jcv *c, jcv_av *l, jcv_av *i) {
+    picking x = {.key = i};
+    jcv_av **items;
+    bool any = false;
+    if (Py_SIZE(l->py) > MAX_PICKED || i->val->type->kind != JANUS_KIND_INT)
+        return NULL;
+    for (Py_ssize_t k = 0; k < Py_SIZE(l->py); k++) {
+        PyObject *v = PySequence_Fast_GET_ITEM(l->py, k);
+        any = any || tracked(v);
+        if (!jpy_tensor_check(v))
+            return NULL;
+    }
+    if (!any || !jcv_items(c, l, &items, &x.n))
+        return NULL;
+    x.values = items;
+    x.keys = jcv_alloc(c, x.n * sizeof *x.keys);
+    for (unsigned k = 0; k < x.n; k++)
+        x.keys[k] = jcv_take(c, PyLong_FromUnsignedLong(k));
+    jcv_av *n = jcv_take(c, PyLong_FromUnsignedLong(x.n)), *zero = x.keys[0];
+    jcv_val *three[3] = {jcv_number(c, jcv_compare(c, JPY_LT, i, zero)),
+                         jcv_number(c, jcv_binary(c, JPY_ADD, i, n, false)), i->val};
+    x.key = jcv_scalar(c, &jcv_op(c, JN_OP(s_select), three, 3, NULL)->out[0]);
+    return pick(c, &x);
+}
