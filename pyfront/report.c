@@ -351,8 +351,9 @@ PyObject *jpy_report(PyObject *module, PyObject *o) {
     }
     PyObject *refused =
         f->word.file ? Py_BuildValue("(OI)", f->word.file, f->word.line) : Py_NewRef(Py_None);
-    return Py_BuildValue("{sOsOsNsNsNsNsN}", "function", (PyObject *)f, "reason",
+    return Py_BuildValue("{sOsOsNsNsNsNsNsN}", "function", (PyObject *)f, "reason",
                          f->reason ? f->reason : Py_None, "refused", refused, "notes", notes,
                          "conversions", PyList_GetSlice(f->history, 0, PY_SSIZE_T_MAX), "entries",
-                         entries, "regions", jpy_regions_list(f));
+                         entries, "regions", jpy_regions_list(f), "callees",
+                         jpy_regions_callees(f));
 }

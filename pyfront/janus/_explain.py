@@ -168,10 +168,17 @@ def _assumptions(f, entry):
     return shown, others
 
 
-def _facts(f):
+def _facts(f, seen=None):
+    """seen: code of functions of which is told: a recursion calls itself by another Function."""
     report = _C._report(f)
     function = report["function"]
     code = getattr(function, "__code__", None)
+    seen = {code} if seen is None else seen
+    callees = []
+    for g in report["callees"]:
+        if g.__code__ not in seen:
+            seen.add(g.__code__)
+            callees.append(_facts(g, seen))
     own = (code.co_filename, code.co_firstlineno) if hasattr(code, "co_filename") else None
     sources, library = _sources(report, own, _profile.last_times())
     entries = []
@@ -184,6 +191,7 @@ def _facts(f):
     return {"name": getattr(function, "__qualname__", None) or repr(function), "file": own[0] if own else None,
             "line": own[1] if own else None, "stats": _C.Function.stats(function), "sources": sources, "library": library,
             "entries": entries, "reason": report["reason"] if not report["entries"] else None, "notes": report["notes"],
+            "callees": callees,
             "conversions": [{"call": call, "made": made, "ns": ns,
                              "cause": f"{user_path(function, cause)} changed" if cause else
                              "first call" if not i else "no graph before it"}
@@ -304,6 +312,8 @@ def _text(facts):
         out.append(f"  call {c['call']}: {'a graph was made' if c['made'] else 'no graph could be made'} in {_ms(c['ns'])} "
                    f"({c['cause']})")
     out += _notes_text(facts["notes"])
+    for callee in facts["callees"]:
+        out += ["", f"called by statements of {facts['name']}:", _text(callee)]
     return "\n".join(out)
 
 
@@ -330,6 +340,8 @@ def _html(facts):
                        f"<td>{time}</td><td>{line['line']}</td><td>{e(line['source'])}{reason}</td>"
                        f"<td>{e(', '.join(line['ops']))}</td></tr>")
         out.append("</table>")
+    for callee in facts["callees"]:
+        out.append(f"<h3>called by statements of {e(facts['name'])}: {e(callee['name'])}</h3><pre>{e(_text(callee))}</pre>")
     rest = [line for i, entry in enumerate(facts["entries"]) for line in _entry_text(i, entry)]
     out.append(f"<pre>{e(chr(10).join(rest + _notes_text(facts['notes'])))}</pre>")
     return "\n".join(out) + "\n"
@@ -348,7 +360,8 @@ def explain(f):
     - `imperative`: why no graph can be made; `region boundary`: a statement that CPython runs between regions of
       statements, which may be graphs (`regions=True`)
 
-    then, per graph, what it assumes and how often that was checked and failed, and what happened at which call.  After a
+    then, per graph, what it assumes and how often that was checked and failed, and what happened at which call; then the
+    same of the functions that CPython's statements of one with regions call and that work with tensors.  After a
     `janus.profile`, lines have the time that was measured and their share of it.
 
     Returns an Explanation: a `str`, with `json()` and `html()`.  Raises TypeError if `f` is not decorated.

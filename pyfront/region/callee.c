@@ -132,6 +132,16 @@ static PyMethodDef def = {"_callee", callee, METH_O, "_callee(f): what is called
 
 PyObject *jpy_regions_callee(jpy_function *f) { return PyCFunction_New(&def, (PyObject *)f); }
 
+PyObject *jpy_regions_callees(const jpy_function *f) {
+    PyObject *list = PyList_New(0), *key, *g;
+    Py_ssize_t pos = 0;
+    while (list && f->callees && PyDict_Next(f->callees, &pos, &key, &g))
+        if (Py_TYPE(g) == jpy_function_type && !((jpy_function *)g)->unasked &&
+            PyList_Append(list, g) < 0)
+            Py_CLEAR(list);
+    return list;
+}
+
 /* A Function that nobody has asked for is called: as it is, until it has run an op. */
 PyObject *jpy_regions_unasked(jpy_function *f, PyObject *const *args, size_t nargsf,
                               PyObject *kwnames) {

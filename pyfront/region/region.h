@@ -42,6 +42,8 @@ PyObject *jpy_regions_unasked(jpy_function *f, PyObject *const *args, size_t nar
 size_t jpy_regions_count(const jpy_function *f, uint64_t *out_hits);
 /* [(first line, last line, times reached, as graphs, the region's Function)], a new list. */
 PyObject *jpy_regions_list(const jpy_function *f);
+/* The Functions of what the skeleton calls that work with tensors, a new list. */
+PyObject *jpy_regions_callees(const jpy_function *f);
 /* Adds what became of them to a list of lines; -1: exception set. */
 int jpy_regions_describe(const jpy_function *f, PyObject *list);
 

@@ -266,6 +266,35 @@ def test_each_effect_has_its_name():
                                "writes a dict: table", "writes a list: items", "writes a tensor: t"]
 
 
+def test_what_statements_between_regions_call():
+    import time
+
+    def cell(x, n):
+        return cell(x, n - 1) if n else (x * 2).tanh() + x.exp()
+
+    def step(x):
+        return cell(x, 2).sum() * 2
+
+    def unrelated(n):
+        return n + 1
+
+    def epoch(n):
+        start, total = time.perf_counter(), 0.0
+        for i in range(unrelated(n)):
+            total += float(step(janus.ones(3) * i))
+        return total if start else None
+
+    f = janus.function(epoch, regions=True, measure=False)
+    for n in range(8):
+        f(n)
+    told = janus.explain(f)
+    callees = told.facts["callees"]
+    assert [c["name"].rsplit(".", 1)[-1] for c in callees] == ["step"], told
+    assert callees[0]["stats"]["graph"] > 0 and callees[0]["entries"]
+    assert "called by statements of" in told and "called by statements of" in told.html()
+    assert json.loads(told.json())["callees"][0]["name"].endswith("step")
+
+
 def test_boundaries_of_regions():
     import time
 
