@@ -19,6 +19,7 @@ EXTRA_DIST += \
 	bench/ladder.py \
 	bench/lenet_step \
 	bench/lenet_step.py \
+	bench/merge.py \
 	bench/networks \
 	bench/networks.py \
 	bench/peers/setup.sh \
