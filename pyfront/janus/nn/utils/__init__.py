@@ -8,22 +8,31 @@ from . import rnn
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0):
     """Scales gradients so that their common norm is at most `max_norm`; returns the norm before."""
-    if isinstance(parameters, _C.Tensor):
-        parameters = [parameters]
-    grads = [param.grad for param in parameters if param.grad is not None]
-    if not grads:
+    parameters = [parameters] if isinstance(parameters, _C.Tensor) else list(parameters)
+    if all(param.grad is None for param in parameters):
         return _C.tensor(0.0)
     with _C.no_grad():
+        # a gradient that is not there counts as zero: the list is as long whichever there are
+        parts = [_norm_part(param, param.grad, norm_type) for param in parameters]
         if norm_type == math.inf:
-            total = _C.stack([grad.abs().max() for grad in grads]).max()
+            total = _C.stack(parts).max()
         elif norm_type == 2.0:
-            total = _C.stack([(grad * grad).sum() for grad in grads]).sum().sqrt()
+            total = _C.stack(parts).sum().sqrt()
         else:
-            total = _C.stack([grad.abs().pow(norm_type).sum() for grad in grads]).sum().pow(1.0 / norm_type)
+            total = _C.stack(parts).sum().pow(1.0 / norm_type)
         scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
-        for grad in grads:
-            grad.mul_(scale)
+        for param in parameters:
+            if param.grad is not None:
+                param.grad.mul_(scale)
     return total
+
+
+def _norm_part(param, grad, norm_type):
+    if grad is None:
+        return _C.zeros((), dtype=param.dtype, device=param.device)
+    if norm_type == math.inf:
+        return grad.abs().max()
+    return (grad * grad).sum() if norm_type == 2.0 else grad.abs().pow(norm_type).sum()
 
 
 clip_grad_norm = clip_grad_norm_  # its name before 0.4
