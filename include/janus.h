@@ -359,7 +359,8 @@ JANUS_API janus_status janus_run(const janus_subgraph *sub, const janus_arg *arg
  * are called.  A model is immutable and may be shared between threads, which may call it at the
  * same time.  Arguments are those of the Python function, in its order, by the names they have
  * there; a method's `self` is none of them.  Objects (trees, lists of things) are read through
- * janus_host_ops, None and numbers in them being values of their kinds.  Results are the tensors,
+ * janus_host_ops, None and numbers in them being values of their kinds; a text that the graph looks
+ * up (`get_key` of "left") is an object, the `const char *` of it.  Results are the tensors,
  * numbers and constants that its result is made of, named by where they are: "" for a result that
  * is nothing else, "[1]" for an item of a tuple or list, "loss" for that of a dict, "parts[0]" and
  * so on.

@@ -72,7 +72,8 @@ static int check_objects(const jpy_entry *e, PyObject *args, PyObject *absent) {
     for (size_t i = 0; i < e->inputs.n; i++) {
         const jpy_input *in = &e->inputs.data[i];
         const jpy_src *s = e->guards.srcs.data[in->slot];
-        if (in->kind != JANUS_KIND_OBJECT || s->kind == JPY_SRC_ARG)
+        if (in->kind != JANUS_KIND_OBJECT || s->kind == JPY_SRC_ARG ||
+            (s->kind == JPY_SRC_CONST && PyUnicode_CheckExact(s->key)))
             continue;
         PyObject *path = jpy_src_path(s, false);
         if (path)

@@ -211,7 +211,8 @@ static janus_status read_inputs(const reading *r) {
         const jn_param *p = &m->main->params.data[m->params.n];
         jn_model_param in = {.argument = -1, .state = -1};
         const cJSON *weight = member(one, "weight"), *number = member(one, "number"),
-                    *argument = member(one, "argument"), *state = member(one, "state");
+                    *argument = member(one, "argument"), *state = member(one, "state"),
+                    *text = member(one, "text");
         uint64_t place;
         if (cJSON_IsString(weight)) {
             JN_TRY(weight_param(r, weight->valuestring, p, &in));
@@ -219,6 +220,13 @@ static janus_status read_inputs(const reading *r) {
             in.value.kind = (janus_kind)p->type->kind;
             if (!number_of(number, in.value.kind, &in.value.s))
                 return damaged(r, "a number");
+        } else if (text) { /* an object of the program, as what it reads is */
+            const char *mine = kept(r, cJSON_GetStringValue(text));
+            if (!cJSON_IsString(text) || p->type->kind != JANUS_KIND_OBJECT)
+                return damaged(r, "an input");
+            if (!mine)
+                return JN_NO_MEMORY();
+            in.value = (janus_arg){.kind = JANUS_KIND_OBJECT, .o = (janus_object)(uintptr_t)mine};
         } else if (state) {
             if (!jn_json_index(state, INT32_MAX, &place))
                 return damaged(r, "an input");

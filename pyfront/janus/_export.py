@@ -219,13 +219,15 @@ def export(f, path, *args, examples=()):
         signature["types"] = [{**one, "fields": has} for one, has in zip(named, _fields(objects, attributes, classes))]
     names, weights, stored = [], {}, {}
     for number, (where, place, value) in enumerate(inputs):
-        name = user_path(made, where)
+        name = f'"{value}"' if type(value) is str else user_path(made, where)
         while name in names:
             name += "'"
         names.append(name)
         one = {"name": name}
         if place >= 0:
             one["argument"] = place
+        elif type(value) is str:
+            one["text"] = _text(value)
         elif number in of_input:
             one["state"] = of_input[number]
             if isinstance(value, _C.Tensor):  # not to be shared with what is only equal now
@@ -248,6 +250,13 @@ def export(f, path, *args, examples=()):
         save_safetensors(weights, file)
     with open(os.path.join(path, "signature.json"), "w", encoding="utf-8") as file:
         json.dump(signature, file, indent=1)
+
+
+def _text(v):
+    """A text that the graph looks up, if other readers of JSON have it as it is."""
+    if "\0" in v or not v.isprintable():
+        raise ValueError(f"janus.export: the graph looks up {v!r}, which cannot be exported")
+    return v
 
 
 def _number_of(v):
@@ -302,6 +311,8 @@ class LoadedGraph:
                 values.append(self.weights[one["weight"]])
             elif "number" in one:
                 values.append(_number_of(one["number"]))
+            elif "text" in one:
+                values.append(one["text"])
             elif "state" in one:
                 values.append(self.state[self._places[one["state"]]["name"]])
             else:

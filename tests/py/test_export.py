@@ -288,3 +288,41 @@ def test_methods_of_nodes(tmp_path):
     t.value = lambda w: w
     with pytest.raises(ValueError, match="whose value is that of their class"):
         g(t, janus.ones(2))
+
+
+def by_lists(d, x):
+    t = x * d["value"]
+    for k in d["kids"]:
+        t = t + by_lists(k, x)
+    return t
+
+
+def by_names(d, x):
+    if d["left"] is None:
+        return x * d["value"]
+    return by_names(d["left"], x) - by_names(d["right"], x) * d["value"]
+
+
+def a_dict(seed, deep=0, names=False):
+    if names:
+        end = deep and (seed % 3 == 0 or deep > 4)
+        return {"value": 0.5 * (seed % 7), "left": None if end else a_dict(seed * 2 + 1, deep + 1, True),
+                "right": None if end else a_dict(seed + 4, deep + 1, True)}
+    return {"value": 0.5 * (seed % 7), "kids": [a_dict(seed * 3 + i, deep + 1) for i in range((seed * 7 + deep) % 4 if deep < 4 else 0)]}
+
+
+@pytest.mark.parametrize("f, names", [(by_lists, False), (by_names, True)])
+def test_trees_of_dicts(tmp_path, f, names):
+    janus.export(f, tmp_path / "m", a_dict(5, names=names), janus.ones(2))
+    signature = json.loads((tmp_path / "m" / "signature.json").read_text())
+    assert {one["text"] for one in signature["inputs"] if "text" in one} == ({"value", "left", "right"} if names else {"value", "kids"})
+    g = janus.load_graph(tmp_path / "m")
+    for seed in range(20):
+        d, x = a_dict(seed, names=names), janus.tensor([1.0, float(seed)])
+        assert same(f(d, x), g(d, x))
+    with pytest.raises(ValueError, match="exported for a dict"):
+        g([], janus.ones(2))
+    d = a_dict(5, names=names)
+    d["left" if names else "kids"] = 3
+    with pytest.raises(RuntimeError, match="assumption"):
+        g(d, janus.ones(2))

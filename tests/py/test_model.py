@@ -318,3 +318,72 @@ def test_damaged_files(tmp_path, program):
     says(weighed(**{"self.first.weight": janus.ones(5, 3)}), "shape mismatch")
     says(weighed(**{"self.first.weight": first.double()}), "dtype mismatch")
     says(lambda d: shutil.rmtree(d), "not found")
+
+
+# A tree of dicts as a C program has it: a number of kids, which follow.
+DICTS = r"""
+#include <janus.h>
+#include <stdio.h>
+#include <string.h>
+typedef struct node { double value; int64_t n; struct node *kids; } node;
+static janus_status get_key(void *ctx, janus_object o, const janus_host_value *key, janus_host_value *out) {
+    const node *d = o;
+    (void)ctx;
+    if (key->kind != JANUS_KIND_OBJECT)
+        return JANUS_NOT_FOUND;
+    if (strcmp(key->o, "value") == 0)
+        *out = (janus_host_value){.kind = JANUS_KIND_FLOAT, .s.f = d->value};
+    else if (strcmp(key->o, "kids") == 0)
+        *out = (janus_host_value){.kind = JANUS_KIND_OBJECT, .o = (char *)o + 4}; /* the list of it */
+    else
+        return JANUS_NOT_FOUND;
+    return JANUS_OK;
+}
+static const node *listed(janus_object o) { return (const node *)((char *)o - 4); }
+static janus_status get_item(void *ctx, janus_object o, int64_t i, janus_host_value *out) {
+    (void)ctx;
+    *out = (janus_host_value){.kind = JANUS_KIND_OBJECT, .o = &listed(o)->kids[i]};
+    return JANUS_OK;
+}
+static janus_status length(void *ctx, janus_object o, int64_t *out) {
+    (void)ctx;
+    *out = listed(o)->n;
+    return JANUS_OK;
+}
+static janus_status type_of(void *ctx, janus_object o, int64_t *out) {
+    (void)ctx;
+    *out = JANUS_TYPE_TOKEN + ((size_t)o % 8 ? JANUS_TYPE_LIST : JANUS_TYPE_DICT);
+    return JANUS_OK;
+}
+int main(int argc, char **argv) {
+    node leaves[2] = {{2.0, 0, NULL}, {3.5, 0, NULL}}, inner[2] = {{1.0, 2, leaves}, {4.0, 0, NULL}}, root = {0.5, 2, inner};
+    const janus_host_ops host = {.struct_size = sizeof host, .get_key = get_key, .get_item = get_item, .length = length,
+                                 .type_of = type_of};
+    janus_run_options options = JANUS_RUN_OPTIONS_INIT;
+    options.host = &host;
+    const char *names[2] = {"d", "x"};
+    int64_t two = 2;
+    janus_arg in[2] = {{.kind = JANUS_KIND_OBJECT, .o = &root}, {.kind = JANUS_KIND_TENSOR}}, out;
+    float x[2] = {1.0f, -2.0f};
+    janus_model *m;
+    if (argc != 2 || janus_module_load(argv[1], NULL, &m) || janus_tensor_from_data(JANUS_F32, 1, &two, x, &in[1].t) ||
+        janus_model_call(m, names, in, 2, &options, &out, 1, NULL)) {
+        printf("%s\n", janus_last_error()->message);
+        return 3;
+    }
+    printf("%g %g\n", ((float *)janus_tensor_data(out.t))[0], ((float *)janus_tensor_data(out.t))[1]);
+    janus_tensor_release(out.t);
+    janus_tensor_release(in[1].t);
+    janus_model_release(m);
+    return 0;
+}
+"""
+
+
+def test_trees_of_dicts(tmp_path):
+    from test_export import a_dict, by_lists
+    needs_cjson()
+    janus.export(by_lists, tmp_path / "m", a_dict(5), janus.ones(2))
+    program = compiled(tmp_path / "dicts", DICTS)
+    done = subprocess.run([str(program), str(tmp_path / "m")], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "11 -22\n"), (done.stdout, done.stderr)
