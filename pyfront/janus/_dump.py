@@ -38,7 +38,7 @@ def _page(what):
     times = {f"{file}:{line}": ns for (file, line), ns in _profile.last_times().items() if file in files}
     function = report["function"]
     return _C._page(what, json.dumps({"title": getattr(function, "__qualname__", None) or repr(function), "times": times,
-                                      "names": input_names(what), "sources": _sources(files, True)}))
+                                      "names": input_names(what), "schedule": _profile.last_flush(files), "sources": _sources(files, True)}))
 
 
 def dump(what, path):
@@ -48,7 +48,8 @@ def dump(what, path):
 
     - `.jir`: the text form, all graphs of the function, most recent first
     - `.html`: a page to look at the newest graph in any browser, without a network: SubGraphs fold and unfold, nodes have
-      their source line beside them, a search, a minimap; after a `janus.profile`, with times
+      their source line beside them, a search, a minimap; after a `janus.profile`, with times, and the
+      schedule of the last run in a tab of its own: which groups of rows ran when, on which lane
     - `.json`, `.dot`: for scripts and Graphviz, the newest graph; `.svg`: a drawing by Graphviz, which must be installed
 
     Raises TypeError for anything else to write, ValueError for another suffix or, with `.html`, a function without graphs,

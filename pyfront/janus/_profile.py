@@ -10,12 +10,26 @@ from . import _C
 _CATEGORIES = {"host": "host strand", "flush": "flush", "group": "lane", "kernel": "kernel", "eager": "imperative kernel",
                "guards": "guards", "commit": "commit", "convert": "conversion", "imperative": "imperative call",
                "fallback": "fallback"}
-_last = {}
+_last, _last_events = {}, []
 
 
 def last_times():
     """{(file, line): nanoseconds of kernels} of the last profile, for explain."""
     return _last
+
+
+def last_flush(files):
+    """What was computed last of a graph of these files, as the viewer has it: groups of rows on their lanes, a list of
+    (lane, name, start and length in nanoseconds, rows, file, line), and all that time; of the last profile."""
+    inside, span = [], 0
+    for flush in reversed([e for e in _last_events if e["kind"] == "flush"]):
+        inside = [e for e in _last_events if e["kind"] == "group" and flush["start"] <= e["start"] < flush["start"] + flush["ns"]]
+        if any(e["file"] in files for e in inside):
+            span = max(e["start"] + e["ns"] for e in inside) - flush["start"]
+            break
+        inside = []
+    return {"span": span, "groups": [(e["thread"], e["name"], e["start"] - flush["start"], e["ns"], e["n"], e["file"], e["line"])
+                                     for e in sorted(inside, key=lambda e: e["start"])]}
 
 
 def _units(ns):
@@ -52,13 +66,14 @@ class profile:
         return self
 
     def __exit__(self, *exception):
-        global _last
+        global _last, _last_events
         events, self.lost = _C._profile_stop()
         first = min((e[5] for e in events), default=0)
         self.events = [{"kind": kind, "name": name, "file": file, "line": line, "thread": thread, "start": start - first,
                         "ns": end - start, "n": n} for kind, name, file, line, thread, start, end, n in events]
         self._sum()
         _last = {place: ns for place, ns, _, _ in self.lines}
+        _last_events = [e for e in self.events if e["kind"] in ("flush", "group")]
         if self.path is not None:
             with open(self.path, "w") as file:
                 json.dump(self.trace(), file)

@@ -89,6 +89,52 @@ def test_the_page_needs_nothing_else(tree_page):
     assert json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])["extra"]["title"] == "Net.forward"
 
 
+class Tree:
+    def __init__(self, word, *kids):
+        self.word, self.kids = word, list(kids)
+
+
+class Sums(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.up = nn.Embedding(9, 32), nn.Linear(32, 32)
+
+    def forward(self, node):
+        h = self.words(janus.tensor([node.word]))
+        for kid in node.kids:
+            h = h + self.up(self.forward(kid))
+        return janus.tanh(h)
+
+
+def a_tree(deep):
+    return Tree(deep, *(a_tree(deep - 1) for _ in range(3 if deep else 0)))
+
+
+def test_the_schedule(tmp_path, ask, tree_page):
+    net, tree = janus.function(Sums(), verify="never", measure=False), a_tree(4)
+    with janus.no_grad():
+        for _ in range(3):
+            net(tree)
+        with janus.profile() as p:
+            net(tree)
+    janus.dump(net, tmp_path / "sums.html")
+    groups = [e for e in p.events if e["kind"] == "group"]
+    got = ask(tmp_path / "sums.html", """v => {
+      document.querySelector("[data-tab=schedule]").click();
+      const bars = [...document.querySelectorAll("#schedule .lane div")], rows = [...document.querySelectorAll("#schedule p")];
+      bars[bars.length - 1].click();
+      const wide = document.querySelector("#schedule .lane").clientWidth;
+      return {shown: !document.getElementById("schedule").hidden && document.getElementById("source").hidden,
+              bars: bars.length, rows: rows.length, lanes: document.querySelectorAll("#schedule .lane").length,
+              inside: bars.every(b => b.offsetLeft >= 0 && b.offsetLeft < wide), on: document.querySelectorAll("#schedule .on").length,
+              found: v.hits().length, text: rows.map(r => r.textContent).join(" / ")};
+    }""")
+    assert got["shown"] and got["inside"] and got["on"] == 2 and got["found"]
+    assert got["bars"] == got["rows"] == len(groups) > 3 and got["lanes"] == len({e["thread"] for e in groups})
+    assert "x81" in got["text"]  # the 81 leaves at once
+    assert "No run was recorded" in ask(tree_page, 'v => document.getElementById("schedule").textContent')
+
+
 def test_a_tree_model(tree_page, ask):
     got = ask(tree_page, """v => {
       const names = v.boxes().filter(b => b.v.kind === "param").map(b => b.v.title);
