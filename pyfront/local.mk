@@ -127,6 +127,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/function.h \
 	pyfront/function_object.c \
 	pyfront/function_object.h \
+	pyfront/function_type.c \
 	pyfront/guard.c \
 	pyfront/guard.h \
 	pyfront/guard_fast.c \
