@@ -22,4 +22,10 @@ static inline int64_t jn_slice_stride(int64_t size, int64_t stride, int64_t step
     return stride * (step <= size ? step : size > 0 ? size : 1);
 }
 
+/* Whether a matrix with these strides is rather the transpose of one: its columns go on in shorter
+ * steps than its rows.  What is repeated takes no steps, and comes last. */
+static inline bool jn_is_turned(int64_t rows, int64_t cols, int64_t row, int64_t col) {
+    return rows > 1 && cols > 1 && row != 0 && (col == 0 || row < col);
+}
+
 #endif

@@ -83,6 +83,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/syntax/match.c \
 	pyfront/convert/syntax/syntax.h \
 	pyfront/convert/syntax/with.c \
+	pyfront/convert/tensors/layout.c \
 	pyfront/convert/tensors/leaf.c \
 	pyfront/convert/tensors/place.c \
 	pyfront/convert/tensors/proxy.c \

@@ -11,6 +11,7 @@
 #include "ops/attrs.h"
 #include "ops/cpu/ew.h"
 #include "ops/rules.h"
+#include "ops/shape_rules.h"
 
 enum {
     /* Below this many multiply-adds oneDNN's own call costs more than it saves. */
@@ -152,7 +153,65 @@ static bool by_depth(const jn_gemm_args *g, bool packs, const jn_par *par) {
     return true;
 }
 
+/* ---- operands of other layouts ------------------------------------------------------------------
+ */
+
+/* Rows by columns that lie as a matrix or its transpose does; vectors lie together. */
+static bool is_regular(int64_t rows, int64_t cols, int64_t row, int64_t col) {
+    return (col == 1 && (rows == 1 || row >= cols)) || (row == 1 && rows > 1 && col >= rows);
+}
+
+static void copy_rows(int dtype, int64_t rows, int64_t cols, const void *from, int64_t row,
+                      int64_t col, void *to) {
+    for (int64_t i = 0; i < rows; i++) {
+        if (dtype == JANUS_F32)
+            for (int64_t j = 0; j < cols; j++)
+                ((float *)to)[i * cols + j] = ((const float *)from)[i * row + j * col];
+        else
+            for (int64_t j = 0; j < cols; j++)
+                ((double *)to)[i * cols + j] = ((const double *)from)[i * row + j * col];
+    }
+}
+
+/* A row-major copy, or the transpose of one; NULL: no memory. */
+static void *regular(int dtype, int64_t rows, int64_t cols, const void *from, int64_t *row,
+                     int64_t *col) {
+    if (jn_is_turned(rows, cols, *row, *col))
+        return regular(dtype, cols, rows, from, col, row);
+    size_t size = dtype == JANUS_F32 ? sizeof(float) : sizeof(double);
+    void *copy = jn_alloc_aligned((size_t)(rows * cols) * size);
+    if (!copy)
+        return NULL;
+    copy_rows(dtype, rows, cols, from, *row, *col, copy);
+    *row = cols, *col = 1;
+    return copy;
+}
+
+static void product(int dtype, const jn_gemm_args *g, const jn_par *par);
+
+/* Sums run in one order for a matrix with steps or repeated rows and for a copy of it, so that a
+ * graph, which hands copies on, rounds as the ops one by one. */
 void jn_gemm(int dtype, const jn_gemm_args *g, const jn_par *par) {
+    bool a = g->m > 0 && g->k > 0 && !is_regular(g->m, g->k, g->a_row, g->a_col);
+    bool b = g->n > 0 && g->k > 0 &&
+             !is_regular(g->n == 1 ? 1 : g->k, g->n == 1 ? g->k : g->n, g->b_row,
+                         g->n == 1 ? g->b_row : g->b_col);
+    if (!a && !b) {
+        product(dtype, g, par);
+        return;
+    }
+    jn_gemm_args plain = *g;
+    void *copy_a = NULL, *copy_b = NULL;
+    if (a && (copy_a = regular(dtype, g->m, g->k, g->a, &plain.a_row, &plain.a_col)))
+        plain.a = copy_a;
+    if (b && (copy_b = regular(dtype, g->k, g->n, g->b, &plain.b_row, &plain.b_col)))
+        plain.b = copy_b;
+    product(dtype, &plain, par);
+    jn_free_aligned(copy_a);
+    jn_free_aligned(copy_b);
+}
+
+static void product(int dtype, const jn_gemm_args *g, const jn_par *par) {
     if (g->m * g->n * g->k < 2 * PIECE_WORK) { /* sizes of tensors in memory: no overflow */
         gemm_here(dtype, g);
         return;
@@ -183,23 +242,37 @@ typedef struct batched {
     const jn_par *par;
 } batched;
 
+static int64_t offset_of(const batched *b, int64_t i, const int64_t *stride) {
+    int64_t at = 0;
+    for (int d = b->rank - 1; d >= 0; d--) {
+        at += i % b->dims[d] * stride[d];
+        i /= b->dims[d];
+    }
+    return at;
+}
+
 static void batch_range(void *arg, int64_t begin, int64_t end) {
     const batched *b = arg;
     int64_t size = b->dtype == JANUS_F32 ? 4 : 8;
     for (int64_t i = begin; i < end; i++) {
         jn_gemm_args g = b->g;
-        int64_t rest = i, at_a = 0, at_b = 0;
-        for (int d = b->rank - 1; d >= 0; d--) {
-            int64_t pos = rest % b->dims[d];
-            rest /= b->dims[d];
-            at_a += pos * b->a_stride[d];
-            at_b += pos * b->b_stride[d];
-        }
-        g.a = (const char *)g.a + at_a * size;
-        g.b = (const char *)g.b + at_b * size;
+        g.a = (const char *)g.a + offset_of(b, i, b->a_stride) * size;
+        g.b = (const char *)g.b + offset_of(b, i, b->b_stride) * size;
         g.c = (char *)g.c + i * b->c_size * size;
         jn_gemm(b->dtype, &g, b->par);
     }
+}
+
+/* All of A, row-major; NULL: no memory. */
+static void *rows_of_batch(const batched *b, int64_t n) {
+    size_t size = b->dtype == JANUS_F32 ? sizeof(float) : sizeof(double);
+    int64_t each = b->g.m * b->g.k;
+    char *copy = jn_alloc_aligned((size_t)(each * n) * size);
+    for (int64_t i = 0; copy && i < n; i++)
+        copy_rows(b->dtype, b->g.m, b->g.k,
+                  (const char *)b->g.a + offset_of(b, i, b->a_stride) * (int64_t)size, b->g.a_row,
+                  b->g.a_col, copy + (size_t)(each * i) * size);
+    return copy;
 }
 
 static void swap(int64_t *a, int64_t *b) {
@@ -246,7 +319,7 @@ static void matmul_float(const jn_kargs *k, int dtype) {
     }
     batched p = {.k = k, .dtype = dtype, .g = g, .rank = batch, .c_size = g.m * g.n};
     int64_t n = 1;
-    bool fold = rb <= 2 && g.a_col == 1 && !at->transpose_a && a->contiguous;
+    bool fold = rb <= 2 && ra > 1 && !at->transpose_a && !jn_is_turned(g.m, g.k, g.a_row, g.a_col);
     for (int d = 0; d < batch; d++) {
         int da = d - (batch - (ra - 2)), db = d - (batch - (rb - 2));
         p.dims[d] = k->out[0].dims[d];
@@ -254,11 +327,17 @@ static void matmul_float(const jn_kargs *k, int dtype) {
         p.b_stride[d] = rb > 2 && db >= 0 && b->dims[db] != 1 ? b->strides[db] : 0;
         n *= p.dims[d];
     }
-    if (fold && ra > 1) { /* one matrix for all of the batch: more rows of one product */
-        g.m *= n;
-        g.a_row = g.k;
-        jn_gemm(dtype, &g, k->par);
-        return;
+    if (fold && g.m * g.k * n > 0) { /* one matrix for all of the batch: more rows of one product */
+        void *copy = NULL;
+        if (a->contiguous || (copy = rows_of_batch(&p, n))) {
+            g.a = copy ? copy : g.a;
+            g.m *= n;
+            g.a_row = g.k;
+            g.a_col = 1;
+            jn_gemm(dtype, &g, k->par);
+            jn_free_aligned(copy);
+            return;
+        }
     }
     int64_t work = g.m * g.n * g.k;
     bool by_batch = n >= 8 || work < 2 * PIECE_WORK;

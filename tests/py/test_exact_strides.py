@@ -24,23 +24,45 @@ READ = {"product": "janus.tanh(x @ v)", "linear": "janus.tanh(F.linear(x, v))", 
         "dense": "v.softmax(-1)[:5] + janus.tanh(x @ v)"}
 PLACES = {"at once": "    y = {read}\n", "after": "    y = x * 2\n    if y.sum() > -1e9:\n        y = y.exp()\n    y = {read} + y\n",
           "kept": "    keep(v)\n    y = {read}\n"}
+# Where a view comes into another part of the graph, or a gradient from outside: equal, as a graph or not.
+ACROSS = {"arm": "    y = {read}\n    if y.sum() > -1e9:\n        y = y + {read}\n    y = y + {read}\n",
+          "rounds": "    y, k = x, 0\n    while y.sum() * 0 + k < 3:\n        y, k = y + {read}, k + 1\n",
+          "recursion": "    y = deep(x, v, 3)\n", "result": "    v = either(v)\n    y = {read}\n"}
+HELPERS = """
+def deep(x, v, n):
+    if x.sum() * 0 + n < 1:
+        return {read}
+    return deep(x, v, n - 1) + x
+
+
+def either(v):
+    if v.sum() > 1e9:
+        return v.t().contiguous().t()
+    return v.contiguous()
+
+
+"""
+LEAVES = {"mean": "(y * y).mean()", "sum": "y.sum()", "first": "y[0, 0]", "turned": "(y.t() * y.t().tanh()).sum()"}
+ARGUMENTS = {"as it is": "x", "turned": "x.t().contiguous().t()", "columns": "janus.cat([x, x], 1)[:, 33:]", "steps": "janus.cat([x, x])[::2]",
+             "repeated": "x[:1].expand(5, 33)"}
 
 
 def program(view, made, read, place, name):
-    text = ("def f(x, w):\n    v = " + VIEWS[view].format(b=MADE[made]) + "\n" + PLACES[place].format(read=READ[read]) +
-            "    return (y * y).mean()\n")
+    text = (HELPERS.format(read=READ[read]) + "def f(x, w):\n    v = " + VIEWS[view].format(b=MADE[made]) + "\n" + place.format(read=READ[read]) +
+            "    return y\n")
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     scope = {"janus": janus, "F": janus.nn.functional, "keep": lambda v: None}
     exec(compile(text, name, "exec"), scope)
     return scope["f"]
 
 
-def seen(f, seed):
+def seen(f, seed, argument="as it is", leaves="mean"):
     janus.manual_seed(seed)
     x, w = janus.randn(5, 33).requires_grad_(), (janus.randn(66, 66) * 0.1).requires_grad_()
     out = []
     for _ in range(2):
-        loss = f(x, w)
+        y = f(eval(ARGUMENTS[argument]), w)
+        loss = eval(LEAVES[leaves])
         loss.backward()
         out += [loss.tolist(), x.grad.tolist(), w.grad.tolist()]
     return out
@@ -50,12 +72,40 @@ def seen(f, seed):
 def test_views_of_products(place):
     graphs = n = 0
     for i, (view, made, read) in enumerate(itertools.product(VIEWS, MADE, READ)):
-        if LIGHT and i % 9:
+        if i % (9 if LIGHT else 2):
             continue
-        f = program(view, made, read, place, f"<exact strides {place} {i}>")
+        f = program(view, made, read, PLACES[place], f"<exact strides {place} {i}>")
         g = janus.function(f, numerics="exact", verify="never", measure=False)
         for seed in range(2):
             assert seen(g, seed) == seen(f, seed), (view, made, read, place)
         graphs += g.stats()["graph"] > 0
         n += 1
     assert graphs == n, f"{graphs} of {n}"
+
+
+@pytest.mark.parametrize("place", ACROSS)
+def test_views_from_outside(place):
+    graphs = n = 0
+    for i, (view, made, read) in enumerate(itertools.product(VIEWS, MADE, READ)):
+        if i % (27 if LIGHT else 3):
+            continue
+        f = program(view, made, read, ACROSS[place], f"<exact strides {place} {i}>")
+        g = janus.function(f, numerics="exact", verify="never", measure=False)
+        assert seen(g, 0) == seen(f, 0) and seen(g, 1) == seen(f, 1), (view, made, read, place)
+        graphs += g.stats()["graph"] > 0
+        n += 1
+    assert graphs > n // 5 or place in ("result", "rounds"), f"{graphs} of {n}"  # refused by other rules
+
+
+@pytest.mark.parametrize("leaves", LEAVES)
+def test_arguments_and_cotangents(leaves):
+    graphs = n = 0
+    for i, (read, argument, place) in enumerate(itertools.product(READ, ARGUMENTS, {**PLACES, **ACROSS}.values())):
+        if i % (9 if LIGHT else 2):
+            continue
+        f = program("transposed", "parameter", read, place, f"<exact strides {leaves} {i}>")
+        g = janus.function(f, numerics="exact", verify="never", measure=False)
+        assert seen(g, 0, argument, leaves) == seen(f, 0, argument, leaves), (read, argument, place)
+        graphs += g.stats()["graph"] > 0
+        n += 1
+    assert graphs > n // 4, f"{graphs} of {n}"

@@ -451,6 +451,8 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
         int axis = (int)a->axis;
         jcv_bounds_hold(c, vals, n_in, axis < 0 ? axis + vals[0]->type->rank : axis);
     }
+    if (st == JANUS_OK && c->f->exact)
+        jcv_check_layouts(c, op, in, vals, n_in);
     jcv_node *n = NULL;
     jcv_rec *target = into && marked(into) ? ((holder *)into->storage->user)->rec : NULL;
     bool on_tape = recorded(op, in, vals, n_in);

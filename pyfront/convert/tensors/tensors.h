@@ -41,6 +41,13 @@ jpy_src *jcv_bound_src(jcv *c, jcv_av *a);
 /* A proxy on the tape. */
 PyObject *jcv_track(PyObject *proxy, bool tracked);
 
+/* layout.c */
+
+/* In exact numerics: refuses a product whose operands lie otherwise in the graph, so that it would
+ * be rounded otherwise.  `v`: the values of the operands `in`. */
+void jcv_check_layouts(jcv *c, const jn_op *op, const jn_eager_arg *in, jcv_val *const *v,
+                       unsigned n);
+
 /* place.c: what tensors hold */
 
 /* The value now; NULL: error record filled. */
