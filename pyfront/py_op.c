@@ -486,6 +486,15 @@ static bool is_internal(const char *name) {
     return false;
 }
 
+/* What has no use in place: copies, and tests of a number alone. */
+static bool only_makes(const char *name) {
+    const char *const names[] = {"cast", "clone", "isfinite", "isnan"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 int jpy_init_op(PyObject *module) {
     jpy.op_type = jpy_type_new(module, &op_spec, NULL);
     if (!jpy.op_type)
@@ -500,7 +509,7 @@ int jpy_init_op(PyObject *module) {
         if (offer(module, op_make(op->name, NULL, NULL, op, false, op->doc), true, method) < 0)
             return -1;
         if (method && (op->flags & JN_OP_ELEMENTWISE) && op->n_out == 1 &&
-            op->operands[0].dtype_class != JN_DT_BOOL) {
+            op->operands[0].dtype_class != JN_DT_BOOL && !only_makes(op->name)) {
             const char *name = with_underscore(op->name);
             if (!name ||
                 offer(module, op_make(name, NULL, NULL, op, true, op->doc), true, true) < 0)

@@ -462,7 +462,7 @@ static int write_plain(run *r, jpy_tensor *dst) {
         jn_eager_into(b->op, args, b->n_in, b->op->attr_size ? b->attrs : NULL, dst->t));
 }
 
-/* The op at another dtype than the target's, cast back. */
+/* The op whose operands or result have another dtype than the target, cast back. */
 static int write_cast(run *r, jpy_tensor *dst, jpy_node **node) {
     jpy_bound *b = r->b;
     janus_tensor *out[JN_EAGER_MAX_OUT];
@@ -496,7 +496,7 @@ static PyObject *run_into(run *r, jpy_tensor *dst) {
     if (jpy_inplace_begin(dst) < 0)
         return NULL;
     jpy_node *node = NULL;
-    if (r->cast[0] >= 0) {
+    if (r->cast[0] >= 0 || !(b->op->flags & JN_OP_INPLACE0)) { /* comparisons give bools */
         if (write_cast(r, dst, &node) < 0)
             return NULL;
     } else {
