@@ -10,19 +10,18 @@
 
 #include <string.h>
 
+#include "exec/eager/eager.h"
 #include "exec/store/store.h"
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
 #include "pyfront/host_py.h"
 #include "pyfront/signals.h"
 
 /* What is added without a trace: zeros, or -0.0, which leaves even the sign of a zero. */
 static janus_status zeros(const jn_type *t, bool negative, janus_tensor **out) {
-    JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, out));
-    size_t each = jn_dtype_size((janus_dtype)t->dtype), n = (size_t)(*out)->numel * each;
-    char *data = jn_tensor_ready_data(*out);
-    memset(data, 0, n);
-    for (size_t i = each; negative && i <= n; i += each) /* the sign is in the last byte */
-        data[i - 1] = (char)0x80;
-    return JANUS_OK;
+    jn_eager_arg value = {.kind = JANUS_KIND_FLOAT, .s.f = negative ? -0.0 : 0.0};
+    janus_full_attrs attrs = {sizeof attrs, {t->dims, (size_t)t->rank}, (janus_dtype)t->dtype};
+    return jn_eager(JN_OP(full), &value, 1, &attrs, out, 1);
 }
 
 /* The gradient for the cotangents that arrive. */
