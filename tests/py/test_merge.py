@@ -363,3 +363,22 @@ def test_errors():
     with pytest.raises(ValueError, match="a list of 3, expected an item for each of 2"):
         janus.merge([a, b])([1, 2, 3])
     assert len(janus.merge(iter([a, b]))) == 2 and "2 x Linear" in repr(janus.merge([a, b]))
+
+
+@pytest.mark.parametrize("f", [lambda m, x: x, lambda m, x: (m(x),) * 2, lambda m, x: (m(x), m.weight), lambda m, x: m(x).t(),
+                               lambda m, x: (lambda y: (y, y.view(-1)))(m(x)), lambda m, x: m(x).chunk(3, -1)])
+def test_names_of_results(f):
+    """What a model returns may be its argument, a parameter, or have two names, as it may without merge."""
+    models = [nn.Linear(6, 3) for _ in range(8)]
+    merged = janus.merge([lambda x, m=m: f(m, x) for m in models])
+    for _ in range(4):
+        x = janus.randn(2, 6)
+        got, want = merged(x), [f(m, x) for m in models]
+        close(got, want)
+        got, want = leaves(got) + [x], leaves(want) + [x]
+        assert [[a is b for b in got] for a in got] == [[a is b for b in want] for a in want]
+        with janus.no_grad():
+            for y in (got, want):
+                if y[0] is not x and y[0]._base is None:
+                    y[0].detach().zero_()
+        close(got[:-1], want[:-1])

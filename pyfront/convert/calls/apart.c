@@ -104,6 +104,19 @@ static void only_new_results(jcv *c, apart *a, jcv_av *v) {
     r->root->leaked = r;
 }
 
+/* Whether each result was made by the call and has no other name, among the results included. */
+static bool all_new(jcv *c, const apart *a) {
+    size_t n = a->ctx->results.n;
+    for (size_t i = 0; i < n; i++) {
+        if (a->out_like[i]->kind == AV_TENSOR && !jcv_only_in(c, a->out_like[i], a->ctx, NULL))
+            return false;
+        for (size_t k = 0; k < i; k++)
+            if (jcv_same_root(c, a->out_like[i], a->out_like[k]))
+                return false;
+    }
+    return true;
+}
+
 static void run(jcv *c, apart *a, const jcv_av *f, jcv_av *const *args) {
     jcv_ctx *outside = c->ctx, *inside = jcv_ctx_new(c, JCV_FUNC, "row", NULL);
     jcv_state before = jcv_save(c);
@@ -122,7 +135,7 @@ static void run(jcv *c, apart *a, const jcv_av *f, jcv_av *const *args) {
     a->out_tracked = jcv_alloc(c, MAX_RESULTS);
     a->out_like = jcv_alloc(c, MAX_RESULTS * sizeof *a->out_like);
     a->result = result_shape(c, a, r);
-    a->sole = a->checkpoint;
+    a->sole = a->checkpoint || all_new(c, a);
     if (a->checkpoint)
         only_new_results(c, a, r);
     a->draws = c->draws - draws;
