@@ -445,9 +445,6 @@ static bool worthwhile(const jn_seginst *inst, const jn_variant *v) {
 janus_status jn_find_chains(jn_seginst *inst, jn_variant *v) {
     const jn_segment *seg = inst->seg;
     bool host = v->device == JN_DEVICE_CPU || v->device == JN_DEVICE_REF;
-    v->inside = jn_arena_zalloc(&inst->arena, seg->n_values + 1);
-    if (!v->inside)
-        return JN_NO_MEMORY();
     if (!host || !v->single || !worthwhile(inst, v))
         return JANUS_OK;
     finder f = {.inst = inst, .v = v, .a = &inst->arena, .n_list = seg->n_nodes};

@@ -548,11 +548,13 @@ static janus_status make(const jn_run *r, jn_seginst *inst, jn_variant_key key, 
     v->exact = r->exact;
     v->nodes = jn_arena_zalloc(m.a, (inst->seg->n_nodes + 1) * sizeof *v->nodes);
     v->rowed = jn_arena_zalloc(m.a, inst->seg->n_values + 1);
+    v->inside = jn_arena_zalloc(m.a, inst->seg->n_values + 1);
     v->scratch = jn_arena_zalloc(m.a, (inst->seg->n_values + 1) * sizeof *v->scratch);
     v->adds = jn_arena_zalloc(m.a, inst->seg->n_accs + 1);
     v->direct = jn_arena_zalloc(m.a, inst->seg->n_inputs + 1);
     v->goes_to = jn_arena_alloc(m.a, (inst->seg->n_values + 1) * sizeof *v->goes_to);
-    if (!v->nodes || !v->rowed || !v->scratch || !v->adds || !v->direct || !v->goes_to)
+    if (!v->nodes || !v->rowed || !v->inside || !v->scratch || !v->adds || !v->direct ||
+        !v->goes_to)
         return JN_NO_MEMORY();
     memset(v->goes_to, 0xff, inst->seg->n_values * sizeof *v->goes_to);
     janus_status st = JANUS_OK;
