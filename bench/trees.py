@@ -21,7 +21,8 @@ from treebench import contest, inputs
 from treebench.contest import Configuration, Contest, Pace, Servers, SYSTEMS, say
 from treebench.models import MODELS
 
-COLUMNS = ["model", "data", "hidden", "batch", "mode", "system", "trees_per_s", "floor_ratio", "peak_bytes"]
+COLUMNS = ["model", "data", "hidden", "batch", "mode", "system", "trees_per_s", "trees_per_cpu_s", "floor_ratio",
+           "peak_bytes"]
 KEY = COLUMNS[:5]
 SWEEP = {"model": ["treelstm"], "hidden": [64, 128, 256], "batch": [1, 10, 25, 64]}
 
@@ -77,14 +78,15 @@ def measure(configuration, options, servers, probes, seconds, results):
 
 
 def show(row=None):
-    widths = [9, 8, 6, 5, 5, 16, 11, 11, 11]
+    widths = [9, 8, 6, 5, 5, 17, 11, 15, 11, 11]
     if row is None:
         cells = COLUMNS
     else:
         cells = [row[name] for name in COLUMNS]
         cells[6] = f"{cells[6]:.1f}"
-        cells[7] = "-" if cells[7] is None else f"{cells[7]:.2f}"
-        cells[8] = "-" if cells[8] is None else cells[8]
+        cells[7] = f"{cells[7]:.1f}"
+        cells[8] = "-" if cells[8] is None else f"{cells[8]:.2f}"
+        cells[9] = "-" if cells[9] is None else cells[9]
     say("")
     print(" ".join(f"{str(cell):{'<' if i < 6 else '>'}{width}}" for i, (cell, width) in enumerate(zip(cells, widths))),
           flush=True)
@@ -113,6 +115,8 @@ def arguments(argv):
     parser.add_argument("--mode", type=several(str, ["train", "infer"]), default=["train", "infer"])
     parser.add_argument("--systems", type=several(str, SYSTEMS), default=SYSTEMS, metavar="a,b",
                         help=", ".join(SYSTEMS) + " (default: all)")
+    parser.add_argument("--threads", type=int, metavar="N",
+                        help="of janus and PyTorch (default: janus all cores, PyTorch the better of one and all)")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="default: cpu")
     parser.add_argument("--trees", type=int, metavar="N", default=contest.TREES,
                         help=f"of the data, the first ones (default: {contest.TREES})")
@@ -164,7 +168,7 @@ def main(argv=None):
         raise SystemExit(f"no train.txt or train.txt.gz in {options.data}")
     began = time.monotonic()
     results, loaded = Results(options.json, options.resume, options.device), {}
-    servers = Servers(options.patience, options.device)
+    servers = Servers(options.patience, options.device, options.threads)
     todo = list(wanted(options, folder, results))
     pace = Pace(options.seconds, options.minutes, len(todo))
     probes = servers.probes()

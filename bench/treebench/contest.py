@@ -52,10 +52,11 @@ class Server(harness.Worker):
 
 
 class Servers:
-    """Those that were started, by system and threads; one that failed is started again when it is asked for."""
+    """Those that were started, by system and threads; one that failed is started again when it is asked for.
+    `threads`: how many each system is to have, None: see thread_counts()."""
 
-    def __init__(self, patience, device="cpu"):
-        self.patience, self.device, self.started = patience, device, {}
+    def __init__(self, patience, device="cpu", threads=None):
+        self.patience, self.device, self.threads, self.started = patience, device, threads, {}
 
     def get(self, system, threads):
         server = self.started.get((system, threads))
@@ -126,7 +127,7 @@ class Contender:
     def __init__(self, name, threads, server, path):
         self.name, self.threads, self.server = name, threads, server
         self.steps, self.spent = 0, 0.0
-        self.losses, self.rates, self.ratios = [], [], []
+        self.losses, self.rates, self.processor_rates, self.ratios = [], [], [], []
         server.ask(open=path)
 
     def rate(self):
@@ -142,6 +143,7 @@ class Contender:
         self.spent += found["seconds"]
         self.losses += found["losses"]
         self.rates.append(work / configuration.mean / found["seconds"])
+        self.processor_rates.append(work / configuration.mean / max(found["processor"], 1e-9))
         if probes:
             self.ratios.append(found["seconds"] * (before + after) / 2 / work)
 
@@ -150,7 +152,7 @@ class Contender:
         self.run(configuration, 0, 2 if self.name in CONVERTED else 1, [])
         if self.spent < seconds or self.name in CONVERTED:
             self.run(configuration, seconds / 2, 1, probes)
-            del self.rates[:-1]
+            del self.rates[:-1], self.processor_rates[:-1]
         self.spent = 0.0
 
     def close(self):
@@ -165,12 +167,12 @@ def probe(probes):
     return max((server.ask(probe=PROBE_S)["flops_per_s"] for server in probes), default=None)
 
 
-def thread_counts(system, device):
-    """janus takes all cores, as it does by itself; of PyTorch on the CPU one thread and all are tried."""
-    cores = os.cpu_count()
+def thread_counts(system, device, wanted=None):
+    """janus takes all cores, as it does by itself; of PyTorch on the CPU one thread and all are tried.  `wanted` of both."""
+    cores = wanted or os.cpu_count()
     if device != "cpu":
         return [cores]
-    return sorted({1, cores}) if system.startswith("pytorch") else [1] if system == "dynet" else [cores]
+    return sorted({wanted or 1, cores}) if system.startswith("pytorch") else [1] if system == "dynet" else [cores]
 
 
 def disagreement(contenders):
@@ -198,7 +200,7 @@ class Contest:
         """Starts what can be started."""
         self.configuration.write(path)
         for name in self.systems:
-            for threads in thread_counts(name, self.servers.device):
+            for threads in thread_counts(name, self.servers.device, self.servers.threads):
                 say(f"{name}: starts")
                 try:
                     server = self.servers.get(name, threads)
@@ -241,6 +243,7 @@ class Contest:
                 self.drop_slower(1.3)
                 for contender in self.contenders:
                     contender.rates.clear()
+                    contender.processor_rates.clear()
                     contender.ratios.clear()
         if len(self.contenders) > 1:
             self.difference = disagreement(self.contenders)
@@ -255,6 +258,7 @@ class Contest:
                 self.drop(contender, reason)
                 continue
             yield dict(self.configuration.columns(), system=contender.name, trees_per_s=contender.rate(),
+                       trees_per_cpu_s=statistics.median(contender.processor_rates),
                        floor_ratio=statistics.median(contender.ratios) if contender.ratios else None,
                        peak_bytes=found["bytes"], threads=contender.threads, rates=contender.rates,
                        ratios=contender.ratios, stats=found["stats"])

@@ -8,7 +8,7 @@ ahead by the wrong one of two processes.  The first answer comes by itself:
 {"version"}, or {"error"}.  {"open": path} makes a process of a configuration, a copy of this one
 (libraries are loaded once), which gives {"opened": true} and answers from then on until {"close": true}.
 {"run": seconds, "least": n} runs steps until so much time has passed and gives {"seconds", "steps",
-"losses", "grown"} (nodes that a model grew); {"peak": true} gives {"bytes", "stats"}: by how much
+"losses", "grown", "processor"} (nodes that a model grew; seconds of processor time of all threads); {"peak": true} gives {"bytes", "stats"}: by how much
 memory grew since the model was made; {"predict": part} gives {"classes"} that the model finds at the
 roots of the trees held out under that name.  Where the system is a probe, {"probe": seconds} multiplies
 square matrices and gives {"flops_per_s"}.  BENCH_DEVICE=cuda in the environment: on the GPU, where the
@@ -140,13 +140,14 @@ class Runner:
 
     def run(self, seconds, least):
         losses, grown, step, batches = [], [], self.step, self.batches
-        start = time.perf_counter()
+        start, worked = time.perf_counter(), time.process_time()
         while len(losses) < least or time.perf_counter() - start < seconds:
             loss, nodes = step(batches[self.at % len(batches)])
             losses.append(loss)
             grown.append(nodes)
             self.at += 1
-        return {"seconds": time.perf_counter() - start, "steps": len(losses), "losses": losses, "grown": grown}
+        return {"seconds": time.perf_counter() - start, "steps": len(losses), "losses": losses, "grown": grown,
+                "processor": time.process_time() - worked}
 
 
 def predict(runner, part):
