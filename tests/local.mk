@@ -12,8 +12,8 @@ unit_tests = \
 	tests/unit/t_cpu_vmath \
 	tests/unit/t_lanes \
 	tests/unit/t_late \
-	tests/unit/t_late \
 	tests/unit/t_par \
+	tests/unit/t_pool \
 	tests/unit/t_base \
 	tests/unit/t_capi \
 	tests/unit/t_device \

@@ -1,8 +1,9 @@
 /* Allocation with one process-wide table of functions, failure injection and a count of blocks.
  *
- * `mode` decides everything with one relaxed load: in the usual case (no foreign allocator, no
- * injection, nobody counting) jn_alloc is malloc.  Counting starts with the first question for the
- * count or the first injection, so a count is only good for comparing two moments after that.
+ * `jn_alloc_mode` decides everything with one relaxed load: in the usual case (no foreign
+ * allocator, no injection, nobody counting) jn_alloc is malloc.  Counting starts with the first
+ * question for the count or the first injection, so a count is only good for comparing two moments
+ * after that.
  */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
@@ -18,8 +19,7 @@
 
 enum { ALIGN = 16, ALIGN_TENSOR = 64 };
 
-enum { MODE_UNSET, MODE_PLAIN, MODE_FULL };
-static atomic_int mode;
+atomic_int jn_alloc_mode;
 
 static janus_allocator table; /* all NULL: malloc */
 static atomic_bool counting;
@@ -39,9 +39,9 @@ uint64_t jn_alloc_failures(void) { return failures; }
 static int settle(void) {
     const char *env = getenv("JANUS_FAIL_ALLOC");
     unsigned long long n = env ? strtoull(env, NULL, 10) : 0;
-    int m = n || table.alloc || atomic_load(&counting) ? MODE_FULL : MODE_PLAIN;
-    int unset = MODE_UNSET;
-    if (atomic_compare_exchange_strong(&mode, &unset, m)) {
+    int m = n || table.alloc || atomic_load(&counting) ? JN_ALLOC_FULL : JN_ALLOC_PLAIN;
+    int unset = JN_ALLOC_UNSET;
+    if (atomic_compare_exchange_strong(&jn_alloc_mode, &unset, m)) {
         if (n)
             atomic_store(&countdown, n);
         return m;
@@ -50,10 +50,10 @@ static int settle(void) {
 }
 
 static inline bool plain(void) {
-    int m = atomic_load_explicit(&mode, memory_order_relaxed);
-    if (JN_UNLIKELY(m == MODE_UNSET))
+    int m = atomic_load_explicit(&jn_alloc_mode, memory_order_relaxed);
+    if (JN_UNLIKELY(m == JN_ALLOC_UNSET))
         m = settle();
-    return JN_LIKELY(m == MODE_PLAIN);
+    return JN_LIKELY(m == JN_ALLOC_PLAIN);
 }
 
 static bool injected_failure(void) {
@@ -138,6 +138,32 @@ void jn_free(void *p) {
         free(p);
 }
 
+void *jn_chunk_alloc(size_t size, size_t align) {
+    (void)plain(); /* reads the environment */
+    void *p = NULL;
+    if (table.alloc)
+        p = table.alloc(table.user, size, align);
+    else if (posix_memalign(&p, align, size) != 0) /* the size need not be a multiple of it */
+        p = NULL;
+    return checked(p);
+}
+
+void jn_chunk_free(void *p) {
+    if (table.free)
+        table.free(table.user, p);
+    else
+        free(p);
+}
+
+bool jn_alloc_count(void) {
+    if (injected_failure())
+        return checked(NULL) != NULL;
+    count(1);
+    return true;
+}
+
+void jn_alloc_uncount(void) { count(-1); }
+
 void jn_free_aligned(void *p) {
     if (plain() && p)
         jn_large_free(p);
@@ -148,7 +174,7 @@ void jn_free_aligned(void *p) {
 static void use_full_mode(void) {
     plain(); /* reads the environment first, so that it does not undo what follows */
     atomic_store(&counting, true);
-    atomic_store(&mode, MODE_FULL);
+    atomic_store(&jn_alloc_mode, JN_ALLOC_FULL);
 }
 
 uint64_t jn_alloc_fail_after(uint64_t n) {
@@ -164,7 +190,7 @@ int64_t jn_alloc_live_blocks(void) {
 janus_status janus_set_allocator(const janus_allocator *a) {
     if (!a || !a->alloc || !a->realloc || !a->free)
         return jn_error(JANUS_INVALID_ARGUMENT, "janus_set_allocator: a function is missing");
-    if (atomic_load(&mode) != MODE_UNSET)
+    if (atomic_load(&jn_alloc_mode) != JN_ALLOC_UNSET)
         return jn_error(JANUS_INVALID_ARGUMENT,
                         "janus_set_allocator: memory was already allocated; call it first");
     table = *a;
