@@ -14,7 +14,7 @@ ALLOWED = {("janus_tensor_wrap", "strides"), ("janus_tensor_wrap", "release"), (
            ("janus_module_parse", "name"), ("janus_subgraph_param", "name"), ("janus_subgraph_at", "file"),
            ("janus_build", "attrs"), ("janus_run", "options"), ("janus_run", "stats"), ("janus_module_load", "weights"),
            ("janus_model_call", "options"), ("janus_model_call", "stats"), ("janus_model_batch", "options"),
-           ("janus_model_batch", "stats")}
+           ("janus_model_batch", "stats"), ("janus_session_call", "options"), ("janus_session_call", "stats")}
 # Lists: they may be NULL where their number is 0, which is not what is called here.
 LISTS = {"const janus_value *": "values", "const janus_arg *": "args", "janus_arg *": "args", "janus_value *": "outs",
          "const janus_type *": "&tensor_type", "const unsigned *": "numbers", "const int64_t *": "dims"}
@@ -24,7 +24,9 @@ VALUES = {"janus_module *": "m", "const janus_module *": "m", "janus_subgraph *"
           "char **": "&text", "const janus_allocator *": "&allocator", "const janus_run_options *": "&options",
           "janus_run_stats *": "&stats", "janus_weights *": "weights", "const janus_weights *": "weights",
           "janus_weights **": "&new_weights", "janus_model *": "NULL", "const janus_model *": "NULL",
-          "janus_model **": "&new_model", "int64_t *": "dims", "const char *const *": "texts", "void (*)(void *)": "released"}
+          "janus_model **": "&new_model", "janus_session *": "NULL",
+          "const janus_session *": "NULL", "janus_session **": "&new_session", "int64_t *": "dims",
+          "const char *const *": "texts", "void (*)(void *)": "released"}
 SCALARS = {"janus_value": "x", "unsigned": "1", "int": "1", "size_t": "3", "bool": "false", "int64_t": "1",
            "double": "1", "janus_dtype": "JANUS_F32", "janus_status": "JANUS_OK"}
 
@@ -49,6 +51,7 @@ static char *text;
 static const char *texts[4];
 static janus_weights *weights, *new_weights;
 static janus_model *new_model;
+static janus_session *new_session;
 static janus_type tensor_type = {.kind = JANUS_KIND_TENSOR, .rank = 1, .dims = dims};
 static janus_allocator allocator;
 static janus_run_options options = JANUS_RUN_OPTIONS_INIT;
