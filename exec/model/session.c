@@ -126,9 +126,10 @@ static janus_status run(janus_session *s, const janus_arg *args, const janus_run
                         janus_arg *results, janus_run_stats *stats) {
     const janus_model *m = s->model;
     const size_t n = m->params.n, n_out = m->main->results.n;
-    janus_arg *in = jn_calloc(n + n_out + m->states.n + 1, sizeof *in), *out = in + n;
+    janus_arg *in = jn_calloc(n + n_out + m->states.n + 1, sizeof *in);
     if (!in)
         return JN_NO_MEMORY();
+    janus_arg *out = in + n;
     for (size_t i = 0; i < n; i++) {
         const jn_model_param *p = &m->params.data[i];
         in[i] = p->argument >= 0 ? args[p->argument] : p->state >= 0 ? s->now[p->state] : p->value;
