@@ -198,11 +198,14 @@ janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *
     uint32_t *close = jn_arena_alloc(a, (n_nodes + 1) * sizeof *close);
     uint32_t *filled = jn_arena_zalloc(a, (n_nodes + 1) * sizeof *filled);
     bool *has_acc = jn_arena_zalloc(a, (n_nodes + 1) * sizeof *has_acc);
-    bool *along = jn_arena_zalloc(a, 3 * n_nodes * sizeof *along), *view = along + 2 * n_nodes;
-    if (!seg || !uses || !user || !avail || !close || !filled || !has_acc || !along)
+    bool *along = jn_arena_zalloc(a, n_nodes * sizeof *along);
+    bool *constant = jn_arena_zalloc(a, n_nodes * sizeof *constant);
+    bool *view = jn_arena_zalloc(a, n_nodes * sizeof *view);
+    if (!seg || !uses || !user || !avail || !close || !filled || !has_acc || !along || !constant ||
+        !view)
         return JN_NO_MEMORY();
     count_uses(g, saved, uses, user);
-    find_along(g, user, along + n_nodes, along);
+    find_along(g, user, constant, along);
     uint32_t cur = 0;
     seg[0] = JN_NO_SEG;
     for (uint32_t i = 1; i < n_nodes; i++) {

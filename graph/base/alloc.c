@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc_parts.h"
 #include "graph/base/large.h"
 #include "graph/base/status.h"
 

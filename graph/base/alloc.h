@@ -10,7 +10,6 @@
 #ifndef JN_BASE_ALLOC_H
 #define JN_BASE_ALLOC_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,20 +20,6 @@ void *jn_realloc(void *p, size_t size); /* old block stays valid on failure */
 void *jn_alloc_aligned(size_t size);    /* 64-byte aligned tensor memory; jn_free_aligned */
 void jn_free(void *p);                  /* accepts NULL */
 void jn_free_aligned(void *p);
-
-/* Memory that is handed out in parts: not counted, and none of them fails on purpose.  `align` is a
- * power of two; NULL when out of memory. */
-void *jn_chunk_alloc(size_t size, size_t align);
-void jn_chunk_free(void *p);
-/* Whoever hands out parts of it asks for each whether allocations are watched (counted, or one is
- * to fail); if so, jn_alloc_count() counts one, false: it is the one that fails. */
-extern atomic_int jn_alloc_mode;
-enum { JN_ALLOC_UNSET, JN_ALLOC_PLAIN, JN_ALLOC_FULL };
-static inline bool jn_alloc_watched(void) {
-    return atomic_load_explicit(&jn_alloc_mode, memory_order_relaxed) == JN_ALLOC_FULL;
-}
-bool jn_alloc_count(void);
-void jn_alloc_uncount(void);
 
 /* How many allocations of this thread have failed.  Work in which one has may be wrong where a
  * missing block was taken for a missing thing: who compares before and after need not trust it. */
