@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "graph/base/alloc.h"
-#include "graph/base/alloc_parts.h"
+#include "graph/base/parts.h"
 #include "graph/base/status.h"
 
 enum {

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/base/alloc_parts.h"
 #include "graph/base/large.h"
+#include "graph/base/parts.h"
 #include "graph/base/status.h"
 
 enum { ALIGN = 16, ALIGN_TENSOR = 64 };

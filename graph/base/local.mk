@@ -13,7 +13,7 @@ libjanus_all_la_SOURCES += \
 
 noinst_HEADERS += \
 	graph/base/alloc.h \
-	graph/base/alloc_parts.h \
+	graph/base/parts.h \
 	graph/base/large.h \
 	graph/base/limit.h \
 	graph/base/arena.h \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For whoever hands out memory in parts (exec/store/pool.c): tests count and fail the parts. */
-#ifndef JN_BASE_ALLOC_PARTS_H
-#define JN_BASE_ALLOC_PARTS_H
+#ifndef JN_BASE_PARTS_H
+#define JN_BASE_PARTS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
