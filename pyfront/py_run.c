@@ -491,12 +491,15 @@ static int write_cast(run *r, jpy_tensor *dst, jpy_node **node) {
     return rc;
 }
 
+/* Comparisons and logic: what cannot be written over an operand and has no gradient. */
+static bool gives_bools(const jn_op *op) { return !(op->flags & JN_OP_INPLACE0) && !op->grad; }
+
 static PyObject *run_into(run *r, jpy_tensor *dst) {
     jpy_bound *b = r->b;
     if (jpy_inplace_begin(dst) < 0)
         return NULL;
     jpy_node *node = NULL;
-    if (r->cast[0] >= 0 || !(b->op->flags & JN_OP_INPLACE0)) { /* comparisons give bools */
+    if (r->cast[0] >= 0 || gives_bools(b->op)) {
         if (write_cast(r, dst, &node) < 0)
             return NULL;
     } else {

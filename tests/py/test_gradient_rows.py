@@ -6,6 +6,7 @@ import itertools
 import pickle
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -165,3 +166,32 @@ assert table[29].sum().item() == -3 * 128 and table[30].sum().item() == 0
 """
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert int(said) < 96 << 10
+
+
+def least(f, repeat=5):
+    """Seconds of processor time of the fastest call."""
+    best = float("inf")
+    for _ in range(repeat):
+        start = time.process_time()
+        f()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+@pytest.mark.parametrize("make", [janus.optim.SGD, janus.optim.Adagrad])
+def test_a_step_on_few_rows_does_not_walk_the_table(make):
+    """Some rows of 200,000: a step that writes the whole table takes hundreds of times as long."""
+    table = janus.nn.Embedding(200_000, 64)
+    optimizer = make(table.parameters(), lr=0.1)
+
+    def backward():
+        optimizer.zero_grad()
+        with janus.deferred():
+            sum((table(janus.tensor([k])).sum() for k in range(20)), janus.zeros(())).backward()
+
+    backward()
+    optimizer.step()
+    other = janus.zeros(200_000, 64)
+    whole = least(lambda: other.add_(table.weight.detach(), alpha=0.1))
+    backward()
+    assert least(optimizer.step) < whole / 3
