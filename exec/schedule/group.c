@@ -217,13 +217,19 @@ static janus_status place(jn_group *g, const range_job *j, const jn_variant *any
 
 static janus_status run_group(jn_group *g) {
     jn_run *r = g->lane->run;
-    range_job j = {.g = g};
+    range_job j; /* errors of so many ranges are 29 KB: only what is used is set */
+    j.g = g;
     if (g->n > 1)
         jn_group_order(g);
     for (uint32_t t = 0; t < g->n; t++)
         g->task[t]->leader = g->task[0];
     find_layout(g);
     j.tile_rows = plan_ranges(g);
+    for (uint32_t k = 0; k < g->ranges; k++) {
+        j.v[2 * k] = j.v[2 * k + 1] = NULL;
+        j.st[k] = JANUS_OK;
+        j.kernels[k] = 0;
+    }
     JN_TRY(get_variants(g, &j));
     jn_variant *any = j.v[0] ? j.v[0] : j.v[1];
     if (any->single && g->n > 1 && g->mask) /* its rows are not marked: ask one that is */
