@@ -7,14 +7,14 @@ janusext_LTLIBRARIES = pyfront/_C.la
 endif
 
 pyfront__C_la_SOURCES = \
-	pyfront/autocast.c \
-	pyfront/autocast.h \
-	pyfront/away.c \
-	pyfront/away.h \
-	pyfront/cache.c \
-	pyfront/coexecute.c \
-	pyfront/commit.c \
-	pyfront/commit.h \
+	pyfront/op/autocast.c \
+	pyfront/op/autocast.h \
+	pyfront/entry/away.c \
+	pyfront/entry/away.h \
+	pyfront/call/cache.c \
+	pyfront/call/coexecute.c \
+	pyfront/entry/commit.c \
+	pyfront/entry/commit.h \
 	pyfront/convert/calls/apart.c \
 	pyfront/convert/calls/autograd.c \
 	pyfront/convert/calls/backward.c \
@@ -109,93 +109,93 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/values/text.c \
 	pyfront/convert/values/values.h \
 	pyfront/convert/values/watch.c \
-	pyfront/deferred/deferred.c \
-	pyfront/deferred/deferred.h \
-	pyfront/dump_dir.c \
-	pyfront/entry.c \
-	pyfront/entry.h \
-	pyfront/explain.c \
-	pyfront/explain.h \
-	pyfront/explain_lines.c \
-	pyfront/export.c \
-	pyfront/export.h \
-	pyfront/export_state.c \
-	pyfront/external.c \
-	pyfront/external.h \
-	pyfront/external_run.c \
-	pyfront/external_run.h \
-	pyfront/function.c \
-	pyfront/function.h \
-	pyfront/function_object.c \
-	pyfront/function_object.h \
-	pyfront/function_type.c \
-	pyfront/guard.c \
-	pyfront/guard.h \
-	pyfront/guard_fast.c \
-	pyfront/guard_type.c \
-	pyfront/guard_value.c \
-	pyfront/hints.c \
-	pyfront/hints.h \
-	pyfront/history.c \
-	pyfront/history.h \
-	pyfront/host_py.c \
-	pyfront/host_py.h \
-	pyfront/jpy.h \
-	pyfront/ladder.c \
-	pyfront/ladder.h \
-	pyfront/module.c \
-	pyfront/nan.c \
-	pyfront/policy.c \
-	pyfront/policy.h \
-	pyfront/print.c \
-	pyfront/print.h \
-	pyfront/profile.c \
-	pyfront/profile.h \
-	pyfront/py_convert.c \
-	pyfront/py_copy.c \
-	pyfront/py_copy.h \
-	pyfront/py_create.c \
-	pyfront/py_create.h \
-	pyfront/py_device.c \
-	pyfront/py_device.h \
-	pyfront/py_dlpack.c \
-	pyfront/py_index.c \
-	pyfront/py_memory.c \
-	pyfront/py_method.c \
-	pyfront/py_method.h \
-	pyfront/py_module_base.c \
-	pyfront/py_module_base.h \
-	pyfront/py_op.c \
-	pyfront/py_op.h \
-	pyfront/py_operator.c \
-	pyfront/py_optim.c \
-	pyfront/py_pieces.c \
-	pyfront/py_promote.c \
-	pyfront/py_quick.c \
-	pyfront/py_quick.h \
-	pyfront/py_random.c \
-	pyfront/py_rng.h \
-	pyfront/py_run.c \
-	pyfront/py_spell.c \
-	pyfront/py_spell.h \
-	pyfront/py_spell_math.c \
-	pyfront/py_spell_nn.c \
-	pyfront/py_spell_reduce.c \
-	pyfront/py_spell_shape.c \
-	pyfront/py_tensor.c \
-	pyfront/py_tensor.h \
-	pyfront/py_threads.c \
-	pyfront/py_types.c \
-	pyfront/py_view.c \
-	pyfront/py_view.h \
-	pyfront/region/callee.c \
-	pyfront/region/region.c \
-	pyfront/region/region.h \
-	pyfront/replay.c \
-	pyfront/replay.h \
-	pyfront/report.c \
-	pyfront/signals.c \
-	pyfront/signals.h \
+	pyfront/tape/deferred.c \
+	pyfront/tape/deferred.h \
+	pyfront/function/dump_dir.c \
+	pyfront/entry/entry.c \
+	pyfront/entry/entry.h \
+	pyfront/call/explain.c \
+	pyfront/call/explain.h \
+	pyfront/function/lines.c \
+	pyfront/module/export.c \
+	pyfront/module/export.h \
+	pyfront/module/export_state.c \
+	pyfront/entry/external.c \
+	pyfront/entry/external.h \
+	pyfront/entry/external_run.c \
+	pyfront/entry/external_run.h \
+	pyfront/call/call.c \
+	pyfront/function/function.h \
+	pyfront/call/object.c \
+	pyfront/call/object.h \
+	pyfront/call/type.c \
+	pyfront/guard/guard.c \
+	pyfront/guard/guard.h \
+	pyfront/guard/fast.c \
+	pyfront/guard/type.c \
+	pyfront/guard/value.c \
+	pyfront/function/hints.c \
+	pyfront/function/hints.h \
+	pyfront/entry/history.c \
+	pyfront/entry/history.h \
+	pyfront/entry/host.c \
+	pyfront/entry/host.h \
+	pyfront/base/jpy.h \
+	pyfront/call/ladder.c \
+	pyfront/call/ladder.h \
+	pyfront/module/module.c \
+	pyfront/module/nan.c \
+	pyfront/call/policy.c \
+	pyfront/call/policy.h \
+	pyfront/entry/print.c \
+	pyfront/entry/print.h \
+	pyfront/function/profile.c \
+	pyfront/function/profile.h \
+	pyfront/tensor/convert.c \
+	pyfront/op/copy.c \
+	pyfront/op/copy.h \
+	pyfront/methods/create.c \
+	pyfront/methods/create.h \
+	pyfront/tensor/device.c \
+	pyfront/tensor/device.h \
+	pyfront/tensor/dlpack.c \
+	pyfront/op/index.c \
+	pyfront/base/memory.c \
+	pyfront/methods/method.c \
+	pyfront/methods/method.h \
+	pyfront/methods/module_base.c \
+	pyfront/methods/module_base.h \
+	pyfront/op/op.c \
+	pyfront/op/op.h \
+	pyfront/op/operator.c \
+	pyfront/methods/optim.c \
+	pyfront/methods/pieces.c \
+	pyfront/op/promote.c \
+	pyfront/op/quick.c \
+	pyfront/op/quick.h \
+	pyfront/methods/random.c \
+	pyfront/methods/rng.h \
+	pyfront/op/run.c \
+	pyfront/op/spell.c \
+	pyfront/op/spell.h \
+	pyfront/op/spell_math.c \
+	pyfront/op/spell_nn.c \
+	pyfront/op/spell_reduce.c \
+	pyfront/op/spell_shape.c \
+	pyfront/tensor/tensor.c \
+	pyfront/tensor/tensor.h \
+	pyfront/base/threads.c \
+	pyfront/base/types.c \
+	pyfront/op/view.c \
+	pyfront/op/view.h \
+	pyfront/call/callee.c \
+	pyfront/call/region.c \
+	pyfront/call/region.h \
+	pyfront/entry/replay.c \
+	pyfront/entry/replay.h \
+	pyfront/call/report.c \
+	pyfront/base/signals.c \
+	pyfront/base/signals.h \
 	pyfront/source.c \
 	pyfront/stored/build.c \
 	pyfront/stored/building.h \
@@ -205,20 +205,20 @@ pyfront__C_la_SOURCES = \
 	pyfront/stored/parts.c \
 	pyfront/stored/stored.h \
 	pyfront/stored/take.c \
-	pyfront/tape.h \
-	pyfront/tape_engine.c \
-	pyfront/tape_engine.h \
-	pyfront/tape_group_rows.c \
-	pyfront/tape_groups.c \
-	pyfront/tape_groups.h \
-	pyfront/tape_internal.h \
-	pyfront/tape_node.c \
-	pyfront/tape_objects.c \
-	pyfront/tape_op.c \
-	pyfront/tape_py.c \
-	pyfront/tape_view.c \
-	pyfront/tracing.c \
-	pyfront/tracing.h \
+	pyfront/tape/tape.h \
+	pyfront/backward/engine.c \
+	pyfront/backward/engine.h \
+	pyfront/backward/group_rows.c \
+	pyfront/backward/groups.c \
+	pyfront/backward/groups.h \
+	pyfront/tape/internal.h \
+	pyfront/tape/node.c \
+	pyfront/backward/objects.c \
+	pyfront/tape/op.c \
+	pyfront/backward/functions.c \
+	pyfront/tape/view.c \
+	pyfront/base/tracing.c \
+	pyfront/base/tracing.h \
 	pyfront/verify/check.c \
 	pyfront/verify/match.c \
 	pyfront/verify/mutate.c \
@@ -229,11 +229,11 @@ pyfront__C_la_SOURCES = \
 	pyfront/verify/twin.c \
 	pyfront/verify/verify.h \
 	pyfront/verify/write.c \
-	pyfront/word.c \
-	pyfront/word.h \
-	pyfront/write.c \
-	pyfront/write.h \
-	pyfront/write_ready.c \
+	pyfront/function/word.c \
+	pyfront/function/word.h \
+	pyfront/entry/write.c \
+	pyfront/entry/write.h \
+	pyfront/entry/write_ready.c \
 	$(NULL)
 pyfront__C_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(PYTHON_INCLUDE)
 pyfront__C_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -shrext $(PYTHON_EXT_SUFFIX) \

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """janus.explain: the user's source, line by line, with what became of it.
 
-The facts come from C (pyfront/report.c); here they are put beside the source and made text, JSON or HTML.
+The facts come from C (pyfront/call/report.c); here they are put beside the source and made text, JSON or HTML.
 """
 import ast
 import html

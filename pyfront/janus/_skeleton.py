@@ -17,7 +17,7 @@ Both are made inside the tree of the whole file, so that names mean what they me
 of the user's text.  What is added has names that are no identifiers.
 
 What CPython's statements call is asked for: `.regions[-2](callee)(arguments)`.  A function of the program is then
-decorated, too, if it works with tensors (pyfront/region/callee.c).
+decorated, too, if it works with tensors (pyfront/call/callee.c).
 
 Which statements are CPython's is learnt from conversions: where one is refused, the statement becomes CPython's
 (of a compound one its head: what is in it is grouped again).

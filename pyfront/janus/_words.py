@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said, once, of a function that stays imperative or needs ever new graphs.
 
-C decides when (pyfront/word.c).  docs/warnings.md has a section for each code.
+C decides when (pyfront/function/word.c).  docs/warnings.md has a section for each code.
 """
 import os
 import re

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "pyfront/py_tensor.h"
+#include "pyfront/tensor/tensor.h"
 #include "pyfront/stored/building.h"
 
 static int take_look(jpy_building *b, PyObject *t) {

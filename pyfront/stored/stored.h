@@ -11,7 +11,7 @@
 #ifndef JPY_STORED_H
 #define JPY_STORED_H
 
-#include "pyfront/entry.h"
+#include "pyfront/entry/entry.h"
 
 extern bool jpy_stored_on; /* there is a folder for them */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "graph/base/log.h"
-#include "pyfront/hints.h"
+#include "pyfront/function/hints.h"
 
 bool jpy_stored_on;
 

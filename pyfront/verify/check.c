@@ -2,7 +2,7 @@
 /* _check: one call converted, computed by both, and compared, with CPython's effects done once. */
 #include "pyfront/verify/verify.h"
 
-#include "pyfront/function_object.h"
+#include "pyfront/call/object.h"
 
 /* (code, result, text) of a call whose arguments are `values`, keywords last.  code: as
  * jpy_entry_call; -3: there is no graph, and CPython has not run. */

@@ -8,12 +8,12 @@
  */
 #include "pyfront/verify/verify.h"
 
-#include "pyfront/write.h"
+#include "pyfront/entry/write.h"
 
 #include <stdarg.h>
 #include <string.h>
 
-#include "pyfront/py_tensor.h"
+#include "pyfront/tensor/tensor.h"
 #include "pyfront/verify/numbers.h"
 
 /* Notes a difference, `fmt` as in PyUnicode_FromFormat; false. */

@@ -16,8 +16,8 @@
 
 #include "exec/store/store.h"
 #include "graph/base/hash.h"
-#include "pyfront/commit.h"
-#include "pyfront/host_py.h"
+#include "pyfront/entry/commit.h"
+#include "pyfront/entry/host.h"
 
 typedef enum jpy_verdict {
     JPY_AGREED,    /* nothing differed */

@@ -15,7 +15,7 @@ if path.endswith(".whl"):
     unwanted = ["tests/", ".la", ".a", ".o", "__pycache__", "libOpenCL", "libcuda"]
 else:
     names = [name.partition("/")[2] for name in tarfile.open(path).getnames()]
-    wanted = ["configure", "Makefile.in", "pyproject.toml", "PKG-INFO", "LICENSE", "pyfront/module.c", "ops/ops.def",
+    wanted = ["configure", "Makefile.in", "pyproject.toml", "PKG-INFO", "LICENSE", "pyfront/module/module.c", "ops/ops.def",
               "pyfront/janus/__init__.pyi", "build-aux/janus_build.py", "tests/py/conftest.py", "docs/tutorial.md",
               "docs/reference/conf.py"]
     unwanted = [".git/", ".o", ".lo", "__pycache__", ".pytest_cache", "autom4te.cache"]

@@ -14,7 +14,7 @@
 #include "pyfront/convert/objects/objects.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/values.h"
-#include "pyfront/explain.h"
+#include "pyfront/call/explain.h"
 
 static jpy_source *source_of(jcv *c, PyObject *func) {
     static PyObject *cache; /* code -> capsule */

@@ -13,7 +13,7 @@
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/values.h"
-#include "pyfront/print.h"
+#include "pyfront/entry/print.h"
 
 static PyObject *text_option(jcv *c, jcv_av *a, const char *dflt) {
     if (a->kind == AV_PY && a->py == Py_None)

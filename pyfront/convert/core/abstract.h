@@ -10,9 +10,9 @@
 
 #include "pyfront/convert/core/staged.h"
 #include "pyfront/convert/tree/tree.h"
-#include "pyfront/entry.h"
-#include "pyfront/guard.h"
-#include "pyfront/py_tensor.h"
+#include "pyfront/entry/entry.h"
+#include "pyfront/guard/guard.h"
+#include "pyfront/tensor/tensor.h"
 
 typedef struct jcv jcv;
 

@@ -16,7 +16,7 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
-#include "pyfront/hints.h"
+#include "pyfront/function/hints.h"
 
 enum {
     SYMBOLS = 12,

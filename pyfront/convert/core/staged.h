@@ -10,7 +10,7 @@
 
 #include "graph/base/vec.h"
 #include "graph/ir/ir.h"
-#include "pyfront/jpy.h"
+#include "pyfront/base/jpy.h"
 
 typedef struct jcv_ctx jcv_ctx;
 typedef struct jcv_node jcv_node;

@@ -17,7 +17,7 @@
 #include <setjmp.h>
 
 #include "graph/ir/ir.h"
-#include "pyfront/autocast.h"
+#include "pyfront/op/autocast.h"
 #include "pyfront/convert/core/abstract.h"
 
 typedef enum jcv_out { OUT_NORMAL, OUT_RETURN, OUT_BREAK, OUT_CONTINUE } jcv_out;

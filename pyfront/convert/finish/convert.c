@@ -17,9 +17,9 @@
 #include "pyfront/convert/syntax/syntax.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/values.h"
-#include "pyfront/explain.h"
-#include "pyfront/hints.h"
-#include "pyfront/py_rng.h"
+#include "pyfront/call/explain.h"
+#include "pyfront/function/hints.h"
+#include "pyfront/methods/rng.h"
 
 enum { MAX_ATTEMPTS = 60 };
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "ops/op_ids.h"
-#include "pyfront/tape.h"
+#include "pyfront/tape/tape.h"
 
 typedef struct kept {
     jn_value v; /* the tensor that has the memory */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tape would keep of the ops of a stage: pyfront/history.h has the terms. */
+/* What the tape would keep of the ops of a stage: pyfront/entry/history.h has the terms. */
 #ifndef JPY_CONVERT_HISTORY_H
 #define JPY_CONVERT_HISTORY_H
 
-#include "pyfront/entry.h"
+#include "pyfront/entry/entry.h"
 
 /* Where a stage lies in main: its nodes are main's from `first` on, its parameters these values. */
 typedef struct jcv_stage_at {

@@ -9,7 +9,7 @@
  * location is live for the whole conversion, which starts again when one is found:
  * - an attribute by name and type of the object: objects of different types are different;
  * - a real list or dict by its identity; the commit makes sure that no other one that the guards
- *   looked into is written (pyfront/commit.c);
+ *   looked into is written (pyfront/entry/commit.c);
  * - a list or dict that the function makes, by the place in its source.
  * What is written is remembered as samples, which tell what reads may find.
  */
@@ -21,7 +21,7 @@
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/convert/tensors/tensors.h"
-#include "pyfront/host_py.h"
+#include "pyfront/entry/host.h"
 
 enum { MAX_SAMPLES = 64 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "pyfront/convert/tensors/tensors.h"
-#include "pyfront/hints.h"
+#include "pyfront/function/hints.h"
 
 static bool singleton(PyObject *o) {
     return o == Py_None || PyBool_Check(o) || o == Py_Ellipsis || o == Py_NotImplemented;

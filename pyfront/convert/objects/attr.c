@@ -9,7 +9,7 @@
 
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/values/values.h"
-#include "pyfront/py_module_base.h"
+#include "pyfront/methods/module_base.h"
 
 static jpy_src *src_of(jcv *c, jcv_av *o) {
     jpy_src *s = o->src ? o->src : jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, o->py, 0);

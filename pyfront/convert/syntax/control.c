@@ -15,7 +15,7 @@
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/objects/objects.h"
 #include "pyfront/convert/values/values.h"
-#include "pyfront/explain.h"
+#include "pyfront/call/explain.h"
 
 static jcv_out exec_one(jcv *c, jpy_tree *n);
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "pyfront/explain.h"
+#include "pyfront/call/explain.h"
 
 typedef struct lower {
     jpy_source *s;

@@ -12,7 +12,7 @@
 
 #include "graph/base/arena.h"
 #include "graph/base/vec.h"
-#include "pyfront/jpy.h"
+#include "pyfront/base/jpy.h"
 
 typedef enum jpy_tree_kind {
     /* expressions */

@@ -13,7 +13,7 @@
 #include "ops/op_ids.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/tensors/tensors.h"
-#include "pyfront/py_device.h"
+#include "pyfront/tensor/device.h"
 
 enum { MAX_NUMBERS = 256 };
 

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * backward() of what was recorded in a block of janus.deferred(), by groups.
+ *
+ * Nodes are taken by depth (the longest way to where the tape begins), the deepest first, so each
+ * runs when all its cotangents have arrived.  Of one depth, the nodes that are calls of one kind,
+ * of which the same is there and wanted, run their gradient rule once, as rows
+ * (exec/defer/defer_grad.h). What all rows add to, a weight above all, gets one sum.
+ *
+ * Nobody can tell when a node runs if it runs nothing but ops; so where a node has a hook or is the
+ * program's own Function, where a saved value was overwritten, or anything fails, all nodes run one
+ * by one, in program order, with the errors that belong to it.  Until the last has run, nothing is
+ * changed that would tell.
+ */
+#include "config.h"
+
+#include "pyfront/backward/groups.h"
+
+#include "graph/base/alloc.h"
+#include "pyfront/tape/deferred.h"
+#include "pyfront/tensor/device.h"
+
+/* ---- whether ------------------------------------------------------------------------------------
+ */
+
+static bool is_intact(jpy_node *n) {
+    const jpy_op_data *d = jpy_op_of(n);
+    if (!n->cls->plain || n->extra || n->freed || n->running == UINT8_MAX)
+        return false;
+    for (unsigned i = 0; d && i < (unsigned)n->n_in + n->n_out; i++) {
+        const jpy_saved *s = &d->saved[i];
+        if (s->kind == JANUS_KIND_TENSOR && s->version != s->t->storage->version)
+            return false;
+    }
+    return true;
+}
+
+static bool allocate(jpy_groups *g) {
+    jpy_engine *e = g->e;
+    size_t n = e->visits.n, n_links = 0;
+    while (g->n_nodes < n && e->visits.data[e->order[g->n_nodes]].node)
+        n_links += e->visits.data[e->order[g->n_nodes++]].node->n_in;
+    if (n_links >= JPY_NO_LINK)
+        return false;
+    g->link = jn_alloc((n_links + 1) * sizeof *g->link);
+    g->first_link = jn_calloc(n, sizeof *g->first_link);
+    g->depth = jn_calloc(n, sizeof *g->depth);
+    g->uses = jn_calloc(n, sizeof *g->uses);
+    g->next = jn_alloc(n * sizeof *g->next);
+    g->by_depth = jn_alloc(n * sizeof *g->by_depth);
+    g->slots = jn_calloc(e->slots.n + 1, sizeof *g->slots);
+    return g->link && g->first_link && g->depth && g->uses && g->next && g->by_depth && g->slots;
+}
+
+enum { AHEAD = 16, SAVED_AHEAD = 6 };
+
+/* What a node saved, ahead. */
+static void expect_saved(jpy_node *n) {
+    enum { LINE = 64 };
+    const jpy_op_data *d = jpy_op_of(n);
+    for (unsigned i = 0; d && i < (unsigned)n->n_in + n->n_out; i++)
+        if (d->saved[i].kind == JANUS_KIND_TENSOR) {
+            __builtin_prefetch(d->saved[i].t);
+            __builtin_prefetch((const char *)d->saved[i].t - LINE); /* the storage of a small one */
+        }
+}
+
+static jpy_node *node_at(const jpy_groups *g, size_t k) {
+    return k < g->n_nodes ? g->e->visits.data[g->e->order[k]].node : NULL;
+}
+
+/* The two above for a walk through all nodes that is at k, up or down. */
+static void expect(const jpy_groups *g, size_t k, bool up) {
+    jpy_node_expect(node_at(g, up ? k + AHEAD : k - AHEAD)); /* a number below 0 is a large one */
+    jpy_node *n = node_at(g, up ? k + SAVED_AHEAD : k - SAVED_AHEAD);
+    if (n)
+        expect_saved(n);
+}
+
+/* Depths and links, earliest node first; false: not by groups. */
+static bool look(jpy_groups *g) {
+    jpy_engine *e = g->e;
+    uint32_t links = 0, deepest = 0;
+    size_t bytes = 0;
+    for (uint32_t k = g->n_nodes; k-- > 0;) {
+        uint32_t at = e->order[k], depth = 0;
+        jpy_visit *v = &e->visits.data[at];
+        jpy_node *n = v->node;
+        expect(g, k, false);
+        if (!is_intact(n))
+            return false;
+        g->first_link[at] = links;
+        for (unsigned i = 0; i < n->n_in; i++, links++) {
+            const jpy_visit *to = jpy_edge_tracked(n->edges[i])
+                                      ? jpy_engine_find(e, jpy_edge_target(n->edges[i]))
+                                      : NULL;
+            g->link[links] = to && to->needed ? to->found : JPY_NO_LINK;
+            if (!to)
+                continue;
+            g->uses[to->found]++;
+            if (to->node && g->depth[to->found] + 1 > depth)
+                depth = g->depth[to->found] + 1;
+        }
+        g->depth[at] = depth;
+        if (depth > deepest)
+            deepest = depth;
+        for (unsigned i = 0; n->types && i < n->n_out; i++)
+            if (n->types[n->n_in + i].kind == JANUS_KIND_TENSOR)
+                bytes += jpy_type_bytes(&n->types[n->n_in + i]);
+    }
+    g->n_depths = deepest + 1;
+    return g->n_nodes >= JPY_GROUPS_FEW * g->n_depths &&
+           bytes / JPY_GROUPS_WAITING <= jn_deferral_bytes(jn_deferring);
+}
+
+/* Visits by depth, in program order within each. */
+static bool sort_by_depth(jpy_groups *g) {
+    uint32_t *next = g->depth_begin = jn_calloc(g->n_depths + 2, sizeof *next);
+    if (!next)
+        return false;
+    for (uint32_t k = 0; k < g->n_nodes; k++)
+        next[g->depth[g->e->order[k]] + 2]++;
+    for (uint32_t d = 2; d < g->n_depths + 2; d++)
+        next[d] += next[d - 1];
+    for (uint32_t k = g->n_nodes; k-- > 0;) {
+        uint32_t at = g->e->order[k];
+        g->by_depth[next[g->depth[at] + 1]++] = at;
+    }
+    return true;
+}
+
+/* ---- all ----------------------------------------------------------------------------------------
+ */
+
+/* Before a node runs: what the caller of autograd.grad() wants of it. */
+static int capture(jpy_groups *g, const jpy_visit *v) {
+    bool wanted = false;
+    for (unsigned i = 0; i < g->e->n_inputs; i++)
+        wanted |= g->e->inputs[i].node == v->node;
+    if (!wanted)
+        return 0;
+    jpy_val *slot = &g->e->slots.data[v->slot];
+    for (unsigned i = 0; i < v->node->n_out; i++) {
+        jpy_val kept = slot[i], now = JPY_VAL_NONE;
+        if (!g->slots[v->slot + i].data)
+            continue;
+        if (jpy_cotangent_tensor(&g->slots[v->slot + i], &now.t) != JANUS_OK)
+            return -1;
+        now.kind = JANUS_KIND_TENSOR;
+        slot[i] = now;
+        jpy_engine_capture(g->e, v);
+        jpy_val_release(&now);
+        slot[i] = kept;
+    }
+    return 0;
+}
+
+static int run_depth(jpy_groups *g, uint32_t depth) {
+    int rc = 0;
+    memset(g->place, 0, sizeof g->place);
+    jn_vec_clear(&g->group);
+    for (uint32_t k = g->depth_begin[depth]; k < g->depth_begin[depth + 1] && rc == 0; k++) {
+        jpy_visit *v = &g->e->visits.data[g->by_depth[k]];
+        if (k + SAVED_AHEAD < g->n_nodes) {
+            const jpy_visit *next = &g->e->visits.data[g->by_depth[k + SAVED_AHEAD]];
+            jpy_node_expect(next->node);
+            __builtin_prefetch(&g->slots[next->slot]);
+        }
+        if (!v->needed || !jpy_cotangents_arrived(g, v))
+            continue;
+        for (unsigned i = 0; i < v->node->n_out && rc == 0; i++)
+            if (jpy_cotangent_complete(g, &g->slots[v->slot + i]) != JANUS_OK)
+                rc = -1;
+        if (rc == 0)
+            rc = capture(g, v);
+        if (rc == 0)
+            rc = jpy_groups_node(g, v);
+    }
+    for (size_t i = 0; i < g->group.n && rc == 0; i++)
+        rc = jpy_group_run(g, &g->group.data[i]);
+    return rc;
+}
+
+/* The seeds. */
+static int begin(jpy_groups *g) {
+    for (size_t i = 0; i < g->e->visits.n; i++) {
+        const jpy_visit *v = &g->e->visits.data[i];
+        for (unsigned k = 0; k < (v->node ? v->node->n_out : 1); k++) {
+            const jpy_val *slot = &g->e->slots.data[v->slot + k];
+            if (slot->kind != JANUS_KIND_NONE &&
+                jpy_cotangent_take(g, &g->slots[v->slot + k], slot->t) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* Gradients of leaves, as tensors; the seeds go. */
+static int end(jpy_groups *g, janus_tensor **leaf) {
+    for (size_t i = 0; i < g->e->visits.n; i++) {
+        const jpy_visit *v = &g->e->visits.data[i];
+        jpy_cotangent *c = &g->slots[v->slot];
+        if (v->node || !(c->data || c->sum))
+            continue;
+        if (c->sum && c->data && jpy_cotangent_complete(g, c) != JANUS_OK)
+            return -1;
+        if ((c->sum ? jn_grad_sum_tensor(g->work, c->sum, &leaf[i])
+                    : jpy_cotangent_tensor(c, &leaf[i])) != JANUS_OK)
+            return -1;
+    }
+    return 0;
+}
+
+static void hand_over(jpy_groups *g, janus_tensor **leaf) {
+    jpy_engine *e = g->e;
+    for (size_t i = 0; i < e->slots.n; i++) {
+        jpy_val_release(&e->slots.data[i]);
+        e->slots.data[i] = JPY_VAL_NONE;
+    }
+    for (size_t i = 0; i < e->visits.n; i++)
+        if (leaf[i]) {
+            e->slots.data[e->visits.data[i].slot] = jpy_val_tensor(leaf[i], (jpy_edge){0});
+            leaf[i] = NULL;
+        }
+}
+
+/* What nodes have saved cannot go meanwhile: long ops run without the interpreter lock, and another
+ * thread may use up the same history. */
+static void hold(const jpy_groups *g) {
+    for (uint32_t k = 0; k < g->n_nodes; k++)
+        g->e->visits.data[g->e->order[k]].node->running++;
+}
+
+static void let_go(const jpy_groups *g, bool done) {
+    for (uint32_t k = 0; k < g->n_nodes; k++) {
+        const jpy_visit *v = &g->e->visits.data[g->e->order[k]];
+        jpy_node *n = v->node;
+        expect(g, k, true);
+        n->running--;
+        bool ran = done && !g->e->retain_graph && v->needed && jpy_cotangents_arrived(g, v);
+        n->freed = n->freed || ran;
+        if (n->freed && !n->running && n->cls->release_saved)
+            n->cls->release_saved(n);
+    }
+}
+
+static void groups_free(jpy_groups *g) {
+    jn_grad_work_free(g->work);
+    jn_free(g->link);
+    jn_free(g->first_link);
+    jn_free(g->depth);
+    jn_free(g->uses);
+    jn_free(g->next);
+    jn_free(g->by_depth);
+    jn_free(g->depth_begin);
+    jn_free(g->slots);
+    jn_vec_free(&g->group);
+    jn_vec_free(&g->rows);
+}
+
+/* 0 or -1; an exception stands only where the program was interrupted. */
+static int run_all(jpy_groups *g, janus_tensor **leaf) {
+    int rc = begin(g);
+    for (uint32_t d = g->n_depths; d-- > 0 && rc == 0;) {
+        rc = run_depth(g, d);
+        if (rc == 0 && PyErr_CheckSignals() < 0)
+            return -1;
+    }
+    if (rc == 0)
+        rc = end(g, leaf);
+    if (rc < 0)
+        PyErr_Clear();
+    return rc;
+}
+
+int jpy_groups_run(jpy_engine *e) {
+    if (jn_deferral_exact(jn_deferring) || e->create_graph || jn_dev_in_use || jn_eager_hook)
+        return 0;
+    jpy_groups g = {.e = e};
+    if (jpy_flush(jn_deferring) != JANUS_OK || !jn_deferring) /* it may end what is recorded */
+        return 0;
+    if (!allocate(&g) || !look(&g) || !sort_by_depth(&g) || jn_grad_work_new(&g.work) != JANUS_OK) {
+        groups_free(&g);
+        return 0;
+    }
+    janus_tensor **leaf = jn_calloc(e->visits.n, sizeof *leaf);
+    int rc = -1;
+    if (leaf) {
+        hold(&g);
+        rc = run_all(&g, leaf);
+        if (rc == 0)
+            jn_deferral_count_back(jn_deferring, g.n_groups, g.n_grouped, g.n_alone);
+        let_go(&g, rc == 0);
+    }
+    groups_free(&g);
+    if (rc == 0)
+        hand_over(&g, leaf);
+    for (size_t i = 0; leaf && i < e->visits.n; i++)
+        if (leaf[i])
+            janus_tensor_release(leaf[i]);
+    jn_free(leaf);
+    for (unsigned i = 0; rc < 0 && i < e->n_inputs; i++) {
+        jpy_val_release(&e->captured[i]);
+        e->captured[i] = JPY_VAL_NONE;
+    }
+    return rc == 0 ? 1 : PyErr_Occurred() ? -1 : 0;
+}

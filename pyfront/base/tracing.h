@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether somebody watches lines, calls or events: then functions run plain, as graphs have none.
+ */
+#ifndef JPY_TRACING_H
+#define JPY_TRACING_H
+
+#include "pyfront/base/jpy.h"
+
+/* True under sys.settrace, sys.setprofile (of this thread) and while a tool of sys.monitoring
+ * (CPython 3.12 and later) is in use.  Some loads where nobody watches. */
+bool jpy_traced(void);
+
+#endif

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * janus.function: a callable that stands for another and may run it as a graph.
+ *
+ * A call tries the cached entries; without a hit it runs imperatively and is then converted.  While
+ * CPython runs the function, nested calls of it in the same thread run plain: otherwise a failing
+ * leaf of a recursion would be tried at every level.
+ */
+#include "pyfront/function/function.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "exec/defer/defer.h"
+#include "graph/base/log.h"
+#include "pyfront/call/explain.h"
+#include "pyfront/call/object.h"
+#include "pyfront/function/hints.h"
+#include "pyfront/call/ladder.h"
+#include "pyfront/call/policy.h"
+#include "pyfront/function/profile.h"
+#include "pyfront/call/region.h"
+#include "pyfront/stored/stored.h"
+#include "pyfront/base/tracing.h"
+#include "pyfront/verify/verify.h"
+
+bool jpy_functions_off;
+/* A conversion is paid for by some calls that hit. */
+enum { FREE_CONVERSIONS = 16, FREE_OF_SHAPES = 8, FREE_UNASKED = 4, HITS_A_CONVERSION = 4 };
+
+void jpy_note(jpy_function *f, const char *fmt, ...) {
+    PyObject *type, *value, *tb;
+    PyErr_Fetch(&type, &value, &tb);
+    va_list ap;
+    va_start(ap, fmt);
+    char text[1024];
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (jn_log_on(JN_LOG_CONVERSIONS))
+        jn_log(JN_LOG_CONVERSIONS, "%s", text);
+    if (PyList_GET_SIZE(f->notes) < 1000) {
+        PyObject *s = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+        if (!s || PyList_Append(f->notes, s) < 0)
+            PyErr_Clear();
+        Py_XDECREF(s);
+    }
+    PyErr_Restore(type, value, tb);
+}
+
+static PyObject *run_plain(jpy_function *f, PyObject *const *args, size_t nargsf,
+                           PyObject *kwnames) {
+    bool mine = f->plain && f->thread == PyThread_get_thread_ident(), counts = !f->plain || mine;
+    int64_t start = jn_prof_begin();
+    jpy_regions_timer timer = {0};
+    PyObject *run = Py_NewRef(counts ? jpy_regions_begin(f, &timer) : f->callable);
+    if (counts) {
+        f->plain++;
+        f->thread = PyThread_get_thread_ident();
+    }
+    PyObject *r = PyObject_Vectorcall(run, args, nargsf, kwnames);
+    if (JN_UNLIKELY(jpy_shadow_open != NULL)) /* statements of this call have ended it */
+        r = jpy_regions_ended(r);
+    Py_DECREF(run);
+    if (timer.trial && r)
+        jpy_regions_end(f, &timer);
+    if (counts)
+        f->plain--;
+    if (JN_UNLIKELY(start))
+        jpy_prof_add(f, JN_PROF_IMPERATIVE, start);
+    return r;
+}
+
+static void drop_entry(jpy_function *f, size_t i) {
+    jpy_entry *e = f->entries.data[i];
+    memmove(f->entries.data + i, f->entries.data + i + 1,
+            (f->entries.n - i - 1) * sizeof *f->entries.data);
+    f->entries.n--;
+    jpy_entry_free(e);
+}
+
+static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns) {
+    if (f->next_try > 0) {
+        f->next_try--;
+        return;
+    }
+    if (!(f->ladder & JPY_RUNG_GRAPH) || !jpy_may_convert(f) ||
+        (JN_UNLIKELY(jpy_stored_on) && jpy_stored_take(f, call)))
+        return;
+    f->plain++;
+    f->thread = PyThread_get_thread_ident();
+    f->conversions++;
+    PyObject *cause = f->entries.n ? jpy_miss(f->entries.data[0], call) : NULL;
+    int64_t start = jpy_now(), worked = jpy_worked();
+    jn_deferral *recording = jn_deferring;
+    jn_deferring = NULL; /* what a conversion runs is none of the program's ops */
+    jpy_entry *e = jpy_convert(f, call);
+    jn_deferring = recording;
+    int64_t ns = jpy_now() - start;
+    jpy_converted(f, ns, jpy_worked() - worked);
+    jpy_report_conversion(f, e, cause, ns);
+    if (jn_prof_on())
+        jpy_prof_add(f, JN_PROF_CONVERT, start);
+    f->plain--;
+    PyErr_Clear();
+    f->refused = !e;
+    if (!e) {
+        jpy_back_off(f, 4);
+        f->convert_first = !f->convert_first;
+        jpy_note(f, "not converted: %s", f->reason ? PyUnicode_AsUTF8(f->reason) : "?");
+        jpy_regions_refused(f);
+        if (!f->skeleton)
+            jpy_word_look(f, call, false);
+        return;
+    }
+    if (f->entries.n >= JPY_MAX_ENTRIES)
+        drop_entry(f, f->entries.n - 1);
+    /* a function that needs ever new graphs does not pay, nor does one whose graphs are discarded
+     */
+    bool unasked = f->payer && f->measure;
+    uint64_t free_ones = unasked ? FREE_UNASKED : f->pinned ? FREE_OF_SHAPES : FREE_CONVERSIONS;
+    if (f->conversions > free_ones && f->graph < HITS_A_CONVERSION * f->conversions)
+        jpy_back_off(f, unasked ? 4 : 2);
+    else
+        f->backoff = 0;
+    jpy_entry_trial(e)->first_ns = plain_ns;
+    e->to_keep = jpy_stored_on;
+    jpy_entry_verify(e, f->verify != JPY_VERIFY_NEVER);
+    if (!jn_vec_push(&f->entries, e)) {
+        jpy_entry_free(e);
+        return;
+    }
+    memmove(f->entries.data + 1, f->entries.data, (f->entries.n - 1) * sizeof *f->entries.data);
+    f->entries.data[0] = e;
+    jpy_word_look(f, call, true);
+}
+
+static void rest_if_slow(jpy_function *f) {
+    for (size_t i = 0; i < f->entries.n; i++)
+        if (jpy_entry_trial(f->entries.data[i])->state != JPY_TRIAL_SLOW)
+            return;
+    for (size_t i = 0; i < f->entries.n; i++)
+        jpy_trial_anew(jpy_entry_trial(f->entries.data[i]));
+    if (f->rest_length && f->word.tensors) /* once can be chance */
+        f->word.due = JPY_WORD_SLOW;
+    jpy_rest(f);
+}
+
+/* A call that an entry (held by the caller) would take, but that is a trial or whose graph is slow.
+ */
+static PyObject *timed_plain(jpy_function *f, jpy_entry *e, PyObject *const *args, size_t nargsf,
+                             PyObject *kwnames) {
+    int64_t start = jpy_trial_start(f, jpy_entry_trial(e), false);
+    f->imperative++;
+    PyObject *r = run_plain(f, args, nargsf, kwnames);
+    if (r && jpy_trial_end(f, jpy_entry_trial(e), false, start))
+        rest_if_slow(f);
+    return JN_UNLIKELY(f->word.due) ? jpy_word_say(f, r) : r;
+}
+
+/* A call that was compared.  It counts as a graph's where the graph would have done the same. */
+static PyObject *shadowed(jpy_function *f, size_t i, bool here, int got, PyObject *result) {
+    if (got == 4) {
+        f->graph++;
+        f->verified++;
+        return result;
+    }
+    f->imperative++;
+    if (got == 5) {
+        f->disproved++;
+        jpy_back_off(f, 16);
+    } else if (got == 7) { /* graphs that round as CPython does tell whether it is rounding */
+        f->exact = f->doubted = true;
+        jpy_note(f, "numerics are \"exact\" from now on: a graph in \"fast\" gave other numbers");
+    }
+    if (here && got != 6) {
+        jpy_entry *e = f->entries.data[i]; /* the caller holds it */
+        drop_entry(f, i);
+        jpy_stored_forget(f, e); /* last: what it runs may change the entries */
+    }
+    return result;
+}
+
+/* CPython runs the statements of a region, and may be timed for an entry. */
+static void time_statements(jpy_function *f, jpy_entry *e) {
+    f->timed_since = jpy_trial_start(f, jpy_entry_trial(e), false);
+    if (f->timed_since) {
+        jpy_entry_hold(e);
+        f->timed = e;
+    }
+}
+
+void jpy_function_time_no_more(jpy_function *f) {
+    jpy_entry *e = f->timed;
+    f->timed = NULL;
+    if (e)
+        jpy_entry_free(e);
+}
+
+/* What the entries make of a call: true: it is done, *result is its outcome (NULL: raised).
+ * region: CPython's statements are not a call of the callable, and run by whoever asks, NULL: so.
+ */
+static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, bool region,
+                       bool *discarded, PyObject **result) {
+    for (size_t i = 0; i < f->entries.n && !*discarded; i++) {
+        jpy_entry *e = f->entries.data[i];
+        jpy_trial *trial = jpy_entry_trial(e);
+        bool graph = trial->state != JPY_TRIAL_PLAIN && trial->state != JPY_TRIAL_SLOW;
+        int64_t start = jpy_trial_start(f, trial, true);
+        jpy_entry_hold(e); /* what a commit drops may run code that clears the entries */
+        int got = jpy_entry_call(f, e, call, graph, result);
+        bool here = i < f->entries.n && f->entries.data[i] == e;
+        if (got == 1 || got == 3) {
+            if (here)
+                jpy_trial_end(f, trial, true, start);
+            if (i > 0 && here) {
+                memmove(f->entries.data + 1, f->entries.data, i * sizeof *f->entries.data);
+                f->entries.data[0] = e;
+            }
+            f->graph++;
+        } else if (got == 2 && region) {
+            f->imperative++;
+            time_statements(f, e);
+        } else if (got == 2) {
+            *result = timed_plain(f, e, call->args, nargsf, call->kwnames);
+        } else if (got > 3 && got < 8) {
+            *result = shadowed(f, i, here, got, *result);
+        }
+        *discarded = got < 0;
+        if (*discarded) {
+            f->fallbacks++;
+            if (got != -2 && here) {
+                jpy_hints_discarded(f, e);
+                drop_entry(f, i);
+                jpy_stored_forget(f, e); /* last: what it runs may change the entries */
+            }
+        }
+        jpy_entry_free(e);
+        if (got > 0)
+            return true;
+    }
+    return false;
+}
+
+/* No entry takes the call, which will be run without a graph. */
+static void learn(jpy_function *f, const jpy_call *call, bool discarded) {
+    if (f->entries.n && !discarded)
+        jpy_entry_learn(f, f->entries.data[0], call);
+    /* a call that uses up what it is given (pops a key, deletes an attribute) leaves nothing to
+     * convert for: after a refusal, or a graph that was good for no call, the next try comes before
+     * the call */
+    if (f->entries.n && !jpy_entry_runs(f->entries.data[0]) && !f->next_try)
+        f->convert_first = !f->convert_first;
+}
+
+PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call, bool *watched) {
+    PyObject *result = NULL;
+    bool discarded = false;
+    *watched = false;
+    if (JN_UNLIKELY(f->timed)) /* an exception, or another way out, was taken */
+        jpy_function_time_no_more(f);
+    if (jpy_functions_off || f->plain || jpy_resting(f) ||
+        JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
+        return NULL;
+    f->calls++;
+    if (by_entries(f, call, 0, true, &discarded, &result)) {
+        *watched = f->timed || jpy_shadow_open;
+        return result;
+    }
+    f->imperative++;
+    learn(f, call, discarded);
+    uint64_t conversions = f->conversions;
+    try_convert(f, call, 0);
+    if (f->measure && f->conversions > conversions && !f->refused && f->entries.n) {
+        f->timed = f->entries.data[0];
+        jpy_entry_hold(f->timed);
+        f->timed_since = jpy_now();
+        *watched = true;
+    }
+    return NULL;
+}
+
+/* The statements were compared. */
+static int leave_compared(jpy_function *f, PyObject *outcome, bool known) {
+    jpy_compared *x = jpy_shadow_open;
+    jpy_entry *e = x->m.e;
+    jpy_verdict v;
+    jpy_shadow_open = NULL;
+    jpy_entry_hold(e);
+    bool raised = known && !outcome;
+    PyObject *r = jpy_shadow_end(x, outcome, known, &v);
+    size_t i = 0;
+    while (i < f->entries.n && f->entries.data[i] != e)
+        i++;
+    shadowed(f, i, i < f->entries.n, jpy_entry_judged(f, e, v, raised), NULL);
+    jpy_entry_free(e);
+    Py_XDECREF(r);
+    return known && !raised && !r ? -1 : 0;
+}
+
+int jpy_function_leave(jpy_function *f, PyObject *outcome, bool known) {
+    if (jpy_shadow_open && jpy_shadow_open->f == f)
+        return leave_compared(f, outcome, known);
+    jpy_entry *e = f->timed;
+    Py_XDECREF(outcome);
+    if (!e)
+        return 0;
+    jpy_trial *trial = jpy_entry_trial(e);
+    if (trial->state == JPY_TRIAL_WARM) /* it was just converted */
+        trial->first_ns = jpy_now() - f->timed_since;
+    else if (jpy_trial_end(f, trial, false, f->timed_since))
+        rest_if_slow(f);
+    jpy_function_time_no_more(f);
+    return 0;
+}
+
+/* Whether an entry would take the call as it is now, after it was run.  The call has changed what
+ * it was given, and a graph made of that would be one that there is: the next one is made before.
+ */
+static bool taken_by_now(jpy_function *f, const jpy_call *call) {
+    if (f->next_try || f->differentiated)
+        return false;
+    for (size_t i = 0; i < f->entries.n; i++)
+        if (jpy_entry_guard_time(f->entries.data[i], call, 1) >= 0) {
+            f->convert_first = true;
+            return true;
+        }
+    return false;
+}
+
+/* A call whose function and arguments are held. */
+static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf,
+                           PyObject *kwnames) {
+    f->calls++;
+    if (jpy_traced()) {
+        f->imperative++;
+        return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    }
+    jpy_call call = {args, PyVectorcall_NARGS(nargsf), kwnames};
+    bool discarded = false;
+    PyObject *result = NULL;
+    if (by_entries(f, &call, nargsf, false, &discarded, &result))
+        return result;
+    if (JN_UNLIKELY(jpy_stored_on) && !discarded && jpy_stored_take(f, &call) &&
+        by_entries(f, &call, nargsf, false, &discarded, &result))
+        return result;
+    learn(f, &call, discarded);
+    bool first = f->convert_first && !f->plain;
+    if (first)
+        try_convert(f, &call, 0);
+    int64_t start = f->measure ? jpy_now() : 0;
+    bool outer = !f->running_since;
+    if (outer)
+        f->running_since = start;
+    PyObject *r = jpy_below_graphs(f, run_plain, args, nargsf, kwnames);
+    int64_t ns = start ? jpy_now() - start : 0;
+    if (outer)
+        f->running_since = 0;
+    f->plain_ns += ns;
+    if (r && !f->plain && !first && (discarded || !taken_by_now(f, &call)))
+        try_convert(f, &call, ns);
+    return JN_UNLIKELY(f->word.due) ? jpy_word_say(f, r) : r;
+}
+
+static PyObject *as_it_is(jpy_function *f, PyObject *const *args, size_t nargsf,
+                          PyObject *kwnames) {
+    return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+}
+
+/* A call of a function that rests: what it was asked to stand for, and a count. */
+static PyObject *resting_call(jpy_function *f, PyObject *const *args, size_t nargsf,
+                              PyObject *kwnames) {
+    f->rest--;
+    f->calls++;
+    Py_INCREF((PyObject *)f);
+    jn_op_counts *run = &jn_ops_run, before = *run; /* of this thread */
+    PyObject *r = jpy_below_graphs(f, as_it_is, args, nargsf, kwnames);
+    f->ops.eager += run->eager - before.eager;
+    f->ops.graph += run->graph - before.graph;
+    Py_DECREF((PyObject *)f);
+    return r;
+}
+
+/* The caller lends its arguments, and may have them from where the function itself takes them away
+ * (a traceback that `__exit__` cuts off its exception).  What is converted after the run, and what
+ * guards and runs read, must still be there: the call holds all of it. */
+PyObject *jpy_function_call(PyObject *self, PyObject *const *args, size_t nargsf,
+                            PyObject *kwnames) {
+    enum { FEW = 16 };
+    jpy_function *f = (jpy_function *)self;
+    if (jpy_functions_off || (f->plain && f->thread == PyThread_get_thread_ident()) ||
+        JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
+        return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    if (f->rest)
+        return resting_call(f, args, nargsf, kwnames);
+    if (JN_UNLIKELY(f->unasked))
+        return jpy_regions_unasked(f, args, nargsf, kwnames);
+    Py_ssize_t n_pos = PyVectorcall_NARGS(nargsf);
+    Py_ssize_t n = n_pos + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+    PyObject *few[FEW + 1], **held = few; /* one before them is the callee's to use */
+    if (n > FEW && !(held = PyMem_Malloc(((size_t)n + 1) * sizeof *held)))
+        return PyErr_NoMemory();
+    held[0] = NULL;
+    for (Py_ssize_t i = 0; i < n; i++)
+        held[i + 1] = Py_NewRef(args[i]);
+    Py_INCREF(self);
+    Py_XINCREF(kwnames);
+    jn_op_counts before = jn_ops_run;
+    PyObject *r = held_call(f, held + 1, (size_t)n_pos | PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+    f->ops.eager += jn_ops_run.eager - before.eager;
+    f->ops.graph += jn_ops_run.graph - before.graph;
+    for (Py_ssize_t i = 0; i < n; i++)
+        Py_DECREF(held[i + 1]);
+    Py_XDECREF(kwnames);
+    if (held != few)
+        PyMem_Free(held);
+    Py_DECREF(self);
+    return r;
+}
+
+void jpy_function_drop_entries(jpy_function *f) {
+    while (f->entries.n)
+        drop_entry(f, f->entries.n - 1);
+}

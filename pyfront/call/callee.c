@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the statements of a skeleton call: a function of the program that works with tensors is
+ * decorated as the skeleton's own function is, so that it is a graph, or has regions in its turn.
+ *
+ * Whether it does is seen in its first calls, which run as they are.  A function with a closure has
+ * to be one that stays: those that a call makes and calls are none.
+ */
+#include "exec/eager/eager.h"
+#include "pyfront/call/object.h"
+#include "pyfront/methods/module_base.h"
+#include "pyfront/call/region.h"
+
+#include <string.h>
+
+enum {
+    FEW_CALLS = 8,   /* in which it has to run an op, else it is let alone */
+    MANY = 64,       /* functions that are looked at */
+    FEW_CLOSURES = 2 /* functions of one code and other closures */
+};
+
+/* Whether it is one of the program's, which a call runs to its end. */
+static bool may_be_decorated(PyObject *f) {
+    const PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(f);
+    PyObject *module = PyDict_GetItemString(PyFunction_GET_GLOBALS(f), "__name__");
+    const char *name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
+    PyErr_Clear();
+    return name && strcmp(name, "janus") != 0 && strncmp(name, "janus.", 6) != 0 &&
+           !(code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR));
+}
+
+static bool has_closure(PyObject *f) {
+    return PyFunction_Check(f) && PyFunction_GET_CLOSURE(f) &&
+           PyTuple_GET_SIZE(PyFunction_GET_CLOSURE(f)) > 0;
+}
+
+/* Whether a function with a closure stays: it was called in an earlier call of the owner, too.  Of
+ * one code the last is remembered, weakly, and few are ever taken: others are made anew again and
+ * again.  -1: raised. */
+static int stays(jpy_function *owner, PyObject *f) {
+    PyObject *code = PyFunction_GET_CODE(f), *before = NULL, *ref = NULL;
+    PyObject *seen = PyDict_GetItemWithError(owner->callees, code);
+    unsigned long long call = 0;
+    long taken = 0;
+    if (!seen && PyErr_Occurred())
+        return -1;
+    if (seen && !PyArg_ParseTuple(seen, "OKl", &before, &call, &taken))
+        return -1;
+    if (taken >= FEW_CLOSURES)
+        return 0;
+    /* what it leads to, by calling it: the functions for that differ between versions of CPython */
+    PyObject *now = before ? PyObject_CallNoArgs(before) : NULL;
+    if (before && !now)
+        return -1;
+    bool same = now == f;
+    Py_XDECREF(now);
+    if (same && call == owner->calls)
+        return 0;
+    ref = PyWeakref_NewRef(f, NULL);
+    seen = ref ? Py_BuildValue("(NKl)", ref, (unsigned long long)owner->calls, taken + same) : NULL;
+    int bad = seen ? PyDict_SetItem(owner->callees, code, seen) : -1;
+    Py_XDECREF(seen);
+    return bad ? -1 : same;
+}
+
+/* The Function of what is called by `f`, a Python function; `key` tells it from others.  None: it
+ * is called as it is; borrowed, NULL: raised. */
+static PyObject *decorated(jpy_function *owner, PyObject *key, PyObject *f, bool may) {
+    if (!owner->callees && !(owner->callees = PyDict_New()))
+        return NULL;
+    PyObject *known = PyDict_GetItemWithError(owner->callees, key);
+    if (known || PyErr_Occurred())
+        return known;
+    if (PyDict_GET_SIZE(owner->callees) >= MANY)
+        return Py_None;
+    if (may && has_closure(f)) {
+        int staying = stays(owner, f);
+        if (staying <= 0)
+            return staying < 0 ? NULL : Py_None;
+    }
+    PyObject *made = may ? jpy_function_new(f, owner->exact, owner->checkpoint, owner->measure)
+                         : Py_NewRef(Py_None);
+    if (!made)
+        return NULL;
+    if (made != Py_None) {
+        jpy_function *g = (jpy_function *)made;
+        g->verify = owner->verify;
+        g->ladder = owner->ladder;
+        g->use_regions = true;
+        g->payer = jpy_regions_payer(owner);
+        g->unasked = FEW_CALLS;
+        g->word.said = true; /* nobody has decorated it */
+    }
+    int bad = PyDict_SetItem(owner->callees, key, made);
+    Py_DECREF(made);
+    return bad ? NULL : made;
+}
+
+/* What an object that is no function is called by, a Python function, or NULL; borrowed. */
+static PyObject *call_method(PyObject *o) {
+    static PyObject *name;
+    if (!name)
+        name = PyUnicode_InternFromString("__call__");
+    PyObject *m = name && PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE)
+                      ? _PyType_Lookup(Py_TYPE(o), name)
+                      : NULL;
+    return m && PyFunction_Check(m) ? m : NULL;
+}
+
+/* callee(f): what is called in its place.  `o(x)` of an object is `type(o).__call__(o, x)`; of
+ * janus's own objects modules alone are taken. */
+static PyObject *callee(PyObject *owner, PyObject *f) {
+    PyObject *self = PyMethod_Check(f) ? PyMethod_GET_SELF(f) : NULL;
+    PyObject *function = self ? PyMethod_GET_FUNCTION(f) : f, *key = function;
+    bool may = PyFunction_Check(function) && may_be_decorated(function);
+    if (!PyFunction_Check(function)) {
+        self = f;
+        key = (PyObject *)Py_TYPE(f);
+        if (PyType_Check(f) || Py_TYPE(f) == jpy_function_type || !(function = call_method(f)))
+            return Py_NewRef(f);
+        may = jpy_module_check(f) || may_be_decorated(function);
+    }
+    PyObject *g = decorated((jpy_function *)owner, key, function, may);
+    if (!g)
+        return NULL;
+    if (g == Py_None || ((jpy_function *)g)->callable != function)
+        return Py_NewRef(f);
+    return self ? PyMethod_New(g, self) : Py_NewRef(g);
+}
+
+static PyMethodDef def = {"_callee", callee, METH_O, "_callee(f): what is called in its place."};
+
+PyObject *jpy_regions_callee(jpy_function *f) { return PyCFunction_New(&def, (PyObject *)f); }
+
+PyObject *jpy_regions_callees(const jpy_function *f) {
+    PyObject *list = PyList_New(0), *key, *g;
+    Py_ssize_t pos = 0;
+    while (list && f->callees && PyDict_Next(f->callees, &pos, &key, &g))
+        if (Py_TYPE(g) == jpy_function_type && !((jpy_function *)g)->unasked &&
+            PyList_Append(list, g) < 0)
+            Py_CLEAR(list);
+    return list;
+}
+
+/* A Function that nobody has asked for is called: as it is, until it has run an op. */
+PyObject *jpy_regions_unasked(jpy_function *f, PyObject *const *args, size_t nargsf,
+                              PyObject *kwnames) {
+    jn_op_counts before = jn_ops_run;
+    Py_INCREF((PyObject *)f);
+    PyObject *r = PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    bool works = jn_ops_run.eager + jn_ops_run.graph >= before.eager + before.graph + 2;
+    f->unasked = works ? 0 : f->unasked > 1 ? f->unasked - 1 : 1;
+    Py_DECREF((PyObject *)f);
+    return r;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rung of co-execution: a call whose ops are recorded, and whether that pays.
+ *
+ * What is recorded runs when the outermost such call ends.  Recording an op costs about what
+ * running a small one costs, so it pays where many run in groups.  Of a function with enough ops a
+ * call that has run for a while, one call is tried: as soon as a flush finds too few groups nothing
+ * more is recorded in it. Else co-executed and imperative calls come in turn, in processor time for
+ * each op that the program calls, and the fastest of each decide; a rung that does not pay is not
+ * tried again for many calls, ever more of them.  Calls inside a co-executed one record with it and
+ * are not timed.
+ */
+#include "config.h"
+
+#include "pyfront/call/ladder.h"
+
+#include <stdlib.h>
+
+#include "pyfront/tape/deferred.h"
+#include "pyfront/call/policy.h"
+#include "pyfront/tape/tape.h"
+
+/* ---- the trial ---------------------------------------------------------------------------------
+ */
+
+enum {
+    PLAIN_FIRST = 4,            /* imperative calls, which make what all calls need */
+    FEW_OPS = 16,               /* below so many a call, groups are small */
+    FIRST_TRIAL_NS = 100000000, /* of imperative calls, of which a trial costs a small share: its
+                                   first call makes kinds of calls and their groups */
+    LOOK_AFTER = 64,            /* recorded ops: then a flush tells how many run in groups */
+    FIRST_REST = 256,
+    MORE_REST = 8
+};
+/* After the first calls; `r` makes kinds of calls and is not timed.  Twice in either order: what
+ * drifts, or comes every other call, meets both. */
+static const char turns[] = "rprrpprrp";
+enum { WARM = PLAIN_FIRST, FIRST_PAIR = PLAIN_FIRST + 2, LAST = PLAIN_FIRST + sizeof turns - 2 };
+enum { PAYS = LAST + 1 };
+
+/* A trial call of this thread: what had been recorded when it began. */
+static _Thread_local struct {
+    const jn_deferral *of;
+    jn_deferral_stats since;
+} probe;
+
+/* Whether enough of what was recorded since then has run in groups. */
+static bool enough_groups(jn_deferral *d) {
+    jn_deferral_stats s;
+    jn_deferral_stats_get(d, &s);
+    const jn_deferral_stats *b = &probe.since;
+    uint64_t grouped = s.grouped - b->grouped + s.back_grouped - b->back_grouped;
+    uint64_t all =
+        s.recorded - b->recorded + s.back_grouped - b->back_grouped + s.back_alone - b->back_alone;
+    return s.recorded - b->recorded < LOOK_AFTER || grouped * 3 >= all;
+}
+
+/* The rest of a trial call is not worth recording. */
+static void flushed(jn_deferral *d) {
+    if (d == probe.of && d == jn_deferring && !enough_groups(d))
+        jn_deferring = NULL;
+}
+
+/* Ops that the program has called on this thread; those of backward() are not its own, and differ
+ * where they run in groups. */
+static uint64_t ops_called(void) { return jn_ops_run.eager + jn_ops_run.graph - jpy_backward_ops; }
+
+static bool measures(const jpy_function *f) {
+    return f->measure && f->ladder & JPY_RUNG_IMPERATIVE;
+}
+
+static void keep_least(double *least, double ns) {
+    if (*least <= 0 || ns < *least)
+        *least = ns;
+}
+
+static void rest(jpy_function *f, const char *why) {
+    jpy_coexecution *c = &f->together;
+    if (c->ns > 0)
+        jpy_note(f, "not co-executed: %s (%.0f ns an op, %.0f ns imperatively)", why, c->ns,
+                 c->plain_ns);
+    else
+        jpy_note(f, "not co-executed: %s", why);
+    c->rest_length = c->rest_length ? c->rest_length * MORE_REST : FIRST_REST;
+    c->rest = c->rest_length;
+    c->turn = WARM - 1; /* first whether calls have more ops by then */
+    c->plain_ns = c->ns = 0;
+}
+
+/* A call of the trial is over. */
+static void look(jpy_function *f, bool together, int64_t ns, uint64_t ops) {
+    jpy_coexecution *c = &f->together;
+    if (ops < FEW_OPS) {
+        rest(f, "a call has few ops");
+        return;
+    }
+    if (c->turn > WARM)
+        keep_least(together ? &c->ns : &c->plain_ns, (double)ns / (double)ops);
+    if (c->turn >= FIRST_PAIR && c->ns > c->plain_ns * (c->turn < LAST ? 1.15 : 0.97))
+        rest(f, "it is slower");
+    else
+        c->turn++;
+}
+
+/* ---- a call ------------------------------------------------------------------------------------
+ */
+
+/* JANUS_FLUSH_EVERY=n, for tests: what is recorded runs after every n-th op. */
+static unsigned flush_every(void) {
+    const char *env = getenv("JANUS_FLUSH_EVERY");
+    long n = env ? strtol(env, NULL, 10) : 0;
+    return n > 0 && n < 1 << 30 ? (unsigned)n : 0;
+}
+
+/* Runs what is left.  If that fails it stays recorded, and whoever asks for a value tries again;
+ * a call that has returned says so. */
+static PyObject *finish(jn_deferral *d, PyObject *result) {
+    if (!result) { /* its exception stands */
+        PyObject *type, *value, *tb;
+        PyErr_Fetch(&type, &value, &tb);
+        if (jpy_check(jn_deferral_flush(d)) < 0)
+            PyErr_Clear();
+        PyErr_Restore(type, value, tb);
+    } else if (jpy_check(jn_deferral_flush(d)) < 0) {
+        Py_CLEAR(result);
+    }
+    return result;
+}
+
+/* That of f, or, where it is in use, one for this call; a reference, NULL: out of memory. */
+static jn_deferral *deferral_of(jpy_function *f, bool shared) {
+    jn_deferral_options o = {.exact = f->exact, .calls = flush_every(), .flushed = flushed};
+    if (!shared)
+        return jn_deferral_new(&o);
+    if (!f->together.deferral)
+        f->together.deferral = jn_deferral_new(&o);
+    if (f->together.deferral)
+        jn_deferral_retain(f->together.deferral);
+    return f->together.deferral;
+}
+
+static PyObject *imperatively(jpy_function *f, jpy_run_plain run, PyObject *const *args,
+                              size_t nargsf, PyObject *kwnames) {
+    f->imperative++;
+    return run(f, args, nargsf, kwnames);
+}
+
+static PyObject *recorded(jpy_function *f, jn_deferral *d, jpy_run_plain run, PyObject *const *args,
+                          size_t nargsf, PyObject *kwnames) {
+    jpy_recording *r = d ? jpy_recording_begin(d) : NULL;
+    if (!r) /* out of memory: the call may do without */
+        return imperatively(f, run, args, nargsf, kwnames);
+    f->together.calls++;
+    PyObject *result = run(f, args, nargsf, kwnames);
+    jpy_recording_end(r);
+    return finish(d, result);
+}
+
+/* A call that belongs to the trial. */
+static PyObject *tried(jpy_function *f, jn_deferral *d, jpy_run_plain run, PyObject *const *args,
+                       size_t nargsf, PyObject *kwnames) {
+    jpy_coexecution *c = &f->together;
+    unsigned turn = c->turn;
+    bool together = turn >= WARM && turns[turn - WARM] == 'r';
+    probe.of = together ? d : NULL;
+    if (probe.of)
+        jn_deferral_stats_get(d, &probe.since);
+    uint64_t ops = ops_called();
+    int64_t start = jpy_processor_ns();
+    PyObject *r = together ? recorded(f, d, run, args, nargsf, kwnames)
+                           : imperatively(f, run, args, nargsf, kwnames);
+    int64_t ns = jpy_processor_ns() - start;
+    ops = ops_called() - ops;
+    bool worth = !together || probe.of != d || enough_groups(d);
+    probe.of = NULL;
+    if (!worth)
+        rest(f, "few ops can run in groups");
+    else if (r && c->turn == turn)
+        look(f, together, ns, ops);
+    return r;
+}
+
+PyObject *jpy_below_graphs(jpy_function *f, jpy_run_plain run, PyObject *const *args, size_t nargsf,
+                           PyObject *kwnames) {
+    jpy_coexecution *c = &f->together;
+    if (!(f->ladder & JPY_RUNG_COEXECUTION) ||
+        (f->ladder & JPY_RUNG_GRAPH && !f->refused && !f->next_try && !f->rest))
+        return imperatively(f, run, args, nargsf, kwnames); /* graphs are to come */
+    if (jn_deferring && jn_deferral_exact(jn_deferring) == f->exact) {
+        c->calls++; /* who records already decides when that runs */
+        return run(f, args, nargsf, kwnames);
+    }
+    bool trial = measures(f) && c->turn < PAYS;
+    bool early = !f->rest && f->plain_ns < FIRST_TRIAL_NS;
+    if (trial && (early || c->rest || c->busy)) {
+        c->rest -= c->rest > 0;
+        return imperatively(f, run, args, nargsf, kwnames);
+    }
+    bool mine = !c->busy;
+    jn_deferral *d = deferral_of(f, mine);
+    c->busy = true;
+    PyObject *r = (trial ? tried : recorded)(f, d, run, args, nargsf, kwnames);
+    if (mine)
+        c->busy = false;
+    jn_deferral_release(d);
+    return r;
+}
+
+int jpy_coexecution_stats(const jpy_function *f, PyObject *stats) {
+    jn_deferral_stats s = {0};
+    if (f->together.deferral)
+        jn_deferral_stats_get(f->together.deferral, &s);
+    const struct {
+        const char *name;
+        uint64_t value;
+    } counts[] = {{"coexecution", f->together.calls},
+                  {"recorded", s.recorded},
+                  {"flushes", s.flushes},
+                  {"grouped", s.grouped + s.back_grouped},
+                  {"groups", s.groups + s.back_groups}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        PyObject *n = PyLong_FromUnsignedLongLong(counts[i].value);
+        int bad = n ? PyDict_SetItemString(stats, counts[i].name, n) : -1;
+        Py_XDECREF(n);
+        if (bad < 0)
+            return -1;
+    }
+    return 0;
+}

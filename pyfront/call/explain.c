@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For janus.dump: all graphs of a function, or one given as text, in the format of a suffix. */
+#include "pyfront/call/explain.h"
+
+#include <string.h>
+
+#include "graph/draw/draw.h"
+#include "graph/ir/ir.h"
+#include "graph/text/text.h"
+#include "pyfront/function/function.h"
+
+PyObject *jpy_module_text(const janus_module *m, const char *suffix) {
+    jn_str s = {0};
+    if (!strcmp(suffix, ".jir"))
+        jn_print_module(m, &s);
+    else if (!strcmp(suffix, ".dot"))
+        jn_print_dot(m, &s);
+    else if (!strcmp(suffix, ".json"))
+        jn_print_json(m, &s);
+    else
+        return PyErr_Format(PyExc_ValueError,
+                            "janus.dump: no format goes with the suffix \"%s\" (.jir .json .dot "
+                            ".svg .html)",
+                            suffix);
+    PyObject *o = jn_str_ok(&s) ? PyUnicode_DecodeUTF8(s.data ? s.data : "", (Py_ssize_t)s.n, NULL)
+                                : PyErr_NoMemory();
+    jn_str_free(&s);
+    return o;
+}
+
+jpy_function *jpy_function_of(PyObject *o) {
+    PyObject *forward = NULL;
+    if (jpy.module_base_type && PyObject_TypeCheck(o, jpy.module_base_type)) {
+        o = forward = PyObject_GetAttrString(o, "forward"); /* the module keeps it */
+        PyErr_Clear();
+        Py_XDECREF(forward);
+    }
+    if (o && PyMethod_Check(o))
+        o = PyMethod_GET_FUNCTION(o);
+    return o && Py_TYPE(o) == jpy_function_type ? (jpy_function *)o : NULL;
+}
+
+static PyObject *join_graphs(jpy_function *f, const char *suffix) {
+    PyObject *text = PyUnicode_FromString("");
+    size_t n = !strcmp(suffix, ".jir") ? f->entries.n : f->entries.n ? 1 : 0;
+    for (size_t i = 0; text && i < n; i++) {
+        PyObject *one = jpy_module_text(jpy_entry_module(f->entries.data[i]), suffix);
+        PyObject *both = one ? PyUnicode_Concat(text, one) : NULL;
+        Py_XDECREF(one);
+        Py_DECREF(text);
+        text = both;
+    }
+    return text;
+}
+
+/* The text of a graph (.jir) in another format. */
+static PyObject *convert_text(PyObject *jir, const char *suffix) {
+    Py_ssize_t n;
+    const char *s = PyUnicode_AsUTF8AndSize(jir, &n);
+    janus_module *m = NULL;
+    if (!s || jpy_check(jn_parse_module(s, (size_t)n, "graph", &m)) < 0)
+        return NULL;
+    PyObject *o = jpy_module_text(m, suffix);
+    jn_module_release(m);
+    return o;
+}
+
+/* Graphviz, where it is installed: dot -Tsvg. */
+static PyObject *svg_of(PyObject *dot) {
+    PyObject *sp = PyImport_ImportModule("subprocess"), *r = NULL, *out = NULL;
+    PyErr_Clear();
+    PyObject *fn = sp ? PyObject_GetAttrString(sp, "run") : NULL;
+    PyObject *args = Py_BuildValue("([ss])", "dot", "-Tsvg");
+    PyObject *kw = Py_BuildValue("{sOsOsOsO}", "input", dot, "capture_output", Py_True, "text",
+                                 Py_True, "check", Py_True);
+    Py_XDECREF(r);
+    r = fn && args && kw ? PyObject_Call(fn, args, kw) : NULL;
+    out = r ? PyObject_GetAttrString(r, "stdout") : NULL;
+    Py_XDECREF(sp);
+    Py_XDECREF(fn);
+    Py_XDECREF(args);
+    Py_XDECREF(kw);
+    Py_XDECREF(r);
+    return out;
+}
+
+/* _page(what, extra): the viewer's page of a function's newest graph, or of a graph's text. */
+PyObject *jpy_page(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *what, *text = NULL;
+    const char *extra;
+    if (!PyArg_ParseTuple(args, "Os:_page", &what, &extra))
+        return NULL;
+    jpy_function *f = jpy_function_of(what);
+    jn_str s = {0};
+    if (f && f->entries.n) {
+        jn_print_html(jpy_entry_module(f->entries.data[0]), extra, &s);
+    } else if (f) {
+        return PyErr_Format(PyExc_ValueError, "janus.dump: %R has no graph yet", f->callable);
+    } else {
+        Py_ssize_t n;
+        const char *jir = PyUnicode_AsUTF8AndSize(what, &n);
+        janus_module *m = NULL;
+        if (!jir || jpy_check(jn_parse_module(jir, (size_t)n, "graph", &m)) < 0)
+            return NULL;
+        jn_print_html(m, extra, &s);
+        jn_module_release(m);
+    }
+    text =
+        jn_str_ok(&s) ? PyUnicode_DecodeUTF8(s.data, (Py_ssize_t)s.n, "replace") : PyErr_NoMemory();
+    jn_str_free(&s);
+    return text;
+}
+
+PyObject *jpy_dump_text(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *what;
+    const char *suffix;
+    if (!PyArg_ParseTuple(args, "Os:_dump_text", &what, &suffix))
+        return NULL;
+    bool svg = !strcmp(suffix, ".svg");
+    jpy_function *f = jpy_function_of(what);
+    PyObject *text =
+        f ? join_graphs(f, svg ? ".dot" : suffix) : convert_text(what, svg ? ".dot" : suffix);
+    if (text && svg)
+        Py_SETREF(text, svg_of(text));
+    return text;
+}

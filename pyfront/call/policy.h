@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether graphs pay, and how often conversions are tried. */
+#ifndef JPY_POLICY_H
+#define JPY_POLICY_H
+
+#include "pyfront/function/function.h"
+
+/* Per entry: what is known of its speed. */
+typedef enum jpy_trial_state {
+    JPY_TRIAL_WARM,  /* the first runs, which compile */
+    JPY_TRIAL_GRAPH, /* graph runs are timed */
+    JPY_TRIAL_PLAIN, /* imperative runs are timed */
+    JPY_TRIAL_PAYS,  /* decided: nothing is timed */
+    JPY_TRIAL_SLOW   /* decided: it is not used */
+} jpy_trial_state;
+
+int64_t jpy_now(void);          /* nanoseconds; 0 where `f` measures nothing */
+int64_t jpy_worked(void);       /* processor time of this thread, nanoseconds */
+int64_t jpy_processor_ns(void); /* that of all threads of the process */
+/* The start of a run that is to be timed, 0: it is not. */
+int64_t jpy_trial_start(const jpy_function *f, const jpy_trial *t, bool graph);
+/* What a run that started at `start` says; true: the entry has just been found slow. */
+bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, int64_t start);
+/* To be timed again, after a rest. */
+void jpy_trial_anew(jpy_trial *t);
+/* Whether f may be converted once more: what that has cost stays below a share of its run time. */
+bool jpy_may_convert(const jpy_function *f);
+/* A conversion of f took this long, and this much processor time of the thread.  What was made for
+ * a skeleton has its payer pay for it. */
+void jpy_converted(jpy_function *f, int64_t ns, int64_t worked);
+/* After a discard or an eviction: how many calls until the next conversion. */
+void jpy_back_off(jpy_function *f, unsigned factor);
+/* Whether the function rests: its graphs were all found slow.  Counts the call. */
+bool jpy_resting(jpy_function *f);
+/* All entries are slow: no graph is looked for in the next calls, ever more of them. */
+void jpy_rest(jpy_function *f);
+
+#endif

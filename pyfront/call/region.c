@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * janus.Region: what a skeleton asks before a group of statements.
+ *
+ * A pair: a graph has run; it says how the group is left (0: at its end), and has what it leaves.
+ * None or False: the statements are to run; after False, leave() gets the pair that they make.
+ */
+#include "pyfront/call/region.h"
+
+#include <string.h>
+
+#include "graph/ir/ir.h"
+#include "pyfront/convert/tree/tree.h"
+#include "pyfront/entry/entry.h"
+#include "pyfront/call/object.h"
+#include "pyfront/call/policy.h"
+#include "pyfront/verify/verify.h"
+
+enum {
+    FEW_OPS = 2,    /* a graph of fewer does not pay */
+    SMALL_ONES = 3, /* such graphs, and no other one: the region does not */
+    WAY_RETURN = 1  /* how a group is left: janus/_skeleton.py */
+};
+
+typedef struct region {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    jpy_function *inner; /* of the region's function */
+    jpy_function *owner; /* whose skeleton it is a part of */
+    PyObject *within;    /* places (line, column) of its first and last statement */
+    unsigned small;      /* graphs that do not pay */
+    bool off;
+} region;
+
+static PyTypeObject *region_type;
+static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargsf,
+                             PyObject *kwnames);
+static PyObject *skeletons; /* the module janus._skeleton */
+
+static PyObject *helper(const char *name, PyObject *args) {
+    if (!args)
+        return NULL;
+    if (!skeletons)
+        skeletons = PyImport_ImportModule("janus._skeleton");
+    PyObject *fn = skeletons ? PyObject_GetAttrString(skeletons, name) : NULL;
+    PyObject *r = fn ? PyObject_CallObject(fn, args) : NULL;
+    Py_XDECREF(fn);
+    Py_DECREF(args);
+    return r;
+}
+
+/* The Python function of a callable, or NULL; borrowed. */
+static PyObject *function_of(PyObject *callable) {
+    if (PyMethod_Check(callable))
+        callable = PyMethod_GET_FUNCTION(callable);
+    return PyFunction_Check(callable) ? callable : NULL;
+}
+
+/* Whether defaults of keyword-only parameters are those that the skeleton was made with. */
+static bool same_defaults(PyObject *theirs, PyObject *ours) {
+    Py_ssize_t pos = 0;
+    PyObject *k, *v;
+    if (!theirs)
+        return PyDict_GET_SIZE(ours) == 1;
+    bool same = PyDict_GET_SIZE(theirs) + 1 == PyDict_GET_SIZE(ours);
+    while (same && PyDict_Next(theirs, &pos, &k, &v))
+        same = PyDict_GetItem(ours, k) == v;
+    return same;
+}
+
+jpy_function *jpy_regions_payer(jpy_function *f) {
+    return (jpy_function *)Py_NewRef((PyObject *)(f->payer ? f->payer : f));
+}
+
+/* The skeleton, or the callable. */
+static PyObject *dressed(const jpy_function *f) {
+    const PyFunctionObject *is = (PyFunctionObject *)function_of(f->callable);
+    const PyFunctionObject *was = (PyFunctionObject *)function_of(f->skeleton);
+    bool current = is->func_code == f->skeleton_of && is->func_defaults == was->func_defaults &&
+                   same_defaults(is->func_kwdefaults, was->func_kwdefaults);
+    return current ? f->skeleton : f->callable;
+}
+
+static int64_t lent(const jpy_function *f) { return (f->payer ? f->payer : f)->lent_ns; }
+
+PyObject *jpy_regions_begin(jpy_function *f, jpy_regions_timer *out) {
+    if (!f->skeleton)
+        return f->callable;
+    if (f->undressed) {
+        f->undressed -= !f->plain;
+        return f->callable;
+    }
+    PyObject *skeleton = dressed(f);
+    const jpy_trial *t = &f->trial;
+    if (skeleton == f->callable || !f->measure || f->plain || t->state == JPY_TRIAL_PAYS)
+        return skeleton;
+    out->trial = true;
+    out->skeleton = t->state != JPY_TRIAL_PLAIN;
+    out->lent = lent(f);
+    out->start = jpy_trial_start(f, t, out->skeleton);
+    return out->skeleton ? skeleton : f->callable;
+}
+
+void jpy_regions_end(jpy_function *f, const jpy_regions_timer *x) {
+    enum { FIRST_UNDRESSED = 1000 };
+    if (x->lent != lent(f)) /* a conversion was part of it */
+        return;
+    if (!jpy_trial_end(f, &f->trial, x->skeleton, x->start))
+        return;
+    f->undress = f->undressed = f->undress ? 4 * f->undress : FIRST_UNDRESSED;
+    jpy_trial_anew(&f->trial);
+    jpy_note(f, "its regions of statements rest for %llu calls", (unsigned long long)f->undress);
+}
+
+/* ---- making skeletons ---------------------------------------------------------------------------
+ */
+
+/* _make(function of a region, its places) for the regions of `owner`. */
+static PyObject *make_region(PyObject *owner, PyObject *args) {
+    PyObject *function, *within;
+    if (!PyArg_ParseTuple(args, "OO", &function, &within))
+        return NULL;
+    jpy_function *f = (jpy_function *)owner;
+    PyObject *inner = jpy_function_new(function, f->exact, f->checkpoint, f->measure);
+    region *r = inner ? PyObject_GC_New(region, region_type) : NULL;
+    if (!r) {
+        Py_XDECREF(inner);
+        return NULL;
+    }
+    memset((char *)r + sizeof(PyObject), 0, sizeof *r - sizeof(PyObject));
+    r->inner = (jpy_function *)inner;
+    r->inner->verify = f->verify;
+    r->inner->ladder = JPY_RUNG_GRAPH | JPY_RUNG_IMPERATIVE; /* its statements are f's */
+    r->inner->of_region = true;
+    r->inner->payer = jpy_regions_payer(f);
+    r->owner = (jpy_function *)Py_NewRef(owner);
+    r->within = Py_NewRef(within);
+    r->vectorcall = region_call;
+    PyObject_GC_Track(r);
+    return (PyObject *)r;
+}
+static PyMethodDef make_def = {"_make", make_region, METH_VARARGS, NULL};
+
+/* Makes the skeleton of f anew. */
+static int dress(jpy_function *f, PyObject *function) {
+    PyObject *make = PyCFunction_New(&make_def, (PyObject *)f);
+    PyObject *callee = make ? jpy_regions_callee(f) : NULL, *skeleton = NULL;
+    if (callee)
+        skeleton =
+            helper("dress", Py_BuildValue("(OOOOO)", function, f->plan, f->regions, make, callee));
+    Py_XDECREF(make);
+    Py_XDECREF(callee);
+    if (skeleton == Py_None) {
+        Py_CLEAR(f->skeleton);
+        Py_DECREF(skeleton);
+        return 0;
+    }
+    if (skeleton && PyMethod_Check(f->callable)) {
+        PyObject *m = PyMethod_New(skeleton, PyMethod_GET_SELF(f->callable));
+        Py_SETREF(skeleton, m);
+    }
+    if (!skeleton)
+        return -1;
+    Py_XSETREF(f->skeleton, skeleton);
+    Py_INCREF(PyFunction_GET_CODE(function));
+    Py_XSETREF(f->skeleton_of, PyFunction_GET_CODE(function));
+    return 0;
+}
+
+/* A conversion of a part of f (NULL: all of it) was refused at the statement that starts there
+ * (line 0: at none); or, line -1, it is not worth it. */
+static int refused(jpy_function *f, PyObject *within, long line, long col) {
+    PyObject *function = function_of(f->callable), *changed = NULL;
+    if (!function || !f->use_regions)
+        return 0;
+    if (!f->plan) {
+        f->plan = helper("plan_of", PyTuple_Pack(1, function));
+        f->regions = PyDict_New();
+        if (!f->plan || !f->regions)
+            return -1;
+    }
+    if (f->plan == Py_None)
+        return 0;
+    if (line < 0)
+        changed = PyObject_CallMethod(f->plan, "leave_out", "(O)", within);
+    else if (line)
+        changed =
+            PyObject_CallMethod(f->plan, "split", "(ll)O", line, col, within ? within : Py_None);
+    else
+        changed = PyObject_CallMethod(f->plan, "split", "OO", Py_None, within ? within : Py_None);
+    if (!changed)
+        return -1;
+    Py_DECREF(changed);
+    return dress(f, function);
+}
+
+void jpy_regions_refused(jpy_function *f) {
+    if (refused(f, NULL, f->refused_line, f->refused_col) < 0)
+        jpy_note(f, "no regions of statements: they cannot be made");
+    PyErr_Clear();
+}
+
+/* ---- a region is reached ------------------------------------------------------------------------
+ */
+
+/* Whether an entry computes so little that it does not pay. */
+static bool is_small(const jpy_entry *e) {
+    unsigned ops = 0;
+    const janus_module *m = e->module;
+    for (size_t i = 0; i < m->subs.n; i++) {
+        const jn_subgraph *g = m->subs.data[i];
+        for (size_t k = 1; k < g->nodes.n && ops < FEW_OPS; k++) {
+            const char *name = g->nodes.data[k]->op->name;
+            ops += strncmp(name, "s.", 2) != 0 && strncmp(name, "host.", 5) != 0 &&
+                   strcmp(name, "assert") != 0;
+        }
+    }
+    return ops < FEW_OPS;
+}
+
+/* After a miss that has led to no graph, or to one that is not worth it. */
+static void give_up(region *r, bool small) {
+    jpy_function *in = r->inner;
+    r->off = true;
+    if (!small)
+        jpy_note(r->owner, "boundary of a region: %s",
+                 in->reason ? PyUnicode_AsUTF8(in->reason) : "?");
+    if (refused(r->owner, r->within, small ? -1 : (long)in->refused_line, in->refused_col) < 0)
+        jpy_note(r->owner, "a region of statements cannot be split");
+    PyErr_Clear();
+}
+
+static _Thread_local region *compares; /* whose statements jpy_shadow_open is about, owned */
+
+/* They have ended: as jpy_function_leave. */
+static int compared(PyObject *outcome, bool known) {
+    region *r = compares;
+    jpy_function *in = r->inner;
+    compares = NULL;
+    uint64_t agreed = in->verified, wrong = in->disproved;
+    int rc = jpy_function_leave(in, outcome, known);
+    if (r->owner) {
+        r->owner->verified += in->verified - agreed;
+        r->owner->disproved += in->disproved - wrong;
+    }
+    r->off |= in->disproved > wrong;
+    Py_DECREF((PyObject *)r);
+    return rc;
+}
+
+PyObject *jpy_regions_ended(PyObject *result) {
+    PyObject *pair = result ? Py_BuildValue("(iO)", WAY_RETURN, result) : NULL;
+    if (compared(pair, true) < 0)
+        Py_CLEAR(result);
+    return result;
+}
+
+static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargsf,
+                             PyObject *kwnames) {
+    region *r = (region *)self;
+    if (JN_UNLIKELY(jpy_shadow_open != NULL)) /* an exception has left its statements */
+        (void)compared(NULL, false);
+    if (r->off || kwnames)
+        Py_RETURN_NONE;
+    Py_INCREF(self);
+    jpy_function *in = r->inner;
+    jpy_call call = {args, PyVectorcall_NARGS(nargsf), NULL};
+    uint64_t conversions = in->conversions;
+    bool watched;
+    PyObject *result = jpy_function_enter(in, &call, &watched);
+    if (JN_UNLIKELY(jpy_shadow_open != NULL))
+        compares = (region *)Py_NewRef(self);
+    if (!result && !PyErr_Occurred()) {
+        bool converted = in->conversions > conversions;
+        if (converted && in->refused && !in->graph)
+            give_up(r, false);
+        else if (converted && !in->refused && in->entries.n && is_small(in->entries.data[0]) &&
+                 ++r->small >= SMALL_ONES && r->small >= in->entries.n)
+            give_up(r, true);
+        result = Py_NewRef(watched ? Py_False : Py_None);
+    }
+    Py_DECREF(self);
+    return result;
+}
+
+/* leave(outcome=None): the statements have run to their end; None: names that they leave are
+ * unbound. */
+static PyObject *region_leave(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    jpy_function *in = ((region *)self)->inner;
+    if (!in)
+        Py_RETURN_NONE;
+    PyObject *outcome = Py_NewRef(n ? args[0] : Py_None);
+    if ((PyObject *)compares == self) {
+        if (compared(outcome, true) < 0)
+            return NULL;
+    } else
+        (void)jpy_function_leave(in, outcome, true);
+    Py_RETURN_NONE;
+}
+
+/* ---- reports ------------------------------------------------------------------------------------
+ */
+
+size_t jpy_regions_count(const jpy_function *f, uint64_t *out_hits) {
+    Py_ssize_t pos = 0;
+    PyObject *k, *v;
+    *out_hits = 0;
+    if (!f->regions || !f->skeleton)
+        return 0;
+    while (PyDict_Next(f->regions, &pos, &k, &v))
+        *out_hits += ((region *)v)->inner->graph;
+    return (size_t)PyDict_GET_SIZE(f->regions);
+}
+
+PyObject *jpy_regions_list(const jpy_function *f) {
+    Py_ssize_t pos = 0;
+    PyObject *k, *v, *list = PyList_New(0);
+    while (list && f->regions && f->skeleton && PyDict_Next(f->regions, &pos, &k, &v)) {
+        const region *r = (region *)v;
+        long first, last, col;
+        PyObject *one = NULL;
+        if (PyArg_ParseTuple(r->within, "(ll)(ll)", &first, &col, &last, &col))
+            one = Py_BuildValue("(llKKO)", first, last, (unsigned long long)r->inner->calls,
+                                (unsigned long long)r->inner->graph, (PyObject *)r->inner);
+        if (!one || PyList_Append(list, one) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
+int jpy_regions_describe(const jpy_function *f, PyObject *list) {
+    Py_ssize_t pos = 0;
+    PyObject *k, *v;
+    int bad = 0;
+    while (!bad && f->regions && f->skeleton && PyDict_Next(f->regions, &pos, &k, &v)) {
+        const region *r = (region *)v;
+        long first = 0, last = 0, col;
+        if (!PyArg_ParseTuple(r->within, "(ll)(ll)", &first, &col, &last, &col))
+            return -1;
+        PyObject *s = PyUnicode_FromFormat(
+            "region of statements, lines %ld to %ld: %llu times reached, %llu as graphs, %llu "
+            "discarded, %llu conversions",
+            first, last, r->inner->calls, r->inner->graph, r->inner->fallbacks,
+            r->inner->conversions);
+        bad = s ? PyList_Append(list, s) : -1;
+        Py_XDECREF(s);
+        for (Py_ssize_t i = 0; !bad && i < PyList_GET_SIZE(r->inner->notes); i++) {
+            s = PyUnicode_FromFormat("  %U", PyList_GET_ITEM(r->inner->notes, i));
+            bad = s ? PyList_Append(list, s) : -1;
+            Py_XDECREF(s);
+        }
+    }
+    return bad;
+}
+
+/* ---- the type -----------------------------------------------------------------------------------
+ */
+
+static int region_traverse(PyObject *self, visitproc visit, void *arg) {
+    region *r = (region *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT((PyObject *)r->inner);
+    Py_VISIT((PyObject *)r->owner);
+    return 0;
+}
+
+static int region_clear(PyObject *self) {
+    region *r = (region *)self;
+    r->off = true;
+    Py_CLEAR(r->inner);
+    Py_CLEAR(r->owner);
+    return 0;
+}
+
+static void region_dealloc(PyObject *self) {
+    region *r = (region *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    region_clear(self);
+    Py_CLEAR(r->within);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+/* _give_source(code, node, name of a class or None): what conversions read for that code. */
+static PyObject *give_source(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *code, *node, *in_class;
+    if (!PyArg_ParseTuple(args, "O!OO:_give_source", &PyCode_Type, &code, &node, &in_class) ||
+        jpy_source_give(code, node, in_class) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef module_methods[] = {
+    {"_give_source", give_source, METH_VARARGS,
+     "_give_source(code, node, in_class): conversions read that node for the code."},
+    {NULL, NULL, 0, NULL}};
+static PyMethodDef region_methods[] = {
+    {"leave", (PyCFunction)(void (*)(void))region_leave, METH_FASTCALL,
+     "leave(outcome=None): CPython has run the statements to their end."},
+    {NULL, NULL, 0, NULL}};
+static PyMemberDef region_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(region, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+static PyType_Slot region_slots[] = {{Py_tp_dealloc, region_dealloc},
+                                     {Py_tp_traverse, region_traverse},
+                                     {Py_tp_clear, region_clear},
+                                     {Py_tp_call, PyVectorcall_Call},
+                                     {Py_tp_methods, region_methods},
+                                     {Py_tp_members, region_members},
+                                     {0, NULL}};
+static PyType_Spec region_spec = {
+    "janus.Region", sizeof(region), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, region_slots};
+
+int jpy_init_regions(PyObject *module) {
+    region_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &region_spec, NULL);
+    return region_type ? PyModule_AddFunctions(module, module_methods) : -1;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Regions of statements: of a function that no graph can stand for as a whole, the statements
+ * without a barrier run as graphs, the others are CPython's
+ * (docs/adr/0030-regions-of-statements.md).
+ *
+ * Such a function has a *skeleton*, a Python function made of its text by janus/_skeleton.py, which
+ * asks a janus.Region before each group of statements.  A region has a janus.Function of its own:
+ * that of a function of the variables the statements read, which returns what they leave.  CPython
+ * never runs that one: where no graph is taken, the skeleton has the statements themselves.
+ */
+#ifndef JPY_REGION_H
+#define JPY_REGION_H
+
+#include "pyfront/function/function.h"
+
+/*
+ * What CPython runs for f (borrowed): its skeleton, or its callable where there is none, where it
+ * is out of date, or does not pay: both are timed in turn as graphs are (policy.h).  A call for
+ * which out->trial is set ends with jpy_regions_end(), if it returns.
+ */
+typedef struct jpy_regions_timer {
+    bool trial, skeleton;
+    int64_t start, lent;
+} jpy_regions_timer;
+PyObject *jpy_regions_begin(jpy_function *f, jpy_regions_timer *out);
+void jpy_regions_end(jpy_function *f, const jpy_regions_timer *x);
+/* A conversion of f as a whole was refused: f gets a skeleton if it can.  No exception is left. */
+void jpy_regions_refused(jpy_function *f);
+/* A skeleton has returned `result` (stolen; NULL: raised) from statements of a region that are
+ * compared (jpy_shadow_open), which therefore end with it.  Returns the result. */
+PyObject *jpy_regions_ended(PyObject *result);
+/* Who pays for what is made for the skeleton of f; new reference. */
+jpy_function *jpy_regions_payer(jpy_function *f);
+/* callee.c: what a skeleton of f asks for what it calls; new reference, NULL: raised. */
+PyObject *jpy_regions_callee(jpy_function *f);
+/* A call of a Function that was made for a skeleton, of which is not known whether it works with
+ * tensors (f->unasked); as a vectorcall. */
+PyObject *jpy_regions_unasked(jpy_function *f, PyObject *const *args, size_t nargsf,
+                              PyObject *kwnames);
+/* How many regions f has; how often they ran as graphs. */
+size_t jpy_regions_count(const jpy_function *f, uint64_t *out_hits);
+/* [(first line, last line, times reached, as graphs, the region's Function)], a new list. */
+PyObject *jpy_regions_list(const jpy_function *f);
+/* The Functions of what the skeleton calls that work with tensors, a new list. */
+PyObject *jpy_regions_callees(const jpy_function *f);
+/* Adds what became of them to a list of lines; -1: exception set. */
+int jpy_regions_describe(const jpy_function *f, PyObject *list);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of entries.
+ *
+ * An entry is an object that the garbage collector knows, since what its guards hold often holds
+ * the function that holds the entry: globals, cells, modules, the function itself.  It is shared:
+ * the function has it, and so has every region of the tape that was run by it.  As an object each
+ * of these references is counted and visited on its own, so the collector neither takes what a
+ * living region needs nor keeps what only garbage refers to.  Nothing is cleared in it: each cycle
+ * through an entry also passes a function or a region, which is.
+ */
+#include "pyfront/entry/entry.h"
+
+#include <string.h>
+
+#include "pyfront/op/autocast.h"
+
+PyTypeObject *jpy_entry_type;
+
+static int entry_traverse(PyObject *self, visitproc visit, void *arg) {
+    const jpy_entry *e = (const jpy_entry *)self;
+    Py_VISIT(Py_TYPE(self));
+    for (size_t i = 0; i < e->guards.owned.n; i++)
+        Py_VISIT(e->guards.owned.data[i]);
+    Py_VISIT(e->attr_names);
+    Py_VISIT(e->type_list);
+    Py_VISIT(e->methods);
+    return 0;
+}
+
+static void entry_dealloc(PyObject *self) {
+    jpy_entry *e = (jpy_entry *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    for (unsigned k = 0; k < e->n_stages; k++) {
+        jn_vec_free(&e->stages[k].in);
+        jn_vec_free(&e->stages[k].kept);
+        jn_vec_free(&e->stages[k].groups);
+        jn_vec_free(&e->stages[k].out);
+        jn_vec_free(&e->stages[k].seen);
+        jn_vec_free(&e->stages[k].place);
+    }
+    jn_vec_free(&e->grad_of);
+    jn_vec_free(&e->looked);
+    jn_vec_free(&e->prints);
+    jn_vec_free(&e->visited);
+    jn_vec_free(&e->left_out);
+    jpy_guards_free(&e->guards);
+    jn_module_release(e->module);
+    jn_vec_free(&e->inputs);
+    jn_vec_free(&e->steps);
+    Py_XDECREF(e->attr_names);
+    Py_XDECREF(e->type_list);
+    Py_XDECREF(e->methods);
+    Py_XDECREF(e->kept_as);
+    jn_arena_free(&e->arena);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+jpy_entry *jpy_entry_new(const jpy_call *call, bool grad_mode) {
+    jpy_entry *e = PyObject_GC_New(jpy_entry, jpy_entry_type);
+    if (!e)
+        return NULL;
+    memset((char *)e + sizeof(PyObject), 0, sizeof *e - sizeof(PyObject));
+    jn_arena_init(&e->arena, 4096);
+    jpy_guards_init(&e->guards);
+    e->guards.n_pos = call->n_pos;
+    e->guards.kwnames = jpy_guards_own(&e->guards, call->kwnames);
+    e->guards.grad_mode = grad_mode;
+    e->guards.autocast = jpy_autocast_word;
+    e->attr_names = PyList_New(0);
+    e->type_list = PyList_New(0);
+    e->methods = PyList_New(0);
+    PyObject_GC_Track(e);
+    if (e->attr_names && e->type_list && e->methods)
+        return e;
+    Py_DECREF(e);
+    return NULL;
+}
+
+void jpy_entry_free(jpy_entry *e) { Py_XDECREF((PyObject *)e); }
+void jpy_entry_hold(jpy_entry *e) { Py_INCREF((PyObject *)e); }
+
+static PyType_Slot entry_slots[] = {{Py_tp_dealloc, entry_dealloc},
+                                    {Py_tp_traverse, entry_traverse},
+                                    {Py_tp_doc, "A graph of a janus.Function, with its guards."},
+                                    {0, NULL}};
+static PyType_Spec entry_spec = {
+    "janus._C.Entry", sizeof(jpy_entry), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, entry_slots};
+
+int jpy_init_entry(PyObject *module) {
+    jpy_entry_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &entry_spec, NULL);
+    return jpy_entry_type ? 0 : -1;
+}

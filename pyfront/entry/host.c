@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads and writes of Python objects by a running graph, by known layout and without running Python
+ * code.
+ *
+ * What a read finds is held until the run is over: where it was found it may be replaced, by what
+ * the garbage collector runs or by another thread.  Nothing is written here: commit.c performs the
+ * log.
+ */
+#include "pyfront/entry/host.h"
+
+#include "pyfront/entry/away.h"
+#include "pyfront/entry/print.h"
+#include "pyfront/tensor/tensor.h"
+#include "pyfront/base/signals.h"
+
+void jpy_host_free(jpy_host *h) {
+    for (size_t i = 0; i < h->held.n; i++)
+        Py_XDECREF(h->held.data[i]);
+    jn_vec_free(&h->held);
+    jn_free(h->away.version);
+    Py_CLEAR(h->text);
+}
+
+/* Keeps a new reference until the run is over. */
+static janus_status hold(jpy_host *h, PyObject *o) {
+    if (o && jn_vec_push(&h->held, o))
+        return JANUS_OK;
+    Py_XDECREF(o);
+    PyErr_Clear();
+    return JN_NO_MEMORY();
+}
+
+static PyObject *attr_name(const jpy_host *h, int64_t key) {
+    return PyList_GET_ITEM(h->e->attr_names, (Py_ssize_t)key);
+}
+
+PyObject *jpy_host_object(const janus_host_value *v) {
+    switch (v->kind) {
+    case JANUS_KIND_INT:
+        return PyLong_FromLongLong(v->s.i);
+    case JANUS_KIND_FLOAT:
+        return PyFloat_FromDouble(v->s.f);
+    case JANUS_KIND_BOOL:
+        return PyBool_FromLong(v->s.i != 0);
+    case JANUS_KIND_OBJECT:
+        return Py_NewRef((PyObject *)v->o);
+    default:
+        return Py_NewRef(Py_None);
+    }
+}
+
+/* ---- reads --------------------------------------------------------------------------------------
+ */
+
+static janus_status missing(const char *what) {
+    return jn_error(JANUS_NOT_FOUND, "an object has no such %s", what);
+}
+
+/* Gives out a new reference, NULL: nothing is there. */
+static janus_status found(jpy_host *h, PyObject *v, janus_host_value *out, const char *what) {
+    if (!v)
+        return missing(what);
+    out->kind = JANUS_KIND_OBJECT;
+    out->o = v;
+    return hold(h, v);
+}
+
+static janus_status get_attr(void *ctx, janus_object o, int64_t key, janus_host_value *out) {
+    PyObject *v = jpy_plain_attr(o, attr_name(ctx, key));
+    if (v && Py_REFCNT(v) == 1) { /* made for this read: nobody would keep it */
+        Py_DECREF(v);
+        return jn_error(JANUS_ASSUMPTION_FAILED, "an attribute is made at every read");
+    }
+    return found(ctx, v, out, "attribute");
+}
+
+static janus_status get_item(void *ctx, janus_object o, int64_t index, janus_host_value *out) {
+    PyObject *p = o;
+    if (!(PyList_CheckExact(p) || PyTuple_CheckExact(p)) || index < 0 || index >= Py_SIZE(p))
+        return missing("item");
+    PyObject *v = PyList_CheckExact(p) ? PyList_GET_ITEM(p, (Py_ssize_t)index)
+                                       : PyTuple_GET_ITEM(p, (Py_ssize_t)index);
+    return found(ctx, Py_NewRef(v), out, "item");
+}
+
+static janus_status get_key(void *ctx, janus_object o, const janus_host_value *key,
+                            janus_host_value *out) {
+    if (PyAnySet_CheckExact((PyObject *)o)) { /* its items are its keys */
+        PyObject *item = jpy_host_object(key);
+        int has = item ? PySet_Contains(o, item) : -1;
+        Py_XDECREF(item);
+        PyErr_Clear();
+        if (has < 0)
+            return jn_error(JANUS_ASSUMPTION_FAILED, "an item that cannot be looked up");
+        return found(ctx, has ? Py_NewRef(Py_None) : NULL, out, "item");
+    }
+    if (!PyDict_CheckExact((PyObject *)o))
+        return jn_error(JANUS_ASSUMPTION_FAILED, "an object that is no dict");
+    PyObject *k = jpy_host_object(key), *v = k ? PyDict_GetItemWithError(o, k) : NULL;
+    Py_XDECREF(k);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return jn_error(JANUS_ASSUMPTION_FAILED, "a key that cannot be looked up");
+    }
+    return found(ctx, Py_XNewRef(v), out, "key");
+}
+
+static janus_status length(void *ctx, janus_object o, int64_t *out) {
+    (void)ctx;
+    PyObject *p = o;
+    if (PyDict_CheckExact(p))
+        *out = PyDict_GET_SIZE(p);
+    else if (PyList_CheckExact(p) || PyTuple_CheckExact(p))
+        *out = Py_SIZE(p);
+    else
+        return jn_error(JANUS_ASSUMPTION_FAILED, "an object without a length");
+    return JANUS_OK;
+}
+
+/* The object has something of its own where the graph takes what its type has. */
+static bool hides(PyObject *o, PyObject *methods) {
+    bool hidden = false;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(methods) && !hidden; i += 3) {
+        if (PyList_GET_ITEM(methods, i) != (PyObject *)Py_TYPE(o))
+            continue;
+        PyObject *v = PyObject_GenericGetAttr(o, PyList_GET_ITEM(methods, i + 1));
+        PyObject *of = PyList_GET_ITEM(methods, i + 2);
+        if (PyTuple_Check(of))
+            hidden = v != PyTuple_GET_ITEM(of, 0);
+        else
+            hidden = !v || !PyMethod_Check(v) || PyMethod_GET_FUNCTION(v) != of ||
+                     PyMethod_GET_SELF(v) != o;
+        Py_XDECREF(v);
+    }
+    PyErr_Clear();
+    return hidden;
+}
+
+/* 0, the type of nothing, where the methods that were found on the type are not the object's. */
+static janus_status type_of(void *ctx, janus_object o, int64_t *out) {
+    const jpy_host *h = ctx;
+    *out = (int64_t)(intptr_t)Py_TYPE((PyObject *)o);
+    if (h->e->methods && PyList_GET_SIZE(h->e->methods) && hides(o, h->e->methods))
+        *out = 0;
+    return JANUS_OK;
+}
+
+static janus_status kind_type(void *ctx, janus_kind kind, janus_birth what, int64_t *out) {
+    (void)ctx;
+    static PyTypeObject *const born[] = {&PyList_Type, &PyTuple_Type, &PyDict_Type};
+    PyTypeObject *t = kind == JANUS_KIND_INT      ? &PyLong_Type
+                      : kind == JANUS_KIND_FLOAT  ? &PyFloat_Type
+                      : kind == JANUS_KIND_BOOL   ? &PyBool_Type
+                      : kind == JANUS_KIND_TENSOR ? jpy.tensor_type
+                                                  : born[what];
+    *out = (int64_t)(intptr_t)t;
+    return JANUS_OK;
+}
+
+/* Whether the commit writes to the memory of a tensor that is not bound: what it holds then is the
+ * graph's to know. */
+static bool is_written(const jpy_host *h, const janus_tensor *t) {
+    for (size_t i = 0; h->slots && i < h->e->guards.written.n; i++)
+        if (((jpy_tensor *)h->slots[h->e->guards.written.data[i]])->t->storage == t->storage)
+            return true;
+    return false;
+}
+
+static janus_status unbox(void *ctx, janus_object o, janus_kind want, janus_host_value *out) {
+    PyObject *p = o;
+    out->kind = want;
+    if (want == JANUS_KIND_INT && PyLong_CheckExact(p)) {
+        int overflow;
+        out->s.i = PyLong_AsLongLongAndOverflow(p, &overflow);
+        return overflow ? missing("int of 64 bits") : JANUS_OK;
+    }
+    if (want == JANUS_KIND_FLOAT && PyFloat_CheckExact(p)) {
+        out->s.f = PyFloat_AS_DOUBLE(p);
+        return JANUS_OK;
+    }
+    if (want == JANUS_KIND_BOOL && PyBool_Check(p)) {
+        out->s.i = p == Py_True;
+        return JANUS_OK;
+    }
+    if (want == JANUS_KIND_TENSOR && jpy_tensor_check_exact(p) &&
+        !jpy_tensor_tracked((jpy_tensor *)p)) {
+        out->t = ((jpy_tensor *)p)->t;
+        return is_written(ctx, out->t)
+                   ? jn_error(JANUS_ASSUMPTION_FAILED, "a tensor that is written is read elsewhere")
+                   : JANUS_OK;
+    }
+    return jn_error(JANUS_ASSUMPTION_FAILED, "an object is of another kind");
+}
+
+static janus_status poll_signals(void *ctx) {
+    (void)ctx;
+    return jpy_signals_pending() ? jn_error(JANUS_CANCELLED, "a signal has arrived") : JANUS_OK;
+}
+
+/* ---- preparing ----------------------------------------------------------------------------------
+ */
+
+static janus_status make(void *ctx, janus_birth what, const janus_host_value *items, unsigned n,
+                         janus_object *out) {
+    PyObject *o = what == JANUS_BIRTH_DICT   ? PyDict_New()
+                  : what == JANUS_BIRTH_LIST ? PyList_New((Py_ssize_t)n)
+                                             : PyTuple_New((Py_ssize_t)n);
+    JN_TRY(hold(ctx, o));
+    for (unsigned i = 0; i < n && what != JANUS_BIRTH_DICT; i++) {
+        PyObject *x = jpy_host_object(&items[i]);
+        if (!x) {
+            PyErr_Clear();
+            return JN_NO_MEMORY();
+        }
+        if (what == JANUS_BIRTH_LIST)
+            PyList_SET_ITEM(o, (Py_ssize_t)i, x);
+        else
+            PyTuple_SET_ITEM(o, (Py_ssize_t)i, x);
+    }
+    *out = o;
+    return JANUS_OK;
+}
+
+static janus_status wrap(void *ctx, janus_tensor *t, int64_t tag, janus_object *out) {
+    if (tag == JPY_TAG_FREED && ((jpy_host *)ctx)->e->local)
+        return jn_error(JANUS_ASSUMPTION_FAILED, "a tensor stored that requires grad remains");
+    janus_tensor_retain(t);
+    PyObject *o = tag == JPY_TAG_FREED ? jpy_freed_tensor(t) : jpy_tensor_take(t);
+    *out = o;
+    return hold(ctx, o);
+}
+
+static janus_status emit(void *ctx, int64_t key, const janus_host_value *items, unsigned n) {
+    jpy_host *h = ctx;
+    const jpy_print *p = h->e->prints.data[key];
+    PyObject *few[16], **v = n <= 16 ? few : jn_alloc(n * sizeof *v), *text = NULL;
+    unsigned first = p->to_file ? 1 : 0, made = 0;
+    if (!h->text)
+        h->text = PyList_New(0);
+    while (v && made < n && (v[made] = jpy_host_object(&items[made])))
+        made++;
+    PyObject *file = made && first ? v[0] : Py_None;
+    bool plain = jpy_print_can(first ? file : NULL);
+    if (h->text && made == n && plain)
+        text = jpy_print_text(p, v + first, n - first);
+    bool ok = text && PyList_Append(h->text, file) == 0 && PyList_Append(h->text, text) == 0 &&
+              PyList_Append(h->text, p->flush ? Py_True : Py_False) == 0;
+    while (made--)
+        Py_DECREF(v[made]);
+    if (v != few)
+        jn_free(v);
+    Py_XDECREF(text);
+    PyErr_Clear();
+    return ok ? JANUS_OK : jn_error(JANUS_ASSUMPTION_FAILED, "a text that cannot be printed later");
+}
+
+const janus_host_ops jpy_host_ops = {.struct_size = sizeof(janus_host_ops),
+                                     .get_attr = get_attr,
+                                     .get_item = get_item,
+                                     .get_key = get_key,
+                                     .length = length,
+                                     .type_of = type_of,
+                                     .unbox = unbox,
+                                     .poll = poll_signals,
+                                     .kind_type = kind_type,
+                                     .make = make,
+                                     .wrap = wrap,
+                                     .emit = emit,
+                                     .leave = jpy_leave,
+                                     .enter = jpy_enter};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Python objects as a running graph reads and writes them.
+ *
+ * The context of one run: it owns what the run has read and what prepare made for the log.
+ */
+#ifndef JPY_HOST_PY_H
+#define JPY_HOST_PY_H
+
+#include "pyfront/entry/entry.h"
+
+typedef struct jpy_away {  /* away.c */
+    PyThreadState *thread; /* while the interpreter lock is given up */
+    bool was;              /* it has been; then these are what was there before: */
+    uint32_t *version;     /* by input: of its storage */
+    uint64_t seed, offset; /* of the generator */
+} jpy_away;
+
+typedef struct jpy_host {
+    const jpy_entry *e;
+    PyObject *const *slots; /* what the guards bound; NULL: a run that writes nothing */
+    JN_VEC(PyObject *) held;
+    PyObject *text; /* what is printed, as jpy_print_write takes it, or NULL */
+    bool anew;      /* the run has entered what was never compared: it is to be a shadow */
+    struct jpy_shadow *shadow; /* NULL: what the run reads need not be remembered */
+    bool stay;                 /* keeps the interpreter lock */
+    jpy_away away;
+} jpy_host;
+
+enum { JPY_TAG_PLAIN, JPY_TAG_FREED }; /* of tensors written: no history, one that is used up */
+
+extern const janus_host_ops jpy_host_ops; /* reads and prepare; it writes nothing */
+/* What a value of the log is stored as; new reference, NULL: an exception is set. */
+PyObject *jpy_host_object(const janus_host_value *v);
+void jpy_host_free(jpy_host *h);
+/* New tensor whose history backward has used up; takes the reference to `t`. */
+PyObject *jpy_freed_tensor(janus_tensor *t);
+
+#endif

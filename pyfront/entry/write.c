@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The writes of a commit: see write.h. */
+#include "pyfront/entry/write.h"
+
+#include "exec/store/store.h"
+#include "pyfront/entry/host.h"
+#include "pyfront/tensor/tensor.h"
+
+/* ---- the list -----------------------------------------------------------------------------------
+ */
+
+static jpy_write *add(jpy_writes *w, jpy_write_kind kind, PyObject *o) {
+    jpy_write one = {.kind = kind, .o = o};
+    return jn_vec_push(&w->all, one) ? &w->all.data[w->all.n - 1] : NULL;
+}
+
+static bool add_keyed(jpy_writes *w, jpy_write_kind kind, PyObject *o, PyObject *key, PyObject *v) {
+    jpy_write *x = add(w, kind, o);
+    if (!x)
+        return false;
+    x->key = Py_NewRef(key);
+    x->v = Py_XNewRef(v);
+    return true;
+}
+
+static bool add_pairs(jpy_writes *w, PyObject *dict, PyObject *pairs) {
+    Py_ssize_t pos = 0;
+    PyObject *k, *v;
+    while (PyDict_Next(pairs, &pos, &k, &v))
+        if (!add_keyed(w, JPY_WRITE_KEY, dict, k, v))
+            return false;
+    return true;
+}
+
+static bool add_store(jpy_writes *w, janus_tensor *target, janus_tensor *value, bool uncounted) {
+    jpy_write *x = add(w, JPY_WRITE_STORE, NULL);
+    if (!x)
+        return false;
+    x->target = target;
+    x->value = value;
+    x->uncounted = uncounted;
+    janus_tensor_retain(value);
+    return true;
+}
+
+static bool add_step(jpy_writes *w, const jpy_making *m, const jpy_commit_step *s, PyObject *v) {
+    PyObject *o = m->slots[s->slot];
+    jpy_write *x;
+    switch (s->kind) {
+    case JPY_COMMIT_ATTR:
+        return add_keyed(w, JPY_WRITE_ATTR, o, s->key, v);
+    case JPY_COMMIT_DEL:
+        return add_keyed(w, JPY_WRITE_ATTR, o, s->key, NULL);
+    case JPY_COMMIT_GRAD:
+        x = add(w, JPY_WRITE_GRAD, o);
+        if (x && v != Py_None)
+            x->v = Py_NewRef(v);
+        return x != NULL;
+    case JPY_COMMIT_FLAG:
+        x = add(w, JPY_WRITE_FLAG, o);
+        if (x)
+            x->v = Py_NewRef(v);
+        return x != NULL;
+    case JPY_COMMIT_STORE:
+        return add_store(w, ((jpy_tensor *)o)->t, m->results[s->value->slot].t, s->uncounted);
+    case JPY_COMMIT_LIST:
+        x = add(w, JPY_WRITE_LIST, o);
+        return x && (x->v = PyList_GetSlice(v, 0, PyList_GET_SIZE(v)));
+    case JPY_COMMIT_DICT:
+        return add_pairs(w, o, v);
+    case JPY_COMMIT_WHOLE:
+        return add(w, JPY_WRITE_CLEAR, o) && add_pairs(w, o, v);
+    case JPY_COMMIT_GLOBAL:
+        return add_keyed(w, JPY_WRITE_KEY, o, s->key, v);
+    }
+    return false;
+}
+
+static bool add_effect(jpy_writes *w, const jpy_making *m, const jn_effect *e) {
+    static const jpy_write_kind kinds[] = {
+        [JN_EFFECT_SET_ATTR] = JPY_WRITE_ATTR, [JN_EFFECT_DEL_ATTR] = JPY_WRITE_ATTR,
+        [JN_EFFECT_SET_ITEM] = JPY_WRITE_ITEM, [JN_EFFECT_APPEND] = JPY_WRITE_APPEND,
+        [JN_EFFECT_POP] = JPY_WRITE_POP,       [JN_EFFECT_SET_KEY] = JPY_WRITE_KEY,
+        [JN_EFFECT_DEL_KEY] = JPY_WRITE_KEY,
+    };
+    if (e->kind == JN_EFFECT_STORE)
+        return add_store(w, e->target, e->value.t, false);
+    jpy_write *x = add(w, kinds[e->kind], e->object);
+    if (!x)
+        return false;
+    x->index = (Py_ssize_t)e->index;
+    bool gone = e->kind == JN_EFFECT_DEL_ATTR || e->kind == JN_EFFECT_DEL_KEY;
+    if (x->kind != JPY_WRITE_POP && !gone && !(x->v = jpy_host_object(&e->value)))
+        return false;
+    if (x->kind == JPY_WRITE_ATTR)
+        x->key = Py_NewRef(PyList_GET_ITEM(m->e->attr_names, (Py_ssize_t)e->index));
+    else if (x->kind == JPY_WRITE_KEY)
+        x->key = jpy_host_object(&e->key);
+    return x->key || x->kind == JPY_WRITE_ITEM || x->kind == JPY_WRITE_APPEND ||
+           x->kind == JPY_WRITE_POP;
+}
+
+bool jpy_writes_list(jpy_writes *w, const jpy_making *m, const jn_run *run) {
+    size_t n;
+    const jn_effect *log = jn_run_log(run, &n);
+    if (!jn_vec_reserve(&w->all, n + m->e->steps.n))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!add_effect(w, m, &log[i]))
+            return false;
+    for (size_t i = 0; i < m->e->steps.n; i++) {
+        const jpy_commit_step *s = &m->e->steps.data[i];
+        if (jpy_step_done(m, s) && !add_step(w, m, s, m->values[i]))
+            return false;
+    }
+    return true;
+}
+
+/* ---- places that are not there yet --------------------------------------------------------------
+ */
+
+bool jpy_attr_is_described(PyObject *o, PyObject *name) {
+    PyObject *d = _PyType_Lookup(Py_TYPE(o), name);
+    return d && Py_TYPE(d)->tp_descr_set;
+}
+
+/* Whether an object has the attribute itself: 1, 0, -1: out of memory. */
+static int has_attr(PyObject *o, PyObject *name) {
+    PyObject *d = _PyType_Lookup(Py_TYPE(o), name);
+    if (!d || !Py_TYPE(d)->tp_descr_get) {
+        PyObject *v = _PyObject_GenericGetAttrWithDict(o, name, NULL, 1);
+        bool failed = !v && PyErr_Occurred();
+        Py_XDECREF(v);
+        if (failed || v != d)
+            return failed ? -1 : 1;
+        if (!d)
+            return 0;
+    } /* what its type has may be its own, too */
+    PyObject *attrs = jpy_attrs_of(o);
+    int has = attrs ? PyDict_Contains(attrs, name) : 0;
+    Py_XDECREF(attrs);
+    return has;
+}
+
+/* Known layouts: no code of the program runs. */
+static int set_attr(const jpy_write *x, PyObject *v) {
+    return PyObject_GenericSetAttr(x->o, x->key, v);
+}
+
+static bool grow(jpy_write *x) {
+    int has = 1;
+    if (!x->v || (x->of && x->of->copy))
+        return true;
+    if (x->kind == JPY_WRITE_ATTR && !jpy_attr_is_described(x->o, x->key))
+        has = has_attr(x->o, x->key);
+    else if (x->kind == JPY_WRITE_KEY)
+        has = PyDict_Contains(x->o, x->key);
+    if (has)
+        return has > 0;
+    x->grown =
+        (x->kind == JPY_WRITE_ATTR ? set_attr(x, x->v) : PyDict_SetItem(x->o, x->key, x->v)) == 0;
+    return x->grown;
+}
+
+bool jpy_writes_grow(jpy_writes *w) {
+    for (size_t i = 0; i < w->all.n; i++)
+        if (!grow(&w->all.data[i])) {
+            jpy_writes_undo(w);
+            return false;
+        }
+    return true;
+}
+
+void jpy_writes_undo(jpy_writes *w) {
+    PyErr_Clear();
+    for (size_t i = w->all.n; i-- > 0;) {
+        jpy_write *x = &w->all.data[i];
+        if (x->grown &&
+            (x->kind == JPY_WRITE_ATTR ? set_attr(x, NULL) : PyDict_DelItem(x->o, x->key)) < 0)
+            PyErr_Clear(); /* another thread took it away while text was printed */
+        x->grown = false;
+    }
+}
+
+/* ---- filling them -------------------------------------------------------------------------------
+ */
+
+/* Takes a reference; there is room. */
+static void drop(jpy_writes *w, PyObject *o) {
+    if (o)
+        w->dropped.data[w->dropped.n++] = o;
+}
+
+static void replace_contents(jpy_target *t) {
+    if (t->copy && t->dict)
+        jpy_dict_swap(t->dict, t->copy);
+    Py_CLEAR(t->dict); /* once */
+}
+
+static int finish_attr(jpy_writes *w, const jpy_write *x) {
+    if (x->of && x->of->copy && !jpy_attr_is_described(x->o, x->key)) {
+        replace_contents(x->of);
+        return 0;
+    }
+    drop(w, jpy_plain_attr(x->o, x->key));
+    return set_attr(x, x->v);
+}
+
+static int finish_key(jpy_writes *w, const jpy_write *x) {
+    if (x->of && x->of->copy) {
+        replace_contents(x->of);
+        return 0;
+    }
+    if (x->kind == JPY_WRITE_CLEAR)
+        return PyDict_Clear(x->o), 0;
+    drop(w, Py_XNewRef(PyDict_GetItemWithError(x->o, x->key)));
+    return x->v ? PyDict_SetItem(x->o, x->key, x->v) : PyDict_DelItem(x->o, x->key);
+}
+
+static int finish_item(jpy_writes *w, jpy_write *x) {
+    PyListObject *l = (PyListObject *)x->o;
+    Py_ssize_t n = PyList_GET_SIZE(x->o);
+    switch (x->kind) {
+    case JPY_WRITE_ITEM:
+        if (x->index >= n)
+            return -1;
+        drop(w, PyList_GET_ITEM(x->o, x->index));
+        PyList_SET_ITEM(x->o, x->index, x->v);
+        break;
+    case JPY_WRITE_APPEND:
+        if (l->allocated <= n) /* another thread has taken what was reserved */
+            return PyList_Append(x->o, x->v);
+        Py_SET_SIZE(l, n + 1);
+        PyList_SET_ITEM(x->o, n, x->v);
+        break;
+    default:
+        if (!n)
+            return -1;
+        drop(w, PyList_GET_ITEM(x->o, n - 1));
+        Py_SET_SIZE(l, n - 1);
+        return 0;
+    }
+    x->v = NULL; /* the list has it */
+    return 0;
+}
+
+static int finish_store(const jpy_write *x) {
+    if (jn_tensor_is_rows(x->value))
+        jn_tensor_store_rows(x->target, x->value);
+    else if (jn_tensor_copy(x->target, x->value) != JANUS_OK)
+        return -1;
+    x->target->storage->version += !x->uncounted;
+    return 0;
+}
+
+static int finish(jpy_writes *w, jpy_write *x) {
+    switch (x->kind) {
+    case JPY_WRITE_ATTR:
+        return finish_attr(w, x);
+    case JPY_WRITE_KEY:
+    case JPY_WRITE_CLEAR:
+        return finish_key(w, x);
+    case JPY_WRITE_ITEM:
+    case JPY_WRITE_APPEND:
+    case JPY_WRITE_POP:
+        return finish_item(w, x);
+    case JPY_WRITE_LIST:
+        jpy_list_swap(x->o, x->v);
+        return 0;
+    case JPY_WRITE_GRAD:
+        drop(w, ((jpy_tensor *)x->o)->grad);
+        ((jpy_tensor *)x->o)->grad = x->v;
+        x->v = NULL;
+        return 0;
+    case JPY_WRITE_FLAG:
+        ((jpy_tensor *)x->o)->requires_grad = x->v == Py_True;
+        return 0;
+    case JPY_WRITE_STORE:
+        return finish_store(x);
+    }
+    return -1;
+}
+
+void jpy_writes_finish(jpy_writes *w) {
+    for (size_t i = 0; i < w->all.n; i++)
+        if (finish(w, &w->all.data[i]) < 0)
+            PyErr_Clear(); /* another thread was there while text was printed, or a device failed */
+}
+
+void jpy_writes_free(jpy_writes *w) {
+    jpy_target *t, *next;
+    HASH_ITER(hh, w->targets, t, next) {
+        Py_XDECREF(t->deleted);
+        Py_XDECREF(t->dict);
+        Py_XDECREF(t->copy);
+    }
+    HASH_CLEAR(hh, w->targets);
+    for (size_t i = 0; i < w->all.n; i++) {
+        Py_XDECREF(w->all.data[i].key);
+        Py_XDECREF(w->all.data[i].v);
+        janus_tensor_release(w->all.data[i].value);
+    }
+    for (size_t i = 0; i < w->dropped.n; i++)
+        Py_DECREF(w->dropped.data[i]);
+    jn_vec_free(&w->all);
+    jn_vec_free(&w->dropped);
+    jn_arena_free(&w->arena);
+}

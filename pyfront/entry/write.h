@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a commit writes, as a list, so that performing it cannot fail.
+ *
+ *     list -> ready -> grow -> finish, or undo after grow
+ *
+ * `ready` has everything that writing takes: room in lists, tensors that can be copied, the new
+ * contents of dicts whose keys change places.  `grow` makes the places that are not there yet, the
+ * one step that writes and may fail; undone, nothing has happened.  `finish` fills the places, in
+ * program order, and needs no memory.  What is replaced is dropped by `free`, when all is written:
+ * dropping may run code of the program.
+ */
+#ifndef JPY_WRITE_H
+#define JPY_WRITE_H
+
+#include "graph/base/arena.h"
+#include "graph/base/hash.h"
+#include "pyfront/entry/commit.h"
+
+typedef enum jpy_write_kind {
+    JPY_WRITE_ATTR,   /* o . key = v; v NULL: del */
+    JPY_WRITE_KEY,    /* dict o [key] = v; v NULL: del */
+    JPY_WRITE_CLEAR,  /* dict o .clear() */
+    JPY_WRITE_ITEM,   /* list o [index] = v */
+    JPY_WRITE_APPEND, /* list o .append(v) */
+    JPY_WRITE_POP,    /* list o .pop() */
+    JPY_WRITE_LIST,   /* list o [:] = v, a list that nobody else has */
+    JPY_WRITE_FLAG,   /* tensor o .requires_grad = v */
+    JPY_WRITE_GRAD,   /* tensor o .grad = v, NULL: none */
+    JPY_WRITE_STORE   /* target[...] = value */
+} jpy_write_kind;
+
+typedef struct jpy_write {
+    jpy_write_kind kind;
+    bool grown;        /* its place was made for it */
+    bool uncounted;    /* a STORE that is no new version of the tensor */
+    PyObject *o;       /* borrowed */
+    PyObject *key, *v; /* owned */
+    Py_ssize_t index;
+    janus_tensor *target; /* borrowed */
+    janus_tensor *value;  /* owned */
+    struct jpy_target *of;
+} jpy_write;
+
+typedef struct jpy_target { /* a container of which more is known than one write */
+    PyObject *o;
+    Py_ssize_t appends; /* to a list */
+    PyObject *deleted;  /* set: what was deleted of it so far */
+    bool cleared;
+    bool moves;     /* what was deleted comes again, behind all others */
+    PyObject *dict; /* `o`, or its instance dict, which is to have ... */
+    PyObject *copy; /* ... these contents; NULL: it is written place by place */
+    UT_hash_handle hh;
+} jpy_target;
+
+typedef struct jpy_writes {
+    JN_VEC(jpy_write) all;
+    jpy_objects dropped; /* what was replaced */
+    jpy_target *targets;
+    jn_arena arena;
+} jpy_writes;
+
+/* The log of the run, then the steps; false: out of memory, an exception may be set.  Memory of all
+ * zeros is an empty list; to be freed in any case. */
+bool jpy_writes_list(jpy_writes *w, const jpy_making *m, const jn_run *run);
+bool jpy_writes_ready(jpy_writes *w);
+/* No Python code may run from here to finish, but what printing runs. */
+bool jpy_writes_grow(jpy_writes *w);
+void jpy_writes_undo(jpy_writes *w);
+void jpy_writes_finish(jpy_writes *w);
+void jpy_writes_free(jpy_writes *w);
+
+/* The instance dict of an object, or that of a type or module, without running Python code: a new
+ * reference; NULL: none. */
+PyObject *jpy_attrs_of(PyObject *o);
+/* Whether an attribute is kept by a slot or getter of its type and not in an instance dict. */
+bool jpy_attr_is_described(PyObject *o, PyObject *name);
+/* Room for n items in a list; false: out of memory, without an exception. */
+bool jpy_list_reserve(PyObject *list, Py_ssize_t n);
+/* Both get the contents of the other. */
+void jpy_list_swap(PyObject *a, PyObject *b);
+void jpy_dict_swap(PyObject *a, PyObject *b);
+/* Whether its contents are its own and nobody watches them. */
+bool jpy_dict_can_swap(PyObject *dict);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the writes of a commit take: see write.h.
+ *
+ * A dict has no way to reserve room, and a key that is deleted and set again goes to its end.  Such
+ * a dict gets its contents from a copy that was written in advance: the two swap them.
+ */
+#include "pyfront/entry/write.h"
+
+#include "exec/store/store.h"
+#include "pyfront/methods/module_base.h"
+#include "pyfront/tensor/tensor.h"
+
+/* ---- layouts ------------------------------------------------------------------------------------
+ */
+
+bool jpy_list_reserve(PyObject *list, Py_ssize_t n) {
+    PyListObject *l = (PyListObject *)list;
+    if (l->allocated >= n)
+        return true;
+    Py_ssize_t room = n + (n >> 3) + 6; /* as lists grow by appending */
+    PyObject **items = (size_t)room > SIZE_MAX / 2 / sizeof *items
+                           ? NULL
+                           : PyMem_Realloc(l->ob_item, (size_t)room * sizeof *items);
+    if (!items)
+        return false;
+    l->ob_item = items;
+    l->allocated = room;
+    return true;
+}
+
+void jpy_list_swap(PyObject *a, PyObject *b) {
+    PyListObject *x = (PyListObject *)a, *y = (PyListObject *)b;
+    PyObject **items = x->ob_item;
+    Py_ssize_t n = Py_SIZE(x), allocated = x->allocated;
+    x->ob_item = y->ob_item;
+    x->allocated = y->allocated;
+    Py_SET_SIZE(x, Py_SIZE(y));
+    y->ob_item = items;
+    y->allocated = allocated;
+    Py_SET_SIZE(y, n);
+}
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* ma_version_tag, since 3.12 */
+
+enum {
+    WATCHED = PY_VERSION_HEX < 0x030c0000   ? 0
+              : PY_VERSION_HEX < 0x030d0000 ? 0xff
+                                            : 0xfff /* bits of the version: who watches it */
+};
+
+bool jpy_dict_can_swap(PyObject *dict) {
+    const PyDictObject *d = (const PyDictObject *)dict;
+    if (!PyDict_CheckExact(dict) || (d->ma_version_tag & WATCHED))
+        return false;
+    return PY_VERSION_HEX < 0x030d0000 || !d->ma_values; /* the object's, not its own */
+}
+
+void jpy_dict_swap(PyObject *a, PyObject *b) {
+    PyDictObject *x = (PyDictObject *)a, *y = (PyDictObject *)b, old = *x;
+    x->ma_used = y->ma_used;
+    x->ma_version_tag = y->ma_version_tag; /* a later one: who knew the old contents looks again */
+    x->ma_keys = y->ma_keys;
+    x->ma_values = y->ma_values;
+    y->ma_used = old.ma_used;
+    y->ma_version_tag = old.ma_version_tag;
+    y->ma_keys = old.ma_keys;
+    y->ma_values = old.ma_values;
+    if (!PyObject_GC_IsTracked(a))
+        PyObject_GC_Track(a);
+    if (!PyObject_GC_IsTracked(b))
+        PyObject_GC_Track(b);
+}
+
+PyObject *jpy_attrs_of(PyObject *o) {
+    PyTypeObject *type = Py_TYPE(o);
+    PyObject *d = NULL;
+    if (jpy_tensor_check(o))
+        return Py_XNewRef(((jpy_tensor *)o)->dict);
+    if (jpy.module_base_type && jpy_module_check(o))
+        return Py_XNewRef(((jpy_module *)o)->dict);
+    if (PyType_Check(o))
+        return ((PyTypeObject *)o)->tp_flags & Py_TPFLAGS_HEAPTYPE
+                   ? Py_XNewRef(((PyTypeObject *)o)->tp_dict)
+                   : NULL;
+    if (PyModule_Check(o))
+        return Py_XNewRef(PyModule_GetDict(o));
+#ifdef Py_TPFLAGS_MANAGED_DICT
+    bool managed = type->tp_flags & Py_TPFLAGS_MANAGED_DICT;
+#else
+    bool managed = false;
+#endif
+    if (type->tp_dictoffset || managed)
+        d = PyObject_GenericGetDict(o, NULL);
+    PyErr_Clear();
+    return d;
+}
+
+/* ---- targets ------------------------------------------------------------------------------------
+ */
+
+static jpy_target *find(const jpy_writes *w, const PyObject *o) {
+    jpy_target *t;
+    HASH_FIND_PTR(w->targets, &o, t);
+    return t;
+}
+
+static jpy_target *target(jpy_writes *w, PyObject *o) {
+    jpy_target *t = find(w, o);
+    if (t || !(t = jn_arena_zalloc(&w->arena, sizeof *t)))
+        return t;
+    t->o = o;
+    HASH_ADD_PTR(w->targets, o, t);
+    return t->hh.tbl ? t : NULL;
+}
+
+/* Whether the write says something about the container that other writes must know. */
+static bool is_telling(const jpy_write *x) {
+    switch (x->kind) {
+    case JPY_WRITE_ATTR:
+        return !x->v && !jpy_attr_is_described(x->o, x->key);
+    case JPY_WRITE_KEY:
+        return !x->v;
+    case JPY_WRITE_CLEAR:
+    case JPY_WRITE_APPEND:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool find_targets(jpy_writes *w) {
+    for (size_t i = 0; i < w->all.n; i++) {
+        const jpy_write *x = &w->all.data[i];
+        if (!is_telling(x))
+            continue;
+        jpy_target *t = target(w, x->o);
+        if (!t)
+            return false;
+        t->appends += x->kind == JPY_WRITE_APPEND;
+    }
+    return true;
+}
+
+static bool is_keyed(const jpy_write *x) {
+    return x->kind == JPY_WRITE_KEY || x->kind == JPY_WRITE_CLEAR ||
+           (x->kind == JPY_WRITE_ATTR && !jpy_attr_is_described(x->o, x->key));
+}
+
+/* Which dicts get back what was taken from them. */
+static bool find_moves(jpy_writes *w) {
+    for (size_t i = 0; i < w->all.n; i++) {
+        jpy_write *x = &w->all.data[i];
+        jpy_target *t = is_keyed(x) ? find(w, x->o) : NULL;
+        if (!(x->of = t))
+            continue;
+        if (x->kind == JPY_WRITE_CLEAR) {
+            t->cleared = t->moves = true;
+        } else if (!x->v) {
+            if ((!t->deleted && !(t->deleted = PySet_New(NULL))) ||
+                PySet_Add(t->deleted, x->key) < 0)
+                return false;
+        } else if (t->cleared || (t->deleted && PySet_Contains(t->deleted, x->key) == 1)) {
+            t->moves = true;
+        }
+    }
+    return true;
+}
+
+/* The contents that they are to have. */
+static bool copy_dicts(jpy_writes *w) {
+    for (jpy_target *t = w->targets; t; t = t->hh.next) {
+        if (!t->moves)
+            continue;
+        t->dict = PyDict_CheckExact(t->o) ? Py_NewRef(t->o) : jpy_attrs_of(t->o);
+        if (!t->dict)
+            return false;
+        /* what CPython keeps in the object itself has a place for each name: filling it again takes
+         * no memory */
+        if (jpy_dict_can_swap(t->dict) ? !(t->copy = PyDict_Copy(t->dict))
+                                       : !((PyDictObject *)t->dict)->ma_values)
+            return false;
+    }
+    for (size_t i = 0; i < w->all.n; i++) {
+        const jpy_write *x = &w->all.data[i];
+        PyObject *copy = x->of ? x->of->copy : NULL;
+        if (!copy)
+            continue;
+        if (x->kind == JPY_WRITE_CLEAR)
+            PyDict_Clear(copy);
+        else if ((x->v ? PyDict_SetItem(copy, x->key, x->v) : PyDict_DelItem(copy, x->key)) < 0)
+            return false;
+    }
+    return true;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------
+ */
+
+static bool ready_store(jpy_write *x) {
+    janus_tensor *value;
+    if (jn_tensor_is_rows(x->value))
+        return true;
+    if (jn_tensor_ready_copy(x->target, x->value, &value) != JANUS_OK)
+        return false;
+    janus_tensor_release(x->value);
+    x->value = value;
+    return true;
+}
+
+bool jpy_writes_ready(jpy_writes *w) {
+    for (size_t i = 0; i < w->all.n; i++)
+        if (w->all.data[i].kind == JPY_WRITE_STORE && !ready_store(&w->all.data[i]))
+            return false;
+    if (!jn_vec_reserve(&w->dropped, w->all.n) || !find_targets(w))
+        return false;
+    if (w->targets && (!find_moves(w) || !copy_dicts(w)))
+        return false;
+    for (const jpy_target *t = w->targets; t; t = t->hh.next)
+        if (t->appends && !jpy_list_reserve(t->o, PyList_GET_SIZE(t->o) + t->appends))
+            return false;
+    return true;
+}

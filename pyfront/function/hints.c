@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What failed guards taught.
+ *
+ * f->hints maps the path of a number, or "length of " and the path of a list or tuple, to True (it
+ * is not assumed), False (it has to be: without it the function is not converted) or, of a length,
+ * how often it was another one.  A number is an input as soon as it changes.  A list of a new
+ * length is unrolled for some lengths first: its items may differ in dims or require grad, and
+ * two or three lengths may be all there are.
+ */
+#include "pyfront/function/hints.h"
+
+#include "pyfront/entry/entry.h"
+
+enum { LENGTHS_UNROLLED = 3, FEW_RUNS = 4, TOO_LOOSE = 4 };
+
+static void learn_length(PyObject *hints, PyObject *path) {
+    PyObject *had = PyDict_GetItem(hints, path);
+    if (had && !PyLong_CheckExact(had))
+        return;
+    long n = had ? PyLong_AsLong(had) + 1 : 1;
+    PyObject *now = n < LENGTHS_UNROLLED ? PyLong_FromLong(n) : Py_NewRef(Py_True);
+    if (now)
+        PyDict_SetItem(hints, path, now);
+    Py_XDECREF(now);
+}
+
+static Py_hash_t history_of(PyObject *histories, Py_ssize_t axis) {
+    return histories ? PyLong_AsSsize_t(PyTuple_GET_ITEM(histories, axis)) : 0;
+}
+
+static Py_hash_t mixed(Py_hash_t history, PyObject *size) {
+    size_t h = ((size_t)history ^ (size_t)PyLong_AsSsize_t(size)) * (size_t)0x9e3779b97f4a7c15u;
+    return (Py_hash_t)((h ^ h >> 29) >> 1 | 1);
+}
+
+/* f->dims maps the path of a tensor to a tuple with the history of each dim: 0 where it was the
+ * same at all calls, else a hash of the sizes that it had when it was another one than assumed. */
+static void learn_dims(PyObject *dims, PyObject *path, PyObject *was, PyObject *is) {
+    PyObject *had = PyDict_GetItem(dims, path), *now = PyTuple_New(PyTuple_GET_SIZE(was));
+    if (had && PyTuple_GET_SIZE(had) != PyTuple_GET_SIZE(was))
+        had = NULL;
+    for (Py_ssize_t i = 0; now && i < PyTuple_GET_SIZE(was); i++) {
+        PyObject *x = PyTuple_GET_ITEM(was, i), *y = PyTuple_GET_ITEM(is, i);
+        Py_hash_t h = history_of(had, i);
+        bool large = PyLong_AsSsize_t(x) > 1 && PyLong_AsSsize_t(y) > 1;
+        if (h)
+            h = mixed(h, y);
+        else if (large && PyObject_RichCompareBool(x, y, Py_EQ) == 0)
+            h = mixed(mixed(0, x), y);
+        PyObject *o = PyLong_FromSsize_t(h);
+        if (o)
+            PyTuple_SET_ITEM(now, i, o);
+        else
+            Py_CLEAR(now);
+    }
+    if (now)
+        PyDict_SetItem(dims, path, now);
+    Py_XDECREF(now);
+}
+
+Py_hash_t jpy_hint_dim(const jpy_function *f, const jpy_src *s, int axis) {
+    PyObject *path = jpy_src_path(s, false);
+    PyObject *histories = path ? PyDict_GetItem(f->dims, path) : NULL;
+    Py_XDECREF(path);
+    return histories && axis < PyTuple_GET_SIZE(histories) ? history_of(histories, axis) : 0;
+}
+
+bool jpy_hints_dims(const jpy_function *f) { return !f->pinned && PyDict_GET_SIZE(f->dims) > 0; }
+
+void jpy_hints_pin(jpy_function *f) { f->pinned = true; }
+
+void jpy_hints_gradient(jpy_function *f) {
+    if (f->gradients == JPY_GRADIENTS_ALL)
+        f->gradients = JPY_GRADIENTS_SOME;
+}
+
+void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
+    PyObject *numbers = PySet_New(NULL), *lengths = PySet_New(NULL), *dims = PyDict_New(), *path;
+    if (numbers && lengths && dims)
+        jpy_guards_failing(&e->guards, call, numbers, lengths, dims);
+    PyObject *pair;
+    Py_ssize_t pos = 0;
+    while (dims && PyDict_Next(dims, &pos, &path, &pair))
+        learn_dims(f->dims, path, PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1));
+    Py_XDECREF(dims);
+    while (numbers && PySet_GET_SIZE(numbers) && (path = PySet_Pop(numbers))) {
+        if (!PyDict_GetItem(f->hints, path))
+            PyDict_SetItem(f->hints, path, Py_True);
+        Py_DECREF(path);
+    }
+    while (lengths && PySet_GET_SIZE(lengths) && (path = PySet_Pop(lengths))) {
+        learn_length(f->hints, path);
+        Py_DECREF(path);
+    }
+    Py_XDECREF(numbers);
+    Py_XDECREF(lengths);
+    PyErr_Clear();
+}
+
+static bool is_true(const jpy_function *f, PyObject *path /* new reference */) {
+    bool yes = path && PyDict_GetItem(f->hints, path) == Py_True;
+    Py_XDECREF(path);
+    return yes;
+}
+
+bool jpy_hint_number(const jpy_function *f, const jpy_src *s) {
+    return is_true(f, jpy_src_path(s, true));
+}
+
+bool jpy_hint_length(const jpy_function *f, const jpy_src *s) {
+    return is_true(f, jpy_src_length(s));
+}
+
+static bool is_length(PyObject *path) {
+    static PyObject *prefix;
+    if (!prefix)
+        prefix = PyUnicode_InternFromString("length of ");
+    return prefix && PyUnicode_Tailmatch(path, prefix, 0, PY_SSIZE_T_MAX, -1) == 1;
+}
+
+bool jpy_hints_narrow(jpy_function *f, bool lengths) {
+    Py_ssize_t pos = 0;
+    PyObject *k, *v;
+    bool any = false;
+    while (PyDict_Next(f->hints, &pos, &k, &v))
+        if (v == Py_True && (!lengths || is_length(k))) {
+            PyDict_SetItem(f->hints, k, Py_False);
+            any = true;
+        }
+    return any;
+}
+
+/* Lists of any length with items of ever other dims are better unrolled: guards look at the items
+ * before a run, so that there can be an entry for each kind. */
+void jpy_hints_discarded(jpy_function *f, const jpy_entry *e) {
+    if (e->any_dims && ++f->loose_dims == TOO_LOOSE)
+        jpy_hints_pin(f);
+    if (e->any_length && e->runs < FEW_RUNS && ++f->loose == TOO_LOOSE)
+        jpy_hints_narrow(f, true);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What failed guards taught: numbers and lengths that the next conversion does not assume. */
+#ifndef JPY_HINTS_H
+#define JPY_HINTS_H
+
+#include "pyfront/function/function.h"
+#include "pyfront/guard/guard.h"
+
+/* Whether a number, or the length of a list or tuple, was seen to change. */
+bool jpy_hint_number(const jpy_function *f, const jpy_src *s);
+bool jpy_hint_length(const jpy_function *f, const jpy_src *s);
+/* Lengths, or all of it, have to be assumed from now on; false: they were. */
+bool jpy_hints_narrow(jpy_function *f, bool lengths);
+
+/* What the dim of a tensor was at the calls at which it was another one than assumed, 0: there were
+ * none.  Dims with one history were always equal. */
+Py_hash_t jpy_hint_dim(const jpy_function *f, const jpy_src *s, int axis);
+/* Whether there are dims that are not assumed; from now on all are. */
+bool jpy_hints_dims(const jpy_function *f);
+void jpy_hints_pin(jpy_function *f);
+
+/* The id of the asserts that leaves get gradients.  What failed: from the next conversion on a
+ * `.grad` may be None, as the run finds. */
+enum { JPY_ASSUMED_GRADIENT = -2 };
+void jpy_hints_gradient(jpy_function *f);
+
+/* An entry's run was discarded. */
+void jpy_hints_discarded(jpy_function *f, const jpy_entry *e);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of source lines, in notes. */
+#include "pyfront/call/explain.h"
+
+#include <string.h>
+
+PyObject *jpy_source_line(const char *file, unsigned line) {
+    PyObject *linecache = file && line ? PyImport_ImportModule("linecache") : NULL;
+    PyObject *text = linecache ? PyObject_CallMethod(linecache, "getline", "sI", file, line) : NULL;
+    PyObject *bare = text ? PyObject_CallMethod(text, "strip", NULL) : NULL;
+    Py_XDECREF(linecache);
+    Py_XDECREF(text);
+    PyErr_Clear();
+    if (bare && PyUnicode_GET_LENGTH(bare) == 0)
+        Py_CLEAR(bare);
+    return bare;
+}
+
+void jpy_note_at(jpy_function *f, const char *text, const char *file, unsigned line) {
+    PyObject *source = jpy_source_line(file, line);
+    const char *s = source ? PyUnicode_AsUTF8(source) : NULL;
+    PyErr_Clear();
+    if (s)
+        jpy_note(f, "%s\n      %u | %.200s", text, line, s);
+    else
+        jpy_note(f, "%s", text);
+    Py_XDECREF(source);
+}
+
+bool jpy_in_library(const char *file) {
+    static char folder[4096];
+    static size_t n;
+    if (!n) {
+        PyObject *modules = PyImport_GetModuleDict();
+        PyObject *janus = modules ? PyDict_GetItemString(modules, "janus") : NULL;
+        PyObject *name = janus ? PyObject_GetAttrString(janus, "__file__") : NULL;
+        const char *s = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+        const char *slash = s ? strrchr(s, '/') : NULL;
+        if (slash && (size_t)(slash - s) + 2 < sizeof folder) {
+            n = (size_t)(slash - s) + 1;
+            memcpy(folder, s, n);
+        }
+        Py_XDECREF(name);
+        PyErr_Clear();
+    }
+    return n && !strncmp(file, folder, n);
+}

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The guard program: reading sources and checking them. See guard.h. */
+#include "pyfront/guard/guard.h"
+
+#include <string.h>
+
+#include "pyfront/op/autocast.h"
+#include "pyfront/methods/module_base.h"
+#include "pyfront/tensor/tensor.h"
+
+void jpy_guards_init(jpy_guards *g) {
+    memset(g, 0, sizeof *g);
+    jn_arena_init(&g->arena, 4096);
+}
+
+void jpy_guards_free(jpy_guards *g) {
+    for (size_t i = 0; i < g->owned.n; i++)
+        Py_DECREF(g->owned.data[i]);
+    jn_vec_free(&g->owned);
+    jpy_fast_free(&g->fast);
+    jpy_type_wants_free(g);
+    jn_vec_free(&g->srcs);
+    jn_vec_free(&g->identity);
+    jn_vec_free(&g->written);
+    jn_vec_free(&g->bound);
+    jn_arena_free(&g->arena);
+}
+
+PyObject *jpy_guards_own(jpy_guards *g, PyObject *o) {
+    if (!o)
+        return NULL;
+    if (jn_vec_push(&g->owned, o))
+        Py_INCREF(o);
+    return o; /* else the conversion holds it, and its entry is not used */
+}
+
+bool jpy_guards_distinct(jpy_guards *g, uint32_t slot) {
+    for (size_t i = 0; i < g->identity.n; i++)
+        if (g->identity.data[i] == slot)
+            return true;
+    return jn_vec_push(&g->identity, slot);
+}
+
+static bool key_equal(PyObject *a, PyObject *b) {
+    if (a == b)
+        return true;
+    return a && b && PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b) &&
+           PyUnicode_Compare(a, b) == 0;
+}
+
+jpy_src *jpy_src_get(jpy_guards *g, jpy_src_kind kind, jpy_src *parent, PyObject *obj,
+                     PyObject *key, int64_t index) {
+    for (size_t i = 0; i < g->srcs.n; i++) {
+        jpy_src *s = g->srcs.data[i];
+        if (s->kind == kind && s->parent == parent && s->obj == obj && s->index == index &&
+            key_equal(s->key, key))
+            return s;
+    }
+    jpy_src *s = jn_arena_zalloc(&g->arena, sizeof *s);
+    if (!s || !jn_vec_push(&g->srcs, s))
+        return NULL;
+    *s = (jpy_src){.kind = kind,
+                   .slot = (uint32_t)g->srcs.n - 1,
+                   .parent = parent,
+                   .obj = jpy_guards_own(g, obj),
+                   .key = jpy_guards_own(g, key),
+                   .index = index};
+    return s;
+}
+
+PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call) {
+    switch (s->kind) {
+    case JPY_SRC_ARG:
+        return call->args[s->index];
+    case JPY_SRC_CONST:
+        return s->key;
+    case JPY_SRC_GLOBAL:
+        return PyDict_GetItem(s->obj, s->key);
+    case JPY_SRC_CELL:
+        return parent && PyTuple_CheckExact(parent) && s->index < PyTuple_GET_SIZE(parent)
+                   ? PyCell_GET(PyTuple_GET_ITEM(parent, s->index))
+                   : NULL;
+    case JPY_SRC_ATTR:
+        if (!parent)
+            return NULL;
+        if (s->how == JPY_ATTR_PLAIN)
+            return jpy_generic_attr(parent, s->key);
+        if (s->how != JPY_ATTR_MODULE)
+            return jpy_own_attr(parent, s->key, s->how, s->offset);
+        {
+            PyObject *d = jpy_module_check(parent) ? ((jpy_module *)parent)->dict : NULL;
+            return d ? PyDict_GetItem(d, s->key) : NULL;
+        }
+    case JPY_SRC_TYPE:
+        return _PyType_Lookup((PyTypeObject *)s->obj, s->key);
+    case JPY_SRC_ITEM:
+        if (parent && PyList_CheckExact(parent))
+            return s->index < PyList_GET_SIZE(parent) ? PyList_GET_ITEM(parent, s->index) : NULL;
+        if (parent && PyTuple_Check(parent))
+            return s->index < PyTuple_GET_SIZE(parent) ? PyTuple_GET_ITEM(parent, s->index) : NULL;
+        return NULL;
+    case JPY_SRC_KEY:
+        return parent && PyDict_CheckExact(parent) ? PyDict_GetItem(parent, s->key) : NULL;
+    case JPY_SRC_FUNC:
+        if (!parent || !PyFunction_Check(parent))
+            return NULL;
+        return s->index == 0   ? PyFunction_GET_DEFAULTS(parent)
+               : s->index == 1 ? PyFunction_GET_KW_DEFAULTS(parent)
+               : s->index == 2 ? PyFunction_GET_CLOSURE(parent)
+                               : ((PyFunctionObject *)parent)->func_name;
+    case JPY_SRC_GRAD:
+        if (!parent || !jpy_tensor_check(parent))
+            return NULL;
+        /* maybe rows: filled where it is bound or returned */
+        return ((jpy_tensor *)parent)->grad ? ((jpy_tensor *)parent)->grad : Py_None;
+    }
+    return NULL;
+}
+
+void jpy_src_check_type(jpy_guards *g, jpy_src *s, PyTypeObject *t) {
+    s->checks |= JPY_CHECK_TYPE;
+    s->type = jpy_guards_type(g, t);
+    if (s->type)
+        s->type->guarded = true;
+}
+
+void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *o) {
+    if (s->checks & JPY_CHECK_TENSOR)
+        return;
+    jpy_tensor *p = (jpy_tensor *)o;
+    janus_tensor *t = p->t;
+    s->checks |= JPY_CHECK_TENSOR;
+    size_t bytes = (size_t)t->rank * sizeof(int64_t);
+    s->tensor = (jpy_tensor_want){t->dtype,
+                                  jpy_tensor_tracked(p),
+                                  !p->node,
+                                  t->contiguous,
+                                  p->node && p->base,
+                                  jpy_tensor_hooked(p),
+                                  t->rank,
+                                  jn_arena_dup(&g->arena, t->dims, bytes + !bytes),
+                                  jn_arena_dup(&g->arena, t->strides, bytes + !bytes),
+                                  NULL,
+                                  0};
+    s->want = jpy_guards_own(g, (PyObject *)Py_TYPE(o));
+}
+
+bool jpy_layout_of(int rank, const int64_t *dims, const int64_t *strides, jpy_layout *out) {
+    *out = (jpy_layout){.gaps = 0};
+    for (int i = 0; i < rank; i++) {
+        int at = i;
+        for (; at > 0 && strides[out->order[at - 1]] < strides[i]; at--)
+            out->order[at] = out->order[at - 1];
+        out->order[at] = (uint8_t)i;
+        if (dims[i] < 2)
+            return false;
+    }
+    int64_t least = 1;
+    for (int i = rank; i-- > 0;) {
+        int64_t step = strides[out->order[i]];
+        if (step < least)
+            return false;
+        out->gaps |= (uint32_t)(step > least) << i;
+        least = step * dims[out->order[i]];
+    }
+    return true;
+}
+
+static bool same_layout(const jpy_tensor_want *w, const janus_tensor *t) {
+    jpy_layout a, b;
+    return t->contiguous || (jpy_layout_of(w->rank, w->dims, w->strides, &a) &&
+                             jpy_layout_of(t->rank, t->dims, t->strides, &b) &&
+                             memcmp(a.order, b.order, (size_t)t->rank) == 0 && a.gaps == b.gaps);
+}
+
+/* Dims where some may be of any size: sizes that were always equal still are. */
+static bool dims_hold(const jpy_tensor_want *w, const janus_tensor *t, PyObject *const *slots) {
+    int from = 0;
+    for (unsigned i = 0; i < w->n_any; i++) {
+        const jpy_any_dim *a = &w->any[i];
+        if (t->dims[a->axis] < 2 ||
+            t->dims[a->axis] != ((const jpy_tensor *)slots[a->slot])->t->dims[a->of])
+            return false;
+        for (; from < a->axis; from++)
+            if (t->dims[from] != w->dims[from])
+                return false;
+        from = a->axis + 1;
+    }
+    return memcmp(t->dims + from, w->dims + from, (size_t)(w->rank - from) * sizeof *w->dims) ==
+               0 &&
+           same_layout(w, t);
+}
+
+/* All but dims and strides. */
+static bool kind_holds(const jpy_src *s, PyObject *v) {
+    if ((PyObject *)Py_TYPE(v) != s->want)
+        return false;
+    const jpy_tensor *p = (const jpy_tensor *)v;
+    const janus_tensor *t = p->t;
+    const jpy_tensor_want *w = &s->tensor;
+    return t->dtype == w->dtype && t->rank == w->rank && t->contiguous == w->contiguous &&
+           jpy_tensor_tracked(p) == w->requires_grad && !p->node == w->leaf &&
+           (p->node && p->base) == w->part && jpy_tensor_hooked(p) == w->hooked;
+}
+
+static bool tensor_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
+    if (!kind_holds(s, v))
+        return false;
+    const janus_tensor *t = ((const jpy_tensor *)v)->t;
+    const jpy_tensor_want *w = &s->tensor;
+    size_t bytes = (size_t)w->rank * sizeof(int64_t);
+    if (w->n_any)
+        return dims_hold(w, t, slots);
+    return (!bytes || memcmp(t->dims, w->dims, bytes) == 0) &&
+           (w->contiguous || memcmp(t->strides, w->strides, bytes) == 0);
+}
+
+static bool length_holds(const jpy_src *s, PyObject *v) {
+    if (PyList_Check(v) || PyTuple_Check(v))
+        return Py_SIZE(v) == s->number;
+    return PyDict_Check(v) && PyDict_GET_SIZE(v) == s->number;
+}
+
+static bool keys_hold(PyObject *keys, PyObject *dict) {
+    if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys))
+        return false;
+    Py_ssize_t pos = 0, i = 0;
+    PyObject *k, *v;
+    while (PyDict_Next(dict, &pos, &k, &v)) {
+        PyObject *w = PyTuple_GET_ITEM(keys, i++);
+        if (k != w && !jpy_same_value(w, k))
+            return false;
+    }
+    return true;
+}
+
+bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
+    uint32_t c = s->checks;
+    if (c & JPY_CHECK_ABSENT)
+        return !v;
+    if (!v)
+        return false;
+    if ((c & JPY_CHECK_IDENT) && v != s->ident)
+        return false;
+    if ((c & JPY_CHECK_TYPE) &&
+        (!s->type || Py_TYPE(v) != s->type->type || !jpy_type_holds(s->type)))
+        return false;
+    if ((c & JPY_CHECK_CONST) && !jpy_same_value(s->want, v))
+        return false;
+    if ((c & JPY_CHECK_TENSOR) && !tensor_holds(s, v, slots))
+        return false;
+    if ((c & JPY_CHECK_LEN) && !length_holds(s, v))
+        return false;
+    if ((c & JPY_CHECK_SOME) && !((PyList_Check(v) || PyTuple_Check(v)) && Py_SIZE(v) > 0))
+        return false;
+    if ((c & JPY_CHECK_CODE) && (!PyFunction_Check(v) || PyFunction_GET_CODE(v) != s->want2 ||
+                                 PyFunction_GET_GLOBALS(v) != s->want))
+        return false;
+    if ((c & JPY_CHECK_SAME) && v != slots[s->same])
+        return false;
+    if ((c & JPY_CHECK_KEYS) && !keys_hold(s->want2, v))
+        return false;
+    if (c & JPY_CHECK_INT) {
+        int overflow = 0;
+        if (!PyLong_CheckExact(v))
+            return false;
+        PyLong_AsLongLongAndOverflow(v, &overflow);
+        if (overflow)
+            return false;
+    }
+    if ((c & JPY_CHECK_VERSION) && (!s->type || !jpy_type_holds(s->type)))
+        return false;
+    return !(c & JPY_CHECK_FLOAT) || PyFloat_CheckExact(v);
+}
+
+static bool call_holds(const jpy_guards *g, const jpy_call *call) {
+    Py_ssize_t n_kw = call->kwnames ? PyTuple_GET_SIZE(call->kwnames) : 0;
+    if (call->n_pos != g->n_pos || n_kw != (g->kwnames ? PyTuple_GET_SIZE(g->kwnames) : 0) ||
+        g->grad_mode != jpy_grad_enabled() || g->autocast != jpy_autocast_word)
+        return false;
+    for (Py_ssize_t i = 0; i < n_kw; i++)
+        if (!key_equal(PyTuple_GET_ITEM(call->kwnames, i), PyTuple_GET_ITEM(g->kwnames, i)))
+            return false;
+    return true;
+}
+
+/* A table of addresses, of a power of two of places. */
+typedef struct seen {
+    const void **at;
+    uint32_t *owner;
+    size_t mask;
+    int shift;
+} seen;
+
+/* The place of p, or the free one where it belongs. */
+static size_t place_of(const seen *s, const void *p) {
+    size_t h = (size_t)(((uintptr_t)p >> 4) * 11400714819323198485u >> s->shift);
+    while (s->at[h] && s->at[h] != p)
+        h = (h + 1) & s->mask;
+    return h;
+}
+
+static bool aliases_in(const jpy_guards *g, PyObject *const *slots, bool identity, seen *s) {
+    size_t bytes = (s->mask + 1) * sizeof *s->at;
+    if (identity && g->identity.n > 1) {
+        memset(s->at, 0, bytes);
+        for (size_t i = 0; i < g->identity.n; i++) {
+            const void *p = slots[g->identity.data[i]];
+            size_t h = place_of(s, p);
+            if (s->at[h])
+                return false;
+            s->at[h] = p;
+        }
+    }
+    if (!g->written.n)
+        return true;
+    memset(s->at, 0, bytes);
+    for (size_t i = 0; i < g->written.n; i++) {
+        const void *p = ((const jpy_tensor *)slots[g->written.data[i]])->t->storage;
+        size_t h = place_of(s, p);
+        if (s->at[h])
+            return false;
+        s->at[h] = p;
+        s->owner[h] = g->written.data[i];
+    }
+    for (size_t i = 0; i < g->bound.n; i++) {
+        size_t h = place_of(s, ((const jpy_tensor *)slots[g->bound.data[i]])->t->storage);
+        if (s->at[h] && s->owner[h] != g->bound.data[i])
+            return false;
+    }
+    return true;
+}
+
+/* Pairwise tests through a small table of addresses. */
+static bool aliases_hold(const jpy_guards *g, PyObject *const *slots, bool identity) {
+    enum { FEW = 1024 };
+    const void *few[FEW];
+    uint32_t few_owners[FEW];
+    size_t n = g->identity.n + g->written.n;
+    seen s = {few, few_owners, FEW - 1, 54};
+    if (n <= FEW / 2)
+        return aliases_in(g, slots, identity, &s);
+    while (s.mask + 1 < 2 * n) {
+        s.mask = 2 * s.mask + 1;
+        s.shift--;
+    }
+    char *memory = PyMem_Malloc((s.mask + 1) * (sizeof *s.at + sizeof *s.owner));
+    if (!memory)
+        return false;
+    s.at = (const void **)(void *)memory;
+    s.owner = (uint32_t *)(void *)(s.at + s.mask + 1);
+    bool hold = aliases_in(g, slots, identity, &s);
+    PyMem_Free(memory);
+    return hold;
+}
+
+int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
+    if (!call_holds(g, call))
+        return 1;
+    if (g->fast.valid && jpy_fast_run(g, call, slots))
+        return aliases_hold(g, slots, g->fast.aliases) ? 0 : (int)g->srcs.n + 1;
+    for (size_t i = 0; i < g->srcs.n; i++) {
+        const jpy_src *s = g->srcs.data[i];
+        PyObject *v = jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
+        slots[i] = v;
+        if (!jpy_src_holds(s, v, slots))
+            return (int)i + 1;
+    }
+    if (!aliases_hold(g, slots, true))
+        return (int)g->srcs.n + 1;
+    if (g->fast_wait) {
+        g->fast_wait--;
+    } else { /* the more often it was in vain, the more seldom */
+        jpy_fast_learn(g, slots);
+        g->fast_wait = g->fast_pause;
+        g->fast_pause = g->fast_pause < 1024 ? 2 * g->fast_pause + 1 : g->fast_pause;
+    }
+    return 0;
+}
+
+static PyObject *tuple_of_dims(const int64_t *dims, int rank) {
+    PyObject *t = PyTuple_New(rank);
+    for (int i = 0; t && i < rank; i++) {
+        PyObject *d = PyLong_FromLongLong(dims[i]);
+        if (d)
+            PyTuple_SET_ITEM(t, i, d);
+        else
+            Py_CLEAR(t);
+    }
+    return t;
+}
+
+static void add_dims(PyObject *dims, const jpy_src *s, PyObject *v) {
+    const jpy_tensor_want *w = &s->tensor;
+    PyObject *path = jpy_src_path(s, false);
+    PyObject *pair = Py_BuildValue("NN", tuple_of_dims(w->dims, w->rank),
+                                   tuple_of_dims(((jpy_tensor *)v)->t->dims, w->rank));
+    if (!path || !pair || PyDict_SetItem(dims, path, pair) < 0)
+        PyErr_Clear();
+    Py_XDECREF(path);
+    Py_XDECREF(pair);
+}
+
+void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *numbers,
+                        PyObject *lengths, PyObject *dims) {
+    if (!call_holds(g, call))
+        return;
+    PyObject **slots = jn_calloc(g->srcs.n + 1, sizeof *slots);
+    for (size_t i = 0; slots && i < g->srcs.n; i++) {
+        const jpy_src *s = g->srcs.data[i];
+        slots[i] = s->parent && !slots[s->parent->slot]
+                       ? NULL
+                       : jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
+        if (!slots[i] || jpy_src_holds(s, slots[i], slots))
+            continue;
+        bool sized = PyList_CheckExact(slots[i]) || PyTuple_CheckExact(slots[i]);
+        if ((s->checks & JPY_CHECK_LEN) && sized && s->number != Py_SIZE(slots[i])) {
+            PyObject *path = jpy_src_length(s);
+            if (!path || PySet_Add(lengths, path) < 0)
+                PyErr_Clear();
+            Py_XDECREF(path);
+        } else if ((s->checks & JPY_CHECK_CONST) && s->want &&
+                   Py_TYPE(s->want) == Py_TYPE(slots[i])) {
+            PyObject *path = jpy_src_path(s, true);
+            if (!path || PySet_Add(numbers, path) < 0)
+                PyErr_Clear();
+            Py_XDECREF(path);
+        } else if ((s->checks & JPY_CHECK_TENSOR) && kind_holds(s, slots[i]) &&
+                   same_layout(&s->tensor, ((jpy_tensor *)slots[i])->t)) {
+            /* a parameter of an object has other dims where the object is another one: its dims are
+             * those of a model, not of data */
+            if (!s->parent || !s->tensor.requires_grad || !s->tensor.leaf)
+                add_dims(dims, s, slots[i]);
+        } else {
+            slots[i] = NULL; /* what lies behind is of no use */
+        }
+    }
+    jn_free(slots);
+}
+
+PyObject *jpy_src_path(const jpy_src *s, bool general) {
+    PyObject *up = s->parent ? jpy_src_path(s->parent, general) : NULL, *out = NULL;
+    if (s->parent && !up)
+        return NULL;
+    switch (s->kind) {
+    case JPY_SRC_ARG:
+        out = PyUnicode_FromFormat("argument %lld", (long long)s->index);
+        break;
+    case JPY_SRC_CONST:
+        out = PyUnicode_FromFormat("<%s>", Py_TYPE(s->key)->tp_name);
+        break;
+    case JPY_SRC_GLOBAL:
+        out = PyUnicode_FromFormat("global %U", s->key);
+        break;
+    case JPY_SRC_CELL:
+        out = PyUnicode_FromFormat("%U cell %lld", up, (long long)s->index);
+        break;
+    case JPY_SRC_TYPE:
+        out = PyUnicode_FromFormat("class %s.%U", ((PyTypeObject *)s->obj)->tp_name, s->key);
+        break;
+    case JPY_SRC_ATTR:
+        out = PyUnicode_FromFormat("%U.%U", up, s->key);
+        break;
+    case JPY_SRC_ITEM:
+        out = general ? PyUnicode_FromFormat("%U[*]", up)
+                      : PyUnicode_FromFormat("%U[%lld]", up, (long long)s->index);
+        break;
+    case JPY_SRC_KEY:
+        if (PyUnicode_Check(s->key))
+            out = PyUnicode_FromFormat("%U[\"%U\"]", up, s->key);
+        else
+            out = PyUnicode_FromFormat("%U[<key>]", up);
+        break;
+    case JPY_SRC_FUNC:
+        out = PyUnicode_FromFormat("%U:%lld", up, (long long)s->index);
+        break;
+    case JPY_SRC_GRAD:
+        out = PyUnicode_FromFormat("%U.grad", up);
+        break;
+    }
+    Py_XDECREF(up);
+    return out;
+}
+
+PyObject *jpy_src_length(const jpy_src *s) {
+    PyObject *path = jpy_src_path(s, true);
+    PyObject *out = path ? PyUnicode_FromFormat("length of %U", path) : NULL;
+    Py_XDECREF(path);
+    return out;
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs outside of the program that made them: what janus.export writes, and what
+ * janus.load_graph runs.  janus/_export.py has the files and names.
+ *
+ * A graph can be taken along if it is a function of its arguments and of a state of its own
+ * (export_state.c): it reads no objects but those that it is given, writes to these and to places
+ * that have names, and its result is made of results, constants and containers.  What it takes for
+ * granted of an object is its type; all else it checks itself.
+ * Types are numbers in a graph, addresses here and janus_type_tokens in files.
+ */
+#include "pyfront/call/explain.h"
+
+#include <string.h>
+
+#include "exec/run/run.h"
+#include "exec/store/store.h"
+#include "graph/ir/ir.h"
+#include "graph/text/text.h"
+#include "ops/op_ids.h"
+#include "pyfront/module/export.h"
+#include "pyfront/entry/host.h"
+#include "pyfront/methods/rng.h"
+#include "pyfront/tensor/tensor.h"
+#include "pyfront/stored/stored.h"
+#include "pyfront/entry/write.h"
+
+static const char capsule_name[] = "janus._C.graph";
+
+/* ---- export ------------------------------------------------------------------------------------
+ */
+
+static const char *why_not(const jpy_entry *e) {
+    if (e->prints.n)
+        return "it prints";
+    if (e->n_frames)
+        return "its results require grad";
+    return NULL;
+}
+
+/* What the guards know of an argument that is an object: its type, and attributes of its class that
+ * it has none of its own instead of; nothing else.  `absent` gets those, (number of the argument,
+ * name).  -1: raised. */
+static int check_objects(const jpy_entry *e, PyObject *args, PyObject *absent) {
+    enum { MAY = JPY_CHECK_TYPE | JPY_CHECK_VERSION };
+    for (size_t i = 0; i < e->guards.srcs.n; i++) {
+        const jpy_src *s = e->guards.srcs.data[i], *root = s;
+        while (root->parent)
+            root = root->parent;
+        if (root->kind != JPY_SRC_ARG || root->index < 0 || root->index >= PyTuple_GET_SIZE(args))
+            continue;
+        PyObject *o = PyTuple_GET_ITEM(args, (Py_ssize_t)root->index);
+        if (jpy_tensor_check(o) || jpy_by_value(o) || (s == root && !(s->checks & ~(unsigned)MAY)))
+            continue;
+        if (s->parent == root && s->kind == JPY_SRC_ATTR && s->checks == JPY_CHECK_ABSENT) {
+            PyObject *one = Py_BuildValue("(LO)", (long long)root->index, s->key);
+            int rc = one ? PyList_Append(absent, one) : -1;
+            Py_XDECREF(one);
+            if (rc < 0)
+                return -1;
+            continue;
+        }
+        PyObject *path = jpy_src_path(s, false);
+        if (path)
+            PyErr_Format(PyExc_ValueError,
+                         "janus.export: the graph is for one value of %U: objects that are "
+                         "arguments are to be read in loops and recursions only",
+                         path);
+        Py_XDECREF(path);
+        return -1;
+    }
+    for (size_t i = 0; i < e->inputs.n; i++) {
+        const jpy_input *in = &e->inputs.data[i];
+        const jpy_src *s = e->guards.srcs.data[in->slot];
+        if (in->kind != JANUS_KIND_OBJECT || s->kind == JPY_SRC_ARG ||
+            (s->kind == JPY_SRC_CONST && PyUnicode_CheckExact(s->key)))
+            continue;
+        PyObject *path = jpy_src_path(s, false);
+        if (path)
+            PyErr_Format(PyExc_ValueError,
+                         "janus.export: the graph reads %U, an object that is no argument", path);
+        Py_XDECREF(path);
+        return -1;
+    }
+    return 0;
+}
+
+/* What the guards find in a call, or NULL: they do not hold. */
+static PyObject **bound(jpy_entry *e, PyObject *args) {
+    jpy_call call = {((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), NULL};
+    PyObject **slots = jn_alloc((e->guards.srcs.n + 1) * sizeof *slots);
+    if (slots && jpy_guards_run(&e->guards, &call, slots) == 0)
+        return slots;
+    if (slots)
+        PyErr_SetString(PyExc_ValueError, "janus.export: no graph takes these arguments");
+    else
+        PyErr_NoMemory();
+    jn_free(slots);
+    return NULL;
+}
+
+/* [(path, number of the argument or -1, value)] of the parameters. */
+static PyObject *inputs_of(const jpy_entry *e, PyObject *const *slots) {
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; i < e->inputs.n && list; i++) {
+        const jpy_src *s = e->guards.srcs.data[e->inputs.data[i].slot];
+        PyObject *path = jpy_src_path(s, false);
+        int at = s->kind == JPY_SRC_ARG ? (int)s->index : -1;
+        PyObject *one =
+            path ? Py_BuildValue("(NiO)", path, at, slots[e->inputs.data[i].slot]) : NULL;
+        if (!one || PyList_Append(list, one) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
+/* _export(f, args): ([(path, number of the argument or -1, object)], structure of the result, names
+ * of attributes by number, [type], [(number of the argument, name of what it has not)], state). */
+static PyObject *export(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *o, *args;
+    if (!PyArg_ParseTuple(arguments, "OO!:_export", &o, &PyTuple_Type, &args))
+        return NULL;
+    jpy_function *f = jpy_function_of(o);
+    if (!f || !f->entries.n)
+        return PyErr_Format(PyExc_ValueError, "janus.export: no graph was made: %S",
+                            f && f->reason ? f->reason : Py_None);
+    jpy_entry *e = f->entries.data[0];
+    const char *why = why_not(e);
+    if (why)
+        return PyErr_Format(PyExc_ValueError, "janus.export: the graph cannot be taken along: %s",
+                            why);
+    PyObject *absent = PyList_New(0);
+    if (!absent || check_objects(e, args, absent) < 0) {
+        Py_XDECREF(absent);
+        return NULL;
+    }
+    jpy_entry_hold(e);
+    PyObject **slots = bound(e, args), *r = NULL;
+    PyObject *inputs = slots ? inputs_of(e, slots) : NULL,
+             *form = inputs ? jpy_export_form(e, slots, e->result) : NULL,
+             *state = form ? jpy_export_state(e, slots) : NULL;
+    if (state)
+        r = Py_BuildValue("(OOOOOO)", inputs, form, e->attr_names, e->type_list, absent, state);
+    Py_DECREF(absent);
+    Py_XDECREF(inputs);
+    Py_XDECREF(form);
+    Py_XDECREF(state);
+    jn_free(slots);
+    jpy_entry_free(e);
+    return r;
+}
+
+/* Whether a value is compared with another and nothing else, as types are. */
+static bool only_compared(const jn_subgraph *g, uint32_t node) {
+    for (size_t i = 1; i < g->nodes.n; i++) {
+        const jn_node *n = g->nodes.data[i];
+        for (uint32_t k = 0; k < n->n_in; k++)
+            if (n->in[k].node == node && n->op != JN_OP(s_eq))
+                return false;
+    }
+    for (size_t i = 0; i < g->results.n; i++)
+        if (g->results.data[i].node == node)
+            return false;
+    return true;
+}
+
+int jpy_renumber_types(janus_module *m, PyObject *tokens) {
+    for (size_t k = 0; k < m->subs.n; k++) {
+        jn_subgraph *g = m->subs.data[k];
+        for (size_t i = 1; i < g->nodes.n; i++) {
+            jn_node *n = g->nodes.data[i];
+            janus_kind kind;
+            janus_scalar v;
+            if (!jn_const_value(n, &kind, &v) || kind != JANUS_KIND_INT)
+                continue;
+            PyObject *old = PyLong_FromLongLong(v.i),
+                     *now = old ? PyDict_GetItemWithError(tokens, old) : NULL;
+            Py_XDECREF(old);
+            if (now)
+                v.i = PyLong_AsLongLong(now);
+            if (PyErr_Occurred())
+                return -1;
+            if (!now)
+                continue;
+            if (!only_compared(g, (uint32_t)i)) {
+                PyErr_SetString(PyExc_ValueError, "a number of the graph is that of a type");
+                return -1;
+            }
+            const jn_op *op;
+            if (jpy_check(jn_scalar_const(&m->arena, kind, v, &op, &n->attrs)) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* _named(text, names, tokens): the graph with other names of the parameters of @main, and other
+ * numbers for types. */
+static PyObject *named(PyObject *module, PyObject *args) {
+    (void)module;
+    const char *text;
+    PyObject *names, *tokens;
+    janus_module *m = NULL;
+    if (!PyArg_ParseTuple(args, "sO!O!:_named", &text, &PyList_Type, &names, &PyDict_Type,
+                          &tokens) ||
+        jpy_check(jn_parse_module(text, strlen(text), "graph", &m)) < 0)
+        return NULL;
+    if (jpy_renumber_types(m, tokens) < 0) {
+        jn_module_release(m);
+        return NULL;
+    }
+    jn_subgraph *g = jn_module_find(m, "main", 4);
+    for (size_t i = 0; g && i < g->params.n && i < (size_t)PyList_GET_SIZE(names); i++) {
+        const char *name = PyUnicode_AsUTF8(PyList_GET_ITEM(names, (Py_ssize_t)i));
+        const char *kept = name ? jn_arena_strdup(&m->arena, name) : NULL;
+        if (kept)
+            g->params.data[i].name = kept;
+    }
+    PyObject *r = PyErr_Occurred() ? NULL : jpy_module_text(m, ".jir");
+    jn_module_release(m);
+    return r;
+}
+
+/* ---- running what was read ---------------------------------------------------------------------
+ */
+
+static void drop_graph(PyObject *capsule) {
+    jn_module_release(PyCapsule_GetPointer(capsule, capsule_name));
+}
+
+/* _graph_load(text, name, tokens): a capsule, whose @main can be run. */
+static PyObject *load(PyObject *module, PyObject *args) {
+    (void)module;
+    const char *text, *name;
+    PyObject *tokens;
+    Py_ssize_t n;
+    janus_module *m = NULL;
+    if (!PyArg_ParseTuple(args, "s#sO!:_graph_load", &text, &n, &name, &PyDict_Type, &tokens) ||
+        jpy_check(jn_parse_module(text, (size_t)n, name, &m)) < 0)
+        return NULL;
+    PyObject *capsule = NULL;
+    if (jpy_renumber_types(m, tokens) < 0)
+        ; /* raised */
+    else if (!jn_module_find(m, "main", 4))
+        PyErr_Format(PyExc_ValueError, "%s: there is no @main", name);
+    else if (jpy_check(janus_module_freeze(m)) == 0)
+        capsule = PyCapsule_New(m, capsule_name, drop_graph);
+    if (!capsule)
+        jn_module_release(m);
+    return capsule;
+}
+
+/* The argument for a parameter; -1: raised. */
+static int argument(PyObject *o, const jn_param *p, jn_arg *a) {
+    janus_kind kind;
+    a->kind = (janus_kind)p->type->kind;
+    if (a->kind == JANUS_KIND_TENSOR && jpy_tensor_check(o)) {
+        a->t = ((jpy_tensor *)o)->t;
+        return jpy_check(jn_tensor_fill(a->t));
+    }
+    if (a->kind == JANUS_KIND_OBJECT) {
+        a->o = o;
+        return 0;
+    }
+    if (a->kind != JANUS_KIND_TENSOR && jpy_scalar_of(o, &kind, &a->s) == 1 && kind == a->kind)
+        return 0;
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "%s: a %s cannot be given here", p->name,
+                     Py_TYPE(o)->tp_name);
+    return -1;
+}
+
+static PyObject *result_of(jn_arg *a) {
+    janus_tensor *t = a->kind == JANUS_KIND_TENSOR ? a->t : NULL;
+    a->kind = a->kind == JANUS_KIND_TENSOR ? JANUS_KIND_NONE : a->kind;
+    if (t && a->object) {
+        janus_tensor_release(t);
+        return Py_NewRef((PyObject *)a->object);
+    }
+    return t                              ? jpy_tensor_take(t)
+           : a->kind == JANUS_KIND_OBJECT ? Py_NewRef((PyObject *)a->o)
+           : a->kind == JANUS_KIND_INT    ? PyLong_FromLongLong(a->s.i)
+           : a->kind == JANUS_KIND_FLOAT  ? PyFloat_FromDouble(a->s.f)
+           : a->kind == JANUS_KIND_BOOL   ? PyBool_FromLong(a->s.i != 0)
+                                          : Py_NewRef(Py_None);
+}
+
+/* The results as a new list, and all that the run writes to objects; NULL: nothing has changed. */
+static PyObject *finish(jn_run *r, jpy_entry *e, jn_arg *results, size_t n) {
+    jpy_making m = {.e = e, .results = results};
+    jpy_writes w = {0};
+    PyObject *out = PyList_New((Py_ssize_t)n);
+    bool ok = out != NULL;
+    for (size_t i = 0; i < n && ok; i++) {
+        ok = results[i].kind != JANUS_KIND_TENSOR || jpy_check(jn_tensor_fill(results[i].t)) == 0;
+        PyObject *one = ok ? result_of(&results[i]) : NULL;
+        ok = one != NULL;
+        if (ok)
+            PyList_SET_ITEM(out, (Py_ssize_t)i, one);
+    }
+    ok = ok && jpy_writes_list(&w, &m, r);
+    bool collects = PyGC_Disable() != 0; /* it runs code, which may write to the same objects */
+    ok = ok && jpy_writes_ready(&w) && jpy_writes_grow(&w);
+    if (ok && jn_run_late(r) != JANUS_OK)
+        PyErr_Clear();
+    if (ok)
+        jpy_writes_finish(&w);
+    if (collects)
+        PyGC_Enable();
+    jpy_writes_free(&w);
+    if (!ok)
+        Py_CLEAR(out);
+    if (!ok && !PyErr_Occurred())
+        PyErr_NoMemory();
+    return out;
+}
+
+/* _graph_run(graph, [argument], [name of an attribute]): [result] of @main. */
+static PyObject *run(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *capsule, *list, *names, *out = NULL;
+    if (!PyArg_ParseTuple(arguments, "OO!O!:_graph_run", &capsule, &PyList_Type, &list,
+                          &PyList_Type, &names))
+        return NULL;
+    janus_module *m = PyCapsule_GetPointer(capsule, capsule_name);
+    const jn_subgraph *g = m ? jn_module_find(m, "main", 4) : NULL;
+    if (!g)
+        return NULL;
+    size_t n = g->params.n, n_out = g->results.n;
+    if ((size_t)PyList_GET_SIZE(list) != n)
+        return PyErr_Format(PyExc_TypeError, "the graph takes %zu arguments, got %zd", n,
+                            PyList_GET_SIZE(list));
+    jn_arg *args = jn_calloc(n + n_out + 1, sizeof *args), *results = args ? args + n : NULL;
+    if (!args)
+        return PyErr_NoMemory();
+    janus_run_options options = JANUS_RUN_OPTIONS_INIT;
+    jn_rng_state *rng = jpy_rng_default();
+    options.rng_seed = rng->seed;
+    options.rng_offset = rng->offset;
+    jpy_entry e = {.attr_names = names}; /* all that objects ask of one */
+    jpy_host host = {.e = &e};
+    options.host = &jpy_host_ops;
+    options.host_ctx = &host;
+    jn_run *r = NULL;
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = argument(PyList_GET_ITEM(list, (Py_ssize_t)i), &g->params.data[i], &args[i]);
+        /* no other thread may write to objects between the reads of the run and its writes */
+        host.stay = host.stay || args[i].kind == JANUS_KIND_OBJECT;
+    }
+    if (rc == 0)
+        rc = jpy_check(jn_run_new(g, &options, &r));
+    if (rc == 0)
+        rc = jpy_check(jn_run_execute(r, args, (unsigned)n));
+    if (rc == 0)
+        rc = jpy_check(jn_run_prepare(r));
+    if (rc == 0)
+        rc = jpy_check(jn_run_results(r, results, (unsigned)n_out, NULL));
+    if (rc == 0 && (out = finish(r, &e, results, n_out))) {
+        janus_run_stats stats = {0};
+        jn_run_stats_get(r, &stats);
+        rng->offset = stats.rng_offset;
+    }
+    jpy_entry_drop_results(results, (unsigned)n_out);
+    if (r)
+        jn_run_free(r);
+    jpy_host_free(&host);
+    jn_free(args);
+    return out;
+}
+
+static PyMethodDef functions[] = {
+    {"_export", export, METH_VARARGS, "_export(f, args): the inputs of the newest graph."},
+    {"_named", named, METH_VARARGS,
+     "_named(text, names, tokens): other names of main's parameters, other numbers of types."},
+    {"_graph_load", load, METH_VARARGS, "_graph_load(text, name, tokens): a graph to be run."},
+    {"_graph_run", run, METH_VARARGS,
+     "_graph_run(graph, arguments, names of attributes): its results, a list."},
+    {NULL, NULL, 0, NULL}};
+
+int jpy_init_export(PyObject *module) { return PyModule_AddFunctions(module, functions); }

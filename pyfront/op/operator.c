@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The operators of the number protocol.
+ *
+ * Two contiguous float tensors of one shape, or one and a number, are most of what eager programs
+ * add and multiply: they go to the kernel at once, whatever the shape.
+ */
+#include "config.h"
+
+#include "pyfront/op/op.h"
+
+#include <string.h>
+
+#include "exec/defer/defer.h"
+#include "exec/device/device.h"
+#include "ops/op_ids.h"
+#include "pyfront/op/autocast.h"
+#include "pyfront/op/quick.h"
+#include "pyfront/tape/internal.h"
+
+static bool same_shape(const janus_tensor *a, const janus_tensor *b) {
+    if (a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i])
+            return false;
+    return true;
+}
+
+enum { FAST_MAX = 32768 }; /* elements up to which one thread does it at once */
+
+/* Result y (consumed) of a fast path, recorded when an operand is tracked. */
+static PyObject *fast_result(const jn_op *op, const jpy_val *in, unsigned n, janus_tensor *y) {
+    jpy_node *node = NULL;
+    if (jpy_should_record(op, in, n) && !(node = jpy_record(op, in, n, NULL, &y, 1))) {
+        janus_tensor_release(y);
+        return NULL;
+    }
+    jpy_tensor *o = (jpy_tensor *)jpy_tensor_take(y);
+    if (o)
+        o->node = node;
+    else
+        jpy_node_release(node);
+    return (PyObject *)o;
+}
+
+static PyObject *fast_error(void) {
+    jpy_raise(janus_last_error()->code);
+    return NULL;
+}
+
+static PyObject *fast_binary(const jn_op *op, jpy_tensor *a, jpy_tensor *b) {
+    janus_tensor *y;
+    if (JN_UNLIKELY(jn_eager_binary(op, a->t, b->t, &y) != JANUS_OK))
+        return fast_error();
+    if (jpy_no_grad_mode || !op->grad || !(jpy_tensor_tracked(a) || jpy_tensor_tracked(b)))
+        return jpy_tensor_take(y);
+    jpy_val in[2];
+    if (jpy_tensor_val(a, &in[0]) < 0 || jpy_tensor_val(b, &in[1]) < 0) {
+        janus_tensor_release(y);
+        return NULL;
+    }
+    return fast_result(op, in, 2, y);
+}
+
+/* tensor op number, and the other way round with `swapped` */
+static PyObject *fast_number(const jn_op *op, jpy_tensor *a, double f, bool swapped) {
+    bool tracked = !jpy_no_grad_mode && op->grad && jpy_tensor_tracked(a);
+    bool real = tracked || jn_dev_in_use; /* a shell of a tensor is good for kernels only */
+    uint64_t cell;
+    janus_tensor shell;
+    jn_tensor_on_cell(&shell, (janus_dtype)a->t->dtype, &cell);
+    janus_tensor *number = &shell, *y;
+    if (real) {
+        if (jpy_scalar_tensor((janus_dtype)a->t->dtype, JANUS_KIND_FLOAT, (janus_scalar){.f = f},
+                              &number) < 0)
+            return NULL;
+    } else {
+        (void)jpy_scalar_store((janus_dtype)a->t->dtype, JANUS_KIND_FLOAT, (janus_scalar){.f = f},
+                               &cell);
+    }
+    jpy_val in[2];
+    janus_status st =
+        swapped ? jn_eager_binary(op, number, a->t, &y) : jn_eager_binary(op, a->t, number, &y);
+    PyObject *result = NULL;
+    if (JN_UNLIKELY(st != JANUS_OK))
+        fast_error();
+    else if (JN_LIKELY(!tracked))
+        result = jpy_tensor_take(y);
+    else if (jpy_tensor_val(a, &in[swapped]) < 0)
+        janus_tensor_release(y);
+    else {
+        in[!swapped] = jpy_val_tensor(number, (jpy_edge){0});
+        result = fast_result(op, in, 2, y);
+    }
+    if (real)
+        janus_tensor_release(number);
+    return result;
+}
+
+static bool fast_operand(const janus_tensor *t) {
+    return t->dtype <= JANUS_F64 && t->contiguous && t->numel < FAST_MAX;
+}
+
+PyObject *jpy_unary_fast(const jn_op *op, PyObject *x) {
+    janus_tensor *y;
+    jpy_tensor *a = (jpy_tensor *)x;
+    if (!fast_operand(a->t) || JN_UNLIKELY(jn_deferring != NULL))
+        return jpy_unary(op, x);
+    if (JN_UNLIKELY(jn_eager_unary(op, a->t, &y) != JANUS_OK))
+        return fast_error();
+    if (jpy_no_grad_mode || !jpy_tensor_tracked(a))
+        return jpy_tensor_take(y);
+    jpy_val in;
+    if (jpy_tensor_val(a, &in) < 0) {
+        janus_tensor_release(y);
+        return NULL;
+    }
+    return fast_result(op, &in, 1, y);
+}
+
+static bool acceptable(PyObject *o) {
+    if (jpy_tensor_check(o) || PyFloat_Check(o) || PyLong_Check(o))
+        return true;
+    if (PyUnicode_Check(o) || PySequence_Check(o) || !Py_TYPE(o)->tp_as_number)
+        return false;
+    return strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0;
+}
+
+static int bind_operands(jpy_bound *b, const jn_op *op, PyObject *const *args, Py_ssize_t n) {
+    b->in = b->few;
+    b->n_in = (unsigned)n;
+    for (Py_ssize_t i = 0; i < n; i++)
+        b->few[i] = (jpy_operand){.o = args[i]};
+    b->result = JPY_RESULT_ALL;
+    b->is_identity = false;
+    b->by_value = false;
+    b->cast_first = -1;
+    b->keep = NULL;
+    b->type_of = NULL;
+    return jpy_bound_op(b, op);
+}
+
+static bool plain_number(PyObject *o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o); }
+
+/* What every other call of an operator does: remembered, or bound. */
+static PyObject *run_operator(const jn_op *op, PyObject *const *args, Py_ssize_t n, bool inplace) {
+    jpy_quick_key key = {.n = 0};
+    if (JN_LIKELY(jn_eager_hook == NULL)) {
+        PyObject *known = jpy_quick_call(op, inplace, true, args, n, NULL, &key);
+        if (known || PyErr_Occurred())
+            return known;
+    }
+    jpy_bound b;
+    if (bind_operands(&b, op, args, n) < 0)
+        return NULL;
+    PyObject *result = JN_UNLIKELY(jn_deferring != NULL) && key.n
+                           ? jpy_quick_defer(&key, &b, inplace, args, n, NULL)
+                           : NULL;
+    if (result || PyErr_Occurred())
+        return result;
+    result = jpy_bound_run(&b, inplace ? (jpy_tensor *)args[0] : NULL);
+    if (result && key.n)
+        jpy_quick_learn(&key, &b, inplace, args, n, NULL);
+    return result;
+}
+
+PyObject *jpy_binary(const jn_op *op, PyObject *x, PyObject *y) {
+    bool tx = jpy_tensor_check(x), ty = jpy_tensor_check(y),
+         fast =
+             jn_eager_is_like(op) && !jn_eager_hook && !jn_deferring && !jpy_autocast_affects(op);
+    PyObject *args[2] = {x, y};
+    if (JN_LIKELY(tx && ty)) {
+        jpy_tensor *a = (jpy_tensor *)x, *b = (jpy_tensor *)y;
+        if (fast && a->t->dtype == b->t->dtype && fast_operand(a->t) && b->t->contiguous &&
+            same_shape(a->t, b->t))
+            return fast_binary(op, a, b);
+    } else if (plain_number(tx ? y : x)) {
+        PyObject *t = tx ? x : y, *number = tx ? y : x;
+        if (fast && fast_operand(((jpy_tensor *)t)->t)) {
+            double f = PyFloat_AsDouble(number);
+            if (f == -1.0 && PyErr_Occurred())
+                return NULL;
+            return fast_number(op, (jpy_tensor *)t, f, ty);
+        }
+    } else if (!acceptable(x) || !acceptable(y)) {
+        Py_RETURN_NOTIMPLEMENTED;
+    }
+    return run_operator(op, args, 2, false);
+}
+
+PyObject *jpy_binary_inplace(const jn_op *op, PyObject *x, PyObject *y) {
+    PyObject *args[2] = {x, y};
+    if (!jpy_tensor_check(x) || !acceptable(y))
+        Py_RETURN_NOTIMPLEMENTED;
+    return run_operator(op, args, 2, true);
+}
+
+PyObject *jpy_unary(const jn_op *op, PyObject *x) { return run_operator(op, &x, 1, false); }

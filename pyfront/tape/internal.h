@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the tape share among themselves.
+ */
+#ifndef JPY_TAPE_INTERNAL_H
+#define JPY_TAPE_INTERNAL_H
+
+#include "exec/defer/defer.h"
+#include "pyfront/tape/tape.h"
+
+/* Hooks of a node's results, and tensors whose .grad is kept though they are no leaves. */
+struct jpy_node_extra {
+    PyObject *hooks;    /* list of (result, id, callable) */
+    PyObject *retained; /* list of (result, weak reference to the tensor) */
+};
+typedef struct jpy_node_extra jpy_node_extra;
+jpy_node_extra *jpy_node_extra_get(jpy_node *n); /* NULL: raised */
+void jpy_node_extra_free(jpy_node_extra *x);
+
+/* The data of a node that jpy_record has made. */
+typedef struct jpy_op_data {
+    const jn_op *op;
+    void *attrs;
+    jpy_saved *saved;   /* n_in operands, n_out results */
+    bool has_saved;     /* tensors; numbers stay */
+    jn_call_kind *kind; /* of the recorded call that it is of (exec/defer/defer.h), or NULL */
+} jpy_op_data;
+extern const jpy_node_class jpy_op_class;
+/* The node is of a recorded call of this kind; a reference is taken. */
+void jpy_op_is_of(jpy_node *n, jn_call_kind *kind);
+
+int jpy_raise_freed(void); /* the RuntimeError of a second backward; -1 */
+const char *jpy_node_name(const jpy_node *n);
+const char *jpy_op_node_name(const jpy_node *n); /* of a node made by jpy_record */
+
+/* Nodes of views under in-place writes (tape_view.c).  A region is the place of a view inside its
+ * root, in elements. */
+typedef struct jpy_region {
+    int rank;
+    int64_t offset;
+    int64_t dims[JN_MAX_RANK], strides[JN_MAX_RANK];
+    jn_type root; /* dtype, rank; dims follow */
+    int64_t root_dims[JN_MAX_RANK];
+} jpy_region;
+/* root -> its region. */
+jpy_node *jpy_region_read_node(const jpy_region *r, jpy_edge root);
+/* (root, w) -> root with the region replaced by w. */
+jpy_node *jpy_region_write_node(const jpy_region *r, jpy_edge root, jpy_edge w);
+
+/* A piece of a contiguous root (x[1:3], a chunk): its gradients are added into one buffer. */
+extern const jpy_node_class jpy_piece_class;
+jpy_node *jpy_piece_node(const janus_tensor *root, const janus_tensor *piece, jpy_edge edge);
+
+/* Whether its results are computed from some of its operands each, and from which. */
+bool jpy_node_parts(const jpy_node *n);
+bool jpy_node_leads(jpy_node *n, unsigned out, unsigned in);
+/* Whether its backward() goes on with the sums so far (jpy_external). */
+bool jpy_node_goes_on(jpy_node *n);
+
+bool jpy_should_record(const jn_op *op, const jpy_val *in, unsigned n_in);
+/* Rows whose operands 0 and 1 are factors: each is read for the other's gradient alone. */
+bool jpy_is_product(const jn_op *op);
+
+/* a + b as values: consumes *a and *b, writes *out. */
+int jpy_val_add(jpy_val *a, jpy_val *b, bool create_graph, jpy_val *out);
+
+/* Adds g to tensor.grad; take consumes g, and makes it the .grad where nobody else has it. */
+int jpy_accumulate_grad(struct jpy_tensor *leaf, const jpy_val *g, bool create_graph);
+int jpy_take_grad(struct jpy_tensor *leaf, jpy_val *g, bool create_graph);
+
+#endif

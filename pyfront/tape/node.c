@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes, edges and saved values.
+ *
+ * A node is one pool block: the struct, its class's data, its edges.  Releasing never recurses: a
+ * node whose count reaches zero while another one is being torn down is put on a list, which the
+ * outermost release empties.  So a chain of a million nodes dies in a loop, however it is reached.
+ */
+#include "config.h"
+
+#include "pyfront/tape/internal.h"
+
+#include <string.h>
+
+#include "exec/store/store.h"
+#include "pyfront/tensor/tensor.h"
+
+static uint64_t next_seq;
+static jpy_node *dying; /* linked through seq */
+static bool tearing_down;
+
+static size_t round_up(size_t n) { return (n + 15) & ~(size_t)15; }
+
+jpy_node *jpy_node_new(const jpy_node_class *cls, unsigned n_in, unsigned n_out,
+                       const jpy_edge *edges, size_t extra_size) {
+    size_t at_edges = round_up(sizeof(jpy_node)) + round_up(extra_size);
+    size_t size = at_edges + n_in * sizeof(jpy_edge);
+    jpy_node *n = jn_pool_alloc(size);
+    if (!n) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    n->refs = 1;
+    n->n_in = (uint16_t)n_in;
+    n->n_out = (uint16_t)n_out;
+    n->seq = next_seq++;
+    n->cls = cls;
+    n->edges = (jpy_edge *)(void *)((char *)n + at_edges);
+    n->types = NULL;
+    n->extra = NULL;
+    n->size = (uint32_t)size;
+    n->freed = false;
+    n->running = 0;
+    n->leads = false;
+    n->held = NULL;
+    n->inplace = 0;
+    for (unsigned i = 0; i < n_in; i++) {
+        n->edges[i] = edges[i];
+        n->leads |= edges[i].node && edges[i].node->leads;
+        jpy_edge_retain(edges[i]);
+    }
+    return n;
+}
+
+void *jpy_node_data(jpy_node *n) { return (char *)n + round_up(sizeof(jpy_node)); }
+
+void jpy_node_retain(jpy_node *n) {
+    n->refs++;
+    Py_XINCREF(n->held);
+}
+
+void jpy_node_hold(jpy_node *n, PyObject *o) {
+    n->held = o;
+    n->leads = true;
+    for (uint32_t i = 1; i < n->refs; i++)
+        Py_INCREF(o);
+}
+
+int jpy_node_visit_edges(jpy_node *n, visitproc visit, void *arg) {
+    enum { DEEP = 128 }; /* what is wider than this is not gone into, as if it were shared */
+    jpy_node *todo[DEEP];
+    unsigned depth = 1;
+    for (todo[0] = n; depth;) {
+        n = todo[--depth];
+        for (unsigned i = 0; i < n->n_in; i++) {
+            jpy_node *at = n->edges[i].node;
+            if (!at)
+                Py_VISIT((PyObject *)n->edges[i].leaf);
+            else if (at->held)
+                Py_VISIT(at->held);
+            else if (at->leads && at->refs == 1 && depth < DEEP)
+                todo[depth++] = at;
+        }
+    }
+    return 0;
+}
+
+int jpy_node_visit(jpy_node *n, visitproc visit, void *arg) {
+    if (!n || !n->leads)
+        return 0;
+    if (!n->held)
+        return n->refs == 1 ? jpy_node_visit_edges(n, visit, arg) : 0;
+    Py_VISIT(n->held);
+    return 0;
+}
+
+static void tear_down(jpy_node *n) {
+    if (n->cls->destroy)
+        n->cls->destroy(n);
+    for (unsigned i = 0; i < n->n_in; i++)
+        jpy_edge_release(n->edges[i]);
+    if (n->extra)
+        jpy_node_extra_free(n->extra);
+    PyObject *held = n->held;
+    jn_pool_free(n, n->size);
+    Py_XDECREF(held);
+}
+
+void jpy_node_release_now(jpy_node *n) {
+    n->seq = (uint64_t)(uintptr_t)dying;
+    dying = n;
+    if (tearing_down)
+        return;
+    tearing_down = true;
+    while (dying) {
+        jpy_node *next = dying;
+        dying = (jpy_node *)(uintptr_t)next->seq;
+        tear_down(next);
+    }
+    tearing_down = false;
+}
+
+void jpy_node_release(jpy_node *n) {
+    if (!n)
+        return;
+    if (n->held && n->refs > 1)
+        Py_DECREF(n->held);
+    if (--n->refs == 0)
+        jpy_node_release_now(n);
+}
+
+void jpy_edge_retain(jpy_edge e) {
+    if (e.node)
+        jpy_node_retain(e.node);
+    else if (e.leaf)
+        Py_INCREF((PyObject *)e.leaf);
+}
+
+void jpy_edge_release(jpy_edge e) {
+    if (e.node)
+        jpy_node_release(e.node);
+    else if (e.leaf)
+        Py_DECREF((PyObject *)e.leaf);
+}
+
+void jpy_val_release(jpy_val *v) {
+    if (v->kind == JANUS_KIND_TENSOR)
+        janus_tensor_release(v->t);
+    jpy_edge_release(v->edge);
+    *v = JPY_VAL_NONE;
+}
+
+/* ---- saved values ------------------------------------------------------------------------------
+ */
+
+void jpy_saved_set(jpy_saved *s, janus_tensor *t) {
+    s->kind = JANUS_KIND_TENSOR;
+    s->version = t->storage->version;
+    s->t = t;
+    janus_tensor_retain(t);
+}
+
+bool jpy_saved_holds(const jpy_saved *s) {
+    return s->kind != JANUS_KIND_TENSOR || s->version == s->t->storage->version;
+}
+
+int jpy_saved_check(const jpy_saved *s, const char *what) {
+    if (jpy_saved_holds(s))
+        return 0;
+    jn_str text = {0};
+    jn_type type = jn_tensor_as_type(s->t);
+    jn_type_print(&text, &type);
+    PyErr_Format(
+        PyExc_RuntimeError,
+        "one of the variables needed for gradient computation has been modified by an "
+        "inplace operation: %s, saved by %s, is at version %u; expected version %u instead",
+        text.data ? text.data : "a tensor", what, (unsigned)s->t->storage->version,
+        (unsigned)s->version);
+    jn_str_free(&text);
+    return -1;
+}
+
+void jpy_saved_clear(jpy_saved *s) {
+    if (s->kind == JANUS_KIND_TENSOR)
+        janus_tensor_release(s->t);
+    s->kind = JANUS_KIND_NONE;
+}
+
+int jpy_raise_freed(void) {
+    PyErr_SetString(
+        PyExc_RuntimeError,
+        "Trying to backward through the graph a second time (or directly access saved tensors "
+        "after they have already been freed). Saved intermediate values of the graph are freed "
+        "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+        "backward through the graph a second time or if you need to access saved tensors after "
+        "calling backward.");
+    return -1;
+}
+
+/* ---- hooks and retained gradients ---------------------------------------------------------------
+ */
+
+jpy_node_extra *jpy_node_extra_get(jpy_node *n) {
+    if (!n->extra) {
+        n->extra = PyMem_Calloc(1, sizeof *n->extra);
+        if (!n->extra)
+            PyErr_NoMemory();
+    }
+    return n->extra;
+}
+
+void jpy_node_extra_free(jpy_node_extra *x) {
+    Py_XDECREF(x->hooks);
+    Py_XDECREF(x->retained);
+    PyMem_Free(x);
+}
+
+/* ---- external nodes -----------------------------------------------------------------------------
+ */
+
+static int external_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
+                             bool create_graph) {
+    jpy_external *x = jpy_node_data(n);
+    return x->backward(x->user, dout, want, din, create_graph);
+}
+
+static void external_release_saved(jpy_node *n) {
+    jpy_external *x = jpy_node_data(n);
+    if (x->release_saved && !x->release_saved(x->user))
+        n->freed = false;
+    else
+        x->release_saved = NULL;
+}
+
+static void external_destroy(jpy_node *n) {
+    jpy_external *x = jpy_node_data(n);
+    if (x->free_user)
+        x->free_user(x->user);
+}
+
+static const jpy_node_class external_class = {
+    "Graph", external_backward, external_release_saved, external_destroy, NULL, false};
+
+bool jpy_node_parts(const jpy_node *n) { return n->cls == &external_class; }
+
+bool jpy_node_leads(jpy_node *n, unsigned out, unsigned in) {
+    const jpy_external *x = n->cls == &external_class ? jpy_node_data(n) : NULL;
+    return !x || x->leads(x->user, out, in);
+}
+
+bool jpy_node_goes_on(jpy_node *n) {
+    return n->cls == &external_class && ((jpy_external *)jpy_node_data(n))->goes_on;
+}
+
+jpy_node *jpy_external_new(const jpy_external *ext, unsigned n_in, const jpy_edge *edges,
+                           unsigned n_out) {
+    jpy_node *n = jpy_node_new(&external_class, n_in, n_out, edges, sizeof *ext);
+    if (n)
+        memcpy(jpy_node_data(n), ext, sizeof *ext);
+    return n;
+}
+
+const char *jpy_node_name(const jpy_node *n) {
+    if (n->cls == &external_class) {
+        const jpy_external *x = jpy_node_data((jpy_node *)n);
+        return x->name ? x->name : n->cls->name;
+    }
+    return n->cls->name ? n->cls->name : jpy_op_node_name(n);
+}

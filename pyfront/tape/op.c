@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ops on the tape: running and recording them, and the eager emitter their gradient rules run on.
+ *
+ * A node of an op keeps, in one block with the struct: the attributes, the types of all operands
+ * and results (dims shared where equal), and a jpy_saved per value, filled where the row's SAVE
+ * field asks.  The rule sees everything else as a type without data.
+ */
+#include "config.h"
+
+#include "pyfront/tape/internal.h"
+
+#include <string.h>
+
+#include "exec/store/store.h"
+#include "graph/base/alloc.h"
+#include "ops/op_ids.h"
+#include "pyfront/tensor/tensor.h"
+
+_Thread_local bool jpy_no_grad_mode;
+
+typedef jpy_op_data op_data;
+
+static int op_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
+                       bool create_graph);
+
+static void op_release_saved(jpy_node *n) {
+    op_data *d = jpy_node_data(n);
+    for (unsigned i = 0; d->has_saved && i < (unsigned)n->n_in + n->n_out; i++)
+        if (d->saved[i].kind == JANUS_KIND_TENSOR)
+            jpy_saved_clear(&d->saved[i]);
+}
+
+static void op_destroy(jpy_node *n) {
+    op_release_saved(n);
+    jn_call_kind_release(((op_data *)jpy_node_data(n))->kind);
+}
+
+const jpy_node_class jpy_op_class = {
+    NULL, op_backward, op_release_saved, op_destroy, NULL, true,
+};
+
+void jpy_op_is_of(jpy_node *n, jn_call_kind *kind) {
+    jn_call_kind_retain(kind);
+    ((op_data *)jpy_node_data(n))->kind = kind;
+}
+
+const char *jpy_op_node_name(const jpy_node *n) {
+    return ((const op_data *)jpy_node_data((jpy_node *)n))->op->name;
+}
+
+/* ---- recording ----------------------------------------------------------------------------------
+ */
+
+static size_t round_up(size_t n) { return (n + 15) & ~(size_t)15; }
+
+static size_t ints_size(const jn_op *op, const void *attrs) {
+    size_t size = 0;
+    for (const jn_attr_spec *s = op->attrs; s->name; s++)
+        if (s->kind == JN_ATTR_INTS)
+            size += ((const janus_ints *)(const void *)((const char *)attrs + s->offset))->n *
+                    sizeof(int64_t);
+    return size;
+}
+
+static void copy_attrs(const jn_op *op, const void *attrs, void *to, int64_t *ints) {
+    memcpy(to, attrs, op->attr_size);
+    for (const jn_attr_spec *s = op->attrs; s->name; s++) {
+        if (s->kind != JN_ATTR_INTS)
+            continue;
+        janus_ints *v = (janus_ints *)(void *)((char *)to + s->offset);
+        if (v->n)
+            memcpy(ints, v->data, v->n * sizeof *ints);
+        v->data = ints;
+        ints += v->n;
+    }
+}
+
+static bool same_dims(const jn_type *a, int rank, const int64_t *dims) {
+    if (a->kind != JANUS_KIND_TENSOR || a->rank != rank)
+        return false;
+    for (int i = 0; i < rank; i++)
+        if (a->dims[i] != dims[i])
+            return false;
+    return true;
+}
+
+/* The type of value i, its dims copied to *room unless the value before has the same. */
+static void keep_type(jn_type *types, unsigned i, jn_type t, int64_t **room) {
+    types[i] = t;
+    if (t.kind != JANUS_KIND_TENSOR)
+        return;
+    if (i && same_dims(&types[i - 1], t.rank, t.dims)) {
+        types[i].dims = types[i - 1].dims;
+        return;
+    }
+    memcpy(*room, t.dims, (size_t)t.rank * sizeof(int64_t));
+    types[i].dims = *room;
+    *room += t.rank;
+}
+
+static jn_type val_type(const jpy_val *v) {
+    if (v->kind == JANUS_KIND_TENSOR)
+        return jn_tensor_as_type(v->t);
+    if (v->kind == JN_EAGER_LIKE)
+        return *v->like;
+    return jn_scalar_type((janus_kind)v->kind);
+}
+
+bool jpy_is_product(const jn_op *op) {
+    switch (op->id) {
+    case JN_OP_ID_mul:
+    case JN_OP_ID_matmul:
+    case JN_OP_ID_linear:
+    case JN_OP_ID_outer:
+    case JN_OP_ID_dot:
+    case JN_OP_ID_conv2d:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool jpy_op_saves(const jn_op *op, unsigned i, const bool *tracked) {
+    if (!(op->save >> (i < 16 ? i : 15) & 1)) /* a long list of operands shares the last bit */
+        return false;
+    switch (op->id) { /* what only the gradient of another operand asks for */
+    case JN_OP_ID_div:
+        return i == 1 || tracked[1];
+    case JN_OP_ID_mod:
+        return tracked[1];
+    case JN_OP_ID_lerp:
+        return i == 2 || tracked[2];
+    default:
+        break;
+    }
+    return i > 1 || !jpy_is_product(op) || tracked[1 - i];
+}
+
+bool jpy_op_saves_result(const jn_op *op, unsigned i, const bool *tracked) {
+    return (op->save >> (16 + i) & 1) && (op->id != JN_OP_ID_pow || tracked[1]);
+}
+
+jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
+                     janus_tensor *const *out, unsigned n_out) {
+    unsigned n_values = n_in + n_out;
+    size_t n_dims = 0;
+    for (unsigned i = 0; i < n_in; i++)
+        n_dims += in[i].kind == JANUS_KIND_TENSOR ? (size_t)in[i].t->rank
+                  : in[i].kind == JN_EAGER_LIKE   ? (size_t)in[i].like->rank
+                                                  : 0;
+    for (unsigned i = 0; i < n_out; i++)
+        n_dims += (size_t)out[i]->rank;
+    size_t attr_size = attrs ? op->attr_size : 0;
+    size_t at_saved = round_up(sizeof(op_data)), at_types = at_saved + n_values * sizeof(jpy_saved);
+    size_t at_attrs = at_types + round_up(n_values * sizeof(jn_type));
+    size_t at_dims = at_attrs + round_up(attr_size);
+    size_t at_ints = at_dims + n_dims * sizeof(int64_t);
+    size_t size = at_ints + (attr_size ? ints_size(op, attrs) : 0);
+    if (n_in > UINT16_MAX || size > UINT32_MAX / 2) {
+        PyErr_Format(PyExc_RuntimeError, "%s: too many operands to record", op->name);
+        return NULL;
+    }
+    jpy_node *n =
+        jpy_node_new(&jpy_op_class, 0, n_out, NULL, round_up(size) + n_in * sizeof(jpy_edge));
+    if (!n)
+        return NULL;
+    char *block = jpy_node_data(n);
+    op_data *d = (op_data *)(void *)block;
+    d->op = op;
+    d->saved = (jpy_saved *)(void *)(block + at_saved);
+    d->has_saved = false;
+    d->kind = NULL;
+    n->types = (jn_type *)(void *)(block + at_types);
+    d->attrs = attr_size ? block + at_attrs : NULL;
+    if (attr_size)
+        copy_attrs(op, attrs, d->attrs, (int64_t *)(void *)(block + at_ints));
+    n->edges = (jpy_edge *)(void *)(block + round_up(size));
+    n->n_in = (uint16_t)n_in;
+    int64_t *room = (int64_t *)(void *)(block + at_dims);
+    bool tracked[JPY_SAVES_READ] = {false};
+    for (unsigned i = 0; i < n_in && i < JPY_SAVES_READ; i++)
+        tracked[i] = jpy_edge_tracked(in[i].edge);
+    for (unsigned i = 0; i < n_in; i++) {
+        n->edges[i] = in[i].edge;
+        n->leads |= in[i].edge.node && in[i].edge.node->leads;
+        jpy_edge_retain(in[i].edge);
+        keep_type(n->types, i, val_type(&in[i]), &room);
+        d->saved[i].kind = JANUS_KIND_NONE;
+        if (in[i].kind == JANUS_KIND_TENSOR) {
+            if (jpy_op_saves(op, i, tracked)) {
+                jpy_saved_set(&d->saved[i], in[i].t);
+                d->has_saved = true;
+            }
+        } else if (in[i].kind != JN_EAGER_LIKE && in[i].kind != JANUS_KIND_NONE) {
+            d->saved[i].kind = in[i].kind;
+            d->saved[i].s = in[i].s;
+        }
+    }
+    for (unsigned i = 0; i < n_out; i++) {
+        keep_type(n->types, n_in + i, jn_tensor_as_type(out[i]), &room);
+        d->saved[n_in + i].kind = JANUS_KIND_NONE;
+        if (jpy_op_saves_result(op, i, tracked)) {
+            jpy_saved_set(&d->saved[n_in + i], out[i]);
+            d->has_saved = true;
+        }
+    }
+    return n;
+}
+
+/* ---- running ------------------------------------------------------------------------------------
+ */
+
+enum { RELEASE_FROM = 32768 }; /* elements from which the interpreter lock is let go */
+
+static bool heavy(const jpy_val *in, unsigned n_in) {
+    if (jn_eager_hook) /* the converter needs the lock, and computes nothing */
+        return false;
+    int64_t n = 0;
+    for (unsigned i = 0; i < n_in; i++)
+        if (in[i].kind == JANUS_KIND_TENSOR)
+            n += in[i].t->numel;
+    return n >= RELEASE_FROM;
+}
+
+static bool same_kind(const jpy_val *a, const jpy_val *b) {
+    if (a->kind != JANUS_KIND_TENSOR || a->t->dtype != b->t->dtype || a->t->rank != b->t->rank ||
+        !a->t->contiguous)
+        return false;
+    for (int i = 0; i < a->t->rank; i++)
+        if (a->t->dims[i] != b->t->dims[i])
+            return false;
+    return true;
+}
+
+/* Whether the short way of eager.h serves: small tensors of one type. */
+static bool short_way(const jn_op *op, const jpy_val *in, unsigned n_in) {
+    return n_in <= 2 && n_in == op->n_in_max && jn_eager_is_like(op) &&
+           in[n_in - 1].kind == JANUS_KIND_TENSOR && in[n_in - 1].t->contiguous &&
+           in[n_in - 1].t->numel < RELEASE_FROM && in[n_in - 1].t->dtype <= JANUS_F64 &&
+           (n_in == 1 || same_kind(&in[0], &in[1]));
+}
+
+/* The kernel, with the lock let go for large operands. */
+static janus_status call_op(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
+                            janus_tensor **out, unsigned n_out) {
+    if (short_way(op, in, n_in))
+        return n_in == 1 ? jn_eager_unary(op, in[0].t, out)
+                         : jn_eager_binary(op, in[0].t, in[1].t, out);
+    jn_eager_arg few[8], *args = few;
+    if (n_in > 8 && !(args = jn_alloc(n_in * sizeof *args)))
+        return JN_NO_MEMORY();
+    for (unsigned i = 0; i < n_in; i++) {
+        args[i].kind = in[i].kind;
+        args[i].s = in[i].s; /* the widest member */
+    }
+    janus_status st = JANUS_OK;
+    if (heavy(in, n_in)) {
+        PyThreadState *released = PyEval_SaveThread();
+        st = jn_eager(op, args, n_in, attrs, out, n_out);
+        PyEval_RestoreThread(released);
+    } else {
+        st = jn_eager(op, args, n_in, attrs, out, n_out);
+    }
+    if (args != few)
+        jn_free(args);
+    return st;
+}
+_Static_assert(sizeof(janus_scalar) == sizeof(janus_tensor *), "the members of jpy_val's union");
+
+bool jpy_should_record(const jn_op *op, const jpy_val *in, unsigned n_in) {
+    if (jpy_no_grad_mode || !op->grad)
+        return false;
+    for (unsigned i = 0; i < n_in; i++)
+        if (jpy_edge_tracked(in[i].edge))
+            return true;
+    return false;
+}
+
+int jpy_apply(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
+              janus_tensor **out, unsigned n_out, jpy_node **out_node) {
+    *out_node = NULL;
+    janus_tensor *y[JN_EAGER_MAX_OUT];
+    if (jpy_check(call_op(op, in, n_in, attrs, y, n_out)) < 0)
+        return -1;
+    if (jpy_should_record(op, in, n_in)) {
+        *out_node = jpy_record(op, in, n_in, attrs, y, n_out);
+        if (!*out_node) {
+            for (unsigned i = 0; i < n_out; i++)
+                janus_tensor_release(y[i]);
+            return -1;
+        }
+    }
+    memcpy(out, y, n_out * sizeof *out);
+    return 0;
+}
+
+/* ---- the eager emitter --------------------------------------------------------------------------
+ */
+
+typedef struct entry {
+    jpy_val v;
+    jn_type type;
+    bool owned;
+} entry;
+
+enum { ROOM = 24 };
+
+typedef struct eager_emitter {
+    jn_emitter base;
+    entry *entries;
+    size_t n, cap;
+    bool create_graph, raised;
+    entry room[ROOM];
+} eager_emitter;
+
+static jn_ev push(eager_emitter *e, jpy_val v, const jn_type *type, bool owned) {
+    if (e->n == e->cap) {
+        entry *more = jn_alloc(2 * e->cap * sizeof *more);
+        if (!more)
+            return JN_EV_NONE;
+        memcpy(more, e->entries, e->n * sizeof *more);
+        if (e->entries != e->room)
+            jn_free(e->entries);
+        e->entries = more;
+        e->cap *= 2;
+    }
+    entry *x = &e->entries[e->n++];
+    x->v = v;
+    x->type = type ? *type : val_type(&v);
+    x->owned = owned;
+    return (jn_ev){e->n};
+}
+
+static entry *entry_of(eager_emitter *e, jn_ev v) { return &e->entries[v.bits - 1]; }
+
+static janus_status emit(jn_emitter *base, const jn_op *op, const jn_ev *in, unsigned n_in,
+                         const void *attrs, jn_ev *out, unsigned n_out) {
+    eager_emitter *e = (eager_emitter *)(void *)base;
+    jpy_val few[8], *vals = few;
+    if (n_in > 8 && !(vals = jn_alloc(n_in * sizeof *vals)))
+        return JN_NO_MEMORY();
+    for (unsigned i = 0; i < n_in; i++) {
+        vals[i] = jn_ev_is_none(in[i]) ? JPY_VAL_NONE : entry_of(e, in[i])->v;
+        if (vals[i].kind == JN_EAGER_LIKE)
+            vals[i].like = &entry_of(e, in[i])->type;
+    }
+    union {
+        max_align_t align;
+        char bytes[512];
+    } defaults;
+    janus_status st = JANUS_OK;
+    if (!attrs && op->attr_size) {
+        st = op->attr_size <= sizeof defaults ? jn_attrs_default(op, &defaults)
+                                              : jn_error(JANUS_INTERNAL, "attributes too large");
+        attrs = &defaults;
+    }
+    janus_tensor *y[JN_EAGER_MAX_OUT];
+    jpy_node *node = NULL;
+    if (st != JANUS_OK) {
+    } else if (e->create_graph) {
+        if (jpy_apply(op, vals, n_in, attrs, y, n_out, &node) < 0) {
+            e->raised = true;
+            st = JANUS_INTERNAL;
+        }
+    } else {
+        st = call_op(op, vals, n_in, attrs, y, n_out);
+    }
+    if (vals != few)
+        jn_free(vals);
+    if (st != JANUS_OK)
+        return st;
+    for (unsigned i = 0; i < n_out; i++) {
+        jpy_edge edge = {NULL, NULL, i};
+        if (node && jn_dtype_is_float(y[i]->dtype)) {
+            edge.node = node;
+            jpy_node_retain(node);
+        }
+        out[i] = push(e, jpy_val_tensor(y[i], edge), NULL, true);
+        if (jn_ev_is_none(out[i])) {
+            jpy_edge_release(edge);
+            for (; i < n_out; i++)
+                janus_tensor_release(y[i]);
+            st = JN_NO_MEMORY();
+        }
+    }
+    jpy_node_release(node);
+    return st;
+}
+
+static janus_status emit_scalar(jn_emitter *base, janus_kind kind, janus_scalar v, jn_ev *out) {
+    eager_emitter *e = (eager_emitter *)(void *)base;
+    *out = push(e, (jpy_val){.kind = (uint8_t)kind, .s = v}, NULL, false);
+    return jn_ev_is_none(*out) ? JN_NO_MEMORY() : JANUS_OK;
+}
+
+static const jn_type *type_of(jn_emitter *base, jn_ev v) {
+    return &entry_of((eager_emitter *)(void *)base, v)->type;
+}
+
+static const jn_emitter_ops emitter_ops = {emit, emit_scalar, type_of};
+
+static void emitter_done(eager_emitter *e) {
+    for (size_t i = 0; i < e->n; i++)
+        if (e->entries[i].owned)
+            jpy_val_release(&e->entries[i].v);
+    if (e->entries != e->room)
+        jn_free(e->entries);
+}
+
+/* ---- backward
+ * ------------------------------------------------------------------------------------
+ */
+
+/* Operand or result i as the rule may see it. */
+static jn_ev visible(eager_emitter *e, jpy_node *n, unsigned i) {
+    const op_data *d = jpy_node_data(n);
+    const jpy_saved *s = &d->saved[i];
+    const jn_type *type = &n->types[i];
+    if (type->kind == JANUS_KIND_NONE)
+        return JN_EV_NONE;
+    if (s->kind == JANUS_KIND_TENSOR) {
+        jpy_edge edge = i < n->n_in ? n->edges[i] : (jpy_edge){n, NULL, i - n->n_in};
+        if (!jn_dtype_is_float(s->t->dtype))
+            edge = (jpy_edge){0};
+        return push(e, jpy_val_tensor(s->t, edge), type, false);
+    }
+    if (s->kind != JANUS_KIND_NONE)
+        return push(e, (jpy_val){.kind = s->kind, .s = s->s}, type, false);
+    return push(e, (jpy_val){.kind = JN_EAGER_LIKE, .like = type}, type, false);
+}
+
+static int take_din(eager_emitter *e, jpy_node *n, const jn_ev *ev, const bool *want,
+                    jpy_val *din) {
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (!want[i] || jn_ev_is_none(ev[i]))
+            continue;
+        const entry *x = entry_of(e, ev[i]);
+        if (x->v.kind != JANUS_KIND_TENSOR) {
+            PyErr_Format(PyExc_RuntimeError, "internal: the gradient of %s is no tensor",
+                         jpy_op_node_name(n));
+            return -1;
+        }
+        din[i] = x->v;
+        janus_tensor_retain(din[i].t);
+        if (!e->create_graph)
+            din[i].edge = (jpy_edge){0};
+        jpy_edge_retain(din[i].edge);
+    }
+    return 0;
+}
+
+static int op_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
+                       bool create_graph) {
+    op_data *d = jpy_node_data(n);
+    if (n->freed && d->has_saved)
+        return jpy_raise_freed();
+    unsigned n_values = (unsigned)n->n_in + n->n_out;
+    for (unsigned i = 0; i < n_values; i++)
+        if (jpy_saved_check(&d->saved[i], jpy_op_node_name(n)) < 0)
+            return -1;
+    jn_ev few[24], *evs = few;
+    unsigned n_evs = 2 * n->n_in + 2 * n->n_out;
+    if (n_evs > 24 && !(evs = jn_alloc(n_evs * sizeof *evs)))
+        return jpy_raise(JN_NO_MEMORY());
+    eager_emitter e; /* its room is large: not cleared */
+    e.base.ops = &emitter_ops;
+    e.entries = e.room;
+    e.n = 0;
+    e.cap = ROOM;
+    e.create_graph = create_graph;
+    e.raised = false;
+    jn_ev *in = evs, *out = in + n->n_in, *dy = out + n->n_out, *dx = dy + n->n_out;
+    for (unsigned i = 0; i < n_values; i++)
+        evs[i] = visible(&e, n, i);
+    for (unsigned i = 0; i < n->n_out; i++)
+        dy[i] = dout[i].kind == JANUS_KIND_NONE ? JN_EV_NONE : push(&e, dout[i], NULL, false);
+    for (unsigned i = 0; i < n->n_in; i++)
+        dx[i] = JN_EV_NONE;
+    jn_grad g = {&e.base, d->op, d->attrs, n->n_in, n->n_out, in, out, dy, want, dx};
+    janus_status st = d->op->grad(&g);
+    int rc = st == JANUS_OK ? take_din(&e, n, dx, want, din) : e.raised ? -1 : jpy_raise(st);
+    emitter_done(&e);
+    if (evs != few)
+        jn_free(evs);
+    return rc;
+}
+
+int jpy_val_add(jpy_val *a, jpy_val *b, bool create_graph, jpy_val *out) {
+    const jn_op *add = JN_OP(add);
+    int rc = 0;
+    if (!create_graph && atomic_load_explicit(&a->t->refs, memory_order_relaxed) == 1 &&
+        atomic_load_explicit(&a->t->storage->refs, memory_order_relaxed) == 1 && a->t->contiguous &&
+        a->t->dtype == b->t->dtype) {
+        jn_eager_arg args[2] = {{.kind = JANUS_KIND_TENSOR, .t = a->t},
+                                {.kind = JANUS_KIND_TENSOR, .t = b->t}};
+        rc = jpy_check(jn_eager_into(add, args, 2, NULL, a->t));
+        if (rc == 0)
+            *out = *a;
+        else
+            jpy_val_release(a);
+        jpy_val_release(b);
+        return rc;
+    }
+    jpy_val in[2] = {*a, *b};
+    janus_tensor *y;
+    jpy_node *node;
+    rc = jpy_apply(add, in, 2, NULL, &y, 1, &node);
+    jpy_val_release(a);
+    jpy_val_release(b);
+    if (rc == 0)
+        *out = jpy_val_tensor(y, (jpy_edge){node, NULL, 0});
+    return rc;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * History of tensors that share memory.
+ *
+ * Writing through a view changes its root.  In terms of values: root' = root with a region replaced
+ * by w.  The two nodes here, reading a region and replacing one, are each other's gradients:
+ *
+ *     y = read(root)         droot = replace(zeros, dy)
+ *     y = replace(root, w)   droot = replace(dy, zeros), dw = read(dy)
+ */
+#include "config.h"
+
+#include "pyfront/tape/internal.h"
+
+#include <string.h>
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+#include "pyfront/tensor/device.h"
+#include "pyfront/tensor/tensor.h"
+
+static const jpy_region *region_of(jpy_node *n) { return jpy_node_data(n); }
+
+static int zeros(const jpy_region *r, const janus_tensor *like, janus_tensor **out) {
+    jn_type t = jn_tensor_type((janus_dtype)r->root.dtype, r->root.rank, r->root_dims);
+    return jpy_tensor_zeros(&t, like, out);
+}
+
+/* The region as a view of a contiguous tensor of the root's shape. */
+static int view_region(const jpy_region *r, janus_tensor *root, janus_tensor **out) {
+    return jpy_check(jn_tensor_view(root, r->rank, r->dims, r->strides, r->offset, out));
+}
+
+static int copy_into(const jpy_region *r, janus_tensor *root, janus_tensor *w) {
+    janus_tensor *view;
+    if (view_region(r, root, &view) < 0)
+        return -1;
+    int rc = 0;
+    if (w)
+        rc = jpy_check(jn_tensor_copy(view, w));
+    else { /* zeros of the region's shape: one element seen everywhere */
+        uint64_t zero = 0;
+        int64_t strides[JN_MAX_RANK] = {0};
+        janus_tensor *z = NULL;
+        rc = jpy_check(janus_tensor_wrap((janus_dtype)root->dtype, r->rank, r->dims, strides, &zero,
+                                         NULL, NULL, &z));
+        if (rc == 0)
+            rc = jpy_check(jn_tensor_copy(view, z));
+        janus_tensor_release(z);
+    }
+    janus_tensor_release(view);
+    return rc;
+}
+
+/* dy summed along the region's dims of stride 0, where elements lie on each other. */
+static int fold_overlap(jpy_region *r, janus_tensor *dy, janus_tensor **out) {
+    int64_t dims[JN_MAX_RANK];
+    janus_sum_attrs attrs = {sizeof attrs, {dims, 0}, 1};
+    for (int i = 0; i < r->rank; i++)
+        if (r->strides[i] == 0 && r->dims[i] > 1) {
+            dims[attrs.dims.n++] = i;
+            r->dims[i] = 1;
+        }
+    if (!attrs.dims.n) {
+        janus_tensor_retain(dy);
+        *out = dy;
+        return 0;
+    }
+    jn_eager_arg arg = {.kind = JANUS_KIND_TENSOR, .t = dy};
+    return jpy_check(jn_eager(JN_OP(sum), &arg, 1, &attrs, out, 1));
+}
+
+static int read_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
+                         bool create_graph) {
+    (void)want;
+    jpy_region r = *region_of(n);
+    janus_tensor *g, *dy;
+    if (zeros(&r, dout[0].t, &g) < 0)
+        return -1;
+    if (fold_overlap(&r, dout[0].t, &dy) < 0) {
+        janus_tensor_release(g);
+        return -1;
+    }
+    int rc = copy_into(&r, g, dy);
+    janus_tensor_release(dy);
+    jpy_node *node = NULL;
+    if (rc == 0 && create_graph && jpy_edge_tracked(dout[0].edge)) {
+        node = jpy_region_write_node(&r, (jpy_edge){0}, dout[0].edge);
+        rc = node ? 0 : -1;
+    }
+    if (rc < 0)
+        janus_tensor_release(g);
+    else
+        din[0] = jpy_val_tensor(g, (jpy_edge){node, NULL, 0});
+    return rc;
+}
+
+static int write_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
+                          bool create_graph) {
+    const jpy_region *r = region_of(n);
+    bool tracked = create_graph && jpy_edge_tracked(dout[0].edge);
+    janus_tensor *dy, *t;
+    if (jpy_check(jn_tensor_contiguous(dout[0].t, &dy)) < 0)
+        return -1;
+    int rc = 0;
+    if (want[0]) {
+        rc = zeros(r, dy, &t);
+        if (rc == 0) {
+            jpy_node *node = NULL;
+            rc = jpy_check(jn_tensor_copy(t, dy));
+            if (rc == 0)
+                rc = copy_into(r, t, NULL);
+            if (rc == 0 && tracked)
+                rc = (node = jpy_region_write_node(r, dout[0].edge, (jpy_edge){0})) ? 0 : -1;
+            din[0] = jpy_val_tensor(t, (jpy_edge){node, NULL, 0});
+        }
+    }
+    if (rc == 0 && want[1]) {
+        jpy_node *node = NULL;
+        rc = view_region(r, dy, &t);
+        if (rc == 0) {
+            if (tracked)
+                rc = (node = jpy_region_read_node(r, dout[0].edge)) ? 0 : -1;
+            din[1] = jpy_val_tensor(t, (jpy_edge){node, NULL, 0});
+        }
+    }
+    janus_tensor_release(dy);
+    return rc;
+}
+
+/* A tensor that was overwritten by a constant still requires grad; what it was gets zeros. */
+static int overwrite_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
+                              bool create_graph) {
+    (void)n;
+    (void)want;
+    (void)create_graph;
+    const janus_tensor *dy = dout[0].t;
+    janus_tensor *t;
+    jn_type type = jn_tensor_as_type(dy);
+    if (jpy_tensor_zeros(&type, dy, &t) < 0)
+        return -1;
+    din[0] = jpy_val_tensor(t, (jpy_edge){0});
+    return 0;
+}
+
+static int read_add_into(jpy_node *n, janus_tensor *dy, janus_tensor *sum) {
+    jpy_region r = *region_of(n);
+    janus_tensor *folded, *view;
+    if (fold_overlap(&r, dy, &folded) < 0)
+        return -1;
+    int rc = view_region(&r, sum, &view);
+    if (rc == 0) {
+        jn_eager_arg args[2] = {{.kind = JANUS_KIND_TENSOR, .t = view},
+                                {.kind = JANUS_KIND_TENSOR, .t = folded}};
+        rc = jpy_check(jn_eager_into(JN_OP(add), args, 2, NULL, view));
+        janus_tensor_release(view);
+    }
+    janus_tensor_release(folded);
+    return rc;
+}
+
+static const jpy_node_class overwrite_class = {
+    "Fill", overwrite_backward, NULL, NULL, NULL, true,
+};
+static const jpy_node_class read_class = {
+    "AsStrided", read_backward, NULL, NULL, read_add_into, true,
+};
+const jpy_node_class jpy_piece_class = {
+    "Slice", read_backward, NULL, NULL, read_add_into, true,
+};
+static const jpy_node_class write_class = {
+    "CopySlices", write_backward, NULL, NULL, NULL, true,
+};
+
+static jpy_node *make(const jpy_node_class *cls, const jpy_region *r, const jpy_edge *edges,
+                      unsigned n) {
+    jpy_node *node = jpy_node_new(cls, n, 1, edges, sizeof *r);
+    if (node)
+        memcpy(jpy_node_data(node), r, sizeof *r);
+    return node;
+}
+
+jpy_node *jpy_region_read_node(const jpy_region *r, jpy_edge root) {
+    return make(&read_class, r, &root, 1);
+}
+
+jpy_node *jpy_region_write_node(const jpy_region *r, jpy_edge root, jpy_edge w) {
+    jpy_edge edges[2] = {root, w};
+    return make(&write_class, r, edges, 2);
+}
+
+jpy_node *jpy_piece_node(const janus_tensor *root, const janus_tensor *piece, jpy_edge edge) {
+    jpy_node *node = jpy_node_new(&jpy_piece_class, 1, 1, &edge, sizeof(jpy_region));
+    if (!node)
+        return NULL;
+    jpy_region *r = jpy_node_data(node);
+    r->rank = piece->rank;
+    r->offset = jn_tensor_distance(root, piece);
+    for (int i = 0; i < piece->rank; i++) {
+        r->dims[i] = piece->dims[i];
+        r->strides[i] = piece->strides[i];
+    }
+    r->root = jn_tensor_as_type(root);
+    for (int i = 0; i < root->rank; i++)
+        r->root_dims[i] = root->dims[i];
+    return node;
+}
+
+/* ---- views and their roots
+ * ------------------------------------------------------------------------
+ */
+
+static int region_in(const janus_tensor *view, const janus_tensor *root, jpy_region *r) {
+    if (!root->contiguous) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "gradients through in-place writes to views need a contiguous base: "
+                        "clone() the base tensor first");
+        return -1;
+    }
+    r->rank = view->rank;
+    r->offset = jn_tensor_distance(root, view);
+    memcpy(r->dims, view->dims, (size_t)view->rank * sizeof(int64_t));
+    memcpy(r->strides, view->strides, (size_t)view->rank * sizeof(int64_t));
+    r->root = jn_tensor_as_type(root);
+    memcpy(r->root_dims, root->dims, (size_t)root->rank * sizeof(int64_t));
+    return 0;
+}
+
+static jpy_edge own_edge(const jpy_tensor *t) {
+    if (t->node)
+        return (jpy_edge){t->node, NULL, t->node_out};
+    if (t->requires_grad)
+        return (jpy_edge){NULL, (jpy_tensor *)t, 0};
+    return (jpy_edge){0};
+}
+
+static bool stale(const jpy_tensor *t) { return t->base && t->base->epoch != t->epoch; }
+
+int jpy_tensor_edge(jpy_tensor *t, jpy_edge *out) {
+    if (stale(t)) {
+        jpy_region r;
+        jpy_edge root = own_edge(t->base);
+        jpy_node *node = NULL;
+        if (jpy_edge_tracked(root)) {
+            if (region_in(t->t, t->base->t, &r) < 0)
+                return -1;
+            node = jpy_region_read_node(&r, root);
+            if (!node)
+                return -1;
+        }
+        jpy_node_release(t->node);
+        t->node = node;
+        t->node_out = 0;
+        t->epoch = t->base->epoch;
+    }
+    *out = own_edge(t);
+    return 0;
+}
+
+bool jpy_tensor_tracked(const jpy_tensor *t) {
+    if (stale(t))
+        return jpy_edge_tracked(own_edge(t->base));
+    return t->node || t->requires_grad;
+}
+
+int jpy_tensor_val(jpy_tensor *t, jpy_val *out) {
+    *out = jpy_val_tensor(t->t, (jpy_edge){0});
+    return jpy_tensor_edge(t, &out->edge);
+}
+
+int jpy_inplace_begin(jpy_tensor *t) {
+    for (int i = 0; i < t->t->rank; i++)
+        if (t->t->strides[i] == 0 && t->t->dims[i] > 1) {
+            PyErr_SetString(PyExc_RuntimeError,
+                            "unsupported operation: more than one element of the written-to tensor "
+                            "refers to a single memory location. Please clone() the tensor before "
+                            "performing the operation.");
+            return -1;
+        }
+    if (jpy_no_grad_mode)
+        return 0;
+    if (!t->node && t->requires_grad) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "a leaf Variable that requires grad is being used in an "
+                        "in-place operation.");
+        return -1;
+    }
+    if (t->base && !t->base->node && t->base->requires_grad) {
+        PyErr_SetString(PyExc_RuntimeError, "a view of a leaf Variable that requires grad is being "
+                                            "used in an in-place operation.");
+        return -1;
+    }
+    return 0;
+}
+
+static void set_node(jpy_tensor *t, jpy_node *node) {
+    if (node)
+        jpy_node_retain(node);
+    jpy_node_release(t->node);
+    t->node = node;
+    t->node_out = 0;
+    t->requires_grad = false;
+}
+
+void jpy_inplace_wrote(jpy_tensor *t) {
+    if (!t->no_version)
+        t->t->storage->version++;
+}
+
+int jpy_inplace_end(jpy_tensor *t, jpy_node *node) {
+    if (!node && (jpy_no_grad_mode || !jpy_tensor_tracked(t)))
+        return 0;
+    if (t->base) {
+        jpy_region r;
+        if (region_in(t->t, t->base->t, &r) < 0)
+            return -1;
+        jpy_node *whole = jpy_region_write_node(&r, own_edge(t->base), (jpy_edge){node, NULL, 0});
+        if (!whole)
+            return -1;
+        set_node(t->base, whole);
+        jpy_node_release(whole);
+        t->base->epoch++;
+        set_node(t, node);
+        t->epoch = t->base->epoch - !node; /* without one it reads the root's history */
+        return 0;
+    }
+    jpy_edge old = own_edge(t);
+    jpy_node *cut = node ? NULL : jpy_node_new(&overwrite_class, 1, 1, &old, 0);
+    if (!node && !cut)
+        return -1;
+    set_node(t, node ? node : cut);
+    jpy_node_release(cut);
+    t->epoch++;
+    return 0;
+}
