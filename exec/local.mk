@@ -22,6 +22,7 @@ libjanus_all_la_SOURCES += \
 	exec/heap/host_ops.c \
 	exec/heap/log.c \
 	exec/heap/overlay.c \
+	exec/heap/list_rows.c \
 	exec/heap/wire.c \
 	exec/model/call.c \
 	exec/model/file.c \
@@ -29,6 +30,9 @@ libjanus_all_la_SOURCES += \
 	exec/model/session.c \
 	exec/model/weights.c \
 	exec/kernels/chain.c \
+	exec/kernels/chain_again.c \
+	exec/kernels/chain_build.c \
+	exec/kernels/chain_program.c \
 	exec/kernels/chain_run.c \
 	exec/kernels/specialise.c \
 	exec/kernels/temporaries.c \
@@ -96,7 +100,9 @@ noinst_HEADERS += \
 	exec/eager/recipe.h \
 	exec/heap/heap.h \
 	exec/heap/overlay.h \
+	exec/heap/list_rows.h \
 	exec/heap/wire.h \
+	exec/kernels/chain.h \
 	exec/kernels/kernels.h \
 	exec/model/model.h \
 	exec/plan/plan.h \

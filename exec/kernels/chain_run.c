@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "exec/kernels/kernels.h"
+#include "exec/kernels/chain.h"
 #include "graph/base/alloc.h"
 
 enum { RANGE_WORK = 1 << 17 /* elements computed that pay for another thread */ };
@@ -24,13 +24,6 @@ static void spread(char *to, const char *from, size_t size, int64_t n) {
         memcpy(to + done, to, done < bytes - done ? done : bytes - done);
 }
 
-static int64_t view_numel(const jn_view *v) {
-    int64_t n = 1;
-    for (int d = 0; d < v->rank; d++)
-        n *= v->dims[d];
-    return n;
-}
-
 /* The data of each view at the first tile of the range. */
 static void point(const job *j, jn_view *views, int64_t *step, char *memory, int64_t first) {
     const jn_chain *c = j->c;
@@ -43,7 +36,7 @@ static void point(const job *j, jn_view *views, int64_t *step, char *memory, int
                 views->data = memory + (size_t)v->index * c->buffer_bytes;
             else if (v->kind == JN_CHAIN_SPREAD)
                 views->data = memory + (size_t)(c->n_buffers + v->index) * c->buffer_bytes;
-            else
+            else if (v->kind != JN_CHAIN_REGISTER)
                 views->data = jn_operand_data(j->seg, j->data, &v->src);
             if (*step)
                 views->data = (char *)views->data + first * *step;
@@ -59,41 +52,134 @@ static void shorten(const jn_chain *c, jn_view *views) {
         }
 }
 
+/* ---- programs ----------------------------------------------------------------------------------
+ */
+
+/* A thread's: the steps with the places of their operands. */
+typedef struct running {
+    jn_step *step;
+    char *registers, *slots; /* blocks of JN_STEP_BLOCK_MOST elements */
+} running;
+
+enum { BLOCK_BYTES = JN_STEP_BLOCK_MOST * 4 };
+
+static size_t program_bytes(const jn_program *p) {
+    size_t steps = (p->n_steps * sizeof *p->step + 63) & ~(size_t)63;
+    return steps + (size_t)(p->n_registers + p->n_slots) * BLOCK_BYTES;
+}
+
+static running begin_program(const jn_program *p, const jn_view *views, char *memory) {
+    size_t steps = (p->n_steps * sizeof *p->step + 63) & ~(size_t)63;
+    running r = {(jn_step *)(void *)memory, memory + steps, NULL};
+    r.slots = r.registers + (size_t)p->n_registers * BLOCK_BYTES;
+    memcpy(r.step, p->step, p->n_steps * sizeof *p->step);
+    memset(r.slots, 0, (size_t)p->n_slots * BLOCK_BYTES);
+    for (uint32_t i = 0; i < p->n_operands; i++) {
+        const jn_step_operand *o = &p->operand[i];
+        jn_step *s = &r.step[o->step];
+        if (o->place == JN_PLACE_NUMBER)
+            jn_step_set_number(s, &views[o->index]);
+        else if (o->place == JN_PLACE_VIEW)
+            s->stride[o->operand] = o->size;
+        else
+            s->data[o->operand] = o->place == JN_PLACE_SPREAD
+                                      ? views[o->index].data
+                                      : r.registers + (size_t)o->index * BLOCK_BYTES;
+    }
+    return r;
+}
+
+/* The program on a tile of n elements.  What is left of a last block lies in slots for its time. */
+static void run_program(const jn_program *p, running *r, const jn_view *views, int64_t n) {
+    int64_t block = jn_step_block(), whole = n / block, rest = n % block;
+    for (uint32_t i = 0; i < p->n_operands; i++) {
+        const jn_step_operand *o = &p->operand[i];
+        if (o->place == JN_PLACE_VIEW)
+            r->step[o->step].data[o->operand] = views[o->index].data;
+    }
+    jn_steps_run(r->step, whole);
+    if (!rest)
+        return;
+    for (int after = 0; after < 2; after++) {
+        for (uint32_t i = 0; i < p->n_operands; i++) {
+            const jn_step_operand *o = &p->operand[i];
+            char *slot = r->slots + (size_t)o->slot * BLOCK_BYTES;
+            if (o->place != JN_PLACE_VIEW)
+                continue;
+            char *at = (char *)views[o->index].data + whole * block * o->size;
+            r->step[o->step].data[o->operand] = slot;
+            if (o->writes == after)
+                memcpy(after ? at : slot, after ? slot : at, (size_t)rest * o->size);
+        }
+        if (!after)
+            jn_steps_run(r->step, 1);
+    }
+}
+
+/* ---- tiles -------------------------------------------------------------------------------------
+ */
+
+static void run_kernels(const job *j, const jn_part *part, const jn_view *views) {
+    const jn_chain *c = j->c;
+    for (uint32_t l = part->first; l < part->first + part->n; l++) {
+        const jn_vnode *vn = c->link[l].vn;
+        const jn_view *v = views + c->link[l].first_view;
+        jn_kargs k = {.in = v,
+                      .out = v + vn->n_in,
+                      .n_in = vn->n_in,
+                      .n_out = 1,
+                      .attrs = vn->attrs,
+                      .flags = j->flags,
+                      .par = &jn_par_serial};
+        c->link[l].kernel(&k);
+    }
+}
+
+static size_t programs_bytes(const jn_chain *c) {
+    size_t bytes = 0;
+    for (uint32_t p = 0; p < c->n_parts; p++)
+        if (c->part[p].program)
+            bytes += program_bytes(c->part[p].program);
+    return (bytes + c->n_parts * sizeof(running) + 63) & ~(size_t)63;
+}
+
 static void run_tiles(void *arg, int64_t begin, int64_t end) {
     const job *j = arg;
     const jn_chain *c = j->c;
     size_t buffers = (size_t)(c->n_buffers + c->n_spread) * c->buffer_bytes;
-    char *memory =
-        jn_alloc_aligned(buffers + c->n_views * (sizeof(jn_view) + sizeof(int64_t)) + 64);
+    size_t programs = programs_bytes(c);
+    char *memory = jn_alloc_aligned(buffers + programs +
+                                    c->n_views * (sizeof(jn_view) + sizeof(int64_t)) + 64);
     if (!memory) {
         __atomic_fetch_or(j->flags, JN_KFLAG_MEMORY, __ATOMIC_RELAXED);
         return;
     }
-    jn_view *views = (jn_view *)(void *)(memory + buffers);
+    jn_view *views = (jn_view *)(void *)(memory + buffers + programs);
     int64_t *step = (int64_t *)(void *)(views + c->n_views);
     point(j, views, step, memory, begin);
     for (uint32_t k = 0; k < c->n_spread; k++) {
         const jn_chain_view *v = &c->spread[k];
         spread(memory + (size_t)(c->n_buffers + v->index) * c->buffer_bytes,
                jn_operand_data(j->seg, j->data, &v->src), jn_dtype_size((janus_dtype)v->view.dtype),
-               view_numel(&v->view));
+               c->spread_numel);
     }
-    for (int64_t t = begin; t < end; t++) {
-        jn_view *v = views;
-        if (t == c->tiles - 1 && c->rest != c->tile)
-            shorten(c, views);
-        for (uint32_t l = 0; l < c->n; l++) {
-            const jn_vnode *vn = c->link[l].vn;
-            jn_kargs k = {.in = v,
-                          .out = v + vn->n_in,
-                          .n_in = vn->n_in,
-                          .n_out = 1,
-                          .attrs = vn->attrs,
-                          .flags = j->flags,
-                          .par = &jn_par_serial};
-            c->link[l].kernel(&k);
-            v += vn->n_in + 1;
+    char *at = memory + buffers;
+    running *running_of = (running *)(void *)(at + programs) - c->n_parts;
+    for (uint32_t p = 0; p < c->n_parts; p++)
+        if (c->part[p].program) {
+            running_of[p] = begin_program(c->part[p].program, views, at);
+            at += program_bytes(c->part[p].program);
         }
+    for (int64_t t = begin; t < end; t++) {
+        bool last = t == c->tiles - 1;
+        if (last && c->rest != c->tile)
+            shorten(c, views);
+        int64_t n = c->numel / c->rows * (last ? c->rest : c->tile);
+        for (uint32_t p = 0; p < c->n_parts; p++)
+            if (c->part[p].program)
+                run_program(c->part[p].program, &running_of[p], views, n);
+            else
+                run_kernels(j, &c->part[p], views);
         for (uint32_t i = 0; i < c->n_views; i++)
             views[i].data = (char *)views[i].data + step[i];
     }

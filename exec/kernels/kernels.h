@@ -10,6 +10,7 @@
 #define JN_EXEC_VARIANT_H
 
 #include "exec/state/state.h"
+#include "ops/steps.h"
 
 typedef enum jn_vmode {
     JN_V_SKIP,    /* alias, or an acc.add done by its producer */
@@ -40,12 +41,13 @@ typedef struct jn_vnode {
 enum { JN_ADDS_ROWS = 1, JN_ADDS_PRODUCTS = 2, JN_ADDS_VALUES = 4 };
 
 /* How an operand or a result of a chain's node lies: as it is; a single element, which is put on a
- * whole tile; a part of a large tensor; a buffer of the thread. */
+ * whole tile; a part of a large tensor; a buffer of the thread; in a register of a program. */
 typedef enum jn_chain_kind {
     JN_CHAIN_FIXED,
     JN_CHAIN_SPREAD,
     JN_CHAIN_MOVES,
-    JN_CHAIN_BUFFER
+    JN_CHAIN_BUFFER,
+    JN_CHAIN_REGISTER
 } jn_chain_kind;
 typedef struct jn_chain_view {
     uint8_t kind;
@@ -58,13 +60,43 @@ typedef struct jn_link {
     const jn_vnode *vn;
     jn_kernel_fn kernel;
     jn_chain_view *view; /* operands, then the result */
+    uint32_t first_view; /* of the chain's */
+    bool again;          /* another chain computes it, too; here it is a buffer or in a register */
 } jn_link;
+
+/* Where a step of a program finds an operand: in the memory of a view of the chain; in the spread
+ * single element of one; in a register, a block of scratch; or it is a number, that of a view. */
+typedef enum jn_operand_place {
+    JN_PLACE_VIEW,
+    JN_PLACE_SPREAD,
+    JN_PLACE_REGISTER,
+    JN_PLACE_NUMBER
+} jn_operand_place;
+typedef struct jn_step_operand {
+    uint32_t step, index;         /* view or register */
+    uint32_t slot;                /* VIEW: of the block that stands for the last, partial one */
+    uint8_t operand, place, size; /* size: bytes of an element */
+    bool writes;
+} jn_step_operand;
+typedef struct jn_program {
+    jn_step *step;
+    jn_step_operand *operand;
+    uint32_t n_steps, n_operands, n_registers, n_slots;
+} jn_program;
+
+/* Links that run one after the other on a tile: a program of all of them, or a kernel each. */
+typedef struct jn_part {
+    uint32_t first, n;
+    jn_program *program; /* NULL: kernels */
+} jn_part;
 /* Elementwise nodes that run tile by tile. */
 typedef struct jn_chain {
-    uint32_t n, n_views, n_buffers, n_spread;
+    uint32_t n, n_parts, n_views, n_buffers, n_spread;
     jn_link *link;
+    jn_part *part;
     jn_chain_view *spread;
     int64_t numel, rows, tile, tiles, rest; /* rows: along the dim that is cut */
+    int64_t spread_numel;                   /* elements that a spread one is put on */
     size_t buffer_bytes;
 } jn_chain;
 

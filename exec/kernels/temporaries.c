@@ -25,6 +25,13 @@ static uint32_t node_of(const jn_seginst *inst, const jn_variant *v, uint32_t en
                             : (uint32_t)(v->chains[i - seg->n_nodes].link[k].vn->n - seg->nodes);
 }
 
+/* Whether it is a chain's link that computes what another chain does, too. */
+static bool computed_again(const jn_seginst *inst, const jn_variant *v, uint32_t entry,
+                           uint32_t k) {
+    uint32_t n = inst->seg->n_nodes;
+    return v->order && v->order[entry] >= n && v->chains[v->order[entry] - n].link[k].again;
+}
+
 /* Per value the entry that uses it last, aliases of it included. */
 static void find_last_entries(const jn_seginst *inst, const jn_variant *v, uint32_t *last) {
     const jn_segment *seg = inst->seg;
@@ -134,6 +141,8 @@ janus_status jn_place_temporaries(const jn_seginst *inst, jn_variant *v) {
             if (mode == JN_V_SKIP || mode == JN_V_SUM)
                 continue;
             any = true;
+            if (computed_again(inst, v, e, m))
+                continue;
             for (uint32_t k = 0; k < inst->seg->nodes[node].n_out && ok; k++)
                 ok = place_value(&p, node, k, e);
         }

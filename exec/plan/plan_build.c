@@ -468,6 +468,8 @@ static janus_status compile_host_node(jn_builder *b, jn_scope *s, const jn_node 
                              : jn_op_named(n->op, "acc.get") ? JN_I_ACC_GET
                                                              : JN_I_ACC_USED,
                              0, 0);
+    case JN_ROLE_NOTE:
+        return JANUS_OK;
     case JN_ROLE_HOST:
         return is_compared_only(s, n) ? JANUS_OK : compile_host(b, s, n);
     case JN_ROLE_ASSERT: {

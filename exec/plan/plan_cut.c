@@ -133,6 +133,7 @@ static void count_uses(const jn_subgraph *g, bool saved, uint32_t *uses, uint32_
         bool pure_tensor = jn_is_tensor_node(n) && !is_acc_add(n);
         bool dead = uses[i] == 0 && ((pure_tensor && n->op->role == JN_ROLE_COMPUTE) ||
                                      n->op->role == JN_ROLE_SCALAR || n->op->role == JN_ROLE_CONST);
+        dead = dead || n->op->role == JN_ROLE_NOTE;
         if (dead && !(n->op->flags & JN_OP_MAY_RAISE))
             continue;
         for (uint32_t k = 0; k < n->n_in; k++)
@@ -187,6 +188,36 @@ static void put(const jn_subgraph *g, const jn_node *n, const bool *view, uint32
     for (uint32_t k = 0; k < n->n_in; k++)
         if (!jn_value_is_none(n->in[k]) && view[n->in[k].node])
             put(g, g->nodes.data[n->in[k].node], view, s, seg, avail, filled);
+}
+
+/* Steps of optimizers whose results nobody reads in the body get a segment behind the others.  All
+ * that can fail has then been done, so they may write where the parameters and states lie
+ * (exec/schedule/late.h); in a segment with the products of the gradients they may not.  Whether
+ * there is such a segment; `last` is the one before it. */
+static bool put_steps_behind(const jn_subgraph *g, uint32_t last, const uint32_t *user,
+                             const bool *view, uint32_t *seg, const uint32_t *filled) {
+    enum { LEAST = 4096 /* elements: copies of fewer cost less than a segment */ };
+    uint32_t moved = 0;
+    bool large = false;
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        if (pass && (!large || moved == filled[last]))
+            return false;
+        for (uint32_t i = 1; i < g->nodes.n; i++) {
+            const jn_node *n = g->nodes.data[i];
+            bool step = seg[i] == last && !user[i] &&
+                        (n->op->id == JN_OP_ID_momentum_step || n->op->id == JN_OP_ID_adam_step);
+            for (uint32_t k = 0; step && k < n->n_in; k++)
+                step = jn_value_is_none(n->in[k]) || !view[n->in[k].node];
+            if (!step)
+                continue;
+            large |= jn_type_numel(n->out[0]) >= LEAST;
+            if (pass)
+                seg[i] = last + 1;
+            else
+                moved++;
+        }
+    }
+    return true;
 }
 
 janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *out) {
@@ -245,6 +276,8 @@ janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *
         if (row_step)
             seg[i] = JN_ROW_STEP | i;
     }
+    if (!saved && put_steps_behind(g, cur, user, view, seg, filled))
+        close[cur++] = (uint32_t)n_nodes;
     close[cur] = (uint32_t)n_nodes;
     *out = (jn_cut){seg, uses, user, cur + 1, close};
     return JANUS_OK;
