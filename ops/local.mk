@@ -60,6 +60,7 @@ libjanus_all_la_SOURCES += \
 	ops/cpu/serial.c \
 	ops/cpu/shape.c \
 	ops/cpu/sort.c \
+	ops/cpu/steps.c \
 	$(NULL)
 
 # Kernels compiled once per instruction set, with JN_ISA naming it: see ops/cpu/isa.h.
@@ -71,6 +72,7 @@ JN_ISA_SOURCES = \
 	ops/cpu/isa_pool.c \
 	ops/cpu/isa_reduce.c \
 	ops/cpu/isa_rng.c \
+	ops/cpu/isa_steps.c \
 	ops/cpu/isa_unary.c \
 	$(NULL)
 JN_ISA_CFLAGS = $(AM_CFLAGS) $(JANUS_VECTOR_CFLAGS)
@@ -137,4 +139,5 @@ noinst_HEADERS += \
 	ops/rules.h \
 	ops/scalar.h \
 	ops/shape_rules.h \
+	ops/steps.h \
 	$(NULL)

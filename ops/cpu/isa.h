@@ -12,6 +12,7 @@
 
 #include "ops/kernel.h"
 #include "ops/op_ids.h"
+#include "ops/steps.h"
 
 /* C = A B (+ C when accumulate); strides in elements, any; rows of C are contiguous, ldc apart. */
 typedef struct jn_gemm_args {
@@ -49,6 +50,17 @@ enum { JN_DRAW_UNIFORM, JN_DRAW_NORMAL, JN_DRAW_MASK, JN_DRAW_COUNT };
 enum { JN_FEW = 16 };
 enum { JN_PAIR_MSE, JN_PAIR_BCE, JN_PAIR_SMOOTH_L1, JN_PAIR_COUNT };
 enum { JN_RED_SUM, JN_RED_PROD, JN_RED_MAX, JN_RED_MIN, JN_RED_ANY, JN_RED_ALL, JN_RED_COUNT };
+
+/* Steps of programs (ops/steps.h), by the operands that are the accumulator, a bit each; NULL: not
+ * so. */
+enum { JN_STEP_FORMS = 1 << JN_STEP_OPERANDS };
+typedef struct jn_isa_steps {
+    int64_t block; /* elements */
+    void (*run)(const jn_step *program, int64_t blocks);
+    jn_step_fn move[JN_STEP_MOVES], op[JN_OP_ID_COUNT][JN_STEP_FORMS];
+    jn_step_fn gelu_tanh[JN_STEP_FORMS], gelu_tanh_grad[JN_STEP_FORMS]; /* the approximate ones */
+    jn_step_fn to_mask[JN_STEP_FORMS], from_mask[JN_STEP_FORMS];        /* casts */
+} jn_isa_steps;
 
 typedef struct jn_isa_table {
     const char *name;
@@ -102,6 +114,7 @@ typedef struct jn_isa_table {
      * a, b: low and high, mean and standard deviation, probability and value. [kind][f32, f64] */
     void (*draw[JN_DRAW_COUNT][2])(const uint32_t *hi, const uint32_t *lo, void *out, int64_t n,
                                    double a, double b);
+    jn_isa_steps steps;
 } jn_isa_table;
 
 /* Of the instruction set in use. */
@@ -118,7 +131,7 @@ jn_kernel_fn jn_cpu_fallback(const jn_sig *sig);
 #define JN_ISA_FN(name) JN_PASTE(name, JN_ISA)
 #endif
 
-#define JN_ISA_FILLS(X) X(unary) X(binary) X(gemm) X(reduce) X(nn) X(optim) X(pool) X(rng)
+#define JN_ISA_FILLS(X) X(unary) X(binary) X(gemm) X(reduce) X(nn) X(optim) X(pool) X(rng) X(steps)
 
 #define JN_DECLARE_FILL(name)                                                                      \
     void jn_isa_fill_##name##_generic(jn_isa_table *t);                                            \

@@ -142,28 +142,10 @@ JN_ROW2(pow_u8, uint8_t, uint8_t, uint8_t, JN_COSTLY, , pow_int64_t(a, b))
 ACTIVATIONS(float, f32)
 ACTIVATIONS(double, f64)
 
-JN_INLINE float gelu_slope_f(float x) {
-    float cdf = 0.5f * (1.0f + jn_erf_f(x * 0.70710678f));
-    return cdf + x * (0.39894228f * jn_exp_f(-0.5f * x * x));
-}
-JN_INLINE double gelu_slope_d(double x) {
-    double cdf = 0.5 * (1.0 + jn_erf_d(x * 0.7071067811865476));
-    return cdf + x * (0.3989422804014327 * jn_exp_d(-0.5 * x * x));
-}
-JN_INLINE float gelu_tanh_slope_f(float x) {
-    float t = jn_tanh_f(0.7978845608f * (x + 0.044715f * x * x * x));
-    float du = 0.7978845608f * (1.0f + 3.0f * 0.044715f * x * x);
-    return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * du;
-}
-JN_INLINE double gelu_tanh_slope_d(double x) {
-    double t = jn_tanh_d(0.7978845608028654 * (x + 0.044715 * x * x * x));
-    double du = 0.7978845608028654 * (1.0 + 3.0 * 0.044715 * x * x);
-    return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * du;
-}
-JN_ROW2(gelu_erf_grad_f32, float, float, float, JN_COSTLY, , a *gelu_slope_f(b))
-JN_ROW2(gelu_erf_grad_f64, double, double, double, JN_COSTLY, , a *gelu_slope_d(b))
-JN_ROW2(gelu_tanh_grad_f32, float, float, float, JN_COSTLY, , a *gelu_tanh_slope_f(b))
-JN_ROW2(gelu_tanh_grad_f64, double, double, double, JN_COSTLY, , a *gelu_tanh_slope_d(b))
+JN_ROW2(gelu_erf_grad_f32, float, float, float, JN_COSTLY, , a *jn_gelu_slope_f(b))
+JN_ROW2(gelu_erf_grad_f64, double, double, double, JN_COSTLY, , a *jn_gelu_slope_d(b))
+JN_ROW2(gelu_tanh_grad_f32, float, float, float, JN_COSTLY, , a *jn_gelu_tanh_slope_f(b))
+JN_ROW2(gelu_tanh_grad_f64, double, double, double, JN_COSTLY, , a *jn_gelu_tanh_slope_d(b))
 static bool is_approximate(const jn_kargs *k) {
     const janus_gelu_grad_attrs *a = k->attrs;
     return a && a->approximate;

@@ -27,12 +27,8 @@ FLOATS(floor, JN_CHEAP, __builtin_floorf(x), __builtin_floor(x))
 FLOATS(ceil, JN_CHEAP, __builtin_ceilf(x), __builtin_ceil(x))
 FLOATS(round, JN_CHEAP, __builtin_rintf(x), __builtin_rint(x))
 
-#define GELU_TANH_F(x) (0.5f * x * (1.0f + jn_tanh_f(0.7978845608f * (x + 0.044715f * x * x * x))))
-#define GELU_TANH_D(x)                                                                             \
-    (0.5 * x * (1.0 + jn_tanh_d(0.7978845608028654 * (x + 0.044715 * x * x * x))))
-FLOATS(gelu_erf, JN_COSTLY, 0.5f * x * (1.0f + jn_erf_f(x * 0.70710678f)),
-       0.5 * x * (1.0 + jn_erf_d(x * 0.7071067811865476)))
-FLOATS(gelu_tanh, JN_COSTLY, GELU_TANH_F(x), GELU_TANH_D(x))
+FLOATS(gelu_erf, JN_COSTLY, jn_gelu_f(x), jn_gelu_d(x))
+FLOATS(gelu_tanh, JN_COSTLY, jn_gelu_tanh_f(x), jn_gelu_tanh_d(x))
 
 static bool is_approximate(const jn_kargs *k) {
     const janus_gelu_attrs *a = k->attrs;

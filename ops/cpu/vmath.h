@@ -384,4 +384,32 @@ JN_INLINE float jn_pow_f(float xf, float yf) {
     return (float)ye;
 }
 
+/* gelu, as it is and by tanh, and their derivatives. */
+JN_INLINE float jn_gelu_f(float x) { return 0.5f * x * (1.0f + jn_erf_f(x * 0.70710678f)); }
+JN_INLINE double jn_gelu_d(double x) { return 0.5 * x * (1.0 + jn_erf_d(x * 0.7071067811865476)); }
+JN_INLINE float jn_gelu_tanh_f(float x) {
+    return 0.5f * x * (1.0f + jn_tanh_f(0.7978845608f * (x + 0.044715f * x * x * x)));
+}
+JN_INLINE double jn_gelu_tanh_d(double x) {
+    return 0.5 * x * (1.0 + jn_tanh_d(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+JN_INLINE float jn_gelu_slope_f(float x) {
+    float cdf = 0.5f * (1.0f + jn_erf_f(x * 0.70710678f));
+    return cdf + x * (0.39894228f * jn_exp_f(-0.5f * x * x));
+}
+JN_INLINE double jn_gelu_slope_d(double x) {
+    double cdf = 0.5 * (1.0 + jn_erf_d(x * 0.7071067811865476));
+    return cdf + x * (0.3989422804014327 * jn_exp_d(-0.5 * x * x));
+}
+JN_INLINE float jn_gelu_tanh_slope_f(float x) {
+    float t = jn_tanh_f(0.7978845608f * (x + 0.044715f * x * x * x));
+    float du = 0.7978845608f * (1.0f + 3.0f * 0.044715f * x * x);
+    return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * du;
+}
+JN_INLINE double jn_gelu_tanh_slope_d(double x) {
+    double t = jn_tanh_d(0.7978845608028654 * (x + 0.044715 * x * x * x));
+    double du = 0.7978845608028654 * (1.0 + 3.0 * 0.044715 * x * x);
+    return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * du;
+}
+
 #endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs of steps: several elementwise ops in one pass over memory.
+ *
+ * A program is run block by block, jn_step_block() elements at once.  What a step computes, the
+ * accumulator, stays in vector registers, where the next step finds it; other operands are read
+ * from memory: a tensor, or a block of scratch (stride 0) that an earlier step has stored.  Numbers
+ * are f32.  A bool is a mask between steps, all bits of a number's place; JN_STEP_LOAD_MASK and
+ * JN_STEP_STORE_MASK go between masks and tensors of bools.
+ *
+ * A step computes what the op's kernel does, bit by bit.
+ */
+#ifndef JN_OPS_STEPS_H
+#define JN_OPS_STEPS_H
+
+#include "ops/kernel.h"
+
+typedef void (*jn_step_fn)(void); /* in fact of the instruction set: ops/cpu/isa_steps.c */
+
+enum { JN_STEP_OPERANDS = 3 };
+
+typedef struct jn_step {
+    jn_step_fn run;
+    char *
+        data[JN_STEP_OPERANDS]; /* per operand that is read from memory, [0]: what a store writes */
+    int64_t stride[JN_STEP_OPERANDS]; /* bytes from element to element, 0: one block for all */
+    float p, q;                       /* attributes and numbers */
+} jn_step;
+
+typedef enum jn_step_move {
+    JN_STEP_LOAD,
+    JN_STEP_STORE,
+    JN_STEP_LOAD_MASK,
+    JN_STEP_STORE_MASK,
+    JN_STEP_END, /* the last of each program */
+    JN_STEP_MOVES
+} jn_step_move;
+
+/* Whether an op of these dtypes can be a step; dims do not matter. */
+bool jn_step_knows(const jn_sig *sig);
+/* Makes a step of an op that jn_step_knows, but for its operands in memory.  `held`: bit k says
+ * that operand k is the accumulator.  False: not in this form; with 0 it always succeeds. */
+bool jn_step_make(const jn_sig *sig, unsigned held, jn_step *to);
+/* What the op costs for an element, as a step; 1: as an addition.  Ops that are no steps cost much.
+ */
+uint32_t jn_step_cost(const jn_op *op);
+void jn_step_make_move(jn_step_move move, jn_step *to);
+/* The operand that is a number known when the program runs, which goes into jn_step.p; -1: none. */
+int jn_step_number(const jn_op *op);
+void jn_step_set_number(jn_step *s, const jn_view *number);
+
+/* Elements of a block: a multiple of 32. */
+int64_t jn_step_block(void);
+enum { JN_STEP_BLOCK_MOST = 128 };
+/* Runs the program on elements 0 to blocks * jn_step_block(). */
+void jn_steps_run(const jn_step *program, int64_t blocks);
+
+#endif
