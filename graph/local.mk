@@ -11,6 +11,7 @@ libjanus_all_la_SOURCES += \
 	graph/autodiff/slice.c \
 	graph/autodiff/sweep.c \
 	graph/autodiff/undo.c \
+	graph/autodiff/rows.c \
 	graph/autodiff/wire.c \
 	graph/draw/dot.c \
 	graph/draw/html.c \

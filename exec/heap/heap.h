@@ -3,6 +3,7 @@
 #ifndef JN_EXEC_HEAP_H
 #define JN_EXEC_HEAP_H
 
+#include "exec/heap/list_rows.h"
 #include "exec/heap/overlay.h"
 #include "exec/heap/wire.h"
 #include "exec/state/state.h"

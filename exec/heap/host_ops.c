@@ -44,15 +44,18 @@ typedef enum jn_host_what {
     H_WIRE_READ,
     H_WIRE_HAS,
     H_WIRE_TAKE,
-    H_WIRE_SET
+    H_WIRE_SET,
+    H_ROWS_NEW,
+    H_ROWS_MARK,
+    H_ROWS_TAKE
 } jn_host_what;
 
 static const char *const what_names[] = {
-    "host.attr", "host.item",    "host.key",     "host.len",     "host.type",
-    "host.is",   "host.unbox",   "host.has",     "host.hasattr", "host.id",
-    "host.new",  "host.setattr", "host.setitem", "host.setkey",  "host.append",
-    "host.pop",  "host.delkey",  "host.delattr", "host.emit",    "wire.put",
-    "wire.of",   "wire.read",    "wire.has",     "wire.take",    "wire.set"};
+    "host.attr",    "host.item",   "host.key",     "host.len",  "host.type",   "host.is",
+    "host.unbox",   "host.has",    "host.hasattr", "host.id",   "host.new",    "host.setattr",
+    "host.setitem", "host.setkey", "host.append",  "host.pop",  "host.delkey", "host.delattr",
+    "host.emit",    "wire.put",    "wire.of",      "wire.read", "wire.has",    "wire.take",
+    "wire.set",     "rows.new",    "rows.mark",    "rows.take"};
 
 janus_status jn_host_what_of(const jn_op *op, uint8_t *out) {
     for (size_t i = 0; i < sizeof what_names / sizeof *what_names; i++)
@@ -96,6 +99,8 @@ jn_effects jn_host_effects(const jn_host_call *c) {
     case H_WIRE_HAS:
     case H_WIRE_TAKE:
     case H_WIRE_SET:
+    case H_ROWS_MARK:
+    case H_ROWS_TAKE:
         return (jn_effects){0, CLASS_WIRES, 0};
     default: /* a type, an identity, a wire's number; births and prints are put in order by the log
               */
@@ -404,6 +409,14 @@ janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint
         return jn_wire_take(r, slots[c->in[0]].i, &slots[dst].t);
     case H_WIRE_SET:
         return jn_wire_set(r, slots[c->in[0]].i, slots[c->in[1]].t);
+    case H_ROWS_NEW:
+        slots[dst].i = jn_list_rows_new(r);
+        return JANUS_OK;
+    case H_ROWS_MARK:
+        return c->n < 2 || slots[c->in[1]].i ? jn_list_rows_mark(r, slots[c->in[0]].i) : JANUS_OK;
+    case H_ROWS_TAKE:
+        slots[dst].i = jn_list_rows_take(r, slots[c->in[0]].i);
+        return JANUS_OK;
     case H_SETATTR:
     case H_SETITEM:
     case H_SETKEY:

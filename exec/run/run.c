@@ -245,6 +245,7 @@ void jn_run_free(jn_run *r) {
     jn_vec_free(&r->stores);
     jn_overlay_free(r);
     jn_wires_free(r);
+    jn_list_rows_free(r);
     while (r->tables)
         jn_table_return(r, r->tables);
     for (int i = 0; i < JN_MAX_RANGES; i++)

@@ -104,6 +104,8 @@ struct jn_run {
     struct jn_wire *wires; /* by tensor (exec/heap/wire.h) */
     int64_t n_wires;
     JN_VEC(jn_tval *) wire_sums; /* by number; NULL: none */
+    struct jn_list_row *rows;    /* that have a gradient, by key (exec/heap/list_rows.h) */
+    int64_t n_lists;             /* whose rows have keys */
 
     /* log */
     JN_VEC(jn_pending_effect) effects;

@@ -123,8 +123,8 @@ bool jn_arm_touches(const jn_sweep *s, const jn_node *n) {
     return any || s->d->m->running_sums; /* there the order of what is added counts */
 }
 
-/* Of a cotangent, were the arm closed. */
-static bool certain(const jn_sweep *s, uint32_t i) {
+/* As it will be once the arm is closed. */
+bool jn_arm_certain(const jn_sweep *s, uint32_t i) {
     if (s->inside[i])
         return !jn_value_is_none(s->before[i]) && jn_value_is_none(s->before_flag[i]);
     return jn_value_is_none(s->flag[i]);
@@ -148,7 +148,7 @@ janus_status jn_arm_choose(jn_sweep *s, const jn_node *n) {
     bool any = false;
     for (uint32_t k = 0; k < n->n_out; k++) {
         uint32_t i = s->num.first[n->id] + k;
-        any = any || (!jn_value_is_none(s->ct[i]) && certain(s, i));
+        any = any || (!jn_value_is_none(s->ct[i]) && jn_arm_certain(s, i));
     }
     if (any)
         return jn_arm_touches(s, n) ? jn_arm_close(s) : JANUS_OK;

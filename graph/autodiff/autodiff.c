@@ -54,6 +54,10 @@ static janus_status diff_init(jn_diff *d, janus_module *m) {
         {"wire.has", &d->ops.wire_has},
         {"wire.take", &d->ops.wire_take},
         {"wire.set", &d->ops.wire_set},
+        {"rows.put", &d->ops.rows_put},
+        {"rows.read", &d->ops.rows_read},
+        {"rows.mark", &d->ops.rows_mark},
+        {"rows.take", &d->ops.rows_take},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         *wanted[i].op = jn_op_find(wanted[i].name, strlen(wanted[i].name));

@@ -10,6 +10,7 @@
  *   autodiff_presence.c  gradients that there may be or not
  *   autodiff_arm.c    what is computed only where such a gradient is
  *   autodiff_wire.c   what is stored in objects and read back
+ *   autodiff_rows.c   which rows of a list get a gradient
  *   autodiff_reach.c  what depends on what, before anything is built
  *
  * A derivation (jn_deriv) is kept with the SubGraph it was derived from, in the module's arena, and
@@ -70,6 +71,7 @@ typedef struct jn_diff_ops {
     const jn_op *acc_used, *s_and, *s_or, *s_not, *full, *if_;
     const jn_op *invoke, *if_grad, *while_grad, *foreach_grad;
     const jn_op *wire_put, *wire_read, *wire_has, *wire_take, *wire_set;
+    const jn_op *rows_put, *rows_read, *rows_mark, *rows_take;
 } jn_diff_ops;
 
 /* One entry call. */
@@ -205,6 +207,8 @@ janus_status jn_sweep_add(jn_sweep *s, jn_value v, jn_value contribution);
 /* The accumulator that contributions to v go to, made when there is none; it is read when the sweep
  * reaches v. */
 janus_status jn_sweep_open(jn_sweep *s, jn_value v, jn_value *out_acc);
+/* What has been added to the results of a node becomes their cotangents: nothing more will be. */
+janus_status jn_sweep_close(jn_sweep *s, uint32_t node, uint32_t n_out);
 /* The value v of f, in g. */
 janus_status jn_sweep_fetch(jn_sweep *s, jn_value v, jn_value *out);
 janus_status jn_sweep_build(jn_sweep *s, const jn_op *op, const jn_value *in, unsigned n_in,
@@ -242,6 +246,8 @@ janus_status jn_arm_close(jn_sweep *s);
 bool jn_arm_touches(const jn_sweep *s, const jn_node *n);
 /* Whether all cotangents of node n are there exactly when the open arm runs. */
 bool jn_arm_is_for(const jn_sweep *s, const jn_node *n);
+/* Whether the cotangent of a value (its number) is there on all paths. */
+bool jn_arm_certain(const jn_sweep *s, uint32_t i);
 /* Value v of the body around, in s->g. */
 janus_status jn_arm_in(jn_sweep *s, jn_value v, jn_value *out);
 /* The cotangent of value number i, in s->g. */
@@ -261,6 +267,12 @@ bool jn_wire_stores(const jn_diff *d, const jn_node *n);
 bool jn_wire_reads(const jn_diff *d, const jn_node *n);
 /* The gradient of storing and of reading; other host operations have none. */
 janus_status jn_sweep_wire(jn_sweep *s, const jn_node *n);
+
+/* autodiff_rows.c ------------------------------------------------------------------------------ */
+
+/* What a note says of the gradient of its operand, once all later uses of that have given theirs.
+ */
+janus_status jn_sweep_note(jn_sweep *s, const jn_node *n);
 
 /* autodiff_slice.c ----------------------------------------------------------------------------- */
 

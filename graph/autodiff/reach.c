@@ -485,6 +485,8 @@ static janus_status sure_call(jn_diff *d, jn_reach *r, const jn_node *n) {
 static janus_status sure_node(jn_diff *d, jn_reach *r, const jn_node *n) {
     if (jn_is_call(n))
         return sure_call(d, r, n);
+    if (n->op == d->ops.rows_put) /* a row that may get none */
+        r->sure_ct[jn_number(&r->num, n->in[0])] = false;
     bool any = false, all = true;
     for (uint32_t i = 0; i < n->n_out; i++) {
         uint32_t at = r->num.first[n->id] + i;

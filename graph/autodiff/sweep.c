@@ -235,8 +235,7 @@ janus_status jn_sweep_open(jn_sweep *s, jn_value v, jn_value *out_acc) {
     return jn_arm_in(s, *out_acc, out_acc);
 }
 
-/* What has been added to the results of node n becomes their cotangents. */
-static janus_status close_sums(jn_sweep *s, uint32_t n, uint32_t n_out) {
+janus_status jn_sweep_close(jn_sweep *s, uint32_t n, uint32_t n_out) {
     for (uint32_t k = 0; k < n_out; k++) {
         uint32_t i = s->num.first[n] + k;
         JN_TRY(jn_sweep_join(s, (jn_value){n, k}));
@@ -364,20 +363,22 @@ janus_status jn_sweep_run(jn_sweep *s, uint32_t from_node) {
         const jn_node *n = s->f->nodes.data[i];
         s->loc = n->loc;
         s->at = i;
-        JN_TRY(close_sums(s, i, n->n_out));
+        JN_TRY(jn_sweep_close(s, i, n->n_out));
         if (jn_is_call(n))
             JN_TRY(jn_sweep_call(s, n));
         else if (n->op->role == JN_ROLE_ACC)
             JN_TRY(sweep_acc(s, n));
         else if (n->op->role == JN_ROLE_HOST)
             JN_TRY(jn_sweep_wire(s, n));
+        else if (n->op->role == JN_ROLE_NOTE)
+            JN_TRY(jn_sweep_note(s, n));
         else
             JN_TRY(sweep_rule(s, n));
         jn_arm_leave(s);
     }
     s->at = 0;
     JN_TRY(jn_arm_close(s));
-    return close_sums(s, 0, (uint32_t)s->f->params.n);
+    return jn_sweep_close(s, 0, (uint32_t)s->f->params.n);
 }
 
 janus_status jn_sweep_init(jn_sweep *s, jn_diff *d, jn_subgraph *f, jn_subgraph *g) {

@@ -107,6 +107,7 @@ struct janus_module {
     uint32_t n_symbols;          /* dim symbols in use */
     bool frozen;
     bool running_sums; /* calls of gradients continue sums instead of returning their own */
+    bool asks_rows;    /* a gradient was not derived: rows of a list need keys (rows.read) */
     int refs;          /* atomic */
     /* The executor's plans for this module (exec/plan/plan.c): freed with it. */
     bool watched; /* its plans mark what no run has entered yet (exec/plan/watch.h) */
