@@ -538,6 +538,10 @@ typedef struct janus_wire_take_attrs {
     int64_t rank; /* default: -1 */
     janus_ints dims; /* default: none */
 } janus_wire_take_attrs;
+typedef struct janus_rows_read_attrs {
+    size_t struct_size;
+    int64_t part; /* default: 0 */
+} janus_rows_read_attrs;
 #endif
 
 /* a + b; of bools: or */
@@ -4210,6 +4214,62 @@ static inline janus_status janus_build_wire_set(janus_subgraph *g, janus_value k
     in[0] = k;
     in[1] = x;
     st = janus_build(g, "wire.set", in, 2, NULL, NULL, 0);
+    return st;
+}
+
+/* the first of the keys of a new list's rows: 2**32 numbers that no other list has */
+static inline janus_status janus_build_rows_new(janus_subgraph *g, janus_value *out_k) {
+    janus_value out[1];
+    janus_status st;
+    if (!out_k)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "rows.new", NULL, 0, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_k = out[0];
+    return st;
+}
+
+/* x becomes the row with key k: x has a gradient where that row has */
+static inline janus_status janus_build_rows_put(janus_subgraph *g, janus_value x, janus_value k) {
+    janus_value in[2];
+    janus_status st;
+    in[0] = x;
+    in[1] = k;
+    st = janus_build(g, "rows.put", in, 2, NULL, NULL, 0);
+    return st;
+}
+
+/* x is the row with key k.  Without k rows have no keys: x is one of some rows (part 0), of all in turn (1), or one of those that together are all (2) */
+static inline janus_status janus_build_rows_read(janus_subgraph *g, janus_value x, janus_value k, const janus_rows_read_attrs *attrs) {
+    janus_value in[2];
+    janus_status st;
+    in[0] = x;
+    in[1] = k;
+    st = janus_build(g, "rows.read", in, 2, attrs, NULL, 0);
+    return st;
+}
+
+/* the row with key k has a gradient, if `when` or none is given */
+static inline janus_status janus_build_rows_mark(janus_subgraph *g, janus_value k, janus_value when) {
+    janus_value in[2];
+    janus_status st;
+    in[0] = k;
+    in[1] = when;
+    st = janus_build(g, "rows.mark", in, 2, NULL, NULL, 0);
+    return st;
+}
+
+/* whether the row with key k has a gradient; it has none from now on */
+static inline janus_status janus_build_rows_take(janus_subgraph *g, janus_value k, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = k;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "rows.take", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
     return st;
 }
 

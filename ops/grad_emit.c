@@ -111,6 +111,18 @@ jn_ev jn_g_size(jn_gx *g, jn_ev a, int64_t axis) {
     return jn_g_op1(g, JN_OP(size), a, JN_ATTRS(size, .axis = axis));
 }
 
+jn_ev jn_g_slice(jn_gx *g, jn_ev x, jn_ev start, jn_ev stop, int64_t axis, int64_t step) {
+    return jn_g_op3(g, JN_OP(slice), x, start, stop, JN_ATTRS(slice, .axis = axis, .step = step));
+}
+
+jn_ev jn_g_slice_scatter(jn_gx *g, jn_ev x, jn_ev src, jn_ev start, jn_ev stop, int64_t axis,
+                         int64_t step) {
+    jn_ev in[4] = {x, src, start, stop}, out;
+    jn_g_emit(g, JN_OP(slice_scatter), in, 4, JN_ATTRS(slice_scatter, .axis = axis, .step = step),
+              &out, 1);
+    return out;
+}
+
 jn_ev jn_g_table_grad(jn_gx *g, jn_ev x, jn_ev index, jn_ev at, jn_ev dy) {
     if (jn_g_rank(g, x) != 2)
         return JN_EV_NONE;

@@ -69,6 +69,11 @@ jn_ev jn_g_count(jn_gx *g, jn_ev x, janus_ints dims, jn_ev like);
 jn_ev jn_g_reshape(jn_gx *g, jn_ev a, const int64_t *shape, const jn_ev *sizes, int rank);
 /* Size of a along axis as an int scalar. */
 jn_ev jn_g_size(jn_gx *g, jn_ev a, int64_t axis);
+/* x[start:stop:step] along an axis; the bounds are scalar values, or JN_EV_NONE. */
+jn_ev jn_g_slice(jn_gx *g, jn_ev x, jn_ev start, jn_ev stop, int64_t axis, int64_t step);
+/* x with that replaced by src. */
+jn_ev jn_g_slice_scatter(jn_gx *g, jn_ev x, jn_ev src, jn_ev start, jn_ev stop, int64_t axis,
+                         int64_t step);
 jn_ev jn_g_unsqueeze(jn_gx *g, jn_ev a, int64_t axis);
 /* The gradient of x, read at rows `index` (an int tensor; or none: the int scalar `at`) of its
  * first dim, dy arriving: as embedding_grad, which an accumulator takes without a table of zeros

@@ -23,25 +23,41 @@ janus_status jn_grad_gather(jn_grad *r) {
     return g->st;
 }
 
-/* dsrc: dy at the indices, in the front part of src when src is larger than index.  Of unknown
- * sizes they are taken to be equal, and the run fails where they are not. */
+/* front in the front part of zeros of the shape of `like`, whose sizes the run knows. */
+static jn_ev put_in_front(jn_gx *g, jn_ev front, jn_ev like, int rank) {
+    jn_ev part[JN_MAX_RANK + 1] = {jn_g_zeros_like(g, like)}, stop[JN_MAX_RANK];
+    jn_ev start = jn_g_int(g, 0), d = front;
+    for (int i = 0; i < rank; i++) {
+        stop[i] = jn_g_size(g, front, i);
+        if (i + 1 < rank)
+            part[i + 1] = jn_g_slice(g, part[i], start, stop[i], i, 1);
+    }
+    for (int i = rank; i-- > 0;)
+        d = jn_g_slice_scatter(g, part[i], d, start, stop[i], i, 1);
+    return d;
+}
+
+/* dsrc: dy at the indices, in the front part of src when src is larger than index.  Of an unknown
+ * rank the shapes are taken to be equal, and the run fails where they are not. */
 static void scatter_src(jn_gx *g, jn_grad *r, int64_t axis) {
     jn_gtype index, src;
     jn_g_type(g, IN(1), &index);
     jn_g_type(g, IN(2), &src);
     int64_t before[JN_MAX_RANK] = {0}, after[JN_MAX_RANK];
+    int rank = index.t.rank >= 0 ? index.t.rank : src.t.rank;
     bool known = index.t.rank >= 0 && index.t.rank == src.t.rank, same = known;
-    for (int i = 0; known && i < index.t.rank; i++) {
+    for (int i = 0; known && i < rank; i++) {
         known = index.dims[i] >= 0 && src.dims[i] >= 0;
         after[i] = src.dims[i] - index.dims[i];
         same &= after[i] == 0;
     }
-    size_t n = known ? (size_t)index.t.rank : 0;
     jn_ev d = jn_g_op2(g, JN_OP(gather), r->dout[0], IN(1), JN_ATTRS(gather, .axis = axis));
     if (!known)
-        d = JN_G2(g, reshape_like, d, IN(2));
+        d = rank < 0 ? JN_G2(g, reshape_like, d, IN(2)) : put_in_front(g, d, IN(2), rank);
     else if (!same)
-        d = jn_g_op1(g, JN_OP(pad), d, JN_ATTRS(pad, .before = {before, n}, .after = {after, n}));
+        d = jn_g_op1(
+            g, JN_OP(pad), d,
+            JN_ATTRS(pad, .before = {before, (size_t)rank}, .after = {after, (size_t)rank}));
     jn_g_set(g, 2, d);
 }
 

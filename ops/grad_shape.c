@@ -47,19 +47,6 @@ janus_status jn_grad_permute(jn_grad *r) {
     return g->st;
 }
 
-/* x with x[start:stop:step] replaced. */
-static jn_ev slice_scatter(jn_gx *g, jn_ev x, jn_ev src, jn_ev start, jn_ev stop, int64_t axis,
-                           int64_t step) {
-    jn_ev in[4] = {x, src, start, stop}, out;
-    jn_g_emit(g, JN_OP(slice_scatter), in, 4, JN_ATTRS(slice_scatter, .axis = axis, .step = step),
-              &out, 1);
-    return out;
-}
-
-static jn_ev slice(jn_gx *g, jn_ev x, jn_ev start, jn_ev stop, int64_t axis, int64_t step) {
-    return jn_g_op3(g, JN_OP(slice), x, start, stop, JN_ATTRS(slice, .axis = axis, .step = step));
-}
-
 static jn_ev operand_or_none(const jn_grad *r, unsigned i) {
     return i < r->n_in ? r->in[i] : JN_EV_NONE;
 }
@@ -69,8 +56,8 @@ janus_status jn_grad_slice(jn_grad *r) {
     BEGIN;
     if (JN_WANT(g, 0))
         jn_g_set(g, 0,
-                 slice_scatter(g, jn_g_zeros_like(g, IN(0)), dy, operand_or_none(r, 1),
-                               operand_or_none(r, 2), a->axis, a->step));
+                 jn_g_slice_scatter(g, jn_g_zeros_like(g, IN(0)), dy, operand_or_none(r, 1),
+                                    operand_or_none(r, 2), a->axis, a->step));
     return g->st;
 }
 
@@ -79,10 +66,11 @@ janus_status jn_grad_slice_scatter(jn_grad *r) {
     BEGIN;
     jn_ev start = operand_or_none(r, 2), stop = operand_or_none(r, 3);
     if (JN_WANT(g, 0))
-        jn_g_set(g, 0,
-                 slice_scatter(g, dy, jn_g_zeros_like(g, IN(1)), start, stop, a->axis, a->step));
+        jn_g_set(
+            g, 0,
+            jn_g_slice_scatter(g, dy, jn_g_zeros_like(g, IN(1)), start, stop, a->axis, a->step));
     if (JN_WANT(g, 1))
-        jn_g_set(g, 1, slice(g, dy, start, stop, a->axis, a->step));
+        jn_g_set(g, 1, jn_g_slice(g, dy, start, stop, a->axis, a->step));
     return g->st;
 }
 
@@ -134,7 +122,7 @@ janus_status jn_grad_concat(jn_grad *r) {
             stop = start = JN_G2(g, s_add, from, n);
         }
         if (JN_WANT(g, i))
-            jn_g_set(g, i, slice(g, dy, from, stop, a->axis, 1));
+            jn_g_set(g, i, jn_g_slice(g, dy, from, stop, a->axis, 1));
     }
     return g->st;
 }

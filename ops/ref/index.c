@@ -123,6 +123,12 @@ static void k_index_add(const jn_kargs *k) {
 static void k_embedding(const jn_kargs *k) {
     const jn_view *weight = &k->in[0], *index = &k->in[1], *y = &k->out[0];
     jn_walk w;
+    jn_walk_init(&w, index->rank, index->dims); /* also where rows have no elements */
+    jn_walk_add(&w, index);
+    JN_WALK(&w) {
+        int64_t i = jn_load_i(index, w.off[0]);
+        (void)jn_check_index_from_start(k, &i, weight->dims[0]);
+    }
     jn_walk_init(&w, y->rank, y->dims);
     jn_walk_add(&w, y);
     JN_WALK(&w) {

@@ -3,7 +3,7 @@
  * x[key] and x[key] = value.
  *
  * A key is a sequence of ints, slices, None, Ellipsis and index tensors.  Without tensors it is one
- * view (py_view.c).  Otherwise everything but the tensors gives views, taken one dim after the
+ * view (view.c).  Otherwise everything but the tensors gives views, taken one dim after the
  * other; tensors (bool ones turned into integer ones first) are then applied to the view at once by
  * the `index` and `index_put` rows.
  */
@@ -14,9 +14,9 @@
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/op/copy.h"
-#include "pyfront/tensor/device.h"
 #include "pyfront/op/op.h"
 #include "pyfront/op/view.h"
+#include "pyfront/tensor/device.h"
 
 static void bound_init(jpy_bound *b, PyObject *x) {
     b->in = b->few;
@@ -442,12 +442,39 @@ static int fill_masked(PyObject *x, PyObject *mask, PyObject *number) {
     return done ? 0 : -1;
 }
 
+/* Whether a key's only index beside ints, slices, None and Ellipsis is one mask. */
+static bool one_mask(PyObject *key) {
+    Py_ssize_t n = PyTuple_Check(key) ? PyTuple_GET_SIZE(key) : 1;
+    unsigned masks = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *o = PyTuple_Check(key) ? PyTuple_GET_ITEM(key, i) : key;
+        int rank = 0;
+        bool mask =
+            PyBool_Check(o) ||
+            (PyList_Check(o) && PyList_GET_SIZE(o) && PyBool_Check(PyList_GET_ITEM(o, 0))) ||
+            (jpy_tensor_check(o) && ((jpy_tensor *)o)->t->dtype == JANUS_BOOL);
+        if (!mask && array_like(o, &rank, &mask) && !mask && rank)
+            return false;
+        if (!mask && (jpy_tensor_check(o) || PyList_Check(o)))
+            return false;
+        masks += mask;
+    }
+    return masks == 1;
+}
+
 int jpy_index_set(PyObject *self, PyObject *key, PyObject *value) {
     parsed p;
     janus_kind kind;
     janus_scalar s;
     jpy_place place;
     PyObject *own = NULL;
+    if (jpy_tensor_check(key) && ((jpy_tensor *)key)->t->dtype == JANUS_U8 &&
+        (jpy_tensor_check(value) ? ((jpy_tensor *)value)->t->numel == 1
+                                 : PyFloat_Check(value) || PyLong_Check(value))) {
+        PyErr_SetString(PyExc_RuntimeError, "masked_fill_ only supports boolean masks, but got "
+                                            "mask with dtype u8");
+        return -1;
+    }
     if (jpy_tensor_check(key) && (PyFloat_CheckExact(value) || PyLong_Check(value)) &&
         covers(((jpy_tensor *)key)->t, ((jpy_tensor *)self)->t))
         return fill_masked(self, key, value);
@@ -458,6 +485,15 @@ int jpy_index_set(PyObject *self, PyObject *key, PyObject *value) {
                 0)
             return -1;
         value = own = jpy_tensor_take(t);
+        if (!own)
+            return -1;
+    }
+    janus_tensor *t = ((jpy_tensor *)self)->t;
+    if (!own && jpy_tensor_check(value) && ((jpy_tensor *)value)->t->dtype != t->dtype &&
+        ((jpy_tensor *)value)->t->numel == 1 && one_mask(key)) { /* a fill, which casts */
+        PyObject *dtype = PyObject_GetAttrString(self, "dtype");
+        value = own = dtype ? PyObject_CallMethod(value, "to", "O", dtype) : NULL;
+        Py_XDECREF(dtype);
         if (!own)
             return -1;
     }

@@ -503,7 +503,7 @@ int jpy_init_op(PyObject *module) {
         const jn_op *op = &jn_ops[i];
         if (op->role != JN_ROLE_COMPUTE || strchr(op->name, '.') || is_internal(op->name))
             continue;
-        /* A method that py_method.c wrote by hand (detach) stays. */
+        /* A method that methods/method.c wrote by hand (detach) stays. */
         bool method = op->operands[0].accept == JN_ACCEPT_TENSOR && !op->operands[0].variadic &&
                       !PyDict_GetItemString(jpy.tensor_type->tp_dict, op->name);
         if (offer(module, op_make(op->name, NULL, NULL, op, false, op->doc), true, method) < 0)

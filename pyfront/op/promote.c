@@ -208,13 +208,12 @@ int jpy_scalar_of(PyObject *o, janus_kind *kind, janus_scalar *out) {
 
 bool jpy_scalar_fits(janus_dtype dtype, janus_kind kind, janus_scalar v) {
     static const double largest[JANUS_DTYPE_COUNT] = {
-        [JANUS_F32] = FLT_MAX, [JANUS_BF16] = 3.3895313892515355e38};
+        [JANUS_F16] = 65504.0, [JANUS_F32] = FLT_MAX, [JANUS_BF16] = 3.3895313892515355e38};
     if (kind == JANUS_KIND_BOOL || dtype == JANUS_BOOL || dtype == JANUS_F64)
         return true;
     double f = kind == JANUS_KIND_FLOAT ? v.f : (double)v.i;
     if (jn_dtype_is_float(dtype)) {
-        double most = dtype == JANUS_F16 && kind != JANUS_KIND_FLOAT ? 65504.0 : largest[dtype];
-        return most == 0 || isnan(f) || isinf(f) || fabs(f) <= most;
+        return isnan(f) || isinf(f) || fabs(f) <= largest[dtype];
     }
     if (kind == JANUS_KIND_FLOAT) {
         if (!(f > -9223372036854777856.0 && f < 9223372036854775808.0))

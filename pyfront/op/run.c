@@ -13,6 +13,7 @@
 #include "ops/op_ids.h"
 #include "pyfront/op/autocast.h"
 #include "pyfront/op/copy.h"
+#include "pyfront/op/refuse.h"
 #include "pyfront/tape/internal.h"
 
 const jn_operand *jpy_operand_at(const jn_op *op, unsigned i) {
@@ -99,6 +100,13 @@ static int scalar_operand(run *r, unsigned i, PyObject *o) {
     janus_kind kind, want = (janus_kind)jpy_operand_at(r->b->op, i)->dtype_class;
     janus_scalar s;
     PyObject *item = NULL;
+    if (r->b->op->id == JN_OP_ID_masked_fill && jpy_tensor_check(o) && ((jpy_tensor *)o)->t->rank) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                     "%d dimension(s).",
+                     (int)((jpy_tensor *)o)->t->rank);
+        return -1;
+    }
     if (jpy_tensor_check(o) && jn_eager_hook && graph_number(r, i, ((jpy_tensor *)o)->t))
         return 0;
     if (jpy_tensor_check(o))
@@ -200,7 +208,7 @@ static int use_kept(jpy_val *v, bool *owned, PyObject *o, janus_dtype dtype) {
     if (!t)
         return 0;
     if (jpy_should_record(JN_OP(cast), v, 1) &&
-        !(node = jpy_record(JN_OP(cast), v, 1, &attrs, &t, 1))) {
+        !(node = jpy_record(JN_OP(cast), v, 1, &attrs, &t, 1, NULL))) {
         janus_tensor_release(t);
         return -1;
     }
@@ -269,7 +277,8 @@ static int number_fits(const jn_op *op, unsigned i, janus_dtype dtype, janus_kin
         PyErr_SetString(PyExc_RuntimeError, "Integers to negative integer powers are not allowed.");
         return -1;
     }
-    return power || op->id == JN_OP_ID_masked_fill || op->id == JN_OP_ID_where
+    return power || op->id == JN_OP_ID_masked_fill ||
+                   (op->id == JN_OP_ID_where && dtype != JANUS_F16)
                ? jpy_scalar_check(dtype, kind, v)
                : 0;
 }
@@ -509,7 +518,7 @@ static PyObject *run_into(run *r, jpy_tensor *dst) {
             return NULL;
         jpy_inplace_wrote(dst);
         if (record && !(node = jpy_record(b->op, r->vals, b->n_in,
-                                          b->op->attr_size ? b->attrs : NULL, &dst->t, 1)))
+                                          b->op->attr_size ? b->attrs : NULL, &dst->t, 1, NULL)))
             return NULL;
     }
     int rc = jpy_inplace_end(dst, node);
@@ -524,7 +533,7 @@ PyObject *jpy_bound_run(jpy_bound *b, jpy_tensor *dst) {
     if (run_init(&r, b) < 0)
         return NULL;
     PyObject *result = NULL;
-    if (take(&r) == 0 &&
+    if (take(&r) == 0 && jpy_refuse(b->op, r.types, b->n_in) == 0 &&
         (b->n_in < 2 || r.vals[1].kind != JANUS_KIND_TENSOR ||
          jpy_index_check(b->op, r.vals[1].t) == 0) &&
         cast_operands(&r, dst != NULL) == 0)

@@ -57,7 +57,7 @@ const jpy_spelling jpy_spellings[] = {
     {"reshape", "input, *shape", jpy_bind_reshape, 3, "The same elements in another shape."},
     {"view", "input, *shape", jpy_bind_view, 2, "The same memory in another shape."},
     {"view_as", "input, other", jpy_bind_view_as, 2, "In the shape of another tensor."},
-    {"reshape_as", "input, other", jpy_bind_view_as, 2, "In the shape of another tensor."},
+    {"reshape_as", "input, other", jpy_bind_reshape_as, 2, "In the shape of another tensor."},
     {"expand_as", "input, other", jpy_bind_expand_as, 2, "Broadcast to another tensor's shape."},
     {"permute", "input, *dims", jpy_bind_permute, 3, "Dims in another order."},
     {"expand", "input, *sizes", jpy_bind_expand, 2, "Dims of size 1 repeated, without a copy."},

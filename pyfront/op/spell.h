@@ -101,5 +101,6 @@ int jpy_bind_var(jpy_bound *b, PyObject *const *a);
 int jpy_bind_where(jpy_bound *b, PyObject *const *a);
 int jpy_bind_view(jpy_bound *b, PyObject *const *a);
 int jpy_bind_view_as(jpy_bound *b, PyObject *const *a);
+int jpy_bind_reshape_as(jpy_bound *b, PyObject *const *a);
 
 #endif

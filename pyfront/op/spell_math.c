@@ -105,11 +105,20 @@ static int add_alpha(jpy_bound *b, PyObject *const *a, const jn_op *op, double s
                                   "floating point number.");
             return -1;
         }
-        if (alpha == 1.0)
+        int into = PyLong_Check(a[0]) ? y : PyLong_Check(a[1]) || x == y ? x : -1;
+        int overflow = 0;
+        janus_scalar v = {.i = PyLong_AsLongLongAndOverflow(a[2], &overflow)};
+        if (into >= 0 && !overflow && jpy_scalar_check((janus_dtype)into, JANUS_KIND_INT, v) < 0)
+            return -1;
+        if (alpha == 1.0 || (bools && alpha != 0.0)) /* bools: any number but 0 is true */
             return jpy_use(b, op, a, 2);
         return not_in_graphs(b, "add(alpha=)") < 0
                    ? -1
                    : add_whole(b, a[0], PyNumber_Multiply(a[1], a[2]), op);
+    }
+    if (PyBool_Check(a[2])) {
+        PyErr_SetString(PyExc_RuntimeError, "Boolean alpha only supported for Boolean results.");
+        return -1;
     }
     if (alpha == 1.0)
         return jpy_use(b, op, a, 2);

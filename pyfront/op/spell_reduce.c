@@ -4,6 +4,8 @@
 
 #include "pyfront/op/spell.h"
 
+#include <math.h>
+
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 
@@ -97,6 +99,26 @@ int jpy_bind_var(jpy_bound *b, PyObject *const *a) {
 }
 
 /* input, p, dim, keepdim */
+/* The largest and smallest of nothing are no numbers. */
+static int norm_of_nothing(jpy_bound *b, PyObject *o, const janus_norm_attrs *s) {
+    jn_type t;
+    if (jpy_type_of(b, o, &t) < 0)
+        return -1;
+    bool empty = false;
+    for (int i = 0; s->dims.n == 0 && i < t.rank; i++)
+        empty = empty || t.dims[i] == 0;
+    for (size_t k = 0; k < s->dims.n; k++) {
+        int64_t i = s->dims.data[k] + (s->dims.data[k] < 0 ? t.rank : 0);
+        empty = empty || (i >= 0 && i < t.rank && t.dims[i] == 0);
+    }
+    if (empty)
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "norm(): cannot compute a negative or infinite norm of an empty tensor because "
+            "the operation does not have an identity");
+    return empty ? -1 : 0;
+}
+
 int jpy_bind_norm(jpy_bound *b, PyObject *const *a) {
     if (jpy_use(b, JN_OP(norm), a, 1) < 0)
         return -1;
@@ -113,7 +135,9 @@ int jpy_bind_norm(jpy_bound *b, PyObject *const *a) {
     }
     int keep = a[3] ? PyObject_IsTrue(a[3]) : 0;
     s->keepdim = keep;
-    return keep < 0 || jpy_ints_arg(b, a[2], &s->dims) < 0 ? -1 : 0;
+    if (keep < 0 || jpy_ints_arg(b, a[2], &s->dims) < 0)
+        return -1;
+    return s->p < 0 || isinf(s->p) ? norm_of_nothing(b, a[0], s) : 0;
 }
 
 /* One dim, which must be given. */

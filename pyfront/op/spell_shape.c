@@ -6,26 +6,17 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/op/refuse.h"
 
 int jpy_bind_reshape(jpy_bound *b, PyObject *const *a) {
     if (jpy_use(b, JN_OP(reshape), a, 1) < 0)
         return -1;
     return jpy_ints_arg(b, a[1], &ATTRS(janus_reshape_attrs)->shape) < 0 ? -1 : 0;
 }
-int jpy_bind_view(jpy_bound *b, PyObject *const *a) {
-    if (jpy_bind_reshape(b, a) < 0)
-        return -1;
-    if (!jpy_tensor_check(a[0]))
-        return 0;
-    janus_tensor *t = ((jpy_tensor *)a[0])->t;
-    if (t->contiguous)
-        return 0;
-    /* Only what needs no copy: two adjacent dims that do not follow each other must not be merged.
-     */
-    janus_ints shape = ATTRS(janus_reshape_attrs)->shape;
+/* Only what needs no copy: two adjacent dims that do not follow each other must not be merged. */
+static int without_copy(janus_tensor *t, janus_ints shape) {
     bool shares = false;
-    janus_reshape_attrs attrs = *ATTRS(janus_reshape_attrs);
-    attrs.shape = shape;
+    janus_reshape_attrs attrs = {sizeof attrs, shape};
     if (jpy_check(jn_eager_is_view(JN_OP(reshape), t, &attrs, &shares)) < 0)
         return -1;
     if (!shares)
@@ -35,8 +26,23 @@ int jpy_bind_view(jpy_bound *b, PyObject *const *a) {
                         "instead.");
     return shares ? 0 : -1;
 }
-int jpy_bind_view_as(jpy_bound *b, PyObject *const *a) {
+int jpy_bind_view(jpy_bound *b, PyObject *const *a) {
+    if (jpy_bind_reshape(b, a) < 0)
+        return -1;
+    janus_tensor *t = jpy_tensor_check(a[0]) ? ((jpy_tensor *)a[0])->t : NULL;
+    return !t || t->contiguous ? 0 : without_copy(t, ATTRS(janus_reshape_attrs)->shape);
+}
+int jpy_bind_reshape_as(jpy_bound *b, PyObject *const *a) {
     return jpy_use(b, JN_OP(reshape_like), a, 2);
+}
+int jpy_bind_view_as(jpy_bound *b, PyObject *const *a) {
+    if (jpy_bind_reshape_as(b, a) < 0)
+        return -1;
+    janus_tensor *t = jpy_tensor_check(a[0]) ? ((jpy_tensor *)a[0])->t : NULL;
+    if (!t || t->contiguous || !jpy_tensor_check(a[1]))
+        return 0;
+    const janus_tensor *like = ((jpy_tensor *)a[1])->t;
+    return without_copy(t, (janus_ints){like->dims, (size_t)like->rank});
 }
 int jpy_bind_expand_as(jpy_bound *b, PyObject *const *a) {
     return jpy_use(b, JN_OP(expand_like), a, 2);
@@ -56,10 +62,26 @@ int jpy_bind_repeat(jpy_bound *b, PyObject *const *a) {
         return -1;
     return jpy_ints_arg(b, a[1], &ATTRS(janus_repeat_attrs)->repeats) < 0 ? -1 : 0;
 }
+/* Of a number, the dims that are given; what has dims the op checks itself. */
+static int dims_of_number(jpy_bound *b, PyObject *o, janus_ints dims) {
+    jn_type t;
+    if (jpy_type_of(b, o, &t) < 0)
+        return -1;
+    for (size_t i = 0; t.rank == 0 && i < dims.n; i++)
+        if (jpy_dim_check(dims.data[i], 0) < 0)
+            return -1;
+    if (t.rank == 0 && dims.n > 1) {
+        PyErr_SetString(PyExc_RuntimeError, "dim 0 appears multiple times in the list of dims");
+        return -1;
+    }
+    return 0;
+}
+
 int jpy_bind_flip(jpy_bound *b, PyObject *const *a) {
     if (jpy_use(b, JN_OP(flip), a, 1) < 0)
         return -1;
-    if (jpy_ints_arg(b, a[1], &ATTRS(janus_flip_attrs)->dims) < 0)
+    if (jpy_ints_arg(b, a[1], &ATTRS(janus_flip_attrs)->dims) < 0 ||
+        dims_of_number(b, a[0], ATTRS(janus_flip_attrs)->dims) < 0)
         return -1;
     return ATTRS(janus_flip_attrs)->dims.n ? 0 : jpy_use(b, JN_OP(clone), a, 1);
 }
@@ -76,16 +98,8 @@ int jpy_bind_flatten(jpy_bound *b, PyObject *const *a) {
         PyErr_SetString(PyExc_RuntimeError, "flatten(): the number of dims is not known");
         return -1;
     }
-    int64_t given[2] = {from, to};
-    for (int i = 0; i < 2; i++) {
-        if (given[i] < -span || given[i] >= span) {
-            PyErr_Format(PyExc_IndexError,
-                         "Dimension out of range (expected to be in range of [%lld, %lld], but got "
-                         "%lld)",
-                         (long long)-span, (long long)(span - 1), (long long)given[i]);
-            return -1;
-        }
-    }
+    if (jpy_dim_check(from, rank) < 0 || jpy_dim_check(to, rank) < 0)
+        return -1;
     from += from < 0 ? span : 0;
     to += to < 0 ? span : 0;
     if (to < from) {
@@ -113,7 +127,8 @@ int jpy_bind_flatten(jpy_bound *b, PyObject *const *a) {
 int jpy_bind_squeeze(jpy_bound *b, PyObject *const *a) {
     if (jpy_use(b, JN_OP(squeeze), a, 1) < 0)
         return -1;
-    return jpy_ints_arg(b, a[1], &ATTRS(janus_squeeze_attrs)->axis) < 0 ? -1 : 0;
+    janus_ints *dims = &ATTRS(janus_squeeze_attrs)->axis;
+    return jpy_ints_arg(b, a[1], dims) < 0 || dims_of_number(b, a[0], *dims) < 0 ? -1 : 0;
 }
 int jpy_bind_unsqueeze(jpy_bound *b, PyObject *const *a) {
     if (jpy_use(b, JN_OP(unsqueeze), a, 1) < 0)
@@ -141,12 +156,15 @@ int jpy_bind_transpose(jpy_bound *b, PyObject *const *a) {
     jn_type t;
     if (jpy_type_of(b, a[0], &t) < 0 || jpy_use(b, JN_OP(transpose), a, 1) < 0)
         return -1;
-    if (t.rank == 0) {
-        b->op = JN_OP(alias);
-        return 0;
-    }
     janus_transpose_attrs *s = ATTRS(janus_transpose_attrs);
-    return jpy_int_arg(a[1], &s->dim0) < 0 || jpy_int_arg(a[2], &s->dim1) < 0 ? -1 : 0;
+    if (jpy_int_arg(a[1], &s->dim0) < 0 || jpy_int_arg(a[2], &s->dim1) < 0)
+        return -1;
+    if (t.rank == 0) {
+        if (jpy_dim_check(s->dim0, 0) < 0 || jpy_dim_check(s->dim1, 0) < 0)
+            return -1;
+        b->op = JN_OP(alias);
+    }
+    return 0;
 }
 /* tensors, dim */
 int jpy_bind_cat(jpy_bound *b, PyObject *const *a) {
@@ -213,7 +231,16 @@ int jpy_bind_roll(jpy_bound *b, PyObject *const *a) {
     if (jpy_use(b, JN_OP(roll), a, 1) < 0)
         return -1;
     janus_roll_attrs *s = ATTRS(janus_roll_attrs);
-    return jpy_ints_arg(b, a[1], &s->shifts) < 0 || jpy_ints_arg(b, a[2], &s->dims) < 0 ? -1 : 0;
+    jn_type t;
+    if (jpy_ints_arg(b, a[1], &s->shifts) < 0 || jpy_ints_arg(b, a[2], &s->dims) < 0 ||
+        jpy_type_of(b, a[0], &t) < 0)
+        return -1;
+    if (t.rank == 0 && s->dims.n) {
+        PyErr_Format(PyExc_IndexError, "Dimension specified as %lld but tensor has no dimensions",
+                     (long long)s->dims.data[0]);
+        return -1;
+    }
+    return 0;
 }
 
 /* ---- indexing
@@ -245,6 +272,21 @@ int jpy_bind_index_add(jpy_bound *b, PyObject *const *a) {
         return -1;
     return jpy_int_arg(a[1], &ATTRS(janus_index_add_attrs)->axis) < 0 ? -1 : 0;
 }
+/* A tensor of the shape of `shaped` that holds a number, of the dtype of `of`. */
+static PyObject *full_of(PyObject *shaped, PyObject *number, PyObject *of) {
+    PyObject *shape = PyObject_GetAttrString(shaped, "shape");
+    PyObject *dtype = shape ? PyObject_GetAttrString(of, "dtype") : NULL;
+    PyObject *full = dtype ? PyObject_GetAttrString(jpy.module, "full") : NULL;
+    PyObject *args = full ? PyTuple_Pack(2, shape, number) : NULL;
+    PyObject *named = args ? Py_BuildValue("{sO}", "dtype", dtype) : NULL;
+    PyObject *made = named ? PyObject_Call(full, args, named) : NULL;
+    Py_XDECREF(shape);
+    Py_XDECREF(dtype);
+    Py_XDECREF(full);
+    Py_XDECREF(args);
+    Py_XDECREF(named);
+    return made;
+}
 int jpy_bind_scatter(jpy_bound *b, PyObject *const *a) {
     PyObject *in[3] = {a[0], a[2], a[3] ? a[3] : a[4]};
     janus_kind kind;
@@ -257,9 +299,7 @@ int jpy_bind_scatter(jpy_bound *b, PyObject *const *a) {
     if (number < 0)
         return -1;
     if (number) { /* the row wants a source of index's shape */
-        PyObject *shape = PyObject_GetAttrString(a[2], "shape");
-        PyObject *like = shape ? PyObject_CallMethod(jpy.module, "full", "OO", shape, in[2]) : NULL;
-        Py_XDECREF(shape);
+        PyObject *like = full_of(a[2], in[2], a[0]);
         b->keep = like ? PyTuple_Pack(1, like) : NULL;
         Py_XDECREF(like);
         if (!b->keep)
