@@ -74,7 +74,29 @@ void jn_call_kind_release(jn_call_kind *k) {
         if (g->inst)
             jn_seginst_free(g->inst);
     jn_arena_free(&k->arena);
+    jn_free(k->types);
     jn_free(k);
+}
+
+const void *jn_call_kind_attrs(const jn_call_kind *k) { return k->attrs; }
+const jn_type *jn_call_kind_types(const jn_call_kind *k) { return k->types; }
+
+const jn_type *jn_call_kind_keep_types(jn_call_kind *k, const jn_type *types, unsigned n) {
+    size_t n_dims = 0;
+    for (unsigned i = 0; i < n; i++)
+        n_dims += types[i].kind == JANUS_KIND_TENSOR ? (size_t)types[i].rank : 0;
+    if (!(k->types = jn_alloc(n * sizeof *types + n_dims * sizeof(int64_t))))
+        return NULL;
+    int64_t *dims = (int64_t *)(void *)(k->types + n);
+    for (unsigned i = 0; i < n; i++) {
+        k->types[i] = types[i];
+        if (types[i].kind != JANUS_KIND_TENSOR)
+            continue;
+        memcpy(dims, types[i].dims, (size_t)types[i].rank * sizeof *dims);
+        k->types[i].dims = dims;
+        dims += types[i].rank;
+    }
+    return k->types;
 }
 
 /* ---- deferrals ----------------------------------------------------------------------------------

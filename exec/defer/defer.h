@@ -73,6 +73,12 @@ bool jn_call_kind_possible(const jn_recipe *r);
 jn_call_kind *jn_call_kind_new(const jn_recipe *r, const jn_operand_kind *in, const void *attrs);
 void jn_call_kind_retain(jn_call_kind *k);
 void jn_call_kind_release(jn_call_kind *k);
+/* Its copy of the attributes; NULL: the op has none.  The types of operands, then results, that all
+ * its calls have, once they were told: copied with their dims; NULL: not told yet, or out of
+ * memory. By one thread at a time. */
+const void *jn_call_kind_attrs(const jn_call_kind *k);
+const jn_type *jn_call_kind_types(const jn_call_kind *k);
+const jn_type *jn_call_kind_keep_types(jn_call_kind *k, const jn_type *types, unsigned n);
 
 /* One reference. */
 jn_deferral *jn_deferral_new(const jn_deferral_options *o);

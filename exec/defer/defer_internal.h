@@ -41,6 +41,7 @@ struct jn_call_kind {
     jn_recipe recipe;
     jn_operand_kind in[JN_RECIPE_IN];
     const void *attrs;
+    jn_type *types;             /* NULL: not told yet */
     jn_arena arena;             /* of the attributes */
     jn_call_rows *rows;         /* NULL: not made yet */
     struct jn_grad_rule *grads; /* a list (exec/defer/defer_rule.h) */

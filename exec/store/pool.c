@@ -2,12 +2,12 @@
 /*
  * Small blocks, in chunks of one size each.
  *
- * A class is a multiple of 64 bytes.  Each thread has a heap: for every class the chunks that have
- * room.  A program that records ops, or a tape, makes tens of thousands of small blocks and frees
- * them in another order.  One list of free blocks would hand them out in that order from then on,
- * each from another page; here blocks that are made one after the other lie side by side, since a
- * chunk gives all it has before the next one is taken, and an empty one begins anew.  (Lists that
- * are sharded by page: Leijen et al., Mimalloc, 2019.)
+ * A class is a multiple of 64 bytes, once more for what lies apart.  Each thread has a heap: for
+ * every class the chunks that have room.  A program that records ops, or a tape, makes tens of
+ * thousands of small blocks and frees them in another order.  One list of free blocks would hand
+ * them out in that order from then on, each from another page; here blocks that are made one after
+ * the other lie side by side, since a chunk gives all it has before the next one is taken, and an
+ * empty one begins anew.  (Lists that are sharded by page: Leijen et al., Mimalloc, 2019.)
  *
  * A block that another thread frees goes to a list of the heap it came from, which that heap's
  * thread empties when it has no room left.  When a thread ends, its heap waits for the next thread
@@ -26,7 +26,8 @@
 
 enum {
     GRAIN = 64,
-    CLASSES = JN_POOL_MAX / GRAIN,
+    SIZES = JN_POOL_MAX / GRAIN,
+    CLASSES = 2 * SIZES,      /* of each size, one for blocks that lie apart */
     CHUNK = 1 << 16,          /* a block's chunk begins at the multiple of this below it */
     CHUNK_BYTES = CHUNK - 64, /* leaves the C library room for its own between two of them */
     MOST_EMPTY = 512          /* chunks that a heap keeps: 32 MiB */
@@ -84,7 +85,7 @@ static void unlist(heap *h, chunk *k) {
 }
 
 static void begin(chunk *k, size_t class) {
-    size_t size = (class + 1) * GRAIN;
+    size_t size = (class % SIZES + 1) * GRAIN;
     k->free = NULL;
     k->bump = (char *)k + (sizeof *k + GRAIN - 1) / GRAIN * GRAIN;
     k->end = k->bump + ((char *)k + CHUNK_BYTES - k->bump) / size * size;
@@ -205,17 +206,20 @@ static chunk *more_room(heap *h, size_t class) {
     return k;
 }
 
-void *jn_pool_alloc(size_t size) {
-    size_t class = (size - (size > 0)) / GRAIN;
-    if (JN_UNLIKELY(class >= CLASSES))
+static inline void *take(size_t size, size_t first_class) {
+    size_t sized = (size - (size > 0)) / GRAIN, class = first_class + sized;
+    if (JN_UNLIKELY(sized >= SIZES))
         return jn_alloc_aligned(size);
     if (JN_UNLIKELY(jn_alloc_watched()) && !jn_alloc_count())
         return NULL;
     heap *h = mine;
     chunk *k = h ? h->room[class] : NULL;
     if (JN_UNLIKELY(!k || !has_room(k))) {
-        if ((!h && !(h = heap_of_thread())) || !(k = more_room(h, class)))
+        if ((!h && !(h = heap_of_thread())) || !(k = more_room(h, class))) {
+            if (jn_alloc_watched())
+                jn_alloc_uncount();
             return NULL;
+        }
     }
     k->used++;
     block *b = k->free;
@@ -225,9 +229,12 @@ void *jn_pool_alloc(size_t size) {
         return b;
     }
     void *p = k->bump;
-    k->bump += (class + 1) * GRAIN;
+    k->bump += (sized + 1) * GRAIN;
     return p;
 }
+
+void *jn_pool_alloc(size_t size) { return take(size, 0); }
+void *jn_pool_alloc_apart(size_t size) { return take(size, SIZES); }
 
 void jn_pool_free(void *p, size_t size) {
     if (!p)

@@ -20,172 +20,8 @@
 #include "pyfront/tensor/device.h"
 #include "pyfront/tensor/tensor.h"
 
-static size_t hash(const void *p) {
-    uint64_t x = (uint64_t)(uintptr_t)p;
-    return (size_t)((x >> 4) * 0x9E3779B97F4A7C15u >> 20);
-}
-
-static const void *target_of(jpy_edge e) { return jpy_edge_target(e); }
-static const void *visit_key(const jpy_visit *v) {
-    return v->node ? (const void *)v->node : (const void *)v->leaf;
-}
-
-jpy_visit *jpy_engine_find(jpy_engine *e, const void *target) {
-    if (!e->table)
-        return NULL;
-    for (size_t i = hash(target) & e->mask;; i = (i + 1) & e->mask) {
-        if (e->table[i] == 0)
-            return NULL;
-        jpy_visit *v = &e->visits.data[e->table[i] - 1];
-        if (visit_key(v) == target)
-            return v;
-    }
-}
-
-static void enter(jpy_engine *e, uint32_t index) {
-    size_t i = hash(visit_key(&e->visits.data[index])) & e->mask;
-    while (e->table[i])
-        i = (i + 1) & e->mask;
-    e->table[i] = index + 1;
-}
-
-static bool grow_table(jpy_engine *e) {
-    size_t size = e->table ? 2 * (e->mask + 1) : 64;
-    uint32_t *table = jn_calloc(size, sizeof *table);
-    if (!table)
-        return false;
-    jn_free(e->table);
-    e->table = table;
-    e->mask = size - 1;
-    for (uint32_t i = 0; i < e->visits.n; i++)
-        enter(e, i);
-    return true;
-}
-
-/* Notes a target; new nodes go on the stack. */
-static bool meet(jpy_engine *e, jpy_edge edge) {
-    if (!jpy_edge_tracked(edge) || jpy_engine_find(e, target_of(edge)))
-        return true;
-    unsigned n_slots = edge.node ? edge.node->n_out : 1;
-    jpy_visit v = {.node = edge.node,
-                   .leaf = edge.node ? NULL : edge.leaf,
-                   .rank = edge.node ? edge.node->seq + 1 : 0,
-                   .slot = (uint32_t)e->slots.n,
-                   .found = (uint32_t)e->visits.n};
-    if (e->visits.n >= UINT32_MAX - 1 || e->slots.n >= UINT32_MAX - n_slots)
-        return false;
-    if (2 * (e->visits.n + 1) > (e->table ? e->mask + 1 : 0) && !grow_table(e))
-        return false;
-    if (!jn_vec_push(&e->visits, v))
-        return false;
-    jpy_edge_retain((jpy_edge){v.node, v.leaf, 0});
-    enter(e, (uint32_t)e->visits.n - 1);
-    for (unsigned i = 0; i < n_slots; i++)
-        if (!jn_vec_push(&e->slots, JPY_VAL_NONE))
-            return false;
-    return !v.node || jn_vec_push(&e->stack, (uint32_t)e->visits.n - 1);
-}
-
-static bool collect(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
-    for (unsigned i = 0; i < n_roots; i++)
-        if (!meet(e, roots[i].edge))
-            return false;
-    while (e->stack.n) {
-        jpy_node *n = e->visits.data[jn_vec_pop(&e->stack)].node;
-        for (unsigned i = 0; i < n->n_in; i++)
-            jpy_node_expect(n->edges[i].node);
-        for (unsigned i = 0; i < n->n_in; i++)
-            if (!meet(e, n->edges[i]))
-                return false;
-    }
-    return true;
-}
-
-static void merge(const jpy_engine *e, const uint32_t *from, uint32_t *to, size_t a, size_t b,
-                  size_t c) {
-    size_t i = a, j = b;
-    for (size_t k = a; k < c; k++) {
-        bool left =
-            j >= c || (i < b && e->visits.data[from[i]].rank >= e->visits.data[from[j]].rank);
-        to[k] = from[left ? i++ : j++];
-    }
-}
-
-/* Stable: leaves stay in the order they were met. */
-static bool sort(jpy_engine *e) {
-    size_t n = e->visits.n;
-    uint32_t *a = jn_alloc((n + 1) * sizeof *a), *b = jn_alloc((n + 1) * sizeof *b);
-    if (!a || !b) {
-        jn_free(a);
-        jn_free(b);
-        return false;
-    }
-    for (size_t i = 0; i < n; i++)
-        a[i] = (uint32_t)i;
-    for (size_t width = 1; width < n; width *= 2) {
-        for (size_t i = 0; i < n; i += 2 * width) {
-            size_t mid = i + width < n ? i + width : n, end = i + 2 * width < n ? i + 2 * width : n;
-            merge(e, a, b, i, mid, end);
-        }
-        uint32_t *swap = a;
-        a = b;
-        b = swap;
-    }
-    jn_free(b);
-    e->order = a;
-    return true;
-}
-
-/* Whether the value an edge leads to is needed. */
-static bool edge_needed(jpy_engine *e, jpy_edge edge) {
-    if (!jpy_edge_tracked(edge))
-        return false;
-    if (!e->needed)
-        return true;
-    const jpy_visit *v = jpy_engine_find(e, target_of(edge));
-    return e->needed[v->slot + (v->node ? edge.index : 0)];
-}
-
-static void need(jpy_engine *e, jpy_visit *v, unsigned slot) {
-    v->needed = e->needed[v->slot + slot] = true;
-    for (unsigned i = 0; v->node && !jpy_node_parts(v->node) && i < v->node->n_out; i++)
-        e->needed[v->slot + i] = true; /* a node is run as a whole */
-}
-
-/* With inputs given, only what leads to one of them is needed. */
-static bool mark_needed(jpy_engine *e) {
-    if (!e->n_inputs) {
-        for (size_t i = 0; i < e->visits.n; i++)
-            e->visits.data[i].needed = true;
-        return true;
-    }
-    if (!(e->needed = jn_calloc(e->slots.n + 1, sizeof *e->needed)))
-        return false;
-    for (unsigned i = 0; i < e->n_inputs; i++) {
-        jpy_visit *v = jpy_engine_find(e, target_of(e->inputs[i]));
-        if (v)
-            need(e, v, v->node ? e->inputs[i].index : 0);
-    }
-    for (size_t k = e->visits.n; k-- > 0;) {
-        jpy_visit *v = &e->visits.data[e->order[k]];
-        jpy_node *n = v->node;
-        for (unsigned i = 0; n && i < n->n_in; i++) {
-            if (v->needed && !jpy_node_parts(n))
-                break;
-            if (!edge_needed(e, n->edges[i]))
-                continue;
-            for (unsigned o = 0; o < n->n_out; o++)
-                if (jpy_node_leads(n, o, i))
-                    need(e, v, o);
-        }
-    }
-    return true;
-}
-
-/* Adds a contribution (consumed) to a target's slot. */
-int jpy_engine_contribute(jpy_engine *e, jpy_edge edge, jpy_val *g) {
-    jpy_visit *v = jpy_engine_find(e, target_of(edge));
-    jpy_val *slot = &e->slots.data[v->slot + (v->node ? edge.index : 0)];
+int jpy_engine_contribute(jpy_engine *e, uint32_t at, jpy_val *g) {
+    jpy_val *slot = &e->slots.data[at];
     if (slot->kind == JANUS_KIND_NONE) {
         *slot = *g;
         return 0;
@@ -335,9 +171,9 @@ int jpy_accumulate_grad(jpy_tensor *leaf, const jpy_val *g, bool create_graph) {
 
 void jpy_engine_capture(jpy_engine *e, const jpy_visit *v) {
     for (unsigned i = 0; i < e->n_inputs; i++) {
-        if (target_of(e->inputs[i]) != visit_key(v))
+        if (e->input_links.data[i].visit != jpy_visit_number(e, v))
             continue;
-        jpy_val g = e->slots.data[v->slot + (v->node ? e->inputs[i].index : 0)];
+        jpy_val g = e->slots.data[e->input_links.data[i].slot];
         if (g.kind == JANUS_KIND_NONE)
             continue;
         janus_tensor_retain(g.t);
@@ -347,12 +183,10 @@ void jpy_engine_capture(jpy_engine *e, const jpy_visit *v) {
 }
 
 /* The gradient collected so far for an operand, if it may be written; NULL: none, or it may not. */
-static janus_tensor *buffer_of(jpy_engine *e, jpy_edge edge) {
-    bool kept = e->create_graph || jn_eager_hook;
-    jpy_visit *v = kept ? NULL : jpy_engine_find(e, target_of(edge));
-    if (!v)
+static janus_tensor *buffer_of(jpy_engine *e, jpy_link to) {
+    if (e->create_graph || jn_eager_hook || to.visit == JPY_NO_LINK)
         return NULL;
-    const jpy_val *slot = &e->slots.data[v->slot + (v->node ? edge.index : 0)];
+    const jpy_val *slot = &e->slots.data[to.slot];
     return slot->kind == JANUS_KIND_TENSOR && sole_owner(slot->t) ? slot->t : NULL;
 }
 
@@ -365,15 +199,15 @@ static jn_device *device_of(const jpy_val *v, unsigned n) {
 }
 
 /* What was added to an operand's gradient so far. */
-static jpy_val take_sum(jpy_engine *e, jpy_edge edge) {
-    jpy_visit *v = jpy_engine_find(e, target_of(edge));
-    jpy_val *slot = &e->slots.data[v->slot + (v->node ? edge.index : 0)], sum = *slot;
+static jpy_val take_sum(jpy_engine *e, jpy_link to) {
+    jpy_val *slot = &e->slots.data[to.slot], sum = *slot;
     *slot = JPY_VAL_NONE;
     return sum;
 }
 
 static int run_node(jpy_engine *e, jpy_visit *v) {
     jpy_node *n = v->node;
+    const jpy_link *link = &e->links.data[v->link];
     bool arrived = false, wanted = false;
     bool few_want[16], *want = few_want;
     jpy_val few_din[16], *din = few_din;
@@ -388,8 +222,8 @@ static int run_node(jpy_engine *e, jpy_visit *v) {
     int rc = want && din ? 0 : jpy_raise(JN_NO_MEMORY());
     bool goes_on = jpy_node_goes_on(n);
     for (unsigned i = 0; rc == 0 && i < n->n_in; i++) {
-        want[i] = edge_needed(e, n->edges[i]);
-        din[i] = goes_on && want[i] ? take_sum(e, n->edges[i]) : JPY_VAL_NONE;
+        want[i] = jpy_link_needed(e, link[i]);
+        din[i] = goes_on && want[i] ? take_sum(e, link[i]) : JPY_VAL_NONE;
         wanted = wanted || want[i];
     }
     if (rc == 0 && wanted && n->running == UINT8_MAX) {
@@ -397,7 +231,7 @@ static int run_node(jpy_engine *e, jpy_visit *v) {
         rc = -1;
     }
     if (rc == 0 && wanted) {
-        janus_tensor *sum = n->cls->add_into ? buffer_of(e, n->edges[0]) : NULL;
+        janus_tensor *sum = n->cls->add_into ? buffer_of(e, link[0]) : NULL;
         jn_dev_for_new = jn_dev_in_use ? device_of(&e->slots.data[v->slot], n->n_out) : NULL;
         bool whole = !n->freed;
         n->running++;
@@ -411,7 +245,7 @@ static int run_node(jpy_engine *e, jpy_visit *v) {
             if (din[i].kind == JANUS_KIND_NONE)
                 continue;
             if (rc == 0 && want[i])
-                rc = jpy_engine_contribute(e, n->edges[i], &din[i]);
+                rc = jpy_engine_contribute(e, link[i].slot, &din[i]);
             else
                 jpy_val_release(&din[i]);
         }
@@ -453,9 +287,9 @@ static int visit_node(jpy_engine *e, jpy_visit *v) {
 
 /* `grouped`: the nodes have been run. */
 static int run(jpy_engine *e, bool grouped) {
-    for (size_t k = 0; k < e->visits.n; k++) {
+    for (size_t k = grouped ? e->n_nodes : 0; k < e->visits.n; k++) {
         jpy_visit *v = &e->visits.data[e->order[k]];
-        if (!v->needed || (v->node && grouped))
+        if (!v->needed)
             continue;
         int rc = v->node ? visit_node(e, v) : visit_leaf(e, v);
         if (rc < 0 || ((k & 1023) == 1023 && PyErr_CheckSignals() < 0))
@@ -476,7 +310,7 @@ int jpy_take_grad(jpy_tensor *leaf, jpy_val *g, bool create_graph) {
     return rc;
 }
 
-static int seed(jpy_engine *e, const jpy_val *root, const jpy_val *given) {
+static int seed(jpy_engine *e, jpy_link to, const jpy_val *root, const jpy_val *given) {
     jpy_val g;
     if (given->kind == JANUS_KIND_TENSOR) {
         g = *given;
@@ -505,7 +339,7 @@ static int seed(jpy_engine *e, const jpy_val *root, const jpy_val *given) {
         }
         g = jpy_val_tensor(shaped, (jpy_edge){0});
     }
-    return jpy_engine_contribute(e, root->edge, &g);
+    return jpy_engine_contribute(e, to.slot, &g);
 }
 
 /* Gradients that are added to something begin with it. */
@@ -513,29 +347,35 @@ static int begin_sums(jpy_engine *e) {
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < e->n_inputs; i++) {
         jpy_val sum = e->captured[i];
-        if (sum.kind == JANUS_KIND_NONE || !jpy_engine_find(e, target_of(e->inputs[i])))
+        jpy_link to = e->input_links.data[i];
+        if (sum.kind == JANUS_KIND_NONE || to.visit == JPY_NO_LINK)
             continue;
         e->captured[i] = JPY_VAL_NONE;
-        rc = jpy_engine_contribute(e, e->inputs[i], &sum);
+        rc = jpy_engine_contribute(e, to.slot, &sum);
     }
     return rc;
 }
 
-static void engine_done(jpy_engine *e) {
-    for (size_t i = 0; i < e->slots.n; i++)
-        jpy_val_release(&e->slots.data[i]);
-    enum { AHEAD = 8 };
-    for (size_t i = 0; i < e->visits.n; i++) {
-        if (i + AHEAD < e->visits.n)
-            jpy_node_expect(e->visits.data[i + AHEAD].node);
-        jpy_edge_release((jpy_edge){e->visits.data[i].node, e->visits.data[i].leaf, 0});
+/*
+ * Collects.  Where a graph is created, ops take the place of external nodes first: what it is made
+ * of leads to single ops, and the next backward() adds up what comes from them in their order.
+ */
+static int collect(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
+    const jpy_engine empty = *e;
+    for (;;) {
+        if (!jpy_engine_collect(e, roots, n_roots))
+            return jpy_raise(JN_NO_MEMORY());
+        int recorded = 0;
+        for (size_t i = 0; e->create_graph && recorded >= 0 && i < e->visits.n; i++) {
+            const jpy_visit *v = &e->visits.data[i];
+            int rc = v->node && v->needed ? jpy_node_record(v->node) : 0;
+            recorded = rc < 0 ? -1 : recorded + rc;
+        }
+        if (recorded <= 0)
+            return recorded;
+        jpy_engine_free(e);
+        *e = empty;
     }
-    jn_vec_free(&e->slots);
-    jn_vec_free(&e->visits);
-    jn_vec_free(&e->stack);
-    jn_free(e->table);
-    jn_free(e->order);
-    jn_free(e->needed);
 }
 
 _Thread_local uint64_t jpy_backward_ops;
@@ -551,17 +391,15 @@ int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
     bool was = jpy_no_grad_mode;
     uint64_t ops = jn_ops_run.eager;
     jpy_no_grad_mode = !create_graph;
-    int rc = collect(&e, roots, n_roots) && sort(&e) ? 0 : jpy_raise(JN_NO_MEMORY());
-    if (rc == 0 && !mark_needed(&e))
-        rc = jpy_raise(JN_NO_MEMORY());
+    int rc = collect(&e, roots, n_roots);
     if (rc == 0) {
         rc = begin_sums(&e);
         for (unsigned i = 0; rc == 0 && i < n_roots; i++)
-            rc = seed(&e, &roots[i], &seeds[i]);
+            rc = seed(&e, e.root_links.data[i], &roots[i], &seeds[i]);
         int grouped = rc == 0 && jn_deferring ? jpy_groups_run(&e) : 0;
         rc = rc < 0 || grouped < 0 ? -1 : run(&e, grouped > 0);
     }
-    engine_done(&e);
+    jpy_engine_free(&e);
     jpy_backward_ops += jn_ops_run.eager - ops;
     jpy_no_grad_mode = was;
     if (rc < 0)

@@ -32,9 +32,8 @@ static janus_status add(char *restrict to, const char *restrict from, const jn_t
     return JANUS_OK;
 }
 
-static jpy_cotangent *target(jpy_groups *g, uint32_t link, jpy_edge edge) {
-    const jpy_visit *v = &g->e->visits.data[link];
-    return &g->slots[v->slot + (v->node ? edge.index : 0)];
+static const jpy_link *links_of(const jpy_groups *g, const jpy_visit *v) {
+    return &g->e->links.data[v->link];
 }
 
 /* Memory of its own for what has arrived. */
@@ -72,13 +71,6 @@ janus_status jpy_cotangent_complete(jpy_groups *g, jpy_cotangent *c) {
     return arrive(g, c, sum, &c->type, false);
 }
 
-bool jpy_cotangents_arrived(const jpy_groups *g, const jpy_visit *v) {
-    for (unsigned i = 0; i < v->node->n_out; i++)
-        if (g->slots[v->slot + i].data || g->slots[v->slot + i].sum)
-            return true;
-    return false;
-}
-
 janus_status jpy_cotangent_tensor(const jpy_cotangent *c, janus_tensor **out) {
     char *to;
     JN_TRY(jn_tensor_empty((janus_dtype)c->type.dtype, c->type.rank, c->type.dims, out));
@@ -114,9 +106,9 @@ int jpy_cotangent_take(jpy_groups *g, jpy_cotangent *c, janus_tensor *t) {
     return st == JANUS_OK ? 0 : -1;
 }
 
-static int run_alone(jpy_groups *g, jpy_visit *v) {
+static int run_alone(jpy_groups *g, const jpy_visit *v) {
     jpy_node *n = v->node;
-    const uint32_t *link = &g->link[g->first_link[v->found]];
+    const jpy_link *link = links_of(g, v);
     jpy_val *dout = jn_calloc((size_t)n->n_out + 1, sizeof *dout);
     jpy_val *din = jn_calloc((size_t)n->n_in + 1, sizeof *din);
     bool *want = jn_calloc((size_t)n->n_in + 1, sizeof *want), wanted = false;
@@ -132,14 +124,14 @@ static int run_alone(jpy_groups *g, jpy_visit *v) {
             rc = -1;
     }
     for (unsigned i = 0; rc == 0 && i < n->n_in; i++)
-        wanted |= want[i] = link[i] != JPY_NO_LINK;
+        wanted |= want[i] = jpy_link_needed(g->e, link[i]);
     if (rc == 0 && wanted)
         rc = n->cls->backward(n, dout, want, din, false);
     for (unsigned i = 0; din && i < n->n_in; i++) {
         if (din[i].kind == JANUS_KIND_NONE)
             continue;
         if (rc == 0 && want[i])
-            rc = jpy_cotangent_take(g, target(g, link[i], n->edges[i]), din[i].t);
+            rc = jpy_cotangent_take(g, &g->slots[link[i].slot], din[i].t);
         jpy_val_release(&din[i]);
     }
     for (unsigned i = 0; dout && i < n->n_out; i++)
@@ -159,17 +151,17 @@ static bool dense_in(const jpy_region *r) {
 }
 
 /* A piece of a tensor, one stretch of it: its gradient goes to its place in the whole one's. */
-static int run_piece(jpy_groups *g, jpy_visit *v) {
+static int run_piece(jpy_groups *g, const jpy_visit *v) {
     jpy_node *n = v->node;
-    uint32_t link = g->link[g->first_link[v->found]];
+    const jpy_link *link = links_of(g, v);
     const jpy_region *r = jpy_node_data(n);
     const jpy_cotangent *c = &g->slots[v->slot];
-    if (link == JPY_NO_LINK)
+    if (!jpy_link_needed(g->e, *link))
         return 0;
     if (!dense_in(r) || r->root.dtype != c->type.dtype ||
         !(r->root.dtype == JANUS_F32 || r->root.dtype == JANUS_F64))
         return run_alone(g, v);
-    jpy_cotangent *to = target(g, link, n->edges[0]);
+    jpy_cotangent *to = &g->slots[link->slot];
     if (!to->data) {
         to->type = r->root;
         to->type.dims = r->root_dims;
@@ -190,23 +182,20 @@ static int run_piece(jpy_groups *g, jpy_visit *v) {
 
 /* What the rule of this node is asked for.  Leaves that others use too are sums, and then the rows
  * of a group have the same one: its number goes into the hash. */
-static bool key_of(const jpy_groups *g, const jpy_visit *v, const jpy_op_data *d, jn_grad_key *key,
+static bool key_of(const jpy_groups *g, const jpy_visit *v, const jpy_call *c, jn_grad_key *key,
                    uint64_t *hash) {
-    const jpy_node *n = v->node;
-    const uint32_t *link = &g->link[g->first_link[v->found]];
-    uint64_t h = (uint64_t)(uintptr_t)d->kind;
-    *key = (jn_grad_key){0};
-    for (unsigned i = 0; i < (unsigned)n->n_in + n->n_out; i++)
-        key->saved |= (uint16_t)((d->saved[i].kind != JANUS_KIND_NONE) << i);
-    for (unsigned i = 0; i < n->n_out; i++)
+    const jpy_link *link = links_of(g, v);
+    uint64_t h = (uint64_t)(uintptr_t)c->kind;
+    *key = (jn_grad_key){.saved = c->saved};
+    for (unsigned i = 0; i < v->n_out; i++)
         key->given |= (uint8_t)((g->slots[v->slot + i].data != NULL) << i);
-    for (unsigned i = 0; i < n->n_in; i++) {
-        if (link[i] == JPY_NO_LINK)
+    for (unsigned i = 0; i < c->n_in; i++) {
+        if (!jpy_link_needed(g->e, link[i]))
             continue;
-        bool sum = n->edges[i].leaf && g->uses[link[i]] > 1;
-        if (sum) {
+        const jpy_place *to = &g->where[link[i].visit];
+        if (to->depth == JPY_LEAF && to->uses > 1) {
             key->sum |= (uint8_t)(1u << i);
-            h = (h ^ link[i]) * 0x9E3779B97F4A7C15u;
+            h = (h ^ link[i].visit) * 0x9E3779B97F4A7C15u;
         } else {
             key->row |= (uint8_t)(1u << i);
         }
@@ -218,9 +207,9 @@ static bool key_of(const jpy_groups *g, const jpy_visit *v, const jpy_op_data *d
 }
 
 static bool same_sums(const jpy_groups *g, const jpy_visit *a, const jpy_visit *b, unsigned sums) {
-    const uint32_t *x = &g->link[g->first_link[a->found]], *y = &g->link[g->first_link[b->found]];
+    const jpy_link *x = links_of(g, a), *y = links_of(g, b);
     for (unsigned i = 0; sums >> i; i++)
-        if (sums >> i & 1 && x[i] != y[i])
+        if (sums >> i & 1 && x[i].visit != y[i].visit)
             return false;
     return true;
 }
@@ -229,17 +218,17 @@ static bool same_key(const jn_grad_key *a, const jn_grad_key *b) {
     return a->saved == b->saved && a->given == b->given && a->row == b->row && a->sum == b->sum;
 }
 
-static int put_in_group(jpy_groups *g, jpy_visit *v, const jpy_op_data *d) {
+static int put_in_group(jpy_groups *g, const jpy_visit *v, const jpy_call *c) {
     jn_grad_key key;
     uint64_t hash;
-    uint32_t at = v->found;
-    if (!key_of(g, v, d, &key, &hash))
+    uint32_t at = jpy_visit_number(g->e, v);
+    if (!key_of(g, v, c, &key, &hash))
         return 0;
-    g->next[at] = JPY_NO_LINK;
+    g->next[at] = JPY_NO_VISIT;
     size_t place = hash % JPY_GROUP_PLACES;
     for (; g->place[place]; place = (place + 1) % JPY_GROUP_PLACES) {
         jpy_group *have = &g->group.data[g->place[place] - 1];
-        if (have->hash != hash || have->kind != d->kind || !same_key(&have->key, &key) ||
+        if (have->hash != hash || have->kind != c->kind || !same_key(&have->key, &key) ||
             !same_sums(g, have->first, v, key.sum))
             continue;
         g->next[have->tail] = at;
@@ -247,7 +236,7 @@ static int put_in_group(jpy_groups *g, jpy_visit *v, const jpy_op_data *d) {
         have->n++;
         return 0;
     }
-    jpy_group fresh = {v, hash, d->kind, key, at, at, 1};
+    jpy_group fresh = {v, hash, c->kind, key, at, at, 1};
     if (g->group.n >= JPY_GROUP_PLACES / 2)
         return run_alone(g, v);
     if (!jn_vec_push(&g->group, fresh))
@@ -258,28 +247,22 @@ static int put_in_group(jpy_groups *g, jpy_visit *v, const jpy_op_data *d) {
 
 /* Operands whose gradients all go to one place are summed as well. */
 static void find_shared(const jpy_groups *g, jpy_group *p) {
-    const jpy_node *n = p->first->node;
-    const uint32_t *link = &g->link[g->first_link[p->head]];
+    const jpy_link *link = links_of(g, p->first);
     unsigned shared = p->n > 1 ? p->key.row : 0;
-    for (uint32_t at = g->next[p->head]; at != JPY_NO_LINK && shared; at = g->next[at]) {
-        const jpy_node *o = g->e->visits.data[at].node;
-        for (unsigned i = 0; i < n->n_in; i++)
-            if (shared >> i & 1 && (g->link[g->first_link[at] + i] != link[i] ||
-                                    o->edges[i].index != n->edges[i].index))
+    for (uint32_t at = g->next[p->head]; at != JPY_NO_VISIT && shared; at = g->next[at]) {
+        const jpy_link *other = links_of(g, &g->e->visits.data[at]);
+        for (unsigned i = 0; shared >> i; i++)
+            if (shared >> i & 1 && other[i].slot != link[i].slot)
                 shared &= ~(1u << i);
     }
     p->key.row &= (uint8_t)~shared;
     p->key.sum |= (uint8_t)shared;
 }
 
-/* Elements of saved value i, row-major. */
-static int value_data(jpy_groups *g, unsigned i, const jpy_saved *s, const void **out) {
+/* Elements of saved value i of a node, a tensor, row-major. */
+static int value_data(jpy_groups *g, jpy_node *n, unsigned i, const void **out) {
     jn_view view;
-    janus_tensor *t = s->t;
-    if (s->kind != JANUS_KIND_TENSOR) {
-        *out = &s->s;
-        return 0;
-    }
+    janus_tensor *t = jpy_op_of(n)->saved[i].t;
     if (!t->contiguous && t != g->copy_of[i]) {
         if (jn_tensor_contiguous(t, &g->copy[i]) != JANUS_OK ||
             jn_grad_work_keep(g->work, g->copy[i]) != JANUS_OK)
@@ -294,61 +277,65 @@ static int value_data(jpy_groups *g, unsigned i, const jpy_saved *s, const void 
     return 0;
 }
 
-static int fill_row(jpy_groups *g, const jpy_visit *v, const jn_grad_key *key, jn_grad_row *row) {
-    const jpy_node *n = v->node;
-    const jpy_op_data *d = jpy_op_of(v->node);
-    unsigned n_values = (unsigned)n->n_in + n->n_out;
-    for (unsigned i = 0; i < n_values; i++)
-        if (key->saved >> i & 1 && value_data(g, i, &d->saved[i], &row->value[i]) < 0)
+static int fill_row(jpy_groups *g, uint32_t at, const jn_grad_key *key, jn_grad_row *row) {
+    const jpy_visit *v = &g->e->visits.data[at];
+    const jpy_call *c = &g->call[at];
+    const void *const *value = &g->values[c->value];
+    for (unsigned i = 0; key->saved >> i; i++) {
+        if (!(key->saved >> i & 1))
+            continue;
+        row->value[i] = value[i];
+        if (!value[i] && value_data(g, v->node, i, &row->value[i]) < 0)
             return -1;
-    for (unsigned i = 0; i < n->n_out; i++)
+    }
+    for (unsigned i = 0; i < v->n_out; i++)
         row->given[i] = g->slots[v->slot + i].data;
     return 0;
 }
 
 static janus_status sum_at(jpy_groups *g, const jpy_group *p, unsigned i, jn_acc **out) {
-    const jpy_node *n = p->first->node;
-    jpy_cotangent *c = target(g, g->link[g->first_link[p->head] + i], n->edges[i]);
+    const jn_type *type = &g->call[p->head].types[i];
+    jpy_cotangent *c = &g->slots[links_of(g, p->first)[i].slot];
     if (!c->sum) {
         if (!c->data)
-            c->type = n->types[i];
-        JN_TRY(jn_grad_sum_new(g->work, &n->types[i], &c->sum));
+            c->type = *type;
+        JN_TRY(jn_grad_sum_new(g->work, type, &c->sum));
     }
     *out = c->sum;
     return JANUS_OK;
 }
 
 static janus_status spread(jpy_groups *g, const jpy_group *p) {
+    const jn_type *types = g->call[p->head].types;
     uint32_t r = 0;
-    for (uint32_t at = p->head; at != JPY_NO_LINK; at = g->next[at], r++) {
-        const jpy_node *n = g->e->visits.data[at].node;
+    for (uint32_t at = p->head; at != JPY_NO_VISIT; at = g->next[at], r++) {
+        const jpy_link *link = links_of(g, &g->e->visits.data[at]);
         const jn_grad_row *row = &g->rows.data[r];
-        for (unsigned i = 0; i < n->n_in; i++)
+        for (unsigned i = 0; p->key.row >> i; i++)
             if (p->key.row >> i & 1 && row->din[i])
-                JN_TRY(arrive(g, target(g, g->link[g->first_link[at] + i], n->edges[i]),
-                              row->din[i], &n->types[i], row->fresh >> i & 1));
+                JN_TRY(arrive(g, &g->slots[link[i].slot], row->din[i], &types[i],
+                              row->fresh >> i & 1));
     }
     return JANUS_OK;
 }
 
 int jpy_group_run(jpy_groups *g, jpy_group *p) {
     jn_acc *sum[JN_RECIPE_IN] = {NULL};
-    const jpy_node *first = p->first->node;
     find_shared(g, p);
-    const jn_grad_rule *rule = jn_grad_rule_get(g->work, p->kind, &p->key, first->types);
+    const jn_grad_rule *rule = jn_grad_rule_get(g->work, p->kind, &p->key, g->call[p->head].types);
     if (!rule) {
         int rc = 0;
-        for (uint32_t at = p->head; at != JPY_NO_LINK && rc == 0; at = g->next[at])
+        for (uint32_t at = p->head; at != JPY_NO_VISIT && rc == 0; at = g->next[at])
             rc = run_alone(g, &g->e->visits.data[at]);
         return rc;
     }
     if (!jn_vec_reserve(&g->rows, p->n))
         return -1;
     uint32_t r = 0;
-    for (uint32_t at = p->head; at != JPY_NO_LINK; at = g->next[at], r++)
-        if (fill_row(g, &g->e->visits.data[at], &p->key, &g->rows.data[r]) < 0)
+    for (uint32_t at = p->head; at != JPY_NO_VISIT; at = g->next[at], r++)
+        if (fill_row(g, at, &p->key, &g->rows.data[r]) < 0)
             return -1;
-    for (unsigned i = 0; i < first->n_in; i++)
+    for (unsigned i = 0; p->key.sum >> i; i++)
         if (p->key.sum >> i & 1 && sum_at(g, p, i, &sum[i]) != JANUS_OK)
             return -1;
     g->n_groups++;
@@ -359,9 +346,9 @@ int jpy_group_run(jpy_groups *g, jpy_group *p) {
     return 0;
 }
 
-int jpy_groups_node(jpy_groups *g, jpy_visit *v) {
-    const jpy_op_data *d = jpy_op_of(v->node);
-    if (d && d->kind)
-        return put_in_group(g, v, d);
+int jpy_groups_node(jpy_groups *g, const jpy_visit *v) {
+    const jpy_call *c = &g->call[jpy_visit_number(g->e, v)];
+    if (c->kind)
+        return put_in_group(g, v, c);
     return v->node->cls == &jpy_piece_class ? run_piece(g, v) : run_alone(g, v);
 }

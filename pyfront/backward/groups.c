@@ -23,33 +23,16 @@
 /* ---- whether ------------------------------------------------------------------------------------
  */
 
-static bool is_intact(jpy_node *n) {
-    const jpy_op_data *d = jpy_op_of(n);
-    if (!n->cls->plain || n->extra || n->freed || n->running == UINT8_MAX)
-        return false;
-    for (unsigned i = 0; d && i < (unsigned)n->n_in + n->n_out; i++) {
-        const jpy_saved *s = &d->saved[i];
-        if (s->kind == JANUS_KIND_TENSOR && s->version != s->t->storage->version)
-            return false;
-    }
-    return true;
-}
-
 static bool allocate(jpy_groups *g) {
     jpy_engine *e = g->e;
-    size_t n = e->visits.n, n_links = 0;
-    while (g->n_nodes < n && e->visits.data[e->order[g->n_nodes]].node)
-        n_links += e->visits.data[e->order[g->n_nodes++]].node->n_in;
-    if (n_links >= JPY_NO_LINK)
-        return false;
-    g->link = jn_alloc((n_links + 1) * sizeof *g->link);
-    g->first_link = jn_calloc(n, sizeof *g->first_link);
-    g->depth = jn_calloc(n, sizeof *g->depth);
-    g->uses = jn_calloc(n, sizeof *g->uses);
+    size_t n = e->visits.n;
+    g->call = jn_alloc(n * sizeof *g->call);
+    g->where = jn_calloc(n, sizeof *g->where);
     g->next = jn_alloc(n * sizeof *g->next);
     g->by_depth = jn_alloc(n * sizeof *g->by_depth);
     g->slots = jn_calloc(e->slots.n + 1, sizeof *g->slots);
-    return g->link && g->first_link && g->depth && g->uses && g->next && g->by_depth && g->slots;
+    g->values = jn_alloc((e->links.n + e->slots.n + 1) * sizeof *g->values);
+    return g->call && g->where && g->next && g->by_depth && g->slots && g->values;
 }
 
 enum { AHEAD = 16, SAVED_AHEAD = 6 };
@@ -66,7 +49,7 @@ static void expect_saved(jpy_node *n) {
 }
 
 static jpy_node *node_at(const jpy_groups *g, size_t k) {
-    return k < g->n_nodes ? g->e->visits.data[g->e->order[k]].node : NULL;
+    return k < g->e->n_nodes ? g->e->visits.data[g->e->order[k]].node : NULL;
 }
 
 /* The two above for a walk through all nodes that is at k, up or down. */
@@ -77,39 +60,76 @@ static void expect(const jpy_groups *g, size_t k, bool up) {
         expect_saved(n);
 }
 
-/* Depths and links, earliest node first; false: not by groups. */
+/* Where the elements of a saved value are; false: it has been overwritten.  *out is NULL where it
+ * has to be copied to be read. */
+static bool look_at_value(const jpy_saved *s, const void **out) {
+    jn_view view;
+    *out = &s->s;
+    if (s->kind != JANUS_KIND_TENSOR)
+        return true;
+    *out = NULL;
+    if (s->t->contiguous && jn_tensor_ready_data(s->t) && !s->t->storage->device &&
+        jn_tensor_as_view(s->t, &view) == JANUS_OK)
+        *out = view.data;
+    return s->version == s->t->storage->version;
+}
+
+/* What the node of a recorded call has; false: it has to run with the others one by one. */
+static bool look_at_call(jpy_groups *g, const jpy_node *n, jpy_call *c, uint32_t *n_values) {
+    const jpy_op_data *d = jpy_op_of((jpy_node *)n);
+    *c = (jpy_call){.value = *n_values, .n_in = (uint8_t)n->n_in};
+    if (!n->cls->plain || n->extra || n->freed || n->running == UINT8_MAX)
+        return false;
+    if (!d)
+        return true;
+    c->kind = d->kind;
+    c->types = d->types;
+    for (unsigned i = 0; i < (unsigned)n->n_in + n->n_out; i++) {
+        const void *ignored = NULL, **value = d->kind ? &g->values[(*n_values)++] : &ignored;
+        if (!look_at_value(&d->saved[i], value))
+            return false;
+        if (d->kind)
+            c->saved |= (uint16_t)((d->saved[i].kind != JANUS_KIND_NONE) << i);
+    }
+    return true;
+}
+
+/* All nodes, earliest first: depths, uses, and what their rules read.  They are held from then on:
+ * what they have saved cannot go, since long ops run without the interpreter lock, and another
+ * thread may use up the same history.  False: not by groups. */
 static bool look(jpy_groups *g) {
     jpy_engine *e = g->e;
-    uint32_t links = 0, deepest = 0;
+    uint32_t deepest = 0, n_values = 0;
     size_t bytes = 0;
-    for (uint32_t k = g->n_nodes; k-- > 0;) {
+    for (size_t k = e->n_nodes; k < e->visits.n; k++)
+        g->where[e->order[k]].depth = JPY_LEAF;
+    for (uint32_t k = e->n_nodes; k-- > 0;) {
         uint32_t at = e->order[k], depth = 0;
-        jpy_visit *v = &e->visits.data[at];
-        jpy_node *n = v->node;
+        jpy_node *n = e->visits.data[at].node;
+        jpy_call *c = &g->call[at];
         expect(g, k, false);
-        if (!is_intact(n))
+        if (!look_at_call(g, n, c, &n_values))
             return false;
-        g->first_link[at] = links;
-        for (unsigned i = 0; i < n->n_in; i++, links++) {
-            const jpy_visit *to = jpy_edge_tracked(n->edges[i])
-                                      ? jpy_engine_find(e, jpy_edge_target(n->edges[i]))
-                                      : NULL;
-            g->link[links] = to && to->needed ? to->found : JPY_NO_LINK;
-            if (!to)
+        n->running++;
+        g->n_held++;
+        const jpy_link *link = &e->links.data[e->visits.data[at].link];
+        for (unsigned i = 0; i < n->n_in; i++) {
+            if (link[i].visit == JPY_NO_LINK)
                 continue;
-            g->uses[to->found]++;
-            if (to->node && g->depth[to->found] + 1 > depth)
-                depth = g->depth[to->found] + 1;
+            jpy_place *to = &g->where[link[i].visit];
+            to->uses++;
+            if (to->depth + 1 > depth) /* of a leaf it is 0 */
+                depth = to->depth + 1;
         }
-        g->depth[at] = depth;
+        g->where[at].depth = depth;
         if (depth > deepest)
             deepest = depth;
-        for (unsigned i = 0; n->types && i < n->n_out; i++)
-            if (n->types[n->n_in + i].kind == JANUS_KIND_TENSOR)
-                bytes += jpy_type_bytes(&n->types[n->n_in + i]);
+        for (unsigned i = 0; c->types && i < n->n_out; i++)
+            if (c->types[n->n_in + i].kind == JANUS_KIND_TENSOR)
+                bytes += jpy_type_bytes(&c->types[n->n_in + i]);
     }
     g->n_depths = deepest + 1;
-    return g->n_nodes >= JPY_GROUPS_FEW * g->n_depths &&
+    return e->n_nodes >= JPY_GROUPS_FEW * g->n_depths &&
            bytes / JPY_GROUPS_WAITING <= jn_deferral_bytes(jn_deferring);
 }
 
@@ -118,13 +138,13 @@ static bool sort_by_depth(jpy_groups *g) {
     uint32_t *next = g->depth_begin = jn_calloc(g->n_depths + 2, sizeof *next);
     if (!next)
         return false;
-    for (uint32_t k = 0; k < g->n_nodes; k++)
-        next[g->depth[g->e->order[k]] + 2]++;
+    for (uint32_t k = 0; k < g->e->n_nodes; k++)
+        next[g->where[g->e->order[k]].depth + 2]++;
     for (uint32_t d = 2; d < g->n_depths + 2; d++)
         next[d] += next[d - 1];
-    for (uint32_t k = g->n_nodes; k-- > 0;) {
+    for (uint32_t k = g->e->n_nodes; k-- > 0;) {
         uint32_t at = g->e->order[k];
-        g->by_depth[next[g->depth[at] + 1]++] = at;
+        g->by_depth[next[g->where[at].depth + 1]++] = at;
     }
     return true;
 }
@@ -140,7 +160,7 @@ static int capture(jpy_groups *g, const jpy_visit *v) {
     if (!wanted)
         return 0;
     jpy_val *slot = &g->e->slots.data[v->slot];
-    for (unsigned i = 0; i < v->node->n_out; i++) {
+    for (unsigned i = 0; i < v->n_out; i++) {
         jpy_val kept = slot[i], now = JPY_VAL_NONE;
         if (!g->slots[v->slot + i].data)
             continue;
@@ -160,15 +180,16 @@ static int run_depth(jpy_groups *g, uint32_t depth) {
     memset(g->place, 0, sizeof g->place);
     jn_vec_clear(&g->group);
     for (uint32_t k = g->depth_begin[depth]; k < g->depth_begin[depth + 1] && rc == 0; k++) {
-        jpy_visit *v = &g->e->visits.data[g->by_depth[k]];
-        if (k + SAVED_AHEAD < g->n_nodes) {
+        const jpy_visit *v = &g->e->visits.data[g->by_depth[k]];
+        if (k + SAVED_AHEAD < g->e->n_nodes) {
             const jpy_visit *next = &g->e->visits.data[g->by_depth[k + SAVED_AHEAD]];
-            jpy_node_expect(next->node);
+            __builtin_prefetch(&g->call[g->by_depth[k + SAVED_AHEAD]]);
             __builtin_prefetch(&g->slots[next->slot]);
         }
         if (!v->needed || !jpy_cotangents_arrived(g, v))
             continue;
-        for (unsigned i = 0; i < v->node->n_out && rc == 0; i++)
+        g->call[g->by_depth[k]].ran = true;
+        for (unsigned i = 0; i < v->n_out && rc == 0; i++)
             if (jpy_cotangent_complete(g, &g->slots[v->slot + i]) != JANUS_OK)
                 rc = -1;
         if (rc == 0)
@@ -185,7 +206,7 @@ static int run_depth(jpy_groups *g, uint32_t depth) {
 static int begin(jpy_groups *g) {
     for (size_t i = 0; i < g->e->visits.n; i++) {
         const jpy_visit *v = &g->e->visits.data[i];
-        for (unsigned k = 0; k < (v->node ? v->node->n_out : 1); k++) {
+        for (unsigned k = 0; k < v->n_out; k++) {
             const jpy_val *slot = &g->e->slots.data[v->slot + k];
             if (slot->kind != JANUS_KIND_NONE &&
                 jpy_cotangent_take(g, &g->slots[v->slot + k], slot->t) < 0)
@@ -224,36 +245,34 @@ static void hand_over(jpy_groups *g, janus_tensor **leaf) {
         }
 }
 
-/* What nodes have saved cannot go meanwhile: long ops run without the interpreter lock, and another
- * thread may use up the same history. */
-static void hold(const jpy_groups *g) {
-    for (uint32_t k = 0; k < g->n_nodes; k++)
-        g->e->visits.data[g->e->order[k]].node->running++;
-}
-
-static void let_go(const jpy_groups *g, bool done) {
-    for (uint32_t k = 0; k < g->n_nodes; k++) {
-        const jpy_visit *v = &g->e->visits.data[g->e->order[k]];
+/* The nodes are not in use any more.  If all is done, those that have run give up what they saved,
+ * and the run gives up the nodes. */
+static void let_go(jpy_groups *g, bool done) {
+    jpy_engine *e = g->e;
+    for (uint32_t k = e->n_nodes - g->n_held; k < e->n_nodes; k++) {
+        jpy_visit *v = &e->visits.data[e->order[k]];
         jpy_node *n = v->node;
         expect(g, k, true);
         n->running--;
-        bool ran = done && !g->e->retain_graph && v->needed && jpy_cotangents_arrived(g, v);
-        n->freed = n->freed || ran;
+        n->freed = n->freed || (done && !e->retain_graph && g->call[e->order[k]].ran);
         if (n->freed && !n->running && n->cls->release_saved)
             n->cls->release_saved(n);
+        if (!done)
+            continue;
+        v->node = NULL;
+        jpy_node_release(n);
     }
 }
 
 static void groups_free(jpy_groups *g) {
     jn_grad_work_free(g->work);
-    jn_free(g->link);
-    jn_free(g->first_link);
-    jn_free(g->depth);
-    jn_free(g->uses);
+    jn_free(g->call);
+    jn_free(g->where);
     jn_free(g->next);
     jn_free(g->by_depth);
     jn_free(g->depth_begin);
     jn_free(g->slots);
+    jn_free(g->values);
     jn_vec_free(&g->group);
     jn_vec_free(&g->rows);
 }
@@ -280,18 +299,17 @@ int jpy_groups_run(jpy_engine *e) {
     if (jpy_flush(jn_deferring) != JANUS_OK || !jn_deferring) /* it may end what is recorded */
         return 0;
     if (!allocate(&g) || !look(&g) || !sort_by_depth(&g) || jn_grad_work_new(&g.work) != JANUS_OK) {
+        let_go(&g, false);
         groups_free(&g);
         return 0;
     }
     janus_tensor **leaf = jn_calloc(e->visits.n, sizeof *leaf);
     int rc = -1;
-    if (leaf) {
-        hold(&g);
+    if (leaf)
         rc = run_all(&g, leaf);
-        if (rc == 0)
-            jn_deferral_count_back(jn_deferring, g.n_groups, g.n_grouped, g.n_alone);
-        let_go(&g, rc == 0);
-    }
+    if (rc == 0)
+        jn_deferral_count_back(jn_deferring, g.n_groups, g.n_grouped, g.n_alone);
+    let_go(&g, rc == 0);
     groups_free(&g);
     if (rc == 0)
         hand_over(&g, leaf);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A backward() by groups: pyfront/backward/groups.c decides what runs when, tape_group_rows.c runs it.
+ * A backward() by groups: pyfront/backward/groups.c decides what runs when, group_rows.c runs it.
  */
 #ifndef JPY_TAPE_GROUPS_H
 #define JPY_TAPE_GROUPS_H
@@ -13,7 +13,7 @@ enum {
     JPY_GROUPS_WAITING = 4, /* bytes of gradients, of those that may wait for being computed */
     JPY_GROUP_PLACES = 512  /* a table of the groups of one depth */
 };
-#define JPY_NO_LINK UINT32_MAX
+#define JPY_NO_VISIT UINT32_MAX
 
 /* The gradient that has arrived at a result, or at a leaf. */
 typedef struct jpy_cotangent {
@@ -23,8 +23,26 @@ typedef struct jpy_cotangent {
     bool fresh;   /* nobody else reads `data` */
 } jpy_cotangent;
 
+/* What is written down of a node when it is looked at, so that it is not looked at again until it
+ * is given back: a history is more than a cache holds. */
+typedef struct jpy_call {
+    jn_call_kind *kind;   /* of the recorded call that it is of; NULL: another node */
+    const jn_type *types; /* of an op: operands, then results; or NULL */
+    uint32_t value;       /* of operand 0 in values */
+    uint16_t saved;       /* bits of values that are there (jn_grad_key) */
+    uint8_t n_in;
+    bool ran;
+} jpy_call;
+
+/* Where a visit is in the history. */
+typedef struct jpy_place {
+    uint32_t depth; /* JPY_LEAF: a leaf */
+    uint32_t uses;
+} jpy_place;
+#define JPY_LEAF UINT32_MAX
+
 typedef struct jpy_group {
-    jpy_visit *first;
+    const jpy_visit *first;
     uint64_t hash;
     jn_call_kind *kind;
     jn_grad_key key;
@@ -34,14 +52,14 @@ typedef struct jpy_group {
 typedef struct jpy_groups {
     jpy_engine *e;
     jn_grad_work *work;
-    uint32_t n_nodes, n_depths;
-    uint32_t *link;       /* of each edge of each node: the visit, or JPY_NO_LINK */
-    uint32_t *first_link; /* per visit */
-    uint32_t *depth;      /* per visit */
-    uint32_t *uses;       /* per visit */
-    uint32_t *next;       /* per visit: of its group */
+    uint32_t n_depths;
+    uint32_t n_held;  /* nodes of e->order, from its end, whose `running` counts this run */
+    jpy_call *call;   /* per visit */
+    jpy_place *where; /* per visit */
+    uint32_t *next;   /* per visit: of its group */
     uint32_t *by_depth, *depth_begin;
     jpy_cotangent *slots; /* as e->slots */
+    const void **values;  /* elements of saved values, row-major; NULL: they are to be copied */
     JN_VEC(jpy_group) group;
     uint32_t place[JPY_GROUP_PLACES]; /* group + 1 */
     JN_VEC(jn_grad_row) rows;
@@ -64,8 +82,8 @@ static inline size_t jpy_type_bytes(const jn_type *t) {
     return (size_t)jpy_type_numel(t) * jn_dtype_size((janus_dtype)t->dtype);
 }
 
-/* pyfront/backward/group_rows.c.  -1 and statuses mean that the nodes have to run one by one; there may
- * be an exception, which is not the program's. */
+/* pyfront/backward/group_rows.c.  -1 and statuses mean that the nodes have to run one by one; there
+ * may be an exception, which is not the program's. */
 /* What has arrived at a slot so far, with another contribution: a row-major tensor of floats, kept.
  */
 int jpy_cotangent_take(jpy_groups *g, jpy_cotangent *c, janus_tensor *t);
@@ -73,9 +91,14 @@ int jpy_cotangent_take(jpy_groups *g, jpy_cotangent *c, janus_tensor *t);
 janus_status jpy_cotangent_complete(jpy_groups *g, jpy_cotangent *c);
 janus_status jpy_cotangent_tensor(const jpy_cotangent *c, janus_tensor **out);
 /* Whether something has arrived at a node. */
-bool jpy_cotangents_arrived(const jpy_groups *g, const jpy_visit *v);
+static inline bool jpy_cotangents_arrived(const jpy_groups *g, const jpy_visit *v) {
+    for (unsigned i = 0; i < v->n_out; i++)
+        if (g->slots[v->slot + i].data || g->slots[v->slot + i].sum)
+            return true;
+    return false;
+}
 /* Runs a node whose cotangents are complete, or puts it into a group of its depth. */
-int jpy_groups_node(jpy_groups *g, jpy_visit *v);
+int jpy_groups_node(jpy_groups *g, const jpy_visit *v);
 int jpy_group_run(jpy_groups *g, jpy_group *p);
 
 #endif

@@ -63,7 +63,10 @@ static PyObject *remove_hook(PyObject *module, PyObject *args) {
         return NULL;
     if (t->hooks && PyDict_GET_SIZE(t->hooks) == 0)
         Py_CLEAR(t->hooks); /* as it was: guards look at it */
-    PyObject *list = t->node && t->node->extra ? t->node->extra->hooks : NULL;
+    jpy_edge e;
+    if (jpy_tensor_edge(t, &e) < 0)
+        return NULL;
+    PyObject *list = e.node && e.node->extra ? e.node->extra->hooks : NULL;
     for (Py_ssize_t i = list ? PyList_GET_SIZE(list) : 0; i-- > 0;) {
         int same =
             PyObject_RichCompareBool(PyTuple_GET_ITEM(PyList_GET_ITEM(list, i), 1), id, Py_EQ);
@@ -168,7 +171,7 @@ static PyObject *node_next(PyObject *self, void *unused) {
     unsigned n_in = n ? n->n_in : 0;
     PyObject *tuple = PyTuple_New(n_in);
     for (unsigned i = 0; tuple && i < n_in; i++) {
-        jpy_edge e = n->edges[i];
+        jpy_edge e = jpy_edge_now(n->edges[i]);
         PyObject *o = jpy_edge_tracked(e)
                           ? node_object_new(e.node, e.node ? NULL : (PyObject *)e.leaf)
                           : Py_NewRef(Py_None);

@@ -3,7 +3,7 @@
  * janus.deferred(): a block in which CPython runs the program and its ops are recorded, to be run
  * later and together (exec/defer/defer.h).
  *
- * Calls are recorded where they are remembered (py_quick.c), so their kinds are known and recording
+ * Calls are recorded where they are remembered (op/quick.c), so their kinds are known and recording
  * costs about what running a small op costs.  What draws, writes in
  * place or has values to check runs as outside, after everything that was recorded before if it
  * reads or writes any of that.  A node of the tape keeps pending tensors as it keeps others.

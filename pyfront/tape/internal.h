@@ -17,23 +17,22 @@ typedef struct jpy_node_extra jpy_node_extra;
 jpy_node_extra *jpy_node_extra_get(jpy_node *n); /* NULL: raised */
 void jpy_node_extra_free(jpy_node_extra *x);
 
-/* The data of a node that jpy_record has made. */
+/* The data of a node that jpy_record has made.  Attributes and types are the kind's where it has
+ * one, else they lie in the node's block. */
 typedef struct jpy_op_data {
     const jn_op *op;
-    void *attrs;
-    jpy_saved *saved;   /* n_in operands, n_out results */
-    bool has_saved;     /* tensors; numbers stay */
-    jn_call_kind *kind; /* of the recorded call that it is of (exec/defer/defer.h), or NULL */
+    const void *attrs;
+    const jn_type *types; /* of n_in operands, then n_out results */
+    jn_call_kind *kind;   /* of the recorded call that it is of, or NULL; a reference */
+    jpy_saved saved[];    /* likewise */
 } jpy_op_data;
 extern const jpy_node_class jpy_op_class;
-/* The node is of a recorded call of this kind; a reference is taken. */
-void jpy_op_is_of(jpy_node *n, jn_call_kind *kind);
 
 int jpy_raise_freed(void); /* the RuntimeError of a second backward; -1 */
 const char *jpy_node_name(const jpy_node *n);
 const char *jpy_op_node_name(const jpy_node *n); /* of a node made by jpy_record */
 
-/* Nodes of views under in-place writes (tape_view.c).  A region is the place of a view inside its
+/* Nodes of views under in-place writes (view.c).  A region is the place of a view inside its
  * root, in elements. */
 typedef struct jpy_region {
     int rank;

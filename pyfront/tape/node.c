@@ -15,8 +15,11 @@
 #include "exec/store/store.h"
 #include "pyfront/tensor/tensor.h"
 
-static uint64_t next_seq;
-static jpy_node *dying; /* linked through seq */
+/* An external node has as many numbers before its own for the ops that may take its place. */
+enum { ROOM = 1 << 22 };
+static uint64_t next_seq = 1;
+static _Thread_local uint64_t place; /* the next number in such a room; 0: at the end */
+static jpy_node *dying;              /* linked through seq */
 static bool tearing_down;
 
 static size_t round_up(size_t n) { return (n + 15) & ~(size_t)15; }
@@ -25,7 +28,7 @@ jpy_node *jpy_node_new(const jpy_node_class *cls, unsigned n_in, unsigned n_out,
                        const jpy_edge *edges, size_t extra_size) {
     size_t at_edges = round_up(sizeof(jpy_node)) + round_up(extra_size);
     size_t size = at_edges + n_in * sizeof(jpy_edge);
-    jpy_node *n = jn_pool_alloc(size);
+    jpy_node *n = jn_pool_alloc_apart(size);
     if (!n) {
         PyErr_NoMemory();
         return NULL;
@@ -33,10 +36,9 @@ jpy_node *jpy_node_new(const jpy_node_class *cls, unsigned n_in, unsigned n_out,
     n->refs = 1;
     n->n_in = (uint16_t)n_in;
     n->n_out = (uint16_t)n_out;
-    n->seq = next_seq++;
+    n->seq = place ? place++ : next_seq++;
     n->cls = cls;
     n->edges = (jpy_edge *)(void *)((char *)n + at_edges);
-    n->types = NULL;
     n->extra = NULL;
     n->size = (uint32_t)size;
     n->freed = false;
@@ -44,6 +46,8 @@ jpy_node *jpy_node_new(const jpy_node_class *cls, unsigned n_in, unsigned n_out,
     n->leads = false;
     n->held = NULL;
     n->inplace = 0;
+    n->visit = 0;
+    n->has_saved = n->moved = false;
     for (unsigned i = 0; i < n_in; i++) {
         n->edges[i] = edges[i];
         n->leads |= edges[i].node && edges[i].node->leads;
@@ -83,6 +87,18 @@ int jpy_node_visit_edges(jpy_node *n, visitproc visit, void *arg) {
         }
     }
     return 0;
+}
+
+static const jpy_edge *edges_now(jpy_node *n);
+
+int jpy_node_visit_held(jpy_node *n, visitproc visit, void *arg) {
+    const jpy_edge *now = edges_now(n);
+    for (unsigned i = 0; now && i < n->n_out; i++) {
+        int rc = jpy_node_visit(now[i].node, visit, arg);
+        if (rc)
+            return rc;
+    }
+    return jpy_node_visit_edges(n, visit, arg);
 }
 
 int jpy_node_visit(jpy_node *n, visitproc visit, void *arg) {
@@ -232,8 +248,15 @@ static void external_release_saved(jpy_node *n) {
         x->release_saved = NULL;
 }
 
+static void drop_edges(jpy_edge *edges, unsigned n) {
+    for (unsigned i = 0; edges && i < n; i++)
+        jpy_edge_release(edges[i]);
+    jn_free(edges);
+}
+
 static void external_destroy(jpy_node *n) {
     jpy_external *x = jpy_node_data(n);
+    drop_edges(x->now, n->n_out);
     if (x->free_user)
         x->free_user(x->user);
 }
@@ -254,10 +277,95 @@ bool jpy_node_goes_on(jpy_node *n) {
 
 jpy_node *jpy_external_new(const jpy_external *ext, unsigned n_in, const jpy_edge *edges,
                            unsigned n_out) {
+    next_seq += place ? 0 : ROOM;
     jpy_node *n = jpy_node_new(&external_class, n_in, n_out, edges, sizeof *ext);
-    if (n)
-        memcpy(jpy_node_data(n), ext, sizeof *ext);
+    if (n) {
+        jpy_external *x = jpy_node_data(n);
+        *x = *ext;
+        x->for_good = place != 0; /* there is no room in another's */
+    }
     return n;
+}
+
+/* ---- in the place of an external node -----------------------------------------------------------
+ */
+
+static const jpy_edge *edges_now(jpy_node *n) {
+    return n->cls == &external_class ? ((jpy_external *)jpy_node_data(n))->now : NULL;
+}
+
+jpy_edge jpy_edge_moved(jpy_edge e) {
+    while (e.node && e.node->moved) {
+        jpy_edge to = edges_now(e.node)[e.index];
+        if (!jpy_edge_tracked(to))
+            break;
+        e = to;
+    }
+    return e;
+}
+
+bool jpy_node_in_place_of(const jpy_node *x, const jpy_node *n) {
+    return x->seq < n->seq && n->seq - x->seq <= ROOM;
+}
+
+/* What was to happen with the results happens where they are. */
+static int move_extra(PyObject **list, const jpy_edge *now, size_t offset) {
+    PyObject *stay = *list ? PyList_New(0) : NULL;
+    int rc = *list && !stay ? -1 : 0;
+    for (Py_ssize_t i = 0; rc == 0 && stay && i < PyList_GET_SIZE(*list); i++) {
+        PyObject *entry = PyList_GET_ITEM(*list, i);
+        jpy_edge to = now[PyLong_AsUnsignedLong(PyTuple_GET_ITEM(entry, 0))];
+        if (!to.node) {
+            rc = PyList_Append(stay, entry);
+            continue;
+        }
+        jpy_node_extra *x = jpy_node_extra_get(to.node);
+        PyObject **there = (PyObject **)(void *)((char *)x + offset);
+        PyObject *rest = x ? PyTuple_GetSlice(entry, 1, PyTuple_GET_SIZE(entry)) : NULL;
+        PyObject *index = rest ? Py_BuildValue("(k)", (unsigned long)to.index) : NULL;
+        PyObject *moved = index ? PySequence_Concat(index, rest) : NULL;
+        rc = moved && (*there || (*there = PyList_New(0))) ? PyList_Append(*there, moved) : -1;
+        Py_XDECREF(rest);
+        Py_XDECREF(index);
+        Py_XDECREF(moved);
+    }
+    if (rc < 0)
+        Py_XDECREF(stay);
+    else if (stay)
+        Py_SETREF(*list, stay);
+    return rc;
+}
+
+uint64_t jpy_node_place_begin(const jpy_node *n) {
+    uint64_t before = place;
+    place = n->seq - ROOM;
+    return before;
+}
+
+bool jpy_node_place_end(const jpy_node *n, uint64_t began) {
+    bool fits = place <= n->seq;
+    place = began;
+    return fits;
+}
+
+int jpy_node_move(jpy_node *n, jpy_edge *now) {
+    jpy_external *x = jpy_node_data(n);
+    jpy_node_extra *extra = n->extra;
+    x->now = now;
+    n->moved = true;
+    if (!extra)
+        return 0;
+    int rc = move_extra(&extra->hooks, now, offsetof(jpy_node_extra, hooks));
+    return rc < 0 ? -1 : move_extra(&extra->retained, now, offsetof(jpy_node_extra, retained));
+}
+
+int jpy_node_record(jpy_node *n) {
+    jpy_external *x = n->cls == &external_class ? jpy_node_data(n) : NULL;
+    if (!x || !x->record || x->now || x->for_good)
+        return 0;
+    int rc = x->record(x->user);
+    x->for_good = !n->moved && rc == 0;
+    return rc < 0 ? -1 : n->moved;
 }
 
 const char *jpy_node_name(const jpy_node *n) {

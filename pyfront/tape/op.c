@@ -2,9 +2,9 @@
 /*
  * Ops on the tape: running and recording them, and the eager emitter their gradient rules run on.
  *
- * A node of an op keeps, in one block with the struct: the attributes, the types of all operands
- * and results (dims shared where equal), and a jpy_saved per value, filled where the row's SAVE
- * field asks.  The rule sees everything else as a type without data.
+ * A node of an op keeps, in one block with the struct: a jpy_saved per value, filled where the
+ * row's SAVE field asks; and the attributes and the types of all operands and results (dims shared
+ * where equal), unless those are its kind's.  The rule sees everything else as a type without data.
  */
 #include "config.h"
 
@@ -26,7 +26,7 @@ static int op_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_v
 
 static void op_release_saved(jpy_node *n) {
     op_data *d = jpy_node_data(n);
-    for (unsigned i = 0; d->has_saved && i < (unsigned)n->n_in + n->n_out; i++)
+    for (unsigned i = 0; n->has_saved && i < (unsigned)n->n_in + n->n_out; i++)
         if (d->saved[i].kind == JANUS_KIND_TENSOR)
             jpy_saved_clear(&d->saved[i]);
 }
@@ -39,11 +39,6 @@ static void op_destroy(jpy_node *n) {
 const jpy_node_class jpy_op_class = {
     NULL, op_backward, op_release_saved, op_destroy, NULL, true,
 };
-
-void jpy_op_is_of(jpy_node *n, jn_call_kind *kind) {
-    jn_call_kind_retain(kind);
-    ((op_data *)jpy_node_data(n))->kind = kind;
-}
 
 const char *jpy_op_node_name(const jpy_node *n) {
     return ((const op_data *)jpy_node_data((jpy_node *)n))->op->name;
@@ -85,18 +80,20 @@ static bool same_dims(const jn_type *a, int rank, const int64_t *dims) {
     return true;
 }
 
-/* The type of value i, its dims copied to *room unless the value before has the same. */
-static void keep_type(jn_type *types, unsigned i, jn_type t, int64_t **room) {
-    types[i] = t;
-    if (t.kind != JANUS_KIND_TENSOR)
-        return;
-    if (i && same_dims(&types[i - 1], t.rank, t.dims)) {
-        types[i].dims = types[i - 1].dims;
-        return;
+/* The types of all values, their dims at `room`, or where the value before has the same. */
+static void keep_types(jn_type *types, const jn_type *of, unsigned n, int64_t *room) {
+    for (unsigned i = 0; i < n; i++) {
+        types[i] = of[i];
+        if (of[i].kind != JANUS_KIND_TENSOR)
+            continue;
+        if (i && same_dims(&types[i - 1], of[i].rank, of[i].dims)) {
+            types[i].dims = types[i - 1].dims;
+            continue;
+        }
+        memcpy(room, of[i].dims, (size_t)of[i].rank * sizeof(int64_t));
+        types[i].dims = room;
+        room += of[i].rank;
     }
-    memcpy(*room, t.dims, (size_t)t.rank * sizeof(int64_t));
-    types[i].dims = *room;
-    *room += t.rank;
 }
 
 static jn_type val_type(const jpy_val *v) {
@@ -141,43 +138,104 @@ bool jpy_op_saves_result(const jn_op *op, unsigned i, const bool *tracked) {
     return (op->save >> (16 + i) & 1) && (op->id != JN_OP_ID_pow || tracked[1]);
 }
 
-jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
-                     janus_tensor *const *out, unsigned n_out) {
+static jn_type type_of_value(const jpy_val *in, unsigned n_in, janus_tensor *const *out,
+                             unsigned i) {
+    return i < n_in ? val_type(&in[i]) : jn_tensor_as_type(out[i - n_in]);
+}
+
+/* The types of a call's values, and in *n_dims the dims of all of them.  `few` if they fit there,
+ * else the caller frees them; NULL: out of memory. */
+static jn_type *types_of(const jpy_val *in, unsigned n_in, janus_tensor *const *out, unsigned n_out,
+                         jn_type *few, unsigned n_few, size_t *n_dims) {
+    unsigned n = n_in + n_out;
+    jn_type *types = n <= n_few ? few : jn_alloc(n * sizeof *types);
+    *n_dims = 0;
+    for (unsigned i = 0; types && i < n; i++) {
+        types[i] = type_of_value(in, n_in, out, i);
+        *n_dims += types[i].kind == JANUS_KIND_TENSOR ? (size_t)types[i].rank : 0;
+    }
+    return types;
+}
+
+/* A node whose attributes and types lie with it. */
+static jpy_node *node_with_types(const jn_op *op, const jpy_val *in, unsigned n_in,
+                                 const void *attrs, janus_tensor *const *out, unsigned n_out) {
+    enum { FEW = 12 };
+    jn_type few[FEW];
     unsigned n_values = n_in + n_out;
-    size_t n_dims = 0;
-    for (unsigned i = 0; i < n_in; i++)
-        n_dims += in[i].kind == JANUS_KIND_TENSOR ? (size_t)in[i].t->rank
-                  : in[i].kind == JN_EAGER_LIKE   ? (size_t)in[i].like->rank
-                                                  : 0;
-    for (unsigned i = 0; i < n_out; i++)
-        n_dims += (size_t)out[i]->rank;
-    size_t attr_size = attrs ? op->attr_size : 0;
-    size_t at_saved = round_up(sizeof(op_data)), at_types = at_saved + n_values * sizeof(jpy_saved);
+    size_t n_dims, attr_size = attrs ? op->attr_size : 0;
+    jn_type *types = types_of(in, n_in, out, n_out, few, FEW, &n_dims);
+    jpy_node *n = NULL;
+    if (!types) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    size_t at_types = sizeof(op_data) + n_values * sizeof(jpy_saved);
     size_t at_attrs = at_types + round_up(n_values * sizeof(jn_type));
     size_t at_dims = at_attrs + round_up(attr_size);
     size_t at_ints = at_dims + n_dims * sizeof(int64_t);
     size_t size = at_ints + (attr_size ? ints_size(op, attrs) : 0);
-    if (n_in > UINT16_MAX || size > UINT32_MAX / 2) {
+    if (n_in > UINT16_MAX || size > UINT32_MAX / 2)
         PyErr_Format(PyExc_RuntimeError, "%s: too many operands to record", op->name);
-        return NULL;
+    else
+        n = jpy_node_new(&jpy_op_class, 0, n_out, NULL, round_up(size) + n_in * sizeof(jpy_edge));
+    if (n) {
+        char *block = jpy_node_data(n);
+        op_data *d = (op_data *)(void *)block;
+        jn_type *own = (jn_type *)(void *)(block + at_types);
+        d->attrs = NULL;
+        if (attr_size) {
+            copy_attrs(op, attrs, block + at_attrs, (int64_t *)(void *)(block + at_ints));
+            d->attrs = block + at_attrs;
+        }
+        keep_types(own, types, n_values, (int64_t *)(void *)(block + at_dims));
+        d->types = own;
+        d->kind = NULL;
+        n->edges = (jpy_edge *)(void *)(block + round_up(size));
     }
-    jpy_node *n =
-        jpy_node_new(&jpy_op_class, 0, n_out, NULL, round_up(size) + n_in * sizeof(jpy_edge));
+    if (types != few)
+        jn_free(types);
+    return n;
+}
+
+/* A node of a recorded call, small as can be: whole histories of them are walked. */
+static jpy_node *node_of_kind(jn_call_kind *kind, const jpy_val *in, unsigned n_in,
+                              janus_tensor *const *out, unsigned n_out) {
+    unsigned n_values = n_in + n_out;
+    const jn_type *types = jn_call_kind_types(kind);
+    if (!types) {
+        size_t n_dims;
+        jn_type few[JN_RECIPE_IN + JN_RECIPE_OUT];
+        types_of(in, n_in, out, n_out, few, JN_RECIPE_IN + JN_RECIPE_OUT, &n_dims);
+        if (!(types = jn_call_kind_keep_types(kind, few, n_values))) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+    }
+    size_t size = sizeof(op_data) + n_values * sizeof(jpy_saved);
+    jpy_node *n = jpy_node_new(&jpy_op_class, 0, n_out, NULL, size + n_in * sizeof(jpy_edge));
     if (!n)
         return NULL;
     char *block = jpy_node_data(n);
     op_data *d = (op_data *)(void *)block;
+    d->attrs = jn_call_kind_attrs(kind);
+    d->types = types;
+    d->kind = kind;
+    jn_call_kind_retain(kind);
+    n->edges = (jpy_edge *)(void *)(block + size);
+    return n;
+}
+_Static_assert(sizeof(op_data) % 16 == 0 && sizeof(jpy_saved) % 8 == 0, "what lies behind them");
+
+jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
+                     janus_tensor *const *out, unsigned n_out, jn_call_kind *kind) {
+    jpy_node *n = kind ? node_of_kind(kind, in, n_in, out, n_out)
+                       : node_with_types(op, in, n_in, attrs, out, n_out);
+    if (!n)
+        return NULL;
+    op_data *d = jpy_node_data(n);
     d->op = op;
-    d->saved = (jpy_saved *)(void *)(block + at_saved);
-    d->has_saved = false;
-    d->kind = NULL;
-    n->types = (jn_type *)(void *)(block + at_types);
-    d->attrs = attr_size ? block + at_attrs : NULL;
-    if (attr_size)
-        copy_attrs(op, attrs, d->attrs, (int64_t *)(void *)(block + at_ints));
-    n->edges = (jpy_edge *)(void *)(block + round_up(size));
     n->n_in = (uint16_t)n_in;
-    int64_t *room = (int64_t *)(void *)(block + at_dims);
     bool tracked[JPY_SAVES_READ] = {false};
     for (unsigned i = 0; i < n_in && i < JPY_SAVES_READ; i++)
         tracked[i] = jpy_edge_tracked(in[i].edge);
@@ -185,12 +243,11 @@ jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const vo
         n->edges[i] = in[i].edge;
         n->leads |= in[i].edge.node && in[i].edge.node->leads;
         jpy_edge_retain(in[i].edge);
-        keep_type(n->types, i, val_type(&in[i]), &room);
         d->saved[i].kind = JANUS_KIND_NONE;
         if (in[i].kind == JANUS_KIND_TENSOR) {
             if (jpy_op_saves(op, i, tracked)) {
                 jpy_saved_set(&d->saved[i], in[i].t);
-                d->has_saved = true;
+                n->has_saved = true;
             }
         } else if (in[i].kind != JN_EAGER_LIKE && in[i].kind != JANUS_KIND_NONE) {
             d->saved[i].kind = in[i].kind;
@@ -198,11 +255,10 @@ jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const vo
         }
     }
     for (unsigned i = 0; i < n_out; i++) {
-        keep_type(n->types, n_in + i, jn_tensor_as_type(out[i]), &room);
         d->saved[n_in + i].kind = JANUS_KIND_NONE;
         if (jpy_op_saves_result(op, i, tracked)) {
             jpy_saved_set(&d->saved[n_in + i], out[i]);
-            d->has_saved = true;
+            n->has_saved = true;
         }
     }
     return n;
@@ -284,7 +340,7 @@ int jpy_apply(const jn_op *op, const jpy_val *in, unsigned n_in, const void *att
     if (jpy_check(call_op(op, in, n_in, attrs, y, n_out)) < 0)
         return -1;
     if (jpy_should_record(op, in, n_in)) {
-        *out_node = jpy_record(op, in, n_in, attrs, y, n_out);
+        *out_node = jpy_record(op, in, n_in, attrs, y, n_out, NULL);
         if (!*out_node) {
             for (unsigned i = 0; i < n_out; i++)
                 janus_tensor_release(y[i]);
@@ -416,7 +472,7 @@ static void emitter_done(eager_emitter *e) {
 static jn_ev visible(eager_emitter *e, jpy_node *n, unsigned i) {
     const op_data *d = jpy_node_data(n);
     const jpy_saved *s = &d->saved[i];
-    const jn_type *type = &n->types[i];
+    const jn_type *type = &d->types[i];
     if (type->kind == JANUS_KIND_NONE)
         return JN_EV_NONE;
     if (s->kind == JANUS_KIND_TENSOR) {
@@ -453,7 +509,7 @@ static int take_din(eager_emitter *e, jpy_node *n, const jn_ev *ev, const bool *
 static int op_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
                        bool create_graph) {
     op_data *d = jpy_node_data(n);
-    if (n->freed && d->has_saved)
+    if (n->freed && n->has_saved)
         return jpy_raise_freed();
     unsigned n_values = (unsigned)n->n_in + n->n_out;
     for (unsigned i = 0; i < n_values; i++)

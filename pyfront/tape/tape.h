@@ -17,6 +17,7 @@
 
 typedef struct jpy_node jpy_node;
 struct jpy_tensor;
+struct jn_call_kind;
 
 /* Where a value came from: result `index` of a node, or a leaf tensor that collects .grad; all
  * zero: not tracked. */
@@ -71,14 +72,17 @@ struct jpy_node {
     const jpy_node_class *cls;
     jpy_edge *edges; /* n_in, owned */
     PyObject *held;  /* the objects it holds, as one whose reference count is the node's; or NULL */
-    jn_type *types;  /* types of n_in operands, then n_out results; NULL for classes without */
     struct jpy_node_extra *extra; /* hooks and retain_grad, NULL: none */
     uint32_t size;                /* of this block */
+    uint32_t visit;               /* its number in the last backward() that has met it */
     bool freed;                   /* saved values were given up */
     bool leads;                   /* through its edges to a node that holds objects, or it does */
     uint8_t inplace;              /* result 0 was written over operand 0 */
     uint8_t running;              /* threads that run its backward: saved values are in use */
+    bool has_saved;               /* of an op: tensors were saved */
+    bool moved;                   /* its results are others' (jpy_edge_now) */
 };
+_Static_assert(sizeof(jpy_node) == 64, "a line of the cache: a history is more than one holds");
 
 /* New node with `extra_size` bytes of its own behind the struct (see jpy_node_data); edges are
  * retained.  NULL: MemoryError set. */
@@ -97,6 +101,8 @@ void jpy_node_release(jpy_node *n); /* iterative, accepts NULL */
  */
 int jpy_node_visit(jpy_node *n, visitproc visit, void *arg);
 int jpy_node_visit_edges(jpy_node *n, visitproc visit, void *arg);
+/* Of an external node, from what it holds: its edges and where its results are. */
+int jpy_node_visit_held(jpy_node *n, visitproc visit, void *arg);
 /* The node holds `o`, of which the caller has the only reference and gives it up. */
 void jpy_node_hold(jpy_node *n, PyObject *o);
 void jpy_node_release_now(jpy_node *n);
@@ -107,6 +113,9 @@ void jpy_node_release_now(jpy_node *n);
  */
 typedef struct jpy_external {
     void *user;
+    /* Records the ops that the node stands for and calls jpy_node_move(), unless it cannot be done.
+     * -1: Python exception set.  May be NULL. */
+    int (*record)(void *user);
     int (*backward)(void *user, const jpy_val *dout, const bool *want, jpy_val *din,
                     bool create_graph);
     bool (*release_saved)(void *user); /* may be NULL; false: it may be asked for more */
@@ -116,11 +125,34 @@ typedef struct jpy_external {
     /* backward gets in din[i] what was added to the gradient of operand i before (owned; kind NONE:
      * nothing), and gives it back with its own added to it. */
     bool goes_on;
+    bool for_good; /* its ops cannot be recorded */
+    jpy_edge *now; /* n_out, owned: where its results are; NULL: here */
 } jpy_external;
 /* edges: one per operand, from jpy_tensor_edge(); node with n_out results.  On failure free_user is
  * not called. */
 jpy_node *jpy_external_new(const jpy_external *ext, unsigned n_in, const jpy_edge *edges,
                            unsigned n_out);
+
+/*
+ * What takes the place of an external node: its ops, recorded behind what was recorded before it
+ * and before what came later, whenever that is done.  From then on its results are theirs, for all
+ * edges that there are to it.  1: done, 0: it is none, or it cannot be done; -1: Python exception.
+ */
+int jpy_node_record(jpy_node *n);
+/* For its `record`: what is recorded in between is in its place.  end: false: there were too many.
+ */
+uint64_t jpy_node_place_begin(const jpy_node *n);
+bool jpy_node_place_end(const jpy_node *n, uint64_t began);
+/* now[i], owned, as the array of jn_alloc() is: where result i comes from; not tracked: still from
+ * the node.  -1: Python exception set. */
+int jpy_node_move(jpy_node *n, jpy_edge *now);
+/* Where a result is now; borrowed, as `e` is. */
+jpy_edge jpy_edge_moved(jpy_edge e);
+static inline jpy_edge jpy_edge_now(jpy_edge e) {
+    return e.node && e.node->moved ? jpy_edge_moved(e) : e;
+}
+/* Whether a node was recorded in the place of `n`. */
+bool jpy_node_in_place_of(const jpy_node *x, const jpy_node *n);
 
 /* Saved values with the version check; `what` names the user in the message.  0, or -1: raised. */
 typedef struct jpy_saved {
@@ -142,9 +174,10 @@ void jpy_saved_clear(jpy_saved *s);
  */
 int jpy_apply(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
               janus_tensor **out, unsigned n_out, jpy_node **out_node);
-/* The node alone, for results computed already. */
+/* The node alone, for results computed already.  `kind`: of the recorded call that computes them
+ * (exec/defer/defer.h), or NULL. */
 jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
-                     janus_tensor *const *out, unsigned n_out);
+                     janus_tensor *const *out, unsigned n_out, struct jn_call_kind *kind);
 
 /* Whether an op with a history keeps operand i, result i.  tracked: of its first JPY_SAVES_READ
  * operands, whether they have a history: some are kept for another one's gradient alone. */

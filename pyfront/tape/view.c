@@ -228,7 +228,7 @@ static int region_in(const janus_tensor *view, const janus_tensor *root, jpy_reg
 
 static jpy_edge own_edge(const jpy_tensor *t) {
     if (t->node)
-        return (jpy_edge){t->node, NULL, t->node_out};
+        return jpy_edge_now((jpy_edge){t->node, NULL, t->node_out});
     if (t->requires_grad)
         return (jpy_edge){NULL, (jpy_tensor *)t, 0};
     return (jpy_edge){0};
