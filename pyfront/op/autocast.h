@@ -2,7 +2,7 @@
 /*
  * Autocast: which dtype an op computes in where the program does not say (janus.autocast).
  *
- * The state is this thread's.  It acts where a call that was bound is run (py_run.c), in imperative
+ * The state is this thread's.  It acts where a call that was bound is run (run.c), in imperative
  * execution and in the converter alike, as casts in front of the op: graphs and the tape see those
  * and nothing else.
  */

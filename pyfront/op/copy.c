@@ -88,7 +88,8 @@ static int copy_tracked(jpy_tensor *dst, jpy_val v, bool trim) {
         janus_squeeze_attrs attrs = {sizeof attrs, {axes, 0}};
         for (int i = 0; i < v.t->rank - dst->t->rank && v.t->dims[i] == 1; i++)
             axes[attrs.axis.n++] = i;
-        rc = step(JN_OP(squeeze), &v, NULL, &attrs);
+        if (attrs.axis.n)
+            rc = step(JN_OP(squeeze), &v, NULL, &attrs);
     }
     jpy_val like = jpy_val_tensor(dst->t, (jpy_edge){0});
     if (rc == 0)

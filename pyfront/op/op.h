@@ -29,7 +29,7 @@ typedef struct jpy_bound {
     jpy_operand few[JPY_BOUND_FEW];
     jpy_result result;
     bool is_identity; /* nothing to run: the result is operand 0 itself */
-    bool by_value;    /* another number would be another op: the call is not learned (py_quick.c) */
+    bool by_value;    /* another number would be another op: the call is not learned (quick.c) */
     int cast_first;   /* a dtype operand 0 is cast to before, or -1 */
     PyObject *keep;   /* owned: sequence the operands are borrowed from, or NULL */
     union {

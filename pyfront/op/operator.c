@@ -32,7 +32,7 @@ enum { FAST_MAX = 32768 }; /* elements up to which one thread does it at once */
 /* Result y (consumed) of a fast path, recorded when an operand is tracked. */
 static PyObject *fast_result(const jn_op *op, const jpy_val *in, unsigned n, janus_tensor *y) {
     jpy_node *node = NULL;
-    if (jpy_should_record(op, in, n) && !(node = jpy_record(op, in, n, NULL, &y, 1))) {
+    if (jpy_should_record(op, in, n) && !(node = jpy_record(op, in, n, NULL, &y, 1, NULL))) {
         janus_tensor_release(y);
         return NULL;
     }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls of ops, remembered: see py_quick.h.
+ * Calls of ops, remembered: see quick.h.
  *
  * The key of a call holds everything that binding, promotion and inference look at: the callee, the
  * keyword names and strings (by address), of each argument its kind, of tensors dtype, dims and
  * strides, of ints the value. Floats are mostly operands, so their values are no part of the key;
  * an entry lists those that became attributes, and a call with another value is another call.
- * Entries live in a table with four places per hash, the later ones win; a call is learned when it
- * comes the second time, so that shapes that never return cost nothing.
+ * Entries live in a table in sets of four, each with a place that it would like best; of a full set
+ * the oldest goes. A call is learned when it comes the second time, so that shapes that never return
+ * cost nothing.
  *
  * All of this runs under the interpreter lock.
  */
@@ -95,6 +96,7 @@ static inline jpy_tensor *tensor_argument(const operand *p, PyObject *const *arg
 
 static entry *table[PLACES];
 static uint32_t missed[PLACES]; /* hash of the last call that was not found here */
+static uint8_t oldest[PLACES / WAYS]; /* of a full set: the way that goes next */
 
 /* ---- keys -------------------------------------------------------------------------------------
  */
@@ -281,7 +283,7 @@ static bool maybe_tracked(const jpy_tensor *t) { return t->node || t->requires_g
 
 /* The operands as the tape wants them; numbers become tensors of their own. */
 static int record(const entry *e, PyObject *const *args, janus_tensor *const *out,
-                  jpy_node **node) {
+                  jn_call_kind *kind, jpy_node **node) {
     jpy_val vals[JN_RECIPE_IN];
     janus_tensor *numbers[JN_RECIPE_IN];
     unsigned n_numbers = 0;
@@ -294,10 +296,11 @@ static int record(const entry *e, PyObject *const *args, janus_tensor *const *ou
         } else if (p->from == FROM_FLOAT) {
             vals[i].s.f = PyFloat_AS_DOUBLE(args[p->arg]);
         } else if (p->from == FROM_NUMBER) {
-            janus_kind kind;
+            janus_kind number;
             janus_scalar s;
-            rc = jpy_scalar_of(args[p->arg], &kind, &s) > 0 &&
-                         jpy_scalar_tensor((janus_dtype)p->dtype, kind, s, &numbers[n_numbers]) == 0
+            rc = jpy_scalar_of(args[p->arg], &number, &s) > 0 &&
+                         jpy_scalar_tensor((janus_dtype)p->dtype, number, s, &numbers[n_numbers]) ==
+                             0
                      ? 0
                      : -1;
             if (rc == 0)
@@ -306,7 +309,7 @@ static int record(const entry *e, PyObject *const *args, janus_tensor *const *ou
     }
     const void *attrs = e->recipe.op->attr_size ? e->attrs : NULL;
     if (rc == 0 && jpy_should_record(e->recipe.op, vals, e->n_in) &&
-        !(*node = jpy_record(e->recipe.op, vals, e->n_in, attrs, out, e->recipe.n_out)))
+        !(*node = jpy_record(e->recipe.op, vals, e->n_in, attrs, out, e->recipe.n_out, kind)))
         rc = -1;
     while (n_numbers)
         janus_tensor_release(numbers[--n_numbers]);
@@ -372,7 +375,7 @@ static PyObject *run(const entry *e, PyObject *const *args) {
     if (jpy_check(jn_recipe_run(&e->recipe, in, attrs, first ? first->t : NULL, out)) < 0)
         return NULL;
     jpy_node *node = NULL;
-    if (tracked && op->grad && !jpy_no_grad_mode && record(e, args, out, &node) < 0) {
+    if (tracked && op->grad && !jpy_no_grad_mode && record(e, args, out, NULL, &node) < 0) {
         for (unsigned i = 0; i < e->recipe.n_out; i++)
             janus_tensor_release(out[i]);
         return NULL;
@@ -433,13 +436,11 @@ static PyObject *defer(entry *e, PyObject *const *args) {
         !recorded)
         return NULL;
     jpy_node *node = NULL;
-    if (tracked && op->grad && !jpy_no_grad_mode && record(e, args, out, &node) < 0) {
+    if (tracked && op->grad && !jpy_no_grad_mode && record(e, args, out, kind, &node) < 0) {
         for (unsigned i = 0; i < e->recipe.n_out; i++)
             janus_tensor_release(out[i]);
         return NULL;
     }
-    if (node)
-        jpy_op_is_of(node, kind);
     return jpy_wrap_results(e->result, out, e->recipe.n_out, node,
                             op->flags & JN_OP_VIEW ? first : NULL);
 }
@@ -522,7 +523,8 @@ static bool learn_operand(entry *e, unsigned i, const jpy_bound *b, PyObject *co
         return false;
     uint8_t accept = jpy_operand_at(b->op, i)->accept;
     if (jpy_tensor_check(o)) {
-        if (accept != JN_ACCEPT_TENSOR)
+        /* a gradient of rows stays one: learning would ask for its elements */
+        if (accept != JN_ACCEPT_TENSOR || jn_tensor_is_rows(((jpy_tensor *)o)->t))
             return false;
         p->from = FROM_TENSOR;
         *arg = (jn_eager_arg){.kind = JANUS_KIND_TENSOR, .t = ((jpy_tensor *)o)->t};
@@ -708,6 +710,19 @@ static void forget(size_t place) {
     }
 }
 
+/* An empty place of the key's set, or that of the oldest.  Entries stay where they are put: were one
+ * moved on from its own best place, two calls that take turns could drive each other out. */
+static size_t place_for(const jpy_quick_key *key) {
+    size_t best = key->hash % PLACES, set = best / WAYS;
+    for (size_t way = 0; way < WAYS; way++)
+        if (!table[best ^ way])
+            return best ^ way;
+    size_t place = set * WAYS + oldest[set];
+    oldest[set] = (uint8_t)((oldest[set] + 1) % WAYS);
+    forget(place);
+    return place;
+}
+
 void jpy_quick_learn(const jpy_quick_key *key, const jpy_bound *b, bool inplace,
                      PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
     if (!key->n || !key->seen || b->by_value)
@@ -728,11 +743,7 @@ void jpy_quick_learn(const jpy_quick_key *key, const jpy_bound *b, bool inplace,
     }
     learn_floats(e, args, n);
     e->kwnames = Py_XNewRef(kwnames);
-    size_t place = key->hash % PLACES;
-    forget(place ^ (WAYS - 1));
-    for (size_t way = WAYS - 1; way > 0; way--)
-        table[place ^ way] = table[place ^ (way - 1)];
-    table[place] = e;
+    table[place_for(key)] = e;
 }
 
 PyObject *jpy_quick_defer(jpy_quick_key *key, const jpy_bound *b, bool inplace,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Views by place: see py_view.h.
+ * Views by place: see view.h.
  *
  * A key of ints, slices, None and Ellipsis is one view, whatever its length, and one node on the
  * tape.  While a thread has an eager hook the ops must be seen, and of a tracked tensor that is not

@@ -171,6 +171,17 @@ def test_groups_are_used():
     assert d.stats()["backward_groups"] == 0
 
 
+def test_calls_that_take_turns_stay_known():
+    """What is remembered of a few calls is not driven out by each other: 6 pairs of calls of 400 lengths."""
+    calls = janus.tanh, janus.sigmoid, janus.exp, janus.relu
+    for n in range(1, 401):
+        x = janus.ones(n)
+        with janus.deferred() as d:
+            kept = [f(x) for _ in range(5) for f in calls]
+        assert d.stats()["groups"] == len(calls), n
+        del kept
+
+
 def seen(log, name):
     def hook(g):
         log.append((name, [round(x, 4) for x in g.reshape(-1).tolist()]))
