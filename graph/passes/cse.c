@@ -43,7 +43,16 @@ static bool stores_tensors(const janus_module *m) {
     return false;
 }
 
-static bool mergeable(const jn_node *n, bool stores) {
+/* Whether gradients go through a node one by one where what is added to one is in order: two equal
+ * nodes give two contributions. */
+static bool is_differentiated(const jn_subgraph *g, const jn_node *n) {
+    return g->module->running_sums && !g->primal && !g->deriv && n->op->grad &&
+           n->out[0]->kind == JANUS_KIND_TENSOR && jn_dtype_is_float(n->out[0]->dtype);
+}
+
+static bool mergeable(const jn_subgraph *g, const jn_node *n, bool stores) {
+    if (is_differentiated(g, n))
+        return false;
     if (stores && makes_tensor(n) && !(n->op->flags & JN_OP_VIEW))
         return false;
     return n->op->flags & JN_OP_PURE && !(n->op->flags & JN_OP_EFFECT) && !jn_op_n_subs(n->op) &&
@@ -130,7 +139,8 @@ janus_status jn_pass_cse(jn_subgraph *g) {
     bool stores = stores_tensors(g->module);
     for (size_t i = 1; i < g->nodes.n; i++) {
         const jn_node *n = g->nodes.data[i];
-        JN_GO(mergeable(n, stores) ? merge(&r, &table, n) : jn_rewrite_keep(&r, n, NULL), cancel);
+        JN_GO(mergeable(g, n, stores) ? merge(&r, &table, n) : jn_rewrite_keep(&r, n, NULL),
+              cancel);
     }
     HASH_CLEAR(hh, table);
     jn_rewrite_finish(&r);

@@ -36,7 +36,28 @@ static janus_status own_view(jn_rewrite *r, jn_value v, jn_value *out) {
     return JANUS_OK;
 }
 
-static janus_status keep(jn_rewrite *r, const jn_node *n) {
+static uint32_t *count_uses(const jn_subgraph *g, jn_arena *a) {
+    uint32_t *uses = jn_arena_zalloc(a, (g->nodes.n + 1) * sizeof *uses);
+    for (size_t i = 1; uses && i < g->nodes.n; i++)
+        for (uint32_t k = 0; k < g->nodes.data[i]->n_in; k++)
+            if (!jn_value_is_none(g->nodes.data[i]->in[k]))
+                uses[g->nodes.data[i]->in[k].node]++;
+    for (size_t i = 0; uses && i < g->results.n; i++)
+        if (!jn_value_is_none(g->results.data[i]))
+            uses[g->results.data[i].node]++;
+    return uses;
+}
+
+/* Whether nobody else reads a view, nor what it is a view of where that is one: it stays where the
+ * program has it, by which its gradient is added where the program's tape adds it. */
+static bool is_own(const jn_subgraph *g, const jn_node *n, const uint32_t *uses) {
+    for (; n && jn_is_view(n); n = jn_value_node(g, n->in[0]))
+        if (uses[n->id] != 1)
+            return false;
+    return true;
+}
+
+static janus_status keep(jn_rewrite *r, const jn_node *n, const uint32_t *uses) {
     JN_SCRATCH(scratch, 512);
     jn_value *own = jn_arena_alloc(&scratch, (n->n_in + 1) * sizeof *own);
     jn_node *copy;
@@ -44,7 +65,7 @@ static janus_status keep(jn_rewrite *r, const jn_node *n) {
     for (uint32_t k = 0; st == JANUS_OK && k < n->n_in; k++) {
         const jn_node *p = jn_value_is_none(n->in[k]) ? NULL : jn_value_node(r->g, n->in[k]);
         own[k] = jn_rewrite_value(r, n->in[k]);
-        if (p && jn_is_view(p) && computes(n))
+        if (p && jn_is_view(p) && computes(n) && !is_own(r->g, p, uses))
             st = own_view(r, n->in[k], &own[k]);
     }
     if (st == JANUS_OK)
@@ -59,8 +80,10 @@ janus_status jn_pass_views(jn_subgraph *g) {
     jn_rewrite r;
     janus_status st;
     JN_TRY(jn_rewrite_begin(&r, g));
+    const uint32_t *uses = count_uses(g, &r.arena);
+    JN_GO(uses ? JANUS_OK : JN_NO_MEMORY(), cancel);
     for (size_t i = 1; i < g->nodes.n; i++)
-        JN_GO(keep(&r, g->nodes.data[i]), cancel);
+        JN_GO(keep(&r, g->nodes.data[i], uses), cancel);
     jn_rewrite_finish(&r);
     return jn_pass_dce(g);
 cancel:

@@ -3,10 +3,9 @@
  * What a region leaves on the tape: one node whose gradient is the region's gradient SubGraph, run
  * on the frame that the forward run kept.
  *
- * A gradient that must be differentiable itself (create_graph) is taken of the graph run op by op
- * on the same inputs (pyfront/entry/replay.h).  Where that is not possible, of graphs that read objects,
- * it is taken of the function called again, if that has no effects: running again changes nothing.
- * Else it is refused, and such functions run imperatively from then on.
+ * Where a gradient must be differentiable itself (create_graph), ops take the node's place
+ * (pyfront/entry/again.h).  Where that is not possible it is refused, and such functions run
+ * imperatively from then on.
  */
 #include "pyfront/entry/external.h"
 
@@ -14,36 +13,14 @@
 
 #include <string.h>
 
-#include "pyfront/op/autocast.h"
+#include "pyfront/entry/again.h"
 #include "pyfront/entry/external_run.h"
-#include "pyfront/tensor/device.h"
 #include "pyfront/methods/rng.h"
-#include "pyfront/tensor/tensor.h"
-#include "pyfront/entry/replay.h"
 #include "pyfront/tape/internal.h"
+#include "pyfront/tensor/device.h"
+#include "pyfront/tensor/tensor.h"
 
-/* An object whose references are those to its node, so that the collector sees what it holds: see
- * jpy_node_visit(). */
-typedef struct region {
-    PyObject_HEAD jpy_node *node; /* borrowed; NULL when it has died */
-    jpy_entry *e;
-    const jpy_stage *stage;
-    jpy_function *f;                     /* owned */
-    PyObject *callable, *args, *kwnames; /* of the call; args: positional, then keyword values */
-    Py_ssize_t n_pos;
-    jn_frame_value *frame;
-    jn_rng_state rng;
-    bool exact, goes_on; /* with the sums of the tape */
-    unsigned n_in, n_out;
-    PyObject **inputs;         /* tracked tensors, owned, in the order of the node's edges */
-    jpy_edge *edges;           /* the node's, borrowed */
-    jpy_saved *saved;          /* versions of the tensors that must stay as they are: stage->kept */
-    bool *freed;               /* by group of the stage; NULL: none is */
-    jpy_set ran_outs, ran_ins; /* what backward() has run since some were freed last */
-    jn_type *out;              /* types of the results, whose dims may be of this call */
-    PyObject **bound;          /* what the entry's inputs were, owned ... */
-    uint32_t *version;         /* ... and its version where it is a tensor */
-} region;
+typedef jpy_region_held region;
 
 static void release_bound(region *r) {
     for (size_t i = 0; r->bound && i < r->e->inputs.n; i++)
@@ -81,7 +58,7 @@ static int region_traverse(PyObject *self, visitproc visit, void *arg) {
         Py_VISIT(r->inputs[i]);
     for (size_t i = 0; r->bound && i < r->e->inputs.n; i++)
         Py_VISIT(r->bound[i]);
-    return r->node ? jpy_node_visit_edges(r->node, visit, arg) : 0;
+    return r->node ? jpy_node_visit_held(r->node, visit, arg) : 0;
 }
 
 /* Nobody is left who could ask for a gradient. */
@@ -96,11 +73,24 @@ static int region_clear(PyObject *self) {
     return 0;
 }
 
+void jpy_region_give_up(region *r) {
+    if (r->frame)
+        jn_frame_value_release(r->frame);
+    r->frame = NULL;
+    for (size_t i = 0; i < r->stage->kept.n; i++)
+        jpy_saved_clear(&r->saved[i]);
+    (void)region_clear((PyObject *)r);
+}
+
 static bool leads(void *user, unsigned out, unsigned in) {
     return ((region *)user)->stage->in.data[in].outs[out];
 }
 
-static void node_died(void *user) { ((region *)user)->node = NULL; }
+static void node_died(void *user) {
+    region *r = user;
+    r->node = NULL;
+    r->call->of[r->stage - r->e->stages] = NULL;
+}
 
 static void region_dealloc(PyObject *self) {
     region *r = (region *)self;
@@ -113,6 +103,8 @@ static void region_dealloc(PyObject *self) {
     (void)region_clear(self);
     jn_free(r->bound);
     jpy_entry_free(r->e);
+    if (r->call && !--r->call->refs)
+        jn_free(r->call);
     jn_free(r->inputs);
     jn_free(r->edges);
     jn_free(r->saved);
@@ -158,207 +150,8 @@ static bool release_saved(void *user) {
     jpy_groups_free(groups, r->freed, r->ran_outs, r->ran_ins);
     if (!spent(r))
         return false;
-    if (r->frame)
-        jn_frame_value_release(r->frame);
-    r->frame = NULL;
-    for (size_t i = 0; i < r->stage->kept.n; i++)
-        jpy_saved_clear(&r->saved[i]);
-    (void)region_clear((PyObject *)r);
+    jpy_region_give_up(r);
     return true;
-}
-
-/* The tracked results inside what the function returned, by their numbers. */
-static void collect(const jpy_recipe *r, PyObject *o, PyObject **out) {
-    if (r->kind == JPY_MAKE_RESULT && r->grad) {
-        out[r->grad - 1] = o;
-    } else if (r->kind == JPY_MAKE_OPTION) {
-        if (o != Py_None)
-            collect(r->items[0], o, out);
-    } else if (r->kind == JPY_MAKE_TUPLE && PyTuple_Check(o)) {
-        for (unsigned i = 0; i < r->n && (Py_ssize_t)i < PyTuple_GET_SIZE(o); i++)
-            collect(r->items[i], PyTuple_GET_ITEM(o, i), out);
-    } else if (r->kind == JPY_MAKE_LIST && PyList_Check(o)) {
-        for (unsigned i = 0; i < r->n && (Py_ssize_t)i < PyList_GET_SIZE(o); i++)
-            collect(r->items[i], PyList_GET_ITEM(o, i), out);
-    } else if (r->kind == JPY_MAKE_DICT && PyDict_Check(o)) {
-        for (unsigned i = 0; i + 1 < r->n; i += 2)
-            if (r->items[i]->kind == JPY_MAKE_CONST) {
-                PyObject *v = PyDict_GetItem(o, r->items[i]->obj);
-                if (v)
-                    collect(r->items[i + 1], v, out);
-            }
-    } else if (r->kind == JPY_MAKE_OBJECT) {
-        for (unsigned i = 0; i + 1 < r->n; i += 2) {
-            PyObject *v = jpy_plain_attr(o, r->items[i]->obj);
-            if (v)
-                collect(r->items[i + 1], v, out);
-            Py_XDECREF(v); /* its object keeps it */
-        }
-    }
-}
-
-/* What an input of the graph was; one that is no value, or was written since, is not known. */
-static jpy_val input(const region *r, size_t i) {
-    PyObject *o = r->bound[i];
-    jpy_val v = {.kind = r->e->inputs.data[i].kind};
-    bool known = o != NULL;
-    switch (v.kind) {
-    case JANUS_KIND_TENSOR:
-        known = known && ((jpy_tensor *)o)->t->storage->version == r->version[i] &&
-                !jn_tensor_is_rows(((jpy_tensor *)o)->t);
-        if (known)
-            v.t = ((jpy_tensor *)o)->t;
-        break;
-    case JANUS_KIND_INT:
-        v.s.i = known ? PyLong_AsLongLong(o) : 0;
-        break;
-    case JANUS_KIND_FLOAT:
-        v.s.f = known ? PyFloat_AS_DOUBLE(o) : 0;
-        break;
-    default:
-        known = false;
-    }
-    return known ? v : (jpy_val){.kind = JPY_NOT_KNOWN};
-}
-
-/* The results of the stage, computed of x, by running its graph again; 0: not known, 1: done, -1.
- */
-static int replayed(region *r, const jpy_val *dout, jpy_val *y, jpy_edge *x) {
-    size_t n = r->e->inputs.n, n_params = r->stage->sub->params.n;
-    size_t n_results = r->stage->sub->results.n;
-    jpy_val *in = jn_calloc(n + n_results + 1, sizeof *in), *out = in + n;
-    jpy_edge *edges = jn_calloc(n_params + 1, sizeof *edges);
-    int rc = in && edges ? 0 : jpy_raise(JN_NO_MEMORY());
-    for (size_t i = 0; i < n && rc == 0; i++)
-        in[i] = input(r, i);
-    for (unsigned i = 0; i < r->n_in && rc == 0; i++)
-        edges[r->stage->in.data[i].param] = r->edges[i];
-    bool ran = rc == 0;
-    if (ran)
-        rc = jpy_replay(r->e, r->stage, in, edges, r->rng, out);
-    bool known = rc == 0;
-    for (unsigned i = 0; edges && i < r->n_in; i++)
-        if (rc == 0)
-            jpy_edge_retain(x[i] = edges[r->stage->in.data[i].param]);
-    for (size_t i = 0; ran && i < n_params; i++)
-        jpy_edge_release(edges[i]);
-    for (unsigned i = 0; i < r->n_out && known; i++) {
-        jpy_val *v = &out[r->stage->place.data[i]];
-        if (dout[i].kind == JANUS_KIND_NONE)
-            continue;
-        known = v->kind == JANUS_KIND_TENSOR;
-        y[i] = *v;
-        *v = (jpy_val){0};
-    }
-    for (size_t i = 0; in && i < n_results; i++)
-        jpy_val_release(&out[i]);
-    jn_free(in);
-    jn_free(edges);
-    return rc ? rc : known;
-}
-
-/* Whether the function would be given what it was given, as far as the guards see. */
-static bool unchanged(const region *r) {
-    jpy_call call = {((PyTupleObject *)r->args)->ob_item, r->n_pos, r->kwnames};
-    PyObject **slots = jn_calloc(r->e->guards.srcs.n + 1, sizeof *slots);
-    bool same = slots && jpy_guards_run(&r->e->guards, &call, slots) == 0;
-    for (size_t i = 0; i < r->e->inputs.n && same; i++) {
-        PyObject *o = r->bound[i];
-        same = !o || (o == slots[r->e->inputs.data[i].slot] &&
-                      (r->e->inputs.data[i].kind != JANUS_KIND_TENSOR ||
-                       ((jpy_tensor *)o)->t->storage->version == r->version[i]));
-    }
-    jn_free(slots);
-    return same;
-}
-
-/* The same by calling the function again. */
-static int called(region *r, jpy_val *y, jpy_edge *x) {
-    jn_rng_state now = *jpy_rng_default();
-    bool mode = jpy_no_grad_mode;
-    uint32_t autocast = jpy_autocast_word;
-    *jpy_rng_default() = r->rng;
-    jpy_no_grad_mode = false;
-    jpy_autocast_word = r->e->guards.autocast;
-    PyObject *o = PyObject_Vectorcall(r->callable, ((PyTupleObject *)r->args)->ob_item,
-                                      (size_t)r->n_pos, r->kwnames);
-    *jpy_rng_default() = now;
-    jpy_no_grad_mode = mode;
-    jpy_autocast_word = autocast;
-    PyObject **got = jn_calloc(r->e->n_tracked + 1, sizeof *got);
-    int rc = o && got ? 0 : -1;
-    if (rc == 0)
-        collect(r->e->result, o, got);
-    for (unsigned i = 0; i < r->e->n_tracked && rc == 0; i++)
-        if (got[i] && jpy_tensor_check(got[i])) {
-            jpy_val *v = &y[r->e->place[i].out];
-            jpy_val_release(v);
-            rc = jpy_tensor_val((jpy_tensor *)got[i], v);
-            if (rc == 0) {
-                janus_tensor_retain(v->t);
-                jpy_edge_retain(v->edge);
-            }
-        }
-    for (unsigned i = 0; i < r->n_in && rc == 0; i++) {
-        jpy_edge_release(x[i]);
-        jpy_edge_retain(x[i] = r->edges[i]);
-    }
-    Py_XDECREF(o);
-    jn_free(got);
-    return rc;
-}
-
-/* Whether no input is computed from another. */
-static bool apart(const region *r) {
-    bool leaves = true;
-    for (unsigned i = 0; i < r->n_in; i++)
-        leaves = leaves && !r->edges[i].node;
-    return leaves || r->n_in == 1;
-}
-
-/* Gradients with a history. */
-static int again(region *r, const jpy_val *dout, const bool *want, jpy_val *din) {
-    size_t n = r->n_in + r->n_out + 1;
-    jpy_val *y = jn_calloc(4 * n, sizeof *y), *v = y + n, *seeds = v + n, *dx = seeds + n;
-    jpy_edge *edges = jn_calloc(2 * n, sizeof *edges), *x = edges + n;
-    int known = y && edges ? replayed(r, dout, y, x) : jpy_raise(JN_NO_MEMORY()), rc = -1;
-    unsigned n_roots = 0, n_x = 0;
-    if (known < 0)
-        goto end;
-    if (!known && (r->e->n_stages > 1 || r->e->has_effects || !unchanged(r) || !apart(r))) {
-        r->f->differentiated = true; /* from now on such calls run imperatively */
-        PyErr_SetString(PyExc_RuntimeError,
-                        "create_graph=True: this result was computed by a graph of janus.function "
-                        "whose gradient cannot be differentiated again, because it has effects or "
-                        "what it was computed from has changed; computed anew it can be");
-        goto end;
-    }
-    if (!known && called(r, y, x) < 0)
-        goto end;
-    for (unsigned i = 0; i < r->n_out; i++)
-        if (dout[i].kind != JANUS_KIND_NONE && y[i].kind == JANUS_KIND_TENSOR) {
-            seeds[n_roots] = dout[i];
-            v[n_roots++] = y[i];
-        }
-    for (unsigned i = 0; i < r->n_in; i++)
-        if (want[i]) {
-            edges[n_x] = x[i];
-            dx[n_x++] = din[i];
-            din[i] = JPY_VAL_NONE;
-        }
-    rc = jpy_backward(v, seeds, n_roots, edges, n_x, dx, true, true);
-    n_x = 0;
-    for (unsigned i = 0; i < r->n_in && rc == 0; i++)
-        if (want[i])
-            din[i] = dx[n_x++];
-end:
-    for (unsigned i = 0; y && i < r->n_out; i++)
-        jpy_val_release(&y[i]);
-    for (unsigned i = 0; edges && i < r->n_in; i++)
-        jpy_edge_release(x[i]);
-    jn_free(y);
-    jn_free(edges);
-    return rc;
 }
 
 /* The types of a stage's results, as far as somebody may have to make zeros of them. */
@@ -449,18 +242,27 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
         r->ran_outs = r->ran_ins = 0;
     if (!any)
         return 0;
+    if (r->given_up)
+        return jpy_again_gradient(r, dout, want, din, create_graph);
     if (check_saved(r, outs, ins) < 0)
         return -1;
     r->ran_outs |= outs;
     r->ran_ins |= ins;
-    if (create_graph)
-        return again(r, dout, want, din);
+    if (create_graph) {
+        r->f->differentiated = true; /* from now on such calls run imperatively */
+        PyErr_SetString(PyExc_RuntimeError,
+                        "create_graph=True: this result was computed by a graph of janus.function "
+                        "whose gradient cannot be differentiated again, because it has effects or "
+                        "what it was computed from has changed; computed anew it can be");
+        return -1;
+    }
     return run_gradient(r, dout, want, din);
 }
 
 static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, const jpy_call *call,
                             PyObject *const *slots, uint64_t rng_offset, jn_frame_value *frame,
-                            const jn_arg *results, jpy_node *const *earlier) {
+                            const jn_arg *results, jpy_node *const *earlier,
+                            jpy_call_regions *siblings) {
     region *r = PyObject_GC_New(region, region_type);
     if (!r)
         return NULL;
@@ -469,6 +271,8 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     r->stage = x;
     r->f = (jpy_function *)Py_NewRef((PyObject *)f);
     jpy_entry_hold(e);
+    r->call = siblings;
+    siblings->refs++;
     Py_ssize_t n_args = call->n_pos + (call->kwnames ? PyTuple_GET_SIZE(call->kwnames) : 0);
     r->callable = Py_NewRef(f->callable);
     r->args = PyTuple_New(n_args);
@@ -506,7 +310,14 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     }
     jn_frame_value_retain(frame);
     r->frame = frame;
-    jpy_external ext = {r, backward, release_saved, node_died, leads, "Graph", r->goes_on};
+    jpy_external ext = {.user = r,
+                        .record = jpy_again_record,
+                        .backward = backward,
+                        .release_saved = release_saved,
+                        .free_user = node_died,
+                        .leads = leads,
+                        .name = "Graph",
+                        .goes_on = r->goes_on};
     if (ok)
         node = jpy_external_new(&ext, n_in, edges, r->n_out);
     PyObject_GC_Track(r);
@@ -515,6 +326,7 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
         return NULL;
     }
     r->node = node;
+    r->call->of[x - e->stages] = r;
     jpy_node_hold(node, (PyObject *)r);
     return node;
 }
@@ -522,15 +334,20 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
 int jpy_region_nodes(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject *const *slots,
                      uint64_t rng_offset, jn_arg *results, jpy_node **out) {
     const jn_arg *frame = results + e->n_results;
-    for (unsigned k = 0; k < e->n_stages; k++) {
+    jpy_call_regions *all = jn_calloc(1, sizeof *all);
+    bool made = all != NULL;
+    if (all)
+        all->refs = 1;
+    for (unsigned k = 0; k < e->n_stages && made; k++) {
         if (!e->stages[k].grad.sub)
             continue;
-        out[k] =
-            stage_node(f, e, &e->stages[k], call, slots, rng_offset, (frame++)->f, results, out);
-        if (!out[k])
-            return -1;
+        out[k] = stage_node(f, e, &e->stages[k], call, slots, rng_offset, (frame++)->f, results,
+                            out, all);
+        made = out[k] != NULL;
     }
-    return 0;
+    if (all && !--all->refs)
+        jn_free(all);
+    return made ? 0 : -1;
 }
 
 void jpy_region_kept(const jpy_entry *e, jpy_node *const *nodes, uint32_t result, janus_tensor *t) {

@@ -14,8 +14,8 @@
 #include "exec/store/store.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
-#include "pyfront/entry/host.h"
 #include "pyfront/base/signals.h"
+#include "pyfront/entry/host.h"
 
 /* What is added without a trace: zeros, or -0.0, which leaves even the sign of a zero. */
 static janus_status zeros(const jn_type *t, bool negative, janus_tensor **out) {

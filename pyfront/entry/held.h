@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the node of a graph's results holds: pyfront/entry/external.c makes it and runs its
+ * gradient, pyfront/entry/again.c puts ops in the node's place. */
+#ifndef JPY_HELD_H
+#define JPY_HELD_H
+
+#include "exec/run/run.h"
+#include "exec/store/store.h"
+#include "pyfront/entry/entry.h"
+#include "pyfront/function/function.h"
+#include "pyfront/tape/tape.h"
+
+struct jpy_region_held;
+
+/* The regions of one call, by stage; NULL: there is no such node (any more). */
+typedef struct jpy_call_regions {
+    unsigned refs;
+    struct jpy_region_held *of[JPY_MAX_STAGES];
+} jpy_call_regions;
+
+/* An object whose references are those to its node, so that the collector sees what it holds: see
+ * jpy_node_visit(). */
+typedef struct jpy_region_held {
+    PyObject_HEAD jpy_node *node; /* borrowed; NULL when it has died */
+    jpy_entry *e;
+    const jpy_stage *stage;
+    jpy_function *f;                     /* owned */
+    PyObject *callable, *args, *kwnames; /* of the call; args: positional, then keyword values */
+    Py_ssize_t n_pos;
+    jn_frame_value *frame;
+    jn_rng_state rng;
+    bool exact, goes_on; /* with the sums of the tape */
+    unsigned n_in, n_out;
+    PyObject **inputs;         /* tracked tensors, owned, in the order of the node's edges */
+    jpy_edge *edges;           /* the node's, borrowed */
+    jpy_saved *saved;          /* versions of the tensors that must stay as they are: stage->kept */
+    bool *freed;               /* by group of the stage; NULL: none is */
+    jpy_set ran_outs, ran_ins; /* what backward() has run since some were freed last */
+    jn_type *out;              /* types of the results, whose dims may be of this call */
+    PyObject **bound;          /* what the entry's inputs were, owned ... */
+    uint32_t *version;         /* ... and its version where it is a tensor */
+    jpy_call_regions *call;
+    bool given_up; /* its ops have all taken its place */
+} jpy_region_held;
+
+/* Lets go of the call and of what the forward run has kept. */
+void jpy_region_give_up(jpy_region_held *r);
+
+#endif
