@@ -12,8 +12,8 @@
 #include "pyfront/entry/external.h"
 #include "pyfront/entry/host.h"
 #include "pyfront/entry/print.h"
-#include "pyfront/tensor/tensor.h"
 #include "pyfront/entry/write.h"
+#include "pyfront/tensor/tensor.h"
 
 typedef jpy_making making;
 

@@ -7,8 +7,8 @@
 
 #include "exec/run/run.h"
 #include "graph/ir/ir.h"
-#include "pyfront/guard/guard.h"
 #include "pyfront/entry/history.h"
+#include "pyfront/guard/guard.h"
 
 struct jpy_node;
 
@@ -56,7 +56,8 @@ typedef enum jpy_commit_kind {
     JPY_COMMIT_STORE,  /* tensor slot [...] = result `value` */
     JPY_COMMIT_LIST,   /* list slot [:] = value */
     JPY_COMMIT_DICT,   /* dict slot: set the pairs of value, a JPY_MAKE_DICT; key order kept */
-    JPY_COMMIT_WHOLE,  /* dict slot: exactly the pairs of value */
+    JPY_COMMIT_WHOLE,  /* dict slot: exactly the pairs of value; keys that stay keep their places */
+    JPY_COMMIT_CLEAR,  /* dict slot: cleared, then set the pairs of value */
     JPY_COMMIT_GLOBAL, /* dict slot [key] = value */
     JPY_COMMIT_DEL     /* del object slot . key */
 } jpy_commit_kind;

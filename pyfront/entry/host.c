@@ -9,10 +9,10 @@
  */
 #include "pyfront/entry/host.h"
 
+#include "pyfront/base/signals.h"
 #include "pyfront/entry/away.h"
 #include "pyfront/entry/print.h"
 #include "pyfront/tensor/tensor.h"
-#include "pyfront/base/signals.h"
 
 void jpy_host_free(jpy_host *h) {
     for (size_t i = 0; i < h->held.n; i++)

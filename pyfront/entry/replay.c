@@ -20,9 +20,9 @@
 
 typedef struct replay {
     const jn_subgraph *stage; /* what is recorded */
-    jpy_edge *edges;
+    const jpy_edge *edges;
     jn_rng_state rng;
-    jpy_val *out;
+    jpy_val *operands, *out;
     bool done;
     unsigned depth;
 } replay;
@@ -230,36 +230,16 @@ static int loop(replay *r, const jn_node *n, const jn_subgraph *cond, const jn_s
 
 /* The call of the stage, recorded. */
 static int recorded(replay *r, const jn_node *n, const jpy_val *in) {
-    jpy_val *v = jn_calloc(n->n_in + 1, sizeof *v);
     bool mode = jpy_no_grad_mode;
-    int rc = v ? 0 : out_of_memory();
-    r->done = true;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        jpy_val v = in[i];
+        v.edge = v.kind == JANUS_KIND_TENSOR ? r->edges[i] : (jpy_edge){0};
+        r->operands[i] = copy(&v);
+    }
     jpy_no_grad_mode = false;
-    for (uint32_t i = 0; i < n->n_in && rc == 0; i++) {
-        v[i] = copy(&in[i]);
-        if (!jpy_edge_tracked(r->edges[i]) || in[i].kind != JANUS_KIND_TENSOR)
-            continue;
-        jpy_val own = in[i];
-        jpy_node *node = NULL;
-        own.edge = r->edges[i];
-        jpy_val_release(&v[i]);
-        janus_tensor *t;
-        rc = jpy_apply(JN_OP(alias), &own, 1, NULL, &t, 1, &node);
-        if (rc == 0)
-            v[i] = jpy_val_tensor(t, (jpy_edge){.node = node});
-    }
-    if (rc == 0) {
-        r->done = false; /* of what is inside */
-        rc = body(r, n->subs[0], v, r->out);
-        r->done = true;
-    }
+    int rc = body(r, n->subs[0], r->operands, r->out);
     jpy_no_grad_mode = mode;
-    for (uint32_t i = 0; v && i < n->n_in; i++) {
-        r->edges[i] = v[i].edge;
-        jpy_edge_retain(r->edges[i]);
-        jpy_val_release(&v[i]);
-    }
-    jn_free(v);
+    r->done = true;
     return rc;
 }
 
@@ -352,9 +332,9 @@ static int body(replay *r, const jn_subgraph *g, const jpy_val *in, jpy_val *out
     return rc;
 }
 
-int jpy_replay(const jpy_entry *e, const jpy_stage *stage, const jpy_val *in, jpy_edge *io_edges,
-               jn_rng_state rng, jpy_val *out) {
-    replay r = {.stage = stage->sub, .edges = io_edges, .rng = rng, .out = out};
+int jpy_replay(const jpy_entry *e, const jpy_stage *stage, const jpy_val *in, const jpy_edge *edges,
+               jn_rng_state rng, jpy_val *operands, jpy_val *out) {
+    replay r = {.stage = stage->sub, .edges = edges, .rng = rng, .operands = operands, .out = out};
     bool mode = jpy_no_grad_mode;
     jpy_val *results = jn_calloc(e->main->results.n + 1, sizeof *results);
     if (!results)
@@ -365,8 +345,6 @@ int jpy_replay(const jpy_entry *e, const jpy_stage *stage, const jpy_val *in, jp
     for (size_t i = 0; i < e->main->results.n; i++)
         jpy_val_release(&results[i]);
     jn_free(results);
-    if (!r.done)
-        memset(io_edges, 0, stage->sub->params.n * sizeof *io_edges);
     if (rc == 0 && !r.done)
         not_known(out, (unsigned)stage->sub->results.n);
     return rc;

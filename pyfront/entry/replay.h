@@ -11,13 +11,11 @@ enum { JPY_NOT_KNOWN = 200 }; /* a kind beside janus_kind: a value that cannot b
 
 /*
  * Runs the graph up to the call of stage `stage` and gives the results of that, owned, recorded on
- * the tape from its operands on: io_edges[p] is where operand p came from (borrowed), and becomes
- * (owned) the place of a name of its own for it, so that gradients can be asked for that do not
- * come to one operand by way of another.  in: per input of the entry.  Effects are left out.  What
- * depends on objects, or on an input that is not known, is not known.  0, or -1: Python exception
- * set.
+ * the tape from its operands on: edges[p] is where operand p came from.  operands[p], owned: its
+ * value.  in: per input of the entry.  Effects are left out.  What depends on objects, or on an
+ * input that is not known, is not known.  0, or -1: Python exception set.
  */
-int jpy_replay(const jpy_entry *e, const jpy_stage *stage, const jpy_val *in, jpy_edge *io_edges,
-               jn_rng_state rng, jpy_val *out);
+int jpy_replay(const jpy_entry *e, const jpy_stage *stage, const jpy_val *in, const jpy_edge *edges,
+               jn_rng_state rng, jpy_val *operands, jpy_val *out);
 
 #endif

@@ -32,6 +32,25 @@ static bool add_pairs(jpy_writes *w, PyObject *dict, PyObject *pairs) {
     return true;
 }
 
+/* The dict gets exactly these pairs.  Keys that stay are not moved: an iterator of the program's
+ * that is under way goes by places.  What does not follow in the dict's order was taken out and put
+ * in again. */
+static bool add_whole(jpy_writes *w, PyObject *dict, PyObject *pairs) {
+    Py_ssize_t at = 0, pos = 0;
+    PyObject *k, *next = NULL;
+    bool more = PyDict_Next(pairs, &at, &next, NULL);
+    while (PyDict_Next(dict, &pos, &k, NULL)) {
+        int same = more ? PyObject_RichCompareBool(k, next, Py_EQ) : 0;
+        if (same < 0)
+            return false;
+        if (same)
+            more = PyDict_Next(pairs, &at, &next, NULL);
+        else if (!add_keyed(w, JPY_WRITE_KEY, dict, k, NULL))
+            return false;
+    }
+    return add_pairs(w, dict, pairs);
+}
+
 static bool add_store(jpy_writes *w, janus_tensor *target, janus_tensor *value, bool uncounted) {
     jpy_write *x = add(w, JPY_WRITE_STORE, NULL);
     if (!x)
@@ -69,6 +88,8 @@ static bool add_step(jpy_writes *w, const jpy_making *m, const jpy_commit_step *
     case JPY_COMMIT_DICT:
         return add_pairs(w, o, v);
     case JPY_COMMIT_WHOLE:
+        return add_whole(w, o, v);
+    case JPY_COMMIT_CLEAR:
         return add(w, JPY_WRITE_CLEAR, o) && add_pairs(w, o, v);
     case JPY_COMMIT_GLOBAL:
         return add_keyed(w, JPY_WRITE_KEY, o, s->key, v);

@@ -8,8 +8,8 @@
  * reads of it.  Dims and flags of tensors, and the versions of types, are looked at again.
  *
  * Values are borrowed: a dict that is as it was still holds them.  The structure epoch of modules
- * (py_module_base.c) would be one comparison for all, but does not see `module.__dict__[...] = x`.
- * From CPython 3.13 on versions of dicts are not to be relied on: there this file does nothing.
+ * (methods/module_base.c) would be one comparison for all, but does not see `module.__dict__[...] =
+ * x`. From CPython 3.13 on versions of dicts are not to be relied on: there this file does nothing.
  */
 #include "pyfront/guard/guard.h"
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "pyfront/op/autocast.h"
 #include "pyfront/methods/module_base.h"
+#include "pyfront/op/autocast.h"
 #include "pyfront/tensor/tensor.h"
 
 void jpy_guards_init(jpy_guards *g) {
@@ -20,6 +20,7 @@ void jpy_guards_free(jpy_guards *g) {
     jpy_fast_free(&g->fast);
     jpy_type_wants_free(g);
     jn_vec_free(&g->srcs);
+    jn_free(g->found);
     jn_vec_free(&g->identity);
     jn_vec_free(&g->written);
     jn_vec_free(&g->bound);
@@ -48,17 +49,54 @@ static bool key_equal(PyObject *a, PyObject *b) {
            PyUnicode_Compare(a, b) == 0;
 }
 
+static size_t hash_of(jpy_src_kind kind, const jpy_src *parent, const PyObject *obj, PyObject *key,
+                      int64_t index) {
+    uint64_t h = key && PyUnicode_CheckExact(key) ? (uint64_t)PyObject_Hash(key) : (uintptr_t)key;
+    const uint64_t parts[] = {(uint64_t)kind, (uintptr_t)parent, (uintptr_t)obj, (uint64_t)index};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        h = (h ^ (h >> 29) ^ parts[i]) * 0x9E3779B97F4A7C15u; /* 2^64 by the golden ratio */
+    return (size_t)(h ^ (h >> 32));
+}
+
+/* The first open place for a hash. */
+static uint32_t *open_place(const jpy_guards *g, size_t hash) {
+    size_t at = hash & (g->n_found - 1);
+    while (g->found[at])
+        at = (at + 1) & (g->n_found - 1);
+    return &g->found[at];
+}
+
+/* Keeps the table half empty. */
+static bool room_for_source(jpy_guards *g) {
+    if (2 * (g->srcs.n + 1) <= g->n_found)
+        return true;
+    uint32_t n = g->n_found ? 2 * g->n_found : 64;
+    uint32_t *found = jn_calloc(n, sizeof *found);
+    if (!found)
+        return false;
+    jn_free(g->found);
+    g->found = found;
+    g->n_found = n;
+    for (size_t i = 0; i < g->srcs.n; i++) {
+        const jpy_src *s = g->srcs.data[i];
+        *open_place(g, hash_of(s->kind, s->parent, s->obj, s->key, s->index)) = (uint32_t)i + 1;
+    }
+    return true;
+}
+
 jpy_src *jpy_src_get(jpy_guards *g, jpy_src_kind kind, jpy_src *parent, PyObject *obj,
                      PyObject *key, int64_t index) {
-    for (size_t i = 0; i < g->srcs.n; i++) {
-        jpy_src *s = g->srcs.data[i];
+    size_t hash = hash_of(kind, parent, obj, key, index);
+    for (size_t at = hash; g->n_found && g->found[at & (g->n_found - 1)]; at++) {
+        jpy_src *s = g->srcs.data[g->found[at & (g->n_found - 1)] - 1];
         if (s->kind == kind && s->parent == parent && s->obj == obj && s->index == index &&
             key_equal(s->key, key))
             return s;
     }
     jpy_src *s = jn_arena_zalloc(&g->arena, sizeof *s);
-    if (!s || !jn_vec_push(&g->srcs, s))
+    if (!s || !room_for_source(g) || !jn_vec_push(&g->srcs, s))
         return NULL;
+    *open_place(g, hash) = (uint32_t)g->srcs.n;
     *s = (jpy_src){.kind = kind,
                    .slot = (uint32_t)g->srcs.n - 1,
                    .parent = parent,

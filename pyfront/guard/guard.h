@@ -99,7 +99,7 @@ typedef struct jpy_type_want {
     PyTypeObject *type;
     unsigned version; /* JPY_NO_VERSION: the tag says nothing */
     PyObject *mro, *name;
-    PyObject **special; /* by number of the special method, see guard_type.c */
+    PyObject **special; /* by number of the special method, see type.c */
     JN_VEC(jpy_type_look) looks;
     bool guarded; /* some source's check asks for it */
 } jpy_type_want;
@@ -131,7 +131,7 @@ typedef struct jpy_fast_object { /* in that slot, must still be of its class */
     PyTypeObject *type;
 } jpy_fast_object;
 
-/* What was found when all guards held, see guard_fast.c. */
+/* What was found when all guards held, see fast.c. */
 typedef struct jpy_fast {
     bool valid, aliases;
     PyObject **values; /* borrowed, by slot */
@@ -144,6 +144,7 @@ typedef struct jpy_fast {
 typedef struct jpy_guards {
     jn_arena arena;
     JN_VEC(jpy_src *) srcs;   /* in path order; slot == place */
+    uint32_t *found, n_found; /* 1 + slots by what jpy_src_get looks for: a table of open places */
     JN_VEC(PyObject *) owned; /* what keys and wants point to */
     JN_VEC(jpy_type_want *) types;
     JN_VEC(uint32_t) identity; /* slots that must hold pairwise different objects */
@@ -175,7 +176,7 @@ bool jpy_guards_distinct(jpy_guards *g, uint32_t slot);
 int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots);
 /* Whether a value that was read passes its source's checks. */
 bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots);
-/* guard_fast.c: keeps what all guards found; runs with that (false: run all, slots are undefined).
+/* fast.c: keeps what all guards found; runs with that (false: run all, slots are undefined).
  */
 void jpy_fast_learn(jpy_guards *g, PyObject *const *slots);
 bool jpy_fast_run(const jpy_guards *g, const jpy_call *call, PyObject **slots);
@@ -199,7 +200,7 @@ bool jpy_by_value(PyObject *o);
  * False where one of them is not by value. */
 bool jpy_same_value(PyObject *a, PyObject *b);
 
-/* guard_type.c */
+/* type.c */
 /* The entry for a type, made when it is new; NULL: out of memory. */
 jpy_type_want *jpy_guards_type(jpy_guards *g, PyTypeObject *t);
 /* What the type has under a name (borrowed, NULL: nothing), which from now on must not change.

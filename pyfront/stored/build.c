@@ -111,6 +111,7 @@ static bool step_fits(const jpy_building *b, const jpy_commit_step *s, PyObject 
         return sure && PyList_CheckExact(o) && s->value->kind == JPY_MAKE_LIST;
     case JPY_COMMIT_DICT:
     case JPY_COMMIT_WHOLE:
+    case JPY_COMMIT_CLEAR:
         return sure && PyDict_CheckExact(o) && s->value->kind == JPY_MAKE_DICT;
     case JPY_COMMIT_GLOBAL:
         return sure && PyDict_CheckExact(o) && s->key;

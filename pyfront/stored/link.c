@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "pyfront/tensor/tensor.h"
 #include "pyfront/stored/building.h"
+#include "pyfront/tensor/tensor.h"
 
 static int take_look(jpy_building *b, PyObject *t) {
     PyObject *name, *box;

@@ -39,14 +39,17 @@ static bool drop_attr(jpy_entry *e) { return drop_kind(e, JPY_COMMIT_ATTR); }
 static bool drop_store(jpy_entry *e) { return drop_kind(e, JPY_COMMIT_STORE); }
 static bool drop_list(jpy_entry *e) { return drop_kind(e, JPY_COMMIT_LIST); }
 static bool drop_dict(jpy_entry *e) { return drop_kind(e, JPY_COMMIT_DICT); }
-static bool drop_whole(jpy_entry *e) { return drop_kind(e, JPY_COMMIT_WHOLE); }
+static bool drop_whole(jpy_entry *e) {
+    return drop_kind(e, JPY_COMMIT_WHOLE) || drop_kind(e, JPY_COMMIT_CLEAR);
+}
 static bool drop_grad(jpy_entry *e) { return drop_kind(e, JPY_COMMIT_GRAD); }
 static bool drop_global(jpy_entry *e) { return drop_kind(e, JPY_COMMIT_GLOBAL); }
 static bool drop_delete(jpy_entry *e) { return drop_kind(e, JPY_COMMIT_DEL); }
 
 static bool whole_is_added(jpy_entry *e) { /* what was deleted stays */
     for (size_t i = 0; i < e->steps.n; i++)
-        if (e->steps.data[i].kind == JPY_COMMIT_WHOLE) {
+        if (e->steps.data[i].kind == JPY_COMMIT_WHOLE ||
+            e->steps.data[i].kind == JPY_COMMIT_CLEAR) {
             e->steps.data[i].kind = JPY_COMMIT_DICT;
             return true;
         }

@@ -3,10 +3,10 @@
 #include "pyfront/verify/verify.h"
 
 #include "exec/store/store.h"
+#include "pyfront/base/signals.h"
 #include "pyfront/entry/external.h"
 #include "pyfront/methods/rng.h"
 #include "pyfront/tensor/tensor.h"
-#include "pyfront/base/signals.h"
 
 int jpy_shadows_running;
 _Thread_local bool jpy_shadow_here;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "exec/store/store.h"
-#include "pyfront/tensor/tensor.h"
 #include "pyfront/entry/write.h"
+#include "pyfront/tensor/tensor.h"
 
 /* The container that stands for one of the program's. */
 static PyObject *items_of(const jpy_shadow *s, PyObject *o) {
