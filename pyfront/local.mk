@@ -7,14 +7,38 @@ janusext_LTLIBRARIES = pyfront/_C.la
 endif
 
 pyfront__C_la_SOURCES = \
-	pyfront/op/autocast.c \
-	pyfront/op/autocast.h \
-	pyfront/entry/away.c \
-	pyfront/entry/away.h \
+	pyfront/backward/collect.c \
+	pyfront/backward/engine.c \
+	pyfront/backward/engine.h \
+	pyfront/backward/functions.c \
+	pyfront/backward/group_rows.c \
+	pyfront/backward/groups.c \
+	pyfront/backward/groups.h \
+	pyfront/backward/objects.c \
+	pyfront/base/jpy.h \
+	pyfront/base/memory.c \
+	pyfront/base/signals.c \
+	pyfront/base/signals.h \
+	pyfront/base/threads.c \
+	pyfront/base/tracing.c \
+	pyfront/base/tracing.h \
+	pyfront/base/types.c \
 	pyfront/call/cache.c \
+	pyfront/call/call.c \
+	pyfront/call/callee.c \
 	pyfront/call/coexecute.c \
-	pyfront/entry/commit.c \
-	pyfront/entry/commit.h \
+	pyfront/call/explain.c \
+	pyfront/call/explain.h \
+	pyfront/call/ladder.c \
+	pyfront/call/ladder.h \
+	pyfront/call/object.c \
+	pyfront/call/object.h \
+	pyfront/call/policy.c \
+	pyfront/call/policy.h \
+	pyfront/call/region.c \
+	pyfront/call/region.h \
+	pyfront/call/report.c \
+	pyfront/call/type.c \
 	pyfront/convert/calls/apart.c \
 	pyfront/convert/calls/autograd.c \
 	pyfront/convert/calls/backward.c \
@@ -42,8 +66,10 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/finish/gradient.c \
 	pyfront/convert/finish/history.c \
 	pyfront/convert/finish/history.h \
+	pyfront/convert/finish/stages.h \
 	pyfront/convert/finish/images.c \
 	pyfront/convert/finish/share.c \
+	pyfront/convert/finish/stages.c \
 	pyfront/convert/heap/ask.c \
 	pyfront/convert/heap/attrs.c \
 	pyfront/convert/heap/heap.h \
@@ -109,72 +135,72 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/values/text.c \
 	pyfront/convert/values/values.h \
 	pyfront/convert/values/watch.c \
-	pyfront/tape/deferred.c \
-	pyfront/tape/deferred.h \
-	pyfront/function/dump_dir.c \
+	pyfront/entry/away.c \
+	pyfront/entry/away.h \
+	pyfront/entry/commit.c \
+	pyfront/entry/commit.h \
 	pyfront/entry/entry.c \
 	pyfront/entry/entry.h \
-	pyfront/call/explain.c \
-	pyfront/call/explain.h \
-	pyfront/function/lines.c \
-	pyfront/module/export.c \
-	pyfront/module/export.h \
-	pyfront/module/export_state.c \
+	pyfront/entry/again.c \
+	pyfront/entry/again.h \
 	pyfront/entry/external.c \
 	pyfront/entry/external.h \
 	pyfront/entry/external_run.c \
 	pyfront/entry/external_run.h \
-	pyfront/call/call.c \
-	pyfront/function/function.h \
-	pyfront/call/object.c \
-	pyfront/call/object.h \
-	pyfront/call/type.c \
-	pyfront/guard/guard.c \
-	pyfront/guard/guard.h \
-	pyfront/guard/fast.c \
-	pyfront/guard/type.c \
-	pyfront/guard/value.c \
-	pyfront/function/hints.c \
-	pyfront/function/hints.h \
+	pyfront/entry/held.h \
 	pyfront/entry/history.c \
 	pyfront/entry/history.h \
 	pyfront/entry/host.c \
 	pyfront/entry/host.h \
-	pyfront/base/jpy.h \
-	pyfront/call/ladder.c \
-	pyfront/call/ladder.h \
-	pyfront/module/module.c \
-	pyfront/module/nan.c \
-	pyfront/call/policy.c \
-	pyfront/call/policy.h \
 	pyfront/entry/print.c \
 	pyfront/entry/print.h \
+	pyfront/entry/replay.c \
+	pyfront/entry/replay.h \
+	pyfront/entry/write.c \
+	pyfront/entry/write.h \
+	pyfront/entry/write_ready.c \
+	pyfront/function/dump_dir.c \
+	pyfront/function/function.h \
+	pyfront/function/hints.c \
+	pyfront/function/hints.h \
+	pyfront/function/lines.c \
 	pyfront/function/profile.c \
 	pyfront/function/profile.h \
-	pyfront/tensor/convert.c \
-	pyfront/op/copy.c \
-	pyfront/op/copy.h \
+	pyfront/function/word.c \
+	pyfront/function/word.h \
+	pyfront/guard/fast.c \
+	pyfront/guard/guard.c \
+	pyfront/guard/guard.h \
+	pyfront/guard/type.c \
+	pyfront/guard/value.c \
 	pyfront/methods/create.c \
 	pyfront/methods/create.h \
-	pyfront/tensor/device.c \
-	pyfront/tensor/device.h \
-	pyfront/tensor/dlpack.c \
-	pyfront/op/index.c \
-	pyfront/base/memory.c \
 	pyfront/methods/method.c \
 	pyfront/methods/method.h \
 	pyfront/methods/module_base.c \
 	pyfront/methods/module_base.h \
+	pyfront/methods/optim.c \
+	pyfront/methods/pieces.c \
+	pyfront/methods/random.c \
+	pyfront/methods/rng.h \
+	pyfront/module/export.c \
+	pyfront/module/export.h \
+	pyfront/module/export_state.c \
+	pyfront/module/module.c \
+	pyfront/module/nan.c \
+	pyfront/op/autocast.c \
+	pyfront/op/autocast.h \
+	pyfront/op/copy.c \
+	pyfront/op/copy.h \
+	pyfront/op/index.c \
 	pyfront/op/op.c \
 	pyfront/op/op.h \
 	pyfront/op/operator.c \
-	pyfront/methods/optim.c \
-	pyfront/methods/pieces.c \
 	pyfront/op/promote.c \
 	pyfront/op/quick.c \
 	pyfront/op/quick.h \
-	pyfront/methods/random.c \
-	pyfront/methods/rng.h \
+	pyfront/op/refuse.c \
+	pyfront/op/refuse.h \
 	pyfront/op/run.c \
 	pyfront/op/spell.c \
 	pyfront/op/spell.h \
@@ -182,20 +208,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/op/spell_nn.c \
 	pyfront/op/spell_reduce.c \
 	pyfront/op/spell_shape.c \
-	pyfront/tensor/tensor.c \
-	pyfront/tensor/tensor.h \
-	pyfront/base/threads.c \
-	pyfront/base/types.c \
 	pyfront/op/view.c \
 	pyfront/op/view.h \
-	pyfront/call/callee.c \
-	pyfront/call/region.c \
-	pyfront/call/region.h \
-	pyfront/entry/replay.c \
-	pyfront/entry/replay.h \
-	pyfront/call/report.c \
-	pyfront/base/signals.c \
-	pyfront/base/signals.h \
 	pyfront/source.c \
 	pyfront/stored/build.c \
 	pyfront/stored/building.h \
@@ -205,20 +219,19 @@ pyfront__C_la_SOURCES = \
 	pyfront/stored/parts.c \
 	pyfront/stored/stored.h \
 	pyfront/stored/take.c \
-	pyfront/tape/tape.h \
-	pyfront/backward/engine.c \
-	pyfront/backward/engine.h \
-	pyfront/backward/group_rows.c \
-	pyfront/backward/groups.c \
-	pyfront/backward/groups.h \
+	pyfront/tape/deferred.c \
+	pyfront/tape/deferred.h \
 	pyfront/tape/internal.h \
 	pyfront/tape/node.c \
-	pyfront/backward/objects.c \
 	pyfront/tape/op.c \
-	pyfront/backward/functions.c \
+	pyfront/tape/tape.h \
 	pyfront/tape/view.c \
-	pyfront/base/tracing.c \
-	pyfront/base/tracing.h \
+	pyfront/tensor/convert.c \
+	pyfront/tensor/device.c \
+	pyfront/tensor/device.h \
+	pyfront/tensor/dlpack.c \
+	pyfront/tensor/tensor.c \
+	pyfront/tensor/tensor.h \
 	pyfront/verify/check.c \
 	pyfront/verify/match.c \
 	pyfront/verify/mutate.c \
@@ -229,11 +242,6 @@ pyfront__C_la_SOURCES = \
 	pyfront/verify/twin.c \
 	pyfront/verify/verify.h \
 	pyfront/verify/write.c \
-	pyfront/function/word.c \
-	pyfront/function/word.h \
-	pyfront/entry/write.c \
-	pyfront/entry/write.h \
-	pyfront/entry/write_ready.c \
 	$(NULL)
 pyfront__C_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(PYTHON_INCLUDE)
 pyfront__C_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -shrext $(PYTHON_EXT_SUFFIX) \

@@ -355,16 +355,13 @@ static jpy_source *given_source(PyObject *code) {
     return out;
 }
 
-jpy_source *jpy_source_of(PyObject *code, PyObject *globals, const char **out_why) {
-    *out_why = NULL;
-    jpy_source *was_given = given_source(code);
-    if (was_given || PyErr_Occurred())
-        return was_given;
+/* New reference: the ast node of code in its file; NULL: *out_why says why not, or an exception is
+ * set. */
+static PyObject *node_of(PyObject *code, PyObject *globals, const char **out_why) {
     PyObject *entry = load_file(code, globals, out_why);
     if (!entry)
         return NULL;
-    PyObject *codes = PyTuple_GET_ITEM(entry, 2), *key = NULL;
-    jpy_source *out = NULL;
+    PyObject *codes = PyTuple_GET_ITEM(entry, 2), *key = NULL, *node = NULL;
     bool same = false;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(codes) && !same; i++)
         same = code_equal(code, PyList_GET_ITEM(codes, i));
@@ -382,16 +379,46 @@ jpy_source *jpy_source_of(PyObject *code, PyObject *globals, const char **out_wh
     if (!key)
         goto end;
     PyObject *nodes = PyDict_GetItemWithError(PyTuple_GET_ITEM(entry, 1), key);
-    PyObject *node = pick_node(nodes, code, out_why);
-    PyObject *file = node ? PyObject_GetAttrString(code, "co_filename") : NULL;
-    PyObject *in_class = file ? PyObject_GetAttrString(node, "in_class") : NULL;
-    PyErr_Clear(); /* it is in none */
-    if (file)
-        out = jpy_lower(node, in_class, PyUnicode_AsUTF8(file));
-    Py_XDECREF(file);
-    Py_XDECREF(in_class);
+    node = pick_node(nodes, code, out_why);
+    Py_XINCREF(node);
 end:
     Py_XDECREF(key);
     Py_DECREF(entry);
+    return node;
+}
+
+/* New reference: the name of the class that private names in a function are named for, or NULL. */
+static PyObject *class_of(PyObject *node) {
+    PyObject *in_class = PyObject_GetAttrString(node, "in_class");
+    PyErr_Clear(); /* it is in none */
+    return in_class;
+}
+
+jpy_source *jpy_source_of(PyObject *code, PyObject *globals, const char **out_why) {
+    *out_why = NULL;
+    jpy_source *out = given_source(code);
+    if (out || PyErr_Occurred())
+        return out;
+    PyObject *node = node_of(code, globals, out_why);
+    PyObject *file = node ? PyObject_GetAttrString(code, "co_filename") : NULL;
+    if (file) {
+        PyObject *in_class = class_of(node);
+        out = jpy_lower(node, in_class, PyUnicode_AsUTF8(file));
+        Py_XDECREF(in_class);
+    }
+    Py_XDECREF(file);
+    Py_XDECREF(node);
+    return out;
+}
+
+PyObject *jpy_source_node(PyObject *code, PyObject *globals) {
+    const char *why;
+    PyObject *node = node_of(code, globals, &why);
+    if (!node)
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    PyObject *in_class = class_of(node);
+    PyObject *out = Py_BuildValue("(OO)", node, in_class ? in_class : Py_None);
+    Py_XDECREF(in_class);
+    Py_DECREF(node);
     return out;
 }

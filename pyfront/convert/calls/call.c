@@ -9,12 +9,12 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/call/explain.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/objects/objects.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/values.h"
-#include "pyfront/call/explain.h"
 
 static jpy_source *source_of(jcv *c, PyObject *func) {
     static PyObject *cache; /* code -> capsule */
@@ -231,6 +231,8 @@ static jcv_av *enter(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
         PyObject_TypeCheck(v[0]->py, jpy.module_base_type))
         fr->self_key = v[0];
     if (fr->def->fn->generator) {
+        if (fr->def->kind == JPY_LAMBDA) /* it has no statements, which yields are followed from */
+            jcv_refuse(c, "a call of a lambda that yields");
         store_params(c, fr, v, n);
         return generator(c, fr);
     }

@@ -78,6 +78,7 @@ struct jcv_av {
     jcv_watch *watch; /* of AV_ITER: where its items come from (watch.c) */
     struct jcv_words *words; /* of AV_TEXT */
     const jpy_tree *site;    /* of a stacked list: the comprehension that made it, or NULL */
+    jcv_val *key;            /* of a stacked list: the first of its rows' keys, or NULL */
 };
 
 typedef struct jcv_saver {

@@ -84,7 +84,7 @@ void jcv_image_of(jcv *c, const janus_tensor *t, jpy_src *src, jn_type *type, in
     unsigned n = 0;
     for (int i = 0; i < t->rank; i++) {
         dims[i] = t->dims[i];
-        Py_hash_t history = regular && t->dims[i] > 1 ? jpy_hint_dim(c->f, src, i) : 0;
+        Py_hash_t history = regular && t->dims[i] > 1 ? jpy_hint_dim(c->f, src, i, t->dims[i]) : 0;
         jcv_symbol s;
         if (history && symbol_of(c, history, t->dims[i], src, i, &s)) {
             dims[i] = s.image;

@@ -17,8 +17,8 @@
 #include <setjmp.h>
 
 #include "graph/ir/ir.h"
-#include "pyfront/op/autocast.h"
 #include "pyfront/convert/core/abstract.h"
+#include "pyfront/op/autocast.h"
 
 typedef enum jcv_out { OUT_NORMAL, OUT_RETURN, OUT_BREAK, OUT_CONTINUE } jcv_out;
 
@@ -203,11 +203,18 @@ struct jcv {
     bool share_views;      /* several views of one tensor leave: all are taken at commit; kept */
     bool one_tensor;       /* what was bound as one tensor stays one: it is written; kept */
     bool live_tensors, live_containers, two_views;
+    bool rows;                        /* rows of lists have keys (rows.put); kept */
+    const jcv_av *in_turn;            /* the list of which a loop reads the next row ... */
+    bool peeled;                      /* ... having read the first one outside of its rounds */
     bool wires;                       /* what is stored and requires grad is read again; kept */
     JN_VEC(jcv_val *) stored_tracked; /* tensors that require grad and are stored by the graph */
     bool put_written;                 /* some of the caller's among these were written since */
 };
 
 extern _Thread_local jcv *jcv_current;
+
+/* Why a path with a raise statement is left out.  The call ends there, so a barrier wins nothing.
+ */
+#define JCV_RAISES "an exception is raised"
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "graph/base/log.h"
+#include "pyfront/call/explain.h"
 #include "pyfront/convert/calls/calls.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
@@ -17,7 +18,6 @@
 #include "pyfront/convert/syntax/syntax.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/values.h"
-#include "pyfront/call/explain.h"
 #include "pyfront/function/hints.h"
 #include "pyfront/methods/rng.h"
 
@@ -156,7 +156,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
     jcv_live *lives = NULL;
     jcv_peel *peels = NULL;
     jcv_fork *forks = NULL;
-    bool share_views = false, one_tensor = false, cells = false, wires = false;
+    bool share_views = false, one_tensor = false, cells = false, wires = false, rows = false;
     jn_arena keep;
     jn_arena_init(&keep, 0);
     jcv *outer = jcv_current;
@@ -183,6 +183,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         c->one_tensor = one_tensor;
         c->cells = cells;
         c->wires = wires;
+        c->rows = rows;
         for (jcv_live *l = lives; l; l = l->next)
             l->read = false;
         jcv_current = c;
@@ -204,6 +205,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         one_tensor = c->one_tensor;
         cells = c->cells;
         wires = c->wires;
+        rows = c->rows;
         if (t == THROW_NONE)
             note_left_out(c);
         else if (t == THROW_REFUSE)

@@ -376,9 +376,10 @@ static void finish_containers(jcv *c, finishing *f) {
         for (unsigned k = 0; k < pairs->n; k++)
             r->items[k] = recipe(c, f, pairs->items[k]);
         add_step(c, f,
-                 x->kind == AV_LIST       ? JPY_COMMIT_LIST
-                 : seq->text == jcv_whole ? JPY_COMMIT_WHOLE
-                                          : JPY_COMMIT_DICT,
+                 x->kind == AV_LIST         ? JPY_COMMIT_LIST
+                 : seq->text == jcv_cleared ? JPY_COMMIT_CLEAR
+                 : seq->text == jcv_whole   ? JPY_COMMIT_WHOLE
+                                            : JPY_COMMIT_DICT,
                  x->origin->src->slot, NULL, r);
     }
 }
@@ -448,12 +449,6 @@ static void guard_ways(jcv *c, PyObject *const *now) {
 /* Tensors of the caller whose requires_grad is another than it was. */
 static void finish_flags(jcv *c, finishing *f) {
     for (jcv_rec *r = c->recs; r; r = r->next) {
-        for (const jcv_rec *q = c->recs; r->flagged && q; q = q->next)
-            if (r != q && r->proxy == q->proxy) {
-                c->one_tensor = true;
-                snprintf(c->reason, sizeof c->reason, "a tensor with two sources is changed");
-                jcv_throw_now(c, THROW_RESTART);
-            }
         const jpy_tensor *now = (const jpy_tensor *)r->obj;
         if (!r->flagged || now->requires_grad == r->src->tensor.requires_grad)
             continue;
@@ -609,6 +604,10 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
 #endif
     if (st == JANUS_OK)
         st = jn_module_freeze(e->module);
+    if (st != JANUS_OK && e->module && e->module->asks_rows && !c->rows) {
+        c->rows = true;
+        jcv_throw_now(c, THROW_RESTART);
+    }
     if (st != JANUS_OK) {
         const janus_error *err = janus_last_error();
         jcv_refuse(c, "%s%s%s", err->message, err->n_context ? ", " : "",

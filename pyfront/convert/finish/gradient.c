@@ -15,6 +15,7 @@
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/convert/finish/history.h"
+#include "pyfront/convert/finish/stages.h"
 
 static jn_value without_detach(const jn_subgraph *g, jn_value v) {
     while (v.node && g->nodes.data[v.node]->op == JN_OP(detach))
@@ -79,143 +80,8 @@ static const char *keeper(const jn_subgraph *g, uint32_t param) {
     return kept_in(g, param, &seen);
 }
 
-static bool is_float(const jn_type *t) {
-    return t->kind == JANUS_KIND_TENSOR && jn_dtype_is_float(t->dtype);
-}
-
-/* ---- where to cut -------------------------------------------------------------------------------
- */
-
-typedef JN_VEC(jn_value) value_list;
-
-typedef struct staging {
-    jpy_entry *e;
-    jn_subgraph *g;       /* main */
-    uint32_t *cut;        /* first node of each stage, then the end */
-    unsigned n;           /* stages */
-    bool exact;           /* contributions are added in the order of the tape */
-    bool *active;         /* per node: it depends on a parameter that requires grad */
-    jn_subgraph **sub;    /* per stage */
-    value_list *in, *out; /* per stage: what it reads from outside, what is read of it */
-} staging;
-
-/* Marks the nodes that a value of node `from` reaches. */
-static void mark(const jn_subgraph *g, uint32_t from, uint32_t index, bool *reached) {
-    memset(reached, 0, g->nodes.n);
-    for (size_t i = (size_t)from + 1; i < g->nodes.n; i++) {
-        const jn_node *n = g->nodes.data[i];
-        for (uint32_t k = 0; k < n->n_in && !reached[i]; k++)
-            reached[i] = !jn_value_is_none(n->in[k]) &&
-                         ((n->in[k].node == from && n->in[k].index == index) ||
-                          (n->in[k].node && reached[n->in[k].node]));
-    }
-}
-
-enum { ANY_LEAF = UINT32_MAX };
-
-static const jpy_src *leaf_source(const staging *s, jn_value param) {
-    return s->e->guards.srcs.data[s->e->inputs.data[param.index].slot];
-}
-
-static janus_status find_cuts(staging *s, jn_arena *a) {
-    const jn_subgraph *g = s->g;
-    const jpy_entry *e = s->e;
-    bool *reached = jn_arena_alloc(a, g->nodes.n);
-    s->cut = jn_arena_alloc(a, (e->grad_of.n + 2) * sizeof *s->cut);
-    if (!reached || !s->cut)
-        return JN_NO_MEMORY();
-    s->cut[s->n++] = 1;
-    if (e->wires && e->n_tracked > 1)
-        return jn_error(JANUS_UNSUPPORTED, "several results that require grad, and tensors stored "
-                                           "that do, too");
-    for (size_t i = 0; i < e->grad_of.n; i++) {
-        jn_value v = g->results.data[i];
-        bool any = false;
-        if (!e->grad_of.data[i])
-            continue;
-        mark(g, v.node, v.index, reached);
-        for (size_t k = 0; k < e->grad_of.n; k++)
-            any = any || (e->grad_of.data[k] && reached[g->results.data[k].node]);
-        unsigned at = 0;
-        while (at < s->n && s->cut[at] < v.node + 1)
-            at++;
-        if (!any || (at < s->n && s->cut[at] == v.node + 1))
-            continue;
-        memmove(s->cut + at + 1, s->cut + at, (s->n - at) * sizeof *s->cut);
-        s->cut[at] = v.node + 1;
-        s->n++;
-    }
-    s->cut[s->n] = (uint32_t)g->nodes.n;
-    /* A created graph makes the ops of a stage again, later than CPython's tape has them: what the
-     * stages get of its gradients would be added up in another order. */
-    if (s->n > 1 && s->exact)
-        return jn_error(JANUS_UNSUPPORTED, "a result that requires grad is computed from another");
-    if (s->n > JPY_MAX_STAGES)
-        return jn_error(JANUS_UNSUPPORTED, "many results that are computed from each other");
-    return JANUS_OK;
-}
-
-/* Marks the nodes that gradients flow through to parameter p, JPY_ALL: any that requires grad. */
-static void find_active(const staging *s, const jn_subgraph *g, uint32_t param, bool *active) {
-    memset(active, 0, g->nodes.n);
-    for (size_t i = 1; i < g->nodes.n; i++) {
-        const jn_node *n = g->nodes.data[i];
-        if (n->op->role == JN_ROLE_COMPUTE && !n->op->grad)
-            continue;
-        active[i] = s->e->wires && (n->op == JN_OP(wire_read) || n->subs[0]);
-        for (uint32_t k = 0; k < n->n_in && !active[i]; k++) {
-            jn_value v = n->in[k];
-            if (jn_value_is_none(v) || !is_float(jn_value_type(g, v)))
-                continue;
-            if (v.node)
-                active[i] = active[v.node];
-            else if (param != ANY_LEAF)
-                active[i] = v.index == param;
-            else
-                active[i] = leaf_source(s, v)->tensor.requires_grad;
-        }
-    }
-}
-
-static unsigned stage_of(const staging *s, jn_value v) {
-    unsigned k = 0;
-    while (k + 1 < s->n && v.node >= s->cut[k + 1])
-        k++;
-    return k;
-}
-
 /* ---- stages as SubGraphs ------------------------------------------------------------------------
  */
-
-static bool add_value(value_list *l, jn_value v) {
-    for (size_t i = 0; i < l->n; i++)
-        if (jn_value_equal(l->data[i], v))
-            return true;
-    return jn_vec_push(l, v);
-}
-
-/* What each stage reads from outside and what others read of it. */
-static janus_status find_borders(staging *s) {
-    const jn_subgraph *g = s->g;
-    for (size_t i = 1; i < g->nodes.n; i++) {
-        const jn_node *n = g->nodes.data[i];
-        unsigned to = stage_of(s, (jn_value){(uint32_t)i, 0});
-        for (uint32_t k = 0; k < n->n_in; k++) {
-            jn_value v = n->in[k];
-            unsigned from = stage_of(s, v);
-            if (jn_value_is_none(v) || (v.node && from == to))
-                continue;
-            if (!add_value(&s->in[to], v) || (v.node && !add_value(&s->out[from], v)))
-                return JN_NO_MEMORY();
-        }
-    }
-    for (size_t i = 0; i < g->results.n; i++) {
-        jn_value v = g->results.data[i];
-        if (v.node && !add_value(&s->out[stage_of(s, v)], v))
-            return JN_NO_MEMORY();
-    }
-    return JANUS_OK;
-}
 
 typedef JN_VEC(const jn_type *) type_list;
 
@@ -234,7 +100,7 @@ static janus_status define(jn_subgraph *g, const jn_value *v, unsigned n) {
 }
 
 /* Copies the nodes of stage k; map: per node of main, its results in the new body. */
-static janus_status build_stage(staging *s, unsigned k, jn_value **map, jn_arena *a) {
+static janus_status build_stage(jcv_staging *s, unsigned k, jn_value **map, jn_arena *a) {
     const jn_subgraph *g = s->g;
     jn_subgraph *sub;
     char name[24];
@@ -268,7 +134,7 @@ static janus_status build_stage(staging *s, unsigned k, jn_value **map, jn_arena
     return define(sub, out, (unsigned)s->out[k].n);
 }
 
-static janus_status build_stages(staging *s, jn_arena *a) {
+static janus_status build_stages(jcv_staging *s, jn_arena *a) {
     const jn_subgraph *g = s->g;
     jn_value **map = jn_arena_alloc(a, g->nodes.n * sizeof *map);
     if (!map)
@@ -285,7 +151,7 @@ static janus_status build_stages(staging *s, jn_arena *a) {
 }
 
 /* One stage: main itself, with all its parameters and results. */
-static janus_status whole(staging *s) {
+static janus_status whole(jcv_staging *s) {
     s->sub[0] = s->g;
     for (uint32_t i = 0; i < s->g->params.n; i++)
         if (!jn_vec_push(&s->in[0], ((jn_value){0, i})))
@@ -299,21 +165,12 @@ static janus_status whole(staging *s) {
 /* ---- gradients ----------------------------------------------------------------------------------
  */
 
-/* Whether gradients come to result i of stage k: it leaves the graph tracked, or is read later. */
-static bool asked(const staging *s, unsigned k, size_t i) {
-    jn_value v = s->out[k].data[i];
-    for (size_t r = 0; r < s->e->grad_of.n; r++)
-        if (s->e->grad_of.data[r] && jn_value_equal(s->g->results.data[r], v))
-            return true;
-    return s->n > 1 && k + 1 < s->n && s->active[v.node] && is_float(jn_value_type(s->g, v));
-}
-
 /* Which of a stage's results a parameter of it reaches: others give it no gradient, not even 0. */
-static bool *reached_results(const staging *s, unsigned k, uint32_t param, bool *active) {
+static bool *reached_results(const jcv_staging *s, unsigned k, uint32_t param, bool *active) {
     const jn_subgraph *sub = s->sub[k];
     const jpy_stage *x = &s->e->stages[k];
     bool *reached = jn_arena_alloc(&s->e->arena, x->place.n);
-    find_active(s, sub, param, active);
+    jcv_find_active(s, sub, param, active);
     for (size_t at = 0; reached && at < x->place.n; at++) {
         jn_value v = sub->results.data[x->place.data[at]];
         reached[at] = v.node ? active[v.node] : v.index == param;
@@ -351,7 +208,7 @@ static janus_status derive_all(jpy_entry *e, jpy_stage *x, const bool *arriving,
     return x->out.n > 2 ? derive(e, x, arriving, true, onto, &x->some) : JANUS_OK;
 }
 
-static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
+static janus_status stage_gradient(jcv_staging *s, unsigned k, jn_arena *a) {
     jpy_entry *e = s->e;
     jpy_stage *x = &e->stages[k];
     jn_subgraph *sub = s->sub[k];
@@ -362,7 +219,7 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
         return JN_NO_MEMORY();
     for (size_t i = 0; i < s->out[k].n; i++) {
         const jn_type *t = sub->result_types.data[i];
-        if (!is_float(t) || !asked(s, k, i))
+        if (!s->asked[k][i])
             continue;
         uint32_t seen = 0;
         while (seen < e->grad_of.n && !jn_value_equal(s->g->results.data[seen], s->out[k].data[i]))
@@ -388,7 +245,7 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
         const char *op = outer && t->kind == JANUS_KIND_TENSOR ? keeper(sub, p) : NULL;
         if (op && !jn_vec_push(&x->kept, ((jpy_kept){.slot = src->slot, .op = op})))
             return JN_NO_MEMORY();
-        if (!is_float(t))
+        if (!jcv_is_float_type(t))
             continue;
         jpy_tracked in = {.param = p, .gradient = grad++, .stage = JPY_NO_STAGE};
         if (outer) {
@@ -396,12 +253,12 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
             if (!src->tensor.requires_grad)
                 continue;
         } else {
-            if (!s->active[v.node])
+            size_t i = 0;
+            in.stage = jcv_stage_of(s, v);
+            for (; !jn_value_equal(s->out[in.stage].data[i], v); i++)
+                in.slot += s->asked[in.stage][i];
+            if (!s->asked[in.stage][i])
                 continue;
-            in.stage = stage_of(s, v);
-            for (size_t i = 0; !jn_value_equal(s->out[in.stage].data[i], v); i++)
-                in.slot += asked(s, in.stage, i) &&
-                           is_float(jn_value_type(s->g, s->out[in.stage].data[i]));
         }
         in.outs = reached_results(s, k, p, active);
         if (!in.outs || !jn_vec_push(&x->in, in))
@@ -417,22 +274,22 @@ static janus_status stage_gradient(staging *s, unsigned k, jn_arena *a) {
 }
 
 /* Where each tracked result of main is found: stage and number of its node's result. */
-static janus_status place_results(staging *s) {
+static janus_status place_results(jcv_staging *s) {
     jpy_entry *e = s->e;
     for (size_t r = 0; r < e->grad_of.n; r++) {
         jn_value v = s->g->results.data[r];
         if (!e->grad_of.data[r])
             continue;
-        unsigned k = stage_of(s, v), at = 0;
+        unsigned k = jcv_stage_of(s, v), at = 0;
         for (size_t i = 0; !jn_value_equal(s->out[k].data[i], v); i++)
-            at += asked(s, k, i);
+            at += s->asked[k][i];
         e->place[e->grad_of.data[r] - 1] = (jpy_place){k, at};
     }
     return JANUS_OK;
 }
 
 /* Tensors that the commit writes and a frame keeps the new value of must stay so, too. */
-static janus_status keep_written(staging *s) {
+static janus_status keep_written(jcv_staging *s) {
     jpy_entry *e = s->e;
     for (size_t i = 0; i < e->steps.n; i++) {
         const jpy_commit_step step = e->steps.data[i];
@@ -467,7 +324,7 @@ static janus_status keep_written(staging *s) {
 }
 
 /* The SubGraph that runs all stages, keeping their frames: main's results, then the frames. */
-static janus_status build_entry(staging *s, jn_arena *a) {
+static janus_status build_entry(jcv_staging *s, jn_arena *a) {
     const jn_subgraph *g = s->g;
     jn_subgraph *entry;
     JN_TRY(jn_subgraph_declare(s->e->module, "entry", &entry));
@@ -505,25 +362,28 @@ static janus_status build_entry(staging *s, jn_arena *a) {
     return define(entry, out, (unsigned)(g->results.n + s->e->n_frames));
 }
 
-static janus_status add_gradient(staging *s, jn_arena *a) {
+static janus_status add_gradient(jcv_staging *s, jn_arena *a) {
     jpy_entry *e = s->e;
-    JN_TRY(find_cuts(s, a));
+    JN_TRY(jcv_find_cuts(s, a));
+    JN_TRY(jcv_check_keys(s, a));
     s->active = jn_arena_zalloc(a, s->g->nodes.n);
     s->sub = jn_arena_zalloc(a, s->n * sizeof *s->sub);
     s->in = jn_arena_zalloc(a, s->n * sizeof *s->in);
     s->out = jn_arena_zalloc(a, s->n * sizeof *s->out);
+    s->asked = jn_arena_zalloc(a, s->n * sizeof *s->asked);
     e->stages = jn_arena_zalloc(&e->arena, s->n * sizeof *e->stages);
     e->place = jn_arena_zalloc(&e->arena, (e->n_tracked + 1) * sizeof *e->place);
-    if (!s->active || !s->sub || !s->in || !s->out || !e->stages || !e->place)
+    if (!s->active || !s->sub || !s->in || !s->out || !s->asked || !e->stages || !e->place)
         return JN_NO_MEMORY();
     e->n_stages = s->n;
-    find_active(s, s->g, ANY_LEAF, s->active);
+    jcv_find_active(s, s->g, JCV_ANY_LEAF, s->active);
     if (s->n == 1)
         JN_TRY(whole(s));
     else
-        JN_TRY(find_borders(s));
+        JN_TRY(jcv_find_borders(s));
     if (s->n > 1)
         JN_TRY(build_stages(s, a));
+    JN_TRY(jcv_find_asked(s, a));
     for (unsigned k = 0; k < s->n; k++)
         JN_TRY(stage_gradient(s, k, a));
     JN_TRY(place_results(s));
@@ -532,7 +392,7 @@ static janus_status add_gradient(staging *s, jn_arena *a) {
 }
 
 janus_status jcv_add_gradient(jpy_entry *e, bool exact) {
-    staging s = {.e = e, .g = e->main, .exact = exact};
+    jcv_staging s = {.e = e, .g = e->main, .exact = exact};
     jn_arena a;
     jn_arena_init(&a, 0);
     janus_status st = add_gradient(&s, &a);
@@ -547,7 +407,7 @@ janus_status jcv_add_gradient(jpy_entry *e, bool exact) {
 void jcv_cut_untracked(jcv *c) {
     for (size_t p = 0; p < c->inputs.n; p++) {
         jcv_val *v = c->main->params.data[p];
-        if (!is_float(v->type) || c->inputs.data[p]->tensor.requires_grad)
+        if (!jcv_is_float_type(v->type) || c->inputs.data[p]->tensor.requires_grad)
             continue;
         jcv_val *cut = NULL;
         size_t n_ctxs = c->ctxs.n;

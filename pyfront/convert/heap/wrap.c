@@ -208,7 +208,7 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
     if (!src)
         return jcv_py(c, o, NULL);
     bool any_length = (PyList_CheckExact(o) || PyTuple_CheckExact(o)) && Py_SIZE(o) > 0 &&
-                      jpy_hint_length(c->f, src);
+                      jpy_hint_length(c->f, src, PyList_CheckExact(o));
     if (any_length) { /* none stays apart */
         src->checks |= JPY_CHECK_SOME;
         c->entry->any_length = true;

@@ -23,7 +23,14 @@ static jpy_src *src_of(jcv *c, jcv_av *o) {
 /* ---- reading ------------------------------------------------------------------------------------
  */
 
-static jcv_av *builtin_method(jcv *c, jcv_av *o, PyObject *name) {
+jcv_av *jcv_bound(jcv *c, PyObject *func, jcv_av *self) {
+    jcv_av *m = jcv_new(c, AV_METHOD);
+    m->py = func;
+    m->self = self;
+    return m;
+}
+
+jcv_av *jcv_builtin_method(jcv *c, jcv_av *o, PyObject *name) {
     jcv_av *m = jcv_new(c, AV_METHOD);
     m->self = o;
     m->text = jn_arena_strdup(&c->arena, PyUnicode_AsUTF8(name));
@@ -46,7 +53,7 @@ jcv_av *jcv_native_attr(jcv *c, jcv_av *o, PyObject *name) {
         return jcv_py(c, (PyObject *)t, NULL);
     if (dt == &PyMethodDescr_Type || dt == &PyWrapperDescr_Type || dt == &PyClassMethodDescr_Type ||
         dt == &PyStaticMethod_Type)
-        return builtin_method(c, o, name);
+        return jcv_builtin_method(c, o, name);
     if (!dt->tp_descr_get)
         return jcv_constant(c, d);
     if ((dt == &PyGetSetDescr_Type || dt == &PyMemberDescr_Type) && jcv_is_const(o)) {
@@ -57,13 +64,6 @@ jcv_av *jcv_native_attr(jcv *c, jcv_av *o, PyObject *name) {
             return v;
     }
     jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), jcv_describe(o));
-}
-
-static jcv_av *bound(jcv *c, PyObject *func, jcv_av *self) {
-    jcv_av *m = jcv_new(c, AV_METHOD);
-    m->py = func;
-    m->self = self;
-    return m;
 }
 
 /* What a type has, as a value: read again at every call, classes can change. */
@@ -112,7 +112,7 @@ static jcv_av *type_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyTypeObject *dt = Py_TYPE(d);
     if (dt == &PyClassMethod_Type || dt == &PyStaticMethod_Type) {
         jcv_av *f = inner_function(c, d);
-        return dt == &PyStaticMethod_Type ? f : bound(c, f->py, o);
+        return dt == &PyStaticMethod_Type ? f : jcv_bound(c, f->py, o);
     }
     if (dt == &PyClassMethodDescr_Type) /* bound, and equal to itself whenever it is taken */
         return jcv_take(c, PyObject_GetAttr(o->py, name));
@@ -134,14 +134,14 @@ static jcv_av *host_able(jcv *c, jcv_av *o) {
 static jcv_av *bound_attr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, PyObject *d) {
     PyTypeObject *dt = Py_TYPE(d);
     if (PyFunction_Check(d) || dt == jpy_function_type)
-        return bound(c, d, o);
+        return jcv_bound(c, d, o);
     if (dt == &PyStaticMethod_Type)
         return inner_function(c, d);
     if (dt == &PyClassMethod_Type)
-        return bound(c, inner_function(c, d)->py, jcv_py(c, (PyObject *)t, NULL));
+        return jcv_bound(c, inner_function(c, d)->py, jcv_py(c, (PyObject *)t, NULL));
     if ((dt == &PyMethodDescr_Type || dt == &PyWrapperDescr_Type) &&
         PyType_IsSubtype(t, PyDescr_TYPE(d)))
-        return builtin_method(c, o, name);
+        return jcv_builtin_method(c, o, name);
     if (!dt->tp_descr_get)
         return type_value(c, t, name, d);
     jcv_refuse(c, "the attribute %s of %s is made by a %s", PyUnicode_AsUTF8(name), t->tp_name,
@@ -297,10 +297,8 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
     case AV_RANGE:
         return jcv_native_attr(c, o, name);
     case AV_STACK: {
-        jcv_av *m = jcv_new(c, AV_METHOD);
-        m->self = o;
-        m->text = jn_arena_strdup(&c->arena, PyUnicode_AsUTF8(name));
-        if (!m->text || !jcv_rows_has(m->text))
+        jcv_av *m = jcv_builtin_method(c, o, name);
+        if (!jcv_rows_has(m->text))
             jcv_refuse(c, "%s of a stacked list whose length only the graph knows", m->text);
         return m;
     }

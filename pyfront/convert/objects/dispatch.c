@@ -144,12 +144,8 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
             return jcv_attr_by_type(c, o, name);
     }
     PyTypeObject *t = jcv_host_type(c, o);
-    if (t == &PyList_Type || t == &PyDict_Type) {
-        jcv_av *m = jcv_new(c, AV_METHOD);
-        m->self = o;
-        m->text = jn_arena_strdup(&c->arena, PyUnicode_AsUTF8(name));
-        return m;
-    }
+    if (t == &PyList_Type || t == &PyDict_Type)
+        return jcv_builtin_method(c, o, name);
     if (t == &PyUnicode_Type)
         return jcv_getattr(c, jcv_which_text(c, o), name);
     if (t == &PyTuple_Type)
@@ -159,10 +155,7 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyObject *d = jcv_lookup_kind(c, t, name);
     if (d && PyFunction_Check(d)) {
         jcv_of_the_type(c, t, name, d);
-        jcv_av *m = jcv_new(c, AV_METHOD);
-        m->py = d;
-        m->self = o;
-        return m;
+        return jcv_bound(c, d, o);
     }
     if (d && Py_TYPE(d) == &PyProperty_Type) {
         PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));

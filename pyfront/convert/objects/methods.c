@@ -185,7 +185,7 @@ static void known_pairs(jcv *c, jcv_av *d, jcv_av **out) {
 /* From what was written to a real dict to all that is in it. */
 static void make_whole(jcv *c, jcv_av *d) {
     jcv_av *written = c->slots.data[d->slot], *all;
-    if (written->text == jcv_whole)
+    if (jcv_all_pairs(written))
         return;
     known_pairs(c, d->origin, &all);
     jcv_av *t = jcv_tuple(c, all->items, all->n);
@@ -218,7 +218,7 @@ static jcv_av *dict_pairs(jcv *c, jcv_av *d) {
 
 static jcv_av *dict_clear(jcv *c, jcv_av *self) {
     jcv_av *d = jcv_abstract(c, self), *none = jcv_tuple(c, NULL, 0);
-    none->text = d->origin ? jcv_whole : NULL;
+    none->text = d->origin ? jcv_cleared : NULL;
     jcv_put(c, d->slot, none);
     jcv_wrote_if(c, d->origin != NULL);
     return jcv_none(c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules that the function makes: what ModuleBase does in C (py_module_base.c).
+ * Modules that the function makes: what ModuleBase does in C (pyfront/methods/module_base.c).
  *
  * Such a module is an instance like any other (objects.c) and stays in the graph: its attributes
  * are in the attribute table.

@@ -94,22 +94,14 @@ jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name) {
     if (fields && PyUnicode_CompareWithASCIIString(name, "_fields") == 0)
         return jcv_constant(c, fields);
     if (d && PyFunction_Check(d) && PyUnicode_CompareWithASCIIString(name, "_replace") != 0 &&
-        PyUnicode_CompareWithASCIIString(name, "_asdict") != 0) {
-        jcv_av *m = jcv_new(c, AV_METHOD);
-        m->py = d;
-        m->self = o;
-        return m;
-    }
+        PyUnicode_CompareWithASCIIString(name, "_asdict") != 0)
+        return jcv_bound(c, d, o);
     if (d && Py_TYPE(d) == &PyProperty_Type) {
         PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
         return jcv_call1(c, jcv_py(c, get, NULL), o);
     }
-    if (d && PyFunction_Check(d)) { /* written by namedtuple */
-        jcv_av *m = jcv_new(c, AV_METHOD);
-        m->self = o;
-        m->text = jn_arena_strdup(&c->arena, PyUnicode_AsUTF8(name));
-        return m;
-    }
+    if (d && PyFunction_Check(d)) /* written by namedtuple */
+        return jcv_builtin_method(c, o, name);
     return jcv_native_attr(c, o, name);
 }
 

@@ -17,6 +17,9 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
 void jcv_delattr(jcv *c, jcv_av *o, PyObject *name);
 /* An attribute of a value whose type is not made in Python; NULL: there is none. */
 jcv_av *jcv_native_attr(jcv *c, jcv_av *o, PyObject *name);
+/* A function bound to an object; a method of a type that is not made in Python, by its name. */
+jcv_av *jcv_bound(jcv *c, PyObject *function, jcv_av *self);
+jcv_av *jcv_builtin_method(jcv *c, jcv_av *o, PyObject *name);
 
 /* objects.c: objects that are made inside; NULL: not one that is known here */
 

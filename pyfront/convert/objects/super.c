@@ -66,9 +66,7 @@ jcv_av *jcv_super_attr(jcv *c, jcv_av *a, PyObject *name) {
     if (!d || PyUnicode_CompareWithASCIIString(name, "__class__") == 0)
         jcv_refuse(c, "super() has no attribute %s", PyUnicode_AsUTF8(name));
     jcv_own(c, d);
-    jcv_av *m = jcv_new(c, AV_METHOD);
-    m->self = a->self;
-    m->py = d;
+    jcv_av *m = jcv_bound(c, d, a->self);
     if (PyFunction_Check(d) || Py_TYPE(d) == jpy_function_type)
         return m;
     if (Py_TYPE(d) == &PyProperty_Type) {

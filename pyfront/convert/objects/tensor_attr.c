@@ -73,12 +73,8 @@ jcv_av *jcv_tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
         return own;
     if (!strcmp(s, "__class__") && d == _PyType_Lookup(&PyBaseObject_Type, name))
         return jcv_py(c, (PyObject *)type, NULL);
-    if (dt == &PyMethodDescr_Type || dt == &PyWrapperDescr_Type || PyFunction_Check(d)) {
-        jcv_av *m = jcv_new(c, AV_METHOD);
-        m->py = d;
-        m->self = t;
-        return m;
-    }
+    if (dt == &PyMethodDescr_Type || dt == &PyWrapperDescr_Type || PyFunction_Check(d))
+        return jcv_bound(c, d, t);
     if (!dt->tp_descr_get)
         return jcv_constant(c, d);
     if (dt == &PyProperty_Type) {

@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "ops/op_ids.h"
+#include "pyfront/call/explain.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/objects/objects.h"
 #include "pyfront/convert/values/values.h"
-#include "pyfront/call/explain.h"
 
 static jcv_out exec_one(jcv *c, jpy_tree *n);
 
@@ -385,7 +385,7 @@ static jcv_out exec_statement(jcv *c, jpy_tree *n) {
         exec_assert(c, n);
         return OUT_NORMAL;
     case JPY_RAISE:
-        jcv_refuse(c, "an exception is raised");
+        jcv_refuse(c, JCV_RAISES);
     case JPY_WITH:
         return jcv_exec_with(c, n);
     case JPY_TRY:

@@ -11,6 +11,7 @@
  */
 #include "pyfront/convert/syntax/syntax.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "ops/op_ids.h"
@@ -20,6 +21,14 @@
 
 enum { GOES_ON, LEFT_BY_BREAK, LEFT_BY_RETURN, LEFT_BY_TEST };
 enum { UNROLL = 2000, NEST = 48, SHORT = 3 };
+
+/* The rounds above which a loop stays one where it can; JANUS_UNROLL says another number. */
+static long unrolled(void) {
+    const char *env = getenv("JANUS_UNROLL");
+    char *end = NULL;
+    long n = env ? strtol(env, &end, 10) : UNROLL;
+    return env && (end == env || *end || n < 0) ? UNROLL : n;
+}
 
 static jcv_av *number(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); }
 
@@ -118,7 +127,7 @@ static void counted_round(jcv *c, void *user, jcv_val *i) {
     visit *v = user;
     const jpy_tree *loop = c->loop;
     c->loop = NULL;
-    v->fn(c, v->user, jcv_seq_item(c, v->over, v->peeled ? plus(c, i, 1) : i));
+    v->fn(c, v->user, jcv_seq_next(c, v->over, v->peeled ? plus(c, i, 1) : i, v->peeled));
     c->loop = loop;
 }
 
@@ -164,7 +173,9 @@ static bool seen_empty(jcv *c, jcv_av *over) {
 static void first_round(jcv *c, visit *v) {
     jcv_val *in[2] = {int_const(c, 0), v->count};
     jcv_assert(c, &jcv_op(c, JN_OP(s_lt), in, 2, NULL)->out[0], "a loop has a round");
-    v->fn(c, v->user, jcv_seq_item(c, v->over, int_const(c, 0)));
+    v->fn(c, v->user,
+          v->leave ? jcv_seq_item(c, v->over, int_const(c, 0))
+                   : jcv_seq_next(c, v->over, int_const(c, 0), true));
     v->peeled = true;
 }
 
@@ -208,7 +219,8 @@ static bool long_range(const jcv_av *a, const jcv_leave *leave) {
         PyErr_Clear();
         return false;
     }
-    return rounds / step > (leave ? 8 : UNROLL);
+    long most = unrolled();
+    return rounds / step > (leave && most > 8 ? 8 : most);
 }
 
 static void visit_any(jcv *c, visit *v) {
@@ -422,7 +434,7 @@ jcv_out jcv_exec_while(jcv *c, jpy_tree *n) {
     statement s = {.n = n, .can_leave = can_leave(c, n) || has_named(n->a)};
     if (s.can_leave)
         s.leave = new_leave(c);
-    for (unsigned i = 0;; i++) {
+    for (long i = 0;; i++) {
         jcv_val *v = NULL;
         jcv_state before = jcv_save(c);
         uint32_t epoch = c->epoch;
@@ -430,7 +442,7 @@ jcv_out jcv_exec_while(jcv *c, jpy_tree *n) {
         c->ctx = trial;
         int t = jcv_test(c, n->a, &v);
         c->ctx = outside;
-        if (t < 0) { /* the loop of the graph makes the test itself */
+        if (t < 0 || (t > 0 && i >= unrolled())) { /* the loop of the graph makes the test itself */
             jcv_restore(c, before);
             c->epoch = epoch;
             break;
@@ -438,8 +450,6 @@ jcv_out jcv_exec_while(jcv *c, jpy_tree *n) {
         jcv_splice(c, trial);
         if (t == 0)
             return after(c, n, s.can_leave ? &s.leave : NULL);
-        if (i > UNROLL)
-            jcv_refuse(c, "a loop of too many rounds");
         if (i == SHORT && jcv_varies(c)) {
             jcv_av *l = list_in(c, n->a);
             if (l)

@@ -67,10 +67,13 @@ void jcv_set_requires_grad(jcv *c, jcv_av *x, bool on) {
     if (t->node || (on && !jn_dtype_is_float(t->t->dtype)))
         jcv_refuse(c, "a requires_grad that cannot be set");
     jcv_rec *r = changed(c, x, "requires_grad");
-    if (r->written && r->src)
-        jcv_refuse(c, "the requires_grad of a tensor that was written is set");
     stand_alone(c, r);
     if (r->src) {
+        if (!c->one_tensor) { /* what is read by another name is this leaf, too */
+            c->one_tensor = true;
+            snprintf(c->reason, sizeof c->reason, "the requires_grad of a tensor is set");
+            jcv_throw_now(c, THROW_RESTART);
+        }
         if (((jpy_tensor *)r->proxy)->base || !jpy_guards_distinct(c->guards, r->src->slot))
             jcv_refuse(c, "the requires_grad of a view is set");
         r->flagged = true;

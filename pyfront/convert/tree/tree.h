@@ -149,6 +149,9 @@ void jpy_source_release(jpy_source *s);
 /* The source of a Python function's code, checked against the code that runs; NULL without an
  * exception: there is none, *out_why says why (static or borrowed text). */
 jpy_source *jpy_source_of(PyObject *code, PyObject *globals, const char **out_why);
+/* New reference: (ast node, name of the class around it or None) of the code in its file, which
+ * nobody may change; None: it has no source. */
+PyObject *jpy_source_node(PyObject *code, PyObject *globals);
 /* From now on the source of `code`, which is kept for ever, is the FunctionDef `node` (in_class: a
  * str or None).  -1: exception set. */
 int jpy_source_give(PyObject *code, PyObject *node, PyObject *in_class);

@@ -39,7 +39,7 @@ bool jcv_is_numeric(const jcv_av *a) {
 }
 
 /* A number of the graph beside a tensor: a tensor of no dims, of the type that it has no say in.
- * Arithmetic of halves takes the number as it is (py_run.c), comparisons round it. */
+ * Arithmetic of halves takes the number as it is (pyfront/op/run.c), comparisons round it. */
 jcv_av *jcv_number_beside(jcv *c, jcv_av *s, jcv_av *beside, bool arithmetic) {
     const janus_tensor *t = ((jpy_tensor *)beside->py)->t;
     int other = t->dtype, kind = s->val->type->kind;

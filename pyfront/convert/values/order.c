@@ -159,7 +159,7 @@ static jcv_av *sequence_in_order(jcv *c, jcv_av *over, jcv_av *key, bool reverse
     if (!jcv_is_seq(over) || over->slot)
         jcv_refuse(c, "sorting %s", jcv_describe(over));
     stays(c, over);
-    jcv_av *rows = jcv_collect(c, feed_keys, &k);
+    jcv_av *rows = jcv_collect(c, feed_keys, &k, true);
     if (rows->kind != AV_SEQ || rows->n != 1) /* none was met */
         return rows;
     jcv_val *keys = rows->items[0]->val;

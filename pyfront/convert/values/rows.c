@@ -53,7 +53,7 @@ jcv_av *jcv_rows_of(jcv *c, const char *name, const jcv_args *a) {
         live = live || jcv_live_object(c, PyList_GET_ITEM(s, i));
     if (!live || a->n_pos > 2 || a->n_kw > 1 || !(is_zero(dim) || (c->image && !cat)))
         return NULL;
-    jcv_av *rows = jcv_collect(c, feed, list);
+    jcv_av *rows = jcv_collect(c, feed, list, false);
     if (rows->kind != AV_SEQ)
         jcv_throw_now(c, THROW_DEAD); /* nothing was seen in it */
     const jn_type *t = rows->n == 1 ? rows->types[0] : NULL;

@@ -232,6 +232,7 @@ typedef struct building {
     unsigned n;    /* of them */
     const jn_type **types;
     uint32_t *slots, count; /* the rows so far, how many there are */
+    jcv_val *key;           /* the first of their keys; NULL: they have none */
     jcv_feed_fn feed;
     void *user;
 } building;
@@ -346,6 +347,44 @@ static jcv_av *no_rows(jcv *c, const jn_type *t) {
     return jcv_stack(c, v, false);
 }
 
+/* ---- which rows get a gradient: graph/autodiff/rows.c ------------------------------------------
+ */
+
+/* Part `leaf` of the item at place i of a list whose items have n parts. */
+static jcv_val *key_of(jcv *c, jcv_val *key, jcv_val *i, unsigned n, unsigned leaf) {
+    jcv_val *in[2] = {i, int_const(c, n)};
+    if (n > 1)
+        in[0] = &jcv_op(c, JN_OP(s_mul), in, 2, NULL)->out[0];
+    in[1] = key;
+    in[0] = &jcv_op(c, JN_OP(s_add), in, 2, NULL)->out[0];
+    in[1] = leaf ? int_const(c, leaf) : NULL;
+    return leaf ? &jcv_op(c, JN_OP(s_add), in, 2, NULL)->out[0] : in[0];
+}
+
+/* The list that a sequence gives the items of one after the other, each once. */
+static const jcv_av *all_of(const jcv_av *a) {
+    while (a->kind == AV_SEQ && a->n == 1 && !a->tree && a->text != jcv_stacked)
+        a = a->items[0];
+    return a;
+}
+
+jcv_av *jcv_seq_next(jcv *c, jcv_av *a, jcv_val *i, bool peeled) {
+    c->in_turn = all_of(a);
+    c->peeled = peeled;
+    jcv_av *item = jcv_seq_item(c, a, i);
+    c->in_turn = NULL;
+    return item;
+}
+
+static void note_read(jcv *c, const jcv_av *a, unsigned leaf, jcv_val *row, jcv_val *i, int part) {
+    janus_rows_read_attrs attrs = {sizeof attrs, part};
+    jcv_val *in[2] = {row, a->key ? key_of(c, a->key, i, a->n, leaf) : NULL};
+    jcv_op(c, JN_OP(rows_read), in, 2, &attrs);
+}
+
+/* ---- making them --------------------------------------------------------------------------------
+ */
+
 static void add_rows(jcv *c, building *b, jcv_av *shape, jcv_av *item) {
     if (shape->kind == AV_TUPLE) {
         if (item->kind != AV_TUPLE || item->n != shape->n || item->named != shape->named)
@@ -371,6 +410,11 @@ static void add_rows(jcv *c, building *b, jcv_av *shape, jcv_av *item) {
     janus_unsqueeze_attrs row = {sizeof row, 0};
     jcv_av *so_far = c->slots.data[b->slots[shape->n]];
     jcv_val *in[2] = {so_far->val, op(c, JN_OP(unsqueeze), &v, 1, &row)};
+    if (b->key && tracked) {
+        jcv_val *i = jcv_number(c, c->slots.data[b->count]);
+        jcv_val *put[2] = {in[1], key_of(c, b->key, i, b->n, shape->n)};
+        jcv_op(c, JN_OP(rows_put), put, 2, NULL);
+    }
     janus_concat_attrs attrs = {sizeof attrs, 0};
     jcv_put(c, b->slots[shape->n],
             jcv_stack(c, op(c, JN_OP(concat), in, 2, &attrs), so_far->n || tracked));
@@ -384,7 +428,7 @@ static void next_item(jcv *c, void *user, jcv_av *item) {
 
 static void nothing(jcv *c, void *user, jcv_av *item) { (void)c, (void)user, (void)item; }
 
-jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user) {
+jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user, bool keys) {
     building *b = jcv_alloc(c, sizeof *b);
     *b = (building){.feed = feed,
                     .user = user,
@@ -400,6 +444,8 @@ jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user) {
     for (unsigned i = 0; i < b->n; i++)
         b->slots[i] = jcv_slot(c, no_rows(c, b->types[i]));
     b->count = jcv_slot(c, number(c, 0));
+    if (keys && c->rows && !jpy_no_grad_mode)
+        b->key = &jcv_op(c, JN_OP(rows_new), NULL, 0, NULL)->out[0];
     feed(c, user, next_item, b);
     jcv_av *a = jcv_new(c, AV_SEQ);
     a->text = jcv_stacked;
@@ -407,6 +453,7 @@ jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user) {
     a->val = jcv_number(c, c->slots.data[b->count]);
     a->n = b->n;
     a->types = b->types;
+    a->key = b->key;
     a->items = jcv_alloc(c, (b->n + 1) * sizeof *a->items);
     for (unsigned i = 0; i < b->n; i++)
         a->items[i] = c->slots.data[b->slots[i]];
@@ -414,6 +461,8 @@ jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user) {
 }
 
 static jcv_av *stacked_item(jcv *c, jcv_av *a, jcv_val *i) {
+    int part = c->in_turn != a ? 0 : c->peeled ? 2 : 1;
+    c->in_turn = NULL;
     jcv_av **leaves = jcv_alloc(c, (a->n + 1) * sizeof *leaves);
     for (unsigned k = 0; k < a->n; k++) {
         jcv_val *in[2] = {a->items[k]->val, i};
@@ -421,6 +470,8 @@ static jcv_av *stacked_item(jcv *c, jcv_av *a, jcv_val *i) {
         jcv_val *v = op(c, JN_OP(select), in, 2, &attrs);
         if (a->types[k]->kind == JANUS_KIND_TENSOR) {
             leaves[k] = jcv_proxy(c, v, a->items[k]->n && !jpy_no_grad_mode);
+            if (a->items[k]->n && !jpy_no_grad_mode)
+                note_read(c, a, k, v, i, part);
             jcv_rec_of(c, ((jpy_tensor *)leaves[k]->py)->t)->shared = true;
             continue;
         }
@@ -484,7 +535,7 @@ jcv_av *jcv_exactly(jcv *c, jcv_av *a, unsigned n) {
     jcv_av *all = jcv_tuple(c, NULL, 0);
     all->items = jcv_alloc(c, (n + 1) * sizeof *all->items);
     for (; all->n < n; all->n++)
-        all->items[all->n] = jcv_seq_item(c, a, int_const(c, all->n));
+        all->items[all->n] = jcv_seq_next(c, a, int_const(c, all->n), true);
     return all;
 }
 

@@ -16,7 +16,7 @@
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/native.h"
 
-const char jcv_whole[] = "all pairs";
+const char jcv_whole[] = "all pairs", jcv_cleared[] = "all pairs, of a dict that was cleared";
 
 static jcv_av *standing_for(jcv *c, PyObject *o) {
     for (size_t i = 0; i < c->real.n; i++)
@@ -33,6 +33,8 @@ static jcv_av *real_items(jcv *c, jcv_av *a) {
     PyObject *const *v =
         PyList_Check(a->py) ? ((PyListObject *)a->py)->ob_item : ((PyTupleObject *)a->py)->ob_item;
     if (a->src) {
+        if (n > 10000) /* each would be a source, which guards read at every call */
+            jcv_refuse(c, "all items of a list of more than 10,000");
         a->src->checks |= JPY_CHECK_LEN;
         a->src->number = n;
     }
@@ -297,7 +299,7 @@ jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key) {
         jcv_av *v = c->slots.data[d->slot]->items[at + 1];
         return v->kind == AV_UNDEF ? NULL : v;
     }
-    bool whole = c->slots.data[d->slot]->text == jcv_whole;
+    bool whole = jcv_all_pairs(c->slots.data[d->slot]);
     return d->origin && !whole ? real_get(c, d->origin, key) : NULL;
 }
 

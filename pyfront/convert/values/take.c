@@ -69,7 +69,7 @@ jcv_av *jcv_take_all(jcv *c, jcv_av *a, bool *out_known) {
         return all;
     const jpy_tree *site =
         a->kind == AV_SEQ && a->tree && a->tree->kind != JPY_DEF ? a->tree : NULL;
-    jcv_av *l = jcv_collect(c, feed, a);
+    jcv_av *l = jcv_collect(c, feed, a, true);
     l->site = site;
     return l;
 }

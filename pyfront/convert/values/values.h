@@ -22,6 +22,9 @@ jcv_av *jcv_seq(jcv *c, const char *what, jcv_av *const *bases, unsigned n);
 bool jcv_is_seq(const jcv_av *a);
 jcv_val *jcv_seq_count(jcv *c, jcv_av *a);
 jcv_av *jcv_seq_item(jcv *c, jcv_av *a, jcv_val *i);
+/* The same in a loop over all of it, round by round; peeled: or in one of several places which read
+ * all of it together. */
+jcv_av *jcv_seq_next(jcv *c, jcv_av *a, jcv_val *i, bool peeled);
 jcv_av *jcv_seq_at(jcv *c, jcv_av *a, jcv_av *at);
 /* A slice of a list or tuple of the graph, which nobody writes; bounds: start, stop, step. */
 extern const char jcv_bounds[]; /* text of the bounds of a slice, AV_ITER, where one is computed */
@@ -36,8 +39,8 @@ jcv_av *jcv_exactly(jcv *c, jcv_av *a, unsigned n);
 jcv_av *jcv_parts(jcv *c, jcv_av *t);
 /* An iterator is used once; false: it was, and is empty. */
 bool jcv_use_up(jcv *c, jcv_av *a);
-/* A stacked list of what `feed` gives. */
-jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user);
+/* A stacked list of what `feed` gives.  keys: its rows may be read one by one. */
+jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user, bool keys);
 /* Runs `feed` up to where fn throws THROW_PROBE, and takes it all back. */
 void jcv_probe(jcv *c, jcv_feed_fn feed, void *from, jcv_visit_fn fn, void *user);
 /* A sum that has a term, asserted; anything else as it is. */
@@ -62,7 +65,11 @@ jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list);
 
 /* subscript.c: items of lists, tuples and dicts */
 
-extern const char jcv_whole[]; /* text of all pairs of a real dict */
+/* Texts of all pairs of a real dict; of one that was cleared, whose commit clears it, too. */
+extern const char jcv_whole[], jcv_cleared[];
+static inline bool jcv_all_pairs(const jcv_av *pairs) {
+    return pairs->text == jcv_whole || pairs->text == jcv_cleared;
+}
 /* Whether a real list or dict was written in what is converted. */
 bool jcv_is_written(jcv *c, PyObject *o);
 /* The abstract container that stands for a real one from now on. */

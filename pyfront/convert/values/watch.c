@@ -83,7 +83,7 @@ static bool dict_holds(jcv *c, const jcv_watch *w, jcv_av *now, int64_t at) {
     bool whole = w->of->kind == AV_DICT && !w->of->origin;
     if (now->kind != AV_TUPLE)
         return false;
-    if (whole || now->text == jcv_whole) { /* the same keys in the same order */
+    if (whole || jcv_all_pairs(now)) { /* the same keys in the same order */
         bool same = now->n / 2 == n;
         for (unsigned i = 0; same && i < n; i++)
             same = jcv_same_key(c, w->held->items[each * i], now->items[2 * i]);
