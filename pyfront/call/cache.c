@@ -12,17 +12,17 @@
 #include "exec/store/store.h"
 #include "graph/base/log.h"
 #include "graph/base/status.h"
+#include "pyfront/base/signals.h"
+#include "pyfront/call/policy.h"
 #include "pyfront/entry/away.h"
 #include "pyfront/entry/external.h"
-#include "pyfront/function/hints.h"
 #include "pyfront/entry/host.h"
-#include "pyfront/call/policy.h"
+#include "pyfront/function/hints.h"
 #include "pyfront/function/profile.h"
-#include "pyfront/tensor/device.h"
 #include "pyfront/methods/rng.h"
-#include "pyfront/tensor/tensor.h"
-#include "pyfront/base/signals.h"
 #include "pyfront/stored/stored.h"
+#include "pyfront/tensor/device.h"
+#include "pyfront/tensor/tensor.h"
 #include "pyfront/verify/verify.h"
 
 enum {
@@ -193,6 +193,8 @@ static int discard(jpy_function *f, const jpy_entry *e, jn_arg *results) {
              err->n_context ? err->context[0] : "");
     if (err->code == JANUS_ASSUMPTION_FAILED && err->assumption == JPY_ASSUMED_GRADIENT)
         jpy_hints_gradient(f);
+    else if (err->code == JANUS_ASSUMPTION_FAILED)
+        jpy_hints_came_to(f, e, err->message);
     jpy_entry_drop_results(results, e->n_results + e->n_frames);
     PyErr_Clear();
     return signal ? -2 : -1;

@@ -13,15 +13,15 @@
 
 #include "exec/defer/defer.h"
 #include "graph/base/log.h"
-#include "pyfront/call/explain.h"
-#include "pyfront/call/object.h"
-#include "pyfront/function/hints.h"
-#include "pyfront/call/ladder.h"
-#include "pyfront/call/policy.h"
-#include "pyfront/function/profile.h"
-#include "pyfront/call/region.h"
-#include "pyfront/stored/stored.h"
 #include "pyfront/base/tracing.h"
+#include "pyfront/call/explain.h"
+#include "pyfront/call/ladder.h"
+#include "pyfront/call/object.h"
+#include "pyfront/call/policy.h"
+#include "pyfront/call/region.h"
+#include "pyfront/function/hints.h"
+#include "pyfront/function/profile.h"
+#include "pyfront/stored/stored.h"
 #include "pyfront/verify/verify.h"
 
 bool jpy_functions_off;
@@ -108,7 +108,7 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
         f->convert_first = !f->convert_first;
         jpy_note(f, "not converted: %s", f->reason ? PyUnicode_AsUTF8(f->reason) : "?");
         jpy_regions_refused(f);
-        if (!f->skeleton)
+        if (!f->skeleton || !f->ops.graph) /* else a part of it runs as graphs */
             jpy_word_look(f, call, false);
         return;
     }

@@ -8,8 +8,8 @@
  */
 #include "exec/eager/eager.h"
 #include "pyfront/call/object.h"
-#include "pyfront/methods/module_base.h"
 #include "pyfront/call/region.h"
+#include "pyfront/methods/module_base.h"
 
 #include <string.h>
 

@@ -16,8 +16,8 @@
 
 #include <stdlib.h>
 
-#include "pyfront/tape/deferred.h"
 #include "pyfront/call/policy.h"
+#include "pyfront/tape/deferred.h"
 #include "pyfront/tape/tape.h"
 
 /* ---- the trial ---------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The type janus.Function: what function.c and function_object.c give it. */
+/* The type janus.Function: what call.c and object.c give it. */
 #ifndef JPY_FUNCTION_OBJECT_H
 #define JPY_FUNCTION_OBJECT_H
 
@@ -10,7 +10,7 @@ PyObject *jpy_function_new(PyObject *callable, bool exact, bool checkpoint, bool
 /* Its names and attributes are those of `like`. -1: raised. */
 int jpy_function_dress(jpy_function *f, PyObject *like);
 
-/* function.c */
+/* call.c */
 /* Whether JANUS_DISABLE says that all functions are called as they are. */
 extern bool jpy_functions_off;
 PyObject *jpy_function_call(PyObject *self, PyObject *const *args, size_t nargsf,
@@ -19,7 +19,7 @@ void jpy_function_drop_entries(jpy_function *f);
 /* Statements of f are no longer timed. */
 void jpy_function_time_no_more(jpy_function *f);
 
-/* function_object.c */
+/* object.c */
 extern PyGetSetDef jpy_function_getset[];
 PyObject *jpy_function_getattr(PyObject *self, PyObject *name);
 int jpy_function_setattr(PyObject *self, PyObject *name, PyObject *v);

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "graph/ir/ir.h"
-#include "pyfront/convert/tree/tree.h"
-#include "pyfront/entry/entry.h"
 #include "pyfront/call/object.h"
 #include "pyfront/call/policy.h"
+#include "pyfront/convert/tree/tree.h"
+#include "pyfront/entry/entry.h"
 #include "pyfront/verify/verify.h"
 
 enum {
@@ -382,6 +382,15 @@ static void region_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
+/* _source_node(code, globals): what conversions read for that code of a file. */
+static PyObject *source_node(PyObject *self, PyObject *args) {
+    (void)self;
+    PyObject *code, *globals;
+    if (!PyArg_ParseTuple(args, "O!O!:_source_node", &PyCode_Type, &code, &PyDict_Type, &globals))
+        return NULL;
+    return jpy_source_node(code, globals);
+}
+
 /* _give_source(code, node, name of a class or None): what conversions read for that code. */
 static PyObject *give_source(PyObject *module, PyObject *args) {
     (void)module;
@@ -393,6 +402,8 @@ static PyObject *give_source(PyObject *module, PyObject *args) {
 }
 
 static PyMethodDef module_methods[] = {
+    {"_source_node", source_node, METH_VARARGS,
+     "_source_node(code, globals): (ast node, class) of the code in its file, or None."},
     {"_give_source", give_source, METH_VARARGS,
      "_give_source(code, node, in_class): conversions read that node for the code."},
     {NULL, NULL, 0, NULL}};

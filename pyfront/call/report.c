@@ -20,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pyfront/entry/entry.h"
 #include "pyfront/call/policy.h"
 #include "pyfront/call/region.h"
+#include "pyfront/entry/entry.h"
 
 enum { MAX_HISTORY = 200, MAX_SHOWN = 60 };
 
@@ -195,15 +195,12 @@ int jpy_guards_report(const jpy_guards *g, PyObject *list) {
 }
 
 static int effects(const jpy_entry *e, PyObject *list) {
-    static const char *const names[] = {[JPY_COMMIT_ATTR] = "sets an attribute",
-                                        [JPY_COMMIT_GRAD] = "sets a gradient",
-                                        [JPY_COMMIT_FLAG] = "sets requires_grad of",
-                                        [JPY_COMMIT_STORE] = "writes a tensor",
-                                        [JPY_COMMIT_LIST] = "writes a list",
-                                        [JPY_COMMIT_DICT] = "writes a dict",
-                                        [JPY_COMMIT_WHOLE] = "writes a dict",
-                                        [JPY_COMMIT_GLOBAL] = "sets a global",
-                                        [JPY_COMMIT_DEL] = "deletes"};
+    static const char *const names[] = {
+        [JPY_COMMIT_ATTR] = "sets an attribute",     [JPY_COMMIT_GRAD] = "sets a gradient",
+        [JPY_COMMIT_FLAG] = "sets requires_grad of", [JPY_COMMIT_STORE] = "writes a tensor",
+        [JPY_COMMIT_LIST] = "writes a list",         [JPY_COMMIT_DICT] = "writes a dict",
+        [JPY_COMMIT_WHOLE] = "writes a dict",        [JPY_COMMIT_CLEAR] = "writes a dict",
+        [JPY_COMMIT_GLOBAL] = "sets a global",       [JPY_COMMIT_DEL] = "deletes"};
     for (size_t i = 0; i < e->steps.n; i++) {
         const jpy_commit_step *s = &e->steps.data[i];
         PyObject *path = path_of(&e->guards, e->guards.srcs.data[s->slot], false);
@@ -249,6 +246,8 @@ static const char *role_of(const jn_op *op) {
         return "random";
     case JN_ROLE_ASSERT:
         return "assert";
+    case JN_ROLE_NOTE:
+        break;
     }
     return "";
 }

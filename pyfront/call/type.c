@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * janus.Function, the type, and janus.function, which makes one of a callable: options, what the
- * garbage collector is told, counts.  What a call does is function.c.
+ * garbage collector is told, counts.  What a call does is call.c.
  */
 #include "pyfront/call/object.h"
 
@@ -171,22 +171,24 @@ static PyObject *decorate(PyObject *options, PyObject *callable) {
 }
 static PyMethodDef decorator_def = {"function", decorate, METH_O, NULL};
 
-/* JANUS_REGIONS=1: functions have regions of statements unless they say otherwise. */
-static bool by_default(void) {
+/* Whether a function that does not say has regions of statements.  In exact numerics not: a
+ * gradient of a gradient that goes through several graphs adds in another order than CPython's ops
+ * do (docs/adr/0056-regions-are-the-default.md).  JANUS_REGIONS=0: none has; 1: all have. */
+static bool by_default(bool exact) {
     const char *env = getenv("JANUS_REGIONS");
-    return env && strcmp(env, "1") == 0;
+    return env && strcmp(env, "0") == 0 ? false : env && strcmp(env, "1") == 0 ? true : !exact;
 }
 
 static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw) {
     (void)module;
     static char *names[] = {"f",      "numerics", "measure", "checkpoint",
                             "verify", "regions",  "ladder",  NULL};
-    PyObject *f = Py_None, *rungs = NULL;
+    PyObject *f = Py_None, *rungs = NULL, *regions = Py_None;
     jpy_ladder ladder;
     jpy_verify verify;
     const char *when = NULL, *numerics = "fast", *env = getenv("JANUS_MEASURE");
-    int measure = !env || strcmp(env, "0") != 0, checkpoint = 0, regions = by_default();
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|O$sppzpO:function", names, &f, &numerics, &measure,
+    int measure = !env || strcmp(env, "0") != 0, checkpoint = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|O$sppzOO:function", names, &f, &numerics, &measure,
                                      &checkpoint, &when, &regions, &rungs) ||
         verify_of(when, &verify) < 0 || jpy_ladder_of(rungs, &ladder) < 0)
         return NULL;
@@ -204,8 +206,12 @@ static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw) {
         Py_DECREF(options);
         return d;
     }
-    return function_of(f, (function_options){strcmp(numerics, "exact") == 0, checkpoint, measure,
-                                             regions, verify, ladder});
+    bool exact = strcmp(numerics, "exact") == 0;
+    int with_regions = regions == Py_None ? by_default(exact) : PyObject_IsTrue(regions);
+    if (with_regions < 0)
+        return NULL;
+    return function_of(
+        f, (function_options){exact, checkpoint, measure, with_regions, verify, ladder});
 }
 
 static PyObject *function_stats(PyObject *self, PyObject *unused) {
@@ -253,7 +259,7 @@ static PyObject *function_clear_entries(PyObject *self, PyObject *unused) {
     jpy_function_drop_entries(f);
     PyDict_Clear(f->hints);
     PyDict_Clear(f->dims);
-    f->pinned = false;
+    f->pinned = f->narrowed = false;
     f->loose_dims = 0;
     PyDict_Clear(f->seen);
     f->next_try = f->backoff = f->rest = f->rest_length = 0;
@@ -333,7 +339,7 @@ static PyObject *py_function_like(PyObject *module, PyObject *args) {
     PyObject *f = function_of(callable, (function_options){.measure = !env || strcmp(env, "0") != 0,
                                                            .verify = verify,
                                                            .ladder = JPY_LADDER_DEFAULT,
-                                                           .regions = by_default()});
+                                                           .regions = by_default(false)});
     if (f && jpy_function_dress((jpy_function *)f, of) < 0)
         Py_CLEAR(f);
     return f;
@@ -348,12 +354,13 @@ static PyMethodDef module_methods[] = {
      "_checkpoint(f, *tensors): f(*tensors), in graphs as a call that keeps no activations."},
     {"function", (PyCFunction)(void (*)(void))py_function, METH_VARARGS | METH_KEYWORDS,
      "function(f=None, *, numerics=\"fast\", measure=True, checkpoint=False, verify=None, "
-     "regions=False, ladder=None): runs f "
+     "regions=None, ladder=None): runs f "
      "as a speculative graph; checkpoint: gradients compute activations again instead of keeping "
      "them; verify: how often graphs are compared with CPython, \"always\", \"rarely\" (the first "
      "hits) or \"never\", None: what JANUS_VERIFY says, else \"rarely\"; regions: where f cannot "
      "be a "
-     "graph, its statements without a barrier are; ladder: in which ways calls may run, a tuple of "
+     "graph, whether its statements without a barrier are, None: in \"fast\" numerics, or what "
+     "JANUS_REGIONS says; ladder: in which ways calls may run, a tuple of "
      "some of \"graph\", \"coexecution\" and \"imperative\" in this order, None: what "
      "JANUS_LADDER says."},
     {"_guard_time", guard_time, METH_VARARGS, "Seconds to run the guards of the newest graph."},

@@ -63,9 +63,11 @@ typedef struct jpy_function {
     PyObject *like;     /* whose names it has: the callable, or another one */
     PyObject *dict, *weakrefs;
     PyObject *hints; /* dict: what failed guards taught: path of a number or length -> True: it is
-                        not assumed, False: it has to be, an int: how often it was another one */
+                        not assumed, False: it has to be, an int: how often it was another one, or a
+                        run came to a path that was left out */
     PyObject *dims;  /* dict: path of a tensor -> histories of its dims (hints.c) */
     bool pinned;     /* dims are assumed, whatever they were */
+    bool narrowed;   /* numbers and lengths are assumed unless they were seen to change */
     jpy_gradients gradients;
     PyObject *seen;    /* dict: objects met by recursions, one of each kind (convert/heap/seen.c) */
     PyObject *notes;   /* list of str: conversions and failures, for explain */

@@ -10,9 +10,12 @@
  */
 #include "pyfront/function/hints.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "pyfront/entry/entry.h"
 
-enum { LENGTHS_UNROLLED = 3, FEW_RUNS = 4, TOO_LOOSE = 4 };
+enum { LENGTHS_UNROLLED = 3, FEW_RUNS = 4, TOO_LOOSE = 4, USUAL = 2 };
 
 static void learn_length(PyObject *hints, PyObject *path) {
     PyObject *had = PyDict_GetItem(hints, path);
@@ -29,8 +32,8 @@ static Py_hash_t history_of(PyObject *histories, Py_ssize_t axis) {
     return histories ? PyLong_AsSsize_t(PyTuple_GET_ITEM(histories, axis)) : 0;
 }
 
-static Py_hash_t mixed(Py_hash_t history, PyObject *size) {
-    size_t h = ((size_t)history ^ (size_t)PyLong_AsSsize_t(size)) * (size_t)0x9e3779b97f4a7c15u;
+static Py_hash_t mixed(Py_hash_t history, Py_ssize_t size) {
+    size_t h = ((size_t)history ^ (size_t)size) * (size_t)0x9e3779b97f4a7c15u;
     return (Py_hash_t)((h ^ h >> 29) >> 1 | 1);
 }
 
@@ -45,9 +48,9 @@ static void learn_dims(PyObject *dims, PyObject *path, PyObject *was, PyObject *
         Py_hash_t h = history_of(had, i);
         bool large = PyLong_AsSsize_t(x) > 1 && PyLong_AsSsize_t(y) > 1;
         if (h)
-            h = mixed(h, y);
+            h = mixed(h, PyLong_AsSsize_t(y));
         else if (large && PyObject_RichCompareBool(x, y, Py_EQ) == 0)
-            h = mixed(mixed(0, x), y);
+            h = mixed(mixed(0, PyLong_AsSsize_t(x)), PyLong_AsSsize_t(y));
         PyObject *o = PyLong_FromSsize_t(h);
         if (o)
             PyTuple_SET_ITEM(now, i, o);
@@ -59,14 +62,31 @@ static void learn_dims(PyObject *dims, PyObject *path, PyObject *was, PyObject *
     Py_XDECREF(now);
 }
 
-Py_hash_t jpy_hint_dim(const jpy_function *f, const jpy_src *s, int axis) {
+/* JANUS_SPECIALISE=0: arguments and items of them need not be seen to change.  What modules hold
+ * (sizes, strides, weights) is part of the program. */
+static bool at_once(void) {
+    const char *env = getenv("JANUS_SPECIALISE");
+    return env && strcmp(env, "0") == 0;
+}
+
+static bool is_given(const jpy_src *s) {
+    while (s && (s->kind == JPY_SRC_ITEM || s->kind == JPY_SRC_KEY))
+        s = s->parent;
+    return s && s->kind == JPY_SRC_ARG;
+}
+
+Py_hash_t jpy_hint_dim(const jpy_function *f, const jpy_src *s, int axis, int64_t size) {
     PyObject *path = jpy_src_path(s, false);
     PyObject *histories = path ? PyDict_GetItem(f->dims, path) : NULL;
     Py_XDECREF(path);
+    if (!histories && !f->pinned && axis == 0 && at_once() && is_given(s))
+        return mixed(0, size);
     return histories && axis < PyTuple_GET_SIZE(histories) ? history_of(histories, axis) : 0;
 }
 
-bool jpy_hints_dims(const jpy_function *f) { return !f->pinned && PyDict_GET_SIZE(f->dims) > 0; }
+bool jpy_hints_dims(const jpy_function *f) {
+    return !f->pinned && (PyDict_GET_SIZE(f->dims) > 0 || at_once());
+}
 
 void jpy_hints_pin(jpy_function *f) { f->pinned = true; }
 
@@ -98,18 +118,22 @@ void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
     PyErr_Clear();
 }
 
-static bool is_true(const jpy_function *f, PyObject *path /* new reference */) {
-    bool yes = path && PyDict_GetItem(f->hints, path) == Py_True;
+/* `free`: with JANUS_SPECIALISE=0 it is true unless it was tried. */
+static bool is_true(const jpy_function *f, PyObject *path /* new reference */, bool free) {
+    PyObject *had = path ? PyDict_GetItem(f->hints, path) : NULL;
+    if (path && !had && !f->narrowed && free && at_once() &&
+        PyDict_SetItem(f->hints, path, Py_True) == 0)
+        had = Py_True;
     Py_XDECREF(path);
-    return yes;
+    return had == Py_True;
 }
 
 bool jpy_hint_number(const jpy_function *f, const jpy_src *s) {
-    return is_true(f, jpy_src_path(s, true));
+    return is_true(f, jpy_src_path(s, true), is_given(s));
 }
 
-bool jpy_hint_length(const jpy_function *f, const jpy_src *s) {
-    return is_true(f, jpy_src_length(s));
+bool jpy_hint_length(const jpy_function *f, const jpy_src *s, bool list) {
+    return is_true(f, jpy_src_length(s), list && is_given(s));
 }
 
 static bool is_length(PyObject *path) {
@@ -123,6 +147,7 @@ bool jpy_hints_narrow(jpy_function *f, bool lengths) {
     Py_ssize_t pos = 0;
     PyObject *k, *v;
     bool any = false;
+    f->narrowed = true;
     while (PyDict_Next(f->hints, &pos, &k, &v))
         if (v == Py_True && (!lengths || is_length(k))) {
             PyDict_SetItem(f->hints, k, Py_False);
@@ -138,4 +163,38 @@ void jpy_hints_discarded(jpy_function *f, const jpy_entry *e) {
         jpy_hints_pin(f);
     if (e->any_length && e->runs < FEW_RUNS && ++f->loose == TOO_LOOSE)
         jpy_hints_narrow(f, true);
+}
+
+static PyObject *left_out(const char *why) {
+    PyObject *key = PyUnicode_DecodeUTF8(why, (Py_ssize_t)strlen(why), "replace");
+    Py_XSETREF(key, key ? PyUnicode_FromFormat("path left out: %U", key) : NULL);
+    return key;
+}
+
+static long times(const jpy_function *f, PyObject *key) {
+    PyObject *had = key ? PyDict_GetItem(f->hints, key) : NULL;
+    return had ? PyLong_AsLong(had) : 0;
+}
+
+void jpy_hints_came_to(jpy_function *f, const jpy_entry *e, const char *message) {
+    for (size_t i = 0; i < e->left_out.n && e->runs < FEW_RUNS; i++) {
+        if (!strstr(message, e->left_out.data[i].why))
+            continue;
+        PyObject *key = left_out(e->left_out.data[i].why);
+        PyObject *n = key ? PyLong_FromLong(times(f, key) + 1) : NULL;
+        if (n)
+            PyDict_SetItem(f->hints, key, n);
+        Py_XDECREF(n);
+        Py_XDECREF(key);
+        PyErr_Clear();
+        return;
+    }
+}
+
+bool jpy_hint_usual(const jpy_function *f, const char *why) {
+    PyObject *key = left_out(why);
+    bool usual = times(f, key) >= USUAL;
+    Py_XDECREF(key);
+    PyErr_Clear();
+    return usual;
 }

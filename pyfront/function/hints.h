@@ -6,15 +6,16 @@
 #include "pyfront/function/function.h"
 #include "pyfront/guard/guard.h"
 
-/* Whether a number, or the length of a list or tuple, was seen to change. */
+/* Whether a number, or the length of a list or tuple, was seen to change.  With JANUS_SPECIALISE=0
+ * arguments, their items and first dims count as seen: graphs without specialisation. */
 bool jpy_hint_number(const jpy_function *f, const jpy_src *s);
-bool jpy_hint_length(const jpy_function *f, const jpy_src *s);
+bool jpy_hint_length(const jpy_function *f, const jpy_src *s, bool list);
 /* Lengths, or all of it, have to be assumed from now on; false: they were. */
 bool jpy_hints_narrow(jpy_function *f, bool lengths);
 
 /* What the dim of a tensor was at the calls at which it was another one than assumed, 0: there were
  * none.  Dims with one history were always equal. */
-Py_hash_t jpy_hint_dim(const jpy_function *f, const jpy_src *s, int axis);
+Py_hash_t jpy_hint_dim(const jpy_function *f, const jpy_src *s, int axis, int64_t size);
 /* Whether there are dims that are not assumed; from now on all are. */
 bool jpy_hints_dims(const jpy_function *f);
 void jpy_hints_pin(jpy_function *f);
@@ -23,6 +24,12 @@ void jpy_hints_pin(jpy_function *f);
  * `.grad` may be None, as the run finds. */
 enum { JPY_ASSUMED_GRADIENT = -2 };
 void jpy_hints_gradient(jpy_function *f);
+
+/* A run was discarded as it came to a path that the graph does not have, for that reason.  Where it
+ * happens again to graphs that have hardly run, the path is the usual one: a graph without it is
+ * none, and its statement is left to CPython. */
+void jpy_hints_came_to(jpy_function *f, const jpy_entry *e, const char *message);
+bool jpy_hint_usual(const jpy_function *f, const char *why);
 
 /* An entry's run was discarded. */
 void jpy_hints_discarded(jpy_function *f, const jpy_entry *e);

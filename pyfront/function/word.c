@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-#include "pyfront/entry/entry.h"
 #include "pyfront/call/explain.h"
+#include "pyfront/entry/entry.h"
 #include "pyfront/function/function.h"
 
 enum {
     REFUSALS = 3,    /* conversions that are refused before it is said: eight calls */
-    CONVERSIONS = 17 /* with few hits: as long as they are tried at every miss (function.c) */
+    CONVERSIONS = 17 /* with few hits: as long as they are tried at every miss (call/call.c) */
 };
 
 void jpy_word_refused(jpy_function *f, const char *file, unsigned line) {

@@ -53,9 +53,9 @@ def median(input, dim=None, keepdim=False):
         values, _ = flat.sort()
         middle = values[(flat.shape[0] - 1) // 2]
         return _C.where(values[-1].isnan(), values[-1], middle) if input.dtype.is_floating_point else middle
+    dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
         return _Pair(input.sum(), _C.zeros((), dtype=_C.int64))
-    dim = wrap_dim(dim, input.ndim)
     values, places = input.sort(dim)
     n = values.shape[dim]
     if not n:

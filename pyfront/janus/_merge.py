@@ -7,7 +7,7 @@ is apart, and SubGraphs that turn out equal but for the parameters they read are
 """
 from . import _C
 from ._C import Tensor
-from ._vmap import _build, _flatten
+from ._vmap import _build, _flatten, _refilled
 from .nn import Module
 
 
@@ -108,14 +108,7 @@ def _call(model, args, kwargs):
     tensors = [x for x in leaves if isinstance(x, Tensor)]
 
     def one(*again):
-        filled, at = [], 0
-        for x in leaves:
-            if isinstance(x, Tensor):
-                filled.append(again[at])
-                at += 1
-            else:
-                filled.append(x)
-        pos, named = _build(tuple(filled), spec)
+        pos, named = _build(_refilled(leaves, again), spec)
         return _flatten(model(*pos, **named))
 
     return _build(*_C._apart(one, *tensors))

@@ -17,7 +17,7 @@ def _check(what, fine, error=RuntimeError):
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None):
     """Normally distributed numbers; mean and std may be tensors."""
     if isinstance(std, Tensor):
-        _check("normal expects all elements of std >= 0.0", std.numel() == 0 or not (std < 0).any())
+        _check("normal expects all elements of std >= 0.0", std.numel() == 0 or (std >= 0).all())
     else:
         _check(f"normal expects std >= 0.0, but found std {std}", std >= 0)
     if size is None:

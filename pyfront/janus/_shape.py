@@ -48,6 +48,8 @@ def movedim(input, source, destination):
 def unflatten(input, dim, sizes):
     """One dim made several."""
     dim = wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        raise RuntimeError(f"unflatten(): dimension specified as {dim} but tensor has no dimensions")
     return input.reshape(tuple(input.shape[:dim]) + tuple(sizes) + tuple(input.shape[dim + 1:]))
 
 
@@ -81,7 +83,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
 @method
 def masked_select(input, mask):
     """Elements where `mask` is true, as a vector."""
-    if mask.dtype not in (_C.bool, _C.uint8):
+    if mask.dtype is not _C.bool:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = _broadcast_shapes(input.shape, mask.shape)
     return input.expand(shape)[mask.expand(shape)]

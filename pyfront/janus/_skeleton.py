@@ -27,7 +27,6 @@ import __future__
 import ast
 import builtins
 import copy
-import linecache
 import types
 import warnings
 
@@ -56,7 +55,7 @@ def plan_of(function):
     code = function.__code__
     if id(code) not in _plans:
         try:
-            plan = Plan(code, function.__globals__)
+            plan = Plan(function)
         except (_NoSkeleton, SyntaxError, ValueError, RecursionError):
             plan = None
         _plans[id(code)] = plan, code
@@ -87,45 +86,58 @@ def _place(statement):
 class Plan:
     """What is CPython's of the statements of one code object."""
 
-    def __init__(self, code, module):
+    def __init__(self, function):
+        code = function.__code__
         if code.co_flags & 0x2a0 or code.co_name == "<lambda>":  # generators and coroutines
             raise _NoSkeleton
         self.code, self.flags = code, code.co_flags & _FUTURES
-        self.text = "".join(linecache.getlines(code.co_filename, module))
-        tree, node, _, _ = self._parse()
-        if sum(c == code for c in _codes(_compile(tree, code.co_filename, self.flags))) != 1:
+        self.path = getattr(code, "co_qualname", function.__qualname__).split(".")  # CPython 3.10's codes have no such name
+        found = _C._source_node(code, function.__globals__)
+        if not found:
             raise _NoSkeleton
-        for n in ast.walk(node):
+        self.node, self.in_class = found  # the file's, which is not changed
+        if self.compiled([self.node])[0].co_consts != code.co_consts and not hasattr(code, "co_qualname"):
+            raise _NoSkeleton  # names of functions inside, which are constants up to CPython 3.10
+        for n in ast.walk(self.node):
             if isinstance(n, ast.Attribute) and n.attr in _FRAME_ATTRIBUTES:
                 raise _NoSkeleton
             if isinstance(n, ast.Name) and (n.id in _LOOKS_AT_FRAMES or (n.id[:2] == "__" and n.id[-2:] != "__")):
                 raise _NoSkeleton
-        self.node = node
         self.python, self.cuts = set(), set()  # places of statements: CPython's; beginnings of regions
         self.version = 0  # of what is planned
         self.made = None  # version, code of the skeleton, [Region text]
 
-    def _parse(self):
-        """The tree of the file, the function in it, the list it stands in, the class around it."""
-        code = self.code
-        tree = compile(self.text, code.co_filename, "exec", self.flags | ast.PyCF_ONLY_AST, dont_inherit=True)
-        found = []
-
-        def search(node, in_class):
-            for _, value in ast.iter_fields(node):
-                for child in value if isinstance(value, list) else [value]:
-                    if not isinstance(child, ast.AST):
-                        continue
-                    if isinstance(child, ast.FunctionDef) and child.name == code.co_name:
-                        first = child.decorator_list[0] if child.decorator_list else child
-                        if first.lineno == code.co_firstlineno:
-                            found.append((child, value, in_class))
-                    search(child, child.name if isinstance(child, ast.ClassDef) else in_class)
-
-        search(tree, None)
-        if len(found) != 1:
+    def compiled(self, functions):
+        """The codes of functions that stand where the planned one stands, beginning with that one: in scopes of the
+        same names, of which the innermost function has its free variables.  The rest of the file is not needed."""
+        body, free = functions, list(self.code.co_freevars)
+        names = self.path[:-1]
+        inner = names[-1:] != ["<locals>"]  # the next scope is a class
+        if inner and names and "__class__" in free:
+            free.remove("__class__")  # which it has itself
+        while names:
+            if names.pop() == "<locals>":
+                if free:
+                    body = [ast.Assign([name_of(n, ast.Store()) for n in free], ast.Constant(None)), *body]
+                    free = []
+                no = ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[])
+                scope = ast.FunctionDef(names.pop(), no, body, [], None)
+            else:
+                name = self.path[len(names)]
+                scope = ast.ClassDef(name, [], [], body, [])
+            if "type_params" in scope._fields:
+                scope.type_params = []
+            scope.lineno = scope.end_lineno = 1  # not where the function is, whose name it may have
+            scope.col_offset = scope.end_col_offset = 0
+            body = [placed(scope, functions[0])]
+        if free:
             raise _NoSkeleton
-        return (tree, *found[0])
+        tree = ast.fix_missing_locations(ast.Module(body, []))
+        codes = list(_codes(_compile(tree, self.code.co_filename, self.flags)))
+        found = [c for c in codes if c.co_name == self.code.co_name and c.co_firstlineno == self.code.co_firstlineno]
+        if len(found) != 1 or found[0].co_freevars != self.code.co_freevars:
+            raise _NoSkeleton
+        return [*found, *codes]
 
     def split(self, place, within):
         """A conversion was refused at the statement at `place`, None: not at any.  within: the places of the first and
@@ -209,7 +221,7 @@ class _Maker:
 
     def __init__(self, plan):
         self.plan = plan
-        self.tree, self.node, self.siblings, self.in_class = plan._parse()
+        self.node = copy.deepcopy(plan.node)
         code = plan.code
         self.locals = variables_of(self.node, code)
         self.free = set(code.co_freevars)
@@ -236,19 +248,15 @@ class _Maker:
         self.node.body = head + made
         args.kwonlyargs.append(ast.arg(REGIONS))
         args.kw_defaults.append(ast.Constant(()))
-        at = next(i for i, s in enumerate(self.siblings) if s is self.node)
-        self.siblings[at + 1:at + 1] = self.functions
-        ast.fix_missing_locations(self.tree)
-        code = self.plan.code
-        codes = list(_codes(_compile(self.tree, code.co_filename, self.plan.flags)))
-        found = [c for c in codes if c.co_name == code.co_name and c.co_firstlineno == code.co_firstlineno]
-        if len(found) != 1 or found[0].co_freevars != code.co_freevars:
+        try:
+            skeleton, *codes = self.plan.compiled([self.node, *self.functions])
+        except _NoSkeleton:
             return None
         for text in self.texts:
             (text.code,) = (c for c in codes if c.co_name == text.name)
             if not set(text.code.co_freevars) <= self.free:
                 return None
-        return found[0], self.texts
+        return skeleton, self.texts
 
     def block(self, statements, maybe, loop, after):
         """Groups them.  maybe: what may be bound before them; loop: the outermost one around them, or None;
@@ -342,7 +350,7 @@ class _Maker:
             function.type_params = []
         self.functions.append(placed(function, first))
         key = tuple(ins), tuple(outs), tuple(sorted(ways))
-        self.texts.append(Text(name, (_place(first), _place(last)), key, function, self.in_class))
+        self.texts.append(Text(name, (_place(first), _place(last)), key, function, self.plan.in_class))
         dead = sorted((names.bound & self.locals & maybe) - set(outs))
         return self.around(group, number, ins, outs, dead, ways)
 

@@ -229,8 +229,35 @@ def masked_scatter_(self, mask, source):
 @method
 def index_fill_(self, dim, index, value):
     """Writes value at indices along dim."""
+    if not isinstance(index, Tensor):
+        raise TypeError(f"index_fill_(): argument 'index' must be Tensor, not {type(index).__name__}")
+    if index.ndim > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    if index.dtype is not _C.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
     self[(slice(None),) * (dim % self.ndim) + (index,)] = value
     return self
+
+
+def _without_masks(self, indices):
+    """The places that masks among the indices stand for."""
+    for index in indices:
+        if index is not None and not isinstance(index, Tensor):
+            raise TypeError(f"expected Tensor as an element of argument 'indices', but got {type(index).__name__}")
+    if all(index is None or index.dtype not in (_C.bool, _C.uint8) for index in indices):
+        return indices
+    places, dim = [], 0
+    for index in indices:
+        if index is None or index.dtype not in (_C.bool, _C.uint8):
+            places.append(index)
+            dim += 1
+            continue
+        if tuple(index.shape) != tuple(self.shape[dim:dim + index.ndim]):
+            raise IndexError(f"The shape of the mask {list(index.shape)} at index 0 does not match the shape of the "
+                             f"indexed tensor {list(self.shape)} at index {dim}")
+        places.extend(index.nonzero(as_tuple=True))
+        dim += index.ndim
+    return tuple(places)
 
 
 @method
@@ -240,7 +267,7 @@ def index_put_(self, indices, values, accumulate=False):
     if values.dtype != self.dtype:
         raise RuntimeError(f"Index put requires the source and destination dtypes match, got {self.dtype} for the "
                            f"destination and {values.dtype} for the source.")
-    return self._index_put(indices, values, accumulate)
+    return self._index_put(_without_masks(self, indices), values, accumulate)
 
 
 @method
@@ -252,6 +279,18 @@ def index_put(self, indices, values, accumulate=False):
 @method
 def index_copy_(self, dim, index, source):
     """Writes slices of source at indices along dim."""
+    if not isinstance(index, Tensor):
+        raise TypeError(f"index_copy_(): argument 'index' must be Tensor, not {type(index).__name__}")
+    if index.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
+    if index.dtype is not _C.int64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype}")
+    count = source.shape[dim] if source.ndim else 1
+    if index.numel() != count:
+        raise IndexError(f"index_copy_(): Number of indices ({index.numel()}) should be equal to source.size(dim) "
+                         f"({count})")
+    if index.numel() and (index < 0).any():
+        raise IndexError(f"index_copy_(): index is out of bounds for dimension {dim} with size {self.shape[dim]}")
     self[(slice(None),) * (dim % self.ndim) + (index,)] = source
     return self
 
@@ -302,12 +341,21 @@ def _transposed(self):
 
 
 def _matrix_transposed(self):
-    return self.transpose(-2, -1)
+    return self.transpose(-2, -1) if self.ndim else self
 
 
 Tensor.T = property(_transposed, doc="Dims in reverse order.")
 Tensor.mT = property(_matrix_transposed, doc="The last two dims swapped.")
-Tensor.H = Tensor.T
+
+
+def _of_matrix(self):
+    """A matrix with its dims swapped."""
+    if self.ndim not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.")
+    return self.T
+
+
+Tensor.H = property(_of_matrix)
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False):

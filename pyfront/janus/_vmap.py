@@ -178,6 +178,18 @@ def vmap(func, in_axes=0, out_axes=0):
     return _C._function_like(mapped, func)
 
 
+def _refilled(leaves, tensors):
+    """The leaves with other tensors, in order, in the place of those among them."""
+    filled, at = [], 0
+    for x in leaves:
+        if isinstance(x, Tensor):
+            filled.append(tensors[at])
+            at += 1
+        else:
+            filled.append(x)
+    return tuple(filled)
+
+
 def checkpoint(func, *args, **kwargs):
     """`func(*args, **kwargs)`, of which a graph keeps the arguments only and computes the rest again for gradients.
 
@@ -188,14 +200,7 @@ def checkpoint(func, *args, **kwargs):
     tensors = [x for x in leaves if isinstance(x, Tensor)]
 
     def part(*again):
-        filled, at = [], 0
-        for x in leaves:
-            if isinstance(x, Tensor):
-                filled.append(again[at])
-                at += 1
-            else:
-                filled.append(x)
-        filled = _build(tuple(filled), spec)
+        filled = _build(_refilled(leaves, again), spec)
         return _flatten(func(*filled, **kwargs) if kwargs else func(*filled))
 
     return _build(*_C._checkpoint(part, *tensors))

@@ -6,12 +6,13 @@
 
 #include "pyfront/methods/create.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
-#include "pyfront/tensor/device.h"
 #include "pyfront/methods/method.h"
+#include "pyfront/tensor/device.h"
 
 /* ---- common keywords
  * ------------------------------------------------------------------------------------ */
@@ -290,6 +291,10 @@ static PyObject *arange(ARGS) {
     for (int i = 0; i < 3; i++)
         if (kinds[i] != JANUS_KIND_FLOAT)
             v[i].f = (double)v[i].i;
+    if (isinf(v[2].f)) { /* no number of steps */
+        PyErr_SetString(PyExc_RuntimeError, "arange: step must be finite");
+        return NULL;
+    }
     double count = (v[1].f - v[0].f) / v[2].f;
     if (!(count >= 0 && count < 1e15)) {
         PyErr_SetString(PyExc_RuntimeError,

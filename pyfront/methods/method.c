@@ -10,10 +10,10 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
-#include "pyfront/tape/deferred.h"
 #include "pyfront/op/copy.h"
-#include "pyfront/tensor/device.h"
 #include "pyfront/op/op.h"
+#include "pyfront/tape/deferred.h"
+#include "pyfront/tensor/device.h"
 
 #define T(o) (((jpy_tensor *)(o))->t)
 

@@ -15,8 +15,8 @@
 #include "ops/op_ids.h"
 #include "ops/rng.h"
 #include "pyfront/methods/create.h"
-#include "pyfront/tensor/device.h"
 #include "pyfront/methods/rng.h"
+#include "pyfront/tensor/device.h"
 
 /* ---- the generator
  * -------------------------------------------------------------------------------------------- */

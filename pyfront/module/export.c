@@ -18,12 +18,12 @@
 #include "graph/ir/ir.h"
 #include "graph/text/text.h"
 #include "ops/op_ids.h"
-#include "pyfront/module/export.h"
 #include "pyfront/entry/host.h"
-#include "pyfront/methods/rng.h"
-#include "pyfront/tensor/tensor.h"
-#include "pyfront/stored/stored.h"
 #include "pyfront/entry/write.h"
+#include "pyfront/methods/rng.h"
+#include "pyfront/module/export.h"
+#include "pyfront/stored/stored.h"
+#include "pyfront/tensor/tensor.h"
 
 static const char capsule_name[] = "janus._C.graph";
 

@@ -19,6 +19,14 @@ static PyObject *no(const char *what, PyObject *path) {
     return NULL;
 }
 
+/* The parameter that has what a source reads; -1: none. */
+static Py_ssize_t input_of(const jpy_entry *e, const jpy_src *s) {
+    for (size_t i = 0; i < e->inputs.n; i++)
+        if (e->inputs.data[i].slot == s->slot)
+            return (Py_ssize_t)i;
+    return -1;
+}
+
 PyObject *jpy_export_form(const jpy_entry *e, PyObject *const *slots, const jpy_recipe *r) {
     const char *kind = r->kind == JPY_MAKE_TUPLE  ? "tuple"
                        : r->kind == JPY_MAKE_LIST ? "list"
@@ -32,9 +40,9 @@ PyObject *jpy_export_form(const jpy_entry *e, PyObject *const *slots, const jpy_
         const jpy_src *s = e->guards.srcs.data[r->slot];
         if (s->kind == JPY_SRC_ARG)
             return Py_BuildValue("(sL)", "argument", (long long)s->index);
-        for (size_t i = 0; i < e->inputs.n; i++)
-            if (e->inputs.data[i].slot == r->slot)
-                return Py_BuildValue("(sn)", "input", (Py_ssize_t)i);
+        Py_ssize_t input = input_of(e, s);
+        if (input >= 0)
+            return Py_BuildValue("(sn)", "input", input);
         if (s->checks & JPY_CHECK_CONST || slots[r->slot] == Py_None)
             return Py_BuildValue("(sO)", "constant", slots[r->slot]);
     }
@@ -109,14 +117,6 @@ static PyObject *path_of(const jpy_src *holder, place at) {
     return path;
 }
 
-/* The parameter that has what a source reads; -1: none. */
-static Py_ssize_t input_of(const jpy_entry *e, const jpy_src *s) {
-    for (size_t i = 0; i < e->inputs.n; i++)
-        if (e->inputs.data[i].slot == s->slot)
-            return (Py_ssize_t)i;
-    return -1;
-}
-
 static int add(PyObject *list, PyObject *path, Py_ssize_t input, bool store, PyObject *form,
                uint32_t when) {
     PyObject *one = path && form ? Py_BuildValue("(OniOn)", path, input, (int)store, form,
@@ -187,13 +187,18 @@ static int add_value(const writing *w, const jpy_src *read, PyObject *path, cons
                w->when);
 }
 
+/* Whether a source is an argument or something in one. */
+static bool of_argument(const jpy_src *s) {
+    while (s->parent)
+        s = s->parent;
+    return s->kind == JPY_SRC_ARG;
+}
+
 /* A place gets a value. */
 static int add_place(const writing *w, const jpy_commit_step *s, place at,
                      const jpy_recipe *value) {
-    const jpy_src *holder = w->e->guards.srcs.data[s->slot], *root = holder, *read = NULL;
-    while (root->parent)
-        root = root->parent;
-    if (root->kind == JPY_SRC_ARG) {
+    const jpy_src *holder = w->e->guards.srcs.data[s->slot], *read = NULL;
+    if (of_argument(holder)) {
         no("it writes to an argument,", path_of(holder, at));
         return -1;
     }
@@ -205,10 +210,8 @@ static int add_place(const writing *w, const jpy_commit_step *s, place at,
 
 /* The memory of a tensor is written. */
 static int add_store(const jpy_entry *e, PyObject *list, const jpy_commit_step *s) {
-    const jpy_src *src = e->guards.srcs.data[s->slot], *root = src;
-    while (root->parent)
-        root = root->parent;
-    if (root->kind == JPY_SRC_ARG) {
+    const jpy_src *src = e->guards.srcs.data[s->slot];
+    if (of_argument(src)) {
         no("it writes to an argument,", jpy_src_path(src, false));
         return -1;
     }
@@ -251,9 +254,10 @@ static int add_step(const writing *w, const jpy_commit_step *s) {
     case JPY_COMMIT_DICT:
         return add_items(w, s);
     default:
-        no(s->kind == JPY_COMMIT_DEL     ? "it deletes an attribute of"
-           : s->kind == JPY_COMMIT_WHOLE ? "it makes all keys anew of"
-                                         : "it writes gradients to",
+        no(s->kind == JPY_COMMIT_DEL ? "it deletes an attribute of"
+           : s->kind == JPY_COMMIT_WHOLE || s->kind == JPY_COMMIT_CLEAR
+               ? "it makes all keys anew of"
+               : "it writes gradients to",
            jpy_src_path(src, false));
         return -1;
     }

@@ -5,12 +5,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "pyfront/call/explain.h"
 #include "pyfront/base/jpy.h"
-#include "pyfront/function/profile.h"
-#include "pyfront/tensor/device.h"
-#include "pyfront/op/view.h"
 #include "pyfront/base/signals.h"
+#include "pyfront/call/explain.h"
+#include "pyfront/function/profile.h"
+#include "pyfront/op/view.h"
+#include "pyfront/tensor/device.h"
 
 #include <structmember.h>
 

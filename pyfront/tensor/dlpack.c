@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "pyfront/tensor/device.h"
 #include "pyfront/methods/method.h"
+#include "pyfront/tensor/device.h"
 
 typedef struct dl_device {
     int32_t type, id;

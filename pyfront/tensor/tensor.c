@@ -16,10 +16,10 @@
 #include <structmember.h>
 
 #include "ops/op_ids.h"
-#include "pyfront/tensor/device.h"
 #include "pyfront/methods/method.h"
 #include "pyfront/op/op.h"
 #include "pyfront/tape/internal.h"
+#include "pyfront/tensor/device.h"
 
 /* ---- making and freeing
  * ----------------------------------------------------------------------------

@@ -56,7 +56,9 @@ int jpy_tensor_grad(jpy_tensor *t, PyObject **out);
 bool jpy_tensor_tracked(const jpy_tensor *t);
 /* Whether something is done when its gradient is known: a hook of it, retain_grad. */
 static inline bool jpy_tensor_hooked(const jpy_tensor *t) {
-    return t->node ? t->node->extra != NULL : t->hooks != NULL;
+    if (!t->node)
+        return t->hooks != NULL;
+    return jpy_edge_now((jpy_edge){t->node, NULL, t->node_out}).node->extra != NULL;
 }
 /* Its place on the tape, borrowed from the tensor; a view whose root was written is brought up to
  * date first (which can fail: -1). */

@@ -35,7 +35,7 @@ GENERATED = (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def small_heap():
     """What earlier tests left is no part of collections, which these tests ask for at every allocation."""
     gc.collect()

@@ -137,6 +137,8 @@ def prelu(input, weight):
     """x where positive, weight x elsewhere; one weight, or one per channel (dimension 1)."""
     if weight.dim() > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be tensor of no or one dimension, but got dim = {weight.dim()}")
+    if weight.dtype is not input.dtype:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype} and {weight.dtype}")
     if weight.numel() != 1:
         if input.dim() == 0 or (input.shape[1] if input.dim() > 1 else 1) != weight.numel():
             raise RuntimeError("Mismatch of parameter numbers and input channel size.")

@@ -19,6 +19,14 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
         raise ValueError("Expected number of channels in input to be divisible by num_groups, but got input of shape "
                          f"{list(input.shape)} and num_groups={num_groups}")
     size = input.numel() // (n * num_groups) if n else 1
+    if input.numel() // num_groups == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
+    return _by_rows(input, num_groups, size, weight, bias, eps)
+
+
+def _by_rows(input, num_groups, size, weight, bias, eps):
+    """group_norm() where sizes are known to be fine."""
+    n = input.shape[0]
     rows = _C.layer_norm(input.reshape(n * num_groups, size), (size,), None, None, eps)
     return affine(rows.reshape(input.shape), weight, bias)
 
@@ -26,7 +34,13 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True,
                   momentum=0.1, eps=1e-5):
     """Normalises each channel of each example by its own mean and variance, or by the running ones."""
+    places = 1
+    for size in input.shape[2:]:
+        places *= size
+    if use_input_stats and places == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     if not use_input_stats:
+        input.size(1)  # the channels
         shape = [1, -1] + [1] * (input.dim() - 2)
         return affine((input - running_mean.reshape(shape)) * (running_var.reshape(shape) + eps).rsqrt(), weight, bias)
     if running_mean is not None:
@@ -34,11 +48,14 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
             rows = input.reshape(input.shape[0], input.shape[1], -1)
             running_mean.mul_(1 - momentum).add_(rows.mean(2).mean(0), alpha=momentum)
             running_var.mul_(1 - momentum).add_(rows.var(2).mean(0), alpha=momentum)
-    return group_norm(input, input.shape[1], weight, bias, eps)
+    return _by_rows(input, input.shape[1], places, weight, bias, eps)
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """Divides by the root of the mean square over the last dims."""
+    if not len(normalized_shape):
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+                           "element, but got normalized_shape = []")
     dims = list(range(-len(normalized_shape), 0))
     eps = (2.0 ** -52 if input.dtype is _C.float64 else 2.0 ** -23) if eps is None else eps
     y = input * ((input * input).mean(dims, keepdim=True) + eps).rsqrt()
@@ -58,6 +75,8 @@ def _channel_dropout(input, p, training, inplace, n):
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
     """Zeroes channels of [N, C, L] with probability p and scales the others."""
+    if input.dim() not in (2, 3):
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input.")
     return _channel_dropout(input, p, training, inplace, 1)
 
 

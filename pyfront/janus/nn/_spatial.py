@@ -70,6 +70,10 @@ def pad(input, pad, mode="constant", value=None):
     if not any(pad):
         return input.clone()
     for i in range(pairs):
+        if input.shape[-1 - i] + pad[2 * i] + pad[2 * i + 1] < 1 <= input.shape[-1 - i]:
+            raise RuntimeError(f"input (of size {input.shape[-1 - i]}) is too small for a padding of {pad[2 * i]} and "
+                               f"{pad[2 * i + 1]}")
+    for i in range(pairs):
         if pad[2 * i] or pad[2 * i + 1]:
             dim = input.dim() - 1 - i
             input = _take(input, dim, _INDICES[mode](input.shape[dim], pad[2 * i], pad[2 * i + 1]))
@@ -99,6 +103,8 @@ def _windows(n, out):
 
 def _output_sizes(input, output_size, n):
     sizes = _ints(output_size, n) if output_size is not None else (None,) * n
+    if len(sizes) < n:
+        raise RuntimeError(f"output_size must be {n} numbers, but got {list(sizes)}")
     if any(size is not None and size < 1 for size in sizes):
         raise RuntimeError(f"elements of output_size must be greater than 0, but got {output_size}")
     return [input.shape[i - n] if size is None else size for i, size in enumerate(sizes)]

@@ -415,3 +415,16 @@ def chained_comparison_of_an_iterator(function, log):
 
     for i in range(6):
         log(f([-1, 1, 5, 7], t(3, seed=i)))
+
+
+@case
+def lambdas_that_yield(function, log):
+    @function
+    def f(x):
+        pairs = lambda y: [(yield y * 2), (yield y + 1)]
+        made = [(lambda: (yield x))() for _ in range(2)]
+        sent = pairs(x)
+        return list(pairs(x)), [type(g).__name__ for g in made], next(made[0]), next(sent), sent.send(3)
+
+    for i in range(4):
+        log(f(t(2, seed=i)))

@@ -37,7 +37,7 @@ def higher_effects(function, log):
         log(y, g, w, s.n)
 
 
-@case(graph=FAST)
+@case(graph=MUST)
 def higher_stages(function, log):
     w = t(3, grad=True)
 
@@ -300,7 +300,7 @@ def again_penalty(function, log):
         log(l, d, c)
 
 
-@case(graph=FAST)
+@case(graph=MUST)
 def again_hook_twice(function, log):
     w = t(3, grad=True)
 
