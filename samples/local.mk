@@ -22,6 +22,7 @@ EXTRA_DIST += \
 	samples/char_lm.py \
 	samples/imagedata.py \
 	samples/lenet.py \
+	samples/papers \
 	samples/progress.py \
 	samples/serve_tree.py \
 	samples/sidebyside.py \

@@ -35,10 +35,10 @@ class B(nn.Module):
     def __init__(self, n):
         super().__init__()
         self.three = Conv(n, 384, 3, stride=2)
-        self.double = nn.Sequential(Conv(n, 64, 1), Conv(64, 96, 3, padding=1), Conv(96, 96, 3, stride=2))
+        self.twice = nn.Sequential(Conv(n, 64, 1), Conv(64, 96, 3, padding=1), Conv(96, 96, 3, stride=2))
 
     def forward(self, x):
-        return janus.cat([self.three(x), self.double(x), F.max_pool2d(x, 3, stride=2)], 1)
+        return janus.cat([self.three(x), self.twice(x), F.max_pool2d(x, 3, stride=2)], 1)
 
 
 class C(nn.Module):
@@ -47,12 +47,12 @@ class C(nn.Module):
         row, col = {"kernel": (1, 7), "padding": (0, 3)}, {"kernel": (7, 1), "padding": (3, 0)}
         self.one = Conv(n, 192, 1)
         self.seven = nn.Sequential(Conv(n, c, 1), Conv(c, c, **row), Conv(c, 192, **col))
-        self.double = nn.Sequential(Conv(n, c, 1), Conv(c, c, **col), Conv(c, c, **row), Conv(c, c, **col),
+        self.twice = nn.Sequential(Conv(n, c, 1), Conv(c, c, **col), Conv(c, c, **row), Conv(c, c, **col),
                                     Conv(c, 192, **row))
         self.pooled = Conv(n, 192, 1)
 
     def forward(self, x):
-        return janus.cat([self.one(x), self.seven(x), self.double(x), self.pooled(mean3(x))], 1)
+        return janus.cat([self.one(x), self.seven(x), self.twice(x), self.pooled(mean3(x))], 1)
 
 
 class D(nn.Module):
@@ -72,12 +72,12 @@ class E(nn.Module):
         self.one = Conv(n, 320, 1)
         self.three = Conv(n, 384, 1)
         self.row1, self.col1 = Conv(384, 384, (1, 3), padding=(0, 1)), Conv(384, 384, (3, 1), padding=(1, 0))
-        self.double = nn.Sequential(Conv(n, 448, 1), Conv(448, 384, 3, padding=1))
+        self.twice = nn.Sequential(Conv(n, 448, 1), Conv(448, 384, 3, padding=1))
         self.row2, self.col2 = Conv(384, 384, (1, 3), padding=(0, 1)), Conv(384, 384, (3, 1), padding=(1, 0))
         self.pooled = Conv(n, 192, 1)
 
     def forward(self, x):
-        y, z = self.three(x), self.double(x)
+        y, z = self.three(x), self.twice(x)
         return janus.cat([self.one(x), self.row1(y), self.col1(y), self.row2(z), self.col2(z),
                           self.pooled(mean3(x))], 1)
 
