@@ -22,6 +22,8 @@ EXTRA_DIST += \
 	bench/merge.py \
 	bench/networks \
 	bench/networks.py \
+	bench/papers \
+	bench/papers.py \
 	bench/peers/setup.sh \
 	bench/peers/trees \
 	bench/peers/worker.py \

@@ -26,9 +26,26 @@ HALVES, SINGLES, DOUBLES = 0.05, 2e-3, 1e-4  # how far what they give may be apa
 class Contender:
     """A mode's process, started again after it was given up."""
 
+    workload = "zoo_steps"
+    clock = "seconds"  # what of a worker's answer is the time
+
     def __init__(self, library, mode, options):
         self.library, self.mode, self.options = library, mode, options
-        self.worker, self.reason = None, None
+        self.worker, self.reason, self.facts = None, None, {}
+
+    def settings(self):
+        """Of the workload."""
+        return {name: getattr(self.options, name) for name in ("device", "small", "tf32", "f64", "seconds")}
+
+    def variables(self):
+        """Of the process's environment."""
+        variables = {"JANUS_CUDA_STREAMS": "1"} if "one stream" in self.mode else {}
+        if self.library == "janus":
+            variables["JANUS_DEVICE"] = self.options.device
+        return variables
+
+    def threads(self):
+        return self.options.threads
 
     def start(self):
         """Whether it runs."""
@@ -38,15 +55,9 @@ class Contender:
         if python is None:
             self.reason = "bench/peers/setup.sh has not been run"
             return False
-        options = self.options
-        settings = {"device": options.device, "small": options.small, "tf32": options.tf32, "f64": options.f64,
-                    "seconds": options.seconds}
-        variables = {"JANUS_CUDA_STREAMS": "1"} if "one stream" in self.mode else {}
-        if self.library == "janus":
-            variables["JANUS_DEVICE"] = options.device
         worker = harness.Worker([python, os.path.join(harness.HERE, "peers", "worker.py"), self.library, self.mode,
-                                 "zoo_steps", str(options.threads), json.dumps(settings)],
-                                python == sys.executable, options.patience, **variables)
+                                 self.workload, str(self.threads()), json.dumps(self.settings())],
+                                python == sys.executable, self.options.patience, **self.variables())
         if "error" in worker.hello:
             self.reason = worker.hello["error"]
             worker.stop()
@@ -83,8 +94,8 @@ def measure(network, contenders, options, end):
                 times.pop(mode, None)
                 continue
             if number:
-                times.setdefault(mode, []).append(found["seconds"])
-            checks[mode] = found["check"]
+                times.setdefault(mode, []).append(found[contender.clock])
+            checks[mode], contender.facts = found["check"], found["facts"]
     for contender in contenders:
         if contender.worker:
             contender.ask(forget=f"{network}: {contender.mode}")
