@@ -6,7 +6,8 @@
 #                             distcheck, every Python, pip, lint, type stubs and API reference, CUDA
 #                             sources where nvcc is found, and a sample of CPython's own tests with
 #                             every function decorated
-#   scripts/check.sh --slow   what takes too long for every change: the CUDA sources for sm_80 to
+#   scripts/check.sh --slow   what takes too long for every change: more of the Python tests with clang
+#                             and every Python; the CUDA sources for sm_80 to
 #                             sm_90, without warnings and with a table of registers and spills; the
 #                             differential programs on the emulated device in all ways; CPython's
 #                             own tests of 180 modules and parts of the language, decorated;
@@ -25,16 +26,17 @@ mkdir -p "$logs" || exit 1
 . "$root/scripts/lib.sh"
 
 steps='gcc asan'
+light=1
 case $1 in
 '') ;;
---all) steps='lint gcc stdlib asan asanpy clang tsan distcheck pythons pip docs cuda' ;;
---slow) steps='archs emulated stdlib_all allocations fuzz wheels deb' ;;
+--all) steps='lint gcc stdlib asan asanpy clang tsan distcheck pythons pip docs cuda' light=2 ;;
+--slow) steps='clang pythons archs emulated stdlib_all allocations fuzz wheels deb' ;;
 --only)
   shift
   steps=$*
   ;;
 *)
-  sed -n '2,19s/^# \{0,1\}//p' "$0"
+  sed -n '2,20s/^# \{0,1\}//p' "$0"
   exit 2
   ;;
 esac
@@ -459,7 +461,8 @@ for step in $steps; do
   PYTEST_ARGS=$main_pytest_args
   # Generated tests run as a whole in one build; tests/py/conftest.py says what the others leave out.
   case $step in
-  asanpy | clang | pythons) export JANUS_LIGHT_TESTS=1 ;;
+  asanpy) export JANUS_LIGHT_TESTS=1 ;;
+  clang | pythons) export JANUS_LIGHT_TESTS=$light ;; # a twentieth of each file where all steps have 90 minutes
   distcheck) export JANUS_LIGHT_TESTS=2 ;;
   *) unset JANUS_LIGHT_TESTS ;;
   esac

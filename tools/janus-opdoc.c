@@ -118,6 +118,7 @@ static void write_md(void) {
                         1u << JN_ROLE_FOREACH | 1u << JN_ROLE_SAVED | 1u << JN_ROLE_GRAD |
                         1u << JN_ROLE_ACC | 1u << JN_ROLE_ASSERT},
         {"Host objects", 1u << JN_ROLE_HOST},
+        {"Notes", 1u << JN_ROLE_NOTE},
     };
     printf("# Ops\n\nWritten by `janus-opdoc --md` from `ops/def/*.def`; do not edit.\n");
     printf("Operands marked `?` may be absent (`_`); attributes are given with their defaults.\n");

@@ -27,6 +27,8 @@ static const char *colour_of(const jn_op *op) {
         return "#dff0d8";
     case JN_ROLE_ASSERT:
         return "#f6d5d5";
+    case JN_ROLE_NOTE:
+        break;
     }
     return "#ffffff";
 }

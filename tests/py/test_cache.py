@@ -174,7 +174,8 @@ PROGRAMS = {"model": MODEL, "tree": TREE, "step": STEP, "effects": EFFECTS}
 
 def start(tmp_path, text, cache="cache", **env):
     """What a program shows, and the counts of its function; in a process of its own."""
-    (tmp_path / "driver.py").write_text(DRIVER)
+    if not (tmp_path / "driver.py").exists():  # which a process that starts beside this one may be reading
+        (tmp_path / "driver.py").write_text(DRIVER)
     env = {**os.environ, "JANUS_CACHE": str(tmp_path / cache) if cache else "", "JANUS_MEASURE": "0", "JANUS_QUIET": "1",
            "JANUS_VERIFY": "rarely", "PYTHONDONTWRITEBYTECODE": "1", **env}
     done = subprocess.run([sys.executable, str(tmp_path / "driver.py"), str(tmp_path / "program.py")], input=text,

@@ -80,6 +80,7 @@ BODIES = {
     "raise": "    if len(y) == 7:\n        raise ValueError(f'{len(y)} rows')\n    return x * 2",
     "ones": "    if x.size(0) == 1:\n        return x.squeeze(0)\n    return x.mean(0)",
     "backward": "    v = w.clone().requires_grad_()\n    (x @ v).pow(2).sum().backward()\n    return v.grad",
+    "scattered": "    v = y.clone().requires_grad_()\n    janus.zeros(5).scatter_add(0, (i * 0)[: len(i) // 2], v * v).sum().backward()\n    return v.grad",
     "heads": "    B, T, C = m.size()\n    q = m.view(B, T, 2, C // 2).transpose(1, 2)\n    a = (q @ q.transpose(-2, -1)) / (C // 2) ** 0.5\n"
              "    a = a.masked_fill(janus.tril(janus.ones(T, T)) == 0, float('-inf')).softmax(-1)\n    return (a @ q).transpose(1, 2).contiguous().view(B, T, C)",
 }

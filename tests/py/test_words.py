@@ -47,7 +47,7 @@ def test_examples(code, place, text, tmp_path):
         return
     file, line, _ = got[0]
     if code == "J001":
-        assert text.split("\n")[int(line) - 1].startswith("    scale = len(open"), stderr
+        assert text.split("\n")[int(line) - 1].startswith("    return (x * 2 + len(open"), stderr
     if code != "J005":
         assert file == str(path)
     assert said(path, JANUS_QUIET="1")[0] == []
