@@ -7,8 +7,8 @@
  * strides, of ints the value. Floats are mostly operands, so their values are no part of the key;
  * an entry lists those that became attributes, and a call with another value is another call.
  * Entries live in a table in sets of four, each with a place that it would like best; of a full set
- * the oldest goes. A call is learned when it comes the second time, so that shapes that never return
- * cost nothing.
+ * the oldest goes. A call is learned when it comes the second time, so that shapes that never
+ * return cost nothing.
  *
  * All of this runs under the interpreter lock.
  */
@@ -95,7 +95,7 @@ static inline jpy_tensor *tensor_argument(const operand *p, PyObject *const *arg
 }
 
 static entry *table[PLACES];
-static uint32_t missed[PLACES]; /* hash of the last call that was not found here */
+static uint32_t missed[PLACES];       /* hash of the last call that was not found here */
 static uint8_t oldest[PLACES / WAYS]; /* of a full set: the way that goes next */
 
 /* ---- keys -------------------------------------------------------------------------------------
@@ -710,8 +710,8 @@ static void forget(size_t place) {
     }
 }
 
-/* An empty place of the key's set, or that of the oldest.  Entries stay where they are put: were one
- * moved on from its own best place, two calls that take turns could drive each other out. */
+/* An empty place of the key's set, or that of the oldest.  Entries stay where they are put: were
+ * one moved on from its own best place, two calls that take turns could drive each other out. */
 static size_t place_for(const jpy_quick_key *key) {
     size_t best = key->hash % PLACES, set = best / WAYS;
     for (size_t way = 0; way < WAYS; way++)
