@@ -171,12 +171,10 @@ static PyObject *decorate(PyObject *options, PyObject *callable) {
 }
 static PyMethodDef decorator_def = {"function", decorate, METH_O, NULL};
 
-/* Whether a function that does not say has regions of statements.  In exact numerics not: a
- * gradient of a gradient that goes through several graphs adds in another order than CPython's ops
- * do (docs/adr/0056-regions-are-the-default.md).  JANUS_REGIONS=0: none has; 1: all have. */
-static bool by_default(bool exact) {
+/* Whether a function that does not say has regions of statements.  JANUS_REGIONS=0: none has. */
+static bool by_default(void) {
     const char *env = getenv("JANUS_REGIONS");
-    return env && strcmp(env, "0") == 0 ? false : env && strcmp(env, "1") == 0 ? true : !exact;
+    return !env || strcmp(env, "0") != 0;
 }
 
 static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw) {
@@ -207,7 +205,7 @@ static PyObject *py_function(PyObject *module, PyObject *args, PyObject *kw) {
         return d;
     }
     bool exact = strcmp(numerics, "exact") == 0;
-    int with_regions = regions == Py_None ? by_default(exact) : PyObject_IsTrue(regions);
+    int with_regions = regions == Py_None ? by_default() : PyObject_IsTrue(regions);
     if (with_regions < 0)
         return NULL;
     return function_of(
@@ -339,7 +337,7 @@ static PyObject *py_function_like(PyObject *module, PyObject *args) {
     PyObject *f = function_of(callable, (function_options){.measure = !env || strcmp(env, "0") != 0,
                                                            .verify = verify,
                                                            .ladder = JPY_LADDER_DEFAULT,
-                                                           .regions = by_default(false)});
+                                                           .regions = by_default()});
     if (f && jpy_function_dress((jpy_function *)f, of) < 0)
         Py_CLEAR(f);
     return f;

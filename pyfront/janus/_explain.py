@@ -358,7 +358,7 @@ def explain(f):
     - `folded`: Python work that was done when the graph was made; `not reached`: no call came there
     - `left to CPython`: assumed not to happen; a run that comes there is discarded
     - `imperative`: why no graph can be made; `region boundary`: a statement that CPython runs between regions of
-      statements, which may be graphs (`regions=True`)
+      statements, which may be graphs
 
     then, per graph, what it assumes and how often that was checked and failed, and what happened at which call; then the
     same of the functions that CPython's statements of one with regions call and that work with tensors.  After a

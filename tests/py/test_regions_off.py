@@ -48,12 +48,11 @@ def made(**options):
 @pytest.mark.skipif("JANUS_REGIONS" in os.environ, reason="JANUS_REGIONS says it for all")
 def test_who_has_regions():
     assert made() == 3 and made(regions=None) == 3 and made(regions=True) == 3 and made(regions=False) == 0
-    assert made(numerics="exact") == 0 and made(numerics="exact", regions=True) == 3
+    assert made(numerics="exact") == 3 and made(numerics="exact", regions=False) == 0
 
 
-@pytest.mark.parametrize("value, hits", [("0", (0, 0, 3)), ("1", (3, 3, 3))])
-def test_the_environment(value, hits):
+def test_the_environment():
     text = "import test_regions_off as t; print(t.made(), t.made(numerics='exact'), t.made(regions=True))"
-    done = subprocess.run([sys.executable, "-c", text], env=dict(os.environ, JANUS_REGIONS=value), timeout=120,
+    done = subprocess.run([sys.executable, "-c", text], env=dict(os.environ, JANUS_REGIONS="0"), timeout=120,
                           cwd=pathlib.Path(__file__).parent, capture_output=True, text=True, check=True)
-    assert tuple(map(int, done.stdout.split())) == hits
+    assert tuple(map(int, done.stdout.split())) == (0, 0, 3)
