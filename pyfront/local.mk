@@ -53,6 +53,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/core/abstract.h \
 	pyfront/convert/core/core.h \
 	pyfront/convert/core/dims.c \
+	pyfront/convert/core/parts.c \
 	pyfront/convert/core/list.h \
 	pyfront/convert/core/stage.c \
 	pyfront/convert/core/staged.h \

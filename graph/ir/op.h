@@ -43,7 +43,9 @@ enum {                      /* jn_op.flags */
                                   rows of a sparse operand 1 are all that is computed */
        JN_OP_ADDS = 1 << 11,   /* kernels, of every device, can add to the result's buffer */
        JN_OP_FEW_ROWS = 1 << 12, /* the result is zero but for some rows */
-       JN_OP_MOVES = 1 << 13     /* elements are moved, never computed with: kernels go by size */
+       JN_OP_MOVES = 1 << 13,    /* elements are moved, never computed with: kernels go by size */
+       JN_OP_ANY_SIZE = 1 << 14 /* what it does with dims of 0 and 1 is what it does with any other,
+                                   beside broadcasting; so it is of elementwise ones */
 };
 
 /* What an operand position accepts. */

@@ -94,7 +94,7 @@ def nonzero(input, as_tuple=False):
     """Indices of the elements that are not zero, one row each."""
     indices, count = _nonzero(input)
     indices = indices[:int(count)]
-    return tuple([indices[:, i].contiguous() for i in range(input.ndim)]) if as_tuple else indices.contiguous()
+    return tuple([indices[:, i].clone() for i in range(input.ndim)]) if as_tuple else indices.clone()
 
 
 _nonzero = _C.nonzero

@@ -383,8 +383,11 @@ static const char *const allowed_names[] = {"autocast",
                                             "__truediv__",
                                             "__xor__",
                                             NULL};
-/* Ops whose dims depend on data. */
-static const char *const refused_ops[] = {"nonzero", "masked_select", NULL};
+/* Ops whose dims depend on data, and of which no part is taken. */
+static const char *const refused_ops[] = {"masked_select", NULL};
+
+/* Methods that look at strides, which are any where a size is 0 or 1. */
+static const char *const layout_names[] = {"is_contiguous", "stride", "contiguous", NULL};
 
 static bool in_list(const char *const *names, const char *name) {
     for (int i = 0; names[i]; i++)
@@ -464,7 +467,7 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
     PyObject *kwnames = args->n_kw ? jcv_own(c, PyTuple_New(args->n_kw)) : NULL;
     size_t first_tag = c->tags.n;
     c->passed.n = 0;
-    c->passing = c->image != 0;
+    c->passing = true;
     for (unsigned i = 0; i < args->n_pos + args->n_kw; i++) {
         jcv_av *a = jcv_there(c, i < args->n_pos ? args->pos[i] : args->kw[i - args->n_pos]);
         jcv_av *all = jcv_all_assumed(c, a);
@@ -480,6 +483,8 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
             PyTuple_SET_ITEM(kwnames, i - args->n_pos, args->names[i - args->n_pos]);
         }
     }
+    if (self && self->kind == AV_TENSOR && in_list(layout_names, name))
+        jcv_layout_matters(c, self->py);
     uint32_t writes = c->writes;
     size_t len = strlen(name);
     c->hook_refused = false;

@@ -88,6 +88,13 @@ void jcv_image_number(jcv *c, jcv_node *n);
 jcv_av *jcv_size(jcv *c, jcv_val *t, int axis);
 /* Asserts that a number is what another one is. */
 void jcv_must_be(jcv *c, jcv_val *v, jcv_val *other);
+void jcv_at_least(jcv *c, jcv_val *v, jcv_val *least);
+/* The size of an axis as a number of the graph, and an int as one. */
+jcv_val *jcv_size_of(jcv *c, jcv_val *t, int axis);
+jcv_val *jcv_int(jcv *c, int64_t i);
+/* The value in this image of a symbol that no dim of an argument has.  Both images come here in the
+ * same order. */
+int64_t jcv_fresh_size(jcv *c);
 /* A number as the eager layer gets it; NULL: it cannot. */
 PyObject *jcv_pass(jcv *c, jcv_val *v);
 /* Gives the next op the sizes of symbols that a tensor has, for where nothing else is wrong but
@@ -101,5 +108,17 @@ void jcv_bounds_hold(jcv *c, jcv_val *const *in, unsigned n_in, int axis);
 /* Attributes and operands of an op without sizes of the image in its shape. */
 const void *jcv_sizes_out(jcv *c, const jn_op *op, jcv_val ***in, unsigned *n_in,
                           const void *attrs);
+
+/* parts.c: sizes that data decides */
+
+/* Makes a number whose value only the run knows a size, which has a value in each image: it is
+ * asserted not to be negative. */
+void jcv_becomes_size(jcv *c, jcv_val *v);
+/* x[start:stop] along an axis, NULL: without that bound; a node. */
+jcv_node *jcv_part_of(jcv *c, jcv_val *x, int axis, jcv_val *start, jcv_val *stop);
+/* The program has looked at what 0 and 1 change: the dims of this type that vary are neither. */
+void jcv_keep_large(jcv *c, const jn_type *t);
+/* Whether everything goes as it does where this size of the image is 0 or 1. */
+bool jcv_may_be_small(const jcv *c, int64_t size);
 
 #endif

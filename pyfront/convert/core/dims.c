@@ -152,7 +152,7 @@ void jcv_image_number(jcv *c, jcv_node *n) {
     n->out[0].image = out;
 }
 
-static jcv_val *size_of(jcv *c, jcv_val *t, int axis) {
+jcv_val *jcv_size_of(jcv *c, jcv_val *t, int axis) {
     janus_size_attrs attrs = {sizeof attrs, axis};
     jcv_val *v = &jcv_op(c, JN_OP(size), &t, 1, &attrs)->out[0];
     v->sized = true;
@@ -160,14 +160,14 @@ static jcv_val *size_of(jcv *c, jcv_val *t, int axis) {
     return v;
 }
 
-static jcv_val *int_const(jcv *c, int64_t i) {
+jcv_val *jcv_int(jcv *c, int64_t i) {
     return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = i});
 }
 
 jcv_av *jcv_size(jcv *c, jcv_val *t, int axis) {
     if (!jcv_dim_varies(c, t->type->dims[axis]))
         return jcv_take(c, PyLong_FromLongLong(t->type->dims[axis]));
-    return jcv_scalar(c, size_of(c, t, axis));
+    return jcv_scalar(c, jcv_size_of(c, t, axis));
 }
 
 void jcv_must_be(jcv *c, jcv_val *v, jcv_val *other) {
@@ -175,11 +175,34 @@ void jcv_must_be(jcv *c, jcv_val *v, jcv_val *other) {
     jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "a size is as it was");
 }
 
+void jcv_at_least(jcv *c, jcv_val *v, jcv_val *least) {
+    jcv_val *in[2] = {v, least};
+    jcv_assert(c, &jcv_op(c, JN_OP(s_ge), in, 2, NULL)->out[0], "a size is as large as it was");
+}
+
+int64_t jcv_fresh_size(jcv *c) {
+    if (!c->image) {
+        c->asks_images = true;
+        jcv_refuse(c, "a size that depends on data");
+    }
+    if (c->symbols.n == SYMBOLS)
+        jcv_refuse(c, "more than %d sizes that vary", SYMBOLS);
+    jcv_symbol s = {.image = sizes[c->image - 1][c->symbols.n], .slot = UINT32_MAX, .axis = -1};
+    if (!jn_vec_push(&c->symbols, s))
+        jcv_refuse(c, "out of memory");
+    return s.image;
+}
+
 /* A small number could be taken for another one that the program gives: it stays as it is, which
  * is asserted.  So is that two numbers of one value in the image have one value. */
 PyObject *jcv_pass(jcv *c, jcv_val *v) {
-    if (!c->passing || !v->sized || v->type->kind != JANUS_KIND_INT)
+    if (!c->passing || v->type->kind != JANUS_KIND_INT)
         return NULL;
+    if (!c->image) {
+        c->asks_images = true;
+        return NULL;
+    }
+    jcv_becomes_size(c, v);
     int64_t i = v->image.i;
     bool known = false;
     for (size_t k = 0; k < c->passed.n && !known; k++)
@@ -189,7 +212,7 @@ PyObject *jcv_pass(jcv *c, jcv_val *v) {
             known = true;
         }
     if (!jcv_dim_varies(c, i < 0 ? -i : i))
-        jcv_must_be(c, v, int_const(c, i));
+        jcv_must_be(c, v, jcv_int(c, i));
     else if (!known && !jn_vec_push(&c->passed, v))
         jcv_refuse(c, "out of memory");
     return jcv_own(c, PyLong_FromLongLong(i));
@@ -219,7 +242,7 @@ void jcv_pass_symbols(jcv *c, const jn_type *t) {
             asked = asked || t->dims[i] == s.image;
         for (size_t i = 0; i < c->inputs.n && asked; i++)
             if (c->inputs.data[i] && c->inputs.data[i]->slot == s.slot) {
-                if (!jn_vec_push(&c->passed, size_of(c, c->main->params.data[i], s.axis)))
+                if (!jn_vec_push(&c->passed, jcv_size_of(c, c->main->params.data[i], s.axis)))
                     jcv_refuse(c, "out of memory");
                 break;
             }
@@ -239,13 +262,8 @@ static jcv_val *number_with(jcv *c, jcv_val *const *in, unsigned n_in, int64_t v
         for (int k = 0; in[i] && in[i]->type->kind == JANUS_KIND_TENSOR && k < in[i]->type->rank;
              k++)
             if (in[i]->type->dims[k] == value)
-                return size_of(c, in[i], k);
+                return jcv_size_of(c, in[i], k);
     return NULL;
-}
-
-static void at_least(jcv *c, jcv_val *v, jcv_val *least) {
-    jcv_val *in[2] = {v, least};
-    jcv_assert(c, &jcv_op(c, JN_OP(s_ge), in, 2, NULL)->out[0], "a size is as large as it was");
 }
 
 /* A number close to `value`, and the difference. */
@@ -271,7 +289,7 @@ static jcv_val *near(jcv *c, jcv_val *const *in, unsigned n_in, int64_t value, i
             best = in[i];
             axis = k;
         }
-    return best && axis >= 0 && best->type->kind == JANUS_KIND_TENSOR ? size_of(c, best, axis)
+    return best && axis >= 0 && best->type->kind == JANUS_KIND_TENSOR ? jcv_size_of(c, best, axis)
                                                                       : best;
 }
 
@@ -285,9 +303,9 @@ jcv_val *jcv_explained(jcv *c, jcv_val *const *in, unsigned n_in, int64_t value)
     v = near(c, in, n_in, value, &by);
     if (!v)
         return NULL;
-    jcv_val *sum[2] = {v, int_const(c, by)};
+    jcv_val *sum[2] = {v, jcv_int(c, by)};
     v = &jcv_op(c, JN_OP(s_add), sum, 2, NULL)->out[0];
-    at_least(c, v, int_const(c, 0)); /* a negative one means something else */
+    jcv_at_least(c, v, jcv_int(c, 0)); /* a negative one means something else */
     return v;
 }
 
@@ -295,10 +313,10 @@ jcv_val *jcv_explained(jcv *c, jcv_val *const *in, unsigned n_in, int64_t value)
 void jcv_bounds_hold(jcv *c, jcv_val *const *in, unsigned n_in, int axis) {
     jcv_val *size = NULL;
     for (unsigned i = n_in - 2; i < n_in; i++) {
-        if (!in[i] || !in[i]->sized || in[i]->node->op == JN_OP(size))
+        if (!in[i] || !in[i]->sized || (in[i]->node && in[i]->node->op == JN_OP(size)))
             continue;
-        size = size ? size : size_of(c, in[0], axis);
-        at_least(c, size, in[i]);
+        size = size ? size : jcv_size_of(c, in[0], axis);
+        jcv_at_least(c, size, in[i]);
     }
 }
 

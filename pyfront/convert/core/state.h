@@ -118,6 +118,12 @@ typedef struct jcv_symbol { /* dims that were always equal */
     int axis;
 } jcv_symbol;
 
+typedef struct jcv_part { /* what x[start:stop] has along a dim of a size, and so every other such
+                           */
+    jcv_val *start, *stop;
+    int64_t size, image;
+} jcv_part;
+
 typedef struct jcv_fork {
     const jpy_tree *statement;
     bool rest; /* its arms have the rest of the block in them */
@@ -167,11 +173,15 @@ struct jcv {
     uint32_t draws;           /* counts uses of the random generator */
     bool any_dims;            /* results may have unknown dims */
     int image;                /* 1 or 2: dims that vary are symbols (dims.c); 0: none do */
+    bool asks_images;         /* refused for want of one: a size that only the run knows */
     JN_VEC(jcv_symbol) symbols;
-    JN_VEC(int64_t) still;    /* large dims of bound tensors that do not vary */
-    JN_VEC(jcv_val *) passed; /* numbers given to the eager function that runs ... */
-    bool passing;             /* ... which takes such */
-    JN_VEC(jcv_val *) rounds; /* of loops, how many: numbers of this kind */
+    JN_VEC(jcv_val *) decided; /* numbers that only the run knows, and that are sizes */
+    JN_VEC(jcv_part) parts;    /* of tensors, between bounds that only the run knows */
+    JN_VEC(int64_t) large;     /* sizes of the image that 0 and 1 would not be like */
+    JN_VEC(int64_t) still;     /* large dims of bound tensors that do not vary */
+    JN_VEC(jcv_val *) passed;  /* numbers given to the eager function that runs ... */
+    bool passing;              /* ... which takes such */
+    JN_VEC(jcv_val *) rounds;  /* of loops, how many: numbers of this kind */
     jpy_tree *at;
     bool hook_refused, no_effects;
     bool own_gradients;      /* some nodes are by_tape */

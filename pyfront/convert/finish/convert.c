@@ -76,6 +76,9 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->fresh);
     jn_vec_free(&c->tags);
     jn_vec_free(&c->symbols);
+    jn_vec_free(&c->parts);
+    jn_vec_free(&c->decided);
+    jn_vec_free(&c->large);
     jn_vec_free(&c->still);
     jn_vec_free(&c->passed);
     jn_vec_free(&c->rounds);
@@ -149,8 +152,9 @@ static const jcv_above above = {
     .items = jcv_items_of,
 };
 
-static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image, char *reason,
-                               size_t size) {
+/* *asks: whether sizes that vary could help (core/dims.c). */
+static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image, bool *asks,
+                               char *reason, size_t size) {
     jpy_entry *e = NULL;
     jcv_rec_fn *fns = NULL;
     jcv_live *lives = NULL;
@@ -206,6 +210,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         cells = c->cells;
         wires = c->wires;
         rows = c->rows;
+        *asks = c->asks_images;
         if (t == THROW_NONE)
             note_left_out(c);
         else if (t == THROW_REFUSE)
@@ -243,8 +248,9 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
 
 /* With dims that vary: both images must give the same graph. */
 static jpy_entry *convert_images(jpy_function *f, const jpy_call *call, char *reason, size_t size) {
-    jpy_entry *e = convert_once(f, call, 1, reason, size);
-    jpy_entry *other = e ? convert_once(f, call, 2, reason, size) : NULL;
+    bool asks = false;
+    jpy_entry *e = convert_once(f, call, 1, &asks, reason, size);
+    jpy_entry *other = e ? convert_once(f, call, 2, &asks, reason, size) : NULL;
     bool same = other && jcv_same_entry(e, other, reason, size);
     if (other)
         jpy_entry_free(other);
@@ -260,7 +266,8 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     bool still = jpy_rng_still;
     jpy_rng_still = true;
     jpy_entry *e = NULL;
-    if (jpy_hints_dims(f)) {
+    bool dims = jpy_hints_dims(f), asks = false;
+    if (dims) {
         e = convert_images(f, call, reason, sizeof reason);
         if (!e) {
             jpy_note(f, "one graph a shape: %s", reason);
@@ -268,18 +275,24 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
         }
     }
     if (!e)
-        e = convert_once(f, call, 0, reason, sizeof reason);
+        e = convert_once(f, call, 0, &asks, reason, sizeof reason);
+    if (!e && asks && !dims) {
+        char why[sizeof reason];
+        e = convert_images(f, call, why, sizeof why);
+        if (!e)
+            jpy_note(f, "no sizes that the run decides: %s", why);
+    }
     if (!e && f->gradients == JPY_GRADIENTS_SOME) {
         f->gradients = JPY_GRADIENTS_ALL_AGAIN;
         jpy_note(f, "all leaves are assumed to get a gradient: %s", reason);
-        e = convert_once(f, call, 0, reason, sizeof reason);
+        e = convert_once(f, call, 0, &asks, reason, sizeof reason);
     }
     if (!e && jpy_hints_narrow(f, true)) {
         jpy_note(f, "unrolled, one graph a length: %s", reason);
-        e = convert_once(f, call, 0, reason, sizeof reason);
+        e = convert_once(f, call, 0, &asks, reason, sizeof reason);
     }
     if (!e && jpy_hints_narrow(f, false))
-        e = convert_once(f, call, 0, reason, sizeof reason);
+        e = convert_once(f, call, 0, &asks, reason, sizeof reason);
     jpy_rng_still = still;
     if (!e) {
         PyObject *s = PyUnicode_DecodeUTF8(reason, (Py_ssize_t)strlen(reason), "replace");

@@ -287,7 +287,7 @@ end:
 }
 
 /* Asserts what the converter took the size of a result to be, where the module does not know it;
- * of one that varies, that it is none of 0 and 1, with which ops do something else. */
+ * of one that varies, that it is none of 0 and 1, where some op would do something else. */
 static janus_status assert_size(jcv_ctx *x, jn_value v, int axis, int64_t size, jn_loc loc) {
     bool varies = jcv_dim_varies(jcv_current, size);
     janus_size_attrs at = {sizeof at, axis};
@@ -335,7 +335,7 @@ static janus_status check_sizes(jcv_ctx *x, const jcv_node *n) {
             }
             if (t->dims[k] >= 0 && t->dims[k] != size)
                 return jn_error(JANUS_INTERNAL, "%s: a size differs", n->op->name);
-            if (t->dims[k] < 0 && (!varies || !has_dim(n, size)))
+            if (t->dims[k] < 0 && !(varies && (has_dim(n, size) || jcv_may_be_small(c, size))))
                 JN_TRY(assert_size(x, n->out[i].emitted, k, size, n->loc));
             kept[k] = t->dims[k] < 0 && !varies ? size : -1;
             narrower = narrower || kept[k] >= 0;
@@ -374,7 +374,7 @@ static janus_status build_node(jcv_ctx *x, jcv_node *n) {
           end);
     for (unsigned i = 0; i < n->n_out; i++)
         n->out[i].emitted = v[n_in + i];
-    if (jcv_current->image && !callee)
+    if (!callee)
         JN_GO(check_sizes(x, n), end);
 end:
     jn_free(v);

@@ -461,6 +461,7 @@ static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
 }
 
 janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded) {
+    jcv_keep_large(c, v->type); /* whether two tensors share memory can depend on it */
     jcv_rec *root = r->root;
     JN_TRY(may_write(c, r, recorded));
     JN_TRY(other_names(c, root));

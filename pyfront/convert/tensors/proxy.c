@@ -453,6 +453,8 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
     }
     if (st == JANUS_OK && c->f->exact)
         jcv_check_layouts(c, op, in, vals, n_in);
+    if (st == JANUS_OK && c->image && op == JN_OP(reshape) && !in[0].t->contiguous)
+        jcv_keep_large(c, vals[0]->type); /* a view or a copy */
     jcv_node *n = NULL;
     jcv_rec *target = into && marked(into) ? ((holder *)into->storage->user)->rec : NULL;
     bool on_tape = recorded(op, in, vals, n_in);
@@ -502,6 +504,17 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
     if (st != JANUS_OK)
         c->hook_refused = true;
     return st;
+}
+
+void jcv_layout_matters(jcv *c, PyObject *proxy) {
+    const janus_tensor *t = ((jpy_tensor *)proxy)->t;
+    const jn_type *type = jcv_tensor_val(c, proxy)->type;
+    jcv_keep_large(c, type);
+    if (t->contiguous || !jcv_any_dim_varies(c, type))
+        return;
+    jpy_layout layout; /* a part that may be the whole: gaps between its rows, or none */
+    if (!jpy_layout_of(t->rank, t->dims, t->strides, &layout) || layout.gaps)
+        jcv_refuse(c, "the layout of a part of a tensor whose size varies");
 }
 
 jpy_src *jcv_bound_src(jcv *c, jcv_av *a) {

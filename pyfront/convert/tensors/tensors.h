@@ -30,6 +30,8 @@ bool jcv_is_proxy(jcv *c, PyObject *o);
 void jcv_leak(jcv *c, jcv_rec *r);
 /* A Python float that stands for a number of the graph in a call of an eager function. */
 double jcv_tag(jcv *c, jcv_val *v);
+/* The program looks at the layout of a tensor, which must not depend on sizes that vary. */
+void jcv_layout_matters(jcv *c, PyObject *proxy);
 /* The view of a proxy that a node takes. */
 jcv_av *jcv_view(jcv *c, PyObject *of, jcv_node *n);
 /* The proxy of a record. */

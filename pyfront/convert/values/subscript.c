@@ -344,48 +344,78 @@ static jcv_av *sequence_item(jcv *c, jcv_av *t, bool list, jcv_av *i) {
     return t->items[k];
 }
 
-/* A bound of a slice of a tensor: absent, or a number whose value in the image is known. */
+/* A bound of a slice of a tensor; NULL: absent. */
 static jcv_val *part_bound(jcv *c, jcv_av *a) {
     if (a->kind == AV_PY && a->py == Py_None)
         return NULL;
     jcv_val *v = jcv_number(c, a);
-    bool known = v && (v->sized || (v->node && v->node->kind == JCV_SCALAR_CONST));
-    if (!known || v->type->kind != JANUS_KIND_INT)
+    if (!v || v->type->kind != JANUS_KIND_INT)
         jcv_refuse(c, "a slice with computed bounds");
     return v;
 }
 
-/* x[:, a:b], with bounds that depend on dims: not by the eager layer, which would cut them to what
- * the image has. */
+/* x[:, a:b], with bounds that the graph computes: not by the eager layer, which would cut them to
+ * what the image has. */
 static jcv_av *tensor_part(jcv *c, jcv_av *o, int axis, jcv_av *const *bounds) {
     jcv_av *step = bounds[2];
-    jcv_val *in[3] = {jcv_tensor_val(c, o->py), part_bound(c, bounds[0]), part_bound(c, bounds[1])};
-    if (!c->image || axis >= in[0]->type->rank || step->kind != AV_PY || step->py != Py_None)
+    jcv_val *x = jcv_tensor_val(c, o->py);
+    if (axis >= x->type->rank || step->kind != AV_PY || step->py != Py_None)
         jcv_refuse(c, "a slice with computed bounds");
-    janus_slice_attrs attrs = {sizeof attrs, axis, 1};
-    return jcv_view(c, o->py, jcv_op(c, JN_OP(slice), in, 3, &attrs));
+    jcv_val *start = part_bound(c, bounds[0]), *stop = part_bound(c, bounds[1]);
+    return jcv_view(c, o->py, jcv_part_of(c, x, axis, start, stop));
 }
 
-static bool whole_slice(const jcv_av *a) {
-    if (a->kind != AV_PY || !PySlice_Check(a->py))
-        return false;
-    const PySliceObject *s = (const PySliceObject *)a->py;
-    return s->start == Py_None && s->stop == Py_None && s->step == Py_None;
+static bool is_computed(const jcv_av *a) { return a->kind == AV_ITER && a->text == jcv_bounds; }
+
+/* How many dims an item of a key is about; -1: those that the others leave. */
+static int dims_of_item(jcv *c, const jcv_av *a) {
+    if (a->kind == AV_PY && a->py == Py_None)
+        return 0;
+    if (a->kind == AV_PY && a->py == Py_Ellipsis)
+        return -1;
+    if (a->kind == AV_PY && PyBool_Check(a->py))
+        jcv_refuse(c, "a slice with computed bounds beside a truth");
+    const jn_type *t = a->kind == AV_TENSOR ? jcv_tensor_val(c, a->py)->type : NULL;
+    return t && (t->dtype == JANUS_BOOL || t->dtype == JANUS_U8) ? t->rank : 1;
+}
+
+/* x[i, a:b, j]: first the parts between bounds that the graph computes, each along its dim, then
+ * the rest of the key, which has all of these dims. */
+static jcv_av *computed_key(jcv *c, jcv_av *o, jcv_av *key) {
+    int rank = jcv_tensor_val(c, o->py)->type->rank, named = 0, axis = 0;
+    bool others = false;
+    for (unsigned k = 0; k < key->n; k++) {
+        int n = dims_of_item(c, key->items[k]);
+        named += n < 0 ? 0 : n;
+    }
+    jcv_av *rest = jcv_tuple(c, NULL, 0);
+    rest->items = jcv_alloc(c, key->n * sizeof *rest->items);
+    rest->n = key->n;
+    for (unsigned k = 0; k < key->n; k++) {
+        jcv_av *item = rest->items[k] = key->items[k];
+        int n = dims_of_item(c, item);
+        if (is_computed(item)) {
+            o = tensor_part(c, o, axis, item->items);
+            rest->items[k] = jcv_take(c, PySlice_New(NULL, NULL, NULL));
+        }
+        others = others || !is_computed(item);
+        axis += n < 0 ? rank - named : n;
+    }
+    return others ? jcv_native_getitem(c, o, rest) : o;
 }
 
 /* A slice whose bounds, or whose list, only the graph knows; NULL: it is something else. */
 static jcv_av *graph_slice(jcv *c, jcv_av *o, jcv_av *i) {
-    if (i->kind == AV_ITER && i->text == jcv_bounds) {
+    if (is_computed(i)) {
         if (o->kind == AV_TENSOR)
             return tensor_part(c, o, 0, i->items);
         return jcv_slice(c, o, i->items);
     }
-    if (i->kind == AV_TUPLE && o->kind == AV_TENSOR && i->n) { /* x[:, :, a:b] */
-        jcv_av *last = i->items[i->n - 1];
-        bool whole = last->kind == AV_ITER && last->text == jcv_bounds;
-        for (unsigned k = 0; k + 1 < i->n && whole; k++)
-            whole = whole_slice(i->items[k]);
-        return whole ? tensor_part(c, o, (int)i->n - 1, last->items) : NULL;
+    if (i->kind == AV_TUPLE && o->kind == AV_TENSOR) {
+        bool any = false;
+        for (unsigned k = 0; k < i->n; k++)
+            any = any || is_computed(i->items[k]);
+        return any ? computed_key(c, o, i) : NULL;
     }
     if (i->kind != AV_PY || !PySlice_Check(i->py) || (o->kind != AV_HOST && !jcv_is_slice(o)))
         return NULL;
@@ -394,6 +424,44 @@ static jcv_av *graph_slice(jcv *c, jcv_av *o, jcv_av *i) {
     for (int k = 0; k < 3; k++)
         bounds[k] = jcv_take(c, PyObject_GetAttrString(i->py, names[k]));
     return jcv_slice(c, o, bounds);
+}
+
+/* A mask: it has dims, and how many it chooses only the run knows. */
+static bool is_mask(jcv *c, const jcv_av *a) {
+    if (a->kind != AV_TENSOR)
+        return false;
+    const jn_type *t = jcv_tensor_val(c, a->py)->type;
+    return t->rank > 0 && (t->dtype == JANUS_BOOL || t->dtype == JANUS_U8);
+}
+
+/* The key of a tensor with the places of what is true instead of each mask: one index a dim of it,
+ * which is what the eager layer makes of them. */
+static jcv_av *with_places(jcv *c, jcv_av *key) {
+    bool many = key->kind == AV_TUPLE;
+    jcv_av *one[1] = {key}, **items = many ? key->items : one, **places;
+    unsigned n = many ? key->n : 1, n_places, n_masks = 0;
+    for (unsigned i = 0; i < n; i++)
+        n_masks += is_mask(c, items[i]);
+    if (!n_masks)
+        return key;
+    jcv_av *t = jcv_tuple(c, NULL, 0);
+    t->items = jcv_alloc(c, (n + n_masks * JN_MAX_RANK) * sizeof *t->items);
+    for (unsigned i = 0; i < n; i++) {
+        if (!is_mask(c, items[i])) {
+            t->items[t->n++] = items[i];
+            continue;
+        }
+        PyObject *name = jcv_own(c, PyUnicode_InternFromString("as_tuple"));
+        jcv_av *yes = jcv_py(c, Py_True, NULL);
+        jcv_args as_tuple = {.kw = &yes, .names = &name, .n_kw = 1};
+        jcv_av *find = jcv_getattr(c, items[i], jcv_own(c, PyUnicode_InternFromString("nonzero")));
+        jcv_av *all = jcv_call(c, find, &as_tuple);
+        if (!jcv_items(c, all, &places, &n_places))
+            jcv_refuse(c, "a mask as an index");
+        memcpy(t->items + t->n, places, n_places * sizeof *places);
+        t->n += n_places;
+    }
+    return t;
 }
 
 jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
@@ -411,8 +479,9 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
             jcv_node *node = jcv_op(c, JN_OP(select), in, 2, &attrs);
             return jcv_view(c, o->py, node);
         }
+        i = with_places(c, i);
         c->passed.n = 0;
-        c->passing = c->image != 0;
+        c->passing = true;
         PyObject *k = jcv_object(c, i);
         c->passing = false;
         if (!k)
@@ -502,6 +571,8 @@ void jcv_native_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
         return;
     }
     if (o->kind == AV_TENSOR) {
+        if (v->kind == AV_TENSOR)
+            i = with_places(c, i);
         PyObject *k = jcv_object(c, i), *x = jcv_object(c, v);
         if (!k || !x)
             jcv_refuse(c, "a tensor is written at a computed place");
