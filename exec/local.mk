@@ -41,6 +41,7 @@ libjanus_all_la_SOURCES += \
 	exec/plan/plan_branch.c \
 	exec/plan/plan_build.c \
 	exec/plan/plan_cut.c \
+	exec/plan/plan_draw.c \
 	exec/plan/plan_scalar.c \
 	exec/plan/plan_segments.c \
 	exec/plan/watch.c \

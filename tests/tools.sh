@@ -53,6 +53,11 @@ done
 check "view says where the page is" 0 $?
 grep -q '"module":{"subgraphs":\[' "$tmp/view.html"
 check "view has the graph" 0 $?
+grep -q '"plan":{"plans":\[' "$tmp/view.html"
+check "view has the schedule" 0 $?
+printf 'module {\n  sub @f(%%x: f32[2]) -> f32[2]\n}\n' > "$tmp/declared.jir"
+"$graph" view "$tmp/declared.jir" -o "$tmp/declared.html" > /dev/null
+check "view of what cannot run" 0 $?
 if command -v dot > /dev/null; then
     "$graph" draw "$golden/ir/frames.jir" "$tmp/frames.svg"
     check "draw .svg" 0 $?

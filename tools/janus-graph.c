@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "exec/run/run.h"
 #include "graph/draw/draw.h"
 #include "graph/ir/ir.h"
 #include "graph/passes/passes.h"
@@ -141,12 +142,15 @@ remove_file:
     return rc;
 }
 
-/* The viewer's page, with the source files that are at hand. */
-static void page(const janus_module *m, const char *title, jn_str *text) {
-    jn_str extra = {0};
+/* The viewer's page, with the source files that are at hand, and the schedule of a graph that can
+ * be run: SubGraphs that are only declared have none. */
+static void page(janus_module *m, const char *title, jn_str *text) {
+    jn_str extra = {0}, schedule = {0};
     graph_view_extra(m, title, &extra);
-    jn_print_html(m, extra.data, text);
+    bool known = jn_module_freeze(m) == JANUS_OK && jn_module_schedule(m, &schedule) == JANUS_OK;
+    jn_print_html(m, known ? schedule.data : NULL, extra.data, text);
     text->broken |= extra.broken;
+    jn_str_free(&schedule);
     jn_str_free(&extra);
 }
 

@@ -15,6 +15,9 @@ janus_status jn_plan_get(jn_planset *s, const jn_subgraph *sub, bool saved, jn_p
 janus_status jn_plan_compile(jn_plan *p);
 /* One line per instruction, for JANUS_LOG=plans and tests. */
 void jn_plan_print(const jn_plan *p, jn_str *s);
+/* The schedule that a frozen module has without a run, as JSON (exec/plan/plan_draw.c says of
+ * what): plans of what runs begin in, and of what these call. */
+janus_status jn_plans_json(const janus_module *m, jn_str *s);
 /* An integer attribute; 0: the op has none of this name. */
 int64_t jn_int_attr(const jn_node *n, const char *name);
 

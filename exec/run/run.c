@@ -382,6 +382,8 @@ janus_status jn_run_late(jn_run *r) { return jn_log_late(r); }
 
 janus_status jn_run_apply(jn_run *r) { return jn_log_apply(r); }
 
+janus_status jn_module_schedule(const janus_module *m, jn_str *s) { return jn_plans_json(m, s); }
+
 void jn_module_watch(janus_module *m) { jn_watch_module(m); }
 
 bool jn_run_met(const jn_run *r) { return jn_watch_has_met(r); }

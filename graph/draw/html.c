@@ -27,7 +27,7 @@ static void embed_all(jn_str *s, const jn_str *text) {
     s->broken |= text->broken;
 }
 
-static void data(const janus_module *m, const char *extra, jn_str *s) {
+static void data(const janus_module *m, const char *schedule, const char *extra, jn_str *s) {
     jn_str json = {0}, text = {0}, quoted = {0};
     jn_print_json(m, &json);
     jn_print_module(m, &text);
@@ -37,6 +37,10 @@ static void data(const janus_module *m, const char *extra, jn_str *s) {
     embed_all(s, &json);
     jn_str_append(s, ",\"text\":");
     embed_all(s, &quoted);
+    if (schedule) {
+        jn_str_append(s, ",\"plan\":");
+        embed(s, schedule, strlen(schedule));
+    }
     if (extra) {
         jn_str_append(s, ",\"extra\":");
         embed(s, extra, strlen(extra));
@@ -47,7 +51,7 @@ static void data(const janus_module *m, const char *extra, jn_str *s) {
     jn_str_free(&quoted);
 }
 
-void jn_print_html(const janus_module *m, const char *extra, jn_str *s) {
+void jn_print_html(const janus_module *m, const char *schedule, const char *extra, jn_str *s) {
     static const char mark[] = "DATA</script>";
     for (size_t i = 0; i < sizeof page / sizeof *page; i++) {
         const char *at = strstr(page[i], mark);
@@ -56,7 +60,7 @@ void jn_print_html(const janus_module *m, const char *extra, jn_str *s) {
             continue;
         }
         jn_str_appendn(s, page[i], (size_t)(at - page[i]));
-        data(m, extra, s);
+        data(m, schedule, extra, s);
         jn_str_append(s, at + 4);
     }
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "exec/run/run.h"
 #include "graph/draw/draw.h"
 #include "graph/ir/ir.h"
 #include "graph/text/text.h"
@@ -84,6 +85,14 @@ static PyObject *svg_of(PyObject *dot) {
     return out;
 }
 
+/* Without a schedule where there is none: of SubGraphs that are only declared. */
+static void print_page(const janus_module *m, const char *extra, jn_str *s) {
+    jn_str schedule = {0};
+    bool known = m->frozen && jn_module_schedule(m, &schedule) == JANUS_OK;
+    jn_print_html(m, known ? schedule.data : NULL, extra, s);
+    jn_str_free(&schedule);
+}
+
 /* _page(what, extra): the viewer's page of a function's newest graph, or of a graph's text. */
 PyObject *jpy_page(PyObject *module, PyObject *args) {
     (void)module;
@@ -94,7 +103,7 @@ PyObject *jpy_page(PyObject *module, PyObject *args) {
     jpy_function *f = jpy_function_of(what);
     jn_str s = {0};
     if (f && f->entries.n) {
-        jn_print_html(jpy_entry_module(f->entries.data[0]), extra, &s);
+        print_page(jpy_entry_module(f->entries.data[0]), extra, &s);
     } else if (f) {
         return PyErr_Format(PyExc_ValueError, "janus.dump: %R has no graph yet", f->callable);
     } else {
@@ -103,7 +112,8 @@ PyObject *jpy_page(PyObject *module, PyObject *args) {
         janus_module *m = NULL;
         if (!jir || jpy_check(jn_parse_module(jir, (size_t)n, "graph", &m)) < 0)
             return NULL;
-        jn_print_html(m, extra, &s);
+        (void)jn_module_freeze(m);
+        print_page(m, extra, &s);
         jn_module_release(m);
     }
     text =

@@ -48,8 +48,8 @@ def dump(what, path):
 
     - `.jir`: the text form, all graphs of the function, most recent first
     - `.html`: a page to look at the newest graph in any browser, without a network: SubGraphs fold and unfold, nodes have
-      their source line beside them, a search, a minimap; after a `janus.profile`, with times, and the
-      schedule of the last run in a tab of its own: which groups of rows ran when, on which lane
+      their source line beside them, a search, a minimap; a tab has the schedule: which ops run together as segments,
+      after what; after a `janus.profile`, times, too, and of the last run which groups of rows ran when, on which lane
     - `.json`, `.dot`: for scripts and Graphviz, the newest graph; `.svg`: a drawing by Graphviz, which must be installed
 
     Raises TypeError for anything else to write, ValueError for another suffix or, with `.html`, a function without graphs,

@@ -11,6 +11,7 @@ _CATEGORIES = {"host": "host strand", "flush": "flush", "group": "lane", "kernel
                "guards": "guards", "commit": "commit", "convert": "conversion", "imperative": "imperative call",
                "fallback": "fallback"}
 _last, _last_events = {}, []
+_MOST_KERNELS = 4000
 
 
 def last_times():
@@ -20,16 +21,17 @@ def last_times():
 
 def last_flush(files):
     """What was computed last of a graph of these files, as the viewer has it: groups of rows on their lanes, a list of
-    (lane, name, start and length in nanoseconds, rows, file, line), and all that time; of the last profile."""
-    inside, span = [], 0
+    (lane, name, start and length in nanoseconds, rows, file, line), kernels in the same form, and all that time; of the
+    last profile."""
+    found = {"span": 0, "groups": [], "kernels": []}
     for flush in reversed([e for e in _last_events if e["kind"] == "flush"]):
-        inside = [e for e in _last_events if e["kind"] == "group" and flush["start"] <= e["start"] < flush["start"] + flush["ns"]]
-        if any(e["file"] in files for e in inside):
-            span = max(e["start"] + e["ns"] for e in inside) - flush["start"]
+        inside = [e for e in _last_events if e["kind"] != "flush" and flush["start"] <= e["start"] < flush["start"] + flush["ns"]]
+        if any(e["kind"] == "group" and e["file"] in files for e in inside):
+            found["span"] = max(e["start"] + e["ns"] for e in inside) - flush["start"]
+            for e in sorted(inside, key=lambda e: e["start"]):
+                found[e["kind"] + "s"].append((e["thread"], e["name"], e["start"] - flush["start"], e["ns"], e["n"], e["file"], e["line"]))
             break
-        inside = []
-    return {"span": span, "groups": [(e["thread"], e["name"], e["start"] - flush["start"], e["ns"], e["n"], e["file"], e["line"])
-                                     for e in sorted(inside, key=lambda e: e["start"])]}
+    return found
 
 
 def _units(ns):
@@ -73,7 +75,9 @@ class profile:
                         "ns": end - start, "n": n} for kind, name, file, line, thread, start, end, n in events]
         self._sum()
         _last = {place: ns for place, ns, _, _ in self.lines}
-        _last_events = [e for e in self.events if e["kind"] in ("flush", "group")]
+        # kernels of the end only: what is kept for a page must not be what a long record was
+        _last_events = [e for i, e in enumerate(self.events)
+                        if e["kind"] in ("flush", "group") or (e["kind"] == "kernel" and i >= len(self.events) - _MOST_KERNELS)]
         if self.path is not None:
             with open(self.path, "w") as file:
                 json.dump(self.trace(), file)

@@ -28,7 +28,7 @@ static void draw(const janus_module *m) {
     jn_str s = {0};
     jn_print_dot(m, &s);
     jn_print_json(m, &s);
-    jn_print_html(m, NULL, &s);
+    jn_print_html(m, NULL, NULL, &s);
     must(jn_str_ok(&s));
     jn_str_free(&s);
 }

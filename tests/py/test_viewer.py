@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -121,7 +122,7 @@ def test_the_schedule(tmp_path, ask, tree_page):
     groups = [e for e in p.events if e["kind"] == "group"]
     got = ask(tmp_path / "sums.html", """v => {
       document.querySelector("[data-tab=schedule]").click();
-      const bars = [...document.querySelectorAll("#schedule .lane div")], rows = [...document.querySelectorAll("#schedule p")];
+      const bars = [...document.querySelectorAll("#schedule .lane div")], rows = [...document.querySelectorAll("#schedule .list p")];
       bars[bars.length - 1].click();
       const wide = document.querySelector("#schedule .lane").clientWidth;
       return {shown: !document.getElementById("schedule").hidden && document.getElementById("source").hidden,
@@ -130,9 +131,57 @@ def test_the_schedule(tmp_path, ask, tree_page):
               found: v.hits().length, text: rows.map(r => r.textContent).join(" / ")};
     }""")
     assert got["shown"] and got["inside"] and got["on"] == 2 and got["found"]
-    assert got["bars"] == got["rows"] == len(groups) > 3 and got["lanes"] == len({e["thread"] for e in groups})
+    assert got["bars"] == got["rows"] == len(groups) > 3 and got["lanes"] == len({e["thread"] for e in p.events if e["kind"] in ("group", "kernel")})
     assert "x81" in got["text"]  # the 81 leaves at once
     assert "No run was recorded" in ask(tree_page, 'v => document.getElementById("schedule").textContent')
+
+
+def test_the_schedule_without_a_run(tree_page, ask):
+    got = ask(tree_page, """v => {
+      document.querySelector("[data-tab=schedule]").click();
+      const steps = [...document.querySelectorAll("#schedule .step")], step = steps.find(e => e.textContent.includes("linear"));
+      step.click();
+      const about = document.getElementById("about").textContent, on = document.querySelectorAll("#schedule .on").length;
+      const lit = v.lit().map(b => b.v.title);
+      v.choose(v.boxes().find(b => b.v.title === "tanh"));
+      return {text: steps.map(e => e.textContent).join(" / "), about, on, lit, node: document.getElementById("about").textContent,
+              plans: [...document.querySelectorAll("#schedule summary")].map(e => e.textContent)};
+    }""")
+    assert any(p.startswith("@main") for p in got["plans"]) and len(got["plans"]) >= 2
+    assert "invoke @" in got["text"] and "host: " in got["text"]
+    assert got["on"] == 1 and "linear" in got["lit"] and "= linear" in got["about"]
+    assert "segment" in got["node"] and "level" in got["node"]
+
+
+GOLDEN = sorted(pathlib.Path(__file__).parents[1].glob("golden/*/*.jir"))
+
+
+def plans_of(text):
+    try:
+        page = janus._C._page(text, "{}")
+    except ValueError:
+        return None  # a golden error
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
+
+
+def test_levels_follow_what_is_read():
+    """Of every graph of the golden files: a step comes after the steps whose values it reads, and no node is in two of them."""
+    seen = {"segment": 0, "call": 0, "wait": 0, "host": 0}
+    for data in filter(None, (plans_of(path.read_text()) for path in GOLDEN)):
+        subs = {s["name"]: {n["id"]: n for n in s["nodes"]} for s in data["module"]["subgraphs"]}
+        for plan in data.get("plan", {"plans": []})["plans"]:
+            at = {}
+            for step in plan["steps"]:
+                seen[step["do"]] += 1
+                assert step["level"] <= plan["levels"]
+                for node in step["nodes"] if step["do"] in ("segment", "call") else []:
+                    assert (step["sub"], node) not in at, (plan["sub"], node)
+                    at[step["sub"], node] = step
+            for (sub, node), step in at.items():
+                for operand in filter(None, subs[sub][node]["in"]):
+                    before = at.get((sub, operand[0]))
+                    assert before in (None, step) or before["level"] < step["level"], (plan["sub"], sub, node, operand)
+    assert seen["segment"] > 20 and seen["call"] > 20 and seen["wait"] and seen["host"], seen
 
 
 def test_a_tree_model(tree_page, ask):

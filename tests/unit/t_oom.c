@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "exec/run/run.h"
 #include "graph/base/alloc.h"
 #include "graph/draw/draw.h"
 #include "graph/ir/ir.h"
@@ -82,10 +83,19 @@ static janus_status step_json(janus_module *m) { return text_step(janus_module_j
 
 static janus_status step_html(janus_module *m) {
     jn_str s = {0};
-    jn_print_html(m, NULL, &s);
+    jn_print_html(m, NULL, NULL, &s);
     bool ok = jn_str_ok(&s);
     jn_str_free(&s);
     return ok ? JANUS_OK : jn_error(JANUS_NO_MEMORY, "out of memory");
+}
+
+static janus_status step_schedule(janus_module *m) {
+    jn_str s = {0};
+    janus_status st = jn_module_freeze(m);
+    if (st == JANUS_OK)
+        st = jn_module_schedule(m, &s);
+    jn_str_free(&s);
+    return st;
 }
 
 static janus_status step_verify(janus_module *m) { return jn_verify_module(m); }
@@ -141,6 +151,7 @@ static void printing(void) {
 }
 static void checking(void) { walk(step_callgraph, true); }
 static void building(void) { walk(step_build, false); }
+static void scheduling(void) { walk(step_schedule, false); }
 
 /* A pass that fails leaves the SubGraph it works on as it was. */
 typedef janus_status (*pass_fn)(jn_subgraph *g);
@@ -201,5 +212,6 @@ static void nothing_is_left(void) {
 }
 
 JN_TEST_MAIN("oom", {"parsing", parsing}, {"printing and drawing", printing},
-             {"call graph", checking}, {"building", building}, {"passes", passes},
-             {"the whole pipeline", whole_pipeline}, {"nothing is left", nothing_is_left})
+             {"scheduling", scheduling}, {"call graph", checking}, {"building", building},
+             {"passes", passes}, {"the whole pipeline", whole_pipeline},
+             {"nothing is left", nothing_is_left})
