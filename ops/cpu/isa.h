@@ -97,6 +97,8 @@ typedef struct jn_isa_table {
                                void *db, int64_t n, double mean, double invstd);
     /* Rows of 1 to JN_FEW classes: y NULL, logsumexp of each into lse; else softmax into y. */
     void (*few_classes[2])(const void *x, int64_t rows, int64_t n, void *lse, void *y);
+    /* Rows of the gradient of softmax, of as few. */
+    void (*few_grad[2])(const void *dy, const void *y, int64_t rows, int64_t n, void *dx);
     /* Losses of n pairs. */
     void (*pair_loss[JN_PAIR_COUNT][2])(const void *x, const void *t, void *y, int64_t n,
                                         double beta);

@@ -7,7 +7,7 @@
 
 #include "ops/cpu/isa_sums.h"
 
-enum { JN_ABREAST = 16 };
+enum { JN_ABREAST = 16, JN_ALONE = 4 };
 
 #define ROWS(T, sfx, EXP, LOG, INFINITE)                                                           \
     /* y = exp(x - m); the sum of y */                                                             \
@@ -170,17 +170,56 @@ PLANES(double, f64)
 /* Rows of a few classes, JN_ABREAST of them side by side: a row alone would be one chain of
  * waiting. A row's result does not depend on the rows beside it. */
 #define FEW(T, sfx, EXP, LOG)                                                                      \
+    /* The columns of w rows; those of rows that there are not are 0. */                           \
+    JN_INLINE void columns_##sfx(const T *x, int64_t w, int64_t n, T(*col)[JN_ABREAST]) {          \
+        for (int64_t c = 0; c < n && w < JN_ABREAST; c++) {                                        \
+            for (int64_t r = w; r < JN_ABREAST; r++)                                               \
+                col[c][r] = 0;                                                                     \
+            for (int64_t r = 0; r < w; r++)                                                        \
+                col[c][r] = x[r * n + c];                                                          \
+        }                                                                                          \
+        for (int64_t c = 0; c < n && w == JN_ABREAST; c++)                                         \
+            for (int r = 0; r < JN_ABREAST; r++)                                                   \
+                col[c][r] = x[r * n + c];                                                          \
+    }                                                                                              \
+    JN_INLINE void uncolumns_##sfx(T(*col)[JN_ABREAST], int64_t w, int64_t n, T *y) {              \
+        for (int64_t r = 0; r < w; r++)                                                            \
+            for (int64_t c = 0; c < n; c++)                                                        \
+                *y++ = col[c][r];                                                                  \
+    }                                                                                              \
+    /* One row, for so few rows that most of those abreast would be none.  The same bits. */       \
+    JN_INLINE void alone_##sfx(const T *x, int64_t n, T *lse, T *y) {                              \
+        T e[JN_FEW], m = x[0], s = 0;                                                              \
+        for (int c = 0; c < JN_FEW; c++)                                                           \
+            e[c] = 0;                                                                              \
+        for (int64_t c = 0; c < n; c++) {                                                          \
+            e[c] = x[c];                                                                           \
+            m = JN_STEP_MAX(m, x[c]);                                                              \
+        }                                                                                          \
+        for (int c = 0; c < JN_FEW; c++)                                                           \
+            e[c] = EXP(e[c] - m);                                                                  \
+        for (int64_t c = 0; c < n; c++)                                                            \
+            s += e[c];                                                                             \
+        if (!y) {                                                                                  \
+            *lse = m - m == 0 ? LOG(s) + m : m;                                                    \
+            return;                                                                                \
+        }                                                                                          \
+        s = 1 / s;                                                                                 \
+        for (int64_t c = 0; c < n; c++)                                                            \
+            y[c] = e[c] * s;                                                                       \
+    }                                                                                              \
     static void few_##sfx(const void *px, int64_t rows, int64_t n, void *plse, void *py) {         \
         const T *x = px;                                                                           \
         T *lse = plse, *y = py, col[JN_FEW][JN_ABREAST], m[JN_ABREAST], s[JN_ABREAST];             \
         for (int64_t at = 0; at < rows; at += JN_ABREAST, x += n * JN_ABREAST) {                   \
             int64_t w = rows - at < JN_ABREAST ? rows - at : JN_ABREAST;                           \
-            for (int64_t c = 0; c < n; c++) {                                                      \
-                for (int64_t r = w; r < JN_ABREAST; r++)                                           \
-                    col[c][r] = 0;                                                                 \
+            if (w < JN_ALONE) {                                                                    \
                 for (int64_t r = 0; r < w; r++)                                                    \
-                    col[c][r] = x[r * n + c];                                                      \
+                    alone_##sfx(x + r * n, n, y ? NULL : lse + at + r,                             \
+                                y ? y + (at + r) * n : NULL);                                      \
+                return;                                                                            \
             }                                                                                      \
+            columns_##sfx(x, w, n, col);                                                           \
             for (int r = 0; r < JN_ABREAST; r++) {                                                 \
                 m[r] = col[0][r];                                                                  \
                 s[r] = 0;                                                                          \
@@ -196,14 +235,43 @@ PLANES(double, f64)
             if (y) {                                                                               \
                 for (int r = 0; r < JN_ABREAST; r++)                                               \
                     s[r] = 1 / s[r];                                                               \
-                for (int64_t r = 0; r < w; r++)                                                    \
-                    for (int64_t c = 0; c < n; c++)                                                \
-                        *y++ = col[c][r] * s[r];                                                   \
+                for (int64_t c = 0; c < n; c++)                                                    \
+                    for (int r = 0; r < JN_ABREAST; r++)                                           \
+                        col[c][r] *= s[r];                                                         \
+                uncolumns_##sfx(col, w, n, y + at * n);                                            \
                 continue;                                                                          \
             }                                                                                      \
             for (int r = 0; r < JN_ABREAST; r++)                                                   \
                 s[r] = m[r] - m[r] == 0 ? LOG(s[r]) + m[r] : m[r];                                 \
             memcpy(lse + at, s, (size_t)w * sizeof(T));                                            \
+        }                                                                                          \
+    }                                                                                              \
+    static void few_grad_##sfx(const void *pdy, const void *py, int64_t rows, int64_t n,           \
+                               void *pdx) {                                                        \
+        const T *dy = pdy, *y = py;                                                                \
+        T *dx = pdx, a[JN_FEW][JN_ABREAST], b[JN_FEW][JN_ABREAST], s[JN_ABREAST];                  \
+        for (int64_t at = 0; at < rows; at += JN_ABREAST) {                                        \
+            int64_t w = rows - at < JN_ABREAST ? rows - at : JN_ABREAST;                           \
+            for (; w < JN_ALONE && at < rows; at++) {                                              \
+                T one = 0;                                                                         \
+                for (int64_t c = 0; c < n; c++)                                                    \
+                    one += dy[at * n + c] * y[at * n + c];                                         \
+                for (int64_t c = 0; c < n; c++)                                                    \
+                    dx[at * n + c] = y[at * n + c] * (dy[at * n + c] - one);                       \
+            }                                                                                      \
+            if (at == rows)                                                                        \
+                return;                                                                            \
+            columns_##sfx(dy + at * n, w, n, a);                                                   \
+            columns_##sfx(y + at * n, w, n, b);                                                    \
+            for (int r = 0; r < JN_ABREAST; r++)                                                   \
+                s[r] = 0;                                                                          \
+            for (int64_t c = 0; c < n; c++)                                                        \
+                for (int r = 0; r < JN_ABREAST; r++)                                               \
+                    s[r] += a[c][r] * b[c][r];                                                     \
+            for (int64_t c = 0; c < n; c++)                                                        \
+                for (int r = 0; r < JN_ABREAST; r++)                                               \
+                    a[c][r] = b[c][r] * (a[c][r] - s[r]);                                          \
+            uncolumns_##sfx(a, w, n, dx + at * n);                                                 \
         }                                                                                          \
     }
 FEW(float, f32, jn_exp_f, jn_log_f)
@@ -235,8 +303,9 @@ PAIR(smooth_l1_f64, double, , jn_abs_d(d) < beta ? 0.5 * d * d / beta : jn_abs_d
     t->logsumexp[d] = lse_##sfx, t->moments[d] = moments_##sfx, t->affine[d] = affine_##sfx,       \
     t->scale_shift[d] = scale_shift_##sfx, t->dots[d] = dots_##sfx, t->combine[d] = combine_##sfx, \
     t->layer_norm_grad[d] = layer_norm_grad_##sfx, t->add_to[d] = add_to_##sfx,                    \
-    t->few_classes[d] = few_##sfx, t->pair_loss[JN_PAIR_MSE][d] = mse_##sfx,                       \
-    t->pair_loss[JN_PAIR_BCE][d] = bce_##sfx, t->pair_loss[JN_PAIR_SMOOTH_L1][d] = smooth_l1_##sfx
+    t->few_classes[d] = few_##sfx, t->few_grad[d] = few_grad_##sfx,                                \
+    t->pair_loss[JN_PAIR_MSE][d] = mse_##sfx, t->pair_loss[JN_PAIR_BCE][d] = bce_##sfx,            \
+    t->pair_loss[JN_PAIR_SMOOTH_L1][d] = smooth_l1_##sfx
 
 void JN_ISA_FN(jn_isa_fill_nn)(jn_isa_table *t) {
     SET(JANUS_F32, f32);

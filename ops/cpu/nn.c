@@ -79,11 +79,57 @@ static void lines_range(void *arg, int64_t begin, int64_t end) {
         jn_free_aligned(work);
 }
 
+/* Softmax and its gradient where a line has few elements: so many lines at once. */
+enum { LINES = 64 };
+
+static void few_lines(const lines *l, const void *const *in, int64_t n, void *to) {
+    int d = l->k->out[0].dtype;
+    if (l->n_in == 2)
+        jn_isa.few_grad[d](in[0], in[1], n, l->s.n, to);
+    else
+        jn_isa.few_classes[d](in[0], n, l->s.n, NULL, to);
+}
+
+static void few_lines_range(void *arg, int64_t begin, int64_t end) {
+    const lines *l = arg;
+    size_t size = jn_elem_size(l->k->out[0].dtype), line = (size_t)l->s.n * size;
+    char *out = l->k->out[0].data;
+    const void *in[2] = {NULL, NULL};
+    if (l->s.inner == 1) {
+        for (unsigned j = 0; j < l->n_in; j++)
+            in[j] = (const char *)l->k->in[j].data + (size_t)begin * line;
+        few_lines(l, in, end - begin, out + (size_t)begin * line);
+        return;
+    }
+    _Alignas(64) char work[3][LINES * JN_FEW * sizeof(double)];
+    for (; begin < end; begin += LINES) {
+        int64_t n = end - begin < LINES ? end - begin : LINES;
+        size_t at[LINES];
+        for (int64_t i = 0; i < n; i++)
+            at[i] = (size_t)((begin + i) / l->s.inner * l->s.n * l->s.inner +
+                             (begin + i) % l->s.inner) *
+                    size;
+        for (unsigned j = 0; j < l->n_in; j++) {
+            in[j] = work[j];
+            for (int64_t i = 0; i < n; i++)
+                gather_line(work[j] + (size_t)i * line, (const char *)l->k->in[j].data + at[i],
+                            l->s, size);
+        }
+        few_lines(l, in, n, work[2]);
+        for (int64_t i = 0; i < n; i++)
+            scatter_line(out + at[i], work[2] + (size_t)i * line, l->s, size);
+    }
+}
+
 static void run_lines(const jn_kargs *k, int64_t axis, bool logarithm, unsigned n_in) {
     lines l = {k, split_at(&k->out[0], axis), logarithm, n_in};
     int64_t items = l.s.outer * l.s.inner;
+    bool few = !logarithm && l.s.n > 0 && l.s.n <= JN_FEW;
     if (items * l.s.n >= 2 * GRAIN)
-        k->par->run(k->par, items, GRAIN / (l.s.n + 1) + 1, lines_range, &l);
+        k->par->run(k->par, items, GRAIN / (l.s.n + 1) + 1, few ? few_lines_range : lines_range,
+                    &l);
+    else if (few)
+        few_lines_range(&l, 0, items);
     else
         lines_range(&l, 0, items);
 }
