@@ -21,7 +21,8 @@ enum {
     F(DOT_ROWS) = 8,                 /* up to here rows of A meet a transposed B by dot products */
     F(DOT_DEPTH) = 4096 / sizeof(T), /* of the rows that stay in L1 meanwhile */
     F(DOT_PACKED) = JN_GEMM_PACK / 4096,
-    F(PACK_ROWS) = 4 * MR, /* from here on packing B pays */
+    F(DOT_SHORT) = 4 * LANES, /* up to here most of a dot product is the sum of a vector */
+    F(PACK_ROWS) = 4 * MR,    /* from here on packing B pays */
     F(WIDE) = JN_GEMM_PACK / (F(KC) * (int)sizeof(T)),
     F(AHEAD) = 4 /* rows of B asked for ahead */
 };
@@ -163,10 +164,72 @@ static void F(dot_rows)(int64_t last, int64_t w, int64_t k, const T *a, int64_t 
         one(k, a, a_row, b + r * b_col, b_col, c + r, ldc, accumulate);
 }
 
+#ifdef HSUMS
+/* Where k is short, adding up what stands in a vector is most of a dot product: LANES of them do it
+ * together, to the same bits.  One row of A; `vectors` of k, and part of one. */
+JN_INLINE void F(short_dots)(const int vectors, const bool partial, MASK mask, const T *a,
+                             const T *b, int64_t b_col, T *c, bool accumulate) {
+    V acc[LANES], va[5];
+    UNROLL for (int p = 0; p < vectors; p++) va[p] = LOAD(a + p * LANES);
+    if (partial)
+        va[vectors] = LOAD_MASKED(a + vectors * LANES, mask);
+    UNROLL for (int j = 0; j < LANES; j++, b += b_col) {
+        acc[j] = ZERO();
+        UNROLL for (int p = 0; p < vectors; p++) acc[j] =
+            MULADD(va[p], LOAD(b + p * LANES), acc[j]);
+        if (partial)
+            acc[j] = MULADD(va[vectors], LOAD_MASKED(b + vectors * LANES, mask), acc[j]);
+    }
+    V sums = HSUMS(acc);
+    STORE(c, accumulate ? ADD(LOAD(c), sums) : sums);
+}
+
+#define SHORT_DOTS(v, partial)                                                                     \
+    static void F(short_dots_##v##_##partial)(int64_t m, MASK mask, const T *a, int64_t a_row,     \
+                                              const T *b, int64_t b_col, T *c, int64_t ldc,        \
+                                              bool accumulate) {                                   \
+        for (int64_t i = 0; i < m; i++)                                                            \
+            F(short_dots)                                                                          \
+        (v, partial, mask, a + i * a_row, b, b_col, c + i * ldc, accumulate);                      \
+    }
+SHORT_DOTS(0, 1)
+SHORT_DOTS(1, 0)
+SHORT_DOTS(1, 1)
+SHORT_DOTS(2, 0) SHORT_DOTS(2, 1) SHORT_DOTS(3, 0) SHORT_DOTS(3, 1) SHORT_DOTS(4, 0)
+#undef SHORT_DOTS
+
+    /* The columns that LANES goes into, and where C is written anew all there are: the last LANES
+     * of them, some of which it computes again.  Returns how many are done. */
+    static int64_t F(short_dots_of)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row,
+                                    const T *b, int64_t b_col, T *c, int64_t ldc, bool accumulate) {
+    typedef void (*of)(int64_t m, MASK mask, const T *a, int64_t a_row, const T *b, int64_t b_col,
+                       T *c, int64_t ldc, bool accumulate);
+    static const of by_k[][2] = {{NULL, F(short_dots_0_1)},
+                                 {F(short_dots_1_0), F(short_dots_1_1)},
+                                 {F(short_dots_2_0), F(short_dots_2_1)},
+                                 {F(short_dots_3_0), F(short_dots_3_1)},
+                                 {F(short_dots_4_0), NULL}};
+    of f = by_k[k / LANES][k % LANES != 0];
+    MASK mask = MAKE_MASK(k % LANES ? k % LANES : LANES);
+    int64_t j = 0;
+    for (; j + LANES <= n; j += LANES)
+        f(m, mask, a, a_row, b + j * b_col, b_col, c + j, ldc, accumulate);
+    if (j == n || accumulate)
+        return j;
+    f(m, mask, a, a_row, b + (n - LANES) * b_col, b_col, c + n - LANES, ldc, false);
+    return n;
+}
+#endif
+
 /* Rows of the transposed B stay in L1 while those of A pass by. */
 static void F(dots_of)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, const T *b,
                        int64_t b_col, T *c, int64_t ldc, bool accumulate) {
-    for (int64_t j = 0; j < n; j += DOT_N) {
+    int64_t done = 0;
+#ifdef HSUMS
+    if (k <= F(DOT_SHORT) && n >= LANES)
+        done = F(short_dots_of)(m, n, k, a, a_row, b, b_col, c, ldc, accumulate);
+#endif
+    for (int64_t j = done; j < n; j += DOT_N) {
         int64_t w = n - j < DOT_N ? n - j : DOT_N;
         int64_t i = 0;
         for (; i + DOT_M <= m; i += DOT_M)

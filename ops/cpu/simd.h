@@ -17,6 +17,7 @@
 #undef ADD
 #undef MULADD
 #undef HSUM
+#undef HSUMS
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -46,6 +47,27 @@
 #define ADD(a, b) _mm512_add_ps(a, b)
 #define MULADD(a, b, c) _mm512_fmadd_ps(a, b, c)
 #define HSUM(v) _mm512_reduce_add_ps(v)
+#define HSUMS(v) jn_hsums_16(v)
+#ifndef JN_HSUMS
+#define JN_HSUMS
+/* HSUM of each of 16 vectors, to the bit: halves are added, quarters, and so on, of two vectors at
+ * a time. */
+static inline __attribute__((always_inline)) __m512 jn_hsums_16(const __m512 *v) {
+#define HALVES(a, b)                                                                               \
+    _mm512_add_ps(_mm512_shuffle_f32x4(v[a], v[b], 0x44), _mm512_shuffle_f32x4(v[a], v[b], 0xEE))
+#define QUARTERS(a, b)                                                                             \
+    _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD))
+    __m512 h0 = HALVES(0, 4), h1 = HALVES(8, 12), h2 = HALVES(1, 5), h3 = HALVES(9, 13);
+    __m512 q0 = QUARTERS(h0, h1), q1 = QUARTERS(h2, h3);
+    __m512 e0 = _mm512_add_ps(_mm512_shuffle_ps(q0, q1, 0x44), _mm512_shuffle_ps(q0, q1, 0xEE));
+    h0 = HALVES(2, 6), h1 = HALVES(10, 14), h2 = HALVES(3, 7), h3 = HALVES(11, 15);
+    q0 = QUARTERS(h0, h1), q1 = QUARTERS(h2, h3);
+    __m512 e1 = _mm512_add_ps(_mm512_shuffle_ps(q0, q1, 0x44), _mm512_shuffle_ps(q0, q1, 0xEE));
+    return _mm512_add_ps(_mm512_shuffle_ps(e0, e1, 0x88), _mm512_shuffle_ps(e0, e1, 0xDD));
+#undef HALVES
+#undef QUARTERS
+}
+#endif
 #endif
 #define MAKE_MASK(n) ((MASK)((1u << (n)) - 1u))
 
@@ -79,6 +101,19 @@
 #define ADD(a, b) _mm256_add_ps(a, b)
 #define MULADD(a, b, c) _mm256_fmadd_ps(a, b, c)
 #define HSUM(v) (((v)[0] + (v)[4] + ((v)[1] + (v)[5])) + ((v)[2] + (v)[6] + ((v)[3] + (v)[7])))
+#define HSUMS(v) jn_hsums_8(v)
+#ifndef JN_HSUMS
+#define JN_HSUMS
+/* HSUM of each of 8 vectors, to the bit. */
+static inline __attribute__((always_inline)) __m256 jn_hsums_8(const __m256 *v) {
+#define HALVES(a)                                                                                  \
+    _mm256_add_ps(_mm256_permute2f128_ps(v[a], v[a + 4], 0x20),                                    \
+                  _mm256_permute2f128_ps(v[a], v[a + 4], 0x31))
+    return _mm256_hadd_ps(_mm256_hadd_ps(HALVES(0), HALVES(1)),
+                          _mm256_hadd_ps(HALVES(2), HALVES(3)));
+#undef HALVES
+}
+#endif
 #endif
 
 #else /* the compiler's vectors of 16 bytes */

@@ -64,3 +64,18 @@ def test_bmm_does_not_broadcast(batches, graph):
         assert f(*same).shape == (2, 3, 5)
         with pytest.raises(RuntimeError, match="batches"):
             f(janus.ones(batches[0], 3, 4), janus.ones(batches[1], 4, 5))
+
+
+@pytest.mark.parametrize("k", [1, 7, 8, 15, 16, 17, 24, 31, 32, 33, 40, 48, 63, 64, 65])
+def test_short_dot_products_have_the_bits_of_a_few_columns(k):
+    for m in (1, 2, 5, 8):
+        for n in (8, 9, 16, 17, 31, 32, 50):
+            janus.manual_seed(m * k + n)
+            x, w = janus.randn(m, k), janus.randn(n, k)
+            y = x @ w.t()
+            wide = x.numpy().astype(np.float64) @ w.numpy().astype(np.float64).T
+            np.testing.assert_allclose(y.numpy(), wide, rtol=1e-5, atol=1e-5)
+            few = janus.cat([x @ w[j:j + 3].t() for j in range(0, n, 3)], 1) if n % 3 != 1 else y
+            assert janus.equal(y, few)
+            added = janus.ones(m, n)
+            assert janus.allclose(janus.addmm(added, x, w.t()), y + 1, atol=1e-5)
