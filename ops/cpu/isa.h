@@ -28,7 +28,8 @@ typedef struct jn_gemm_args {
                    NULL */
 } jn_gemm_args;
 typedef void (*jn_gemm_fn)(const jn_gemm_args *g);
-enum { /* up to so many rows by a transposed B are dot products where they are so long */
+enum { /* up to so many rows by a transposed B are dot products where they are so long, of a set
+          that adds up several at once a quarter as long */
        JN_GEMM_DOT_ROWS = 256,
        JN_GEMM_DOT_LONG = 512,
        JN_GEMM_PACK = 512 << 10
@@ -67,6 +68,7 @@ typedef struct jn_isa_table {
     jn_kernel_fn kernel[JN_OP_ID_COUNT][JANUS_DTYPE_COUNT];
     jn_kernel_fn cast[JANUS_DTYPE_COUNT][JANUS_DTYPE_COUNT]; /* [from][to] */
     jn_gemm_fn gemm[2];                                      /* f32, f64 */
+    int64_t dot_long; /* of f32: from here on dot products pay */
     /* One reduction of [outer, n, inner] to [outer, inner]; [op][dtype]; `out` has the dtype the
      * row says (sums of integers i64, any and all bool).  Work on outer indices [begin, end) when
      * inner is 1, else on columns [begin, end) of outer * inner. */

@@ -22,7 +22,12 @@ enum {
     F(DOT_DEPTH) = 4096 / sizeof(T), /* of the rows that stay in L1 meanwhile */
     F(DOT_PACKED) = JN_GEMM_PACK / 4096,
     F(DOT_SHORT) = 4 * LANES, /* up to here most of a dot product is the sum of a vector */
-    F(PACK_ROWS) = 4 * MR,    /* from here on packing B pays */
+#ifdef SUMS
+    F(DOT_LONG) = JN_GEMM_DOT_LONG / 4,
+#else
+    F(DOT_LONG) = JN_GEMM_DOT_LONG,
+#endif
+    F(PACK_ROWS) = 4 * MR, /* from here on packing B pays */
     F(WIDE) = JN_GEMM_PACK / (F(KC) * (int)sizeof(T)),
     F(AHEAD) = 4 /* rows of B asked for ahead */
 };
@@ -134,6 +139,17 @@ JN_INLINE void F(dots)(const int m, const int w, int64_t k, const T *a, int64_t 
             UNROLL for (int i = 0; i < m; i++) acc[i][j] = MULADD(va[i], vb, acc[i][j]);
         }
     }
+#ifdef SUMS
+    if (w == SUMS) {
+        UNROLL for (int i = 0; i < m; i++) {
+            V sums = jn_sums_f(acc[i]);
+            MASK mask = MAKE_MASK(SUMS);
+            T *to = c + i * ldc;
+            STORE_MASKED(to, mask, accumulate ? ADD(LOAD_MASKED(to, mask), sums) : sums);
+        }
+        return;
+    }
+#endif
     UNROLL for (int i = 0; i < m; i++) UNROLL for (int j = 0; j < w; j++) {
         T sum = HSUM(acc[i][j]);
         c[i * ldc + j] = accumulate ? c[i * ldc + j] + sum : sum;
@@ -195,7 +211,8 @@ JN_INLINE void F(short_dots)(const int vectors, const bool partial, MASK mask, c
 SHORT_DOTS(0, 1)
 SHORT_DOTS(1, 0)
 SHORT_DOTS(1, 1)
-SHORT_DOTS(2, 0) SHORT_DOTS(2, 1) SHORT_DOTS(3, 0) SHORT_DOTS(3, 1) SHORT_DOTS(4, 0)
+SHORT_DOTS(2, 0)
+SHORT_DOTS(2, 1) SHORT_DOTS(3, 0) SHORT_DOTS(3, 1) SHORT_DOTS(4, 0)
 #undef SHORT_DOTS
 
     /* The columns that LANES goes into, and where C is written anew all there are: the last LANES
@@ -381,7 +398,7 @@ static void F(gemm)(const jn_gemm_args *g) {
         return;
     }
     if (g->b_row == 1 && g->a_col == 1 &&
-        (m <= F(DOT_ROWS) || (m <= JN_GEMM_DOT_ROWS && k >= JN_GEMM_DOT_LONG))) {
+        (m <= F(DOT_ROWS) || (m <= JN_GEMM_DOT_ROWS && k >= F(DOT_LONG)))) {
         F(transposed)
         (m, n, k, a, g->a_row, b, g->b_col, c, g->ldc, g->accumulate, g->pack);
         return;

@@ -20,24 +20,41 @@ enum {
     /* Multiply-adds per piece given to a thread. */
     PIECE_WORK = 1 << 20,
     PIECE_ROWS = 24, /* pieces are multiples of these, whole tiles of every kernel */
-    PIECE_COLS = 64,
+    PIECE_COLS = 192,
     MOST_PIECES = 16
 };
 
+/* Rows by a transposed matrix as dot products, which read both as they lie, where oneDNN packs: of
+ * a set that adds up several sums at once (ops/cpu/simd.h), the shorter they are the fewer rows. */
+static bool is_dots(const jn_gemm_args *g) {
+    enum { ROWS = 8, SHORT = 64, COLS = 64 };
+    if (jn_isa.dot_long >= JN_GEMM_DOT_LONG)
+        return false;
+    return g->m <= ROWS ? g->k >= SHORT
+                        : g->k >= jn_isa.dot_long && (4 * g->m <= g->k || g->n <= COLS);
+}
+
 /* Few rows by a matrix that no core's cache holds: oneDNN packs both, which reads and writes the
  * matrix once more than the product needs.  Own kernels read it once, with what else they read
- * again packed where that is worth it (isa_gemm_body.h). */
+ * again packed where that is worth it (isa_gemm_body.h).  For a small matrix the call of oneDNN
+ * alone costs as much. */
 static bool passes_by(const jn_gemm_args *g, bool *packs) {
     enum { BYTES = 4 << 20, STEP = 16 << 10, WIDE_BYTES = 1 << 20, WIDE_ROWS = 256, PACKED = 40 };
+    enum { SMALL = 4096, THIN = 16, TILE_ROWS = 6 };
     int64_t b = g->k * g->n * (int64_t)sizeof(float);
+    *packs = false;
     if (g->b_col == 1) {
-        *packs = true;
-        return g->m <= WIDE_ROWS && g->a_col == 1 && b >= WIDE_BYTES && g->k >= 128 &&
-               g->b_row >= STEP / (int64_t)sizeof(float);
+        *packs = g->m <= WIDE_ROWS && g->a_col == 1 && b >= WIDE_BYTES && g->k >= 128 &&
+                 g->b_row >= STEP / (int64_t)sizeof(float);
+        return *packs ||
+               (g->a_col == 1 && (g->m <= TILE_ROWS || g->k <= THIN || g->k * g->n <= SMALL));
     }
+    if (g->b_row != 1 || g->a_col != 1 || g->m > JN_GEMM_DOT_ROWS)
+        return false;
+    if (b < BYTES || g->k < JN_GEMM_DOT_LONG)
+        return is_dots(g);
     *packs = g->m > PACKED;
-    return g->b_row == 1 && g->a_col == 1 && g->m <= JN_GEMM_DOT_ROWS && b >= BYTES &&
-           g->k >= JN_GEMM_DOT_LONG;
+    return true;
 }
 
 static void gemm_here(int dtype, const jn_gemm_args *g) {

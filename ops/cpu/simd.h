@@ -18,6 +18,7 @@
 #undef MULADD
 #undef HSUM
 #undef HSUMS
+#undef SUMS
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -46,26 +47,39 @@
 #define ZERO() _mm512_setzero_ps()
 #define ADD(a, b) _mm512_add_ps(a, b)
 #define MULADD(a, b, c) _mm512_fmadd_ps(a, b, c)
-#define HSUM(v) _mm512_reduce_add_ps(v)
-#define HSUMS(v) jn_hsums_16(v)
+#define HSUM(v) jn_hsum_f(v)
+#define HSUMS(v) jn_hsums_f(v)
+#define SUMS 6
 #ifndef JN_HSUMS
 #define JN_HSUMS
-/* HSUM of each of 16 vectors, to the bit: halves are added, quarters, and so on, of two vectors at
- * a time. */
-static inline __attribute__((always_inline)) __m512 jn_hsums_16(const __m512 *v) {
-#define HALVES(a, b)                                                                               \
-    _mm512_add_ps(_mm512_shuffle_f32x4(v[a], v[b], 0x44), _mm512_shuffle_f32x4(v[a], v[b], 0xEE))
-#define QUARTERS(a, b)                                                                             \
-    _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD))
-    __m512 h0 = HALVES(0, 4), h1 = HALVES(8, 12), h2 = HALVES(1, 5), h3 = HALVES(9, 13);
-    __m512 q0 = QUARTERS(h0, h1), q1 = QUARTERS(h2, h3);
-    __m512 e0 = _mm512_add_ps(_mm512_shuffle_ps(q0, q1, 0x44), _mm512_shuffle_ps(q0, q1, 0xEE));
-    h0 = HALVES(2, 6), h1 = HALVES(10, 14), h2 = HALVES(3, 7), h3 = HALVES(11, 15);
-    q0 = QUARTERS(h0, h1), q1 = QUARTERS(h2, h3);
-    __m512 e1 = _mm512_add_ps(_mm512_shuffle_ps(q0, q1, 0x44), _mm512_shuffle_ps(q0, q1, 0xEE));
-    return _mm512_add_ps(_mm512_shuffle_ps(e0, e1, 0x88), _mm512_shuffle_ps(e0, e1, 0xDD));
-#undef HALVES
-#undef QUARTERS
+static inline __m512 jn_two_f(__m512 a, __m512 b) {
+    return _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+}
+static inline __m512 jn_four_f(const __m512 *v) {
+    __m512d x = _mm512_castps_pd(jn_two_f(v[0], v[1])), y = _mm512_castps_pd(jn_two_f(v[2], v[3]));
+    return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)),
+                         _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
+}
+static inline __m512 jn_halves_f(__m512 a, __m512 b) {
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+}
+static inline __m512 jn_quarters_f(__m512 a, __m512 b) {
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+}
+/* The sums of SUMS vectors, then 0, and of 16: a few steps for all of them.  Each is added up in
+ * one order, whatever stands beside it. */
+static inline __m512 jn_sums_f(const __m512 *v) {
+    __m512 z = _mm512_setzero_ps(), two[4] = {v[4], v[5], z, z};
+    __m512 half = jn_halves_f(jn_four_f(v), jn_four_f(two));
+    return jn_quarters_f(half, half);
+}
+static inline __attribute__((always_inline)) __m512 jn_hsums_f(const __m512 *v) {
+    return jn_quarters_f(jn_halves_f(jn_four_f(v), jn_four_f(v + 4)),
+                         jn_halves_f(jn_four_f(v + 8), jn_four_f(v + 12)));
+}
+static inline float jn_hsum_f(__m512 v) {
+    __m512 z = _mm512_setzero_ps(), all[SUMS] = {v, z, z, z, z, z};
+    return _mm512_cvtss_f32(jn_sums_f(all));
 }
 #endif
 #endif
