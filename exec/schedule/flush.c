@@ -199,20 +199,28 @@ janus_status jn_tval_force(jn_run *r, jn_tval *v) {
     return v->data ? JANUS_OK : jn_error(JANUS_INTERNAL, "a promised tensor was not computed");
 }
 
-/* The tensors that a recursion meets have few shapes. */
+static bool is_shape_of(const jn_shape *s, const janus_tensor *t) {
+    if (!s || s->dtype != t->dtype || s->rank != t->rank)
+        return false;
+    int d = 0;
+    while (d < t->rank && s->dims[d] == t->dims[d])
+        d++;
+    return d == t->rank;
+}
+
+/* The tensors that a recursion meets, or the models that are merged, have few shapes. */
 static const jn_shape *bound_shape(jn_planset *set, const janus_tensor *t) {
-    uint64_t key = t->dtype + 2 * (uint64_t)t->rank + (t->rank ? (uint64_t)t->dims[0] : 0);
-    const jn_shape **at = &set->bound[key % JN_BOUND_SHAPES], *s = *at;
-    if (s && s->dtype == t->dtype && s->rank == t->rank) {
-        int d = 0;
-        while (d < t->rank && s->dims[d] == t->dims[d])
-            d++;
-        if (d == t->rank)
-            return s;
-    }
-    s = jn_shape_intern(&set->shapes, (janus_dtype)t->dtype, t->rank, t->dims);
+    uint64_t key = t->dtype + 16 * (uint64_t)t->rank;
+    for (int d = 0; d < t->rank; d++)
+        key = (key ^ (uint64_t)t->dims[d]) * 11400714819323198485u;
+    const jn_shape **at = &set->bound[key >> 32 & (JN_BOUND_SHAPES - 2)];
+    for (int i = 0; i < 2; i++)
+        if (is_shape_of(at[i], t))
+            return at[i];
+    const jn_shape *s = jn_shape_intern(&set->shapes, (janus_dtype)t->dtype, t->rank, t->dims);
+    at[1] = at[0];
     if (s)
-        *at = s;
+        at[0] = s;
     return s;
 }
 

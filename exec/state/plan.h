@@ -186,7 +186,7 @@ struct jn_plan {
     jn_frame *free_frames; /* of the run that uses the set now */
 };
 
-enum { JN_SEGMENT_LISTS = 256, JN_BOUND_SHAPES = 8 };
+enum { JN_SEGMENT_LISTS = 256, JN_BOUND_SHAPES = 16 /* a power of two */ };
 
 /* All plans of a module for one run at a time. */
 struct jn_planset {

@@ -374,14 +374,14 @@ static bool aliases_hold(const jpy_guards *g, PyObject *const *slots, bool ident
     enum { FEW = 1024 };
     const void *few[FEW];
     uint32_t few_owners[FEW];
-    size_t n = g->identity.n + g->written.n;
-    seen s = {few, few_owners, FEW - 1, 54};
-    if (n <= FEW / 2)
-        return aliases_in(g, slots, identity, &s);
-    while (s.mask + 1 < 2 * n) {
+    size_t n = g->identity.n > g->written.n ? g->identity.n : g->written.n;
+    seen s = {few, few_owners, 15, 60}; /* it is cleared twice: not larger than need be */
+    while (s.mask + 1 < 4 * n) {
         s.mask = 2 * s.mask + 1;
         s.shift--;
     }
+    if (s.mask < FEW)
+        return aliases_in(g, slots, identity, &s);
     char *memory = PyMem_Malloc((s.mask + 1) * (sizeof *s.at + sizeof *s.owner));
     if (!memory)
         return false;
