@@ -37,6 +37,8 @@ static janus_status diff_init(jn_diff *d, janus_module *m) {
         {"acc.add", &d->ops.acc_add},
         {"acc.get", &d->ops.acc_get},
         {"slice", &d->ops.slice},
+        {"select", &d->ops.select},
+        {"unsqueeze", &d->ops.unsqueeze},
         {"slice_scatter", &d->ops.slice_scatter},
         {"concat", &d->ops.concat},
         {"acc.used", &d->ops.acc_used},

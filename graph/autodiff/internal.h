@@ -67,7 +67,7 @@ typedef struct jn_deriv {
 /* Ops the differentiation itself creates. */
 typedef struct jn_diff_ops {
     const jn_op *none, *add, *full_like, *reshape_like, *frame_get, *acc_new, *acc_add, *acc_get;
-    const jn_op *slice, *slice_scatter, *concat;
+    const jn_op *slice, *select, *unsqueeze, *slice_scatter, *concat;
     const jn_op *acc_used, *s_and, *s_or, *s_not, *full, *if_;
     const jn_op *invoke, *if_grad, *while_grad, *foreach_grad;
     const jn_op *wire_put, *wire_read, *wire_has, *wire_take, *wire_set;

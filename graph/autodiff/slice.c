@@ -5,7 +5,8 @@
  * By the op's rule each slice would give zeros of the whole value's size with the cotangent put in,
  * and the sum of those.  Here slices that follow each other in the sweep, lie on one axis and do
  * not overlap are gathered, and become one concat where they fill the value.  A gate of an LSTM is
- * such a slice.  What is added to any element, and in which order, is the same.
+ * such a slice, a time step of what it reads a `select`, which is a slice of one.  What is added to
+ * any element, and in which order, is the same.
  */
 #include "config.h"
 
@@ -41,9 +42,37 @@ static bool bound(const jn_sweep *s, const jn_node *n, uint32_t i, int64_t dim, 
     return true;
 }
 
+static janus_status with_axis(jn_sweep *s, const jn_op *op, int64_t axis, void **out) {
+    void *attrs = *out = jn_diff_alloc(s->d, 1, op->attr_size);
+    if (!attrs)
+        return JN_NO_MEMORY();
+    JN_TRY(jn_attrs_default(op, attrs));
+    const jn_attr_spec *spec = jn_attr_find(op, "axis", sizeof "axis" - 1);
+    memcpy((char *)attrs + spec->offset, &axis, sizeof axis);
+    return JANUS_OK;
+}
+
+/* The bounds of a slice of known step 1, or of a select of a known position of a dim; false: none.
+ * Rows of a table are left to the op's rule, which writes no others. */
+static bool bounds(const jn_sweep *s, const jn_node *n, int rank, int64_t dim, jn_part *part) {
+    if (n->op == s->d->ops.select) {
+        janus_kind kind;
+        janus_scalar v;
+        if ((rank == 2 && part->axis == 0) ||
+            !jn_const_value(jn_value_node(s->f, n->in[1]), &kind, &v) || kind != JANUS_KIND_INT)
+            return false;
+        part->start = v.i < 0 ? v.i + dim : v.i;
+        part->stop = part->start + 1;
+        return part->start >= 0 && part->stop <= dim;
+    }
+    part->stop = dim;
+    return int_attr(n, "step") == 1 && bound(s, n, 1, dim, &part->start) &&
+           bound(s, n, 2, dim, &part->stop) && part->start < part->stop;
+}
+
 janus_status jn_sweep_slice(jn_sweep *s, const jn_node *n, bool *out_taken) {
     *out_taken = false;
-    if (n->op != s->d->ops.slice)
+    if (n->op != s->d->ops.slice && n->op != s->d->ops.select)
         return JANUS_OK;
     jn_value x = n->in[0], ct;
     JN_TRY(jn_arm_ct(s, s->num.first[n->id], &ct));
@@ -55,11 +84,7 @@ janus_status jn_sweep_slice(jn_sweep *s, const jn_node *n, bool *out_taken) {
         return JANUS_OK;
     part.axis += part.axis < 0 ? t->rank : 0;
     int64_t dim = t->dims[part.axis];
-    if (int_attr(n, "step") != 1 || dim < 0)
-        return JANUS_OK;
-    part.stop = dim;
-    if (!bound(s, n, 1, dim, &part.start) || !bound(s, n, 2, dim, &part.stop) ||
-        part.start >= part.stop)
+    if (dim < 0 || !bounds(s, n, t->rank, dim, &part))
         return JANUS_OK;
     bool fits = true;
     jn_part **at = &s->parts[number];
@@ -69,6 +94,11 @@ janus_status jn_sweep_slice(jn_sweep *s, const jn_node *n, bool *out_taken) {
         JN_TRY(jn_sweep_join(s, x));
     if (jn_in_arm(s))
         jn_arm_part(s, x);
+    if (n->op == s->d->ops.select) {
+        void *attrs;
+        JN_TRY(with_axis(s, s->d->ops.unsqueeze, part.axis, &attrs));
+        JN_TRY(jn_build(s->g, s->d->ops.unsqueeze, &ct, 1, attrs, NULL, s->loc, &part.ct, 1));
+    }
     while (*at && (*at)->start < part.start)
         at = &(*at)->next;
     part.next = *at;
@@ -76,16 +106,6 @@ janus_status jn_sweep_slice(jn_sweep *s, const jn_node *n, bool *out_taken) {
         return JN_NO_MEMORY();
     **at = part;
     *out_taken = true;
-    return JANUS_OK;
-}
-
-static janus_status with_axis(jn_sweep *s, const jn_op *op, int64_t axis, void **out) {
-    void *attrs = *out = jn_diff_alloc(s->d, 1, op->attr_size);
-    if (!attrs)
-        return JN_NO_MEMORY();
-    JN_TRY(jn_attrs_default(op, attrs));
-    const jn_attr_spec *spec = jn_attr_find(op, "axis", sizeof "axis" - 1);
-    memcpy((char *)attrs + spec->offset, &axis, sizeof axis);
     return JANUS_OK;
 }
 
