@@ -194,10 +194,10 @@ class LSTM(_Layers):
         bias_ih = getattr(self, "bias_ih" + suffix) if self.bias else None
         bias_hh = getattr(self, "bias_hh" + suffix) if self.bias else None
         weight_ih, weight_hh = getattr(self, "weight_ih" + suffix), getattr(self, "weight_hh" + suffix)
-        steps = input.transpose(0, 1) if time else input
+        steps = F.linear(input.transpose(0, 1) if time else input, weight_ih, bias_ih)
         outputs = []
         for t in reversed(range(len(steps))) if reverse else range(len(steps)):
-            h, c = _lstm_step(F.linear(steps[t], weight_ih, bias_ih) + F.linear(h, weight_hh, bias_hh), c)
+            h, c = _lstm_step(steps[t] + F.linear(h, weight_hh, bias_hh), c)
             outputs.append(h)
         output = _C.stack(outputs, time)
         return output.flip(time) if reverse else output, h, c
@@ -232,10 +232,10 @@ class _OneState(_Layers):
         bias_ih = getattr(self, "bias_ih" + suffix) if self.bias else None
         bias_hh = getattr(self, "bias_hh" + suffix) if self.bias else None
         weight_ih, weight_hh = getattr(self, "weight_ih" + suffix), getattr(self, "weight_hh" + suffix)
-        steps = input.transpose(0, 1) if time else input
+        steps = F.linear(input.transpose(0, 1) if time else input, weight_ih, bias_ih)
         outputs = []
         for t in reversed(range(len(steps))) if reverse else range(len(steps)):
-            h = self._step(F.linear(steps[t], weight_ih, bias_ih), F.linear(h, weight_hh, bias_hh), h)
+            h = self._step(steps[t], F.linear(h, weight_hh, bias_hh), h)
             outputs.append(h)
         output = _C.stack(outputs, time)
         return output.flip(time) if reverse else output, h
