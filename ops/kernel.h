@@ -49,6 +49,10 @@ typedef struct jn_kargs {
     const jn_par *par;
     bool accumulate; /* add to out instead of writing it; only with JN_OP_ADDS */
     bool from_end;   /* it stands for an op whose negative indices count from the end */
+    /* The same for n_apart rows, where not 0: operands and results of row r begin at
+     * apart[r * (n_in + n_out) + i], not at the views' data.  Only where jn_takes_apart() says. */
+    uint32_t n_apart;
+    char *const *apart;
 } jn_kargs;
 
 typedef void (*jn_kernel_fn)(const jn_kargs *k);
@@ -96,5 +100,9 @@ typedef struct jn_op_impl {
 } jn_op_impl;
 
 extern const jn_op_impl jn_op_impls[]; /* indexed by jn_op.id */
+
+/* ops/cpu/matmul.c: whether the CPU's kernel for this signature takes rows whose operands lie
+ * anywhere, such as weights of several models, in one call. */
+bool jn_takes_apart(const jn_sig *sig);
 
 #endif

@@ -32,6 +32,7 @@ typedef struct jn_vnode {
     bool accumulates;
     bool from_end; /* as in jn_kargs */
     bool out_rowed;
+    bool apart;  /* LOOP: the kernel takes all rows in one call, wherever they lie */
     int32_t acc; /* accumulator input it adds to, or -1 */
     jn_kernel_fn kernel;
     size_t workspace;

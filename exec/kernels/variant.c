@@ -531,6 +531,8 @@ static janus_status make_node(maker *m, uint32_t index) {
         vn->out[i] = o[i].view;
         vn->out_step[i] = rowed && fused < 0 ? m->inst->values[n->value[i]].shape->numel : 0;
     }
+    jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, vn->n_out, vn->attrs};
+    vn->apart = each && fused < 0 && m->v->device == JN_DEVICE_CPU && jn_takes_apart(&sig);
     return select_kernel(m, vn);
 }
 

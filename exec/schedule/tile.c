@@ -25,6 +25,7 @@ typedef struct tile {
     char *scratch; /* temporaries */
     char *workspace;
     jn_view *views; /* of the call being made */
+    char **apart;   /* where the operands of its rows begin */
     uint32_t flags;
     uint64_t kernels;
 } tile;
@@ -190,6 +191,25 @@ static void take_apart(const tile *w, const jn_segnode *n, uint32_t t, jn_view *
             in[i].data = w->task[t]->in[n->in[i].index]->data;
 }
 
+/* Where operands and results of each row begin, for one call of all. */
+static void find_apart(const tile *w, const jn_vnode *vn, const jn_view *v) {
+    const jn_segnode *n = vn->n;
+    uint32_t all = (uint32_t)vn->n_in + vn->n_out;
+    for (uint32_t i = 0; i < all; i++) {
+        char **at = w->apart + i, *data = v[i].data;
+        bool in = i < vn->n_in;
+        if (in && is_apart(w, &n->in[i])) {
+            for (uint32_t t = 0; t < w->n; t++, at += all)
+                *at = w->task[t]->in[n->in[i].index]->data;
+            continue;
+        }
+        int64_t step = in ? vn->in_step[i] : vn->out_step[i - vn->n_in];
+        step *= (int64_t)jn_dtype_size(v[i].dtype);
+        for (uint32_t t = 0; t < w->n; t++, at += all, data += step)
+            *at = data;
+    }
+}
+
 /* The variant is read by all ranges at once: data pointers go into copies of its views. */
 static void call(tile *w, const jn_vnode *vn) {
     const jn_segnode *n = vn->n;
@@ -214,12 +234,19 @@ static void call(tile *w, const jn_vnode *vn) {
     jn_kargs k = {in,        out,       vn->n_in,
                   vn->n_out, vn->attrs, w->workspace,
                   &w->flags, par,       part && (table || part->written),
-                  false};
+                  false,     0,         NULL};
     k.from_end = vn->from_end;
-    uint32_t times = vn->mode == JN_V_LOOP ? w->n : 1;
-    bool apart = times > 1 && reads_apart(w, n);
+    uint32_t times = vn->mode == JN_V_LOOP ? w->n : 1, left = times;
     int64_t start = jn_prof_begin();
-    for (uint32_t t = 0; t < times; t++) {
+    if (vn->apart) {
+        find_apart(w, vn, in);
+        k.n_apart = w->n;
+        k.apart = w->apart;
+        vn->kernel(&k);
+        left = 0;
+    }
+    bool apart = left > 1 && reads_apart(w, n);
+    for (uint32_t t = 0; t < left; t++) {
         if (apart)
             take_apart(w, n, t, in);
         if (table)
@@ -268,7 +295,8 @@ static janus_status run_chain(tile *w, const jn_chain *c) {
 janus_status jn_tile_reserve(const jn_group *g, const jn_variant *v, uint32_t n, uint32_t range) {
     const jn_segment *seg = g->inst->seg;
     size_t need = 4096 + v->max_views * sizeof(jn_view) + v->scratch_bytes * n + v->workspace +
-                  (seg->n_inputs + seg->n_scalars + seg->n_values + 8) * sizeof(char *);
+                  (seg->n_inputs + seg->n_scalars + seg->n_values + 8) * sizeof(char *) +
+                  (size_t)n * v->max_views * sizeof(char *);
     for (uint32_t i = 0; i < seg->n_inputs; i++)
         if (g->layout[i] == JN_ROWS_GATHER && !v->direct[i])
             need += g->inst->in[i]->bytes * n + 64;
@@ -288,7 +316,8 @@ static janus_status run_tile(tile *w, uint32_t range) {
     w->scratch = take(&b, w->v->scratch_bytes * w->n);
     w->workspace = take(&b, w->v->workspace);
     w->views = take(&b, w->v->max_views * sizeof(jn_view));
-    if (!w->scratch || !w->workspace || !w->views)
+    w->apart = take(&b, (size_t)w->n * w->v->max_views * sizeof(char *));
+    if (!w->scratch || !w->workspace || !w->views || !w->apart)
         return JN_NO_MEMORY();
     place_values(w);
     const uint32_t *order = w->v->order;

@@ -10,6 +10,7 @@
 #include "graph/base/alloc.h"
 #include "ops/attrs.h"
 #include "ops/cpu/ew.h"
+#include "ops/op_ids.h"
 #include "ops/rules.h"
 #include "ops/shape_rules.h"
 
@@ -298,6 +299,27 @@ static void swap(int64_t *a, int64_t *b) {
     *b = t;
 }
 
+/* The same product of operands that lie elsewhere for each row, in one call.  What is the same for
+ * all is found out once. */
+static void gemm_apart(const jn_kargs *k, int dtype, const jn_gemm_args *of, bool bias) {
+    jn_gemm_args g = *of;
+    bool small = g.m * g.n * g.k < 2 * PIECE_WORK && g.m > 0 && g.k > 0 && g.n > 1 &&
+                 is_regular(g.m, g.k, g.a_row, g.a_col) && is_regular(g.k, g.n, g.b_row, g.b_col);
+    size_t row_bytes = (size_t)g.n * (dtype == JANUS_F32 ? 4 : 8);
+    char *const *at = k->apart;
+    for (uint32_t r = 0; r < k->n_apart; r++, at += k->n_in + k->n_out) {
+        g.a = at[0];
+        g.b = at[1];
+        g.c = at[k->n_in];
+        for (int64_t i = 0; bias && i < g.m; i++)
+            memcpy((char *)g.c + (size_t)i * row_bytes, at[2], row_bytes);
+        if (small)
+            gemm_here(dtype, &g);
+        else
+            jn_gemm(dtype, &g, k->par);
+    }
+}
+
 static void matmul_float(const jn_kargs *k, int dtype) {
     const janus_matmul_attrs *at = k->attrs;
     const jn_view *a = &k->in[0], *b = &k->in[1];
@@ -330,6 +352,10 @@ static void matmul_float(const jn_kargs *k, int dtype) {
     if (g.k == 1)
         g.b_row = g.b_col == 1 ? g.n : 1;
     int batch = k->out[0].rank - (ra > 1) - (rb > 1);
+    if (k->n_apart) {
+        gemm_apart(k, dtype, &g, false);
+        return;
+    }
     if (batch == 0) {
         jn_gemm(dtype, &g, k->par);
         return;
@@ -384,7 +410,9 @@ static void linear_float(const jn_kargs *k, int dtype) {
         rows *= x->dims[d];
     char *c = k->out[0].data;
     size_t row_bytes = (size_t)out * (dtype == JANUS_F32 ? 4 : 8);
-    if (bias && !k->accumulate) {
+    if (k->n_apart) {
+        ; /* bias and product of each row are made together */
+    } else if (bias && !k->accumulate) {
         for (int64_t i = 0; i < rows; i++)
             memcpy(c + (size_t)i * row_bytes, k->in[2].data, row_bytes);
     } else if (bias) {
@@ -406,7 +434,19 @@ static void linear_float(const jn_kargs *k, int dtype) {
                       .c = c,
                       .ldc = out,
                       .accumulate = bias || k->accumulate};
-    jn_gemm(dtype, &g, k->par);
+    if (k->n_apart)
+        gemm_apart(k, dtype, &g, bias);
+    else
+        jn_gemm(dtype, &g, k->par);
+}
+
+bool jn_takes_apart(const jn_sig *sig) {
+    const jn_view *a = &sig->in[0], *out = &sig->out[0];
+    unsigned id = sig->op->id;
+    if (a->dtype != JANUS_F32 && a->dtype != JANUS_F64)
+        return false;
+    return id == JN_OP_ID_linear ||
+           (id == JN_OP_ID_matmul && out->rank == (a->rank > 1) + (sig->in[1].rank > 1));
 }
 
 static void linear_f32(const jn_kargs *k) { linear_float(k, JANUS_F32); }
