@@ -212,7 +212,8 @@ SHORT_DOTS(0, 1)
 SHORT_DOTS(1, 0)
 SHORT_DOTS(1, 1)
 SHORT_DOTS(2, 0)
-SHORT_DOTS(2, 1) SHORT_DOTS(3, 0) SHORT_DOTS(3, 1) SHORT_DOTS(4, 0)
+SHORT_DOTS(2, 1)
+SHORT_DOTS(3, 0) SHORT_DOTS(3, 1) SHORT_DOTS(4, 0)
 #undef SHORT_DOTS
 
     /* The columns that LANES goes into, and where C is written anew all there are: the last LANES
