@@ -2603,7 +2603,7 @@ static inline janus_status janus_build_smooth_l1(janus_subgraph *g, janus_value 
     return st;
 }
 
-/* largest of each window and its flat index (i64) in [H,W]; stride "" is kernel */
+/* largest of each window and its flat index (i64) in [H,W], -inf and -1 where a window lies in the padding alone; stride "" is kernel */
 static inline janus_status janus_build_max_pool2d(janus_subgraph *g, janus_value x, const janus_max_pool2d_attrs *attrs, janus_value *out_y, janus_value *out_indices) {
     janus_value in[1];
     janus_value out[2];
@@ -2621,7 +2621,7 @@ static inline janus_status janus_build_max_pool2d(janus_subgraph *g, janus_value
     return st;
 }
 
-/* gradient of max_pool2d: dy added at indices */
+/* gradient of max_pool2d: dy added at indices, nowhere for -1 */
 static inline janus_status janus_build_max_pool2d_grad(janus_subgraph *g, janus_value dy, janus_value indices, janus_value x, janus_value *out_dx) {
     janus_value in[3];
     janus_value out[1];
@@ -2637,7 +2637,7 @@ static inline janus_status janus_build_max_pool2d_grad(janus_subgraph *g, janus_
     return st;
 }
 
-/* elements of x at the indices of max_pool2d */
+/* elements of x at the indices of max_pool2d, 0 for -1 */
 static inline janus_status janus_build_max_pool2d_gather(janus_subgraph *g, janus_value x, janus_value indices, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];

@@ -73,7 +73,7 @@ static double divisor(const pool *p, int64_t i, int64_t j) {
         taps(p, 0, i, p->h, &h0, &h1);                                                             \
         taps(p, 1, j, p->w, &w0, &w1);                                                             \
         T m = (T)-INFINITY;                                                                        \
-        int64_t at = h0 * p->w + w0;                                                               \
+        int64_t at = h0 < h1 && w0 < w1 ? h0 * p->w + w0 : -1;                                     \
         for (int64_t h = h0; h < h1; h += p->dilation[0])                                          \
             for (int64_t c = w0; c < w1; c += p->dilation[1]) {                                    \
                 T v = x[h * p->w + c];                                                             \
@@ -120,7 +120,7 @@ static double divisor(const pool *p, int64_t i, int64_t j) {
         for (int64_t i = 0; i < windows; i++) {                                                    \
             if ((uint64_t)index[i] < (uint64_t)plane)                                              \
                 dx[index[i]] += dy[i];                                                             \
-            else                                                                                   \
+            else if (index[i] != -1)                                                               \
                 bad = true;                                                                        \
         }                                                                                          \
         if (bad)                                                                                   \
@@ -132,7 +132,7 @@ static double divisor(const pool *p, int64_t i, int64_t j) {
         for (int64_t i = 0; i < windows; i++) {                                                    \
             bool ok = (uint64_t)index[i] < (uint64_t)plane;                                        \
             y[i] = ok ? x[index[i]] : 0;                                                           \
-            bad = bad || !ok;                                                                      \
+            bad = bad || (!ok && index[i] != -1);                                                  \
         }                                                                                          \
         if (bad)                                                                                   \
             __atomic_fetch_or(flags, JN_KFLAG_INDEX, __ATOMIC_RELAXED);                            \
@@ -243,6 +243,8 @@ static void avg_pool2d_grad(const jn_kargs *k) {
 }
 
 /* ---- at the indices of max_pool2d: its gradient, and what gathers -------------------------------
+ *
+ * A window that lies in the padding alone has index -1: nothing of x is in its result.
  */
 
 typedef struct at_index {

@@ -47,7 +47,8 @@ template <class C> static __global__ void max_pool(pool p) {
         index4(p.y, e, i);
         window h = window_of(p, 0, i[2]), w = window_of(p, 1, i[3]);
         C m = (C)(-INFINITY);
-        i64 best = h.begin * p.x.d[3] + w.begin;
+        /* -1: the window lies in the padding alone */
+        i64 best = h.begin < h.end && w.begin < w.end ? h.begin * p.x.d[3] + w.begin : -1;
         for (i64 r = h.begin; r < h.end; r += p.dil[0])
             for (i64 c = w.begin; c < w.end; c += p.dil[1]) {
                 C f = load_as<C>(p.x.p, at4(p.x, i[0], i[1], r, c), p.x.dtype);
@@ -134,7 +135,8 @@ static __global__ void measure(pool p, i64 n) {
         index4(p.y, e, i);
         i64 flat = load_i(p.index.p, at4(p.index, i[0], i[1], i[2], i[3]), p.index.dtype);
         if (flat < 0 || flat >= plane) {
-            atomicOr(p.flags, (uint32_t)JN_KFLAG_INDEX);
+            if (flat != -1)
+                atomicOr(p.flags, (uint32_t)JN_KFLAG_INDEX);
             continue;
         }
         int dr = (int)(flat / p.x.d[3] - even(i[2], p.x.d[2], p.y.d[2]));
@@ -196,7 +198,8 @@ static __global__ void max_pool_gather(pool p) {
         index4(p.y, e, i);
         i64 flat = load_i(p.index.p, at4(p.index, i[0], i[1], i[2], i[3]), p.index.dtype);
         if (flat < 0 || flat >= plane) {
-            atomicOr(p.flags, (uint32_t)JN_KFLAG_INDEX);
+            if (flat != -1)
+                atomicOr(p.flags, (uint32_t)JN_KFLAG_INDEX);
             copy_bits(p.y.p, e, &zero, 0, size);
         } else {
             copy_bits(p.y.p, e, p.x.p, at4(p.x, i[0], i[1], flat / p.x.d[3], flat % p.x.d[3]),

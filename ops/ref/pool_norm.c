@@ -42,7 +42,8 @@ static void k_max_pool2d(const jn_kargs *k) {
                                stride_of(a->stride, a->kernel, i), a->padding.data[i],
                                a->dilation.data[i]);
         double m = -INFINITY;
-        int64_t at = win[0].begin * x->dims[3] + win[1].begin;
+        bool empty = win[0].begin >= win[0].end || win[1].begin >= win[1].end;
+        int64_t at = empty ? -1 : win[0].begin * x->dims[3] + win[1].begin;
         int64_t base = w.idx[0] * x->strides[0] + w.idx[1] * x->strides[1];
         for (int64_t h = win[0].begin; h < win[0].end; h += win[0].step) {
             for (int64_t c = win[1].begin; c < win[1].end; c += win[1].step) {
@@ -58,12 +59,12 @@ static void k_max_pool2d(const jn_kargs *k) {
     }
 }
 
-/* Offset in a [N,C,H,W] view of the flat index of a window; false and the flag when out of range.
- */
+/* Offset in a [N,C,H,W] view of the flat index of a window; false for -1, which a window in the
+ * padding alone has, and false and the flag when out of range. */
 static bool flat_offset(const jn_kargs *k, const jn_view *v, const jn_walk *w, int64_t flat,
                         int64_t *out) {
     if (flat < 0 || flat >= v->dims[2] * v->dims[3]) {
-        *k->flags |= JN_KFLAG_INDEX;
+        *k->flags |= flat == -1 ? 0 : JN_KFLAG_INDEX;
         return false;
     }
     *out = w->idx[0] * v->strides[0] + w->idx[1] * v->strides[1] +

@@ -120,6 +120,9 @@ def max_pool2d(x, kernel, stride, padding, dilation, ceil_mode):
             y = np.empty(x.shape[:2] + tuple(out), x.dtype)
             at = np.empty(y.shape, np.int64)
         window = x[:, :, hs][:, :, :, ws].reshape(x.shape[:2] + (-1,))
+        if not hs or not ws:
+            y[:, :, o[0], o[1]], at[:, :, o[0], o[1]] = -np.inf, -1
+            continue
         i = window.argmax(-1)
         y[:, :, o[0], o[1]] = np.take_along_axis(window, i[..., None], -1)[..., 0]
         flat = np.array([h * x.shape[3] + w for h in hs for w in ws])
@@ -131,7 +134,7 @@ def max_pool2d(x, kernel, stride, padding, dilation, ceil_mode):
 def max_pool2d_gather(x, indices):
     n, c = x.shape[:2]
     flat = np.take_along_axis(x.reshape(n, c, -1), indices.reshape(n, c, -1), -1)
-    return flat.reshape(indices.shape)
+    return np.where(indices == -1, 0, flat.reshape(indices.shape))
 
 
 @ref
