@@ -125,6 +125,8 @@ static PyObject *callee(PyObject *owner, PyObject *f) {
         return NULL;
     if (g == Py_None || ((jpy_function *)g)->callable != function)
         return Py_NewRef(f);
+    if (((jpy_function *)owner)->differentiated)
+        ((jpy_function *)g)->differentiated = true; /* what it returns may be */
     return self ? PyMethod_New(g, self) : Py_NewRef(g);
 }
 

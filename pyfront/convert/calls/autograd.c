@@ -229,7 +229,7 @@ jcv_av *jcv_autograd_grad(jcv *c, const jcv_args *a) {
     if (a->n_pos != 7 || a->n_kw)
         jcv_refuse(c, "autograd.grad with these arguments");
     asked q = {0};
-    q.create = flag(c, a->pos[4], false);
+    q.create = c->creates = flag(c, a->pos[4], false);
     q.retain = flag(c, a->pos[3], q.create);
     q.unused = flag(c, a->pos[6], false);
     q.y = tensors(c, a->pos[0], &q.n_y);
@@ -244,6 +244,7 @@ jcv_av *jcv_autograd_grad(jcv *c, const jcv_args *a) {
     bool must = q.create || q.n_y != 1 || q.unused || !here || c->second_order || alone;
     if ((must || !c->image) && jcv_tape_knows(c, q.y, q.n_y, q.x, q.n)) {
         jcv_av **g = jcv_tape_grad(c, q.y, q.seeds, q.n_y, q.x, q.n, true, q.create, must);
+        c->creates = c->creates && !g;
         if (g)
             return results(c, g, &q);
     }
@@ -256,6 +257,7 @@ jcv_av *jcv_autograd_grad(jcv *c, const jcv_args *a) {
 /* tensors, grad_tensors, retain_graph, create_graph, inputs */
 jcv_av *jcv_autograd_backward(jcv *c, const jcv_args *a) {
     bool retain = is_flag(a->pos[2], true);
+    c->creates = !is_flag(a->pos[3], false);
     if (!is_flag(a->pos[3], false) || !is_flag(a->pos[4], false) || a->pos[4]->py != Py_None ||
         (!retain && !is_flag(a->pos[2], false)))
         jcv_refuse(c, "backward() with create_graph or inputs");

@@ -142,6 +142,7 @@ struct jcv {
     const struct jcv_slots *native; /* what values do whose slots are native (model.h) */
     jpy_function *f;
     const jpy_call *call;
+    bool creates;   /* at a gradient that can be differentiated again (create_graph) */
     jn_arena arena; /* of this attempt */
     jn_arena keep;  /* of the conversion */
     JN_VEC(PyObject *) owned;

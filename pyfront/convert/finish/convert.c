@@ -219,6 +219,8 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
             snprintf(reason, size, "%s", c->reason);
         if (t == THROW_REFUSE && !image)
             jpy_word_refused(f, c->refused_at.file, c->refused_at.line);
+        /* What stays CPython's differentiates again what graphs before it have computed. */
+        f->differentiated = f->differentiated || (t == THROW_REFUSE && c->creates);
         f->word.tensors |= c->recs != NULL;
         f->refused_line = c->statement ? c->statement->line : 0;
         f->refused_col = c->statement ? c->statement->col : 0;
