@@ -12,8 +12,9 @@
 #                             differential programs on the emulated device in all ways; CPython's
 #                             own tests of 180 modules and parts of the language, decorated;
 #                             every allocation of small programs failing, with the sanitizers too;
-#                             an hour of ops at random, with the sanitizers; wheels for every
-#                             Python and Debian packages, made and tried
+#                             an hour of ops at random and half an hour of mutated modules and
+#                             models, with the sanitizers; wheels for every Python and Debian
+#                             packages, made and tried
 #   scripts/check.sh --only NAME...    only these steps: gcc stdlib asan asanpy lint clang tsan
 #                             distcheck pythons pip docs cuda archs emulated stdlib_all allocations
 #                             fuzz wheels deb
@@ -186,11 +187,15 @@ step_asan() {
   unset JANUS_FUZZ_SECONDS
 }
 
-# An hour of ops at random, with the sanitizers.
+# An hour of ops at random, and half an hour of mutated modules and models, with the sanitizers.
 step_fuzz() {
   started=$(now)
   if build asan CC="${ccache}gcc" --enable-asan --enable-ubsan --without-python --without-cuda \
-    CFLAGS="-O1 -g" && (cd "$work/asan" && limit=4000 logged asan make tests/fuzz/fuzz_ops &&
+    CFLAGS="-O1 -g" && (cd "$work/asan" &&
+      limit=4000 logged asan make tests/fuzz/fuzz_ops tests/fuzz/fuzz_parse tests/fuzz/fuzz_model &&
+      srcdir=$root && export srcdir &&
+      limit=1200 logged asan tests/fuzz/fuzz_parse --seconds 900 --seed "$started" &&
+      limit=1200 logged asan tests/fuzz/fuzz_model --seconds 900 --seed "$started" &&
       limit=4000 logged asan tests/fuzz/fuzz_ops --seconds 3600 --seed "$started"); then
     tail -n 1 "$logs/asan.log"
     count fuzz 1 0 0 $(($(now) - started))

@@ -1,7 +1,11 @@
-/* Runs a fuzz entry without libFuzzer: over the files given (or those in its
- * folders), each as it is and in many small mutations, always the same ones.
+/* Runs a fuzz entry without libFuzzer: over the files given (or those in its folders), each as it
+ * is and in many small mutations.  A seed decides which: without one they are always the same.
  *
- *     fuzz_parse [-n MUTATIONS] [FILE...]
+ *     fuzz_parse [--seconds S] [--seed SEED] [-n MUTATIONS] [FILE...]
+ *
+ * With a time (or JANUS_FUZZ_SECONDS in the environment) it goes through the files again and again
+ * until that is over, each round with the next seed, told when it begins: what ends the process is
+ * then found again by the seed.
  */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
@@ -11,12 +15,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/fuzz/fuzz.h"
 
 enum { MAX_SIZE = 1 << 16 };
 
-static uint64_t state = 88172645463325252u;
+static uint64_t state;
+static void start_with(uint64_t seed) {
+    state = UINT64_C(88172645463325252) ^ (seed * UINT64_C(0x9e3779b97f4a7c15));
+    state += state == 0; /* which xorshift does not leave */
+}
 static uint64_t random64(void) {
     state ^= state << 13;
     state ^= state >> 7;
@@ -80,6 +89,7 @@ static size_t mutate(uint8_t *text, size_t n) {
 }
 
 static unsigned long n_runs;
+static time_t stop; /* of rounds with a time */
 
 static void run(const uint8_t *text, size_t n) {
     /* A block of exactly this size, so that a sanitizer sees reading past the end. */
@@ -102,7 +112,7 @@ static int replay(const char *path, unsigned long mutations) {
     size_t n = fread(text, 1, sizeof text, f);
     fclose(f);
     run(text, n);
-    for (unsigned long i = 0; i < mutations; i++) {
+    for (unsigned long i = 0; i < mutations && (!stop || time(NULL) < stop); i++) {
         memcpy(now, text, n);
         run(now, mutate(now, n));
     }
@@ -137,16 +147,12 @@ static int replay_folder(const char *folder, unsigned long mutations) {
     return failed;
 }
 
-int main(int argc, char **argv) {
-    unsigned long mutations = 300;
-    int failed = 0, first = 1;
-    if (argc > 2 && !strcmp(argv[1], "-n")) {
-        mutations = strtoul(argv[2], NULL, 10);
-        first = 3;
-    }
-    for (int i = first; i < argc; i++)
-        failed |= replay(argv[i], mutations);
-    if (first >= argc) {
+/* All files once; true where one could not be read. */
+static int round_of(int n, char **files, unsigned long mutations) {
+    int failed = 0;
+    for (int i = 0; i < n; i++)
+        failed |= replay(files[i], mutations);
+    if (n == 0) {
         const char *srcdir = getenv("srcdir");
         char path[1024];
         for (const char *const *folder = fuzz_folders; *folder; folder++) {
@@ -155,6 +161,34 @@ int main(int argc, char **argv) {
         }
         failed |= n_runs == 0;
     }
+    return failed;
+}
+
+int main(int argc, char **argv) {
+    const char *env = getenv("JANUS_FUZZ_SECONDS");
+    unsigned long mutations = 300, seconds = env ? strtoul(env, NULL, 10) : 0;
+    uint64_t seed = 0;
+    int failed = 0, first = 1;
+    for (; first + 1 < argc && argv[first][0] == '-'; first += 2) {
+        const char *word = argv[first], *more = argv[first + 1];
+        if (strcmp(word, "-n") == 0) {
+            mutations = strtoul(more, NULL, 10);
+        } else if (strcmp(word, "--seconds") == 0) {
+            seconds = strtoul(more, NULL, 10);
+        } else if (strcmp(word, "--seed") == 0) {
+            seed = strtoull(more, NULL, 10);
+        } else {
+            fprintf(stderr, "%s: what is %s?\n", argv[0], word);
+            return 2;
+        }
+    }
+    stop = seconds ? time(NULL) + (time_t)seconds : 0;
+    do {
+        if (stop)
+            fprintf(stderr, "--seed %llu\n", (unsigned long long)seed);
+        start_with(seed++);
+        failed |= round_of(argc - first, argv + first, mutations);
+    } while (!failed && stop && time(NULL) < stop);
     printf("%lu inputs\n", n_runs);
     return failed;
 }

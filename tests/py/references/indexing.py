@@ -51,6 +51,9 @@ def embedding(weight, index, padding_idx):
 
 @ref
 def embedding_grad(dy, index, weight, padding_idx):
+    if np.any((index < -len(weight)) | (index >= len(weight))):  # those of padding_idx, too, which add nothing
+        raise IndexError("index out of range")
+    index = index % len(weight) if len(weight) else index
     y = np.zeros(weight.shape, dy.dtype)
     keep = index != padding_idx
     np.add.at(y, index[keep], dy[keep])
