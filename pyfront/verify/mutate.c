@@ -299,6 +299,64 @@ static bool other_attr(jpy_entry *e) { /* a live store goes to another attribute
     return n != NULL;
 }
 
+/* ---- arms ---------------------------------------------------------------------------------------
+ *
+ * The same in the first arm of a branch alone: programs take it when its graph was hit 500 times.
+ */
+
+static jn_node *in_arm(jpy_entry *e, const char *name) {
+    jn_node *branch = find_node(e, "if");
+    jn_subgraph *g = branch ? branch->subs[0] : NULL;
+    for (size_t k = 1; g && k < g->nodes.n; k++)
+        if (strcmp(g->nodes.data[k]->op->name, name) == 0)
+            return g->nodes.data[k];
+    return NULL;
+}
+static bool arm_computes(jpy_entry *e, const char *from, const char *to) {
+    jn_node *n = in_arm(e, from);
+    if (n)
+        n->op = jn_op_find(to, strlen(to));
+    return n != NULL;
+}
+#define IN_ARM(name, from, to)                                                                     \
+    static bool arm_##name(jpy_entry *e) { return arm_computes(e, from, to); }
+IN_ARM(add, "add", "sub")
+IN_ARM(sub, "sub", "add")
+IN_ARM(mul, "mul", "add")
+IN_ARM(max, "maximum", "minimum")
+IN_ARM(tanh, "tanh", "sigmoid")
+IN_ARM(exp, "exp", "tanh")
+IN_ARM(s_add, "s.add", "s.sub")
+IN_ARM(s_sub, "s.sub", "s.add")
+IN_ARM(s_mul, "s.mul", "s.add")
+static bool arm_swaps(jpy_entry *e) {
+    jn_node *n = in_arm(e, "sub");
+    if (n) {
+        jn_value v = n->in[0];
+        n->in[0] = n->in[1];
+        n->in[1] = v;
+    }
+    return n != NULL;
+}
+static bool arm_doubles(jpy_entry *e) { /* an operand is used twice */
+    jn_node *n = in_arm(e, "mul");
+    if (n)
+        n->in[1] = n->in[0];
+    return n != NULL;
+}
+static bool arm_int(jpy_entry *e) {
+    jn_node *branch = find_node(e, "if");
+    jn_subgraph *g = branch ? branch->subs[0] : NULL;
+    for (size_t k = 1; g && k < g->nodes.n; k++) {
+        janus_s_const_attrs *a = (janus_s_const_attrs *)g->nodes.data[k]->attrs;
+        if (g->nodes.data[k]->op->id != JN_OP_ID_s_const || a->kind != JANUS_KIND_INT)
+            continue;
+        a->i++;
+        return true;
+    }
+    return false;
+}
+
 static const struct mutation {
     const char *name;
     bool (*make)(jpy_entry *e);
@@ -346,6 +404,18 @@ static const struct mutation {
     {"a round forgets what it sets", round_forgets},
     {"a difference is the wrong way round", sub_is_swapped},
     {"a live store goes elsewhere", other_attr},
+    {"late: add subtracts", arm_add},
+    {"late: sub adds", arm_sub},
+    {"late: mul adds", arm_mul},
+    {"late: maximum is minimum", arm_max},
+    {"late: tanh is sigmoid", arm_tanh},
+    {"late: exp is tanh", arm_exp},
+    {"late: ints are subtracted", arm_s_add},
+    {"late: ints are added instead of subtracted", arm_s_sub},
+    {"late: ints are added", arm_s_mul},
+    {"late: a difference is the wrong way round", arm_swaps},
+    {"late: an operand is another", arm_doubles},
+    {"late: an int is one more", arm_int},
 };
 enum { N_MUTATIONS = sizeof table / sizeof *table };
 

@@ -226,8 +226,26 @@ def same_or_not(function, log):
         log(f(a, b))
 
 
+def late(function, log):
+    """An arm that is first taken when the graph was hit 500 times."""
+    @function
+    def f(x, w, n):
+        y, k = x, n
+        if x.sum() > 50:
+            y = (janus.maximum(x * w, x + w) / 100).tanh() - w.exp()
+            k = (n + 7) * n - 5
+        return y, k
+
+    w = t(3, seed=5)
+    for i in range(520):
+        far = i > 505 and i % 2
+        y, k = f(t(3, seed=i % 7) + (100.0 if far else 0.0), w, i + 3)
+        if i < 5 or i > 500:
+            log(y, k)
+
+
 PROGRAMS = [attributes, deletions, lists, dicts, identities, tensors, training, variables, arms, rounds, items, recursion,
-            guarded, functions, same_or_not]
+            guarded, functions, same_or_not, late]
 # A guard that is missing shows when its value changes; where that is after the first hit has agreed, nothing compares.
 LATER = {"values are not guarded": {"attributes", "variables"}, "lengths are not guarded": {"lists", "same_or_not"}}
 
@@ -242,8 +260,16 @@ def test_without_a_mistake(prog, monkeypatch):
     assert recorder.total("graph"), "\n".join(janus.explain(f) for f in recorder.made)
 
 
+def test_late_is_late(monkeypatch):
+    """The arm is in the graph that answered 500 calls before."""
+    monkeypatch.delenv("JANUS_MUTATE", raising=False)
+    recorder, hits = harness.Recorder(), []
+    late(recorder, lambda *_: hits.append((recorder.total("graph"), recorder.total("conversions"))))
+    assert hits[5][0] >= 490 and hits[5][1] == hits[-1][1] and hits[-1][0] > 505, hits
+
+
 def test_there_are_many():
-    assert len(NAMES) >= 40
+    assert len(NAMES) >= 54 and sum(name.startswith("late: ") for name in NAMES) >= 10
 
 
 @pytest.mark.parametrize("n", range(len(NAMES)), ids=NAMES)
