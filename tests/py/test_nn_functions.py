@@ -269,3 +269,27 @@ LOSSES = {
 def test_losses(name):
     n, function, want = LOSSES[name]
     check(function, want, *[made(3, 4, seed=i + 1) for i in range(n)])
+
+
+EMPTY = [(0,), (3,), (0, 3), (2, 0), (0, 0), (1, 0, 2), (2, 0, 3, 3), (1, 2, 3, 4)]
+AROUND = [(), (0, 0), (1, 1), (-1, 0), (1, -2), (-2, -2), (0, 0, 0, 0), (1, 1, 1, 1), (-1, -1, 1, 0), (0, 0, 0, 0, 1, 1)]
+
+
+@pytest.mark.parametrize("around", AROUND, ids=str)
+def test_pad_of_nothing(around):
+    """Tensors without elements, no padding, and padding that takes all away: shapes, values, errors."""
+    step = janus.function(lambda x: F.pad(x, around, value=0.5))
+    for shape in EMPTY:
+        x = made(*shape)
+        pairs = [(0, 0)] * (len(shape) - len(around) // 2) + list(zip(around[::2], around[1::2]))[::-1]
+        for f in (lambda x: F.pad(x, around, value=0.5), step, step, step):
+            t = janus.zeros(*shape, dtype=janus.float64).requires_grad_() + tensor(x)
+            if len(pairs) > len(shape) or any(n + a + b < 0 for n, (a, b) in zip(shape, pairs)):
+                with pytest.raises(RuntimeError):
+                    f(t)
+                continue
+            grown = np.pad(x, [(max(a, 0), max(b, 0)) for a, b in pairs], constant_values=0.5)
+            cut = grown[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(grown.shape, pairs))]
+            got = f(t)
+            assert got.shape == cut.shape
+            np.testing.assert_array_equal(got.detach().numpy(), cut)
