@@ -31,6 +31,8 @@ jcv_node *jcv_op(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in, con
 jcv_node *jcv_op_try(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in, const void *attrs);
 jcv_node *jcv_call_node(jcv *c, const char *op, jcv_ctx *a, jcv_ctx *b, jcv_val *const *in,
                         unsigned n_in, const jn_type *const *types, unsigned n_out);
+/* What the SubGraph of a call keeps, and those that it calls, is not used up: this call has it. */
+void jcv_history_of_call(jcv *c, const jcv_node *call, uint32_t walk);
 jcv_node *jcv_backward_node(jcv *c, jcv_val *const *y, jcv_val *const *dy, unsigned n_y,
                             jcv_val *const *x, unsigned n_x, bool optional);
 void jcv_assert(jcv *c, jcv_val *cond, const char *message);

@@ -267,6 +267,24 @@ jcv_node *jcv_op(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in, con
     return n;
 }
 
+static void not_used_up(jcv *c, jcv_ctx *x, uint32_t walk) {
+    if (!x || x->held == walk || x->fn == c->ctx->fn)
+        return;
+    x->held = walk;
+    for (size_t i = 0; i < x->nodes.n; i++) {
+        jcv_node *n = x->nodes.data[i];
+        n->freed = false;
+        for (int k = 0; k < 2; k++)
+            not_used_up(c, n->subs[k], walk);
+    }
+}
+
+void jcv_history_of_call(jcv *c, const jcv_node *call, uint32_t walk) {
+    for (int k = 0; k < 2; k++)
+        if (call->subs[k])
+            not_used_up(c, call->subs[k], walk);
+}
+
 jcv_node *jcv_call_node(jcv *c, const char *op, jcv_ctx *a, jcv_ctx *b, jcv_val *const *in,
                         unsigned n_in, const jn_type *const *types, unsigned n_out) {
     jcv_node *n = append(c, JCV_OP, jn_op_find(op, strlen(op)), in, n_in, n_out);
@@ -278,6 +296,8 @@ jcv_node *jcv_call_node(jcv *c, const char *op, jcv_ctx *a, jcv_ctx *b, jcv_val 
     for (int k = 0; k < 2; k++)
         if (n->subs[k] && n->subs[k]->kind != JCV_FUNC)
             n->subs[k]->of = n;
+    if (c->any_freed)
+        jcv_history_of_call(c, n, ++c->last_held);
     for (unsigned i = 0; i < n_out; i++) {
         n->out[i].type = types[i];
         n->out[i].depends = jn_dtype_is_float(types[i]->dtype);

@@ -190,6 +190,7 @@ struct jcv {
     bool second_order;       /* gradients were made that have a history */
     bool any_freed;          /* some history was used up by backward() */
     uint32_t last_reach;     /* backward.c */
+    uint32_t last_held;      /* stage.c */
     jcv_throw thrown;
     char reason[512];
     jn_loc refused_at;                /* where reason comes from */

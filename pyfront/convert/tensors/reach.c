@@ -147,10 +147,20 @@ static bool records(const jcv_node *n) {
     return false;
 }
 
-/* The next recorded node with this mark, in any SubGraph. */
+/*
+ * The nodes of a function's SubGraph stand for those of each of its calls, which have histories of
+ * their own: from outside, what is used up is the call.  Of such nodes `freed` only says that no
+ * call is left that has what they save.
+ */
+static bool of_many_calls(const jcv *c, const jcv_ctx *x) {
+    return x->fn->kind != JCV_MAIN && x->fn != c->ctx->fn;
+}
+
+/* Whether a recorded node with this mark is used up. */
 static bool any_freed(const jcv *c, uint32_t mark) {
     for (size_t i = 0; i < c->ctxs.n; i++)
-        for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
+        for (size_t k = 0; !of_many_calls(c, c->ctxs.data[i]) && k < c->ctxs.data[i]->nodes.n;
+             k++) {
             const jcv_node *n = c->ctxs.data[i]->nodes.data[k];
             if (n->freed && n->reach == mark)
                 return true;
@@ -163,6 +173,14 @@ void jcv_use_up_history(jcv *c, uint32_t mark) {
         for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
             jcv_node *n = c->ctxs.data[i]->nodes.data[k];
             n->freed = n->freed || (n->reach == mark && records(n));
+        }
+    c->last_held++;
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        for (size_t k = 0; !of_many_calls(c, c->ctxs.data[i]) && k < c->ctxs.data[i]->nodes.n;
+             k++) {
+            const jcv_node *n = c->ctxs.data[i]->nodes.data[k];
+            if (!n->freed)
+                jcv_history_of_call(c, n, c->last_held);
         }
     c->any_freed = true;
     jcv_release_functions(c, mark);
