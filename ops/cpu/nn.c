@@ -16,7 +16,11 @@
 #include "ops/nn_rules.h"
 #include "ops/rules.h"
 
-enum { GRAIN = 8192, LINE = 8192 /* bytes of a gathered line on the stack */ };
+enum {
+    GRAIN = 8192,
+    LINE = 8192, /* bytes of a gathered line on the stack */
+    PLANES = 64  /* of a channel, whose moments are on the stack */
+};
 
 static jn_oni split_at(const jn_view *v, int64_t axis) {
     jn_oni s = {1, 1, 1};
@@ -272,19 +276,24 @@ static double param(const jn_kargs *k, unsigned i, int64_t c, double otherwise) 
     return present(k, i) ? load(&k->in[i], c) : otherwise;
 }
 
-/* Mean and variance of a channel, from those of its planes. */
-static void channel_moments(const planes *p, int64_t c, double *mean, double *var) {
-    double sum = 0, m2 = 0, mi;
+/* Of a plane: its mean, and the sum of squared distances from it. */
+typedef struct moments {
+    double mean, m2;
+} moments;
+
+/* Mean and variance of a channel, from those of its planes, which each are read once.  The order of
+ * the sums is that of planes. */
+static void channel_moments(const planes *p, int64_t c, moments *of, double *mean, double *var) {
+    double sum = 0, m2 = 0;
     for (int64_t i = 0; i < p->n; i++) {
-        jn_isa.moments[p->dtype]((const char *)p->k->in[0].data + (size_t)(i * p->c + c) * p->bytes,
-                                 p->m, &mi);
-        sum += mi;
+        const char *x = (const char *)p->k->in[0].data + (size_t)(i * p->c + c) * p->bytes;
+        of[i].m2 = jn_isa.moments[p->dtype](x, p->m, &of[i].mean);
+        sum += of[i].mean;
     }
     *mean = sum / (double)p->n;
     for (int64_t i = 0; i < p->n; i++) {
-        m2 += jn_isa.moments[p->dtype](
-            (const char *)p->k->in[0].data + (size_t)(i * p->c + c) * p->bytes, p->m, &mi);
-        m2 += (double)p->m * (mi - *mean) * (mi - *mean);
+        m2 += of[i].m2;
+        m2 += (double)p->m * (of[i].mean - *mean) * (of[i].mean - *mean);
     }
     *var = m2 / ((double)p->n * (double)p->m);
 }
@@ -293,10 +302,18 @@ static void batch_norm_range(void *arg, int64_t begin, int64_t end) {
     const planes *p = arg;
     const jn_kargs *k = p->k;
     const janus_batch_norm_attrs *a = k->attrs;
+    moments stack[PLANES], *of = stack;
+    if (a->training && p->n > PLANES) {
+        of = jn_alloc_aligned((size_t)p->n * sizeof *of);
+        if (!of) {
+            __atomic_fetch_or(k->flags, JN_KFLAG_MEMORY, __ATOMIC_RELAXED);
+            return;
+        }
+    }
     for (int64_t c = begin; c < end; c++) {
         double mean = param(k, 3, c, 0), var = param(k, 4, c, 1);
         if (a->training)
-            channel_moments(p, c, &mean, &var);
+            channel_moments(p, c, of, &mean, &var);
         double invstd = 1 / sqrt(var + a->eps);
         store(&k->out[1], c, mean);
         store(&k->out[2], c, invstd);
@@ -307,6 +324,8 @@ static void batch_norm_range(void *arg, int64_t begin, int64_t end) {
                                          invstd * param(k, 1, c, 1), param(k, 2, c, 0));
         }
     }
+    if (of != stack)
+        jn_free_aligned(of);
 }
 
 static void batch_norm_grad_range(void *arg, int64_t begin, int64_t end) {

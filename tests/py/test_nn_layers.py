@@ -86,6 +86,16 @@ def test_batch_norm_learns_running_statistics():
         nn.BatchNorm1d(3)(janus.ones(1, 3))
 
 
+@pytest.mark.parametrize("planes", [2, 63, 64, 65, 130])
+@pytest.mark.parametrize("sides", [(1, 1), (3, 5), (9, 17)])
+def test_batch_norm_of_any_number_of_planes(planes, sides):
+    x = janus.randn(planes, 3, *sides, dtype=janus.float64) * 2 + 5
+    values = array(x)
+    mean, var = values.mean((0, 2, 3)), values.var((0, 2, 3))
+    out = F.batch_norm(x, janus.zeros(3, dtype=janus.float64), janus.ones(3, dtype=janus.float64), training=True)
+    near(out, (values - mean[:, None, None]) / np.sqrt(var[:, None, None] + 1e-5), 1e-9)
+
+
 def test_layer_norm():
     layer = nn.LayerNorm((3, 4))
     x = janus.randn(2, 3, 4)
