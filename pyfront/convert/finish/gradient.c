@@ -32,38 +32,55 @@ typedef struct visited { /* parameters of SubGraphs that were looked at */
     } of[MAX_VISITED];
 } visited;
 
-/*
- * Whether a gradient computes ops again that read a parameter (janus.checkpoint), in this SubGraph
- * or in one that it calls: then what it is must stay, though the tape keeps it for no op.  All else
- * that a gradient reads is what the tape keeps of the same ops (history.h).
- */
-static bool read_again(const jn_subgraph *g, uint32_t param, visited *seen) {
+static const char *kept_in(const jn_subgraph *g, uint32_t param, visited *seen);
+
+/* Whether a call keeps operand k in a frame of its own. */
+static bool call_keeps(const jn_node *n, uint32_t k, visited *seen) {
+    uint32_t first = n->op->role == JN_ROLE_IF;
+    if ((first || n->op->role == JN_ROLE_FOREACH) && k == 0)
+        return false;
+    for (int i = 0; i < 2 && n->subs[i]; i++)
+        if (k - first < n->subs[i]->params.n && kept_in(n->subs[i], k - first, seen))
+            return true;
+    return false;
+}
+
+/* The op that keeps a parameter for its gradient, in a SubGraph that is called, or what computes
+ * again what it has not kept.  Of what ops of the stage itself keep, history.h knows more. */
+static const char *kept_in(const jn_subgraph *g, uint32_t param, visited *seen) {
     bool saved = false;
     for (unsigned i = 0; i < seen->n; i++)
         if (seen->of[i].g == g && seen->of[i].param == param)
-            return false;
+            return NULL;
     if (seen->n == MAX_VISITED)
-        return true;
+        return "Graph";
     seen->of[seen->n].g = g;
     seen->of[seen->n++].param = param;
     for (size_t i = 0; i < g->saved.n; i++) {
         jn_value v = without_detach(g, g->saved.data[i].value);
         saved = saved || (!g->saved.data[i].frame && v.node == 0 && v.index == param);
     }
-    if (saved && g->checkpoint)
-        return true;
     for (size_t i = 1; i < g->nodes.n; i++) {
         const jn_node *n = g->nodes.data[i];
-        uint32_t first = n->op->role == JN_ROLE_IF;
-        bool decides = first || n->op->role == JN_ROLE_FOREACH; /* by operand 0 */
-        for (uint32_t k = decides; k < n->n_in && n->subs[0]; k++) {
+        for (uint32_t k = 0; k < n->n_in; k++) {
             jn_value v = jn_value_is_none(n->in[k]) ? n->in[k] : without_detach(g, n->in[k]);
-            for (int s = 0; s < 2 && n->subs[s] && v.node == 0 && v.index == param; s++)
-                if (k - first < n->subs[s]->params.n && read_again(n->subs[s], k - first, seen))
-                    return true;
+            if (v.node != 0 || v.index != param || n->op == JN_OP(detach))
+                continue;
+            if (n->subs[0] && call_keeps(n, k, seen))
+                return "Graph";
+            if (!n->subs[0] && saved && g != seen->of[0].g &&
+                (n->op->save >> (k < 15 ? k : 15) & 1))
+                return n->op->name;
         }
     }
-    return false;
+    /* of what no rule reads only the type is needed, unless ops run again */
+    return saved && g->checkpoint ? "Graph" : NULL;
+}
+
+/* What keeps a parameter for its gradient, or its like in a SubGraph; NULL: nothing. */
+static const char *keeper(const jn_subgraph *g, uint32_t param) {
+    visited seen = {0};
+    return kept_in(g, param, &seen);
 }
 
 /* ---- stages as SubGraphs ------------------------------------------------------------------------
@@ -228,9 +245,8 @@ static janus_status stage_gradient(jcv_staging *s, unsigned k, jn_arena *a) {
         const jn_type *t = sub->params.data[p].type;
         bool outer = v.node == 0;
         const jpy_src *src = outer ? e->guards.srcs.data[e->inputs.data[v.index].slot] : NULL;
-        visited seen = {0};
-        if (outer && t->kind == JANUS_KIND_TENSOR && read_again(sub, p, &seen) &&
-            !jn_vec_push(&x->kept, ((jpy_kept){.slot = src->slot, .op = "Graph"})))
+        const char *op = outer && t->kind == JANUS_KIND_TENSOR ? keeper(sub, p) : NULL;
+        if (op && !jn_vec_push(&x->kept, ((jpy_kept){.slot = src->slot, .op = op})))
             return JN_NO_MEMORY();
         if (!jcv_is_float_type(t))
             continue;
