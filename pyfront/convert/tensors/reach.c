@@ -156,15 +156,16 @@ static bool of_many_calls(const jcv *c, const jcv_ctx *x) {
     return x->fn->kind != JCV_MAIN && x->fn != c->ctx->fn;
 }
 
-/* Whether a recorded node with this mark is used up. */
-static bool any_freed(const jcv *c, uint32_t mark) {
-    for (size_t i = 0; i < c->ctxs.n; i++)
-        for (size_t k = 0; !of_many_calls(c, c->ctxs.data[i]) && k < c->ctxs.data[i]->nodes.n;
-             k++) {
-            const jcv_node *n = c->ctxs.data[i]->nodes.data[k];
-            if (n->freed && n->reach == mark)
+/* Whether a recorded node with this mark is used up; `from`: where what has the history is, whose
+ * own nodes are used up with all calls. */
+static bool any_freed(const jcv *c, uint32_t mark, const jcv_ctx *from) {
+    for (size_t i = 0; i < c->ctxs.n; i++) {
+        const jcv_ctx *x = c->ctxs.data[i];
+        bool counts = !of_many_calls(c, x) || x->fn == from->fn;
+        for (size_t k = 0; counts && k < x->nodes.n; k++)
+            if (x->nodes.data[k]->freed && x->nodes.data[k]->reach == mark)
                 return true;
-        }
+    }
     return false;
 }
 
@@ -202,7 +203,7 @@ bool jcv_history_by_tape(jcv *c, jcv_val *y) {
 
 void jcv_use_history(jcv *c, jcv_val *y) { jcv_use_up_history(c, jcv_mark_reach(c, &y, 1)); }
 bool jcv_history_used(jcv *c, jcv_val *y) {
-    return c->any_freed && any_freed(c, jcv_mark_reach(c, &y, 1));
+    return c->any_freed && any_freed(c, jcv_mark_reach(c, &y, 1), y->ctx);
 }
 
 void jcv_save_for(jcv *c, jcv_rec *root, const jcv_node *by) {
@@ -220,7 +221,7 @@ bool jcv_saved(const jcv_rec *root) {
 
 /* CPython raises where a history is used again, or what it saved was written since. */
 void jcv_check_history(jcv *c, uint32_t mark) {
-    if (c->any_freed && any_freed(c, mark))
+    if (c->any_freed && any_freed(c, mark, c->ctx))
         jcv_refuse(c, "backward() a second time through the same history");
     for (const jcv_rec *r = c->recs; r; r = r->next)
         for (const jcv_saver *s = r->savers; s; s = s->next)
