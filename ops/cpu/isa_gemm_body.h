@@ -213,13 +213,15 @@ SHORT_DOTS(1, 0)
 SHORT_DOTS(1, 1)
 SHORT_DOTS(2, 0)
 SHORT_DOTS(2, 1)
-SHORT_DOTS(3, 0) SHORT_DOTS(3, 1) SHORT_DOTS(4, 0)
+SHORT_DOTS(3, 0)
+SHORT_DOTS(3, 1)
+SHORT_DOTS(4, 0)
 #undef SHORT_DOTS
 
-    /* The columns that LANES goes into, and where C is written anew all there are: the last LANES
-     * of them, some of which it computes again.  Returns how many are done. */
-    static int64_t F(short_dots_of)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row,
-                                    const T *b, int64_t b_col, T *c, int64_t ldc, bool accumulate) {
+/* The columns that LANES goes into, and where C is written anew all there are: the last LANES
+ * of them, some of which it computes again.  Returns how many are done. */
+static int64_t F(short_dots_of)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row,
+                                const T *b, int64_t b_col, T *c, int64_t ldc, bool accumulate) {
     typedef void (*of)(int64_t m, MASK mask, const T *a, int64_t a_row, const T *b, int64_t b_col,
                        T *c, int64_t ldc, bool accumulate);
     static const of by_k[][2] = {{NULL, F(short_dots_0_1)},
