@@ -265,6 +265,7 @@ static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargs
     jpy_function *in = r->inner;
     jpy_call call = {args, PyVectorcall_NARGS(nargsf), NULL};
     uint64_t conversions = in->conversions;
+    in->differentiated = in->differentiated || r->owner->differentiated;
     bool watched;
     PyObject *result = jpy_function_enter(in, &call, &watched);
     if (JN_UNLIKELY(jpy_shadow_open != NULL))
