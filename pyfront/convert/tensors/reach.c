@@ -169,6 +169,25 @@ static bool any_freed(const jcv *c, uint32_t mark, const jcv_ctx *from) {
     return false;
 }
 
+/* Whether a history leads into the only call of a function, by what that has stored. */
+static bool met_inside(const jcv *c, const jcv_node *of, uint32_t mark) {
+    const jcv_ctx *f = of->subs[0];
+    bool met = false;
+    if (!f || f->kind != JCV_FUNC || !of_many_calls(c, f))
+        return false;
+    for (size_t i = 0; i < c->ctxs.n; i++) {
+        const jcv_ctx *x = c->ctxs.data[i];
+        bool counts = !of_many_calls(c, x);
+        for (size_t k = 0; k < x->nodes.n; k++) {
+            const jcv_node *n = x->nodes.data[k];
+            if (counts && n != of && n->subs[0] == f)
+                return false;
+            met = met || (x->fn == f && n->reach == mark && records(n));
+        }
+    }
+    return met;
+}
+
 void jcv_use_up_history(jcv *c, uint32_t mark) {
     for (size_t i = 0; i < c->ctxs.n; i++)
         for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
@@ -179,8 +198,9 @@ void jcv_use_up_history(jcv *c, uint32_t mark) {
     for (size_t i = 0; i < c->ctxs.n; i++)
         for (size_t k = 0; !of_many_calls(c, c->ctxs.data[i]) && k < c->ctxs.data[i]->nodes.n;
              k++) {
-            const jcv_node *n = c->ctxs.data[i]->nodes.data[k];
-            if (!n->freed)
+            jcv_node *n = c->ctxs.data[i]->nodes.data[k];
+            n->freed = n->freed || met_inside(c, n, mark);
+            if (!n->freed && records(n))
                 jcv_history_of_call(c, n, c->last_held);
         }
     c->any_freed = true;
