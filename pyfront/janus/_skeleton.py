@@ -45,7 +45,7 @@ _WORK = (ast.Call, ast.BinOp, ast.UnaryOp, ast.AugAssign, ast.Compare, ast.Subsc
 _LOOPS = (ast.For, ast.While)
 _TRIES = tuple(t for t in (ast.Try, getattr(ast, "TryStar", None)) if t)
 _MAX_SPLITS = 64
-_METHODS = {n for t in (_C.Tensor, list, dict, set, str) for n in dir(t)}  # of what is no function of the program
+_METHODS = set(dir(_C.Tensor))  # which are called so often that nobody asks whose they are
 
 _plans = {}  # id of a code object -> its Plan (which keeps it), or None
 

@@ -4,6 +4,7 @@
 import gc
 import pathlib
 import sys
+import time
 import traceback
 import weakref
 
@@ -358,3 +359,33 @@ def test_regions_that_do_not_pay_rest(capsys):
         return "regions of statements rest for 1000 calls" in janus.explain(f)
 
     assert any(rests() for _ in range(8))  # the fastest of a few calls may say otherwise once
+
+
+def test_callees_by_names_that_containers_have(tmp_path):
+    """Whose a method is, its value says: `agent.update(x)` is the program's though dicts have an `update`, too."""
+    class Agent:
+        def __init__(self):
+            self.w, self.index = janus.ones(3), {}
+
+        def update(self, x):
+            return ((x * self.w).tanh() + x.sin() * self.w).sum()
+
+        append = pop = copy = index = get = update
+
+    agent = Agent()
+
+    @janus.function(measure=False, verify="never")
+    def train(x, names):
+        rows = []
+        for name in names:
+            start = time.time()
+            rows.append(getattr(agent, name)(x) if name == "none" else agent.update(x) + agent.append(x) + agent.copy(x))
+            rows.append(agent.pop(x) + agent.get(x) + min(0.0, time.time() - start - 1e9))
+        return rows
+
+    want = agent.update(janus.ones(3)).item()
+    for _ in range(12):
+        rows = train(janus.ones(3), ["update", "pop"])
+    assert [round(r.item() / want) for r in rows][::2] == [3, 3]
+    stats = train.stats()
+    assert stats["ops_graph"] > stats["ops_eager"]
