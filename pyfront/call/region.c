@@ -161,8 +161,6 @@ static int dress(jpy_function *f, PyObject *function) {
     if (!skeleton)
         return -1;
     Py_XSETREF(f->skeleton, skeleton);
-    Py_INCREF(PyFunction_GET_CODE(function));
-    Py_XSETREF(f->skeleton_of, PyFunction_GET_CODE(function));
     return 0;
 }
 
@@ -172,9 +170,15 @@ static int refused(jpy_function *f, PyObject *within, long line, long col) {
     PyObject *function = function_of(f->callable), *changed = NULL;
     if (!function || !f->use_regions)
         return 0;
+    PyObject *code = PyFunction_GET_CODE(function);
+    if (f->plan && f->skeleton_of != code) { /* the function was given another code */
+        Py_CLEAR(f->plan);
+        Py_CLEAR(f->skeleton);
+    }
     if (!f->plan) {
+        Py_XSETREF(f->skeleton_of, Py_NewRef(code));
+        Py_XSETREF(f->regions, PyDict_New());
         f->plan = helper("plan_of", PyTuple_Pack(1, function));
-        f->regions = PyDict_New();
         if (!f->plan || !f->regions)
             return -1;
     }

@@ -79,7 +79,7 @@ typedef struct jpy_function {
     bool use_regions;      /* region/region.h, which owns what follows; NULL: there is none yet */
     PyObject *plan;        /* of the skeleton (janus/_skeleton.py), or None: it can have none */
     PyObject *skeleton;    /* what CPython runs in place of the callable */
-    PyObject *skeleton_of; /* the code it was made of */
+    PyObject *skeleton_of; /* the code that plan and skeleton were made of */
     PyObject *regions;     /* dict of its regions */
     PyObject *callees;     /* dict: functions that the skeleton calls -> their Functions, or None */
     jpy_trial trial;       /* of the skeleton against the callable */

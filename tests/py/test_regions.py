@@ -389,3 +389,32 @@ def test_callees_by_names_that_containers_have(tmp_path):
     assert [round(r.item() / want) for r in rows][::2] == [3, 3]
     stats = train.stats()
     assert stats["ops_graph"] > stats["ops_eager"]
+
+
+@pytest.mark.parametrize("when", [(4,), (4, 8), (1, 2, 3, 9)])
+@pytest.mark.parametrize("part", ["__code__", "__defaults__", "__kwdefaults__"])
+def test_a_function_that_is_given_other_parts(part, when):
+    """After `f.__code__ = g.__code__` the skeleton of the old code is not run again, whatever is refused later."""
+    def main(function, log):
+        def a(x, k=2, *, m=1):
+            clock()
+            y = x * k
+            z = y.exp() + m
+            return y, z
+
+        def b(x, k=5, *, m=7):
+            y = x - k
+            z = (y.tanh() + m) * y
+            clock()
+            z = z + y + clock.__name__.count("c")
+            return z, y
+
+        given = {p: getattr(b, p) for p in ("__code__", "__defaults__", "__kwdefaults__")}
+        f = function(a)
+        for i in range(24):
+            if i in when:
+                given[part], old = getattr(a, part), given[part]
+                setattr(a, part, old)
+            log(f(t(3, seed=i)))
+
+    both(main, hits=0)
