@@ -16,13 +16,17 @@
 enum {
     FEW_CALLS = 8,   /* in which it has to run an op, else it is let alone */
     MANY = 64,       /* functions that are looked at */
+    MANY_DULL = 256, /* calls of what is none of them: then fewer are asked for */
     FEW_CLOSURES = 2 /* functions of one code and other closures */
 };
 
 /* Whether it is one of the program's, which a call runs to its end. */
 static bool may_be_decorated(PyObject *f) {
+    static PyObject *key;
+    if (!key && !(key = PyUnicode_InternFromString("__name__")))
+        PyErr_Clear();
     const PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(f);
-    PyObject *module = PyDict_GetItemString(PyFunction_GET_GLOBALS(f), "__name__");
+    PyObject *module = key ? PyDict_GetItem(PyFunction_GET_GLOBALS(f), key) : NULL;
     const char *name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
     PyErr_Clear();
     return name && strcmp(name, "janus") != 0 && strncmp(name, "janus.", 6) != 0 &&
@@ -65,7 +69,7 @@ static int stays(jpy_function *owner, PyObject *f) {
 
 /* The Function of what is called by `f`, a Python function; `key` tells it from others.  None: it
  * is called as it is; borrowed, NULL: raised. */
-static PyObject *decorated(jpy_function *owner, PyObject *key, PyObject *f, bool may) {
+static PyObject *decorated(jpy_function *owner, PyObject *key, PyObject *f) {
     if (!owner->callees && !(owner->callees = PyDict_New()))
         return NULL;
     PyObject *known = PyDict_GetItemWithError(owner->callees, key);
@@ -73,24 +77,21 @@ static PyObject *decorated(jpy_function *owner, PyObject *key, PyObject *f, bool
         return known;
     if (PyDict_GET_SIZE(owner->callees) >= MANY)
         return Py_None;
-    if (may && has_closure(f)) {
+    if (has_closure(f)) {
         int staying = stays(owner, f);
         if (staying <= 0)
             return staying < 0 ? NULL : Py_None;
     }
-    PyObject *made = may ? jpy_function_new(f, owner->exact, owner->checkpoint, owner->measure)
-                         : Py_NewRef(Py_None);
+    PyObject *made = jpy_function_new(f, owner->exact, owner->checkpoint, owner->measure);
     if (!made)
         return NULL;
-    if (made != Py_None) {
-        jpy_function *g = (jpy_function *)made;
-        g->verify = owner->verify;
-        g->ladder = owner->ladder;
-        g->use_regions = true;
-        g->payer = jpy_regions_payer(owner);
-        g->unasked = FEW_CALLS;
-        g->word.said = true; /* nobody has decorated it */
-    }
+    jpy_function *g = (jpy_function *)made;
+    g->verify = owner->verify;
+    g->ladder = owner->ladder;
+    g->use_regions = true;
+    g->payer = jpy_regions_payer(owner);
+    g->unasked = FEW_CALLS;
+    g->word.said = true; /* nobody has decorated it */
     int bad = PyDict_SetItem(owner->callees, key, made);
     Py_DECREF(made);
     return bad ? NULL : made;
@@ -107,9 +108,17 @@ static PyObject *call_method(PyObject *o) {
     return m && PyFunction_Check(m) ? m : NULL;
 }
 
+/* What is called is no function of the program: new reference. */
+static PyObject *dull(jpy_function *owner, PyObject *f) {
+    if (owner->dull < MANY_DULL && ++owner->dull == MANY_DULL)
+        jpy_regions_settle(owner);
+    return Py_NewRef(f);
+}
+
 /* callee(f): what is called in its place.  `o(x)` of an object is `type(o).__call__(o, x)`; of
  * janus's own objects modules alone are taken. */
-static PyObject *callee(PyObject *owner, PyObject *f) {
+static PyObject *callee(PyObject *self_owner, PyObject *f) {
+    jpy_function *owner = (jpy_function *)self_owner;
     PyObject *self = PyMethod_Check(f) ? PyMethod_GET_SELF(f) : NULL;
     PyObject *function = self ? PyMethod_GET_FUNCTION(f) : f, *key = function;
     bool may = PyFunction_Check(function) && may_be_decorated(function);
@@ -117,15 +126,17 @@ static PyObject *callee(PyObject *owner, PyObject *f) {
         self = f;
         key = (PyObject *)Py_TYPE(f);
         if (PyType_Check(f) || Py_TYPE(f) == jpy_function_type || !(function = call_method(f)))
-            return Py_NewRef(f);
+            return dull(owner, f);
         may = jpy_module_check(f) || may_be_decorated(function);
     }
-    PyObject *g = decorated((jpy_function *)owner, key, function, may);
+    if (!may)
+        return dull(owner, f);
+    PyObject *g = decorated(owner, key, function);
     if (!g)
         return NULL;
     if (g == Py_None || ((jpy_function *)g)->callable != function)
         return Py_NewRef(f);
-    if (((jpy_function *)owner)->differentiated)
+    if (owner->differentiated)
         ((jpy_function *)g)->differentiated = true; /* what it returns may be */
     return self ? PyMethod_New(g, self) : Py_NewRef(g);
 }

@@ -203,6 +203,19 @@ void jpy_regions_refused(jpy_function *f) {
     PyErr_Clear();
 }
 
+void jpy_regions_settle(jpy_function *f) {
+    PyObject *function = function_of(f->callable);
+    if (PyFunction_GET_CODE(function) != f->skeleton_of)
+        return;
+    PyObject *list = f->callees ? PyDict_Keys(f->callees) : PyList_New(0);
+    PyObject *settled = list ? PyObject_CallMethod(f->plan, "settle", "O", list) : NULL;
+    if (!settled || dress(f, function) < 0)
+        jpy_note(f, "a skeleton cannot be made that asks for less");
+    PyErr_Clear();
+    Py_XDECREF(list);
+    Py_XDECREF(settled);
+}
+
 /* ---- a region is reached ------------------------------------------------------------------------
  */
 

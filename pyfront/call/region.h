@@ -34,6 +34,8 @@ PyObject *jpy_regions_ended(PyObject *result);
 jpy_function *jpy_regions_payer(jpy_function *f);
 /* callee.c: what a skeleton of f asks for what it calls; new reference, NULL: raised. */
 PyObject *jpy_regions_callee(jpy_function *f);
+/* The skeleton of f has called many things that are none of the program's: it asks for fewer. */
+void jpy_regions_settle(jpy_function *f);
 /* A call of a Function that was made for a skeleton, of which is not known whether it works with
  * tensors (f->unasked); as a vectorcall. */
 PyObject *jpy_regions_unasked(jpy_function *f, PyObject *const *args, size_t nargsf,

@@ -82,6 +82,7 @@ typedef struct jpy_function {
     PyObject *skeleton_of; /* the code that plan and skeleton were made of */
     PyObject *regions;     /* dict of its regions */
     PyObject *callees;     /* dict: functions that the skeleton calls -> their Functions, or None */
+    unsigned dull;         /* calls in the skeleton of what is none of these, counted up to some */
     jpy_trial trial;       /* of the skeleton against the callable */
     uint64_t undressed;    /* calls until the skeleton is tried again: it does not pay ... */
     uint64_t undress;      /* ... and how many these were last */

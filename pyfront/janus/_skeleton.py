@@ -45,7 +45,7 @@ _WORK = (ast.Call, ast.BinOp, ast.UnaryOp, ast.AugAssign, ast.Compare, ast.Subsc
 _LOOPS = (ast.For, ast.While)
 _TRIES = tuple(t for t in (ast.Try, getattr(ast, "TryStar", None)) if t)
 _MAX_SPLITS = 64
-_METHODS = set(dir(_C.Tensor))  # which are called so often that nobody asks whose they are
+_METHODS = {n for t in (_C.Tensor, list, dict, set, str) for n in dir(t)}  # which programs' classes have, too
 
 _plans = {}  # id of a code object -> its Plan (which keeps it), or None
 
@@ -104,6 +104,7 @@ class Plan:
             if isinstance(n, ast.Name) and (n.id in _LOOKS_AT_FRAMES or (n.id[:2] == "__" and n.id[-2:] != "__")):
                 raise _NoSkeleton
         self.python, self.cuts = set(), set()  # places of statements: CPython's; beginnings of regions
+        self.quiet = set()  # names of methods that no function of the program was called by
         self.version = 0  # of what is planned
         self.made = None  # version, code of the skeleton, [Region text]
 
@@ -161,6 +162,13 @@ class Plan:
         self.python.update(_place(s) for s in self._group(within))
         self.version += 1
 
+    def settle(self, met):
+        """Many calls were asked for, of which `met` has the functions of the program: other names of methods of
+        tensors and containers are no longer."""
+        before = len(self.quiet)
+        self.quiet |= _METHODS - {getattr(f, "__name__", None) for f in met}
+        self.version += len(self.quiet) > before
+
     def _group(self, within):
         if within is None:
             return self.node.body
@@ -186,29 +194,33 @@ class Text:
         self.code = None
 
 
-def _is_path(node):
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
-
-
 class Callees(ast.NodeTransformer):
-    """Calls of what may be a function of the program ask for it.  Not in functions that are made."""
+    """Calls of what may be a function of the program ask for it.  Not in functions that are made.  quiet: names of
+    methods that are not asked for."""
 
-    any = False
+    def __init__(self, quiet):
+        self.quiet, self.any = quiet, False
 
     def visit_Call(self, node):
         self.generic_visit(node)
         f = node.func
-        if isinstance(f, ast.Attribute):
-            known = not _is_path(f) or f.attr in _METHODS
+        if isinstance(f, ast.Name):
+            known = f.id == "super" or hasattr(builtins, f.id)
+        elif isinstance(f, ast.Attribute):
+            known = f.attr in self.quiet or self._own(f.value)
         else:
-            known = not isinstance(f, ast.Name) or f.id == "super" or hasattr(builtins, f.id)
+            known = not isinstance(f, (ast.Subscript, ast.Call)) or self._own(f)
         if not known:
             ask = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(-2), ast.Load())
             node.func = placed(ast.Call(ask, [f], []), f)
             self.any = True
         return node
+
+    def _own(self, node):
+        """Whether it is text or a number, or one of the regions."""
+        if isinstance(node, ast.Subscript):
+            return isinstance(node.value, ast.Name) and node.value.id == REGIONS
+        return isinstance(node, (ast.Constant, ast.JoinedStr))
 
     def _scope(self, node):
         return node
@@ -241,7 +253,7 @@ class _Maker:
         names = [a.arg for a in args.posonlyargs + args.args + args.kwonlyargs]
         names += [a.arg for a in (args.vararg, args.kwarg) if a]
         made = self.block(body, set(names), None, set())
-        callees = Callees()
+        callees = Callees(self.plan.quiet)
         made = [callees.visit(s) for s in made]
         if not self.texts and not callees.any:
             return None

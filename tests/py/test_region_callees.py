@@ -151,6 +151,93 @@ def test_modules_objects_and_closures():
             assert recorder.made[0].stats()["op_share"] > 0.5, janus.explain(recorder.made[0])
 
 
+NAMES = sorted({n for kind in (janus.Tensor, list, dict, set, str) for n in dir(kind) if n[0] != "_"})
+WAYS = ["o.{0}(x, y)", "box.o.{0}(x, y)", "objects[i % 2].{0}(x, y)", "made(o).{0}(x, y)", "steps[i % 2](x, y)",
+        "step_of(o)(x, y)", "(o if i else objects[1]).{0}(x, y)"]
+METHOD = """
+class Worker:
+    def __init__(self, k):
+        self.k, self.o = k, self
+
+    def {0}(self, x, y):
+        z = (x * self.k).tanh() + y
+        return z.exp() + z
+
+@function
+def epoch(o, box, objects, steps, n):
+    start, out = clock(), []
+    for i in range(3):
+        x, y = t(3, seed=i), t(3, seed=n)
+        u = {1}
+        clock()
+        out.append(u)
+    return out
+"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("part", range(4))
+def test_methods_of_any_name_reached_in_any_way(way, part, tmp_path):
+    """The program's classes have methods called as those of tensors and containers are, reached by expressions."""
+    for name in NAMES[part::24]:
+        file = tmp_path / f"{name}.py"
+        file.write_text(METHOD.format(name, way.format(name)))
+        code = compile(file.read_text(), str(file), "exec")
+
+        def main(function, log):
+            space = {"function": function, "clock": clock, "t": t, "made": lambda o: o,
+                     "step_of": lambda o: getattr(o, name)}
+            exec(code, space)
+            a, b = space["Worker"](2.0), space["Worker"](0.5)
+            steps = [getattr(a, name), getattr(b, name)]
+            for n in range(9):
+                log(space["epoch"](a, b, [a, b], steps, n))
+
+        want = harness.run(main, lambda f: f)
+        recorder = harness.Recorder(regions=True, measure=False, verify="never")
+        harness.compare(name, want, harness.run(main, recorder), False)
+        assert recorder.made[0].stats()["op_share"] > 0.3, janus.explain(recorder.made[0])
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_methods_that_are_nobodys_are_not_asked_for_long(late):
+    """After some hundred calls of lists' and tensors' own methods the skeleton has them as they are."""
+    from janus import _skeleton
+
+    class Meter:
+        def __init__(self):
+            self.total = t(3)
+
+        def update(self, x):
+            self.total = self.total * 0.5 + x.tanh()
+
+    def main(function, log):
+        @function
+        def epoch(n):
+            clock()
+            meter, out, known = Meter(), [], {}
+            for i in range(9):
+                for k in range(20):
+                    out.append(clock() * 0.0)
+                    known.update({k: i})
+                    out.extend([k])
+                if n > 5 or not late:
+                    meter.update(t(3, seed=i))
+            clock()
+            return out, known, meter.total
+
+        for n in range(9):
+            log(epoch(n))
+
+    want = harness.run(main, lambda f: f)
+    recorder = harness.Recorder(regions=True, measure=False, verify="never")
+    harness.compare("epoch", want, harness.run(main, recorder), False)
+    quiet = _skeleton.plan_of(recorder.made[0].__wrapped__).quiet
+    assert {"append", "extend"} <= quiet and ("update" in quiet) == late
+    if not late:
+        assert recorder.made[0].stats()["op_share"] > 0.4, janus.explain(recorder.made[0])
+
+
 def test_closures_made_anew_are_let_go():
     """What a call makes and calls dies with the call at the latest."""
     died = []
