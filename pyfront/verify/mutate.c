@@ -207,20 +207,34 @@ static bool no_identity(jpy_entry *e) {
 /* ---- graphs -------------------------------------------------------------------------------------
  */
 
-static bool rename_op(jpy_entry *e, const char *from, const char *to) {
-    const jn_op *other = jn_op_find(to, strlen(to));
-    for (size_t i = 0; i < e->module->subs.n; i++) {
-        jn_subgraph *g = e->module->subs.data[i];
-        for (size_t k = 1; k < g->nodes.n && !g->primal; k++)
-            if (strcmp(g->nodes.data[k]->op->name, from) == 0) {
-                g->nodes.data[k]->op = other;
-                return true;
-            }
-    }
-    return false;
+static jn_node *node_in(const jn_subgraph *g, const char *name) {
+    for (size_t k = 1; k < g->nodes.n; k++)
+        if (strcmp(g->nodes.data[k]->op->name, name) == 0)
+            return g->nodes.data[k];
+    return NULL;
+}
+static jn_node *find_node(jpy_entry *e, const char *name) {
+    jn_node *n = NULL;
+    for (size_t i = 0; i < e->module->subs.n && !n; i++)
+        if (!e->module->subs.data[i]->primal)
+            n = node_in(e->module->subs.data[i], name);
+    return n;
+}
+static bool renamed(jn_node *n, const char *to) {
+    if (n)
+        n->op = jn_op_find(to, strlen(to));
+    return n != NULL;
+}
+static bool swapped(jn_node *n) {
+    if (!n || n->n_in < 2)
+        return false;
+    jn_value v = n->in[0];
+    n->in[0] = n->in[1];
+    n->in[1] = v;
+    return true;
 }
 #define RENAME(name, from, to)                                                                     \
-    static bool name(jpy_entry *e) { return rename_op(e, from, to); }
+    static bool name(jpy_entry *e) { return renamed(find_node(e, from), to); }
 RENAME(add_is_sub, "add", "sub")
 RENAME(mul_is_add, "mul", "add")
 RENAME(gt_is_le, "gt", "le")
@@ -229,15 +243,6 @@ RENAME(s_add_is_sub, "s.add", "s.sub")
 RENAME(s_mul_is_add, "s.mul", "s.add")
 RENAME(max_is_min, "maximum", "minimum")
 
-static jn_node *find_node(jpy_entry *e, const char *name) {
-    for (size_t i = 0; i < e->module->subs.n; i++) {
-        jn_subgraph *g = e->module->subs.data[i];
-        for (size_t k = 1; k < g->nodes.n && !g->primal; k++)
-            if (strcmp(g->nodes.data[k]->op->name, name) == 0)
-                return g->nodes.data[k];
-    }
-    return NULL;
-}
 static bool other_arm(jpy_entry *e) {
     jn_node *n = find_node(e, "if");
     if (n) {
@@ -247,21 +252,24 @@ static bool other_arm(jpy_entry *e) {
     }
     return n != NULL;
 }
-static bool constant_is_more(jpy_entry *e, janus_kind kind) {
-    for (size_t i = 0; i < e->module->subs.n; i++) {
-        jn_subgraph *g = e->module->subs.data[i];
-        for (size_t k = 1; k < g->nodes.n && !g->primal; k++) {
-            janus_s_const_attrs *a = (janus_s_const_attrs *)g->nodes.data[k]->attrs;
-            if (g->nodes.data[k]->op->id != JN_OP_ID_s_const || a->kind != kind)
-                continue;
-            if (kind == JANUS_KIND_INT)
-                a->i++;
-            else
-                a->f += 0.5;
-            return true;
-        }
+static bool constant_in(const jn_subgraph *g, janus_kind kind) {
+    for (size_t k = 1; k < g->nodes.n; k++) {
+        janus_s_const_attrs *a = (janus_s_const_attrs *)g->nodes.data[k]->attrs;
+        if (g->nodes.data[k]->op->id != JN_OP_ID_s_const || a->kind != kind)
+            continue;
+        if (kind == JANUS_KIND_INT)
+            a->i++;
+        else
+            a->f += 0.5;
+        return true;
     }
     return false;
+}
+static bool constant_is_more(jpy_entry *e, janus_kind kind) {
+    bool any = false;
+    for (size_t i = 0; i < e->module->subs.n && !any; i++)
+        any = !e->module->subs.data[i]->primal && constant_in(e->module->subs.data[i], kind);
+    return any;
 }
 static bool int_is_more(jpy_entry *e) { return constant_is_more(e, JANUS_KIND_INT); }
 static bool float_is_more(jpy_entry *e) { return constant_is_more(e, JANUS_KIND_FLOAT); }
@@ -279,16 +287,7 @@ static bool forget(jpy_entry *e, const char *op, unsigned sub) {
 }
 static bool arm_forgets(jpy_entry *e) { return forget(e, "if", 0); }
 static bool round_forgets(jpy_entry *e) { return forget(e, "foreach", 0); }
-static bool swap_operands(jpy_entry *e, const char *op) {
-    jn_node *n = find_node(e, op);
-    if (!n || n->n_in < 2)
-        return false;
-    jn_value v = n->in[0];
-    n->in[0] = n->in[1];
-    n->in[1] = v;
-    return true;
-}
-static bool sub_is_swapped(jpy_entry *e) { return swap_operands(e, "sub"); }
+static bool sub_is_swapped(jpy_entry *e) { return swapped(find_node(e, "sub")); }
 static bool other_attr(jpy_entry *e) { /* a live store goes to another attribute */
     jn_node *n = find_node(e, "host.setattr");
     PyObject *other = n ? PyUnicode_InternFromString("other") : NULL;
@@ -304,22 +303,16 @@ static bool other_attr(jpy_entry *e) { /* a live store goes to another attribute
  * The same in the first arm of a branch alone: programs take it when its graph was hit 500 times.
  */
 
-static jn_node *in_arm(jpy_entry *e, const char *name) {
-    jn_node *branch = find_node(e, "if");
-    jn_subgraph *g = branch ? branch->subs[0] : NULL;
-    for (size_t k = 1; g && k < g->nodes.n; k++)
-        if (strcmp(g->nodes.data[k]->op->name, name) == 0)
-            return g->nodes.data[k];
-    return NULL;
+static const jn_subgraph *first_arm(jpy_entry *e) {
+    const jn_node *branch = find_node(e, "if");
+    return branch ? branch->subs[0] : NULL;
 }
-static bool arm_computes(jpy_entry *e, const char *from, const char *to) {
-    jn_node *n = in_arm(e, from);
-    if (n)
-        n->op = jn_op_find(to, strlen(to));
-    return n != NULL;
+static jn_node *in_arm(jpy_entry *e, const char *name) {
+    const jn_subgraph *g = first_arm(e);
+    return g ? node_in(g, name) : NULL;
 }
 #define IN_ARM(name, from, to)                                                                     \
-    static bool arm_##name(jpy_entry *e) { return arm_computes(e, from, to); }
+    static bool arm_##name(jpy_entry *e) { return renamed(in_arm(e, from), to); }
 IN_ARM(add, "add", "sub")
 IN_ARM(sub, "sub", "add")
 IN_ARM(mul, "mul", "add")
@@ -329,15 +322,7 @@ IN_ARM(exp, "exp", "tanh")
 IN_ARM(s_add, "s.add", "s.sub")
 IN_ARM(s_sub, "s.sub", "s.add")
 IN_ARM(s_mul, "s.mul", "s.add")
-static bool arm_swaps(jpy_entry *e) {
-    jn_node *n = in_arm(e, "sub");
-    if (n) {
-        jn_value v = n->in[0];
-        n->in[0] = n->in[1];
-        n->in[1] = v;
-    }
-    return n != NULL;
-}
+static bool arm_swaps(jpy_entry *e) { return swapped(in_arm(e, "sub")); }
 static bool arm_doubles(jpy_entry *e) { /* an operand is used twice */
     jn_node *n = in_arm(e, "mul");
     if (n)
@@ -345,16 +330,8 @@ static bool arm_doubles(jpy_entry *e) { /* an operand is used twice */
     return n != NULL;
 }
 static bool arm_int(jpy_entry *e) {
-    jn_node *branch = find_node(e, "if");
-    jn_subgraph *g = branch ? branch->subs[0] : NULL;
-    for (size_t k = 1; g && k < g->nodes.n; k++) {
-        janus_s_const_attrs *a = (janus_s_const_attrs *)g->nodes.data[k]->attrs;
-        if (g->nodes.data[k]->op->id != JN_OP_ID_s_const || a->kind != JANUS_KIND_INT)
-            continue;
-        a->i++;
-        return true;
-    }
-    return false;
+    const jn_subgraph *g = first_arm(e);
+    return g && constant_in(g, JANUS_KIND_INT);
 }
 
 static const struct mutation {
