@@ -7,6 +7,7 @@ janusext_LTLIBRARIES = pyfront/_C.la
 endif
 
 pyfront__C_la_SOURCES = \
+	pyfront/backward/backward.h \
 	pyfront/backward/collect.c \
 	pyfront/backward/engine.c \
 	pyfront/backward/engine.h \
@@ -24,9 +25,13 @@ pyfront__C_la_SOURCES = \
 	pyfront/base/tracing.h \
 	pyfront/base/types.c \
 	pyfront/call/cache.c \
+	pyfront/call/cache.h \
 	pyfront/call/call.c \
+	pyfront/call/call.h \
 	pyfront/call/callee.c \
+	pyfront/call/check.c \
 	pyfront/call/coexecute.c \
+	pyfront/call/due.c \
 	pyfront/call/explain.c \
 	pyfront/call/explain.h \
 	pyfront/call/ladder.c \
@@ -49,12 +54,13 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/calls/print.c \
 	pyfront/convert/calls/recursion.c \
 	pyfront/convert/calls/steps.c \
+	pyfront/convert/convert.h \
 	pyfront/convert/core/above.h \
 	pyfront/convert/core/abstract.h \
 	pyfront/convert/core/core.h \
 	pyfront/convert/core/dims.c \
-	pyfront/convert/core/parts.c \
 	pyfront/convert/core/list.h \
+	pyfront/convert/core/parts.c \
 	pyfront/convert/core/stage.c \
 	pyfront/convert/core/staged.h \
 	pyfront/convert/core/state.h \
@@ -67,10 +73,10 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/finish/gradient.c \
 	pyfront/convert/finish/history.c \
 	pyfront/convert/finish/history.h \
-	pyfront/convert/finish/stages.h \
 	pyfront/convert/finish/images.c \
 	pyfront/convert/finish/share.c \
 	pyfront/convert/finish/stages.c \
+	pyfront/convert/finish/stages.h \
 	pyfront/convert/heap/ask.c \
 	pyfront/convert/heap/attrs.c \
 	pyfront/convert/heap/heap.h \
@@ -118,6 +124,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/tensors/tensors.h \
 	pyfront/convert/tensors/tracked.c \
 	pyfront/convert/tree/lower.c \
+	pyfront/convert/tree/source.c \
 	pyfront/convert/tree/tree.h \
 	pyfront/convert/values/choice.c \
 	pyfront/convert/values/compare.c \
@@ -136,14 +143,14 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/values/text.c \
 	pyfront/convert/values/values.h \
 	pyfront/convert/values/watch.c \
+	pyfront/entry/again.c \
+	pyfront/entry/again.h \
 	pyfront/entry/away.c \
 	pyfront/entry/away.h \
 	pyfront/entry/commit.c \
 	pyfront/entry/commit.h \
 	pyfront/entry/entry.c \
 	pyfront/entry/entry.h \
-	pyfront/entry/again.c \
-	pyfront/entry/again.h \
 	pyfront/entry/external.c \
 	pyfront/entry/external.h \
 	pyfront/entry/external_run.c \
@@ -153,6 +160,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/entry/history.h \
 	pyfront/entry/host.c \
 	pyfront/entry/host.h \
+	pyfront/entry/parts.h \
 	pyfront/entry/print.c \
 	pyfront/entry/print.h \
 	pyfront/entry/replay.c \
@@ -160,13 +168,13 @@ pyfront__C_la_SOURCES = \
 	pyfront/entry/write.c \
 	pyfront/entry/write.h \
 	pyfront/entry/write_ready.c \
-	pyfront/function/dump_dir.c \
 	pyfront/function/function.h \
-	pyfront/function/hints.c \
-	pyfront/function/hints.h \
-	pyfront/function/lines.c \
+	pyfront/function/note.c \
+	pyfront/function/note.h \
+	pyfront/function/object.h \
 	pyfront/function/profile.c \
 	pyfront/function/profile.h \
+	pyfront/function/text.c \
 	pyfront/function/word.c \
 	pyfront/function/word.h \
 	pyfront/guard/fast.c \
@@ -178,12 +186,14 @@ pyfront__C_la_SOURCES = \
 	pyfront/methods/create.h \
 	pyfront/methods/method.c \
 	pyfront/methods/method.h \
+	pyfront/methods/methods.h \
 	pyfront/methods/module_base.c \
 	pyfront/methods/module_base.h \
 	pyfront/methods/optim.c \
 	pyfront/methods/pieces.c \
 	pyfront/methods/random.c \
 	pyfront/methods/rng.h \
+	pyfront/methods/type.c \
 	pyfront/module/export.c \
 	pyfront/module/export.h \
 	pyfront/module/export_state.c \
@@ -191,6 +201,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/module/nan.c \
 	pyfront/op/autocast.c \
 	pyfront/op/autocast.h \
+	pyfront/op/bound.h \
 	pyfront/op/copy.c \
 	pyfront/op/copy.h \
 	pyfront/op/index.c \
@@ -211,29 +222,37 @@ pyfront__C_la_SOURCES = \
 	pyfront/op/spell_shape.c \
 	pyfront/op/view.c \
 	pyfront/op/view.h \
-	pyfront/source.c \
+	pyfront/run/hints.c \
+	pyfront/run/hints.h \
+	pyfront/run/run.c \
+	pyfront/run/run.h \
 	pyfront/stored/build.c \
 	pyfront/stored/building.h \
 	pyfront/stored/dump.c \
 	pyfront/stored/gradients.c \
 	pyfront/stored/link.c \
 	pyfront/stored/parts.c \
+	pyfront/stored/renumber.c \
 	pyfront/stored/stored.h \
 	pyfront/stored/take.c \
 	pyfront/tape/deferred.c \
 	pyfront/tape/deferred.h \
-	pyfront/tape/internal.h \
 	pyfront/tape/node.c \
+	pyfront/tape/node.h \
 	pyfront/tape/op.c \
+	pyfront/tape/record.h \
 	pyfront/tape/tape.h \
-	pyfront/tape/view.c \
+	pyfront/tensor/buffers.h \
 	pyfront/tensor/convert.c \
 	pyfront/tensor/device.c \
 	pyfront/tensor/device.h \
 	pyfront/tensor/dlpack.c \
+	pyfront/tensor/inplace.c \
+	pyfront/tensor/item.c \
+	pyfront/tensor/object.h \
+	pyfront/tensor/scalar.c \
 	pyfront/tensor/tensor.c \
 	pyfront/tensor/tensor.h \
-	pyfront/verify/check.c \
 	pyfront/verify/match.c \
 	pyfront/verify/mutate.c \
 	pyfront/verify/numbers.c \

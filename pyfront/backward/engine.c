@@ -17,7 +17,6 @@
 
 #include "graph/base/alloc.h"
 #include "ops/op_ids.h"
-#include "pyfront/tensor/device.h"
 #include "pyfront/tensor/tensor.h"
 
 int jpy_engine_contribute(jpy_engine *e, uint32_t at, jpy_val *g) {

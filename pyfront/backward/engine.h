@@ -7,7 +7,8 @@
 #define JPY_TAPE_ENGINE_H
 
 #include "graph/base/vec.h"
-#include "pyfront/tape/internal.h"
+#include "pyfront/backward/backward.h"
+#include "pyfront/tape/tape.h"
 
 /* What an edge leads to. */
 typedef struct jpy_link {

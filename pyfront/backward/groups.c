@@ -17,8 +17,8 @@
 #include "pyfront/backward/groups.h"
 
 #include "graph/base/alloc.h"
-#include "pyfront/tape/deferred.h"
-#include "pyfront/tensor/device.h"
+#include "pyfront/tape/tape.h"
+#include "pyfront/tensor/tensor.h"
 
 /* ---- whether ------------------------------------------------------------------------------------
  */

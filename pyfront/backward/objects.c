@@ -4,12 +4,12 @@
  */
 #include "config.h"
 
-#include "pyfront/tape/internal.h"
+#include "pyfront/backward/backward.h"
+#include "pyfront/tape/tape.h"
 
 #include <string.h>
 
 #include "graph/base/alloc.h"
-#include "pyfront/methods/method.h"
 #include "pyfront/tensor/tensor.h"
 
 /* ---- hooks

@@ -19,7 +19,7 @@ typedef struct jpy_state {
     PyObject *module; /* janus._C, borrowed */
     PyTypeObject *tensor_type, *dtype_type, *device_type, *size_type, *op_type, *node_type;
     PyTypeObject *generator_type, *ctx_type, *module_base_type, *return_type;
-    PyTypeObject *autocast_type;
+    PyTypeObject *autocast_type, *function_type;
     PyObject *dtypes[JANUS_DTYPE_COUNT];
     PyObject *cpu; /* janus.device("cpu") */
     PyObject *empty_tuple;

@@ -17,6 +17,8 @@
 
 #include "pyfront/base/tracing.h"
 
+bool jpy_functions_off;
+
 static bool traced(const PyThreadState *ts) { return ts->c_tracefunc || ts->c_profilefunc; }
 
 #if PY_VERSION_HEX < 0x030c0000

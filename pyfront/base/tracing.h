@@ -9,5 +9,7 @@
 /* True under sys.settrace, sys.setprofile (of this thread) and while a tool of sys.monitoring
  * (CPython 3.12 and later) is in use.  Some loads where nobody watches. */
 bool jpy_traced(void);
+/* Whether all functions are called as they are: JANUS_DISABLE says so, or a graph is replayed. */
+extern bool jpy_functions_off;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call through a cached entry: guards, binding, run, commit.
+ * A call through a cached entry: guards, run, commit.
  *
  * No Python code runs between the first guard and the last, so what one has read is there for the
  * next.  Then all that they found is held: making an object may start the garbage collector, which
@@ -13,15 +13,13 @@
 #include "graph/base/log.h"
 #include "graph/base/status.h"
 #include "pyfront/base/signals.h"
+#include "pyfront/call/cache.h"
 #include "pyfront/call/policy.h"
-#include "pyfront/entry/away.h"
-#include "pyfront/entry/external.h"
-#include "pyfront/entry/host.h"
-#include "pyfront/function/hints.h"
-#include "pyfront/function/profile.h"
-#include "pyfront/methods/rng.h"
+#include "pyfront/entry/entry.h"
+#include "pyfront/function/function.h"
+#include "pyfront/methods/methods.h"
+#include "pyfront/run/run.h"
 #include "pyfront/stored/stored.h"
-#include "pyfront/tensor/device.h"
 #include "pyfront/tensor/tensor.h"
 #include "pyfront/verify/verify.h"
 
@@ -29,12 +27,6 @@ enum {
     MAX_UNDECIDED = 8, /* then it is not used */
     STAY = 64 /* calls that keep the lock after one that another thread got in the way of */
 };
-
-void jpy_entry_verify(jpy_entry *e, bool on) {
-    e->unverified = on;
-    if (on)
-        jn_module_watch(e->module);
-}
 
 uint64_t jpy_entry_runs(const jpy_entry *e) { return e->runs; }
 const janus_module *jpy_entry_module(jpy_entry *e) { return e->module; }
@@ -50,168 +42,6 @@ int64_t jpy_entry_guard_time(jpy_entry *e, const jpy_call *call, long repeat) {
     int64_t ns = jpy_now() - start;
     jn_free(slots);
     return holds ? ns : -1;
-}
-
-static janus_status bind(const jpy_entry *e, PyObject *const *slots, jn_arg *args) {
-    for (size_t i = 0; i < e->inputs.n; i++) {
-        PyObject *o = slots[e->inputs.data[i].slot];
-        jn_arg *a = &args[i];
-        a->kind = (janus_kind)e->inputs.data[i].kind;
-        a->object = NULL;
-        if (!e->inputs.data[i].used)
-            a->kind = JANUS_KIND_NONE;
-        switch (a->kind) {
-        case JANUS_KIND_NONE:
-            break;
-        case JANUS_KIND_TENSOR:
-            a->t = ((jpy_tensor *)o)->t;
-            JN_TRY(jn_tensor_fill(a->t));
-            a->object = o;
-            break;
-        case JANUS_KIND_INT:
-            a->s.i = PyLong_AsLongLong(o);
-            break;
-        case JANUS_KIND_FLOAT:
-            a->s.f = PyFloat_AS_DOUBLE(o);
-            break;
-        default:
-            a->o = o;
-        }
-    }
-    return JANUS_OK;
-}
-
-void jpy_entry_drop_results(jn_arg *results, unsigned n) {
-    for (unsigned i = 0; i < n; i++) {
-        if (results[i].kind == JANUS_KIND_TENSOR)
-            janus_tensor_release(results[i].t);
-        else if (results[i].kind == JANUS_KIND_FRAME)
-            jn_frame_value_release(results[i].f);
-    }
-}
-
-static void add_stats(jpy_function *f, const janus_run_stats *s) {
-    f->run.invokes += s->invokes;
-    f->run.instructions += s->instructions;
-    f->run.tasks += s->tasks;
-    f->run.batches += s->batches;
-    f->run.kernels += s->kernels;
-    f->run.host_ns += s->host_ns;
-    f->run.tensor_ns += s->tensor_ns;
-    f->run.early += s->early;
-    f->run.late += s->late;
-    if (s->peak_bytes > f->run.peak_bytes)
-        f->run.peak_bytes = s->peak_bytes;
-    if (s->lanes > f->run.lanes)
-        f->run.lanes = s->lanes;
-}
-
-/* A run is where all tensors it reads are; without any, where new ones go. */
-static janus_status choose_device(const jpy_entry *e, const jn_arg *args,
-                                  janus_run_options *options) {
-    bool any = false;
-    jn_device *d = NULL;
-    for (size_t i = 0; i < e->inputs.n; i++) {
-        if (args[i].kind != JANUS_KIND_TENSOR)
-            continue;
-        if (any && args[i].t->storage->device != d)
-            return jn_error(JANUS_UNSUPPORTED,
-                            "a graph runs on one device: its tensors are on two");
-        d = args[i].t->storage->device;
-        any = true;
-    }
-    if (any && e->guards.device && e->guards.device != (d ? 2 : 1))
-        return jn_error(JANUS_UNSUPPORTED, "autocast made another graph of it for another device");
-    if (any ? d != NULL : jpy_default_device != NULL)
-        options->device = "cuda";
-    return JANUS_OK;
-}
-
-/* Runs up to the commit; *out_run is the caller's to free, also after a failure.  A run that turns
- * out to enter what was never compared stops there: host->anew. */
-static janus_status run(jpy_function *f, jpy_entry *e, PyObject *const *slots, jpy_host *host,
-                        jn_run **out_run, jn_arg *results, uint64_t *out_rng) {
-    jn_arg few[64], *args = e->inputs.n <= 64 ? few : jn_alloc(e->inputs.n * sizeof *args);
-    if (!args)
-        return JN_NO_MEMORY();
-    janus_run_options options = JANUS_RUN_OPTIONS_INIT;
-    options.numerics = f->exact ? JANUS_NUMERICS_EXACT : JANUS_NUMERICS_FAST;
-    janus_host_ops remembering;
-    options.host = &jpy_host_ops;
-    if (JN_UNLIKELY(host->shadow != NULL)) {
-        remembering = jpy_shadow_ops();
-        options.host = &remembering;
-    }
-    options.host_ctx = host;
-    jn_rng_state *rng = jpy_rng_default();
-    options.rng_seed = rng->seed;
-    options.rng_offset = rng->offset;
-    jn_run *r = NULL;
-    janus_status st = bind(e, slots, args);
-    if (st == JANUS_OK && JN_UNLIKELY(jn_dev_in_use))
-        st = choose_device(e, args, &options);
-    if (st == JANUS_OK)
-        st = jn_run_new(e->main, &options, &r);
-    bool watching = jpy_signals_watch();
-    if (st == JANUS_OK)
-        st = jn_run_execute(r, args, (unsigned)e->inputs.n);
-    jpy_signals_ignore(watching);
-    if (JN_UNLIKELY(st == JANUS_OK && host->shadow))
-        jn_run_aside(r);
-    else if (JN_UNLIKELY(st == JANUS_OK && jn_run_met(r)) && !jn_dev_in_use)
-        host->anew = true;
-    bool go = st == JANUS_OK && !host->anew;
-    for (size_t i = 0; i < e->steps.n && go && st == JANUS_OK && !host->shadow; i++) {
-        const jpy_commit_step *s = &e->steps.data[i];
-        if (s->kind == JPY_COMMIT_STORE)
-            st = jn_run_stores(r, s->value->slot, s->when, ((jpy_tensor *)slots[s->slot])->t,
-                               e->lent[s->value->slot]);
-    }
-    if (go && st == JANUS_OK)
-        st = jn_run_prepare(r);
-    if (go && st == JANUS_OK)
-        st = jn_run_results(r, results, e->n_results + e->n_frames, host->shadow ? NULL : e->lent);
-    if (go && st == JANUS_OK) {
-        janus_run_stats stats = {0};
-        jn_run_stats_get(r, &stats);
-        *out_rng = stats.rng_offset;
-    }
-    *out_run = r;
-    if (args != few)
-        jn_free(args);
-    return st;
-}
-
-/* What a failed run leaves; -1, or -2 where a signal has arrived. */
-static int discard(jpy_function *f, const jpy_entry *e, jn_arg *results) {
-    const janus_error *err = janus_last_error();
-    bool signal = err->code == JANUS_CANCELLED;
-    int64_t now = jn_prof_begin();
-    if (JN_UNLIKELY(now))
-        jpy_prof_add(f, JN_PROF_FALLBACK, now);
-    jpy_note(f, "discarded: %s%s%s", err->message, err->n_context ? ", " : "",
-             err->n_context ? err->context[0] : "");
-    if (err->code == JANUS_ASSUMPTION_FAILED && err->assumption == JPY_ASSUMED_GRADIENT)
-        jpy_hints_gradient(f);
-    else if (err->code == JANUS_ASSUMPTION_FAILED)
-        jpy_hints_came_to(f, e, err->message);
-    jpy_entry_drop_results(results, e->n_results + e->n_frames);
-    PyErr_Clear();
-    return signal ? -2 : -1;
-}
-
-int jpy_entry_run(jpy_function *f, jpy_entry *e, PyObject *const *slots, jpy_host *host,
-                  jn_run **out_run, jn_arg *results, uint64_t *out_rng) {
-    if (run(f, e, slots, host, out_run, results, out_rng) != JANUS_OK) {
-        int rc = discard(f, e, results);
-        for (unsigned i = 0; i < e->n_results + e->n_frames; i++)
-            results[i].kind = JANUS_KIND_NONE;
-        return rc;
-    }
-    janus_run_stats stats = {0};
-    jn_run_stats_get(*out_run, &stats);
-    add_stats(f, &stats);
-    return 0;
 }
 
 int jpy_entry_judged(jpy_function *f, jpy_entry *e, jpy_verdict v, bool raised) {
@@ -295,14 +125,14 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
         results[i].kind = JANUS_KIND_NONE;
     uint64_t rng = 0, rng_before = jpy_rng_default()->offset;
     host.stay = e->stays && e->stays--;
-    if (run(f, e, slots, &host, &r, results, &rng) != JANUS_OK) {
-        rc = discard(f, e, results);
+    if (jpy_entry_execute(f, e, slots, &host, &r, results, &rng) != JANUS_OK) {
+        rc = jpy_entry_discard(f, e, results);
         goto end;
     }
     if (JN_UNLIKELY(host.away.was) && !jpy_away_holds(&host, &e->guards, call, rng)) {
         e->stays = STAY;
         (void)jn_error(JANUS_CANCELLED, "another thread changed what it had read");
-        rc = discard(f, e, results);
+        rc = jpy_entry_discard(f, e, results);
         goto end;
     }
     if (JN_UNLIKELY(host.anew)) { /* again, and what it reads is remembered */
@@ -323,7 +153,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
         jpy_prof_add(f, JN_PROF_COMMIT, start);
     janus_run_stats stats = {0};
     jn_run_stats_get(r, &stats); /* apply computes, too */
-    add_stats(f, &stats);
+    jpy_entry_count(f, &stats);
     rc = rc < 0 ? -1 : rc ? 3 : 1;
     for (unsigned k = 0; k < e->n_stages; k++)
         jpy_node_release(node[k]);

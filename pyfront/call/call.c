@@ -6,6 +6,8 @@
  * CPython runs the function, nested calls of it in the same thread run plain: otherwise a failing
  * leaf of a recursion would be tried at every level.
  */
+#include "pyfront/call/cache.h"
+#include "pyfront/convert/convert.h"
 #include "pyfront/function/function.h"
 
 #include <stdarg.h>
@@ -19,33 +21,12 @@
 #include "pyfront/call/object.h"
 #include "pyfront/call/policy.h"
 #include "pyfront/call/region.h"
-#include "pyfront/function/hints.h"
-#include "pyfront/function/profile.h"
+#include "pyfront/run/run.h"
 #include "pyfront/stored/stored.h"
 #include "pyfront/verify/verify.h"
 
-bool jpy_functions_off;
 /* A conversion is paid for by some calls that hit. */
 enum { FREE_CONVERSIONS = 16, FREE_OF_SHAPES = 8, FREE_UNASKED = 4, HITS_A_CONVERSION = 4 };
-
-void jpy_note(jpy_function *f, const char *fmt, ...) {
-    PyObject *type, *value, *tb;
-    PyErr_Fetch(&type, &value, &tb);
-    va_list ap;
-    va_start(ap, fmt);
-    char text[1024];
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    if (jn_log_on(JN_LOG_CONVERSIONS))
-        jn_log(JN_LOG_CONVERSIONS, "%s", text);
-    if (PyList_GET_SIZE(f->notes) < 1000) {
-        PyObject *s = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
-        if (!s || PyList_Append(f->notes, s) < 0)
-            PyErr_Clear();
-        Py_XDECREF(s);
-    }
-    PyErr_Restore(type, value, tb);
-}
 
 static PyObject *run_plain(jpy_function *f, PyObject *const *args, size_t nargsf,
                            PyObject *kwnames) {

@@ -9,7 +9,7 @@
 #include "exec/eager/eager.h"
 #include "pyfront/call/object.h"
 #include "pyfront/call/region.h"
-#include "pyfront/methods/module_base.h"
+#include "pyfront/methods/methods.h"
 
 #include <string.h>
 
@@ -125,7 +125,7 @@ static PyObject *callee(PyObject *self_owner, PyObject *f) {
     if (!PyFunction_Check(function)) {
         self = f;
         key = (PyObject *)Py_TYPE(f);
-        if (PyType_Check(f) || Py_TYPE(f) == jpy_function_type || !(function = call_method(f)))
+        if (PyType_Check(f) || Py_TYPE(f) == jpy.function_type || !(function = call_method(f)))
             return dull(owner, f);
         may = jpy_module_check(f) || may_be_decorated(function);
     }
@@ -149,7 +149,7 @@ PyObject *jpy_regions_callees(const jpy_function *f) {
     PyObject *list = PyList_New(0), *key, *g;
     Py_ssize_t pos = 0;
     while (list && f->callees && PyDict_Next(f->callees, &pos, &key, &g))
-        if (Py_TYPE(g) == jpy_function_type && !((jpy_function *)g)->unasked &&
+        if (Py_TYPE(g) == jpy.function_type && !((jpy_function *)g)->unasked &&
             PyList_Append(list, g) < 0)
             Py_CLEAR(list);
     return list;

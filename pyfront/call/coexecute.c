@@ -12,12 +12,12 @@
  */
 #include "config.h"
 
+#include "pyfront/backward/backward.h"
 #include "pyfront/call/ladder.h"
 
 #include <stdlib.h>
 
 #include "pyfront/call/policy.h"
-#include "pyfront/tape/deferred.h"
 #include "pyfront/tape/tape.h"
 
 /* ---- the trial ---------------------------------------------------------------------------------

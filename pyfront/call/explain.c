@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For janus.dump: all graphs of a function, or one given as text, in the format of a suffix. */
 #include "pyfront/call/explain.h"
+#include "pyfront/call/cache.h"
 
 #include <string.h>
 
@@ -9,25 +10,6 @@
 #include "graph/ir/ir.h"
 #include "graph/text/text.h"
 #include "pyfront/function/function.h"
-
-PyObject *jpy_module_text(const janus_module *m, const char *suffix) {
-    jn_str s = {0};
-    if (!strcmp(suffix, ".jir"))
-        jn_print_module(m, &s);
-    else if (!strcmp(suffix, ".dot"))
-        jn_print_dot(m, &s);
-    else if (!strcmp(suffix, ".json"))
-        jn_print_json(m, &s);
-    else
-        return PyErr_Format(PyExc_ValueError,
-                            "janus.dump: no format goes with the suffix \"%s\" (.jir .json .dot "
-                            ".svg .html)",
-                            suffix);
-    PyObject *o = jn_str_ok(&s) ? PyUnicode_DecodeUTF8(s.data ? s.data : "", (Py_ssize_t)s.n, NULL)
-                                : PyErr_NoMemory();
-    jn_str_free(&s);
-    return o;
-}
 
 jpy_function *jpy_function_of(PyObject *o) {
     PyObject *forward = NULL;
@@ -38,7 +20,7 @@ jpy_function *jpy_function_of(PyObject *o) {
     }
     if (o && PyMethod_Check(o))
         o = PyMethod_GET_FUNCTION(o);
-    return o && Py_TYPE(o) == jpy_function_type ? (jpy_function *)o : NULL;
+    return o && Py_TYPE(o) == jpy.function_type ? (jpy_function *)o : NULL;
 }
 
 static PyObject *join_graphs(jpy_function *f, const char *suffix) {

@@ -235,7 +235,7 @@ static PyObject *again(PyObject *module, PyObject *args) {
 static PyObject *for_other(PyObject *module, PyObject *args) {
     (void)module;
     PyObject *f, *callable;
-    if (!PyArg_ParseTuple(args, "O!O:_function_for", jpy_function_type, &f, &callable))
+    if (!PyArg_ParseTuple(args, "O!O:_function_for", jpy.function_type, &f, &callable))
         return NULL;
     return remade((jpy_function *)f, Py_NewRef(callable));
 }
@@ -251,5 +251,5 @@ int jpy_init_function_object(PyObject *module) {
     doc_name = PyUnicode_InternFromString("__doc__");
     if (!module_name || !doc_name || PyModule_AddFunctions(module, functions) < 0)
         return -1;
-    return PyModule_AddObjectRef(module, "Function", (PyObject *)jpy_function_type);
+    return PyModule_AddObjectRef(module, "Function", (PyObject *)jpy.function_type);
 }

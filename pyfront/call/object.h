@@ -11,8 +11,8 @@ PyObject *jpy_function_new(PyObject *callable, bool exact, bool checkpoint, bool
 int jpy_function_dress(jpy_function *f, PyObject *like);
 
 /* call.c */
-/* Whether JANUS_DISABLE says that all functions are called as they are. */
-extern bool jpy_functions_off;
+/* check.c: _check(f, args, kwargs), for janus.check. */
+PyObject *jpy_check_call(PyObject *module, PyObject *args);
 PyObject *jpy_function_call(PyObject *self, PyObject *const *args, size_t nargsf,
                             PyObject *kwnames);
 void jpy_function_drop_entries(jpy_function *f);

@@ -6,13 +6,14 @@
  * None or False: the statements are to run; after False, leave() gets the pair that they make.
  */
 #include "pyfront/call/region.h"
+#include "pyfront/call/cache.h"
 
 #include <string.h>
 
 #include "graph/ir/ir.h"
 #include "pyfront/call/object.h"
 #include "pyfront/call/policy.h"
-#include "pyfront/convert/tree/tree.h"
+#include "pyfront/convert/convert.h"
 #include "pyfront/entry/entry.h"
 #include "pyfront/verify/verify.h"
 

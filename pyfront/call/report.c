@@ -15,6 +15,7 @@
  *         "visited"  (file, line, 1 where a call in it has led to nodes) of the statements that ran
  *         "left_out" (file, line, why)
  */
+#include "pyfront/call/cache.h"
 #include "pyfront/call/explain.h"
 
 #include <stdlib.h>
@@ -82,32 +83,6 @@ void jpy_report_conversion(jpy_function *f, const jpy_entry *e, PyObject *cause,
     PyErr_Restore(type, value, tb);
 }
 
-static int by_place(const void *a, const void *b) {
-    const jn_loc *x = a, *y = b;
-    int files = strcmp(x->file, y->file);
-    int lines = (x->line > y->line) - (x->line < y->line);
-    return files ? files : lines ? lines : (x->col > y->col) - (x->col < y->col);
-}
-
-void jpy_keep_visited(jpy_entry *e, const jn_loc *visited, size_t n, const jpy_left_out *out,
-                      size_t n_out) {
-    jn_loc *sorted = n ? jn_alloc(n * sizeof *sorted) : NULL;
-    if (sorted) {
-        memcpy(sorted, visited, n * sizeof *sorted);
-        qsort(sorted, n, sizeof *sorted, by_place);
-    }
-    for (size_t i = 0; sorted && i < n; i++)
-        if (!i || by_place(&sorted[i - 1], &sorted[i]))
-            (void)jn_vec_push(&e->visited, sorted[i]);
-    jn_free(sorted);
-    for (size_t i = 0; i < n_out; i++) {
-        const char *why = jn_arena_strdup(&e->arena, out[i].why);
-        const char *file = out[i].at.file ? jn_arena_strdup(&e->arena, out[i].at.file) : NULL;
-        if (why && file)
-            (void)jn_vec_push(&e->left_out, ((jpy_left_out){why, {file, out[i].at.line, 0}}));
-    }
-}
-
 /* ---- guards ------------------------------------------------------------------------------------
  */
 
@@ -153,7 +128,7 @@ static bool about_code(const jpy_src *s) {
     return s->checks & JPY_CHECK_CODE ||
            (s->kind == JPY_SRC_GLOBAL && s->checks & JPY_CHECK_ABSENT) ||
            (o && (PyModule_Check(o) || PyFunction_Check(o) || PyCFunction_Check(o) ||
-                  PyType_Check(o) || Py_TYPE(o) == jpy_function_type));
+                  PyType_Check(o) || Py_TYPE(o) == jpy.function_type));
 }
 
 static PyObject *assumption(const jpy_src *s) {
@@ -261,7 +236,7 @@ typedef struct use {
 static int by_use(const void *a, const void *b) {
     const use *x = a, *y = b;
     jn_loc a_line = {x->loc.file, x->loc.line, 0}, b_line = {y->loc.file, y->loc.line, 0};
-    int place = by_place(&a_line, &b_line);
+    int place = jpy_by_place(&a_line, &b_line);
     return place ? place : (x->op->id > y->op->id) - (x->op->id < y->op->id);
 }
 

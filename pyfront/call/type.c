@@ -3,6 +3,8 @@
  * janus.Function, the type, and janus.function, which makes one of a callable: options, what the
  * garbage collector is told, counts.  What a call does is call.c.
  */
+#include "pyfront/base/tracing.h"
+#include "pyfront/call/cache.h"
 #include "pyfront/call/object.h"
 
 #include <stdlib.h>
@@ -13,8 +15,6 @@
 #include "pyfront/call/ladder.h"
 #include "pyfront/call/region.h"
 #include "pyfront/verify/verify.h"
-
-PyTypeObject *jpy_function_type;
 
 static PyObject *function_get(PyObject *self, PyObject *obj, PyObject *type) {
     (void)type;
@@ -133,7 +133,7 @@ PyObject *jpy_function_new(PyObject *callable, bool exact, bool checkpoint, bool
     if (!PyCallable_Check(callable))
         return PyErr_Format(PyExc_TypeError, "janus.function: a callable is needed, got %s",
                             Py_TYPE(callable)->tp_name);
-    jpy_function *f = PyObject_GC_New(jpy_function, jpy_function_type);
+    jpy_function *f = PyObject_GC_New(jpy_function, jpy.function_type);
     if (!f)
         return NULL;
     memset((char *)f + sizeof(PyObject), 0, sizeof *f - sizeof(PyObject));
@@ -277,7 +277,7 @@ static PyObject *guard_time(PyObject *module, PyObject *args) {
     (void)module;
     PyObject *f, *call_args;
     long repeat;
-    if (!PyArg_ParseTuple(args, "O!O!l:_guard_time", jpy_function_type, &f, &PyTuple_Type,
+    if (!PyArg_ParseTuple(args, "O!O!l:_guard_time", jpy.function_type, &f, &PyTuple_Type,
                           &call_args, &repeat))
         return NULL;
     jpy_call call = {((PyTupleObject *)call_args)->ob_item, PyTuple_GET_SIZE(call_args), NULL};
@@ -344,6 +344,7 @@ static PyObject *py_function_like(PyObject *module, PyObject *args) {
 }
 
 static PyMethodDef module_methods[] = {
+    {"_check", jpy_check_call, METH_VARARGS, "_check(f, args, kwargs): (code, result, text)"},
     {"_function_like", py_function_like, METH_VARARGS,
      "_function_like(f, of): janus.function(f) with the names of another callable."},
     {"_apart", (PyCFunction)(void (*)(void))py_apart, METH_FASTCALL,
@@ -370,8 +371,8 @@ static PyMethodDef module_methods[] = {
 int jpy_init_function(PyObject *module) {
     const char *off = getenv("JANUS_DISABLE");
     jpy_functions_off = off && *off && strcmp(off, "0") != 0;
-    jpy_function_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &function_spec, NULL);
-    if (!jpy_function_type)
+    jpy.function_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &function_spec, NULL);
+    if (!jpy.function_type)
         return -1;
     return jpy_init_verify(module) < 0 ? -1 : PyModule_AddFunctions(module, module_methods);
 }

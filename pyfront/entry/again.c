@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ops in the place of a graph's node: see pyfront/entry/again.h. */
 #include "pyfront/entry/again.h"
+#include "pyfront/backward/backward.h"
+#include "pyfront/base/tracing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "ops/op_ids.h"
-#include "pyfront/call/object.h"
 #include "pyfront/entry/replay.h"
-#include "pyfront/methods/rng.h"
-#include "pyfront/op/autocast.h"
-#include "pyfront/tape/internal.h"
-#include "pyfront/tensor/device.h"
+#include "pyfront/methods/methods.h"
+#include "pyfront/op/op.h"
+#include "pyfront/tape/tape.h"
 #include "pyfront/tensor/tensor.h"
 
 typedef jpy_region_held region;

@@ -13,7 +13,7 @@
  */
 #include "pyfront/entry/away.h"
 
-#include "pyfront/methods/rng.h"
+#include "pyfront/methods/methods.h"
 #include "pyfront/tensor/tensor.h"
 
 static PyObject *tensor_in(const jpy_host *h, size_t input) {

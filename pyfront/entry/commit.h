@@ -5,7 +5,7 @@
 #ifndef JPY_COMMIT_H
 #define JPY_COMMIT_H
 
-#include "pyfront/entry/entry.h"
+#include "pyfront/entry/parts.h"
 
 typedef JN_VEC(PyObject *) jpy_objects;
 

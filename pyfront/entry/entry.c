@@ -9,11 +9,12 @@
  * living region needs nor keeps what only garbage refers to.  Nothing is cleared in it: each cycle
  * through an entry also passes a function or a region, which is.
  */
-#include "pyfront/entry/entry.h"
+#include "pyfront/entry/parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "pyfront/op/autocast.h"
+#include "pyfront/op/op.h"
 
 PyTypeObject *jpy_entry_type;
 
@@ -93,4 +94,30 @@ static PyType_Spec entry_spec = {
 int jpy_init_entry(PyObject *module) {
     jpy_entry_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &entry_spec, NULL);
     return jpy_entry_type ? 0 : -1;
+}
+
+int jpy_by_place(const void *a, const void *b) {
+    const jn_loc *x = a, *y = b;
+    int files = strcmp(x->file, y->file);
+    int lines = (x->line > y->line) - (x->line < y->line);
+    return files ? files : lines ? lines : (x->col > y->col) - (x->col < y->col);
+}
+
+void jpy_keep_visited(jpy_entry *e, const jn_loc *visited, size_t n, const jpy_left_out *out,
+                      size_t n_out) {
+    jn_loc *sorted = n ? jn_alloc(n * sizeof *sorted) : NULL;
+    if (sorted) {
+        memcpy(sorted, visited, n * sizeof *sorted);
+        qsort(sorted, n, sizeof *sorted, jpy_by_place);
+    }
+    for (size_t i = 0; sorted && i < n; i++)
+        if (!i || jpy_by_place(&sorted[i - 1], &sorted[i]))
+            (void)jn_vec_push(&e->visited, sorted[i]);
+    jn_free(sorted);
+    for (size_t i = 0; i < n_out; i++) {
+        const char *why = jn_arena_strdup(&e->arena, out[i].why);
+        const char *file = out[i].at.file ? jn_arena_strdup(&e->arena, out[i].at.file) : NULL;
+        if (why && file)
+            (void)jn_vec_push(&e->left_out, ((jpy_left_out){why, {file, out[i].at.line, 0}}));
+    }
 }

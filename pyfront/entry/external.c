@@ -15,9 +15,8 @@
 
 #include "pyfront/entry/again.h"
 #include "pyfront/entry/external_run.h"
-#include "pyfront/methods/rng.h"
-#include "pyfront/tape/internal.h"
-#include "pyfront/tensor/device.h"
+#include "pyfront/methods/methods.h"
+#include "pyfront/tape/tape.h"
 #include "pyfront/tensor/tensor.h"
 
 typedef jpy_region_held region;

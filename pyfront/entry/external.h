@@ -3,7 +3,7 @@
 #ifndef JPY_EXTERNAL_H
 #define JPY_EXTERNAL_H
 
-#include "pyfront/entry/entry.h"
+#include "pyfront/entry/parts.h"
 #include "pyfront/tape/tape.h"
 
 /* New nodes of the entry's stages (with a gradient), which retain the frames that follow the

@@ -4,7 +4,7 @@
 #define JPY_EXTERNAL_RUN_H
 
 #include "exec/run/run.h"
-#include "pyfront/entry/entry.h"
+#include "pyfront/entry/parts.h"
 #include "pyfront/tape/tape.h"
 
 /* A backward() of one stage. */

@@ -6,7 +6,7 @@
 
 #include "exec/run/run.h"
 #include "exec/store/store.h"
-#include "pyfront/entry/entry.h"
+#include "pyfront/entry/parts.h"
 #include "pyfront/function/function.h"
 #include "pyfront/tape/tape.h"
 

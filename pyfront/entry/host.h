@@ -7,7 +7,7 @@
 #ifndef JPY_HOST_PY_H
 #define JPY_HOST_PY_H
 
-#include "pyfront/entry/entry.h"
+#include "pyfront/entry/parts.h"
 
 typedef struct jpy_away {  /* away.c */
     PyThreadState *thread; /* while the interpreter lock is given up */
@@ -22,7 +22,8 @@ typedef struct jpy_host {
     JN_VEC(PyObject *) held;
     PyObject *text; /* what is printed, as jpy_print_write takes it, or NULL */
     bool anew;      /* the run has entered what was never compared: it is to be a shadow */
-    struct jpy_shadow *shadow; /* NULL: what the run reads need not be remembered */
+    struct jpy_shadow *shadow; /* NULL: what the run reads need not be remembered, ... */
+    const janus_host_ops *ops; /* ... else those that remember it */
     bool stay;                 /* keeps the interpreter lock */
     jpy_away away;
 } jpy_host;

@@ -4,7 +4,7 @@
 #define JPY_REPLAY_H
 
 #include "exec/store/store.h"
-#include "pyfront/entry/entry.h"
+#include "pyfront/entry/parts.h"
 #include "pyfront/tape/tape.h"
 
 enum { JPY_NOT_KNOWN = 200 }; /* a kind beside janus_kind: a value that cannot be had again */

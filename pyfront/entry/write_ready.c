@@ -8,7 +8,7 @@
 #include "pyfront/entry/write.h"
 
 #include "exec/store/store.h"
-#include "pyfront/methods/module_base.h"
+#include "pyfront/methods/methods.h"
 #include "pyfront/tensor/tensor.h"
 
 /* ---- layouts ------------------------------------------------------------------------------------

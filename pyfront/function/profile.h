@@ -4,7 +4,7 @@
 #define JPY_PROFILE_H
 
 #include "exec/store/store.h"
-#include "pyfront/function/function.h"
+#include "pyfront/function/object.h"
 
 /* Something about a function that has just ended; it began at `start`. */
 void jpy_prof_add(const jpy_function *f, jn_prof_kind kind, int64_t start);

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a word is due; its text is made by janus/_words.py. */
+/* A word that is due, whose text is made by janus/_words.py. */
 #include "pyfront/function/word.h"
 
 #include <string.h>
 
-#include "pyfront/call/explain.h"
-#include "pyfront/entry/entry.h"
-#include "pyfront/function/function.h"
-
-enum {
-    REFUSALS = 3,    /* conversions that are refused before it is said: eight calls */
-    CONVERSIONS = 17 /* with few hits: as long as they are tried at every miss (call/call.c) */
-};
+#include "pyfront/function/object.h"
 
 void jpy_word_refused(jpy_function *f, const char *file, unsigned line) {
     PyObject *name = file ? PyUnicode_DecodeUTF8(file, (Py_ssize_t)strlen(file), "replace") : NULL;
@@ -23,42 +16,6 @@ void jpy_word_refused(jpy_function *f, const char *file, unsigned line) {
 void jpy_word_free(jpy_word *w) {
     Py_CLEAR(w->file);
     Py_CLEAR(w->cause);
-}
-
-/* What of the call an earlier graph than the newest does not take. */
-static PyObject *earlier_miss(const jpy_function *f, const jpy_call *call) {
-    PyObject *what = NULL;
-    for (size_t i = 1; i < f->entries.n && !what; i++)
-        what = jpy_miss(f->entries.data[i], call);
-    return what;
-}
-
-/* The text of the last note that begins with "discarded: ". */
-static PyObject *last_discard(const jpy_function *f) {
-    for (Py_ssize_t i = PyList_GET_SIZE(f->notes); i-- > 0;) {
-        const char *s = PyUnicode_AsUTF8(PyList_GET_ITEM(f->notes, i));
-        if (s && !strncmp(s, "discarded: ", 11))
-            return PyUnicode_FromString(s + 11);
-    }
-    PyErr_Clear();
-    return NULL;
-}
-
-void jpy_word_look(jpy_function *f, const jpy_call *call, bool made) {
-    jpy_word *w = &f->word;
-    if (!made)
-        w->refusals++;
-    if (w->said || !w->tensors)
-        return;
-    if (!made && w->refusals >= REFUSALS && f->imperative > f->graph) {
-        const char *why = f->reason ? PyUnicode_AsUTF8(f->reason) : NULL;
-        bool no_source = why && strstr(why, ": its source text ");
-        w->due = no_source ? JPY_WORD_NO_SOURCE : JPY_WORD_IMPERATIVE;
-    } else if (made && f->conversions >= CONVERSIONS && f->graph < f->conversions * 4) {
-        bool discards = f->fallbacks * 2 > f->conversions;
-        w->due = discards ? JPY_WORD_DISCARDS : JPY_WORD_STORM;
-        Py_XSETREF(w->cause, discards ? last_discard(f) : earlier_miss(f, call));
-    }
 }
 
 PyObject *jpy_word_say(jpy_function *f, PyObject *result) {

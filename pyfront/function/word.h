@@ -12,7 +12,6 @@
 #include "pyfront/base/jpy.h"
 
 struct jpy_function;
-struct jpy_call;
 
 typedef enum jpy_word_code {
     JPY_WORD_NONE,
@@ -35,8 +34,6 @@ typedef struct jpy_word {
 
 /* A conversion has been refused at a line of `file` (NULL: not known). */
 void jpy_word_refused(struct jpy_function *f, const char *file, unsigned line);
-/* Looks, after a conversion (made: it gave a graph), whether something is due. */
-void jpy_word_look(struct jpy_function *f, const struct jpy_call *call, bool made);
 /* Says what is due.  Takes the call's result and returns it; NULL with the exception where a
  * warnings filter makes one of it. */
 PyObject *jpy_word_say(struct jpy_function *f, PyObject *result);

@@ -13,7 +13,7 @@
  */
 #include "pyfront/guard/guard.h"
 
-#include "pyfront/methods/module_base.h"
+#include "pyfront/methods/methods.h"
 #include "pyfront/tensor/tensor.h"
 
 #if PY_VERSION_HEX < 0x030d0000

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "pyfront/methods/module_base.h"
-#include "pyfront/op/autocast.h"
+#include "pyfront/methods/methods.h"
+#include "pyfront/op/op.h"
 #include "pyfront/tensor/tensor.h"
 
 void jpy_guards_init(jpy_guards *g) {

@@ -161,7 +161,7 @@ bool jpy_attr_way(PyObject *d, jpy_attr_how *how, Py_ssize_t *offset) {
         return true;
     PyTypeObject *t = Py_TYPE(d);
     if (t == &PyFunction_Type || t == &PyMethodDescr_Type || t == &PyClassMethodDescr_Type ||
-        t == &PyWrapperDescr_Type || t == jpy_function_type || plain_class_method(d))
+        t == &PyWrapperDescr_Type || t == jpy.function_type || plain_class_method(d))
         return true;
     if (t == &PyMemberDescr_Type) {
         const PyMemberDef *m = ((PyMemberDescrObject *)d)->d_member;

@@ -12,7 +12,7 @@
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/methods/method.h"
-#include "pyfront/tensor/device.h"
+#include "pyfront/tensor/tensor.h"
 
 /* ---- common keywords
  * ------------------------------------------------------------------------------------ */

@@ -12,7 +12,6 @@
 
 #include <structmember.h>
 
-#include "pyfront/function/function.h"
 #include "pyfront/tensor/tensor.h"
 
 uint64_t jpy_module_epoch;
@@ -155,7 +154,7 @@ static PyObject *of_forward_get(PyObject *self, PyObject *o, PyObject *type) {
         return Py_NewRef(self);
     PyObject *dict = ((jpy_module *)o)->dict;
     PyObject *f = dict ? PyDict_GetItemString(dict, "forward") : NULL;
-    if (f && Py_TYPE(f) == jpy_function_type)
+    if (f && Py_TYPE(f) == jpy.function_type)
         return PyObject_GetAttr(f, name);
     return PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'",
                         ((PyTypeObject *)type)->tp_name, name);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "pyfront/op/op.h"
-#include "pyfront/tape/internal.h"
+#include "pyfront/tape/tape.h"
 
 enum { MAX_TENSORS = 5 };
 

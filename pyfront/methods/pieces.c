@@ -5,7 +5,6 @@
 #include "config.h"
 
 #include "pyfront/op/op.h"
-#include "pyfront/op/view.h"
 
 /* A dim argument (NULL: 0) as an axis of x; -1: raised. */
 static int axis_of(const janus_tensor *t, PyObject *o) {

@@ -16,7 +16,7 @@
 #include "ops/rng.h"
 #include "pyfront/methods/create.h"
 #include "pyfront/methods/rng.h"
-#include "pyfront/tensor/device.h"
+#include "pyfront/tensor/tensor.h"
 
 /* ---- the generator
  * -------------------------------------------------------------------------------------------- */

@@ -7,10 +7,10 @@
 
 #include "pyfront/base/jpy.h"
 #include "pyfront/base/signals.h"
-#include "pyfront/call/explain.h"
-#include "pyfront/function/profile.h"
-#include "pyfront/op/view.h"
-#include "pyfront/tensor/device.h"
+#include "pyfront/call/call.h"
+#include "pyfront/function/function.h"
+#include "pyfront/op/op.h"
+#include "pyfront/tensor/tensor.h"
 
 #include <structmember.h>
 

@@ -6,7 +6,7 @@
  * interpreter, which may be another thread's then: what is found is kept here, and debug.py, which
  * traces lines, asks for it after each.
  */
-#include "pyfront/function/profile.h"
+#include "pyfront/function/function.h"
 
 #include <math.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "exec/eager/eager.h"
 #include "ops/op_ids.h"
 #include "pyfront/op/spell.h"
-#include "pyfront/tape/internal.h"
+#include "pyfront/tape/tape.h"
 
 _Thread_local uint32_t jpy_autocast_word;
 _Thread_local bool jpy_autocast_asked, jpy_autocast_graph_on_cuda;

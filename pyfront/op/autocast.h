@@ -9,7 +9,7 @@
 #ifndef JPY_AUTOCAST_H
 #define JPY_AUTOCAST_H
 
-#include "pyfront/op/op.h"
+#include "pyfront/op/bound.h"
 
 /* 0: off.  Else, 8 bits per device (CPU first): 0 or 1 + the dtype; bit 16: casts of weights are
  * not kept. */

@@ -13,10 +13,10 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/op/bound.h"
 #include "pyfront/op/copy.h"
-#include "pyfront/op/op.h"
 #include "pyfront/op/view.h"
-#include "pyfront/tensor/device.h"
+#include "pyfront/tensor/tensor.h"
 
 static void bound_init(jpy_bound *b, PyObject *x) {
     b->in = b->few;
@@ -378,7 +378,7 @@ static PyObject *run_index(parsed *p) {
 }
 
 PyObject *jpy_index_get(PyObject *self, PyObject *key) {
-    jpy_place place;
+    jpy_view_place place;
     if (jpy_may_place((jpy_tensor *)self)) {
         int rc = jpy_place_of_key(((jpy_tensor *)self)->t, key, &place);
         if (rc)
@@ -466,7 +466,7 @@ int jpy_index_set(PyObject *self, PyObject *key, PyObject *value) {
     parsed p;
     janus_kind kind;
     janus_scalar s;
-    jpy_place place;
+    jpy_view_place place;
     PyObject *own = NULL;
     if (jpy_tensor_check(key) && ((jpy_tensor *)key)->t->dtype == JANUS_U8 &&
         (jpy_tensor_check(value) ? ((jpy_tensor *)value)->t->numel == 1

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "pyfront/op/op.h"
+#include "pyfront/op/bound.h"
 
 #include <string.h>
 #include <structmember.h>

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "pyfront/op/op.h"
+#include "pyfront/op/bound.h"
 
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #include "ops/op_ids.h"
 #include "pyfront/op/autocast.h"
 #include "pyfront/op/quick.h"
-#include "pyfront/tape/internal.h"
+#include "pyfront/tape/tape.h"
 
 static bool same_shape(const janus_tensor *a, const janus_tensor *b) {
     if (a->rank != b->rank)

@@ -22,7 +22,7 @@
 #include "exec/eager/eager.h"
 #include "ops/op_ids.h"
 #include "pyfront/op/autocast.h"
-#include "pyfront/tape/internal.h"
+#include "pyfront/tape/tape.h"
 
 enum {
     PLACES = 2048,

@@ -6,7 +6,7 @@
 #ifndef JPY_PY_QUICK_H
 #define JPY_PY_QUICK_H
 
-#include "pyfront/op/op.h"
+#include "pyfront/op/bound.h"
 
 enum { JPY_QUICK_WORDS = 48 };
 

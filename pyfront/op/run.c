@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "pyfront/op/op.h"
+#include "pyfront/op/bound.h"
 
 #include <structmember.h>
 
@@ -14,7 +14,7 @@
 #include "pyfront/op/autocast.h"
 #include "pyfront/op/copy.h"
 #include "pyfront/op/refuse.h"
-#include "pyfront/tape/internal.h"
+#include "pyfront/tape/tape.h"
 
 const jn_operand *jpy_operand_at(const jn_op *op, unsigned i) {
     unsigned k = 0;

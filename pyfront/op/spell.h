@@ -7,7 +7,7 @@
 #ifndef JPY_PY_SPELL_H
 #define JPY_PY_SPELL_H
 
-#include "pyfront/op/op.h"
+#include "pyfront/op/bound.h"
 
 #define ATTRS(type) ((type *)(void *)b->attrs)
 

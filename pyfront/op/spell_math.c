@@ -8,7 +8,7 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
-#include "pyfront/tensor/device.h"
+#include "pyfront/tensor/tensor.h"
 
 /* A bound of clamp: -1, or 1 when given. */
 static int limit(PyObject *o, double *out) {

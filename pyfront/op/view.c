@@ -13,15 +13,15 @@
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "ops/shape_rules.h"
-#include "pyfront/op/op.h"
-#include "pyfront/tape/internal.h"
+#include "pyfront/op/bound.h"
+#include "pyfront/tape/tape.h"
 
 /* ---- keys -------------------------------------------------------------------------------------
  */
 
 typedef struct walk {
     const janus_tensor *t;
-    jpy_place *to;
+    jpy_view_place *to;
     int axis; /* next dim of t */
 } walk;
 
@@ -136,7 +136,7 @@ static bool plain_key(PyObject *key) {
     return true;
 }
 
-int jpy_place_of_key(const janus_tensor *t, PyObject *key, jpy_place *out) {
+int jpy_place_of_key(const janus_tensor *t, PyObject *key, jpy_view_place *out) {
     walk w = {t, out, 0};
     out->rank = 0;
     out->offset = 0;
@@ -158,7 +158,7 @@ bool jpy_may_place(jpy_tensor *x) {
            !jpy_tensor_tracked(x);
 }
 
-PyObject *jpy_take_place(jpy_tensor *x, const jpy_place *p) {
+PyObject *jpy_take_place(jpy_tensor *x, const jpy_view_place *p) {
     janus_tensor *t;
     jpy_node *node = NULL;
     jpy_edge edge = {0};
@@ -183,7 +183,7 @@ PyObject *jpy_take_place(jpy_tensor *x, const jpy_place *p) {
 }
 
 /* The whole tensor, as a place. */
-static void place_init(jpy_place *p, const janus_tensor *t) {
+static void place_init(jpy_view_place *p, const janus_tensor *t) {
     p->rank = t->rank;
     p->offset = 0;
     for (int i = 0; i < t->rank; i++) {
@@ -231,7 +231,7 @@ PyObject *jpy_select(PyObject *o, int axis, int64_t i) {
     }
     if (!jpy_may_place(x))
         return by_op(o, JN_OP(select), axis, number(i), 0);
-    jpy_place p;
+    jpy_view_place p;
     place_init(&p, x->t);
     p.offset = (i < 0 ? i + n : i) * p.strides[axis];
     p.rank--;
@@ -246,7 +246,7 @@ PyObject *jpy_narrow(PyObject *o, int axis, int64_t start, int64_t length) {
     jpy_tensor *x = (jpy_tensor *)o;
     if (!jpy_may_place(x))
         return by_op(o, JN_OP(slice), axis, number(start), start + length);
-    jpy_place p;
+    jpy_view_place p;
     place_init(&p, x->t);
     p.offset = start * p.strides[axis];
     p.dims[axis] = length;

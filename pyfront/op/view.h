@@ -9,19 +9,19 @@
 #include "pyfront/tensor/tensor.h"
 
 /* Where a view lies: dims, strides and offset in elements, relative to its tensor. */
-typedef struct jpy_place {
+typedef struct jpy_view_place {
     int rank;
     int64_t offset;
     int64_t dims[JN_MAX_RANK], strides[JN_MAX_RANK];
-} jpy_place;
+} jpy_view_place;
 
 /* The place that x[key] is, for keys of ints, slices, None and Ellipsis.  1: it is one; 0: other
  * keys; -1: raised. */
-int jpy_place_of_key(const janus_tensor *t, PyObject *key, jpy_place *out);
+int jpy_place_of_key(const janus_tensor *t, PyObject *key, jpy_view_place *out);
 /* Whether views of x may be taken by place: nobody wants to see ops, and the tape can describe
  * them. */
 bool jpy_may_place(jpy_tensor *x);
-PyObject *jpy_take_place(jpy_tensor *x, const jpy_place *place);
+PyObject *jpy_take_place(jpy_tensor *x, const jpy_view_place *place);
 
 /* x[i] along an axis; IndexError when out of range. */
 PyObject *jpy_select(PyObject *x, int axis, int64_t i);

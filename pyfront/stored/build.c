@@ -11,8 +11,8 @@
 #include "graph/ir/ir.h"
 #include "graph/text/text.h"
 #include "ops/op_ids.h"
-#include "pyfront/call/explain.h"
-#include "pyfront/entry/print.h"
+#include "pyfront/entry/entry.h"
+#include "pyfront/function/function.h"
 #include "pyfront/stored/building.h"
 
 /* ---- results and effects -----------------------------------------------------------------------

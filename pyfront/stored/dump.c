@@ -2,8 +2,8 @@
 /* An entry as a dict of tuples: what of it is plain data as it is, and its objects themselves. */
 #include "pyfront/stored/stored.h"
 
-#include "pyfront/call/explain.h"
-#include "pyfront/entry/print.h"
+#include "pyfront/entry/entry.h"
+#include "pyfront/function/function.h"
 
 /* (object,), or None for no object: None is an object, too. */
 static PyObject *box(PyObject *o) { return o ? PyTuple_Pack(1, o) : Py_NewRef(Py_None); }

@@ -6,6 +6,7 @@
  *     dump.c    an entry as tuples of Python objects, which janus/_stored.py writes
  *     build.c   an entry of such tuples, whose parts are objects of this process; of it
  *               link.c the guards, gradients.c the nodes of the tape, parts.c what these share
+ *     renumber.c  numbers of types, which differ from process to process
  *     take.c    when entries are looked for, and when they are kept
  */
 #ifndef JPY_STORED_H
@@ -32,7 +33,7 @@ PyObject *jpy_stored_build(PyObject *module, PyObject *args);
 bool jpy_src_readable(const jpy_src *s, const jpy_call *call);
 /* Whether an attribute is read in the way in which it was, which its type decides. */
 bool jpy_src_same_way(const jpy_src *s, PyObject *parent);
-/* export.c: other numbers for types, {old: new}.  -1: raised. */
+/* renumber.c: other numbers for types, {old: new}.  -1: raised. */
 int jpy_renumber_types(janus_module *m, PyObject *tokens);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "graph/base/log.h"
-#include "pyfront/function/hints.h"
+#include "pyfront/run/run.h"
 
 bool jpy_stored_on;
 
@@ -164,7 +164,7 @@ static PyObject *type_is_fixed(PyObject *module, PyObject *t) {
 
 static PyObject *callable_of(PyObject *module, PyObject *f) {
     (void)module;
-    if (Py_TYPE(f) != jpy_function_type)
+    if (Py_TYPE(f) != jpy.function_type)
         return PyErr_Format(PyExc_TypeError, "_callable_of: a Function is needed");
     return Py_NewRef(((jpy_function *)f)->callable);
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "exec/defer/defer.h"
-#include "pyfront/tensor/tensor.h"
 
 /* A block that a thread has entered.  Blocks may end in another order than they began, or on
  * another thread (in generators): one that has ended is left when those entered after it have. */

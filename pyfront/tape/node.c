@@ -8,12 +8,11 @@
  */
 #include "config.h"
 
-#include "pyfront/tape/internal.h"
+#include "pyfront/tape/record.h"
 
 #include <string.h>
 
 #include "exec/store/store.h"
-#include "pyfront/tensor/tensor.h"
 
 /* An external node has as many numbers before its own for the ops that may take its place. */
 enum { ROOM = 1 << 22 };

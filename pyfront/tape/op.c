@@ -8,14 +8,13 @@
  */
 #include "config.h"
 
-#include "pyfront/tape/internal.h"
+#include "pyfront/tape/record.h"
 
 #include <string.h>
 
 #include "exec/store/store.h"
 #include "graph/base/alloc.h"
 #include "ops/op_ids.h"
-#include "pyfront/tensor/tensor.h"
 
 _Thread_local bool jpy_no_grad_mode;
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "exec/device/device.h"
-#include "pyfront/tape/internal.h"
+#include "pyfront/tape/tape.h"
 
 jn_device *jpy_default_device;
 

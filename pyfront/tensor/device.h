@@ -4,7 +4,7 @@
 #define JN_PYFRONT_PY_DEVICE_H
 
 #include "exec/device/device.h"
-#include "pyfront/tensor/tensor.h"
+#include "pyfront/tensor/object.h"
 
 /* Where new tensors go by default: NULL, the host, or what JANUS_DEVICE names. */
 extern jn_device *jpy_default_device;

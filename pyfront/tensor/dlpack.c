@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "pyfront/methods/method.h"
+#include "pyfront/tensor/buffers.h"
 #include "pyfront/tensor/device.h"
 
 typedef struct dl_device {

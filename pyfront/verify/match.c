@@ -8,7 +8,7 @@
  */
 #include "pyfront/verify/verify.h"
 
-#include "pyfront/entry/write.h"
+#include "pyfront/entry/entry.h"
 
 #include <stdarg.h>
 #include <string.h>

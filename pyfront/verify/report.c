@@ -10,13 +10,7 @@ static PyMethodDef mutation_methods[] = {
     {NULL, NULL, 0, NULL}};
 #endif
 
-static PyMethodDef check_methods[] = {
-    {"_check", jpy_check_call, METH_VARARGS, "_check(f, args, kwargs): (code, result, text)"},
-    {NULL, NULL, 0, NULL}};
-
 int jpy_init_verify(PyObject *module) {
-    if (PyModule_AddFunctions(module, check_methods) < 0)
-        return -1;
 #ifdef JANUS_MUTATIONS
     if (PyModule_AddFunctions(module, mutation_methods) < 0)
         return -1;

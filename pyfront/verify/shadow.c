@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A call computed twice, by the graph and by CPython, whose outcome stands. */
+#include "pyfront/run/run.h"
 #include "pyfront/verify/verify.h"
 
 #include "exec/store/store.h"
 #include "pyfront/base/signals.h"
-#include "pyfront/entry/external.h"
-#include "pyfront/methods/rng.h"
+#include "pyfront/entry/entry.h"
+#include "pyfront/methods/methods.h"
 #include "pyfront/tensor/tensor.h"
 
 int jpy_shadows_running;
@@ -57,7 +58,8 @@ static janus_status wrap(void *ctx, janus_tensor *t, int64_t tag, janus_object *
     return born(ctx, jpy_host_ops.wrap(ctx, t, tag, out), out);
 }
 
-janus_host_ops jpy_shadow_ops(void) {
+/* Reads of a run, which are remembered; the context is a jpy_host with its `shadow`. */
+static janus_host_ops remembering(void) {
     janus_host_ops ops = jpy_host_ops;
     ops.get_attr = get_attr;
     ops.get_item = get_item;
@@ -180,7 +182,8 @@ int jpy_shadow_begin(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObje
     x->rng = *jpy_rng_default();
     x->m = (jpy_making){
         .e = e, .slots = x->slots, .results = x->results, .nodes = x->node, .born = &x->born};
-    x->host = (jpy_host){.e = e, .slots = x->slots, .shadow = &x->s};
+    x->ops = remembering();
+    x->host = (jpy_host){.e = e, .slots = x->slots, .shadow = &x->s, .ops = &x->ops};
     for (size_t i = 0; i < n && x->slots; i++)
         x->slots[i] = Py_XNewRef(slots[i]);
     jpy_shadow_init(&x->s, e, f->exact && !f->doubted);

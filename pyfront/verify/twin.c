@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "exec/store/store.h"
-#include "pyfront/entry/write.h"
+#include "pyfront/entry/entry.h"
 #include "pyfront/tensor/tensor.h"
 
 enum { COPY_AT_ONCE = 64 << 20 /* bytes of tensors that are copied without being written */ };

@@ -9,15 +9,15 @@
  * stands in any case.
  *
  * Files: twin.c copies, write.c commits to copies, match.c compares, shadow.c runs the call,
- * report.c says what differed, check.c does all of it once by hand.
+ * report.c says what differed; call/check.c does all of it once by hand.
  */
 #ifndef JPY_VERIFY_H
 #define JPY_VERIFY_H
 
 #include "exec/store/store.h"
 #include "graph/base/hash.h"
-#include "pyfront/entry/commit.h"
-#include "pyfront/entry/host.h"
+#include "pyfront/entry/entry.h"
+#include "pyfront/verify/numbers.h"
 
 typedef enum jpy_verdict {
     JPY_AGREED,    /* nothing differed */
@@ -134,9 +134,6 @@ bool jpy_shadow_add_born(jpy_shadow *s, PyObject *o);
 
 /* Compares the two results and all twins; sets s->verdict and s->difference. */
 void jpy_shadow_compare(jpy_shadow *s, PyObject *graph, PyObject *python);
-/* Reads of a run, which are remembered; the context is a jpy_host with its `shadow`. */
-janus_host_ops jpy_shadow_ops(void);
-
 /* ---- shadow.c ----------------------------------------------------------------------------------
  */
 
@@ -150,7 +147,8 @@ typedef struct jpy_compared {
     jpy_shadow s;
     jpy_making m; /* m.e: an owned reference */
     jpy_host host;
-    PyObject **slots; /* owned, and so are its references */
+    janus_host_ops ops; /* of the run: what they read is remembered */
+    PyObject **slots;   /* owned, and so are its references */
     jn_arg *results;
     struct jpy_node *node[JPY_MAX_STAGES];
     jpy_objects born;
@@ -173,9 +171,6 @@ PyObject *jpy_shadow_end(jpy_compared *x, PyObject *outcome, bool known, jpy_ver
 int jpy_shadow_call(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject *const *slots,
                     PyObject **out_result, jpy_verdict *verdict);
 
-/* What becomes of the graph (cache.c); raised: by CPython.  As jpy_entry_call says: 4 to 7. */
-int jpy_entry_judged(jpy_function *f, jpy_entry *e, jpy_verdict v, bool raised);
-
 /* Statements of a region that this thread compares, or NULL: they run in the frame of the program,
  * and whoever sees how they end ends it. */
 extern _Thread_local jpy_compared *jpy_shadow_open;
@@ -192,8 +187,6 @@ PyObject *jpy_mutations(PyObject *module, PyObject *unused);
 /* ---- report.c ----------------------------------------------------------------------------------
  */
 
-/* check.c: _check(f, args, kwargs), for janus.check. */
-PyObject *jpy_check_call(PyObject *module, PyObject *args);
 /* The class of the warning: janus.SpeculationWarning. */
 int jpy_init_verify(PyObject *module);
 /* Notes and warns of a graph that was disproved; -1: the warning was made an exception. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "exec/store/store.h"
-#include "pyfront/entry/write.h"
+#include "pyfront/entry/entry.h"
 #include "pyfront/tensor/tensor.h"
 
 /* The container that stands for one of the program's. */

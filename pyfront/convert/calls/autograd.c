@@ -11,7 +11,7 @@
 #include "pyfront/convert/core/list.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/tensors/tensors.h"
-#include "pyfront/tape/internal.h"
+#include "pyfront/tape/tape.h"
 
 static bool is_flag(const jcv_av *a, bool what) {
     return a->kind == AV_PY &&

@@ -9,12 +9,12 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
-#include "pyfront/call/explain.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/objects/objects.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/values.h"
+#include "pyfront/function/function.h"
 
 static jpy_source *source_of(jcv *c, PyObject *func) {
     static PyObject *cache; /* code -> capsule */
@@ -583,7 +583,7 @@ jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args) {
         return jcv_call_real(c, o, args, PyUnicode_AsUTF8(((PyFunctionObject *)o)->func_name));
     if (PyFunction_Check(o))
         return jcv_call_function(c, o, f->src, args);
-    if (Py_TYPE(o) == jpy_function_type) {
+    if (Py_TYPE(o) == jpy.function_type) {
         PyObject *inner = ((jpy_function *)o)->callable;
         return jcv_call(c, jcv_constant(c, inner), args);
     }

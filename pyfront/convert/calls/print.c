@@ -13,7 +13,7 @@
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/values.h"
-#include "pyfront/entry/print.h"
+#include "pyfront/entry/entry.h"
 
 static PyObject *text_option(jcv *c, jcv_av *a, const char *dflt) {
     if (a->kind == AV_PY && a->py == Py_None)
@@ -36,7 +36,7 @@ static jcv_val *printed(jcv *c, jcv_av *a) {
             jcv_refuse(c, "print() of a tensor with history");
         return jcv_tensor_val(c, a->py);
     }
-    if (jcv_is_const(a) && !PyType_Check(a->py) && Py_TYPE(a->py) != jpy_function_type)
+    if (jcv_is_const(a) && !PyType_Check(a->py) && Py_TYPE(a->py) != jpy.function_type)
         return jcv_stored(c, a);
     if (a->kind == AV_PY && !a->src && PyTuple_Check(a->py) && from_janus(a->py)) {
         jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, a->py, 0);

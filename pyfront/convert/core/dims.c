@@ -16,7 +16,7 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
-#include "pyfront/function/hints.h"
+#include "pyfront/run/run.h"
 
 enum {
     SYMBOLS = 12,

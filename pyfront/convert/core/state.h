@@ -18,7 +18,7 @@
 
 #include "graph/ir/ir.h"
 #include "pyfront/convert/core/abstract.h"
-#include "pyfront/op/autocast.h"
+#include "pyfront/op/op.h"
 
 typedef enum jcv_out { OUT_NORMAL, OUT_RETURN, OUT_BREAK, OUT_CONTINUE } jcv_out;
 

@@ -9,7 +9,7 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
-#include "pyfront/function/hints.h"
+#include "pyfront/run/run.h"
 
 jcv_av *jcv_new(jcv *c, jcv_kind kind) {
     jcv_av *a = jcv_alloc(c, sizeof *a);

@@ -5,12 +5,12 @@
  * An attempt runs the function's tree on abstract values and may ask to start again with what it
  * learnt.
  */
+#include "pyfront/convert/convert.h"
 #include "pyfront/convert/finish/finish.h"
 
 #include <string.h>
 
 #include "graph/base/log.h"
-#include "pyfront/call/explain.h"
 #include "pyfront/convert/calls/calls.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
@@ -18,8 +18,9 @@
 #include "pyfront/convert/syntax/syntax.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/values.h"
-#include "pyfront/function/hints.h"
-#include "pyfront/methods/rng.h"
+#include "pyfront/function/function.h"
+#include "pyfront/methods/methods.h"
+#include "pyfront/run/run.h"
 
 enum { MAX_ATTEMPTS = 60 };
 

@@ -14,7 +14,7 @@
 #include "graph/autodiff/autodiff.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
-#include "pyfront/function/hints.h"
+#include "pyfront/run/run.h"
 
 static bool is_const_val(const jcv_val *v) { return v->node && v->node->kind == JCV_SCALAR_CONST; }
 

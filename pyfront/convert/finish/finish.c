@@ -17,7 +17,7 @@
 #include "pyfront/convert/objects/objects.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/values.h"
-#include "pyfront/methods/module_base.h"
+#include "pyfront/methods/methods.h"
 #include "pyfront/verify/verify.h"
 
 static void *entry_alloc(jcv *c, jpy_entry *e, size_t size) {

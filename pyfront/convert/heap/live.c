@@ -21,7 +21,7 @@
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/convert/tensors/tensors.h"
-#include "pyfront/entry/host.h"
+#include "pyfront/entry/entry.h"
 
 enum { MAX_SAMPLES = 64 };
 

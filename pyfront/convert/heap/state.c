@@ -6,7 +6,7 @@
  * becomes an assertion that it is not taken, as long as the other one works.
  */
 #include "pyfront/convert/heap/heap.h"
-#include "pyfront/function/hints.h"
+#include "pyfront/run/run.h"
 
 #include <string.h>
 

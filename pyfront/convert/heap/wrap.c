@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "pyfront/convert/tensors/tensors.h"
-#include "pyfront/function/hints.h"
+#include "pyfront/run/run.h"
 
 static bool singleton(PyObject *o) {
     return o == Py_None || PyBool_Check(o) || o == Py_Ellipsis || o == Py_NotImplemented;
@@ -35,7 +35,7 @@ bool jcv_is_enum(PyObject *o) {
 static bool by_identity(PyObject *o) {
     return PyType_Check(o) || PyModule_Check(o) || PyCFunction_Check(o) ||
            Py_TYPE(o) == jpy.dtype_type || Py_TYPE(o) == jpy.device_type ||
-           Py_TYPE(o) == jpy_function_type || Py_TYPE(o) == jpy.op_type ||
+           Py_TYPE(o) == jpy.function_type || Py_TYPE(o) == jpy.op_type ||
            Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyWrapperDescr_Type;
 }
 

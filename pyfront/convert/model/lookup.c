@@ -71,7 +71,7 @@ jcv_av *jcv_call_special(jcv *c, jcv_av *a, PyObject *method, jcv_av *const *arg
     v[0] = a;
     if (PyFunction_Check(method))
         return jcv_call(c, jcv_constant(c, method), &(jcv_args){.pos = v, .n_pos = n + 1});
-    if (t == jpy_function_type)
+    if (t == jpy.function_type)
         return jcv_call(c, jcv_constant(c, method), &(jcv_args){.pos = v, .n_pos = n + 1});
     if (t == &PyClassMethod_Type) {
         v[0] = jcv_py(c, (PyObject *)jcv_type_of(c, a), NULL);

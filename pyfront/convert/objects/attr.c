@@ -9,7 +9,7 @@
 
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/values/values.h"
-#include "pyfront/methods/module_base.h"
+#include "pyfront/methods/methods.h"
 
 static jpy_src *src_of(jcv *c, jcv_av *o) {
     jpy_src *s = o->src ? o->src : jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, o->py, 0);
@@ -117,7 +117,7 @@ static jcv_av *type_attr(jcv *c, jcv_av *o, PyObject *name) {
     if (dt == &PyClassMethodDescr_Type) /* bound, and equal to itself whenever it is taken */
         return jcv_take(c, PyObject_GetAttr(o->py, name));
     bool itself = !dt->tp_descr_get || PyFunction_Check(d) || dt == &PyMethodDescr_Type ||
-                  dt == &PyWrapperDescr_Type || dt == jpy_function_type || dt == jpy.op_type;
+                  dt == &PyWrapperDescr_Type || dt == jpy.function_type || dt == jpy.op_type;
     if (!itself)
         jcv_refuse(c, "the attribute %s of a class is made by a %s", PyUnicode_AsUTF8(name),
                    dt->tp_name);
@@ -133,7 +133,7 @@ static jcv_av *host_able(jcv *c, jcv_av *o) {
  */
 static jcv_av *bound_attr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, PyObject *d) {
     PyTypeObject *dt = Py_TYPE(d);
-    if (PyFunction_Check(d) || dt == jpy_function_type)
+    if (PyFunction_Check(d) || dt == jpy.function_type)
         return jcv_bound(c, d, o);
     if (dt == &PyStaticMethod_Type)
         return inner_function(c, d);

@@ -13,7 +13,7 @@
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/values/values.h"
-#include "pyfront/methods/module_base.h"
+#include "pyfront/methods/methods.h"
 
 static jcv_av *int_av(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); }
 

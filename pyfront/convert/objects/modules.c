@@ -11,7 +11,7 @@
 
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/values/values.h"
-#include "pyfront/methods/module_base.h"
+#include "pyfront/methods/methods.h"
 
 static jcv_av *own(jcv *c, jcv_av *o, PyObject *name) {
     jcv_attr *a = jcv_find_attr(c, o->py, name);

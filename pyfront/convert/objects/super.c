@@ -67,7 +67,7 @@ jcv_av *jcv_super_attr(jcv *c, jcv_av *a, PyObject *name) {
         jcv_refuse(c, "super() has no attribute %s", PyUnicode_AsUTF8(name));
     jcv_own(c, d);
     jcv_av *m = jcv_bound(c, d, a->self);
-    if (PyFunction_Check(d) || Py_TYPE(d) == jpy_function_type)
+    if (PyFunction_Check(d) || Py_TYPE(d) == jpy.function_type)
         return m;
     if (Py_TYPE(d) == &PyProperty_Type) {
         PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));

@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "ops/op_ids.h"
-#include "pyfront/call/explain.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/objects/objects.h"
 #include "pyfront/convert/values/values.h"
+#include "pyfront/function/function.h"
 
 static jcv_out exec_one(jcv *c, jpy_tree *n);
 

@@ -12,7 +12,7 @@
 #include "ops/attrs.h"
 #include "ops/kernel.h"
 #include "ops/op_ids.h"
-#include "pyfront/tape/internal.h"
+#include "pyfront/tape/tape.h"
 
 typedef struct holder {
     jcv_rec *rec;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "pyfront/call/explain.h"
+#include "pyfront/function/function.h"
 
 typedef struct lower {
     jpy_source *s;

@@ -13,7 +13,7 @@
 #include "ops/op_ids.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/tensors/tensors.h"
-#include "pyfront/tensor/device.h"
+#include "pyfront/tensor/tensor.h"
 
 enum { MAX_NUMBERS = 256 };
 

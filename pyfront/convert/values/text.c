@@ -12,7 +12,7 @@
 #include "pyfront/convert/core/list.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/tensors/tensors.h"
-#include "pyfront/entry/print.h"
+#include "pyfront/entry/entry.h"
 
 /* A piece with the values that it takes. */
 typedef struct piece {

@@ -3,8 +3,7 @@
 #ifndef JPY_HINTS_H
 #define JPY_HINTS_H
 
-#include "pyfront/function/function.h"
-#include "pyfront/guard/guard.h"
+#include "pyfront/entry/entry.h"
 
 /* Whether a number, or the length of a list or tuple, was seen to change.  With JANUS_SPECIALISE=0
  * arguments, their items and first dims count as seen: graphs without specialisation. */
@@ -33,5 +32,8 @@ bool jpy_hint_usual(const jpy_function *f, const char *why);
 
 /* An entry's run was discarded. */
 void jpy_hints_discarded(jpy_function *f, const jpy_entry *e);
+
+/* After a miss: what differs is not assumed in the next conversion (hints.c). */
+void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call);
 
 #endif

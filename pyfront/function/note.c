@@ -1,8 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of source lines, in notes. */
-#include "pyfront/call/explain.h"
+/* Notes on a function, for explain, with the text of source lines. */
+#include "pyfront/function/note.h"
 
 #include <string.h>
+
+#include "graph/base/log.h"
+
+void jpy_note(jpy_function *f, const char *fmt, ...) {
+    PyObject *type, *value, *tb;
+    PyErr_Fetch(&type, &value, &tb);
+    va_list ap;
+    va_start(ap, fmt);
+    char text[1024];
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (jn_log_on(JN_LOG_CONVERSIONS))
+        jn_log(JN_LOG_CONVERSIONS, "%s", text);
+    if (PyList_GET_SIZE(f->notes) < 1000) {
+        PyObject *s = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+        if (!s || PyList_Append(f->notes, s) < 0)
+            PyErr_Clear();
+        Py_XDECREF(s);
+    }
+    PyErr_Restore(type, value, tb);
+}
 
 PyObject *jpy_source_line(const char *file, unsigned line) {
     PyObject *linecache = file && line ? PyImport_ImportModule("linecache") : NULL;

@@ -2,11 +2,11 @@
 /*
  * What the files of the tape share among themselves.
  */
-#ifndef JPY_TAPE_INTERNAL_H
-#define JPY_TAPE_INTERNAL_H
+#ifndef JPY_RECORD_H
+#define JPY_RECORD_H
 
 #include "exec/defer/defer.h"
-#include "pyfront/tape/tape.h"
+#include "pyfront/tape/node.h"
 
 /* Hooks of a node's results, and tensors whose .grad is kept though they are no leaves. */
 struct jpy_node_extra {
@@ -62,9 +62,5 @@ bool jpy_is_product(const jn_op *op);
 
 /* a + b as values: consumes *a and *b, writes *out. */
 int jpy_val_add(jpy_val *a, jpy_val *b, bool create_graph, jpy_val *out);
-
-/* Adds g to tensor.grad; take consumes g, and makes it the .grad where nobody else has it. */
-int jpy_accumulate_grad(struct jpy_tensor *leaf, const jpy_val *g, bool create_graph);
-int jpy_take_grad(struct jpy_tensor *leaf, jpy_val *g, bool create_graph);
 
 #endif

@@ -5,7 +5,7 @@
  * Files are written under another name and renamed, so that who watches the folder sees whole ones.
  * What cannot be written is left out: dumping never disturbs the program.
  */
-#include "pyfront/call/explain.h"
+#include "pyfront/function/note.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "graph/base/log.h"
+#include "graph/draw/draw.h"
 #include "graph/ir/ir.h"
 #include "graph/text/text.h"
 
@@ -72,4 +73,23 @@ void jpy_dump_entry(PyObject *callable, const janus_module *m) {
     if (!ok && jn_log_on(JN_LOG_GRAPHS))
         jn_log(JN_LOG_GRAPHS, "%s cannot be written", path);
     jn_str_free(&s);
+}
+
+PyObject *jpy_module_text(const janus_module *m, const char *suffix) {
+    jn_str s = {0};
+    if (!strcmp(suffix, ".jir"))
+        jn_print_module(m, &s);
+    else if (!strcmp(suffix, ".dot"))
+        jn_print_dot(m, &s);
+    else if (!strcmp(suffix, ".json"))
+        jn_print_json(m, &s);
+    else
+        return PyErr_Format(PyExc_ValueError,
+                            "janus.dump: no format goes with the suffix \"%s\" (.jir .json .dot "
+                            ".svg .html)",
+                            suffix);
+    PyObject *o = jn_str_ok(&s) ? PyUnicode_DecodeUTF8(s.data ? s.data : "", (Py_ssize_t)s.n, NULL)
+                                : PyErr_NoMemory();
+    jn_str_free(&s);
+    return o;
 }

@@ -8,7 +8,7 @@
  * length is unrolled for some lengths first: its items may differ in dims or require grad, and
  * two or three lengths may be all there are.
  */
-#include "pyfront/function/hints.h"
+#include "pyfront/run/hints.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,14 +10,14 @@
  */
 #include "config.h"
 
-#include "pyfront/tape/internal.h"
+#include "pyfront/tape/tape.h"
 
 #include <string.h>
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/tensor/device.h"
-#include "pyfront/tensor/tensor.h"
+#include "pyfront/tensor/object.h"
 
 static const jpy_region *region_of(jpy_node *n) { return jpy_node_data(n); }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* _check: one call converted, computed by both, and compared, with CPython's effects done once. */
-#include "pyfront/verify/verify.h"
-
+#include "pyfront/call/cache.h"
 #include "pyfront/call/object.h"
+#include "pyfront/convert/convert.h"
+#include "pyfront/run/run.h"
 
 /* (code, result, text) of a call whose arguments are `values`, keywords last.  code: as
  * jpy_entry_call; -3: there is no graph, and CPython has not run. */
@@ -37,7 +38,7 @@ PyObject *jpy_check_call(PyObject *module, PyObject *args) {
                           &keywords))
         return NULL;
     bool exact = false, checkpoint = false;
-    if (Py_TYPE(callable) == jpy_function_type) {
+    if (Py_TYPE(callable) == jpy.function_type) {
         exact = ((jpy_function *)callable)->exact;
         checkpoint = ((jpy_function *)callable)->checkpoint;
         callable = ((jpy_function *)callable)->callable;

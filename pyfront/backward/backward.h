@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gradients: what walks the tape. */
+#ifndef JPY_BACKWARD_H
+#define JPY_BACKWARD_H
+
+#include "pyfront/tensor/tensor.h"
+
+/*
+ * Gradients of `roots` (cotangents `seeds`; kind NONE: ones, for one-element roots).  With n_inputs
+ * > 0 writes their gradients to out (owned; kind NONE where unused), else adds to the .grad of
+ * leaves.  out has what they are added to (owned; kind NONE: nothing), also after an error.
+ */
+int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
+                 const jpy_edge *inputs, unsigned n_inputs, jpy_val *out, bool retain_graph,
+                 bool create_graph);
+/* Ops that calls of it on this thread have run one by one, of which jn_ops_run has counted as many.
+ */
+extern _Thread_local uint64_t jpy_backward_ops;
+
+/* Adds g to tensor.grad; take consumes g, and makes it the .grad where nobody else has it. */
+int jpy_accumulate_grad(struct jpy_tensor *leaf, const jpy_val *g, bool create_graph);
+int jpy_take_grad(struct jpy_tensor *leaf, jpy_val *g, bool create_graph);
+
+/* The Python object of a node (new reference): tensor.grad_fn. */
+PyObject *jpy_node_object(jpy_node *n);
+
+/* tensor.retain_grad(). */
+PyObject *jpy_retain_grad(PyObject *self, PyObject *unused);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * janus.function's object and what its parts share.
+ *
+ * A jpy_function owns the callable it stands for and its cached entries, most recent first.  An
+ * entry is one conversion: a guard program, a frozen module, and recipes for results and effects.
+ */
+#ifndef JPY_FUNCTION_STRUCT_H
+#define JPY_FUNCTION_STRUCT_H
+
+#include "exec/eager/eager.h"
+#include "graph/base/vec.h"
+#include "include/janus.h"
+#include "pyfront/base/jpy.h"
+#include "pyfront/function/word.h"
+#include <structmember.h>
+
+typedef struct jpy_entry jpy_entry;
+
+enum { JPY_MAX_ENTRIES = 64 };
+
+typedef struct jpy_trial { /* policy.h */
+    int state;
+    bool tracked; /* its gradients are part of what it costs */
+    unsigned n;
+    int64_t first_ns, graph_ns, plain_ns;   /* the call converted; the fastest timed ones */
+    int64_t graph_round_ns, plain_round_ns; /* from the start of such a call to that of the next */
+    int64_t last;                           /* when the last timed one started */
+} jpy_trial;
+
+/* The ways a call may run (ladder.h), by bits. */
+typedef uint8_t jpy_ladder;
+enum {
+    JPY_RUNG_GRAPH = 1,
+    JPY_RUNG_COEXECUTION = 2,
+    JPY_RUNG_IMPERATIVE = 4,
+    JPY_LADDER_DEFAULT = JPY_RUNG_GRAPH | JPY_RUNG_IMPERATIVE
+};
+
+/* Of the leaves that backward() may reach: all are assumed to get a gradient; some do, as the run
+ * finds; all again, since the function is not converted without. */
+typedef enum jpy_gradients {
+    JPY_GRADIENTS_ALL,
+    JPY_GRADIENTS_SOME,
+    JPY_GRADIENTS_ALL_AGAIN
+} jpy_gradients;
+
+typedef enum jpy_verify { JPY_VERIFY_RARELY, JPY_VERIFY_ALWAYS, JPY_VERIFY_NEVER } jpy_verify;
+
+/* What is known of the rung of co-execution (coexecute.c). */
+typedef struct jpy_coexecution {
+    struct jn_deferral *deferral; /* owned; NULL: there was none yet */
+    bool busy;                    /* a call is on this rung, or compared with it */
+    uint64_t calls;               /* that were co-executed */
+    unsigned turn;                /* of the trial that goes on */
+    double plain_ns, ns;          /* the fastest timed calls, for each op */
+    uint64_t rest, rest_length;   /* calls until it is tried again */
+} jpy_coexecution;
+
+typedef struct jpy_function {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject *callable; /* owned */
+    PyObject *like;     /* whose names it has: the callable, or another one */
+    PyObject *dict, *weakrefs;
+    PyObject *hints; /* dict: what failed guards taught: path of a number or length -> True: it is
+                        not assumed, False: it has to be, an int: how often it was another one, or a
+                        run came to a path that was left out */
+    PyObject *dims;  /* dict: path of a tensor -> histories of its dims (hints.c) */
+    bool pinned;     /* dims are assumed, whatever they were */
+    bool narrowed;   /* numbers and lengths are assumed unless they were seen to change */
+    jpy_gradients gradients;
+    PyObject *seen;    /* dict: objects met by recursions, one of each kind (convert/heap/seen.c) */
+    PyObject *notes;   /* list of str: conversions and failures, for explain */
+    PyObject *history; /* list of tuples, one a conversion: report.c */
+    PyObject *reason;  /* str: why the last conversion was refused, or NULL */
+    bool refused; /* the last conversion was, in which statement of the function (0: in none) */
+    uint32_t refused_line, refused_col;
+    bool of_region;        /* it is that of a region of statements */
+    bool use_regions;      /* region/region.h, which owns what follows; NULL: there is none yet */
+    PyObject *plan;        /* of the skeleton (janus/_skeleton.py), or None: it can have none */
+    PyObject *skeleton;    /* what CPython runs in place of the callable */
+    PyObject *skeleton_of; /* the code that plan and skeleton were made of */
+    PyObject *regions;     /* dict of its regions */
+    PyObject *callees;     /* dict: functions that the skeleton calls -> their Functions, or None */
+    unsigned dull;         /* calls in the skeleton of what is none of these, counted up to some */
+    jpy_trial trial;       /* of the skeleton against the callable */
+    uint64_t undressed;    /* calls until the skeleton is tried again: it does not pay ... */
+    uint64_t undress;      /* ... and how many these were last */
+    struct jpy_function *payer; /* owned: f was made for the skeleton of this one, or of one that
+                                   was, and is paid for by its run time; NULL: f was asked for */
+    int64_t running_since, lent_ns; /* of a payer: its call; conversions it has paid for */
+    unsigned unasked; /* it was made for a skeleton: calls in which it has to run an op */
+    jpy_entry *timed; /* of a region: CPython runs the statements, and is timed for it */
+    int64_t timed_since;
+    JN_VEC(jpy_entry *) entries;
+    bool exact;
+    bool doubted;         /* it is so since a graph in "fast" numerics gave other numbers */
+    bool checkpoint;      /* activations are computed again by gradients */
+    bool convert_first;   /* before a call that is run imperatively, not after it */
+    bool differentiated;  /* a gradient was asked for that graphs with effects do not have */
+    unsigned plain;       /* nested plain calls going on ... */
+    unsigned long thread; /* ... in this thread */
+    jpy_verify verify;    /* when graphs are compared with CPython: verify/verify.h */
+    uint64_t verified, disproved;
+    uint64_t calls, graph, imperative, fallbacks, conversions;
+    uint64_t next_try; /* imperative calls until a refused function is tried again */
+    uint64_t backoff;
+    bool measure;               /* whether graphs that do not pay are given up */
+    int64_t plain_ns;           /* spent in its imperative calls, where that is measured */
+    int64_t convert_ns;         /* in conversions but the first ones */
+    unsigned loose;             /* entries for lists of any length that were good for little */
+    unsigned loose_dims;        /* the same of entries for dims of any size */
+    uint64_t slow;              /* entries that were found slow */
+    uint64_t rest, rest_length; /* calls until slow entries are tried again */
+    janus_run_stats run;        /* summed over runs */
+    jn_op_counts ops;           /* tensor ops run under its calls, those of what it calls too */
+    PyObject *shelf;            /* its entries on disk (stored/stored.h), or NULL */
+    uint64_t cache_hits;        /* entries taken from there */
+    jpy_word word;
+    jpy_ladder ladder;
+    jpy_coexecution together;
+} jpy_function;
+
+typedef struct jpy_call {
+    PyObject *const *args; /* positional, then keyword values */
+    Py_ssize_t n_pos;
+    PyObject *kwnames; /* tuple or NULL */
+} jpy_call;
+
+#endif
