@@ -101,8 +101,8 @@ typedef struct jn_op_impl {
 
 extern const jn_op_impl jn_op_impls[]; /* indexed by jn_op.id */
 
-/* ops/cpu/matmul.c: whether the CPU's kernel for this signature takes rows whose operands lie
- * anywhere, such as weights of several models, in one call. */
+/* ops/cpu/products/matmul.c: whether the CPU's kernel for this signature takes rows whose operands
+ * lie anywhere, such as weights of several models, in one call. */
 bool jn_takes_apart(const jn_sig *sig);
 
 #endif

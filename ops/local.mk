@@ -1,28 +1,28 @@
 # ops: the op table, shared rules, and kernels per device.
 libjanus_all_la_SOURCES += \
-	ops/batch_rules.c \
-	ops/grad_attention.c \
-	ops/grad_elementwise.c \
-	ops/grad_emit.c \
-	ops/grad_index.c \
-	ops/grad_linear.c \
-	ops/grad_nn.c \
-	ops/grad_norm.c \
-	ops/grad_reduce.c \
-	ops/grad_shape.c \
-	ops/grad_wide.c \
-	ops/infer_attention.c \
-	ops/infer_control.c \
-	ops/infer_create.c \
-	ops/infer_elementwise.c \
-	ops/infer_index.c \
-	ops/infer_linear.c \
-	ops/infer_nn.c \
-	ops/infer_optim.c \
-	ops/infer_reduce.c \
-	ops/infer_shape.c \
-	ops/infer_util.c \
-	ops/optable.c \
+	ops/infer/batch.c \
+	ops/grad/attention.c \
+	ops/grad/elementwise.c \
+	ops/grad/emit.c \
+	ops/grad/index.c \
+	ops/grad/linear.c \
+	ops/grad/nn.c \
+	ops/grad/norm.c \
+	ops/grad/reduce.c \
+	ops/grad/shape.c \
+	ops/grad/wide.c \
+	ops/infer/attention.c \
+	ops/infer/control.c \
+	ops/infer/create.c \
+	ops/infer/elementwise.c \
+	ops/infer/index.c \
+	ops/infer/linear.c \
+	ops/infer/nn.c \
+	ops/infer/optim.c \
+	ops/infer/reduce.c \
+	ops/infer/shape.c \
+	ops/infer/infer.c \
+	ops/table/table.c \
 	ops/ref/attention.c \
 	ops/ref/create.c \
 	ops/ref/elementwise.c \
@@ -36,44 +36,44 @@ libjanus_all_la_SOURCES += \
 	ops/ref/shape.c \
 	ops/scalar.c \
 	ops/shared_rules.c \
-	ops/view.c \
+	ops/infer/view.c \
 	$(NULL)
 
 libjanus_all_la_SOURCES += \
-	ops/cpu/attention.c \
+	ops/cpu/products/attention.c \
 	ops/cpu/box.c \
-	ops/cpu/conv.c \
-	ops/cpu/copy.c \
-	ops/cpu/create.c \
+	ops/cpu/products/conv.c \
+	ops/cpu/kernels/copy.c \
+	ops/cpu/kernels/create.c \
 	ops/cpu/ew.c \
-	ops/cpu/half.c \
-	ops/cpu/index.c \
-	ops/cpu/index_put.c \
-	ops/cpu/isa.c \
-	ops/cpu/loss.c \
-	ops/cpu/matmul.c \
-	ops/cpu/nn.c \
-	ops/cpu/onednn.c \
-	ops/cpu/pool.c \
-	ops/cpu/reduce.c \
-	ops/cpu/select.c \
+	ops/cpu/select/half.c \
+	ops/cpu/kernels/index.c \
+	ops/cpu/kernels/index_put.c \
+	ops/cpu/isa/isa.c \
+	ops/cpu/kernels/loss.c \
+	ops/cpu/products/matmul.c \
+	ops/cpu/kernels/nn.c \
+	ops/cpu/products/onednn.c \
+	ops/cpu/kernels/pool.c \
+	ops/cpu/kernels/reduce.c \
+	ops/cpu/select/select.c \
 	ops/cpu/serial.c \
-	ops/cpu/shape.c \
-	ops/cpu/sort.c \
-	ops/cpu/steps.c \
+	ops/cpu/kernels/shape.c \
+	ops/cpu/kernels/sort.c \
+	ops/cpu/kernels/steps.c \
 	$(NULL)
 
 # Kernels compiled once per instruction set, with JN_ISA naming it: see ops/cpu/isa.h.
 JN_ISA_SOURCES = \
-	ops/cpu/isa_binary.c \
-	ops/cpu/isa_gemm.c \
-	ops/cpu/isa_nn.c \
-	ops/cpu/isa_optim.c \
-	ops/cpu/isa_pool.c \
-	ops/cpu/isa_reduce.c \
-	ops/cpu/isa_rng.c \
-	ops/cpu/isa_steps.c \
-	ops/cpu/isa_unary.c \
+	ops/cpu/isa/binary.c \
+	ops/cpu/isa/gemm.c \
+	ops/cpu/isa/nn.c \
+	ops/cpu/isa/optim.c \
+	ops/cpu/isa/pool.c \
+	ops/cpu/isa/reduce.c \
+	ops/cpu/isa/rng.c \
+	ops/cpu/isa/steps.c \
+	ops/cpu/isa/unary.c \
 	$(NULL)
 JN_ISA_CFLAGS = $(AM_CFLAGS) $(JANUS_VECTOR_CFLAGS)
 
@@ -100,10 +100,10 @@ noinst_HEADERS += \
 	ops/cpu/ew.h \
 	ops/cpu/gemm.h \
 	ops/cpu/isa.h \
-	ops/cpu/isa_gemm_body.h \
-	ops/cpu/isa_rows.h \
-	ops/cpu/isa_sums.h \
-	ops/cpu/select.h \
+	ops/cpu/isa/gemm_body.h \
+	ops/cpu/isa/rows.h \
+	ops/cpu/isa/sums.h \
+	ops/cpu/select/select.h \
 	ops/cpu/simd.h \
 	ops/cpu/take.h \
 	ops/cpu/vmath.h \
@@ -125,9 +125,9 @@ noinst_HEADERS += \
 	ops/def/shape.def \
 	ops/fields_empty.h \
 	ops/fields_undef.h \
-	ops/grad_emit.h \
+	ops/grad/grad.h \
 	ops/index_rules.h \
-	ops/infer_util.h \
+	ops/infer/infer.h \
 	ops/kernel.h \
 	ops/nn_rules.h \
 	ops/op_ids.h \

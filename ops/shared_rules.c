@@ -5,8 +5,10 @@
  */
 #include "config.h"
 
+#include "graph/base/checked.h"
 #include "ops/attrs.h"
 #include "ops/index_rules.h"
+#include "ops/nn_rules.h"
 #include "ops/op_ids.h"
 #include "ops/reduce_attrs.h"
 #include "ops/shape_rules.h"
@@ -63,4 +65,24 @@ void jn_slice_bounds(int64_t size, const int64_t *start, const int64_t *stop, in
         lo = hi;
     *out_first = lo;
     *out_n = hi <= lo ? 0 : (hi - lo - 1) / step + 1;
+}
+
+int64_t jn_window_room(int64_t size, int64_t kernel, int64_t padding, int64_t dilation) {
+    int64_t reach, padded;
+    if (!jn_mul_i64(dilation, kernel - 1, &reach) || !jn_mul_i64(padding, 2, &padded) ||
+        !jn_add_i64(size, padded, &padded))
+        return -1;
+    return padded > reach ? padded - reach - 1 : -1;
+}
+
+int64_t jn_pool_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding,
+                     int64_t dilation, bool ceil_mode) {
+    int64_t room = jn_window_room(size, kernel, padding, dilation);
+    if (room < 0)
+        return -1;
+    int64_t n = room / stride + (ceil_mode && room % stride != 0) + 1;
+    /* As PyTorch: the last window starts inside the input or its front padding. */
+    if (ceil_mode && n > 1 && n - 1 > (size + padding - 1) / stride)
+        n--;
+    return n;
 }

@@ -15,7 +15,7 @@
 
 #include "ops/kernel.h"
 
-typedef void (*jn_step_fn)(void); /* in fact of the instruction set: ops/cpu/isa_steps.c */
+typedef void (*jn_step_fn)(void); /* in fact of the instruction set: ops/cpu/isa/steps.c */
 
 enum { JN_STEP_OPERANDS = 3 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What graph/ knows of an op: one constant row per op.  The table itself is ops/ops.def, expanded
- * in ops/optable.c; graph code never names an op, it looks at `role`, `flags` and the rules.
+ * in ops/table/table.c; graph code never names an op, it looks at `role`, `flags` and the rules.
  */
 #ifndef JN_GRAPH_OP_H
 #define JN_GRAPH_OP_H

@@ -12,7 +12,7 @@
 
 void jn_gemm(int dtype, const jn_gemm_args *g, const jn_par *par);
 
-/* ops/cpu/onednn.c.  On this thread alone, whatever OpenMP was told. False: not done. */
+/* ops/cpu/products/onednn.c.  On this thread alone, whatever OpenMP was told. False: not done. */
 bool jn_onednn_sgemm(const jn_gemm_args *g);
 
 /* A convolution of f32 rows (NCHW) or one of its gradients. */

@@ -1,11 +1,13 @@
 #!/bin/sh
-# The rooms of graph/, exec/, pyfront/ and pyfront/convert/: who may use whom are the tables in docs/ARCHITECTURE.md, over includes and over symbols.
+# The rooms of graph/, ops/, ops/cpu/, exec/, pyfront/ and pyfront/convert/: who may use whom are the tables in docs/ARCHITECTURE.md,
+# over includes and over symbols.  A room named `.` is what lies in the folder itself: its ground.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/common.sh"
 
-# house NAME: holds the folder against its table.
+# house NAME [KINDS]: holds the folder against its table; KINDS: nm's letters of what counts as used.
 house() {
   house=$1
+  kinds=${2:-TDBRC}
   # The table's rows, from the bottom to the top: | `room` | `lower` `rooms` or nothing | what it is |.
   rooms=$(sed -n "\\#^<!-- rooms of $house -->\$#,/^<!-- end of rooms -->\$/p" docs/ARCHITECTURE.md | grep '^| `' |
     awk -F'|' '{ gsub(/`/, ""); gsub(/ +/, " "); print $2 ":" $3 }' | sed 's/^ *//; s/ *: */:/; s/ *$//')
@@ -33,15 +35,17 @@ house() {
   # but for the one header of a house that is a room of another one
   own=$house/$(basename "$house").h
   bad=$(find "$house" -maxdepth 1 -name '*.[ch]' ! -path "$own")
+  case " $names " in *" . "*) bad= ;; esac
+  [ "$(find "$house" -maxdepth 1 -name '*.[ch]' | wc -l)" -le 25 ] || problem "$house has more than 25 files of its own"
   [ -z "$bad" ] || problem "a file of $house/ belongs into a room:
 $bad"
 
   # Includes: of its own room any header, of an allowed room its one header.
   for room in $names; do
     allowed=$(echo "$rooms" | grep "^$room:" | cut -d: -f2)
-    pattern="$house/$room/|$own"
+    pattern="$(inside "$room")|$own"
     for lower in $allowed; do pattern="$pattern|$(front "$lower")"; done
-    bad=$(find "$house/$room" -name '*.[ch]' -exec grep -nE "^ *# *include +\"$house/" {} + | grep -vE "\"($pattern)")
+    bad=$(find "$house/$room" $(depth "$room") -name '*.[ch]' -exec grep -nE "^ *# *include +\"$house/" {} + | grep -vE "\"($pattern)")
     [ -z "$bad" ] || problem "$house/$room may include of other rooms only the headers of:$allowed
 $bad"
   done
@@ -49,11 +53,11 @@ $bad"
   # Symbols: `defined room name` and `used room name object` of all objects, then each use looked up.
   command -v nm >/dev/null && [ -d "$build/$house" ] || return
   for room in $names; do
-    find "$build/$house/$room" -name '*.o' -path '*/.libs/*' | while read -r object; do
-      source=$(echo "$object" | sed -E "s#^$build/##; s#/.libs/#/#; s#\\.o\$#.c#; s#/(lib[a-z0-9_]*|_C)_la-#/#")
+    find "$build/$house/$room" $(depth "$room" 2) -name '*.o' -path '*/.libs/*' | while read -r object; do
+      source=$(echo "$object" | sed -E "s#^$build/##; s#/\./#/#; s#/.libs/#/#; s#\\.o\$#.c#; s#/(lib[a-z0-9_]*|_C)_la-#/#")
       [ -f "$source" ] || continue # of a file that has gone
       nm "$object" | awk -v room="$room" -v source="$source" '
-        $(NF - 1) ~ /^[TDBRC]$/ { print "defined", room, $NF }
+        $(NF - 1) ~ /^['"$kinds"']$/ { print "defined", room, $NF }
         $(NF - 1) == "U" { print "used", room, $NF, source }'
     done
   done >"$build/rooms.symbols"
@@ -73,9 +77,17 @@ $bad"
 $bad"
 }
 
+# depth ROOM [DEPTH]: find's options that keep to the files of the room `.`.
+depth() { [ "$1" != . ] || echo "-maxdepth ${2:-1}"; }
+
+# inside ROOM: its own headers.
+inside() { if [ "$1" = . ]; then echo "$house/([a-z_]*\.(h|def)|def/)"; else echo "$house/$1/"; fi; }
+
 # front ROOM: what others may include of it.  The ground of a house has a header for each of its things.
 front() {
   case $house/$1 in
+  */.) echo "$house/[a-z_]*\.(h|def)\"" ;;
+  ops/cpu) echo "ops/cpu/([a-z]*|select/select)\.h\"" ;; # a house of its own
   graph/base | pyfront/base | pyfront/convert/core) echo "$house/$1/[a-z]*\\.h\"" ;;
   # a table of rows that each who includes it makes something else of
   pyfront/convert/model) echo "$house/$1/(model\\.h|slots\\.def)\"" ;;
@@ -84,6 +96,9 @@ front() {
 }
 
 house graph
+# Of the op table all rooms read the rows, which are data, and only `table` names what the rows name: functions count.
+house ops T
+house ops/cpu
 house exec
 house pyfront
 house pyfront/convert

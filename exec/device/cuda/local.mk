@@ -19,7 +19,7 @@ JN_CU_C_SOURCES = \
 	ops/cuda/libs.c \
 	ops/cuda/workspace.c \
 	ops/shared_rules.c \
-	ops/view.c \
+	ops/infer/view.c \
 	$(NULL)
 
 noinst_HEADERS += \
