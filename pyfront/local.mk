@@ -67,6 +67,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/core/value.c \
 	pyfront/convert/finish/alike.c \
 	pyfront/convert/finish/convert.c \
+	pyfront/convert/finish/cut.c \
 	pyfront/convert/finish/emit.c \
 	pyfront/convert/finish/finish.c \
 	pyfront/convert/finish/finish.h \

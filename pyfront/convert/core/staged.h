@@ -25,6 +25,8 @@ typedef struct jcv_val {
     bool root;                /* an object read where the graph writes: it has its own samples */
     struct jcv_val *detached; /* cached barrier of it, made in `detached_in` */
     jcv_ctx *detached_in;
+    bool across; /* a cut one that is stored or goes from SubGraph to SubGraph: there ... */
+    struct jcv_val *bare; /* ... it is this, which carries no gradient (finish/cut.c) */
     bool asked;           /* what it is a view of: place.c */
     uint8_t tracked;      /* whether it requires grad on every path: tracked.c */
     struct jcv_val *same; /* of a parameter of a recursion: what it is in every call (share.c) */

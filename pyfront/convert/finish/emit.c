@@ -215,17 +215,6 @@ static janus_status value_in(jcv_ctx *x, jcv_val *v, jn_value *out) {
     return JANUS_OK;
 }
 
-/* A value that goes into a call, an arm or a round, or comes out of one, or is stored: there it is
- * taken to require grad, so what was computed without recording is cut off. */
-static janus_status value_across(jcv_ctx *x, jcv_val *v, jn_value *out) {
-    JN_TRY(value_in(x, v, out));
-    if (!v || !v->cut || v->type->kind != JANUS_KIND_TENSOR || !jn_dtype_is_float(v->type->dtype))
-        return JANUS_OK;
-    jn_value in = *out;
-    return jn_build(x->sub, JN_OP(detach), &in, 1, NULL, NULL, v->node ? v->node->loc : (jn_loc){0},
-                    out, 1);
-}
-
 /* A leaf that no path of this run leads to gets no gradient, which is not a gradient of zeros. */
 static janus_status assert_present(jcv_ctx *x, jn_value present, jn_loc loc) {
     janus_assert_attrs attrs = {sizeof attrs, JPY_ASSUMED_GRADIENT, "a parameter gets a gradient"};
@@ -361,9 +350,8 @@ static janus_status build_node(jcv_ctx *x, jcv_node *n) {
     if (!v)
         return JN_NO_MEMORY();
     janus_status st = JANUS_OK;
-    bool across = callee || n->op->role == JN_ROLE_HOST;
     for (unsigned i = 0; i < n->n_in; i++)
-        JN_GO(across ? value_across(x, n->in[i], &v[i]) : value_in(x, n->in[i], &v[i]), end);
+        JN_GO(value_in(x, n->in[i], &v[i]), end);
     for (unsigned i = 0; i < extra; i++)
         JN_GO(value_in(x, callee->captures.data[i], &v[n->n_in + i]), end);
     unsigned used = n_in;
@@ -397,8 +385,7 @@ static janus_status build(jcv_ctx *x) {
     janus_status st = JANUS_OK;
     for (size_t i = 0; i < x->results.n && st == JANUS_OK; i++) {
         jn_value v;
-        st = x->kind == JCV_MAIN ? value_in(x, x->results.data[i], &v)
-                                 : value_across(x, x->results.data[i], &v);
+        st = value_in(x, x->results.data[i], &v);
         if (st == JANUS_OK && !jn_vec_push(&results, v))
             st = JN_NO_MEMORY();
     }

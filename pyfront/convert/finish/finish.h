@@ -20,10 +20,15 @@ void jcv_join_alike(jcv *c);
 
 void jcv_share_invariants(jcv *c);
 
+/* cut.c: before the graph is emitted */
+
+/* No gradient is computed of, nor a value kept for, inputs that do not require grad. */
+void jcv_cut_untracked(jcv *c);
+/* What was computed without recording carries no gradient into calls, arms, rounds and objects. */
+void jcv_cut_unrecorded(jcv *c);
+
 /* gradient.c: the entry's stages, and @entry, which runs them and keeps their frames */
 
-/* Before: no gradient is computed of, nor a value kept for, inputs that do not require grad. */
-void jcv_cut_untracked(jcv *c);
 janus_status jcv_add_gradient(jpy_entry *e, bool exact);
 
 /* finish.c: what an attempt found becomes the entry */

@@ -406,32 +406,3 @@ janus_status jcv_add_gradient(jpy_entry *e, bool exact) {
     jn_arena_free(&a);
     return st;
 }
-
-void jcv_cut_untracked(jcv *c) {
-    for (size_t p = 0; p < c->inputs.n; p++) {
-        jcv_val *v = c->main->params.data[p];
-        if (!jcv_is_float_type(v->type) || c->inputs.data[p]->tensor.requires_grad)
-            continue;
-        jcv_val *cut = NULL;
-        size_t n_ctxs = c->ctxs.n;
-        for (size_t i = 0; i < n_ctxs; i++) {
-            jcv_ctx *x = c->ctxs.data[i];
-            for (size_t k = 0; k < x->nodes.n; k++) {
-                jcv_node *n = x->nodes.data[k];
-                for (unsigned j = 0; j < n->n_in; j++) {
-                    if (n->in[j] != v || n->op == JN_OP(detach))
-                        continue;
-                    if (!cut)
-                        cut = &jcv_op(c, JN_OP(detach), &v, 1, NULL)->out[0];
-                    n->in[j] = cut;
-                }
-            }
-        }
-        if (!cut)
-            continue;
-        jcv_node **nodes = c->main->nodes.data; /* to the front */
-        size_t last = c->main->nodes.n - 1;
-        memmove(nodes + 1, nodes, last * sizeof *nodes);
-        nodes[0] = cut->node;
-    }
-}
