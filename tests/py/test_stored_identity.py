@@ -117,3 +117,36 @@ def test_one_object_stays_one(made, numerics, pairs):
             wrong.append(str(e))
     assert not wrong, "\n".join([f"{len(wrong)} of {len(pairs)}"] + wrong[:3])
     assert graphs > len(pairs) / 3
+
+
+STRIDED = {
+    "turned": "v = janus.outer(w.detach(), x).t()",
+    "expanded": "v = (x * 2).expand(4, 3)",
+    "steps": "v = (x * 2)[::2]",
+    "a column": "v = janus.outer(x, x)[:, 1]",
+    "an expanded gradient": "v, = janus.autograd.grad(w.sum(), [w])",
+    "silent": "with janus.no_grad():\n{}    v = janus.outer(w, x).t()",
+}
+
+
+def strides(o, out):
+    if isinstance(o, janus.Tensor):
+        out.append(o.stride())
+    for x in o if isinstance(o, (list, tuple)) else o.values() if isinstance(o, dict) else vars(o).values() if isinstance(
+            o, Node) else ():
+        strides(x, out)
+    return out
+
+
+@pytest.mark.parametrize("place", sorted(set(PLACES) - {"grad", "chosen", "used"}))
+@pytest.mark.parametrize("made", sorted(STRIDED))
+def test_strides_of_what_is_stored(made, place, monkeypatch):
+    monkeypatch.setitem(MADE, made, STRIDED[made])
+    source = text(made, [place])
+
+    def run(function):
+        seen = []
+        program(source)(function, lambda *found: seen.append([strides(o, []) for o in found]))
+        return seen
+
+    assert run(lambda f: f) == run(lambda f: janus.function(f, verify="never", measure=False)), source

@@ -300,6 +300,8 @@ static jcv_val *stored_tensor(jcv *c, jcv_av *v) {
         jcv_refuse(c, "a view of a tensor of the caller is stored");
     if (((jpy_tensor *)v->py)->requires_grad)
         jcv_refuse(c, "a new leaf that requires grad is stored");
+    if (!jcv_plain_layout(v))
+        jcv_refuse(c, "a tensor with strides of its own is stored");
     if (jcv_may_be_written(c, r->root))
         jcv_refuse(c, "a tensor is stored that may be one of the caller's that was written");
     jcv_leak(c, r);
