@@ -6,7 +6,7 @@
  * is not assumed), False (it has to be: without it the function is not converted) or, of a length,
  * how often it was another one.  A number is an input as soon as it changes.  A list of a new
  * length is unrolled for some lengths first: its items may differ in dims or require grad, and
- * two or three lengths may be all there are.
+ * two or three lengths may be all there are; not so one that the graph itself makes longer.
  */
 #include "pyfront/run/hints.h"
 
@@ -95,6 +95,21 @@ void jpy_hints_gradient(jpy_function *f) {
         f->gradients = JPY_GRADIENTS_SOME;
 }
 
+/* A list that the graph itself makes longer or shorter has another length at every call. */
+static void learn_grown(PyObject *hints, const jpy_entry *e, PyObject *lengths) {
+    for (size_t i = 0; i < e->steps.n; i++) {
+        const jpy_commit_step *x = &e->steps.data[i];
+        const jpy_src *s = e->guards.srcs.data[x->slot];
+        if (x->kind != JPY_COMMIT_LIST || s->number == (int64_t)x->value->n)
+            continue;
+        PyObject *path = jpy_src_length(s);
+        if (path && PySet_Contains(lengths, path) > 0 && PySet_Discard(lengths, path) > 0 &&
+            PyDict_GetItem(hints, path) != Py_False)
+            PyDict_SetItem(hints, path, Py_True);
+        Py_XDECREF(path);
+    }
+}
+
 void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
     PyObject *numbers = PySet_New(NULL), *lengths = PySet_New(NULL), *dims = PyDict_New(), *path;
     if (numbers && lengths && dims)
@@ -109,6 +124,8 @@ void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
             PyDict_SetItem(f->hints, path, Py_True);
         Py_DECREF(path);
     }
+    if (lengths)
+        learn_grown(f->hints, e, lengths);
     while (lengths && PySet_GET_SIZE(lengths) && (path = PySet_Pop(lengths))) {
         learn_length(f->hints, path);
         Py_DECREF(path);
