@@ -254,6 +254,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/tensor/scalar.c \
 	pyfront/tensor/tensor.c \
 	pyfront/tensor/tensor.h \
+	pyfront/verify/gradients.c \
 	pyfront/verify/match.c \
 	pyfront/verify/mutate.c \
 	pyfront/verify/numbers.c \

@@ -13,6 +13,15 @@
 int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
                  const jpy_edge *inputs, unsigned n_inputs, jpy_val *out, bool retain_graph,
                  bool create_graph);
+/*
+ * The same for what lies between roots and inputs alone, of which every root has its cotangent: no
+ * node is used up, no hook, signal handler or other code of the program runs, nothing is counted.
+ * false (no exception): it is not to be had so, or an error came.
+ */
+bool jpy_backward_between(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
+                          const jpy_edge *inputs, unsigned n_inputs, jpy_val *out);
+/* Whether this thread is in it. */
+extern _Thread_local bool jpy_backward_quiet;
 /* Ops that calls of it on this thread have run one by one, of which jn_ops_run has counted as many.
  */
 extern _Thread_local uint64_t jpy_backward_ops;

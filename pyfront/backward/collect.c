@@ -96,8 +96,23 @@ static bool meet(jpy_engine *e, jpy_edge edge, jpy_link *out) {
     return true;
 }
 
+/* The inputs come first, as what has no edges. */
+static bool meet_ends(jpy_engine *e) {
+    jpy_link link;
+    for (unsigned i = 0; i < e->n_inputs; i++) {
+        if (!meet(e, e->inputs[i], &link))
+            return false;
+        if (link.visit != JPY_NO_LINK)
+            e->visits.data[link.visit].end = true;
+    }
+    e->stack.n = 0;
+    return true;
+}
+
 static bool meet_all(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
     if (!jn_vec_reserve(&e->root_links, n_roots) || !jn_vec_reserve(&e->input_links, e->n_inputs))
+        return false;
+    if (e->between && !meet_ends(e))
         return false;
     for (unsigned i = 0; i < n_roots; i++)
         if (!meet(e, roots[i].edge, &e->root_links.data[i]))
@@ -221,7 +236,7 @@ static bool mark_needed(jpy_engine *e) {
     for (size_t k = e->n_nodes; k-- > 0;) {
         jpy_visit *v = &e->visits.data[e->order[k]];
         jpy_node *n = v->node;
-        for (unsigned i = 0; i < n->n_in; i++) {
+        for (unsigned i = 0; !v->end && i < n->n_in; i++) {
             if (v->needed && !jpy_node_parts(n))
                 break;
             if (!jpy_link_needed(e, e->links.data[v->link + i]))

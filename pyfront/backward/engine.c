@@ -290,8 +290,12 @@ static int run(jpy_engine *e, bool grouped) {
         jpy_visit *v = &e->visits.data[e->order[k]];
         if (!v->needed)
             continue;
+        if (v->end) {
+            jpy_engine_capture(e, v);
+            continue;
+        }
         int rc = v->node ? visit_node(e, v) : visit_leaf(e, v);
-        if (rc < 0 || ((k & 1023) == 1023 && PyErr_CheckSignals() < 0))
+        if (rc < 0 || ((k & 1023) == 1023 && !e->between && PyErr_CheckSignals() < 0))
             return -1;
     }
     return 0;
@@ -405,4 +409,46 @@ int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
         for (unsigned i = 0; i < n_inputs; i++)
             jpy_val_release(&out[i]);
     return rc;
+}
+
+/* ---- between values -----------------------------------------------------------------------------
+ */
+
+_Thread_local bool jpy_backward_quiet;
+
+/* Whether the nodes between compute, and do nothing else. */
+static bool is_quiet(const jpy_engine *e) {
+    for (uint32_t k = 0; k < e->n_nodes; k++) {
+        const jpy_visit *v = &e->visits.data[e->order[k]];
+        const jpy_node *n = v->node;
+        if (v->needed && !v->end && (n->extra || !(n->cls->plain || jpy_node_parts(n))))
+            return false;
+    }
+    return true;
+}
+
+bool jpy_backward_between(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
+                          const jpy_edge *inputs, unsigned n_inputs, jpy_val *out) {
+    jpy_engine e = {.inputs = inputs,
+                    .n_inputs = n_inputs,
+                    .captured = out,
+                    .retain_graph = true,
+                    .between = true};
+    bool was = jpy_no_grad_mode, quiet = jpy_backward_quiet;
+    jn_op_counts run_before = jn_ops_run;
+    jpy_no_grad_mode = jpy_backward_quiet = true;
+    int rc = jpy_engine_collect(&e, roots, n_roots) && is_quiet(&e) ? 0 : -1;
+    for (unsigned i = 0; rc == 0 && i < n_roots; i++)
+        rc = seed(&e, e.root_links.data[i], &roots[i], &seeds[i]);
+    rc = rc < 0 ? -1 : run(&e, false);
+    jpy_engine_free(&e);
+    jn_ops_run = run_before;
+    jpy_no_grad_mode = was;
+    jpy_backward_quiet = quiet;
+    for (unsigned i = 0; rc < 0 && i < n_inputs; i++) {
+        jpy_val_release(&out[i]);
+        out[i] = JPY_VAL_NONE;
+    }
+    PyErr_Clear();
+    return rc == 0;
 }

@@ -24,6 +24,7 @@ typedef struct jpy_visit {
     uint32_t link;           /* of operand 0 in links */
     uint16_t n_out;
     bool needed; /* of a region (tape.h): some result of it */
+    bool end;    /* an input behind which nothing is visited */
 } jpy_visit;
 
 typedef struct jpy_engine {
@@ -40,6 +41,7 @@ typedef struct jpy_engine {
     unsigned n_inputs;
     jpy_val *captured;
     bool retain_graph, create_graph;
+    bool between; /* nothing behind the inputs is visited: jpy_backward_between() */
 } jpy_engine;
 
 /* Asks for a node's memory ahead: a history is more than a cache holds. */

@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "pyfront/backward/backward.h"
 #include "pyfront/entry/again.h"
 #include "pyfront/entry/external_run.h"
 #include "pyfront/methods/methods.h"
@@ -218,7 +219,7 @@ static int run_gradient(region *r, const jpy_val *dout, const bool *want, jpy_va
         for (unsigned i = 0; i < r->n_in; i++)
             reached[i] = want[i] && any_reached(&r->stage->in.data[i], dout, r->n_out);
         while ((st = jpy_stage_run_gradient(&x, din)) == JANUS_CANCELLED)
-            if (PyErr_CheckSignals() < 0)
+            if (jpy_backward_quiet || PyErr_CheckSignals() < 0)
                 break;
     }
     jn_free(in);

@@ -10,27 +10,10 @@
 
 #include "pyfront/entry/entry.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 #include "pyfront/tensor/tensor.h"
 #include "pyfront/verify/numbers.h"
-
-/* Notes a difference, `fmt` as in PyUnicode_FromFormat; false. */
-static bool differs(jpy_shadow *s, jpy_verdict v, const jpy_where *where, const char *fmt, ...) {
-    if (s->difference && v <= s->verdict)
-        return false;
-    va_list ap;
-    va_start(ap, fmt);
-    PyObject *what = PyUnicode_FromFormatV(fmt, ap), *at = jpy_where_text(s, where);
-    va_end(ap);
-    Py_XSETREF(s->difference, what && at ? PyUnicode_FromFormat("%U: %U", at, what) : NULL);
-    Py_XDECREF(what);
-    Py_XDECREF(at);
-    PyErr_Clear();
-    s->verdict = v;
-    return false;
-}
 
 static bool is_born(const jpy_shadow *s, const PyObject *o) {
     jpy_born *b;
@@ -118,7 +101,7 @@ static bool same_numbers(jpy_shadow *s, janus_tensor *p, janus_tensor *a, const 
     PyOS_snprintf(text, sizeof text, "element %lld is %.9g in the graph, %.9g in CPython",
                   (long long)at.index, at.graph, at.python);
     bool rounding = jn_dtype_is_float(a->dtype) && (at.near || !s->doubted);
-    return differs(s, rounding ? JPY_SUSPECT : JPY_DISPROVED, w, "%s", text);
+    return jpy_shadow_differs(s, rounding ? JPY_SUSPECT : JPY_DISPROVED, w, "%s", text);
 }
 
 static bool same_value(jpy_shadow *s, PyObject *p, PyObject *a, const jpy_where *w);
@@ -127,21 +110,28 @@ static bool same_tensor(jpy_shadow *s, PyObject *po, PyObject *ao, const jpy_whe
     jpy_tensor *p = (jpy_tensor *)po, *a = (jpy_tensor *)ao;
     if (!same_layout(p->t, a->t)) {
         PyObject *x = layout_text(p->t), *y = layout_text(a->t);
-        differs(s, JPY_DISPROVED, w, "the graph gives %S, CPython %S", x ? x : Py_None,
-                y ? y : Py_None);
+        jpy_shadow_differs(s, JPY_DISPROVED, w, "the graph gives %S, CPython %S", x ? x : Py_None,
+                           y ? y : Py_None);
         Py_XDECREF(x);
         Py_XDECREF(y);
         return false;
     }
     if (jpy_tensor_tracked(p) != jpy_tensor_tracked(a) || !p->node != !a->node)
-        return differs(s, JPY_DISPROVED, w,
-                       "requires_grad is %s and is_leaf %s in the graph, %s and %s in CPython",
-                       jpy_tensor_tracked(p) ? "True" : "False", p->node ? "False" : "True",
-                       jpy_tensor_tracked(a) ? "True" : "False", a->node ? "False" : "True");
+        return jpy_shadow_differs(
+            s, JPY_DISPROVED, w,
+            "requires_grad is %s and is_leaf %s in the graph, %s and %s in CPython",
+            jpy_tensor_tracked(p) ? "True" : "False", p->node ? "False" : "True",
+            jpy_tensor_tracked(a) ? "True" : "False", a->node ? "False" : "True");
     if (!same_sharing(s, p->t, a->t))
-        return differs(s, JPY_DISPROVED, w, "other tensors share its memory");
+        return jpy_shadow_differs(s, JPY_DISPROVED, w, "other tensors share its memory");
     if (!jpy_shadow_storage(s, a->t->storage) && !same_numbers(s, p->t, a->t, w))
         return false;
+    if (p->node && is_born(s, po)) {
+        if (!jn_vec_push(&s->histories, ((jpy_gradients_of){po, ao})))
+            return !(s->failed = true);
+        Py_INCREF(po);
+        Py_INCREF(ao);
+    }
     PyObject *pg = p->grad ? p->grad : Py_None, *ag = a->grad ? a->grad : Py_None;
     return same_value(s, pg, ag, jpy_shadow_where(s, w, "grad", NULL, 0));
 }
@@ -153,7 +143,8 @@ static void check_storage(jpy_shadow *s, const jpy_twin_storage *st) {
     if (!st->copy) {
         if (now->version != st->version) {
             s->copy_all = true;
-            differs(s, JPY_UNDECIDED, st->where, "CPython wrote to memory that was not copied");
+            jpy_shadow_differs(s, JPY_UNDECIDED, st->where,
+                               "CPython wrote to memory that was not copied");
         }
         return;
     }
@@ -169,7 +160,7 @@ static bool same_float(jpy_shadow *s, double p, double a, const jpy_where *w) {
     char text[128];
     PyOS_snprintf(text, sizeof text, "%.17g in the graph, %.17g in CPython", p, a);
     bool rounding = !s->doubted || jpy_near(p, a, 0, JANUS_F32, false);
-    return differs(s, rounding ? JPY_SUSPECT : JPY_DISPROVED, w, "%s", text);
+    return jpy_shadow_differs(s, rounding ? JPY_SUSPECT : JPY_DISPROVED, w, "%s", text);
 }
 
 /* Immutable values that are equal where `==`, which for these types is CPython's own, says so. */
@@ -186,26 +177,29 @@ static bool same_value(jpy_shadow *s, PyObject *p, PyObject *a, const jpy_where 
     if (p == a)
         return true;
     if (t != Py_TYPE(a))
-        return differs(s, JPY_DISPROVED, w, "the graph gives a %s, CPython a %s", t->tp_name,
-                       Py_TYPE(a)->tp_name);
+        return jpy_shadow_differs(s, JPY_DISPROVED, w, "the graph gives a %s, CPython a %s",
+                                  t->tp_name, Py_TYPE(a)->tp_name);
     if (t == &PyFloat_Type)
         return same_float(s, PyFloat_AS_DOUBLE(p), PyFloat_AS_DOUBLE(a), w);
     if (by_equality(t)) {
         int equal = PyObject_RichCompareBool(p, a, Py_EQ);
         if (equal < 0)
             PyErr_Clear();
-        return equal == 1 || differs(s, JPY_DISPROVED, w, "the graph gives %R, CPython %R", p, a);
+        return equal == 1 ||
+               jpy_shadow_differs(s, JPY_DISPROVED, w, "the graph gives %R, CPython %R", p, a);
     }
     bool tuple = PyTuple_Check(p);
     if (!tuple && !born)
-        return differs(s, JPY_DISPROVED, w, "the graph and CPython give two different objects (%s)",
-                       t->tp_name);
+        return jpy_shadow_differs(s, JPY_DISPROVED, w,
+                                  "the graph and CPython give two different objects (%s)",
+                                  t->tp_name);
     if (!tuple && jpy_shadow_find(s, a))
-        return differs(s, JPY_DISPROVED, w,
-                       "the graph gives a new %s, CPython one that was there before", t->tp_name);
+        return jpy_shadow_differs(s, JPY_DISPROVED, w,
+                                  "the graph gives a new %s, CPython one that was there before",
+                                  t->tp_name);
     if (!pair(s, p, a, !tuple, &known))
-        return differs(s, JPY_DISPROVED, w, "the graph and CPython give one %s in other places",
-                       t->tp_name);
+        return jpy_shadow_differs(s, JPY_DISPROVED, w,
+                                  "the graph and CPython give one %s in other places", t->tp_name);
     if (known)
         return true;
     if (!jn_vec_push(&s->todo, ((jpy_todo){p, a, w})))
@@ -216,7 +210,8 @@ static bool same_value(jpy_shadow *s, PyObject *p, PyObject *a, const jpy_where 
 static bool same_sequence(jpy_shadow *s, PyObject *const *p, Py_ssize_t n, PyObject *const *a,
                           Py_ssize_t m, const jpy_where *w) {
     if (n != m)
-        return differs(s, JPY_DISPROVED, w, "it has %zd items in the graph, %zd in CPython", n, m);
+        return jpy_shadow_differs(s, JPY_DISPROVED, w,
+                                  "it has %zd items in the graph, %zd in CPython", n, m);
     for (Py_ssize_t i = 0; i < n && !s->failed; i++)
         if (p[i] != a[i] && !same_value(s, p[i], a[i], jpy_shadow_where(s, w, NULL, NULL, i)) &&
             s->verdict == JPY_DISPROVED)
@@ -255,16 +250,16 @@ static bool same_dict(jpy_shadow *s, const jpy_twin *t, PyObject *p, PyObject *a
         const jpy_where *at =
             name ? jpy_shadow_where(s, w, name, NULL, 0) : jpy_shadow_where(s, w, NULL, ak, 0);
         if (!same)
-            return differs(s, JPY_DISPROVED, at,
-                           more ? "the graph has another key in its place"
-                                : "the graph has it not");
+            return jpy_shadow_differs(s, JPY_DISPROVED, at,
+                                      more ? "the graph has another key in its place"
+                                           : "the graph has it not");
         if (pv != av && !same_value(s, pv, av, at) && s->verdict == JPY_DISPROVED)
             return false;
     }
     Py_ssize_t n = p ? PyDict_GET_SIZE(p) : 0, m = a ? PyDict_GET_SIZE(a) : 0;
     if (n > m)
-        return differs(s, JPY_DISPROVED, w, "it has %zd %s in the graph, %zd in CPython", n,
-                       attrs ? "attributes" : "keys", m);
+        return jpy_shadow_differs(s, JPY_DISPROVED, w, "it has %zd %s in the graph, %zd in CPython",
+                                  n, attrs ? "attributes" : "keys", m);
     return true;
 }
 
@@ -319,7 +314,7 @@ static bool same_twin(jpy_shadow *s, const jpy_twin *t) {
     if (PySet_Check(o)) {
         int equal = PyObject_RichCompareBool(t->items, o, Py_EQ);
         PyErr_Clear();
-        return equal == 1 || differs(s, JPY_DISPROVED, t->where, "it has other items");
+        return equal == 1 || jpy_shadow_differs(s, JPY_DISPROVED, t->where, "it has other items");
     }
     if (!t->tensor)
         return true;
@@ -327,9 +322,9 @@ static bool same_twin(jpy_shadow *s, const jpy_twin *t) {
     const jpy_twin_tensor *was = t->tensor;
     if (x->t->storage != was->t->storage || jn_tensor_offset(x->t) != jn_tensor_offset(was->t) ||
         !same_layout(was->t, x->t))
-        return differs(s, JPY_DISPROVED, t->where, "CPython made it another tensor");
+        return jpy_shadow_differs(s, JPY_DISPROVED, t->where, "CPython made it another tensor");
     if (jpy_tensor_tracked(x) != was->tracked || !x->node != was->leaf)
-        return differs(s, JPY_DISPROVED, t->where, "CPython changed its history");
+        return jpy_shadow_differs(s, JPY_DISPROVED, t->where, "CPython changed its history");
     return same_value(s, was->grad ? was->grad : Py_None, x->grad ? x->grad : Py_None,
                       jpy_shadow_where(s, t->where, "grad", NULL, 0));
 }

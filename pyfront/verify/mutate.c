@@ -298,6 +298,51 @@ static bool other_attr(jpy_entry *e) { /* a live store goes to another attribute
     return n != NULL;
 }
 
+/* ---- gradients ----------------------------------------------------------------------------------
+ */
+
+static bool renamed_in_gradients(jpy_entry *e, const char *from, const char *to) {
+    bool any = false;
+    for (size_t i = 0; i < e->module->subs.n; i++)
+        if (e->module->subs.data[i]->primal)
+            any |= renamed(node_in(e->module->subs.data[i], from), to);
+    return any;
+}
+#define GRADIENT(name, from, to)                                                                   \
+    static bool gradient_##name(jpy_entry *e) { return renamed_in_gradients(e, from, to); }
+GRADIENT(mul, "mul", "add")
+GRADIENT(add, "add", "sub")
+GRADIENT(neg, "neg", "exp")
+static bool gradient_is_swapped(jpy_entry *e) { /* two tensors get each other's */
+    for (unsigned k = 0; k < e->n_stages; k++)
+        for (size_t i = 1; i < e->stages[k].in.n; i++) {
+            jpy_tracked *x = e->stages[k].in.data, *y = x + i;
+            const jn_subgraph *g = e->stages[k].sub;
+            if (g->params.data[x->param].type != g->params.data[y->param].type)
+                continue;
+            uint32_t other = x->gradient;
+            x->gradient = y->gradient;
+            y->gradient = other;
+            return true;
+        }
+    return false;
+}
+static bool gradient_is_lost(jpy_entry *e) { /* it does not flow to the last tensor */
+    bool any = false;
+    for (unsigned k = 0; k < e->n_stages; k++)
+        any |= e->stages[k].in.n > 1 && e->stages[k].in.n--;
+    return any;
+}
+/* Cotangents of the first result alone: what only programs that use no other see. */
+static bool gradient_alone(jpy_entry *e) {
+    bool any = false;
+    for (unsigned k = 0; k < e->n_stages; k++) {
+        jn_subgraph *g = e->stages[k].out.n > 1 ? e->stages[k].alone[0].sub : NULL;
+        any |= g && renamed(node_in(g, "mul"), "add");
+    }
+    return any;
+}
+
 /* ---- arms ---------------------------------------------------------------------------------------
  *
  * The same in the first arm of a branch alone: programs take it when its graph was hit 500 times.
@@ -381,6 +426,12 @@ static const struct mutation {
     {"a round forgets what it sets", round_forgets},
     {"a difference is the wrong way round", sub_is_swapped},
     {"a live store goes elsewhere", other_attr},
+    {"gradients: mul adds", gradient_mul},
+    {"gradients: add subtracts", gradient_add},
+    {"gradients: neg is exp", gradient_neg},
+    {"gradients: two tensors get each other's", gradient_is_swapped},
+    {"gradients: a tensor gets none", gradient_is_lost},
+    {"gradients: of one result alone mul adds", gradient_alone},
     {"late: add subtracts", arm_add},
     {"late: sub adds", arm_sub},
     {"late: mul adds", arm_mul},

@@ -22,5 +22,10 @@ typedef struct jpy_number_pair { /* the elements that differ most */
 bool jpy_near(double p, double a, double scale, janus_dtype dtype, bool exact);
 /* Of one dtype and dims, any strides. */
 jpy_numbers jpy_numbers_compare(janus_tensor *p, janus_tensor *a, bool exact, jpy_number_pair *out);
+/* The same of gradients, which rounding may change more where terms cancel: as a whole they are
+ * compared with their length as vectors, and with what comes of cotangents whose squares have the
+ * sum `cotangents`. */
+jpy_numbers jpy_gradients_compare(janus_tensor *p, janus_tensor *a, double cotangents,
+                                  jpy_number_pair *out);
 
 #endif

@@ -2,6 +2,8 @@
 /* What is said of a graph that was disproved. */
 #include "pyfront/verify/verify.h"
 
+#include <stdarg.h>
+
 static PyObject *warning; /* janus.SpeculationWarning */
 
 #ifdef JANUS_MUTATIONS
@@ -38,6 +40,22 @@ PyObject *jpy_where_text(const jpy_shadow *s, const jpy_where *w) {
                         : PyUnicode_FromFormat("%U[%zd]", up, w->index);
     Py_XDECREF(up);
     return text;
+}
+
+bool jpy_shadow_differs(jpy_shadow *s, jpy_verdict v, const jpy_where *where, const char *fmt,
+                        ...) {
+    if (s->difference && v <= s->verdict)
+        return false;
+    va_list ap;
+    va_start(ap, fmt);
+    PyObject *what = PyUnicode_FromFormatV(fmt, ap), *at = jpy_where_text(s, where);
+    va_end(ap);
+    Py_XSETREF(s->difference, what && at ? PyUnicode_FromFormat("%U: %U", at, what) : NULL);
+    Py_XDECREF(what);
+    Py_XDECREF(at);
+    PyErr_Clear();
+    s->verdict = v;
+    return false;
 }
 
 /* The code object of what is decorated, borrowed, or NULL. */

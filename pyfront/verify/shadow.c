@@ -119,6 +119,8 @@ static void compare(jpy_shadow *s, const jpy_making *m, PyObject *r, bool distur
                 "the random generator: the graph draws up to %llu, CPython up to %llu",
                 (unsigned long long)rng->offset, (unsigned long long)now->offset);
         }
+        if (s->verdict == JPY_AGREED)
+            jpy_shadow_gradients(s);
     } else {
         s->verdict = JPY_DISPROVED;
         s->difference =

@@ -23,6 +23,7 @@ void jpy_shadow_free(jpy_shadow *s) {
         if (t->tensor) {
             janus_tensor_release(t->tensor->t);
             Py_XDECREF(t->tensor->grad);
+            jpy_edge_release(t->tensor->edge);
         }
         Py_XDECREF(t->items);
         Py_XDECREF(t->attrs);
@@ -44,6 +45,11 @@ void jpy_shadow_free(jpy_shadow *s) {
     HASH_CLEAR(by_graph, s->storage_pairs);
     HASH_CLEAR(by_python, s->storage_pairs_back);
     jn_vec_free(&s->todo);
+    for (size_t i = 0; i < s->histories.n; i++) {
+        Py_DECREF(s->histories.data[i].graph);
+        Py_DECREF(s->histories.data[i].python);
+    }
+    jn_vec_free(&s->histories);
     Py_CLEAR(s->difference);
     jn_arena_free(&s->arena);
 }
@@ -123,6 +129,15 @@ static void touch_storage(jpy_shadow *s, janus_tensor *t, const jpy_where *where
         jpy_shadow_copy_storage(s, st);
 }
 
+/* Where gradients get to it; a view whose root was written is left as it is. */
+static jpy_edge place_of(jpy_tensor *t) {
+    if (t->base && t->epoch != t->base->epoch)
+        return (jpy_edge){0};
+    jpy_edge at = {.node = t->node, .leaf = t->node ? NULL : t, .index = t->node_out};
+    jpy_edge_retain(at);
+    return at;
+}
+
 static void touch_tensor(jpy_shadow *s, jpy_twin *t, const jpy_where *where) {
     jpy_tensor *p = (jpy_tensor *)t->o;
     if (jn_tensor_fill(p->t) != JANUS_OK ||
@@ -130,8 +145,13 @@ static void touch_tensor(jpy_shadow *s, jpy_twin *t, const jpy_where *where) {
         s->failed = true;
         return;
     }
-    *t->tensor = (jpy_twin_tensor){p->t, Py_XNewRef(p->grad), jpy_tensor_tracked(p), !p->node,
-                                   p->requires_grad};
+    bool tracked = jpy_tensor_tracked(p);
+    *t->tensor = (jpy_twin_tensor){.t = p->t,
+                                   .grad = Py_XNewRef(p->grad),
+                                   .edge = tracked ? place_of(p) : (jpy_edge){0},
+                                   .tracked = tracked,
+                                   .leaf = !p->node,
+                                   .requires_grad = p->requires_grad};
     janus_tensor_retain(p->t);
     touch_storage(s, p->t, where);
     if (p->grad)

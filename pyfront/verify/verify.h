@@ -8,8 +8,9 @@
  * every touched object must equal its twin, and the two results each other.  What CPython did
  * stands in any case.
  *
- * Files: twin.c copies, write.c commits to copies, match.c compares, shadow.c runs the call,
- * report.c says what differed; call/check.c does all of it once by hand.
+ * Files: twin.c copies, write.c commits to copies, match.c compares, gradients.c what goes backward
+ * from there, shadow.c runs the call, report.c says what differed; call/check.c does all of it once
+ * by hand.
  */
 #ifndef JPY_VERIFY_H
 #define JPY_VERIFY_H
@@ -48,6 +49,7 @@ typedef struct jpy_twin_storage {
 typedef struct jpy_twin_tensor {
     janus_tensor *t; /* retained */
     PyObject *grad;  /* owned; NULL: none */
+    jpy_edge edge;   /* its place on the tape, owned; not tracked: none, or not known */
     bool tracked, leaf, requires_grad;
 } jpy_twin_tensor;
 
@@ -84,6 +86,10 @@ typedef struct jpy_todo { /* two objects whose contents are still to be compared
     const jpy_where *where;
 } jpy_todo;
 
+typedef struct jpy_gradients_of { /* a result of both with a history; references are owned */
+    PyObject *graph, *python;
+} jpy_gradients_of;
+
 typedef struct jpy_shadow {
     jpy_entry *e;
     jn_arena arena;
@@ -93,6 +99,7 @@ typedef struct jpy_shadow {
     jpy_pair *pairs, *pairs_back;
     jpy_storage_pair *storage_pairs, *storage_pairs_back;
     JN_VEC(jpy_todo) todo;
+    JN_VEC(jpy_gradients_of) histories;
     bool exact;    /* floats must have equal bits */
     bool doubted;  /* the graph computes as CPython does: rounding explains no difference */
     bool copy_all; /* memory is copied whether the graph writes it or not */
@@ -121,6 +128,9 @@ jpy_where *jpy_shadow_where(jpy_shadow *s, const jpy_where *of, const char *name
 /* What its slots (descriptors made by __slots__) hold: a new dict; NULL: it has none. */
 PyObject *jpy_members_of(PyObject *o);
 
+/* Notes a difference, `fmt` as in PyUnicode_FromFormat, unless a graver one is known; false. */
+bool jpy_shadow_differs(jpy_shadow *s, jpy_verdict v, const jpy_where *where, const char *fmt, ...);
+
 /* ---- write.c -----------------------------------------------------------------------------------
  */
 
@@ -134,6 +144,13 @@ bool jpy_shadow_add_born(jpy_shadow *s, PyObject *o);
 
 /* Compares the two results and all twins; sets s->verdict and s->difference. */
 void jpy_shadow_compare(jpy_shadow *s, PyObject *graph, PyObject *python);
+
+/* ---- gradients.c -------------------------------------------------------------------------------
+ */
+
+/* Both outcomes' gradients of the same cotangents, where their results have a history. */
+void jpy_shadow_gradients(jpy_shadow *s);
+
 /* ---- shadow.c ----------------------------------------------------------------------------------
  */
 

@@ -115,6 +115,22 @@ def tensors(function, log):
         log(out, janus.autograd.grad(out[2], w)[0])
 
 
+def histories(function, log):
+    """Gradients that are asked for outside, of both results, and of the first alone."""
+    @function
+    def f(x, u, w):
+        h = (u - w * x).exp()
+        return h * w - u * u, -(h - w).tanh()
+
+    for i in range(8):
+        x, u, w = t(3, seed=i), t(3, seed=i + 1, grad=True), t(3, seed=i + 2, grad=True)
+        y, z = f(x, u, w)
+        if i % 3:
+            log(y, z, janus.autograd.grad(y.sum(), (u, w)))
+        else:
+            log(y, z, janus.autograd.grad((y * z).sum(), (u, w)))
+
+
 def training(function, log):
     w = t(3, seed=2, grad=True)
 
@@ -244,7 +260,7 @@ def late(function, log):
             log(y, k)
 
 
-PROGRAMS = [attributes, deletions, lists, dicts, identities, tensors, training, variables, arms, rounds, items, recursion,
+PROGRAMS = [attributes, deletions, lists, dicts, identities, tensors, histories, training, variables, arms, rounds, items, recursion,
             guarded, functions, same_or_not, late]
 # A guard that is missing shows when its value changes; where that is after the first hit has agreed, nothing compares.
 LATER = {"values are not guarded": {"attributes", "variables"}, "lengths are not guarded": {"lists", "same_or_not"}}
