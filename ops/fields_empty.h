@@ -51,6 +51,15 @@
 #ifndef FLAGS
 #define FLAGS(...)
 #endif
+#ifndef DEVICE_SCALARS
+#define DEVICE_SCALARS(...)
+#endif
+#ifndef INDICES_FROM
+#define INDICES_FROM(...)
+#endif
+#ifndef SUMS
+#define SUMS(...)
+#endif
 #ifndef SAVE
 #define SAVE(...)
 #endif
@@ -96,6 +105,15 @@
 #endif
 #ifndef RULE_batch_rule
 #define RULE_batch_rule(f)
+#endif
+#ifndef RULE_bounds
+#define RULE_bounds(f)
+#endif
+#ifndef RULE_summed
+#define RULE_summed(f)
+#endif
+#ifndef RULE_joined
+#define RULE_joined(f)
 #endif
 /* Rows that no device computes. */
 #define NO_KERNELS NONE(batch) NONE(cpu) NONE(ref) NONE(cuda)

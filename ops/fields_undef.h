@@ -16,6 +16,9 @@
 #undef ATTR
 #undef ROLE
 #undef FLAGS
+#undef DEVICE_SCALARS
+#undef INDICES_FROM
+#undef SUMS
 #undef SAVE
 #undef NONE
 #undef DOC
@@ -34,3 +37,6 @@
 #undef RULE_workspace
 #undef RULE_view
 #undef RULE_batch_rule
+#undef RULE_bounds
+#undef RULE_summed
+#undef RULE_joined

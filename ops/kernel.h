@@ -89,6 +89,23 @@ typedef enum jn_batch {
 typedef const jn_op *(*jn_batch_fn)(const jn_sig *sig, const bool *rowed, int64_t rows, void *attrs,
                                     int64_t *ints);
 
+/* How an op with JN_OP_ADDS adds the results of many rows to one buffer in one call. */
+typedef enum jn_sums {
+    JN_SUMS_EACH,    /* it does not: a call per row */
+    JN_SUMS_ROWS,    /* rows are one more dim that is summed over */
+    JN_SUMS_TABLE,   /* the same; and one row adds to few rows of the result, each once */
+    JN_SUMS_PRODUCT, /* where `summed` holds: rows are folded into the dim summed over */
+} jn_sums;
+
+/* Of an op that fails on indices out of bounds: operand 1's must be in [0, *bound) or *other, for
+ * an operand 0 of these dims.  False: it has no indices there, given operand 1's dtype. */
+typedef bool (*jn_bounds_fn)(const void *attrs, const int64_t *dims, int rank, uint8_t dtype1,
+                             int64_t *bound, int64_t *other);
+/* Whether result = operand 0' x operand 1, both matrices: a sum over their first dims. */
+typedef bool (*jn_summed_fn)(const void *attrs);
+/* The axis along which operands lie one behind the other in a result of that rank. */
+typedef int (*jn_joined_fn)(const void *attrs, int rank);
+
 /* The part of an op's row that graph/ does not see. */
 typedef struct jn_op_impl {
     jn_select_fn cpu;          /* NULL: control, host or scalar op */
@@ -97,6 +114,13 @@ typedef struct jn_op_impl {
     jn_view_fn view;           /* with JN_OP_VIEW */
     uint8_t batch;             /* jn_batch */
     jn_batch_fn batch_rule;
+    uint8_t sums;            /* jn_sums, with JN_OP_ADDS */
+    uint8_t indices_from;    /* operands from this one on are indices, of any device; 0: none are */
+    uint32_t device_scalars; /* by bit: scalar operands whose value a device's kernels can read
+                                there, when it is known only after the launch was recorded */
+    jn_bounds_fn bounds;     /* NULL: none */
+    jn_summed_fn summed;     /* NULL: never */
+    jn_joined_fn joined;     /* NULL: they do not */
 } jn_op_impl;
 
 extern const jn_op_impl jn_op_impls[]; /* indexed by jn_op.id */

@@ -11,6 +11,7 @@ libjanus_all_la_SOURCES += \
 	ops/grad/reduce.c \
 	ops/grad/shape.c \
 	ops/grad/wide.c \
+	ops/infer/asked.c \
 	ops/infer/attention.c \
 	ops/infer/control.c \
 	ops/infer/create.c \
@@ -22,6 +23,7 @@ libjanus_all_la_SOURCES += \
 	ops/infer/reduce.c \
 	ops/infer/shape.c \
 	ops/infer/infer.c \
+	ops/table/services.c \
 	ops/table/table.c \
 	ops/ref/attention.c \
 	ops/ref/create.c \
@@ -138,6 +140,7 @@ noinst_HEADERS += \
 	ops/rng.h \
 	ops/rules.h \
 	ops/scalar.h \
+	ops/services.h \
 	ops/shape_rules.h \
 	ops/steps.h \
 	$(NULL)

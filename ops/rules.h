@@ -22,6 +22,11 @@
 #define RULE_batch_rule(f)                                                                         \
     const jn_op *jn_batch_##f(const jn_sig *sig, const bool *rowed, int64_t rows, void *attrs,     \
                               int64_t *ints);
+#define RULE_bounds(f)                                                                             \
+    bool jn_bounds_##f(const void *attrs, const int64_t *dims, int rank, uint8_t dtype1,           \
+                       int64_t *bound, int64_t *other);
+#define RULE_summed(f) bool jn_summed_##f(const void *attrs);
+#define RULE_joined(f) int jn_joined_##f(const void *attrs, int rank);
 #include "ops/ops.def"
 
 #endif

@@ -78,6 +78,7 @@ TESTS += \
 	tests/lint/generated.sh \
 	tests/lint/layers.sh \
 	tests/lint/lines.sh \
+	tests/lint/names.sh \
 	tests/lint/vectors.sh \
 	tests/lint/raw.sh \
 	tests/lint/rooms.sh \

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "ops/op_ids.h"
+#include "ops/services.h"
 
 /* ---- on one device ---- */
 
@@ -16,7 +16,7 @@ static janus_status copy_by_kernel(jn_device *d, janus_tensor *dst, janus_tensor
     jn_view in, out;
     JN_TRY(jn_tensor_as_view(src, &in));
     JN_TRY(jn_tensor_as_view(dst, &out));
-    jn_sig sig = {JN_OP(clone), &in, &out, 1, 1, NULL};
+    jn_sig sig = {jn_service_copy.op, &in, &out, 1, 1, NULL};
     jn_kernel_fn kernel = jn_dev_select(d, &sig);
     if (!kernel)
         return jn_error(JANUS_UNSUPPORTED, "no copy on the device from %s to %s",

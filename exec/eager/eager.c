@@ -14,8 +14,7 @@
 
 #include "exec/eager/eager_call.h"
 #include "exec/eager/eager_rows.h"
-#include "ops/attrs.h"
-#include "ops/op_ids.h"
+#include "ops/services.h"
 
 _Thread_local jn_eager_hook_fn jn_eager_hook;
 _Thread_local jn_op_counts jn_ops_run;
@@ -227,9 +226,9 @@ static janus_status update_by_copies(const jn_op *op, const jn_eager_arg *in, un
     janus_status st = JANUS_OK;
     for (unsigned i = 0; i < n_out; i++) {
         if (st == JANUS_OK && jn_eager_hook) {
-            janus_cast_attrs cast = {sizeof cast, dst[i]->dtype};
+            jn_service cast = jn_service_cast((janus_dtype)dst[i]->dtype);
             jn_eager_arg arg = {.kind = JANUS_KIND_TENSOR, .t = out[i]};
-            st = jn_eager_into(JN_OP(cast), &arg, 1, &cast, dst[i]);
+            st = jn_eager_into(cast.op, &arg, 1, cast.attrs, dst[i]);
         } else if (st == JANUS_OK) {
             st = jn_tensor_copy(dst[i], out[i]);
         }
@@ -329,9 +328,9 @@ janus_status jn_eager_binary(const jn_op *op, janus_tensor *a, janus_tensor *b,
 }
 
 janus_status jn_tensor_cast(janus_tensor *t, janus_dtype dtype, janus_tensor **out) {
-    janus_cast_attrs attrs = {sizeof attrs, dtype};
+    jn_service cast = jn_service_cast(dtype);
     jn_eager_arg arg = {.kind = JANUS_KIND_TENSOR, .t = t};
-    return jn_eager(JN_OP(cast), &arg, 1, &attrs, out, 1);
+    return jn_eager(cast.op, &arg, 1, cast.attrs, out, 1);
 }
 
 const jn_par *jn_eager_par(void) { return jn_par_pool(); }

@@ -221,7 +221,9 @@ janus_status jn_dev_of_args(const jn_op *op, const jn_eager_arg *in, unsigned n_
     if (none)
         found = jn_dev_for_new;
     *out = found;
-    unsigned first_index = op->id == JN_OP_ID_index ? 1 : op->id == JN_OP_ID_index_put ? 2 : n_in;
+    unsigned first_index = jn_op_impls[op->id].indices_from;
+    if (!first_index)
+        first_index = n_in;
     for (unsigned i = 0; i < n_in && i < first_index && found; i++)
         if (in[i].kind == JANUS_KIND_TENSOR && in[i].t->storage->device != found &&
             in[i].t->rank > 0)

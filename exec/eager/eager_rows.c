@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "ops/op_ids.h"
-
 enum { MOST_IN = 5 };
 
 /* x + value * 0 is x where the factors are finite; of one number that is seen at once. */
@@ -39,8 +37,8 @@ static bool possible(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
         if (in[i].kind == JANUS_KIND_TENSOR && in[i].t != by && in[i].t->storage == by->storage)
             return false; /* reading its elements would end the rows */
         /* the step of Adagrad says so itself of a zero gradient, whatever it is divided by */
-        bool any = in[i].kind == JANUS_KIND_TENSOR && op->id == JN_OP_ID_addcdiv_sqrt &&
-                   like(in[i].t, dst);
+        bool any =
+            in[i].kind == JANUS_KIND_TENSOR && op->flags & JN_OP_KEEPS0_ANY && like(in[i].t, dst);
         bool same = in[i].kind == JANUS_KIND_TENSOR && in[i].t == by;
         if (!any && !same && !is_finite(&in[i]))
             return false;

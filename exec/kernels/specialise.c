@@ -12,7 +12,6 @@
 #include "exec/kernels/kernels.h"
 #include "exec/state/state.h"
 #include "graph/base/status.h"
-#include "ops/op_ids.h"
 
 enum { MAX_INSTS = 256, KEPT_INSTS = 64 };
 
@@ -233,8 +232,7 @@ static void measure(jn_seginst *inst) {
             uint64_t each = 1;
             if (v->alias)
                 continue;
-            if ((n->op->id == JN_OP_ID_matmul || n->op->id == JN_OP_ID_linear) &&
-                n->in[0].kind != JN_SRC_NONE) {
+            if (n->op->flags & JN_OP_PRODUCT && n->in[0].kind != JN_SRC_NONE) {
                 const jn_shape *a = src_shape(inst, &n->in[0]);
                 int64_t inner = a->rank ? a->dims[a->rank - 1] : 1;
                 each = 1 + (uint64_t)inner / 16;

@@ -14,8 +14,7 @@
 #include "exec/device/device.h"
 #include "exec/state/state.h"
 #include "graph/base/status.h"
-#include "ops/attrs.h"
-#include "ops/op_ids.h"
+#include "ops/services.h"
 
 typedef struct maker {
     jn_seginst *inst;
@@ -249,7 +248,7 @@ static bool by_rule(maker *m, row_view *r, unsigned n_in, const row_view *o, uns
     const jn_op *op = impl->batch_rule(&sig, rowed, m->v->rows, attrs, ints);
     if (!op)
         return false;
-    vn->from_end = vn->n->op->id == JN_OP_ID_select || vn->n->op->id == JN_OP_ID_index;
+    vn->from_end = vn->n->op->flags & JN_OP_FROM_END;
     vn->op = op;
     vn->attrs = attrs;
     return prepend_all(m, r, n_in, o, n_out, vn);
@@ -258,14 +257,13 @@ static bool by_rule(maker *m, row_view *r, unsigned n_in, const row_view *o, uns
 /* The products and sums that add all rows to an accumulator in one call. */
 static bool accumulate_rows(maker *m, row_view *r, unsigned n_in, const row_view *o, jn_vnode *vn) {
     vn->out[0] = o[0].view;
-    if (vn->n->op->id == JN_OP_ID_matmul) {
-        /* x' z with both rowed: rows are folded into the summed dim */
-        const janus_matmul_attrs *a = vn->n->attrs;
-        bool t = a->transpose_a && !a->transpose_b;
-        return t && r[0].rowed && r[1].rowed && r[0].view.rank == 2 && r[1].view.rank == 2 &&
-               fold(m, &r[0], &vn->in[0]) && fold(m, &r[1], &vn->in[1]);
-    }
-    if (vn->n->op->id == JN_OP_ID_sum_like || vn->n->op->id == JN_OP_ID_embedding_grad) {
+    const jn_op_impl *impl = &jn_op_impls[vn->n->op->id];
+    switch (impl->sums) {
+    case JN_SUMS_PRODUCT: /* x' z with both rowed: rows are folded into the summed dim */
+        return impl->summed(vn->n->attrs) && r[0].rowed && r[1].rowed && r[0].view.rank == 2 &&
+               r[1].view.rank == 2 && fold(m, &r[0], &vn->in[0]) && fold(m, &r[1], &vn->in[1]);
+    case JN_SUMS_ROWS:
+    case JN_SUMS_TABLE:
         for (unsigned i = 0; i < n_in; i++) {
             if (!r[i].rowed && !r[i].like && r[i].view.rank >= 0)
                 return false; /* would have to count once per row */
@@ -273,8 +271,9 @@ static bool accumulate_rows(maker *m, row_view *r, unsigned n_in, const row_view
                 return false;
         }
         return true;
+    default:
+        return false;
     }
-    return false;
 }
 
 static bool batched(maker *m, row_view *r, unsigned n_in, row_view *o, unsigned n_out,
@@ -348,8 +347,8 @@ static janus_status make_copy(maker *m, jn_vnode *vn, const jn_segvalue *v, uint
     in.view.contiguous = is_contiguous(&in.view);
     m->v->rowed[value] = rowed;
     row_view out = value_view(m, value);
-    vn->op = JN_OP(clone);
-    vn->attrs = NULL;
+    vn->op = jn_service_copy.op;
+    vn->attrs = jn_service_copy.attrs;
     vn->n_in = vn->n_out = 1;
     vn->mode = JN_V_CALL;
     vn->out_rowed = rowed;
@@ -368,17 +367,17 @@ static janus_status make_copy(maker *m, jn_vnode *vn, const jn_segvalue *v, uint
 static int32_t fused_acc(const maker *m, const jn_segnode *n) {
     if (n->fused_acc < 0 || n->n_out != 1)
         return -1;
-    bool row = n->op->id == JN_OP_ID_embedding_grad && src_view(m, &n->in[1]).step == 1;
+    bool row = jn_op_impls[n->op->id].sums == JN_SUMS_TABLE && src_view(m, &n->in[1]).step == 1;
     return m->v->exact && !row ? -1 : n->fused_acc;
 }
 
 /* A product x' z of matrices, whose rows another product can take too. */
 static bool is_product(const maker *m, const jn_segnode *n, const row_view *r) {
-    const janus_matmul_attrs *a = n->attrs;
+    const jn_op_impl *impl = &jn_op_impls[n->op->id];
     bool host = m->v->device == JN_DEVICE_CPU || m->v->device == JN_DEVICE_REF;
-    return host && n->op->id == JN_OP_ID_matmul && a->transpose_a && !a->transpose_b &&
-           r[0].view.rank == 2 && r[1].view.rank == 2 && r[0].view.contiguous &&
-           r[1].view.contiguous && (r[0].view.dtype == JANUS_F32 || r[0].view.dtype == JANUS_F64);
+    return host && impl->summed && impl->summed(n->attrs) && r[0].view.rank == 2 &&
+           r[1].view.rank == 2 && r[0].view.contiguous && r[1].view.contiguous &&
+           (r[0].view.dtype == JANUS_F32 || r[0].view.dtype == JANUS_F64);
 }
 
 static janus_status collect_rows(maker *m, jn_vnode *vn, const row_view *r) {
@@ -410,11 +409,11 @@ static janus_status collect_rows(maker *m, jn_vnode *vn, const row_view *r) {
 /* Inputs one behind the other in a row of the result. */
 static bool is_concat_of_inputs(const maker *m, const jn_segnode *n) {
     bool host = m->v->device == JN_DEVICE_CPU || m->v->device == JN_DEVICE_REF;
-    if (!host || n->op->id != JN_OP_ID_concat)
+    const jn_op_impl *impl = &jn_op_impls[n->op->id];
+    if (!host || !impl->joined)
         return false;
     const jn_shape *out = m->inst->values[n->value[0]].shape;
-    const janus_concat_attrs *a = n->attrs;
-    int64_t axis = a->axis < 0 ? a->axis + out->rank : a->axis;
+    int64_t axis = impl->joined(n->attrs, out->rank);
     for (int64_t d = 0; d < axis; d++)
         if (out->dims[d] != 1)
             return false;
@@ -624,7 +623,7 @@ janus_status jn_variant_get(jn_lane *l, jn_seginst *inst, jn_variant_key key, in
  */
 
 bool jn_vnode_adds_rows(const jn_vnode *vn) {
-    return vn->accumulates && vn->op->id == JN_OP_ID_embedding_grad;
+    return vn->accumulates && jn_op_impls[vn->op->id].sums == JN_SUMS_TABLE;
 }
 
 janus_status jn_variant_summand(const jn_seginst *inst, const jn_variant *v, const jn_vnode *vn,

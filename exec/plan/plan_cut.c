@@ -204,8 +204,7 @@ static bool put_steps_behind(const jn_subgraph *g, uint32_t last, const uint32_t
             return false;
         for (uint32_t i = 1; i < g->nodes.n; i++) {
             const jn_node *n = g->nodes.data[i];
-            bool step = seg[i] == last && !user[i] &&
-                        (n->op->id == JN_OP_ID_momentum_step || n->op->id == JN_OP_ID_adam_step);
+            bool step = seg[i] == last && !user[i] && n->op->flags & JN_OP_STEP;
             for (uint32_t k = 0; step && k < n->n_in; k++)
                 step = jn_value_is_none(n->in[k]) || !view[n->in[k].node];
             if (!step)

@@ -11,8 +11,7 @@
 #include "exec/schedule/schedule.h"
 #include "exec/store/store.h"
 #include "graph/base/status.h"
-#include "ops/attrs.h"
-#include "ops/op_ids.h"
+#include "ops/services.h"
 
 enum {
     PRODUCT_ROWS = 256,     /* at least room for these */
@@ -74,8 +73,8 @@ janus_status jn_add_elements(uint8_t dtype, char *to, const char *from, int64_t 
     uint32_t flags = 0;
     jn_view in[2] = {{to, &n, &stride, 1, dtype, true},
                      {(char *)from, &n, &stride, 1, dtype, true}};
-    jn_sig sig = {JN_OP(add), in, in, 2, 1, NULL};
-    jn_kernel_fn add = jn_op_impls[JN_OP_ID_add].cpu(&sig);
+    jn_sig sig = {jn_service_add.op, in, in, 2, 1, NULL};
+    jn_kernel_fn add = jn_op_impls[sig.op->id].cpu(&sig);
     if (!add || !jn_dtype_is_float(dtype))
         return jn_error(JANUS_DTYPE, "acc.add: sums are of floats, got %s",
                         jn_dtype_name((janus_dtype)dtype));
@@ -109,17 +108,17 @@ static janus_status multiply(const jn_acc *a, jn_acc_part *to, const jn_product 
     jn_view v[3] = {{p->x, dims[0], strides[0], 2, dtype, true},
                     {p->z, dims[1], strides[1], 2, dtype, true},
                     {to->data, dims[2], strides[2], 2, dtype, true}};
-    janus_matmul_attrs attrs = {sizeof attrs, true, false};
-    jn_sig sig = {JN_OP(matmul), v, v + 2, 2, 1, &attrs};
-    const jn_op_impl *impl = &jn_op_impls[JN_OP_ID_matmul];
+    jn_sig sig = {jn_service_xtz.op, v, v + 2, 2, 1, jn_service_xtz.attrs};
+    const jn_op_impl *impl = &jn_op_impls[sig.op->id];
     jn_kernel_fn matmul = impl->cpu(&sig);
     size_t bytes = impl->workspace ? impl->workspace(&sig) : 0;
     void *workspace = bytes ? jn_alloc_aligned(bytes) : NULL;
     uint32_t flags = 0;
     if (!matmul || (bytes && !workspace))
         return JN_NO_MEMORY();
-    jn_kargs k = {v,      v + 2,         2,           1,     &attrs, workspace,
-                  &flags, jn_par_pool(), to->written, false, 0,      NULL};
+    jn_kargs k = {
+        v,           v + 2, 2, 1,   jn_service_xtz.attrs, workspace, &flags, jn_par_pool(),
+        to->written, false, 0, NULL};
     matmul(&k);
     jn_free_aligned(workspace);
     to->written = true;

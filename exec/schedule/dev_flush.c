@@ -9,7 +9,7 @@
 #include "exec/schedule/branch.h"
 #include "exec/schedule/schedule.h"
 #include "exec/state/state.h"
-#include "ops/op_ids.h"
+#include "ops/kernel.h"
 
 enum {
     MAX_TASKS = 4096, /* of a flush that is looked at */
@@ -63,23 +63,7 @@ typedef struct flush {
 static bool reads_on_device(const jn_segnode *n, uint32_t operand) {
     if (n->op->role == JN_ROLE_RNG)
         return operand + 2 >= n->n_in;
-    switch (n->op->id) {
-    case JN_OP_ID_full:
-    case JN_OP_ID_full_like:
-    case JN_OP_ID_scalar_tensor:
-        return operand == 0;
-    case JN_OP_ID_masked_fill:
-        return operand == 2;
-    case JN_OP_ID_momentum_step:
-    case JN_OP_ID_addcmul:
-    case JN_OP_ID_addcdiv:
-    case JN_OP_ID_addcdiv_sqrt:
-        return operand >= 3;
-    case JN_OP_ID_adam_step:
-        return operand == 5;
-    default:
-        return false;
-    }
+    return operand < 32 && jn_op_impls[n->op->id].device_scalars >> operand & 1;
 }
 
 /* The value of a scalar input does not matter to what is launched. */

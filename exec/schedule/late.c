@@ -11,7 +11,6 @@
 #include "exec/schedule/rows.h"
 #include "exec/schedule/schedule.h"
 #include "graph/base/status.h"
-#include "ops/op_ids.h"
 
 enum { LEAST_BYTES = 16 << 10 /* of a task's results: a copy of fewer costs next to nothing */ };
 
@@ -40,14 +39,9 @@ static bool plain_dtype(const jn_shape *s) { /* kernels for halves allocate */
     return s->dtype != JANUS_F16 && s->dtype != JANUS_BF16;
 }
 
-static bool is_step(const jn_op *op) {
-    return op->id == JN_OP_ID_momentum_step || op->id == JN_OP_ID_adam_step;
-}
-
 /* Whether a node neither raises nor allocates. */
 static bool is_sure(const jn_segnode *n) {
-    bool known = n->op->flags & JN_OP_ELEMENTWISE || is_step(n->op) || n->op->id == JN_OP_ID_full;
-    return known && !(n->op->flags & JN_OP_MAY_RAISE);
+    return n->op->flags & (JN_OP_ELEMENTWISE | JN_OP_SURE) && !(n->op->flags & JN_OP_MAY_RAISE);
 }
 
 static bool all_sure(const jn_seginst *inst) {
@@ -74,7 +68,7 @@ static bool all_sure(const jn_seginst *inst) {
 
 /* Whether operand k of a node may lie where its result `out` is written. */
 static bool may_replace(const jn_segnode *n, uint32_t out, uint32_t k) {
-    if (is_step(n->op)) /* p_new for p; behind the gradient, the state in its order */
+    if (n->op->flags & JN_OP_STEP) /* p_new for p; behind the gradient, the state in its order */
         return k == (out > 0 ? out + 1 : 0u);
     return (n->op->flags & JN_OP_ELEMENTWISE) != 0;
 }

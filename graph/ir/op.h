@@ -44,8 +44,14 @@ enum {                      /* jn_op.flags */
        JN_OP_ADDS = 1 << 11,   /* kernels, of every device, can add to the result's buffer */
        JN_OP_FEW_ROWS = 1 << 12, /* the result is zero but for some rows */
        JN_OP_MOVES = 1 << 13,    /* elements are moved, never computed with: kernels go by size */
-       JN_OP_ANY_SIZE = 1 << 14 /* what it does with dims of 0 and 1 is what it does with any other,
-                                   beside broadcasting; so it is of elementwise ones */
+       JN_OP_ANY_SIZE = 1 << 14, /* what it does with dims of 0 and 1 is what it does with any
+                                    other, beside broadcasting; so it is of elementwise ones */
+       JN_OP_SURE = 1 << 15,     /* kernels neither raise nor allocate; so it is of elementwise ones
+                                    that may not raise */
+       JN_OP_STEP = 1 << 16,     /* an optimizer's: of a parameter, what it is next */
+       JN_OP_PRODUCT = 1 << 17,  /* an element is a sum over operand 0's last dim */
+       JN_OP_FROM_END = 1 << 18, /* negative indices count from the end */
+       JN_OP_KEEPS0_ANY = 1 << 19 /* KEEPS0, whatever operands of operand 0's shape hold */
 };
 
 /* What an operand position accepts. */

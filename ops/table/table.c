@@ -155,6 +155,9 @@ enum { /* the scalar kinds of SCALAR fields */
 #define DECIDES_workspace 0
 #define DECIDES_view 0
 #define DECIDES_batch_rule 0
+#define DECIDES_bounds 0
+#define DECIDES_summed 0
+#define DECIDES_joined 0
 #define RULE(slot, f) +DECIDES_##slot
 #define NONE(slot) +DECIDES_##slot
 #define OP_NAMED(id, text, ...)                                                                    \
@@ -211,6 +214,12 @@ const jn_cpu_own_select jn_cpu_own[JN_OP_ID_COUNT] = {
 #define RULE_view(f) .view = jn_view_##f,
 #define RULE_batch_rule(f) .batch_rule = jn_batch_##f,
 #define RULE_batch(kind) .batch = JN_BATCH_##kind,
+#define RULE_bounds(f) .bounds = jn_bounds_##f,
+#define RULE_summed(f) .summed = jn_summed_##f,
+#define RULE_joined(f) .joined = jn_joined_##f,
+#define DEVICE_SCALARS(mask) .device_scalars = (mask),
+#define INDICES_FROM(k) .indices_from = (k),
+#define SUMS(how) .sums = JN_SUMS_##how,
 #define OP_NAMED(op, text, ...) [JN_OP_ID_##op] = {__VA_ARGS__},
 const jn_op_impl jn_op_impls[JN_OP_ID_COUNT] = {
 #include "ops/ops.def"
