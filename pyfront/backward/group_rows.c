@@ -154,7 +154,8 @@ static bool dense_in(const jpy_region *r) {
 static int run_piece(jpy_groups *g, const jpy_visit *v) {
     jpy_node *n = v->node;
     const jpy_link *link = links_of(g, v);
-    const jpy_region *r = jpy_node_data(n);
+    jpy_region region, *r = &region;
+    jpy_region_get(n, r);
     const jpy_cotangent *c = &g->slots[v->slot];
     if (!jpy_link_needed(g->e, *link))
         return 0;
@@ -163,8 +164,7 @@ static int run_piece(jpy_groups *g, const jpy_visit *v) {
         return run_alone(g, v);
     jpy_cotangent *to = &g->slots[link->slot];
     if (!to->data) {
-        to->type = r->root;
-        to->type.dims = r->root_dims;
+        to->type = jpy_region_root(n);
         size_t bytes = jpy_type_bytes(&to->type);
         if (!(to->data = jn_grad_work_memory(g->work, bytes)))
             return -1;

@@ -48,6 +48,10 @@ jpy_node *jpy_region_write_node(const jpy_region *r, jpy_edge root, jpy_edge w);
 
 /* A piece of a contiguous root (x[1:3], a chunk): its gradients are added into one buffer. */
 extern const jpy_node_class jpy_piece_class;
+/* The region of such a node, or of one of the two above; the type of its root, whose dims lie in
+ * the node. */
+void jpy_region_get(jpy_node *n, jpy_region *out);
+jn_type jpy_region_root(jpy_node *n);
 jpy_node *jpy_piece_node(const janus_tensor *root, const janus_tensor *piece, jpy_edge edge);
 
 /* Whether its results are computed from some of its operands each, and from which. */

@@ -19,7 +19,51 @@
 #include "pyfront/tensor/device.h"
 #include "pyfront/tensor/object.h"
 
-static const jpy_region *region_of(jpy_node *n) { return jpy_node_data(n); }
+/* A region as a node keeps it, as short as its ranks allow: a program that takes tensors apart
+ * makes many such nodes. */
+typedef struct packed {
+    int rank;
+    int64_t offset;
+    jn_type root;
+    int64_t n[]; /* dims, strides, dims of the root */
+} packed;
+
+void jpy_region_get(jpy_node *n, jpy_region *out) {
+    const packed *p = jpy_node_data(n);
+    size_t size = (size_t)p->rank * sizeof(int64_t);
+    out->rank = p->rank;
+    out->offset = p->offset;
+    out->root = p->root;
+    memcpy(out->dims, p->n, size);
+    memcpy(out->strides, p->n + p->rank, size);
+    memcpy(out->root_dims, p->n + 2 * p->rank, (size_t)p->root.rank * sizeof(int64_t));
+}
+
+jn_type jpy_region_root(jpy_node *n) {
+    const packed *p = jpy_node_data(n);
+    return jn_tensor_type((janus_dtype)p->root.dtype, p->root.rank, p->n + 2 * p->rank);
+}
+
+static jpy_node *make(const jpy_node_class *cls, const jpy_edge *edges, unsigned n, int64_t offset,
+                      int rank, const int64_t *dims, const int64_t *strides, const jn_type *root,
+                      const int64_t *root_dims) {
+    size_t numbers = 2 * (size_t)rank + (size_t)root->rank;
+    jpy_node *node = jpy_node_new(cls, n, 1, edges, sizeof(packed) + numbers * sizeof(int64_t));
+    if (!node)
+        return NULL;
+    packed *p = jpy_node_data(node);
+    p->rank = rank;
+    p->offset = offset;
+    p->root = *root;
+    p->root.dims = NULL;
+    for (int i = 0; i < rank; i++) {
+        p->n[i] = dims[i];
+        p->n[rank + i] = strides[i];
+    }
+    for (int i = 0; i < root->rank; i++)
+        p->n[2 * rank + i] = root_dims[i];
+    return node;
+}
 
 static int zeros(const jpy_region *r, const janus_tensor *like, janus_tensor **out) {
     jn_type t = jn_tensor_type((janus_dtype)r->root.dtype, r->root.rank, r->root_dims);
@@ -73,8 +117,9 @@ static int fold_overlap(jpy_region *r, janus_tensor *dy, janus_tensor **out) {
 static int read_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
                          bool create_graph) {
     (void)want;
-    jpy_region r = *region_of(n);
+    jpy_region r;
     janus_tensor *g, *dy;
+    jpy_region_get(n, &r);
     if (zeros(&r, dout[0].t, &g) < 0)
         return -1;
     if (fold_overlap(&r, dout[0].t, &dy) < 0) {
@@ -97,7 +142,8 @@ static int read_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy
 
 static int write_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
                           bool create_graph) {
-    const jpy_region *r = region_of(n);
+    jpy_region region, *r = &region;
+    jpy_region_get(n, r);
     bool tracked = create_graph && jpy_edge_tracked(dout[0].edge);
     janus_tensor *dy, *t;
     if (jpy_check(jn_tensor_contiguous(dout[0].t, &dy)) < 0)
@@ -144,8 +190,9 @@ static int overwrite_backward(jpy_node *n, const jpy_val *dout, const bool *want
 }
 
 static int read_add_into(jpy_node *n, janus_tensor *dy, janus_tensor *sum) {
-    jpy_region r = *region_of(n);
+    jpy_region r;
     janus_tensor *folded, *view;
+    jpy_region_get(n, &r);
     if (fold_overlap(&r, dy, &folded) < 0)
         return -1;
     int rc = view_region(&r, sum, &view);
@@ -172,38 +219,24 @@ static const jpy_node_class write_class = {
     "CopySlices", write_backward, NULL, NULL, NULL, true,
 };
 
-static jpy_node *make(const jpy_node_class *cls, const jpy_region *r, const jpy_edge *edges,
-                      unsigned n) {
-    jpy_node *node = jpy_node_new(cls, n, 1, edges, sizeof *r);
-    if (node)
-        memcpy(jpy_node_data(node), r, sizeof *r);
-    return node;
+static jpy_node *make_of(const jpy_node_class *cls, const jpy_region *r, const jpy_edge *edges,
+                         unsigned n) {
+    return make(cls, edges, n, r->offset, r->rank, r->dims, r->strides, &r->root, r->root_dims);
 }
 
 jpy_node *jpy_region_read_node(const jpy_region *r, jpy_edge root) {
-    return make(&read_class, r, &root, 1);
+    return make_of(&read_class, r, &root, 1);
 }
 
 jpy_node *jpy_region_write_node(const jpy_region *r, jpy_edge root, jpy_edge w) {
     jpy_edge edges[2] = {root, w};
-    return make(&write_class, r, edges, 2);
+    return make_of(&write_class, r, edges, 2);
 }
 
 jpy_node *jpy_piece_node(const janus_tensor *root, const janus_tensor *piece, jpy_edge edge) {
-    jpy_node *node = jpy_node_new(&jpy_piece_class, 1, 1, &edge, sizeof(jpy_region));
-    if (!node)
-        return NULL;
-    jpy_region *r = jpy_node_data(node);
-    r->rank = piece->rank;
-    r->offset = jn_tensor_distance(root, piece);
-    for (int i = 0; i < piece->rank; i++) {
-        r->dims[i] = piece->dims[i];
-        r->strides[i] = piece->strides[i];
-    }
-    r->root = jn_tensor_as_type(root);
-    for (int i = 0; i < root->rank; i++)
-        r->root_dims[i] = root->dims[i];
-    return node;
+    jn_type type = jn_tensor_as_type(root);
+    return make(&jpy_piece_class, &edge, 1, jn_tensor_distance(root, piece), piece->rank,
+                piece->dims, piece->strides, &type, root->dims);
 }
 
 /* ---- views and their roots
