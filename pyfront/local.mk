@@ -14,6 +14,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/backward/functions.c \
 	pyfront/backward/group_rows.c \
 	pyfront/backward/groups.c \
+	pyfront/backward/walk.c \
 	pyfront/backward/groups.h \
 	pyfront/backward/objects.c \
 	pyfront/base/jpy.h \

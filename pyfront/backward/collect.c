@@ -109,8 +109,22 @@ static bool meet_ends(jpy_engine *e) {
     return true;
 }
 
+bool jpy_engine_meet_leaf(jpy_engine *e, jpy_tensor *leaf, jpy_link *out) {
+    return meet(e, (jpy_edge){NULL, leaf, 0}, out);
+}
+
+bool jpy_engine_find_inputs(jpy_engine *e) {
+    if (!jn_vec_reserve(&e->input_links, e->n_inputs))
+        return false;
+    for (unsigned i = 0; i < e->n_inputs; i++) {
+        jpy_edge x = jpy_edge_now(e->inputs[i]);
+        e->input_links.data[i] = link_to(e, find(e, x), x);
+    }
+    return true;
+}
+
 static bool meet_all(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
-    if (!jn_vec_reserve(&e->root_links, n_roots) || !jn_vec_reserve(&e->input_links, e->n_inputs))
+    if (!jn_vec_reserve(&e->root_links, n_roots))
         return false;
     if (e->between && !meet_ends(e))
         return false;
@@ -131,11 +145,7 @@ static bool meet_all(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
             if (!meet(e, n->edges[i], &e->links.data[first + i]))
                 return false;
     }
-    for (unsigned i = 0; i < e->n_inputs; i++) {
-        jpy_edge x = jpy_edge_now(e->inputs[i]);
-        e->input_links.data[i] = link_to(e, find(e, x), x);
-    }
-    return true;
+    return jpy_engine_find_inputs(e);
 }
 
 /* ---- the order ----------------------------------------------------------------------------------
@@ -249,12 +259,27 @@ static bool mark_needed(jpy_engine *e) {
     return true;
 }
 
+static bool collect(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
+    bool walked = false;
+    if (e->noting && !jpy_engine_walk(e, roots, n_roots, &walked))
+        return false;
+    if (walked)
+        return true;
+    if (!meet_all(e, roots, n_roots) || !sort(e))
+        return false;
+    for (uint32_t k = 0; e->noting && k < e->n_nodes; k++)
+        if (!jpy_engine_note(e, e->order[k]))
+            return false;
+    return true;
+}
+
 bool jpy_engine_collect(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
-    return meet_all(e, roots, n_roots) && sort(e) && mark_needed(e);
+    return collect(e, roots, n_roots) && mark_needed(e);
 }
 
 void jpy_engine_free(jpy_engine *e) {
     enum { AHEAD = 8 };
+    jpy_engine_let_go(e);
     for (size_t i = 0; i < e->slots.n; i++)
         jpy_val_release(&e->slots.data[i]);
     for (size_t i = 0; i < e->visits.n; i++) {
@@ -271,4 +296,5 @@ void jpy_engine_free(jpy_engine *e) {
     jn_free(e->table);
     jn_free(e->order);
     jn_free(e->needed);
+    jn_vec_free(&e->values);
 }

@@ -391,6 +391,7 @@ int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
                     .captured = out,
                     .retain_graph = retain_graph,
                     .create_graph = create_graph};
+    e.noting = jpy_groups_possible(create_graph);
     bool was = jpy_no_grad_mode;
     uint64_t ops = jn_ops_run.eager;
     jpy_no_grad_mode = !create_graph;
@@ -399,7 +400,7 @@ int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
         rc = begin_sums(&e);
         for (unsigned i = 0; rc == 0 && i < n_roots; i++)
             rc = seed(&e, e.root_links.data[i], &roots[i], &seeds[i]);
-        int grouped = rc == 0 && jn_deferring ? jpy_groups_run(&e) : 0;
+        int grouped = rc == 0 && e.noting ? jpy_groups_run(&e) : 0;
         rc = rc < 0 || grouped < 0 ? -1 : run(&e, grouped > 0);
     }
     jpy_engine_free(&e);

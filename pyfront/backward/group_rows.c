@@ -279,8 +279,8 @@ static int value_data(jpy_groups *g, jpy_node *n, unsigned i, const void **out) 
 
 static int fill_row(jpy_groups *g, uint32_t at, const jn_grad_key *key, jn_grad_row *row) {
     const jpy_visit *v = &g->e->visits.data[at];
-    const jpy_call *c = &g->call[at];
-    const void *const *value = &g->values[c->value];
+    const jpy_call *c = &v->call;
+    const void *const *value = &g->e->values.data[c->value];
     for (unsigned i = 0; key->saved >> i; i++) {
         if (!(key->saved >> i & 1))
             continue;
@@ -294,7 +294,7 @@ static int fill_row(jpy_groups *g, uint32_t at, const jn_grad_key *key, jn_grad_
 }
 
 static janus_status sum_at(jpy_groups *g, const jpy_group *p, unsigned i, jn_acc **out) {
-    const jn_type *type = &g->call[p->head].types[i];
+    const jn_type *type = &p->first->call.types[i];
     jpy_cotangent *c = &g->slots[links_of(g, p->first)[i].slot];
     if (!c->sum) {
         if (!c->data)
@@ -306,7 +306,7 @@ static janus_status sum_at(jpy_groups *g, const jpy_group *p, unsigned i, jn_acc
 }
 
 static janus_status spread(jpy_groups *g, const jpy_group *p) {
-    const jn_type *types = g->call[p->head].types;
+    const jn_type *types = p->first->call.types;
     uint32_t r = 0;
     for (uint32_t at = p->head; at != JPY_NO_VISIT; at = g->next[at], r++) {
         const jpy_link *link = links_of(g, &g->e->visits.data[at]);
@@ -322,7 +322,7 @@ static janus_status spread(jpy_groups *g, const jpy_group *p) {
 int jpy_group_run(jpy_groups *g, jpy_group *p) {
     jn_acc *sum[JN_RECIPE_IN] = {NULL};
     find_shared(g, p);
-    const jn_grad_rule *rule = jn_grad_rule_get(g->work, p->kind, &p->key, g->call[p->head].types);
+    const jn_grad_rule *rule = jn_grad_rule_get(g->work, p->kind, &p->key, p->first->call.types);
     if (!rule) {
         int rc = 0;
         for (uint32_t at = p->head; at != JPY_NO_VISIT && rc == 0; at = g->next[at])
@@ -347,7 +347,7 @@ int jpy_group_run(jpy_groups *g, jpy_group *p) {
 }
 
 int jpy_groups_node(jpy_groups *g, const jpy_visit *v) {
-    const jpy_call *c = &g->call[jpy_visit_number(g->e, v)];
+    const jpy_call *c = &v->call;
     if (c->kind)
         return put_in_group(g, v, c);
     return v->node->cls == &jpy_piece_class ? run_piece(g, v) : run_alone(g, v);

@@ -26,94 +26,28 @@
 static bool allocate(jpy_groups *g) {
     jpy_engine *e = g->e;
     size_t n = e->visits.n;
-    g->call = jn_alloc(n * sizeof *g->call);
     g->where = jn_calloc(n, sizeof *g->where);
     g->next = jn_alloc(n * sizeof *g->next);
     g->by_depth = jn_alloc(n * sizeof *g->by_depth);
     g->slots = jn_calloc(e->slots.n + 1, sizeof *g->slots);
-    g->values = jn_alloc((e->links.n + e->slots.n + 1) * sizeof *g->values);
-    return g->call && g->where && g->next && g->by_depth && g->slots && g->values;
+    return g->where && g->next && g->by_depth && g->slots;
 }
 
-enum { AHEAD = 16, SAVED_AHEAD = 6 };
+enum { AHEAD = 6 };
 
-/* What a node saved, ahead. */
-static void expect_saved(jpy_node *n) {
-    enum { LINE = 64 };
-    const jpy_op_data *d = jpy_op_of(n);
-    for (unsigned i = 0; d && i < (unsigned)n->n_in + n->n_out; i++)
-        if (d->saved[i].kind == JANUS_KIND_TENSOR) {
-            __builtin_prefetch(d->saved[i].t);
-            __builtin_prefetch((const char *)d->saved[i].t - LINE); /* the storage of a small one */
-        }
-}
-
-static jpy_node *node_at(const jpy_groups *g, size_t k) {
-    return k < g->e->n_nodes ? g->e->visits.data[g->e->order[k]].node : NULL;
-}
-
-/* The two above for a walk through all nodes that is at k, up or down. */
-static void expect(const jpy_groups *g, size_t k, bool up) {
-    jpy_node_expect(node_at(g, up ? k + AHEAD : k - AHEAD)); /* a number below 0 is a large one */
-    jpy_node *n = node_at(g, up ? k + SAVED_AHEAD : k - SAVED_AHEAD);
-    if (n)
-        expect_saved(n);
-}
-
-/* Where the elements of a saved value are; false: it has been overwritten.  *out is NULL where it
- * has to be copied to be read. */
-static bool look_at_value(const jpy_saved *s, const void **out) {
-    jn_view view;
-    *out = &s->s;
-    if (s->kind != JANUS_KIND_TENSOR)
-        return true;
-    *out = NULL;
-    if (s->t->contiguous && jn_tensor_ready_data(s->t) && !s->t->storage->device &&
-        jn_tensor_as_view(s->t, &view) == JANUS_OK)
-        *out = view.data;
-    return s->version == s->t->storage->version;
-}
-
-/* What the node of a recorded call has; false: it has to run with the others one by one. */
-static bool look_at_call(jpy_groups *g, const jpy_node *n, jpy_call *c, uint32_t *n_values) {
-    const jpy_op_data *d = jpy_op_of((jpy_node *)n);
-    *c = (jpy_call){.value = *n_values, .n_in = (uint8_t)n->n_in};
-    if (!n->cls->plain || n->extra || n->freed || n->running == UINT8_MAX)
-        return false;
-    if (!d)
-        return true;
-    c->kind = d->kind;
-    c->types = d->types;
-    for (unsigned i = 0; i < (unsigned)n->n_in + n->n_out; i++) {
-        const void *ignored = NULL, **value = d->kind ? &g->values[(*n_values)++] : &ignored;
-        if (!look_at_value(&d->saved[i], value))
-            return false;
-        if (d->kind)
-            c->saved |= (uint16_t)((d->saved[i].kind != JANUS_KIND_NONE) << i);
-    }
-    return true;
-}
-
-/* All nodes, earliest first: depths, uses, and what their rules read.  They are held from then on:
- * what they have saved cannot go, since long ops run without the interpreter lock, and another
- * thread may use up the same history.  False: not by groups. */
+/* All nodes, earliest first: depths and uses.  False: not by groups. */
 static bool look(jpy_groups *g) {
     jpy_engine *e = g->e;
-    uint32_t deepest = 0, n_values = 0;
+    uint32_t deepest = 0;
     size_t bytes = 0;
     for (size_t k = e->n_nodes; k < e->visits.n; k++)
         g->where[e->order[k]].depth = JPY_LEAF;
     for (uint32_t k = e->n_nodes; k-- > 0;) {
         uint32_t at = e->order[k], depth = 0;
-        jpy_node *n = e->visits.data[at].node;
-        jpy_call *c = &g->call[at];
-        expect(g, k, false);
-        if (!look_at_call(g, n, c, &n_values))
-            return false;
-        n->running++;
-        g->n_held++;
-        const jpy_link *link = &e->links.data[e->visits.data[at].link];
-        for (unsigned i = 0; i < n->n_in; i++) {
+        const jpy_visit *v = &e->visits.data[at];
+        const jpy_call *c = &v->call;
+        const jpy_link *link = &e->links.data[v->link];
+        for (unsigned i = 0; i < c->n_in; i++) {
             if (link[i].visit == JPY_NO_LINK)
                 continue;
             jpy_place *to = &g->where[link[i].visit];
@@ -124,9 +58,9 @@ static bool look(jpy_groups *g) {
         g->where[at].depth = depth;
         if (depth > deepest)
             deepest = depth;
-        for (unsigned i = 0; c->types && i < n->n_out; i++)
-            if (c->types[n->n_in + i].kind == JANUS_KIND_TENSOR)
-                bytes += jpy_type_bytes(&c->types[n->n_in + i]);
+        for (unsigned i = 0; c->types && i < v->n_out; i++)
+            if (c->types[c->n_in + i].kind == JANUS_KIND_TENSOR)
+                bytes += jpy_type_bytes(&c->types[c->n_in + i]);
     }
     g->n_depths = deepest + 1;
     return e->n_nodes >= JPY_GROUPS_FEW * g->n_depths &&
@@ -175,20 +109,28 @@ static int capture(jpy_groups *g, const jpy_visit *v) {
     return 0;
 }
 
+/* What is asked of the visits to come: where they are, then what they refer to. */
+static void expect(const jpy_groups *g, size_t k) {
+    if (k + 2 * AHEAD >= g->e->n_nodes)
+        return;
+    __builtin_prefetch(&g->e->visits.data[g->by_depth[k + 2 * AHEAD]]);
+    const jpy_visit *next = &g->e->visits.data[g->by_depth[k + AHEAD]];
+    __builtin_prefetch(&g->slots[next->slot]);
+    __builtin_prefetch(&g->e->links.data[next->link]);
+    if (!next->call.kind)
+        jpy_node_expect(next->node);
+}
+
 static int run_depth(jpy_groups *g, uint32_t depth) {
     int rc = 0;
     memset(g->place, 0, sizeof g->place);
     jn_vec_clear(&g->group);
     for (uint32_t k = g->depth_begin[depth]; k < g->depth_begin[depth + 1] && rc == 0; k++) {
-        const jpy_visit *v = &g->e->visits.data[g->by_depth[k]];
-        if (k + SAVED_AHEAD < g->e->n_nodes) {
-            const jpy_visit *next = &g->e->visits.data[g->by_depth[k + SAVED_AHEAD]];
-            __builtin_prefetch(&g->call[g->by_depth[k + SAVED_AHEAD]]);
-            __builtin_prefetch(&g->slots[next->slot]);
-        }
+        jpy_visit *v = &g->e->visits.data[g->by_depth[k]];
+        expect(g, k);
         if (!v->needed || !jpy_cotangents_arrived(g, v))
             continue;
-        g->call[g->by_depth[k]].ran = true;
+        v->call.ran = true;
         for (unsigned i = 0; i < v->n_out && rc == 0; i++)
             if (jpy_cotangent_complete(g, &g->slots[v->slot + i]) != JANUS_OK)
                 rc = -1;
@@ -245,34 +187,34 @@ static void hand_over(jpy_groups *g, janus_tensor **leaf) {
         }
 }
 
-/* The nodes are not in use any more.  If all is done, those that have run give up what they saved,
- * and the run gives up the nodes. */
-static void let_go(jpy_groups *g, bool done) {
+/* All is done: nodes that have run give up what they saved, and the run gives up the nodes. */
+static void give_back(jpy_groups *g) {
+    enum { NODES = 16, SAVED = 6 };
     jpy_engine *e = g->e;
-    for (uint32_t k = e->n_nodes - g->n_held; k < e->n_nodes; k++) {
+    for (uint32_t k = 0; k < e->n_nodes; k++) {
         jpy_visit *v = &e->visits.data[e->order[k]];
         jpy_node *n = v->node;
-        expect(g, k, true);
+        if (k + NODES < e->n_nodes)
+            jpy_node_expect(e->visits.data[e->order[k + NODES]].node);
+        if (k + SAVED < e->n_nodes)
+            jpy_node_expect_saved(e->visits.data[e->order[k + SAVED]].node);
         n->running--;
-        n->freed = n->freed || (done && !e->retain_graph && g->call[e->order[k]].ran);
+        n->freed = n->freed || (!e->retain_graph && v->call.ran);
         if (n->freed && !n->running && n->cls->release_saved)
             n->cls->release_saved(n);
-        if (!done)
-            continue;
         v->node = NULL;
         jpy_node_release(n);
     }
+    e->n_held = 0;
 }
 
 static void groups_free(jpy_groups *g) {
     jn_grad_work_free(g->work);
-    jn_free(g->call);
     jn_free(g->where);
     jn_free(g->next);
     jn_free(g->by_depth);
     jn_free(g->depth_begin);
     jn_free(g->slots);
-    jn_free(g->values);
     jn_vec_free(&g->group);
     jn_vec_free(&g->rows);
 }
@@ -292,14 +234,18 @@ static int run_all(jpy_groups *g, janus_tensor **leaf) {
     return rc;
 }
 
+bool jpy_groups_possible(bool create_graph) {
+    if (!jn_deferring || jn_deferral_exact(jn_deferring) || create_graph || jn_dev_in_use ||
+        jn_eager_hook)
+        return false;
+    return jpy_flush(jn_deferring) == JANUS_OK && jn_deferring; /* it may end what is recorded */
+}
+
 int jpy_groups_run(jpy_engine *e) {
-    if (jn_deferral_exact(jn_deferring) || e->create_graph || jn_dev_in_use || jn_eager_hook)
-        return 0;
     jpy_groups g = {.e = e};
-    if (jpy_flush(jn_deferring) != JANUS_OK || !jn_deferring) /* it may end what is recorded */
-        return 0;
-    if (!allocate(&g) || !look(&g) || !sort_by_depth(&g) || jn_grad_work_new(&g.work) != JANUS_OK) {
-        let_go(&g, false);
+    if (e->unlike || !allocate(&g) || !look(&g) || !sort_by_depth(&g) ||
+        jn_grad_work_new(&g.work) != JANUS_OK) {
+        jpy_engine_let_go(e);
         groups_free(&g);
         return 0;
     }
@@ -309,7 +255,9 @@ int jpy_groups_run(jpy_engine *e) {
         rc = run_all(&g, leaf);
     if (rc == 0)
         jn_deferral_count_back(jn_deferring, g.n_groups, g.n_grouped, g.n_alone);
-    let_go(&g, rc == 0);
+    if (rc == 0)
+        give_back(&g);
+    jpy_engine_let_go(e);
     groups_free(&g);
     if (rc == 0)
         hand_over(&g, leaf);

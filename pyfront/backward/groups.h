@@ -23,17 +23,6 @@ typedef struct jpy_cotangent {
     bool fresh;   /* nobody else reads `data` */
 } jpy_cotangent;
 
-/* What is written down of a node when it is looked at, so that it is not looked at again until it
- * is given back: a history is more than a cache holds. */
-typedef struct jpy_call {
-    jn_call_kind *kind;   /* of the recorded call that it is of; NULL: another node */
-    const jn_type *types; /* of an op: operands, then results; or NULL */
-    uint32_t value;       /* of operand 0 in values */
-    uint16_t saved;       /* bits of values that are there (jn_grad_key) */
-    uint8_t n_in;
-    bool ran;
-} jpy_call;
-
 /* Where a visit is in the history. */
 typedef struct jpy_place {
     uint32_t depth; /* JPY_LEAF: a leaf */
@@ -53,23 +42,16 @@ typedef struct jpy_groups {
     jpy_engine *e;
     jn_grad_work *work;
     uint32_t n_depths;
-    uint32_t n_held;  /* nodes of e->order, from its end, whose `running` counts this run */
-    jpy_call *call;   /* per visit */
     jpy_place *where; /* per visit */
     uint32_t *next;   /* per visit: of its group */
     uint32_t *by_depth, *depth_begin;
     jpy_cotangent *slots; /* as e->slots */
-    const void **values;  /* elements of saved values, row-major; NULL: they are to be copied */
     JN_VEC(jpy_group) group;
     uint32_t place[JPY_GROUP_PLACES]; /* group + 1 */
     JN_VEC(jn_grad_row) rows;
     uint64_t n_groups, n_grouped, n_alone;
     janus_tensor *copy_of[JN_GRAD_VALUES], *copy[JN_GRAD_VALUES]; /* row-major, of the last one */
 } jpy_groups;
-
-static inline jpy_op_data *jpy_op_of(jpy_node *n) {
-    return n->cls == &jpy_op_class ? jpy_node_data(n) : NULL;
-}
 
 static inline int64_t jpy_type_numel(const jn_type *t) {
     int64_t n = 1;

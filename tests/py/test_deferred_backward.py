@@ -171,6 +171,14 @@ def test_groups_are_used():
     assert d.stats()["backward_groups"] == 0
 
 
+def test_groups_of_nodes_whose_numbers_lie_apart():
+    p = leaves()
+    for _ in range(2):
+        with janus.deferred() as d:
+            far_apart(p, [])
+    assert d.stats()["backward_groups"] > 0 and d.stats()["backward_alone"] < d.stats()["backward_grouped"]
+
+
 def test_calls_that_take_turns_stay_known():
     """What is remembered of a few calls is not driven out by each other: 6 pairs of calls of 400 lengths."""
     calls = janus.tanh, janus.sigmoid, janus.exp, janus.relu
@@ -397,6 +405,30 @@ def images(p, log):
     log.extend(q.grad for q in net.parameters())
 
 
+def far_apart(p, log):
+    early = [janus.tanh(F.linear(x, p["w"], p["b"])) for x in p["x"]]
+    for _ in range(20000):
+        p["s"] * 1.0
+    (sum((h * h).sum() for h in early) + sum((h * p["s"]).sum() for h in early)).backward()
+
+
+def hooks_on_many_leaves(p, log):
+    for name in ("b", "s", "w"):
+        p[name].register_hook(seen(log, name))
+    early = sum((x * p["s"]).sum() for x in p["x"])
+    (batch(p, 2, ["linear"]) + early).backward()
+
+
+def pieces(p, log):
+    total = 0
+    for x in p["x"]:
+        h = F.linear(x, p["w"], p["b"]).reshape(1, 1, -1, 1)
+        for part in h.chunk(2, 2):
+            total = total + (janus.tanh(part) * part.reshape(-1)[0]).sum()
+        total = total + h[0, :, 1:, :].expand(3, -1, -1).sum() + h[..., ::2, :].sum()
+    total.backward()
+
+
 def backward_in_a_hook(p, log):
     def hook(g):
         (q,) = janus.autograd.grad(sum((x * p["s"]).sum() for x in p["x"]), [p["s"]])
@@ -409,7 +441,8 @@ SITUATIONS = [
     hooks_on_leaves, hooks_inside, hooks_that_replace, retained_gradients, retained_graph, second_backward, part_twice,
     saved_version, weight_was_written, grad_of_inputs, grad_of_inner, grad_of_unused, second_order, given_cotangents,
     own_function, frozen, accumulated, trained, shared_inner_weight, infinite, many_consumers, unused_results, doubles,
-    under_autocast, halves, dropped, recurrent, images, backward_in_a_hook
+    under_autocast, halves, dropped, recurrent, images, backward_in_a_hook,
+    far_apart, hooks_on_many_leaves, pieces
 ]
 
 
