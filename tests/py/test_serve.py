@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from c_programs import BUILD, SOURCE, needs_cjson
@@ -46,6 +47,17 @@ def served(tmp_path_factory):
     assert process.returncode == 0, out + err
 
 
+@pytest.fixture(scope="module")
+def patient(served, tmp_path_factory):
+    """The port of a server that may wait ten seconds for a batch."""
+    folder = tmp_path_factory.mktemp("patient")
+    janus.export(served[1]["a"], folder / "a", serve_tree.tree_of([[1, 2], 3]))
+    process = subprocess.Popen([str(SERVE), "--deadline", "10000", f"a={folder / 'a'}"], stdout=subprocess.PIPE, text=True)
+    yield int(process.stdout.readline().rsplit(":", 1)[1])
+    process.send_signal(signal.SIGTERM)
+    process.wait(timeout=30)
+
+
 def ask(connection, name, body):
     connection.request("POST", f"/models/{name}", body if isinstance(body, str) else json.dumps(body))
     r = connection.getresponse()
@@ -68,6 +80,17 @@ def test_no_python_and_weights_once(served):
     said = get(port)
     assert said["models"] == ["a", "b"]
     assert said["weight_bytes"] == sum(sizes.values()) + sizes["output.weight"]
+
+
+@pytest.mark.parametrize("silent", [0, 1, 40])
+def test_nobody_waits_for_those_who_do_not_ask(patient, silent):
+    others = [socket.create_connection(("127.0.0.1", patient)) for _ in range(silent)]
+    connection = http.client.HTTPConnection("127.0.0.1", patient, timeout=30)
+    start = time.monotonic()
+    assert [ask(connection, "a", {"tree": [1, [2, 3]]})[0] for _ in range(3)] == [200] * 3
+    assert time.monotonic() - start < 10, "a request was kept for the whole deadline"
+    for other in others:
+        other.close()
 
 
 @pytest.mark.parametrize("bad_too", [False, True])

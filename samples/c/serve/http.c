@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* accept4, memmem */
+#define _GNU_SOURCE /* accept4, memmem, ppoll */
 #include "samples/c/serve/http.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAX_PEERS = 900, MAX_HEAD = 8192, MAX_BODY = 1 << 20, MAX_EVENTS = 64 };
@@ -301,7 +303,16 @@ static void greet(http_server *s) {
     }
 }
 
-void http_wait(http_server *s, int timeout_ms, void (*handle)(void *user, const http_request *r),
+/* epoll_wait counts milliseconds, in which many requests are computed. */
+static int wait_until_ready(const http_server *s, struct epoll_event *events, int64_t ns) {
+    struct pollfd any = {.fd = s->poll, .events = POLLIN};
+    struct timespec most = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    if (ns > 0 && ppoll(&any, 1, &most, NULL) <= 0)
+        return 0;
+    return epoll_wait(s->poll, events, MAX_EVENTS, ns < 0 ? -1 : 0);
+}
+
+void http_wait(http_server *s, int64_t ns, void (*handle)(void *user, const http_request *r),
                void *user) {
     struct epoll_event events[MAX_EVENTS];
     if (s->again) {
@@ -311,9 +322,9 @@ void http_wait(http_server *s, int timeout_ms, void (*handle)(void *user, const 
             if (p->in.n && !p->waits && !p->out.n)
                 look(p, handle, user);
         }
-        timeout_ms = 0;
+        ns = 0;
     }
-    int n = epoll_wait(s->poll, events, MAX_EVENTS, timeout_ms);
+    int n = wait_until_ready(s, events, ns);
     for (int i = 0; i < n; i++) {
         http_peer *p = events[i].data.ptr;
         if (!p) {

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct http_server http_server;
 typedef struct http_peer http_peer; /* a connection with a request that waits for its answer */
@@ -20,10 +21,10 @@ typedef struct http_request {
 
 /* Listens on 127.0.0.1; *port 0: any, which is written there.  NULL: errno says why. */
 http_server *http_open(int *port);
-/* Waits for events, at most `timeout_ms` (-1: for ever), and hands over the requests that are
+/* Waits for events, at most `ns` nanoseconds (-1: for ever), and hands over the requests that are
  * whole.  Their texts are valid until `handle` returns, which may answer this request, but no
  * other. */
-void http_wait(http_server *s, int timeout_ms, void (*handle)(void *user, const http_request *r),
+void http_wait(http_server *s, int64_t ns, void (*handle)(void *user, const http_request *r),
                void *user);
 /* Answers with a body of JSON. */
 void http_answer(http_peer *p, int status, const char *json, size_t n);

@@ -9,9 +9,11 @@
  * where a number is a leaf with that word and a pair is a node with two children; the answer is
  * {"class": 1, "scores": [...]}. GET /models says what is served.
  *
- * Requests wait for others, at most the deadline and not at all when nobody is left who could ask,
- * and are then computed together: their trees differ, but the executor runs the nodes that are
- * alike at once. Models use the same memory for weights that are equal. One thread computes unless
+ * What has come while a batch was computed is the next batch: its trees differ, but the executor
+ * runs the nodes that are alike at once. When less than a batch waits and somebody could still ask,
+ * it is waited for: for the next request at most as long as computing one takes, since a longer
+ * wait costs more than a batch saves, and never beyond the deadline, counted from the first. Models
+ * use the same memory for weights that are equal. One thread computes unless
  * --threads says otherwise: threads that wait for each other in every batch cost a loaded machine
  * more than they give it.
  */
@@ -131,7 +133,9 @@ typedef struct server {
     http_server *http;
     served models[MAX_MODELS];
     unsigned n_models, most;
-    int64_t deadline;
+    int64_t deadline; /* ns */
+    int64_t latest;   /* when the last request came */
+    int64_t each;     /* how long computing one takes, ns */
     janus_weights *weights;
     request queue[MAX_QUEUE];
     unsigned n_queue;
@@ -213,6 +217,7 @@ static void handle(void *user, const http_request *r) {
         free(q.trees.nodes);
     } else {
         s->queue[s->n_queue++] = q;
+        s->latest = q.since;
     }
     cJSON_Delete(o);
 }
@@ -264,6 +269,8 @@ static void compute(server *s, const request *const *q, unsigned n) {
 }
 
 static void run_all(server *s) {
+    unsigned n_run = s->n_queue;
+    int64_t start = now();
     for (unsigned k = 0; k < s->n_models; k++) {
         const request *same[JANUS_MODEL_BATCH];
         unsigned n = 0;
@@ -282,16 +289,19 @@ static void run_all(server *s) {
     for (unsigned i = 0; i < s->n_queue; i++)
         free(s->queue[i].trees.nodes);
     s->n_queue = 0;
+    if (n_run) /* the mean of the last eight runs or so */
+        s->each += ((now() - start) / n_run - s->each) / 8;
 }
 
-/* Milliseconds until what waits must be computed; 0: at once, -1: nothing waits. */
-static int patience(const server *s) {
+/* Nanoseconds until what waits must be computed; 0: at once, -1: nothing waits. */
+static int64_t patience(const server *s) {
     if (!s->n_queue)
         return -1;
-    int64_t left = s->queue[0].since + s->deadline - now();
-    if (s->n_queue >= s->most || http_idle(s->http) == 0 || left <= 0)
+    if (s->n_queue >= s->most || http_idle(s->http) == 0)
         return 0;
-    return (int)((left + 999999) / 1000000);
+    int64_t due = s->queue[0].since + s->deadline, in_vain = s->latest + s->each;
+    int64_t left = (due < in_vain ? due : in_vain) - now();
+    return left > 0 ? left : 0;
 }
 
 /* ---- the program -------------------------------------------------------------------------------
@@ -329,7 +339,7 @@ static int run(server *s, int port) {
            janus_weights_bytes(s->weights), port);
     fflush(stdout);
     while (!stopped) {
-        int wait = patience(s);
+        int64_t wait = patience(s);
         if (wait)
             http_wait(s->http, wait, handle, s);
         else
