@@ -634,13 +634,13 @@ static inline janus_status janus_build_mod(janus_subgraph *g, janus_value a, jan
     return st;
 }
 
-/* a to the power b */
-static inline janus_status janus_build_pow(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
+/* a to the power exponent */
+static inline janus_status janus_build_pow(janus_subgraph *g, janus_value a, janus_value exponent, janus_value *out_y) {
     janus_value in[2];
     janus_value out[1];
     janus_status st;
     in[0] = a;
-    in[1] = b;
+    in[1] = exponent;
     if (!out_y)
         return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "pow", in, 2, NULL, out, 1);
@@ -1337,12 +1337,12 @@ static inline janus_status janus_build_clone(janus_subgraph *g, janus_value x, j
     return st;
 }
 
-/* a where cond holds, else b */
-static inline janus_status janus_build_where(janus_subgraph *g, janus_value cond, janus_value a, janus_value b, janus_value *out_y) {
+/* a where condition holds, else b */
+static inline janus_status janus_build_where(janus_subgraph *g, janus_value condition, janus_value a, janus_value b, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
-    in[0] = cond;
+    in[0] = condition;
     in[1] = a;
     in[2] = b;
     if (!out_y)
@@ -1369,13 +1369,13 @@ static inline janus_status janus_build_masked_fill(janus_subgraph *g, janus_valu
     return st;
 }
 
-/* a + weight * (b - a) */
-static inline janus_status janus_build_lerp(janus_subgraph *g, janus_value a, janus_value b, janus_value weight, janus_value *out_y) {
+/* a + weight * (end - a) */
+static inline janus_status janus_build_lerp(janus_subgraph *g, janus_value a, janus_value end, janus_value weight, janus_value *out_y) {
     janus_value in[3];
     janus_value out[1];
     janus_status st;
     in[0] = a;
-    in[1] = b;
+    in[1] = end;
     in[2] = weight;
     if (!out_y)
         return JANUS_INVALID_ARGUMENT;

@@ -17,29 +17,59 @@
 /* ---- common keywords
  * ------------------------------------------------------------------------------------ */
 
-/* dtype, device, requires_grad, size, generator, ... by keyword. */
-int jpy_keywords(jpy_common *c, PyObject *const *values, PyObject *names, const char *fname) {
+/* dtype, device, requires_grad, generator, ... by keyword; false: it is none of these. */
+static bool common_keyword(jpy_common *c, PyObject *name, PyObject *v, int *out_rc) {
+    int rc = 0;
+    if (PyUnicode_CompareWithASCIIString(name, "dtype") == 0) {
+        rc = jpy_dtype_parse(v, &c->dtype);
+        c->has_dtype = rc > 0;
+    } else if (PyUnicode_CompareWithASCIIString(name, "device") == 0) {
+        rc = jpy_device_parse(v, &c->device);
+    } else if (PyUnicode_CompareWithASCIIString(name, "requires_grad") == 0) {
+        rc = PyObject_IsTrue(v);
+        c->requires_grad = rc > 0;
+    } else if (PyUnicode_CompareWithASCIIString(name, "generator") == 0) {
+        c->generator = v == Py_None ? NULL : v;
+    } else if (PyUnicode_CompareWithASCIIString(name, "memory_format") != 0 &&
+               PyUnicode_CompareWithASCIIString(name, "layout") != 0 &&
+               PyUnicode_CompareWithASCIIString(name, "pin_memory") != 0) {
+        return false;
+    }
+    *out_rc = rc;
+    return true;
+}
+
+static int place_of(const char *const *params, PyObject *name) {
+    for (int i = 0; params[i]; i++)
+        if (PyUnicode_CompareWithASCIIString(name, params[i]) == 0)
+            return i;
+    return -1;
+}
+
+int jpy_arguments(jpy_common *c, const char *const *params, PyObject **found, PyObject *const *args,
+                  Py_ssize_t n, PyObject *names, const char *fname) {
+    Py_ssize_t most = 0;
     memset(c, 0, sizeof *c);
     c->dtype = JANUS_F32;
     c->device = jpy_default_device;
+    for (; params[most]; most++)
+        found[most] = most < n ? args[most] : NULL;
+    if (n > most) {
+        PyErr_Format(PyExc_TypeError, "%s() takes at most %zd positional arguments (%zd given)",
+                     fname, most, n);
+        return -1;
+    }
     for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++) {
-        PyObject *name = PyTuple_GET_ITEM(names, i), *v = values[i];
-        int rc = 0;
-        if (PyUnicode_CompareWithASCIIString(name, "dtype") == 0) {
-            rc = jpy_dtype_parse(v, &c->dtype);
-            c->has_dtype = rc > 0;
-        } else if (PyUnicode_CompareWithASCIIString(name, "device") == 0) {
-            rc = jpy_device_parse(v, &c->device);
-        } else if (PyUnicode_CompareWithASCIIString(name, "requires_grad") == 0) {
-            rc = PyObject_IsTrue(v);
-            c->requires_grad = rc > 0;
-        } else if (PyUnicode_CompareWithASCIIString(name, "size") == 0) {
-            c->size = v;
-        } else if (PyUnicode_CompareWithASCIIString(name, "generator") == 0) {
-            c->generator = v == Py_None ? NULL : v;
-        } else if (PyUnicode_CompareWithASCIIString(name, "memory_format") != 0 &&
-                   PyUnicode_CompareWithASCIIString(name, "layout") != 0 &&
-                   PyUnicode_CompareWithASCIIString(name, "pin_memory") != 0) {
+        PyObject *name = PyTuple_GET_ITEM(names, i), *v = args[n + i];
+        int rc = 0, at = place_of(params, name);
+        if (at >= 0 && found[at]) {
+            PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", fname,
+                         name);
+            return -1;
+        }
+        if (at >= 0)
+            found[at] = v;
+        else if (!common_keyword(c, name, v, &rc)) {
             PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", fname,
                          name);
             rc = -1;
@@ -86,6 +116,28 @@ int jpy_sizes(PyObject *const *args, Py_ssize_t n, PyObject *size, int64_t *dims
     return rc;
 }
 
+int jpy_sized(jpy_common *c, PyObject *const *args, Py_ssize_t n, PyObject *names, int64_t *dims,
+              int *rank, const char *fname) {
+    PyObject *size;
+    if (jpy_arguments(c, (const char *const[]){"size", NULL}, &size, args + n, 0, names, fname) < 0)
+        return -1;
+    if (size && n) {
+        PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument 'size'", fname);
+        return -1;
+    }
+    return jpy_sizes(args, n, size, dims, rank, fname);
+}
+
+int jpy_needed(PyObject *const *found, const char *const *params, unsigned n, const char *fname) {
+    for (unsigned i = 0; i < n; i++)
+        if (!found[i]) {
+            PyErr_Format(PyExc_TypeError, "%s() missing required argument '%s' (pos %u)", fname,
+                         params[i], i + 1);
+            return -1;
+        }
+    return 0;
+}
+
 PyObject *jpy_finish(janus_tensor *t, const jpy_common *c) {
     if (JN_UNLIKELY(c->device != NULL) && !jn_eager_hook) { /* while converting: the run's device */
         janus_tensor *there;
@@ -123,8 +175,7 @@ static PyObject *full_size(PyObject *const *args, Py_ssize_t n, PyObject *names,
     jpy_common c;
     int64_t dims[JN_MAX_RANK];
     int rank;
-    if (jpy_keywords(&c, args + n, names, fname) < 0 ||
-        jpy_sizes(args, n, c.size, dims, &rank, fname) < 0)
+    if (jpy_sized(&c, args, n, names, dims, &rank, fname) < 0)
         return NULL;
     return filled(rank, dims, c.dtype, JANUS_KIND_FLOAT, (janus_scalar){.f = value}, &c);
 }
@@ -144,28 +195,25 @@ static PyObject *empty(ARGS) {
     int64_t dims[JN_MAX_RANK];
     int rank;
     janus_tensor *t;
-    if (jpy_keywords(&c, args + n, names, "empty") < 0 ||
-        jpy_sizes(args, n, c.size, dims, &rank, "empty") < 0 ||
+    if (jpy_sized(&c, args, n, names, dims, &rank, "empty") < 0 ||
         jpy_check(jn_tensor_empty(c.dtype, rank, dims, &t)) < 0)
         return NULL;
     return jpy_finish(t, &c);
 }
 static PyObject *full(ARGS) {
+    static const char *const params[] = {"size", "fill_value", NULL};
     (void)module;
+    PyObject *a[2];
     jpy_common c;
     int64_t dims[JN_MAX_RANK];
     int rank;
     janus_kind kind;
     janus_scalar v;
-    if (n != 2) {
-        PyErr_SetString(PyExc_TypeError, "full(size, fill_value, *, dtype=None)");
+    if (jpy_arguments(&c, params, a, args, n, names, "full") < 0 ||
+        jpy_needed(a, params, 2, "full") < 0 || jpy_sizes(a, 1, NULL, dims, &rank, "full") < 0)
         return NULL;
-    }
-    if (jpy_keywords(&c, args + n, names, "full") < 0 ||
-        jpy_sizes(args, 1, NULL, dims, &rank, "full") < 0)
-        return NULL;
-    PyObject *item = jpy_tensor_check(args[1]) ? jpy_tensor_item(((jpy_tensor *)args[1])->t)
-                                               : Py_NewRef(args[1]);
+    PyObject *item =
+        jpy_tensor_check(a[1]) ? jpy_tensor_item(((jpy_tensor *)a[1])->t) : Py_NewRef(a[1]);
     int rc = item ? jpy_scalar_of(item, &kind, &v) : -1;
     Py_XDECREF(item);
     if (rc == 0)
@@ -182,10 +230,19 @@ static PyObject *full(ARGS) {
 /* ---- like another
  * ------------------------------------------------------------------------------------------ */
 
-janus_tensor *jpy_like_of(PyObject *const *args, Py_ssize_t n, Py_ssize_t want, const char *fname) {
-    if (n == want && jpy_tensor_check(args[0]))
-        return ((jpy_tensor *)args[0])->t;
-    PyErr_Format(PyExc_TypeError, "%s() takes a Tensor", fname);
+janus_tensor *jpy_like_of(jpy_common *c, PyObject **value, PyObject *const *args, Py_ssize_t n,
+                          PyObject *names, const char *fname) {
+    const char *params[] = {"input", value ? "fill_value" : NULL, NULL};
+    PyObject *a[2] = {NULL, NULL};
+    if (jpy_arguments(c, params, a, args, n, names, fname) < 0 ||
+        jpy_needed(a, params, value ? 2 : 1, fname) < 0)
+        return NULL;
+    if (value)
+        *value = a[1];
+    if (jpy_tensor_check(a[0]))
+        return ((jpy_tensor *)a[0])->t;
+    PyErr_Format(PyExc_TypeError, "%s(): argument 'input' (position 1) must be Tensor, not %s",
+                 fname, Py_TYPE(a[0])->tp_name);
     return NULL;
 }
 static PyObject *full_like_of(janus_tensor *like, janus_kind kind, janus_scalar v,
@@ -202,8 +259,8 @@ static PyObject *full_like_of(janus_tensor *like, janus_kind kind, janus_scalar 
 static PyObject *constant_like(PyObject *const *args, Py_ssize_t n, PyObject *names, int64_t value,
                                const char *fname) {
     jpy_common c;
-    janus_tensor *like = jpy_like_of(args, n, 1, fname);
-    if (!like || jpy_keywords(&c, args + n, names, fname) < 0)
+    janus_tensor *like = jpy_like_of(&c, NULL, args, n, names, fname);
+    if (!like)
         return NULL;
     return full_like_of(like, JANUS_KIND_INT, (janus_scalar){.i = value}, &c);
 }
@@ -224,10 +281,11 @@ static PyObject *full_like(ARGS) {
     jpy_common c;
     janus_kind kind;
     janus_scalar v;
-    janus_tensor *like = jpy_like_of(args, n, 2, "full_like");
-    if (!like || jpy_keywords(&c, args + n, names, "full_like") < 0)
+    PyObject *value;
+    janus_tensor *like = jpy_like_of(&c, &value, args, n, names, "full_like");
+    if (!like)
         return NULL;
-    int rc = jpy_scalar_of(args[1], &kind, &v);
+    int rc = jpy_scalar_of(value, &kind, &v);
     if (rc == 0)
         PyErr_SetString(PyExc_TypeError, "full_like(): fill_value must be a number");
     return rc <= 0 ? NULL : full_like_of(like, kind, v, &c);
@@ -257,18 +315,24 @@ static PyObject *arange_of(janus_kind kind, janus_scalar start, janus_scalar ste
     return jpy_finish(t, c);
 }
 static PyObject *arange(ARGS) {
+    static const char *const params[] = {"start", "end", "step", NULL};
     (void)module;
+    PyObject *x[3];
     jpy_common c;
     janus_kind kinds[3] = {JANUS_KIND_INT, JANUS_KIND_INT, JANUS_KIND_INT};
     janus_scalar v[3] = {{.i = 0}, {.i = 0}, {.i = 1}}; /* start, end, step */
-    if (n < 1 || n > 3) {
+    if (jpy_arguments(&c, params, x, args, n, names, "arange") < 0)
+        return NULL;
+    if (n == 1 && !x[1] && !x[2]) { /* one alone is the end */
+        x[1] = x[0];
+        x[0] = NULL;
+    }
+    if (!x[1] || (x[2] && !x[0])) {
         PyErr_SetString(PyExc_TypeError, "arange(start=0, end, step=1)");
         return NULL;
     }
-    if (jpy_keywords(&c, args + n, names, "arange") < 0)
-        return NULL;
-    for (Py_ssize_t i = 0; i < n; i++)
-        if (number(args[i], &kinds[n == 1 ? 1 : i], &v[n == 1 ? 1 : i], "arange") < 0)
+    for (int i = 0; i < 3; i++)
+        if (x[i] && number(x[i], &kinds[i], &v[i], "arange") < 0)
             return NULL;
     bool is_float = false;
     for (int i = 0; i < 3; i++)
@@ -305,18 +369,16 @@ static PyObject *arange(ARGS) {
     return arange_of(JANUS_KIND_FLOAT, v[0], v[2], whole + (count > (double)whole), &c);
 }
 static PyObject *linspace(ARGS) {
+    static const char *const params[] = {"start", "end", "steps", NULL};
     (void)module;
+    PyObject *x[3];
     jpy_common c;
     janus_kind ka, kb;
     janus_scalar a, b, step;
     int64_t steps;
-    if (n != 3) {
-        PyErr_SetString(PyExc_TypeError, "linspace(start, end, steps)");
-        return NULL;
-    }
-    if (jpy_keywords(&c, args + n, names, "linspace") < 0 ||
-        number(args[0], &ka, &a, "linspace") < 0 || number(args[1], &kb, &b, "linspace") < 0 ||
-        jpy_int_needed(args[2], &steps) < 0)
+    if (jpy_arguments(&c, params, x, args, n, names, "linspace") < 0 ||
+        jpy_needed(x, params, 3, "linspace") < 0 || number(x[0], &ka, &a, "linspace") < 0 ||
+        number(x[1], &kb, &b, "linspace") < 0 || jpy_int_needed(x[2], &steps) < 0)
         return NULL;
     double from = ka == JANUS_KIND_FLOAT ? a.f : (double)a.i;
     double to = kb == JANUS_KIND_FLOAT ? b.f : (double)b.i;
@@ -328,16 +390,15 @@ static PyObject *linspace(ARGS) {
     return arange_of(JANUS_KIND_FLOAT, (janus_scalar){.f = from}, step, steps, &c);
 }
 static PyObject *eye(ARGS) {
+    static const char *const params[] = {"n", "m", NULL};
     (void)module;
+    PyObject *a[2];
     jpy_common c;
     janus_eye_attrs attrs = {.struct_size = sizeof attrs};
     janus_tensor *t;
-    if (n < 1 || n > 2) {
-        PyErr_SetString(PyExc_TypeError, "eye(n, m=n)");
-        return NULL;
-    }
-    if (jpy_keywords(&c, args + n, names, "eye") < 0 || jpy_int_needed(args[0], &attrs.n) < 0 ||
-        jpy_int_needed(args[n - 1], &attrs.m) < 0)
+    if (jpy_arguments(&c, params, a, args, n, names, "eye") < 0 ||
+        jpy_needed(a, params, 1, "eye") < 0 || jpy_int_needed(a[0], &attrs.n) < 0 ||
+        jpy_int_needed(a[1] ? a[1] : a[0], &attrs.m) < 0)
         return NULL;
     attrs.dtype = c.dtype;
     if (jpy_check(jn_eager(JN_OP(eye), NULL, 0, &attrs, &t, 1)) < 0)
@@ -349,22 +410,21 @@ static PyObject *eye(ARGS) {
  * ---------------------------------------------------------------------------------------------- */
 
 static PyObject *tensor(ARGS) {
+    static const char *const params[] = {"data", "dtype", NULL};
     (void)module;
+    PyObject *a[2];
     jpy_common c;
     janus_tensor *t;
-    if (n < 1 || n > 2) {
-        PyErr_SetString(PyExc_TypeError, "tensor(data, *, dtype=None, requires_grad=False)");
+    if (jpy_arguments(&c, params, a, args, n, names, "tensor") < 0 ||
+        jpy_needed(a, params, 1, "tensor") < 0)
         return NULL;
-    }
-    if (jpy_keywords(&c, args + n, names, "tensor") < 0)
-        return NULL;
-    if (n == 2) {
-        int rc = jpy_dtype_parse(args[1], &c.dtype);
+    if (a[1]) {
+        int rc = jpy_dtype_parse(a[1], &c.dtype);
         if (rc < 0)
             return NULL;
         c.has_dtype = rc > 0;
     }
-    if (jpy_tensor_from_object(args[0], c.has_dtype, c.dtype, &t) < 0)
+    if (jpy_tensor_from_object(a[0], c.has_dtype, c.dtype, &t) < 0)
         return NULL;
     return jpy_finish(t, &c);
 }

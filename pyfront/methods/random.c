@@ -150,8 +150,7 @@ static PyObject *random_size(PyObject *const *args, Py_ssize_t n, PyObject *name
     int64_t dims[JN_MAX_RANK];
     int rank;
     janus_tensor *t;
-    if (jpy_keywords(&c, args + n, names, fname) < 0 || check_generator(c.generator) < 0 ||
-        jpy_sizes(args, n, c.size, dims, &rank, fname) < 0 ||
+    if (jpy_sized(&c, args, n, names, dims, &rank, fname) < 0 || check_generator(c.generator) < 0 ||
         draw_float(op, rank, dims, c.dtype, lo, hi, c.generator, &t) < 0)
         return NULL;
     return jpy_finish(t, &c);
@@ -167,8 +166,8 @@ static PyObject *randn(ARGS) {
 static PyObject *random_like(PyObject *const *args, Py_ssize_t n, PyObject *names, const jn_op *op,
                              const char *fname) {
     jpy_common c;
-    janus_tensor *like = jpy_like_of(args, n, 1, fname), *t;
-    if (!like || jpy_keywords(&c, args + n, names, fname) < 0 || check_generator(c.generator) < 0)
+    janus_tensor *like = jpy_like_of(&c, NULL, args, n, names, fname), *t;
+    if (!like || check_generator(c.generator) < 0)
         return NULL;
     if (draw_float(op, like->rank, like->dims, c.has_dtype ? c.dtype : (janus_dtype)like->dtype,
                    0.0, 1.0, c.generator, &t) < 0)
@@ -184,20 +183,29 @@ static PyObject *randn_like(ARGS) {
     return random_like(args, n, names, JN_OP(normal), "randn_like");
 }
 static PyObject *randint(ARGS) {
+    static const char *const params[] = {"low", "high", "size", NULL};
     (void)module;
+    PyObject *a[3];
     jpy_common c;
     int64_t dims[JN_MAX_RANK], low = 0, high;
     int rank;
-    if (jpy_keywords(&c, args + n, names, "randint") < 0 || check_generator(c.generator) < 0)
+    if (jpy_arguments(&c, params, a, args, n, names, "randint") < 0 ||
+        check_generator(c.generator) < 0)
         return NULL;
-    Py_ssize_t bounds = n - (c.size == NULL);
-    if (bounds < 1 || bounds > 2) {
+    if (n == 2 && !a[2]) { /* randint(high, size) */
+        a[2] = a[1];
+        a[1] = NULL;
+    }
+    if (n && !a[1]) { /* one bound alone is the high one */
+        a[1] = a[0];
+        a[0] = NULL;
+    }
+    if (!a[1] || !a[2]) {
         PyErr_SetString(PyExc_TypeError, "randint(low=0, high, size)");
         return NULL;
     }
-    if ((bounds == 2 && jpy_int_needed(args[0], &low) < 0) ||
-        jpy_int_needed(args[bounds - 1], &high) < 0 ||
-        jpy_sizes(args + bounds, n - bounds, c.size, dims, &rank, "randint") < 0)
+    if ((a[0] && jpy_int_needed(a[0], &low) < 0) || jpy_int_needed(a[1], &high) < 0 ||
+        jpy_sizes(&a[2], 1, NULL, dims, &rank, "randint") < 0)
         return NULL;
     if (high <= low) {
         PyErr_Format(PyExc_RuntimeError,
@@ -227,16 +235,15 @@ static PyObject *randint(ARGS) {
     return jpy_finish(t, &c);
 }
 static PyObject *randperm(ARGS) {
+    static const char *const params[] = {"n", NULL};
     (void)module;
+    PyObject *a[1];
     jpy_common c;
     int64_t count;
     janus_tensor *t;
-    if (n != 1) {
-        PyErr_SetString(PyExc_TypeError, "randperm(n)");
-        return NULL;
-    }
-    if (jpy_keywords(&c, args + n, names, "randperm") < 0 || check_generator(c.generator) < 0 ||
-        jpy_int_needed(args[0], &count) < 0)
+    if (jpy_arguments(&c, params, a, args, n, names, "randperm") < 0 ||
+        jpy_needed(a, params, 1, "randperm") < 0 || check_generator(c.generator) < 0 ||
+        jpy_int_needed(a[0], &count) < 0)
         return NULL;
     janus_randperm_attrs attrs = {sizeof attrs, c.has_dtype ? c.dtype : JANUS_I64};
     jn_rng_state s = jpy_rng_draw(c.generator, count);

@@ -45,8 +45,8 @@ typedef struct jpy_bound {
 } jpy_bound;
 
 typedef struct jpy_param {
-    PyObject *name;  /* interned */
-    PyObject *alias; /* interned second name, or NULL */
+    PyObject *name;     /* interned */
+    PyObject *alias[2]; /* interned other names, or NULL */
     bool optional;
 } jpy_param;
 

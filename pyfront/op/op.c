@@ -171,13 +171,23 @@ static int arg_error(const jpy_op *f, const char *text, PyObject *name) {
     return -1;
 }
 
+static bool is_called(const jpy_param *p, PyObject *name) {
+    if (PyUnicode_Compare(p->name, name) == 0)
+        return true;
+    for (int i = 0; i < 2; i++)
+        if (p->alias[i] && PyUnicode_Compare(p->alias[i], name) == 0)
+            return true;
+    return false;
+}
+
 static int find_param(const jpy_op *f, PyObject *name) {
-    for (int i = 0; i < f->n_params; i++)
-        if (f->params[i].name == name || f->params[i].alias == name)
+    for (int i = 0; i < f->n_params; i++) {
+        const jpy_param *p = &f->params[i];
+        if (p->name == name || p->alias[0] == name || p->alias[1] == name)
             return i;
+    }
     for (int i = 0; i < f->n_params; i++)
-        if (PyUnicode_Compare(f->params[i].name, name) == 0 ||
-            (f->params[i].alias && PyUnicode_Compare(f->params[i].alias, name) == 0))
+        if (is_called(&f->params[i], name))
             return i;
     return -1;
 }
@@ -361,7 +371,11 @@ static const char *alias_of(const char *name) {
     return NULL;
 }
 
+/* The first n characters of `name`: "name" or "name|another". */
 static int add_param(jpy_op *f, const char *name, size_t n, bool optional, jn_str *text) {
+    const char *bar = memchr(name, '|', n);
+    size_t all = n;
+    n = bar ? (size_t)(bar - name) : n;
     if (f->n_params == JPY_MAX_PARAMS) {
         PyErr_Format(PyExc_RuntimeError, "%s: too many parameters", f->name);
         return -1;
@@ -372,7 +386,13 @@ static int add_param(jpy_op *f, const char *name, size_t n, bool optional, jn_st
         return -1;
     PyUnicode_InternInPlace(&p->name);
     const char *alias = alias_of(PyUnicode_AsUTF8(p->name));
-    p->alias = alias ? PyUnicode_InternFromString(alias) : NULL;
+    p->alias[0] = alias ? PyUnicode_InternFromString(alias) : NULL;
+    if (bar) {
+        p->alias[1] = PyUnicode_FromStringAndSize(bar + 1, (Py_ssize_t)(all - n - 1));
+        if (!p->alias[1])
+            return -1;
+        PyUnicode_InternInPlace(&p->alias[1]);
+    }
     p->optional = optional;
     jn_str_printf(text, "%s%.*s%s", f->n_params > 1 ? ", " : "", (int)n, name,
                   optional ? "=None" : "");

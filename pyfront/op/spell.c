@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of spellings: name, parameters ("x=" optional, "*x" collects), binder, where it is
- * offered (1 function, 2 method, 4 also in place); and what binders share.
+ * The table of spellings: name, parameters ("x=" optional, "*x" collects, "x|y" is y, too), binder,
+ * where it is offered (1 function, 2 method, 4 also in place); and what binders share.
  */
 #include "config.h"
 
@@ -43,8 +43,10 @@ const jpy_spelling jpy_spellings[] = {
     {"amax", "input, dim=, keepdim=", jpy_bind_amax, 3, "Largest value."},
     {"amin", "input, dim=, keepdim=", jpy_bind_amin, 3, "Smallest value."},
     {"logsumexp", "input, dim, keepdim=", jpy_bind_logsumexp, 3, "log(sum(exp(x)))."},
-    {"max", "input, dim=, keepdim=", jpy_bind_max, 3, "Largest: of all, along dim, or pairwise."},
-    {"min", "input, dim=, keepdim=", jpy_bind_min, 3, "Smallest: of all, along dim, or pairwise."},
+    {"max", "input, dim|other=, keepdim=", jpy_bind_max, 3,
+     "Largest: of all, along dim, or pairwise."},
+    {"min", "input, dim|other=, keepdim=", jpy_bind_min, 3,
+     "Smallest: of all, along dim, or pairwise."},
     {"argmax", "input, dim=, keepdim=", jpy_bind_argmax, 3, "Index of the largest."},
     {"argmin", "input, dim=, keepdim=", jpy_bind_argmin, 3, "Index of the smallest."},
     {"var", "input, dim=, unbiased=, keepdim=, *, correction=", jpy_bind_var, 3, "Variance."},
@@ -55,12 +57,13 @@ const jpy_spelling jpy_spellings[] = {
     {"sort", "input, dim=, descending=", jpy_bind_sort, 3, "Sorted values and their indices."},
     {"topk", "input, k, dim=, largest=, sorted=", jpy_bind_topk, 3, "The k largest, and indices."},
     {"reshape", "input, *shape", jpy_bind_reshape, 3, "The same elements in another shape."},
-    {"view", "input, *shape", jpy_bind_view, 2, "The same memory in another shape."},
+    {"view", "input, *shape|size", jpy_bind_view, 2, "The same memory in another shape."},
     {"view_as", "input, other", jpy_bind_view_as, 2, "In the shape of another tensor."},
     {"reshape_as", "input, other", jpy_bind_reshape_as, 2, "In the shape of another tensor."},
     {"expand_as", "input, other", jpy_bind_expand_as, 2, "Broadcast to another tensor's shape."},
     {"permute", "input, *dims", jpy_bind_permute, 3, "Dims in another order."},
-    {"expand", "input, *sizes", jpy_bind_expand, 2, "Dims of size 1 repeated, without a copy."},
+    {"expand", "input, *sizes|size", jpy_bind_expand, 2,
+     "Dims of size 1 repeated, without a copy."},
     {"repeat", "input, *repeats", jpy_bind_repeat, 2, "The tensor repeated along each dim."},
     {"flip", "input, *dims", jpy_bind_flip, 3, "Order reversed along dims."},
     {"flatten", "input, start_dim=, end_dim=", jpy_bind_flatten, 3, "A range of dims made one."},

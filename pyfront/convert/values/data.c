@@ -86,7 +86,25 @@ static bool plain_options(const jcv_args *args) {
     return true;
 }
 
+/* tensor(data=x, ...) as tensor(x, ...). */
+static const jcv_args *by_position(jcv *c, const jcv_args *args) {
+    jcv_args *a = jcv_alloc(c, sizeof *a);
+    *a = (jcv_args){.names = jcv_alloc(c, (args->n_kw + 1) * sizeof *a->names),
+                    .kw = jcv_alloc(c, (args->n_kw + 1) * sizeof *a->kw)};
+    for (unsigned i = 0; i < args->n_kw; i++)
+        if (PyUnicode_CompareWithASCIIString(args->names[i], "data") == 0) {
+            a->pos = &args->kw[i];
+            a->n_pos = 1;
+        } else {
+            a->names[a->n_kw] = args->names[i];
+            a->kw[a->n_kw++] = args->kw[i];
+        }
+    return a;
+}
+
 jcv_av *jcv_tensor_of_data(jcv *c, PyObject *callable, const jcv_args *args) {
+    if (!args->n_pos)
+        args = by_position(c, args);
     jcv_av *dtype = jcv_kw_of(args, "dtype");
     numbers *x = jcv_alloc(c, sizeof *x);
     x->rank = -1;
