@@ -168,7 +168,8 @@ static jcv_av *own_attr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name) {
     jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, src_of(c, o), NULL, name, 0);
     if (!s)
         jcv_refuse(c, "out of memory");
-    s->how = jpy_module_check(o->py) && (!d || PyFunction_Check(d)) ? JPY_ATTR_MODULE : how;
+    bool data = d && Py_TYPE(d)->tp_descr_set; /* comes before what the dict of the object has */
+    s->how = jpy_module_check(o->py) && !data ? JPY_ATTR_MODULE : how;
     s->offset = offset;
     PyObject *v = jpy_src_read(s, o->py, c->call);
     if (v)

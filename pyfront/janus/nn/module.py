@@ -11,6 +11,7 @@ import collections
 import types
 
 from .. import _C
+from . import _hooks
 from .parameter import Parameter
 
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
@@ -19,6 +20,8 @@ _WANTED = {"parameter": "janus.nn.Parameter", "child module": "janus.nn.Module",
 
 class Module(_C.ModuleBase):
     """Base class: derive from it, make layers in `__init__` and compute in `forward`."""
+
+    _hooked = False  # whether a hook was ever registered
 
     def __init__(self):
         self._set_plain("training", True)
@@ -32,7 +35,42 @@ class Module(_C.ModuleBase):
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args, **kwargs):
+        if self._hooked:
+            return _hooks.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
+
+    # Hooks, see _hooks.py.
+
+    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+        """Calls `hook(module, args)` before forward; what it returns, unless None, takes the arguments' place.
+
+        With `with_kwargs` it gets the keywords, too, and returns `(args, kwargs)`. Returns a handle; its `remove()`
+        takes the hook away.
+        """
+        return _hooks.register(self, "_forward_pre_hooks", hook, prepend, with_kwargs=with_kwargs)
+
+    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+        """Calls `hook(module, args, output)` after forward; what it returns, unless None, takes the result's place.
+
+        With `with_kwargs` the keywords come before the output; `always_call`: also where forward raises. Returns a
+        handle; its `remove()` takes the hook away.
+        """
+        return _hooks.register(self, "_forward_hooks", hook, prepend, with_kwargs=with_kwargs, always_call=always_call)
+
+    def register_full_backward_pre_hook(self, hook, prepend=False):
+        """Calls `hook(module, grad_output)` when the gradients of the results are there, before they go on.
+
+        Both are tuples; what it returns, unless None, takes the gradients' place. Returns a handle.
+        """
+        return _hooks.register(self, "_backward_pre_hooks", hook, prepend)
+
+    def register_full_backward_hook(self, hook, prepend=False):
+        """Calls `hook(module, grad_input, grad_output)` when the gradients of the positional arguments are there.
+
+        Both are tuples, None where there is no gradient; what it returns, unless None, takes grad_input's place.
+        Returns a handle.
+        """
+        return _hooks.register(self, "_backward_hooks", hook, prepend)
 
     # Attributes.
 
