@@ -305,12 +305,22 @@ static janus_status sum_at(jpy_groups *g, const jpy_group *p, unsigned i, jn_acc
     return JANUS_OK;
 }
 
+/* Where the gradients of a visit to come go, and what is there. */
+static void expect_targets(const jpy_groups *g, const jpy_visit *v, unsigned row) {
+    const jpy_link *link = links_of(g, v);
+    for (unsigned i = 0; row >> i; i++)
+        if (row >> i & 1)
+            __builtin_prefetch(&g->slots[link[i].slot], 1);
+}
+
 static janus_status spread(jpy_groups *g, const jpy_group *p) {
     const jn_type *types = p->first->call.types;
     uint32_t r = 0;
     for (uint32_t at = p->head; at != JPY_NO_VISIT; at = g->next[at], r++) {
         const jpy_link *link = links_of(g, &g->e->visits.data[at]);
         const jn_grad_row *row = &g->rows.data[r];
+        if (g->next[at] != JPY_NO_VISIT)
+            expect_targets(g, &g->e->visits.data[g->next[at]], p->key.row);
         for (unsigned i = 0; p->key.row >> i; i++)
             if (p->key.row >> i & 1 && row->din[i])
                 JN_TRY(arrive(g, &g->slots[link[i].slot], row->din[i], &types[i],

@@ -109,13 +109,20 @@ static int capture(jpy_groups *g, const jpy_visit *v) {
     return 0;
 }
 
+/* Asks for something that may lie in two lines. */
+static void expect_both(const void *p, size_t bytes) {
+    __builtin_prefetch(p);
+    __builtin_prefetch((const char *)p + bytes - 1);
+}
+
 /* What is asked of the visits to come: where they are, then what they refer to. */
 static void expect(const jpy_groups *g, size_t k) {
+    const jpy_visit *visits = g->e->visits.data;
     if (k + 2 * AHEAD >= g->e->n_nodes)
         return;
-    __builtin_prefetch(&g->e->visits.data[g->by_depth[k + 2 * AHEAD]]);
-    const jpy_visit *next = &g->e->visits.data[g->by_depth[k + AHEAD]];
-    __builtin_prefetch(&g->slots[next->slot]);
+    expect_both(&visits[g->by_depth[k + 2 * AHEAD]], sizeof *visits);
+    const jpy_visit *next = &visits[g->by_depth[k + AHEAD]];
+    expect_both(&g->slots[next->slot], sizeof *g->slots);
     __builtin_prefetch(&g->e->links.data[next->link]);
     if (!next->call.kind)
         jpy_node_expect(next->node);
