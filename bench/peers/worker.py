@@ -67,6 +67,8 @@ def main():
         told = json.loads(line)
         if "forget" in told:
             ready.pop(told["forget"], None)
+            if name == "torch" and "compile" in wanted:
+                lib.compiler.reset()  # what is compiled later would be compiled for sizes of any kind, then not at all
             gc.collect()
             answer(forgotten=True)
             continue
