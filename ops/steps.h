@@ -55,4 +55,16 @@ enum { JN_STEP_BLOCK_MOST = 128 };
 /* Runs the program on elements 0 to blocks * jn_step_block(). */
 void jn_steps_run(const jn_step *program, int64_t blocks);
 
+/* ---- sums of what is computed block by block ---------------------------------------------------
+ *
+ * The kernels add up a whole tensor in blocks of JN_SUM_AT_ONCE numbers.  Who has computed one, in
+ * any order, adds it up while it is in the cache; the result is that of the kernel, bit by bit. */
+enum { JN_SUM_AT_ONCE = 4096 };
+/* Whether a result is the sum, or the mean, of all numbers of the operand, both f32. */
+bool jn_sum_knows(const jn_sig *sig);
+/* Of one block, of n numbers. */
+float jn_sum_block(const float *x, int64_t n);
+/* The op's result from the sums of its blocks, in order, of numel numbers. */
+void jn_sum_finish(const jn_op *op, const float *blocks, int64_t numel, float *to);
+
 #endif

@@ -7,7 +7,7 @@
  * written to memory.  A node belongs to a chain if it is elementwise, has the result's dims of the
  * others and reads what one of them computes or reads.  Nodes that lie between them and do not
  * depend on the chain run before it, those that do behind it; what adds to accumulators keeps its
- * order.
+ * order.  Sums and means of whole tensors belong to it, too, where they read dense ones.
  *
  * The iteration space is cut in one of two ways: where every operand is dense or a single element
  * as a vector (flat), else along the first dim that is not 1.  Elements are computed by the same
@@ -27,7 +27,7 @@ enum {
     WINDOW = 256 /* nodes looked at from the first one of a chain */
 };
 
-enum { BEFORE, MEMBER, BEHIND };
+enum { BEFORE, MEMBER, BEHIND, REDUCED };
 
 typedef struct finder {
     const jn_seginst *inst;
@@ -82,6 +82,15 @@ static bool fits(const finder *f, const jn_space *s, uint32_t node) {
     return true;
 }
 
+/* Whether the node adds up a whole tensor of the space. */
+static bool reduces(const finder *f, const jn_space *s, uint32_t node) {
+    const jn_vnode *vn = &f->v->nodes[node];
+    jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, vn->n_out, vn->attrs};
+    return s->flat && f->v->device == JN_DEVICE_CPU && vn->mode == JN_V_CALL && vn->acc < 0 &&
+           !vn->accumulates && vn->op == vn->n->op && jn_sum_knows(&sig) &&
+           !f->inst->values[vn->n->value[0]].copied && jn_view_numel(&vn->in[0]) == s->shape->numel;
+}
+
 static bool make_space(const finder *f, uint32_t node, bool flat, jn_space *s) {
     const jn_vnode *vn = &f->v->nodes[node];
     if (!elementwise(vn))
@@ -95,10 +104,11 @@ static bool make_space(const finder *f, uint32_t node, bool flat, jn_space *s) {
 }
 
 /* What a node is to the chain: BEHIND if it waits for a member, or for one that does, and cannot be
- * one itself. */
+ * one itself; REDUCED if it is one whose result is there when the chain has ended. */
 static uint8_t judge(const finder *f, const jn_space *s, uint32_t node, uint32_t first) {
     const jn_segnode *n = f->v->nodes[node].n;
-    bool waits = false, linked = node == first, member = fits(f, s, node);
+    bool waits = false, linked = node == first, reduced = reduces(f, s, node);
+    bool member = reduced || fits(f, s, node);
     for (uint32_t i = 0; i < n->n_in; i++) {
         if (n->in[i].kind != JN_SRC_NODE)
             continue;
@@ -106,7 +116,7 @@ static uint8_t judge(const finder *f, const jn_space *s, uint32_t node, uint32_t
         uint32_t value = jn_value_of(f->inst, &n->in[i]),
                  from = jn_value_root(f->inst, value, &whole);
         uint8_t mark = from == jn_nobody ? BEFORE : f->mark[f->producer[from]];
-        if (mark == BEHIND)
+        if (mark == BEHIND || mark == REDUCED)
             return BEHIND;
         if (mark != MEMBER)
             continue;
@@ -124,7 +134,7 @@ static uint8_t judge(const finder *f, const jn_space *s, uint32_t node, uint32_t
                           (n->in[i].kind == JN_SRC_INPUT || n->in[i].kind == JN_SRC_NODE) &&
                           !jn_single_element(&f->v->nodes[f->list[k]].in[l]);
         }
-    return member && linked ? MEMBER : waits ? BEHIND : BEFORE;
+    return member && linked ? (reduced ? REDUCED : MEMBER) : waits ? BEHIND : BEFORE;
 }
 
 /* Marks the window from entry `at` on; how many members there are, and the last one's entry. */
@@ -144,7 +154,7 @@ static uint32_t mark_window(finder *f, const jn_space *s, uint32_t at, uint32_t 
             mark = BEHIND;
         added |= adds && mark == BEHIND;
         f->mark[node] = mark;
-        if (mark == MEMBER) {
+        if (mark == MEMBER || mark == REDUCED) {
             members++;
             *last = k;
         }
@@ -187,9 +197,10 @@ static janus_status try_chain(finder *f, uint32_t at, bool *found) {
     m->node = jn_arena_alloc(f->a, n[best] * sizeof *m->node);
     if (!m->node)
         return JN_NO_MEMORY();
-    for (uint32_t k = at; k <= last[best]; k++)
-        if (f->mark[f->list[k]] == MEMBER)
-            m->node[m->n++] = f->list[k];
+    for (int sums = 0; sums < 2; sums++)
+        for (uint32_t k = at; k <= last[best]; k++)
+            if (f->mark[f->list[k]] == (sums ? REDUCED : MEMBER))
+                m->node[m->n++] = f->list[k];
     put_in_order(f, at, last[best]);
     f->v->n_chains++;
     *found = true;
@@ -198,11 +209,14 @@ static janus_status try_chain(finder *f, uint32_t at, bool *found) {
 
 /* Cheap: whether a chain can begin anywhere. */
 static bool worthwhile(const jn_seginst *inst, const jn_variant *v) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < inst->seg->n_nodes && n < 2; i++)
-        n += elementwise(&v->nodes[i]) &&
-             inst->values[inst->seg->nodes[i].value[0]].shape->numel >= LEAST;
-    return n >= 2;
+    uint32_t n = 0, sums = 0;
+    for (uint32_t i = 0; i < inst->seg->n_nodes && n < 2; i++) {
+        const jn_vnode *vn = &v->nodes[i];
+        jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, vn->n_out, vn->attrs};
+        n += elementwise(vn) && inst->values[inst->seg->nodes[i].value[0]].shape->numel >= LEAST;
+        sums += vn->mode == JN_V_CALL && jn_sum_knows(&sig);
+    }
+    return n >= 2 || (n && sums);
 }
 
 janus_status jn_find_chains(jn_seginst *inst, jn_variant *v) {

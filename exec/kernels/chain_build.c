@@ -3,7 +3,7 @@
  * What a chain runs: its nodes as links in parts, tiles, and where operands and results lie.
  *
  * Links that lie together and know steps (ops/steps.h) are one part, a program: what only its links
- * read is in registers.  What goes from part to part is in buffers of a tile.
+ * read is in registers.  What goes from part to part is in buffers of a tile.  A sum is a part.
  */
 #include "config.h"
 
@@ -15,6 +15,7 @@
 enum {
     TILE = 1024,      /* elements; a handful of buffers is in the nearest cache */
     LONG_TILE = 8192, /* where one program is all, which needs no buffers */
+    SUM_TILE = JN_SUM_AT_ONCE,
     MOST_OPERANDS = 16
 };
 
@@ -177,6 +178,11 @@ static bool result(builder *b, const jn_vnode *vn, bool between, jn_chain_view *
     uint32_t value = vn->n->value[0];
     const jn_view *v = &vn->out[0];
     to->src = (jn_src){JN_SRC_NODE, 0, (uint32_t)(vn->n - b->m->inst->seg->nodes)};
+    if (b->c->link[b->link_of[value]].sums) {
+        to->view = to->rest = *v;
+        to->kind = b->m->v->inside[value] ? JN_CHAIN_REGISTER : JN_CHAIN_FIXED;
+        return true;
+    }
     if (b->c->link[b->link_of[value]].again || b->m->v->inside[value]) {
         to->view = to->rest = *v;
         to->kind = JN_CHAIN_REGISTER;
@@ -229,14 +235,14 @@ static janus_status add_link(builder *b, uint32_t link, bool between) {
     }
     l->first_view = b->c->n_views;
     b->c->n_views += vn->n_in + 1u;
-    return b->c->part[b->part_of[link]].program ? JANUS_OK : select_kernel(b->m->v, l);
+    return l->sums || b->c->part[b->part_of[link]].program ? JANUS_OK : select_kernel(b->m->v, l);
 }
 
 static void cut_tiles(builder *b) {
     jn_chain *c = b->c;
     const jn_space *s = &b->m->space;
     bool program = c->n_parts == 1 && c->part[0].program;
-    int64_t most = program ? LONG_TILE : TILE;
+    int64_t most = c->n_sums ? SUM_TILE : program ? LONG_TILE : TILE;
     c->rows = s->flat ? s->shape->numel : s->shape->dims[s->cut];
     c->numel = s->shape->numel;
     int64_t row = c->numel / c->rows;
@@ -290,9 +296,12 @@ janus_status jn_chain_build(const jn_members *m, jn_chain *c) {
     memset(b.link_of, 0xff, values * sizeof *b.link_of);
     memset(b.buffer_of, 0xff, values * sizeof *b.buffer_of);
     for (uint32_t l = 0; l < m->n; l++) {
-        c->link[l].vn = &m->v->nodes[m->node[l]];
+        const jn_vnode *vn = c->link[l].vn = &m->v->nodes[m->node[l]];
         c->link[l].again = l < m->n_again;
-        b.link_of[c->link[l].vn->n->value[0]] = l;
+        jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, vn->n_out, vn->attrs};
+        if ((c->link[l].sums = jn_sum_knows(&sig)))
+            c->link[l].sum = c->n_sums++;
+        b.link_of[vn->n->value[0]] = l;
     }
     janus_status st = fill(&b, between);
     jn_vec_free(&b.idle);

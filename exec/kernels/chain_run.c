@@ -7,13 +7,17 @@
 #include "exec/kernels/chain.h"
 #include "graph/base/alloc.h"
 
-enum { RANGE_WORK = 1 << 17 /* elements computed that pay for another thread */ };
+enum {
+    RANGE_WORK = 1 << 17, /* elements computed that pay for another thread */
+    FEW_SUMS = 64
+};
 
 typedef struct job {
     const jn_chain *c;
     const jn_segment *seg;
     const jn_operands *data;
     uint32_t *flags;
+    float *sums; /* per sum, per tile */
 } job;
 
 /* The element that a single-element operand is, n times. */
@@ -135,6 +139,11 @@ static void run_kernels(const job *j, const jn_part *part, const jn_view *views)
     }
 }
 
+static void sum_tile(const job *j, const jn_link *l, const jn_view *views, int64_t tile,
+                     int64_t n) {
+    j->sums[l->sum * j->c->tiles + tile] = jn_sum_block(views[l->first_view].data, n);
+}
+
 static size_t programs_bytes(const jn_chain *c) {
     size_t bytes = 0;
     for (uint32_t p = 0; p < c->n_parts; p++)
@@ -178,6 +187,8 @@ static void run_tiles(void *arg, int64_t begin, int64_t end) {
         for (uint32_t p = 0; p < c->n_parts; p++)
             if (c->part[p].program)
                 run_program(c->part[p].program, &running_of[p], views, n);
+            else if (c->link[c->part[p].first].sums)
+                sum_tile(j, &c->link[c->part[p].first], views, t, n);
             else
                 run_kernels(j, &c->part[p], views);
         for (uint32_t i = 0; i < c->n_views; i++)
@@ -188,7 +199,22 @@ static void run_tiles(void *arg, int64_t begin, int64_t end) {
 
 void jn_chain_run(const jn_chain *c, const jn_segment *seg, const jn_operands *data,
                   const jn_par *par, uint32_t *flags) {
-    job j = {c, seg, data, flags};
+    float few[FEW_SUMS];
+    size_t n_sums = c->n_sums * (size_t)c->tiles;
+    job j = {c, seg, data, flags, n_sums > FEW_SUMS ? jn_alloc(n_sums * sizeof(float)) : few};
     int64_t work = (int64_t)c->n * (c->numel / c->tiles + 1);
+    if (!j.sums) {
+        *flags |= JN_KFLAG_MEMORY;
+        return;
+    }
     par->run(par, c->tiles, RANGE_WORK / work + 1, run_tiles, &j);
+    for (uint32_t l = c->n - c->n_sums; l < c->n; l++) {
+        const jn_chain_view *to = &c->link[l].view[1];
+        const float *sums = j.sums + c->link[l].sum * c->tiles;
+        if (to->kind == JN_CHAIN_FIXED)
+            jn_sum_finish(c->link[l].vn->op, sums, c->numel,
+                          (float *)(void *)jn_operand_data(seg, data, &to->src));
+    }
+    if (j.sums != few)
+        jn_free(j.sums);
 }

@@ -183,3 +183,46 @@ def test_written_in_place(shape):
             for x, y in zip((*step(*a), *a), (*g(*b), *b)):
                 assert janus.equal(x, y)
     assert g.stats()["graph"] > 0
+
+
+def test_sums():
+    """Sums and means of whole tensors are computed with the chain that they read: lengths around a block of a sum
+    (4,096), and around twice a piece of a long one (65,536); results that are read again, kept, or not read."""
+    def one(x, y):
+        return ((x * 2 + y).tanh() * x).sum()
+
+    def mean_kept(x, y):
+        z = x.abs() * y - 0.5
+        return z, z.mean(), z.max()
+
+    def several(x, y):
+        z = (x + y).relu()
+        n = (z * y).sum()
+        w = z - z.mean()
+        return n, (w * w).mean().sqrt(), w.sum() * n, x.sum()
+
+    def reshaped(x, y):
+        z = (x * y + 1).reshape(1, -1)
+        return z.sum((0, 1), keepdim=True), (z.double() * 2).sum(), (z > 1).sum(), z.sum(0)[:1]
+
+    before = janus.get_num_threads()
+    try:
+        for threads in (1, 2):
+            janus.set_num_threads(threads)
+            for f in (one, mean_kept, several, reshaped):
+                g = janus.function(f, measure=False, verify="never")
+                for n in (0, 1, 33, 2047, 2048, 4095, 4097, 8192, 20011, 131071, 131072, 131073, 300001):
+                    if n == 0 and f is mean_kept:
+                        continue  # no largest one
+                    for odd in ([], [float("inf")], [float("nan"), -float("inf")]):
+                        rng = random.Random(n)
+                        x, y = tensor(rng, (n,)), tensor(rng, (n,))
+                        for k, value in enumerate(odd[:n]):
+                            x[k * (n // 2)] = value
+                        with janus.no_grad():
+                            a, b = f(x, y), g(x, y)
+                        for p, q in zip(*[r if isinstance(r, tuple) else (r,) for r in (a, b)]):
+                            same(p, q, f"{f.__name__} {n} {odd} {threads}")
+                assert g.stats()["graph"] > 0
+    finally:
+        janus.set_num_threads(before)

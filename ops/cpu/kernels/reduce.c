@@ -18,6 +18,7 @@
 #include "ops/cpu/ew.h"
 #include "ops/cpu/isa.h"
 #include "ops/rules.h"
+#include "ops/steps.h"
 
 enum { GRAIN = 32768, PIECE = 65536 };
 
@@ -198,6 +199,41 @@ static void mean(const jn_kargs *k) {
             ((float *)k->out[0].data)[i] = (float)(((float *)k->out[0].data)[i] / by);
         else
             ((double *)k->out[0].data)[i] /= by;
+}
+
+/* ---- sums block by block: ops/steps.h ----------------------------------------------------------
+ */
+
+bool jn_sum_knows(const jn_sig *sig) {
+    return (sig->op->id == JN_OP_ID_sum || sig->op->id == JN_OP_ID_mean) && sig->n_in == 1 &&
+           sig->n_out == 1 && sig->in[0].dtype == JANUS_F32 && sig->out[0].dtype == JANUS_F32 &&
+           sig->in[0].contiguous && jn_numel(&sig->out[0]) == 1 && jn_numel(&sig->in[0]) > 1;
+}
+
+float jn_sum_block(const float *x, int64_t n) {
+    float sum;
+    jn_isa.reduce[JN_RED_SUM][JANUS_F32](x, &sum, (jn_oni){1, n, 1}, 0, 1, false);
+    return sum;
+}
+
+/* Blocks are added in double, a long row's piece by piece: see run_job. */
+void jn_sum_finish(const jn_op *op, const float *blocks, int64_t numel, float *to) {
+    int64_t n = (numel + JN_SUM_AT_ONCE - 1) / JN_SUM_AT_ONCE, m = 0;
+    int64_t of_piece = numel < 2 * PIECE ? n : PIECE / JN_SUM_AT_ONCE;
+    float piece[JN_SUM_AT_ONCE], sum;
+    double total = 0;
+    for (int64_t i = 0; i < n; i += of_piece) {
+        double part = 0;
+        for (int64_t k = i; k < n && k < i + of_piece; k++)
+            part += (double)blocks[k];
+        piece[m++] = (float)part;
+        if (m == JN_SUM_AT_ONCE || i + of_piece >= n) {
+            total += (double)jn_sum_block(piece, m);
+            m = 0;
+        }
+    }
+    sum = (float)total;
+    *to = op->id == JN_OP_ID_mean ? (float)(sum / (double)numel) : sum;
 }
 
 /* What takes a line at a time; lines that are not rows of the memory are copied to one first. */
