@@ -167,8 +167,42 @@ static bool same_float(jpy_shadow *s, double p, double a, const jpy_where *w) {
 static bool by_equality(const PyTypeObject *t) {
     return t == &PyLong_Type || t == &PyUnicode_Type || t == &PyBytes_Type || t == &PyRange_Type ||
            t == &PySlice_Type || t == &PyFrozenSet_Type || t == &PyComplex_Type ||
-           t == &PyMethod_Type || t == &PyCFunction_Type || t == jpy.dtype_type ||
-           t == jpy.device_type;
+           t == jpy.dtype_type || t == jpy.device_type;
+}
+
+/* What reading an attribute makes, anew each time: a function and the object that it is bound to.
+ * What else it is says its name, or NULL: it is none. */
+static PyObject *bound_to(PyObject *o, PyObject **out_function) {
+    if (PyMethod_Check(o)) {
+        *out_function = Py_NewRef(PyMethod_GET_FUNCTION(o));
+        return Py_NewRef(PyMethod_GET_SELF(o));
+    }
+    if (Py_TYPE(o) != &PyCFunction_Type && Py_TYPE(o) != &_PyMethodWrapper_Type)
+        return NULL;
+    *out_function = PyObject_GetAttrString(o, "__name__"); /* of these types, whose lookup is C */
+    PyObject *self = *out_function ? PyObject_GetAttrString(o, "__self__") : NULL;
+    if (!self) {
+        PyErr_Clear();
+        Py_CLEAR(*out_function);
+    }
+    return self;
+}
+
+static bool same_bound(jpy_shadow *s, PyObject *p, PyObject *a, const jpy_where *w, bool *is_one) {
+    PyObject *f = NULL, *g = NULL, *x = bound_to(p, &f), *y = bound_to(a, &g);
+    *is_one = x && y;
+    bool same =
+        *is_one &&
+        (f == g || (PyUnicode_Check(f) && PyUnicode_Check(g) && PyUnicode_Compare(f, g) == 0));
+    if (*is_one && !same)
+        jpy_shadow_differs(s, JPY_DISPROVED, w, "the graph gives the method %R, CPython %R", f, g);
+    same = same && same_value(s, x, y, jpy_shadow_where(s, w, "__self__", NULL, 0));
+    /* what is compared later is an object of the run's or of CPython's, which stay */
+    Py_XDECREF(f);
+    Py_XDECREF(g);
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    return same;
 }
 
 static bool same_value(jpy_shadow *s, PyObject *p, PyObject *a, const jpy_where *w) {
@@ -188,6 +222,9 @@ static bool same_value(jpy_shadow *s, PyObject *p, PyObject *a, const jpy_where 
         return equal == 1 ||
                jpy_shadow_differs(s, JPY_DISPROVED, w, "the graph gives %R, CPython %R", p, a);
     }
+    bool bound, same = same_bound(s, p, a, w, &bound);
+    if (bound)
+        return same;
     bool tuple = PyTuple_Check(p);
     if (!tuple && !born)
         return jpy_shadow_differs(s, JPY_DISPROVED, w,

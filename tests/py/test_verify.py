@@ -196,3 +196,25 @@ def test_callees_are_compared_when_they_are_first_entered():
             f(tree, x)
     s = f.stats()
     assert s["verified"] >= 1 and s["disproved"] == 0 and s["graph"] > s["verified"]
+
+
+@pytest.mark.parametrize("get", [
+    lambda x: x.add, lambda x: x.__add__, lambda x: (x * 2).sum, lambda x: (x * 2).__mul__, lambda x: [x].append,
+    lambda x: "text".upper, lambda x: (3).__add__], ids=str)
+def test_methods_that_are_returned(get):
+    """Bound to what they were read from: that of this call, made by it or not."""
+    for verify in "always", "never":
+        f = janus.function(get, verify=verify)
+        for i in range(5):
+            x = janus.ones(2) * i
+            got, want = f(x), get(x)
+            assert type(got) is type(want) and got.__name__ == want.__name__
+            assert got.__self__ is x or not isinstance(got.__self__, janus.Tensor) or got.__self__.tolist() == [2 * i] * 2
+
+
+def test_methods_of_arguments_are_compared_by_what_they_are_bound_to():
+    f = janus.function(lambda m, x: (m, x * 2), verify="always")
+    x = janus.ones(2)
+    for _ in range(4):
+        assert f(x.__add__, x)[0] == x.__add__ and f([1].append, x)[0].__self__ == [1]
+    assert f.stats()["disproved"] == 0

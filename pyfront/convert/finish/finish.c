@@ -213,6 +213,15 @@ static jpy_recipe *instance_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *
     return r;
 }
 
+/* Whether reading it has made it, bound to an object that is another one in the next call. */
+static bool is_bound(const PyObject *o) {
+    if (PyCFunction_CheckExact(o)) {
+        const PyObject *self = PyCFunction_GET_SELF(o);
+        return self && !PyModule_Check(self) && !PyType_Check(self);
+    }
+    return PyMethod_Check(o) || Py_TYPE(o) == &_PyMethodWrapper_Type;
+}
+
 static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
     jpy_recipe *r = entry_alloc(c, f->e, sizeof *r);
     jcv_av *seq = NULL;
@@ -222,6 +231,8 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
             jcv_refuse(c, "a %s leaves the graph", a->text);
         if (jcv_is_fresh(c, a->py))
             return instance_recipe(c, f, a, r);
+        if (!a->src && is_bound(a->py))
+            jcv_refuse(c, "a method leaves the graph");
         r->kind = a->src ? JPY_MAKE_SOURCE : JPY_MAKE_CONST;
         for (size_t i = 0; i < c->real.n; i++)
             if (c->real.data[i]->origin->py == a->py)
