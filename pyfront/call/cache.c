@@ -53,6 +53,7 @@ int jpy_entry_judged(jpy_function *f, jpy_entry *e, jpy_verdict v, bool raised) 
     }
     if (v == JPY_SUSPECT && !f->exact)
         return 7;
+    e->wrong = v == JPY_DISPROVED;
     e->undecided += !raised;
     return v == JPY_DISPROVED || e->undecided > MAX_UNDECIDED ? 5 : 6;
 }

@@ -59,7 +59,15 @@ static void drop_entry(jpy_function *f, size_t i) {
     jpy_entry_free(e);
 }
 
+/* What conversions read: the code, or the callable that has none; borrowed. */
+static PyObject *converted_of(const jpy_function *f) {
+    PyObject *o = PyMethod_Check(f->callable) ? PyMethod_GET_FUNCTION(f->callable) : f->callable;
+    return PyFunction_Check(o) ? PyFunction_GET_CODE(o) : o;
+}
+
 static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns) {
+    if (JN_UNLIKELY(f->wrong) && f->wrong == converted_of(f))
+        return;
     if (f->next_try > 0) {
         f->next_try--;
         return;
@@ -140,6 +148,7 @@ static PyObject *timed_plain(jpy_function *f, jpy_entry *e, PyObject *const *arg
 
 /* A call that was compared.  It counts as a graph's where the graph would have done the same. */
 static PyObject *shadowed(jpy_function *f, size_t i, bool here, int got, PyObject *result) {
+    bool wrong = here && f->entries.data[i]->wrong;
     if (got == 4) {
         f->graph++;
         f->verified++;
@@ -149,6 +158,10 @@ static PyObject *shadowed(jpy_function *f, size_t i, bool here, int got, PyObjec
     if (got == 5) {
         f->disproved++;
         jpy_back_off(f, 16);
+        if (wrong) { /* the same would come of it again */
+            Py_XSETREF(f->wrong, Py_NewRef(converted_of(f)));
+            jpy_note(f, "no graph is made of this code again");
+        }
     } else if (got == 7) { /* graphs that round as CPython does tell whether it is rounding */
         f->exact = f->doubted = true;
         jpy_note(f, "numerics are \"exact\" from now on: a graph in \"fast\" gave other numbers");

@@ -37,6 +37,7 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(f->notes);
     Py_VISIT(f->history);
     Py_VISIT(f->skeleton);
+    Py_VISIT(f->wrong);
     Py_VISIT(f->regions);
     Py_VISIT(f->callees);
     Py_VISIT(f->shelf);
@@ -60,6 +61,7 @@ static int function_clear(PyObject *self) {
     Py_CLEAR(f->plan);
     Py_CLEAR(f->skeleton);
     Py_CLEAR(f->skeleton_of);
+    Py_CLEAR(f->wrong);
     Py_CLEAR(f->regions);
     Py_CLEAR(f->callees);
     Py_CLEAR(f->shelf);

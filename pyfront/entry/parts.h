@@ -159,6 +159,7 @@ struct jpy_entry {
     uint64_t runs;
     unsigned stays;     /* calls that keep the interpreter lock: another thread got in the way */
     bool unverified;    /* hits are shadows (verify/verify.h) */
+    bool wrong;         /* it was disproved */
     bool copy_all;      /* of those: all memory is copied */
     unsigned undecided; /* shadows in a row that said nothing */
     jpy_trial trial;

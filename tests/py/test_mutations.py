@@ -309,6 +309,27 @@ def test_is_found_and_never_used(n, monkeypatch):
     assert found, f"{NAMES[n]}: made in {made}, shown by none"
 
 
+@pytest.mark.filterwarnings("ignore::janus.SpeculationWarning")
+def test_a_disproved_graph_is_not_made_again(monkeypatch):
+    """Nor another one of the same code; a function that is given other code gets graphs again."""
+    monkeypatch.setenv("JANUS_MUTATE", str(NAMES.index("add subtracts")))
+    f = janus.function(lambda x: x + 1, verify="rarely")
+
+    def calls(k):
+        for i in range(k):
+            assert f(janus.ones(2) * i).tolist() == [i + 1.0] * 2
+
+    calls(3000)
+    for n in range(1, 40):
+        f(janus.ones(n))
+    stats = f.stats()
+    assert (stats["disproved"], stats["conversions"], stats["graph"]) == (1, 2, 0), stats  # the second is exact
+    monkeypatch.delenv("JANUS_MUTATE")
+    f.__wrapped__.__code__ = (lambda x: 1 + x).__code__
+    calls(10)
+    assert f.stats()["graph"] > 0
+
+
 # A region's first hit comes a call later, with other values: a graph that begins at 1 makes no round for 0, nor for 1.
 LATER_IN_REGIONS = {"an int is one more": {"rounds"}}
 
