@@ -75,12 +75,24 @@ janus_status jn_arm_in(jn_sweep *s, jn_value v, jn_value *out) {
     return JANUS_OK;
 }
 
+janus_status jn_arm_read(jn_sweep *s, jn_value v, jn_value *out) {
+    const jn_node *n = jn_value_is_none(v) ? NULL : jn_value_node(s->home, v);
+    if (!jn_in_arm(s) || !s->d->m->running_sums || !n || !jn_is_view(n))
+        return jn_arm_in(s, v, out);
+    jn_value *in = jn_diff_alloc(s->d, n->n_in, sizeof *in);
+    if (!in)
+        return JN_NO_MEMORY();
+    for (uint32_t k = 0; k < n->n_in; k++)
+        JN_TRY(k == 0 ? jn_arm_read(s, n->in[k], &in[k]) : jn_arm_in(s, n->in[k], &in[k]));
+    return jn_build(s->g, n->op, in, n->n_in, n->attrs, NULL, n->loc, out, 1);
+}
+
 janus_status jn_arm_ct(jn_sweep *s, uint32_t i, jn_value *out) {
     if (s->inside[i]) {
         *out = s->ct[i];
         return JANUS_OK;
     }
-    return jn_arm_in(s, s->ct[i], out);
+    return jn_arm_read(s, s->ct[i], out);
 }
 
 janus_status jn_arm_take(jn_sweep *s, jn_value v) {

@@ -250,7 +250,10 @@ bool jn_arm_is_for(const jn_sweep *s, const jn_node *n);
 bool jn_arm_certain(const jn_sweep *s, uint32_t i);
 /* Value v of the body around, in s->g. */
 janus_status jn_arm_in(jn_sweep *s, jn_value v, jn_value *out);
-/* The cotangent of value number i, in s->g. */
+/* The same, to be read: where gradients are rounded as by the tape a view is made again in an arm,
+ * which gets its parameters row-major. */
+janus_status jn_arm_read(jn_sweep *s, jn_value v, jn_value *out);
+/* The cotangent of value number i, in s->g, to be read. */
 janus_status jn_arm_ct(jn_sweep *s, uint32_t i, jn_value *out);
 /* Makes the cotangent of v one of the arm, before the arm adds to it. */
 janus_status jn_arm_take(jn_sweep *s, jn_value v);

@@ -144,7 +144,7 @@ static janus_status fetch_again(jn_sweep *s, jn_value v) {
 janus_status jn_sweep_fetch(jn_sweep *s, jn_value v, jn_value *out) {
     jn_subgraph *g = s->g;
     if (s->f == s->home)
-        return jn_arm_in(s, v, out);
+        return jn_arm_read(s, v, out);
     jn_value *known = &s->fetched[jn_number(&s->num, v)];
     s->g = s->home;
     if (jn_value_is_none(*known) && s->f->checkpoint && !s->lasting)
@@ -152,7 +152,7 @@ janus_status jn_sweep_fetch(jn_sweep *s, jn_value v, jn_value *out) {
     if (jn_value_is_none(*known))
         JN_TRY(computed_again(s, v.node) ? fetch_again(s, v) : fetch_kept(s, v, known));
     s->g = g;
-    return jn_arm_in(s, *known, out);
+    return jn_arm_read(s, *known, out);
 }
 
 /* ---- the emitter that rules see ----------------------------------------------------------------
