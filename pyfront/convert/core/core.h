@@ -29,6 +29,8 @@ jcv_val *jcv_scalar_const(jcv *c, janus_kind kind, janus_scalar v);
 /* Appends a node to c->ctx with inferred types; results are returned in the node. */
 jcv_node *jcv_op(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in, const void *attrs);
 jcv_node *jcv_op_try(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in, const void *attrs);
+/* `v` as what carries no gradient, of this SubGraph; NULL: jn_error is set. */
+jcv_val *jcv_unrecorded(jcv *c, jcv_val *v);
 jcv_node *jcv_call_node(jcv *c, const char *op, jcv_ctx *a, jcv_ctx *b, jcv_val *const *in,
                         unsigned n_in, const jn_type *const *types, unsigned n_out);
 /* What the SubGraph of a call keeps, and those that it calls, is not used up: this call has it. */

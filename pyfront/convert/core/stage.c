@@ -10,6 +10,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "ops/op_ids.h"
+
 void jcv_throw_now(jcv *c, jcv_throw what) {
     c->thrown = what;
     longjmp(c->handler->env, 1);
@@ -216,9 +218,67 @@ static const void *copy_attrs(jcv *c, const jn_op *op, const void *attrs) {
     return out;
 }
 
+/* ---- recording ----------------------------------------------------------------------------------
+ */
+
+static jcv_node *build(jcv *c, const jn_op *op, jcv_val *const *given, unsigned n_in,
+                       const void *attrs);
+
+jcv_val *jcv_unrecorded(jcv *c, jcv_val *v) {
+    if (v->detached && v->detached_in == c->ctx)
+        return v->detached;
+    jcv_node *n = build(c, JN_OP(detach), &v, 1, NULL);
+    if (!n)
+        return NULL;
+    n->out[0].depends = n->out[0].cut = false;
+    v->detached = &n->out[0];
+    v->detached_in = c->ctx;
+    return v->detached;
+}
+
+/* Whether gradients would flow through the op. */
+static bool flows(const jn_op *op) {
+    return op->role == JN_ROLE_COMPUTE && op->grad && op != JN_OP(detach);
+}
+
+/* What was computed without recording carries no gradient into an op that has one for another
+ * operand. */
+static bool cut_operands(jcv *c, const jn_op *op, jcv_val ***in, unsigned n) {
+    bool depends = false, cut = false;
+    for (unsigned i = 0; i < n; i++) {
+        depends = depends || ((*in)[i] && (*in)[i]->depends);
+        cut = cut || ((*in)[i] && (*in)[i]->cut);
+    }
+    if (!depends || !cut || jpy_no_grad_mode || !flows(op))
+        return true;
+    jcv_val **own = jcv_alloc(c, n * sizeof *own);
+    for (unsigned i = 0; i < n; i++) {
+        own[i] = (*in)[i] && (*in)[i]->cut ? jcv_unrecorded(c, (*in)[i]) : (*in)[i];
+        if ((*in)[i] && !own[i])
+            return false;
+    }
+    *in = own;
+    return true;
+}
+
+/* The result of such operands alone, or of an op that is not recorded, is cut in its turn. */
+static void mark_cut(jcv_node *n) {
+    bool cut = false;
+    for (unsigned i = 0; i < n->n_in; i++)
+        cut = cut || (n->in[i] && (n->in[i]->cut || (jpy_no_grad_mode && n->in[i]->depends)));
+    for (unsigned i = 0; i < n->n_out && cut && flows(n->op); i++) {
+        if (n->out[i].type->kind != JANUS_KIND_TENSOR)
+            continue;
+        n->out[i].cut = true;
+        n->out[i].depends = false;
+    }
+}
+
 static jcv_node *build(jcv *c, const jn_op *op, jcv_val *const *given, unsigned n_in,
                        const void *attrs) {
     jcv_val **in = (jcv_val **)given; /* as they are, or other ones */
+    if (!cut_operands(c, op, &in, n_in))
+        return NULL;
     const void *kept = copy_attrs(c, op, jcv_sizes_out(c, op, &in, &n_in, attrs));
     const jn_type **types = jcv_alloc(c, (n_in + 1) * sizeof *types);
     const int64_t **cv = jcv_alloc(c, (n_in + 1) * sizeof *cv);
@@ -251,6 +311,7 @@ static jcv_node *build(jcv *c, const jn_op *op, jcv_val *const *given, unsigned 
     n->attrs = kept;
     for (unsigned i = 0; i < n_out; i++)
         n->out[i].type = jcv_type(c, out[i]);
+    mark_cut(n);
     jcv_image_number(c, n);
     return n;
 }

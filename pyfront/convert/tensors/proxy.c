@@ -261,18 +261,6 @@ jcv_val *jcv_tensor_val(jcv *c, PyObject *proxy) {
     return v;
 }
 
-static jcv_val *barrier(jcv *c, jcv_val *v) {
-    if (v->detached && v->detached_in == c->ctx)
-        return v->detached;
-    jcv_node *n = jcv_op_try(c, JN_OP(detach), &v, 1, NULL);
-    if (!n)
-        return NULL;
-    n->out[0].depends = n->out[0].cut = false;
-    v->detached = &n->out[0];
-    v->detached_in = c->ctx;
-    return v->detached;
-}
-
 static jcv_val *operand(jcv *c, janus_tensor *t) {
     if (!marked(t))
         return constant_of(c, t);
@@ -285,7 +273,7 @@ static jcv_val *operand(jcv *c, janus_tensor *t) {
     }
     jcv_val *v = jcv_held(c, r);
     /* what was computed without recording must not carry gradients when it is used with it */
-    return v && v->cut && !jpy_no_grad_mode ? barrier(c, v) : v;
+    return v && v->cut && !jpy_no_grad_mode ? jcv_unrecorded(c, v) : v;
 }
 
 /* Strides of a view op's result; false: it copies. */
