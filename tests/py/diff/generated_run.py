@@ -12,8 +12,10 @@ import traceback
 import janus
 
 CALLS = 6
-# In "exact", every bit.  In "fast", rounding, by the largest number of a tensor.
-RELATIVE = {"fast": {"float32": 2e-4, "float64": 1e-9}, "exact": {"float32": 0.0, "float64": 0.0}}
+# In "exact", every bit.  In "fast", rounding, by the largest number of a tensor; "mixed": where a model becomes double on
+# the way, what is double then has been rounded as a float before; "unstable": see compare().
+RELATIVE = {"fast": {"float32": 2e-4, "float64": 1e-9}, "exact": {"float32": 0.0, "float64": 0.0},
+            "mixed": {"float32": 2e-4, "float64": 2e-4}, "unstable": {"float32": 2e-2, "float64": 2e-2}}
 
 
 class Node:
@@ -105,13 +107,13 @@ def where(error, path):
     return [(f.name, f.lineno) for f in traceback.extract_tb(error.__traceback__) if f.filename == path][-1:]
 
 
-def run(module, seed, decorate):
+def run(module, seed, decorate, double=False):
     """What one can see of some calls, each with new trees, and the decorated step."""
     rng = random.Random(seed)
     random.seed(seed)
     janus.manual_seed(seed)
     model = module.Model()
-    if module.OPTIONS.get("double"):
+    if double or module.OPTIONS.get("double"):
         model.double()
     optimizer = module.make_optimizer(model)
     step = decorate(module.make_step(model, optimizer))
@@ -170,6 +172,14 @@ def close(want, got, dtype, numerics):
     return True
 
 
+def rounding(text, module, seed, decorate):
+    """Whether a small difference is gone where the same program computes in double: then it was rounding, which a norm
+    of nearly equal numbers, say, makes large."""
+    again = [run(load(text, pathlib.Path(module.__file__).parent, module.__name__), seed, f, True)[0]
+             for f in (plain, decorate)]
+    return not differences(*again, "mixed" if "model.float()" in text else "fast")
+
+
 def compare(text, seed, folder, name, all_numerics=("fast", "exact"), threads=(None,)):
     """(what differs, the steps that ran decorated, whether the undecorated run raised)"""
     module, steps = load(text, folder, name), []
@@ -179,9 +189,15 @@ def compare(text, seed, folder, name, all_numerics=("fast", "exact"), threads=(N
             janus.set_num_threads(number)
         for numerics in all_numerics:
             module = load(text, folder, name)  # globals as they were
-            got, step = run(module, seed, lambda f: janus.function(
-                f, measure=False, numerics=numerics, checkpoint=module.OPTIONS.get("checkpoint", False)))
+
+            def decorate(f):
+                return janus.function(f, measure=False, numerics=numerics, checkpoint=module.OPTIONS.get("checkpoint", False))
+
+            got, step = run(module, seed, decorate)
             steps.append(step)
-            if found := differences(want, got, numerics):
+            mixed = numerics == "fast" and "model.double()" in text
+            found = differences(want, got, "mixed" if mixed else numerics)
+            if found and (numerics == "exact" or differences(want, got, "unstable") or
+                          not rounding(text, module, seed, decorate)):
                 return f"{numerics}, {number or 'all'} threads: {found}", steps, want
     return "", steps, want
