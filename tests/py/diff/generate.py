@@ -9,9 +9,10 @@ import re
 import sys
 
 try:
-    from . import generate_forms as forms_of, generate_tables as tables
+    from . import generate_forms as forms_of, generate_language as language, generate_tables as tables
 except ImportError:
     import generate_forms as forms_of
+    import generate_language as language
     import generate_tables as tables
 
 SIZE = 3
@@ -55,7 +56,7 @@ class Pair:
         return self.a + self.b
 
 
-class Cell(nn.Module):
+""" + language.CLASSES + """class Cell(nn.Module):
     def __init__(self):
         super().__init__()
         self.inner = nn.Linear(3, 3)
@@ -181,7 +182,8 @@ TIES = ["self.out.weight = self.square", "self.out.weight = self.one.weight", "s
         "self.alias = self.words", "self.cell.inner = self.one", "self.row = self.one.bias"]
 FEATURES = ("draws", "weights", "shapes", "empty", "special", "ints", "reads", "writes", "loops", "language", "errors",
             "gradients", "inplace", "changes", "barriers", "mutual", "wide", "dag", "sparse", "many", "vmap", "checkpoint",
-            "double", "optimizers", "arguments", "steps")
+            "double", "optimizers", "arguments", "steps", "classes", "containers", "generators", "exceptions", "globals",
+            "silent")
 
 
 class Function:

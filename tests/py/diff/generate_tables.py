@@ -6,6 +6,11 @@ shape, $i for an integer, $n for the variable that the statement makes, $x for a
 for names of its own, $c for a condition, $r for what the function returns, $b for further statements, $call(n) for the
 tensor that a recursive call with node n gives.
 """
+try:
+    from .generate_language import LANGUAGE
+except ImportError:
+    from generate_language import LANGUAGE
+
 # Blocks are separated by lines of one dot.
 STATEMENTS = {
     "base": """
@@ -684,5 +689,5 @@ def blocks(text):
     return [part.strip("\n").split("\n") for part in text.split("\n.\n")]
 
 
-STATEMENTS = {name: blocks(text.strip("\n")) for name, text in STATEMENTS.items()}
+STATEMENTS = {name: blocks(text.strip("\n")) for name, text in {**STATEMENTS, **LANGUAGE}.items()}
 BETWEEN = blocks(BETWEEN.strip("\n"))
