@@ -303,6 +303,20 @@ jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key) {
     return d->origin && !whole ? real_get(c, d->origin, key) : NULL;
 }
 
+/* A key that is taken out and put in again lies behind the others, which an iterator sees that is
+ * under way: that of the statements around a region, of which the graph does not know. */
+static void check_put_again(jcv *c, const jcv_av *d, jcv_av *key) {
+    jcv_av *pairs = c->slots.data[d->slot];
+    if (!c->f->of_region || !d->origin || pairs->text != jcv_whole || key->kind != AV_PY ||
+        jcv_find_key(c, pairs, key) >= 0)
+        return;
+    int had = PyDict_Contains(d->origin->py, key->py);
+    if (had < 0)
+        jcv_refuse_py(c);
+    if (had)
+        jcv_refuse(c, "a key is taken out of a dict and put in again in a region");
+}
+
 void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
     if (d->kind == AV_HOST) {
         jcv_live_setkey(c, d, key, v);
@@ -313,6 +327,7 @@ void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
         jcv_make_live(c, d);
     check_key(c, key);
     d = to_abstract(c, d);
+    check_put_again(c, d, key);
     if (d->origin)
         jcv_wrote(c);
     put_pair(c, d, key, v);
