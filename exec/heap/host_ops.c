@@ -217,7 +217,7 @@ static janus_status unbox(jn_run *r, const jn_host_call *c, const jn_slot *slots
                             c->node->loc.file ? c->node->loc.file : "?", c->node->loc.line);
         JN_TRY(r->host.unbox(r->options.host_ctx, of, want, &v));
         if (v.kind == JANUS_KIND_TENSOR)
-            JN_TRY(jn_tval_bind(r, v.t, of, &b.v.t));
+            JN_TRY(jn_tval_bind(r, v.t, of, NULL, &b.v.t));
         else
             JN_TRY(jn_box_from_host(r, &v, &b));
         b.kind = v.kind;

@@ -89,7 +89,7 @@ janus_status jn_box_from_host(jn_run *r, const janus_host_value *v, jn_box *out)
         out->v.i = v->s.i;
         return JANUS_OK;
     case JANUS_KIND_TENSOR:
-        return jn_tval_bind(r, v->t, NULL, &out->v.t);
+        return jn_tval_bind(r, v->t, NULL, NULL, &out->v.t);
     default:
         out->v.p = v->o;
         if (v->kind == JANUS_KIND_OBJECT && jn_box_of(v->o))

@@ -542,7 +542,8 @@ static janus_status compile(jn_builder *b) {
     p->code = jn_arena_dup(b->arena, b->code.data, b->code.n * sizeof *p->code);
     p->where = jn_arena_dup(b->arena, b->where.data, b->where.n * sizeof *p->where);
     p->slot_kind = jn_arena_dup(b->arena, b->kind.data, b->kind.n ? b->kind.n : 1);
-    if (!p->code || !p->where || !p->slot_kind)
+    p->bound = jn_arena_zalloc(b->arena, (g->params.n + 1) * sizeof *p->bound);
+    if (!p->code || !p->where || !p->slot_kind || !p->bound)
         return JN_NO_MEMORY();
     p->n_code = b->code.n;
     p->n_slots = (uint32_t)b->kind.n;

@@ -104,6 +104,9 @@ static janus_status bind(jn_run *r, unsigned i, const jn_arg *a, jn_slot *out) {
                         r->sub->name, i, p->name);
     switch (a->kind) {
     case JANUS_KIND_TENSOR: {
+        const jn_shape **last = &r->entry->bound[i];
+        if (jn_is_shape_of(*last, a->t)) /* it was of the parameter's type */
+            return jn_tval_bind(r, a->t, a->object, last, &out->t);
         jn_type have = jn_tensor_as_type(a->t);
         if (!jn_type_fits(&have, p->type)) {
             jn_str s = {0};
@@ -115,7 +118,7 @@ static janus_status bind(jn_run *r, unsigned i, const jn_arg *a, jn_slot *out) {
             jn_str_free(&s);
             return st;
         }
-        return jn_tval_bind(r, a->t, a->object, &out->t);
+        return jn_tval_bind(r, a->t, a->object, last, &out->t);
     }
     case JANUS_KIND_FRAME:
         *out = a->f->frame;

@@ -199,7 +199,7 @@ janus_status jn_tval_force(jn_run *r, jn_tval *v) {
     return v->data ? JANUS_OK : jn_error(JANUS_INTERNAL, "a promised tensor was not computed");
 }
 
-static bool is_shape_of(const jn_shape *s, const janus_tensor *t) {
+bool jn_is_shape_of(const jn_shape *s, const janus_tensor *t) {
     if (!s || s->dtype != t->dtype || s->rank != t->rank)
         return false;
     int d = 0;
@@ -215,7 +215,7 @@ static const jn_shape *bound_shape(jn_planset *set, const janus_tensor *t) {
         key = (key ^ (uint64_t)t->dims[d]) * 11400714819323198485u;
     const jn_shape **at = &set->bound[key >> 32 & (JN_BOUND_SHAPES - 2)];
     for (int i = 0; i < 2; i++)
-        if (is_shape_of(at[i], t))
+        if (jn_is_shape_of(at[i], t))
             return at[i];
     const jn_shape *s = jn_shape_intern(&set->shapes, (janus_dtype)t->dtype, t->rank, t->dims);
     at[1] = at[0];
@@ -224,11 +224,14 @@ static const jn_shape *bound_shape(jn_planset *set, const janus_tensor *t) {
     return s;
 }
 
-janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, jn_tval **out) {
+janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, const jn_shape **last,
+                          jn_tval **out) {
     jn_bound *b = jn_arena_alloc(&r->mem->tasks, sizeof *b);
     if (!b || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + 2))
         return JN_NO_MEMORY();
-    const jn_shape *shape = bound_shape(r->set, t);
+    const jn_shape *shape = last && jn_is_shape_of(*last, t) ? *last : bound_shape(r->set, t);
+    if (last)
+        *last = shape;
     if (!shape)
         return jn_error(JANUS_NO_MEMORY, "no memory for a tensor's shape");
     janus_tensor *dense;

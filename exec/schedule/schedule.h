@@ -45,11 +45,15 @@ janus_status jn_lanes_run(jn_run *r, jn_task **task, uint32_t n, bool *done);
 struct jn_variant;
 janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const struct jn_variant *v,
                               jn_task **task, uint32_t n);
+/* Whether a tensor has this shape and dtype; of none (NULL): no. */
+bool jn_is_shape_of(const jn_shape *s, const janus_tensor *t);
 /* The data of a promise: flushes when needed. */
 janus_status jn_tval_force(jn_run *r, jn_tval *v);
 /* A promise for a concrete tensor: row-major alias or copy, kept alive by the run.  `o`: the host
- * object that it is, or NULL. */
-janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, jn_tval **out);
+ * object that it is, or NULL.  `last`: the shape bound at this place before, which is looked at
+ * first, and the one bound now; or NULL. */
+janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, const jn_shape **last,
+                          jn_tval **out);
 /* A new tensor with the value's elements. */
 janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out);
 /* exec/schedule/item.c: the element of a one-element tensor, as a scalar of this kind. */

@@ -176,9 +176,10 @@ struct jn_plan {
     jn_instr *code;
     size_t n_code;
     uint32_t n_slots;
-    uint32_t n_params;  /* slots 0 .. n_params-1 */
-    uint8_t *slot_kind; /* janus_kind per slot */
-    uint32_t *member;   /* saved plans: slot of each member of sub->saved */
+    uint32_t n_params;      /* slots 0 .. n_params-1 */
+    uint8_t *slot_kind;     /* janus_kind per slot */
+    const jn_shape **bound; /* per parameter: of the tensor that it was last; NULL: none yet */
+    uint32_t *member;       /* saved plans: slot of each member of sub->saved */
     uint32_t frame_bytes;
     const jn_node **where; /* node per instruction, for messages */
     struct jn_effects
