@@ -241,7 +241,7 @@ static janus_status add_link(builder *b, uint32_t link, bool between) {
 static void cut_tiles(builder *b) {
     jn_chain *c = b->c;
     const jn_space *s = &b->m->space;
-    bool program = c->n_parts == 1 && c->part[0].program;
+    bool program = c->n_parts == 1 + c->n_sums && c->part[0].program;
     int64_t most = c->n_sums ? SUM_TILE : program ? LONG_TILE : TILE;
     c->rows = s->flat ? s->shape->numel : s->shape->dims[s->cut];
     c->numel = s->shape->numel;
@@ -251,10 +251,10 @@ static void cut_tiles(builder *b) {
         c->tile = c->rows;
     c->tiles = (c->rows + c->tile - 1) / c->tile;
     c->rest = c->rows - (c->tiles - 1) * c->tile;
-    c->spread_numel = program ? jn_step_block() : c->tile * row;
-    if (c->spread_numel < jn_step_block())
-        c->spread_numel = jn_step_block();
-    c->buffer_bytes = ((size_t)c->spread_numel * 8 + 63) & ~(size_t)63;
+    int64_t block = jn_step_block(), whole = c->tile * row;
+    c->spread_numel = program || whole < block ? block : whole;
+    whole = program && !c->n_sums ? block : whole;
+    c->buffer_bytes = ((size_t)(whole < block ? block : whole) * 8 + 63) & ~(size_t)63;
 }
 
 static janus_status fill(builder *b, bool *between) {
