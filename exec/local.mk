@@ -40,6 +40,7 @@ libjanus_all_la_SOURCES += \
 	exec/plan/plan.c \
 	exec/plan/plan_branch.c \
 	exec/plan/plan_build.c \
+	exec/plan/plan_check.c \
 	exec/plan/plan_cut.c \
 	exec/plan/plan_draw.c \
 	exec/plan/plan_scalar.c \
@@ -49,6 +50,7 @@ libjanus_all_la_SOURCES += \
 	exec/run/run.c \
 	exec/schedule/acc.c \
 	exec/schedule/branch.c \
+	exec/schedule/check.c \
 	exec/schedule/dev_group.c \
 	exec/schedule/dev_rows.c \
 	exec/schedule/dev_flush.c \

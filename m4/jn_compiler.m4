@@ -57,6 +57,10 @@ AC_DEFUN([JN_WARNINGS_AND_SANITIZERS], [
     JANUS_NO_UNDEFINED="-no-undefined"
     AC_DEFINE([JN_SANITIZED], [1], [Define to 1 in a sanitizer build.])
   ], [jn_sanitizers=none])
+  AC_ARG_ENABLE([checks], [AS_HELP_STRING([--enable-checks],
+    [check invariants of the executor while it runs; so do builds with sanitizers])], [], [enable_checks=no])
+  AS_IF([test "$enable_checks" = yes || test "$jn_sanitizers" != none],
+    [AC_DEFINE([JN_CHECKED], [1], [Define to 1 to check invariants of the executor while it runs.])])
   AS_IF([test "$enable_gcov" = yes], [
     JANUS_CFLAGS="$JANUS_CFLAGS --coverage"
     JANUS_LDFLAGS="$JANUS_LDFLAGS --coverage"])

@@ -551,6 +551,7 @@ static janus_status compile(jn_builder *b) {
     for (size_t i = 0; i < b->kind.n; i++)
         p->has_tensors |=
             b->kind.data[i] == JANUS_KIND_TENSOR || b->kind.data[i] == JANUS_KIND_OBJECT;
+    JN_CHECK_THAT(jn_plan_check(p));
     p->compiled = true;
     return JANUS_OK;
 }

@@ -100,4 +100,9 @@ janus_status jn_pb_row_step(jn_builder *b, jn_scope *s, uint32_t node);
 /* Emits the ISSUE of each segment that must be issued before this node. */
 janus_status jn_pb_issue_until(jn_builder *b, jn_scope *s, size_t node);
 
+/* exec/plan/plan_check.c: JANUS_INTERNAL where a plan breaks what holds of all: operands of
+ * segments come before what reads them, slots are of the kinds that are read there, jumps stay
+ * inside. */
+janus_status jn_plan_check(const jn_plan *p);
+
 #endif

@@ -129,9 +129,18 @@ static janus_status run_in_order(jn_lane *l, jn_task **task, uint32_t n) {
     return JANUS_OK;
 }
 
+#ifdef JN_CHECKED
+static janus_status check_window(const jn_run *r, jn_task *const *task, uint32_t n,
+                                 uint32_t max_level, const char *pass) {
+    jn_window w = {r->deps.data, r->deps.n, task, n, jn_early_count(r->early), max_level};
+    return jn_window_check(&w, pass);
+}
+#endif
+
 janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level) {
     jn_lane alone = {.run = r, .polls = true};
     bool done = false;
+    JN_CHECK_THAT(check_window(r, task, n, max_level, "issuing"));
     janus_status st = jn_early_check(r);
     if (st != JANUS_OK)
         return st;
@@ -141,6 +150,7 @@ janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_
         uint32_t given = jn_early_count(r->early);
         if (n > 1) {
             JN_TRY(jn_levels_late(r, task, n, given, max_level));
+            JN_CHECK_THAT(check_window(r, task, n, max_level, "late levels"));
             JN_TRY(jn_lanes_run(r, task, n, &done));
         }
         if (!done)

@@ -311,6 +311,11 @@ janus_status jn_lanes_run(jn_run *r, jn_task **task, uint32_t n, bool *done) {
         d = (dealing){.task = task, .deps = r->deps.data, .n = n, .from = from};
         st = find_lanes(&d, threads, done);
     }
+#ifdef JN_CHECKED
+    if (st == JANUS_OK && *done)
+        st = jn_dealt_check(&(jn_dealt){d.deps, d.task, d.sorted, d.phase, d.start, d.n, d.from,
+                                        d.phases, d.lanes});
+#endif
     if (st == JANUS_OK && *done) {
         if (r->stats.lanes < d.lanes)
             r->stats.lanes = d.lanes;

@@ -59,4 +59,35 @@ janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out);
 /* exec/schedule/item.c: the element of a one-element tensor, as a scalar of this kind. */
 janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out);
 
+/* ---- exec/schedule/check.c: what holds between passes, looked at after each in debug builds
+ * --------
+ */
+
+/*
+ * A closed window: n tasks in issue order, whose `deps` are ids of earlier ones.  Ids count from 0;
+ * of those from `from` on (a worker may be running those before) none has run, and each waits for
+ * tasks of lower levels alone, for each that promises one of its inputs among them; no level is
+ * above max_level; shapes are those of the specialisation.  JANUS_INTERNAL names the pass after
+ * which that does not hold, the task and what is wrong.
+ */
+typedef struct jn_window {
+    const uint32_t *deps;
+    size_t n_deps;
+    jn_task *const *task;
+    uint32_t n, from, max_level;
+} jn_window;
+janus_status jn_window_check(const jn_window *w, const char *pass);
+
+/* Tasks dealt to lanes: those from `from` on are in `sorted`, each once, by key = phase * lanes +
+ * lane with key k from start[k] on, in issue order.  Of odd phases lanes run beside each other: a
+ * task waits for none of another lane of its phase, nor for one of a later phase. */
+typedef struct jn_dealt {
+    const uint32_t *deps;
+    jn_task *const *task, *const *sorted;
+    const uint32_t *key;   /* n, by id */
+    const uint32_t *start; /* phases * lanes + 1 */
+    uint32_t n, from, phases, lanes;
+} jn_dealt;
+janus_status jn_dealt_check(const jn_dealt *d);
+
 #endif

@@ -10,6 +10,14 @@
 #include "exec/state/task.h"
 #include "exec/state/values.h"
 
+/* An invariant, as a status: in debug builds (configure --enable-checks, and those with sanitizers)
+ * what breaks one fails the run with JANUS_INTERNAL; in others nothing is computed of it. */
+#ifdef JN_CHECKED
+#define JN_CHECK_THAT(status) JN_TRY(status)
+#else
+#define JN_CHECK_THAT(status) ((void)0)
+#endif
+
 typedef enum jn_device_kind {
     JN_DEVICE_CPU,
     JN_DEVICE_REF,
