@@ -532,12 +532,20 @@ typedef struct janus_host_append_attrs {
     size_t struct_size;
     int64_t tag; /* default: 0 */
 } janus_host_append_attrs;
+typedef struct janus_wire_put_attrs {
+    size_t struct_size;
+    int64_t what; /* default: 0 */
+} janus_wire_put_attrs;
 typedef struct janus_wire_take_attrs {
     size_t struct_size;
     int64_t dtype; /* default: none */
     int64_t rank; /* default: -1 */
     janus_ints dims; /* default: none */
 } janus_wire_take_attrs;
+typedef struct janus_wire_mark_attrs {
+    size_t struct_size;
+    int64_t what; /* default: 0 */
+} janus_wire_mark_attrs;
 typedef struct janus_rows_read_attrs {
     size_t struct_size;
     int64_t part; /* default: 0 */
@@ -4136,15 +4144,15 @@ static inline janus_status janus_build_store(janus_subgraph *g, janus_value targ
     return st;
 }
 
-/* the number of a tensor that is about to be stored */
-static inline janus_status janus_build_wire_put(janus_subgraph *g, janus_value x, janus_value *out_k) {
+/* the number of a tensor that is about to be stored; its gradient marks it with `what`, 0: does not */
+static inline janus_status janus_build_wire_put(janus_subgraph *g, janus_value x, const janus_wire_put_attrs *attrs, janus_value *out_k) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
     in[0] = x;
     if (!out_k)
         return JANUS_INVALID_ARGUMENT;
-    st = janus_build(g, "wire.put", in, 1, NULL, out, 1);
+    st = janus_build(g, "wire.put", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_k = out[0];
     return st;
@@ -4214,6 +4222,16 @@ static inline janus_status janus_build_wire_set(janus_subgraph *g, janus_value k
     in[0] = k;
     in[1] = x;
     st = janus_build(g, "wire.set", in, 2, NULL, NULL, 0);
+    return st;
+}
+
+/* if `when`, the gradient has come to the tensor of number k: its owner may ask (exec/run/run.h) */
+static inline janus_status janus_build_wire_mark(janus_subgraph *g, janus_value k, janus_value when, const janus_wire_mark_attrs *attrs) {
+    janus_value in[2];
+    janus_status st;
+    in[0] = k;
+    in[1] = when;
+    st = janus_build(g, "wire.mark", in, 2, attrs, NULL, 0);
     return st;
 }
 

@@ -76,6 +76,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/finish/history.c \
 	pyfront/convert/finish/history.h \
 	pyfront/convert/finish/images.c \
+	pyfront/convert/finish/remains.c \
 	pyfront/convert/finish/share.c \
 	pyfront/convert/finish/stages.c \
 	pyfront/convert/finish/stages.h \

@@ -24,6 +24,7 @@ janus_status jn_log_prepare(jn_run *r);
 const jn_effect *jn_log_entries(const jn_run *r, size_t *out_n);
 janus_status jn_log_late(jn_run *r);
 janus_status jn_log_apply(jn_run *r);
+janus_status jn_log_wired(const jn_run *r, jn_wired **out, size_t *out_n);
 void jn_log_free(jn_run *r);
 /* exec/heap/overlay.c */
 void jn_overlay_free(jn_run *r);

@@ -45,6 +45,7 @@ typedef enum jn_host_what {
     H_WIRE_HAS,
     H_WIRE_TAKE,
     H_WIRE_SET,
+    H_WIRE_MARK,
     H_ROWS_NEW,
     H_ROWS_MARK,
     H_ROWS_TAKE
@@ -55,7 +56,7 @@ static const char *const what_names[] = {
     "host.unbox",   "host.has",    "host.hasattr", "host.id",   "host.new",    "host.setattr",
     "host.setitem", "host.setkey", "host.append",  "host.pop",  "host.delkey", "host.delattr",
     "host.emit",    "wire.put",    "wire.of",      "wire.read", "wire.has",    "wire.take",
-    "wire.set",     "rows.new",    "rows.mark",    "rows.take"};
+    "wire.set",     "wire.mark",   "rows.new",     "rows.mark", "rows.take"};
 
 janus_status jn_host_what_of(const jn_op *op, uint8_t *out) {
     for (size_t i = 0; i < sizeof what_names / sizeof *what_names; i++)
@@ -409,6 +410,8 @@ janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint
         return jn_wire_take(r, slots[c->in[0]].i, &slots[dst].t);
     case H_WIRE_SET:
         return jn_wire_set(r, slots[c->in[0]].i, slots[c->in[1]].t);
+    case H_WIRE_MARK:
+        return slots[c->in[1]].i ? jn_wire_mark(r, slots[c->in[0]].i, c->key) : JANUS_OK;
     case H_ROWS_NEW:
         slots[dst].i = jn_list_rows_new(r);
         return JANUS_OK;

@@ -195,6 +195,20 @@ const jn_effect *jn_log_entries(const jn_run *r, size_t *out_n) {
     return r->log.data;
 }
 
+janus_status jn_log_wired(const jn_run *r, jn_wired **out, size_t *out_n) {
+    size_t n = 0;
+    *out = jn_alloc((HASH_COUNT(r->wrapped) + 1) * sizeof **out);
+    if (!*out)
+        return JN_NO_MEMORY();
+    for (const jn_wrapped *w = r->wrapped; w; w = w->hh.next) {
+        int64_t k = jn_wire_number(r, w->v);
+        if (k)
+            (*out)[n++] = (jn_wired){w->o, k};
+    }
+    *out_n = n;
+    return JANUS_OK;
+}
+
 void jn_log_free(jn_run *r) { HASH_CLEAR(hh, r->wrapped); }
 
 janus_status jn_log_result(jn_run *r, jn_tval *v, bool lent, jn_arg *out) {

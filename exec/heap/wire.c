@@ -87,7 +87,23 @@ janus_status jn_wire_set(jn_run *r, int64_t k, jn_tval *x) {
     return JANUS_OK;
 }
 
+janus_status jn_wire_mark(jn_run *r, int64_t k, int64_t what) {
+    if (k < 0 || k > MAX_NUMBER)
+        return jn_error(JANUS_INVALID_ARGUMENT, "wire.mark: no number");
+    while ((size_t)k >= r->wire_marks.n)
+        if (!jn_vec_push(&r->wire_marks, 0))
+            return JN_NO_MEMORY();
+    r->wire_marks.data[k] |= (uint8_t)what;
+    return JANUS_OK;
+}
+
+int64_t jn_wire_number(const jn_run *r, const jn_tval *v) {
+    const jn_wire *w = r->wires ? find(r, v) : NULL;
+    return w ? w->k : 0;
+}
+
 void jn_wires_free(jn_run *r) {
+    jn_vec_free(&r->wire_marks);
     HASH_CLEAR(hh, r->wires);
     jn_vec_free(&r->wire_sums);
 }

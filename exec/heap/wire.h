@@ -7,15 +7,19 @@
 
 /* The number of a tensor that is stored, given when it has none. */
 janus_status jn_wire_put(jn_run *r, const jn_tval *v, int64_t *out_k);
-/* The number of one that was read; JANUS_ASSUMPTION_FAILED: it has none. */
 /* The promise with a number that is this host object, or NULL: what is stored of it is the object.
  */
 jn_tval *jn_wire_object(const jn_run *r, const void *o);
+/* The number of one that was read; JANUS_ASSUMPTION_FAILED: it has none. */
 janus_status jn_wire_of(const jn_run *r, const jn_tval *v, int64_t *out_k);
 /* What waits at a number. */
 bool jn_wire_has(const jn_run *r, int64_t k);
 janus_status jn_wire_take(jn_run *r, int64_t k, jn_tval **out);
 janus_status jn_wire_set(jn_run *r, int64_t k, jn_tval *x);
+/* The gradient has come to the tensor of number k. */
+janus_status jn_wire_mark(jn_run *r, int64_t k, int64_t what);
+/* The number of a promise; 0: it has none. */
+int64_t jn_wire_number(const jn_run *r, const jn_tval *v);
 void jn_wires_free(jn_run *r);
 
 #endif

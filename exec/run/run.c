@@ -218,6 +218,23 @@ janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n, const bool *
     return st;
 }
 
+janus_status jn_run_wired(const jn_run *r, jn_wired **out, size_t *out_n) {
+    return jn_log_wired(r, out, out_n);
+}
+
+int64_t jn_run_wires(const jn_run *r) { return r->n_wires; }
+
+janus_status jn_run_wire_begins(jn_run *r, int64_t number, janus_tensor *t) {
+    jn_tval *v;
+    JN_TRY(jn_tval_bind(r, t, NULL, NULL, &v));
+    return jn_wire_set(r, number, v);
+}
+
+const uint8_t *jn_run_wire_marks(const jn_run *r, size_t *out_n) {
+    *out_n = r->wire_marks.n;
+    return r->wire_marks.data;
+}
+
 void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {
     *out = r->stats;
     out->peak_bytes = jn_mem_peak(r->mem);

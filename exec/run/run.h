@@ -48,6 +48,16 @@ janus_status jn_run_apply(jn_run *r);
  */
 /* `lent` (NULL: none): results that need not outlive the run; they may lie in its memory. */
 janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n, const bool *lent);
+/*
+ * Tensors that a run has stored and that outlive it have numbers (docs/adr/0015-wires.md): after
+ * prepare, the objects that they became, in the order of the log.  A run of the gradient begins
+ * with cotangents that wait at numbers (before execute; `t` is borrowed until it is freed) and says
+ * what it has come to: for each number below *out_n the `what` of its marks, 0: not there.
+ */
+janus_status jn_run_wired(const jn_run *r, jn_wired **out /* jn_free() */, size_t *out_n);
+int64_t jn_run_wires(const jn_run *r); /* the last number given */
+janus_status jn_run_wire_begins(jn_run *r, int64_t number, janus_tensor *t);
+const uint8_t *jn_run_wire_marks(const jn_run *r, size_t *out_n);
 void jn_run_stats_get(const jn_run *r, janus_run_stats *out);
 void jn_run_free(jn_run *r);
 

@@ -52,6 +52,11 @@ struct jn_overlay_entry;
 typedef struct jn_early jn_early;
 
 /* What jn_run_stores has said. */
+typedef struct jn_wired { /* a tensor of the log that has a number */
+    janus_object object;  /* what it became; borrowed */
+    int64_t number;
+} jn_wired;
+
 typedef struct jn_result_store {
     unsigned result, when;
     janus_tensor *target;
@@ -112,6 +117,7 @@ struct jn_run {
     struct jn_wire *wires; /* by tensor (exec/heap/wire.h) */
     int64_t n_wires;
     JN_VEC(jn_tval *) wire_sums; /* by number; NULL: none */
+    JN_VEC(uint8_t) wire_marks;  /* by number: what wire.mark said */
     struct jn_list_row *rows;    /* that have a gradient, by key (exec/heap/list_rows.h) */
     int64_t n_lists;             /* whose rows have keys */
 

@@ -56,6 +56,7 @@ static janus_status diff_init(jn_diff *d, janus_module *m) {
         {"wire.has", &d->ops.wire_has},
         {"wire.take", &d->ops.wire_take},
         {"wire.set", &d->ops.wire_set},
+        {"wire.mark", &d->ops.wire_mark},
         {"rows.put", &d->ops.rows_put},
         {"rows.read", &d->ops.rows_read},
         {"rows.mark", &d->ops.rows_mark},

@@ -21,6 +21,15 @@
 
 #include "graph/ir/ir.h"
 
+/* What a gradient marks a tensor with that the run has stored and that outlives it (wire.mark).
+ * The first two are said by `what` of its wire.put, 0: it does not outlive the run; the third as
+ * well, where the op that it is a result of keeps it. */
+enum {
+    JN_WIRE_REACHED = 1, /* the gradient has come to it */
+    JN_WIRE_USED = 2,    /* the ops that it is computed by keep something: they can do so once */
+    JN_WIRE_KEPT = 4     /* the gradient needs the tensor itself */
+};
+
 /* Derives (or returns the already derived) gradient SubGraph of `f`.  arriving[i], per result of f:
  * a cotangent of result i is passed if it is differentiable.  NULL: of all, the default. */
 janus_status jn_grad_subgraph(jn_subgraph *f, const bool *arriving, jn_subgraph **out_grad);

@@ -70,7 +70,7 @@ typedef struct jn_diff_ops {
     const jn_op *slice, *select, *unsqueeze, *slice_scatter, *concat;
     const jn_op *acc_used, *s_and, *s_or, *s_not, *full, *if_;
     const jn_op *invoke, *if_grad, *while_grad, *foreach_grad;
-    const jn_op *wire_put, *wire_read, *wire_has, *wire_take, *wire_set;
+    const jn_op *wire_put, *wire_read, *wire_has, *wire_take, *wire_set, *wire_mark;
     const jn_op *rows_put, *rows_read, *rows_mark, *rows_take;
 } jn_diff_ops;
 
@@ -84,6 +84,7 @@ typedef struct jn_diff {
     struct jn_activity *activity;         /* per SubGraph, all parameters wanted */
     uint8_t *wires;                       /* per SubGraph of the first n_wires: autodiff_wire.c */
     uint32_t n_wires;
+    bool marks;  /* something that is stored outlives the run */
     bool *often; /* per SubGraph of the first n_often: jn_callgraph_often */
     size_t n_often;
 } jn_diff;
@@ -141,8 +142,11 @@ typedef struct jn_sweep {
      * of its cotangent. */
     bool presence;
     jn_value when, *flag;
-    uint32_t at; /* the node that the sweep has come to */
-    bool *used;  /* per value: something certain was added to its accumulator */
+    uint32_t at;         /* the node that the sweep has come to */
+    const jn_node *rule; /* whose rule is asked ... */
+    uint64_t read;       /* ... and which of its first 64 operands it has read */
+    bool marks;          /* f stores or reads, and something that is stored outlives the run */
+    bool *used;          /* per value: something certain was added to its accumulator */
     jn_arm arm;
     /* Per value, of the open arm: its cotangent is the arm's, and what it was before; its parts are
      * the arm's.  The flag is that of what the arm added, within the arm. */
@@ -270,6 +274,10 @@ bool jn_wire_stores(const jn_diff *d, const jn_node *n);
 bool jn_wire_reads(const jn_diff *d, const jn_node *n);
 /* The gradient of storing and of reading; other host operations have none. */
 janus_status jn_sweep_wire(jn_sweep *s, const jn_node *n);
+/* Marks what f has stored of the results of a node (0: parameters), all uses of which are done. */
+janus_status jn_wire_marks(jn_sweep *s, uint32_t node);
+/* Marks what is stored, or was, of a node's operands, which its gradient has read (a bit each). */
+janus_status jn_wire_kept(jn_sweep *s, const jn_node *n, uint64_t read);
 
 /* autodiff_rows.c ------------------------------------------------------------------------------ */
 

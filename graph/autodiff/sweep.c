@@ -166,6 +166,11 @@ static janus_status sweep_emit(jn_emitter *e, const jn_op *op, const jn_ev *in, 
         return JN_NO_MEMORY();
     for (unsigned i = 0; i < n_in; i++) {
         values[i] = ev_value(in[i]);
+        for (uint32_t k = 0; s->marks && in[i].bits & PRIMAL_BIT && k < s->rule->n_in && k < 64;
+             k++)
+            if (jn_value_equal(s->rule->in[k], values[i]) &&
+                s->rule->op->save >> (k < 15 ? k : 15) & 1)
+                s->read |= (uint64_t)1 << k;
         if (in[i].bits & PRIMAL_BIT)
             JN_TRY(jn_sweep_fetch(s, values[i], &values[i]));
     }
@@ -323,7 +328,11 @@ static janus_status sweep_rule(jn_sweep *s, const jn_node *n) {
         dout[i] = jn_ev_of_value(arriving);
     }
     jn_grad rule = {&s->base, n->op, n->attrs, n->n_in, n->n_out, in, out, dout, want, din};
+    s->rule = n;
+    s->read = 0;
     janus_status st = n->op->grad(&rule);
+    if (st == JANUS_OK && s->read)
+        st = jn_wire_kept(s, n, s->read);
     if (st != JANUS_OK) {
         jn_error_context("in the gradient of %%%u = %s in @%s", n->id, n->op->name, s->f->name);
         return st;
@@ -359,11 +368,14 @@ static janus_status sweep_acc(jn_sweep *s, const jn_node *n) {
 }
 
 janus_status jn_sweep_run(jn_sweep *s, uint32_t from_node) {
+    s->marks = s->d->marks && s->f->index < s->d->n_wires && s->d->wires[s->f->index];
     for (uint32_t i = from_node + 1; i-- > 1;) {
         const jn_node *n = s->f->nodes.data[i];
         s->loc = n->loc;
         s->at = i;
         JN_TRY(jn_sweep_close(s, i, n->n_out));
+        if (s->marks)
+            JN_TRY(jn_wire_marks(s, i));
         if (jn_is_call(n))
             JN_TRY(jn_sweep_call(s, n));
         else if (n->op->role == JN_ROLE_ACC)
@@ -378,7 +390,8 @@ janus_status jn_sweep_run(jn_sweep *s, uint32_t from_node) {
     }
     s->at = 0;
     JN_TRY(jn_arm_close(s));
-    return jn_sweep_close(s, 0, (uint32_t)s->f->params.n);
+    JN_TRY(jn_sweep_close(s, 0, (uint32_t)s->f->params.n));
+    return s->marks ? jn_wire_marks(s, 0) : JANUS_OK;
 }
 
 janus_status jn_sweep_init(jn_sweep *s, jn_diff *d, jn_subgraph *f, jn_subgraph *g) {

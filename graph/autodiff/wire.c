@@ -17,6 +17,13 @@
 
 enum { STORES = 1, READS = 2, GRADIENT = 4 };
 
+/* What the gradient of a storing says of it. */
+static int64_t put_marks(const jn_diff *d, const jn_node *n) {
+    int64_t v;
+    memcpy(&v, (const char *)n->attrs + jn_attr_find(d->ops.wire_put, "what", 4)->offset, sizeof v);
+    return v;
+}
+
 static uint8_t wires_of_node(const jn_diff *d, const jn_node *n) {
     const jn_diff_ops *o = &d->ops;
     uint8_t w = 0;
@@ -42,8 +49,11 @@ janus_status jn_wires_find(jn_diff *d) {
         for (uint32_t i = 0; i < d->n_wires; i++) {
             const jn_subgraph *g = d->m->subs.data[i];
             uint8_t w = 0;
-            for (size_t k = 1; k < g->nodes.n; k++)
-                w |= wires_of_node(d, g->nodes.data[k]);
+            for (size_t k = 1; k < g->nodes.n; k++) {
+                const jn_node *n = g->nodes.data[k];
+                w |= wires_of_node(d, n);
+                d->marks = d->marks || (n->op == d->ops.wire_put && put_marks(d, n));
+            }
             changed = changed || w != d->wires[i];
             d->wires[i] = w;
         }
@@ -164,6 +174,97 @@ static janus_status put_gradient(jn_sweep *s, const jn_node *n) {
     JN_TRY(jn_sweep_add(s, n->in[0], y));
     s->when = JN_VALUE_NONE;
     return JANUS_OK;
+}
+
+/* wire.mark of the number that value k of f is, where `when` holds; none: it is certain. */
+static janus_status mark(jn_sweep *s, jn_value k, jn_value when, int64_t what) {
+    const jn_op *op = s->d->ops.wire_mark;
+    char *attrs = jn_diff_alloc(s->d, 1, op->attr_size);
+    jn_value in[2] = {JN_VALUE_NONE, when};
+    if (!attrs)
+        return JN_NO_MEMORY();
+    JN_TRY(jn_attrs_default(op, attrs));
+    memcpy(attrs + jn_attr_find(op, "what", 4)->offset, &what, sizeof what);
+    JN_TRY(jn_sweep_fetch(s, k, &in[0]));
+    if (jn_value_is_none(when))
+        JN_TRY(jn_build_scalar(s->g, JANUS_KIND_BOOL, (janus_scalar){.i = 1}, s->loc, &in[1]));
+    return jn_build(s->g, op, in, 2, attrs, NULL, s->loc, NULL, 0);
+}
+
+/* The number of a tensor that f has stored or read; none: it is not. */
+static jn_value number_of(const jn_sweep *s, jn_value v) {
+    while (v.node && jn_is_view(s->f->nodes.data[v.node]))
+        v = s->f->nodes.data[v.node]->in[0];
+    if (v.node && s->f->nodes.data[v.node]->op == s->d->ops.wire_read)
+        return s->f->nodes.data[v.node]->in[1];
+    for (uint32_t k = v.node + 1; k < s->num.n_nodes; k++) {
+        const jn_node *n = s->f->nodes.data[k];
+        if (n->op == s->d->ops.wire_put && jn_value_equal(n->in[0], v))
+            return (jn_value){k, 0};
+    }
+    return JN_VALUE_NONE;
+}
+
+/* Whether a cotangent of the node is there; none: it is for certain. */
+static janus_status arrives(jn_sweep *s, const jn_node *n, jn_value *out) {
+    bool first = true;
+    *out = JN_VALUE_NONE;
+    for (uint32_t k = 0; k < n->n_out && !jn_in_arm(s); k++) {
+        uint32_t i = s->num.first[n->id] + k;
+        if (jn_value_is_none(s->ct[i]))
+            continue;
+        if (jn_value_is_none(s->flag[i])) {
+            *out = JN_VALUE_NONE;
+            return JANUS_OK;
+        }
+        if (first)
+            *out = s->flag[i];
+        else
+            JN_TRY(jn_presence_or(s, *out, s->flag[i], out));
+        first = false;
+    }
+    return JANUS_OK;
+}
+
+janus_status jn_wire_kept(jn_sweep *s, const jn_node *n, uint64_t read) {
+    jn_value when;
+    bool known = false;
+    for (uint32_t k = 0; k < n->n_in && k < 64; k++) {
+        jn_value number;
+        if (!(read >> k & 1) || !jn_differentiable(jn_value_type(s->f, n->in[k])) ||
+            jn_value_is_none(number = number_of(s, n->in[k])))
+            continue;
+        if (!known)
+            JN_TRY(arrives(s, n, &when));
+        known = true;
+        JN_TRY(mark(s, number, when, JN_WIRE_KEPT));
+    }
+    return JANUS_OK;
+}
+
+/* Whoever goes backward from what outlives the run learns what that has come to. */
+janus_status jn_wire_marks(jn_sweep *s, uint32_t node) {
+    for (uint32_t k = node + 1; k < s->num.n_nodes; k++) {
+        const jn_node *n = s->f->nodes.data[k];
+        if (n->op != s->d->ops.wire_put || n->in[0].node != node || !put_marks(s->d, n))
+            continue;
+        uint32_t i = jn_number(&s->num, n->in[0]);
+        JN_TRY(jn_sweep_join(s, n->in[0]));
+        JN_TRY(jn_arm_close(s));
+        if (!jn_value_is_none(s->ct[i]) && s->active[i])
+            JN_TRY(mark(s, (jn_value){k, 0}, s->flag[i], put_marks(s->d, n)));
+    }
+    const jn_node *n = s->f->nodes.data[node];
+    uint64_t all = 0;
+    for (uint32_t k = 0; node && jn_is_call(n) && k < n->n_in && k < 64; k++)
+        all |= (uint64_t)!jn_value_is_none(n->in[k]) << k; /* what it keeps is not known */
+    bool any = false;
+    for (uint32_t k = 0; all && k < n->n_out; k++)
+        any = any || !jn_value_is_none(s->ct[s->num.first[node] + k]);
+    if (!any)
+        return JANUS_OK;
+    JN_TRY(jn_arm_close(s));
+    return jn_wire_kept(s, n, all);
 }
 
 janus_status jn_sweep_wire(jn_sweep *s, const jn_node *n) {

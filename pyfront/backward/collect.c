@@ -225,7 +225,8 @@ static bool sort(jpy_engine *e) {
 
 static void need(jpy_engine *e, jpy_visit *v, uint32_t slot) {
     v->needed = e->needed[slot] = true;
-    for (unsigned i = 0; v->node && !jpy_node_parts(v->node) && i < v->n_out; i++)
+    bool whole = v->node && (!jpy_node_parts(v->node) || jpy_node_mixes(v->node));
+    for (unsigned i = 0; whole && i < v->n_out; i++)
         e->needed[v->slot + i] = true; /* a node is run as a whole */
 }
 

@@ -273,7 +273,34 @@ static int visit_leaf(jpy_engine *e, jpy_visit *v) {
     return rc;
 }
 
+/* Whether a gradient arrives of a result other than `but`. */
+static bool others_arrive(const jpy_engine *e, const jpy_visit *v, unsigned long but) {
+    for (unsigned i = 0; i < v->node->n_out; i++)
+        if (i != but && e->slots.data[v->slot + i].kind != JANUS_KIND_NONE)
+            return true;
+    return false;
+}
+
+/* Whether somebody looks at a gradient that is not all there. */
+static bool is_looked_at(const jpy_engine *e, const jpy_visit *v) {
+    const jpy_node_extra *x = v->node->extra;
+    PyObject *const lists[2] = {x ? x->hooks : NULL, x ? x->retained : NULL};
+    for (unsigned i = 0; i < e->n_inputs; i++)
+        if (e->input_links.data[i].visit == jpy_visit_number(e, v) &&
+            others_arrive(e, v, e->input_links.data[i].slot - v->slot))
+            return true;
+    for (int k = 0; k < 2; k++)
+        for (Py_ssize_t i = 0; lists[k] && i < PyList_GET_SIZE(lists[k]); i++) {
+            PyObject *out = PyTuple_GET_ITEM(PyList_GET_ITEM(lists[k], i), 0);
+            if (others_arrive(e, v, PyLong_AsUnsignedLong(out)))
+                return true;
+        }
+    return false;
+}
+
 static int visit_node(jpy_engine *e, jpy_visit *v) {
+    if ((e->n_inputs || v->node->extra) && jpy_node_mixes(v->node) && is_looked_at(e, v))
+        return jpy_node_refuse(v->node);
     int rc = node_hooks(e, v);
     if (rc == 0 && e->n_inputs)
         jpy_engine_capture(e, v);

@@ -146,7 +146,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     }
     jpy_node *node[JPY_MAX_STAGES] = {NULL};
     start = jn_prof_begin();
-    if (jpy_region_nodes(f, e, call, slots, rng_before, results, node) < 0)
+    if (jpy_region_nodes(f, e, call, slots, rng_before, results, &host, node) < 0)
         PyErr_Clear(); /* rc is -1 */
     else
         rc = jpy_commit(e, slots, r, host.text, results, node, out_result);

@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "graph/autodiff/autodiff.h"
 #include "pyfront/backward/backward.h"
 #include "pyfront/entry/again.h"
 #include "pyfront/entry/external_run.h"
@@ -21,6 +22,8 @@
 #include "pyfront/tensor/tensor.h"
 
 typedef jpy_region_held region;
+
+enum { MAX_WAITS = 60000 }; /* results of a node are few enough for 16 bits */
 
 static void release_bound(region *r) {
     for (size_t i = 0; r->bound && i < r->e->inputs.n; i++)
@@ -79,11 +82,14 @@ void jpy_region_give_up(region *r) {
     r->frame = NULL;
     for (size_t i = 0; i < r->stage->kept.n; i++)
         jpy_saved_clear(&r->saved[i]);
+    for (unsigned i = 0; i < r->n_waits; i++)
+        jpy_saved_clear(&r->waits[i].saved);
     (void)region_clear((PyObject *)r);
 }
 
 static bool leads(void *user, unsigned out, unsigned in) {
-    return ((region *)user)->stage->in.data[in].outs[out];
+    const region *r = user;
+    return out >= r->n_out || r->stage->in.data[in].outs[out];
 }
 
 static void node_died(void *user) {
@@ -108,6 +114,10 @@ static void region_dealloc(PyObject *self) {
     jn_free(r->inputs);
     jn_free(r->edges);
     jn_free(r->saved);
+    for (unsigned i = 0; i < r->n_waits; i++)
+        jpy_saved_clear(&r->waits[i].saved);
+    jn_free(r->waits);
+    jn_free(r->reached);
     jn_free(r->freed);
     jn_free(r->out);
     Py_XDECREF((PyObject *)r->f);
@@ -137,6 +147,9 @@ static bool spent(const region *r) {
             if (r->stage->in.data[i].outs[k] && !(gone & JPY_SET_OF(i)))
                 return false;
     }
+    for (unsigned i = 0; i < r->n_waits; i++)
+        if (!r->gone[r->waits[i].number])
+            return false;
     return true;
 }
 
@@ -148,6 +161,8 @@ static bool release_saved(void *user) {
     if (!r->freed && !(r->freed = jn_calloc(groups->n + 1, sizeof *r->freed)))
         return false; /* it is kept longer than it need be */
     jpy_groups_free(groups, r->freed, r->ran_outs, r->ran_ins);
+    for (int64_t k = 0; r->gone && k <= r->n_wires; k++)
+        r->gone[k] |= r->reached[k] & JN_WIRE_USED;
     if (!spent(r))
         return false;
     jpy_region_give_up(r);
@@ -182,11 +197,20 @@ static bool any_reached(const jpy_tracked *in, const jpy_val *dout, unsigned n_o
     return false;
 }
 
+/* Whether a cotangent arrives of what the run has stored. */
+static bool any_waits(const region *r, const jpy_val *dout) {
+    for (unsigned i = 0; i < r->n_waits; i++)
+        if (dout[r->n_out + i].kind == JANUS_KIND_TENSOR)
+            return true;
+    return false;
+}
+
 /* Whether what a backward() needs is there and as it was.  Where several things are wrong, the tape
  * raises for the op that ran last. */
-static int check_saved(const region *r, jpy_set outs, jpy_set ins) {
+static int check_saved(const region *r, jpy_set outs, bool waits, jpy_set ins) {
     const jpy_stage *x = r->stage;
     uint32_t freed = jpy_groups_freed(&x->groups, r->freed, outs, ins);
+    outs |= waits ? JPY_SET_WAITS : 0;
     const jpy_kept *worst = NULL;
     for (size_t i = 0; i < x->kept.n; i++) {
         const jpy_kept *k = &x->kept.data[i];
@@ -208,23 +232,42 @@ static void types_of_inputs(const region *r, jn_type *out) {
     }
 }
 
+/* Of what was stored it is known only now what the gradient has come to. */
+static int check_reached(region *r, const uint8_t *marks) {
+    for (int64_t k = r->n_wires; k > 0; k--)
+        if ((marks[k] & JN_WIRE_USED) && r->gone[k])
+            return jpy_raise_freed();
+    for (unsigned i = 0; i < r->n_waits; i++)
+        if ((marks[r->waits[i].number] & JN_WIRE_KEPT) && !jpy_saved_holds(&r->waits[i].saved))
+            return jpy_saved_check(&r->waits[i].saved, "Graph");
+    for (int64_t k = 0; k <= r->n_wires; k++)
+        r->reached[k] |= marks[k];
+    return 0;
+}
+
 static int run_gradient(region *r, const jpy_val *dout, const bool *want, jpy_val *din) {
     jn_type *in = jn_calloc(r->n_in + 1, sizeof *in);
     bool *reached = jn_calloc(r->n_in + 1, sizeof *reached);
-    janus_status st = in && reached ? JANUS_OK : JN_NO_MEMORY();
+    size_t n_marks = r->gone ? (size_t)r->n_wires + 1 : 0;
+    uint8_t *marks = jn_calloc(n_marks + 1, sizeof *marks);
+    bool waits = any_waits(r, dout);
+    janus_status st = in && reached && marks ? JANUS_OK : JN_NO_MEMORY();
     if (st == JANUS_OK) {
-        jpy_stage_run x = {r->e, r->stage, r->frame, r->out, in, r->exact, dout, reached};
+        jpy_stage_run x = {r->e, r->stage, r->frame, r->out,     in,    r->exact,
+                           dout, reached,  r->waits, r->n_waits, marks, n_marks};
         if (r->goes_on)
             types_of_inputs(r, in);
         for (unsigned i = 0; i < r->n_in; i++)
-            reached[i] = want[i] && any_reached(&r->stage->in.data[i], dout, r->n_out);
+            reached[i] = want[i] && (waits || any_reached(&r->stage->in.data[i], dout, r->n_out));
         while ((st = jpy_stage_run_gradient(&x, din)) == JANUS_CANCELLED)
             if (jpy_backward_quiet || PyErr_CheckSignals() < 0)
                 break;
     }
+    int rc = st == JANUS_OK && n_marks ? check_reached(r, marks) : 0;
     jn_free(in);
     jn_free(reached);
-    return st == JANUS_OK ? 0 : PyErr_Occurred() ? -1 : jpy_raise(st);
+    jn_free(marks);
+    return st == JANUS_OK ? rc : PyErr_Occurred() ? -1 : jpy_raise(st);
 }
 
 static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *din,
@@ -235,16 +278,19 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
         outs |= dout[i].kind == JANUS_KIND_TENSOR ? JPY_SET_OF(i) : 0;
     for (unsigned i = 0; i < r->n_in; i++)
         ins |= want[i] ? JPY_SET_OF(i) : 0;
-    bool any = false;
+    bool any = false, waits = any_waits(r, dout);
     for (unsigned i = 0; i < r->n_in; i++)
-        any = any || (want[i] && any_reached(&r->stage->in.data[i], dout, r->n_out));
+        any = any || (want[i] && waits) ||
+              (want[i] && any_reached(&r->stage->in.data[i], dout, r->n_out));
     if (r->node->running <= 1) /* else another thread's are freed with it */
         r->ran_outs = r->ran_ins = 0;
+    if (r->node->running <= 1 && r->reached)
+        memset(r->reached, 0, (size_t)r->n_wires + 1);
     if (!any)
         return 0;
     if (r->given_up)
         return jpy_again_gradient(r, dout, want, din, create_graph);
-    if (check_saved(r, outs, ins) < 0)
+    if (check_saved(r, outs, waits, ins) < 0)
         return -1;
     r->ran_outs |= outs;
     r->ran_ins |= ins;
@@ -259,9 +305,46 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
     return run_gradient(r, dout, want, din);
 }
 
+/* Gradients between what one run has stored are the run's own: nobody can look at them. */
+static int refuse(void *user) {
+    region *r = user;
+    r->f->differentiated = true; /* from now on such calls run imperatively */
+    PyErr_SetString(
+        PyExc_RuntimeError,
+        "a gradient of a tensor that a graph of janus.function has stored in an object "
+        "is asked for by a hook, retain_grad() or autograd.grad(), and another result of "
+        "the same call leads to it; computed anew it can be had");
+    return -1;
+}
+
+/* What the run has stored waits for gradients of its own. */
+static bool add_waits(region *r, const jpy_host *host) {
+    r->n_wires = host->n_wires;
+    r->waits = jn_calloc(host->n_wired + 1, sizeof *r->waits);
+    r->reached = jn_calloc(2 * ((size_t)r->n_wires + 1), sizeof *r->reached);
+    if (!r->waits || !r->reached)
+        return false;
+    r->gone = r->reached + r->n_wires + 1;
+    for (size_t i = 0; i < host->n_wired; i++) {
+        r->waits[i].number = host->wired[i].number;
+        jpy_saved_set(&r->waits[i].saved, ((jpy_tensor *)host->wired[i].object)->t);
+        r->n_waits++;
+    }
+    return true;
+}
+
+static void give_node(jpy_node *node, unsigned n_out, const jpy_host *host) {
+    for (size_t i = 0; i < host->n_wired; i++) {
+        jpy_tensor *t = host->wired[i].object;
+        jpy_node_retain(node);
+        t->node = node;
+        t->node_out = n_out + (uint32_t)i;
+    }
+}
+
 static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, const jpy_call *call,
                             PyObject *const *slots, uint64_t rng_offset, jn_frame_value *frame,
-                            const jn_arg *results, jpy_node *const *earlier,
+                            const jn_arg *results, const jpy_host *host, jpy_node *const *earlier,
                             jpy_call_regions *siblings) {
     region *r = PyObject_GC_New(region, region_type);
     if (!r)
@@ -288,7 +371,8 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     jpy_edge *edges = r->edges = jn_calloc(n_in + 1, sizeof *edges);
     jpy_node *node = NULL;
     bool ok = r->args && r->inputs && r->saved && edges && bind_again(r, slots) &&
-              ((x->out.n < 2 && !r->goes_on) || types_of(r, results));
+              ((x->out.n < 2 && !r->goes_on) || types_of(r, results)) &&
+              (!host->n_wired || add_waits(r, host)) && host->n_wired <= MAX_WAITS;
     for (Py_ssize_t i = 0; ok && i < n_args; i++)
         PyTuple_SET_ITEM(r->args, i, Py_NewRef(call->args[i]));
     for (unsigned i = 0; ok && i < n_in; i++) {
@@ -311,7 +395,8 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     jn_frame_value_retain(frame);
     r->frame = frame;
     jpy_external ext = {.user = r,
-                        .record = jpy_again_record,
+                        .record = e->remains ? NULL : jpy_again_record,
+                        .refuse = e->remains ? refuse : NULL,
                         .backward = backward,
                         .release_saved = release_saved,
                         .free_user = node_died,
@@ -319,7 +404,7 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
                         .name = "Graph",
                         .goes_on = r->goes_on};
     if (ok)
-        node = jpy_external_new(&ext, n_in, edges, r->n_out);
+        node = jpy_external_new(&ext, n_in, edges, r->n_out + r->n_waits);
     PyObject_GC_Track(r);
     if (!node) {
         Py_DECREF((PyObject *)r);
@@ -328,11 +413,12 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     r->node = node;
     r->call->of[x - e->stages] = r;
     jpy_node_hold(node, (PyObject *)r);
+    give_node(node, r->n_out, host);
     return node;
 }
 
 int jpy_region_nodes(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject *const *slots,
-                     uint64_t rng_offset, jn_arg *results, jpy_node **out) {
+                     uint64_t rng_offset, jn_arg *results, const jpy_host *host, jpy_node **out) {
     const jn_arg *frame = results + e->n_results;
     jpy_call_regions *all = jn_calloc(1, sizeof *all);
     bool made = all != NULL;
@@ -341,8 +427,11 @@ int jpy_region_nodes(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObje
     for (unsigned k = 0; k < e->n_stages && made; k++) {
         if (!e->stages[k].grad.sub)
             continue;
-        out[k] = stage_node(f, e, &e->stages[k], call, slots, rng_offset, (frame++)->f, results,
-                            out, all);
+        jn_frame_value *of = (frame++)->f;
+        if (!e->stages[k].out.n && !host->n_wired)
+            continue;
+        out[k] =
+            stage_node(f, e, &e->stages[k], call, slots, rng_offset, of, results, host, out, all);
         made = out[k] != NULL;
     }
     if (all && !--all->refs)

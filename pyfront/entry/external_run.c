@@ -32,6 +32,8 @@ static const jpy_gradient *gradient_of(const jpy_stage_run *x) {
             n_arrived++;
             last = i;
         }
+    if (n_arrived == 0)
+        return &x->stage->none;
     if (n_arrived == 1 && last < JPY_MAX_ALONE && x->stage->alone[last].sub)
         return &x->stage->alone[last];
     return n_arrived < n_out ? &x->stage->some : &x->stage->grad;
@@ -86,6 +88,25 @@ static janus_status add_sums(const jpy_stage_run *x, const jpy_gradient *g, cons
     return JANUS_OK;
 }
 
+/* Cotangents of what waits at numbers, there when the run begins.  io_held: n_waits of them. */
+static janus_status begin_waiting(const jpy_stage_run *x, jn_run *run, janus_tensor **held) {
+    const jpy_val *dout = x->dout + x->stage->out.n;
+    for (unsigned i = 0; i < x->n_waits; i++) {
+        if (dout[i].kind != JANUS_KIND_TENSOR)
+            continue;
+        JN_TRY(jn_tensor_contiguous(dout[i].t, &held[i]));
+        JN_TRY(jn_run_wire_begins(run, x->waits[i].number, held[i]));
+    }
+    return JANUS_OK;
+}
+
+static void take_marks(const jpy_stage_run *x, const jn_run *run) {
+    size_t n;
+    const uint8_t *marks = jn_run_wire_marks(run, &n);
+    for (size_t k = 0; k < n && k < x->n_marks; k++)
+        x->marks[k] |= marks[k];
+}
+
 static janus_status run(const jpy_stage_run *x, jn_subgraph *sub, const jn_arg *args,
                         unsigned n_args, jn_arg *results) {
     jn_run *run = NULL;
@@ -97,8 +118,13 @@ static janus_status run(const jpy_stage_run *x, jn_subgraph *sub, const jn_arg *
     options.host_ctx = &host;
     if (x->frame->mem->dev)
         options.device = "cuda";
+    janus_tensor **held = jn_calloc(x->n_waits + 1, sizeof *held);
+    if (!held)
+        return JN_NO_MEMORY();
     jn_frame_value_retain(x->frame); /* another thread may go backward from here, too */
     janus_status st = jn_run_new(sub, &options, &run);
+    if (st == JANUS_OK)
+        st = begin_waiting(x, run, held);
     if (st == JANUS_OK) {
         bool watching = jpy_signals_watch();
         st = jn_run_execute(run, args, n_args);
@@ -111,8 +137,14 @@ static janus_status run(const jpy_stage_run *x, jn_subgraph *sub, const jn_arg *
     for (unsigned i = 0; i < n && st == JANUS_OK; i++)
         if (results[i].kind == JANUS_KIND_TENSOR)
             st = jn_tensor_fill(results[i].t);
+    if (st == JANUS_OK)
+        take_marks(x, run);
     if (run)
         jn_run_free(run);
+    for (unsigned i = 0; i < x->n_waits; i++)
+        if (held[i])
+            janus_tensor_release(held[i]);
+    jn_free(held);
     jn_frame_value_release(x->frame);
     jpy_host_free(&host);
     return st;

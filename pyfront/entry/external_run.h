@@ -4,6 +4,7 @@
 #define JPY_EXTERNAL_RUN_H
 
 #include "exec/run/run.h"
+#include "pyfront/entry/held.h"
 #include "pyfront/entry/parts.h"
 #include "pyfront/tape/tape.h"
 
@@ -15,8 +16,12 @@ typedef struct jpy_stage_run {
     const jn_type *out;    /* types of the stage's results */
     const jn_type *in;     /* per x->in: its type; only where sums go on */
     bool exact;
-    const jpy_val *dout; /* cotangents of the results; kind NONE: it does not arrive */
-    const bool *reached; /* per x->in: it gets a gradient from these */
+    const jpy_val *dout;    /* cotangents of the results; kind NONE: it does not arrive */
+    const bool *reached;    /* per x->in: it gets a gradient from these */
+    const jpy_waits *waits; /* n_waits results behind those of the stage, in dout as well */
+    unsigned n_waits;
+    uint8_t *marks; /* by number, n_marks of them: what the gradient has come to (JN_WIRE_*) */
+    size_t n_marks;
 } jpy_stage_run;
 
 /* Runs it.  io_din, per x->in: the sum so far, which is replaced by that with the gradient added

@@ -18,6 +18,13 @@ typedef struct jpy_call_regions {
     struct jpy_region_held *of[JPY_MAX_STAGES];
 } jpy_call_regions;
 
+/* A result of the node that the run has stored: it has a number, at which its cotangent waits for
+ * the gradient of the run, and the memory that must stay as it is. */
+typedef struct jpy_waits {
+    int64_t number;
+    jpy_saved saved;
+} jpy_waits;
+
 /* An object whose references are those to its node, so that the collector sees what it holds: see
  * jpy_node_visit(). */
 typedef struct jpy_region_held {
@@ -34,6 +41,11 @@ typedef struct jpy_region_held {
     PyObject **inputs;         /* tracked tensors, owned, in the order of the node's edges */
     jpy_edge *edges;           /* the node's, borrowed */
     jpy_saved *saved;          /* versions of the tensors that must stay as they are: stage->kept */
+    jpy_waits *waits;          /* behind the n_out results ... */
+    unsigned n_waits;          /* ... of the node */
+    int64_t n_wires;           /* the last number of the run */
+    uint8_t *reached, *gone;   /* by number: what backward() came to since some were freed last, and
+                                * what is freed (JN_WIRE_USED); NULL: no number is given */
     bool *freed;               /* by group of the stage; NULL: none is */
     jpy_set ran_outs, ran_ins; /* what backward() has run since some were freed last */
     jn_type *out;              /* types of the results, whose dims may be of this call */

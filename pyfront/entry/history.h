@@ -13,6 +13,9 @@
 
 /* A set of the first 63 results or inputs of a node; bit 63 stands for all others. */
 typedef uint64_t jpy_set;
+/* Of results: what a run has stored and remains, of which there are as many as it finds; the node
+ * has one other result at most. */
+#define JPY_SET_WAITS ((jpy_set)1 << 62)
 #define JPY_SET_OF(i) ((jpy_set)1 << ((i) < 63 ? (i) : 63))
 
 typedef struct jpy_group { /* ops that keep something for their gradients */

@@ -19,6 +19,7 @@ void jpy_host_free(jpy_host *h) {
         Py_XDECREF(h->held.data[i]);
     jn_vec_free(&h->held);
     jn_free(h->away.version);
+    jn_free(h->wired);
     Py_CLEAR(h->text);
 }
 
@@ -226,7 +227,8 @@ static janus_status wrap(void *ctx, janus_tensor *t, int64_t tag, janus_object *
     if (tag == JPY_TAG_FREED && ((jpy_host *)ctx)->e->local)
         return jn_error(JANUS_ASSUMPTION_FAILED, "a tensor stored that requires grad remains");
     janus_tensor_retain(t);
-    PyObject *o = tag == JPY_TAG_FREED ? jpy_freed_tensor(t) : jpy_tensor_take(t);
+    bool waits = ((jpy_host *)ctx)->e->remains; /* for its node: jpy_region_nodes() */
+    PyObject *o = tag == JPY_TAG_FREED && !waits ? jpy_freed_tensor(t) : jpy_tensor_take(t);
     *out = o;
     return hold(ctx, o);
 }

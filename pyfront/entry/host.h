@@ -25,10 +25,17 @@ typedef struct jpy_host {
     struct jpy_shadow *shadow; /* NULL: what the run reads need not be remembered, ... */
     const janus_host_ops *ops; /* ... else those that remember it */
     bool stay;                 /* keeps the interpreter lock */
+    jn_wired *wired;           /* tensors that it has stored and that wait for a node; owned ... */
+    size_t n_wired;
+    int64_t n_wires; /* ... and the last number of the run */
     jpy_away away;
 } jpy_host;
 
-enum { JPY_TAG_PLAIN, JPY_TAG_FREED }; /* of tensors written: no history, one that is used up */
+enum {
+    JPY_TAG_PLAIN,
+    JPY_TAG_FREED
+}; /* of tensors written: no history; one, that is used up unless
+    * jpy_entry.remains */
 
 extern const janus_host_ops jpy_host_ops; /* reads and prepare; it writes nothing */
 /* What a value of the log is stored as; new reference, NULL: an exception is set. */

@@ -114,6 +114,7 @@ typedef struct jpy_stage { /* a node of the tape: see convert/finish/gradient.c 
     jpy_gradient grad;      /* for cotangents of all results; sub NULL: none, and no frame */
     jpy_gradient alone[JPY_MAX_ALONE]; /* of one of several results */
     jpy_gradient some;                 /* of any of more than two: bools say which */
+    jpy_gradient none;                 /* of what waits at numbers alone: jpy_entry.remains */
     JN_VEC(jpy_tracked) in;
     JN_VEC(jpy_kept) kept;
     jpy_groups groups;
@@ -148,7 +149,8 @@ struct jpy_entry {
     bool of_process;    /* it is good for this process only: hashes of strings differ */
     bool to_keep;       /* stored/stored.h: it is written once it was used */
     PyObject *kept_as;  /* str: the name of its file, or NULL */
-    bool local;         /* what it stores and requires grad must not outlive the run */
+    bool local;         /* what it stores and requires grad must not outlive the run ... */
+    bool remains;       /* ... but may: results of the node, whose gradients wait at numbers */
     uint32_t n_recipes;
     unsigned n_results;
     JN_VEC(struct jpy_print *) prints; /* by the key of host.emit */

@@ -127,6 +127,10 @@ janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *s
     }
     if (go && st == JANUS_OK)
         st = jn_run_prepare(r);
+    if (go && st == JANUS_OK && JN_UNLIKELY(e->remains)) {
+        host->n_wires = jn_run_wires(r);
+        st = jn_run_wired(r, &host->wired, &host->n_wired);
+    }
     if (go && st == JANUS_OK)
         st = jn_run_results(r, results, e->n_results + e->n_frames, host->shadow ? NULL : e->lent);
     if (go && st == JANUS_OK) {

@@ -215,7 +215,7 @@ PyObject *jpy_stored_dump(PyObject *module, PyObject *arg) {
     const jpy_guards *g = &e->guards;
     if (Py_TYPE(arg) != jpy_entry_type)
         return PyErr_Format(PyExc_TypeError, "_stored_dump: an entry is needed");
-    if (e->of_process)
+    if (e->of_process || e->remains)
         return PyErr_Format(PyExc_ValueError, "the graph depends on hashes of this process");
     PyObject *d = PyDict_New();
     if (d && put(d, "text", jpy_module_text(e->module, ".jir")) == 0 &&

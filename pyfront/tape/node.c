@@ -274,6 +274,15 @@ bool jpy_node_goes_on(jpy_node *n) {
     return n->cls == &external_class && ((jpy_external *)jpy_node_data(n))->goes_on;
 }
 
+bool jpy_node_mixes(jpy_node *n) {
+    return n->cls == &external_class && ((jpy_external *)jpy_node_data(n))->refuse;
+}
+
+int jpy_node_refuse(jpy_node *n) {
+    const jpy_external *x = jpy_node_data(n);
+    return x->refuse(x->user);
+}
+
 jpy_node *jpy_external_new(const jpy_external *ext, unsigned n_in, const jpy_edge *edges,
                            unsigned n_out) {
     next_seq += place ? 0 : ROOM;

@@ -121,7 +121,10 @@ typedef struct jpy_external {
     bool (*release_saved)(void *user); /* may be NULL; false: it may be asked for more */
     void (*free_user)(void *user);     /* exactly once, when the node dies; may be NULL */
     bool (*leads)(void *user, unsigned out, unsigned in); /* result from operand */
-    const char *name;                                     /* static; NULL: "Graph" */
+    /* Raises: gradients of its results flow between them unseen, so one that a hook or a capture
+     * looks at is not known where others arrive, too.  -1.  NULL: they do not. */
+    int (*refuse)(void *user);
+    const char *name; /* static; NULL: "Graph" */
     /* backward gets in din[i] what was added to the gradient of operand i before (owned; kind NONE:
      * nothing), and gives it back with its own added to it. */
     bool goes_on;

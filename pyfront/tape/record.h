@@ -59,6 +59,9 @@ bool jpy_node_parts(const jpy_node *n);
 bool jpy_node_leads(jpy_node *n, unsigned out, unsigned in);
 /* Whether its backward() goes on with the sums so far (jpy_external). */
 bool jpy_node_goes_on(jpy_node *n);
+/* Whether gradients flow between its results unseen; the error of who looks at one. */
+bool jpy_node_mixes(jpy_node *n);
+int jpy_node_refuse(jpy_node *n);
 
 bool jpy_should_record(const jn_op *op, const jpy_val *in, unsigned n_in);
 /* Rows whose operands 0 and 1 are factors: each is read for the other's gradient alone. */

@@ -196,7 +196,7 @@ int jpy_shadow_begin(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObje
     if (x->slots && x->results && !x->s.failed)
         rc = jpy_entry_run(f, e, x->slots, &x->host, &x->run, x->results, &x->rng.offset);
     if (rc == 0 && (jpy_region_nodes(f, e, call, x->slots, jpy_rng_default()->offset, x->results,
-                                     x->node) < 0 ||
+                                     &x->host, x->node) < 0 ||
                     !jpy_making_all(&x->m, x->run) || !fill_gradients(&x->m) ||
                     !jpy_shadow_write(&x->s, &x->m, x->run))) {
         PyErr_Clear();

@@ -522,9 +522,6 @@ static void finish_live(jcv *c, jpy_entry *e) {
     for (size_t i = 0; i < c->stored_tracked.n; i++)
         if (!jcv_tracked_certain(c, c->stored_tracked.data[i]))
             jcv_refuse(c, "a tensor is stored that requires grad on some paths only");
-    for (jcv_live *l = c->lives; l && e->local; l = l->next)
-        if (l->tracked && !l->site)
-            jcv_refuse(c, "a tensor that requires grad is stored by the graph");
     for (size_t i = 0; i < g->srcs.n && c->live_containers; i++) {
         const jpy_src *s = g->srcs.data[i];
         const jpy_src *of = s->kind == JPY_SRC_ITEM || s->kind == JPY_SRC_KEY ? s->parent
@@ -582,6 +579,7 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     guard_aliases(c);
     finish_live(c, e);
     e->result = recipe(c, &f, result);
+    jcv_find_remains(c, e);
     for (size_t i = 0; i < c->inputs.n; i++) {
         jpy_input in = {c->inputs.data[i]->slot, c->main->params.data[i]->type->kind, false};
         if (!jn_vec_push(&e->inputs, in))
@@ -590,7 +588,7 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     e->any_dims = c->symbols.n > 0;
     e->n_recipes = (uint32_t)f.ids.n;
     e->n_results = (unsigned)c->main->results.n;
-    if (e->n_tracked)
+    if (e->n_tracked || e->remains)
         jcv_cut_untracked(c);
     jcv_join_alike(c);
     jcv_cut_unrecorded(c);
@@ -599,7 +597,7 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
         e->module->running_sums = c->f->exact;
     if (st == JANUS_OK)
         st = jcv_emit(c, e->module, &e->main);
-    bool gradient = st == JANUS_OK && e->n_tracked;
+    bool gradient = st == JANUS_OK && (e->n_tracked || e->remains);
     e->has_effects = e->steps.n || c->lives || c->n_effects;
     if (gradient && c->f->differentiated)
         jcv_refuse(c, "its gradients are differentiated again");

@@ -31,6 +31,11 @@ void jcv_cut_unrecorded(jcv *c);
 
 janus_status jcv_add_gradient(jpy_entry *e, bool exact);
 
+/* remains.c: whether tensors that the graph stores, and that require grad, outlive the call */
+
+/* After all results are known: e->remains, or e->local where they must not. */
+void jcv_find_remains(jcv *c, jpy_entry *e);
+
 /* finish.c: what an attempt found becomes the entry */
 
 void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result);

@@ -5,7 +5,8 @@
  * Results that require grad belong to one node of the tape, unless one of them is computed from
  * another: then gradients may be asked for between them, and main is cut after the first into
  * stages, each with its own frame, gradient and node.  A stage's node has the results that leave
- * the graph and those that later stages read.
+ * the graph and those that later stages read.  Where tensors that the run stores remain, there is
+ * one stage, whose node has a result for each of them behind those (remains.c).
  */
 #include "pyfront/convert/finish/finish.h"
 
@@ -172,7 +173,7 @@ static janus_status whole(jcv_staging *s) {
 static bool *reached_results(const jcv_staging *s, unsigned k, uint32_t param, bool *active) {
     const jn_subgraph *sub = s->sub[k];
     const jpy_stage *x = &s->e->stages[k];
-    bool *reached = jn_arena_alloc(&s->e->arena, x->place.n);
+    bool *reached = jn_arena_alloc(&s->e->arena, x->place.n + 1);
     jcv_find_active(s, sub, param, active);
     for (size_t at = 0; reached && at < x->place.n; at++) {
         jn_value v = sub->results.data[x->place.data[at]];
@@ -200,6 +201,16 @@ static janus_status derive(jpy_entry *e, const jpy_stage *x, const bool *arrivin
  * would get is no cotangent of zeros, which an infinite derivative turns into NaN. */
 static janus_status derive_all(jpy_entry *e, jpy_stage *x, const bool *arriving, bool onto,
                                jn_arena *a) {
+    if (e->remains && !onto) {
+        const bool *none = jn_arena_zalloc(a, x->sub->results.n + 1);
+        if (!none)
+            return JN_NO_MEMORY();
+        JN_TRY(derive(e, x, none, false, false, &x->none));
+        if (!x->out.n) {
+            x->grad = x->none;
+            return JANUS_OK;
+        }
+    }
     JN_TRY(derive(e, x, arriving, false, onto, &x->grad));
     for (unsigned at = 0; x->out.n > 1 && x->out.n <= JPY_MAX_ALONE && at < x->out.n; at++) {
         bool *one = jn_arena_zalloc(a, x->sub->results.n);
@@ -234,7 +245,7 @@ static janus_status stage_gradient(jcv_staging *s, unsigned k, jn_arena *a) {
             !jn_vec_push(&x->place, (uint32_t)i))
             return JN_NO_MEMORY();
     }
-    if (!x->out.n)
+    if (!x->out.n && !e->remains)
         return JANUS_OK;
     JN_TRY(derive_all(e, x, arriving, false, a));
     bool *active = jn_arena_alloc(a, sub->nodes.n);
@@ -269,7 +280,7 @@ static janus_status stage_gradient(jcv_staging *s, unsigned k, jn_arena *a) {
     }
     if (s->exact)
         JN_TRY(derive_all(e, x, arriving, true, a));
-    jcv_stage_at at = {s->g, s->cut[k], s->in[k].data, e->inputs.data};
+    jcv_stage_at at = {s->g, s->cut[k], s->in[k].data, e->inputs.data, e->remains};
     JN_TRY(jcv_history(x, &at, a));
     for (size_t i = 0; i < x->kept.n; i++)
         e->keeps_results = e->keeps_results || x->kept.data[i].is_result;

@@ -46,6 +46,7 @@ typedef struct body {
 typedef struct history {
     jn_arena *arena;
     jpy_stage *stage;
+    bool remains;
 } history;
 
 static janus_status walk(history *h, body *b);
@@ -282,6 +283,8 @@ static janus_status walk(history *h, body *b) {
         jpy_set outs = 0;
         for (uint32_t k = 0; k < n->n_out; k++)
             outs |= x.outs[i][k];
+        if (h->remains && n->op == JN_OP(wire_put) && main_ins(h, b, &x, n->in[0]))
+            x.outs[n->in[0].node][n->in[0].index] |= JPY_SET_WAITS;
         if (!outs || !x.ins[i])
             continue;
         if (n->subs[0])
@@ -341,7 +344,7 @@ static janus_status place_kept(history *h, const body *b, const jcv_stage_at *at
 
 janus_status jcv_history(jpy_stage *x, const jcv_stage_at *at, jn_arena *arena) {
     const jn_subgraph *g = x->sub;
-    history h = {arena, x};
+    history h = {arena, x, at->remains};
     body b = {.g = g, .of_results = room(&h, g->results.n, sizeof *b.of_results)};
     if (!b.of_results)
         return JN_NO_MEMORY();

@@ -11,6 +11,7 @@ typedef struct jcv_stage_at {
     uint32_t first;
     const jn_value *in;
     const jpy_input *inputs; /* by parameter of main */
+    bool remains;            /* what it stores is a result, too: JPY_SET_WAITS */
 } jcv_stage_at;
 
 /* Fills x->groups, and x->kept with what the tape would keep of the run's inputs and results.  Uses

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tensors that require grad, are stored by the graph and are still there when the run is over
+ * (`node.state = h`): results of the tape's node like those that the function returns, one for each
+ * that a run has stored (docs/adr/0015-wires.md).  The gradient of the run says which of them it
+ * has come to, and of each what CPython's tape would have of it: whether the ops that it is
+ * computed by, up to what else was stored, keep something, so that a second backward() is an error,
+ * and whether its own
+ * memory is kept, so that a write to it is one.
+ */
+#include "pyfront/convert/finish/finish.h"
+
+#include <string.h>
+
+#include "graph/autodiff/autodiff.h"
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/tape/tape.h"
+
+enum {
+    MAX_DEPTH = 16
+}; /* of arms, calls and views around an op: a recursion that gives on its own result */
+
+typedef struct looking {
+    jcv *c;
+    uint32_t not_used; /* mark of values whose ops keep nothing for certain */
+} looking;
+
+static bool computes(const jcv_node *n) {
+    return n->kind == JCV_OP && n->op->role == JN_ROLE_COMPUTE && n->op->grad && !n->subs[0];
+}
+
+static void tracked_of(const jcv_node *n, bool *tracked) {
+    for (unsigned i = 0; i < JPY_SAVES_READ; i++)
+        tracked[i] = i < n->n_in && n->in[i] && n->in[i]->depends;
+}
+
+static bool op_keeps(const jcv_node *n) {
+    bool tracked[JPY_SAVES_READ], any = false;
+    tracked_of(n, tracked);
+    for (unsigned i = 0; i < n->n_in && !any; i++)
+        any = n->in[i] && n->in[i]->type->kind == JANUS_KIND_TENSOR &&
+              jpy_op_saves(n->op, i, tracked);
+    for (unsigned i = 0; i < n->n_out && !any; i++)
+        any = jpy_op_saves_result(n->op, i, tracked);
+    return any;
+}
+
+static bool is_used(const looking *l, const jcv_val *v) { return v && v->reach != l->not_used; }
+
+/* Result `k` of a body, of a value that it gives its caller. */
+static bool result_used(const looking *l, const jcv_ctx *x, unsigned k) {
+    return x && k < x->results.n && is_used(l, x->results.data[k]);
+}
+
+/* Whether a backward() from v frees something in any case, as far as is known of its operands. */
+static bool frees(const looking *l, const jcv_val *v) {
+    const jcv_node *n = v->node;
+    if (!n || n->kind != JCV_OP)
+        return false;
+    if (computes(n)) {
+        bool any = op_keeps(n);
+        for (unsigned i = 0; i < n->n_in && !any; i++)
+            any = n->in[i] && n->in[i]->depends && is_used(l, n->in[i]);
+        return any;
+    }
+    switch (n->op->role) {
+    case JN_ROLE_INVOKE:
+        return result_used(l, n->subs[0], v->index);
+    case JN_ROLE_IF:
+        return result_used(l, n->subs[0], v->index) && result_used(l, n->subs[1], v->index);
+    case JN_ROLE_WHILE:
+    case JN_ROLE_FOREACH: {
+        bool foreach = n->op->role == JN_ROLE_FOREACH;
+        unsigned k = v->index + foreach;
+        return result_used(l, n->subs[!foreach], v->index) && k < n->n_in && is_used(l, n->in[k]);
+    }
+    default:
+        return false;
+    }
+}
+
+/* The largest set: a recursion frees what the paths that end it do. */
+static void find_used(looking *l) {
+    jcv *c = l->c;
+    l->not_used = ++c->last_reach;
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        for (size_t k = 0; k < c->ctxs.data[i]->params.n; k++)
+            c->ctxs.data[i]->params.data[k]->reach = l->not_used;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = 0; i < c->ctxs.n; i++)
+            for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
+                jcv_node *n = c->ctxs.data[i]->nodes.data[k];
+                for (unsigned j = 0; j < n->n_out; j++) {
+                    if (!is_used(l, &n->out[j]) || frees(l, &n->out[j]))
+                        continue;
+                    n->out[j].reach = l->not_used;
+                    changed = true;
+                }
+            }
+    }
+}
+
+/* Whether the op that v is a result of keeps it; of what comes out of an arm or a call, whether one
+ * of them may. */
+static bool kept(const looking *l, const jcv_val *v, int depth) {
+    const jcv_node *n = v->node;
+    bool tracked[JPY_SAVES_READ], any = depth > MAX_DEPTH;
+    if (!n || n->kind != JCV_OP)
+        return false;
+    for (int k = 0; k < 2 && !any; k++) {
+        const jcv_ctx *x = n->subs[k];
+        any = x && v->index < x->results.n && x->results.data[v->index] &&
+              kept(l, x->results.data[v->index], depth + 1);
+    }
+    if (any || !computes(n))
+        return any;
+    if (n->view)
+        return kept(l, n->in[0], depth + 1);
+    tracked_of(n, tracked);
+    return jpy_op_saves_result(n->op, v->index, tracked);
+}
+
+static void mark_puts(jcv *c) {
+    looking l = {.c = c};
+    find_used(&l);
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
+            jcv_node *n = c->ctxs.data[i]->nodes.data[k];
+            if (n->op != JN_OP(wire_put))
+                continue;
+            janus_wire_put_attrs *a = jcv_alloc(c, sizeof *a);
+            a->struct_size = sizeof *a;
+            a->what = JN_WIRE_REACHED | (is_used(&l, n->in[0]) ? JN_WIRE_USED : 0) |
+                      (kept(&l, n->in[0], 0) ? JN_WIRE_KEPT : 0);
+            n->attrs = a;
+        }
+}
+
+/* Whether something that the function makes and that holds such tensors may leave it. */
+static bool container_leaves(const jcv *c) {
+    bool any = false;
+    for (const jcv_live *l = c->lives; l && !any; l = l->next)
+        any = l->tracked && l->site;
+    for (size_t i = 0; i < c->main->results.n; i++)
+        if (any && c->main->results.data[i]->type->kind == JANUS_KIND_OBJECT)
+            return true;
+    return false;
+}
+
+void jcv_find_remains(jcv *c, jpy_entry *e) {
+    bool outside = container_leaves(c), used = false;
+    for (const jcv_live *l = c->lives; l; l = l->next)
+        outside = outside || (l->tracked && !l->site);
+    if (!e->local || !outside)
+        return;
+    for (size_t i = 0; i < c->stored_tracked.n; i++) {
+        jcv_val *v = c->stored_tracked.data[i];
+        used = used || (v->node && jcv_history_used(c, v));
+    }
+    /* A gradient with create_graph=True would raise, in what nobody has asked a graph of. */
+    if (used || c->f->payer || c->f->exact || c->own_gradients || c->put_written ||
+        c->f->checkpoint)
+        jcv_refuse(c, "a tensor that requires grad is stored by the graph");
+    if (!c->wires) {
+        c->wires = true;
+        snprintf(c->reason, sizeof c->reason, "what the graph stores requires grad and remains");
+        jcv_throw_now(c, THROW_RESTART);
+    }
+    e->remains = true;
+    e->local = false;
+    mark_puts(c);
+}
