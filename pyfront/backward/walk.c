@@ -22,10 +22,10 @@ enum {
     NODES_AHEAD = 12,
     SAVED_AHEAD = 5,
     BEFORE = 8,
-    FEW = 1 << 14,  /* numbers of one history that may lie apart whatever it is, */
-    MOST_APART = 4, /* and for each node that was met */
-    TO_NODE = 1 << 31
+    FEW = 1 << 14, /* numbers of one history that may lie apart whatever it is, */
+    MOST_APART = 4 /* and for each node that was met */
 };
+#define TO_NODE (UINT32_C(1) << 31)
 
 /* ---- what is noted ------------------------------------------------------------------------------
  */
@@ -126,7 +126,7 @@ static bool grow(walk *w, size_t need) {
 static bool put(walk *w, jpy_edge to, jpy_link *out) {
     uint64_t k = w->last - to.node->seq;
     *out = (jpy_link){(uint32_t)k, TO_NODE | to.index};
-    if (k >= FEW + MOST_APART * w->met || to.index >= (uint32_t)TO_NODE) {
+    if (k >= FEW + MOST_APART * w->met || to.index >= TO_NODE) {
         w->apart = true;
         return true;
     }
@@ -156,7 +156,7 @@ static bool visit(walk *w, size_t k) {
                    .slot = (uint32_t)e->slots.n,
                    .link = (uint32_t)first,
                    .n_out = n->n_out};
-    if (e->visits.n >= JPY_NO_LINK - 1 || e->slots.n + v.n_out >= TO_NODE - 1u ||
+    if (e->visits.n >= JPY_NO_LINK - 1 || e->slots.n + v.n_out >= TO_NODE - 1 ||
         first + n->n_in >= JPY_NO_LINK || !jn_vec_reserve(&e->slots, e->slots.n + v.n_out) ||
         !jn_vec_reserve(&e->links, first + n->n_in) || !jn_vec_push(&e->visits, v))
         return false;
@@ -207,10 +207,10 @@ static bool visit_all(walk *w) {
 }
 
 static void resolve(const walk *w, jpy_link *l) {
-    if (l->visit == JPY_NO_LINK || !(l->slot & (uint32_t)TO_NODE))
+    if (l->visit == JPY_NO_LINK || !(l->slot & TO_NODE))
         return;
     uint32_t at = (uint32_t)(w->at[l->visit].visit - 1);
-    *l = (jpy_link){at, w->e->visits.data[at].slot + (l->slot & ~(uint32_t)TO_NODE)};
+    *l = (jpy_link){at, w->e->visits.data[at].slot + (l->slot & ~TO_NODE)};
 }
 
 /* Links to nodes as the others have them; leaves follow the nodes. */
