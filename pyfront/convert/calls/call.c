@@ -417,6 +417,10 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         }
         if (!strcmp(name, "detach"))
             return jcv_detach(c, self->py);
+        if (!strcmp(name, "detach_") && args->n_pos == 1 && !args->n_kw) {
+            jcv_detach_in_place(c, self);
+            return self;
+        }
         if (!strcmp(name, "requires_grad_") && args->n_pos + args->n_kw <= 2) {
             jcv_av *on = args->n_kw ? args->kw[0] : args->n_pos > 1 ? args->pos[1] : NULL;
             if (on && !jcv_is_const(on))

@@ -94,6 +94,33 @@ void jcv_set_requires_grad(jcv *c, jcv_av *x, bool on) {
     hold(c, r, v);
 }
 
+/* Views would go on from what it holds now. */
+static void no_views(jcv *c, const jcv_rec *r, const char *what) {
+    for (const jcv_rec *v = r->views; v; v = v->next_view)
+        if (jcv_reachable(c, v, NULL))
+            jcv_refuse(c, "the %s of a tensor is set that has views", what);
+}
+
+void jcv_detach_in_place(jcv *c, jcv_av *x) {
+    jpy_tensor *t = (jpy_tensor *)x->py;
+    if (t->base)
+        jcv_refuse(c, "a view is detached in place");
+    if (!t->node) {
+        jcv_set_requires_grad(c, x, false);
+        return;
+    }
+    jcv_rec *r = changed(c, x, "history");
+    if (r->src)
+        jcv_refuse(c, "the history of an argument is forgotten");
+    stand_alone(c, r);
+    no_views(c, r, "history");
+    jcv_val *v = jcv_tensor_val(c, x->py);
+    v = &jcv_op(c, JN_OP(detach), &v, 1, NULL)->out[0];
+    v->depends = v->cut = false;
+    jcv_own(c, PyObject_CallMethod(x->py, "detach_", NULL));
+    hold(c, r, v);
+}
+
 void jcv_made_leaf(jcv *c, PyObject *proxy) {
     const jpy_tensor *t = (const jpy_tensor *)proxy;
     if (!jpy_tensor_check(proxy) || !jcv_is_proxy(c, proxy) || !t->requires_grad || t->node)
@@ -118,9 +145,7 @@ void jcv_set_data(jcv *c, jcv_av *x, jcv_av *y) {
         !jcv_same_type(jcv_tensor_val(c, x->py)->type, jcv_tensor_val(c, y->py)->type) ||
         !jcv_same_layout(x, y) || t->node)
         jcv_refuse(c, "the data of this tensor is set");
-    for (const jcv_rec *v = r->views; v; v = v->next_view)
-        if (jcv_reachable(c, v, NULL))
-            jcv_refuse(c, "the data of a tensor is set that has views");
+    no_views(c, r, "data");
     if (of->src || of->shared || of->stored)
         jcv_refuse(c, "the data of a tensor is set to what may have another name");
     jcv_val *v = jcv_tensor_val(c, y->py);

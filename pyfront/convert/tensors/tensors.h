@@ -91,8 +91,9 @@ void jcv_check_rounds(jcv *c, const jcv_ctx *body, jcv_av *const *first, jcv_av 
 
 /* leaf.c: leaves that the function makes or changes */
 
-/* x.requires_grad = on; x.data = y. */
+/* x.requires_grad = on; x.detach_(); x.data = y. */
 void jcv_set_requires_grad(jcv *c, jcv_av *x, bool on);
+void jcv_detach_in_place(jcv *c, jcv_av *x);
 void jcv_set_data(jcv *c, jcv_av *x, jcv_av *y);
 /* What an op has made is a leaf where the op was told so. */
 void jcv_made_leaf(jcv *c, PyObject *proxy);
