@@ -110,10 +110,7 @@ static void add_all_bare(jcv *c, jcv_ctx *x) {
     }
 }
 
-static void use_bare(jcv_val **v) {
-    if (*v && (*v)->bare)
-        *v = (*v)->bare;
-}
+static jcv_val *or_bare(jcv_val *v) { return v && v->bare ? v->bare : v; }
 
 void jcv_cut_unrecorded(jcv *c) {
     jcv_ctx *place = c->ctx;
@@ -131,9 +128,9 @@ void jcv_cut_unrecorded(jcv *c) {
             jcv_node *n = x->nodes.data[k];
             bool made = n->op == JN_OP(detach) && n->in[0]->bare == &n->out[0];
             for (unsigned j = 0; !made && j < n->n_in; j++)
-                use_bare(&n->in[j]);
+                n->in[j] = or_bare(n->in[j]);
         }
         for (size_t k = 0; k < x->results.n; k++)
-            use_bare(&x->results.data[k]);
+            x->results.data[k] = or_bare(x->results.data[k]);
     }
 }
