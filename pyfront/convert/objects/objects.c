@@ -212,27 +212,12 @@ bool jcv_is_fresh(jcv *c, PyObject *o) {
     return false;
 }
 
-/* Whether some class says which attributes there are; none at all is no word on it. */
-static bool has_slots(PyTypeObject *t) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(t->tp_mro); i++) {
-        PyObject *dict = attr_or_null(PyTuple_GET_ITEM(t->tp_mro, i), "__dict__");
-        PyObject *slots = dict ? PyMapping_GetItemString(dict, "__slots__") : NULL;
-        bool some = slots && !(PyTuple_CheckExact(slots) && !PyTuple_GET_SIZE(slots));
-        Py_XDECREF(slots);
-        Py_XDECREF(dict);
-        PyErr_Clear();
-        if (some)
-            return true;
-    }
-    return false;
-}
-
 /* A class whose instances are made by object's own __new__ and hold attributes, nothing else. */
 static bool plain_class(PyTypeObject *t) {
     return Py_TYPE(t)->tp_call == PyType_Type.tp_call && (t->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
            t->tp_new == PyBaseObject_Type.tp_new && t->tp_getattro == PyObject_GenericGetAttr &&
            !t->tp_finalize && !t->tp_del && !t->tp_itemsize && t->tp_alloc == PyType_GenericAlloc &&
-           !has_slots(t) && t->tp_base && t->tp_dictoffset;
+           t->tp_base;
 }
 
 /* A method that dataclasses wrote. */
@@ -270,7 +255,7 @@ static void init_dataclass(jcv *c, jcv_av *o, PyObject *fields, const jcv_args *
         Py_XDECREF(kw_only);
         Py_XDECREF(kind_name);
         PyObject *d = jcv_lookup(c, Py_TYPE(o->py), name);
-        if (!plain || (d && Py_TYPE(d)->tp_descr_set))
+        if (!plain || (d && Py_TYPE(d)->tp_descr_set && Py_TYPE(d) != &PyMemberDescr_Type))
             jcv_refuse(c, "a dataclass with class or init variables, or descriptors");
         jcv_av *v = NULL;
         if (in == Py_True && !kw && at < args->n_pos)

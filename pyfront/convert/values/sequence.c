@@ -161,11 +161,35 @@ jcv_val *jcv_seq_count(jcv *c, jcv_av *a) {
     return least;
 }
 
+/* One of few numbers of one kind, known or of the graph; NULL: of something else.  i is one of
+ * their places. */
+static jcv_av *chosen_number(jcv *c, jcv_av *const *items, unsigned n, jcv_val *i) {
+    enum { MAX_CHOSEN = 16 };
+    if (!n || n > MAX_CHOSEN)
+        return NULL;
+    for (unsigned k = 0; k < n; k++)
+        if (!jcv_is_numeric(items[k]) ||
+            jcv_number(c, items[k])->type->kind != jcv_number(c, items[0])->type->kind)
+            return NULL;
+    jcv_val *v = jcv_number(c, items[n - 1]);
+    for (unsigned k = n - 1; k-- > 0;) {
+        jcv_val *at[2] = {i, int_const(c, k)};
+        jcv_val *in[3] = {&jcv_op(c, JN_OP(s_eq), at, 2, NULL)->out[0], jcv_number(c, items[k]), v};
+        v = &jcv_op(c, JN_OP(s_select), in, 3, NULL)->out[0];
+    }
+    return jcv_scalar(c, v);
+}
+
 static jcv_av *item_of(jcv *c, jcv_av *a, jcv_val *i) {
+    jcv_av **items, *number;
+    unsigned n;
     if (jcv_is_seq(a))
         return jcv_seq_item(c, a, i);
     if (a->kind == AV_TENSOR)
         return jcv_getitem(c, a, jcv_scalar(c, i));
+    bool tuple = a->kind == AV_TUPLE || (a->kind == AV_PY && PyTuple_CheckExact(a->py));
+    if (tuple && jcv_items(c, a, &items, &n) && (number = chosen_number(c, items, n, i)))
+        return number;
     jcv_refuse(c, "an item of %s at a place that the graph knows", jcv_describe(a));
 }
 
