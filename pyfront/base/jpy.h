@@ -20,6 +20,7 @@ typedef struct jpy_state {
     PyTypeObject *tensor_type, *dtype_type, *device_type, *size_type, *op_type, *node_type;
     PyTypeObject *generator_type, *ctx_type, *module_base_type, *return_type;
     PyTypeObject *autocast_type, *function_type;
+    PyTypeObject *wrapper_type; /* of (1).__add__: CPython 3.13 does not export it */
     PyObject *dtypes[JANUS_DTYPE_COUNT];
     PyObject *cpu; /* janus.device("cpu") */
     PyObject *empty_tuple;

@@ -306,6 +306,11 @@ static PyType_Slot size_slots[] = {
 static PyType_Spec size_spec = {"janus.Size", 0, 0, Py_TPFLAGS_DEFAULT, size_slots};
 
 int jpy_init_types(PyObject *module) {
+    PyObject *wrapper = PyObject_GetAttrString(Py_None, "__repr__");
+    if (!wrapper)
+        return -1;
+    jpy.wrapper_type = Py_TYPE(wrapper); /* a static type */
+    Py_DECREF(wrapper);
     jpy.empty_tuple = PyTuple_New(0);
     jpy.dtype_type = jpy_type_new(module, &dtype_spec, NULL);
     jpy.device_type = jpy_type_new(module, &device_spec, NULL);

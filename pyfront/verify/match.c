@@ -177,7 +177,7 @@ static PyObject *bound_to(PyObject *o, PyObject **out_function) {
         *out_function = Py_NewRef(PyMethod_GET_FUNCTION(o));
         return Py_NewRef(PyMethod_GET_SELF(o));
     }
-    if (Py_TYPE(o) != &PyCFunction_Type && Py_TYPE(o) != &_PyMethodWrapper_Type)
+    if (Py_TYPE(o) != &PyCFunction_Type && Py_TYPE(o) != jpy.wrapper_type)
         return NULL;
     *out_function = PyObject_GetAttrString(o, "__name__"); /* of these types, whose lookup is C */
     PyObject *self = *out_function ? PyObject_GetAttrString(o, "__self__") : NULL;

@@ -219,7 +219,7 @@ static bool is_bound(const PyObject *o) {
         const PyObject *self = PyCFunction_GET_SELF(o);
         return self && !PyModule_Check(self) && !PyType_Check(self);
     }
-    return PyMethod_Check(o) || Py_TYPE(o) == &_PyMethodWrapper_Type;
+    return PyMethod_Check(o) || Py_TYPE(o) == jpy.wrapper_type;
 }
 
 static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
