@@ -86,6 +86,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/heap/host.c \
 	pyfront/convert/heap/live.c \
 	pyfront/convert/heap/maybe.c \
+	pyfront/convert/heap/met.c \
 	pyfront/convert/heap/merge.c \
 	pyfront/convert/heap/outer.c \
 	pyfront/convert/heap/plain.c \

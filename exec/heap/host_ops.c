@@ -207,6 +207,9 @@ static janus_status unbox(jn_run *r, const jn_host_call *c, const jn_slot *slots
     janus_kind want = (janus_kind)c->node->out[0]->kind;
     jn_tval *put =
         b.kind == JANUS_KIND_OBJECT && want == JANUS_KIND_TENSOR ? jn_wire_object(r, b.v.p) : NULL;
+    if (put && !c->wired)
+        return jn_error(JANUS_ASSUMPTION_FAILED, "host.unbox: a tensor that requires grad (%s:%u)",
+                        c->node->loc.file ? c->node->loc.file : "?", c->node->loc.line);
     if (put)
         b = (jn_box){JANUS_KIND_TENSOR, {.t = put}};
     if (b.kind == JANUS_KIND_OBJECT && want != JANUS_KIND_OBJECT) {

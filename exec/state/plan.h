@@ -157,6 +157,7 @@ typedef struct jn_host_call {
     uint32_t n;
     uint32_t *in;
     uint8_t *kinds;
+    bool wired;  /* of host.unbox: gradients go to what is read (exec/heap/wire.h) */
     int64_t key; /* attribute `key`, or `what` of host.new */
     int64_t tag;
 } jn_host_call;

@@ -166,6 +166,7 @@ static jcv_av *flatten(jcv *c, jcv_av *a, bool real, jcv_av **flat, unsigned *n)
         jcv_refuse(c, "a call with very many arguments");
     jcv_av *leaf = jcv_new(c, AV_ITER);
     leaf->text = "leaf";
+    leaf->named = a->kind == AV_TENSOR ? (PyObject *)jpy.tensor_type : NULL; /* no number */
     leaf->n = *n;
     flat[(*n)++] = a;
     return leaf;
@@ -222,14 +223,28 @@ static jcv_av *generator(jcv *c, jcv_frame *fr) {
     return g;
 }
 
+/* Methods of different modules are different functions: of the graph's, those of different classes.
+ * NULL: nothing tells them apart. */
+static jcv_av *self_key(jcv *c, jcv_av *self) {
+    if (!jpy.module_base_type)
+        return NULL;
+    if (self->kind == AV_PY)
+        return PyObject_TypeCheck(self->py, jpy.module_base_type) ? self : NULL;
+    if (self->kind != AV_HOST || !PyList_GET_SIZE(jcv_samples(c, self)))
+        return NULL;
+    PyObject *types = jcv_types_of(c, self), *t = PyList_GET_ITEM(types, 0);
+    bool one = PyList_GET_SIZE(types) == 1;
+    return one && PyType_IsSubtype((PyTypeObject *)t, jpy.module_base_type) ? jcv_py(c, t, NULL)
+                                                                            : NULL;
+}
+
 static jcv_av *enter(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closure) {
     unsigned n;
     jcv_av **v = bind(c, fr, args, closure, &n);
     fr->caller = c->frame;
     fr->depth = c->frame ? c->frame->depth + 1 : 0;
-    if (n && v[0]->kind == AV_PY && jpy.module_base_type &&
-        PyObject_TypeCheck(v[0]->py, jpy.module_base_type))
-        fr->self_key = v[0];
+    if (n)
+        fr->self_key = self_key(c, v[0]);
     if (fr->def->fn->generator) {
         if (fr->def->kind == JPY_LAMBDA) /* it has no statements, which yields are followed from */
             jcv_refuse(c, "a call of a lambda that yields");
@@ -403,6 +418,14 @@ static jcv_av *item_of(jcv *c, jcv_av *t) {
     return jcv_scalar(c, jcv_item(c, v));
 }
 
+/* An argument whose kind the C function is to know: a tensor, a number or None. */
+static jcv_av *settled(jcv *c, jcv_av *a) {
+    a = jcv_there(c, jcv_settled(c, a));
+    if (a->kind == AV_HOST && jcv_host_type(c, a) == Py_TYPE(Py_None))
+        return jcv_none(c);
+    return jcv_settled(c, a);
+}
+
 jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
     PyObject *name_o = PyObject_GetAttrString(callable, "__name__");
     const char *name = name_o ? PyUnicode_AsUTF8(jcv_own(c, name_o)) : "";
@@ -473,7 +496,7 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
     c->passed.n = 0;
     c->passing = true;
     for (unsigned i = 0; i < args->n_pos + args->n_kw; i++) {
-        jcv_av *a = jcv_there(c, i < args->n_pos ? args->pos[i] : args->kw[i - args->n_pos]);
+        jcv_av *a = settled(c, i < args->n_pos ? args->pos[i] : args->kw[i - args->n_pos]);
         jcv_av *all = jcv_all_assumed(c, a);
         v[i] = jcv_object(c, all ? all : a);
         if (!v[i] && a->kind == AV_SCALAR && a->val->type->kind == JANUS_KIND_FLOAT)
@@ -571,6 +594,8 @@ jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args) {
         return call_closure(c, f, args);
     case AV_CHOICE:
         return jcv_call_choice(c, f, args);
+    case AV_HOST:
+        return jcv_call_host(c, f, args);
     case AV_METHOD:
         if (f->text)
             return jcv_call_method(c, f->self, f->text, args);

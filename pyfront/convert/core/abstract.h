@@ -113,6 +113,7 @@ typedef struct jcv_rec {
     uint32_t when;                /* of a bound one: slot of a bool, whether it was written */
     bool written;                 /* of a root: on some path */
     bool shared;                  /* of a root: what is not known here may be the same tensor */
+    jcv_av *box;                  /* read while the graph runs: the object, AV_HOST; or NULL */
     bool stored;                  /* of a root: the graph stored it in an object */
     bool put;                     /* of a bound one: its value may be among what the graph stores */
     bool stale;                   /* of a root: one of the tensors that it may be was written */

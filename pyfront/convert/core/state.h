@@ -219,6 +219,7 @@ struct jcv {
     const jcv_av *in_turn;            /* the list of which a loop reads the next row ... */
     bool peeled;                      /* ... having read the first one outside of its rounds */
     bool wires;                       /* what is stored and requires grad is read again; kept */
+    PyObject *met;                    /* list of leaves that the graph reads (met.c); kept */
     JN_VEC(jcv_val *) stored_tracked; /* tensors that require grad and are stored by the graph */
     bool put_written;                 /* some of the caller's among these were written since */
 };

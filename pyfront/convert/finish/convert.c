@@ -103,6 +103,7 @@ static jcv_throw attempt(jcv *c, jpy_entry *e) {
     if (setjmp(h.env) == 0) {
         c->main = c->ctx = jcv_ctx_new(c, JCV_MAIN, "main", NULL);
         jcv_slot(c, jcv_none(c));
+        jcv_put_met(c);
         jcv_av *result = start(c);
         if (jpy_no_grad_mode == grad || jpy_autocast_word != autocast)
             jcv_refuse(c, "the function leaves another grad or autocast mode than it found");
@@ -162,6 +163,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
     jcv_peel *peels = NULL;
     jcv_fork *forks = NULL;
     bool share_views = false, one_tensor = false, cells = false, wires = false, rows = false;
+    PyObject *met = NULL;
     jn_arena keep;
     jn_arena_init(&keep, 0);
     jcv *outer = jcv_current;
@@ -188,6 +190,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         c->one_tensor = one_tensor;
         c->cells = cells;
         c->wires = wires;
+        c->met = met;
         c->rows = rows;
         for (jcv_live *l = lives; l; l = l->next)
             l->read = false;
@@ -210,6 +213,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         one_tensor = c->one_tensor;
         cells = c->cells;
         wires = c->wires;
+        met = c->met;
         rows = c->rows;
         *asks = c->asks_images;
         if (t == THROW_NONE)
@@ -245,6 +249,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         for (unsigned i = 0; i < x->n_params; i++)
             Py_XDECREF(x->samples[i]);
     jcv_live_free(lives);
+    Py_XDECREF(met);
     jn_arena_free(&keep);
     return e;
 }

@@ -73,6 +73,8 @@ void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v);
 void jcv_live_free(jcv_live *l);
 jcv_val *jcv_object_input(jcv *c, jpy_src *src);
 jcv_val *jcv_object_const(jcv *c, PyObject *o);
+/* A tensor that requires grad; gradients meet at its number. */
+jcv_val *jcv_stored_with_history(jcv *c, jcv_val *x);
 /* The value that a write stores. */
 jcv_val *jcv_stored(jcv *c, jcv_av *v);
 /* A list or dict made at a place where they are live; NULL: they are not. */
@@ -118,6 +120,13 @@ bool jcv_was_recursive(jcv *c, jcv_rec_fn *x);
  * these that were met with some of them, NULL: none. */
 void jcv_met_together(jcv *c, PyObject *name, PyObject *samples);
 PyObject *jcv_may_meet(jcv *c, PyObject *name, PyObject *types);
+
+/* met.c: leaves that require grad and that the graph reads of objects */
+
+/* Some that a read may give; starts again where one is new. */
+void jcv_met(jcv *c, PyObject *samples);
+/* All of them are bound and have numbers, at which gradients meet. */
+void jcv_put_met(jcv *c);
 
 /* maybe.c: optional values */
 

@@ -39,6 +39,9 @@ jcv_av *jcv_to_host(jcv *c, jcv_av *a) {
     const jcv_node *from = a->kind == AV_SCALAR ? a->val->node : NULL;
     if (from && from->op == JN_OP(host_unbox)) /* the object it was taken from */
         return jcv_host(c, from->in[0], jcv_own(c, PyList_New(0)));
+    jcv_rec *r = a->kind == AV_TENSOR ? jcv_rec_of(c, ((jpy_tensor *)a->py)->t) : NULL;
+    if (r && r->box)
+        return r->box;
     if (a->kind != AV_PY || !a->src)
         jcv_refuse(c, "%s as an object of the graph", jcv_describe(a));
     jcv_val *v = jcv_object_input(c, a->src);
@@ -187,7 +190,8 @@ jcv_val *jcv_host_truth(jcv *c, jcv_av *o) {
 /* ---- reads --------------------------------------------------------------------------------------
  */
 
-static jcv_av *unboxed(jcv *c, jcv_val *v, janus_kind kind, const janus_tensor *like) {
+static jcv_av *unboxed(jcv *c, jcv_val *v, janus_kind kind, const janus_tensor *like,
+                       PyObject *samples) {
     janus_host_unbox_attrs attrs = {sizeof attrs, kind, -1, -1, {NULL, 0}};
     int64_t dims[JN_MAX_RANK];
     for (int i = 0; like && i < like->rank; i++) {
@@ -207,21 +211,34 @@ static jcv_av *unboxed(jcv *c, jcv_val *v, janus_kind kind, const janus_tensor *
     if (!like)
         return jcv_scalar(c, u);
     jcv_av *a = jcv_proxy(c, u, false);
-    jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->shared = true;
+    jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
+    r->shared = true;
+    r->box = jcv_host(c, v, samples);
     return a;
 }
 
-/* A tensor that requires grad and that this run has stored: autodiff_wire.c joins the two. */
-static jcv_av *read_back(jcv *c, jcv_val *v, const janus_tensor *like) {
+/* A tensor that requires grad and has a number, since this run has stored it or the graph is made
+ * for it (met.c): graph/autodiff/wire.c joins the two. */
+static jcv_av *read_back(jcv *c, jcv_val *v, const janus_tensor *like, PyObject *samples,
+                         bool leaf) {
     if (c->put_written)
         jcv_refuse(c, "a tensor of the caller was stored by the graph and written since");
-    jcv_val *in[2] = {jcv_tensor_val(c, unboxed(c, v, JANUS_KIND_TENSOR, like)->py), NULL};
+    jcv_val *in[2] = {jcv_tensor_val(c, unboxed(c, v, JANUS_KIND_TENSOR, like, samples)->py), NULL};
     in[1] = &jcv_op(c, JN_OP(wire_of), in, 1, NULL)->out[0];
     jcv_val *y = &jcv_op(c, JN_OP(wire_read), in, 2, NULL)->out[0];
     y->depends = true;
-    jcv_av *a = jcv_proxy(c, y, true);
-    jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->shared = true;
+    jcv_av *a = jcv_proxy(c, y, !leaf);
+    jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
+    r->shared = true;
+    if (leaf) {
+        r->box = jcv_host(c, v, samples);
+        ((jpy_tensor *)a->py)->requires_grad = true;
+    }
     return a;
+}
+
+static bool is_leaf(PyObject *o) {
+    return ((jpy_tensor *)o)->requires_grad && !((jpy_tensor *)o)->node;
 }
 
 static bool holds_stored(PyObject *o) {
@@ -264,25 +281,28 @@ static jcv_av *of_samples(jcv *c, jcv_val *v, PyObject *samples) {
     if (!same)
         return jcv_host(c, v, samples);
     if (PyLong_CheckExact(first))
-        return unboxed(c, v, JANUS_KIND_INT, NULL);
+        return unboxed(c, v, JANUS_KIND_INT, NULL, samples);
     if (PyFloat_CheckExact(first))
-        return unboxed(c, v, JANUS_KIND_FLOAT, NULL);
+        return unboxed(c, v, JANUS_KIND_FLOAT, NULL, samples);
     if (PyBool_Check(first))
-        return unboxed(c, v, JANUS_KIND_BOOL, NULL);
+        return unboxed(c, v, JANUS_KIND_BOOL, NULL, samples);
     if (jpy_tensor_check(first)) {
         janus_tensor *t = ((jpy_tensor *)first)->t;
-        bool stored = jcv_is_stored_sample((jpy_tensor *)first);
+        bool stored = jcv_is_stored_sample((jpy_tensor *)first), leaf = is_leaf(first);
         for (Py_ssize_t i = 0; i < n; i++) {
             jpy_tensor *o = (jpy_tensor *)PyList_GET_ITEM(samples, i);
             jn_type a = jn_tensor_as_type(t), b = jn_tensor_as_type(o->t);
-            if (jcv_is_stored_sample(o) != stored)
+            if (jcv_is_stored_sample(o) != stored || is_leaf((PyObject *)o) != leaf)
                 jcv_refuse(c, "some tensors that are read while the graph runs require grad");
-            if (jpy_tensor_tracked(o) && !stored)
-                jcv_refuse(c, "a tensor that requires grad is read while the graph runs");
+            if (jpy_tensor_tracked(o) && !stored && !leaf)
+                jcv_refuse(c, "a tensor with a history is read while the graph runs");
             if (!jcv_same_type(&a, &b))
                 jcv_refuse(c, "tensors of several types or dims are read while the graph runs");
         }
-        return stored ? read_back(c, v, t) : unboxed(c, v, JANUS_KIND_TENSOR, t);
+        if (leaf)
+            jcv_met(c, samples);
+        return stored || leaf ? read_back(c, v, t, samples, leaf)
+                              : unboxed(c, v, JANUS_KIND_TENSOR, t, samples);
     }
     jcv_av *t = tuple_back(c, v, samples);
     return t ? t : jcv_host(c, v, samples);

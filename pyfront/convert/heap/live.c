@@ -277,8 +277,7 @@ jcv_val *jcv_object_const(jcv *c, PyObject *o) {
     return jcv_object_input(c, s);
 }
 
-/* A tensor that requires grad; gradients meet at its number. */
-static jcv_val *stored_with_history(jcv *c, jcv_val *x) {
+jcv_val *jcv_stored_with_history(jcv *c, jcv_val *x) {
     if (!jn_vec_push(&c->stored_tracked, x))
         jcv_refuse(c, "out of memory");
     if (c->wires)
@@ -294,7 +293,7 @@ static jcv_val *stored_tensor(jcv *c, jcv_av *v) {
         return jcv_object_input(c, v->src);
     if (v->src) { /* the value knows the object */
         r->root->put = true;
-        return stored_with_history(c, jcv_tensor_val(c, v->py));
+        return jcv_stored_with_history(c, jcv_tensor_val(c, v->py));
     }
     if (r->root->src)
         jcv_refuse(c, "a view of a tensor of the caller is stored");
@@ -307,7 +306,7 @@ static jcv_val *stored_tensor(jcv *c, jcv_av *v) {
     jcv_leak(c, r);
     r->root->stored = true;
     jcv_val *x = jcv_tensor_val(c, v->py);
-    return tracked ? stored_with_history(c, x) : x;
+    return tracked ? jcv_stored_with_history(c, x) : x;
 }
 
 static jcv_val *new_of(jcv *c, int what, jcv_val *const *items, unsigned n, bool tracked) {

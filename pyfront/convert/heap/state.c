@@ -138,6 +138,12 @@ static void same_modes(jcv *c, const jcv_place *place) {
         jcv_refuse(c, "the grad or autocast mode is switched on one path only");
 }
 
+/* An object of the graph that is one of two. */
+static jcv_av *either_object(jcv *c, jcv_val *v, jcv_av *a, jcv_av *b) {
+    PyObject *all = jcv_own(c, PySequence_Concat(jcv_samples(c, a), jcv_samples(c, b)));
+    return jcv_root(c, c->ctx, v, all);
+}
+
 jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     arm *arms = jcv_alloc(c, 2 * sizeof *arms);
     jcv_state before = jcv_save(c);
@@ -254,8 +260,9 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     for (unsigned i = 0; i < n; i++) {
         node->out[i].depends =
             arms[0].ctx->results.data[i]->depends || arms[1].ctx->results.data[i]->depends;
-        jcv_av *like = pairs.a.data[i]->kind == AV_HOST ? pairs.a.data[i] : pairs.b.data[i];
-        leaves[i] = jcv_leaf(c, &node->out[i], like, tracked[i]);
+        leaves[i] = types[i]->kind == JANUS_KIND_OBJECT
+                        ? either_object(c, &node->out[i], pairs.a.data[i], pairs.b.data[i])
+                        : jcv_leaf(c, &node->out[i], pairs.b.data[i], tracked[i]);
         jcv_made_of(c, leaves[i], (jcv_av *[]){pairs.a.data[i], pairs.b.data[i]}, 2);
     }
     jcv_fill_slots(c, which.data, shapes.data, which.n, leaves, pairs.tuples);

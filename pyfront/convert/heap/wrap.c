@@ -351,10 +351,11 @@ PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
     switch (a->kind) {
     case AV_PY:
         return Py_TYPE(a->py);
-    case AV_TENSOR:
-        return Py_TYPE(jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->proxy
-                           ? jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->proxy
-                           : a->py);
+    case AV_TENSOR: {
+        const jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
+        bool any_class = r->box && ((jpy_tensor *)a->py)->requires_grad; /* others are plain */
+        return any_class ? jcv_host_type(c, r->box) : Py_TYPE(r->proxy ? r->proxy : a->py);
+    }
     case AV_SCALAR:
         return a->val->type->kind == JANUS_KIND_INT     ? &PyLong_Type
                : a->val->type->kind == JANUS_KIND_FLOAT ? &PyFloat_Type

@@ -137,6 +137,44 @@ jcv_av *jcv_attr_by_type(jcv *c, jcv_av *o, PyObject *name) {
     return v;
 }
 
+jcv_av *jcv_call_host(jcv *c, jcv_av *o, const jcv_args *args) {
+    static PyObject *name;
+    PyTypeObject *types[MAX_TYPES];
+    PyObject *functions[MAX_TYPES];
+    if (!name)
+        name = PyUnicode_InternFromString("__call__");
+    jcv_av *settled = jcv_settled(c, o);
+    if (settled->kind != AV_HOST)
+        return jcv_call(c, settled, args);
+    if (!jcv_type_known(c, o))
+        jcv_widen_types(c, o, name);
+    PyObject *all = jcv_type_known(c, o) ? jcv_own(c, PyList_New(0)) : jcv_types_of(c, o);
+    if (!PyList_GET_SIZE(all) && PyList_Append(all, (PyObject *)jcv_host_type(c, o)) < 0)
+        jcv_refuse_py(c);
+    unsigned n = 0;
+    if (PyList_GET_SIZE(all) > MAX_TYPES)
+        jcv_refuse(c, "objects of very many types");
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all); i++) {
+        PyTypeObject *t = (PyTypeObject *)PyList_GET_ITEM(all, i);
+        PyObject *f = jcv_lookup(c, t, name);
+        if (!f && !t->tp_call)
+            continue; /* None, a number: it raises */
+        if (!f || !PyFunction_Check(f))
+            jcv_refuse(c, "a call of %s of the graph", t->tp_name);
+        types[n] = t;
+        functions[n++] = f;
+    }
+    if (!n)
+        jcv_refuse(c, "a call of an object of the graph");
+    bool one = n == (unsigned)PyList_GET_SIZE(all);
+    for (unsigned i = 1; i < n && one; i++)
+        one = functions[i] == functions[0];
+    if (!one)
+        return jcv_call(c, methods(c, o, types, functions, n), args);
+    jcv_host_one_of_seen(c, o);
+    return jcv_call(c, jcv_bound(c, functions[0], o), args);
+}
+
 jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
     if (!jcv_type_known(c, o)) {
         jcv_widen_types(c, o, name);

@@ -16,9 +16,16 @@ static PyObject *grad_owner(jcv *c, jcv_av *t) {
     return r->proxy && t->src ? r->proxy : t->py;
 }
 
+/* Of a tensor that only the graph knows nothing but its contents is. */
+static void read_by_graph(jcv *c, jcv_av *t, const char *what) {
+    if (jcv_rec_of(c, ((jpy_tensor *)t->py)->t)->box)
+        jcv_refuse(c, "the %s of a tensor that is read while the graph runs", what);
+}
+
 static jcv_av *tensor_grad(jcv *c, jcv_av *t) {
     PyObject *owner = grad_owner(c, t);
     jcv_attr *a = jcv_find_attr(c, owner, NULL);
+    read_by_graph(c, t, "gradient");
     if (a)
         return jcv_found(c, c->slots.data[a->slot]);
     if (owner == t->py && jcv_of_several(jcv_rec_of(c, ((jpy_tensor *)t->py)->t)))
@@ -69,6 +76,8 @@ jcv_av *jcv_tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
     PyObject *d = jcv_lookup_kind(c, type, name);
     jcv_av *own = tensor_own_attr(c, t, name, d);
     PyTypeObject *dt = d ? Py_TYPE(d) : NULL;
+    if (!own && !d)
+        read_by_graph(c, t, "own attributes");
     if (own || !d)
         return own;
     if (!strcmp(s, "__class__") && d == _PyType_Lookup(&PyBaseObject_Type, name))
@@ -98,6 +107,7 @@ jcv_av *jcv_tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
 void jcv_set_tensor_attr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     if (c->ctx->fn->kind == JCV_FUNC)
         jcv_refuse(c, "an attribute of a tensor is set inside a recursion");
+    read_by_graph(c, o, "attributes");
     jcv_wrote(c);
     if (PyUnicode_CompareWithASCIIString(name, "requires_grad") == 0 && jcv_is_const(v)) {
         jcv_set_requires_grad(c, o, PyObject_IsTrue(jcv_const_object(c, v)) > 0);

@@ -9,6 +9,7 @@
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/objects/objects.h"
 #include "pyfront/convert/values/values.h"
+#include "pyfront/methods/methods.h"
 
 /* ---- names --------------------------------------------------------------------------------------
  */
@@ -22,10 +23,16 @@ typedef struct choice {
     uint32_t slot;
 } choice;
 
+/* An instance or container of the heap, of which another one may be chosen. */
+static bool one_of_many(const jcv_av *a) {
+    return a->kind == AV_PY && a->src && !jcv_is_const(a) && !PyFunction_Check(a->py) &&
+           !PyMethod_Check(a->py) && !jpy_module_check(a->py);
+}
+
 static jcv_out choose(jcv *c, void *user, int arm) {
     choice *x = user;
     jcv_av *v = x->given[arm] ? x->given[arm] : jcv_eval(c, x->arms[arm]);
-    jcv_put(c, x->slot, v);
+    jcv_put(c, x->slot, one_of_many(v) ? jcv_to_host(c, v) : v);
     return OUT_NORMAL;
 }
 

@@ -52,6 +52,8 @@ static void hold(jcv *c, jcv_rec *r, jcv_val *v) {
 
 static jcv_rec *changed(jcv *c, jcv_av *x, const char *what) {
     jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)x->py)->t);
+    if (r->box)
+        jcv_refuse(c, "the %s of a tensor is set that is read while the graph runs", what);
     if (c->ctx != c->main)
         jcv_refuse(c, "the %s of a tensor is set inside a branch, loop or recursion", what);
     if (r->ctx != c->main || (!r->parent && jcv_of_several(r)))
@@ -126,7 +128,7 @@ void jcv_made_leaf(jcv *c, PyObject *proxy) {
     if (!jpy_tensor_check(proxy) || !jcv_is_proxy(c, proxy) || !t->requires_grad || t->node)
         return;
     jcv_rec *r = jcv_rec_of(c, t->t);
-    if (r->src || r->versions || r->parent)
+    if (r->src || r->versions || r->parent || r->box)
         return;
     if (!r->obj) {
         Py_INCREF(proxy);

@@ -115,6 +115,16 @@ jcv_av *jcv_b_enumerate(jcv *c, const jcv_args *a) {
     return it;
 }
 
+/* Objects and tensors whose places are known go with lists of lengths that were seen. */
+static bool assume_others(jcv *c, const jcv_args *a, jcv_av **lists) {
+    bool graph = false;
+    for (unsigned i = 0; i < a->n_pos; i++) {
+        lists[i] = lists[i] ? lists[i] : jcv_later_assumed(c, a->pos[i]);
+        graph = graph || !lists[i];
+    }
+    return graph;
+}
+
 static jcv_av *zipped(jcv *c, const jcv_args *given, const char *name, jcv_av *f) {
     const jcv_args *a = with_parts(c, given);
     unsigned least = a->n_pos ? UINT32_MAX : 0;
@@ -123,6 +133,15 @@ static jcv_av *zipped(jcv *c, const jcv_args *given, const char *name, jcv_av *f
     for (unsigned i = 0; i < a->n_pos; i++) {
         lists[i] = base(c, a->pos[i], name);
         graph = graph || !lists[i];
+    }
+    for (unsigned i = 0; i < a->n_pos && graph; i++) {
+        bool counted = lists[i] && a->pos[i]->kind != AV_RANGE && a->pos[i]->kind != AV_TENSOR;
+        if (counted && !jcv_at_any_place(c, lists[i]->items, lists[i]->n)) {
+            graph = assume_others(c, a, lists);
+            break;
+        }
+    }
+    for (unsigned i = 0; i < a->n_pos; i++) {
         if (i && lists[i] && lists[0] && lists[i]->n != lists[0]->n && strict)
             jcv_refuse(c, "zip() of different lengths");
         if (lists[i] && lists[i]->n < least)

@@ -70,6 +70,18 @@ static jcv_av *clamped(jcv *c, jcv_av *at, jcv_av *n, jcv_av *otherwise) {
     return jcv_scalar(c, &jcv_op(c, JN_OP(s_select), three, 3, NULL)->out[0]);
 }
 
+/* Whether a list of the heap may be one that the graph writes. */
+static bool may_be_live(jcv *c, jcv_av *o) {
+    PyTypeObject *t = jcv_host_type(c, o);
+    PyObject *samples = jcv_samples(c, o);
+    bool live = false;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples) && !live; i++)
+        live = jcv_live_object(c, PyList_GET_ITEM(samples, i));
+    for (const jcv_live *l = c->lives; l && !live; l = l->next)
+        live = t == &PyList_Type && l->object && PyList_Check(l->object);
+    return live;
+}
+
 jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
     jcv_av *step = bounds[2], *base = jcv_is_slice(o) ? o->items[0] : o;
     bool list = base->kind == AV_HOST;
@@ -81,14 +93,7 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
         jcv_refuse(c, "a slice of %s with computed bounds", jcv_describe(o));
     base = jcv_to_host(c, base);
     PyTypeObject *t = jcv_host_type(c, base);
-    PyObject *samples = jcv_samples(c, base);
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++)
-        if (jcv_live_object(c, PyList_GET_ITEM(samples, i)))
-            list = false;
-    for (const jcv_live *l = c->lives; l; l = l->next) /* it may be that one */
-        if (t == &PyList_Type && l->object && PyList_Check(l->object))
-            list = false;
-    if ((t != &PyList_Type && t != &PyTuple_Type) || !list)
+    if ((t != &PyList_Type && t != &PyTuple_Type) || !list || may_be_live(c, base))
         jcv_refuse(c, "a slice of %s that the graph writes", t->tp_name);
     jcv_av *n = jcv_scalar(c, jcv_seq_count(c, jcv_is_slice(o) ? o : base));
     jcv_av *start = clamped(c, bounds[0], n, number(c, 0));
@@ -178,6 +183,11 @@ static jcv_av *chosen_number(jcv *c, jcv_av *const *items, unsigned n, jcv_val *
         v = &jcv_op(c, JN_OP(s_select), in, 3, NULL)->out[0];
     }
     return jcv_scalar(c, v);
+}
+
+bool jcv_at_any_place(jcv *c, jcv_av *const *items, unsigned n) {
+    janus_scalar first = {0};
+    return chosen_number(c, items, n, jcv_scalar_const(c, JANUS_KIND_INT, first)) != NULL;
 }
 
 static jcv_av *item_of(jcv *c, jcv_av *a, jcv_val *i) {
@@ -550,6 +560,10 @@ jcv_av *jcv_all_assumed(jcv *c, jcv_av *a) {
     for (all->n = 0; all->n < (unsigned)n; all->n++)
         all->items[all->n] = jcv_host_item(c, a, int_const(c, all->n));
     return all;
+}
+
+jcv_av *jcv_later_assumed(jcv *c, jcv_av *a) {
+    return a->kind == AV_HOST && !may_be_live(c, a) ? jcv_all_assumed(c, a) : NULL;
 }
 
 jcv_av *jcv_exactly(jcv *c, jcv_av *a, unsigned n) {

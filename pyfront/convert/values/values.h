@@ -33,6 +33,10 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds);
  * stacked list of as many: AV_TUPLE, or NULL.  A stacked list made by a comprehension starts the
  * conversion again, to be unrolled. */
 jcv_av *jcv_all_assumed(jcv *c, jcv_av *a);
+/* The same for who uses some of the items later; NULL: the graph may have written the list then. */
+jcv_av *jcv_later_assumed(jcv *c, jcv_av *a);
+/* Whether one of them can be taken at a place that only the graph knows. */
+bool jcv_at_any_place(jcv *c, jcv_av *const *items, unsigned n);
 /* n items of one of that kind, asserted; NULL: it is not of that kind. */
 jcv_av *jcv_exactly(jcv *c, jcv_av *a, unsigned n);
 /* The parts of a tensor along its first dim, as many as that varies. */
