@@ -55,6 +55,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/calls/print.c \
 	pyfront/convert/calls/recursion.c \
 	pyfront/convert/calls/steps.c \
+	pyfront/convert/calls/tensor_call.c \
 	pyfront/convert/convert.h \
 	pyfront/convert/core/above.h \
 	pyfront/convert/core/abstract.h \
