@@ -36,6 +36,8 @@ EXTRA_DIST += \
 	bench/treebench \
 	bench/trees \
 	bench/trees.py \
+	bench/verification \
+	bench/verification.py \
 	bench/workloads \
 	bench/zoo.py \
 	$(NULL)

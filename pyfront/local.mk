@@ -229,6 +229,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/op/view.h \
 	pyfront/run/hints.c \
 	pyfront/run/hints.h \
+	pyfront/run/later.c \
+	pyfront/run/later.h \
 	pyfront/run/run.c \
 	pyfront/run/run.h \
 	pyfront/stored/build.c \
@@ -265,6 +267,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/verify/numbers.h \
 	pyfront/verify/report.c \
 	pyfront/verify/shadow.c \
+	pyfront/verify/text.c \
 	pyfront/verify/twin.c \
 	pyfront/verify/verify.h \
 	pyfront/verify/write.c \

@@ -25,7 +25,8 @@
 
 enum {
     MAX_UNDECIDED = 8, /* then it is not used */
-    STAY = 64 /* calls that keep the lock after one that another thread got in the way of */
+    DOUBTS = 4, /* hits in a row that have to agree after one that did before gave other floats */
+    STAY = 64   /* calls that keep the lock after one that another thread got in the way of */
 };
 
 uint64_t jpy_entry_runs(const jpy_entry *e) { return e->runs; }
@@ -45,11 +46,20 @@ int64_t jpy_entry_guard_time(jpy_entry *e, const jpy_call *call, long repeat) {
 }
 
 int jpy_entry_judged(jpy_function *f, jpy_entry *e, jpy_verdict v, bool raised) {
+    bool later = e->later.now;
+    e->later.now = false;
     if (v == JPY_AGREED) {
-        e->unverified = f->verify == JPY_VERIFY_ALWAYS;
+        e->later.doubts -= e->later.doubts > 0;
+        e->unverified = f->verify == JPY_VERIFY_ALWAYS || e->later.doubts;
         e->undecided = 0;
         e->runs++;
+        jpy_later_agreed(e);
         return 4;
+    }
+    if (v == JPY_SUSPECT && later && !f->exact) { /* rounding, if it is that of some values only */
+        e->later.doubts = DOUBTS;
+        e->unverified = true;
+        return 6;
     }
     if (v == JPY_SUSPECT && !f->exact)
         return 7;
@@ -118,7 +128,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     for (size_t i = 0; i + 1 < n; i++)
         Py_XINCREF(slots[i]);
     held = true;
-    if (JN_UNLIKELY(e->unverified) && !jn_dev_in_use) {
+    if (JN_UNLIKELY(e->unverified)) {
         rc = shadow(f, e, call, slots, out_result);
         goto end;
     }

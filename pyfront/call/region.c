@@ -254,11 +254,15 @@ static int compared(PyObject *outcome, bool known) {
     region *r = compares;
     jpy_function *in = r->inner;
     compares = NULL;
-    uint64_t agreed = in->verified, wrong = in->disproved;
+    uint64_t agreed = in->verified, wrong = in->disproved, later = in->later;
+    uint64_t first_ns = in->first_ns, later_ns = in->later_ns;
     int rc = jpy_function_leave(in, outcome, known);
     if (r->owner) {
         r->owner->verified += in->verified - agreed;
         r->owner->disproved += in->disproved - wrong;
+        r->owner->later += in->later - later;
+        r->owner->first_ns += in->first_ns - first_ns;
+        r->owner->later_ns += in->later_ns - later_ns;
     }
     r->off |= in->disproved > wrong;
     Py_DECREF((PyObject *)r);

@@ -224,7 +224,7 @@ static PyObject *function_stats(PyObject *self, PyObject *unused) {
     uint64_t ops = f->ops.eager + f->ops.graph;
     double share = ops ? (double)f->ops.graph / (double)ops : 0;
     PyObject *stats = Py_BuildValue(
-        "{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsdsOsKsKsdsKsKsK}", "calls", f->calls,
+        "{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsdsOsKsKsdsKsKsKsKsKsK}", "calls", f->calls,
         "graph", f->graph, "imperative", f->imperative, "fallbacks", f->fallbacks, "conversions",
         f->conversions, "entries", (unsigned long long)f->entries.n, "invokes", f->run.invokes,
         "instructions", f->run.instructions, "tasks", f->run.tasks, "batches", f->run.batches,
@@ -234,7 +234,8 @@ static PyObject *function_stats(PyObject *self, PyObject *unused) {
         f->run.host_ns, "tensor_ns", f->run.tensor_ns, "ns_per_node", per_node, "resting",
         f->rest ? Py_True : Py_False, "ops_graph", f->ops.graph, "ops_eager", f->ops.eager,
         "op_share", share, "regions", (unsigned long long)regions, "region_hits", hits,
-        "cache_hits", f->cache_hits);
+        "cache_hits", f->cache_hits, "reverified", f->later, "verify_ns", f->first_ns,
+        "reverify_ns", f->later_ns);
     if (stats && jpy_coexecution_stats(f, stats) < 0)
         Py_CLEAR(stats);
     return stats;

@@ -240,8 +240,10 @@ static janus_status emit(void *ctx, int64_t key, const janus_host_value *items, 
     unsigned first = p->to_file ? 1 : 0, made = 0;
     if (!h->text)
         h->text = PyList_New(0);
-    while (v && made < n && (v[made] = jpy_host_object(&items[made])))
-        made++;
+    while (v && made < n && (v[made] = jpy_host_object(&items[made]))) {
+        const PyTypeObject *t = Py_TYPE(v[made++]);
+        h->says_floats |= t != &PyLong_Type && t != &PyBool_Type && t != &PyUnicode_Type;
+    }
     PyObject *file = made && first ? v[0] : Py_None;
     bool plain = jpy_print_can(first ? file : NULL);
     if (h->text && made == n && plain)

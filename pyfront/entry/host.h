@@ -20,8 +20,9 @@ typedef struct jpy_host {
     const jpy_entry *e;
     PyObject *const *slots; /* what the guards bound; NULL: a run that writes nothing */
     JN_VEC(PyObject *) held;
-    PyObject *text; /* what is printed, as jpy_print_write takes it, or NULL */
-    bool anew;      /* the run has entered what was never compared: it is to be a shadow */
+    PyObject *text;   /* what is printed, as jpy_print_write takes it, or NULL */
+    bool says_floats; /* what is printed may have been made of floats */
+    bool anew;        /* the run has entered what was never compared: it is to be a shadow */
     struct jpy_shadow *shadow; /* NULL: what the run reads need not be remembered, ... */
     const janus_host_ops *ops; /* ... else those that remember it */
     bool stay;                 /* keeps the interpreter lock */

@@ -126,6 +126,15 @@ typedef struct jpy_place { /* of a tracked result */
     uint32_t stage, out;
 } jpy_place;
 
+typedef struct jpy_later {          /* comparing it once more: run/later.h */
+    uint64_t due;                   /* from this many runs on */
+    uint64_t ns, bytes;             /* what the last shadow took */
+    uint64_t instructions, invokes; /* of its run; the most of any */
+    int64_t since;                  /* when one began */
+    bool now;                       /* one that was due is under way */
+    unsigned doubts;                /* hits to compare since other floats came of one */
+} jpy_later;
+
 struct jpy_entry {
     PyObject_HEAD jpy_guards guards;
     janus_module *module;
@@ -164,6 +173,7 @@ struct jpy_entry {
     bool wrong;         /* it was disproved */
     bool copy_all;      /* of those: all memory is copied */
     unsigned undecided; /* shadows in a row that said nothing */
+    jpy_later later;
     jpy_trial trial;
     JN_VEC(jn_loc) visited;        /* statements that the conversion ran, sorted; for explain */
     JN_VEC(jpy_left_out) left_out; /* likewise */

@@ -4,9 +4,8 @@
 
 #include <string.h>
 
-/* sys.stdout, borrowed; NULL: there is none, or an exception is set.  PySys_GetObject makes a
- * string for every lookup and says nothing when it cannot. */
-static PyObject *standard_output(void) {
+/* PySys_GetObject makes a string for every lookup and says nothing when it cannot. */
+PyObject *jpy_print_out(void) {
     static PyObject *sys, *name;
     if (!name && !(name = PyUnicode_InternFromString("stdout")))
         return NULL;
@@ -20,7 +19,7 @@ bool jpy_print_can(PyObject *file) {
     if (!name && !(name = PyUnicode_InternFromString("write")))
         return false;
     if (!file)
-        file = standard_output();
+        file = jpy_print_out();
     if (!file || file == Py_None)
         return !PyErr_Occurred();
     PyObject *d = _PyType_Lookup(Py_TYPE(file), name);
@@ -86,7 +85,7 @@ PyObject *jpy_print_text(const jpy_print *p, PyObject *const *values, unsigned n
 
 static int write_text(PyObject *file, PyObject *text, bool flush) {
     if (file == Py_None)
-        file = standard_output();
+        file = jpy_print_out();
     if (!file || file == Py_None)
         return PyErr_Occurred() ? -1 : 0;
     PyObject *r = PyObject_CallMethod(file, "write", "O", text);

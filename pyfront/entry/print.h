@@ -35,6 +35,8 @@ typedef struct jpy_print { /* one call of print() in a graph; the entry keeps it
 PyObject *jpy_piece_text(const jpy_piece *p, PyObject *const *v);
 /* Whether writing to this file (NULL: sys.stdout) runs no code of the program's. */
 bool jpy_print_can(PyObject *file);
+/* sys.stdout, borrowed; NULL: there is none, or an exception is set. */
+PyObject *jpy_print_out(void);
 /* The text of one print with borrowed values, which the pieces take; new reference. */
 PyObject *jpy_print_text(const jpy_print *p, PyObject *const *items, unsigned n);
 /* Writes pieces, a list of file (None: sys.stdout), text, flush: consecutive ones of a file at

@@ -103,6 +103,8 @@ typedef struct jpy_function {
     unsigned long thread; /* ... in this thread */
     jpy_verify verify;    /* when graphs are compared with CPython: verify/verify.h */
     uint64_t verified, disproved;
+    uint64_t later;              /* shadows of graphs that were compared before: run/later.h */
+    uint64_t first_ns, later_ns; /* what the first ones took, and those */
     uint64_t calls, graph, imperative, fallbacks, conversions;
     uint64_t next_try; /* imperative calls until a refused function is tried again */
     uint64_t backoff;

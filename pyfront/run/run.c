@@ -12,6 +12,7 @@
 
 void jpy_entry_verify(jpy_entry *e, bool on) {
     e->unverified = on;
+    e->later.due = UINT64_MAX; /* until it was compared */
     if (on)
         jn_module_watch(e->module);
 }
@@ -116,8 +117,8 @@ janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *s
     jpy_signals_ignore(watching);
     if (JN_UNLIKELY(st == JANUS_OK && host->shadow))
         jn_run_aside(r);
-    else if (JN_UNLIKELY(st == JANUS_OK && jn_run_met(r)) && !jn_dev_in_use)
-        host->anew = true;
+    else if (st == JANUS_OK && JN_UNLIKELY(jn_run_met(r) || e->runs >= e->later.due))
+        host->anew = jn_run_met(r) || jpy_later_due(f, e, r);
     bool go = st == JANUS_OK && !host->anew;
     for (size_t i = 0; i < e->steps.n && go && st == JANUS_OK && !host->shadow; i++) {
         const jpy_commit_step *s = &e->steps.data[i];

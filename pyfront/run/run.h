@@ -8,6 +8,7 @@
 
 #include "pyfront/entry/entry.h"
 #include "pyfront/run/hints.h"
+#include "pyfront/run/later.h"
 
 /* Whether hits of the entry are shadows (verify/verify.h). */
 void jpy_entry_verify(jpy_entry *e, bool on);

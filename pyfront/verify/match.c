@@ -59,7 +59,7 @@ static bool same_sharing(jpy_shadow *s, const janus_tensor *p, const janus_tenso
 }
 
 static bool same_layout(const janus_tensor *p, const janus_tensor *a) {
-    if (p->dtype != a->dtype || p->rank != a->rank)
+    if (p->dtype != a->dtype || p->rank != a->rank || p->storage->device != a->storage->device)
         return false;
     for (int d = 0; d < p->rank; d++)
         if (p->dims[d] != a->dims[d])
@@ -79,9 +79,11 @@ static PyObject *layout_text(const janus_tensor *t) {
         Py_XDECREF(n);
         Py_XDECREF(m);
     }
-    if (dims && strides)
-        text =
-            PyUnicode_FromFormat("%S%R with strides %R", jpy_dtype_object(t->dtype), dims, strides);
+    PyObject *device = jpy_device_of(t);
+    if (dims && strides && device)
+        text = PyUnicode_FromFormat("%S%R with strides %R on %S", jpy_dtype_object(t->dtype), dims,
+                                    strides, device);
+    Py_XDECREF(device);
     Py_XDECREF(dims);
     Py_XDECREF(strides);
     return text;
@@ -138,8 +140,6 @@ static bool same_tensor(jpy_shadow *s, PyObject *po, PyObject *ao, const jpy_whe
 
 static void check_storage(jpy_shadow *s, const jpy_twin_storage *st) {
     const jn_storage *now = st->storage;
-    if (now->device)
-        return;
     if (!st->copy) {
         if (now->version != st->version) {
             s->copy_all = true;

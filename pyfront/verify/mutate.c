@@ -66,6 +66,53 @@ static bool attr_is_none(jpy_entry *e) {
     return false;
 }
 
+/* ---- text ---------------------------------------------------------------------------------------
+ */
+
+static bool silent(jpy_entry *e, size_t i) { /* the print says nothing */
+    if (i >= e->prints.n)
+        return false;
+    jpy_print *p = e->prints.data[i];
+    p->n_pieces = 0;
+    p->end = PyUnicode_FromString("");
+    return p->end != NULL;
+}
+static bool print_is_lost(jpy_entry *e) { return silent(e, 0); }
+static bool prints_are_swapped(jpy_entry *e) {
+    bool can = e->prints.n > 1 && e->prints.data[0]->n_pieces == e->prints.data[1]->n_pieces;
+    if (can) {
+        jpy_print *x = e->prints.data[0];
+        e->prints.data[0] = e->prints.data[1];
+        e->prints.data[1] = x;
+    }
+    return can;
+}
+static bool print_lacks_its_end(jpy_entry *e) {
+    if (e->prints.n)
+        e->prints.data[0]->end = PyUnicode_FromString(" ");
+    return e->prints.n > 0;
+}
+static bool items_are_joined(jpy_entry *e) { /* print(a, b) says "ab" */
+    bool any = false;
+    for (size_t i = 0; i < e->prints.n && !any; i++) {
+        any = e->prints.data[i]->n_pieces > 1;
+        if (any)
+            e->prints.data[i]->sep = PyUnicode_FromString("");
+    }
+    return any;
+}
+static bool print_goes_elsewhere(jpy_entry *e) { /* its file is printed, as its first item is */
+    for (size_t i = 0; i < e->prints.n; i++) {
+        jpy_print *p = e->prints.data[i];
+        if (!p->to_file || !p->n_pieces)
+            continue;
+        p->to_file = false;
+        p->end = PyUnicode_FromString("");
+        return true;
+    }
+    return false;
+}
+
 /* ---- recipes ------------------------------------------------------------------------------------
  */
 
@@ -374,9 +421,37 @@ static bool arm_doubles(jpy_entry *e) { /* an operand is used twice */
         n->in[1] = n->in[0];
     return n != NULL;
 }
+static bool arm_is_silent(jpy_entry *e) {
+    const jn_node *n = in_arm(e, "host.emit");
+    return n && silent(e, (size_t)((const janus_host_emit_attrs *)n->attrs)->key);
+}
 static bool arm_int(jpy_entry *e) {
     const jn_subgraph *g = first_arm(e);
     return g && constant_in(g, JANUS_KIND_INT);
+}
+
+/* ---- values -------------------------------------------------------------------------------------
+ *
+ * Nothing of it shows until the values are others: programs give these when what is wrong was
+ * compared, and found right, and used 500 times.
+ */
+
+static bool first_for_both(jn_node *n) { /* the greater, or the smaller one, is always the first */
+    if (n)
+        n->in[1] = n->in[0];
+    return n != NULL;
+}
+static bool values_max(jpy_entry *e) { return first_for_both(find_node(e, "maximum")); }
+static bool values_min(jpy_entry *e) { return first_for_both(find_node(e, "minimum")); }
+RENAME(values_lt, "s.lt", "s.le")
+RENAME(values_ge, "ge", "gt")
+static bool values_are_kept(jpy_entry *e) {
+    for (size_t i = 0; i < e->steps.n; i++) { /* an attribute that is set stays what it was */
+        jpy_recipe *r = e->steps.data[i].value;
+        if (e->steps.data[i].kind == JPY_COMMIT_ATTR && r->kind == JPY_MAKE_CONST)
+            return drop_step(e, i);
+    }
+    return false;
 }
 
 static const struct mutation {
@@ -444,6 +519,19 @@ static const struct mutation {
     {"late: a difference is the wrong way round", arm_swaps},
     {"late: an operand is another", arm_doubles},
     {"late: an int is one more", arm_int},
+    {"a print is lost", print_is_lost},
+    {"two prints change places", prints_are_swapped},
+    {"a print lacks its end", print_lacks_its_end},
+    {"what is printed is joined", items_are_joined},
+    {"a print goes elsewhere", print_goes_elsewhere},
+    {"late: a print is lost", arm_is_silent},
+    {"values: a maximum is the first", values_max},
+    {"values: a minimum is the first", values_min},
+    {"values: less is not more", values_lt},
+    {"values: at least is more", values_ge},
+    {"values: an attribute stays", values_are_kept},
+    {"values: they are not guarded", no_values},
+    {"values: lengths are not guarded", no_lengths},
 };
 enum { N_MUTATIONS = sizeof table / sizeof *table };
 

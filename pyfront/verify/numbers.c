@@ -109,9 +109,8 @@ static jpy_numbers compare(janus_tensor *p, janus_tensor *a, const double *cotan
     janus_tensor *x = NULL, *y = NULL;
     numbers px = {.n = p->numel}, ax = {.n = a->numel};
     jpy_numbers r = JPY_NUMBERS_FAILED;
-    if (p->storage->device || a->storage->device)
-        return JPY_NUMBERS_EQUAL; /* not compared: docs/adr/0020 */
-    if (jn_tensor_contiguous(p, &x) == JANUS_OK && jn_tensor_contiguous(a, &y) == JANUS_OK &&
+    if (jn_tensor_to(p, NULL, false, &x) == JANUS_OK &&
+        jn_tensor_to(a, NULL, false, &y) == JANUS_OK &&
         jn_tensor_as_view(x, &px.view) == JANUS_OK && jn_tensor_as_view(y, &ax.view) == JANUS_OK)
         r = dense(&px, &ax, exact || cotangents, out);
     if (r == JPY_NUMBERS_DIFFER && cotangents && jn_dtype_is_float(a->dtype))

@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is said of a graph that was disproved. */
+#include "pyfront/run/run.h"
 #include "pyfront/verify/verify.h"
 
 #include <stdarg.h>
 
 static PyObject *warning; /* janus.SpeculationWarning */
+
+/* _verification(): what comparing graphs has cost this process. */
+static PyObject *verification(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    const jpy_later_sum *s = &jpy_later_all;
+    return Py_BuildValue("{sKsKsKsK}", "first", s->first, "later", s->later, "first_ns",
+                         s->first_ns, "later_ns", s->later_ns);
+}
+
+static PyMethodDef methods[] = {
+    {"_verification", verification, METH_NOARGS,
+     "_verification(): dict of how many calls were compared with CPython for the first time and "
+     "later, and the nanoseconds that these took."},
+    {NULL, NULL, 0, NULL}};
 
 #ifdef JANUS_MUTATIONS
 static PyMethodDef mutation_methods[] = {
@@ -13,6 +28,8 @@ static PyMethodDef mutation_methods[] = {
 #endif
 
 int jpy_init_verify(PyObject *module) {
+    if (PyModule_AddFunctions(module, methods) < 0)
+        return -1;
 #ifdef JANUS_MUTATIONS
     if (PyModule_AddFunctions(module, mutation_methods) < 0)
         return -1;

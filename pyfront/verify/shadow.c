@@ -87,10 +87,12 @@ static void plain_begins(jpy_compared *x) {
     x->watching = jpy_signals_listen();
     jpy_shadows_running++;
     jpy_shadow_here = true;
+    jpy_shadow_listen(&x->s);
 }
 
 /* Whether a signal handler ran. */
-static bool plain_ends(const jpy_compared *x) {
+static bool plain_ends(jpy_compared *x) {
+    jpy_shadow_listened(&x->s);
     jpy_shadow_here = false;
     jpy_shadows_running--;
     bool disturbed = jpy_signals_heard(x->watching);
@@ -105,13 +107,13 @@ static bool is_chance(void) { /* of the exception that is set: it may come at an
            PyErr_ExceptionMatches(PyExc_RecursionError) || !PyErr_ExceptionMatches(PyExc_Exception);
 }
 
-/* `prints`: the graph does, and what it would write to may refuse it. */
-static void compare(jpy_shadow *s, const jpy_making *m, PyObject *r, bool disturbed, bool prints,
-                    const jn_rng_state *rng) {
+static void compare(jpy_compared *x, PyObject *r, bool disturbed) {
+    jpy_shadow *s = &x->s;
+    const jn_rng_state *rng = &x->rng;
     PyObject *type, *value, *tb;
     PyErr_Fetch(&type, &value, &tb);
     if (r) {
-        jpy_shadow_compare(s, m->result, r);
+        jpy_shadow_compare(s, x->m.result, r);
         const jn_rng_state *now = jpy_rng_default();
         if (s->verdict == JPY_AGREED && (now->seed != rng->seed || now->offset != rng->offset)) {
             s->verdict = JPY_DISPROVED;
@@ -119,6 +121,8 @@ static void compare(jpy_shadow *s, const jpy_making *m, PyObject *r, bool distur
                 "the random generator: the graph draws up to %llu, CPython up to %llu",
                 (unsigned long long)rng->offset, (unsigned long long)now->offset);
         }
+        if (s->verdict == JPY_AGREED)
+            jpy_shadow_compare_text(s, x->host.text, x->host.says_floats);
         if (s->verdict == JPY_AGREED)
             jpy_shadow_gradients(s);
     } else {
@@ -130,7 +134,7 @@ static void compare(jpy_shadow *s, const jpy_making *m, PyObject *r, bool distur
         s->verdict = JPY_UNDECIDED;
     PyErr_Clear();
     PyErr_Restore(type, value, tb);
-    if (!r && (prints || is_chance()))
+    if (!r && (x->host.text || is_chance())) /* what it would write to may refuse it */
         s->verdict = JPY_UNDECIDED;
 }
 
@@ -177,6 +181,7 @@ int jpy_shadow_begin(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObje
     int rc = -1;
     if (!x)
         return rc;
+    jpy_later_begins(e);
     x->f = (jpy_function *)Py_NewRef((PyObject *)f);
     jpy_entry_hold(e);
     x->slots = jn_calloc(n + 1, sizeof *x->slots);
@@ -204,6 +209,7 @@ int jpy_shadow_begin(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObje
         rc = -1;
     }
     if (rc < 0) {
+        e->later.now = false;
         forget(x);
         return rc;
     }
@@ -215,7 +221,7 @@ int jpy_shadow_begin(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObje
 PyObject *jpy_shadow_end(jpy_compared *x, PyObject *outcome, bool known, jpy_verdict *verdict) {
     bool disturbed = plain_ends(x);
     if (known)
-        compare(&x->s, &x->m, outcome, disturbed, x->host.text != NULL, &x->rng);
+        compare(x, outcome, disturbed);
     else
         x->s.verdict = JPY_UNDECIDED;
     x->m.e->copy_all = x->s.copy_all;
@@ -226,6 +232,9 @@ PyObject *jpy_shadow_end(jpy_compared *x, PyObject *outcome, bool known, jpy_ver
         Py_CLEAR(outcome);
     else if (x->s.verdict != JPY_AGREED && x->s.difference)
         jpy_note(x->f, "compared, not decided: %s", PyUnicode_AsUTF8(x->s.difference));
+    janus_run_stats stats = {0};
+    jn_run_stats_get(x->run, &stats);
+    jpy_later_ends(x->f, x->m.e, &stats, x->s.copied);
     forget(x);
     return outcome;
 }

@@ -51,6 +51,8 @@ void jpy_shadow_free(jpy_shadow *s) {
     }
     jn_vec_free(&s->histories);
     Py_CLEAR(s->difference);
+    Py_CLEAR(s->out);
+    Py_CLEAR(s->said);
     jn_arena_free(&s->arena);
 }
 
@@ -96,9 +98,13 @@ PyObject *jpy_members_of(PyObject *o) {
 }
 
 bool jpy_shadow_copy_storage(jpy_shadow *s, jpy_twin_storage *st) {
-    if (st->copy || st->storage->device)
-        return st->copy != NULL;
-    if (jn_tensor_empty((janus_dtype)st->all->dtype, 1, st->all->dims, &st->copy) != JANUS_OK)
+    const janus_tensor *all = st->all;
+    jn_device *d = st->storage->device;
+    janus_dtype dtype = (janus_dtype)all->dtype;
+    if (st->copy)
+        return true;
+    if ((d ? jn_dev_tensor(d, dtype, 1, all->dims, &st->copy)
+           : jn_tensor_empty(dtype, 1, all->dims, &st->copy)) != JANUS_OK)
         st->copy = NULL;
     if (!st->copy || jn_tensor_copy(st->copy, st->all) != JANUS_OK)
         return !(s->failed = true);

@@ -9,8 +9,8 @@
  * stands in any case.
  *
  * Files: twin.c copies, write.c commits to copies, match.c compares, gradients.c what goes backward
- * from there, shadow.c runs the call, report.c says what differed; call/check.c does all of it once
- * by hand.
+ * from there, text.c what is printed, shadow.c runs the call, report.c says what differed;
+ * call/check.c does all of it once by hand.
  */
 #ifndef JPY_VERIFY_H
 #define JPY_VERIFY_H
@@ -107,6 +107,8 @@ typedef struct jpy_shadow {
     bool failed;   /* out of memory: nothing can be said */
     jpy_verdict verdict;
     PyObject *difference; /* str: the first one, or NULL */
+    PyObject *out;        /* sys.stdout when CPython began, or NULL */
+    PyObject *said;       /* what CPython printed: list of file, text, ...; NULL: not known */
 } jpy_shadow;
 
 /* ---- twin.c ------------------------------------------------------------------------------------
@@ -150,6 +152,16 @@ void jpy_shadow_compare(jpy_shadow *s, PyObject *graph, PyObject *python);
 
 /* Both outcomes' gradients of the same cotangents, where their results have a history. */
 void jpy_shadow_gradients(jpy_shadow *s);
+
+/* ---- text.c ------------------------------------------------------------------------------------
+ */
+
+/* CPython begins, and ends: what this thread prints to files that graphs may print to is kept. */
+void jpy_shadow_listen(jpy_shadow *s);
+void jpy_shadow_listened(jpy_shadow *s);
+/* Compares it with what the graph prints, as jpy_print_write takes it, NULL: nothing.  floats: some
+ * of that may have been made of floats. */
+void jpy_shadow_compare_text(jpy_shadow *s, const PyObject *text, bool floats);
 
 /* ---- shadow.c ----------------------------------------------------------------------------------
  */

@@ -47,6 +47,32 @@ def unavailable():
     return pytest.mark.skipif(janus.cuda.is_available(), reason="there is a GPU")
 
 
+def test_graphs_are_compared_with_cpython(on_device):
+    """Results, what is stored in a device's memory, and on which device it all is."""
+    on_device("""
+import warnings
+def made(x): return janus.zeros(3), x * 2
+def written(x, y):
+    y.add_(x)
+    return y * 2
+def seen(f, *args, warn):
+    f = janus.function(f, verify="always")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        got = [f(*args) for _ in range(5)]
+    stats = f.stats()
+    assert any("cuda" in str(w.message) for w in said) == warn, said
+    assert (stats["verified"] == 0 and stats["disproved"]) if warn else stats["verified"] == 4, stats
+    return got
+x, y = janus.ones(3), janus.zeros(3).cuda()
+for a, b in seen(made, x, warn=False):
+    assert not a.is_cuda and not b.is_cuda
+for out in seen(written, x.cuda(), y, warn=False):
+    assert out.is_cuda
+close(y, janus.ones(3) * 5)
+""")
+
+
 @unavailable()
 def test_the_reason_is_given():
     assert not janus.cuda.is_available() and janus.cuda.device_count() == 0
