@@ -33,18 +33,18 @@ static bool add_pairs(jpy_writes *w, PyObject *dict, PyObject *pairs) {
 }
 
 /* The dict gets exactly these pairs.  Keys that stay are not moved: an iterator of the program's
- * that is under way goes by places.  What does not follow in the dict's order was taken out and put
- * in again. */
-static bool add_whole(jpy_writes *w, PyObject *dict, PyObject *pairs) {
-    Py_ssize_t at = 0, pos = 0;
+ * that is under way goes by places.  The last `put` were put in when they were not in it (any
+ * more). */
+static bool add_whole(jpy_writes *w, PyObject *dict, PyObject *pairs, Py_ssize_t put) {
+    Py_ssize_t at = 0, pos = 0, stay = PyDict_GET_SIZE(pairs) - put;
     PyObject *k, *next = NULL;
-    bool more = PyDict_Next(pairs, &at, &next, NULL);
+    bool more = stay-- > 0 && PyDict_Next(pairs, &at, &next, NULL);
     while (PyDict_Next(dict, &pos, &k, NULL)) {
         int same = more ? PyObject_RichCompareBool(k, next, Py_EQ) : 0;
         if (same < 0)
             return false;
         if (same)
-            more = PyDict_Next(pairs, &at, &next, NULL);
+            more = stay-- > 0 && PyDict_Next(pairs, &at, &next, NULL);
         else if (!add_keyed(w, JPY_WRITE_KEY, dict, k, NULL))
             return false;
     }
@@ -88,7 +88,7 @@ static bool add_step(jpy_writes *w, const jpy_making *m, const jpy_commit_step *
     case JPY_COMMIT_DICT:
         return add_pairs(w, o, v);
     case JPY_COMMIT_WHOLE:
-        return add_whole(w, o, v);
+        return add_whole(w, o, v, s->put);
     case JPY_COMMIT_CLEAR:
         return add(w, JPY_WRITE_CLEAR, o) && add_pairs(w, o, v);
     case JPY_COMMIT_GLOBAL:
@@ -218,9 +218,21 @@ static void replace_contents(jpy_target *t) {
     Py_CLEAR(t->dict); /* once */
 }
 
+/* Whether a write to a dict that gets other contents was done in it as it is. */
+static bool written_in_place(jpy_writes *w, const jpy_write *x) {
+    jpy_target *t = x->of;
+    if (!t->in_place)
+        return false;
+    drop(w, Py_XNewRef(PyDict_GetItemWithError(t->dict, x->key)));
+    t->in_place =
+        (x->v ? PyDict_SetItem(t->dict, x->key, x->v) : PyDict_DelItem(t->dict, x->key)) == 0;
+    return t->in_place;
+}
+
 static int finish_attr(jpy_writes *w, const jpy_write *x) {
     if (x->of && x->of->copy && !jpy_attr_is_described(x->o, x->key)) {
-        replace_contents(x->of);
+        if (!written_in_place(w, x))
+            replace_contents(x->of);
         return 0;
     }
     drop(w, jpy_plain_attr(x->o, x->key));
@@ -229,7 +241,8 @@ static int finish_attr(jpy_writes *w, const jpy_write *x) {
 
 static int finish_key(jpy_writes *w, const jpy_write *x) {
     if (x->of && x->of->copy) {
-        replace_contents(x->of);
+        if (!written_in_place(w, x))
+            replace_contents(x->of);
         return 0;
     }
     if (x->kind == JPY_WRITE_CLEAR)

@@ -50,6 +50,7 @@ typedef struct jpy_target { /* a container of which more is known than one write
     bool moves;     /* what was deleted comes again, behind all others */
     PyObject *dict; /* `o`, or its instance dict, which is to have ... */
     PyObject *copy; /* ... these contents; NULL: it is written place by place */
+    bool in_place;  /* so it is, in the order of the program; the copy is for when that fails */
     UT_hash_handle hh;
 } jpy_target;
 

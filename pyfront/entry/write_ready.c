@@ -3,7 +3,8 @@
  * What the writes of a commit take: see write.h.
  *
  * A dict has no way to reserve room, and a key that is deleted and set again goes to its end.  Such
- * a dict gets its contents from a copy that was written in advance: the two swap them.
+ * a dict gets its contents from a copy that was written in advance: the two swap them.  Where that
+ * would not lie as the dict does, it is for the case only that memory is short.
  */
 #include "pyfront/entry/write.h"
 
@@ -167,6 +168,18 @@ static bool find_moves(jpy_writes *w) {
     return true;
 }
 
+/* Whether iterators that are under way over the one go on in the other as they would. */
+static bool same_places(PyObject *a, PyObject *b) {
+    Py_ssize_t p = 0, q = 0;
+    bool more = true;
+    while (more && p == q) {
+        more = PyDict_Next(a, &p, NULL, NULL);
+        if (PyDict_Next(b, &q, NULL, NULL) != more)
+            return false;
+    }
+    return p == q;
+}
+
 /* The contents that they are to have. */
 static bool copy_dicts(jpy_writes *w) {
     for (jpy_target *t = w->targets; t; t = t->hh.next) {
@@ -180,6 +193,7 @@ static bool copy_dicts(jpy_writes *w) {
         if (jpy_dict_can_swap(t->dict) ? !(t->copy = PyDict_Copy(t->dict))
                                        : !((PyDictObject *)t->dict)->ma_values)
             return false;
+        t->in_place = t->copy && !t->cleared && !same_places(t->dict, t->copy);
     }
     for (size_t i = 0; i < w->all.n; i++) {
         const jpy_write *x = &w->all.data[i];

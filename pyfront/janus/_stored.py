@@ -18,7 +18,7 @@ import types
 
 from . import _C, _models  # noqa: F401  what conversions name
 
-_FORMAT = "janus entry 1"
+_FORMAT = "janus entry 2"
 _MOST, _PATIENCE = 64, 64  # entries of a function; calls that an entry is tried for
 _MAX_BYTES = 64 << 20
 _TOKEN, _FIRST_CLASS = 0x4a414e5500000000, 64  # as in _export.py

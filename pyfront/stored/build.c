@@ -123,7 +123,7 @@ static int take_step(jpy_building *b, PyObject *t) {
     int kind, uncounted;
     PyObject *key, *value;
     jpy_commit_step s = {0};
-    if (!PyArg_ParseTuple(t, "iIOOIp", &kind, &s.slot, &key, &value, &s.when, &uncounted))
+    if (!PyArg_ParseTuple(t, "iIOOIIp", &kind, &s.slot, &key, &value, &s.when, &s.put, &uncounted))
         return -1;
     s.kind = (jpy_commit_kind)kind;
     s.key = jpy_unboxed(b, key);

@@ -297,7 +297,8 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
 
 static void add_step(jcv *c, finishing *f, jpy_commit_kind kind, uint32_t slot, PyObject *key,
                      jpy_recipe *value) {
-    jpy_commit_step s = {kind, slot, jpy_guards_own(&f->e->guards, key), value, 0, false};
+    jpy_commit_step s = {
+        .kind = kind, .slot = slot, .key = jpy_guards_own(&f->e->guards, key), .value = value};
     if (!jn_vec_push(&f->e->steps, s))
         jcv_refuse(c, "out of memory");
 }
@@ -389,9 +390,10 @@ static void finish_containers(jcv *c, finishing *f) {
         add_step(c, f,
                  x->kind == AV_LIST         ? JPY_COMMIT_LIST
                  : seq->text == jcv_cleared ? JPY_COMMIT_CLEAR
-                 : seq->text == jcv_whole   ? JPY_COMMIT_WHOLE
+                 : jcv_is_whole(seq)        ? JPY_COMMIT_WHOLE
                                             : JPY_COMMIT_DICT,
                  x->origin->src->slot, NULL, r);
+        f->e->steps.data[f->e->steps.n - 1].put = jcv_pairs_put(seq);
     }
 }
 

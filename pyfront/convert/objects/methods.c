@@ -198,7 +198,7 @@ static void make_whole(jcv *c, jcv_av *d) {
             t->items[t->n++] = written->items[i + 1];
         }
     }
-    t->text = jcv_whole;
+    t->text = jcv_whole_text(c, 0, (t->n - all->n) / 2, false);
     jcv_put(c, d->slot, t);
 }
 
@@ -242,6 +242,10 @@ static jcv_av *dict_remove(jcv *c, jcv_av *self, const char *name, const jcv_arg
     memmove(now->items + at, now->items + at + 2, (t->n - (unsigned)at - 2) * sizeof *now->items);
     now->n -= 2;
     now->text = t->text;
+    unsigned put = jcv_pairs_put(t);
+    bool late = (unsigned)at >= t->n - 2 * put;
+    if (t->text != jcv_cleared)
+        now->text = jcv_whole_text(c, jcv_pairs_gone(t) + 1, put - late, late || jcv_pairs_gap(t));
     jcv_put(c, d->slot, now);
     jcv_wrote_if(c, d->origin != NULL);
     return *name == 'p' ? v : jcv_none(c);

@@ -16,7 +16,14 @@
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/native.h"
 
-const char jcv_whole[] = "all pairs", jcv_cleared[] = "all pairs, of a dict that was cleared";
+const char jcv_whole[2 * JCV_WHOLE] = "all pairs";
+const char jcv_cleared[] = "all pairs, of a dict that was cleared";
+
+const char *jcv_whole_text(jcv *c, unsigned gone, unsigned put, bool gap) {
+    if (gone >= JCV_MOST_GONE || put >= JCV_MOST_PUT)
+        jcv_refuse(c, "many keys are taken out of a dict and put in");
+    return jcv_whole + (gap ? JCV_WHOLE : 0) + gone * JCV_MOST_PUT + put;
+}
 
 static jcv_av *standing_for(jcv *c, PyObject *o) {
     for (size_t i = 0; i < c->real.n; i++)
@@ -278,6 +285,11 @@ static void put_pair(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
         t->items[pairs->n] = key;
         t->items[pairs->n + 1] = v;
         t->n = pairs->n + 2;
+        bool gap = jcv_pairs_gap(pairs);
+        if (gap && d->origin) /* it lies behind the gap, which the commit does not make */
+            jcv_refuse(c, "keys are put in a dict, taken out and put in again");
+        if (jcv_is_whole(pairs))
+            t->text = jcv_whole_text(c, jcv_pairs_gone(pairs), jcv_pairs_put(pairs) + 1, gap);
     }
     jcv_put(c, d->slot, t);
 }
@@ -303,20 +315,6 @@ jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key) {
     return d->origin && !whole ? real_get(c, d->origin, key) : NULL;
 }
 
-/* A key that is taken out and put in again lies behind the others, which an iterator sees that is
- * under way: that of the statements around a region, of which the graph does not know. */
-static void check_put_again(jcv *c, const jcv_av *d, jcv_av *key) {
-    jcv_av *pairs = c->slots.data[d->slot];
-    if (!c->f->of_region || !d->origin || pairs->text != jcv_whole || key->kind != AV_PY ||
-        jcv_find_key(c, pairs, key) >= 0)
-        return;
-    int had = PyDict_Contains(d->origin->py, key->py);
-    if (had < 0)
-        jcv_refuse_py(c);
-    if (had)
-        jcv_refuse(c, "a key is taken out of a dict and put in again in a region");
-}
-
 void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
     if (d->kind == AV_HOST) {
         jcv_live_setkey(c, d, key, v);
@@ -327,7 +325,6 @@ void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
         jcv_make_live(c, d);
     check_key(c, key);
     d = to_abstract(c, d);
-    check_put_again(c, d, key);
     if (d->origin)
         jcv_wrote(c);
     put_pair(c, d, key, v);

@@ -69,10 +69,27 @@ jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list);
 
 /* subscript.c: items of lists, tuples and dicts */
 
-/* Texts of all pairs of a real dict; of one that was cleared, whose commit clears it, too. */
-extern const char jcv_whole[], jcv_cleared[];
+/* Texts of all pairs of a dict, by how many keys were taken out of it, and how many of the pairs,
+ * the last ones, were put in since it was known as a whole: they lie behind the others, whether
+ * they were in it before or not.  The last half: one of these was taken out, too, and has left a
+ * gap.  Of one that was cleared, whose commit clears it, too. */
+enum { JCV_MOST_GONE = 16, JCV_MOST_PUT = 1024, JCV_WHOLE = JCV_MOST_GONE * JCV_MOST_PUT };
+extern const char jcv_whole[2 * JCV_WHOLE], jcv_cleared[];
+static inline bool jcv_is_whole(const jcv_av *pairs) {
+    return (uintptr_t)pairs->text - (uintptr_t)jcv_whole < sizeof jcv_whole;
+}
+static inline unsigned jcv_pairs_gone(const jcv_av *pairs) {
+    return jcv_is_whole(pairs) ? (unsigned)(pairs->text - jcv_whole) % JCV_WHOLE / JCV_MOST_PUT : 0;
+}
+static inline unsigned jcv_pairs_put(const jcv_av *pairs) {
+    return jcv_is_whole(pairs) ? (unsigned)(pairs->text - jcv_whole) % JCV_MOST_PUT : 0;
+}
+static inline bool jcv_pairs_gap(const jcv_av *pairs) {
+    return jcv_is_whole(pairs) && pairs->text - jcv_whole >= JCV_WHOLE;
+}
+const char *jcv_whole_text(jcv *c, unsigned gone, unsigned put, bool gap);
 static inline bool jcv_all_pairs(const jcv_av *pairs) {
-    return pairs->text == jcv_whole || pairs->text == jcv_cleared;
+    return jcv_is_whole(pairs) || pairs->text == jcv_cleared;
 }
 /* Whether a real list or dict was written in what is converted. */
 bool jcv_is_written(jcv *c, PyObject *o);

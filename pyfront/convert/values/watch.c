@@ -16,15 +16,32 @@
 struct jcv_watch {
     jcv_av *of, *held; /* the container; what it held: items, or keys, or keys and values */
     int64_t at, step;  /* item i of the iterator is item at + i * step */
+    unsigned gone;     /* of a dict: keys that had been taken out of it */
     jcv_watch_kind kind;
     jcv_sight *sight; /* of WATCH_SIGHT */
     jcv_watch *next;
 };
 
+/* What a container holds now; NULL: what it held when the function was called. */
+static jcv_av *contents(jcv *c, const jcv_av *of) {
+    if (of->kind != AV_PY)
+        return c->slots.data[of->slot];
+    for (size_t i = 0; i < c->real.n; i++)
+        if (c->real.data[i]->origin->py == of->py)
+            return c->slots.data[c->real.data[i]->slot];
+    return NULL;
+}
+
 jcv_watch *jcv_watch_new(jcv *c, jcv_watch_kind kind, jcv_av *of, jcv_av *held, bool reverse) {
     jcv_watch *w = jcv_alloc(c, sizeof *w);
     int64_t n = held->n / (kind == WATCH_PAIRS ? 2 : 1);
-    *w = (jcv_watch){of, held, reverse ? n - 1 : 0, reverse ? -1 : 1, kind, NULL, NULL};
+    const jcv_av *now = contents(c, of);
+    *w = (jcv_watch){.of = of,
+                     .held = held,
+                     .at = reverse ? n - 1 : 0,
+                     .step = reverse ? -1 : 1,
+                     .gone = now ? jcv_pairs_gone(now) : 0,
+                     .kind = kind};
     return w;
 }
 
@@ -62,16 +79,6 @@ jcv_watch *jcv_watch_over(jcv *c, jcv_av *a, jcv_av *items, bool reverse, jcv_wa
     return rest;
 }
 
-/* What a container holds now; NULL: what it held when the function was called. */
-static jcv_av *contents(jcv *c, const jcv_av *of) {
-    if (of->kind != AV_PY)
-        return c->slots.data[of->slot];
-    for (size_t i = 0; i < c->real.n; i++)
-        if (c->real.data[i]->origin->py == of->py)
-            return c->slots.data[c->real.data[i]->slot];
-    return NULL;
-}
-
 static bool list_holds(const jcv_watch *w, const jcv_av *now, int64_t at) {
     if (now->kind != AV_TUPLE || now->n != w->held->n)
         return false;
@@ -87,7 +94,7 @@ static bool dict_holds(jcv *c, const jcv_watch *w, jcv_av *now, int64_t at) {
         bool same = now->n / 2 == n;
         for (unsigned i = 0; same && i < n; i++)
             same = jcv_same_key(c, w->held->items[each * i], now->items[2 * i]);
-        if (!same)
+        if (!same || jcv_pairs_gone(now) != w->gone)
             return false;
     }
     for (unsigned i = 0; i + 1 < now->n; i += 2) { /* no key that was not there */
