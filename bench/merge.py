@@ -10,6 +10,7 @@ large copy in the cache, whichever is longer.  Where torch is installed: `torch`
 stacked weights.  --train: with gradients of the sum of squares.
 """
 import argparse
+import copy
 import importlib.util
 import os
 import time
@@ -187,7 +188,8 @@ def main():
     for name, (make, data) in kinds(janus).items():
         janus.manual_seed(0)
         models, xs = [make().eval() for _ in range(given.models)], [data() for _ in range(given.models)]
-        graphs = [janus.function(m) for m in models]
+        # copies, since a decorated module runs as a graph wherever it is called, in the column `eager` too
+        graphs = [janus.function(copy.deepcopy(m)) for m in models]
         ways = [lambda: [m(x) for m, x in zip(models, xs)], lambda: [m(x) for m, x in zip(graphs, xs)],
                 janus.function(lambda: [m(x) for m, x in zip(models, xs)]), lambda m=janus.merge(models): m(xs)]
         times = [us(called(janus, f, models, given.train), given.seconds) for f in ways]
