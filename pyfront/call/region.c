@@ -15,6 +15,7 @@
 #include "pyfront/call/policy.h"
 #include "pyfront/convert/convert.h"
 #include "pyfront/entry/entry.h"
+#include "pyfront/stored/stored.h"
 #include "pyfront/verify/verify.h"
 
 enum {
@@ -97,13 +98,15 @@ PyObject *jpy_regions_begin(jpy_function *f, jpy_regions_timer *out) {
     out->trial = true;
     out->skeleton = t->state != JPY_TRIAL_PLAIN;
     out->lent = lent(f);
+    out->shadows = jpy_shadows_begun;
     out->start = jpy_trial_start(f, t, out->skeleton);
     return out->skeleton ? skeleton : f->callable;
 }
 
 void jpy_regions_end(jpy_function *f, const jpy_regions_timer *x) {
     enum { FIRST_UNDRESSED = 1000 };
-    if (x->lent != lent(f)) /* a conversion was part of it */
+    /* a conversion was part of it, or what was computed twice to compare it */
+    if (x->lent != lent(f) || x->shadows != jpy_shadows_begun)
         return;
     if (!jpy_trial_end(f, &f->trial, x->skeleton, x->start))
         return;
@@ -165,12 +168,8 @@ static int dress(jpy_function *f, PyObject *function) {
     return 0;
 }
 
-/* A conversion of a part of f (NULL: all of it) was refused at the statement that starts there
- * (line 0: at none); or, line -1, it is not worth it. */
-static int refused(jpy_function *f, PyObject *within, long line, long col) {
-    PyObject *function = function_of(f->callable), *changed = NULL;
-    if (!function || !f->use_regions)
-        return 0;
+/* f->plan is that of the function's code. */
+static int planned(jpy_function *f, PyObject *function) {
     PyObject *code = PyFunction_GET_CODE(function);
     if (f->plan && f->skeleton_of != code) { /* the function was given another code */
         Py_CLEAR(f->plan);
@@ -180,9 +179,18 @@ static int refused(jpy_function *f, PyObject *within, long line, long col) {
         Py_XSETREF(f->skeleton_of, Py_NewRef(code));
         Py_XSETREF(f->regions, PyDict_New());
         f->plan = helper("plan_of", PyTuple_Pack(1, function));
-        if (!f->plan || !f->regions)
-            return -1;
     }
+    return f->plan && f->regions ? 0 : -1;
+}
+
+/* A conversion of a part of f (NULL: all of it) was refused at the statement that starts there
+ * (line 0: at none); or, line -1, it is not worth it. */
+static int refused(jpy_function *f, PyObject *within, long line, long col) {
+    PyObject *function = function_of(f->callable), *changed = NULL;
+    if (!function || !f->use_regions)
+        return 0;
+    if (planned(f, function) < 0)
+        return -1;
     if (f->plan == Py_None)
         return 0;
     if (line < 0)
@@ -202,6 +210,24 @@ void jpy_regions_refused(jpy_function *f) {
     if (refused(f, NULL, f->refused_line, f->refused_col) < 0)
         jpy_note(f, "no regions of statements: they cannot be made");
     PyErr_Clear();
+    if (JN_UNLIKELY(jpy_stored_on) && !f->of_region)
+        jpy_stored_keep_refusal(f);
+}
+
+PyObject *jpy_regions_recall(jpy_function *f) {
+    PyObject *function = function_of(f->callable);
+    PyObject *kept = function ? jpy_stored_refusal(f) : NULL, *done = NULL;
+    if (!kept)
+        return NULL;
+    PyObject *why = Py_NewRef(PyTuple_GET_ITEM(kept, 0));
+    if (f->use_regions && planned(f, function) == 0 && f->plan != Py_None)
+        done = PyObject_CallMethod(f->plan, "resume", "O", PyTuple_GET_ITEM(kept, 1));
+    if (done)
+        (void)dress(f, function); /* else CPython runs f as it is, until a conversion is refused */
+    PyErr_Clear();
+    Py_XDECREF(done);
+    Py_DECREF(kept);
+    return why;
 }
 
 void jpy_regions_settle(jpy_function *f) {
@@ -245,6 +271,8 @@ static void give_up(region *r, bool small) {
     if (refused(r->owner, r->within, small ? -1 : (long)in->refused_line, in->refused_col) < 0)
         jpy_note(r->owner, "a region of statements cannot be split");
     PyErr_Clear();
+    if (JN_UNLIKELY(jpy_stored_on))
+        jpy_stored_keep_refusal(r->owner);
 }
 
 static _Thread_local region *compares; /* whose statements jpy_shadow_open is about, owned */

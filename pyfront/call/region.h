@@ -22,11 +22,16 @@
 typedef struct jpy_regions_timer {
     bool trial, skeleton;
     int64_t start, lent;
+    uint64_t shadows;
 } jpy_regions_timer;
 PyObject *jpy_regions_begin(jpy_function *f, jpy_regions_timer *out);
 void jpy_regions_end(jpy_function *f, const jpy_regions_timer *x);
 /* A conversion of f as a whole was refused: f gets a skeleton if it can.  No exception is left. */
 void jpy_regions_refused(jpy_function *f);
+/* A conversion of f was refused in another process, which has kept that (JANUS_CACHE): f gets the
+ * skeleton that it had there.  Returns why it was refused, a new reference; NULL: nothing was kept.
+ * No exception is left. */
+PyObject *jpy_regions_recall(jpy_function *f);
 /* A skeleton has returned `result` (stolen; NULL: raised) from statements of a region that are
  * compared (jpy_shadow_open), which therefore end with it.  Returns the result. */
 PyObject *jpy_regions_ended(PyObject *result);

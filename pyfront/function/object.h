@@ -118,7 +118,7 @@ typedef struct jpy_function {
     janus_run_stats run;        /* summed over runs */
     jn_op_counts ops;           /* tensor ops run under its calls, those of what it calls too */
     PyObject *shelf;            /* its entries on disk (stored/stored.h), or NULL */
-    uint64_t cache_hits;        /* entries taken from there */
+    uint64_t cache_hits;        /* entries taken from there, by what it pays for, too */
     jpy_word word;
     jpy_ladder ladder;
     jpy_coexecution together;

@@ -157,6 +157,18 @@ class Plan:
         self.version += changed
         return changed
 
+    def state(self):
+        """What `resume` takes: what is CPython's, in lists of numbers."""
+        return [sorted(self.python), sorted(self.cuts)]
+
+    def resume(self, state):
+        """Goes on from what the plan of this code was in another process."""
+        python, cuts = ({(int(line), int(col)) for line, col in places} for places in state)
+        before = len(self.python) + len(self.cuts)
+        self.python |= python
+        self.cuts |= cuts
+        self.version += len(self.python) + len(self.cuts) > before
+
     def leave_out(self, within):
         """A region is not worth it: its statements are CPython's."""
         self.python.update(_place(s) for s in self._group(within))

@@ -21,6 +21,7 @@ from . import _C, _models  # noqa: F401  what conversions name
 _FORMAT = "janus entry 2"
 _MOST, _PATIENCE = 64, 64  # entries of a function; calls that an entry is tried for
 _MAX_BYTES = 64 << 20
+_REFUSAL = "refused"  # the file of that
 _TOKEN, _FIRST_CLASS = 0x4a414e5500000000, 64  # as in _export.py
 _KIND_CONST = 1  # jpy_src_kind
 _CODE, _OF_TYPE = 64, 2 | 2048  # checks
@@ -488,6 +489,7 @@ class Shelf:
 
     def __init__(self):
         self.keys = {}    # options: name of the folder, or None
+        self.recalled = set()  # options: whether it was refused was asked
         self.waiting = {}  # options: [what a file has, how often it was tried]
 
     def _key(self, callable_, options):
@@ -512,13 +514,39 @@ class Shelf:
         for name in names[:2 * _MOST]:
             if not name.endswith(".entry"):
                 continue
-            with contextlib.suppress(OSError, ValueError, RecursionError):
-                with open(self._path(key, name), "rb") as file:
-                    data = file.read(_MAX_BYTES)
-                head, _, body = data.partition(b"\n")
-                if head.decode() == f"{_FORMAT} {hashlib.sha256(body).hexdigest()}":
-                    found.append([f"{key}/{name}", json.loads(body), 0])
+            entry = self._read_one(key, name)
+            if entry is not None:
+                found.append([f"{key}/{name}", entry, 0])
         return found
+
+    def _read_one(self, key, name):
+        """What a file has, None: it is none of ours, or damaged."""
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            with open(self._path(key, name), "rb") as file:
+                data = file.read(_MAX_BYTES)
+            head, _, body = data.partition(b"\n")
+            if head.decode() == f"{_FORMAT} {hashlib.sha256(body).hexdigest()}":
+                return json.loads(body)
+        return None
+
+    def _write(self, key, name, what):
+        """Writes a file beside its place and renames it.  Its name is that of what it has, if none is given."""
+        body = json.dumps(what, separators=(",", ":")).encode("ascii")
+        head = f"{_FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode()
+        name = name or hashlib.sha256(head).hexdigest()[:32] + ".entry"
+        os.makedirs(self._path(key), exist_ok=True)
+        if len(os.listdir(self._path(key))) > _MOST or len(body) >= _MAX_BYTES // 2:
+            return None
+        temporary = self._path(key, f"{os.getpid()}-{os.urandom(8).hex()}.new")
+        try:
+            with open(temporary, "xb") as file:
+                file.write(head + body)
+            os.replace(temporary, self._path(key, name))
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+        return f"{key}/{name}"
 
     def take(self, callable_, args, n_pos, kwnames, options):
         """(entry, name) for a call that no entry takes, or None."""
@@ -547,26 +575,30 @@ class Shelf:
         if not key:
             return None
         try:
-            body = json.dumps(_written(entry, callable_, slots), separators=(",", ":")).encode("ascii")
-            head = f"{_FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode()
-            name = hashlib.sha256(head).hexdigest()[:32] + ".entry"
-            os.makedirs(self._path(key), exist_ok=True)
-            if len(os.listdir(self._path(key))) >= _MOST or len(body) >= _MAX_BYTES // 2:
-                return None
-            temporary = self._path(key, f"{os.getpid()}-{os.urandom(8).hex()}.new")
-            try:
-                with open(temporary, "xb") as file:
-                    file.write(head + body)
-                os.replace(temporary, self._path(key, name))
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
-                raise
+            return self._write(key, None, _written(entry, callable_, slots))
         except Exception as e:
             if os.environ.get("JANUS_LOG"):
                 _C._log_conversion(f"not kept on disk: {type(e).__name__}: {e}")
             return None
-        return f"{key}/{name}"
+
+    def remember(self, callable_, what, options):
+        """Writes that a conversion was refused: why, and what is CPython's after its plan."""
+        key = self._key(callable_, options)
+        if key:
+            why, plan = what
+            with contextlib.suppress(OSError):
+                self._write(key, _REFUSAL, {"why": why or "?", "plan": plan.state() if plan else [[], []]})
+
+    def recall(self, callable_, _, options):
+        """(why a conversion was refused, the state of the plan), if that was written."""
+        key = self._key(callable_, options)
+        if not key or options in self.recalled:
+            return None
+        self.recalled.add(options)
+        found = self._read_one(key, _REFUSAL)
+        if type(found) is not dict or type(found.get("why")) is not str:
+            return None
+        return found["why"], found.get("plan")
 
     def forget(self, name):
         """Deletes an entry by the name that `take` or `keep` gave."""

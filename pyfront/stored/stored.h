@@ -24,6 +24,13 @@ void jpy_stored_keep(jpy_function *f, jpy_entry *e, PyObject *const *slots);
 /* An entry was wrong or was discarded: it is not to be found again. */
 void jpy_stored_forget(jpy_function *f, jpy_entry *e);
 
+/* A conversion of f was refused in another process: (why, what janus/_skeleton.py's Plan.resume
+ * takes), a new reference.  NULL: nothing is known of that; no exception. */
+PyObject *jpy_stored_refusal(jpy_function *f);
+/* Keeps that a conversion of f, or of a part, was refused, and which statements are CPython's after
+ * f->plan.  No exception. */
+void jpy_stored_keep_refusal(jpy_function *f);
+
 /* _stored_dump(entry): a dict; ValueError: it has what cannot be taken along. */
 PyObject *jpy_stored_dump(PyObject *module, PyObject *entry);
 /* _stored_build(dict, args, n_pos, kwnames): an entry, or ValueError: it is none, or its guards do

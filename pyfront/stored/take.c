@@ -47,14 +47,15 @@ static bool add(jpy_function *f, jpy_entry *e, PyObject *name) {
     e->kept_as = Py_NewRef(name);
     jpy_entry_verify(e, f->verify != JPY_VERIFY_NEVER);
     f->cache_hits++;
+    if (f->payer)
+        f->payer->cache_hits++;
     jpy_note(f, "taken from JANUS_CACHE: %zu guards, %zu inputs, %u results, %zu effects",
              e->guards.srcs.n, e->inputs.n, e->n_results, e->steps.n);
     return true;
 }
 
 bool jpy_stored_take(jpy_function *f, const jpy_call *call) {
-    if (f->of_region || f->plain || !(f->ladder & JPY_RUNG_GRAPH) ||
-        f->entries.n >= JPY_MAX_ENTRIES)
+    if (f->plain || !(f->ladder & JPY_RUNG_GRAPH) || f->entries.n >= JPY_MAX_ENTRIES)
         return false;
     f->plain++; /* what files are read with may call anything */
     f->thread = PyThread_get_thread_ident();
@@ -79,8 +80,6 @@ bool jpy_stored_take(jpy_function *f, const jpy_call *call) {
 
 void jpy_stored_keep(jpy_function *f, jpy_entry *e, PyObject *const *slots) {
     e->to_keep = false;
-    if (f->of_region)
-        return;
     PyObject *type, *value, *tb;
     PyErr_Fetch(&type, &value, &tb); /* the call's own */
     f->plain++;
@@ -98,6 +97,35 @@ void jpy_stored_keep(jpy_function *f, jpy_entry *e, PyObject *const *slots) {
     Py_XDECREF(name);
     forget_error();
     PyErr_Restore(type, value, tb);
+}
+
+/* A method of the shelf, about a refusal. */
+static PyObject *ask(jpy_function *f, const char *method, PyObject *what) {
+    f->plain++;
+    f->thread = PyThread_get_thread_ident();
+    PyObject *with = options(f), *got = NULL;
+    if (with && shelf(f))
+        got = PyObject_CallMethod(f->shelf, method, "OOO", f->callable, what, with);
+    f->plain--;
+    Py_XDECREF(with);
+    forget_error();
+    return got;
+}
+
+PyObject *jpy_stored_refusal(jpy_function *f) {
+    PyObject *got = ask(f, "recall", Py_None);
+    if (got && PyTuple_Check(got) && PyTuple_GET_SIZE(got) == 2 &&
+        PyUnicode_Check(PyTuple_GET_ITEM(got, 0)))
+        return got;
+    Py_XDECREF(got);
+    return NULL;
+}
+
+void jpy_stored_keep_refusal(jpy_function *f) {
+    PyObject *what = PyTuple_Pack(2, f->reason ? f->reason : Py_None, f->plan ? f->plan : Py_None);
+    Py_XDECREF(what ? ask(f, "remember", what) : NULL);
+    Py_XDECREF(what);
+    forget_error();
 }
 
 void jpy_stored_forget(jpy_function *f, jpy_entry *e) {

@@ -11,6 +11,7 @@
 
 int jpy_shadows_running;
 _Thread_local bool jpy_shadow_here;
+_Thread_local uint64_t jpy_shadows_begun;
 _Thread_local jpy_compared *jpy_shadow_open;
 
 /* ---- reads that are remembered ------------------------------------------------------------------
@@ -85,6 +86,7 @@ static bool other_threads(void) {
 static void plain_begins(jpy_compared *x) {
     x->collects = PyGC_Disable() != 0;
     x->watching = jpy_signals_listen();
+    jpy_shadows_begun++;
     jpy_shadows_running++;
     jpy_shadow_here = true;
     jpy_shadow_listen(&x->s);

@@ -169,6 +169,7 @@ void jpy_shadow_compare_text(jpy_shadow *s, const PyObject *text, bool floats);
 /* How many threads run shadows now; whether this one does: no graph is used then. */
 extern int jpy_shadows_running;
 extern _Thread_local bool jpy_shadow_here;
+extern _Thread_local uint64_t jpy_shadows_begun; /* in this thread, so far */
 
 /* A call that both compute, between CPython's beginning and its end. */
 typedef struct jpy_compared {

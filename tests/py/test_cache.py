@@ -18,7 +18,7 @@ import json, os, sys, types
 import janus
 
 HEAD = "import sys\\nimport janus\\nfrom janus import nn\\njanus.manual_seed(0)\\n"
-COUNTS = ("conversions", "cache_hits", "graph", "imperative", "disproved", "fallbacks")
+COUNTS = ("conversions", "cache_hits", "region_hits", "graph", "imperative", "disproved", "fallbacks")
 
 def run(path, text):
     text = HEAD + text
@@ -167,6 +167,41 @@ for i in range(8):
     results += [got.b, sorted((k, v if isinstance(v, int) else v.tolist()) for k, v in got.a.items()), row.tolist(), b.a.tolist(), counter]
 """
 
+REGIONS = """
+import os
+class Lines:
+    def __init__(self): self.texts = []
+    def write(self, text): self.texts.append(text)
+log = Lines()
+net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+opt = janus.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+def loss_of(x, y, scale):
+    there = os.path.exists("/")
+    out = net(x) * scale
+    return nn.functional.cross_entropy(out, y) + out.pow(2).mean() * there
+def epoch(batches, log=log):
+    total, norm = 0.0, 0.0
+    for i, (x, y) in enumerate(batches):
+        here = os.path.exists("/nowhere")
+        opt.zero_grad()
+        loss = loss_of(x, y, 1.0)
+        loss.backward()
+        opt.step()
+        norm = norm + sum(p.grad.abs().sum().item() for p in net.parameters())
+        total += loss.item()
+        log.write(f"{i}: {here} {os.path.basename('a/b')}")
+    with janus.no_grad():
+        x = net(batches[0][0])
+        y = (x * x).sum(1)
+    return total, norm, y
+f = janus.function(epoch)
+batches = [(janus.randn(6, 4), janus.randint(0, 2, (6,))) for _ in range(4)]
+results = []
+for i in range(8):
+    total, norm, y = f(batches)
+    results += [total, norm, y.tolist(), list(log.texts)]
+"""
+
 PROGRAMS = {"model": MODEL, "tree": TREE, "step": STEP, "effects": EFFECTS}
 
 
@@ -220,6 +255,35 @@ def test_a_second_start_has_its_graphs(tmp_path, name):
         assert not counts["imperative"]
 
 
+def test_a_second_start_has_its_regions(tmp_path):
+    """Which statements are CPython's is remembered, too, and that a function is none of ours."""
+    plain, _ = start(tmp_path, REGIONS, None, JANUS_DISABLE="1")
+    first, counts = start(tmp_path, REGIONS)
+    assert close(first, plain) and counts["conversions"] and not counts["cache_hits"] and counts["region_hits"]
+    assert sorted((tmp_path / "cache").glob("*/refused"))
+    second, again = start(tmp_path, REGIONS)
+    assert close(second, plain) and not again["disproved"] and not again["fallbacks"]
+    assert again["cache_hits"] >= 3 and again["conversions"] < counts["conversions"]
+    assert again["region_hits"] > counts["region_hits"]
+
+
+REGION_CHANGES = [  # of REGIONS
+    ("out.pow(2).mean() * there", "out.pow(2).mean() * (not there)"),
+    ("    there = os.path.exists(\"/\")\n", "    there = 1\n"),
+    ("self.texts.append(text)", "self.texts.append(text * 2)"),
+    ("nn.Tanh()", "nn.ReLU()"),
+    ("opt.step()\n", "opt.step(); log.write('step')\n"),
+    ("y = (x * x).sum(1)", "y = (x * x).sum(0)"),
+    ("        here = os.path.exists(\"/nowhere\")\n", "        here = False\n"),
+    ("f = janus.function(epoch)", "f = janus.function(epoch, numerics='exact')"),
+    ("f = janus.function(epoch)", "janus.randn = None if 0 else janus.randn\nf = janus.function(epoch, regions=False)"),
+    ("f = janus.function(epoch)", "os.path.exists = lambda p: len(p)\nf = janus.function(epoch)"),
+    ("f = janus.function(epoch)", "nn.Linear.forward = lambda self, x: x @ self.weight.t()\nf = janus.function(epoch)"),
+    ("momentum=0.9", "momentum=0.5"),
+    ("lr=0.1", "lr=0.2"),
+]
+
+
 CHANGES = [  # of MODEL: (text, other text): another program in the same file, with the same functions by name
     ("SCALE = 2.0", "SCALE = 3.0"),
     ("janus.tanh(x)", "janus.relu(x)"),
@@ -244,12 +308,13 @@ CHANGES = [  # of MODEL: (text, other text): another program in the same file, w
 
 
 
-def test_what_differs_is_not_taken(tmp_path):
-    """The entries of MODEL, then programs that differ, in the same file: each does what it does without."""
-    changed = [MODEL.replace(*change) for change in CHANGES]
-    assert all(text != MODEL for text in changed)
-    start(tmp_path, MODEL)
-    (tmp_path / "texts.json").write_text(json.dumps([MODEL, *changed]))
+@pytest.mark.parametrize("base, changes", [(MODEL, CHANGES), (REGIONS, REGION_CHANGES)], ids=["model", "regions"])
+def test_what_differs_is_not_taken(tmp_path, base, changes):
+    """The entries of a program, then programs that differ, in the same file: each does what it does without."""
+    changed = [base.replace(*change) for change in changes]
+    assert all(text != base for text in changed)
+    start(tmp_path, base)
+    (tmp_path / "texts.json").write_text(json.dumps([base, *changed]))
     got = drive(tmp_path, """
 path, folder, texts = sys.argv[1], sys.argv[2], json.load(open(sys.argv[3]))
 shown = []
@@ -258,11 +323,11 @@ for text in texts:
     shown.append([plain[0], got[0], bool(plain[1]) and bool(got[1]) and close(got[1][0], plain[1][0]), got[1] and got[1][1]])
 print(json.dumps(shown))
 """, tmp_path / "program.py", tmp_path / "cache", tmp_path / "texts.json")
-    assert got[0][2] and got[0][3]["cache_hits"] and not got[0][3]["conversions"]
-    for change, (plain, status, same, counts) in zip(CHANGES, got[1:]):
+    assert got[0][2] and got[0][3]["cache_hits"] and (base is REGIONS or not got[0][3]["conversions"])
+    for change, (plain, status, same, counts) in zip(changes, got[1:]):
         assert plain == status, change
         assert plain or same, (change, counts)
-    assert sum(not plain for plain, *_ in got) > len(CHANGES) * 3 // 4
+    assert sum(not plain for plain, *_ in got) > len(changes) * 3 // 4
 
 
 def _resealed(body):
@@ -286,18 +351,20 @@ def _mutated(rng, body):
     return json.dumps(top).encode()
 
 
-@pytest.mark.parametrize("name", ["model", "tree", "effects"])
+@pytest.mark.parametrize("name", ["model", "tree", "effects", "refused"])
 @pytest.mark.parametrize("sealed", [False, True], ids=["damaged", "resealed"])
 def test_files_may_be_anything(tmp_path, name, sealed):
     """Damaged files are as if they were not there.  Where even the checksum was made anew, nothing crashes."""
-    plain, _ = start(tmp_path, PROGRAMS[name])
-    (path,) = entries(tmp_path)[:1]
+    refused = name == "refused"
+    text = REGIONS if refused else PROGRAMS[name]
+    plain, _ = start(tmp_path, text)
+    (path,) = sorted((tmp_path / "cache").glob("*/refused"))[:1] if refused else entries(tmp_path)[:1]
     data, rng = path.read_bytes(), random.Random(name)
     _, _, body = data.partition(b"\n")
     for i in range(6 if LIGHT else 20):
         folder = tmp_path / "damaged" / str(i) / path.parent.name
         folder.mkdir(parents=True)
-        for k in range(8):
+        for k in range(1 if refused else 8):
             if sealed:
                 new = _resealed(_mutated(rng, body))
             else:
@@ -305,11 +372,11 @@ def test_files_may_be_anything(tmp_path, name, sealed):
                 for _ in range(rng.randint(1, 4)):
                     new[rng.randrange(len(new))] ^= rng.randint(1, 255)
                 new = bytes(new[:rng.randrange(len(new))] if rng.random() < 0.3 else new)
-            (folder / f"{k}.entry").write_bytes(new)
+            (folder / ("refused" if refused else f"{k}.entry")).write_bytes(new)
     got = drive(tmp_path, """
 print(json.dumps([in_child(sys.argv[1], open(sys.argv[3]).read(), os.path.join(sys.argv[2], str(i)))
                   for i in range(int(sys.argv[4]))]))
-""", tmp_path / "program.py", tmp_path / "damaged", _text_file(tmp_path, PROGRAMS[name]), 6 if LIGHT else 20,
+""", tmp_path / "program.py", tmp_path / "damaged", _text_file(tmp_path, text), 6 if LIGHT else 20,
                 JANUS_VERIFY="rarely")
     for i, (status, shown) in enumerate(got):
         assert status == 0, i
