@@ -124,6 +124,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/tensors/layout.c \
 	pyfront/convert/tensors/leaf.c \
 	pyfront/convert/tensors/place.c \
+	pyfront/convert/tensors/leak.c \
 	pyfront/convert/tensors/proxy.c \
 	pyfront/convert/tensors/reach.c \
 	pyfront/convert/tensors/tensors.h \

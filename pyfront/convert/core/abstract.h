@@ -133,6 +133,8 @@ typedef struct jcv_rec {
     unsigned n_from;
     struct jcv_rec *views, *next_view; /* of a root; of a view */
     struct jcv_rec *leaked; /* of a root: the view of it that leaves the SubGraph, or itself */
+    bool two_leaked;        /* of a root: there may be several */
+    bool asked;             /* leak.c */
     struct jcv_rec *next;
 } jcv_rec;
 

@@ -220,7 +220,8 @@ struct jcv {
     bool peeled;                      /* ... having read the first one outside of its rounds */
     bool wires;                       /* what is stored and requires grad is read again; kept */
     PyObject *met;                    /* list of leaves that the graph reads (met.c); kept */
-    JN_VEC(jcv_val *) stored_tracked; /* tensors that require grad and are stored by the graph */
+    JN_VEC(jcv_rec *) stored;         /* tensors that the graph stores */
+    JN_VEC(jcv_val *) stored_tracked; /* values of those that require grad */
     bool put_written;                 /* some of the caller's among these were written since */
 };
 

@@ -510,8 +510,6 @@ static void guard_aliases(jcv *c) {
 /* What the graph writes must be apart from what it does not know to be written. */
 static void finish_live(jcv *c, jpy_entry *e) {
     jpy_guards *g = c->guards;
-    if (c->live_tensors && c->two_views)
-        jcv_refuse(c, "two views of one tensor leave the graph, which stores tensors");
     e->wires = c->wires && c->stored_tracked.n;
     for (size_t i = 0; i < c->stored_tracked.n; i++) {
         jcv_val *v = c->stored_tracked.data[i];
@@ -581,6 +579,7 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     guard_aliases(c);
     finish_live(c, e);
     e->result = recipe(c, &f, result);
+    jcv_check_stored(c);
     jcv_find_remains(c, e);
     for (size_t i = 0; i < c->inputs.n; i++) {
         jpy_input in = {c->inputs.data[i]->slot, c->main->params.data[i]->type->kind, false};

@@ -303,9 +303,13 @@ static jcv_val *stored_tensor(jcv *c, jcv_av *v) {
         jcv_refuse(c, "a tensor with strides of its own is stored");
     if (jcv_may_be_written(c, r->root))
         jcv_refuse(c, "a tensor is stored that may be one of the caller's that was written");
+    jcv_val *x = jcv_tensor_val(c, v->py);
+    if (jcv_views_others(x))
+        jcv_refuse(c, "a view of a tensor that the graph has not made is stored");
     jcv_leak(c, r);
     r->root->stored = true;
-    jcv_val *x = jcv_tensor_val(c, v->py);
+    if (!jn_vec_push(&c->stored, r))
+        jcv_refuse(c, "out of memory");
     return tracked ? jcv_stored_with_history(c, x) : x;
 }
 

@@ -248,12 +248,6 @@ jcv_av *jcv_real_tensor_const(jcv *c, PyObject *tensor) {
     return jcv_proxy(c, v, false);
 }
 
-void jcv_leak(jcv *c, jcv_rec *r) {
-    if ((r->root->leaked && r->root->leaked != r) || (r != r->root && r->root->src))
-        c->two_views = true;
-    r->root->leaked = r;
-}
-
 jcv_val *jcv_tensor_val(jcv *c, PyObject *proxy) {
     jcv_val *v = jcv_held(c, jcv_rec_of(c, ((jpy_tensor *)proxy)->t));
     if (!v)

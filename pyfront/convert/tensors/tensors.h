@@ -25,9 +25,6 @@ bool jcv_plain_layout(const jcv_av *a);
 jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src);
 jcv_av *jcv_real_tensor_const(jcv *c, PyObject *tensor);
 bool jcv_is_proxy(jcv *c, PyObject *o);
-/* Notes that a tensor leaves its SubGraph: of several views of one the graph forgets that they
- * share memory. */
-void jcv_leak(jcv *c, jcv_rec *r);
 /* A Python float that stands for a number of the graph in a call of an eager function. */
 double jcv_tag(jcv *c, jcv_val *v);
 /* The program looks at the layout of a tensor, which must not depend on sizes that vary. */
@@ -42,6 +39,14 @@ jcv_av *jcv_detach(jcv *c, PyObject *proxy);
 jpy_src *jcv_bound_src(jcv *c, jcv_av *a);
 /* A proxy on the tape. */
 PyObject *jcv_track(PyObject *proxy, bool tracked);
+
+/* leak.c */
+
+/* Notes that a tensor leaves its SubGraph: of several views of one the graph forgets that they
+ * share memory. */
+void jcv_leak(jcv *c, jcv_rec *r);
+/* Refuses where one of these is stored by the graph; to be called when all have left. */
+void jcv_check_stored(jcv *c);
 
 /* layout.c */
 
