@@ -446,23 +446,52 @@ static bool is_mask(jcv *c, const jcv_av *a) {
     return t->rank > 0 && (t->dtype == JANUS_BOOL || t->dtype == JANUS_U8);
 }
 
+/* How many dims of a tensor an index is for. */
+static int dims_of(jcv *c, const jcv_av *a) {
+    if (is_mask(c, a))
+        return jcv_tensor_val(c, a->py)->type->rank;
+    if (a->kind == AV_TENSOR)
+        return jcv_tensor_val(c, a->py)->type->dtype != JANUS_BOOL;
+    return a->kind != AV_PY || !(a->py == Py_None || a->py == Py_Ellipsis || PyBool_Check(a->py));
+}
+
+/* A mask has the dims of what it is an index of, from `axis` on. */
+static void check_mask(jcv *c, jcv_av *o, jcv_av *mask, int axis) {
+    jcv_val *x = jcv_tensor_val(c, o->py), *m = jcv_tensor_val(c, mask->py);
+    for (int k = 0; k < m->type->rank; k++) {
+        bool there = axis >= 0 && axis + k < x->type->rank;
+        int64_t size = there ? x->type->dims[axis + k] : -1;
+        if (size == m->type->dims[k])
+            continue;
+        if (!there || !(jcv_dim_varies(c, size) || jcv_dim_varies(c, m->type->dims[k])))
+            jcv_refuse(c, "a mask of another shape as an index"); /* it raises */
+        jcv_must_be(c, jcv_size_of(c, m, k), jcv_size_of(c, x, axis + k));
+    }
+}
+
 /* The key of a tensor with the places of what is true instead of each mask: one index a dim of it,
  * which is what the eager layer makes of them. */
-static jcv_av *with_places(jcv *c, jcv_av *key) {
+static jcv_av *with_places(jcv *c, jcv_av *o, jcv_av *key) {
     bool many = key->kind == AV_TUPLE;
     jcv_av *one[1] = {key}, **items = many ? key->items : one, **places;
     unsigned n = many ? key->n : 1, n_places, n_masks = 0;
-    for (unsigned i = 0; i < n; i++)
+    int axis = 0, all_dims = 0;
+    for (unsigned i = 0; i < n; i++) {
         n_masks += is_mask(c, items[i]);
+        all_dims += dims_of(c, items[i]);
+    }
     if (!n_masks)
         return key;
     jcv_av *t = jcv_tuple(c, NULL, 0);
     t->items = jcv_alloc(c, (n + n_masks * JN_MAX_RANK) * sizeof *t->items);
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < n; axis += dims_of(c, items[i++])) {
+        if (items[i]->kind == AV_PY && items[i]->py == Py_Ellipsis)
+            axis += jcv_tensor_val(c, o->py)->type->rank - all_dims;
         if (!is_mask(c, items[i])) {
             t->items[t->n++] = items[i];
             continue;
         }
+        check_mask(c, o, items[i], axis);
         PyObject *name = jcv_own(c, PyUnicode_InternFromString("as_tuple"));
         jcv_av *yes = jcv_py(c, Py_True, NULL);
         jcv_args as_tuple = {.kw = &yes, .names = &name, .n_kw = 1};
@@ -491,7 +520,7 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
             jcv_node *node = jcv_op(c, JN_OP(select), in, 2, &attrs);
             return jcv_view(c, o->py, node);
         }
-        i = with_places(c, i);
+        i = with_places(c, o, i);
         c->passed.n = 0;
         c->passing = true;
         PyObject *k = jcv_object(c, i);
@@ -584,7 +613,7 @@ void jcv_native_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
     }
     if (o->kind == AV_TENSOR) {
         if (v->kind == AV_TENSOR)
-            i = with_places(c, i);
+            i = with_places(c, o, i);
         PyObject *k = jcv_object(c, i), *x = jcv_object(c, v);
         if (!k || !x)
             jcv_refuse(c, "a tensor is written at a computed place");
