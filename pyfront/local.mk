@@ -61,6 +61,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/core/abstract.h \
 	pyfront/convert/core/core.h \
 	pyfront/convert/core/dims.c \
+	pyfront/convert/core/equal.c \
 	pyfront/convert/core/list.h \
 	pyfront/convert/core/parts.c \
 	pyfront/convert/core/stage.c \

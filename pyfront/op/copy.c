@@ -15,7 +15,7 @@
 #include "ops/op_ids.h"
 
 /* src seen in dst's shape, without a copy. */
-static int broadcast(janus_tensor *src, const janus_tensor *dst, bool trim, janus_tensor **out) {
+static int broadcast(janus_tensor *src, janus_tensor *dst, bool trim, janus_tensor **out) {
     int64_t strides[JN_MAX_RANK];
     int extra = src->rank - dst->rank;
     bool ok = true;
@@ -28,6 +28,12 @@ static int broadcast(janus_tensor *src, const janus_tensor *dst, bool trim, janu
             continue;
         ok = src->dims[k] == dst->dims[i];
         strides[i] = src->strides[k];
+    }
+    if (!ok && jn_eager_hook) { /* a conversion may find out what would make them fit */
+        jn_eager_arg in[2] = {{.kind = JANUS_KIND_TENSOR, .t = src},
+                              {.kind = JANUS_KIND_TENSOR, .t = dst}};
+        if (jn_eager(JN_OP(expand_like), in, 2, NULL, out, 1) == JANUS_OK)
+            janus_tensor_release(*out);
     }
     if (!ok) {
         jn_str s = {0};

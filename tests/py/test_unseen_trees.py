@@ -255,7 +255,7 @@ def beam():
     return trainer(loss_of, params), lambda rng: (rng.sample(range(8), 4),), params
 
 
-PROGRAMS = {soft_forest: 0.95, hierarchical_softmax: 0.8, recursive_autoencoder: 0.8, halves: 0.0, up_and_down: 0.0,
+PROGRAMS = {soft_forest: 0.95, hierarchical_softmax: 0.8, recursive_autoencoder: 0.8, halves: 0.0, up_and_down: 0.8,
             evaluator: 0.0, depth_first: 0.0, pairwise: 0.5, beam: 0.0}  # and the least share of ops in graphs
 
 

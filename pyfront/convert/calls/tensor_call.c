@@ -215,6 +215,8 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
             v[i] = jcv_own(c, PyFloat_FromDouble(jcv_tag(c, a->val)));
         if (!v[i] && a->kind == AV_SCALAR)
             jcv_refuse(c, "a number of the graph as an argument of %s", name);
+        if (!v[i] && a->kind == AV_STACK)
+            jcv_refuse_rows(c, name);
         if (!v[i])
             jcv_refuse(c, "%s as an argument of %s", jcv_describe(a), name);
         if (i >= args->n_pos) {

@@ -96,9 +96,8 @@ void jcv_at_least(jcv *c, jcv_val *v, jcv_val *least);
 /* The size of an axis as a number of the graph, and an int as one. */
 jcv_val *jcv_size_of(jcv *c, jcv_val *t, int axis);
 jcv_val *jcv_int(jcv *c, int64_t i);
-/* The value in this image of a symbol that no dim of an argument has.  Both images come here in the
- * same order. */
-int64_t jcv_fresh_size(jcv *c);
+/* A symbol that no dim of an argument has.  Both images come here in the same order. */
+jcv_symbol *jcv_fresh_symbol(jcv *c);
 /* A number as the eager layer gets it; NULL: it cannot. */
 PyObject *jcv_pass(jcv *c, jcv_val *v);
 /* Gives the next op the sizes of symbols that a tensor has, for where nothing else is wrong but
@@ -112,6 +111,25 @@ void jcv_bounds_hold(jcv *c, jcv_val *const *in, unsigned n_in, int axis);
 /* Attributes and operands of an op without sizes of the image in its shape. */
 const void *jcv_sizes_out(jcv *c, const jn_op *op, jcv_val ***in, unsigned *n_in,
                           const void *attrs);
+
+/* equal.c: sizes that are assumed to be equal */
+
+/* A size that only the run knows is made here. */
+typedef struct jcv_new_size {
+    int64_t image;         /* in this image */
+    size_t symbol;         /* of c->symbols; SIZE_MAX: it is assumed to be that of `same` */
+    const jcv_equal *same; /* NULL: it is assumed to be nothing */
+} jcv_new_size;
+jcv_new_size jcv_fresh_size(jcv *c);
+/* ... and this is its number; where it is assumed to be another one, that is asserted. */
+void jcv_size_is(jcv *c, const jcv_new_size *size, jcv_val *number);
+/* What a symbol of these dims is assumed to be; NULL: nothing else. */
+const jcv_equal *jcv_dim_is(const jcv *c, Py_hash_t history, int64_t size);
+/* The number of a symbol, here; NULL: it is of another SubGraph. */
+jcv_val *jcv_symbol_number(jcv *c, const jcv_symbol *s);
+/* An op refuses operands whose dims do not fit.  Starts again with sizes that only the run knows
+ * assumed to be others, if it takes them then; comes back if not. */
+void jcv_make_fit(jcv *c, jn_infer *failed);
 
 /* parts.c: sizes that data decides */
 

@@ -19,7 +19,7 @@
 #include "pyfront/run/run.h"
 
 enum {
-    SYMBOLS = 12,
+    SYMBOLS = 24,
     VARYING = 1024, /* from here on a dim of an image may come from a symbol's size */
     GAP = 1031,     /* what lies between the rows of a part of a tensor */
     NEAR = 1000     /* how far from a number a size may be that was computed of it */
@@ -27,8 +27,10 @@ enum {
 /* Halves and quarters of them are varying, products of four fit 64 bits.  In one image the first
  * symbol is the smallest, in the other the greatest: what depends on the order differs. */
 static const int64_t sizes[2][SYMBOLS] = {
-    {18839, 20477, 22367, 24061, 25919, 27799, 29633, 31469, 32983, 34721, 36629, 38261},
-    {61091, 59441, 57637, 56081, 54277, 52579, 50951, 49207, 47513, 45953, 44371, 42839}};
+    {18839, 20477, 22367, 24061, 25919, 27799, 29633, 31469, 32983, 34721, 36629, 38261,
+     40111, 41893, 43691, 45481, 47269, 49057, 50839, 52627, 54409, 56197, 57977, 59771},
+    {61091, 59441, 57637, 56081, 54277, 52579, 50951, 49207, 47513, 45953, 44371, 42839,
+     41081, 39251, 37447, 35617, 33827, 32029, 30223, 28433, 26641, 24851, 23059, 21269}};
 
 bool jcv_dim_varies(const jcv *c, int64_t size) {
     if (!c->image || size < VARYING)
@@ -50,9 +52,16 @@ bool jcv_any_dim_varies(const jcv *c, const jn_type *t) {
  */
 
 /* The symbol of an axis whose size was `history` at the calls that taught something, and is `size`
- * now; false: there are too many. */
+ * now; false: it is to be a constant, or there are too many. */
 static bool symbol_of(jcv *c, Py_hash_t history, int64_t size, jpy_src *src, int axis,
                       jcv_symbol *out) {
+    const jcv_equal *e = jcv_dim_is(c, history, size);
+    for (int i = 0; e && i < SYMBOLS; i++) {
+        if (e->constant)
+            return false;
+        history = e->other.history;
+        e = jcv_dim_is(c, history, size);
+    }
     for (size_t i = 0; i < c->symbols.n; i++) {
         *out = c->symbols.data[i];
         if (out->history == history && out->size == size)
@@ -60,7 +69,11 @@ static bool symbol_of(jcv *c, Py_hash_t history, int64_t size, jpy_src *src, int
     }
     if (c->symbols.n == SYMBOLS)
         return false;
-    *out = (jcv_symbol){history, size, sizes[c->image - 1][c->symbols.n], src->slot, axis};
+    *out = (jcv_symbol){.history = history,
+                        .size = size,
+                        .image = sizes[c->image - 1][c->symbols.n],
+                        .slot = src->slot,
+                        .axis = axis};
     if (!jn_vec_push(&c->symbols, *out))
         jcv_refuse(c, "out of memory");
     return true;
@@ -180,7 +193,7 @@ void jcv_at_least(jcv *c, jcv_val *v, jcv_val *least) {
     jcv_assert(c, &jcv_op(c, JN_OP(s_ge), in, 2, NULL)->out[0], "a size is as large as it was");
 }
 
-int64_t jcv_fresh_size(jcv *c) {
+jcv_symbol *jcv_fresh_symbol(jcv *c) {
     if (!c->image) {
         c->asks_images = true;
         jcv_refuse(c, "a size that depends on data");
@@ -190,7 +203,7 @@ int64_t jcv_fresh_size(jcv *c) {
     jcv_symbol s = {.image = sizes[c->image - 1][c->symbols.n], .slot = UINT32_MAX, .axis = -1};
     if (!jn_vec_push(&c->symbols, s))
         jcv_refuse(c, "out of memory");
-    return s.image;
+    return &c->symbols.data[c->symbols.n - 1];
 }
 
 /* A small number could be taken for another one that the program gives: it stays as it is, which
@@ -240,12 +253,9 @@ void jcv_pass_symbols(jcv *c, const jn_type *t) {
         bool asked = false;
         for (int i = 0; i < t->rank; i++)
             asked = asked || t->dims[i] == s.image;
-        for (size_t i = 0; i < c->inputs.n && asked; i++)
-            if (c->inputs.data[i] && c->inputs.data[i]->slot == s.slot) {
-                if (!jn_vec_push(&c->passed, jcv_size_of(c, c->main->params.data[i], s.axis)))
-                    jcv_refuse(c, "out of memory");
-                break;
-            }
+        jcv_val *v = asked ? jcv_symbol_number(c, &s) : NULL;
+        if (v && !jn_vec_push(&c->passed, v))
+            jcv_refuse(c, "out of memory");
     }
 }
 

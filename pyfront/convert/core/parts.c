@@ -42,8 +42,10 @@ void jcv_becomes_size(jcv *c, jcv_val *v) {
         }
     if (v->sized)
         return;
-    v->image.i = jcv_fresh_size(c);
+    jcv_new_size size = jcv_fresh_size(c);
+    v->image.i = size.image;
     v->sized = true;
+    jcv_size_is(c, &size, v);
     jcv_at_least(c, v, jcv_int(c, 0));
     if (!jn_vec_push(&c->decided, v))
         jcv_refuse(c, "out of memory");
@@ -71,22 +73,24 @@ static int64_t fixed_length(const jcv_val *start, const jcv_val *stop) {
 }
 
 /* What other parts between these bounds have of a dim of this size. */
-static int64_t part_size(jcv *c, int64_t size, jcv_val *start, jcv_val *stop) {
+static jcv_new_size part_size(jcv *c, int64_t size, jcv_val *start, jcv_val *stop) {
     for (size_t i = 0; i < c->parts.n; i++) {
         jcv_part p = c->parts.data[i];
         if (p.size == size && same_value(p.start, start, DEEP) && same_value(p.stop, stop, DEEP))
-            return p.image;
+            return (jcv_new_size){.image = p.image, .symbol = SIZE_MAX};
     }
-    jcv_part p = {start, stop, size, jcv_fresh_size(c)};
+    jcv_new_size fresh = jcv_fresh_size(c);
+    jcv_part p = {start, stop, size, fresh.image};
     if (!jn_vec_push(&c->parts, p))
         jcv_refuse(c, "out of memory");
-    return p.image;
+    return fresh;
 }
 
 jcv_node *jcv_part_of(jcv *c, jcv_val *x, int axis, jcv_val *start, jcv_val *stop) {
     jcv_val *in[3] = {x, start, stop};
     janus_slice_attrs attrs = {sizeof attrs, axis, 1};
     int64_t size = x->type->dims[axis], part = fixed_length(start, stop);
+    jcv_new_size fresh = {.symbol = SIZE_MAX};
     bool free_start = is_free(c, start), free_stop = is_free(c, stop);
     if (!free_start && !free_stop && (!stop || is_const(stop) || jcv_dim_varies(c, size)))
         return jcv_op(c, JN_OP(slice), in, 3, &attrs);
@@ -99,7 +103,8 @@ jcv_node *jcv_part_of(jcv *c, jcv_val *x, int axis, jcv_val *start, jcv_val *sto
         jcv_at_least(c, whole, stop);
         part = stop->image.i;
     } else {
-        part = part_size(c, size, start, stop);
+        fresh = part_size(c, size, start, stop);
+        part = fresh.image;
     }
     c->any_dims = true;
     jcv_node *n = jcv_op(c, JN_OP(slice), in, 3, &attrs);
@@ -110,6 +115,8 @@ jcv_node *jcv_part_of(jcv *c, jcv_val *x, int axis, jcv_val *start, jcv_val *sto
     dims[axis] = part;
     t.dims = dims;
     n->out[0].type = jcv_type(c, t);
+    if (fresh.symbol != SIZE_MAX || fresh.same)
+        jcv_size_is(c, &fresh, jcv_size_of(c, &n->out[0], axis));
     return n;
 }
 

@@ -80,6 +80,8 @@ void jcv_refuse_py(jcv *c) {
         jcv_refuse(c, "the elements of a tensor are needed before the graph runs");
     if (c->hook_refused) {
         PyErr_Clear();
+        if (c->hook_restarts)
+            jcv_throw_now(c, THROW_RESTART);
         jcv_refuse(c, "%s", janus_last_error()->message);
     }
     PyErr_Fetch(&type, &value, &tb);
@@ -300,8 +302,13 @@ static jcv_node *build(jcv *c, const jn_op *op, jcv_val *const *given, unsigned 
                 .out = out,
                 .dims_of = dims_of},
                c};
-    if (jn_infer_run(&x.base) != JANUS_OK)
+    if (jn_infer_run(&x.base) != JANUS_OK) {
+        if (c->image) {
+            jcv_make_fit(c, &x.base);
+            jn_infer_run(&x.base); /* what was tried has left other messages */
+        }
         return NULL;
+    }
     for (unsigned i = 0; i < n_out; i++)
         if (out[i].kind == JANUS_KIND_TENSOR && !jn_type_static(&out[i]) && !c->any_dims) {
             jn_error(JANUS_UNSUPPORTED, "%s: a result has dims that depend on data", op->name);

@@ -114,9 +114,27 @@ typedef struct jcv_tagged {
 typedef struct jcv_symbol { /* dims that were always equal */
     Py_hash_t history;
     int64_t size, image; /* at the call that is converted, and here */
-    uint32_t slot;       /* the first tensor that has it */
+    uint32_t slot;       /* the first tensor that has it; UINT32_MAX: only the run knows it */
     int axis;
+    jcv_val *val;       /* of the last kind: the number */
+    const jpy_tree *at; /* ... and where it was made, as which one */
+    unsigned nth;
 } jcv_symbol;
+
+typedef struct jcv_which { /* a symbol, in all attempts */
+    Py_hash_t history;     /* of an argument's dims ... */
+    int64_t size;
+    const jpy_tree *at; /* ... or, where that is 0, one that only the run knows */
+    unsigned nth;
+} jcv_which;
+
+typedef struct jcv_equal { /* a symbol is assumed to be `by` more than another one, or `by` */
+    jcv_which which, other;
+    bool constant;
+    int64_t by;
+    unsigned times; /* how often that was found out */
+    struct jcv_equal *next;
+} jcv_equal;
 
 typedef struct jcv_part { /* what x[start:stop] has along a dim of a size, and so every other such
                            */
@@ -157,6 +175,7 @@ struct jcv {
     JN_VEC(jpy_src *) inputs; /* of main's parameters, in order; NULL: none */
     jpy_entry *entry;
     uint32_t n_effects;       /* written by the graph, or printed, so far */
+    uint32_t n_outside;       /* ... where others see it, whatever else is written */
     JN_VEC(PyObject *) fresh; /* blanks of instances made here (objects.c) */
     jcv_rec *recs;
     jcv_frame *frame;
@@ -182,9 +201,9 @@ struct jcv {
     JN_VEC(int64_t) still;     /* large dims of bound tensors that do not vary */
     JN_VEC(jcv_val *) passed;  /* numbers given to the eager function that runs ... */
     bool passing;              /* ... which takes such */
-    JN_VEC(jcv_val *) rounds;  /* of loops, how many: numbers of this kind */
     jpy_tree *at;
     bool hook_refused, no_effects;
+    bool hook_restarts;      /* hook_refused, by what asks to start again */
     bool own_gradients;      /* some nodes are by_tape */
     jcv_throw thrown_inside; /* by what the tape has called (own_gradient.c) */
     bool second_order;       /* gradients were made that have a history */
@@ -204,8 +223,10 @@ struct jcv {
     bool host_items, host_keys;       /* items of host lists and tuples, of host dicts are read */
     jcv_live *lives;
     jcv_peel *peels;
-    jcv_fork *forks;         /* kept over restarts */
-    const jpy_tree *running; /* the innermost statement */
+    jcv_fork *forks;                   /* kept over restarts */
+    jcv_equal *equals;                 /* kept over restarts */
+    JN_VEC(const jpy_tree *) sized_at; /* where sizes were made that only the run knows */
+    const jpy_tree *running;           /* the innermost statement */
     jcv_asked asked;
     const jpy_tree *loop;  /* the statement whose rounds the graph makes, if it can be peeled */
     JN_VEC(jcv_av *) made; /* AV_LIST and AV_DICT, to find the place one was made at by its slot */

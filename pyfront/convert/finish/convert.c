@@ -79,11 +79,11 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->tags);
     jn_vec_free(&c->symbols);
     jn_vec_free(&c->parts);
+    jn_vec_free(&c->sized_at);
     jn_vec_free(&c->decided);
     jn_vec_free(&c->large);
     jn_vec_free(&c->still);
     jn_vec_free(&c->passed);
-    jn_vec_free(&c->rounds);
     jn_arena_free(&c->arena);
 }
 
@@ -163,6 +163,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
     jcv_live *lives = NULL;
     jcv_peel *peels = NULL;
     jcv_fork *forks = NULL;
+    jcv_equal *equals = NULL;
     bool share_views = false, one_tensor = false, cells = false, wires = false, rows = false;
     PyObject *met = NULL;
     jn_arena keep;
@@ -187,6 +188,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         c->lives = lives;
         c->peels = peels;
         c->forks = forks;
+        c->equals = equals;
         c->share_views = share_views;
         c->one_tensor = one_tensor;
         c->cells = cells;
@@ -210,6 +212,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         lives = c->lives;
         peels = c->peels;
         forks = c->forks;
+        equals = c->equals;
         share_views = c->share_views;
         one_tensor = c->one_tensor;
         cells = c->cells;

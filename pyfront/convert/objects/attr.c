@@ -300,7 +300,7 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
     case AV_STACK: {
         jcv_av *m = jcv_builtin_method(c, o, name);
         if (!jcv_rows_has(m->text))
-            jcv_refuse(c, "%s of a stacked list whose length only the graph knows", m->text);
+            jcv_refuse_rows(c, m->text);
         return m;
     }
     case AV_SUPER:

@@ -183,8 +183,6 @@ static void visit_unknown(jcv *c, visit *v) {
     if (v->over->kind == AV_SEQ && !jcv_use_up(c, v->over))
         return;
     v->count = jcv_seq_count(c, v->over);
-    if (v->count->sized && !jn_vec_push(&c->rounds, v->count))
-        jcv_refuse(c, "out of memory");
     uint32_t written = c->live_items;
     const jpy_tree *around = c->loop;
     if (jcv_peeled(c, v->loop))

@@ -386,6 +386,7 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
     if (setjmp(h.env)) {
         c->handler = h.up;
         c->hook_refused = true;
+        c->hook_restarts = c->thrown == THROW_RESTART;
         return jn_error(JANUS_UNSUPPORTED, "%s", c->reason);
     }
     for (unsigned i = 0; i < n_in && st == JANUS_OK; i++) {

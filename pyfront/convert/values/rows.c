@@ -36,6 +36,13 @@ static void feed(jcv *c, void *list, jcv_visit_fn fn, void *user) {
     jcv_visit(c, list, NULL, fn, user);
 }
 
+/* It takes a tensor, which it is in an image. */
+static void needs_images(jcv *c, const char *name, const char *what) {
+    c->asks_images = true;
+    if (!c->image)
+        jcv_refuse(c, "%s() of a list of the graph%s", name, what);
+}
+
 static bool is_zero(const jcv_av *a) {
     return !a || (a->kind == AV_PY && PyLong_CheckExact(a->py) && PyLong_AsLong(a->py) == 0);
 }
@@ -51,28 +58,34 @@ jcv_av *jcv_rows_of(jcv *c, const char *name, const jcv_args *a) {
     PyObject *s = list && list->kind == AV_HOST ? jcv_samples(c, list) : NULL;
     for (Py_ssize_t i = 0; s && i < PyList_GET_SIZE(s); i++)
         live = live || jcv_live_object(c, PyList_GET_ITEM(s, i));
-    if (!live || a->n_pos > 2 || a->n_kw > 1 || !(is_zero(dim) || (c->image && !cat)))
+    if (!live || a->n_pos > 2 || a->n_kw > 1)
         return NULL;
+    if (!is_zero(dim))
+        needs_images(c, name, " along another dim than the first");
     jcv_av *rows = jcv_collect(c, feed, list, false);
     if (rows->kind != AV_SEQ)
         jcv_throw_now(c, THROW_DEAD); /* nothing was seen in it */
     const jn_type *t = rows->n == 1 ? rows->types[0] : NULL;
-    if (!t || t->kind != JANUS_KIND_TENSOR || !jn_dtype_is_float(t->dtype) || (cat && t->rank != 1))
+    if (!t || t->kind != JANUS_KIND_TENSOR || (cat && !t->rank))
         jcv_refuse(c, "%s() of a list of the graph that holds other than tensors", name);
+    if (!jn_dtype_is_float(t->dtype) || (cat && t->rank != 1))
+        needs_images(c, name, " that holds such tensors");
     jcv_val *some = &jcv_op(c, JN_OP(s_bool), &rows->val, 1, NULL)->out[0];
     jcv_assert(c, some, "a list has items");
     jcv_av *x = jcv_stack(c, rows->items[0]->val, rows->items[0]->n);
-    jcv_av *tensor = c->image && !cat ? jcv_rows_tensor(c, x, rows->val) : NULL;
-    if (tensor)
-        return dim ? jcv_rows_along(c, tensor, dim) : tensor;
-    if (!is_zero(dim))
-        jcv_refuse(c, "stack() of a list of the graph along another dim than the first");
+    if (c->image)
+        return jcv_rows_tensor(c, x, rows->val, dim, cat);
     x->text = cat ? cat_text : NULL;
     return x;
 }
 
 static const char *const elementwise[] = {"square", "exp",  "log", "tanh", "sigmoid",
                                           "relu",   "sqrt", "abs", "neg",  NULL};
+
+void jcv_refuse_rows(jcv *c, const char *what) {
+    c->asks_images = true; /* there it is a tensor */
+    jcv_refuse(c, "%s of a stacked list whose length only the graph knows", what);
+}
 
 bool jcv_rows_has(const char *method) {
     static const char *const others[] = {"sum", "mean", "softmax", "log_softmax", NULL};
@@ -105,7 +118,7 @@ jcv_av *jcv_rows_method(jcv *c, jcv_av *x, const char *name, const jcv_args *a) 
     for (int i = 0; plain && !dim && elementwise[i]; i++)
         if (!strcmp(name, elementwise[i]) && op)
             return result(c, op, &x->val, 1, NULL, x->n, x->text);
-    jcv_refuse(c, "%s() of a stacked list whose length only the graph knows", name);
+    jcv_refuse_rows(c, name);
 }
 
 jcv_av *jcv_rows_binary(jcv *c, int op, jcv_av *a, jcv_av *b) {
@@ -119,11 +132,11 @@ jcv_av *jcv_rows_binary(jcv *c, int op, jcv_av *a, jcv_av *b) {
         else if (both[i]->kind == AV_STACK && both[i]->text != cat_text)
             in[i] = both[i]->val;
         else
-            jcv_refuse(c, "an operator on a stacked list and %s", jcv_describe(both[1 - i]));
+            jcv_refuse_rows(c, "this operator");
         tracked = tracked || jcv_leaf_tracked(c, both[i]);
     }
     bool same = in[0]->type->dtype == in[1]->type->dtype;
     if (!same || (!product && (op < JPY_ADD || op > JPY_MUL)))
-        jcv_refuse(c, "this operator on a stacked list whose length only the graph knows");
+        jcv_refuse_rows(c, "this operator");
     return result(c, product ? JN_OP(matmul) : ops[op - JPY_ADD], in, 2, NULL, tracked, NULL);
 }

@@ -34,15 +34,9 @@ static jcv_av *called(jcv *c, jcv_av *self, const char *method, jcv_av **args, u
     return jcv_call(c, jcv_getattr(c, self, name), &(jcv_args){.pos = args, .n_pos = n});
 }
 
-jcv_av *jcv_rows_tensor(jcv *c, jcv_av *rows, jcv_val *count) {
-    jcv_val *n = NULL;
-    for (size_t i = 0; i < c->rounds.n; i++)
-        if (jcv_encloses(c->rounds.data[i]->ctx, c->ctx))
-            n = c->rounds.data[i];
+static jcv_av *tensor_of_rows(jcv *c, jcv_av *rows, jcv_val *count) {
     jcv_val *v = rows->val;
-    if (!n || v->type->rank < 1 || !jcv_dim_varies(c, n->image.i))
-        return NULL;
-    jcv_must_be(c, count, n);
+    jcv_becomes_size(c, count);
     c->any_dims = true;
     v = &jcv_op(c, JN_OP(alias), &v, 1, NULL)->out[0];
     c->any_dims = false;
@@ -51,7 +45,7 @@ jcv_av *jcv_rows_tensor(jcv *c, jcv_av *rows, jcv_val *count) {
     int64_t dims[JN_MAX_RANK];
     jn_type t = *v->type;
     memcpy(dims, t.dims, (size_t)t.rank * sizeof *dims);
-    dims[0] = n->image.i;
+    dims[0] = count->image.i;
     t.dims = dims;
     v->type = jcv_type(c, t);
     return jcv_proxy(c, v, rows->n && !jpy_no_grad_mode);
@@ -68,13 +62,19 @@ static jcv_av *moved(jcv *c, jcv_av *t, int from, int to) {
     return called(c, t, "permute", order, (unsigned)rank);
 }
 
-jcv_av *jcv_rows_along(jcv *c, jcv_av *t, jcv_av *dim) {
-    int rank = jcv_tensor_val(c, t->py)->type->rank;
-    long at = dim->kind == AV_PY && PyLong_CheckExact(dim->py) ? PyLong_AsLong(dim->py) : rank;
-    at += at < 0 ? rank : 0;
-    if (at < 0 || at >= rank)
-        jcv_refuse(c, "stack() along a dim that is not there");
-    return at ? called(c, moved(c, t, 0, (int)at), "contiguous", NULL, 0) : t;
+jcv_av *jcv_rows_tensor(jcv *c, jcv_av *rows, jcv_val *count, jcv_av *dim, bool joined) {
+    jcv_av *t = tensor_of_rows(c, rows, count);
+    int rank = jcv_tensor_val(c, t->py)->type->rank, n = rank - joined;
+    long at = !dim                                               ? 0
+              : dim->kind == AV_PY && PyLong_CheckExact(dim->py) ? PyLong_AsLong(dim->py)
+                                                                 : n;
+    at += at < 0 ? n : 0;
+    if (at < 0 || at >= n)
+        jcv_refuse(c, "stack() or cat() along a dim that is not there");
+    if (at)
+        t = called(c, moved(c, t, 0, (int)at), "contiguous", NULL, 0);
+    jcv_av *both[2] = {jcv_take(c, PyLong_FromLong(at)), jcv_take(c, PyLong_FromLong(at + 1))};
+    return joined ? called(c, t, "flatten", both, 2) : t;
 }
 
 jcv_av *jcv_size_method(jcv *c, const char *name, const jcv_args *args) {

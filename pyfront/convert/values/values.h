@@ -126,6 +126,8 @@ jcv_av *jcv_ordered_item(jcv *c, jcv_av *a, jcv_val *i);
 
 jcv_av *jcv_rows_of(jcv *c, const char *name, const jcv_args *args);
 bool jcv_rows_has(const char *method);
+/* Refuses what is done with such a result otherwise; in an image it is a tensor like others. */
+__attribute__((noreturn)) void jcv_refuse_rows(jcv *c, const char *what);
 jcv_av *jcv_rows_method(jcv *c, jcv_av *x, const char *name, const jcv_args *args);
 jcv_av *jcv_rows_binary(jcv *c, int op, jcv_av *a, jcv_av *b);
 
@@ -164,10 +166,9 @@ jcv_av *jcv_shape(jcv *c, jcv_av *t);
 jcv_av *jcv_size_method(jcv *c, const char *name, const jcv_args *args);
 /* Whether it is a tensor that only the graph knows the first size of. */
 bool jcv_has_parts(jcv *c, jcv_av *a);
-/* Rows whose number is that of the rounds of a loop, asserted, as a tensor; NULL: of none. */
-jcv_av *jcv_rows_tensor(jcv *c, jcv_av *rows, jcv_val *count);
-/* The same stacked along another dim. */
-jcv_av *jcv_rows_along(jcv *c, jcv_av *t, jcv_av *dim);
+/* Rows, so many, as a tensor of an image: stacked along a dim (NULL: the first), or joined there.
+ */
+jcv_av *jcv_rows_tensor(jcv *c, jcv_av *rows, jcv_val *count, jcv_av *dim, bool joined);
 
 /* choice.c: a function, module or tensor that an object selects */
 
