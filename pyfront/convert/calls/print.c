@@ -118,5 +118,6 @@ jcv_av *jcv_print(jcv *c, const jcv_args *a) {
         jcv_refuse(c, "out of memory");
     jcv_op(c, JN_OP(host_emit), s.values.data, (unsigned)s.values.n, &attrs);
     c->n_effects++;
+    c->n_outside++;
     return none;
 }

@@ -570,6 +570,14 @@ static void find_lent(jcv *c, jpy_entry *e) {
             e->lent[i] = false;
 }
 
+/* Whether a call changes what others may see: not what it does to containers of its own. */
+static bool has_effects(const jcv *c, const jpy_entry *e) {
+    bool outside = e->steps.n || c->n_outside || (c->n_effects && !c->lives);
+    for (const jcv_live *l = c->lives; l && !outside; l = l->next)
+        outside = !l->site;
+    return outside;
+}
+
 void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     finishing f = {.e = e};
     finish_tensors(c, &f);
@@ -599,7 +607,7 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     if (st == JANUS_OK)
         st = jcv_emit(c, e->module, &e->main);
     bool gradient = st == JANUS_OK && (e->n_tracked || e->remains);
-    e->has_effects = e->steps.n || c->lives || c->n_effects;
+    e->has_effects = has_effects(c, e);
     if (gradient && c->f->differentiated)
         jcv_refuse(c, "its gradients are differentiated again");
     if (gradient)

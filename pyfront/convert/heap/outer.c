@@ -96,6 +96,7 @@ void jcv_outer_write(jcv *c, const jcv_outer *x, jcv_av *v) {
     if (!l && c->ctx->fn->kind == JCV_FUNC)
         jcv_make_live_var(c, x->holder, x->name);
     c->n_effects++;
+    c->n_outside++;
     if (l) {
         jcv_val *in[3] = {holder_input(c, x),
                           cell ? NULL : jcv_object_input(c, const_src(c, x->name)),
