@@ -5,6 +5,8 @@ libjanus_all_la_SOURCES += \
 	exec/defer/defer_grad.c \
 	exec/defer/defer_group.c \
 	exec/defer/defer_rule.c \
+	exec/defer/defer_trace.c \
+	exec/defer/defer_write.c \
 	exec/device/dev_capture.c \
 	exec/device/dev_pinned.c \
 	exec/device/dev_pool.c \
@@ -89,6 +91,8 @@ noinst_HEADERS += \
 	exec/defer/defer_grad.h \
 	exec/defer/defer_internal.h \
 	exec/defer/defer_rule.h \
+	exec/defer/defer_trace.h \
+	exec/defer/defer_write.h \
 	exec/device/dev_capture.h \
 	exec/device/dev_pool.h \
 	exec/device/dev_schedule.h \

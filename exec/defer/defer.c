@@ -27,7 +27,7 @@ struct jn_deferral {
     size_t bytes; /* of results, and of what is lent */
 };
 
-_Thread_local jn_deferral *jn_deferring;
+_Thread_local jn_deferral *jn_deferring, *jn_tracing;
 
 /* Guards all deferrals and kinds, and the states of the storages that belong to them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -78,6 +78,7 @@ void jn_call_kind_release(jn_call_kind *k) {
     jn_free(k);
 }
 
+uint8_t *jn_call_kind_note(jn_call_kind *k) { return &k->note; }
 const void *jn_call_kind_attrs(const jn_call_kind *k) { return k->attrs; }
 const jn_type *jn_call_kind_types(const jn_call_kind *k) { return k->types; }
 
@@ -156,6 +157,13 @@ void jn_deferral_count_back(jn_deferral *d, uint64_t groups, uint64_t grouped, u
     d->stats.back_groups += groups;
     d->stats.back_grouped += grouped;
     d->stats.back_alone += alone;
+    pthread_mutex_unlock(&lock);
+}
+
+void jn_deferral_count_traced(jn_deferral *d, uint64_t nodes) {
+    pthread_mutex_lock(&lock);
+    d->stats.traces++;
+    d->stats.traced += nodes;
     pthread_mutex_unlock(&lock);
 }
 

@@ -60,12 +60,17 @@ typedef struct jn_deferral_stats {
     uint64_t recorded, flushes, groups, grouped, dropped; /* calls; flushes; groups of several calls
                                                              and calls in them; calls not run since
                                                              nothing needed them */
+    uint64_t traces, traced; /* stretches of nodes that ran as one graph, and the nodes in them */
     uint64_t back_groups, back_grouped, back_alone; /* the same of nodes of backward(), and those
                                                        that ran alone */
 } jn_deferral_stats;
 
 /* The deferral that records for this thread, or NULL. */
 extern _Thread_local jn_deferral *jn_deferring;
+
+/* That of which the backward() of this thread are trace graphs though its ops run at once, or NULL.
+ */
+extern _Thread_local jn_deferral *jn_tracing;
 
 /* Whether calls of this recipe can be recorded at all. */
 bool jn_call_kind_possible(const jn_recipe *r);
@@ -79,6 +84,11 @@ void jn_call_kind_release(jn_call_kind *k);
 const void *jn_call_kind_attrs(const jn_call_kind *k);
 const jn_type *jn_call_kind_types(const jn_call_kind *k);
 const jn_type *jn_call_kind_keep_types(jn_call_kind *k, const jn_type *types, unsigned n);
+
+/* A byte, 0 at first, for who has looked at what calls of the kind are like.  By one thread at a
+ * time.
+ */
+uint8_t *jn_call_kind_note(jn_call_kind *k);
 
 /* One reference. */
 jn_deferral *jn_deferral_new(const jn_deferral_options *o);
@@ -94,9 +104,12 @@ janus_status jn_deferral_flush(jn_deferral *d);
 bool jn_deferral_exact(const jn_deferral *d);
 size_t jn_deferral_bytes(const jn_deferral *d);
 void jn_deferral_count_back(jn_deferral *d, uint64_t groups, uint64_t grouped, uint64_t alone);
+void jn_deferral_count_traced(jn_deferral *d, uint64_t nodes);
 void jn_deferral_stats_get(jn_deferral *d, jn_deferral_stats *out);
 
-/* Gradients in groups, which need what stands above. */
+/* Gradients in groups and trace graphs, which need what stands above. */
 #include "exec/defer/defer_grad.h"
+#include "exec/defer/defer_trace.h"
+#include "exec/defer/defer_write.h"
 
 #endif

@@ -11,11 +11,6 @@
 #include "exec/schedule/schedule.h"
 #include "graph/base/status.h"
 
-struct jn_grad_work {
-    jn_run run;
-    bool borrowed; /* it is the process's own, which is kept with its memory */
-};
-
 /* Kept from one backward() to the next, its pages warm; taken by one at a time. */
 static jn_grad_work *kept;
 static bool taken;
@@ -214,19 +209,23 @@ janus_status jn_grad_sum_data(jn_grad_work *w, jn_acc *a, char **out) {
     return st;
 }
 
-janus_status jn_grad_sum_tensor(jn_grad_work *w, jn_acc *a, janus_tensor **out) {
+janus_status jn_grad_sum_take(jn_grad_work *w, jn_acc *a, janus_tensor **out) {
     jn_tval *v;
-    jn_deferrals_lock();
-    janus_status st = jn_acc_get(&w->run, a, &v);
-    if (st == JANUS_OK && v->rows) {
-        st = jn_rows_export(&w->run, v, out);
-    } else if (st == JANUS_OK && v->tensor) {
+    JN_TRY(jn_acc_get(&w->run, a, &v));
+    if (v->rows)
+        return jn_rows_export(&w->run, v, out);
+    if (v->tensor) {
         janus_tensor_retain(*out = v->tensor);
-    } else if (st == JANUS_OK) {
-        st = jn_tensor_empty((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, out);
-        if (st == JANUS_OK)
-            memcpy(jn_tensor_place(*out), v->data, v->shape->bytes);
+        return JANUS_OK;
     }
+    JN_TRY(jn_tensor_empty((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, out));
+    memcpy(jn_tensor_place(*out), v->data, v->shape->bytes);
+    return JANUS_OK;
+}
+
+janus_status jn_grad_sum_tensor(jn_grad_work *w, jn_acc *a, janus_tensor **out) {
+    jn_deferrals_lock();
+    janus_status st = jn_grad_sum_take(w, a, out);
     jn_deferrals_unlock();
     return st;
 }

@@ -4,6 +4,7 @@
 #define JN_EXEC_DEFER_INTERNAL_H
 
 #include "exec/defer/defer.h"
+#include "exec/state/state.h"
 #include "graph/base/arena.h"
 #include "graph/base/vec.h"
 
@@ -46,6 +47,7 @@ struct jn_call_kind {
     jn_call_rows *rows;         /* NULL: not made yet */
     struct jn_grad_rule *grads; /* a list (exec/defer/defer_rule.h) */
     bool alone;                 /* there is no way to run them together */
+    uint8_t note;               /* jn_call_kind_note() */
     /* while flushing: those of one level */
     jn_deferred_call *first, **tail;
     uint32_t n;
@@ -70,6 +72,13 @@ bool jn_deferred_rows_go(void);
 bool jn_deferred_rows_run(jn_call_kind *k);
 void jn_deferred_rows_end(void);
 void jn_call_rows_free(jn_call_rows *r);
+/* What one backward(), or the run of a trace, computes with. */
+struct jn_grad_work {
+    jn_run run;
+    bool borrowed; /* it is the process's own, which is kept with its memory */
+};
+/* jn_grad_sum_tensor() under the lock. */
+janus_status jn_grad_sum_take(jn_grad_work *w, struct jn_acc *a, janus_tensor **out);
 /* What segments of kinds of calls are specialised in, under the lock; NULL: out of memory. */
 struct jn_planset *jn_call_shapes(void);
 /* The lock that guards all deferrals and kinds of calls. */
