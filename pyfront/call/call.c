@@ -80,10 +80,11 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
     f->conversions++;
     PyObject *cause = f->entries.n ? jpy_miss(f->entries.data[0], call) : NULL;
     int64_t start = jpy_now(), worked = jpy_worked();
-    jn_deferral *recording = jn_deferring;
-    jn_deferring = NULL; /* what a conversion runs is none of the program's ops */
+    jn_deferral *recording = jn_deferring, *tracing = jn_tracing;
+    jn_deferring = jn_tracing = NULL; /* what a conversion runs is none of the program's ops */
     jpy_entry *e = jpy_convert(f, call);
     jn_deferring = recording;
+    jn_tracing = tracing;
     int64_t ns = jpy_now() - start;
     jpy_converted(f, ns, jpy_worked() - worked);
     jpy_report_conversion(f, e, cause, ns);
@@ -256,9 +257,7 @@ PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call, bool *watche
         JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
         return NULL;
     f->calls++;
-    if (by_entries(f, call, 0, true, &discarded, &result) ||
-        (JN_UNLIKELY(jpy_stored_on) && !discarded && jpy_stored_take(f, call) &&
-         by_entries(f, call, 0, true, &discarded, &result))) {
+    if (by_entries(f, call, 0, true, &discarded, &result)) {
         *watched = f->timed || jpy_shadow_open;
         return result;
     }
@@ -323,17 +322,6 @@ static bool taken_by_now(jpy_function *f, const jpy_call *call) {
     return false;
 }
 
-/* What was learnt of f in another process, where it was refused: it is not tried again at once. */
-static void recall(jpy_function *f) {
-    PyObject *why = f->refused ? NULL : jpy_regions_recall(f);
-    if (!why)
-        return;
-    Py_XSETREF(f->reason, why);
-    f->refused = true;
-    jpy_back_off(f, 4);
-    jpy_note(f, "not converted, as JANUS_CACHE has it: %s", PyUnicode_AsUTF8(why));
-}
-
 /* A call whose function and arguments are held. */
 static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf,
                            PyObject *kwnames) {
@@ -350,8 +338,6 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     if (JN_UNLIKELY(jpy_stored_on) && !discarded && jpy_stored_take(f, &call) &&
         by_entries(f, &call, nargsf, false, &discarded, &result))
         return result;
-    if (JN_UNLIKELY(jpy_stored_on) && !f->entries.n && !f->plan && !f->plain)
-        recall(f);
     learn(f, &call, discarded);
     bool first = f->convert_first && !f->plain;
     if (first)

@@ -68,9 +68,11 @@ typedef struct entry {
     unsigned n_words, n_floats, n_in;
     bool inplace, is_identity;
     jpy_result result;
-    PyObject *kwnames;  /* owned: its address is in the key */
-    PyObject *strings;  /* a tuple of those among the arguments, or NULL: likewise */
-    jn_call_kind *kind; /* of recorded calls (exec/defer/defer.h); NULL: not made yet */
+    PyObject *kwnames;    /* owned: its address is in the key */
+    PyObject *strings;    /* a tuple of those among the arguments, or NULL: likewise */
+    jn_call_kind *kind;   /* of recorded calls (exec/defer/defer.h); NULL: not made yet */
+    jn_call_kind *traced; /* of those that run at once where backward() makes trace graphs; NULL:
+                             not known yet */
     jn_recipe recipe;
     operand in[JN_RECIPE_IN];
     struct {
@@ -330,7 +332,7 @@ static bool may_write(const entry *e, PyObject *const *args, const jpy_tensor *d
     return true;
 }
 
-static PyObject *run(const entry *e, PyObject *const *args) {
+static PyObject *run(entry *e, PyObject *const *args) {
     const jn_op *op = e->recipe.op;
     jn_view in[JN_RECIPE_IN];
     uint64_t cells[JN_RECIPE_IN];
@@ -375,11 +377,15 @@ static PyObject *run(const entry *e, PyObject *const *args) {
     if (jpy_check(jn_recipe_run(&e->recipe, in, attrs, first ? first->t : NULL, out)) < 0)
         return NULL;
     jpy_node *node = NULL;
-    if (tracked && op->grad && !jpy_no_grad_mode && record(e, args, out, NULL, &node) < 0) {
+    bool traced = JN_UNLIKELY(jn_tracing != NULL);
+    if (tracked && op->grad && !jpy_no_grad_mode &&
+        record(e, args, out, traced ? e->traced : NULL, &node) < 0) {
         for (unsigned i = 0; i < e->recipe.n_out; i++)
             janus_tensor_release(out[i]);
         return NULL;
     }
+    if (traced && node && !e->traced && (e->traced = jpy_node_kind(node)))
+        jn_call_kind_retain(e->traced);
     jpy_tensor *of = op->flags & JN_OP_VIEW ? first : NULL;
     return jpy_wrap_results(e->result, out, e->recipe.n_out, node, of);
 }
@@ -706,6 +712,7 @@ static void forget(size_t place) {
         Py_XDECREF(e->kwnames);
         Py_XDECREF(e->strings);
         jn_call_kind_release(e->kind);
+        jn_call_kind_release(e->traced);
         PyMem_Free(e);
     }
 }

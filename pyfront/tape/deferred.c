@@ -13,7 +13,7 @@
 struct jpy_recording {
     jpy_recording *outer;
     jn_deferral *deferral; /* a reference */
-    bool ended;
+    bool at_once, ended;
 };
 
 static _Thread_local jpy_recording *innermost;
@@ -64,6 +64,11 @@ static void block_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
+static void choose(void) {
+    jn_deferring = innermost && !innermost->at_once ? innermost->deferral : NULL;
+    jn_tracing = innermost && innermost->at_once ? innermost->deferral : NULL;
+}
+
 static void leave_ended(void) {
     while (innermost && innermost->ended) {
         jpy_recording *s = innermost;
@@ -71,7 +76,7 @@ static void leave_ended(void) {
         jn_deferral_release(s->deferral);
         PyMem_Free(s);
     }
-    jn_deferring = innermost ? innermost->deferral : NULL;
+    choose();
 }
 
 jpy_recording *jpy_recording_begin(jn_deferral *d) {
@@ -79,9 +84,17 @@ jpy_recording *jpy_recording_begin(jn_deferral *d) {
     if (!r)
         return NULL;
     r->outer = innermost;
-    r->deferral = jn_deferring = d;
+    r->deferral = d;
     jn_deferral_retain(d);
-    return innermost = r;
+    innermost = r;
+    choose();
+    return r;
+}
+
+void jpy_recording_at_once(void) {
+    if (innermost)
+        innermost->at_once = true;
+    choose();
 }
 
 void jpy_recording_end(jpy_recording *r) {
@@ -135,11 +148,12 @@ static PyObject *block_stats(PyObject *self, PyObject *unused) {
     jn_deferral_stats s;
     jn_deferral_stats_get(((block *)self)->deferral, &s);
     return Py_BuildValue(
-        "{sKsKsKsKsKsKsKsK}", "recorded", (unsigned long long)s.recorded, "flushes",
+        "{sKsKsKsKsKsKsKsKsKsK}", "recorded", (unsigned long long)s.recorded, "flushes",
         (unsigned long long)s.flushes, "groups", (unsigned long long)s.groups, "grouped",
         (unsigned long long)s.grouped, "dropped", (unsigned long long)s.dropped, "backward_groups",
         (unsigned long long)s.back_groups, "backward_grouped", (unsigned long long)s.back_grouped,
-        "backward_alone", (unsigned long long)s.back_alone);
+        "backward_alone", (unsigned long long)s.back_alone, "traces", (unsigned long long)s.traces,
+        "traced", (unsigned long long)s.traced);
 }
 
 static PyMethodDef block_methods[] = {
@@ -147,8 +161,8 @@ static PyMethodDef block_methods[] = {
     {"__exit__", block_exit, METH_VARARGS, NULL},
     {"stats", block_stats, METH_NOARGS,
      "A dict: ops recorded, flushes, groups of several ops and the ops in them, ops dropped "
-     "since nothing needed their results; and of backward() groups, the nodes in them, and nodes "
-     "that ran alone."},
+     "since nothing needed their results; and of backward() groups, the nodes in them, nodes "
+     "that ran alone, stretches that ran as one graph, and the nodes in them."},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot block_slots[] = {

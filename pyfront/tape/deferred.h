@@ -26,5 +26,8 @@ janus_status jpy_settle(janus_tensor *t);
 typedef struct jpy_recording jpy_recording;
 jpy_recording *jpy_recording_begin(jn_deferral *d);
 void jpy_recording_end(jpy_recording *r);
+/* From here on the ops of the innermost one run at once: what is left of it are the trace graphs of
+ * backward() (pyfront/backward/stretch.h). */
+void jpy_recording_at_once(void);
 
 #endif

@@ -182,6 +182,9 @@ int jpy_apply(const jn_op *op, const jpy_val *in, unsigned n_in, const void *att
 jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
                      janus_tensor *const *out, unsigned n_out, struct jn_call_kind *kind);
 
+/* Of a node that jpy_record has made: the kind of its call, borrowed; NULL: none. */
+struct jn_call_kind *jpy_node_kind(jpy_node *n);
+
 /* Whether an op with a history keeps operand i, result i.  tracked: of its first JPY_SAVES_READ
  * operands, whether they have a history: some are kept for another one's gradient alone. */
 enum { JPY_SAVES_READ = 3 };

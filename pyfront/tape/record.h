@@ -28,6 +28,11 @@ typedef struct jpy_op_data {
 } jpy_op_data;
 extern const jpy_node_class jpy_op_class;
 
+/* kinds.c: the kind of all calls of an op with these attributes and types, which need not be that
+ * of recorded ones; borrowed.  NULL: there is none. */
+jn_call_kind *jpy_kind_of(const jn_op *op, const void *attrs, const jn_type *types, unsigned n_in,
+                          unsigned n_out);
+
 int jpy_raise_freed(void); /* the RuntimeError of a second backward; -1 */
 const char *jpy_node_name(const jpy_node *n);
 const char *jpy_op_node_name(const jpy_node *n); /* of a node made by jpy_record */
@@ -52,6 +57,8 @@ extern const jpy_node_class jpy_piece_class;
  * the node. */
 void jpy_region_get(jpy_node *n, jpy_region *out);
 jn_type jpy_region_root(jpy_node *n);
+/* The type of such a node's result; its dims lie in the node. */
+jn_type jpy_piece_type(jpy_node *n);
 jpy_node *jpy_piece_node(const janus_tensor *root, const janus_tensor *piece, jpy_edge edge);
 
 /* Whether its results are computed from some of its operands each, and from which. */

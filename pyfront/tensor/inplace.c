@@ -44,6 +44,11 @@ jn_type jpy_region_root(jpy_node *n) {
     return jn_tensor_type((janus_dtype)p->root.dtype, p->root.rank, p->n + 2 * p->rank);
 }
 
+jn_type jpy_piece_type(jpy_node *n) {
+    const packed *p = jpy_node_data(n);
+    return jn_tensor_type((janus_dtype)p->root.dtype, p->rank, p->n);
+}
+
 static jpy_node *make(const jpy_node_class *cls, const jpy_edge *edges, unsigned n, int64_t offset,
                       int rank, const int64_t *dims, const int64_t *strides, const jn_type *root,
                       const int64_t *root_dims) {

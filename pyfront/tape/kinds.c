@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kinds of calls that run at once while backward() makes trace graphs: calls of one op with equal
+ * attributes and types have one, so that a node says with one word what it is of.
+ *
+ * All of this runs under the interpreter lock.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "graph/base/alloc.h"
+#include "pyfront/tape/record.h"
+
+enum { PLACES = 4096, MOST = PLACES / 2 }; /* of a table with open addressing */
+
+typedef struct known {
+    uint64_t hash;
+    jn_call_kind *kind; /* a reference; NULL: none */
+    const jn_op *op;
+    uint16_t n_in, n_out;
+} known;
+
+static known *table;
+static unsigned n_known;
+
+static void forget_all(void) {
+    for (unsigned i = 0; i < PLACES; i++)
+        jn_call_kind_release(table[i].kind);
+    memset(table, 0, PLACES * sizeof *table);
+    n_known = 0;
+}
+
+static uint64_t mixed(uint64_t h, uint64_t word) {
+    h = (h ^ word) * 0x9E3779B97F4A7C15u;
+    return h ^ h >> 32;
+}
+
+static uint64_t hash_of(const jn_op *op, const void *attrs, const jn_type *types, unsigned n) {
+    uint64_t h = mixed(op->id, n);
+    if (op->attr_size)
+        h = mixed(h, jn_attrs_hash(op, attrs));
+    for (unsigned i = 0; i < n; i++) {
+        h = mixed(h, types[i].kind | (uint64_t)types[i].dtype << 8);
+        for (int k = 0; types[i].kind == JANUS_KIND_TENSOR && k < types[i].rank; k++)
+            h = mixed(h, (uint64_t)types[i].dims[k]);
+    }
+    return h;
+}
+
+static bool same_types(const jn_type *a, const jn_type *b, unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        if (a[i].kind != b[i].kind)
+            return false;
+        if (a[i].kind != JANUS_KIND_TENSOR)
+            continue;
+        if (a[i].dtype != b[i].dtype || a[i].rank != b[i].rank)
+            return false;
+        for (int k = 0; k < a[i].rank; k++)
+            if (a[i].dims[k] != b[i].dims[k])
+                return false;
+    }
+    return true;
+}
+
+static bool is_of(const known *k, const jn_op *op, const void *attrs, const jn_type *types,
+                  unsigned n_in, unsigned n_out) {
+    return k->op == op && k->n_in == n_in && k->n_out == n_out &&
+           (!op->attr_size || jn_attrs_equal(op, jn_call_kind_attrs(k->kind), attrs)) &&
+           same_types(jn_call_kind_types(k->kind), types, n_in + n_out);
+}
+
+static jn_call_kind *new_kind(const jn_op *op, const void *attrs, const jn_type *types,
+                              unsigned n_in, unsigned n_out) {
+    jn_recipe r = {.op = op, .n_in = (uint16_t)n_in, .n_out = (uint16_t)n_out};
+    jn_operand_kind in[JN_RECIPE_IN];
+    for (unsigned i = 0; i < n_in; i++)
+        in[i] = (jn_operand_kind){.from = types[i].kind == JANUS_KIND_TENSOR ? JN_FROM_TENSOR
+                                          : types[i].kind == JANUS_KIND_NONE ? JN_FROM_NONE
+                                                                             : JN_FROM_SCALAR,
+                                  .dtype = types[i].dtype,
+                                  .kind = types[i].kind};
+    jn_call_kind *k = jn_call_kind_new(&r, in, attrs);
+    if (k && !jn_call_kind_keep_types(k, types, n_in + n_out)) {
+        jn_call_kind_release(k);
+        return NULL;
+    }
+    return k;
+}
+
+jn_call_kind *jpy_kind_of(const jn_op *op, const void *attrs, const jn_type *types, unsigned n_in,
+                          unsigned n_out) {
+    if (n_in > JN_RECIPE_IN || n_out > JN_RECIPE_OUT ||
+        (op->attr_size && !attrs && jn_attrs_defaults(op, &attrs) != JANUS_OK) ||
+        (!table && !(table = jn_calloc(PLACES, sizeof *table))))
+        return NULL;
+    uint64_t hash = hash_of(op, attrs, types, n_in + n_out);
+    size_t at = hash % PLACES;
+    for (; table[at].kind; at = (at + 1) % PLACES)
+        if (table[at].hash == hash && is_of(&table[at], op, attrs, types, n_in, n_out))
+            return table[at].kind;
+    if (n_known == MOST) {
+        forget_all();
+        at = hash % PLACES;
+    }
+    jn_call_kind *k = new_kind(op, attrs, types, n_in, n_out);
+    if (k) {
+        table[at] = (known){hash, k, op, (uint16_t)n_in, (uint16_t)n_out};
+        n_known++;
+    }
+    return k;
+}
