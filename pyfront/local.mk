@@ -17,6 +17,11 @@ pyfront__C_la_SOURCES = \
 	pyfront/backward/walk.c \
 	pyfront/backward/groups.h \
 	pyfront/backward/objects.c \
+	pyfront/backward/stretch.c \
+	pyfront/backward/stretch.h \
+	pyfront/backward/stretch_follow.c \
+	pyfront/backward/stretch_run.c \
+	pyfront/backward/stretch_write.c \
 	pyfront/base/jpy.h \
 	pyfront/base/memory.c \
 	pyfront/base/signals.c \

@@ -129,7 +129,7 @@ static bool meet_all(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
     if (e->between && !meet_ends(e))
         return false;
     for (unsigned i = 0; i < n_roots; i++)
-        if (!meet(e, roots[i].edge, &e->root_links.data[i]))
+        if (!meet(e, roots[i].edge, &e->root_links.data[e->root_links.n++]))
             return false;
     while (e->stack.n) {
         uint32_t at = jn_vec_pop(&e->stack);

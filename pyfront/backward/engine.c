@@ -11,6 +11,7 @@
 #include "config.h"
 
 #include "pyfront/backward/engine.h"
+#include "pyfront/backward/stretch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -311,9 +312,34 @@ static int visit_node(jpy_engine *e, jpy_visit *v) {
     return rc;
 }
 
+/* Nodes that are a stretch known from before run as one graph; *k is the last of them then.  Of
+ * one that is not, the first `rest` visits are not looked at again. */
+static int run_stretch(jpy_engine *e, jpy_stretch *s, size_t *k, size_t *rest) {
+    int n = jpy_stretch_run(s, *k, rest);
+    int rc = n < 0 ? -1 : n > 0;
+    for (size_t i = 0; rc > 0 && i < s->after.n; i++)
+        if (visit_node(e, &e->visits.data[s->after.data[i]]) < 0)
+            rc = -1;
+    jpy_stretch_clear(s);
+    if (rc > 0)
+        *k += (size_t)n - 1;
+    return rc;
+}
+
 /* `grouped`: the nodes have been run. */
-static int run(jpy_engine *e, bool grouped) {
+static int run_visits(jpy_engine *e, bool grouped, jpy_stretch *s) {
+    size_t rest = 0;
     for (size_t k = grouped ? e->n_nodes : 0; k < e->visits.n; k++) {
+        if (s && k < e->n_nodes && !rest) {
+            int traced = run_stretch(e, s, &k, &rest);
+            if (traced < 0 || (traced && PyErr_CheckSignals() < 0))
+                return -1;
+            if (traced) {
+                rest = 0;
+                continue;
+            }
+        }
+        rest -= rest > 0;
         jpy_visit *v = &e->visits.data[e->order[k]];
         if (!v->needed)
             continue;
@@ -326,6 +352,13 @@ static int run(jpy_engine *e, bool grouped) {
             return -1;
     }
     return 0;
+}
+
+static int run(jpy_engine *e, bool grouped) {
+    jpy_stretch s = {.e = e};
+    int rc = run_visits(e, grouped, e->traces ? &s : NULL);
+    jpy_stretch_free(&s);
+    return rc;
 }
 
 int jpy_take_grad(jpy_tensor *leaf, jpy_val *g, bool create_graph) {
@@ -419,11 +452,14 @@ int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
                     .retain_graph = retain_graph,
                     .create_graph = create_graph};
     e.noting = jpy_groups_possible(create_graph);
+    e.traces = jpy_stretches_possible(create_graph);
     bool was = jpy_no_grad_mode;
     uint64_t ops = jn_ops_run.eager;
     jpy_no_grad_mode = !create_graph;
-    int rc = collect(&e, roots, n_roots);
-    if (rc == 0) {
+    int followed =
+        e.traces && n_roots == 1 && !n_inputs ? jpy_history_follow(roots, seeds, retain_graph) : 0;
+    int rc = followed < 0 ? -1 : followed ? 0 : collect(&e, roots, n_roots);
+    if (rc == 0 && !followed) {
         rc = begin_sums(&e);
         for (unsigned i = 0; rc == 0 && i < n_roots; i++)
             rc = seed(&e, e.root_links.data[i], &roots[i], &seeds[i]);

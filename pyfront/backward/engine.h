@@ -54,6 +54,7 @@ typedef struct jpy_engine {
     unsigned n_inputs;
     jpy_val *captured;
     bool retain_graph, create_graph;
+    bool traces;     /* stretches that come again are graphs (pyfront/backward/stretch.h) */
     bool between;    /* nothing behind the inputs is visited: jpy_backward_between() */
     bool noting;     /* what a run by groups has to know of nodes is written down; */
     bool unlike;     /* there is one that has to run with the others one by one */

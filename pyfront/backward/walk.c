@@ -259,7 +259,8 @@ static void start_again(jpy_engine *e) {
                               .captured = e->captured,
                               .retain_graph = e->retain_graph,
                               .create_graph = e->create_graph,
-                              .noting = e->noting};
+                              .noting = e->noting,
+                              .traces = e->traces};
     jpy_engine_free(e);
     *e = empty;
 }

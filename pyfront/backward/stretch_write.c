@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gradient rules of a stretch as one graph: see pyfront/backward/stretch.h.
+ *
+ * What arrives at a result is added up before its node runs, in the order in which it arrives. What
+ * several nodes give to a tensor that collects gradients, a weight above all, is a sum of the
+ * graph's.
+ */
+#include "config.h"
+
+#include "pyfront/backward/stretch.h"
+
+#include <string.h>
+
+#include "graph/base/alloc.h"
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+#include "pyfront/tensor/tensor.h"
+
+enum { NO_SUM = UINT32_MAX };
+
+typedef struct job {
+    jpy_stretch *s;
+    jn_writer *w;
+    jn_trace_graph *t;
+    jn_ev *grad;   /* per local: what has arrived so far */
+    uint32_t *sum; /* per local: its accumulator */
+    jpy_traced_result *results;
+} job;
+
+/* A type whose dims live as long as the graph. */
+static janus_status keep_type(job *j, const jn_type *type, jn_type *out) {
+    *out = *type;
+    if (type->kind != JANUS_KIND_TENSOR)
+        return JANUS_OK;
+    out->dims = jn_arena_dup(j->w->a, type->dims, ((size_t)type->rank + 1) * sizeof *type->dims);
+    return out->dims ? JANUS_OK : JN_NO_MEMORY();
+}
+
+static janus_status input(job *j, const jn_type *type, jn_grad_from from, uint32_t index,
+                          jn_ev *out) {
+    jn_type own;
+    JN_TRY(keep_type(j, type, &own));
+    return jn_writer_input(j->w, &own, (jn_grad_source){(uint8_t)from, index}, out);
+}
+
+static janus_status emit1(job *j, const jn_op *op, const jn_ev *in, unsigned n, const void *attrs,
+                          jn_ev *out) {
+    return j->w->base.ops->emit(&j->w->base, op, in, n, attrs, out, 1);
+}
+
+static janus_status add(job *j, jn_ev *to, jn_ev v) {
+    jn_ev in[2] = {*to, v};
+    if (jn_ev_is_none(*to)) {
+        *to = v;
+        return JANUS_OK;
+    }
+    return emit1(j, JN_OP(add), in, 2, NULL, to);
+}
+
+/* Another gradient for a slot. */
+static janus_status contribute(job *j, uint32_t id, jn_ev v) {
+    const jpy_local *l = &j->s->locals.data[id];
+    const jn_written *k = jn_writer_of(j->w, v);
+    if (!jn_type_same_tensor(&k->type, &l->type) || !jn_type_summable(&k->type))
+        return jn_error(JANUS_UNSUPPORTED, "a gradient of another type");
+    if (l->inside || !l->leaf || (l->uses < 2 && !jn_writer_is_table(j->w, v)))
+        return add(j, &j->grad[id], v);
+    if (j->sum[id] == NO_SUM) {
+        jn_type own;
+        JN_TRY(keep_type(j, &l->type, &own));
+        JN_TRY(jn_trace_graph_sum(j->t, &own, &j->sum[id]));
+    }
+    return jn_writer_add_to(j->w, v, j->sum[id]);
+}
+
+/* What has arrived at a result. */
+static janus_status arrived(job *j, uint32_t id, jn_ev *out) {
+    *out = JN_EV_NONE;
+    if (!id)
+        return JANUS_OK;
+    const jpy_local *l = &j->s->locals.data[id - 1];
+    if (l->given) {
+        jn_ev given;
+        JN_TRY(input(j, &l->type, JN_GRAD_VALUE, l->given - 1, &given));
+        JN_TRY(add(j, &j->grad[id - 1], given));
+    }
+    *out = j->grad[id - 1];
+    return JANUS_OK;
+}
+
+/* Operand or result i of a node as its rule may see it; *value is the next one that was kept. */
+static janus_status visible(job *j, const jpy_saved *s, const jn_type *type, uint32_t *value,
+                            jn_ev *out) {
+    *out = JN_EV_NONE;
+    if (type->kind == JANUS_KIND_NONE)
+        return JANUS_OK;
+    if (s->kind == JANUS_KIND_NONE && type->kind == JANUS_KIND_TENSOR)
+        return input(j, type, JN_GRAD_TYPE, 0, out);
+    if (s->kind == JANUS_KIND_TENSOR)
+        return input(j, type, JN_GRAD_VALUE, (*value)++, out);
+    if (s->kind == JANUS_KIND_NONE)
+        return jn_error(JANUS_UNSUPPORTED, "a scalar that was not kept");
+    bool varies = s->kind == JANUS_KIND_FLOAT;
+    jn_segscalar scalar = {
+        .slot = JN_NO_SLOT, .kind = s->kind, .is_const = !varies, .value = varies ? 0 : s->s.i};
+    return jn_writer_scalar(j->w, scalar, varies ? (*value)++ : 0, out);
+}
+
+static janus_status write_call(job *j, const jpy_item *item) {
+    const jpy_visit *v = &j->s->e->visits.data[item->visit];
+    const jpy_node *n = v->node;
+    const jpy_op_data *d = jpy_op_of(v->node);
+    const uint32_t *ids = &j->s->ids.data[item->ids];
+    jn_ev *value = jn_arena_alloc(j->w->a, 3 * ((size_t)n->n_in + n->n_out) * sizeof *value);
+    bool *want = jn_arena_alloc(j->w->a, n->n_in + 1u);
+    uint32_t next = item->value;
+    if (!value || !want)
+        return JN_NO_MEMORY();
+    jn_ev *dy = value + n->n_in + n->n_out, *dx = dy + n->n_out;
+    for (unsigned i = 0; i < (unsigned)n->n_in + n->n_out; i++)
+        JN_TRY(visible(j, &d->saved[i], &d->types[i], &next, &value[i]));
+    bool any = false;
+    for (unsigned i = 0; i < n->n_out; i++) {
+        JN_TRY(arrived(j, ids[n->n_in + i], &dy[i]));
+        any |= !jn_ev_is_none(dy[i]);
+    }
+    for (unsigned i = 0; i < n->n_in; i++) {
+        dx[i] = JN_EV_NONE;
+        want[i] = ids[i] != 0;
+    }
+    if (!any)
+        return JANUS_OK;
+    jn_grad g = {&j->w->base, d->op,           d->attrs, n->n_in, n->n_out,
+                 value,       value + n->n_in, dy,       want,    dx};
+    JN_TRY(d->op->grad(&g));
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (want[i] && !jn_ev_is_none(dx[i]))
+            JN_TRY(contribute(j, ids[i] - 1, dx[i]));
+    return JANUS_OK;
+}
+
+/* The gradient of a piece, with zeros around it. */
+static janus_status write_piece(job *j, const jpy_item *item) {
+    const jpy_visit *v = &j->s->e->visits.data[item->visit];
+    const uint32_t *ids = &j->s->ids.data[item->ids];
+    int64_t before[JN_MAX_RANK], size[JN_MAX_RANK], behind[JN_MAX_RANK];
+    jpy_region r;
+    jn_ev dy;
+    jpy_region_get(v->node, &r);
+    JN_TRY(arrived(j, ids[1], &dy));
+    if (!ids[0] || jn_ev_is_none(dy))
+        return JANUS_OK;
+    if (!jpy_piece_box(&r, before, size))
+        return jn_error(JANUS_UNSUPPORTED, "no box");
+    size_t rank = (size_t)r.root.rank;
+    for (size_t i = 0; i < rank; i++)
+        behind[i] = r.root_dims[i] - before[i] - size[i];
+    janus_reshape_attrs shape = {sizeof shape, {size, rank}};
+    janus_pad_attrs pad = {sizeof pad, {before, rank}, {behind, rank}, 0};
+    JN_TRY(emit1(j, JN_OP(reshape), &dy, 1, &shape, &dy));
+    JN_TRY(emit1(j, JN_OP(pad), &dy, 1, &pad, &dy));
+    return contribute(j, ids[0] - 1, dy);
+}
+
+/* What an outside slot gets. */
+static janus_status result(job *j, size_t id, jpy_traced_result *out) {
+    jn_ev v = j->grad[id];
+    if (j->sum[id] != NO_SUM) {
+        *out = (jpy_traced_result){JN_GRAD_ADDED, false, j->sum[id]};
+        return JANUS_OK;
+    }
+    *out = (jpy_traced_result){.from = JN_GRAD_NOTHING};
+    if (jn_ev_is_none(v))
+        return JANUS_OK;
+    const jn_written *k = jn_writer_of(j->w, v);
+    if (k->is_scalar || (k->is_input && k->from.from != JN_GRAD_VALUE))
+        return jn_error(JANUS_UNSUPPORTED, "no elements");
+    if (k->is_input) {
+        *out = (jpy_traced_result){JN_GRAD_VALUE, true, k->from.index};
+        return JANUS_OK;
+    }
+    out->from = JN_GRAD_OUTPUT;
+    size_t n = 0;
+    for (size_t i = 0; i < id; i++) {
+        if (j->s->locals.data[i].inside)
+            continue;
+        if (j->grad[i].bits == v.bits && j->sum[i] == NO_SUM) {
+            *out = j->results[n];
+            out->shared = true; /* the first one takes it, after the others have copied it */
+            return JANUS_OK;
+        }
+        n++;
+    }
+    return jn_writer_output(j->w, v, &out->index);
+}
+
+static janus_status write_all(jn_writer *w, jn_trace_graph *t, void *arg) {
+    job *j = arg;
+    jpy_stretch *s = j->s;
+    j->w = w;
+    j->t = t;
+    j->grad = jn_arena_alloc(w->a, s->locals.n * sizeof *j->grad);
+    j->sum = jn_arena_alloc(w->a, s->locals.n * sizeof *j->sum);
+    if (!j->grad || !j->sum)
+        return JN_NO_MEMORY();
+    for (size_t i = 0; i < s->locals.n; i++) {
+        j->grad[i] = JN_EV_NONE;
+        j->sum[i] = NO_SUM;
+    }
+    for (size_t i = 0; i < s->items.n; i++) {
+        const jpy_item *item = &s->items.data[i];
+        bool call = jpy_op_of(s->e->visits.data[item->visit].node) != NULL;
+        JN_TRY(call ? write_call(j, item) : write_piece(j, item));
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < s->locals.n; i++)
+        if (!s->locals.data[i].inside)
+            JN_TRY(result(j, i, &j->results[n++]));
+    return JANUS_OK;
+}
+
+janus_status jpy_stretch_write(jpy_stretch *s, jn_trace_graph **out, jpy_traced_result **results) {
+    job j = {.s = s};
+    const jpy_op_data *d = jpy_op_of(s->e->visits.data[s->items.data[0].visit].node);
+    j.results = jn_calloc(s->locals.n + 1, sizeof *j.results);
+    if (!j.results)
+        return JN_NO_MEMORY();
+    janus_status st = jn_trace_graph_new(write_all, &j, d ? d->op : JN_OP(pad), out);
+    if (st == JANUS_OK)
+        *results = j.results;
+    else
+        jn_free(j.results);
+    return st;
+}
