@@ -66,6 +66,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/core/abstract.h \
 	pyfront/convert/core/core.h \
 	pyfront/convert/core/dims.c \
+	pyfront/convert/core/equal.c \
 	pyfront/convert/core/list.h \
 	pyfront/convert/core/parts.c \
 	pyfront/convert/core/stage.c \
@@ -129,6 +130,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/tensors/layout.c \
 	pyfront/convert/tensors/leaf.c \
 	pyfront/convert/tensors/place.c \
+	pyfront/convert/tensors/leak.c \
 	pyfront/convert/tensors/proxy.c \
 	pyfront/convert/tensors/reach.c \
 	pyfront/convert/tensors/tensors.h \

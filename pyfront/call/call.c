@@ -257,7 +257,9 @@ PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call, bool *watche
         JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
         return NULL;
     f->calls++;
-    if (by_entries(f, call, 0, true, &discarded, &result)) {
+    if (by_entries(f, call, 0, true, &discarded, &result) ||
+        (JN_UNLIKELY(jpy_stored_on) && !discarded && jpy_stored_take(f, call) &&
+         by_entries(f, call, 0, true, &discarded, &result))) {
         *watched = f->timed || jpy_shadow_open;
         return result;
     }
@@ -322,6 +324,17 @@ static bool taken_by_now(jpy_function *f, const jpy_call *call) {
     return false;
 }
 
+/* What was learnt of f in another process, where it was refused: it is not tried again at once. */
+static void recall(jpy_function *f) {
+    PyObject *why = f->refused ? NULL : jpy_regions_recall(f);
+    if (!why)
+        return;
+    Py_XSETREF(f->reason, why);
+    f->refused = true;
+    jpy_back_off(f, 4);
+    jpy_note(f, "not converted, as JANUS_CACHE has it: %s", PyUnicode_AsUTF8(why));
+}
+
 /* A call whose function and arguments are held. */
 static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf,
                            PyObject *kwnames) {
@@ -338,6 +351,8 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     if (JN_UNLIKELY(jpy_stored_on) && !discarded && jpy_stored_take(f, &call) &&
         by_entries(f, &call, nargsf, false, &discarded, &result))
         return result;
+    if (JN_UNLIKELY(jpy_stored_on) && !f->entries.n && !f->plan && !f->plain)
+        recall(f);
     learn(f, &call, discarded);
     bool first = f->convert_first && !f->plain;
     if (first)

@@ -3,12 +3,14 @@
  * The rung of co-execution: a call whose ops are recorded, and whether that pays.
  *
  * What is recorded runs when the outermost such call ends.  Recording an op costs about what
- * running a small one costs, so it pays where many run in groups.  Of a function with enough ops a
- * call that has run for a while, one call is tried: as soon as a flush finds too few groups nothing
- * more is recorded in it. Else co-executed and imperative calls come in turn, in processor time for
- * each op that the program calls, and the fastest of each decide; a rung that does not pay is not
- * tried again for many calls, ever more of them.  Calls inside a co-executed one record with it and
- * are not timed.
+ * running a small one costs, so it pays where many run in groups.  As soon as a flush finds too few
+ * groups nothing more is recorded: ops run at once, and of co-execution there remain the trace
+ * graphs of backward() (pyfront/backward/stretch.h).
+ *
+ * Of a function with enough ops a call that has run for a while, some calls are tried: co-executed
+ * and imperative ones come in turn, in processor time for each op that the program calls, and the
+ * fastest of each decide; a rung that does not pay is not tried again for many calls, ever more of
+ * them.  Calls inside a co-executed one record with it and are not timed.
  */
 #include "config.h"
 
@@ -16,6 +18,7 @@
 #include "pyfront/call/ladder.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "pyfront/call/policy.h"
 #include "pyfront/tape/tape.h"
@@ -29,36 +32,44 @@ enum {
     FIRST_TRIAL_NS = 100000000, /* of imperative calls, of which a trial costs a small share: its
                                    first call makes kinds of calls and their groups */
     LOOK_AFTER = 64,            /* recorded ops: then a flush tells how many run in groups */
+    FEW_ROWS = 6,     /* of a group, on average: fewer cost more than the calls one by one */
+    WARM_AT_ONCE = 3, /* calls, after which trace graphs are there */
     FIRST_REST = 256,
     MORE_REST = 8
 };
-/* After the first calls; `r` makes kinds of calls and is not timed.  Twice in either order: what
- * drifts, or comes every other call, meets both. */
+/* After the first calls; `r`, once or several times, makes kinds of calls and trace graphs and is
+ * not timed.  Twice in either order: what drifts, or comes every other call, meets both. */
 static const char turns[] = "rprrpprrp";
 enum { WARM = PLAIN_FIRST, FIRST_PAIR = PLAIN_FIRST + 2, LAST = PLAIN_FIRST + sizeof turns - 2 };
 enum { PAYS = LAST + 1 };
 
-/* A trial call of this thread: what had been recorded when it began. */
-static _Thread_local struct {
+/* A call of this thread of which it is not known yet whether its ops make groups, and what had been
+ * recorded when it began. */
+typedef struct looked_at {
     const jn_deferral *of;
     jn_deferral_stats since;
-} probe;
+    bool few; /* they do not */
+} looked_at;
+static _Thread_local looked_at probe;
 
-/* Whether enough of what was recorded since then has run in groups. */
-static bool enough_groups(jn_deferral *d) {
+/* Whether not enough of what was recorded since then has run in groups. */
+static bool few_groups(jn_deferral *d, const jn_deferral_stats *b) {
     jn_deferral_stats s;
     jn_deferral_stats_get(d, &s);
-    const jn_deferral_stats *b = &probe.since;
     uint64_t grouped = s.grouped - b->grouped + s.back_grouped - b->back_grouped;
+    uint64_t groups = s.groups - b->groups + s.back_groups - b->back_groups;
     uint64_t all =
         s.recorded - b->recorded + s.back_grouped - b->back_grouped + s.back_alone - b->back_alone;
-    return s.recorded - b->recorded < LOOK_AFTER || grouped * 3 >= all;
+    return s.recorded - b->recorded >= LOOK_AFTER &&
+           (grouped * 3 < all || grouped < groups * FEW_ROWS);
 }
 
-/* The rest of a trial call is not worth recording. */
+/* The rest of a call is not worth recording. */
 static void flushed(jn_deferral *d) {
-    if (d == probe.of && d == jn_deferring && !enough_groups(d))
-        jn_deferring = NULL;
+    if (d != probe.of || d != jn_deferring || !few_groups(d, &probe.since))
+        return;
+    probe.few = true;
+    jpy_recording_at_once();
 }
 
 /* Ops that the program has called on this thread; those of backward() are not its own, and differ
@@ -84,6 +95,8 @@ static void rest(jpy_function *f, const char *why) {
     c->rest_length = c->rest_length ? c->rest_length * MORE_REST : FIRST_REST;
     c->rest = c->rest_length;
     c->turn = WARM - 1; /* first whether calls have more ops by then */
+    c->warm = 0;
+    c->at_once = false;
     c->plain_ns = c->ns = 0;
 }
 
@@ -92,6 +105,10 @@ static void look(jpy_function *f, bool together, int64_t ns, uint64_t ops) {
     jpy_coexecution *c = &f->together;
     if (ops < FEW_OPS) {
         rest(f, "a call has few ops");
+        return;
+    }
+    if (together && c->warm) {
+        c->warm--; /* and once more */
         return;
     }
     if (c->turn > WARM)
@@ -104,6 +121,12 @@ static void look(jpy_function *f, bool together, int64_t ns, uint64_t ops) {
 
 /* ---- a call ------------------------------------------------------------------------------------
  */
+
+/* JANUS_AT_ONCE=1, for tests: no op is recorded. */
+static bool none_recorded(void) {
+    const char *env = getenv("JANUS_AT_ONCE");
+    return env && strcmp(env, "1") == 0;
+}
 
 /* JANUS_FLUSH_EVERY=n, for tests: what is recorded runs after every n-th op. */
 static unsigned flush_every(void) {
@@ -150,10 +173,25 @@ static PyObject *recorded(jpy_function *f, jn_deferral *d, jpy_run_plain run, Py
     jpy_recording *r = d ? jpy_recording_begin(d) : NULL;
     if (!r) /* out of memory: the call may do without */
         return imperatively(f, run, args, nargsf, kwnames);
-    f->together.calls++;
+    jpy_coexecution *c = &f->together;
+    looked_at outer = probe;
+    c->calls++;
+    probe.of = c->at_once || f->exact ? NULL : d;
+    probe.few = false;
+    if (c->at_once || (!f->exact && none_recorded()))
+        jpy_recording_at_once();
+    else
+        jn_deferral_stats_get(d, &probe.since);
     PyObject *result = run(f, args, nargsf, kwnames);
     jpy_recording_end(r);
-    return finish(d, result);
+    result = finish(d, result);
+    if (!c->at_once && (probe.few || (probe.of && few_groups(d, &probe.since)))) {
+        jpy_note(f, "co-executed with its ops run at once: few of them can run in groups");
+        c->at_once = true;
+        c->warm = WARM_AT_ONCE;
+    }
+    probe = outer;
+    return result;
 }
 
 /* A call that belongs to the trial. */
@@ -162,18 +200,15 @@ static PyObject *tried(jpy_function *f, jn_deferral *d, jpy_run_plain run, PyObj
     jpy_coexecution *c = &f->together;
     unsigned turn = c->turn;
     bool together = turn >= WARM && turns[turn - WARM] == 'r';
-    probe.of = together ? d : NULL;
-    if (probe.of)
-        jn_deferral_stats_get(d, &probe.since);
+    jn_deferral_stats since;
+    jn_deferral_stats_get(d, &since);
     uint64_t ops = ops_called();
     int64_t start = jpy_processor_ns();
     PyObject *r = together ? recorded(f, d, run, args, nargsf, kwnames)
                            : imperatively(f, run, args, nargsf, kwnames);
     int64_t ns = jpy_processor_ns() - start;
     ops = ops_called() - ops;
-    bool worth = !together || probe.of != d || enough_groups(d);
-    probe.of = NULL;
-    if (!worth)
+    if (together && f->exact && few_groups(d, &since))
         rest(f, "few ops can run in groups");
     else if (r && c->turn == turn)
         look(f, together, ns, ops);
@@ -186,7 +221,8 @@ PyObject *jpy_below_graphs(jpy_function *f, jpy_run_plain run, PyObject *const *
     if (!(f->ladder & JPY_RUNG_COEXECUTION) ||
         (f->ladder & JPY_RUNG_GRAPH && !f->refused && !f->next_try && !f->rest))
         return imperatively(f, run, args, nargsf, kwnames); /* graphs are to come */
-    if (jn_deferring && jn_deferral_exact(jn_deferring) == f->exact) {
+    const jn_deferral *outer = jn_deferring ? jn_deferring : jn_tracing;
+    if (outer && jn_deferral_exact(outer) == f->exact) {
         c->calls++; /* who records already decides when that runs */
         return run(f, args, nargsf, kwnames);
     }
@@ -217,7 +253,9 @@ int jpy_coexecution_stats(const jpy_function *f, PyObject *stats) {
                   {"recorded", s.recorded},
                   {"flushes", s.flushes},
                   {"grouped", s.grouped + s.back_grouped},
-                  {"groups", s.groups + s.back_groups}};
+                  {"groups", s.groups + s.back_groups},
+                  {"traces", s.traces},
+                  {"traced", s.traced}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         PyObject *n = PyLong_FromUnsignedLongLong(counts[i].value);
         int bad = n ? PyDict_SetItemString(stats, counts[i].name, n) : -1;

@@ -52,7 +52,8 @@ typedef struct jpy_coexecution {
     struct jn_deferral *deferral; /* owned; NULL: there was none yet */
     bool busy;                    /* a call is on this rung, or compared with it */
     uint64_t calls;               /* that were co-executed */
-    unsigned turn;                /* of the trial that goes on */
+    bool at_once;                 /* few of its ops make groups: they run at once */
+    unsigned turn, warm;          /* of the trial that goes on; calls that are not timed yet */
     double plain_ns, ns;          /* the fastest timed calls, for each op */
     uint64_t rest, rest_length;   /* calls until it is tried again */
 } jpy_coexecution;

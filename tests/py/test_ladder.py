@@ -39,10 +39,12 @@ def test_program(name, monkeypatch):
         harness.compare(f"{name}, {flush_every}", want, got, True)
         assert recorder.total("graph") == recorder.total("conversions") == recorder.total("imperative") == 0
     monkeypatch.delenv("JANUS_FLUSH_EVERY")
-    got = harness.run(prog, harness.Recorder(ladder=TOGETHER))
-    assert got[1:] == want[1:] and len(got[0]) == len(want[0])
-    for i, (w, g) in enumerate(zip(want[0], got[0])):
-        assert harness.close(w, g, False, (2e-4, 1e-5)), f"observation {i}: {w} undecorated, {g} co-executed"
+    for at_once in ("", "1", "1", "1"):  # a history that comes the second time becomes a trace graph, the third is followed
+        monkeypatch.setenv("JANUS_AT_ONCE", at_once)
+        got = harness.run(prog, harness.Recorder(ladder=TOGETHER))
+        assert got[1:] == want[1:] and len(got[0]) == len(want[0])
+        for i, (w, g) in enumerate(zip(want[0], got[0])):
+            assert harness.close(w, g, False, (2e-4, 1e-5)), f"observation {i}: {w} undecorated, {g} co-executed"
 
 
 def with_barrier(x, n):
@@ -165,8 +167,8 @@ def test_few_groups_are_seen_at_once(ladder, capsys):
     want = epoch(rows, w)
     assert tried(f, lambda: f(rows, w) == want)
     stats = f.stats()
-    assert stats["coexecution"] == 1 and stats["recorded"] <= 2 * 6 * len(rows) + 2
-    assert "few ops can run in groups" in janus.explain(f)
+    assert stats["recorded"] <= 2 * 6 * len(rows) + 2
+    assert "few of them can run in groups" in janus.explain(f)
 
 
 def test_calls_with_few_ops_are_not_tried(capsys):
