@@ -41,6 +41,7 @@ static size_t default_ceiling(void) {
 
 static janus_status init(jn_run *r, const janus_run_options *o) {
     r->pending_tail = &r->pending;
+    r->flush_bytes = JN_FLUSH_BYTES;
     if (o) {
         size_t n = o->struct_size < sizeof r->options ? o->struct_size : sizeof r->options;
         memcpy(&r->options, o, n);

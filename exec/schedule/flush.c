@@ -20,9 +20,8 @@
 #include "exec/store/store.h"
 #include "graph/base/status.h"
 
-enum { /* what starts a flush by itself: pending tasks, bytes of their outputs */
+enum { /* pending tasks that start a flush */
        FLUSH_AT = 1 << 18,
-       FLUSH_BYTES = 256 << 20,
        /* elements of work, half a millisecond and more, for which the embedding program's lock is
         * given up: taking it again can cost a thread's turn */
        LEAVE_COST = 1 << 21
@@ -115,9 +114,33 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
     r->pending_cost += t->inst->row_cost;
     if (seg->n_accs || t->inst->wide)
         r->early_at = UINT64_MAX;
-    if (++r->n_pending >= FLUSH_AT || r->pending_bytes >= FLUSH_BYTES)
+    if (++r->n_pending >= FLUSH_AT)
         return jn_flush(r);
     return r->pending_cost < r->early_at ? JANUS_OK : jn_early_start(r);
+}
+
+/* Bytes of pending outputs that the run returns: a gradient of a large network, say. */
+static size_t bytes_returned(const jn_frame *f) {
+    while (f->parent)
+        f = f->parent;
+    const jn_slots *results = NULL;
+    for (size_t i = 0; i < f->plan->n_code && !results; i++)
+        if (jn_opcode_of(&f->plan->code[i]) == JN_I_RETURN)
+            results = f->plan->code[i].aux;
+    size_t bytes = 0;
+    for (uint32_t i = 0; results && i < results->n; i++) {
+        uint32_t slot = results->slot[i];
+        if (slot == JN_NO_SLOT || f->plan->slot_kind[slot] != JANUS_KIND_TENSOR)
+            continue;
+        const jn_tval *v = f->slot[slot].t;
+        bytes += v && v->task && !v->task->done ? v->shape->bytes : 0;
+    }
+    return bytes;
+}
+
+janus_status jn_flush_large(jn_run *r, const jn_frame *f) {
+    r->flush_bytes = JN_FLUSH_BYTES + (r->dev ? 0 : bytes_returned(f));
+    return r->pending_bytes < r->flush_bytes ? JANUS_OK : jn_flush(r);
 }
 
 static janus_status run_in_order(jn_lane *l, jn_task **task, uint32_t n) {
@@ -169,6 +192,7 @@ janus_status jn_flush(jn_run *r) {
     r->pending_tail = &r->pending;
     r->n_pending = r->max_level = 0;
     r->pending_bytes = 0;
+    r->flush_bytes = JN_FLUSH_BYTES;
     uint64_t cost = r->pending_cost;
     r->pending_cost = 0;
     r->early_at = jn_early_threshold(r);

@@ -24,6 +24,11 @@ janus_tensor *jn_give_take(jn_run *r, const jn_tval *v);
 janus_status jn_schedule_flush(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level);
 /* exec/schedule/flush.c: appends a task of this segment for the frame. */
 janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots);
+/* exec/schedule/flush.c: after an issue by frame f, when r->flush_bytes are pending: a flush, so
+ * that what nobody reads any more can be collected, unless most of it is what the run returns,
+ * which never can, and which a flush at the end computes where the caller gets it. */
+enum { JN_FLUSH_BYTES = 256 << 20 };
+janus_status jn_flush_large(jn_run *r, const jn_frame *f);
 /* exec/schedule/group.c: runs n tasks of one specialisation. */
 janus_status jn_group_run(jn_lane *l, jn_seginst *inst, jn_task **task, uint32_t n);
 /* exec/schedule/levels.c: puts tasks, in issue order with their ids and levels, later where that

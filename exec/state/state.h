@@ -96,6 +96,7 @@ struct jn_run {
     jn_task *pending, **pending_tail;
     uint32_t n_pending, max_level;
     size_t pending_bytes;  /* outputs the pending tasks will need */
+    size_t flush_bytes;    /* of them start a flush */
     uint64_t pending_cost; /* elements of their work */
     bool away;             /* the embedding program's lock is given up */
     bool containers;       /* the log writes to lists or dicts that are not its own */

@@ -291,11 +291,15 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
         }
         case JN_I_ISSUE:
             CHECK(jn_issue(r, (jn_segment *)in->aux, f->slot));
+            if (JN_UNLIKELY(r->pending_bytes >= r->flush_bytes))
+                CHECK(jn_flush_large(r, f));
             if (JN_UNLIKELY(!r->early && r->mem->bytes > r->collect_at))
                 CHECK(jn_collect(r, f));
             break;
         case JN_I_ROWS:
             CHECK(jn_rows_issue(r, (jn_segment *)in->aux, f->slot));
+            if (JN_UNLIKELY(r->pending_bytes >= r->flush_bytes))
+                CHECK(jn_flush_large(r, f));
             break;
         case JN_I_TRUTH:
             if (is_due(S(in->a).t) && !slow)

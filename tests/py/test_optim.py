@@ -201,3 +201,32 @@ def test_reduce_on_plateau():
     assert again.best == 1.0 and again.mode == "min"
     with pytest.raises(ValueError):
         optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=1.0)
+
+
+def test_more_than_a_window_holds():
+    """Gradients and optimizer's steps of more bytes than start a flush (256 MB): they are what the run returns, so nothing
+    is flushed, gradients are computed where the caller gets them and steps in place, by the commit."""
+    w = janus.nn.Parameter(janus.ones(23_000_000))
+    optimizer = janus.optim.SGD([w], lr=0.5, momentum=0.5)
+
+    def step(x):
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+    g = janus.function(step, measure=False, verify="never")
+    x = janus.full((1,), 2.0)
+    for _ in range(3):
+        g(x)
+    with janus.profile() as p:
+        g(x)
+    commit, = [e for e in p.events if e["kind"] == "commit"]
+    flush, = [e for e in p.events if e["kind"] == "flush"]
+    stepped, = [e for e in p.events if e["name"] == "momentum_step"]
+    assert commit["start"] <= stepped["start"] < commit["start"] + commit["ns"]
+    assert flush["start"] + flush["ns"] <= commit["start"]
+    assert g.stats()["graph"] == 3
+    v, expected = 0.0, 1.0
+    for _ in range(4):
+        v = 0.5 * v + 2
+        expected -= 0.5 * v
+    assert w.amin().item() == w.amax().item() == expected and (w.grad == 2).all().item()
