@@ -87,9 +87,10 @@ def program(rng):
 
 
 def inputs(seed):
-    janus.manual_seed(seed)
+    generator = janus.Generator()  # of its own: threads make inputs, too
+    generator.manual_seed(seed)
     shapes = ((4, 4), (4, 4), (4, 4), (4,), (5, 4))
-    return [janus.randn(*s).requires_grad_() for s in shapes]
+    return [janus.randn(*s, generator=generator).requires_grad_() for s in shapes]
 
 
 @pytest.mark.parametrize("seed", range(120))
@@ -365,15 +366,9 @@ def test_threads():
     def run(first):
         for seed in range(first, first + 60):
             args = [seed % 3 + 1]
-            want, got = step(*inputs_of(seed), *args), f(*inputs_of(seed), *args)
+            want, got = step(*inputs(seed), *args), f(*inputs(seed), *args)
             if not all(same(a, b) for a, b in zip(want, got)):
                 wrong.append(seed)
-
-    def inputs_of(seed):
-        generator = janus.Generator()
-        generator.manual_seed(seed)
-        shapes = ((4, 4), (4, 4), (4, 4), (4,), (5, 4))
-        return [janus.randn(*s, generator=generator).requires_grad_() for s in shapes]
 
     threads = [threading.Thread(target=run, args=(1000 * i,)) for i in range(4)]
     for t in threads:
@@ -394,8 +389,9 @@ def test_large_work_lets_go_of_the_lock():
         return [x.grad, w.grad]
 
     def make(seed):
-        janus.manual_seed(seed)
-        return [janus.randn(128, 128).mul(0.1).requires_grad_() for _ in range(2)]
+        generator = janus.Generator()
+        generator.manual_seed(seed)
+        return [janus.randn(128, 128, generator=generator).mul(0.1).requires_grad_() for _ in range(2)]
 
     results = []
     thread = threading.Thread(target=lambda: results.append(compare(program(random.Random(1)), inputs, 30)))
