@@ -392,11 +392,26 @@ static bool aliases_hold(const jpy_guards *g, PyObject *const *slots, bool ident
     return hold;
 }
 
+/* Whether bound tensors are where those were of which the graph was made. */
+static bool device_holds(const jpy_guards *g, PyObject *const *slots) {
+    for (size_t i = 0; g->device && i < g->bound.n; i++)
+        if ((((jpy_tensor *)slots[g->bound.data[i]])->t->storage->device != NULL) !=
+            (g->device == 2))
+            return false;
+    return true;
+}
+
+/* Which tensors are one, and where they are. */
+static bool tensors_hold(const jpy_guards *g, PyObject *const *slots, bool aliases) {
+    return aliases_hold(g, slots, aliases) &&
+           (!JN_UNLIKELY(jn_dev_in_use) || device_holds(g, slots));
+}
+
 int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
     if (!call_holds(g, call))
         return 1;
     if (g->fast.valid && jpy_fast_run(g, call, slots))
-        return aliases_hold(g, slots, g->fast.aliases) ? 0 : (int)g->srcs.n + 1;
+        return tensors_hold(g, slots, g->fast.aliases) ? 0 : (int)g->srcs.n + 1;
     for (size_t i = 0; i < g->srcs.n; i++) {
         const jpy_src *s = g->srcs.data[i];
         PyObject *v = jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
@@ -404,7 +419,7 @@ int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
         if (!jpy_src_holds(s, v, slots))
             return (int)i + 1;
     }
-    if (!aliases_hold(g, slots, true))
+    if (!tensors_hold(g, slots, true))
         return (int)g->srcs.n + 1;
     if (g->fast_wait) {
         g->fast_wait--;

@@ -139,7 +139,12 @@ int jpy_needed(PyObject *const *found, const char *const *params, unsigned n, co
 }
 
 PyObject *jpy_finish(janus_tensor *t, const jpy_common *c) {
-    if (JN_UNLIKELY(c->device != NULL) && !jn_eager_hook) { /* while converting: the run's device */
+    if (JN_UNLIKELY(jn_eager_hook != NULL)) { /* the graph's device: nothing is moved */
+        if (!jpy_graph_meets(c->device)) {
+            janus_tensor_release(t);
+            return NULL;
+        }
+    } else if (JN_UNLIKELY(c->device != NULL)) {
         janus_tensor *there;
         int rc = jpy_check(jn_tensor_to(t, c->device, false, &there));
         janus_tensor_release(t);

@@ -95,7 +95,9 @@ static PyObject *get_device(PyObject *self, void *unused) {
 }
 static PyObject *get_is_cuda(PyObject *self, void *unused) {
     (void)unused;
-    return PyBool_FromLong(SELF->t->storage->device != NULL);
+    const jn_storage *s = SELF->t->storage;
+    return PyBool_FromLong((s->state == JN_STORAGE_PROXY ? jpy_graph_on.device : s->device) !=
+                           NULL);
 }
 static PyObject *get_ndim(PyObject *self, void *unused) {
     (void)unused;

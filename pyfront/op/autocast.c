@@ -15,7 +15,7 @@
 #include "pyfront/tape/tape.h"
 
 _Thread_local uint32_t jpy_autocast_word;
-_Thread_local bool jpy_autocast_asked, jpy_autocast_graph_on_cuda;
+_Thread_local bool jpy_autocast_asked;
 
 enum { UNCACHED = 1 << 16 };
 
@@ -53,7 +53,7 @@ static int dtype_of(policy p, bool cuda, int from) {
     if (!jpy_autocast_word)
         return -1;
     jpy_autocast_asked = true;
-    cuda = cuda || (jn_eager_hook && jpy_autocast_graph_on_cuda);
+    cuda = cuda || (jn_eager_hook && jpy_graph_on.device);
     int on = (int)(jpy_autocast_word >> (cuda ? 8 : 0) & 255);
     if (!on || p == AS_GIVEN || (p == WIDE_CUDA && !cuda) || !jn_dtype_is_float(from) ||
         from == JANUS_F64)

@@ -14,9 +14,8 @@
 /* 0: off.  Else, 8 bits per device (CPU first): 0 or 1 + the dtype; bit 16: casts of weights are
  * not kept. */
 extern _Thread_local uint32_t jpy_autocast_word;
-/* For the converter: whether the state was looked at since this was false; whether the tensors that
- * stand-ins stand for are on cuda. */
-extern _Thread_local bool jpy_autocast_asked, jpy_autocast_graph_on_cuda;
+/* For the converter: whether the state was looked at since this was false. */
+extern _Thread_local bool jpy_autocast_asked;
 
 /* What operand i (of type `type`) of the op must be cast to before promotion, -1: nothing.  `cuda`:
  * where the call's tensors are. */

@@ -85,9 +85,8 @@ static janus_status choose_device(const jpy_entry *e, const jn_arg *args,
         d = args[i].t->storage->device;
         any = true;
     }
-    if (any && e->guards.device && e->guards.device != (d ? 2 : 1))
-        return jn_error(JANUS_UNSUPPORTED, "autocast made another graph of it for another device");
-    if (any ? d != NULL : jpy_default_device != NULL)
+    bool there = e->guards.device == 2 || (!e->guards.device && jpy_default_device);
+    if (any ? d != NULL : there)
         options->device = "cuda";
     return JANUS_OK;
 }

@@ -13,6 +13,17 @@
 #include "pyfront/tape/tape.h"
 
 jn_device *jpy_default_device;
+_Thread_local jpy_graph_place jpy_graph_on;
+
+bool jpy_graph_meets(jn_device *d) {
+    if (jpy_graph_on.known && jpy_graph_on.device != d) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "a graph runs on one device: its tensors would be on two");
+        return false;
+    }
+    jpy_graph_on = (jpy_graph_place){true, d};
+    return true;
+}
 
 int jpy_device_parse(PyObject *o, jn_device **out) {
     if (!o || o == Py_None)
@@ -40,7 +51,8 @@ int jpy_device_parse(PyObject *o, jn_device **out) {
 }
 
 PyObject *jpy_device_of(const janus_tensor *t) {
-    if (!t->storage->device)
+    bool stands = t->storage->state == JN_STORAGE_PROXY; /* for a tensor of the graph */
+    if (!(stands ? jpy_graph_on.device : t->storage->device))
         return Py_NewRef(jpy.cpu);
     return PyObject_CallFunction((PyObject *)jpy.device_type, "si", "cuda", 0);
 }

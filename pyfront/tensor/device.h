@@ -9,6 +9,15 @@
 /* Where new tensors go by default: NULL, the host, or what JANUS_DEVICE names. */
 extern jn_device *jpy_default_device;
 
+/* While converting: where the graph's tensors are, all of them, as far as it is known. */
+typedef struct jpy_graph_place {
+    bool known;
+    jn_device *device; /* NULL: the host */
+} jpy_graph_place;
+extern _Thread_local jpy_graph_place jpy_graph_on;
+/* The graph has a tensor there: false, with an error: it has others elsewhere. */
+bool jpy_graph_meets(jn_device *d);
+
 /* None (leaves *out alone), "cpu", "cuda", a janus.device; RuntimeError with the reason for a
  * device there is not. */
 int jpy_device_parse(PyObject *o, jn_device **out);

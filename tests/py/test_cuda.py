@@ -47,29 +47,48 @@ def unavailable():
     return pytest.mark.skipif(janus.cuda.is_available(), reason="there is a GPU")
 
 
-def test_graphs_are_compared_with_cpython(on_device):
-    """Results, what is stored in a device's memory, and on which device it all is."""
-    on_device("""
-import warnings
+DEVICES = """
 def made(x): return janus.zeros(3), x * 2
-def written(x, y):
-    y.add_(x)
-    return y * 2
-def seen(f, *args, warn):
-    f = janus.function(f, verify="always")
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        got = [f(*args) for _ in range(5)]
-    stats = f.stats()
-    assert any("cuda" in str(w.message) for w in said) == warn, said
-    assert (stats["verified"] == 0 and stats["disproved"]) if warn else stats["verified"] == 4, stats
-    return got
-x, y = janus.ones(3), janus.zeros(3).cuda()
-for a, b in seen(made, x, warn=False):
-    assert not a.is_cuda and not b.is_cuda
-for out in seen(written, x.cuda(), y, warn=False):
-    assert out.is_cuda
-close(y, janus.ones(3) * 5)
+def made_there(x): return janus.ones(2, device="cuda"), x + 1
+def drawn(x): return janus.rand(3, device="cuda"), x + 1
+def asked(x): return janus.zeros_like(x), janus.zeros(2, device=x.device), x.device, x.is_cuda
+def data(x): return janus.tensor([1.0, 2.0]), x * janus.tensor(2.0)
+def copied(x, y): return y.copy_(x) * 2
+def written(x, y): return y.add_(x) * 2
+def two(x, y): return x * 2, y + 1
+def in_place(x): return x.add_(1)
+def state(v):
+    if isinstance(v, (list, tuple)):
+        return [state(x) for x in v]
+    return (str(v.device), v.cpu().tolist()) if isinstance(v, janus.Tensor) else v
+def seen(f, args):
+    args = [a.clone() for a in args]
+    try:
+        return state(f(*args)), state(args)
+    except RuntimeError as e:
+        return str(e)
+there = janus.ones(3).cuda()
+"""
+
+
+@pytest.mark.parametrize("verify", ["never", "always"])
+def test_graphs_have_one_device(on_device, verify):
+    """Results, what is stored in a device's memory, and on which device it all is; one function on one device, then on the other."""
+    on_device(DEVICES + f"""
+import itertools, warnings
+warnings.simplefilter("error", janus.SpeculationWarning)
+graphs = 0
+for f in (made, made_there, drawn, asked, data, copied, written, two, in_place):
+    places = list(itertools.product((janus.ones(3), there), repeat=f.__code__.co_argcount))
+    g = janus.function(f, verify={verify!r}, measure=False)
+    for args in [p for p in places for _ in range(4)] + places[::-1] * 4:
+        janus.manual_seed(1)
+        want = seen(f, args)
+        janus.manual_seed(1)
+        assert seen(g, args) == want, (f.__name__, args, want)
+    graphs += g.stats()["graph"]
+    assert not g.stats()["disproved"], g.stats()
+assert graphs > 40, graphs
 """)
 
 

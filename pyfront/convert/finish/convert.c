@@ -91,7 +91,8 @@ static jcv_throw attempt(jcv *c, jpy_entry *e) {
     jcv_handler h = {.up = NULL};
     bool grad = !jpy_no_grad_mode;
     uint32_t autocast = jpy_autocast_word;
-    jpy_autocast_asked = jpy_autocast_graph_on_cuda = false;
+    jpy_autocast_asked = false;
+    jpy_graph_on = (jpy_graph_place){0};
     jn_arena_init(&c->arena, 1 << 16);
     c->entry = e;
     c->guards = &e->guards;
@@ -114,8 +115,9 @@ static jcv_throw attempt(jcv *c, jpy_entry *e) {
             jcv_refuse_py(c);
         c->thrown = THROW_NONE; /* what was thrown on the way was dealt with */
     }
-    if (jpy_autocast_asked) /* the lists differ between devices */
-        e->guards.device = jpy_autocast_graph_on_cuda ? 2 : 1;
+    if (jpy_autocast_asked || jpy_graph_on.known) /* autocast's lists differ between devices */
+        e->guards.device = jpy_graph_on.device ? 2 : 1;
+    jpy_graph_on = (jpy_graph_place){0};
     jpy_no_grad_mode = !grad;
     jpy_autocast_word = autocast;
     PyErr_Clear();

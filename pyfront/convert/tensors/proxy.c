@@ -144,7 +144,8 @@ jcv_av *jcv_proxy_of(jcv *c, jcv_rec *r) {
 jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
     jpy_tensor *p = (jpy_tensor *)tensor;
     bool tracked = jpy_tensor_tracked(p);
-    jpy_autocast_graph_on_cuda = jpy_autocast_graph_on_cuda || p->t->storage->device;
+    if (!jpy_graph_meets(p->t->storage->device))
+        jcv_refuse_py(c);
     for (jcv_rec *r = c->recs; r; r = r->next) {
         if (r->proxy != tensor)
             continue;

@@ -67,6 +67,9 @@ static jcv_av *constant(jcv *c, PyObject *callable, const jcv_args *args) {
     jn_eager_hook = NULL; /* it is data, no part of the graph yet */
     PyObject *r = PyObject_Vectorcall(callable, v, 1, kw);
     jn_eager_hook = hook;
+    jpy_tensor *t = (jpy_tensor *)r; /* one number goes with tensors of any device */
+    if (r && jpy_tensor_check(r) && t->t->rank && !jpy_graph_meets(t->t->storage->device))
+        jcv_refuse_py(c);
     return jcv_wrap(c, jcv_own(c, r), NULL);
 }
 
