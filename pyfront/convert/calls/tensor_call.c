@@ -205,7 +205,7 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
     PyObject **v = jcv_alloc(c, (args->n_pos + args->n_kw + 1) * sizeof *v);
     PyObject *kwnames = args->n_kw ? jcv_own(c, PyTuple_New(args->n_kw)) : NULL;
     size_t first_tag = c->tags.n;
-    c->passed.n = 0;
+    c->passed.n = c->came_back = 0;
     c->passing = true;
     for (unsigned i = 0; i < args->n_pos + args->n_kw; i++) {
         jcv_av *a = settled(c, i < args->n_pos ? args->pos[i] : args->kw[i - args->n_pos]);
@@ -231,6 +231,7 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
     c->hook_refused = false;
     c->passing = false;
     PyObject *r = PyObject_Vectorcall(callable, v, args->n_pos, kwnames);
+    bool used = !r || jcv_passed_are_used(c, v, args->n_pos + args->n_kw, r);
     c->passed.n = 0;
     if (r && c->hook_refused) {
         Py_DECREF(r);
@@ -242,6 +243,8 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
     jcv_own(c, r);
     jcv_made_leaf(c, r);
     jcv_no_sizes(c, r);
+    if (!used)
+        jcv_refuse(c, "a number of the graph decides what %s does", name);
     for (size_t i = first_tag; i < c->tags.n; i++)
         if (!c->tags.data[i].seen) /* it went elsewhere than to an operand of an op */
             jcv_refuse(c, "a number of the graph as an argument of %s", name);

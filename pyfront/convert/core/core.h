@@ -103,6 +103,10 @@ PyObject *jcv_pass(jcv *c, jcv_val *v);
 /* Gives the next op the sizes of symbols that a tensor has, for where nothing else is wrong but
  * refused when the graph runs. */
 void jcv_pass_symbols(jcv *c, const jn_type *t);
+/* Whether each number that was given to the eager function has come back: an op of it has got it,
+ * or a tensor among its arguments v or in what it gives has such a dim.  What has not can only have
+ * been compared, and in both images it is greater than any number that is known. */
+bool jcv_passed_are_used(jcv *c, PyObject *const *v, unsigned n, PyObject *r);
 /* Refuses sizes of the image among results of the eager layer. */
 void jcv_no_sizes(jcv *c, PyObject *o);
 /* The number that an int of the eager layer is; NULL: a constant. */

@@ -246,6 +246,31 @@ void jcv_no_sizes(jcv *c, PyObject *o) {
         jcv_no_sizes(c, PyList_GET_ITEM(o, i));
 }
 
+/* Whether one of the tensors in it has such a dim. */
+static bool has_dim(PyObject *o, int64_t size) {
+    bool has = false;
+    if (o && jpy_tensor_check(o)) {
+        const janus_tensor *t = ((jpy_tensor *)o)->t;
+        for (int d = 0; d < t->rank; d++)
+            has = has || t->dims[d] == size;
+    }
+    for (Py_ssize_t i = 0; o && PyTuple_Check(o) && i < PyTuple_GET_SIZE(o) && !has; i++)
+        has = has_dim(PyTuple_GET_ITEM(o, i), size);
+    return has;
+}
+
+bool jcv_passed_are_used(jcv *c, PyObject *const *v, unsigned n, PyObject *r) {
+    for (size_t i = 0; i < c->passed.n && i < 64; i++) {
+        int64_t size = c->passed.data[i]->image.i;
+        bool used = c->came_back >> i & 1 || has_dim(r, size);
+        for (unsigned k = 0; k < n && !used; k++)
+            used = has_dim(v[k], size);
+        if (!used)
+            return false;
+    }
+    return true;
+}
+
 void jcv_pass_symbols(jcv *c, const jn_type *t) {
     c->passed.n = 0;
     for (size_t k = 0; k < c->symbols.n; k++) {
@@ -266,8 +291,10 @@ void jcv_pass_symbols(jcv *c, const jn_type *t) {
  * NULL: none. */
 static jcv_val *number_with(jcv *c, jcv_val *const *in, unsigned n_in, int64_t value) {
     for (size_t i = 0; i < c->passed.n; i++)
-        if (c->passed.data[i]->image.i == value)
+        if (c->passed.data[i]->image.i == value) {
+            c->came_back |= i < 64 ? (uint64_t)1 << i : 0;
             return c->passed.data[i];
+        }
     for (unsigned i = 0; i < n_in && jcv_dim_varies(c, value); i++)
         for (int k = 0; in[i] && in[i]->type->kind == JANUS_KIND_TENSOR && k < in[i]->type->rank;
              k++)
@@ -286,6 +313,7 @@ static jcv_val *near(jcv *c, jcv_val *const *in, unsigned n_in, int64_t value, i
         if (d > -NEAR && d < NEAR && (d < 0 ? -d : d) < (*by < 0 ? -*by : *by)) {
             *by = d;
             best = c->passed.data[i];
+            c->came_back |= i < 64 ? (uint64_t)1 << i : 0;
         }
     }
     for (unsigned i = 0; i < n_in; i++)

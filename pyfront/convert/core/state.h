@@ -200,6 +200,7 @@ struct jcv {
     JN_VEC(int64_t) large;     /* sizes of the image that 0 and 1 would not be like */
     JN_VEC(int64_t) still;     /* large dims of bound tensors that do not vary */
     JN_VEC(jcv_val *) passed;  /* numbers given to the eager function that runs ... */
+    uint64_t came_back;        /* ... the first 64 of them that an op of it has got */
     bool passing;              /* ... which takes such */
     jpy_tree *at;
     bool hook_refused, no_effects;
