@@ -172,7 +172,8 @@ static void planes_range(void *arg, int64_t begin, int64_t end) {
         int64_t *index = max ? (int64_t *)k->out[1].data + n * p->oh * p->ow : NULL;
         for (int64_t i = 0; i < p->oh; i++) {
             bool whole = i >= r0 && i < r1 && c1 > c0;
-            border(p, x, i, 0, whole ? c0 : p->ow, y, index);
+            if (c0 || !whole)
+                border(p, x, i, 0, whole ? c0 : p->ow, y, index);
             if (!whole)
                 continue;
             jn_window first = window_of(p, i, c0);
@@ -183,7 +184,8 @@ static void planes_range(void *arg, int64_t begin, int64_t end) {
             else
                 jn_isa.mean_row[p->dtype](x, first, p->stride[1], c1 - c0, y + (size_t)to * size,
                                           (double)(p->kernel[0] * p->kernel[1]));
-            border(p, x, i, c1, p->ow, y, index);
+            if (c1 < p->ow)
+                border(p, x, i, c1, p->ow, y, index);
         }
     }
 }

@@ -68,29 +68,59 @@ static void inside(const conv *c, int64_t at, int64_t *first, int64_t *last) {
     *first = f, *last = l;
 }
 
+/* Output rows [first, last) whose tap `at` (kernel row times dilation) lies inside. */
+static void rows_inside(const conv *c, int64_t at, int64_t *first, int64_t *last) {
+    int64_t f = 0, l = c->oh;
+    while (f < l && f * c->sh - c->ph + at < 0)
+        f++;
+    while (l > f && (l - 1) * c->sh - c->ph + at >= c->h)
+        l--;
+    *first = f, *last = l;
+}
+
+/*
+ * The row of a tap in the patch matrix is a plane of the image, moved.  Where the output is as wide
+ * as the image and leaves nothing out, that is one copy; columns that lie outside are zeroed after.
+ */
 #define PATCHES(T)                                                                                 \
+    static void zero_column_##T(T *y, int64_t rows, int64_t w) {                                   \
+        for (int64_t i = 0; i < rows; i++)                                                         \
+            y[i * w] = 0;                                                                          \
+    }                                                                                              \
+    static void rows_##T(const conv *c, const T *from, int64_t rows, int64_t n, T *y) {            \
+        for (int64_t i = 0; i < rows; i++, from += c->sh * c->w, y += c->ow)                       \
+            if (c->sw == 1)                                                                        \
+                memcpy(y, from, (size_t)n * sizeof(T));                                            \
+            else                                                                                   \
+                for (int64_t j = 0; j < n; j++)                                                    \
+                    y[j] = from[j * c->sw];                                                        \
+    }                                                                                              \
     static void patches_##T(const conv *c, const T *x, T *to) {                                    \
-        for (int64_t p = 0; p < c->depth; p++) {                                                   \
-            int64_t ch = p / (c->kh * c->kw), r = p / c->kw % c->kh, first, last;                  \
-            int64_t at = p % c->kw * c->dw;                                                        \
-            inside(c, at, &first, &last);                                                          \
-            for (int64_t i = 0; i < c->oh; i++, to += c->ow) {                                     \
-                int64_t row = i * c->sh - c->ph + r * c->dh;                                       \
-                if (row < 0 || row >= c->h) {                                                      \
-                    memset(to, 0, (size_t)c->ow * sizeof(T));                                      \
-                    continue;                                                                      \
-                }                                                                                  \
-                const T *from = x + (ch * c->h + row) * c->w - c->pw + at;                         \
-                for (int64_t j = 0; j < first; j++)                                                \
-                    to[j] = 0;                                                                     \
-                if (c->sw == 1 && last > first)                                                    \
-                    memcpy(to + first, from + first, (size_t)(last - first) * sizeof(T));          \
-                else                                                                               \
-                    for (int64_t j = first; j < last; j++)                                         \
-                        to[j] = from[j * c->sw];                                                   \
-                for (int64_t j = last; j < c->ow; j++)                                             \
-                    to[j] = 0;                                                                     \
+        bool at_once = c->sh == 1 && c->sw == 1 && c->ow == c->w;                                  \
+        int64_t w = c->ow, taps = c->kh * c->kw;                                                   \
+        for (int64_t p = 0; p < c->depth; p++, to += c->positions) {                               \
+            int64_t r = p % taps / c->kw * c->dh, s = p % c->kw * c->dw;                           \
+            int64_t top, bottom, left, right;                                                      \
+            rows_inside(c, r, &top, &bottom);                                                      \
+            inside(c, s, &left, &right);                                                           \
+            if (left == right || top == bottom) {                                                  \
+                memset(to, 0, (size_t)c->positions * sizeof(T));                                   \
+                continue;                                                                          \
             }                                                                                      \
+            memset(to, 0, (size_t)(top * w) * sizeof(T));                                          \
+            memset(to + bottom * w, 0, (size_t)((c->oh - bottom) * w) * sizeof(T));                \
+            const T *from = x + (p / taps * c->h + top * c->sh - c->ph + r) * c->w +               \
+                            (left * c->sw - c->pw + s);                                            \
+            T *y = to + top * w;                                                                   \
+            int64_t rows = bottom - top;                                                           \
+            if (at_once)                                                                           \
+                memcpy(y + left, from, (size_t)((rows - 1) * w + right - left) * sizeof(T));       \
+            else                                                                                   \
+                rows_##T(c, from, rows, right - left, y + left);                                   \
+            for (int64_t j = 0; j < left; j++)                                                     \
+                zero_column_##T(y + j, rows, w);                                                   \
+            for (int64_t j = right; j < w; j++)                                                    \
+                zero_column_##T(y + j, rows, w);                                                   \
         }                                                                                          \
     }                                                                                              \
     static void unpatch_##T(const conv *c, const T *from, T *x) {                                  \
@@ -125,15 +155,28 @@ static char *patch_memory(const conv *c) {
     return p;
 }
 
+/* In pieces whose length the compiler knows, which it makes vectors of. */
+#define FILL_BIAS(T)                                                                               \
+    static void fill_bias_##T(const conv *c, T *y, const T *bias) {                                \
+        for (int64_t o = 0; o < c->og; o++, y += c->positions) {                                   \
+            T b = bias[o];                                                                         \
+            int64_t i = 0;                                                                         \
+            for (; i + 16 <= c->positions; i += 16)                                                \
+                for (int j = 0; j < 16; j++)                                                       \
+                    y[i + j] = b;                                                                  \
+            for (; i < c->positions; i++)                                                          \
+                y[i] = b;                                                                          \
+        }                                                                                          \
+    }
+FILL_BIAS(float)
+FILL_BIAS(double)
+
 static void fill_bias(const conv *c, char *y, int64_t g) {
-    for (int64_t o = 0; o < c->og; o++)
-        for (int64_t i = 0; i < c->positions; i++)
-            if (c->dtype == JANUS_F32)
-                ((float *)y)[o * c->positions + i] =
-                    ((const float *)c->k->in[2].data)[g * c->og + o];
-            else
-                ((double *)y)[o * c->positions + i] =
-                    ((const double *)c->k->in[2].data)[g * c->og + o];
+    const char *bias = (const char *)c->k->in[2].data + (size_t)(g * c->og) * c->size;
+    if (c->dtype == JANUS_F32)
+        fill_bias_float(c, (float *)y, (const float *)bias);
+    else
+        fill_bias_double(c, (double *)y, (const double *)bias);
 }
 
 static void forward_range(void *arg, int64_t begin, int64_t end) {
