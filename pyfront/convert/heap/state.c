@@ -57,6 +57,7 @@ typedef struct arm {
     jcv_out out;
     jcv_state state;
     jcv_throw thrown;
+    bool raises; /* it was thrown since CPython raises there */
 } arm;
 
 void jcv_splice(jcv *c, jcv_ctx *from) {
@@ -162,6 +163,7 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
             same_modes(c, &place);
         } else {
             arms[k].thrown = c->thrown;
+            arms[k].raises = c->thrown == THROW_REFUSE && strstr(c->reason, JCV_RAISES);
         }
         c->handler = h.up;
         jcv_back(c, place);
@@ -173,6 +175,9 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
             jcv_throw_now(c, arms[k].thrown);
     }
     c->live_epoch = last > live ? last + 1 : live;
+    for (int k = 0; k < 2; k++) /* where nothing is known of the other path, it is the one taken */
+        if (arms[k].raises && arms[1 - k].thrown == THROW_DEAD)
+            jcv_throw_now(c, THROW_DEAD);
     if (arms[0].thrown && arms[1].thrown)
         jcv_throw_now(c, arms[0].thrown == THROW_REFUSE ? THROW_REFUSE : arms[1].thrown);
     if (arms[0].thrown || arms[1].thrown) {

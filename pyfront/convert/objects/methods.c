@@ -267,7 +267,8 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
     jcv_av *v = NULL;
     if (!strcmp(name, "get") || !strcmp(name, "setdefault") || !strcmp(name, "__contains__")) {
         arity(c, a, 1, 2, name);
-        if (*name == 'g' && a->pos[0]->kind == AV_HOST && self->kind == AV_PY && self->src &&
+        bool graph = a->pos[0]->kind == AV_HOST || a->pos[0]->kind == AV_SCALAR;
+        if (*name == 'g' && graph && self->kind == AV_PY && self->src &&
             !jcv_is_written(c, self->py))
             return jcv_plain_get(c, self, a->pos[0], a->n_pos > 1 ? a->pos[1] : jcv_none(c), false);
         v = jcv_dict_get(c, self, a->pos[0]);

@@ -183,7 +183,7 @@ static void unpack(jcv *c, jpy_tree *target, jcv_av *v) {
     if ((star == want ? n != want : n + 1 < want) && v->kind == AV_LIST && v->text == jcv_never)
         jcv_throw_now(c, THROW_DEAD);
     if (star == want ? n != want : n + 1 < want)
-        jcv_refuse(c, "unpacking %u values into %u", n, want);
+        jcv_refuse(c, JCV_RAISES " by unpacking %u values into %u", n, want);
     for (unsigned i = 0; i < want; i++) {
         if (i < star)
             jcv_assign(c, target->x.v[i], items[i]);

@@ -172,7 +172,7 @@ jcv_av *jcv_native_contains(jcv *c, jcv_av *in, jcv_av *item) {
     }
     bool set = in->kind == AV_PY && in->src && PyAnySet_CheckExact(in->py) && !jcv_is_const(in);
     bool dict = in->kind == AV_PY && in->src && PyDict_CheckExact(in->py) &&
-                item->kind == AV_HOST && !jcv_is_written(c, in->py);
+                (item->kind == AV_HOST || item->kind == AV_SCALAR) && !jcv_is_written(c, in->py);
     if (dict || (set && (item->kind == AV_HOST || jcv_is_plain(item) || item->kind == AV_SCALAR)))
         in = jcv_to_host(c, in);
     PyTypeObject *of = in->kind == AV_HOST ? jcv_host_type(c, in) : NULL;

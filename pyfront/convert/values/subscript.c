@@ -7,6 +7,7 @@
  */
 #include "pyfront/convert/values/values.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ops/attrs.h"
@@ -191,10 +192,22 @@ static bool is_tuple(const jcv_av *a) {
     return a->kind == AV_TUPLE || (a->kind == AV_PY && PyTuple_CheckExact(a->py));
 }
 
+/* NaN is found by its object alone: a constant is one object in all calls. */
+static bool holds_nan(PyObject *o) {
+    for (Py_ssize_t i = 0; PyTuple_Check(o) && i < PyTuple_GET_SIZE(o); i++)
+        if (holds_nan(PyTuple_GET_ITEM(o, i)))
+            return true;
+    return (PyFloat_Check(o) && isnan(PyFloat_AS_DOUBLE(o))) ||
+           (PyComplex_Check(o) && !(PyComplex_AsCComplex(o).real == PyComplex_AsCComplex(o).real &&
+                                    PyComplex_AsCComplex(o).imag == PyComplex_AsCComplex(o).imag));
+}
+
 /* Refuses what cannot be a key, or is hashed or compared by code of the user. */
 static void check_key(jcv *c, jcv_av *key) {
     jcv_av **items;
     unsigned n;
+    if (key->kind == AV_PY && holds_nan(key->py))
+        jcv_refuse(c, "nan as a key");
     if (is_tuple(key) && !jcv_is_const(key) && jcv_items(c, key, &items, &n)) {
         for (unsigned i = 0; i < n; i++)
             check_key(c, items[i]);
@@ -238,6 +251,8 @@ int jcv_find_key(jcv *c, jcv_av *pairs, jcv_av *key) {
 
 /* The key of a real dict that an abstract value stands for. */
 static PyObject *real_key(jcv *c, jcv_av *key) {
+    if (key->kind == AV_PY && holds_nan(key->py))
+        jcv_refuse(c, "nan as a key");
     if (jcv_is_const(key))
         return key->py;
     if (key->kind == AV_TENSOR && key->src) {
@@ -538,6 +553,9 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
         x = x ? x : jcv_choice(c, o, i);
         return x ? x : jcv_live_getkey(c, jcv_to_host(c, o), i);
     }
+    if (i->kind == AV_SCALAR && o->kind == AV_PY && PyDict_CheckExact(o->py) && o->src &&
+        !standing_for(c, o->py))
+        return jcv_live_getkey(c, jcv_to_host(c, o), i);
     if (o->kind == AV_DICT || (o->kind == AV_PY && PyDict_CheckExact(o->py))) {
         jcv_av *v = jcv_dict_get(c, o, i);
         if (!v)
