@@ -53,7 +53,8 @@ class Node:
         self.arms = self.kids or [self.bias, nn.Parameter(janus.randn(3))]
 
     def parameters(self):
-        return [*self.f.parameters(), self.bias, *self.arms[1:] * (not self.kids), *[p for k in self.kids for p in k.parameters()]]
+        own = [*self.f.parameters(), self.bias, *self.arms[1:] * (not self.kids)]
+        return own + [p for k in self.kids for p in k.parameters()]
 
     def nodes(self):
         return [self] + [n for k in self.kids for n in k.nodes()]
@@ -277,4 +278,3 @@ def test_what_is_asked_of_a_leaf(name):
     want, _ = asked_of(name, None)
     got, f = asked_of(name, {"verify": "never", "measure": False})
     assert close(want, got)
-    print(name, f.stats()["graph"])

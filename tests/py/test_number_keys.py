@@ -14,10 +14,13 @@ class Node:
 
 
 NAN = float("nan")
-KEYS = {"ints": [0, 1, 2, 3, -1], "bools": [True, False], "ints and bools": [0, True, 2, False, 1], "floats": [0.0, 1.0, 2.5, 3.0],
-        "ints and floats": [0, 1.0, 2, 3.0, 2.5], "strings": ["a", "b", "ab"], "strings and None": ["a", None, "b"],
-        "everything": [1, True, 1.0, "1", None, 2], "nan": [NAN, 1.0, float("nan")], "large": [2 ** 62, -2 ** 63, 2 ** 80, 1]}
-COMPUTED = {"itself": lambda k: k, "computed": lambda k: k + 1, "halved": lambda k: k * 0.5, "compared": lambda k: k > 1,
+KEYS = {"ints": [0, 1, 2, 3, -1], "bools": [True, False], "ints and bools": [0, True, 2, False, 1],
+        "floats": [0.0, 1.0, 2.5, 3.0], "ints and floats": [0, 1.0, 2, 3.0, 2.5], "strings": ["a", "b", "ab"],
+        "strings and None": ["a", None, "b"],
+        "everything": [1, True, 1.0, "1", None, 2], "nan": [NAN, 1.0, float("nan")],
+        "large": [2 ** 62, -2 ** 63, 2 ** 80, 1]}
+COMPUTED = {"itself": lambda k: k, "computed": lambda k: k + 1, "halved": lambda k: k * 0.5,
+            "compared": lambda k: k > 1,
             "pair": lambda k: (k, 1)}
 
 TABLE = {0: 1.0, 1: 2.0, 2: 3.0, 2.5: 4.0, 3: 5.0, "a": 6.0, "ab": 7.0, None: 8.0, NAN: 9.0, -1: 10.0, 2 ** 62: 11.0}
@@ -77,7 +80,8 @@ def lists(k, box, d):
     return sum([v for v in {0: [1.0, 2.0], 1: [3.0], True: [4.0, 5.0, 6.0]}.get(k, [])]) + 1.0
 
 
-DONE = {f.__name__: f for f in (item, raising, got, is_there, one_of_a_few, visited, memo, counts, written, taken_out, lists)}
+DONE = {f.__name__: f for f in (item, raising, got, is_there, one_of_a_few, visited, memo, counts, written, taken_out,
+                                lists)}
 
 
 def tree(rng, keys, depth):
@@ -118,7 +122,6 @@ def test_as_undecorated(done, keys):
         want, _ = run(done, keys, computed, None)
         got, g = run(done, keys, computed, {"verify": "never", "measure": False})
         assert want == got, computed
-        print(done, keys, computed, g.stats()["graph"])
 
 
 @pytest.mark.parametrize("done", ["item", "got", "is_there", "one_of_a_few", "visited", "memo"])

@@ -256,7 +256,7 @@ def beam():
 
 
 PROGRAMS = {soft_forest: 0.95, hierarchical_softmax: 0.8, recursive_autoencoder: 0.8, halves: 0.0, up_and_down: 0.8,
-            evaluator: 0.0, depth_first: 0.95, pairwise: 0.5, beam: 0.0}  # and the least share of ops in graphs
+            evaluator: 0.0, depth_first: 0.95, pairwise: 0.5, beam: 0.9}  # and the least share of ops in graphs
 
 
 def trained(program, options):

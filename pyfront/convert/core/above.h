@@ -3,7 +3,7 @@
  * What rooms ask of the rooms above them.
  *
  * Evaluating Python is one recursion: an operator may call a method, whose body is statements,
- * which have operators.  So six functions of the rooms above are reached through a table, which
+ * which have operators.  So eight functions of the rooms above are reached through a table, which
  * the one who starts a conversion fills (finish/convert.c); nothing else points up.
  */
 #ifndef JPY_CONVERT_CORE_ABOVE_H
@@ -28,6 +28,8 @@ typedef struct jcv_above {
     jcv_av *(*getattr)(jcv *c, jcv_av *o, PyObject *name);
     void (*visit)(jcv *c, jcv_av *over, const jcv_leave *leave, jcv_visit_fn fn, void *user);
     bool (*items)(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n);
+    jcv_av *(*to_copy)(jcv *c, jcv_av *a, size_t made);
+    jcv_av *(*from_copy)(jcv *c, jcv_av *a);
 } jcv_above;
 
 /* f(*args). */
@@ -64,5 +66,12 @@ static inline void jcv_visit(jcv *c, jcv_av *over, const jcv_leave *leave, jcv_v
 static inline bool jcv_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
     return c->above->items(c, a, out, n);
 }
+
+/* Instances in it, made after `made` others, as records of their attributes; an instance of each
+ * record (objects/copies.c). */
+static inline jcv_av *jcv_to_copy(jcv *c, jcv_av *a, size_t made) {
+    return c->above->to_copy(c, a, made);
+}
+static inline jcv_av *jcv_from_copy(jcv *c, jcv_av *a) { return c->above->from_copy(c, a); }
 
 #endif

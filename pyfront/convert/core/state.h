@@ -174,9 +174,10 @@ struct jcv {
     JN_VEC(jcv_av *) real;    /* AV_LIST / AV_DICT standing for real containers */
     JN_VEC(jpy_src *) inputs; /* of main's parameters, in order; NULL: none */
     jpy_entry *entry;
-    uint32_t n_effects;       /* written by the graph, or printed, so far */
-    uint32_t n_outside;       /* ... where others see it, whatever else is written */
-    JN_VEC(PyObject *) fresh; /* blanks of instances made here (objects.c) */
+    uint32_t n_effects;              /* written by the graph, or printed, so far */
+    uint32_t n_outside;              /* ... where others see it, whatever else is written */
+    JN_VEC(PyObject *) fresh;        /* blanks of instances made here (objects.c) ... */
+    JN_VEC(const PyObject *) frozen; /* ... of which some stay as they are (copies.c) */
     jcv_rec *recs;
     jcv_frame *frame;
     jcv_cont *cont;

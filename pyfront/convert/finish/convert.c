@@ -76,6 +76,7 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->stored_tracked);
     jn_vec_free(&c->places);
     jn_vec_free(&c->fresh);
+    jn_vec_free(&c->frozen);
     jn_vec_free(&c->tags);
     jn_vec_free(&c->symbols);
     jn_vec_free(&c->parts);
@@ -155,6 +156,8 @@ static const jcv_above above = {
     .run_body = jcv_exec_body,
     .visit = jcv_visit_items,
     .items = jcv_items_of,
+    .to_copy = jcv_copies_of,
+    .from_copy = jcv_made_of_copies,
 };
 
 /* *asks: whether sizes that vary could help (core/dims.c). */

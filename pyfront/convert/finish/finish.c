@@ -197,6 +197,7 @@ static void begin_making(jcv *c, finishing *f, void *what) {
 
 /* An instance made here: a new one with these attributes. */
 static jpy_recipe *instance_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r) {
+    jcv_not_frozen(c, a, "the object");
     jcv_av *attrs = jcv_fresh_attrs(c, a->py);
     PyTypeObject *real = jcv_stands_for(Py_TYPE(a->py));
     if (real != Py_TYPE(a->py) || jpy_module_check(a->py))

@@ -31,3 +31,15 @@ bool jcv_generic_attrs(PyTypeObject *t) {
     return t->tp_getattro == PyObject_GenericGetAttr ||
            _PyType_Lookup(t, name) == _PyType_Lookup(&PyBaseObject_Type, name);
 }
+
+bool jcv_is_frozen(jcv *c, const PyObject *o) {
+    for (size_t i = 0; i < c->frozen.n; i++)
+        if (c->frozen.data[i] == o)
+            return true;
+    return false;
+}
+
+void jcv_not_frozen(jcv *c, const jcv_av *a, const char *what) {
+    if (a->kind == AV_PY && jcv_is_frozen(c, a->py))
+        jcv_refuse(c, "%s of an instance that is one of several", what);
+}

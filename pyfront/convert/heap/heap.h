@@ -272,6 +272,11 @@ jcv_attr *jcv_find_attr(jcv *c, PyObject *o, PyObject *name);
 uint32_t jcv_attr_slot(jcv *c, PyObject *o, PyObject *name, jpy_src *src, jcv_av *first);
 bool jcv_generic_attrs(PyTypeObject *t); /* reads attributes as object does, or by __getattr__ */
 
+/* Whether an instance made here is one of several that stay as they are (objects/copies.c). */
+bool jcv_is_frozen(jcv *c, const PyObject *o);
+/* Refuses what cannot be done with such an instance. */
+void jcv_not_frozen(jcv *c, const jcv_av *a, const char *what);
+
 /* types.c: what a type has under a name */
 
 /* What a type has under a name, and goes on to have there; NULL: nothing. */

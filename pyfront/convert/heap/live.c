@@ -474,7 +474,8 @@ static bool may_be_live(jcv *c, jcv_av *o) {
 static jcv_val *live_key(jcv *c, jcv_av *in, jcv_av *key) {
     if (key->kind == AV_SCALAR && key->val->type->kind == JANUS_KIND_INT)
         return key->val;
-    if (key->kind == AV_SCALAR && in && !may_be_live(c, in)) { /* of no number it may be the object */
+    if (key->kind == AV_SCALAR && in &&
+        !may_be_live(c, in)) { /* of no number it may be the object */
         const jcv_node *from = key->val->node;
         return from && from->op == JN_OP(host_unbox) ? from->in[0] : key->val;
     }

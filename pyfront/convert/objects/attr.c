@@ -421,6 +421,7 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     if (o->kind == AV_HOST)
         o = jcv_settled(c, o);
     bool fresh = o->kind == AV_PY && jcv_is_fresh(c, o->py);
+    jcv_not_frozen(c, o, "an attribute");
     if (o->kind == AV_TENSOR) {
         jcv_set_tensor_attr(c, o, name, v);
         return;

@@ -14,6 +14,7 @@
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/values/values.h"
+#include "pyfront/methods/methods.h"
 
 static PyObject *attr_or_null(PyObject *o, const char *name) {
     PyObject *v = PyObject_GetAttrString(o, name);
@@ -184,6 +185,7 @@ jcv_av *jcv_attr_order(jcv *c, PyObject *o) {
 
 void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     jcv_av *none = jcv_lacking(c, LACK_UNBOUND, "an attribute is not there");
+    jcv_not_frozen(c, o, "an attribute");
     jcv_put(c, jcv_attr_slot(c, o->py, name, NULL, none), v);
     jcv_is_next(c, o->py, name);
 }
@@ -349,6 +351,15 @@ jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args) {
 
 const char jcv_record[] = "a record";
 
+jcv_av *jcv_attrs_of_plain(jcv *c, PyObject *o) {
+    if (!plain_class(Py_TYPE(o)) || jpy_module_check(o))
+        jcv_refuse(c, "a %s that was made inside is known by its attributes", Py_TYPE(o)->tp_name);
+    jcv_av *t = jcv_fresh_attrs(c, o);
+    t->named = (PyObject *)Py_TYPE(o);
+    t->text = jcv_record;
+    return t;
+}
+
 /* all: the objects that were met. */
 static jcv_av *record_of(jcv *c, jcv_av *a, size_t made, PyObject *all) {
     bool object = a->kind == AV_PY && jcv_is_fresh(c, a->py);
@@ -360,14 +371,14 @@ static jcv_av *record_of(jcv *c, jcv_av *a, size_t made, PyObject *all) {
             at++;
         PyObject *key = jcv_own(c, PyLong_FromVoidPtr(a->py));
         int had = PySet_Contains(all, key);
-        if (at < made || had || !plain_class(Py_TYPE(a->py)))
+        if (at < made || had)
             jcv_refuse(c, "a recursion returns an object that has other names");
         if (PySet_Add(all, key) < 0)
             jcv_refuse_py(c);
     }
-    jcv_av *t = object ? jcv_fresh_attrs(c, a->py) : jcv_tuple(c, a->items, a->n);
-    t->named = object ? (PyObject *)Py_TYPE(a->py) : a->named;
-    t->text = object ? jcv_record : a->text;
+    jcv_av *t = object ? jcv_attrs_of_plain(c, a->py) : jcv_tuple_like(c, a);
+    for (unsigned i = 0; i < a->n && !object; i++)
+        t->items[i] = a->items[i];
     bool changed = object;
     for (unsigned i = 0; i < t->n; i++) {
         jcv_av *v = record_of(c, t->items[i], made, all);

@@ -44,6 +44,14 @@ extern const char jcv_record[];
  * record an instance. */
 jcv_av *jcv_to_record(jcv *c, jcv_av *a, size_t made);
 jcv_av *jcv_from_record(jcv *c, jcv_av *t);
+/* The attributes of an instance of a class that makes nothing of its own, as a record. */
+jcv_av *jcv_attrs_of_plain(jcv *c, PyObject *o);
+
+/* copies.c: instances of which only the graph knows which one it is */
+
+/* jcv_to_copy, jcv_from_copy. */
+jcv_av *jcv_copies_of(jcv *c, jcv_av *a, size_t made);
+jcv_av *jcv_made_of_copies(jcv *c, jcv_av *a);
 
 /* tensor_attr.c: attributes of tensors */
 

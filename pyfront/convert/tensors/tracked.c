@@ -79,10 +79,15 @@ static void settle(jcv *c, jcv_node *n) {
 
 static bool certain_result(jcv *c, jcv_val *v, jcv_node *n) {
     if (is_if(n)) {
-        for (int k = 0; k < 2; k++)
-            if (v->index >= n->subs[k]->results.n ||
-                !certain(c, n->subs[k]->results.data[v->index]))
+        bool rows = false; /* a list that has none so far says nothing */
+        for (int k = 0; k < 2; k++) {
+            jcv_val *r =
+                v->index < n->subs[k]->results.n ? n->subs[k]->results.data[v->index] : NULL;
+            if (!r || (!r->no_rows && !certain(c, r)))
                 return false;
+            rows = rows || !r->no_rows;
+        }
+        return rows;
     } else if (is_loop(n)) {
         unsigned at = v->index + first_carried(n);
         settle(c, n);

@@ -110,6 +110,11 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
     }
     if (a == b)
         return 1;
+    if (a->kind == AV_PY && b->kind == AV_PY && a->py != b->py &&
+        Py_TYPE(a->py) == Py_TYPE(b->py)) {
+        jcv_not_frozen(c, a, "the identity");
+        jcv_not_frozen(c, b, "the identity");
+    }
     if (a->kind == AV_SCALAR || b->kind == AV_SCALAR)
         return identical_numbers(c, a, b, out);
     a = (a->kind == AV_LIST || a->kind == AV_DICT) && a->origin ? a->origin : a;

@@ -76,32 +76,12 @@ static jcv_av *in_slot(jcv *c, uint32_t slot) {
     return v;
 }
 
-static jcv_av *in_order(jcv *c, jcv_av *t, jcv_av *key, bool reverse) {
-    uint32_t *items = jcv_alloc(c, (t->n + 1) * sizeof *items);
-    uint32_t *keys = jcv_alloc(c, (t->n + 1) * sizeof *keys);
-    bool known = true;
-    for (unsigned i = 0; i < t->n; i++) {
-        jcv_av *k = key_of(c, key, t->items[i]);
-        if (!jcv_is_const(k) && !jcv_number(c, k))
-            jcv_refuse(c, "sorting by %s", jcv_describe(k));
-        known = known && jcv_is_const(k);
-        items[i] = jcv_slot(c, t->items[i]);
-        keys[i] = jcv_slot(c, k);
-    }
-    if (t->n > (known ? MAX_KNOWN : MAX_SORTED))
-        jcv_refuse(c, "sorting %u items", t->n);
-    for (unsigned i = 1; i < t->n; i++)
-        for (unsigned k = i; k > 0; k--) {
-            pair p = {{items[k - 1], items[k]}, {keys[k - 1], keys[k]}};
-            jcv_av *a = in_slot(c, keys[k - 1]), *b = in_slot(c, keys[k]);
-            if (!exchange_if(
-                    c, reverse ? jcv_compare(c, JPY_LT, a, b) : jcv_compare(c, JPY_LT, b, a), &p))
-                break;
-        }
-    jcv_av *out = jcv_tuple(c, t->items, t->n);
-    for (unsigned i = 0; i < t->n; i++)
-        out->items[i] = in_slot(c, items[i]);
-    return out;
+/* What is known by its attributes, where it was made once: in the function itself. */
+static jcv_av *one_of_several(jcv *c, jcv_av *a) {
+    const jcv_ctx *x = c->ctx;
+    while (x->kind == JCV_ARM && x->parent && !x->in_loop)
+        x = x->parent;
+    return jcv_to_copy(c, a, x == c->main ? 0 : SIZE_MAX);
 }
 
 /* ---- items that only the graph can count --------------------------------------------------------
@@ -154,14 +134,8 @@ jcv_av *jcv_ordered_item(jcv *c, jcv_av *a, jcv_val *i) {
     return jcv_seq_item(c, a->items[0], &jcv_op(c, JN_OP(item), &place, 1, &kind)->out[0]);
 }
 
-static jcv_av *sequence_in_order(jcv *c, jcv_av *over, jcv_av *key, bool reverse) {
-    keyed k = {.over = over, .key = key};
-    if (!jcv_is_seq(over) || over->slot)
-        jcv_refuse(c, "sorting %s", jcv_describe(over));
-    stays(c, over);
-    jcv_av *rows = jcv_collect(c, feed_keys, &k, true);
-    if (rows->kind != AV_SEQ || rows->n != 1) /* none was met */
-        return rows;
+/* `over` in the order of its keys, which are rows. */
+static jcv_av *ordered_by(jcv *c, jcv_av *over, jcv_av *rows, bool reverse) {
     jcv_val *keys = rows->items[0]->val;
     if (rows->types[0]->kind == JANUS_KIND_FLOAT) { /* numbers that do not equal themselves */
         jcv_val *in[2] = {keys, keys}, *same = rows_op(c, JN_OP(eq), in, 2, NULL);
@@ -174,6 +148,74 @@ static jcv_av *sequence_in_order(jcv *c, jcv_av *over, jcv_av *key, bool reverse
     a->slot = 0;
     a->val = rows_op(c, JN_OP(argsort), &keys, 1, &attrs);
     return a;
+}
+
+static jcv_av *sequence_in_order(jcv *c, jcv_av *over, jcv_av *key, bool reverse) {
+    keyed k = {.over = over, .key = key};
+    if (!jcv_is_seq(over) || over->slot)
+        jcv_refuse(c, "sorting %s", jcv_describe(over));
+    stays(c, over);
+    jcv_av *rows = jcv_collect(c, feed_keys, &k, true);
+    if (rows->kind != AV_SEQ || rows->n != 1) /* none was met */
+        return rows;
+    return ordered_by(c, over, rows, reverse);
+}
+
+static void feed_all(jcv *c, void *tuple, jcv_visit_fn fn, void *user) {
+    const jcv_av *t = tuple;
+    for (unsigned i = 0; i < t->n; i++)
+        fn(c, user, t->items[i]);
+}
+
+/* Instances whose keys, in slots, only the graph knows, as rows of their attributes; NULL: other
+ * items. */
+static jcv_av *instances_in_order(jcv *c, jcv_av *t, const uint32_t *keys, bool reverse) {
+    jcv_av *items = jcv_tuple(c, t->items, t->n), *by = jcv_tuple(c, t->items, t->n);
+    bool instances = t->n > 1;
+    for (unsigned i = 0; i < t->n; i++) {
+        items->items[i] = one_of_several(c, t->items[i]);
+        instances = instances && items->items[i] != t->items[i];
+        by->items[i] = jcv_scalar(c, jcv_number(c, c->slots.data[keys[i]]));
+    }
+    if (!instances)
+        return NULL;
+    jcv_av *rows = jcv_collect(c, feed_all, items, true);
+    jcv_av *seq = ordered_by(c, rows, jcv_collect(c, feed_all, by, true), reverse);
+    for (unsigned i = 0; i < t->n; i++)
+        items->items[i] = jcv_seq_item(
+            c, seq, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = (int64_t)i}));
+    return items;
+}
+
+static jcv_av *in_order(jcv *c, jcv_av *t, jcv_av *key, bool reverse) {
+    uint32_t *items = jcv_alloc(c, (t->n + 1) * sizeof *items);
+    uint32_t *keys = jcv_alloc(c, (t->n + 1) * sizeof *keys);
+    bool known = true;
+    for (unsigned i = 0; i < t->n; i++) {
+        jcv_av *k = key_of(c, key, t->items[i]);
+        if (!jcv_is_const(k) && !jcv_number(c, k))
+            jcv_refuse(c, "sorting by %s", jcv_describe(k));
+        known = known && jcv_is_const(k);
+        items[i] = jcv_slot(c, t->items[i]);
+        keys[i] = jcv_slot(c, k);
+    }
+    if (t->n > (known ? MAX_KNOWN : MAX_SORTED))
+        jcv_refuse(c, "sorting %u items", t->n);
+    jcv_av *rows = known ? NULL : instances_in_order(c, t, keys, reverse);
+    if (rows)
+        return rows;
+    for (unsigned i = 1; i < t->n; i++)
+        for (unsigned k = i; k > 0; k--) {
+            pair p = {{items[k - 1], items[k]}, {keys[k - 1], keys[k]}};
+            jcv_av *a = in_slot(c, keys[k - 1]), *b = in_slot(c, keys[k]);
+            if (!exchange_if(
+                    c, reverse ? jcv_compare(c, JPY_LT, a, b) : jcv_compare(c, JPY_LT, b, a), &p))
+                break;
+        }
+    jcv_av *out = jcv_tuple(c, t->items, t->n);
+    for (unsigned i = 0; i < t->n; i++)
+        out->items[i] = in_slot(c, items[i]);
+    return out;
 }
 
 jcv_av *jcv_b_sorted(jcv *c, const jcv_args *a) {
@@ -266,12 +308,22 @@ jcv_av *jcv_extreme_by(jcv *c, const jcv_args *a, bool max) {
         jcv_refuse(c, "min() or max() of nothing");
     if (!n)
         return otherwise;
-    pair p;
-    p.item[0] = jcv_slot(c, items[0]);
-    p.key[0] = jcv_slot(c, key_of(c, x.key, items[0]));
+    uint32_t *keys = jcv_alloc(c, n * sizeof *keys);
+    bool graph = true, known = true;
+    for (unsigned i = 0; i < n; i++) {
+        jcv_av *k = key_of(c, x.key, items[i]);
+        graph = graph && jcv_number(c, k);
+        known = known && jcv_is_const(k);
+        keys[i] = jcv_slot(c, k);
+    }
+    jcv_av *rows =
+        graph && !known ? instances_in_order(c, jcv_tuple(c, items, n), keys, max) : NULL;
+    if (rows)
+        return rows->items[0];
+    pair p = {{jcv_slot(c, items[0])}, {keys[0]}};
     for (unsigned i = 1; i < n; i++) { /* the best one is kept in place 0 */
         p.item[1] = jcv_slot(c, items[i]);
-        p.key[1] = jcv_slot(c, key_of(c, x.key, items[i]));
+        p.key[1] = keys[i];
         exchange_if(
             c, jcv_compare(c, max ? JPY_GT : JPY_LT, in_slot(c, p.key[1]), in_slot(c, p.key[0])),
             &p);

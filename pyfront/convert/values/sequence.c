@@ -267,6 +267,7 @@ typedef struct building {
     const jn_type **types;
     uint32_t *slots, count; /* the rows so far, how many there are */
     jcv_val *key;           /* the first of their keys; NULL: they have none */
+    size_t made;            /* instances before the first of them */
     jcv_feed_fn feed;
     void *user;
 } building;
@@ -293,7 +294,7 @@ static jcv_av *shape_of(jcv *c, building *b, jcv_av *a) {
 
 static void first_item(jcv *c, void *user, jcv_av *item) {
     building *b = user;
-    b->shape = shape_of(c, b, item);
+    b->shape = shape_of(c, b, jcv_to_copy(c, item, b->made));
     jcv_throw_now(c, THROW_PROBE);
 }
 
@@ -421,7 +422,8 @@ static void note_read(jcv *c, const jcv_av *a, unsigned leaf, jcv_val *row, jcv_
 
 static void add_rows(jcv *c, building *b, jcv_av *shape, jcv_av *item) {
     if (shape->kind == AV_TUPLE) {
-        if (item->kind != AV_TUPLE || item->n != shape->n || item->named != shape->named)
+        if (item->kind != AV_TUPLE || item->n != shape->n || item->named != shape->named ||
+            item->text != shape->text)
             jcv_refuse(c, "a list of unknown length of different things");
         for (unsigned i = 0; i < shape->n; i++)
             add_rows(c, b, shape->items[i], item->items[i]);
@@ -456,7 +458,7 @@ static void add_rows(jcv *c, building *b, jcv_av *shape, jcv_av *item) {
 
 static void next_item(jcv *c, void *user, jcv_av *item) {
     building *b = user;
-    add_rows(c, b, b->shape, item);
+    add_rows(c, b, b->shape, jcv_to_copy(c, item, b->made));
     jcv_put(c, b->count, jcv_binary(c, JPY_ADD, c->slots.data[b->count], number(c, 1), false));
 }
 
@@ -466,6 +468,7 @@ jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user, bool keys) {
     building *b = jcv_alloc(c, sizeof *b);
     *b = (building){.feed = feed,
                     .user = user,
+                    .made = c->fresh.n,
                     .types = jcv_alloc(c, MAX_LEAVES * sizeof *b->types),
                     .slots = jcv_alloc(c, MAX_LEAVES * sizeof *b->slots)};
     jcv_probe(c, feed, user, first_item, b);
@@ -512,7 +515,7 @@ static jcv_av *stacked_item(jcv *c, jcv_av *a, jcv_val *i) {
         janus_item_attrs kind = {sizeof kind, (janus_kind)a->types[k]->kind};
         leaves[k] = jcv_scalar(c, &jcv_op(c, JN_OP(item), &v, 1, &kind)->out[0]);
     }
-    return jcv_fill(c, a->self, leaves);
+    return jcv_from_copy(c, jcv_fill(c, a->self, leaves));
 }
 
 /* The item at a place that is known, or a number of the graph: there are so many. */
@@ -533,8 +536,9 @@ static void assert_count(jcv *c, jcv_av *a, Py_ssize_t n) {
     jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "a list has the length seen");
 }
 
+enum { MAX_LENGTH = 16 };
+
 jcv_av *jcv_all_assumed(jcv *c, jcv_av *a) {
-    enum { MAX_LENGTH = 16 };
     if (a->kind == AV_SEQ && a->site)
         jcv_peel_loop(c, a->site);
     if (a->kind != AV_HOST)
@@ -564,6 +568,24 @@ jcv_av *jcv_all_assumed(jcv *c, jcv_av *a) {
 
 jcv_av *jcv_later_assumed(jcv *c, jcv_av *a) {
     return a->kind == AV_HOST && !may_be_live(c, a) ? jcv_all_assumed(c, a) : NULL;
+}
+
+jcv_av *jcv_first_assumed(jcv *c, jcv_av *a, jcv_av *const *bounds) {
+    const jcv_av *start = bounds[0], *stop = bounds[1], *step = bounds[2];
+    bool list = a->kind == AV_SEQ && !a->slot && (a->text == jcv_stacked || a->text == jcv_ordered);
+    bool first =
+        start->py == Py_None || (PyLong_CheckExact(start->py) && !PyLong_AsLong(start->py));
+    bool one = step->py == Py_None || (PyLong_CheckExact(step->py) && PyLong_AsLong(step->py) == 1);
+    int overflow;
+    long n = PyLong_CheckExact(stop->py) ? PyLong_AsLongAndOverflow(stop->py, &overflow) : -1;
+    if (!list || !first || !one || n < 0 || n > MAX_LENGTH)
+        return NULL;
+    jcv_val *in[2] = {jcv_seq_count(c, a), int_const(c, n)};
+    jcv_assert(c, &jcv_op(c, JN_OP(s_ge), in, 2, NULL)->out[0], "a list is as long as its slice");
+    jcv_av **items = jcv_alloc(c, (size_t)(n + 1) * sizeof *items);
+    for (long i = 0; i < n; i++)
+        items[i] = jcv_seq_item(c, a, int_const(c, i));
+    return jcv_list(c, items, (unsigned)n);
 }
 
 jcv_av *jcv_exactly(jcv *c, jcv_av *a, unsigned n) {

@@ -208,6 +208,7 @@ static void check_key(jcv *c, jcv_av *key) {
     unsigned n;
     if (key->kind == AV_PY && holds_nan(key->py))
         jcv_refuse(c, "nan as a key");
+    jcv_not_frozen(c, key, "the identity");
     if (is_tuple(key) && !jcv_is_const(key) && jcv_items(c, key, &items, &n)) {
         for (unsigned i = 0; i < n; i++)
             check_key(c, items[i]);
@@ -444,12 +445,14 @@ static jcv_av *graph_slice(jcv *c, jcv_av *o, jcv_av *i) {
             any = any || is_computed(i->items[k]);
         return any ? computed_key(c, o, i) : NULL;
     }
-    if (i->kind != AV_PY || !PySlice_Check(i->py) || (o->kind != AV_HOST && !jcv_is_slice(o)))
+    if (i->kind != AV_PY || !PySlice_Check(i->py) || (o->kind != AV_HOST && o->kind != AV_SEQ))
         return NULL;
     static const char *const names[] = {"start", "stop", "step"};
     jcv_av *bounds[3];
     for (int k = 0; k < 3; k++)
         bounds[k] = jcv_take(c, PyObject_GetAttrString(i->py, names[k]));
+    if (o->kind == AV_SEQ && !jcv_is_slice(o))
+        return jcv_first_assumed(c, o, bounds);
     return jcv_slice(c, o, bounds);
 }
 

@@ -8,10 +8,12 @@
 typedef struct taking {
     JCV_LIST(jcv_av *) out;
     jcv_ctx *ctx;
+    bool some; /* under a condition of the graph */
 } taking;
 
 static void take(jcv *c, void *user, jcv_av *item) {
     taking *t = user;
+    t->some = t->some || c->ctx != t->ctx;
     if (c->ctx != t->ctx)
         jcv_refuse(c, "items that only the graph can count");
     jcv_add(c, &t->out, item);
@@ -30,7 +32,9 @@ static void feed(jcv *c, void *iterable, jcv_visit_fn fn, void *user) {
     jcv_visit(c, iterable, NULL, fn, user);
 }
 
-jcv_av *jcv_try_all(jcv *c, jcv_av *a) {
+/* *out_some: all that there are lie under conditions of the graph, and NULL is returned: else they
+ * are assumed not to be there. */
+static jcv_av *try_all(jcv *c, jcv_av *a, bool *out_some) {
     if (!countable(a))
         return NULL;
     /* inner levels and conditions may still be the graph's */
@@ -49,27 +53,63 @@ jcv_av *jcv_try_all(jcv *c, jcv_av *a) {
     c->handler = h.up;
     jcv_av *all = NULL;
     jcv_back(c, place);
-    if (!thrown) {
+    bool none = !thrown && out_some && t->some && !t->out.n;
+    if (none)
+        *out_some = true;
+    if (!thrown && !none) {
         jcv_splice(c, t->ctx);
         all = jcv_tuple(c, t->out.data, (unsigned)t->out.n);
     }
     if (thrown && c->thrown != THROW_REFUSE)
         jcv_throw_now(c, c->thrown);
-    if (thrown) {
+    if (thrown || none) {
         jcv_restore(c, before);
         c->epoch = epoch;
     }
     return all;
 }
 
-jcv_av *jcv_take_all(jcv *c, jcv_av *a, bool *out_known) {
-    jcv_av *all = jcv_try_all(c, a);
-    *out_known = all != NULL;
-    if (all)
-        return all;
+jcv_av *jcv_try_all(jcv *c, jcv_av *a) { return try_all(c, a, NULL); }
+
+static jcv_av *collect(jcv *c, jcv_av *a) {
     const jpy_tree *site =
         a->kind == AV_SEQ && a->tree && a->tree->kind != JPY_DEF ? a->tree : NULL;
     jcv_av *l = jcv_collect(c, feed, a, true);
     l->site = site;
     return l;
+}
+
+/* NULL: they cannot be rows. */
+static jcv_av *try_collect(jcv *c, jcv_av *a) {
+    jcv_state before = jcv_save(c);
+    jcv_place place = jcv_where(c);
+    uint32_t epoch = c->epoch;
+    jcv_ctx *trial = c->ctx = jcv_ctx_new(c, JCV_ARM, "rows", c->ctx);
+    jcv_handler h = {.up = c->handler};
+    c->handler = &h;
+    jcv_av *volatile l = NULL;
+    if (setjmp(h.env) == 0)
+        l = collect(c, a);
+    c->handler = h.up;
+    jcv_back(c, place);
+    if (l) {
+        jcv_splice(c, trial);
+    } else if (c->thrown == THROW_REFUSE) {
+        jcv_restore(c, before);
+        c->epoch = epoch;
+    } else {
+        jcv_throw_now(c, c->thrown);
+    }
+    return l;
+}
+
+jcv_av *jcv_take_all(jcv *c, jcv_av *a, bool *out_known) {
+    bool some = false;
+    jcv_av *all = try_all(c, a, &some), *rows = some ? try_collect(c, a) : NULL;
+    if (some && !rows)
+        all = try_all(c, a, NULL);
+    *out_known = all != NULL;
+    if (all || rows)
+        return all ? all : rows;
+    return collect(c, a);
 }

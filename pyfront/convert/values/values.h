@@ -35,6 +35,9 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds);
 jcv_av *jcv_all_assumed(jcv *c, jcv_av *a);
 /* The same for who uses some of the items later; NULL: the graph may have written the list then. */
 jcv_av *jcv_later_assumed(jcv *c, jcv_av *a);
+/* The first so many items of a list whose length the graph decides, which is assumed to have them;
+ * NULL: it is another slice. */
+jcv_av *jcv_first_assumed(jcv *c, jcv_av *a, jcv_av *const *bounds);
 /* Whether one of them can be taken at a place that only the graph knows. */
 bool jcv_at_any_place(jcv *c, jcv_av *const *items, unsigned n);
 /* n items of one of that kind, asserted; NULL: it is not of that kind. */
