@@ -136,9 +136,25 @@ typedef struct cursor {
     uint32_t n_values;
     jpy_node **node; /* per item */
     const void *seed;
+    JN_VEC(janus_tensor *) copies; /* row-major ones, of values that are not */
 } cursor;
 
 static bool expect(cursor *c, uint64_t word) { return *c->word++ == word; }
+
+static bool follow_elements(cursor *c, janus_tensor *t) {
+    if (!t->contiguous) {
+        janus_tensor *dense;
+        if (!jn_tensor_ready_data(t) || jn_tensor_contiguous(t, &dense) != JANUS_OK)
+            return false;
+        if (!jn_vec_push(&c->copies, dense)) {
+            janus_tensor_release(dense);
+            return false;
+        }
+        t = dense;
+    }
+    c->value[c->n_values++] = jn_tensor_ready_data(t);
+    return c->value[c->n_values - 1] != NULL;
+}
 
 static bool follow_saved(cursor *c, const jpy_saved *s) {
     if (!expect(c, s->kind))
@@ -147,10 +163,8 @@ static bool follow_saved(cursor *c, const jpy_saved *s) {
     case JANUS_KIND_NONE:
         return true;
     case JANUS_KIND_TENSOR:
-        if (s->version != s->t->storage->version || s->t->storage->device || !s->t->contiguous)
-            return false;
-        c->value[c->n_values++] = jn_tensor_ready_data(s->t);
-        return c->value[c->n_values - 1] != NULL;
+        return s->version == s->t->storage->version && !s->t->storage->device &&
+               follow_elements(c, s->t);
     case JANUS_KIND_FLOAT:
         c->value[c->n_values++] = &s->s;
         return true;
@@ -372,6 +386,9 @@ static int try(jpy_traced *t, jpy_edge root, const void *seed, bool retain) {
     c.value = (const void **)(void *)(c.local + h->n_locals);
     c.node = (jpy_node **)(void *)(c.value + h->n_values);
     int rc = follow_all(&c, root) ? run(t, &c, retain) : 0;
+    for (size_t i = 0; i < c.copies.n; i++)
+        janus_tensor_release(c.copies.data[i]);
+    jn_vec_free(&c.copies);
     if (room != (char *)few)
         jn_free(room);
     return rc;
