@@ -28,7 +28,7 @@
 
 enum {
     PLAIN_FIRST = 4,            /* imperative calls, which make what all calls need */
-    FEW_OPS = 16,               /* below so many a call, groups are small */
+    FEW_OPS = 8,                /* below so many a call there is little to gain */
     FIRST_TRIAL_NS = 100000000, /* of imperative calls, of which a trial costs a small share: its
                                    first call makes kinds of calls and their groups */
     LOOK_AFTER = 64,            /* recorded ops: then a flush tells how many run in groups */
@@ -52,21 +52,20 @@ typedef struct looked_at {
 } looked_at;
 static _Thread_local looked_at probe;
 
-/* Whether not enough of what was recorded since then has run in groups. */
-static bool few_groups(jn_deferral *d, const jn_deferral_stats *b) {
+/* Whether not enough of what was recorded since then, `least` ops or more, has run in groups. */
+static bool few_groups(jn_deferral *d, const jn_deferral_stats *b, unsigned least) {
     jn_deferral_stats s;
     jn_deferral_stats_get(d, &s);
     uint64_t grouped = s.grouped - b->grouped + s.back_grouped - b->back_grouped;
     uint64_t groups = s.groups - b->groups + s.back_groups - b->back_groups;
     uint64_t all =
         s.recorded - b->recorded + s.back_grouped - b->back_grouped + s.back_alone - b->back_alone;
-    return s.recorded - b->recorded >= LOOK_AFTER &&
-           (grouped * 3 < all || grouped < groups * FEW_ROWS);
+    return s.recorded - b->recorded >= least && (grouped * 3 < all || grouped < groups * FEW_ROWS);
 }
 
 /* The rest of a call is not worth recording. */
 static void flushed(jn_deferral *d) {
-    if (d != probe.of || d != jn_deferring || !few_groups(d, &probe.since))
+    if (d != probe.of || d != jn_deferring || !few_groups(d, &probe.since, LOOK_AFTER))
         return;
     probe.few = true;
     jpy_recording_at_once();
@@ -100,6 +99,18 @@ static void rest(jpy_function *f, const char *why) {
     c->plain_ns = c->ns = 0;
 }
 
+/* Groups do not pay, but ops that run at once may, with trace graphs. */
+static void run_at_once(jpy_function *f, const char *why) {
+    jpy_coexecution *c = &f->together;
+    jpy_note(f, "co-executed with its ops run at once: %s", why);
+    c->at_once = true;
+    c->warm = WARM_AT_ONCE;
+    if (c->turn > WARM && c->turn < PAYS) { /* the trial begins again */
+        c->turn = WARM;
+        c->plain_ns = c->ns = 0;
+    }
+}
+
 /* A call of the trial is over. */
 static void look(jpy_function *f, bool together, int64_t ns, uint64_t ops) {
     jpy_coexecution *c = &f->together;
@@ -113,7 +124,10 @@ static void look(jpy_function *f, bool together, int64_t ns, uint64_t ops) {
     }
     if (c->turn > WARM)
         keep_least(together ? &c->ns : &c->plain_ns, (double)ns / (double)ops);
-    if (c->turn >= FIRST_PAIR && c->ns > c->plain_ns * (c->turn < LAST ? 1.15 : 0.97))
+    bool slower = c->turn >= FIRST_PAIR && c->ns > c->plain_ns * (c->turn < LAST ? 1.15 : 0.97);
+    if (slower && !c->at_once && !f->exact)
+        run_at_once(f, "groups are slower");
+    else if (slower)
         rest(f, "it is slower");
     else
         c->turn++;
@@ -185,11 +199,9 @@ static PyObject *recorded(jpy_function *f, jn_deferral *d, jpy_run_plain run, Py
     PyObject *result = run(f, args, nargsf, kwnames);
     jpy_recording_end(r);
     result = finish(d, result);
-    if (!c->at_once && (probe.few || (probe.of && few_groups(d, &probe.since)))) {
-        jpy_note(f, "co-executed with its ops run at once: few of them can run in groups");
-        c->at_once = true;
-        c->warm = WARM_AT_ONCE;
-    }
+    unsigned least = measures(f) ? FEW_OPS : LOOK_AFTER;
+    if (!c->at_once && (probe.few || (probe.of && few_groups(d, &probe.since, least))))
+        run_at_once(f, "few of them can run in groups");
     probe = outer;
     return result;
 }
@@ -208,7 +220,7 @@ static PyObject *tried(jpy_function *f, jn_deferral *d, jpy_run_plain run, PyObj
                            : imperatively(f, run, args, nargsf, kwnames);
     int64_t ns = jpy_processor_ns() - start;
     ops = ops_called() - ops;
-    if (together && f->exact && few_groups(d, &since))
+    if (together && f->exact && few_groups(d, &since, LOOK_AFTER))
         rest(f, "few ops can run in groups");
     else if (r && c->turn == turn)
         look(f, together, ns, ops);
