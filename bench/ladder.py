@@ -136,7 +136,7 @@ def contest(folder, name, wide, options):
     epochs = max(12, min(5000, round(options.seconds / (one * len(probe["seconds"]) / 6))))
     found = {}
     for _ in range(options.rounds):
-        for contender in CONTENDERS:
+        for contender in options.contenders:
             if "error" in found.get(contender, {}) or (contender == "PyTorch" and contender in found):
                 continue  # it takes longest, and tells the least
             got, why = run(folder, name, wide, contender, epochs, options.patience)
@@ -168,9 +168,11 @@ def main():
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--patience", type=float, default=300, help="seconds until a run is given up")
     p.add_argument("--json", metavar="FILE", help="write the table there")
+    p.add_argument("--contenders", default=",".join(CONTENDERS), help="some of these (default: %(default)s)")
     options = p.parse_args()
+    options.contenders = [c for c in CONTENDERS if c == BASE or c in options.contenders.split(",")]
     names = options.names or (list(WIDE) if options.wide else NAMES)
-    columns = [c for c in CONTENDERS if c != BASE]
+    columns = [c for c in options.contenders if c != BASE]
     print(f"{'program':22}{'ms/epoch':>10}" + "".join(f"{c:>15}" for c in columns) + f"{'whole':>8}{'co-executed':>13}")
     rows = {}
     with tempfile.TemporaryDirectory(prefix="janus-ladder-") as folder:
