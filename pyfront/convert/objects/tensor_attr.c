@@ -96,6 +96,8 @@ jcv_av *jcv_tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
     if (dt != &PyGetSetDescr_Type && dt != &PyMemberDescr_Type && dt != jpy.op_type)
         jcv_refuse(c, "the attribute %s of a tensor is made by a %s", s, dt->tp_name);
     c->hook_refused = false;
+    if (!strcmp(s, "is_leaf") || !strcmp(s, "requires_grad"))
+        jcv_ask_tracked(c, t);
     if (!strcmp(s, "is_leaf") && jpy_tensor_tracked((jpy_tensor *)t->py) &&
         jcv_of_several(jcv_rec_of(c, ((jpy_tensor *)t->py)->t)))
         jcv_refuse(c, "is_leaf of a tensor that may be one of several");

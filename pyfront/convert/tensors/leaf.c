@@ -64,6 +64,7 @@ static jcv_rec *changed(jcv *c, jcv_av *x, const char *what) {
 
 void jcv_set_requires_grad(jcv *c, jcv_av *x, bool on) {
     jpy_tensor *t = (jpy_tensor *)x->py;
+    jcv_ask_tracked(c, x);
     if (jpy_tensor_tracked(t) == on)
         return;
     if (t->node || (on && !jn_dtype_is_float(t->t->dtype)))

@@ -141,6 +141,9 @@ void jcv_release_functions(jcv *c, uint32_t mark);
 /* Whether what may require grad does so whichever path is taken; where what ran decides
  * it, it is asserted.  False: only a branch decides. */
 bool jcv_tracked_always(jcv *c, jcv_val *v);
+/* Whoever looks whether a tensor requires grad sees what its proxy says: refuses where that is not
+ * so on all paths. */
+void jcv_ask_tracked(jcv *c, jcv_av *x);
 /* The same, where nothing can be asserted any more: false also where what ran decides. */
 bool jcv_tracked_certain(jcv *c, jcv_val *v);
 

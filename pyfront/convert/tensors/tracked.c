@@ -411,3 +411,32 @@ bool jcv_tracked_always(jcv *c, jcv_val *v) {
         v->tracked = ON_ALL_PATHS;
     return true;
 }
+
+/* Whether it requires grad for whatever reason only it and what it is computed of says: of
+ * arguments of a recursion and of what loops carry that is not known before they are complete. */
+static bool by_itself(const jcv *c, const jcv_val *v, unsigned depth) {
+    const jcv_node *n = v->node;
+    if (!n) {
+        for (size_t i = 0; v->ctx == c->main && i < c->main->params.n; i++)
+            if (c->main->params.data[i] == v)
+                return c->inputs.data[i] && c->inputs.data[i]->tensor.requires_grad;
+        return false;
+    }
+    if (n->op == JN_OP(wire_read) || n->op == JN_OP(detach))
+        return v->depends;
+    bool any = false;
+    bool computed = n->op && n->op->role == JN_ROLE_COMPUTE && n->op->grad && v->depends;
+    for (unsigned i = 0; computed && depth && i < n->n_in && !any; i++)
+        any = is_float(n->in[i]) && by_itself(c, n->in[i], depth - 1);
+    return any;
+}
+
+void jcv_ask_tracked(jcv *c, jcv_av *x) {
+    enum { MAX_DEPTH = 12 };
+    const jpy_tensor *t = (const jpy_tensor *)x->py;
+    if (!t->node)
+        return; /* a leaf, or what requires grad on no path */
+    jcv_val *v = jcv_tensor_val(c, x->py);
+    if (!by_itself(c, v, MAX_DEPTH) && (c->ctx != c->main || !jcv_tracked_always(c, v)))
+        jcv_refuse(c, "whether a tensor requires grad, which some paths make so");
+}
