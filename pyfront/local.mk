@@ -59,6 +59,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/calls/own_gradient.c \
 	pyfront/convert/calls/print.c \
 	pyfront/convert/calls/recursion.c \
+	pyfront/convert/calls/recursion_sizes.c \
 	pyfront/convert/calls/steps.c \
 	pyfront/convert/calls/tensor_call.c \
 	pyfront/convert/convert.h \
@@ -67,6 +68,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/core/core.h \
 	pyfront/convert/core/dims.c \
 	pyfront/convert/core/equal.c \
+	pyfront/convert/core/fit.c \
 	pyfront/convert/core/list.h \
 	pyfront/convert/core/parts.c \
 	pyfront/convert/core/stage.c \

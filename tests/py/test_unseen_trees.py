@@ -255,8 +255,116 @@ def beam():
     return trainer(loss_of, params), lambda rng: (rng.sample(range(8), 4),), params
 
 
-PROGRAMS = {soft_forest: 0.95, hierarchical_softmax: 0.8, recursive_autoencoder: 0.8, halves: 0.0, up_and_down: 0.8,
-            evaluator: 0.0, depth_first: 0.95, pairwise: 0.5, beam: 0.9}  # and the least share of ops in graphs
+def sorted_attention():
+    """Merge-sort-like attention: each half attends to the other one, the rows are put together again."""
+    q, k, v = (nn.Linear(4, 4) for _ in range(3))
+
+    def merge(x):
+        n = len(x)
+        if n <= 1:
+            return x
+        left, right = merge(x[:n // 2]), merge(x[n // 2:])
+        seen = [a + F.softmax(q(a) @ k(b).t() / 2, -1) @ v(b) for a, b in ((left, right), (right, left))]
+        return janus.cat(seen)
+
+    params = [p for m in (q, k, v) for p in m.parameters()]
+    step = trainer(lambda x, y: F.mse_loss(merge(x), y), params)
+
+    def data(rng):
+        n = rng.randint(2, 9)
+        return janus.randn(n, 4), janus.randn(n, 4)
+    return step, data, params
+
+
+def segment_tree():
+    """Sums over segments, gathered by a list; each is weighed by its length."""
+    w, out = nn.Linear(3, 3), nn.Linear(3, 1)
+
+    def build(x, lo, hi, found):
+        if hi - lo == 1:
+            s = w(x[lo])
+        else:
+            mid = (lo + hi) // 2
+            s = build(x, lo, mid, found) + build(x, mid, hi, found)
+        found.append(janus.sigmoid(out(s)) / (hi - lo))
+        return s
+
+    def loss_of(x):
+        found = []
+        total = build(x, 0, x.size(0), found)
+        scores = janus.cat(found)
+        return (scores - scores.mean()).pow(2).sum() + total.abs().mean()
+
+    params = [*w.parameters(), *out.parameters()]
+    return trainer(loss_of, params), lambda rng: (janus.randn(rng.randint(2, 9), 3),), params
+
+
+def pooled():
+    """A sequence is halved until a row is left; of an odd one the last row goes on as it is."""
+    f = nn.Linear(8, 4)
+
+    def pool(x):
+        n, d = x.shape
+        if n == 1:
+            return x[0]
+        y = janus.tanh(f(x[:n // 2 * 2].reshape(n // 2, 2 * d)))
+        if n % 2:
+            y = janus.cat([y, x[-1:]])
+        return pool(y)
+
+    params = list(f.parameters())
+    return trainer(lambda x: pool(x).pow(2).sum(), params), lambda rng: (janus.randn(rng.randint(2, 9), 4),), params
+
+
+def quadtree():
+    """Quarters of an image are summed up from single pixels."""
+    f, g = nn.Linear(16, 4), nn.Linear(1, 4)
+
+    def fold(x):
+        h, w = x.shape
+        if h == 1 or w == 1:
+            return janus.tanh(g(x.mean().reshape(1)))
+        parts = [x[:h // 2, :w // 2], x[:h // 2, w // 2:], x[h // 2:, :w // 2], x[h // 2:, w // 2:]]
+        return janus.tanh(f(janus.cat([fold(p) for p in parts])))
+
+    params = [*f.parameters(), *g.parameters()]
+    step = trainer(lambda x: fold(x).mean().square(), params)
+    return step, lambda rng: (janus.randn(rng.randint(2, 6), rng.randint(2, 6)),), params
+
+
+def labelled():
+    """A pass from the leaves up whose scores are gathered and compared with labels."""
+    cell, word, out = nn.Linear(8, 4), nn.Embedding(8, 4), nn.Linear(4, 1)
+
+    def visit(n, scores):
+        h = word.weight[n.v]
+        for k in n.kids:
+            h = janus.tanh(cell(janus.cat([h, visit(k, scores)])))
+        scores.append(out(h))
+        return h
+
+    def loss_of(t, y):
+        scores = []
+        visit(t, scores)
+        scores = janus.cat(scores)
+        right = ((scores > 0) == (y > 0.5)).float().mean()
+        return F.binary_cross_entropy_with_logits(scores, y) + 0.1 * (1 - right)
+
+    def labels(n):
+        return [x for k in n.kids for x in labels(k)] + [float(n.v % 2)]
+
+    def data(rng):
+        t = tree(3, rng, 0)
+        return t, janus.tensor(labels(t))
+
+    params = [*cell.parameters(), *word.parameters(), *out.parameters()]
+    return trainer(loss_of, params), data, params
+
+
+# The least share of ops in graphs.
+PROGRAMS = {soft_forest: 0.95, hierarchical_softmax: 0.8, recursive_autoencoder: 0.8, halves: 0.9, up_and_down: 0.8,
+            evaluator: 0.0, depth_first: 0.95, pairwise: 0.5, beam: 0.9,
+            sorted_attention: 0.9, segment_tree: 0.9, pooled: 0.9, quadtree: 0.9, labelled: 0.8}
 
 
 def trained(program, options):

@@ -67,4 +67,20 @@ bool jcv_optional_steps(jcv *c, PyObject *callable, const char *name, const jcv_
 void jcv_tensor_backward(jcv *c, jcv_av *const *roots, jcv_av *const *seeds, unsigned n,
                          bool retain);
 
+/* recursion_sizes.c: recursion on sizes of tensors */
+
+/* Whether a call has taught that dims of a parameter differ between calls, or may have gaps. */
+bool jcv_learn_sizes(jcv *c, jcv_rec_fn *f, unsigned i, jcv_av *param, jcv_av *arg);
+/* Whether an argument may be bound to parameter i, which is `param` inside. */
+bool jcv_fits_param(jcv *c, const jcv_rec_fn *f, unsigned i, jcv_av *param, jcv_av *arg);
+/* The type of parameter i where the first call's is t, and the parameter. */
+const jn_type *jcv_param_type(jcv *c, const jcv_rec_fn *f, unsigned i, const jn_type *t,
+                              jcv_new_sizes *out);
+jcv_av *jcv_sized_leaf(jcv *c, const jcv_rec_fn *f, unsigned i, jcv_val *v, jcv_av *arg,
+                       bool tracked);
+/* A dim of what a call returns, as others see it: JN_DIM_UNKNOWN where the call decides it. */
+int64_t jcv_size_of_call(const jcv *c, int64_t size);
+/* 1: a result of type t is as known, 0: `known` has more unknown dims now, -1: it does not fit. */
+int jcv_fit_sizes(jcv *c, jn_type *known, const jn_type *t);
+
 #endif

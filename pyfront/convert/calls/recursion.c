@@ -59,6 +59,8 @@ static jcv_rec_fn *learn_fn(jcv *c, jcv_frame *fr, unsigned n) {
     f->n_params = n;
     f->by_value = keep(c, n);
     f->samples = keep(c, n * sizeof *f->samples);
+    f->sizes = keep(c, n * sizeof *f->sizes);
+    f->gaps = keep(c, n * sizeof *f->gaps);
     f->next = c->rec_fns;
     c->rec_fns = f;
     return f;
@@ -155,8 +157,8 @@ static jcv_av *keep_template(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *
         jcv_refuse(c, "a recursion that returns a tensor with strides of its own");
     if (type->kind == JANUS_KIND_TENSOR) {
         int64_t *dims = keep(c, (size_t)type->rank * sizeof *dims);
-        if (type->rank)
-            memcpy(dims, v->type->dims, (size_t)type->rank * sizeof *dims);
+        for (int i = 0; i < type->rank; i++)
+            dims[i] = jcv_size_of_call(c, v->type->dims[i]);
         type->dims = dims;
     }
     t->kind = type->kind == JANUS_KIND_TENSOR ? AV_TENSOR : AV_SCALAR;
@@ -212,11 +214,12 @@ static int fit(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all
         return fit_optional(c, t, a, in, all);
     if (t->kind == AV_PY || a->kind == AV_TUPLE || jcv_is_none(a))
         return -1;
-    if (!jcv_same_type(t->val->type, jcv_leaf_val(c, a)->type) || !jcv_plain_layout(a))
+    int sizes = jcv_fit_sizes(c, (jn_type *)t->val->type, jcv_leaf_val(c, a)->type);
+    if (sizes < 0 || !jcv_plain_layout(a))
         return -1;
     bool on_tape = t->n || (t->kind == AV_TENSOR && jcv_leaf_tracked(c, a));
     bool others = t->slot || has_other_names(c, a, in, all);
-    bool same = t->n == on_tape && t->slot == others;
+    bool same = sizes && t->n == on_tape && t->slot == others;
     t->n = on_tape;
     t->slot = others;
     return same;
@@ -300,8 +303,7 @@ static jcv_av *invoke(jcv *c, jcv_instance *in, jcv_av **args, unsigned n) {
             v[m] = jcv_leaf_val(c, args[i]);
             if (args[i]->kind == AV_TENSOR)
                 jcv_rec_of(c, ((jpy_tensor *)args[i]->py)->t)->root->put = true;
-            if (!jcv_same_type(v[m]->type, in->ctx->params.data[m]->type) ||
-                !jcv_same_layout(args[i], in->params[i]))
+            if (!jcv_fits_param(c, f, i, in->params[i], args[i]))
                 jcv_refuse(c, "an argument of a recursion changes its type, dims or strides");
             m++;
         }
@@ -312,7 +314,12 @@ static jcv_av *invoke(jcv *c, jcv_instance *in, jcv_av **args, unsigned n) {
     template_types(c, f->result, types, &at);
     while (at < n_out + flags)
         types[at++] = jcv_type(c, jn_scalar_type(JANUS_KIND_BOOL));
+    jcv_new_sizes *sizes = jcv_alloc(c, (n_out + 1) * sizeof *sizes);
+    for (unsigned i = 0; i < n_out; i++)
+        types[i] = jcv_sized_type(c, types[i], &sizes[i]);
     jcv_node *node = jcv_call_node(c, "invoke", in->ctx, NULL, v, m, types, n_out + flags);
+    for (unsigned i = 0; i < n_out; i++)
+        jcv_sizes_are(c, &sizes[i], &node->out[i]);
     c->live_epoch++;
     c->n_effects += c->lives != NULL; /* the call may write */
     at = 0;
@@ -351,9 +358,11 @@ static void fill(jcv *c, jcv_instance *in, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
                 const jn_type *type = jcv_leaf_val(c, a)->type;
                 bool tracked = jcv_leaf_tracked(c, a) || f->by_value[i] == 2;
                 c->ctx = in->ctx;
-                jcv_val *v = jcv_param(c, in->ctx, type);
+                jcv_new_sizes sizes;
+                jcv_val *v = jcv_param(c, in->ctx, jcv_param_type(c, f, i, type, &sizes));
+                jcv_sizes_are(c, &sizes, v);
                 v->depends = type->kind == JANUS_KIND_TENSOR && jn_dtype_is_float(type->dtype);
-                bound = jcv_leaf(c, v, a, tracked);
+                bound = jcv_sized_leaf(c, f, i, v, a, tracked);
             }
         }
         in->params[i] = in->is_arg[i] ? bound : a;
@@ -475,6 +484,8 @@ jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
             }
         } else if (jcv_leaf_tracked(c, args[i]) && !jcv_leaf_tracked(c, in->params[i])) {
             f->by_value[i] = 2;
+            again = true;
+        } else if (jcv_learn_sizes(c, f, i, in->params[i], args[i])) {
             again = true;
         }
     }

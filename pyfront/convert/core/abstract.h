@@ -135,6 +135,7 @@ typedef struct jcv_rec {
     struct jcv_rec *leaked; /* of a root: the view of it that leaves the SubGraph, or itself */
     bool two_leaked;        /* of a root: there may be several */
     bool asked;             /* leak.c */
+    bool gaps;              /* of a root: there may be gaps, or none, where it has some here */
     struct jcv_rec *next;
 } jcv_rec;
 

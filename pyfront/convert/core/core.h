@@ -80,6 +80,8 @@ jcv_av *jcv_stack(jcv *c, jcv_val *v, bool tracked);
 
 /* dims.c: dims that vary */
 
+enum { JCV_GAP = 1031 }; /* what lies between the rows of a part of a tensor */
+
 bool jcv_dim_varies(const jcv *c, int64_t size);
 bool jcv_any_dim_varies(const jcv *c, const jn_type *t);
 /* The type of a bound tensor in this image, with these dims, and its strides, if there are dims
@@ -127,6 +129,21 @@ typedef struct jcv_new_size {
 jcv_new_size jcv_fresh_size(jcv *c);
 /* ... and this is its number; where it is assumed to be another one, that is asserted. */
 void jcv_size_is(jcv *c, const jcv_new_size *size, jcv_val *number);
+/* New sizes of a tensor's axes. */
+typedef struct jcv_new_sizes {
+    unsigned n;
+    int axis[JN_MAX_RANK];
+    jcv_new_size size[JN_MAX_RANK];
+} jcv_new_sizes;
+/* The type with a new size for each dim that is not known; then its value. */
+const jn_type *jcv_sized_type(jcv *c, const jn_type *t, jcv_new_sizes *out);
+void jcv_sizes_are(jcv *c, const jcv_new_sizes *sizes, jcv_val *v);
+/* The type of what two arms leave, whose dims may differ; the values become ones of that type. */
+const jn_type *jcv_join_sizes(jcv *c, jcv_val **a, jcv_val **b, jcv_new_sizes *out);
+/* Whether a size was made of one that an argument has. */
+bool jcv_of_argument(const jcv *c, int64_t size);
+/* Whether it is one that only the run knows. */
+bool jcv_of_run(const jcv *c, int64_t size);
 /* What a symbol of these dims is assumed to be; NULL: nothing else. */
 const jcv_equal *jcv_dim_is(const jcv *c, Py_hash_t history, int64_t size);
 /* The number of a symbol, here; NULL: it is of another SubGraph. */
@@ -134,6 +151,12 @@ jcv_val *jcv_symbol_number(jcv *c, const jcv_symbol *s);
 /* An op refuses operands whose dims do not fit.  Starts again with sizes that only the run knows
  * assumed to be others, if it takes them then; comes back if not. */
 void jcv_make_fit(jcv *c, jn_infer *failed);
+
+/* fit.c: the same where an op needs it and nowhere else */
+
+/* Takes operands of an op that refuses them for ones that fit, which is asserted: they and their
+ * types are other ones then. */
+bool jcv_fit_here(jcv *c, jn_infer *failed, const jn_type **types, jcv_val **in);
 
 /* parts.c: sizes that data decides */
 

@@ -21,7 +21,6 @@
 enum {
     SYMBOLS = 24,
     VARYING = 1024, /* from here on a dim of an image may come from a symbol's size */
-    GAP = 1031,     /* what lies between the rows of a part of a tensor */
     NEAR = 1000     /* how far from a number a size may be that was computed of it */
 };
 /* Halves and quarters of them are varying, products of four fit 64 bits.  In one image the first
@@ -84,7 +83,7 @@ static void strides_of(const jpy_layout *l, int rank, const int64_t *dims, int64
     int64_t least = 1;
     for (int i = rank; i-- > 0;) {
         int axis = l->order[i];
-        strides[axis] = least + (l->gaps >> i & 1 ? GAP : 0);
+        strides[axis] = least + (l->gaps >> i & 1 ? JCV_GAP : 0);
         least = strides[axis] * dims[axis];
     }
 }

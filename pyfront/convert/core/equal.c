@@ -89,6 +89,57 @@ void jcv_size_is(jcv *c, const jcv_new_size *size, jcv_val *number) {
     jcv_must_be(c, number, other);
 }
 
+const jn_type *jcv_sized_type(jcv *c, const jn_type *t, jcv_new_sizes *out) {
+    out->n = 0;
+    if (t->kind != JANUS_KIND_TENSOR)
+        return t;
+    int64_t dims[JN_MAX_RANK];
+    for (int i = 0; i < t->rank; i++) {
+        dims[i] = t->dims[i];
+        if (dims[i] >= 0)
+            continue;
+        out->axis[out->n] = i;
+        out->size[out->n] = jcv_fresh_size(c);
+        dims[i] = out->size[out->n++].image;
+    }
+    jn_type sized = *t;
+    sized.dims = dims;
+    return out->n ? jcv_type(c, sized) : t;
+}
+
+void jcv_sizes_are(jcv *c, const jcv_new_sizes *sizes, jcv_val *v) {
+    for (unsigned i = 0; i < sizes->n; i++)
+        jcv_size_is(c, &sizes->size[i], jcv_size_of(c, v, sizes->axis[i]));
+}
+
+static jcv_val *widened(jcv *c, jcv_val *v, const jn_type *type) {
+    jcv_ctx *here = c->ctx;
+    c->ctx = v->ctx;
+    jcv_node *n = jcv_op(c, JN_OP(alias), &v, 1, NULL);
+    c->ctx = here;
+    n->view = n->widens = true;
+    n->out[0].type = type;
+    n->out[0].depends = v->depends;
+    n->out[0].cut = v->cut;
+    return &n->out[0];
+}
+
+const jn_type *jcv_join_sizes(jcv *c, jcv_val **a, jcv_val **b, jcv_new_sizes *out) {
+    const jn_type *x = (*a)->type, *y = (*b)->type;
+    out->n = 0;
+    if (x->kind != JANUS_KIND_TENSOR || jcv_same_type(x, y) || x->rank != y->rank)
+        return y;
+    int64_t dims[JN_MAX_RANK];
+    jn_type any = *x;
+    for (int i = 0; i < x->rank; i++)
+        dims[i] = x->dims[i] == y->dims[i] ? x->dims[i] : JN_DIM_UNKNOWN;
+    any.dims = dims;
+    const jn_type *t = jcv_sized_type(c, &any, out);
+    *a = widened(c, *a, t);
+    *b = widened(c, *b, t);
+    return t;
+}
+
 /* ---- what makes operands fit --------------------------------------------------------------------
  */
 
@@ -117,6 +168,20 @@ static int64_t away(int64_t a, int64_t b) { return a < b ? b - a : a - b; }
  * something more. */
 static bool made_of(int64_t size, const jcv_symbol *s) {
     return size > 0 && (size % s->image == 0 || away(size, s->image) < NEAR);
+}
+
+bool jcv_of_argument(const jcv *c, int64_t size) {
+    for (size_t i = 0; i < c->symbols.n; i++)
+        if (c->symbols.data[i].slot != UINT32_MAX && made_of(size, &c->symbols.data[i]))
+            return true;
+    return false;
+}
+
+bool jcv_of_run(const jcv *c, int64_t size) {
+    for (size_t i = 0; i < c->symbols.n; i++)
+        if (c->symbols.data[i].slot == UINT32_MAX && c->symbols.data[i].image == size)
+            return true;
+    return false;
 }
 
 /* The same of what the symbol is assumed to be. */

@@ -57,6 +57,7 @@ struct jcv_node {
     bool settled; /* of a loop: tracked.c */
     bool optional;
     bool view;         /* its result is a view of its first operand */
+    bool widens;       /* ... or is it, with dims of which less is known */
     bool freed;        /* its history was used up by backward() */
     bool by_tape;      /* gradients through it are the tape's alone (own_gradient.c) ... */
     jcv_val **through; /* ... and go to these, of a result of an autograd.Function */

@@ -305,8 +305,21 @@ static janus_status narrow(jcv_ctx *x, jn_value *v, const int64_t *dims, int ran
     return jn_build(x->sub, JN_OP(expand), &in, 1, &attrs, NULL, loc, v, 1);
 }
 
+/* Of sizes that come into being with a parameter of a function, or a result of a call or branch. */
+static janus_status check_fresh(jcv_ctx *x, const jcv_val *v, jn_loc loc) {
+    const jcv *c = jcv_current;
+    for (int k = 0; v->type->kind == JANUS_KIND_TENSOR && k < v->type->rank; k++)
+        if (jcv_of_run(c, v->type->dims[k]) && !jcv_may_be_small(c, v->type->dims[k]))
+            JN_TRY(assert_size(x, v->emitted, k, v->type->dims[k], loc));
+    return JANUS_OK;
+}
+
 static janus_status check_sizes(jcv_ctx *x, const jcv_node *n) {
     const jcv *c = jcv_current;
+    for (unsigned i = 0; n->subs[0] && n->subs[0]->kind != JCV_LOOP && i < n->n_out; i++)
+        JN_TRY(check_fresh(x, &n->out[i], n->loc));
+    if (n->subs[0] || n->widens)
+        return JANUS_OK;
     for (unsigned i = 0; i < n->n_out; i++) {
         const jn_type *image = n->out[i].type, *t = jn_value_type(x->sub, n->out[i].emitted);
         if (t->kind != JANUS_KIND_TENSOR || image->rank < 0)
@@ -362,8 +375,7 @@ static janus_status build_node(jcv_ctx *x, jcv_node *n) {
           end);
     for (unsigned i = 0; i < n->n_out; i++)
         n->out[i].emitted = v[n_in + i];
-    if (!callee)
-        JN_GO(check_sizes(x, n), end);
+    JN_GO(check_sizes(x, n), end);
 end:
     jn_free(v);
     if (st != JANUS_OK)
@@ -379,6 +391,8 @@ static janus_status build(jcv_ctx *x) {
         for (int k = 0; k < 2; k++)
             if (x->nodes.data[i]->subs[k])
                 JN_TRY(build(x->nodes.data[i]->subs[k]));
+    for (size_t i = 0; x->kind == JCV_FUNC && i < x->params.n; i++)
+        JN_TRY(check_fresh(x, x->params.data[i], (jn_loc){0}));
     for (size_t i = 0; i < x->nodes.n; i++)
         JN_TRY(build_node(x, x->nodes.data[i]));
     JN_VEC(jn_value) results = {0};

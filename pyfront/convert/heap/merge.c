@@ -132,6 +132,17 @@ static jcv_av *join_maybe(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
     return m;
 }
 
+/* Tensors that have other dims on another path and are else alike: only the run knows the sizes. */
+static bool other_sizes(jcv *c, jcv_av *a, jcv_av *b) {
+    if (a->kind != AV_TENSOR || b->kind != AV_TENSOR)
+        return false;
+    const jn_type *x = jcv_tensor_val(c, a->py)->type, *y = jcv_tensor_val(c, b->py)->type;
+    if (x->dtype != y->dtype || x->rank != y->rank || !jcv_plain_layout(a) || !jcv_plain_layout(b))
+        return false;
+    c->asks_images = true;
+    return c->image;
+}
+
 jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
     if (unset(a) && b && b->kind != AV_UNDEF)
         a = jcv_dummy(c, b);
@@ -158,6 +169,8 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
             return undef(c, "it has other strides on another path");
         return force >= MERGE_ROUNDS ? placeholder(c, a, b, p) : same_placeholder(c, a, b, p);
     }
+    if (force < MERGE_ROUNDS && other_sizes(c, a, b))
+        return same_placeholder(c, a, b, p);
     if (a->kind == AV_DATA && b->kind == AV_DATA)
         return placeholder(c, a, b, p);
     if (a->kind == AV_STACK && b->kind == AV_STACK && jcv_same_type(a->val->type, b->val->type))

@@ -260,14 +260,21 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     }
     c->ctx = place.ctx;
     jcv_restore(c, before);
+    jcv_new_sizes *sizes = jcv_alloc(c, (n + 1) * sizeof *sizes);
+    for (unsigned i = 0; i < n; i++)
+        types[i] = jcv_join_sizes(c, &arms[0].ctx->results.data[i], &arms[1].ctx->results.data[i],
+                                  &sizes[i]);
     jcv_node *node = jcv_call_node(c, "if", arms[0].ctx, arms[1].ctx, &cond, 1, types, n);
+    for (unsigned i = 0; i < n; i++)
+        jcv_sizes_are(c, &sizes[i], &node->out[i]);
     jcv_av **leaves = jcv_alloc(c, (n + 1) * sizeof *leaves);
     for (unsigned i = 0; i < n; i++) {
         node->out[i].depends =
             arms[0].ctx->results.data[i]->depends || arms[1].ctx->results.data[i]->depends;
-        leaves[i] = types[i]->kind == JANUS_KIND_OBJECT
-                        ? either_object(c, &node->out[i], pairs.a.data[i], pairs.b.data[i])
-                        : jcv_leaf(c, &node->out[i], pairs.b.data[i], tracked[i]);
+        leaves[i] =
+            types[i]->kind == JANUS_KIND_OBJECT
+                ? either_object(c, &node->out[i], pairs.a.data[i], pairs.b.data[i])
+                : jcv_leaf(c, &node->out[i], sizes[i].n ? NULL : pairs.b.data[i], tracked[i]);
         jcv_made_of(c, leaves[i], (jcv_av *[]){pairs.a.data[i], pairs.b.data[i]}, 2);
     }
     jcv_fill_slots(c, which.data, shapes.data, which.n, leaves, pairs.tuples);

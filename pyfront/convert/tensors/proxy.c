@@ -86,6 +86,17 @@ static jcv_av *proxy_of(jcv *c, jcv_val *val, bool tracked, const int64_t *strid
 
 jcv_av *jcv_proxy(jcv *c, jcv_val *val, bool tracked) { return proxy_of(c, val, tracked, NULL); }
 
+jcv_av *jcv_proxy_with_gaps(jcv *c, jcv_val *val, bool tracked, uint32_t gaps) {
+    int64_t strides[JN_MAX_RANK], least = 1;
+    for (int i = val->type->rank; i-- > 0;) {
+        strides[i] = least + (gaps >> i & 1 ? JCV_GAP : 0);
+        least = strides[i] * val->type->dims[i];
+    }
+    jcv_av *a = proxy_of(c, val, tracked, strides);
+    jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->gaps = true;
+    return a;
+}
+
 static const janus_tensor *tensor_of(const jcv_av *a) {
     return a && a->kind == AV_TENSOR ? ((jpy_tensor *)a->py)->t : NULL;
 }
@@ -437,6 +448,9 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
     }
     if (st == JANUS_OK && c->f->exact)
         jcv_check_layouts(c, op, in, vals, n_in);
+    if (st == JANUS_OK && op == JN_OP(reshape) && marked(in[0].t) && !in[0].t->contiguous &&
+        ((holder *)in[0].t->storage->user)->rec->root->gaps)
+        st = jn_error(JANUS_UNSUPPORTED, "reshape: a view or a copy, as the call has it");
     if (st == JANUS_OK && c->image && op == JN_OP(reshape) && !in[0].t->contiguous)
         jcv_keep_large(c, vals[0]->type); /* a view or a copy */
     jcv_node *n = NULL;

@@ -17,6 +17,8 @@ jcv_val *jcv_item(jcv *c, jcv_val *v);
  * does, a tensor of these dims, or is contiguous (NULL). */
 jcv_av *jcv_proxy_like(jcv *c, jcv_val *val, bool tracked, const jcv_av *like);
 jcv_av *jcv_proxy(jcv *c, jcv_val *val, bool tracked);
+/* The same where there may be gaps along these axes, or none. */
+jcv_av *jcv_proxy_with_gaps(jcv *c, jcv_val *val, bool tracked, uint32_t gaps);
 /* Whether two values, tensors of the same dims if both are tensors, lie in memory alike. */
 bool jcv_same_layout(const jcv_av *a, const jcv_av *b);
 /* Whether it is no tensor, or lies in memory as a new one does. */

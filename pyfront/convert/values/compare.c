@@ -250,6 +250,8 @@ jcv_av *jcv_native_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
         int same = identical(c, a, b, &v);
         return negated(c, same < 0 ? jcv_scalar(c, v) : jcv_bool(c, same), op == JPY_IS_NOT);
     }
+    if (a->kind == AV_STACK || b->kind == AV_STACK)
+        jcv_refuse_rows(c, "a comparison");
     if (jcv_is_const(a) && jcv_is_const(b))
         return jcv_take(c, PyObject_RichCompare(a->py, b->py, python[op]));
     if (a->kind == AV_TENSOR || b->kind == AV_TENSOR) {
@@ -293,13 +295,21 @@ jcv_av *jcv_native_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
         jcv_type_of(c, a) == jcv_type_of(c, b) && jcv_items(c, a, &x, &n) &&
         jcv_items(c, b, &y, &m)) {
         bool same = n == m;
+        jcv_val *all[2] = {NULL, NULL}; /* of those that only the graph knows */
         for (unsigned i = 0; same && i < n; i++) {
             jcv_av *eq =
                 jcv_av_equal(x[i], y[i]) ? jcv_bool(c, true) : jcv_compare(c, JPY_EQ, x[i], y[i]);
+            if (eq->kind == AV_SCALAR && eq->val->type->kind == JANUS_KIND_BOOL) {
+                all[1] = eq->val;
+                all[0] = all[0] ? &jcv_op(c, JN_OP(s_and), all, 2, NULL)->out[0] : all[1];
+                continue;
+            }
             if (eq->kind != AV_PY)
-                jcv_refuse(c, "a comparison of sequences of numbers of the graph");
+                jcv_refuse(c, "a comparison of sequences of tensors");
             same = eq->py == Py_True;
         }
+        if (same && all[0])
+            return negated(c, jcv_scalar(c, all[0]), op == JPY_NE);
         return jcv_bool(c, same == (op == JPY_EQ));
     }
     if (a->kind == AV_PY && b->kind == AV_PY && (op == JPY_EQ || op == JPY_NE) &&
