@@ -45,6 +45,23 @@ bool jn_step_make(const jn_sig *sig, unsigned held, jn_step *to);
  */
 uint32_t jn_step_cost(const jn_op *op);
 void jn_step_make_move(jn_step_move move, jn_step *to);
+
+/* What an addition, subtraction or product can do to its operand in memory before it reads it: that
+ * spares a block of scratch and a step. */
+typedef enum jn_step_change {
+    JN_STEP_ABS,
+    JN_STEP_NEG,
+    JN_STEP_RELU,
+    JN_STEP_SCALE, /* times jn_step.p */
+    JN_STEP_CHANGES
+} jn_step_change;
+/* Which one an op of these dtypes is, JN_STEP_CHANGES: none; *what: the operand that is changed,
+ * the other one of SCALE being a single number. */
+jn_step_change jn_step_change_of(const jn_sig *sig, unsigned *what);
+/* Makes a step of an op that jn_step_knows, with operand k (0 or 1) changed; held: the other one is
+ * the accumulator.  False: the op does not do so. */
+bool jn_step_make_changing(const jn_op *op, unsigned k, jn_step_change change, bool held,
+                           jn_step *to);
 /* The operand that is a number known when the program runs, which goes into jn_step.p; -1: none. */
 int jn_step_number(const jn_op *op);
 void jn_step_set_number(jn_step *s, const jn_view *number);

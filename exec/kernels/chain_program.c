@@ -5,7 +5,8 @@
  * The accumulator holds what the last step computed.  Steps are put in an order in which the next
  * one reads it, if there is one; what is read later on is stored into a register, a block of
  * scratch, when the accumulator is needed for something else.  What leaves the program is stored
- * where it belongs, and read there.
+ * where it belongs, and read there.  Where a sum or a product reads what a cheap op makes of a
+ * value in memory, that op is done on the way and is no step.
  */
 #include "config.h"
 
@@ -22,8 +23,10 @@ typedef struct item {
     uint32_t in[JN_STEP_OPERANDS]; /* items; jn_nobody: the view of the link's operand */
     uint8_t n_in;
     bool mask, leaves, stored, done;
-    uint32_t uses; /* operands of items to come */
-    uint32_t reg;  /* where it is stored; jn_nobody: in the view that it leaves to */
+    const jn_link *changed; /* the link that changes operand `which` on the way; or NULL */
+    uint8_t which, change;  /* jn_step_change */
+    uint32_t uses;          /* operands of items to come */
+    uint32_t reg;           /* where it is stored; jn_nobody: in the view that it leaves to */
 } item;
 
 typedef struct writer {
@@ -79,23 +82,42 @@ static unsigned find_form(const writer *w, const item *it, const jn_sig *sig, jn
     return 0;
 }
 
+/* The same of an item one of whose operands is changed, which is read from memory then. */
+static unsigned find_changing_form(const writer *w, const item *it, jn_step *step) {
+    unsigned other = 1u - it->which;
+    bool held = w->held != jn_nobody && it->in[other] == w->held;
+    jn_step_make_changing(it->link->vn->op, it->which, (jn_step_change)it->change, held, step);
+    return held ? 1u << other : 0;
+}
+
+/* The link's operand that a changed one is of. */
+static unsigned changed_operand(const jn_link *l) {
+    unsigned what;
+    jn_sig sig = {l->vn->op, l->vn->in, l->vn->out, l->vn->n_in, 1, l->vn->attrs};
+    jn_step_change_of(&sig, &what);
+    return what;
+}
+
 static void add_link_step(writer *w, item *it) {
     const jn_vnode *vn = it->link->vn;
     jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, 1, vn->attrs};
     jn_step step;
-    unsigned held = find_form(w, it, &sig, &step), in_held = 0;
+    unsigned held = it->changed ? find_changing_form(w, it, &step) : find_form(w, it, &sig, &step);
+    unsigned in_held = 0;
     for (unsigned k = 0; k < it->n_in; k++)
         in_held += held >> k & 1;
     if (w->held != jn_nobody && !w->item[w->held].stored && w->item[w->held].uses > in_held)
         keep_held(w);
     for (unsigned k = 0; k < it->n_in; k++) {
-        const jn_chain_view *v = &it->link->view[k];
+        const jn_link *of = it->changed && k == it->which ? it->changed : it->link;
+        unsigned at = of == it->link ? k : changed_operand(of);
+        const jn_chain_view *v = &of->view[at];
         uint8_t size = (uint8_t)jn_dtype_size((janus_dtype)vn->in[k].dtype);
         if (held >> k & 1)
             continue;
         if (it->in[k] == jn_nobody)
             add_operand(w, v->kind == JN_CHAIN_SPREAD ? JN_PLACE_SPREAD : JN_PLACE_VIEW, (uint8_t)k,
-                        it->link->first_view + k, size, false);
+                        of->first_view + at, size, false);
         else if (w->item[it->in[k]].reg == jn_nobody)
             add_operand(w, JN_PLACE_VIEW, (uint8_t)k, w->item[it->in[k]].view, size, false);
         else
@@ -104,6 +126,9 @@ static void add_link_step(writer *w, item *it) {
     int number = jn_step_number(vn->op);
     if (number >= 0)
         add_operand(w, JN_PLACE_NUMBER, 0, it->link->first_view + (uint32_t)number, 0, false);
+    if (it->changed && it->change == JN_STEP_SCALE)
+        add_operand(w, JN_PLACE_NUMBER, 0,
+                    it->changed->first_view + 1 - changed_operand(it->changed), 0, false);
     w->p->step[w->p->n_steps++] = step;
     for (unsigned k = 0; k < it->n_in; k++)
         if (it->in[k] != jn_nobody)
@@ -187,6 +212,44 @@ static void make_items(writer *w, const jn_members *m, const jn_chain *c, const 
     }
 }
 
+/* Whether operand k of an item can be what `from`, which nobody else reads, makes of a value that
+ * is in memory or will be, since others read it, too. */
+static bool changes(const writer *w, const item *it, unsigned k, jn_step_change *change) {
+    const item *from = it->in[k] == jn_nobody ? NULL : &w->item[it->in[k]];
+    unsigned what;
+    jn_step step;
+    if (!from || !from->link || from->leaves || from->uses != 1 || from->changed ||
+        it->in[1 - k] == jn_nobody || it->in[1 - k] == it->in[k])
+        return false;
+    const jn_vnode *vn = from->link->vn;
+    jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, 1, vn->attrs};
+    *change = jn_step_change_of(&sig, &what);
+    if (*change == JN_STEP_CHANGES ||
+        (*change == JN_STEP_SCALE && from->link->view[1 - what].kind != JN_CHAIN_SPREAD) ||
+        !jn_step_make_changing(it->link->vn->op, k, *change, false, &step))
+        return false;
+    uint32_t source = from->in[what];
+    return source == jn_nobody || w->item[source].leaves || w->item[source].uses > 1;
+}
+
+/* Items become a change of an operand of those that read them. */
+static void find_changes(writer *w) {
+    jn_step_change change;
+    for (uint32_t i = 0; i < w->n; i++) {
+        item *it = &w->item[i];
+        bool two = it->link && it->n_in == 2 && !it->mask && !it->done;
+        for (unsigned k = 2; two && !it->changed && k-- > 0;)
+            if (changes(w, it, k, &change)) {
+                item *from = &w->item[it->in[k]];
+                it->changed = from->link;
+                it->which = (uint8_t)k;
+                it->change = (uint8_t)change;
+                it->in[k] = from->in[changed_operand(from->link)];
+                from->done = true;
+            }
+    }
+}
+
 janus_status jn_chain_program(const jn_members *m, const jn_chain *c, jn_part *part,
                               const uint32_t *producer) {
     jn_program *p = part->program;
@@ -203,6 +266,7 @@ janus_status jn_chain_program(const jn_members *m, const jn_chain *c, jn_part *p
         return JN_NO_MEMORY();
     memset(w.slot_of, 0xff, n_views * sizeof *w.slot_of);
     make_items(&w, m, c, part, producer);
+    find_changes(&w);
     for (uint32_t next = choose(&w); next != jn_nobody; next = choose(&w))
         add_item(&w, next);
     add_move(&w, JN_STEP_END);

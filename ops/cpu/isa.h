@@ -55,12 +55,15 @@ enum { JN_RED_SUM, JN_RED_PROD, JN_RED_MAX, JN_RED_MIN, JN_RED_ANY, JN_RED_ALL, 
 /* Steps of programs (ops/steps.h), by the operands that are the accumulator, a bit each; NULL: not
  * so. */
 enum { JN_STEP_FORMS = 1 << JN_STEP_OPERANDS };
+/* Ops that can change an operand. */
+enum { JN_STEP_ADDS, JN_STEP_SUBTRACTS, JN_STEP_MULTIPLIES, JN_STEP_CHANGERS };
 typedef struct jn_isa_steps {
     int64_t block; /* elements */
     void (*run)(const jn_step *program, int64_t blocks);
     jn_step_fn move[JN_STEP_MOVES], op[JN_OP_ID_COUNT][JN_STEP_FORMS];
     jn_step_fn gelu_tanh[JN_STEP_FORMS], gelu_tanh_grad[JN_STEP_FORMS]; /* the approximate ones */
     jn_step_fn to_mask[JN_STEP_FORMS], from_mask[JN_STEP_FORMS];        /* casts */
+    jn_step_fn changing[JN_STEP_CHANGERS][2][JN_STEP_CHANGES][2]; /* operand; change; other held */
 } jn_isa_steps;
 
 typedef struct jn_isa_table {

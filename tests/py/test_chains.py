@@ -162,6 +162,34 @@ def test_computed_again():
     assert g.stats()["graph"] > 0
 
 
+def test_operands_changed_on_the_way():
+    """Sums, differences and products of what a cheap op makes of a value that is in memory: each such op, either operand,
+    the other one just computed or in memory as well, and numbers that are none, infinite, zeros of both signs, tiny."""
+    changes = ["{}.abs()", "(-{})", "{}.relu()", "({} * 0.3)", "(-1.25 * {})", "({} * c)", "{}.clamp(-1.5, 2.0)"]
+    lines = ["    t = x.tanh()", "    y = x * x"]
+    for number, change in enumerate(changes):
+        for op in "+-*":
+            for k, (v, other) in enumerate([("x", "t"), ("y", "t"), ("y", "(y * t)"), ("t", "y")]):
+                name = f"r{number}_{'+-*'.index(op)}_{k}"
+                lines.append(f"    {name} = ({change.format(v)} {op} {other}) - ({other} {op} {change.format(v)}) * 0.5")
+    results = [line.split("=")[0].strip() for line in lines[2:]]
+    text = "def f(x, c):\n" + "\n".join(lines) + f"\n    return {', '.join(results)}\n"
+    f = made(text)
+    odd = [float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e-45, -1e-45, 1e-39, 3e38, -3e38, 1.5, -1.5, 2.0]
+    for n in (2048, 4099, 10007):
+        g = janus.function(f, measure=False, verify="never")
+        x = tensor(random.Random(n), (n,))
+        for start in (0, n // 2, n - len(odd)):
+            for k, value in enumerate(odd):
+                x[start + k] = value
+        c = janus.tensor([0.75])
+        with janus.no_grad():
+            for _ in range(2):
+                for a, b, name in zip(f(x, c), g(x, c), results):
+                    same(a, b, f"{name} of {n}")
+        assert g.stats()["graph"] > 0
+
+
 def longest(step, *operands):
     """Ops of the longest chain of a call of a graph."""
     step(*operands)

@@ -12,6 +12,10 @@
 #include "ops/cpu/isa/rows.h"
 #include "ops/steps.h"
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #if defined(__AVX512F__)
 enum { BYTES = 64 };
 #elif defined(__AVX2__)
@@ -179,8 +183,17 @@ VALUE1(reciprocal, 1.0f / x)
 VALUE1(relu, (V)(~(x <= 0.0f) & (VI)x))
 VALUE1(sign, (V)(((x > 0.0f) & 0x3f800000) | ((x < 0.0f) & (int32_t)0xbf800000u)))
 VALUE1(leaky_relu, PICK(x > 0.0f, x, x * s->p))
+/* What the instructions of x86 give, NaN and zeros included. */
+#if defined(__AVX512F__)
+#define above(x, low) ((V)_mm512_max_ps((__m512)(low), (__m512)(x)))
+#define below(x, high) ((V)_mm512_min_ps((__m512)(high), (__m512)(x)))
+#elif defined(__AVX2__)
+#define above(x, low) ((V)_mm256_max_ps((__m256)(low), (__m256)(x)))
+#define below(x, high) ((V)_mm256_min_ps((__m256)(high), (__m256)(x)))
+#else
 F1 above(V x, V low) { return PICK(x < low, low, x); }
 F1 below(V x, V high) { return PICK(x > high, high, x); }
+#endif
 VALUE1(clamp, below(above(x, SET1(s->p)), SET1(s->q)))
 VALUE1(isnan, (V)(x != x))
 VALUE1(isfinite, (V)(((VI)x & 0x7f800000) != 0x7f800000))
@@ -212,6 +225,38 @@ VALUE3(where, PICK(MASK(x), a, b))
 VALUE3(lerp, x + b * (a - x))
 VALUE3(addcmul, x + s->p * a * b)
 VALUE3(addcdiv, x + s->p * a / b)
+
+/* ---- ops that change an operand in memory ------------------------------------------------------
+ */
+
+F1 scale_v(const jn_step *s, V x) { return x * SET1(s->p); }
+#define CHANGED0(i, a, f, g, A) a = f(s, g(s, READ(p0, i)), A(i, a))
+#define CHANGED1(i, a, f, g, A) a = f(s, A(i, a), g(s, READ(p1, i)))
+#define CHANGING(op, change)                                                                       \
+    STEP(op##_##change##0_m) {                                                                     \
+        const char *p0 = PLACE(0), *p1 = PLACE(1);                                                 \
+        EACH(CHANGED0, op##_v, change##_v, MEMORY1);                                               \
+        NEXT;                                                                                      \
+    }                                                                                              \
+    STEP(op##_##change##0_h) {                                                                     \
+        const char *p0 = PLACE(0);                                                                 \
+        EACH(CHANGED0, op##_v, change##_v, HELD);                                                  \
+        NEXT;                                                                                      \
+    }                                                                                              \
+    STEP(op##_##change##1_m) {                                                                     \
+        const char *p0 = PLACE(0), *p1 = PLACE(1);                                                 \
+        EACH(CHANGED1, op##_v, change##_v, MEMORY0);                                               \
+        NEXT;                                                                                      \
+    }                                                                                              \
+    STEP(op##_##change##1_h) {                                                                     \
+        const char *p1 = PLACE(1);                                                                 \
+        EACH(CHANGED1, op##_v, change##_v, HELD);                                                  \
+        NEXT;                                                                                      \
+    }
+#define CHANGING_ALL(op) CHANGING(op, abs) CHANGING(op, neg) CHANGING(op, relu) CHANGING(op, scale)
+CHANGING_ALL(add)
+CHANGING_ALL(sub)
+CHANGING_ALL(mul)
 
 /* ---- ops of numbers, in loops that are vectorised as the kernels' are ---------------------------
  */
@@ -306,6 +351,17 @@ NUMBER2(gelu_tanh_grad, a *jn_gelu_tanh_slope_f(b))
 #define SET2_OF(name) FORMS2(op[JN_OP_ID_##name], name), PUT(op[JN_OP_ID_##name], 3, name##_hh)
 #define SET3_OF(name) FORMS3(op[JN_OP_ID_##name], name)
 
+#define SET_CHANGE(which, op, CHANGE, change)                                                      \
+    PUT(t->changing[which][0][CHANGE], 0, op##_##change##0_m);                                     \
+    PUT(t->changing[which][0][CHANGE], 1, op##_##change##0_h);                                     \
+    PUT(t->changing[which][1][CHANGE], 0, op##_##change##1_m);                                     \
+    PUT(t->changing[which][1][CHANGE], 1, op##_##change##1_h)
+#define SET_CHANGES(which, op)                                                                     \
+    SET_CHANGE(which, op, JN_STEP_ABS, abs);                                                       \
+    SET_CHANGE(which, op, JN_STEP_NEG, neg);                                                       \
+    SET_CHANGE(which, op, JN_STEP_RELU, relu);                                                     \
+    SET_CHANGE(which, op, JN_STEP_SCALE, scale)
+
 void JN_ISA_FN(jn_isa_fill_steps)(jn_isa_table *table) {
     jn_isa_steps *t = &table->steps;
     jn_step_fn(*op)[JN_STEP_FORMS] = t->op;
@@ -322,6 +378,9 @@ void JN_ISA_FN(jn_isa_fill_steps)(jn_isa_table *table) {
     FORMS2(op[JN_OP_ID_gelu_grad], gelu_grad);
     FORMS1(t->gelu_tanh, gelu_tanh);
     FORMS2(t->gelu_tanh_grad, gelu_tanh_grad);
+    SET_CHANGES(JN_STEP_ADDS, add);
+    SET_CHANGES(JN_STEP_SUBTRACTS, sub);
+    SET_CHANGES(JN_STEP_MULTIPLIES, mul);
     FORMS1(t->to_mask, to_mask);
     FORMS1(t->from_mask, from_mask);
 }

@@ -55,7 +55,9 @@ int jn_step_number(const jn_op *op) {
                                                                       : -1;
 }
 
-void jn_step_set_number(jn_step *s, const jn_view *number) { s->p = (float)jn_scalar_f(number); }
+void jn_step_set_number(jn_step *s, const jn_view *number) {
+    s->p = number->dtype == JANUS_F32 ? *(const float *)number->data : (float)jn_scalar_f(number);
+}
 
 bool jn_step_knows(const jn_sig *sig) {
     const jn_step_fn *forms = forms_of(sig);
@@ -86,6 +88,44 @@ bool jn_step_make(const jn_sig *sig, unsigned held, jn_step *to) {
         const janus_elu_attrs *a = sig->attrs;
         to->p = (float)(a ? a->alpha : 1.0);
     }
+    return true;
+}
+
+static bool is_number(const jn_view *v) {
+    for (int d = 0; d < v->rank; d++)
+        if (v->dims[d] != 1 && v->strides[d] != 0)
+            return false;
+    return true;
+}
+
+jn_step_change jn_step_change_of(const jn_sig *sig, unsigned *what) {
+    *what = 0;
+    if (sig->in[0].dtype != JANUS_F32 || sig->out[0].dtype != JANUS_F32)
+        return JN_STEP_CHANGES;
+    switch (sig->op->id) {
+    case JN_OP_ID_abs:
+        return JN_STEP_ABS;
+    case JN_OP_ID_neg:
+        return JN_STEP_NEG;
+    case JN_OP_ID_relu:
+        return JN_STEP_RELU;
+    case JN_OP_ID_mul:
+        *what = is_number(&sig->in[0]);
+        return is_number(&sig->in[1 - *what]) ? JN_STEP_SCALE : JN_STEP_CHANGES;
+    default:
+        return JN_STEP_CHANGES;
+    }
+}
+
+bool jn_step_make_changing(const jn_op *op, unsigned k, jn_step_change change, bool held,
+                           jn_step *to) {
+    int which = op->id == JN_OP_ID_add   ? JN_STEP_ADDS
+                : op->id == JN_OP_ID_sub ? JN_STEP_SUBTRACTS
+                : op->id == JN_OP_ID_mul ? JN_STEP_MULTIPLIES
+                                         : -1;
+    if (which < 0 || k > 1)
+        return false;
+    *to = (jn_step){.run = jn_isa.steps.changing[which][k][change][held]};
     return true;
 }
 
