@@ -72,6 +72,8 @@ uint32_t jcv_slot(jcv *c, jcv_av *first);
 static inline void jcv_put(jcv *c, size_t slot, jcv_av *v) { c->slots.data[slot] = v; }
 /* Graph value of a number: constant or computed; NULL: not a number. */
 jcv_val *jcv_number(jcv *c, jcv_av *a);
+/* Of an AV_PY; refuses an int that 64 bits do not hold.  -1 of what is no int. */
+long jcv_long(jcv *c, const jcv_av *a);
 const char *jcv_describe(jcv_av *a);
 extern const char jcv_slice_text[]; /* text of an AV_SEQ: a slice of a list or tuple of the graph */
 bool jcv_is_slice(const jcv_av *a);

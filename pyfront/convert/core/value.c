@@ -70,6 +70,13 @@ jcv_av *jcv_tuple_like(jcv *c, const jcv_av *like) {
     return a;
 }
 
+long jcv_long(jcv *c, const jcv_av *a) {
+    long i = PyLong_Check(a->py) ? PyLong_AsLong(a->py) : -1;
+    if (i == -1 && PyErr_Occurred())
+        jcv_refuse_py(c);
+    return i;
+}
+
 jcv_val *jcv_number(jcv *c, jcv_av *a) {
     if (a->kind == AV_SCALAR)
         return a->val;

@@ -66,7 +66,7 @@ static jcv_av *search(jcv *c, jcv_av *l, jcv_av *t, const char *name, const jcv_
 static void delete_items(jcv *c, jcv_av *l, jcv_av *t, jcv_av *at) {
     Py_ssize_t start, stop, step = 1, n = 1;
     if (at->kind == AV_PY && PyLong_Check(at->py)) {
-        start = PyLong_AsSsize_t(at->py);
+        start = jcv_long(c, at);
         start += start < 0 ? (Py_ssize_t)t->n : 0;
         if (start < 0 || start >= (Py_ssize_t)t->n)
             jcv_refuse(c, "an index out of range");
@@ -111,7 +111,7 @@ static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         jcv_av *i = a->n_pos ? a->pos[0] : int_av(c, -1);
         if (i->kind != AV_PY || !PyLong_Check(i->py))
             jcv_refuse(c, "%s() at a computed place", name);
-        long k = PyLong_AsLong(i->py);
+        long k = jcv_long(c, i);
         if (k < 0)
             k += n;
         if (*name == 'i') {

@@ -53,7 +53,7 @@ static int how(jcv *c, const jcv_leave *l) {
     jcv_av *a = l ? c->slots.data[l->flag] : NULL;
     if (!a)
         return GOES_ON;
-    return a->kind == AV_PY ? (int)PyLong_AsLong(a->py) : -1;
+    return a->kind == AV_PY ? (int)jcv_long(c, a) : -1;
 }
 
 int jcv_has_left(jcv *c, const jcv_leave *l) {

@@ -107,9 +107,11 @@ jcv_av *jcv_b_enumerate(jcv *c, const jcv_args *a) {
     if (start->kind != AV_PY)
         jcv_refuse(c, "enumerate() from a computed number");
     jcv_av **out = jcv_alloc(c, (t->n + 1) * sizeof *out);
+    long first = jcv_long(c, start), last;
+    if (__builtin_add_overflow(first, (long)t->n, &last))
+        jcv_refuse(c, "enumerate() up to a number of more than 64 bits");
     for (unsigned i = 0; i < t->n; i++)
-        out[i] = jcv_tuple(
-            c, (jcv_av *[]){number(c, PyLong_AsLong(start->py) + (long)i), t->items[i]}, 2);
+        out[i] = jcv_tuple(c, (jcv_av *[]){number(c, first + (long)i), t->items[i]}, 2);
     jcv_av *it = jcv_iter(c, "enumerate", out, t->n);
     it->watch = jcv_watch_over(c, a->pos[0], t, false, NULL);
     return it;

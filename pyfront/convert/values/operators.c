@@ -94,7 +94,7 @@ static jcv_av *sequence_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplac
         return list ? jcv_list(c, both, n + m) : jcv_tuple(c, both, n + m);
     }
     if (op == JPY_MUL && b->kind == AV_PY && PyLong_CheckExact(b->py)) {
-        long times = PyLong_AsLong(b->py);
+        long times = jcv_long(c, b);
         if (times < 0)
             times = 0;
         if (times > 10000)
@@ -177,7 +177,7 @@ jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
         return jcv_rows_binary(c, op, a, b);
     if (jcv_is_const(a) && jcv_is_const(b)) {
         if (op == JPY_POW || op == JPY_LSHIFT || op == JPY_MUL) /* no huge results */
-            if (PyLong_CheckExact(b->py) && PyLong_AsLong(b->py) > 100000 && !jcv_is_numeric(a))
+            if (PyLong_CheckExact(b->py) && jcv_long(c, b) > 100000 && !jcv_is_numeric(a))
                 jcv_refuse(c, "a very large result");
         return jcv_take(c, rows[op].call(a->py, b->py));
     }

@@ -44,7 +44,9 @@ static void needs_images(jcv *c, const char *name, const char *what) {
 }
 
 static bool is_zero(const jcv_av *a) {
-    return !a || (a->kind == AV_PY && PyLong_CheckExact(a->py) && PyLong_AsLong(a->py) == 0);
+    int beyond; /* 64 bits: not zero */
+    return !a || (a->kind == AV_PY && PyLong_CheckExact(a->py) &&
+                  PyLong_AsLongAndOverflow(a->py, &beyond) == 0);
 }
 
 jcv_av *jcv_rows_of(jcv *c, const char *name, const jcv_args *a) {

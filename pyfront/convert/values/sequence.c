@@ -58,14 +58,14 @@ static jcv_av *clamped(jcv *c, jcv_av *at, jcv_av *n, jcv_av *otherwise) {
     jcv_val *v = jcv_number(c, at), *len = jcv_number(c, n), *zero = int_const(c, 0);
     if (!v || v->type->kind != JANUS_KIND_INT)
         jcv_refuse(c, "%s as a bound of a slice", jcv_describe(at));
-    if (at->kind == AV_PY && PyLong_AsLong(at->py) == 0)
+    if (at->kind == AV_PY && jcv_long(c, at) == 0)
         return at;
     jcv_val *low[2] = {v, zero}, *sum[2] = {v, len};
     jcv_val *from_end[2] = {&jcv_op(c, JN_OP(s_add), sum, 2, NULL)->out[0], zero};
     jcv_val *back = &jcv_op(c, JN_OP(s_max), from_end, 2, NULL)->out[0];
     jcv_val *on = &jcv_op(c, JN_OP(s_min), sum, 2, NULL)->out[0];
     if (at->kind == AV_PY)
-        return jcv_scalar(c, PyLong_AsLong(at->py) < 0 ? back : on);
+        return jcv_scalar(c, jcv_long(c, at) < 0 ? back : on);
     jcv_val *three[3] = {&jcv_op(c, JN_OP(s_lt), low, 2, NULL)->out[0], back, on};
     return jcv_scalar(c, &jcv_op(c, JN_OP(s_select), three, 3, NULL)->out[0]);
 }
@@ -85,7 +85,7 @@ static bool may_be_live(jcv *c, jcv_av *o) {
 jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
     jcv_av *step = bounds[2], *base = jcv_is_slice(o) ? o->items[0] : o;
     bool list = base->kind == AV_HOST;
-    if (!(step->kind == AV_PY && (step->py == Py_None || PyLong_AsLong(step->py) == 1)))
+    if (!(step->kind == AV_PY && (step->py == Py_None || jcv_long(c, step) == 1)))
         jcv_refuse(c, "a slice with a step");
     if (base->kind == AV_PY && base->src && !jcv_is_written(c, base->py))
         list = PyList_CheckExact(base->py) || PyTuple_CheckExact(base->py);
@@ -98,7 +98,7 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
     jcv_av *n = jcv_scalar(c, jcv_seq_count(c, jcv_is_slice(o) ? o : base));
     jcv_av *start = clamped(c, bounds[0], n, number(c, 0));
     jcv_av *count = clamped(c, bounds[1], n, n);
-    if (!(start->kind == AV_PY && PyLong_AsLong(start->py) == 0)) {
+    if (!(start->kind == AV_PY && jcv_long(c, start) == 0)) {
         jcv_val *in[2] = {jcv_number(c, jcv_binary(c, JPY_SUB, count, start, false)),
                           int_const(c, 0)};
         count = jcv_scalar(c, &jcv_op(c, JN_OP(s_max), in, 2, NULL)->out[0]);
@@ -116,10 +116,10 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
 
 static jcv_val *range_count(jcv *c, jcv_av *r) {
     jcv_av *step = r->items[2];
-    if (step->kind != AV_PY || PyLong_AsLong(step->py) <= 0)
+    if (step->kind != AV_PY || jcv_long(c, step) <= 0)
         jcv_refuse(c, "a range with a computed or negative step");
     jcv_av *n = jcv_binary(c, JPY_SUB, r->items[1], r->items[0], false);
-    long s = PyLong_AsLong(step->py);
+    long s = jcv_long(c, step);
     if (s > 1) {
         n = jcv_binary(c, JPY_ADD, n, number(c, s - 1), false);
         n = jcv_binary(c, JPY_FLOORDIV, n, step, false);
@@ -211,9 +211,9 @@ jcv_av *jcv_seq_item(jcv *c, jcv_av *a, jcv_val *i) {
         return jcv_host_item(c, a, i);
     if (a->kind == AV_RANGE) { /* start + i * step */
         jcv_av *start = a->items[0], *step = a->items[2];
-        if (!(step->kind == AV_PY && PyLong_AsLong(step->py) == 1))
+        if (!(step->kind == AV_PY && jcv_long(c, step) == 1))
             item = jcv_binary(c, JPY_MUL, item, step, false);
-        if (!(start->kind == AV_PY && PyLong_AsLong(start->py) == 0))
+        if (!(start->kind == AV_PY && jcv_long(c, start) == 0))
             item = jcv_binary(c, JPY_ADD, start, item, false);
         return item;
     }
@@ -521,7 +521,7 @@ static jcv_av *stacked_item(jcv *c, jcv_av *a, jcv_val *i) {
 /* The item at a place that is known, or a number of the graph: there are so many. */
 jcv_av *jcv_seq_at(jcv *c, jcv_av *a, jcv_av *at) {
     jcv_av *n = jcv_scalar(c, jcv_seq_count(c, a)), *zero = number(c, 0);
-    if (at->kind == AV_PY && PyLong_CheckExact(at->py) && PyLong_AsLong(at->py) < 0)
+    if (at->kind == AV_PY && PyLong_CheckExact(at->py) && jcv_long(c, at) < 0)
         at = jcv_binary(c, JPY_ADD, n, at, false);
     else if (at->kind != AV_SCALAR && !(at->kind == AV_PY && PyLong_CheckExact(at->py)))
         jcv_refuse(c, "%s of a list of unknown length", jcv_describe(at));

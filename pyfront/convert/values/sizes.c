@@ -65,9 +65,7 @@ static jcv_av *moved(jcv *c, jcv_av *t, int from, int to) {
 jcv_av *jcv_rows_tensor(jcv *c, jcv_av *rows, jcv_val *count, jcv_av *dim, bool joined) {
     jcv_av *t = tensor_of_rows(c, rows, count);
     int rank = jcv_tensor_val(c, t->py)->type->rank, n = rank - joined;
-    long at = !dim                                               ? 0
-              : dim->kind == AV_PY && PyLong_CheckExact(dim->py) ? PyLong_AsLong(dim->py)
-                                                                 : n;
+    long at = !dim ? 0 : dim->kind == AV_PY && PyLong_CheckExact(dim->py) ? jcv_long(c, dim) : n;
     at += at < 0 ? n : 0;
     if (at < 0 || at >= n)
         jcv_refuse(c, "stack() or cat() along a dim that is not there");
@@ -93,7 +91,7 @@ jcv_av *jcv_size_method(jcv *c, const char *name, const jcv_args *args) {
             return NULL;
         if (at->kind != AV_PY || !PyLong_CheckExact(at->py))
             return NULL;
-        long axis = PyLong_AsLong(at->py);
+        long axis = jcv_long(c, at);
         if (axis < 0)
             axis += v->type->rank;
         if (axis < 0 || axis >= v->type->rank)
@@ -104,8 +102,7 @@ jcv_av *jcv_size_method(jcv *c, const char *name, const jcv_args *args) {
         return numel(c, v);
     if (!strcmp(name, "unbind") && args->n_pos <= 2 && !args->n_kw) {
         jcv_av *at = args->n_pos == 2 ? args->pos[1] : NULL;
-        long axis =
-            at && at->kind == AV_PY && PyLong_CheckExact(at->py) ? PyLong_AsLong(at->py) : 0;
+        long axis = at && at->kind == AV_PY && PyLong_CheckExact(at->py) ? jcv_long(c, at) : 0;
         if ((at && at->kind != AV_PY) || axis < 0 || axis >= v->type->rank ||
             !jcv_dim_varies(c, v->type->dims[axis]))
             return NULL;

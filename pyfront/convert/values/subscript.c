@@ -125,7 +125,7 @@ bool jcv_native_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
         for (int i = 0; i < 3; i++) {
             if (a->items[i]->kind != AV_PY)
                 return false;
-            v[i] = PyLong_AsLong(a->items[i]->py);
+            v[i] = jcv_long(c, a->items[i]);
         }
         if (PyErr_Occurred())
             jcv_refuse_py(c);
@@ -364,7 +364,7 @@ static jcv_av *sequence_item(jcv *c, jcv_av *t, bool list, jcv_av *i) {
     }
     if (!PyLong_Check(i->py))
         jcv_refuse(c, "%s as an index", jcv_describe(i));
-    long k = PyLong_AsLong(i->py);
+    long k = jcv_long(c, i);
     if (k < 0)
         k += t->n;
     if (k < 0 || k >= (long)t->n)
@@ -586,7 +586,7 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
         return jcv_take(c, PyObject_GetItem(o->py, i->py));
     if (o->kind == AV_PY && PyList_CheckExact(o->py) && i->kind == AV_PY && PyLong_Check(i->py) &&
         o->src && !standing_for(c, o->py)) {
-        long k = PyLong_AsLong(i->py);
+        long k = jcv_long(c, i);
         if (k >= 0 && k < PyList_GET_SIZE(o->py)) /* nothing is assumed about the length */
             return jcv_wrap(c, PyList_GET_ITEM(o->py, k),
                             jpy_src_get(c->guards, JPY_SRC_ITEM, o->src, NULL, NULL, k));
@@ -665,7 +665,7 @@ void jcv_native_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
         }
         if (i->kind != AV_PY || !PyLong_Check(i->py))
             jcv_refuse(c, "an item of a list is written at a computed place");
-        long k = PyLong_AsLong(i->py);
+        long k = jcv_long(c, i);
         if (k < 0)
             k += t->n;
         if (k < 0 || k >= (long)t->n)
