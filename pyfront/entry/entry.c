@@ -37,6 +37,7 @@ static void entry_dealloc(PyObject *self) {
         jn_vec_free(&e->stages[k].in);
         jn_vec_free(&e->stages[k].kept);
         jn_vec_free(&e->stages[k].groups);
+        jn_vec_free(&e->stages[k].arms);
         jn_vec_free(&e->stages[k].out);
         jn_vec_free(&e->stages[k].seen);
         jn_vec_free(&e->stages[k].place);

@@ -160,7 +160,7 @@ static bool release_saved(void *user) {
     const jpy_groups *groups = &r->stage->groups;
     if (!r->freed && !(r->freed = jn_calloc(groups->n + 1, sizeof *r->freed)))
         return false; /* it is kept longer than it need be */
-    jpy_groups_free(groups, r->freed, r->ran_outs, r->ran_ins);
+    jpy_groups_free(groups, r->freed, r->ran_outs, r->ran_ins, r->not_taken);
     for (int64_t k = 0; r->gone && k <= r->n_wires; k++)
         r->gone[k] |= r->reached[k] & JN_WIRE_USED;
     if (!spent(r))
@@ -214,8 +214,8 @@ static int check_saved(const region *r, jpy_set outs, bool waits, jpy_set ins) {
     const jpy_kept *worst = NULL;
     for (size_t i = 0; i < x->kept.n; i++) {
         const jpy_kept *k = &x->kept.data[i];
-        if ((k->outs & outs) && (k->ins & ins) && !jpy_saved_holds(&r->saved[i]) &&
-            (!worst || k->at > worst->at))
+        if ((k->outs & outs) && (k->ins & ins) && !jpy_arm_not_taken(r->not_taken, k->arm) &&
+            !jpy_saved_holds(&r->saved[i]) && (!worst || k->at > worst->at))
             worst = k;
     }
     if (!r->args || (freed && (!worst || freed >= worst->at))) /* no args: given up as a whole */
@@ -386,6 +386,9 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
         r->inputs[i] = Py_NewRef((PyObject *)t);
         ok = jpy_tensor_edge(t, &edges[i]) >= 0;
     }
+    for (size_t i = 0; i < x->arms.n; i++)
+        if ((results[x->arms.data[i].result].s.i != 0) != x->arms.data[i].holds)
+            r->not_taken |= (jpy_set)1 << i;
     for (size_t i = 0; ok && i < x->kept.n; i++) {
         if (x->kept.data[i].is_result) /* jpy_region_kept() */
             continue;

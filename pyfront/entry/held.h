@@ -47,6 +47,7 @@ typedef struct jpy_region_held {
     uint8_t *reached, *gone;   /* by number: what backward() came to since some were freed last, and
                                 * what is freed (JN_WIRE_USED); NULL: no number is given */
     bool *freed;               /* by group of the stage; NULL: none is */
+    jpy_set not_taken;         /* arms of the stage */
     jpy_set ran_outs, ran_ins; /* what backward() has run since some were freed last */
     jn_type *out;              /* types of the results, whose dims may be of this call */
     PyObject **bound;          /* what the entry's inputs were, owned ... */

@@ -10,9 +10,11 @@ uint32_t jpy_groups_freed(const jpy_groups *l, const bool *freed, jpy_set outs, 
     return first;
 }
 
-void jpy_groups_free(const jpy_groups *l, bool *freed, jpy_set outs, jpy_set ins) {
+void jpy_groups_free(const jpy_groups *l, bool *freed, jpy_set outs, jpy_set ins,
+                     jpy_set not_taken) {
     for (size_t i = 0; i < l->n; i++)
-        freed[i] = freed[i] || jpy_group_runs(&l->data[i], outs, ins);
+        freed[i] = freed[i] || (jpy_group_runs(&l->data[i], outs, ins) &&
+                                !jpy_arm_not_taken(not_taken, l->data[i].arm));
 }
 
 jpy_set jpy_groups_gone(const jpy_groups *l, const bool *freed, unsigned out) {

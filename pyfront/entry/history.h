@@ -18,10 +18,18 @@ typedef uint64_t jpy_set;
 #define JPY_SET_WAITS ((jpy_set)1 << 62)
 #define JPY_SET_OF(i) ((jpy_set)1 << ((i) < 63 ? (i) : 63))
 
+/* One way of a branch: ops on it have run if a result of the run, a bool, is `holds`. */
+typedef struct jpy_arm {
+    uint32_t result;
+    bool holds;
+} jpy_arm;
+enum { JPY_MAX_ARMS = 64 };
+
 typedef struct jpy_group { /* ops that keep something for their gradients */
     jpy_set outs;          /* results of the node that are computed from them */
     jpy_set ins;           /* inputs of the node that they are computed from */
     uint32_t at;           /* the last of them: it is the first that backward() runs */
+    uint8_t arm;           /* 1 + number of the arm that they are in; 0: they have run */
 } jpy_group;
 typedef JN_VEC(jpy_group) jpy_groups;
 
@@ -32,8 +40,13 @@ static inline bool jpy_group_runs(const jpy_group *g, jpy_set outs, jpy_set ins)
 /* Where it runs one that is freed (by group; NULL: none is): the first that it comes to; 0: none.
  */
 uint32_t jpy_groups_freed(const jpy_groups *l, const bool *freed, jpy_set outs, jpy_set ins);
+/* Whether what belongs to arm - 1 was not there, of a set of arms that were not taken. */
+static inline bool jpy_arm_not_taken(jpy_set not_taken, uint8_t arm) {
+    return arm && not_taken >> (arm - 1) & 1;
+}
 /* Frees what a backward() has run. */
-void jpy_groups_free(const jpy_groups *l, bool *freed, jpy_set outs, jpy_set ins);
+void jpy_groups_free(const jpy_groups *l, bool *freed, jpy_set outs, jpy_set ins,
+                     jpy_set not_taken);
 /* Inputs that no gradient of result `out` can be asked for any more. */
 jpy_set jpy_groups_gone(const jpy_groups *l, const bool *freed, unsigned out);
 

@@ -98,6 +98,7 @@ typedef struct jpy_kept { /* a tensor that must stay as it is, and the op that s
     uint32_t writes;   /* of the commit to it, which come before the value that was saved */
     jpy_set outs, ins; /* gradients of these results for these inputs need it */
     uint32_t at;       /* the op: backward() comes to later ones first */
+    uint8_t arm;       /* as jpy_group.arm */
     bool is_result;
 } jpy_kept;
 
@@ -119,6 +120,7 @@ typedef struct jpy_stage { /* a node of the tape: see convert/finish/gradient.c 
     JN_VEC(jpy_tracked) in;
     JN_VEC(jpy_kept) kept;
     jpy_groups groups;
+    JN_VEC(jpy_arm) arms;
     JN_VEC(const jn_type *) out;
     JN_VEC(uint32_t) seen; /* per out: the result of the run that has its dims, where they vary */
 } jpy_stage;

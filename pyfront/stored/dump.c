@@ -146,13 +146,19 @@ static PyObject *tracked(const void *of, size_t i) {
 
 static PyObject *kept(const void *of, size_t i) {
     const jpy_kept *k = (const jpy_kept *)of + i;
-    return Py_BuildValue("(IsIKKIi)", k->slot, k->op, k->writes, (unsigned long long)k->outs,
-                         (unsigned long long)k->ins, k->at, k->is_result);
+    return Py_BuildValue("(IsIKKIii)", k->slot, k->op, k->writes, (unsigned long long)k->outs,
+                         (unsigned long long)k->ins, k->at, (int)k->arm, k->is_result);
 }
 
 static PyObject *group(const void *of, size_t i) {
     const jpy_group *g = (const jpy_group *)of + i;
-    return Py_BuildValue("(KKI)", (unsigned long long)g->outs, (unsigned long long)g->ins, g->at);
+    return Py_BuildValue("(KKIi)", (unsigned long long)g->outs, (unsigned long long)g->ins, g->at,
+                         (int)g->arm);
+}
+
+static PyObject *arm(const void *of, size_t i) {
+    const jpy_arm *a = (const jpy_arm *)of + i;
+    return Py_BuildValue("(Ii)", a->result, a->holds);
 }
 
 static PyObject *single(const void *of, size_t i) {
@@ -163,10 +169,11 @@ static PyObject *single(const void *of, size_t i) {
 static PyObject *stage(const void *of, size_t i) {
     const jpy_stage *x = (const jpy_stage *)of + i;
     return Py_BuildValue(
-        "(sNNNNNNNN)", x->sub->name, list_of(x->place.n, number32, x->place.data),
+        "(sNNNNNNNNN)", x->sub->name, list_of(x->place.n, number32, x->place.data),
         gradient(&x->grad, x->sub), list_of(JPY_MAX_ALONE, single, x), gradient(&x->some, x->sub),
         list_of(x->in.n, tracked, x), list_of(x->kept.n, kept, x->kept.data),
-        list_of(x->groups.n, group, x->groups.data), list_of(x->seen.n, number32, x->seen.data));
+        list_of(x->groups.n, group, x->groups.data), list_of(x->seen.n, number32, x->seen.data),
+        list_of(x->arms.n, arm, x->arms.data));
 }
 
 static PyObject *place(const void *of, size_t i) {

@@ -40,7 +40,9 @@ static int take_kept(jpy_building *b, PyObject *t) {
     unsigned long long outs, ins;
     int is_result;
     const char *op;
-    if (!PyArg_ParseTuple(t, "IsIKKIp", &k.slot, &op, &k.writes, &outs, &ins, &k.at, &is_result) ||
+    if (!PyArg_ParseTuple(t, "IsIKKIbp", &k.slot, &op, &k.writes, &outs, &ins, &k.at, &k.arm,
+                          &is_result) ||
+        k.arm > b->stage->arms.n ||
         !(is_result ? jpy_stored_result(b, k.slot) != NULL : jpy_stored_is_tensor(b, k.slot)) ||
         !(k.op = jn_arena_strdup(&b->e->arena, op)))
         return -1;
@@ -53,20 +55,34 @@ static int take_kept(jpy_building *b, PyObject *t) {
 static int take_group(jpy_building *b, PyObject *t) {
     unsigned long long outs, ins;
     unsigned at;
-    if (!PyArg_ParseTuple(t, "KKI", &outs, &ins, &at))
+    unsigned char arm;
+    if (!PyArg_ParseTuple(t, "KKIb", &outs, &ins, &at, &arm) || arm > b->stage->arms.n)
         return -1;
-    return jn_vec_push(&b->stage->groups, ((jpy_group){outs, ins, at})) ? 0
-                                                                        : jpy_stored_no_memory();
+    return jn_vec_push(&b->stage->groups, ((jpy_group){outs, ins, at, arm}))
+               ? 0
+               : jpy_stored_no_memory();
+}
+
+static int take_arm(jpy_building *b, PyObject *t) {
+    jpy_arm a;
+    int holds;
+    if (!PyArg_ParseTuple(t, "Ip", &a.result, &holds) || b->stage->arms.n == JPY_MAX_ARMS)
+        return -1;
+    const jn_type *type = jpy_stored_result(b, a.result);
+    a.holds = holds;
+    return !type || type->kind != JANUS_KIND_BOOL ? -1
+           : jn_vec_push(&b->stage->arms, a)      ? 0
+                                                  : jpy_stored_no_memory();
 }
 
 static int take_stage(jpy_building *b, PyObject *t) {
     jpy_entry *e = b->e;
     jpy_stage *x = b->stage = &e->stages[e->n_stages];
     const char *name;
-    PyObject *places, *grad, *alone, *some, *in, *keeps, *groups, *seen;
-    if (!PyArg_ParseTuple(t, "sO!OO!OO!O!O!O!", &name, &PyList_Type, &places, &grad, &PyList_Type,
+    PyObject *places, *grad, *alone, *some, *in, *keeps, *groups, *seen, *arms;
+    if (!PyArg_ParseTuple(t, "sO!OO!OO!O!O!O!O!", &name, &PyList_Type, &places, &grad, &PyList_Type,
                           &alone, &some, &PyList_Type, &in, &PyList_Type, &keeps, &PyList_Type,
-                          &groups, &PyList_Type, &seen) ||
+                          &groups, &PyList_Type, &seen, &PyList_Type, &arms) ||
         !(x->sub = jpy_stored_subgraph(b, name)) || PyList_GET_SIZE(alone) != JPY_MAX_ALONE)
         return -1;
     e->n_stages++; /* it is freed with the entry */
@@ -83,7 +99,8 @@ static int take_stage(jpy_building *b, PyObject *t) {
             return -1;
     if (!x->grad.sub && PyList_GET_SIZE(in))
         return -1;
-    return jpy_stored_each(b, in, take_tracked) < 0 || jpy_stored_each(b, keeps, take_kept) < 0 ||
+    return jpy_stored_each(b, in, take_tracked) < 0 || jpy_stored_each(b, arms, take_arm) < 0 ||
+                   jpy_stored_each(b, keeps, take_kept) < 0 ||
                    jpy_stored_each(b, groups, take_group) < 0
                ? -1
                : 0;

@@ -579,6 +579,22 @@ static bool has_effects(const jcv *c, const jpy_entry *e) {
     return outside;
 }
 
+/* Conditions of branches of main that lead to what has a history: which arm is taken decides what
+ * backward() uses up, and what must not be written until then (history.c). */
+static void arms_are_results(jcv *c) {
+    unsigned most = 0;
+    for (size_t k = 0; k < c->main->nodes.n && most < JPY_MAX_ARMS / 2; k++) {
+        const jcv_node *n = c->main->nodes.data[k];
+        bool depends = false;
+        for (unsigned i = 0; i < n->n_out; i++)
+            depends = depends || n->out[i].depends;
+        if (!depends || n->op->role != JN_ROLE_IF || n->in[0]->type->kind != JANUS_KIND_BOOL)
+            continue;
+        add_result(c, n->in[0]);
+        most++;
+    }
+}
+
 void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     finishing f = {.e = e};
     finish_tensors(c, &f);
@@ -597,6 +613,8 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     }
     e->any_dims = c->symbols.n > 0;
     e->n_recipes = (uint32_t)f.ids.n;
+    if (e->n_tracked)
+        arms_are_results(c);
     e->n_results = (unsigned)c->main->results.n;
     if (e->n_tracked || e->remains)
         jcv_cut_untracked(c);

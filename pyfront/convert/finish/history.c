@@ -6,8 +6,9 @@
  * or copies; what a program can see is the tape's.
  *
  * Sets of results flow from them back to what they are computed from, into the bodies of calls as
- * well.  A recursion is one body for all its depths.  What one arm of a branch keeps counts as
- * kept, whichever is taken: both have been, or there would be no branch.
+ * well.  A recursion is one body for all its depths.  What an arm of a branch of main keeps is kept
+ * if it is taken, of which the run has a result; in bodies of calls and loops, and in branches
+ * inside of arms, it counts as kept whichever is taken.
  */
 #include "pyfront/convert/finish/history.h"
 
@@ -21,6 +22,7 @@ typedef struct kept {
     jpy_set outs, ins;
     uint32_t at; /* node of main */
     const char *op;
+    uint8_t arm; /* of a branch of main: as jpy_group.arm */
 } kept;
 
 /* What ops keep: tensors, and groups as history.h has them. */
@@ -44,6 +46,7 @@ typedef struct body {
 } body;
 
 typedef struct history {
+    const jcv_stage_at *place;
     jn_arena *arena;
     jpy_stage *stage;
     bool remains;
@@ -66,7 +69,7 @@ static bool is_float(const jn_type *t) {
 
 static jpy_group *find_group(const jpy_groups *l, const jpy_group *g) {
     for (size_t i = 0; i < l->n; i++)
-        if (l->data[i].outs == g->outs && l->data[i].ins == g->ins)
+        if (l->data[i].outs == g->outs && l->data[i].ins == g->ins && l->data[i].arm == g->arm)
             return &l->data[i];
     return NULL;
 }
@@ -106,7 +109,7 @@ static size_t find_kept(const keeping *in, const kept *k) {
     size_t i = 0;
     for (; i < in->kept.n; i++) {
         kept x = in->kept.data[i];
-        if (jn_value_equal(x.v, k->v) && x.outs == k->outs && x.ins == k->ins)
+        if (jn_value_equal(x.v, k->v) && x.outs == k->outs && x.ins == k->ins && x.arm == k->arm)
             break;
     }
     return i;
@@ -147,6 +150,34 @@ static jpy_set main_ins(const history *h, const body *b, const values *x, jn_val
 
 /* Which body of a call it is, and which parameter its first operand after the condition. */
 static unsigned first_operand(const jn_node *n) { return n->op->role == JN_ROLE_IF; }
+
+/* The arm that is taken if `condition`, a value of main, holds, or does not; 0: nobody can tell. */
+static uint8_t arm_number(history *h, jn_value condition, bool holds) {
+    const jn_subgraph *g = h->place->main;
+    size_t r = 0, i = 0;
+    while (r < g->results.n && !jn_value_equal(g->results.data[r], condition))
+        r++;
+    if (r == g->results.n || g->result_types.data[r]->kind != JANUS_KIND_BOOL)
+        return 0;
+    jpy_arm arm = {(uint32_t)r, holds};
+    while (i < h->stage->arms.n &&
+           (h->stage->arms.data[i].result != r || h->stage->arms.data[i].holds != holds))
+        i++;
+    if (i == h->stage->arms.n && (i == JPY_MAX_ARMS || !jn_vec_push(&h->stage->arms, arm)))
+        return 0;
+    return (uint8_t)(i + 1);
+}
+
+/* The arm that the body `which` of a branch of main is, of which the run tells whether it was
+ * taken; 0: it is none, and counts as taken. */
+static uint8_t arm_of(history *h, const body *caller, const jn_node *n, unsigned which) {
+    const jcv_stage_at *at = h->place;
+    jn_value c = n->in[0];
+    if (caller->up || n->op->role != JN_ROLE_IF || jn_value_is_none(c))
+        return 0;
+    jn_value m = c.node ? (jn_value){at->first + c.node - 1, c.index} : at->in[c.index];
+    return arm_number(h, m, which == 0);
+}
 
 /* A body that a call runs, with what its results lead to, and back with its parameters'. */
 static janus_status run_body(history *h, body *caller, const values *x, const jn_node *n,
@@ -191,10 +222,16 @@ static janus_status run_body(history *h, body *caller, const values *x, const jn
             outs[k] |= params[k + index];
         }
     } while (b.again && st == JANUS_OK);
-    for (size_t i = 0; i < b.has.groups.n && st == JANUS_OK; i++)
-        st = add_group(&caller->has, b.has.groups.data[i]);
+    bool any = b.has.groups.n || b.has.kept.n;
+    uint8_t arm = any && st == JANUS_OK ? arm_of(h, caller, n, g == n->subs[1]) : 0;
+    for (size_t i = 0; i < b.has.groups.n && st == JANUS_OK; i++) {
+        jpy_group one = b.has.groups.data[i];
+        one.arm = arm ? arm : one.arm;
+        st = add_group(&caller->has, one);
+    }
     for (size_t i = 0; i < b.has.kept.n && st == JANUS_OK; i++) {
         kept s = b.has.kept.data[i];
+        s.arm = arm ? arm : s.arm;
         jn_value v = s.v;
         if (v.node == 0 && v.index + first < n->n_in) {
             s.v = n->in[v.index + first];
@@ -256,7 +293,7 @@ static janus_status run_op(history *h, body *b, const values *x, const jn_node *
         any = true;
         JN_TRY(keep(b->g, &b->has, s));
     }
-    return any ? add_group(&b->has, (jpy_group){outs, s.ins, s.at}) : JANUS_OK;
+    return any ? add_group(&b->has, (jpy_group){outs, s.ins, s.at, 0}) : JANUS_OK;
 }
 
 static janus_status walk(history *h, body *b) {
@@ -312,15 +349,39 @@ static janus_status add_kept(jpy_stage *x, const kept *s, uint32_t slot, bool is
                   .outs = s->outs,
                   .ins = s->ins,
                   .at = s->at,
+                  .arm = s->arm,
                   .is_result = is_result};
     size_t i = 0; /* found before, by what the graph keeps; for all results, since not known */
     while (i < x->kept.n && (is_result || x->kept.data[i].slot != slot || x->kept.data[i].at))
         i++;
-    if (i < x->kept.n)
+    if (i < x->kept.n) {
+        k.arm = 0; /* what the graph keeps it keeps whichever arm is taken */
         x->kept.data[i] = k;
-    else if (!jn_vec_push(&x->kept, k))
+    } else if (!jn_vec_push(&x->kept, k))
         return JN_NO_MEMORY();
     return JANUS_OK;
+}
+
+/* Whether the result `of` of main is, at least if an arm is taken which hands it on, the tensor v;
+ * *io_arm, where it is 0, becomes that arm. */
+static bool may_be(history *h, jn_value of, jn_value v, uint8_t *io_arm) {
+    const jn_subgraph *g = h->place->main;
+    of = root(g, of);
+    if (jn_value_equal(of, v))
+        return true;
+    const jn_node *n = of.node ? g->nodes.data[of.node] : NULL;
+    for (unsigned s = 0; n && n->op->role == JN_ROLE_IF && s < 2; s++) {
+        const jn_subgraph *arm = n->subs[s];
+        jn_value out = root(arm, arm->results.data[of.index]);
+        if (out.node || out.index + 1 >= n->n_in)
+            continue;
+        uint8_t inner = *io_arm ? *io_arm : arm_number(h, n->in[0], s == 0);
+        if (may_be(h, n->in[out.index + 1], v, &inner)) {
+            *io_arm = inner;
+            return true;
+        }
+    }
+    return false;
 }
 
 static janus_status place_kept(history *h, const body *b, const jcv_stage_at *at) {
@@ -334,9 +395,10 @@ static janus_status place_kept(history *h, const body *b, const jcv_stage_at *at
             JN_TRY(add_kept(h->stage, &s, at->inputs[v.index].slot, false));
         for (size_t r = 0; r < g->results.n && v.node; r++) {
             jn_value leaves = g->results.data[r];
+            kept one = s;
             if (leaves.node && jn_value_type(g, leaves)->kind == JANUS_KIND_TENSOR &&
-                jn_value_equal(root(g, leaves), v))
-                JN_TRY(add_kept(h->stage, &s, (uint32_t)r, true));
+                may_be(h, leaves, v, &one.arm))
+                JN_TRY(add_kept(h->stage, &one, (uint32_t)r, true));
         }
     }
     return JANUS_OK;
@@ -344,7 +406,7 @@ static janus_status place_kept(history *h, const body *b, const jcv_stage_at *at
 
 janus_status jcv_history(jpy_stage *x, const jcv_stage_at *at, jn_arena *arena) {
     const jn_subgraph *g = x->sub;
-    history h = {arena, x, at->remains};
+    history h = {at, arena, x, at->remains};
     body b = {.g = g, .of_results = room(&h, g->results.n, sizeof *b.of_results)};
     if (!b.of_results)
         return JN_NO_MEMORY();
