@@ -30,6 +30,8 @@ static int raise_freed(jpy_node *n, const jpy_val *dout, const bool *want, jpy_v
 }
 static const jpy_node_class freed_class = {"Graph", raise_freed, NULL, NULL, NULL, false};
 
+bool jpy_is_freed(const jpy_node *n) { return n && n->cls == &freed_class; }
+
 PyObject *jpy_freed_tensor(janus_tensor *t) {
     static PyObject *leaf; /* nodes that lead nowhere are not asked for gradients */
     janus_tensor *one;

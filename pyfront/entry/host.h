@@ -8,6 +8,7 @@
 #define JPY_HOST_PY_H
 
 #include "pyfront/entry/parts.h"
+#include "pyfront/tape/tape.h"
 
 typedef struct jpy_away {  /* away.c */
     PyThreadState *thread; /* while the interpreter lock is given up */
@@ -44,5 +45,7 @@ PyObject *jpy_host_object(const janus_host_value *v);
 void jpy_host_free(jpy_host *h);
 /* New tensor whose history backward has used up; takes the reference to `t`. */
 PyObject *jpy_freed_tensor(janus_tensor *t);
+/* Whether a tensor with this node is one. */
+bool jpy_is_freed(const jpy_node *n);
 
 #endif

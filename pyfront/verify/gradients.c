@@ -12,6 +12,7 @@
 #include "exec/eager/eager.h"
 #include "exec/store/store.h"
 #include "pyfront/backward/backward.h"
+#include "pyfront/entry/host.h"
 #include "pyfront/tensor/tensor.h"
 #include "pyfront/verify/numbers.h"
 
@@ -51,7 +52,9 @@ static janus_status cotangent(const janus_tensor *like, uint64_t *io_state, janu
     return st;
 }
 
-/* The results, of which those that are views of what was written since are left as they are. */
+/* The results, of which those that are views of what was written since are left as they are, and
+ * those whose history the graph says is used up: so it is wherever an op of it keeps something for
+ * its gradient, which is not known where arms, or leaves of a tree, lead past all such ops. */
 static bool roots_of(jpy_shadow *s, both *b) {
     uint64_t state = 0;
     for (size_t i = 0; i < s->histories.n; i++) {
@@ -61,7 +64,7 @@ static bool roots_of(jpy_shadow *s, both *b) {
                      (a->base && a->epoch != a->base->epoch) || a->t->storage->device;
         roots *r = &b->all;
         janus_tensor *seed;
-        if (stale || jpy_tensor_val(p, &r->graph[r->n]) < 0 ||
+        if (stale || jpy_is_freed(p->node) || jpy_tensor_val(p, &r->graph[r->n]) < 0 ||
             jpy_tensor_val(a, &r->python[r->n]) < 0)
             continue;
         if (cotangent(a->t, &state, &seed) != JANUS_OK)
