@@ -363,7 +363,7 @@ def labelled():
 
 # The least share of ops in graphs.
 PROGRAMS = {soft_forest: 0.95, hierarchical_softmax: 0.8, recursive_autoencoder: 0.8, halves: 0.9, up_and_down: 0.8,
-            evaluator: 0.0, depth_first: 0.95, pairwise: 0.5, beam: 0.9,
+            evaluator: 0.5, depth_first: 0.95, pairwise: 0.5, beam: 0.9,
             sorted_attention: 0.9, segment_tree: 0.9, pooled: 0.9, quadtree: 0.9, labelled: 0.8}
 
 

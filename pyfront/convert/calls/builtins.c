@@ -373,8 +373,23 @@ static bool pure_builtin(const char *n) {
     return false;
 }
 
+/* Arguments with numbers in the place of objects of the graph that a test before has left only
+ * such. */
+static const jcv_args *with_numbers(jcv *c, PyObject *of, const jcv_args *given) {
+    if (of != (PyObject *)&PyLong_Type && of != (PyObject *)&PyFloat_Type &&
+        of != (PyObject *)&PyBool_Type)
+        return given;
+    jcv_args *a = jcv_alloc(c, sizeof *a);
+    *a = *given;
+    a->pos = jcv_alloc(c, (a->n_pos + 1) * sizeof *a->pos);
+    for (unsigned i = 0; i < a->n_pos; i++)
+        a->pos[i] = jcv_settled(c, given->pos[i]);
+    return a;
+}
+
 jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
     PyObject *o = f->py;
+    a = with_numbers(c, o, a);
     PyObject *name_o = jcv_own(c, PyObject_GetAttrString(o, "__name__"));
     const char *name = PyUnicode_AsUTF8(name_o);
     if (PyType_Check(o)) {

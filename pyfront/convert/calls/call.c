@@ -169,13 +169,70 @@ static jcv_av *flatten(jcv *c, jcv_av *a, bool real, jcv_av **flat, unsigned *n)
     return leaf;
 }
 
+static const char pairs_text[] = "the pairs of a dict";
+
+static bool gets_pairs(const jcv *c, const jcv_frame *fr) {
+    bool yes = false;
+    for (Py_ssize_t i = 0; c->by_pairs && fr->func && i < PyList_GET_SIZE(c->by_pairs); i++)
+        yes = yes || PyList_GET_ITEM(c->by_pairs, i) == fr->func;
+    return yes;
+}
+
+/* Pairs of a dict that the function makes, whose keys are strings and ints; NULL: another one. */
+static jcv_av *plain_pairs(jcv *c, const jcv_av *d) {
+    jcv_av *t = d->kind == AV_DICT && !d->origin && d->tree ? c->slots.data[d->slot] : NULL;
+    if (!t || t->kind != AV_TUPLE || t->text)
+        return NULL;
+    for (unsigned i = 0; i + 1 < t->n; i += 2) {
+        const jcv_av *k = t->items[i];
+        bool plain = k->kind == AV_PY && (PyUnicode_CheckExact(k->py) || PyLong_CheckExact(k->py));
+        if (!plain || t->items[i + 1]->kind == AV_UNDEF)
+            return NULL;
+    }
+    return t;
+}
+
+void jcv_other_dicts(jcv *c, const jcv_frame *fr, const jcv_av *a, const jcv_av *b) {
+    if (a->kind != AV_DICT || gets_pairs(c, fr) || !plain_pairs(c, a) || b->kind != AV_DICT ||
+        !plain_pairs(c, b))
+        return;
+    if (!c->by_pairs && !(c->by_pairs = PyList_New(0)))
+        jcv_refuse_py(c);
+    if (PyList_Append(c->by_pairs, fr->func) < 0)
+        jcv_refuse_py(c);
+    snprintf(c->reason, sizeof c->reason, "a recursion gets other dicts");
+    jcv_throw_now(c, THROW_RESTART);
+}
+
+/* A dict in a recursion that other calls give another one: what it holds is given, and whoever
+ * writes to it has it live. */
+static jcv_av *given_dict(jcv *c, jcv_av *pairs) {
+    jpy_tree *at = c->at;
+    c->at = NULL; /* it is made elsewhere */
+    jcv_av *d = jcv_dict(c), *t = jcv_tuple(c, pairs->items, pairs->n);
+    c->at = at;
+    d->tree = pairs->tree;
+    jcv_put(c, d->slot, t);
+    if (!jn_vec_push(&c->given, d->slot))
+        jcv_refuse(c, "out of memory");
+    return d;
+}
+
 static jcv_av *flatten_all(jcv *c, const jcv_frame *fr, jcv_av **v, unsigned n, jcv_av **flat,
                            unsigned *n_flat) {
     jcv_av *shape = jcv_tuple(c, v, n);
     bool real = fr->func && jcv_recursive(c, fr);
     for (unsigned i = 0; i < n; i++) {
         if (i + 1 < n || !fr->def->c->b) {
-            shape->items[i] = flatten(c, v[i], real, flat, n_flat);
+            jcv_av *held = real && gets_pairs(c, fr) ? plain_pairs(c, v[i]) : NULL;
+            jcv_av *t = held ? jcv_tuple(c, held->items, held->n) : NULL;
+            for (unsigned k = 1; t && k < t->n; k += 2)
+                t->items[k] = flatten(c, t->items[k], real, flat, n_flat);
+            if (t) {
+                t->text = pairs_text;
+                t->tree = v[i]->tree;
+            }
+            shape->items[i] = t ? t : flatten(c, v[i], real, flat, n_flat);
             continue;
         }
         jcv_av *pairs = c->slots.data[v[i]->slot], *kw = jcv_tuple(c, pairs->items, pairs->n);
@@ -202,8 +259,13 @@ static void store_params(jcv *c, jcv_frame *fr, jcv_av **v, unsigned n) {
 void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat) {
     unsigned n = fr->shape->n;
     jcv_av **v = jcv_alloc(c, (n + 1) * sizeof *v);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         v[i] = jcv_fill(c, fr->shape->items[i], flat);
+        if (fr->shape->items[i]->text == pairs_text) {
+            v[i]->tree = fr->shape->items[i]->tree;
+            v[i] = given_dict(c, v[i]);
+        }
+    }
     if (fr->def->c->b) {
         jcv_av *d = jcv_dict(c);
         jcv_put(c, d->slot, v[n - 1]);

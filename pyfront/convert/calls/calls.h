@@ -83,4 +83,8 @@ int64_t jcv_size_of_call(const jcv *c, int64_t size);
 /* 1: a result of type t is as known, 0: `known` has more unknown dims now, -1: it does not fit. */
 int jcv_fit_sizes(jcv *c, jn_type *known, const jn_type *t);
 
+/* call.c: a recursion that was given a dict is given b: starts again where pairs of both can be
+ * given instead. */
+void jcv_other_dicts(jcv *c, const jcv_frame *fr, const jcv_av *a, const jcv_av *b);
+
 #endif

@@ -42,7 +42,8 @@ static void *keep(jcv *c, size_t size) {
 
 /* Whether arguments have the same structure. */
 static bool same_shape(const jcv_av *a, const jcv_av *b) {
-    if (a->kind != b->kind || a->n != b->n || a->named != b->named)
+    if (a->kind != b->kind || a->n != b->n || a->named != b->named ||
+        (a->kind == AV_TUPLE && a->text != b->text))
         return false;
     if (a->kind != AV_TUPLE && !(jcv_is_slice(a) && jcv_is_slice(b)))
         return a->kind == AV_ITER || jcv_av_equal(a, b);
@@ -468,6 +469,7 @@ jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
     for (unsigned i = 0; in && i < n; i++) {
         if (!in->is_arg[i]) {
             if (!same_argument(in->params[i], args[i])) {
+                jcv_other_dicts(c, fr, in->params[i], args[i]);
                 f->by_value[i] = 1;
                 again = true;
             }

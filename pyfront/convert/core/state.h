@@ -240,12 +240,14 @@ struct jcv {
     bool share_views;      /* several views of one tensor leave: all are taken at commit; kept */
     bool one_tensor;       /* what was bound as one tensor stays one: it is written; kept */
     bool live_tensors, live_containers, two_views;
-    bool rows;                        /* rows of lists have keys (rows.put); kept */
-    const jcv_av *in_turn;            /* the list of which a loop reads the next row ... */
-    bool peeled;                      /* ... having read the first one outside of its rounds */
-    bool wires;                       /* what is stored and requires grad is read again; kept */
-    PyObject *met;                    /* list of leaves that the graph reads (met.c); kept */
-    JN_VEC(jcv_rec *) stored;         /* tensors that the graph stores */
+    bool rows;                /* rows of lists have keys (rows.put); kept */
+    const jcv_av *in_turn;    /* the list of which a loop reads the next row ... */
+    bool peeled;              /* ... having read the first one outside of its rounds */
+    bool wires;               /* what is stored and requires grad is read again; kept */
+    PyObject *by_pairs;       /* list of recursions that get other dicts in other calls; kept */
+    JN_VEC(uint32_t) given;   /* slots of dicts that stand for what was given to a recursion */
+    PyObject *met;            /* list of leaves that the graph reads (met.c); kept */
+    JN_VEC(jcv_rec *) stored; /* tensors that the graph stores */
     JN_VEC(jcv_val *) stored_tracked; /* values of those that require grad */
     bool put_written;                 /* some of the caller's among these were written since */
 };

@@ -77,6 +77,7 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->places);
     jn_vec_free(&c->fresh);
     jn_vec_free(&c->frozen);
+    jn_vec_free(&c->given);
     jn_vec_free(&c->tags);
     jn_vec_free(&c->symbols);
     jn_vec_free(&c->parts);
@@ -170,7 +171,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
     jcv_fork *forks = NULL;
     jcv_equal *equals = NULL;
     bool share_views = false, one_tensor = false, cells = false, wires = false, rows = false;
-    PyObject *met = NULL;
+    PyObject *met = NULL, *by_pairs = NULL;
     jn_arena keep;
     jn_arena_init(&keep, 0);
     jcv *outer = jcv_current;
@@ -199,6 +200,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         c->cells = cells;
         c->wires = wires;
         c->met = met;
+        c->by_pairs = by_pairs;
         c->rows = rows;
         for (jcv_live *l = lives; l; l = l->next)
             l->read = false;
@@ -223,6 +225,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         cells = c->cells;
         wires = c->wires;
         met = c->met;
+        by_pairs = c->by_pairs;
         rows = c->rows;
         *asks = c->asks_images;
         if (t == THROW_NONE)
@@ -259,6 +262,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
             Py_XDECREF(x->samples[i]);
     jcv_live_free(lives);
     Py_XDECREF(met);
+    Py_XDECREF(by_pairs);
     jn_arena_free(&keep);
     return e;
 }

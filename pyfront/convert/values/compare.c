@@ -123,6 +123,8 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
         return 0;
     if (a->kind == AV_PY)
         return identical_objects(c, a, b);
+    if (a->kind == AV_DICT && a->slot != b->slot && c->given.n)
+        jcv_refuse(c, "whether dicts in a recursion are one");
     if (a->kind == AV_LIST || a->kind == AV_DICT)
         return a->slot == b->slot;
     if (jcv_av_equal(a, b))

@@ -55,7 +55,16 @@ static jcv_av *real_items(jcv *c, jcv_av *a) {
     return t;
 }
 
+static bool was_given(const jcv *c, const jcv_av *a) {
+    bool given = false;
+    for (size_t i = 0; a->kind == AV_DICT && i < c->given.n; i++)
+        given = given || c->given.data[i] == a->slot;
+    return given;
+}
+
 static jcv_av *to_abstract(jcv *c, jcv_av *a) {
+    if (was_given(c, a))
+        jcv_make_live(c, a);
     if (a->kind != AV_PY)
         return a;
     jcv_av *x = standing_for(c, a->py);
@@ -310,10 +319,22 @@ static void put_pair(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
     jcv_put(c, d->slot, t);
 }
 
+/* Of a dict that is made here keys are known: a string of the graph is one of those that were seen.
+ */
+static jcv_av *which_name(jcv *c, const jcv_av *d, jcv_av *key) {
+    PyObject *s =
+        d->kind == AV_DICT && !d->origin && key->kind == AV_HOST ? jcv_samples(c, key) : NULL;
+    bool names = s != NULL;
+    for (Py_ssize_t i = 0; names && i < PyList_GET_SIZE(s); i++)
+        names = PyUnicode_CheckExact(PyList_GET_ITEM(s, i));
+    return names ? jcv_which_text(c, key) : key;
+}
+
 /* NULL: no such key. */
 jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key) {
     if (d->kind == AV_HOST)
         return jcv_live_getkey(c, d, key);
+    key = which_name(c, d, key);
     if (d->kind == AV_DICT && (key->kind == AV_SCALAR || key->kind == AV_HOST))
         jcv_make_live(c, d);
     if (d->kind == AV_PY) {
@@ -336,6 +357,7 @@ void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
         jcv_live_setkey(c, d, key, v);
         return;
     }
+    key = which_name(c, d, key);
     if ((d->kind == AV_DICT && d->slot < c->ctx->fn->first_slot) || key->kind == AV_SCALAR ||
         key->kind == AV_HOST || (c->ctx->fn->kind == JCV_FUNC && (d->kind == AV_PY || d->origin)))
         jcv_make_live(c, d);
