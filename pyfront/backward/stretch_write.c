@@ -17,7 +17,16 @@
 #include "ops/op_ids.h"
 #include "pyfront/tensor/tensor.h"
 
-enum { NO_SUM = UINT32_MAX };
+#define NO_SUM UINT32_MAX
+enum { MOST_JOINED = 16 };
+
+/* The gradient of a piece, which has not been put to its place yet. */
+typedef struct piece {
+    uint32_t id; /* the local that it is a part of */
+    bool done;
+    jn_ev v;
+    int64_t before[JN_MAX_RANK], size[JN_MAX_RANK];
+} piece;
 
 typedef struct job {
     jpy_stretch *s;
@@ -25,6 +34,7 @@ typedef struct job {
     jn_trace_graph *t;
     jn_ev *grad;   /* per local: what has arrived so far */
     uint32_t *sum; /* per local: its accumulator */
+    JN_VEC(piece) pieces;
     jpy_traced_result *results;
 } job;
 
@@ -33,8 +43,13 @@ static janus_status keep_type(job *j, const jn_type *type, jn_type *out) {
     *out = *type;
     if (type->kind != JANUS_KIND_TENSOR)
         return JANUS_OK;
-    out->dims = jn_arena_dup(j->w->a, type->dims, ((size_t)type->rank + 1) * sizeof *type->dims);
-    return out->dims ? JANUS_OK : JN_NO_MEMORY();
+    int64_t *dims = jn_arena_alloc(j->w->a, ((size_t)type->rank + 1) * sizeof *dims);
+    if (!dims)
+        return JN_NO_MEMORY();
+    for (int i = 0; i < type->rank; i++)
+        dims[i] = type->dims[i];
+    out->dims = dims;
+    return JANUS_OK;
 }
 
 static janus_status input(job *j, const jn_type *type, jn_grad_from from, uint32_t index,
@@ -74,12 +89,93 @@ static janus_status contribute(job *j, uint32_t id, jn_ev v) {
     return jn_writer_add_to(j->w, v, j->sum[id]);
 }
 
+/* With zeros around it. */
+static janus_status padded(job *j, const jn_type *whole, const piece *p, jn_ev *out) {
+    int64_t before[JN_MAX_RANK], behind[JN_MAX_RANK];
+    size_t rank = (size_t)whole->rank;
+    bool all = true;
+    for (size_t i = 0; i < rank; i++) {
+        before[i] = p->before[i];
+        behind[i] = whole->dims[i] - p->before[i] - p->size[i];
+        all = all && p->size[i] == whole->dims[i];
+    }
+    janus_pad_attrs pad = {sizeof pad, {before, rank}, {behind, rank}, 0};
+    *out = p->v;
+    return all ? JANUS_OK : emit1(j, JN_OP(pad), &p->v, 1, &pad, out);
+}
+
+/* The dim along which a piece is a part of the whole; -1: none, or several. */
+static int cut_along(const jn_type *whole, const piece *p) {
+    int axis = -1;
+    for (int i = 0; i < whole->rank; i++) {
+        if (p->size[i] == whole->dims[i])
+            continue;
+        if (axis >= 0)
+            return -1;
+        axis = i;
+    }
+    return axis;
+}
+
+/* Pieces that make up the whole, one behind the other, are joined; *n: how many, 0: they do not. */
+static void find_row(job *j, uint32_t id, const jn_type *whole, int axis, jn_ev *in, unsigned *n) {
+    int64_t at = 0;
+    *n = 0;
+    while (at < whole->dims[axis]) {
+        const piece *next = NULL;
+        for (size_t i = 0; i < j->pieces.n && !next; i++) {
+            const piece *p = &j->pieces.data[i];
+            if (p->id == id && !p->done && cut_along(whole, p) == axis && p->before[axis] == at)
+                next = p;
+        }
+        if (!next || *n == MOST_JOINED) {
+            *n = 0;
+            return;
+        }
+        in[(*n)++] = next->v;
+        at += next->size[axis];
+    }
+}
+
+static janus_status join(job *j, uint32_t id, const jn_type *whole, int axis) {
+    jn_ev in[MOST_JOINED], out;
+    unsigned n;
+    find_row(j, id, whole, axis, in, &n);
+    if (!n)
+        return JANUS_OK;
+    for (unsigned k = 0; k < n; k++)
+        for (size_t i = 0; i < j->pieces.n; i++)
+            if (j->pieces.data[i].v.bits == in[k].bits && j->pieces.data[i].id == id)
+                j->pieces.data[i].done = true;
+    janus_concat_attrs attrs = {sizeof attrs, axis};
+    JN_TRY(emit1(j, JN_OP(concat), in, n, &attrs, &out));
+    return contribute(j, id, out);
+}
+
+/* The pieces that have come of a local, together. */
+static janus_status put_pieces(job *j, uint32_t id) {
+    const jn_type *whole = &j->s->locals.data[id].type;
+    for (int axis = 0; axis < whole->rank && j->pieces.n; axis++)
+        JN_TRY(join(j, id, whole, axis));
+    for (size_t i = 0; i < j->pieces.n; i++) {
+        piece *p = &j->pieces.data[i];
+        jn_ev v;
+        if (p->id != id || p->done)
+            continue;
+        p->done = true;
+        JN_TRY(padded(j, whole, p, &v));
+        JN_TRY(contribute(j, id, v));
+    }
+    return JANUS_OK;
+}
+
 /* What has arrived at a result. */
 static janus_status arrived(job *j, uint32_t id, jn_ev *out) {
     *out = JN_EV_NONE;
     if (!id)
         return JANUS_OK;
     const jpy_local *l = &j->s->locals.data[id - 1];
+    JN_TRY(put_pieces(j, id - 1));
     if (l->given) {
         jn_ev given;
         JN_TRY(input(j, &l->type, JN_GRAD_VALUE, l->given - 1, &given));
@@ -140,27 +236,22 @@ static janus_status write_call(job *j, const jpy_item *item) {
     return JANUS_OK;
 }
 
-/* The gradient of a piece, with zeros around it. */
+/* The gradient of a piece waits for the others of its tensor. */
 static janus_status write_piece(job *j, const jpy_item *item) {
     const jpy_visit *v = &j->s->e->visits.data[item->visit];
     const uint32_t *ids = &j->s->ids.data[item->ids];
-    int64_t before[JN_MAX_RANK], size[JN_MAX_RANK], behind[JN_MAX_RANK];
     jpy_region r;
     jn_ev dy;
     jpy_region_get(v->node, &r);
     JN_TRY(arrived(j, ids[1], &dy));
     if (!ids[0] || jn_ev_is_none(dy))
         return JANUS_OK;
-    if (!jpy_piece_box(&r, before, size))
+    piece p = {.id = ids[0] - 1};
+    if (!jpy_piece_box(&r, p.before, p.size))
         return jn_error(JANUS_UNSUPPORTED, "no box");
-    size_t rank = (size_t)r.root.rank;
-    for (size_t i = 0; i < rank; i++)
-        behind[i] = r.root_dims[i] - before[i] - size[i];
-    janus_reshape_attrs shape = {sizeof shape, {size, rank}};
-    janus_pad_attrs pad = {sizeof pad, {before, rank}, {behind, rank}, 0};
-    JN_TRY(emit1(j, JN_OP(reshape), &dy, 1, &shape, &dy));
-    JN_TRY(emit1(j, JN_OP(pad), &dy, 1, &pad, &dy));
-    return contribute(j, ids[0] - 1, dy);
+    janus_reshape_attrs shape = {sizeof shape, {p.size, (size_t)r.root.rank}};
+    JN_TRY(emit1(j, JN_OP(reshape), &dy, 1, &shape, &p.v));
+    return jn_vec_push(&j->pieces, p) ? JANUS_OK : JN_NO_MEMORY();
 }
 
 /* What an outside slot gets. */
@@ -213,6 +304,8 @@ static janus_status write_all(jn_writer *w, jn_trace_graph *t, void *arg) {
         bool call = jpy_op_of(s->e->visits.data[item->visit].node) != NULL;
         JN_TRY(call ? write_call(j, item) : write_piece(j, item));
     }
+    for (uint32_t i = 0; i < s->locals.n; i++)
+        JN_TRY(put_pieces(j, i));
     size_t n = 0;
     for (size_t i = 0; i < s->locals.n; i++)
         if (!s->locals.data[i].inside)
@@ -227,6 +320,7 @@ janus_status jpy_stretch_write(jpy_stretch *s, jn_trace_graph **out, jpy_traced_
     if (!j.results)
         return JN_NO_MEMORY();
     janus_status st = jn_trace_graph_new(write_all, &j, d ? d->op : JN_OP(pad), out);
+    jn_vec_free(&j.pieces);
     if (st == JANUS_OK)
         *results = j.results;
     else

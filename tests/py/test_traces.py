@@ -51,6 +51,8 @@ UNARY = [janus.tanh, janus.sigmoid, janus.relu, lambda x: x * 1.5, lambda x: 0.3
          lambda x: janus.cat([x[:, 2:], x[:, :2]], dim=1), lambda x: x.flip(0), lambda x: janus.where(x > 0, x, x * 0.1),
          lambda x: x / (x.abs() + 1), lambda x: x - x.mean(dim=0), lambda x: x.max(dim=1, keepdim=True)[0] + x,
          lambda x: x[0] + x, lambda x: x[:, 1:2] * x, lambda x: x[None][0], lambda x: x.cumsum(0) * 0.5,
+         lambda x: janus.cat([c * (i + 1) for i, c in enumerate(x.chunk(2, dim=1))], dim=1),
+         lambda x: x[:2].repeat(2, 1) * x[2:].repeat(2, 1) + x[:, 3:4], lambda x: x + x[1:3][1][2:4].sum(),
          lambda x: x.clamp(-1, 1), lambda x: janus.log(x * x + 1), lambda x: janus.stack(list(x.unbind(0)))]
 BINARY = [lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a - b, lambda a, b: a @ b, lambda a, b: a / (b * b + 1),
           janus.maximum, lambda a, b: a.matmul(b.t()), lambda a, b: F.linear(a, b)]
