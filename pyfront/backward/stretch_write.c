@@ -239,14 +239,14 @@ static janus_status write_call(job *j, const jpy_item *item) {
 /* The gradient of a piece waits for the others of its tensor. */
 static janus_status write_piece(job *j, const jpy_item *item) {
     const jpy_visit *v = &j->s->e->visits.data[item->visit];
-    const uint32_t *ids = &j->s->ids.data[item->ids];
+    uint32_t whole = j->s->ids.data[item->ids], part = j->s->ids.data[item->ids + 1];
     jpy_region r;
     jn_ev dy;
     jpy_region_get(v->node, &r);
-    JN_TRY(arrived(j, ids[1], &dy));
-    if (!ids[0] || jn_ev_is_none(dy))
+    JN_TRY(arrived(j, part, &dy));
+    if (!whole || jn_ev_is_none(dy))
         return JANUS_OK;
-    piece p = {.id = ids[0] - 1};
+    piece p = {.id = whole - 1};
     if (!jpy_piece_box(&r, p.before, p.size))
         return jn_error(JANUS_UNSUPPORTED, "no box");
     janus_reshape_attrs shape = {sizeof shape, {p.size, (size_t)r.root.rank}};
