@@ -216,8 +216,8 @@ static bool dims_hold(const jpy_tensor_want *w, const janus_tensor *t, PyObject 
     int from = 0;
     for (unsigned i = 0; i < w->n_any; i++) {
         const jpy_any_dim *a = &w->any[i];
-        if (t->dims[a->axis] < 2 ||
-            t->dims[a->axis] != ((const jpy_tensor *)slots[a->slot])->t->dims[a->of])
+        const jpy_tensor *other = (const jpy_tensor *)slots[a->slot]; /* NULL: it fails itself */
+        if (!other || t->dims[a->axis] < 2 || t->dims[a->axis] != other->t->dims[a->of])
             return false;
         for (; from < a->axis; from++)
             if (t->dims[from] != w->dims[from])

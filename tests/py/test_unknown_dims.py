@@ -377,3 +377,17 @@ def test_models_of_several_sizes(widths):
             assert janus.allclose(f(m, tokens), want(m, tokens), rtol=1e-5, atol=1e-6)
     stats = f.stats()
     assert stats["conversions"] <= 3 * len(models) and stats["imperative"] <= 4 * len(models), (stats, janus.explain(f))
+
+
+def test_a_tensor_with_the_same_size_is_not_there():
+    """What guards teach where the tensor that a dim is compared with could not be read."""
+    f = made("not there", "    return x[0] + y[0], 1")
+    g = janus.function(f, verify="never", measure=False)
+
+    def args(n, there):
+        return [janus.ones(n)] if there else [], [janus.ones(n)], 0, 0, 0, 0
+    for n in (5, 6, 7, 8, 9):
+        assert same(f(*args(n, True)), g(*args(n, True)))
+    assert g.stats()["graph"]
+    for n in (4, 5, 9):
+        assert outcome(f, args(n, False)) == outcome(g, args(n, False))
