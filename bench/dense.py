@@ -26,6 +26,8 @@ def arguments(argv):
     parser.add_argument("rows", nargs="*", help="rows whose names contain one of these words (default: all)")
     parser.add_argument("--quick", action="store_true", help="a few rows of small sizes")
     parser.add_argument("--modes", metavar="a;b", help="; ".join(mode for _, mode in MODES) + " (default: all)")
+    parser.add_argument("--merge", action="store_true",
+                        help="what the file of --json has of rows that are not measured now stays there")
     parser.add_argument("--seconds", type=float, default=0.1, help="of a contender in a round")
     options = parser.parse_args(argv)
     options.modes = options.modes.split(";") if options.modes else [mode for _, mode in MODES]
@@ -97,10 +99,22 @@ def measure(row, contenders, options):
     return {mode: statistics.median(values) for mode, values in times.items()}, errors, checks, facts
 
 
+def earlier(options):
+    """What a file of results has, if this run is to be part of it: of the same threads."""
+    table = {"threads": options.threads, "rounds": options.rounds, "rows": {}}
+    if options.merge and options.json and os.path.exists(options.json):
+        with open(options.json, encoding="utf-8") as stream:
+            found = json.load(stream)
+        if found["threads"] != options.threads:
+            sys.exit(f"{options.json} is of {found['threads']} threads, not {options.threads}")
+        table = {**found, **table, "rows": found["rows"]}
+    return table
+
+
 def main(argv=None):
     options = arguments(argv)
     contenders = [Contender(library, mode, options) for library, mode in MODES if mode in options.modes]
-    table = {"threads": options.threads, "rounds": options.rounds, "rows": {}}
+    table, measured = earlier(options), []
     for contender in contenders:
         if contender.reason:
             print(f"{contender.mode}: {contender.reason}")
@@ -138,10 +152,12 @@ def main(argv=None):
                 failed += 1
                 print(f"FAILED: {row}: {one} and {other} do not compute the same: {checks}")
             table["rows"][row] = entry
+            measured.append(row)
             harness.finish(options.json, table)
     finally:
         for contender in contenders:
             contender.worker.stop()
+    print(f"{'':30}{len(measured)} rows measured, {len(table['rows'])} in the table")
     ratios = sorted(entry["required"] for entry in table["rows"].values() if entry.get("required"))
     if ratios:
         print(f"{'':30}{sum(r >= 1 for r in ratios)} of {len(ratios)} rows at 1.0 or more, median "
