@@ -287,3 +287,38 @@ def test_parameters_whose_flag_is_set(way, step):
         assert same(a, b), (a, b)
     if step not in (left_frozen_with_history, switched) and way != "comprehension":
         assert f.stats()["graph"] >= 2, janus.explain(f)
+
+
+class Knot:
+    def __init__(self, k, *children):
+        self.vector, self.children = janus.ones(2) * k, list(children)
+
+
+@pytest.mark.parametrize("statement", ["node.vector.requires_grad_()", "node.vector.requires_grad = True", "node.vector.requires_grad_(False)",
+                                       "v = node.vector\n    v.requires_grad_()", "seen = node.vector.requires_grad_() * 2",
+                                       "node.vector.detach_()", "total = total + node.vector.requires_grad_(False).sum()"])
+@pytest.mark.parametrize("before", [None, True, False])
+def test_of_nodes_that_only_the_run_knows(statement, before, tmp_path):
+    """The first call has set it when a graph is made; other nodes have not got it."""
+    file = tmp_path / "program.py"
+    file.write_text(f"def f(node, total):\n    for c in node.children:\n        total = f(c, total)\n    {statement}\n    return total\n\n"
+                    "def step(roots):\n    return sum(float(f(r, 0.0)) for r in roots)\n")
+    names = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    plain, fast = names["step"], janus.function(names["step"], verify="never", measure=False)
+
+    def flags(node):
+        return [node.vector.requires_grad] + [flag for c in node.children for flag in flags(c)]
+
+    def seen(step, i):
+        roots = [Knot(1, Knot(2), Knot(3, Knot(4), *(Knot(5) for _ in range(k % 3)))) for k in (i, i + 1)]
+        for k, node in enumerate([r for r in roots] + [c for r in roots for c in r.children]):
+            if before is not None and k % 2 == before:
+                node.vector.requires_grad_()
+        try:
+            return step(roots), flags(roots[0]) + flags(roots[1])
+        except RuntimeError as e:
+            return str(e), flags(roots[0]) + flags(roots[1])
+
+    for i in range(8):
+        assert seen(fast, i) == seen(plain, i), i

@@ -62,9 +62,19 @@ static jcv_rec *changed(jcv *c, jcv_av *x, const char *what) {
     return r;
 }
 
+/* Whether it requires grad in each run as in the conversion: a guard says so, or it was made here.
+ * What is read of an object, or given to a body, may be another tensor in another run. */
+static bool is_as_seen(jcv *c, const jcv_av *x) {
+    const jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)x->py)->t)->root;
+    const jcv_node *n = r->val ? r->val->node : NULL;
+    return r->src || (n && n->op && n->op->role != JN_ROLE_HOST && n->op != JN_OP(wire_read));
+}
+
 void jcv_set_requires_grad(jcv *c, jcv_av *x, bool on) {
     jpy_tensor *t = (jpy_tensor *)x->py;
     jcv_ask_tracked(c, x);
+    if (!is_as_seen(c, x))
+        jcv_refuse(c, "the requires_grad of a tensor that only the run knows is set");
     if (jpy_tensor_tracked(t) == on)
         return;
     if (t->node || (on && !jn_dtype_is_float(t->t->dtype)))
