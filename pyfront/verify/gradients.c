@@ -12,7 +12,7 @@
 #include "exec/eager/eager.h"
 #include "exec/store/store.h"
 #include "pyfront/backward/backward.h"
-#include "pyfront/entry/host.h"
+#include "pyfront/entry/entry.h"
 #include "pyfront/tensor/tensor.h"
 #include "pyfront/verify/numbers.h"
 
