@@ -29,9 +29,7 @@ jcv_val *jcv_symbol_number(jcv *c, const jcv_symbol *s) {
     return NULL;
 }
 
-static jcv_which which(const jcv_symbol *s) {
-    return (jcv_which){s->history, s->size, s->at, s->nth};
-}
+static jcv_which which(jcv_symbol s) { return (jcv_which){s.history, s.size, s.at, s.nth}; }
 
 static bool same(jcv_which a, jcv_which b) {
     return a.history == b.history && a.size == b.size && a.at == b.at && a.nth == b.nth;
@@ -39,7 +37,7 @@ static bool same(jcv_which a, jcv_which b) {
 
 static const jcv_symbol *other_of(const jcv *c, const jcv_equal *e) {
     for (size_t i = 0; i < c->symbols.n; i++)
-        if (same(which(&c->symbols.data[i]), e->other))
+        if (same(which(c->symbols.data[i]), e->other))
             return &c->symbols.data[i];
     return NULL;
 }
@@ -166,13 +164,13 @@ static int64_t away(int64_t a, int64_t b) { return a < b ? b - a : a - b; }
 
 /* Whether a size is that of a symbol, or was computed of it as sizes are: times something, or
  * something more. */
-static bool made_of(int64_t size, const jcv_symbol *s) {
-    return size > 0 && (size % s->image == 0 || away(size, s->image) < NEAR);
+static bool made_of(int64_t size, jcv_symbol s) {
+    return size > 0 && (size % s.image == 0 || away(size, s.image) < NEAR);
 }
 
 bool jcv_of_argument(const jcv *c, int64_t size) {
     for (size_t i = 0; i < c->symbols.n; i++)
-        if (c->symbols.data[i].slot != UINT32_MAX && made_of(size, &c->symbols.data[i]))
+        if (c->symbols.data[i].slot != UINT32_MAX && made_of(size, c->symbols.data[i]))
             return true;
     return false;
 }
@@ -185,20 +183,20 @@ bool jcv_of_run(const jcv *c, int64_t size) {
 }
 
 /* The same of what the symbol is assumed to be. */
-static int64_t made_again(int64_t size, const jcv_symbol *s, int64_t to) {
-    return size % s->image ? size - s->image + to : size / s->image * to;
+static int64_t made_again(int64_t size, jcv_symbol s, int64_t to) {
+    return size % s.image ? size - s.image + to : size / s.image * to;
 }
 
 /* What a symbol has to be for `size`, which is made of it, to be `other`; -1: it cannot. */
-static int64_t solved(int64_t size, const jcv_symbol *s, int64_t other) {
-    if (size % s->image)
-        return other - (size - s->image);
-    return other % (size / s->image) ? -1 : other / (size / s->image);
+static int64_t solved(int64_t size, jcv_symbol s, int64_t other) {
+    if (size % s.image)
+        return other - (size - s.image);
+    return other % (size / s.image) ? -1 : other / (size / s.image);
 }
 
 static int64_t fitted(const fitting *f, unsigned n, int64_t size) {
     for (unsigned i = 0; i < n; i++) {
-        const jcv_symbol *s = &f->c->symbols.data[f->from[i]];
+        jcv_symbol s = f->c->symbols.data[f->from[i]];
         size = made_of(size, s) ? made_again(size, s, f->to[i]) : size;
     }
     return size;
@@ -239,17 +237,17 @@ static bool takes(fitting *f, unsigned n) {
  * of arguments are what they are in this call. */
 static bool may_be(const fitting *f, size_t k, int64_t to) {
     const jcv *c = f->c;
-    const jcv_symbol *s = &c->symbols.data[k];
-    bool decided = s->slot == UINT32_MAX, as_large = to == s->size;
-    if (to < f->least || to == s->image)
+    jcv_symbol s = c->symbols.data[k];
+    bool decided = s.slot == UINT32_MAX, as_large = to == s.size;
+    if (to < f->least || to == s.image)
         return false;
     for (size_t j = 0; j < k && !decided; j++)
         as_large =
-            as_large || (c->symbols.data[j].image == to && c->symbols.data[j].size == s->size);
+            as_large || (c->symbols.data[j].image == to && c->symbols.data[j].size == s.size);
     if (!decided)
         return f->arguments && as_large;
     for (size_t j = k; j < c->symbols.n; j++)
-        if (c->symbols.data[j].slot == UINT32_MAX && made_of(to, &c->symbols.data[j]))
+        if (c->symbols.data[j].slot == UINT32_MAX && made_of(to, c->symbols.data[j]))
             return false;
     return true;
 }
@@ -257,7 +255,7 @@ static bool may_be(const fitting *f, size_t k, int64_t to) {
 static bool search(fitting *f, unsigned at, unsigned more);
 
 static bool try_symbol(fitting *f, size_t k, unsigned at, unsigned more) {
-    const jcv_symbol *s = &f->c->symbols.data[k];
+    jcv_symbol s = f->c->symbols.data[k];
     for (unsigned i = 0; i < f->n; i++)
         for (unsigned j = 0; made_of(f->sizes[i], s) && j < f->n; j++) {
             int64_t to = solved(f->sizes[i], s, f->sizes[j]);
@@ -281,24 +279,24 @@ static bool search(fitting *f, unsigned at, unsigned more) {
 
 /* Notes that a symbol is to be taken for a size. */
 static bool learn(jcv *c, size_t symbol, int64_t to) {
-    const jcv_symbol *s = &c->symbols.data[symbol];
+    jcv_symbol s = c->symbols.data[symbol];
     jcv_equal *e = known(c, which(s)); /* one that was not found again, or a new one */
     bool fresh = !e;
     e = e ? e : jn_arena_zalloc(&c->keep, sizeof *e);
     if (!e)
         jcv_refuse(c, "out of memory");
-    if ((!s->history && !s->at) || ++e->times > TIMES)
+    if ((!s.history && !s.at) || ++e->times > TIMES)
         return false;
     e->which = which(s);
     e->constant = true;
     e->by = to;
     for (size_t i = 0; jcv_dim_varies(c, to) && i < c->symbols.n; i++) {
-        const jcv_symbol *x = &c->symbols.data[i];
-        if (i == symbol || away(to, x->image) >= (e->constant ? NEAR : away(e->by, 0)))
+        jcv_symbol x = c->symbols.data[i];
+        if (i == symbol || away(to, x.image) >= (e->constant ? NEAR : away(e->by, 0)))
             continue;
         e->constant = false;
         e->other = which(x);
-        e->by = to - x->image;
+        e->by = to - x.image;
     }
     if (fresh) {
         e->next = c->equals;
