@@ -75,7 +75,9 @@ janus_status jn_tensor_restride(janus_tensor *t, const int64_t *strides, janus_t
     if (same || t->numel == 0)
         return jn_tensor_view(t, t->rank, t->dims, strides, 0, out);
     janus_tensor *memory, *view;
-    JN_TRY(jn_tensor_empty((janus_dtype)t->dtype, 1, &span, &memory));
+    jn_device *d = t->storage->device;
+    JN_TRY(d ? jn_dev_tensor(d, (janus_dtype)t->dtype, 1, &span, &memory)
+             : jn_tensor_empty((janus_dtype)t->dtype, 1, &span, &memory));
     janus_status st = jn_tensor_view(memory, t->rank, t->dims, strides, 0, &view);
     janus_tensor_release(memory);
     JN_TRY(st);

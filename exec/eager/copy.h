@@ -13,7 +13,7 @@ janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src);
  * its elements cast or in other memory.  On a device copies may fail all the same. */
 janus_status jn_tensor_ready_copy(janus_tensor *dst, janus_tensor *src, janus_tensor **out);
 /* The same elements with these strides (>= 0; those of equal elements may be 0): in memory of its
- * own, or `t`'s where only strides of sizes 1 differ. */
+ * own on t's device, or `t`'s where only strides of sizes 1 differ. */
 janus_status jn_tensor_restride(janus_tensor *t, const int64_t *strides, janus_tensor **out);
 /* New row-major tensor with the elements converted (exec/eager/eager.c). */
 janus_status jn_tensor_cast(janus_tensor *t, janus_dtype dtype, janus_tensor **out);
