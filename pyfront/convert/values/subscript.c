@@ -138,16 +138,20 @@ bool jcv_native_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
         }
         if (PyErr_Occurred())
             jcv_refuse_py(c);
-        long m = v[2] > 0 ? (v[1] - v[0] + v[2] - 1) / v[2] : (v[0] - v[1] - v[2] - 1) / -v[2];
-        if (m < 0 || (v[2] > 0 ? v[0] >= v[1] : v[0] <= v[1]))
-            m = 0;
+        /* without a sign: bounds and steps may be as far apart as numbers are */
+        unsigned long from = (unsigned long)v[0], to = (unsigned long)v[1];
+        unsigned long step = (unsigned long)v[2], m = 0;
+        if (v[2] > 0 && v[0] < v[1])
+            m = (to - from - 1) / step + 1;
+        else if (v[2] < 0 && v[0] > v[1])
+            m = (from - to - 1) / (0 - step) + 1;
         if (m > 100000)
             jcv_refuse(c, "a very long range");
         t = jcv_tuple(c, NULL, 0);
-        t->items = jcv_alloc(c, (size_t)(m + 1) * sizeof *t->items);
+        t->items = jcv_alloc(c, (m + 1) * sizeof *t->items);
         t->n = (unsigned)m;
-        for (long i = 0; i < m; i++)
-            t->items[i] = jcv_take(c, PyLong_FromLong(v[0] + i * v[2]));
+        for (unsigned long i = 0; i < m; i++)
+            t->items[i] = jcv_take(c, PyLong_FromLong((long)(from + i * step)));
         break;
     }
     case AV_TENSOR: {
