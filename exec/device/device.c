@@ -292,6 +292,8 @@ static void release_block(void *user) {
 
 janus_status jn_dev_tensor(jn_device *d, janus_dtype dtype, int rank, const int64_t *dims,
                            janus_tensor **out) {
+    if (!d)
+        return jn_tensor_empty(dtype, rank, dims, out);
     size_t bytes = jn_dtype_size(dtype);
     for (int i = 0; i < rank; i++)
         if (dims[i] < 0 || !jn_mul_size(bytes, (size_t)dims[i], &bytes))

@@ -62,7 +62,7 @@ static inline uint64_t jn_dev_precision(const jn_device *d) {
 /* The device named "cuda" or "cuda:0"; *out NULL for "cpu". */
 janus_status jn_device_named(const char *name, jn_device **out);
 
-/* New row-major tensor on the device, uninitialised. */
+/* New row-major tensor on the device, NULL: in host memory; uninitialised. */
 janus_status jn_dev_tensor(jn_device *d, janus_dtype dtype, int rank, const int64_t *dims,
                            janus_tensor **out);
 /* A row-major host tensor in pinned memory (exec/device/dev_pinned.c), uninitialised, which may be

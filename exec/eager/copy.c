@@ -75,9 +75,7 @@ janus_status jn_tensor_restride(janus_tensor *t, const int64_t *strides, janus_t
     if (same || t->numel == 0)
         return jn_tensor_view(t, t->rank, t->dims, strides, 0, out);
     janus_tensor *memory, *view;
-    jn_device *d = t->storage->device;
-    JN_TRY(d ? jn_dev_tensor(d, (janus_dtype)t->dtype, 1, &span, &memory)
-             : jn_tensor_empty((janus_dtype)t->dtype, 1, &span, &memory));
+    JN_TRY(jn_dev_tensor(t->storage->device, (janus_dtype)t->dtype, 1, &span, &memory));
     janus_status st = jn_tensor_view(memory, t->rank, t->dims, strides, 0, &view);
     janus_tensor_release(memory);
     JN_TRY(st);
@@ -110,8 +108,7 @@ janus_status jn_tensor_send(janus_tensor *t, jn_device *to, bool copy, bool non_
     char *data = NULL;
     janus_status st = jn_tensor_data(dense, &data);
     if (st == JANUS_OK)
-        st = to ? jn_dev_tensor(to, (janus_dtype)t->dtype, t->rank, t->dims, &y)
-                : jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &y);
+        st = jn_dev_tensor(to, (janus_dtype)t->dtype, t->rank, t->dims, &y);
     if (st == JANUS_OK && to)
         st = jn_dev_upload(to, jn_tensor_ready_data(y), data, bytes);
     if (st == JANUS_OK && to)

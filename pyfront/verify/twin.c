@@ -99,12 +99,10 @@ PyObject *jpy_members_of(PyObject *o) {
 
 bool jpy_shadow_copy_storage(jpy_shadow *s, jpy_twin_storage *st) {
     const janus_tensor *all = st->all;
-    jn_device *d = st->storage->device;
-    janus_dtype dtype = (janus_dtype)all->dtype;
     if (st->copy)
         return true;
-    if ((d ? jn_dev_tensor(d, dtype, 1, all->dims, &st->copy)
-           : jn_tensor_empty(dtype, 1, all->dims, &st->copy)) != JANUS_OK)
+    if (jn_dev_tensor(st->storage->device, (janus_dtype)all->dtype, 1, all->dims, &st->copy) !=
+        JANUS_OK)
         st->copy = NULL;
     if (!st->copy || jn_tensor_copy(st->copy, st->all) != JANUS_OK)
         return !(s->failed = true);
