@@ -65,7 +65,9 @@ static PyObject *converted_of(const jpy_function *f) {
     return PyFunction_Check(o) ? PyFunction_GET_CODE(o) : o;
 }
 
-static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns) {
+/* look: entries on disk are looked for first: they were not for this call, or it has run since and
+ * may have changed what guards look at. */
+static void try_convert(jpy_function *f, const jpy_call *call, bool look, int64_t plain_ns) {
     if (JN_UNLIKELY(f->wrong) && f->wrong == converted_of(f))
         return;
     if (f->next_try > 0) {
@@ -73,7 +75,7 @@ static void try_convert(jpy_function *f, const jpy_call *call, int64_t plain_ns)
         return;
     }
     if (!(f->ladder & JPY_RUNG_GRAPH) || !jpy_may_convert(f) ||
-        (JN_UNLIKELY(jpy_stored_on) && jpy_stored_take(f, call)))
+        (JN_UNLIKELY(jpy_stored_on) && look && jpy_stored_take(f, call)))
         return;
     f->plain++;
     f->thread = PyThread_get_thread_ident();
@@ -236,6 +238,14 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
     return false;
 }
 
+/* The same of those that are on disk, too. */
+static bool by_any_entry(jpy_function *f, const jpy_call *call, size_t nargsf, bool region,
+                         bool *discarded, PyObject **result) {
+    return by_entries(f, call, nargsf, region, discarded, result) ||
+           (JN_UNLIKELY(jpy_stored_on) && !*discarded && jpy_stored_take(f, call) &&
+            by_entries(f, call, nargsf, region, discarded, result));
+}
+
 /* No entry takes the call, which will be run without a graph. */
 static void learn(jpy_function *f, const jpy_call *call, bool discarded) {
     if (f->entries.n && !discarded)
@@ -257,16 +267,14 @@ PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call, bool *watche
         JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
         return NULL;
     f->calls++;
-    if (by_entries(f, call, 0, true, &discarded, &result) ||
-        (JN_UNLIKELY(jpy_stored_on) && !discarded && jpy_stored_take(f, call) &&
-         by_entries(f, call, 0, true, &discarded, &result))) {
+    if (by_any_entry(f, call, 0, true, &discarded, &result)) {
         *watched = f->timed || jpy_shadow_open;
         return result;
     }
     f->imperative++;
     learn(f, call, discarded);
     uint64_t conversions = f->conversions;
-    try_convert(f, call, 0);
+    try_convert(f, call, discarded, 0);
     if (f->measure && f->conversions > conversions && !f->refused && f->entries.n) {
         f->timed = f->entries.data[0];
         jpy_entry_hold(f->timed);
@@ -346,17 +354,14 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     jpy_call call = {args, PyVectorcall_NARGS(nargsf), kwnames};
     bool discarded = false;
     PyObject *result = NULL;
-    if (by_entries(f, &call, nargsf, false, &discarded, &result))
-        return result;
-    if (JN_UNLIKELY(jpy_stored_on) && !discarded && jpy_stored_take(f, &call) &&
-        by_entries(f, &call, nargsf, false, &discarded, &result))
+    if (by_any_entry(f, &call, nargsf, false, &discarded, &result))
         return result;
     if (JN_UNLIKELY(jpy_stored_on) && !f->entries.n && !f->plan && !f->plain)
         recall(f);
     learn(f, &call, discarded);
     bool first = f->convert_first && !f->plain;
     if (first)
-        try_convert(f, &call, 0);
+        try_convert(f, &call, discarded, 0);
     int64_t start = f->measure ? jpy_now() : 0;
     bool outer = !f->running_since;
     if (outer)
@@ -367,7 +372,7 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
         f->running_since = 0;
     f->plain_ns += ns;
     if (r && !f->plain && !first && (discarded || !taken_by_now(f, &call)))
-        try_convert(f, &call, ns);
+        try_convert(f, &call, true, ns);
     return JN_UNLIKELY(f->word.due) ? jpy_word_say(f, r) : r;
 }
 

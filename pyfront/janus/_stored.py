@@ -581,7 +581,7 @@ class Shelf:
                 _C._log_conversion(f"not kept on disk: {type(e).__name__}: {e}")
             return None
 
-    def remember(self, callable_, what, options):
+    def remember(self, callable_, options, what):
         """Writes that a conversion was refused: why, and what is CPython's after its plan."""
         key = self._key(callable_, options)
         if key:
@@ -589,7 +589,7 @@ class Shelf:
             with contextlib.suppress(OSError):
                 self._write(key, _REFUSAL, {"why": why or "?", "plan": plan.state() if plan else [[], []]})
 
-    def recall(self, callable_, _, options):
+    def recall(self, callable_, options):
         """(why a conversion was refused, the state of the plan), if that was written."""
         key = self._key(callable_, options)
         if not key or options in self.recalled:

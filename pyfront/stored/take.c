@@ -99,13 +99,13 @@ void jpy_stored_keep(jpy_function *f, jpy_entry *e, PyObject *const *slots) {
     PyErr_Restore(type, value, tb);
 }
 
-/* A method of the shelf, about a refusal. */
+/* A method of the shelf, about a refusal.  It gets `what`, unless that is NULL. */
 static PyObject *ask(jpy_function *f, const char *method, PyObject *what) {
     f->plain++;
     f->thread = PyThread_get_thread_ident();
     PyObject *with = options(f), *got = NULL;
     if (with && shelf(f))
-        got = PyObject_CallMethod(f->shelf, method, "OOO", f->callable, what, with);
+        got = PyObject_CallMethod(f->shelf, method, what ? "OOO" : "OO", f->callable, with, what);
     f->plain--;
     Py_XDECREF(with);
     forget_error();
@@ -113,7 +113,7 @@ static PyObject *ask(jpy_function *f, const char *method, PyObject *what) {
 }
 
 PyObject *jpy_stored_refusal(jpy_function *f) {
-    PyObject *got = ask(f, "recall", Py_None);
+    PyObject *got = ask(f, "recall", NULL);
     if (got && PyTuple_Check(got) && PyTuple_GET_SIZE(got) == 2 &&
         PyUnicode_Check(PyTuple_GET_ITEM(got, 0)))
         return got;
