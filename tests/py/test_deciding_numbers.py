@@ -3,6 +3,7 @@
 import pytest
 
 import janus
+from texts import names_of
 
 DECIDES = [f"x.{f}" for f in ("chunk(n)", "split(n)", "chunk(n, 1)", "split(n, dim=1)", "sum(0, keepdim=n)", "mean(1, keepdim=n)",
                               "amax(0, keepdim=n)", "std(0, unbiased=n)", "argmax(0, keepdim=n)", "cumsum(n)", "softmax(n)", "flip(n)",
@@ -13,14 +14,11 @@ DECIDES = [f"x.{f}" for f in ("chunk(n)", "split(n)", "chunk(n, 1)", "split(n, d
 
 @pytest.mark.parametrize("call", DECIDES)
 @pytest.mark.parametrize("of", ["m.item()", "len(m)", "int(m.sum())"])
-def test_numbers_that_decide_what_an_op_does(call, of, tmp_path):
+def test_numbers_that_decide_what_an_op_does(call, of):
     """A number of the graph in an eager function: in both images it is a large one, which is a flag that holds, and more than all
     there is of a size that does not vary."""
-    file = tmp_path / "program.py"
-    file.write_text(f"def f(x, m):\n    n = {of}\n    return {call}\n")
-    names = {}
-    exec(compile(file.read_text(), str(file), "exec"), names)
-    plain, fast = names["f"], janus.function(names["f"], verify="never", measure=False)
+    plain = names_of(f"def f(x, m):\n    n = {of}\n    return {call}\n")["f"]
+    fast = janus.function(plain, verify="never", measure=False)
     x = janus.arange(16.0).reshape(4, 4)
 
     def seen(f, n):

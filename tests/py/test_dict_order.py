@@ -5,10 +5,12 @@ A key that was taken out lies behind the others, so an iterator that is under wa
 """
 import itertools
 import random
+import time
 
 import pytest
 
 import janus
+from texts import names_of
 
 OPS = {"pop": "d.pop({k!r}, None)", "set": "d[{k!r}] = x", "del": "if {k!r} in d:\n            del d[{k!r}]",
        "again": "d[{k!r}] = d.pop({k!r}, x)", "get": "x = x + d.get({k!r}, x)", "loop": "for k in d:\n            x = x + d[k]",
@@ -77,18 +79,14 @@ def observed(f, seed):
 
 @pytest.mark.parametrize("place", ["function", "region", "loop"])
 @pytest.mark.filterwarnings("error::janus.SpeculationWarning")
-def test_iterators_go_on_as_they_would(place, tmp_path):
+def test_iterators_go_on_as_they_would(place):
     all_bodies = list(bodies())
     if place == "region":
         all_bodies = [b for b in all_bodies if not leaves_a_gap(b)]
     if place == "loop":  # over the dict itself: what changes it ends it, or goes on
         all_bodies = [b for b in all_bodies if not any("for k" in op for op in b)]
     text = "\n".join(text_of(i, body, place) for i, body in enumerate(all_bodies))
-    file = tmp_path / "programs.py"
-    file.write_text(text)
-    import time
-    names = {"clock": time.perf_counter, "janus": janus}
-    exec(compile(text, str(file), "exec"), names)
+    names = names_of(text, clock=time.perf_counter, janus=janus)
     wrong, graphs = [], 0
     for i, body in enumerate(all_bodies):
         plain = names[f"f{i}"]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sizes that only the run knows beside others: of what a mask chooses, of lists that a recursion fills. Equal ones are one graph, 0 and 1
 and unequal ones end as CPython has them: broadcast, or with its error."""
-import linecache
 import random
 
 import pytest
 
 import janus
 import janus.nn.functional as F
+from texts import names_of
 
 # a: as many as x has above zero; r: a row of two for each node of a tree; v: y without its first. Other sizes are those of y, z, w.
 OPERATIONS = {
@@ -49,12 +49,7 @@ class Node:
 
 
 def program(what):
-    text = PROGRAM.format(OPERATIONS[what])
-    name = f"<equal sizes {what}>"
-    linecache.cache[name] = len(text), None, text.splitlines(True), name
-    space = {"janus": janus, "F": F}
-    exec(compile(text, name, "exec"), space)
-    return space["f"]
+    return names_of(PROGRAM.format(OPERATIONS[what]), janus=janus, F=F)["f"]
 
 
 def arguments(rng, equal):

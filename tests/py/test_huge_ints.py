@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 import janus
+from texts import names_of
 
 USES = ["items[n]", "items[n:]", "items[:n]", "items[0:4:n]", "(1, 2, 3)[n]", "'abc'[n]", "range(n)[n - 1]", "list(enumerate(items, n))",
         "items * n", "'a' * n", "[0, *items].pop(n)", "items.index(2, n)", "[*items].insert(n, 1)", "round(1.5, n)", "x[n]", "x[n:]", "x[:n]",
@@ -18,7 +19,7 @@ HELP = "def del_(a, n):\n    del a[n]\n    return a\n\ndef set_(a, n):\n    a[n]
 
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("how", ["folded", "varies"])
-def test_as_undecorated(use, how, tmp_path):
+def test_as_undecorated(use, how):
     if use in ("items * n", "'a' * n", "1 << n"):  # CPython takes the memory for numbers that are not huge
         numbers = [n for n in NUMBERS if n < 2 ** 31]
     else:
@@ -27,11 +28,8 @@ def test_as_undecorated(use, how, tmp_path):
         numbers = [1, 2, 1, 2, *itertools.chain(*((n, n, 1, n) for n in numbers))]
     else:
         numbers = [*itertools.chain(*((n, n, n) for n in numbers))]
-    file = tmp_path / "program.py"
-    file.write_text(f"{HELP}def f(x, n):\n    items = [1, 2, 3]\n    return {use}\n")
-    names = {}
-    exec(compile(file.read_text(), str(file), "exec"), names)
-    plain, fast = names["f"], janus.function(names["f"], verify="never", measure=False)
+    plain = names_of(f"{HELP}def f(x, n):\n    items = [1, 2, 3]\n    return {use}\n")["f"]
+    fast = janus.function(plain, verify="never", measure=False)
 
     def seen(f, n):
         try:

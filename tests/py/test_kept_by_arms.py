@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 import janus
+from texts import names_of
 
 ARMS = {"exp": "x.exp()", "square": "x * x", "scaled": "x * 2", "sum": "x + w", "product": "x * w", "tanh": "(x + w).tanh()", "same": "x",
         "view": "x.reshape(6)[:6].reshape(2, 3)", "two": "(x * 3).exp() * 2", "relu": "x.relu()", "max": "janus.maximum(x, w)",
@@ -41,13 +42,9 @@ def outcomes(f, signs):
 
 @pytest.mark.parametrize("part", range(6))
 @pytest.mark.filterwarnings("error::janus.SpeculationWarning")
-def test_as_the_tape_does(part, tmp_path):
+def test_as_the_tape_does(part):
     bodies = list(programs())[part::6]
-    text = "\n".join(f"def f{i}(x, w):\n    {body}\n" for i, body in enumerate(bodies))
-    file = tmp_path / "programs.py"
-    file.write_text(text)
-    names = {"janus": janus}
-    exec(compile(text, str(file), "exec"), names)
+    names = names_of("\n".join(f"def f{i}(x, w):\n    {body}\n" for i, body in enumerate(bodies)), janus=janus)
     graphs, wrong = 0, []
     for i, body in enumerate(bodies):
         plain = names[f"f{i}"]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random recursions on sizes of tensors: halves, heads and tails, thirds, quarters; of rows, columns or both; that return a number, a row,
 or as many rows as they got. Values, gradients and errors are as undecorated, of parts of other tensors, too, and most run as graphs."""
-import linecache
 import random
 import re
 
 import pytest
 
 import janus
+from texts import names_of
 
 SIZES = ["n = x.shape[0]", "n = len(x)", "n = x.size(0)", "n, d = x.shape", "n = x.size()[0]"]
 ENDS = {"row": ["x[0]", "x.sum(0)", "x.mean(0)", "x[-1]", "x[0] * w", "janus.tanh(x[0] * n)"], "one": ["x.sum()", "(x * w).sum() * n", "x.mean()", "x[0].sum()"],
@@ -46,13 +46,6 @@ def program(rng):
     return re.sub(r"f\((x\[[^()]*\])\)", r"f(\1, w)", text)
 
 
-def compiled(text, name):
-    linecache.cache[name] = len(text), None, text.splitlines(True), name
-    space = {"janus": janus}
-    exec(compile(text, name, "exec"), space)
-    return space["outer"]
-
-
 def arguments(rng):
     n, d = rng.choice([1, 2, 3, 4, 5, 6, 7, 9, 12]), 3
     x = janus.randn(n + 2, d + 2)[1:-1, 1:-1] if rng.random() < 0.3 else janus.randn(n, d)
@@ -86,7 +79,7 @@ def test_as_undecorated(first, gradients):
     graphs = 0
     for seed in range(first, first + 30):
         text = program(random.Random(seed))
-        f = compiled(text, f"<recursion on sizes {seed}>")
+        f = names_of(text, janus=janus)["outer"]
         g = janus.function(f, verify="never", measure=False)
         rng = random.Random(seed)
         for i in range(14):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a graph stores in objects shares memory with what CPython's shares it with: random recursions over trees that
 hand tensors and views of them down, return them and store them."""
-import linecache
 import random
 import textwrap
 
 import pytest
 
 import janus
+from texts import names_of
 
 
 class Node:
@@ -65,13 +65,6 @@ def program(rng):
     return text + f"\n    return down(n, {rng.choice(['outer', 'x', 'outer[:]', 'x * 3', 'outer * 3', 'outer - x'])})\n"
 
 
-def compiled(text, name):
-    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    scope = {"janus": janus}
-    exec(compile(text, name, "exec"), scope)
-    return scope["f"]
-
-
 def run(f, seed):
     rng = random.Random(seed)
     root, x = tree(rng), janus.arange(12).reshape(4, 3).float()
@@ -86,7 +79,7 @@ def test_who_shares_memory(first):
     graphs = 0
     for seed in range(first, first + 40):
         text = program(random.Random(seed))
-        f = compiled(text, f"<stored views {seed}>")
+        f = names_of(text, janus=janus)["f"]
         g = janus.function(f, verify="never", measure=False)
         for i in range(24):
             assert run(f, i) == run(g, i), text

@@ -6,6 +6,7 @@ import pytest
 
 import janus
 from janus import nn
+from texts import names_of
 
 LEAVES = {"row": "word.weight[n.v]", "scaled": "word.weight[n.v] * 2", "sum": "word.weight[n.v] + q.bias", "neg": "-word.weight[n.v]"}
 NODES = {"linear": "janus.tanh(q(x) + hs)", "product": "x * hs", "sum": "x + hs"}
@@ -16,13 +17,10 @@ class Node:
         self.v, self.kids = v, kids
 
 
-def trained(folder, leaf, node, options):
+def trained(leaf, node, options):
     janus.manual_seed(1)
     q, word = nn.Linear(4, 4), nn.Embedding(7, 4)
-    names = {"q": q, "word": word, "janus": janus}
-    file = folder / "program.py"
-    file.write_text(f"def leaf(n):\n    return {leaf}\n\n\ndef node(x, hs):\n    return {node}\n")
-    exec(compile(file.read_text(), str(file), "exec"), names)
+    names = names_of(f"def leaf(n):\n    return {leaf}\n\ndef node(x, hs):\n    return {node}\n", q=q, word=word, janus=janus)
     leaf, node = names["leaf"], names["node"]
 
     def enc(n):
@@ -48,9 +46,9 @@ def trained(folder, leaf, node, options):
 @pytest.mark.filterwarnings("error::janus.SpeculationWarning")
 @pytest.mark.parametrize("options", [{}, {"verify": "always"}, {"verify": "always", "numerics": "exact"}], ids=str)
 @pytest.mark.parametrize("leaf, node", list(itertools.product(LEAVES, NODES)))
-def test_a_leaf_is_no_reason_to_give_up(leaf, node, options, tmp_path):
-    want = trained(tmp_path, LEAVES[leaf], NODES[node], None)
-    got = trained(tmp_path, LEAVES[leaf], NODES[node], {"measure": False, **options})
+def test_a_leaf_is_no_reason_to_give_up(leaf, node, options):
+    want = trained(LEAVES[leaf], NODES[node], None)
+    got = trained(LEAVES[leaf], NODES[node], {"measure": False, **options})
     assert got[0] == pytest.approx(want[0], rel=1e-4, abs=1e-5)
     for a, b in zip(got[1], want[1]):
         assert a == pytest.approx(b, rel=1e-4, abs=1e-5)
