@@ -172,10 +172,7 @@ static jcv_av *flatten(jcv *c, jcv_av *a, bool real, jcv_av **flat, unsigned *n)
 static const char pairs_text[] = "the pairs of a dict";
 
 static bool gets_pairs(const jcv *c, const jcv_frame *fr) {
-    bool yes = false;
-    for (Py_ssize_t i = 0; c->by_pairs && fr->func && i < PyList_GET_SIZE(c->by_pairs); i++)
-        yes = yes || PyList_GET_ITEM(c->by_pairs, i) == fr->func;
-    return yes;
+    return fr->func && jcv_list_has(c->by_pairs, fr->func);
 }
 
 /* Pairs of a dict that the function makes, whose keys are strings and ints; NULL: another one. */
@@ -196,10 +193,7 @@ void jcv_other_dicts(jcv *c, const jcv_frame *fr, const jcv_av *a, const jcv_av 
     if (a->kind != AV_DICT || gets_pairs(c, fr) || !plain_pairs(c, a) || b->kind != AV_DICT ||
         !plain_pairs(c, b))
         return;
-    if (!c->by_pairs && !(c->by_pairs = PyList_New(0)))
-        jcv_refuse_py(c);
-    if (PyList_Append(c->by_pairs, fr->func) < 0)
-        jcv_refuse_py(c);
+    jcv_list_add(c, &c->by_pairs, fr->func);
     snprintf(c->reason, sizeof c->reason, "a recursion gets other dicts");
     jcv_throw_now(c, THROW_RESTART);
 }

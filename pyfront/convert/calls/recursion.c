@@ -100,14 +100,9 @@ static bool types_grow(jcv *c, jcv_rec_fn *f, unsigned i, PyObject *more) {
     }
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(more); k++) {
         PyObject *o = PyList_GET_ITEM(more, k);
-        bool known = false;
-        Py_ssize_t n = PyList_GET_SIZE(f->samples[i]);
-        for (Py_ssize_t j = 0; j < n && !known; j++)
-            known = PyList_GET_ITEM(f->samples[i], j) == o;
-        if (known || n >= 256)
+        if (PyList_GET_SIZE(f->samples[i]) >= 256 || jcv_list_has(f->samples[i], o))
             continue;
-        if (PyList_Append(f->samples[i], o) < 0)
-            jcv_refuse_py(c);
+        jcv_list_add(c, &f->samples[i], o);
         grew = true;
     }
     return grew;

@@ -21,6 +21,10 @@ void *jcv_alloc(jcv *c, size_t size); /* zeroed, of this attempt */
 /* Takes a new reference; refuses when NULL, or when elements of a proxy were asked for on the way.
  */
 PyObject *jcv_own(jcv *c, PyObject *o);
+/* Whether that very object is in a list, NULL: it has none; one more in it, which is made with the
+ * first. */
+bool jcv_list_has(const PyObject *list, const PyObject *o);
+void jcv_list_add(jcv *c, PyObject **io_list, PyObject *o);
 jcv_ctx *jcv_ctx_new(jcv *c, jcv_ctx_kind kind, const char *name, jcv_ctx *parent);
 /* x is `outer` or lies in it: what outer has made is there to be used. */
 bool jcv_encloses(const jcv_ctx *outer, const jcv_ctx *x);

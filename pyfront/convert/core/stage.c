@@ -126,6 +126,18 @@ void *jcv_alloc(jcv *c, size_t size) {
     return p;
 }
 
+bool jcv_list_has(const PyObject *list, const PyObject *o) {
+    for (Py_ssize_t i = 0; list && i < PyList_GET_SIZE(list); i++)
+        if (PyList_GET_ITEM(list, i) == o)
+            return true;
+    return false;
+}
+
+void jcv_list_add(jcv *c, PyObject **io_list, PyObject *o) {
+    if ((!*io_list && !(*io_list = PyList_New(0))) || PyList_Append(*io_list, o) < 0)
+        jcv_refuse_py(c);
+}
+
 PyObject *jcv_own(jcv *c, PyObject *o) {
     if (!o)
         jcv_refuse_py(c);

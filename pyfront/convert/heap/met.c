@@ -38,19 +38,13 @@ static void put(jcv *c, PyObject *o) {
 void jcv_met(jcv *c, PyObject *samples) {
     if (c->f->exact) /* sums of gradients would be added in another order */
         jcv_refuse(c, "a tensor that requires grad is read while the graph runs");
-    if (!c->met && !(c->met = PyList_New(0)))
-        jcv_refuse_py(c);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
         PyObject *o = PyList_GET_ITEM(samples, i);
-        bool known = false;
-        for (Py_ssize_t k = 0; k < PyList_GET_SIZE(c->met) && !known; k++)
-            known = PyList_GET_ITEM(c->met, k) == o;
-        if (known)
+        if (jcv_list_has(c->met, o))
             continue;
-        if (PyList_GET_SIZE(c->met) == MAX_MET)
+        if (c->met && PyList_GET_SIZE(c->met) == MAX_MET)
             jcv_refuse(c, "very many tensors that require grad are read while the graph runs");
-        if (PyList_Append(c->met, o) < 0)
-            jcv_refuse_py(c);
+        jcv_list_add(c, &c->met, o);
         if (c->wires)
             put(c, o);
     }
