@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from compared import close
 
 LIGHT = os.environ.get("JANUS_LIGHT_TESTS") == "1"
 
@@ -228,12 +229,6 @@ def drive(tmp_path, body, *args, **env):
     done = subprocess.run([sys.executable, str(tmp_path / "body.py"), *map(str, args)], capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def close(a, b):
-    if isinstance(a, list):
-        return isinstance(b, list) and len(a) == len(b) and all(map(close, a, b))
-    return a == pytest.approx(b, rel=1e-4, abs=1e-5) if isinstance(a, float) else a == b
 
 
 def entries(tmp_path, cache="cache"):

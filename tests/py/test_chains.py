@@ -2,12 +2,12 @@
 """Chains of elementwise ops over large tensors run tile by tile: whatever the shapes, dtypes and views, the graph gives
 the bits that the eager program gives.  Programs are generated: values of one space and of those that broadcast into it,
 reshaped and transposed, reduced and read again, kept and written in place."""
-import linecache
 import os
 import random
 
 import janus
 import pytest
+from texts import names_of
 
 LIGHT = os.environ.get("JANUS_LIGHT_TESTS") == "1"
 # The shape of the space; shapes of other operands that broadcast into it.
@@ -79,11 +79,7 @@ def program(rng, space, others, length):
 
 
 def made(text):
-    name = f"<chain {len(linecache.cache)}>"
-    linecache.cache[name] = len(text), None, text.splitlines(True), name
-    names = {"janus": janus}
-    exec(compile(text, name, "exec"), names)
-    return names["f"]
+    return names_of(text, janus=janus)["f"]
 
 
 def same(a, b, text):

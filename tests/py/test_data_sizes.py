@@ -2,7 +2,6 @@
 """Sizes that data decides: masks, nonzero(), parts of tensors up to a number that the graph computes; as CPython has them, 0 and 1
 included, and with one graph for all of them."""
 
-import linecache
 import os
 import random
 
@@ -10,6 +9,8 @@ import pytest
 
 import janus
 import janus.nn.functional as F
+from compared import close
+from texts import names_of
 
 LIGHT = bool(os.environ.get("JANUS_LIGHT_TESTS"))
 
@@ -55,14 +56,6 @@ def inputs():
         yield x if seed != 3 else -x.abs()
 
 
-def same(a, b):
-    if isinstance(a, (tuple, list)):
-        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, janus.Tensor):
-        return a.shape == b.shape and a.dtype == b.dtype and a.stride() == b.stride() and janus.allclose(a, b, rtol=1e-5, atol=2e-5, equal_nan=True)
-    return type(a) is type(b) and a == b
-
-
 def outcome(f, x):
     try:
         return f(x)
@@ -70,12 +63,9 @@ def outcome(f, x):
         return type(e), str(e).split("\n")[0]
 
 
-def made(body, name):
+def made(body):
     text = f"def f(x):\n{body}\n"
-    linecache.cache[name] = len(text), None, text.splitlines(True), name
-    space = {"janus": janus, "F": F}
-    exec(compile(text, name, "exec"), space)
-    return space["f"]
+    return names_of(text, janus=janus, F=F)["f"]
 
 
 def compared(f, **options):
@@ -83,7 +73,7 @@ def compared(f, **options):
     for x in inputs():
         kept = x.clone()
         want, got = outcome(f, x), outcome(g, x)
-        assert same(want, got), (kept, want, got, str(janus.explain(g)))
+        assert close(want, got), (kept, want, got, str(janus.explain(g)))
         assert janus.equal(x, kept)
     return g.stats()
 
@@ -95,7 +85,7 @@ ALL = {**{k: f"    n = int((x[:, 0] > 0).sum())\n    return {v}" for k, v in EXP
 @pytest.mark.parametrize("verify", ["never", "rarely"])
 @pytest.mark.filterwarnings("ignore::janus.PerformanceWarning")
 def test_program(name, verify):
-    stats = compared(made(ALL[name], f"<data sizes {name} {verify}>"), verify=verify)
+    stats = compared(made(ALL[name]), verify=verify)
     assert stats["disproved"] == 0
     if name not in PLAIN:
         assert stats["graph"] >= 8 and stats["conversions"] <= 2, stats
@@ -104,7 +94,7 @@ def test_program(name, verify):
 @pytest.mark.parametrize("name", list(ALL)[::3])
 @pytest.mark.filterwarnings("ignore::janus.PerformanceWarning")
 def test_exact(name):
-    compared(made(ALL[name], f"<data sizes exact {name}>"), numerics="exact", verify="never")
+    compared(made(ALL[name]), numerics="exact", verify="never")
 
 
 # Statements on rows r of x, their first column s, which rows they are t, and a sum.
@@ -132,6 +122,6 @@ def test_programs_at_random(share):
             lines += ["    (total + r.sum() + s.sum()).backward()", "    return r.detach(), s.detach(), t, x.detach(), leaf.grad"]
         else:
             lines += ["    return r, s, t, x, total"]
-        f = made("\n".join(lines), f"<data sizes random {seed}>")
+        f = made("\n".join(lines))
         stats = compared(f, verify=("never", "rarely")[seed % 2], numerics="exact" if seed % 5 == 4 else "fast")
         assert stats["disproved"] == 0, "\n".join(lines)

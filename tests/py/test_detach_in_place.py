@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 import janus
+from compared import close
 
 MAKE = {
     "op": lambda x, w: (x * w).tanh(),
@@ -68,14 +69,6 @@ def observed(f, x, w):
     shown = [(r.tolist(), r.requires_grad, r.is_leaf, r is x, r is w) for r in results]
     return shown, w.grad is None or w.grad.tolist(), x.requires_grad, w.requires_grad, \
         len(results) > 2 and results[1] is results[2]
-
-
-def close(a, b):
-    if isinstance(a, float) and isinstance(b, float):
-        return abs(a - b) <= 1e-5 * (1 + abs(a))
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(map(close, a, b))
-    return a == b
 
 
 @pytest.mark.parametrize("made, used", list(itertools.product(MAKE, USE)))

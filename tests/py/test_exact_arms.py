@@ -2,7 +2,6 @@
 """Exact numerics where a path decides what a gradient comes from: the arm of the gradient reads views that are turned,
 as the tape does.  What a leaf computes x which of it the path gives, every bit."""
 import itertools
-import linecache
 import pathlib
 import random
 import sys
@@ -15,6 +14,7 @@ if not hasattr(janus, "function"):
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from diff import harness  # noqa: E402
+from texts import names_of  # noqa: E402
 
 LOOKED_UP = ["m.words.weight[n.word].unsqueeze(0)", "m.words(janus.tensor([n.word]))",
              "m.words.weight[n.word:n.word + 1]"]
@@ -65,10 +65,7 @@ def test_every_bit(first, looked_up):
     graphs = 0
     for second, given in itertools.product(SECOND, GIVEN):
         source = TEXT.format(looked_up, first, second, given)
-        name = f"<exact arms {hash(source)}>"
-        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-        space = {"janus": janus}
-        exec(compile(source, name, "exec"), space)
+        space = names_of(source, janus=janus)
         for seed in range(4):
             recorder = harness.Recorder(numerics="exact", verify="never", measure=False)
             assert run(space["visit"], seed, lambda f: f) == run(space["visit"], seed, recorder), source

@@ -3,11 +3,11 @@
 
 Every view of every kind of value, read by every kind of product in every place of a program, forward and backward."""
 import itertools
-import linecache
 import os
 
 import janus
 import pytest
+from texts import names_of
 
 if not hasattr(janus, "function"):
     pytest.skip("janus.function is not built", allow_module_level=True)
@@ -47,13 +47,10 @@ ARGUMENTS = {"as it is": "x", "turned": "x.t().contiguous().t()", "columns": "ja
              "repeated": "x[:1].expand(5, 33)"}
 
 
-def program(view, made, read, place, name):
+def program(view, made, read, place):
     text = (HELPERS.format(read=READ[read]) + "def f(x, w):\n    v = " + VIEWS[view].format(b=MADE[made]) + "\n" + place.format(read=READ[read]) +
             "    return y\n")
-    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    scope = {"janus": janus, "F": janus.nn.functional, "keep": lambda v: None}
-    exec(compile(text, name, "exec"), scope)
-    return scope["f"]
+    return names_of(text, janus=janus, F=janus.nn.functional, keep=lambda v: None)["f"]
 
 
 def seen(f, seed, argument="as it is", leaves="mean"):
@@ -74,7 +71,7 @@ def test_views_of_products(place):
     for i, (view, made, read) in enumerate(itertools.product(VIEWS, MADE, READ)):
         if i % (9 if LIGHT else 2):
             continue
-        f = program(view, made, read, PLACES[place], f"<exact strides {place} {i}>")
+        f = program(view, made, read, PLACES[place])
         g = janus.function(f, numerics="exact", verify="never", measure=False)
         for seed in range(2):
             assert seen(g, seed) == seen(f, seed), (view, made, read, place)
@@ -89,7 +86,7 @@ def test_views_from_outside(place):
     for i, (view, made, read) in enumerate(itertools.product(VIEWS, MADE, READ)):
         if i % (27 if LIGHT else 3):
             continue
-        f = program(view, made, read, ACROSS[place], f"<exact strides {place} {i}>")
+        f = program(view, made, read, ACROSS[place])
         g = janus.function(f, numerics="exact", verify="never", measure=False)
         assert seen(g, 0) == seen(f, 0) and seen(g, 1) == seen(f, 1), (view, made, read, place)
         graphs += g.stats()["graph"] > 0
@@ -103,7 +100,7 @@ def test_arguments_and_cotangents(leaves):
     for i, (read, argument, place) in enumerate(itertools.product(READ, ARGUMENTS, {**PLACES, **ACROSS}.values())):
         if i % (9 if LIGHT else 2):
             continue
-        f = program("transposed", "parameter", read, place, f"<exact strides {leaves} {i}>")
+        f = program("transposed", "parameter", read, place)
         g = janus.function(f, numerics="exact", verify="never", measure=False)
         assert seen(g, 0, argument, leaves) == seen(f, 0, argument, leaves), (read, argument, place)
         graphs += g.stats()["graph"] > 0

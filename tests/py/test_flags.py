@@ -3,7 +3,6 @@
 
 Programs are made of statements in any order: flags set by one name or another, gradients, updates, writes in place.
 """
-import linecache
 import os
 import random
 
@@ -11,6 +10,7 @@ import pytest
 
 import janus
 import janus.nn as nn
+from texts import names_of
 
 STATEMENTS = [
     "for p in net.parameters():\n    p.requires_grad_(True)",
@@ -39,10 +39,7 @@ def program(seed):
     source = random.Random(seed)
     chosen = [line for _ in range(source.randint(3, 8)) for line in source.choice(STATEMENTS).split("\n")]
     text = "\n".join(LINES + ["    " + line for line in chosen] + ["    return seen, loss"])
-    names, name = {"janus": janus}, f"<program {seed}>"
-    linecache.cache[name] = len(text), None, text.splitlines(True), name
-    exec(compile(text, name, "exec"), names)
-    return names["step"], text
+    return names_of(text, janus=janus)["step"], text
 
 
 def state(net, seen):

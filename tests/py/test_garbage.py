@@ -12,6 +12,7 @@ import pytest
 
 import janus
 from janus import nn
+from texts import code_of
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 
@@ -44,11 +45,8 @@ def global_function(keep):
     space = types.ModuleType("made_here")
     space.w = janus.ones(2, requires_grad=True)
     space.keep = keep
-    import linecache
     source = "def f(x):\n    keep.n = 1\n    return helper(x) * w\ndef helper(x):\n    return x + 1\n"
-    name = "<garbage>"
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    exec(compile(source, name, "exec"), vars(space))
+    exec(code_of(source), vars(space))
     keep.space = space
     return space.f, keep
 

@@ -5,6 +5,7 @@ import itertools
 
 import janus
 import pytest
+from compared import close
 
 if not hasattr(janus, "function"):
     pytest.skip("janus.function is not built", allow_module_level=True)
@@ -68,9 +69,3 @@ def test_history_of_an_argument(argument, f, verify):
     g = janus.function(f, verify=verify, measure=False)
     assert close(run(f), run(g)), janus.explain(g)
     assert g.stats()["disproved"] == 0
-
-
-def close(a, b):
-    if isinstance(a, list):
-        return isinstance(b, list) and len(a) == len(b) and all(map(close, a, b))
-    return a == b if a is None or isinstance(a, str) else a == pytest.approx(b, rel=1e-5)

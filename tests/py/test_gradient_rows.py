@@ -12,6 +12,7 @@ import pytest
 
 import janus
 import janus.nn.functional as F
+from compared import close
 
 WORDS, SIZE = 4096, 8
 
@@ -87,14 +88,6 @@ def seen(x):
     return (tuple(x.shape), str(x.dtype), x.reshape(-1).double()) if isinstance(x, janus.Tensor) else x
 
 
-def same(a, b):
-    if isinstance(a, janus.Tensor):
-        return isinstance(b, janus.Tensor) and janus.allclose(a, b, rtol=1e-6, atol=1e-7, equal_nan=True)
-    if isinstance(a, (tuple, list)):
-        return len(a) == len(b) and all(map(same, a, b))
-    return a == b
-
-
 def outcome(use, rows):
     p = table_and_gradient(rows)
     try:
@@ -107,14 +100,14 @@ def outcome(use, rows):
 def test_uses(name):
     want = outcome(USES[name], False)
     for _ in range(3):  # calls are remembered
-        assert same(want, outcome(USES[name], True))
+        assert close(want, outcome(USES[name], True))
 
 
 @pytest.mark.parametrize("first, second", list(itertools.permutations(["view, then whole", "square", "sgd", "more rows", "clone"], 2)))
 def test_one_use_after_another(first, second):
     def both(p, g):
         return USES[first](p, g), USES[second](p, p.grad)
-    assert same(outcome(both, False), outcome(both, True))
+    assert close(outcome(both, False), outcome(both, True))
 
 
 OPTIMIZERS = {
@@ -145,7 +138,7 @@ def test_optimizers(name, clip):
             optimizer.step()
         return seen([p, other, p.grad])
 
-    assert same(steps(False), steps(True))
+    assert close(steps(False), steps(True))
 
 
 @pytest.mark.parametrize("optimizer", ["SGD", "Adagrad"])

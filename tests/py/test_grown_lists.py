@@ -2,7 +2,6 @@
 """Lists that a function makes longer at every call: a few graphs serve all calls, and which element is which object,
 what it holds and requires, is as CPython leaves it.  Ways to grow x what is stored x what is read of the list."""
 import itertools
-import linecache
 import pathlib
 import sys
 
@@ -14,6 +13,7 @@ if not hasattr(janus, "function"):
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from diff import harness  # noqa: E402
+from texts import code_of  # noqa: E402
 
 GROWN = {
     "append": "log.append({v})",
@@ -47,9 +47,7 @@ def f(box, w, x, k):
 
 
 def program(source):
-    name = f"<grown list {hash(source)}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    code = compile(source, name, "exec")
+    code = code_of(source)
 
     def prog(function, log):
         space = {"janus": janus}

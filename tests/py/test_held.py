@@ -9,6 +9,7 @@ import weakref
 import pytest
 
 import janus
+from texts import names_of
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 
@@ -138,11 +139,7 @@ def test_tables_grow_while_they_are_written(kind, n):
             self.c = c
 
     def run(decorate):
-        space = {"P": P, "N": n, "janus": janus}
-        import linecache
-        name = f"<held {kind} {n}>"
-        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-        exec(compile(source, name, "exec"), space)
+        space = names_of(source, P=P, N=n, janus=janus)
         f, o = decorate(space["f"]), Thing()
         out = None
         for _ in range(3):

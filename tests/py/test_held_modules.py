@@ -8,7 +8,7 @@ import pytest
 import janus
 import janus.nn.functional as F
 from janus import nn
-from test_detach_in_place import close
+from compared import close
 
 
 class Gate(nn.Module):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each call of a function that is one SubGraph has a history of its own: backward() through one uses up no other."""
-import linecache
 import random
 
 import janus
 import pytest
 from janus import nn
+from texts import names_of
 
 
 class Tree:
@@ -44,10 +44,7 @@ def program(seed):
     chosen = [rng.choice(STATEMENTS) for _ in range(rng.randint(2, 6))]
     returned = rng.choice(["seen", "seen, a.detach(), b.detach()", "seen, a, b", "seen, c"])
     text = "\n".join(LINES + ["    " + line for line in chosen] + ["    return " + returned])
-    names, name = {"janus": janus}, f"<histories {seed}>"
-    linecache.cache[name] = len(text), None, text.splitlines(True), name
-    exec(compile(text, name, "exec"), names)
-    return names["step"], text
+    return names_of(text, janus=janus)["step"], text
 
 
 def values(x):

@@ -2,20 +2,16 @@
 """Large results of graphs are computed where the caller gets them: each has memory of its own, whatever names, views and
 copies of a value the program returns, stores or keeps for a gradient, and calls do not share any."""
 import itertools
-import linecache
 
 import janus
 import pytest
+from texts import names_of
 
 EXPRESSIONS = ["y", "y.reshape(-1)", "y.t()", "y.clone()", "y + 0.0", "y[3:]", "y.exp()", "x", "x.view(-1)", "y.detach()"]
 
 
 def made(text):
-    name = f"<results {len(linecache.cache)}>"
-    linecache.cache[name] = len(text), None, text.splitlines(True), name
-    names = {"janus": janus, "kept": []}
-    exec(compile(text, name, "exec"), names)
-    return names["f"]
+    return names_of(text, janus=janus, kept=[])["f"]
 
 
 def changed(results):

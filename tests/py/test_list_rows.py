@@ -6,6 +6,7 @@ import random
 
 import janus
 import pytest
+from compared import close
 
 if not hasattr(janus, "function"):
     pytest.skip("janus.function is not built", allow_module_level=True)
@@ -128,12 +129,6 @@ def tree(depth, rng, zero):
         k.c = True  # `some` is not empty
     n.j = rng.randrange(1 + sum(k.c for k in n.kids[1:])) if n.kids else 0
     return n
-
-
-def close(a, b):
-    if a is None or b is None:
-        return a is b
-    return all(x == pytest.approx(y, rel=1e-5, abs=1e-6, nan_ok=True) for x, y in zip(a, b))
 
 
 def run(source, name, zero, numerics):

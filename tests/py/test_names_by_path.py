@@ -6,6 +6,7 @@ import itertools
 import janus
 import janus.nn as nn
 import pytest
+from compared import close
 
 if not hasattr(janus, "function"):
     pytest.skip("janus.function is not built", allow_module_level=True)
@@ -231,12 +232,6 @@ def run(function, way, then, grad):
             log.append(seen(n.state, m))
             n.state = None
     return log, f
-
-
-def close(a, b):
-    if isinstance(a, (list, tuple)):
-        return type(a) is type(b) and len(a) == len(b) and all(close(x, y) for x, y in zip(a, b))
-    return abs(a - b) <= 1e-5 * max(1, abs(a)) if isinstance(a, float) and isinstance(b, float) else a == b
 
 
 @pytest.mark.parametrize("way, then", list(itertools.product(WAYS, THEN)))

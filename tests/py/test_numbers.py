@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers that differ between calls are inputs of a graph, whatever the program computes with them: two conversions at most, and what
 CPython raises is raised."""
-import linecache
 import math
 
 import janus
 import pytest
+from texts import names_of
 
 NUMBERS = [0.3, 0.5, 1.0, 2.5, -0.5, 7.0, 0.0, 1e-3, -3.0, 30.0, 0.25, 800.0, float("inf"), 3.0]
 FUNCTIONS = {"exp": "math.exp(n)", "expm1": "math.expm1(n)", "log": "math.log(n)", "log of base": "math.log(n, 3)",
@@ -17,13 +17,9 @@ FUNCTIONS = {"exp": "math.exp(n)", "expm1": "math.expm1(n)", "log": "math.log(n)
              "noam": "min((abs(n) + 1) ** -0.5, n * 4 ** -1.5)", "if": "1.0 if math.isfinite(n) else 0.0"}
 
 
-def program(name, text):
-    file = f"<numbers {name}>"
+def program(text):
     text = f"import math\ndef f(x, n):\n    k = {text}\n    return x * k, k, type(k).__name__\n"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    scope = {}
-    exec(compile(text, file, "exec"), scope)
-    return scope["f"]
+    return names_of(text)["f"]
 
 
 def outcome(f, *args):
@@ -37,7 +33,7 @@ def outcome(f, *args):
 @pytest.mark.parametrize("ints", [False, True])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_function_of_a_number(name, ints):
-    f = program(name, FUNCTIONS[name])
+    f = program(FUNCTIONS[name])
     g = janus.function(f, verify="never", measure=False)
     x = janus.tensor([1.0, -2.0])
     numbers = [int(n) for n in NUMBERS if math.isfinite(n)] if ints else NUMBERS

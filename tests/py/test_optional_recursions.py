@@ -5,6 +5,7 @@ import itertools
 
 import janus
 import pytest
+from compared import close
 
 if not hasattr(janus, "function"):
     pytest.skip("janus.function is not built", allow_module_level=True)
@@ -172,12 +173,6 @@ def run(function, missing, on, form, loss):
             out.append(str(e))
         out.append([p.grad if p.grad is None else p.grad.tolist() for p in (m.e, m.w)])
     return out, f
-
-
-def close(a, b):
-    if isinstance(a, (list, tuple)):
-        return type(a) is type(b) and len(a) == len(b) and all(close(x, y) for x, y in zip(a, b))
-    return abs(a - b) <= 1e-5 * max(1, abs(a)) if isinstance(a, float) and isinstance(b, float) else a == b
 
 
 @pytest.mark.parametrize("on, form", list(itertools.product(NEXT, FORMS)))

@@ -6,7 +6,6 @@ import collections
 import contextlib
 import functools
 import itertools
-import linecache
 import operator
 import random
 
@@ -16,6 +15,8 @@ import janus
 import janus.nn as nn
 import janus.nn.functional as F
 import janus.optim as optim
+from compared import close
+from texts import names_of
 
 CALLS = 12
 PROGRAMS = []
@@ -41,14 +42,6 @@ def plain(value):
     if isinstance(value, (list, tuple)):
         return (type(value), [plain(v) for v in value])
     return (type(value), value)
-
-
-def close(a, b):
-    if isinstance(a, float) and isinstance(b, float):
-        return abs(a - b) <= 1e-5 * max(1.0, abs(a))
-    if isinstance(a, (tuple, list)) and type(a) is type(b) and len(a) == len(b):
-        return all(close(x, y) for x, y in zip(a, b))
-    return a == b
 
 
 def runs(function, tensors):
@@ -509,13 +502,9 @@ RAISE = ["'{:d}'.format(y.item())", "'%d %d' % y.item()", "f'{y.item():c}'", "'%
 
 
 def printing(text, run):
-    space = {"w": janus.ones(2, requires_grad=True)}
-    name = f"<print {text}>"
     line = f"print({text})" if run else f"s = {text}"
     source = f"def f(x):\n    y = x.sum()\n    {line}\n    return y\n"
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    exec(compile(source, name, "exec"), space)
-    return space["f"]
+    return names_of(source, w=janus.ones(2, requires_grad=True))["f"]
 
 
 @pytest.mark.parametrize("verify", ["never", "always"])
@@ -645,10 +634,7 @@ def test_operations(of):
     graphs = 0
     for seed in range(60):
         text = "def f(x):\n" + "".join(f"    {line}\n" for line in of(random.Random(seed))) + "    return r, x\n"
-        name = f"<{of.__name__} {seed}>"
-        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-        space = {"collections": collections}
-        exec(compile(text, name, "exec"), space)
+        space = names_of(text, collections=collections)
         decorated = janus.function(space["f"], verify="never", measure=False)
         for x in inputs()[:3]:
             outcomes = []

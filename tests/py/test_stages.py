@@ -11,6 +11,7 @@ import pytest
 
 import janus
 import janus.nn as nn
+from compared import close
 
 LAYERS = {
     "batch_norm": lambda: nn.BatchNorm2d(2),
@@ -40,12 +41,6 @@ def outcome(nets, forward, training):
         found.append([None if p.grad is None else p.grad.tolist() for net in nets for p in net.parameters()])
         found.append([b.tolist() for net in nets for b in net.buffers()])
     return found
-
-
-def close(a, b):
-    if isinstance(a, list):
-        return isinstance(b, list) and len(a) == len(b) and all(map(close, a, b))
-    return a == b if a is None or b is None else a == pytest.approx(b, rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.parametrize("training", [True, False])

@@ -3,7 +3,6 @@
 leaves by other ways, too: one object stays one.  Ways to make it x pairs of places that it goes to, compared by
 identity."""
 import itertools
-import linecache
 import pathlib
 import sys
 
@@ -15,6 +14,7 @@ if not hasattr(janus, "function"):
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from diff import harness  # noqa: E402
+from texts import code_of  # noqa: E402
 
 MADE = {
     "gradient": "(w * x).sum().backward()\n{}v = w.grad",
@@ -84,9 +84,7 @@ def text(made, places):
 
 
 def program(source):
-    name = f"<stored identity {hash(source)}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    code = compile(source, name, "exec")
+    code = code_of(source)
 
     def prog(function, log):
         space = {"janus": janus}

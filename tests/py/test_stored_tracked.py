@@ -6,6 +6,7 @@ import itertools
 import janus
 import janus.nn as nn
 import pytest
+from compared import close
 
 if not hasattr(janus, "function"):
     pytest.skip("janus.function is not built", allow_module_level=True)
@@ -114,9 +115,3 @@ def test_stored(path, place, way):
     got = run(lambda f: janus.function(f, verify="never", measure=False), PATHS[path], PLACES[place], way)
     for k, (w, g) in enumerate(zip(want, got)):
         assert close(w, g), (k, w, g)
-
-
-def close(a, b):
-    if isinstance(a, (list, tuple)):
-        return type(a) is type(b) and len(a) == len(b) and all(close(x, y) for x, y in zip(a, b))
-    return a == pytest.approx(b, rel=1e-4, abs=1e-5) if isinstance(a, float) else a == b

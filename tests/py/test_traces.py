@@ -10,6 +10,7 @@ import pytest
 import janus
 import janus.nn as nn
 import janus.nn.functional as F
+from compared import close
 
 # The first time a history is remembered, the second it gets a graph, from the third on it is followed.
 TIMES = 5
@@ -28,12 +29,6 @@ def traced(f):
     return f.stats()["traced"]
 
 
-def same(a, b):
-    if a is None or b is None:
-        return a is b
-    return a.shape == b.shape and janus.allclose(a, b, rtol=2e-4, atol=1e-5)
-
-
 def compare(step, make, times=TIMES):
     """step(*make(seed)) gives tensors: equal to what the undecorated step gives, each time.  Nodes that ran in graphs."""
     f = coexecuted(step)
@@ -41,7 +36,7 @@ def compare(step, make, times=TIMES):
         want, got = step(*make(seed)), f(*make(seed))
         assert len(want) == len(got)
         for i, (w, g) in enumerate(zip(want, got)):
-            assert same(w, g), f"time {seed}, result {i}: {w} undecorated, {g} co-executed"
+            assert close(w, g), f"time {seed}, result {i}: {w} undecorated, {g} co-executed"
     return traced(f)
 
 
@@ -333,7 +328,7 @@ def test_an_exception_in_the_middle():
                     g(*args, True)
         else:
             step(*a, False), f(*b, False)
-        assert all(same(p.grad, q.grad) for p, q in zip(a, b))
+        assert all(close(p.grad, q.grad) for p, q in zip(a, b))
     assert traced(f) > 0
 
 
@@ -369,7 +364,7 @@ def test_threads():
         for seed in range(first, first + 60):
             args = [seed % 3 + 1]
             want, got = step(*inputs(seed), *args), f(*inputs(seed), *args)
-            if not all(same(a, b) for a, b in zip(want, got)):
+            if not all(close(a, b) for a, b in zip(want, got)):
                 wrong.append(seed)
 
     threads = [threading.Thread(target=run, args=(1000 * i,)) for i in range(4)]
@@ -413,5 +408,5 @@ def test_a_block_of_deferred_has_them_too(monkeypatch):
     with janus.deferred() as block:
         for seed in range(TIMES):
             got, want = step(*inputs(seed)[:2]), inputs(seed)[:2]
-            assert all(same(a, b) for a, b in zip(got, step(*want)))
+            assert all(close(a, b) for a, b in zip(got, step(*want)))
     assert block.stats()["traced"] > 0

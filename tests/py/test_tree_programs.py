@@ -10,6 +10,7 @@ import random
 import pytest
 
 import janus
+from compared import close
 
 DIM = 4
 
@@ -200,21 +201,13 @@ def run(f, model, node):
                                                   model.parameters()]
 
 
-def same(a, b):
-    if isinstance(a, (list, tuple)):
-        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, float):
-        return isinstance(b, float) and (abs(a - b) <= 1e-4 * max(1.0, abs(a)))
-    return a == b
-
-
 def compare(way, verify, grad, least=0.6, nodes=None):
     model = Model(grad)
     f = janus.function(way, verify=verify, measure=False)
     nodes = nodes or trees(80)
     for i, node in enumerate(nodes):
         plain, graph = run(way, model, node), run(f, model, node)
-        assert same(plain, graph), (i, plain, graph)
+        assert close(plain, graph), (i, plain, graph)
     stats = f.stats()
     assert not stats["disproved"]
     if verify == "never":
@@ -255,11 +248,11 @@ def test_a_method_that_changes():
     try:
         Unary.run = lambda self, m: self.child.run(m) * 7
         for node in nodes:
-            assert same(run(by_method, model, node), run(f, model, node))
+            assert close(run(by_method, model, node), run(f, model, node))
     finally:
         Unary.run = was
     for node in nodes:
-        assert same(run(by_method, model, node), run(f, model, node))
+        assert close(run(by_method, model, node), run(f, model, node))
 
 
 # ---- lists of results whose length differs between nodes, and what the type of a node says ----------------------
@@ -624,5 +617,5 @@ def test_an_object_leaves():
         a, b = returned(node, model), f(node, model)
         assert type(a) is type(b) and list(vars(a)) == list(vars(b))
         assert (a.depth, a.label) == (b.depth, b.label)
-        assert same(a.vector.tolist(), b.vector.tolist()) and same(a.loss.item(), b.loss.item())
+        assert close(a.vector.tolist(), b.vector.tolist()) and close(a.loss.item(), b.loss.item())
         assert b is not f(node, model)

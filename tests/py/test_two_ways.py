@@ -2,11 +2,11 @@
 """Objects that a program reaches in two ways and compares with others: a graph holds for the call that it was made for, and for those
 in which the same ways lead to one object; where they lead to two, the program does what it does undecorated."""
 import itertools
-import linecache
 
 import janus
 import janus.nn as nn
 import pytest
+from texts import names_of
 
 # Each reaches the layers of `net` and says which of them it met: two of these are put into one program.
 WAYS = {
@@ -37,18 +37,15 @@ class Net(nn.Module):
         self.a.seen = self.b.seen = 0
 
 
-def program(name, first, second, use):
+def program(first, second, use):
     text = f"def f(net, pair, x):\n    memo = []\n    {WAYS[first]}\n    {USES[use]}\n    one = met\n    for m in layers:\n        x = m(x).tanh()\n"
     text += f"    {WAYS[second]}\n    {USES[use]}\n    for m in layers:\n        x = m(x).tanh()\n    return x, one, met, len(memo)\n"
-    file = f"<two ways {name}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    scope = {"nn": nn, "janus": janus}
-    exec(compile(text, file, "exec"), scope)
+    scope = names_of(text, nn=nn, janus=janus)
     return scope, scope["f"]
 
 
-def calls(decorate, name, *case):
-    scope, f = program(name, *case)
+def calls(decorate, *case):
+    scope, f = program(*case)
     janus.manual_seed(3)
     nets = [Net(), Net()]
     nets[1].all[1] = nets[1].b = nets[1].a  # one layer at both places
@@ -66,8 +63,8 @@ def calls(decorate, name, *case):
 
 @pytest.mark.parametrize("case", list(itertools.product(WAYS, WAYS, USES)), ids=lambda c: "-".join(c))
 def test_two_ways(case):
-    want, _ = calls(False, "-".join(case), *case)
-    got, f = calls(True, "-".join(case), *case)
+    want, _ = calls(False, *case)
+    got, f = calls(True, *case)
     assert got == want
     stats = f.stats()
     if stats["entries"]:  # 1, 5 and 6 may be conversions, and whatever a list of another length is

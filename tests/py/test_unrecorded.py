@@ -2,7 +2,6 @@
 """What is computed without recording carries no gradient, whatever reads it: an op of the eager layer, or one that the
 converter makes itself, for bounds, numbers and lengths that only the run knows.  Values made under no_grad() x recorded
 uses of them, in a recursion that also returns what they were made of."""
-import linecache
 import pathlib
 import random
 import sys
@@ -15,6 +14,7 @@ if not hasattr(janus, "function"):
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from diff import harness  # noqa: E402
+from texts import names_of  # noqa: E402
 
 MADE = [
     "r", "r.t().t()", "r * 2", "r[:, n.count:n.count + 1].expand(1, 3)",
@@ -72,10 +72,7 @@ def test_unrecorded(made, times):
     graphs = 0
     for used in USED:
         source = TEXT.format(made=made, used=used, times=times)
-        name = f"<unrecorded {hash(source)}>"
-        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-        space = {"janus": janus}
-        exec(compile(source, name, "exec"), space)
+        space = names_of(source, janus=janus)
         recorder = harness.Recorder(verify="never", measure=False)
         want, got = run(space["visit"], lambda f: f), run(space["visit"], recorder)
         for (y, grad), (y2, grad2) in zip(want, got):

@@ -6,9 +6,14 @@ import linecache
 _numbers = itertools.count()
 
 
-def names_of(text, **names):
-    """What a program defines, in a dict that begins with `names`.  Its source is found where conversions look for it."""
+def code_of(text):
+    """A program compiled.  Its source is found where conversions look for it."""
     place = f"<program {next(_numbers)}>"
     linecache.cache[place] = len(text), None, text.splitlines(True), place
-    exec(compile(text, place, "exec"), names)
+    return compile(text, place, "exec")
+
+
+def names_of(text, **names):
+    """What a program defines, in a dict that begins with `names`."""
+    exec(code_of(text), names)
     return names

@@ -16,7 +16,6 @@ import faulthandler
 import inspect
 import itertools
 import json
-import linecache
 import math
 import os
 import re
@@ -26,6 +25,7 @@ import sys
 
 import janus
 import janus.nn.functional as F
+from texts import code_of
 
 try:
     import numpy as np
@@ -171,9 +171,7 @@ _codes = {}
 def program(text, obj):
     """A function with this text, which `inspect` can see."""
     if text not in _codes:
-        name = f"<arguments {len(_codes)}>"
-        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-        _codes[text] = compile(text, name, "exec")
+        _codes[text] = code_of(text)
     scope = {"f": obj}
     exec(_codes[text], scope)
     return scope["call"]

@@ -2,7 +2,6 @@
 """CPython's own methods called by their names: each slot of the converter's table and each public method, on values of
 each native type, of the graph and not, bound and through the class, decorated against undecorated; and round()."""
 
-import linecache
 import os
 import pathlib
 import re
@@ -16,6 +15,7 @@ if not hasattr(janus, "function"):
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from diff import generate_slots, harness  # noqa: E402
+from texts import code_of  # noqa: E402
 
 TABLE = pathlib.Path(__file__).resolve().parents[3] / "pyfront/convert/model/slots.def"
 SLOTS = sorted({name for row in generate_slots.read(TABLE.read_text()) for name in row[2:] if name}) if TABLE.exists() else []
@@ -67,12 +67,10 @@ def test_called_by_name(kind):
     light = bool(os.environ.get("JANUS_LIGHT_TESTS"))
     for text in all_of_them[::5 if light else 1]:
         space = {}
-        exec(compile(text, f"<{kind}>", "exec"), space)
+        exec(code_of(text), space)
         want = observe(space["f"])
         if all(e[0] in ("TypeError", "AttributeError") for e in want[::2]):
             continue  # what always raises is never converted
-        path = space["f"].__code__.co_filename
-        linecache.cache[path] = (len(text), None, text.splitlines(True), path)
         g = janus.function(space["f"], verify="never", measure=False)
         got = observe(g)
         graphs += g.stats()["graph"] > 0

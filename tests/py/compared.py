@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of two runs of a program, compared."""
+import math
+
+import janus
+
+
+def close(a, b, rel=1e-4, least=1e-5):
+    """Whether two results are equal in all but rounding: types, lengths, keys and their order, shapes, strides, dtypes and
+    what requires grad are the same, floats differ by at most `least` + `rel` times the first; NaN is equal to NaN."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, janus.Tensor):
+        if (a.shape, a.stride(), a.dtype, a.requires_grad) != (b.shape, b.stride(), b.dtype, b.requires_grad):
+            return False
+        a, b = a.detach(), b.detach()
+        return bool(janus.allclose(b, a, rtol=rel, atol=least, equal_nan=True)) if a.dtype.is_floating_point else a.tolist() == b.tolist()
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(close(x, y, rel, least) for x, y in zip(a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(close(a[k], b[k], rel, least) for k in a)
+    if isinstance(a, float):
+        return a == b or abs(a - b) <= least + rel * abs(a) or math.isnan(a) and math.isnan(b)
+    return a == b
