@@ -172,7 +172,10 @@ static jcv_av *flatten(jcv *c, jcv_av *a, bool real, jcv_av **flat, unsigned *n)
 static const char pairs_text[] = "the pairs of a dict";
 
 static bool gets_pairs(const jcv *c, const jcv_frame *fr) {
-    return fr->func && jcv_list_has(c->by_pairs, fr->func);
+    const jcv_peel *p = c->by_pairs;
+    while (p && p->loop != fr->def)
+        p = p->next;
+    return p;
 }
 
 /* Pairs of a dict that the function makes, whose keys are strings and ints; NULL: another one. */
@@ -193,7 +196,11 @@ void jcv_other_dicts(jcv *c, const jcv_frame *fr, const jcv_av *a, const jcv_av 
     if (a->kind != AV_DICT || gets_pairs(c, fr) || !plain_pairs(c, a) || b->kind != AV_DICT ||
         !plain_pairs(c, b))
         return;
-    jcv_list_add(c, &c->by_pairs, fr->func);
+    jcv_peel *p = jn_arena_alloc(&c->keep, sizeof *p);
+    if (!p)
+        jcv_refuse(c, "out of memory");
+    *p = (jcv_peel){fr->def, c->by_pairs};
+    c->by_pairs = p;
     snprintf(c->reason, sizeof c->reason, "a recursion gets other dicts");
     jcv_throw_now(c, THROW_RESTART);
 }
@@ -215,7 +222,7 @@ static jcv_av *given_dict(jcv *c, jcv_av *pairs) {
 static jcv_av *flatten_all(jcv *c, const jcv_frame *fr, jcv_av **v, unsigned n, jcv_av **flat,
                            unsigned *n_flat) {
     jcv_av *shape = jcv_tuple(c, v, n);
-    bool real = fr->func && jcv_recursive(c, fr);
+    bool real = jcv_recursive(c, fr);
     for (unsigned i = 0; i < n; i++) {
         if (i + 1 < n || !fr->def->c->b) {
             jcv_av *held = real && gets_pairs(c, fr) ? plain_pairs(c, v[i]) : NULL;
@@ -307,11 +314,9 @@ static jcv_av *enter(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
     unsigned n_flat = 0;
     jcv_av **flat = jcv_alloc(c, 256 * sizeof *flat);
     fr->shape = flatten_all(c, fr, v, n, flat, &n_flat);
-    if (fr->func) {
-        jcv_av *r = jcv_call_recursive(c, fr, flat, n_flat);
-        if (r)
-            return r;
-    }
+    jcv_av *r = jcv_call_recursive(c, fr, flat, n_flat);
+    if (r)
+        return r;
     store_params(c, fr, v, n);
     return jcv_run_body(c, fr);
 }
@@ -334,11 +339,6 @@ static jcv_av *call_closure(jcv *c, jcv_av *f, const jcv_args *args) {
     fr->source = f->frame->source;
     fr->def = f->tree;
     fr->outer = f->frame;
-    for (jcv_frame *x = c->frame; x; x = x->caller) {
-        unsigned same = 0;
-        if (x->def == f->tree && ++same > 1)
-            jcv_refuse(c, "recursion of a function defined inside");
-    }
     return enter(c, fr, args, f);
 }
 

@@ -14,21 +14,28 @@
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/objects/objects.h"
 #include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/convert/values/values.h"
 
 static bool same_self(PyObject *a, PyObject *b) { return a == b; }
 
+static PyObject *self_of(const jcv_frame *fr) { return fr->self_key ? fr->self_key->py : NULL; }
+
+/* The function of a frame; of several that were made inside at one place, what is learnt of one is
+ * learnt of all. */
+static bool is_of(const jcv_rec_fn *f, const jcv_frame *fr) {
+    return f->func == fr->func && f->def == fr->def && same_self(f->self_key, self_of(fr));
+}
+
 static jcv_rec_fn *find_fn(jcv *c, jcv_frame *fr, unsigned n) {
-    PyObject *self = fr->self_key ? fr->self_key->py : NULL;
     for (jcv_rec_fn *f = c->rec_fns; f; f = f->next)
-        if (f->func == fr->func && f->n_params == n && same_self(f->self_key, self))
+        if (is_of(f, fr) && f->n_params == n)
             return f;
     return NULL;
 }
 
 bool jcv_recursive(jcv *c, const jcv_frame *fr) {
-    PyObject *self = fr->self_key ? fr->self_key->py : NULL;
     for (jcv_rec_fn *f = c->rec_fns; f; f = f->next)
-        if (f->func == fr->func && same_self(f->self_key, self))
+        if (is_of(f, fr))
             return true;
     return false;
 }
@@ -56,7 +63,8 @@ static bool same_shape(const jcv_av *a, const jcv_av *b) {
 static jcv_rec_fn *learn_fn(jcv *c, jcv_frame *fr, unsigned n) {
     jcv_rec_fn *f = keep(c, sizeof *f);
     f->func = fr->func;
-    f->self_key = fr->self_key ? fr->self_key->py : NULL;
+    f->def = fr->def;
+    f->self_key = self_of(fr);
     f->n_params = n;
     f->by_value = keep(c, n);
     f->samples = keep(c, n * sizeof *f->samples);
@@ -70,7 +78,7 @@ static jcv_rec_fn *learn_fn(jcv *c, jcv_frame *fr, unsigned n) {
 /* A function that earlier conversions found to be recursive, where it gets an object of another
  * tree: what of it comes first, a leaf, says little of the next one.  NULL: it is not. */
 static jcv_rec_fn *known_before(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
-    jcv_rec_fn x = {.func = fr->func, .self_key = fr->self_key ? fr->self_key->py : NULL};
+    jcv_rec_fn x = {.func = fr->func, .def = fr->def, .self_key = self_of(fr)};
     x.n_params = n;
     x.by_value = jcv_alloc(c, n + 1);
     if (!jcv_varies(c) || !jcv_was_recursive(c, &x))
@@ -327,6 +335,25 @@ static void restart(jcv *c, const char *why) {
     jcv_throw_now(c, THROW_RESTART);
 }
 
+/* What a call sees that is no argument, which may differ. */
+static jcv_sight *sight_of(jcv *c, const jcv_instance *in, const jcv_frame *fr, jcv_av *const *args,
+                           unsigned n) {
+    jcv_av **seen = jcv_alloc(c, (n + 1) * sizeof *seen);
+    unsigned m = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (!in->is_arg[i])
+            seen[m++] = args[i];
+    return jcv_sight_of_call(c, fr, seen, m);
+}
+
+/* What a slot holds is written inside of the recursion of `fr`: the graph writes it, if it can. */
+static void write_live(jcv *c, const jcv_frame *fr, uint32_t slot) {
+    jcv_av *of = jcv_container_in(c, slot);
+    if (of)
+        jcv_make_live(c, of);
+    jcv_make_live_local(c, fr, slot);
+}
+
 /* The SubGraph of a recursive function, converted for one state of what it reads. */
 static void fill(jcv *c, jcv_instance *in, jcv_rec_fn *f, jcv_frame *fr, jcv_av **args,
                  unsigned n) {
@@ -363,6 +390,7 @@ static void fill(jcv *c, jcv_instance *in, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
         }
         in->params[i] = in->is_arg[i] ? bound : a;
     }
+    in->sight = sight_of(c, in, fr, in->params, n);
     jcv_store_params(c, fr, in->params);
     jcv_handler h = {.up = c->handler};
     c->handler = &h;
@@ -384,9 +412,7 @@ static void fill(jcv *c, jcv_instance *in, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
     for (size_t i = 1; i < n_slots; i++) {
         if (jcv_av_equal(before.slots[i], c->slots.data[i]))
             continue;
-        jcv_av *of = jcv_container_in(c, (uint32_t)i);
-        if (of)
-            jcv_make_live(c, of);
+        write_live(c, fr, (uint32_t)i);
         jcv_refuse(c, "a recursion writes to what is outside");
     }
     if (!f->result) {
@@ -412,6 +438,7 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
     in->autocast = jpy_autocast_word;
     in->open = true;
     in->shape = fr->shape;
+    in->outer = fr->outer;
     in->params = jcv_alloc(c, (n + 1) * sizeof *in->params);
     in->is_arg = jcv_alloc(c, n + 1);
     in->ctx = jcv_ctx_new(c, JCV_FUNC, fr->def->fn->name, NULL);
@@ -432,12 +459,72 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
     jcv_throw_now(c, c->thrown);
 }
 
+/* Starts again where the function of `fr` runs already. */
+static void look_for_recursion(jcv *c, jcv_frame *fr, unsigned n) {
+    enum { MAX_OTHERS = 8 };
+    unsigned others = 0;
+    for (jcv_frame *x = c->frame; x; x = x->caller) {
+        if (x->func != fr->func || x->def != fr->def || !same_self(self_of(x), self_of(fr)))
+            continue;
+        if (!fr->func && x->outer != fr->outer) { /* made by another call */
+            if (++others > MAX_OTHERS)
+                jcv_refuse(c, "functions that are made by each call of a recursion");
+            continue;
+        }
+        learn_fn(c, fr, n);
+        restart(c, "a recursion was found");
+    }
+}
+
+static bool is_function(const jcv_av *a) {
+    if (a->kind == AV_PY)
+        return PyFunction_Check(a->py) || PyCFunction_Check(a->py) || PyType_Check(a->py) ||
+               Py_TYPE(a->py) == jpy.op_type || Py_TYPE(a->py) == &PyMethodDescr_Type;
+    return a->kind == AV_CLOSURE || a->kind == AV_METHOD;
+}
+
+/* A function is no value of the graph: a call with another one calls another SubGraph. */
+static bool same_functions(jcv *c, const jcv_instance *in, jcv_av *const *args, unsigned n) {
+    enum { MAX_OPEN = 8 };
+    bool same = true;
+    for (unsigned i = 0; i < n && same; i++)
+        if (!in->is_arg[i] && (is_function(args[i]) || is_function(in->params[i])))
+            same = same_argument(in->params[i], args[i]);
+    unsigned open = 0;
+    for (const jcv_instance *x = c->instances; x && !same && in->open; x = x->next)
+        open += x->fn == in->fn && x->open;
+    if (open > MAX_OPEN)
+        jcv_refuse(c, "a recursion that passes on other functions than it gets");
+    return same;
+}
+
+/* The SubGraph that a call gets, NULL: none was made for it. */
+static jcv_instance *find_instance(jcv *c, const jcv_rec_fn *f, const jcv_frame *fr,
+                                   jcv_av *const *args, unsigned n) {
+    for (jcv_instance *in = c->instances; in; in = in->next) {
+        uint32_t slot;
+        if (in->fn != f || in->outer != fr->outer || in->grad_mode != !jpy_no_grad_mode ||
+            in->autocast != jpy_autocast_word || !same_shape(in->shape, fr->shape) ||
+            !same_functions(c, in, args, n))
+            continue;
+        bool same = jcv_call_sees_the_same(c, in->sight, &slot);
+        if (same && in->epoch == c->epoch)
+            return in;
+        if (!in->open)
+            continue;
+        if (slot)
+            write_live(c, fr, slot);
+        jcv_refuse(c, "state is written between the calls of a recursion");
+    }
+    return NULL;
+}
+
 jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
     jcv_rec_fn *f = find_fn(c, fr, n);
     if (!f && jcv_recursive(c, fr)) { /* with arguments of another structure */
         unsigned ways = 0;
         for (jcv_rec_fn *x = c->rec_fns; x; x = x->next)
-            ways += x->func == fr->func;
+            ways += x->func == fr->func && x->def == fr->def;
         if (ways > 8)
             jcv_refuse(c, "a recursion whose arguments grow");
         f = learn_fn(c, fr, n);
@@ -445,21 +532,10 @@ jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
     if (!f)
         f = known_before(c, fr, args, n);
     if (!f) {
-        for (jcv_frame *x = c->frame; x; x = x->caller)
-            if (x->func == fr->func && (x->self_key ? x->self_key->py : NULL) ==
-                                           (fr->self_key ? fr->self_key->py : NULL)) {
-                learn_fn(c, fr, n);
-                restart(c, "a recursion was found");
-            }
+        look_for_recursion(c, fr, n);
         return NULL;
     }
-    jcv_instance *in = c->instances;
-    while (in && !(in->fn == f && (in->open || in->epoch == c->epoch) &&
-                   in->grad_mode == !jpy_no_grad_mode && in->autocast == jpy_autocast_word &&
-                   same_shape(in->shape, fr->shape)))
-        in = in->next;
-    if (in && in->open && in->epoch != c->epoch)
-        jcv_refuse(c, "state is written between the calls of a recursion");
+    jcv_instance *in = find_instance(c, f, fr, args, n);
     bool again = false;
     for (unsigned i = 0; in && i < n; i++) {
         if (!in->is_arg[i]) {

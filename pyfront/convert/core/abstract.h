@@ -151,6 +151,7 @@ struct jcv_frame {
     jpy_tree *called_at;      /* in the caller; NULL: not by a statement of it */
     PyObject **names;
     uint32_t *slots;
+    bool *boxed; /* the slot holds a list whose item the variable is (variables.c) */
     unsigned n, cap;
     jcv_av *shape; /* AV_TUPLE: each parameter's, with numbered leaves; the last one's is that
                       of the pairs where there is **kwargs */

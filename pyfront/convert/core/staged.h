@@ -105,9 +105,11 @@ struct jcv_ctx {
     jcv_read *reads;
     jn_subgraph *sub;
     bool emitted, used;
-    jcv_node *of;   /* of a loop or an arm: the node that it belongs to, once there is one */
-    bool recursive; /* of those in use: calls itself, directly or not (share.c) */
-    uint32_t mark, reach, held; /* of walks: share.c, reach.c, stage.c */
+    jcv_node *of;         /* of a loop or an arm: the node that it belongs to, once there is one */
+    bool recursive;       /* of those in use: calls itself, directly or not (share.c) */
+    const bool *calls;    /* of a FUNC in use: which SubGraphs it calls, by place in c->ctxs ... */
+    unsigned place;       /* ... and its own */
+    uint32_t reach, held; /* of walks: reach.c, stage.c */
     bool checkpoint;
     bool apart;    /* made by apart.c: what is differentiated inside is all inside */
     bool together; /* stands for several that were alike: its calls are to run together */

@@ -40,8 +40,8 @@ typedef enum jcv_throw {
     THROW_PROBE,
     THROW_FORK
 } jcv_throw;
-/* A loop whose first round is made outside of it, or a comprehension that is unrolled: kept over
- * restarts. */
+/* A loop whose first round is made outside of it, a comprehension that is unrolled, or a function:
+ * kept over restarts. */
 typedef struct jcv_peel {
     const jpy_tree *loop;
     struct jcv_peel *next;
@@ -64,12 +64,13 @@ typedef struct jcv_state {
 
 /* A recursive function, kept over restarts of a conversion. */
 typedef struct jcv_rec_fn {
-    PyObject *func;     /* one of several with the same code has cells of its own */
-    PyObject *self_key; /* Module the method belongs to, or NULL */
-    uint8_t *by_value;  /* per parameter: 1: differs between calls, passed as an argument */
-    PyObject **samples; /* per parameter: list for host objects */
-    uint32_t *sizes;    /* per parameter: axes that have other dims in other calls */
-    uint32_t *gaps;     /* ... and, of such, axes along which there may be gaps */
+    PyObject *func;      /* one of several with the same code has cells of its own; NULL: ... */
+    const jpy_tree *def; /* ... it is made inside, here */
+    PyObject *self_key;  /* Module the method belongs to, or NULL */
+    uint8_t *by_value;   /* per parameter: 1: differs between calls, passed as an argument */
+    PyObject **samples;  /* per parameter: list for host objects */
+    uint32_t *sizes;     /* per parameter: axes that have other dims in other calls */
+    uint32_t *gaps;      /* ... and, of such, axes along which there may be gaps */
     unsigned n_params;
     jcv_av *result; /* template: what a call returns; NULL: not known yet */
     struct jcv_rec_fn *next;
@@ -82,9 +83,11 @@ typedef struct jcv_instance {
     uint32_t epoch;
     uint32_t autocast;
     bool grad_mode, open;
-    bool deeper;     /* a call of itself has shown samples that were not known */
-    jcv_av *shape;   /* of the frame it was made for */
-    jcv_av **params; /* abstract argument each parameter was bound to */
+    bool deeper;             /* a call of itself has shown samples that were not known */
+    jcv_av *shape;           /* of the frame it was made for */
+    jcv_frame *outer;        /* of a function that is made inside: whose variables it sees */
+    struct jcv_sight *sight; /* what it sees beside its arguments */
+    jcv_av **params;         /* abstract argument each parameter was bound to */
     bool *is_arg;
     struct jcv_instance *next;
 } jcv_instance;
@@ -100,11 +103,12 @@ typedef struct jcv_attr {    /* an attribute of a real object, written or about 
 typedef struct jcv_live {
     PyTypeObject *type; /* attribute `name` of objects of this type, or ... */
     PyObject *name;
-    PyObject *object;     /* ... a real list or dict, or ... */
-    const jpy_tree *site; /* ... one that is made at this place */
-    PyObject *stored;     /* list or dict of samples of what is written; a site's sample itself */
-    bool tracked;         /* some of it requires grad */
-    bool read;            /* its samples were used in this attempt */
+    PyObject *object; /* ... a real list or dict, or ... */
+    const void *site; /* ... one that is made at this place, a jpy_tree; or a variable of calls of
+                         a function, one of jpy_tree_fn's locals (variables.c) */
+    PyObject *stored; /* list or dict of samples of what is written; a site's sample itself */
+    bool tracked;     /* some of it requires grad */
+    bool read;        /* its samples were used in this attempt */
     struct jcv_live *next;
 } jcv_live;
 
@@ -244,7 +248,7 @@ struct jcv {
     const jcv_av *in_turn;    /* the list of which a loop reads the next row ... */
     bool peeled;              /* ... having read the first one outside of its rounds */
     bool wires;               /* what is stored and requires grad is read again; kept */
-    PyObject *by_pairs;       /* list of recursions that get other dicts in other calls; kept */
+    jcv_peel *by_pairs;       /* functions: recursions that get other dicts in other calls; kept */
     JN_VEC(uint32_t) given;   /* slots of dicts that stand for what was given to a recursion */
     PyObject *met;            /* list of leaves that the graph reads (met.c); kept */
     JN_VEC(jcv_rec *) stored; /* tensors that the graph stores */

@@ -171,7 +171,8 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
     jcv_fork *forks = NULL;
     jcv_equal *equals = NULL;
     bool share_views = false, one_tensor = false, cells = false, wires = false, rows = false;
-    PyObject *met = NULL, *by_pairs = NULL;
+    jcv_peel *by_pairs = NULL;
+    PyObject *met = NULL;
     jn_arena keep;
     jn_arena_init(&keep, 0);
     jcv *outer = jcv_current;
@@ -262,7 +263,6 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
             Py_XDECREF(x->samples[i]);
     jcv_live_free(lives);
     Py_XDECREF(met);
-    Py_XDECREF(by_pairs);
     jn_arena_free(&keep);
     return e;
 }

@@ -19,6 +19,9 @@ void jcv_join_alike(jcv *c);
 /* share.c: recursions no longer pass on what is the same in all of their calls */
 
 void jcv_share_invariants(jcv *c);
+/* Of a value that a SubGraph gets from elsewhere: whether it was made by one that this one calls,
+ * so that it is another one in each of its calls.  Known from then on. */
+bool jcv_of_its_recursion(const jcv_ctx *x, const jcv_val *v);
 
 /* cut.c: before the graph is emitted */
 

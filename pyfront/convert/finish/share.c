@@ -16,19 +16,6 @@
 
 #include <string.h>
 
-static bool reaches(jcv_ctx *x, const jcv_ctx *to, uint32_t mark) {
-    if (x->mark == mark)
-        return false;
-    x->mark = mark;
-    for (size_t i = 0; i < x->nodes.n; i++)
-        for (int k = 0; k < 2; k++) {
-            jcv_ctx *sub = x->nodes.data[i]->subs[k];
-            if (sub && (sub == to || reaches(sub, to, mark)))
-                return true;
-        }
-    return false;
-}
-
 static bool is_candidate(const jcv_val *p) {
     return p->ctx->recursive && !p->node && p->type->kind == JANUS_KIND_TENSOR;
 }
@@ -83,11 +70,33 @@ static void drop_params(jcv_ctx *x) {
     x->params.n = left;
 }
 
+static void mark_calls(const jcv_ctx *x, bool *calls) {
+    for (size_t i = 0; i < x->nodes.n; i++)
+        for (int k = 0; k < 2; k++) {
+            const jcv_ctx *sub = x->nodes.data[i]->subs[k];
+            if (!sub || calls[sub->place])
+                continue;
+            calls[sub->place] = true;
+            mark_calls(sub, calls);
+        }
+}
+
+bool jcv_of_its_recursion(const jcv_ctx *x, const jcv_val *v) {
+    return x->fn->calls && x->fn->calls[v->ctx->fn->place];
+}
+
 void jcv_share_invariants(jcv *c) {
     bool changed = false;
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        c->ctxs.data[i]->place = (unsigned)i;
     for (size_t i = 0; i < c->ctxs.n; i++) {
         jcv_ctx *x = c->ctxs.data[i];
-        x->recursive = x->used && x->kind == JCV_FUNC && reaches(x, x, (uint32_t)i + 1);
+        if (!x->used || x->kind != JCV_FUNC)
+            continue;
+        bool *calls = jcv_alloc(c, c->ctxs.n);
+        mark_calls(x, calls);
+        x->calls = calls;
+        x->recursive = calls[i];
         changed = changed || x->recursive;
     }
     while (changed) {

@@ -25,6 +25,8 @@ jcv_av *jcv_host_read(jcv *c, jcv_val *v, PyObject *samples);
 jcv_av *jcv_host_got(jcv *c, jcv_val *v, PyObject *samples);
 /* Samples of the items (of one at a known place: index) of a list, tuple or dict. */
 PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index);
+/* The item of a list that a variable is (variables.c). */
+jcv_av *jcv_box_item(jcv *c, jcv_av *box, PyObject *name);
 /* What was just written: reads until the next write need no look. */
 void jcv_attr_is(jcv *c, jcv_val *o, PyObject *name, jcv_av *v);
 void jcv_known_type(jcv *c, jcv_val *v, PyTypeObject *t);
@@ -60,10 +62,11 @@ bool jcv_live_type(jcv *c, PyTypeObject *t);
 jcv_live *jcv_live_var(jcv *c, PyObject *holder, PyObject *name);
 __attribute__((noreturn)) void jcv_make_live_var(jcv *c, PyObject *holder, PyObject *name);
 jcv_live *jcv_live_object(jcv *c, PyObject *o);
-jcv_live *jcv_live_site(jcv *c, const jpy_tree *site);
+jcv_live *jcv_live_site(jcv *c, const void *site);
 __attribute__((noreturn)) void jcv_make_live_attr(jcv *c, PyTypeObject *t, PyObject *name);
 void jcv_make_live_objects(jcv *c, PyObject *const *o, Py_ssize_t n);
 __attribute__((noreturn)) void jcv_make_live(jcv *c, jcv_av *container);
+__attribute__((noreturn)) void jcv_make_live_site(jcv *c, const void *site, bool dict);
 /* The AV_LIST or AV_DICT whose contents a slot holds, NULL: none. */
 jcv_av *jcv_container_in(jcv *c, uint32_t slot);
 PyObject *jcv_live_samples(jcv *c, jcv_live *l);
@@ -78,7 +81,7 @@ jcv_val *jcv_stored_with_history(jcv *c, jcv_val *x);
 /* The value that a write stores. */
 jcv_val *jcv_stored(jcv *c, jcv_av *v);
 /* A list or dict made at a place where they are live; NULL: they are not. */
-jcv_av *jcv_born(jcv *c, const jpy_tree *site, jcv_av *const *items, unsigned n, bool dict);
+jcv_av *jcv_born(jcv *c, const void *site, jcv_av *const *items, unsigned n, bool dict);
 void jcv_live_setattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, jcv_av *v);
 void jcv_live_delattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name);
 void jcv_live_append(jcv *c, jcv_av *o, jcv_av *v);
@@ -293,6 +296,9 @@ void jcv_guard_type(jcv *c, PyTypeObject *t);
 jcv_av *jcv_load(jcv *c, PyObject *name);
 /* The local variable, NULL: none, or not bound. */
 jcv_av *jcv_local(jcv *c, PyObject *name);
+/* The variable in a slot, of the frame, of those around it or of its callers, is written by the
+ * graph from now on: starts again; returns where it is none. */
+void jcv_make_live_local(jcv *c, const jcv_frame *fr, uint32_t slot);
 /* Whether earlier calls had other objects: what depends on their structure is left to the graph. */
 bool jcv_varies(const jcv *c);
 void jcv_store(jcv *c, PyObject *name, jcv_av *v);

@@ -451,6 +451,15 @@ jcv_av *jcv_host_item(jcv *c, jcv_av *o, jcv_val *index) {
     return a->kind == AV_HOST ? jcv_root(c, c->ctx, v, got) : a;
 }
 
+jcv_av *jcv_box_item(jcv *c, jcv_av *box, PyObject *name) {
+    jcv_read *r = find_read(c, box->val, name, -5);
+    if (r && r->epoch == c->live_epoch)
+        return r->av;
+    jcv_av *a = jcv_host_item(c, box, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0}));
+    jcv_attr_is(c, box->val, name, a);
+    return a;
+}
+
 jcv_val *jcv_host_len(jcv *c, jcv_av *o) {
     PyTypeObject *t = jcv_host_type(c, o);
     if (t != &PyList_Type && t != &PyTuple_Type && t != &PyDict_Type)

@@ -10,7 +10,8 @@
  * - an attribute by name and type of the object: objects of different types are different;
  * - a real list or dict by its identity; the commit makes sure that no other one that the guards
  *   looked into is written (pyfront/entry/commit.c);
- * - a list or dict that the function makes, by the place in its source.
+ * - a list or dict that the function makes, by the place in its source; a variable of a call that
+ *   functions made inside write, by its name, as such a list of one item (variables.c).
  * What is written is remembered as samples, which tell what reads may find.
  */
 #include "pyfront/convert/heap/heap.h"
@@ -56,7 +57,7 @@ jcv_live *jcv_live_var(jcv *c, PyObject *holder, PyObject *name) {
     return NULL;
 }
 
-jcv_live *jcv_live_site(jcv *c, const jpy_tree *site) {
+jcv_live *jcv_live_site(jcv *c, const void *site) {
     for (jcv_live *l = c->lives; l; l = l->next)
         if (site && l->site == site)
             return l;
@@ -117,6 +118,11 @@ void jcv_make_live_objects(jcv *c, PyObject *const *o, Py_ssize_t n) {
         start_again(c, "a container is written by the graph");
 }
 
+void jcv_make_live_site(jcv *c, const void *site, bool dict) {
+    new_live(c, dict)->site = site;
+    start_again(c, "what is made here is written by the graph");
+}
+
 void jcv_make_live(jcv *c, jcv_av *a) {
     if (a->kind == AV_PY)
         jcv_make_live_objects(c, &a->py, 1);
@@ -124,8 +130,7 @@ void jcv_make_live(jcv *c, jcv_av *a) {
         jcv_make_live_objects(c, &a->origin->py, 1);
     if ((a->kind != AV_LIST && a->kind != AV_DICT) || !a->tree || jcv_live_site(c, a->tree))
         jcv_refuse(c, "%s is written by the graph", jcv_describe(a));
-    new_live(c, a->kind == AV_DICT)->site = a->tree;
-    start_again(c, "a container that is made here is written by the graph");
+    jcv_make_live_site(c, a->tree, a->kind == AV_DICT);
 }
 
 jcv_av *jcv_container_in(jcv *c, uint32_t slot) {
@@ -368,7 +373,7 @@ int64_t jcv_tag_of(jcv *c, jcv_av *v) {
     return tracked_inside(c, v) ? JPY_TAG_FREED : JPY_TAG_PLAIN;
 }
 
-jcv_av *jcv_born(jcv *c, const jpy_tree *site, jcv_av *const *items, unsigned n, bool dict) {
+jcv_av *jcv_born(jcv *c, const void *site, jcv_av *const *items, unsigned n, bool dict) {
     jcv_live *l = jcv_live_site(c, site);
     if (!l)
         return NULL;

@@ -69,8 +69,13 @@ fail:
     return NULL;
 }
 
+/* New reference: the code, or the place of one that is made inside, which is kept with it. */
+static PyObject *code_of(const jcv_rec_fn *f) {
+    return f->func ? Py_NewRef(PyFunction_GET_CODE(f->func)) : PyLong_FromVoidPtr((void *)f->def);
+}
+
 static PyObject *key_of(const jcv_rec_fn *f, unsigned param) {
-    return Py_BuildValue("(OII)", PyFunction_GET_CODE(f->func), f->n_params, param);
+    return Py_BuildValue("(NII)", code_of(f), f->n_params, param);
 }
 
 PyObject *jcv_seen(jcv *c, const jcv_rec_fn *f, unsigned param) {
@@ -80,7 +85,7 @@ PyObject *jcv_seen(jcv *c, const jcv_rec_fn *f, unsigned param) {
 
 /* Of a recursive function: which of its parameters differ between calls. */
 static PyObject *key_of_fn(const jcv_rec_fn *x) {
-    return Py_BuildValue("(sOIN)", "by value", PyFunction_GET_CODE(x->func), x->n_params,
+    return Py_BuildValue("(sNIN)", "by value", code_of(x), x->n_params,
                          PyLong_FromVoidPtr(x->self_key));
 }
 

@@ -1,41 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variables of a function: locals in slots, those of enclosing functions, cells, globals. */
+/*
+ * Variables of a function: locals in slots, those of enclosing functions, cells, globals.
+ *
+ * One that is written inside of a recursion that was made in its scope is *boxed*: a list of one
+ * item, which the graph makes, reads and writes (live.c).
+ */
 #include "pyfront/convert/heap/heap.h"
 
 #include <string.h>
 
-static int find_slot(const jcv_frame *f, PyObject *name) {
+/* Which of the frame's variables, or -1. */
+static int find(const jcv_frame *f, PyObject *name) {
     for (unsigned i = 0; i < f->n; i++)
         if (f->names[i] == name)
-            return (int)f->slots[i];
+            return (int)i;
     return -1;
 }
 
-static bool is_local(const jcv_frame *f, PyObject *name) {
+/* The place of a local variable among those of its function; NULL: it is none. */
+static PyObject *const *local_of(const jcv_frame *f, PyObject *name) {
     const jpy_tree_fn *fn = f->def->fn;
-    for (unsigned i = 0; i < fn->n_locals; i++)
+    for (unsigned i = 0; i < fn->n_locals && !f->comprehension; i++)
         if (fn->locals[i] == name)
-            return true;
-    return false;
+            return &fn->locals[i];
+    return NULL;
 }
+
+static bool is_local(const jcv_frame *f, PyObject *name) { return local_of(f, name); }
 
 static void add_name(jcv *c, jcv_frame *f, PyObject *name, jcv_av *v) {
     if (f->n == f->cap) {
         unsigned cap = f->cap ? 2 * f->cap : 8;
         PyObject **names = jcv_alloc(c, cap * sizeof *names);
         uint32_t *slots = jcv_alloc(c, cap * sizeof *slots);
+        bool *boxed = jcv_alloc(c, cap * sizeof *boxed);
         if (f->n) {
+            memcpy(boxed, f->boxed, f->n * sizeof *boxed);
             memcpy(names, f->names, f->n * sizeof *names);
             memcpy(slots, f->slots, f->n * sizeof *slots);
         }
         f->names = names;
         f->slots = slots;
+        f->boxed = boxed;
         f->cap = cap;
     }
     jcv_av *none = jcv_lacking(c, LACK_UNBOUND, "it is not bound");
+    jcv_av *box = jcv_born(c, local_of(f, name), &v, 1, false);
     f->names[f->n] = name;
     f->slots[f->n] = jcv_slot(c, none);
-    jcv_put(c, f->slots[f->n++], v);
+    f->boxed[f->n] = box;
+    jcv_put(c, f->slots[f->n++], box ? box : v);
+}
+
+static void put(jcv *c, const jcv_frame *f, int at, jcv_av *v) {
+    uint32_t slot = f->slots[at];
+    const jcv_ctx *fn = c->ctx->fn;
+    if (f->boxed[at]) {
+        jcv_live_setitem(c, c->slots.data[slot], jcv_take(c, PyLong_FromLong(0)), v);
+        jcv_attr_is(c, c->slots.data[slot]->val, f->names[at], v);
+        return;
+    }
+    if (fn->kind == JCV_FUNC && !fn->apart && slot < fn->first_slot && local_of(f, f->names[at]))
+        jcv_make_live_site(c, local_of(f, f->names[at]), false);
+    jcv_put(c, slot, v);
+}
+
+void jcv_make_live_local(jcv *c, const jcv_frame *fr, uint32_t slot) {
+    for (; fr; fr = fr->caller)
+        for (const jcv_frame *o = fr; o; o = o->outer)
+            for (unsigned i = 0; i < o->n; i++)
+                if (o->slots[i] == slot && !o->boxed[i] && local_of(o, o->names[i]))
+                    jcv_make_live_site(c, local_of(o, o->names[i]), false);
 }
 
 /* The cell of a function's free variable; false: it has none of this name. */
@@ -72,23 +107,25 @@ static void write_outer(jcv *c, jcv_frame *f, PyObject *name, jcv_av *v) {
 
 void jcv_store(jcv *c, PyObject *name, jcv_av *v) {
     jcv_frame *f = c->frame;
-    int slot = find_slot(f, name);
-    if (slot < 0 && !f->comprehension && !is_local(f, name)) /* nonlocal */
-        for (jcv_frame *o = f->outer; o && slot < 0; o = o->outer)
-            slot = find_slot(o, name);
-    else if (slot < 0) {
+    jcv_frame *of = f;
+    int at = find(f, name);
+    if (at < 0 && !f->comprehension && !is_local(f, name)) { /* nonlocal */
+        for (of = f->outer; of && (at = find(of, name)) < 0;)
+            of = of->outer;
+    } else if (at < 0) {
         add_name(c, f, name, v);
         return;
     }
-    if (slot < 0) {
+    if (at < 0)
         write_outer(c, f, name, v);
-        return;
-    }
-    jcv_put(c, slot, v);
+    else
+        put(c, of, at, v);
 }
 
-static jcv_av *read_slot(jcv *c, int slot, PyObject *name) {
-    jcv_av *v = c->slots.data[slot];
+static jcv_av *read_slot(jcv *c, const jcv_frame *f, int at, PyObject *name) {
+    jcv_av *v = c->slots.data[f->slots[at]];
+    if (f->boxed[at] && v->kind == AV_HOST)
+        return jcv_box_item(c, v, name);
     if (v->kind == AV_UNDEF && v->tree)
         jcv_peel_loop(c, v->tree);
     if (v->kind == AV_UNDEF)
@@ -132,9 +169,9 @@ static jcv_av *free_variable(jcv *c, jcv_frame *f, PyObject *name) {
 jcv_av *jcv_load(jcv *c, PyObject *name) {
     jcv_frame *f = c->frame;
     for (; f; f = f->outer) {
-        int slot = find_slot(f, name);
-        if (slot >= 0)
-            return jcv_settled(c, read_slot(c, slot, name));
+        int at = find(f, name);
+        if (at >= 0)
+            return jcv_settled(c, read_slot(c, f, at, name));
         if (f->comprehension)
             continue;
         if (is_local(f, name))
@@ -150,7 +187,7 @@ jcv_av *jcv_load(jcv *c, PyObject *name) {
 bool jcv_varies(const jcv *c) { return c->f->entries.n >= 2; }
 
 jcv_av *jcv_local(jcv *c, PyObject *name) {
-    int slot = find_slot(c->frame, name);
-    jcv_av *v = slot < 0 ? NULL : c->slots.data[slot];
+    int at = find(c->frame, name);
+    jcv_av *v = at < 0 || c->frame->boxed[at] ? NULL : c->slots.data[c->frame->slots[at]];
     return v && v->kind != AV_UNDEF ? v : NULL;
 }

@@ -14,8 +14,9 @@
 #include "pyfront/convert/heap/heap.h"
 
 struct jcv_sight {
-    JCV_LIST(uint32_t) slots; /* it may read them ... */
-    jcv_av **held;            /* ... and this is what they held */
+    JCV_LIST(uint32_t) slots;  /* it may read them ... */
+    jcv_av **held;             /* ... and this is what they held */
+    JCV_LIST(PyObject *) made; /* instances that the program made, which a call sees */
     size_t n_attrs, n_real, n_fresh, nodes;
     uint32_t writes, live_epoch, draws;
 };
@@ -24,6 +25,7 @@ typedef struct looking {
     jcv_sight *sight;
     bool *seen; /* by slot */
     size_t n;
+    bool made; /* instances are looked at */
 } looking;
 
 static void look_at(jcv *c, looking *l, const jcv_av *a);
@@ -56,9 +58,26 @@ static void look_around(jcv *c, looking *l, const jcv_frame *fr, const jpy_tree 
                 look_in(c, l, fr->slots[i]);
 }
 
+/* Attributes of an instance that the program made. */
+static void look_at_instance(jcv *c, looking *l, PyObject *o) {
+    for (size_t i = 0; i < l->sight->made.n; i++)
+        if (l->sight->made.data[i] == o)
+            return;
+    for (size_t i = 0; i < c->fresh.n; i++)
+        if (c->fresh.data[i] == o) {
+            jcv_add(c, &l->sight->made, o);
+            break;
+        }
+    for (size_t i = 0; i < c->attrs.n; i++)
+        if (c->attrs.data[i]->object == o)
+            look_in(c, l, c->attrs.data[i]->slot);
+}
+
 static void look_at(jcv *c, looking *l, const jcv_av *a) {
     if (!a)
         return;
+    if (a->kind == AV_PY && l->made)
+        look_at_instance(c, l, a->py);
     if (a->kind == AV_CLOSURE || (a->kind == AV_SEQ && a->tree))
         look_around(c, l, a->frame, a->tree);
     if (a->slot && a->kind != AV_TENSOR)
@@ -68,9 +87,15 @@ static void look_at(jcv *c, looking *l, const jcv_av *a) {
     look_at(c, l, a->self);
 }
 
+static void hold(jcv *c, jcv_sight *s) {
+    s->held = jcv_alloc(c, (s->slots.n + 1) * sizeof *s->held);
+    for (size_t i = 0; i < s->slots.n; i++)
+        s->held[i] = c->slots.data[s->slots.data[i]];
+}
+
 jcv_sight *jcv_sight_of(jcv *c, jcv_av *g, size_t nodes) {
     jcv_sight *s = jcv_alloc(c, sizeof *s);
-    looking l = {s, jcv_alloc(c, c->slots.n + 1), c->slots.n};
+    looking l = {s, jcv_alloc(c, c->slots.n + 1), c->slots.n, false};
     if (g->slot < l.n)
         l.seen[g->slot] = true; /* its own place */
     look_at(c, &l, g);
@@ -78,9 +103,7 @@ jcv_sight *jcv_sight_of(jcv *c, jcv_av *g, size_t nodes) {
         look_in(c, &l, c->attrs.data[i]->slot);
     for (size_t i = 0; i < c->real.n; i++)
         look_in(c, &l, c->real.data[i]->slot);
-    s->held = jcv_alloc(c, (s->slots.n + 1) * sizeof *s->held);
-    for (size_t i = 0; i < s->slots.n; i++)
-        s->held[i] = c->slots.data[s->slots.data[i]];
+    hold(c, s);
     s->n_attrs = c->attrs.n;
     s->n_real = c->real.n;
     s->n_fresh = c->fresh.n;
@@ -107,4 +130,34 @@ bool jcv_sees_the_same(jcv *c, const jcv_sight *s) {
     /* elements of tensors and what the graph reads are seen by nodes only */
     return !s->nodes ||
            (c->writes == s->writes && c->live_epoch == s->live_epoch && c->draws == s->draws);
+}
+
+jcv_sight *jcv_sight_of_call(jcv *c, const jcv_frame *fr, jcv_av *const *args, unsigned n) {
+    jcv_sight *s = jcv_alloc(c, sizeof *s);
+    looking l = {s, jcv_alloc(c, c->slots.n + 1), c->slots.n, true};
+    look_around(c, &l, fr->outer, fr->def);
+    for (unsigned i = 0; i < n; i++)
+        look_at(c, &l, args[i]);
+    hold(c, s);
+    s->n_attrs = c->attrs.n;
+    return s;
+}
+
+/* Whether one of the instances was given an attribute that it did not have. */
+static bool more_attrs(const jcv *c, const jcv_sight *s) {
+    for (size_t i = s->n_attrs; i < c->attrs.n; i++)
+        for (size_t k = 0; k < s->made.n; k++)
+            if (s->made.data[k] == c->attrs.data[i]->object)
+                return true;
+    return false;
+}
+
+bool jcv_call_sees_the_same(jcv *c, const jcv_sight *s, uint32_t *out_slot) {
+    *out_slot = 0;
+    for (size_t i = 0; i < s->slots.n; i++)
+        if (!jcv_av_equal(c->slots.data[s->slots.data[i]], s->held[i])) {
+            *out_slot = s->slots.data[i];
+            return false;
+        }
+    return !more_attrs(c, s);
 }

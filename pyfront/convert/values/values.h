@@ -141,6 +141,11 @@ jcv_av *jcv_rows_binary(jcv *c, int op, jcv_av *a, jcv_av *b);
 typedef struct jcv_sight jcv_sight;
 jcv_sight *jcv_sight_of(jcv *c, jcv_av *generator, size_t nodes);
 bool jcv_sees_the_same(jcv *c, const jcv_sight *s);
+/* What a call of a function with these arguments sees that is no argument: variables of enclosing
+ * calls, containers and instances that the program made and that these lead to. */
+jcv_sight *jcv_sight_of_call(jcv *c, const jcv_frame *fr, jcv_av *const *args, unsigned n);
+/* *out_slot: where it does not, 0: an attribute is new. */
+bool jcv_call_sees_the_same(jcv *c, const jcv_sight *s, uint32_t *out_slot);
 
 /* watch.c: containers that change while they are iterated over */
 
