@@ -115,6 +115,9 @@
 #ifndef RULE_joined
 #define RULE_joined(f)
 #endif
+#ifndef RULE_rows
+#define RULE_rows(f)
+#endif
 /* Rows that no device computes. */
 #define NO_KERNELS NONE(batch) NONE(cpu) NONE(ref) NONE(cuda)
 #define OP(id, ...) OP_NAMED(id, #id, __VA_ARGS__)

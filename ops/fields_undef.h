@@ -40,3 +40,4 @@
 #undef RULE_bounds
 #undef RULE_summed
 #undef RULE_joined
+#undef RULE_rows

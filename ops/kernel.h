@@ -105,6 +105,9 @@ typedef bool (*jn_bounds_fn)(const void *attrs, const int64_t *dims, int rank, u
 typedef bool (*jn_summed_fn)(const void *attrs);
 /* The axis along which operands lie one behind the other in a result of that rank. */
 typedef int (*jn_joined_fn)(const void *attrs, int rank);
+/* The first dim of operand 0, which has that rank, along which elements depend on each other: what
+ * dims in front of it number is taken apart, and first in results; 0: nothing is. */
+typedef int (*jn_rows_fn)(const void *attrs, int rank);
 
 /* The part of an op's row that graph/ does not see. */
 typedef struct jn_op_impl {
@@ -121,6 +124,7 @@ typedef struct jn_op_impl {
     jn_bounds_fn bounds;     /* NULL: none */
     jn_summed_fn summed;     /* NULL: never */
     jn_joined_fn joined;     /* NULL: they do not */
+    jn_rows_fn rows;         /* NULL: 0 */
 } jn_op_impl;
 
 extern const jn_op_impl jn_op_impls[]; /* indexed by jn_op.id */

@@ -27,6 +27,7 @@
                        int64_t *bound, int64_t *other);
 #define RULE_summed(f) bool jn_summed_##f(const void *attrs);
 #define RULE_joined(f) int jn_joined_##f(const void *attrs, int rank);
+#define RULE_rows(f) int jn_rows_##f(const void *attrs, int rank);
 #include "ops/ops.def"
 
 #endif

@@ -12,6 +12,9 @@
  * The iteration space is cut in one of two ways: where every operand is dense or a single element
  * as a vector (flat), else along the first dim that is not 1.  Elements are computed by the same
  * row functions either way, so their bits are those of node after node.
+ *
+ * A space that is cut along a dim has rows, and what takes rows apart belongs to it: norms, softmax
+ * and reductions along dims behind the cut, and what is computed of a number for each row.
  */
 #include "config.h"
 
@@ -40,11 +43,6 @@ typedef struct finder {
     jn_members *found; /* per chain */
 } finder;
 
-static bool same_dims(const jn_shape *a, const jn_shape *b) {
-    return a->rank == b->rank &&
-           (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
-}
-
 static bool elementwise(const jn_vnode *vn) {
     const uint32_t no = JN_OP_MAY_RAISE | JN_OP_EFFECT;
     if (vn->mode != JN_V_CALL || vn->acc >= 0 || vn->accumulates || vn->n_out != 1 ||
@@ -57,27 +55,59 @@ static bool elementwise(const jn_vnode *vn) {
     return true;
 }
 
+/* Whether a node takes rows apart that are cut in front of some dim. */
+static bool rowwise(const jn_vnode *vn) {
+    const uint32_t no = JN_OP_MAY_RAISE | JN_OP_EFFECT;
+    if (vn->mode != JN_V_CALL || vn->acc >= 0 || vn->accumulates || vn->workspace ||
+        vn->op != vn->n->op || (vn->op->flags & no) || !jn_op_impls[vn->op->id].rows)
+        return false;
+    for (uint32_t i = 0; i < vn->n_in; i++)
+        if (vn->n->in[i].kind == JN_SRC_SCALAR || jn_op_accept(vn->op, i) == JN_ACCEPT_LIKE ||
+            (vn->in[i].rank >= 0 && !vn->in[i].contiguous))
+            return false;
+    for (uint32_t i = 0; i < vn->n_out; i++)
+        if (!vn->out[i].contiguous)
+            return false;
+    return true;
+}
+
+static const jn_shape *operand_shape(const jn_seginst *inst, const jn_src *src) {
+    return src->kind == JN_SRC_INPUT  ? inst->in[src->index]
+           : src->kind == JN_SRC_NODE ? inst->values[jn_value_of(inst, src)].shape
+                                      : NULL;
+}
+
 /* Whether an operand can be cut as the space is. */
-static bool fits_operand(const jn_space *s, const jn_view *v) {
-    if (v->rank < 0 || jn_single_element(v))
+static bool fits_operand(const jn_space *s, const jn_vnode *vn, const jn_view *v) {
+    bool elements = vn->op->flags & JN_OP_ELEMENTWISE;
+    if (v->rank < 0 || (elements && jn_single_element(v)))
         return true;
     if (s->flat)
         return v->contiguous && jn_view_numel(v) == s->shape->numel;
-    if (v->rank > s->shape->rank)
+    if (v->rank > jn_link_rank(vn))
         return false;
-    int k = s->cut - (s->shape->rank - v->rank);
-    return k < 0 || v->dims[k] == 1 || v->dims[k] == s->shape->dims[s->cut];
+    int k = jn_cut_dim(s, vn, v);
+    return k < 0 || (elements && v->dims[k] == 1) || v->dims[k] == s->shape->dims[s->cut];
 }
 
 static bool fits(const finder *f, const jn_space *s, uint32_t node) {
     const jn_vnode *vn = &f->v->nodes[node];
-    if (!elementwise(vn) || f->inst->values[vn->n->value[0]].copied)
+    bool rows = !s->flat && rowwise(vn);
+    if (!rows && !elementwise(vn))
         return false;
-    const jn_shape *shape = f->inst->values[vn->n->value[0]].shape;
-    if (s->flat ? shape->numel != s->shape->numel : !same_dims(shape, s->shape))
-        return false;
+    if (rows) {
+        const jn_shape *of = operand_shape(f->inst, &vn->n->in[0]);
+        if (!of || !jn_has_rows(s, of) ||
+            jn_op_impls[vn->op->id].rows(vn->attrs, of->rank) <= s->cut)
+            return false;
+    }
+    for (uint32_t i = 0; i < vn->n_out; i++) {
+        const jn_segvalue *v = &f->inst->values[vn->n->value[i]];
+        if (v->copied || (s->flat ? v->shape->numel != s->shape->numel : !jn_has_rows(s, v->shape)))
+            return false;
+    }
     for (uint32_t i = 0; i < vn->n_in; i++)
-        if (vn->n->in[i].kind != JN_SRC_SCALAR && !fits_operand(s, &vn->in[i]))
+        if (vn->n->in[i].kind != JN_SRC_SCALAR && !fits_operand(s, vn, &vn->in[i]))
             return false;
     return true;
 }
@@ -93,10 +123,12 @@ static bool reduces(const finder *f, const jn_space *s, uint32_t node) {
 
 static bool make_space(const finder *f, uint32_t node, bool flat, jn_space *s) {
     const jn_vnode *vn = &f->v->nodes[node];
-    if (!elementwise(vn))
+    if (!elementwise(vn) && (flat || !rowwise(vn)))
         return false;
-    *s = (jn_space){flat, 0, f->inst->values[vn->n->value[0]].shape};
-    if (s->shape->numel < LEAST || s->shape->rank == 0)
+    *s = (jn_space){flat, 0,
+                    elementwise(vn) ? f->inst->values[vn->n->value[0]].shape
+                                    : operand_shape(f->inst, &vn->n->in[0])};
+    if (!s->shape || s->shape->numel < LEAST || s->shape->rank == 0)
         return false;
     while (s->shape->dims[s->cut] == 1)
         s->cut++;
@@ -122,7 +154,8 @@ static uint8_t judge(const finder *f, const jn_space *s, uint32_t node, uint32_t
             continue;
         waits = linked = true;
         member = member && whole &&
-                 (s->flat || same_dims(f->inst->values[value].shape, f->inst->values[from].shape));
+                 (s->flat || (jn_has_rows(s, f->inst->values[value].shape) &&
+                              f->v->nodes[node].in[i].rank == jn_link_rank(&f->v->nodes[node])));
     }
     /* or it reads an operand of a member: large ones only, all read the same constants */
     for (uint32_t i = 0; i < n->n_in && member && !linked; i++)
@@ -213,7 +246,8 @@ static bool worthwhile(const jn_seginst *inst, const jn_variant *v) {
     for (uint32_t i = 0; i < inst->seg->n_nodes && n < 2; i++) {
         const jn_vnode *vn = &v->nodes[i];
         jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, vn->n_out, vn->attrs};
-        n += elementwise(vn) && inst->values[inst->seg->nodes[i].value[0]].shape->numel >= LEAST;
+        n += rowwise(vn) ||
+             (elementwise(vn) && inst->values[inst->seg->nodes[i].value[0]].shape->numel >= LEAST);
         sums += vn->mode == JN_V_CALL && jn_sum_knows(&sig);
     }
     return n >= 2 || (n && sums);

@@ -13,6 +13,25 @@ typedef struct jn_space {
     const jn_shape *shape;
 } jn_space;
 
+/* Whether a value has the space's rows: it is cut along the same dim, and no larger. */
+static inline bool jn_has_rows(const jn_space *s, const jn_shape *shape) {
+    if (shape->rank <= s->cut || shape->numel > s->shape->numel)
+        return false;
+    for (int d = 0; d < s->cut; d++)
+        if (shape->dims[d] != 1)
+            return false;
+    return shape->dims[s->cut] == s->shape->dims[s->cut];
+}
+
+/* The dim of an operand along which a space that is not flat is cut, < 0: none; dims are matched
+ * from the last one, with the result's of elementwise ops, with the first operand's of others. */
+static inline int jn_link_rank(const jn_vnode *vn) {
+    return vn->op->flags & JN_OP_ELEMENTWISE ? vn->out[0].rank : vn->in[0].rank;
+}
+static inline int jn_cut_dim(const jn_space *s, const jn_vnode *vn, const jn_view *v) {
+    return s->cut - (jn_link_rank(vn) - v->rank);
+}
+
 /* What a chain is made of. */
 typedef struct jn_members {
     const jn_seginst *inst;

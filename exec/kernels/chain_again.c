@@ -110,7 +110,7 @@ static void unmark(again *a, uint32_t n_trail) {
  * costs less.  The cost of all; more than `most`: the marks are for nothing. */
 static uint32_t compute_cost(again *a, uint32_t c, uint32_t value, uint32_t most) {
     const jn_vnode *vn = &a->v->nodes[a->node[value]];
-    bool step = vn->out[0].dtype == JANUS_F32 || vn->out[0].dtype == JANUS_BOOL;
+    bool step = vn->n_out == 1 && (vn->out[0].dtype == JANUS_F32 || vn->out[0].dtype == JANUS_BOOL);
     uint32_t cost = step ? jn_step_cost(vn->op) : most + 1, next, place;
     mark(a, &a->again[value], value, c);
     for (uint32_t k = 0; k < vn->n_in && cost <= most; k++) {
@@ -216,8 +216,11 @@ static void count_readers(const again *a, uint32_t n_chains, uint32_t *outside, 
     memset(has, 0, seg->n_values * sizeof *has);
     for (uint32_t c = 0; c < n_chains; c++) {
         const jn_members *m = &a->chain[c];
-        for (uint32_t l = 0; l < m->n; l++)
-            has[a->v->nodes[m->node[l]].n->value[0]] = c + 1;
+        for (uint32_t l = 0; l < m->n; l++) {
+            const jn_segnode *n = a->v->nodes[m->node[l]].n;
+            for (uint32_t k = 0; k < n->n_out; k++)
+                has[n->value[k]] = c + 1;
+        }
         for (uint32_t l = 0; l < m->n; l++) {
             const jn_segnode *n = a->v->nodes[m->node[l]].n;
             for (uint32_t k = 0; k < n->n_in; k++) {
@@ -237,7 +240,7 @@ static void count_readers(const again *a, uint32_t n_chains, uint32_t *outside, 
                 outside[v->base]++, all[v->base]++;
             continue;
         }
-        if (v && a->owner[n->value[0]] != jn_nobody)
+        if (n->n_out && a->owner[n->value[0]] != jn_nobody)
             continue;
         for (uint32_t k = 0; k < n->n_in; k++) {
             uint32_t value = read_value(a, &n->in[k], &whole);
@@ -254,8 +257,10 @@ static bool prune(again *a, uint32_t n_chains, const uint32_t *all) {
         jn_members *m = &a->chain[c];
         uint32_t n = m->n_again;
         for (uint32_t l = m->n_again; l < m->n; l++) {
-            uint32_t value = a->v->nodes[m->node[l]].n->value[0];
-            bool read = all[value] || a->inst->values[value].output >= 0;
+            const jn_segnode *node = a->v->nodes[m->node[l]].n;
+            bool read = false;
+            for (uint32_t k = 0; k < node->n_out; k++)
+                read |= all[node->value[k]] || a->inst->values[node->value[k]].output >= 0;
             if (read || (n == 0 && l + 1 == m->n))
                 m->node[n++] = m->node[l];
             else
@@ -278,9 +283,9 @@ static void find_kept(const again *a) {
                 a->kept[v->base] = true;
             continue;
         }
-        bool linked = v && a->owner[n->value[0]] != jn_nobody;
+        bool linked = n->n_out && a->owner[n->value[0]] != jn_nobody;
         for (uint32_t k = 0; k < n->n_out; k++)
-            a->kept[n->value[k]] = !linked || v->output >= 0;
+            a->kept[n->value[k]] = !linked || inst->values[n->value[k]].output >= 0;
         for (uint32_t k = 0; k < n->n_in && !linked; k++) {
             uint32_t value = read_value(a, &n->in[k], &whole);
             if (value != jn_nobody)
@@ -295,15 +300,16 @@ static void find_depths(const again *a) {
     bool whole;
     for (uint32_t i = 0; i < seg->n_nodes; i++) {
         const jn_segnode *n = &seg->nodes[i];
-        if (n->n_out != 1 || a->owner[n->value[0]] == jn_nobody)
+        if (!n->n_out || a->owner[n->value[0]] == jn_nobody)
             continue;
-        uint32_t *depth = &a->depth[n->value[0]];
+        uint32_t depth = 0;
         for (uint32_t k = 0; k < n->n_in; k++) {
             uint32_t value = read_value(a, &n->in[k], &whole);
-            if (value != jn_nobody && a->depth[value] > *depth)
-                *depth = a->depth[value];
+            if (value != jn_nobody && a->depth[value] > depth)
+                depth = a->depth[value];
         }
-        ++*depth;
+        for (uint32_t k = 0; k < n->n_out; k++)
+            a->depth[n->value[k]] = depth + 1;
     }
 }
 
@@ -327,9 +333,11 @@ janus_status jn_chains_settle(const jn_seginst *inst, jn_variant *v, jn_arena *a
     memset(a.owner, 0xff, values * sizeof *a.owner);
     for (uint32_t c = 0; c < n_chains; c++)
         for (uint32_t l = 0; l < chain[c].n; l++) {
-            uint32_t value = v->nodes[chain[c].node[l]].n->value[0];
-            a.owner[value] = c;
-            a.node[value] = chain[c].node[l];
+            const jn_segnode *n = v->nodes[chain[c].node[l]].n;
+            for (uint32_t k = 0; k < n->n_out; k++) {
+                a.owner[n->value[k]] = c;
+                a.node[n->value[k]] = chain[c].node[l];
+            }
         }
     find_kept(&a);
     find_depths(&a);

@@ -14,6 +14,7 @@
 
 enum {
     TILE = 1024,      /* elements; a handful of buffers is in the nearest cache */
+    ROW_TILE = 4096,  /* where rows are added up, a kernel for each: less at once pays for calls */
     LONG_TILE = 8192, /* where one program is all, which needs no buffers */
     SUM_TILE = JN_SUM_AT_ONCE,
     MOST_OPERANDS = 16
@@ -42,8 +43,11 @@ static uint32_t read_link(const builder *b, const jn_src *src, uint32_t *value) 
 /* ---- parts ------------------------------------------------------------------------------------
  */
 
-/* Whether a program can have the link: its op, and operands that lie as the result does. */
+/* Whether a program can have the link: its op, and operands that lie as the result does, which is
+ * as large as the space. */
 static bool is_step(const builder *b, const jn_vnode *vn) {
+    if (vn->n_out != 1 || jn_view_numel(&vn->out[0]) != b->m->space.shape->numel)
+        return false;
     jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, 1, vn->attrs};
     int number = jn_step_number(vn->op);
     if (b->m->v->device != JN_DEVICE_CPU || !jn_step_knows(&sig))
@@ -56,8 +60,8 @@ static bool is_step(const builder *b, const jn_vnode *vn) {
         if (vn->n->in[i].kind == JN_SRC_SCALAR || v->rank < 0)
             return false;
         bool inside = read_link(b, &vn->n->in[i], &value) != jn_nobody;
-        if (!inside && !jn_single_element(v) &&
-            !(v->contiguous && jn_view_numel(v) == b->m->space.shape->numel))
+        if (jn_view_numel(v) == b->m->space.shape->numel ? !inside && !v->contiguous
+                                                         : inside || !jn_single_element(v))
             return false;
     }
     return true;
@@ -103,17 +107,17 @@ static void find_uses(builder *b, bool *between) {
 /* ---- views ------------------------------------------------------------------------------------
  */
 
-/* A view of one tile: dims of the space with `rows` along the cut. */
-static bool tile_view(builder *b, const jn_view *of, bool dense, int64_t rows, jn_view *out) {
+/* A view of one tile: its dims, of the space where it is `spread`, with `rows` along the cut. */
+static bool tile_view(builder *b, const jn_view *of, int cut, bool spread, bool dense, int64_t rows,
+                      jn_view *out) {
     const jn_space *s = &b->m->space;
-    int rank = s->flat ? 1 : dense ? s->shape->rank : of->rank;
+    int rank = s->flat ? 1 : spread ? s->shape->rank : of->rank;
     int64_t *dims = jn_arena_alloc(b->m->a, (size_t)(2 * rank + 1) * sizeof *dims);
     if (!dims)
         return false;
     int64_t *strides = dims + rank, n = 1;
-    int cut = s->flat ? 0 : s->cut - (s->shape->rank - rank);
     for (int d = rank; d-- > 0;) {
-        dims[d] = s->flat || d == cut ? rows : dense ? s->shape->dims[d] : of->dims[d];
+        dims[d] = s->flat || d == cut ? rows : spread ? s->shape->dims[d] : of->dims[d];
         strides[d] = dense || s->flat ? n : of->strides[d];
         n *= dims[d];
     }
@@ -125,9 +129,10 @@ static bool tile_view(builder *b, const jn_view *of, bool dense, int64_t rows, j
     return true;
 }
 
-static bool cut_view(builder *b, const jn_view *of, bool dense, jn_chain_view *to) {
-    return tile_view(b, of, dense, b->c->tile, &to->view) &&
-           tile_view(b, of, dense, b->c->rest, &to->rest);
+static bool cut_view(builder *b, const jn_view *of, int cut, bool dense, jn_chain_view *to) {
+    bool spread = to->kind == JN_CHAIN_SPREAD;
+    return tile_view(b, of, cut, spread, dense, b->c->tile, &to->view) &&
+           tile_view(b, of, cut, spread, dense, b->c->rest, &to->rest);
 }
 
 static bool operand(builder *b, uint32_t link, uint32_t i, jn_chain_view *to) {
@@ -150,9 +155,12 @@ static bool operand(builder *b, uint32_t link, uint32_t i, jn_chain_view *to) {
     if (from != jn_nobody && b->buffer_of[value] != jn_nobody) {
         to->kind = JN_CHAIN_BUFFER;
         to->index = b->buffer_of[value];
-        return cut_view(b, v, true, to);
+        return cut_view(b, v, s->cut, true, to);
     }
-    if (jn_single_element(v)) {
+    bool large = jn_view_numel(&vn->out[0]) == s->shape->numel;
+    if ((vn->op->flags & JN_OP_ELEMENTWISE) && jn_single_element(v)) {
+        if (!large)
+            return true;
         for (uint32_t k = 0; k < b->c->n_spread; k++)
             if (jn_same_source(&b->c->spread[k].src, src)) {
                 *to = b->c->spread[k];
@@ -160,24 +168,25 @@ static bool operand(builder *b, uint32_t link, uint32_t i, jn_chain_view *to) {
             }
         to->kind = JN_CHAIN_SPREAD;
         to->index = b->c->n_spread;
-        if (!cut_view(b, v, true, to))
+        if (!cut_view(b, v, s->cut, true, to))
             return false;
         b->c->spread[b->c->n_spread++] = *to;
         return true;
     }
-    int k = s->flat ? 0 : s->cut - (s->shape->rank - v->rank);
+    int k = s->flat ? 0 : jn_cut_dim(s, vn, v);
     if (k < 0 || (!s->flat && v->dims[k] == 1))
         return true;
     to->kind = JN_CHAIN_MOVES;
     to->step =
         (s->flat ? 1 : v->strides[k]) * b->c->tile * (int64_t)jn_dtype_size((janus_dtype)v->dtype);
-    return cut_view(b, v, false, to);
+    return cut_view(b, v, k, false, to);
 }
 
-static bool result(builder *b, const jn_vnode *vn, bool between, jn_chain_view *to) {
-    uint32_t value = vn->n->value[0];
-    const jn_view *v = &vn->out[0];
-    to->src = (jn_src){JN_SRC_NODE, 0, (uint32_t)(vn->n - b->m->inst->seg->nodes)};
+static bool result(builder *b, const jn_vnode *vn, uint32_t which, bool between,
+                   jn_chain_view *to) {
+    uint32_t value = vn->n->value[which];
+    const jn_view *v = &vn->out[which];
+    to->src = (jn_src){JN_SRC_NODE, (uint8_t)which, (uint32_t)(vn->n - b->m->inst->seg->nodes)};
     if (b->c->link[b->link_of[value]].sums) {
         to->view = to->rest = *v;
         to->kind = b->m->v->inside[value] ? JN_CHAIN_REGISTER : JN_CHAIN_FIXED;
@@ -191,23 +200,23 @@ static bool result(builder *b, const jn_vnode *vn, bool between, jn_chain_view *
         to->kind = JN_CHAIN_BUFFER;
         to->index = b->idle.n ? b->idle.data[--b->idle.n] : b->c->n_buffers++;
         b->buffer_of[value] = to->index;
-        return cut_view(b, v, true, to);
+        return cut_view(b, v, b->m->space.cut, true, to);
     }
     to->kind = JN_CHAIN_MOVES;
-    to->step = b->m->space.shape->numel / b->c->rows * b->c->tile *
-               (int64_t)jn_dtype_size((janus_dtype)v->dtype);
-    return cut_view(b, v, true, to);
+    to->step =
+        jn_view_numel(v) / b->c->rows * b->c->tile * (int64_t)jn_dtype_size((janus_dtype)v->dtype);
+    return cut_view(b, v, b->m->space.cut, true, to);
 }
 
 static janus_status select_kernel(const jn_variant *v, jn_link *l) {
     const jn_vnode *vn = l->vn;
     const jn_op_impl *impl = &jn_op_impls[vn->op->id];
     jn_view views[MOST_OPERANDS];
-    if (vn->n_in + 1u > MOST_OPERANDS)
+    if (l->n_views > MOST_OPERANDS)
         return JN_NO_MEMORY();
-    for (uint32_t i = 0; i <= vn->n_in; i++)
+    for (uint32_t i = 0; i < l->n_views; i++)
         views[i] = l->view[i].view;
-    jn_sig sig = {vn->op, views, views + vn->n_in, vn->n_in, 1, vn->attrs};
+    jn_sig sig = {vn->op, views, views + vn->n_in, vn->n_in, vn->n_out, vn->attrs};
     jn_select_fn select = v->device == JN_DEVICE_REF || !impl->cpu ? impl->ref : impl->cpu;
     l->kernel = select ? select(&sig) : NULL;
     return l->kernel ? JANUS_OK
@@ -216,17 +225,19 @@ static janus_status select_kernel(const jn_variant *v, jn_link *l) {
 
 /* A link reads its operands, takes a buffer for its result, and gives back those nobody reads any
  * more: an operand's may not become the result's, kernels need not bear that. */
-static janus_status add_link(builder *b, uint32_t link, bool between) {
+static janus_status add_link(builder *b, uint32_t link, const bool *between) {
     jn_link *l = &b->c->link[link];
     const jn_vnode *vn = l->vn;
-    l->view = jn_arena_zalloc(b->m->a, (vn->n_in + 1u) * sizeof *l->view);
+    l->n_views = (uint32_t)vn->n_in + vn->n_out;
+    l->view = jn_arena_zalloc(b->m->a, l->n_views * sizeof *l->view);
     if (!l->view)
         return JN_NO_MEMORY();
     for (uint32_t i = 0; i < vn->n_in; i++)
         if (!operand(b, link, i, &l->view[i]))
             return JN_NO_MEMORY();
-    if (!result(b, vn, between, &l->view[vn->n_in]))
-        return JN_NO_MEMORY();
+    for (uint32_t i = 0; i < vn->n_out; i++)
+        if (!result(b, vn, i, between[vn->n->value[i]], &l->view[vn->n_in + i]))
+            return JN_NO_MEMORY();
     for (uint32_t i = 0; i < vn->n_in; i++) {
         uint32_t value, from = read_link(b, &vn->n->in[i], &value);
         if (from != jn_nobody && --b->uses[value] == 0 && b->buffer_of[value] != jn_nobody &&
@@ -234,15 +245,22 @@ static janus_status add_link(builder *b, uint32_t link, bool between) {
             return JN_NO_MEMORY();
     }
     l->first_view = b->c->n_views;
-    b->c->n_views += vn->n_in + 1u;
+    b->c->n_views += l->n_views;
     return l->sums || b->c->part[b->part_of[link]].program ? JANUS_OK : select_kernel(b->m->v, l);
+}
+
+static bool adds_up_rows(const jn_chain *c) {
+    for (uint32_t l = 0; l < c->n; l++)
+        if (!(c->link[l].vn->op->flags & JN_OP_ELEMENTWISE) && !c->link[l].sums)
+            return true;
+    return false;
 }
 
 static void cut_tiles(builder *b) {
     jn_chain *c = b->c;
     const jn_space *s = &b->m->space;
     bool program = c->n_parts == 1 + c->n_sums && c->part[0].program;
-    int64_t most = c->n_sums ? SUM_TILE : program ? LONG_TILE : TILE;
+    int64_t most = c->n_sums ? SUM_TILE : program ? LONG_TILE : adds_up_rows(c) ? ROW_TILE : TILE;
     c->rows = s->flat ? s->shape->numel : s->shape->dims[s->cut];
     c->numel = s->shape->numel;
     int64_t row = c->numel / c->rows;
@@ -266,7 +284,7 @@ static janus_status fill(builder *b, bool *between) {
     for (uint32_t p = 0; p < c->n_parts; p++) {
         jn_part *part = &c->part[p];
         for (uint32_t l = part->first; l < part->first + part->n; l++)
-            JN_TRY(add_link(b, l, between[c->link[l].vn->n->value[0]]));
+            JN_TRY(add_link(b, l, between));
         if (part->program)
             JN_TRY(jn_chain_program(b->m, c, part, b->link_of));
         for (; b->done.n; b->done.n--)
@@ -301,7 +319,8 @@ janus_status jn_chain_build(const jn_members *m, jn_chain *c) {
         jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, vn->n_out, vn->attrs};
         if ((c->link[l].sums = jn_sum_knows(&sig)))
             c->link[l].sum = c->n_sums++;
-        b.link_of[vn->n->value[0]] = l;
+        for (uint32_t k = 0; k < vn->n_out; k++)
+            b.link_of[vn->n->value[k]] = l;
     }
     janus_status st = fill(&b, between);
     jn_vec_free(&b.idle);

@@ -32,7 +32,7 @@ static void spread(char *to, const char *from, size_t size, int64_t n) {
 static void point(const job *j, jn_view *views, int64_t *step, char *memory, int64_t first) {
     const jn_chain *c = j->c;
     for (uint32_t l = 0; l < c->n; l++)
-        for (uint32_t i = 0; i <= c->link[l].vn->n_in; i++, views++, step++) {
+        for (uint32_t i = 0; i < c->link[l].n_views; i++, views++, step++) {
             const jn_chain_view *v = &c->link[l].view[i];
             *views = v->view;
             *step = v->kind == JN_CHAIN_MOVES ? v->step : 0;
@@ -49,7 +49,7 @@ static void point(const job *j, jn_view *views, int64_t *step, char *memory, int
 
 static void shorten(const jn_chain *c, jn_view *views) {
     for (uint32_t l = 0; l < c->n; l++)
-        for (uint32_t i = 0; i <= c->link[l].vn->n_in; i++, views++) {
+        for (uint32_t i = 0; i < c->link[l].n_views; i++, views++) {
             void *data = views->data;
             *views = c->link[l].view[i].rest;
             views->data = data;
@@ -131,7 +131,7 @@ static void run_kernels(const job *j, const jn_part *part, const jn_view *views)
         jn_kargs k = {.in = v,
                       .out = v + vn->n_in,
                       .n_in = vn->n_in,
-                      .n_out = 1,
+                      .n_out = vn->n_out,
                       .attrs = vn->attrs,
                       .flags = j->flags,
                       .par = &jn_par_serial};

@@ -60,11 +60,11 @@ typedef struct jn_chain_view {
 typedef struct jn_link {
     const jn_vnode *vn;
     jn_kernel_fn kernel;
-    jn_chain_view *view; /* operands, then the result */
-    uint32_t first_view; /* of the chain's */
-    bool again;          /* another chain computes it, too; here it is a buffer or in a register */
-    bool sums;           /* it adds up tiles, each a block of a sum (ops/steps.h) */
-    uint32_t sum;        /* which of the chain's, then */
+    jn_chain_view *view;          /* operands, then results */
+    uint32_t n_views, first_view; /* of the chain's */
+    bool again;   /* another chain computes it, too; here it is a buffer or in a register */
+    bool sums;    /* it adds up tiles, each a block of a sum (ops/steps.h) */
+    uint32_t sum; /* which of the chain's, then */
 } jn_link;
 
 /* Where a step of a program finds an operand: in the memory of a view of the chain; in the spread
@@ -93,7 +93,7 @@ typedef struct jn_part {
     uint32_t first, n;
     jn_program *program; /* NULL: kernels */
 } jn_part;
-/* Elementwise nodes that run tile by tile. */
+/* Nodes that run tile by tile. */
 typedef struct jn_chain {
     uint32_t n, n_parts, n_views, n_buffers, n_spread, n_sums; /* sums are the last links */
     jn_link *link;

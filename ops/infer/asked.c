@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the executor asks of a row's attributes: bounds of indices, how a product sums, what lies
- * behind what. */
+ * behind what, which dims number rows. */
 #include "config.h"
 
 #include "ops/attrs.h"
@@ -46,4 +46,20 @@ bool jn_summed_matmul(const void *attrs) {
 int jn_joined_concat(const void *attrs, int rank) {
     int axis = (int)((const janus_concat_attrs *)attrs)->axis;
     return axis < 0 ? axis + rank : axis;
+}
+
+int jn_rows_axis(const void *attrs, int rank) { /* every such row's attributes begin so */
+    int axis = (int)((const janus_softmax_attrs *)attrs)->axis;
+    return axis < 0 ? axis + rank : axis;
+}
+
+int jn_rows_dims(const void *attrs, int rank) { /* the same */
+    janus_ints dims = ((const janus_sum_attrs *)attrs)->dims;
+    int first = dims.n ? rank : 0;
+    for (size_t i = 0; i < dims.n; i++) {
+        int d = (int)(dims.data[i] < 0 ? dims.data[i] + rank : dims.data[i]);
+        if (d < first)
+            first = d;
+    }
+    return first;
 }

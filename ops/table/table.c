@@ -158,6 +158,7 @@ enum { /* the scalar kinds of SCALAR fields */
 #define DECIDES_bounds 0
 #define DECIDES_summed 0
 #define DECIDES_joined 0
+#define DECIDES_rows 0
 #define RULE(slot, f) +DECIDES_##slot
 #define NONE(slot) +DECIDES_##slot
 #define OP_NAMED(id, text, ...)                                                                    \
@@ -217,6 +218,7 @@ const jn_cpu_own_select jn_cpu_own[JN_OP_ID_COUNT] = {
 #define RULE_bounds(f) .bounds = jn_bounds_##f,
 #define RULE_summed(f) .summed = jn_summed_##f,
 #define RULE_joined(f) .joined = jn_joined_##f,
+#define RULE_rows(f) .rows = jn_rows_##f,
 #define DEVICE_SCALARS(mask) .device_scalars = (mask),
 #define INDICES_FROM(k) .indices_from = (k),
 #define SUMS(how) .sums = JN_SUMS_##how,
