@@ -226,6 +226,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/op/promote.c \
 	pyfront/op/quick.c \
 	pyfront/op/quick.h \
+	pyfront/op/quick_entry.h \
+	pyfront/op/quick_learn.c \
 	pyfront/op/refuse.c \
 	pyfront/op/refuse.h \
 	pyfront/op/run.c \

@@ -18,21 +18,12 @@
 
 #include <string.h>
 
-#include "exec/defer/defer.h"
-#include "exec/eager/eager.h"
 #include "ops/op_ids.h"
 #include "pyfront/op/autocast.h"
+#include "pyfront/op/quick_entry.h"
 #include "pyfront/tape/tape.h"
 
-enum {
-    PLACES = 2048,
-    WAYS = 4,
-    MAX_ARGS = 8,
-    MAX_SEQ = 8,
-    ATTR_ROOM = 128,
-    INT_ROOM = 8,
-    WHOLE = 255
-};
+enum { PLACES = 2048, WAYS = 4, MAX_SEQ = 8 };
 
 /* The low bits of a word. */
 typedef enum tag {
@@ -47,56 +38,16 @@ typedef enum tag {
     TAG_DEFERRED
 } tag;
 
-typedef enum source {
-    FROM_TENSOR, /* the argument is the tensor */
-    FROM_NUMBER, /* the argument is a number that becomes a 0-d tensor of `dtype` */
-    FROM_FLOAT,  /* the argument is a float: a scalar */
-    FROM_CELL,   /* the same scalar in every call */
-    FROM_NONE
-} source;
-
-typedef struct operand {
-    uint8_t from, arg, item, dtype, kind; /* item: which one of args[arg]; WHOLE: that itself */
-    uint8_t
-        into; /* 1 + the dtype that a float has to fit into, which the key does not say; 0: any */
-    janus_scalar s;
-    uint64_t cell;
-} operand;
-
-typedef struct entry {
-    uint64_t hash;
-    unsigned n_words, n_floats, n_in;
-    bool inplace, is_identity;
-    jpy_result result;
-    PyObject *kwnames;    /* owned: its address is in the key */
-    PyObject *strings;    /* a tuple of those among the arguments, or NULL: likewise */
-    jn_call_kind *kind;   /* of recorded calls (exec/defer/defer.h); NULL: not made yet */
-    jn_call_kind *traced; /* of those that run at once where backward() makes trace graphs; NULL:
-                             not known yet */
-    jn_recipe recipe;
-    operand in[JN_RECIPE_IN];
-    struct {
-        uint8_t arg;
-        uint64_t bits;
-    } floats[MAX_ARGS];
-    union {
-        max_align_t align;
-        char attrs[ATTR_ROOM];
-    };
-    int64_t ints[INT_ROOM];
-    uint64_t words[];
-} entry;
-
-static inline PyObject *argument(const operand *p, PyObject *const *args) {
+static inline PyObject *argument(const jpy_quick_operand *p, PyObject *const *args) {
     PyObject *o = args[p->arg];
-    return JN_LIKELY(p->item == WHOLE) ? o : PySequence_Fast_GET_ITEM(o, p->item);
+    return JN_LIKELY(p->item == JPY_QUICK_WHOLE) ? o : PySequence_Fast_GET_ITEM(o, p->item);
 }
 
-static inline jpy_tensor *tensor_argument(const operand *p, PyObject *const *args) {
+static inline jpy_tensor *tensor_argument(const jpy_quick_operand *p, PyObject *const *args) {
     return (jpy_tensor *)argument(p, args);
 }
 
-static entry *table[PLACES];
+static jpy_quick_entry *table[PLACES];
 static uint32_t missed[PLACES];       /* hash of the last call that was not found here */
 static uint8_t oldest[PLACES / WAYS]; /* of a full set: the way that goes next */
 
@@ -155,7 +106,7 @@ static bool put_tensors(uint64_t **at, const uint64_t *last, PyObject *o) {
     return true;
 }
 
-static bool is_tensors(PyObject *o) {
+bool jpy_is_tensors(PyObject *o) {
     return (PyTuple_CheckExact(o) || PyList_CheckExact(o)) && PySequence_Fast_GET_SIZE(o) > 0 &&
            jpy_tensor_check(PySequence_Fast_GET_ITEM(o, 0));
 }
@@ -164,7 +115,7 @@ static bool put_sequence(uint64_t **at, const uint64_t *last, PyObject *o, tag k
     Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
     if (n > MAX_SEQ)
         return false;
-    if (is_tensors(o))
+    if (jpy_is_tensors(o))
         return put_tensors(at, last, o);
     *(*at)++ = (uint64_t)kind | (uint64_t)n << 4;
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -230,24 +181,17 @@ static bool make_key(jpy_quick_key *key, const void *what, bool inplace, PyObjec
     return true;
 }
 
-/* -0.0 is not 0.0, and a NaN is itself. */
-static inline uint64_t bits_of(PyObject *f) {
-    const double v = PyFloat_AS_DOUBLE(f);
-    uint64_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return bits;
-}
-
-static inline bool is_of(const entry *e, const jpy_quick_key *key, PyObject *const *args) {
+static inline bool is_of(const jpy_quick_entry *e, const jpy_quick_key *key,
+                         PyObject *const *args) {
     bool same = e && e->hash == key->hash && e->n_words == key->n;
     for (unsigned i = 0; same && i < key->n; i++)
         same = e->words[i] == key->words[i];
     for (unsigned i = 0; same && i < e->n_floats; i++)
-        same = e->floats[i].bits == bits_of(args[e->floats[i].arg]);
+        same = e->floats[i].bits == jpy_float_bits(args[e->floats[i].arg]);
     return same;
 }
 
-static entry *find(jpy_quick_key *key, PyObject *const *args) {
+static jpy_quick_entry *find(jpy_quick_key *key, PyObject *const *args) {
     size_t place = key->hash % PLACES;
     if (JN_LIKELY(is_of(table[place], key, args)))
         return table[place];
@@ -262,7 +206,7 @@ static entry *find(jpy_quick_key *key, PyObject *const *args) {
 /* ---- running ------------------------------------------------------------------------------------
  */
 
-static bool number_of(PyObject *o, janus_dtype dtype, uint64_t *cell) {
+bool jpy_number_cell(PyObject *o, janus_dtype dtype, uint64_t *cell) {
     janus_scalar s;
     if (PyFloat_CheckExact(o)) {
         s.f = PyFloat_AS_DOUBLE(o);
@@ -276,7 +220,7 @@ static bool number_of(PyObject *o, janus_dtype dtype, uint64_t *cell) {
 }
 
 /* What does not fit is the slow way's to complain of. */
-static bool float_fits(const operand *p, PyObject *o) {
+static bool float_fits(const jpy_quick_operand *p, PyObject *o) {
     return !PyFloat_CheckExact(o) || jpy_scalar_fits((janus_dtype)(p->into - 1), JANUS_KIND_FLOAT,
                                                      (janus_scalar){.f = PyFloat_AS_DOUBLE(o)});
 }
@@ -284,20 +228,20 @@ static bool float_fits(const operand *p, PyObject *o) {
 static bool maybe_tracked(const jpy_tensor *t) { return t->node || t->requires_grad || t->base; }
 
 /* The operands as the tape wants them; numbers become tensors of their own. */
-static int record(const entry *e, PyObject *const *args, janus_tensor *const *out,
+static int record(const jpy_quick_entry *e, PyObject *const *args, janus_tensor *const *out,
                   jn_call_kind *kind, jpy_node **node) {
     jpy_val vals[JN_RECIPE_IN];
     janus_tensor *numbers[JN_RECIPE_IN];
     unsigned n_numbers = 0;
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < e->n_in; i++) {
-        const operand *p = &e->in[i];
+        const jpy_quick_operand *p = &e->in[i];
         vals[i] = (jpy_val){.kind = p->kind, .s = p->s};
-        if (p->from == FROM_TENSOR) {
+        if (p->from == JPY_FROM_TENSOR) {
             rc = jpy_tensor_val(tensor_argument(p, args), &vals[i]);
-        } else if (p->from == FROM_FLOAT) {
+        } else if (p->from == JPY_FROM_FLOAT) {
             vals[i].s.f = PyFloat_AS_DOUBLE(args[p->arg]);
-        } else if (p->from == FROM_NUMBER) {
+        } else if (p->from == JPY_FROM_NUMBER) {
             janus_kind number;
             janus_scalar s;
             rc = jpy_scalar_of(args[p->arg], &number, &s) > 0 &&
@@ -319,27 +263,27 @@ static int record(const entry *e, PyObject *const *args, janus_tensor *const *ou
 }
 
 /* Whether writing to dst needs no history and disturbs no other operand. */
-static bool may_write(const entry *e, PyObject *const *args, const jpy_tensor *dst) {
+static bool may_write(const jpy_quick_entry *e, PyObject *const *args, const jpy_tensor *dst) {
     for (unsigned i = 1; i < e->n_in; i++)
-        if (e->in[i].from == FROM_TENSOR &&
+        if (e->in[i].from == JPY_FROM_TENSOR &&
             tensor_argument(&e->in[i], args)->t->storage == dst->t->storage)
             return false;
     if (jpy_no_grad_mode)
         return true;
     for (unsigned i = 0; i < e->n_in; i++)
-        if (e->in[i].from == FROM_TENSOR && maybe_tracked(tensor_argument(&e->in[i], args)))
+        if (e->in[i].from == JPY_FROM_TENSOR && maybe_tracked(tensor_argument(&e->in[i], args)))
             return false;
     return true;
 }
 
-static PyObject *run(entry *e, PyObject *const *args) {
+static PyObject *run(jpy_quick_entry *e, PyObject *const *args) {
     const jn_op *op = e->recipe.op;
     jn_view in[JN_RECIPE_IN];
     uint64_t cells[JN_RECIPE_IN];
     bool tracked = false;
     for (unsigned i = 0; i < e->n_in; i++) {
-        const operand *p = &e->in[i];
-        if (JN_LIKELY(p->from == FROM_TENSOR)) {
+        const jpy_quick_operand *p = &e->in[i];
+        if (JN_LIKELY(p->from == JPY_FROM_TENSOR)) {
             jpy_tensor *t = tensor_argument(p, args);
             if (JN_UNLIKELY(e->inplace && t->t->storage->state == JN_STORAGE_ROWS))
                 return NULL; /* a step may write those rows alone: the long way sees to it */
@@ -349,22 +293,22 @@ static PyObject *run(entry *e, PyObject *const *args) {
             tracked = tracked || maybe_tracked(t);
             continue;
         }
-        if (p->from == FROM_NONE) {
+        if (p->from == JPY_FROM_NONE) {
             in[i] = (jn_view){.rank = -1};
             continue;
         }
         cells[i] = p->cell;
         if (p->into && !float_fits(p, args[p->arg]))
             return NULL;
-        if (p->from == FROM_FLOAT)
-            cells[i] = bits_of(args[p->arg]);
-        else if (p->from == FROM_NUMBER &&
-                 !number_of(args[p->arg], (janus_dtype)p->dtype, &cells[i]))
+        if (p->from == JPY_FROM_FLOAT)
+            cells[i] = jpy_float_bits(args[p->arg]);
+        else if (p->from == JPY_FROM_NUMBER &&
+                 !jpy_number_cell(args[p->arg], (janus_dtype)p->dtype, &cells[i]))
             return NULL;
         in[i] = (jn_view){&cells[i], NULL, NULL, 0, p->dtype, true};
     }
     const void *attrs = op->attr_size ? e->attrs : NULL;
-    jpy_tensor *first = e->in[0].from == FROM_TENSOR ? tensor_argument(&e->in[0], args) : NULL;
+    jpy_tensor *first = e->in[0].from == JPY_FROM_TENSOR ? tensor_argument(&e->in[0], args) : NULL;
     if (e->inplace) {
         if (!first || !may_write(e, args, first))
             return NULL;
@@ -390,12 +334,12 @@ static PyObject *run(entry *e, PyObject *const *args) {
     return jpy_wrap_results(e->result, out, e->recipe.n_out, node, of);
 }
 
-static jn_call_kind *kind_of(entry *e) {
-    static const uint8_t from[] = {[FROM_TENSOR] = JN_FROM_TENSOR,
-                                   [FROM_NUMBER] = JN_FROM_NUMBER,
-                                   [FROM_FLOAT] = JN_FROM_SCALAR,
-                                   [FROM_CELL] = JN_FROM_CONST,
-                                   [FROM_NONE] = JN_FROM_NONE};
+static jn_call_kind *kind_of(jpy_quick_entry *e) {
+    static const uint8_t from[] = {[JPY_FROM_TENSOR] = JN_FROM_TENSOR,
+                                   [JPY_FROM_NUMBER] = JN_FROM_NUMBER,
+                                   [JPY_FROM_FLOAT] = JN_FROM_SCALAR,
+                                   [JPY_FROM_CELL] = JN_FROM_CONST,
+                                   [JPY_FROM_NONE] = JN_FROM_NONE};
     jn_operand_kind in[JN_RECIPE_IN];
     for (unsigned i = 0; i < e->n_in; i++)
         in[i] =
@@ -407,26 +351,26 @@ static jn_call_kind *kind_of(entry *e) {
 
 /* The call while this thread defers: recorded, or a view of what may not be there yet.  NULL
  * without an exception: it is to be run. */
-static PyObject *defer(entry *e, PyObject *const *args) {
+static PyObject *defer(jpy_quick_entry *e, PyObject *const *args) {
     jn_deferred_in in[JN_RECIPE_IN];
     const jn_op *op = e->recipe.op;
-    jpy_tensor *first = e->in[0].from == FROM_TENSOR ? tensor_argument(&e->in[0], args) : NULL;
+    jpy_tensor *first = e->in[0].from == JPY_FROM_TENSOR ? tensor_argument(&e->in[0], args) : NULL;
     bool view = !e->recipe.kernel, tracked = false;
     if (e->inplace || (!view && !jn_call_kind_possible(&e->recipe)))
         return NULL;
     for (unsigned i = 0; i < e->n_in; i++) {
-        const operand *p = &e->in[i];
-        if (p->from == FROM_TENSOR) {
+        const jpy_quick_operand *p = &e->in[i];
+        if (p->from == JPY_FROM_TENSOR) {
             const jpy_tensor *t = tensor_argument(p, args);
             tracked = tracked || maybe_tracked(t);
             in[i].t = t->t;
         } else if (p->into && !float_fits(p, args[p->arg])) {
             return NULL;
-        } else if (p->from == FROM_FLOAT) {
-            in[i].cell = bits_of(args[p->arg]);
-        } else if (p->from == FROM_NUMBER) {
+        } else if (p->from == JPY_FROM_FLOAT) {
+            in[i].cell = jpy_float_bits(args[p->arg]);
+        } else if (p->from == JPY_FROM_NUMBER) {
             in[i].cell = 0;
-            if (!number_of(args[p->arg], (janus_dtype)p->dtype, &in[i].cell))
+            if (!jpy_number_cell(args[p->arg], (janus_dtype)p->dtype, &in[i].cell))
                 return NULL;
         } else {
             in[i].cell = p->cell;
@@ -456,9 +400,9 @@ PyObject *jpy_quick_call(const void *what, bool inplace, bool numbers_vary, PyOb
     key->n = 0;
     key->seen = false;
     key->numbers_vary = numbers_vary;
-    if (n > MAX_ARGS || n == 0 || !make_key(key, what, inplace, args, n, kwnames))
+    if (n > JPY_QUICK_ARGS || n == 0 || !make_key(key, what, inplace, args, n, kwnames))
         return NULL;
-    entry *e = find(key, args);
+    jpy_quick_entry *e = find(key, args);
     if (!e)
         return NULL;
     if (JN_UNLIKELY(key->deferred) && !e->is_identity) {
@@ -469,244 +413,11 @@ PyObject *jpy_quick_call(const void *what, bool inplace, bool numbers_vary, PyOb
     return e->is_identity ? Py_NewRef(args[e->in[0].arg]) : run(e, args);
 }
 
-/* ---- learning -----------------------------------------------------------------------------------
+/* ---- the table ---------------------------------------------------------------------------------
  */
 
-/* The only place of `o` among the arguments; -1: none or several. */
-static int place_of(PyObject *o, PyObject *const *args, Py_ssize_t n) {
-    int at = -1;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        if (args[i] != o)
-            continue;
-        if (at >= 0)
-            return -1;
-        at = (int)i;
-    }
-    return at;
-}
-
-/* Where operand i, the object `o`, is found in a call.  Those of a list are its items in order. */
-static bool learn_place(operand *p, const jpy_bound *b, unsigned i, PyObject *const *args,
-                        Py_ssize_t n) {
-    unsigned first = 0;
-    while (first < i && !b->op->operands[first].variadic)
-        first++;
-    int at = -1;
-    p->item = WHOLE;
-    if (!b->op->operands[first].variadic) {
-        at = place_of(b->in[i].o, args, n);
-    } else {
-        for (Py_ssize_t k = 0; k < n; k++) {
-            if (!is_tensors(args[k]))
-                continue;
-            if (at >= 0)
-                return false;
-            at = (int)k;
-        }
-        p->item = (uint8_t)(i - first);
-        if (at < 0 || PySequence_Fast_GET_SIZE(args[at]) <= p->item ||
-            PySequence_Fast_GET_ITEM(args[at], p->item) != b->in[i].o)
-            return false;
-    }
-    p->arg = (uint8_t)at;
-    return at >= 0;
-}
-
-static bool learn_operand(entry *e, unsigned i, const jpy_bound *b, PyObject *const *args,
-                          Py_ssize_t n, jn_eager_arg *arg, jn_type *type, janus_kind *number) {
-    operand *p = &e->in[i];
-    PyObject *o = b->in[i].o;
-    *number = JANUS_KIND_NONE;
-    *arg = (jn_eager_arg){.kind = JANUS_KIND_NONE};
-    if (!o) {
-        p->from = b->in[i].kind == JANUS_KIND_NONE ? FROM_NONE : FROM_CELL;
-        p->kind = arg->kind = b->in[i].kind;
-        p->s = arg->s = b->in[i].s;
-        *type = jn_scalar_type((janus_kind)p->kind);
-        return true;
-    }
-    if (!learn_place(p, b, i, args, n))
-        return false;
-    uint8_t accept = jpy_operand_at(b->op, i)->accept;
-    if (jpy_tensor_check(o)) {
-        /* a gradient of rows stays one: learning would ask for its elements */
-        if (accept != JN_ACCEPT_TENSOR || jn_tensor_is_rows(((jpy_tensor *)o)->t))
-            return false;
-        p->from = FROM_TENSOR;
-        *arg = (jn_eager_arg){.kind = JANUS_KIND_TENSOR, .t = ((jpy_tensor *)o)->t};
-        *type = jn_tensor_as_type(arg->t);
-        return true;
-    }
-    janus_kind kind;
-    if (jpy_scalar_of(o, &kind, &p->s) <= 0)
-        return false;
-    p->kind = arg->kind = (uint8_t)kind;
-    arg->s = p->s;
-    *type = jn_scalar_type(kind);
-    if (accept == JN_ACCEPT_TENSOR) {
-        p->from = FROM_NUMBER;
-        *number = kind;
-        return kind != JANUS_KIND_BOOL;
-    }
-    p->from = kind == JANUS_KIND_FLOAT ? FROM_FLOAT : FROM_CELL;
-    return accept == JN_ACCEPT_SCALAR || accept == JN_ACCEPT_SHAPE;
-}
-
-/* What scalars look like to kernels: 0-d views of f64, i64, bool; an int where a float is wanted is
- * one. */
-static bool learn_cell(const jn_op *op, operand *p, unsigned i) {
-    janus_kind want = (janus_kind)jpy_operand_at(op, i)->dtype_class;
-    p->cell = 0;
-    if (want == JANUS_KIND_FLOAT && p->kind != JANUS_KIND_FLOAT) {
-        p->s.f = (double)p->s.i;
-        p->kind = JANUS_KIND_FLOAT;
-    }
-    if (want == JANUS_KIND_INT && p->kind != JANUS_KIND_INT)
-        return false;
-    p->dtype = p->kind == JANUS_KIND_FLOAT ? JANUS_F64
-               : p->kind == JANUS_KIND_INT ? JANUS_I64
-                                           : JANUS_BOOL;
-    return jpy_scalar_store((janus_dtype)p->dtype, (janus_kind)p->kind, p->s, &p->cell);
-}
-
-static bool learn_attrs(entry *e, const jpy_bound *b) {
-    const jn_op *op = b->op;
-    if (op->attr_size > ATTR_ROOM)
-        return false;
-    memcpy(e->attrs, b->attrs, op->attr_size);
-    size_t used = 0;
-    for (const jn_attr_spec *s = op->attrs; op->attr_size && s->name; s++) {
-        if (s->kind == JN_ATTR_DATA)
-            return false;
-        if (s->kind != JN_ATTR_INTS)
-            continue;
-        janus_ints *v = (janus_ints *)(void *)(e->attrs + s->offset);
-        if (used + v->n > INT_ROOM)
-            return false;
-        if (v->n)
-            memcpy(e->ints + used, v->data, v->n * sizeof *e->ints);
-        v->data = e->ints + used;
-        used += v->n;
-    }
-    return true;
-}
-
-/* Whether every tensor among the arguments is an operand: the binder may have read the values of
- * the others. */
-static bool all_operands(const entry *e, PyObject *const *args, Py_ssize_t n) {
-    for (Py_ssize_t i = 0; i < n; i++) {
-        Py_ssize_t want = jpy_tensor_check(args[i]) ? 1
-                          : is_tensors(args[i])     ? PySequence_Fast_GET_SIZE(args[i])
-                                                    : 0;
-        for (unsigned k = 0; k < e->n_in; k++)
-            want -= e->in[k].from == FROM_TENSOR && e->in[k].arg == i;
-        if (want > 0)
-            return false;
-    }
-    return true;
-}
-
-static bool learn_identity(entry *e, const jpy_bound *b, PyObject *const *args, Py_ssize_t n) {
-    int at = place_of(b->in[0].o, args, n);
-    e->is_identity = true;
-    e->n_in = 1;
-    e->in[0].from = FROM_TENSOR;
-    e->in[0].arg = (uint8_t)at;
-    e->in[0].item = WHOLE;
-    return at >= 0 && jpy_tensor_check(b->in[0].o) && all_operands(e, args, n);
-}
-
-/* What is told by its address has to live as long as the entry; false: out of memory. */
-static bool learn_strings(entry *e, PyObject *const *args, Py_ssize_t n) {
-    Py_ssize_t found = 0;
-    for (Py_ssize_t i = 0; i < n; i++)
-        found += PyUnicode_CheckExact(args[i]);
-    if (!found)
-        return true;
-    e->strings = PyTuple_New(found);
-    for (Py_ssize_t i = n; e->strings && i-- > 0;)
-        if (PyUnicode_CheckExact(args[i]))
-            PyTuple_SET_ITEM(e->strings, --found, Py_NewRef(args[i]));
-    return e->strings != NULL;
-}
-
-/* Floats that are no operands were made attributes: they are part of the call. */
-static void learn_floats(entry *e, PyObject *const *args, Py_ssize_t n) {
-    for (Py_ssize_t i = 0; i < n; i++) {
-        bool found = !PyFloat_CheckExact(args[i]);
-        for (unsigned k = 0; k < e->n_in && !found; k++)
-            found =
-                (e->in[k].from == FROM_NUMBER || e->in[k].from == FROM_FLOAT) && e->in[k].arg == i;
-        if (found)
-            continue;
-        e->floats[e->n_floats].arg = (uint8_t)i;
-        e->floats[e->n_floats++].bits = bits_of(args[i]);
-    }
-}
-
-static bool learn_run(entry *e, const jpy_bound *b, PyObject *const *args, Py_ssize_t n) {
-    jn_eager_arg arg[JN_RECIPE_IN];
-    jn_type types[JN_RECIPE_IN];
-    janus_kind numbers[JN_RECIPE_IN];
-    janus_tensor *made[JN_RECIPE_IN];
-    int cast[JN_RECIPE_IN];
-    unsigned n_made = 0;
-    const jn_op *op = b->op;
-    if (b->n_in > JN_RECIPE_IN || !learn_attrs(e, b))
-        return false;
-    e->n_in = b->n_in;
-    for (unsigned i = 0; i < b->n_in; i++) {
-        if (!learn_operand(e, i, b, args, n, &arg[i], &types[i], &numbers[i]))
-            return false;
-        if ((e->in[i].from == FROM_CELL || e->in[i].from == FROM_FLOAT) &&
-            !learn_cell(op, &e->in[i], i))
-            return false;
-    }
-    if (!all_operands(e, args, n))
-        return false;
-    if (b->cast_first >= 0 &&
-        (types[0].kind != JANUS_KIND_TENSOR || types[0].dtype != b->cast_first))
-        return false;
-    bool ok = jpy_promote(op, b->n_in, types, numbers, cast) == 0;
-    for (unsigned i = 0; ok && i < b->n_in; i++) {
-        ok = e->inplace || jpy_autocast_dtype(op, false, &types[i]) < 0;
-        if (!ok)
-            break;
-        if (op->id == JN_OP_ID_masked_fill && e->in[i].from == FROM_FLOAT)
-            e->in[i].into = (uint8_t)(1 + types[0].dtype);
-        if (op->id == JN_OP_ID_where && e->in[i].from == FROM_NUMBER && cast[i] >= 0)
-            e->in[i].into = (uint8_t)(1 + cast[i]);
-        if (e->in[i].from == FROM_NUMBER) {
-            uint64_t cell;
-            /* Which powers of integers there are depends on the number. */
-            ok = cast[i] >= 0 && (op->id != JN_OP_ID_pow || jn_dtype_is_float(cast[i])) &&
-                 number_of(args[e->in[i].arg], (janus_dtype)cast[i], &cell) &&
-                 jn_tensor_empty((janus_dtype)cast[i], 0, NULL, &made[n_made]) == JANUS_OK;
-            if (ok) {
-                arg[i] = (jn_eager_arg){.kind = JANUS_KIND_TENSOR, .t = made[n_made++]};
-                e->in[i].dtype = (uint8_t)cast[i];
-            }
-        } else {
-            ok = cast[i] < 0;
-        }
-    }
-    const void *attrs = op->attr_size ? e->attrs : NULL;
-    ok = ok && jn_recipe_make(&e->recipe, op, arg, b->n_in, attrs, op->n_out, jn_deferring != NULL);
-    ok = ok && (e->recipe.kernel || e->in[0].from == FROM_TENSOR); /* a view needs its tensor */
-    if (ok && e->inplace) {
-        const janus_tensor *dst = e->in[0].from == FROM_TENSOR ? arg[0].t : NULL;
-        ok = dst && e->recipe.kernel && dst->contiguous && (op->flags & JN_OP_INPLACE0) &&
-             op->n_out == 1 && e->recipe.out[0].dtype == dst->dtype &&
-             e->recipe.out[0].rank == dst->rank &&
-             !memcmp(e->recipe.out[0].dims, dst->dims, (size_t)dst->rank * sizeof(int64_t));
-    }
-    while (n_made)
-        janus_tensor_release(made[--n_made]);
-    return ok;
-}
-
 static void forget(size_t place) {
-    entry *e = table[place];
+    jpy_quick_entry *e = table[place];
     table[place] = NULL;
     if (e) {
         Py_XDECREF(e->kwnames);
@@ -734,23 +445,9 @@ void jpy_quick_learn(const jpy_quick_key *key, const jpy_bound *b, bool inplace,
                      PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
     if (!key->n || !key->seen || b->by_value)
         return;
-    entry *e = PyMem_Calloc(1, sizeof *e + key->n * sizeof *e->words);
-    if (!e)
-        return;
-    e->hash = key->hash;
-    e->n_words = key->n;
-    memcpy(e->words, key->words, key->n * sizeof *e->words);
-    e->inplace = inplace;
-    e->result = b->result;
-    if (!(b->is_identity ? learn_identity(e, b, args, n) : learn_run(e, b, args, n)) ||
-        !learn_strings(e, args, n)) {
-        PyErr_Clear();
-        PyMem_Free(e);
-        return;
-    }
-    learn_floats(e, args, n);
-    e->kwnames = Py_XNewRef(kwnames);
-    table[place_for(key)] = e;
+    jpy_quick_entry *e = jpy_quick_entry_make(key, b, inplace, args, n, kwnames);
+    if (e)
+        table[place_for(key)] = e;
 }
 
 PyObject *jpy_quick_defer(jpy_quick_key *key, const jpy_bound *b, bool inplace,
@@ -759,6 +456,6 @@ PyObject *jpy_quick_defer(jpy_quick_key *key, const jpy_bound *b, bool inplace,
         return NULL;
     key->seen = true;
     jpy_quick_learn(key, b, inplace, args, n, kwnames);
-    entry *e = key->n ? find(key, args) : NULL;
+    jpy_quick_entry *e = key->n ? find(key, args) : NULL;
     return e && !e->is_identity ? defer(e, args) : NULL;
 }
