@@ -22,6 +22,15 @@ static jn_ev wide(jn_gx *g, jn_ev v) {
     return is_half(g, v) ? jn_g_op1(g, JN_OP(cast), v, JN_ATTRS(cast, .dtype = JANUS_F32)) : v;
 }
 
+/* Whether the rule reads operand i, and not for the gradient of another one that is not wanted: the
+ * tape has not kept it then (jpy_op_saves). */
+static bool reads(const jn_grad *r, unsigned i) {
+    return r->op->save >> i & 1 && (r->op != JN_OP(lerp) || i == 2 || r->want[2]);
+}
+static bool reads_result(const jn_grad *r, unsigned i) {
+    return r->op->save >> (16 + i) & 1 && (r->op != JN_OP(pow) || r->want[1]);
+}
+
 static janus_status widened(jn_grad *r, jn_grad_fn rule) {
     enum { MOST = 8 };
     jn_gx gx = {r, JANUS_OK}, *g = &gx;
@@ -32,9 +41,9 @@ static janus_status widened(jn_grad *r, jn_grad_fn rule) {
     if (!any || r->n_in > MOST || r->n_out > MOST)
         return rule(r);
     for (unsigned i = 0; i < r->n_in; i++)
-        in[i] = r->op->save >> i & 1 ? wide(g, r->in[i]) : r->in[i];
+        in[i] = reads(r, i) ? wide(g, r->in[i]) : r->in[i];
     for (unsigned i = 0; i < r->n_out; i++) {
-        out[i] = r->op->save >> (16 + i) & 1 ? wide(g, r->out[i]) : r->out[i];
+        out[i] = reads_result(r, i) ? wide(g, r->out[i]) : r->out[i];
         dout[i] = wide(g, r->dout[i]);
     }
     if (g->st != JANUS_OK)

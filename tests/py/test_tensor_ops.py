@@ -186,3 +186,24 @@ def test_conversions():
     assert float(a[0, 0]) == 1.75 and int(a[0, 1]) == -2 and [1, 2, 3][janus.tensor(1)] == 2
     assert a.type() == "janus.FloatTensor" and isinstance(a, janus.FloatTensor)
     assert a.new_zeros(2).tolist() == [0, 0] and hash(a) == hash(a)
+
+
+@pytest.mark.parametrize("dtype", [janus.float16, janus.bfloat16])
+def test_gradients_of_halves_where_only_some_operands_have_one(dtype):
+    """What only another operand's gradient reads is not kept, and rules that are worked out in f32 do not ask for it."""
+    rules = {"pow": lambda x, y, z: x ** y, "lerp": janus.lerp, "addcmul": lambda x, y, z: janus.addcmul(x, y, z, value=0.5),
+             "addcdiv": lambda x, y, z: janus.addcdiv(x, y, z, value=0.5), "div": lambda x, y, z: x / y, "mod": lambda x, y, z: x % y,
+             "pow number": lambda x, y, z: x ** 2.0, "lerp number": lambda x, y, z: janus.lerp(x, y, 0.25),
+             "number pow": lambda x, y, z: 2.0 ** x, "lerp_": lambda x, y, z: (x * 1.0).lerp_(y, 0.25)}
+    values = [1.0, 2.5], [3.0, 2.0], [0.5, 1.5]
+    for name, rule in rules.items():
+        for tracked in range(1, 8):
+            found = []
+            for d in (dtype, janus.float32):
+                x, y, z = (janus.tensor(v, dtype=d).requires_grad_(bool(tracked >> i & 1)) for i, v in enumerate(values))
+                result = rule(x, y, z)
+                if result.requires_grad:
+                    result.sum().backward()
+                found.append([None if t.grad is None else t.grad.float().tolist() for t in (x, y, z)])
+            for got, wanted in zip(*found):
+                assert got == (None if wanted is None else pytest.approx(wanted, rel=0.02, abs=0.02)), (name, tracked)
