@@ -19,6 +19,7 @@ enum { JPY_MAX_PARAMS = 16, JPY_BOUND_FEW = 8, JPY_ATTR_BYTES = 256, JPY_BOUND_I
 typedef struct jpy_operand {
     PyObject *o;
     uint8_t kind;
+    bool fixed; /* o is a number that no argument has to do with */
     janus_scalar s;
 } jpy_operand;
 

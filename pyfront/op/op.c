@@ -255,6 +255,26 @@ void jpy_bound_clear(jpy_bound *b) {
  * -----------------------------------------------------------------------------------------
  */
 
+/* Remembers the call for the next one with such arguments. */
+static void learn(jpy_op *f, const jpy_quick_key *key, const jpy_bound *b, PyObject *const *args,
+                  size_t nargsf, Py_ssize_t n, PyObject *kwnames) {
+    jpy_apart apart;
+    jpy_bound other;
+    if (!key->n || !key->seen)
+        return;
+    if (!jpy_quick_apart(&apart, args, n)) {
+        jpy_quick_learn(key, b, f->inplace, args, n, kwnames);
+        return;
+    }
+    other.type_of = NULL;
+    if (jpy_op_bind(f, apart.args, nargsf, kwnames, &other) == 0)
+        jpy_quick_learn(key, &other, f->inplace, apart.args, n, kwnames);
+    else
+        PyErr_Clear();
+    jpy_bound_clear(&other);
+    jpy_quick_apart_end(&apart);
+}
+
 /* The long way; what succeeds is remembered where `key` is given. */
 static PyObject *bind_and_run(jpy_op *f, PyObject *const *args, size_t nargsf, PyObject *kwnames,
                               jpy_quick_key *key) {
@@ -264,18 +284,22 @@ static PyObject *bind_and_run(jpy_op *f, PyObject *const *args, size_t nargsf, P
     Py_ssize_t n = PyVectorcall_NARGS(nargsf) + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
     if (jpy_op_bind(f, args, nargsf, kwnames, &b) == 0) {
         jpy_tensor *dst = NULL;
+        bool told = !key;
         if (f->inplace) {
             if (b.n_in && b.in[0].o && jpy_tensor_check(b.in[0].o))
                 dst = (jpy_tensor *)b.in[0].o;
             else
                 PyErr_Format(PyExc_TypeError, "%s() writes into a Tensor", f->name);
         }
-        if (JN_UNLIKELY(jn_deferring != NULL) && key)
-            result = jpy_quick_defer(key, &b, f->inplace, args, n, kwnames);
+        if (JN_UNLIKELY(jn_deferring != NULL) && key && !f->inplace) {
+            key->seen = told = true;
+            learn(f, key, &b, args, nargsf, n, kwnames);
+            result = jpy_quick_defer(key, f->inplace, args);
+        }
         if (!result && !PyErr_Occurred() && (!f->inplace || dst)) {
             result = jpy_bound_run(&b, dst);
-            if (result && key)
-                jpy_quick_learn(key, &b, f->inplace, args, n, kwnames);
+            if (result && !told)
+                learn(f, key, &b, args, nargsf, n, kwnames);
         }
     }
     jpy_bound_clear(&b);

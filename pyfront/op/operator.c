@@ -143,6 +143,23 @@ static int bind_operands(jpy_bound *b, const jn_op *op, PyObject *const *args, P
 
 static bool plain_number(PyObject *o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o); }
 
+static void learn(const jpy_quick_key *key, const jpy_bound *b, bool inplace, PyObject *const *args,
+                  Py_ssize_t n) {
+    jpy_apart apart;
+    jpy_bound other;
+    if (!key->n || !key->seen)
+        return;
+    if (!jpy_quick_apart(&apart, args, n)) {
+        jpy_quick_learn(key, b, inplace, args, n, NULL);
+        return;
+    }
+    if (bind_operands(&other, b->op, apart.args, n) == 0)
+        jpy_quick_learn(key, &other, inplace, apart.args, n, NULL);
+    else
+        PyErr_Clear();
+    jpy_quick_apart_end(&apart);
+}
+
 /* What every other call of an operator does: remembered, or bound. */
 static PyObject *run_operator(const jn_op *op, PyObject *const *args, Py_ssize_t n, bool inplace) {
     jpy_quick_key key = {.n = 0};
@@ -154,14 +171,18 @@ static PyObject *run_operator(const jn_op *op, PyObject *const *args, Py_ssize_t
     jpy_bound b;
     if (bind_operands(&b, op, args, n) < 0)
         return NULL;
-    PyObject *result = JN_UNLIKELY(jn_deferring != NULL) && key.n
-                           ? jpy_quick_defer(&key, &b, inplace, args, n, NULL)
-                           : NULL;
+    PyObject *result = NULL;
+    bool told = JN_UNLIKELY(jn_deferring != NULL) && key.n && !inplace;
+    if (told) {
+        key.seen = true;
+        learn(&key, &b, inplace, args, n);
+        result = jpy_quick_defer(&key, inplace, args);
+    }
     if (result || PyErr_Occurred())
         return result;
     result = jpy_bound_run(&b, inplace ? (jpy_tensor *)args[0] : NULL);
-    if (result && key.n)
-        jpy_quick_learn(&key, &b, inplace, args, n, NULL);
+    if (result && !told)
+        learn(&key, &b, inplace, args, n);
     return result;
 }
 

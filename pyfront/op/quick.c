@@ -241,10 +241,10 @@ static int record(const jpy_quick_entry *e, PyObject *const *args, janus_tensor 
             rc = jpy_tensor_val(tensor_argument(p, args), &vals[i]);
         } else if (p->from == JPY_FROM_FLOAT) {
             vals[i].s.f = PyFloat_AS_DOUBLE(args[p->arg]);
-        } else if (p->from == JPY_FROM_NUMBER) {
-            janus_kind number;
-            janus_scalar s;
-            rc = jpy_scalar_of(args[p->arg], &number, &s) > 0 &&
+        } else if (p->from == JPY_FROM_NUMBER || p->from == JPY_FROM_FIXED) {
+            janus_kind number = (janus_kind)p->kind;
+            janus_scalar s = p->s;
+            rc = (p->from == JPY_FROM_FIXED || jpy_scalar_of(args[p->arg], &number, &s) > 0) &&
                          jpy_scalar_tensor((janus_dtype)p->dtype, number, s, &numbers[n_numbers]) ==
                              0
                      ? 0
@@ -335,11 +335,10 @@ static PyObject *run(jpy_quick_entry *e, PyObject *const *args) {
 }
 
 static jn_call_kind *kind_of(jpy_quick_entry *e) {
-    static const uint8_t from[] = {[JPY_FROM_TENSOR] = JN_FROM_TENSOR,
-                                   [JPY_FROM_NUMBER] = JN_FROM_NUMBER,
-                                   [JPY_FROM_FLOAT] = JN_FROM_SCALAR,
-                                   [JPY_FROM_CELL] = JN_FROM_CONST,
-                                   [JPY_FROM_NONE] = JN_FROM_NONE};
+    static const uint8_t from[] = {
+        [JPY_FROM_TENSOR] = JN_FROM_TENSOR, [JPY_FROM_NUMBER] = JN_FROM_NUMBER,
+        [JPY_FROM_FIXED] = JN_FROM_NUMBER,  [JPY_FROM_FLOAT] = JN_FROM_SCALAR,
+        [JPY_FROM_CELL] = JN_FROM_CONST,    [JPY_FROM_NONE] = JN_FROM_NONE};
     jn_operand_kind in[JN_RECIPE_IN];
     for (unsigned i = 0; i < e->n_in; i++)
         in[i] =
@@ -450,12 +449,7 @@ void jpy_quick_learn(const jpy_quick_key *key, const jpy_bound *b, bool inplace,
         table[place_for(key)] = e;
 }
 
-PyObject *jpy_quick_defer(jpy_quick_key *key, const jpy_bound *b, bool inplace,
-                          PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
-    if (inplace)
-        return NULL;
-    key->seen = true;
-    jpy_quick_learn(key, b, inplace, args, n, kwnames);
-    jpy_quick_entry *e = key->n ? find(key, args) : NULL;
+PyObject *jpy_quick_defer(jpy_quick_key *key, bool inplace, PyObject *const *args) {
+    jpy_quick_entry *e = key->n && !inplace ? find(key, args) : NULL;
     return e && !e->is_identity ? defer(e, args) : NULL;
 }

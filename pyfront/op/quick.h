@@ -27,12 +27,22 @@ typedef struct jpy_quick_key {
  */
 PyObject *jpy_quick_call(const void *what, bool inplace, bool numbers_vary, PyObject *const *args,
                          Py_ssize_t n, PyObject *kwnames, jpy_quick_key *key);
-/* While this thread defers: remembers what was bound and has not run, and records it.  NULL without
- * an exception: it is to be run. */
-PyObject *jpy_quick_defer(jpy_quick_key *key, const jpy_bound *b, bool inplace,
-                          PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
-/* Remembers what was bound and has run. */
+/* While this thread defers, of a call that was remembered before it has run: records it.  NULL
+ * without an exception: it is to be run. */
+PyObject *jpy_quick_defer(jpy_quick_key *key, bool inplace, PyObject *const *args);
+/* Remembers what was bound. */
 void jpy_quick_learn(const jpy_quick_key *key, const jpy_bound *b, bool inplace,
                      PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+/*
+ * Where the same tensor is given twice nothing tells which of the two an operand was taken from.
+ * Then `apart` gets other objects of the same tensors, which jpy_quick_apart_end() drops: the call
+ * bound with these can be learned.  False: no tensor is given twice, or it cannot be done.
+ */
+typedef struct jpy_apart {
+    PyObject *args[8], *made[8];
+    unsigned n_made;
+} jpy_apart;
+bool jpy_quick_apart(jpy_apart *apart, PyObject *const *args, Py_ssize_t n);
+void jpy_quick_apart_end(jpy_apart *apart);
 
 #endif

@@ -14,6 +14,7 @@ enum { JPY_QUICK_ARGS = 8, JPY_QUICK_ATTRS = 128, JPY_QUICK_INTS = 8, JPY_QUICK_
 typedef enum jpy_quick_source {
     JPY_FROM_TENSOR, /* the argument is the tensor */
     JPY_FROM_NUMBER, /* the argument is a number that becomes a 0-d tensor of `dtype` */
+    JPY_FROM_FIXED,  /* a 0-d tensor of the same number in every call */
     JPY_FROM_FLOAT,  /* the argument is a float: a scalar */
     JPY_FROM_CELL,   /* the same scalar in every call */
     JPY_FROM_NONE

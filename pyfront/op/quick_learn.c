@@ -60,9 +60,18 @@ static bool learn_operand(jpy_quick_entry *e, unsigned i, const jpy_bound *b, Py
         *type = jn_scalar_type((janus_kind)p->kind);
         return true;
     }
+    uint8_t accept = jpy_operand_at(b->op, i)->accept;
+    if (b->in[i].fixed) {
+        p->from = JPY_FROM_FIXED;
+        if (accept != JN_ACCEPT_TENSOR || jpy_scalar_of(o, number, &p->s) <= 0)
+            return false;
+        p->kind = arg->kind = (uint8_t)*number;
+        arg->s = p->s;
+        *type = jn_scalar_type(*number);
+        return true;
+    }
     if (!learn_place(p, b, i, args, n))
         return false;
-    uint8_t accept = jpy_operand_at(b->op, i)->accept;
     if (jpy_tensor_check(o)) {
         /* a gradient of rows stays one: learning would ask for its elements */
         if (accept != JN_ACCEPT_TENSOR || jn_tensor_is_rows(((jpy_tensor *)o)->t))
@@ -212,15 +221,19 @@ static bool learn_run(jpy_quick_entry *e, const jpy_bound *b, PyObject *const *a
             e->in[i].into = (uint8_t)(1 + types[0].dtype);
         if (op->id == JN_OP_ID_where && e->in[i].from == JPY_FROM_NUMBER && cast[i] >= 0)
             e->in[i].into = (uint8_t)(1 + cast[i]);
-        if (e->in[i].from == JPY_FROM_NUMBER) {
-            uint64_t cell;
+        bool fixed = e->in[i].from == JPY_FROM_FIXED;
+        if (e->in[i].from == JPY_FROM_NUMBER || fixed) {
+            uint64_t cell = 0;
             /* Which powers of integers there are depends on the number. */
             ok = cast[i] >= 0 && (op->id != JN_OP_ID_pow || jn_dtype_is_float(cast[i])) &&
-                 jpy_number_cell(args[e->in[i].arg], (janus_dtype)cast[i], &cell) &&
+                 (fixed ? jpy_scalar_store((janus_dtype)cast[i], (janus_kind)e->in[i].kind,
+                                           e->in[i].s, &cell)
+                        : jpy_number_cell(args[e->in[i].arg], (janus_dtype)cast[i], &cell)) &&
                  jn_tensor_empty((janus_dtype)cast[i], 0, NULL, &made[n_made]) == JANUS_OK;
             if (ok) {
                 arg[i] = (jn_eager_arg){.kind = JANUS_KIND_TENSOR, .t = made[n_made++]};
                 e->in[i].dtype = (uint8_t)cast[i];
+                e->in[i].cell = cell;
             }
         } else {
             ok = cast[i] < 0;
@@ -259,4 +272,33 @@ jpy_quick_entry *jpy_quick_entry_make(const jpy_quick_key *key, const jpy_bound 
     learn_floats(e, args, n);
     e->kwnames = Py_XNewRef(kwnames);
     return e;
+}
+
+bool jpy_quick_apart(jpy_apart *apart, PyObject *const *args, Py_ssize_t n) {
+    _Static_assert(sizeof apart->args / sizeof *apart->args == JPY_QUICK_ARGS, "of a whole call");
+    apart->n_made = 0;
+    for (Py_ssize_t i = 0; i < n && n <= JPY_QUICK_ARGS; i++) {
+        apart->args[i] = args[i];
+        if (!jpy_tensor_check(args[i]))
+            continue;
+        for (Py_ssize_t k = 0; k < i; k++)
+            if (args[k] == args[i])
+                apart->args[i] = NULL;
+        if (apart->args[i])
+            continue;
+        janus_tensor *t = ((jpy_tensor *)args[i])->t;
+        janus_tensor_retain(t);
+        if (!(apart->args[i] = jpy_tensor_take(t))) {
+            PyErr_Clear();
+            jpy_quick_apart_end(apart);
+            return false;
+        }
+        apart->made[apart->n_made++] = apart->args[i];
+    }
+    return apart->n_made > 0;
+}
+
+void jpy_quick_apart_end(jpy_apart *apart) {
+    while (apart->n_made)
+        Py_DECREF(apart->made[--apart->n_made]);
 }

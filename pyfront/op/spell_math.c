@@ -133,6 +133,7 @@ static int add_alpha(jpy_bound *b, PyObject *const *a, const jn_op *op, double s
     /* no product: a number of the graph goes through here bit for bit (convert/tensors/proxy.c,
      * jcv_tag) */
     b->in[3] = (jpy_operand){.kind = JANUS_KIND_FLOAT, .s.f = sign < 0 ? -alpha : alpha};
+    b->in[2].fixed = true;
     b->n_in = 4;
     return 0;
 }

@@ -210,3 +210,79 @@ def test_a_bound_that_is_no_number_is_not_learned():
             assert clamp(-1.0, 1.0).tolist() == [0.5, x[1].item(), 1.0, -1.0]
             clamp(bound, 1.0)
             assert clamp(-1.0, 1.0).tolist() == [0.5, x[1].item(), 1.0, -1.0]
+
+
+IN_PLACE = {
+    "add alpha": lambda x, y, z: x.add_(y, alpha=-0.5), "sub alpha": lambda x, y, z: janus.sub(x, y, alpha=0.25),
+    "add number": lambda x, y, z: x.add_(1.5, alpha=2), "addcmul": lambda x, y, z: x.addcmul_(y, z, value=0.5),
+    "addcmul of one": lambda x, y, z: x.addcmul_(y, y, value=0.5), "addcdiv": lambda x, y, z: x.addcdiv_(y, z, value=-0.5),
+    "addcdiv root": lambda x, y, z: x.addcdiv_sqrt_(y, z * z, value=-0.5, eps=1e-8), "lerp": lambda x, y, z: x.lerp_(y, 0.25),
+    "mul of itself": lambda x, y, z: x.mul_(x), "addcmul of itself": lambda x, y, z: x.addcmul_(x, y),
+    "matmul of one": lambda x, y, z: y.t() @ y, "maximum of one": lambda x, y, z: janus.maximum(y, y),
+    "where of one": lambda x, y, z: janus.where(x > 0, y, y), "lerp of one": lambda x, y, z: janus.lerp(x, y, y),
+    "a row of it": lambda x, y, z: x.add_(y[0], alpha=2.0), "a column of it": lambda x, y, z: x.addcmul_(y[:, :1], z),
+    "of a view": lambda x, y, z: x[:, 1:3].add_(y[:, :2], alpha=0.5),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("way", ["plain", "deferred", "tracked"])
+def test_repeated_writes_agree(name, dtype, way):
+    """The same objects and others of the same types come in turn; the first call of all was bound, not remembered."""
+    call = IN_PLACE[name]
+    for same in (False, True, False):  # one tensor for two operands or two tensors, after one has been learned
+        seen = []
+        for round_ in range(6):
+            random = np.random.default_rng(round_ % 2)
+            x, y, z = (janus.tensor(random.standard_normal((3, 4)).astype(dtype)) for _ in range(3))
+            if same:
+                z = y
+            w = x
+            if way == "tracked":
+                x.requires_grad = y.requires_grad = True
+                w = x * 1.0
+            with janus.deferred() if way == "deferred" else janus.enable_grad():
+                result = call(w, y, z)
+            grads = None
+            if way == "tracked" and result.requires_grad:
+                result.sum().backward()
+                grads = [None if t.grad is None else t.grad.numpy() for t in (x, y)]
+            seen.append((result.detach().numpy(), w.detach().numpy(), grads))
+        for n in range(2, 6):
+            for got, wanted in zip(seen[n][:2], seen[n % 2][:2]):
+                np.testing.assert_array_equal(got, wanted)
+            for got, wanted in zip(seen[n][2] or (), seen[n % 2][2] or ()):
+                np.testing.assert_array_equal(got, wanted)
+
+
+def test_one_tensor_twice_is_not_taken_for_two():
+    """What was learned of f(a, y, y) computes f(a, y, z)."""
+    a, y, z = janus.tensor([1.0, 2.0]), janus.tensor([10.0, 20.0]), janus.tensor([3.0, 4.0])
+    calls = {
+        "where": (lambda p, q: janus.where(a > 1.5, p, q), [[10.0, 20.0], [3.0, 20.0], [10.0, 4.0]]),
+        "addcdiv": (lambda p, q: janus.addcdiv(a, p, q), [[2.0, 3.0], [1 + 10 / 3, 7.0], [1.3, 2.2]]),
+        "sub": (lambda p, q: janus.sub(p, q), [[0.0, 0.0], [7.0, 16.0], [-7.0, -16.0]]),
+        "rsub": (lambda p, q: janus.rsub(p, q), [[0.0, 0.0], [-7.0, -16.0], [7.0, 16.0]]),
+        "greater": (lambda p, q: (p > q).float(), [[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]]),
+        "keywords": (lambda p, q: janus.sub(other=q, input=p), [[0.0, 0.0], [7.0, 16.0], [-7.0, -16.0]]),
+    }
+    for name, (call, wanted) in calls.items():
+        for _ in range(4):
+            assert call(y, y).tolist() == pytest.approx(wanted[0]), name
+        for _ in range(3):
+            assert call(y, z).tolist() == pytest.approx(wanted[1]), name
+            assert call(z, y).tolist() == pytest.approx(wanted[2]), name
+            assert call(y, y).tolist() == pytest.approx(wanted[0]), name
+
+
+def test_learned_alphas_are_told_apart():
+    for _ in range(3):
+        for alpha in (0.5, -2.0, 0.0, 1.0, 3, True):
+            x = janus.tensor([1.0, 2.0])
+            if alpha is True:
+                with pytest.raises(RuntimeError, match="Boolean alpha"):
+                    x.add_(janus.ones(2), alpha=alpha)
+                continue
+            assert x.add_(janus.tensor([10.0, 20.0]), alpha=alpha).tolist() == [1 + 10 * alpha, 2 + 20 * alpha]
+            assert janus.sub(x, 2.0, alpha=alpha).tolist() == [v - 2 * alpha for v in x.tolist()]
