@@ -86,6 +86,117 @@ static PyObject *get_version(PyObject *self, void *unused) {
     return PyLong_FromUnsignedLongLong(((jpy_module *)self)->version);
 }
 
+/* ---- calls --------------------------------------------------------------------------------------
+ *
+ * Module.__call__ is written in Python, and read by the converter.  A class that has it, and not
+ * one of its own, is called from here, which does the same without its frame, its tuple and its
+ * dict.  Whoever stores another `__call__` in a class changes the type's tp_call: that is looked at
+ * in each call.
+ */
+
+static PyObject *str_call, *str_hooked, *str_forward;
+static PyObject *call_of_module; /* Module.__call__ */
+
+static PyObject *module_call(PyObject *self, PyObject *args, PyObject *kwargs);
+
+/* 1: a hook was registered once, 0: none; -1: raised. */
+static int is_hooked(PyObject *self) {
+    PyObject *hooked = PyObject_GetAttr(self, str_hooked);
+    int yes = !hooked ? -1 : hooked == Py_False ? 0 : PyObject_IsTrue(hooked);
+    Py_XDECREF(hooked);
+    return yes;
+}
+
+/* f(self, *args, **keywords); `args` as they come. */
+static PyObject *call_with_self(PyObject *f, PyObject *self, PyObject *const *args, size_t nargsf,
+                                PyObject *kwnames) {
+    enum { FEW = 8 };
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    Py_ssize_t all = n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+    PyObject *few[FEW], **with = few;
+    if (all >= FEW && !(with = PyMem_Malloc(((size_t)all + 1) * sizeof *with)))
+        return PyErr_NoMemory();
+    with[0] = self;
+    for (Py_ssize_t i = 0; i < all; i++)
+        with[i + 1] = args[i];
+    PyObject *r = f ? PyObject_Vectorcall(f, with, (size_t)n + 1, kwnames)
+                    : PyObject_VectorcallMethod(str_forward, with, (size_t)n + 1, kwnames);
+    if (with != few)
+        PyMem_Free(with);
+    return r;
+}
+
+/* Some other __call__, by way of the type. */
+static PyObject *call_type(PyObject *self, PyObject *const *args, size_t nargsf,
+                           PyObject *kwnames) {
+    PyObject *call = (PyObject *)_PyType_Lookup(Py_TYPE(self), str_call);
+    PyObject *bound = NULL, *r = NULL;
+    if (!call)
+        return PyErr_Format(PyExc_TypeError, "'%.200s' object is not callable",
+                            Py_TYPE(self)->tp_name);
+    if (PyFunction_Check(call))
+        return call_with_self(call, self, args, nargsf, kwnames);
+    Py_INCREF(call);
+    descrgetfunc get = Py_TYPE(call)->tp_descr_get;
+    bound = get ? get(call, self, (PyObject *)Py_TYPE(self)) : Py_NewRef(call);
+    if (bound)
+        r = PyObject_Vectorcall(bound, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+    Py_XDECREF(bound);
+    Py_DECREF(call);
+    return r;
+}
+
+static PyObject *module_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
+                                   PyObject *kwnames) {
+    if (JN_UNLIKELY(Py_TYPE(self)->tp_call != module_call))
+        return call_type(self, args, nargsf, kwnames);
+    int hooked = is_hooked(self);
+    if (hooked)
+        return hooked < 0 ? NULL : call_with_self(call_of_module, self, args, nargsf, kwnames);
+    if (JN_UNLIKELY(!(nargsf & PY_VECTORCALL_ARGUMENTS_OFFSET)))
+        return call_with_self(NULL, self, args, nargsf, kwnames);
+    PyObject **with = (PyObject **)(uintptr_t)args - 1, *before = with[0];
+    with[0] = self;
+    PyObject *r = PyObject_VectorcallMethod(str_forward, with,
+                                            (size_t)PyVectorcall_NARGS(nargsf) + 1, kwnames);
+    with[0] = before;
+    return r;
+}
+
+static PyObject *module_call(PyObject *self, PyObject *args, PyObject *kwargs) {
+    ((jpy_module *)self)->vectorcall = module_vectorcall; /* from now on */
+    if (!kwargs || !PyDict_GET_SIZE(kwargs))
+        return module_vectorcall(self, &PyTuple_GET_ITEM(args, 0), (size_t)PyTuple_GET_SIZE(args),
+                                 NULL);
+    int hooked = is_hooked(self);
+    if (hooked < 0)
+        return NULL;
+    PyObject *f = hooked ? PyMethod_New(call_of_module, self) : PyObject_GetAttr(self, str_forward);
+    PyObject *r = f ? PyObject_Call(f, args, kwargs) : NULL;
+    Py_XDECREF(f);
+    return r;
+}
+
+/* _called_in_c(class): of the first one, which is Module, the function that all others have. */
+static PyObject *called_in_c(PyObject *module, PyObject *arg) {
+    (void)module;
+    if (!PyType_Check(arg) || !PyType_IsSubtype((PyTypeObject *)arg, jpy.module_base_type)) {
+        PyErr_SetString(PyExc_TypeError, "_called_in_c(): a class of modules");
+        return NULL;
+    }
+    PyTypeObject *type = (PyTypeObject *)arg;
+    PyObject *call = _PyType_Lookup(type, str_call);
+    if (call && !call_of_module)
+        call_of_module = Py_NewRef(call);
+    if (call && call == call_of_module) {
+        type->tp_call = module_call;
+        type->tp_vectorcall_offset = offsetof(jpy_module, vectorcall);
+        type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+        PyType_Modified(type);
+    }
+    Py_RETURN_NONE;
+}
+
 static int module_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(((jpy_module *)self)->dict);
@@ -196,6 +307,9 @@ static PyObject *structure_epoch(PyObject *module, PyObject *unused) {
 }
 static PyMethodDef functions[] = {
     {"_structure_epoch", structure_epoch, METH_NOARGS, "Changes of structure of all modules."},
+    {"_called_in_c", called_in_c, METH_O,
+     "Objects of a class of modules are called without the frame of Module.__call__, if that is "
+     "its own."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -206,6 +320,11 @@ int jpy_init_module_base(PyObject *module) {
     str_modules = PyUnicode_InternFromString("_modules");
     str_set = PyUnicode_InternFromString("_set_registered");
     str_del = PyUnicode_InternFromString("_del_registered");
+    str_call = PyUnicode_InternFromString("__call__");
+    str_hooked = PyUnicode_InternFromString("_hooked");
+    str_forward = PyUnicode_InternFromString("forward");
+    if (!str_call || !str_hooked || !str_forward)
+        return -1;
     if (!str_training || !str_parameters || !str_buffers || !str_modules || !str_set || !str_del)
         return -1;
     jpy.module_base_type = jpy_type_new(module, &module_spec, NULL);

@@ -15,6 +15,7 @@
 typedef struct jpy_module {
     PyObject_HEAD PyObject *dict, *weakrefs;
     uint64_t version;
+    vectorcallfunc vectorcall; /* NULL: not called yet */
 } jpy_module;
 
 extern uint64_t jpy_module_epoch;

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Module: registration, traversal, state dicts, modes, copies."""
 import copy
+import functools
+import pickle
 
 import janus
 import janus.nn as nn
@@ -176,3 +178,115 @@ def test_repr():
     (0): Linear(in_features=4, out_features=5, bias=False)
   )
 )"""
+
+
+class _Doubled(janus.nn.Module):
+    def forward(self, x, times=2, *more, plus=0):
+        return (x, times, more, plus)
+
+
+def _calls(m):
+    return [m(1), m(1, 3), m(1, 3, 4, 5), m(x=1), m(1, plus=7), m(1, 3, 4, plus=7), m(*range(12)), m.__call__(1, plus=2),
+            type(m).__call__(m, 5), list(map(m, [1, 2])), functools.partial(m, 1, plus=3)(4), m(**{"x": 1, "times": 9})]
+
+
+def test_calls_of_modules_are_calls_of_forward():
+    m = _Doubled()
+    for _ in range(3):  # the first one goes another way than those after it
+        assert _calls(m) == _calls_of(m.forward)
+    for copied in (copy.copy(m), copy.deepcopy(m), pickle.loads(pickle.dumps(m))):
+        assert _calls(copied) == _calls_of(copied.forward)
+    with pytest.raises(TypeError, match="positional"):
+        m()
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        m(1, other=2)
+    with pytest.raises(NotImplementedError, match="forward"):
+        janus.nn.Module()(1)
+    m.forward = lambda *args, **kwargs: (args, kwargs)  # of the object
+    assert m(1, b=2) == ((1,), {"b": 2})
+    del m.forward
+    assert m(1) == (1, 2, (), 0)
+    m.forward = None
+    with pytest.raises(TypeError, match="not callable"):
+        m(1)
+
+
+def _calls_of(f):
+    return [f(1), f(1, 3), f(1, 3, 4, 5), f(x=1), f(1, plus=7), f(1, 3, 4, plus=7), f(*range(12)), f(1, plus=2), f(5),
+            [f(1), f(2)], f(1, 4, plus=3), f(x=1, times=9)]
+
+
+def test_another_call_of_a_class_of_modules_is_used():
+    class Own(_Doubled):
+        def __call__(self, *args, **kwargs):
+            return "own", super().__call__(*args, **kwargs)
+
+    class Static(_Doubled):
+        __call__ = staticmethod(lambda *args: ("static", args))
+
+    class Mixed(_Doubled):
+        pass
+
+    class Quiet(_Doubled):
+        def __init_subclass__(cls):  # which does not tell the class below
+            pass
+
+    class Below(Quiet):
+        pass
+
+    m, below = Mixed(), Below()
+    for _ in range(3):
+        assert Own()(1) == ("own", (1, 2, (), 0)) and Static()(1, 2) == ("static", (1, 2))
+        assert m(1) == (1, 2, (), 0) and below(1) == (1, 2, (), 0)
+    before = janus.nn.Module.__call__
+    try:
+        for owner in (Mixed, janus.nn.Module):
+            owner.__call__ = lambda self, *args, **kwargs: ("patched", args, kwargs)
+            for _ in range(2):
+                assert m(1, 2, a=3) == ("patched", (1, 2), {"a": 3}) and m(1) == ("patched", (1,), {})
+        assert below(1) == ("patched", (1,), {}) and Own()(1) == ("own", ("patched", (1,), {}))
+        Mixed.__call__ = staticmethod(lambda *args, **kwargs: (args, kwargs))
+        assert m(1, b=2) == ((1,), {"b": 2})
+    finally:
+        janus.nn.Module.__call__ = before
+        del Mixed.__call__
+    assert m(1) == (1, 2, (), 0) == below(1)
+    m.__class__ = Own
+    assert m(1) == ("own", (1, 2, (), 0))
+    m.__class__ = _Doubled
+    assert m(1) == (1, 2, (), 0)
+
+
+def test_hooks_of_a_module_that_was_called_without():
+    m, seen = _Doubled(), []
+    for _ in range(2):
+        assert m(1, plus=1) == (1, 2, (), 1)
+    handle = m.register_forward_hook(lambda module, args, result: seen.append((args, result)))
+    assert m(1, plus=1) == (1, 2, (), 1) and m(5) == (5, 2, (), 0)
+    handle.remove()
+    assert m(7) == (7, 2, (), 0)
+    assert seen == [((1,), (1, 2, (), 1)), ((5,), (5, 2, (), 0))]
+
+
+def test_a_module_that_calls_itself_ends_as_ever():
+    class Deep(janus.nn.Module):
+        def forward(self, n):
+            return n if n == 0 else self(n - 1)
+
+    deep = Deep()
+    assert deep(50) == 0 and deep(50) == 0
+    for _ in range(2):
+        with pytest.raises(RecursionError):
+            deep(10**6)
+    assert deep(50) == 0
+
+
+def test_modules_without_init_say_so():
+    class Never(janus.nn.Module):
+        def __init__(self):
+            pass
+
+        def forward(self, x):
+            return x
+
+    assert Never()(3) == 3 and Never()(x=3) == 3

@@ -34,7 +34,11 @@ class Module(_C.ModuleBase):
         """What a call of the module computes; NotImplementedError unless a subclass says."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
-    def __call__(self, *args, **kwargs):
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        _C._called_in_c(cls)
+
+    def __call__(self, *args, **kwargs):  # what it does is done in C: see _called_in_c
         if self._hooked:
             return _hooks.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
@@ -378,6 +382,9 @@ class Module(_C.ModuleBase):
             return f"{type(self).__name__}({extra})"
         body = ([f"  {extra}"] if extra else []) + lines
         return f"{type(self).__name__}(\n" + "\n".join(body) + "\n)"
+
+
+_C._called_in_c(Module)
 
 
 class LoadResult(collections.namedtuple("LoadResult", ("missing_keys", "unexpected_keys"))):
