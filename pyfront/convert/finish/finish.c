@@ -588,7 +588,8 @@ static void arms_are_results(jcv *c) {
         bool depends = false;
         for (unsigned i = 0; i < n->n_out; i++)
             depends = depends || n->out[i].depends;
-        if (!depends || n->op->role != JN_ROLE_IF || n->in[0]->type->kind != JANUS_KIND_BOOL)
+        if (!depends || n->kind != JCV_OP || n->op->role != JN_ROLE_IF ||
+            n->in[0]->type->kind != JANUS_KIND_BOOL)
             continue;
         add_result(c, n->in[0]);
         most++;
