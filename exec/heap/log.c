@@ -203,7 +203,7 @@ janus_status jn_log_wired(const jn_run *r, jn_wired **out, size_t *out_n) {
     for (const jn_wrapped *w = r->wrapped; w; w = w->hh.next) {
         int64_t k = jn_wire_number(r, w->v);
         if (k)
-            (*out)[n++] = (jn_wired){w->o, k};
+            (*out)[n++] = (jn_wired){w->o, k, w->v->data};
     }
     *out_n = n;
     return JANUS_OK;

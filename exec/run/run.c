@@ -144,6 +144,7 @@ janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args) {
         return JN_NO_MEMORY();
     for (unsigned i = 0; i < n_args; i++)
         JN_TRY(bind(r, i, &args[i], &slots[i]));
+    r->args = slots;
     r->poll_countdown = 1;
     int64_t start = jn_run_clock();
     janus_status st = jn_host_run(r, slots);
@@ -234,6 +235,45 @@ janus_status jn_run_wire_begins(jn_run *r, int64_t number, janus_tensor *t) {
 const uint8_t *jn_run_wire_marks(const jn_run *r, size_t *out_n) {
     *out_n = r->wire_marks.n;
     return r->wire_marks.data;
+}
+
+static char *place(const jn_run *r, const jn_type *t, jn_slot v) {
+    if (t->kind != JANUS_KIND_TENSOR || !v.t || (v.t->tensor && v.t->tensor == v.t->dense))
+        return NULL;
+    return r->dev && v.t->dense ? NULL : v.t->data;
+}
+
+char *jn_run_result_place(const jn_run *r, unsigned result) {
+    return place(r, r->sub->result_types.data[result], r->results[result]);
+}
+
+char *jn_run_argument_place(const jn_run *r, unsigned argument) {
+    return place(r, r->sub->params.data[argument].type, r->args[argument]);
+}
+
+janus_status jn_frame_value_member(const jn_frame_value *f, uint32_t member, janus_tensor **out) {
+    const jn_frame *frame = f->frame.p;
+    uint32_t slot = frame->plan->member[member];
+    const jn_tval *v = slot == JN_NO_SLOT ? NULL : frame->slot[slot].t;
+    *out = NULL;
+    if (f->mem->dev || !v || !v->data)
+        return JANUS_OK;
+    return janus_tensor_wrap((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, NULL,
+                             v->data, NULL, NULL, out);
+}
+
+janus_status jn_frame_value_renew(const jn_frame_value *f, char *place, janus_tensor *t) {
+    janus_tensor *dense;
+    JN_TRY(jn_tensor_contiguous(t, &dense));
+    size_t bytes = (size_t)t->numel * jn_dtype_size((janus_dtype)t->dtype);
+    char *from;
+    janus_status st = jn_tensor_data(dense, &from);
+    if (st == JANUS_OK && from != place && f->mem->dev)
+        st = jn_dev_move(f->mem->dev, place, from, bytes);
+    else if (st == JANUS_OK && from != place)
+        jn_copy_bytes(place, from, bytes);
+    janus_tensor_release(dense);
+    return st;
 }
 
 void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {

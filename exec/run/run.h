@@ -58,6 +58,18 @@ janus_status jn_run_wired(const jn_run *r, jn_wired **out /* jn_free() */, size_
 int64_t jn_run_wires(const jn_run *r); /* the last number given */
 janus_status jn_run_wire_begins(jn_run *r, int64_t number, janus_tensor *t);
 const uint8_t *jn_run_wire_marks(const jn_run *r, size_t *out_n);
+/*
+ * What frames keep of a result, or of an argument that the run has copied, lies there, as long as
+ * the frame lives: of who writes to the tensor, frames know nothing.  After prepare; NULL: there is
+ * no such memory, or it is the tensor's own.
+ */
+char *jn_run_result_place(const jn_run *r, unsigned result);
+char *jn_run_argument_place(const jn_run *r, unsigned argument);
+/* A tensor over what the frame of a call has at a member of its SubGraph's `saved`, in host memory;
+ * while the frame lives.  NULL: none. */
+janus_status jn_frame_value_member(const jn_frame_value *f, uint32_t member, janus_tensor **out);
+/* What is kept at such a place becomes what `t`, of the same type, holds now. */
+janus_status jn_frame_value_renew(const jn_frame_value *f, char *place, janus_tensor *t);
 void jn_run_stats_get(const jn_run *r, janus_run_stats *out);
 void jn_run_free(jn_run *r);
 

@@ -55,6 +55,7 @@ typedef struct jn_early jn_early;
 typedef struct jn_wired { /* a tensor of the log that has a number */
     janus_object object;  /* what it became; borrowed */
     int64_t number;
+    char *place; /* where frames have it */
 } jn_wired;
 
 typedef struct jn_result_store {
@@ -131,7 +132,7 @@ struct jn_run {
     bool stores_overlap;     /* some of them */
     jn_late *late;           /* tasks for apply, in issue order */
 
-    jn_slot *results;
+    jn_slot *args, *results;
     JN_VEC(janus_tensor *) made; /* tensors made for the log */
     struct jn_wrapped *wrapped;  /* objects the tensors of the log became */
     bool finished, prepared;

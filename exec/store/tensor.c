@@ -36,6 +36,7 @@ static char *inline_data(jn_storage *s) { return (char *)s + HEADER; }
 static void storage_init(jn_storage *s, size_t bytes) {
     atomic_init(&s->refs, 1);
     s->version = 0;
+    s->unseen = 0;
     atomic_init(&s->state, JN_STORAGE_READY);
     s->bytes = bytes;
     s->release = NULL;

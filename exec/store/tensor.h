@@ -32,6 +32,7 @@ typedef struct jn_storage {
     uint32_t version;
     atomic_uchar state; /* jn_storage_state; set to READY after all else that comes with it */
     bool shell;         /* its block has the struct of a tensor, too */
+    uint16_t unseen;    /* writes that `version` does not count (x.data.add_(1)), modulo 2^16 */
     void *raw;          /* a proxy's is an address that nobody may read or write */
     size_t bytes;
     void (*release)(void *user); /* foreign memory; NULL: ours */
@@ -86,6 +87,10 @@ extern char jn_exported;
 static inline void jn_storage_export(jn_storage *s) {
     if (!s->release)
         s->user = &jn_exported;
+}
+/* Whether others may write to it, of which `unseen` says nothing either. */
+static inline bool jn_storage_open(const jn_storage *s) {
+    return s->release || s->user == &jn_exported;
 }
 /* Its elements as kernels take them. */
 static inline janus_status jn_tensor_as_view(janus_tensor *t, jn_view *out) {

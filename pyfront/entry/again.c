@@ -42,8 +42,8 @@ static jpy_val input(const region *r, size_t i) {
     bool known = o != NULL;
     switch (v.kind) {
     case JANUS_KIND_TENSOR:
-        known = known && ((jpy_tensor *)o)->t->storage->version == r->version[i] &&
-                !jn_tensor_is_rows(((jpy_tensor *)o)->t);
+        known =
+            known && jpy_writes_to(o) == r->writes[i] && !jn_tensor_is_rows(((jpy_tensor *)o)->t);
         if (known)
             v.t = ((jpy_tensor *)o)->t;
         break;
@@ -94,9 +94,10 @@ static bool unchanged(const region *r) {
     bool same = slots && jpy_guards_run(&r->e->guards, &call, slots) == 0;
     for (size_t i = 0; i < r->e->inputs.n && same; i++) {
         PyObject *o = r->bound[i];
-        same = !o || (o == slots[r->e->inputs.data[i].slot] &&
-                      (r->e->inputs.data[i].kind != JANUS_KIND_TENSOR ||
-                       ((jpy_tensor *)o)->t->storage->version == r->version[i]));
+        same =
+            !o ||
+            (o == slots[r->e->inputs.data[i].slot] &&
+             (r->e->inputs.data[i].kind != JANUS_KIND_TENSOR || jpy_writes_to(o) == r->writes[i]));
     }
     jn_free(slots);
     return same;

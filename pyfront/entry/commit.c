@@ -92,7 +92,10 @@ static PyObject *result_object(making *m, const jpy_recipe *r) {
         jpy_place at = m->e->place[r->grad - 1];
         return jpy_tensor_take_node(t, m->nodes[at.stage], at.out);
     }
-    return r->freed ? jpy_freed_tensor(t) : jpy_tensor_take(t);
+    PyObject *o = r->freed ? jpy_freed_tensor(t) : jpy_tensor_take(t);
+    if (o)
+        ((jpy_tensor *)o)->no_version = r->uncounted;
+    return o;
 }
 
 /* Runs the view ops on what the root has become. */

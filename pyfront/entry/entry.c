@@ -36,6 +36,7 @@ static void entry_dealloc(PyObject *self) {
     for (unsigned k = 0; k < e->n_stages; k++) {
         jn_vec_free(&e->stages[k].in);
         jn_vec_free(&e->stages[k].kept);
+        jn_vec_free(&e->stages[k].copies);
         jn_vec_free(&e->stages[k].groups);
         jn_vec_free(&e->stages[k].arms);
         jn_vec_free(&e->stages[k].out);

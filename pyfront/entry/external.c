@@ -32,17 +32,17 @@ static void release_bound(region *r) {
 
 static bool bind_again(region *r, PyObject *const *slots) {
     size_t n = r->e->inputs.n;
-    r->bound = jn_calloc(n + 1, sizeof *r->bound + sizeof *r->version);
+    r->bound = jn_calloc(n + 1, sizeof *r->bound + sizeof *r->writes);
     if (!r->bound)
         return false;
-    r->version = (uint32_t *)(void *)(r->bound + n + 1);
+    r->writes = (uint64_t *)(void *)(r->bound + n + 1);
     for (size_t i = 0; i < n; i++) {
         const jpy_input *in = &r->e->inputs.data[i];
         if (!in->used)
             continue;
         r->bound[i] = Py_NewRef(slots[in->slot]);
         if (in->kind == JANUS_KIND_TENSOR)
-            r->version[i] = ((jpy_tensor *)r->bound[i])->t->storage->version;
+            r->writes[i] = jpy_writes_to(r->bound[i]);
     }
     return true;
 }
@@ -114,6 +114,7 @@ static void region_dealloc(PyObject *self) {
     jn_free(r->inputs);
     jn_free(r->edges);
     jn_free(r->saved);
+    jn_free(r->place);
     for (unsigned i = 0; i < r->n_waits; i++)
         jpy_saved_clear(&r->waits[i].saved);
     jn_free(r->waits);
@@ -290,7 +291,7 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
         return 0;
     if (r->given_up)
         return jpy_again_gradient(r, dout, want, din, create_graph);
-    if (check_saved(r, outs, waits, ins) < 0)
+    if (check_saved(r, outs, waits, ins) < 0 || jpy_renew(r, outs, ins, waits) < 0)
         return -1;
     r->ran_outs |= outs;
     r->ran_ins |= ins;
@@ -327,6 +328,7 @@ static bool add_waits(region *r, const jpy_host *host) {
     r->gone = r->reached + r->n_wires + 1;
     for (size_t i = 0; i < host->n_wired; i++) {
         r->waits[i].number = host->wired[i].number;
+        r->waits[i].place = host->wired[i].place;
         jpy_saved_set(&r->waits[i].saved, ((jpy_tensor *)host->wired[i].object)->t);
         r->n_waits++;
     }
@@ -368,9 +370,10 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     r->n_out = (unsigned)x->out.n;
     r->inputs = jn_calloc(n_in + 1, sizeof *r->inputs);
     r->saved = jn_calloc(x->kept.n + 1, sizeof *r->saved);
+    r->place = jn_calloc(x->kept.n + 1, sizeof *r->place);
     jpy_edge *edges = r->edges = jn_calloc(n_in + 1, sizeof *edges);
     jpy_node *node = NULL;
-    bool ok = r->args && r->inputs && r->saved && edges && bind_again(r, slots) &&
+    bool ok = r->args && r->inputs && r->saved && r->place && edges && bind_again(r, slots) &&
               ((x->out.n < 2 && !r->goes_on) || types_of(r, results)) &&
               (!host->n_wired || add_waits(r, host)) && host->n_wired <= MAX_WAITS;
     for (Py_ssize_t i = 0; ok && i < n_args; i++)
@@ -390,6 +393,7 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
         if ((results[x->arms.data[i].result].s.i != 0) != x->arms.data[i].holds)
             r->not_taken |= (jpy_set)1 << i;
     for (size_t i = 0; ok && i < x->kept.n; i++) {
+        r->place[i] = jpy_kept_place(e, host->run, &x->kept.data[i]);
         if (x->kept.data[i].is_result) /* jpy_region_kept() */
             continue;
         jpy_saved_set(&r->saved[i], ((jpy_tensor *)slots[x->kept.data[i].slot])->t);

@@ -14,7 +14,9 @@
 #include "exec/store/store.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "ops/scalar.h"
 #include "pyfront/base/signals.h"
+#include "pyfront/entry/held.h"
 #include "pyfront/entry/host.h"
 
 /* What is added without a trace: zeros, or -0.0, which leaves even the sign of a zero. */
@@ -193,4 +195,126 @@ janus_status jpy_stage_run_gradient(const jpy_stage_run *x, jpy_val *io_din) {
             janus_tensor_release(results[i].t);
     jn_free(args);
     return st;
+}
+
+/* ---- writes that no version counts
+ * ---------------------------------------------------------------
+ *
+ * CPython's tape keeps the very memory that the program has, so a gradient is computed of what
+ * `y.data.mul_(2)`, or NumPy, has put there.  A frame keeps what the run has computed, of which
+ * results are copies, and a row-major copy of an argument that is not.  What was written is copied
+ * to the frame before the gradient runs: values that frames hold are one in all of them.  Of a view
+ * a frame has a copy of its own, which is made again by the ops of the graph; inside of calls and
+ * loops that is an error.
+ */
+
+enum { MAX_VIEWS = 16 };
+
+char *jpy_kept_place(const jpy_entry *e, const jn_run *run, const jpy_kept *k) {
+    if (k->is_result)
+        return jn_run_result_place(run, k->slot);
+    if (k->stored)
+        return jn_run_result_place(run, k->stored - 1);
+    for (unsigned i = 0; i < e->inputs.n; i++)
+        if (e->inputs.data[i].slot == k->slot && e->inputs.data[i].kind == JANUS_KIND_TENSOR)
+            return jn_run_argument_place(run, i);
+    return NULL;
+}
+
+static int refuse(const jpy_region_held *r) {
+    r->f->differentiated = true; /* from now on such calls run imperatively */
+    PyErr_SetString(PyExc_RuntimeError,
+                    "a tensor was written through .data before backward(), and a graph of "
+                    "janus.function has kept a copy of a view of it for its gradient; computed "
+                    "anew the gradient can be had");
+    return -1;
+}
+
+/* A view op of the graph on `t`; *out NULL: it is at a computed place. */
+static janus_status view(const jn_subgraph *g, const jn_node *n, janus_tensor *t,
+                         janus_tensor **out) {
+    jn_eager_arg in[4] = {{.kind = JANUS_KIND_TENSOR, .t = t}};
+    bool known = n->n_in <= 4;
+    *out = NULL;
+    for (uint32_t k = 1; k < n->n_in && known; k++) {
+        janus_kind kind = JANUS_KIND_NONE;
+        const jn_node *of = jn_value_is_none(n->in[k]) ? NULL : jn_value_node(g, n->in[k]);
+        known = jn_value_is_none(n->in[k]) || (of && jn_const_value(of, &kind, &in[k].s));
+        in[k].kind = (uint8_t)kind;
+    }
+    return known ? jn_eager(n->op, in, n->n_in, n->attrs, out, 1) : JANUS_OK;
+}
+
+/* The view of `t`, which is `of`, that v is; *out NULL: it is none, or at a computed place. */
+static janus_status views(const jn_subgraph *g, jn_value of, jn_value v, janus_tensor *t,
+                          janus_tensor **out) {
+    const jn_node *ops[MAX_VIEWS];
+    unsigned n = 0;
+    *out = NULL;
+    for (; !jn_value_equal(v, of); v = ops[n - 1]->in[0]) {
+        const jn_node *at = jn_value_node(g, v);
+        if (n == MAX_VIEWS || !at || !jn_is_view(at))
+            return JANUS_OK;
+        ops[n++] = at;
+    }
+    janus_tensor_retain(t);
+    while (n-- > 0) {
+        janus_tensor *next;
+        janus_status st = view(g, ops[n], t, &next);
+        janus_tensor_release(t);
+        if (st != JANUS_OK || !next)
+            return st;
+        t = next;
+    }
+    *out = t;
+    return JANUS_OK;
+}
+
+/* What the frame has of a view of `t`, or that which `t` is a view of.  *io_done: it was known. */
+static janus_status renew_copy(const jpy_region_held *r, const jpy_copy *c, janus_tensor *t,
+                               bool *io_done) {
+    const jn_subgraph *g = r->stage->sub;
+    jn_value of = c->param ? (jn_value){0, c->of} : g->results.data[c->of];
+    jn_value has = g->saved.data[c->member].value;
+    janus_tensor *kept, *seen = NULL;
+    JN_TRY(jn_frame_value_member(r->frame, c->member, &kept));
+    janus_status st = !kept     ? JANUS_OK
+                      : c->back ? views(g, has, of, kept, &seen)
+                                : views(g, of, has, t, &seen);
+    if (st == JANUS_OK && seen)
+        st = c->back ? jn_tensor_copy(seen, t) : jn_tensor_copy(kept, seen);
+    *io_done = *io_done && seen;
+    if (seen)
+        janus_tensor_release(seen);
+    if (kept)
+        janus_tensor_release(kept);
+    return st;
+}
+
+static int renew(const jpy_region_held *r, const jpy_saved *s, char *place, const jpy_kept *k) {
+    if (s->kind != JANUS_KIND_TENSOR)
+        return 0;
+    bool written = s->unseen != s->t->storage->unseen, known = true;
+    if (!written && !jn_storage_open(s->t->storage))
+        return 0;
+    janus_status st = place ? jn_frame_value_renew(r->frame, place, s->t) : JANUS_OK;
+    for (size_t i = 0; k && i < r->stage->copies.n && st == JANUS_OK; i++)
+        if (&r->stage->kept.data[r->stage->copies.data[i].kept] == k)
+            st = renew_copy(r, &r->stage->copies.data[i], s->t, &known);
+    if (st != JANUS_OK)
+        return jpy_raise(st);
+    return written && (!known || (k && k->copied)) ? refuse(r) : 0;
+}
+
+int jpy_renew(const jpy_region_held *r, jpy_set outs, jpy_set ins, bool waits) {
+    int rc = 0;
+    outs |= waits ? JPY_SET_WAITS : 0;
+    for (size_t i = 0; i < r->stage->kept.n && rc == 0; i++) {
+        const jpy_kept *k = &r->stage->kept.data[i];
+        if ((k->outs & outs) && (k->ins & ins) && !jpy_arm_not_taken(r->not_taken, k->arm))
+            rc = renew(r, &r->saved[i], r->place[i], k);
+    }
+    for (unsigned i = 0; i < r->n_waits && rc == 0; i++)
+        rc = renew(r, &r->waits[i].saved, r->waits[i].place, NULL);
+    return rc;
 }

@@ -9,6 +9,7 @@
 #include "pyfront/entry/parts.h"
 #include "pyfront/function/function.h"
 #include "pyfront/tape/tape.h"
+#include "pyfront/tensor/tensor.h"
 
 struct jpy_region_held;
 
@@ -23,6 +24,7 @@ typedef struct jpy_call_regions {
 typedef struct jpy_waits {
     int64_t number;
     jpy_saved saved;
+    char *place; /* as jpy_region_held.place */
 } jpy_waits;
 
 /* An object whose references are those to its node, so that the collector sees what it holds: see
@@ -41,6 +43,7 @@ typedef struct jpy_region_held {
     PyObject **inputs;         /* tracked tensors, owned, in the order of the node's edges */
     jpy_edge *edges;           /* the node's, borrowed */
     jpy_saved *saved;          /* versions of the tensors that must stay as they are: stage->kept */
+    char **place;              /* where the frame has them, NULL: in the tensor */
     jpy_waits *waits;          /* behind the n_out results ... */
     unsigned n_waits;          /* ... of the node */
     int64_t n_wires;           /* the last number of the run */
@@ -51,10 +54,22 @@ typedef struct jpy_region_held {
     jpy_set ran_outs, ran_ins; /* what backward() has run since some were freed last */
     jn_type *out;              /* types of the results, whose dims may be of this call */
     PyObject **bound;          /* what the entry's inputs were, owned ... */
-    uint32_t *version;         /* ... and its version where it is a tensor */
+    uint64_t *writes;          /* ... and how many there were, where it is a tensor */
     jpy_call_regions *call;
     bool given_up; /* its ops have all taken its place */
 } jpy_region_held;
+
+/* How often a tensor's memory was written, as far as anybody knows. */
+static inline uint64_t jpy_writes_to(PyObject *tensor) {
+    const jn_storage *s = ((jpy_tensor *)tensor)->t->storage;
+    return (uint64_t)s->unseen << 32 | s->version;
+}
+
+/* external_run.c: where the frame of a run has what must stay as it is. */
+char *jpy_kept_place(const jpy_entry *e, const jn_run *run, const jpy_kept *k);
+/* Before a gradient of `outs` for `ins`, also of what `waits`: what was written without a version
+ * to say so is what it needs, as for CPython's tape.  -1: raised. */
+int jpy_renew(const jpy_region_held *r, jpy_set outs, jpy_set ins, bool waits);
 
 /* Lets go of the call and of what the forward run has kept. */
 void jpy_region_give_up(jpy_region_held *r);

@@ -20,6 +20,7 @@ typedef struct jpy_away {  /* away.c */
 typedef struct jpy_host {
     const jpy_entry *e;
     PyObject *const *slots; /* what the guards bound; NULL: a run that writes nothing */
+    const jn_run *run;      /* that has been executed */
     JN_VEC(PyObject *) held;
     PyObject *text;   /* what is printed, as jpy_print_write takes it, or NULL */
     bool says_floats; /* what is printed may have been made of floats */

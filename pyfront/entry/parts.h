@@ -45,7 +45,7 @@ typedef struct jpy_recipe {
     struct jpy_recipe **items;
     jpy_view_step *views; /* n of them */
     bool detached;        /* of a view: it does not know what it is a view of, ... */
-    bool uncounted;       /* ... nor do versions count writes by way of it */
+    bool uncounted;       /* ... nor, of a result as well, do versions count writes by way of it */
     unsigned n;
 } jpy_recipe;
 
@@ -100,7 +100,16 @@ typedef struct jpy_kept { /* a tensor that must stay as it is, and the op that s
     uint32_t at;       /* the op: backward() comes to later ones first */
     uint8_t arm;       /* as jpy_group.arm */
     bool is_result;
+    bool copied;     /* some of it is kept as a copy, to which no write comes */
+    uint32_t stored; /* of a tensor that the commit writes: 1 + the result that it gets */
 } jpy_kept;
+
+typedef struct jpy_copy { /* of a view of what is kept, as a member of the frame; or, `back`, what
+                           * is kept is a view of it */
+    uint32_t kept;        /* of the stage's */
+    uint32_t member, of;  /* a parameter of the stage or a result of its SubGraph */
+    bool param, back;
+} jpy_copy;
 
 typedef struct jpy_gradient {
     jn_subgraph *sub;
@@ -119,6 +128,7 @@ typedef struct jpy_stage { /* a node of the tape: see convert/finish/gradient.c 
     jpy_gradient none;                 /* of what waits at numbers alone: jpy_entry.remains */
     JN_VEC(jpy_tracked) in;
     JN_VEC(jpy_kept) kept;
+    JN_VEC(jpy_copy) copies;
     jpy_groups groups;
     JN_VEC(jpy_arm) arms;
     JN_VEC(const jn_type *) out;

@@ -81,7 +81,8 @@ static bool add_step(jpy_writes *w, const jpy_making *m, const jpy_commit_step *
             x->v = Py_NewRef(v);
         return x != NULL;
     case JPY_COMMIT_STORE:
-        return add_store(w, ((jpy_tensor *)o)->t, m->results[s->value->slot].t, s->uncounted);
+        return add_store(w, ((jpy_tensor *)o)->t, m->results[s->value->slot].t,
+                         s->uncounted || ((jpy_tensor *)o)->no_version);
     case JPY_COMMIT_LIST:
         x = add(w, JPY_WRITE_LIST, o);
         return x && (x->v = PyList_GetSlice(v, 0, PyList_GET_SIZE(v)));
@@ -284,6 +285,7 @@ static int finish_store(const jpy_write *x) {
     else if (jn_tensor_copy(x->target, x->value) != JANUS_OK)
         return -1;
     x->target->storage->version += !x->uncounted;
+    x->target->storage->unseen += x->uncounted;
     return 0;
 }
 

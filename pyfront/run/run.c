@@ -139,6 +139,7 @@ janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *s
         *out_rng = stats.rng_offset;
     }
     *out_run = r;
+    host->run = r;
     if (args != few)
         jn_free(args);
     return st;

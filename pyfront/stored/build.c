@@ -45,7 +45,7 @@ static bool recipe_fits(jpy_building *b, const jpy_recipe *r) {
 }
 
 static jpy_recipe *recipe_of(jpy_building *b, PyObject *t) {
-    int kind, freed, leaf;
+    int kind, freed, leaf, uncounted;
     PyObject *strides, *obj, *items;
     jpy_entry *e = b->e;
     jpy_recipe *r = jn_arena_zalloc(&e->arena, sizeof *r);
@@ -55,12 +55,13 @@ static jpy_recipe *recipe_of(jpy_building *b, PyObject *t) {
         return NULL;
     }
     if (!PyTuple_CheckExact(t) ||
-        !PyArg_ParseTuple(t, "iIIIppOOO!", &kind, &r->slot, &r->id, &r->grad, &freed, &leaf,
-                          &strides, &obj, &PyList_Type, &items))
+        !PyArg_ParseTuple(t, "iIIIpppOOO!", &kind, &r->slot, &r->id, &r->grad, &freed, &leaf,
+                          &uncounted, &strides, &obj, &PyList_Type, &items))
         return NULL;
     r->kind = (jpy_recipe_kind)kind;
     r->freed = freed;
     r->leaf = leaf;
+    r->uncounted = uncounted;
     r->obj = jpy_unboxed(b, obj);
     r->n = (unsigned)PyList_GET_SIZE(items);
     if (r->id > e->n_recipes || PyErr_Occurred() || !recipe_fits(b, r))

@@ -99,9 +99,10 @@ static PyObject *recipe(const jpy_entry *e, const jpy_recipe *r) {
     PyObject *items = list_of(r->items ? r->n : 0, part, &p);
     Py_LeaveRecursiveCall();
     int rank = r->strides ? e->main->result_types.data[r->slot]->rank : 0;
-    return items ? Py_BuildValue("(iIIIiiNNN)", (int)r->kind, r->slot, r->id, r->grad, r->freed,
-                                 r->leaf, int64s(r->strides, rank), box(r->obj), items)
-                 : NULL;
+    return items
+               ? Py_BuildValue("(iIIIiiiNNN)", (int)r->kind, r->slot, r->id, r->grad, r->freed,
+                               r->leaf, r->uncounted, int64s(r->strides, rank), box(r->obj), items)
+               : NULL;
 }
 
 static PyObject *step(const void *of, size_t i) {
@@ -146,8 +147,14 @@ static PyObject *tracked(const void *of, size_t i) {
 
 static PyObject *kept(const void *of, size_t i) {
     const jpy_kept *k = (const jpy_kept *)of + i;
-    return Py_BuildValue("(IsIKKIii)", k->slot, k->op, k->writes, (unsigned long long)k->outs,
-                         (unsigned long long)k->ins, k->at, (int)k->arm, k->is_result);
+    return Py_BuildValue("(IsIKKIiiiI)", k->slot, k->op, k->writes, (unsigned long long)k->outs,
+                         (unsigned long long)k->ins, k->at, (int)k->arm, k->is_result, k->copied,
+                         k->stored);
+}
+
+static PyObject *copied(const void *of, size_t i) {
+    const jpy_copy *c = (const jpy_copy *)of + i;
+    return Py_BuildValue("(IIIii)", c->kept, c->member, c->of, c->param, c->back);
 }
 
 static PyObject *group(const void *of, size_t i) {
@@ -169,11 +176,11 @@ static PyObject *single(const void *of, size_t i) {
 static PyObject *stage(const void *of, size_t i) {
     const jpy_stage *x = (const jpy_stage *)of + i;
     return Py_BuildValue(
-        "(sNNNNNNNNN)", x->sub->name, list_of(x->place.n, number32, x->place.data),
+        "(sNNNNNNNNNN)", x->sub->name, list_of(x->place.n, number32, x->place.data),
         gradient(&x->grad, x->sub), list_of(JPY_MAX_ALONE, single, x), gradient(&x->some, x->sub),
         list_of(x->in.n, tracked, x), list_of(x->kept.n, kept, x->kept.data),
         list_of(x->groups.n, group, x->groups.data), list_of(x->seen.n, number32, x->seen.data),
-        list_of(x->arms.n, arm, x->arms.data));
+        list_of(x->arms.n, arm, x->arms.data), list_of(x->copies.n, copied, x->copies.data));
 }
 
 static PyObject *place(const void *of, size_t i) {

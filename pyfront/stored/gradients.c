@@ -38,18 +38,32 @@ static int take_tracked(jpy_building *b, PyObject *t) {
 static int take_kept(jpy_building *b, PyObject *t) {
     jpy_kept k = {0};
     unsigned long long outs, ins;
-    int is_result;
+    int is_result, copied;
     const char *op;
-    if (!PyArg_ParseTuple(t, "IsIKKIbp", &k.slot, &op, &k.writes, &outs, &ins, &k.at, &k.arm,
-                          &is_result) ||
-        k.arm > b->stage->arms.n ||
+    if (!PyArg_ParseTuple(t, "IsIKKIbppI", &k.slot, &op, &k.writes, &outs, &ins, &k.at, &k.arm,
+                          &is_result, &copied, &k.stored) ||
+        k.arm > b->stage->arms.n || (k.stored && !jpy_stored_result(b, k.stored - 1)) ||
         !(is_result ? jpy_stored_result(b, k.slot) != NULL : jpy_stored_is_tensor(b, k.slot)) ||
         !(k.op = jn_arena_strdup(&b->e->arena, op)))
         return -1;
     k.outs = outs;
     k.ins = ins;
     k.is_result = is_result;
+    k.copied = copied;
     return jn_vec_push(&b->stage->kept, k) ? 0 : jpy_stored_no_memory();
+}
+
+static int take_copy(jpy_building *b, PyObject *t) {
+    jpy_copy c = {0};
+    int param, back;
+    const jpy_stage *x = b->stage;
+    if (!PyArg_ParseTuple(t, "IIIpp", &c.kept, &c.member, &c.of, &param, &back) ||
+        c.kept >= x->kept.n || c.member >= x->sub->saved.n || x->sub->saved.data[c.member].frame ||
+        c.of >= (param ? x->sub->params.n : x->sub->results.n))
+        return -1;
+    c.param = param;
+    c.back = back;
+    return jn_vec_push(&b->stage->copies, c) ? 0 : jpy_stored_no_memory();
 }
 
 static int take_group(jpy_building *b, PyObject *t) {
@@ -79,10 +93,11 @@ static int take_stage(jpy_building *b, PyObject *t) {
     jpy_entry *e = b->e;
     jpy_stage *x = b->stage = &e->stages[e->n_stages];
     const char *name;
-    PyObject *places, *grad, *alone, *some, *in, *keeps, *groups, *seen, *arms;
-    if (!PyArg_ParseTuple(t, "sO!OO!OO!O!O!O!O!", &name, &PyList_Type, &places, &grad, &PyList_Type,
-                          &alone, &some, &PyList_Type, &in, &PyList_Type, &keeps, &PyList_Type,
-                          &groups, &PyList_Type, &seen, &PyList_Type, &arms) ||
+    PyObject *places, *grad, *alone, *some, *in, *keeps, *groups, *seen, *arms, *copies;
+    if (!PyArg_ParseTuple(t, "sO!OO!OO!O!O!O!O!O!", &name, &PyList_Type, &places, &grad,
+                          &PyList_Type, &alone, &some, &PyList_Type, &in, &PyList_Type, &keeps,
+                          &PyList_Type, &groups, &PyList_Type, &seen, &PyList_Type, &arms,
+                          &PyList_Type, &copies) ||
         !(x->sub = jpy_stored_subgraph(b, name)) || PyList_GET_SIZE(alone) != JPY_MAX_ALONE)
         return -1;
     e->n_stages++; /* it is freed with the entry */
@@ -101,6 +116,7 @@ static int take_stage(jpy_building *b, PyObject *t) {
         return -1;
     return jpy_stored_each(b, in, take_tracked) < 0 || jpy_stored_each(b, arms, take_arm) < 0 ||
                    jpy_stored_each(b, keeps, take_kept) < 0 ||
+                   jpy_stored_each(b, copies, take_copy) < 0 ||
                    jpy_stored_each(b, groups, take_group) < 0
                ? -1
                : 0;

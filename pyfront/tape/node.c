@@ -171,6 +171,7 @@ void jpy_val_release(jpy_val *v) {
 void jpy_saved_set(jpy_saved *s, janus_tensor *t) {
     s->kind = JANUS_KIND_TENSOR;
     s->version = t->storage->version;
+    s->unseen = t->storage->unseen;
     s->t = t;
     janus_tensor_retain(t);
 }

@@ -160,6 +160,7 @@ bool jpy_node_in_place_of(const jpy_node *x, const jpy_node *n);
 /* Saved values with the version check; `what` names the user in the message.  0, or -1: raised. */
 typedef struct jpy_saved {
     uint8_t kind; /* janus_kind; NONE: not saved */
+    uint16_t unseen;
     uint32_t version;
     union {
         janus_tensor *t; /* owned */

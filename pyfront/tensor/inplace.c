@@ -341,7 +341,9 @@ static void set_node(jpy_tensor *t, jpy_node *node) {
 }
 
 void jpy_inplace_wrote(jpy_tensor *t) {
-    if (!t->no_version)
+    if (t->no_version)
+        t->t->storage->unseen++;
+    else
         t->t->storage->version++;
 }
 

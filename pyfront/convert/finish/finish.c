@@ -173,6 +173,7 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
     if (tracked && ((jpy_tensor *)a->py)->requires_grad)
         return leaf_recipe(c, f, a, v, r);
     r->kind = JPY_MAKE_RESULT;
+    r->uncounted = rec->uncounted;
     r->freed = tracked && jcv_history_used(c, v);
     r->strides = strides_of(c, f, rec, v);
     r->slot = add_result(c, v);

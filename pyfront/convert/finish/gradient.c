@@ -327,6 +327,7 @@ static janus_status keep_written(jcv_staging *s) {
                     if (!jn_vec_push(&e->stages[k].kept, ((jpy_kept){.slot = step.slot,
                                                                      .op = "Graph",
                                                                      .writes = !step.uncounted,
+                                                                     .stored = step.value->slot + 1,
                                                                      .outs = ~(jpy_set)0,
                                                                      .ins = ~(jpy_set)0})))
                         return JN_NO_MEMORY();

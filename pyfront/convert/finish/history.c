@@ -23,6 +23,7 @@ typedef struct kept {
     uint32_t at; /* node of main */
     const char *op;
     uint8_t arm; /* of a branch of main: as jpy_group.arm */
+    bool copied; /* a frame has it as a view, which is a copy there */
 } kept;
 
 /* What ops keep: tensors, and groups as history.h has them. */
@@ -115,13 +116,18 @@ static size_t find_kept(const keeping *in, const kept *k) {
     return i;
 }
 
-static janus_status keep(const jn_subgraph *g, keeping *to, kept k) {
-    k.v = root(g, k.v);
+/* `again`: a gradient makes views of it anew. */
+static janus_status keep(const jn_subgraph *g, keeping *to, kept k, bool again) {
+    jn_value v = root(g, k.v);
+    k.copied = k.copied || (!again && !jn_value_equal(v, k.v));
+    k.v = v;
     size_t i = find_kept(to, &k);
     if (i == to->kept.n)
         return jn_vec_push(&to->kept, k) ? JANUS_OK : JN_NO_MEMORY();
+    k.copied = k.copied || to->kept.data[i].copied;
     if (k.at > to->kept.data[i].at)
         to->kept.data[i] = k;
+    to->kept.data[i].copied = k.copied;
     return JANUS_OK;
 }
 
@@ -235,12 +241,13 @@ static janus_status run_body(history *h, body *caller, const values *x, const jn
         jn_value v = s.v;
         if (v.node == 0 && v.index + first < n->n_in) {
             s.v = n->in[v.index + first];
-            st = keep(caller->g, &caller->has, s);
+            st = keep(caller->g, &caller->has, s, false);
         }
         for (size_t k = 0; k < n_results && st == JANUS_OK && k < n->n_out; k++)
             if (jn_value_equal(root(g, g->results.data[k]), v)) {
                 s.v = (jn_value){n->id, (uint32_t)k};
-                st = keep(caller->g, &caller->has, s);
+                s.copied = s.copied || !jn_value_equal(g->results.data[k], v);
+                st = keep(caller->g, &caller->has, s, false);
             }
     }
     keeping_free(&b.has);
@@ -284,14 +291,14 @@ static janus_status run_op(history *h, body *b, const values *x, const jn_node *
             !jpy_op_saves(n->op, k, tracked))
             continue;
         any = true;
-        JN_TRY(keep(b->g, &b->has, s));
+        JN_TRY(keep(b->g, &b->has, s, !b->up || b->g->module->running_sums));
     }
     for (uint32_t k = 0; k < n->n_out; k++) {
         s.v = (jn_value){n->id, k};
         if (!jpy_op_saves_result(n->op, k, tracked))
             continue;
         any = true;
-        JN_TRY(keep(b->g, &b->has, s));
+        JN_TRY(keep(b->g, &b->has, s, true));
     }
     return any ? add_group(&b->has, (jpy_group){outs, s.ins, s.at, 0}) : JANUS_OK;
 }
@@ -336,21 +343,52 @@ static janus_status walk(history *h, body *b) {
     return JANUS_OK;
 }
 
-/* The value of main that a value of the stage is, down to whose memory it is. */
+/* The value of main that a value of the stage is. */
 static jn_value in_main(const jcv_stage_at *at, jn_value v) {
-    jn_value m = v.node ? (jn_value){at->first + v.node - 1, v.index} : at->in[v.index];
-    return root(at->main, m);
+    return v.node ? (jn_value){at->first + v.node - 1, v.index} : at->in[v.index];
 }
 
-/* Adds what is kept of an input of the run (slot) or of a result of it. */
-static janus_status add_kept(jpy_stage *x, const kept *s, uint32_t slot, bool is_result) {
+/* Copies that the frame has of views of what it keeps of v, and v itself where a view of it has
+ * left; where they cannot be found again (external_run.c), it is said that there are some. */
+static janus_status find_copies(jpy_stage *x, jn_value v, uint32_t which, jn_value leaves) {
+    const jn_subgraph *g = x->sub;
+    bool is_view = !jn_value_is_none(leaves), whole = !is_view, lost = false;
+    uint32_t as = v.index, from = 0;
+    for (; v.node && as < g->results.n && !jn_value_equal(g->results.data[as], v);)
+        as++;
+    for (; is_view && from < g->results.n && !jn_value_equal(g->results.data[from], leaves);)
+        from++;
+    for (uint32_t m = 0; m < g->saved.n; m++) {
+        jn_value has = g->saved.data[m].value;
+        jpy_copy c = {.kept = which, .member = m};
+        if (g->saved.data[m].frame)
+            continue;
+        if (!jn_value_equal(root(g, has), v) || (!is_view && jn_value_equal(has, v)))
+            continue;
+        c.back = is_view && jn_value_equal(has, v);
+        c.param = !c.back && !v.node;
+        c.of = c.back ? from : as;
+        whole = whole || c.back;
+        lost = lost || (is_view && !c.back) || (!c.param && c.of >= g->results.n);
+        if (!jn_vec_push(&x->copies, c))
+            return JN_NO_MEMORY();
+    }
+    x->kept.data[which].copied = lost || !whole;
+    return JANUS_OK;
+}
+
+/* Adds what is kept of an input of the run (slot) or of a result of it, which leaves as `leaves`.
+ */
+static janus_status add_kept(jpy_stage *x, const kept *s, uint32_t slot, bool is_result,
+                             jn_value leaves) {
     jpy_kept k = {.slot = slot,
                   .op = s->op,
                   .outs = s->outs,
                   .ins = s->ins,
                   .at = s->at,
                   .arm = s->arm,
-                  .is_result = is_result};
+                  .is_result = is_result,
+                  .copied = s->copied};
     size_t i = 0; /* found before, by what the graph keeps; for all results, since not known */
     while (i < x->kept.n && (is_result || x->kept.data[i].slot != slot || x->kept.data[i].at))
         i++;
@@ -359,25 +397,29 @@ static janus_status add_kept(jpy_stage *x, const kept *s, uint32_t slot, bool is
         x->kept.data[i] = k;
     } else if (!jn_vec_push(&x->kept, k))
         return JN_NO_MEMORY();
-    return JANUS_OK;
+    return k.copied ? JANUS_OK : find_copies(x, s->v, (uint32_t)i, leaves);
 }
 
 /* Whether the result `of` of main is, at least if an arm is taken which hands it on, the tensor v;
- * *io_arm, where it is 0, becomes that arm. */
-static bool may_be(history *h, jn_value of, jn_value v, uint8_t *io_arm) {
+ * k->arm, where it is 0, becomes that arm. */
+static bool may_be(history *h, jn_value of, jn_value v, kept *k) {
     const jn_subgraph *g = h->place->main;
+    jn_value leaves = of;
     of = root(g, of);
     if (jn_value_equal(of, v))
         return true;
+    k->copied = k->copied || !jn_value_equal(leaves, of);
     const jn_node *n = of.node ? g->nodes.data[of.node] : NULL;
     for (unsigned s = 0; n && n->op->role == JN_ROLE_IF && s < 2; s++) {
         const jn_subgraph *arm = n->subs[s];
         jn_value out = root(arm, arm->results.data[of.index]);
         if (out.node || out.index + 1 >= n->n_in)
             continue;
-        uint8_t inner = *io_arm ? *io_arm : arm_number(h, n->in[0], s == 0);
+        kept inner = *k;
+        inner.copied = k->copied || !jn_value_equal(out, arm->results.data[of.index]);
+        inner.arm = k->arm ? k->arm : arm_number(h, n->in[0], s == 0);
         if (may_be(h, n->in[out.index + 1], v, &inner)) {
-            *io_arm = inner;
+            *k = inner;
             return true;
         }
     }
@@ -385,20 +427,26 @@ static bool may_be(history *h, jn_value of, jn_value v, uint8_t *io_arm) {
 }
 
 static janus_status place_kept(history *h, const body *b, const jcv_stage_at *at) {
-    const jn_subgraph *g = at->main;
+    const jn_subgraph *g = at->main, *x = h->stage->sub;
     for (size_t i = 0; i < h->stage->kept.n; i++)
         h->stage->kept.data[i].outs = h->stage->kept.data[i].ins = ~(jpy_set)0;
     for (size_t i = 0; i < b->has.kept.n; i++) {
         kept s = b->has.kept.data[i];
-        jn_value v = in_main(at, s.v);
+        jn_value m = in_main(at, s.v), v = root(g, m);
+        s.copied = s.copied || !jn_value_equal(m, v);
         if (v.node == 0)
-            JN_TRY(add_kept(h->stage, &s, at->inputs[v.index].slot, false));
+            JN_TRY(add_kept(h->stage, &s, at->inputs[v.index].slot, false, JN_VALUE_NONE));
         for (size_t r = 0; r < g->results.n && v.node; r++) {
             jn_value leaves = g->results.data[r];
             kept one = s;
-            if (leaves.node && jn_value_type(g, leaves)->kind == JANUS_KIND_TENSOR &&
-                may_be(h, leaves, v, &one.arm))
-                JN_TRY(add_kept(h->stage, &one, (uint32_t)r, true));
+            if (!leaves.node || jn_value_type(g, leaves)->kind != JANUS_KIND_TENSOR ||
+                !may_be(h, leaves, v, &one))
+                continue;
+            bool here = leaves.node >= at->first && leaves.node < at->first + x->nodes.n - 1;
+            jn_value own = {leaves.node - at->first + 1, leaves.index};
+            own = jn_value_equal(leaves, v) ? JN_VALUE_NONE : own;
+            one.copied = one.copied || (!jn_value_is_none(own) && !here);
+            JN_TRY(add_kept(h->stage, &one, (uint32_t)r, true, own));
         }
     }
     return JANUS_OK;
