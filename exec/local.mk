@@ -52,7 +52,6 @@ libjanus_all_la_SOURCES += \
 	exec/run/run.c \
 	exec/schedule/acc.c \
 	exec/schedule/branch.c \
-	exec/schedule/check.c \
 	exec/schedule/dev_group.c \
 	exec/schedule/dev_rows.c \
 	exec/schedule/dev_flush.c \
@@ -67,6 +66,7 @@ libjanus_all_la_SOURCES += \
 	exec/schedule/order.c \
 	exec/schedule/rows.c \
 	exec/schedule/tile.c \
+	exec/schedule/window.c \
 	exec/state/clock.c \
 	exec/state/future.c \
 	exec/state/mem.c \

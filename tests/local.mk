@@ -130,7 +130,7 @@ tests_fuzz_fuzz_parse_libfuzzer_LDADD = libjanus_all.la
 update-golden: tests/unit/t_golden
 	srcdir='$(srcdir)' JANUS_UPDATE_GOLDEN=1 tests/unit/t_golden
 	srcdir='$(srcdir)' JANUS_BUILD='$(abs_builddir)' JANUS_UPDATE_GOLDEN=1 $(srcdir)/run python3 -m pytest -q \
-	  -p no:cacheprovider '$(srcdir)/tests/py/test_golden.py'
+	  -p no:cacheprovider '$(srcdir)/tests/py/test_golden.py' '$(srcdir)/tests/py/test_schedule_text.py'
 .PHONY: update-golden
 
 if HAVE_PYTHON

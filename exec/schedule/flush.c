@@ -18,6 +18,7 @@
 #include "exec/schedule/schedule.h"
 #include "exec/state/state.h"
 #include "exec/store/store.h"
+#include "graph/base/log.h"
 #include "graph/base/status.h"
 
 enum { /* pending tasks that start a flush */
@@ -152,35 +153,43 @@ static janus_status run_in_order(jn_lane *l, jn_task **task, uint32_t n) {
     return JANUS_OK;
 }
 
-#ifdef JN_CHECKED
-static janus_status check_window(const jn_run *r, jn_task *const *task, uint32_t n,
-                                 uint32_t max_level, const char *pass) {
-    jn_window w = {r->deps.data, r->deps.n, task, n, jn_early_count(r->early), max_level};
-    return jn_window_check(&w, pass);
+/* What becomes of a window before it is run. */
+static const struct {
+    const char *name;
+    janus_status (*run)(jn_run *r, jn_window *w);
+} passes[] = {{"late levels", jn_levels_late}, {"dealing", jn_lanes_deal}};
+
+static janus_status look(const jn_run *r, const jn_window *w, const char *pass) {
+    JN_CHECK_THAT(jn_window_check(w, pass));
+    JN_CHECK_THAT(w->dealt.lanes ? jn_dealt_check(&w->dealt) : JANUS_OK);
+    if (JN_UNLIKELY(jn_log_on(JN_LOG_SCHEDULE)))
+        jn_window_log(w, r->sub->name, pass);
+    return JANUS_OK;
 }
-#endif
+
+static janus_status run_window(jn_run *r, jn_lane *alone, jn_window *w) {
+    for (size_t i = 0; i < sizeof passes / sizeof *passes && w->n > 1; i++) {
+        JN_TRY(passes[i].run(r, w));
+        JN_TRY(look(r, w, passes[i].name));
+    }
+    if (w->dealt.lanes)
+        return jn_lanes_run(r, w);
+    JN_TRY(jn_early_join(r));
+    return jn_levels_run(alone, w->task + w->from, w->n - w->from);
+}
 
 janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level) {
     jn_lane alone = {.run = r, .polls = true};
-    bool done = false;
-    JN_CHECK_THAT(check_window(r, task, n, max_level, "issuing"));
-    janus_status st = jn_early_check(r);
-    if (st != JANUS_OK)
-        return st;
-    if (r->exact) {
-        st = run_in_order(&alone, task, n);
-    } else {
-        uint32_t given = jn_early_count(r->early);
-        if (n > 1) {
-            JN_TRY(jn_levels_late(r, task, n, given, max_level));
-            JN_CHECK_THAT(check_window(r, task, n, max_level, "late levels"));
-            JN_TRY(jn_lanes_run(r, task, n, &done));
-        }
-        if (!done)
-            st = jn_early_join(r);
-        if (!done && st == JANUS_OK)
-            st = jn_levels_run(&alone, task + given, n - given);
-    }
+    jn_window w = {.deps = r->deps.data,
+                   .n_deps = r->deps.n,
+                   .task = task,
+                   .n = n,
+                   .from = jn_early_count(r->early),
+                   .max_level = max_level};
+    JN_TRY(look(r, &w, r->exact ? "issuing, to be run in this order" : "issuing"));
+    JN_TRY(jn_early_check(r));
+    janus_status st = r->exact ? run_in_order(&alone, task, n) : run_window(r, &alone, &w);
+    jn_lanes_drop(&w);
     jn_lane_count(&alone);
     return st;
 }

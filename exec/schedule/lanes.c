@@ -38,7 +38,7 @@ typedef struct component {
     uint32_t root; /* its first task */
 } component;
 
-typedef struct dealing {
+typedef struct jn_dealing {
     jn_task **task;
     const uint32_t *deps;
     uint32_t n, lanes, phases;
@@ -297,30 +297,37 @@ static void drop(dealing *d) {
     jn_free(d->start);
 }
 
-janus_status jn_lanes_run(jn_run *r, jn_task **task, uint32_t n, bool *done) {
-    uint32_t threads = jn_early_threads(r->early), from = jn_early_count(r->early);
-    *done = false;
+void jn_lanes_drop(jn_window *w) {
+    if (w->dealing)
+        drop(w->dealing);
+    jn_free(w->dealing);
+    w->dealing = NULL;
+}
+
+janus_status jn_lanes_deal(jn_run *r, jn_window *w) {
+    uint32_t threads = jn_early_threads(r->early);
+    bool found = false;
     if (threads < 2 || jn_par_inside() || r->device != JN_DEVICE_CPU)
         return JANUS_OK;
-    dealing d = {
-        .task = task, .deps = r->deps.data, .n = n, .from = from, .early = r->early != NULL};
-    janus_status st = find_lanes(&d, threads, done);
-    if (st == JANUS_OK && !*done && d.early) { /* too much hangs on what the worker has */
-        drop(&d);
+    dealing *d = w->dealing = jn_alloc(sizeof *d);
+    if (!d)
+        return JN_NO_MEMORY();
+    *d = (dealing){.task = w->task, .deps = w->deps, .n = w->n, .from = w->from, .early = r->early};
+    JN_TRY(find_lanes(d, threads, &found));
+    if (!found && d->early) { /* too much hangs on what the worker has */
+        drop(d);
+        *d = (dealing){.task = w->task, .deps = w->deps, .n = w->n, .from = w->from};
         JN_TRY(jn_early_join(r));
-        d = (dealing){.task = task, .deps = r->deps.data, .n = n, .from = from};
-        st = find_lanes(&d, threads, done);
+        JN_TRY(find_lanes(d, threads, &found));
     }
-#ifdef JN_CHECKED
-    if (st == JANUS_OK && *done)
-        st = jn_dealt_check(&(jn_dealt){d.deps, d.task, d.sorted, d.phase, d.start, d.n, d.from,
-                                        d.phases, d.lanes});
-#endif
-    if (st == JANUS_OK && *done) {
-        if (r->stats.lanes < d.lanes)
-            r->stats.lanes = d.lanes;
-        st = run_phases(r, &d);
-    }
-    drop(&d);
-    return st;
+    if (found)
+        w->dealt = (jn_dealt){d->deps, d->task, d->sorted, d->phase, d->start,
+                              d->n,    d->from, d->phases, d->lanes};
+    return JANUS_OK;
+}
+
+janus_status jn_lanes_run(jn_run *r, const jn_window *w) {
+    if (r->stats.lanes < w->dealt.lanes)
+        r->stats.lanes = w->dealt.lanes;
+    return run_phases(r, w->dealing);
 }

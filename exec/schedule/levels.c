@@ -65,8 +65,9 @@ static void count_groups(jn_task *const *sorted, const uint32_t *level, uint32_t
     }
 }
 
-janus_status jn_levels_late(const jn_run *r, jn_task **task, uint32_t n, uint32_t from,
-                            uint32_t max_level) {
+janus_status jn_levels_late(jn_run *r, jn_window *w) {
+    jn_task **task = w->task;
+    uint32_t n = w->n, max_level = w->max_level;
     uint32_t *level = jn_alloc((size_t)n * sizeof *level);
     uint32_t *late = jn_alloc((size_t)n * sizeof *late);
     uint32_t *start = jn_alloc(((size_t)max_level + 2) * sizeof *start);
@@ -86,7 +87,7 @@ janus_status jn_levels_late(const jn_run *r, jn_task **task, uint32_t n, uint32_
     by_level(task, late, n, max_level, start, sorted);
     count_groups(sorted, late, n, true);
     latest(r, task, n, max_level, true, late);
-    for (uint32_t i = from; i < n; i++)
+    for (uint32_t i = w->from; i < n; i++)
         task[i]->level = late[i];
 done:
     jn_free(level);

@@ -31,20 +31,12 @@ enum { JN_FLUSH_BYTES = 256 << 20 };
 janus_status jn_flush_large(jn_run *r, const jn_frame *f);
 /* exec/schedule/group.c: runs n tasks of one specialisation. */
 janus_status jn_group_run(jn_lane *l, jn_seginst *inst, jn_task **task, uint32_t n);
-/* exec/schedule/levels.c: puts tasks, in issue order with their ids and levels, later where that
- * makes larger groups; the first `from` stay where they are. */
-janus_status jn_levels_late(const jn_run *r, jn_task **task, uint32_t n, uint32_t from,
-                            uint32_t max_level);
 /* exec/schedule/levels.c: runs tasks, given in issue order, level by level. */
 janus_status jn_levels_run(jn_lane *l, jn_task **task, uint32_t n);
 /* exec/schedule/lanes.c: counts the tasks of each specialisation. */
 void jn_tasks_count(jn_task *const *task, uint32_t n);
 /* exec/schedule/lanes.c: do all tasks of its specialisation, counted before, do much work? */
 bool jn_task_heavy(const jn_task *t);
-/* exec/schedule/lanes.c: runs tasks, in issue order with their ids and levels, but for those that
- * an early lane has; *done is false, and nothing more has been run, where they do not fall apart
- * into lanes of about equal cost. */
-janus_status jn_lanes_run(jn_run *r, jn_task **task, uint32_t n, bool *done);
 /* exec/schedule/dev_group.c: the kernels of n tasks whose outputs and accumulators are placed, on
  * r->dev. */
 struct jn_variant;
@@ -64,24 +56,8 @@ janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out);
 /* exec/schedule/item.c: the element of a one-element tensor, as a scalar of this kind. */
 janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out);
 
-/* ---- exec/schedule/check.c: what holds between passes, looked at after each in debug builds
- * --------
+/* ---- windows and passes -------------------------------------------------------------------------
  */
-
-/*
- * A closed window: n tasks in issue order, whose `deps` are ids of earlier ones.  Ids count from 0;
- * of those from `from` on (a worker may be running those before) none has run, and each waits for
- * tasks of lower levels alone, for each that promises one of its inputs among them; no level is
- * above max_level; shapes are those of the specialisation.  JANUS_INTERNAL names the pass after
- * which that does not hold, the task and what is wrong.
- */
-typedef struct jn_window {
-    const uint32_t *deps;
-    size_t n_deps;
-    jn_task *const *task;
-    uint32_t n, from, max_level;
-} jn_window;
-janus_status jn_window_check(const jn_window *w, const char *pass);
 
 /* Tasks dealt to lanes: those from `from` on are in `sorted`, each once, by key = phase * lanes +
  * lane with key k from start[k] on, in issue order.  Of odd phases lanes run beside each other: a
@@ -93,6 +69,39 @@ typedef struct jn_dealt {
     const uint32_t *start; /* phases * lanes + 1 */
     uint32_t n, from, phases, lanes;
 } jn_dealt;
+
+/*
+ * A closed window: n tasks in issue order, whose `deps` are ids of earlier ones.  Ids count from 0;
+ * of those from `from` on (a worker may be running those before) none has run, and each waits for
+ * tasks of lower levels alone, for each that promises one of its inputs among them; no level is
+ * above max_level; shapes are those of the specialisation.  JANUS_INTERNAL names the pass after
+ * which that does not hold, the task and what is wrong.
+ */
+typedef struct jn_window {
+    const uint32_t *deps;
+    size_t n_deps;
+    jn_task **task;
+    uint32_t n, from, max_level;
+    jn_dealt dealt;             /* lanes 0: to none */
+    struct jn_dealing *dealing; /* whose memory that is; or NULL */
+} jn_window;
+
+/* Passes, in the order of the table in exec/schedule/flush.c: each looks at counts and costs alone
+ * and writes into the window what is to be; none runs a task of it. */
+/* exec/schedule/levels.c: puts tasks later where that makes larger groups. */
+janus_status jn_levels_late(jn_run *r, jn_window *w);
+/* exec/schedule/lanes.c: deals tasks to lanes of about equal cost, if they fall apart into such;
+ * where too much hangs on what an early lane has, that one is waited for. */
+janus_status jn_lanes_deal(jn_run *r, jn_window *w);
+
+/* exec/schedule/lanes.c: runs what is dealt; and frees it. */
+janus_status jn_lanes_run(jn_run *r, const jn_window *w);
+void jn_lanes_drop(jn_window *w);
+
+/* exec/schedule/window.c: what holds after each pass, looked at in debug builds; and its text, for
+ * JANUS_LOG=schedule. */
+janus_status jn_window_check(const jn_window *w, const char *pass);
 janus_status jn_dealt_check(const jn_dealt *d);
+void jn_window_log(const jn_window *w, const char *of, const char *pass);
 
 #endif

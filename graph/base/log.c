@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const topics[JN_LOG_COUNT] = {"guards", "graphs", "conversions", "fallbacks",
-                                                 "plans"};
+static const char *const topics[JN_LOG_COUNT] = {"guards",    "graphs", "conversions",
+                                                 "fallbacks", "plans",  "schedule"};
 enum { UNREAD = 1 << 30 };
 static atomic_int mask = UNREAD;
 

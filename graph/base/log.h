@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Named, switchable debug artifacts (JANUS_LOG=guards,graphs,conversions,fallbacks,plans).
+ * Named, switchable debug artifacts (JANUS_LOG=guards,graphs,conversions,fallbacks,plans,
+ * schedule).
  * The lines go to standard error, which the library touches only because the user asked for it by
  * setting JANUS_LOG ("all": every topic).
  */
@@ -15,6 +16,7 @@ typedef enum jn_log_topic {
     JN_LOG_CONVERSIONS,
     JN_LOG_FALLBACKS,
     JN_LOG_PLANS,
+    JN_LOG_SCHEDULE,
     JN_LOG_COUNT
 } jn_log_topic;
 

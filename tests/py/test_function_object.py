@@ -277,7 +277,8 @@ def test_a_misspelt_topic_is_named_once():
                                                                                                "JANUS_LOG": value}).stderr
     assert run("") == ""
     text = run("gaurds,plan,graphs")
-    assert text.count("gaurds") == 1 and text.count("\"plan\"") == 1 and "guards, graphs, conversions, fallbacks, plans, all" in text
+    assert text.count("gaurds") == 1 and text.count("\"plan\"") == 1 and \
+        "guards, graphs, conversions, fallbacks, plans, schedule, all" in text
     assert "JANUS_LOG" not in run("all") and "JANUS_LOG" not in run("guards,fallbacks")
 
 

@@ -44,7 +44,7 @@ static void make_window(void) {
 }
 
 static janus_status look(void) {
-    jn_window w = {deps, N - 1, task, N, 0, N - 1};
+    jn_window w = {.deps = deps, .n_deps = N - 1, .task = task, .n = N, .max_level = N - 1};
     return jn_window_check(&w, "a test");
 }
 

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What JANUS_LOG=schedule says of each window after each pass, against the goldens in tests/golden/schedule.
+
+JANUS_UPDATE_GOLDEN=1 (make update-golden) writes them anew; look at the difference before committing it.
+"""
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+FOLDER = pathlib.Path(__file__).parent.parent / "golden" / "schedule"
+spec = importlib.util.spec_from_file_location("schedule_programs", FOLDER / "programs.py")
+programs = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(programs)
+
+
+def schedule(name):
+    done = subprocess.run([sys.executable, FOLDER / "programs.py", name], capture_output=True, text=True, check=False,
+                          env={**os.environ, "JANUS_LOG": "schedule", "JANUS_FLUSH_EVERY": ""})
+    assert done.returncode == 0, done.stderr
+    return done.stderr.partition("call 2\n")[2]
+
+
+def tasks(window):
+    """The numbers of a window's text, one for each place where a task stands."""
+    found = []
+    for ids in re.findall(r" x \d+: (.*)", window):
+        for part in ids.split(", "):
+            first, _, last = part.partition("-")
+            found += range(int(first), int(last or first) + 1)
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(programs.PROGRAMS))
+def test_golden(name):
+    path = FOLDER / (name + ".txt")
+    got = schedule(name)
+    if os.environ.get("JANUS_UPDATE_GOLDEN"):
+        path.write_text(got, encoding="utf-8")
+    assert path.exists(), f"{path} is missing: make update-golden"
+    assert got == path.read_text(encoding="utf-8"), f"{name}: the schedule is another one (make update-golden)"
+    for window in got.split("janus schedule: ")[1:]:
+        n = int(re.search(r"a window of (\d+) tasks", window)[1])
+        assert sorted(tasks(window)) == list(range(n)), window
+
+
+def test_every_golden_has_its_program():
+    assert {p.stem for p in FOLDER.glob("*.txt")} == set(programs.PROGRAMS)
+
+
+def test_passes_in_text():
+    """Each pass does what its text says: fewer groups after late levels, each tree in one lane."""
+    before, after = [len(re.findall("level", w)) for w in schedule("late").split("janus schedule: ")[1:3]]
+    assert after < before
+    dealt = schedule("lanes").split("after dealing\n")[1]
+    lanes = {lane: {t // 64 for t in tasks(text)} for lane, text in
+             re.findall(r"  phase 1, lane (\d):\n((?:    .*\n)*)", dealt)}
+    assert len(lanes) == 2 and not lanes["0"] & lanes["1"] and lanes["0"] | lanes["1"] == {0, 1, 2, 3}

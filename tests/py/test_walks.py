@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of documents that show how something is added, done on copies of the sources, which are then compiled.
+
+A block begins with "```c FILE", and "behind TEXT", "before TEXT" or "replaces TEXT" says where in it; without it goes to
+the end of the file."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+SOURCES = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("JANUS_BUILD", "."))
+COMPILER = shutil.which("cc") or shutil.which("gcc")
+
+
+def steps(document):
+    """(file, how, where, text) of each block."""
+    text = (SOURCES / "docs" / document).read_text(encoding="utf-8")
+    return re.findall(r"^```c (\S+)(?: (behind|before|replaces) ([^\n]+))?\n(.*?)^```$", text, re.M | re.S)
+
+
+def done_on(copy, found):
+    """Does the steps; the files that they change."""
+    for name, how, where, text in found:
+        path = copy / name
+        was = path.read_text(encoding="utf-8")
+        if not how:
+            now = was + "\n" + text
+        else:
+            assert was.count(where) == 1, f"{name}: {where!r} is there {was.count(where)} times"
+            now = was.replace(where, {"behind": where + "\n" + text, "before": text + where,
+                                      "replaces": text.rstrip("\n")}[how])
+        path.write_text(now, encoding="utf-8")
+    return sorted({name for name, *_ in found})
+
+
+@pytest.fixture
+def copy(tmp_path):
+    if COMPILER is None or not (BUILD / "config.h").exists():
+        pytest.skip("no compiler, or no build folder")
+    for folder in ("exec", "graph", "ops", "include"):
+        shutil.copytree(SOURCES / folder, tmp_path / folder)
+    return tmp_path
+
+
+def compiles(copy, names, *options):
+    for name in names:
+        found = subprocess.run([COMPILER, "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-fsyntax-only",
+                                f"-I{BUILD.resolve()}", f"-I{copy}", f"-I{copy / 'include'}", *options, str(copy / name)],
+                               capture_output=True, text=True, check=False)
+        assert found.returncode == 0, found.stderr
+
+
+def test_a_pass(copy):
+    found = steps("adding-a-pass.md")
+    assert {how for _, how, _, _ in found} == {"", "behind", "before", "replaces"}
+    names = done_on(copy, found)
+    assert len(names) == 4
+    compiles(copy, [n for n in names if n.endswith(".c")])
+    compiles(copy, [n for n in names if n.endswith(".c")], "-DJN_CHECKED")
