@@ -249,6 +249,8 @@ static int run_node(jpy_engine *e, jpy_visit *v) {
             else
                 jpy_val_release(&din[i]);
         }
+        if (rc < 0 && !e->retain_graph)
+            jpy_node_raised(n);
         n->freed = n->freed || (rc == 0 && !e->retain_graph);
         /* Long ops run without the interpreter lock: another thread may be in the middle of this
          * node, which then lets go of what is saved. */

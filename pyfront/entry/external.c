@@ -161,13 +161,22 @@ static bool release_saved(void *user) {
     const jpy_groups *groups = &r->stage->groups;
     if (!r->freed && !(r->freed = jn_calloc(groups->n + 1, sizeof *r->freed)))
         return false; /* it is kept longer than it need be */
-    jpy_groups_free(groups, r->freed, r->ran_outs, r->ran_ins, r->not_taken);
+    jpy_groups_free(groups, r->freed, r->ran_outs, r->ran_ins, r->not_taken, 0);
     for (int64_t k = 0; r->gone && k <= r->n_wires; k++)
         r->gone[k] |= r->reached[k] & JN_WIRE_USED;
     if (!spent(r))
         return false;
     jpy_region_give_up(r);
     return true;
+}
+
+/* The tape has used up the ops that it came past before the one that raised. */
+static void raised(void *user) {
+    region *r = user;
+    const jpy_groups *groups = &r->stage->groups;
+    if (r->met_outs && (r->freed || (r->freed = jn_calloc(groups->n + 1, sizeof *r->freed))))
+        jpy_groups_free(groups, r->freed, r->met_outs, r->met_ins, r->not_taken, r->met_until);
+    r->met_outs = 0;
 }
 
 /* The types of a stage's results, as far as somebody may have to make zeros of them. */
@@ -208,7 +217,7 @@ static bool any_waits(const region *r, const jpy_val *dout) {
 
 /* Whether what a backward() needs is there and as it was.  Where several things are wrong, the tape
  * raises for the op that ran last. */
-static int check_saved(const region *r, jpy_set outs, bool waits, jpy_set ins) {
+static int check_saved(region *r, jpy_set outs, bool waits, jpy_set ins) {
     const jpy_stage *x = r->stage;
     uint32_t freed = jpy_groups_freed(&x->groups, r->freed, outs, ins);
     outs |= waits ? JPY_SET_WAITS : 0;
@@ -219,7 +228,11 @@ static int check_saved(const region *r, jpy_set outs, bool waits, jpy_set ins) {
             !jpy_saved_holds(&r->saved[i]) && (!worst || k->at > worst->at))
             worst = k;
     }
-    if (!r->args || (freed && (!worst || freed >= worst->at))) /* no args: given up as a whole */
+    bool used = !r->args || (freed && (!worst || freed >= worst->at)); /* no args: as a whole */
+    r->met_outs = r->args && (used || worst) ? outs : 0;
+    r->met_ins = ins;
+    r->met_until = used ? freed : worst ? worst->at : 0;
+    if (used)
         return jpy_raise_freed();
     return worst ? jpy_saved_check(&r->saved[worst - x->kept.data], worst->op) : 0;
 }
@@ -280,6 +293,7 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
     for (unsigned i = 0; i < r->n_in; i++)
         ins |= want[i] ? JPY_SET_OF(i) : 0;
     bool any = false, waits = any_waits(r, dout);
+    r->met_outs = 0;
     for (unsigned i = 0; i < r->n_in; i++)
         any = any || (want[i] && waits) ||
               (want[i] && any_reached(&r->stage->in.data[i], dout, r->n_out));
@@ -406,6 +420,7 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
                         .refuse = e->remains ? refuse : NULL,
                         .backward = backward,
                         .release_saved = release_saved,
+                        .raised = raised,
                         .free_user = node_died,
                         .leads = leads,
                         .name = "Graph",

@@ -52,6 +52,8 @@ typedef struct jpy_region_held {
     bool *freed;               /* by group of the stage; NULL: none is */
     jpy_set not_taken;         /* arms of the stage */
     jpy_set ran_outs, ran_ins; /* what backward() has run since some were freed last */
+    jpy_set met_outs, met_ins; /* what the last one came to that raised, ... */
+    uint32_t met_until;        /* ... up to the op that did */
     jn_type *out;              /* types of the results, whose dims may be of this call */
     PyObject **bound;          /* what the entry's inputs were, owned ... */
     uint64_t *writes;          /* ... and how many there were, where it is a tensor */

@@ -10,10 +10,10 @@ uint32_t jpy_groups_freed(const jpy_groups *l, const bool *freed, jpy_set outs, 
     return first;
 }
 
-void jpy_groups_free(const jpy_groups *l, bool *freed, jpy_set outs, jpy_set ins,
-                     jpy_set not_taken) {
+void jpy_groups_free(const jpy_groups *l, bool *freed, jpy_set outs, jpy_set ins, jpy_set not_taken,
+                     uint32_t after) {
     for (size_t i = 0; i < l->n; i++)
-        freed[i] = freed[i] || (jpy_group_runs(&l->data[i], outs, ins) &&
+        freed[i] = freed[i] || (l->data[i].at > after && jpy_group_runs(&l->data[i], outs, ins) &&
                                 !jpy_arm_not_taken(not_taken, l->data[i].arm));
 }
 

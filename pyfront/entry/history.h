@@ -44,9 +44,9 @@ uint32_t jpy_groups_freed(const jpy_groups *l, const bool *freed, jpy_set outs, 
 static inline bool jpy_arm_not_taken(jpy_set not_taken, uint8_t arm) {
     return arm && not_taken >> (arm - 1) & 1;
 }
-/* Frees what a backward() has run. */
-void jpy_groups_free(const jpy_groups *l, bool *freed, jpy_set outs, jpy_set ins,
-                     jpy_set not_taken);
+/* Frees what a backward() has run, down to what comes behind `after`; 0: all of it. */
+void jpy_groups_free(const jpy_groups *l, bool *freed, jpy_set outs, jpy_set ins, jpy_set not_taken,
+                     uint32_t after);
 /* Inputs that no gradient of result `out` can be asked for any more. */
 jpy_set jpy_groups_gone(const jpy_groups *l, const bool *freed, unsigned out);
 

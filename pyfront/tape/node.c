@@ -254,6 +254,12 @@ static void drop_edges(jpy_edge *edges, unsigned n) {
     jn_free(edges);
 }
 
+void jpy_node_raised(jpy_node *n) {
+    const jpy_external *x = n->cls->backward == external_backward ? jpy_node_data(n) : NULL;
+    if (x && x->raised)
+        x->raised(x->user);
+}
+
 static void external_destroy(jpy_node *n) {
     jpy_external *x = jpy_node_data(n);
     drop_edges(x->now, n->n_out);

@@ -119,6 +119,8 @@ typedef struct jpy_external {
     int (*backward)(void *user, const jpy_val *dout, const bool *want, jpy_val *din,
                     bool create_graph);
     bool (*release_saved)(void *user); /* may be NULL; false: it may be asked for more */
+    void (*raised)(void *user);        /* backward has raised, and does not retain the graph: what
+                                        * its ops have come past is used up; may be NULL */
     void (*free_user)(void *user);     /* exactly once, when the node dies; may be NULL */
     bool (*leads)(void *user, unsigned out, unsigned in); /* result from operand */
     /* Raises: gradients of its results flow between them unseen, so one that a hook or a capture
@@ -131,6 +133,8 @@ typedef struct jpy_external {
     bool for_good; /* its ops cannot be recorded */
     jpy_edge *now; /* n_out, owned: where its results are; NULL: here */
 } jpy_external;
+/* After a backward() without retain_graph that a node has ended by raising. */
+void jpy_node_raised(jpy_node *n);
 /* edges: one per operand, from jpy_tensor_edge(); node with n_out results.  On failure free_user is
  * not called. */
 jpy_node *jpy_external_new(const jpy_external *ext, unsigned n_in, const jpy_edge *edges,
