@@ -200,7 +200,7 @@ def export(f, path, *args, examples=()):
     examples = [tuple(a.detach().clone() if isinstance(a, _C.Tensor) else a for a in one) for one in (args, *examples)]
     if len({len(one) for one in examples}) > 1:
         raise ValueError("janus.export: the examples are of different numbers of arguments")
-    made, (inputs, form, attributes, types, absent, places) = _found(plain, examples)
+    made, (inputs, form, attributes, types, absent, places, methods) = _found(plain, examples)
     objects = [a for one in examples for a in one if not isinstance(a, _C.Tensor) and type(a) not in _CONSTANTS]
     tokens, named, classes = _tokens([*types, *(type(o) for o in objects if type(o) not in types)])
     try:
@@ -217,6 +217,8 @@ def export(f, path, *args, examples=()):
     if objects:
         signature["attributes"] = list(attributes)
         signature["types"] = [{**one, "fields": has} for one, has in zip(named, _fields(objects, attributes, classes))]
+        signature["of their class"] = [[tokens[id(t)] - _TOKEN, name] for t, name in zip(methods[::3], methods[1::3])
+                                       if id(t) in tokens]
     names, weights, stored = [], {}, {}
     for number, (where, place, value) in enumerate(inputs):
         name = f'"{value}"' if type(value) is str else user_path(made, where)
@@ -274,6 +276,7 @@ class LoadedGraph:
 
     def __init__(self, graph, signature, weights, types):
         self._attributes, self._types = signature.get("attributes", []), types
+        self._methods = [part for n, name in signature.get("of their class", ()) for part in _of_class(types[n], name)]
         self._graph, self._inputs, self._result = graph, signature["inputs"], signature["result"]
         self._arguments = signature["arguments"]
         self._places = signature.get("state", [])
@@ -317,7 +320,8 @@ class LoadedGraph:
                 values.append(self.state[self._places[one["state"]]["name"]])
             else:
                 values.append(args[one["argument"]])
-        made = {"result": _C._graph_run(self._graph, values, self._attributes), "argument": args, "input": values}
+        results = _C._graph_run(self._graph, values, self._attributes, self._methods)
+        made = {"result": results, "argument": args, "input": values}
         result = self._make(self._result, made)
         left = [(one, self._make(one["value"], made)) for one in self._places if one["when"] is None or made["result"][one["when"]]]
         for one, value in left:
@@ -336,6 +340,14 @@ class LoadedGraph:
             return _constant_of(what)
         items = [self._make(one, made) for one in what]
         return tuple(items) if kind == "tuple" else items if kind == "list" else dict(zip(items[::2], items[1::2]))
+
+
+def _of_class(cls, name):
+    """What objects of a class must not have of their own instead, as the converter notes it: a function, or (value,)."""
+    found = next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
+    if inspect.isfunction(found):
+        return cls, name, found
+    return cls, name, (found.__func__ if type(found) is staticmethod else found,)
 
 
 def _classes(path, signature, types):

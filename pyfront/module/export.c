@@ -116,7 +116,8 @@ static PyObject *inputs_of(const jpy_entry *e, PyObject *const *slots) {
 }
 
 /* _export(f, args): ([(path, number of the argument or -1, object)], structure of the result, names
- * of attributes by number, [type], [(number of the argument, name of what it has not)], state). */
+ * of attributes by number, [type], [(number of the argument, name of what it has not)], state,
+ * jpy_entry.methods). */
 static PyObject *export(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *o, *args;
@@ -142,7 +143,8 @@ static PyObject *export(PyObject *module, PyObject *arguments) {
              *form = inputs ? jpy_export_form(e, slots, e->result) : NULL,
              *state = form ? jpy_export_state(e, slots) : NULL;
     if (state)
-        r = Py_BuildValue("(OOOOOO)", inputs, form, e->attr_names, e->type_list, absent, state);
+        r = Py_BuildValue("(OOOOOOO)", inputs, form, e->attr_names, e->type_list, absent, state,
+                          e->methods);
     Py_DECREF(absent);
     Py_XDECREF(inputs);
     Py_XDECREF(form);
@@ -273,12 +275,13 @@ static PyObject *finish(jn_run *r, jpy_entry *e, jn_arg *results, size_t n) {
     return out;
 }
 
-/* _graph_run(graph, [argument], [name of an attribute]): [result] of @main. */
+/* _graph_run(graph, [argument], [name of an attribute], methods as an entry has them): [result] of
+ * @main. */
 static PyObject *run(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *capsule, *list, *names, *out = NULL;
-    if (!PyArg_ParseTuple(arguments, "OO!O!:_graph_run", &capsule, &PyList_Type, &list,
-                          &PyList_Type, &names))
+    PyObject *capsule, *list, *names, *methods, *out = NULL;
+    if (!PyArg_ParseTuple(arguments, "OO!O!O!:_graph_run", &capsule, &PyList_Type, &list,
+                          &PyList_Type, &names, &PyList_Type, &methods))
         return NULL;
     janus_module *m = PyCapsule_GetPointer(capsule, capsule_name);
     const jn_subgraph *g = m ? jn_module_find(m, "main", 4) : NULL;
@@ -295,7 +298,7 @@ static PyObject *run(PyObject *module, PyObject *arguments) {
     jn_rng_state *rng = jpy_rng_default();
     options.rng_seed = rng->seed;
     options.rng_offset = rng->offset;
-    jpy_entry e = {.attr_names = names}; /* all that objects ask of one */
+    jpy_entry e = {.attr_names = names, .methods = methods}; /* all that objects ask of one */
     jpy_host host = {.e = &e};
     options.host = &jpy_host_ops;
     options.host_ctx = &host;
@@ -333,7 +336,7 @@ static PyMethodDef functions[] = {
      "_named(text, names, tokens): other names of main's parameters, other numbers of types."},
     {"_graph_load", load, METH_VARARGS, "_graph_load(text, name, tokens): a graph to be run."},
     {"_graph_run", run, METH_VARARGS,
-     "_graph_run(graph, arguments, names of attributes): its results, a list."},
+     "_graph_run(graph, arguments, names of attributes, methods): its results, a list."},
     {NULL, NULL, 0, NULL}};
 
 int jpy_init_export(PyObject *module) { return PyModule_AddFunctions(module, functions); }

@@ -2,6 +2,7 @@
 """janus.export and janus.load_graph: the same results without the program, and what cannot be taken along."""
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -279,6 +280,46 @@ def test_methods_of_nodes(tmp_path):
     t.value = lambda w: w
     with pytest.raises(ValueError, match="whose value is that of their class"):
         g(t, janus.ones(2))
+
+
+class Doubled(Tally):
+    """Its methods are found in three ways."""
+    step = (2,)
+
+    @staticmethod
+    def times(w, n):
+        return w * n
+
+    def value(self, w):
+        if self.leaf:
+            return self.times(w, self.word)
+        return self.left.value(w) * self.step[0] - self.right.value(w)
+
+
+@pytest.mark.parametrize("name, other", [("value", lambda w: w), ("times", lambda w, n: w), ("step", (3,))])
+def test_a_node_that_hides_what_its_class_has(tmp_path, name, other):
+    """Anywhere in the tree: the graph reads what is the node's own, or is not for such an object."""
+    def again(t, cls):
+        return t and cls(t.word, again(t.left, cls), again(t.right, cls))
+
+    def f(tree, w):
+        return tree.value(w)
+
+    janus.export(f, tmp_path / "m", again(a_tally(1), Doubled), janus.ones(2))
+    g = janus.load_graph(tmp_path / "m", types=[Doubled])
+    t, w = again(a_tally(1), Doubled), janus.tensor([1.0, 3.0])
+    assert close(f(t, w), g(t, w))
+    nodes = [t]
+    for node in nodes:
+        nodes += [n for n in (node.left, node.right) if n]
+    for node in nodes:
+        setattr(node, name, other)
+        try:
+            assert close(g(t, w), f(t, w))
+        except (RuntimeError, ValueError) as error:
+            assert re.search("assumption|that of their class", str(error))
+        delattr(node, name)
+    assert close(f(t, w), g(t, w))
 
 
 def by_lists(d, x):
