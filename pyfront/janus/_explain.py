@@ -71,12 +71,14 @@ def _functions(file):
     return sorted(found, key=lambda f: (f[0], -f[1]))
 
 
-def _outermost(functions, line, own):
-    """The function around a line: a function inside a function belongs to it, unless the decorated one does."""
-    for f in functions:
-        if f[0] <= line <= f[1] and not (own and f[0] < own <= f[1]):
-            return f
-    return None
+def _around(functions, lines, own):
+    """{line: the function that it is shown in}: the outermost one around it that ran itself, and that is not around
+    the decorated one; so a function inside a function belongs to it, and one that a function or a class in it only
+    made stands alone."""
+    chains = {line: [f for f in functions if f[0] <= line <= f[1]] for line in lines}
+    ran = {id(chain[-1]) for chain in chains.values() if chain}
+    return {line: next((f for f in chain if id(f) in ran and not (own and f[0] < own <= f[1])), chain[-1])
+            for line, chain in chains.items() if chain}
 
 
 def _mark(uses, visited, kind, entries):
@@ -118,8 +120,8 @@ def _sources(report, own, times):
     found = []
     for file in sorted({file for file, _ in places if not file.startswith(_HERE)}, key=lambda f: (own is None or f != own[0], f)):
         functions = _functions(file)
-        mine = [_outermost(functions, line, own[1] if own and own[0] == file else None) for f, line in sorted(places) if f == file]
-        for first, last, name, kinds, ends in sorted({id(f): f for f in mine if f}.values(),
+        mine = _around(functions, [line for f, line in places if f == file], own[1] if own and own[0] == file else None)
+        for first, last, name, kinds, ends in sorted({id(f): f for f in mine.values()}.values(),
                                                      key=lambda f: (own is None or not f[0] <= own[1] <= f[1], f[0])):
             lines = []
             for line in range(first, last + 1):

@@ -314,3 +314,40 @@ def test_boundaries_of_regions():
     assert marks == ["", "graph", "graph", "region boundary", "graph", "graph"]
     assert "time" in source["lines"][3]["reason"] and "region boundary" in told and "region boundary" in told.html()
     assert "matmul" in source["lines"][1]["ops"]
+
+
+def made_inside():
+    """Functions and classes made in here are shown alone, unless the function around them ran, too."""
+    class Inner(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Linear(3, 3)
+
+        def forward(self, x):
+            return janus.relu(self.w(x))
+
+    def by_hand(x):
+        return x * 2
+
+    def with_its_own(x):
+        def part(y):
+            return y + 1
+        return part(x) * 3
+
+    return Inner(), by_hand, with_its_own
+
+
+def test_what_was_made_inside_of_a_function_is_shown_alone():
+    inner, by_hand, with_its_own = made_inside()
+
+    @janus.function(verify="never", measure=False)
+    def f(x):
+        return with_its_own(by_hand(inner(x)))
+
+    for g in (f, janus.function(made_inside()[0], verify="never", measure=False)):
+        for _ in range(3):
+            g(janus.ones(2, 3))
+    e = explained(f)
+    assert [s["name"] for s in e.facts["sources"]] == ["f", "forward", "by_hand", "with_its_own"]
+    assert marks(e, "with_its_own")["return y + 1"] == "graph"  # what it made itself belongs to it
+    assert "def made_inside" not in e and "def made_inside" not in explained(g)
