@@ -5,7 +5,9 @@
  * What is read from the dict of a module, or from a dict found there, is the same as long as the
  * dict is: CPython gives every state of every dict a version of its own.  After all guards held,
  * the values found are kept with these versions; the next time one comparison a dict stands for all
- * reads of it.  Dims and flags of tensors, and the versions of types, are looked at again.
+ * reads of it.  So it is with the dicts of globals; where one has changed, as a program's own does
+ * at every statement outside of functions, its names are read again.  Dims and flags of tensors,
+ * and the versions of types, are looked at again.
  *
  * Values are borrowed: a dict that is as it was still holds them.  The structure epoch of modules
  * (methods/module_base.c) would be one comparison for all, but does not see `module.__dict__[...] =
@@ -35,6 +37,33 @@ static bool add_dict(jpy_fast *f, uint32_t parent, bool module, PyObject *dict) 
     return jn_vec_push(&f->dicts, ((jpy_fast_dict){parent, module, version_of(dict)}));
 }
 
+/* Functions, modules, models: a name of which is rarely given another one.  Numbers and tensors are
+ * read each time. */
+static bool stays(const jpy_src *s) {
+    enum { OFTEN = JPY_CHECK_CONST | JPY_CHECK_TENSOR | JPY_CHECK_INT | JPY_CHECK_FLOAT };
+    return PyDict_CheckExact(s->obj) && !(s->checks & OFTEN);
+}
+
+static bool add_names(jpy_fast *f, uint32_t slot, PyObject *dict) {
+    bool known = false;
+    for (size_t i = 0; i < f->names.n && !known; i++)
+        known = f->names.data[i].dict == dict;
+    return (known || jn_vec_push(&f->names, ((jpy_fast_names){dict, version_of(dict)}))) &&
+           jn_vec_push(&f->named, slot);
+}
+
+/* Whether all names of a dict that has changed are what they were. */
+static bool names_hold(const jpy_guards *g, jpy_fast_names *names) {
+    const jpy_fast *f = &g->fast;
+    for (size_t i = 0; i < f->named.n; i++) {
+        const jpy_src *s = g->srcs.data[f->named.data[i]];
+        if (s->obj == names->dict && jpy_src_read(s, NULL, NULL) != f->values[s->slot])
+            return false;
+    }
+    names->version = version_of(names->dict);
+    return true;
+}
+
 static bool add_type(jpy_fast *f, jpy_type_want *w) {
     for (size_t i = 0; i < f->types.n; i++)
         if (f->types.data[i] == w)
@@ -58,16 +87,21 @@ void jpy_fast_learn(jpy_guards *g, PyObject *const *slots) {
         const jpy_src *s = g->srcs.data[i];
         PyObject *parent = s->parent ? slots[s->parent->slot] : NULL;
         PyObject *dict = parent ? dict_read(s, parent) : NULL;
-        covered[i] = dict != NULL;
+        bool named = s->kind == JPY_SRC_GLOBAL && stays(s);
+        covered[i] = dict || named;
         f->values[i] = slots[i];
         if (!covered[i]) {
             ok = jn_vec_push(&f->rest, (uint32_t)i);
             continue;
         }
-        n_covered++;
-        ok = add_dict(f, s->parent->slot, s->kind == JPY_SRC_ATTR, dict);
-        if (ok && (s->checks & (JPY_CHECK_TENSOR | JPY_CHECK_LEN | JPY_CHECK_SOME | JPY_CHECK_KEYS |
-                                JPY_CHECK_CODE)))
+        n_covered += !named;
+        ok = named ? add_names(f, (uint32_t)i, s->obj)
+                   : add_dict(f, s->parent->slot, s->kind == JPY_SRC_ATTR, dict);
+        if (ok && slots[i] && PyDict_CheckExact(slots[i]) &&
+            (s->checks & (JPY_CHECK_LEN | JPY_CHECK_KEYS)))
+            ok = add_dict(f, (uint32_t)i, false, slots[i]);
+        else if (ok && (s->checks & (JPY_CHECK_TENSOR | JPY_CHECK_LEN | JPY_CHECK_SOME |
+                                     JPY_CHECK_KEYS | JPY_CHECK_CODE)))
             ok = jn_vec_push(&f->again, (uint32_t)i);
         if (ok && slots[i] && (s->checks & JPY_CHECK_TYPE))
             ok = add_type(f, s->type) &&
@@ -87,8 +121,12 @@ void jpy_fast_learn(jpy_guards *g, PyObject *const *slots) {
         jpy_fast_free(f);
 }
 
-bool jpy_fast_run(const jpy_guards *g, const jpy_call *call, PyObject **slots) {
-    const jpy_fast *f = &g->fast;
+bool jpy_fast_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
+    jpy_fast *f = &g->fast;
+    for (size_t i = 0; i < f->names.n; i++)
+        if (version_of(f->names.data[i].dict) != f->names.data[i].version &&
+            !names_hold(g, &f->names.data[i]))
+            return false;
     memcpy(slots, f->values, g->srcs.n * sizeof *slots);
     size_t d = 0;
     /* in path order: what is compared or read next is alive once what leads to it holds */
@@ -124,7 +162,7 @@ bool jpy_fast_run(const jpy_guards *g, const jpy_call *call, PyObject **slots) {
 #else
 
 void jpy_fast_learn(jpy_guards *g, PyObject *const *slots) { (void)g, (void)slots; }
-bool jpy_fast_run(const jpy_guards *g, const jpy_call *call, PyObject **slots) {
+bool jpy_fast_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
     (void)g, (void)call, (void)slots;
     return false;
 }
@@ -133,6 +171,8 @@ bool jpy_fast_run(const jpy_guards *g, const jpy_call *call, PyObject **slots) {
 
 void jpy_fast_free(jpy_fast *f) {
     jn_free(f->values);
+    jn_vec_free(&f->names);
+    jn_vec_free(&f->named);
     jn_vec_free(&f->dicts);
     jn_vec_free(&f->types);
     jn_vec_free(&f->rest);

@@ -249,8 +249,10 @@ static bool tensor_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) 
     size_t bytes = (size_t)w->rank * sizeof(int64_t);
     if (w->n_any)
         return dims_hold(w, t, slots);
-    return (!bytes || memcmp(t->dims, w->dims, bytes) == 0) &&
-           (w->contiguous || memcmp(t->strides, w->strides, bytes) == 0);
+    for (int d = 0; d < w->rank; d++) /* few: a call takes longer */
+        if (t->dims[d] != w->dims[d])
+            return false;
+    return w->contiguous || !bytes || memcmp(t->strides, w->strides, bytes) == 0;
 }
 
 static bool length_holds(const jpy_src *s, PyObject *v) {
@@ -278,6 +280,8 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
         return !v;
     if (!v)
         return false;
+    if (c == JPY_CHECK_TENSOR)
+        return tensor_holds(s, v, slots);
     if ((c & JPY_CHECK_IDENT) && v != s->ident)
         return false;
     if ((c & JPY_CHECK_TYPE) &&

@@ -131,10 +131,17 @@ typedef struct jpy_fast_object { /* in that slot, must still be of its class */
     PyTypeObject *type;
 } jpy_fast_object;
 
+typedef struct jpy_fast_names { /* globals, or the builtins behind them */
+    PyObject *dict;
+    uint64_t version;
+} jpy_fast_names;
+
 /* What was found when all guards held, see fast.c. */
 typedef struct jpy_fast {
     bool valid, aliases;
     PyObject **values; /* borrowed, by slot */
+    JN_VEC(jpy_fast_names) names;
+    JN_VEC(uint32_t) named; /* sources that read these */
     JN_VEC(jpy_fast_dict) dicts;
     JN_VEC(jpy_type_want *) types; /* that must not have changed */
     JN_VEC(uint32_t) rest, again;  /* sources read and checked; those checked only */
@@ -179,7 +186,7 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots);
 /* fast.c: keeps what all guards found; runs with that (false: run all, slots are undefined).
  */
 void jpy_fast_learn(jpy_guards *g, PyObject *const *slots);
-bool jpy_fast_run(const jpy_guards *g, const jpy_call *call, PyObject **slots);
+bool jpy_fast_run(jpy_guards *g, const jpy_call *call, PyObject **slots);
 void jpy_fast_free(jpy_fast *f);
 /* Paths (jpy_src_path) of scalar sources whose CONST check fails now, and of sequences that have
  * another length (jpy_src_length), added to sets; of tensors that are as they were but for dims,
