@@ -81,9 +81,10 @@ static janus_status init(jn_run *r, const janus_run_options *o) {
 }
 
 janus_status jn_run_new(const jn_subgraph *sub, const janus_run_options *options, jn_run **out) {
-    jn_run *r = jn_calloc(1, sizeof *r);
+    jn_run *r = jn_pool_alloc(sizeof *r); /* it is large: malloc would tidy up for it */
     if (!r)
         return JN_NO_MEMORY();
+    memset(r, 0, sizeof *r);
     r->sub = sub;
     janus_status st = init(r, options);
     if (st != JANUS_OK) {
@@ -92,6 +93,19 @@ janus_status jn_run_new(const jn_subgraph *sub, const janus_run_options *options
     }
     *out = r;
     return JANUS_OK;
+}
+
+/* The usual tensor: of the shape that it had last, dense, ready, where the run is.  There is room
+ * for it in `owned`. */
+static bool bind_usual(const jn_run *r, const jn_shape *last, const jn_arg *a, jn_bound *to) {
+    janus_tensor *t = a->t;
+    char *data = jn_tensor_ready_data(t);
+    if (!data || !t->contiguous || t->storage->device != r->dev || !jn_is_shape_of(last, t))
+        return false;
+    janus_tensor_retain(t);
+    r->mem->owned.data[r->mem->owned.n++] = t;
+    *to = (jn_bound){{data, last, NULL, t, t, NULL}, a->object};
+    return true;
 }
 
 static janus_status bind(jn_run *r, unsigned i, const jn_arg *a, jn_slot *out) {
@@ -140,10 +154,17 @@ janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args) {
         return jn_error(JANUS_INVALID_ARGUMENT, "@%s: expected %zu arguments, got %u", r->sub->name,
                         r->sub->params.n, n_args);
     jn_slot *slots = jn_arena_alloc(&r->mem->arena, (n_args + 1) * sizeof *slots);
-    if (!slots)
+    jn_bound *bound = jn_arena_alloc(&r->mem->tasks, (n_args + 1) * sizeof *bound);
+    if (!slots || !bound || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + n_args))
         return JN_NO_MEMORY();
-    for (unsigned i = 0; i < n_args; i++)
-        JN_TRY(bind(r, i, &args[i], &slots[i]));
+    for (unsigned i = 0; i < n_args; i++) {
+        if (args[i].kind == JANUS_KIND_TENSOR &&
+            r->sub->params.data[i].type->kind == JANUS_KIND_TENSOR &&
+            bind_usual(r, r->entry->bound[i], &args[i], &bound[i]))
+            slots[i].t = &bound[i].v;
+        else
+            JN_TRY(bind(r, i, &args[i], &slots[i]));
+    }
     r->args = slots;
     r->poll_countdown = 1;
     int64_t start = jn_run_clock();
@@ -326,7 +347,7 @@ void jn_run_free(jn_run *r) {
     jn_watch_end(r);
     if (r->set)
         jn_planset_return(r->set);
-    jn_free(r);
+    jn_pool_free(r, sizeof *r);
     janus_module_release((janus_module *)held);
 }
 

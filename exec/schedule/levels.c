@@ -10,6 +10,8 @@
  */
 #include "config.h"
 
+#include <string.h>
+
 #include <stdlib.h>
 
 #include "exec/schedule/schedule.h"
@@ -68,6 +70,8 @@ static void count_groups(jn_task *const *sorted, const uint32_t *level, uint32_t
 janus_status jn_levels_late(jn_run *r, jn_window *w) {
     jn_task **task = w->task;
     uint32_t n = w->n, max_level = w->max_level;
+    if (max_level == 0)
+        return JANUS_OK; /* nothing waits for anything */
     uint32_t *level = jn_alloc((size_t)n * sizeof *level);
     uint32_t *late = jn_alloc((size_t)n * sizeof *late);
     uint32_t *start = jn_alloc(((size_t)max_level + 2) * sizeof *start);
@@ -112,6 +116,14 @@ static janus_status pause_between(jn_lane *l) {
 static janus_status run_level(jn_lane *l, jn_task **task, uint32_t n, jn_task **grouped) {
     JN_VEC(jn_seginst *) insts = {0};
     janus_status st = JANUS_OK;
+    uint32_t alike = 1;
+    while (alike < n && task[alike]->inst == task[0]->inst)
+        alike++;
+    if (alike == n) {
+        memcpy(grouped, task, n * sizeof *task);
+        JN_TRY(pause_between(l));
+        return jn_group_run(l, task[0]->inst, grouped, n);
+    }
     for (uint32_t i = 0; i < n && st == JANUS_OK; i++) {
         jn_bucket *b = &task[i]->inst->bucket[l->index];
         if (b->n == 0) {
@@ -147,6 +159,10 @@ janus_status jn_levels_run(jn_lane *l, jn_task **task, uint32_t n) {
     }
     if (n == 0)
         return JANUS_OK;
+    enum { FEW = 64 };
+    jn_task *few[FEW];
+    if (min == max && n <= FEW)
+        return run_level(l, task, n, few);
     jn_task **order = jn_alloc(2 * (size_t)n * sizeof *order);
     uint32_t *start = jn_alloc(((size_t)(max - min) + 2) * sizeof *start);
     uint32_t *level = jn_alloc((size_t)n * sizeof *level);

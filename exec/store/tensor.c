@@ -21,9 +21,32 @@ enum { HEADER = 64, SHELL = 128, INLINE_RANK = 4 };
 _Static_assert(sizeof(jn_storage) <= HEADER, "the data follows the header");
 _Static_assert(sizeof(janus_tensor) <= SHELL, "or the tensor's struct, then the data");
 
+/* In a process that has one thread no instruction has to be locked.  The C library knows. */
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+static inline bool is_alone(void) { return __libc_single_threaded; }
+#else
+static inline bool is_alone(void) { return false; }
+#endif
+
+static inline int plain_add(atomic_int *refs, int by) {
+    int n = atomic_load_explicit(refs, memory_order_relaxed) + by;
+    atomic_store_explicit(refs, n, memory_order_relaxed);
+    return n;
+}
+
+static inline void add_reference(atomic_int *refs) {
+    if (is_alone())
+        plain_add(refs, 1);
+    else
+        atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
+}
+
 /* Gives up a reference; true: it was the last.  A sole owner needs no locked instruction, since
  * nobody is left to take or give up another reference. */
 static inline bool last_reference(atomic_int *refs) {
+    if (is_alone())
+        return plain_add(refs, -1) == 0;
     return atomic_load_explicit(refs, memory_order_acquire) == 1 ||
            atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
 }
@@ -69,9 +92,7 @@ janus_status jn_storage_new(size_t bytes, jn_storage **out) {
     return JANUS_OK;
 }
 
-void jn_storage_retain(jn_storage *s) {
-    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
-}
+void jn_storage_retain(jn_storage *s) { add_reference(&s->refs); }
 
 void jn_storage_release(jn_storage *s) {
     if (!s || !last_reference(&s->refs))
@@ -449,7 +470,7 @@ bool jn_tensor_same_view(const janus_tensor *a, const janus_tensor *b) {
 void janus_tensor_retain(janus_tensor *t) {
     if (!t)
         return;
-    atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+    add_reference(&t->refs);
 }
 
 void janus_tensor_release(janus_tensor *t) {
