@@ -10,7 +10,7 @@
 #ifdef HAVE_CJSON
 #include <cjson/cJSON.h>
 
-enum { FORMAT = 2, DEEPEST = 200 };
+enum { FORMAT = 2, FORMAT_OF_PARTS = 3, DEEPEST = 200 };
 
 typedef struct reading {
     const char *folder;
@@ -369,6 +369,12 @@ static janus_status read_states(const reading *r) {
 
 static janus_status read_signature(const reading *r) {
     uint64_t format;
+    if (jn_json_index(member(r->signature, "format"), FORMAT_OF_PARTS, &format) &&
+        format == FORMAT_OF_PARTS)
+        return jn_error(JANUS_UNSUPPORTED,
+                        "%s: the graph takes parts of its arguments for granted: only "
+                        "janus.load_graph, in Python, checks them",
+                        r->folder);
     if (!jn_json_index(member(r->signature, "format"), FORMAT, &format) || format == 0)
         return jn_error(JANUS_PARSE, "%s/signature.json is of no known format", r->folder);
     JN_TRY(read_names(r));

@@ -12,7 +12,7 @@ from .autograd import no_grad
 from .io import _to_bytes, load_safetensors, save_safetensors
 from .nn import Module
 
-_FORMAT = 2
+_FORMAT, _FORMAT_OF_PARTS = 2, 3  # the second: of graphs that C programs do not read
 _CONSTANTS = (type(None), bool, int, float, str)
 
 
@@ -110,7 +110,13 @@ def _warm(made, examples):
     for _ in range(10):
         before = made.stats()
         for args in examples:
-            made(*args)
+            try:
+                made(*args)
+            except Exception as error:
+                if not made.stats()["calls"] > len(examples):
+                    raise  # the program's own
+                raise ValueError("janus.export: the function cannot be called twice with these arguments, of which it has used "
+                                 f"something up: {type(error).__name__}: {error}") from error
         now = made.stats()
         all_by_graph = now["graph"] - before["graph"] == len(examples)
         good = good + 1 if all_by_graph and now["conversions"] == before["conversions"] else 0
@@ -136,8 +142,8 @@ def _found(plain, examples):
             _warm(made, examples)
             *_, found = [taken(args) for args in reversed(examples)]
         written = {place for _, place, *_ in found[5]}
-        found = ([(name, at, value.clone() if i in written and isinstance(value, _C.Tensor) else value)
-                  for i, (name, at, value) in enumerate(found[0])], *found[1:])
+        found = ([(name, at, value.clone() if i in written and isinstance(value, _C.Tensor) else value, way)
+                  for i, (name, at, value, way) in enumerate(found[0])], *found[1:])
     finally:
         before.restore()
     try:
@@ -146,6 +152,46 @@ def _found(plain, examples):
     except ValueError:
         pass  # it is a graph for what the calls have left, as where the first one makes what others go on with
     return made, found
+
+
+def _part(part, tokens):
+    """What is checked of a part of an argument as the signature has it."""
+    place, way, checks, distinct = part
+    checks = dict(checks, argument=place, way=way, distinct=distinct)
+    if "type" in checks:
+        checks["type"] = tokens[id(checks["type"])] - _TOKEN
+    if "value" in checks:
+        if type(checks["value"]) not in _CONSTANTS:
+            raise ValueError(f"janus.export: the graph is for one {type(checks['value']).__name__}, which cannot be exported")
+        checks["value"] = _constant(checks["value"])
+    if any(type(key) is not str for key in checks.get("keys", ())):
+        raise ValueError("janus.export: the graph is for a dict whose keys are not all strings")
+    return checks
+
+
+def _follow(o, way):
+    """What is there in an argument; LookupError: nothing."""
+    for kind, which in way:
+        if kind == "attr":
+            try:
+                o = object.__getattribute__(o, which)
+            except AttributeError:
+                raise LookupError(which) from None
+        elif type(o) is (dict if kind == "key" else tuple if type(o) is tuple else list):
+            o = o[which]
+        else:
+            raise LookupError(which)
+    return o
+
+
+def _put(o, way, value):
+    """A place in an argument gets another value, as CPython gives it one where no code of the program is asked."""
+    *way, (kind, which) = way
+    o = _follow(o, way)
+    if kind == "attr":
+        object.__setattr__(o, which, value)
+    else:
+        o[which] = value
 
 
 def _arguments(examples, given, positions, objects, tokens, absent):
@@ -165,11 +211,13 @@ def _arguments(examples, given, positions, objects, tokens, absent):
 def _state(made, places):
     """The places that the graph writes as the signature has them, and {number of an input: that of its place}."""
     state, of_input = [], {}
-    for where, place, store, form, when in places:
+    for where, place, store, form, when, at in places:
         if place >= 0:
             of_input[place] = len(state)
         state.append({"name": user_path(made, where), "written": bool(store), "value": _checked(form),
                       "when": when if when >= 0 else None})
+        if at:
+            state[-1]["argument"], state[-1]["way"] = at
     return state, of_input
 
 
@@ -181,7 +229,7 @@ def export(f, path, *args, examples=()):
     of them, a sequence of tuples of arguments. What differs between the examples (sizes of tensors, lengths, numbers) is
     left open in the graph. f is called with them a few times, without gradients, and what it writes is put back
     afterwards. It must be a graph then: ValueError says why it is not, or why the graph cannot be taken along, as one
-    that prints cannot, or reads objects that are no arguments.
+    that prints cannot, deletes attributes, or changes the length of a list that is no argument.
 
     The folder, which is made, gets
 
@@ -193,14 +241,17 @@ def export(f, path, *args, examples=()):
     Shapes, types and decisions are those of the examples, and so are plain values that the graph has no parameter for:
     `load_graph`'s function raises ValueError for others. What the graph writes (the running statistics of a batch norm in
     training, a counter, a hidden state that is kept in an attribute) is the state of who loads it, and starts as it is
-    now. `janus.load_graph` runs it in Python, `janus_module_load` in programs without.
+    now; what it writes in its arguments is written in those of the call. `janus.load_graph` runs it in Python,
+    `janus_module_load` in programs without, if loops and recursions alone look into arguments: what the graph takes for
+    granted of their parts outside of these (`t.left`, `xs[0]`) only `load_graph` checks.
     """
     plain = _plain(f)
     # Copies: two arguments that are one tensor, or one of the weights, would be one parameter.
     examples = [tuple(a.detach().clone() if isinstance(a, _C.Tensor) else a for a in one) for one in (args, *examples)]
     if len({len(one) for one in examples}) > 1:
         raise ValueError("janus.export: the examples are of different numbers of arguments")
-    made, (inputs, form, attributes, types, absent, places, methods) = _found(plain, examples)
+    made, (inputs, form, attributes, types, absent, places, methods, parts) = _found(plain, examples)
+    types = list(dict.fromkeys([*types, *(checks["type"] for _, _, checks, _ in parts if "type" in checks)]))
     objects = [a for one in examples for a in one if not isinstance(a, _C.Tensor) and type(a) not in _CONSTANTS]
     tokens, named, classes = _tokens([*types, *(type(o) for o in objects if type(o) not in types)])
     try:
@@ -210,8 +261,13 @@ def export(f, path, *args, examples=()):
         positions = []
     state, of_input = _state(made, places)
     signature = {"format": _FORMAT, "janus": _C.__version__, "inputs": [], "result": _checked(form)}
-    given = {place for _, place, _ in inputs}
+    given = {place for _, place, _, way in inputs if not way}
     signature["arguments"] = list(_arguments(examples, given, positions, objects, tokens, absent))
+    if parts:
+        signature["format"] = _FORMAT_OF_PARTS
+        signature["parts"] = [_part(one, tokens) for one in parts]
+    if any("argument" in one for one in state):
+        signature["format"] = _FORMAT_OF_PARTS
     if state:
         signature["state"] = state
     if objects:
@@ -220,7 +276,7 @@ def export(f, path, *args, examples=()):
         signature["of their class"] = [[tokens[id(t)] - _TOKEN, name] for t, name in zip(methods[::3], methods[1::3])
                                        if id(t) in tokens]
     names, weights, stored = [], {}, {}
-    for number, (where, place, value) in enumerate(inputs):
+    for number, (where, place, value, way) in enumerate(inputs):
         name = f'"{value}"' if type(value) is str else user_path(made, where)
         while name in names:
             name += "'"
@@ -228,6 +284,8 @@ def export(f, path, *args, examples=()):
         one = {"name": name}
         if place >= 0:
             one["argument"] = place
+            if way:
+                one["way"] = way
         elif type(value) is str:
             one["text"] = _text(value)
         elif number in of_input:
@@ -279,7 +337,7 @@ class LoadedGraph:
         self._methods = [part for n, name in signature.get("of their class", ()) for part in _of_class(types[n], name)]
         self._graph, self._inputs, self._result = graph, signature["inputs"], signature["result"]
         self._arguments = signature["arguments"]
-        self._places = signature.get("state", [])
+        self._places, self._parts = signature.get("state", []), signature.get("parts", [])
         begun = {one["name"]: weights.pop(one["weight"]) if "weight" in one else _number_of(one["number"])
                  for one in self._places if "weight" in one or "number" in one}
         self.weights, self.state = weights, begun
@@ -308,6 +366,7 @@ class LoadedGraph:
                 want = _constant_of(one["value"])
                 if type(a) is not type(want) or repr(a) != repr(want):
                     raise ValueError(f"{name}: the graph was exported for {want!r}, got {a!r}")
+        self._check_parts(args)
         values = []
         for one in self._inputs:
             if "weight" in one:
@@ -319,18 +378,65 @@ class LoadedGraph:
             elif "state" in one:
                 values.append(self.state[self._places[one["state"]]["name"]])
             else:
-                values.append(args[one["argument"]])
+                values.append(_follow(args[one["argument"]], one.get("way", ())))
+        if any("argument" in one for one in self._places):
+            self._check_written(args, values)
         results = _C._graph_run(self._graph, values, self._attributes, self._methods)
         made = {"result": results, "argument": args, "input": values}
         result = self._make(self._result, made)
         left = [(one, self._make(one["value"], made)) for one in self._places if one["when"] is None or made["result"][one["when"]]]
         for one, value in left:
+            at = args[one["argument"]] if "argument" in one else None
             if one["written"]:
                 with no_grad():
-                    self.state[one["name"]].copy_(value)
-            else:
+                    (self.state[one["name"]] if at is None else _follow(at, one["way"])).copy_(value)
+            elif at is None:
                 self.state[one["name"]] = value
+            else:
+                _put(at, one["way"], value)
         return result
+
+    def _check_written(self, args, values):
+        """What is written in arguments is there once: the graph knows of no other way to it."""
+        objects = [id(a) for a in args if type(a) not in _CONSTANTS]
+        if len(set(objects)) < len(objects):
+            raise ValueError("the graph writes to its arguments, and was exported for different ones")
+        for one in self._places:
+            if "argument" in one and one["written"]:
+                t = _follow(args[one["argument"]], one["way"])
+                others = [o for o in (*args, *values, *self.state.values()) if isinstance(o, _C.Tensor) and o is not t]
+                if any(t._shares_storage(o) for o in others):
+                    raise ValueError(f"{one['name']}: the graph writes to this memory, which another argument or weight has, too")
+                if t.requires_grad:
+                    raise ValueError(f"{one['name']}: the graph writes to this tensor, which must not require grad")
+
+    def _check_parts(self, args):
+        """What the graph takes for granted of what is in its arguments."""
+        seen = {id(a) for a in args if type(a) not in _CONSTANTS}
+        for one in self._parts:
+            name = (self._arguments[one["argument"]]["keyword"] or f"argument {one['argument']}") + "".join(
+                f".{which}" if kind == "attr" else f"[{which!r}]" for kind, which in one["way"])
+            try:
+                value, there = _follow(args[one["argument"]], one["way"]), True
+            except LookupError:
+                value, there = None, False
+            if there == one.get("absent", False):
+                raise ValueError(f"{name}: the graph was exported for objects that have {'no such' if there else 'one'}")
+            if not there:
+                continue
+            if "type" in one and type(value) is not self._types[one["type"]]:
+                raise ValueError(f"{name}: the graph was exported for a {self._types[one['type']].__qualname__}, "
+                                 f"got a {type(value).__qualname__}")
+            if "value" in one:
+                want = _constant_of(one["value"])
+                if type(value) is not type(want) or repr(value) != repr(want):
+                    raise ValueError(f"{name}: the graph was exported for {want!r}, got {value!r}")
+            if "length" in one and len(value) != one["length"] or "some" in one and not value:
+                raise ValueError(f"{name}: the graph was exported for {one.get('length', 'some')} items, got {len(value)}")
+            if "keys" in one and list(value) != one["keys"]:
+                raise ValueError(f"{name}: the graph was exported for the keys {one['keys']}, got {list(value)}")
+            if one["distinct"] and one["way"] and (id(value) in seen or seen.add(id(value))):
+                raise ValueError(f"{name}: the graph was exported for objects that are not one, and this is another part, too")
 
     def _make(self, form, made):
         kind, what = form
@@ -371,7 +477,7 @@ def load_graph(path, types=()):
     """
     with open(os.path.join(path, "signature.json"), encoding="utf-8") as file:
         signature = json.load(file)
-    if not isinstance(signature, dict) or signature.get("format") not in (1, _FORMAT):
+    if not isinstance(signature, dict) or signature.get("format") not in (1, _FORMAT, _FORMAT_OF_PARTS):
         raise ValueError(f"{path}: signature.json is of no known format")
     jir = os.path.join(path, "graph.jir")
     with open(jir, encoding="utf-8") as file:

@@ -38,41 +38,127 @@ static const char *why_not(const jpy_entry *e) {
     return NULL;
 }
 
-/* What the guards know of an argument that is an object: its type, and attributes of its class that
- * it has none of its own instead of; nothing else.  `absent` gets those, (number of the argument,
- * name).  -1: raised. */
-static int check_objects(const jpy_entry *e, PyObject *args, PyObject *absent) {
+const jpy_src *jpy_export_root(const jpy_src *s) {
+    while (s->parent)
+        s = s->parent;
+    return s;
+}
+
+PyObject *jpy_export_way(const jpy_src *s) {
+    PyObject *list = PyList_New(0);
+    for (; list && s->parent; s = s->parent) {
+        PyObject *step = NULL;
+        if (s->kind == JPY_SRC_ATTR)
+            step = Py_BuildValue("(sO)", "attr", s->key);
+        else if (s->kind == JPY_SRC_ITEM)
+            step = Py_BuildValue("(sL)", "item", (long long)s->index);
+        else if (s->kind == JPY_SRC_KEY && PyUnicode_CheckExact(s->key))
+            step = Py_BuildValue("(sO)", "key", s->key);
+        if (!step || PyList_Append(list, step) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(step);
+    }
+    if (list && PyList_Reverse(list) < 0)
+        Py_CLEAR(list);
+    return list;
+}
+
+static int refuse_part(const jpy_src *s) {
+    PyObject *path = PyErr_Occurred() ? NULL : jpy_src_path(s, false);
+    if (path)
+        PyErr_Format(PyExc_ValueError,
+                     "janus.export: the graph is for one value of %U, which cannot be checked "
+                     "where there is no such program",
+                     path);
+    Py_XDECREF(path);
+    return -1;
+}
+
+static int put(PyObject *dict, const char *key, PyObject *value) {
+    int rc = value ? PyDict_SetItemString(dict, key, value) : -1;
+    Py_XDECREF(value);
+    return rc;
+}
+
+/* What the guards check of a part of an argument, {kind of check: what is wanted}. */
+static int put_checks(const jpy_src *s, PyObject *dict) {
+    uint32_t c = s->checks;
+    int rc = 0;
+    if (c & JPY_CHECK_TYPE)
+        rc = put(dict, "type", Py_NewRef((PyObject *)s->type->type));
+    if (rc == 0 && c & (JPY_CHECK_INT | JPY_CHECK_FLOAT))
+        rc = put(dict, "type",
+                 Py_NewRef((PyObject *)(c & JPY_CHECK_INT ? &PyLong_Type : &PyFloat_Type)));
+    if (rc == 0 && c & JPY_CHECK_TENSOR)
+        rc = put(dict, "type", Py_NewRef(s->want));
+    if (rc == 0 && c & JPY_CHECK_CONST)
+        rc = put(dict, "value", Py_NewRef(s->want));
+    if (rc == 0 && c & JPY_CHECK_LEN)
+        rc = put(dict, "length", PyLong_FromLongLong(s->number));
+    if (rc == 0 && c & JPY_CHECK_SOME)
+        rc = put(dict, "some", Py_NewRef(Py_True));
+    if (rc == 0 && c & JPY_CHECK_KEYS)
+        rc = put(dict, "keys", PySequence_List(s->want2));
+    if (rc == 0 && c & JPY_CHECK_ABSENT)
+        rc = put(dict, "absent", Py_NewRef(Py_True));
+    return rc;
+}
+
+static bool is_distinct(const jpy_guards *g, uint32_t slot) {
+    for (size_t i = 0; i < g->identity.n; i++)
+        if (g->identity.data[i] == slot)
+            return true;
+    return false;
+}
+
+/* Adds what is checked of a part of an argument: (number of the argument, way, checks, whether it
+ * is another object than the other parts are). */
+static int add_part(const jpy_entry *e, const jpy_src *s, PyObject *parts) {
+    enum {
+        KNOWN = JPY_CHECK_TYPE | JPY_CHECK_VERSION | JPY_CHECK_CONST | JPY_CHECK_LEN |
+                JPY_CHECK_SOME | JPY_CHECK_KEYS | JPY_CHECK_ABSENT | JPY_CHECK_TENSOR |
+                JPY_CHECK_INT | JPY_CHECK_FLOAT
+    };
+    PyObject *way = s->checks & ~(unsigned)KNOWN ? NULL : jpy_export_way(s), *checks = PyDict_New();
+    int rc = way && checks ? put_checks(s, checks) : -1;
+    PyObject *one = rc == 0
+                        ? Py_BuildValue("(LOOO)", (long long)jpy_export_root(s)->index, way, checks,
+                                        is_distinct(&e->guards, s->slot) ? Py_True : Py_False)
+                        : NULL;
+    rc = one ? PyList_Append(parts, one) : refuse_part(s);
+    Py_XDECREF(one);
+    Py_XDECREF(way);
+    Py_XDECREF(checks);
+    return rc;
+}
+
+/* What the guards know of an argument that is an object: its type, attributes of its class that it
+ * has none of its own instead of, and what is in it.  `absent` gets (number of the argument, name)
+ * of the second, `parts` the third.  -1: raised. */
+static int check_objects(const jpy_entry *e, PyObject *args, PyObject *absent, PyObject *parts) {
     enum { MAY = JPY_CHECK_TYPE | JPY_CHECK_VERSION };
     for (size_t i = 0; i < e->guards.srcs.n; i++) {
-        const jpy_src *s = e->guards.srcs.data[i], *root = s;
-        while (root->parent)
-            root = root->parent;
+        const jpy_src *s = e->guards.srcs.data[i], *root = jpy_export_root(s);
         if (root->kind != JPY_SRC_ARG || root->index < 0 || root->index >= PyTuple_GET_SIZE(args))
             continue;
         PyObject *o = PyTuple_GET_ITEM(args, (Py_ssize_t)root->index);
         if (jpy_tensor_check(o) || jpy_by_value(o) || (s == root && !(s->checks & ~(unsigned)MAY)))
             continue;
+        int rc;
         if (s->parent == root && s->kind == JPY_SRC_ATTR && s->checks == JPY_CHECK_ABSENT) {
             PyObject *one = Py_BuildValue("(LO)", (long long)root->index, s->key);
-            int rc = one ? PyList_Append(absent, one) : -1;
+            rc = one ? PyList_Append(absent, one) : -1;
             Py_XDECREF(one);
-            if (rc < 0)
-                return -1;
-            continue;
+        } else {
+            rc = add_part(e, s, parts);
         }
-        PyObject *path = jpy_src_path(s, false);
-        if (path)
-            PyErr_Format(PyExc_ValueError,
-                         "janus.export: the graph is for one value of %U: objects that are "
-                         "arguments are to be read in loops and recursions only",
-                         path);
-        Py_XDECREF(path);
-        return -1;
+        if (rc < 0)
+            return -1;
     }
     for (size_t i = 0; i < e->inputs.n; i++) {
         const jpy_input *in = &e->inputs.data[i];
         const jpy_src *s = e->guards.srcs.data[in->slot];
-        if (in->kind != JANUS_KIND_OBJECT || s->kind == JPY_SRC_ARG ||
+        if (in->kind != JANUS_KIND_OBJECT || jpy_export_root(s)->kind == JPY_SRC_ARG ||
             (s->kind == JPY_SRC_CONST && PyUnicode_CheckExact(s->key)))
             continue;
         PyObject *path = jpy_src_path(s, false);
@@ -99,25 +185,31 @@ static PyObject **bound(jpy_entry *e, PyObject *args) {
     return NULL;
 }
 
-/* [(path, number of the argument or -1, value)] of the parameters. */
+/* [(path, number of the argument or -1, value, way from there to it)] of the parameters. */
 static PyObject *inputs_of(const jpy_entry *e, PyObject *const *slots) {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; i < e->inputs.n && list; i++) {
-        const jpy_src *s = e->guards.srcs.data[e->inputs.data[i].slot];
+        const jpy_src *s = e->guards.srcs.data[e->inputs.data[i].slot], *root = jpy_export_root(s);
         PyObject *path = jpy_src_path(s, false);
-        int at = s->kind == JPY_SRC_ARG ? (int)s->index : -1;
-        PyObject *one =
-            path ? Py_BuildValue("(NiO)", path, at, slots[e->inputs.data[i].slot]) : NULL;
+        PyObject *way = root->kind == JPY_SRC_ARG ? jpy_export_way(s) : PyList_New(0);
+        int at = root->kind == JPY_SRC_ARG ? (int)root->index : -1;
+        PyObject *one = path && way
+                            ? Py_BuildValue("(OiOO)", path, at, slots[e->inputs.data[i].slot], way)
+                            : NULL;
+        if (!one && !PyErr_Occurred())
+            refuse_part(s);
         if (!one || PyList_Append(list, one) < 0)
             Py_CLEAR(list);
         Py_XDECREF(one);
+        Py_XDECREF(path);
+        Py_XDECREF(way);
     }
     return list;
 }
 
-/* _export(f, args): ([(path, number of the argument or -1, object)], structure of the result, names
- * of attributes by number, [type], [(number of the argument, name of what it has not)], state,
- * jpy_entry.methods). */
+/* _export(f, args): ([(path, number of the argument or -1, object, way to it)], structure of the
+ * result, names of attributes by number, [type], [(number of the argument, name of what it has
+ * not)], state, jpy_entry.methods, [what is checked of a part of an argument]). */
 static PyObject *export(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *o, *args;
@@ -132,9 +224,10 @@ static PyObject *export(PyObject *module, PyObject *arguments) {
     if (why)
         return PyErr_Format(PyExc_ValueError, "janus.export: the graph cannot be taken along: %s",
                             why);
-    PyObject *absent = PyList_New(0);
-    if (!absent || check_objects(e, args, absent) < 0) {
+    PyObject *absent = PyList_New(0), *parts = PyList_New(0);
+    if (!absent || !parts || check_objects(e, args, absent, parts) < 0) {
         Py_XDECREF(absent);
+        Py_XDECREF(parts);
         return NULL;
     }
     jpy_entry_hold(e);
@@ -143,9 +236,10 @@ static PyObject *export(PyObject *module, PyObject *arguments) {
              *form = inputs ? jpy_export_form(e, slots, e->result) : NULL,
              *state = form ? jpy_export_state(e, slots) : NULL;
     if (state)
-        r = Py_BuildValue("(OOOOOOO)", inputs, form, e->attr_names, e->type_list, absent, state,
-                          e->methods);
+        r = Py_BuildValue("(OOOOOOOO)", inputs, form, e->attr_names, e->type_list, absent, state,
+                          e->methods, parts);
     Py_DECREF(absent);
+    Py_DECREF(parts);
     Py_XDECREF(inputs);
     Py_XDECREF(form);
     Py_XDECREF(state);

@@ -18,4 +18,10 @@ PyObject *jpy_export_form(const jpy_entry *e, PyObject *const *slots, const jpy_
  * NULL: an effect that cannot be taken along, ValueError. */
 PyObject *jpy_export_state(const jpy_entry *e, PyObject *const *slots);
 
+/* The argument, or what else, that a source is in. */
+const jpy_src *jpy_export_root(const jpy_src *s);
+/* The way from there to it, [("attr" | "item" | "key", which)]; NULL without an exception: no such
+ * way. */
+PyObject *jpy_export_way(const jpy_src *s);
+
 #endif

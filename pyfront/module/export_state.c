@@ -117,16 +117,25 @@ static PyObject *path_of(const jpy_src *holder, place at) {
     return path;
 }
 
-static int add(PyObject *list, PyObject *path, Py_ssize_t input, bool store, PyObject *form,
-               uint32_t when) {
-    PyObject *one = path && form ? Py_BuildValue("(OniOn)", path, input, (int)store, form,
-                                                 when ? (Py_ssize_t)when - 1 : (Py_ssize_t)-1)
-                                 : NULL;
+/* Takes the references to `path`, `form` and `at`, which is None, or (number of an argument, way
+ * from there). */
+static int add_at(PyObject *list, PyObject *path, Py_ssize_t input, bool store, PyObject *form,
+                  uint32_t when, PyObject *at) {
+    PyObject *one = path && form && at
+                        ? Py_BuildValue("(OniOnO)", path, input, (int)store, form,
+                                        when ? (Py_ssize_t)when - 1 : (Py_ssize_t)-1, at)
+                        : NULL;
     int rc = one ? PyList_Append(list, one) : -1;
     Py_XDECREF(one);
     Py_XDECREF(path);
     Py_XDECREF(form);
+    Py_XDECREF(at);
     return rc;
+}
+
+static int add(PyObject *list, PyObject *path, Py_ssize_t input, bool store, PyObject *form,
+               uint32_t when) {
+    return add_at(list, path, input, store, form, when, Py_NewRef(Py_None));
 }
 
 typedef struct writing {
@@ -188,19 +197,31 @@ static int add_value(const writing *w, const jpy_src *read, PyObject *path, cons
 }
 
 /* Whether a source is an argument or something in one. */
-static bool of_argument(const jpy_src *s) {
-    while (s->parent)
-        s = s->parent;
-    return s->kind == JPY_SRC_ARG;
+static bool of_argument(const jpy_src *s) { return jpy_export_root(s)->kind == JPY_SRC_ARG; }
+
+/* Where something is written in an argument: what `s` reads, or (`last` is not NULL) a step on. */
+static PyObject *at_argument(const jpy_src *s, PyObject *last) {
+    PyObject *way = jpy_export_way(s), *at = NULL;
+    if (way && (!last || PyList_Append(way, last) == 0))
+        at = Py_BuildValue("(LO)", (long long)jpy_export_root(s)->index, way);
+    else if (!PyErr_Occurred())
+        no("it writes to", jpy_src_path(s, false));
+    Py_XDECREF(way);
+    Py_XDECREF(last);
+    return at;
 }
 
 /* A place gets a value. */
 static int add_place(const writing *w, const jpy_commit_step *s, place at,
                      const jpy_recipe *value) {
     const jpy_src *holder = w->e->guards.srcs.data[s->slot], *read = NULL;
-    if (of_argument(holder)) {
-        no("it writes to an argument,", path_of(holder, at));
-        return -1;
+    if (of_argument(holder)) { /* who is given another one checks it anew */
+        PyObject *last = !at.key                   ? Py_BuildValue("(sn)", "item", at.index)
+                         : PyDict_Check(at.holder) ? Py_BuildValue("(sO)", "key", at.key)
+                                                   : Py_BuildValue("(sO)", "attr", at.key);
+        PyObject *to = last ? at_argument(holder, last) : NULL;
+        return add_at(w->list, path_of(holder, at), -1, false,
+                      to ? jpy_export_form(w->e, w->slots, value) : NULL, w->when, to);
     }
     for (size_t i = 0; i < w->e->guards.srcs.n && !read; i++)
         if (i != s->slot && reads(w->e->guards.srcs.data[i], w->slots, at))
@@ -211,10 +232,10 @@ static int add_place(const writing *w, const jpy_commit_step *s, place at,
 /* The memory of a tensor is written. */
 static int add_store(const jpy_entry *e, PyObject *list, const jpy_commit_step *s) {
     const jpy_src *src = e->guards.srcs.data[s->slot];
-    if (of_argument(src)) {
-        no("it writes to an argument,", jpy_src_path(src, false));
-        return -1;
-    }
+    if (of_argument(src))
+        return add_at(list, jpy_src_path(src, false), -1, true,
+                      Py_BuildValue("(sI)", "result", s->value->slot), s->when,
+                      at_argument(src, NULL));
     Py_ssize_t input = input_of(e, src);
     return add(list, jpy_src_path(src, false), input, true,
                Py_BuildValue("(sI)", "result", s->value->slot), s->when);
