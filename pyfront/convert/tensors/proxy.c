@@ -200,16 +200,31 @@ jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
 /* ---- values of records --------------------------------------------------------------------------
  */
 
+/* Its elements, or the one that all of them are: dims of a conversion may be larger than any
+ * memory. */
+static janus_status elements_of(janus_tensor *t, janus_tensor **out, size_t *n) {
+    bool one = t->numel > 0;
+    for (int i = 0; i < t->rank && one; i++)
+        one = t->dims[i] == 1 || t->strides[i] == 0;
+    *n = one ? 1 : (size_t)t->numel;
+    janus_tensor *part = NULL;
+    janus_status st = one ? jn_tensor_view(t, 0, NULL, NULL, 0, &part) : JANUS_OK;
+    if (st == JANUS_OK)
+        st = jn_tensor_to(one ? part : t, NULL, false, out); /* on the host */
+    janus_tensor_release(part);
+    return st;
+}
+
 static jcv_val *constant_of(jcv *c, janus_tensor *t) {
     janus_tensor *flat = NULL;
-    if (jn_tensor_to(t, NULL, false, &flat) != JANUS_OK) /* on the host */
+    size_t size = jn_dtype_size((janus_dtype)t->dtype), n;
+    if (elements_of(t, &flat, &n) != JANUS_OK)
         return NULL;
     char *data;
     if (jn_tensor_data(flat, &data) != JANUS_OK) {
         janus_tensor_release(flat);
         return NULL;
     }
-    size_t size = jn_dtype_size((janus_dtype)t->dtype), n = (size_t)t->numel;
     bool uniform = n > 0;
     for (size_t i = 1; uniform && i < n; i++)
         uniform = memcmp(data, data + i * size, size) == 0;
@@ -242,7 +257,7 @@ static jcv_val *constant_of(jcv *c, janus_tensor *t) {
         jcv_val *v = jcv_scalar_const(c, kind, s);
         janus_full_attrs attrs = {sizeof attrs, {t->dims, (size_t)t->rank}, t->dtype};
         node = jcv_op_try(c, JN_OP(full), &v, 1, &attrs);
-    } else if (n <= 65536) {
+    } else if ((size_t)t->numel == n && n <= 65536) {
         janus_constant_attrs attrs = {sizeof attrs,
                                       {(janus_dtype)t->dtype, t->rank, t->dims, data}};
         node = jcv_op_try(c, JN_OP(constant), NULL, 0, &attrs);

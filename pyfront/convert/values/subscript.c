@@ -421,6 +421,34 @@ static jcv_av *tensor_part(jcv *c, jcv_av *o, int axis, jcv_av *const *bounds) {
 
 static bool is_computed(const jcv_av *a) { return a->kind == AV_ITER && a->text == jcv_bounds; }
 
+static bool is_number(const jcv_av *a) {
+    return a->kind == AV_SCALAR && a->val->type->kind == JANUS_KIND_INT;
+}
+
+/* Whether a key has ints and bounds that only the graph knows, and nothing else but ints, slices,
+ * None and ...: what is there is a view. */
+static bool is_computed_view(const jcv_av *key) {
+    jcv_av *const *items = key->kind == AV_TUPLE ? key->items : (jcv_av *const *)&key;
+    unsigned n = key->kind == AV_TUPLE ? key->n : 1, known = 0;
+    for (unsigned i = 0; i < n; i++) {
+        const jcv_av *a = items[i];
+        bool plain = a->kind == AV_PY && (PyLong_CheckExact(a->py) || PySlice_Check(a->py) ||
+                                          a->py == Py_None || a->py == Py_Ellipsis);
+        known += plain;
+        if (!plain && !is_computed(a) && !is_number(a))
+            return false;
+    }
+    return known < n;
+}
+
+static jcv_av *selected(jcv *c, jcv_av *o, int axis, jcv_val *i) {
+    jcv_val *in[2] = {jcv_tensor_val(c, o->py), i};
+    janus_select_attrs attrs = {sizeof attrs, axis};
+    if (axis >= in[0]->type->rank)
+        jcv_refuse(c, "an index of more dims than there are");
+    return jcv_view(c, o->py, jcv_op(c, JN_OP(select), in, 2, &attrs));
+}
+
 /* How many dims an item of a key is about; -1: those that the others leave. */
 static int dims_of_item(jcv *c, const jcv_av *a) {
     if (a->kind == AV_PY && a->py == Py_None)
@@ -433,8 +461,8 @@ static int dims_of_item(jcv *c, const jcv_av *a) {
     return t && (t->dtype == JANUS_BOOL || t->dtype == JANUS_U8) ? t->rank : 1;
 }
 
-/* x[i, a:b, j]: first the parts between bounds that the graph computes, each along its dim, then
- * the rest of the key, which has all of these dims. */
+/* x[i, a:b, j]: first the parts between bounds that the graph computes and the numbers that it
+ * knows, each along its dim, then the rest of the key. */
 static jcv_av *computed_key(jcv *c, jcv_av *o, jcv_av *key) {
     int rank = jcv_tensor_val(c, o->py)->type->rank, named = 0, axis = 0;
     bool others = false;
@@ -444,14 +472,17 @@ static jcv_av *computed_key(jcv *c, jcv_av *o, jcv_av *key) {
     }
     jcv_av *rest = jcv_tuple(c, NULL, 0);
     rest->items = jcv_alloc(c, key->n * sizeof *rest->items);
-    rest->n = key->n;
     for (unsigned k = 0; k < key->n; k++) {
-        jcv_av *item = rest->items[k] = key->items[k];
+        jcv_av *item = key->items[k];
         int n = dims_of_item(c, item);
-        if (is_computed(item)) {
-            o = tensor_part(c, o, axis, item->items);
-            rest->items[k] = jcv_take(c, PySlice_New(NULL, NULL, NULL));
+        if (is_number(item)) { /* that dim is gone */
+            o = selected(c, o, axis, item->val);
+            continue;
         }
+        if (is_computed(item))
+            o = tensor_part(c, o, axis, item->items);
+        rest->items[rest->n++] =
+            is_computed(item) ? jcv_take(c, PySlice_New(NULL, NULL, NULL)) : item;
         others = others || !is_computed(item);
         axis += n < 0 ? rank - named : n;
     }
@@ -466,9 +497,9 @@ static jcv_av *graph_slice(jcv *c, jcv_av *o, jcv_av *i) {
         return jcv_slice(c, o, i->items);
     }
     if (i->kind == AV_TUPLE && o->kind == AV_TENSOR) {
-        bool any = false;
-        for (unsigned k = 0; k < i->n; k++)
-            any = any || is_computed(i->items[k]);
+        bool any = is_computed_view(i);
+        for (unsigned k = 0; k < i->n && !any; k++)
+            any = is_computed(i->items[k]);
         return any ? computed_key(c, o, i) : NULL;
     }
     if (i->kind != AV_PY || !PySlice_Check(i->py) || (o->kind != AV_HOST && o->kind != AV_SEQ))
@@ -558,12 +589,8 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     if (part)
         return part;
     if (o->kind == AV_TENSOR) {
-        if (i->kind == AV_SCALAR && i->val->type->kind == JANUS_KIND_INT) {
-            jcv_val *in[2] = {jcv_tensor_val(c, o->py), i->val};
-            janus_select_attrs attrs = {sizeof attrs, 0};
-            jcv_node *node = jcv_op(c, JN_OP(select), in, 2, &attrs);
-            return jcv_view(c, o->py, node);
-        }
+        if (is_number(i))
+            return selected(c, o, 0, i->val);
         i = with_places(c, o, i);
         c->passed.n = 0;
         c->passing = true;
@@ -650,8 +677,24 @@ static void set_slice(jcv *c, jcv_av *l, jcv_av *t, jcv_av *at, jcv_av *v) {
     jcv_wrote_if(c, l->origin != NULL);
 }
 
+/* A number that only the graph knows, as what it becomes in a tensor. */
+static jcv_av *stored_number(jcv *c, jcv_av *o, jcv_av *v) {
+    janus_dtype d = (janus_dtype)jcv_tensor_val(c, o->py)->type->dtype;
+    janus_kind kind = (janus_kind)v->val->type->kind;
+    bool fits = jn_dtype_is_float(d)      ? true
+                : kind == JANUS_KIND_INT  ? d == JANUS_I64
+                : kind == JANUS_KIND_BOOL ? d == JANUS_BOOL || d == JANUS_I64
+                                          : false;
+    if (!fits)
+        jcv_refuse(c, "a number of the graph is written to a tensor of this dtype");
+    janus_scalar_tensor_attrs attrs = {sizeof attrs, d};
+    return jcv_proxy(c, &jcv_op(c, JN_OP(scalar_tensor), &v->val, 1, &attrs)->out[0], false);
+}
+
 void jcv_native_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
-    if (o->kind == AV_TENSOR && i->kind == AV_SCALAR && i->val->type->kind == JANUS_KIND_INT) {
+    if (o->kind == AV_TENSOR && v->kind == AV_SCALAR)
+        v = stored_number(c, o, v);
+    if (o->kind == AV_TENSOR && is_computed_view(i)) {
         static PyObject *copy_name;
         if (!copy_name)
             copy_name = PyUnicode_InternFromString("copy_");
