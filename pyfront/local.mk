@@ -145,6 +145,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/values/compare.c \
 	pyfront/convert/values/data.c \
 	pyfront/convert/values/iterate.c \
+	pyfront/convert/values/lists.c \
 	pyfront/convert/values/native.c \
 	pyfront/convert/values/native.h \
 	pyfront/convert/values/operators.c \

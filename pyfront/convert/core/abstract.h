@@ -71,8 +71,9 @@ struct jcv_av {
     jpy_tree *tree; /* of a closure; of AV_LIST and AV_DICT: where they are made */
     struct jcv_frame *frame;
     const char *text;
-    jcv_lack lack;               /* of AV_UNDEF */
-    PyObject *named;             /* of AV_TUPLE: the named tuple type that it is of, or NULL */
+    jcv_lack lack;   /* of AV_UNDEF */
+    PyObject *named; /* of AV_TUPLE: the named tuple type that it is of, or NULL; of a stacked
+                        list: tuple, where it is one */
     const jn_type *const *types; /* of the rows of a stacked list */
     jcv_av *origin;   /* of AV_LIST, AV_DICT: the real container that it stands for, or NULL */
     jcv_watch *watch; /* of AV_ITER: where its items come from (watch.c) */

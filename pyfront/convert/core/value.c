@@ -133,6 +133,12 @@ const char jcv_slice_text[] = "a slice";
 
 bool jcv_is_slice(const jcv_av *a) { return a->kind == AV_SEQ && a->text == jcv_slice_text; }
 
+const char jcv_stacked[] = "a list of unknown length";
+
+bool jcv_is_stacked(const jcv_av *a) {
+    return a->kind == AV_SEQ && a->text == jcv_stacked && !a->slot;
+}
+
 jcv_av *jcv_stack(jcv *c, jcv_val *v, bool tracked) {
     jcv_av *a = jcv_new(c, AV_STACK);
     a->val = v;

@@ -379,7 +379,9 @@ PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
     case AV_SUPER:
         return &PySuper_Type;
     case AV_SEQ:
-        return jcv_is_slice(a) ? jcv_host_type(c, a->items[0]) : type_of_iterator(a);
+        if (jcv_is_slice(a))
+            return jcv_type_of(c, a->items[0]);
+        return jcv_is_stacked(a) ? a->named ? &PyTuple_Type : &PyList_Type : type_of_iterator(a);
     case AV_ITER:
         return type_of_iterator(a);
     default:

@@ -3,7 +3,8 @@
  * janus.tensor(...) of numbers, nested in lists and tuples.
  *
  * Of constants it is a constant; numbers that only the graph knows are put together by it.  The
- * type is the eager layer's choice: bool, then i64, then f32, whichever all numbers fit in.
+ * type is the eager layer's choice: bool, then i64, then f32, whichever all numbers fit in.  Where
+ * the graph knows how many they are they are the rows that such lists are stacked to.
  */
 #include "pyfront/convert/values/values.h"
 
@@ -13,6 +14,7 @@
 #include "ops/op_ids.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/convert/values/native.h"
 #include "pyfront/tensor/tensor.h"
 
 enum { MAX_NUMBERS = 256 };
@@ -51,6 +53,10 @@ static bool add(jcv *c, numbers *x, jcv_av *a, int depth) {
         if (!add(c, x, items[i], depth + 1))
             return false;
     return true;
+}
+
+static janus_dtype of_kind(janus_kind k) {
+    return k == JANUS_KIND_FLOAT ? JANUS_F32 : k == JANUS_KIND_INT ? JANUS_I64 : JANUS_BOOL;
 }
 
 static jcv_av *constant(jcv *c, PyObject *callable, const jcv_args *args) {
@@ -105,6 +111,88 @@ static const jcv_args *by_position(jcv *c, const jcv_args *args) {
     return a;
 }
 
+/* ---- lists of unknown length ---------------------------------------------------------------- */
+
+static bool of_unknown_length(jcv *c, const jcv_av *a) {
+    if (jcv_is_stacked(a) || jcv_is_slice(a))
+        return true;
+    PyTypeObject *t = a->kind == AV_HOST ? jcv_host_type(c, (jcv_av *)a) : NULL;
+    return t == &PyList_Type || t == &PyTuple_Type;
+}
+
+/* A column of boxed numbers as the tensor has them, in memory of its own. */
+static jcv_val *column(jcv *c, jcv_val *v, janus_kind kind, janus_dtype d, bool one_of_several) {
+    bool fits = kind == JANUS_KIND_FLOAT ? d == JANUS_F32 || d == JANUS_F64
+                : kind == JANUS_KIND_INT ? d == JANUS_I64 || d == JANUS_F32 || d == JANUS_F64
+                                         : d == JANUS_BOOL || d == JANUS_I64 || d == JANUS_F32;
+    if (!fits)
+        jcv_refuse(c, "a call of tensor with this dtype of %s", jcv_stacked);
+    janus_cast_attrs cast = {sizeof cast, d};
+    janus_unsqueeze_attrs row = {sizeof row, 1};
+    bool same = (janus_dtype)v->type->dtype == d;
+    v = &jcv_op(c, same ? JN_OP(clone) : JN_OP(cast), &v, 1, same ? NULL : &cast)->out[0];
+    return one_of_several ? &jcv_op(c, JN_OP(unsqueeze), &v, 1, &row)->out[0] : v;
+}
+
+static jcv_av *of_rows(jcv *c, jcv_av *list, janus_dtype d, bool has_dtype) {
+    c->asks_images = true; /* its length is a dim */
+    if (!c->image)
+        jcv_refuse(c, "a call of tensor of %s", jcv_stacked);
+    jcv_av *rows = jcv_is_stacked(list) ? list : jcv_collect(c, jcv_feed, list, false);
+    if (rows->kind != AV_SEQ)
+        jcv_throw_now(c, THROW_DEAD); /* nothing was seen in it */
+    bool flat = rows->n == 1 && rows->self->kind == AV_ITER;
+    janus_kind kind = JANUS_KIND_BOOL;
+    for (unsigned i = 0; i < rows->n; i++) {
+        if (rows->types[i]->kind == JANUS_KIND_TENSOR)
+            jcv_refuse(c, "a call of tensor of a list of tensors");
+        if (width(rows->types[i]->kind) > width(kind))
+            kind = rows->types[i]->kind;
+    }
+    bool table = rows->self->kind == AV_TUPLE && rows->self->n == rows->n && rows->n;
+    for (unsigned i = 0; table && i < rows->n; i++)
+        table = rows->self->items[i]->kind == AV_ITER;
+    if (!flat && !table)
+        jcv_refuse(c, "a call of tensor of %s that holds such items", jcv_stacked);
+    if (!has_dtype)
+        d = of_kind(kind);
+    jcv_val *some = &jcv_op(c, JN_OP(s_bool), &rows->val, 1, NULL)->out[0];
+    jcv_assert(c, some, "a list has items");
+    jcv_val **in = jcv_alloc(c, rows->n * sizeof *in);
+    c->any_dims = true;
+    for (unsigned i = 0; i < rows->n; i++)
+        in[i] = column(c, rows->items[i]->val, rows->types[i]->kind, d, !flat);
+    janus_concat_attrs attrs = {sizeof attrs, 1};
+    jcv_val *v = rows->n > 1 ? &jcv_op(c, JN_OP(concat), in, rows->n, &attrs)->out[0] : in[0];
+    c->any_dims = false;
+    return jcv_rows_tensor(c, jcv_stack(c, v, false), rows->val, NULL, false);
+}
+
+/* A table whose rows are lists of unknown length, all of one: NULL: it is something else. */
+static jcv_av *of_lists(jcv *c, jcv_av *list, janus_dtype d, bool has_dtype) {
+    jcv_av **items;
+    unsigned n;
+    bool rows = jcv_is_sequence(list) && jcv_items(c, list, &items, &n) && n;
+    for (unsigned i = 0; rows && i < n; i++)
+        rows = of_unknown_length(c, items[i]);
+    if (!rows)
+        return NULL;
+    jcv_val **in = jcv_alloc(c, n * sizeof *in);
+    for (unsigned i = 0; i < n; i++) {
+        janus_unsqueeze_attrs row = {sizeof row, 0};
+        jcv_val *v = jcv_tensor_val(c, of_rows(c, items[i], d, has_dtype)->py);
+        if (v->type->rank != 1)
+            jcv_refuse(c, "a call of tensor of lists of pairs");
+        in[i] = &jcv_op(c, JN_OP(unsqueeze), &v, 1, &row)->out[0];
+        if (in[i]->type->dtype != in[0]->type->dtype)
+            jcv_refuse(c, "a call of tensor of lists of ints and lists of floats");
+        if (i)
+            jcv_must_be(c, jcv_size_of(c, in[i], 1), jcv_size_of(c, in[0], 1));
+    }
+    janus_concat_attrs attrs = {sizeof attrs, 0};
+    return jcv_proxy(c, &jcv_op(c, JN_OP(concat), in, n, &attrs)->out[0], false);
+}
+
 jcv_av *jcv_tensor_of_data(jcv *c, PyObject *callable, const jcv_args *args) {
     if (!args->n_pos)
         args = by_position(c, args);
@@ -116,13 +204,19 @@ jcv_av *jcv_tensor_of_data(jcv *c, PyObject *callable, const jcv_args *args) {
         jcv_refuse(c, "a call of tensor with options, or of a tensor");
     if (jcv_const_object(c, args->pos[0]))
         return constant(c, callable, args);
+    bool has_dtype = dtype && dtype->py != Py_None;
+    janus_dtype d = JANUS_BOOL;
+    if (has_dtype && jpy_dtype_parse(dtype->py, &d) < 0)
+        jcv_refuse_py(c);
+    if (of_unknown_length(c, args->pos[0]))
+        return of_rows(c, args->pos[0], d, has_dtype);
+    jcv_av *table = of_lists(c, args->pos[0], d, has_dtype);
+    if (table)
+        return table;
     if (!add(c, x, args->pos[0], 0))
         jcv_refuse(c, "a call of tensor of %s", jcv_describe(args->pos[0]));
-    janus_dtype d = x->kind == JANUS_KIND_FLOAT ? JANUS_F32
-                    : x->kind == JANUS_KIND_INT ? JANUS_I64
-                                                : JANUS_BOOL;
-    if (dtype && dtype->py != Py_None && jpy_dtype_parse(dtype->py, &d) < 0)
-        jcv_refuse_py(c);
+    if (!has_dtype)
+        d = of_kind(x->kind);
     jcv_val **rows = jcv_alloc(c, x->n * sizeof *rows);
     for (unsigned i = 0; i < x->n; i++) {
         janus_scalar_tensor_attrs attrs = {sizeof attrs, d};

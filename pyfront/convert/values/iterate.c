@@ -59,10 +59,6 @@ static jcv_av *all_in_turn(jcv *c, jcv_av *a, const char *name) {
     return t;
 }
 
-static void feed(jcv *c, void *iterable, jcv_visit_fn fn, void *user) {
-    jcv_visit(c, iterable, NULL, fn, user);
-}
-
 /* ---- makers -------------------------------------------------------------------------------------
  */
 
@@ -291,6 +287,8 @@ jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list) {
         bool known = true;
         t = unknown(a->pos[0]) ? jcv_take_all(c, a->pos[0], &known)
                                : all_of(c, a->pos[0], list ? "list()" : "tuple()");
+        if (!known && !list && jcv_is_stacked(t))
+            t->named = (PyObject *)&PyTuple_Type;
         if (!known)
             return t;
     }
@@ -335,7 +333,7 @@ jcv_av *jcv_b_sum(jcv *c, const jcv_args *a) {
     s.ctx = c->ctx;
     jcv_val *plain = s.start->kind == AV_PY ? jcv_number(c, s.start) : NULL;
     if (plain)
-        jcv_probe(c, feed, a->pos[0], first_term, &s);
+        jcv_probe(c, jcv_feed, a->pos[0], first_term, &s);
     bool other = s.type && (s.type->kind == JANUS_KIND_TENSOR || s.type->kind != plain->type->kind);
     jcv_av *from = s.start;
     if (other && s.type->kind == JANUS_KIND_TENSOR) {
@@ -347,7 +345,7 @@ jcv_av *jcv_b_sum(jcv *c, const jcv_args *a) {
     }
     s.total = jcv_slot(c, from);
     s.any = jcv_slot(c, jcv_bool(c, false));
-    feed(c, a->pos[0], add_term, &s);
+    jcv_feed(c, a->pos[0], add_term, &s);
     if (!other)
         return c->slots.data[s.total];
     jcv_av *sum = jcv_new(c, AV_SUM);
@@ -397,9 +395,9 @@ static void nothing(jcv *c, void *user, jcv_av *item) { (void)c, (void)user, (vo
 
 static jcv_av *unknown_extreme(jcv *c, jcv_av *over, bool max, jcv_av *otherwise) {
     choosing x = {.max = max};
-    jcv_probe(c, feed, over, first_candidate, &x);
+    jcv_probe(c, jcv_feed, over, first_candidate, &x);
     if (!x.type) {
-        feed(c, over, nothing, NULL);
+        jcv_feed(c, over, nothing, NULL);
         if (!otherwise)
             jcv_throw_now(c, THROW_DEAD);
         return otherwise;
@@ -407,7 +405,7 @@ static jcv_av *unknown_extreme(jcv *c, jcv_av *over, bool max, jcv_av *otherwise
     janus_scalar zero = {0};
     x.best = jcv_slot(c, jcv_scalar(c, jcv_scalar_const(c, x.type->kind, zero)));
     x.any = jcv_slot(c, jcv_bool(c, false));
-    feed(c, over, candidate, &x);
+    jcv_feed(c, over, candidate, &x);
     jcv_av *best = c->slots.data[x.best];
     jcv_val *any = jcv_number(c, c->slots.data[x.any]);
     if (otherwise)

@@ -163,6 +163,8 @@ void jcv_native_decline(jcv *c, int op, jcv_av *self, jcv_av *other, bool inplac
 
 jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
     jcv_av *same = inplace ? in_place(c, op, a, b) : NULL;
+    if (!same)
+        same = jcv_lists_binary(c, op, a, b);
     if (same)
         return same;
     if (a->kind == AV_SEQ)

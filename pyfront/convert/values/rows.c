@@ -32,10 +32,6 @@ static jcv_av *result(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n, c
     return a;
 }
 
-static void feed(jcv *c, void *list, jcv_visit_fn fn, void *user) {
-    jcv_visit(c, list, NULL, fn, user);
-}
-
 /* It takes a tensor, which it is in an image. */
 static void needs_images(jcv *c, const char *name, const char *what) {
     c->asks_images = true;
@@ -64,7 +60,7 @@ jcv_av *jcv_rows_of(jcv *c, const char *name, const jcv_args *a) {
         return NULL;
     if (!is_zero(dim))
         needs_images(c, name, " along another dim than the first");
-    jcv_av *rows = jcv_collect(c, feed, list, false);
+    jcv_av *rows = jcv_collect(c, jcv_feed, list, false);
     if (rows->kind != AV_SEQ)
         jcv_throw_now(c, THROW_DEAD); /* nothing was seen in it */
     const jn_type *t = rows->n == 1 ? rows->types[0] : NULL;

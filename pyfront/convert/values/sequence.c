@@ -17,7 +17,6 @@
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/tensors/tensors.h"
 
-const char *const jcv_stacked = "a list of unknown length";
 const char jcv_never[] = "a list without items so far";
 
 static jcv_av *number(jcv *c, int64_t v) { return jcv_take(c, PyLong_FromLongLong(v)); }
@@ -84,16 +83,16 @@ static bool may_be_live(jcv *c, jcv_av *o) {
 
 jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
     jcv_av *step = bounds[2], *base = jcv_is_slice(o) ? o->items[0] : o;
-    bool list = base->kind == AV_HOST;
+    bool rows = jcv_is_stacked(base), list = rows || base->kind == AV_HOST;
     if (!(step->kind == AV_PY && (step->py == Py_None || jcv_long(c, step) == 1)))
         jcv_refuse(c, "a slice with a step");
     if (base->kind == AV_PY && base->src && !jcv_is_written(c, base->py))
         list = PyList_CheckExact(base->py) || PyTuple_CheckExact(base->py);
     if (!list)
         jcv_refuse(c, "a slice of %s with computed bounds", jcv_describe(o));
-    base = jcv_to_host(c, base);
-    PyTypeObject *t = jcv_host_type(c, base);
-    if ((t != &PyList_Type && t != &PyTuple_Type) || !list || may_be_live(c, base))
+    base = rows ? base : jcv_to_host(c, base);
+    PyTypeObject *t = jcv_type_of(c, base);
+    if ((t != &PyList_Type && t != &PyTuple_Type) || !list || (!rows && may_be_live(c, base)))
         jcv_refuse(c, "a slice of %s that the graph writes", t->tp_name);
     jcv_av *n = jcv_scalar(c, jcv_seq_count(c, jcv_is_slice(o) ? o : base));
     jcv_av *start = clamped(c, bounds[0], n, number(c, 0));
@@ -108,7 +107,7 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
     jcv_av *a = jcv_tuple(c, (jcv_av *[]){base, start, count}, 3);
     a->kind = AV_SEQ;
     a->text = jcv_slice_text;
-    return a;
+    return rows ? jcv_collect(c, jcv_feed, a, true) : a; /* it is a list of its own */
 }
 
 /* ---- count and item -----------------------------------------------------------------------------
@@ -225,7 +224,7 @@ jcv_av *jcv_seq_item(jcv *c, jcv_av *a, jcv_val *i) {
         return jcv_ordered_item(c, a, i);
     if (jcv_is_slice(a)) {
         item = jcv_binary(c, JPY_ADD, a->items[1], item, false);
-        return jcv_host_item(c, a->items[0], jcv_number(c, item));
+        return jcv_seq_item(c, a->items[0], jcv_number(c, item));
     }
     if (!strcmp(a->text, "reversed")) {
         jcv_av *last =

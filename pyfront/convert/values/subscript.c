@@ -508,9 +508,9 @@ static jcv_av *graph_slice(jcv *c, jcv_av *o, jcv_av *i) {
     jcv_av *bounds[3];
     for (int k = 0; k < 3; k++)
         bounds[k] = jcv_take(c, PyObject_GetAttrString(i->py, names[k]));
-    if (o->kind == AV_SEQ && !jcv_is_slice(o))
-        return jcv_first_assumed(c, o, bounds);
-    return jcv_slice(c, o, bounds);
+    jcv_av *first = jcv_is_slice(o) ? NULL : jcv_first_assumed(c, o, bounds);
+    bool sliced = o->kind == AV_HOST || jcv_is_slice(o) || jcv_is_stacked(o);
+    return first || !sliced ? first : jcv_slice(c, o, bounds);
 }
 
 /* A mask: it has dims, and how many it chooses only the run knows. */

@@ -28,10 +28,6 @@ static bool countable(const jcv_av *a) {
                                      a->items[2]->kind != AV_PY));
 }
 
-static void feed(jcv *c, void *iterable, jcv_visit_fn fn, void *user) {
-    jcv_visit(c, iterable, NULL, fn, user);
-}
-
 /* *out_some: all that there are lie under conditions of the graph, and NULL is returned: else they
  * are assumed not to be there. */
 static jcv_av *try_all(jcv *c, jcv_av *a, bool *out_some) {
@@ -47,7 +43,7 @@ static jcv_av *try_all(jcv *c, jcv_av *a, bool *out_some) {
     c->handler = &h;
     volatile bool thrown = true;
     if (setjmp(h.env) == 0) {
-        feed(c, a, take, t);
+        jcv_feed(c, a, take, t);
         thrown = false;
     }
     c->handler = h.up;
@@ -74,7 +70,7 @@ jcv_av *jcv_try_all(jcv *c, jcv_av *a) { return try_all(c, a, NULL); }
 static jcv_av *collect(jcv *c, jcv_av *a) {
     const jpy_tree *site =
         a->kind == AV_SEQ && a->tree && a->tree->kind != JPY_DEF ? a->tree : NULL;
-    jcv_av *l = jcv_collect(c, feed, a, true);
+    jcv_av *l = jcv_collect(c, jcv_feed, a, true);
     l->site = site;
     return l;
 }

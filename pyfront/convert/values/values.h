@@ -14,7 +14,6 @@ bool jcv_is_numeric(const jcv_av *a);
 /* sequence.c: what has a length that only the graph knows */
 
 typedef void (*jcv_feed_fn)(jcv *c, void *from, jcv_visit_fn fn, void *user);
-extern const char *const jcv_stacked;
 /* Of an AV_LIST that is empty as far as is known: who needs items of it leads nowhere. */
 extern const char jcv_never[];
 jcv_av *jcv_seq(jcv *c, const char *what, jcv_av *const *bases, unsigned n);
@@ -52,6 +51,13 @@ jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user, bool keys);
 void jcv_probe(jcv *c, jcv_feed_fn feed, void *from, jcv_visit_fn fn, void *user);
 /* A sum that has a term, asserted; anything else as it is. */
 jcv_av *jcv_firm(jcv *c, jcv_av *a);
+
+/* lists.c: lists of unknown length put together */
+
+/* The items of something iterable, for jcv_collect. */
+void jcv_feed(jcv *c, void *iterable, jcv_visit_fn fn, void *user);
+/* a op b of lists, or a list and an int; NULL: it is something else. */
+jcv_av *jcv_lists_binary(jcv *c, int op, jcv_av *a, jcv_av *b);
 
 /* iterate.c: builtins that iterate */
 

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists of unknown length put together: `a + b`, `a * n`, `n * a`, and parts of stacked lists.
+ *
+ * The result is a list as a comprehension over the same items would make it.
+ */
+#include "pyfront/convert/values/values.h"
+
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/values/native.h"
+
+void jcv_feed(jcv *c, void *iterable, jcv_visit_fn fn, void *user) {
+    jcv_visit(c, iterable, NULL, fn, user);
+}
+
+/* Rows that are tensors: who puts them together with others goes on with them one by one, so they
+ * are better unrolled. */
+static bool has_tensors(const jcv_av *a) {
+    for (unsigned i = 0; jcv_is_stacked(a) && i < a->n; i++)
+        if (a->types[i]->kind == JANUS_KIND_TENSOR)
+            return true;
+    return false;
+}
+
+/* What only the graph knows the length of, and what has one that is known. */
+static bool is_list(jcv *c, jcv_av *a, bool *unknown) {
+    bool open = jcv_is_stacked(a) || jcv_is_slice(a) || a->kind == AV_HOST;
+    if (has_tensors(a))
+        return false;
+    *unknown = *unknown || open;
+    return (open || jcv_is_sequence(a)) && jcv_type_of(c, a) == &PyList_Type;
+}
+
+static void feed_both(jcv *c, void *lists, jcv_visit_fn fn, void *user) {
+    jcv_av **both = lists;
+    jcv_visit(c, both[0], NULL, fn, user);
+    jcv_visit(c, both[1], NULL, fn, user);
+}
+
+typedef struct repeating {
+    jcv_av *list, *rounds;
+    jcv_visit_fn fn;
+    void *user;
+} repeating;
+
+static void once_more(jcv *c, void *user, jcv_av *round) {
+    const repeating *r = user;
+    (void)round;
+    jcv_visit(c, r->list, NULL, r->fn, r->user);
+}
+
+static void feed_again(jcv *c, void *from, jcv_visit_fn fn, void *user) {
+    repeating *r = jcv_alloc(c, sizeof *r);
+    *r = *(const repeating *)from;
+    r->fn = fn;
+    r->user = user;
+    jcv_visit(c, r->rounds, NULL, once_more, r);
+}
+
+static bool is_int(const jcv_av *a) {
+    return a->kind == AV_SCALAR ? a->val->type->kind == JANUS_KIND_INT
+                                : a->kind == AV_PY && PyLong_CheckExact(a->py);
+}
+
+jcv_av *jcv_lists_binary(jcv *c, int op, jcv_av *a, jcv_av *b) {
+    bool unknown = false;
+    if (op == JPY_ADD && is_list(c, a, &unknown) && is_list(c, b, &unknown) && unknown) {
+        jcv_av **both = jcv_alloc(c, 2 * sizeof *both);
+        both[0] = a;
+        both[1] = b;
+        return jcv_collect(c, feed_both, both, true);
+    }
+    jcv_av *list = is_int(a) ? b : a, *n = list == a ? b : a;
+    if (op != JPY_MUL || !is_int(n) || !is_list(c, list, &unknown))
+        return NULL;
+    if (n->kind == AV_PY && !unknown)
+        return NULL;
+    jcv_av *rounds = jcv_new(c, AV_RANGE);
+    rounds->n = 3;
+    rounds->items = jcv_alloc(c, 3 * sizeof *rounds->items);
+    for (long i = 0; i < 3; i++)
+        rounds->items[i] = i == 1 ? n : jcv_take(c, PyLong_FromLong(i / 2));
+    repeating *r = jcv_alloc(c, sizeof *r);
+    *r = (repeating){.list = list, .rounds = rounds};
+    return jcv_collect(c, feed_again, r, true);
+}
