@@ -61,7 +61,7 @@ class MultiheadAttention(Module):
         biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
         weights = self.in_proj_weight.chunk(3) if self.in_proj_weight is not None else \
             (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        return [F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
+        return [_C.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
 
     def _heads(self, x):
         """[N, T, E] as [N, heads, T, E / heads]."""

@@ -70,8 +70,8 @@ class LSTMCell(_Cell):
             h = c = _zero_state(input, self.hidden_size)
         else:
             h, c = hx
-        return _lstm_step(F.linear(input, self.weight_ih, self.bias_ih)
-                          + F.linear(h, self.weight_hh, self.bias_hh), c)
+        return _lstm_step(_C.linear(input, self.weight_ih, self.bias_ih)
+                          + _C.linear(h, self.weight_hh, self.bias_hh), c)
 
 
 class GRUCell(_Cell):
@@ -81,7 +81,7 @@ class GRUCell(_Cell):
 
     def forward(self, input, hx=None):
         h = _zero_state(input, self.hidden_size) if hx is None else hx
-        return _gru_step(F.linear(input, self.weight_ih, self.bias_ih), F.linear(h, self.weight_hh, self.bias_hh), h)
+        return _gru_step(_C.linear(input, self.weight_ih, self.bias_ih), _C.linear(h, self.weight_hh, self.bias_hh), h)
 
 
 class RNNCell(_Cell):
@@ -97,7 +97,7 @@ class RNNCell(_Cell):
 
     def forward(self, input, hx=None):
         h = _zero_state(input, self.hidden_size) if hx is None else hx
-        x = F.linear(input, self.weight_ih, self.bias_ih) + F.linear(h, self.weight_hh, self.bias_hh)
+        x = _C.linear(input, self.weight_ih, self.bias_ih) + _C.linear(h, self.weight_hh, self.bias_hh)
         return _C.tanh(x) if self.nonlinearity == "tanh" else _C.relu(x)
 
 
@@ -194,10 +194,10 @@ class LSTM(_Layers):
         bias_ih = getattr(self, "bias_ih" + suffix) if self.bias else None
         bias_hh = getattr(self, "bias_hh" + suffix) if self.bias else None
         weight_ih, weight_hh = getattr(self, "weight_ih" + suffix), getattr(self, "weight_hh" + suffix)
-        steps = F.linear(input.transpose(0, 1) if time else input, weight_ih, bias_ih)
+        steps = _C.linear(input.transpose(0, 1) if time else input, weight_ih, bias_ih)
         outputs = []
         for t in reversed(range(len(steps))) if reverse else range(len(steps)):
-            h, c = _lstm_step(steps[t] + F.linear(h, weight_hh, bias_hh), c)
+            h, c = _lstm_step(steps[t] + _C.linear(h, weight_hh, bias_hh), c)
             outputs.append(h)
         output = _C.stack(outputs, time)
         return output.flip(time) if reverse else output, h, c
@@ -232,10 +232,10 @@ class _OneState(_Layers):
         bias_ih = getattr(self, "bias_ih" + suffix) if self.bias else None
         bias_hh = getattr(self, "bias_hh" + suffix) if self.bias else None
         weight_ih, weight_hh = getattr(self, "weight_ih" + suffix), getattr(self, "weight_hh" + suffix)
-        steps = F.linear(input.transpose(0, 1) if time else input, weight_ih, bias_ih)
+        steps = _C.linear(input.transpose(0, 1) if time else input, weight_ih, bias_ih)
         outputs = []
         for t in reversed(range(len(steps))) if reverse else range(len(steps)):
-            h = self._step(steps[t], F.linear(h, weight_hh, bias_hh), h)
+            h = self._step(steps[t], _C.linear(h, weight_hh, bias_hh), h)
             outputs.append(h)
         output = _C.stack(outputs, time)
         return output.flip(time) if reverse else output, h

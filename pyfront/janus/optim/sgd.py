@@ -20,18 +20,21 @@ class SGD(Optimizer):
         with _C.no_grad():
             for group in self.param_groups:
                 lr, momentum, weight_decay = group["lr"], group["momentum"], group["weight_decay"]
+                maximize, params = group["maximize"], group["params"]
+                if momentum == 0:
+                    alpha = -lr
+                    for param in params:
+                        grad = param.grad
+                        if grad is not None:
+                            if maximize:
+                                grad = -grad
+                            if weight_decay != 0:
+                                grad = grad + param * weight_decay
+                            param.add_(grad, alpha=alpha)
+                    continue
                 fresh, rows = [], []
-                for param in group["params"]:
+                for param in params:
                     grad = param.grad
-                    if momentum == 0:
-                        if grad is None:
-                            continue
-                        if group["maximize"]:
-                            grad = -grad
-                        if weight_decay != 0:
-                            grad = grad + param * weight_decay
-                        param.add_(grad, alpha=-lr)
-                        continue
                     state = self.state.get(param)
                     if state is not None:
                         rows.append([param, grad, state["momentum_buffer"]])
@@ -44,5 +47,5 @@ class SGD(Optimizer):
                     if tensors:
                         _C.optimizer_step_("momentum_step", tensors, lr, momentum=momentum, dampening=dampening,
                                            weight_decay=weight_decay, nesterov=group["nesterov"],
-                                           maximize=group["maximize"])
+                                           maximize=maximize)
         return loss
