@@ -248,3 +248,33 @@ def test_attention_and_normalize():
     weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
     near(F.scaled_dot_product_attention(q, q, q, is_causal=True), weights @ array(q))
     near(F.normalize(q, dim=-1), array(q) / np.linalg.norm(array(q), axis=-1, keepdims=True))
+
+
+@pytest.mark.parametrize("kernel", [(1, 2), (3, 3), (5, 1), (2, 17), (1, 19)])
+@pytest.mark.parametrize("stride", [(1, 1), (2, 1), (3, 2)])
+@pytest.mark.parametrize("padding", [(0, 0), (1, 1), (2, 9)])
+def test_patches_of_convolutions(kernel, stride, padding):
+    """Kernels wider than the table of taps, strides that leave rows out, paddings wider than the image."""
+    rng = np.random.default_rng(7)
+    for height, width, dilation in ((6, 20, 1), (5, 38, 2), (3, 3, 1)):
+        span = [(k - 1) * dilation + 1 for k in kernel]
+        sizes = [(n + 2 * p - s) // t + 1 for n, p, s, t in zip((height, width), padding, span, stride)]
+        if min(sizes) < 1 or min(n + 2 * p - s for n, p, s in zip((height, width), padding, span)) < 0:
+            continue
+        x, w = rng.standard_normal((2, 2, height, width)), rng.standard_normal((3, 2, *kernel))
+        dy = rng.standard_normal((2, 3, *sizes))
+        padded = np.pad(x, ((0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2))
+        wanted, dx, dw = np.zeros(dy.shape), np.zeros(padded.shape), np.zeros(w.shape)
+        for i in range(sizes[0]):
+            for j in range(sizes[1]):
+                at = np.s_[:, :, i * stride[0]:i * stride[0] + span[0]:dilation, j * stride[1]:j * stride[1] + span[1]:dilation]
+                wanted[:, :, i, j] = np.einsum("ncrs,ocrs->no", padded[at], w)
+                dx[at] += np.einsum("no,ocrs->ncrs", dy[:, :, i, j], w)
+                dw += np.einsum("no,ncrs->ocrs", dy[:, :, i, j], padded[at])
+        dx = dx[:, :, padding[0]:padding[0] + height, padding[1]:padding[1] + width]
+        for dtype in (janus.float64, janus.float32):
+            a, b = janus.tensor(x, dtype=dtype).requires_grad_(), janus.tensor(w, dtype=dtype).requires_grad_()
+            y = nn.functional.conv2d(a, b, None, stride, padding, dilation)
+            y.backward(janus.tensor(dy, dtype=dtype))
+            for got, right in ((y.detach(), wanted), (a.grad, dx), (b.grad, dw)):
+                np.testing.assert_allclose(got.numpy(), right, rtol=1e-3, atol=1e-3)

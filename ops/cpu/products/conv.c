@@ -58,24 +58,23 @@ static const char *filters(const conv *c, int64_t g) {
     return c->weight + (size_t)(g * c->og * c->depth) * c->size;
 }
 
-/* Output columns [first, last) whose tap `at` (kernel column times dilation) lies inside. */
-static void inside(const conv *c, int64_t at, int64_t *first, int64_t *last) {
-    int64_t f = 0, l = c->ow;
-    while (f < l && f * c->sw - c->pw + at < 0)
-        f++;
-    while (l > f && (l - 1) * c->sw - c->pw + at >= c->w)
-        l--;
-    *first = f, *last = l;
-}
+/* Outputs [first, last) whose tap (a row or column of the kernel, times dilation) lies inside. */
+typedef struct span {
+    int64_t tap, first, last;
+} span;
+enum { FEW_TAPS = 16 };
 
-/* Output rows [first, last) whose tap `at` (kernel row times dilation) lies inside. */
-static void rows_inside(const conv *c, int64_t at, int64_t *first, int64_t *last) {
-    int64_t f = 0, l = c->oh;
-    while (f < l && f * c->sh - c->ph + at < 0)
+static span span_of(int64_t tap, int64_t outputs, int64_t stride, int64_t padding, int64_t size) {
+    int64_t f = 0, l = outputs;
+    while (f < l && f * stride - padding + tap < 0)
         f++;
-    while (l > f && (l - 1) * c->sh - c->ph + at >= c->h)
+    while (l > f && (l - 1) * stride - padding + tap >= size)
         l--;
-    *first = f, *last = l;
+    return (span){tap, f, l};
+}
+static span inside(const conv *c, int64_t tap) { return span_of(tap, c->ow, c->sw, c->pw, c->w); }
+static span rows_inside(const conv *c, int64_t tap) {
+    return span_of(tap, c->oh, c->sh, c->ph, c->h);
 }
 
 /*
@@ -95,48 +94,66 @@ static void rows_inside(const conv *c, int64_t at, int64_t *first, int64_t *last
                 for (int64_t j = 0; j < n; j++)                                                    \
                     y[j] = from[j * c->sw];                                                        \
     }                                                                                              \
+    static void patch_##T(const conv *c, const span *rows, const span *columns, const T *x,        \
+                          bool at_once, T *to) {                                                   \
+        int64_t w = c->ow, n = columns->last - columns->first, m = rows->last - rows->first;       \
+        if (n <= 0 || m <= 0) {                                                                    \
+            memset(to, 0, (size_t)c->positions * sizeof(T));                                       \
+            return;                                                                                \
+        }                                                                                          \
+        if (rows->first)                                                                           \
+            memset(to, 0, (size_t)(rows->first * w) * sizeof(T));                                  \
+        if (rows->last < c->oh)                                                                    \
+            memset(to + rows->last * w, 0, (size_t)((c->oh - rows->last) * w) * sizeof(T));        \
+        const T *from = x + (rows->first * c->sh - c->ph + rows->tap) * c->w +                     \
+                        (columns->first * c->sw - c->pw + columns->tap);                           \
+        T *y = to + rows->first * w;                                                               \
+        if (at_once)                                                                               \
+            memcpy(y + columns->first, from, (size_t)((m - 1) * w + n) * sizeof(T));               \
+        else                                                                                       \
+            rows_##T(c, from, m, n, y + columns->first);                                           \
+        for (int64_t j = 0; j < columns->first; j++)                                               \
+            zero_column_##T(y + j, m, w);                                                          \
+        for (int64_t j = columns->last; j < w; j++)                                                \
+            zero_column_##T(y + j, m, w);                                                          \
+    }                                                                                              \
     static void patches_##T(const conv *c, const T *x, T *to) {                                    \
         bool at_once = c->sh == 1 && c->sw == 1 && c->ow == c->w;                                  \
-        int64_t w = c->ow, taps = c->kh * c->kw;                                                   \
-        for (int64_t p = 0; p < c->depth; p++, to += c->positions) {                               \
-            int64_t r = p % taps / c->kw * c->dh, s = p % c->kw * c->dw;                           \
-            int64_t top, bottom, left, right;                                                      \
-            rows_inside(c, r, &top, &bottom);                                                      \
-            inside(c, s, &left, &right);                                                           \
-            if (left == right || top == bottom) {                                                  \
-                memset(to, 0, (size_t)c->positions * sizeof(T));                                   \
-                continue;                                                                          \
+        span few[FEW_TAPS];                                                                        \
+        for (int64_t s = 0; s < c->kw && s < FEW_TAPS; s++)                                        \
+            few[s] = inside(c, s * c->dw);                                                         \
+        for (int64_t p = 0; p < c->cg; p++, x += c->h * c->w)                                      \
+            for (int64_t r = 0; r < c->kh; r++) {                                                  \
+                span rows = rows_inside(c, r * c->dh);                                             \
+                for (int64_t s = 0; s < c->kw; s++, to += c->positions) {                          \
+                    span columns = s < FEW_TAPS ? few[s] : inside(c, s * c->dw);                   \
+                    patch_##T(c, &rows, &columns, x, at_once, to);                                 \
+                }                                                                                  \
             }                                                                                      \
-            memset(to, 0, (size_t)(top * w) * sizeof(T));                                          \
-            memset(to + bottom * w, 0, (size_t)((c->oh - bottom) * w) * sizeof(T));                \
-            const T *from = x + (p / taps * c->h + top * c->sh - c->ph + r) * c->w +               \
-                            (left * c->sw - c->pw + s);                                            \
-            T *y = to + top * w;                                                                   \
-            int64_t rows = bottom - top;                                                           \
-            if (at_once)                                                                           \
-                memcpy(y + left, from, (size_t)((rows - 1) * w + right - left) * sizeof(T));       \
-            else                                                                                   \
-                rows_##T(c, from, rows, right - left, y + left);                                   \
-            for (int64_t j = 0; j < left; j++)                                                     \
-                zero_column_##T(y + j, rows, w);                                                   \
-            for (int64_t j = right; j < w; j++)                                                    \
-                zero_column_##T(y + j, rows, w);                                                   \
-        }                                                                                          \
     }                                                                                              \
     static void unpatch_##T(const conv *c, const T *from, T *x) {                                  \
-        for (int64_t p = 0; p < c->depth; p++) {                                                   \
-            int64_t ch = p / (c->kh * c->kw), r = p / c->kw % c->kh, first, last;                  \
-            int64_t at = p % c->kw * c->dw;                                                        \
-            inside(c, at, &first, &last);                                                          \
-            for (int64_t i = 0; i < c->oh; i++, from += c->ow) {                                   \
-                int64_t row = i * c->sh - c->ph + r * c->dh;                                       \
-                if (row < 0 || row >= c->h)                                                        \
-                    continue;                                                                      \
-                T *to = x + (ch * c->h + row) * c->w - c->pw + at;                                 \
-                for (int64_t j = first; j < last; j++)                                             \
-                    to[j * c->sw] += from[j];                                                      \
+        span few[FEW_TAPS];                                                                        \
+        for (int64_t s = 0; s < c->kw && s < FEW_TAPS; s++)                                        \
+            few[s] = inside(c, s * c->dw);                                                         \
+        for (int64_t p = 0; p < c->cg; p++, x += c->h * c->w)                                      \
+            for (int64_t r = 0; r < c->kh; r++) {                                                  \
+                span rows = rows_inside(c, r * c->dh);                                             \
+                for (int64_t s = 0; s < c->kw; s++, from += c->positions) {                        \
+                    span columns = s < FEW_TAPS ? few[s] : inside(c, s * c->dw);                   \
+                    int64_t n = columns.last - columns.first;                                      \
+                    T *to = x + (rows.first * c->sh - c->ph + rows.tap) * c->w +                   \
+                            (columns.first * c->sw - c->pw + columns.tap);                         \
+                    const T *at = from + rows.first * c->ow + columns.first;                       \
+                    for (int64_t i = rows.first; i < rows.last;                                    \
+                         i++, to += c->sh * c->w, at += c->ow)                                     \
+                        if (c->sw == 1)                                                            \
+                            for (int64_t j = 0; j < n; j++)                                        \
+                                to[j] += at[j];                                                    \
+                        else                                                                       \
+                            for (int64_t j = 0; j < n; j++)                                        \
+                                to[j * c->sw] += at[j];                                            \
+                }                                                                                  \
             }                                                                                      \
-        }                                                                                          \
     }
 PATCHES(float)
 PATCHES(double)
