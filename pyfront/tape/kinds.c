@@ -102,8 +102,7 @@ static jn_call_kind *new_kind(const jn_op *op, const void *attrs, const jn_type 
 
 static jn_call_kind *kind_of(const jn_op *op, const void *attrs, const jn_type *types,
                              unsigned n_in, unsigned n_out) {
-    if (n_in > JN_RECIPE_IN || n_out > JN_RECIPE_OUT ||
-        (op->attr_size && !attrs && jn_attrs_defaults(op, &attrs) != JANUS_OK) ||
+    if ((op->attr_size && !attrs && jn_attrs_defaults(op, &attrs) != JANUS_OK) ||
         (!table && !(table = jn_calloc(PLACES, sizeof *table))))
         return NULL;
     uint64_t hash = hash_of(op, attrs, types, n_in + n_out);
@@ -124,18 +123,19 @@ static jn_call_kind *kind_of(const jn_op *op, const void *attrs, const jn_type *
 }
 
 /* Whether the call is one of those; *l: what it is found by. */
-static bool is_like(const jn_op *op, const jn_type *types, unsigned n_in, like *l) {
-    const jn_type *y = &types[n_in];
-    if (n_in > 2 || op->attr_size || y->kind != JANUS_KIND_TENSOR || y->rank > LIKE_RANK)
+static bool is_like(const jn_op *op, const jpy_val *in, unsigned n_in, const janus_tensor *y,
+                    like *l) {
+    if (n_in > 2 || op->attr_size || y->rank > LIKE_RANK)
         return false;
-    *l = (like){
-        .op = op, .dtype = y->dtype, .rank = (uint8_t)y->rank, .numbers = (uint8_t)(n_in << 2)};
+    *l = (like){.op = op, .dtype = y->dtype, .rank = y->rank, .numbers = (uint8_t)(n_in << 2)};
     for (int k = 0; k < y->rank; k++)
         l->dims[k] = y->dims[k];
     for (unsigned i = 0; i < n_in; i++) {
-        const jn_type *x = &types[i];
+        const janus_tensor *x = in[i].t;
+        if (in[i].kind != JANUS_KIND_TENSOR || x->dtype != y->dtype)
+            return false;
         bool number = x->rank == 0 && y->rank;
-        if (x->kind != JANUS_KIND_TENSOR || x->dtype != y->dtype || (x->rank != y->rank && !number))
+        if (x->rank != y->rank && !number)
             return false;
         l->numbers |= (uint8_t)(number << i);
         for (int k = 0; k < x->rank; k++)
@@ -160,15 +160,32 @@ static bool same_like(const like *a, const like *b) {
     return same;
 }
 
-jn_call_kind *jpy_kind_of(const jn_op *op, const void *attrs, const jn_type *types, unsigned n_in,
-                          unsigned n_out) {
-    like l;
-    if (n_out != 1 || !is_like(op, types, n_in, &l))
-        return kind_of(op, attrs, types, n_in, n_out);
-    like *at = place_of(&l);
-    if (same_like(at, &l))
-        return at->kind;
-    l.kind = kind_of(op, attrs, types, n_in, n_out);
-    *at = l;
-    return l.kind;
+static jn_type type_of(const jpy_val *in, unsigned n_in, janus_tensor *const *out, unsigned i) {
+    const jpy_val *v = &in[i];
+    if (i >= n_in)
+        return jn_tensor_as_type(out[i - n_in]);
+    return v->kind == JANUS_KIND_TENSOR ? jn_tensor_as_type(v->t)
+           : v->kind == JN_EAGER_LIKE   ? *v->like
+                                        : jn_scalar_type((janus_kind)v->kind);
+}
+
+jn_call_kind *jpy_kind_of_call(const jn_op *op, const void *attrs, const jpy_val *in, unsigned n_in,
+                               janus_tensor *const *out, unsigned n_out) {
+    like l, *at = NULL;
+    if (n_out == 1 && is_like(op, in, n_in, out[0], &l)) {
+        at = place_of(&l);
+        if (JN_LIKELY(same_like(at, &l)))
+            return at->kind;
+    }
+    jn_type types[JN_RECIPE_IN + JN_RECIPE_OUT] = {{0}};
+    if (n_in > JN_RECIPE_IN || n_out > JN_RECIPE_OUT)
+        return NULL;
+    for (unsigned i = 0; i < n_in + n_out; i++)
+        types[i] = type_of(in, n_in, out, i);
+    jn_call_kind *kind = kind_of(op, attrs, types, n_in, n_out);
+    if (at) {
+        l.kind = kind;
+        *at = l;
+    }
+    return kind;
 }

@@ -226,21 +226,10 @@ static jpy_node *node_of_kind(jn_call_kind *kind, const jpy_val *in, unsigned n_
 }
 _Static_assert(sizeof(op_data) % 16 == 0 && sizeof(jpy_saved) % 8 == 0, "what lies behind them");
 
-/* While backward() makes trace graphs, every call has a kind. */
-static jn_call_kind *kind_of_traced(const jn_op *op, const jpy_val *in, unsigned n_in,
-                                    const void *attrs, janus_tensor *const *out, unsigned n_out) {
-    jn_type types[JN_RECIPE_IN + JN_RECIPE_OUT];
-    if (n_in > JN_RECIPE_IN || n_out > JN_RECIPE_OUT)
-        return NULL;
-    for (unsigned i = 0; i < n_in + n_out; i++)
-        types[i] = type_of_value(in, n_in, out, i);
-    return jpy_kind_of(op, attrs, types, n_in, n_out);
-}
-
 jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
                      janus_tensor *const *out, unsigned n_out, jn_call_kind *kind) {
-    if (JN_UNLIKELY(jn_tracing != NULL) && !kind)
-        kind = kind_of_traced(op, in, n_in, attrs, out, n_out);
+    if (JN_UNLIKELY(jn_tracing != NULL) && !kind) /* every call has one then */
+        kind = jpy_kind_of_call(op, attrs, in, n_in, out, n_out);
     jpy_node *n = kind ? node_of_kind(kind, in, n_in, out, n_out)
                        : node_with_types(op, in, n_in, attrs, out, n_out);
     if (!n)

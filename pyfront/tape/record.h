@@ -28,10 +28,10 @@ typedef struct jpy_op_data {
 } jpy_op_data;
 extern const jpy_node_class jpy_op_class;
 
-/* kinds.c: the kind of all calls of an op with these attributes and types, which need not be that
- * of recorded ones; borrowed.  NULL: there is none. */
-jn_call_kind *jpy_kind_of(const jn_op *op, const void *attrs, const jn_type *types, unsigned n_in,
-                          unsigned n_out);
+/* kinds.c: the kind of all calls of an op with the attributes and types of this one, which need not
+ * be that of recorded ones; borrowed.  NULL: there is none. */
+jn_call_kind *jpy_kind_of_call(const jn_op *op, const void *attrs, const jpy_val *in, unsigned n_in,
+                               janus_tensor *const *out, unsigned n_out);
 
 int jpy_raise_freed(void); /* the RuntimeError of a second backward; -1 */
 const char *jpy_node_name(const jpy_node *n);
