@@ -10,6 +10,7 @@
 
 #include "pyfront/entry/entry.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "pyfront/tensor/tensor.h"
@@ -267,6 +268,20 @@ static bool is_bookkeeping(const jpy_twin *t, PyObject *key, PyObject *v) {
     return PyUnicode_CheckExact(key) && PyUnicode_CompareWithASCIIString(key, "__builtins__") == 0;
 }
 
+/* One key, or what both runs made anew: an equal value, a tuple of such, an object of its own. */
+static bool same_key(jpy_shadow *s, PyObject *p, PyObject *a, const jpy_where *w) {
+    PyTypeObject *t = Py_TYPE(p);
+    if (p == a || t != Py_TYPE(a))
+        return p == a;
+    if (!by_equality(t) && t != &PyFloat_Type)
+        return (PyTuple_Check(p) || is_born(s, p)) &&
+               same_value(s, p, a, jpy_shadow_where(s, w, NULL, a, 0));
+    bool same = PyObject_RichCompareBool(p, a, Py_EQ) == 1;
+    PyErr_Clear();
+    return same ||
+           (t == &PyFloat_Type && isnan(PyFloat_AS_DOUBLE(p)) && isnan(PyFloat_AS_DOUBLE(a)));
+}
+
 /* Dicts with the same keys in the same order; `any_order` where nobody sees it. */
 static bool same_dict(jpy_shadow *s, const jpy_twin *t, PyObject *p, PyObject *a, bool any_order,
                       bool attrs, const jpy_where *w) {
@@ -276,9 +291,7 @@ static bool same_dict(jpy_shadow *s, const jpy_twin *t, PyObject *p, PyObject *a
         bool more = p && !any_order && PyDict_Next(p, &i, &pk, &pv);
         if (any_order)
             more = p && (pv = PyDict_GetItemWithError(p, pk = ak));
-        bool same = more && (pk == ak || (Py_TYPE(pk) == Py_TYPE(ak) && by_equality(Py_TYPE(pk)) &&
-                                          PyObject_RichCompareBool(pk, ak, Py_EQ) == 1));
-        PyErr_Clear();
+        bool same = more && same_key(s, pk, ak, w);
         if (!same && is_bookkeeping(t, ak, av))
             continue;
         const char *name = attrs && PyUnicode_Check(ak) ? PyUnicode_AsUTF8(ak) : NULL;

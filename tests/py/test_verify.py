@@ -6,6 +6,7 @@ import warnings
 import pytest
 
 import janus
+from texts import names_of
 
 pytestmark = pytest.mark.filterwarnings("error::janus.SpeculationWarning")
 
@@ -218,3 +219,28 @@ def test_methods_of_arguments_are_compared_by_what_they_are_bound_to():
     for _ in range(4):
         assert f(x.__add__, x)[0] == x.__add__ and f([1].append, x)[0].__self__ == [1]
     assert f.stats()["disproved"] == 0
+
+
+class Key:
+    def __init__(self, name):
+        self.name = name
+
+
+KEYS = {"tuple": "(a, b)", "nested": "(a, (b, 1.5))", "float": "n / 4", "nan": "n * float('nan')", "int": "n * 2 ** 40", "text": "a + b", "object": "Key(a)", "tuple of one": "(Key(a),)",
+        "none": "(None, n)", "given": "a"}
+PUTS = {"item": "d[k] = n", "twice": "d[k] = n\n    d[n] = k", "setdefault": "d.setdefault(k, x)", "update": "d.update({k: 1})", "kept": "d[k] = n\n    box.key = k", "list": "d[k] = [k]",
+        "in a dict": "d['in'] = {k: n}", "in a set": "box.all = {k}"}
+
+
+@pytest.mark.parametrize("put", PUTS)
+@pytest.mark.parametrize("key", KEYS)
+def test_keys_that_are_made_inside(key, put):
+    """Both runs make such a key anew: that is no difference."""
+    f = names_of(f"def f(d, box, a, b, n, x):\n    k = {KEYS[key]}\n    {PUTS[put]}\n    return x + 1\n", Key=Key)["f"]
+    g = janus.function(f, verify="always", measure=False)
+    for n in range(8):
+        d, box = {}, Key("")
+        g(d, box, "left" + str(n % 2), "right", n % 3, janus.ones(2))
+        kept = next(iter(d), None)
+        assert put not in ("kept", "twice") or kept is (box.key if put == "kept" else d[n % 3])
+    assert not g.stats()["disproved"], str(janus.explain(g))
