@@ -93,6 +93,8 @@ typedef struct jcv_version {
     struct jcv_version *next;
 } jcv_version;
 
+enum { JCV_BOUND = 256 }; /* buckets of bound tensors */
+
 /* What a proxy's storage leads to. */
 typedef struct jcv_rec {
     jcv *c;
@@ -109,6 +111,7 @@ typedef struct jcv_rec {
     jcv_val *up;                  /* of a view: the parent's value that val was taken of */
     jcv_val *first;               /* of a bound root: the parameter */
     PyObject *proxy;              /* of a bound root: the real tensor */
+    struct jcv_rec *next_bound;   /* in jcv.bound */
     PyObject *obj;                /* the proxy, kept by c; NULL: no name was given to it yet */
     uint32_t slot;                /* of a root that is written: AV_DATA, else 0 and val holds */
     uint32_t when;                /* of a bound one: slot of a bool, whether it was written */

@@ -185,6 +185,7 @@ struct jcv {
     JN_VEC(PyObject *) fresh;        /* blanks of instances made here (objects.c) ... */
     JN_VEC(const PyObject *) frozen; /* ... of which some stay as they are (copies.c) */
     jcv_rec *recs;
+    jcv_rec *bound[JCV_BOUND]; /* those of them that were bound, by the address of the tensor */
     jcv_frame *frame;
     jcv_cont *cont;
     int boundary;     /* what the end of `cont` is: enum below */

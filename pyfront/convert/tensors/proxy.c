@@ -157,7 +157,8 @@ jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
     bool tracked = jpy_tensor_tracked(p);
     if (!jpy_graph_meets(p->t->storage->device))
         jcv_refuse_py(c);
-    for (jcv_rec *r = c->recs; r; r = r->next) {
+    jcv_rec **among = &c->bound[((uintptr_t)tensor >> 4) % JCV_BOUND];
+    for (jcv_rec *r = *among; r; r = r->next_bound) {
         if (r->proxy != tensor)
             continue;
         if (r->src == src)
@@ -181,6 +182,8 @@ jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
     r->frame = NULL;
     r->src = src;
     r->proxy = tensor;
+    r->next_bound = *among;
+    *among = r;
     r->val = r->first = jcv_param(c, c->main, jcv_type(c, type));
     r->val->depends = tracked;
     if (!jn_vec_push(&c->inputs, src))
