@@ -193,11 +193,18 @@ void jpy_function_time_no_more(jpy_function *f) {
         jpy_entry_free(e);
 }
 
+/* What became of entries that did not take a call. */
+typedef enum jpy_discarded {
+    NONE_RAN,
+    DISCARDED,
+    AN_EXCEPTION /* it came to a path that is seldom taken: the entry stays, none is made for it */
+} jpy_discarded;
+
 /* What the entries make of a call: true: it is done, *result is its outcome (NULL: raised).
  * region: CPython's statements are not a call of the callable, and run by whoever asks, NULL: so.
  */
 static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, bool region,
-                       bool *discarded, PyObject **result) {
+                       jpy_discarded *discarded, PyObject **result) {
     for (size_t i = 0; i < f->entries.n && !*discarded; i++) {
         jpy_entry *e = f->entries.data[i];
         jpy_trial *trial = jpy_entry_trial(e);
@@ -222,10 +229,10 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
         } else if (got > 3 && got < 8) {
             *result = shadowed(f, i, here, got, *result);
         }
-        *discarded = got < 0;
+        *discarded = got == -3 ? AN_EXCEPTION : got < 0 ? DISCARDED : NONE_RAN;
         if (*discarded) {
             f->fallbacks++;
-            if (got != -2 && here) {
+            if (got == -1 && here) {
                 jpy_hints_discarded(f, e);
                 drop_entry(f, i);
                 jpy_stored_forget(f, e); /* last: what it runs may change the entries */
@@ -240,14 +247,14 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
 
 /* The same of those that are on disk, too. */
 static bool by_any_entry(jpy_function *f, const jpy_call *call, size_t nargsf, bool region,
-                         bool *discarded, PyObject **result) {
+                         jpy_discarded *discarded, PyObject **result) {
     return by_entries(f, call, nargsf, region, discarded, result) ||
            (JN_UNLIKELY(jpy_stored_on) && !*discarded && jpy_stored_take(f, call) &&
             by_entries(f, call, nargsf, region, discarded, result));
 }
 
 /* No entry takes the call, which will be run without a graph. */
-static void learn(jpy_function *f, const jpy_call *call, bool discarded) {
+static void learn(jpy_function *f, const jpy_call *call, jpy_discarded discarded) {
     if (f->entries.n && !discarded)
         jpy_entry_learn(f, f->entries.data[0], call);
     /* a call that uses up what it is given (pops a key, deletes an attribute) leaves nothing to
@@ -259,7 +266,7 @@ static void learn(jpy_function *f, const jpy_call *call, bool discarded) {
 
 PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call, bool *watched) {
     PyObject *result = NULL;
-    bool discarded = false;
+    jpy_discarded discarded = NONE_RAN;
     *watched = false;
     if (JN_UNLIKELY(f->timed)) /* an exception, or another way out, was taken */
         jpy_function_time_no_more(f);
@@ -274,6 +281,8 @@ PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call, bool *watche
     f->imperative++;
     learn(f, call, discarded);
     uint64_t conversions = f->conversions;
+    if (discarded == AN_EXCEPTION)
+        return NULL;
     try_convert(f, call, discarded, 0);
     if (f->measure && f->conversions > conversions && !f->refused && f->entries.n) {
         f->timed = f->entries.data[0];
@@ -352,14 +361,14 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
         return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
     }
     jpy_call call = {args, PyVectorcall_NARGS(nargsf), kwnames};
-    bool discarded = false;
+    jpy_discarded discarded = NONE_RAN;
     PyObject *result = NULL;
     if (by_any_entry(f, &call, nargsf, false, &discarded, &result))
         return result;
     if (JN_UNLIKELY(jpy_stored_on) && !f->entries.n && !f->plan && !f->plain)
         recall(f);
     learn(f, &call, discarded);
-    bool first = f->convert_first && !f->plain;
+    bool first = f->convert_first && !f->plain && discarded != AN_EXCEPTION;
     if (first)
         try_convert(f, &call, discarded, 0);
     int64_t start = f->measure ? jpy_now() : 0;
@@ -371,7 +380,8 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     if (outer)
         f->running_since = 0;
     f->plain_ns += ns;
-    if (r && !f->plain && !first && (discarded || !taken_by_now(f, &call)))
+    if (r && !f->plain && !first && discarded != AN_EXCEPTION &&
+        (discarded || !taken_by_now(f, &call)))
         try_convert(f, &call, true, ns);
     return JN_UNLIKELY(f->word.due) ? jpy_word_say(f, r) : r;
 }

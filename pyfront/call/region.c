@@ -322,7 +322,9 @@ static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargs
         compares = (region *)Py_NewRef(self);
     if (!result && !PyErr_Occurred()) {
         bool converted = in->conversions > conversions;
-        if (converted && in->refused && !in->graph)
+        /* not for one call that was an exception */
+        bool nothing = !in->graph || (!in->entries.n && in->backoff > 1);
+        if (converted && in->refused && nothing)
             give_up(r, false);
         else if (converted && !in->refused && in->entries.n && is_small(in->entries.data[0]) &&
                  ++r->small >= SMALL_ONES && r->small >= in->entries.n)

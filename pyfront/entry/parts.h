@@ -190,6 +190,7 @@ struct jpy_entry {
     jpy_trial trial;
     JN_VEC(jn_loc) visited;        /* statements that the conversion ran, sorted; for explain */
     JN_VEC(jpy_left_out) left_out; /* likewise */
+    uint64_t came;                 /* runs that came to one of these */
 };
 
 extern PyTypeObject *jpy_entry_type;

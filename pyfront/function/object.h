@@ -77,6 +77,7 @@ typedef struct jpy_function {
     PyObject *wrong;   /* the code (a callable without one: it) of which a graph was disproved */
     bool refused; /* the last conversion was, in which statement of the function (0: in none) */
     uint32_t refused_line, refused_col;
+    bool refused_usual; /* ... since a usual path (run/hints.h) cannot be a part of a graph */
     bool of_region;        /* it is that of a region of statements */
     bool use_regions;      /* region/region.h, which owns what follows; NULL: there is none yet */
     PyObject *plan;        /* of the skeleton (janus/_skeleton.py), or None: it can have none */

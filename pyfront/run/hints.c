@@ -15,7 +15,7 @@
 
 #include "pyfront/entry/entry.h"
 
-enum { LENGTHS_UNROLLED = 3, FEW_RUNS = 4, TOO_LOOSE = 4, USUAL = 2 };
+enum { LENGTHS_UNROLLED = 3, FEW_RUNS = 4, TOO_LOOSE = 4, USUAL = 2, SELDOM = 8 };
 
 static void learn_length(PyObject *hints, PyObject *path) {
     PyObject *had = PyDict_GetItem(hints, path);
@@ -193,10 +193,12 @@ static long times(const jpy_function *f, PyObject *key) {
     return had ? PyLong_AsLong(had) : 0;
 }
 
-void jpy_hints_came_to(jpy_function *f, const jpy_entry *e, const char *message) {
-    for (size_t i = 0; i < e->left_out.n && e->runs < FEW_RUNS; i++) {
+bool jpy_hints_came_to(jpy_function *f, jpy_entry *e, const char *message) {
+    for (size_t i = 0; i < e->left_out.n; i++) {
         if (!strstr(message, e->left_out.data[i].why))
             continue;
+        if (e->runs >= FEW_RUNS && ++e->came <= 1 + e->runs / SELDOM)
+            return true;
         PyObject *key = left_out(e->left_out.data[i].why);
         PyObject *n = key ? PyLong_FromLong(times(f, key) + 1) : NULL;
         if (n)
@@ -204,8 +206,9 @@ void jpy_hints_came_to(jpy_function *f, const jpy_entry *e, const char *message)
         Py_XDECREF(n);
         Py_XDECREF(key);
         PyErr_Clear();
-        return;
+        return false;
     }
+    return false;
 }
 
 bool jpy_hint_usual(const jpy_function *f, const char *why) {

@@ -24,10 +24,11 @@ void jpy_hints_pin(jpy_function *f);
 enum { JPY_ASSUMED_GRADIENT = -2 };
 void jpy_hints_gradient(jpy_function *f);
 
-/* A run was discarded as it came to a path that the graph does not have, for that reason.  Where it
- * happens again to graphs that have hardly run, the path is the usual one: a graph without it is
- * none, and its statement is left to CPython. */
-void jpy_hints_came_to(jpy_function *f, const jpy_entry *e, const char *message);
+/* A run was discarded; whether it came to a path that the graph does not have, which is seldom
+ * taken, so that the graph is good for other runs.  Where that happens again to graphs that have
+ * hardly run, or to one run in a few, the path is a usual one: a graph without it is none, and its
+ * statement is left to CPython. */
+bool jpy_hints_came_to(jpy_function *f, jpy_entry *e, const char *message);
 bool jpy_hint_usual(const jpy_function *f, const char *why);
 
 /* An entry's run was discarded. */

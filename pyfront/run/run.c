@@ -145,9 +145,9 @@ janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *s
     return st;
 }
 
-int jpy_entry_discard(jpy_function *f, const jpy_entry *e, jn_arg *results) {
+int jpy_entry_discard(jpy_function *f, jpy_entry *e, jn_arg *results) {
     const janus_error *err = janus_last_error();
-    bool signal = err->code == JANUS_CANCELLED;
+    bool signal = err->code == JANUS_CANCELLED, seldom = false;
     int64_t now = jn_prof_begin();
     if (JN_UNLIKELY(now))
         jpy_prof_add(f, JN_PROF_FALLBACK, now);
@@ -156,10 +156,10 @@ int jpy_entry_discard(jpy_function *f, const jpy_entry *e, jn_arg *results) {
     if (err->code == JANUS_ASSUMPTION_FAILED && err->assumption == JPY_ASSUMED_GRADIENT)
         jpy_hints_gradient(f);
     else if (err->code == JANUS_ASSUMPTION_FAILED)
-        jpy_hints_came_to(f, e, err->message);
+        seldom = jpy_hints_came_to(f, e, err->message);
     jpy_entry_drop_results(results, e->n_results + e->n_frames);
     PyErr_Clear();
-    return signal ? -2 : -1;
+    return signal ? -2 : seldom ? -3 : -1;
 }
 
 int jpy_entry_run(jpy_function *f, jpy_entry *e, PyObject *const *slots, jpy_host *host,

@@ -18,8 +18,9 @@ void jpy_entry_verify(jpy_entry *e, bool on);
 janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *slots,
                                jpy_host *host, jn_run **out_run, jn_arg *results,
                                uint64_t *out_rng);
-/* What a failed run leaves; -1, or -2 where a signal has arrived. */
-int jpy_entry_discard(jpy_function *f, const jpy_entry *e, jn_arg *results);
+/* What a failed run leaves; -1, or where the entry is as good as before: -2: a signal has arrived,
+ * -3: this call was an exception. */
+int jpy_entry_discard(jpy_function *f, jpy_entry *e, jn_arg *results);
 /* Adds what a run has counted to the function's. */
 void jpy_entry_count(jpy_function *f, const janus_run_stats *s);
 /* For a shadow: nothing is computed in place and nothing lent.  0; -1: discarded, -2: since a

@@ -287,6 +287,7 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     bool still = jpy_rng_still;
     jpy_rng_still = true;
     jpy_entry *e = NULL;
+    f->refused_usual = false;
     bool dims = jpy_hints_dims(f), asks = false;
     if (dims) {
         e = convert_images(f, call, reason, sizeof reason);
@@ -308,11 +309,13 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
         jpy_note(f, "all leaves are assumed to get a gradient: %s", reason);
         e = convert_once(f, call, 0, &asks, reason, sizeof reason);
     }
-    if (!e && jpy_hints_narrow(f, true)) {
+    /* numbers that decide on such a path stay numbers, in the regions around it */
+    bool narrow = !f->refused_usual || !(f->use_regions || f->of_region);
+    if (!e && narrow && jpy_hints_narrow(f, true)) {
         jpy_note(f, "unrolled, one graph a length: %s", reason);
         e = convert_once(f, call, 0, &asks, reason, sizeof reason);
     }
-    if (!e && jpy_hints_narrow(f, false))
+    if (!e && narrow && jpy_hints_narrow(f, false))
         e = convert_once(f, call, 0, &asks, reason, sizeof reason);
     jpy_rng_still = still;
     if (!e) {

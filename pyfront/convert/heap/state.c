@@ -186,8 +186,10 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
         if (k == 1)
             ok = &jcv_op(c, JN_OP(s_not), &cond, 1, NULL)->out[0];
         if (arms[1 - k].thrown == THROW_REFUSE) {
-            if (!strstr(c->reason, JCV_RAISES) && jpy_hint_usual(c->f, c->reason))
+            if (!strstr(c->reason, JCV_RAISES) && jpy_hint_usual(c->f, c->reason)) {
+                c->f->refused_usual = true;
                 jcv_throw_now(c, THROW_REFUSE);
+            }
             const char *why = jn_arena_strdup(&c->arena, c->reason);
             if (!why || !jn_vec_push(&c->left_out, ((jpy_left_out){why, c->refused_at})))
                 jcv_refuse(c, "out of memory");
