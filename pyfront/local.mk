@@ -42,11 +42,13 @@ pyfront__C_la_SOURCES = \
 	pyfront/call/explain.h \
 	pyfront/call/ladder.c \
 	pyfront/call/ladder.h \
+	pyfront/call/nested.c \
 	pyfront/call/object.c \
 	pyfront/call/object.h \
 	pyfront/call/policy.c \
 	pyfront/call/policy.h \
 	pyfront/call/region.c \
+	pyfront/call/nested.h \
 	pyfront/call/region.h \
 	pyfront/call/report.c \
 	pyfront/call/type.c \

@@ -18,6 +18,7 @@
 #include "pyfront/base/tracing.h"
 #include "pyfront/call/explain.h"
 #include "pyfront/call/ladder.h"
+#include "pyfront/call/nested.h"
 #include "pyfront/call/object.h"
 #include "pyfront/call/policy.h"
 #include "pyfront/call/region.h"
@@ -42,6 +43,8 @@ static PyObject *run_plain(jpy_function *f, PyObject *const *args, size_t nargsf
     if (JN_UNLIKELY(jpy_shadow_open != NULL)) /* statements of this call have ended it */
         r = jpy_regions_ended(r);
     Py_DECREF(run);
+    if (JN_UNLIKELY(!r))
+        jpy_nested_raised();
     if (timer.trial && r)
         jpy_regions_end(f, &timer);
     if (counts)
@@ -110,6 +113,8 @@ static void try_convert(jpy_function *f, const jpy_call *call, bool look, int64_
      */
     bool unasked = f->payer && f->measure;
     uint64_t free_ones = unasked ? FREE_UNASKED : f->pinned ? FREE_OF_SHAPES : FREE_CONVERSIONS;
+    if (f->conversions >= JPY_UNHIT && !f->graph && !f->of_region && !f->skeleton)
+        jpy_regions_unhit(f);
     if (f->conversions > free_ones && f->graph < HITS_A_CONVERSION * f->conversions)
         jpy_back_off(f, unasked ? 4 : 2);
     else
@@ -383,6 +388,8 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     if (r && !f->plain && !first && discarded != AN_EXCEPTION &&
         (discarded || !taken_by_now(f, &call)))
         try_convert(f, &call, true, ns);
+    if (f->first || f->calls == 1)
+        jpy_regions_first_over(f);
     return JN_UNLIKELY(f->word.due) ? jpy_word_say(f, r) : r;
 }
 

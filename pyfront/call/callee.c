@@ -7,9 +7,12 @@
  * to be one that stays: those that a call makes and calls are none.
  */
 #include "exec/eager/eager.h"
+#include "pyfront/base/tracing.h"
+#include "pyfront/call/nested.h"
 #include "pyfront/call/object.h"
 #include "pyfront/call/region.h"
 #include "pyfront/methods/methods.h"
+#include "pyfront/verify/verify.h"
 
 #include <string.h>
 
@@ -143,7 +146,11 @@ static PyObject *callee(PyObject *self_owner, PyObject *f) {
 
 static PyMethodDef def = {"_callee", callee, METH_O, "_callee(f): what is called in its place."};
 
-PyObject *jpy_regions_callee(jpy_function *f) { return PyCFunction_New(&def, (PyObject *)f); }
+PyObject *jpy_regions_callee(jpy_function *f) {
+    while (f->part_of) /* one Function of each for all skeletons of a text */
+        f = f->part_of;
+    return PyCFunction_New(&def, (PyObject *)f);
+}
 
 PyObject *jpy_regions_callees(const jpy_function *f) {
     PyObject *list = PyList_New(0), *key, *g;
@@ -155,14 +162,30 @@ PyObject *jpy_regions_callees(const jpy_function *f) {
     return list;
 }
 
-/* A Function that nobody has asked for is called: as it is, until it has run an op. */
+/* A Function that nobody has asked for is called: with regions in its loops, until it has run an
+ * op. */
 PyObject *jpy_regions_unasked(jpy_function *f, PyObject *const *args, size_t nargsf,
                               PyObject *kwnames) {
     jn_op_counts before = jn_ops_run;
     Py_INCREF((PyObject *)f);
-    PyObject *r = PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    bool outer = !f->plain && !jpy_traced() && may_be_decorated(f->callable);
+    (void)jpy_warm_callee(f); /* from its first call on */
+    jpy_regions_timer timer = {0};
+    PyObject *run = Py_NewRef(outer ? jpy_regions_begin(f, &timer) : f->callable);
+    f->plain++;
+    f->thread = PyThread_get_thread_ident();
+    PyObject *r = PyObject_Vectorcall(run, args, nargsf, kwnames);
+    f->plain--;
+    if (JN_UNLIKELY(jpy_shadow_open != NULL))
+        r = jpy_regions_ended(r);
+    if (!r)
+        jpy_nested_raised();
+    Py_DECREF(run);
     bool works = jn_ops_run.eager + jn_ops_run.graph >= before.eager + before.graph + 2;
-    f->unasked = works ? 0 : f->unasked > 1 ? f->unasked - 1 : 1;
+    if (!works)
+        f->unasked -= f->unasked > 1;
+    else if (jpy_warm_callee(f))
+        f->unasked = 0;
     Py_DECREF((PyObject *)f);
     return r;
 }

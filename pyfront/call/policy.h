@@ -14,6 +14,8 @@ typedef enum jpy_trial_state {
     JPY_TRIAL_SLOW   /* decided: it is not used */
 } jpy_trial_state;
 
+enum { JPY_UNHIT = 4 }; /* conversions of which none was hit: parts may do better than the whole */
+
 int64_t jpy_now(void);          /* nanoseconds; 0 where `f` measures nothing */
 int64_t jpy_worked(void);       /* processor time of this thread, nanoseconds */
 int64_t jpy_processor_ns(void); /* that of all threads of the process */

@@ -7,10 +7,12 @@
  */
 #include "pyfront/call/region.h"
 #include "pyfront/call/cache.h"
+#include "pyfront/call/nested.h"
 
 #include <string.h>
 
 #include "graph/ir/ir.h"
+#include "pyfront/base/tracing.h"
 #include "pyfront/call/object.h"
 #include "pyfront/call/policy.h"
 #include "pyfront/convert/convert.h"
@@ -30,6 +32,10 @@ typedef struct region {
     jpy_function *owner; /* whose skeleton it is a part of */
     PyObject *within;    /* places (line, column) of its first and last statement */
     unsigned small;      /* graphs that do not pay */
+    jpy_warmth warmth;
+    bool cold;   /* it is converted when it is warm */
+    bool nests;  /* its function may be run where there is no graph */
+    bool raised; /* that has raised what a skeleton might take for its own */
     bool off;
 } region;
 
@@ -82,11 +88,17 @@ static PyObject *dressed(const jpy_function *f) {
     return current ? f->skeleton : f->callable;
 }
 
+static void redress(jpy_function *f);
 static int64_t lent(const jpy_function *f) { return (f->payer ? f->payer : f)->lent_ns; }
 
 PyObject *jpy_regions_begin(jpy_function *f, jpy_regions_timer *out) {
     if (!f->skeleton)
+        jpy_regions_first(f);
+    if (!f->skeleton)
         return f->callable;
+    redress(f);
+    if (f->first || !f->skeleton)
+        return f->skeleton ? dressed(f) : f->callable;
     if (f->undressed) {
         f->undressed -= !f->plain;
         return f->callable;
@@ -121,7 +133,8 @@ void jpy_regions_end(jpy_function *f, const jpy_regions_timer *x) {
 /* _make(function of a region, its places) for the regions of `owner`. */
 static PyObject *make_region(PyObject *owner, PyObject *args) {
     PyObject *function, *within;
-    if (!PyArg_ParseTuple(args, "OO", &function, &within))
+    int nests;
+    if (!PyArg_ParseTuple(args, "OOp", &function, &within, &nests))
         return NULL;
     jpy_function *f = (jpy_function *)owner;
     PyObject *inner = jpy_function_new(function, f->exact, f->checkpoint, f->measure);
@@ -135,6 +148,9 @@ static PyObject *make_region(PyObject *owner, PyObject *args) {
     r->inner->verify = f->verify;
     r->inner->ladder = JPY_RUNG_GRAPH | JPY_RUNG_IMPERATIVE; /* its statements are f's */
     r->inner->of_region = true;
+    r->inner->use_regions = r->nests = nests;
+    r->inner->part_of = f;
+    r->cold = f->first;
     r->inner->payer = jpy_regions_payer(f);
     r->owner = (jpy_function *)Py_NewRef(owner);
     r->within = Py_NewRef(within);
@@ -149,8 +165,8 @@ static int dress(jpy_function *f, PyObject *function) {
     PyObject *make = PyCFunction_New(&make_def, (PyObject *)f);
     PyObject *callee = make ? jpy_regions_callee(f) : NULL, *skeleton = NULL;
     if (callee)
-        skeleton =
-            helper("dress", Py_BuildValue("(OOOOO)", function, f->plan, f->regions, make, callee));
+        skeleton = helper("dress", Py_BuildValue("(OOOOOO)", function, f->plan, f->regions, make,
+                                                 callee, f->first ? Py_True : Py_False));
     Py_XDECREF(make);
     Py_XDECREF(callee);
     if (skeleton == Py_None) {
@@ -165,7 +181,18 @@ static int dress(jpy_function *f, PyObject *function) {
     if (!skeleton)
         return -1;
     Py_XSETREF(f->skeleton, skeleton);
+    f->stale = false;
     return 0;
+}
+
+/* Makes the skeleton anew where the plan has changed. */
+static void redress(jpy_function *f) {
+    PyObject *function = f->stale ? function_of(f->callable) : NULL;
+    f->stale = false;
+    if (function && f->plan && f->plan != Py_None &&
+        PyFunction_GET_CODE(function) == f->skeleton_of && dress(f, function) < 0)
+        jpy_note(f, "a region of statements cannot be split");
+    PyErr_Clear();
 }
 
 /* f->plan is that of the function's code. */
@@ -184,8 +211,9 @@ static int planned(jpy_function *f, PyObject *function) {
 }
 
 /* A conversion of a part of f (NULL: all of it) was refused at the statement that starts there
- * (line 0: at none); or, line -1, it is not worth it. */
-static int refused(jpy_function *f, PyObject *within, long line, long col) {
+ * (line 0: at none); or, line -1, it is not worth it.  later: the skeleton is made when it is
+ * called. */
+static int refused(jpy_function *f, PyObject *within, long line, long col, bool later) {
     PyObject *function = function_of(f->callable), *changed = NULL;
     if (!function || !f->use_regions)
         return 0;
@@ -203,11 +231,40 @@ static int refused(jpy_function *f, PyObject *within, long line, long col) {
     if (!changed)
         return -1;
     Py_DECREF(changed);
-    return dress(f, function);
+    f->first = false;
+    f->stale = later;
+    return later ? 0 : dress(f, function);
+}
+
+void jpy_regions_first(jpy_function *f) {
+    PyObject *function = function_of(f->callable);
+    if (!function || !f->use_regions || f->plan || f->conversions || f->entries.n || f->calls > 1)
+        return;
+    f->first = true; /* its regions are cold */
+    f->first =
+        planned(f, function) == 0 && f->plan != Py_None && dress(f, function) == 0 && f->skeleton;
+    PyErr_Clear();
+}
+
+void jpy_regions_first_over(jpy_function *f) {
+    if (!f->first && !(f->plan && f->entries.n))
+        return;
+    f->first = f->stale = false;
+    Py_CLEAR(f->skeleton);
+    Py_CLEAR(f->regions);
+    Py_CLEAR(f->plan);
+}
+
+void jpy_regions_unhit(jpy_function *f) {
+    if (f->skeleton && f->first)
+        jpy_regions_first_over(f);
+    if (refused(f, NULL, 0, 0, false) < 0)
+        jpy_note(f, "no regions of statements: they cannot be made");
+    PyErr_Clear();
 }
 
 void jpy_regions_refused(jpy_function *f) {
-    if (refused(f, NULL, f->refused_line, f->refused_col) < 0)
+    if (refused(f, NULL, f->refused_line, f->refused_col, false) < 0)
         jpy_note(f, "no regions of statements: they cannot be made");
     PyErr_Clear();
     if (JN_UNLIKELY(jpy_stored_on) && !f->of_region)
@@ -261,18 +318,38 @@ static bool is_small(const jpy_entry *e) {
     return ops < FEW_OPS;
 }
 
-/* After a miss that has led to no graph, or to one that is not worth it. */
-static void give_up(region *r, bool small) {
-    jpy_function *in = r->inner;
+/* Of whose text the region is, as the program has it. */
+static jpy_function *root_of(const region *r) {
+    jpy_function *f = r->owner;
+    while (f->part_of)
+        f = f->part_of;
+    return f;
+}
+
+/* After a miss that has led to no graph, or to one that is not worth it: the skeletons of all whose
+ * text it is a part of are to do without it.  What a loop's body cannot do the loop may: of first
+ * skeletons nothing is learnt. */
+static void give_up(region *r, bool small, bool unhit) {
+    jpy_function *in = r->inner, *root = root_of(r);
+    long line = small ? -1 : unhit ? 0 : (long)in->refused_line;
+    int bad = 0;
     r->off = true;
+    r->nests = r->nests && !small;
+    jpy_function_time_no_more(in);
     if (!small)
-        jpy_note(r->owner, "boundary of a region: %s",
-                 in->reason ? PyUnicode_AsUTF8(in->reason) : "?");
-    if (refused(r->owner, r->within, small ? -1 : (long)in->refused_line, in->refused_col) < 0)
-        jpy_note(r->owner, "a region of statements cannot be split");
+        jpy_note(root, "boundary of a region: %s",
+                 unhit        ? "no graph was hit"
+                 : in->reason ? PyUnicode_AsUTF8(in->reason)
+                              : "?");
+    for (jpy_function *f = r->owner; f && !f->first && !bad; f = f->part_of)
+        bad = refused(f, r->within, line, in->refused_col, true);
+    if (r->nests && !bad)
+        bad = refused(in, NULL, line, in->refused_col, true);
+    if (bad)
+        jpy_note(root, "a region of statements cannot be split");
     PyErr_Clear();
-    if (JN_UNLIKELY(jpy_stored_on))
-        jpy_stored_keep_refusal(r->owner);
+    if (JN_UNLIKELY(jpy_stored_on) && !root->first)
+        jpy_stored_keep_refusal(root);
 }
 
 static _Thread_local region *compares; /* whose statements jpy_shadow_open is about, owned */
@@ -282,15 +359,17 @@ static int compared(PyObject *outcome, bool known) {
     region *r = compares;
     jpy_function *in = r->inner;
     compares = NULL;
-    uint64_t agreed = in->verified, wrong = in->disproved, later = in->later;
+    uint64_t hits = in->graph, agreed = in->verified, wrong = in->disproved, later = in->later;
     uint64_t first_ns = in->first_ns, later_ns = in->later_ns;
     int rc = jpy_function_leave(in, outcome, known);
     if (r->owner) {
-        r->owner->verified += in->verified - agreed;
-        r->owner->disproved += in->disproved - wrong;
-        r->owner->later += in->later - later;
-        r->owner->first_ns += in->first_ns - first_ns;
-        r->owner->later_ns += in->later_ns - later_ns;
+        jpy_function *f = root_of(r);
+        f->verified += in->verified - agreed;
+        f->disproved += in->disproved - wrong;
+        f->later += in->later - later;
+        f->region_hits += in->graph - hits;
+        f->first_ns += in->first_ns - first_ns;
+        f->later_ns += in->later_ns - later_ns;
     }
     r->off |= in->disproved > wrong;
     Py_DECREF((PyObject *)r);
@@ -304,20 +383,44 @@ PyObject *jpy_regions_ended(PyObject *result) {
     return result;
 }
 
+/* There is no graph: what the region's function takes, where that may be run and has a skeleton;
+ * else None. */
+static PyObject *nested(region *r, PyObject *const *args, Py_ssize_t n) {
+    jpy_function *in = r->inner;
+    if (r->cold && r->nests && !in->plan)
+        jpy_regions_first(in);
+    redress(in);
+    if (!r->nests || !in->skeleton || jpy_traced())
+        Py_RETURN_NONE;
+    PyObject *result = jpy_nested_run(in, args, n);
+    r->raised = !result && PyErr_ExceptionMatches(PyExc_UnboundLocalError);
+    return result;
+}
+
 static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargsf,
                              PyObject *kwnames) {
     region *r = (region *)self;
     if (JN_UNLIKELY(jpy_shadow_open != NULL)) /* an exception has left its statements */
         (void)compared(NULL, false);
-    if (r->off || kwnames)
+    if (kwnames || !r->inner || !r->owner)
         Py_RETURN_NONE;
     Py_INCREF(self);
     jpy_function *in = r->inner;
     jpy_call call = {args, PyVectorcall_NARGS(nargsf), NULL};
     uint64_t conversions = in->conversions;
     in->differentiated = in->differentiated || r->owner->differentiated;
+    r->cold = r->cold && root_of(r)->calls <= 1 &&
+              !jpy_warm(&r->warmth, in->measure, r->owner->of_region);
+    if (r->off || r->cold) {
+        PyObject *outcome = nested(r, args, call.n_pos);
+        Py_DECREF(self);
+        return outcome;
+    }
     bool watched;
+    uint64_t hits = in->graph;
     PyObject *result = jpy_function_enter(in, &call, &watched);
+    if (in->graph > hits)
+        root_of(r)->region_hits += in->graph - hits;
     if (JN_UNLIKELY(jpy_shadow_open != NULL))
         compares = (region *)Py_NewRef(self);
     if (!result && !PyErr_Occurred()) {
@@ -325,11 +428,13 @@ static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargs
         /* not for one call that was an exception */
         bool nothing = !in->graph || (!in->entries.n && in->backoff > 1);
         if (converted && in->refused && nothing)
-            give_up(r, false);
+            give_up(r, false, false);
         else if (converted && !in->refused && in->entries.n && is_small(in->entries.data[0]) &&
                  ++r->small >= SMALL_ONES && r->small >= in->entries.n)
-            give_up(r, true);
-        result = Py_NewRef(watched ? Py_False : Py_None);
+            give_up(r, true, false);
+        else if (converted && in->conversions >= 2 * JPY_UNHIT && !in->graph)
+            give_up(r, false, true);
+        result = r->off ? nested(r, args, call.n_pos) : Py_NewRef(watched ? Py_False : Py_None);
     }
     Py_DECREF(self);
     return result;
@@ -350,18 +455,22 @@ static PyObject *region_leave(PyObject *self, PyObject *const *args, Py_ssize_t 
     Py_RETURN_NONE;
 }
 
+/* raised(): whether the exception that is on its way comes out of the statements, which a skeleton
+ * looks at where names that they read are unbound. */
+static PyObject *region_raised(PyObject *self, PyObject *unused) {
+    (void)unused;
+    region *r = (region *)self;
+    bool raised = r->raised;
+    r->raised = false;
+    return PyBool_FromLong(raised);
+}
+
 /* ---- reports ------------------------------------------------------------------------------------
  */
 
 size_t jpy_regions_count(const jpy_function *f, uint64_t *out_hits) {
-    Py_ssize_t pos = 0;
-    PyObject *k, *v;
-    *out_hits = 0;
-    if (!f->regions || !f->skeleton)
-        return 0;
-    while (PyDict_Next(f->regions, &pos, &k, &v))
-        *out_hits += ((region *)v)->inner->graph;
-    return (size_t)PyDict_GET_SIZE(f->regions);
+    *out_hits = f->region_hits;
+    return f->regions && f->skeleton ? (size_t)PyDict_GET_SIZE(f->regions) : 0;
 }
 
 PyObject *jpy_regions_list(const jpy_function *f) {
@@ -420,6 +529,8 @@ static int region_traverse(PyObject *self, visitproc visit, void *arg) {
 static int region_clear(PyObject *self) {
     region *r = (region *)self;
     r->off = true;
+    if (r->inner)
+        r->inner->part_of = NULL;
     Py_CLEAR(r->inner);
     Py_CLEAR(r->owner);
     return 0;
@@ -463,6 +574,8 @@ static PyMethodDef module_methods[] = {
 static PyMethodDef region_methods[] = {
     {"leave", (PyCFunction)(void (*)(void))region_leave, METH_FASTCALL,
      "leave(outcome=None): CPython has run the statements to their end."},
+    {"raised", region_raised, METH_NOARGS,
+     "raised(): whether the exception under way comes out of the statements."},
     {NULL, NULL, 0, NULL}};
 static PyMemberDef region_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(region, vectorcall), READONLY, NULL},

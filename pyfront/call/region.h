@@ -26,8 +26,15 @@ typedef struct jpy_regions_timer {
 } jpy_regions_timer;
 PyObject *jpy_regions_begin(jpy_function *f, jpy_regions_timer *out);
 void jpy_regions_end(jpy_function *f, const jpy_regions_timer *x);
+/* f, which has no skeleton, is called for the first time: it gets the one for that, if it can; no
+ * exception is left.  Then (`first_over`) that call has ended, and a conversion was tried. */
+void jpy_regions_first(jpy_function *f);
+void jpy_regions_first_over(jpy_function *f);
 /* A conversion of f as a whole was refused: f gets a skeleton if it can.  No exception is left. */
 void jpy_regions_refused(jpy_function *f);
+/* Conversions of f as a whole have led to no hit: it gets one, cut in half.  No exception is left.
+ */
+void jpy_regions_unhit(jpy_function *f);
 /* A conversion of f was refused in another process, which has kept that (JANUS_CACHE): f gets the
  * skeleton that it had there.  Returns why it was refused, a new reference; NULL: nothing was kept.
  * No exception is left. */

@@ -28,6 +28,14 @@ typedef struct jpy_trial { /* policy.h */
     int64_t last;                           /* when the last timed one started */
 } jpy_trial;
 
+/* How often, and since when, something was reached (call/nested.h). */
+typedef struct jpy_warmth {
+    unsigned reached;
+    uint64_t all; /* what all that is looked at had been reached by then */
+    bool longer;  /* what lies inside is reached so often that it is left to that */
+    int64_t since;
+} jpy_warmth;
+
 /* The ways a call may run (ladder.h), by bits. */
 typedef uint8_t jpy_ladder;
 enum {
@@ -78,12 +86,16 @@ typedef struct jpy_function {
     bool refused; /* the last conversion was, in which statement of the function (0: in none) */
     uint32_t refused_line, refused_col;
     bool refused_usual; /* ... since a usual path (run/hints.h) cannot be a part of a graph */
-    bool of_region;        /* it is that of a region of statements */
+    bool of_region;     /* it is that of a region of statements ... */
+    struct jpy_function *part_of; /* ... of this one's skeleton, which lives longer */
     bool use_regions;      /* region/region.h, which owns what follows; NULL: there is none yet */
     PyObject *plan;        /* of the skeleton (janus/_skeleton.py), or None: it can have none */
     PyObject *skeleton;    /* what CPython runs in place of the callable */
+    bool first;            /* the skeleton is that of a first call (call/nested.h) */
+    bool stale;            /* the plan has changed since it was made */
     PyObject *skeleton_of; /* the code that plan and skeleton were made of */
     PyObject *regions;     /* dict of its regions */
+    uint64_t region_hits;  /* runs of regions of its text as graphs */
     PyObject *callees;     /* dict: functions that the skeleton calls -> their Functions, or None */
     unsigned dull;         /* calls in the skeleton of what is none of these, counted up to some */
     jpy_trial trial;       /* of the skeleton against the callable */
@@ -92,8 +104,9 @@ typedef struct jpy_function {
     struct jpy_function *payer; /* owned: f was made for the skeleton of this one, or of one that
                                    was, and is paid for by its run time; NULL: f was asked for */
     int64_t running_since, lent_ns; /* of a payer: its call; conversions it has paid for */
-    unsigned unasked; /* it was made for a skeleton: calls in which it has to run an op */
-    jpy_entry *timed; /* of a region: CPython runs the statements, and is timed for it */
+    unsigned unasked;  /* it was made for a skeleton: calls in which it has to run an op ... */
+    jpy_warmth warmth; /* ... and till then */
+    jpy_entry *timed;  /* of a region: CPython runs the statements, and is timed for it */
     int64_t timed_since;
     JN_VEC(jpy_entry *) entries;
     bool exact;

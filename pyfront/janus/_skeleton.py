@@ -16,6 +16,10 @@ and for the converter the text of a function of the live-ins that returns the li
 Both are made inside the tree of the whole file, so that names mean what they mean there, and have the positions
 of the user's text.  What is added has names that are no identifiers.
 
+A region that is no graph (yet) may run its function after all, by a skeleton of that function: so what is learnt
+while a loop runs is of use to its later rounds.  The *first* skeleton of a function, in whose first call nothing is
+known, has regions in its loops alone.
+
 What CPython's statements call is asked for: `.regions[-2](callee)(arguments)`.  A function of the program is then
 decorated, too, if it works with tensors (pyfront/call/callee.c).
 
@@ -48,6 +52,7 @@ _MAX_SPLITS = 64
 _METHODS = {n for t in (_C.Tensor, list, dict, set, str) for n in dir(t)}  # which programs' classes have, too
 
 _plans = {}  # id of a code object -> its Plan (which keeps it), or None
+_regions = {}  # id of the code of a region's function -> that, its node, its class, its path
 
 
 def plan_of(function):
@@ -91,11 +96,14 @@ class Plan:
         if code.co_flags & 0x2a0 or code.co_name == "<lambda>":  # generators and coroutines
             raise _NoSkeleton
         self.code, self.flags = code, code.co_flags & _FUTURES
-        self.path = getattr(code, "co_qualname", function.__qualname__).split(".")  # CPython 3.10's codes have no such name
-        found = _C._source_node(code, function.__globals__)
-        if not found:
-            raise _NoSkeleton
-        self.node, self.in_class = found  # the file's, which is not changed
+        if id(code) in _regions:
+            _, self.node, self.in_class, self.path = _regions[id(code)]
+        else:  # CPython 3.10's codes have no qualified names
+            self.path = getattr(code, "co_qualname", function.__qualname__).split(".")
+            found = _C._source_node(code, function.__globals__)
+            if not found:
+                raise _NoSkeleton
+            self.node, self.in_class = found  # the file's, which is not changed
         if self.compiled([self.node])[0].co_consts != code.co_consts and not hasattr(code, "co_qualname"):
             raise _NoSkeleton  # names of functions inside, which are constants up to CPython 3.10
         for n in ast.walk(self.node):
@@ -107,6 +115,7 @@ class Plan:
         self.quiet = set()  # names of methods that no function of the program was called by
         self.version = 0  # of what is planned
         self.made = None  # version, code of the skeleton, [Region text]
+        self.made_first = None  # the same of the first skeleton
 
     def compiled(self, functions):
         """The codes of functions that stand where the planned one stands, beginning with that one: in scopes of the
@@ -183,15 +192,20 @@ class Plan:
 
     def _group(self, within):
         if within is None:
-            return self.node.body
+            return self.node.body[getattr(self.node, "own", slice(None))]
         for block in blocks_of(self.node):
             places = [_place(s) for s in block]
             if within[0] in places and within[1] in places:
                 return block[places.index(within[0]):places.index(within[1]) + 1]
         return []
 
-    def make(self):
-        """(code of the skeleton, [Region text]); None: there is nothing in it."""
+    def make(self, first=False):
+        """(code of the skeleton, [Region text]); None: there is nothing in it.  first: of the first one."""
+        if first and not self.python and not self.cuts:
+            if self.made_first is None or self.made_first[0] != self.version:
+                loops = any(isinstance(n, (*_LOOPS, ast.comprehension)) for n in ast.walk(self.node))
+                self.made_first = self.version, *((loops and _Maker(self, True).make()) or (None, []))
+            return self.made_first[1:]
         if self.made is None or self.made[0] != self.version:
             self.made = self.version, *(_Maker(self).make() or (None, []))
         return self.made[1:]
@@ -199,10 +213,11 @@ class Plan:
 
 class Text:
     """A region: the name of its function, the places of its first and last statement, what else tells it from others,
-    its node, class and code."""
+    its node, class and code; nests: its function may be run."""
 
-    def __init__(self, name, within, key, node, in_class):
+    def __init__(self, name, within, key, node, in_class, nests):
         self.name, self.within, self.key, self.node, self.in_class = name, within, (within, key), node, in_class
+        self.nests = nests
         self.code = None
 
 
@@ -243,8 +258,8 @@ class Callees(ast.NodeTransformer):
 class _Maker:
     """Makes the skeleton that a plan asks for."""
 
-    def __init__(self, plan):
-        self.plan = plan
+    def __init__(self, plan, first=False):
+        self.plan, self.first = plan, first
         self.node = copy.deepcopy(plan.node)
         code = plan.code
         self.locals = variables_of(self.node, code)
@@ -290,7 +305,10 @@ class _Maker:
         for i, s in enumerate(statements):
             rest = after | Names(statements[i + 1:]).loaded
             place = _place(s)
-            opened = place in self.plan.python or any(_place(x) in self.plan.python for x in statements_of([s]))
+            inner = list(statements_of([s]))
+            opened = any(_place(x) in self.plan.python for x in inner)
+            if self.first and not loop:
+                opened = opened or any(isinstance(x, _LOOPS) for x in inner)
             if group and (place in self.plan.cuts or opened or not self.fits(s)):
                 out += self.region(group, maybe_before, after | Names(statements[i:]).loaded, loop)
                 group = []
@@ -343,7 +361,7 @@ class _Maker:
 
     def region(self, group, maybe, after, loop):
         """The statements that stand for a group.  maybe: what may be bound before it; after: what may be read."""
-        if sum(isinstance(n, _WORK) for s in group for n in ast.walk(s)) < 2:
+        if (self.first and not loop) or sum(isinstance(n, _WORK) for s in group for n in ast.walk(s)) < 2:
             return group
         names = Names(group)
         reads = set(after)
@@ -363,8 +381,8 @@ class _Maker:
         if not ends:
             body.append(ast.Return(ast.Tuple([ast.Constant(FALL), tuple_of(outs, ast.Load())], ast.Load())))
         declared = names.bound - self.locals
-        body = [kind(sorted(d)) for kind, d in ((ast.Nonlocal, declared & self.free), (ast.Global, declared - self.free))
-                if d] + body
+        head = [kind(sorted(d)) for kind, d in ((ast.Nonlocal, declared & self.free), (ast.Global, declared - self.free)) if d]
+        body = head + body
         number = len(self.texts)
         name = f".region {number} of {self.plan.code.co_name} at {first.lineno}"
         arguments = ast.arguments(posonlyargs=[], args=[ast.arg(n) for n in ins], vararg=None, kwonlyargs=[],
@@ -372,9 +390,12 @@ class _Maker:
         function = ast.FunctionDef(name, arguments, body, [], None)
         if "type_params" in function._fields:
             function.type_params = []
+        function.own = slice(len(head), len(head) + len(group))  # statements of the user's
         self.functions.append(placed(function, first))
         key = tuple(ins), tuple(outs), tuple(sorted(ways))
-        self.texts.append(Text(name, (_place(first), _place(last)), key, function, self.plan.in_class))
+        # what an exception leaves, and whether a name is bound, the function of a region cannot say
+        nests = not self.guards and names.surely.union(ins).issuperset(outs)
+        self.texts.append(Text(name, (_place(first), _place(last)), key, function, self.plan.in_class, nests))
         dead = sorted((names.bound & self.locals & maybe) - set(outs))
         return self.around(group, number, ins, outs, dead, ways)
 
@@ -385,7 +406,8 @@ class _Maker:
         enter = ast.Assign([name_of(TAKEN, ast.Store())], ast.Call(callee, [name_of(n, ast.Load()) for n in ins], []))
         taken = ast.Assign([name_of(TAKEN, ast.Store())], ast.Constant(None))
         error = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(-1), ast.Load())  # UnboundLocalError
-        unbound = ast.ExceptHandler(error, None, [copy.copy(taken)])
+        own = ast.Call(ast.Attribute(copy.deepcopy(callee), "raised", ast.Load()), [], [])
+        unbound = ast.ExceptHandler(error, None, [ast.If(own, [ast.Raise()], []), copy.copy(taken)])
         enter = ast.Try([enter], [unbound], [], []) if ins else enter
 
         def unpack():
@@ -426,10 +448,11 @@ class _Maker:
         return ast.If(asked, [told], [])
 
 
-def dress(function, plan, regions, make, callee):
+def dress(function, plan, regions, make, callee, first):
     """The skeleton of a function, None: it has no region and calls nothing.  regions: those it had, by place, is
-    brought up to date; make(function of a region, its places): a new one; callee(f): what is called for f."""
-    code, texts = plan.make()
+    brought up to date; make(function of a region, its places, whether it may run that): a new one; callee(f): what is
+    called for f; first: it is the first one."""
+    code, texts = plan.make(first)
     for gone in set(regions) - {t.key for t in texts}:
         del regions[gone]
     if not code:
@@ -438,10 +461,14 @@ def dress(function, plan, regions, make, callee):
     for t in texts:
         if t.key not in regions:
             _C._give_source(t.code, t.node, t.in_class)
+            _regions[id(t.code)] = t.code, t.node, t.in_class, [*plan.path[:-1], t.name]
             closure = tuple(cells[n] for n in t.code.co_freevars)
             f = types.FunctionType(t.code, function.__globals__, function.__name__, None, closure)
             f.__qualname__, f.__module__ = function.__qualname__, function.__module__
-            regions[t.key] = make(f, t.within)
+            regions[t.key] = make(f, t.within, t.nests)
+    if id(plan.code) in _regions:  # as its frames are called
+        names = {"co_name": function.__name__, "co_qualname": function.__qualname__}
+        code = code.replace(**{n: v for n, v in names.items() if hasattr(code, n)})
     skeleton = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__,
                                   function.__closure__)
     skeleton.__qualname__, skeleton.__module__ = function.__qualname__, function.__module__

@@ -68,15 +68,20 @@ def test_program(name, numerics, verify, monkeypatch):
     assert not recorder.total("disproved")
 
 
+# First steps of Adagrad make rounding of gradients near zero larger than the tolerance.
+MADE_LARGER = ("prog_recursion.a_batch_of_trees_large_enough_for_lanes",)
+
+
 @pytest.mark.parametrize("name", FAILING)
 def test_every_assert_fails_once(name, monkeypatch):
     prog, _ = harness.CASES[name]
+    numerics = "exact" if name in MADE_LARGER else "fast"
     want = harness.run(prog, lambda f: f)
     for n in range(1, 12):
         monkeypatch.setenv("JANUS_FAIL_ASSERT", str(n))
-        got = harness.run(prog, harness.Recorder())
+        got = harness.run(prog, harness.Recorder(numerics=numerics))
         monkeypatch.delenv("JANUS_FAIL_ASSERT")
-        harness.compare(name, want, got, False)
+        harness.compare(name, want, got, numerics == "exact")
 
 
 def test_there_are_enough_programs():

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The only call of a function: loops that go on run as graphs in it, and what is CPython's in them is learnt at once."""
+
+import pathlib
+import sys
+import traceback
+
+import pytest
+import janus
+
+if not hasattr(janus, "function"):
+    pytest.skip("janus.function is not built", allow_module_level=True)
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from diff import harness  # noqa: E402
+from region_programs import Net, clock, t  # noqa: E402
+from texts import names_of  # noqa: E402
+
+MODES = ("always", "rarely", "never")
+
+
+def once(main, share=0.0, modes=MODES):
+    """Runs main(function) decorated and not; share: of the ops of all calls of what it decorates, with "never"."""
+    want = harness.run(main, lambda f: f)
+    for verify in modes:
+        recorder = harness.Recorder(regions=True, measure=False, verify=verify)
+        harness.compare(main.__name__, want, harness.run(main, recorder), False)
+        assert recorder.total("disproved") == 0, "\n".join(janus.explain(f) for f in recorder.made)
+    graph, eager = recorder.total("ops_graph"), recorder.total("ops_eager")
+    assert graph >= share * (graph + eager), (graph, eager)
+
+
+def test_an_epoch_that_is_called_once():
+    def main(function, log):
+        net = Net()
+        opt = janus.optim.Adam(net.parameters(), lr=0.01)
+
+        @function
+        def train(batches):
+            start, total = clock(), 0.0
+            for i, (x, y) in enumerate(batches):
+                opt.zero_grad()
+                loss = ((net(x) - y) ** 2).mean()
+                loss.backward()
+                opt.step()
+                total += loss.item()
+                if i % 10 == 0:
+                    clock()
+            return total / len(batches), clock() > start
+
+        log(train([(t(3, 4, seed=i), t(3, 2, seed=i + 1)) for i in range(60)]), net, opt)
+
+    once(main, share=0.7)
+
+
+def train(net, opt, batches, seconds):
+    for x, y in batches:
+        start = clock()
+        opt.zero_grad()
+        loss = ((net(x) - y) ** 2).mean()
+        loss.backward()
+        opt.step()
+        seconds.append(clock() - start)
+    return loss
+
+
+def step(net, opt, x, y):
+    opt.zero_grad()
+    loss = ((net(x) - y) ** 2).mean()
+    loss.backward()
+    opt.step()
+    return loss.item()
+
+
+def test_a_comprehension_of_steps():
+    def main(function, log):
+        net = Net()
+        opt = janus.optim.SGD(net.parameters(), lr=0.01)
+
+        @function
+        def epoch(batches):
+            start = clock()
+            return [step(net, opt, x, y) for x, y in batches], clock() > start
+
+        log(epoch([(t(3, 4, seed=i), t(3, 2, seed=i + 1)) for i in range(40)]), net)
+
+    once(main, share=0.8)
+
+
+def test_epochs_in_a_function_that_is_called_once():
+    def main(function, log):
+        net, seconds = Net(), []
+        opt = janus.optim.SGD(net.parameters(), lr=0.01)
+
+        @function
+        def fit(batches):
+            best = None
+            for epoch in range(4):
+                loss = train(net, opt, batches, seconds)
+                right = 0
+                for x, y in batches:
+                    clock()
+                    right += (net(x).argmax(1) == y.argmax(1)).sum().item()
+                if best is None or loss.item() < best:
+                    best = loss.item()
+                log(epoch, right)
+            return best
+
+        log(fit([(t(3, 4, seed=i), t(3, 2, seed=i + 1)) for i in range(100)]), net, len(seconds))
+
+    once(main, share=0.9)
+
+
+BODY = ["y = x * w + i", "z = y.exp() + y", "if i == 7:", "    extra = z * 2", "elif i > n - 3:", "    z = z + late",
+        "late = z.sum() + i", "for k in range(3):", "    z = z * 0.5 + k", "out.append(z)", "x = (z + x).tanh()"]
+
+
+@pytest.mark.parametrize("loop", ("for i in range(n):", "for i in numbers(n):", "while i < n:"))
+def test_a_barrier_before_each_statement(loop):
+    """A clock before any statement of a loop's body, at its depth."""
+    def at(place):
+        lines, i = list(BODY), 0
+        while i < place or lines[i].startswith("elif"):
+            i += 1
+        depth = len(lines[i]) - len(lines[i].lstrip())
+        lines.insert(i, " " * depth + "clock()")
+        step = ["i += 1"] if loop.startswith("while") else []
+        text = ["def f(x, w, n):", "    out, i, late = [], 0, x"] + ["    " + loop]
+        return "\n".join(text + ["        " + s for s in lines + step] + ["    return x, out, i, late"])
+
+    def main(function, log):
+        def numbers(n):
+            i = 0
+            while i < n:
+                yield i
+                i += 1
+
+        for place in range(len(BODY)):
+            f = names_of(at(place), clock=clock, numbers=numbers)["f"]
+            w = t(3, seed=place, grad=place % 2 == 0)
+            x, out, *rest = function(f)(t(3, seed=1), w, 30)
+            log(x, out, rest)
+            if w.requires_grad:
+                (x.sum() + out[5].sum()).backward()
+                log(w.grad)
+
+    once(main, modes=("never", "rarely"))
+
+
+def test_ways_out_of_a_loop():
+    def main(function, log):
+        def f(x, n, way):
+            seen = 0
+            for i in range(n):
+                clock()
+                x = (x * 1.01 + i).tanh()
+                for k in range(4):
+                    x = x + k
+                    clock()
+                    seen += 1
+                    if i == 20 and way == "inner":
+                        break
+                if i == 20:
+                    if way == "break":
+                        break
+                    if way == "return":
+                        return x, i, "early"
+                    if way == "continue":
+                        continue
+                    if way == "raise":
+                        raise ValueError(seen)
+                    if way == "unbound":
+                        return nowhere + x  # noqa: F821, F841
+                    if way == "late":
+                        nowhere = x  # noqa: F841
+                clock()
+                x = x * 2 - i
+            else:
+                return x, seen, "to its end"
+            return x, seen, i
+
+        for way in ("", "inner", "break", "return", "continue", "raise", "unbound", "late"):
+            log.raises(function(f), t(3, seed=1), 40, way)
+
+    once(main)
+
+
+@pytest.mark.parametrize("verify", MODES)
+def test_tracebacks_are_those_of_the_program(verify):
+    def deep(x, i):
+        if i == 33:
+            raise UnboundLocalError("mine")
+        return x * 2
+
+    def f(x, n):
+        for i in range(n):
+            x = (x + i).tanh()
+            for k in range(3):
+                clock()
+                x = x * 0.5 + 1
+                x = deep(x, i)
+        return x
+
+    def shown(g):
+        with pytest.raises(UnboundLocalError) as e:
+            g(t(3), 50)
+        return [(s.name, s.lineno) for s in traceback.extract_tb(e.value.__traceback__) if s.filename == __file__][1:]
+
+    assert shown(janus.function(f, measure=False, verify=verify)) == shown(f)
+
+
+def test_methods_closures_and_private_names():
+    def main(function, log):
+        class Walk:
+            def __init__(self):
+                self.__x, self.rounds = t(3), 0
+
+            def __half(self, x):
+                return x * 0.5
+
+            def run(self, n, *args, scale=2.0, **others):
+                for i in range(n):
+                    clock()
+                    self.__x = self.__half(self.__x) + args[i % 2] * scale
+                    self.rounds += 1
+                    others[str(i)] = self.__x.sum()
+                return others
+
+        count, total = 0, t(3)
+
+        def f(n):
+            nonlocal count, total
+            for i in range(n):
+                total = total * 0.9 + i
+                clock()
+                count += 1
+                total = total.tanh() + 1
+            return count
+
+        Walk.run = function(Walk.run)
+        walk = Walk()
+        log(walk.run(30, t(3, seed=1), t(3, seed=2), scale=1.5, a=1), walk.rounds, walk.__dict__)
+        log(function(f)(30), count, total)
+
+    once(main, share=0.5)
+
+
+def test_inside_with_and_try():
+    """What an exception leaves bound is seen there."""
+    def main(function, log):
+        @function
+        def f(x, n):
+            i, y = -1, x
+            try:
+                for i in range(n):
+                    y = (x * i).sin()
+                    clock()
+                    x = x + y
+                    if i == 25:
+                        raise KeyError(i)
+            except KeyError:
+                return x, y, i
+            with janus.no_grad():
+                for i in range(n):
+                    clock()
+                    x = x * 0.9 + y
+            return x, y, i
+
+        log(f(t(3), 20))
+        log(f(t(3), 40))
+
+    once(main)
+
+
+def test_what_no_whole_graph_is_hit_of_has_regions():
+    """A word that is another one in each call, which a statement compares, is no reason not to have graphs of the others."""
+    def main(function, log):
+        @function
+        def f(x, word):
+            y = (x * 2).exp() + x
+            z = y.sin() * y + 1
+            if hash(word + "!") == 0:
+                z = z + 1
+            return y, z
+
+        for i in range(40):
+            log(f(t(3, seed=i), "w" * i))
+
+    once(main, share=0.5, modes=("never",))
+
+
+def test_refused_at_no_statement():
+    """What a group leaves cannot leave a graph: it is cut until single statements are CPython's, in the same call."""
+    def main(function, log):
+        @function
+        def f(x, n):
+            y = z = x
+            for i in range(n):
+                if x.sum() > 0:
+                    y, z = x * 2, x * 3
+                else:
+                    y = z = x * 2 + 1
+                x = (y - z).sin() + y
+                clock()
+            return x, y, z, y is z
+
+        log(f(t(3), 30))
+
+    once(main)
