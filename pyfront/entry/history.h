@@ -18,10 +18,12 @@ typedef uint64_t jpy_set;
 #define JPY_SET_WAITS ((jpy_set)1 << 62)
 #define JPY_SET_OF(i) ((jpy_set)1 << ((i) < 63 ? (i) : 63))
 
-/* One way of a branch: ops on it have run if a result of the run, a bool, is `holds`. */
+/* One way of a branch: ops on it have run if a result of the run, a bool, is `holds`, and those of
+ * an arm before it in the list have. */
 typedef struct jpy_arm {
     uint32_t result;
     bool holds;
+    uint8_t also; /* 1 + its number; 0: none */
 } jpy_arm;
 enum { JPY_MAX_ARMS = 64 };
 

@@ -165,7 +165,7 @@ static PyObject *group(const void *of, size_t i) {
 
 static PyObject *arm(const void *of, size_t i) {
     const jpy_arm *a = (const jpy_arm *)of + i;
-    return Py_BuildValue("(Ii)", a->result, a->holds);
+    return Py_BuildValue("(Iii)", a->result, a->holds, (int)a->also);
 }
 
 static PyObject *single(const void *of, size_t i) {

@@ -80,7 +80,8 @@ static int take_group(jpy_building *b, PyObject *t) {
 static int take_arm(jpy_building *b, PyObject *t) {
     jpy_arm a;
     int holds;
-    if (!PyArg_ParseTuple(t, "Ip", &a.result, &holds) || b->stage->arms.n == JPY_MAX_ARMS)
+    if (!PyArg_ParseTuple(t, "Ipb", &a.result, &holds, &a.also) || a.also > b->stage->arms.n ||
+        b->stage->arms.n == JPY_MAX_ARMS)
         return -1;
     const jn_type *type = jpy_stored_result(b, a.result);
     a.holds = holds;

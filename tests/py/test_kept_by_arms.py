@@ -22,6 +22,7 @@ def programs():
 def outcomes(f, signs):
     """What each use of the results after a call gives, or raises, for the one arm and the other."""
     uses = {"written": lambda out, x, w: out.add_(1), "detached written": lambda out, x, w: out.detach().mul_(2),
+            "x written": lambda out, x, w: x.detach().mul_(2), "w written": lambda out, x, w: w.detach().mul_(2),
             "nothing": lambda out, x, w: None}
     for (name, use), sign, round in itertools.product(uses.items(), signs, range(3)):
         x = janus.tensor([[1.0, 2.0, 3.0], [0.5, 1.5, 2.5]]) * sign

@@ -27,7 +27,7 @@ def down(x, w, n):
     return down((x * w.t()).sigmoid(), w, n - 1) * x
 """
 WRITES = {"scaled": lambda t: t.data.mul_(3), "part": lambda t: t.data.reshape(-1)[:1].fill_(7.0), "set": lambda t: t.data.copy_(janus.ones_like(t)),
-          "numpy": lambda t: t.detach().numpy().fill(5.0), "replaced": lambda t: setattr(t, "data", t.data * 2)}
+          "numpy": lambda t: t.detach().numpy().fill(5.0), "counted": lambda t: t.detach().mul_(3), "replaced": lambda t: setattr(t, "data", t.data * 2)}
 
 
 class Holder:
@@ -80,13 +80,17 @@ def differences(part, parts, numerics):
                 continue
             got = outcome(f, who, write, turned)
             n += 1
+            if same(want, got, numerics == "exact"):
+                continue
             if isinstance(got, str) and "through .data before backward()" in got:
                 loud += 1
                 copies.add((name, who))
                 f = janus.function(plain, verify="never", numerics=numerics, measure=False)
                 for _ in range(2):
                     outcome(f, "x", lambda t: None, turned)
-            elif not same(want, got, numerics == "exact") and (how != "numpy" or (name, who) not in copies):
+            elif how == "counted" and isinstance(got, str) and got.startswith("one of the variables") and ("recursion" in name or "handed on" in name):
+                loud += 1  # what an arm of a recursion keeps counts as kept whichever was taken
+            elif how != "numpy" or (name, who) not in copies:
                 wrong.append((name, who, how, turned, want, got))
         graphs += f.stats()["graph"] > 0
     return n, graphs, loud, wrong

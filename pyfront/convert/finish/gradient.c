@@ -27,6 +27,7 @@ static jn_value without_detach(const jn_subgraph *g, jn_value v) {
 enum { MAX_VISITED = 64 };
 typedef struct visited { /* parameters of SubGraphs that were looked at */
     unsigned n;
+    bool no_arms; /* of the first, branches are not looked into */
     struct {
         const jn_subgraph *g;
         uint32_t param;
@@ -67,7 +68,8 @@ static const char *kept_in(const jn_subgraph *g, uint32_t param, visited *seen) 
             jn_value v = jn_value_is_none(n->in[k]) ? n->in[k] : without_detach(g, n->in[k]);
             if (v.node != 0 || v.index != param || n->op == JN_OP(detach))
                 continue;
-            if (n->subs[0] && call_keeps(n, k, seen))
+            bool arm = seen->no_arms && g == seen->of[0].g && n->op->role == JN_ROLE_IF;
+            if (n->subs[0] && !arm && call_keeps(n, k, seen))
                 return "Graph";
             if (!n->subs[0] && saved && g != seen->of[0].g &&
                 (n->op->save >> (k < 15 ? k : 15) & 1))
@@ -78,10 +80,31 @@ static const char *kept_in(const jn_subgraph *g, uint32_t param, visited *seen) 
     return saved && g->checkpoint ? "Graph" : NULL;
 }
 
-/* What keeps a parameter for its gradient, or its like in a SubGraph; NULL: nothing. */
-static const char *keeper(const jn_subgraph *g, uint32_t param) {
-    visited seen = {0};
-    return kept_in(g, param, &seen);
+/* Adds what keeps a parameter of a stage for its gradient, bound at `slot`, or its like in a
+ * SubGraph: arms of the stage keep it if they are taken. */
+static janus_status add_keepers(jpy_stage *x, uint32_t param, uint32_t slot,
+                                const jcv_stage_at *at) {
+    const jn_subgraph *g = x->sub;
+    visited seen = {.no_arms = true};
+    const char *op = kept_in(g, param, &seen);
+    if (op)
+        return jn_vec_push(&x->kept, ((jpy_kept){.slot = slot, .op = op})) ? JANUS_OK
+                                                                           : JN_NO_MEMORY();
+    for (size_t i = 1; i < g->nodes.n; i++) {
+        const jn_node *n = g->nodes.data[i];
+        for (uint32_t k = 1; n->op->role == JN_ROLE_IF && k < n->n_in; k++) {
+            jn_value v = jn_value_is_none(n->in[k]) ? n->in[k] : without_detach(g, n->in[k]);
+            for (unsigned s = 0; v.node == 0 && v.index == param && s < 2; s++) {
+                visited from = {.n = 1, .of = {{g, param}}};
+                if (k - 1 >= n->subs[s]->params.n || !kept_in(n->subs[s], k - 1, &from))
+                    continue;
+                jpy_kept kept = {.slot = slot, .op = "Graph", .arm = jcv_arm_of(x, at, n, s)};
+                if (!jn_vec_push(&x->kept, kept))
+                    return JN_NO_MEMORY();
+            }
+        }
+    }
+    return JANUS_OK;
 }
 
 /* ---- stages as SubGraphs ------------------------------------------------------------------------
@@ -251,14 +274,14 @@ static janus_status stage_gradient(jcv_staging *s, unsigned k, jn_arena *a) {
     bool *active = jn_arena_alloc(a, sub->nodes.n);
     if (!active)
         return JN_NO_MEMORY();
+    jcv_stage_at at = {s->g, s->cut[k], s->in[k].data, e->inputs.data, e->remains};
     for (unsigned p = 0; p < s->in[k].n; p++) {
         jn_value v = s->in[k].data[p];
         const jn_type *t = sub->params.data[p].type;
         bool outer = v.node == 0;
         const jpy_src *src = outer ? e->guards.srcs.data[e->inputs.data[v.index].slot] : NULL;
-        const char *op = outer && t->kind == JANUS_KIND_TENSOR ? keeper(sub, p) : NULL;
-        if (op && !jn_vec_push(&x->kept, ((jpy_kept){.slot = src->slot, .op = op})))
-            return JN_NO_MEMORY();
+        if (outer && t->kind == JANUS_KIND_TENSOR)
+            JN_TRY(add_keepers(x, p, src->slot, &at));
         if (!jcv_is_float_type(t))
             continue;
         jpy_tracked in = {.param = p, .gradient = grad++, .stage = JPY_NO_STAGE};
@@ -280,7 +303,6 @@ static janus_status stage_gradient(jcv_staging *s, unsigned k, jn_arena *a) {
     }
     if (s->exact)
         JN_TRY(derive_all(e, x, arriving, true, a));
-    jcv_stage_at at = {s->g, s->cut[k], s->in[k].data, e->inputs.data, e->remains};
     JN_TRY(jcv_history(x, &at, a));
     for (size_t i = 0; i < x->kept.n; i++)
         e->keeps_results = e->keeps_results || x->kept.data[i].is_result;

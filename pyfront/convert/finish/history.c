@@ -26,6 +26,8 @@ typedef struct kept {
     bool copied; /* a frame has it as a view, which is a copy there */
 } kept;
 
+enum { MAX_HANDED_ON = 8 }; /* branches and callees, one behind the other */
+
 /* What ops keep: tensors, and groups as history.h has them. */
 typedef struct keeping {
     JN_VEC(kept) kept;
@@ -157,32 +159,48 @@ static jpy_set main_ins(const history *h, const body *b, const values *x, jn_val
 /* Which body of a call it is, and which parameter its first operand after the condition. */
 static unsigned first_operand(const jn_node *n) { return n->op->role == JN_ROLE_IF; }
 
-/* The arm that is taken if `condition`, a value of main, holds, or does not; 0: nobody can tell. */
-static uint8_t arm_number(history *h, jn_value condition, bool holds) {
-    const jn_subgraph *g = h->place->main;
+/* The arm that is taken if `condition`, a value of main, holds, or does not, and arm `also` is; 0:
+ * nobody can tell. */
+static uint8_t arm_number(jpy_stage *x, const jn_subgraph *g, jn_value condition, bool holds,
+                          uint8_t also) {
     size_t r = 0, i = 0;
     while (r < g->results.n && !jn_value_equal(g->results.data[r], condition))
         r++;
     if (r == g->results.n || g->result_types.data[r]->kind != JANUS_KIND_BOOL)
         return 0;
-    jpy_arm arm = {(uint32_t)r, holds};
-    while (i < h->stage->arms.n &&
-           (h->stage->arms.data[i].result != r || h->stage->arms.data[i].holds != holds))
+    jpy_arm arm = {(uint32_t)r, holds, also};
+    while (i < x->arms.n && (x->arms.data[i].result != r || x->arms.data[i].holds != holds ||
+                             x->arms.data[i].also != also))
         i++;
-    if (i == h->stage->arms.n && (i == JPY_MAX_ARMS || !jn_vec_push(&h->stage->arms, arm)))
+    if (i == x->arms.n && (i == JPY_MAX_ARMS || !jn_vec_push(&x->arms, arm)))
         return 0;
     return (uint8_t)(i + 1);
 }
 
-/* The arm that the body `which` of a branch of main is, of which the run tells whether it was
- * taken; 0: it is none, and counts as taken. */
-static uint8_t arm_of(history *h, const body *caller, const jn_node *n, unsigned which) {
-    const jcv_stage_at *at = h->place;
-    jn_value c = n->in[0];
-    if (caller->up || n->op->role != JN_ROLE_IF || jn_value_is_none(c))
+/* `arm`, where it is 0, or where the other way of the branch is known, too, and that arm. */
+static uint8_t both_arms(jpy_stage *x, const jn_subgraph *g, jn_value condition, bool holds,
+                         uint8_t arm, bool *never) {
+    uint8_t one = arm_number(x, g, condition, holds, 0);
+    *never = false;
+    for (uint8_t a = arm; a && one; a = x->arms.data[a - 1].also) {
+        jpy_arm of = x->arms.data[a - 1];
+        if (of.result != x->arms.data[one - 1].result)
+            continue;
+        *never = of.holds != holds;
+        return arm;
+    }
+    if (!one || !arm)
+        return one ? one : arm;
+    uint8_t both = arm_number(x, g, condition, holds, arm);
+    return both ? both : arm;
+}
+
+uint8_t jcv_arm_of(jpy_stage *x, const jcv_stage_at *at, const jn_node *branch, unsigned which) {
+    jn_value c = branch->in[0];
+    if (branch->op->role != JN_ROLE_IF || jn_value_is_none(c))
         return 0;
     jn_value m = c.node ? (jn_value){at->first + c.node - 1, c.index} : at->in[c.index];
-    return arm_number(h, m, which == 0);
+    return arm_number(x, at->main, m, which == 0, 0);
 }
 
 /* A body that a call runs, with what its results lead to, and back with its parameters'. */
@@ -229,7 +247,9 @@ static janus_status run_body(history *h, body *caller, const values *x, const jn
         }
     } while (b.again && st == JANUS_OK);
     bool any = b.has.groups.n || b.has.kept.n;
-    uint8_t arm = any && st == JANUS_OK ? arm_of(h, caller, n, g == n->subs[1]) : 0;
+    uint8_t arm = 0;
+    if (any && st == JANUS_OK && !caller->up)
+        arm = jcv_arm_of(h->stage, h->place, n, g == n->subs[1]);
     for (size_t i = 0; i < b.has.groups.n && st == JANUS_OK; i++) {
         jpy_group one = b.has.groups.data[i];
         one.arm = arm ? arm : one.arm;
@@ -390,10 +410,11 @@ static janus_status add_kept(jpy_stage *x, const kept *s, uint32_t slot, bool is
                   .is_result = is_result,
                   .copied = s->copied};
     size_t i = 0; /* found before, by what the graph keeps; for all results, since not known */
-    while (i < x->kept.n && (is_result || x->kept.data[i].slot != slot || x->kept.data[i].at))
+    while (i < x->kept.n && (is_result || x->kept.data[i].slot != slot || x->kept.data[i].at ||
+                             (x->kept.data[i].arm && x->kept.data[i].arm != k.arm)))
         i++;
     if (i < x->kept.n) {
-        k.arm = 0; /* what the graph keeps it keeps whichever arm is taken */
+        k.arm = x->kept.data[i].arm; /* 0: it keeps it whichever arm is taken */
         x->kept.data[i] = k;
     } else if (!jn_vec_push(&x->kept, k))
         return JN_NO_MEMORY();
@@ -417,8 +438,9 @@ static bool may_be(history *h, jn_value of, jn_value v, kept *k) {
             continue;
         kept inner = *k;
         inner.copied = k->copied || !jn_value_equal(out, arm->results.data[of.index]);
-        inner.arm = k->arm ? k->arm : arm_number(h, n->in[0], s == 0);
-        if (may_be(h, n->in[out.index + 1], v, &inner)) {
+        bool never;
+        inner.arm = both_arms(h->stage, g, n->in[0], s == 0, k->arm, &never);
+        if (!never && may_be(h, n->in[out.index + 1], v, &inner)) {
             *k = inner;
             return true;
         }
@@ -426,28 +448,57 @@ static bool may_be(history *h, jn_value of, jn_value v, kept *k) {
     return false;
 }
 
-static janus_status place_kept(history *h, const body *b, const jcv_stage_at *at) {
+/* What is kept of v, a value of main that has its own memory, is kept of the input or the results
+ * that it is, or may be if an arm is taken, or a callee hands it on. */
+static janus_status place_value(history *h, kept s, jn_value v, unsigned depth) {
+    const jcv_stage_at *at = h->place;
     const jn_subgraph *g = at->main, *x = h->stage->sub;
+    if (v.node == 0)
+        return add_kept(h->stage, &s, at->inputs[v.index].slot, false, JN_VALUE_NONE);
+    for (size_t r = 0; r < g->results.n; r++) {
+        jn_value leaves = g->results.data[r];
+        kept one = s;
+        if (!leaves.node || jn_value_type(g, leaves)->kind != JANUS_KIND_TENSOR ||
+            !may_be(h, leaves, v, &one))
+            continue;
+        bool here = leaves.node >= at->first && leaves.node < at->first + x->nodes.n - 1;
+        jn_value own = {leaves.node - at->first + 1, leaves.index};
+        own = jn_value_equal(leaves, v) ? JN_VALUE_NONE : own;
+        one.copied = one.copied || (!jn_value_is_none(own) && !here);
+        JN_TRY(add_kept(h->stage, &one, (uint32_t)r, true, own));
+    }
+    const jn_node *n = g->nodes.data[v.node];
+    bool branch = n->op->role == JN_ROLE_IF;
+    if (depth == MAX_HANDED_ON || (!branch && n->op->role != JN_ROLE_INVOKE))
+        return JANUS_OK;
+    for (unsigned k = 0; k < 2 && n->subs[k]; k++) {
+        const jn_subgraph *in = n->subs[k];
+        if (v.index >= in->results.n)
+            continue;
+        jn_value is = in->results.data[v.index], out = root(in, is);
+        uint32_t from = out.index + first_operand(n);
+        if (out.node || from >= n->n_in)
+            continue;
+        kept one = s;
+        jn_value m = root(g, n->in[from]);
+        one.copied = s.copied || !jn_value_equal(is, out) || !jn_value_equal(m, n->in[from]);
+        bool never = false;
+        if (branch)
+            one.arm = both_arms(h->stage, g, n->in[0], k == 0, s.arm, &never);
+        if (!never)
+            JN_TRY(place_value(h, one, m, depth + 1));
+    }
+    return JANUS_OK;
+}
+
+static janus_status place_kept(history *h, const body *b, const jcv_stage_at *at) {
     for (size_t i = 0; i < h->stage->kept.n; i++)
         h->stage->kept.data[i].outs = h->stage->kept.data[i].ins = ~(jpy_set)0;
     for (size_t i = 0; i < b->has.kept.n; i++) {
         kept s = b->has.kept.data[i];
-        jn_value m = in_main(at, s.v), v = root(g, m);
+        jn_value m = in_main(at, s.v), v = root(at->main, m);
         s.copied = s.copied || !jn_value_equal(m, v);
-        if (v.node == 0)
-            JN_TRY(add_kept(h->stage, &s, at->inputs[v.index].slot, false, JN_VALUE_NONE));
-        for (size_t r = 0; r < g->results.n && v.node; r++) {
-            jn_value leaves = g->results.data[r];
-            kept one = s;
-            if (!leaves.node || jn_value_type(g, leaves)->kind != JANUS_KIND_TENSOR ||
-                !may_be(h, leaves, v, &one))
-                continue;
-            bool here = leaves.node >= at->first && leaves.node < at->first + x->nodes.n - 1;
-            jn_value own = {leaves.node - at->first + 1, leaves.index};
-            own = jn_value_equal(leaves, v) ? JN_VALUE_NONE : own;
-            one.copied = one.copied || (!jn_value_is_none(own) && !here);
-            JN_TRY(add_kept(h->stage, &one, (uint32_t)r, true, own));
-        }
+        JN_TRY(place_value(h, s, v, 0));
     }
     return JANUS_OK;
 }

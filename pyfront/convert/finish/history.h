@@ -17,4 +17,7 @@ typedef struct jcv_stage_at {
 /* Fills x->groups, and x->kept with what the tape would keep of the run's inputs and results.  Uses
  * x->in and x->place. */
 janus_status jcv_history(jpy_stage *x, const jcv_stage_at *at, jn_arena *arena);
+/* The arm of a stage, as jpy_group.arm, that is the body `which` of a branch of it; 0: nobody can
+ * tell whether it was taken. */
+uint8_t jcv_arm_of(jpy_stage *x, const jcv_stage_at *at, const jn_node *branch, unsigned which);
 #endif
