@@ -4,6 +4,8 @@ EXTRA_DIST += \
 	bench/accuracy \
 	bench/accuracy.py \
 	bench/branches.py \
+	bench/busy \
+	bench/busy.py \
 	bench/call_overhead \
 	bench/call_overhead.py \
 	bench/char_lm_step \
