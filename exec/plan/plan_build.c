@@ -352,16 +352,6 @@ int64_t jn_int_attr(const jn_node *n, const char *name) {
     return a ? *(const int64_t *)((const char *)n->attrs + a->offset) : 0;
 }
 
-/* Whether the number of the tensor that the node gives is asked for. */
-static bool has_number(const jn_scope *s, const jn_node *n) {
-    for (size_t k = n->id + 1; k < s->g->nodes.n; k++) {
-        const jn_node *x = s->g->nodes.data[k];
-        if (x->op->id == JN_OP_ID_wire_of && x->in[0].node == n->id)
-            return true;
-    }
-    return false;
-}
-
 static janus_status compile_host(jn_builder *b, jn_scope *s, const jn_node *n) {
     if (jn_op_named(n->op, "store")) {
         uint32_t target, value;
@@ -377,7 +367,7 @@ static janus_status compile_host(jn_builder *b, jn_scope *s, const jn_node *n) {
     JN_TRY(jn_host_what_of(n->op, &c->what));
     c->key = jn_int_attr(n, "key") + jn_int_attr(n, "what");
     c->tag = jn_int_attr(n, "tag");
-    c->wired = n->op->id == JN_OP_ID_host_unbox && has_number(s, n);
+    c->wired = n->op->id == JN_OP_ID_host_unbox && s->cut.numbered[n->id];
     c->n = n->n_in;
     c->in = jn_arena_alloc(b->arena, (n->n_in + 2) * sizeof *c->in);
     c->kinds = jn_arena_alloc(b->arena, n->n_in + 2);

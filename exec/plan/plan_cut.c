@@ -231,8 +231,9 @@ janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *
     bool *along = jn_arena_zalloc(a, n_nodes * sizeof *along);
     bool *constant = jn_arena_zalloc(a, n_nodes * sizeof *constant);
     bool *view = jn_arena_zalloc(a, n_nodes * sizeof *view);
-    if (!seg || !uses || !user || !avail || !close || !filled || !has_acc || !along || !constant ||
-        !view)
+    bool *numbered = jn_arena_zalloc(a, n_nodes * sizeof *numbered);
+    if (!numbered || !seg || !uses || !user || !avail || !close || !filled || !has_acc || !along ||
+        !constant || !view)
         return JN_NO_MEMORY();
     count_uses(g, saved, uses, user);
     find_along(g, user, constant, along);
@@ -241,6 +242,8 @@ janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *
     for (uint32_t i = 1; i < n_nodes; i++) {
         const jn_node *n = g->nodes.data[i];
         seg[i] = JN_NO_SEG;
+        if (n->op->id == JN_OP_ID_wire_of)
+            numbered[n->in[0].node] = true;
         bool row_step = is_row_step(g, n);
         if (jn_is_tensor_node(n)) {
             bool acc = is_acc_add(n);
@@ -278,6 +281,6 @@ janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *
     if (!saved && put_steps_behind(g, cur, user, view, seg, filled))
         close[cur++] = (uint32_t)n_nodes;
     close[cur] = (uint32_t)n_nodes;
-    *out = (jn_cut){seg, uses, user, cur + 1, close};
+    *out = (jn_cut){seg, uses, user, numbered, cur + 1, close};
     return JANUS_OK;
 }

@@ -16,6 +16,7 @@ typedef struct jn_cut {
     uint32_t *seg;  /* per node: segment of a tensor node, JN_NO_SEG for host nodes */
     uint32_t *uses; /* per node: uses by live nodes, results and saved members */
     uint32_t *user; /* per node: the last node that uses it; 0: none */
+    bool *numbered; /* per node: the number of its tensor is asked for */
     uint32_t n_segs;
     uint32_t *close_before; /* per segment: issued before this node (n_nodes: at the end) */
 } jn_cut;
