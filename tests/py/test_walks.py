@@ -41,7 +41,7 @@ def done_on(copy, found):
 def copy(tmp_path):
     if COMPILER is None or not (BUILD / "config.h").exists():
         pytest.skip("no compiler, or no build folder")
-    for folder in ("exec", "graph", "ops", "include"):
+    for folder in ("exec", "graph", "ops", "include", "tests/conformance", "tests/py/references"):
         shutil.copytree(SOURCES / folder, tmp_path / folder)
     return tmp_path
 
@@ -61,3 +61,20 @@ def test_a_pass(copy):
     assert len(names) == 4
     compiles(copy, [n for n in names if n.endswith(".c")])
     compiles(copy, [n for n in names if n.endswith(".c")], "-DJN_CHECKED")
+
+
+def test_an_op(copy):
+    """The table of ops, which says what a row lacks, the kernel, the gradient and the sample compile; NumPy's function is found."""
+    names = done_on(copy, steps("adding-an-op.md"))
+    assert len(names) == 5
+    compiles(copy, ["ops/table/table.c", *[n for n in names if n.endswith(".c")]])
+    text = (copy / "tests/py/references/elementwise.py").read_text(encoding="utf-8")
+    compile(text, "elementwise.py", "exec")
+
+
+def test_a_missing_step_is_found(copy):
+    """Without its decision about batches a row does not compile."""
+    found = [(name, how, where, text.replace("RULE(batch, ROWS)", "")) for name, how, where, text in steps("adding-an-op.md")]
+    done_on(copy, found)
+    with pytest.raises(AssertionError, match="cube"):
+        compiles(copy, ["ops/table/table.c"])
