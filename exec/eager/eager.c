@@ -239,7 +239,7 @@ static janus_status update_by_copies(const jn_op *op, const jn_eager_arg *in, un
 
 static janus_status run_update(jn_call *k, const jn_eager_arg *in, janus_tensor *const *dst) {
     jn_view views[JN_EAGER_MAX_OUT];
-    JN_TRY(jn_call_infer(k, in, dst[0]));
+    JN_TRY(jn_call_infer_step(k, in, dst[0]));
     JN_TRY(jn_call_straighten(k, in));
     for (unsigned i = 0; i < k->n_out; i++)
         JN_TRY(jn_tensor_as_view(dst[i], &views[i]));

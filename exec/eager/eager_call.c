@@ -162,6 +162,34 @@ static janus_status find_device(jn_call *k, const jn_eager_arg *in, const janus_
     return JANUS_OK;
 }
 
+static bool like_p(const janus_tensor *p, const janus_tensor *t) {
+    if (t->dtype != p->dtype || t->rank != p->rank)
+        return false;
+    for (int i = 0; i < p->rank; i++)
+        if (t->dims[i] != p->dims[i])
+            return false;
+    return true;
+}
+
+/* What jn_infer_optim and the operands' classes ask, of tensors as they nearly always are. */
+static bool step_fits(const jn_call *k, const jn_eager_arg *in) {
+    if (!(k->op->flags & JN_OP_STEP) || jn_dev_in_use || k->n_in < 2 ||
+        in[k->n_in - 1].kind != JANUS_KIND_FLOAT)
+        return false;
+    for (unsigned i = 0; i + 1 < k->n_in; i++) {
+        if (in[i].kind != JANUS_KIND_TENSOR || !jn_dtype_is_float(in[i].t->dtype))
+            return false;
+        bool count = i && k->op->operands[i].dtype_class == JN_DT_FLOAT; /* the steps so far */
+        if (count ? in[i].t->rank != 0 : !like_p(in[0].t, in[i].t))
+            return false;
+    }
+    return true;
+}
+
+janus_status jn_call_infer_step(jn_call *k, const jn_eager_arg *in, const janus_tensor *dst) {
+    return JN_LIKELY(step_fits(k, in)) ? take_operands(k, in) : jn_call_infer(k, in, dst);
+}
+
 janus_status jn_call_infer(jn_call *k, const jn_eager_arg *in, const janus_tensor *dst) {
     JN_TRY(take_operands(k, in));
     if (JN_UNLIKELY(jn_dev_in_use))

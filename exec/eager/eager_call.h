@@ -54,6 +54,9 @@ void jn_call_done(jn_call *k);
 /* Operands as views and types, their device (`dst`: a target's counts too, or NULL), then the
  * results' types: tensors of known shapes, or an error. */
 janus_status jn_call_infer(jn_call *k, const jn_eager_arg *in, const janus_tensor *dst);
+/* The same of a step of an optimizer whose results go over its operands: their types need not be
+ * known, and are not where all operands are as they have to be. */
+janus_status jn_call_infer_step(jn_call *k, const jn_eager_arg *in, const janus_tensor *dst);
 /* What the kernel reads: elements that are there, row-major unless the row says STRIDED. */
 janus_status jn_call_straighten(jn_call *k, const jn_eager_arg *in);
 /* The error that a kernel's flags stand for. */

@@ -230,3 +230,35 @@ def test_more_than_a_window_holds():
         v = 0.5 * v + 2
         expected -= 0.5 * v
     assert w.amin().item() == w.amax().item() == expected and (w.grad == 2).all().item()
+
+
+@pytest.mark.parametrize("name, n", [("momentum_step", 3), ("adam_step", 5)])
+def test_steps_of_tensors_that_do_not_fit(name, n):
+    """Each operand in turn of another dtype, rank or size than a step takes; what fits before and after is computed."""
+    def row(changed=None, of=None):
+        tensors = [janus.ones(2, 3) for _ in range(min(n, 4))] + [janus.zeros(())] * (n == 5)
+        if changed is not None:
+            tensors[changed] = of
+        return tensors
+
+    def right():
+        tensors = row()
+        janus._C.optimizer_step_(name, [tensors], 0.5)
+        return [t.tolist() for t in tensors]
+
+    wanted = right()
+    for changed in range(n):
+        wrong = [janus.ones(2, 3, dtype=janus.int64), janus.ones(5, dtype=janus.int64)]
+        if changed < 4:
+            wrong += [janus.ones(2, 4), janus.ones(3), janus.ones(2, 3, dtype=janus.float64), janus.ones(())]
+        else:
+            wrong += [janus.ones(1), janus.ones(2, 3)]
+        for of in wrong:
+            tensors = row(changed, of)
+            before = [t.tolist() for t in tensors]
+            with pytest.raises(RuntimeError):
+                janus._C.optimizer_step_(name, [tensors], 0.5)
+            assert [t.tolist() for t in tensors] == before
+        assert right() == wanted
+    with pytest.raises(TypeError):
+        janus._C.optimizer_step_(name, [row()[:-1]], 0.5)

@@ -20,19 +20,19 @@ class Adam(Optimizer):
         loss = run_closure(closure)
         with _C.no_grad():
             for group in self.param_groups:
-                rows = []
+                amsgrad, states, rows = group["amsgrad"], self.state, []
                 for param in group["params"]:
                     grad = param.grad
-                    state = self.state.get(param)
+                    state = states.get(param)
                     if state is None:
                         if grad is None:
                             continue
                         state = {"step": _C.zeros((), device=param.device), "exp_avg": _C.zeros_like(param),
                                  "exp_avg_sq": _C.zeros_like(param)}
-                        if group["amsgrad"]:
+                        if amsgrad:
                             state["max_exp_avg_sq"] = _C.zeros_like(param)
-                        self.state[param] = state
-                    if group["amsgrad"]:
+                        states[param] = state
+                    if amsgrad:
                         if grad is not None:
                             self.amsgrad_step(group, param, grad, state)
                     else:
