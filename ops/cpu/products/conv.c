@@ -119,7 +119,7 @@ static span rows_inside(const conv *c, int64_t tap) {
     }                                                                                              \
     static void patches_##T(const conv *c, const T *x, T *to) {                                    \
         bool at_once = c->sh == 1 && c->sw == 1 && c->ow == c->w;                                  \
-        span few[FEW_TAPS];                                                                        \
+        span few[FEW_TAPS] = {{0}};                                                                \
         for (int64_t s = 0; s < c->kw && s < FEW_TAPS; s++)                                        \
             few[s] = inside(c, s * c->dw);                                                         \
         for (int64_t p = 0; p < c->cg; p++, x += c->h * c->w)                                      \
@@ -132,7 +132,7 @@ static span rows_inside(const conv *c, int64_t tap) {
             }                                                                                      \
     }                                                                                              \
     static void unpatch_##T(const conv *c, const T *from, T *x) {                                  \
-        span few[FEW_TAPS];                                                                        \
+        span few[FEW_TAPS] = {{0}};                                                                \
         for (int64_t s = 0; s < c->kw && s < FEW_TAPS; s++)                                        \
             few[s] = inside(c, s * c->dw);                                                         \
         for (int64_t p = 0; p < c->cg; p++, x += c->h * c->w)                                      \
