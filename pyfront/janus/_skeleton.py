@@ -369,14 +369,16 @@ class _Maker:
             reads |= names.exposed | set(reads_of([loop]) - reads_of(group))
         outs = sorted(names.bound & reads & self.locals)
         ins = {n for n in names.exposed & self.locals if n in maybe or n not in names.bound}
-        ins |= {n for n in outs if n not in names.surely and n in maybe}
-        ins = sorted(ins)
-        if len(ins) > 250 or len(outs) > 250:
-            return group
         leaves = Leaves(outs)
         body = [leaves.visit(copy.deepcopy(s)) for s in group]
         ends = isinstance(group[-1], ast.Return)
         ways = leaves.ways | (set() if ends else {FALL})
+        # those that are bound at its end may not be yet where it is left by `break` or `continue`
+        sure = set() if ways & {BREAK, CONTINUE} else names.surely
+        ins |= {n for n in outs if n not in sure and n in maybe}
+        ins = sorted(ins)
+        if len(ins) > 250 or len(outs) > 250:
+            return group
         first, last = group[0], group[-1]
         if not ends:
             body.append(ast.Return(ast.Tuple([ast.Constant(FALL), tuple_of(outs, ast.Load())], ast.Load())))
@@ -394,7 +396,7 @@ class _Maker:
         self.functions.append(placed(function, first))
         key = tuple(ins), tuple(outs), tuple(sorted(ways))
         # what an exception leaves, and whether a name is bound, the function of a region cannot say
-        nests = not self.guards and names.surely.union(ins).issuperset(outs)
+        nests = not self.guards and sure.union(ins).issuperset(outs)
         self.texts.append(Text(name, (_place(first), _place(last)), key, function, self.plan.in_class, nests))
         dead = sorted((names.bound & self.locals & maybe) - set(outs))
         return self.around(group, number, ins, outs, dead, ways)

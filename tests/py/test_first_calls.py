@@ -186,6 +186,36 @@ def test_ways_out_of_a_loop():
     once(main)
 
 
+@pytest.mark.parametrize("way", ("break", "continue", "if z.sum() > 0:\n                    late = z", "return late"))
+def test_names_bound_behind_a_way_out(way):
+    """They are what they were before where it is taken, or unbound."""
+    text = f"""
+def f(x, n, early):
+    if early:
+        state = other = x
+    for i in range(n):
+        y = x * 2 + i
+        clock()
+        z = y.sin() + x
+        if i % 7 > 4:
+            late = z * 3
+            if i % 3 == 0:
+                {way}
+        state = z * 0.5
+        other = state + y
+        clock()
+        x = state.tanh() + other.cos()
+    return x, state, other, late
+"""
+
+    def main(function, log):
+        for n in (40, 6, 1, 0):
+            for early in (True, False):
+                log.raises(function(names_of(text, clock=clock)["f"]), t(3, seed=n), n, early)
+
+    once(main)
+
+
 @pytest.mark.parametrize("verify", MODES)
 def test_tracebacks_are_those_of_the_program(verify):
     def deep(x, i):
