@@ -108,7 +108,7 @@ static void collect(const jpy_recipe *r, PyObject *o, PyObject **out) {
     if (r->kind == JPY_MAKE_RESULT && r->grad) {
         out[r->grad - 1] = o;
     } else if (r->kind == JPY_MAKE_OPTION) {
-        if (o != Py_None)
+        if (r->n > 1 ? jpy_tensor_check(o) : o != Py_None)
             collect(r->items[0], o, out);
     } else if (r->kind == JPY_MAKE_TUPLE && PyTuple_Check(o)) {
         for (unsigned i = 0; i < r->n && (Py_ssize_t)i < PyTuple_GET_SIZE(o); i++)

@@ -209,7 +209,9 @@ static bool is_birth(const making *m, const jpy_recipe *r) {
  * for `.grad`: whatever else gets it, a view of it as well, reads its memory. */
 static PyObject *make(making *m, const jpy_recipe *r, bool rows) {
     if (r->kind == JPY_MAKE_OPTION)
-        return m->results[r->slot].s.i ? make(m, r->items[0], rows) : Py_NewRef(Py_None);
+        return m->results[r->slot].s.i ? make(m, r->items[0], rows)
+               : r->n > 1              ? make(m, r->items[1], rows)
+                                       : Py_NewRef(Py_None);
     PyObject *o = r->id && m->made[r->id] ? Py_NewRef(m->made[r->id]) : make_new(m, r);
     if (o && !rows && jpy_tensor_check(o) && jpy_check(jn_tensor_fill(((jpy_tensor *)o)->t)) < 0)
         Py_CLEAR(o);

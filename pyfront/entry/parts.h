@@ -22,7 +22,8 @@ typedef enum jpy_recipe_kind {
     JPY_MAKE_DICT,   /* items: key, value, ... */
     JPY_MAKE_OBJECT, /* obj: type; items: attribute, value, ... */
     JPY_MAKE_VIEW,   /* of items[0]: views */
-    JPY_MAKE_OPTION  /* items[0] where result `slot`, a bool, holds; else None */
+    JPY_MAKE_OPTION  /* items[0] where result `slot`, a bool, holds; else items[1],
+                        or None where there is one item */
 } jpy_recipe_kind;
 
 typedef struct jpy_view_step {

@@ -81,7 +81,7 @@ static jcv_rec_fn *known_before(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n
     jcv_rec_fn x = {.func = fr->func, .def = fr->def, .self_key = self_of(fr)};
     x.n_params = n;
     x.by_value = jcv_alloc(c, n + 1);
-    if (!jcv_varies(c) || !jcv_was_recursive(c, &x))
+    if (!jcv_varies(c) || (!fr->func && c->f->unrolls) || !jcv_was_recursive(c, &x))
         return NULL;
     for (unsigned i = 0; i < n; i++)
         if (x.by_value[i] && args[i]->kind == AV_PY && args[i]->src && !jcv_is_const(args[i])) {
@@ -130,6 +130,8 @@ static bool has_other_names(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *a
     return a->kind == AV_TENSOR && (!jcv_only_in(c, a, in->ctx, NULL) || times_in(c, all, a) != 1);
 }
 
+static bool is_constant_number(const jcv_av *a) { return a->kind == AV_PY && jcv_number_kind(a); }
+
 /* Copies a result's shape so that it outlives the attempt: leaves keep kind, type and tracking. */
 static jcv_av *keep_template(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *all) {
     jcv_av *t = keep(c, sizeof *t);
@@ -145,11 +147,16 @@ static jcv_av *keep_template(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *
     }
     if (a->kind == AV_MAYBE && a->self) {
         t->self = keep_template(c, a->self, in, all);
+        if (jcv_number_or(a)) {
+            t->items = keep(c, sizeof *t->items);
+            t->items[0] = keep_template(c, jcv_number_or(a), in, all);
+        }
         return t;
     }
-    if (a->kind == AV_PY && (a->py == Py_None || PyUnicode_CheckExact(a->py))) {
+    if (is_constant_number(a) ||
+        (a->kind == AV_PY && (a->py == Py_None || PyUnicode_CheckExact(a->py)))) {
         t->py = a->py;
-        Py_INCREF(t->py); /* a short string or None: kept for ever */
+        Py_INCREF(t->py); /* a short string, a number or None: kept for ever */
         return t;
     }
     jcv_val *v = jcv_leaf_val(c, a);
@@ -176,23 +183,44 @@ static jcv_av *keep_template(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *
 
 static int fit(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all);
 
-/* One of them is None, or may be, and else they are tensors: so the result is an optional value.
- * `t` becomes the template of that. */
+/* What an optional value is, where it is there; NULL: it never is. */
+static jcv_av *there_of(jcv_av *a) {
+    return a->kind == AV_MAYBE ? a->self : jcv_is_none(a) || jcv_number_kind(a) ? NULL : a;
+}
+
+/* One of them is None or a number, or may be, and else they are tensors: so the result is an
+ * optional value.  `t` becomes the template of that. */
 static int fit_optional(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all) {
-    jcv_av *there = a->kind == AV_MAYBE ? a->self : jcv_is_none(a) ? NULL : a;
+    jcv_av *there = there_of(a);
+    jcv_av *number = jcv_number_kind(a) ? a : jcv_number_or(a);
     if (there && there->kind != AV_TENSOR)
         return -1;
-    if (t->kind == AV_MAYBE)
-        return there ? fit(c, t->self, there, in, all) : 1;
-    jcv_av *of = keep(c, sizeof *of);
-    if (t->kind == AV_TENSOR)
+    if (t->kind == AV_MAYBE) {
+        if (a != there && !number != !jcv_number_or(t))
+            return -1;
+        int r = there ? fit(c, t->self, there, in, all) : 1;
+        int s = number ? fit(c, t->items[0], number, in, all) : 1;
+        return r < 0 || s < 0 ? -1 : r && s;
+    }
+    jcv_av *of = keep(c, sizeof *of), *known = NULL;
+    if (t->kind == AV_TENSOR) {
         *of = *t;
-    else if (jcv_is_none(t) && there)
+        known = number ? keep_template(c, number, in, all) : NULL;
+    } else if (there && (a == there || !number == jcv_is_none(t))) {
         of = keep_template(c, there, in, all);
-    else
+        if (!jcv_is_none(t)) {
+            known = keep(c, sizeof *known);
+            *known = *t;
+        }
+    } else {
         return -1;
+    }
     int r = there && t->kind == AV_TENSOR ? fit(c, of, there, in, all) : 0;
     *t = (jcv_av){.kind = AV_MAYBE, .self = of};
+    if (known) {
+        t->items = keep(c, sizeof *t->items);
+        t->items[0] = known;
+    }
     return r < 0 ? -1 : 0;
 }
 
@@ -211,10 +239,16 @@ static int fit(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all
         }
         return r;
     }
-    if (t->kind == AV_PY && a->kind == AV_PY && a->py == t->py)
+    if (t->kind == AV_PY && a->kind == AV_PY && (a->py == t->py || jcv_av_equal(a, t)))
         return 1;
+    if (is_constant_number(t) && jcv_number_kind(a) == jcv_number_kind(t)) {
+        *t = *keep_template(c, jcv_scalar(c, jcv_number(c, a)), in, all);
+        return 0;
+    }
+    bool number = jcv_number_kind(t) || t->kind == AV_SCALAR;
     if (t->kind == AV_MAYBE || a->kind == AV_MAYBE || jcv_is_none(t) ||
-        (jcv_is_none(a) && t->kind == AV_TENSOR))
+        (number && a->kind == AV_TENSOR) ||
+        ((jcv_is_none(a) || jcv_number_kind(a)) && t->kind == AV_TENSOR))
         return fit_optional(c, t, a, in, all);
     if (t->kind == AV_PY || a->kind == AV_TUPLE || jcv_is_none(a))
         return -1;
@@ -236,12 +270,18 @@ static void add_leaf(jcv *c, jcv_ctx *to, jcv_val *v) {
 
 static void leaves_of(jcv *c, const jcv_av *t, jcv_av *a, jcv_ctx *to) {
     if (t->kind == AV_MAYBE) {
-        jcv_av *there = a->kind == AV_MAYBE ? a->self : jcv_is_none(a) ? NULL : a;
+        jcv_av *there = there_of(a);
         add_leaf(c, to,
                  a->kind == AV_MAYBE
                      ? a->val
                      : jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){.i = there != NULL}));
         add_leaf(c, to, there ? jcv_leaf_val(c, there) : jcv_unseen(c, t->self->val->type));
+        const jcv_av *n = jcv_number_or(t);
+        jcv_av *number = jcv_number_kind(a) ? a : jcv_number_or(a);
+        if (n && n->kind == AV_SCALAR)
+            add_leaf(c, to,
+                     number ? jcv_number(c, number)
+                            : jcv_scalar_const(c, n->val->type->kind, (janus_scalar){0}));
     } else if (t->kind == AV_TUPLE) {
         for (unsigned i = 0; i < a->n; i++)
             leaves_of(c, t->items[i], a->items[i], to);
@@ -258,7 +298,7 @@ static unsigned count_leaves(const jcv_av *t) {
         return n;
     }
     if (t->kind == AV_MAYBE)
-        return 1 + count_leaves(t->self);
+        return 1 + count_leaves(t->self) + (jcv_number_or(t) ? count_leaves(jcv_number_or(t)) : 0);
     return t->kind == AV_PY ? 0 : 1;
 }
 
@@ -266,6 +306,8 @@ static void template_types(jcv *c, const jcv_av *t, const jn_type **types, unsig
     if (t->kind == AV_MAYBE) {
         types[(*at)++] = jcv_type(c, jn_scalar_type(JANUS_KIND_BOOL));
         template_types(c, t->self, types, at);
+        if (jcv_number_or(t))
+            template_types(c, jcv_number_or(t), types, at);
     } else if (t->kind == AV_TUPLE)
         for (unsigned i = 0; i < t->n; i++)
             template_types(c, t->items[i], types, at);
@@ -284,7 +326,9 @@ static jcv_av *instantiate(jcv *c, const jcv_av *t, jcv_node *n, unsigned *at) {
         return jcv_py(c, t->py, NULL);
     if (t->kind == AV_MAYBE) {
         jcv_val *present = &n->out[(*at)++];
-        return jcv_maybe(c, present, instantiate(c, t->self, n, at));
+        jcv_av *there = instantiate(c, t->self, n, at);
+        jcv_av *number = jcv_number_or(t) ? instantiate(c, jcv_number_or(t), n, at) : NULL;
+        return jcv_maybe_or(c, present, there, number);
     }
     jcv_val *v = &n->out[(*at)++];
     if (t->kind == AV_SCALAR)
@@ -471,6 +515,9 @@ static void look_for_recursion(jcv *c, jcv_frame *fr, unsigned n) {
                 jcv_refuse(c, "functions that are made by each call of a recursion");
             continue;
         }
+        c->f->recurs_inside = c->f->recurs_inside || !fr->func;
+        if (!fr->func && c->f->unrolls)
+            return;
         learn_fn(c, fr, n);
         restart(c, "a recursion was found");
     }

@@ -40,8 +40,8 @@ typedef enum jcv_kind {
     AV_DATA,    /* what a tensor holds: val; n: it requires grad (place.c) */
     AV_SUPER,   /* super(): py: the class, self: the instance (super.c) */
     AV_TEXT,    /* words: text with numbers of the graph (text.c) */
-    AV_MAYBE    /* None, unless val holds; then self, or where that is NULL what d.get(key) gives:
-                   items: d, key; n: live_epoch (maybe.c) */
+    AV_MAYBE    /* None, or the number items[0], unless val holds; then self; where that is NULL
+                   what d.get(key) gives: items: d, key; n: live_epoch (maybe.c) */
 } jcv_kind;
 
 /* What an AV_UNDEF means.  Two of one sense are equal, but for LACK_UNKNOWN: nothing is known of

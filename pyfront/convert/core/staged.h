@@ -33,6 +33,7 @@ typedef struct jcv_val {
     struct jcv_val *flag; /* a bool: whether it requires grad, where the graph finds (tracked.c) */
     uint32_t reach;       /* mark of the last search that came to it (backward.c) */
     bool moot;            /* nobody looks at it: it requires grad as well as not */
+    bool box;             /* a list of one item that a variable is (variables.c) */
     bool no_rows;         /* the stacked list of no items: whoever takes one finds another list */
     bool sized;           /* a number that follows from dims that vary (dims.c) ... */
     janus_scalar image;   /* ... and what it is in this image */

@@ -289,6 +289,7 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     jpy_entry *e = NULL;
     f->refused_usual = false;
     bool dims = jpy_hints_dims(f), asks = false;
+    f->recurs_inside = false;
     if (dims) {
         e = convert_images(f, call, reason, sizeof reason);
         if (!e) {
@@ -303,6 +304,12 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
         e = convert_images(f, call, why, sizeof why);
         if (!e)
             jpy_note(f, "no sizes that the run decides: %s", why);
+    }
+    if (!e && f->recurs_inside) {
+        jpy_note(f, "functions made inside are unrolled: %s", reason);
+        f->unrolls = true;
+        e = convert_once(f, call, 0, &asks, reason, sizeof reason);
+        f->unrolls = false;
     }
     if (!e && f->gradients == JPY_GRADIENTS_SOME) {
         f->gradients = JPY_GRADIENTS_ALL_AGAIN;

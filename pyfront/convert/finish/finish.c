@@ -224,6 +224,20 @@ static bool is_bound(const PyObject *o) {
     return PyMethod_Check(o) || Py_TYPE(o) == jpy.wrapper_type;
 }
 
+/* A tensor of a container that is gone after the run has no history then (remains.c). */
+static void not_lost(jcv *c, jcv_av *a) {
+    PyObject *samples = jcv_samples(c, a);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++)
+        for (const jcv_live *l = c->lives; l; l = l->next) {
+            PyObject *o = PyList_GET_ITEM(samples, i);
+            PyObject *all = !l->site || !l->tracked || !jpy_tensor_check(o) ? NULL
+                            : PyDict_Check(l->stored) ? jcv_own(c, PyDict_Values(l->stored))
+                                                      : l->stored;
+            if (all && jcv_list_has(all, o))
+                jcv_refuse(c, "a tensor that the graph stored leaves it as one of several objects");
+        }
+}
+
 static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
     jpy_recipe *r = entry_alloc(c, f->e, sizeof *r);
     jcv_av *seq = NULL;
@@ -247,8 +261,12 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
     case AV_TENSOR:
         return tensor_recipe(c, f, a, r);
     case AV_HOST:
+        not_lost(c, a);
+        r->kind = JPY_MAKE_RESULT;
+        r->slot = add_result(c, a->val);
+        return r;
     case AV_SCALAR:
-        for (size_t i = 0; a->kind == AV_SCALAR && i < c->inputs.n; i++)
+        for (size_t i = 0; i < c->inputs.n; i++)
             if (c->main->params.data[i] == a->val && c->inputs.data[i]) {
                 r->kind = JPY_MAKE_SOURCE; /* the number that came in, as the object that it is */
                 r->slot = c->inputs.data[i]->slot;
@@ -279,9 +297,11 @@ static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
             jcv_refuse(c, "%s leaves the graph", jcv_describe(a));
         r->kind = JPY_MAKE_OPTION;
         r->slot = add_result(c, a->val);
-        r->n = 1;
-        r->items = entry_alloc(c, f->e, sizeof *r->items);
+        r->n = jcv_number_or(a) ? 2 : 1;
+        r->items = entry_alloc(c, f->e, 2 * sizeof *r->items);
         r->items[0] = recipe(c, f, a->self);
+        if (jcv_number_or(a))
+            r->items[1] = recipe(c, f, jcv_number_or(a));
         return r;
     case AV_UNDEF:
         jcv_refuse(c, "a result: %s", a->text);

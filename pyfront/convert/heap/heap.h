@@ -26,7 +26,9 @@ jcv_av *jcv_host_got(jcv *c, jcv_val *v, PyObject *samples);
 /* Samples of the items (of one at a known place: index) of a list, tuple or dict. */
 PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index);
 /* The item of a list that a variable is (variables.c). */
-jcv_av *jcv_box_item(jcv *c, jcv_av *box, PyObject *name);
+jcv_av *jcv_box_item(jcv *c, jcv_av *box);
+/* Sets it. */
+void jcv_box_set(jcv *c, jcv_av *box, jcv_av *v);
 /* What was just written: reads until the next write need no look. */
 void jcv_attr_is(jcv *c, jcv_val *o, PyObject *name, jcv_av *v);
 void jcv_known_type(jcv *c, jcv_val *v, PyTypeObject *t);
@@ -135,6 +137,12 @@ void jcv_put_met(jcv *c);
 
 /* None, unless `present` holds. */
 jcv_av *jcv_maybe(jcv *c, jcv_val *present, jcv_av *v);
+/* A number, or NULL for None, unless it holds. */
+jcv_av *jcv_maybe_or(jcv *c, jcv_val *present, jcv_av *v, jcv_av *number);
+/* The number that a value is which is a tensor on other paths; NULL: it is no such value. */
+static inline jcv_av *jcv_number_or(const jcv_av *a) {
+    return a->kind == AV_MAYBE && a->self && a->items ? a->items[0] : NULL;
+}
 /* What one is where a test before has found out; else `a`. */
 jcv_av *jcv_found(jcv *c, jcv_av *a);
 /* The same for who can do nothing with None: else it is assumed to be there. */

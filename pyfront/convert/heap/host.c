@@ -436,6 +436,15 @@ PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index) {
     return got;
 }
 
+/* Whether the graph writes to some list that it may be. */
+static bool is_written(jcv *c, jcv_av *o) {
+    PyObject *s = jcv_samples(c, o);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(s); i++)
+        if (jcv_live_object(c, PyList_GET_ITEM(s, i)))
+            return true;
+    return false;
+}
+
 jcv_av *jcv_host_item(jcv *c, jcv_av *o, jcv_val *index) {
     check_sequence(c, o);
     c->host_items = true;
@@ -447,17 +456,23 @@ jcv_av *jcv_host_item(jcv *c, jcv_av *o, jcv_val *index) {
     }
     jcv_val *in[2] = {o->val, index};
     jcv_val *v = &jcv_op(c, JN_OP(host_item), in, 2, NULL)->out[0];
+    v->root = is_written(c, o); /* its samples at this place say little */
     jcv_av *a = of_samples(c, v, got);
     return a->kind == AV_HOST ? jcv_root(c, c->ctx, v, got) : a;
 }
 
-jcv_av *jcv_box_item(jcv *c, jcv_av *box, PyObject *name) {
-    jcv_read *r = find_read(c, box->val, name, -5);
+jcv_av *jcv_box_item(jcv *c, jcv_av *box) {
+    jcv_read *r = find_read(c, box->val, NULL, -6);
     if (r && r->epoch == c->live_epoch)
-        return r->av;
+        return jcv_settled(c, r->av);
     jcv_av *a = jcv_host_item(c, box, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0}));
-    jcv_attr_is(c, box->val, name, a);
+    keep_read_in(c, c->ctx, (jcv_read){box->val, NULL, -6, a, NULL, c->live_epoch});
     return a;
+}
+
+void jcv_box_set(jcv *c, jcv_av *box, jcv_av *v) {
+    jcv_live_setitem(c, box, jcv_take(c, PyLong_FromLong(0)), v);
+    keep_read_in(c, c->ctx, (jcv_read){box->val, NULL, -6, v, NULL, c->live_epoch});
 }
 
 jcv_val *jcv_host_len(jcv *c, jcv_av *o) {

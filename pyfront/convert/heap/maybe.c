@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Optional values: None or something else, as a bool of the graph says (AV_MAYBE).
+ * Optional values: None or something else, as a bool of the graph says (AV_MAYBE); or a number
+ * or a tensor (`h if c else 0.0`).
  *
  * They come from paths that join, from `d.get(key)` and from gradients that a run may not have.  A
  * test for None is that bool; where it has been made, the value is what it then is.  Whatever else
@@ -71,12 +72,20 @@ jcv_av *jcv_maybe(jcv *c, jcv_val *present, jcv_av *v) {
     return m;
 }
 
+jcv_av *jcv_maybe_or(jcv *c, jcv_val *present, jcv_av *v, jcv_av *number) {
+    jcv_av *m = jcv_maybe(c, present, v);
+    m->items = number ? jcv_alloc(c, sizeof *m->items) : NULL;
+    if (number)
+        m->items[0] = number;
+    return m;
+}
+
 jcv_av *jcv_found(jcv *c, jcv_av *a) {
     int has = a->kind == AV_MAYBE ? jcv_holds(c, a->val) : -1;
     if (has < 0)
         return a;
     if (has == 0)
-        return jcv_none(c);
+        return jcv_number_or(a) ? jcv_number_or(a) : jcv_none(c);
     if (a->self)
         return a->self;
     if (a->n != c->live_epoch)

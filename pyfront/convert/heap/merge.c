@@ -106,28 +106,40 @@ static jcv_av *join_tuples(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force
     return t;
 }
 
-/* None on one path, a tensor on another: whether it is there is a bool, and a tensor that nobody
- * looks at stands for None.  NULL: it is something else. */
-static jcv_av *join_maybe(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
+/* None, or a number, on one path, a tensor on another: whether it is there is a bool, and a tensor
+ * that nobody looks at, of zeros, stands for the other.  NULL: it is something else. */
+static jcv_av *join_maybe(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
     jcv_av *x[2] = {a, b}, *is[2], *tensor = NULL;
+    jcv_av *number[2] = {NULL, NULL};
+    bool none = false;
     if (a->kind == AV_TENSOR && b->kind == AV_TENSOR)
         return NULL;
     for (int i = 0; i < 2; i++) {
-        bool maybe = x[i]->kind == AV_MAYBE && x[i]->self, none = jcv_is_none(x[i]);
-        if (!maybe && !none && x[i]->kind != AV_TENSOR)
+        bool maybe = x[i]->kind == AV_MAYBE && x[i]->self, there = x[i]->kind == AV_TENSOR;
+        if (!maybe && !there && !jcv_is_none(x[i]) && !jcv_number_kind(x[i]))
             return NULL;
-        is[i] = maybe ? jcv_scalar(c, x[i]->val) : jcv_bool(c, !none);
-        x[i] = maybe ? x[i]->self : none ? NULL : x[i];
+        number[i] = maybe ? jcv_number_or(x[i]) : jcv_number_kind(x[i]) ? x[i] : NULL;
+        none = none || (!there && !number[i]);
+        is[i] = maybe ? jcv_scalar(c, x[i]->val) : jcv_bool(c, there);
+        x[i] = maybe ? x[i]->self : there ? x[i] : NULL;
         tensor = x[i] ? x[i] : tensor;
     }
-    if (!tensor || tensor->kind != AV_TENSOR)
+    bool rounds = force >= MERGE_ROUNDS, numbers = number[0] || number[1];
+    if (!tensor || tensor->kind != AV_TENSOR || (numbers && none))
         return NULL;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         x[i] = x[i] ? x[i] : jcv_dummy(c, tensor);
-    jcv_av *value = jcv_merge(c, x[0], x[1], p, MERGE_ARMS);
+        number[i] = number[i] || !numbers ? number[i] : jcv_dummy(c, number[1 - i]);
+    }
+    jcv_av *n =
+        numbers ? jcv_merge(c, number[0], number[1], p, rounds ? MERGE_ROUNDS : MERGE_ARMS) : NULL;
+    if (n && n->kind == AV_UNDEF)
+        return n;
+    jcv_av *value = jcv_merge(c, x[0], x[1], p, rounds ? MERGE_ROUNDS : MERGE_ARMS);
     if (value->kind == AV_UNDEF)
         return value;
-    jcv_av *m = jcv_tuple(c, (jcv_av *[]){jcv_merge(c, is[0], is[1], p, MERGE_ARMS), value}, 2);
+    jcv_av *there = jcv_merge(c, is[0], is[1], p, rounds ? MERGE_NUMBERS : MERGE_ARMS);
+    jcv_av *m = jcv_tuple(c, (jcv_av *[]){there, value, n}, n ? 3 : 2);
     m->kind = AV_MAYBE;
     return m;
 }
@@ -157,7 +169,8 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
     if (!tuples && jcv_av_equal(a, b) &&
         !(force >= MERGE_ROUNDS &&
           (a->kind == AV_TENSOR || a->kind == AV_SCALAR || a->kind == AV_HOST ||
-           a->kind == AV_TUPLE || a->kind == AV_STACK || a->kind == AV_DATA)))
+           a->kind == AV_TUPLE || a->kind == AV_STACK || a->kind == AV_DATA ||
+           (a->kind == AV_MAYBE && a->self))))
         return a;
     if (!a || !b || a->kind == AV_UNDEF || b->kind == AV_UNDEF)
         return undef(c, "it is not bound on every path");
@@ -182,7 +195,8 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
     if (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n && a->named == b->named &&
         a->text == b->text)
         return join_tuples(c, a, b, p, force);
-    jcv_av *maybe = force == MERGE_OPTIONAL ? join_maybe(c, a, b, p) : NULL;
+    bool rounds = force >= MERGE_ROUNDS && a->kind == AV_MAYBE && a->self;
+    jcv_av *maybe = force == MERGE_OPTIONAL || rounds ? join_maybe(c, a, b, p, force) : NULL;
     return maybe ? maybe : undef(c, "it is of different kinds on different paths");
 }
 
@@ -214,8 +228,9 @@ static bool is_leaf(const jcv_av *a) {
 bool jcv_same_shape(const jcv_av *a, const jcv_av *b, bool *out_number) {
     if (is_leaf(a) && is_leaf(b))
         return true;
-    if (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n && a->named == b->named &&
-        a->text == b->text) {
+    bool maybe = a->kind == AV_MAYBE && b->kind == AV_MAYBE && !a->val && !b->val;
+    if ((maybe && a->n == b->n) || (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n &&
+                                    a->named == b->named && a->text == b->text)) {
         bool same = true;
         for (unsigned i = 0; i < a->n; i++)
             same = jcv_same_shape(a->items[i], b->items[i], out_number) && same;
@@ -232,8 +247,9 @@ static jcv_av *fill(jcv *c, jcv_av *shape, jcv_av *const *leaves, struct jcv_joi
     if (is_leaf(shape))
         return leaves[shape->n];
     if (shape->kind == AV_MAYBE && !shape->val)
-        return jcv_maybe(c, jcv_number(c, fill(c, shape->items[0], leaves, once)),
-                         fill(c, shape->items[1], leaves, once));
+        return jcv_maybe_or(c, jcv_number(c, fill(c, shape->items[0], leaves, once)),
+                            fill(c, shape->items[1], leaves, once),
+                            shape->n > 2 ? fill(c, shape->items[2], leaves, once) : NULL);
     if (shape->kind != AV_TUPLE && !jcv_is_slice(shape))
         return shape;
     while (x && x->both != shape)

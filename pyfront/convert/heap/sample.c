@@ -46,16 +46,21 @@ static jcv_val *root_of(jcv *c, jcv_val *v) {
     }
 }
 
+static PyObject *samples_read(jcv_ctx *x, const jcv_val *root) {
+    for (; x; x = x->parent)
+        for (jcv_read *r = x->reads; r; r = r->next)
+            if (r->av->kind == AV_HOST && r->av->val == root)
+                return r->av->samples;
+    return NULL;
+}
+
 static PyObject *root_samples(jcv *c, jcv_val *root) {
     for (jcv_ctx *x = c->ctx; x; x = x->parent)
         for (jcv_narrow *n = x->narrowed; n; n = n->next)
             if (n->val == root)
                 return n->samples;
-    for (jcv_ctx *x = c->ctx; x; x = x->parent)
-        for (jcv_read *r = x->reads; r; r = r->next)
-            if (r->av->kind == AV_HOST && r->av->val == root)
-                return r->av->samples;
-    return NULL;
+    PyObject *s = samples_read(c->ctx, root);
+    return s || c->ctx->fn == root->ctx->fn ? s : samples_read(root->ctx, root); /* captured */
 }
 
 /* What `v` is when `root` is `sample`: borrowed from `c`, NULL: not to be told. */

@@ -307,6 +307,21 @@ static void first_in_loop(jcv *c, const jcv_attr *a) {
     jcv_make_live_attr(c, Py_TYPE(a->object), a->name);
 }
 
+/* What is None or a number before a loop and a tensor after some rounds. */
+static bool becomes_tensor(jcv *c, const jcv_av *was, const jcv_av *now) {
+    const jcv_av *t = now->kind == AV_MAYBE ? now->self : now;
+    if ((!jcv_is_none(was) && !jcv_number_kind(was)) || !t || t->kind != AV_TENSOR)
+        return false;
+    return jn_type_static(jcv_tensor_val(c, t->py)->type);
+}
+
+/* ... as what may be a tensor of that type, and is none. */
+static jcv_av *not_yet(jcv *c, jcv_av *was, jcv_av *now) {
+    jcv_val *present = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
+    return jcv_maybe_or(c, present, jcv_dummy(c, now->kind == AV_MAYBE ? now->self : now),
+                        jcv_is_none(was) ? NULL : was);
+}
+
 /* Runs a loop body once with the carried slots bound to parameters of a new SubGraph; true when
  * what it changes is carried and tracked already. */
 static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body, void *user) {
@@ -434,8 +449,17 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
             }
             if (!same && of)
                 jcv_make_live(c, of);
-            if (!same) {
+            if (!same)
                 jcv_peel_loop(c, loop);
+            if (!same && becomes_tensor(c, was, now)) {
+                c->ctx = place.ctx;
+                jcv_av *none_yet = not_yet(c, was, now);
+                before.slots[which.data[i]] = none_yet;
+                c->ctx = bx;
+                again = true;
+                continue;
+            }
+            if (!same) {
                 jcv_refuse(c, "a variable of a loop is of different kinds in its rounds");
             }
             for (size_t k = first; k < p.b.n; k++) {

@@ -49,6 +49,8 @@ static void add_name(jcv *c, jcv_frame *f, PyObject *name, jcv_av *v) {
     f->names[f->n] = name;
     f->slots[f->n] = jcv_slot(c, none);
     f->boxed[f->n] = box;
+    if (box)
+        box->val->box = true;
     jcv_put(c, f->slots[f->n++], box ? box : v);
 }
 
@@ -56,8 +58,7 @@ static void put(jcv *c, const jcv_frame *f, int at, jcv_av *v) {
     uint32_t slot = f->slots[at];
     const jcv_ctx *fn = c->ctx->fn;
     if (f->boxed[at]) {
-        jcv_live_setitem(c, c->slots.data[slot], jcv_take(c, PyLong_FromLong(0)), v);
-        jcv_attr_is(c, c->slots.data[slot]->val, f->names[at], v);
+        jcv_box_set(c, c->slots.data[slot], v);
         return;
     }
     if (fn->kind == JCV_FUNC && !fn->apart && slot < fn->first_slot && local_of(f, f->names[at]))
@@ -125,7 +126,7 @@ void jcv_store(jcv *c, PyObject *name, jcv_av *v) {
 static jcv_av *read_slot(jcv *c, const jcv_frame *f, int at, PyObject *name) {
     jcv_av *v = c->slots.data[f->slots[at]];
     if (f->boxed[at] && v->kind == AV_HOST)
-        return jcv_box_item(c, v, name);
+        return jcv_box_item(c, v);
     if (v->kind == AV_UNDEF && v->tree)
         jcv_peel_loop(c, v->tree);
     if (v->kind == AV_UNDEF)

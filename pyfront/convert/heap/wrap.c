@@ -123,7 +123,8 @@ bool jcv_av_equal(const jcv_av *a, const jcv_av *b) {
     case AV_TEXT:
         return false;
     case AV_MAYBE:
-        return a->self && b->self && a->val == b->val && jcv_av_equal(a->self, b->self);
+        return a->self && b->self && a->val == b->val && jcv_av_equal(a->self, b->self) &&
+               jcv_av_equal(jcv_number_or(a), jcv_number_or(b));
     }
     return false;
 }

@@ -32,6 +32,10 @@ typedef enum jcv_how { JCV_ABSENT, JCV_NATIVE, JCV_PYTHON } jcv_how;
  * where CPython's would give NotImplemented, and where they would raise they refuse. */
 typedef struct jcv_slots {
     jcv_av *(*binary)(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace);
+    /* The same of what may be a number or a tensor (heap/maybe.c), where one node does both; or
+     * NULL.
+     */
+    jcv_av *(*optional)(jcv *c, int op, jcv_av *a, jcv_av *b);
     /* The slot of `self` beside an operand of which it knows nothing but that it is an instance of
      * a Python class: returns where it declines. */
     void (*decline)(jcv *c, int op, jcv_av *self, jcv_av *other, bool inplace);

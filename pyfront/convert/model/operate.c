@@ -81,8 +81,41 @@ static jcv_av *operate(jcv *c, int op, operand *a, operand *b) {
     return python == a || before ? NULL : python_slot(c, a, b);
 }
 
+typedef struct both_ways {
+    int op;
+    jcv_av *a, *b;
+    const jcv_av *which;
+    uint32_t slot;
+} both_ways;
+
+static jcv_out one_way(jcv *c, void *user, int arm) {
+    both_ways *x = user;
+    jcv_av *is = arm ? jcv_number_or(x->which) : x->which->self;
+    jcv_av *r =
+        jcv_binary(c, x->op, x->a == x->which ? is : x->a, x->b == x->which ? is : x->b, false);
+    jcv_put(c, x->slot, r);
+    return OUT_NORMAL;
+}
+
+/* An operator on what is a number on some paths and a tensor on others. */
+static jcv_av *number_or_tensor(jcv *c, int op, jcv_av *a, jcv_av *b) {
+    jcv_av *r = c->native->optional(c, op, a, b);
+    if (r)
+        return r;
+    both_ways x = {op, a, b, jcv_number_or(a) ? a : b, jcv_slot(c, jcv_none(c))};
+    jcv_branch(c, x.which->val, one_way, &x);
+    r = c->slots.data[x.slot];
+    if (r->kind == AV_UNDEF)
+        jcv_refuse(c, "an operator on a number or tensor: %s", r->text);
+    return r;
+}
+
 jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
     int slot = JCV_S_ADD + op;
+    a = jcv_found(c, a);
+    b = jcv_found(c, b);
+    if (!inplace && (jcv_number_or(a) || jcv_number_or(b)))
+        return number_or_tensor(c, op, a, b);
     a = jcv_there(c, a);
     b = jcv_there(c, b);
     operand x = operand_of(c, a, slot), y = operand_of(c, b, slot);

@@ -121,7 +121,7 @@ void jcv_set_tensor_attr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     }
     if (PyUnicode_CompareWithASCIIString(name, "grad") != 0)
         jcv_refuse(c, "the attribute %s of a tensor is set", PyUnicode_AsUTF8(name));
-    const jcv_av *g = v->kind == AV_MAYBE ? v->self : v;
+    const jcv_av *g = v->kind == AV_MAYBE && !jcv_number_or(v) ? v->self : v;
     bool none = v->kind == AV_PY && v->py == Py_None;
     if (!none && (!g || g->kind != AV_TENSOR ||
                   !jcv_same_type(jcv_tensor_val(c, g->py)->type, jcv_tensor_val(c, o->py)->type)))

@@ -333,7 +333,7 @@ static jcv_out exec_try(jcv *c, jpy_tree *n) {
 
 /* Of a recursion: instances that paths return are joined by their attributes. */
 static jcv_out exec_return(jcv *c, jpy_tree *n) {
-    jcv_av *v = n->a ? jcv_eval(c, n->a) : jcv_none(c);
+    jcv_av *v = n->a ? jcv_number_known(c, jcv_eval(c, n->a)) : jcv_none(c);
     if (c->frame->fills && c->boundary != JCV_END_OTHER)
         v = jcv_to_record(c, v, c->frame->n_fresh);
     jcv_put(c, 0, v);

@@ -54,7 +54,8 @@ static jcv_av *before_it(jcv *c, jcv_val *v) {
     } else if (n->op == JN_OP(host_item) && n->in[1]->node &&
                n->in[1]->node->kind == JCV_SCALAR_CONST) {
         janus_scalar at = n->in[1]->node->scalar;
-        got = jcv_host_item(c, of, jcv_scalar_const(c, JANUS_KIND_INT, at));
+        got = of->val->box ? jcv_box_item(c, of)
+                           : jcv_host_item(c, of, jcv_scalar_const(c, JANUS_KIND_INT, at));
     } else if (jcv_constant_key(c, n)) {
         got = jcv_live_getkey(c, of, jcv_py(c, jcv_constant_key(c, n), NULL));
     }

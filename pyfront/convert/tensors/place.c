@@ -411,15 +411,33 @@ static bool of_heap(const jcv_rec *r) {
     return n && n->op && n->op->role == JN_ROLE_HOST;
 }
 
+/* Whether the graph may have stored that tensor. */
+static bool may_be_stored(const jcv *c, const jcv_rec *root) {
+    for (size_t i = 0; i < c->stored.n; i++) {
+        const jcv_rec *r = c->stored.data[i]->root;
+        if (r == root || may_be(r, root, 0) || may_be_older(r, root))
+            return true;
+    }
+    return root->put;
+}
+
+/* What the graph stored and reads again. */
+static bool is_read_back(const jcv_rec *r) {
+    const jcv_node *n = r->val ? r->val->node : NULL;
+    return n && n->op == JN_OP(wire_read);
+}
+
 /* Other names of `root`, or of what may be it, do not say what it holds from now on.  Where the
  * write is made again, what comes before it is after it, too. */
 static janus_status other_names(jcv *c, jcv_rec *root) {
     const jcv_ctx *again = c->ctx; /* what is made again as a whole */
     while (again->kind == JCV_ARM && again->parent)
         again = again->parent;
+    bool stored = c->wires && may_be_stored(c, root);
     for (jcv_rec *r = c->recs; r; r = r->next) {
         if (r == root || r->parent || r->t->dtype != root->t->dtype ||
-            !((may_be_older(r, root) && !of_heap(r)) || may_be(r, root, 0)))
+            !((may_be_older(r, root) && !of_heap(r)) || may_be(r, root, 0) ||
+              (stored && is_read_back(r))))
             continue;
         if (again != c->main && !jcv_encloses(again, r->ctx) && jcv_reachable(c, r, NULL))
             return jn_error(JANUS_UNSUPPORTED,
@@ -478,13 +496,13 @@ janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded) {
     jcv_put_held(c, root, v);
     if (root->src)
         jcv_put(c, root->when, jcv_bool(c, true));
-    c->put_written = c->put_written || (root->put && c->wires);
+    c->put_written = c->put_written || (c->wires && may_be_stored(c, root));
     root->written = true;
     root->n_writes++;
     root->wrote_uncounted = root->wrote_uncounted || r->uncounted;
     root->wrote_counted = root->wrote_counted || (!r->uncounted && c->ctx == c->main);
     root->may_count = root->may_count || (!r->uncounted && c->ctx != c->main);
     c->writes++;
-    jcv_wrote_if(c, root->read_by_fn);
+    jcv_wrote_if(c, root->read_by_fn || (c->wires && may_be_stored(c, root)));
     return JANUS_OK;
 }

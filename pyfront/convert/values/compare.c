@@ -70,6 +70,8 @@ static bool one_tensor(jcv *c, const jcv_av *a, const jcv_av *b) {
 static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
     a = jcv_found(c, a);
     b = jcv_found(c, b);
+    if (jcv_number_or(a) && jcv_is_none(b))
+        return 0;
     if (a->kind == AV_MAYBE && jcv_is_none(b)) {
         *out = &jcv_op(c, JN_OP(s_not), &a->val, 1, NULL)->out[0];
         return -1;

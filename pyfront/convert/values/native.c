@@ -9,6 +9,7 @@
 
 const jcv_slots jcv_native = {
     .binary = jcv_native_binary,
+    .optional = jcv_native_optional,
     .decline = jcv_native_decline,
     .compare = jcv_native_compare,
     .unary = jcv_native_unary,

@@ -5,6 +5,7 @@
  */
 #include "pyfront/convert/values/values.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ops/attrs.h"
@@ -131,6 +132,28 @@ static bool sum_fits(jcv *c, int op, jcv_av *sum, jcv_av *other) {
     return fits && (jcv_leaf_tracked(c, other) || !jcv_leaf_tracked(c, sum->self));
 }
 
+/* Whether it is 0 or a tensor of floats, of zeros where it is 0. */
+static bool is_zero(jcv *c, const jcv_av *a) {
+    const jcv_av *n = jcv_number_or(a);
+    return n && n->kind == AV_PY && PyObject_IsTrue(n->py) == 0 &&
+           !(PyFloat_CheckExact(n->py) && signbit(PyFloat_AS_DOUBLE(n->py))) &&
+           jn_dtype_is_float(jcv_tensor_val(c, a->self->py)->type->dtype);
+}
+
+/* What is 0 or a tensor is a tensor of zeros beside one that decides type and dims. */
+jcv_av *jcv_native_optional(jcv *c, int op, jcv_av *a, jcv_av *b) {
+    jcv_av *x = is_zero(c, a) ? a : NULL, *y = is_zero(c, b) ? b : NULL;
+    if (!x == !jcv_number_or(a) && !y == !jcv_number_or(b) && !(x && y) &&
+        sum_fits(c, op, x ? a : b, x ? b : a))
+        return jcv_binary(c, op, x ? a->self : a, y ? b->self : b, false);
+    if (!x || !y || op != JPY_ADD || !sum_fits(c, op, a, b->self) || !sum_fits(c, op, b, a->self))
+        return NULL;
+    jcv_val *any[2] = {a->val, b->val};
+    return jcv_maybe_or(c, &jcv_op(c, JN_OP(s_or), any, 2, NULL)->out[0],
+                        jcv_binary(c, op, a->self, b->self, false),
+                        jcv_binary(c, op, jcv_number_or(a), jcv_number_or(b), false));
+}
+
 /* a += b where a is changed and stays what it is: lists, dicts, objects that say how; NULL: it is
  * a + b that is meant. */
 static jcv_av *in_place(jcv *c, int op, jcv_av *a, jcv_av *b) {
@@ -161,7 +184,24 @@ void jcv_native_decline(jcv *c, int op, jcv_av *self, jcv_av *other, bool inplac
         jcv_refuse(c, "an operator on %s and %s", jcv_describe(self), jcv_describe(other));
 }
 
+jcv_av *jcv_number_known(jcv *c, jcv_av *a) {
+    PyObject *types = a->kind == AV_HOST ? jcv_types_of(c, a) : NULL;
+    bool tensors = false;
+    for (Py_ssize_t i = 0; types && i < PyList_GET_SIZE(types); i++) {
+        PyTypeObject *t = (PyTypeObject *)PyList_GET_ITEM(types, i);
+        tensors = tensors || t == jpy.tensor_type;
+        if (t != jpy.tensor_type && t != &PyFloat_Type && t != &PyLong_Type)
+            return a;
+    }
+    if (!tensors || PyList_GET_SIZE(types) == 1)
+        return a;
+    (void)jcv_host_type(c, a);
+    return jcv_settled(c, a);
+}
+
 jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
+    a = jcv_number_known(c, a);
+    b = jcv_number_known(c, b);
     jcv_av *same = inplace ? in_place(c, op, a, b) : NULL;
     if (!same)
         same = jcv_lists_binary(c, op, a, b);

@@ -140,6 +140,9 @@ __attribute__((noreturn)) void jcv_refuse_rows(jcv *c, const char *what);
 jcv_av *jcv_rows_method(jcv *c, jcv_av *x, const char *name, const jcv_args *args);
 jcv_av *jcv_rows_binary(jcv *c, int op, jcv_av *a, jcv_av *b);
 
+/* An object of the graph that is a number or a tensor is asked which (heap/ask.c). */
+jcv_av *jcv_number_known(jcv *c, jcv_av *a);
+
 /* sight.c: what a generator could read when its items were made */
 
 /* What a generator could read when its items were made, in how many nodes; whether that is
