@@ -323,17 +323,25 @@ jcv_av *jcv_b_sum(jcv *c, const jcv_args *a) {
     summing s = {.start = a->n_pos > 1 ? a->pos[1] : jcv_kw_of(a, "start")};
     if (!s.start)
         s.start = number(c, 0);
-    jcv_av *t = all_in_turn(c, a->pos[0], "sum()");
+    /* An item is made after the one before was added: the order of ops is that of their gradients.
+     */
+    jcv_av *it = unknown(a->pos[0]) ? NULL : jcv_iterator(c, a->pos[0]);
+    jcv_av *all = it ? it : a->pos[0];
+    bool made = unknown(all) || all->kind == AV_ITER;
+    jcv_av *t = made && c->f->exact ? NULL : all_in_turn(c, all, "sum()");
     if (t) {
         jcv_av *total = s.start;
+        uint32_t epoch = c->epoch + c->writes, effects = c->n_effects;
         for (unsigned i = 0; i < t->n; i++)
             total = jcv_binary(c, JPY_ADD, total, t->items[i], false);
+        if (made && (c->epoch + c->writes != epoch || c->n_effects != effects))
+            jcv_refuse(c, "sum() of items made in turn, whose additions have effects");
         return total;
     }
     s.ctx = c->ctx;
     jcv_val *plain = s.start->kind == AV_PY ? jcv_number(c, s.start) : NULL;
     if (plain)
-        jcv_probe(c, jcv_feed, a->pos[0], first_term, &s);
+        jcv_probe(c, jcv_feed, all, first_term, &s);
     bool other = s.type && (s.type->kind == JANUS_KIND_TENSOR || s.type->kind != plain->type->kind);
     jcv_av *from = s.start;
     if (other && s.type->kind == JANUS_KIND_TENSOR) {
@@ -345,13 +353,13 @@ jcv_av *jcv_b_sum(jcv *c, const jcv_args *a) {
     }
     s.total = jcv_slot(c, from);
     s.any = jcv_slot(c, jcv_bool(c, false));
-    jcv_feed(c, a->pos[0], add_term, &s);
+    jcv_feed(c, all, add_term, &s);
     if (!other)
         return c->slots.data[s.total];
     jcv_av *sum = jcv_new(c, AV_SUM);
     sum->self = c->slots.data[s.total];
     sum->val = jcv_number(c, c->slots.data[s.any]);
-    jcv_av *over = a->pos[0];
+    jcv_av *over = all;
     while (over->kind == AV_SEQ && over->n == 1)
         over = over->items[0];
     sum->items = jcv_alloc(c, sizeof *sum->items);
