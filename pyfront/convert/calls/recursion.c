@@ -86,6 +86,7 @@ static jcv_rec_fn *known_before(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n
     for (unsigned i = 0; i < n; i++)
         if (x.by_value[i] && args[i]->kind == AV_PY && args[i]->src && !jcv_is_const(args[i])) {
             jcv_rec_fn *f = learn_fn(c, fr, n);
+            c->f->recurs_inside = c->f->recurs_inside || !fr->func;
             memcpy(f->by_value, x.by_value, n);
             return f;
         }
