@@ -3,8 +3,11 @@
  */
 #include "pyfront/call/nested.h"
 
+#include <string.h>
+
 #include "pyfront/call/policy.h"
 #include "pyfront/call/region.h"
+#include "pyfront/entry/entry.h"
 #include "pyfront/verify/verify.h"
 
 enum {
@@ -16,6 +19,63 @@ enum {
 };
 
 static _Thread_local uint64_t reached; /* regions that are cold */
+
+/* Whether it is the package's: a module of it, a class, or what is of a class of it. */
+static bool of_package(PyObject *o) {
+    if (PyModule_Check(o)) {
+        const char *name = PyModule_GetName(o);
+        PyErr_Clear();
+        return name && strncmp(name, "janus", 5) == 0;
+    }
+    PyTypeObject *t = PyType_Check(o) ? (PyTypeObject *)o : Py_TYPE(o);
+    for (Py_ssize_t i = 0; t->tp_mro && i < PyTuple_GET_SIZE(t->tp_mro); i++) {
+        const PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(t->tp_mro, i);
+        bool heap = base->tp_flags & Py_TPFLAGS_HEAPTYPE;
+        PyObject *m = heap ? PyDict_GetItemString(base->tp_dict, "__module__") : NULL;
+        const char *name = m && PyUnicode_Check(m) ? PyUnicode_AsUTF8(m) : base->tp_name;
+        if (name && strncmp(name, "janus", 5) == 0)
+            return true;
+    }
+    PyErr_Clear();
+    return false;
+}
+
+/* The same, or one of its items or attributes is. */
+static bool has_package(PyObject *o) {
+    PyObject *d = NULL, *v;
+    Py_ssize_t i = 0;
+    bool is = of_package(o);
+    for (; !is && PyList_CheckExact(o) && i < PyList_GET_SIZE(o); i++)
+        is = of_package(PyList_GET_ITEM(o, i));
+    for (; !is && PyTuple_CheckExact(o) && i < PyTuple_GET_SIZE(o); i++)
+        is = of_package(PyTuple_GET_ITEM(o, i));
+    if (!is)
+        d = PyDict_CheckExact(o) ? Py_NewRef(o) : jpy_attrs_of(o);
+    while (!is && d && PyDict_Next(d, &i, NULL, &v))
+        is = of_package(v);
+    Py_XDECREF(d);
+    PyErr_Clear();
+    return is;
+}
+
+bool jpy_reaches_package(PyObject *function, PyObject *const *args, Py_ssize_t n) {
+    bool does = false;
+    for (Py_ssize_t i = 0; i < n && !does; i++)
+        does = has_package(args[i]);
+    if (!function || !PyFunction_Check(function))
+        return does;
+    const PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(function);
+    PyObject *globals = PyFunction_GET_GLOBALS(function), *cells = PyFunction_GET_CLOSURE(function);
+    for (Py_ssize_t i = 0; !does && i < PyTuple_GET_SIZE(code->co_names); i++) {
+        PyObject *v = PyDict_GetItem(globals, PyTuple_GET_ITEM(code->co_names, i));
+        does = v && has_package(v);
+    }
+    for (Py_ssize_t i = 0; !does && cells && i < PyTuple_GET_SIZE(cells); i++) {
+        PyObject *v = PyCell_GET(PyTuple_GET_ITEM(cells, i));
+        does = v && has_package(v);
+    }
+    return does;
+}
 
 bool jpy_warm(jpy_warmth *w, bool measure, bool inner) {
     int64_t ns = 0;

@@ -20,6 +20,11 @@ bool jpy_warm(jpy_warmth *w, bool measure, bool inner);
 /* The same of a function that a skeleton calls, by time alone. */
 bool jpy_warm_callee(jpy_function *f);
 
+/* Whether a function is called with something of the package, or names it: a model, a tensor, a
+ * module.  Who does not has no ops that would be worth a skeleton in its first call, or one inside
+ * of another, in which old values live on for a while. */
+bool jpy_reaches_package(PyObject *function, PyObject *const *args, Py_ssize_t n);
+
 /* Runs the skeleton of a region's function, which there is: what the region takes, or NULL. */
 PyObject *jpy_nested_run(jpy_function *in, PyObject *const *args, Py_ssize_t n);
 /* A skeleton has raised: frames of regions' functions have taken the place of the frames that ran

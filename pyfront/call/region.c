@@ -91,8 +91,13 @@ static PyObject *dressed(const jpy_function *f) {
 static void redress(jpy_function *f);
 static int64_t lent(const jpy_function *f) { return (f->payer ? f->payer : f)->lent_ns; }
 
-PyObject *jpy_regions_begin(jpy_function *f, jpy_regions_timer *out) {
-    if (!f->skeleton)
+PyObject *jpy_regions_begin(jpy_function *f, PyObject *const *args, Py_ssize_t n,
+                            jpy_regions_timer *out) {
+    if (!f->looked) {
+        f->looked = true;
+        f->near = f->use_regions && jpy_reaches_package(function_of(f->callable), args, n);
+    }
+    if (!f->skeleton && f->near)
         jpy_regions_first(f);
     if (!f->skeleton)
         return f->callable;
@@ -390,7 +395,7 @@ static PyObject *nested(region *r, PyObject *const *args, Py_ssize_t n) {
     if (r->cold && r->nests && !in->plan)
         jpy_regions_first(in);
     redress(in);
-    if (!r->nests || !in->skeleton || jpy_traced())
+    if (!r->nests || !in->skeleton || !root_of(r)->near || jpy_traced())
         Py_RETURN_NONE;
     PyObject *result = jpy_nested_run(in, args, n);
     r->raised = !result && PyErr_ExceptionMatches(PyExc_UnboundLocalError);

@@ -114,6 +114,7 @@ typedef struct jpy_function {
     bool checkpoint;      /* activations are computed again by gradients */
     bool convert_first;   /* before a call that is run imperatively, not after it */
     bool differentiated;  /* a gradient was asked for that graphs with effects do not have */
+    bool looked, near;    /* whether its first call reaches the package was asked; it does */
     bool recurs_inside;   /* of a conversion: a function made inside calls itself ... */
     bool unrolls;         /* ... and such ones are unrolled */
     unsigned plain;       /* nested plain calls going on ... */
