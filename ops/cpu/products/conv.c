@@ -77,6 +77,15 @@ static span rows_inside(const conv *c, int64_t tap) {
     return span_of(tap, c->oh, c->sh, c->ph, c->h);
 }
 
+/* The columns of the kernel's first taps, which all of its rows share. */
+static void first_taps(const conv *c, span *few) {
+    for (int64_t s = 0; s < FEW_TAPS; s++)
+        few[s] = s < c->kw ? inside(c, s * c->dw) : (span){0};
+}
+static span columns_of(const conv *c, const span *few, int64_t s) {
+    return s < FEW_TAPS ? few[s] : inside(c, s * c->dw);
+}
+
 /*
  * The row of a tap in the patch matrix is a plane of the image, moved.  Where the output is as wide
  * as the image and leaves nothing out, that is one copy; columns that lie outside are zeroed after.
@@ -119,27 +128,25 @@ static span rows_inside(const conv *c, int64_t tap) {
     }                                                                                              \
     static void patches_##T(const conv *c, const T *x, T *to) {                                    \
         bool at_once = c->sh == 1 && c->sw == 1 && c->ow == c->w;                                  \
-        span few[FEW_TAPS] = {{0}};                                                                \
-        for (int64_t s = 0; s < c->kw && s < FEW_TAPS; s++)                                        \
-            few[s] = inside(c, s * c->dw);                                                         \
+        span few[FEW_TAPS];                                                                        \
+        first_taps(c, few);                                                                        \
         for (int64_t p = 0; p < c->cg; p++, x += c->h * c->w)                                      \
             for (int64_t r = 0; r < c->kh; r++) {                                                  \
                 span rows = rows_inside(c, r * c->dh);                                             \
                 for (int64_t s = 0; s < c->kw; s++, to += c->positions) {                          \
-                    span columns = s < FEW_TAPS ? few[s] : inside(c, s * c->dw);                   \
+                    span columns = columns_of(c, few, s);                                          \
                     patch_##T(c, &rows, &columns, x, at_once, to);                                 \
                 }                                                                                  \
             }                                                                                      \
     }                                                                                              \
     static void unpatch_##T(const conv *c, const T *from, T *x) {                                  \
-        span few[FEW_TAPS] = {{0}};                                                                \
-        for (int64_t s = 0; s < c->kw && s < FEW_TAPS; s++)                                        \
-            few[s] = inside(c, s * c->dw);                                                         \
+        span few[FEW_TAPS];                                                                        \
+        first_taps(c, few);                                                                        \
         for (int64_t p = 0; p < c->cg; p++, x += c->h * c->w)                                      \
             for (int64_t r = 0; r < c->kh; r++) {                                                  \
                 span rows = rows_inside(c, r * c->dh);                                             \
                 for (int64_t s = 0; s < c->kw; s++, from += c->positions) {                        \
-                    span columns = s < FEW_TAPS ? few[s] : inside(c, s * c->dw);                   \
+                    span columns = columns_of(c, few, s);                                          \
                     int64_t n = columns.last - columns.first;                                      \
                     T *to = x + (rows.first * c->sh - c->ph + rows.tap) * c->w +                   \
                             (columns.first * c->sw - c->pw + columns.tap);                         \
