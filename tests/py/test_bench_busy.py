@@ -6,6 +6,8 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 ROOT = pathlib.Path(os.environ.get("srcdir", pathlib.Path(__file__).resolve().parents[2]))
 
 
@@ -18,4 +20,4 @@ def test_rows(tmp_path):
     table = json.loads(path.read_text(encoding="utf-8"))
     assert [(row["model"], row["mode"]) for row in table["rows"]] == [("treernn", "train"), ("treernn", "infer")]
     for row in table["rows"]:
-        assert row["quiet_us"] > 0 and row["busy_us"] > 0 and row["times"] == row["busy_us"] / row["quiet_us"]
+        assert row["quiet_us"] > 0 and row["busy_us"] > 0 and row["times"] == pytest.approx(row["busy_us"] / row["quiet_us"])
