@@ -125,7 +125,7 @@ static PyObject *function_of(PyObject *callable, function_options o) {
     PyObject *f = jpy_function_new(callable, o.exact, o.checkpoint, o.measure);
     if (f) {
         ((jpy_function *)f)->verify = o.verify;
-        ((jpy_function *)f)->use_regions = o.regions;
+        ((jpy_function *)f)->use_regions = o.regions && o.ladder & JPY_RUNG_GRAPH;
         ((jpy_function *)f)->ladder = o.ladder;
     }
     return f;

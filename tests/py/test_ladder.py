@@ -84,6 +84,28 @@ def test_graphs_come_first():
     assert counts(f, "graph", "coexecution", "imperative") == (3, 0, 1)
 
 
+@pytest.mark.parametrize("ladder", [TOGETHER, ("imperative",), ("coexecution", "imperative")])
+def test_nothing_is_made_for_graphs_without_them(ladder):
+    """No skeleton for regions of statements: making one takes longer than many an epoch."""
+    program = f"""
+        import sys
+        import janus
+        def scaled(x):
+            return x * 2.0
+        def epoch(x):
+            print(end="")
+            for _ in range(3):
+                x = scaled(x).tanh()
+            return x
+        f = janus.function(epoch, ladder={ladder})
+        for _ in range(40):
+            f(janus.ones(3))
+        print("janus._skeleton" in sys.modules, f.stats()["conversions"], f.stats()["graph"])
+    """
+    out = subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)], capture_output=True, text=True)
+    assert out.stdout == "False 0 0\n", out.stdout + out.stderr
+
+
 def test_wrong_ladders(monkeypatch):
     def message(error, ladder):
         with pytest.raises(error, match="ladder") as e:
