@@ -83,3 +83,21 @@ def test_gradient_of_the_gradient():
     assert g.tolist() == [[[[0.0]]]]
     g.sum().backward()
     assert x.grad.tolist() == [[[[0.0]]]]
+
+
+@pytest.mark.parametrize("rows", range(2, 9))
+def test_windows_of_two_by_two(rows):
+    """Planes of 2 x 2 windows in f32 have a kernel of their own: largest elements, and where they were taken from,
+    are those of f64, whatever is equal, infinite or NaN."""
+    for width in range(2, 40):
+        rng = np.random.default_rng(100 * rows + width)
+        x = rng.choice([0, -0.0, 1, -1, 2, np.inf, -np.inf, np.nan], (2, 2, rows, width), p=[.2, .1, .2, .2, .1, .05, .05, .1])
+        found = []
+        for dtype in (janus.float32, janus.float64):
+            t = janus.tensor(x.tolist(), dtype=dtype).requires_grad_()
+            y = F.max_pool2d(t, 2)
+            weights = janus.arange(1, y.numel() + 1, dtype=dtype).reshape(y.shape)
+            y.backward(weights)
+            found.append((y.detach().double().numpy(), t.grad.double().numpy()))
+        for a, b in zip(*found):
+            assert np.array_equal(a, b, equal_nan=True) and np.array_equal(np.signbit(a), np.signbit(b)), (rows, width)

@@ -126,6 +126,12 @@ static void pooling(void) {
     each_dtype("max_pool2d", "kernel=2,2;stride=1,1", FLOATS, "X[2,3,9,70]", 0, 0, true);
     each_dtype("max_pool2d", "kernel=3,3;stride=1,3;dilation=2,1;padding=1,1", FLOATS,
                "X[2,3,19,40]", 0, 0, true);
+    for (int h = 2; h < 8; h++) /* planes of few windows, and all remainders of rows */
+        for (int w = 2; w < 44; w++) {
+            char x[32];
+            snprintf(x, sizeof x, "X[2,3,%d,%d]", h, w);
+            each_dtype("max_pool2d", "kernel=2,2", FLOATS, x, 0, 0, true);
+        }
     static const char *const attrs[] = {
         "kernel=2,2", "kernel=3,2;stride=1,2;padding=1,1", "kernel=3,3;stride=1,1;padding=1,1",
         "kernel=3,3;stride=2,3;padding=1,0;ceil_mode=true;count_include_pad=false"};

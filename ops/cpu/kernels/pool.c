@@ -155,6 +155,14 @@ static void border(const pool *p, const void *x, int64_t i, int64_t begin, int64
     }
 }
 
+/* Windows of 2 x 2, two apart. */
+static bool is_usual(const pool *p) {
+    bool usual = p->dtype == JANUS_F32 && p->w < INT32_MAX;
+    for (int i = 0; i < 2; i++)
+        usual &= p->kernel[i] == 2 && p->stride[i] == 2 && !p->padding[i] && p->dilation[i] == 1;
+    return usual;
+}
+
 /* Planes [begin, end); index NULL: means. */
 static void planes_range(void *arg, int64_t begin, int64_t end) {
     const pool *p = arg;
@@ -166,10 +174,15 @@ static void planes_range(void *arg, int64_t begin, int64_t end) {
     inside(p, 1, p->w, p->ow, &c0, &c1);
     if (!max && p->kernel[0] * p->kernel[1] > MOST_TAPS)
         r0 = r1 = 0;
+    bool usual = max && is_usual(p) && r1 - r0 == p->oh && c1 - c0 == p->ow;
     for (int64_t n = begin; n < end; n++) {
         const char *x = (const char *)k->in[0].data + (size_t)(n * p->h * p->w) * size;
         char *y = (char *)k->out[0].data + (size_t)(n * p->oh * p->ow) * size;
         int64_t *index = max ? (int64_t *)k->out[1].data + n * p->oh * p->ow : NULL;
+        if (usual) {
+            jn_isa.max_2x2((const float *)x, p->w, p->oh, p->ow, (float *)y, index);
+            continue;
+        }
         for (int64_t i = 0; i < p->oh; i++) {
             bool whole = i >= r0 && i < r1 && c1 > c0;
             if (c0 || !whole)
