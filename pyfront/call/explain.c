@@ -20,6 +20,11 @@ jpy_function *jpy_function_of(PyObject *o) {
     }
     if (o && PyMethod_Check(o))
         o = PyMethod_GET_FUNCTION(o);
+    if (o && Py_TYPE(o) != jpy.function_type) { /* what janus.merge made keeps one, too */
+        o = forward = PyObject_GetAttrString(o, "_janus_function_");
+        PyErr_Clear();
+        Py_XDECREF(forward);
+    }
     return o && Py_TYPE(o) == jpy.function_type ? (jpy_function *)o : NULL;
 }
 

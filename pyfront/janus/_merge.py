@@ -134,16 +134,24 @@ class Merged:
                 results.append(_call(self.models[i], _own(args, i, n), dict(zip(names, own))))
             return results
 
-        self._run = _C._function_like(merged, merged)
+        self._janus_function_ = _C._function_like(merged, merged)
 
     def __call__(self, *args, **kwargs):
         """The list of the models' results.  An argument that is a list gives each model an item of its own, and
         must have as many; any other argument is the same for all."""
-        return self._run(*args, **kwargs)
+        return self._janus_function_(*args, **kwargs)
 
     def graphs(self):
-        """The text of each graph that was made of the calls, the newest last."""
-        return self._run.graphs()
+        """The text of each graph that was made of the calls, the newest first."""
+        return self._janus_function_.graphs()
+
+    def stats(self):
+        """Counts of what happened, as those of a `janus.function`."""
+        return self._janus_function_.stats()
+
+    def clear(self):
+        """Forgets all graphs."""
+        self._janus_function_.clear()
 
     def __len__(self):
         return len(self.models)

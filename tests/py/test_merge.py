@@ -382,3 +382,25 @@ def test_names_of_results(f):
                 if y[0] is not x and y[0]._base is None:
                     y[0].detach().zero_()
         close(got[:-1], want[:-1])
+
+
+def test_tools_take_what_merge_made(tmp_path, capsys):
+    """explain, dump, stats, graphs, clear and check of merged models are those of a function."""
+    models = [MLP() for _ in range(3)]
+    f = janus.merge(models)
+    x = janus.randn(2, 6)
+    for _ in range(4):
+        f(x)
+    assert f.stats()["calls"] == 4 and f.stats()["graph"] == 3
+    text = janus.explain(f)
+    assert "4 calls, 3 as graphs" in text and "self.b(" in text
+    janus.dump(f, tmp_path / "merged.html")
+    janus.dump(f, tmp_path / "merged.jir")
+    assert (tmp_path / "merged.jir").read_text() == f.graphs()[0]
+    janus.check(f, x)
+    f.clear()
+    assert not f.graphs()
+    with pytest.raises(TypeError):
+        janus.explain(models[0])
+    with pytest.raises(TypeError):
+        janus.explain(3)
