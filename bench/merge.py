@@ -6,7 +6,8 @@
 Microseconds of processor time of one thread for one call of all models, the least of seven measurements: `eager` one after
 the other, `graphs` a graph each, `one graph` a function that calls them all, `merged`.  `limit` is what the products
 and the weights alone need: floating-point operations at the speed of a large product, or bytes of weights at that of a
-large copy in the cache, whichever is longer.  Where torch is installed: `torch` one after the other, `torch vmap` with
+large copy in the cache, whichever is longer.  `kernels`: the merged graph's tensor operations alone; `eager` over that is what
+eager/merged would be if a call cost nothing else (`at most`).  Where torch is installed: `torch` one after the other, `torch vmap` with
 stacked weights.  --train: with gradients of the sum of squares.
 """
 import argparse
@@ -131,6 +132,17 @@ def work(model, x):
     return sum(flops), 4 * sum(p.numel() for n, p in model.named_parameters() if not n.startswith("e."))
 
 
+def of_kernels(merged, run, calls):
+    """The least time of the tensor operations of a call, in microseconds: the mean of each seventh."""
+    best = float("inf")
+    for _ in range(7):
+        before = merged.stats()["tensor_ns"]
+        for _ in range(calls // 7 + 1):
+            run()
+        best = min(best, (merged.stats()["tensor_ns"] - before) / (calls // 7 + 1))
+    return best / 1e3
+
+
 def called(lib, f, models, train):
     """f() without gradients, or with a backward of the sum of squares of what it returns."""
     if train:
@@ -181,7 +193,7 @@ def main():
     janus.set_num_threads(1)
     flops, read = speeds(given.seconds)
     torch = importlib.util.find_spec("torch") is not None
-    columns = ["eager", "graphs", "one graph", "merged", "limit", "eager/merged"] + ["torch", "torch vmap"] * torch
+    columns = ["eager", "graphs", "one graph", "merged", "limit", "eager/merged", "kernels", "at most"] + ["torch", "torch vmap"] * torch
     print(f"{given.models} models, us a call{' with gradients' if given.train else ''}; products at {flops / 1e3:.0f} GFLOP/s, "
           f"weights at {read / 1e3:.0f} GB/s\n")
     print("| model |" + "".join(f" {c} |" for c in columns) + "\n|---|" + "---|" * len(columns))
@@ -190,12 +202,14 @@ def main():
         models, xs = [make().eval() for _ in range(given.models)], [data() for _ in range(given.models)]
         # copies, since a decorated module runs as a graph wherever it is called, in the column `eager` too
         graphs = [janus.function(copy.deepcopy(m)) for m in models]
+        merged = janus.merge(models)
         ways = [lambda: [m(x) for m, x in zip(models, xs)], lambda: [m(x) for m, x in zip(graphs, xs)],
-                janus.function(lambda: [m(x) for m, x in zip(models, xs)]), lambda m=janus.merge(models): m(xs)]
+                janus.function(lambda: [m(x) for m, x in zip(models, xs)]), lambda: merged(xs)]
         times = [us(called(janus, f, models, given.train), given.seconds) for f in ways]
         ops, size = work(models[0], xs[0])
         limit = given.models * max(ops / flops, size / read) * (3 if given.train else 1)
-        row = times + [limit, times[0] / times[3]]
+        kernels = of_kernels(merged, called(janus, ways[3], models, given.train), 420)
+        row = times + [limit, times[0] / times[3], kernels, times[0] / kernels]
         row += of_torch(name, given.models, given.seconds, given.train) if torch else ()
         print(f"| {name} |" + "".join(f" {v:.2f} |" if v < 10 else f" {v:.0f} |" for v in row), flush=True)
 
