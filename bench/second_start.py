@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processor time of a program from its first call of what is decorated to the end of the first that ran as a graph, and of all
 conversions or what took their place: without a cache, and at a second start with JANUS_CACHE.  Of an epoch, which runs as
-regions of statements, a call is long, and counts by the share of the tensor operations of two calls that ran in graphs.
+regions of statements, a call is long, and counts by the share of the tensor operations of two calls that ran in graphs.  Each place
+is decorated in a process of its own: what one has read of the sources would be there for the next.
 
     ./run python3 bench/second_start.py [PROGRAM ...]
 """
@@ -19,49 +20,41 @@ HERE = pathlib.Path(__file__).resolve().parents[1] / "tests" / "programs"
 PROGRAMS = ("gpt", "lenet", "lstm_lm", "tree_nary_childsum", "vae")
 
 
-def here(path):
-    """{place: [ms to the first graph, ms of two epochs, conversions, share of operations in graphs]}, in this process."""
+def here(path, place):
+    """[ms to the first graph, ms of two epochs, conversions, share of operations in graphs], in this process."""
     import janus
-    seen = {}
-    for place in ("MODEL", "STEP", "EPOCH"):
-        m = types.ModuleType(f"{path.stem}_{place}")
-        m.__file__ = str(path)
-        sys.modules[m.__name__] = m
-        exec(compile(path.read_text(), str(path), "exec"), m.__dict__)
-        *outer, name = getattr(m, place).split(".")
-        owner = m
-        for part in outer:
-            owner = getattr(owner, part)
-        f = janus.function(getattr(owner, name), measure=False)
-        times = []  # [begin, of the first graph, spent so far]
+    m = types.ModuleType(f"{path.stem}_{place}")
+    m.__file__ = str(path)
+    sys.modules[m.__name__] = m
+    exec(compile(path.read_text(), str(path), "exec"), m.__dict__)
+    *outer, name = getattr(m, place).split(".")
+    owner = m
+    for part in outer:
+        owner = getattr(owner, part)
+    f = janus.function(getattr(owner, name), measure=False)
+    spent, first = 0.0, None
 
-        def timed(*args, _f=f, _times=times, **kwargs):
-            start = time.process_time()
-            result = _f(*args, **kwargs)
-            now = time.process_time()
-            if not _times:
-                _times[:] = [0.0, None]
-            _times[0] += now - start
-            if _times[1] is None and (_f.stats()["graph"] or _f.stats()["region_hits"]):
-                _times[1] = _times[0]
-            return result
+    def timed(*args, **kwargs):
+        nonlocal spent, first
+        start = time.process_time()
+        result = f(*args, **kwargs)
+        spent += time.process_time() - start
+        if first is None and (f.stats()["graph"] or f.stats()["region_hits"]):
+            first = spent
+        return result
 
-        if outer:
-            setattr(owner, name, lambda self, *a, _t=timed, **k: _t(self, *a, **k))
-        else:
-            setattr(owner, name, timed)
-        janus.manual_seed(1)
-        with open(os.devnull, "w") as null, contextlib.redirect_stdout(null):
-            m.main(2)
-        stats = f.stats()
-        seen[place] = [(times[1] or float("nan")) * 1e3, times[0] * 1e3, stats["conversions"], stats["op_share"]]
-    return seen
+    setattr(owner, name, (lambda self, *args, **kwargs: timed(self, *args, **kwargs)) if outer else timed)
+    janus.manual_seed(1)
+    with open(os.devnull, "w") as null, contextlib.redirect_stdout(null):
+        m.main(2)
+    stats = f.stats()
+    return [(first or float("nan")) * 1e3, spent * 1e3, stats["conversions"], stats["op_share"]]
 
 
-def run(name, folder):
+def run(name, place, folder):
     env = {**os.environ, "JANUS_CACHE": folder, "JANUS_QUIET": "1"}
-    done = subprocess.run([sys.executable, __file__, "--here", str(HERE / f"{name}.py")], env=env, capture_output=True, text=True,
-                          check=True)
+    done = subprocess.run([sys.executable, __file__, "--here", str(HERE / f"{name}.py"), place], env=env, capture_output=True,
+                          text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -69,17 +62,17 @@ def main():
     print(f"{'processor time in ms':24}{'to the first graph':>30}{'two epochs under the call':>30}{'conversions':>15}{'in graphs':>15}")
     print(f"{'':24}{'without':>15}{'with cache':>15}{'without':>15}{'with cache':>15}" + f"{'w/o':>8}{'with':>7}" * 2)
     for name in sys.argv[1:] or PROGRAMS:
-        with tempfile.TemporaryDirectory() as folder:
-            plain = [run(name, "") for _ in range(2)]
-            run(name, folder)
-            cached = [run(name, folder) for _ in range(2)]
         for place in ("MODEL", "STEP", "EPOCH"):
-            a, b = (min(r[place] for r in rows) for rows in (plain, cached))
+            with tempfile.TemporaryDirectory() as folder:
+                plain = [run(name, place, "") for _ in range(2)]
+                run(name, place, folder)
+                cached = [run(name, place, folder) for _ in range(2)]
+            a, b = min(plain), min(cached)
             print(f"{name + ' ' + place.lower():24}{a[0]:15.1f}{b[0]:15.1f}{a[1]:15.1f}{b[1]:15.1f}{a[2]:8}{b[2]:7}{a[3]:8.2f}{b[3]:7.2f}")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--here"]:
-        print(json.dumps(here(pathlib.Path(sys.argv[2]))))
+        print(json.dumps(here(pathlib.Path(sys.argv[2]), sys.argv[3])))
     else:
         main()

@@ -81,6 +81,10 @@ static void try_convert(jpy_function *f, const jpy_call *call, bool look, int64_
     if (!(f->ladder & JPY_RUNG_GRAPH) || !jpy_may_convert(f) ||
         (JN_UNLIKELY(jpy_stored_on) && look && jpy_stored_take(f, call)))
         return;
+    if (JN_UNLIKELY(f->kept_others) && !f->conversions && !f->entries.n && !f->waited) {
+        f->waited = true; /* as in an optimizer's first step: what is kept is for the next ones */
+        return;
+    }
     f->plain++;
     f->thread = PyThread_get_thread_ident();
     f->conversions++;

@@ -136,6 +136,8 @@ typedef struct jpy_function {
     janus_run_stats run;        /* summed over runs */
     jn_op_counts ops;           /* tensor ops run under its calls, those of what it calls too */
     PyObject *shelf;            /* its entries on disk (stored/stored.h), or NULL */
+    bool kept_others;           /* entries are there, of which none took the last call that asked */
+    bool waited;                /* one call was not converted for their sake */
     uint64_t cache_hits;        /* entries taken from there, by what it pays for, too */
     jpy_word word;
     jpy_ladder ladder;

@@ -549,7 +549,7 @@ class Shelf:
         return f"{key}/{name}"
 
     def take(self, callable_, args, n_pos, kwnames, options):
-        """(entry, name) for a call that no entry takes, or None."""
+        """(entry, name) for a call that no entry takes; True: there are some, which do not take it, either; or None."""
         key = self._key(callable_, options)
         if not key:
             return None
@@ -567,7 +567,7 @@ class Shelf:
             if one in waiting:
                 waiting.remove(one)
             return entry, one[0]
-        return None
+        return True if waiting else None
 
     def keep(self, entry, callable_, slots, options):
         """Writes an entry; its name below the folder, or None: it cannot be kept."""

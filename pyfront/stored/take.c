@@ -67,6 +67,7 @@ bool jpy_stored_take(jpy_function *f, const jpy_call *call) {
                                   call->kwnames ? call->kwnames : Py_None, with)
             : NULL;
     f->plain--;
+    f->kept_others = got == Py_True;
     bool taken = got && PyTuple_Check(got) && PyTuple_GET_SIZE(got) == 2 &&
                  Py_TYPE(PyTuple_GET_ITEM(got, 0)) == jpy_entry_type &&
                  PyUnicode_Check(PyTuple_GET_ITEM(got, 1)) &&

@@ -262,6 +262,42 @@ def test_a_second_start_has_its_regions(tmp_path):
     assert again["region_hits"] > counts["region_hits"]
 
 
+FIRST_STEP = """
+net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+opt = janus.optim.Adam(net.parameters(), lr=0.1)
+def epoch(loader, losses):
+    for i, (x, y) in enumerate(loader):
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        opt.step()
+        if i % 2 == 0:
+            losses.append(loss.item())
+f = janus.function(epoch)
+data = janus.data.TensorDataset(janus.randn(24, 4), janus.randint(0, 2, (24,)))
+loader = janus.data.DataLoader(data, batch_size=6)
+results = []
+for _ in range(2):
+    f(loader, results)
+"""
+
+
+def test_a_step_that_makes_an_optimizers_state_is_not_converted_for(tmp_path):
+    """The first of an epoch is taken by no kept entry; a graph of it would be good for no other, and never kept."""
+    def conversions():
+        done = subprocess.run([sys.executable, str(tmp_path / "driver.py"), str(tmp_path / "program.py")], input=FIRST_STEP,
+                              capture_output=True, text=True, env={**os.environ, "JANUS_CACHE": str(tmp_path / "cache"),
+                                                                   "JANUS_MEASURE": "0", "JANUS_LOG": "conversions"})
+        assert done.returncode == 0, done.stderr[-3000:]
+        lines = done.stderr.splitlines()
+        return json.loads(done.stdout.splitlines()[-1])[0], sum(line.startswith("janus conversions: converted") for line in lines)
+
+    (tmp_path / "driver.py").write_text(DRIVER)
+    first, some = conversions()
+    second, again = conversions()
+    assert some and not again and close(first, second)
+
+
 REGION_CHANGES = [  # of REGIONS
     ("out.pow(2).mean() * there", "out.pow(2).mean() * (not there)"),
     ("    there = os.path.exists(\"/\")\n", "    there = 1\n"),
