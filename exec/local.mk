@@ -65,6 +65,7 @@ libjanus_all_la_SOURCES += \
 	exec/schedule/levels.c \
 	exec/schedule/order.c \
 	exec/schedule/rows.c \
+	exec/schedule/run_device.c \
 	exec/schedule/tile.c \
 	exec/schedule/window.c \
 	exec/state/clock.c \
@@ -127,6 +128,7 @@ noinst_HEADERS += \
 	exec/state/effects.h \
 	exec/state/future.h \
 	exec/state/plan.h \
+	exec/state/run_device.h \
 	exec/state/segment.h \
 	exec/state/state.h \
 	exec/state/task.h \

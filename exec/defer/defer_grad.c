@@ -24,10 +24,11 @@ static void work_destroy(jn_grad_work *w) {
 
 static janus_status work_make(jn_grad_work **out) {
     jn_grad_work *w = jn_calloc(1, sizeof *w);
-    if (!w || !(w->run.mem = jn_mem_new())) {
+    if (!w || !(w->run.mem = jn_mem_new(&jn_on_cpu, NULL))) {
         jn_free(w);
         return JN_NO_MEMORY();
     }
+    w->run.on = &jn_on_cpu;
     w->run.pending_tail = &w->run.pending;
     *out = w;
     return JANUS_OK;

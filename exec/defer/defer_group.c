@@ -54,7 +54,7 @@ static bool make_room(void) {
         return true;
     jn_run *r = jn_calloc(1, sizeof *r);
     jn_planset *set = jn_calloc(1, sizeof *set);
-    jn_mem *mem = jn_mem_new();
+    jn_mem *mem = jn_mem_new(&jn_on_cpu, NULL);
     if (!r || !set || !mem) {
         jn_free(r);
         jn_free(set);
@@ -63,6 +63,7 @@ static bool make_room(void) {
     }
     jn_arena_init(&set->arena, 0);
     jn_arena_init(&set->shapes.arena, 0);
+    r->on = &jn_on_cpu;
     r->set = set;
     r->mem = mem;
     r->result_memory = result_memory;

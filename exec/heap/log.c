@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <uthash.h>
 
-#include "exec/device/device.h"
 #include "exec/eager/eager.h"
 #include "exec/heap/heap.h"
 #include "exec/heap/overlay.h"
@@ -38,7 +37,7 @@ static janus_status lend(jn_run *r, jn_tval *v, janus_tensor **out) {
         jn_copy_bytes(jn_tensor_ready_data(*out), v->data, v->shape->bytes);
         return JANUS_OK;
     }
-    if (r->dev || !v->data || (v->tensor && !v->dense))
+    if (!r->on->host || !v->data || (v->tensor && !v->dense))
         return jn_tval_export(r, v, out);
     if (!v->dense)
         return janus_tensor_wrap((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, NULL,
@@ -158,8 +157,7 @@ janus_status jn_log_prepare(jn_run *r) {
         return JANUS_OK;
     JN_TRY(jn_late_find(r));
     JN_TRY(jn_flush(r));
-    if (JN_UNLIKELY(r->dev != NULL))
-        JN_TRY(jn_dev_flags(r->dev));
+    JN_TRY(jn_run_failures(r));
     sort_log(r);
     JN_TRY(jn_find_escapes(r));
     if (!jn_vec_reserve(&r->log, r->effects.n))

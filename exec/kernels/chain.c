@@ -116,9 +116,9 @@ static bool fits(const finder *f, const jn_space *s, uint32_t node) {
 static bool reduces(const finder *f, const jn_space *s, uint32_t node) {
     const jn_vnode *vn = &f->v->nodes[node];
     jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, vn->n_out, vn->attrs};
-    return s->flat && f->v->device == JN_DEVICE_CPU && vn->mode == JN_V_CALL && vn->acc < 0 &&
-           !vn->accumulates && vn->op == vn->n->op && jn_sum_knows(&sig) &&
-           !f->inst->values[vn->n->value[0]].copied && jn_view_numel(&vn->in[0]) == s->shape->numel;
+    return s->flat && f->v->on->steps && vn->mode == JN_V_CALL && vn->acc < 0 && !vn->accumulates &&
+           vn->op == vn->n->op && jn_sum_knows(&sig) && !f->inst->values[vn->n->value[0]].copied &&
+           jn_view_numel(&vn->in[0]) == s->shape->numel;
 }
 
 static bool make_space(const finder *f, uint32_t node, bool flat, jn_space *s) {
@@ -255,8 +255,7 @@ static bool worthwhile(const jn_seginst *inst, const jn_variant *v) {
 
 janus_status jn_find_chains(jn_seginst *inst, jn_variant *v) {
     const jn_segment *seg = inst->seg;
-    bool host = v->device == JN_DEVICE_CPU || v->device == JN_DEVICE_REF;
-    if (!host || !v->single || !worthwhile(inst, v))
+    if (!jn_computes_here(v->on) || !v->single || !worthwhile(inst, v))
         return JANUS_OK;
     finder f = {.inst = inst, .v = v, .a = &inst->arena, .n_list = seg->n_nodes};
     f.producer = jn_arena_zalloc(f.a, (seg->n_values + 1) * sizeof *f.producer);

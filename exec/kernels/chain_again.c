@@ -341,7 +341,7 @@ janus_status jn_chains_settle(const jn_seginst *inst, jn_variant *v, jn_arena *a
         }
     find_kept(&a);
     find_depths(&a);
-    for (uint32_t i = 0; i < n_order && v->device == JN_DEVICE_CPU; i++)
+    for (uint32_t i = 0; i < n_order && v->on->steps; i++)
         if (order[i] >= n_nodes) {
             uint32_t c = order[i] - n_nodes;
             if (chain[c].space.shape->numel >= LEAST && !extend(&a, arena, c, before, n_before))

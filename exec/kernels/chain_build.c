@@ -50,7 +50,7 @@ static bool is_step(const builder *b, const jn_vnode *vn) {
         return false;
     jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, 1, vn->attrs};
     int number = jn_step_number(vn->op);
-    if (b->m->v->device != JN_DEVICE_CPU || !jn_step_knows(&sig))
+    if (!b->m->v->on->steps || !jn_step_knows(&sig))
         return false;
     for (int i = 0; i < vn->n_in; i++) {
         const jn_view *v = &vn->in[i];
@@ -210,17 +210,14 @@ static bool result(builder *b, const jn_vnode *vn, uint32_t which, bool between,
 
 static janus_status select_kernel(const jn_variant *v, jn_link *l) {
     const jn_vnode *vn = l->vn;
-    const jn_op_impl *impl = &jn_op_impls[vn->op->id];
+    size_t workspace;
     jn_view views[MOST_OPERANDS];
     if (l->n_views > MOST_OPERANDS)
         return JN_NO_MEMORY();
     for (uint32_t i = 0; i < l->n_views; i++)
         views[i] = l->view[i].view;
     jn_sig sig = {vn->op, views, views + vn->n_in, vn->n_in, vn->n_out, vn->attrs};
-    jn_select_fn select = v->device == JN_DEVICE_REF || !impl->cpu ? impl->ref : impl->cpu;
-    l->kernel = select ? select(&sig) : NULL;
-    return l->kernel ? JANUS_OK
-                     : jn_error(JANUS_UNSUPPORTED, "%s: no kernel for a tile", vn->op->name);
+    return v->on->select(v->dev, &sig, &l->kernel, &workspace);
 }
 
 /* A link reads its operands, takes a buffer for its result, and gives back those nobody reads any

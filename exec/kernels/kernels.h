@@ -115,7 +115,8 @@ typedef struct jn_variant {
     uint64_t mask; /* bit i: input i is rowed; then scalars */
     bool single;   /* for one row: nothing is rowed */
     int64_t rows;  /* the views are patched for */
-    uint8_t device;
+    const jn_run_device *on;
+    const struct jn_device *dev;
     bool exact;  /* sums as in imperative mode */
     uint8_t use; /* jn_variant_use */
     jn_vnode *nodes;

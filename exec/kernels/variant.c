@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#include "exec/device/device.h"
 #include "exec/state/state.h"
 #include "graph/base/status.h"
 #include "ops/services.h"
@@ -311,29 +310,8 @@ static bool batched(maker *m, row_view *r, unsigned n_in, row_view *o, unsigned 
 }
 
 static janus_status select_kernel(const maker *m, jn_vnode *vn) {
-    const jn_op_impl *impl = &jn_op_impls[vn->op->id];
     jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, vn->n_out, vn->attrs};
-    if (m->v->device == JN_DEVICE_CUDA) {
-        jn_device *d;
-        JN_TRY(jn_device_cuda(&d));
-        vn->kernel = jn_dev_select(d, &sig);
-        vn->workspace = d->module->workspace(&sig);
-        return vn->kernel ? JANUS_OK
-                          : jn_error(JANUS_UNSUPPORTED,
-                                     "%s: not implemented on cuda for %s operands", vn->op->name,
-                                     jn_dtype_name((janus_dtype)(vn->n_in ? vn->in[0].dtype
-                                                                          : vn->out[0].dtype)));
-    }
-    jn_select_fn select = m->v->device == JN_DEVICE_REF ? impl->ref : impl->cpu;
-    if (!select)
-        select = impl->ref;
-    vn->kernel = select ? select(&sig) : NULL;
-    if (!vn->kernel)
-        return jn_error(
-            JANUS_UNSUPPORTED, "%s: no kernel for %s operands", vn->op->name,
-            jn_dtype_name((janus_dtype)(vn->n_in ? vn->in[0].dtype : vn->out[0].dtype)));
-    vn->workspace = impl->workspace ? impl->workspace(&sig) : 0;
-    return JANUS_OK;
+    return m->v->on->select(m->v->dev, &sig, &vn->kernel, &vn->workspace);
 }
 
 /* A view that leaves the segment: its elements are copied to the output's rows. */
@@ -374,7 +352,7 @@ static int32_t fused_acc(const maker *m, const jn_segnode *n) {
 /* A product x' z of matrices, whose rows another product can take too. */
 static bool is_product(const maker *m, const jn_segnode *n, const row_view *r) {
     const jn_op_impl *impl = &jn_op_impls[n->op->id];
-    bool host = m->v->device == JN_DEVICE_CPU || m->v->device == JN_DEVICE_REF;
+    bool host = jn_computes_here(m->v->on);
     return host && impl->summed && impl->summed(n->attrs) && r[0].view.rank == 2 &&
            r[1].view.rank == 2 && r[0].view.contiguous && r[1].view.contiguous &&
            (r[0].view.dtype == JANUS_F32 || r[0].view.dtype == JANUS_F64);
@@ -408,7 +386,7 @@ static janus_status collect_rows(maker *m, jn_vnode *vn, const row_view *r) {
 
 /* Inputs one behind the other in a row of the result. */
 static bool is_concat_of_inputs(const maker *m, const jn_segnode *n) {
-    bool host = m->v->device == JN_DEVICE_CPU || m->v->device == JN_DEVICE_REF;
+    bool host = jn_computes_here(m->v->on);
     const jn_op_impl *impl = &jn_op_impls[n->op->id];
     if (!host || !impl->joined)
         return false;
@@ -531,7 +509,7 @@ static janus_status make_node(maker *m, uint32_t index) {
         vn->out_step[i] = rowed && fused < 0 ? m->inst->values[n->value[i]].shape->numel : 0;
     }
     jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, vn->n_out, vn->attrs};
-    vn->apart = each && fused < 0 && m->v->device == JN_DEVICE_CPU && jn_takes_apart(&sig);
+    vn->apart = each && fused < 0 && m->v->on->steps && jn_takes_apart(&sig);
     return select_kernel(m, vn);
 }
 
@@ -545,7 +523,8 @@ static janus_status make(const jn_run *r, jn_seginst *inst, jn_variant_key key, 
     v->use = (uint8_t)key.use;
     v->single = n_rows == 1;
     v->rows = n_rows;
-    v->device = (uint8_t)r->device;
+    v->on = r->on;
+    v->dev = r->dev;
     v->exact = r->exact;
     v->nodes = jn_arena_zalloc(m.a, (inst->seg->n_nodes + 1) * sizeof *v->nodes);
     v->rowed = jn_arena_zalloc(m.a, inst->seg->n_values + 1);
@@ -608,7 +587,7 @@ janus_status jn_variant_get(jn_lane *l, jn_seginst *inst, jn_variant_key key, in
                             jn_variant **out) {
     const jn_run *r = l->run;
     for (jn_variant *v = inst->variants[key.part]; v; v = v->next)
-        if (v->mask == key.mask && v->single == (rows == 1) && v->device == r->device &&
+        if (v->mask == key.mask && v->single == (rows == 1) && v->on == r->on && v->dev == r->dev &&
             v->use == key.use && v->exact == r->exact) {
             *out = v;
             return v->rows == rows ? JANUS_OK : patch(inst, v, rows);

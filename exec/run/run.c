@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/device/device.h"
 #include "exec/eager/eager.h"
 #include "exec/heap/heap.h"
 #include "exec/plan/plan.h"
@@ -19,18 +18,6 @@
 #include "graph/base/status.h"
 
 enum { COLLECT_BYTES = 512 << 20 };
-
-static janus_status device_of(const char *name, jn_device_kind *out, jn_device **dev) {
-    if (!name || strcmp(name, "cpu") == 0)
-        *out = JN_DEVICE_CPU;
-    else if (strcmp(name, "ref") == 0)
-        *out = JN_DEVICE_REF;
-    else if (strcmp(name, "null") == 0)
-        *out = JN_DEVICE_NULL;
-    else
-        *out = JN_DEVICE_CUDA;
-    return *out == JN_DEVICE_CUDA ? jn_device_named(name, dev) : JANUS_OK;
-}
 
 /* Half of what the process may have, or all that the user says. */
 static size_t default_ceiling(void) {
@@ -50,7 +37,7 @@ static janus_status init(jn_run *r, const janus_run_options *o) {
         size_t n = r->options.host->struct_size;
         memcpy(&r->host, r->options.host, n < sizeof r->host ? n : sizeof r->host);
     }
-    JN_TRY(device_of(r->options.device, &r->device, &r->dev));
+    JN_TRY(jn_run_device_named(r->options.device, &r->on, &r->dev));
     r->exact = r->options.numerics == JANUS_NUMERICS_EXACT;
     r->early_at = jn_early_threshold(r);
     r->rng_offset = r->options.rng_offset;
@@ -60,17 +47,16 @@ static janus_status init(jn_run *r, const janus_run_options *o) {
     for (size_t i = 0; i < 2 * r->set->module->subs.n; i++)
         r->set->plans[i].free_frames = NULL;
     JN_TRY(jn_plan_get(r->set, r->sub, false, &r->entry));
-    if (JN_UNLIKELY(r->dev != NULL)) /* what eager calls did wrong is no failure of this run */
-        JN_TRY(jn_dev_flags(r->dev));
+    JN_TRY(jn_run_failures(r)); /* what eager calls did wrong is no failure of this run */
     if (r->set->spare && r->set->spare->dev != r->dev) {
         jn_mem_release(r->set->spare);
         r->set->spare = NULL;
     }
-    r->mem = r->set->spare ? r->set->spare : jn_mem_new();
+    r->mem = r->set->spare ? r->set->spare : jn_mem_new(r->on, r->dev);
     r->set->spare = NULL;
     if (!r->mem)
         return JN_NO_MEMORY();
-    r->mem->dev = r->dev;
+    r->mem->on = r->on; /* as the spare one's, but for its name */
     jn_mem_expect(r->mem, r->set->expected);
     r->mem->ceiling = r->options.byte_ceiling ? r->options.byte_ceiling : default_ceiling();
     r->collect_at = COLLECT_BYTES;
@@ -261,7 +247,7 @@ const uint8_t *jn_run_wire_marks(const jn_run *r, size_t *out_n) {
 static char *place(const jn_run *r, const jn_type *t, jn_slot v) {
     if (t->kind != JANUS_KIND_TENSOR || !v.t || (v.t->tensor && v.t->tensor == v.t->dense))
         return NULL;
-    return r->dev && v.t->dense ? NULL : v.t->data;
+    return !r->on->host && v.t->dense ? NULL : v.t->data;
 }
 
 char *jn_run_result_place(const jn_run *r, unsigned result) {
@@ -277,7 +263,7 @@ janus_status jn_frame_value_member(const jn_frame_value *f, uint32_t member, jan
     uint32_t slot = frame->plan->member[member];
     const jn_tval *v = slot == JN_NO_SLOT ? NULL : frame->slot[slot].t;
     *out = NULL;
-    if (f->mem->dev || !v || !v->data)
+    if (!f->mem->on->host || !v || !v->data)
         return JANUS_OK;
     return janus_tensor_wrap((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, NULL,
                              v->data, NULL, NULL, out);
@@ -289,10 +275,8 @@ janus_status jn_frame_value_renew(const jn_frame_value *f, char *place, janus_te
     size_t bytes = (size_t)t->numel * jn_dtype_size((janus_dtype)t->dtype);
     char *from;
     janus_status st = jn_tensor_data(dense, &from);
-    if (st == JANUS_OK && from != place && f->mem->dev)
-        st = jn_dev_move(f->mem->dev, place, from, bytes);
-    else if (st == JANUS_OK && from != place)
-        jn_copy_bytes(place, from, bytes);
+    if (st == JANUS_OK && from != place)
+        st = f->mem->on->move(f->mem->dev, place, from, bytes);
     janus_tensor_release(dense);
     return st;
 }
@@ -310,9 +294,9 @@ void jn_run_free(jn_run *r) {
     if (!r)
         return;
     jn_early_cancel(r);
-    if (JN_UNLIKELY(r->dev && !r->prepared)) { /* flags of a run that is discarded are no news */
-        janus_error why = *janus_last_error();
-        (void)jn_dev_flags(r->dev);
+    if (!r->prepared && r->on && JN_UNLIKELY(r->on->failures != NULL)) {
+        janus_error why = *janus_last_error(); /* failures of a run that is discarded are no news */
+        (void)jn_run_failures(r);
         jn_error_publish(&why);
     }
     for (size_t i = 0; i < r->made.n; i++)

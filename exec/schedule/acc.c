@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "exec/device/device.h"
 #include "exec/schedule/rows.h"
 #include "exec/schedule/schedule.h"
 #include "exec/store/store.h"
@@ -48,20 +47,15 @@ static janus_status first_block(jn_run *r, jn_acc *a) {
     return JANUS_OK;
 }
 
-janus_status jn_acc_block(jn_run *r, jn_acc *a, uint32_t k) {
+janus_status jn_host_sum(jn_run *r, jn_acc *a, uint32_t k) {
     jn_acc_part *p = &a->part[k];
     if (p->data)
         return JANUS_OK;
-    if (k == 0 && !r->dev)
-        JN_TRY(first_block(r, a));
-    else if (!(p->data = jn_run_memory(r, a->shape->bytes)))
-        return no_memory(a);
-    if (r->trace)
-        JN_TRY(jn_trace_zero(r->trace, p->data, a->shape->bytes));
-    else if (r->dev)
-        JN_TRY(jn_dev_zero(r->dev, p->data, a->shape->bytes));
-    p->written = r->dev != NULL;
-    return JANUS_OK;
+    p->written = false;
+    if (k == 0)
+        return first_block(r, a);
+    p->data = jn_run_memory(r, a->shape->bytes);
+    return p->data ? JANUS_OK : no_memory(a);
 }
 
 /* ---- sums of blocks ----------------------------------------------------------------------------

@@ -24,8 +24,12 @@ struct jn_product {
 };
 
 janus_status jn_acc_new(jn_run *r, const jn_tval *like, jn_acc **out);
+/* exec/schedule/acc.c: the same on the host. */
+janus_status jn_host_sum(jn_run *r, jn_acc *a, uint32_t k);
 /* A block for part k. */
-janus_status jn_acc_block(jn_run *r, jn_acc *a, uint32_t k);
+static inline janus_status jn_acc_block(jn_run *r, jn_acc *a, uint32_t k) {
+    return r->on->sum(r, a, k);
+}
 /* Multiplies what part k has collected if that is much: before a group, when all of it is written.
  * By a lane, without its lock. */
 janus_status jn_acc_make_room(jn_lane *l, jn_acc *a, uint32_t k);

@@ -80,8 +80,7 @@ static void work(void *arg, int64_t begin, int64_t end) {
 }
 
 uint64_t jn_early_threshold(const jn_run *r) {
-    bool can =
-        r->device == JN_DEVICE_CPU && !r->exact && janus_get_num_threads() > 1 && !jn_par_inside();
+    bool can = r->on->lanes && !r->exact && janus_get_num_threads() > 1 && !jn_par_inside();
     return can ? EARLY_COST : UINT64_MAX;
 }
 

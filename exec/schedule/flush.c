@@ -140,7 +140,7 @@ static size_t bytes_returned(const jn_frame *f) {
 }
 
 janus_status jn_flush_large(jn_run *r, const jn_frame *f) {
-    r->flush_bytes = JN_FLUSH_BYTES + (r->dev ? 0 : bytes_returned(f));
+    r->flush_bytes = JN_FLUSH_BYTES + (r->on->host ? bytes_returned(f) : 0);
     return r->pending_bytes < r->flush_bytes ? JANUS_OK : jn_flush(r);
 }
 
@@ -217,11 +217,10 @@ janus_status jn_flush(jn_run *r) {
     /* what was written to lists and dicts of the program refers to what they held, and is not
      * looked at again: from there on the lock is kept */
     bool leaves = JN_UNLIKELY(cost >= LEAVE_COST) && r->host.leave && r->host.enter && !r->away &&
-                  !r->dev && !r->containers;
+                  r->on->host && !r->containers;
     if (leaves)
         jn_run_leave(r);
-    janus_status st =
-        r->dev ? jn_schedule_flush(r, task, n, max_level) : jn_flush_tasks(r, task, n, max_level);
+    janus_status st = r->on->flush(r, task, n, max_level);
     if (leaves)
         jn_run_enter(r);
     for (uint32_t i = 0; i < n && st == JANUS_OK; i++)
@@ -302,22 +301,13 @@ janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out) {
         return JANUS_OK;
     }
     janus_tensor *t;
-    if (JN_UNLIKELY(r->dev != NULL)) {
-        JN_TRY(jn_dev_tensor(r->dev, (janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims,
-                             &t));
-        janus_status st = jn_dev_move(r->dev, jn_tensor_ready_data(t), v->data, v->shape->bytes);
-        if (st != JANUS_OK) {
-            janus_tensor_release(t);
-            return st;
-        }
-        *out = t;
-        return JANUS_OK;
-    }
     if (r->mem->given.n && (*out = jn_give_take(r, v)))
         return JANUS_OK;
-    JN_TRY(jn_tensor_empty((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, &t));
-    if (r->device != JN_DEVICE_NULL)
-        jn_copy_bytes(jn_tensor_ready_data(t), v->data, v->shape->bytes);
-    *out = t;
-    return JANUS_OK;
+    JN_TRY(jn_dev_tensor(r->dev, (janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, &t));
+    janus_status st = r->on->move(r->dev, jn_tensor_ready_data(t), v->data, v->shape->bytes);
+    if (st == JANUS_OK)
+        *out = t;
+    else
+        janus_tensor_release(t);
+    return st;
 }

@@ -9,7 +9,6 @@
  */
 #include "config.h"
 
-#include "exec/device/device.h"
 #include "exec/schedule/schedule.h"
 #include "exec/store/store.h"
 
@@ -22,9 +21,8 @@ static bool can_give(const jn_run *r, const jn_tval *v, size_t bytes) {
         return false;
     for (size_t i = 0; i < r->mem->given.n; i++)
         given += r->mem->given.data[i].of->shape->bytes;
-    if (!r->finished || r->keeps || r->dev || r->trace || r->result_memory ||
-        r->device == JN_DEVICE_NULL || !r->results ||
-        r->mem->bytes + given + bytes > r->mem->ceiling)
+    if (!r->finished || r->keeps || !jn_computes_here(r->on) || r->trace || r->result_memory ||
+        !r->results || r->mem->bytes + given + bytes > r->mem->ceiling)
         return false;
     for (size_t i = 0; i < r->sub->results.n; i++) {
         uint8_t kind = (uint8_t)r->sub->result_types.data[i]->kind;

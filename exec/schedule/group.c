@@ -19,7 +19,6 @@
 #include "exec/device/device.h"
 #include "exec/schedule/acc.h"
 #include "exec/schedule/branch.h"
-#include "exec/schedule/dev_group.h"
 #include "exec/schedule/group.h"
 #include "exec/schedule/rows.h"
 #include "exec/schedule/schedule.h"
@@ -142,21 +141,12 @@ static janus_status place_products(jn_group *g, const jn_variant *v) {
 /* ---- ranges
  * -------------------------------------------------------------------------------------- */
 
-typedef struct range_job {
-    jn_group *g;
-    jn_variant *v[2 * JN_MAX_RANGES]; /* per range: its tiles, its last tile */
-    uint32_t tile_rows;
-    janus_status st[JN_MAX_RANGES];
-    janus_error error[JN_MAX_RANGES];
-    uint64_t kernels[JN_MAX_RANGES];
-} range_job;
-
 static uint32_t range_begin(const jn_group *g, uint32_t k) {
     return (uint32_t)((uint64_t)g->n * k / g->ranges);
 }
 
 static void run_ranges(void *arg, int64_t begin, int64_t end) {
-    range_job *j = arg;
+    jn_ranges *j = arg;
     for (int64_t k = begin; k < end; k++) {
         uint32_t at = range_begin(j->g, (uint32_t)k), stop = range_begin(j->g, (uint32_t)k + 1);
         for (; at < stop && j->st[k] == JANUS_OK; at += j->tile_rows) {
@@ -174,7 +164,7 @@ static uint32_t plan_ranges(jn_group *g) {
     uint64_t cost = (uint64_t)g->inst->row_cost * g->n;
     int threads = janus_get_num_threads();
     g->ranges = 1;
-    if (g->lane->run->dev)
+    if (!g->lane->run->on->host)
         return g->n;
     if (!g->lane->lock && !g->lane->run->exact && !g->inst->wide && threads > 1 && g->n >= 2 &&
         cost >= 2 * RANGE_COST) {
@@ -192,7 +182,7 @@ static uint32_t plan_ranges(jn_group *g) {
     return rows > fit ? (uint32_t)fit : rows;
 }
 
-static janus_status get_variants(jn_group *g, range_job *j) {
+static janus_status get_variants(jn_group *g, jn_ranges *j) {
     for (uint32_t k = 0; k < g->ranges; k++) {
         uint32_t rows = range_begin(g, k + 1) - range_begin(g, k), part = jn_group_part(g, k);
         uint32_t full = rows < j->tile_rows ? 0 : j->tile_rows, last = rows % j->tile_rows;
@@ -207,17 +197,33 @@ static janus_status get_variants(jn_group *g, range_job *j) {
 }
 
 /* Where results go.  Under the lane's lock. */
-static janus_status place(jn_group *g, const range_job *j, const jn_variant *any) {
-    JN_TRY(place_outputs(g, any));
+static janus_status place(jn_group *g, const jn_ranges *j) {
+    JN_TRY(place_outputs(g, j->any));
     JN_TRY(place_accs(g, j->v));
-    if (g->lane->run->device == JN_DEVICE_NULL)
+    if (!g->lane->run->on->computes)
         return JANUS_OK;
     return place_products(g, j->v[0] ? j->v[0] : j->v[1]);
 }
 
+janus_status jn_host_group(jn_group *g, jn_ranges *j) {
+    if (g->ranges == 1)
+        run_ranges(j, 0, 1);
+    else
+        jn_parallel_for(g->ranges, 1, run_ranges, j);
+    for (uint32_t k = 0; k < g->ranges; k++) {
+        g->lane->kernels += j->kernels[k];
+        if (j->st[k] != JANUS_OK) {
+            if (g->ranges > 1)
+                jn_error_publish(&j->error[k]);
+            return j->st[k];
+        }
+    }
+    return JANUS_OK;
+}
+
 static janus_status run_group(jn_group *g) {
     jn_run *r = g->lane->run;
-    range_job j; /* errors of so many ranges are 29 KB: only what is used is set */
+    jn_ranges j; /* errors of so many ranges are 29 KB: only what is used is set */
     j.g = g;
     if (g->n > 1)
         jn_group_order(g);
@@ -231,40 +237,17 @@ static janus_status run_group(jn_group *g) {
         j.kernels[k] = 0;
     }
     JN_TRY(get_variants(g, &j));
-    jn_variant *any = j.v[0] ? j.v[0] : j.v[1];
-    if (any->single && g->n > 1 && g->mask) /* its rows are not marked: ask one that is */
+    j.any = j.v[0] ? j.v[0] : j.v[1];
+    if (j.any->single && g->n > 1 && g->mask) /* its rows are not marked: ask one that is */
         JN_TRY(jn_variant_get(g->lane, g->inst,
                               (jn_variant_key){g->mask, jn_group_part(g, 0), JN_FOR_ROWS}, 2,
-                              &any));
+                              &j.any));
     for (uint32_t i = 0; i < g->inst->seg->n_accs; i++)
         JN_TRY(jn_acc_make_room(g->lane, g->task[0]->accs[i], jn_group_part(g, 0)));
     jn_lane_lock(g->lane);
-    janus_status st = place(g, &j, any);
+    janus_status st = place(g, &j);
     jn_lane_unlock(g->lane);
-    if (st != JANUS_OK || r->device == JN_DEVICE_NULL)
-        return st;
-    bool done = false;
-    if (r->dev)
-        st = jn_dev_rows_replay(g->lane, g->inst,
-                                (jn_variant_key){g->mask, jn_group_part(g, 0), JN_FOR_TILES}, any,
-                                g->task, g->n, &done);
-    if (st != JANUS_OK || done)
-        return st;
-    if (r->dev)
-        return jn_dev_group_run(r, g->inst, j.v[0] ? j.v[0] : j.v[1], g->task, g->n);
-    if (g->ranges == 1)
-        run_ranges(&j, 0, 1);
-    else
-        jn_parallel_for(g->ranges, 1, run_ranges, &j);
-    for (uint32_t k = 0; k < g->ranges; k++) {
-        g->lane->kernels += j.kernels[k];
-        if (j.st[k] != JANUS_OK) {
-            if (g->ranges > 1)
-                jn_error_publish(&j.error[k]);
-            return j.st[k];
-        }
-    }
-    return JANUS_OK;
+    return st != JANUS_OK || !r->on->group ? st : r->on->group(g, &j);
 }
 
 /* A segment is named after the first op that is not the host's to fold, and has its place. */

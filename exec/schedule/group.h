@@ -20,6 +20,19 @@ typedef struct jn_group {
     char *(*product)[2]; /* per node: where the rows of a product go */
 } jn_group;
 
+/* Its ranges of rows, and tiles in them, as threads of the host run them. */
+typedef struct jn_ranges {
+    jn_group *g;
+    jn_variant *v[2 * JN_MAX_RANGES]; /* per range: its tiles, its last tile */
+    jn_variant *any;                  /* one whose rows are marked */
+    uint32_t tile_rows;
+    janus_status st[JN_MAX_RANGES];
+    janus_error error[JN_MAX_RANGES];
+    uint64_t kernels[JN_MAX_RANGES];
+} jn_ranges;
+/* exec/schedule/group.c: runs them. */
+janus_status jn_host_group(jn_group *g, jn_ranges *j);
+
 /* The number of a range among the parts of accumulators, scratch and variants. */
 static inline uint32_t jn_group_part(const jn_group *g, uint32_t range) {
     return g->lane->index + range;

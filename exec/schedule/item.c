@@ -2,7 +2,6 @@
 /* An element of a tensor as a scalar of the host strand. */
 #include "config.h"
 
-#include "exec/device/device.h"
 #include "exec/schedule/schedule.h"
 #include "exec/state/state.h"
 #include "graph/base/status.h"
@@ -16,36 +15,34 @@ janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out) 
                         (long long)v->shape->numel);
     JN_TRY(jn_tval_force(r, v));
     double f = 0;
-    int64_t i = 0, here;
-    jn_tval copy = *v;
-    if (JN_UNLIKELY(r->dev != NULL)) {
-        JN_TRY(jn_dev_download(r->dev, &here, v->data, v->shape->bytes));
-        copy.data = (char *)&here;
-        v = &copy;
+    int64_t i = 0, here = 0;
+    char *data = v->data;
+    if (!jn_computes_here(r->on)) {
+        JN_TRY(r->on->get(r->dev, &here, data, v->shape->bytes));
+        data = (char *)&here;
     }
-    if (r->device != JN_DEVICE_NULL)
-        switch (v->shape->dtype) {
-        case JANUS_F32:
-            f = *(const float *)v->data;
-            break;
-        case JANUS_F64:
-            f = *(const double *)v->data;
-            break;
-        case JANUS_I32:
-            i = *(const int32_t *)v->data;
-            break;
-        case JANUS_I64:
-            i = *(const int64_t *)v->data;
-            break;
-        case JANUS_BOOL:
-        case JANUS_U8:
-            i = *(const uint8_t *)v->data;
-            break;
-        default: {
-            jn_view half = {v->data, NULL, NULL, 0, v->shape->dtype, true};
-            f = jn_load_f(&half, 0);
-        }
-        }
+    switch (v->shape->dtype) {
+    case JANUS_F32:
+        f = *(const float *)data;
+        break;
+    case JANUS_F64:
+        f = *(const double *)data;
+        break;
+    case JANUS_I32:
+        i = *(const int32_t *)data;
+        break;
+    case JANUS_I64:
+        i = *(const int64_t *)data;
+        break;
+    case JANUS_BOOL:
+    case JANUS_U8:
+        i = *(const uint8_t *)data;
+        break;
+    default: {
+        jn_view half = {data, NULL, NULL, 0, v->shape->dtype, true};
+        f = jn_load_f(&half, 0);
+    }
+    }
     bool is_float = jn_dtype_is_float(v->shape->dtype);
     if (kind == JANUS_KIND_FLOAT)
         out->f = is_float ? f : (double)i;

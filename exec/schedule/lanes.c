@@ -307,7 +307,7 @@ void jn_lanes_drop(jn_window *w) {
 janus_status jn_lanes_deal(jn_run *r, jn_window *w) {
     uint32_t threads = jn_early_threads(r->early);
     bool found = false;
-    if (threads < 2 || jn_par_inside() || r->device != JN_DEVICE_CPU)
+    if (threads < 2 || jn_par_inside() || !r->on->lanes)
         return JANUS_OK;
     dealing *d = w->dealing = jn_alloc(sizeof *d);
     if (!d)

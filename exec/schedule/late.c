@@ -385,12 +385,12 @@ static bool gives_frames(const jn_run *r) {
 }
 
 janus_status jn_late_find(jn_run *r) {
-    if (r->dev || r->aside)
+    if (!r->on->host || r->aside)
         return JANUS_OK;
     r->late = NULL;
     jn_vec_clear(&r->stores);
     JN_TRY(find_stores(r));
-    if (!r->stores.n || r->device != JN_DEVICE_CPU || gives_frames(r))
+    if (!r->stores.n || !r->on->lanes || gives_frames(r))
         return JANUS_OK;
     JN_TRY(find_candidates(r));
     if (!r->late)

@@ -22,8 +22,7 @@ static size_t row_bytes(const jn_shape *s) { return s->bytes / (size_t)s->dims[0
  */
 
 bool jn_rows_wanted(const jn_run *r, const jn_shape *s) {
-    bool host = r->device == JN_DEVICE_CPU || r->device == JN_DEVICE_REF;
-    return !r->exact && host && s->rank == 2 && s->bytes >= TABLE_BYTES &&
+    return !r->exact && jn_computes_here(r->on) && s->rank == 2 && s->bytes >= TABLE_BYTES &&
            s->dims[0] < UINT32_MAX && (s->dtype == JANUS_F32 || s->dtype == JANUS_F64);
 }
 

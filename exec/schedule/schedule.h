@@ -10,6 +10,11 @@
 #include "exec/schedule/rows.h"
 #include "exec/state/state.h"
 
+/* exec/schedule/run_device.c: the row, and with memory of its own the device, of this name; NULL:
+ * "cpu"'s. */
+janus_status jn_run_device_named(const char *name, const jn_run_device **out,
+                                 struct jn_device **out_dev);
+extern const jn_run_device jn_on_cpu;
 /* exec/schedule/flush.c: executes every pending task. */
 janus_status jn_flush(jn_run *r);
 /* exec/schedule/flush.c: runs these tasks, as they come. */

@@ -14,7 +14,7 @@ enum { ARENA_CHUNK = 256 << 10 };
 static const size_t least_chunk = 256 << 10, most_chunk = (size_t)1 << 30,
                     keep_bytes = (size_t)256 << 20, whole_bytes = (size_t)16 << 20;
 
-jn_mem *jn_mem_new(void) {
+jn_mem *jn_mem_new(const jn_run_device *on, struct jn_device *dev) {
     jn_mem *m = jn_calloc(1, sizeof *m);
     if (!m)
         return NULL;
@@ -22,6 +22,8 @@ jn_mem *jn_mem_new(void) {
     jn_arena_init(&m->arena, ARENA_CHUNK);
     jn_arena_init(&m->tasks, ARENA_CHUNK);
     m->ceiling = SIZE_MAX;
+    m->on = on;
+    m->dev = dev;
     return m;
 }
 
@@ -40,10 +42,7 @@ static void drop_owned(jn_mem *m) {
 }
 
 static void free_chunk(jn_mem *m, const jn_chunk *c) {
-    if (m->dev)
-        jn_dev_pool_free(&m->dev->pool, c->block);
-    else
-        jn_free_aligned(c->data);
+    m->on->give_back(m->dev, c);
     m->bytes -= c->bytes;
 }
 
@@ -100,10 +99,10 @@ void jn_mem_reset(jn_mem *m) {
     m->asked = m->peak = 0;
     bool large = m->bytes > whole_bytes, lend = m->bytes > keep_bytes;
     jn_vec_clear(&m->again);
-    for (size_t i = 0; i < m->chunks.n && large && lend && !m->dev; i++)
+    for (size_t i = 0; i < m->chunks.n && large && lend && m->on->host; i++)
         if (!jn_vec_push(&m->again, m->chunks.data[i].bytes))
             break;
-    if (m->dev || lend || (m->chunks.n > 1 && !large))
+    if (!m->on->host || lend || (m->chunks.n > 1 && !large))
         drop_chunks(m);
     for (size_t i = 0; i < m->chunks.n; i++)
         m->chunks.data[i].used = 0;
@@ -134,15 +133,8 @@ static char *take(jn_chunk *c, size_t bytes) {
 /* A new chunk, the last one; false: out of memory. */
 static bool add_chunk(jn_mem *m, size_t bytes) {
     jn_chunk c = {.bytes = bytes};
-    if (!jn_vec_reserve(&m->chunks, m->chunks.n + 1))
+    if (!jn_vec_reserve(&m->chunks, m->chunks.n + 1) || !m->on->take(m->dev, &c))
         return false;
-    if (JN_UNLIKELY(m->dev != NULL)) {
-        if (jn_dev_pool_take(&m->dev->pool, bytes, m->dev->stream, &c.block) != JANUS_OK)
-            return false;
-        c.data = c.block->data;
-    } else if (!(c.data = jn_alloc_aligned(bytes))) {
-        return false;
-    }
     m->chunks.data[m->chunks.n++] = c;
     m->bytes += bytes;
     return true;
@@ -169,7 +161,7 @@ char *jn_mem_tensor(jn_mem *m, size_t bytes) {
     if (m->chunk_at < m->chunks.n && (p = take(&m->chunks.data[m->chunk_at], bytes)))
         return p;
     /* a device's stream keeps what is taken in order (jn_mem_back): it goes forward only */
-    for (size_t i = m->dev ? m->chunk_at : m->first_chunk; i < m->chunks.n; i++)
+    for (size_t i = m->on->host ? m->first_chunk : m->chunk_at; i < m->chunks.n; i++)
         if ((p = take(&m->chunks.data[i], bytes))) {
             m->chunk_at = i;
             return p;

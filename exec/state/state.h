@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "exec/state/future.h"
+#include "exec/state/run_device.h"
 #include "exec/state/task.h"
 #include "exec/state/values.h"
 
@@ -17,13 +18,6 @@
 #else
 #define JN_CHECK_THAT(status) ((void)0)
 #endif
-
-typedef enum jn_device_kind {
-    JN_DEVICE_CPU,
-    JN_DEVICE_REF,
-    JN_DEVICE_NULL,
-    JN_DEVICE_CUDA
-} jn_device_kind;
 
 /* A pointer to a box. */
 static inline bool jn_is_tagged(const void *o) { return ((uintptr_t)o & 1) != 0; }
@@ -86,8 +80,8 @@ struct jn_run {
     jn_mem *mem;
     janus_run_options options;
     janus_host_ops host; /* copy: callbacks newer than the caller's struct are NULL */
-    jn_device_kind device;
-    struct jn_device *dev;  /* with JN_DEVICE_CUDA; else NULL */
+    const jn_run_device *on;
+    struct jn_device *dev;  /* whose memory the run's is; NULL: the host's */
     struct jn_trace *trace; /* what groups are written down to instead of being launched, or NULL */
     bool exact;
     char *(*result_memory)(jn_run *r,
@@ -148,6 +142,10 @@ janus_status jn_run_poll(jn_run *r);
 /* The embedding program's lock, around long tensor work (host.leave and host.enter). */
 void jn_run_leave(jn_run *r);
 void jn_run_enter(jn_run *r);
+/* Waits for what a device has of the run, and says what of it has failed. */
+static inline janus_status jn_run_failures(const jn_run *r) {
+    return JN_UNLIKELY(r->on->failures != NULL) ? r->on->failures(r->dev) : JANUS_OK;
+}
 /* exec/state/clock.c: nanoseconds on the monotonic clock. */
 int64_t jn_run_clock(void);
 /* Who runs groups: the run's own thread alone, or one of several threads that run tasks which do

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "exec/state/plan.h"
+#include "exec/state/run_device.h"
 #include "exec/store/store.h"
 
 typedef struct jn_task jn_task;
@@ -103,7 +104,8 @@ typedef struct jn_mem {
     JN_VEC(jn_chunk) chunks;
     size_t chunk_at, first_chunk;         /* where the next tensor goes; the first it may go to */
     JN_VEC(size_t) again;                 /* chunks that were given back and will be asked for */
-    struct jn_device *dev;                /* whose memory the chunks are; NULL: the host's */
+    const jn_run_device *on;              /* where the chunks are */
+    struct jn_device *dev;                /* and whose; NULL: the host's */
     JN_VEC(struct jn_capture *) captures; /* held: values lie in their arenas */
     size_t bytes, ceiling;                /* of chunks */
     size_t asked, peak;                   /* bytes asked for and not dropped; their maximum */
@@ -152,7 +154,8 @@ struct jn_frame_value {
     const jn_subgraph *sub;
 };
 
-jn_mem *jn_mem_new(void); /* refs 1; NULL: out of memory */
+/* refs 1; NULL: out of memory */
+jn_mem *jn_mem_new(const jn_run_device *on, struct jn_device *dev);
 void jn_mem_retain(jn_mem *m);
 void jn_mem_release(jn_mem *m);
 /* Gives the first n chunks back. */
@@ -174,7 +177,7 @@ jn_mem_mark jn_mem_here(const jn_mem *m);
 void jn_mem_back(jn_mem *m, jn_mem_mark mark);
 /* What it holds: frames, tasks and tensors. */
 static inline size_t jn_mem_bytes(const jn_mem *m) {
-    return m->arena.bytes + m->tasks.bytes + (m->dev ? 0 : m->bytes);
+    return m->arena.bytes + m->tasks.bytes + (m->on->host ? m->bytes : 0);
 }
 /* 64-byte aligned tensor memory; NULL when out of memory or over the ceiling. */
 char *jn_mem_tensor(jn_mem *m, size_t bytes);

@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#include "exec/device/device.h"
 #include "exec/heap/heap.h"
 #include "exec/plan/plan.h"
 #include "exec/schedule/schedule.h"
@@ -45,14 +44,12 @@ static janus_status move_value(collector *c, jn_tval **ref) {
         if (!jn_vec_push(&c->owned, v->dense))
             return JN_NO_MEMORY();
         janus_tensor_retain(v->dense);
-    } else if (v->task || c->r->dev) { /* constants too are in the memory that goes */
+    } else if (v->task || !c->r->on->host) { /* constants too are in the memory that goes */
         n->data = jn_mem_tensor(c->r->mem, v->shape->bytes);
         if (!n->data)
             return JN_NO_MEMORY();
-        if (v->data && c->r->dev)
-            JN_TRY(jn_dev_move(c->r->dev, n->data, v->data, v->shape->bytes));
-        else if (v->data)
-            memcpy(n->data, v->data, v->shape->bytes);
+        if (v->data)
+            JN_TRY(c->r->on->move(c->r->dev, n->data, v->data, v->shape->bytes));
     }
     v->data = (char *)&forwarded;
     v->tensor = (janus_tensor *)(void *)n;

@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#include "exec/device/device.h"
 #include "exec/plan/plan.h"
 #include "exec/schedule/schedule.h"
 #include "exec/state/state.h"
@@ -56,11 +55,11 @@ static janus_status tensor_constant(jn_run *r, const jn_node *n, jn_slot *out) {
         return JN_NO_MEMORY();
     v->data = (char *)a->value.bytes; /* read only */
     v->shape = s;
-    if (JN_UNLIKELY(r->dev != NULL)) {
+    if (!r->on->host) {
         v->data = jn_mem_tensor(r->mem, s->bytes);
         if (!v->data)
             return JN_NO_MEMORY();
-        JN_TRY(jn_dev_upload(r->dev, v->data, a->value.bytes, s->bytes));
+        JN_TRY(r->on->put(r->dev, v->data, a->value.bytes, s->bytes));
     }
     out->t = v;
     return JANUS_OK;
@@ -251,9 +250,9 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
             break;
         }
         case JN_I_DECIDE:
-            if (JN_UNLIKELY(r->dev != NULL)) {
+            if (JN_UNLIKELY(r->on->decide != NULL)) {
                 bool issued;
-                CHECK(jn_branch_decide(r, (jn_segment *)in->aux, f, &issued));
+                CHECK(r->on->decide(r, (jn_segment *)in->aux, f, &issued));
                 if (issued)
                     pc = f->plan->code + in->dst;
             }
