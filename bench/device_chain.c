@@ -52,7 +52,7 @@ static janus_status replay(jn_device *d, void *arg) {
 /* kernel NULL: empty ones. */
 static janus_status bare_chain(jn_device *d, int length, jn_kernel_fn kernel, jn_kargs *k,
                                double *out) {
-    jn_cu_exec e = d->exec;
+    jn_dev_exec e = d->exec;
     jn_kargs on_stream = k ? *k : (jn_kargs){0};
     void *stream = NULL, *graph = NULL;
     bare b = {NULL};

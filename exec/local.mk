@@ -15,6 +15,8 @@ libjanus_all_la_SOURCES += \
 	exec/device/dev_streams.c \
 	exec/device/dev_trace.c \
 	exec/device/device.c \
+	exec/device/devices.c \
+	exec/device/load.c \
 	exec/eager/copy.c \
 	exec/eager/eager.c \
 	exec/eager/eager_call.c \

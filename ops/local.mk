@@ -130,6 +130,7 @@ noinst_HEADERS += \
 	ops/grad/grad.h \
 	ops/index_rules.h \
 	ops/infer/infer.h \
+	ops/device.h \
 	ops/kernel.h \
 	ops/nn_rules.h \
 	ops/op_ids.h \

@@ -18,7 +18,7 @@
 
 #include "graph/base/status.h"
 #include "graph/base/vec.h"
-#include "ops/cuda/module.h"
+#include "ops/device.h"
 
 typedef struct jn_dev_stats {
     uint64_t allocated, allocated_peak; /* bytes in blocks that are taken */

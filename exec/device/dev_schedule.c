@@ -31,7 +31,7 @@ janus_status jn_schedule_new(jn_device *d, jn_schedule **out) {
     size_t free_bytes = 0, total = 0;
     d->api->memory(&free_bytes, &total);
     s->d = d;
-    s->on = !(graphs && strcmp(graphs, "0") == 0) && !d->blocking;
+    s->on = d->api->capture_begin && !(graphs && strcmp(graphs, "0") == 0) && !d->blocking;
     s->single = streams && strcmp(streams, "1") == 0;
     s->branches = s->on && !(branches && strcmp(branches, "0") == 0) && d->api->has_branches &&
                   d->api->has_branches(&have) == 0 && have;

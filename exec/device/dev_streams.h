@@ -18,7 +18,7 @@
 #define JN_EXEC_DEV_STREAMS_H
 
 #include "graph/base/status.h"
-#include "ops/cuda/module.h"
+#include "ops/device.h"
 
 typedef struct jn_edge {
     uint32_t from, to;

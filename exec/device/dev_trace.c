@@ -334,7 +334,7 @@ static void *real(const launcher *l, const void *p) {
     return at == SIZE_MAX ? (void *)p : l->arena + at;
 }
 
-static void call(const launcher *l, const trace_op *o, jn_cu_exec *e) {
+static void call(const launcher *l, const trace_op *o, jn_dev_exec *e) {
     jn_kargs k = o->k;
     for (unsigned i = 0; i < k.n_in; i++)
         ((jn_view *)k.in)[i].data = real(l, k.in[i].data);
@@ -347,8 +347,8 @@ static void call(const launcher *l, const trace_op *o, jn_cu_exec *e) {
     o->kernel(&k);
 }
 
-static jn_cu_exec exec_on(const launcher *l, void *stream) {
-    jn_cu_exec e = l->d->exec;
+static jn_dev_exec exec_on(const launcher *l, void *stream) {
+    jn_dev_exec e = l->d->exec;
     e.stream = stream;
     e.stop = l->stop;
     e.error = 0;
@@ -366,7 +366,7 @@ static janus_status launched(const launcher *l, int error, const char *what) {
 
 static janus_status launch_one(const launcher *l, const trace_op *o, void *stream) {
     jn_device *d = l->d;
-    jn_cu_exec e = exec_on(l, stream);
+    jn_dev_exec e = exec_on(l, stream);
     pthread_mutex_lock(&d->lock); /* the libraries' handles are of one thread at a time */
     switch (o->kind) {
     case CALL:
@@ -403,15 +403,15 @@ static janus_status launch_one(const launcher *l, const trace_op *o, void *strea
 /* The kernel that says whether bodies run (again). */
 static janus_status decide(const launcher *l, const trace_op *o, const void *value, bool first,
                            const uint64_t *handle, void *stream) {
-    jn_cu_exec e = exec_on(l, stream);
-    jn_cu_decision x = {.value = real(l, value),
-                        .dtype = o->dtype,
-                        .handle = handle,
-                        .n = o->loop ? 1 : 2,
-                        .rounds = o->to ? real(l, o->to) : NULL,
-                        .most = o->n,
-                        .first = first,
-                        .stop = l->stop};
+    jn_dev_exec e = exec_on(l, stream);
+    jn_dev_decision x = {.value = real(l, value),
+                         .dtype = o->dtype,
+                         .handle = handle,
+                         .n = o->loop ? 1 : 2,
+                         .rounds = o->to ? real(l, o->to) : NULL,
+                         .most = o->n,
+                         .first = first,
+                         .stop = l->stop};
     pthread_mutex_lock(&l->d->lock);
     l->d->module->decide(&e, &x);
     int error = e.error ? e.error : l->d->api->launch_error();

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA device: finding the module, tensors on the device, launches and their flags. */
+/* A device: opening it, tensors there, launches and their flags. */
 #include "config.h"
 
 #include "exec/device/device.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,31 +29,45 @@ static janus_status failed(const jn_device *d, int error, const char *what) {
 /* ---- opening ------------------------------------------------------------------------------------
  */
 
-static janus_status check_module(const jn_cuda_module *m) {
-    uint64_t h = 0xcbf29ce484222325u;
+static janus_status check_module(const char *name, const jn_dev_module *m) {
+    uint64_t h = JN_HASH_START;
     for (unsigned i = 0; i < jn_n_ops; i++)
         h = jn_hash_name(h, jn_ops[i].name);
-    if (m->abi != JN_CUDA_ABI || m->n_ops != jn_n_ops || m->ops_hash != h ||
+    if (m->abi != JN_DEV_ABI || m->n_ops != jn_n_ops || m->ops_hash != h ||
         m->api->struct_size != sizeof(jn_dev_api))
-        return jn_error(
-            JANUS_DEVICE,
-            "no CUDA device: the module libjanus_cuda belongs to another version of janus");
+        return jn_error(JANUS_DEVICE,
+                        "no %s device: the module libjanus_%s belongs to another version of janus",
+                        m->title, name);
     return JANUS_OK;
 }
 
-janus_status jn_device_open(const jn_cuda_module *module, jn_device **out) {
-    JN_TRY(check_module(module));
+/* Without the vendor's libraries it has its own kernels. */
+static void find_libs(jn_device *d) {
+    if (!d->module->libs_new)
+        return;
+    void *libs = jn_calloc(1, d->module->libs_size);
+    d->no_libs = "out of memory";
+    if (libs && d->module->libs_new(d->stream, libs, &d->no_libs)) {
+        d->exec.libs = libs;
+        d->no_libs = NULL;
+    } else {
+        jn_free(libs);
+    }
+}
+
+janus_status jn_device_open(const char *name, const jn_dev_module *module, jn_device **out) {
+    JN_TRY(check_module(name, module));
     const jn_dev_api *api = module->api;
     janus_status st;
     int n = 0, error = api->count(&n);
     if (error)
-        return jn_error(JANUS_DEVICE, "no CUDA device: %s", api->error_text(error));
+        return jn_error(JANUS_DEVICE, "no %s device: %s", module->title, api->error_text(error));
     if (n == 0)
-        return jn_error(JANUS_DEVICE, "no CUDA device: the driver lists none");
+        return jn_error(JANUS_DEVICE, "no %s device: the driver lists none", module->title);
     jn_device *d = jn_calloc(1, sizeof *d);
     if (!d)
         return JN_NO_MEMORY();
-    d->name = "cuda";
+    d->name = name;
     d->module = module;
     d->api = api;
     const char *blocking = getenv("JANUS_LAUNCH_BLOCKING");
@@ -72,7 +85,8 @@ janus_status jn_device_open(const jn_cuda_module *module, jn_device **out) {
         (error = api->fill(words, 0, JN_DEV_WORDS * sizeof *d->words, d->stream)) != 0)
         goto fail;
     d->words = words;
-    d->exec = (jn_cu_exec){.base = jn_par_serial, .stream = d->stream, .processors = d->processors};
+    d->exec =
+        (jn_dev_exec){.base = jn_par_serial, .stream = d->stream, .processors = d->processors};
     pthread_mutex_init(&d->lock, NULL);
     jn_dev_pool_init(&d->pool, api);
     st = jn_schedule_new(d, &d->schedule);
@@ -80,6 +94,7 @@ janus_status jn_device_open(const jn_cuda_module *module, jn_device **out) {
         jn_device_close(d);
         return st;
     }
+    find_libs(d);
     *out = d;
     return JANUS_OK;
 fail:
@@ -106,136 +121,6 @@ void jn_device_close(jn_device *d) {
     d->api->stream_free(d->stream);
     pthread_mutex_destroy(&d->lock);
     jn_free(d);
-}
-
-static void *load(const char *path, char *why, size_t room) {
-    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!module)
-        snprintf(why, room, "%s", dlerror());
-    return module;
-}
-
-/* Where this code is installed, the module is near. */
-static void *load_beside(char *why, size_t room) {
-    static const char *const places[] = {"libjanus_cuda.so", "janus/libjanus_cuda.so",
-                                         "_lib/janus/libjanus_cuda.so"};
-    Dl_info info;
-    if (!dladdr((void *)(uintptr_t)jn_device_cuda, &info) || !info.dli_fname)
-        return NULL;
-    const char *slash = strrchr(info.dli_fname, '/');
-    int dir = slash ? (int)(slash - info.dli_fname) : 0;
-    for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
-        char path[4096];
-        if ((size_t)snprintf(path, sizeof path, "%.*s/%s", dir, info.dli_fname, places[i]) >=
-            sizeof path)
-            continue;
-        FILE *there = fopen(path, "re");
-        if (!there)
-            continue;
-        fclose(there);
-        void *module = load(path, why, room);
-        if (module)
-            return module;
-    }
-    return NULL;
-}
-
-static janus_status load_module(const jn_cuda_module **out) {
-    char why[400] = "";
-    const char *path = getenv("JANUS_CUDA_MODULE");
-    void *module = path && *path ? load(path, why, sizeof why) : load_beside(why, sizeof why);
-    if (!module && !(path && *path))
-        module = load(JANUS_MODULE_DIR "/libjanus_cuda.so", why, sizeof why);
-    if (!module && !(path && *path))
-        module = load("libjanus_cuda.so", why, sizeof why);
-    if (!module)
-        return jn_error(JANUS_DEVICE,
-                        "no CUDA device: the module libjanus_cuda was not found; janus was built "
-                        "without CUDA, or JANUS_CUDA_MODULE should name it (%s)",
-                        why);
-    union {
-        void *object;
-        jn_cuda_module_fn fn;
-    } symbol = {.object = dlsym(module, JN_CUDA_MODULE_SYMBOL)};
-    if (!symbol.object) {
-        dlclose(module);
-        return jn_error(JANUS_DEVICE, "no CUDA device: the module has no symbol %s",
-                        JN_CUDA_MODULE_SYMBOL);
-    }
-    *out = symbol.fn();
-    return JANUS_OK;
-}
-
-static struct {
-    pthread_mutex_t lock;
-    bool tried;
-    jn_device *device;
-    janus_error error; /* why there is none */
-    bool tf32_products, tf32_convolutions;
-} cuda = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-void jn_device_use(jn_device *d) {
-    pthread_mutex_lock(&cuda.lock);
-    cuda.device = d;
-    cuda.tried = d != NULL;
-    pthread_mutex_unlock(&cuda.lock);
-}
-
-janus_status jn_device_cuda(jn_device **out) {
-    janus_status st = JANUS_OK;
-    pthread_mutex_lock(&cuda.lock);
-    if (!cuda.tried) {
-        const jn_cuda_module *module = NULL;
-        st = load_module(&module);
-        if (st == JANUS_OK)
-            st = jn_device_open(module, &cuda.device);
-        if (st != JANUS_OK)
-            cuda.error = *janus_last_error();
-        cuda.tried = true;
-        if (cuda.device) {
-            const char *why = NULL;
-            cuda.device->exec.allow_tf32 = cuda.tf32_products;
-            cuda.device->exec.allow_tf32_conv = cuda.tf32_convolutions;
-            void *libs = jn_calloc(1, module->libs_size);
-            if (libs && module->libs_new(cuda.device->stream, libs, &why)) {
-                cuda.device->exec.libs = libs;
-            } else {
-                jn_free(libs);
-                cuda.device->no_libs = libs ? why : "out of memory";
-            }
-        }
-    } else if (!cuda.device) {
-        jn_error_publish(&cuda.error);
-        st = cuda.error.code;
-    }
-    *out = cuda.device;
-    pthread_mutex_unlock(&cuda.lock);
-    return st;
-}
-
-void jn_device_allow_tf32(bool products, bool convolutions) {
-    pthread_mutex_lock(&cuda.lock);
-    cuda.tf32_products = products;
-    cuda.tf32_convolutions = convolutions;
-    if (cuda.device) {
-        cuda.device->exec.allow_tf32 = products;
-        cuda.device->exec.allow_tf32_conv = convolutions;
-    }
-    pthread_mutex_unlock(&cuda.lock);
-}
-
-janus_status jn_device_named(const char *name, jn_device **out) {
-    *out = NULL;
-    if (!name || strcmp(name, "cpu") == 0)
-        return JANUS_OK;
-    if (strcmp(name, "cuda") == 0 || strcmp(name, "cuda:0") == 0)
-        return jn_device_cuda(out);
-    if (strncmp(name, "cuda:", 5) == 0)
-        return jn_error(JANUS_UNSUPPORTED,
-                        "device \"%s\": only the first CUDA device is used; "
-                        "CUDA_VISIBLE_DEVICES chooses which it is",
-                        name);
-    return jn_error(JANUS_NOT_FOUND, "no device named \"%s\"", name);
 }
 
 /* ---- bytes --------------------------------------------------------------------------------------
@@ -345,10 +230,12 @@ static janus_status read_flags(jn_device *d) {
         janus_status st = host[i] & JN_KFLAG_INDEX ? JANUS_INDEX : JANUS_ARITHMETIC;
         if (d->word_file[i])
             return jn_error(st, "%s: %s (%s:%u)", op, what, d->word_file[i], d->word_line[i]);
-        return jn_error(st, "%s: %s%s", op, what,
-                        d->blocking ? ""
-                                    : " (in an earlier call: operations on cuda are reported "
-                                      "late, see JANUS_LAUNCH_BLOCKING)");
+        return d->blocking
+                   ? jn_error(st, "%s: %s", op, what)
+                   : jn_error(st,
+                              "%s: %s (in an earlier call: operations on %s are reported late, see "
+                              "JANUS_LAUNCH_BLOCKING)",
+                              op, what, d->name);
     }
     return JANUS_OK;
 }
@@ -374,17 +261,21 @@ janus_status jn_dev_launch(jn_device *d, const jn_op *op, jn_kernel_fn kernel, j
     k->flags = d->words + at;
     k->par = &d->exec.base;
     d->exec.error = 0;
-    kernel(k);
+    if (d->module->launch)
+        d->module->launch(kernel, k);
+    else
+        kernel(k);
     int error = d->exec.error ? d->exec.error : d->api->launch_error();
     if (st == JANUS_OK && error)
         st = jn_error(error == JN_DEV_OUT_OF_MEMORY ? JANUS_NO_MEMORY : JANUS_DEVICE,
-                      "%s on cuda: %s: %s", op->name, d->exec.failed ? d->exec.failed : "launch",
-                      d->api->error_text(error));
+                      "%s on %s: %s: %s", op->name, d->name,
+                      d->exec.failed ? d->exec.failed : "launch", d->api->error_text(error));
     d->exec.failed = NULL;
     if (st == JANUS_OK && d->blocking) {
         error = d->api->stream_sync(d->stream);
         if (error)
-            st = jn_error(JANUS_DEVICE, "%s on cuda: %s", op->name, d->api->error_text(error));
+            st = jn_error(JANUS_DEVICE, "%s on %s: %s", op->name, d->name,
+                          d->api->error_text(error));
         else
             st = read_flags(d);
     }

@@ -3,8 +3,8 @@
  * Devices with memory of their own.
  *
  * A storage whose `device` is not NULL lies in device memory: nobody but the functions here and
- * kernels may follow its address.  One device is open at a time, "cuda", over the module that is
- * loaded when it is first asked for (ops/cuda/module.h); a process that never asks pays for one
+ * kernels may follow its address.  Each device of the table in exec/device/devices.c is opened when
+ * it is first asked for, over a module (ops/device.h); a process that never asks pays for one
  * predicted branch in jn_eager.  All eager work and all runs go to the device's one stream;
  * captures use more (exec/device/dev_capture.h).
  */
@@ -19,13 +19,13 @@
 enum { JN_DEV_WORDS = 1024 }; /* device words for flags of launches between two looks at them */
 
 typedef struct jn_device {
-    const char *name; /* "cuda" */
-    const jn_cuda_module *module;
+    const char *name; /* "cuda", of the table */
+    const jn_dev_module *module;
     const jn_dev_api *api;
     jn_dev_pool pool;
     struct jn_schedule *schedule; /* captured flushes (exec/device/dev_schedule.h) */
     void *stream;
-    jn_cu_exec exec;     /* of the stream */
+    jn_dev_exec exec;    /* of the stream */
     const char *no_libs; /* why the vendor's libraries are not used; NULL: they are */
     char model[128];
     int capability, processors; /* 90 for 9.0 */
@@ -45,22 +45,24 @@ extern _Thread_local struct jn_device *jn_dev_for_new;
 /* Whether any device tensor was ever made: what the eager fast paths look at. */
 extern bool jn_dev_in_use;
 
-/* The CUDA device, opened at the first call; DEVICE with the reason when there is none. */
-janus_status jn_device_cuda(jn_device **out);
-/* Tests: opens a device over a module that is already in the process. */
-janus_status jn_device_open(const jn_cuda_module *module, jn_device **out);
+/* exec/device/devices.c: the device named so ("cuda", "cuda:0"), opened at the first call; DEVICE
+ * with the reason when there is none.  *out NULL for "cpu". */
+janus_status jn_device_named(const char *name, jn_device **out);
+static inline janus_status jn_device_cuda(jn_device **out) { return jn_device_named("cuda", out); }
+/* exec/device/load.c: the module in the shared library libjanus_NAME. */
+janus_status jn_module_load(const char *name, const char *title, const jn_dev_module **out);
+/* Tests: opens a device over a module that is already in the process; `name` stays. */
+janus_status jn_device_open(const char *name, const jn_dev_module *module, jn_device **out);
 void jn_device_close(jn_device *d);
-/* Tests: the process's CUDA device is this one; NULL: none has been asked for. */
-void jn_device_use(jn_device *d);
+/* Tests: the process's device of this name is this one; NULL: none has been asked for. */
+void jn_device_use(const char *name, jn_device *d);
 /* Whether products of f32 may be computed in TF32, those of matrices and those of convolutions, on
- * the CUDA device that there is or will be; no, unless somebody says so. */
+ * devices that there are or will be; no, unless somebody says so. */
 void jn_device_allow_tf32(bool products, bool convolutions);
 /* What of that is part of what a capture is known by. */
 static inline uint64_t jn_dev_precision(const jn_device *d) {
     return (uint64_t)d->exec.allow_tf32 | (uint64_t)d->exec.allow_tf32_conv << 1;
 }
-/* The device named "cuda" or "cuda:0"; *out NULL for "cpu". */
-janus_status jn_device_named(const char *name, jn_device **out);
 
 /* New row-major tensor on the device, NULL: in host memory; uninitialised. */
 janus_status jn_dev_tensor(jn_device *d, janus_dtype dtype, int rank, const int64_t *dims,

@@ -31,8 +31,9 @@ static janus_status compute_on_device(jn_call *k, const jn_sig *sig) {
     jn_kernel_fn kernel = jn_dev_select(d, sig);
     jn_dev_block *workspace = NULL;
     if (!kernel)
-        return jn_error(JANUS_UNSUPPORTED, "%s: not implemented on cuda for operands of dtype %s",
-                        k->op->name, k->n_in ? jn_dtype_name((janus_dtype)k->in[0].dtype) : "none");
+        return jn_error(JANUS_UNSUPPORTED, "%s: not implemented on %s for operands of dtype %s",
+                        k->op->name, d->name,
+                        k->n_in ? jn_dtype_name((janus_dtype)k->in[0].dtype) : "none");
     size_t need = d->module->workspace(sig);
     if (need)
         JN_TRY(jn_dev_pool_take(&d->pool, need, d->stream, &workspace));

@@ -150,7 +150,7 @@ static mat scores_mat(const jn_attention &t, char *p, int dtype, i64 n) {
 }
 
 struct job {
-    jn_cu_exec *e;
+    jn_dev_exec *e;
     jn_attention t;
     void *workspace;
     size_t workspace_bytes;

@@ -50,7 +50,7 @@ static __global__ void decide(decision d) {
         cudaGraphSetConditional(d.handle[1], !yes && !stopped);
 }
 
-extern "C" void jn_cuda_decide(jn_cu_exec *e, const jn_cu_decision *x) {
+extern "C" void jn_cuda_decide(jn_dev_exec *e, const jn_dev_decision *x) {
     decision d = {x->value,  {x->handle[0], x->n > 1 ? x->handle[1] : 0},
                   (int)x->n, (int)x->dtype,
                   x->first,  x->most,
@@ -60,7 +60,7 @@ extern "C" void jn_cuda_decide(jn_cu_exec *e, const jn_cu_decision *x) {
 
 #else /* the driver calls have none either (exec/device/cuda/runtime.c) */
 
-extern "C" void jn_cuda_decide(jn_cu_exec *e, const jn_cu_decision *x) {
+extern "C" void jn_cuda_decide(jn_dev_exec *e, const jn_dev_decision *x) {
     (void)x;
     e->error = (int)cudaErrorNotSupported;
     e->failed = "conditional nodes";

@@ -45,7 +45,7 @@ static inline void jn_emu_call(dim3 grid, dim3 block, bool barriers, void *strea
 typedef long long i64;
 typedef unsigned long long u64;
 
-static inline jn_cu_exec *exec_of(const jn_kargs *k) { return (jn_cu_exec *)(void *)k->par; }
+static inline jn_dev_exec *exec_of(const jn_kargs *k) { return (jn_dev_exec *)(void *)k->par; }
 
 enum { JN_BLOCK = 256 };
 
@@ -322,14 +322,14 @@ static inline i64 host_i(const jn_view &v) {
                                    : (i64) * (const int64_t *)v.data;
 }
 /* The same as a kernel parameter: its value, or where on the device it will be when the kernel runs
- * (jn_cu_exec.scalars_here). */
+ * (jn_dev_exec.scalars_here). */
 struct dscalar {
     double f;
     i64 i;
     const char *at;
     int dtype;
 };
-static inline dscalar scalar_of(const jn_cu_exec *e, const jn_view &v) {
+static inline dscalar scalar_of(const jn_dev_exec *e, const jn_view &v) {
     dscalar s = {host_f(v), 0, NULL, v.dtype};
     s.i = v.dtype == JANUS_F64 && !(fabs(s.f) < 0x1p63) ? INT64_MIN : host_i(v);
     size_t at = (size_t)((uintptr_t)v.data - (uintptr_t)e->scalars_here);

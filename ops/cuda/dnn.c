@@ -221,7 +221,7 @@ static bool execute(jn_dnn *d, void *plan, const jn_dnn_call *c, void *stream) {
     return ok;
 }
 
-bool jn_dnn_run(jn_cu_exec *e, jn_dnn *d, const jn_dnn_key *k, const jn_dnn_call *c) {
+bool jn_dnn_run(jn_dev_exec *e, jn_dnn *d, const jn_dnn_key *k, const jn_dnn_call *c) {
     jn_dnn_plan *p = find(d, k);
     if (!p || !p->plan)
         return false;
@@ -232,7 +232,7 @@ bool jn_dnn_run(jn_cu_exec *e, jn_dnn *d, const jn_dnn_key *k, const jn_dnn_call
     return false;
 }
 
-bool jn_cuda_dnn_conv(jn_cu_exec *e, const jn_dnn_conv *c) {
+bool jn_cuda_dnn_conv(jn_dev_exec *e, const jn_dnn_conv *c) {
     jn_dnn *d = jn_cuda_libs_dnn(e->libs);
     jn_dnn_key k;
     uintptr_t all = 16;

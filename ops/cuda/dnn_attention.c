@@ -246,7 +246,7 @@ void *jn_dnn_attention_grad_graph(jn_dnn_maker *m, const jn_dnn_key *k) {
     return whole(&g);
 }
 
-bool jn_cuda_dnn_attention(jn_cu_exec *e, const jn_dnn_attention *a) {
+bool jn_cuda_dnn_attention(jn_dev_exec *e, const jn_dnn_attention *a) {
     jn_dnn *d = jn_cuda_libs_dnn(e->libs);
     jn_dnn_key k;
     int last = a->backward ? DV : LSE;

@@ -69,7 +69,7 @@ typedef struct jn_dnn_call {
 } jn_dnn_call;
 /* Runs the plan of a key, made when it is new.  False: there is none (nothing happened), or
  * e->error is set. */
-bool jn_dnn_run(jn_cu_exec *e, jn_dnn *d, const jn_dnn_key *k, const jn_dnn_call *c);
+bool jn_dnn_run(jn_dev_exec *e, jn_dnn *d, const jn_dnn_key *k, const jn_dnn_call *c);
 
 /* ops/cuda/dnn_attention.c */
 void *jn_dnn_attention_graph(jn_dnn_maker *m, const jn_dnn_key *k);

@@ -408,7 +408,7 @@ static bool is_flat(const ew_args *a) {
 }
 
 static void run_any(const jn_kargs *k, const ew_args *a, int by) {
-    jn_cu_exec *e = exec_of(k);
+    jn_dev_exec *e = exec_of(k);
     int dtype = k->in[by].dtype;
     /* some integer op may have a floating-point operand beside it: only the deciding one counts */
     if (dtype == JANUS_F64)

@@ -6,7 +6,7 @@
 #ifndef JN_OPS_CUDA_KERNELS_H
 #define JN_OPS_CUDA_KERNELS_H
 
-#include "ops/cuda/module.h"
+#include "ops/device.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -54,7 +54,7 @@ static inline size_t jn_cuda_gemm_workspace(int64_t numel) {
 #endif
 }
 /* False: cuBLASLt does not do this one (nothing happened), or e->error is set. */
-bool jn_cuda_blas_gemm(jn_cu_exec *e, const jn_cuda_gemm *g);
+bool jn_cuda_blas_gemm(jn_dev_exec *e, const jn_cuda_gemm *g);
 
 /* ops/cuda/dnn.c: cuDNN's graph API, opened at run time.  A convolution between x [N,C,H,W], w
  * [O,C/groups,KH,KW] and y [N,O,OH,OW], of which one is written. */
@@ -87,7 +87,7 @@ static inline size_t jn_cuda_conv_workspace(int64_t bytes) {
 #endif
 }
 /* False: cuDNN does not do this one (nothing happened), or e->error is set. */
-bool jn_cuda_dnn_conv(jn_cu_exec *e, const jn_dnn_conv *c);
+bool jn_cuda_dnn_conv(jn_dev_exec *e, const jn_dnn_conv *c);
 
 /* ops/cuda/dnn_attention.c.  query [B,H,L,E], key [B,H,S,E], value [B,H,S,V], dy [B,H,L,V], whose
  * last dims lie side by side; y [B,H,L,V], lse [B,H,L] and the gradients are row-major. */
@@ -107,20 +107,20 @@ typedef struct jn_dnn_attention {
     size_t workspace_bytes;
 } jn_dnn_attention;
 /* False: cuDNN does not do this one (nothing happened), or e->error is set. */
-bool jn_cuda_dnn_attention(jn_cu_exec *e, const jn_dnn_attention *a);
+bool jn_cuda_dnn_attention(jn_dev_exec *e, const jn_dnn_attention *a);
 
 /* ops/cuda/rows.cu */
-void jn_cuda_gather_rows(jn_cu_exec *e, void *to, void *const *src, uint32_t n, size_t bytes);
-void jn_cuda_take_rows(jn_cu_exec *e, void *to, const void *table, const void *count, uint32_t rows,
-                       size_t bytes);
-void jn_cuda_give_rows(jn_cu_exec *e, const void *to, const void *from, const void *count,
+void jn_cuda_gather_rows(jn_dev_exec *e, void *to, void *const *src, uint32_t n, size_t bytes);
+void jn_cuda_take_rows(jn_dev_exec *e, void *to, const void *table, const void *count,
                        uint32_t rows, size_t bytes);
-void jn_cuda_sum_rows(jn_cu_exec *e, void *acc, const void *x, int64_t numel, int64_t rows,
+void jn_cuda_give_rows(jn_dev_exec *e, const void *to, const void *from, const void *count,
+                       uint32_t rows, size_t bytes);
+void jn_cuda_sum_rows(jn_dev_exec *e, void *acc, const void *x, int64_t numel, int64_t rows,
                       int64_t step, uint8_t dtype);
-void jn_cuda_nothing(jn_cu_exec *e);
+void jn_cuda_nothing(jn_dev_exec *e);
 
 /* ops/cuda/branch.cu */
-void jn_cuda_decide(jn_cu_exec *e, const jn_cu_decision *d);
+void jn_cuda_decide(jn_dev_exec *e, const jn_dev_decision *d);
 
 #ifdef __cplusplus
 }

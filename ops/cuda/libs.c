@@ -28,13 +28,13 @@ bool jn_cuda_libs_new(void *stream, void *memory, const char **why) {
     *why = "kernels are emulated";
     return dnn && strcmp(dnn, "0") != 0;
 }
-bool jn_cuda_dnn_conv(jn_cu_exec *e, const jn_dnn_conv *c) {
+bool jn_cuda_dnn_conv(jn_dev_exec *e, const jn_dnn_conv *c) {
     (void)e;
     (void)c;
     return false;
 }
 void jn_cuda_libs_free(void *libs) { (void)libs; }
-bool jn_cuda_blas_gemm(jn_cu_exec *e, const jn_cuda_gemm *g) {
+bool jn_cuda_blas_gemm(jn_dev_exec *e, const jn_cuda_gemm *g) {
     (void)e;
     (void)g;
     return false;
@@ -271,7 +271,7 @@ static kept *find(libs *l, const jn_cuda_gemm *g, bool tf32) {
     return k;
 }
 
-bool jn_cuda_blas_gemm(jn_cu_exec *e, const jn_cuda_gemm *g) {
+bool jn_cuda_blas_gemm(jn_dev_exec *e, const jn_cuda_gemm *g) {
     libs *l = e->libs;
     const float one_f = 1, zero_f = 0;
     const double one_d = 1, zero_d = 0;

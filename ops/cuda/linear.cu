@@ -92,7 +92,7 @@ static bool one_batch(const product &p, i64 *sa, i64 *sb, i64 *sy) {
     return true;
 }
 
-static bool by_library(jn_cu_exec *e, const product &p) {
+static bool by_library(jn_dev_exec *e, const product &p) {
     bool ta, tb;
     i64 lda, ldb, sa, sb, sy, ldy = p.m == 1 ? p.n : p.ym;
     const i64 most = INT32_MAX;
@@ -133,7 +133,7 @@ static bool by_library(jn_cu_exec *e, const product &p) {
     return jn_cuda_blas_gemm(e, &g);
 }
 
-template <class C> static void by_kernel(jn_cu_exec *e, const product &p) {
+template <class C> static void by_kernel(jn_dev_exec *e, const product &p) {
     dim3 grid((unsigned)((p.n + TILE - 1) / TILE), (unsigned)((p.m + TILE - 1) / TILE),
               (unsigned)(p.batch < 65535 ? p.batch : 65535));
     JN_LAUNCH_SYNC(e, multiply<C>, grid, TILE * TILE, p);
@@ -156,7 +156,7 @@ static product member(const product &p, i64 i) {
     return part;
 }
 
-void jn_cuda_product(jn_cu_exec *e, const product &p) {
+void jn_cuda_product(jn_dev_exec *e, const product &p) {
     i64 sa, sb, sy;
     if (!p.m || !p.n || !p.batch)
         return;
@@ -338,7 +338,7 @@ static void run_dot(const jn_kargs *k) {
     p.ak = a->strides[a->rank - 1];
     p.bk = b->strides[b->rank - 1];
     take_rows(&p, k, 0);
-    jn_cu_exec *e = exec_of(k);
+    jn_dev_exec *e = exec_of(k);
     unsigned grid = (unsigned)(p.batch < 65535 ? p.batch : 65535);
     if (!grid)
         return;
@@ -452,7 +452,7 @@ static conv conv_of(const jn_kargs *k, const jn_view &x, const jn_view &w, const
 
 /* cuDNN where it was found and knows the shape; its operands are row-major. */
 static bool conv_by_library(const jn_kargs *k, jn_dnn_kind kind, const conv &c) {
-    jn_cu_exec *e = exec_of(k);
+    jn_dev_exec *e = exec_of(k);
     jn_dnn_conv d;
     if (!e->libs)
         return false;

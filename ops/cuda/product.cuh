@@ -22,6 +22,6 @@ struct product {
     const uint32_t *stop; /* nothing is written once this is not 0; NULL: no such word */
 };
 
-void jn_cuda_product(jn_cu_exec *e, const product &p);
+void jn_cuda_product(jn_dev_exec *e, const product &p);
 
 #endif

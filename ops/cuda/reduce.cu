@@ -229,7 +229,7 @@ static int splits_for(i64 n_out, i64 n_in) {
     return n_out >= 256 || s < 2 ? 1 : (int)s;
 }
 
-template <int K, class C> static void launch(jn_cu_exec *e, reduce_args &a) {
+template <int K, class C> static void launch(jn_dev_exec *e, reduce_args &a) {
     if (a.n_out == 0)
         return;
     if (a.n_in < MANY ||
@@ -396,7 +396,7 @@ static __global__ void sum_into_by_thread(reduce_args a, bool accumulate, const 
 }
 
 template <class C> static void launch_sum_like(const jn_kargs *k, const reduce_args &a) {
-    jn_cu_exec *e = exec_of(k);
+    jn_dev_exec *e = exec_of(k);
     const uint32_t *stop = k->accumulate ? e->stop : NULL;
     /* columns of a matrix: threads side by side read side by side */
     bool columns = a.keep.rank > 0 && a.keep.s[a.keep.rank - 1] == 1 && a.n_out >= 32;
@@ -468,7 +468,7 @@ static void run_cumsum(const jn_kargs *k) {
         return;
     dview xl = lines_of(*x, axis), yl = lines_of(*y, axis);
     bool reverse = a->reverse != 0;
-    jn_cu_exec *e = exec_of(k);
+    jn_dev_exec *e = exec_of(k);
     unsigned grid = grid_for(count, 64);
     if (x->dtype == JANUS_F64)
         JN_LAUNCH(e, cumsum<double>, grid, 64, xl, (char *)y->data, (int)y->dtype, n, stride,

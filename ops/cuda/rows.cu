@@ -24,7 +24,7 @@ static __global__ void gather_rows(char *to, row_list src, i64 bytes, bool wide)
         row[i] = from[i];
 }
 
-extern "C" void jn_cuda_gather_rows(jn_cu_exec *e, void *to, void *const *src, uint32_t n,
+extern "C" void jn_cuda_gather_rows(jn_dev_exec *e, void *to, void *const *src, uint32_t n,
                                     size_t bytes) {
     for (uint32_t at = 0; at < n && bytes; at += ROWS) {
         uint32_t some = n - at < ROWS ? n - at : ROWS;
@@ -64,13 +64,13 @@ static __global__ void give_rows(const u64 *to, const char *from, const u64 *cou
 
 static int row_threads(size_t bytes) { return bytes >= 2048 ? 256 : 64; }
 
-extern "C" void jn_cuda_take_rows(jn_cu_exec *e, void *to, const void *table, const void *count,
+extern "C" void jn_cuda_take_rows(jn_dev_exec *e, void *to, const void *table, const void *count,
                                   uint32_t rows, size_t bytes) {
     if (rows && bytes)
         JN_LAUNCH(e, take_rows, rows, row_threads(bytes), (char *)to, (const u64 *)table,
                   (const u64 *)count, (i64)bytes);
 }
-extern "C" void jn_cuda_give_rows(jn_cu_exec *e, const void *to, const void *from,
+extern "C" void jn_cuda_give_rows(jn_dev_exec *e, const void *to, const void *from,
                                   const void *count, uint32_t rows, size_t bytes) {
     if (rows && bytes)
         JN_LAUNCH(e, give_rows, rows, row_threads(bytes), (const u64 *)to, (const char *)from,
@@ -103,7 +103,7 @@ static __global__ void sum_half_rows(void *acc, const void *x, i64 numel, i64 ro
     }
 }
 
-extern "C" void jn_cuda_sum_rows(jn_cu_exec *e, void *acc, const void *x, int64_t numel,
+extern "C" void jn_cuda_sum_rows(jn_dev_exec *e, void *acc, const void *x, int64_t numel,
                                  int64_t rows, int64_t step, uint8_t dtype) {
     if (numel == 0)
         return;
@@ -120,4 +120,4 @@ extern "C" void jn_cuda_sum_rows(jn_cu_exec *e, void *acc, const void *x, int64_
 
 static __global__ void nothing(int unused) { (void)unused; }
 
-extern "C" void jn_cuda_nothing(jn_cu_exec *e) { JN_LAUNCH(e, nothing, 1, 32, 0); }
+extern "C" void jn_cuda_nothing(jn_dev_exec *e) { JN_LAUNCH(e, nothing, 1, 32, 0); }

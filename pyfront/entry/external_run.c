@@ -119,7 +119,7 @@ static janus_status run(const jpy_stage_run *x, jn_subgraph *sub, const jn_arg *
     options.host = &jpy_host_ops;
     options.host_ctx = &host;
     if (x->frame->mem->dev)
-        options.device = "cuda";
+        options.device = x->frame->mem->dev->name;
     janus_tensor **held = jn_calloc(x->n_waits + 1, sizeof *held);
     if (!held)
         return JN_NO_MEMORY();

@@ -87,7 +87,7 @@ static janus_status choose_device(const jpy_entry *e, const jn_arg *args,
     }
     bool there = e->guards.device == 2 || (!e->guards.device && jpy_default_device);
     if (any ? d != NULL : there)
-        options->device = "cuda";
+        options->device = d ? d->name : "cuda";
     return JANUS_OK;
 }
 

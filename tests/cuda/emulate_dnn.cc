@@ -112,7 +112,7 @@ static __global__ void backward(jn_dnn_attention a, int unused) {
     }
 }
 
-extern "C" bool jn_cuda_dnn_attention(jn_cu_exec *e, const jn_dnn_attention *a) {
+extern "C" bool jn_cuda_dnn_attention(jn_dev_exec *e, const jn_dnn_attention *a) {
     if (a->dims[0][3] > MOST || a->dims[2][3] > MOST)
         return false;
     if (a->backward)

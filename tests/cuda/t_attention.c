@@ -293,7 +293,7 @@ static void weights(int b, int h, int i, const jn_dnn_attention *a, double w[S],
         w[j] = j < seen ? w[j] / *sum : 0;
 }
 
-static void check(jn_cu_exec *e, bool causal, bool masked, float scale) {
+static void check(jn_dev_exec *e, bool causal, bool masked, float scale) {
     jn_dnn_attention a = attention_of(causal, masked, scale);
     CHECK(jn_cuda_dnn_attention(e, &a) && !e->error);
     for (int n = 0; n < B * H * L; n++) {
@@ -311,7 +311,7 @@ static void check(jn_cu_exec *e, bool causal, bool masked, float scale) {
 }
 
 /* After `check`: y and lse are those of the same operands. */
-static void check_gradients(jn_cu_exec *e, bool causal, bool masked, float scale) {
+static void check_gradients(jn_dev_exec *e, bool causal, bool masked, float scale) {
     static double want[3][B * H * S * W];
     static float room[128];
     jn_dnn_attention a = attention_of(causal, masked, scale);
@@ -348,7 +348,7 @@ int main(void) {
     void *memory = calloc(1, jn_cuda_libs_size);
     const char *why = NULL;
     CHECK(memory && jn_cuda_libs_over(NULL, &api, memory, &why) && jn_cuda_libs_dnn(memory));
-    jn_cu_exec e = {.libs = memory};
+    jn_dev_exec e = {.libs = memory};
     for (unsigned how = 0; how < 4; how++) {
         check(&e, how & 1, how & 2, 0.5f);
         check_gradients(&e, how & 1, how & 2, 0.5f);

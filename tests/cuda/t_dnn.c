@@ -278,7 +278,7 @@ static jn_dnn_conv convolution_of(jn_dnn_kind kind, int dtype, const int64_t x[4
 }
 
 /* sum of y times what the other two make of it is the same for all three kinds. */
-static double run(jn_cu_exec *e, jn_dnn_conv c) {
+static double run(jn_dev_exec *e, jn_dnn_conv c) {
     static float f[3][4096];
     static double d[3][4096];
     char room[64];
@@ -308,7 +308,7 @@ static void on_table(void) {
     const char *why = NULL;
     char stream[2];
     CHECK(jn_cuda_libs_over(NULL, &api, memory, &why) && jn_cuda_libs_dnn(memory));
-    jn_cu_exec e = {.stream = &stream[0], .libs = memory};
+    jn_dev_exec e = {.stream = &stream[0], .libs = memory};
     const int64_t x[4] = {2, 4, 7, 6};
     plan_bytes = 64;
     for (int dtype = JANUS_F32; dtype <= JANUS_F64; dtype += JANUS_F64 - JANUS_F32)
@@ -382,7 +382,7 @@ static int no_execute(void *h, void *plan, void *pack) {
 }
 
 /* Shapes of BERT, GPT-2 and odd ones; heads lie side by side as projections leave them. */
-static void attention_on_library(jn_cu_exec *e) {
+static void attention_on_library(jn_dev_exec *e) {
     static const struct {
         int64_t b, h, l, s, e;
     } shapes[] = {{1, 12, 128, 128, 64},    {8, 12, 512, 512, 64}, {4, 16, 1024, 1024, 64},
@@ -469,7 +469,7 @@ static void on_library(const char *path) {
     };
     static const int dtypes[] = {JANUS_F32, JANUS_F16, JANUS_BF16};
     unsigned done = 0, all = 0;
-    jn_cu_exec e = {.libs = memory};
+    jn_dev_exec e = {.libs = memory};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int kind = 0; kind < 3; kind++)
             for (int t = 0; t < 3; t++) {

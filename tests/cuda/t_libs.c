@@ -170,7 +170,7 @@ static const jn_lt_api api = {.Create = create,
                               .Matmul = matmul};
 
 /* y (+)= a b of small integers, row-major, against plain loops. */
-static void product(jn_cu_exec *e, int dtype, bool ta, bool tb, bool add, int64_t batch) {
+static void product(jn_dev_exec *e, int dtype, bool ta, bool tb, bool add, int64_t batch) {
     enum { M = 3, N = 5, K = 4, ROOM = 200 };
     static double wide[3][ROOM];
     static float narrow[3][ROOM];
@@ -220,7 +220,7 @@ int main(void) {
     void *memory = calloc(1, jn_cuda_libs_size);
     const char *why = NULL;
     char stream[2];
-    jn_cu_exec e = {.stream = &stream[0], .libs = memory};
+    jn_dev_exec e = {.stream = &stream[0], .libs = memory};
     answer = CUBLAS_STATUS_NOT_INITIALIZED;
     CHECK(!jn_cuda_libs_over(&api, NULL, memory, &why) && why);
     answer = CUBLAS_STATUS_SUCCESS;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/cuda/module.h"
+#include "ops/device.h"
 
 enum { FAKE_STREAMS = 64, FAKE_EVENTS = 4096, FAKE_LAUNCHES = 512 };
 

@@ -46,7 +46,7 @@ static unsigned inside(char what) { /* while a capture was recorded */
 }
 
 static void kernel(const jn_kargs *k) {
-    const jn_cu_exec *e = (const jn_cu_exec *)(const void *)k->par;
+    const jn_dev_exec *e = (const jn_dev_exec *)(const void *)k->par;
     unsigned i = 0;
     while (i < streams_seen && last_streams[i] != e->stream)
         i++;
@@ -106,12 +106,12 @@ static int body_end(void *body) {
     note('}');
     return fake_body_end(body);
 }
-static void gather_rows(jn_cu_exec *e, void *to, void *const *src, uint32_t n, size_t bytes) {
+static void gather_rows(jn_dev_exec *e, void *to, void *const *src, uint32_t n, size_t bytes) {
     (void)e, (void)to, (void)src, (void)n, (void)bytes;
     note('g');
 }
 static unsigned decided_first, decided_again, decided_handles;
-static void decide(jn_cu_exec *e, const jn_cu_decision *d) {
+static void decide(jn_dev_exec *e, const jn_dev_decision *d) {
     (void)e;
     note('D');
     *(d->first ? &decided_first : &decided_again) += 1;
@@ -119,8 +119,8 @@ static void decide(jn_cu_exec *e, const jn_cu_decision *d) {
 }
 
 static jn_dev_api api;
-static jn_cuda_row *rows;
-static jn_cuda_module module;
+static jn_dev_kernels *rows;
+static jn_dev_module module;
 static jn_device *device;
 
 static void set_up_with(bool branches) {
@@ -140,26 +140,27 @@ static void set_up_with(bool branches) {
     api.body_begin = body_begin;
     api.body_end = body_end;
     rows = calloc(jn_n_ops, sizeof *rows);
-    uint64_t h = 0xcbf29ce484222325u;
+    uint64_t h = JN_HASH_START;
     for (unsigned i = 0; i < jn_n_ops; i++) {
         rows[i].select = select_any;
         h = jn_hash_name(h, jn_ops[i].name);
     }
-    module = (jn_cuda_module){.abi = JN_CUDA_ABI,
-                              .n_ops = jn_n_ops,
-                              .ops_hash = h,
-                              .api = &api,
-                              .rows = rows,
-                              .workspace = workspace,
-                              .gather_rows = gather_rows,
-                              .decide = decide};
-    OK(jn_device_open(&module, &device));
-    jn_device_use(device);
+    module = (jn_dev_module){.abi = JN_DEV_ABI,
+                             .n_ops = jn_n_ops,
+                             .ops_hash = h,
+                             .title = "CUDA",
+                             .api = &api,
+                             .rows = rows,
+                             .workspace = workspace,
+                             .gather_rows = gather_rows,
+                             .decide = decide};
+    OK(jn_device_open("cuda", &module, &device));
+    jn_device_use("cuda", device);
 }
 static void set_up(void) { set_up_with(false); }
 
 static void tear_down(void) {
-    jn_device_use(NULL);
+    jn_device_use("cuda", NULL);
     jn_device_close(device);
     CU_ASSERT_EQUAL(fake.graphs_made, fake.graphs_freed);
     CU_ASSERT_EQUAL(fake.events_made, fake.events_freed);

@@ -29,7 +29,6 @@ noinst_HEADERS += \
 	ops/cuda/kernels.h \
 	ops/cuda/libs.h \
 	ops/cuda/lt_api.h \
-	ops/cuda/module.h \
 	ops/cuda/product.cuh \
 	tests/cuda/check.h \
 	tests/cuda/emulate.cuh \
@@ -38,7 +37,7 @@ EXTRA_DIST += build-aux/nvcc-lt tests/cuda/emulate.cc tests/cuda/emulate_dnn.cc 
 
 # What every kernel is compiled from: op numbers and attributes come from the op table.
 JN_CU_DEPS = $(srcdir)/ops/cuda/*.cuh $(srcdir)/ops/cuda/*.h $(srcdir)/ops/def/*.def \
-	$(srcdir)/ops/ops.def $(srcdir)/ops/kernel.h $(srcdir)/ops/attrs.h $(srcdir)/ops/rng.h \
+	$(srcdir)/ops/ops.def $(srcdir)/ops/device.h $(srcdir)/ops/kernel.h $(srcdir)/ops/attrs.h $(srcdir)/ops/rng.h \
 	$(srcdir)/graph/ir/op.h $(srcdir)/include/janus.h
 
 SUFFIXES = .cu

@@ -14,7 +14,7 @@
 
 #define RULE_cuda(f) .select = jn_cuda_##f,
 #define OP_NAMED(id, name, ...) [JN_OP_ID_##id] = {__VA_ARGS__},
-static const jn_cuda_row rows[JN_OP_ID_COUNT] = {
+static const jn_dev_kernels rows[JN_OP_ID_COUNT] = {
 #include "ops/ops.def"
 };
 
@@ -23,21 +23,22 @@ static const char *const names[] = {
 #include "ops/ops.def"
 };
 
-__attribute__((visibility("default"))) const jn_cuda_module *janus_cuda_module(void);
-const jn_cuda_module *janus_cuda_module(void) {
-    static jn_cuda_module m = {.abi = JN_CUDA_ABI,
-                               .n_ops = JN_OP_ID_COUNT,
-                               .rows = rows,
-                               .workspace = jn_cuda_workspace,
-                               .libs_new = jn_cuda_libs_new,
-                               .libs_free = jn_cuda_libs_free,
-                               .gather_rows = jn_cuda_gather_rows,
-                               .take_rows = jn_cuda_take_rows,
-                               .give_rows = jn_cuda_give_rows,
-                               .sum_rows = jn_cuda_sum_rows,
-                               .nothing = jn_cuda_nothing,
-                               .decide = jn_cuda_decide};
-    uint64_t h = 0xcbf29ce484222325u;
+__attribute__((visibility("default"))) const jn_dev_module *janus_cuda_module(void);
+const jn_dev_module *janus_cuda_module(void) {
+    static jn_dev_module m = {.abi = JN_DEV_ABI,
+                              .n_ops = JN_OP_ID_COUNT,
+                              .title = "CUDA",
+                              .rows = rows,
+                              .workspace = jn_cuda_workspace,
+                              .libs_new = jn_cuda_libs_new,
+                              .libs_free = jn_cuda_libs_free,
+                              .gather_rows = jn_cuda_gather_rows,
+                              .take_rows = jn_cuda_take_rows,
+                              .give_rows = jn_cuda_give_rows,
+                              .sum_rows = jn_cuda_sum_rows,
+                              .nothing = jn_cuda_nothing,
+                              .decide = jn_cuda_decide};
+    uint64_t h = JN_HASH_START;
     for (unsigned i = 0; i < JN_OP_ID_COUNT; i++)
         h = jn_hash_name(h, names[i]);
     m.ops_hash = h;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What libjanus and the CUDA module know of each other: one table each way, no shared symbols.
+ * What libjanus and the module of a device know of each other: one table each way, no shared
+ * symbols.  CUDA's is one such module, a toy is in docs/adding-a-device.md.
  *
- * The module is thin: driver calls (jn_dev_api) and kernels.  Memory, streams, scheduling and
- * captures are libjanus's own (exec/dev_*.c) and work on any jn_dev_api, so tests run them on a
+ * A module is thin: driver calls (jn_dev_api) and kernels.  Memory, streams, scheduling and
+ * captures are libjanus's own (exec/device/) and work on any jn_dev_api, so tests run them on a
  * table of their own.  The module keeps no state but what jn_dev_libs_fn made for its caller, and
  * reports failures as numbers: error records and allocators stay in libjanus.
  *
  * C and C++.  Pointers named dev_* and the data of views are device memory; scalar operands (SCALAR
  * in the op table) of rank 0 are host memory, read when the kernel is launched.
  */
-#ifndef JN_OPS_CUDA_MODULE_H
-#define JN_OPS_CUDA_MODULE_H
+#ifndef JN_OPS_DEVICE_H
+#define JN_OPS_DEVICE_H
 
 #include "ops/kernel.h"
 
-enum { JN_CUDA_ABI = 5 };
+enum { JN_DEV_ABI = 6 };
 
 typedef enum jn_dev_copy_kind {
     JN_COPY_TO_DEVICE,
@@ -57,7 +58,8 @@ typedef struct jn_dev_api {
     int (*event_ms)(void *begin, void *end, float *out);
     int (*launch_error)(void); /* of kernel launches since last asked */
 
-    /* captures: work put on `stream`, and on streams that wait for it, becomes a graph */
+    /* captures: work put on `stream`, and on streams that wait for it, becomes a graph; all NULL:
+     * there are none */
     int (*capture_begin)(void *stream);
     int (*capture_end)(void *stream, void **out_graph);
     int (*graph_make)(void *graph, void **out_exec); /* takes the graph */
@@ -65,7 +67,7 @@ typedef struct jn_dev_api {
     int (*graph_free)(void *exec);
 
     /* conditional nodes of captures; NULL where they were not compiled.  A handle belongs to what
-     * is being captured on `stream`, and is set there by a kernel (jn_cuda_module.decide).
+     * is being captured on `stream`, and is set there by a kernel (jn_dev_module.decide).
      * body_begin puts a node behind what the stream was given: what is put on the stream `body`
      * until body_end is run there once, or `loop`, again and again, while the handle's value is not
      * 0. */
@@ -80,10 +82,10 @@ typedef struct jn_dev_api {
  * word.  `stop`: the run's abort word; kernels that write state outliving the run do nothing when
  * it is not 0 (NULL: no such word).
  */
-typedef struct jn_cu_exec {
+typedef struct jn_dev_exec {
     jn_par base; /* first, so that jn_kargs.par can carry it */
     void *stream;
-    void *libs; /* made by jn_cuda_module.libs_new for this stream; NULL: none */
+    void *libs; /* made by jn_dev_module.libs_new for this stream; NULL: none */
     const uint32_t *stop;
     int processors;                   /* multiprocessors of the device */
     int error;                        /* first failure of a launch or library call, 0: none */
@@ -94,12 +96,12 @@ typedef struct jn_cu_exec {
     const void *scalars_here;
     const void *scalars_there;
     size_t scalars_bytes;
-} jn_cu_exec;
+} jn_dev_exec;
 
 /* Whether the bodies of a branch run: handle[0] is set when the value of this dtype is not zero,
  * handle[1], with n = 2, when it is; none once the abort word is not 0.  With `rounds` (a device
  * word; `first`: it is set to 0) after `most` rounds handle[0] is not set, but the abort word. */
-typedef struct jn_cu_decision {
+typedef struct jn_dev_decision {
     const void *value;
     const uint64_t *handle;
     unsigned n;
@@ -107,45 +109,50 @@ typedef struct jn_cu_decision {
     bool first;
     uint32_t most;
     uint32_t *rounds, *stop;
-} jn_cu_decision;
+} jn_dev_decision;
 
-typedef struct jn_cuda_row {
+typedef struct jn_dev_kernels {
     jn_select_fn select; /* NULL: no kernel */
-} jn_cuda_row;
+} jn_dev_kernels;
 
-typedef struct jn_cuda_module {
-    uint32_t abi;   /* JN_CUDA_ABI */
+typedef struct jn_dev_module {
+    uint32_t abi;   /* JN_DEV_ABI */
     uint32_t n_ops; /* rows of the op table it was compiled with, and a hash of their names */
     uint64_t ops_hash;
+    const char *title; /* in messages: "CUDA" */
     const jn_dev_api *api;
-    const jn_cuda_row *rows; /* by op id */
+    const jn_dev_kernels *rows; /* by op id */
     size_t (*workspace)(const jn_sig *sig);
+    void (*launch)(jn_kernel_fn kernel, const jn_kargs *k); /* NULL: it is called as it is */
     /* Handles of the vendor's libraries in `memory` of libs_size zeroed bytes; false and a text in
-     * *why where they are not found.  libs_free leaves the memory to its owner. */
+     * *why where they are not found.  libs_free leaves the memory to its owner.  NULL: it uses
+     * none. */
     size_t libs_size;
     bool (*libs_new)(void *stream, void *memory, const char **why);
     void (*libs_free)(void *libs);
     /* Rows of `bytes` bytes from src[i] (device addresses in host memory) one after the other. */
-    void (*gather_rows)(jn_cu_exec *e, void *to, void *const *src, uint32_t n, size_t bytes);
-    /* The same from addresses on the device, of which the first *count are there; rows from there
-     * on are the last one again.  And the first *count rows of `from`, side by side, to *to. */
-    void (*take_rows)(jn_cu_exec *e, void *to, const void *table, const void *count, uint32_t rows,
+    void (*gather_rows)(jn_dev_exec *e, void *to, void *const *src, uint32_t n, size_t bytes);
+    /* For captures: the same from addresses on the device, of which the first *count are there;
+     * rows from there on are the last one again.  And the first *count rows of `from`, side by
+     * side, to *to. */
+    void (*take_rows)(jn_dev_exec *e, void *to, const void *table, const void *count, uint32_t rows,
                       size_t bytes);
-    void (*give_rows)(jn_cu_exec *e, const void *to, const void *from, const void *count,
+    void (*give_rows)(jn_dev_exec *e, const void *to, const void *from, const void *count,
                       uint32_t rows, size_t bytes);
     /* acc[i] += x[r * step + i] for i < numel over rows r in order; floats. */
-    void (*sum_rows)(jn_cu_exec *e, void *acc, const void *x, int64_t numel, int64_t rows,
+    void (*sum_rows)(jn_dev_exec *e, void *acc, const void *x, int64_t numel, int64_t rows,
                      int64_t step, uint8_t dtype);
     /* A kernel that does nothing: what a launch costs. */
-    void (*nothing)(jn_cu_exec *e);
-    void (*decide)(jn_cu_exec *e, const jn_cu_decision *d);
-} jn_cuda_module;
+    void (*nothing)(jn_dev_exec *e);
+    void (*decide)(jn_dev_exec *e, const jn_dev_decision *d);
+} jn_dev_module;
 
-/* The one symbol of the module. */
-#define JN_CUDA_MODULE_SYMBOL "janus_cuda_module"
-typedef const jn_cuda_module *(*jn_cuda_module_fn)(void);
+/* The one symbol of a module in a library of its own, with its name. */
+#define JN_DEV_MODULE_SYMBOL "janus_%s_module"
+typedef const jn_dev_module *(*jn_dev_module_fn)(void);
 
 /* FNV-1a over names: libjanus and the module must have been compiled with the same op table. */
+#define JN_HASH_START 0xcbf29ce484222325u
 static inline uint64_t jn_hash_name(uint64_t h, const char *name) {
     for (; *name; name++)
         h = (h ^ (uint8_t)*name) * 0x100000001b3u;
