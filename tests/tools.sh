@@ -43,6 +43,12 @@ check "run with a wrong shape" 2 $?
 grep -q 'parameter x: expected f32\[?,2\]' "$tmp/err"
 check "its message" 0 $?
 
+check "schedule counts the windows" 3 "$("$graph" schedule "$golden/schedule/recursion.jir" | grep -c 'a window of 5 tasks')"
+"$graph" schedule "$golden/ir/frames.jir" > /dev/null 2> "$tmp/err"
+check "schedule of what needs objects" 2 $?
+grep -q 'parameter o, object, cannot be made up' "$tmp/err"
+check "its message" 0 $?
+
 for suffix in dot json html jir; do
     "$graph" draw "$golden/ir/frames.jir" "$tmp/frames.$suffix" 2> /dev/null
     check "draw .$suffix" 0 $?

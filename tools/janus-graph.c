@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "exec/run/run.h"
+#include "graph/base/log.h"
 #include "graph/draw/draw.h"
 #include "graph/ir/ir.h"
 #include "graph/passes/passes.h"
@@ -35,6 +36,10 @@ static const char usage_text[] =
     "       janus-graph run [-O] FILE SUB [ARG...] results, one a line; ARG: 3, 0.5, true,\n"
     "                                             f32[2](1.0,2.0)\n"
     "           -s: statistics   -x: exact numerics   -d DEVICE   -r SEED\n"
+    "       janus-graph schedule [-O] FILE [SUB [ARG...]]  windows of a run, after each pass; of "
+    "the\n"
+    "                                             first SubGraph; arguments left out are made up\n"
+    "           -x, -d DEVICE, -r SEED: as above\n"
     "       janus-graph stats FILE                what is in it\n"
     "       janus-graph diff FILE FILE            SubGraph by SubGraph\n"
     "FILE is in the text form; - is standard input.\n";
@@ -230,6 +235,24 @@ static int run(const char *file, char **rest, int n_rest, bool optimize,
     return rc;
 }
 
+/* What JANUS_LOG=schedule says, on standard output. */
+static int schedule(const char *file, char **rest, int n_rest, bool optimize,
+                    graph_run_options options) {
+    janus_module *m;
+    int rc = load(file, optimize, &m);
+    if (rc)
+        return rc;
+    options.quiet = options.filled = true;
+    jn_log_to(JN_LOG_SCHEDULE, stdout);
+    if (!n_rest && !m->subs.n)
+        rc = trouble(file, "has no SubGraph");
+    else if (graph_run(m, n_rest ? rest[0] : m->subs.data[0]->name, rest + 1,
+                       n_rest ? (unsigned)n_rest - 1 : 0, &options) != JANUS_OK)
+        rc = library_trouble(file);
+    jn_module_release(m);
+    return rc;
+}
+
 /* ---- statistics -------------------------------------------------------------------------------
  */
 
@@ -346,8 +369,10 @@ int main(int argc, char **argv) {
         command = argv[1];
         argc--, argv++;
     }
-    /* "+": with `run`, what follows the file may begin with '-' and be no option (-3). */
-    const char *letters = strcmp(command, "run") ? "o:Osxd:r:hV" : "+o:Osxd:r:hV";
+    /* "+": with `run` and `schedule`, what follows the file may begin with '-' and be no option
+     * (-3). */
+    bool takes_arguments = !strcmp(command, "run") || !strcmp(command, "schedule");
+    const char *letters = takes_arguments ? "+o:Osxd:r:hV" : "o:Osxd:r:hV";
     for (int c; (c = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
         switch (c) {
         case 'o':
@@ -391,6 +416,8 @@ int main(int argc, char **argv) {
         return view(files[0], out, optimize);
     if (!strcmp(command, "run") && n_files >= 2)
         return run(files[0], files + 1, n_files - 1, optimize, &run_options);
+    if (!strcmp(command, "schedule") && n_files >= 1)
+        return schedule(files[0], files + 1, n_files - 1, optimize, run_options);
     if (!strcmp(command, "stats") && n_files == 1)
         return stats(files[0]);
     if (!strcmp(command, "diff") && n_files == 2)

@@ -14,6 +14,7 @@ static const char *const topics[JN_LOG_COUNT] = {"guards",    "graphs", "convers
                                                  "fallbacks", "plans",  "schedule"};
 enum { UNREAD = 1 << 30 };
 static atomic_int mask = UNREAD;
+static FILE *elsewhere[JN_LOG_COUNT];
 
 /* Bits of the topic of n letters at p; 0: there is none of that name. */
 static int bits_of(const char *p, size_t n) {
@@ -57,15 +58,23 @@ bool jn_log_on(jn_log_topic topic) {
     return bits >> topic & 1;
 }
 
+void jn_log_to(jn_log_topic topic, FILE *f) {
+    (void)jn_log_on(topic); /* the environment is read once, before */
+    elsewhere[topic] = f;
+    atomic_fetch_or(&mask, 1 << topic);
+}
+
 void jn_log(jn_log_topic topic, const char *fmt, ...) {
     if (!jn_log_on(topic))
         return;
     va_list ap;
     va_start(ap, fmt);
-    flockfile(stderr); /* lines of two threads must not mix */
-    fprintf(stderr, "janus %s: ", topics[topic]);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
-    funlockfile(stderr);
+    FILE *to = elsewhere[topic] ? elsewhere[topic] : stderr;
+    flockfile(to); /* lines of two threads must not mix */
+    if (to == stderr)
+        fprintf(to, "janus %s: ", topics[topic]);
+    vfprintf(to, fmt, ap);
+    fputc('\n', to);
+    funlockfile(to);
     va_end(ap);
 }

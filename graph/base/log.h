@@ -9,6 +9,7 @@
 #define JN_BASE_LOG_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 typedef enum jn_log_topic {
     JN_LOG_GUARDS,
@@ -22,5 +23,7 @@ typedef enum jn_log_topic {
 
 bool jn_log_on(jn_log_topic topic);
 __attribute__((format(printf, 2, 3))) void jn_log(jn_log_topic topic, const char *fmt, ...);
+/* For programs: from now on the topic is on, and its lines go there without its name. */
+void jn_log_to(jn_log_topic topic, FILE *f);
 
 #endif

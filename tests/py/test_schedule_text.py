@@ -48,8 +48,31 @@ def test_golden(name):
         assert sorted(tasks(window)) == list(range(n)), window
 
 
+def test_of_a_file():
+    """`janus-graph schedule` prints what JANUS_LOG=schedule says of a run with the arguments given and others made up."""
+    tool, file = pathlib.Path(os.environ["JANUS_BUILD"]) / "tools" / "janus-graph", FOLDER / "recursion.jir"
+    quiet = {**os.environ, "JANUS_LOG": "", "JANUS_FLUSH_EVERY": "", "JANUS_NUM_THREADS": "2"}
+
+    def said(*words, env=quiet):
+        done = subprocess.run([tool, *words], capture_output=True, text=True, check=False, env=env)
+        assert done.returncode == 0, done.stderr
+        return done
+    got = said("schedule", file, "main", "6")
+    path = file.with_suffix(".txt")
+    if os.environ.get("JANUS_UPDATE_GOLDEN"):
+        path.write_text(got.stdout, encoding="utf-8")
+    assert got.stdout == path.read_text(encoding="utf-8") and got.stderr == ""
+    ones = "(" + ",".join("1" * 16) + ")"
+    logged = said("run", file, "main", "6", f"f32[3,4]({','.join('1' * 12)})", "f32[4,4]" + ones, env={**quiet, "JANUS_LOG": "schedule"})
+    assert logged.stderr.replace("janus schedule: ", "") == got.stdout
+    assert said("schedule", file, "f", "1").stdout.count("a window of 1 tasks") == 1
+    assert said("schedule", file).stdout.startswith("main, a window of 5 tasks, after issuing")
+    none = subprocess.run([tool, "schedule", file, "main", "x"], capture_output=True, text=True, check=False, env=quiet)
+    assert none.returncode == 2 and "parameter n: expected int" in none.stderr
+
+
 def test_every_golden_has_its_program():
-    assert {p.stem for p in FOLDER.glob("*.txt")} == set(programs.PROGRAMS)
+    assert {p.stem for p in FOLDER.glob("*.txt")} == {*programs.PROGRAMS, "recursion"}
 
 
 def test_passes_in_text():
