@@ -25,6 +25,7 @@ unit_tests = \
 	tests/unit/t_model \
 	tests/unit/t_oom \
 	tests/unit/t_exec \
+	tests/toy/t_toy \
 	tests/unit/t_version \
 	$(NULL)
 
@@ -41,18 +42,23 @@ tests_conformance_device_SOURCES = \
 	tests/conformance/device.c \
 	tests/conformance/interp.c \
 	tests/conformance/samples.c \
+	tests/toy/toy.c \
 	$(NULL)
 tests_conformance_device_LDADD = libjanus_all.la
 TESTS += \
 	tests/cuda/conformance.sh \
 	tests/cuda/emulated.sh \
+	tests/toy/conformance.sh \
 	$(NULL)
 EXTRA_DIST += \
 	tests/conformance/unsupported.txt \
 	tests/cuda/conformance.sh \
 	tests/cuda/differential.sh \
 	tests/cuda/emulated.sh \
+	tests/toy/conformance.sh \
 	$(NULL)
+
+tests_toy_t_toy_SOURCES = tests/toy/t_toy.c tests/toy/toy.c
 
 tests_conformance_t_half_SOURCES = \
 	tests/conformance/interp.c \
@@ -142,6 +148,7 @@ noinst_HEADERS += \
 	tests/conformance/samples.h \
 	tests/fuzz/exercise.h \
 	tests/fuzz/fuzz.h \
+	tests/toy/toy.h \
 	tests/unit/check.h \
 	tests/unit/fake_device.h \
 	tests/unit/kernel_check.h \

@@ -4,7 +4,7 @@
  * compared with the reference kernels on the host.  A plain C program without test library, so that
  * it also runs on a machine that has a GPU and little else.
  *
- *     device [DEVICE [OP]]     DEVICE: cuda; exits 77 with the reason where there is none
+ *     device [DEVICE [OP]]     DEVICE: cuda, toy; exits 77 with the reason where there is none
  *
  * An op that has a CPU kernel and none on the device must stand, with its reason, in
  * unsupported.txt beside this file ($srcdir), and an op that stands there must have none.
@@ -20,6 +20,7 @@
 #include "exec/eager/eager.h"
 #include "ops/ref/ref.h"
 #include "tests/conformance/samples.h"
+#include "tests/toy/toy.h"
 
 /* What the samples are too small for: several blocks, splits, tiles, vectors with remainders. */
 static const sample large[] = {
@@ -275,6 +276,9 @@ static void coverage(const char *list) {
 int main(int argc, char **argv) {
     static const int dtypes[] = {JANUS_F32, JANUS_F64, JANUS_F16, JANUS_BF16};
     const char *only = argc > 2 ? argv[2] : NULL;
+    if (argc > 1 && strcmp(argv[1], "toy") == 0 &&
+        jn_device_open("toy", janus_toy_module(), &dev) == JANUS_OK)
+        jn_device_use("toy", dev);
     if (jn_device_named(argc > 1 ? argv[1] : "cuda", &dev) != JANUS_OK || !dev) {
         printf("SKIP: %s\n", dev ? "" : janus_last_error()->message);
         return 77;

@@ -16,9 +16,13 @@ BUILD = pathlib.Path(os.environ.get("JANUS_BUILD", "."))
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 
 
+def document_text(document):
+    return (SOURCES / "docs" / document).read_text(encoding="utf-8")
+
+
 def steps(document):
     """(file, how, where, text) of each block."""
-    text = (SOURCES / "docs" / document).read_text(encoding="utf-8")
+    text = document_text(document)
     return re.findall(r"^```c (\S+)(?: (behind|before|replaces) ([^\n]+))?\n(.*?)^```$", text, re.M | re.S)
 
 
@@ -41,9 +45,23 @@ def done_on(copy, found):
 def copy(tmp_path):
     if COMPILER is None or not (BUILD / "config.h").exists():
         pytest.skip("no compiler, or no build folder")
-    for folder in ("exec", "graph", "ops", "include", "tests/conformance", "tests/py/references"):
+    for folder in ("exec", "graph", "ops", "include", "tests/conformance", "tests/py/references", "tests/toy", "tools"):
         shutil.copytree(SOURCES / folder, tmp_path / folder)
     return tmp_path
+
+
+def built(copy, names, program):
+    """A program of these sources, which stand before the library's of the same name."""
+    made = (BUILD / "Makefile").read_text(encoding="utf-8")
+    if "-fsanitize" in re.search("(?m)^AM_CFLAGS = .*", made)[0] or "-fsanitize" in re.search("(?m)^CFLAGS = .*", made)[0]:
+        pytest.skip("a sanitizer's build links in its own way")
+    objects = []
+    for name in names:
+        objects.append(str(copy / name.replace("/", "_")) + ".o")
+        subprocess.run([COMPILER, "-std=gnu17", "-c", f"-I{BUILD.resolve()}", f"-I{copy}", f"-I{copy / 'include'}",
+                        "-DJANUS_MODULE_DIR=\"/nowhere\"", str(copy / name), "-o", objects[-1]], check=True)
+    subprocess.run(["./libtool", "--silent", "--tag=CC", "--mode=link", COMPILER, "-o", str(program), *objects, "libjanus_all.la"],
+                   cwd=BUILD, check=True)
 
 
 def compiles(copy, names, *options):
@@ -70,6 +88,26 @@ def test_an_op(copy):
     compiles(copy, ["ops/table/table.c", *[n for n in names if n.endswith(".c")]])
     text = (copy / "tests/py/references/elementwise.py").read_text(encoding="utf-8")
     compile(text, "elementwise.py", "exec")
+
+
+def test_a_device(copy):
+    """What the page shows of the toy is its source; with its row janus-graph runs graphs there, and has its answers."""
+    shown = re.findall(r"^```c (\S+) has\n(.*?)^```$", document_text("adding-a-device.md"), re.M | re.S)
+    assert len(shown) >= 4
+    for name, text in shown:
+        assert text in (copy / name).read_text(encoding="utf-8"), text
+    assert done_on(copy, steps("adding-a-device.md")) == ["exec/device/devices.c"]
+    program = copy / "janus-graph-toy"
+    tools = [f"tools/{n}.c" for n in ("janus-graph", "graph_run", "graph_view", "line_diff")]
+    built(copy, ["exec/device/devices.c", "tests/toy/toy.c", *tools], program)
+    graph = SOURCES / "tests" / "golden" / "schedule" / "recursion.jir"
+
+    def run(*options):
+        done = subprocess.run([program, "run", "-x", *options, graph, "main", "7", "f32[1,4](0.5,-1,0.25,2)",
+                               "f32[4,4](1,0.5,0,0,0,1,0.5,0,0,0,1,0.5,0.5,0,0,1)"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+    assert run("-d", "toy") == run() and run().startswith("f32[1,4](")
 
 
 def test_a_missing_step_is_found(copy):
