@@ -59,9 +59,7 @@ libjanus_all_la_SOURCES += \
 	exec/schedule/dev_flush.c \
 	exec/schedule/early.c \
 	exec/schedule/flush.c \
-	exec/schedule/give.c \
 	exec/schedule/group.c \
-	exec/schedule/item.c \
 	exec/schedule/lanes.c \
 	exec/schedule/late.c \
 	exec/schedule/levels.c \
@@ -69,6 +67,7 @@ libjanus_all_la_SOURCES += \
 	exec/schedule/rows.c \
 	exec/schedule/run_device.c \
 	exec/schedule/tile.c \
+	exec/schedule/values.c \
 	exec/schedule/window.c \
 	exec/state/clock.c \
 	exec/state/future.c \

@@ -11,8 +11,6 @@
 
 #include <string.h>
 
-#include "exec/device/device.h"
-#include "exec/eager/eager.h"
 #include "exec/schedule/early.h"
 #include "exec/schedule/rows.h"
 #include "exec/schedule/schedule.h"
@@ -229,85 +227,5 @@ janus_status jn_flush(jn_run *r) {
     r->stats.tensor_ns += (uint64_t)(jn_run_clock() - start);
     if (jn_prof_on())
         jn_prof_add(JN_PROF_FLUSH, r->sub->name, NULL, start, n);
-    return st;
-}
-
-janus_status jn_tval_force(jn_run *r, jn_tval *v) {
-    if (jn_tval_ready(v))
-        return JANUS_OK;
-    if (v->rows)
-        return jn_rows_fill(r, v);
-    JN_TRY(jn_flush(r));
-    return v->data ? JANUS_OK : jn_error(JANUS_INTERNAL, "a promised tensor was not computed");
-}
-
-bool jn_is_shape_of(const jn_shape *s, const janus_tensor *t) {
-    if (!s || s->dtype != t->dtype || s->rank != t->rank)
-        return false;
-    int d = 0;
-    while (d < t->rank && s->dims[d] == t->dims[d])
-        d++;
-    return d == t->rank;
-}
-
-/* The tensors that a recursion meets, or the models that are merged, have few shapes. */
-static const jn_shape *bound_shape(jn_planset *set, const janus_tensor *t) {
-    uint64_t key = t->dtype + 16 * (uint64_t)t->rank;
-    for (int d = 0; d < t->rank; d++)
-        key = (key ^ (uint64_t)t->dims[d]) * 11400714819323198485u;
-    const jn_shape **at = &set->bound[key >> 32 & (JN_BOUND_SHAPES - 2)];
-    for (int i = 0; i < 2; i++)
-        if (jn_is_shape_of(at[i], t))
-            return at[i];
-    const jn_shape *s = jn_shape_intern(&set->shapes, (janus_dtype)t->dtype, t->rank, t->dims);
-    at[1] = at[0];
-    if (s)
-        at[0] = s;
-    return s;
-}
-
-janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, const jn_shape **last,
-                          jn_tval **out) {
-    jn_bound *b = jn_arena_alloc(&r->mem->tasks, sizeof *b);
-    if (!b || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + 2))
-        return JN_NO_MEMORY();
-    const jn_shape *shape = last && jn_is_shape_of(*last, t) ? *last : bound_shape(r->set, t);
-    if (last)
-        *last = shape;
-    if (!shape)
-        return jn_error(JANUS_NO_MEMORY, "no memory for a tensor's shape");
-    janus_tensor *dense;
-    if (JN_UNLIKELY(t->storage->device != r->dev))
-        JN_TRY(jn_tensor_to(t, r->dev, false, &dense));
-    else
-        JN_TRY(jn_tensor_contiguous(t, &dense));
-    r->mem->owned.data[r->mem->owned.n++] = dense;
-    if (dense != t) {
-        janus_tensor_retain(t);
-        r->mem->owned.data[r->mem->owned.n++] = t;
-    }
-    char *data;
-    JN_TRY(jn_tensor_data(dense, &data));
-    *b = (jn_bound){{data, shape, NULL, t, dense, NULL}, o};
-    *out = &b->v;
-    return JANUS_OK;
-}
-
-janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out) {
-    JN_TRY(jn_tval_force(r, v));
-    if (v->tensor) {
-        janus_tensor_retain(v->tensor);
-        *out = v->tensor;
-        return JANUS_OK;
-    }
-    janus_tensor *t;
-    if (r->mem->given.n && (*out = jn_give_take(r, v)))
-        return JANUS_OK;
-    JN_TRY(jn_dev_tensor(r->dev, (janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, &t));
-    janus_status st = r->on->move(r->dev, jn_tensor_ready_data(t), v->data, v->shape->bytes);
-    if (st == JANUS_OK)
-        *out = t;
-    else
-        janus_tensor_release(t);
     return st;
 }

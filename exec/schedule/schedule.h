@@ -21,8 +21,8 @@ janus_status jn_flush(jn_run *r);
 janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level);
 /* exec/schedule/group.c: memory for a result or a sum: the run's, or a trace's; NULL: none. */
 char *jn_run_memory(jn_run *r, size_t bytes);
-/* exec/schedule/give.c: memory of the tensor that a large result will be, NULL: it is no such; and
- * the tensor, the caller's from then on, or NULL. */
+/* exec/schedule/values.c: memory of the tensor that a large result will be, NULL: it is no such;
+ * and the tensor, the caller's from then on, or NULL. */
 char *jn_give_memory(jn_run *r, const jn_tval *v, size_t bytes);
 janus_tensor *jn_give_take(jn_run *r, const jn_tval *v);
 /* exec/schedule/dev_flush.c: runs n pending tasks, linked in issue order. */
@@ -49,7 +49,7 @@ janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const struct jn
                               jn_task **task, uint32_t n);
 /* Whether a tensor has this shape and dtype; of none (NULL): no. */
 bool jn_is_shape_of(const jn_shape *s, const janus_tensor *t);
-/* The data of a promise: flushes when needed. */
+/* exec/schedule/values.c: the data of a promise: flushes when needed. */
 janus_status jn_tval_force(jn_run *r, jn_tval *v);
 /* A promise for a concrete tensor: row-major alias or copy, kept alive by the run.  `o`: the host
  * object that it is, or NULL.  `last`: the shape bound at this place before, which is looked at
@@ -58,7 +58,7 @@ janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, const jn_s
                           jn_tval **out);
 /* A new tensor with the value's elements. */
 janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out);
-/* exec/schedule/item.c: the element of a one-element tensor, as a scalar of this kind. */
+/* exec/schedule/values.c: the element of a one-element tensor, as a scalar of this kind. */
 janus_status jn_read_item(jn_run *r, jn_tval *v, janus_kind kind, jn_slot *out);
 
 /* ---- windows and passes -------------------------------------------------------------------------

@@ -2,9 +2,9 @@
 /*
  * What a run asks of the device that it is on: facts and functions.
  *
- * Nothing in exec/ looks at which device that is.  The rows are in exec/schedule/run_device.c: "cpu",
- * "ref", "null", and one for all devices with memory of their own, whose driver calls and kernels
- * are a module's (exec/device/device.h).
+ * Nothing in exec/ looks at which device that is.  The rows are in exec/schedule/run_device.c:
+ * "cpu", "ref", "null", and one for all devices with memory of their own, whose driver calls and
+ * kernels are a module's (exec/device/device.h).
  */
 #ifndef JN_EXEC_RUN_DEVICE_H
 #define JN_EXEC_RUN_DEVICE_H
