@@ -138,6 +138,8 @@ static PyObject *assumption(const jpy_src *s) {
         return shape_text(&s->tensor);
     if (s->checks & JPY_CHECK_CONST)
         return value_text(s->want);
+    if (s->checks & JPY_CHECK_IDENT && (s->ident == Py_None || PyBool_Check(s->ident)))
+        return value_text(s->ident);
     if (s->checks & JPY_CHECK_LEN)
         return PyUnicode_FromFormat("has length %lld", (long long)s->number);
     if (s->checks & JPY_CHECK_TYPE && s->type && !(s->checks & JPY_CHECK_IDENT))

@@ -133,7 +133,11 @@ def _sources(report, own, times):
                 if mark == "folded" and any((file, k) in uses or (file, k) in leads for k in range(line, end + 1)):
                     mark = "graph"  # in what it calls, or on another line of it
                 if spot in left:
-                    mark, reason = "left to CPython", left[spot]
+                    reason = left[spot]
+                    if mark in ("", "folded", "not reached"):
+                        mark = "left to CPython"
+                    else:  # the rest of the line is not
+                        reason = f"{_bare(reason)} is left to CPython"
                 elif spot == refused:
                     mark, reason = "imperative", report["reason"]
                 if regions and own and file == own[0] and first <= own[1] <= last and kind not in (None, "def") and \
@@ -170,11 +174,20 @@ def _assumptions(f, entry):
     return shown, others
 
 
+def _own_code(function):
+    """The code of the program's function, where one of janus stands around it (`@janus.no_grad()`); None: it has none."""
+    code = getattr(function, "__code__", None)
+    while getattr(code, "co_filename", "").startswith(_HERE + os.sep) and hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+        code = getattr(function, "__code__", None)
+    return code
+
+
 def _facts(f, seen=None):
     """seen: code of functions of which is told: a recursion calls itself by another Function."""
     report = _C._report(f)
     function = report["function"]
-    code = getattr(function, "__code__", None)
+    code = _own_code(function)
     seen = {code} if seen is None else seen
     callees = []
     for g in report["callees"]:
@@ -358,7 +371,7 @@ def explain(f):
     - `graph`: runs in the graph, by itself or in what it calls (janus's own code counts as its caller's); `loop kept`, `branch kept`: is a loop or a branch of the graph
     - `loop unrolled`, `branch decided`: done when the graph was made, and assumed
     - `folded`: Python work that was done when the graph was made; `not reached`: no call came there
-    - `left to CPython`: assumed not to happen; a run that comes there is discarded
+    - `left to CPython`: assumed not to happen; a run that comes there is discarded (where it is a part of a line only, a note below the line)
     - `imperative`: why no graph can be made; `region boundary`: a statement that CPython runs between regions of
       statements, which may be graphs
 

@@ -343,6 +343,11 @@ class LoadedGraph:
         self.weights, self.state = weights, begun
         self.names = [one["name"] for one in self._inputs]
 
+    def __repr__(self):
+        n = sum(tensor.numel() for tensor in self.weights.values())
+        taken = [one["keyword"] or f"args[{i}]" for i, one in enumerate(self._arguments)]
+        return f"LoadedGraph({', '.join(taken)}; {len(self.weights)} weights of {n} numbers)"
+
     def __call__(self, *args, **kwargs):
         if len(args) > len(self._arguments):
             raise TypeError(f"the graph takes {len(self._arguments)} arguments, got {len(args)}")

@@ -169,6 +169,42 @@ def test_functions_without_source_and_of_many_graphs():
     assert len(e.facts["entries"]) == 8 and "and 5 older graphs" in e and e.count("\ngraph ") == 3
 
 
+def test_a_line_of_which_a_part_is_cpython_s_is_a_graph():
+    """A path that raises is left to CPython; the line that comes to it runs in the graph all the same."""
+    def draws(x):
+        y = x.multinomial(1)
+        if y.sum() > 100: raise ValueError("many")  # noqa: E701
+        if y.sum() > 200:
+            raise ValueError("more")
+        return y
+
+    f = janus.function(draws, verify="never", measure=False)
+    for _ in range(4):
+        f(janus.ones(3, 4))
+    e = explained(f)
+    lines = {line["source"].strip(): (line["mark"], line["reason"]) for s in e.facts["sources"] for line in s["lines"]}
+    raises = "a path that raises an exception"
+    assert lines["y = x.multinomial(1)"] == ("graph", raises + " is left to CPython")
+    assert lines["if y.sum() > 100: raise ValueError(\"many\")  # noqa: E701"] == ("graph", raises + " is left to CPython")
+    assert lines["if y.sum() > 200:"] == ("branch decided", None)
+    assert lines["raise ValueError(\"more\")"] == ("left to CPython", raises)
+
+
+def test_a_function_in_a_wrapper_of_janus_has_its_own_place():
+    @janus.no_grad()
+    def doubled(x, flag=None, deep=False):
+        if flag is None and deep is False:
+            return x * 2
+        return x
+
+    f = janus.function(doubled, measure=False)
+    for flag in (None, None, None, 1.5):
+        f(janus.ones(3), flag)
+    e = explained(f)
+    assert re.match(r"\S*doubled \(test_explain.py:\d+\): 4 calls", e)
+    assert "flag is None (failed 1 times)" in e or "args[1] is None" in e, e
+
+
 def test_what_is_no_function():
     for o in (len, 3, nn.Linear(1, 1), None):
         with pytest.raises(TypeError, match="is no janus.function"):

@@ -261,6 +261,6 @@ extern _Thread_local jcv *jcv_current;
 
 /* Why a path with a raise statement is left out.  The call ends there, so a barrier wins nothing.
  */
-#define JCV_RAISES "an exception is raised"
+#define JCV_RAISES "a path that raises an exception"
 
 #endif
