@@ -13,6 +13,7 @@ libjanus_all_la_SOURCES += \
 	exec/device/dev_record.c \
 	exec/device/dev_schedule.c \
 	exec/device/dev_streams.c \
+	exec/device/dev_times.c \
 	exec/device/dev_trace.c \
 	exec/device/device.c \
 	exec/device/devices.c \

@@ -111,6 +111,7 @@ void jn_device_close(jn_device *d) {
     if (!d)
         return;
     d->api->stream_sync(d->stream);
+    jn_dev_times_forget(d);
     jn_schedule_free(d->schedule);
     jn_dev_pinned_done(d);
     if (d->exec.libs)
@@ -261,10 +262,13 @@ janus_status jn_dev_launch(jn_device *d, const jn_op *op, jn_kernel_fn kernel, j
     k->flags = d->words + at;
     k->par = &d->exec.base;
     d->exec.error = 0;
+    void *timed = jn_dev_timed_begin(d);
     if (d->module->launch)
         d->module->launch(kernel, k);
     else
         kernel(k);
+    if (JN_UNLIKELY(timed != NULL))
+        jn_dev_timed_end(d, timed, op->name, file, line, 1);
     int error = d->exec.error ? d->exec.error : d->api->launch_error();
     if (st == JANUS_OK && error)
         st = jn_error(error == JN_DEV_OUT_OF_MEMORY ? JANUS_NO_MEMORY : JANUS_DEVICE,

@@ -13,6 +13,7 @@
 
 #include "exec/device/dev_pool.h"
 #include "exec/device/dev_schedule.h"
+#include "exec/device/dev_times.h"
 #include "exec/device/dev_trace.h"
 #include "exec/store/store.h"
 

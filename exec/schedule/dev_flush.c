@@ -458,6 +458,16 @@ static janus_status publish(flush *f, const jn_capture *g, bool copies) {
     return JANUS_OK;
 }
 
+static janus_status replay_timed(const flush *f, jn_capture *g, const replay *p,
+                                 bool *out_stopped) {
+    jn_device *d = f->s->d;
+    void *timed = jn_dev_timed_begin(d);
+    janus_status st = jn_capture_replay(&f->s->captures, g, d->stream, p->waits, out_stopped);
+    if (JN_UNLIKELY(timed != NULL))
+        jn_dev_timed_end(d, timed, "captured flush", NULL, 0, (uint32_t)p->counts.kernels);
+    return st;
+}
+
 /* `g` is held.  *out_stopped: its abort word was set; nothing is published. */
 static janus_status run_capture(flush *f, jn_capture *g, bool small, bool *out_stopped) {
     const replay *p = g->more;
@@ -473,7 +483,7 @@ static janus_status run_capture(flush *f, jn_capture *g, bool small, bool *out_s
     if (st == JANUS_OK)
         st = copy_in(f, g);
     if (st == JANUS_OK)
-        st = jn_capture_replay(&f->s->captures, g, f->s->d->stream, p->waits, out_stopped);
+        st = replay_timed(f, g, p, out_stopped);
     if (st == JANUS_OK && !*out_stopped) {
         st = publish(f, g, copies);
         keep = !copies;

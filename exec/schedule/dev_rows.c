@@ -282,8 +282,12 @@ static janus_status replay(const group *g, jn_capture *c) {
         st = jn_dev_upload(w.d, arena + p->table_at, table, words * sizeof *table);
     }
     jn_free(table);
-    if (st == JANUS_OK)
+    if (st == JANUS_OK) {
+        void *timed = jn_dev_timed_begin(w.d);
         st = jn_capture_replay(&g->s->rows, c, w.d->stream, false, &stopped);
+        if (JN_UNLIKELY(timed != NULL))
+            jn_dev_timed_end(w.d, timed, "captured rows", NULL, 0, g->n);
+    }
     for (uint32_t i = 0; i < g->inst->seg->n_nodes; i++)
         any |= adds(&g->v->nodes[i]);
     if (st == JANUS_OK && any)

@@ -74,6 +74,28 @@ void jn_prof_add(jn_prof_kind kind, const char *name, const jn_loc *loc, int64_t
     pthread_mutex_unlock(&lock);
 }
 
+void jn_prof_put(jn_prof_kind kind, const char *name, const char *file, uint32_t line,
+                 int64_t start, int64_t end, uint32_t n) {
+    pthread_mutex_lock(&lock);
+    if (jn_prof_on()) {
+        jn_prof_event e = {start, end, keep(name), keep(file), line, 0, n, (uint8_t)kind};
+        if (events.n >= most || !e.name || !jn_vec_push(&events, e))
+            lost++;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+const char *jn_prof_text(const char *s) {
+    pthread_mutex_lock(&lock);
+    const char *kept = keep(s);
+    pthread_mutex_unlock(&lock);
+    return kept;
+}
+
+static void (*_Atomic at_stop)(void);
+
+void jn_prof_at_stop(void (*f)(void)) { atomic_store(&at_stop, f); }
+
 static void drop(void) {
     text *t, *next;
     HASH_ITER(hh, texts, t, next) {
@@ -110,6 +132,9 @@ janus_status jn_prof_start(size_t limit) {
 }
 
 janus_status jn_prof_stop(const jn_prof_event **out_events, size_t *out_n, uint64_t *out_lost) {
+    void (*put)(void) = atomic_load(&at_stop);
+    if (put && jn_prof_on())
+        put();
     pthread_mutex_lock(&lock);
     bool going = jn_prof_on();
     atomic_store(&jn_prof_recording, false);

@@ -29,6 +29,7 @@ typedef enum jn_prof_kind {
     JN_PROF_CONVERT,    /* of one call */
     JN_PROF_IMPERATIVE, /* a call of a decorated function that CPython runs */
     JN_PROF_FALLBACK,   /* a run that was discarded: an instant */
+    JN_PROF_DEVICE,     /* work on a device's stream, when it happened there; thread: the stream */
     JN_PROF_COUNT
 } jn_prof_kind;
 
@@ -49,6 +50,14 @@ static inline bool jn_prof_on(void) {
 static inline int64_t jn_prof_begin(void) { return jn_prof_on() ? jn_prof_clock() : 0; }
 /* Something that has just ended.  Texts are copied; loc NULL: not known.  Any thread. */
 void jn_prof_add(jn_prof_kind kind, const char *name, const jn_loc *loc, int64_t start, uint32_t n);
+
+/* Something that has ended before, on stream 0 of a device. */
+void jn_prof_put(jn_prof_kind kind, const char *name, const char *file, uint32_t line,
+                 int64_t start, int64_t end, uint32_t n);
+/* The record's copy of a text. */
+const char *jn_prof_text(const char *s);
+/* What is called before the record ends, from then on: to put what is not known earlier. */
+void jn_prof_at_stop(void (*f)(void));
 
 /* A kernel of imperative execution that has just ended: recorded, and looked at by who watches this
  * thread's.  Only where jn_prof_begin() said that something is recorded. */

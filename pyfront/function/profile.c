@@ -31,9 +31,9 @@ static PyObject *start(PyObject *module, PyObject *args) {
 /* ([(kind, name, file or None, line, thread, start, end, n)], lost) */
 static PyObject *stop(PyObject *module, PyObject *unused) {
     (void)module, (void)unused;
-    static const char *const kinds[JN_PROF_COUNT] = {"host",       "flush",   "group",  "kernel",
-                                                     "eager",      "guards",  "commit", "convert",
-                                                     "imperative", "fallback"};
+    static const char *const kinds[JN_PROF_COUNT] = {"host",       "flush",    "group",  "kernel",
+                                                     "eager",      "guards",   "commit", "convert",
+                                                     "imperative", "fallback", "device"};
     const jn_prof_event *events;
     size_t n;
     uint64_t lost;

@@ -9,9 +9,10 @@ from . import _C
 # Kinds of events of C, and what they are called in the trace.
 _CATEGORIES = {"host": "host strand", "flush": "flush", "group": "lane", "kernel": "kernel", "eager": "imperative kernel",
                "guards": "guards", "commit": "commit", "convert": "conversion", "imperative": "imperative call",
-               "fallback": "fallback"}
+               "fallback": "fallback", "device": "device kernel"}
 _last, _last_events = {}, []
 _MOST_KERNELS = 4000
+_STREAMS = 1_000_000  # rows of the trace from there on are streams of a device
 
 
 def last_times():
@@ -34,6 +35,10 @@ def last_flush(files):
     return found
 
 
+def _row(event):
+    return event["thread"] + (_STREAMS if event["kind"] == "device" else 0)
+
+
 def _units(ns):
     return f"{ns / 1e6:10.3f} ms"
 
@@ -49,8 +54,9 @@ class profile:
     `lost` counts the rest.  One profile of a process is recorded at a time: RuntimeError or ValueError otherwise.
 
     In the trace, one row per thread has calls that CPython ran, guards, host strands, flushes and inside them the groups
-    of rows and kernels that ran there (lanes are the threads' rows), commits, conversions, and fallbacks as instants.  On a
-    GPU, kernels are recorded as the host issues them, streams are not.
+    of rows and kernels that ran there (lanes are the threads' rows), commits, conversions, and fallbacks as instants.  A
+    device has a row for its stream, with kernels and captured flushes when they ran there, by events around each; the
+    host's rows have them when they were issued.
 
     After the block: `events`, a list of dicts (kind, name, file, line, thread, start, ns, n); `ops` and `lines`, lists of
     (name or (file, line), nanoseconds, kernels, rows), most expensive first; `kinds`, {kind: (nanoseconds, events)};
@@ -88,9 +94,10 @@ class profile:
         for e in self.events:
             ns, n = kinds.get(e["kind"], (0, 0))
             kinds[e["kind"]] = (ns + e["ns"], n + 1)
-            if e["kind"] not in ("kernel", "eager"):
+            if e["kind"] not in ("kernel", "eager", "device"):
                 continue
-            for sums, key in ((ops, e["name"]), (lines, (e["file"], e["line"]))):
+            there = e["kind"] == "device"  # which was a kernel of the host's, too, when it was issued
+            for sums, key in ((ops, e["name"] + " (device)" * there), (lines, (None, 0) if there else (e["file"], e["line"]))):
                 if key != (None, 0):
                     s = sums.setdefault(key, [0, 0, 0])
                     s[0] += e["ns"]
@@ -103,16 +110,16 @@ class profile:
     def trace(self):
         """The events in Chrome's trace format, as a dict."""
         pid, out = os.getpid(), []
-        for thread in sorted({e["thread"] for e in self.events}):
-            name = "main" if thread == 0 else f"thread {thread}"
-            out.append({"name": "thread_name", "ph": "M", "pid": pid, "tid": thread, "args": {"name": name}})
+        for row in sorted({_row(e) for e in self.events}):
+            name = "main" if row == 0 else f"device stream {row - _STREAMS}" if row >= _STREAMS else f"thread {row}"
+            out.append({"name": "thread_name", "ph": "M", "pid": pid, "tid": row, "args": {"name": name}})
         for e in self.events:
             args = {"rows": e["n"]}
             if e["file"]:
                 args["line"] = f"{e['file']}:{e['line']}"
-            one = {"name": e["name"], "cat": _CATEGORIES[e["kind"]], "pid": pid, "tid": e["thread"],
+            one = {"name": e["name"], "cat": _CATEGORIES[e["kind"]], "pid": pid, "tid": _row(e),
                    "ts": e["start"] / 1e3, "args": args}
-            if e["kind"] not in ("kernel", "eager"):
+            if e["kind"] not in ("kernel", "eager", "device"):
                 one["name"] = f"{_CATEGORIES[e['kind']]}: {e['name']}"
             if e["kind"] == "fallback":
                 one.update(ph="i", s="t")

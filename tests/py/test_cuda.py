@@ -714,3 +714,46 @@ for dtype, tol in ((janus.float16, 1e-2), (janus.bfloat16, 8e-2)):
         if mask is blind:
             assert (found[1][0][:, :, 5] == 0).all() and (found[1][1][:, :, 5] == 0).all()
 """, JANUS_EMULATED_DNN=library)
+
+
+STREAM = """
+import json
+from janus import nn
+def step(x): return janus.tanh(x @ x) * 2 + 1
+f = janus.function(step, verify="never")
+x = janus.ones(6, 6).cuda()
+for _ in range(6): f(x)
+for part in range(2):  # a second profile has its own times
+    with janus.profile("trace.json") as p:
+        for _ in range(3): y = (x + 1).exp() @ x
+        for _ in range(20): z = f(x)
+        janus.cuda.synchronize()
+    there = [e for e in p.events if e["kind"] == "device"]
+    names = [e["name"] for e in there]
+    assert names.count("exp") == names.count("matmul") == 3, names
+    assert "captured flush" in names, names
+    assert p.kinds["device"][1] == len(there) and "device kernel" in str(p)
+    assert {"exp (device)", "captured flush (device)"} <= {name for name, *_ in p.ops}
+    last = max(e["start"] + e["ns"] for e in p.events)
+    end = -1e6  # floats of milliseconds: a microsecond or so either way
+    for e in sorted(there, key=lambda e: e["start"]):
+        assert e["ns"] >= 0 and end - 1e5 <= e["start"] and e["start"] + e["ns"] <= last + 1e5, e
+        end = e["start"] + e["ns"]
+    trace = json.load(open("trace.json"))["traceEvents"]
+    row, = [e["tid"] for e in trace if e["ph"] == "M" and e["args"]["name"] == "device stream 0"]
+    assert sum(e.get("cat") == "device kernel" and e["tid"] == row for e in trace) == len(there)
+    assert not any(e["tid"] == row and e["ph"] == "X" and e["cat"] != "device kernel" for e in trace)
+few = janus.profile(most=4)
+with few:
+    for _ in range(5000): x + 1  # more than is kept until times are asked for
+assert len(few.events) == 4 and few.lost >= 4996, few.lost
+close(y, (x.cpu() + 1).exp() @ x.cpu())
+with janus.profile() as p:
+    pass
+assert not p.events
+"""
+
+
+def test_a_profile_has_the_device_s_stream(on_device, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    on_device(STREAM)
