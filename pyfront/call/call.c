@@ -34,8 +34,8 @@ static PyObject *run_plain(jpy_function *f, PyObject *const *args, size_t nargsf
     bool mine = f->plain && f->thread == PyThread_get_thread_ident(), counts = !f->plain || mine;
     int64_t start = jn_prof_begin();
     jpy_regions_timer timer = {0};
-    PyObject *run = Py_NewRef(
-        counts ? jpy_regions_begin(f, args, PyVectorcall_NARGS(nargsf), &timer) : f->callable);
+    PyObject *run =
+        Py_NewRef(counts ? jpy_regions_begin(f, args, nargsf, kwnames, &timer) : f->callable);
     if (counts) {
         f->plain++;
         f->thread = PyThread_get_thread_ident();

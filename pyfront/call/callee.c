@@ -171,8 +171,8 @@ PyObject *jpy_regions_unasked(jpy_function *f, PyObject *const *args, size_t nar
     bool outer = !f->plain && !jpy_traced() && may_be_decorated(f->callable);
     (void)jpy_warm_callee(f); /* from its first call on */
     jpy_regions_timer timer = {0};
-    PyObject *run = Py_NewRef(outer ? jpy_regions_begin(f, args, PyVectorcall_NARGS(nargsf), &timer)
-                                    : f->callable);
+    PyObject *run =
+        Py_NewRef(outer ? jpy_regions_begin(f, args, nargsf, kwnames, &timer) : f->callable);
     f->plain++;
     f->thread = PyThread_get_thread_ident();
     PyObject *r = PyObject_Vectorcall(run, args, nargsf, kwnames);

@@ -59,19 +59,30 @@ static bool has_package(PyObject *o) {
 }
 
 bool jpy_reaches_package(PyObject *function, PyObject *const *args, Py_ssize_t n) {
-    bool does = false;
+    bool does = false, method = PyMethod_Check(function);
     for (Py_ssize_t i = 0; i < n && !does; i++)
         does = has_package(args[i]);
-    if (!function || !PyFunction_Check(function))
+    if (method) {
+        does = does || has_package(PyMethod_GET_SELF(function));
+        function = PyMethod_GET_FUNCTION(function);
+    }
+    if (does || !PyFunction_Check(function))
         return does;
     const PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(function);
     PyObject *globals = PyFunction_GET_GLOBALS(function), *cells = PyFunction_GET_CLOSURE(function);
+    PyObject *defaults = PyFunction_GET_DEFAULTS(function), *v;
+    for (Py_ssize_t i = 0; !does && defaults && i < PyTuple_GET_SIZE(defaults); i++)
+        does = has_package(PyTuple_GET_ITEM(defaults, i));
+    Py_ssize_t at = 0;
+    defaults = PyFunction_GET_KW_DEFAULTS(function);
+    while (!does && defaults && PyDict_Next(defaults, &at, NULL, &v))
+        does = has_package(v);
     for (Py_ssize_t i = 0; !does && i < PyTuple_GET_SIZE(code->co_names); i++) {
-        PyObject *v = PyDict_GetItem(globals, PyTuple_GET_ITEM(code->co_names, i));
+        v = PyDict_GetItem(globals, PyTuple_GET_ITEM(code->co_names, i));
         does = v && has_package(v);
     }
     for (Py_ssize_t i = 0; !does && cells && i < PyTuple_GET_SIZE(cells); i++) {
-        PyObject *v = PyCell_GET(PyTuple_GET_ITEM(cells, i));
+        v = PyCell_GET(PyTuple_GET_ITEM(cells, i));
         does = v && has_package(v);
     }
     return does;

@@ -20,9 +20,10 @@ bool jpy_warm(jpy_warmth *w, bool measure, bool inner);
 /* The same of a function that a skeleton calls, by time alone. */
 bool jpy_warm_callee(jpy_function *f);
 
-/* Whether a function is called with something of the package, or names it: a model, a tensor, a
- * module.  Who does not has no ops that would be worth a skeleton in its first call, or one inside
- * of another, in which old values live on for a while. */
+/* Whether a function, or bound method, is called with something of the package, by place, by name
+ * or as a default, or names it: a model, a tensor, a module.  Who does not has no ops that would be
+ * worth a skeleton in its first call, or one inside of another, in which old values live on for a
+ * while. */
 bool jpy_reaches_package(PyObject *function, PyObject *const *args, Py_ssize_t n);
 
 /* Runs the skeleton of a region's function, which there is: what the region takes, or NULL. */

@@ -91,11 +91,12 @@ static PyObject *dressed(const jpy_function *f) {
 static void redress(jpy_function *f);
 static int64_t lent(const jpy_function *f) { return (f->payer ? f->payer : f)->lent_ns; }
 
-PyObject *jpy_regions_begin(jpy_function *f, PyObject *const *args, Py_ssize_t n,
-                            jpy_regions_timer *out) {
+PyObject *jpy_regions_begin(jpy_function *f, PyObject *const *args, size_t nargsf,
+                            PyObject *kwnames, jpy_regions_timer *out) {
     if (!f->looked) {
+        Py_ssize_t n = PyVectorcall_NARGS(nargsf) + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
         f->looked = true;
-        f->near = f->use_regions && jpy_reaches_package(function_of(f->callable), args, n);
+        f->near = f->use_regions && jpy_reaches_package(f->callable, args, n);
     }
     if (!f->skeleton && f->near)
         jpy_regions_first(f);

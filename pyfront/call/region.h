@@ -24,8 +24,8 @@ typedef struct jpy_regions_timer {
     int64_t start, lent;
     uint64_t shadows;
 } jpy_regions_timer;
-PyObject *jpy_regions_begin(jpy_function *f, PyObject *const *args, Py_ssize_t n,
-                            jpy_regions_timer *out);
+PyObject *jpy_regions_begin(jpy_function *f, PyObject *const *args, size_t nargsf,
+                            PyObject *kwnames, jpy_regions_timer *out);
 void jpy_regions_end(jpy_function *f, const jpy_regions_timer *x);
 /* f, which has no skeleton, is called for the first time: it gets the one for that, if it can; no
  * exception is left.  Then (`first_over`) that call has ended, and a conversion was tried. */

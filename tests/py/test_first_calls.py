@@ -4,6 +4,7 @@
 import pathlib
 import sys
 import traceback
+import types
 
 import pytest
 import janus
@@ -338,3 +339,32 @@ def test_refused_at_no_statement():
         log(f(t(3), 30))
 
     once(main)
+
+
+WAYS = {"by place": ("def f(x, w, n):", "f(x, w, 40)"), "by name": ("def f(n, *, x, w):", "f(40, w=w, x=x)"), "one by name": ("def f(n, x, w):", "f(40, w=w, x=x)"),
+        "all by name": ("def f(x, w, n):", "f(n=40, w=w, x=x)"), "more by name": ("def f(n, **more):\n    x, w = more['x'], more['w']", "f(40, w=w, x=x)"),
+        "more by place": ("def f(n, *more):\n    x, w = more", "f(40, x, w)"), "as defaults": ("def f(n, x=x0, w=w0):", "f(40)"),
+        "as defaults by name": ("def f(n, *, x=x0, w=w0):", "f(40)"), "an item": ("def f(n, *, pair):\n    x, w = pair", "f(40, pair=(x, w))"),
+        "an attribute": ("def f(n, o):\n    x, w = o.x, o.w", "f(40, o=Holder(x=x, w=w))"), "a global": ("def f(n):\n    x, w = x0, w0", "f(40)"),
+        "self": ("def run(self, n):\n    x, w = self.x, self.w", "f(40)")}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_functions_reach_the_package(way):
+    """By whatever argument; the function itself names nothing of it."""
+    head, call = WAYS[way]
+    x, w = t(3, seed=1), t(3, seed=2)
+    names = names_of(f"""
+{head}
+    for i in range(n):
+        x = (x * w + i).tanh()
+        clock()
+        x = x + w * 0.5
+    return x
+""", clock=clock, x0=x, w0=w)
+    plain = names["f"] if way != "self" else types.MethodType(names["run"], types.SimpleNamespace(x=x, w=w))
+    given = dict(x=x, w=w, Holder=types.SimpleNamespace)
+    f = janus.function(plain, measure=False, verify="never")
+    assert eval(call, given, {"f": f}).tolist() == eval(call, given, {"f": plain}).tolist()
+    stats = f.stats()
+    assert stats["ops_graph"] > stats["ops_eager"], (stats, janus.explain(f))
