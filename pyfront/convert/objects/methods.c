@@ -39,13 +39,16 @@ static void set_seq(jcv *c, jcv_av *l, jcv_av **items, unsigned n) {
 static jcv_av *search(jcv *c, jcv_av *l, jcv_av *t, const char *name, const jcv_args *a) {
     arity(c, a, 1, 1, name);
     long found = 0;
+    jcv_done before = jcv_done_now(c);
     for (unsigned i = 0; i < t->n; i++) {
-        jcv_av *eq = jcv_is_const(t->items[i]) || a->pos[0] == t->items[i]
-                         ? jcv_compare(c, JPY_EQ, t->items[i], a->pos[0])
-                         : NULL;
-        if (a->pos[0]->kind == AV_TENSOR || !eq || eq->kind != AV_PY)
+        jcv_val *of = NULL;
+        bool known = jcv_is_const(t->items[i]) || a->pos[0] == t->items[i];
+        int eq = known ? jcv_same_or_equal(c, t->items[i], a->pos[0], &of) : -1;
+        if (a->pos[0]->kind == AV_TENSOR || eq < 0)
             jcv_refuse(c, "%s() in a list of %s", name, jcv_describe(t->items[i]));
-        if (eq->py != Py_True)
+        if (jcv_done_changes(c, &before))
+            jcv_refuse(c, "%s() by a comparison with effects", name);
+        if (!eq)
             continue;
         found++;
         if (*name == 'i')
@@ -83,6 +86,32 @@ static void delete_items(jcv *c, jcv_av *l, jcv_av *t, jcv_av *at) {
     set_seq(c, l, v, t->n - (unsigned)n);
 }
 
+/* Whether its items are made, or taken, one after the other, so that each sees what was done with
+ * the one before. */
+static bool in_turn(jcv *c, jcv_av *a) {
+    bool list = a->kind == AV_TUPLE || a->kind == AV_LIST ||
+                (a->kind == AV_PY && (PyList_Check(a->py) || PyTuple_Check(a->py)));
+    return (a->kind == AV_SEQ && a->slot) || a->kind == AV_ITER ||
+           (!list && jcv_how_is(c, a, JCV_S_ITER, JCV_METHOD, NULL) == JCV_PYTHON);
+}
+
+static void each_in_turn(jcv *c, jcv_av *a, jcv_visit_fn fn, void *user, const char *name) {
+    if (!jcv_try_each(c, a, fn, user))
+        jcv_refuse(c, "%s of %s", name, jcv_describe(a));
+}
+
+static void append_known(jcv *c, void *self, jcv_av *item) {
+    jcv_call_method(c, self, "append", &(jcv_args){.pos = &item, .n_pos = 1});
+}
+
+static void put_known(jcv *c, void *self, jcv_av *pair) {
+    jcv_av **kv;
+    unsigned two;
+    if (!jcv_items(c, pair, &kv, &two) || two != 2)
+        jcv_refuse(c, "update() of no pairs");
+    jcv_dict_set(c, self, kv[0], kv[1]);
+}
+
 static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
     if (self->kind == AV_LIST && self->slot < c->ctx->fn->first_slot && *name != '_')
         jcv_make_live(c, self);
@@ -96,6 +125,10 @@ static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
                                        (a->pos[0]->kind == AV_SEQ && !a->pos[0]->slot));
         if (*name == 'e' && self->kind == AV_LIST && graph)
             jcv_make_live(c, self); /* by how much only the graph knows */
+        if (*name == 'e' && in_turn(c, a->pos[0])) {
+            each_in_turn(c, a->pos[0], append_known, self, "extend()");
+            return jcv_none(c);
+        }
         if (*name == 'e')
             more = items_of(c, a->pos[0], &m, "extend()");
         jcv_av **v = jcv_alloc(c, (n + m + 1) * sizeof *v);
@@ -313,15 +346,13 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
                 from = dict_method(c, from, "items", &(jcv_args){0});
             else if (t && jcv_lookup_str(c, t, "keys")) /* it is asked for items by key */
                 from = pairs_by_key(c, from, jcv_lookup_str(c, t, "keys"));
-            pairs = items_of(c, from, &n, "update()");
+            if (from == a->pos[0] && in_turn(c, from))
+                each_in_turn(c, from, put_known, self, "update()");
+            else
+                pairs = items_of(c, from, &n, "update()");
         }
-        for (unsigned i = 0; i < n; i++) {
-            jcv_av **kv;
-            unsigned two;
-            if (!jcv_items(c, pairs[i], &kv, &two) || two != 2)
-                jcv_refuse(c, "update() of no pairs");
-            jcv_dict_set(c, self, kv[0], kv[1]);
-        }
+        for (unsigned i = 0; i < n; i++)
+            put_known(c, self, pairs[i]);
         for (unsigned i = 0; i < a->n_kw; i++)
             jcv_dict_set(c, self, jcv_py(c, a->names[i], NULL), a->kw[i]);
         return jcv_none(c);

@@ -287,7 +287,7 @@ static bool exec_lookup(jcv *c, jpy_tree *n, jcv_out *out) {
                             (type->py == PyExc_KeyError || type->py == PyExc_LookupError ||
                              type->py == PyExc_Exception))))
         return false;
-    uint32_t epoch = c->epoch, writes = c->writes, effects = c->n_effects, draws = c->draws;
+    jcv_done before = jcv_done_now(c);
     jcv_av *d = jcv_eval(c, look->a);
     PyTypeObject *t =
         d->kind == AV_DICT || d->kind == AV_HOST || d->kind == AV_PY ? jcv_type_of(c, d) : NULL;
@@ -295,7 +295,7 @@ static bool exec_lookup(jcv *c, jpy_tree *n, jcv_out *out) {
         return false;
     jcv_val *v = NULL;
     jcv_av *key = jcv_eval(c, look->b); /* the body evaluates it again */
-    if (epoch != c->epoch || writes != c->writes || effects != c->n_effects || draws != c->draws)
+    if (jcv_done_any(c, &before))
         jcv_refuse(c, "a look-up with effects, in a try block");
     int has = jcv_truth(c, jcv_compare(c, JPY_IN, key, d), &v);
     if (has >= 0)

@@ -138,8 +138,7 @@ static jcv_av *negated(jcv *c, jcv_av *a, bool negate) {
     return negate ? jcv_unary(c, JPY_U_NOT, a) : a;
 }
 
-/* As PyObject_RichCompareBool(a, b, Py_EQ): 1, 0, or -1 and *out the bool of the graph. */
-static int same_or_equal(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
+int jcv_same_or_equal(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
     jcv_val *v = NULL;
     bool constants = jcv_is_const(a) && jcv_is_const(b);
     if (a == b || (constants && a->py == b->py))
@@ -206,10 +205,9 @@ jcv_av *jcv_native_contains(jcv *c, jcv_av *in, jcv_av *item) {
     jcv_val *any = NULL;
     for (unsigned i = 0; i < n; i++) {
         jcv_val *v = NULL;
-        uint32_t epoch = c->epoch, writes = c->writes, effects = c->n_effects, draws = c->draws;
-        int found = same_or_equal(c, items[i], item, &v);
-        if (any && (epoch != c->epoch || writes != c->writes || effects != c->n_effects ||
-                    draws != c->draws))
+        jcv_done before = any ? jcv_done_now(c) : (jcv_done){0};
+        int found = jcv_same_or_equal(c, items[i], item, &v);
+        if (any && jcv_done_any(c, &before))
             jcv_refuse(c, "a membership test with effects, under a condition of the graph");
         if (found > 0 && !any)
             return jcv_bool(c, true);
@@ -298,20 +296,19 @@ jcv_av *jcv_native_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
     if ((op == JPY_EQ || op == JPY_NE) && jcv_is_sequence(a) && jcv_is_sequence(b) &&
         jcv_type_of(c, a) == jcv_type_of(c, b) && jcv_items(c, a, &x, &n) &&
         jcv_items(c, b, &y, &m)) {
-        bool same = n == m;
+        bool list = jcv_type_of(c, a) == &PyList_Type; /* their lengths are looked at first */
+        bool same = n == m || !list;
         jcv_val *all[2] = {NULL, NULL}; /* of those that only the graph knows */
-        for (unsigned i = 0; same && i < n; i++) {
-            jcv_av *eq =
-                jcv_av_equal(x[i], y[i]) ? jcv_bool(c, true) : jcv_compare(c, JPY_EQ, x[i], y[i]);
-            if (eq->kind == AV_SCALAR && eq->val->type->kind == JANUS_KIND_BOOL) {
-                all[1] = eq->val;
+        for (unsigned i = 0; same && i < n && i < m; i++) {
+            jcv_done before = all[0] ? jcv_done_now(c) : (jcv_done){0};
+            int eq = jcv_av_equal(x[i], y[i]) ? 1 : jcv_same_or_equal(c, x[i], y[i], &all[1]);
+            if (all[0] && jcv_done_any(c, &before))
+                jcv_refuse(c, "a comparison with effects, under a condition of the graph");
+            if (eq < 0)
                 all[0] = all[0] ? &jcv_op(c, JN_OP(s_and), all, 2, NULL)->out[0] : all[1];
-                continue;
-            }
-            if (eq->kind != AV_PY)
-                jcv_refuse(c, "a comparison of sequences of tensors");
-            same = eq->py == Py_True;
+            same = eq != 0;
         }
+        same = same && n == m;
         if (same && all[0])
             return negated(c, jcv_scalar(c, all[0]), op == JPY_NE);
         return jcv_bool(c, same == (op == JPY_EQ));

@@ -52,11 +52,32 @@ static jcv_av *all_of(jcv *c, jcv_av *a, const char *name) {
 
 /* The same for who does something with each item before the next one is made. */
 static jcv_av *all_in_turn(jcv *c, jcv_av *a, const char *name) {
-    uint32_t epoch = c->epoch + c->writes, draws = c->draws, effects = c->n_effects;
+    jcv_done before = jcv_done_outside(c, a);
     jcv_av *t = all_of(c, a, name);
-    if (t && (c->epoch + c->writes != epoch || c->draws != draws || c->n_effects != effects))
+    if (t && jcv_done_any(c, &before))
         jcv_refuse(c, "%s of items with effects", name);
     return t;
+}
+
+/* visits: what is made one after the other is visited. */
+static jcv_turn turn_of(jcv *c, jcv_av *a, bool visits, const char *name) {
+    jcv_av *it = unknown(a) ? NULL : jcv_iterator(c, a);
+    jcv_turn t = {.over = it ? it : a};
+    t.made = unknown(t.over) || t.over->kind == AV_ITER;
+    t.items = t.made && visits ? NULL : all_in_turn(c, t.over, name);
+    t.watch = t.items && !t.made ? jcv_watch_over(c, t.over, t.items, false, NULL) : NULL;
+    t.since = jcv_done_now(c);
+    return t;
+}
+
+jcv_turn jcv_turn_begin(jcv *c, jcv_av *a, const char *name) { return turn_of(c, a, false, name); }
+
+void jcv_turn_end(jcv *c, const jcv_turn *t, const char *name) {
+    if (!t->items || !jcv_done_changes(c, &t->since))
+        return;
+    if (t->made)
+        jcv_refuse(c, "%s of items made in turn, with effects between them", name);
+    jcv_all_unchanged(c, t->watch, 0, t->items->n);
 }
 
 /* ---- makers -------------------------------------------------------------------------------------
@@ -64,7 +85,7 @@ static jcv_av *all_in_turn(jcv *c, jcv_av *a, const char *name) {
 
 /* A base whose items are computed in turn with others' must not write or draw meanwhile. */
 static jcv_av *base(jcv *c, jcv_av *a, const char *name) {
-    bool generator = a->kind == AV_SEQ && a->tree;
+    bool generator = a->kind == AV_SEQ && a->tree, map = a->kind == AV_ITER && a->self;
     size_t nodes = c->ctx->nodes.n;
     jcv_av *t = all_in_turn(c, a, name);
     if (!t && generator)
@@ -72,8 +93,10 @@ static jcv_av *base(jcv *c, jcv_av *a, const char *name) {
 
     if (t)
         jcv_abandon(c, a); /* what is left of it is the new iterator's to say */
-    if (generator)
-        a->watch = jcv_watch_sight(c, jcv_sight_of(c, a, c->ctx->nodes.n - nodes));
+    if (generator || map) {
+        jcv_watch *rest = map ? a->watch : NULL;
+        a->watch = jcv_watch_sight(c, jcv_sight_of(c, a, c->ctx->nodes.n - nodes), rest);
+    }
     return t;
 }
 
@@ -242,7 +265,7 @@ static jcv_av *first_of(jcv *c, jcv_av *g) {
 /* All items are made when the first is asked for; what they were made of must stay (sight.c). */
 static void make_items(jcv *c, jcv_av *g, jcv_av *all, size_t nodes) {
     jcv_put(c, g->slot, all);
-    g->watch = jcv_watch_sight(c, jcv_sight_of(c, g, c->ctx->nodes.n - nodes));
+    g->watch = jcv_watch_sight(c, jcv_sight_of(c, g, c->ctx->nodes.n - nodes), NULL);
 }
 
 jcv_av *jcv_b_next(jcv *c, const jcv_args *a) {
@@ -251,10 +274,10 @@ jcv_av *jcv_b_next(jcv *c, const jcv_args *a) {
         return v;
     bool generator = x->kind == AV_SEQ && x->tree;
     if (generator && c->slots.data[x->slot]->kind == AV_PY) { /* not used yet */
-        uint32_t epoch = c->epoch + c->writes, draws = c->draws, effects = c->n_effects;
+        jcv_done before = jcv_done_outside(c, x);
         size_t nodes = c->ctx->nodes.n;
         jcv_av *all = jcv_try_all(c, x);
-        if (all && (c->epoch + c->writes != epoch || c->draws != draws || c->n_effects != effects))
+        if (all && jcv_done_any(c, &before))
             jcv_refuse(c, "next() of a generator with effects");
         if (all) {
             make_items(c, x, all, nodes);
@@ -325,17 +348,13 @@ jcv_av *jcv_b_sum(jcv *c, const jcv_args *a) {
         s.start = number(c, 0);
     /* An item is made after the one before was added: the order of ops is that of their gradients.
      */
-    jcv_av *it = unknown(a->pos[0]) ? NULL : jcv_iterator(c, a->pos[0]);
-    jcv_av *all = it ? it : a->pos[0];
-    bool made = unknown(all) || all->kind == AV_ITER;
-    jcv_av *t = made && c->f->exact ? NULL : all_in_turn(c, all, "sum()");
-    if (t) {
+    jcv_turn t = turn_of(c, a->pos[0], c->f->exact, "sum()");
+    jcv_av *all = t.over;
+    if (t.items) {
         jcv_av *total = s.start;
-        uint32_t epoch = c->epoch + c->writes, effects = c->n_effects;
-        for (unsigned i = 0; i < t->n; i++)
-            total = jcv_binary(c, JPY_ADD, total, t->items[i], false);
-        if (made && (c->epoch + c->writes != epoch || c->n_effects != effects))
-            jcv_refuse(c, "sum() of items made in turn, whose additions have effects");
+        for (unsigned i = 0; i < t.items->n; i++)
+            total = jcv_binary(c, JPY_ADD, total, t.items->items[i], false);
+        jcv_turn_end(c, &t, "sum()");
         return total;
     }
     s.ctx = c->ctx;
@@ -428,10 +447,11 @@ static jcv_av *extreme(jcv *c, const jcv_args *a, bool max) {
         return jcv_extreme_by(c, a, max);
     if (a->n_kw > (otherwise ? 1u : 0u) || !a->n_pos)
         jcv_refuse(c, "min() or max() with a key");
-    jcv_av *t =
-        a->n_pos > 1 ? jcv_tuple(c, a->pos, a->n_pos) : all_in_turn(c, a->pos[0], "min() or max()");
+    jcv_av *over = a->n_pos > 1 ? jcv_tuple(c, a->pos, a->n_pos) : a->pos[0];
+    jcv_turn turn = jcv_turn_begin(c, over, "min() or max()");
+    const jcv_av *t = turn.items;
     if (!t)
-        return unknown_extreme(c, a->pos[0], max, otherwise);
+        return unknown_extreme(c, turn.over, max, otherwise);
     if (!t->n && !otherwise)
         jcv_refuse(c, "min() or max() of nothing");
     jcv_av *best = t->n ? t->items[0] : otherwise;
@@ -443,6 +463,7 @@ static jcv_av *extreme(jcv *c, const jcv_args *a, bool max) {
         if (better < 0)
             best = pick(c, v, t->items[i], best);
     }
+    jcv_turn_end(c, &turn, "min() or max()");
     return best;
 }
 
@@ -482,17 +503,23 @@ static jcv_av *any_all_visiting(jcv *c, jcv_av *over, bool any) {
 }
 
 static jcv_av *any_all(jcv *c, const jcv_args *a, bool any) {
-    jcv_av *t = all_in_turn(c, a->pos[0], "any() or all()");
-    jcv_av *r = t ? NULL : any_all_visiting(c, a->pos[0], any);
-    jcv_abandon(c, a->pos[0]); /* it stops at the first that decides */
-    if (!t)
+    jcv_turn turn = jcv_turn_begin(c, a->pos[0], "any() or all()");
+    jcv_av *r = turn.items ? NULL : any_all_visiting(c, turn.over, any);
+    if (!turn.items) {
+        jcv_abandon(c, turn.over); /* it stops at the first that decides */
         return r;
+    }
     jcv_val *so_far = NULL;
-    for (unsigned i = 0; i < t->n; i++) {
+    bool decided = false;
+    for (unsigned i = 0; i < turn.items->n && !decided; i++) {
         jcv_val *v = NULL;
-        int truth = jcv_truth(c, t->items[i], &v);
-        if (truth >= 0 && (truth == 1) == any && !so_far)
-            return jcv_bool(c, any);
+        jcv_done before = so_far ? jcv_done_now(c) : (jcv_done){0};
+        int truth = jcv_truth(c, turn.items->items[i], &v);
+        if (so_far && jcv_done_any(c, &before))
+            jcv_refuse(c, "any() or all() with effects, under a condition of the graph");
+        decided = truth >= 0 && (truth == 1) == any && !so_far;
+        if (decided)
+            continue;
         if (truth >= 0 && (truth == 1) != any)
             continue;
         if (truth >= 0)
@@ -500,6 +527,10 @@ static jcv_av *any_all(jcv *c, const jcv_args *a, bool any) {
         jcv_val *in[2] = {so_far, v};
         so_far = so_far ? &jcv_op(c, any ? JN_OP(s_or) : JN_OP(s_and), in, 2, NULL)->out[0] : v;
     }
+    jcv_turn_end(c, &turn, "any() or all()");
+    jcv_abandon(c, turn.over);
+    if (decided)
+        return jcv_bool(c, any);
     return so_far ? jcv_scalar(c, so_far) : jcv_bool(c, !any);
 }
 jcv_av *jcv_b_any(jcv *c, const jcv_args *a) { return any_all(c, a, true); }

@@ -296,14 +296,15 @@ jcv_av *jcv_extreme_by(jcv *c, const jcv_args *a, bool max) {
     jcv_av *otherwise = jcv_kw_of(a, "default"), **items;
     unsigned n;
     only(c, a, a->n_pos, (const char *const[]){"key", "default"});
-    if (a->n_pos > 1) {
-        items = a->pos;
-        n = a->n_pos;
-    } else if (!jcv_items(c, a->pos[0], &items, &n)) {
+    jcv_av *over = a->n_pos > 1 ? jcv_tuple(c, a->pos, a->n_pos) : a->pos[0];
+    jcv_turn turn = jcv_turn_begin(c, over, "min() or max()");
+    if (!turn.items) {
         if (otherwise)
             jcv_refuse(c, "min() or max() by a key with a default");
-        return extreme_of_sequence(c, a->pos[0], &x);
+        return extreme_of_sequence(c, turn.over, &x);
     }
+    items = turn.items->items;
+    n = turn.items->n;
     if (!n && !otherwise)
         jcv_refuse(c, "min() or max() of nothing");
     if (!n)
@@ -316,6 +317,11 @@ jcv_av *jcv_extreme_by(jcv *c, const jcv_args *a, bool max) {
         known = known && jcv_is_const(k);
         keys[i] = jcv_slot(c, k);
     }
+    jcv_turn_end(c, &turn, "min() or max()");
+    if (!graph && !known && jcv_done_any(c, &turn.since))
+        jcv_refuse(c, "min() or max() by keys with effects that are no numbers");
+    jcv_done before = jcv_done_now(c); /* a key is made after those before it were compared */
+    before.held.n = turn.since.held.n;
     jcv_av *rows =
         graph && !known ? instances_in_order(c, jcv_tuple(c, items, n), keys, max) : NULL;
     if (rows)
@@ -328,5 +334,7 @@ jcv_av *jcv_extreme_by(jcv *c, const jcv_args *a, bool max) {
             c, jcv_compare(c, max ? JPY_GT : JPY_LT, in_slot(c, p.key[1]), in_slot(c, p.key[0])),
             &p);
     }
+    if (jcv_done_any(c, &before))
+        jcv_refuse(c, "min() or max() by keys whose comparison has effects");
     return in_slot(c, p.item[0]);
 }

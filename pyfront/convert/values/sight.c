@@ -10,8 +10,57 @@
  */
 #include "pyfront/convert/values/values.h"
 
+#include <string.h>
+
 #include "pyfront/convert/core/list.h"
 #include "pyfront/convert/heap/heap.h"
+
+jcv_done jcv_done_now(jcv *c) {
+    jcv_done d = {c->epoch + c->writes, c->n_effects, c->draws, {NULL, c->slots.n}};
+    d.held.slots = jcv_alloc(c, (d.held.n + 1) * sizeof *d.held.slots);
+    if (d.held.n)
+        memcpy(d.held.slots, c->slots.data, d.held.n * sizeof *d.held.slots);
+    return d;
+}
+
+static void leave_out(jcv *c, jcv_done *d, const jcv_av *a) {
+    if (a->kind != AV_SEQ && a->kind != AV_ITER && a->kind != AV_TUPLE)
+        return;
+    if (a->kind != AV_TUPLE && a->slot && a->slot < d->held.n) {
+        if (!d->held.slots[a->slot])
+            return;
+        d->held.slots[a->slot] = NULL;
+    }
+    bool function = a->kind == AV_SEQ && a->tree && a->tree->kind == JPY_DEF;
+    for (unsigned i = 0; function && i < a->frame->n; i++) {
+        uint32_t slot = a->frame->slots[i];
+        if (slot >= d->held.n)
+            continue;
+        const jcv_av *held = d->held.slots[slot];
+        d->held.slots[slot] = NULL;
+        if (held)
+            leave_out(c, d, held);
+    }
+    for (unsigned i = 0; a->items && i < a->n; i++)
+        leave_out(c, d, a->items[i]);
+}
+
+jcv_done jcv_done_outside(jcv *c, const jcv_av *iterator) {
+    jcv_done d = jcv_done_now(c);
+    leave_out(c, &d, iterator);
+    return d;
+}
+
+bool jcv_done_changes(const jcv *c, const jcv_done *since) {
+    bool changes = c->epoch + c->writes != since->writes || c->n_effects != since->effects;
+    for (size_t i = 0; i < since->held.n && !changes; i++)
+        changes = since->held.slots[i] && !jcv_av_equal(c->slots.data[i], since->held.slots[i]);
+    return changes;
+}
+
+bool jcv_done_any(const jcv *c, const jcv_done *since) {
+    return c->draws != since->draws || jcv_done_changes(c, since);
+}
 
 struct jcv_sight {
     JCV_LIST(uint32_t) slots;  /* it may read them ... */

@@ -662,6 +662,8 @@ static void set_slice(jcv *c, jcv_av *l, jcv_av *t, jcv_av *at, jcv_av *v) {
         jcv_refuse_py(c);
     if (step != 1 || !jcv_items(c, v, &items, &m))
         jcv_refuse(c, "this way to write a part of a list");
+    if (c->slots.data[l->slot] != t)
+        jcv_refuse(c, "items that write the list that they become a part of");
     Py_ssize_t n = PySlice_AdjustIndices(t->n, &start, &stop, step);
     unsigned first = (unsigned)start, rest = t->n - first - (unsigned)n;
     jcv_av *now = jcv_tuple(c, NULL, 0);

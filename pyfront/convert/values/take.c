@@ -8,7 +8,9 @@
 typedef struct taking {
     JCV_LIST(jcv_av *) out;
     jcv_ctx *ctx;
-    bool some; /* under a condition of the graph */
+    bool some;       /* under a condition of the graph */
+    jcv_visit_fn fn; /* NULL, or what is done with each instead */
+    void *user;
 } taking;
 
 static void take(jcv *c, void *user, jcv_av *item) {
@@ -16,7 +18,10 @@ static void take(jcv *c, void *user, jcv_av *item) {
     t->some = t->some || c->ctx != t->ctx;
     if (c->ctx != t->ctx)
         jcv_refuse(c, "items that only the graph can count");
-    jcv_add(c, &t->out, item);
+    if (t->fn)
+        t->fn(c, t->user, item);
+    else
+        jcv_add(c, &t->out, item);
 }
 
 /* Whether its items can be counted now; conditions are seen only when they are met. */
@@ -30,7 +35,7 @@ static bool countable(const jcv_av *a) {
 
 /* *out_some: all that there are lie under conditions of the graph, and NULL is returned: else they
  * are assumed not to be there. */
-static jcv_av *try_all(jcv *c, jcv_av *a, bool *out_some) {
+static jcv_av *try_taking(jcv *c, jcv_av *a, bool *out_some, jcv_visit_fn fn, void *user) {
     if (!countable(a))
         return NULL;
     /* inner levels and conditions may still be the graph's */
@@ -38,6 +43,8 @@ static jcv_av *try_all(jcv *c, jcv_av *a, bool *out_some) {
     jcv_place place = jcv_where(c);
     uint32_t epoch = c->epoch;
     taking *t = jcv_alloc(c, sizeof *t);
+    t->fn = fn;
+    t->user = user;
     t->ctx = c->ctx = jcv_ctx_new(c, JCV_ARM, "items", c->ctx);
     jcv_handler h = {.up = c->handler};
     c->handler = &h;
@@ -65,7 +72,15 @@ static jcv_av *try_all(jcv *c, jcv_av *a, bool *out_some) {
     return all;
 }
 
+static jcv_av *try_all(jcv *c, jcv_av *a, bool *out_some) {
+    return try_taking(c, a, out_some, NULL, NULL);
+}
+
 jcv_av *jcv_try_all(jcv *c, jcv_av *a) { return try_all(c, a, NULL); }
+
+bool jcv_try_each(jcv *c, jcv_av *a, jcv_visit_fn fn, void *user) {
+    return try_taking(c, a, NULL, fn, user) != NULL;
+}
 
 static jcv_av *collect(jcv *c, jcv_av *a) {
     const jpy_tree *site =

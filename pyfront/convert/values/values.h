@@ -11,6 +11,19 @@ extern const jcv_slots jcv_native;
 /* A number, of the graph or exactly one of Python's. */
 bool jcv_is_numeric(const jcv_av *a);
 
+/* sight.c: what was written, printed or drawn so far, and what variables and objects of the program
+ * held */
+typedef struct jcv_done {
+    uint32_t writes, effects, draws;
+    jcv_state held;
+} jcv_done;
+jcv_done jcv_done_now(jcv *c);
+/* The same but for what an iterator alone sees: its place, variables of generators. */
+jcv_done jcv_done_outside(jcv *c, const jcv_av *iterator);
+/* Whether anything was since then; the same but for numbers that were drawn. */
+bool jcv_done_any(const jcv *c, const jcv_done *since);
+bool jcv_done_changes(const jcv *c, const jcv_done *since);
+
 /* sequence.c: what has a length that only the graph knows */
 
 typedef void (*jcv_feed_fn)(jcv *c, void *from, jcv_visit_fn fn, void *user);
@@ -62,6 +75,16 @@ jcv_av *jcv_lists_binary(jcv *c, int op, jcv_av *a, jcv_av *b);
 /* iterate.c: builtins that iterate */
 
 jcv_av *jcv_iter(jcv *c, const char *what, jcv_av *const *items, unsigned n);
+/* Who does something with each item before CPython makes, or takes, the next one: what is done may
+ * not change what the others are, since all are taken first. */
+typedef struct jcv_turn {
+    jcv_av *over, *items; /* NULL: only the graph knows how many, `over` is to be visited */
+    bool made;            /* one after the other, as they are asked for */
+    jcv_watch *watch;
+    jcv_done since;
+} jcv_turn;
+jcv_turn jcv_turn_begin(jcv *c, jcv_av *a, const char *name);
+void jcv_turn_end(jcv *c, const jcv_turn *t, const char *name);
 jcv_av *jcv_kw_of(const jcv_args *args, const char *name);
 jcv_av *jcv_b_enumerate(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_zip(jcv *c, const jcv_args *a);
@@ -75,6 +98,10 @@ jcv_av *jcv_b_max(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_any(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_all(jcv *c, const jcv_args *a);
 jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list);
+
+/* compare.c: as PyObject_RichCompareBool(a, b, Py_EQ): 1, 0, or -1 and *out the bool of the graph.
+ */
+int jcv_same_or_equal(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out);
 
 /* subscript.c: items of lists, tuples and dicts */
 
@@ -162,7 +189,7 @@ typedef enum jcv_watch_kind { WATCH_ITEMS, WATCH_KEYS, WATCH_PAIRS, WATCH_SIGHT 
 jcv_watch *jcv_watch_new(jcv *c, jcv_watch_kind kind, jcv_av *of, jcv_av *held, bool reverse);
 /* What iterating over `a`, which gave `items`, depends on, and then `rest`. */
 jcv_watch *jcv_watch_over(jcv *c, jcv_av *a, jcv_av *items, bool reverse, jcv_watch *rest);
-jcv_watch *jcv_watch_sight(jcv *c, jcv_sight *sight);
+jcv_watch *jcv_watch_sight(jcv *c, jcv_sight *sight, jcv_watch *rest);
 /* Refuses where item i of an iterator is another one by now, or (i < 0) there are others. */
 void jcv_unchanged(jcv *c, const jcv_watch *w, int64_t i);
 void jcv_all_unchanged(jcv *c, const jcv_watch *w, int64_t from, int64_t n);
@@ -202,6 +229,9 @@ jcv_av *jcv_call_choice(jcv *c, jcv_av *f, const jcv_args *args);
 
 /* All items as AV_TUPLE; NULL: only the graph knows how many, and nothing was used up. */
 jcv_av *jcv_try_all(jcv *c, jcv_av *a);
+/* fn for each of them before the next is made; false: only the graph knows how many, and nothing
+ * was done. */
+bool jcv_try_each(jcv *c, jcv_av *a, jcv_visit_fn fn, void *user);
 /* The same, else a stacked list and *out_known is false. */
 jcv_av *jcv_take_all(jcv *c, jcv_av *a, bool *out_known);
 

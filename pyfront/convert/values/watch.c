@@ -45,8 +45,9 @@ jcv_watch *jcv_watch_new(jcv *c, jcv_watch_kind kind, jcv_av *of, jcv_av *held, 
     return w;
 }
 
-jcv_watch *jcv_watch_sight(jcv *c, jcv_sight *sight) {
+jcv_watch *jcv_watch_sight(jcv *c, jcv_sight *sight, jcv_watch *rest) {
     jcv_watch *w = jcv_alloc(c, sizeof *w);
+    w->next = rest;
     w->kind = WATCH_SIGHT;
     w->sight = sight;
     return w;
