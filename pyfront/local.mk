@@ -83,6 +83,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/finish/emit.c \
 	pyfront/convert/finish/finish.c \
 	pyfront/convert/finish/finish.h \
+	pyfront/convert/finish/given.c \
+	pyfront/convert/finish/given.h \
 	pyfront/convert/finish/gradient.c \
 	pyfront/convert/finish/history.c \
 	pyfront/convert/finish/history.h \

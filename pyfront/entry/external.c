@@ -404,7 +404,7 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
         ok = jpy_tensor_edge(t, &edges[i]) >= 0;
     }
     for (size_t i = 0; i < x->arms.n; i++)
-        if ((results[x->arms.data[i].result].s.i != 0) != x->arms.data[i].holds ||
+        if ((results[x->arms.data[i].result].s.i > 0) != x->arms.data[i].holds ||
             jpy_arm_not_taken(r->not_taken, x->arms.data[i].also))
             r->not_taken |= (jpy_set)1 << i;
     for (size_t i = 0; ok && i < x->kept.n; i++) {

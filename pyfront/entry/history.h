@@ -18,8 +18,9 @@ typedef uint64_t jpy_set;
 #define JPY_SET_WAITS ((jpy_set)1 << 62)
 #define JPY_SET_OF(i) ((jpy_set)1 << ((i) < 63 ? (i) : 63))
 
-/* One way of a branch: ops on it have run if a result of the run, a bool, is `holds`, and those of
- * an arm before it in the list have. */
+/* One way of a branch, or of a loop that goes no round or some: ops on it have run if a result of
+ * the run, a bool or how many rounds there were, is `holds` or not, and those of an arm before it
+ * in the list have. */
 typedef struct jpy_arm {
     uint32_t result;
     bool holds;

@@ -153,7 +153,7 @@ static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r)
         jcv_refuse(c, "a tensor of the caller leaves the graph as a new one");
     if (jcv_may_be_written(c, rec->root))
         jcv_refuse(c, "a tensor leaves the graph that may be one of the caller's that was written");
-    if (jcv_views_others(v))
+    if (jcv_views_others(v) && !jcv_own_after_rounds(c, v))
         jcv_refuse(c, "a view of a tensor of the caller leaves the graph as a new one");
     for (size_t i = 0; i < f->escaped.n; i++)
         if (f->escaped.data[i]->root == rec->root && f->escaped.data[i] != rec) {
@@ -600,8 +600,9 @@ static bool has_effects(const jcv *c, const jpy_entry *e) {
     return outside;
 }
 
-/* Conditions of branches of main that lead to what has a history: which arm is taken decides what
- * backward() uses up, and what must not be written until then (history.c). */
+/* Conditions of branches of main that lead to what has a history, and how many rounds loops go:
+ * which arm is taken decides what backward() uses up, and what must not be written until then
+ * (history.c). */
 static void arms_are_results(jcv *c) {
     unsigned most = 0;
     for (size_t k = 0; k < c->main->nodes.n && most < JPY_MAX_ARMS / 2; k++) {
@@ -609,8 +610,10 @@ static void arms_are_results(jcv *c) {
         bool depends = false;
         for (unsigned i = 0; i < n->n_out; i++)
             depends = depends || n->out[i].depends;
-        if (!depends || n->kind != JCV_OP || n->op->role != JN_ROLE_IF ||
-            n->in[0]->type->kind != JANUS_KIND_BOOL)
+        bool branch = depends && n->kind == JCV_OP && n->op->role == JN_ROLE_IF &&
+                      n->in[0]->type->kind == JANUS_KIND_BOOL;
+        bool rounds = depends && n->kind == JCV_OP && n->op->role == JN_ROLE_FOREACH;
+        if (!branch && !rounds)
             continue;
         add_result(c, n->in[0]);
         most++;

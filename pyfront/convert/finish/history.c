@@ -8,13 +8,15 @@
  * Sets of results flow from them back to what they are computed from, into the bodies of calls as
  * well.  A recursion is one body for all its depths.  What an arm of a branch of main keeps is kept
  * if it is taken, of which the run has a result; in bodies of calls and loops, and in branches
- * inside of arms, it counts as kept whichever is taken.
+ * inside of arms, it counts as kept whichever is taken.  Of what a loop of main hands on it is
+ * known whether it has gone a round, except of one that goes while something holds.
  */
 #include "pyfront/convert/finish/history.h"
 
 #include <string.h>
 
 #include "ops/op_ids.h"
+#include "pyfront/convert/finish/given.h"
 #include "pyfront/tape/tape.h"
 
 typedef struct kept {
@@ -25,8 +27,6 @@ typedef struct kept {
     uint8_t arm; /* of a branch of main: as jpy_group.arm */
     bool copied; /* a frame has it as a view, which is a copy there */
 } kept;
-
-enum { MAX_HANDED_ON = 8 }; /* branches and callees, one behind the other */
 
 /* What ops keep: tensors, and groups as history.h has them. */
 typedef struct keeping {
@@ -84,29 +84,6 @@ static janus_status add_group(keeping *to, jpy_group g) {
     return x || jn_vec_push(&to->groups, g) ? JANUS_OK : JN_NO_MEMORY();
 }
 
-/* The value whose memory v is a view of.  A reshape of what was permuted is a copy. */
-static jn_value root(const jn_subgraph *g, jn_value v) {
-    jn_value at = v;
-    bool reshaped = false;
-    while (at.node) {
-        const jn_node *n = g->nodes.data[at.node];
-        if (!(n->op->flags & JN_OP_VIEW))
-            break;
-        bool moves = n->op == JN_OP(permute) || n->op == JN_OP(transpose) ||
-                     n->op == JN_OP(expand) || n->op == JN_OP(expand_like);
-        if (reshaped && moves)
-            return v;
-        if (n->op == JN_OP(reshape) || n->op == JN_OP(reshape_like)) {
-            reshaped = true;
-            v = at;
-        } else if (!reshaped) {
-            v = n->in[0];
-        }
-        at = n->in[0];
-    }
-    return at;
-}
-
 /* Its place, in->kept.n where it is new. */
 static size_t find_kept(const keeping *in, const kept *k) {
     size_t i = 0;
@@ -120,7 +97,7 @@ static size_t find_kept(const keeping *in, const kept *k) {
 
 /* `again`: a gradient makes views of it anew. */
 static janus_status keep(const jn_subgraph *g, keeping *to, kept k, bool again) {
-    jn_value v = root(g, k.v);
+    jn_value v = jcv_memory_of(g, k.v);
     k.copied = k.copied || (!again && !jn_value_equal(v, k.v));
     k.v = v;
     size_t i = find_kept(to, &k);
@@ -166,7 +143,8 @@ static uint8_t arm_number(jpy_stage *x, const jn_subgraph *g, jn_value condition
     size_t r = 0, i = 0;
     while (r < g->results.n && !jn_value_equal(g->results.data[r], condition))
         r++;
-    if (r == g->results.n || g->result_types.data[r]->kind != JANUS_KIND_BOOL)
+    if (r == g->results.n || (g->result_types.data[r]->kind != JANUS_KIND_BOOL &&
+                              g->result_types.data[r]->kind != JANUS_KIND_INT))
         return 0;
     jpy_arm arm = {(uint32_t)r, holds, also};
     while (i < x->arms.n && (x->arms.data[i].result != r || x->arms.data[i].holds != holds ||
@@ -197,10 +175,27 @@ static uint8_t both_arms(jpy_stage *x, const jn_subgraph *g, jn_value condition,
 
 uint8_t jcv_arm_of(jpy_stage *x, const jcv_stage_at *at, const jn_node *branch, unsigned which) {
     jn_value c = branch->in[0];
-    if (branch->op->role != JN_ROLE_IF || jn_value_is_none(c))
+    bool loop = branch->op->role == JN_ROLE_FOREACH;
+    if ((branch->op->role != JN_ROLE_IF && !loop) || jn_value_is_none(c))
         return 0;
     jn_value m = c.node ? (jn_value){at->first + c.node - 1, c.index} : at->in[c.index];
     return arm_number(x, at->main, m, which == 0, 0);
+}
+
+/* What is kept in a body is kept of the parameters that it may be, too. */
+static janus_status keep_in(body *b, kept s, bool again) {
+    bool view = false;
+    JN_TRY(keep(b->g, &b->has, s, again));
+    if (!b->up || !jcv_memory_of(b->g, s.v).node)
+        return JANUS_OK;
+    jpy_set params = jcv_params_given(b->g, s.v, JCV_MOST_GIVEN, &view);
+    s.copied = s.copied || view;
+    for (uint32_t p = 0; p < 64; p++) {
+        s.v = (jn_value){0, p};
+        if (params >> p & 1)
+            JN_TRY(keep(b->g, &b->has, s, again));
+    }
+    return JANUS_OK;
 }
 
 /* A body that a call runs, with what its results lead to, and back with its parameters'. */
@@ -261,14 +256,16 @@ static janus_status run_body(history *h, body *caller, const values *x, const jn
         jn_value v = s.v;
         if (v.node == 0 && v.index + first < n->n_in) {
             s.v = n->in[v.index + first];
-            st = keep(caller->g, &caller->has, s, false);
+            st = keep_in(caller, s, false);
         }
-        for (size_t k = 0; k < n_results && st == JANUS_OK && k < n->n_out; k++)
-            if (jn_value_equal(root(g, g->results.data[k]), v)) {
-                s.v = (jn_value){n->id, (uint32_t)k};
-                s.copied = s.copied || !jn_value_equal(g->results.data[k], v);
-                st = keep(caller->g, &caller->has, s, false);
-            }
+        for (size_t k = 0; k < n_results && st == JANUS_OK && k < n->n_out; k++) {
+            bool view = false;
+            if (!jcv_may_be_in(g, g->results.data[k], v, JCV_MOST_GIVEN, &view))
+                continue;
+            s.v = (jn_value){n->id, (uint32_t)k};
+            s.copied = s.copied || view;
+            st = keep_in(caller, s, false);
+        }
     }
     keeping_free(&b.has);
     return st;
@@ -311,14 +308,14 @@ static janus_status run_op(history *h, body *b, const values *x, const jn_node *
             !jpy_op_saves(n->op, k, tracked))
             continue;
         any = true;
-        JN_TRY(keep(b->g, &b->has, s, !b->up || b->g->module->running_sums));
+        JN_TRY(keep_in(b, s, !b->up || b->g->module->running_sums));
     }
     for (uint32_t k = 0; k < n->n_out; k++) {
         s.v = (jn_value){n->id, k};
         if (!jpy_op_saves_result(n->op, k, tracked))
             continue;
         any = true;
-        JN_TRY(keep(b->g, &b->has, s, true));
+        JN_TRY(keep_in(b, s, true));
     }
     return any ? add_group(&b->has, (jpy_group){outs, s.ins, s.at, 0}) : JANUS_OK;
 }
@@ -383,7 +380,7 @@ static janus_status find_copies(jpy_stage *x, jn_value v, uint32_t which, jn_val
         jpy_copy c = {.kept = which, .member = m};
         if (g->saved.data[m].frame)
             continue;
-        if (!jn_value_equal(root(g, has), v) || (!is_view && jn_value_equal(has, v)))
+        if (!jn_value_equal(jcv_memory_of(g, has), v) || (!is_view && jn_value_equal(has, v)))
             continue;
         c.back = is_view && jn_value_equal(has, v);
         c.param = !c.back && !v.node;
@@ -421,26 +418,34 @@ static janus_status add_kept(jpy_stage *x, const kept *s, uint32_t slot, bool is
     return k.copied ? JANUS_OK : find_copies(x, s->v, (uint32_t)i, leaves);
 }
 
+/* What is kept of something is kept of x, as it is given; false: an arm that k belongs to excludes
+ * that. */
+static bool kept_of(history *h, const jn_node *n, const jcv_given *x, kept *k) {
+    const jn_subgraph *g = h->place->main;
+    bool never = false;
+    k->copied = k->copied || x->view || !jn_value_equal(jcv_memory_of(g, x->v), x->v);
+    if (x->when != JCV_GIVEN_EITHER_WAY)
+        k->arm = both_arms(h->stage, g, n->in[0], x->when == JCV_GIVEN_IF_SO, k->arm, &never);
+    return !never;
+}
+
 /* Whether the result `of` of main is, at least if an arm is taken which hands it on, the tensor v;
  * k->arm, where it is 0, becomes that arm. */
-static bool may_be(history *h, jn_value of, jn_value v, kept *k) {
+static bool may_be(history *h, jn_value of, jn_value v, kept *k, unsigned depth) {
     const jn_subgraph *g = h->place->main;
     jn_value leaves = of;
-    of = root(g, of);
+    of = jcv_memory_of(g, of);
     if (jn_value_equal(of, v))
         return true;
     k->copied = k->copied || !jn_value_equal(leaves, of);
-    const jn_node *n = of.node ? g->nodes.data[of.node] : NULL;
-    for (unsigned s = 0; n && n->op->role == JN_ROLE_IF && s < 2; s++) {
-        const jn_subgraph *arm = n->subs[s];
-        jn_value out = root(arm, arm->results.data[of.index]);
-        if (out.node || out.index + 1 >= n->n_in)
-            continue;
+    if (!of.node || !depth)
+        return false;
+    jcv_all_given all;
+    jcv_find_given(g, of, JCV_MOST_GIVEN, &all);
+    for (unsigned i = 0; i < all.n; i++) {
         kept inner = *k;
-        inner.copied = k->copied || !jn_value_equal(out, arm->results.data[of.index]);
-        bool never;
-        inner.arm = both_arms(h->stage, g, n->in[0], s == 0, k->arm, &never);
-        if (!never && may_be(h, n->in[out.index + 1], v, &inner)) {
+        if (kept_of(h, g->nodes.data[of.node], &all.of[i], &inner) &&
+            may_be(h, all.of[i].v, v, &inner, depth - 1)) {
             *k = inner;
             return true;
         }
@@ -449,7 +454,7 @@ static bool may_be(history *h, jn_value of, jn_value v, kept *k) {
 }
 
 /* What is kept of v, a value of main that has its own memory, is kept of the input or the results
- * that it is, or may be if an arm is taken, or a callee hands it on. */
+ * that it is, or may be if an arm is taken, or a loop or a callee hands it on. */
 static janus_status place_value(history *h, kept s, jn_value v, unsigned depth) {
     const jcv_stage_at *at = h->place;
     const jn_subgraph *g = at->main, *x = h->stage->sub;
@@ -459,7 +464,7 @@ static janus_status place_value(history *h, kept s, jn_value v, unsigned depth) 
         jn_value leaves = g->results.data[r];
         kept one = s;
         if (!leaves.node || jn_value_type(g, leaves)->kind != JANUS_KIND_TENSOR ||
-            !may_be(h, leaves, v, &one))
+            !may_be(h, leaves, v, &one, JCV_MOST_GIVEN))
             continue;
         bool here = leaves.node >= at->first && leaves.node < at->first + x->nodes.n - 1;
         jn_value own = {leaves.node - at->first + 1, leaves.index};
@@ -467,26 +472,13 @@ static janus_status place_value(history *h, kept s, jn_value v, unsigned depth) 
         one.copied = one.copied || (!jn_value_is_none(own) && !here);
         JN_TRY(add_kept(h->stage, &one, (uint32_t)r, true, own));
     }
-    const jn_node *n = g->nodes.data[v.node];
-    bool branch = n->op->role == JN_ROLE_IF;
-    if (depth == MAX_HANDED_ON || (!branch && n->op->role != JN_ROLE_INVOKE))
-        return JANUS_OK;
-    for (unsigned k = 0; k < 2 && n->subs[k]; k++) {
-        const jn_subgraph *in = n->subs[k];
-        if (v.index >= in->results.n)
-            continue;
-        jn_value is = in->results.data[v.index], out = root(in, is);
-        uint32_t from = out.index + first_operand(n);
-        if (out.node || from >= n->n_in)
-            continue;
+    jcv_all_given all = {.n = 0};
+    if (depth < JCV_MOST_GIVEN)
+        jcv_find_given(g, v, JCV_MOST_GIVEN, &all);
+    for (unsigned i = 0; i < all.n; i++) {
         kept one = s;
-        jn_value m = root(g, n->in[from]);
-        one.copied = s.copied || !jn_value_equal(is, out) || !jn_value_equal(m, n->in[from]);
-        bool never = false;
-        if (branch)
-            one.arm = both_arms(h->stage, g, n->in[0], k == 0, s.arm, &never);
-        if (!never)
-            JN_TRY(place_value(h, one, m, depth + 1));
+        if (kept_of(h, g->nodes.data[v.node], &all.of[i], &one))
+            JN_TRY(place_value(h, one, jcv_memory_of(g, all.of[i].v), depth + 1));
     }
     return JANUS_OK;
 }
@@ -496,7 +488,7 @@ static janus_status place_kept(history *h, const body *b, const jcv_stage_at *at
         h->stage->kept.data[i].outs = h->stage->kept.data[i].ins = ~(jpy_set)0;
     for (size_t i = 0; i < b->has.kept.n; i++) {
         kept s = b->has.kept.data[i];
-        jn_value m = in_main(at, s.v), v = root(at->main, m);
+        jn_value m = in_main(at, s.v), v = jcv_memory_of(at->main, m);
         s.copied = s.copied || !jn_value_equal(m, v);
         JN_TRY(place_value(h, s, v, 0));
     }

@@ -94,6 +94,22 @@ void jcv_keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_nod
 
 enum { OWN, OTHERS, VIEW }; /* a tensor made here, another one, a view of another one */
 
+static int memory_of(jcv_val *v);
+
+/* What a loop hands on may be what it begins with; what a body hands on may be any operand. */
+static int memory_given(const jcv_node *n, unsigned index, int r) {
+    bool each = n->op->role == JN_ROLE_FOREACH;
+    unsigned start = index + each;
+    if ((each || n->op->role == JN_ROLE_WHILE) && start < n->n_in) {
+        int m = memory_of(n->in[start]);
+        r = m > r ? m : r;
+    }
+    for (unsigned k = 0; k < n->n_in && n->subs[0] && r == OTHERS; k++)
+        if (n->in[k] && n->in[k]->type->kind == JANUS_KIND_TENSOR && memory_of(n->in[k]) == VIEW)
+            r = VIEW;
+    return r;
+}
+
 static int memory_of(jcv_val *v) {
     jcv_node *n = v->node;
     int r = OWN;
@@ -113,11 +129,22 @@ static int memory_of(jcv_val *v) {
         int m = memory_of(x->results.data[v->index]);
         r = m > r ? m : r;
     }
+    r = memory_given(n, v->index, r);
     v->asked = false;
     return r;
 }
 
 bool jcv_views_others(jcv_val *v) { return memory_of(v) == VIEW; }
+
+bool jcv_own_after_rounds(jcv *c, jcv_val *v) {
+    const jcv_node *n = v->node;
+    if (v->ctx != c->main || c->ctx != c->main || !n || !n->op || n->op->role != JN_ROLE_FOREACH ||
+        v->index >= n->subs[0]->results.n || memory_of(n->subs[0]->results.data[v->index]) != OWN)
+        return false;
+    jcv_val *in[2] = {n->in[0], jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
+    jcv_assert(c, &jcv_op(c, JN_OP(s_gt), in, 2, NULL)->out[0], "a loop goes a round");
+    return true;
+}
 
 /* ---- whether it requires grad -------------------------------------------------------------------
  * The eager layer keeps that in the proxy, which is not copied for each arm: it is brought in step

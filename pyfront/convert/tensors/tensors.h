@@ -63,6 +63,8 @@ void jcv_check_layouts(jcv *c, const jn_op *op, const jn_eager_arg *in, jcv_val 
 jcv_val *jcv_held(jcv *c, jcv_rec *r);
 /* Whether a value may be a view of a tensor that the graph has not made. */
 bool jcv_views_others(jcv_val *v);
+/* Whether it is none if the loop of main that hands it on has gone a round, which is asserted. */
+bool jcv_own_after_rounds(jcv *c, jcv_val *v);
 void jcv_keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_node *n);
 /* Writes v to the tensor; recorded: by an op on the tape. */
 janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded);
