@@ -428,7 +428,10 @@ def test_a_disproved_graph_is_not_made_again(monkeypatch):
 
 
 # A region's first hit comes a call later, with other values: a graph that begins at 1 makes no round for 0, nor for 1.
-# Once a conversion of the same code was refused, one is made later, and its first hit agrees with what it was made of.
+# As LATER, in a region of a loop's body: code of which a graph was disproved before (one mistake after another is put into the same
+# functions) gets regions in its statements, whose body is made a graph of in the one round of the call with n = 1 and is compared in the
+# first round of the next call (n = 6).  Both are the first of their loops, so i and total are the same and nothing differs; the guards
+# that lack them let the second round in.  No part of that graph ran before it was compared.
 LATER_IN_REGIONS = {"an int is one more": {"rounds"}, "values are not guarded": {"rounds"}}
 
 # ---- regions of statements: a clock is read before the first statement of each decorated function
