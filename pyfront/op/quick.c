@@ -63,18 +63,24 @@ static inline bool put_tensor(uint64_t **at, const janus_tensor *t) {
     uint64_t *k = *at;
     uint64_t word = TAG_TENSOR | (uint64_t)t->dtype << 4 | (uint64_t)t->rank << 8;
     const int64_t *dims = t->dims;
-    /* strides of sizes 0 and 1 may be any, and views hand them on */
+    if (JN_LIKELY(t->contiguous && t->rank <= SHORT_RANK && t->numel > 0 &&
+                  t->numel < SHORT_NUMEL)) {
+        uint64_t lengths = 0, step = 1,
+                 odd = 0; /* strides of size 1 may be any, and views hand them on */
+        for (int i = t->rank - 1; i >= 0; step *= (uint64_t)dims[i], i--) {
+            odd |= (uint64_t)t->strides[i] ^ step;
+            lengths = lengths << 16 | (uint64_t)dims[i];
+        }
+        if (JN_LIKELY(!odd)) {
+            *k++ = word | lengths << 16;
+            *at = k;
+            return true;
+        }
+    }
     bool dense = t->contiguous;
     uint64_t step = 1;
     for (int i = t->rank - 1; i >= 0; step *= dims[i] ? (uint64_t)dims[i] : 1, i--)
         dense = dense && (uint64_t)t->strides[i] == step;
-    if (JN_LIKELY(dense && t->rank <= SHORT_RANK && t->numel > 0 && t->numel < SHORT_NUMEL)) {
-        for (int i = 0; i < t->rank; i++)
-            word |= (uint64_t)dims[i] << (16 + 16 * i);
-        *k++ = word;
-        *at = k;
-        return true;
-    }
     if (t->rank > JN_RECIPE_RANK)
         return false;
     *k++ = word | (dense ? 1 << 12 : 1 << 13);
@@ -321,15 +327,16 @@ static PyObject *run(jpy_quick_entry *e, PyObject *const *args) {
     if (jpy_check(jn_recipe_run(&e->recipe, in, attrs, first ? first->t : NULL, out)) < 0)
         return NULL;
     jpy_node *node = NULL;
-    bool traced = JN_UNLIKELY(jn_tracing != NULL);
-    if (tracked && op->grad && !jpy_no_grad_mode &&
-        record(e, args, out, traced ? e->traced : NULL, &node) < 0) {
-        for (unsigned i = 0; i < e->recipe.n_out; i++)
-            janus_tensor_release(out[i]);
-        return NULL;
+    if (tracked && op->grad && !jpy_no_grad_mode) {
+        bool traced = JN_UNLIKELY(jn_tracing != NULL);
+        if (record(e, args, out, traced ? e->traced : NULL, &node) < 0) {
+            for (unsigned i = 0; i < e->recipe.n_out; i++)
+                janus_tensor_release(out[i]);
+            return NULL;
+        }
+        if (traced && node && !e->traced && (e->traced = jpy_node_kind(node)))
+            jn_call_kind_retain(e->traced);
     }
-    if (traced && node && !e->traced && (e->traced = jpy_node_kind(node)))
-        jn_call_kind_retain(e->traced);
     jpy_tensor *of = op->flags & JN_OP_VIEW ? first : NULL;
     return jpy_wrap_results(e->result, out, e->recipe.n_out, node, of);
 }

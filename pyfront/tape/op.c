@@ -79,19 +79,21 @@ static bool same_dims(const jn_type *a, int rank, const int64_t *dims) {
     return true;
 }
 
-/* The types of all values, their dims at `room`, or where the value before has the same. */
-static void keep_types(jn_type *types, const jn_type *of, unsigned n, int64_t *room) {
+/* Types whose dims are the tensors' own get dims at `room`, or those of the value before if they
+ * are the same. */
+static void keep_dims(jn_type *types, unsigned n, int64_t *room) {
     for (unsigned i = 0; i < n; i++) {
-        types[i] = of[i];
-        if (of[i].kind != JANUS_KIND_TENSOR)
+        jn_type *t = &types[i];
+        if (t->kind != JANUS_KIND_TENSOR)
             continue;
-        if (i && same_dims(&types[i - 1], of[i].rank, of[i].dims)) {
-            types[i].dims = types[i - 1].dims;
+        if (i && same_dims(&types[i - 1], t->rank, t->dims)) {
+            t->dims = types[i - 1].dims;
             continue;
         }
-        memcpy(room, of[i].dims, (size_t)of[i].rank * sizeof(int64_t));
-        types[i].dims = room;
-        room += of[i].rank;
+        for (int d = 0; d < t->rank; d++)
+            room[d] = t->dims[d];
+        t->dims = room;
+        room += t->rank;
     }
 }
 
@@ -137,63 +139,59 @@ bool jpy_op_saves_result(const jn_op *op, unsigned i, const bool *tracked) {
     return (op->save >> (16 + i) & 1) && (op->id != JN_OP_ID_pow || tracked[1]);
 }
 
-static jn_type type_of_value(const jpy_val *in, unsigned n_in, janus_tensor *const *out,
-                             unsigned i) {
-    return i < n_in ? val_type(&in[i]) : jn_tensor_as_type(out[i - n_in]);
+/* The types of a call's values, whose dims are the tensors' own. */
+static void put_types(const jpy_val *in, unsigned n_in, janus_tensor *const *out, unsigned n_out,
+                      jn_type *types) {
+    for (unsigned i = 0; i < n_in; i++)
+        types[i] = val_type(&in[i]);
+    for (unsigned i = 0; i < n_out; i++)
+        types[n_in + i] = jn_tensor_as_type(out[i]);
 }
 
-/* The types of a call's values, and in *n_dims the dims of all of them.  `few` if they fit there,
- * else the caller frees them; NULL: out of memory. */
-static jn_type *types_of(const jpy_val *in, unsigned n_in, janus_tensor *const *out, unsigned n_out,
-                         jn_type *few, unsigned n_few, size_t *n_dims) {
-    unsigned n = n_in + n_out;
-    jn_type *types = n <= n_few ? few : jn_alloc(n * sizeof *types);
-    *n_dims = 0;
-    for (unsigned i = 0; types && i < n; i++) {
-        types[i] = type_of_value(in, n_in, out, i);
-        *n_dims += types[i].kind == JANUS_KIND_TENSOR ? (size_t)types[i].rank : 0;
-    }
-    return types;
+static size_t count_dims(const jpy_val *in, unsigned n_in, janus_tensor *const *out,
+                         unsigned n_out) {
+    size_t n = 0;
+    for (unsigned i = 0; i < n_in; i++)
+        if (in[i].kind == JANUS_KIND_TENSOR)
+            n += in[i].t->rank;
+        else if (in[i].kind == JN_EAGER_LIKE && in[i].like->kind == JANUS_KIND_TENSOR)
+            n += (size_t)in[i].like->rank;
+    for (unsigned i = 0; i < n_out; i++)
+        n += out[i]->rank;
+    return n;
 }
 
 /* A node whose attributes and types lie with it. */
 static jpy_node *node_with_types(const jn_op *op, const jpy_val *in, unsigned n_in,
                                  const void *attrs, janus_tensor *const *out, unsigned n_out) {
-    enum { FEW = 12 };
-    jn_type few[FEW];
     unsigned n_values = n_in + n_out;
-    size_t n_dims, attr_size = attrs ? op->attr_size : 0;
-    jn_type *types = types_of(in, n_in, out, n_out, few, FEW, &n_dims);
-    jpy_node *n = NULL;
-    if (!types) {
-        PyErr_NoMemory();
-        return NULL;
-    }
+    size_t attr_size = attrs ? op->attr_size : 0;
     size_t at_types = sizeof(op_data) + n_values * sizeof(jpy_saved);
     size_t at_attrs = at_types + round_up(n_values * sizeof(jn_type));
     size_t at_dims = at_attrs + round_up(attr_size);
-    size_t at_ints = at_dims + n_dims * sizeof(int64_t);
+    size_t at_ints = at_dims + count_dims(in, n_in, out, n_out) * sizeof(int64_t);
     size_t size = at_ints + (attr_size ? ints_size(op, attrs) : 0);
-    if (n_in > UINT16_MAX || size > UINT32_MAX / 2)
+    if (n_in > UINT16_MAX || size > UINT32_MAX / 2) {
         PyErr_Format(PyExc_RuntimeError, "%s: too many operands to record", op->name);
-    else
-        n = jpy_node_new(&jpy_op_class, 0, n_out, NULL, round_up(size) + n_in * sizeof(jpy_edge));
-    if (n) {
-        char *block = jpy_node_data(n);
-        op_data *d = (op_data *)(void *)block;
-        jn_type *own = (jn_type *)(void *)(block + at_types);
-        d->attrs = NULL;
-        if (attr_size) {
-            copy_attrs(op, attrs, block + at_attrs, (int64_t *)(void *)(block + at_ints));
-            d->attrs = block + at_attrs;
-        }
-        keep_types(own, types, n_values, (int64_t *)(void *)(block + at_dims));
-        d->types = own;
-        d->kind = NULL;
-        n->edges = (jpy_edge *)(void *)(block + round_up(size));
+        return NULL;
     }
-    if (types != few)
-        jn_free(types);
+    jpy_node *n =
+        jpy_node_new(&jpy_op_class, 0, n_out, NULL, round_up(size) + n_in * sizeof(jpy_edge));
+    if (!n)
+        return NULL;
+    char *block = jpy_node_data(n);
+    op_data *d = (op_data *)(void *)block;
+    jn_type *types = (jn_type *)(void *)(block + at_types);
+    d->attrs = NULL;
+    if (attr_size) {
+        copy_attrs(op, attrs, block + at_attrs, (int64_t *)(void *)(block + at_ints));
+        d->attrs = block + at_attrs;
+    }
+    put_types(in, n_in, out, n_out, types);
+    keep_dims(types, n_values, (int64_t *)(void *)(block + at_dims));
+    d->types = types;
+    d->kind = NULL;
+    n->edges = (jpy_edge *)(void *)(block + round_up(size));
     return n;
 }
 
@@ -203,9 +201,8 @@ static jpy_node *node_of_kind(jn_call_kind *kind, const jpy_val *in, unsigned n_
     unsigned n_values = n_in + n_out;
     const jn_type *types = jn_call_kind_types(kind);
     if (!types) {
-        size_t n_dims;
         jn_type few[JN_RECIPE_IN + JN_RECIPE_OUT];
-        types_of(in, n_in, out, n_out, few, JN_RECIPE_IN + JN_RECIPE_OUT, &n_dims);
+        put_types(in, n_in, out, n_out, few);
         if (!(types = jn_call_kind_keep_types(kind, few, n_values))) {
             PyErr_NoMemory();
             return NULL;
