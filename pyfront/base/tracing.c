@@ -17,7 +17,7 @@
 
 #include "pyfront/base/tracing.h"
 
-bool jpy_functions_off;
+unsigned jpy_functions_off;
 
 static bool traced(const PyThreadState *ts) { return ts->c_tracefunc || ts->c_profilefunc; }
 

@@ -9,7 +9,10 @@
 /* True under sys.settrace, sys.setprofile (of this thread) and while a tool of sys.monitoring
  * (CPython 3.12 and later) is in use.  Some loads where nobody watches. */
 bool jpy_traced(void);
-/* Whether all functions are called as they are: JANUS_DISABLE says so, or a graph is replayed. */
-extern bool jpy_functions_off;
+/* How many reasons there are to call all functions as they are: JANUS_DISABLE, a graph that is
+ * replayed, Python of the package's own that runs between the program's (its calls of the standard
+ * library, which may be decorated, are none of the program's).  Changed under the interpreter lock
+ * by one up and one down, so that threads do not undo each other's. */
+extern unsigned jpy_functions_off;
 
 #endif

@@ -44,16 +44,22 @@ static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargs
                              PyObject *kwnames);
 static PyObject *skeletons; /* the module janus._skeleton */
 
+/* An attribute of the package's own Python, called; args (consumed) may be NULL.  What it calls in
+ * turn, of the standard library too, is no part of the program, and runs as it is. */
+static PyObject *own(PyObject *of, const char *name, PyObject *args) {
+    PyObject *fn = args && of ? PyObject_GetAttrString(of, name) : NULL;
+    jpy_functions_off++;
+    PyObject *r = fn ? PyObject_CallObject(fn, args) : NULL;
+    jpy_functions_off--;
+    Py_XDECREF(fn);
+    Py_XDECREF(args);
+    return r;
+}
+
 static PyObject *helper(const char *name, PyObject *args) {
-    if (!args)
-        return NULL;
     if (!skeletons)
         skeletons = PyImport_ImportModule("janus._skeleton");
-    PyObject *fn = skeletons ? PyObject_GetAttrString(skeletons, name) : NULL;
-    PyObject *r = fn ? PyObject_CallObject(fn, args) : NULL;
-    Py_XDECREF(fn);
-    Py_DECREF(args);
-    return r;
+    return own(skeletons, name, args);
 }
 
 /* The Python function of a callable, or NULL; borrowed. */
@@ -228,12 +234,11 @@ static int refused(jpy_function *f, PyObject *within, long line, long col, bool 
     if (f->plan == Py_None)
         return 0;
     if (line < 0)
-        changed = PyObject_CallMethod(f->plan, "leave_out", "(O)", within);
-    else if (line)
-        changed =
-            PyObject_CallMethod(f->plan, "split", "(ll)O", line, col, within ? within : Py_None);
+        changed = own(f->plan, "leave_out", PyTuple_Pack(1, within));
     else
-        changed = PyObject_CallMethod(f->plan, "split", "OO", Py_None, within ? within : Py_None);
+        changed = own(f->plan, "split",
+                      line ? Py_BuildValue("((ll)O)", line, col, within ? within : Py_None)
+                           : Py_BuildValue("(OO)", Py_None, within ? within : Py_None));
     if (!changed)
         return -1;
     Py_DECREF(changed);
@@ -284,7 +289,7 @@ PyObject *jpy_regions_recall(jpy_function *f) {
         return NULL;
     PyObject *why = Py_NewRef(PyTuple_GET_ITEM(kept, 0));
     if (f->use_regions && planned(f, function) == 0 && f->plan != Py_None)
-        done = PyObject_CallMethod(f->plan, "resume", "O", PyTuple_GET_ITEM(kept, 1));
+        done = own(f->plan, "resume", PyTuple_Pack(1, PyTuple_GET_ITEM(kept, 1)));
     if (done)
         (void)dress(f, function); /* else CPython runs f as it is, until a conversion is refused */
     PyErr_Clear();
@@ -298,7 +303,7 @@ void jpy_regions_settle(jpy_function *f) {
     if (PyFunction_GET_CODE(function) != f->skeleton_of)
         return;
     PyObject *list = f->callees ? PyDict_Keys(f->callees) : PyList_New(0);
-    PyObject *settled = list ? PyObject_CallMethod(f->plan, "settle", "O", list) : NULL;
+    PyObject *settled = list ? own(f->plan, "settle", PyTuple_Pack(1, list)) : NULL;
     if (!settled || dress(f, function) < 0)
         jpy_note(f, "a skeleton cannot be made that asks for less");
     PyErr_Clear();
