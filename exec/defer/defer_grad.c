@@ -16,8 +16,7 @@ static jn_grad_work *kept;
 static bool taken;
 
 static void work_destroy(jn_grad_work *w) {
-    for (int i = 0; i < JN_MAX_RANGES; i++)
-        jn_free_aligned(w->run.scratch[i].data);
+    jn_schedule_end(&w->run);
     jn_mem_release(w->run.mem);
     jn_free(w);
 }
@@ -29,7 +28,7 @@ static janus_status work_make(jn_grad_work **out) {
         return JN_NO_MEMORY();
     }
     w->run.on = &jn_on_cpu;
-    w->run.pending_tail = &w->run.pending;
+    jn_schedule_begin(&w->run);
     *out = w;
     return JANUS_OK;
 }
@@ -56,8 +55,7 @@ void jn_grad_work_free(jn_grad_work *w) {
     if (!w)
         return;
     jn_deferrals_lock();
-    while (w->run.tables)
-        jn_table_return(&w->run, w->run.tables);
+    jn_tables_return(&w->run);
     if (w->borrowed) {
         jn_mem_reset(w->run.mem);
         taken = false;

@@ -66,8 +66,8 @@ static bool make_room(void) {
     r->on = &jn_on_cpu;
     r->set = set;
     r->mem = mem;
-    r->result_memory = result_memory;
-    r->pending_tail = &r->pending;
+    jn_schedule_begin(r);
+    jn_schedule_results_to(r, result_memory);
     room = r;
     return true;
 }

@@ -146,9 +146,9 @@ static janus_status run(jn_grad_work *w, jn_trace_graph *t, const void *const *v
     giving.inst = t->inst;
     giving.out = out;
     giving.next = 0;
-    w->run.result_memory = result_memory;
+    jn_schedule_results_to(&w->run, result_memory);
     janus_status st = jn_group_run(&lane, t->inst, &task, 1);
-    w->run.result_memory = NULL;
+    jn_schedule_results_to(&w->run, NULL);
     for (uint32_t i = 0; i < t->seg.n_outputs && st == JANUS_OK; i++)
         if (t->inst->shares[i] >= 0)
             memcpy(jn_tensor_place(out[i]), task->out[i].data, t->inst->out[i]->bytes);

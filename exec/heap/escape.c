@@ -40,8 +40,8 @@ static janus_status values(escapes *x, const jn_pending_effect *e) {
 
 static janus_status spread(escapes *x) {
     const jn_run *r = x->r;
-    for (size_t i = r->effects.n; i-- > 0;) {
-        const jn_pending_effect *e = &r->effects.data[i];
+    for (size_t i = r->of_heap.effects.n; i-- > 0;) {
+        const jn_pending_effect *e = &r->of_heap.effects.data[i];
         jn_birth *b = jn_birth_of(e->object);
         if (b) {
             x->next[i] = b->entries;
@@ -56,7 +56,7 @@ static janus_status spread(escapes *x) {
     while (x->todo.n) {
         const jn_birth *b = jn_vec_pop(&x->todo);
         for (uint32_t i = b->entries; i; i = x->next[i - 1])
-            JN_TRY(values(x, &r->effects.data[i - 1]));
+            JN_TRY(values(x, &r->of_heap.effects.data[i - 1]));
     }
     return JANUS_OK;
 }
@@ -64,11 +64,11 @@ static janus_status spread(escapes *x) {
 janus_status jn_find_escapes(jn_run *r) {
     escapes x = {.r = r};
     bool any = false;
-    for (size_t i = 0; i < r->effects.n && !any; i++)
-        any = r->effects.data[i].kind == JN_EFFECT_NEW;
+    for (size_t i = 0; i < r->of_heap.effects.n && !any; i++)
+        any = r->of_heap.effects.data[i].kind == JN_EFFECT_NEW;
     if (!any)
         return JANUS_OK;
-    x.next = jn_arena_alloc(&r->mem->arena, r->effects.n * sizeof *x.next);
+    x.next = jn_arena_alloc(&r->mem->arena, r->of_heap.effects.n * sizeof *x.next);
     janus_status st = x.next ? spread(&x) : JN_NO_MEMORY();
     jn_vec_free(&x.todo);
     return st;

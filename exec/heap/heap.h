@@ -25,7 +25,11 @@ const jn_effect *jn_log_entries(const jn_run *r, size_t *out_n);
 janus_status jn_log_late(jn_run *r);
 janus_status jn_log_apply(jn_run *r);
 janus_status jn_log_wired(const jn_run *r, jn_wired **out, size_t *out_n);
+/* Calls fn on every effect that was logged. */
+janus_status jn_log_each(jn_run *r, janus_status (*fn)(void *arg, jn_pending_effect *e), void *arg);
 void jn_log_free(jn_run *r);
+/* Whether something was written that reads must see. */
+static inline bool jn_overlay_any(const jn_run *r) { return r->of_heap.overlay != NULL; }
 /* exec/heap/overlay.c */
 void jn_overlay_free(jn_run *r);
 /* Calls fn on every box of the overlay. */

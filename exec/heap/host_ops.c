@@ -133,7 +133,7 @@ static jn_box operand(jn_run *r, const jn_host_call *c, const jn_slot *slots, un
         return b;
     b.kind = (janus_kind)c->kinds[i];
     b.v = slots[c->in[i]];
-    jn_future *f = r->strand.operands ? jn_pending(r, *r->strand.operands, c->in[i]) : NULL;
+    jn_future *f = r->operands ? jn_pending(r, *r->operands, c->in[i]) : NULL;
     if (f) {
         f->refs++;
         b.kind |= JN_KIND_LATER;
@@ -260,10 +260,10 @@ static janus_status type_of(jn_run *r, const jn_box *o, jn_slot *out) {
  */
 
 static janus_status log_effect(jn_run *r, jn_pending_effect e) {
-    e.place = r->strand.here;
-    if (r->strand.here)
-        r->strand.here->logged = true;
-    return jn_vec_push(&r->effects, e) ? JANUS_OK : JN_NO_MEMORY();
+    e.place = r->here;
+    if (r->here)
+        r->here->logged = true;
+    return jn_vec_push(&r->of_heap.effects, e) ? JANUS_OK : JN_NO_MEMORY();
 }
 
 static const jn_box nothing = {JANUS_KIND_NONE, {0}};
@@ -373,7 +373,7 @@ bool jn_host_read(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst
     const janus_host_ops *h = &r->host;
     void *ctx = r->options.host_ctx, *o;
     janus_host_value v;
-    if ((c->what != H_ITEM && c->what != H_LEN) || r->overlay)
+    if ((c->what != H_ITEM && c->what != H_LEN) || r->of_heap.overlay)
         return false;
     o = slots[c->in[0]].p;
     if (!o || jn_is_tagged(o))

@@ -19,11 +19,11 @@ typedef struct jn_list_row {
 
 enum { KEY_BITS = 32 }; /* of the rows of a list */
 
-int64_t jn_list_rows_new(jn_run *r) { return r->n_lists++ << KEY_BITS; }
+int64_t jn_list_rows_new(jn_run *r) { return r->of_heap.n_lists++ << KEY_BITS; }
 
 static jn_list_row *find(const jn_run *r, int64_t key) {
     jn_list_row *row = NULL;
-    HASH_FIND(hh, r->rows, &key, sizeof key, row);
+    HASH_FIND(hh, r->of_heap.rows, &key, sizeof key, row);
     return row;
 }
 
@@ -34,7 +34,7 @@ janus_status jn_list_rows_mark(jn_run *r, int64_t key) {
     if (!row)
         return JN_NO_MEMORY();
     row->key = key;
-    HASH_ADD(hh, r->rows, key, sizeof key, row);
+    HASH_ADD(hh, r->of_heap.rows, key, sizeof key, row);
     if (row->hh.tbl)
         return JANUS_OK;
     jn_free(row);
@@ -45,15 +45,15 @@ bool jn_list_rows_take(jn_run *r, int64_t key) {
     jn_list_row *row = find(r, key);
     if (!row)
         return false;
-    HASH_DEL(r->rows, row);
+    HASH_DEL(r->of_heap.rows, row);
     jn_free(row);
     return true;
 }
 
 void jn_list_rows_free(jn_run *r) {
     jn_list_row *row, *next;
-    HASH_ITER(hh, r->rows, row, next) {
-        HASH_DEL(r->rows, row);
+    HASH_ITER(hh, r->of_heap.rows, row, next) {
+        HASH_DEL(r->of_heap.rows, row);
         jn_free(row);
     }
 }

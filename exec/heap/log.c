@@ -20,10 +20,10 @@
 /* The tensor of a promise, the same one every time. */
 static janus_status real_tensor(jn_run *r, jn_tval *v, janus_tensor **out) {
     if (!v->tensor) {
-        if (!jn_vec_reserve(&r->made, r->made.n + 1))
+        if (!jn_vec_reserve(&r->of_heap.made, r->of_heap.made.n + 1))
             return JN_NO_MEMORY();
         JN_TRY(jn_tval_export(r, v, &v->tensor));
-        r->made.data[r->made.n++] = v->tensor;
+        r->of_heap.made.data[r->of_heap.made.n++] = v->tensor;
     }
     *out = v->tensor;
     return JANUS_OK;
@@ -52,11 +52,11 @@ static janus_status stored(jn_run *r, jn_tval *v, janus_tensor **out) {
     *out = jn_late_target(v);
     if (*out)
         return JANUS_OK;
-    if (!jn_vec_reserve(&r->made, r->made.n + 1))
+    if (!jn_vec_reserve(&r->of_heap.made, r->of_heap.made.n + 1))
         return JN_NO_MEMORY();
     JN_TRY(jn_tval_force(r, v));
     JN_TRY(lend(r, v, out));
-    r->made.data[r->made.n++] = *out;
+    r->of_heap.made.data[r->of_heap.made.n++] = *out;
     return JANUS_OK;
 }
 
@@ -69,7 +69,7 @@ typedef struct jn_wrapped {
 
 static janus_object wrapped(const jn_run *r, const jn_tval *v) {
     jn_wrapped *w = NULL;
-    HASH_FIND_PTR(r->wrapped, &v, w);
+    HASH_FIND_PTR(r->of_heap.wrapped, &v, w);
     return w ? w->o : NULL;
 }
 
@@ -85,7 +85,7 @@ static janus_status wrap(jn_run *r, jn_tval *v, int64_t tag, janus_object *out) 
     JN_TRY(r->host.wrap(r->options.host_ctx, t, tag, out));
     w->v = v;
     w->o = *out;
-    HASH_ADD_PTR(r->wrapped, v, w);
+    HASH_ADD_PTR(r->of_heap.wrapped, v, w);
     return w->hh.tbl ? JANUS_OK : JN_NO_MEMORY();
 }
 
@@ -139,15 +139,15 @@ static int in_program_order(const void *a, const void *b) {
 
 /* Suspended frames have logged later what comes earlier. */
 static void sort_log(jn_run *r) {
-    jn_pending_effect *e = r->effects.data;
+    jn_pending_effect *e = r->of_heap.effects.data;
     bool sorted = true;
-    for (size_t i = 0; i < r->effects.n; i++) {
+    for (size_t i = 0; i < r->of_heap.effects.n; i++) {
         e[i].number = i;
         if (i > 0 && e[i].place != e[i - 1].place && in_program_order(&e[i], &e[i - 1]) < 0)
             sorted = false;
     }
     if (!sorted)
-        qsort(e, r->effects.n, sizeof *e, in_program_order);
+        qsort(e, r->of_heap.effects.n, sizeof *e, in_program_order);
 }
 
 janus_status jn_log_prepare(jn_run *r) {
@@ -155,15 +155,15 @@ janus_status jn_log_prepare(jn_run *r) {
         return jn_error(JANUS_INVALID_ARGUMENT, "the run has not been executed");
     if (r->prepared)
         return JANUS_OK;
-    JN_TRY(jn_late_find(r));
+    JN_TRY(jn_late_find(r, r->of_heap.effects.data, r->of_heap.effects.n));
     JN_TRY(jn_flush(r));
     JN_TRY(jn_run_failures(r));
     sort_log(r);
     JN_TRY(jn_find_escapes(r));
-    if (!jn_vec_reserve(&r->log, r->effects.n))
+    if (!jn_vec_reserve(&r->of_heap.log, r->of_heap.effects.n))
         return JN_NO_MEMORY();
-    for (size_t i = 0; i < r->effects.n; i++) {
-        const jn_pending_effect *p = &r->effects.data[i];
+    for (size_t i = 0; i < r->of_heap.effects.n; i++) {
+        const jn_pending_effect *p = &r->of_heap.effects.data[i];
         jn_effect e = {.kind = p->kind, .object = p->object, .index = p->index};
         const jn_birth *birth = jn_birth_of(p->object);
         if (birth && !birth->outlives)
@@ -182,23 +182,23 @@ janus_status jn_log_prepare(jn_run *r) {
         } else {
             JN_TRY(make_real(r, &p->value, p->tag, &e.value));
         }
-        r->log.data[r->log.n++] = e;
+        r->of_heap.log.data[r->of_heap.log.n++] = e;
     }
     r->prepared = true;
     return JANUS_OK;
 }
 
 const jn_effect *jn_log_entries(const jn_run *r, size_t *out_n) {
-    *out_n = r->log.n;
-    return r->log.data;
+    *out_n = r->of_heap.log.n;
+    return r->of_heap.log.data;
 }
 
 janus_status jn_log_wired(const jn_run *r, jn_wired **out, size_t *out_n) {
     size_t n = 0;
-    *out = jn_alloc((HASH_COUNT(r->wrapped) + 1) * sizeof **out);
+    *out = jn_alloc((HASH_COUNT(r->of_heap.wrapped) + 1) * sizeof **out);
     if (!*out)
         return JN_NO_MEMORY();
-    for (const jn_wrapped *w = r->wrapped; w; w = w->hh.next) {
+    for (const jn_wrapped *w = r->of_heap.wrapped; w; w = w->hh.next) {
         int64_t k = jn_wire_number(r, w->v);
         if (k)
             (*out)[n++] = (jn_wired){w->o, k, w->v->data};
@@ -207,7 +207,21 @@ janus_status jn_log_wired(const jn_run *r, jn_wired **out, size_t *out_n) {
     return JANUS_OK;
 }
 
-void jn_log_free(jn_run *r) { HASH_CLEAR(hh, r->wrapped); }
+void jn_log_free(jn_run *r) {
+    for (size_t i = 0; i < r->of_heap.made.n; i++)
+        janus_tensor_release(r->of_heap.made.data[i]);
+    jn_vec_free(&r->of_heap.made);
+    jn_vec_free(&r->of_heap.effects);
+    jn_vec_free(&r->of_heap.log);
+    HASH_CLEAR(hh, r->of_heap.wrapped);
+}
+
+janus_status jn_log_each(jn_run *r, janus_status (*fn)(void *arg, jn_pending_effect *e),
+                         void *arg) {
+    for (size_t i = 0; i < r->of_heap.effects.n; i++)
+        JN_TRY(fn(arg, &r->of_heap.effects.data[i]));
+    return JANUS_OK;
+}
 
 janus_status jn_log_result(jn_run *r, jn_tval *v, bool lent, jn_arg *out) {
     if ((out->t = jn_late_target(v))) {
@@ -215,7 +229,7 @@ janus_status jn_log_result(jn_run *r, jn_tval *v, bool lent, jn_arg *out) {
         return JANUS_OK;
     }
     out->object = jn_tval_object(v);
-    if (!out->object && r->wrapped)
+    if (!out->object && r->of_heap.wrapped)
         out->object = wrapped(r, v);
     bool rows = v->rows && !v->data && !out->object && (!v->rows->base || v->rows->base->dense);
     if (rows)
@@ -278,8 +292,8 @@ janus_status jn_log_apply(jn_run *r) {
     if (!r->prepared)
         return jn_error(JANUS_INVALID_ARGUMENT, "the run has not been prepared");
     JN_TRY(jn_late_run(r));
-    for (size_t i = 0; i < r->log.n; i++) {
-        janus_status st = apply(r, &r->log.data[i]);
+    for (size_t i = 0; i < r->of_heap.log.n; i++) {
+        janus_status st = apply(r, &r->of_heap.log.data[i]);
         if (st == JANUS_UNSUPPORTED)
             return jn_error(st, "the embedding program cannot write what the graph wrote");
         if (st != JANUS_OK)

@@ -37,13 +37,13 @@ typedef struct jn_overlay_entry {
 static jn_overlay_entry *find(const jn_run *r, janus_object o, int64_t index, int64_t what) {
     jn_overlay_entry *e = NULL;
     location at;
-    if (!r->overlay)
+    if (!r->of_heap.overlay)
         return NULL;
     memset(&at, 0, sizeof at);
     at.object = o;
     at.index = index;
     at.what = what;
-    HASH_FIND(hh, r->overlay, &at, sizeof at, e);
+    HASH_FIND(hh, r->of_heap.overlay, &at, sizeof at, e);
     return e;
 }
 
@@ -57,22 +57,22 @@ static jn_overlay_entry *put(jn_run *r, janus_object o, int64_t index, int64_t w
     e->at.object = o;
     e->at.index = index;
     e->at.what = what;
-    HASH_ADD(hh, r->overlay, at, sizeof e->at, e);
+    HASH_ADD(hh, r->of_heap.overlay, at, sizeof e->at, e);
     r->containers |= what != AT_ATTR && !jn_birth_of(o);
     return e;
 }
 
 void jn_overlay_free(jn_run *r) {
     jn_overlay_entry *e, *next;
-    HASH_ITER(hh, r->overlay, e, next) {
-        HASH_DEL(r->overlay, e);
+    HASH_ITER(hh, r->of_heap.overlay, e, next) {
+        HASH_DEL(r->of_heap.overlay, e);
         jn_vec_free(&e->appended);
         jn_free(e);
     }
 }
 
 janus_status jn_overlay_each(jn_run *r, janus_status (*fn)(void *arg, jn_box *b), void *arg) {
-    for (jn_overlay_entry *e = r->overlay; e; e = e->hh.next) {
+    for (jn_overlay_entry *e = r->of_heap.overlay; e; e = e->hh.next) {
         JN_TRY(fn(arg, &e->value));
         for (size_t i = 0; i < e->appended.n; i++)
             JN_TRY(fn(arg, &e->appended.data[i].value));
@@ -264,7 +264,7 @@ janus_status jn_ov_set_item(jn_run *r, janus_object o, int64_t *index, jn_box va
 janus_status jn_ov_append(jn_run *r, janus_object o, jn_box value) {
     jn_overlay_entry *e;
     JN_TRY(list_state(r, o, &e));
-    jn_appended a = {value, r->strand.here, 0};
+    jn_appended a = {value, r->here, 0};
     if (e->appended.n && jn_vec_last(&e->appended).place != a.place)
         e->disordered |= jn_vec_last(&e->appended).place && a.place &&
                          a.place->label < jn_vec_last(&e->appended).place->label;

@@ -28,7 +28,7 @@ enum { MAX_NUMBER = 1 << 28 };
 
 static jn_wire *find(const jn_run *r, const void *v) {
     jn_wire *w = NULL;
-    HASH_FIND_PTR(r->wires, &v, w);
+    HASH_FIND_PTR(r->of_heap.wires, &v, w);
     return w;
 }
 
@@ -37,14 +37,14 @@ static janus_status add(jn_run *r, const void *key, const jn_tval *v, int64_t k)
     if (!w)
         return JN_NO_MEMORY();
     *w = (jn_wire){.v = key, .t = v, .k = k};
-    HASH_ADD_PTR(r->wires, v, w);
+    HASH_ADD_PTR(r->of_heap.wires, v, w);
     return w->hh.tbl ? JANUS_OK : JN_NO_MEMORY();
 }
 
 janus_status jn_wire_put(jn_run *r, const jn_tval *v, int64_t *out_k) {
     const jn_wire *w = find(r, v);
     const void *o = w ? NULL : jn_tval_object(v);
-    *out_k = w ? w->k : ++r->n_wires;
+    *out_k = w ? w->k : ++r->of_heap.n_wires;
     if (w)
         return JANUS_OK;
     r->keeps = true; /* a collection would move it */
@@ -53,7 +53,7 @@ janus_status jn_wire_put(jn_run *r, const jn_tval *v, int64_t *out_k) {
 }
 
 jn_tval *jn_wire_object(const jn_run *r, const void *o) {
-    const jn_wire *w = r->wires ? find(r, o) : NULL;
+    const jn_wire *w = r->of_heap.wires ? find(r, o) : NULL;
     return w ? (jn_tval *)(uintptr_t)w->t : NULL;
 }
 
@@ -66,44 +66,51 @@ janus_status jn_wire_of(const jn_run *r, const jn_tval *v, int64_t *out_k) {
 }
 
 bool jn_wire_has(const jn_run *r, int64_t k) {
-    return k >= 0 && (size_t)k < r->wire_sums.n && r->wire_sums.data[k];
+    return k >= 0 && (size_t)k < r->of_heap.wire_sums.n && r->of_heap.wire_sums.data[k];
 }
 
 janus_status jn_wire_take(jn_run *r, int64_t k, jn_tval **out) {
     if (!jn_wire_has(r, k))
         return jn_error(JANUS_INVALID_ARGUMENT, "wire.take: there is no gradient");
-    *out = r->wire_sums.data[k];
-    r->wire_sums.data[k] = NULL;
+    *out = r->of_heap.wire_sums.data[k];
+    r->of_heap.wire_sums.data[k] = NULL;
     return JANUS_OK;
 }
 
 janus_status jn_wire_set(jn_run *r, int64_t k, jn_tval *x) {
     if (k < 0 || k > MAX_NUMBER)
         return jn_error(JANUS_INVALID_ARGUMENT, "wire.set: no number");
-    while ((size_t)k >= r->wire_sums.n)
-        if (!jn_vec_push(&r->wire_sums, NULL))
+    while ((size_t)k >= r->of_heap.wire_sums.n)
+        if (!jn_vec_push(&r->of_heap.wire_sums, NULL))
             return JN_NO_MEMORY();
-    r->wire_sums.data[k] = x;
+    r->of_heap.wire_sums.data[k] = x;
     return JANUS_OK;
 }
 
 janus_status jn_wire_mark(jn_run *r, int64_t k, int64_t what) {
     if (k < 0 || k > MAX_NUMBER)
         return jn_error(JANUS_INVALID_ARGUMENT, "wire.mark: no number");
-    while ((size_t)k >= r->wire_marks.n)
-        if (!jn_vec_push(&r->wire_marks, 0))
+    while ((size_t)k >= r->of_heap.wire_marks.n)
+        if (!jn_vec_push(&r->of_heap.wire_marks, 0))
             return JN_NO_MEMORY();
-    r->wire_marks.data[k] |= (uint8_t)what;
+    r->of_heap.wire_marks.data[k] |= (uint8_t)what;
     return JANUS_OK;
 }
 
 int64_t jn_wire_number(const jn_run *r, const jn_tval *v) {
-    const jn_wire *w = r->wires ? find(r, v) : NULL;
+    const jn_wire *w = r->of_heap.wires ? find(r, v) : NULL;
     return w ? w->k : 0;
 }
 
+int64_t jn_wires_last(const jn_run *r) { return r->of_heap.n_wires; }
+
+const uint8_t *jn_wires_marked(const jn_run *r, size_t *out_n) {
+    *out_n = r->of_heap.wire_marks.n;
+    return r->of_heap.wire_marks.data;
+}
+
 void jn_wires_free(jn_run *r) {
-    jn_vec_free(&r->wire_marks);
-    HASH_CLEAR(hh, r->wires);
-    jn_vec_free(&r->wire_sums);
+    jn_vec_free(&r->of_heap.wire_marks);
+    HASH_CLEAR(hh, r->of_heap.wires);
+    jn_vec_free(&r->of_heap.wire_sums);
 }

@@ -20,6 +20,9 @@ janus_status jn_wire_set(jn_run *r, int64_t k, jn_tval *x);
 janus_status jn_wire_mark(jn_run *r, int64_t k, int64_t what);
 /* The number of a promise; 0: it has none. */
 int64_t jn_wire_number(const jn_run *r, const jn_tval *v);
+/* The last number given; and by number what wire.mark said. */
+int64_t jn_wires_last(const jn_run *r);
+const uint8_t *jn_wires_marked(const jn_run *r, size_t *out_n);
 void jn_wires_free(jn_run *r);
 
 #endif

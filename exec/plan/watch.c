@@ -86,7 +86,7 @@ janus_status jn_watch_plan(jn_plan *p) {
 }
 
 static janus_status met(jn_run *r, jn_mark m) {
-    return jn_vec_push(&r->met, m) ? JANUS_OK : JN_NO_MEMORY();
+    return jn_vec_push(&r->of_plan.met, m) ? JANUS_OK : JN_NO_MEMORY();
 }
 
 janus_status jn_watch_met(jn_run *r, jn_plan *p, const jn_instr *in) {
@@ -107,26 +107,26 @@ janus_status jn_watch_loop(jn_run *r, jn_loop *l, int64_t n) {
 
 void jn_watch_module(janus_module *m) { m->watched = true; }
 
-bool jn_watch_has_met(const jn_run *r) { return r->met.n > 0; }
+bool jn_watch_has_met(const jn_run *r) { return r->of_plan.met.n > 0; }
 
 void jn_watch_confirm(jn_run *r) {
-    for (size_t i = 0; i < r->met.n; i++) {
-        const jn_mark *m = &r->met.data[i];
+    for (size_t i = 0; i < r->of_plan.met.n; i++) {
+        const jn_mark *m = &r->of_plan.met.data[i];
         const jn_instr *in = m->loop ? NULL : &m->plan->code[m->at];
         /* a jump of mark_ways: every other one goes forward */
         if (in && in->op == JN_I_JUMP && in->imm < m->at)
             m->plan->code[in->dst].imm = in->imm;
     }
-    jn_vec_clear(&r->met);
+    jn_vec_clear(&r->of_plan.met);
 }
 
 void jn_watch_end(jn_run *r) {
-    for (size_t i = 0; i < r->met.n; i++) {
-        const jn_mark *m = &r->met.data[i];
+    for (size_t i = 0; i < r->of_plan.met.n; i++) {
+        const jn_mark *m = &r->of_plan.met.data[i];
         if (m->loop)
             m->loop->unseen |= m->times;
         else
             m->plan->code[m->at].op |= JN_MARKED;
     }
-    jn_vec_free(&r->met);
+    jn_vec_free(&r->of_plan.met);
 }

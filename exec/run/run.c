@@ -17,8 +17,6 @@
 #include "graph/base/log.h"
 #include "graph/base/status.h"
 
-enum { COLLECT_BYTES = 512 << 20 };
-
 /* Half of what the process may have, or all that the user says. */
 static size_t default_ceiling(void) {
     bool given;
@@ -27,8 +25,6 @@ static size_t default_ceiling(void) {
 }
 
 static janus_status init(jn_run *r, const janus_run_options *o) {
-    r->pending_tail = &r->pending;
-    r->flush_bytes = JN_FLUSH_BYTES;
     if (o) {
         size_t n = o->struct_size < sizeof r->options ? o->struct_size : sizeof r->options;
         memcpy(&r->options, o, n);
@@ -39,10 +35,9 @@ static janus_status init(jn_run *r, const janus_run_options *o) {
     }
     JN_TRY(jn_run_device_named(r->options.device, &r->on, &r->dev));
     r->exact = r->options.numerics == JANUS_NUMERICS_EXACT;
-    r->early_at = jn_early_threshold(r);
+    jn_schedule_begin(r);
     r->rng_offset = r->options.rng_offset;
-    const char *fail = getenv("JANUS_FAIL_ASSERT");
-    r->asserts_to_failure = fail ? strtoll(fail, NULL, 10) : 0;
+    jn_strand_begin(r);
     JN_TRY(jn_planset_take(r->sub->module, &r->set));
     for (size_t i = 0; i < 2 * r->set->module->subs.n; i++)
         r->set->plans[i].free_frames = NULL;
@@ -59,7 +54,6 @@ static janus_status init(jn_run *r, const janus_run_options *o) {
     r->mem->on = r->on; /* as the spare one's, but for its name */
     jn_mem_expect(r->mem, r->set->expected);
     r->mem->ceiling = r->options.byte_ceiling ? r->options.byte_ceiling : default_ceiling();
-    r->collect_at = COLLECT_BYTES;
     for (size_t i = 0; i < r->sub->params.n; i++)
         r->keeps |= r->sub->params.data[i].type->kind == JANUS_KIND_FRAME;
     r->results = jn_calloc(r->sub->results.n + 1, sizeof *r->results);
@@ -152,7 +146,6 @@ janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args) {
             JN_TRY(bind(r, i, &args[i], &slots[i]));
     }
     r->args = slots;
-    r->poll_countdown = 1;
     int64_t start = jn_run_clock();
     janus_status st = jn_host_run(r, slots);
     if (jn_prof_on())
@@ -169,7 +162,7 @@ janus_status jn_run_stores(jn_run *r, unsigned result, unsigned when, janus_tens
     if (result >= r->sub->results.n || when > r->sub->results.n || r->prepared)
         return jn_error(JANUS_INVALID_ARGUMENT, "@%s: no result %u to store, or too late",
                         r->sub->name, result);
-    return jn_vec_push(&r->result_stores, s) ? JANUS_OK : JN_NO_MEMORY();
+    return jn_late_stores(r, s);
 }
 
 void jn_run_aside(jn_run *r) { r->aside = true; }
@@ -231,7 +224,7 @@ janus_status jn_run_wired(const jn_run *r, jn_wired **out, size_t *out_n) {
     return jn_log_wired(r, out, out_n);
 }
 
-int64_t jn_run_wires(const jn_run *r) { return r->n_wires; }
+int64_t jn_run_wires(const jn_run *r) { return jn_wires_last(r); }
 
 janus_status jn_run_wire_begins(jn_run *r, int64_t number, janus_tensor *t) {
     jn_tval *v;
@@ -240,8 +233,7 @@ janus_status jn_run_wire_begins(jn_run *r, int64_t number, janus_tensor *t) {
 }
 
 const uint8_t *jn_run_wire_marks(const jn_run *r, size_t *out_n) {
-    *out_n = r->wire_marks.n;
-    return r->wire_marks.data;
+    return jn_wires_marked(r, out_n);
 }
 
 static char *place(const jn_run *r, const jn_type *t, jn_slot v) {
@@ -283,9 +275,7 @@ janus_status jn_frame_value_renew(const jn_frame_value *f, char *place, janus_te
 
 void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {
     *out = r->stats;
-    out->peak_bytes = jn_mem_peak(r->mem);
-    for (int i = 0; i < JN_MAX_RANGES; i++)
-        out->peak_bytes += r->scratch[i].bytes;
+    out->peak_bytes = jn_mem_peak(r->mem) + jn_schedule_scratch(r);
     out->rng_offset = r->rng_offset;
     out->lanes = r->stats.lanes ? r->stats.lanes : 1;
 }
@@ -299,23 +289,12 @@ void jn_run_free(jn_run *r) {
         (void)jn_run_failures(r);
         jn_error_publish(&why);
     }
-    for (size_t i = 0; i < r->made.n; i++)
-        janus_tensor_release(r->made.data[i]);
-    jn_vec_free(&r->made);
     jn_log_free(r);
     jn_strand_free(r);
-    jn_vec_free(&r->effects);
-    jn_vec_free(&r->deps);
-    jn_vec_free(&r->log);
-    jn_vec_free(&r->result_stores);
-    jn_vec_free(&r->stores);
     jn_overlay_free(r);
     jn_wires_free(r);
     jn_list_rows_free(r);
-    while (r->tables)
-        jn_table_return(r, r->tables);
-    for (int i = 0; i < JN_MAX_RANGES; i++)
-        jn_free_aligned(r->scratch[i].data);
+    jn_schedule_end(r);
     jn_free(r->results);
     const janus_module *held = NULL;
     if (r->mem && atomic_load_explicit(&r->mem->refs, memory_order_acquire) == 1 && r->set) {

@@ -193,8 +193,7 @@ janus_status jn_branch_specialise(jn_seginst *inst, jn_planset *set) {
 
 static bool may_decide(const jn_run *r, const jn_branch *br, const jn_frame *f) {
     const jn_schedule *s = r->dev->schedule;
-    return s && s->branches && !br->exposed && !br->refused && !f->parent && !f->loop &&
-           !r->strand.on;
+    return s && s->branches && !br->exposed && !br->refused && !f->parent && !f->loop;
 }
 
 /* Its specialisation is there. */
@@ -254,8 +253,8 @@ static janus_status copy(jn_run *r, char *to, char *from, size_t bytes) {
     void *src = from;
     if (!bytes || to == from)
         return JANUS_OK;
-    return r->trace ? jn_trace_gather(r->trace, to, &src, 1, bytes)
-                    : jn_dev_move(r->dev, to, from, bytes);
+    return r->of_schedule.trace ? jn_trace_gather(r->of_schedule.trace, to, &src, 1, bytes)
+                                : jn_dev_move(r->dev, to, from, bytes);
 }
 
 /* Results to their places; those that lie in each other's first to a place between. */
@@ -288,7 +287,7 @@ static janus_status body(work *x, int which) {
 }
 
 static janus_status write_branch(work *x) {
-    jn_trace *t = x->r->trace;
+    jn_trace *t = x->r->of_schedule.trace;
     const jn_tval *value = x->task->in[0];
     struct jn_trace_op *o;
     JN_TRY(jn_trace_branch(t, false, &o));
@@ -300,7 +299,7 @@ static janus_status write_branch(work *x) {
 }
 
 static janus_status write_loop(work *x) {
-    jn_trace *t = x->r->trace;
+    jn_trace *t = x->r->of_schedule.trace;
     jn_tval **before, **after;
     struct jn_trace_op *o;
     char *rounds = x->w.br->counts ? x->task->out[x->w.br->n_results].data : jn_trace_take(t, 8);
@@ -387,7 +386,7 @@ static janus_status bind(work *x) {
 
 static janus_status run(jn_lane *l, jn_task *t) {
     jn_arena arena;
-    jn_trace *trace = l->run->trace;
+    jn_trace *trace = l->run->of_schedule.trace;
     const jn_branch *br = t->inst->seg->branch;
     jn_arena_init(&arena, 0);
     work x = {{l->run->set, l, trace ? &trace->arena : &arena, br, NULL}, l->run, t, NULL, NULL};

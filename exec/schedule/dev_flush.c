@@ -308,9 +308,9 @@ static janus_status trace_tasks(flush *f, jn_trace *t, janus_run_stats *counts) 
     }
     if (st == JANUS_OK) {
         redirect(f, to);
-        r->trace = t;
+        r->of_schedule.trace = t;
         st = jn_flush_tasks(r, f->task, f->n, f->max_level);
-        r->trace = NULL;
+        r->of_schedule.trace = NULL;
         redirect(f, NULL);
     }
     *counts = (janus_run_stats){.kernels = r->stats.kernels - before.kernels,

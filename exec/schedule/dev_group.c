@@ -31,8 +31,8 @@ static bool input_gathered(const jn_dev_rows *w, uint32_t i) {
 
 /* Of the group's block; a trace plans every piece by itself. */
 static char *take(jn_dev_rows *w, size_t bytes) {
-    if (w->r->trace)
-        return jn_trace_take(w->r->trace, bytes);
+    if (w->r->of_schedule.trace)
+        return jn_trace_take(w->r->of_schedule.trace, bytes);
     char *p = w->at;
     w->at += rounded(bytes);
     return p;
@@ -49,8 +49,9 @@ static janus_status gather(jn_dev_rows *w, uint32_t i) {
         jn_free(src);
         return JN_NO_MEMORY();
     }
-    if (w->r->trace) {
-        janus_status st = jn_trace_gather(w->r->trace, w->data.input[i], src, w->n, bytes);
+    if (w->r->of_schedule.trace) {
+        janus_status st =
+            jn_trace_gather(w->r->of_schedule.trace, w->data.input[i], src, w->n, bytes);
         jn_free(src);
         return st;
     }
@@ -77,7 +78,7 @@ void jn_dev_rows_constant(jn_dev_rows *w, uint32_t i) {
 static janus_status place_scalar(jn_dev_rows *w, uint32_t i) {
     const jn_segscalar *s = &w->inst->seg->scalars[i];
     bool is_bool = s->kind == JANUS_KIND_BOOL;
-    if (w->r->trace) {
+    if (w->r->of_schedule.trace) {
         if (w->n > 1 && !s->is_const &&
             (jn_variant_scalar_rowed(w->inst, w->v, i) || s->device == JN_SCALAR_FREE))
             return jn_error(JANUS_UNSUPPORTED, "no capture: scalars differ from row to row");
@@ -111,7 +112,7 @@ void jn_dev_rows_alias(jn_dev_rows *w, uint32_t value) {
 
 static janus_status place_values(jn_dev_rows *w) {
     const jn_segment *seg = w->inst->seg;
-    char *scratch = w->r->trace ? NULL : take(w, w->v->scratch_bytes * w->n);
+    char *scratch = w->r->of_schedule.trace ? NULL : take(w, w->v->scratch_bytes * w->n);
     for (uint32_t i = 0; i < seg->n_values; i++) {
         const jn_segvalue *v = &w->inst->values[i];
         if (v->alias) {
@@ -119,7 +120,7 @@ static janus_status place_values(jn_dev_rows *w) {
         } else if (v->shape && v->output >= 0) {
             w->data.value[i] = w->task[0]->out[v->output].data;
         } else if (v->shape) {
-            if (!w->r->trace)
+            if (!w->r->of_schedule.trace)
                 w->data.value[i] = scratch + w->v->scratch[i] * w->n;
             else if (!(w->data.value[i] = take(w, v->shape->bytes * (w->v->rowed[i] ? w->n : 1))))
                 return JN_NO_MEMORY();
@@ -139,8 +140,8 @@ static janus_status sum_rows(jn_dev_rows *w, const jn_vnode *vn) {
     if (!jn_dtype_is_float(acc->shape->dtype))
         return jn_error(JANUS_DTYPE, "acc.add: sums are of floats, got %s",
                         jn_dtype_name((janus_dtype)acc->shape->dtype));
-    if (w->r->trace)
-        return jn_trace_sum(w->r->trace, acc->part[0].data, src_data(w, &vn->n->in[1]),
+    if (w->r->of_schedule.trace)
+        return jn_trace_sum(w->r->of_schedule.trace, acc->part[0].data, src_data(w, &vn->n->in[1]),
                             acc->shape->numel, w->n, step, acc->shape->dtype);
     w->d->module->sum_rows(&w->d->exec, acc->part[0].data, src_data(w, &vn->n->in[1]),
                            acc->shape->numel, w->n, step, acc->shape->dtype);
@@ -178,8 +179,9 @@ static janus_status call(jn_dev_rows *w, const jn_vnode *vn) {
                   .from_end = vn->from_end};
     uint32_t times = vn->mode == JN_V_LOOP ? w->n : 1;
     for (uint32_t t = 0; t < times; t++) {
-        JN_TRY(w->r->trace ? jn_trace_call(w->r->trace, vn->op, vn->kernel, &k, vn->workspace)
-                           : jn_dev_launch(w->d, vn->op, vn->kernel, &k, loc->file, loc->line));
+        JN_TRY(w->r->of_schedule.trace
+                   ? jn_trace_call(w->r->of_schedule.trace, vn->op, vn->kernel, &k, vn->workspace)
+                   : jn_dev_launch(w->d, vn->op, vn->kernel, &k, loc->file, loc->line));
         if (vn->mode == JN_V_LOOP) {
             jn_views_advance(in, vn->in_step, vn->n_in);
             jn_views_advance(out, vn->out_step, vn->n_out);
@@ -203,7 +205,7 @@ static janus_status run(jn_dev_rows *w) {
     for (uint32_t i = 0; i < seg->n_scalars; i++)
         JN_TRY(place_scalar(w, i));
     JN_TRY(place_values(w));
-    w->workspace = w->r->trace ? NULL : take(w, w->v->workspace);
+    w->workspace = w->r->of_schedule.trace ? NULL : take(w, w->v->workspace);
     for (uint32_t i = 0; i < seg->n_nodes; i++)
         JN_TRY(jn_dev_rows_node(w, &w->v->nodes[i]));
     return JANUS_OK;
@@ -243,9 +245,9 @@ janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const jn_varian
     jn_dev_rows w = {.r = r, .d = r->dev, .inst = inst, .v = v, .task = task, .n = n};
     jn_dev_block *block = NULL;
     JN_TRY(jn_dev_rows_tables(&w));
-    size_t bytes = r->trace ? 0 : need(&w);
+    size_t bytes = r->of_schedule.trace ? 0 : need(&w);
     janus_status st =
-        r->trace ? JANUS_OK
+        r->of_schedule.trace ? JANUS_OK
         : bytes > r->mem->ceiling
             ? jn_error(JANUS_NO_MEMORY, "a batch would need %zu bytes of temporaries", bytes)
             : jn_dev_pool_take(&r->dev->pool, bytes, r->dev->stream, &block);
@@ -255,7 +257,7 @@ janus_status jn_dev_group_run(jn_run *r, const jn_seginst *inst, const jn_varian
         jn_dev_pool_free(&r->dev->pool, block);
     }
     for (uint32_t i = 0; i < seg->n_scalars; i++)
-        if (jn_variant_scalar_rowed(inst, v, i) && !r->trace)
+        if (jn_variant_scalar_rowed(inst, v, i) && !r->of_schedule.trace)
             jn_free(w.scalar_here[i]);
     jn_free(w.host);
     return st;

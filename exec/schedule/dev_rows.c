@@ -213,9 +213,9 @@ static janus_status record(const group *g, const uint64_t *key, size_t n_key, jn
     janus_status st = table ? JANUS_OK : JN_NO_MEMORY();
     if (st == JANUS_OK) {
         jn_trace_fix(&t, table);
-        r->trace = &t;
+        r->of_schedule.trace = &t;
         st = write_down(g, &w, &t, table);
-        r->trace = NULL;
+        r->of_schedule.trace = NULL;
     }
     if (st == JANUS_OK)
         st = jn_trace_plan(&t, g->s->single);
@@ -334,7 +334,7 @@ janus_status jn_dev_rows_replay(jn_lane *l, jn_seginst *inst, jn_variant_key key
     jn_capture *c = NULL;
     size_t n_key;
     *done = false;
-    if (!g.s || !g.s->on || g.r->trace || g.r->exact || n < 2 || n > MOST_ROWS ||
+    if (!g.s || !g.s->on || g.r->of_schedule.trace || g.r->exact || n < 2 || n > MOST_ROWS ||
         inst->seg->n_inputs + inst->seg->n_scalars > MOST_BITS || !suits(&g))
         return JANUS_OK;
     uint64_t *words = make_key(&g, &n_key);

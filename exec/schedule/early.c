@@ -118,9 +118,9 @@ static janus_status run_light(jn_run *r, jn_early *e) {
 }
 
 janus_status jn_early_start(jn_run *r) {
-    if (r->n_pending < EARLY_TASKS)
+    if (r->of_schedule.n_pending < EARLY_TASKS)
         return JANUS_OK;
-    r->early_at = UINT64_MAX;
+    r->of_schedule.early_at = UINT64_MAX;
     if (!jn_par_claim())
         return JANUS_OK;
     jn_early *e = jn_calloc(1, sizeof *e);
@@ -131,7 +131,7 @@ janus_status jn_early_start(jn_run *r) {
     pthread_mutex_init(&e->lock, NULL);
     pthread_mutex_init(&e->waits, NULL);
     pthread_cond_init(&e->told, NULL);
-    e->n = r->n_pending;
+    e->n = r->of_schedule.n_pending;
     int threads = janus_get_num_threads();
     e->threads = (uint32_t)(threads < JN_MAX_RANGES ? threads : JN_MAX_RANGES);
     e->given.lane = (jn_lane){.run = r, .index = 1, .lock = &e->lock, .stop = &e->stop};
@@ -139,7 +139,7 @@ janus_status jn_early_start(jn_run *r) {
     e->task = jn_alloc(e->n * sizeof *e->task);
     janus_status st = e->task && e->given.task ? JANUS_OK : JN_NO_MEMORY();
     uint32_t n = 0;
-    for (jn_task *t = r->pending; n < e->n && st == JANUS_OK; t = t->next)
+    for (jn_task *t = r->of_schedule.pending; n < e->n && st == JANUS_OK; t = t->next)
         e->task[n++] = t;
     if (st == JANUS_OK)
         st = run_light(r, e);
@@ -149,10 +149,10 @@ janus_status jn_early_start(jn_run *r) {
         return st;
     }
     jn_par_start(e->threads - 1, work, e);
-    r->early = e;
+    r->of_schedule.early = e;
     r->stats.early += e->given.n;
-    r->pending = NULL; /* the worker links its tasks anew */
-    r->pending_tail = &r->pending;
+    r->of_schedule.pending = NULL; /* the worker links its tasks anew */
+    r->of_schedule.pending_tail = &r->of_schedule.pending;
     return JANUS_OK;
 }
 
@@ -174,15 +174,15 @@ void jn_early_beside(jn_early *e, jn_lane *l) {
 }
 
 janus_status jn_early_check(jn_run *r) {
-    if (!r->early || jn_par_started())
+    if (!r->of_schedule.early || jn_par_started())
         return JANUS_OK;
-    r->early = NULL; /* left as the worker had it, locked or not */
+    r->of_schedule.early = NULL; /* left as the worker had it, locked or not */
     return jn_error(JANUS_INTERNAL, "the process was forked in the middle of a run");
 }
 
 janus_status jn_early_go_on(jn_run *r, jn_lane_tasks *lane, uint32_t n_lanes) {
     JN_TRY(jn_early_check(r));
-    jn_early *e = r->early;
+    jn_early *e = r->of_schedule.early;
     for (uint32_t k = 0; k < n_lanes; k++) {
         lane[k].lane.lock = &e->lock;
         lane[k].lane.stop = &e->stop;
@@ -196,7 +196,7 @@ janus_status jn_early_go_on(jn_run *r, jn_lane_tasks *lane, uint32_t n_lanes) {
     pthread_mutex_unlock(&e->waits);
     if (n_lanes)
         jn_lane_tasks_run(&lane[0]);
-    r->early = NULL;
+    r->of_schedule.early = NULL;
     jn_par_join();
     jn_lane_count(&e->given.lane);
     janus_status st = e->given.st;
@@ -206,13 +206,15 @@ janus_status jn_early_go_on(jn_run *r, jn_lane_tasks *lane, uint32_t n_lanes) {
     return st;
 }
 
-janus_status jn_early_join(jn_run *r) { return r->early ? jn_early_go_on(r, NULL, 0) : JANUS_OK; }
+janus_status jn_early_join(jn_run *r) {
+    return r->of_schedule.early ? jn_early_go_on(r, NULL, 0) : JANUS_OK;
+}
 
 void jn_early_cancel(jn_run *r) {
-    if (!r->early)
+    if (!r->of_schedule.early)
         return;
     janus_error why = *janus_last_error();
-    atomic_store_explicit(&r->early->stop, true, memory_order_relaxed);
+    atomic_store_explicit(&r->of_schedule.early->stop, true, memory_order_relaxed);
     (void)jn_early_go_on(r, NULL, 0); /* its worker's error is no news */
     jn_error_publish(&why);
 }

@@ -26,23 +26,48 @@ enum { /* pending tasks that start a flush */
        LEAVE_COST = 1 << 21
 };
 
+void jn_schedule_begin(jn_run *r) {
+    jn_of_schedule *s = &r->of_schedule;
+    s->pending_tail = &s->pending;
+    s->flush_bytes = JN_FLUSH_BYTES;
+    s->early_at = jn_early_threshold(r);
+}
+
+void jn_schedule_end(jn_run *r) {
+    jn_of_schedule *s = &r->of_schedule;
+    jn_vec_free(&s->deps);
+    jn_vec_free(&s->result_stores);
+    jn_vec_free(&s->stores);
+    jn_tables_return(r);
+    for (int i = 0; i < JN_MAX_RANGES; i++)
+        jn_free_aligned(s->scratch[i].data);
+}
+
+size_t jn_schedule_scratch(const jn_run *r) {
+    size_t bytes = 0;
+    for (int i = 0; i < JN_MAX_RANGES; i++)
+        bytes += r->of_schedule.scratch[i].bytes;
+    return bytes;
+}
+
 /* What it waits for, neighbours of the same task once, and so its level. */
 static janus_status find_deps(jn_run *r, jn_task *t, uint32_t n) {
     const jn_task *last = NULL;
-    if (JN_UNLIKELY(r->deps.n + n >= UINT32_MAX) || !jn_vec_reserve(&r->deps, r->deps.n + n))
+    if (JN_UNLIKELY(r->of_schedule.deps.n + n >= UINT32_MAX) ||
+        !jn_vec_reserve(&r->of_schedule.deps, r->of_schedule.deps.n + n))
         return JN_NO_MEMORY();
-    t->id = r->n_pending;
-    t->first_dep = (uint32_t)r->deps.n;
+    t->id = r->of_schedule.n_pending;
+    t->first_dep = (uint32_t)r->of_schedule.deps.n;
     for (uint32_t i = 0; i < n; i++) {
         const jn_task *p = t->in[i]->task;
         if (!p || p == last || p->done)
             continue;
         last = p;
-        r->deps.data[r->deps.n++] = p->id;
+        r->of_schedule.deps.data[r->of_schedule.deps.n++] = p->id;
         if (p->level >= t->level)
             t->level = p->level + 1;
     }
-    t->n_deps = (uint32_t)r->deps.n - t->first_dep;
+    t->n_deps = (uint32_t)r->of_schedule.deps.n - t->first_dep;
     return JANUS_OK;
 }
 
@@ -103,19 +128,19 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
     }
     for (uint32_t i = 0; i < seg->n_outputs; i++) {
         t->out[i] = (jn_tval){.shape = t->inst->out[i], .task = t};
-        r->pending_bytes += t->inst->out[i]->bytes;
+        r->of_schedule.pending_bytes += t->inst->out[i]->bytes;
         slots[seg->output_slot[i]].t = &t->out[i];
     }
-    if (t->level > r->max_level)
-        r->max_level = t->level;
-    *r->pending_tail = t;
-    r->pending_tail = &t->next;
-    r->pending_cost += t->inst->row_cost;
+    if (t->level > r->of_schedule.max_level)
+        r->of_schedule.max_level = t->level;
+    *r->of_schedule.pending_tail = t;
+    r->of_schedule.pending_tail = &t->next;
+    r->of_schedule.pending_cost += t->inst->row_cost;
     if (seg->n_accs || t->inst->wide)
-        r->early_at = UINT64_MAX;
-    if (++r->n_pending >= FLUSH_AT)
+        r->of_schedule.early_at = UINT64_MAX;
+    if (++r->of_schedule.n_pending >= FLUSH_AT)
         return jn_flush(r);
-    return r->pending_cost < r->early_at ? JANUS_OK : jn_early_start(r);
+    return r->of_schedule.pending_cost < r->of_schedule.early_at ? JANUS_OK : jn_early_start(r);
 }
 
 /* Bytes of pending outputs that the run returns: a gradient of a large network, say. */
@@ -138,8 +163,8 @@ static size_t bytes_returned(const jn_frame *f) {
 }
 
 janus_status jn_flush_large(jn_run *r, const jn_frame *f) {
-    r->flush_bytes = JN_FLUSH_BYTES + (r->on->host ? bytes_returned(f) : 0);
-    return r->pending_bytes < r->flush_bytes ? JANUS_OK : jn_flush(r);
+    r->of_schedule.flush_bytes = JN_FLUSH_BYTES + (r->on->host ? bytes_returned(f) : 0);
+    return r->of_schedule.pending_bytes < r->of_schedule.flush_bytes ? JANUS_OK : jn_flush(r);
 }
 
 static janus_status run_in_order(jn_lane *l, jn_task **task, uint32_t n) {
@@ -178,11 +203,11 @@ static janus_status run_window(jn_run *r, jn_lane *alone, jn_window *w) {
 
 janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level) {
     jn_lane alone = {.run = r, .polls = true};
-    jn_window w = {.deps = r->deps.data,
-                   .n_deps = r->deps.n,
+    jn_window w = {.deps = r->of_schedule.deps.data,
+                   .n_deps = r->of_schedule.deps.n,
                    .task = task,
                    .n = n,
-                   .from = jn_early_count(r->early),
+                   .from = jn_early_count(r->of_schedule.early),
                    .max_level = max_level};
     JN_TRY(look(r, &w, r->exact ? "issuing, to be run in this order" : "issuing"));
     JN_TRY(jn_early_check(r));
@@ -193,23 +218,23 @@ janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_
 }
 
 janus_status jn_flush(jn_run *r) {
-    jn_task *t = r->pending;
-    uint32_t n = r->n_pending, max_level = r->max_level;
-    r->pending = NULL;
-    r->pending_tail = &r->pending;
-    r->n_pending = r->max_level = 0;
-    r->pending_bytes = 0;
-    r->flush_bytes = JN_FLUSH_BYTES;
-    uint64_t cost = r->pending_cost;
-    r->pending_cost = 0;
-    r->early_at = jn_early_threshold(r);
+    jn_task *t = r->of_schedule.pending;
+    uint32_t n = r->of_schedule.n_pending, max_level = r->of_schedule.max_level;
+    r->of_schedule.pending = NULL;
+    r->of_schedule.pending_tail = &r->of_schedule.pending;
+    r->of_schedule.n_pending = r->of_schedule.max_level = 0;
+    r->of_schedule.pending_bytes = 0;
+    r->of_schedule.flush_bytes = JN_FLUSH_BYTES;
+    uint64_t cost = r->of_schedule.pending_cost;
+    r->of_schedule.pending_cost = 0;
+    r->of_schedule.early_at = jn_early_threshold(r);
     if (!n)
         return JANUS_OK;
     int64_t start = jn_run_clock();
     jn_task **task = jn_alloc(n * sizeof *task);
     if (!task)
         return JN_NO_MEMORY();
-    uint32_t given = jn_early_tasks(r->early, task);
+    uint32_t given = jn_early_tasks(r->of_schedule.early, task);
     for (uint32_t i = given; i < n; i++, t = t->next)
         task[i] = t;
     /* what was written to lists and dicts of the program refers to what they held, and is not

@@ -67,13 +67,14 @@ static void find_layout(jn_group *g) {
 }
 
 char *jn_run_memory(jn_run *r, size_t bytes) {
-    return JN_UNLIKELY(r->trace != NULL) ? jn_trace_take(r->trace, bytes)
-                                         : jn_mem_tensor(r->mem, bytes);
+    return JN_UNLIKELY(r->of_schedule.trace != NULL) ? jn_trace_take(r->of_schedule.trace, bytes)
+                                                     : jn_mem_tensor(r->mem, bytes);
 }
 
 static char *result_memory(jn_run *r, size_t bytes) {
-    return JN_UNLIKELY(r->result_memory != NULL) ? r->result_memory(r, bytes)
-                                                 : jn_run_memory(r, bytes);
+    return JN_UNLIKELY(r->of_schedule.result_memory != NULL)
+               ? r->of_schedule.result_memory(r, bytes)
+               : jn_run_memory(r, bytes);
 }
 
 static janus_status place_outputs(jn_group *g, const jn_variant *v) {

@@ -231,7 +231,7 @@ static janus_status run_phase(jn_run *r, const dealing *d, uint32_t phase) {
     }
     j->caller = pthread_self();
     janus_status st = JANUS_OK;
-    if (r->early) {
+    if (r->of_schedule.early) {
         j->lane[0].lane.polls = true;
         st = jn_early_go_on(r, j->lane, d->lanes);
     } else {
@@ -258,7 +258,7 @@ static janus_status run_phases(jn_run *r, const dealing *d) {
             continue;
         }
         jn_lane alone = {.run = r, .polls = true};
-        jn_early_beside(r->early, &alone);
+        jn_early_beside(r->of_schedule.early, &alone);
         const uint32_t *start = d->start + (size_t)p * d->lanes;
         st = jn_levels_run(&alone, d->sorted + start[0], start[1] - start[0]);
         jn_lane_count(&alone);
@@ -305,14 +305,18 @@ void jn_lanes_drop(jn_window *w) {
 }
 
 janus_status jn_lanes_deal(jn_run *r, jn_window *w) {
-    uint32_t threads = jn_early_threads(r->early);
+    uint32_t threads = jn_early_threads(r->of_schedule.early);
     bool found = false;
     if (threads < 2 || jn_par_inside() || !r->on->lanes)
         return JANUS_OK;
     dealing *d = w->dealing = jn_alloc(sizeof *d);
     if (!d)
         return JN_NO_MEMORY();
-    *d = (dealing){.task = w->task, .deps = w->deps, .n = w->n, .from = w->from, .early = r->early};
+    *d = (dealing){.task = w->task,
+                   .deps = w->deps,
+                   .n = w->n,
+                   .from = w->from,
+                   .early = r->of_schedule.early};
     JN_TRY(find_lanes(d, threads, &found));
     if (!found && d->early) { /* too much hangs on what the worker has */
         drop(d);

@@ -142,27 +142,27 @@ static int by_address(const void *pa, const void *pb) {
 static janus_status add_store(jn_run *r, jn_tval *value, janus_tensor *target, bool only) {
     jn_store s = {.value = value, .target = target, .only = only};
     jn_tensor_extent(target, &s.lo, &s.hi);
-    return jn_vec_push(&r->stores, s) ? JANUS_OK : JN_NO_MEMORY();
+    return jn_vec_push(&r->of_schedule.stores, s) ? JANUS_OK : JN_NO_MEMORY();
 }
 
 /* All stores that will be made, by address. */
-static janus_status find_stores(jn_run *r) {
-    for (size_t i = 0; i < r->result_stores.n; i++) {
-        const jn_result_store *s = &r->result_stores.data[i];
+static janus_status find_stores(jn_run *r, const jn_pending_effect *effect, size_t n) {
+    for (size_t i = 0; i < r->of_schedule.result_stores.n; i++) {
+        const jn_result_store *s = &r->of_schedule.result_stores.data[i];
         if ((!s->when || r->results[s->when - 1].i) && r->results[s->result].t)
             JN_TRY(add_store(r, r->results[s->result].t, s->target, s->only));
     }
-    for (size_t i = 0; i < r->effects.n; i++)
-        if (r->effects.data[i].kind == JN_EFFECT_STORE)
-            JN_TRY(add_store(r, r->effects.data[i].value.v.t, r->effects.data[i].target->tensor,
-                             true));
-    if (r->stores.n > 1)
-        qsort(r->stores.data, r->stores.n, sizeof *r->stores.data, by_address);
+    for (size_t i = 0; i < n; i++)
+        if (effect[i].kind == JN_EFFECT_STORE)
+            JN_TRY(add_store(r, effect[i].value.v.t, effect[i].target->tensor, true));
+    if (r->of_schedule.stores.n > 1)
+        qsort(r->of_schedule.stores.data, r->of_schedule.stores.n,
+              sizeof *r->of_schedule.stores.data, by_address);
     const char *end = NULL;
-    for (size_t i = 0; i < r->stores.n; i++) {
-        jn_store *s = &r->stores.data[i];
-        r->stores_overlap |= s->lo < end;
-        s->alone = !(s->lo < end) && !(i + 1 < r->stores.n && s[1].lo < s->hi);
+    for (size_t i = 0; i < r->of_schedule.stores.n; i++) {
+        jn_store *s = &r->of_schedule.stores.data[i];
+        r->of_schedule.stores_overlap |= s->lo < end;
+        s->alone = !(s->lo < end) && !(i + 1 < r->of_schedule.stores.n && s[1].lo < s->hi);
         end = s->hi > end ? s->hi : end;
     }
     return JANUS_OK;
@@ -170,10 +170,10 @@ static janus_status find_stores(jn_run *r) {
 
 /* The first store that ends behind `p`; none of them overlaps another, or all may be meant. */
 static size_t first_behind(const jn_run *r, const char *p) {
-    size_t lo = 0, hi = r->stores_overlap ? 0 : r->stores.n;
+    size_t lo = 0, hi = r->of_schedule.stores_overlap ? 0 : r->of_schedule.stores.n;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
-        if (r->stores.data[mid].hi > p)
+        if (r->of_schedule.stores.data[mid].hi > p)
             hi = mid;
         else
             lo = mid + 1;
@@ -186,8 +186,9 @@ bool jn_late_overwritten(const jn_run *r, const jn_tval *v) {
         return false;
     const char *lo, *hi;
     jn_tensor_extent(v->dense, &lo, &hi);
-    for (size_t i = first_behind(r, lo); i < r->stores.n && r->stores.data[i].lo < hi; i++)
-        if (r->stores.data[i].hi > lo)
+    for (size_t i = first_behind(r, lo);
+         i < r->of_schedule.stores.n && r->of_schedule.stores.data[i].lo < hi; i++)
+        if (r->of_schedule.stores.data[i].hi > lo)
             return true;
     return false;
 }
@@ -198,7 +199,7 @@ bool jn_late_overwritten(const jn_run *r, const jn_tval *v) {
 static janus_status candidate(jn_run *r, jn_task *t) {
     const jn_segment *seg = t->inst->seg;
     t->late = &never;
-    if (t->id < jn_early_count(r->early) || !all_sure(t->inst))
+    if (t->id < jn_early_count(r->of_schedule.early) || !all_sure(t->inst))
         return JANUS_OK;
     jn_late *l = jn_arena_zalloc(&r->mem->arena, sizeof *l);
     if (!l || !(l->of = jn_arena_zalloc(&r->mem->arena, seg->n_outputs * sizeof *l->of)) ||
@@ -207,7 +208,7 @@ static janus_status candidate(jn_run *r, jn_task *t) {
     l->task = t;
     JN_TRY(find_order(r, l));
     t->late = l;
-    jn_late **at = &r->late;
+    jn_late **at = &r->of_schedule.late;
     while (*at && (*at)->task->id < t->id)
         at = &(*at)->next;
     l->next = *at;
@@ -228,12 +229,12 @@ static void count_box(jn_box b) {
 }
 
 /* Results and the log; stores among both. */
-static void count_uses(jn_run *r) {
+static void count_uses(jn_run *r, const jn_pending_effect *effect, size_t n) {
     for (size_t i = 0; i < r->sub->results.n; i++)
         if (r->sub->result_types.data[i]->kind == JANUS_KIND_TENSOR)
             count_use(r->results[i].t);
-    for (size_t i = 0; i < r->effects.n; i++) {
-        const jn_pending_effect *e = &r->effects.data[i];
+    for (size_t i = 0; i < n; i++) {
+        const jn_pending_effect *e = &effect[i];
         count_box(e->key);
         count_box(e->value);
         for (uint32_t k = 0; k < e->n_items; k++)
@@ -251,9 +252,9 @@ static bool fits(const jn_store *s) {
     return same;
 }
 
-static janus_status find_candidates(jn_run *r) {
-    for (size_t i = 0; i < r->stores.n; i++) {
-        jn_store *s = &r->stores.data[i];
+static janus_status find_candidates(jn_run *r, const jn_pending_effect *effect, size_t n) {
+    for (size_t i = 0; i < r->of_schedule.stores.n; i++) {
+        jn_store *s = &r->of_schedule.stores.data[i];
         jn_tval *v = s->value;
         if (!v->task || v->task->done || v->rows || !fits(s))
             continue;
@@ -265,8 +266,8 @@ static janus_status find_candidates(jn_run *r) {
         l->out |= l->of[v - v->task->out] != NULL; /* of two tensors */
         l->of[v - v->task->out] = s;
     }
-    count_uses(r);
-    for (jn_late *l = r->late; l; l = l->next)
+    count_uses(r, effect, n);
+    for (jn_late *l = r->of_schedule.late; l; l = l->next)
         for (uint32_t i = 0; i < l->task->inst->seg->n_outputs; i++)
             l->out |= !l->of[i] || l->uses[i] != 1;
     return JANUS_OK;
@@ -275,7 +276,7 @@ static janus_status find_candidates(jn_run *r) {
 /* Who waits for a late task is late, too. */
 static bool drop_what_others_wait_for(const jn_run *r) {
     bool dropped = false;
-    for (const jn_task *t = r->pending; t; t = t->next)
+    for (const jn_task *t = r->of_schedule.pending; t; t = t->next)
         for (uint32_t i = 0; i < t->inst->seg->n_inputs && !late_of(t); i++) {
             jn_late *l = late_of(t->in[i]->task);
             if (l)
@@ -287,16 +288,16 @@ static bool drop_what_others_wait_for(const jn_run *r) {
 /* What a late task reads, no earlier one overwrites, nor itself too soon. */
 static bool drop_what_is_read_later(jn_run *r) {
     bool dropped = false;
-    for (jn_late *l = r->late; l; l = l->next) {
+    for (jn_late *l = r->of_schedule.late; l; l = l->next) {
         const jn_task *t = l->task;
         for (uint32_t i = 0; i < t->inst->seg->n_inputs && !l->out; i++) {
             const jn_tval *in = t->in[i];
             if (!in->dense)
                 continue;
             const char *lo = in->data, *hi = lo + in->shape->bytes;
-            for (size_t k = first_behind(r, lo); k < r->stores.n && r->stores.data[k].lo < hi;
-                 k++) {
-                const jn_store *s = &r->stores.data[k];
+            for (size_t k = first_behind(r, lo);
+                 k < r->of_schedule.stores.n && r->of_schedule.stores.data[k].lo < hi; k++) {
+                const jn_store *s = &r->of_schedule.stores.data[k];
                 jn_late *w = s->hi > lo ? late_of(s->value->task) : NULL;
                 uint32_t out = w ? (uint32_t)(s->value - w->task->out) : 0;
                 if (!w || w->of[out] != s || w->task->id > t->id)
@@ -312,15 +313,18 @@ static bool drop_what_is_read_later(jn_run *r) {
 
 /* What is stored as it was is not overwritten first. */
 static void drop_what_is_stored(jn_run *r) {
-    for (size_t i = 0; i < r->stores.n; i++) {
-        const jn_tval *v = r->stores.data[i].value;
+    for (size_t i = 0; i < r->of_schedule.stores.n; i++) {
+        const jn_tval *v = r->of_schedule.stores.data[i].value;
         const jn_tval *base = v->rows && !v->data ? v->rows->base : v;
         const char *lo, *hi;
         if (!base || !base->dense)
             continue;
         jn_tensor_extent(base->dense, &lo, &hi);
-        for (size_t k = first_behind(r, lo); k < r->stores.n && r->stores.data[k].lo < hi; k++) {
-            jn_late *w = r->stores.data[k].hi > lo ? late_of(r->stores.data[k].value->task) : NULL;
+        for (size_t k = first_behind(r, lo);
+             k < r->of_schedule.stores.n && r->of_schedule.stores.data[k].lo < hi; k++) {
+            jn_late *w = r->of_schedule.stores.data[k].hi > lo
+                             ? late_of(r->of_schedule.stores.data[k].value->task)
+                             : NULL;
             if (w)
                 w->out = true;
         }
@@ -338,7 +342,7 @@ static janus_status make_ready(jn_run *r, jn_late *l) {
     _Static_assert(JN_ROWS_SHARED == 0, "the layout of all inputs of one row");
     if (!l->group.layout)
         return JN_NO_MEMORY();
-    jn_early_beside(r->early, &l->lane);
+    jn_early_beside(r->of_schedule.early, &l->lane);
     janus_status st =
         jn_variant_get(&l->lane, inst, (jn_variant_key){0, 0, JN_FOR_STORES}, 1, &l->v);
     l->lane.lock = NULL; /* alone when it runs */
@@ -347,16 +351,16 @@ static janus_status make_ready(jn_run *r, jn_late *l) {
 
 /* The others, numbered anew. */
 static janus_status take_out(jn_run *r) {
-    uint32_t *number = jn_alloc((size_t)r->n_pending * sizeof *number), gone = 0;
+    uint32_t *number = jn_alloc((size_t)r->of_schedule.n_pending * sizeof *number), gone = 0;
     if (!number)
         return JN_NO_MEMORY();
-    uint32_t given = jn_early_count(r->early);
+    uint32_t given = jn_early_count(r->of_schedule.early);
     for (uint32_t i = 0; i < given; i++)
         number[i] = i;
-    jn_task **at = &r->pending;
+    jn_task **at = &r->of_schedule.pending;
     while (*at) {
         jn_task *t = *at;
-        uint32_t *dep = r->deps.data + t->first_dep;
+        uint32_t *dep = r->of_schedule.deps.data + t->first_dep;
         if (late_of(t)) {
             gone++;
             r->stats.ops += t->inst->seg->n_nodes;
@@ -369,8 +373,8 @@ static janus_status take_out(jn_run *r) {
             dep[k] = number[dep[k]];
         at = &t->next;
     }
-    r->pending_tail = at;
-    r->n_pending -= gone;
+    r->of_schedule.pending_tail = at;
+    r->of_schedule.n_pending -= gone;
     r->stats.tasks += gone;
     r->stats.batches += gone;
     jn_free(number);
@@ -384,21 +388,25 @@ static bool gives_frames(const jn_run *r) {
     return false;
 }
 
-janus_status jn_late_find(jn_run *r) {
+janus_status jn_late_stores(jn_run *r, jn_result_store store) {
+    return jn_vec_push(&r->of_schedule.result_stores, store) ? JANUS_OK : JN_NO_MEMORY();
+}
+
+janus_status jn_late_find(jn_run *r, const jn_pending_effect *effect, size_t n) {
     if (!r->on->host || r->aside)
         return JANUS_OK;
-    r->late = NULL;
-    jn_vec_clear(&r->stores);
-    JN_TRY(find_stores(r));
-    if (!r->stores.n || !r->on->lanes || gives_frames(r))
+    r->of_schedule.late = NULL;
+    jn_vec_clear(&r->of_schedule.stores);
+    JN_TRY(find_stores(r, effect, n));
+    if (!r->of_schedule.stores.n || !r->on->lanes || gives_frames(r))
         return JANUS_OK;
-    JN_TRY(find_candidates(r));
-    if (!r->late)
+    JN_TRY(find_candidates(r, effect, n));
+    if (!r->of_schedule.late)
         return JANUS_OK;
     drop_what_is_stored(r);
     while (drop_what_others_wait_for(r) || drop_what_is_read_later(r))
         ;
-    jn_late **at = &r->late;
+    jn_late **at = &r->of_schedule.late;
     while (*at) {
         if ((*at)->out) {
             *at = (*at)->next;
@@ -407,7 +415,7 @@ janus_status jn_late_find(jn_run *r) {
         JN_TRY(make_ready(r, *at));
         at = &(*at)->next;
     }
-    return r->late ? take_out(r) : JANUS_OK;
+    return r->of_schedule.late ? take_out(r) : JANUS_OK;
 }
 
 janus_tensor *jn_late_target(const jn_tval *v) {
@@ -416,8 +424,8 @@ janus_tensor *jn_late_target(const jn_tval *v) {
 }
 
 janus_status jn_late_run(jn_run *r) {
-    int64_t start = r->late ? jn_run_clock() : 0;
-    for (jn_late *l = r->late; l; l = l->next) {
+    int64_t start = r->of_schedule.late ? jn_run_clock() : 0;
+    for (jn_late *l = r->of_schedule.late; l; l = l->next) {
         jn_task *t = l->task;
         for (uint32_t i = 0; i < t->inst->seg->n_outputs; i++)
             t->out[i].data = jn_tensor_ready_data(l->of[i]->target);
@@ -425,8 +433,8 @@ janus_status jn_late_run(jn_run *r) {
         t->done = true;
         r->stats.late++;
     }
-    if (r->late)
+    if (r->of_schedule.late)
         r->stats.tensor_ns += (uint64_t)(jn_run_clock() - start);
-    r->late = NULL;
+    r->of_schedule.late = NULL;
     return JANUS_OK;
 }

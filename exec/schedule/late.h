@@ -18,7 +18,9 @@
 #include "exec/state/state.h"
 
 /* Before the last flush: takes late tasks out of the pending ones.  All that can fail. */
-janus_status jn_late_find(jn_run *r);
+janus_status jn_late_find(jn_run *r, const jn_pending_effect *effect, size_t n);
+/* A result that the commit stores. */
+janus_status jn_late_stores(jn_run *r, jn_result_store store);
 /* The tensor that a promise will be computed in by jn_late_run; NULL: it is no result of a late
  * task. */
 janus_tensor *jn_late_target(const jn_tval *v);

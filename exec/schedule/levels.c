@@ -43,7 +43,7 @@ static void latest(const jn_run *r, jn_task *const *task, uint32_t n, uint32_t m
         const jn_task *t = task[i];
         if (keep && t->inst->count.late >= t->inst->count.early)
             level[i] = t->level;
-        const uint32_t *dep = r->deps.data + t->first_dep;
+        const uint32_t *dep = r->of_schedule.deps.data + t->first_dep;
         for (uint32_t k = 0; k < t->n_deps; k++)
             if (level[dep[k]] >= level[i])
                 level[dep[k]] = level[i] - 1;

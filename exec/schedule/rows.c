@@ -33,6 +33,11 @@ static void table_free(jn_table *t) {
     jn_free(t);
 }
 
+void jn_tables_return(jn_run *r) {
+    while (r->of_schedule.tables)
+        jn_table_return(r, r->of_schedule.tables);
+}
+
 void jn_tables_free(jn_table *list) {
     while (list) {
         jn_table *next = list->next;
@@ -61,8 +66,8 @@ janus_status jn_table_take(jn_run *r, const jn_shape *s, jn_table **out) {
         }
         memset(t->data, 0, s->bytes);
     }
-    t->next = r->tables;
-    r->tables = t;
+    t->next = r->of_schedule.tables;
+    r->of_schedule.tables = t;
     *out = t;
     return JANUS_OK;
 }
@@ -74,7 +79,7 @@ void jn_table_return(jn_run *r, jn_table *t) {
         t->seen[t->touched[i]] = 0;
     }
     t->n = 0;
-    jn_table **at = &r->tables;
+    jn_table **at = &r->of_schedule.tables;
     while (*at != t)
         at = &(*at)->next;
     *at = t->next;

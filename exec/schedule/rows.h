@@ -41,6 +41,8 @@ bool jn_rows_wanted(const jn_run *r, const jn_shape *s);
 janus_status jn_table_take(jn_run *r, const jn_shape *s, jn_table **out);
 /* Zeroes what was touched and gives it back to the plan set. */
 void jn_table_return(jn_run *r, jn_table *t);
+/* All that the run has in use. */
+void jn_tables_return(jn_run *r);
 void jn_tables_free(jn_table *list);
 /* Marks the rows that `index` (i32 or i64) names. */
 void jn_table_touch(jn_table *t, const jn_view *index);

@@ -138,8 +138,8 @@ static janus_status dev_sum(jn_run *r, jn_acc *a, uint32_t k) {
     if (!p->data)
         return jn_error(JANUS_NO_MEMORY, "no memory for a gradient of %zu bytes", a->shape->bytes);
     p->written = true;
-    return r->trace ? jn_trace_zero(r->trace, p->data, a->shape->bytes)
-                    : jn_dev_zero(r->dev, p->data, a->shape->bytes);
+    return r->of_schedule.trace ? jn_trace_zero(r->of_schedule.trace, p->data, a->shape->bytes)
+                                : jn_dev_zero(r->dev, p->data, a->shape->bytes);
 }
 
 static janus_status dev_group(jn_group *g, jn_ranges *j) {

@@ -15,6 +15,21 @@
 janus_status jn_run_device_named(const char *name, const jn_run_device **out,
                                  struct jn_device **out_dev);
 extern const jn_run_device jn_on_cpu;
+/* exec/schedule/flush.c: the part of a new run, whose device and memory are there; and its end. */
+void jn_schedule_begin(jn_run *r);
+void jn_schedule_end(jn_run *r);
+/* Bytes of its scratch memory. */
+size_t jn_schedule_scratch(const jn_run *r);
+/* Where groups put results from now on; NULL: the run's memory. */
+static inline void jn_schedule_results_to(jn_run *r, char *(*memory)(jn_run *r, size_t bytes)) {
+    r->of_schedule.result_memory = memory;
+}
+/* Whether the pending tasks are many bytes: jn_flush_large is due. */
+static inline bool jn_flush_is_due(const jn_run *r) {
+    return r->of_schedule.pending_bytes >= r->of_schedule.flush_bytes;
+}
+/* Whether a worker has some of the pending tasks. */
+static inline bool jn_early_runs(const jn_run *r) { return r->of_schedule.early != NULL; }
 /* exec/schedule/flush.c: executes every pending task. */
 janus_status jn_flush(jn_run *r);
 /* exec/schedule/flush.c: runs these tasks, as they come. */
@@ -29,9 +44,9 @@ janus_tensor *jn_give_take(jn_run *r, const jn_tval *v);
 janus_status jn_schedule_flush(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level);
 /* exec/schedule/flush.c: appends a task of this segment for the frame. */
 janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots);
-/* exec/schedule/flush.c: after an issue by frame f, when r->flush_bytes are pending: a flush, so
- * that what nobody reads any more can be collected, unless most of it is what the run returns,
- * which never can, and which a flush at the end computes where the caller gets it. */
+/* exec/schedule/flush.c: after an issue by frame f, when r->of_schedule.flush_bytes are pending: a
+ * flush, so that what nobody reads any more can be collected, unless most of it is what the run
+ * returns, which never can, and which a flush at the end computes where the caller gets it. */
 enum { JN_FLUSH_BYTES = 256 << 20 };
 janus_status jn_flush_large(jn_run *r, const jn_frame *f);
 /* exec/schedule/group.c: runs n tasks of one specialisation. */

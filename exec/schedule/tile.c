@@ -45,7 +45,7 @@ static void *take(bump *b, size_t bytes) {
 }
 
 static janus_status reserve_scratch(jn_run *r, uint32_t part, size_t bytes) {
-    jn_scratch *s = &r->scratch[part];
+    jn_scratch *s = &r->of_schedule.scratch[part];
     if (s->bytes >= bytes)
         return JANUS_OK;
     if (bytes > r->mem->ceiling)
@@ -307,7 +307,7 @@ janus_status jn_tile_reserve(const jn_group *g, const jn_variant *v, uint32_t n,
 static janus_status run_tile(tile *w, uint32_t range) {
     const jn_segment *seg = w->g->inst->seg;
     JN_TRY(jn_tile_reserve(w->g, w->v, w->n, range));
-    jn_scratch *s = &w->g->lane->run->scratch[w->part];
+    jn_scratch *s = &w->g->lane->run->of_schedule.scratch[w->part];
     bump b = {s->data, s->data + s->bytes};
     w->data.input = take(&b, seg->n_inputs * sizeof(char *));
     w->data.scalar = take(&b, seg->n_scalars * sizeof(char *));

@@ -92,8 +92,9 @@ static bool can_give(const jn_run *r, const jn_tval *v, size_t bytes) {
         return false;
     for (size_t i = 0; i < r->mem->given.n; i++)
         given += r->mem->given.data[i].of->shape->bytes;
-    if (!r->finished || r->keeps || !jn_computes_here(r->on) || r->trace || r->result_memory ||
-        !r->results || r->mem->bytes + given + bytes > r->mem->ceiling)
+    if (!r->finished || r->keeps || !jn_computes_here(r->on) || r->of_schedule.trace ||
+        r->of_schedule.result_memory || !r->results ||
+        r->mem->bytes + given + bytes > r->mem->ceiling)
         return false;
     for (size_t i = 0; i < r->sub->results.n; i++) {
         uint8_t kind = (uint8_t)r->sub->result_types.data[i]->kind;

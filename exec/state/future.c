@@ -7,8 +7,8 @@
 void jn_future_release(jn_run *r, jn_future *f) {
     while (f && --f->refs == 0) {
         jn_future *same = f->same;
-        f->same = r->strand.free_futures;
-        r->strand.free_futures = f;
+        f->same = r->free_futures;
+        r->free_futures = f;
         f = same;
     }
 }

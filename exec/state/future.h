@@ -72,23 +72,25 @@ typedef struct jn_cells {
 } jn_cells;
 
 typedef struct jn_strand {
-    bool on;      /* slow mode */
-    bool yield;   /* somebody has run for long: let the parked frames go on */
-    bool restart; /* flush before anything else runs */
+    size_t collect_at; /* bytes of tensors that start a collection */
+    jn_loop_state *free_loops;
+    int64_t poll_countdown;
+    int64_t asserts_to_failure; /* JANUS_FAIL_ASSERT: the n-th assertion of a run fails; 0: off */
+    bool on;                    /* slow mode */
+    bool yield;                 /* somebody has run for long: let the parked frames go on */
+    bool restart;               /* flush before anything else runs */
     uint32_t n_parked, n_put_off, n_detached, collection;
     jn_effects any; /* of the frames parked since there were none */
-    jn_place *first, *last, *here;
+    jn_place *first, *last;
     jn_wait *step;                /* instruction put off that runs now */
     jn_wait *ready, **ready_tail; /* instructions put off that can run */
     JN_VEC(jn_wait *) heap;       /* parked frames that can go on, first place on top */
     JN_VEC(jn_future *) values;   /* futures of tensors */
     jn_async *dirty;
-    jn_wait *live;            /* all */
-    const jn_cells *operands; /* of the host operation that runs now; NULL: no futures */
+    jn_wait *live; /* all */
     jn_frame *entry;
     const jn_instr *entry_return;
     jn_wait *free_waits;
-    jn_future *free_futures;
     jn_place *free_places;
 } jn_strand;
 

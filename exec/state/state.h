@@ -73,6 +73,50 @@ typedef struct jn_scratch {
     size_t bytes;
 } jn_scratch;
 
+/* What a room keeps of a run is its own: a struct for each, which files of no other room touch
+ * (tests/lint/rooms.sh); what they need they ask a function of the room's header. */
+
+/* exec/schedule: the tensor strand. */
+typedef struct jn_of_schedule {
+    struct jn_trace *trace; /* what groups are written down to instead of being launched, or NULL */
+    char *(*result_memory)(jn_run *r,
+                           size_t bytes); /* memory for what groups give; NULL: of the run */
+    jn_task *pending, **pending_tail;
+    uint32_t n_pending, max_level;
+    size_t pending_bytes;  /* outputs the pending tasks will need */
+    size_t flush_bytes;    /* of them start a flush */
+    uint64_t pending_cost; /* elements of their work */
+    uint64_t early_at;     /* the cost from which on a worker may start (exec/schedule/early.h) */
+    jn_early *early;       /* who has the first of the pending tasks, or NULL */
+    JN_VEC(uint32_t) deps; /* of the pending tasks */
+    jn_scratch scratch[JN_MAX_RANGES];
+    jn_table *tables; /* in use (exec/schedule/rows.h) */
+    JN_VEC(jn_result_store) result_stores;
+    JN_VEC(jn_store) stores; /* of results and of the log, by address */
+    bool stores_overlap;     /* some of them */
+    jn_late *late;           /* tasks for apply, in issue order */
+} jn_of_schedule;
+
+/* exec/heap: what is known of host objects, and the log. */
+typedef struct jn_of_heap {
+    JN_VEC(jn_pending_effect) effects;
+    struct jn_overlay_entry *overlay;
+    JN_VEC(jn_effect) log;
+    JN_VEC(janus_tensor *) made; /* tensors made for the log */
+    struct jn_wrapped *wrapped;  /* objects the tensors of the log became */
+    struct jn_wire *wires;       /* by tensor (exec/heap/wire.h) */
+    int64_t n_wires;
+    JN_VEC(jn_tval *) wire_sums; /* by number; NULL: none */
+    JN_VEC(uint8_t) wire_marks;  /* by number: what wire.mark said */
+    struct jn_list_row *rows;    /* that have a gradient, by key (exec/heap/list_rows.h) */
+    int64_t n_lists;             /* whose rows have keys */
+} jn_of_heap;
+
+/* exec/plan: marks taken off (exec/plan/watch.h). */
+typedef struct jn_of_plan {
+    JN_VEC(jn_mark) met;
+} jn_of_plan;
+
 struct jn_run {
     jn_planset *set;
     const jn_subgraph *sub;
@@ -81,58 +125,25 @@ struct jn_run {
     janus_run_options options;
     janus_host_ops host; /* copy: callbacks newer than the caller's struct are NULL */
     const jn_run_device *on;
-    struct jn_device *dev;  /* whose memory the run's is; NULL: the host's */
-    struct jn_trace *trace; /* what groups are written down to instead of being launched, or NULL */
+    struct jn_device *dev; /* whose memory the run's is; NULL: the host's */
     bool exact;
-    char *(*result_memory)(jn_run *r,
-                           size_t bytes); /* memory for what groups give; NULL: of the run */
-
-    /* tensor strand */
-    jn_task *pending, **pending_tail;
-    uint32_t n_pending, max_level;
-    size_t pending_bytes;  /* outputs the pending tasks will need */
-    size_t flush_bytes;    /* of them start a flush */
-    uint64_t pending_cost; /* elements of their work */
-    bool away;             /* the embedding program's lock is given up */
-    bool containers;       /* the log writes to lists or dicts that are not its own */
-    uint64_t early_at;     /* the cost from which on a worker may start (exec/schedule/early.h) */
-    jn_early *early;       /* who has the first of the pending tasks, or NULL */
-    JN_VEC(uint32_t) deps; /* of the pending tasks */
-    jn_scratch scratch[JN_MAX_RANGES];
-    jn_table *tables; /* in use (exec/schedule/rows.h) */
-
-    /* host strand */
-    bool keeps;        /* frames are kept or accumulators in use: nothing can be collected */
-    size_t collect_at; /* bytes of tensors that start a collection */
-    jn_loop_state *free_loops;
-    jn_strand strand; /* what is suspended */
-    int64_t poll_countdown;
-    int64_t next_poll_ns;       /* on the monotonic clock */
-    int64_t asserts_to_failure; /* JANUS_FAIL_ASSERT: the n-th assertion of a run fails; 0: off */
-    uint64_t rng_offset;
-    struct jn_wire *wires; /* by tensor (exec/heap/wire.h) */
-    int64_t n_wires;
-    JN_VEC(jn_tval *) wire_sums; /* by number; NULL: none */
-    JN_VEC(uint8_t) wire_marks;  /* by number: what wire.mark said */
-    struct jn_list_row *rows;    /* that have a gradient, by key (exec/heap/list_rows.h) */
-    int64_t n_lists;             /* whose rows have keys */
-
-    /* log */
-    JN_VEC(jn_pending_effect) effects;
-    struct jn_overlay_entry *overlay;
-    JN_VEC(jn_effect) log;
-    JN_VEC(jn_result_store) result_stores;
-    JN_VEC(jn_store) stores; /* of results and of the log, by address */
-    bool stores_overlap;     /* some of them */
-    jn_late *late;           /* tasks for apply, in issue order */
-
-    jn_slot *args, *results;
-    JN_VEC(janus_tensor *) made; /* tensors made for the log */
-    struct jn_wrapped *wrapped;  /* objects the tensors of the log became */
+    bool keeps;      /* frames are kept or accumulators in use: nothing can be collected */
+    bool away;       /* the embedding program's lock is given up */
+    bool containers; /* the log writes to lists or dicts that are not its own */
     bool finished, prepared;
-    bool aside;          /* no task is late */
-    JN_VEC(jn_mark) met; /* marks taken off (exec/plan/watch.h) */
+    bool aside;           /* no task is late */
+    int64_t next_poll_ns; /* on the monotonic clock */
+    uint64_t rng_offset;
+    jn_slot *args, *results;
+    jn_place *here;           /* of the instruction that runs, where frames are suspended */
+    const jn_cells *operands; /* of the host operation that runs now; NULL: no futures */
+    jn_future *free_futures;
     janus_run_stats stats;
+
+    jn_of_schedule of_schedule;
+    jn_of_heap of_heap;
+    jn_of_plan of_plan;
+    jn_strand of_strand; /* exec/strand (exec/state/future.h) */
 };
 
 /* exec/state/clock.c: lets the caller's poll cancel the run, at most every 50 ms; on the run's

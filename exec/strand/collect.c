@@ -94,31 +94,34 @@ static janus_status move_frame(collector *c, jn_frame *f) {
 /* A frame and those that wait for its return; a suspended one's callers may be met again. */
 static janus_status move_frames(collector *c, jn_frame *top) {
     for (jn_frame *f = top; f; f = f->parent) {
-        if (f->async && f->async->seen == c->r->strand.collection)
+        if (f->async && f->async->seen == c->r->of_strand.collection)
             return JANUS_OK;
         if (f->async)
-            f->async->seen = c->r->strand.collection;
+            f->async->seen = c->r->of_strand.collection;
         if (f->plan->has_tensors || f->loop)
             JN_TRY(move_frame(c, f));
     }
     return JANUS_OK;
 }
 
+static janus_status move_effect(void *arg, jn_pending_effect *e) {
+    collector *c = arg;
+    JN_TRY(move_box(c, &e->key));
+    JN_TRY(move_box(c, &e->value));
+    JN_TRY(move_value(c, &e->target));
+    for (uint32_t k = 0; k < e->n_items; k++)
+        JN_TRY(move_box(c, &e->items[k]));
+    return JANUS_OK;
+}
+
 static janus_status move_all(collector *c, jn_frame *top) {
-    c->r->strand.collection++;
+    c->r->of_strand.collection++;
     JN_TRY(move_frames(c, top));
-    for (jn_wait *w = c->r->strand.live; w; w = w->next_live)
+    for (jn_wait *w = c->r->of_strand.live; w; w = w->next_live)
         JN_TRY(move_frames(c, w->f));
-    if (c->r->strand.entry)
-        JN_TRY(move_frames(c, c->r->strand.entry));
-    for (size_t i = 0; i < c->r->effects.n; i++) {
-        jn_pending_effect *e = &c->r->effects.data[i];
-        JN_TRY(move_box(c, &e->key));
-        JN_TRY(move_box(c, &e->value));
-        JN_TRY(move_value(c, &e->target));
-        for (uint32_t k = 0; k < e->n_items; k++)
-            JN_TRY(move_box(c, &e->items[k]));
-    }
+    if (c->r->of_strand.entry)
+        JN_TRY(move_frames(c, c->r->of_strand.entry));
+    JN_TRY(jn_log_each(c->r, move_effect, c));
     return jn_overlay_each(c->r, move_box, c);
 }
 
@@ -127,7 +130,7 @@ static janus_status move_all(collector *c, jn_frame *top) {
 janus_status jn_collect(jn_run *r, jn_frame *top) {
     jn_mem *m = r->mem;
     if (r->keeps) {
-        r->collect_at = SIZE_MAX;
+        r->of_strand.collect_at = SIZE_MAX;
         return JANUS_OK;
     }
     JN_TRY(jn_serve_values(r));
@@ -153,6 +156,7 @@ janus_status jn_collect(jn_run *r, jn_frame *top) {
     jn_arena_free(&m->tasks);
     m->tasks = c.tasks;
     jn_mem_drop_first(m, n_old);
-    r->collect_at = 2 * m->bytes > r->collect_at ? 2 * m->bytes : r->collect_at;
+    r->of_strand.collect_at =
+        2 * m->bytes > r->of_strand.collect_at ? 2 * m->bytes : r->of_strand.collect_at;
     return st;
 }

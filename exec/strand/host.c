@@ -108,7 +108,7 @@ static inline bool quick_read(const jn_run *r, const jn_instr *in, jn_slot *slot
     void *o = slots[in->a].p, *ctx = r->options.host_ctx;
     jn_slot *out = &slots[in->dst];
     janus_host_value v;
-    if (JN_UNLIKELY(r->overlay || !o || jn_is_tagged(o)))
+    if (JN_UNLIKELY(jn_overlay_any(r) || !o || jn_is_tagged(o)))
         return false;
     switch ((jn_quick_read)in->b) {
     case JN_QUICK_ATTR:
@@ -250,7 +250,7 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
             break;
         }
         case JN_I_DECIDE:
-            if (JN_UNLIKELY(r->on->decide != NULL)) {
+            if (JN_UNLIKELY(r->on->decide && !r->of_strand.on)) {
                 bool issued;
                 CHECK(r->on->decide(r, (jn_segment *)in->aux, f, &issued));
                 if (issued)
@@ -290,14 +290,14 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
         }
         case JN_I_ISSUE:
             CHECK(jn_issue(r, (jn_segment *)in->aux, f->slot));
-            if (JN_UNLIKELY(r->pending_bytes >= r->flush_bytes))
+            if (JN_UNLIKELY(jn_flush_is_due(r)))
                 CHECK(jn_flush_large(r, f));
-            if (JN_UNLIKELY(!r->early && r->mem->bytes > r->collect_at))
+            if (JN_UNLIKELY(!jn_early_runs(r) && r->mem->bytes > r->of_strand.collect_at))
                 CHECK(jn_collect(r, f));
             break;
         case JN_I_ROWS:
             CHECK(jn_rows_issue(r, (jn_segment *)in->aux, f->slot));
-            if (JN_UNLIKELY(r->pending_bytes >= r->flush_bytes))
+            if (JN_UNLIKELY(jn_flush_is_due(r)))
                 CHECK(jn_flush_large(r, f));
             break;
         case JN_I_TRUTH:
@@ -353,7 +353,8 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
                 goto suspend;
             if (in->b == JANUS_KIND_TENSOR)
                 CHECK(jn_read_item(r, v.t, JANUS_KIND_BOOL, &v));
-            if (JN_UNLIKELY(!v.i || (r->asserts_to_failure && --r->asserts_to_failure == 0)))
+            if (JN_UNLIKELY(!v.i || (r->of_strand.asserts_to_failure &&
+                                     --r->of_strand.asserts_to_failure == 0)))
                 CHECK(assertion(r, in));
             break;
         }
@@ -368,7 +369,7 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
                 goto again;
             }
             CHECK(jn_slow_step(r, &f, &pc, &what));
-            slow = r->strand.on ? SLOW : 0;
+            slow = r->of_strand.on ? SLOW : 0;
             if (what == JN_SLOW_DONE)
                 break;
             in = pc - 1;

@@ -47,7 +47,7 @@ janus_status jn_poll_now(jn_run *r);
 static inline janus_status jn_push_call(jn_run *r, const jn_call *c, jn_plan *p, jn_frame *f,
                                         const jn_instr *resume, jn_frame **out) {
     JN_TRY(jn_ready(r, p));
-    if (JN_UNLIKELY(--r->poll_countdown <= 0))
+    if (JN_UNLIKELY(--r->of_strand.poll_countdown <= 0))
         JN_TRY(jn_poll_now(r));
     r->keeps |= p->saved;
     jn_frame *g = jn_frame_new(r, p);

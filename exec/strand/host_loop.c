@@ -13,8 +13,8 @@
 enum { POLL_EVERY = 1 << 14 }; /* calls and iterations between two looks at the clock */
 
 janus_status jn_poll_now(jn_run *r) {
-    r->poll_countdown = POLL_EVERY;
-    r->strand.yield = r->strand.n_parked > 0;
+    r->of_strand.poll_countdown = POLL_EVERY;
+    r->of_strand.yield = r->of_strand.n_parked > 0;
     if (JN_UNLIKELY(jn_mem_bytes(r->mem) > r->mem->ceiling))
         return jn_error(JANUS_NO_MEMORY, "the run's memory limit of %zu bytes is reached",
                         r->mem->ceiling);
@@ -23,9 +23,9 @@ janus_status jn_poll_now(jn_run *r) {
 
 static jn_loop_state *loop_new(jn_run *r, const jn_loop *l, jn_frame *parent,
                                const jn_instr *resume) {
-    jn_loop_state *s = r->free_loops;
+    jn_loop_state *s = r->of_strand.free_loops;
     if (s && s->cap >= l->carried.n) {
-        r->free_loops = s->free_next;
+        r->of_strand.free_loops = s->free_next;
         *s = (jn_loop_state){.carried = s->carried, .cap = s->cap, .async = s->async};
     } else {
         s = jn_arena_zalloc(&r->mem->arena, sizeof *s);
@@ -42,7 +42,7 @@ static jn_loop_state *loop_new(jn_run *r, const jn_loop *l, jn_frame *parent,
     s->loop = l;
     s->parent = parent;
     s->resume = resume;
-    for (uint32_t i = 0; JN_UNLIKELY(r->strand.on) && i < l->carried.n; i++)
+    for (uint32_t i = 0; JN_UNLIKELY(r->of_strand.on) && i < l->carried.n; i++)
         if (jn_cell_copy(r, jn_frame_cells(parent), l->carried.slot[i], jn_loop_cells(s), i))
             return NULL;
     return s;
@@ -52,7 +52,7 @@ static jn_loop_state *loop_new(jn_run *r, const jn_loop *l, jn_frame *parent,
 static janus_status loop_push(jn_run *r, jn_loop_state *s, jn_plan *p, uint32_t first,
                               jn_frame **out) {
     JN_TRY(jn_ready(r, p));
-    if (JN_UNLIKELY(--r->poll_countdown <= 0))
+    if (JN_UNLIKELY(--r->of_strand.poll_countdown <= 0))
         JN_TRY(jn_poll_now(r));
     jn_frame *f = jn_frame_new(r, p);
     if (!f)
@@ -63,7 +63,7 @@ static janus_status loop_push(jn_run *r, jn_loop_state *s, jn_plan *p, uint32_t 
     f->call = NULL;
     f->loop = s;
     memcpy(f->slot + first, s->carried, (p->n_params - first) * sizeof(jn_slot));
-    for (uint32_t i = first; JN_UNLIKELY(r->strand.on) && i < p->n_params; i++)
+    for (uint32_t i = first; JN_UNLIKELY(r->of_strand.on) && i < p->n_params; i++)
         JN_TRY(jn_cell_copy(r, jn_loop_cells(s), i - first, jn_frame_cells(f), i));
     *out = f;
     return JANUS_OK;
@@ -86,8 +86,8 @@ static janus_status list_push(jn_run *r, jn_frame_list *l, jn_frame *f) {
 
 static void loop_free(jn_run *r, jn_loop_state *s) {
     jn_cells_forget(r, jn_loop_cells(s));
-    s->free_next = r->free_loops;
-    r->free_loops = s;
+    s->free_next = r->of_strand.free_loops;
+    r->of_strand.free_loops = s;
 }
 
 /* Ends a loop whose parent has gone on. */
@@ -101,7 +101,7 @@ static janus_status detached_finish(jn_run *r, jn_loop_state *s, jn_frame **out,
         jn_async *none = NULL;
         jn_fulfil(r, s->outs[l->results.n], (jn_cells){&list, &none, 1}, 0);
     }
-    r->strand.n_detached--;
+    r->of_strand.n_detached--;
     jn_put_off_done(r, s->parent);
     loop_free(r, s);
     *out = NULL;
@@ -117,7 +117,7 @@ static janus_status loop_finish(jn_run *r, jn_loop_state *s, jn_frame **out, con
     if (JN_UNLIKELY(s->detached))
         return detached_finish(r, s, out, pc);
     for (uint32_t i = 0; i < l->results.n; i++)
-        if (JN_UNLIKELY(r->strand.on))
+        if (JN_UNLIKELY(r->of_strand.on))
             JN_TRY(jn_cell_copy(r, jn_loop_cells(s), l->carried_at[i], jn_frame_cells(s->parent),
                                 l->results.slot[i]));
         else
@@ -183,7 +183,7 @@ janus_status jn_loop_returned(jn_run *r, jn_frame *done, const jn_slots *results
         return JANUS_OK;
     }
     for (uint32_t i = 0; i < results->n; i++)
-        if (JN_UNLIKELY(r->strand.on))
+        if (JN_UNLIKELY(r->of_strand.on))
             JN_TRY(jn_cell_copy(r, jn_frame_cells(done), results->slot[i], jn_loop_cells(s),
                                 l->carried_at[i]));
         else
@@ -231,7 +231,7 @@ janus_status jn_frame_detach(jn_run *r, jn_frame *f, uint32_t n_outs, bool kept)
         return JN_NO_MEMORY();
     a->kept = kept;
     a->detached = true;
-    r->strand.n_detached++;
+    r->of_strand.n_detached++;
     f->parent = NULL;
     return JANUS_OK;
 }
@@ -244,7 +244,7 @@ void jn_frame_fulfil(jn_run *r, jn_frame *f, const jn_slots *results) {
         jn_fulfil(r, a->complete, jn_frame_cells(f), JN_NO_SLOT);
     a->complete = NULL;
     a->detached = false;
-    r->strand.n_detached--;
+    r->of_strand.n_detached--;
     jn_frame_end(r, f, a->kept);
 }
 
@@ -281,7 +281,7 @@ static janus_status detach_loop(jn_run *r, jn_loop_state *s, jn_frame **next, co
     JN_TRY(jn_async_of(r, parent));
     s->parent->async->put_off++;
     s->detached = true;
-    r->strand.n_detached++;
+    r->of_strand.n_detached++;
     *next = s->parent;
     *pc = s->resume;
     return JANUS_OK;

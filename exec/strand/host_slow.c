@@ -265,7 +265,7 @@ static janus_status next(at *x) {
 static janus_status detach(at *x) {
     jn_run *r = x->r;
     jn_frame *f = x->f;
-    if (!x->s->here)
+    if (!x->r->here)
         return jn_error(JANUS_INTERNAL, "a frame is suspended nowhere");
     if (f->loop && f->loop->in_cond && f->loop->detached)
         return next(x);
@@ -412,9 +412,9 @@ static janus_status step(at *x) {
     switch ((jn_opcode)in->op) {
     case JN_I_HOST: {
         jn_cells cells = jn_frame_cells(x->f);
-        x->s->operands = &cells;
+        x->r->operands = &cells;
         janus_status st = jn_host_exec(x->r, in->aux, slot, in->dst);
-        x->s->operands = NULL;
+        x->r->operands = NULL;
         x->what = JN_SLOW_DONE;
         return st;
     }
@@ -449,9 +449,9 @@ static janus_status step(at *x) {
 }
 
 janus_status jn_slow_step(jn_run *r, jn_frame **f, const jn_instr **pc, jn_slow *what) {
-    at x = {r, &r->strand, *f, *pc - 1, *pc, JN_SLOW_RUN};
+    at x = {r, &r->of_strand, *f, *pc - 1, *pc, JN_SLOW_RUN};
     janus_status st;
-    if (r->strand.step) {
+    if (r->of_strand.step) {
         finish_step(&x);
         st = next(&x);
     } else {
@@ -464,8 +464,8 @@ janus_status jn_slow_step(jn_run *r, jn_frame **f, const jn_instr **pc, jn_slow 
 }
 
 janus_status jn_slow_begin(jn_run *r) {
-    jn_strand *s = &r->strand;
+    jn_strand *s = &r->of_strand;
     s->on = true;
     s->ready_tail = &s->ready;
-    return s->here ? JANUS_OK : jn_place_next(r);
+    return r->here ? JANUS_OK : jn_place_next(r);
 }

@@ -2,6 +2,8 @@
 /* Futures, parked frames, program order: see suspend.h. */
 #include "config.h"
 
+#include <stdlib.h>
+
 #include "exec/strand/suspend.h"
 
 #include "exec/heap/heap.h"
@@ -15,10 +17,9 @@
  */
 
 jn_future *jn_future_new(jn_run *r) {
-    jn_strand *s = &r->strand;
-    jn_future *f = s->free_futures;
+    jn_future *f = r->free_futures;
     if (f)
-        s->free_futures = f->same;
+        r->free_futures = f->same;
     else
         f = jn_arena_alloc(&r->mem->arena, sizeof *f);
     if (f) {
@@ -36,8 +37,8 @@ static janus_status mark(jn_run *r, jn_cells c, uint32_t i, jn_future *f) {
     jn_async *a = *c.async;
     if (!a->listed) {
         a->listed = true;
-        a->next = r->strand.dirty;
-        r->strand.dirty = a;
+        a->next = r->of_strand.dirty;
+        r->of_strand.dirty = a;
     }
     if (!jn_cell_marked(a, i)) {
         a->bits[i >> 6] |= (uint64_t)1 << (i & 63);
@@ -124,7 +125,7 @@ static void done(jn_run *r, jn_future *f, jn_slot v) {
     f->v = v;
     for (jn_wait *w = f->waits, *next; w; w = next) {
         next = w->next;
-        make_ready(&r->strand, w);
+        make_ready(&r->of_strand, w);
     }
     f->waits = NULL;
     f->tail = &f->waits;
@@ -151,7 +152,7 @@ janus_status jn_value_of(jn_run *r, jn_future *f, jn_tval *v, uint8_t kind) {
     f->of = v;
     f->kind = kind;
     f->refs++;
-    return jn_vec_push(&r->strand.values, f) ? JANUS_OK : JN_NO_MEMORY();
+    return jn_vec_push(&r->of_strand.values, f) ? JANUS_OK : JN_NO_MEMORY();
 }
 
 janus_status jn_value_future(jn_run *r, jn_tval *v, uint8_t kind, jn_future **out) {
@@ -166,7 +167,7 @@ janus_status jn_value_future(jn_run *r, jn_tval *v, uint8_t kind, jn_future **ou
 
 janus_status jn_serve_values(jn_run *r) {
     JN_TRY(jn_flush(r));
-    jn_strand *s = &r->strand;
+    jn_strand *s = &r->of_strand;
     for (size_t i = 0; i < s->values.n; i++) {
         jn_future *f = s->values.data[i];
         jn_slot v;
@@ -192,7 +193,7 @@ static void renumber(jn_strand *s) {
 }
 
 static jn_place *place_after(jn_run *r, jn_place *at) {
-    jn_strand *s = &r->strand;
+    jn_strand *s = &r->of_strand;
     jn_place *p = s->free_places;
     if (p)
         s->free_places = p->next;
@@ -221,15 +222,15 @@ static void place_drop(jn_strand *s, jn_place *p) {
 }
 
 janus_status jn_place_next(jn_run *r) {
-    r->strand.here = place_after(r, r->strand.here);
-    return r->strand.here ? JANUS_OK : JN_NO_MEMORY();
+    r->here = place_after(r, r->here);
+    return r->here ? JANUS_OK : JN_NO_MEMORY();
 }
 
 /* ---- parked frames and instructions put off -----------------------------------------------------
  */
 
 static jn_wait *wait_new(jn_run *r) {
-    jn_strand *s = &r->strand;
+    jn_strand *s = &r->of_strand;
     jn_wait *w = s->free_waits;
     if (w)
         s->free_waits = w->next;
@@ -243,7 +244,7 @@ static jn_wait *wait_new(jn_run *r) {
 }
 
 void jn_wait_drop(jn_run *r, jn_wait *w) {
-    jn_strand *s = &r->strand;
+    jn_strand *s = &r->of_strand;
     *(w->prev_live ? &w->prev_live->next_live : &s->live) = w->next_live;
     if (w->next_live)
         w->next_live->prev_live = w->prev_live;
@@ -264,15 +265,15 @@ static janus_status with_loop(const jn_frame *f, jn_effects *io) {
 }
 
 janus_status jn_park(jn_run *r, jn_frame *f, const jn_instr *in, jn_future *on, bool alone) {
-    jn_strand *s = &r->strand;
-    if (!s->here)
+    jn_strand *s = &r->of_strand;
+    if (!r->here)
         JN_TRY(jn_place_next(r));
     jn_wait *w = wait_new(r);
     if (!w || !jn_vec_reserve(&s->heap, s->n_parked + 1))
         return JN_NO_MEMORY();
     w->f = f;
     w->in = in;
-    w->place = s->here;
+    w->place = r->here;
     w->effects = JN_EFFECTS_ALL;
     if (!alone)
         JN_TRY(jn_effects_from(f->plan, in, &w->effects));
@@ -288,7 +289,7 @@ janus_status jn_park(jn_run *r, jn_frame *f, const jn_instr *in, jn_future *on, 
 }
 
 jn_wait *jn_next_ready(jn_run *r) {
-    jn_strand *s = &r->strand;
+    jn_strand *s = &r->of_strand;
     if (!s->heap.n)
         return NULL;
     jn_wait **h = s->heap.data, *top = h[0], *last = h[--s->heap.n];
@@ -302,15 +303,15 @@ jn_wait *jn_next_ready(jn_run *r) {
     }
     h[i] = last;
     s->n_parked--;
-    s->here = top->place;
-    s->here->wait = NULL;
+    r->here = top->place;
+    r->here->wait = NULL;
     return top;
 }
 
 void jn_place_leave(jn_run *r) {
-    if (r->strand.here && !r->strand.here->wait)
-        place_drop(&r->strand, r->strand.here);
-    r->strand.here = NULL;
+    if (r->here && !r->here->wait)
+        place_drop(&r->of_strand, r->here);
+    r->here = NULL;
 }
 
 janus_status jn_put_off(jn_run *r, jn_frame *f, const jn_instr *in, jn_future *on,
@@ -328,23 +329,23 @@ janus_status jn_put_off(jn_run *r, jn_frame *f, const jn_instr *in, jn_future *o
         JN_TRY(jn_promise(r, jn_frame_cells(f), dst[w->n_outs], &w->outs[w->n_outs]));
     JN_TRY(jn_async_of(r, jn_frame_cells(f)));
     f->async->put_off++;
-    r->strand.n_put_off++;
+    r->of_strand.n_put_off++;
     jn_wait_for(w, on);
     return JANUS_OK;
 }
 
 bool jn_must_wait(const jn_run *r, jn_effects e) {
-    const jn_strand *s = &r->strand;
+    const jn_strand *s = &r->of_strand;
     if (!s->n_parked || !jn_effects_clash(e, s->any))
         return false;
-    for (const jn_place *p = s->first; p && p != s->here; p = p->next)
+    for (const jn_place *p = s->first; p && p != r->here; p = p->next)
         if (p->wait && jn_effects_clash(e, p->wait->effects))
             return true;
     return false;
 }
 
 void jn_settle(jn_run *r) {
-    jn_strand *s = &r->strand;
+    jn_strand *s = &r->of_strand;
     for (jn_async *a = s->dirty; a; a = a->next) {
         for (uint32_t i = 0; a->n && i < a->n_slots; i++)
             (void)jn_pending(r, (jn_cells){a->slot, &a, a->n_slots}, i);
@@ -354,7 +355,16 @@ void jn_settle(jn_run *r) {
     s->on = false;
 }
 
+enum { COLLECT_BYTES = 512 << 20 };
+
+void jn_strand_begin(jn_run *r) {
+    const char *fail = getenv("JANUS_FAIL_ASSERT");
+    r->of_strand.asserts_to_failure = fail ? strtoll(fail, NULL, 10) : 0;
+    r->of_strand.collect_at = COLLECT_BYTES;
+    r->of_strand.poll_countdown = 1;
+}
+
 void jn_strand_free(jn_run *r) {
-    jn_vec_free(&r->strand.heap);
-    jn_vec_free(&r->strand.values);
+    jn_vec_free(&r->of_strand.heap);
+    jn_vec_free(&r->of_strand.values);
 }

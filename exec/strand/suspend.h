@@ -61,6 +61,8 @@ janus_status jn_serve_values(jn_run *r);
 bool jn_must_wait(const jn_run *r, jn_effects e);
 /* Every slot has its value: slow mode ends. */
 void jn_settle(jn_run *r);
+/* The part of a new run. */
+void jn_strand_begin(jn_run *r);
 void jn_strand_free(jn_run *r);
 
 #endif

@@ -103,6 +103,15 @@ house exec
 house pyfront
 house pyfront/convert
 
+# What a room of exec/ keeps of a run (jn_run.of_ROOM, exec/state/state.h) is touched by its own files alone.
+kept=$(grep -oE '\bof_[a-z]+;' exec/state/state.h | sed 's/of_//; s/;//' | sort -u)
+[ "$(echo "$kept" | wc -l)" -gt 2 ] || problem "exec/state/state.h: the rooms' parts of jn_run are not found"
+for room in $kept; do
+  bad=$(find exec -name '*.[ch]' ! -path "exec/$room/*" -exec grep -nE "(->|\.)of_$room\b" {} +)
+  [ -z "$bad" ] || problem "what exec/$room keeps of a run is not for others:
+$bad"
+done
+
 # The layers above include of graph/ only the rooms' own headers.
 bad=$(find ops exec -name '*.[ch]' -exec grep -nE '^ *# *include +"graph/' {} + |
   grep -vE '"graph/(base/[a-z]*|ir/ir|text/text|passes/passes|autodiff/autodiff|draw/draw)\.h"')
