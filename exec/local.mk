@@ -73,6 +73,7 @@ libjanus_all_la_SOURCES += \
 	exec/state/clock.c \
 	exec/state/future.c \
 	exec/state/mem.c \
+	exec/state/mem_check.c \
 	exec/state/shape.c \
 	exec/store/par.c \
 	exec/store/pool.c \

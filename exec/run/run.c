@@ -51,6 +51,7 @@ static janus_status init(jn_run *r, const janus_run_options *o) {
     r->set->spare = NULL;
     if (!r->mem)
         return JN_NO_MEMORY();
+    JN_CHECK_THAT(jn_mem_check(r->mem, "a run begins", true));
     r->mem->on = r->on; /* as the spare one's, but for its name */
     jn_mem_expect(r->mem, r->set->expected);
     r->mem->ceiling = r->options.byte_ceiling ? r->options.byte_ceiling : default_ceiling();
@@ -175,7 +176,7 @@ static janus_status frame_result(jn_run *r, jn_slot frame, const jn_type *t, jn_
     f->mem = r->mem;
     f->frame = frame;
     f->sub = t->frame_of;
-    jn_mem_retain(r->mem);
+    jn_mem_hold(r->mem);
     if (!r->mem->module) {
         janus_module_retain((janus_module *)r->set->module);
         r->mem->module = r->set->module;
@@ -206,6 +207,8 @@ janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n, const bool *
         else
             results[i].s.i = v.i;
     }
+    if (st == JANUS_OK)
+        st = JN_CHECKED_STATUS(jn_mem_check(r->mem, "results are given", false));
     if (st == JANUS_OK) {
         jn_ops_run.graph += r->stats.ops;
         return st;
@@ -321,7 +324,7 @@ void jn_frame_value_retain(jn_frame_value *f) {
 void jn_frame_value_release(jn_frame_value *f) {
     if (!f || atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
         return;
-    jn_mem_release(f->mem);
+    jn_mem_let_go(f->mem);
     jn_free(f);
 }
 

@@ -29,6 +29,16 @@ jn_mem *jn_mem_new(const jn_run_device *on, struct jn_device *dev) {
 
 void jn_mem_retain(jn_mem *m) { atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed); }
 
+void jn_mem_hold(jn_mem *m) {
+    atomic_fetch_add_explicit(&m->frames, 1, memory_order_relaxed);
+    jn_mem_retain(m);
+}
+
+void jn_mem_let_go(jn_mem *m) {
+    atomic_fetch_sub_explicit(&m->frames, 1, memory_order_relaxed);
+    jn_mem_release(m);
+}
+
 static void drop_owned(jn_mem *m) {
     for (size_t i = 0; i < m->owned.n; i++)
         janus_tensor_release(m->owned.data[i]);

@@ -15,8 +15,10 @@
  * what breaks one fails the run with JANUS_INTERNAL; in others nothing is computed of it. */
 #ifdef JN_CHECKED
 #define JN_CHECK_THAT(status) JN_TRY(status)
+#define JN_CHECKED_STATUS(status) (status)
 #else
 #define JN_CHECK_THAT(status) ((void)0)
+#define JN_CHECKED_STATUS(status) JANUS_OK
 #endif
 
 /* A pointer to a box. */

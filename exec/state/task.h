@@ -98,9 +98,10 @@ typedef struct jn_given {
 
 /* Memory of one run: a bump arena for records and frames, 64-byte aligned chunks for tensors. */
 typedef struct jn_mem {
-    atomic_int refs;
-    jn_arena arena; /* frames, accumulators, lists */
-    jn_arena tasks; /* tasks and promises; emptied by a collection */
+    atomic_int refs;   /* of a run or a plan set that keeps it: 1; of each frame value: 1 */
+    atomic_int frames; /* frame values that hold it */
+    jn_arena arena;    /* frames, accumulators, lists */
+    jn_arena tasks;    /* tasks and promises; emptied by a collection */
     JN_VEC(jn_chunk) chunks;
     size_t chunk_at, first_chunk;         /* where the next tensor goes; the first it may go to */
     JN_VEC(size_t) again;                 /* chunks that were given back and will be asked for */
@@ -158,6 +159,13 @@ struct jn_frame_value {
 jn_mem *jn_mem_new(const jn_run_device *on, struct jn_device *dev);
 void jn_mem_retain(jn_mem *m);
 void jn_mem_release(jn_mem *m);
+/* What a frame value does to the memory it is in. */
+void jn_mem_hold(jn_mem *m);
+void jn_mem_let_go(jn_mem *m);
+/* exec/state/mem_check.c: that a run has it, beside frame values, and nobody else; that what it
+ * keeps alive has as many references, and its chunks are as they say.  `empty`: nothing is in it.
+ * JANUS_INTERNAL names what is wrong, and when. */
+janus_status jn_mem_check(const jn_mem *m, const char *when, bool empty);
 /* Gives the first n chunks back. */
 void jn_mem_drop_first(jn_mem *m, size_t n);
 /* The most bytes that the run had in use. */

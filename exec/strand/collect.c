@@ -156,6 +156,7 @@ janus_status jn_collect(jn_run *r, jn_frame *top) {
     jn_arena_free(&m->tasks);
     m->tasks = c.tasks;
     jn_mem_drop_first(m, n_old);
+    JN_CHECK_THAT(jn_mem_check(m, "values were collected", false));
     r->of_strand.collect_at =
         2 * m->bytes > r->of_strand.collect_at ? 2 * m->bytes : r->of_strand.collect_at;
     return st;

@@ -4,6 +4,7 @@
 
 #include "exec/plan/plan_internal.h"
 #include "exec/schedule/schedule.h"
+#include "exec/store/store.h"
 #include "janus.h"
 #include "tests/unit/check.h"
 
@@ -109,6 +110,48 @@ static void lanes(void) {
     found(jn_dealt_check(&d), "more or fewer");
 }
 
+/* Memory that a run and two frame values hold, with a tensor that it keeps alive twice. */
+static void memory(void) {
+    jn_mem *m = jn_mem_new(&jn_on_cpu, NULL);
+    janus_tensor *t;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+    CU_ASSERT_EQUAL(jn_mem_check(m, "it is new", true), JANUS_OK);
+    CU_ASSERT_EQUAL_FATAL(jn_tensor_empty(JANUS_F32, 0, NULL, &t), JANUS_OK);
+    janus_tensor_retain(t);
+    CU_ASSERT(jn_vec_push(&m->owned, t) && jn_vec_push(&m->owned, t));
+    CU_ASSERT_PTR_NOT_NULL(jn_mem_tensor(m, 100));
+    jn_mem_hold(m);
+    jn_mem_hold(m);
+    CU_ASSERT_EQUAL(jn_mem_check(m, "it is in use", false), JANUS_OK);
+    found(jn_mem_check(m, "a run begins", true),
+          "when a run begins: a frame value of an earlier run");
+    jn_mem_retain(m);
+    found(jn_mem_check(m, "it is in use", false), "more references than holders");
+    m->refs = 2;
+    found(jn_mem_check(m, "it is in use", false), "fewer references than holders");
+    m->refs = 3;
+    t->refs--;
+    found(jn_mem_check(m, "it is in use", false), "a tensor has fewer references");
+    t->refs++;
+    m->chunks.data[0].used += m->chunks.data[0].bytes;
+    found(jn_mem_check(m, "it is in use", false), "more of a chunk");
+    m->chunks.data[0].used -= m->chunks.data[0].bytes;
+    m->bytes++;
+    found(jn_mem_check(m, "it is in use", false), "other bytes");
+    m->bytes--;
+    m->chunk_at = 2;
+    found(jn_mem_check(m, "it is in use", false), "that there is not");
+    m->chunk_at = 0;
+    jn_mem_let_go(m);
+    jn_mem_let_go(m);
+    found(jn_mem_check(m, "a run begins", true), "keeps tensors of an earlier run");
+    jn_mem_reset(m);
+    CU_ASSERT_EQUAL(jn_mem_check(m, "a run begins", true), JANUS_OK);
+    m->frames = -1;
+    found(jn_mem_check(m, "a run begins", true), "more than once");
+    jn_mem_release(m);
+}
+
 /* One segment: a node that reads an input and a node that reads that one. */
 static void plans(void) {
     uint32_t in_slot[] = {0}, out_slot[] = {1}, value[] = {0, 1};
@@ -148,4 +191,4 @@ static void plans(void) {
     found(jn_plan_check(&p), "leads out");
 }
 
-JN_TEST_MAIN("checks", {"windows", windows}, {"lanes", lanes}, {"plans", plans})
+JN_TEST_MAIN("checks", {"windows", windows}, {"lanes", lanes}, {"memory", memory}, {"plans", plans})
