@@ -89,6 +89,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/finish/history.c \
 	pyfront/convert/finish/history.h \
 	pyfront/convert/finish/images.c \
+	pyfront/convert/finish/recipe.c \
+	pyfront/convert/finish/recipe.h \
 	pyfront/convert/finish/remains.c \
 	pyfront/convert/finish/share.c \
 	pyfront/convert/finish/stages.c \

@@ -1,323 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The end of a conversion: the state that differs from the start becomes the entry's effects, and
- * what leaves the graph becomes recipes that make it at commit.
- *
- * A tensor that leaves is a copy of its own, unless another view of its memory leaves, too, or the
- * memory is the caller's: then it is taken again at commit as the view it is (JPY_MAKE_VIEW).
+ * what leaves the graph becomes recipes that make it at commit (recipe.c).
  */
 #include "pyfront/convert/finish/finish.h"
 
-#include <string.h>
-
 #include "graph/passes/passes.h"
 #include "ops/op_ids.h"
-#include "pyfront/convert/core/list.h"
+#include "pyfront/convert/finish/recipe.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/objects/objects.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/values.h"
-#include "pyfront/methods/methods.h"
 #include "pyfront/verify/verify.h"
 
-static void *entry_alloc(jcv *c, jpy_entry *e, size_t size) {
-    void *p = jn_arena_zalloc(&e->arena, size + !size);
-    if (!p)
-        jcv_refuse(c, "out of memory");
-    return p;
-}
-
-static uint32_t add_result(jcv *c, jcv_val *v) {
-    for (size_t i = 0; i < c->main->results.n; i++)
-        if (c->main->results.data[i] == v)
-            return (uint32_t)i;
-    if (!jn_vec_push(&c->main->results, v))
-        jcv_refuse(c, "out of memory");
-    return (uint32_t)c->main->results.n - 1;
-}
-
-typedef struct finishing {
-    jpy_entry *e;
-    JCV_LIST(const void *) ids; /* address of what has an identity -> its recipe id, place + 1 */
-    JCV_LIST(jcv_rec *) escaped;
-    JCV_LIST(void *) making; /* what is made here and whose recipes are being written */
-} finishing;
-
-static uint32_t id_of(jcv *c, finishing *f, const void *p) {
-    for (size_t i = 0; i < f->ids.n; i++)
-        if (f->ids.data[i] == p)
-            return (uint32_t)i + 1;
-    jcv_add(c, &f->ids, p);
-    return (uint32_t)f->ids.n;
-}
-
-static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a);
-
-/* The number of a result at the region's tape node. */
-static uint32_t tracked_result(jcv *c, finishing *f, uint32_t slot) {
-    while (f->e->grad_of.n <= slot)
-        if (!jn_vec_push(&f->e->grad_of, 0u))
-            jcv_refuse(c, "out of memory");
-    if (!f->e->grad_of.data[slot])
-        f->e->grad_of.data[slot] = ++f->e->n_tracked;
-    return f->e->grad_of.data[slot];
-}
-
-/* A view is taken again of what its root becomes. */
-static jpy_recipe *view_recipe(jcv *c, finishing *f, jcv_av *a, jcv_rec *rec, jpy_recipe *r) {
-    unsigned n = 0;
-    bool detached = false;
-    if (jpy_tensor_tracked((jpy_tensor *)a->py))
-        jcv_refuse(c, "views of one tensor leave the graph and require grad");
-    for (jcv_rec *x = rec; x->parent; x = x->parent, n++)
-        detached = detached || x->op == JN_OP(detach);
-    if (!detached && jcv_leaf_tracked(c, jcv_proxy_of(c, rec->root)))
-        jcv_refuse(c, "a view without history of a tensor that requires grad leaves the graph");
-    r->kind = JPY_MAKE_VIEW;
-    r->id = id_of(c, f, a->py);
-    r->items = entry_alloc(c, f->e, sizeof *r->items);
-    r->items[0] = recipe(c, f, jcv_proxy_of(c, rec->root));
-    r->detached = detached;
-    r->uncounted = rec->uncounted;
-    r->n = n;
-    r->views = entry_alloc(c, f->e, n * sizeof *r->views);
-    for (jcv_rec *x = rec; x->parent; x = x->parent) { /* the last one first */
-        jpy_view_step *v = &r->views[--n];
-        v->op = x->op;
-        if (jn_attrs_copy(x->op, x->attrs, &f->e->arena, &v->attrs) != JANUS_OK)
-            jcv_refuse(c, "out of memory");
-        if (x->n_extra > 3)
-            jcv_refuse(c, "a view made by %s leaves the graph", x->op->name);
-        v->n = x->n_extra;
-        for (unsigned i = 0; i < v->n; i++) {
-            const jcv_val *e = x->extra[i];
-            if (e && !(e->node && e->node->kind == JCV_SCALAR_CONST))
-                jcv_refuse(c, "a view at a computed place leaves the graph");
-            v->kinds[i] = e ? (uint8_t)e->node->scalar_kind : JANUS_KIND_NONE;
-            v->extra[i] = e ? e->node->scalar : (janus_scalar){0};
-        }
-    }
-    jcv_leak(c, rec->root);
-    return r;
-}
-
-/* The strides that the program's tensor has, where a result of the graph would have others. */
-static const int64_t *strides_of(jcv *c, finishing *f, const jcv_rec *rec, const jcv_val *v) {
-    const janus_tensor *t = rec->t;
-    int64_t step = 1;
-    bool plain = true, known = v->type->rank == t->rank;
-    for (int i = t->rank - 1; i >= 0; i--) {
-        plain = plain && t->strides[i] == step;
-        known = known && v->type->dims[i] == t->dims[i];
-        step *= t->dims[i] ? t->dims[i] : 1;
-    }
-    if (plain || !known)
-        return NULL;
-    for (int i = 0; i < t->rank; i++)
-        if (jcv_dim_varies(c, t->strides[i]))
-            jcv_refuse(c, "a result whose strides vary");
-    int64_t *strides = entry_alloc(c, f->e, (size_t)t->rank * sizeof *strides);
-    memcpy(strides, t->strides, (size_t)t->rank * sizeof *strides);
-    return strides;
-}
-
-/* A leaf that the function has made, with its gradient. */
-static jpy_recipe *leaf_recipe(jcv *c, finishing *f, jcv_av *a, jcv_val *v, jpy_recipe *r) {
-    const jcv_attr *grad = jcv_find_attr(c, a->py, NULL);
-    r->kind = JPY_MAKE_RESULT;
-    r->leaf = true;
-    r->strides = strides_of(c, f, jcv_rec_of(c, ((jpy_tensor *)a->py)->t), v);
-    r->slot = add_result(c, v);
-    r->id = id_of(c, f, a->py);
-    if (grad && c->slots.data[grad->slot]->kind == AV_TENSOR) {
-        r->n = 1;
-        r->items = entry_alloc(c, f->e, sizeof *r->items);
-        r->items[0] = recipe(c, f, c->slots.data[grad->slot]);
-    } else if (grad && c->slots.data[grad->slot]->kind != AV_PY) {
-        jcv_refuse(c, "the gradient of a leaf: %s", jcv_describe(c->slots.data[grad->slot]));
-    }
-    return r;
-}
-
-static jpy_recipe *tensor_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r) {
-    jcv_rec *rec = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
-    if (a->src) {
-        r->kind = JPY_MAKE_SOURCE;
-        r->slot = a->src->slot;
-        return r;
-    }
-    if (rec->parent && (rec->root->src || c->share_views))
-        return view_recipe(c, f, a, rec, r);
-    jcv_val *v = jcv_tensor_val(c, a->py);
-    if (rec->root->src || (!v->node && v->ctx == c->main))
-        jcv_refuse(c, "a tensor of the caller leaves the graph as a new one");
-    if (jcv_may_be_written(c, rec->root))
-        jcv_refuse(c, "a tensor leaves the graph that may be one of the caller's that was written");
-    if (jcv_views_others(v) && !jcv_own_after_rounds(c, v))
-        jcv_refuse(c, "a view of a tensor of the caller leaves the graph as a new one");
-    for (size_t i = 0; i < f->escaped.n; i++)
-        if (f->escaped.data[i]->root == rec->root && f->escaped.data[i] != rec) {
-            c->share_views = true;
-            snprintf(c->reason, sizeof c->reason, "two views of one tensor leave the graph");
-            jcv_throw_now(c, THROW_RESTART);
-        }
-    for (size_t i = 0; i < f->escaped.n; i++)
-        if (f->escaped.data[i]->root != rec->root &&
-            jcv_may_be_one(rec->root, f->escaped.data[i]->root, 0))
-            jcv_refuse(c, "two results that are one tensor on some paths");
-    jcv_leak(c, rec);
-    jcv_add(c, &f->escaped, rec);
-    bool tracked = jpy_tensor_tracked((jpy_tensor *)a->py);
-    if (tracked && !jcv_tracked_always(c, v))
-        jcv_refuse(c, "a result requires grad on some paths only");
-    if (tracked && ((jpy_tensor *)a->py)->requires_grad)
-        return leaf_recipe(c, f, a, v, r);
-    r->kind = JPY_MAKE_RESULT;
-    r->uncounted = rec->uncounted;
-    r->freed = tracked && jcv_history_used(c, v);
-    r->strides = strides_of(c, f, rec, v);
-    r->slot = add_result(c, v);
-    if (tracked && !r->freed && jcv_reaches_written_leaf(c, v))
-        jcv_refuse(c, "a leaf that requires grad is used after it was written");
-    if (tracked && !r->freed && jcv_history_by_tape(c, v))
-        jcv_refuse(c, "a result whose gradient is a function or hook of the program");
-    if (tracked && !r->freed && jcv_history_rewritten(c, v))
-        jcv_refuse(c, "what a gradient needs is written under another name");
-    if (tracked && !r->freed)
-        r->grad = tracked_result(c, f, r->slot);
-    r->id = id_of(c, f, a->py);
-    return r;
-}
-
-static void begin_making(jcv *c, finishing *f, void *what) {
-    for (size_t i = 0; i < f->making.n; i++)
-        if (f->making.data[i] == what)
-            jcv_refuse(c, "an object that leads to itself leaves the graph");
-    jcv_add(c, &f->making, what);
-}
-
-/* An instance made here: a new one with these attributes. */
-static jpy_recipe *instance_recipe(jcv *c, finishing *f, jcv_av *a, jpy_recipe *r) {
-    jcv_not_frozen(c, a, "the object");
-    jcv_av *attrs = jcv_fresh_attrs(c, a->py);
-    PyTypeObject *real = jcv_stands_for(Py_TYPE(a->py));
-    if (real != Py_TYPE(a->py) || jpy_module_check(a->py))
-        jcv_refuse(c, "a %s that was made inside leaves the graph", real->tp_name);
-    r->kind = JPY_MAKE_OBJECT;
-    r->obj = jpy_guards_own(&f->e->guards, (PyObject *)Py_TYPE(a->py));
-    begin_making(c, f, a->py);
-    r->id = id_of(c, f, a->py);
-    r->n = attrs->n;
-    r->items = entry_alloc(c, f->e, attrs->n * sizeof(jpy_recipe *));
-    for (unsigned i = 0; i < attrs->n; i++)
-        r->items[i] = recipe(c, f, attrs->items[i]);
-    (void)jn_vec_pop(&f->making);
-    return r;
-}
-
-/* Whether reading it has made it, bound to an object that is another one in the next call. */
-static bool is_bound(const PyObject *o) {
-    if (PyCFunction_CheckExact(o)) {
-        const PyObject *self = PyCFunction_GET_SELF(o);
-        return self && !PyModule_Check(self) && !PyType_Check(self);
-    }
-    return PyMethod_Check(o) || Py_TYPE(o) == jpy.wrapper_type;
-}
-
-/* A tensor of a container that is gone after the run has no history then (remains.c). */
-static void not_lost(jcv *c, jcv_av *a) {
-    PyObject *samples = jcv_samples(c, a);
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++)
-        for (const jcv_live *l = c->lives; l; l = l->next) {
-            PyObject *o = PyList_GET_ITEM(samples, i);
-            PyObject *all = !l->site || !l->tracked || !jpy_tensor_check(o) ? NULL
-                            : PyDict_Check(l->stored) ? jcv_own(c, PyDict_Values(l->stored))
-                                                      : l->stored;
-            if (all && jcv_list_has(all, o))
-                jcv_refuse(c, "a tensor that the graph stored leaves it as one of several objects");
-        }
-}
-
-static jpy_recipe *recipe(jcv *c, finishing *f, jcv_av *a) {
-    jpy_recipe *r = entry_alloc(c, f->e, sizeof *r);
-    jcv_av *seq = NULL;
-    switch (a->kind) {
-    case AV_PY:
-        if (a->text)
-            jcv_refuse(c, "a %s leaves the graph", a->text);
-        if (jcv_is_fresh(c, a->py))
-            return instance_recipe(c, f, a, r);
-        if (!a->src && is_bound(a->py))
-            jcv_refuse(c, "a method leaves the graph");
-        r->kind = a->src ? JPY_MAKE_SOURCE : JPY_MAKE_CONST;
-        for (size_t i = 0; i < c->real.n; i++)
-            if (c->real.data[i]->origin->py == a->py)
-                a = c->real.data[i]->origin;
-        if (r->kind == JPY_MAKE_SOURCE)
-            r->slot = a->src->slot;
-        else
-            r->obj = jpy_guards_own(&f->e->guards, a->py);
-        return r;
-    case AV_TENSOR:
-        return tensor_recipe(c, f, a, r);
-    case AV_HOST:
-        not_lost(c, a);
-        r->kind = JPY_MAKE_RESULT;
-        r->slot = add_result(c, a->val);
-        return r;
-    case AV_SCALAR:
-        for (size_t i = 0; i < c->inputs.n; i++)
-            if (c->main->params.data[i] == a->val && c->inputs.data[i]) {
-                r->kind = JPY_MAKE_SOURCE; /* the number that came in, as the object that it is */
-                r->slot = c->inputs.data[i]->slot;
-                return r;
-            }
-        r->kind = JPY_MAKE_RESULT;
-        r->slot = add_result(c, a->val);
-        return r;
-    case AV_TUPLE:
-        r->kind = JPY_MAKE_TUPLE;
-        r->obj = jpy_guards_own(&f->e->guards, a->named);
-        r->id = a->n ? id_of(c, f, a) : 0;
-        seq = a;
-        break;
-    case AV_LIST:
-    case AV_DICT:
-        if (a->origin) {
-            r->kind = JPY_MAKE_SOURCE;
-            r->slot = a->origin->src->slot;
-            return r;
-        }
-        r->kind = a->kind == AV_LIST ? JPY_MAKE_LIST : JPY_MAKE_DICT;
-        r->id = id_of(c, f, c->slot_init.data[a->slot]);
-        seq = c->slots.data[a->slot];
-        break;
-    case AV_MAYBE:
-        if (!a->self)
-            jcv_refuse(c, "%s leaves the graph", jcv_describe(a));
-        r->kind = JPY_MAKE_OPTION;
-        r->slot = add_result(c, a->val);
-        r->n = jcv_number_or(a) ? 2 : 1;
-        r->items = entry_alloc(c, f->e, 2 * sizeof *r->items);
-        r->items[0] = recipe(c, f, a->self);
-        if (jcv_number_or(a))
-            r->items[1] = recipe(c, f, jcv_number_or(a));
-        return r;
-    case AV_UNDEF:
-        jcv_refuse(c, "a result: %s", a->text);
-    default:
-        jcv_refuse(c, "%s leaves the graph", jcv_describe(a));
-    }
-    begin_making(c, f, a->kind == AV_TUPLE ? a : c->slot_init.data[a->slot]);
-    r->n = seq->n;
-    r->items = entry_alloc(c, f->e, seq->n * sizeof(jpy_recipe *));
-    for (unsigned i = 0; i < seq->n; i++)
-        r->items[i] = recipe(c, f, seq->items[i]);
-    (void)jn_vec_pop(&f->making);
-    return r;
-}
-
-static void add_step(jcv *c, finishing *f, jpy_commit_kind kind, uint32_t slot, PyObject *key,
+static void add_step(jcv *c, jcv_finishing *f, jpy_commit_kind kind, uint32_t slot, PyObject *key,
                      jpy_recipe *value) {
     jpy_commit_step s = {
         .kind = kind, .slot = slot, .key = jpy_guards_own(&f->e->guards, key), .value = value};
@@ -350,7 +47,7 @@ static jcv_attr **attrs_in_order(jcv *c, size_t *n) {
     return list;
 }
 
-static void finish_attrs(jcv *c, finishing *f) {
+static void finish_attrs(jcv *c, jcv_finishing *f) {
     size_t n;
     jcv_attr **list = attrs_in_order(c, &n);
     for (size_t i = 0; i < n; i++) {
@@ -374,7 +71,7 @@ static void finish_attrs(jcv *c, finishing *f) {
                                : global   ? JPY_COMMIT_GLOBAL
                                : !a->name ? JPY_COMMIT_GRAD
                                           : JPY_COMMIT_ATTR;
-        add_step(c, f, kind, a->src->slot, a->name, recipe(c, f, deleted ? jcv_none(c) : now));
+        add_step(c, f, kind, a->src->slot, a->name, jcv_recipe(c, f, deleted ? jcv_none(c) : now));
     }
 }
 
@@ -392,7 +89,7 @@ static jcv_av *written_pairs(jcv *c, jcv_av *d) {
     return out;
 }
 
-static void finish_containers(jcv *c, finishing *f) {
+static void finish_containers(jcv *c, jcv_finishing *f) {
     for (size_t i = 0; i < c->real.n; i++) {
         jcv_av *x = c->real.data[i];
         if (x->kind == AV_DICT ? c->host_keys : c->host_items)
@@ -403,12 +100,12 @@ static void finish_containers(jcv *c, finishing *f) {
         if (seq->kind == AV_UNDEF)
             jcv_refuse(c, "a container: %s", seq->text);
         jcv_av *pairs = x->kind == AV_DICT ? written_pairs(c, x) : seq;
-        jpy_recipe *r = entry_alloc(c, f->e, sizeof *r);
+        jpy_recipe *r = jcv_entry_alloc(c, f->e, sizeof *r);
         r->kind = x->kind == AV_DICT ? JPY_MAKE_DICT : JPY_MAKE_LIST;
         r->n = pairs->n;
-        r->items = entry_alloc(c, f->e, pairs->n * sizeof(jpy_recipe *));
+        r->items = jcv_entry_alloc(c, f->e, pairs->n * sizeof(jpy_recipe *));
         for (unsigned k = 0; k < pairs->n; k++)
-            r->items[k] = recipe(c, f, pairs->items[k]);
+            r->items[k] = jcv_recipe(c, f, pairs->items[k]);
         add_step(c, f,
                  x->kind == AV_LIST         ? JPY_COMMIT_LIST
                  : seq->text == jcv_cleared ? JPY_COMMIT_CLEAR
@@ -419,7 +116,7 @@ static void finish_containers(jcv *c, finishing *f) {
     }
 }
 
-static void finish_tensors(jcv *c, finishing *f) {
+static void finish_tensors(jcv *c, jcv_finishing *f) {
     bool any = false;
     for (jcv_rec *r = c->recs; r; r = r->next) {
         jcv_av *when = r->when ? c->slots.data[r->when] : NULL;
@@ -428,17 +125,17 @@ static void finish_tensors(jcv *c, finishing *f) {
         if (((jpy_tensor *)jcv_proxy_of(c, r)->py)->node)
             jcv_refuse(c, "a tensor of the caller is written and gets a history");
         any = true;
-        jpy_recipe *x = entry_alloc(c, f->e, sizeof *x);
+        jpy_recipe *x = jcv_entry_alloc(c, f->e, sizeof *x);
         x->kind = JPY_MAKE_RESULT;
         jcv_val *v = jcv_held(c, r);
         while (v->node && v->node->op == JN_OP(detach)) /* numbers are stored, without history */
             v = v->node->in[0];
-        x->slot = add_result(c, v);
+        x->slot = jcv_add_result(c, v);
         add_step(c, f, JPY_COMMIT_STORE, r->src->slot, NULL, x);
         bool uncounted = r->wrote_uncounted && !r->wrote_counted;
         if (uncounted && r->may_count)
             jcv_refuse(c, "a tensor is written on some paths, and by way of .data");
-        uint32_t done = when->kind != AV_PY ? add_result(c, jcv_number(c, when)) + 1 : 0;
+        uint32_t done = when->kind != AV_PY ? jcv_add_result(c, jcv_number(c, when)) + 1 : 0;
         f->e->steps.data[f->e->steps.n - 1].uncounted = uncounted;
         f->e->steps.data[f->e->steps.n - 1].when = done;
         if (!jn_vec_push(&f->e->guards.written, r->src->slot))
@@ -482,12 +179,12 @@ static void guard_ways(jcv *c, PyObject *const *now) {
 }
 
 /* Tensors of the caller whose requires_grad is another than it was. */
-static void finish_flags(jcv *c, finishing *f) {
+static void finish_flags(jcv *c, jcv_finishing *f) {
     for (jcv_rec *r = c->recs; r; r = r->next) {
         const jpy_tensor *now = (const jpy_tensor *)r->obj;
         if (!r->flagged || now->requires_grad == r->src->tensor.requires_grad)
             continue;
-        jpy_recipe *x = entry_alloc(c, f->e, sizeof *x);
+        jpy_recipe *x = jcv_entry_alloc(c, f->e, sizeof *x);
         x->kind = JPY_MAKE_CONST;
         x->obj = now->requires_grad ? Py_True : Py_False;
         x->obj = jpy_guards_own(&f->e->guards, x->obj);
@@ -579,7 +276,7 @@ static void kept_by(jpy_entry *e, const jpy_recipe *r) {
 }
 
 static void find_lent(jcv *c, jpy_entry *e) {
-    e->lent = entry_alloc(c, e, e->n_results + e->n_frames + 1);
+    e->lent = jcv_entry_alloc(c, e, e->n_results + e->n_frames + 1);
     for (size_t i = 0; i < e->steps.n; i++)
         if (e->steps.data[i].kind == JPY_COMMIT_STORE)
             e->lent[e->steps.data[i].value->slot] = true;
@@ -615,20 +312,20 @@ static void arms_are_results(jcv *c) {
         bool rounds = depends && n->kind == JCV_OP && n->op->role == JN_ROLE_FOREACH;
         if (!branch && !rounds)
             continue;
-        add_result(c, n->in[0]);
+        jcv_add_result(c, n->in[0]);
         most++;
     }
 }
 
 void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
-    finishing f = {.e = e};
+    jcv_finishing f = {.e = e};
     finish_tensors(c, &f);
     finish_flags(c, &f);
     finish_attrs(c, &f);
     finish_containers(c, &f);
     guard_aliases(c);
     finish_live(c, e);
-    e->result = recipe(c, &f, result);
+    e->result = jcv_recipe(c, &f, result);
     jcv_check_stored(c);
     jcv_find_remains(c, e);
     for (size_t i = 0; i < c->inputs.n; i++) {
