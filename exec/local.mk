@@ -42,6 +42,7 @@ libjanus_all_la_SOURCES += \
 	exec/kernels/specialise.c \
 	exec/kernels/temporaries.c \
 	exec/kernels/variant.c \
+	exec/kernels/variant_rows.c \
 	exec/plan/plan.c \
 	exec/plan/plan_branch.c \
 	exec/plan/plan_build.c \
@@ -115,6 +116,7 @@ noinst_HEADERS += \
 	exec/heap/wire.h \
 	exec/kernels/chain.h \
 	exec/kernels/kernels.h \
+	exec/kernels/variant_rows.h \
 	exec/model/model.h \
 	exec/plan/plan.h \
 	exec/plan/plan_internal.h \

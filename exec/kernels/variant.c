@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Making variants: how each op of a segment takes rows.
- *
- * The op's row in the table says how (jn_batch).  Whatever is not covered falls back to one call
- * per row, which is always right.
- */
+/* Making variants: a kernel, and the operands' views, for each node of a segment. */
 #include "config.h"
 
 #include "exec/kernels/kernels.h"
+#include "exec/kernels/variant_rows.h"
 
 #include <string.h>
 
@@ -15,323 +11,29 @@
 #include "graph/base/status.h"
 #include "ops/services.h"
 
-typedef struct maker {
-    jn_seginst *inst;
-    jn_variant *v;
-    jn_arena *a;
-} maker;
-
-/* An operand or result per row, before rows are added. */
-typedef struct row_view {
-    jn_view view;     /* per-row dims and strides */
-    int64_t step;     /* elements from row to row; 0: shared */
-    bool rowed, like; /* like: only its shape is used */
-} row_view;
-
-bool jn_variant_scalar_rowed(const jn_seginst *inst, const jn_variant *v, uint32_t i) {
-    uint32_t bit = inst->seg->n_inputs + i;
-    return !v->single && !inst->seg->scalars[i].is_const && bit < 64 && (v->mask >> bit & 1);
-}
-
-static bool input_rowed(const jn_variant *v, uint32_t i) {
-    return !v->single && i < 64 && (v->mask >> i & 1);
-}
-
-static row_view value_view(const maker *m, uint32_t value) {
-    const jn_segvalue *v = &m->inst->values[value];
-    row_view r = {
-        {NULL, v->shape->dims, v->strides, v->shape->rank, v->shape->dtype, v->contiguous},
-        v->shape->numel,
-        m->v->rowed[value],
-        false};
-    if (v->alias)
-        r.step =
-            v->base_input ? m->inst->in[v->base]->numel : m->inst->values[v->base].shape->numel;
-    if (!r.rowed)
-        r.step = 0;
-    return r;
-}
-
-static row_view src_view(const maker *m, const jn_src *src) {
-    static const row_view none = {{NULL, NULL, NULL, -1, 0, false}, 0, false, false};
-    switch (src->kind) {
-    case JN_SRC_INPUT: {
-        const jn_shape *s = m->inst->in[src->index];
-        bool rowed = input_rowed(m->v, src->index);
-        return (row_view){{NULL, s->dims, s->strides, s->rank, s->dtype, true},
-                          rowed ? s->numel : 0,
-                          rowed,
-                          false};
-    }
-    case JN_SRC_SCALAR: {
-        static const uint8_t dtype_of[] = {[JANUS_KIND_INT] = JANUS_I64,
-                                           [JANUS_KIND_FLOAT] = JANUS_F64,
-                                           [JANUS_KIND_BOOL] = JANUS_BOOL};
-        bool rowed = jn_variant_scalar_rowed(m->inst, m->v, src->index);
-        uint8_t kind = m->inst->seg->scalars[src->index].kind;
-        return (row_view){{NULL, NULL, NULL, 0, dtype_of[kind], true}, rowed, rowed, false};
-    }
-    case JN_SRC_NODE:
-        return value_view(m, m->inst->seg->nodes[src->index].value[src->index_out]);
-    default:
-        return none;
-    }
-}
-
-static bool add_dim(maker *m, int64_t *where, int64_t mult) {
-    *where = m->v->rows * mult;
-    jn_dimref d = {where, mult};
-    return jn_vec_push(&m->v->dims, d);
-}
-
-static bool is_contiguous(const jn_view *v) {
-    int64_t n = 1;
-    for (int i = v->rank; i-- > 0;) {
-        if (v->dims[i] != 1 && v->strides[i] != n)
-            return false;
-        n *= v->dims[i];
-    }
-    return true;
-}
-
-/* A view of rank + 1 with the rows in front; shared operands are left as they are. */
-static bool prepend(maker *m, const row_view *r, jn_view *out) {
-    *out = r->view;
-    if (!r->rowed || r->view.rank < 0)
-        return true;
-    int rank = r->view.rank;
-    int64_t *dims = jn_arena_alloc(m->a, (size_t)(2 * (rank + 1)) * sizeof *dims);
-    if (!dims || rank + 1 > JN_MAX_RANK)
-        return false;
-    int64_t *strides = dims + rank + 1;
-    for (int i = 0; i < rank; i++) {
-        dims[i + 1] = r->view.dims[i];
-        strides[i + 1] = r->view.strides[i];
-    }
-    strides[0] = r->step;
-    out->dims = dims;
-    out->strides = strides;
-    out->rank = (int16_t)(rank + 1);
-    if (!add_dim(m, &dims[0], 1))
-        return false;
-    out->contiguous = is_contiguous(out);
-    return true;
-}
-
-/* Rows folded into the first dim (rank 0 and 1: prepended). */
-static bool fold(maker *m, const row_view *r, jn_view *out) {
-    if (!r->rowed || r->view.rank <= 1)
-        return prepend(m, r, out);
-    int64_t numel = 1;
-    for (int i = 0; i < r->view.rank; i++)
-        numel *= r->view.dims[i];
-    if (!r->view.contiguous || r->step != numel)
-        return false;
-    int64_t *dims = jn_arena_dup(m->a, r->view.dims, (size_t)r->view.rank * sizeof *dims);
-    if (!dims)
-        return false;
-    *out = r->view;
-    out->dims = dims;
-    return add_dim(m, &dims[0], r->view.dims[0]);
-}
-
-/* Elementwise: operands aligned to one rank, rows in front, dims that are 1 everywhere dropped;
- * when every rowed operand is dense and the shared ones are single elements, one flat vector. */
-static bool rows(maker *m, row_view *r, unsigned n_in, row_view *o, unsigned n_out, jn_vnode *vn) {
-    int rank = 0;
-    unsigned n = n_in + n_out;
-    row_view *all[64];
-    if (n > 64)
-        return false;
-    for (unsigned i = 0; i < n; i++) {
-        all[i] = i < n_in ? &r[i] : &o[i - n_in];
-        if (all[i]->view.rank > rank)
-            rank = all[i]->view.rank;
-    }
-    if (rank + 1 > JN_MAX_RANK)
-        return false;
-    bool drop[JN_MAX_RANK], flat = true;
-    int kept = 0;
-    int64_t numel = n_out ? 1 : 0;
-    for (int d = 0; n_out && d < o[0].view.rank; d++)
-        numel *= o[0].view.dims[d];
-    for (int d = 0; d < rank; d++) {
-        drop[d] = true;
-        for (unsigned i = 0; i < n; i++) {
-            int k = d - (rank - all[i]->view.rank);
-            if (k >= 0 && all[i]->view.dims[k] != 1)
-                drop[d] = false;
-        }
-        kept += !drop[d];
-    }
-    for (unsigned i = 0; i < n; i++) {
-        int64_t have = 1;
-        for (int d = 0; d < all[i]->view.rank; d++)
-            have *= all[i]->view.dims[d];
-        if (all[i]->view.rank >= 0 &&
-            !(all[i]->rowed ? all[i]->view.contiguous && all[i]->step == numel && have == numel
-                            : have == 1))
-            flat = false;
-    }
-    for (unsigned i = 0; i < n; i++) {
-        jn_view *out = i < n_in ? &vn->in[i] : &vn->out[i - n_in];
-        *out = all[i]->view;
-        if (all[i]->view.rank < 0)
-            continue;
-        int64_t *dims = jn_arena_alloc(m->a, (size_t)(2 * (kept + 1)) * sizeof *dims);
-        if (!dims)
-            return false;
-        int64_t *strides = dims + kept + 1;
-        out->dims = dims;
-        out->strides = strides;
-        if (flat) {
-            out->rank = all[i]->rowed ? 1 : 0;
-            strides[0] = 1;
-            out->contiguous = true;
-            if (all[i]->rowed && !add_dim(m, &dims[0], numel))
-                return false;
-            continue;
-        }
-        int at = 0;
-        if (all[i]->rowed) {
-            strides[at] = all[i]->step;
-            if (!add_dim(m, &dims[at++], 1))
-                return false;
-        }
-        for (int d = 0; d < rank; d++) {
-            int k = d - (rank - all[i]->view.rank);
-            if (drop[d] || (k < 0 && !all[i]->rowed))
-                continue;
-            dims[at] = k < 0 ? 1 : all[i]->view.dims[k];
-            strides[at++] = k < 0 ? 0 : all[i]->view.strides[k];
-        }
-        out->rank = (int16_t)at;
-        out->contiguous = is_contiguous(out);
-    }
-    return true;
-}
-
-static bool prepend_all(maker *m, const row_view *r, unsigned n_in, const row_view *o,
-                        unsigned n_out, jn_vnode *vn) {
-    for (unsigned i = 0; i < n_in; i++)
-        if (!prepend(m, &r[i], &vn->in[i]))
-            return false;
-    for (unsigned i = 0; i < n_out; i++)
-        if (!prepend(m, &o[i], &vn->out[i]))
-            return false;
-    return true;
-}
-
-/* A batch rule of the op: attributes (and maybe the op) for operands with a row dim in front. */
-static bool by_rule(maker *m, row_view *r, unsigned n_in, const row_view *o, unsigned n_out,
-                    jn_vnode *vn) {
-    const jn_op_impl *impl = &jn_op_impls[vn->n->op->id];
-    bool rowed[64];
-    if (!impl->batch_rule || n_in > 64)
-        return false;
-    jn_view in[64], out[8];
-    for (unsigned i = 0; i < n_in; i++) {
-        in[i] = r[i].view;
-        rowed[i] = r[i].rowed;
-    }
-    for (unsigned i = 0; i < n_out && i < 8; i++)
-        out[i] = o[i].view;
-    jn_sig sig = {vn->n->op, in, out, (uint16_t)n_in, (uint16_t)n_out, vn->n->attrs};
-    size_t size = vn->n->op->attr_size;
-    void *attrs = jn_arena_zalloc(m->a, size + 1);
-    int64_t *ints = jn_arena_alloc(m->a, 2 * JN_MAX_RANK * sizeof *ints);
-    if (!attrs || !ints)
-        return false;
-    if (size)
-        memcpy(attrs, vn->n->attrs, size);
-    const jn_op *op = impl->batch_rule(&sig, rowed, m->v->rows, attrs, ints);
-    if (!op)
-        return false;
-    vn->from_end = vn->n->op->flags & JN_OP_FROM_END;
-    vn->op = op;
-    vn->attrs = attrs;
-    return prepend_all(m, r, n_in, o, n_out, vn);
-}
-
-/* The products and sums that add all rows to an accumulator in one call. */
-static bool accumulate_rows(maker *m, row_view *r, unsigned n_in, const row_view *o, jn_vnode *vn) {
-    vn->out[0] = o[0].view;
-    const jn_op_impl *impl = &jn_op_impls[vn->n->op->id];
-    switch (impl->sums) {
-    case JN_SUMS_PRODUCT: /* x' z with both rowed: rows are folded into the summed dim */
-        return impl->summed(vn->n->attrs) && r[0].rowed && r[1].rowed && r[0].view.rank == 2 &&
-               r[1].view.rank == 2 && fold(m, &r[0], &vn->in[0]) && fold(m, &r[1], &vn->in[1]);
-    case JN_SUMS_ROWS:
-    case JN_SUMS_TABLE:
-        for (unsigned i = 0; i < n_in; i++) {
-            if (!r[i].rowed && !r[i].like && r[i].view.rank >= 0)
-                return false; /* would have to count once per row */
-            if (!prepend(m, &r[i], &vn->in[i]))
-                return false;
-        }
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool batched(maker *m, row_view *r, unsigned n_in, row_view *o, unsigned n_out,
-                    jn_vnode *vn) {
-    const jn_op_impl *impl = &jn_op_impls[vn->n->op->id];
-    switch (impl->batch) {
-    case JN_BATCH_ROWS:
-        for (unsigned i = 0; i < n_in; i++) /* like operands: a shape with rows */
-            if (r[i].like) {
-                r[i].rowed = true;
-                r[i].step = 1;
-                for (int d = 0; d < r[i].view.rank; d++)
-                    r[i].step *= r[i].view.dims[d];
-            }
-        return rows(m, r, n_in, o, n_out, vn);
-    case JN_BATCH_FOLD:
-        if (impl->batch_rule && by_rule(m, r, n_in, o, n_out, vn))
-            return true;
-        for (unsigned i = 1; i < n_in; i++)
-            if (r[i].rowed)
-                return false;
-        for (unsigned i = 0; i < n_in; i++)
-            if (!fold(m, &r[i], &vn->in[i]))
-                return false;
-        for (unsigned i = 0; i < n_out; i++)
-            if (!fold(m, &o[i], &vn->out[i]))
-                return false;
-        return true;
-    case JN_BATCH_AXIS:
-    case JN_BATCH_RULE:
-        return by_rule(m, r, n_in, o, n_out, vn);
-    default:
-        return false;
-    }
-}
-
-static janus_status select_kernel(const maker *m, jn_vnode *vn) {
+static janus_status select_kernel(const jn_maker *m, jn_vnode *vn) {
     jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, vn->n_out, vn->attrs};
     return m->v->on->select(m->v->dev, &sig, &vn->kernel, &vn->workspace);
 }
 
 /* A view that leaves the segment: its elements are copied to the output's rows. */
-static janus_status make_copy(maker *m, jn_vnode *vn, const jn_segvalue *v, uint32_t value) {
-    bool rowed = v->base_input ? input_rowed(m->v, v->base) : m->v->rowed[v->base];
-    row_view in = {{NULL, v->shape->dims, v->view_strides, v->shape->rank, v->shape->dtype, false},
-                   v->base_input ? m->inst->in[v->base]->numel
-                                 : m->inst->values[v->base].shape->numel,
-                   rowed,
-                   false};
-    in.view.contiguous = is_contiguous(&in.view);
+static janus_status make_copy(jn_maker *m, jn_vnode *vn, const jn_segvalue *v, uint32_t value) {
+    bool rowed = v->base_input ? jn_input_rowed(m->v, v->base) : m->v->rowed[v->base];
+    jn_row_view in = {
+        {NULL, v->shape->dims, v->view_strides, v->shape->rank, v->shape->dtype, false},
+        v->base_input ? m->inst->in[v->base]->numel : m->inst->values[v->base].shape->numel,
+        rowed,
+        false};
+    in.view.contiguous = jn_view_is_dense(&in.view);
     m->v->rowed[value] = rowed;
-    row_view out = value_view(m, value);
+    jn_row_view out = jn_value_rows(m, value);
     vn->op = jn_service_copy.op;
     vn->attrs = jn_service_copy.attrs;
     vn->n_in = vn->n_out = 1;
     vn->mode = JN_V_CALL;
     vn->out_rowed = rowed;
     vn->acc = -1;
-    if (rowed && !rows(m, &in, 1, &out, 1, vn))
+    if (rowed && !jn_rows_aligned(m, &in, 1, &out, 1, vn))
         return JN_NO_MEMORY();
     if (!rowed) {
         vn->in[0] = in.view;
@@ -342,15 +44,16 @@ static janus_status make_copy(maker *m, jn_vnode *vn, const jn_segvalue *v, uint
 
 /* The accumulator that a node adds its result to itself, -1: none.  Exactly the sums of imperative
  * mode, which rounds the result before it adds it, come so from single rows of a table only. */
-static int32_t fused_acc(const maker *m, const jn_segnode *n) {
+static int32_t fused_acc(const jn_maker *m, const jn_segnode *n) {
     if (n->fused_acc < 0 || n->n_out != 1)
         return -1;
-    bool row = jn_op_impls[n->op->id].sums == JN_SUMS_TABLE && src_view(m, &n->in[1]).step == 1;
+    bool row =
+        jn_op_impls[n->op->id].sums == JN_SUMS_TABLE && jn_operand_rows(m, &n->in[1]).step == 1;
     return m->v->exact && !row ? -1 : n->fused_acc;
 }
 
 /* A product x' z of matrices, whose rows another product can take too. */
-static bool is_product(const maker *m, const jn_segnode *n, const row_view *r) {
+static bool is_product(const jn_maker *m, const jn_segnode *n, const jn_row_view *r) {
     const jn_op_impl *impl = &jn_op_impls[n->op->id];
     bool host = jn_computes_here(m->v->on);
     return host && impl->summed && impl->summed(n->attrs) && r[0].view.rank == 2 &&
@@ -358,7 +61,7 @@ static bool is_product(const maker *m, const jn_segnode *n, const row_view *r) {
            (r[0].view.dtype == JANUS_F32 || r[0].view.dtype == JANUS_F64);
 }
 
-static janus_status collect_rows(maker *m, jn_vnode *vn, const row_view *r) {
+static janus_status collect_rows(jn_maker *m, jn_vnode *vn, const jn_row_view *r) {
     vn->mode = JN_V_PRODUCT;
     vn->in_step = jn_arena_zalloc(m->a, 2 * sizeof *vn->in_step);
     if (!vn->in_step)
@@ -385,7 +88,7 @@ static janus_status collect_rows(maker *m, jn_vnode *vn, const row_view *r) {
 }
 
 /* Inputs one behind the other in a row of the result. */
-static bool is_concat_of_inputs(const maker *m, const jn_segnode *n) {
+static bool is_concat_of_inputs(const jn_maker *m, const jn_segnode *n) {
     bool host = jn_computes_here(m->v->on);
     const jn_op_impl *impl = &jn_op_impls[n->op->id];
     if (!host || !impl->joined)
@@ -403,7 +106,7 @@ static bool is_concat_of_inputs(const maker *m, const jn_segnode *n) {
 
 /* An input whose rows are copied or taken one by one, by nodes that find them through the tasks, or
  * of which only the shape is read. */
-static void find_direct(maker *m) {
+static void find_direct(jn_maker *m) {
     const jn_segment *seg = m->inst->seg;
     for (uint32_t i = 0; i < seg->n_inputs; i++)
         m->v->direct[i] = true;
@@ -418,7 +121,7 @@ static void find_direct(maker *m) {
 }
 
 /* Rows of a slice are apart: only some kernels take them together. */
-static bool takes_strides(const jn_vnode *vn, const row_view *r) {
+static bool takes_strides(const jn_vnode *vn, const jn_row_view *r) {
     if (vn->op->flags & JN_OP_STRIDED)
         return true;
     for (uint32_t i = 0; i < vn->n_in; i++)
@@ -427,7 +130,7 @@ static bool takes_strides(const jn_vnode *vn, const row_view *r) {
     return true;
 }
 
-static janus_status make_node(maker *m, uint32_t index) {
+static janus_status make_node(jn_maker *m, uint32_t index) {
     const jn_segnode *n = &m->inst->seg->nodes[index];
     jn_vnode *vn = &m->v->nodes[index];
     vn->n = n;
@@ -445,14 +148,14 @@ static janus_status make_node(maker *m, uint32_t index) {
         return JANUS_OK;
     }
     bool rowed = n->op->role == JN_ROLE_RNG && !m->v->single;
-    row_view *r = jn_arena_zalloc(m->a, (n->n_in + 1) * sizeof *r);
-    row_view *o = jn_arena_zalloc(m->a, (n->n_out + 1) * sizeof *o);
+    jn_row_view *r = jn_arena_zalloc(m->a, (n->n_in + 1) * sizeof *r);
+    jn_row_view *o = jn_arena_zalloc(m->a, (n->n_out + 1) * sizeof *o);
     vn->in = jn_arena_zalloc(m->a, (n->n_in + 1) * sizeof *vn->in);
     vn->out = jn_arena_zalloc(m->a, (n->n_out + 1) * sizeof *vn->out);
     if (!r || !o || !vn->in || !vn->out)
         return JN_NO_MEMORY();
     for (uint32_t i = 0; i < n->n_in; i++) {
-        r[i] = src_view(m, &n->in[i]);
+        r[i] = jn_operand_rows(m, &n->in[i]);
         r[i].like = jn_op_accept(n->op, i) == JN_ACCEPT_LIKE;
         rowed |= r[i].rowed && !r[i].like;
     }
@@ -461,12 +164,12 @@ static janus_status make_node(maker *m, uint32_t index) {
             r[i].step = 0;
     for (uint32_t i = 0; i < n->n_out; i++) {
         m->v->rowed[n->value[i]] = rowed && fused < 0;
-        o[i] = value_view(m, n->value[i]);
+        o[i] = jn_value_rows(m, n->value[i]);
     }
     if (n->n_out == 1 && m->inst->values[n->value[0]].alias) {
         const jn_segvalue *v = &m->inst->values[n->value[0]];
         m->v->rowed[n->value[0]] =
-            v->base_input ? input_rowed(m->v, v->base) : m->v->rowed[v->base];
+            v->base_input ? jn_input_rowed(m->v, v->base) : m->v->rowed[v->base];
         vn->mode = JN_V_SKIP;
         return JANUS_OK;
     }
@@ -484,9 +187,9 @@ static janus_status make_node(maker *m, uint32_t index) {
     bool each = rowed || (fused >= 0 && !m->v->single); /* equal rows still add n times */
     bool done = false;
     if (rowed && fused >= 0)
-        done = accumulate_rows(m, r, n->n_in, o, vn);
+        done = jn_rows_accumulated(m, r, n->n_in, o, vn);
     else if (rowed)
-        done = batched(m, r, n->n_in, o, n->n_out, vn);
+        done = jn_rows_batched(m, r, n->n_in, o, n->n_out, vn);
     if (done && rowed && takes_strides(vn, r)) {
         janus_status st = select_kernel(m, vn);
         if (st != JANUS_UNSUPPORTED)
@@ -516,7 +219,7 @@ static janus_status make_node(maker *m, uint32_t index) {
 static janus_status make(const jn_run *r, jn_seginst *inst, jn_variant_key key, int64_t n_rows,
                          jn_variant **out) {
     jn_variant *v = jn_arena_zalloc(&inst->arena, sizeof *v);
-    maker m = {inst, v, &inst->arena};
+    jn_maker m = {inst, v, &inst->arena};
     if (!v)
         return JN_NO_MEMORY();
     v->mask = key.mask;
@@ -568,7 +271,7 @@ static janus_status make(const jn_run *r, jn_seginst *inst, jn_variant_key key, 
 
 /* Kernels are chosen again: what is best may depend on the number of rows. */
 static janus_status patch(jn_seginst *inst, jn_variant *v, int64_t n_rows) {
-    maker m = {inst, v, &inst->arena};
+    jn_maker m = {inst, v, &inst->arena};
     v->rows = n_rows;
     for (size_t i = 0; i < v->dims.n; i++)
         *v->dims.data[i].where = n_rows * v->dims.data[i].mult;
@@ -621,7 +324,7 @@ janus_status jn_variant_summand(const jn_seginst *inst, const jn_variant *v, con
             *step =
                 sv->base_input ? inst->in[sv->base]->numel : inst->values[sv->base].shape->numel;
     } else {
-        rowed = input_rowed(v, src->index);
+        rowed = jn_input_rowed(v, src->index);
         s = inst->in[src->index];
     }
     if (!rowed)
