@@ -145,6 +145,14 @@ static jcv_av *either_object(jcv *c, jcv_val *v, jcv_av *a, jcv_av *b) {
     return jcv_root(c, c->ctx, v, all);
 }
 
+/* Whether a slot is a variable of the function that branches. */
+static bool is_variable(const jcv *c, size_t slot) {
+    for (unsigned i = 0; i < c->frame->n; i++)
+        if (c->frame->slots[i] == slot)
+            return true;
+    return false;
+}
+
 jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     arm *arms = jcv_alloc(c, 2 * sizeof *arms);
     jcv_state before = jcv_save(c);
@@ -229,7 +237,8 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
             continue; /* made in the second branch: nothing outside knows it, but see attributes */
         if (!changed(c, before, i, a) && !changed(c, before, i, b))
             continue;
-        jcv_force force = i < before.n || is_attr(c, i) ? MERGE_OPTIONAL : MERGE_ARMS;
+        bool known = i < before.n || is_attr(c, i) || is_variable(c, i);
+        jcv_force force = known ? MERGE_OPTIONAL : MERGE_ARMS;
         jcv_av *both = jcv_merge_slot(c, (uint32_t)i, a, b, &pairs, force),
                *of = jcv_container_in(c, (uint32_t)i);
         if (both->kind == AV_UNDEF && of && i < before.n)
