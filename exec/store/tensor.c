@@ -60,6 +60,7 @@ static void storage_init(jn_storage *s, size_t bytes) {
     atomic_init(&s->refs, 1);
     s->version = 0;
     s->unseen = 0;
+    s->print = 0;
     atomic_init(&s->state, JN_STORAGE_READY);
     s->bytes = bytes;
     s->release = NULL;

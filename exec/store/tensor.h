@@ -33,7 +33,8 @@ typedef struct jn_storage {
     atomic_uchar state; /* jn_storage_state; set to READY after all else that comes with it */
     bool shell;         /* its block has the struct of a tensor, too */
     uint16_t unseen;    /* writes that `version` does not count (x.data.add_(1)), modulo 2^16 */
-    void *raw;          /* a proxy's is an address that nobody may read or write */
+    uint32_t print; /* jn_storage_print() of what others got the address of; see jn_storage_mark */
+    void *raw;      /* a proxy's is an address that nobody may read or write */
     size_t bytes;
     void (*release)(void *user); /* foreign memory; NULL: ours */
     void *user; /* without `release`: what its state belongs to (exec/defer/defer.h), or jn_exported
@@ -84,13 +85,33 @@ static inline bool jn_storage_waits(const jn_storage *s) {
 /* The address of a ready storage goes to others, who may write there at any time: from then on no
  * op that reads it is deferred. */
 extern char jn_exported;
+enum { JN_PRINT_WANTED = 1 };
+/* A number that is another one if the elements are, as a rule; never 0 or JN_PRINT_WANTED. */
+uint32_t jn_storage_print(const jn_storage *s);
 static inline void jn_storage_export(jn_storage *s) {
+    if (JN_UNLIKELY(s->print == JN_PRINT_WANTED))
+        s->print = jn_storage_print(s);
     if (!s->release)
         s->user = &jn_exported;
 }
 /* Whether others may write to it, of which `unseen` says nothing either. */
 static inline bool jn_storage_open(const jn_storage *s) {
     return s->release || s->user == &jn_exported;
+}
+/* Somebody has to know later whether others have written to it from now on, without a write that is
+ * counted in between: jn_storage_written(s, what this returns). */
+static inline uint32_t jn_storage_mark(jn_storage *s) {
+    if (s->state != JN_STORAGE_READY || s->device)
+        return 0;
+    if (jn_storage_open(s))
+        return jn_storage_print(s);
+    s->print = JN_PRINT_WANTED;
+    return 0;
+}
+static inline bool jn_storage_written(const jn_storage *s, uint32_t mark) {
+    uint32_t was = mark ? mark : s->print;
+    return jn_storage_open(s) && s->state == JN_STORAGE_READY && was > JN_PRINT_WANTED &&
+           jn_storage_print(s) != was;
 }
 /* Its elements as kernels take them. */
 static inline janus_status jn_tensor_as_view(janus_tensor *t, jn_view *out) {

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "exec/store/tensor.h"
@@ -18,6 +19,25 @@ janus_status (*jn_storage_settle)(jn_storage *s);
 janus_status (*jn_storage_viewed)(janus_tensor *base, int64_t offset, janus_tensor *view);
 jn_storage jn_storage_of_cells = {.refs = 1};
 char jn_exported;
+
+uint32_t jn_storage_print(const jn_storage *s) {
+    enum { LANES = 4 };
+    const uint64_t by = 0x9e3779b97f4a7c15u;
+    const char *p = s->raw, *end = p + s->bytes;
+    uint64_t h[LANES] = {1, 2, 3, 4}, w;
+    for (; end - p >= (ptrdiff_t)(LANES * sizeof w); p += LANES * sizeof w)
+        for (int k = 0; k < LANES; k++) {
+            memcpy(&w, p + (size_t)k * sizeof w, sizeof w);
+            h[k] = ((h[k] ^ w) * by) ^ (h[k] >> 29);
+        }
+    for (; p < end; p++)
+        h[0] = (h[0] ^ (unsigned char)*p) * by;
+    uint64_t all = h[0];
+    for (int k = 1; k < LANES; k++)
+        all = (all ^ (h[k] >> 31) ^ h[k]) * by;
+    uint32_t print = (uint32_t)(all >> 32);
+    return print > JN_PRINT_WANTED ? print : print + JN_PRINT_WANTED + 1;
+}
 
 janus_status jn_tensor_settle(janus_tensor *t) {
     switch ((jn_storage_state)t->storage->state) {

@@ -115,6 +115,7 @@ static void region_dealloc(PyObject *self) {
     jn_free(r->edges);
     jn_free(r->saved);
     jn_free(r->place);
+    jn_free(r->marks);
     for (unsigned i = 0; i < r->n_waits; i++)
         jpy_saved_clear(&r->waits[i].saved);
     jn_free(r->waits);
@@ -358,6 +359,16 @@ static void give_node(jpy_node *node, unsigned n_out, const jpy_host *host) {
     }
 }
 
+/* What the frame has copies of that cannot be made again is looked at before they are used. */
+static void mark_copied(region *r, size_t i) {
+    const jpy_stage *x = r->stage;
+    bool copied = x->kept.data[i].copied;
+    for (size_t k = 0; k < x->copies.n && !copied; k++)
+        copied = x->copies.data[k].kept == i;
+    if (copied)
+        r->marks[i] = jn_storage_mark(r->saved[i].t->storage);
+}
+
 static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, const jpy_call *call,
                             PyObject *const *slots, uint64_t rng_offset, jn_frame_value *frame,
                             const jn_arg *results, const jpy_host *host, jpy_node *const *earlier,
@@ -385,10 +396,11 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     r->inputs = jn_calloc(n_in + 1, sizeof *r->inputs);
     r->saved = jn_calloc(x->kept.n + 1, sizeof *r->saved);
     r->place = jn_calloc(x->kept.n + 1, sizeof *r->place);
+    r->marks = jn_calloc(x->kept.n + 1, sizeof *r->marks);
     jpy_edge *edges = r->edges = jn_calloc(n_in + 1, sizeof *edges);
     jpy_node *node = NULL;
-    bool ok = r->args && r->inputs && r->saved && r->place && edges && bind_again(r, slots) &&
-              ((x->out.n < 2 && !r->goes_on) || types_of(r, results)) &&
+    bool ok = r->args && r->inputs && r->saved && r->place && r->marks && edges &&
+              bind_again(r, slots) && ((x->out.n < 2 && !r->goes_on) || types_of(r, results)) &&
               (!host->n_wired || add_waits(r, host)) && host->n_wired <= MAX_WAITS;
     for (Py_ssize_t i = 0; ok && i < n_args; i++)
         PyTuple_SET_ITEM(r->args, i, Py_NewRef(call->args[i]));
@@ -413,6 +425,7 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
             continue;
         jpy_saved_set(&r->saved[i], ((jpy_tensor *)slots[x->kept.data[i].slot])->t);
         r->saved[i].version += x->kept.data[i].writes;
+        mark_copied(r, i);
     }
     jn_frame_value_retain(frame);
     r->frame = frame;
@@ -470,6 +483,7 @@ void jpy_region_kept(const jpy_entry *e, jpy_node *const *nodes, uint32_t result
             if (x->kept.data[i].is_result && x->kept.data[i].slot == result) {
                 jpy_saved_clear(&r->saved[i]);
                 jpy_saved_set(&r->saved[i], t);
+                mark_copied(r, i);
             }
     }
 }

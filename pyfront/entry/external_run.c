@@ -205,7 +205,8 @@ janus_status jpy_stage_run_gradient(const jpy_stage_run *x, jpy_val *io_din) {
  * results are copies, and a row-major copy of an argument that is not.  What was written is copied
  * to the frame before the gradient runs: values that frames hold are one in all of them.  Of a view
  * a frame has a copy of its own, which is made again by the ops of the graph; inside of calls and
- * loops that is an error.
+ * loops that is an error.  Nobody counts what NumPy writes: of what has such copies the elements
+ * are compared by a number.
  */
 
 enum { MAX_VIEWS = 16 };
@@ -291,7 +292,8 @@ static janus_status renew_copy(const jpy_region_held *r, const jpy_copy *c, janu
     return st;
 }
 
-static int renew(const jpy_region_held *r, const jpy_saved *s, char *place, const jpy_kept *k) {
+static int renew(const jpy_region_held *r, const jpy_saved *s, char *place, const jpy_kept *k,
+                 uint32_t mark) {
     if (s->kind != JANUS_KIND_TENSOR)
         return 0;
     bool written = s->unseen != s->t->storage->unseen, known = true;
@@ -303,7 +305,8 @@ static int renew(const jpy_region_held *r, const jpy_saved *s, char *place, cons
             st = renew_copy(r, &r->stage->copies.data[i], s->t, &known);
     if (st != JANUS_OK)
         return jpy_raise(st);
-    return written && (!known || (k && k->copied)) ? refuse(r) : 0;
+    bool lost = !known || (k && k->copied);
+    return lost && (written || jn_storage_written(s->t->storage, mark)) ? refuse(r) : 0;
 }
 
 int jpy_renew(const jpy_region_held *r, jpy_set outs, jpy_set ins, bool waits) {
@@ -312,9 +315,9 @@ int jpy_renew(const jpy_region_held *r, jpy_set outs, jpy_set ins, bool waits) {
     for (size_t i = 0; i < r->stage->kept.n && rc == 0; i++) {
         const jpy_kept *k = &r->stage->kept.data[i];
         if ((k->outs & outs) && (k->ins & ins) && !jpy_arm_not_taken(r->not_taken, k->arm))
-            rc = renew(r, &r->saved[i], r->place[i], k);
+            rc = renew(r, &r->saved[i], r->place[i], k, r->marks[i]);
     }
     for (unsigned i = 0; i < r->n_waits && rc == 0; i++)
-        rc = renew(r, &r->waits[i].saved, r->waits[i].place, NULL);
+        rc = renew(r, &r->waits[i].saved, r->waits[i].place, NULL, 0);
     return rc;
 }

@@ -43,6 +43,7 @@ typedef struct jpy_region_held {
     PyObject **inputs;         /* tracked tensors, owned, in the order of the node's edges */
     jpy_edge *edges;           /* the node's, borrowed */
     jpy_saved *saved;          /* versions of the tensors that must stay as they are: stage->kept */
+    uint32_t *marks;           /* of those of which the frame has copies: jn_storage_mark() */
     char **place;              /* where the frame has them, NULL: in the tensor */
     jpy_waits *waits;          /* behind the n_out results ... */
     unsigned n_waits;          /* ... of the node */
