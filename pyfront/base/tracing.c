@@ -17,7 +17,9 @@
 
 #include "pyfront/base/tracing.h"
 
-unsigned jpy_functions_off;
+bool jpy_functions_off;
+unsigned jpy_plain_threads;
+_Thread_local unsigned jpy_plain_here;
 
 static bool traced(const PyThreadState *ts) { return ts->c_tracefunc || ts->c_profilefunc; }
 

@@ -280,7 +280,7 @@ PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call, bool *watche
     *watched = false;
     if (JN_UNLIKELY(f->timed)) /* an exception, or another way out, was taken */
         jpy_function_time_no_more(f);
-    if (jpy_functions_off || f->plain || jpy_resting(f) ||
+    if (jpy_plain_calls() || f->plain || jpy_resting(f) ||
         JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
         return NULL;
     f->calls++;
@@ -424,7 +424,7 @@ PyObject *jpy_function_call(PyObject *self, PyObject *const *args, size_t nargsf
                             PyObject *kwnames) {
     enum { FEW = 16 };
     jpy_function *f = (jpy_function *)self;
-    if (jpy_functions_off || (f->plain && f->thread == PyThread_get_thread_ident()) ||
+    if (jpy_plain_calls() || (f->plain && f->thread == PyThread_get_thread_ident()) ||
         JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
         return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
     if (f->rest)

@@ -48,9 +48,9 @@ static PyObject *skeletons; /* the module janus._skeleton */
  * turn, of the standard library too, is no part of the program, and runs as it is. */
 static PyObject *own(PyObject *of, const char *name, PyObject *args) {
     PyObject *fn = args && of ? PyObject_GetAttrString(of, name) : NULL;
-    jpy_functions_off++;
+    jpy_plain_begin();
     PyObject *r = fn ? PyObject_CallObject(fn, args) : NULL;
-    jpy_functions_off--;
+    jpy_plain_end();
     Py_XDECREF(fn);
     Py_XDECREF(args);
     return r;

@@ -170,13 +170,13 @@ static int called(again *a) {
     uint32_t autocast = jpy_autocast_word;
     *jpy_rng_default() = r->rng;
     jpy_no_grad_mode = false;
-    jpy_functions_off++;
+    jpy_plain_begin();
     jpy_autocast_word = r->e->guards.autocast;
     PyObject *o = PyObject_Vectorcall(r->callable, ((PyTupleObject *)r->args)->ob_item,
                                       (size_t)r->n_pos, r->kwnames);
     *jpy_rng_default() = now;
     jpy_no_grad_mode = mode;
-    jpy_functions_off--;
+    jpy_plain_end();
     jpy_autocast_word = autocast;
     PyObject **got = jn_calloc(r->e->n_tracked + 1, sizeof *got);
     int rc = o && got ? 0 : -1;
