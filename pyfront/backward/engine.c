@@ -421,19 +421,30 @@ static int begin_sums(jpy_engine *e) {
     return rc;
 }
 
+/* Whether somebody may look at a gradient of its results that others of them lead to, unseen. */
+static bool is_watched(const jpy_engine *e, const jpy_visit *v) {
+    bool any = v->node->extra != NULL;
+    for (unsigned i = 0; i < e->n_inputs && !any; i++)
+        any = e->input_links.data[i].visit == jpy_visit_number(e, v);
+    return any && jpy_node_mixes(v->node);
+}
+
 /*
  * Collects.  Where a graph is created, ops take the place of external nodes first: what it is made
- * of leads to single ops, and the next backward() adds up what comes from them in their order.
+ * of leads to single ops, and the next backward() adds up what comes from them in their order.  So
+ * they do where gradients between a node's results are looked at.
  */
 static int collect(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
     const jpy_engine empty = *e;
+    const bool look = e->create_graph || jpy_nodes_that_mix;
     for (;;) {
         if (!jpy_engine_collect(e, roots, n_roots))
             return jpy_raise(JN_NO_MEMORY());
         int recorded = 0;
-        for (size_t i = 0; e->create_graph && recorded >= 0 && i < e->visits.n; i++) {
+        for (size_t i = 0; look && recorded >= 0 && i < e->visits.n; i++) {
             const jpy_visit *v = &e->visits.data[i];
-            int rc = v->node && v->needed ? jpy_node_record(v->node) : 0;
+            bool asked = v->node && v->needed && (e->create_graph || is_watched(e, v));
+            int rc = asked ? jpy_node_record(v->node) : 0;
             recorded = rc < 0 ? -1 : recorded + rc;
         }
         if (recorded <= 0)

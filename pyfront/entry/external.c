@@ -321,13 +321,14 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
     return run_gradient(r, dout, want, din);
 }
 
-/* Gradients between what one run has stored are the run's own: nobody can look at them. */
+/* Gradients between what one run has stored, or gives beside it, are the run's own: nobody can look
+ * at them. */
 static int refuse(void *user) {
     region *r = user;
     r->f->differentiated = true; /* from now on such calls run imperatively */
     PyErr_SetString(
         PyExc_RuntimeError,
-        "a gradient of a tensor that a graph of janus.function has stored in an object "
+        "a gradient of a tensor that a graph of janus.function has computed "
         "is asked for by a hook, retain_grad() or autograd.grad(), and another result of "
         "the same call leads to it; computed anew it can be had");
     return -1;
@@ -431,7 +432,7 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     r->frame = frame;
     jpy_external ext = {.user = r,
                         .record = e->remains ? NULL : jpy_again_record,
-                        .refuse = e->remains ? refuse : NULL,
+                        .refuse = e->remains || x->mixes ? refuse : NULL,
                         .backward = backward,
                         .release_saved = release_saved,
                         .raised = raised,

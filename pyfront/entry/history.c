@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which groups of a node are used up: see history.h. */
-#include "pyfront/entry/history.h"
+/* Which groups of a node are used up (history.h); whether gradients flow between its results. */
+#include "pyfront/entry/parts.h"
 
 uint32_t jpy_groups_freed(const jpy_groups *l, const bool *freed, jpy_set outs, jpy_set ins) {
     uint32_t first = 0;
@@ -23,4 +23,29 @@ jpy_set jpy_groups_gone(const jpy_groups *l, const bool *freed, unsigned out) {
         if (freed[i] && (l->data[i].outs & JPY_SET_OF(out)))
             gone |= l->data[i].ins;
     return gone;
+}
+
+/* A call gives what may be computed of its other results, as an arm and a loop do. */
+janus_status jpy_stage_mixes(jpy_stage *x, bool wires) {
+    const jn_subgraph *g = x->sub;
+    x->mixes = wires && x->place.n > 1;
+    if (x->place.n < 2 || x->mixes)
+        return JANUS_OK;
+    jpy_set *from = jn_calloc(2 * g->nodes.n, sizeof *from), *own = from + g->nodes.n;
+    if (!from)
+        return JN_NO_MEMORY();
+    for (size_t i = 0; i < x->place.n; i++) {
+        uint32_t at = g->results.data[x->place.data[i]].node;
+        x->mixes = x->mixes || (at && g->nodes.data[at]->subs[0] && own[at]);
+        own[at] |= at ? JPY_SET_OF(i) : 0;
+    }
+    for (size_t i = 1; i < g->nodes.n && !x->mixes; i++) {
+        const jn_node *n = g->nodes.data[i];
+        for (uint32_t k = 0; k < n->n_in; k++)
+            if (!jn_value_is_none(n->in[k]))
+                from[i] |= from[n->in[k].node] | own[n->in[k].node];
+        x->mixes = from[i] && own[i];
+    }
+    jn_free(from);
+    return JANUS_OK;
 }

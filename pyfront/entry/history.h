@@ -11,12 +11,11 @@
 
 #include "graph/base/vec.h"
 
-/* A set of the first 63 results or inputs of a node; bit 63 stands for all others. */
+/* A set of the first 62 results or inputs of a node; bit 63 stands for all others. */
 typedef uint64_t jpy_set;
-/* Of results: what a run has stored and remains, of which there are as many as it finds; the node
- * has one other result at most. */
+/* Of results: what a run has stored and remains, of which there are as many as it finds. */
 #define JPY_SET_WAITS ((jpy_set)1 << 62)
-#define JPY_SET_OF(i) ((jpy_set)1 << ((i) < 63 ? (i) : 63))
+#define JPY_SET_OF(i) ((jpy_set)1 << ((i) < 62 ? (i) : 63))
 
 /* One way of a branch, or of a loop that goes no round or some: ops on it have run if a result of
  * the run, a bool or how many rounds there were, is `holds` or not, and those of an arm before it

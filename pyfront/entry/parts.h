@@ -133,6 +133,7 @@ typedef struct jpy_stage { /* a node of the tape: see convert/finish/gradient.c 
     jpy_groups groups;
     JN_VEC(jpy_arm) arms;
     JN_VEC(const jn_type *) out;
+    bool mixes;            /* gradients flow between its results, inside of it */
     JN_VEC(uint32_t) seen; /* per out: the result of the run that has its dims, where they vary */
 } jpy_stage;
 
@@ -195,6 +196,8 @@ struct jpy_entry {
 };
 
 extern PyTypeObject *jpy_entry_type;
+/* history.c: finds x->mixes, of x->sub and x->place.  `wires`: as jpy_entry.wires. */
+janus_status jpy_stage_mixes(jpy_stage *x, bool wires);
 /* entry.c: an empty one for the arguments of `call`, of which the guards hold the names; NULL: out
  * of memory, with an exception. */
 jpy_entry *jpy_entry_new(const jpy_call *call, bool grad_mode);

@@ -115,6 +115,8 @@ static int take_stage(jpy_building *b, PyObject *t) {
             return -1;
     if (!x->grad.sub && PyList_GET_SIZE(in))
         return -1;
+    if (jpy_stage_mixes(x, e->wires) != JANUS_OK)
+        return jpy_stored_no_memory();
     return jpy_stored_each(b, in, take_tracked) < 0 || jpy_stored_each(b, arms, take_arm) < 0 ||
                    jpy_stored_each(b, keeps, take_kept) < 0 ||
                    jpy_stored_each(b, copies, take_copy) < 0 ||

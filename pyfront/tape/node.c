@@ -260,8 +260,11 @@ void jpy_node_raised(jpy_node *n) {
         x->raised(x->user);
 }
 
+uint32_t jpy_nodes_that_mix;
+
 static void external_destroy(jpy_node *n) {
     jpy_external *x = jpy_node_data(n);
+    jpy_nodes_that_mix -= x->refuse != NULL;
     drop_edges(x->now, n->n_out);
     if (x->free_user)
         x->free_user(x->user);
@@ -298,6 +301,7 @@ jpy_node *jpy_external_new(const jpy_external *ext, unsigned n_in, const jpy_edg
         jpy_external *x = jpy_node_data(n);
         *x = *ext;
         x->for_good = place != 0; /* there is no room in another's */
+        jpy_nodes_that_mix += x->refuse != NULL;
     }
     return n;
 }

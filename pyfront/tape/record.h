@@ -68,6 +68,7 @@ bool jpy_node_leads(jpy_node *n, unsigned out, unsigned in);
 bool jpy_node_goes_on(jpy_node *n);
 /* Whether gradients flow between its results unseen; the error of who looks at one. */
 bool jpy_node_mixes(jpy_node *n);
+extern uint32_t jpy_nodes_that_mix; /* how many there are */
 int jpy_node_refuse(jpy_node *n);
 
 bool jpy_should_record(const jn_op *op, const jpy_val *in, unsigned n_in);

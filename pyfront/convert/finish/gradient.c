@@ -304,6 +304,7 @@ static janus_status stage_gradient(jcv_staging *s, unsigned k, jn_arena *a) {
     if (s->exact)
         JN_TRY(derive_all(e, x, arriving, true, a));
     JN_TRY(jcv_history(x, &at, a));
+    JN_TRY(jpy_stage_mixes(x, e->wires));
     for (size_t i = 0; i < x->kept.n; i++)
         e->keeps_results = e->keeps_results || x->kept.data[i].is_result;
     return JANUS_OK;

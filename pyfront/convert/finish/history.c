@@ -53,6 +53,8 @@ typedef struct history {
     jn_arena *arena;
     jpy_stage *stage;
     bool remains;
+    uint8_t *wires;  /* by SubGraph, where there are several results */
+    jpy_set readers; /* results that may be computed from what is stored and read again */
 } history;
 
 static janus_status walk(history *h, body *b);
@@ -320,8 +322,55 @@ static janus_status run_op(history *h, body *b, const values *x, const jn_node *
     return any ? add_group(&b->has, (jpy_group){outs, s.ins, s.at, 0}) : JANUS_OK;
 }
 
+enum { STORES = 1, READS = 2 };
+
+/* What a node, or what it runs, does with what the run stores. */
+static uint8_t wires_of(const history *h, const jn_node *n) {
+    uint8_t w = n->op == JN_OP(wire_put) ? STORES : n->op == JN_OP(wire_read) ? READS : 0;
+    for (unsigned s = 0; s < 2 && n->subs[s]; s++)
+        w |= h->wires[n->subs[s]->index];
+    return w;
+}
+
+static janus_status find_wires(history *h) {
+    const janus_module *m = h->stage->sub->module;
+    h->wires = room(h, m->subs.n, 1);
+    if (!h->wires)
+        return JN_NO_MEMORY();
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = 0; i < m->subs.n; i++)
+            for (size_t k = 1; k < m->subs.data[i]->nodes.n; k++) {
+                uint8_t w = wires_of(h, m->subs.data[i]->nodes.data[k]);
+                changed = changed || (w & ~h->wires[i]);
+                h->wires[i] |= w;
+            }
+    }
+    return JANUS_OK;
+}
+
+/* Which results may be computed from what the stage stores: it is not known what a read gives. */
+static janus_status find_readers(history *h) {
+    const jn_subgraph *g = h->stage->sub;
+    bool *reads = room(h, g->nodes.n, sizeof *reads);
+    if (!reads)
+        return JN_NO_MEMORY();
+    JN_TRY(find_wires(h));
+    for (size_t i = 1; i < g->nodes.n; i++) {
+        const jn_node *n = g->nodes.data[i];
+        reads[i] = wires_of(h, n) & READS;
+        for (uint32_t k = 0; k < n->n_in && !reads[i]; k++)
+            reads[i] = !jn_value_is_none(n->in[k]) && reads[n->in[k].node];
+    }
+    for (size_t i = 0; i < h->stage->place.n; i++)
+        if (reads[g->results.data[h->stage->place.data[i]].node])
+            h->readers |= JPY_SET_OF(i);
+    return JANUS_OK;
+}
+
 static janus_status walk(history *h, body *b) {
     const jn_subgraph *g = b->g;
+    jpy_set stored = h->readers | (h->remains ? JPY_SET_WAITS : 0);
     values x = {room(h, g->nodes.n, sizeof *x.outs), room(h, g->nodes.n, sizeof *x.ins)};
     if (!x.outs || !x.ins)
         return JN_NO_MEMORY();
@@ -344,9 +393,9 @@ static janus_status walk(history *h, body *b) {
         jpy_set outs = 0;
         for (uint32_t k = 0; k < n->n_out; k++)
             outs |= x.outs[i][k];
-        if (h->remains && n->op == JN_OP(wire_put) && main_ins(h, b, &x, n->in[0]))
-            x.outs[n->in[0].node][n->in[0].index] |= JPY_SET_WAITS;
-        if (!outs || !x.ins[i])
+        if (n->op == JN_OP(wire_put) && main_ins(h, b, &x, n->in[0]))
+            x.outs[n->in[0].node][n->in[0].index] |= stored;
+        if ((!outs && !(h->readers && (wires_of(h, n) & STORES))) || !x.ins[i])
             continue;
         if (n->subs[0])
             JN_TRY(run_call(h, b, &x, n));
@@ -497,13 +546,15 @@ static janus_status place_kept(history *h, const body *b, const jcv_stage_at *at
 
 janus_status jcv_history(jpy_stage *x, const jcv_stage_at *at, jn_arena *arena) {
     const jn_subgraph *g = x->sub;
-    history h = {at, arena, x, at->remains};
+    history h = {.place = at, .arena = arena, .stage = x, .remains = at->remains};
     body b = {.g = g, .of_results = room(&h, g->results.n, sizeof *b.of_results)};
     if (!b.of_results)
         return JN_NO_MEMORY();
     for (size_t i = 0; i < x->place.n; i++)
         b.of_results[x->place.data[i]] = JPY_SET_OF(i);
-    janus_status st = walk(&h, &b);
+    janus_status st = x->place.n > 1 ? find_readers(&h) : JANUS_OK;
+    if (st == JANUS_OK)
+        st = walk(&h, &b);
     if (st == JANUS_OK)
         st = place_kept(&h, &b, at);
     x->groups = b.has.groups;

@@ -34,10 +34,8 @@ janus_status jcv_find_cuts(jcv_staging *s, jn_arena *a) {
     if (!reached || !s->cut)
         return JN_NO_MEMORY();
     s->cut[s->n++] = 1;
-    if (e->wires && e->n_tracked > 1)
-        return jn_error(JANUS_UNSUPPORTED, "several results that require grad, and tensors stored "
-                                           "that do, too");
-    for (size_t i = 0; i < e->grad_of.n; i++) {
+    /* Where tensors are stored it is not known which results lead to which: they stay together. */
+    for (size_t i = 0; !e->wires && i < e->grad_of.n; i++) {
         jn_value v = g->results.data[i];
         bool any = false;
         if (!e->grad_of.data[i])
