@@ -298,6 +298,9 @@ typedef struct janus_host_ops {
      * embedding program may give up its lock in between.  Both or none. */
     void (*leave)(void *ctx);
     void (*enter)(void *ctx);
+    /* The object that stands for all keys of dicts that are equal to this one; the embedding
+     * program keeps it until the run is over.  NULL: keys are equal if they are one object. */
+    janus_status (*key_of)(void *ctx, janus_object o, janus_object *out);
 } janus_host_ops;
 
 /* ---- running --------------------------------------------------------------------------------- */

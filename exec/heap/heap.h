@@ -32,6 +32,7 @@ void jn_log_free(jn_run *r);
 static inline bool jn_overlay_any(const jn_run *r) { return r->of_heap.overlay != NULL; }
 /* exec/heap/overlay.c */
 void jn_overlay_free(jn_run *r);
+void jn_tuple_keys_free(jn_run *r);
 /* Calls fn on every box of the overlay. */
 janus_status jn_overlay_each(jn_run *r, janus_status (*fn)(void *arg, jn_box *b), void *arg);
 /* What a host op does (exec/heap/host_ops.c). */

@@ -400,7 +400,7 @@ janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint
     jn_box out = nothing;
     switch (c->what) {
     case H_WIRE_PUT:
-        return jn_wire_put(r, slots[c->in[0]].t, &slots[dst].i);
+        return jn_wire_put(r, slots[c->in[0]].t, c->key, &slots[dst].i);
     case H_WIRE_OF:
         return jn_wire_of(r, slots[c->in[0]].t, &slots[dst].i);
     case H_WIRE_READ:

@@ -288,10 +288,59 @@ janus_status jn_ov_pop(jn_run *r, janus_object o, jn_box *out) {
 }
 
 /* ---- dicts --------------------------------------------------------------------------------------
+ * Equal keys are one location: texts as the embedding program says, tuples that the run has made by
+ * their items.  What is logged is the key itself.
  */
 
+typedef struct jn_tuple_key {
+    jn_birth *first;
+    UT_hash_handle hh;
+    int64_t items[]; /* kind and bits of each */
+} jn_tuple_key;
+
+void jn_tuple_keys_free(jn_run *r) { HASH_CLEAR(hh, r->of_heap.tuple_keys); }
+
+static janus_status location_of(jn_run *r, const jn_box *key, jn_box *out);
+
+static janus_status tuple_location(jn_run *r, jn_birth *b, jn_box *out) {
+    size_t size = 2 * sizeof(int64_t) * b->n;
+    jn_tuple_key *k = jn_arena_zalloc(&r->mem->arena, sizeof *k + size), *same = NULL;
+    if (!k)
+        return JN_NO_MEMORY();
+    for (uint32_t i = 0; i < b->n; i++) {
+        jn_box item = jn_box_now(b->items[i]);
+        if (item.kind & JN_KIND_LATER)
+            return jn_error(JANUS_UNSUPPORTED, "a key with a number that is not there yet");
+        JN_TRY(location_of(r, &item, &item));
+        k->items[2 * i] = item.kind;
+        k->items[2 * i + 1] = item.v.i;
+    }
+    HASH_FIND(hh, r->of_heap.tuple_keys, k->items, size, same);
+    if (!same) {
+        k->first = b;
+        HASH_ADD_KEYPTR(hh, r->of_heap.tuple_keys, k->items, size, k);
+        same = k;
+    }
+    out->v.p = same->first;
+    return JANUS_OK;
+}
+
+static janus_status location_of(jn_run *r, const jn_box *key, jn_box *out) {
+    *out = *key;
+    if (key->kind != JANUS_KIND_OBJECT)
+        return JANUS_OK;
+    jn_birth *b = jn_birth_of(key->v.p);
+    if (b && b->what != JANUS_BIRTH_TUPLE)
+        return jn_error(JANUS_UNSUPPORTED, "a container as a key");
+    if (b)
+        return tuple_location(r, b, out);
+    return r->host.key_of ? r->host.key_of(r->options.host_ctx, key->v.p, &out->v.p) : JANUS_OK;
+}
+
 janus_status jn_ov_get_key(jn_run *r, janus_object o, const jn_box *key, jn_box *out) {
-    const jn_overlay_entry *e = find(r, o, key->v.i, AT_KEY + (int64_t)key->kind);
+    jn_box at;
+    JN_TRY(location_of(r, key, &at));
+    const jn_overlay_entry *e = find(r, o, at.v.i, AT_KEY + (int64_t)at.kind);
     if (e)
         return given(e, "key", out);
     if (jn_birth_of(o) || (key->kind == JANUS_KIND_OBJECT && jn_birth_of(key->v.p)))
@@ -306,7 +355,9 @@ janus_status jn_ov_get_key(jn_run *r, janus_object o, const jn_box *key, jn_box 
 
 static janus_status write_key(jn_run *r, janus_object o, const jn_box *key, jn_box value,
                               int64_t longer) {
-    jn_overlay_entry *e = put(r, o, key->v.i, AT_KEY + (int64_t)key->kind);
+    jn_box at;
+    JN_TRY(location_of(r, key, &at));
+    jn_overlay_entry *e = put(r, o, at.v.i, AT_KEY + (int64_t)at.kind);
     if (!e)
         return JN_NO_MEMORY();
     e->value = value;

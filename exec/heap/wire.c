@@ -2,7 +2,8 @@
 /*
  * Numbers of tensors that the run stores, and gradients that wait at a number.
  *
- * A promise has its number from the moment it is stored; the same one when it is stored again.
+ * A promise has its number from the moment it is stored; the same one when it is stored again. That
+ * of one without history is 0, where no gradient stays.
  * Numbers live in frames, so a gradient that is a run of its own finds the sums by them, too.  All
  * is on the host strand: what waits at a number is a promise, nothing is computed here.
  */
@@ -15,6 +16,7 @@
 #include "exec/heap/wire.h"
 #include "exec/schedule/schedule.h"
 #include "exec/state/state.h"
+#include "graph/autodiff/autodiff.h"
 #include "graph/base/status.h"
 
 typedef struct jn_wire {
@@ -41,10 +43,10 @@ static janus_status add(jn_run *r, const void *key, const jn_tval *v, int64_t k)
     return w->hh.tbl ? JANUS_OK : JN_NO_MEMORY();
 }
 
-janus_status jn_wire_put(jn_run *r, const jn_tval *v, int64_t *out_k) {
+janus_status jn_wire_put(jn_run *r, const jn_tval *v, int64_t what, int64_t *out_k) {
     const jn_wire *w = find(r, v);
     const void *o = w ? NULL : jn_tval_object(v);
-    *out_k = w ? w->k : ++r->of_heap.n_wires;
+    *out_k = w ? w->k : what & JN_WIRE_NONE ? 0 : ++r->of_heap.n_wires;
     if (w)
         return JANUS_OK;
     r->keeps = true; /* a collection would move it */
@@ -80,6 +82,8 @@ janus_status jn_wire_take(jn_run *r, int64_t k, jn_tval **out) {
 janus_status jn_wire_set(jn_run *r, int64_t k, jn_tval *x) {
     if (k < 0 || k > MAX_NUMBER)
         return jn_error(JANUS_INVALID_ARGUMENT, "wire.set: no number");
+    if (k == 0)
+        return JANUS_OK;
     while ((size_t)k >= r->of_heap.wire_sums.n)
         if (!jn_vec_push(&r->of_heap.wire_sums, NULL))
             return JN_NO_MEMORY();

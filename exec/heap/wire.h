@@ -6,7 +6,7 @@
 #include "exec/state/state.h"
 
 /* The number of a tensor that is stored, given when it has none. */
-janus_status jn_wire_put(jn_run *r, const jn_tval *v, int64_t *out_k);
+janus_status jn_wire_put(jn_run *r, const jn_tval *v, int64_t what, int64_t *out_k);
 /* The promise with a number that is this host object, or NULL: what is stored of it is the object.
  */
 jn_tval *jn_wire_object(const jn_run *r, const void *o);

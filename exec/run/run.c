@@ -295,6 +295,7 @@ void jn_run_free(jn_run *r) {
     jn_log_free(r);
     jn_strand_free(r);
     jn_overlay_free(r);
+    jn_tuple_keys_free(r);
     jn_wires_free(r);
     jn_list_rows_free(r);
     jn_schedule_end(r);

@@ -45,6 +45,7 @@ typedef struct jn_pending_effect {
 } jn_pending_effect;
 
 struct jn_overlay_entry;
+struct jn_tuple_key;
 typedef struct jn_early jn_early;
 
 /* What jn_run_stores has said. */
@@ -103,6 +104,7 @@ typedef struct jn_of_schedule {
 typedef struct jn_of_heap {
     JN_VEC(jn_pending_effect) effects;
     struct jn_overlay_entry *overlay;
+    struct jn_tuple_key *tuple_keys; /* that dicts were asked for */
     JN_VEC(jn_effect) log;
     JN_VEC(janus_tensor *) made; /* tensors made for the log */
     struct jn_wrapped *wrapped;  /* objects the tensors of the log became */

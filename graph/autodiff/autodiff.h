@@ -27,7 +27,8 @@
 enum {
     JN_WIRE_REACHED = 1, /* the gradient has come to it */
     JN_WIRE_USED = 2,    /* the ops that it is computed by keep something: they can do so once */
-    JN_WIRE_KEPT = 4     /* the gradient needs the tensor itself */
+    JN_WIRE_KEPT = 4,    /* the gradient needs the tensor itself */
+    JN_WIRE_NONE = 8     /* it has no history, and the number 0 */
 };
 
 /* Derives (or returns the already derived) gradient SubGraph of `f`.  arriving[i], per result of f:

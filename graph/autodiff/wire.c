@@ -21,7 +21,7 @@ enum { STORES = 1, READS = 2, GRADIENT = 4 };
 static int64_t put_marks(const jn_diff *d, const jn_node *n) {
     int64_t v;
     memcpy(&v, (const char *)n->attrs + jn_attr_find(d->ops.wire_put, "what", 4)->offset, sizeof v);
-    return v;
+    return v & ~(int64_t)JN_WIRE_NONE;
 }
 
 static uint8_t wires_of_node(const jn_diff *d, const jn_node *n) {

@@ -78,7 +78,10 @@ static janus_status get_attr(void *ctx, janus_object o, int64_t key, janus_host_
 
 static janus_status get_item(void *ctx, janus_object o, int64_t index, janus_host_value *out) {
     PyObject *p = o;
-    if (!(PyList_CheckExact(p) || PyTuple_CheckExact(p)) || index < 0 || index >= Py_SIZE(p))
+    if (PyUnicode_CheckExact(p) && index >= 0 && index < PyUnicode_GET_LENGTH(p))
+        return found(ctx, PyUnicode_Substring(p, (Py_ssize_t)index, (Py_ssize_t)index + 1), out,
+                     "item");
+    if (!(PyList_CheckExact(p) || PyTuple_Check(p)) || index < 0 || index >= Py_SIZE(p))
         return missing("item");
     PyObject *v = PyList_CheckExact(p) ? PyList_GET_ITEM(p, (Py_ssize_t)index)
                                        : PyTuple_GET_ITEM(p, (Py_ssize_t)index);
@@ -107,12 +110,24 @@ static janus_status get_key(void *ctx, janus_object o, const janus_host_value *k
     return found(ctx, Py_XNewRef(v), out, "key");
 }
 
+static janus_status key_of(void *ctx, janus_object o, janus_object *out) {
+    *out = o;
+    if (!PyUnicode_CheckExact((PyObject *)o))
+        return JANUS_OK;
+    PyObject *s = Py_NewRef((PyObject *)o);
+    PyUnicode_InternInPlace(&s);
+    *out = s;
+    return hold(ctx, s);
+}
+
 static janus_status length(void *ctx, janus_object o, int64_t *out) {
     (void)ctx;
     PyObject *p = o;
     if (PyDict_CheckExact(p))
         *out = PyDict_GET_SIZE(p);
-    else if (PyList_CheckExact(p) || PyTuple_CheckExact(p))
+    else if (PyUnicode_CheckExact(p))
+        *out = PyUnicode_GET_LENGTH(p);
+    else if (PyList_CheckExact(p) || PyTuple_Check(p))
         *out = Py_SIZE(p);
     else
         return jn_error(JANUS_ASSUMPTION_FAILED, "an object without a length");
@@ -224,6 +239,9 @@ static janus_status make(void *ctx, janus_birth what, const janus_host_value *it
 }
 
 static janus_status wrap(void *ctx, janus_tensor *t, int64_t tag, janus_object *out) {
+    if (tag == JPY_TAG_VIEW)
+        return jn_error(JANUS_ASSUMPTION_FAILED,
+                        "a view of a tensor of the caller is stored and remains");
     if (tag == JPY_TAG_FREED && ((jpy_host *)ctx)->e->local)
         return jn_error(JANUS_ASSUMPTION_FAILED, "a tensor stored that requires grad remains");
     janus_tensor_retain(t);
@@ -263,6 +281,7 @@ const janus_host_ops jpy_host_ops = {.struct_size = sizeof(janus_host_ops),
                                      .get_attr = get_attr,
                                      .get_item = get_item,
                                      .get_key = get_key,
+                                     .key_of = key_of,
                                      .length = length,
                                      .type_of = type_of,
                                      .unbox = unbox,
