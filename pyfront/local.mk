@@ -62,6 +62,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/calls/print.c \
 	pyfront/convert/calls/recursion.c \
 	pyfront/convert/calls/recursion_sizes.c \
+	pyfront/convert/calls/returned.c \
 	pyfront/convert/calls/steps.c \
 	pyfront/convert/calls/tensor_call.c \
 	pyfront/convert/convert.h \
@@ -99,6 +100,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/heap/attrs.c \
 	pyfront/convert/heap/heap.h \
 	pyfront/convert/heap/host.c \
+	pyfront/convert/heap/learn.c \
 	pyfront/convert/heap/live.c \
 	pyfront/convert/heap/maybe.c \
 	pyfront/convert/heap/met.c \
@@ -108,6 +110,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/heap/sample.c \
 	pyfront/convert/heap/seen.c \
 	pyfront/convert/heap/state.c \
+	pyfront/convert/heap/stored.c \
 	pyfront/convert/heap/types.c \
 	pyfront/convert/heap/variables.c \
 	pyfront/convert/heap/wrap.c \
@@ -138,6 +141,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/syntax/with.c \
 	pyfront/convert/tensors/layout.c \
 	pyfront/convert/tensors/leaf.c \
+	pyfront/convert/tensors/own.c \
 	pyfront/convert/tensors/place.c \
 	pyfront/convert/tensors/leak.c \
 	pyfront/convert/tensors/proxy.c \

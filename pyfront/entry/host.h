@@ -36,9 +36,10 @@ typedef struct jpy_host {
 
 enum {
     JPY_TAG_PLAIN,
-    JPY_TAG_FREED
-}; /* of tensors written: no history; one, that is used up unless
-    * jpy_entry.remains */
+    JPY_TAG_FREED,
+    JPY_TAG_VIEW
+}; /* of tensors written: no history; one, that is used up unless jpy_entry.remains; a view of what
+    * the run has not made, which must not be real */
 
 extern const janus_host_ops jpy_host_ops; /* reads and prepare; it writes nothing */
 /* What a value of the log is stored as; new reference, NULL: an exception is set. */

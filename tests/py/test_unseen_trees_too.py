@@ -243,8 +243,8 @@ def batch_of_lists():
     return trainer(lambda ts, y: F.cross_entropy(out(janus.stack([encode(t) for t in ts])), y), params), data, params
 
 
-PROGRAMS = {of_json: 0.8, by_type: 0.8, grower: 0.9, siblings: 0.8, attention: 0.8, memo_by_identity: 0.0, rounds: 0.0,
-            postfix: 0.8, batch_of_lists: 0.5}
+PROGRAMS = {of_json: 0.8, by_type: 0.8, grower: 0.9, siblings: 0.8, attention: 0.8, memo_by_identity: 0.9, rounds: 0.0,
+            postfix: 0.8, batch_of_lists: 0.7}
 
 
 @pytest.mark.parametrize("options", list(OPTIONS.values()), ids=list(OPTIONS))

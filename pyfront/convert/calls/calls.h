@@ -83,6 +83,21 @@ int64_t jcv_size_of_call(const jcv *c, int64_t size);
 /* 1: a result of type t is as known, 0: `known` has more unknown dims now, -1: it does not fit. */
 int jcv_fit_sizes(jcv *c, jn_type *known, const jn_type *t);
 
+/* returned.c: what a recursion returns */
+
+/* Memory of the conversion (recursion.c). */
+void *jcv_kept(jcv *c, size_t size);
+/* The template of a first result `a`; `all`: the whole of what a is part of. */
+jcv_av *jcv_returned(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *all);
+/* 1: another result is as the template says, 0: it says more now, -1: it does not fit. */
+int jcv_fit_returned(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all);
+/* Leaves of a result as results of the SubGraph; how many there are, and their types. */
+void jcv_returned_leaves(jcv *c, const jcv_av *t, jcv_av *a, jcv_ctx *to);
+unsigned jcv_count_returned(const jcv_av *t);
+void jcv_returned_types(jcv *c, const jcv_av *t, const jn_type **types, unsigned *at);
+/* What a call gives, of its node's results from *at on. */
+jcv_av *jcv_make_returned(jcv *c, const jcv_av *t, jcv_node *n, unsigned *at);
+
 /* call.c: a recursion that was given a dict is given b: starts again where pairs of both can be
  * given instead. */
 void jcv_other_dicts(jcv *c, const jcv_frame *fr, const jcv_av *a, const jcv_av *b);

@@ -40,7 +40,7 @@ bool jcv_recursive(jcv *c, const jcv_frame *fr) {
     return false;
 }
 
-static void *keep(jcv *c, size_t size) {
+void *jcv_kept(jcv *c, size_t size) {
     void *p = jn_arena_zalloc(&c->keep, size + !size);
     if (!p)
         jcv_refuse(c, "out of memory");
@@ -61,15 +61,15 @@ static bool same_shape(const jcv_av *a, const jcv_av *b) {
 }
 
 static jcv_rec_fn *learn_fn(jcv *c, jcv_frame *fr, unsigned n) {
-    jcv_rec_fn *f = keep(c, sizeof *f);
+    jcv_rec_fn *f = jcv_kept(c, sizeof *f);
     f->func = fr->func;
     f->def = fr->def;
     f->self_key = self_of(fr);
     f->n_params = n;
-    f->by_value = keep(c, n);
-    f->samples = keep(c, n * sizeof *f->samples);
-    f->sizes = keep(c, n * sizeof *f->sizes);
-    f->gaps = keep(c, n * sizeof *f->gaps);
+    f->by_value = jcv_kept(c, n);
+    f->samples = jcv_kept(c, n * sizeof *f->samples);
+    f->sizes = jcv_kept(c, n * sizeof *f->sizes);
+    f->gaps = jcv_kept(c, n * sizeof *f->gaps);
     f->next = c->rec_fns;
     c->rec_fns = f;
     return f;
@@ -117,236 +117,12 @@ static bool types_grow(jcv *c, jcv_rec_fn *f, unsigned i, PyObject *more) {
     return grew;
 }
 
-static unsigned times_in(jcv *c, jcv_av *all, jcv_av *a) {
-    unsigned n = jcv_same_root(c, all, a);
-    if (all->kind == AV_MAYBE)
-        return all->self ? times_in(c, all->self, a) : 0;
-    for (unsigned i = 0; all->kind == AV_TUPLE && i < all->n; i++)
-        n += times_in(c, all->items[i], a);
-    return n;
-}
-
-/* Whether what a call returns may be known to others: `all` is all that it returns. */
-static bool has_other_names(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *all) {
-    return a->kind == AV_TENSOR && (!jcv_only_in(c, a, in->ctx, NULL) || times_in(c, all, a) != 1);
-}
-
-static bool is_constant_number(const jcv_av *a) { return a->kind == AV_PY && jcv_number_kind(a); }
-
-/* Copies a result's shape so that it outlives the attempt: leaves keep kind, type and tracking. */
-static jcv_av *keep_template(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *all) {
-    jcv_av *t = keep(c, sizeof *t);
-    t->kind = a->kind;
-    if (a->kind == AV_TUPLE) {
-        t->n = a->n;
-        t->named = a->named;
-        t->text = a->text;
-        t->items = keep(c, a->n * sizeof *t->items);
-        for (unsigned i = 0; i < a->n; i++)
-            t->items[i] = keep_template(c, a->items[i], in, all);
-        return t;
-    }
-    if (a->kind == AV_MAYBE && a->self) {
-        t->self = keep_template(c, a->self, in, all);
-        if (jcv_number_or(a)) {
-            t->items = keep(c, sizeof *t->items);
-            t->items[0] = keep_template(c, jcv_number_or(a), in, all);
-        }
-        return t;
-    }
-    if (is_constant_number(a) ||
-        (a->kind == AV_PY && (a->py == Py_None || PyUnicode_CheckExact(a->py)))) {
-        t->py = a->py;
-        Py_INCREF(t->py); /* a short string, a number or None: kept for ever */
-        return t;
-    }
-    jcv_val *v = jcv_leaf_val(c, a);
-    jn_type *type = keep(c, sizeof *type);
-    *type = *v->type;
-    if (type->kind == JANUS_KIND_OBJECT)
-        jcv_refuse(c, "a recursion that returns objects");
-    if (!jcv_plain_layout(a))
-        jcv_refuse(c, "a recursion that returns a tensor with strides of its own");
-    if (type->kind == JANUS_KIND_TENSOR) {
-        int64_t *dims = keep(c, (size_t)type->rank * sizeof *dims);
-        for (int i = 0; i < type->rank; i++)
-            dims[i] = jcv_size_of_call(c, v->type->dims[i]);
-        type->dims = dims;
-    }
-    t->kind = type->kind == JANUS_KIND_TENSOR ? AV_TENSOR : AV_SCALAR;
-    jcv_val *kept = keep(c, sizeof *kept);
-    kept->type = type;
-    t->val = kept;
-    t->n = jcv_leaf_tracked(c, a);
-    t->slot = has_other_names(c, a, in, all);
-    return t;
-}
-
-static int fit(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all);
-
-/* What an optional value is, where it is there; NULL: it never is. */
-static jcv_av *there_of(jcv_av *a) {
-    return a->kind == AV_MAYBE ? a->self : jcv_is_none(a) || jcv_number_kind(a) ? NULL : a;
-}
-
-/* One of them is None or a number, or may be, and else they are tensors: so the result is an
- * optional value.  `t` becomes the template of that. */
-static int fit_optional(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all) {
-    jcv_av *there = there_of(a);
-    jcv_av *number = jcv_number_kind(a) ? a : jcv_number_or(a);
-    if (there && there->kind != AV_TENSOR)
-        return -1;
-    if (t->kind == AV_MAYBE) {
-        if (a != there && !number != !jcv_number_or(t))
-            return -1;
-        int r = there ? fit(c, t->self, there, in, all) : 1;
-        int s = number ? fit(c, t->items[0], number, in, all) : 1;
-        return r < 0 || s < 0 ? -1 : r && s;
-    }
-    jcv_av *of = keep(c, sizeof *of), *known = NULL;
-    if (t->kind == AV_TENSOR) {
-        *of = *t;
-        known = number ? keep_template(c, number, in, all) : NULL;
-    } else if (there && (a == there || !number == jcv_is_none(t))) {
-        of = keep_template(c, there, in, all);
-        if (!jcv_is_none(t)) {
-            known = keep(c, sizeof *known);
-            *known = *t;
-        }
-    } else {
-        return -1;
-    }
-    int r = there && t->kind == AV_TENSOR ? fit(c, of, there, in, all) : 0;
-    *t = (jcv_av){.kind = AV_MAYBE, .self = of};
-    if (known) {
-        t->items = keep(c, sizeof *t->items);
-        t->items[0] = known;
-    }
-    return r < 0 ? -1 : 0;
-}
-
-/* 1: they agree, 0: `t` was widened (it requires grad, has other names, may be None), -1: they do
- * not fit. */
-static int fit(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all) {
-    if (t->kind == AV_TUPLE) {
-        if (a->kind != AV_TUPLE || a->n != t->n || a->named != t->named || a->text != t->text)
-            return -1;
-        int r = 1;
-        for (unsigned i = 0; i < t->n; i++) {
-            int x = fit(c, t->items[i], a->items[i], in, all);
-            if (x < 0)
-                return -1;
-            r = r && x;
-        }
-        return r;
-    }
-    if (t->kind == AV_PY && a->kind == AV_PY && (a->py == t->py || jcv_av_equal(a, t)))
-        return 1;
-    if (is_constant_number(t) && jcv_number_kind(a) == jcv_number_kind(t)) {
-        *t = *keep_template(c, jcv_scalar(c, jcv_number(c, a)), in, all);
-        return 0;
-    }
-    bool number = jcv_number_kind(t) || t->kind == AV_SCALAR;
-    if (t->kind == AV_MAYBE || a->kind == AV_MAYBE || jcv_is_none(t) ||
-        (number && a->kind == AV_TENSOR) ||
-        ((jcv_is_none(a) || jcv_number_kind(a)) && t->kind == AV_TENSOR))
-        return fit_optional(c, t, a, in, all);
-    if (t->kind == AV_PY || a->kind == AV_TUPLE || jcv_is_none(a))
-        return -1;
-    int sizes = jcv_fit_sizes(c, (jn_type *)t->val->type, jcv_leaf_val(c, a)->type);
-    if (sizes < 0 || !jcv_plain_layout(a))
-        return -1;
-    bool on_tape = t->n || (t->kind == AV_TENSOR && jcv_leaf_tracked(c, a));
-    bool others = t->slot || has_other_names(c, a, in, all);
-    bool same = sizes && t->n == on_tape && t->slot == others;
-    t->n = on_tape;
-    t->slot = others;
-    return same;
-}
-
-static void add_leaf(jcv *c, jcv_ctx *to, jcv_val *v) {
-    if (!jn_vec_push(&to->results, v))
-        jcv_refuse(c, "out of memory");
-}
-
-static void leaves_of(jcv *c, const jcv_av *t, jcv_av *a, jcv_ctx *to) {
-    if (t->kind == AV_MAYBE) {
-        jcv_av *there = there_of(a);
-        add_leaf(c, to,
-                 a->kind == AV_MAYBE
-                     ? a->val
-                     : jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){.i = there != NULL}));
-        add_leaf(c, to, there ? jcv_leaf_val(c, there) : jcv_unseen(c, t->self->val->type));
-        const jcv_av *n = jcv_number_or(t);
-        jcv_av *number = jcv_number_kind(a) ? a : jcv_number_or(a);
-        if (n && n->kind == AV_SCALAR)
-            add_leaf(c, to,
-                     number ? jcv_number(c, number)
-                            : jcv_scalar_const(c, n->val->type->kind, (janus_scalar){0}));
-    } else if (t->kind == AV_TUPLE) {
-        for (unsigned i = 0; i < a->n; i++)
-            leaves_of(c, t->items[i], a->items[i], to);
-    } else if (t->kind != AV_PY) {
-        add_leaf(c, to, jcv_leaf_val(c, a));
-    }
-}
-
-static unsigned count_leaves(const jcv_av *t) {
-    if (t->kind == AV_TUPLE) {
-        unsigned n = 0;
-        for (unsigned i = 0; i < t->n; i++)
-            n += count_leaves(t->items[i]);
-        return n;
-    }
-    if (t->kind == AV_MAYBE)
-        return 1 + count_leaves(t->self) + (jcv_number_or(t) ? count_leaves(jcv_number_or(t)) : 0);
-    return t->kind == AV_PY ? 0 : 1;
-}
-
-static void template_types(jcv *c, const jcv_av *t, const jn_type **types, unsigned *at) {
-    if (t->kind == AV_MAYBE) {
-        types[(*at)++] = jcv_type(c, jn_scalar_type(JANUS_KIND_BOOL));
-        template_types(c, t->self, types, at);
-        if (jcv_number_or(t))
-            template_types(c, jcv_number_or(t), types, at);
-    } else if (t->kind == AV_TUPLE)
-        for (unsigned i = 0; i < t->n; i++)
-            template_types(c, t->items[i], types, at);
-    else if (t->kind != AV_PY)
-        types[(*at)++] = t->val->type;
-}
-
-static jcv_av *instantiate(jcv *c, const jcv_av *t, jcv_node *n, unsigned *at) {
-    if (t->kind == AV_TUPLE) {
-        jcv_av *x = jcv_tuple_like(c, t);
-        for (unsigned i = 0; i < t->n; i++)
-            x->items[i] = instantiate(c, t->items[i], n, at);
-        return t->text == jcv_record ? jcv_from_record(c, x) : x;
-    }
-    if (t->kind == AV_PY)
-        return jcv_py(c, t->py, NULL);
-    if (t->kind == AV_MAYBE) {
-        jcv_val *present = &n->out[(*at)++];
-        jcv_av *there = instantiate(c, t->self, n, at);
-        jcv_av *number = jcv_number_or(t) ? instantiate(c, jcv_number_or(t), n, at) : NULL;
-        return jcv_maybe_or(c, present, there, number);
-    }
-    jcv_val *v = &n->out[(*at)++];
-    if (t->kind == AV_SCALAR)
-        return jcv_scalar(c, v);
-    v->depends = t->n && !jpy_no_grad_mode;
-    v->cut = t->n && jpy_no_grad_mode;
-    jcv_av *a = jcv_proxy(c, v, t->n && !jpy_no_grad_mode);
-    jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->shared = t->slot;
-    return a;
-}
-
 static jcv_av *invoke(jcv *c, jcv_instance *in, jcv_av **args, unsigned n) {
     jcv_rec_fn *f = in->fn;
     if (!f->result)
         jcv_throw_now(c, THROW_DEAD);
     jcv_val **v = jcv_alloc(c, (n + in->ctx->params.n + 1) * sizeof *v);
-    unsigned m = 0, n_out = count_leaves(f->result), at = 0;
+    unsigned m = 0, n_out = jcv_count_returned(f->result), at = 0;
     for (unsigned i = 0; i < n; i++)
         if (in->is_arg[i]) {
             v[m] = jcv_leaf_val(c, args[i]);
@@ -360,7 +136,7 @@ static jcv_av *invoke(jcv *c, jcv_instance *in, jcv_av **args, unsigned n) {
     while (!in->open && m < in->ctx->params.n)
         v[m++] = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
     const jn_type **types = jcv_alloc(c, (n_out + flags + 1) * sizeof *types);
-    template_types(c, f->result, types, &at);
+    jcv_returned_types(c, f->result, types, &at);
     while (at < n_out + flags)
         types[at++] = jcv_type(c, jn_scalar_type(JANUS_KIND_BOOL));
     jcv_new_sizes *sizes = jcv_alloc(c, (n_out + 1) * sizeof *sizes);
@@ -372,7 +148,7 @@ static jcv_av *invoke(jcv *c, jcv_instance *in, jcv_av **args, unsigned n) {
     c->live_epoch++;
     c->n_effects += c->lives != NULL; /* the call may write */
     at = 0;
-    return instantiate(c, f->result, node, &at);
+    return jcv_make_returned(c, f->result, node, &at);
 }
 
 static void restart(jcv *c, const char *why) {
@@ -396,7 +172,20 @@ static void write_live(jcv *c, const jcv_frame *fr, uint32_t slot) {
     jcv_av *of = jcv_container_in(c, slot);
     if (of)
         jcv_make_live(c, of);
+    jcv_box_attr(c, slot);
     jcv_make_live_local(c, fr, slot);
+}
+
+/* What a parameter may be a number in some calls of, and something else in others. */
+enum { AS_OBJECT = 3 };
+
+/* An object, of which other calls may give another one. */
+static bool is_object(const jcv_av *a) {
+    if (a->kind != AV_PY || jcv_number_kind(a))
+        return false;
+    if (jcv_is_const(a))
+        return a->py == Py_None || PyUnicode_CheckExact(a->py) || PyTuple_CheckExact(a->py);
+    return a->src && !PyFunction_Check(a->py);
 }
 
 /* The SubGraph of a recursive function, converted for one state of what it reads. */
@@ -408,13 +197,13 @@ static void fill(jcv *c, jcv_instance *in, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
     c->ctx = in->ctx;
     for (unsigned i = 0; i < n; i++) {
         jcv_av *a = args[i], *bound = a;
-        bool object = a->kind == AV_HOST || (a->kind == AV_PY && a->src && !jcv_is_const(a) &&
-                                             !PyFunction_Check(a->py) && f->by_value[i]);
+        bool object =
+            a->kind == AV_HOST || f->by_value[i] == AS_OBJECT || (f->by_value[i] && is_object(a));
         if (f->by_value[i] || a->kind == AV_HOST || a->kind == AV_SCALAR || a->kind == AV_TENSOR) {
             in->is_arg[i] = true;
             if (object) {
                 c->ctx = place.ctx;
-                PyObject *s = jcv_samples(c, a);
+                PyObject *s = jcv_samples(c, jcv_to_host(c, a));
                 c->ctx = in->ctx;
                 types_grow(c, f, i, s);
                 types_grow(c, f, i, jcv_seen(c, f, i));
@@ -461,15 +250,15 @@ static void fill(jcv *c, jcv_instance *in, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
         jcv_refuse(c, "a recursion writes to what is outside");
     }
     if (!f->result) {
-        f->result = keep_template(c, result, in, result);
+        f->result = jcv_returned(c, result, in, result);
         restart(c, "the result of a recursion is known now");
     }
-    int r = fit(c, f->result, result, in, result);
+    int r = jcv_fit_returned(c, f->result, result, in, result);
     if (r < 0)
         jcv_refuse(c, "a recursion returns different kinds of results");
     if (r == 0)
         restart(c, "the result of a recursion requires grad or has other names");
-    leaves_of(c, f->result, result, in->ctx);
+    jcv_returned_leaves(c, f->result, result, in->ctx);
     jcv_back(c, place);
     in->open = false;
 }
@@ -603,6 +392,10 @@ jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
                 again = again || PyList_GET_SIZE(f->samples[i]) < 24;
                 in->deeper = true;
             }
+        } else if (in->params[i]->kind == AV_SCALAR &&
+                   (args[i]->kind == AV_HOST || is_object(args[i]))) {
+            f->by_value[i] = AS_OBJECT;
+            again = true;
         } else if (jcv_leaf_tracked(c, args[i]) && !jcv_leaf_tracked(c, in->params[i])) {
             f->by_value[i] = 2;
             again = true;

@@ -59,12 +59,14 @@ struct jcv_node {
     bool optional;
     bool view;         /* its result is a view of its first operand */
     bool widens;       /* ... or is it, with dims of which less is known */
+    bool mixed;        /* a read of what may have no history (stored.c) */
     bool freed;        /* its history was used up by backward() */
     bool by_tape;      /* gradients through it are the tape's alone (own_gradient.c) ... */
     jcv_val **through; /* ... and go to these, of a result of an autograd.Function */
     unsigned n_through;
     struct jcv_av *release; /* to be called when the history is used up; or NULL */
     uint32_t reach;
+    jcv_val **own;  /* of an `if`: by result, what says that it is no view (own.c) */
     uint32_t place; /* among the nodes of its SubGraph, while two are compared (alike.c) */
     jn_loc loc;
 };
@@ -119,6 +121,7 @@ struct jcv_ctx {
     bool *sure, *sure_params;
     size_t n_sure, n_sure_params;
     unsigned *flag_at;
+    unsigned *own_at; /* the same of own.c */
 };
 
 #endif

@@ -106,6 +106,7 @@ typedef struct jcv_live {
     PyObject *object; /* ... a real list or dict, or ... */
     const void *site; /* ... one that is made at this place, a jpy_tree; or a variable of calls of
                          a function, one of jpy_tree_fn's locals (variables.c) */
+    PyTypeObject *of; /* ... such a list that attribute `name` of instances made here is */
     PyObject *stored; /* list or dict of samples of what is written; a site's sample itself */
     bool tracked;     /* some of it requires grad */
     bool read;        /* its samples were used in this attempt */
@@ -249,6 +250,8 @@ struct jcv {
     const jcv_av *in_turn;    /* the list of which a loop reads the next row ... */
     bool peeled;              /* ... having read the first one outside of its rounds */
     bool wires;               /* what is stored and requires grad is read again; kept */
+    uint32_t views;           /* views of the caller's tensors are stored: of these dtypes without
+                                 history; kept */
     jcv_peel *by_pairs;       /* functions: recursions that get other dicts in other calls; kept */
     JN_VEC(uint32_t) given;   /* slots of dicts that stand for what was given to a recursion */
     PyObject *met;            /* list of leaves that the graph reads (met.c); kept */
@@ -256,6 +259,8 @@ struct jcv {
     JN_VEC(jcv_val *) stored_tracked; /* values of those that require grad */
     bool put_written;                 /* some of the caller's among these were written since */
 };
+
+#define JCV_VIEWS_TRACKED ((uint32_t)1 << 31) /* in jcv.views */
 
 extern _Thread_local jcv *jcv_current;
 

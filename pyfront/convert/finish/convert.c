@@ -171,6 +171,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
     jcv_fork *forks = NULL;
     jcv_equal *equals = NULL;
     bool share_views = false, one_tensor = false, cells = false, wires = false, rows = false;
+    uint32_t views = 0;
     jcv_peel *by_pairs = NULL;
     PyObject *met = NULL;
     jn_arena keep;
@@ -200,6 +201,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         c->one_tensor = one_tensor;
         c->cells = cells;
         c->wires = wires;
+        c->views = views;
         c->met = met;
         c->by_pairs = by_pairs;
         c->rows = rows;
@@ -225,6 +227,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         one_tensor = c->one_tensor;
         cells = c->cells;
         wires = c->wires;
+        views = c->views;
         met = c->met;
         by_pairs = c->by_pairs;
         rows = c->rows;

@@ -130,7 +130,7 @@ static void mark_puts(jcv *c) {
     for (size_t i = 0; i < c->ctxs.n; i++)
         for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
             jcv_node *n = c->ctxs.data[i]->nodes.data[k];
-            if (n->op != JN_OP(wire_put))
+            if (n->op != JN_OP(wire_put) || jcv_is_put_without(n))
                 continue;
             janus_wire_put_attrs *a = jcv_alloc(c, sizeof *a);
             a->struct_size = sizeof *a;

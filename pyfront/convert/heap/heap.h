@@ -19,12 +19,15 @@ jcv_av *jcv_settled(jcv *c, jcv_av *a);
 jcv_av *jcv_to_host(jcv *c, jcv_av *a);
 jcv_av *jcv_host_item(jcv *c, jcv_av *o, jcv_val *index);
 jcv_val *jcv_host_len(jcv *c, jcv_av *o);
+/* Whether a type is tuple, or named tuples' and such, as far as items and lengths go. */
+bool jcv_like_tuple(jcv *c, PyTypeObject *t);
 /* What a read gave that can be made again for other samples. */
 jcv_av *jcv_host_read(jcv *c, jcv_val *v, PyObject *samples);
 /* What a read where the graph writes gave, which has these samples. */
 jcv_av *jcv_host_got(jcv *c, jcv_val *v, PyObject *samples);
 /* Samples of the items (of one at a known place: index) of a list, tuple or dict. */
 PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index);
+static inline bool jcv_is_box(const jcv_av *a) { return a->kind == AV_HOST && a->val->box; }
 /* The item of a list that a variable is (variables.c). */
 jcv_av *jcv_box_item(jcv *c, jcv_av *box);
 /* Sets it. */
@@ -69,19 +72,31 @@ __attribute__((noreturn)) void jcv_make_live_attr(jcv *c, PyTypeObject *t, PyObj
 void jcv_make_live_objects(jcv *c, PyObject *const *o, Py_ssize_t n);
 __attribute__((noreturn)) void jcv_make_live(jcv *c, jcv_av *container);
 __attribute__((noreturn)) void jcv_make_live_site(jcv *c, const void *site, bool dict);
+jcv_live *jcv_live_fresh(jcv *c, PyTypeObject *t, PyObject *name);
+__attribute__((noreturn)) void jcv_make_live_fresh(jcv *c, PyTypeObject *t, PyObject *name);
+/* A value is needed of which it is not known what it is: where it is one of several containers,
+ * some of them made here, the graph makes them. */
+void jcv_needed(jcv *c, const jcv_av *v);
 /* The AV_LIST or AV_DICT whose contents a slot holds, NULL: none. */
 jcv_av *jcv_container_in(jcv *c, uint32_t slot);
 PyObject *jcv_live_samples(jcv *c, jcv_live *l);
-int64_t jcv_tag_of(jcv *c, jcv_av *v);          /* for host writes of it */
-bool jcv_is_stored_sample(const jpy_tensor *t); /* stands for one that requires grad */
+int64_t jcv_tag_of(jcv *c, jcv_av *v); /* for host writes of it */
+/* stands for one that requires grad; that may: others are stored there, too, which have no history
+ */
+bool jcv_is_stored_sample(const jpy_tensor *t);
+bool jcv_is_mixed_sample(const jpy_tensor *t);
 void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v);
 void jcv_live_free(jcv_live *l);
 jcv_val *jcv_object_input(jcv *c, jpy_src *src);
 jcv_val *jcv_object_const(jcv *c, PyObject *o);
 /* A tensor that requires grad; gradients meet at its number. */
 jcv_val *jcv_stored_with_history(jcv *c, jcv_val *x);
-/* The value that a write stores. */
+bool jcv_tracked_inside(jcv *c, jcv_av *v);
+/* The value that a write stores; inside: in what the function makes and is gone after the run,
+ * mixed: where what requires grad is stored, too. */
 jcv_val *jcv_stored(jcv *c, jcv_av *v);
+jcv_val *jcv_stored_inside(jcv *c, jcv_av *v, bool mixed);
+bool jcv_is_put_without(const jcv_node *n); /* a wire.put of what has no history */
 /* A list or dict made at a place where they are live; NULL: they are not. */
 jcv_av *jcv_born(jcv *c, const void *site, jcv_av *const *items, unsigned n, bool dict);
 void jcv_live_setattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, jcv_av *v);

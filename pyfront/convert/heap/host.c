@@ -42,9 +42,10 @@ jcv_av *jcv_to_host(jcv *c, jcv_av *a) {
     jcv_rec *r = a->kind == AV_TENSOR ? jcv_rec_of(c, ((jpy_tensor *)a->py)->t) : NULL;
     if (r && r->box)
         return r->box;
-    if (a->kind != AV_PY || !a->src)
+    bool constant = a->kind == AV_PY && jcv_is_const(a);
+    if (a->kind != AV_PY || (!a->src && !constant))
         jcv_refuse(c, "%s as an object of the graph", jcv_describe(a));
-    jcv_val *v = jcv_object_input(c, a->src);
+    jcv_val *v = a->src ? jcv_object_input(c, a->src) : jcv_object_const(c, a->py);
     PyObject *samples = jcv_samples(c, a);
     return find_read(c, v, NULL, -3) ? jcv_host(c, v, samples) : jcv_root(c, c->main, v, samples);
 }
@@ -227,6 +228,9 @@ static jcv_av *read_back(jcv *c, jcv_val *v, const janus_tensor *like, PyObject 
     in[1] = &jcv_op(c, JN_OP(wire_of), in, 1, NULL)->out[0];
     jcv_val *y = &jcv_op(c, JN_OP(wire_read), in, 2, NULL)->out[0];
     y->depends = true;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++)
+        y->node->mixed =
+            y->node->mixed || jcv_is_mixed_sample((jpy_tensor *)PyList_GET_ITEM(samples, i));
     jcv_av *a = jcv_proxy(c, y, !leaf);
     jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
     r->shared = true;
@@ -408,9 +412,19 @@ void jcv_of_the_type(jcv *c, PyTypeObject *t, PyObject *name, PyObject *got) {
         jcv_refuse_py(c);
 }
 
+bool jcv_like_tuple(jcv *c, PyTypeObject *t) {
+    static const char *const names[] = {"__getitem__", "__len__", "__iter__"};
+    bool like = PyType_IsSubtype(t, &PyTuple_Type);
+    for (int i = 0; like && t != &PyTuple_Type && i < 3; i++) {
+        PyObject *name = jcv_own(c, PyUnicode_InternFromString(names[i]));
+        like = jcv_lookup(c, t, name) == _PyType_Lookup(&PyTuple_Type, name);
+    }
+    return like;
+}
+
 static void check_sequence(jcv *c, jcv_av *o) {
     PyTypeObject *t = jcv_host_type(c, o);
-    if (t != &PyList_Type && t != &PyTuple_Type)
+    if (t != &PyList_Type && t != &PyUnicode_Type && !jcv_like_tuple(c, t))
         jcv_refuse(c, "items of %s read while the graph runs", t->tp_name);
 }
 
@@ -422,6 +436,8 @@ PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index) {
         jcv_live *live = jcv_live_object(c, s);
         if (PyDict_CheckExact(s))
             s = jcv_own(c, PyDict_Values(s));
+        if (PyUnicode_CheckExact(s))
+            s = jcv_own(c, PySequence_List(s));
         Py_ssize_t n = PySequence_Size(s);
         for (Py_ssize_t k = 0; k < n && PyList_GET_SIZE(got) < MAX_SAMPLES; k++) {
             int64_t want = known && !live ? index->node->scalar.i : k;
@@ -477,7 +493,7 @@ void jcv_box_set(jcv *c, jcv_av *box, jcv_av *v) {
 
 jcv_val *jcv_host_len(jcv *c, jcv_av *o) {
     PyTypeObject *t = jcv_host_type(c, o);
-    if (t != &PyList_Type && t != &PyTuple_Type && t != &PyDict_Type)
+    if (t != &PyList_Type && t != &PyDict_Type && t != &PyUnicode_Type && !jcv_like_tuple(c, t))
         jcv_refuse(c, "the length of %s read while the graph runs", t->tp_name);
     if (t == &PyDict_Type)
         c->host_keys = true;

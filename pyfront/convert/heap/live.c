@@ -11,8 +11,9 @@
  * - a real list or dict by its identity; the commit makes sure that no other one that the guards
  *   looked into is written (pyfront/entry/commit.c);
  * - a list or dict that the function makes, by the place in its source; a variable of a call that
- *   functions made inside write, by its name, as such a list of one item (variables.c).
- * What is written is remembered as samples, which tell what reads may find.
+ *   functions made inside write, by its name, and an attribute of an instance that the function
+ *   makes, by class and name, as such a list of one item (variables.c, objects.c).
+ * What is written is remembered as samples (learn.c).
  */
 #include "pyfront/convert/heap/heap.h"
 
@@ -23,8 +24,6 @@
 #include "ops/op_ids.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/entry/entry.h"
-
-enum { MAX_SAMPLES = 64 };
 
 /* ---- which ones ---------------------------------------------------------------------------------
  */
@@ -64,6 +63,13 @@ jcv_live *jcv_live_site(jcv *c, const void *site) {
     return NULL;
 }
 
+jcv_live *jcv_live_fresh(jcv *c, PyTypeObject *t, PyObject *name) {
+    for (jcv_live *l = c->lives; l; l = l->next)
+        if (l->of == t && PyUnicode_Compare(l->name, name) == 0)
+            return l;
+    return NULL;
+}
+
 static jcv_live *new_live(jcv *c, bool dict) {
     jcv_live *l = jn_arena_zalloc(&c->keep, sizeof *l);
     if (!l)
@@ -79,6 +85,7 @@ static jcv_live *new_live(jcv *c, bool dict) {
 void jcv_live_free(jcv_live *l) {
     for (; l; l = l->next) {
         Py_XDECREF(l->type);
+        Py_XDECREF(l->of);
         Py_XDECREF(l->name);
         Py_XDECREF(l->object);
         Py_XDECREF(l->stored);
@@ -123,6 +130,19 @@ void jcv_make_live_site(jcv *c, const void *site, bool dict) {
     start_again(c, "what is made here is written by the graph");
 }
 
+void jcv_make_live_fresh(jcv *c, PyTypeObject *t, PyObject *name) {
+    jcv_live *l = new_live(c, false);
+    l->of = (PyTypeObject *)Py_NewRef((PyObject *)t);
+    l->name = Py_NewRef(name);
+    l->site = l;
+    start_again(c, "an attribute of what is made here is written by the graph");
+}
+
+void jcv_needed(jcv *c, const jcv_av *v) {
+    if (v->kind == AV_UNDEF && v->self && !jcv_live_site(c, v->self->tree))
+        jcv_make_live(c, v->self);
+}
+
 void jcv_make_live(jcv *c, jcv_av *a) {
     if (a->kind == AV_PY)
         jcv_make_live_objects(c, &a->py, 1);
@@ -140,256 +160,54 @@ jcv_av *jcv_container_in(jcv *c, uint32_t slot) {
     return NULL;
 }
 
-/* ---- what is stored -----------------------------------------------------------------------------
+/* ---- containers that are made here --------------------------------------------------------------
  */
-
-enum { MAX_SAMPLE = 1 << 24 }; /* elements: in an image more than there ever are */
-
-static const jpy_node_class stored_class = {"Graph", NULL, NULL, NULL, NULL, false};
-
-bool jcv_is_stored_sample(const jpy_tensor *t) { return t->node && t->node->cls == &stored_class; }
-
-static PyObject *sample_tensor(jcv *c, const jn_type *t, bool tracked) {
-    janus_tensor *x;
-    if (jcv_any_dim_varies(c, t) && jn_type_numel(t) > MAX_SAMPLE)
-        jcv_refuse(c, "a large tensor whose dims vary is stored by the graph");
-    if (jn_tensor_empty((janus_dtype)t->dtype, t->rank, t->dims, &x) != JANUS_OK)
-        jcv_refuse(c, "out of memory");
-    memset(jn_tensor_ready_data(x), 0, (size_t)x->numel * jn_dtype_size((janus_dtype)t->dtype));
-    jpy_tensor *o = (jpy_tensor *)jcv_own(c, jpy_tensor_take(x));
-    if (tracked && !(o->node = jpy_node_new(&stored_class, 0, 1, NULL, 0)))
-        jcv_refuse_py(c);
-    return (PyObject *)o;
-}
-
-/* Objects that stand for what an abstract value may be: a new list. */
-static PyObject *samples_of(jcv *c, jcv_av *v) {
-    if (v->kind == AV_HOST)
-        return jcv_samples(c, v);
-    PyObject *l = jcv_own(c, PyList_New(0)), *o = NULL;
-    if (v->kind == AV_TENSOR) {
-        o = sample_tensor(c, jcv_tensor_val(c, v->py)->type, jcv_leaf_tracked(c, v));
-    } else if (v->kind == AV_SCALAR) {
-        int kind = v->val->type->kind;
-        o = jcv_own(c, kind == JANUS_KIND_INT     ? PyLong_FromLong(0)
-                       : kind == JANUS_KIND_FLOAT ? PyFloat_FromDouble(0)
-                                                  : PyBool_FromLong(0));
-    } else if (v->kind == AV_PY) {
-        o = v->py;
-    } else if (v->kind == AV_TUPLE) {
-        o = jcv_own(c, PyTuple_New(v->n));
-        for (unsigned i = 0; i < v->n; i++) {
-            PyObject *s = samples_of(c, v->items[i]);
-            if (!PyList_GET_SIZE(s))
-                return l;
-            PyTuple_SET_ITEM(o, i, Py_NewRef(PyList_GET_ITEM(s, 0)));
-        }
-    }
-    if (!o || PyList_Append(l, o) < 0)
-        jcv_refuse(c, "%s is stored by the graph", jcv_describe(v));
-    return l;
-}
-
-/* Whether two samples say the same. */
-static bool alike(PyObject *a, PyObject *b) {
-    if (a == b)
-        return true;
-    if (Py_TYPE(a) != Py_TYPE(b))
-        return false;
-    if (PyLong_CheckExact(a) || PyFloat_CheckExact(a) || PyBool_Check(a) || PyUnicode_CheckExact(a))
-        return true;
-    if (jpy_tensor_check(a)) {
-        jn_type x = jn_tensor_as_type(((jpy_tensor *)a)->t);
-        jn_type y = jn_tensor_as_type(((jpy_tensor *)b)->t);
-        return jcv_same_type(&x, &y) &&
-               jcv_is_stored_sample((jpy_tensor *)a) == jcv_is_stored_sample((jpy_tensor *)b);
-    }
-    if (!PyTuple_CheckExact(a) || PyTuple_GET_SIZE(a) != PyTuple_GET_SIZE(b))
-        return false;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(a); i++)
-        if (!alike(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i)))
-            return false;
-    return true;
-}
-
-PyObject *jcv_live_samples(jcv *c, jcv_live *l) {
-    l->read = true;
-    if (l->tracked && c->f->exact) /* sums of gradients would be added in another order */
-        jcv_refuse(c, "a tensor that requires grad is stored by the graph and read again");
-    if (l->tracked && !c->wires) {
-        c->wires = true;
-        start_again(c, "what the graph stored requires grad and is read");
-    }
-    return PyDict_Check(l->stored) ? jcv_own(c, PyDict_Values(l->stored)) : l->stored;
-}
-
-static void add_sample(jcv *c, jcv_live *l, PyObject *o) {
-    int bad;
-    if (PyDict_Check(l->stored)) {
-        PyObject *k = jcv_own(c, PyLong_FromSsize_t(PyDict_GET_SIZE(l->stored)));
-        bad = PyDict_SetItem(l->stored, k, o);
-    } else {
-        bad = PyList_Append(l->stored, o);
-    }
-    if (bad)
-        jcv_refuse_py(c);
-}
-
-static bool tracked_inside(jcv *c, jcv_av *v) {
-    for (unsigned i = 0; v->kind == AV_TUPLE && i < v->n; i++)
-        if (tracked_inside(c, v->items[i]))
-            return true;
-    return v->kind == AV_TENSOR && jcv_leaf_tracked(c, v);
-}
-
-void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v) {
-    PyObject *have = PyDict_Check(l->stored) ? jcv_own(c, PyDict_Values(l->stored)) : l->stored;
-    PyObject *more = samples_of(c, v);
-    bool grew = tracked_inside(c, v) && !l->tracked;
-    l->tracked = l->tracked || grew;
-    Py_ssize_t n = PyList_GET_SIZE(have);
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(more); i++) {
-        PyObject *o = PyList_GET_ITEM(more, i);
-        bool known = n >= MAX_SAMPLES;
-        for (Py_ssize_t k = 0; k < n && !known; k++)
-            known = alike(PyList_GET_ITEM(have, k), o);
-        if (known)
-            continue;
-        add_sample(c, l, o);
-        grew = true;
-    }
-    if (grew && l->read)
-        start_again(c, "the graph stores something new");
-}
-
-/* ---- values to store ----------------------------------------------------------------------------
- */
-
-jcv_val *jcv_object_input(jcv *c, jpy_src *src) {
-    for (size_t i = 0; i < c->inputs.n; i++)
-        if (c->inputs.data[i] == src && c->main->params.data[i]->type->kind == JANUS_KIND_OBJECT)
-            return c->main->params.data[i];
-    jcv_val *v = jcv_param(c, c->main, jcv_type(c, jn_scalar_type(JANUS_KIND_OBJECT)));
-    if (!jn_vec_push(&c->inputs, src))
-        jcv_refuse(c, "out of memory");
-    return v;
-}
-
-jcv_val *jcv_object_const(jcv *c, PyObject *o) {
-    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, o, 0);
-    if (!s)
-        jcv_refuse(c, "out of memory");
-    return jcv_object_input(c, s);
-}
-
-jcv_val *jcv_stored_with_history(jcv *c, jcv_val *x) {
-    if (!jn_vec_push(&c->stored_tracked, x))
-        jcv_refuse(c, "out of memory");
-    if (c->wires)
-        jcv_op(c, JN_OP(wire_put), &x, 1, NULL);
-    return x;
-}
-
-static jcv_val *stored_tensor(jcv *c, jcv_av *v) {
-    jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)v->py)->t);
-    c->live_tensors = true;
-    bool tracked = jcv_leaf_tracked(c, v);
-    if (v->src && (!tracked || !c->wires || r->root->written))
-        return jcv_object_input(c, v->src);
-    if (v->src) { /* the value knows the object */
-        r->root->put = true;
-        return jcv_stored_with_history(c, jcv_tensor_val(c, v->py));
-    }
-    if (r->root->src)
-        jcv_refuse(c, "a view of a tensor of the caller is stored");
-    if (((jpy_tensor *)v->py)->requires_grad)
-        jcv_refuse(c, "a new leaf that requires grad is stored");
-    if (!jcv_plain_layout(v))
-        jcv_refuse(c, "a tensor with strides of its own is stored");
-    if (jcv_may_be_written(c, r->root))
-        jcv_refuse(c, "a tensor is stored that may be one of the caller's that was written");
-    jcv_val *x = jcv_tensor_val(c, v->py);
-    if (jcv_views_others(x))
-        jcv_refuse(c, "a view of a tensor that the graph has not made is stored");
-    jcv_leak(c, r);
-    r->root->stored = true;
-    if (!jn_vec_push(&c->stored, r))
-        jcv_refuse(c, "out of memory");
-    return tracked ? jcv_stored_with_history(c, x) : x;
-}
-
-static jcv_val *new_of(jcv *c, int what, jcv_val *const *items, unsigned n, bool tracked) {
-    janus_host_new_attrs attrs = {sizeof attrs, what, tracked ? JPY_TAG_FREED : JPY_TAG_PLAIN};
-    return &jcv_op(c, JN_OP(host_new), items, n, &attrs)->out[0];
-}
-
-jcv_val *jcv_stored(jcv *c, jcv_av *v) {
-    switch (v->kind) {
-    case AV_TENSOR:
-        return stored_tensor(c, v);
-    case AV_SCALAR:
-    case AV_HOST:
-        return v->val;
-    case AV_PY:
-        if (PyBool_Check(v->py) || PyFloat_CheckExact(v->py))
-            return jcv_number(c, v);
-        if (PyLong_CheckExact(v->py)) {
-            int overflow;
-            PyLong_AsLongLongAndOverflow(v->py, &overflow);
-            return overflow ? jcv_object_const(c, v->py) : jcv_number(c, v);
-        }
-        if (jcv_is_const(v))
-            return jcv_object_const(c, v->py);
-        if (!v->src)
-            break;
-        for (size_t i = 0; i < c->real.n; i++)
-            if (c->real.data[i]->origin->py == v->py)
-                jcv_make_live(c, v);
-        return jcv_object_input(c, v->src);
-    case AV_TUPLE: {
-        if (v->named)
-            jcv_refuse(c, "a named tuple is stored by the graph");
-        if (v->val && !jcv_encloses(v->val->ctx, c->ctx))
-            jcv_refuse(c, "a tuple is stored in two places");
-        if (v->val)
-            return v->val;
-        jcv_val **items = jcv_alloc(c, (v->n + 1) * sizeof *items);
-        for (unsigned i = 0; i < v->n; i++)
-            items[i] = jcv_stored(c, v->items[i]);
-        v->val = new_of(c, JANUS_BIRTH_TUPLE, items, v->n, tracked_inside(c, v));
-        return v->val;
-    }
-    case AV_LIST:
-    case AV_DICT:
-        jcv_make_live(c, v);
-        break;
-    default:
-        break;
-    }
-    jcv_refuse(c, "%s is stored by the graph", jcv_describe(v));
-}
-
-int64_t jcv_tag_of(jcv *c, jcv_av *v) {
-    return tracked_inside(c, v) ? JPY_TAG_FREED : JPY_TAG_PLAIN;
-}
 
 jcv_av *jcv_born(jcv *c, const void *site, jcv_av *const *items, unsigned n, bool dict) {
     jcv_live *l = jcv_live_site(c, site);
     if (!l)
         return NULL;
     jcv_val **v = jcv_alloc(c, (n + 1) * sizeof *v);
-    bool tracked = false;
+    janus_host_new_attrs attrs = {sizeof attrs, dict ? JANUS_BIRTH_DICT : JANUS_BIRTH_LIST,
+                                  JPY_TAG_PLAIN};
     for (unsigned i = 0; i < n; i++) {
-        v[i] = jcv_stored(c, items[i]);
-        tracked = tracked || tracked_inside(c, items[i]);
+        v[i] = jcv_stored_inside(c, items[i], l->tracked);
+        int64_t tag = jcv_tag_of(c, items[i]);
+        attrs.tag = tag > attrs.tag ? tag : attrs.tag;
         jcv_live_learn(c, l, items[i]);
     }
-    jcv_val *o = new_of(c, dict ? JANUS_BIRTH_DICT : JANUS_BIRTH_LIST, v, n, tracked);
+    jcv_val *o = &jcv_op(c, JN_OP(host_new), v, n, &attrs)->out[0];
     PyObject *samples = jcv_own(c, PyList_New(0));
     if (PyList_Append(samples, l->stored) < 0)
         jcv_refuse_py(c);
     jcv_known_type(c, o, Py_TYPE(l->stored));
     return jcv_root(c, c->ctx, o, samples);
+}
+
+/* ---- optional values ----------------------------------------------------------------------------
+ * What is None, or a number, on some paths is stored as the one or the other.
+ */
+
+typedef struct putting {
+    jcv_av *o, *key, *v;
+    PyTypeObject *type; /* an attribute's */
+    PyObject *name;
+    void (*put)(jcv *c, struct putting *x, jcv_av *v);
+} putting;
+
+static jcv_out put_arm(jcv *c, void *user, int arm) {
+    putting *x = user;
+    jcv_av *number = jcv_number_or(x->v);
+    x->put(c, x, !arm ? x->v->self : number ? number : jcv_none(c));
+    return OUT_NORMAL;
+}
+
+static bool is_optional(jcv *c, putting x) {
+    x.v = jcv_found(c, x.v);
+    if (x.v->kind != AV_MAYBE || !x.v->self)
+        return false;
+    jcv_branch(c, x.v->val, put_arm, &x);
+    return true;
 }
 
 /* ---- attributes ---------------------------------------------------------------------------------
@@ -406,7 +224,13 @@ static jcv_live *attr_to_write(jcv *c, PyTypeObject *t, PyObject *name) {
     return l;
 }
 
+static void put_attr(jcv *c, putting *x, jcv_av *v) {
+    jcv_live_setattr(c, x->o, x->type, x->name, v);
+}
+
 void jcv_live_setattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, jcv_av *v) {
+    if (is_optional(c, (putting){.o = o, .v = v, .type = t, .name = name, .put = put_attr}))
+        return;
     jcv_live *l = attr_to_write(c, t, name);
     jcv_val *in[2] = {jcv_to_host(c, o)->val, jcv_stored(c, v)};
     jcv_live_learn(c, l, v);
@@ -439,6 +263,25 @@ static jcv_live *container_to_write(jcv *c, jcv_av *o) {
     return jcv_live_object(c, PyList_GET_ITEM(s, 0));
 }
 
+/* Whether the function makes it, whichever it is: nothing is in it but what it puts in. */
+static bool made_by_run(jcv *c, jcv_av *o) {
+    PyObject *s = jcv_samples(c, o);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(s); i++) {
+        const jcv_live *l = jcv_live_object(c, PyList_GET_ITEM(s, i));
+        if (!l || !l->site)
+            return false;
+    }
+    return PyList_GET_SIZE(s);
+}
+
+/* What is put into a container: into one that the function makes more may be. */
+static jcv_val *stored_in(jcv *c, jcv_av *o, jcv_av *v) {
+    if (!made_by_run(c, o))
+        return jcv_stored(c, v);
+    return jcv_stored_inside(c, v,
+                             jcv_live_object(c, PyList_GET_ITEM(jcv_samples(c, o), 0))->tracked);
+}
+
 static void write_node(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n, jcv_av *v) {
     struct { /* host.append, host.setitem and host.setkey have the tag only */
         size_t struct_size;
@@ -450,9 +293,20 @@ static void write_node(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n, 
     c->live_items++;
 }
 
+static void put_item(jcv *c, putting *x, jcv_av *v) {
+    if (x->key)
+        jcv_live_setitem(c, x->o, x->key, v);
+    else
+        jcv_live_append(c, x->o, v);
+}
+
+static void put_key(jcv *c, putting *x, jcv_av *v) { jcv_live_setkey(c, x->o, x->key, v); }
+
 void jcv_live_append(jcv *c, jcv_av *o, jcv_av *v) {
+    if (is_optional(c, (putting){.o = o, .v = v, .put = put_item}))
+        return;
     jcv_live *l = container_to_write(c, o);
-    jcv_val *in[2] = {o->val, jcv_stored(c, v)};
+    jcv_val *in[2] = {o->val, stored_in(c, o, v)};
     jcv_live_learn(c, l, v);
     write_node(c, JN_OP(host_append), in, 2, v);
 }
@@ -475,8 +329,28 @@ static bool may_be_live(jcv *c, jcv_av *o) {
     return o->kind != AV_HOST || !PyList_GET_SIZE(s);
 }
 
-/* `in`: the dict that is only read, or NULL. */
-static jcv_val *live_key(jcv *c, jcv_av *in, jcv_av *key) {
+/* Whether equality with what a dict holds is what a run can find out. */
+static bool is_key(jcv *c, const jcv_av *a) {
+    if (a->kind == AV_SCALAR)
+        return a->val->type->kind == JANUS_KIND_INT;
+    if (a->kind == AV_TUPLE) {
+        for (unsigned i = 0; i < a->n; i++)
+            if (!is_key(c, a->items[i]))
+                return false;
+        return !a->named;
+    }
+    if (a->kind == AV_PY && (PyLong_CheckExact(a->py) || PyUnicode_CheckExact(a->py)))
+        return true;
+    if (a->kind != AV_HOST && !(a->kind == AV_PY && a->src))
+        return false;
+    PyTypeObject *t = a->kind == AV_HOST ? jcv_host_type(c, (jcv_av *)a) : Py_TYPE(a->py);
+    return t == &PyUnicode_Type || (t->tp_hash == PyBaseObject_Type.tp_hash &&
+                                    t->tp_richcompare == PyBaseObject_Type.tp_richcompare);
+}
+
+/* in: only read. */
+static jcv_val *live_key(jcv *c, jcv_av *of, jcv_av *key, bool reads) {
+    jcv_av *in = reads ? of : NULL;
     if (key->kind == AV_SCALAR && key->val->type->kind == JANUS_KIND_INT)
         return key->val;
     if (key->kind == AV_SCALAR && in &&
@@ -496,22 +370,31 @@ static jcv_val *live_key(jcv *c, jcv_av *in, jcv_av *key) {
         if (t->tp_hash == PyBaseObject_Type.tp_hash &&
             t->tp_richcompare == PyBaseObject_Type.tp_richcompare)
             return jcv_to_host(c, key)->val;
+        if (t == &PyUnicode_Type)
+            return key->val;
         if (key->kind == AV_HOST && in && !may_be_live(c, in) && jcv_host_plain(c, key))
             return key->val;
     }
+    /* Functions made inside are rather unrolled: what they make of spans is seldom a graph. */
+    if (key->kind == AV_TUPLE && !c->f->recurs_inside && is_key(c, key) && made_by_run(c, of))
+        return jcv_stored(c, key);
     jcv_refuse(c, "%s as a key of a dict of the graph", jcv_describe(key));
 }
 
 void jcv_live_setkey(jcv *c, jcv_av *o, jcv_av *key, jcv_av *v) {
+    if (is_optional(c, (putting){.o = o, .key = key, .v = v, .put = put_key}))
+        return;
     jcv_live *l = container_to_write(c, o);
-    jcv_val *in[3] = {o->val, live_key(c, NULL, key), jcv_stored(c, v)};
+    jcv_val *in[3] = {o->val, live_key(c, o, key, false), stored_in(c, o, v)};
     jcv_live_learn(c, l, v);
     write_node(c, JN_OP(host_setkey), in, 3, v);
 }
 
 void jcv_live_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
+    if (is_optional(c, (putting){.o = o, .key = i, .v = v, .put = put_item}))
+        return;
     jcv_live *l = container_to_write(c, o);
-    jcv_val *in[3] = {o->val, jcv_number(c, i), jcv_stored(c, v)};
+    jcv_val *in[3] = {o->val, jcv_number(c, i), stored_in(c, o, v)};
     if (!in[1] || in[1]->type->kind != JANUS_KIND_INT)
         jcv_refuse(c, "%s as an index", jcv_describe(i));
     jcv_live_learn(c, l, v);
@@ -520,7 +403,7 @@ void jcv_live_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
 
 void jcv_live_delkey(jcv *c, jcv_av *o, jcv_av *key) {
     container_to_write(c, o);
-    jcv_val *in[2] = {o->val, live_key(c, NULL, key)};
+    jcv_val *in[2] = {o->val, live_key(c, o, key, false)};
     jcv_op(c, JN_OP(host_delkey), in, 2, NULL);
     c->live_epoch++;
     c->n_effects++;
@@ -528,7 +411,7 @@ void jcv_live_delkey(jcv *c, jcv_av *o, jcv_av *key) {
 }
 
 jcv_val *jcv_live_has(jcv *c, jcv_av *o, jcv_av *key) {
-    jcv_val *in[2] = {o->val, live_key(c, o, key)};
+    jcv_val *in[2] = {o->val, live_key(c, o, key, true)};
     c->host_keys = true;
     return &jcv_op(c, JN_OP(host_has), in, 2, NULL)->out[0];
 }
@@ -548,7 +431,7 @@ static PyObject *samples_at(jcv *c, jcv_av *o, const jcv_av *key) {
 }
 
 jcv_av *jcv_live_getkey(jcv *c, jcv_av *o, jcv_av *key) {
-    jcv_val *in[2] = {o->val, live_key(c, o, key)};
+    jcv_val *in[2] = {o->val, live_key(c, o, key, true)};
     c->host_keys = true;
     if (o->kind == AV_HOST && key->kind == AV_PY && PyUnicode_CheckExact(key->py) &&
         !may_be_live(c, o))

@@ -155,6 +155,29 @@ static bool other_sizes(jcv *c, jcv_av *a, jcv_av *b) {
     return c->image;
 }
 
+static bool made_here(const jcv_av *a) {
+    return (a->kind == AV_LIST || a->kind == AV_DICT) && a->tree && !a->origin;
+}
+
+/* Nothing is known of what may be of either kind, but that the graph can make containers. */
+static jcv_av *different(jcv *c, const jcv_av *a, const jcv_av *b) {
+    jcv_av *u = undef(c, "it is of different kinds on different paths");
+    const jcv_av *x[2] = {a, b}, *made = made_here(a) ? a : b;
+    for (int i = 0; i < 2; i++)
+        if (!made_here(x[i]) && x[i]->kind != AV_HOST && !(x[i]->kind == AV_PY && x[i]->src))
+            return u;
+    u->self = made_here(made) ? (jcv_av *)made : NULL;
+    return u;
+}
+
+/* A constant as the object that it is, of which another path has another one; NULL: it is none. */
+static jcv_av *constant_object(jcv *c, jcv_av *a) {
+    bool one = jcv_is_none(a) || (a->kind == AV_PY && jcv_is_const(a) &&
+                                  (PyUnicode_CheckExact(a->py) || PyTuple_CheckExact(a->py)));
+    PyObject *o = a->kind == AV_TUPLE && !a->n && !a->named ? jpy.empty_tuple : one ? a->py : NULL;
+    return o ? jcv_py(c, o, NULL) : NULL;
+}
+
 jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
     if (unset(a) && b && b->kind != AV_UNDEF)
         a = jcv_dummy(c, b);
@@ -192,12 +215,18 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
         return placeholder(c, a, b, p);
     if (b->kind == AV_HOST && a->kind == AV_PY && a->src)
         return placeholder(c, a, b, p);
+    jcv_av *one = force >= MERGE_ROUNDS ? NULL
+                  : a->kind == AV_HOST  ? constant_object(c, b)
+                  : b->kind == AV_HOST  ? constant_object(c, a)
+                                        : NULL;
+    if (one)
+        return a->kind == AV_HOST ? placeholder(c, a, one, p) : placeholder(c, one, b, p);
     if (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n && a->named == b->named &&
         a->text == b->text)
         return join_tuples(c, a, b, p, force);
     bool rounds = force >= MERGE_ROUNDS && a->kind == AV_MAYBE && a->self;
     jcv_av *maybe = force == MERGE_OPTIONAL || rounds ? join_maybe(c, a, b, p, force) : NULL;
-    return maybe ? maybe : undef(c, "it is of different kinds on different paths");
+    return maybe ? maybe : different(c, a, b);
 }
 
 /* Pairs of a dict: the same keys in the same order, which stay the keys that they are. */
@@ -290,7 +319,7 @@ jcv_val *jcv_leaf_val(jcv *c, jcv_av *a) {
     if (a->kind == AV_LIST || a->kind == AV_DICT)
         jcv_make_live(c, a);
     jcv_val *v = jcv_number(c, a);
-    if (!v && a->kind == AV_PY && a->src)
+    if (!v && a->kind == AV_PY && (a->src || jcv_is_const(a)))
         v = jcv_to_host(c, a)->val;
     if (!v)
         jcv_refuse(c, "%s cannot be a value of the graph", jcv_describe(a));

@@ -111,6 +111,7 @@ jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise, bool se
     getting x = {jcv_to_host(c, d), key, otherwise, sets, jcv_slot(c, jcv_none(c))};
     jcv_branch(c, jcv_live_has(c, x.d, key), got, &x);
     jcv_av *v = c->slots.data[x.slot];
+    jcv_needed(c, v);
     if (v->kind == AV_UNDEF)
         jcv_refuse(c, "get(): %s", v->text);
     return v;

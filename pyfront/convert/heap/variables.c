@@ -129,6 +129,7 @@ static jcv_av *read_slot(jcv *c, const jcv_frame *f, int at, PyObject *name) {
         return jcv_box_item(c, v);
     if (v->kind == AV_UNDEF && v->tree)
         jcv_peel_loop(c, v->tree);
+    jcv_needed(c, v);
     if (v->kind == AV_UNDEF)
         jcv_refuse(c, "%s: %s", PyUnicode_AsUTF8(name), v->text ? v->text : "not bound");
     return v;

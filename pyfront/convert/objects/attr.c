@@ -211,6 +211,9 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
     if (w) {
         jcv_av *v = c->slots.data[w->slot];
         bool absent = jcv_lacks(v, LACK_UNBOUND) || jcv_lacks(v, LACK_DELETED);
+        if (jcv_is_box(v))
+            return jcv_settled(c, jcv_box_item(c, v));
+        jcv_needed(c, v);
         if (v->kind == AV_UNDEF && !absent && v->lack != LACK_UNREAD)
             jcv_refuse(c, "the attribute %s: %s", PyUnicode_AsUTF8(name), v->text);
         if (v->kind != AV_UNDEF)
@@ -485,7 +488,10 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     jcv_av *had = c->slots.data[a->slot];
     if (jcv_lacks(had, LACK_DELETED)) /* it would be the last in its dict */
         jcv_refuse(c, "an attribute is set after it was deleted");
-    jcv_put(c, a->slot, v);
+    if (fresh)
+        jcv_put_fresh(c, o->py, name, a->slot, v);
+    else
+        jcv_put(c, a->slot, v);
     if (had->kind == AV_UNDEF)
         jcv_is_next(c, o->py, name);
 }

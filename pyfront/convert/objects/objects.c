@@ -85,12 +85,19 @@ static jcv_av *make_named(jcv *c, PyTypeObject *t, const jcv_args *args) {
     return a;
 }
 
+int jcv_field_of(jcv *c, PyTypeObject *t, PyObject *d, PyObject *name) {
+    const char *kind = Py_TYPE(d)->tp_name; /* collections._... from CPython 3.12 on */
+    if (strcmp(kind + (*kind == '_'), "collections._tuplegetter") != 0)
+        return -1;
+    PyObject *fields = jcv_lookup_str(c, t, "_fields");
+    return fields && PyTuple_CheckExact(fields) ? field_index(fields, name) : -1;
+}
+
 jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyTypeObject *t = o->kind == AV_TUPLE ? (PyTypeObject *)o->named : Py_TYPE(o->py);
     PyObject *fields = lookup(t, "_fields"), *d = jcv_lookup(c, t, name);
-    int i = fields ? field_index(fields, name) : -1;
-    const char *kind = d ? Py_TYPE(d)->tp_name : ""; /* collections._... from CPython 3.12 on */
-    if (i >= 0 && !strcmp(kind + (*kind == '_'), "collections._tuplegetter"))
+    int i = d ? jcv_field_of(c, t, d, name) : -1;
+    if (i >= 0)
         return jcv_getitem(c, o, jcv_take(c, PyLong_FromLong(i)));
     if (fields && PyUnicode_CompareWithASCIIString(name, "_fields") == 0)
         return jcv_constant(c, fields);
@@ -186,8 +193,34 @@ jcv_av *jcv_attr_order(jcv *c, PyObject *o) {
 void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     jcv_av *none = jcv_lacking(c, LACK_UNBOUND, "an attribute is not there");
     jcv_not_frozen(c, o, "an attribute");
-    jcv_put(c, jcv_attr_slot(c, o->py, name, NULL, none), v);
+    jcv_put_fresh(c, o->py, name, jcv_attr_slot(c, o->py, name, NULL, none), v);
     jcv_is_next(c, o->py, name);
+}
+
+/* An attribute that a recursion writes, of an instance that was made outside of it, is boxed as a
+ * variable is (variables.c). */
+void jcv_put_fresh(jcv *c, PyObject *o, PyObject *name, uint32_t slot, jcv_av *v) {
+    const jcv_ctx *fn = c->ctx->fn;
+    if (jcv_is_box(c->slots.data[slot])) {
+        jcv_box_set(c, c->slots.data[slot], v);
+        return;
+    }
+    const jcv_live *l = jcv_live_fresh(c, Py_TYPE(o), name);
+    if (!l && fn->kind == JCV_FUNC && !fn->apart && slot < fn->first_slot)
+        jcv_make_live_fresh(c, Py_TYPE(o), name);
+    jcv_av *box = l ? jcv_born(c, l->site, &v, 1, false) : NULL;
+    if (box)
+        box->val->box = true;
+    jcv_put(c, slot, box ? box : v);
+}
+
+void jcv_box_attr(jcv *c, uint32_t slot) {
+    for (size_t i = 0; i < c->attrs.n; i++) {
+        const jcv_attr *a = c->attrs.data[i];
+        if (a->slot == slot && jcv_is_fresh(c, a->object) && a->name && !jcv_is_order(a) &&
+            !jcv_live_fresh(c, Py_TYPE(a->object), a->name))
+            jcv_make_live_fresh(c, Py_TYPE(a->object), a->name);
+    }
 }
 
 jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o) {
@@ -196,6 +229,7 @@ jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o) {
     for (unsigned i = 0; i < order->n; i++) {
         uint32_t slot = jcv_find_attr(c, o, order->items[i]->py)->slot;
         jcv_av *v = c->slots.data[slot];
+        v = jcv_is_box(v) ? jcv_box_item(c, v) : v;
         if (v->kind == AV_UNDEF)
             jcv_refuse(c, "an attribute: %s", v->text);
         t->items[t->n++] = order->items[i];

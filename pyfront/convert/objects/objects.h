@@ -26,9 +26,16 @@ jcv_av *jcv_builtin_method(jcv *c, jcv_av *o, PyObject *name);
 jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args);
 jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name);
 jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+/* The place of what `d`, which a type has as `name`, reads of a named tuple; -1: it is no such
+ * field. */
+int jcv_field_of(jcv *c, PyTypeObject *t, PyObject *d, PyObject *name);
 bool jcv_is_fresh(jcv *c, PyObject *o);
 /* Sets an attribute of an instance made here. */
 void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+/* Its place, `slot`, gets a value. */
+void jcv_put_fresh(jcv *c, PyObject *o, PyObject *name, uint32_t slot, jcv_av *v);
+/* Starts again where that is the place of such an attribute, which can be boxed and is not. */
+void jcv_box_attr(jcv *c, uint32_t slot);
 /* Names of attributes that an object did not have, or may not have had, in the order they were set:
  * AV_TUPLE. */
 jcv_av *jcv_attr_order(jcv *c, PyObject *o);

@@ -40,6 +40,7 @@ static jcv_av *conditional(jcv *c, jcv_val *cond, choice *x) {
     x->slot = jcv_slot(c, jcv_none(c));
     jcv_branch(c, cond, choose, x);
     jcv_av *v = c->slots.data[x->slot];
+    jcv_needed(c, v);
     if (v->kind == AV_UNDEF)
         jcv_refuse(c, "an expression: %s", v->text);
     return v;

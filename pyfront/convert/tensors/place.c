@@ -94,52 +94,53 @@ void jcv_keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_nod
 
 enum { OWN, OTHERS, VIEW }; /* a tensor made here, another one, a view of another one */
 
-static int memory_of(jcv_val *v);
+static int memory_of(const jcv *c, jcv_val *v);
 
 /* What a loop hands on may be what it begins with; what a body hands on may be any operand. */
-static int memory_given(const jcv_node *n, unsigned index, int r) {
+static int memory_given(const jcv *c, const jcv_node *n, unsigned index, int r) {
     bool each = n->op->role == JN_ROLE_FOREACH;
     unsigned start = index + each;
     if ((each || n->op->role == JN_ROLE_WHILE) && start < n->n_in) {
-        int m = memory_of(n->in[start]);
+        int m = memory_of(c, n->in[start]);
         r = m > r ? m : r;
     }
     for (unsigned k = 0; k < n->n_in && n->subs[0] && r == OTHERS; k++)
-        if (n->in[k] && n->in[k]->type->kind == JANUS_KIND_TENSOR && memory_of(n->in[k]) == VIEW)
+        if (n->in[k] && n->in[k]->type->kind == JANUS_KIND_TENSOR && memory_of(c, n->in[k]) == VIEW)
             r = VIEW;
     return r;
 }
 
-static int memory_of(jcv_val *v) {
+static int memory_of(const jcv *c, jcv_val *v) {
     jcv_node *n = v->node;
     int r = OWN;
     if (!n)
-        return OTHERS;
+        return c->views ? VIEW : OTHERS;
     if (n->kind != JCV_OP || v->asked)
         return OWN;
     v->asked = true;
     if (n->op->role == JN_ROLE_HOST || n->op == JN_OP(wire_read))
-        r = OTHERS;
+        r = c->views ? VIEW : OTHERS;
     else if (n->view)
-        r = memory_of(n->in[0]) == OWN ? OWN : VIEW;
+        r = memory_of(c, n->in[0]) == OWN ? OWN : VIEW;
     for (int k = 0; k < 2; k++) {
         jcv_ctx *x = n->subs[k];
         if (!x || (n->op->role == JN_ROLE_WHILE && k == 0) || v->index >= x->results.n)
             continue;
-        int m = memory_of(x->results.data[v->index]);
+        int m = memory_of(c, x->results.data[v->index]);
         r = m > r ? m : r;
     }
-    r = memory_given(n, v->index, r);
+    r = memory_given(c, n, v->index, r);
     v->asked = false;
     return r;
 }
 
-bool jcv_views_others(jcv_val *v) { return memory_of(v) == VIEW; }
+bool jcv_views_others(const jcv *c, jcv_val *v) { return memory_of(c, v) == VIEW; }
 
 bool jcv_own_after_rounds(jcv *c, jcv_val *v) {
     const jcv_node *n = v->node;
     if (v->ctx != c->main || c->ctx != c->main || !n || !n->op || n->op->role != JN_ROLE_FOREACH ||
-        v->index >= n->subs[0]->results.n || memory_of(n->subs[0]->results.data[v->index]) != OWN)
+        v->index >= n->subs[0]->results.n ||
+        memory_of(c, n->subs[0]->results.data[v->index]) != OWN)
         return false;
     jcv_val *in[2] = {n->in[0], jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
     jcv_assert(c, &jcv_op(c, JN_OP(s_gt), in, 2, NULL)->out[0], "a loop goes a round");
@@ -445,7 +446,7 @@ static bool may_be_stored(const jcv *c, const jcv_rec *root) {
         if (r == root || may_be(r, root, 0) || may_be_older(r, root))
             return true;
     }
-    return root->put;
+    return root->put || (root->src && (c->views & JCV_VIEWS_TRACKED));
 }
 
 /* What the graph stored and reads again. */
@@ -486,7 +487,9 @@ static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
         why = "of the caller that is a view and has a history";
     else if (by_leaf(r))
         why = "by way of a view that was made a leaf";
-    else if (root->put && c->wires && !once(c))
+    else if (root->src && (c->views >> root->t->dtype & 1))
+        why = "of which the graph may have stored a view";
+    else if (c->wires && may_be_stored(c, root) && root->src && !once(c))
         why = "that the graph may have stored, in a loop";
     else if (root->data_of && jcv_reachable(c, root->data_of, root))
         why = "whose memory another one has, by an assignment to .data";

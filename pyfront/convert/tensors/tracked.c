@@ -98,7 +98,7 @@ static bool certain_result(jcv *c, jcv_val *v, jcv_node *n) {
         const jcv_ctx *f = n->subs[0];
         return v->depends && (v->index >= f->n_sure || f->sure[v->index]);
     } else if (n->op && n->op->role == JN_ROLE_HOST) {
-        return v->depends;
+        return v->depends && !n->mixed;
     } else if (n->op == JN_OP(detach)) {
         return v->depends; /* a leaf that was written (backward.c) */
     } else if (n->op && n->op->role == JN_ROLE_COMPUTE) {
@@ -233,7 +233,7 @@ static jcv_val *either(jcv *c, jcv_val *a, jcv_val *b, const jcv_val *about) {
 }
 
 /* One more result of a call; there is room (jcv_call_node). */
-static jcv_val *more(jcv *c, jcv_node *n) {
+jcv_val *jcv_more_result(jcv *c, jcv_node *n) {
     jcv_val *v = &n->out[n->n_out];
     *v = (jcv_val){.ctx = n->out[0].ctx,
                    .node = n,
@@ -256,7 +256,7 @@ static void carry(jcv *c, jcv_node *n, unsigned k) {
     if (n->subs[1])
         (void)jcv_param(c, n->subs[0], type);
     body->params.data[k]->flag = jcv_param(c, body, type);
-    n->out[i].flag = more(c, n);
+    n->out[i].flag = jcv_more_result(c, n);
     size_t at = body->results.n;
     push(c, body, start);
     jcv_val *v = as_value(c, body, flag_of(c, body->results.data[i]));
@@ -278,7 +278,11 @@ static void each_call(jcv *c, const jcv_ctx *f, call_fn fn, unsigned at, unsigne
 static void one_result_more(jcv *c, jcv_ctx *x, jcv_node *n, unsigned at, unsigned of) {
     (void)x, (void)of;
     if (n->n_out == at)
-        (void)more(c, n);
+        (void)jcv_more_result(c, n);
+}
+
+void jcv_more_results(jcv *c, const jcv_ctx *f, unsigned at) {
+    each_call(c, f, one_result_more, at, 0);
 }
 
 /* A recursion returns the flag, too. */
@@ -291,7 +295,7 @@ static jcv_val *flag_of_call(jcv *c, const jcv_val *v, jcv_node *n) {
     if (!f->flag_at[v->index]) {
         unsigned at = f->flag_at[v->index] = (unsigned)f->results.n;
         push(c, f, as_value(c, f, &always));
-        each_call(c, f, one_result_more, at, 0);
+        jcv_more_results(c, f, at);
         jcv_val *flag = as_value(c, f, flag_of(c, f->results.data[v->index]));
         f->results.data[at] = flag;
     }
@@ -332,7 +336,23 @@ static jcv_val *flag_of_if(jcv *c, const jcv_val *v, jcv_node *n) {
         return &never;
     push(c, n->subs[0], as_value(c, n->subs[0], a));
     push(c, n->subs[1], as_value(c, n->subs[1], b));
-    return more(c, n);
+    return jcv_more_result(c, n);
+}
+
+/* What was stored without history has the number 0. */
+static jcv_val *flag_of_read(jcv *c, const jcv_val *v) {
+    jcv_ctx *x = v->ctx, *place = c->ctx;
+    size_t at = 0;
+    c->ctx = x;
+    jcv_val *in[2] = {v->node->in[1], jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
+    jcv_val *flag = &jcv_op(c, JN_OP(s_gt), in, 2, NULL)->out[0];
+    c->ctx = place;
+    while (x->nodes.data[at] != v->node)
+        at++;
+    move_last(x, at + 1);
+    if (x->nodes.data[x->nodes.n - 1] == in[1]->node) /* the constant, where it is new */
+        move_last(x, 0);
+    return flag;
 }
 
 /* The loop whose body's parameter v is, and which one. */
@@ -358,6 +378,8 @@ static jcv_val *find_flag(jcv *c, jcv_val *v) {
         carry(c, loop, k);
         return v->flag;
     }
+    if (n->mixed)
+        return flag_of_read(c, v);
     if (is_if(n))
         return flag_of_if(c, v, n);
     if (is_invoke(n))
@@ -423,7 +445,7 @@ static bool by_itself(const jcv *c, const jcv_val *v, unsigned depth) {
         return false;
     }
     if (n->op == JN_OP(wire_read) || n->op == JN_OP(detach))
-        return v->depends;
+        return v->depends && !n->mixed;
     bool any = false;
     bool computed = n->op && n->op->role == JN_ROLE_COMPUTE && n->op->grad && v->depends;
     for (unsigned i = 0; computed && depth && i < n->n_in && !any; i++)

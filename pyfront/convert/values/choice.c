@@ -107,6 +107,7 @@ jcv_av *jcv_call_choice(jcv *c, jcv_av *f, const jcv_args *args) {
     calling x = {f, 0, args, jcv_slot(c, jcv_none(c))};
     call_from(c, &x);
     jcv_av *v = c->slots.data[x.slot];
+    jcv_needed(c, v);
     if (v->kind == AV_UNDEF)
         jcv_refuse(c, "what a call returns: %s", v->text);
     return v;

@@ -544,7 +544,7 @@ jcv_av *jcv_all_assumed(jcv *c, jcv_av *a) {
         return NULL;
     PyTypeObject *t = jcv_host_type(c, a);
     PyObject *s = jcv_samples(c, a);
-    if ((t != &PyList_Type && t != &PyTuple_Type) || !PyList_GET_SIZE(s))
+    if ((t != &PyList_Type && !jcv_like_tuple(c, t)) || !PyList_GET_SIZE(s))
         return NULL;
     Py_ssize_t n = Py_SIZE(PyList_GET_ITEM(s, 0));
     bool same = true;
