@@ -31,9 +31,10 @@ janus_status jpy_stage_mixes(jpy_stage *x, bool wires) {
     x->mixes = wires && x->place.n > 1;
     if (x->place.n < 2 || x->mixes)
         return JANUS_OK;
-    jpy_set *from = jn_calloc(2 * g->nodes.n, sizeof *from), *own = from + g->nodes.n;
+    jpy_set *from = jn_calloc(2 * g->nodes.n, sizeof *from);
     if (!from)
         return JN_NO_MEMORY();
+    jpy_set *own = from + g->nodes.n; /* which of the results a node makes */
     for (size_t i = 0; i < x->place.n; i++) {
         uint32_t at = g->results.data[x->place.data[i]].node;
         x->mixes = x->mixes || (at && g->nodes.data[at]->subs[0] && own[at]);
