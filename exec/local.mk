@@ -102,6 +102,7 @@ noinst_HEADERS += \
 	exec/device/dev_pool.h \
 	exec/device/dev_schedule.h \
 	exec/device/dev_streams.h \
+	exec/device/dev_times.h \
 	exec/device/dev_trace.h \
 	exec/device/device.h \
 	exec/eager/copy.h \

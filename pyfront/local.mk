@@ -141,7 +141,6 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/syntax/with.c \
 	pyfront/convert/tensors/layout.c \
 	pyfront/convert/tensors/leaf.c \
-	pyfront/convert/tensors/own.c \
 	pyfront/convert/tensors/place.c \
 	pyfront/convert/tensors/leak.c \
 	pyfront/convert/tensors/proxy.c \

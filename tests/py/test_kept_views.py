@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the caller's tables, which are views, at the leaves of trees: kept in memos, lists and attributes, and returned."""
+import copy
 import itertools
 import random
+import types
 
 import pytest
 
@@ -109,10 +111,38 @@ def test_are_graphs(leaf, where):
     assert g.stats()["op_share"] > 0.7
 
 
-def test_a_result_that_may_be_a_row():
-    text = TEXT.format(leaf="table.weight[n.v]", make="pass", more="", before="pass", after="pass", result="h")
-    g = janus.function(names_of(text, janus=janus, table=nn.Embedding(4, 3), layer=nn.Linear(6, 3))["f"], verify="never", measure=False)
+RETURNED = """
+def rec(n, table):
+    if not n.kids:
+        return {leaf}
+    parts = [rec(c, table) for c in n.kids]
+    return {inner}
+
+def f(n, table):
+    return rec(n, table)
+"""
+
+
+@pytest.mark.parametrize("leaf", ["table[n.v]", "table[n.v:n.v + 1][0]", "table[n.v] if n.v > 1 else n.x * 2", "n.x.view(3)", "table[n.v] * 1"])
+@pytest.mark.parametrize("inner", ["parts[0]", "parts[-1] if n.v > 1 else parts[0] * 2", "sum(parts)", "max(parts, key=lambda p: p.sum().item())"])
+def test_a_result_that_may_be_a_row(leaf, inner):
+    """Who writes to a result writes to the table, where it is a row."""
+    plain = names_of(RETURNED.format(leaf=leaf, inner=inner), janus=janus)["f"]
+    g = janus.function(plain, verify="never", measure=False)
     rng = random.Random(4)
-    for _ in range(12):
-        g(Node(0, tree(rng, {}), tree(rng, {})), None)
-    assert g.stats()["op_share"] > 0.7
+
+    def made(depth):
+        kids = [made(depth - 1) for _ in range(rng.randint(1, 2))] if depth and rng.random() < 0.8 else []
+        return types.SimpleNamespace(v=rng.randrange(4), kids=kids, x=janus.randn(3))
+
+    def leaves(n):
+        return [n.x.tolist()] + [x for c in n.kids for x in leaves(c)]
+
+    for i in range(8):
+        n, table, both = made(3), janus.randn(4, 3), []
+        for h in (plain, g):
+            t, tree_now = table.clone(), copy.deepcopy(n)
+            r = h(tree_now, t)
+            r.add_(1)
+            both.append((r.tolist(), t.tolist(), leaves(tree_now)))
+        assert close(both[0], both[1]), (i, both)

@@ -66,7 +66,6 @@ struct jcv_node {
     unsigned n_through;
     struct jcv_av *release; /* to be called when the history is used up; or NULL */
     uint32_t reach;
-    jcv_val **own;  /* of an `if`: by result, what says that it is no view (own.c) */
     uint32_t place; /* among the nodes of its SubGraph, while two are compared (alike.c) */
     jn_loc loc;
 };
@@ -121,7 +120,6 @@ struct jcv_ctx {
     bool *sure, *sure_params;
     size_t n_sure, n_sure_params;
     unsigned *flag_at;
-    unsigned *own_at; /* the same of own.c */
 };
 
 #endif

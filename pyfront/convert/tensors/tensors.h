@@ -63,12 +63,6 @@ void jcv_check_layouts(jcv *c, const jn_op *op, const jn_eager_arg *in, jcv_val 
 jcv_val *jcv_held(jcv *c, jcv_rec *r);
 /* Whether a value may be a view of a tensor that the graph has not made. */
 bool jcv_views_others(const jcv *c, jcv_val *v);
-/* own.c: where some paths make it such a view, asserts in main that it is none; false: it is one,
- * or that has failed too often. */
-bool jcv_own_is_asserted(jcv *c, jcv_val *v);
-/* tracked.c: one more result of a node, or of all calls of a recursion: bools. */
-jcv_val *jcv_more_result(jcv *c, jcv_node *n);
-void jcv_more_results(jcv *c, const jcv_ctx *f, unsigned at);
 /* Whether it is none if the loop of main that hands it on has gone a round, which is asserted. */
 bool jcv_own_after_rounds(jcv *c, jcv_val *v);
 void jcv_keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_node *n);

@@ -233,7 +233,7 @@ static jcv_val *either(jcv *c, jcv_val *a, jcv_val *b, const jcv_val *about) {
 }
 
 /* One more result of a call; there is room (jcv_call_node). */
-jcv_val *jcv_more_result(jcv *c, jcv_node *n) {
+static jcv_val *more(jcv *c, jcv_node *n) {
     jcv_val *v = &n->out[n->n_out];
     *v = (jcv_val){.ctx = n->out[0].ctx,
                    .node = n,
@@ -256,7 +256,7 @@ static void carry(jcv *c, jcv_node *n, unsigned k) {
     if (n->subs[1])
         (void)jcv_param(c, n->subs[0], type);
     body->params.data[k]->flag = jcv_param(c, body, type);
-    n->out[i].flag = jcv_more_result(c, n);
+    n->out[i].flag = more(c, n);
     size_t at = body->results.n;
     push(c, body, start);
     jcv_val *v = as_value(c, body, flag_of(c, body->results.data[i]));
@@ -278,11 +278,7 @@ static void each_call(jcv *c, const jcv_ctx *f, call_fn fn, unsigned at, unsigne
 static void one_result_more(jcv *c, jcv_ctx *x, jcv_node *n, unsigned at, unsigned of) {
     (void)x, (void)of;
     if (n->n_out == at)
-        (void)jcv_more_result(c, n);
-}
-
-void jcv_more_results(jcv *c, const jcv_ctx *f, unsigned at) {
-    each_call(c, f, one_result_more, at, 0);
+        (void)more(c, n);
 }
 
 /* A recursion returns the flag, too. */
@@ -295,7 +291,7 @@ static jcv_val *flag_of_call(jcv *c, const jcv_val *v, jcv_node *n) {
     if (!f->flag_at[v->index]) {
         unsigned at = f->flag_at[v->index] = (unsigned)f->results.n;
         push(c, f, as_value(c, f, &always));
-        jcv_more_results(c, f, at);
+        each_call(c, f, one_result_more, at, 0);
         jcv_val *flag = as_value(c, f, flag_of(c, f->results.data[v->index]));
         f->results.data[at] = flag;
     }
@@ -336,7 +332,7 @@ static jcv_val *flag_of_if(jcv *c, const jcv_val *v, jcv_node *n) {
         return &never;
     push(c, n->subs[0], as_value(c, n->subs[0], a));
     push(c, n->subs[1], as_value(c, n->subs[1], b));
-    return jcv_more_result(c, n);
+    return more(c, n);
 }
 
 /* What was stored without history has the number 0. */
