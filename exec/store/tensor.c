@@ -541,16 +541,10 @@ janus_status jn_tensor_over(janus_dtype dtype, int rank, const int64_t *dims,
         shell_free(t);
         return JN_NO_MEMORY();
     }
-    atomic_init(&s->refs, 1);
-    s->version = 0;
-    atomic_init(&s->state, JN_STORAGE_READY);
+    storage_init(s, (size_t)t->numel * jn_dtype_size(dtype));
     s->raw = data;
-    s->bytes = (size_t)t->numel * jn_dtype_size(dtype);
     s->release = release ? release : no_release;
     s->user = user;
-    s->device = NULL;
-    s->slab = NULL;
-    s->shell = false;
     t->storage = s;
     t->raw = data;
     *out_tensor = t;

@@ -110,8 +110,8 @@ static inline uint32_t jn_storage_mark(jn_storage *s) {
 }
 static inline bool jn_storage_written(const jn_storage *s, uint32_t mark) {
     uint32_t was = mark ? mark : s->print;
-    return jn_storage_open(s) && s->state == JN_STORAGE_READY && was > JN_PRINT_WANTED &&
-           jn_storage_print(s) != was;
+    return jn_storage_open(s) && s->state == JN_STORAGE_READY && !s->device &&
+           was > JN_PRINT_WANTED && jn_storage_print(s) != was;
 }
 /* Its elements as kernels take them. */
 static inline janus_status jn_tensor_as_view(janus_tensor *t, jn_view *out) {
