@@ -52,7 +52,6 @@ libjanus_all_la_SOURCES += \
 	exec/plan/plan_scalar.c \
 	exec/plan/plan_segments.c \
 	exec/plan/watch.c \
-	exec/plan/watch.h \
 	exec/run/run.c \
 	exec/schedule/acc.c \
 	exec/schedule/branch.c \

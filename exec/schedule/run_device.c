@@ -68,44 +68,17 @@ static janus_status null_move(jn_device *d, void *to, const void *from, size_t b
     return JANUS_OK;
 }
 
-const jn_run_device jn_on_cpu = {.name = "cpu",
-                                 .host = true,
-                                 .computes = true,
-                                 .lanes = true,
-                                 .steps = true,
-                                 .select = cpu_select,
-                                 .take = host_take,
-                                 .give_back = host_give_back,
-                                 .put = host_copy,
-                                 .get = host_copy,
-                                 .move = host_copy,
-                                 .sum = jn_host_sum,
-                                 .flush = jn_flush_tasks,
-                                 .group = jn_host_group};
+#define HOST_MEMORY                                                                                \
+    .host = true, .take = host_take, .give_back = host_give_back, .put = host_copy,                \
+    .sum = jn_host_sum, .flush = jn_flush_tasks
+#define HOST_ELEMENTS                                                                              \
+    HOST_MEMORY, .computes = true, .get = host_copy, .move = host_copy, .group = jn_host_group
 
-static const jn_run_device on_ref = {.name = "ref",
-                                     .host = true,
-                                     .computes = true,
-                                     .select = ref_select,
-                                     .take = host_take,
-                                     .give_back = host_give_back,
-                                     .put = host_copy,
-                                     .get = host_copy,
-                                     .move = host_copy,
-                                     .sum = jn_host_sum,
-                                     .flush = jn_flush_tasks,
-                                     .group = jn_host_group};
-
-static const jn_run_device on_null = {.name = "null",
-                                      .host = true,
-                                      .select = cpu_select,
-                                      .take = host_take,
-                                      .give_back = host_give_back,
-                                      .put = host_copy,
-                                      .get = null_get,
-                                      .move = null_move,
-                                      .sum = jn_host_sum,
-                                      .flush = jn_flush_tasks};
+const jn_run_device jn_on_cpu = {HOST_ELEMENTS, .name = "cpu", .select = cpu_select, .lanes = true,
+                                 .steps = true};
+static const jn_run_device on_ref = {HOST_ELEMENTS, .name = "ref", .select = ref_select};
+static const jn_run_device on_null = {HOST_MEMORY, .name = "null", .select = cpu_select,
+                                      .get = null_get, .move = null_move};
 
 /* ---- memory of its own --------------------------------------------------------------------------
  */
