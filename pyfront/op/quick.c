@@ -63,30 +63,23 @@ static inline bool put_tensor(uint64_t **at, const janus_tensor *t) {
     uint64_t *k = *at;
     uint64_t word = TAG_TENSOR | (uint64_t)t->dtype << 4 | (uint64_t)t->rank << 8;
     const int64_t *dims = t->dims;
-    if (JN_LIKELY(t->contiguous && t->rank <= SHORT_RANK && t->numel > 0 &&
-                  t->numel < SHORT_NUMEL)) {
-        uint64_t lengths = 0, step = 1,
-                 odd = 0; /* strides of size 1 may be any, and views hand them on */
-        for (int i = t->rank - 1; i >= 0; step *= (uint64_t)dims[i], i--) {
-            odd |= (uint64_t)t->strides[i] ^ step;
-            lengths = lengths << 16 | (uint64_t)dims[i];
-        }
-        if (JN_LIKELY(!odd)) {
-            *k++ = word | lengths << 16;
-            *at = k;
-            return true;
-        }
+    /* strides of size 1 may be any, and views hand them on; empty ones count as odd */
+    uint64_t lengths = 0, step = 1, odd = !t->contiguous;
+    for (int i = t->rank - 1; i >= 0; step *= (uint64_t)dims[i], i--) {
+        odd |= (uint64_t)t->strides[i] ^ step;
+        lengths = lengths << 16 | (uint64_t)dims[i];
     }
-    bool dense = t->contiguous;
-    uint64_t step = 1;
-    for (int i = t->rank - 1; i >= 0; step *= dims[i] ? (uint64_t)dims[i] : 1, i--)
-        dense = dense && (uint64_t)t->strides[i] == step;
+    if (JN_LIKELY(!odd && t->rank <= SHORT_RANK && t->numel > 0 && t->numel < SHORT_NUMEL)) {
+        *k++ = word | lengths << 16;
+        *at = k;
+        return true;
+    }
     if (t->rank > JN_RECIPE_RANK)
         return false;
-    *k++ = word | (dense ? 1 << 12 : 1 << 13);
+    *k++ = word | (odd ? 1 << 13 : 1 << 12);
     for (int i = 0; i < t->rank; i++)
         *k++ = (uint64_t)dims[i];
-    if (!dense)
+    if (odd)
         for (int i = 0; i < t->rank; i++)
             *k++ = (uint64_t)t->strides[i];
     *at = k;
