@@ -11,18 +11,18 @@
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/entry/entry.h"
 
-enum { MAX_SAMPLES = 64 };
+enum {
+    MAX_SAMPLES = 64,
+    MAX_SAMPLE = 1 << 24 /* elements: in an image more than there ever are */
+};
 
 __attribute__((noreturn)) static void start_again(jcv *c, const char *why) {
     snprintf(c->reason, sizeof c->reason, "%s", why);
     jcv_throw_now(c, THROW_RESTART);
 }
 
-enum { MAX_SAMPLE = 1 << 24 }; /* elements: in an image more than there ever are */
-
+/* What the node of a sample says: a tensor that requires grad was stored, or one that may. */
 static const jpy_node_class stored_class = {"Graph", NULL, NULL, NULL, NULL, false};
-
-/* ... which may be one that does not. */
 static const jpy_node_class mixed_class = {"Graph", NULL, NULL, NULL, NULL, false};
 
 bool jcv_is_mixed_sample(const jpy_tensor *t) { return t->node && t->node->cls == &mixed_class; }
