@@ -22,3 +22,20 @@ def close(a, b, rel=1e-4, least=1e-5):
     if isinstance(a, float):
         return a == b or abs(a - b) <= least + rel * abs(a) or math.isnan(a) and math.isnan(b)
     return a == b
+
+
+def check_trained(f, trees, layer, seen, before=lambda: None):
+    """f(tree, x) decorated and not, once for each tree: what `seen` sees of its result, a tensor or a tuple that begins
+    with one, and the gradients of its sum by x and the layer's parameters.  `before` runs before each call."""
+    g = janus.function(f, verify="never", measure=False)
+    for i, tree in enumerate(trees):
+        both = []
+        for h in (f, g):
+            janus.manual_seed(i)
+            before()
+            layer.zero_grad()
+            x = janus.randn(3, requires_grad=True)
+            r = h(tree, x)
+            (r[0] if isinstance(r, tuple) else r).sum().backward()
+            both.append([seen(r), [None if p.grad is None else p.grad.contiguous() for p in [x, *layer.parameters()]]])
+        assert close(both[0], both[1]), (i, both)

@@ -6,7 +6,7 @@ import random
 import pytest
 
 import janus
-from compared import close
+from compared import check_trained
 from janus import nn
 from texts import names_of
 
@@ -72,20 +72,8 @@ SOME = [i for n, i in enumerate(ALL) if n % 4 == 0 or "new, nothing" in i]
 @pytest.mark.parametrize("which", SOME)
 def test_as_undecorated(which):
     of = names(ALL[which])
-    f, layer = of["f"], of["layer"]
-    g, rng = janus.function(f, verify="never", measure=False), random.Random(6)
-    for i in range(10):
-        t, both = tree(rng, 4), []
-        for h in (f, g):
-            janus.manual_seed(i)
-            of["given"].clear()
-            for p in layer.parameters():
-                p.grad = None
-            x = janus.randn(3, requires_grad=True)
-            r = h(t, x)
-            (r[0] if isinstance(r, tuple) else r).sum().backward()
-            both.append([plain(r), [None if p.grad is None else p.grad.contiguous() for p in [x, *layer.parameters()]]])
-        assert close(both[0], both[1]), (i, both)
+    rng = random.Random(6)
+    check_trained(of["f"], (tree(rng, 4) for _ in range(10)), of["layer"], plain, of["given"].clear)
 
 
 @pytest.mark.parametrize("key", KEYS)
