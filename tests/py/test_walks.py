@@ -6,6 +6,7 @@ the end of the file."""
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -50,18 +51,23 @@ def copy(tmp_path):
     return tmp_path
 
 
+def flags_of(*variables):
+    """What the build folder's Makefile says these are: sanitizers, for one, are in them."""
+    shown = subprocess.run(["make", "-s", "--eval", "shown-flags: ; @echo '" + " ".join(f"$({v})" for v in variables) + "'", "shown-flags"],
+                           cwd=BUILD, capture_output=True, text=True, check=True)
+    return shlex.split(shown.stdout)
+
+
 def built(copy, names, program):
-    """A program of these sources, which stand before the library's of the same name."""
-    made = (BUILD / "Makefile").read_text(encoding="utf-8")
-    if "-fsanitize" in re.search("(?m)^AM_CFLAGS = .*", made)[0] or "-fsanitize" in re.search("(?m)^CFLAGS = .*", made)[0]:
-        pytest.skip("a sanitizer's build links in its own way")
+    """A program of these sources, which stand before the library's of the same name, built as the library was."""
+    compiler, flags = flags_of("CC"), flags_of("AM_CFLAGS", "CFLAGS")
     objects = []
     for name in names:
         objects.append(str(copy / name.replace("/", "_")) + ".o")
-        subprocess.run([COMPILER, "-std=gnu17", "-c", f"-I{BUILD.resolve()}", f"-I{copy}", f"-I{copy / 'include'}",
+        subprocess.run([*compiler, "-std=gnu17", *flags, "-c", f"-I{BUILD.resolve()}", f"-I{copy}", f"-I{copy / 'include'}",
                         "-DJANUS_MODULE_DIR=\"/nowhere\"", str(copy / name), "-o", objects[-1]], check=True)
-    subprocess.run(["./libtool", "--silent", "--tag=CC", "--mode=link", COMPILER, "-o", str(program), *objects, "libjanus_all.la"],
-                   cwd=BUILD, check=True)
+    subprocess.run(["./libtool", "--silent", "--tag=CC", "--mode=link", *compiler, *flags, *flags_of("AM_LDFLAGS", "LDFLAGS"),
+                    "-o", str(program), *objects, "libjanus_all.la"], cwd=BUILD, check=True)
 
 
 def compiles(copy, names, *options):
