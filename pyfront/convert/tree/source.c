@@ -210,19 +210,36 @@ static bool attr_equal(PyObject *a, PyObject *b, const char *name) {
     return same;
 }
 
+/* Whether a constant is where the function of `code` is made, which CPython 3.10 has behind its
+ * code: that differs with the function around a lambda, and so is not compared. */
+static bool path_of(PyObject *code, PyObject *constant) {
+    PyObject *name = PyCode_Check(code) ? PyObject_GetAttrString(code, "co_name") : NULL;
+    PyObject *end = name ? PyUnicode_FromFormat(".<locals>.%U", name) : NULL;
+    bool is = end && PyUnicode_Check(constant) &&
+              PyUnicode_Tailmatch(constant, end, 0, PY_SSIZE_T_MAX, 1) == 1;
+    Py_XDECREF(end);
+    Py_XDECREF(name);
+    return is;
+}
+
 static bool code_equal(PyObject *a, PyObject *b) {
-    static const char *const names[] = {"co_name",           "co_firstlineno", "co_code",
-                                        "co_names",          "co_varnames",    "co_freevars",
-                                        "co_cellvars",       "co_argcount",    "co_posonlyargcount",
-                                        "co_kwonlyargcount", "co_flags",       NULL};
+    static const char *const names[] = {
+        "co_name",     "co_firstlineno", "co_code",     "co_names",           "co_varnames",
+        "co_freevars", "co_cellvars",    "co_argcount", "co_posonlyargcount", "co_kwonlyargcount",
+        NULL};
     for (int i = 0; names[i]; i++)
         if (!attr_equal(a, b, names[i]))
             return false;
+    /* CO_NESTED says no more than that some function is around this one */
+    if ((((PyCodeObject *)a)->co_flags ^ ((PyCodeObject *)b)->co_flags) & ~CO_NESTED)
+        return false;
     PyObject *x = PyObject_GetAttrString(a, "co_consts"),
              *y = PyObject_GetAttrString(b, "co_consts");
     bool same = x && y && PyTuple_GET_SIZE(x) == PyTuple_GET_SIZE(y);
     for (Py_ssize_t i = 0; same && i < PyTuple_GET_SIZE(x); i++)
-        same = const_equal(PyTuple_GET_ITEM(x, i), PyTuple_GET_ITEM(y, i));
+        same = const_equal(PyTuple_GET_ITEM(x, i), PyTuple_GET_ITEM(y, i)) ||
+               (i && path_of(PyTuple_GET_ITEM(x, i - 1), PyTuple_GET_ITEM(x, i)) &&
+                path_of(PyTuple_GET_ITEM(y, i - 1), PyTuple_GET_ITEM(y, i)));
     Py_XDECREF(x);
     Py_XDECREF(y);
     return same;
@@ -251,45 +268,53 @@ static bool position_matches(PyObject *code, PyObject *node) {
     return found;
 }
 
-/* New reference: the code of a lambda compiled alone. */
-static PyObject *lambda_alone(PyObject *node) {
-    PyObject *ast = PyImport_ImportModule("ast"), *builtins = PyEval_GetBuiltins();
-    PyObject *fn = builtins ? PyDict_GetItemString(builtins, "compile") : NULL;
-    PyObject *tree = ast ? PyObject_CallMethod(ast, "Expression", "O", node) : NULL;
-    PyObject *all = tree && fn ? PyObject_CallFunction(fn, "Oss", tree, "<lambda>", "eval") : NULL;
-    PyObject *consts = all ? PyObject_GetAttrString(all, "co_consts") : NULL, *out = NULL;
+/* New reference: the first code among the constants of `code`. */
+static PyObject *code_inside(PyObject *code) {
+    PyObject *consts = code ? PyObject_GetAttrString(code, "co_consts") : NULL, *out = NULL;
     for (Py_ssize_t i = 0; consts && i < PyTuple_GET_SIZE(consts) && !out; i++)
         if (PyCode_Check(PyTuple_GET_ITEM(consts, i)))
             out = Py_NewRef(PyTuple_GET_ITEM(consts, i));
     Py_XDECREF(consts);
+    return out;
+}
+
+/* New reference: the code of a lambda compiled in a function that has the variables which `code`
+ * has of the functions around it. */
+static PyObject *lambda_code(PyObject *code, PyObject *node) {
+    PyObject *ast = PyImport_ImportModule("ast"), *builtins = PyEval_GetBuiltins();
+    PyObject *fn = builtins ? PyDict_GetItemString(builtins, "compile") : NULL;
+    PyObject *free = PyObject_GetAttrString(code, "co_freevars"),
+             *comma = PyUnicode_FromString(", ");
+    PyObject *names = free && comma ? PyUnicode_Join(comma, free) : NULL;
+    PyObject *text = names ? PyUnicode_FromFormat("def around(%U): return 0", names) : NULL;
+    PyObject *tree = ast && text ? PyObject_CallMethod(ast, "parse", "O", text) : NULL;
+    PyObject *at = tree ? PyObject_GetAttrString(tree, "body") : NULL, *all = NULL;
+    for (int depth = 0; depth < 2 && at; depth++) { /* the function, then what it returns */
+        PyObject *item = PySequence_GetItem(at, 0);
+        Py_SETREF(at, item && !depth ? PyObject_GetAttrString(item, "body") : Py_XNewRef(item));
+        Py_XDECREF(item);
+    }
+    if (at && fn && PyObject_SetAttrString(at, "value", node) == 0)
+        all = PyObject_CallFunction(fn, "Oss", tree, "<lambda>", "exec");
+    PyObject *around = code_inside(all), *out = code_inside(around);
+    Py_XDECREF(around);
     Py_XDECREF(all);
+    Py_XDECREF(at);
     Py_XDECREF(tree);
+    Py_XDECREF(text);
+    Py_XDECREF(names);
+    Py_XDECREF(comma);
+    Py_XDECREF(free);
     Py_XDECREF(ast);
     PyErr_Clear();
     return out;
 }
 
-/* Where there are no positions: whether a lambda is compiled to the same constants, variables and
- * instructions.  One with variables of an enclosing function is not compared. */
+/* Where there are no positions: whether a lambda is compiled to the same code. */
 static bool code_matches(PyObject *code, PyObject *node) {
-    static const char *const names[] = {"co_varnames", "co_argcount",       "co_posonlyargcount",
-                                        "co_names",    "co_kwonlyargcount", "co_freevars",
-                                        "co_cellvars", "co_code",           NULL};
-    PyObject *alone = lambda_alone(node), *x = NULL, *y = NULL;
-    bool same = alone != NULL;
-    for (int i = 0; names[i] && same; i++)
-        same = attr_equal(code, alone, names[i]);
-    if (same) {
-        x = PyObject_GetAttrString(code, "co_consts");
-        y = PyObject_GetAttrString(alone, "co_consts");
-    }
-    same = x && y && PyTuple_GET_SIZE(x) == PyTuple_GET_SIZE(y);
-    for (Py_ssize_t i = 0; same && i < PyTuple_GET_SIZE(x); i++)
-        same = !PyCode_Check(PyTuple_GET_ITEM(x, i)) &&
-               const_equal(PyTuple_GET_ITEM(x, i), PyTuple_GET_ITEM(y, i));
-    Py_XDECREF(x);
-    Py_XDECREF(y);
-    Py_XDECREF(alone);
+    PyObject *made = lambda_code(code, node);
+    bool same = made && code_equal(code, made);
+    Py_XDECREF(made);
     PyErr_Clear();
     return same;
 }
