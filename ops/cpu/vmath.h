@@ -91,6 +91,22 @@ JN_INLINE float jn_exp_f(float x) {
     return p * jn_pow2_f(half) * jn_pow2_f(k - half);
 }
 
+/* exp(-v) for v >= 0, as jn_exp_f has it; NaN stays.  No power of 2 is above 1: two steps of known
+ * size do, the first of which is exact. */
+JN_INLINE float jn_exp_minus_f(float v) {
+    v = 104.0f < v ? 104.0f : v;
+    float t = JN_FMAF(v, -0x1.715476p+0f, JN_ROUND_F), n = t - JN_ROUND_F;
+    float r = JN_FMAF(n, -0x1.62e4p-1f, -v);
+    r = JN_FMAF(n, -0x1.7f7d1cp-20f, r);
+    float p = 0x1.6dbb26p-10f;
+    p = JN_FMAF(p, r, 0x1.12416cp-7f);
+    p = JN_FMAF(p, r, 0x1.555456p-5f);
+    p = JN_FMAF(p, r, 0x1.555486p-3f);
+    p = JN_FMAF(p, r, 0.5f);
+    p = JN_FMAF(r * r, p, r) + 1.0f;
+    return p * jn_from_bits_f((jn_bits_f(t) << 23) + ((127u + 64) << 23)) * 0x1p-64f;
+}
+
 /* exp(r + lost) - 1 for |r| <= ln(2)/2 and a tiny rest. */
 JN_INLINE double jn_expm1_core_d(double r, double lost) {
     double p = 0x1.1f95c72856fbep-29;
@@ -118,6 +134,8 @@ JN_INLINE double jn_exp_d(double x) {
     double r = a - b, lost = (a - r) - b;
     return (jn_expm1_core_d(r, lost) + 1.0) * jn_pow2_d(half) * jn_pow2_d(k - half);
 }
+
+JN_INLINE double jn_exp_minus_d(double v) { return jn_exp_d(-v); }
 
 JN_INLINE double jn_expm1_d(double x) {
     double v = x < -40.0 ? -40.0 : x;
@@ -240,22 +258,8 @@ JN_INLINE double jn_tanh_d(double x) {
     return jn_copysign_d(y, x);
 }
 
-/* exp(-|x|) as in jn_exp_f, with one bound, which is a comparison of bits, and NaN put back. */
 JN_INLINE float jn_sigmoid_f(float x) {
-    uint32_t bits = jn_bits_f(x) & 0x7fffffffu, most = 0x42d00000u; /* 104 */
-    float v = jn_from_bits_f(bits < most ? bits : most);
-    float t = JN_FMAF(v, -0x1.715476p+0f, JN_ROUND_F), n = t - JN_ROUND_F;
-    int32_t k = (int32_t)(jn_bits_f(t) - jn_bits_f(JN_ROUND_F)), half = k >> 1;
-    float r = JN_FMAF(n, -0x1.62e4p-1f, -v);
-    r = JN_FMAF(n, -0x1.7f7d1cp-20f, r);
-    float e = 0x1.6dbb26p-10f;
-    e = JN_FMAF(e, r, 0x1.12416cp-7f);
-    e = JN_FMAF(e, r, 0x1.555456p-5f);
-    e = JN_FMAF(e, r, 0x1.555486p-3f);
-    e = JN_FMAF(e, r, 0.5f);
-    e = JN_FMAF(r * r, e, r) + 1.0f;
-    e = e * jn_pow2_f(half) * jn_pow2_f(k - half);
-    float y = (x < 0.0f ? e : 1.0f) / (1.0f + e);
+    float e = jn_exp_minus_f(jn_abs_f(x)), y = (x < 0.0f ? e : 1.0f) / (1.0f + e);
     return x != x ? x : y;
 }
 JN_INLINE double jn_sigmoid_d(double x) {
@@ -290,7 +294,7 @@ JN_INLINE float jn_erf_f(float x) {
     q = JN_FMAF(q, v, 0x1.46c4b2p-1f);
     q = JN_FMAF(q, v, 0x1.2085fp+0f);
     q = JN_FMAF(q, v, 0x1.71f912p-12f);
-    float y = a < 1.0f ? p : 1.0f - jn_exp_f(-q);
+    float y = a < 1.0f ? p : 1.0f - jn_exp_minus_f(q);
     y = x != x ? x : y;
     return jn_copysign_f(y, x);
 }

@@ -190,6 +190,29 @@ static void signed_zeros_stay(void) {
         }
 }
 
+/* sigmoid has an exponential of its own, of numbers that are not positive: the same bits, of
+ * results that are denormal, too. */
+static void sigmoid_has_the_exponential(void) {
+    static float x[BLOCK], e[BLOCK], y[BLOCK];
+    for (size_t s = 0; s < 3; s++)
+        for (uint64_t bits = 0; jn_isa_use(sets[s]) && bits < (uint64_t)1 << 31;) {
+            int n = 0, wrong = 0;
+            for (; n < BLOCK && bits < (uint64_t)1 << 31; bits += 10007) {
+                uint32_t b = (uint32_t)bits | 0x80000000u;
+                memcpy(&x[n], &b, 4);
+                n += !isnan(x[n]);
+            }
+            call(JN_OP_ID_exp, JANUS_F32, x, e, n);
+            call(JN_OP_ID_sigmoid, JANUS_F32, x, y, n);
+            for (int i = 0; i < n; i++) {
+                float want = (x[i] < 0 ? e[i] : 1.0f) / (1.0f + e[i]);
+                wrong += memcmp(&want, &y[i], sizeof want) != 0;
+            }
+            CU_ASSERT(wrong == 0);
+        }
+}
+
 JN_TEST_MAIN("cpu_vmath", {"errors are small", errors_are_small},
              {"an element's place does not matter", place_does_not_matter},
-             {"signed zeros stay", signed_zeros_stay})
+             {"signed zeros stay", signed_zeros_stay},
+             {"sigmoid has the exponential", sigmoid_has_the_exponential})

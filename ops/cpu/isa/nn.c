@@ -9,24 +9,25 @@
 
 enum { JN_ABREAST = 16, JN_ALONE = 4 };
 
-#define ROWS(T, sfx, EXP, LOG, INFINITE)                                                           \
-    /* y = exp(x - m); the sum of y */                                                             \
+#define ROWS(T, sfx, EXP, EXP_MINUS, LOG, INFINITE)                                                \
+    /* y = exp(x - m), which is finite and no less than any x but NaN; the sum of y */             \
     JN_INLINE double exp_sum_##sfx(const T *x, T *y, int64_t n, T m) {                             \
-        JN_VECTOR_LOOP                                                                             \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            y[i] = EXP(x[i] - m);                                                                  \
-        return jn_sum_##sfx(y, n);                                                                 \
+        double total = 0;                                                                          \
+        for (int64_t i = 0; i < n; i += JN_SUM_BLOCK)                                              \
+            JN_ADD_UP(T, total, j, i, n - i < JN_SUM_BLOCK ? n : i + JN_SUM_BLOCK,                 \
+                      (y[j] = EXP_MINUS(m - x[j])));                                               \
+        return total;                                                                              \
     }                                                                                              \
     static double lse_##sfx(const void *px, int64_t n) {                                           \
         const T *x = px;                                                                           \
         if (n == 0)                                                                                \
             return -INFINITE;                                                                      \
-        T m = jn_max_##sfx(x, n), y[256];                                                          \
+        T m = jn_top_##sfx(x, n);                                                                  \
         if (!(m - m == 0))                                                                         \
-            return (double)m;                                                                      \
+            return (double)jn_max_##sfx(x, n);                                                     \
         double total = 0;                                                                          \
         for (int64_t i = 0; i < n; i += 256)                                                       \
-            total += exp_sum_##sfx(x + i, y, n - i < 256 ? n - i : 256, m);                        \
+            JN_ADD_UP(T, total, j, i, n - i < 256 ? n : i + 256, EXP_MINUS(m - x[j]));             \
         return jn_log_d(total) + (double)m;                                                        \
     }                                                                                              \
     static void softmax_##sfx(const void *px, void *py, int64_t n, bool logarithm) {               \
@@ -34,14 +35,20 @@ enum { JN_ABREAST = 16, JN_ALONE = 4 };
         T *y = py;                                                                                 \
         if (n == 0)                                                                                \
             return;                                                                                \
+        T m = jn_top_##sfx(x, n);                                                                  \
         if (logarithm) {                                                                           \
-            T m = jn_max_##sfx(x, n), rest = (T)(lse_##sfx(x, n) - (double)m);                     \
+            T rest = (T)(lse_##sfx(x, n) - (double)m);                                             \
             JN_VECTOR_LOOP                                                                         \
             for (int64_t i = 0; i < n; i++)                                                        \
                 y[i] = (x[i] - m) - rest;                                                          \
             return;                                                                                \
         }                                                                                          \
-        T m = jn_max_##sfx(x, n), scale = (T)(1.0 / exp_sum_##sfx(x, y, n, m));                    \
+        if (!(m - m == 0)) { /* nothing is left of what lies apart from an infinity, or of NaN */  \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                y[i] = m - m;                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        T scale = (T)(1.0 / exp_sum_##sfx(x, y, n, m));                                            \
         JN_VECTOR_LOOP                                                                             \
         for (int64_t i = 0; i < n; i++)                                                            \
             y[i] *= scale;                                                                         \
@@ -49,16 +56,12 @@ enum { JN_ABREAST = 16, JN_ALONE = 4 };
     static void softmax_grad_##sfx(const void *pdy, const void *py, void *pdx, int64_t n,          \
                                    bool logarithm) {                                               \
         const T *dy = pdy, *y = py;                                                                \
-        T *dx = pdx, part[256];                                                                    \
+        T *dx = pdx;                                                                               \
         double total = 0;                                                                          \
         if (logarithm)                                                                             \
             total = jn_sum_##sfx(dy, n);                                                           \
-        for (int64_t i = 0; i < n && !logarithm; i += 256) {                                       \
-            int64_t m = n - i < 256 ? n - i : 256;                                                 \
-            for (int64_t j = 0; j < m; j++)                                                        \
-                part[j] = dy[i + j] * y[i + j];                                                    \
-            total += jn_sum_##sfx(part, m);                                                        \
-        }                                                                                          \
+        for (int64_t i = 0; i < n && !logarithm; i += 256)                                         \
+            JN_ADD_UP(T, total, j, i, n - i < 256 ? n : i + 256, dy[j] * y[j]);                    \
         T s = (T)total;                                                                            \
         if (logarithm) {                                                                           \
             JN_VECTOR_LOOP                                                                         \
@@ -71,14 +74,9 @@ enum { JN_ABREAST = 16, JN_ALONE = 4 };
         }                                                                                          \
     }                                                                                              \
     static double squares_##sfx(const T *x, int64_t n, T mean) {                                   \
-        T part[256];                                                                               \
         double total = 0;                                                                          \
-        for (int64_t i = 0; i < n; i += 256) {                                                     \
-            int64_t m = n - i < 256 ? n - i : 256;                                                 \
-            for (int64_t j = 0; j < m; j++)                                                        \
-                part[j] = (x[i + j] - mean) * (x[i + j] - mean);                                   \
-            total += jn_sum_##sfx(part, m);                                                        \
-        }                                                                                          \
+        for (int64_t i = 0; i < n; i += 256)                                                       \
+            JN_ADD_UP(T, total, j, i, n - i < 256 ? n : i + 256, (x[j] - mean) * (x[j] - mean));   \
         return total;                                                                              \
     }                                                                                              \
     static double moments_##sfx(const void *px, int64_t n, double *mean) {                         \
@@ -103,8 +101,8 @@ enum { JN_ABREAST = 16, JN_ALONE = 4 };
         for (int64_t i = 0; i < n && b; i++)                                                       \
             y[i] += b[i];                                                                          \
     }
-ROWS(float, f32, jn_exp_f, jn_log_f, __builtin_inf())
-ROWS(double, f64, jn_exp_d, jn_log_d, __builtin_inf())
+ROWS(float, f32, jn_exp_f, jn_exp_minus_f, jn_log_f, __builtin_inf())
+ROWS(double, f64, jn_exp_d, jn_exp_minus_d, jn_log_d, __builtin_inf())
 
 #define PLANES(T, sfx)                                                                             \
     static void scale_shift_##sfx(const void *px, void *py, int64_t n, double mean, double scale,  \
@@ -118,14 +116,10 @@ ROWS(double, f64, jn_exp_d, jn_log_d, __builtin_inf())
     static void dots_##sfx(const void *pd, const void *px, int64_t n, double mean, double *sum,    \
                            double *sum_dx) {                                                       \
         const T *d = pd, *x = px;                                                                  \
-        T part[256], m = (T)mean;                                                                  \
+        T m = (T)mean;                                                                             \
         double total = 0;                                                                          \
-        for (int64_t i = 0; i < n; i += 256) {                                                     \
-            int64_t w = n - i < 256 ? n - i : 256;                                                 \
-            for (int64_t j = 0; j < w; j++)                                                        \
-                part[j] = d[i + j] * (x[i + j] - m);                                               \
-            total += jn_sum_##sfx(part, w);                                                        \
-        }                                                                                          \
+        for (int64_t i = 0; i < n; i += 256)                                                       \
+            JN_ADD_UP(T, total, j, i, n - i < 256 ? n : i + 256, d[j] * (x[j] - m));               \
         *sum = jn_sum_##sfx(d, n);                                                                 \
         *sum_dx = total;                                                                           \
     }                                                                                              \
@@ -292,7 +286,7 @@ FEW(double, f64, jn_exp_d, jn_log_d)
     }
 PAIR(mse_f32, float, , d *d)
 PAIR(mse_f64, double, , d *d)
-PAIR(bce_f32, float, , (a > 0.0f ? a : 0.0f) - a * b + jn_log1p_f(jn_exp_f(-jn_abs_f(a))))
+PAIR(bce_f32, float, , (a > 0.0f ? a : 0.0f) - a * b + jn_log1p_f(jn_exp_minus_f(jn_abs_f(a))))
 PAIR(bce_f64, double, , (a > 0.0 ? a : 0.0) - a * b + jn_log1p_d(jn_exp_d(-jn_abs_d(a))))
 PAIR(smooth_l1_f32, float, float w = (float)beta,
      jn_abs_f(d) < w ? 0.5f * d * d / w : jn_abs_f(d) - 0.5f * w)
