@@ -163,6 +163,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/values/sequence.c \
 	pyfront/convert/values/sight.c \
 	pyfront/convert/values/sizes.c \
+	pyfront/convert/values/stacked.c \
 	pyfront/convert/values/subscript.c \
 	pyfront/convert/values/take.c \
 	pyfront/convert/values/text.c \

@@ -58,12 +58,16 @@ jcv_av *jcv_exactly(jcv *c, jcv_av *a, unsigned n);
 jcv_av *jcv_parts(jcv *c, jcv_av *t);
 /* An iterator is used once; false: it was, and is empty. */
 bool jcv_use_up(jcv *c, jcv_av *a);
-/* A stacked list of what `feed` gives.  keys: its rows may be read one by one. */
-jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user, bool keys);
-/* Runs `feed` up to where fn throws THROW_PROBE, and takes it all back. */
-void jcv_probe(jcv *c, jcv_feed_fn feed, void *from, jcv_visit_fn fn, void *user);
 /* A sum that has a term, asserted; anything else as it is. */
 jcv_av *jcv_firm(jcv *c, jcv_av *a);
+
+/* stacked.c: lists of unknown length whose items are rows */
+
+/* A stacked list of what `feed` gives.  keys: its rows may be read one by one. */
+jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user, bool keys);
+jcv_av *jcv_stacked_item(jcv *c, jcv_av *a, jcv_val *i);
+/* Runs `feed` up to where fn throws THROW_PROBE, and takes it all back. */
+void jcv_probe(jcv *c, jcv_feed_fn feed, void *from, jcv_visit_fn fn, void *user);
 
 /* lists.c: lists of unknown length put together */
 

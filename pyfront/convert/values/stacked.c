@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stacked lists: each number or tensor of the items of a list whose length only the graph knows is
+ * a row of one tensor.
+ *
+ * An item is a value, then, and no object: what it is read as is a copy of what was put in.
+ */
+#include "pyfront/convert/values/values.h"
+
+#include <string.h>
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/tensors/tensors.h"
+
+static jcv_av *number(jcv *c, int64_t v) { return jcv_take(c, PyLong_FromLongLong(v)); }
+static jcv_val *int_const(jcv *c, int64_t v) {
+    return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = v});
+}
+
+/* An op whose result may have an unknown dim; without recording it has no history. */
+static jcv_val *op(jcv *c, const jn_op *o, jcv_val *const *in, unsigned n, const void *attrs) {
+    c->any_dims = true;
+    jcv_node *node = jcv_op(c, o, in, n, attrs);
+    c->any_dims = false;
+    jcv_val *v = &node->out[0];
+    if (jpy_no_grad_mode) {
+        for (unsigned i = 0; i < n; i++)
+            v->cut = v->cut || in[i]->depends || in[i]->cut;
+        v->depends = false;
+    }
+    return v;
+}
+
+enum { MAX_LEAVES = 64 };
+typedef struct building {
+    jcv_av *shape; /* leaves are numbered placeholders; NULL: no item was met */
+    unsigned n;    /* of them */
+    const jn_type **types;
+    uint32_t *slots, count; /* the rows so far, how many there are */
+    jcv_val *key;           /* the first of their keys; NULL: they have none */
+    size_t made;            /* instances before the first of them */
+    jcv_feed_fn feed;
+    void *user;
+} building;
+
+static jcv_av *shape_of(jcv *c, building *b, jcv_av *a) {
+    if (a->kind == AV_TUPLE) {
+        jcv_av *t = jcv_tuple_like(c, a);
+        for (unsigned i = 0; i < t->n; i++)
+            t->items[i] = shape_of(c, b, a->items[i]);
+        return t;
+    }
+    if (a->kind == AV_PY && (a->py == Py_None || PyUnicode_CheckExact(a->py)))
+        return a;
+    if (a->kind == AV_HOST || (a->kind == AV_PY && !jcv_number(c, a)))
+        jcv_refuse(c, "a list of unknown length of objects");
+    jcv_av *leaf = jcv_new(c, AV_ITER);
+    leaf->text = "leaf";
+    if (b->n == MAX_LEAVES)
+        jcv_refuse(c, "a list of unknown length of large tuples");
+    leaf->n = b->n;
+    b->types[b->n++] = jcv_leaf_val(c, a)->type;
+    return leaf;
+}
+
+static void first_item(jcv *c, void *user, jcv_av *item) {
+    building *b = user;
+    b->shape = shape_of(c, b, jcv_to_copy(c, item, b->made));
+    jcv_throw_now(c, THROW_PROBE);
+}
+
+typedef struct probing {
+    jcv_visit_fn fn;
+    void *user;
+    bool refused;
+    char reason[sizeof((jcv *)0)->reason];
+} probing;
+
+/* The first item is found, also where it may not be looked at: a branch around must not take that
+ * for a path that leads nowhere. */
+static void probe_item(jcv *c, void *user, jcv_av *item) {
+    probing *p = user;
+    jcv_handler h = {.up = c->handler};
+    c->handler = &h;
+    if (setjmp(h.env) == 0) {
+        p->fn(c, p->user, item);
+        c->thrown = THROW_PROBE;
+    }
+    c->handler = h.up;
+    if (c->thrown == THROW_REFUSE) {
+        p->refused = true;
+        memcpy(p->reason, c->reason, sizeof p->reason);
+        c->thrown = THROW_PROBE;
+    }
+    jcv_throw_now(c, c->thrown);
+}
+
+void jcv_probe(jcv *c, jcv_feed_fn feed, void *from, jcv_visit_fn fn, void *user) {
+    probing *p = jcv_alloc(c, sizeof *p);
+    p->fn = fn;
+    p->user = user;
+    jcv_state before = jcv_save(c);
+    jcv_place place = jcv_where(c);
+    uint32_t epoch = c->epoch;
+    jcv_handler h = {.up = c->handler};
+    c->handler = &h;
+    c->ctx = jcv_ctx_new(c, JCV_ARM, "probe", c->ctx);
+    volatile bool thrown = true;
+    if (setjmp(h.env) == 0) {
+        feed(c, from, probe_item, p);
+        thrown = false;
+    }
+    c->handler = h.up;
+    if (thrown && c->thrown != THROW_PROBE)
+        jcv_throw_now(c, c->thrown);
+    if (p->refused)
+        jcv_refuse(c, "%s", p->reason);
+    jcv_restore(c, before);
+    jcv_back(c, place);
+    c->epoch = epoch;
+}
+
+static janus_dtype boxed_dtype(const jn_type *t) {
+    return t->kind == JANUS_KIND_FLOAT ? JANUS_F64
+           : t->kind == JANUS_KIND_INT ? JANUS_I64
+                                       : JANUS_BOOL;
+}
+
+/* No rows yet. */
+static jcv_av *no_rows(jcv *c, const jn_type *t) {
+    bool tensor = t->kind == JANUS_KIND_TENSOR;
+    unsigned rank = tensor ? (unsigned)t->rank : 0;
+    int64_t *dims = jcv_alloc(c, (rank + 1) * sizeof *dims);
+    for (unsigned i = 0; i < rank; i++)
+        dims[i + 1] = t->dims[i];
+    janus_dtype d = tensor ? (janus_dtype)t->dtype : boxed_dtype(t);
+    janus_full_attrs attrs = {sizeof attrs, {dims, rank + 1}, d};
+    jcv_val *zero = jn_dtype_is_float(d)
+                        ? jcv_scalar_const(c, JANUS_KIND_FLOAT, (janus_scalar){.f = 0})
+                    : d == JANUS_BOOL ? jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0})
+                                      : int_const(c, 0);
+    if (tensor && jcv_any_dim_varies(c, t))
+        jcv_pass_symbols(c, t);
+    jcv_val *v = op(c, JN_OP(full), &zero, 1, &attrs);
+    c->passed.n = 0;
+    dims = jcv_alloc(c, (rank + 1) * sizeof *dims);
+    memcpy(dims, v->type->dims, (rank + 1) * sizeof *dims);
+    dims[0] = JN_DIM_UNKNOWN;
+    jn_type wide = *v->type;
+    wide.dims = dims;
+    v->type = jcv_type(c, wide);
+    v->no_rows = true;
+    return jcv_stack(c, v, false);
+}
+
+/* ---- which rows get a gradient: graph/autodiff/rows.c ------------------------------------------
+ */
+
+/* Part `leaf` of the item at place i of a list whose items have n parts. */
+static jcv_val *key_of(jcv *c, jcv_val *key, jcv_val *i, unsigned n, unsigned leaf) {
+    jcv_val *in[2] = {i, int_const(c, n)};
+    if (n > 1)
+        in[0] = &jcv_op(c, JN_OP(s_mul), in, 2, NULL)->out[0];
+    in[1] = key;
+    in[0] = &jcv_op(c, JN_OP(s_add), in, 2, NULL)->out[0];
+    in[1] = leaf ? int_const(c, leaf) : NULL;
+    return leaf ? &jcv_op(c, JN_OP(s_add), in, 2, NULL)->out[0] : in[0];
+}
+
+/* The list that a sequence gives the items of one after the other, each once. */
+static const jcv_av *all_of(const jcv_av *a) {
+    while (a->kind == AV_SEQ && a->n == 1 && !a->tree && a->text != jcv_stacked)
+        a = a->items[0];
+    return a;
+}
+
+jcv_av *jcv_seq_next(jcv *c, jcv_av *a, jcv_val *i, bool peeled) {
+    c->in_turn = all_of(a);
+    c->peeled = peeled;
+    jcv_av *item = jcv_seq_item(c, a, i);
+    c->in_turn = NULL;
+    return item;
+}
+
+static void note_read(jcv *c, const jcv_av *a, unsigned leaf, jcv_val *row, jcv_val *i, int part) {
+    janus_rows_read_attrs attrs = {sizeof attrs, part};
+    jcv_val *in[2] = {row, a->key ? key_of(c, a->key, i, a->n, leaf) : NULL};
+    jcv_op(c, JN_OP(rows_read), in, 2, &attrs);
+}
+
+/* ---- making them --------------------------------------------------------------------------------
+ */
+
+static void add_rows(jcv *c, building *b, jcv_av *shape, jcv_av *item) {
+    if (shape->kind == AV_TUPLE) {
+        if (item->kind != AV_TUPLE || item->n != shape->n || item->named != shape->named ||
+            item->text != shape->text)
+            jcv_refuse(c, "a list of unknown length of different things");
+        for (unsigned i = 0; i < shape->n; i++)
+            add_rows(c, b, shape->items[i], item->items[i]);
+        return;
+    }
+    if (shape->kind == AV_PY) {
+        if (!jcv_av_equal(shape, item))
+            jcv_refuse(c, "a list of unknown length of different things");
+        return;
+    }
+    jcv_val *v = jcv_leaf_val(c, item);
+    const jn_type *t = b->types[shape->n];
+    if (!jcv_same_type(v->type, t))
+        jcv_refuse(c, "a list of unknown length of different types or dims");
+    bool tracked = jcv_leaf_tracked(c, item);
+    if (t->kind != JANUS_KIND_TENSOR) {
+        janus_scalar_tensor_attrs attrs = {sizeof attrs, boxed_dtype(t)};
+        v = op(c, JN_OP(scalar_tensor), &v, 1, &attrs);
+    }
+    janus_unsqueeze_attrs row = {sizeof row, 0};
+    jcv_av *so_far = c->slots.data[b->slots[shape->n]];
+    jcv_val *in[2] = {so_far->val, op(c, JN_OP(unsqueeze), &v, 1, &row)};
+    if (b->key && tracked) {
+        jcv_val *i = jcv_number(c, c->slots.data[b->count]);
+        jcv_val *put[2] = {in[1], key_of(c, b->key, i, b->n, shape->n)};
+        jcv_op(c, JN_OP(rows_put), put, 2, NULL);
+    }
+    janus_concat_attrs attrs = {sizeof attrs, 0};
+    jcv_put(c, b->slots[shape->n],
+            jcv_stack(c, op(c, JN_OP(concat), in, 2, &attrs), so_far->n || tracked));
+}
+
+static void next_item(jcv *c, void *user, jcv_av *item) {
+    building *b = user;
+    add_rows(c, b, b->shape, jcv_to_copy(c, item, b->made));
+    jcv_put(c, b->count, jcv_binary(c, JPY_ADD, c->slots.data[b->count], number(c, 1), false));
+}
+
+static void nothing(jcv *c, void *user, jcv_av *item) { (void)c, (void)user, (void)item; }
+
+jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user, bool keys) {
+    building *b = jcv_alloc(c, sizeof *b);
+    *b = (building){.feed = feed,
+                    .user = user,
+                    .made = c->fresh.n,
+                    .types = jcv_alloc(c, MAX_LEAVES * sizeof *b->types),
+                    .slots = jcv_alloc(c, MAX_LEAVES * sizeof *b->slots)};
+    jcv_probe(c, feed, user, first_item, b);
+    if (!b->shape) { /* no way to an item is known: it runs for what it asserts */
+        feed(c, user, nothing, NULL);
+        jcv_av *none = jcv_list(c, NULL, 0);
+        none->text = jcv_never;
+        return none;
+    }
+    for (unsigned i = 0; i < b->n; i++)
+        b->slots[i] = jcv_slot(c, no_rows(c, b->types[i]));
+    b->count = jcv_slot(c, number(c, 0));
+    if (keys && c->rows && !jpy_no_grad_mode)
+        b->key = &jcv_op(c, JN_OP(rows_new), NULL, 0, NULL)->out[0];
+    feed(c, user, next_item, b);
+    jcv_av *a = jcv_new(c, AV_SEQ);
+    a->text = jcv_stacked;
+    a->self = b->shape;
+    a->val = jcv_number(c, c->slots.data[b->count]);
+    a->n = b->n;
+    a->types = b->types;
+    a->key = b->key;
+    a->items = jcv_alloc(c, (b->n + 1) * sizeof *a->items);
+    for (unsigned i = 0; i < b->n; i++)
+        a->items[i] = c->slots.data[b->slots[i]];
+    return a;
+}
+
+jcv_av *jcv_stacked_item(jcv *c, jcv_av *a, jcv_val *i) {
+    int part = c->in_turn != a ? 0 : c->peeled ? 2 : 1;
+    c->in_turn = NULL;
+    jcv_av **leaves = jcv_alloc(c, (a->n + 1) * sizeof *leaves);
+    for (unsigned k = 0; k < a->n; k++) {
+        jcv_val *in[2] = {a->items[k]->val, i};
+        janus_select_attrs attrs = {sizeof attrs, 0};
+        jcv_val *v = op(c, JN_OP(select), in, 2, &attrs);
+        if (a->types[k]->kind == JANUS_KIND_TENSOR) {
+            leaves[k] = jcv_proxy(c, v, a->items[k]->n && !jpy_no_grad_mode);
+            if (a->items[k]->n && !jpy_no_grad_mode)
+                note_read(c, a, k, v, i, part);
+            jcv_rec_of(c, ((jpy_tensor *)leaves[k]->py)->t)->shared = true;
+            continue;
+        }
+        janus_item_attrs kind = {sizeof kind, (janus_kind)a->types[k]->kind};
+        leaves[k] = jcv_scalar(c, &jcv_op(c, JN_OP(item), &v, 1, &kind)->out[0]);
+    }
+    return jcv_from_copy(c, jcv_fill(c, a->self, leaves));
+}
