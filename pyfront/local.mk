@@ -89,6 +89,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/finish/gradient.c \
 	pyfront/convert/finish/history.c \
 	pyfront/convert/finish/history.h \
+	pyfront/convert/finish/identity.c \
 	pyfront/convert/finish/images.c \
 	pyfront/convert/finish/recipe.c \
 	pyfront/convert/finish/recipe.h \

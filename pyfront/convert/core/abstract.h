@@ -58,6 +58,7 @@ typedef enum jcv_lack {
 typedef struct jcv_av jcv_av;
 typedef struct jcv_frame jcv_frame;
 typedef struct jcv_watch jcv_watch;
+typedef struct jcv_rows jcv_rows;
 struct jcv_av {
     jcv_kind kind;
     PyObject *py;
@@ -80,6 +81,7 @@ struct jcv_av {
     struct jcv_words *words; /* of AV_TEXT */
     const jpy_tree *site;    /* of a stacked list: the comprehension that made it, or NULL */
     jcv_val *key;            /* of a stacked list: the first of its rows' keys, or NULL */
+    jcv_rows *rows;          /* of a stacked list: what became of its items, or NULL */
 };
 
 typedef struct jcv_saver {
@@ -142,6 +144,15 @@ typedef struct jcv_rec {
     bool gaps;              /* of a root: there may be gaps, or none, where it has some here */
     struct jcv_rec *next;
 } jcv_rec;
+
+/* Tensors that are rows of a stacked list. */
+struct jcv_rows {
+    jcv_ctx *ctx;         /* where it was made */
+    struct jcv_rec **put; /* their roots, n of them */
+    size_t n;
+    bool stale; /* one of them was written since */
+    struct jcv_rows *next;
+};
 
 struct jcv_frame {
     jpy_source *source; /* of the function or of the enclosing one */

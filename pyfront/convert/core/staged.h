@@ -35,6 +35,7 @@ typedef struct jcv_val {
     bool moot;            /* nobody looks at it: it requires grad as well as not */
     bool box;             /* a list of one item that a variable is (variables.c) */
     bool no_rows;         /* the stacked list of no items: whoever takes one finds another list */
+    uint8_t seen;         /* what a search has found of it (finish/identity.c) */
     bool sized;           /* a number that follows from dims that vary (dims.c) ... */
     janus_scalar image;   /* ... and what it is in this image */
     jn_value emitted;     /* in ctx */
@@ -59,6 +60,8 @@ struct jcv_node {
     bool optional;
     bool view;         /* its result is a view of its first operand */
     bool widens;       /* ... or is it, with dims of which less is known */
+    bool row;          /* a tensor becomes a row of a stacked list, joins others, is read again */
+    const void *site;  /* ... of a list made here, a jpy_tree; NULL: by no comprehension */
     bool mixed;        /* a read of what may have no history (stored.c) */
     bool freed;        /* its history was used up by backward() */
     bool by_tape;      /* gradients through it are the tape's alone (own_gradient.c) ... */

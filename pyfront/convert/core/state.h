@@ -247,6 +247,7 @@ struct jcv {
     bool one_tensor;       /* what was bound as one tensor stays one: it is written; kept */
     bool live_tensors, live_containers, two_views;
     bool rows;                /* rows of lists have keys (rows.put); kept */
+    jcv_rows *all_rows;       /* of stacked lists of tensors */
     const jcv_av *in_turn;    /* the list of which a loop reads the next row ... */
     bool peeled;              /* ... having read the first one outside of its rounds */
     bool wires;               /* what is stored and requires grad is read again; kept */

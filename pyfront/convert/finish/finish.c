@@ -328,6 +328,7 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     e->result = jcv_recipe(c, &f, result);
     jcv_check_stored(c);
     jcv_find_remains(c, e);
+    jcv_check_identity(c);
     for (size_t i = 0; i < c->inputs.n; i++) {
         jpy_input in = {c->inputs.data[i]->slot, c->main->params.data[i]->type->kind, false};
         if (!jn_vec_push(&e->inputs, in))

@@ -39,6 +39,11 @@ janus_status jcv_add_gradient(jpy_entry *e, bool exact);
 /* After all results are known: e->remains, or e->local where they must not. */
 void jcv_find_remains(jcv *c, jpy_entry *e);
 
+/* identity.c: whether anybody sees which object an item of a stacked list is */
+
+/* After all results are known: such a list is one of objects in the next attempt, or it refuses. */
+void jcv_check_identity(jcv *c);
+
 /* finish.c: what an attempt found becomes the entry */
 
 void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result);

@@ -455,6 +455,42 @@ static bool is_read_back(const jcv_rec *r) {
     return n && n->op == JN_OP(wire_read);
 }
 
+/* Whether `r` may be what is written as `root`, which the graph may have stored. */
+static bool has_other_name(const jcv_rec *r, const jcv_rec *root, bool stored) {
+    return (may_be_older(r, root) && !of_heap(r)) || may_be(r, root, 0) ||
+           (stored && is_read_back(r));
+}
+
+static bool holds_rows(const jcv_av *a, const jcv_rows *rows) {
+    if (!a || a->kind == AV_UNDEF || a->kind == AV_PY)
+        return false;
+    if (a->rows == rows)
+        return true;
+    for (unsigned i = 0; a->items && i < a->n; i++)
+        if (holds_rows(a->items[i], rows))
+            return true;
+    return holds_rows(a->self, rows);
+}
+
+/* Rows of stacked lists are copies, made before: they are not read again.  Where the write is made
+ * again, what comes before it is after it, too. */
+static janus_status other_rows(jcv *c, const jcv_rec *root, const jcv_ctx *again, bool stored) {
+    for (jcv_rows *rows = c->all_rows; rows; rows = rows->next) {
+        bool in = false, held = false;
+        for (size_t i = 0; i < rows->n && !in; i++)
+            in = rows->put[i]->t->dtype == root->t->dtype &&
+                 has_other_name(rows->put[i], root, stored);
+        for (size_t i = 0; i < c->slots.n && in && !held; i++)
+            held = again != c->main && !jcv_encloses(again, rows->ctx) &&
+                   holds_rows(c->slots.data[i], rows);
+        if (held)
+            return jn_error(JANUS_UNSUPPORTED,
+                            "an in-place write to a tensor that may be in a list");
+        rows->stale = rows->stale || in;
+    }
+    return JANUS_OK;
+}
+
 /* Other names of `root`, or of what may be it, do not say what it holds from now on.  Where the
  * write is made again, what comes before it is after it, too. */
 static janus_status other_names(jcv *c, jcv_rec *root) {
@@ -464,8 +500,7 @@ static janus_status other_names(jcv *c, jcv_rec *root) {
     bool stored = c->wires && may_be_stored(c, root);
     for (jcv_rec *r = c->recs; r; r = r->next) {
         if (r == root || r->parent || r->t->dtype != root->t->dtype ||
-            !((may_be_older(r, root) && !of_heap(r)) || may_be(r, root, 0) ||
-              (stored && is_read_back(r))))
+            !has_other_name(r, root, stored))
             continue;
         if (again != c->main && !jcv_encloses(again, r->ctx) && jcv_reachable(c, r, NULL))
             return jn_error(JANUS_UNSUPPORTED,
@@ -474,7 +509,7 @@ static janus_status other_names(jcv *c, jcv_rec *root) {
         r->n_writes++;
         r->wrote_uncounted = true; /* no version of it says so */
     }
-    return JANUS_OK;
+    return other_rows(c, root, again, stored);
 }
 
 static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {

@@ -312,6 +312,8 @@ jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list) {
                                : all_of(c, a->pos[0], list ? "list()" : "tuple()");
         if (!known && !list && jcv_is_stacked(t))
             t->named = (PyObject *)&PyTuple_Type;
+        else if (!known && !list && t->kind == AV_HOST)
+            jcv_refuse(c, "a tuple of unknown length whose items are objects");
         if (!known)
             return t;
     }

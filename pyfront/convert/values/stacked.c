@@ -3,7 +3,10 @@
  * Stacked lists: each number or tensor of the items of a list whose length only the graph knows is
  * a row of one tensor.
  *
- * An item is a value, then, and no object: what it is read as is a copy of what was put in.
+ * An item is a value, then, and no object: what it is read as is a copy of what was put in.  Nodes
+ * by which tensors become rows and are read again are marked (`row`), so that finish/identity.c
+ * finds out whether anybody could see that; what was put in is remembered, since an item does not
+ * see a write to it that comes later (tensors/place.c).
  */
 #include "pyfront/convert/values/values.h"
 
@@ -41,6 +44,9 @@ typedef struct building {
     uint32_t *slots, count; /* the rows so far, how many there are */
     jcv_val *key;           /* the first of their keys; NULL: they have none */
     size_t made;            /* instances before the first of them */
+    const jpy_tree *site;   /* the comprehension that makes it, or NULL */
+    jcv_rows *rows;
+    jcv_ctx *ctx; /* where it is made */
     jcv_feed_fn feed;
     void *user;
 } building;
@@ -193,6 +199,23 @@ static void note_read(jcv *c, const jcv_av *a, unsigned leaf, jcv_val *row, jcv_
 /* ---- making them --------------------------------------------------------------------------------
  */
 
+static void is_put(jcv *c, building *b, jcv_av *item) {
+    jcv_rec *root = jcv_rec_of(c, ((jpy_tensor *)item->py)->t)->root;
+    if (!b->rows) {
+        b->rows = jcv_alloc(c, sizeof *b->rows);
+        *b->rows = (jcv_rows){.ctx = b->ctx, .next = c->all_rows};
+        c->all_rows = b->rows;
+    }
+    for (size_t i = 0; i < b->rows->n; i++)
+        if (b->rows->put[i] == root)
+            return;
+    jcv_rec **put = jcv_alloc(c, (b->rows->n + 1) * sizeof *put);
+    for (size_t i = 0; i < b->rows->n; i++)
+        put[i] = b->rows->put[i];
+    put[b->rows->n++] = root;
+    b->rows->put = put;
+}
+
 static void add_rows(jcv *c, building *b, jcv_av *shape, jcv_av *item) {
     if (shape->kind == AV_TUPLE) {
         if (item->kind != AV_TUPLE || item->n != shape->n || item->named != shape->named ||
@@ -219,14 +242,19 @@ static void add_rows(jcv *c, building *b, jcv_av *shape, jcv_av *item) {
     janus_unsqueeze_attrs row = {sizeof row, 0};
     jcv_av *so_far = c->slots.data[b->slots[shape->n]];
     jcv_val *in[2] = {so_far->val, op(c, JN_OP(unsqueeze), &v, 1, &row)};
+    in[1]->node->row = t->kind == JANUS_KIND_TENSOR;
+    in[1]->node->site = b->site;
+    if (item->kind == AV_TENSOR)
+        is_put(c, b, item);
     if (b->key && tracked) {
         jcv_val *i = jcv_number(c, c->slots.data[b->count]);
         jcv_val *put[2] = {in[1], key_of(c, b->key, i, b->n, shape->n)};
         jcv_op(c, JN_OP(rows_put), put, 2, NULL);
     }
     janus_concat_attrs attrs = {sizeof attrs, 0};
-    jcv_put(c, b->slots[shape->n],
-            jcv_stack(c, op(c, JN_OP(concat), in, 2, &attrs), so_far->n || tracked));
+    jcv_val *all = op(c, JN_OP(concat), in, 2, &attrs);
+    all->node->row = in[1]->node->row;
+    jcv_put(c, b->slots[shape->n], jcv_stack(c, all, so_far->n || tracked));
 }
 
 static void next_item(jcv *c, void *user, jcv_av *item) {
@@ -237,11 +265,13 @@ static void next_item(jcv *c, void *user, jcv_av *item) {
 
 static void nothing(jcv *c, void *user, jcv_av *item) { (void)c, (void)user, (void)item; }
 
-jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user, bool keys) {
+jcv_av *jcv_collect_at(jcv *c, jcv_feed_fn feed, void *user, bool keys, const jpy_tree *site) {
     building *b = jcv_alloc(c, sizeof *b);
     *b = (building){.feed = feed,
                     .user = user,
                     .made = c->fresh.n,
+                    .site = site,
+                    .ctx = c->ctx,
                     .types = jcv_alloc(c, MAX_LEAVES * sizeof *b->types),
                     .slots = jcv_alloc(c, MAX_LEAVES * sizeof *b->slots)};
     jcv_probe(c, feed, user, first_item, b);
@@ -264,13 +294,21 @@ jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user, bool keys) {
     a->n = b->n;
     a->types = b->types;
     a->key = b->key;
+    a->site = site;
+    a->rows = b->rows;
     a->items = jcv_alloc(c, (b->n + 1) * sizeof *a->items);
     for (unsigned i = 0; i < b->n; i++)
         a->items[i] = c->slots.data[b->slots[i]];
     return a;
 }
 
+jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user, bool keys) {
+    return jcv_collect_at(c, feed, user, keys, NULL);
+}
+
 jcv_av *jcv_stacked_item(jcv *c, jcv_av *a, jcv_val *i) {
+    if (a->rows && a->rows->stale)
+        jcv_refuse(c, "an item of a list of unknown length that was written since");
     int part = c->in_turn != a ? 0 : c->peeled ? 2 : 1;
     c->in_turn = NULL;
     jcv_av **leaves = jcv_alloc(c, (a->n + 1) * sizeof *leaves);
@@ -279,6 +317,7 @@ jcv_av *jcv_stacked_item(jcv *c, jcv_av *a, jcv_val *i) {
         janus_select_attrs attrs = {sizeof attrs, 0};
         jcv_val *v = op(c, JN_OP(select), in, 2, &attrs);
         if (a->types[k]->kind == JANUS_KIND_TENSOR) {
+            v->node->row = true;
             leaves[k] = jcv_proxy(c, v, a->items[k]->n && !jpy_no_grad_mode);
             if (a->items[k]->n && !jpy_no_grad_mode)
                 note_read(c, a, k, v, i, part);

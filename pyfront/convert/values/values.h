@@ -63,8 +63,10 @@ jcv_av *jcv_firm(jcv *c, jcv_av *a);
 
 /* stacked.c: lists of unknown length whose items are rows */
 
-/* A stacked list of what `feed` gives.  keys: its rows may be read one by one. */
+/* A stacked list of what `feed` gives.  keys: its rows may be read one by one; site: the
+ * comprehension that it is made by. */
 jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user, bool keys);
+jcv_av *jcv_collect_at(jcv *c, jcv_feed_fn feed, void *user, bool keys, const jpy_tree *site);
 jcv_av *jcv_stacked_item(jcv *c, jcv_av *a, jcv_val *i);
 /* Runs `feed` up to where fn throws THROW_PROBE, and takes it all back. */
 void jcv_probe(jcv *c, jcv_feed_fn feed, void *from, jcv_visit_fn fn, void *user);
