@@ -265,6 +265,9 @@ bool jn_rows_batched(jn_maker *m, jn_row_view *r, unsigned n_in, jn_row_view *o,
     const jn_op_impl *impl = &jn_op_impls[vn->n->op->id];
     switch (impl->batch) {
     case JN_BATCH_ROWS:
+        for (unsigned i = 0; i < n_in; i++) /* a number is read once in a kernel's call */
+            if (r[i].rowed && jn_op_accept(vn->n->op, i) == JN_ACCEPT_SCALAR)
+                return false;
         for (unsigned i = 0; i < n_in; i++) /* like operands: a shape with rows */
             if (r[i].like) {
                 r[i].rowed = true;
