@@ -272,6 +272,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/tape/node.c \
 	pyfront/tape/node.h \
 	pyfront/tape/op.c \
+	pyfront/tape/record.c \
 	pyfront/tape/record.h \
 	pyfront/tape/tape.h \
 	pyfront/tensor/buffers.h \

@@ -78,7 +78,7 @@ void jn_call_kind_release(jn_call_kind *k) {
     jn_free(k);
 }
 
-uint8_t *jn_call_kind_note(jn_call_kind *k) { return &k->note; }
+jn_call_note *jn_call_kind_note(jn_call_kind *k) { return &k->note; }
 const void *jn_call_kind_attrs(const jn_call_kind *k) { return k->attrs; }
 const jn_type *jn_call_kind_types(const jn_call_kind *k) { return k->types; }
 

@@ -85,10 +85,13 @@ const void *jn_call_kind_attrs(const jn_call_kind *k);
 const jn_type *jn_call_kind_types(const jn_call_kind *k);
 const jn_type *jn_call_kind_keep_types(jn_call_kind *k, const jn_type *types, unsigned n);
 
-/* A byte, 0 at first, for who has looked at what calls of the kind are like.  By one thread at a
- * time.
- */
-uint8_t *jn_call_kind_note(jn_call_kind *k);
+/* What the tape writes down of a kind, 0 at first.  By one thread at a time. */
+typedef struct jn_call_note {
+    uint8_t looked;    /* of who has looked at what its calls are like */
+    uint32_t nodes;    /* of the tape that are of it: all together have one reference */
+    uint32_t keeps[8]; /* what such a node keeps, by which of its operands have a history */
+} jn_call_note;
+jn_call_note *jn_call_kind_note(jn_call_kind *k);
 
 /* One reference. */
 jn_deferral *jn_deferral_new(const jn_deferral_options *o);

@@ -47,7 +47,7 @@ struct jn_call_kind {
     jn_call_rows *rows;         /* NULL: not made yet */
     struct jn_grad_rule *grads; /* a list (exec/defer/defer_rule.h) */
     bool alone;                 /* there is no way to run them together */
-    uint8_t note;               /* jn_call_kind_note() */
+    jn_call_note note;
     /* while flushing: those of one level */
     jn_deferred_call *first, **tail;
     uint32_t n;

@@ -24,8 +24,9 @@ typedef struct tile {
     jn_operands data;
     char *scratch; /* temporaries */
     char *workspace;
-    jn_view *views; /* of the call being made */
-    char **apart;   /* where the operands of its rows begin */
+    jn_view *views;    /* of the call being made */
+    char **apart;      /* where the operands of its rows begin */
+    const jn_par *par; /* of its kernels */
     uint32_t flags;
     uint64_t kernels;
 } tile;
@@ -106,7 +107,7 @@ static janus_status prepare_inputs(tile *w, bump *b) {
     return JANUS_OK;
 }
 
-static char *src_data(const tile *w, const jn_src *src) {
+static inline char *src_data(const tile *w, const jn_src *src) {
     return jn_operand_data(w->g->inst->seg, &w->data, src);
 }
 
@@ -215,25 +216,27 @@ static void call(tile *w, const jn_vnode *vn) {
     const jn_segnode *n = vn->n;
     jn_view *in = w->views, *out = in + vn->n_in;
     const jn_segvalue *v0 = n->n_out ? &w->g->inst->values[n->value[0]] : NULL;
-    memcpy(in, vn->in, vn->n_in * sizeof *in);
-    memcpy(out, vn->out, vn->n_out * sizeof *out);
-    if (v0 && v0->copied) {
-        char *base = v0->base_input ? w->data.input[v0->base] : w->data.value[v0->base];
-        in[0].data = base + v0->offset * (int64_t)jn_dtype_size(v0->shape->dtype);
-    } else {
-        for (uint32_t i = 0; i < vn->n_in; i++)
+    bool copied = v0 && v0->copied;
+    for (uint32_t i = 0; i < vn->n_in; i++) {
+        in[i] = vn->in[i];
+        if (!copied)
             in[i].data = src_data(w, &n->in[i]);
     }
-    for (uint32_t i = 0; i < vn->n_out; i++)
+    if (copied) {
+        char *base = v0->base_input ? w->data.input[v0->base] : w->data.value[v0->base];
+        in[0].data = base + v0->offset * (int64_t)jn_dtype_size(v0->shape->dtype);
+    }
+    for (uint32_t i = 0; i < vn->n_out; i++) {
+        out[i] = vn->out[i];
         out[i].data = w->data.value[n->value[i]];
+    }
     jn_acc_part *part = vn->accumulates ? &w->task[0]->accs[vn->acc]->part[w->part] : NULL;
     jn_table *table = part && jn_vnode_adds_rows(vn) ? part->table : NULL;
     if (part)
         out[0].data = table ? table->data : part->data;
-    const jn_par *par = w->g->ranges > 1 || w->g->lane->lock ? &jn_par_serial : jn_par_pool();
     jn_kargs k = {in,        out,       vn->n_in,
                   vn->n_out, vn->attrs, w->workspace,
-                  &w->flags, par,       part && (table || part->written),
+                  &w->flags, w->par,    part && (table || part->written),
                   false,     0,         NULL};
     k.from_end = vn->from_end;
     uint32_t times = vn->mode == JN_V_LOOP ? w->n : 1, left = times;
@@ -279,9 +282,8 @@ static janus_status flag_error(const tile *w, const jn_vnode *vn) {
 }
 
 static janus_status run_chain(tile *w, const jn_chain *c) {
-    bool alone = w->g->ranges > 1 || w->g->lane->lock;
     int64_t start = jn_prof_begin();
-    jn_chain_run(c, w->g->inst->seg, &w->data, alone ? &jn_par_serial : jn_par_pool(), &w->flags);
+    jn_chain_run(c, w->g->inst->seg, &w->data, w->par, &w->flags);
     const jn_vnode *last = c->link[c->n - 1].vn;
     w->kernels += c->n;
     if (JN_UNLIKELY(start)) {
@@ -347,6 +349,7 @@ static janus_status run_tile(tile *w, uint32_t range) {
 janus_status jn_tile_run(jn_group *g, jn_variant *v, jn_task **task, uint32_t n, uint32_t range,
                          uint64_t *kernels) {
     tile w = {.g = g, .v = v, .task = task, .n = n, .part = jn_group_part(g, range)};
+    w.par = g->ranges > 1 || g->lane->lock ? &jn_par_serial : jn_par_pool();
     janus_status st = run_tile(&w, range);
     *kernels += w.kernels;
     return st;

@@ -78,7 +78,7 @@ static bool is_watched(const jpy_engine *e, const jpy_visit *v) {
 /* Whether calls of this op, attributes and types can be part of a stretch. */
 static bool is_kind(const jpy_node *n, const jpy_op_data *d) {
     enum { NOT_KNOWN, YES, NO };
-    uint8_t *note = d->kind ? jn_call_kind_note(d->kind) : NULL;
+    uint8_t *note = d->kind ? &jn_call_kind_note(d->kind)->looked : NULL;
     if (note && *note != NOT_KNOWN)
         return *note == YES;
     bool yes = d->op->grad && n->n_in + n->n_out <= MOST_VALUES && no_data_attrs(d->op);

@@ -88,13 +88,24 @@ jpy_known_history *jpy_known_history_new(const jpy_stretch *s) {
     return NULL;
 }
 
-static jpy_traced *table[PLACES];
-static uint8_t oldest[PLACES / WAYS];
+/* Two tables in sets of four: where a history is looked for first, and where it is looked for when
+ * it is not there. */
+static struct {
+    jpy_traced *entry[PLACES];
+    uint8_t oldest[PLACES / WAYS];
+} tables[2];
+static uint64_t made_before; /* nodes, when the last backward() looked here */
+static struct {
+    const jpy_node *root;
+    size_t set[2];
+} looked; /* where the last history was looked for */
 
-/* What is looked at first: the nodes along the first edges, and how far apart they were recorded.
- */
-static size_t set_of(const jpy_node *n) {
-    uint64_t h = 0;
+/* What is looked at first: the nodes along the first edges, and how far apart they were recorded;
+ * in the first table also how many nodes were made since the last backward(), which tells apart
+ * histories that end alike.  */
+static void find_sets(const jpy_node *root) {
+    uint64_t h = 0, made = jpy_nodes_made();
+    const jpy_node *n = root;
     for (int k = 0; n && k < STEPS; k++) {
         const jpy_node *next = NULL;
         for (unsigned i = 0; i < n->n_in && !next; i++)
@@ -105,23 +116,34 @@ static size_t set_of(const jpy_node *n) {
         h ^= h >> 32;
         n = next;
     }
-    return (size_t)(h % PLACES) / WAYS * WAYS;
+    uint64_t whole = (h ^ (made - made_before)) * 0x9E3779B97F4A7C15u;
+    looked.root = root;
+    looked.set[0] = (size_t)((whole ^ whole >> 32) % PLACES) / WAYS * WAYS;
+    looked.set[1] = (size_t)(h % PLACES) / WAYS * WAYS;
+    made_before = made;
+}
+
+static void put(unsigned k, size_t set, jpy_traced *t) {
+    for (size_t i = set; i < set + WAYS; i++)
+        if (tables[k].entry[i] == t)
+            return;
+    uint8_t *oldest = &tables[k].oldest[set / WAYS];
+    tables[k].entry[set + *oldest] = t;
+    *oldest = (uint8_t)((*oldest + 1) % WAYS);
 }
 
 void jpy_known_history_put(jpy_traced *t, const jpy_node *root) {
-    size_t set = set_of(root);
-    for (size_t i = set; i < set + WAYS; i++)
-        if (table[i] == t)
-            return;
-    size_t at = set + oldest[set / WAYS];
-    oldest[set / WAYS] = (uint8_t)((oldest[set / WAYS] + 1) % WAYS);
-    table[at] = t;
+    if (looked.root != root) /* another backward() came in between */
+        return;
+    for (unsigned k = 0; k < 2; k++)
+        put(k, looked.set[k], t);
 }
 
 void jpy_known_history_forget(const jpy_traced *t) {
-    for (size_t i = 0; i < PLACES; i++)
-        if (table[i] == t)
-            table[i] = NULL;
+    for (unsigned k = 0; k < 2; k++)
+        for (size_t i = 0; i < PLACES; i++)
+            if (tables[k].entry[i] == t)
+                tables[k].entry[i] = NULL;
 }
 
 /* ---- the cursor ---------------------------------------------------------------------------------
@@ -141,36 +163,44 @@ typedef struct cursor {
 
 static bool expect(cursor *c, uint64_t word) { return *c->word++ == word; }
 
-static bool follow_elements(cursor *c, janus_tensor *t) {
-    if (!t->contiguous) {
-        janus_tensor *dense;
-        if (!jn_tensor_ready_data(t) || jn_tensor_contiguous(t, &dense) != JANUS_OK)
-            return false;
-        if (!jn_vec_push(&c->copies, dense)) {
-            janus_tensor_release(dense);
-            return false;
-        }
-        t = dense;
+static bool follow_copy(cursor *c, janus_tensor *t) {
+    janus_tensor *dense;
+    if (!jn_tensor_ready_data(t) || jn_tensor_contiguous(t, &dense) != JANUS_OK)
+        return false;
+    if (!jn_vec_push(&c->copies, dense)) {
+        janus_tensor_release(dense);
+        return false;
     }
-    c->value[c->n_values++] = jn_tensor_ready_data(t);
+    c->value[c->n_values++] = jn_tensor_ready_data(dense);
     return c->value[c->n_values - 1] != NULL;
 }
 
-static bool follow_saved(cursor *c, const jpy_saved *s) {
-    if (!expect(c, s->kind))
-        return false;
-    switch (s->kind) {
-    case JANUS_KIND_NONE:
-        return true;
-    case JANUS_KIND_TENSOR:
-        return s->version == s->t->storage->version && !s->t->storage->device &&
-               follow_elements(c, s->t);
-    case JANUS_KIND_FLOAT:
-        c->value[c->n_values++] = &s->s;
-        return true;
-    default:
-        return expect(c, (uint64_t)s->s.i);
+/* What a call has kept, as the words say. */
+static inline bool follow_saved(cursor *c, const jpy_saved *s, unsigned n) {
+    for (const jpy_saved *end = s + n; s < end; s++) {
+        if (*c->word++ != s->kind)
+            return false;
+        if (s->kind == JANUS_KIND_TENSOR) {
+            janus_tensor *t = s->t;
+            const jn_storage *memory = t->storage;
+            if (s->version != memory->version || memory->device)
+                return false;
+            if (JN_UNLIKELY(!t->contiguous)) {
+                if (!follow_copy(c, t))
+                    return false;
+                continue;
+            }
+            const void *at = jn_tensor_ready_data(t);
+            if (!at)
+                return false;
+            c->value[c->n_values++] = at;
+        } else if (s->kind == JANUS_KIND_FLOAT) {
+            c->value[c->n_values++] = &s->s;
+        } else if (s->kind != JANUS_KIND_NONE && *c->word++ != (uint64_t)s->s.i) {
+            return false;
+        }
     }
+    return true;
 }
 
 /* A last piece goes to a tensor that collects gradients. */
@@ -185,25 +215,24 @@ static bool is_place(place p, jpy_edge e) {
     return !to.node && to.leaf && !to.leaf->hooks;
 }
 
-static bool follow_local(cursor *c, uint64_t id, jpy_edge e) {
-    if (id - 1 > c->n)
-        return false;
-    if (id - 1 == c->n) {
-        c->n++;
-        c->local[id - 1] = e;
-        return is_place((place)c->h->place[id - 1], e);
+static inline bool follow_local(cursor *c, uint64_t id, jpy_edge e) {
+    if (id - 1 < c->n) {
+        const jpy_edge *was = &c->local[id - 1];
+        return was->node == e.node && (e.node ? was->index == e.index : was->leaf == e.leaf);
     }
-    jpy_edge was = c->local[id - 1];
-    return was.node == e.node && (e.node ? was.index == e.index : was.leaf == e.leaf);
+    if (id - 1 != c->n)
+        return false;
+    c->local[c->n++] = e;
+    return is_place((place)c->h->place[id - 1], e);
 }
 
-static bool follow_link(cursor *c, jpy_edge e) {
+static inline bool follow_link(cursor *c, jpy_edge e) {
     uint64_t id = *c->word++;
     e = jpy_edge_now(e);
     return jpy_edge_tracked(e) ? id && follow_local(c, id, e) : !id;
 }
 
-static bool follow_result(cursor *c, jpy_node *n, uint32_t i) {
+static inline bool follow_result(cursor *c, jpy_node *n, uint32_t i) {
     uint64_t word = *c->word++;
     if (!word)
         return true;
@@ -219,9 +248,8 @@ static bool follow_call(cursor *c, jpy_node *n) {
     if (!d || !expect(c, (uint64_t)(uintptr_t)d->kind) || n->extra || n->running == UINT8_MAX ||
         (n->freed && n->has_saved))
         return false;
-    for (unsigned i = 0; i < (unsigned)n->n_in + n->n_out; i++)
-        if (!follow_saved(c, &d->saved[i]))
-            return false;
+    if (!follow_saved(c, d->saved, (unsigned)n->n_in + n->n_out))
+        return false;
     for (unsigned i = 0; i < n->n_in; i++)
         if (!follow_link(c, n->edges[i]))
             return false;
@@ -414,10 +442,22 @@ int jpy_history_follow(const jpy_val *root, const jpy_val *seed, bool retain_gra
     const void *data = e.node && !e.node->extra ? seed_of(root, seed) : NULL;
     if (!data)
         return 0;
-    size_t set = set_of(e.node);
+    find_sets(e.node);
+    jpy_traced **first = &tables[0].entry[looked.set[0]], **then = &tables[1].entry[looked.set[1]];
+    size_t set = looked.set[0];
+    jpy_traced *failed[WAYS] = {NULL};
     int rc = 0;
-    for (size_t i = set; i < set + WAYS && rc == 0; i++)
-        if (table[i])
-            rc = try(table[i], e, data, retain_graph);
+    for (size_t i = 0; i < WAYS && rc == 0; i++)
+        if ((failed[i] = first[i]))
+            rc = try(first[i], e, data, retain_graph);
+    for (size_t i = 0; i < WAYS && rc == 0; i++) {
+        jpy_traced *t = then[i];
+        bool again = !t;
+        for (size_t k = 0; k < WAYS && !again; k++)
+            again = failed[k] == t;
+        rc = again ? 0 : try(t, e, data, retain_graph);
+        if (rc > 0)
+            put(0, set, t);
+    }
     return rc;
 }

@@ -233,12 +233,16 @@ static int record(const jpy_quick_entry *e, PyObject *const *args, janus_tensor 
     janus_tensor *numbers[JN_RECIPE_IN];
     unsigned n_numbers = 0;
     int rc = 0;
+    bool tracked = false;
     for (unsigned i = 0; rc == 0 && i < e->n_in; i++) {
         const jpy_quick_operand *p = &e->in[i];
-        vals[i] = (jpy_val){.kind = p->kind, .s = p->s};
-        if (p->from == JPY_FROM_TENSOR) {
+        if (JN_LIKELY(p->from == JPY_FROM_TENSOR)) {
             rc = jpy_tensor_val(tensor_argument(p, args), &vals[i]);
-        } else if (p->from == JPY_FROM_FLOAT) {
+            tracked = tracked || jpy_edge_tracked(vals[i].edge);
+            continue;
+        }
+        vals[i] = (jpy_val){.kind = p->kind, .s = p->s};
+        if (p->from == JPY_FROM_FLOAT) {
             vals[i].s.f = PyFloat_AS_DOUBLE(args[p->arg]);
         } else if (p->from == JPY_FROM_NUMBER || p->from == JPY_FROM_FIXED) {
             janus_kind number = (janus_kind)p->kind;
@@ -253,7 +257,7 @@ static int record(const jpy_quick_entry *e, PyObject *const *args, janus_tensor 
         }
     }
     const void *attrs = e->recipe.op->attr_size ? e->attrs : NULL;
-    if (rc == 0 && jpy_should_record(e->recipe.op, vals, e->n_in) &&
+    if (rc == 0 && tracked &&
         !(*node = jpy_record(e->recipe.op, vals, e->n_in, attrs, out, e->recipe.n_out, kind)))
         rc = -1;
     while (n_numbers)

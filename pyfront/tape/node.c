@@ -25,28 +25,20 @@ static size_t round_up(size_t n) { return (n + 15) & ~(size_t)15; }
 
 jpy_node *jpy_node_new(const jpy_node_class *cls, unsigned n_in, unsigned n_out,
                        const jpy_edge *edges, size_t extra_size) {
-    size_t at_edges = round_up(sizeof(jpy_node)) + round_up(extra_size);
+    size_t at_edges = sizeof(jpy_node) + round_up(extra_size);
     size_t size = at_edges + n_in * sizeof(jpy_edge);
     jpy_node *n = jn_pool_alloc_apart(size);
     if (!n) {
         PyErr_NoMemory();
         return NULL;
     }
-    n->refs = 1;
-    n->n_in = (uint16_t)n_in;
-    n->n_out = (uint16_t)n_out;
-    n->seq = place ? place++ : next_seq++;
-    n->cls = cls;
-    n->edges = (jpy_edge *)(void *)((char *)n + at_edges);
-    n->extra = NULL;
-    n->size = (uint32_t)size;
-    n->freed = false;
-    n->running = 0;
-    n->leads = false;
-    n->held = NULL;
-    n->inplace = 0;
-    n->visit = 0;
-    n->has_saved = n->moved = false;
+    *n = (jpy_node){.refs = 1,
+                    .n_in = (uint16_t)n_in,
+                    .n_out = (uint16_t)n_out,
+                    .seq = place ? place++ : next_seq++,
+                    .cls = cls,
+                    .edges = (jpy_edge *)(void *)((char *)n + at_edges),
+                    .size = (uint32_t)size};
     for (unsigned i = 0; i < n_in; i++) {
         n->edges[i] = edges[i];
         n->leads |= edges[i].node && edges[i].node->leads;
@@ -55,12 +47,7 @@ jpy_node *jpy_node_new(const jpy_node_class *cls, unsigned n_in, unsigned n_out,
     return n;
 }
 
-void *jpy_node_data(jpy_node *n) { return (char *)n + round_up(sizeof(jpy_node)); }
-
-void jpy_node_retain(jpy_node *n) {
-    n->refs++;
-    Py_XINCREF(n->held);
-}
+uint64_t jpy_nodes_made(void) { return next_seq; }
 
 void jpy_node_hold(jpy_node *n, PyObject *o) {
     n->held = o;
@@ -133,15 +120,6 @@ void jpy_node_release_now(jpy_node *n) {
         tear_down(next);
     }
     tearing_down = false;
-}
-
-void jpy_node_release(jpy_node *n) {
-    if (!n)
-        return;
-    if (n->held && n->refs > 1)
-        Py_DECREF(n->held);
-    if (--n->refs == 0)
-        jpy_node_release_now(n);
 }
 
 void jpy_edge_retain(jpy_edge e) {

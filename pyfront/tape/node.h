@@ -27,8 +27,6 @@ typedef struct jpy_edge {
     uint32_t index;
 } jpy_edge;
 static inline bool jpy_edge_tracked(jpy_edge e) { return e.node || e.leaf; }
-void jpy_edge_retain(jpy_edge e);
-void jpy_edge_release(jpy_edge e);
 
 /* A value with its place on the tape.  kind is a janus_kind, or JN_EAGER_LIKE: only a type. */
 typedef struct jpy_val {
@@ -81,6 +79,7 @@ struct jpy_node {
     uint8_t running;              /* threads that run its backward: saved values are in use */
     bool has_saved;               /* of an op: tensors were saved */
     bool moved;                   /* its results are others' (jpy_edge_now) */
+    bool let_go;                  /* of an op: nothing saved is left */
 };
 _Static_assert(sizeof(jpy_node) == 64, "a line of the cache: a history is more than one holds");
 
@@ -88,9 +87,24 @@ _Static_assert(sizeof(jpy_node) == 64, "a line of the cache: a history is more t
  * retained.  NULL: MemoryError set. */
 jpy_node *jpy_node_new(const jpy_node_class *cls, unsigned n_in, unsigned n_out,
                        const jpy_edge *edges, size_t extra_size);
-void *jpy_node_data(jpy_node *n);
-void jpy_node_retain(jpy_node *n);
-void jpy_node_release(jpy_node *n); /* iterative, accepts NULL */
+static inline void *jpy_node_data(jpy_node *n) { return n + 1; }
+static inline void jpy_node_retain(jpy_node *n) {
+    n->refs++;
+    Py_XINCREF(n->held);
+}
+void jpy_node_release_now(jpy_node *n);            /* of the last reference; iterative */
+static inline void jpy_node_release(jpy_node *n) { /* accepts NULL */
+    if (!n)
+        return;
+    if (n->held && n->refs > 1)
+        Py_DECREF(n->held);
+    if (--n->refs == 0)
+        jpy_node_release_now(n);
+}
+void jpy_edge_retain(jpy_edge e);
+void jpy_edge_release(jpy_edge e);
+/* A number that grows by one with each node, and by more with some. */
+uint64_t jpy_nodes_made(void);
 /*
  * For the collector: visits what one reference to the node keeps alive.  Nodes are not objects, but
  * some hold objects of the program (the arguments of a region, the context of a Function), which
@@ -105,7 +119,6 @@ int jpy_node_visit_edges(jpy_node *n, visitproc visit, void *arg);
 int jpy_node_visit_held(jpy_node *n, visitproc visit, void *arg);
 /* The node holds `o`, of which the caller has the only reference and gives it up. */
 void jpy_node_hold(jpy_node *n, PyObject *o);
-void jpy_node_release_now(jpy_node *n);
 
 /*
  * An external node: a whole graph region as one node.  The converter runs its gradient SubGraph in

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ops on the tape: running and recording them, and the eager emitter their gradient rules run on.
- *
- * A node of an op keeps, in one block with the struct: a jpy_saved per value, filled where the
- * row's SAVE field asks; and the attributes and the types of all operands and results (dims shared
- * where equal), unless those are its kind's.  The rule sees everything else as a type without data.
+ * Ops on the tape: running them, and the eager emitter their gradient rules run on.  Of what a node
+ * has not kept (pyfront/tape/record.c) the rule sees a type without data.
  */
 #include "config.h"
 
@@ -25,14 +22,21 @@ static int op_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_v
 
 static void op_release_saved(jpy_node *n) {
     op_data *d = jpy_node_data(n);
-    for (unsigned i = 0; n->has_saved && i < (unsigned)n->n_in + n->n_out; i++)
-        if (d->saved[i].kind == JANUS_KIND_TENSOR)
-            jpy_saved_clear(&d->saved[i]);
+    if (!n->has_saved || n->let_go)
+        return;
+    n->let_go = true;
+    for (jpy_saved *s = d->saved, *end = s + n->n_in + n->n_out; s < end; s++)
+        if (s->kind == JANUS_KIND_TENSOR) {
+            s->kind = JANUS_KIND_NONE;
+            janus_tensor_release(s->t);
+        }
 }
 
 static void op_destroy(jpy_node *n) {
+    jn_call_kind *kind = ((op_data *)jpy_node_data(n))->kind;
     op_release_saved(n);
-    jn_call_kind_release(((op_data *)jpy_node_data(n))->kind);
+    if (kind && --jn_call_kind_note(kind)->nodes == 0)
+        jn_call_kind_release(kind);
 }
 
 const jpy_node_class jpy_op_class = {
@@ -41,229 +45,6 @@ const jpy_node_class jpy_op_class = {
 
 const char *jpy_op_node_name(const jpy_node *n) {
     return ((const op_data *)jpy_node_data((jpy_node *)n))->op->name;
-}
-
-/* ---- recording ----------------------------------------------------------------------------------
- */
-
-static size_t round_up(size_t n) { return (n + 15) & ~(size_t)15; }
-
-static size_t ints_size(const jn_op *op, const void *attrs) {
-    size_t size = 0;
-    for (const jn_attr_spec *s = op->attrs; s->name; s++)
-        if (s->kind == JN_ATTR_INTS)
-            size += ((const janus_ints *)(const void *)((const char *)attrs + s->offset))->n *
-                    sizeof(int64_t);
-    return size;
-}
-
-static void copy_attrs(const jn_op *op, const void *attrs, void *to, int64_t *ints) {
-    memcpy(to, attrs, op->attr_size);
-    for (const jn_attr_spec *s = op->attrs; s->name; s++) {
-        if (s->kind != JN_ATTR_INTS)
-            continue;
-        janus_ints *v = (janus_ints *)(void *)((char *)to + s->offset);
-        if (v->n)
-            memcpy(ints, v->data, v->n * sizeof *ints);
-        v->data = ints;
-        ints += v->n;
-    }
-}
-
-static bool same_dims(const jn_type *a, int rank, const int64_t *dims) {
-    if (a->kind != JANUS_KIND_TENSOR || a->rank != rank)
-        return false;
-    for (int i = 0; i < rank; i++)
-        if (a->dims[i] != dims[i])
-            return false;
-    return true;
-}
-
-/* Types whose dims are the tensors' own get dims at `room`, or those of the value before if they
- * are the same. */
-static void keep_dims(jn_type *types, unsigned n, int64_t *room) {
-    for (unsigned i = 0; i < n; i++) {
-        jn_type *t = &types[i];
-        if (t->kind != JANUS_KIND_TENSOR)
-            continue;
-        if (i && same_dims(&types[i - 1], t->rank, t->dims)) {
-            t->dims = types[i - 1].dims;
-            continue;
-        }
-        for (int d = 0; d < t->rank; d++)
-            room[d] = t->dims[d];
-        t->dims = room;
-        room += t->rank;
-    }
-}
-
-static jn_type val_type(const jpy_val *v) {
-    if (v->kind == JANUS_KIND_TENSOR)
-        return jn_tensor_as_type(v->t);
-    if (v->kind == JN_EAGER_LIKE)
-        return *v->like;
-    return jn_scalar_type((janus_kind)v->kind);
-}
-
-bool jpy_is_product(const jn_op *op) {
-    switch (op->id) {
-    case JN_OP_ID_mul:
-    case JN_OP_ID_matmul:
-    case JN_OP_ID_linear:
-    case JN_OP_ID_outer:
-    case JN_OP_ID_dot:
-    case JN_OP_ID_conv2d:
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool jpy_op_saves(const jn_op *op, unsigned i, const bool *tracked) {
-    if (!(op->save >> (i < 16 ? i : 15) & 1)) /* a long list of operands shares the last bit */
-        return false;
-    switch (op->id) { /* what only the gradient of another operand asks for */
-    case JN_OP_ID_div:
-        return i == 1 || tracked[1];
-    case JN_OP_ID_mod:
-        return tracked[1];
-    case JN_OP_ID_lerp:
-        return i == 2 || tracked[2];
-    default:
-        break;
-    }
-    return i > 1 || !jpy_is_product(op) || tracked[1 - i];
-}
-
-bool jpy_op_saves_result(const jn_op *op, unsigned i, const bool *tracked) {
-    return (op->save >> (16 + i) & 1) && (op->id != JN_OP_ID_pow || tracked[1]);
-}
-
-/* The types of a call's values, whose dims are the tensors' own. */
-static void put_types(const jpy_val *in, unsigned n_in, janus_tensor *const *out, unsigned n_out,
-                      jn_type *types) {
-    for (unsigned i = 0; i < n_in; i++)
-        types[i] = val_type(&in[i]);
-    for (unsigned i = 0; i < n_out; i++)
-        types[n_in + i] = jn_tensor_as_type(out[i]);
-}
-
-static size_t count_dims(const jpy_val *in, unsigned n_in, janus_tensor *const *out,
-                         unsigned n_out) {
-    size_t n = 0;
-    for (unsigned i = 0; i < n_in; i++)
-        if (in[i].kind == JANUS_KIND_TENSOR)
-            n += in[i].t->rank;
-        else if (in[i].kind == JN_EAGER_LIKE && in[i].like->kind == JANUS_KIND_TENSOR)
-            n += (size_t)in[i].like->rank;
-    for (unsigned i = 0; i < n_out; i++)
-        n += out[i]->rank;
-    return n;
-}
-
-/* A node whose attributes and types lie with it. */
-static jpy_node *node_with_types(const jn_op *op, const jpy_val *in, unsigned n_in,
-                                 const void *attrs, janus_tensor *const *out, unsigned n_out) {
-    unsigned n_values = n_in + n_out;
-    size_t attr_size = attrs ? op->attr_size : 0;
-    size_t at_types = sizeof(op_data) + n_values * sizeof(jpy_saved);
-    size_t at_attrs = at_types + round_up(n_values * sizeof(jn_type));
-    size_t at_dims = at_attrs + round_up(attr_size);
-    size_t at_ints = at_dims + count_dims(in, n_in, out, n_out) * sizeof(int64_t);
-    size_t size = at_ints + (attr_size ? ints_size(op, attrs) : 0);
-    if (n_in > UINT16_MAX || size > UINT32_MAX / 2) {
-        PyErr_Format(PyExc_RuntimeError, "%s: too many operands to record", op->name);
-        return NULL;
-    }
-    jpy_node *n =
-        jpy_node_new(&jpy_op_class, 0, n_out, NULL, round_up(size) + n_in * sizeof(jpy_edge));
-    if (!n)
-        return NULL;
-    char *block = jpy_node_data(n);
-    op_data *d = (op_data *)(void *)block;
-    jn_type *types = (jn_type *)(void *)(block + at_types);
-    d->attrs = NULL;
-    if (attr_size) {
-        copy_attrs(op, attrs, block + at_attrs, (int64_t *)(void *)(block + at_ints));
-        d->attrs = block + at_attrs;
-    }
-    put_types(in, n_in, out, n_out, types);
-    keep_dims(types, n_values, (int64_t *)(void *)(block + at_dims));
-    d->types = types;
-    d->kind = NULL;
-    n->edges = (jpy_edge *)(void *)(block + round_up(size));
-    return n;
-}
-
-/* A node of a recorded call, small as can be: whole histories of them are walked. */
-static jpy_node *node_of_kind(jn_call_kind *kind, const jpy_val *in, unsigned n_in,
-                              janus_tensor *const *out, unsigned n_out) {
-    unsigned n_values = n_in + n_out;
-    const jn_type *types = jn_call_kind_types(kind);
-    if (!types) {
-        jn_type few[JN_RECIPE_IN + JN_RECIPE_OUT];
-        put_types(in, n_in, out, n_out, few);
-        if (!(types = jn_call_kind_keep_types(kind, few, n_values))) {
-            PyErr_NoMemory();
-            return NULL;
-        }
-    }
-    size_t size = sizeof(op_data) + n_values * sizeof(jpy_saved);
-    jpy_node *n = jpy_node_new(&jpy_op_class, 0, n_out, NULL, size + n_in * sizeof(jpy_edge));
-    if (!n)
-        return NULL;
-    char *block = jpy_node_data(n);
-    op_data *d = (op_data *)(void *)block;
-    d->attrs = jn_call_kind_attrs(kind);
-    d->types = types;
-    d->kind = kind;
-    jn_call_kind_retain(kind);
-    n->edges = (jpy_edge *)(void *)(block + size);
-    return n;
-}
-_Static_assert(sizeof(op_data) % 16 == 0 && sizeof(jpy_saved) % 8 == 0, "what lies behind them");
-
-jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
-                     janus_tensor *const *out, unsigned n_out, jn_call_kind *kind) {
-    if (JN_UNLIKELY(jn_tracing != NULL) && !kind) /* every call has one then */
-        kind = jpy_kind_of_call(op, attrs, in, n_in, out, n_out);
-    jpy_node *n = kind ? node_of_kind(kind, in, n_in, out, n_out)
-                       : node_with_types(op, in, n_in, attrs, out, n_out);
-    if (!n)
-        return NULL;
-    op_data *d = jpy_node_data(n);
-    d->op = op;
-    n->n_in = (uint16_t)n_in;
-    bool tracked[JPY_SAVES_READ] = {false};
-    for (unsigned i = 0; i < n_in && i < JPY_SAVES_READ; i++)
-        tracked[i] = jpy_edge_tracked(in[i].edge);
-    for (unsigned i = 0; i < n_in; i++) {
-        n->edges[i] = in[i].edge;
-        n->leads |= in[i].edge.node && in[i].edge.node->leads;
-        jpy_edge_retain(in[i].edge);
-        d->saved[i].kind = JANUS_KIND_NONE;
-        if (in[i].kind == JANUS_KIND_TENSOR) {
-            if (jpy_op_saves(op, i, tracked)) {
-                jpy_saved_set(&d->saved[i], in[i].t);
-                n->has_saved = true;
-            }
-        } else if (in[i].kind != JN_EAGER_LIKE && in[i].kind != JANUS_KIND_NONE) {
-            d->saved[i].kind = in[i].kind;
-            d->saved[i].s = in[i].s;
-        }
-    }
-    for (unsigned i = 0; i < n_out; i++) {
-        d->saved[n_in + i].kind = JANUS_KIND_NONE;
-        if (jpy_op_saves_result(op, i, tracked)) {
-            jpy_saved_set(&d->saved[n_in + i], out[i]);
-            n->has_saved = true;
-        }
-    }
-    return n;
-}
-
-jn_call_kind *jpy_node_kind(jpy_node *n) {
-    return n->cls == &jpy_op_class ? ((op_data *)jpy_node_data(n))->kind : NULL;
 }
 
 /* ---- running ------------------------------------------------------------------------------------
@@ -385,7 +166,7 @@ static jn_ev push(eager_emitter *e, jpy_val v, const jn_type *type, bool owned) 
     }
     entry *x = &e->entries[e->n++];
     x->v = v;
-    x->type = type ? *type : val_type(&v);
+    x->type = type ? *type : jpy_val_type(&v);
     x->owned = owned;
     return (jn_ev){e->n};
 }

@@ -27,6 +27,7 @@ typedef struct jpy_op_data {
     jpy_saved saved[];    /* likewise */
 } jpy_op_data;
 extern const jpy_node_class jpy_op_class;
+jn_type jpy_val_type(const jpy_val *v); /* its dims are the value's own */
 
 /* kinds.c: the kind of all calls of an op with the attributes and types of this one, which need not
  * be that of recorded ones; borrowed.  NULL: there is none. */

@@ -301,11 +301,6 @@ bool jpy_tensor_tracked(const jpy_tensor *t) {
     return t->node || t->requires_grad;
 }
 
-int jpy_tensor_val(jpy_tensor *t, jpy_val *out) {
-    *out = jpy_val_tensor(t->t, (jpy_edge){0});
-    return jpy_tensor_edge(t, &out->edge);
-}
-
 int jpy_inplace_begin(jpy_tensor *t) {
     for (int i = 0; i < t->t->rank; i++)
         if (t->t->strides[i] == 0 && t->t->dims[i] > 1) {

@@ -70,7 +70,16 @@ static inline bool jpy_tensor_hooked(const jpy_tensor *t) {
  * date first (which can fail: -1). */
 int jpy_tensor_edge(jpy_tensor *t, jpy_edge *out);
 /* Value for jpy_apply: borrows from the tensor. */
-int jpy_tensor_val(jpy_tensor *t, jpy_val *out);
+static inline int jpy_tensor_val(jpy_tensor *t, jpy_val *out) {
+    *out = jpy_val_tensor(t->t, (jpy_edge){0});
+    if (JN_UNLIKELY(t->base != NULL))
+        return jpy_tensor_edge(t, &out->edge);
+    if (t->node)
+        out->edge = jpy_edge_now((jpy_edge){t->node, NULL, t->node_out});
+    else if (t->requires_grad)
+        out->edge.leaf = t;
+    return 0;
+}
 
 /*
  * An in-place write.  `begin` comes before it (and raises for leaves that require grad and for
