@@ -28,6 +28,7 @@ enum {
 static jpy_traced *table[PLACES];
 static uint8_t oldest[PLACES / WAYS]; /* of a full set: the one that goes next */
 static size_t all_words;
+uint64_t jpy_stretches_new;
 
 static void forget(size_t place) {
     jpy_traced *t = table[place];
@@ -90,6 +91,7 @@ static jpy_traced *remember(const jpy_stretch *s, bool *known) {
         jn_call_kind_retain(kinds[i] = s->kinds.data[i]);
     memcpy(t->words, s->words.data, bytes);
     all_words += s->words.n;
+    jpy_stretches_new++;
     return table[place] = t;
 }
 

@@ -32,8 +32,10 @@ enum {
     FIRST_TRIAL_NS = 100000000, /* of imperative calls, of which a trial costs a small share: its
                                    first call makes kinds of calls and their groups */
     LOOK_AFTER = 64,            /* recorded ops: then a flush tells how many run in groups */
-    FEW_ROWS = 6,     /* of a group, on average: fewer cost more than the calls one by one */
-    WARM_AT_ONCE = 3, /* calls, after which trace graphs are there */
+    FEW_ROWS = 6, /* of a group, on average: fewer cost more than the calls one by one */
+    WARM_AT_ONCE =
+        3,          /* calls, after which trace graphs are there; more where histories still come */
+    MOST_WARM = 15, /* for the first time, which are other graphs in other calls */
     FIRST_REST = 256,
     MORE_REST = 8
 };
@@ -104,15 +106,15 @@ static void run_at_once(jpy_function *f, const char *why) {
     jpy_coexecution *c = &f->together;
     jpy_note(f, "co-executed with its ops run at once: %s", why);
     c->at_once = true;
-    c->warm = WARM_AT_ONCE;
+    c->warm = MOST_WARM;
     if (c->turn > WARM && c->turn < PAYS) { /* the trial begins again */
         c->turn = WARM;
         c->plain_ns = c->ns = 0;
     }
 }
 
-/* A call of the trial is over. */
-static void look(jpy_function *f, bool together, int64_t ns, uint64_t ops) {
+/* A call of the trial is over; of the histories in it `learns`: many came for the first time. */
+static void look(jpy_function *f, bool together, bool learns, int64_t ns, uint64_t ops) {
     jpy_coexecution *c = &f->together;
     if (ops < FEW_OPS) {
         rest(f, "a call has few ops");
@@ -120,6 +122,8 @@ static void look(jpy_function *f, bool together, int64_t ns, uint64_t ops) {
     }
     if (together && c->warm) {
         c->warm--; /* and once more */
+        if (!learns && c->warm <= MOST_WARM - WARM_AT_ONCE)
+            c->warm = 0;
         return;
     }
     if (c->turn > WARM)
@@ -212,18 +216,21 @@ static PyObject *tried(jpy_function *f, jn_deferral *d, jpy_run_plain run, PyObj
     jpy_coexecution *c = &f->together;
     unsigned turn = c->turn;
     bool together = turn >= WARM && turns[turn - WARM] == 'r';
-    jn_deferral_stats since;
+    jn_deferral_stats since, now;
     jn_deferral_stats_get(d, &since);
-    uint64_t ops = ops_called();
+    uint64_t ops = ops_called(), new = jpy_stretches_new;
     int64_t start = jpy_processor_ns();
     PyObject *r = together ? recorded(f, d, run, args, nargsf, kwnames)
                            : imperatively(f, run, args, nargsf, kwnames);
     int64_t ns = jpy_processor_ns() - start;
     ops = ops_called() - ops;
+    new = jpy_stretches_new - new;
+    jn_deferral_stats_get(d, &now);
+    bool learns = new * 4 > now.traces - since.traces + new;
     if (together && f->exact && few_groups(d, &since, LOOK_AFTER))
         rest(f, "few ops can run in groups");
     else if (r && c->turn == turn)
-        look(f, together, ns, ops);
+        look(f, together, learns, ns, ops);
     return r;
 }
 

@@ -3,9 +3,11 @@
 
 import copy
 import importlib
+import logging
 import os
 import pathlib
 import pickle
+import random
 import subprocess
 import sys
 import textwrap
@@ -285,24 +287,54 @@ def test_nested_numerics_differ(inner):
     assert f.stats()["recorded"] > 0 and g.stats()["recorded"] > 0
 
 
-def test_recursion():
+def numpy_in_a_node(h):
+    numpy = pytest.importorskip("numpy")
+    said.append(float(numpy.abs(h.detach().numpy()).sum()))
+
+
+def log_in_a_node(h):
+    logging.getLogger("ladder").warning("a node of %s", tuple(h.shape))
+
+
+said = []
+BARRIERS = {"clock": lambda h: time.time(), "logger": log_in_a_node, "numpy": numpy_in_a_node,
+            "print": lambda h: print(tuple(h.shape)), "generator": lambda h: said.append(random.random())}
+
+
+@pytest.mark.parametrize("numerics", ["fast", "exact"])
+@pytest.mark.parametrize("barrier", BARRIERS)
+def test_recursion_with_a_barrier_in_each_node(barrier, numerics, capsys, caplog):
+    """A clock, a logger, NumPy: values, gradients, what was seen, said and logged, with what is recorded run as late as can
+    be and after every n-th op."""
+    meet = BARRIERS[barrier]
+
     def plain(tree, w):
-        time.time()
         if isinstance(tree, float):
-            return w * tree
-        return (plain(tree[0], w) + plain(tree[1], w)).tanh()
+            h = w * tree
+        else:
+            h = (plain(tree[0], w) + plain(tree[1], w)).tanh()
+        meet(h)
+        return h
 
-    f = janus.function(plain, ladder=TOGETHER)
-
-    tree = ((0.5, (0.25, 1.0)), (0.75, 0.125))
-    w = janus.ones(3, requires_grad=True)
-    seen = []
-    for g in (plain, f):
-        y = g(tree, w)
+    def observed(g, w):
+        said.clear()
+        caplog.clear()
+        random.seed(3)
+        y = g(((0.5, (0.25, 1.0)), ((0.75, 0.125), 0.5)), w)
         y.sum().backward()
-        seen.append((y.tolist(), w.grad.tolist()))
-        w.grad = None
-    assert seen[0] == seen[1] and counts(f, "calls", "coexecution") == (1, 1)
+        grad, w.grad = w.grad.tolist(), None
+        return y.tolist(), grad, list(said), capsys.readouterr().out, [r.getMessage() for r in caplog.records]
+
+    w = janus.tensor([1.0, -0.5, 0.25], requires_grad=True)
+    want = observed(plain, w)
+    for every in ("", "1", "2", "3", "7"):
+        with pytest.MonkeyPatch.context() as m:
+            m.setenv("JANUS_FLUSH_EVERY", every)
+            f = janus.function(plain, ladder=TOGETHER, numerics=numerics)
+            for _ in range(3):
+                got = observed(f, w)
+                assert got[3:] == want[3:] and all(harness.close(a, b, numerics == "exact") for a, b in zip(want[:3], got))
+        assert counts(f, "calls", "coexecution") == (3, 3) and f.stats()["recorded"] > 0
 
 
 def test_generators_and_coroutines():
