@@ -77,6 +77,34 @@ static inline __attribute__((always_inline)) __m512 jn_hsums_f(const __m512 *v) 
     return jn_quarters_f(jn_halves_f(jn_four_f(v), jn_four_f(v + 4)),
                          jn_halves_f(jn_four_f(v + 8), jn_four_f(v + 12)));
 }
+/* The same of four rows at once: C[4, SUMS] = (C +) the sums of a, b, c and d. */
+static inline __attribute__((always_inline)) void jn_store_sums_f(const __m512 *a, const __m512 *b,
+                                                                  const __m512 *c, const __m512 *d,
+                                                                  float *to, int64_t row,
+                                                                  bool accumulate) {
+    __m512 four = jn_quarters_f(jn_halves_f(jn_four_f(a), jn_four_f(b)),
+                                jn_halves_f(jn_four_f(c), jn_four_f(d)));
+    __m512 e[4] = {a[4], a[5], b[4], b[5]}, f[4] = {c[4], c[5], d[4], d[5]};
+    __m512 half = jn_halves_f(jn_four_f(e), jn_four_f(f)), two = jn_quarters_f(half, half);
+#define JN_STORE_ROW(i)                                                                            \
+    do {                                                                                           \
+        __m128 x = _mm512_extractf32x4_ps(four, i), y = _mm512_extractf32x4_ps(two, (i) / 2);      \
+        y = (i) % 2 ? _mm_movehl_ps(y, y) : y;                                                     \
+        __m128 z = _mm_setzero_ps();                                                               \
+        if (accumulate) {                                                                          \
+            x = _mm_add_ps(_mm_loadu_ps(to), x);                                                   \
+            y = _mm_add_ps(_mm_loadl_pi(z, (const __m64 *)(const void *)(to + 4)), y);             \
+        }                                                                                          \
+        _mm_storeu_ps(to, x);                                                                      \
+        _mm_storel_pi((__m64 *)(void *)(to + 4), y);                                               \
+        to += row;                                                                                 \
+    } while (0)
+    JN_STORE_ROW(0);
+    JN_STORE_ROW(1);
+    JN_STORE_ROW(2);
+    JN_STORE_ROW(3);
+#undef JN_STORE_ROW
+}
 static inline float jn_hsum_f(__m512 v) {
     __m512 z = _mm512_setzero_ps(), all[SUMS] = {v, z, z, z, z, z};
     return _mm512_cvtss_f32(jn_sums_f(all));

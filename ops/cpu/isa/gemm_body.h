@@ -140,6 +140,10 @@ JN_INLINE void F(dots)(const int m, const int w, int64_t k, const T *a, int64_t 
         }
     }
 #ifdef SUMS
+    if (w == SUMS && m == 4) {
+        jn_store_sums_f(acc[0], acc[1], acc[2], acc[3], c, ldc, accumulate);
+        return;
+    }
     if (w == SUMS) {
         UNROLL for (int i = 0; i < m; i++) {
             V sums = jn_sums_f(acc[i]);
