@@ -154,6 +154,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/values/choice.c \
 	pyfront/convert/values/compare.c \
 	pyfront/convert/values/data.c \
+	pyfront/convert/values/dict.c \
 	pyfront/convert/values/iterate.c \
 	pyfront/convert/values/lists.c \
 	pyfront/convert/values/native.c \
@@ -167,6 +168,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/values/stacked.c \
 	pyfront/convert/values/subscript.c \
 	pyfront/convert/values/take.c \
+	pyfront/convert/values/tensor_key.c \
 	pyfront/convert/values/text.c \
 	pyfront/convert/values/values.h \
 	pyfront/convert/values/watch.c \

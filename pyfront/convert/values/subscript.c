@@ -7,33 +7,21 @@
  */
 #include "pyfront/convert/values/values.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "ops/attrs.h"
-#include "ops/op_ids.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/native.h"
 
-const char jcv_whole[2 * JCV_WHOLE] = "all pairs";
-const char jcv_cleared[] = "all pairs, of a dict that was cleared";
-
-const char *jcv_whole_text(jcv *c, unsigned gone, unsigned put, bool gap) {
-    if (gone >= JCV_MOST_GONE || put >= JCV_MOST_PUT)
-        jcv_refuse(c, "many keys are taken out of a dict and put in");
-    return jcv_whole + (gap ? JCV_WHOLE : 0) + gone * JCV_MOST_PUT + put;
-}
-
-static jcv_av *standing_for(jcv *c, PyObject *o) {
+jcv_av *jcv_standing_for(jcv *c, PyObject *o) {
     for (size_t i = 0; i < c->real.n; i++)
         if (c->real.data[i]->origin->py == o)
             return c->real.data[i];
     return NULL;
 }
 
-bool jcv_is_written(jcv *c, PyObject *o) { return standing_for(c, o) != NULL; }
+bool jcv_is_written(jcv *c, PyObject *o) { return jcv_standing_for(c, o) != NULL; }
 
 /* Items of a real list or tuple: its length is guarded. */
 static jcv_av *real_items(jcv *c, jcv_av *a) {
@@ -67,7 +55,7 @@ static jcv_av *to_abstract(jcv *c, jcv_av *a) {
         jcv_make_live(c, a);
     if (a->kind != AV_PY)
         return a;
-    jcv_av *x = standing_for(c, a->py);
+    jcv_av *x = jcv_standing_for(c, a->py);
     if (x)
         return x;
     if (c->ctx != c->main && a->src)
@@ -167,7 +155,7 @@ bool jcv_native_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
     }
     case AV_PY: {
         PyObject *o = a->py;
-        jcv_av *x = standing_for(c, o);
+        jcv_av *x = jcv_standing_for(c, o);
         if (x)
             return jcv_items(c, x, out, n);
         if (PyList_CheckExact(o) || PyTuple_Check(o)) {
@@ -189,187 +177,6 @@ bool jcv_native_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
     *out = t->items;
     *n = t->n;
     return true;
-}
-
-/* ---- dicts --------------------------------------------------------------------------------------
- */
-
-/* An object that equals nothing but itself. */
-static bool by_identity_only(const jcv_av *a) {
-    const PyTypeObject *t = a->kind == AV_PY ? Py_TYPE(a->py) : NULL;
-    return t && t->tp_hash == PyBaseObject_Type.tp_hash &&
-           t->tp_richcompare == PyBaseObject_Type.tp_richcompare;
-}
-
-static bool is_tuple(const jcv_av *a) {
-    return a->kind == AV_TUPLE || (a->kind == AV_PY && PyTuple_CheckExact(a->py));
-}
-
-/* NaN is found by its object alone: a constant is one object in all calls. */
-static bool holds_nan(PyObject *o) {
-    for (Py_ssize_t i = 0; PyTuple_Check(o) && i < PyTuple_GET_SIZE(o); i++)
-        if (holds_nan(PyTuple_GET_ITEM(o, i)))
-            return true;
-    return (PyFloat_Check(o) && isnan(PyFloat_AS_DOUBLE(o))) ||
-           (PyComplex_Check(o) && !(PyComplex_AsCComplex(o).real == PyComplex_AsCComplex(o).real &&
-                                    PyComplex_AsCComplex(o).imag == PyComplex_AsCComplex(o).imag));
-}
-
-/* Refuses what cannot be a key, or is hashed or compared by code of the user. */
-static void check_key(jcv *c, jcv_av *key) {
-    jcv_av **items;
-    unsigned n;
-    if (key->kind == AV_PY && holds_nan(key->py))
-        jcv_refuse(c, "nan as a key");
-    jcv_not_frozen(c, key, "the identity");
-    if (is_tuple(key) && !jcv_is_const(key) && jcv_items(c, key, &items, &n)) {
-        for (unsigned i = 0; i < n; i++)
-            check_key(c, items[i]);
-        return;
-    }
-    if (jcv_is_const(key) ? PyObject_Hash(key->py) == -1
-                          : key->kind != AV_TENSOR && key->kind != AV_SCALAR &&
-                                key->kind != AV_HOST && !by_identity_only(key)) {
-        PyErr_Clear();
-        jcv_refuse(c, "%s as a key", jcv_describe(key));
-    }
-}
-
-/* Whether two keys are one.  Of objects that are not, it is guarded. */
-bool jcv_same_key(jcv *c, jcv_av *a, jcv_av *b) {
-    if (jcv_av_equal(a, b))
-        return true;
-    PyObject *x = jcv_const_object(c, a), *y = jcv_const_object(c, b);
-    if (x && y)
-        return PyObject_RichCompareBool(x, y, Py_EQ) == 1;
-    if (is_tuple(a) && is_tuple(b))
-        jcv_refuse(c, "tuples of values of the graph as keys");
-    if (x || y || a->kind != b->kind)
-        return false;
-    if (a->kind == AV_TENSOR)
-        return jcv_compare(c, JPY_IS, a, b)->py == Py_True;
-    if (a->kind == AV_PY && a->src && b->src &&
-        (!jpy_guards_distinct(c->guards, a->src->slot) ||
-         !jpy_guards_distinct(c->guards, b->src->slot)))
-        jcv_refuse(c, "out of memory");
-    return false;
-}
-
-int jcv_find_key(jcv *c, jcv_av *pairs, jcv_av *key) {
-    check_key(c, key);
-    for (unsigned i = 0; i + 1 < pairs->n; i += 2)
-        if (jcv_same_key(c, pairs->items[i], key))
-            return (int)i;
-    return -1;
-}
-
-/* The key of a real dict that an abstract value stands for. */
-static PyObject *real_key(jcv *c, jcv_av *key) {
-    if (key->kind == AV_PY && holds_nan(key->py))
-        jcv_refuse(c, "nan as a key");
-    if (jcv_is_const(key))
-        return key->py;
-    if (key->kind == AV_TENSOR && key->src) {
-        jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)key->py)->t);
-        key->src->checks |= JPY_CHECK_IDENT;
-        key->src->ident = jpy_guards_own(c->guards, r->proxy);
-        return r->proxy;
-    }
-    if (by_identity_only(key) && key->src) {
-        jcv_by_identity(c, key->py, key->src);
-        return key->py;
-    }
-    if (key->kind == AV_TUPLE) {
-        PyObject *o = jcv_object(c, key);
-        if (o)
-            return o;
-    }
-    jcv_refuse(c, "%s as a key", jcv_describe(key));
-}
-
-static jcv_av *real_get(jcv *c, jcv_av *d, jcv_av *key) {
-    PyObject *k = real_key(c, key);
-    PyObject *v = PyDict_GetItemWithError(d->py, k);
-    jpy_src *s = d->src ? jpy_src_get(c->guards, JPY_SRC_KEY, d->src, NULL, k, 0) : NULL;
-    if (!v) {
-        PyErr_Clear();
-        if (s)
-            s->checks |= JPY_CHECK_ABSENT;
-        return NULL;
-    }
-    return jcv_wrap(c, v, s);
-}
-
-static void put_pair(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
-    jcv_av *pairs = c->slots.data[d->slot];
-    int at = jcv_find_key(c, pairs, key);
-    jcv_av *t = jcv_tuple(c, pairs->items, pairs->n);
-    t->text = pairs->text;
-    if (at >= 0) {
-        t->items[at + 1] = v;
-    } else {
-        t->items = jcv_alloc(c, (pairs->n + 2) * sizeof *t->items);
-        if (pairs->n)
-            memcpy(t->items, pairs->items, pairs->n * sizeof *t->items);
-        t->items[pairs->n] = key;
-        t->items[pairs->n + 1] = v;
-        t->n = pairs->n + 2;
-        bool gap = jcv_pairs_gap(pairs);
-        if (gap && d->origin) /* it lies behind the gap, which the commit does not make */
-            jcv_refuse(c, "keys are put in a dict, taken out and put in again");
-        if (jcv_is_whole(pairs))
-            t->text = jcv_whole_text(c, jcv_pairs_gone(pairs), jcv_pairs_put(pairs) + 1, gap);
-    }
-    jcv_put(c, d->slot, t);
-}
-
-/* Of a dict that is made here keys are known: a string of the graph is one of those that were seen.
- */
-static jcv_av *which_name(jcv *c, const jcv_av *d, jcv_av *key) {
-    PyObject *s =
-        d->kind == AV_DICT && !d->origin && key->kind == AV_HOST ? jcv_samples(c, key) : NULL;
-    bool names = s != NULL;
-    for (Py_ssize_t i = 0; names && i < PyList_GET_SIZE(s); i++)
-        names = PyUnicode_CheckExact(PyList_GET_ITEM(s, i));
-    return names ? jcv_which_text(c, key) : key;
-}
-
-/* NULL: no such key. */
-jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key) {
-    if (d->kind == AV_HOST)
-        return jcv_live_getkey(c, d, key);
-    key = which_name(c, d, key);
-    if (d->kind == AV_DICT && (key->kind == AV_SCALAR || key->kind == AV_HOST))
-        jcv_make_live(c, d);
-    if (d->kind == AV_PY) {
-        jcv_av *x = standing_for(c, d->py);
-        if (!x)
-            return real_get(c, d, key);
-        d = x;
-    }
-    int at = jcv_find_key(c, c->slots.data[d->slot], key);
-    if (at >= 0) {
-        jcv_av *v = c->slots.data[d->slot]->items[at + 1];
-        return v->kind == AV_UNDEF ? NULL : v;
-    }
-    bool whole = jcv_all_pairs(c->slots.data[d->slot]);
-    return d->origin && !whole ? real_get(c, d->origin, key) : NULL;
-}
-
-void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
-    if (d->kind == AV_HOST) {
-        jcv_live_setkey(c, d, key, v);
-        return;
-    }
-    key = which_name(c, d, key);
-    if ((d->kind == AV_DICT && d->slot < c->ctx->fn->first_slot) || key->kind == AV_SCALAR ||
-        key->kind == AV_HOST || (c->ctx->fn->kind == JCV_FUNC && (d->kind == AV_PY || d->origin)))
-        jcv_make_live(c, d);
-    check_key(c, key);
-    d = to_abstract(c, d);
-    if (d->origin)
-        jcv_wrote(c);
-    put_pair(c, d, key, v);
 }
 
 /* ---- the two operations -------------------------------------------------------------------------
@@ -398,109 +205,18 @@ static jcv_av *sequence_item(jcv *c, jcv_av *t, bool list, jcv_av *i) {
     return t->items[k];
 }
 
-/* A bound of a slice of a tensor; NULL: absent. */
-static jcv_val *part_bound(jcv *c, jcv_av *a) {
-    if (a->kind == AV_PY && a->py == Py_None)
-        return NULL;
-    jcv_val *v = jcv_number(c, a);
-    if (!v || v->type->kind != JANUS_KIND_INT)
-        jcv_refuse(c, "a slice with computed bounds");
-    return v;
-}
-
-/* x[:, a:b], with bounds that the graph computes: not by the eager layer, which would cut them to
- * what the image has. */
-static jcv_av *tensor_part(jcv *c, jcv_av *o, int axis, jcv_av *const *bounds) {
-    jcv_av *step = bounds[2];
-    jcv_val *x = jcv_tensor_val(c, o->py);
-    if (axis >= x->type->rank || step->kind != AV_PY || step->py != Py_None)
-        jcv_refuse(c, "a slice with computed bounds");
-    jcv_val *start = part_bound(c, bounds[0]), *stop = part_bound(c, bounds[1]);
-    return jcv_view(c, o->py, jcv_part_of(c, x, axis, start, stop));
-}
-
-static bool is_computed(const jcv_av *a) { return a->kind == AV_ITER && a->text == jcv_bounds; }
-
-static bool is_number(const jcv_av *a) {
-    return a->kind == AV_SCALAR && a->val->type->kind == JANUS_KIND_INT;
-}
-
-/* Whether a key has ints and bounds that only the graph knows, and nothing else but ints, slices,
- * None and ...: what is there is a view. */
-static bool is_computed_view(const jcv_av *key) {
-    jcv_av *const *items = key->kind == AV_TUPLE ? key->items : (jcv_av *const *)&key;
-    unsigned n = key->kind == AV_TUPLE ? key->n : 1, known = 0;
-    for (unsigned i = 0; i < n; i++) {
-        const jcv_av *a = items[i];
-        bool plain = a->kind == AV_PY && (PyLong_CheckExact(a->py) || PySlice_Check(a->py) ||
-                                          a->py == Py_None || a->py == Py_Ellipsis);
-        known += plain;
-        if (!plain && !is_computed(a) && !is_number(a))
-            return false;
-    }
-    return known < n;
-}
-
-static jcv_av *selected(jcv *c, jcv_av *o, int axis, jcv_val *i) {
-    jcv_val *in[2] = {jcv_tensor_val(c, o->py), i};
-    janus_select_attrs attrs = {sizeof attrs, axis};
-    if (axis >= in[0]->type->rank)
-        jcv_refuse(c, "an index of more dims than there are");
-    return jcv_view(c, o->py, jcv_op(c, JN_OP(select), in, 2, &attrs));
-}
-
-/* How many dims an item of a key is about; -1: those that the others leave. */
-static int dims_of_item(jcv *c, const jcv_av *a) {
-    if (a->kind == AV_PY && a->py == Py_None)
-        return 0;
-    if (a->kind == AV_PY && a->py == Py_Ellipsis)
-        return -1;
-    if (a->kind == AV_PY && PyBool_Check(a->py))
-        jcv_refuse(c, "a slice with computed bounds beside a truth");
-    const jn_type *t = a->kind == AV_TENSOR ? jcv_tensor_val(c, a->py)->type : NULL;
-    return t && (t->dtype == JANUS_BOOL || t->dtype == JANUS_U8) ? t->rank : 1;
-}
-
-/* x[i, a:b, j]: first the parts between bounds that the graph computes and the numbers that it
- * knows, each along its dim, then the rest of the key. */
-static jcv_av *computed_key(jcv *c, jcv_av *o, jcv_av *key) {
-    int rank = jcv_tensor_val(c, o->py)->type->rank, named = 0, axis = 0;
-    bool others = false;
-    for (unsigned k = 0; k < key->n; k++) {
-        int n = dims_of_item(c, key->items[k]);
-        named += n < 0 ? 0 : n;
-    }
-    jcv_av *rest = jcv_tuple(c, NULL, 0);
-    rest->items = jcv_alloc(c, key->n * sizeof *rest->items);
-    for (unsigned k = 0; k < key->n; k++) {
-        jcv_av *item = key->items[k];
-        int n = dims_of_item(c, item);
-        if (is_number(item)) { /* that dim is gone */
-            o = selected(c, o, axis, item->val);
-            continue;
-        }
-        if (is_computed(item))
-            o = tensor_part(c, o, axis, item->items);
-        rest->items[rest->n++] =
-            is_computed(item) ? jcv_take(c, PySlice_New(NULL, NULL, NULL)) : item;
-        others = others || !is_computed(item);
-        axis += n < 0 ? rank - named : n;
-    }
-    return others ? jcv_native_getitem(c, o, rest) : o;
-}
-
 /* A slice whose bounds, or whose list, only the graph knows; NULL: it is something else. */
 static jcv_av *graph_slice(jcv *c, jcv_av *o, jcv_av *i) {
-    if (is_computed(i)) {
+    if (jcv_is_computed(i)) {
         if (o->kind == AV_TENSOR)
-            return tensor_part(c, o, 0, i->items);
+            return jcv_tensor_part(c, o, 0, i->items);
         return jcv_slice(c, o, i->items);
     }
     if (i->kind == AV_TUPLE && o->kind == AV_TENSOR) {
-        bool any = is_computed_view(i);
+        bool any = jcv_is_computed_view(i);
         for (unsigned k = 0; k < i->n && !any; k++)
-            any = is_computed(i->items[k]);
-        return any ? computed_key(c, o, i) : NULL;
+            any = jcv_is_computed(i->items[k]);
+        return any ? jcv_computed_key(c, o, i) : NULL;
     }
     if (i->kind != AV_PY || !PySlice_Check(i->py) || (o->kind != AV_HOST && o->kind != AV_SEQ))
         return NULL;
@@ -513,73 +229,6 @@ static jcv_av *graph_slice(jcv *c, jcv_av *o, jcv_av *i) {
     return first || !sliced ? first : jcv_slice(c, o, bounds);
 }
 
-/* A mask: it has dims, and how many it chooses only the run knows. */
-static bool is_mask(jcv *c, const jcv_av *a) {
-    if (a->kind != AV_TENSOR)
-        return false;
-    const jn_type *t = jcv_tensor_val(c, a->py)->type;
-    return t->rank > 0 && (t->dtype == JANUS_BOOL || t->dtype == JANUS_U8);
-}
-
-/* How many dims of a tensor an index is for. */
-static int dims_of(jcv *c, const jcv_av *a) {
-    if (is_mask(c, a))
-        return jcv_tensor_val(c, a->py)->type->rank;
-    if (a->kind == AV_TENSOR)
-        return jcv_tensor_val(c, a->py)->type->dtype != JANUS_BOOL;
-    return a->kind != AV_PY || !(a->py == Py_None || a->py == Py_Ellipsis || PyBool_Check(a->py));
-}
-
-/* A mask has the dims of what it is an index of, from `axis` on. */
-static void check_mask(jcv *c, jcv_av *o, jcv_av *mask, int axis) {
-    jcv_val *x = jcv_tensor_val(c, o->py), *m = jcv_tensor_val(c, mask->py);
-    for (int k = 0; k < m->type->rank; k++) {
-        bool there = axis >= 0 && axis + k < x->type->rank;
-        int64_t size = there ? x->type->dims[axis + k] : -1;
-        if (size == m->type->dims[k])
-            continue;
-        if (!there || !(jcv_dim_varies(c, size) || jcv_dim_varies(c, m->type->dims[k])))
-            jcv_refuse(c, "a mask of another shape as an index"); /* it raises */
-        jcv_must_be(c, jcv_size_of(c, m, k), jcv_size_of(c, x, axis + k));
-    }
-}
-
-/* The key of a tensor with the places of what is true instead of each mask: one index a dim of it,
- * which is what the eager layer makes of them. */
-static jcv_av *with_places(jcv *c, jcv_av *o, jcv_av *key) {
-    bool many = key->kind == AV_TUPLE;
-    jcv_av *one[1] = {key}, **items = many ? key->items : one, **places;
-    unsigned n = many ? key->n : 1, n_places, n_masks = 0;
-    int axis = 0, all_dims = 0;
-    for (unsigned i = 0; i < n; i++) {
-        n_masks += is_mask(c, items[i]);
-        all_dims += dims_of(c, items[i]);
-    }
-    if (!n_masks)
-        return key;
-    jcv_av *t = jcv_tuple(c, NULL, 0);
-    t->items = jcv_alloc(c, (n + n_masks * JN_MAX_RANK) * sizeof *t->items);
-    for (unsigned i = 0; i < n; axis += dims_of(c, items[i++])) {
-        if (items[i]->kind == AV_PY && items[i]->py == Py_Ellipsis)
-            axis += jcv_tensor_val(c, o->py)->type->rank - all_dims;
-        if (!is_mask(c, items[i])) {
-            t->items[t->n++] = items[i];
-            continue;
-        }
-        check_mask(c, o, items[i], axis);
-        PyObject *name = jcv_own(c, PyUnicode_InternFromString("as_tuple"));
-        jcv_av *yes = jcv_py(c, Py_True, NULL);
-        jcv_args as_tuple = {.kw = &yes, .names = &name, .n_kw = 1};
-        jcv_av *find = jcv_getattr(c, items[i], jcv_own(c, PyUnicode_InternFromString("nonzero")));
-        jcv_av *all = jcv_call(c, find, &as_tuple);
-        if (!jcv_items(c, all, &places, &n_places))
-            jcv_refuse(c, "a mask as an index");
-        memcpy(t->items + t->n, places, n_places * sizeof *places);
-        t->n += n_places;
-    }
-    return t;
-}
-
 jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     jcv_av **items;
     unsigned n;
@@ -589,9 +238,9 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     if (part)
         return part;
     if (o->kind == AV_TENSOR) {
-        if (is_number(i))
-            return selected(c, o, 0, i->val);
-        i = with_places(c, o, i);
+        if (jcv_is_number(i))
+            return jcv_selected(c, o, 0, i->val);
+        i = jcv_with_places(c, o, i);
         c->passed.n = 0;
         c->passing = true;
         PyObject *k = jcv_object(c, i);
@@ -604,13 +253,13 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
         return jcv_wrap(c, jcv_own(c, x), NULL);
     }
     if (i->kind == AV_HOST && o->kind == AV_PY && PyDict_CheckExact(o->py) &&
-        !standing_for(c, o->py)) {
+        !jcv_standing_for(c, o->py)) {
         jcv_av *x = jcv_pick_key(c, o, i);
         x = x ? x : jcv_choice(c, o, i);
         return x ? x : jcv_live_getkey(c, jcv_to_host(c, o), i);
     }
     if (i->kind == AV_SCALAR && o->kind == AV_PY && PyDict_CheckExact(o->py) && o->src &&
-        !standing_for(c, o->py))
+        !jcv_standing_for(c, o->py))
         return jcv_live_getkey(c, jcv_to_host(c, o), i);
     if (o->kind == AV_DICT || (o->kind == AV_PY && PyDict_CheckExact(o->py))) {
         jcv_av *v = jcv_dict_get(c, o, i);
@@ -620,7 +269,7 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     }
     if (o->kind == AV_SEQ && !o->slot)
         return jcv_seq_at(c, o, i);
-    if (i->kind == AV_SCALAR && o->kind == AV_PY && o->src && !standing_for(c, o->py) &&
+    if (i->kind == AV_SCALAR && o->kind == AV_PY && o->src && !jcv_standing_for(c, o->py) &&
         (PyList_CheckExact(o->py) || PyTuple_CheckExact(o->py))) {
         jcv_av *x = jcv_pick_item(c, o, i);
         if (x)
@@ -638,7 +287,7 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     if (o->kind == AV_PY && jcv_is_const(o) && jcv_is_const(i))
         return jcv_take(c, PyObject_GetItem(o->py, i->py));
     if (o->kind == AV_PY && PyList_CheckExact(o->py) && i->kind == AV_PY && PyLong_Check(i->py) &&
-        o->src && !standing_for(c, o->py)) {
+        o->src && !jcv_standing_for(c, o->py)) {
         long k = jcv_long(c, i);
         if (k >= 0 && k < PyList_GET_SIZE(o->py)) /* nothing is assumed about the length */
             return jcv_wrap(c, PyList_GET_ITEM(o->py, k),
@@ -679,24 +328,10 @@ static void set_slice(jcv *c, jcv_av *l, jcv_av *t, jcv_av *at, jcv_av *v) {
     jcv_wrote_if(c, l->origin != NULL);
 }
 
-/* A number that only the graph knows, as what it becomes in a tensor. */
-static jcv_av *stored_number(jcv *c, jcv_av *o, jcv_av *v) {
-    janus_dtype d = (janus_dtype)jcv_tensor_val(c, o->py)->type->dtype;
-    janus_kind kind = (janus_kind)v->val->type->kind;
-    bool fits = jn_dtype_is_float(d)      ? true
-                : kind == JANUS_KIND_INT  ? d == JANUS_I64
-                : kind == JANUS_KIND_BOOL ? d == JANUS_BOOL || d == JANUS_I64
-                                          : false;
-    if (!fits)
-        jcv_refuse(c, "a number of the graph is written to a tensor of this dtype");
-    janus_scalar_tensor_attrs attrs = {sizeof attrs, d};
-    return jcv_proxy(c, &jcv_op(c, JN_OP(scalar_tensor), &v->val, 1, &attrs)->out[0], false);
-}
-
 void jcv_native_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
     if (o->kind == AV_TENSOR && v->kind == AV_SCALAR)
-        v = stored_number(c, o, v);
-    if (o->kind == AV_TENSOR && is_computed_view(i)) {
+        v = jcv_stored_number(c, o, v);
+    if (o->kind == AV_TENSOR && jcv_is_computed_view(i)) {
         static PyObject *copy_name;
         if (!copy_name)
             copy_name = PyUnicode_InternFromString("copy_");
@@ -705,7 +340,7 @@ void jcv_native_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
     }
     if (o->kind == AV_TENSOR) {
         if (v->kind == AV_TENSOR)
-            i = with_places(c, o, i);
+            i = jcv_with_places(c, o, i);
         PyObject *k = jcv_object(c, i), *x = jcv_object(c, v);
         if (!k || !x)
             jcv_refuse(c, "a tensor is written at a computed place");
