@@ -80,6 +80,7 @@ libjanus_all_la_SOURCES += \
 	exec/store/profile.c \
 	exec/store/slab.c \
 	exec/store/tensor.c \
+	exec/store/tensor_copy.c \
 	exec/store/tensor_rows.c \
 	exec/store/tensor_state.c \
 	exec/strand/collect.c \
