@@ -467,11 +467,11 @@ static janus_status usable(const jn_deferral *d, const janus_tensor *t, bool *ye
 /* Small results have memory of their own, to which they are copied: they would keep much more of a
  * slab than they are. */
 static janus_status new_result(const jn_recipe *r, unsigned i, janus_tensor **out) {
-    janus_dtype dtype = (janus_dtype)r->out[i].dtype;
-    const int64_t *dims = r->out[i].dims, *strides = r->out[i].strides;
-    if ((size_t)r->out[i].numel * jn_dtype_size(dtype) <= SMALL_BYTES)
-        return jn_tensor_dense(dtype, r->out[i].rank, dims, strides, r->out[i].numel, out);
-    return jn_tensor_promise(dtype, r->out[i].rank, dims, strides, r->out[i].numel, nowhere, out);
+    const jn_layout *l = &r->out[i];
+    janus_dtype dtype = (janus_dtype)l->dtype;
+    if ((size_t)l->numel * jn_dtype_size(dtype) <= SMALL_BYTES)
+        return jn_tensor_of(l, out);
+    return jn_tensor_promise(dtype, l->rank, l->dims, l->strides, l->numel, nowhere, out);
 }
 
 static janus_status new_results(const jn_recipe *r, janus_tensor **out) {

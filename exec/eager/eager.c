@@ -263,6 +263,17 @@ janus_status jn_eager_update(const jn_op *op, const jn_eager_arg *in, unsigned n
     return st;
 }
 
+/* Row-major, of `like`'s dtype and dims. */
+static inline janus_status result_like(const janus_tensor *like, janus_tensor **out) {
+    if (JN_LIKELY(like->form))
+        return jn_tensor_like(like, out);
+    int64_t strides[JN_MAX_RANK], step = 1; /* those of sizes 1 may be anything in `like` */
+    for (int i = like->rank - 1; i >= 0; step *= like->dims[i] ? like->dims[i] : 1, i--)
+        strides[i] = step;
+    return jn_tensor_dense((janus_dtype)like->dtype, like->rank, like->dims, strides, like->numel,
+                           out);
+}
+
 /* An elementwise op without attributes whose result has `like`'s dtype and dims. */
 static janus_status run_like(const jn_op *op, janus_tensor *const *ts, unsigned n,
                              const janus_tensor *like, janus_tensor **out) {
@@ -283,11 +294,7 @@ static janus_status run_like(const jn_op *op, janus_tensor *const *ts, unsigned 
     jn_view in[2], view;
     for (unsigned i = 0; i < n; i++)
         JN_TRY(jn_tensor_as_view(ts[i], &in[i]));
-    int64_t strides[JN_MAX_RANK], step = 1; /* those of sizes 1 may be anything in `like` */
-    for (int i = like->rank - 1; i >= 0; step *= like->dims[i] ? like->dims[i] : 1, i--)
-        strides[i] = step;
-    JN_TRY(jn_tensor_dense((janus_dtype)like->dtype, like->rank, like->dims, strides, like->numel,
-                           &y));
+    JN_TRY(result_like(like, &y));
     (void)jn_tensor_as_view(y, &view);
     jn_sig sig = {op, in, &view, (uint16_t)n, 1, NULL};
     jn_kernel_fn kernel = jn_op_impls[op->id].cpu(&sig);

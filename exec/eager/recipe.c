@@ -15,6 +15,10 @@ static bool small(const janus_tensor *t) {
     return t->rank <= JN_RECIPE_RANK && t->numel < JN_RECIPE_NUMEL;
 }
 
+static void set_form(jn_layout *l) {
+    l->form = jn_layout_form(l->dtype, l->rank, l->dims, l->strides, l->numel);
+}
+
 static bool set_out(jn_recipe *r, unsigned i, const jn_type *t) {
     if (t->rank > JN_RECIPE_RANK)
         return false;
@@ -31,6 +35,7 @@ static bool set_out(jn_recipe *r, unsigned i, const jn_type *t) {
             return false;
     }
     r->out[i].numel = empty ? 0 : n;
+    set_form(&r->out[i]);
     return true;
 }
 
@@ -47,6 +52,7 @@ static bool make_view(jn_recipe *r, const jn_call *k) {
         expected *= r->out[0].dims[d];
     }
     r->out[0].contiguous = r->out[0].contiguous || r->out[0].numel == 0;
+    set_form(&r->out[0]);
     r->kernel = NULL;
     r->workspace = 0;
     return true;
@@ -130,14 +136,12 @@ janus_status jn_recipe_run(const jn_recipe *r, const jn_view *in, const void *at
                            janus_tensor *first, janus_tensor **out) {
     jn_ops_run.eager++;
     if (!r->kernel)
-        return jn_tensor_alias(first, r->out[0].rank, r->out[0].dims, r->out[0].strides, r->offset,
-                               r->out[0].numel, r->out[0].contiguous, out);
+        return jn_tensor_alias(first, &r->out[0], r->offset, out);
     jn_view views[JN_RECIPE_OUT];
     unsigned made = 0;
     janus_status st;
     do { /* there is at least one */
-        st = jn_tensor_dense((janus_dtype)r->out[made].dtype, r->out[made].rank, r->out[made].dims,
-                             r->out[made].strides, r->out[made].numel, &out[made]);
+        st = jn_tensor_of(&r->out[made], &out[made]);
         if (JN_UNLIKELY(st != JANUS_OK))
             break;
         st = jn_tensor_as_view(out[made], &views[made]);

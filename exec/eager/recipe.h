@@ -10,20 +10,19 @@
 
 #include "exec/eager/now.h"
 
-enum { JN_RECIPE_IN = 8, JN_RECIPE_OUT = 3, JN_RECIPE_RANK = 4, JN_RECIPE_NUMEL = 32768 };
+enum {
+    JN_RECIPE_IN = 8,
+    JN_RECIPE_OUT = 3,
+    JN_RECIPE_RANK = JN_LAYOUT_RANK,
+    JN_RECIPE_NUMEL = 32768
+};
 
 typedef struct jn_recipe {
     const jn_op *op;
     jn_kernel_fn kernel; /* NULL: the result is a view of operand 0 */
     size_t workspace;
     uint16_t n_in, n_out;
-    struct {
-        uint8_t dtype;
-        bool contiguous;
-        int16_t rank;
-        int64_t numel;
-        int64_t dims[JN_RECIPE_RANK], strides[JN_RECIPE_RANK];
-    } out[JN_RECIPE_OUT];
+    jn_layout out[JN_RECIPE_OUT];
     int64_t offset; /* of a view, in elements */
 } jn_recipe;
 

@@ -16,7 +16,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/limit.h"
 
-enum { HEADER = 64, SHELL = 128, INLINE_RANK = 4 };
+enum { HEADER = 64, SHELL = 128, INLINE_RANK = JN_LAYOUT_RANK };
 _Static_assert(sizeof(jn_storage) <= HEADER, "the data follows the header");
 _Static_assert(sizeof(janus_tensor) <= SHELL, "or the tensor's struct, then the data");
 
@@ -134,6 +134,7 @@ static janus_status shell(janus_dtype dtype, int rank, janus_tensor **out) {
     t->dtype = (uint8_t)dtype;
     t->rank = (uint8_t)rank;
     t->in_storage = false;
+    t->form = 0;
     *out = t;
     return JANUS_OK;
 }
@@ -172,6 +173,18 @@ janus_status jn_tensor_empty(janus_dtype dtype, int rank, const int64_t *dims, j
     t->raw = t->storage->raw;
     *out = t;
     return JANUS_OK;
+}
+
+uint64_t jn_layout_form(unsigned dtype, int rank, const int64_t *dims, const int64_t *strides,
+                        int64_t numel) {
+    if (rank > JN_FORM_RANK || numel <= 0 || numel >= JN_FORM_NUMEL)
+        return 0;
+    uint64_t lengths = 0, step = 1, odd = 0;
+    for (int i = rank - 1; i >= 0; step *= (uint64_t)dims[i], i--) {
+        odd |= (uint64_t)strides[i] ^ step;
+        lengths = lengths << 16 | (uint64_t)dims[i];
+    }
+    return odd ? 0 : JN_FORM | (uint64_t)dtype << 4 | (uint64_t)rank << 8 | lengths << 16;
 }
 
 /* False: sizes whose product cannot be counted, those of an empty tensor included (as
@@ -227,7 +240,7 @@ janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
 }
 
 /* A small tensor with its storage, in one block. */
-static janus_tensor *whole(janus_dtype dtype, int rank, size_t bytes) {
+static inline janus_tensor *whole(janus_dtype dtype, int rank, size_t bytes) {
     jn_storage *s = jn_pool_alloc(HEADER + SHELL + bytes);
     if (!s)
         return NULL;
@@ -241,13 +254,22 @@ static janus_tensor *whole(janus_dtype dtype, int rank, size_t bytes) {
     t->dims = t->inline_dims;
     t->strides = t->inline_dims + INLINE_RANK;
     t->storage = s;
+    t->form = 0;
     return t;
+}
+
+static inline size_t size_of(unsigned dtype, int64_t numel) {
+    return (size_t)numel * jn_dtype_size((janus_dtype)dtype);
+}
+
+static inline bool fits_whole(int rank, size_t bytes) {
+    return JN_LIKELY(rank <= INLINE_RANK && bytes <= JN_POOL_MAX - HEADER - SHELL);
 }
 
 janus_status jn_tensor_dense(janus_dtype dtype, int rank, const int64_t *dims,
                              const int64_t *strides, int64_t numel, janus_tensor **out) {
-    size_t bytes = (size_t)numel * jn_dtype_size(dtype);
-    if (JN_UNLIKELY(rank > INLINE_RANK || bytes > JN_POOL_MAX - HEADER - SHELL))
+    size_t bytes = size_of(dtype, numel);
+    if (!fits_whole(rank, bytes))
         return jn_tensor_empty(dtype, rank, dims, out);
     janus_tensor *t = whole(dtype, rank, bytes);
     if (JN_UNLIKELY(!t))
@@ -261,6 +283,39 @@ janus_status jn_tensor_dense(janus_dtype dtype, int rank, const int64_t *dims,
     t->raw = t->storage->raw;
     *out = t;
     return JANUS_OK;
+}
+
+/* All the room that there is for dims and strides: what is not used of it costs nothing. */
+static inline void lay_out(janus_tensor *t, const int64_t *dims, const int64_t *strides) {
+    memcpy(t->inline_dims, dims, INLINE_RANK * sizeof *dims);
+    memcpy(t->inline_dims + INLINE_RANK, strides, INLINE_RANK * sizeof *strides);
+}
+
+static inline janus_status small_dense(unsigned dtype, int rank, const int64_t *dims,
+                                       const int64_t *strides, int64_t numel, uint64_t form,
+                                       janus_tensor **out) {
+    size_t bytes = size_of(dtype, numel);
+    if (!fits_whole(rank, bytes))
+        return jn_tensor_empty((janus_dtype)dtype, rank, dims, out);
+    janus_tensor *t = whole((janus_dtype)dtype, rank, bytes);
+    if (JN_UNLIKELY(!t))
+        return JN_NO_MEMORY();
+    lay_out(t, dims, strides);
+    t->numel = numel;
+    t->contiguous = true;
+    t->form = form;
+    t->raw = t->storage->raw;
+    *out = t;
+    return JANUS_OK;
+}
+
+janus_status jn_tensor_of(const jn_layout *l, janus_tensor **out) {
+    return small_dense(l->dtype, l->rank, l->dims, l->strides, l->numel, l->form, out);
+}
+
+janus_status jn_tensor_like(const janus_tensor *t, janus_tensor **out) {
+    return small_dense(t->dtype, t->rank, t->inline_dims, t->inline_dims + INLINE_RANK, t->numel,
+                       t->form, out);
 }
 
 janus_status jn_tensor_promise(janus_dtype dtype, int rank, const int64_t *dims,
@@ -293,19 +348,16 @@ void jn_tensor_put(janus_tensor *t, char *at, jn_slab *slab) {
 
 void jn_tensor_follow(janus_tensor *view, char *at) { view->raw = at; }
 
-janus_status jn_tensor_alias(janus_tensor *base, int rank, const int64_t *dims,
-                             const int64_t *strides, int64_t offset, int64_t numel, bool contiguous,
+janus_status jn_tensor_alias(janus_tensor *base, const jn_layout *l, int64_t offset,
                              janus_tensor **out) {
     janus_tensor *t;
     if (JN_UNLIKELY(jn_tensor_is_rows(base)))
         JN_TRY(jn_tensor_fill(base));
-    JN_TRY(shell((janus_dtype)base->dtype, rank, &t));
-    for (int i = 0; i < rank; i++) {
-        t->dims[i] = dims[i];
-        t->strides[i] = strides[i];
-    }
-    t->numel = numel;
-    t->contiguous = contiguous;
+    JN_TRY(shell((janus_dtype)base->dtype, l->rank, &t));
+    lay_out(t, l->dims, l->strides);
+    t->numel = l->numel;
+    t->contiguous = l->contiguous;
+    t->form = l->form;
     t->storage = base->storage;
     jn_storage_retain(t->storage);
     return view_of(base, offset, t, out);

@@ -43,6 +43,18 @@ typedef struct jn_storage {
     struct jn_slab *slab;     /* that `raw` lies in (exec/store/slab.h); NULL: memory of its own */
 } jn_storage;
 
+/* Dtype, dims and strides of what is small, of any rank that has room: as the recipe of a
+ * remembered call keeps its results'. */
+enum { JN_LAYOUT_RANK = 4 };
+typedef struct jn_layout {
+    uint8_t dtype;
+    bool contiguous;
+    int16_t rank;
+    int64_t numel;
+    uint64_t form; /* jn_layout_form() */
+    int64_t dims[JN_LAYOUT_RANK], strides[JN_LAYOUT_RANK];
+} jn_layout;
+
 struct janus_tensor {
     atomic_int refs;
     uint8_t dtype;
@@ -53,8 +65,22 @@ struct janus_tensor {
     char *raw; /* storage->raw + offset, first element */
     jn_storage *storage;
     int64_t *dims, *strides; /* point to inline_dims for rank <= 4, else to one block */
-    int64_t inline_dims[8];
+    int64_t inline_dims[2 * JN_LAYOUT_RANK];
+    uint64_t form; /* jn_tensor_form(); 0: none, or not looked at yet */
 };
+
+/* A number that tells the dtype, dims and strides of small row-major tensors: equal where these
+ * are, its low bits JN_FORM.  0: it is none of these. */
+enum { JN_FORM = 1, JN_FORM_RANK = 3, JN_FORM_NUMEL = 1 << 16 };
+uint64_t jn_layout_form(unsigned dtype, int rank, const int64_t *dims, const int64_t *strides,
+                        int64_t numel);
+/* Of a tensor in host memory, found once: neither of the three ever changes.  By one thread at a
+ * time. */
+static inline uint64_t jn_tensor_form(janus_tensor *t) {
+    if (JN_UNLIKELY(!t->form) && !t->storage->device)
+        t->form = jn_layout_form(t->dtype, t->rank, t->dims, t->strides, t->numel);
+    return t->form;
+}
 
 /* Makes the elements of a tensor whose storage is not ready; of a proxy it fails with
  * JANUS_UNSUPPORTED, and says so in jn_proxy_asked. */
@@ -168,12 +194,14 @@ janus_status jn_tensor_empty(janus_dtype dtype, int rank, const int64_t *dims, j
 janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
                             const int64_t *strides, int64_t offset, janus_tensor **out);
 /* The two above with what the caller knows already: row-major strides and the number of elements;
- * a view's, and whether it is contiguous. */
+ * a whole layout; a view's. */
 janus_status jn_tensor_dense(janus_dtype dtype, int rank, const int64_t *dims,
                              const int64_t *strides, int64_t numel, janus_tensor **out);
-janus_status jn_tensor_alias(janus_tensor *base, int rank, const int64_t *dims,
-                             const int64_t *strides, int64_t offset, int64_t numel, bool contiguous,
+janus_status jn_tensor_of(const jn_layout *l, janus_tensor **out);
+janus_status jn_tensor_alias(janus_tensor *base, const jn_layout *l, int64_t offset,
                              janus_tensor **out);
+/* New, of the dtype and dims of a tensor that has a form. */
+janus_status jn_tensor_like(const janus_tensor *t, janus_tensor **out);
 /* janus_tensor_wrap of arguments that are right; `data` may be NULL where the storage's state says
  * that its elements are not in memory. */
 janus_status jn_tensor_over(janus_dtype dtype, int rank, const int64_t *dims,

@@ -54,37 +54,35 @@ static uint8_t oldest[PLACES / WAYS]; /* of a full set: the way that goes next *
 /* ---- keys -------------------------------------------------------------------------------------
  */
 
-enum { SHORT_RANK = 3, SHORT_NUMEL = 1 << 16 };
-
-/* Most tensors fit in one word. */
-static inline bool put_tensor(uint64_t **at, const janus_tensor *t) {
-    if (JN_UNLIKELY(t->storage->device != NULL))
+/* What does not fit in one word. */
+static bool put_layout(uint64_t **at, const janus_tensor *t) {
+    if (t->storage->device || t->rank > JN_RECIPE_RANK)
         return false;
     uint64_t *k = *at;
-    uint64_t word = TAG_TENSOR | (uint64_t)t->dtype << 4 | (uint64_t)t->rank << 8;
-    const int64_t *dims = t->dims;
     /* strides of size 1 may be any, and views hand them on; empty ones count as odd */
-    uint64_t lengths = 0, step = 1, odd = !t->contiguous;
-    for (int i = t->rank - 1; i >= 0; step *= (uint64_t)dims[i], i--) {
+    uint64_t step = 1, odd = !t->contiguous;
+    for (int i = t->rank - 1; i >= 0; step *= (uint64_t)t->dims[i], i--)
         odd |= (uint64_t)t->strides[i] ^ step;
-        lengths = lengths << 16 | (uint64_t)dims[i];
-    }
-    if (JN_LIKELY(!odd && t->rank <= SHORT_RANK && t->numel > 0 && t->numel < SHORT_NUMEL)) {
-        *k++ = word | lengths << 16;
-        *at = k;
-        return true;
-    }
-    if (t->rank > JN_RECIPE_RANK)
-        return false;
-    *k++ = word | (odd ? 1 << 13 : 1 << 12);
+    *k++ =
+        TAG_TENSOR | (uint64_t)t->dtype << 4 | (uint64_t)t->rank << 8 | (odd ? 1 << 13 : 1 << 12);
     for (int i = 0; i < t->rank; i++)
-        *k++ = (uint64_t)dims[i];
+        *k++ = (uint64_t)t->dims[i];
     if (odd)
         for (int i = 0; i < t->rank; i++)
             *k++ = (uint64_t)t->strides[i];
     *at = k;
     return true;
 }
+
+/* Most tensors fit in one word. */
+static inline bool put_tensor(uint64_t **at, janus_tensor *t) {
+    uint64_t form = jn_tensor_form(t);
+    if (JN_UNLIKELY(!form))
+        return put_layout(at, t);
+    *(*at)++ = form;
+    return true;
+}
+_Static_assert((int)TAG_TENSOR == (int)JN_FORM, "the words of tensors");
 
 static inline bool put_int(uint64_t **at, PyObject *o) {
     int overflow;
