@@ -146,6 +146,7 @@ noinst_HEADERS += \
 	exec/store/rng.h \
 	exec/store/store.h \
 	exec/store/tensor.h \
+	exec/store/thread.h \
 	exec/store/tensor_rows.h \
 	exec/strand/effects.h \
 	exec/strand/host.h \

@@ -27,8 +27,6 @@ struct jn_deferral {
     size_t bytes; /* of results, and of what is lent */
 };
 
-_Thread_local jn_deferral *jn_deferring, *jn_tracing;
-
 /* Guards all deferrals and kinds, and the states of the storages that belong to them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -466,17 +464,18 @@ static janus_status usable(const jn_deferral *d, const janus_tensor *t, bool *ye
 
 /* Small results have memory of their own, to which they are copied: they would keep much more of a
  * slab than they are. */
-static janus_status new_result(const jn_recipe *r, unsigned i, janus_tensor **out) {
+static janus_status new_result(jn_thread *me, const jn_recipe *r, unsigned i, janus_tensor **out) {
     const jn_layout *l = &r->out[i];
     janus_dtype dtype = (janus_dtype)l->dtype;
     if ((size_t)l->numel * jn_dtype_size(dtype) <= SMALL_BYTES)
-        return jn_tensor_of(l, out);
+        return jn_tensor_of(me, l, out);
     return jn_tensor_promise(dtype, l->rank, l->dims, l->strides, l->numel, nowhere, out);
 }
 
 static janus_status new_results(const jn_recipe *r, janus_tensor **out) {
+    jn_thread *me = &jn_this;
     for (unsigned i = 0; i < r->n_out; i++) {
-        janus_status st = new_result(r, i, &out[i]);
+        janus_status st = new_result(me, r, i, &out[i]);
         if (JN_UNLIKELY(st != JANUS_OK)) {
             while (i-- > 0)
                 janus_tensor_release(out[i]);

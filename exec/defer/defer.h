@@ -65,13 +65,6 @@ typedef struct jn_deferral_stats {
                                                        that ran alone */
 } jn_deferral_stats;
 
-/* The deferral that records for this thread, or NULL. */
-extern _Thread_local jn_deferral *jn_deferring;
-
-/* That of which the backward() of this thread are trace graphs though its ops run at once, or NULL.
- */
-extern _Thread_local jn_deferral *jn_tracing;
-
 /* Whether calls of this recipe can be recorded at all. */
 bool jn_call_kind_possible(const jn_recipe *r);
 /* Attributes are copied.  NULL: out of memory. */

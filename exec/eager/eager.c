@@ -16,9 +16,6 @@
 #include "exec/eager/eager_rows.h"
 #include "ops/services.h"
 
-_Thread_local jn_eager_hook_fn jn_eager_hook;
-_Thread_local jn_op_counts jn_ops_run;
-
 static janus_status new_result(const jn_call *k, unsigned i, janus_tensor **out) {
     const jn_type *t = &k->out_types[i];
     if (JN_UNLIKELY(k->device != NULL))
@@ -264,9 +261,10 @@ janus_status jn_eager_update(const jn_op *op, const jn_eager_arg *in, unsigned n
 }
 
 /* Row-major, of `like`'s dtype and dims. */
-static inline janus_status result_like(const janus_tensor *like, janus_tensor **out) {
+static inline janus_status result_like(jn_thread *me, const janus_tensor *like,
+                                       janus_tensor **out) {
     if (JN_LIKELY(like->form))
-        return jn_tensor_like(like, out);
+        return jn_tensor_like(me, like, out);
     int64_t strides[JN_MAX_RANK], step = 1; /* those of sizes 1 may be anything in `like` */
     for (int i = like->rank - 1; i >= 0; step *= like->dims[i] ? like->dims[i] : 1, i--)
         strides[i] = step;
@@ -275,13 +273,13 @@ static inline janus_status result_like(const janus_tensor *like, janus_tensor **
 }
 
 /* An elementwise op without attributes whose result has `like`'s dtype and dims. */
-static janus_status run_like(const jn_op *op, janus_tensor *const *ts, unsigned n,
+static janus_status run_like(jn_thread *me, const jn_op *op, janus_tensor *const *ts, unsigned n,
                              const janus_tensor *like, janus_tensor **out) {
-    if (JN_UNLIKELY(jn_eager_hook != NULL)) {
+    if (JN_UNLIKELY(me->hook != NULL)) {
         jn_eager_arg args[2];
         for (unsigned i = 0; i < n; i++)
             args[i] = (jn_eager_arg){.kind = JANUS_KIND_TENSOR, .t = ts[i]};
-        return jn_eager_hook(op, args, n, NULL, out, 1, NULL);
+        return me->hook(op, args, n, NULL, out, 1, NULL);
     }
     if (JN_UNLIKELY(jn_dev_in_use)) {
         jn_eager_arg args[2];
@@ -289,12 +287,12 @@ static janus_status run_like(const jn_op *op, janus_tensor *const *ts, unsigned 
             args[i] = (jn_eager_arg){.kind = JANUS_KIND_TENSOR, .t = ts[i]};
         return jn_eager(op, args, n, NULL, out, 1);
     }
-    jn_ops_run.eager++;
+    me->ops.eager++;
     janus_tensor *y;
     jn_view in[2], view;
     for (unsigned i = 0; i < n; i++)
         JN_TRY(jn_tensor_as_view(ts[i], &in[i]));
-    JN_TRY(result_like(like, &y));
+    JN_TRY(result_like(me, like, &y));
     (void)jn_tensor_as_view(y, &view);
     jn_sig sig = {op, in, &view, (uint16_t)n, 1, NULL};
     jn_kernel_fn kernel = jn_op_impls[op->id].cpu(&sig);
@@ -325,14 +323,14 @@ static janus_status run_like(const jn_op *op, janus_tensor *const *ts, unsigned 
     return JANUS_OK;
 }
 
-janus_status jn_eager_unary(const jn_op *op, janus_tensor *a, janus_tensor **out) {
-    return run_like(op, &a, 1, a, out);
+janus_status jn_eager_unary(jn_thread *me, const jn_op *op, janus_tensor *a, janus_tensor **out) {
+    return run_like(me, op, &a, 1, a, out);
 }
 
-janus_status jn_eager_binary(const jn_op *op, janus_tensor *a, janus_tensor *b,
+janus_status jn_eager_binary(jn_thread *me, const jn_op *op, janus_tensor *a, janus_tensor *b,
                              janus_tensor **out) {
     janus_tensor *both[2] = {a, b};
-    return run_like(op, both, 2, a->rank >= b->rank ? a : b, out);
+    return run_like(me, op, both, 2, a->rank >= b->rank ? a : b, out);
 }
 
 janus_status jn_tensor_cast(janus_tensor *t, janus_dtype dtype, janus_tensor **out) {

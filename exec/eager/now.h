@@ -27,13 +27,6 @@ typedef struct jn_eager_arg {
 
 enum { JN_EAGER_MAX_OUT = 8 };
 
-/* Tensor ops that this thread has run: one by one, and in runs that gave their results.  Read by
- * whoever wants to know which share of a program's work graphs did. */
-typedef struct jn_op_counts {
-    uint64_t eager, graph;
-} jn_op_counts;
-extern _Thread_local jn_op_counts jn_ops_run;
-
 /*
  * Runs a COMPUTE op on the CPU.  out[i] receives new tensors (+1).  VIEW ops give aliases of
  * operand 0's storage where strides allow.  Kernel flags become errors: JANUS_INDEX,
@@ -55,8 +48,9 @@ janus_status jn_eager_is_view(const jn_op *op, const janus_tensor *t, const void
 /* Fast paths, on the calling thread alone, for elementwise ops without attributes whose result has
  * the operands' dtype.  Operands are contiguous, of equal dtype, and of equal dims or one of them
  * 0-d. */
-janus_status jn_eager_unary(const jn_op *op, janus_tensor *a, janus_tensor **out);
-janus_status jn_eager_binary(const jn_op *op, janus_tensor *a, janus_tensor *b, janus_tensor **out);
+janus_status jn_eager_unary(jn_thread *me, const jn_op *op, janus_tensor *a, janus_tensor **out);
+janus_status jn_eager_binary(jn_thread *me, const jn_op *op, janus_tensor *a, janus_tensor *b,
+                             janus_tensor **out);
 /* Whether they take the row, for float operands: what has no gradient gives bools or integers. */
 static inline bool jn_eager_is_like(const jn_op *op) {
     return (op->flags & JN_OP_ELEMENTWISE) && op->grad && op->n_out == 1 && !op->attr_size &&
@@ -64,14 +58,5 @@ static inline bool jn_eager_is_like(const jn_op *op) {
 }
 /* How kernels of eager calls split their work. */
 const jn_par *jn_eager_par(void);
-
-/*
- * The converter's way in: while a thread has a hook, the three functions above give their call to
- * it and run nothing.  `into`: jn_eager_into's dst (n_out is 1 and out NULL).
- */
-typedef janus_status (*jn_eager_hook_fn)(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
-                                         const void *attrs, janus_tensor **out, unsigned n_out,
-                                         janus_tensor *into);
-extern _Thread_local jn_eager_hook_fn jn_eager_hook;
 
 #endif

@@ -132,16 +132,16 @@ janus_status jn_recipe_compute(const jn_recipe *r, const jn_view *in, const jn_v
     return JN_LIKELY(!flags) ? JANUS_OK : jn_call_flag_error(r->op, flags);
 }
 
-janus_status jn_recipe_run(const jn_recipe *r, const jn_view *in, const void *attrs,
+janus_status jn_recipe_run(jn_thread *me, const jn_recipe *r, const jn_view *in, const void *attrs,
                            janus_tensor *first, janus_tensor **out) {
-    jn_ops_run.eager++;
+    me->ops.eager++;
     if (!r->kernel)
-        return jn_tensor_alias(first, &r->out[0], r->offset, out);
+        return jn_tensor_alias(me, first, &r->out[0], r->offset, out);
     jn_view views[JN_RECIPE_OUT];
     unsigned made = 0;
     janus_status st;
     do { /* there is at least one */
-        st = jn_tensor_of(&r->out[made], &out[made]);
+        st = jn_tensor_of(me, &r->out[made], &out[made]);
         if (JN_UNLIKELY(st != JANUS_OK))
             break;
         st = jn_tensor_as_view(out[made], &views[made]);
@@ -154,9 +154,9 @@ janus_status jn_recipe_run(const jn_recipe *r, const jn_view *in, const void *at
     return st;
 }
 
-janus_status jn_recipe_run_into(const jn_recipe *r, const jn_view *in, const void *attrs,
-                                janus_tensor *dst) {
-    jn_ops_run.eager++;
+janus_status jn_recipe_run_into(jn_thread *me, const jn_recipe *r, const jn_view *in,
+                                const void *attrs, janus_tensor *dst) {
+    me->ops.eager++;
     jn_view view;
     JN_TRY(jn_tensor_as_view(dst, &view));
     return jn_recipe_compute(r, in, &view, attrs);

@@ -32,14 +32,14 @@ bool jn_recipe_make(jn_recipe *r, const jn_op *op, const jn_eager_arg *in, unsig
                     const void *attrs, unsigned n_out, bool any_size);
 /* The results of jn_eager() for operands of the types and strides it was made for; scalars are
  * views of 0-d cells, `first` is operand 0 where it is a tensor. */
-janus_status jn_recipe_run(const jn_recipe *r, const jn_view *in, const void *attrs,
+janus_status jn_recipe_run(jn_thread *me, const jn_recipe *r, const jn_view *in, const void *attrs,
                            janus_tensor *first, janus_tensor **out);
 /* The kernel alone; `out`: views of the results' types, row-major. */
 janus_status jn_recipe_compute(const jn_recipe *r, const jn_view *in, const jn_view *out,
                                const void *attrs);
 /* Result 0 over `dst`, which has its type, is contiguous, and shares memory with no operand but
  * operand 0, where that is `dst` itself and the row says INPLACE0. */
-janus_status jn_recipe_run_into(const jn_recipe *r, const jn_view *in, const void *attrs,
-                                janus_tensor *dst);
+janus_status jn_recipe_run_into(jn_thread *me, const jn_recipe *r, const jn_view *in,
+                                const void *attrs, janus_tensor *dst);
 
 #endif

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "exec/store/thread.h"
 #include "graph/base/alloc.h"
 #include "graph/base/parts.h"
 #include "graph/base/status.h"
@@ -38,7 +39,7 @@ typedef struct block {
 } block;
 
 typedef struct chunk {
-    struct heap *heap;
+    struct jn_heap *heap;
     block *free;
     char *bump, *end;          /* from here on nothing was handed out yet */
     struct chunk *next, *prev; /* those of its class with room; empty ones by `next` */
@@ -47,16 +48,16 @@ typedef struct chunk {
     bool listed;
 } chunk;
 
-typedef struct heap {
+typedef struct jn_heap {
     chunk *room[CLASSES]; /* the first is the one that blocks are taken from */
     chunk *last[CLASSES];
     chunk *empty, *last_empty; /* of no class; the first that was emptied comes first */
     unsigned n_empty;
     _Atomic(block *) foreign; /* freed by other threads */
-    struct heap *next;        /* in `idle` */
+    struct jn_heap *next;     /* in `idle` */
 } heap;
 
-static _Thread_local heap *mine;
+_Thread_local jn_thread jn_this;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static heap *idle; /* under `lock` */
 static pthread_key_t key;
@@ -155,7 +156,8 @@ static void at_thread_end(void *heap_of_it) {
     heap *h = heap_of_it;
     take_foreign(h);
     let_empty_go(h);
-    mine = NULL; /* what other destructors of this thread allocate comes from another heap */
+    jn_this.heap =
+        NULL; /* what other destructors of this thread allocate comes from another heap */
     pthread_mutex_lock(&lock);
     h->next = idle;
     idle = h;
@@ -176,7 +178,7 @@ static heap *heap_of_thread(void) {
         memset(h, 0, sizeof *h);
     if (h)
         (void)pthread_setspecific(key, h);
-    return mine = h;
+    return jn_this.heap = h;
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------
@@ -206,13 +208,13 @@ static chunk *more_room(heap *h, size_t class) {
     return k;
 }
 
-static inline void *take(size_t size, size_t first_class) {
+static inline void *take(jn_thread *me, size_t size, size_t first_class) {
     size_t sized = (size - (size > 0)) / GRAIN, class = first_class + sized;
     if (JN_UNLIKELY(sized >= SIZES))
         return jn_alloc_aligned(size);
     if (JN_UNLIKELY(jn_alloc_watched()) && !jn_alloc_count())
         return NULL;
-    heap *h = mine;
+    heap *h = me->heap;
     chunk *k = h ? h->room[class] : NULL;
     if (JN_UNLIKELY(!k || !has_room(k))) {
         if ((!h && !(h = heap_of_thread())) || !(k = more_room(h, class))) {
@@ -233,8 +235,9 @@ static inline void *take(size_t size, size_t first_class) {
     return p;
 }
 
-void *jn_pool_alloc(size_t size) { return take(size, 0); }
-void *jn_pool_alloc_apart(size_t size) { return take(size, SIZES); }
+void *jn_pool_take(jn_thread *me, size_t size) { return take(me, size, 0); }
+void *jn_pool_alloc(size_t size) { return jn_pool_take(&jn_this, size); }
+void *jn_pool_alloc_apart(jn_thread *me, size_t size) { return take(me, size, SIZES); }
 
 void jn_pool_free(void *p, size_t size) {
     if (!p)
@@ -247,7 +250,7 @@ void jn_pool_free(void *p, size_t size) {
         jn_alloc_uncount();
     chunk *k = chunk_of(p);
     block *b = p;
-    if (JN_LIKELY(k->heap == mine)) {
+    if (JN_LIKELY(k->heap == jn_this.heap)) {
         give_back(k->heap, k, b);
         return;
     }
@@ -259,6 +262,7 @@ void jn_pool_free(void *p, size_t size) {
 }
 
 void jn_pool_trim(void) {
+    heap *mine = jn_this.heap;
     if (mine) {
         take_foreign(mine);
         let_empty_go(mine);

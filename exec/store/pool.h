@@ -14,10 +14,13 @@
 
 enum { JN_POOL_MAX = 4096 };
 
+struct jn_thread;
 void *jn_pool_alloc(size_t size); /* uninitialised; NULL when out of memory */
 /* The same where no block of jn_pool_alloc() lies: for what is made in turn with tensors of the
  * same size, and walked without them. */
-void *jn_pool_alloc_apart(size_t size);
+void *jn_pool_alloc_apart(struct jn_thread *me, size_t size);
+/* jn_pool_alloc() of who knows its thread. */
+void *jn_pool_take(struct jn_thread *me, size_t size);
 void jn_pool_free(void *p, size_t size);
 /* Gives back the memory of which this thread, and threads that have ended, use nothing. */
 void jn_pool_trim(void);

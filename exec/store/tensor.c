@@ -114,11 +114,11 @@ void jn_storage_release(jn_storage *s) {
 }
 
 /* The shell of a tensor: refs, rank and room for dims and strides. */
-static janus_status shell(janus_dtype dtype, int rank, janus_tensor **out) {
+static janus_status shell(jn_thread *me, janus_dtype dtype, int rank, janus_tensor **out) {
     if (rank < 0 || rank > JN_MAX_RANK)
         return jn_error(JANUS_SHAPE, "a tensor of rank %d: at most %d dims are supported", rank,
                         JN_MAX_RANK);
-    janus_tensor *t = jn_pool_alloc(sizeof *t);
+    janus_tensor *t = jn_pool_take(me, sizeof *t);
     if (!t)
         return JN_NO_MEMORY();
     t->dims = t->inline_dims;
@@ -147,7 +147,7 @@ static void shell_free(janus_tensor *t) {
 
 janus_status jn_tensor_empty(janus_dtype dtype, int rank, const int64_t *dims, janus_tensor **out) {
     janus_tensor *t;
-    JN_TRY(shell(dtype, rank, &t));
+    JN_TRY(shell(&jn_this, dtype, rank, &t));
     int64_t n = 1;
     bool ok = true;
     for (int i = rank - 1; i >= 0; i--) {
@@ -189,16 +189,20 @@ uint64_t jn_layout_form(unsigned dtype, int rank, const int64_t *dims, const int
 
 /* False: sizes whose product cannot be counted, those of an empty tensor included (as
  * jn_tensor_empty asks it): kernels multiply the sizes of some dims and leave others out. */
-static bool finish_strided(janus_tensor *t) {
+static inline bool set_strided(janus_tensor *t, int rank, const int64_t *dims,
+                               const int64_t *strides) {
     int64_t n = 1;
-    bool contiguous = true, empty = false, counted = true;
-    for (int i = t->rank - 1; i >= 0; i--) {
-        contiguous = contiguous && (t->dims[i] == 1 || t->strides[i] == n);
-        empty = empty || t->dims[i] == 0;
-        counted = counted && (t->dims[i] == 0 || !__builtin_mul_overflow(n, t->dims[i], &n));
+    bool odd = false, empty = false, counted = true;
+    for (int i = rank - 1; i >= 0; i--) {
+        int64_t dim = dims[i], stride = strides[i];
+        t->dims[i] = dim;
+        t->strides[i] = stride;
+        odd |= (dim != 1) & (stride != n);
+        empty |= dim == 0;
+        counted &= !__builtin_mul_overflow(n, dim ? dim : 1, &n);
     }
     t->numel = empty ? 0 : n;
-    t->contiguous = contiguous || empty;
+    t->contiguous = !odd || empty;
     return counted;
 }
 
@@ -220,17 +224,13 @@ static janus_status view_of(janus_tensor *base, int64_t offset, janus_tensor *t,
     return JANUS_OK;
 }
 
-janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
-                            const int64_t *strides, int64_t offset, janus_tensor **out) {
+janus_status jn_tensor_window(jn_thread *me, janus_tensor *base, int rank, const int64_t *dims,
+                              const int64_t *strides, int64_t offset, janus_tensor **out) {
     janus_tensor *t;
     if (JN_UNLIKELY(jn_tensor_is_rows(base)))
         JN_TRY(jn_tensor_fill(base));
-    JN_TRY(shell((janus_dtype)base->dtype, rank, &t));
-    for (int i = 0; i < rank; i++) {
-        t->dims[i] = dims[i];
-        t->strides[i] = strides[i];
-    }
-    if (JN_UNLIKELY(!finish_strided(t))) {
+    JN_TRY(shell(me, (janus_dtype)base->dtype, rank, &t));
+    if (JN_UNLIKELY(!set_strided(t, rank, dims, strides))) {
         shell_free(t);
         return jn_error(JANUS_SHAPE, "a view with too many elements");
     }
@@ -240,8 +240,8 @@ janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
 }
 
 /* A small tensor with its storage, in one block. */
-static inline janus_tensor *whole(janus_dtype dtype, int rank, size_t bytes) {
-    jn_storage *s = jn_pool_alloc(HEADER + SHELL + bytes);
+static inline janus_tensor *whole(jn_thread *me, janus_dtype dtype, int rank, size_t bytes) {
+    jn_storage *s = jn_pool_take(me, HEADER + SHELL + bytes);
     if (!s)
         return NULL;
     storage_init(s, bytes);
@@ -271,7 +271,7 @@ janus_status jn_tensor_dense(janus_dtype dtype, int rank, const int64_t *dims,
     size_t bytes = size_of(dtype, numel);
     if (!fits_whole(rank, bytes))
         return jn_tensor_empty(dtype, rank, dims, out);
-    janus_tensor *t = whole(dtype, rank, bytes);
+    janus_tensor *t = whole(&jn_this, dtype, rank, bytes);
     if (JN_UNLIKELY(!t))
         return JN_NO_MEMORY();
     for (int i = 0; i < rank; i++) {
@@ -291,13 +291,13 @@ static inline void lay_out(janus_tensor *t, const int64_t *dims, const int64_t *
     memcpy(t->inline_dims + INLINE_RANK, strides, INLINE_RANK * sizeof *strides);
 }
 
-static inline janus_status small_dense(unsigned dtype, int rank, const int64_t *dims,
+static inline janus_status small_dense(jn_thread *me, unsigned dtype, int rank, const int64_t *dims,
                                        const int64_t *strides, int64_t numel, uint64_t form,
                                        janus_tensor **out) {
     size_t bytes = size_of(dtype, numel);
     if (!fits_whole(rank, bytes))
         return jn_tensor_empty((janus_dtype)dtype, rank, dims, out);
-    janus_tensor *t = whole((janus_dtype)dtype, rank, bytes);
+    janus_tensor *t = whole(me, (janus_dtype)dtype, rank, bytes);
     if (JN_UNLIKELY(!t))
         return JN_NO_MEMORY();
     lay_out(t, dims, strides);
@@ -309,19 +309,19 @@ static inline janus_status small_dense(unsigned dtype, int rank, const int64_t *
     return JANUS_OK;
 }
 
-janus_status jn_tensor_of(const jn_layout *l, janus_tensor **out) {
-    return small_dense(l->dtype, l->rank, l->dims, l->strides, l->numel, l->form, out);
+janus_status jn_tensor_of(jn_thread *me, const jn_layout *l, janus_tensor **out) {
+    return small_dense(me, l->dtype, l->rank, l->dims, l->strides, l->numel, l->form, out);
 }
 
-janus_status jn_tensor_like(const janus_tensor *t, janus_tensor **out) {
-    return small_dense(t->dtype, t->rank, t->inline_dims, t->inline_dims + INLINE_RANK, t->numel,
-                       t->form, out);
+janus_status jn_tensor_like(jn_thread *me, const janus_tensor *t, janus_tensor **out) {
+    return small_dense(me, t->dtype, t->rank, t->inline_dims, t->inline_dims + INLINE_RANK,
+                       t->numel, t->form, out);
 }
 
 janus_status jn_tensor_promise(janus_dtype dtype, int rank, const int64_t *dims,
                                const int64_t *strides, int64_t numel, char *nowhere,
                                janus_tensor **out) {
-    janus_tensor *t = whole(dtype, rank, 0);
+    janus_tensor *t = whole(&jn_this, dtype, rank, 0);
     if (JN_UNLIKELY(!t))
         return JN_NO_MEMORY();
     for (int i = 0; i < rank; i++) {
@@ -348,12 +348,12 @@ void jn_tensor_put(janus_tensor *t, char *at, jn_slab *slab) {
 
 void jn_tensor_follow(janus_tensor *view, char *at) { view->raw = at; }
 
-janus_status jn_tensor_alias(janus_tensor *base, const jn_layout *l, int64_t offset,
+janus_status jn_tensor_alias(jn_thread *me, janus_tensor *base, const jn_layout *l, int64_t offset,
                              janus_tensor **out) {
     janus_tensor *t;
     if (JN_UNLIKELY(jn_tensor_is_rows(base)))
         JN_TRY(jn_tensor_fill(base));
-    JN_TRY(shell((janus_dtype)base->dtype, l->rank, &t));
+    JN_TRY(shell(me, (janus_dtype)base->dtype, l->rank, &t));
     lay_out(t, l->dims, l->strides);
     t->numel = l->numel;
     t->contiguous = l->contiguous;
@@ -468,7 +468,7 @@ janus_status jn_tensor_over(janus_dtype dtype, int rank, const int64_t *dims,
                             const int64_t *strides, void *data, void (*release)(void *user),
                             void *user, janus_tensor **out_tensor) {
     janus_tensor *t;
-    JN_TRY(shell(dtype, rank, &t));
+    JN_TRY(shell(&jn_this, dtype, rank, &t));
     int64_t step = 1;
     for (int i = rank - 1; i >= 0; i--) {
         t->dims[i] = dims[i];
@@ -478,7 +478,7 @@ janus_status jn_tensor_over(janus_dtype dtype, int rank, const int64_t *dims,
             return jn_error(JANUS_SHAPE, "wrap: a negative dim or too many elements");
         }
     }
-    (void)finish_strided(t); /* counted above */
+    (void)set_strided(t, rank, t->dims, t->strides); /* counted above */
     jn_storage *s = jn_pool_alloc(HEADER);
     if (!s) {
         shell_free(t);

@@ -16,6 +16,7 @@
 
 #include <stdatomic.h>
 
+#include "exec/store/thread.h"
 #include "graph/base/status.h"
 #include "ops/kernel.h"
 
@@ -191,17 +192,22 @@ void jn_storage_release(jn_storage *s);
 /* New row-major tensor with its own storage, uninitialised. */
 janus_status jn_tensor_empty(janus_dtype dtype, int rank, const int64_t *dims, janus_tensor **out);
 /* View of `base`'s storage; offset in elements relative to base's first element. */
-janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
-                            const int64_t *strides, int64_t offset, janus_tensor **out);
+janus_status jn_tensor_window(jn_thread *me, janus_tensor *base, int rank, const int64_t *dims,
+                              const int64_t *strides, int64_t offset, janus_tensor **out);
+static inline janus_status jn_tensor_view(janus_tensor *base, int rank, const int64_t *dims,
+                                          const int64_t *strides, int64_t offset,
+                                          janus_tensor **out) {
+    return jn_tensor_window(&jn_this, base, rank, dims, strides, offset, out);
+}
 /* The two above with what the caller knows already: row-major strides and the number of elements;
  * a whole layout; a view's. */
 janus_status jn_tensor_dense(janus_dtype dtype, int rank, const int64_t *dims,
                              const int64_t *strides, int64_t numel, janus_tensor **out);
-janus_status jn_tensor_of(const jn_layout *l, janus_tensor **out);
-janus_status jn_tensor_alias(janus_tensor *base, const jn_layout *l, int64_t offset,
+janus_status jn_tensor_of(jn_thread *me, const jn_layout *l, janus_tensor **out);
+janus_status jn_tensor_alias(jn_thread *me, janus_tensor *base, const jn_layout *l, int64_t offset,
                              janus_tensor **out);
 /* New, of the dtype and dims of a tensor that has a form. */
-janus_status jn_tensor_like(const janus_tensor *t, janus_tensor **out);
+janus_status jn_tensor_like(jn_thread *me, const janus_tensor *t, janus_tensor **out);
 /* janus_tensor_wrap of arguments that are right; `data` may be NULL where the storage's state says
  * that its elements are not in memory. */
 janus_status jn_tensor_over(janus_dtype dtype, int rank, const int64_t *dims,

@@ -124,7 +124,10 @@ bool jpy_engine_find_inputs(jpy_engine *e) {
 }
 
 static bool meet_all(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
-    if (!jn_vec_reserve(&e->root_links, n_roots))
+    enum { FEW = 15 }; /* room that malloc() has at hand */
+    if (!jn_vec_reserve(&e->root_links, n_roots) || !jn_vec_reserve(&e->visits, FEW) ||
+        !jn_vec_reserve(&e->slots, FEW) || !jn_vec_reserve(&e->links, 2 * FEW) ||
+        !jn_vec_reserve(&e->stack, FEW))
         return false;
     if (e->between && !meet_ends(e))
         return false;

@@ -278,9 +278,9 @@ static PyObject *nb_pow_i(PyObject *a, PyObject *b, PyObject *modulo) {
         Py_RETURN_NOTIMPLEMENTED;
     return jpy_binary_inplace(JN_OP(pow), a, b);
 }
-static PyObject *nb_neg(PyObject *a) { return jpy_unary_fast(JN_OP(neg), a); }
+static PyObject *nb_neg(PyObject *a) { return jpy_unary_fast(&jn_this, JN_OP(neg), a); }
 static PyObject *nb_pos(PyObject *a) { return Py_NewRef(a); }
-static PyObject *nb_abs(PyObject *a) { return jpy_unary_fast(JN_OP(abs), a); }
+static PyObject *nb_abs(PyObject *a) { return jpy_unary_fast(&jn_this, JN_OP(abs), a); }
 static PyObject *nb_invert(PyObject *a) {
     if (!jn_dtype_is_float(((jpy_tensor *)a)->t->dtype))
         return jpy_unary(JN_OP(bitwise_not), a);

@@ -14,7 +14,6 @@
 #include "pyfront/op/spell.h"
 #include "pyfront/tape/tape.h"
 
-_Thread_local uint32_t jpy_autocast_word;
 _Thread_local bool jpy_autocast_asked;
 
 enum { UNCACHED = 1 << 16 };

@@ -13,7 +13,7 @@
 
 /* 0: off.  Else, 8 bits per device (CPU first): 0 or 1 + the dtype; bit 16: casts of weights are
  * not kept. */
-extern _Thread_local uint32_t jpy_autocast_word;
+#define jpy_autocast_word (jn_this.autocast)
 /* For the converter: whether the state was looked at since this was false. */
 extern _Thread_local bool jpy_autocast_asked;
 
@@ -22,6 +22,11 @@ extern _Thread_local bool jpy_autocast_asked;
 int jpy_autocast_dtype(const jn_op *op, bool cuda, const jn_type *type);
 /* Whether a call of the op, its operands being floats of that dtype, may be changed. */
 bool jpy_autocast_affects(const jn_op *op);
+/* Whether the thread is in none of the states in which such a call is more than a kernel. */
+static inline bool jpy_usual(const jn_thread *me, const jn_op *op) {
+    return JN_LIKELY(!me->hook && !me->deferring) &&
+           (JN_LIKELY(!me->autocast) || !jpy_autocast_affects(op));
+}
 
 /* The cast of a leaf that requires grad, made once per outermost context; NULL without an
  * exception: it is not one to keep.  New reference. */

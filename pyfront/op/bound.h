@@ -92,7 +92,7 @@ PyObject *jpy_binary(const jn_op *op, PyObject *a, PyObject *b);
 PyObject *jpy_binary_inplace(const jn_op *op, PyObject *a, PyObject *b);
 PyObject *jpy_unary(const jn_op *op, PyObject *a);
 /* The same of an exact kind of row: see jpy_op.fast_unary; `a` is a tensor. */
-PyObject *jpy_unary_fast(const jn_op *op, PyObject *a);
+PyObject *jpy_unary_fast(jn_thread *me, const jn_op *op, PyObject *a);
 
 /* For binders: chooses the row, attributes at their defaults; operands from `first` on from a
  * sequence of tensors. */

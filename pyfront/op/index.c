@@ -379,10 +379,11 @@ static PyObject *run_index(parsed *p) {
 
 PyObject *jpy_index_get(PyObject *self, PyObject *key) {
     jpy_view_place place;
-    if (jpy_may_place((jpy_tensor *)self)) {
+    jn_thread *me = &jn_this;
+    if (jpy_may_place(me, (jpy_tensor *)self)) {
         int rc = jpy_place_of_key(((jpy_tensor *)self)->t, key, &place);
         if (rc)
-            return rc < 0 ? NULL : jpy_take_place((jpy_tensor *)self, &place);
+            return rc < 0 ? NULL : jpy_take_place(me, (jpy_tensor *)self, &place);
     }
     parsed p;
     PyObject *result = NULL;
@@ -497,11 +498,12 @@ int jpy_index_set(PyObject *self, PyObject *key, PyObject *value) {
         if (!own)
             return -1;
     }
-    int rc = jpy_may_place((jpy_tensor *)self)
+    jn_thread *me = &jn_this;
+    int rc = jpy_may_place(me, (jpy_tensor *)self)
                  ? jpy_place_of_key(((jpy_tensor *)self)->t, key, &place)
                  : 0;
     if (rc) {
-        PyObject *view = rc > 0 ? jpy_take_place((jpy_tensor *)self, &place) : NULL;
+        PyObject *view = rc > 0 ? jpy_take_place(me, (jpy_tensor *)self, &place) : NULL;
         rc = view ? jpy_copy_into((jpy_tensor *)view, value, true) : -1;
         Py_XDECREF(view);
         Py_XDECREF(own);

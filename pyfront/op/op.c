@@ -309,13 +309,13 @@ static PyObject *bind_and_run(jpy_op *f, PyObject *const *args, size_t nargsf, P
 static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     jpy_op *f = (jpy_op *)self;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    if (JN_UNLIKELY(jn_eager_hook != NULL))
+    jn_thread *me = &jn_this;
+    if (JN_UNLIKELY(me->hook != NULL))
         return bind_and_run(f, args, nargsf, kwnames, NULL);
-    if (f->fast_unary && !kwnames && n == 1 && jpy_tensor_check(args[0]) &&
-        !jpy_autocast_affects(f->row) && !jn_deferring)
-        return jpy_unary_fast(f->row, args[0]);
+    if (f->fast_unary && !kwnames && n == 1 && jpy_tensor_check(args[0]) && jpy_usual(me, f->row))
+        return jpy_unary_fast(me, f->row, args[0]);
     jpy_quick_key key;
-    PyObject *result = jpy_quick_call(f, f->inplace, false, args,
+    PyObject *result = jpy_quick_call(me, f, f->inplace, false, args,
                                       n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0), kwnames, &key);
     if (result || PyErr_Occurred())
         return result;

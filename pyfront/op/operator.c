@@ -18,21 +18,13 @@
 #include "pyfront/op/quick.h"
 #include "pyfront/tape/tape.h"
 
-static bool same_shape(const janus_tensor *a, const janus_tensor *b) {
-    if (a->rank != b->rank)
-        return false;
-    for (int i = 0; i < a->rank; i++)
-        if (a->dims[i] != b->dims[i])
-            return false;
-    return true;
-}
-
 enum { FAST_MAX = 32768 }; /* elements up to which one thread does it at once */
 
-/* Result y (consumed) of a fast path, recorded when an operand is tracked. */
-static PyObject *fast_result(const jn_op *op, const jpy_val *in, unsigned n, janus_tensor *y) {
+/* Result y (consumed) of a fast path, recorded when an operand has a history. */
+static PyObject *fast_result(jn_thread *me, const jn_op *op, const jpy_val *in, unsigned n,
+                             janus_tensor *y) {
     jpy_node *node = NULL;
-    if (jpy_should_record(op, in, n) && !(node = jpy_record(op, in, n, NULL, &y, 1, NULL))) {
+    if (jpy_any_tracked(in, n) && !(node = jpy_record(me, op, in, n, NULL, &y, 1, NULL))) {
         janus_tensor_release(y);
         return NULL;
     }
@@ -49,23 +41,24 @@ static PyObject *fast_error(void) {
     return NULL;
 }
 
-static PyObject *fast_binary(const jn_op *op, jpy_tensor *a, jpy_tensor *b) {
+static PyObject *fast_binary(jn_thread *me, const jn_op *op, jpy_tensor *a, jpy_tensor *b) {
     janus_tensor *y;
-    if (JN_UNLIKELY(jn_eager_binary(op, a->t, b->t, &y) != JANUS_OK))
+    if (JN_UNLIKELY(jn_eager_binary(me, op, a->t, b->t, &y) != JANUS_OK))
         return fast_error();
-    if (jpy_no_grad_mode || !op->grad || !(jpy_tensor_tracked(a) || jpy_tensor_tracked(b)))
+    if (me->no_grad || !(jpy_maybe_tracked(a) || jpy_maybe_tracked(b)))
         return jpy_tensor_take(y);
     jpy_val in[2];
     if (jpy_tensor_val(a, &in[0]) < 0 || jpy_tensor_val(b, &in[1]) < 0) {
         janus_tensor_release(y);
         return NULL;
     }
-    return fast_result(op, in, 2, y);
+    return fast_result(me, op, in, 2, y);
 }
 
 /* tensor op number, and the other way round with `swapped` */
-static PyObject *fast_number(const jn_op *op, jpy_tensor *a, double f, bool swapped) {
-    bool tracked = !jpy_no_grad_mode && op->grad && jpy_tensor_tracked(a);
+static PyObject *fast_number(jn_thread *me, const jn_op *op, jpy_tensor *a, double f,
+                             bool swapped) {
+    bool tracked = !me->no_grad && jpy_tensor_tracked(a);
     bool real = tracked || jn_dev_in_use; /* a shell of a tensor is good for kernels only */
     uint64_t cell;
     janus_tensor shell;
@@ -80,8 +73,8 @@ static PyObject *fast_number(const jn_op *op, jpy_tensor *a, double f, bool swap
                                &cell);
     }
     jpy_val in[2];
-    janus_status st =
-        swapped ? jn_eager_binary(op, number, a->t, &y) : jn_eager_binary(op, a->t, number, &y);
+    janus_status st = swapped ? jn_eager_binary(me, op, number, a->t, &y)
+                              : jn_eager_binary(me, op, a->t, number, &y);
     PyObject *result = NULL;
     if (JN_UNLIKELY(st != JANUS_OK))
         fast_error();
@@ -91,32 +84,46 @@ static PyObject *fast_number(const jn_op *op, jpy_tensor *a, double f, bool swap
         janus_tensor_release(y);
     else {
         in[!swapped] = jpy_val_tensor(number, (jpy_edge){0});
-        result = fast_result(op, in, 2, y);
+        result = fast_result(me, op, in, 2, y);
     }
     if (real)
         janus_tensor_release(number);
     return result;
 }
 
-static bool fast_operand(const janus_tensor *t) {
+/* Few elements that are side by side.  What has a form is. */
+static inline bool fast_operand(const janus_tensor *t) {
     return t->dtype <= JANUS_F64 && t->contiguous && t->numel < FAST_MAX;
 }
 
-PyObject *jpy_unary_fast(const jn_op *op, PyObject *x) {
+static bool same_layout(janus_tensor *a, janus_tensor *b) {
+    uint64_t form = jn_tensor_form(a);
+    if (JN_LIKELY(form && jn_tensor_form(b)))
+        return form == b->form;
+    if (a->dtype != b->dtype || a->rank != b->rank || !b->contiguous)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i])
+            return false;
+    return true;
+}
+
+PyObject *jpy_unary_fast(jn_thread *me, const jn_op *op, PyObject *x) {
     janus_tensor *y;
     jpy_tensor *a = (jpy_tensor *)x;
-    if (!fast_operand(a->t) || JN_UNLIKELY(jn_deferring != NULL))
+    if (!fast_operand(a->t) || JN_UNLIKELY(me->deferring != NULL))
         return jpy_unary(op, x);
-    if (JN_UNLIKELY(jn_eager_unary(op, a->t, &y) != JANUS_OK))
+    (void)jn_tensor_form(a->t); /* which the result gets */
+    if (JN_UNLIKELY(jn_eager_unary(me, op, a->t, &y) != JANUS_OK))
         return fast_error();
-    if (jpy_no_grad_mode || !jpy_tensor_tracked(a))
+    if (me->no_grad || !jpy_tensor_tracked(a))
         return jpy_tensor_take(y);
     jpy_val in;
     if (jpy_tensor_val(a, &in) < 0) {
         janus_tensor_release(y);
         return NULL;
     }
-    return fast_result(op, &in, 1, y);
+    return fast_result(me, op, &in, 1, y);
 }
 
 static bool acceptable(PyObject *o) {
@@ -161,10 +168,11 @@ static void learn(const jpy_quick_key *key, const jpy_bound *b, bool inplace, Py
 }
 
 /* What every other call of an operator does: remembered, or bound. */
-static PyObject *run_operator(const jn_op *op, PyObject *const *args, Py_ssize_t n, bool inplace) {
+static PyObject *run_operator(jn_thread *me, const jn_op *op, PyObject *const *args, Py_ssize_t n,
+                              bool inplace) {
     jpy_quick_key key = {.n = 0};
-    if (JN_LIKELY(jn_eager_hook == NULL)) {
-        PyObject *known = jpy_quick_call(op, inplace, true, args, n, NULL, &key);
+    if (JN_LIKELY(me->hook == NULL)) {
+        PyObject *known = jpy_quick_call(me, op, inplace, true, args, n, NULL, &key);
         if (known || PyErr_Occurred())
             return known;
     }
@@ -172,7 +180,7 @@ static PyObject *run_operator(const jn_op *op, PyObject *const *args, Py_ssize_t
     if (bind_operands(&b, op, args, n) < 0)
         return NULL;
     PyObject *result = NULL;
-    bool told = JN_UNLIKELY(jn_deferring != NULL) && key.n && !inplace;
+    bool told = JN_UNLIKELY(me->deferring != NULL) && key.n && !inplace;
     if (told) {
         key.seen = true;
         learn(&key, &b, inplace, args, n);
@@ -187,34 +195,36 @@ static PyObject *run_operator(const jn_op *op, PyObject *const *args, Py_ssize_t
 }
 
 PyObject *jpy_binary(const jn_op *op, PyObject *x, PyObject *y) {
+    jn_thread *me = &jn_this;
     bool tx = jpy_tensor_check(x), ty = jpy_tensor_check(y),
-         fast =
-             jn_eager_is_like(op) && !jn_eager_hook && !jn_deferring && !jpy_autocast_affects(op);
+         fast = jn_eager_is_like(op) && jpy_usual(me, op);
     PyObject *args[2] = {x, y};
     if (JN_LIKELY(tx && ty)) {
         jpy_tensor *a = (jpy_tensor *)x, *b = (jpy_tensor *)y;
-        if (fast && a->t->dtype == b->t->dtype && fast_operand(a->t) && b->t->contiguous &&
-            same_shape(a->t, b->t))
-            return fast_binary(op, a, b);
+        if (fast && fast_operand(a->t) && same_layout(a->t, b->t))
+            return fast_binary(me, op, a, b);
     } else if (plain_number(tx ? y : x)) {
         PyObject *t = tx ? x : y, *number = tx ? y : x;
         if (fast && fast_operand(((jpy_tensor *)t)->t)) {
             double f = PyFloat_AsDouble(number);
             if (f == -1.0 && PyErr_Occurred())
                 return NULL;
-            return fast_number(op, (jpy_tensor *)t, f, ty);
+            (void)jn_tensor_form(((jpy_tensor *)t)->t); /* which the result gets */
+            return fast_number(me, op, (jpy_tensor *)t, f, ty);
         }
     } else if (!acceptable(x) || !acceptable(y)) {
         Py_RETURN_NOTIMPLEMENTED;
     }
-    return run_operator(op, args, 2, false);
+    return run_operator(me, op, args, 2, false);
 }
 
 PyObject *jpy_binary_inplace(const jn_op *op, PyObject *x, PyObject *y) {
     PyObject *args[2] = {x, y};
     if (!jpy_tensor_check(x) || !acceptable(y))
         Py_RETURN_NOTIMPLEMENTED;
-    return run_operator(op, args, 2, true);
+    return run_operator(&jn_this, op, args, 2, true);
 }
 
-PyObject *jpy_unary(const jn_op *op, PyObject *x) { return run_operator(op, &x, 1, false); }
+PyObject *jpy_unary(const jn_op *op, PyObject *x) {
+    return run_operator(&jn_this, op, &x, 1, false);
+}

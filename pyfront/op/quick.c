@@ -153,16 +153,16 @@ _Static_assert(LONGEST >= 1 + 2 * JN_RECIPE_RANK, "a tensor's words");
 
 static inline uint64_t mixed(uint64_t h, uint64_t word) { return (h ^ word) * 0x9E3779B97F4A7C15u; }
 
-static bool make_key(jpy_quick_key *key, const void *what, bool inplace, PyObject *const *args,
-                     Py_ssize_t n, PyObject *kwnames) {
+static inline bool make_key(const jn_thread *me, jpy_quick_key *key, const void *what, bool inplace,
+                            PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
     uint64_t *k = key->words;
     const uint64_t *last = k + JPY_QUICK_WORDS - LONGEST;
     *k++ = (uint64_t)(uintptr_t)what | inplace | (uint64_t)n << 56;
     if (kwnames)
         *k++ = (uint64_t)(uintptr_t)kwnames;
-    if (JN_UNLIKELY(jpy_autocast_word != 0))
-        *k++ = TAG_AUTOCAST | (uint64_t)jpy_autocast_word << 4;
-    key->deferred = jn_deferring != NULL;
+    if (JN_UNLIKELY(me->autocast != 0))
+        *k++ = TAG_AUTOCAST | (uint64_t)me->autocast << 4;
+    key->deferred = me->deferring != NULL;
     if (JN_UNLIKELY(key->deferred)) /* what is remembered there may have large operands */
         *k++ = TAG_DEFERRED;
     for (Py_ssize_t i = 0; i < n; i++)
@@ -222,11 +222,9 @@ static bool float_fits(const jpy_quick_operand *p, PyObject *o) {
                                                      (janus_scalar){.f = PyFloat_AS_DOUBLE(o)});
 }
 
-static bool maybe_tracked(const jpy_tensor *t) { return t->node || t->requires_grad || t->base; }
-
 /* The operands as the tape wants them; numbers become tensors of their own. */
-static int record(const jpy_quick_entry *e, PyObject *const *args, janus_tensor *const *out,
-                  jn_call_kind *kind, jpy_node **node) {
+static int record(jn_thread *me, const jpy_quick_entry *e, PyObject *const *args,
+                  janus_tensor *const *out, jn_call_kind *kind, jpy_node **node) {
     jpy_val vals[JN_RECIPE_IN];
     janus_tensor *numbers[JN_RECIPE_IN];
     unsigned n_numbers = 0;
@@ -256,7 +254,7 @@ static int record(const jpy_quick_entry *e, PyObject *const *args, janus_tensor 
     }
     const void *attrs = e->recipe.op->attr_size ? e->attrs : NULL;
     if (rc == 0 && tracked &&
-        !(*node = jpy_record(e->recipe.op, vals, e->n_in, attrs, out, e->recipe.n_out, kind)))
+        !(*node = jpy_record(me, e->recipe.op, vals, e->n_in, attrs, out, e->recipe.n_out, kind)))
         rc = -1;
     while (n_numbers)
         janus_tensor_release(numbers[--n_numbers]);
@@ -264,20 +262,21 @@ static int record(const jpy_quick_entry *e, PyObject *const *args, janus_tensor 
 }
 
 /* Whether writing to dst needs no history and disturbs no other operand. */
-static bool may_write(const jpy_quick_entry *e, PyObject *const *args, const jpy_tensor *dst) {
+static bool may_write(const jn_thread *me, const jpy_quick_entry *e, PyObject *const *args,
+                      const jpy_tensor *dst) {
     for (unsigned i = 1; i < e->n_in; i++)
         if (e->in[i].from == JPY_FROM_TENSOR &&
             tensor_argument(&e->in[i], args)->t->storage == dst->t->storage)
             return false;
-    if (jpy_no_grad_mode)
+    if (me->no_grad)
         return true;
     for (unsigned i = 0; i < e->n_in; i++)
-        if (e->in[i].from == JPY_FROM_TENSOR && maybe_tracked(tensor_argument(&e->in[i], args)))
+        if (e->in[i].from == JPY_FROM_TENSOR && jpy_maybe_tracked(tensor_argument(&e->in[i], args)))
             return false;
     return true;
 }
 
-static PyObject *run(jpy_quick_entry *e, PyObject *const *args) {
+static PyObject *run(jn_thread *me, jpy_quick_entry *e, PyObject *const *args) {
     const jn_op *op = e->recipe.op;
     jn_view in[JN_RECIPE_IN];
     uint64_t cells[JN_RECIPE_IN];
@@ -291,7 +290,7 @@ static PyObject *run(jpy_quick_entry *e, PyObject *const *args) {
             if (jpy_check(jn_tensor_as_view(t->t, &in[i])) < 0 ||
                 (i == 1 && jn_dtype_is_int(t->t->dtype) && jpy_index_check(op, t->t) < 0))
                 return NULL;
-            tracked = tracked || maybe_tracked(t);
+            tracked = tracked || jpy_maybe_tracked(t);
             continue;
         }
         if (p->from == JPY_FROM_NONE) {
@@ -311,20 +310,20 @@ static PyObject *run(jpy_quick_entry *e, PyObject *const *args) {
     const void *attrs = op->attr_size ? e->attrs : NULL;
     jpy_tensor *first = e->in[0].from == JPY_FROM_TENSOR ? tensor_argument(&e->in[0], args) : NULL;
     if (e->inplace) {
-        if (!first || !may_write(e, args, first))
+        if (!first || !may_write(me, e, args, first))
             return NULL;
-        if (jpy_check(jn_recipe_run_into(&e->recipe, in, attrs, first->t)) < 0)
+        if (jpy_check(jn_recipe_run_into(me, &e->recipe, in, attrs, first->t)) < 0)
             return NULL;
         jpy_inplace_wrote(first);
         return Py_NewRef((PyObject *)first);
     }
     janus_tensor *out[JN_EAGER_MAX_OUT];
-    if (jpy_check(jn_recipe_run(&e->recipe, in, attrs, first ? first->t : NULL, out)) < 0)
+    if (jpy_check(jn_recipe_run(me, &e->recipe, in, attrs, first ? first->t : NULL, out)) < 0)
         return NULL;
     jpy_node *node = NULL;
-    if (tracked && op->grad && !jpy_no_grad_mode) {
-        bool traced = JN_UNLIKELY(jn_tracing != NULL);
-        if (record(e, args, out, traced ? e->traced : NULL, &node) < 0) {
+    if (tracked && op->grad && !me->no_grad) {
+        bool traced = JN_UNLIKELY(me->tracing != NULL);
+        if (record(me, e, args, out, traced ? e->traced : NULL, &node) < 0) {
             for (unsigned i = 0; i < e->recipe.n_out; i++)
                 janus_tensor_release(out[i]);
             return NULL;
@@ -352,7 +351,7 @@ static jn_call_kind *kind_of(jpy_quick_entry *e) {
 
 /* The call while this thread defers: recorded, or a view of what may not be there yet.  NULL
  * without an exception: it is to be run. */
-static PyObject *defer(jpy_quick_entry *e, PyObject *const *args) {
+static PyObject *defer(jn_thread *me, jpy_quick_entry *e, PyObject *const *args) {
     jn_deferred_in in[JN_RECIPE_IN];
     const jn_op *op = e->recipe.op;
     jpy_tensor *first = e->in[0].from == JPY_FROM_TENSOR ? tensor_argument(&e->in[0], args) : NULL;
@@ -363,7 +362,7 @@ static PyObject *defer(jpy_quick_entry *e, PyObject *const *args) {
         const jpy_quick_operand *p = &e->in[i];
         if (p->from == JPY_FROM_TENSOR) {
             const jpy_tensor *t = tensor_argument(p, args);
-            tracked = tracked || maybe_tracked(t);
+            tracked = tracked || jpy_maybe_tracked(t);
             in[i].t = t->t;
         } else if (p->into && !float_fits(p, args[p->arg])) {
             return NULL;
@@ -382,12 +381,12 @@ static PyObject *defer(jpy_quick_entry *e, PyObject *const *args) {
     jn_call_kind *kind = kind_of(e);
     if (!kind)
         return PyErr_NoMemory();
-    if (jpy_check(view ? jn_recipe_run(&e->recipe, NULL, NULL, first->t, out)
-                       : jn_deferral_record(jn_deferring, kind, in, out, &recorded)) < 0 ||
+    if (jpy_check(view ? jn_recipe_run(me, &e->recipe, NULL, NULL, first->t, out)
+                       : jn_deferral_record(me->deferring, kind, in, out, &recorded)) < 0 ||
         !recorded)
         return NULL;
     jpy_node *node = NULL;
-    if (tracked && op->grad && !jpy_no_grad_mode && record(e, args, out, kind, &node) < 0) {
+    if (tracked && op->grad && !me->no_grad && record(me, e, args, out, kind, &node) < 0) {
         for (unsigned i = 0; i < e->recipe.n_out; i++)
             janus_tensor_release(out[i]);
         return NULL;
@@ -396,22 +395,23 @@ static PyObject *defer(jpy_quick_entry *e, PyObject *const *args) {
                             op->flags & JN_OP_VIEW ? first : NULL);
 }
 
-PyObject *jpy_quick_call(const void *what, bool inplace, bool numbers_vary, PyObject *const *args,
-                         Py_ssize_t n, PyObject *kwnames, jpy_quick_key *key) {
+PyObject *jpy_quick_call(jn_thread *me, const void *what, bool inplace, bool numbers_vary,
+                         PyObject *const *args, Py_ssize_t n, PyObject *kwnames,
+                         jpy_quick_key *key) {
     key->n = 0;
     key->seen = false;
     key->numbers_vary = numbers_vary;
-    if (n > JPY_QUICK_ARGS || n == 0 || !make_key(key, what, inplace, args, n, kwnames))
+    if (n > JPY_QUICK_ARGS || n == 0 || !make_key(me, key, what, inplace, args, n, kwnames))
         return NULL;
     jpy_quick_entry *e = find(key, args);
     if (!e)
         return NULL;
     if (JN_UNLIKELY(key->deferred) && !e->is_identity) {
-        PyObject *result = defer(e, args);
+        PyObject *result = defer(me, e, args);
         if (result || PyErr_Occurred())
             return result;
     }
-    return e->is_identity ? Py_NewRef(args[e->in[0].arg]) : run(e, args);
+    return e->is_identity ? Py_NewRef(args[e->in[0].arg]) : run(me, e, args);
 }
 
 /* ---- the table ---------------------------------------------------------------------------------
@@ -453,5 +453,5 @@ void jpy_quick_learn(const jpy_quick_key *key, const jpy_bound *b, bool inplace,
 
 PyObject *jpy_quick_defer(jpy_quick_key *key, bool inplace, PyObject *const *args) {
     jpy_quick_entry *e = key->n && !inplace ? find(key, args) : NULL;
-    return e && !e->is_identity ? defer(e, args) : NULL;
+    return e && !e->is_identity ? defer(&jn_this, e, args) : NULL;
 }

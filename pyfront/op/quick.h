@@ -25,8 +25,9 @@ typedef struct jpy_quick_key {
  * `key` is then filled for jpy_quick_learn() after that.  `what`: a jpy_op, or the row of an
  * operator.  Not to be called while a thread has an eager hook.
  */
-PyObject *jpy_quick_call(const void *what, bool inplace, bool numbers_vary, PyObject *const *args,
-                         Py_ssize_t n, PyObject *kwnames, jpy_quick_key *key);
+PyObject *jpy_quick_call(jn_thread *me, const void *what, bool inplace, bool numbers_vary,
+                         PyObject *const *args, Py_ssize_t n, PyObject *kwnames,
+                         jpy_quick_key *key);
 /* While this thread defers, of a call that was remembered before it has run: records it.  NULL
  * without an exception: it is to be run. */
 PyObject *jpy_quick_defer(jpy_quick_key *key, bool inplace, PyObject *const *args);

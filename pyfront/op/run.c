@@ -208,7 +208,7 @@ static int use_kept(jpy_val *v, bool *owned, PyObject *o, janus_dtype dtype) {
     if (!t)
         return 0;
     if (jpy_should_record(JN_OP(cast), v, 1) &&
-        !(node = jpy_record(JN_OP(cast), v, 1, &attrs, &t, 1, NULL))) {
+        !(node = jpy_record(&jn_this, JN_OP(cast), v, 1, &attrs, &t, 1, NULL))) {
         janus_tensor_release(t);
         return -1;
     }
@@ -517,7 +517,7 @@ static PyObject *run_into(run *r, jpy_tensor *dst) {
         if ((record && !values && protect(r, dst->t) < 0) || write_plain(r, dst) < 0)
             return NULL;
         jpy_inplace_wrote(dst);
-        if (record && !(node = jpy_record(b->op, r->vals, b->n_in,
+        if (record && !(node = jpy_record(&jn_this, b->op, r->vals, b->n_in,
                                           b->op->attr_size ? b->attrs : NULL, &dst->t, 1, NULL)))
             return NULL;
     }

@@ -151,23 +151,21 @@ int jpy_place_of_key(const janus_tensor *t, PyObject *key, jpy_view_place *out) 
 /* ---- taking -----------------------------------------------------------------------------------
  */
 
-bool jpy_may_place(jpy_tensor *x) {
-    if (JN_UNLIKELY(jn_eager_hook != NULL))
+bool jpy_may_place(const jn_thread *me, const jpy_tensor *x) {
+    if (JN_UNLIKELY(me->hook != NULL))
         return false;
-    return (x->t->contiguous && !x->t->storage->device) || jpy_no_grad_mode ||
-           !jpy_tensor_tracked(x);
+    return (x->t->contiguous && !x->t->storage->device) || me->no_grad || !jpy_tensor_tracked(x);
 }
 
-PyObject *jpy_take_place(jpy_tensor *x, const jpy_view_place *p) {
+PyObject *jpy_take_place(jn_thread *me, jpy_tensor *x, const jpy_view_place *p) {
     janus_tensor *t;
     jpy_node *node = NULL;
     jpy_edge edge = {0};
-    if (jpy_check(jn_tensor_view(x->t, p->rank, p->dims, p->strides, p->offset, &t)) < 0)
+    if (jpy_check(jn_tensor_window(me, x->t, p->rank, p->dims, p->strides, p->offset, &t)) < 0)
         return NULL;
-    if (!jpy_no_grad_mode && (x->node || x->requires_grad || x->base) &&
-        jn_dtype_is_float(t->dtype)) {
+    if (!me->no_grad && jpy_maybe_tracked(x) && jn_dtype_is_float(t->dtype)) {
         int rc = jpy_tensor_edge(x, &edge);
-        if (rc == 0 && jpy_edge_tracked(edge) && !(node = jpy_piece_node(x->t, t, edge)))
+        if (rc == 0 && jpy_edge_tracked(edge) && !(node = jpy_piece_node(me, x->t, t, edge)))
             rc = -1;
         if (rc < 0) {
             janus_tensor_release(t);
@@ -229,7 +227,8 @@ PyObject *jpy_select(PyObject *o, int axis, int64_t i) {
         (void)out_of_bounds(i, axis, n);
         return NULL;
     }
-    if (!jpy_may_place(x))
+    jn_thread *me = &jn_this;
+    if (!jpy_may_place(me, x))
         return by_op(o, JN_OP(select), axis, number(i), 0);
     jpy_view_place p;
     place_init(&p, x->t);
@@ -239,16 +238,17 @@ PyObject *jpy_select(PyObject *o, int axis, int64_t i) {
         p.dims[k] = p.dims[k + 1];
         p.strides[k] = p.strides[k + 1];
     }
-    return jpy_take_place(x, &p);
+    return jpy_take_place(me, x, &p);
 }
 
 PyObject *jpy_narrow(PyObject *o, int axis, int64_t start, int64_t length) {
     jpy_tensor *x = (jpy_tensor *)o;
-    if (!jpy_may_place(x))
+    jn_thread *me = &jn_this;
+    if (!jpy_may_place(me, x))
         return by_op(o, JN_OP(slice), axis, number(start), start + length);
     jpy_view_place p;
     place_init(&p, x->t);
     p.offset = start * p.strides[axis];
     p.dims[axis] = length;
-    return jpy_take_place(x, &p);
+    return jpy_take_place(me, x, &p);
 }

@@ -20,8 +20,8 @@ typedef struct jpy_view_place {
 int jpy_place_of_key(const janus_tensor *t, PyObject *key, jpy_view_place *out);
 /* Whether views of x may be taken by place: nobody wants to see ops, and the tape can describe
  * them. */
-bool jpy_may_place(jpy_tensor *x);
-PyObject *jpy_take_place(jpy_tensor *x, const jpy_view_place *place);
+bool jpy_may_place(const jn_thread *me, const jpy_tensor *x);
+PyObject *jpy_take_place(jn_thread *me, jpy_tensor *x, const jpy_view_place *place);
 
 /* x[i] along an axis; IndexError when out of range. */
 PyObject *jpy_select(PyObject *x, int axis, int64_t i);

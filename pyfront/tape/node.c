@@ -17,17 +17,16 @@
 /* An external node has as many numbers before its own for the ops that may take its place. */
 enum { ROOM = 1 << 22 };
 static uint64_t next_seq = 1;
-static _Thread_local uint64_t place; /* the next number in such a room; 0: at the end */
-static jpy_node *dying;              /* linked through seq */
+static jpy_node *dying; /* linked through seq */
 static bool tearing_down;
 
 static size_t round_up(size_t n) { return (n + 15) & ~(size_t)15; }
 
-jpy_node *jpy_node_new(const jpy_node_class *cls, unsigned n_in, unsigned n_out,
-                       const jpy_edge *edges, size_t extra_size) {
+jpy_node *jpy_node_make(jn_thread *me, const jpy_node_class *cls, unsigned n_in, unsigned n_out,
+                        const jpy_edge *edges, size_t extra_size) {
     size_t at_edges = sizeof(jpy_node) + round_up(extra_size);
     size_t size = at_edges + n_in * sizeof(jpy_edge);
-    jpy_node *n = jn_pool_alloc_apart(size);
+    jpy_node *n = jn_pool_alloc_apart(me, size);
     if (!n) {
         PyErr_NoMemory();
         return NULL;
@@ -35,7 +34,7 @@ jpy_node *jpy_node_new(const jpy_node_class *cls, unsigned n_in, unsigned n_out,
     *n = (jpy_node){.refs = 1,
                     .n_in = (uint16_t)n_in,
                     .n_out = (uint16_t)n_out,
-                    .seq = place ? place++ : next_seq++,
+                    .seq = JN_UNLIKELY(me->place) ? me->place++ : next_seq++,
                     .cls = cls,
                     .edges = (jpy_edge *)(void *)((char *)n + at_edges),
                     .size = (uint32_t)size};
@@ -273,12 +272,12 @@ int jpy_node_refuse(jpy_node *n) {
 
 jpy_node *jpy_external_new(const jpy_external *ext, unsigned n_in, const jpy_edge *edges,
                            unsigned n_out) {
-    next_seq += place ? 0 : ROOM;
+    next_seq += jn_this.place ? 0 : ROOM;
     jpy_node *n = jpy_node_new(&external_class, n_in, n_out, edges, sizeof *ext);
     if (n) {
         jpy_external *x = jpy_node_data(n);
         *x = *ext;
-        x->for_good = place != 0; /* there is no room in another's */
+        x->for_good = jn_this.place != 0; /* there is no room in another's */
         jpy_nodes_that_mix += x->refuse != NULL;
     }
     return n;
@@ -334,14 +333,14 @@ static int move_extra(PyObject **list, const jpy_edge *now, size_t offset) {
 }
 
 uint64_t jpy_node_place_begin(const jpy_node *n) {
-    uint64_t before = place;
-    place = n->seq - ROOM;
+    uint64_t before = jn_this.place;
+    jn_this.place = n->seq - ROOM;
     return before;
 }
 
 bool jpy_node_place_end(const jpy_node *n, uint64_t began) {
-    bool fits = place <= n->seq;
-    place = began;
+    bool fits = jn_this.place <= n->seq;
+    jn_this.place = began;
     return fits;
 }
 

@@ -85,8 +85,12 @@ _Static_assert(sizeof(jpy_node) == 64, "a line of the cache: a history is more t
 
 /* New node with `extra_size` bytes of its own behind the struct (see jpy_node_data); edges are
  * retained.  NULL: MemoryError set. */
-jpy_node *jpy_node_new(const jpy_node_class *cls, unsigned n_in, unsigned n_out,
-                       const jpy_edge *edges, size_t extra_size);
+jpy_node *jpy_node_make(jn_thread *me, const jpy_node_class *cls, unsigned n_in, unsigned n_out,
+                        const jpy_edge *edges, size_t extra_size);
+static inline jpy_node *jpy_node_new(const jpy_node_class *cls, unsigned n_in, unsigned n_out,
+                                     const jpy_edge *edges, size_t extra_size) {
+    return jpy_node_make(&jn_this, cls, n_in, n_out, edges, extra_size);
+}
 static inline void *jpy_node_data(jpy_node *n) { return n + 1; }
 static inline void jpy_node_retain(jpy_node *n) {
     n->refs++;
@@ -197,8 +201,9 @@ int jpy_apply(const jn_op *op, const jpy_val *in, unsigned n_in, const void *att
               janus_tensor **out, unsigned n_out, jpy_node **out_node);
 /* The node alone, for results computed already.  `kind`: of the recorded call that computes them
  * (exec/defer/defer.h), or NULL. */
-jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
-                     janus_tensor *const *out, unsigned n_out, struct jn_call_kind *kind);
+jpy_node *jpy_record(jn_thread *me, const jn_op *op, const jpy_val *in, unsigned n_in,
+                     const void *attrs, janus_tensor *const *out, unsigned n_out,
+                     struct jn_call_kind *kind);
 
 /* Of a node that jpy_record has made: the kind of its call, borrowed; NULL: none. */
 struct jn_call_kind *jpy_node_kind(jpy_node *n);
@@ -210,7 +215,7 @@ bool jpy_op_saves(const jn_op *op, unsigned i, const bool *tracked);
 bool jpy_op_saves_result(const jn_op *op, unsigned i, const bool *tracked);
 
 /* Grad mode of this thread. */
-extern _Thread_local bool jpy_no_grad_mode;
+#define jpy_no_grad_mode (jn_this.no_grad)
 static inline bool jpy_grad_enabled(void) { return !jpy_no_grad_mode; }
 
 #endif

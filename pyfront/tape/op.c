@@ -13,8 +13,6 @@
 #include "graph/base/alloc.h"
 #include "ops/op_ids.h"
 
-_Thread_local bool jpy_no_grad_mode;
-
 typedef jpy_op_data op_data;
 
 static int op_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
@@ -63,6 +61,8 @@ static bool heavy(const jpy_val *in, unsigned n_in) {
 }
 
 static bool same_kind(const jpy_val *a, const jpy_val *b) {
+    if (a->kind == JANUS_KIND_TENSOR && a->t->form && a->t->form == b->t->form)
+        return true;
     if (a->kind != JANUS_KIND_TENSOR || a->t->dtype != b->t->dtype || a->t->rank != b->t->rank ||
         !a->t->contiguous)
         return false;
@@ -83,9 +83,12 @@ static bool short_way(const jn_op *op, const jpy_val *in, unsigned n_in) {
 /* The kernel, with the lock let go for large operands. */
 static janus_status call_op(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
                             janus_tensor **out, unsigned n_out) {
+    for (unsigned i = 0; i < n_in && i < 2; i++) /* which the result gets */
+        if (in[i].kind == JANUS_KIND_TENSOR)
+            (void)jn_tensor_form(in[i].t);
     if (short_way(op, in, n_in))
-        return n_in == 1 ? jn_eager_unary(op, in[0].t, out)
-                         : jn_eager_binary(op, in[0].t, in[1].t, out);
+        return n_in == 1 ? jn_eager_unary(&jn_this, op, in[0].t, out)
+                         : jn_eager_binary(&jn_this, op, in[0].t, in[1].t, out);
     jn_eager_arg few[8], *args = few;
     if (n_in > 8 && !(args = jn_alloc(n_in * sizeof *args)))
         return JN_NO_MEMORY();
@@ -108,12 +111,7 @@ static janus_status call_op(const jn_op *op, const jpy_val *in, unsigned n_in, c
 _Static_assert(sizeof(janus_scalar) == sizeof(janus_tensor *), "the members of jpy_val's union");
 
 bool jpy_should_record(const jn_op *op, const jpy_val *in, unsigned n_in) {
-    if (jpy_no_grad_mode || !op->grad)
-        return false;
-    for (unsigned i = 0; i < n_in; i++)
-        if (jpy_edge_tracked(in[i].edge))
-            return true;
-    return false;
+    return !jpy_no_grad_mode && op->grad && jpy_any_tracked(in, n_in);
 }
 
 int jpy_apply(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
@@ -123,7 +121,7 @@ int jpy_apply(const jn_op *op, const jpy_val *in, unsigned n_in, const void *att
     if (jpy_check(call_op(op, in, n_in, attrs, y, n_out)) < 0)
         return -1;
     if (jpy_should_record(op, in, n_in)) {
-        *out_node = jpy_record(op, in, n_in, attrs, y, n_out, NULL);
+        *out_node = jpy_record(&jn_this, op, in, n_in, attrs, y, n_out, NULL);
         if (!*out_node) {
             for (unsigned i = 0; i < n_out; i++)
                 janus_tensor_release(y[i]);

@@ -41,33 +41,6 @@ static void copy_attrs(const jn_op *op, const void *attrs, void *to, int64_t *in
     }
 }
 
-static bool same_dims(const jn_type *a, int rank, const int64_t *dims) {
-    if (a->kind != JANUS_KIND_TENSOR || a->rank != rank)
-        return false;
-    for (int i = 0; i < rank; i++)
-        if (a->dims[i] != dims[i])
-            return false;
-    return true;
-}
-
-/* Types whose dims are the tensors' own get dims at `room`, or those of the value before if they
- * are the same. */
-static void keep_dims(jn_type *types, unsigned n, int64_t *room) {
-    for (unsigned i = 0; i < n; i++) {
-        jn_type *t = &types[i];
-        if (t->kind != JANUS_KIND_TENSOR)
-            continue;
-        if (i && same_dims(&types[i - 1], t->rank, t->dims)) {
-            t->dims = types[i - 1].dims;
-            continue;
-        }
-        for (int d = 0; d < t->rank; d++)
-            room[d] = t->dims[d];
-        t->dims = room;
-        room += t->rank;
-    }
-}
-
 jn_type jpy_val_type(const jpy_val *v) {
     if (v->kind == JANUS_KIND_TENSOR)
         return jn_tensor_as_type(v->t);
@@ -132,8 +105,50 @@ static size_t count_dims(const jpy_val *in, unsigned n_in, janus_tensor *const *
     return n;
 }
 
+static inline bool same_dims(const int64_t *a, const int64_t *b, int rank) {
+    for (int i = 0; i < rank; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
+}
+
+/* The types once more, with dims of their own at `at`, or those of the tensor before if they are
+ * the same. */
+typedef struct dims_room {
+    int64_t *at, *last;
+    int rank; /* of what `last` is; -1: there is none */
+} dims_room;
+
+static inline jn_type kept_tensor(dims_room *r, int dtype, int rank, const int64_t *dims) {
+    if (r->rank != rank || !same_dims(r->last, dims, rank)) {
+        for (int i = 0; i < rank; i++)
+            r->at[i] = dims[i];
+        r->last = r->at;
+        r->at += rank;
+        r->rank = rank;
+    }
+    return jn_tensor_type((janus_dtype)dtype, rank, r->last);
+}
+
+static void keep_types(const jpy_val *in, unsigned n_in, janus_tensor *const *out, unsigned n_out,
+                       jn_type *types, int64_t *room) {
+    dims_room r = {room, room, -1};
+    for (unsigned i = 0; i < n_in; i++) {
+        const jpy_val *v = &in[i];
+        if (JN_LIKELY(v->kind == JANUS_KIND_TENSOR)) {
+            types[i] = kept_tensor(&r, v->t->dtype, v->t->rank, v->t->dims);
+            continue;
+        }
+        types[i] = jpy_val_type(v);
+        if (types[i].kind == JANUS_KIND_TENSOR)
+            types[i] = kept_tensor(&r, types[i].dtype, types[i].rank, types[i].dims);
+    }
+    for (unsigned i = 0; i < n_out; i++)
+        types[n_in + i] = kept_tensor(&r, out[i]->dtype, out[i]->rank, out[i]->dims);
+}
+
 /* A node whose attributes and types lie with it. */
-static jpy_node *node_with_types(const jn_op *op, const jpy_val *in, unsigned n_in,
+static jpy_node *node_with_types(jn_thread *me, const jn_op *op, const jpy_val *in, unsigned n_in,
                                  const void *attrs, janus_tensor *const *out, unsigned n_out) {
     unsigned n_values = n_in + n_out;
     size_t attr_size = attrs ? op->attr_size : 0;
@@ -147,7 +162,7 @@ static jpy_node *node_with_types(const jn_op *op, const jpy_val *in, unsigned n_
         return NULL;
     }
     jpy_node *n =
-        jpy_node_new(&jpy_op_class, 0, n_out, NULL, round_up(size) + n_in * sizeof(jpy_edge));
+        jpy_node_make(me, &jpy_op_class, 0, n_out, NULL, round_up(size) + n_in * sizeof(jpy_edge));
     if (!n)
         return NULL;
     char *block = jpy_node_data(n);
@@ -158,8 +173,7 @@ static jpy_node *node_with_types(const jn_op *op, const jpy_val *in, unsigned n_
         copy_attrs(op, attrs, block + at_attrs, (int64_t *)(void *)(block + at_ints));
         d->attrs = block + at_attrs;
     }
-    put_types(in, n_in, out, n_out, types);
-    keep_dims(types, n_values, (int64_t *)(void *)(block + at_dims));
+    keep_types(in, n_in, out, n_out, types, (int64_t *)(void *)(block + at_dims));
     d->types = types;
     d->kind = NULL;
     n->edges = (jpy_edge *)(void *)(block + round_up(size));
@@ -167,9 +181,9 @@ static jpy_node *node_with_types(const jn_op *op, const jpy_val *in, unsigned n_
 }
 
 /* A node of a recorded call, small as can be: whole histories of them are walked. */
-static jpy_node *node_of_kind(const jn_op *op, jn_call_kind *kind, jn_call_note *note,
-                              const jpy_val *in, unsigned n_in, janus_tensor *const *out,
-                              unsigned n_out) {
+static jpy_node *node_of_kind(jn_thread *me, const jn_op *op, jn_call_kind *kind,
+                              jn_call_note *note, const jpy_val *in, unsigned n_in,
+                              janus_tensor *const *out, unsigned n_out) {
     unsigned n_values = n_in + n_out;
     const jn_type *types = jn_call_kind_types(kind);
     if (!types) {
@@ -181,7 +195,7 @@ static jpy_node *node_of_kind(const jn_op *op, jn_call_kind *kind, jn_call_note 
         }
     }
     size_t size = sizeof(op_data) + n_values * sizeof(jpy_saved);
-    jpy_node *n = jpy_node_new(&jpy_op_class, 0, n_out, NULL, size + n_in * sizeof(jpy_edge));
+    jpy_node *n = jpy_node_make(me, &jpy_op_class, 0, n_out, NULL, size + n_in * sizeof(jpy_edge));
     if (!n)
         return NULL;
     char *block = jpy_node_data(n);
@@ -221,10 +235,10 @@ _Static_assert(sizeof(((jn_call_note *)NULL)->keeps) / sizeof(uint32_t) == 1 << 
                "what the tape keeps is told by that many operands");
 _Static_assert(JN_RECIPE_IN + JN_RECIPE_OUT < 30, "bits of what a node keeps");
 
-static jpy_node *record_kind(const jn_op *op, const jpy_val *in, unsigned n_in,
+static jpy_node *record_kind(jn_thread *me, const jn_op *op, const jpy_val *in, unsigned n_in,
                              janus_tensor *const *out, unsigned n_out, jn_call_kind *kind) {
     jn_call_note *note = jn_call_kind_note(kind);
-    jpy_node *n = node_of_kind(op, kind, note, in, n_in, out, n_out);
+    jpy_node *n = node_of_kind(me, op, kind, note, in, n_in, out, n_out);
     if (!n)
         return NULL;
     uint32_t keep = keeps(op, note, in, n_in, n_out);
@@ -260,20 +274,21 @@ static jpy_node *record_kind(const jn_op *op, const jpy_val *in, unsigned n_in,
 }
 _Static_assert(sizeof(op_data) % 16 == 0 && sizeof(jpy_saved) % 8 == 0, "what lies behind them");
 
-jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const void *attrs,
-                     janus_tensor *const *out, unsigned n_out, jn_call_kind *kind) {
-    if (JN_UNLIKELY(jn_tracing != NULL) && !kind) /* every call has one then */
+jpy_node *jpy_record(jn_thread *me, const jn_op *op, const jpy_val *in, unsigned n_in,
+                     const void *attrs, janus_tensor *const *out, unsigned n_out,
+                     jn_call_kind *kind) {
+    if (JN_UNLIKELY(me->tracing != NULL) && !kind) /* every call has one then */
         kind = jpy_kind_of_call(op, attrs, in, n_in, out, n_out);
     if (kind)
-        return record_kind(op, in, n_in, out, n_out, kind);
-    jpy_node *n = node_with_types(op, in, n_in, attrs, out, n_out);
+        return record_kind(me, op, in, n_in, out, n_out, kind);
+    jpy_node *n = node_with_types(me, op, in, n_in, attrs, out, n_out);
     if (!n)
         return NULL;
     op_data *d = jpy_node_data(n);
     d->op = op;
     n->n_in = (uint16_t)n_in;
-    bool tracked[JPY_SAVES_READ] = {false};
-    for (unsigned i = 0; i < n_in && i < JPY_SAVES_READ; i++)
+    bool tracked[JPY_SAVES_READ] = {false}, saves = op->save != 0;
+    for (unsigned i = 0; saves && i < n_in && i < JPY_SAVES_READ; i++)
         tracked[i] = jpy_edge_tracked(in[i].edge);
     for (unsigned i = 0; i < n_in; i++) {
         n->edges[i] = in[i].edge;
@@ -281,7 +296,7 @@ jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const vo
         jpy_edge_retain(in[i].edge);
         d->saved[i].kind = JANUS_KIND_NONE;
         if (in[i].kind == JANUS_KIND_TENSOR) {
-            if (jpy_op_saves(op, i, tracked)) {
+            if (saves && jpy_op_saves(op, i, tracked)) {
                 jpy_saved_set(&d->saved[i], in[i].t);
                 n->has_saved = true;
             }
@@ -292,7 +307,7 @@ jpy_node *jpy_record(const jn_op *op, const jpy_val *in, unsigned n_in, const vo
     }
     for (unsigned i = 0; i < n_out; i++) {
         d->saved[n_in + i].kind = JANUS_KIND_NONE;
-        if (jpy_op_saves_result(op, i, tracked)) {
+        if (saves && jpy_op_saves_result(op, i, tracked)) {
             jpy_saved_set(&d->saved[n_in + i], out[i]);
             n->has_saved = true;
         }

@@ -60,7 +60,8 @@ void jpy_region_get(jpy_node *n, jpy_region *out);
 jn_type jpy_region_root(jpy_node *n);
 /* The type of such a node's result; its dims lie in the node. */
 jn_type jpy_piece_type(jpy_node *n);
-jpy_node *jpy_piece_node(const janus_tensor *root, const janus_tensor *piece, jpy_edge edge);
+jpy_node *jpy_piece_node(jn_thread *me, const janus_tensor *root, const janus_tensor *piece,
+                         jpy_edge edge);
 
 /* Whether its results are computed from some of its operands each, and from which. */
 bool jpy_node_parts(const jpy_node *n);
@@ -73,6 +74,12 @@ extern uint32_t jpy_nodes_that_mix; /* how many there are */
 int jpy_node_refuse(jpy_node *n);
 
 bool jpy_should_record(const jn_op *op, const jpy_val *in, unsigned n_in);
+static inline bool jpy_any_tracked(const jpy_val *in, unsigned n_in) {
+    for (unsigned i = 0; i < n_in; i++)
+        if (jpy_edge_tracked(in[i].edge))
+            return true;
+    return false;
+}
 /* Rows whose operands 0 and 1 are factors: each is read for the other's gradient alone. */
 bool jpy_is_product(const jn_op *op);
 

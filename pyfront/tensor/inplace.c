@@ -49,11 +49,12 @@ jn_type jpy_piece_type(jpy_node *n) {
     return jn_tensor_type((janus_dtype)p->root.dtype, p->rank, p->n);
 }
 
-static jpy_node *make(const jpy_node_class *cls, const jpy_edge *edges, unsigned n, int64_t offset,
-                      int rank, const int64_t *dims, const int64_t *strides, const jn_type *root,
-                      const int64_t *root_dims) {
+static jpy_node *make(jn_thread *me, const jpy_node_class *cls, const jpy_edge *edges, unsigned n,
+                      int64_t offset, int rank, const int64_t *dims, const int64_t *strides,
+                      const jn_type *root, const int64_t *root_dims) {
     size_t numbers = 2 * (size_t)rank + (size_t)root->rank;
-    jpy_node *node = jpy_node_new(cls, n, 1, edges, sizeof(packed) + numbers * sizeof(int64_t));
+    jpy_node *node =
+        jpy_node_make(me, cls, n, 1, edges, sizeof(packed) + numbers * sizeof(int64_t));
     if (!node)
         return NULL;
     packed *p = jpy_node_data(node);
@@ -226,7 +227,8 @@ static const jpy_node_class write_class = {
 
 static jpy_node *make_of(const jpy_node_class *cls, const jpy_region *r, const jpy_edge *edges,
                          unsigned n) {
-    return make(cls, edges, n, r->offset, r->rank, r->dims, r->strides, &r->root, r->root_dims);
+    return make(&jn_this, cls, edges, n, r->offset, r->rank, r->dims, r->strides, &r->root,
+                r->root_dims);
 }
 
 jpy_node *jpy_region_read_node(const jpy_region *r, jpy_edge root) {
@@ -238,9 +240,10 @@ jpy_node *jpy_region_write_node(const jpy_region *r, jpy_edge root, jpy_edge w) 
     return make_of(&write_class, r, edges, 2);
 }
 
-jpy_node *jpy_piece_node(const janus_tensor *root, const janus_tensor *piece, jpy_edge edge) {
+jpy_node *jpy_piece_node(jn_thread *me, const janus_tensor *root, const janus_tensor *piece,
+                         jpy_edge edge) {
     jn_type type = jn_tensor_as_type(root);
-    return make(&jpy_piece_class, &edge, 1, jn_tensor_distance(root, piece), piece->rank,
+    return make(me, &jpy_piece_class, &edge, 1, jn_tensor_distance(root, piece), piece->rank,
                 piece->dims, piece->strides, &type, root->dims);
 }
 

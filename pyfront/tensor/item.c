@@ -57,7 +57,7 @@ PyObject *jpy_tensor_item(janus_tensor *t) {
     }
     char *data;
     if (JN_LIKELY(t->storage->state == JN_STORAGE_READY && !t->storage->device))
-        return jpy_tensor_data(t, &data) < 0 ? NULL : element((janus_dtype)t->dtype, data);
+        return element((janus_dtype)t->dtype, jn_tensor_ready_data(t));
     janus_tensor *here;
     if (jpy_tensor_here(t, &here) < 0)
         return NULL;

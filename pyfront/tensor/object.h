@@ -60,6 +60,10 @@ PyObject *jpy_wrap_results(jpy_result result, janus_tensor **out, unsigned n, jp
 int jpy_tensor_grad(jpy_tensor *t, PyObject **out);
 /* Whether gradients flow to it (a leaf with requires_grad, or a result that needs grad). */
 bool jpy_tensor_tracked(const jpy_tensor *t);
+/* False: they do not. */
+static inline bool jpy_maybe_tracked(const jpy_tensor *t) {
+    return t->node || t->requires_grad || t->base;
+}
 /* Whether something is done when its gradient is known: a hook of it, retain_grad. */
 static inline bool jpy_tensor_hooked(const jpy_tensor *t) {
     if (!t->node)
