@@ -97,6 +97,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/finish/share.c \
 	pyfront/convert/finish/stages.c \
 	pyfront/convert/finish/stages.h \
+	pyfront/convert/heap/arms.c \
 	pyfront/convert/heap/ask.c \
 	pyfront/convert/heap/attrs.c \
 	pyfront/convert/heap/heap.h \

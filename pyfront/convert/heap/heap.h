@@ -134,6 +134,8 @@ void jcv_outer_write(jcv *c, const jcv_outer *x, jcv_av *v);
 
 PyObject *jcv_seen(jcv *c, const jcv_rec_fn *f, unsigned param);
 void jcv_remember(jpy_function *f, const jcv_rec_fn *x);
+/* What samples lead to, however deep, of their types but of other kinds: one of each. */
+PyObject *jcv_kinds_below(jcv *c, PyObject *samples);
 /* Whether an earlier conversion found it to be recursive: then it says which parameters differ. */
 bool jcv_was_recursive(jcv *c, jcv_rec_fn *x);
 /* Objects of several types have the method `name` called at one place; those of other types than
@@ -204,13 +206,22 @@ bool jcv_same_shape(const jcv_av *a, const jcv_av *b, bool *out_number);
 void jcv_fill_slots(jcv *c, const uint32_t *which, jcv_av *const *shapes, size_t n,
                     jcv_av *const *leaves, struct jcv_joined *once);
 
-/* state.c: copies of the slots, branches, loops */
+/* arms.c: branches */
 
-jcv_state jcv_save(jcv *c);
-void jcv_restore(jcv *c, jcv_state s);
 typedef jcv_out (*jcv_arm_fn)(jcv *c, void *user, int arm);
 /* Both arms of a condition. */
 jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user);
+/* Moves the nodes of `from` to the current SubGraph. */
+void jcv_splice(jcv *c, jcv_ctx *from);
+/* Whether functions are made in it. */
+bool jcv_makes_functions(const jpy_tree *n);
+
+/* state.c: copies of the slots, loops */
+
+jcv_state jcv_save(jcv *c);
+void jcv_restore(jcv *c, jcv_state s);
+/* Whether slot i held something else in s. */
+bool jcv_changed(jcv *c, jcv_state s, size_t i, jcv_av *now);
 /* Where control is, to come back to after a throw. */
 typedef struct jcv_place {
     jcv_ctx *ctx;
@@ -225,10 +236,8 @@ typedef struct jcv_place {
 } jcv_place;
 jcv_place jcv_where(jcv *c);
 void jcv_back(jcv *c, jcv_place p);
-/* Moves the nodes of `from` to the current SubGraph. */
-void jcv_splice(jcv *c, jcv_ctx *from);
-/* Whether functions are made in it. */
-bool jcv_makes_functions(const jpy_tree *n);
+/* Refuses where a part has switched a mode that was another one at `place`. */
+void jcv_same_modes(jcv *c, const jcv_place *place);
 /* foreach: body(i) for i < count. while: cond value by cond_fn. */
 typedef jcv_val *(*jcv_cond_fn)(jcv *c, void *user);
 typedef void (*jcv_body_fn)(jcv *c, void *user, jcv_val *i);

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Branches: both arms run on copies of the state, and what they leave is merged.
+ *
+ * A branch that cannot be converted, or leads nowhere yet (a recursion whose result is not known),
+ * becomes an assertion that it is not taken, as long as the other one works.
+ */
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/run/run.h"
+
+#include <string.h>
+
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
+#include "pyfront/convert/core/list.h"
+#include "pyfront/convert/tensors/tensors.h"
+
+typedef struct arm {
+    jcv_ctx *ctx;
+    jcv_out out;
+    jcv_state state;
+    jcv_throw thrown;
+    bool raises; /* it was thrown since CPython raises there */
+} arm;
+
+void jcv_splice(jcv *c, jcv_ctx *from) {
+    jcv_ctx *to = c->ctx;
+    for (size_t i = 0; i < from->nodes.n; i++) {
+        jcv_node *n = from->nodes.data[i];
+        for (unsigned k = 0; k < n->n_out; k++)
+            n->out[k].ctx = to;
+        for (int k = 0; k < 2; k++)
+            if (n->subs[k] && n->subs[k]->parent == from)
+                n->subs[k]->parent = to;
+        if (!jn_vec_push(&to->nodes, n))
+            jcv_refuse(c, "out of memory");
+    }
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        if (c->ctxs.data[i]->parent == from)
+            c->ctxs.data[i]->parent = to;
+    for (jcv_rec *r = c->recs; r; r = r->next)
+        if (r->ctx == from)
+            r->ctx = to;
+    jn_vec_clear(&from->nodes);
+    for (jcv_read *r = from->reads, *next; r; r = next) {
+        next = r->next;
+        r->next = to->reads;
+        to->reads = r;
+    }
+    from->reads = NULL;
+}
+
+bool jcv_makes_functions(const jpy_tree *n) {
+    if (!n)
+        return false;
+    bool yes = n->kind == JPY_DEF || n->kind == JPY_LAMBDA || n->kind == JPY_GENEXP ||
+               jcv_makes_functions(n->a) || jcv_makes_functions(n->b) || jcv_makes_functions(n->c);
+    const jpy_tree_list *lists[3] = {&n->x, &n->y, &n->z};
+    for (int k = 0; k < 3; k++)
+        for (unsigned i = 0; i < lists[k]->n && !yes; i++)
+            yes = jcv_makes_functions(lists[k]->v[i]);
+    return yes;
+}
+
+/* Marks the variables of a function that both arms return from: nobody reads them again, unless a
+ * function made inside does. */
+static bool *dead_variables(jcv *c, const arm *arms, size_t n_slots) {
+    const jcv_frame *f = c->frame;
+    if (arms[0].out != OUT_RETURN || c->boundary != JCV_END_FUNC || f->comprehension ||
+        f->def->kind != JPY_DEF || f->def->fn->generator)
+        return NULL;
+    for (unsigned i = 0; i < f->def->x.n; i++)
+        if (jcv_makes_functions(f->def->x.v[i]))
+            return NULL;
+    bool *dead = jcv_alloc(c, n_slots + 1);
+    for (unsigned i = 0; i < f->n; i++)
+        if (f->slots[i] < n_slots)
+            dead[f->slots[i]] = true;
+    return dead;
+}
+
+/* Whether a slot was made in an arm: what it held at first is a value of the arm, so nobody outside
+ * knows the slot. */
+static bool made_in_arm(const jcv *c, const jcv_ctx *outside, size_t slot) {
+    const jcv_av *first = c->slot_init.data[slot];
+    bool value = first->kind == AV_STACK || first->kind == AV_SCALAR || first->kind == AV_HOST;
+    for (const jcv_ctx *x = outside; x && value; x = x->parent)
+        value = first->val->ctx != x;
+    return value && first->val->ctx != c->main;
+}
+
+static bool is_attr(const jcv *c, size_t slot) {
+    for (size_t k = 0; k < c->attrs.n; k++)
+        if (c->attrs.data[k]->slot == slot)
+            return true;
+    return false;
+}
+
+/* An object of the graph that is one of two. */
+static jcv_av *either_object(jcv *c, jcv_val *v, jcv_av *a, jcv_av *b) {
+    PyObject *all = jcv_own(c, PySequence_Concat(jcv_samples(c, a), jcv_samples(c, b)));
+    return jcv_root(c, c->ctx, v, all);
+}
+
+/* Whether a slot is a variable of the function that branches. */
+static bool is_variable(const jcv *c, size_t slot) {
+    for (unsigned i = 0; i < c->frame->n; i++)
+        if (c->frame->slots[i] == slot)
+            return true;
+    return false;
+}
+
+jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
+    arm *arms = jcv_alloc(c, 2 * sizeof *arms);
+    jcv_state before = jcv_save(c);
+    jcv_place place = jcv_where(c);
+    uint32_t epoch = c->epoch, live = c->live_epoch, last = live;
+    for (int k = 0; k < 2; k++) {
+        c->live_epoch = live;
+        jcv_handler h = {.up = c->handler};
+        arms[k].ctx = jcv_ctx_new(c, JCV_ARM, k ? "else" : "then", c->ctx);
+        arms[k].ctx->narrowed = jcv_narrowing(c, cond, k == 0);
+        jcv_now_known(c, arms[k].ctx, cond, k == 0);
+        c->handler = &h;
+        c->ctx = arms[k].ctx;
+        if (setjmp(h.env) == 0) {
+            arms[k].out = fn(c, user, k);
+            jcv_same_modes(c, &place);
+        } else {
+            arms[k].thrown = c->thrown;
+            arms[k].raises = c->thrown == THROW_REFUSE && strstr(c->reason, JCV_RAISES);
+        }
+        c->handler = h.up;
+        jcv_back(c, place);
+        arms[k].state = jcv_save(c);
+        jcv_restore(c, before);
+        last = c->live_epoch > last ? c->live_epoch : last;
+        if (arms[k].thrown == THROW_RESTART || arms[k].thrown == THROW_PROBE ||
+            arms[k].thrown == THROW_FORK)
+            jcv_throw_now(c, arms[k].thrown);
+    }
+    c->live_epoch = last > live ? last + 1 : live;
+    for (int k = 0; k < 2; k++) /* where nothing is known of the other path, it is the one taken */
+        if (arms[k].raises && arms[1 - k].thrown == THROW_DEAD)
+            jcv_throw_now(c, THROW_DEAD);
+    if (arms[0].thrown && arms[1].thrown)
+        jcv_throw_now(c, arms[0].thrown == THROW_REFUSE ? THROW_REFUSE : arms[1].thrown);
+    if (arms[0].thrown || arms[1].thrown) {
+        int k = arms[0].thrown ? 1 : 0;
+        jcv_val *ok = cond;
+        if (k == 1)
+            ok = &jcv_op(c, JN_OP(s_not), &cond, 1, NULL)->out[0];
+        if (arms[1 - k].thrown == THROW_REFUSE) {
+            if (!strstr(c->reason, JCV_RAISES) && jpy_hint_usual(c->f, c->reason)) {
+                c->f->refused_usual = true;
+                jcv_throw_now(c, THROW_REFUSE);
+            }
+            const char *why = jn_arena_strdup(&c->arena, c->reason);
+            if (!why || !jn_vec_push(&c->left_out, ((jpy_left_out){why, c->refused_at})))
+                jcv_refuse(c, "out of memory");
+        }
+        jcv_assert(c, ok, arms[1 - k].thrown == THROW_REFUSE ? c->reason : "not seen");
+        jcv_now_known(c, c->ctx, cond, k == 0);
+        for (jcv_narrow *x = arms[k].ctx->narrowed, *next; x; x = next) {
+            next = x->next;
+            x->next = c->ctx->narrowed;
+            c->ctx->narrowed = x;
+        }
+        jcv_splice(c, arms[k].ctx);
+        jcv_restore(c, arms[k].state);
+        for (size_t i = arms[k].state.n; i < c->slots.n; i++)
+            jcv_put(c, i, c->slot_init.data[i]);
+        return arms[k].out;
+    }
+    jcv_wrote_if(c, c->epoch != epoch);
+    if (arms[0].out != arms[1].out)
+        jcv_refuse(c, "one branch leaves where the other does not");
+    jcv_pairs pairs = {{0}, {0}, NULL};
+    JCV_LIST(uint32_t) which = {0};
+    JCV_LIST(jcv_av *) shapes = {0};
+    size_t n_slots = arms[1].state.n;
+    const bool *dead = dead_variables(c, arms, n_slots);
+    for (size_t i = 0; i < n_slots; i++) {
+        jcv_av *a = i < arms[0].state.n ? arms[0].state.slots[i] : c->slot_init.data[i];
+        jcv_av *b = arms[1].state.slots[i];
+        bool outer = false;
+        if (dead && dead[i])
+            continue;
+        if (i >= before.n && jcv_is_place(c, i, place.ctx, &outer) && !outer)
+            continue; /* of a tensor made in a branch */
+        if (i >= before.n && made_in_arm(c, place.ctx, i))
+            continue;
+        if (i >= before.n && i >= arms[0].state.n && !outer)
+            continue; /* made in the second branch: nothing outside knows it, but see attributes */
+        if (!jcv_changed(c, before, i, a) && !jcv_changed(c, before, i, b))
+            continue;
+        bool known = i < before.n || is_attr(c, i) || is_variable(c, i);
+        jcv_force force = known ? MERGE_OPTIONAL : MERGE_ARMS;
+        jcv_av *both = jcv_merge_slot(c, (uint32_t)i, a, b, &pairs, force),
+               *of = jcv_container_in(c, (uint32_t)i);
+        if (both->kind == AV_UNDEF && of && i < before.n)
+            jcv_make_live(c, of); /* longer on one path than on the other */
+        jcv_add(c, &which, (uint32_t)i);
+        jcv_add(c, &shapes, both);
+    }
+    for (size_t i = before.n; i < n_slots; i++) { /* attributes first written in a branch */
+        if (!is_attr(c, i) || i < arms[0].state.n)
+            continue;
+        jcv_add(c, &which, (uint32_t)i);
+        jcv_add(c, &shapes,
+                jcv_merge_slot(c, (uint32_t)i, c->slot_init.data[i], arms[1].state.slots[i], &pairs,
+                               MERGE_OPTIONAL));
+    }
+    unsigned n = (unsigned)pairs.a.n;
+    const jn_type **types = jcv_alloc(c, (n + 1) * sizeof *types);
+    bool *tracked = jcv_alloc(c, n + 1);
+    for (int k = 0; k < 2; k++) {
+        c->ctx = arms[k].ctx;
+        jcv_restore(c, arms[k].state);
+        for (unsigned i = 0; i < n; i++) {
+            jcv_av *leaf = k ? pairs.b.data[i] : pairs.a.data[i];
+            jcv_val *v = jcv_leaf_val(c, leaf);
+            types[i] = v->type;
+            tracked[i] = tracked[i] || jcv_leaf_tracked(c, leaf);
+            if (!jn_vec_push(&c->ctx->results, v))
+                jcv_refuse(c, "out of memory");
+        }
+    }
+    c->ctx = place.ctx;
+    jcv_restore(c, before);
+    jcv_new_sizes *sizes = jcv_alloc(c, (n + 1) * sizeof *sizes);
+    for (unsigned i = 0; i < n; i++)
+        types[i] = jcv_join_sizes(c, &arms[0].ctx->results.data[i], &arms[1].ctx->results.data[i],
+                                  &sizes[i]);
+    jcv_node *node = jcv_call_node(c, "if", arms[0].ctx, arms[1].ctx, &cond, 1, types, n);
+    for (unsigned i = 0; i < n; i++)
+        jcv_sizes_are(c, &sizes[i], &node->out[i]);
+    jcv_av **leaves = jcv_alloc(c, (n + 1) * sizeof *leaves);
+    for (unsigned i = 0; i < n; i++) {
+        node->out[i].depends =
+            arms[0].ctx->results.data[i]->depends || arms[1].ctx->results.data[i]->depends;
+        leaves[i] =
+            types[i]->kind == JANUS_KIND_OBJECT
+                ? either_object(c, &node->out[i], pairs.a.data[i], pairs.b.data[i])
+                : jcv_leaf(c, &node->out[i], sizes[i].n ? NULL : pairs.b.data[i], tracked[i]);
+        jcv_made_of(c, leaves[i], (jcv_av *[]){pairs.a.data[i], pairs.b.data[i]}, 2);
+    }
+    jcv_fill_slots(c, which.data, shapes.data, which.n, leaves, pairs.tuples);
+    return arms[0].out;
+}
