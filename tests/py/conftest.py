@@ -35,13 +35,11 @@ GENERATED = (
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def small_heap():
-    """What earlier tests left is no part of collections, which these tests ask for at every allocation."""
+    """What earlier files left is no part of collections: some tests ask for one at every allocation."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def pytest_collection_modifyitems(config, items):

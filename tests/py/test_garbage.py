@@ -14,7 +14,6 @@ import janus
 from janus import nn
 from texts import code_of
 
-pytestmark = pytest.mark.usefixtures("small_heap")
 
 Function = type(janus.function(lambda: None))
 

@@ -11,8 +11,6 @@ import pytest
 import janus
 from texts import names_of
 
-pytestmark = pytest.mark.usefixtures("small_heap")
-
 
 class Thing:
     pass
