@@ -27,7 +27,13 @@
 #include "pyfront/verify/verify.h"
 
 /* A conversion is paid for by some calls that hit. */
-enum { FREE_CONVERSIONS = 16, FREE_OF_SHAPES = 8, FREE_UNASKED = 4, HITS_A_CONVERSION = 4 };
+enum {
+    FREE_CONVERSIONS = 16,
+    FREE_OF_SHAPES = 8,
+    FREE_UNASKED = 4,
+    HITS_A_CONVERSION = 4,
+    MANY_UNHIT = 8
+};
 
 static PyObject *run_plain(jpy_function *f, PyObject *const *args, size_t nargsf,
                            PyObject *kwnames) {
@@ -122,6 +128,8 @@ static void try_convert(jpy_function *f, const jpy_call *call, bool look, int64_
         jpy_regions_unhit(f);
     if (f->conversions > free_ones && f->graph < HITS_A_CONVERSION * f->conversions)
         jpy_back_off(f, unasked ? 4 : 2);
+    else if (f->measure && f->conversions >= MANY_UNHIT && !f->graph)
+        jpy_back_off(f, 4);
     else
         f->backoff = 0;
     jpy_entry_trial(e)->first_ns = plain_ns;
@@ -151,7 +159,7 @@ static void rest_if_slow(jpy_function *f) {
  */
 static PyObject *timed_plain(jpy_function *f, jpy_entry *e, PyObject *const *args, size_t nargsf,
                              PyObject *kwnames) {
-    int64_t start = jpy_trial_start(f, jpy_entry_trial(e), false);
+    jpy_timing start = jpy_trial_start(f, jpy_entry_trial(e), false);
     f->imperative++;
     PyObject *r = run_plain(f, args, nargsf, kwnames);
     if (r && jpy_trial_end(f, jpy_entry_trial(e), false, start))
@@ -190,7 +198,7 @@ static PyObject *shadowed(jpy_function *f, size_t i, bool here, int got, PyObjec
 /* CPython runs the statements of a region, and may be timed for an entry. */
 static void time_statements(jpy_function *f, jpy_entry *e) {
     f->timed_since = jpy_trial_start(f, jpy_entry_trial(e), false);
-    if (f->timed_since) {
+    if (f->timed_since.ns) {
         jpy_entry_hold(e);
         f->timed = e;
     }
@@ -219,7 +227,7 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
         jpy_entry *e = f->entries.data[i];
         jpy_trial *trial = jpy_entry_trial(e);
         bool graph = trial->state != JPY_TRIAL_PLAIN && trial->state != JPY_TRIAL_SLOW;
-        int64_t start = jpy_trial_start(f, trial, true);
+        jpy_timing start = jpy_trial_start(f, trial, true);
         jpy_entry_hold(e); /* what a commit drops may run code that clears the entries */
         int got = jpy_entry_call(f, e, call, graph, result);
         bool here = i < f->entries.n && f->entries.data[i] == e;
@@ -297,7 +305,7 @@ PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call, bool *watche
     if (f->measure && f->conversions > conversions && !f->refused && f->entries.n) {
         f->timed = f->entries.data[0];
         jpy_entry_hold(f->timed);
-        f->timed_since = jpy_now();
+        f->timed_since.ns = jpy_now();
         *watched = true;
     }
     return NULL;
@@ -330,7 +338,7 @@ int jpy_function_leave(jpy_function *f, PyObject *outcome, bool known) {
         return 0;
     jpy_trial *trial = jpy_entry_trial(e);
     if (trial->state == JPY_TRIAL_WARM) /* it was just converted */
-        trial->first_ns = jpy_now() - f->timed_since;
+        trial->first_ns = jpy_now() - f->timed_since.ns;
     else if (jpy_trial_end(f, trial, false, f->timed_since))
         rest_if_slow(f);
     jpy_function_time_no_more(f);

@@ -5,8 +5,10 @@
 #include <string.h>
 
 enum {
-    REFUSALS = 3,    /* conversions that are refused before it is said: eight calls */
-    CONVERSIONS = 17 /* with few hits: as long as they are tried at every miss (call/call.c) */
+    REFUSALS = 3, /* conversions that are refused before it is said: eight calls */
+    /* as long as they are tried at every miss (call/call.c): */
+    CONVERSIONS = 17, /* with few hits, */
+    UNHIT = 8         /* with none, where time counts */
 };
 
 /* What of the call an earlier graph than the newest does not take. */
@@ -28,6 +30,11 @@ static PyObject *last_discard(const jpy_function *f) {
     return NULL;
 }
 
+static bool is_storm(const jpy_function *f) {
+    return (f->conversions >= CONVERSIONS && f->graph < f->conversions * 4) ||
+           (f->measure && f->conversions >= UNHIT && !f->graph);
+}
+
 void jpy_word_look(jpy_function *f, const jpy_call *call, bool made) {
     jpy_word *w = &f->word;
     if (!made)
@@ -38,7 +45,7 @@ void jpy_word_look(jpy_function *f, const jpy_call *call, bool made) {
         const char *why = f->reason ? PyUnicode_AsUTF8(f->reason) : NULL;
         bool no_source = why && strstr(why, ": its source text ");
         w->due = no_source ? JPY_WORD_NO_SOURCE : JPY_WORD_IMPERATIVE;
-    } else if (made && f->conversions >= CONVERSIONS && f->graph < f->conversions * 4) {
+    } else if (made && is_storm(f)) {
         bool discards = f->fallbacks * 2 > f->conversions;
         w->due = discards ? JPY_WORD_DISCARDS : JPY_WORD_STORM;
         Py_XSETREF(w->cause, discards ? last_discard(f) : earlier_miss(f, call));

@@ -3,10 +3,13 @@
  * Policy: graphs that do not pay are not used, conversions that lead nowhere become rare.
  *
  * An entry's first runs compile and are not timed.  Then calls that it would take run as a graph
- * and imperatively in turn, and the fastest of each are compared: what else the machine does only
- * makes calls slower.  Of a graph whose results require grad the forward half is seen only, so for
- * these the time from call to call is compared, too.  A function whose entries are all slow runs
- * imperatively for many calls, without looking, before it is tried again.
+ * and imperatively by turns that have no period (those of Thue and Morse), and the fastest of each
+ * are compared: what else the machine does only makes calls slower.  Where calls have different
+ * amounts to do it is the time for each op that is compared: shadows (verify/verify.h) tell how
+ * many ops of a graph stand for one of CPython's.  Of a graph whose results require grad the
+ * forward half is seen only, so for these the time from call to call is compared, too.  A function
+ * whose entries are all slow runs imperatively for many calls, without looking, before it is tried
+ * again.
  *
  * Conversions are paid for by what the function has run: beyond the first ones they cost a tenth of
  * that, and half a second once.
@@ -16,12 +19,17 @@
  */
 #include "pyfront/call/policy.h"
 
+#include <math.h>
 #include <time.h>
+
+#include "exec/eager/eager.h"
+#include "pyfront/verify/verify.h"
 
 enum {
     WARM_RUNS = 2,
     FEW_RUNS = 4,    /* timed: enough where the one is much faster */
     TIMED_RUNS = 16, /* of both kinds together */
+    COLD_RUNS = 16,  /* in which something was converted or compared, and which are not timed */
     FIRST_REST = 1000,
     MAX_BACKOFF = 1 << 16,
     FREE_CONVERSIONS = 3,
@@ -29,8 +37,15 @@ enum {
     CONVERT_ONCE_NS = 500000000,
     LENT_ONCE_NS = 300000000 /* to all regions and callees of a function */
 };
+/* Numbers of ops that differ by less say that calls have the same to do. */
+static const double ALIKE = 1.25;
+
+static struct { int64_t eager, graph, look, looks; } modelled; /* jpy_py_clock; look 0: none is */
 
 static int64_t by(clockid_t clock) {
+    if (JN_UNLIKELY(modelled.look))
+        return ++modelled.looks * modelled.look + (int64_t)jn_ops_run.eager * modelled.eager +
+               (int64_t)jn_ops_run.graph * modelled.graph;
     struct timespec t;
     clock_gettime(clock, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
@@ -40,36 +55,79 @@ int64_t jpy_now(void) { return by(CLOCK_MONOTONIC); }
 int64_t jpy_worked(void) { return by(CLOCK_THREAD_CPUTIME_ID); }
 int64_t jpy_processor_ns(void) { return by(CLOCK_PROCESS_CPUTIME_ID); }
 
-int64_t jpy_trial_start(const jpy_function *f, const jpy_trial *t, bool graph) {
-    return f->measure && t->state == (graph ? JPY_TRIAL_GRAPH : JPY_TRIAL_PLAIN) ? jpy_now() : 0;
+PyObject *jpy_py_clock(PyObject *module, PyObject *args) {
+    (void)module;
+    long long eager = 0, graph = 0, look = 0;
+    if (!PyArg_ParseTuple(args, "|LLL", &eager, &graph, &look))
+        return NULL;
+    if (eager < 0 || graph < 0 || look < 0)
+        return PyErr_Format(PyExc_ValueError, "_clock: (%lld, %lld, %lld) ns", eager, graph, look);
+    modelled.eager = eager, modelled.graph = graph, modelled.look = look;
+    Py_RETURN_NONE;
 }
 
-static void keep_least(int64_t *least, int64_t ns) {
-    if (!*least || ns < *least)
-        *least = ns;
+static _Thread_local uint64_t conversions;
+
+/* What this thread has done that calls are to pay for once; where one does in each it is part of
+ * what they cost. */
+static uint64_t others(void) { return conversions + jpy_shadows_begun; }
+
+static uint64_t ops_run(void) { return jn_ops_run.eager + jn_ops_run.graph; } /* this thread's */
+
+jpy_timing jpy_trial_start(const jpy_function *f, const jpy_trial *t, bool graph) {
+    if (!f->measure || t->state != (graph ? JPY_TRIAL_GRAPH : JPY_TRIAL_PLAIN))
+        return (jpy_timing){.others = others()};
+    return (jpy_timing){jpy_now(), ops_run(), others()};
 }
 
-/* Whether `ns` is more than `percent` of `of`; not where one is unknown. */
-static bool above(int64_t ns, int64_t of, int percent) {
-    return ns && of && ns > of / 100 * percent + of % 100 * percent / 100;
+static void keep(jpy_pace *p, int64_t ns, uint64_t ops) {
+    double op_ns = ops ? (double)ns / (double)ops : 0;
+    bool first = !p->ns;
+    if (first || ns < p->ns)
+        p->ns = ns;
+    if (first || op_ns < p->op_ns)
+        p->op_ns = op_ns;
+    if (first || ops < p->few)
+        p->few = ops;
+    if (ops > p->most)
+        p->most = ops;
+}
+
+static bool alike(double a, double b) { return a <= ALIKE * b && b <= ALIKE * a; }
+
+/* What a graph's calls take of the time of CPython's, each at its fastest; 0: that is not known.
+ * Of calls that differ in how much they have to do, as ops tell, large ones are compared by ops. */
+static double share(const jpy_trial *t, const jpy_pace *graph, const jpy_pace *plain) {
+    if (!graph->ns || !plain->ns)
+        return 0;
+    double ratio = t->most > 0 && alike(t->least, t->most) ? (t->least + t->most) / 2 : 0;
+    double few = (double)plain->few * ratio, most = (double)plain->most * ratio;
+    bool by_time = alike((double)graph->few, few) || few <= 0;
+    bool by_ops = !alike(fmin((double)graph->few, few), fmax((double)graph->most, most));
+    if (by_ops && alike((double)graph->most, most) && graph->few && few > 0)
+        return graph->op_ns * ratio / plain->op_ns;
+    return by_time ? (double)graph->ns / (double)plain->ns : 0;
 }
 
 /* JPY_TRIAL_PAYS, JPY_TRIAL_SLOW; else the runs so far do not tell. */
 static int decide(const jpy_trial *t) {
-    bool slow = above(t->graph_ns, t->plain_ns, 105) ||
-                (t->tracked && above(t->graph_round_ns, t->plain_round_ns, 105));
+    double calls = share(t, &t->graph, &t->plain);
+    double rounds = t->tracked ? share(t, &t->graph_round, &t->plain_round) : 0;
+    bool slow = calls > 1.05 || rounds > 1.05;
     if (t->n >= TIMED_RUNS)
         return slow ? JPY_TRIAL_SLOW : JPY_TRIAL_PAYS;
     if (t->n != FEW_RUNS)
         return t->state;
-    return above(t->graph_ns, t->plain_ns, 150)            ? JPY_TRIAL_SLOW
-           : !slow && above(t->plain_ns, t->graph_ns, 150) ? JPY_TRIAL_PAYS
-                                                           : t->state;
+    return calls > 1.5                             ? JPY_TRIAL_SLOW
+           : !slow && calls > 0 && calls < 1 / 1.5 ? JPY_TRIAL_PAYS
+                                                   : t->state;
 }
 
-bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, int64_t start) {
+bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, jpy_timing start) {
     if (!f->measure || t->state >= JPY_TRIAL_PAYS)
         return false;
+    if (start.others != others() && t->cold++ < COLD_RUNS)
+        return false; /* once more */
     if (t->state == JPY_TRIAL_WARM) {
         if (++t->n >= WARM_RUNS) {
             t->state = JPY_TRIAL_GRAPH;
@@ -77,25 +135,32 @@ bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, int64_t start) {
         }
         return false;
     }
-    if (!start)
+    if (!start.ns)
         return false;
-    keep_least(graph ? &t->graph_ns : &t->plain_ns, jpy_now() - start);
-    if (t->last) /* the other kind's turn */
-        keep_least(graph ? &t->plain_round_ns : &t->graph_round_ns, start - t->last);
+    uint64_t ops = ops_run() - start.ops;
+    keep(graph ? &t->graph : &t->plain, jpy_now() - start.ns, ops);
+    if (t->last.ns)
+        keep(t->last_graph ? &t->graph_round : &t->plain_round, start.ns - t->last.ns, t->last_ops);
     t->last = start;
+    t->last_graph = graph;
+    t->last_ops = ops;
     t->n++;
-    t->state = graph ? JPY_TRIAL_PLAIN : JPY_TRIAL_GRAPH;
+    t->state = __builtin_parity(t->n) ? JPY_TRIAL_PLAIN : JPY_TRIAL_GRAPH;
     t->state = decide(t);
     if (t->state != JPY_TRIAL_SLOW)
         return false;
     f->slow++;
     jpy_note(f, "not used: %.2f us a call as a graph, %.2f us imperatively",
-             (double)t->graph_ns / 1e3, (double)t->plain_ns / 1e3);
+             (double)t->graph.ns / 1e3, (double)t->plain.ns / 1e3);
     return true;
 }
 
 void jpy_trial_anew(jpy_trial *t) {
-    *t = (jpy_trial){.state = JPY_TRIAL_GRAPH, .tracked = t->tracked, .first_ns = t->first_ns};
+    *t = (jpy_trial){.state = JPY_TRIAL_GRAPH,
+                     .tracked = t->tracked,
+                     .first_ns = t->first_ns,
+                     .least = t->least,
+                     .most = t->most};
 }
 
 /* What nobody has asked for is paid for by whoever was. */
@@ -114,6 +179,7 @@ bool jpy_may_convert(const jpy_function *f) {
 }
 
 void jpy_converted(jpy_function *f, int64_t ns, int64_t worked) {
+    conversions++;
     if (f->payer)
         f->payer->lent_ns += worked;
     if (f->conversions > FREE_CONVERSIONS)

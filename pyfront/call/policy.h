@@ -19,10 +19,13 @@ enum { JPY_UNHIT = 4 }; /* conversions of which none was hit: parts may do bette
 int64_t jpy_now(void);          /* nanoseconds; 0 where `f` measures nothing */
 int64_t jpy_worked(void);       /* processor time of this thread, nanoseconds */
 int64_t jpy_processor_ns(void); /* that of all threads of the process */
-/* The start of a run that is to be timed, 0: it is not. */
-int64_t jpy_trial_start(const jpy_function *f, const jpy_trial *t, bool graph);
+/* _clock(eager, graph, look), for tests: time goes on by so many nanoseconds for each op that this
+ * thread runs, in a graph or not, and for each look at a clock; _clock(): as it does. */
+PyObject *jpy_py_clock(PyObject *module, PyObject *args);
+/* The start of a run that is to be timed, ns 0: it is not. */
+jpy_timing jpy_trial_start(const jpy_function *f, const jpy_trial *t, bool graph);
 /* What a run that started at `start` says; true: the entry has just been found slow. */
-bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, int64_t start);
+bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, jpy_timing start);
 /* To be timed again, after a rest. */
 void jpy_trial_anew(jpy_trial *t);
 /* Whether f may be converted once more: what that has cost stays below a share of its run time. */

@@ -21,8 +21,7 @@
  */
 typedef struct jpy_regions_timer {
     bool trial, skeleton;
-    int64_t start, lent;
-    uint64_t shadows;
+    jpy_timing start;
 } jpy_regions_timer;
 PyObject *jpy_regions_begin(jpy_function *f, PyObject *const *args, size_t nargsf,
                             PyObject *kwnames, jpy_regions_timer *out);

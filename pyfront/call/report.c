@@ -293,7 +293,7 @@ static PyObject *entry_report(jpy_entry *e) {
     if (ok)
         o = Py_BuildValue("{sKsss(LLL)sOsOsOsOsOsO}", "runs", e->runs, "state",
                           states[e->trial.state], "times", (long long)e->trial.first_ns,
-                          (long long)e->trial.graph_ns, (long long)e->trial.plain_ns, "assumes",
+                          (long long)e->trial.graph.ns, (long long)e->trial.plain.ns, "assumes",
                           assumes, "effects", writes, "lines", uses, "visited", visited, "left_out",
                           left, "inputs", in);
     Py_XDECREF(in);

@@ -13,6 +13,7 @@
 #include "exec/defer/defer.h"
 #include "pyfront/call/explain.h"
 #include "pyfront/call/ladder.h"
+#include "pyfront/call/policy.h"
 #include "pyfront/call/region.h"
 #include "pyfront/verify/verify.h"
 
@@ -349,6 +350,7 @@ static PyObject *py_function_like(PyObject *module, PyObject *args) {
 }
 
 static PyMethodDef module_methods[] = {
+    {"_clock", jpy_py_clock, METH_VARARGS, "_clock(eager=0, graph=0, look=0): see call/policy.h"},
     {"_check", jpy_check_call, METH_VARARGS, "_check(f, args, kwargs): (code, result, text)"},
     {"_function_like", py_function_like, METH_VARARGS,
      "_function_like(f, of): janus.function(f) with the names of another callable."},

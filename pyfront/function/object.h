@@ -19,13 +19,31 @@ typedef struct jpy_entry jpy_entry;
 
 enum { JPY_MAX_ENTRIES = 64 };
 
+/* Where a call begins that is to be timed; ns 0: it is not. */
+typedef struct jpy_timing {
+    int64_t ns;
+    uint64_t ops;    /* that this thread has run by then, ... */
+    uint64_t others; /* ... and conversions and comparisons in it (policy.c) */
+} jpy_timing;
+
+/* The fastest of some calls. */
+typedef struct jpy_pace {
+    int64_t ns;         /* of one; 0: none yet */
+    double op_ns;       /* of one for each op that it ran */
+    uint64_t few, most; /* ops that they ran */
+} jpy_pace;
+
 typedef struct jpy_trial { /* policy.h */
     int state;
+    bool last_graph;
     bool tracked; /* its gradients are part of what it costs */
-    unsigned n;
-    int64_t first_ns, graph_ns, plain_ns;   /* the call converted; the fastest timed ones */
-    int64_t graph_round_ns, plain_round_ns; /* from the start of such a call to that of the next */
-    int64_t last;                           /* when the last timed one started */
+    unsigned n, cold;
+    int64_t first_ns;                  /* the call converted */
+    jpy_pace graph, plain;             /* the timed ones, ... */
+    jpy_pace graph_round, plain_round; /* ... from the start of such a call to that of the next */
+    jpy_timing last;                   /* where the last timed one started, ... */
+    uint64_t last_ops;                 /* ... and what it ran */
+    double least, most;                /* ops of the graph for each of CPython's, where both ran */
 } jpy_trial;
 
 /* How often, and since when, something was reached (call/nested.h). */
@@ -107,7 +125,7 @@ typedef struct jpy_function {
     unsigned unasked;  /* it was made for a skeleton: calls in which it has to run an op ... */
     jpy_warmth warmth; /* ... and till then */
     jpy_entry *timed;  /* of a region: CPython runs the statements, and is timed for it */
-    int64_t timed_since;
+    jpy_timing timed_since;
     JN_VEC(jpy_entry *) entries;
     bool exact;
     bool doubted;         /* it is so since a graph in "fast" numerics gave other numbers */
@@ -130,6 +148,7 @@ typedef struct jpy_function {
     int64_t plain_ns;           /* spent in its imperative calls, where that is measured */
     int64_t convert_ns;         /* in conversions but the first ones */
     unsigned loose;             /* entries for lists of any length that were good for little */
+    bool looks_far;             /* for objects of other kinds than it has met: run/hints.h */
     unsigned loose_dims;        /* the same of entries for dims of any size */
     uint64_t slow;              /* entries that were found slow */
     uint64_t rest, rest_length; /* calls until slow entries are tried again */

@@ -57,8 +57,19 @@ void jpy_later_begins(jpy_entry *e) {
         e->later.since = jn_run_clock();
 }
 
-void jpy_later_ends(jpy_function *f, jpy_entry *e, const janus_run_stats *s, size_t copied) {
+/* The same work took the graph and CPython so many ops, which a trial asks for. */
+static void keep_ops(jpy_trial *t, uint64_t graph, uint64_t plain) {
+    if (!graph || !plain)
+        return;
+    double ratio = (double)graph / (double)plain;
+    t->least = t->most > 0 && t->least < ratio ? t->least : ratio;
+    t->most = t->most > ratio ? t->most : ratio;
+}
+
+void jpy_later_ends(jpy_function *f, jpy_entry *e, const janus_run_stats *s, size_t copied,
+                    uint64_t ops) {
     jpy_later *x = &e->later;
+    keep_ops(&e->trial, s->ops, ops);
     x->ns = (uint64_t)(jn_run_clock() - x->since);
     x->instructions = s->instructions;
     x->invokes = s->invokes > x->invokes ? s->invokes : x->invokes;

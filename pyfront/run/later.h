@@ -18,9 +18,11 @@
 /* A run of e is executed, and e has run as often as it should before that is compared: whether it
  * is.  If not, e->later.due is when to ask again. */
 bool jpy_later_due(const jpy_function *f, jpy_entry *e, const jn_run *r);
-/* A shadow begins, and ends after a run with these statistics and copies of so many bytes. */
+/* A shadow begins, and ends after a run with these statistics, copies of so many bytes and so many
+ * ops that CPython ran. */
 void jpy_later_begins(jpy_entry *e);
-void jpy_later_ends(jpy_function *f, jpy_entry *e, const janus_run_stats *s, size_t copied);
+void jpy_later_ends(jpy_function *f, jpy_entry *e, const janus_run_stats *s, size_t copied,
+                    uint64_t ops);
 /* Of the process: how many there were, the first ones and those that came later, and what each kind
  * took; nanoseconds. */
 typedef struct jpy_later_sum {

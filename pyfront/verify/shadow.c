@@ -3,6 +3,7 @@
 #include "pyfront/run/run.h"
 #include "pyfront/verify/verify.h"
 
+#include "exec/eager/eager.h"
 #include "exec/store/store.h"
 #include "pyfront/base/signals.h"
 #include "pyfront/entry/entry.h"
@@ -90,6 +91,7 @@ static void plain_begins(jpy_compared *x) {
     jpy_shadows_running++;
     jpy_shadow_here = true;
     jpy_shadow_listen(&x->s);
+    x->ops_before = jn_ops_run.eager;
 }
 
 /* Whether a signal handler ran. */
@@ -221,6 +223,7 @@ int jpy_shadow_begin(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObje
 }
 
 PyObject *jpy_shadow_end(jpy_compared *x, PyObject *outcome, bool known, jpy_verdict *verdict) {
+    uint64_t ops = jn_ops_run.eager - x->ops_before; /* comparing runs some, too */
     bool disturbed = plain_ends(x);
     if (known)
         compare(x, outcome, disturbed);
@@ -236,7 +239,7 @@ PyObject *jpy_shadow_end(jpy_compared *x, PyObject *outcome, bool known, jpy_ver
         jpy_note(x->f, "compared, not decided: %s", PyUnicode_AsUTF8(x->s.difference));
     janus_run_stats stats = {0};
     jn_run_stats_get(x->run, &stats);
-    jpy_later_ends(x->f, x->m.e, &stats, x->s.copied);
+    jpy_later_ends(x->f, x->m.e, &stats, x->s.copied, ops);
     forget(x);
     return outcome;
 }

@@ -185,6 +185,7 @@ typedef struct jpy_compared {
     jn_run *run;
     jn_rng_state rng; /* as the run leaves it */
     bool collects, watching;
+    uint64_t ops_before; /* of this thread, when CPython began */
 } jpy_compared;
 
 /* The graph's part of a call whose guards hold; until the end, which must come, CPython computes it

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What measuring decides: graphs slower than CPython are left, and conversions are paid for by what was run.  Bounds are wide, since
 the machine may be busy; minima are compared."""
+import itertools
 import json
 import os
 import time
@@ -144,3 +145,52 @@ def test_a_call_that_changes_what_it_finds(f, every, verify):
     assert stats["conversions"] <= 5, janus.explain(g)
     if verify == "never":
         assert stats["graph"] >= 40, janus.explain(g)
+
+
+class Node:
+    def __init__(self, kids=()):
+        self.kids = kids
+
+
+def full_tree(depth):
+    return Node([full_tree(depth - 1) for _ in range(2)] if depth else ())
+
+
+@pytest.fixture
+def clock():
+    """Time as it is told to go on: for each op run one by one, and each one of a graph."""
+    yield janus._C._clock
+    janus._C._clock()
+
+
+@pytest.mark.parametrize("eager, graph, pays", [(100, 40, True), (40, 100, False)])
+@pytest.mark.parametrize("pattern", itertools.product((0, 1), repeat=4))
+def test_calls_of_different_size_are_compared_by_their_ops(clock, pattern, eager, graph, pays):
+    """Whatever the order of small trees and large ones: where one kind's turns are the small ones, the fastest calls say nothing."""
+    clock(eager, graph, 10)
+    trees, w = [full_tree(2), full_tree(6)], janus.ones(4)
+    for first in range(3):
+        def fold(node, w):
+            h = w
+            for kid in node.kids:
+                h = (h + fold(kid, w) * w).tanh()
+            return h
+
+        f = janus.function(fold, measure=True, regions=False)
+        for _ in range(first):
+            f(trees[0], w)
+        for k in range(60):
+            f(trees[pattern[k % 4]], w)
+        s = f.stats()
+        assert (s["slow"], s["graph"] >= 40) == (not pays, pays), (first, janus.explain(f))
+
+
+def test_graphs_that_are_never_hit_are_made_seldom():
+    """Each call has another text, which a graph is for."""
+    def f(x, name):
+        return x * 2 if name == "a" else x + len(name)
+
+    g, x = janus.function(f, measure=True), janus.ones(3)
+    for k in range(200):
+        g(x, "b" * (k + 1))
+    assert g.stats()["conversions"] <= 12, janus.explain(g)
