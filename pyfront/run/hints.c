@@ -194,6 +194,7 @@ static long times(const jpy_function *f, PyObject *key) {
 }
 
 bool jpy_hints_came_to(jpy_function *f, jpy_entry *e, const char *message) {
+    f->looks_far = f->looks_far || strstr(message, JPY_TYPE_SEEN) || strstr(message, JPY_NOT_SEEN);
     for (size_t i = 0; i < e->left_out.n; i++) {
         if (!strstr(message, e->left_out.data[i].why))
             continue;

@@ -24,6 +24,11 @@ void jpy_hints_pin(jpy_function *f);
 enum { JPY_ASSUMED_GRADIENT = -2 };
 void jpy_hints_gradient(jpy_function *f);
 
+/* What is assumed where samples of objects have one type, and where none leads to a path.  If it
+ * fails, later conversions look for samples of other kinds below those they meet (f->looks_far). */
+#define JPY_TYPE_SEEN "an object has the type seen"
+#define JPY_NOT_SEEN "not seen"
+
 /* A run was discarded; whether it came to a path that the graph does not have, which is seldom
  * taken, so that the graph is good for other runs.  Where that happens again to graphs that have
  * hardly run, or to one run in a few, the path is a usual one: a graph without it is none, and its

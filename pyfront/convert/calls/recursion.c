@@ -207,6 +207,8 @@ static void fill(jcv *c, jcv_instance *in, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
                 c->ctx = in->ctx;
                 types_grow(c, f, i, s);
                 types_grow(c, f, i, jcv_seen(c, f, i));
+                if (c->f->looks_far)
+                    types_grow(c, f, i, jcv_kinds_below(c, f->samples[i]));
                 jcv_val *v = jcv_param(c, in->ctx, jcv_type(c, jn_scalar_type(JANUS_KIND_OBJECT)));
                 Py_INCREF(f->samples[i]);
                 bound = jcv_root(c, in->ctx, v, jcv_own(c, f->samples[i]));

@@ -110,6 +110,71 @@ static bool is_variable(const jcv *c, size_t slot) {
     return false;
 }
 
+/* The other arm leads nowhere, or cannot be a part of a graph: it is assumed not to be taken. */
+static jcv_out only_arm(jcv *c, jcv_val *cond, const arm *arms) {
+    int k = arms[0].thrown ? 1 : 0;
+    jcv_val *ok = cond;
+    if (k == 1)
+        ok = &jcv_op(c, JN_OP(s_not), &cond, 1, NULL)->out[0];
+    if (arms[1 - k].thrown == THROW_REFUSE) {
+        if (!strstr(c->reason, JCV_RAISES) && jpy_hint_usual(c->f, c->reason)) {
+            c->f->refused_usual = true;
+            jcv_throw_now(c, THROW_REFUSE);
+        }
+        const char *why = jn_arena_strdup(&c->arena, c->reason);
+        if (!why || !jn_vec_push(&c->left_out, ((jpy_left_out){why, c->refused_at})))
+            jcv_refuse(c, "out of memory");
+    }
+    jcv_assert(c, ok, arms[1 - k].thrown == THROW_REFUSE ? c->reason : JPY_NOT_SEEN);
+    jcv_now_known(c, c->ctx, cond, k == 0);
+    for (jcv_narrow *x = arms[k].ctx->narrowed, *next; x; x = next) {
+        next = x->next;
+        x->next = c->ctx->narrowed;
+        c->ctx->narrowed = x;
+    }
+    jcv_splice(c, arms[k].ctx);
+    jcv_restore(c, arms[k].state);
+    for (size_t i = arms[k].state.n; i < c->slots.n; i++)
+        jcv_put(c, i, c->slot_init.data[i]);
+    return arms[k].out;
+}
+
+/* An arm leaves an object in a slot where the other one leaves a tensor or number: in that arm it
+ * may be known to be one, too.  One of which there are no samples was never seen: the arm is dead.
+ */
+static void settle(jcv *c, arm *of, size_t slot, const jcv_av *other) {
+    jcv_av *a = slot < of->state.n ? of->state.slots[slot] : NULL;
+    if (!a || !other || a->kind != AV_HOST ||
+        (other->kind != AV_TENSOR && other->kind != AV_SCALAR && !jcv_number_kind(other)))
+        return;
+    jcv_place place = jcv_where(c);
+    jcv_state before = jcv_save(c);
+    jcv_handler h = {.up = c->handler};
+    c->handler = &h;
+    c->ctx = of->ctx;
+    jcv_restore(c, of->state);
+    if (setjmp(h.env) == 0) {
+        of->thrown = PyList_GET_SIZE(jcv_samples(c, a)) ? 0 : THROW_DEAD;
+        jcv_av *v = of->thrown ? a : jcv_settled(c, a);
+        if (v != a) {
+            jcv_put(c, slot, v);
+            of->state = jcv_save(c);
+        }
+    } /* else it stays an object */
+    c->handler = h.up;
+    jcv_back(c, place);
+    jcv_restore(c, before);
+}
+
+static void settle_arms(jcv *c, arm *arms) {
+    for (size_t i = 0; i < arms[1].state.n && !arms[0].thrown && !arms[1].thrown; i++) {
+        jcv_av *a = i < arms[0].state.n ? arms[0].state.slots[i] : c->slot_init.data[i];
+        jcv_av *b = arms[1].state.slots[i];
+        settle(c, &arms[0], i, b);
+        settle(c, &arms[1], i, a);
+    }
+}
+
 jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     arm *arms = jcv_alloc(c, 2 * sizeof *arms);
     jcv_state before = jcv_save(c);
@@ -145,33 +210,10 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
             jcv_throw_now(c, THROW_DEAD);
     if (arms[0].thrown && arms[1].thrown)
         jcv_throw_now(c, arms[0].thrown == THROW_REFUSE ? THROW_REFUSE : arms[1].thrown);
-    if (arms[0].thrown || arms[1].thrown) {
-        int k = arms[0].thrown ? 1 : 0;
-        jcv_val *ok = cond;
-        if (k == 1)
-            ok = &jcv_op(c, JN_OP(s_not), &cond, 1, NULL)->out[0];
-        if (arms[1 - k].thrown == THROW_REFUSE) {
-            if (!strstr(c->reason, JCV_RAISES) && jpy_hint_usual(c->f, c->reason)) {
-                c->f->refused_usual = true;
-                jcv_throw_now(c, THROW_REFUSE);
-            }
-            const char *why = jn_arena_strdup(&c->arena, c->reason);
-            if (!why || !jn_vec_push(&c->left_out, ((jpy_left_out){why, c->refused_at})))
-                jcv_refuse(c, "out of memory");
-        }
-        jcv_assert(c, ok, arms[1 - k].thrown == THROW_REFUSE ? c->reason : "not seen");
-        jcv_now_known(c, c->ctx, cond, k == 0);
-        for (jcv_narrow *x = arms[k].ctx->narrowed, *next; x; x = next) {
-            next = x->next;
-            x->next = c->ctx->narrowed;
-            c->ctx->narrowed = x;
-        }
-        jcv_splice(c, arms[k].ctx);
-        jcv_restore(c, arms[k].state);
-        for (size_t i = arms[k].state.n; i < c->slots.n; i++)
-            jcv_put(c, i, c->slot_init.data[i]);
-        return arms[k].out;
-    }
+    if (!arms[0].thrown && !arms[1].thrown && arms[0].out == arms[1].out)
+        settle_arms(c, arms);
+    if (arms[0].thrown || arms[1].thrown)
+        return only_arm(c, cond, arms);
     jcv_wrote_if(c, c->epoch != epoch);
     if (arms[0].out != arms[1].out)
         jcv_refuse(c, "one branch leaves where the other does not");

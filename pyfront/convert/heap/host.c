@@ -14,6 +14,7 @@
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/run/run.h"
 
 enum { MAX_SAMPLES = 512 };
 
@@ -120,7 +121,7 @@ PyTypeObject *jcv_host_type(jcv *c, jcv_av *o) {
     if (PyList_GET_SIZE(set) > 1)
         jcv_ask_type(c, o);
     PyTypeObject *t = (PyTypeObject *)PyList_GET_ITEM(set, 0);
-    jcv_assert(c, jcv_type_is(c, o, t), "an object has the type seen");
+    jcv_assert(c, jcv_type_is(c, o, t), JPY_TYPE_SEEN);
     keep_read(c, o->val, NULL, -2, jcv_py(c, (PyObject *)t, NULL));
     return t;
 }

@@ -12,23 +12,56 @@
 
 #include <string.h>
 
-enum { MAX_KEPT = 64, MANY = 8 /* items: as good as more */ };
+enum {
+    MAX_KEPT = 64,
+    MANY = 8,            /* items: as good as more */
+    MAX_WALKED = 1 << 14 /* objects that are looked at for samples */
+};
 
-static PyObject *kind_of_value(PyObject *v) {
+/* coarse: the type, and whether there are items. */
+static PyObject *kind_of_value(PyObject *v, bool coarse) {
+    if (coarse && (PyList_CheckExact(v) || PyTuple_CheckExact(v) || PyDict_CheckExact(v)))
+        return Py_BuildValue("(OO)", Py_TYPE(v), PyObject_Size(v) ? Py_True : Py_False);
+    if (coarse)
+        return Py_NewRef((PyObject *)Py_TYPE(v));
     bool itself = PyUnicode_CheckExact(v) || PyBool_Check(v) || v == Py_None || jcv_is_enum(v);
     if (PyList_CheckExact(v) || PyTuple_CheckExact(v)) /* code that takes it apart has to know */
         return Py_BuildValue("(On)", Py_TYPE(v), Py_SIZE(v) < MANY ? Py_SIZE(v) : MANY);
     return itself ? Py_NewRef(v) : Py_NewRef((PyObject *)Py_TYPE(v));
 }
 
+/* New reference: what an object of a user's class has, in __dict__ and slots; NULL, without an
+ * exception: nothing that is known. */
+static PyObject *attributes(PyObject *o) {
+    PyTypeObject *t = Py_TYPE(o);
+    if (!jcv_generic_attrs(t) || !PyType_HasFeature(t, Py_TPFLAGS_HEAPTYPE))
+        return NULL;
+    PyObject *d = t->tp_dictoffset ? PyObject_GenericGetDict(o, NULL) : NULL;
+    Py_XSETREF(d, d ? PyDict_Copy(d) : PyDict_New());
+    for (Py_ssize_t i = 0; d && t->tp_mro && i < PyTuple_GET_SIZE(t->tp_mro); i++) {
+        PyTypeObject *of = (PyTypeObject *)PyTuple_GET_ITEM(t->tp_mro, i);
+        PyObject *in = PyType_HasFeature(of, Py_TPFLAGS_HEAPTYPE) ? of->tp_dict : NULL;
+        PyObject *name, *member;
+        Py_ssize_t pos = 0;
+        while (in && PyDict_Next(in, &pos, &name, &member)) {
+            PyObject *v = Py_IS_TYPE(member, &PyMemberDescr_Type) ? jpy_plain_attr(o, name) : NULL;
+            if (v && PyDict_SetItem(d, name, v) < 0)
+                PyErr_Clear();
+            Py_XDECREF(v);
+        }
+    }
+    PyErr_Clear();
+    return d;
+}
+
 /* Names and kinds of attributes, or of what a dict has under strings: a node, too. */
-static bool add_values(PyObject *list, PyObject *d) {
+static bool add_values(PyObject *list, PyObject *d, bool coarse) {
     PyObject *name, *v;
     Py_ssize_t pos = 0;
     for (unsigned i = 0; i < MAX_KEPT && PyDict_Next(d, &pos, &name, &v); i++) {
         if (!PyUnicode_CheckExact(name))
             continue;
-        PyObject *k = kind_of_value(v);
+        PyObject *k = kind_of_value(v, coarse);
         bool good = k && PyList_Append(list, name) == 0 && PyList_Append(list, k) == 0;
         Py_XDECREF(k);
         if (!good)
@@ -38,36 +71,91 @@ static bool add_values(PyObject *list, PyObject *d) {
 }
 
 /* New reference; NULL with an exception. */
-static PyObject *kind_of(PyObject *o) {
-    PyObject *list = PyList_New(0), *d = NULL;
-    if (!list || PyList_Append(list, (PyObject *)Py_TYPE(o)) < 0)
-        goto fail;
-    if (PyList_CheckExact(o) || PyTuple_Check(o)) {
-        for (Py_ssize_t i = 0; i < Py_SIZE(o) && i < MANY; i++) {
-            PyObject *k = kind_of_value(PySequence_Fast_GET_ITEM(o, i));
-            int bad = k ? PyList_Append(list, k) : -1;
-            Py_XDECREF(k);
-            if (bad)
-                goto fail;
-        }
-    } else if (jcv_generic_attrs(Py_TYPE(o)) && Py_TYPE(o)->tp_dictoffset) {
-        PyObject **at = _PyObject_GetDictPtr(o);
-        d = at ? Py_XNewRef(*at) : PyObject_GenericGetDict(o, NULL);
-        PyErr_Clear();
-        if (d && !add_values(list, d))
-            goto fail;
-    } else if (PyDict_CheckExact(o) && !add_values(list, o)) {
-        goto fail;
+static PyObject *kind_of(PyObject *o, bool coarse) {
+    PyObject *list = PyList_New(0), *d = PyDict_CheckExact(o) ? Py_NewRef(o) : attributes(o);
+    bool good = list && PyList_Append(list, (PyObject *)Py_TYPE(o)) == 0;
+    bool sequence = PyList_CheckExact(o) || PyTuple_Check(o);
+    for (Py_ssize_t i = 0; good && sequence && i < Py_SIZE(o) && i < MANY; i++) {
+        PyObject *k = kind_of_value(PySequence_Fast_GET_ITEM(o, i), coarse);
+        good = k && PyList_Append(list, k) == 0;
+        Py_XDECREF(k);
     }
+    good = good && (!d || add_values(list, d, coarse));
     Py_XDECREF(d);
-    d = PyList_AsTuple(list);
-    Py_DECREF(list);
-    return d;
-fail:
+    d = good ? PyList_AsTuple(list) : NULL;
     Py_XDECREF(list);
-    Py_XDECREF(d);
-    return NULL;
+    return d;
 }
+
+/* ---- further down -------------------------------------------------------------------------------
+ * Conversions follow the first children of what they meet for some levels only.  Here all objects
+ * below samples are looked at, each with its place: the attribute of a class, or the key of a dict,
+ * in which it was found, itself or in lists and tuples.  What is in a place where samples are found
+ * may come to where the samples come.
+ */
+
+typedef struct walk {
+    jcv *c;
+    PyObject *found, *places; /* objects in the order found, and the place of each */
+    PyObject *had;            /* their addresses */
+} walk;
+
+static void come_to(walk *w, PyObject *o, PyObject *place) {
+    if (PyList_GET_SIZE(w->found) >= MAX_WALKED || !PyObject_IS_GC(o) || PyType_Check(o))
+        return;
+    PyObject *at = jcv_own(w->c, PyLong_FromVoidPtr(o));
+    int had = PySet_Contains(w->had, at);
+    if (had < 0 || (!had && (PySet_Add(w->had, at) < 0 || PyList_Append(w->found, o) < 0 ||
+                             PyList_Append(w->places, place) < 0)))
+        jcv_refuse_py(w->c);
+}
+
+static void go_inside(walk *w, PyObject *o, PyObject *place) {
+    for (Py_ssize_t i = 0; (PyList_CheckExact(o) || PyTuple_CheckExact(o)) && i < Py_SIZE(o); i++)
+        come_to(w, PySequence_Fast_GET_ITEM(o, i), place);
+    PyObject *d = PyDict_CheckExact(o) ? o : attributes(o), *name, *v;
+    Py_ssize_t pos = 0;
+    if (d && d != o)
+        d = jcv_own(w->c, d);
+    while (d && PyDict_Next(d, &pos, &name, &v))
+        if (PyObject_IS_GC(v))
+            come_to(w, v, jcv_own(w->c, PyTuple_Pack(2, Py_TYPE(o), name)));
+}
+
+PyObject *jcv_kinds_below(jcv *c, PyObject *samples) {
+    PyObject *lists[5];
+    for (int i = 0; i < 5; i++)
+        lists[i] = jcv_own(c, i < 2 ? PyList_New(0) : PySet_New(NULL));
+    walk w = {c, lists[0], lists[1], lists[2]};
+    PyObject *types = lists[3], *nodes = lists[4], *kinds = jcv_own(c, PyDict_New());
+    bool good = true;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples) && good; i++) {
+        PyObject *o = PyList_GET_ITEM(samples, i);
+        good = PySet_Add(types, (PyObject *)Py_TYPE(o)) == 0;
+        come_to(&w, o, Py_None);
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(w.found) && good; i++) {
+        PyObject *o = PyList_GET_ITEM(w.found, i), *place = PyList_GET_ITEM(w.places, i);
+        if (PySet_Contains(types, (PyObject *)Py_TYPE(o)) > 0)
+            good = PySet_Add(nodes, place) == 0;
+        go_inside(&w, o, place);
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(w.found) && good; i++) {
+        PyObject *o = PyList_GET_ITEM(w.found, i), *place = PyList_GET_ITEM(w.places, i);
+        bool list = PyList_CheckExact(o) && PySet_Contains(types, (PyObject *)&PyList_Type) <= 0;
+        bool tuple = PyTuple_CheckExact(o) && PySet_Contains(types, (PyObject *)&PyTuple_Type) <= 0;
+        if (list || tuple || PySet_Contains(nodes, place) <= 0)
+            continue;
+        PyObject *kind = jcv_own(c, kind_of(o, true));
+        good = PyDict_GET_SIZE(kinds) >= MAX_KEPT || PyDict_SetDefault(kinds, kind, o) != NULL;
+    }
+    if (!good)
+        jcv_refuse_py(c);
+    return jcv_own(c, PyDict_Values(kinds));
+}
+
+/* ---- what is kept -------------------------------------------------------------------------------
+ */
 
 /* New reference: the code, or the place of one that is made inside, which is kept with it. */
 static PyObject *code_of(const jcv_rec_fn *f) {
@@ -116,7 +204,7 @@ void jcv_remember(jpy_function *f, const jcv_rec_fn *x) {
         Py_XDECREF(key);
         for (Py_ssize_t k = 0; kinds && k < PyList_GET_SIZE(samples); k++) {
             PyObject *o = PyList_GET_ITEM(samples, k);
-            PyObject *kind = PyDict_GET_SIZE(kinds) < MAX_KEPT ? kind_of(o) : NULL;
+            PyObject *kind = PyDict_GET_SIZE(kinds) < MAX_KEPT ? kind_of(o, false) : NULL;
             if (kind && !PyDict_Contains(kinds, kind) && PyDict_SetItem(kinds, kind, o) < 0)
                 PyErr_Clear();
             Py_XDECREF(kind);
@@ -145,7 +233,7 @@ void jcv_met_together(jcv *c, PyObject *name, PyObject *samples) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
         if (PyDict_GET_SIZE(kinds) == MAX_KEPT)
             return;
-        PyObject *o = PyList_GET_ITEM(samples, i), *kind = jcv_own(c, kind_of(o));
+        PyObject *o = PyList_GET_ITEM(samples, i), *kind = jcv_own(c, kind_of(o, false));
         int had = PyDict_Contains(kinds, kind);
         if (had < 0 || (!had && PyDict_SetItem(kinds, kind, o) < 0))
             jcv_refuse_py(c);
