@@ -180,6 +180,31 @@ PyObject *jpy_function_deepcopy(PyObject *self, PyObject *memo) {
     return remade(f, c);
 }
 
+PyObject *jpy_function_set_name(PyObject *self, PyObject *args) {
+    PyObject *owner, *name, *made = NULL, *had;
+    if (!PyArg_ParseTuple(args, "O!U:__set_name__", &PyType_Type, &owner, &name))
+        return NULL;
+    const char *is = PyUnicode_AsUTF8(name);
+    if (!is)
+        return NULL;
+    bool type = strcmp(is, "__init_subclass__") == 0 || strcmp(is, "__class_getitem__") == 0;
+    if ((!type && strcmp(is, "__new__") != 0) ||
+        !PyFunction_Check(((jpy_function *)self)->callable))
+        Py_RETURN_NONE;
+    PyObject *d = PyObject_GetAttrString(owner, "__dict__");
+    had = d ? PyObject_GetItem(d, name) : NULL;
+    Py_XDECREF(d);
+    if (had == self)
+        made = type ? PyClassMethod_New(self) : PyStaticMethod_New(self);
+    bool bad =
+        !had || (had == self && !made) || (made && PyType_Type.tp_setattro(owner, name, made) < 0);
+    Py_XDECREF(had);
+    Py_XDECREF(made);
+    if (bad)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 /* The object that its names lead to; NULL without an exception: none. */
 static PyObject *by_name(PyObject *self) {
     PyObject *module = PyObject_GetAttr(self, module_name), *o = NULL, *parts = NULL;

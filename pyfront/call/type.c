@@ -300,6 +300,7 @@ static PyMethodDef function_methods[] = {
     {"clear", function_clear_entries, METH_NOARGS, "Forgets all graphs."},
     {"__copy__", jpy_function_copy, METH_NOARGS, "Functions are themselves, as in CPython."},
     {"__deepcopy__", jpy_function_deepcopy, METH_O, "A method's is one of the copied object."},
+    {"__set_name__", jpy_function_set_name, METH_VARARGS, "__new__ becomes a static method."},
     {"__reduce__", jpy_function_reduce, METH_NOARGS, "For pickle: by its qualified name."},
     {NULL, NULL, 0, NULL}};
 static PyMemberDef function_members[] = {

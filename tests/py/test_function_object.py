@@ -294,3 +294,40 @@ def test_another_interpreter_does_not_take_it_away():
     assert done.returncode == 0, done.stderr
     lines = done.stdout.split("\n")
     assert lines[1] == "[1.0]" and "interpreter" in lines[0]
+
+
+@pytest.mark.parametrize("decorate", [lambda f: f, janus.function])
+def test_methods_that_a_class_makes_its_own(decorate):
+    """What CPython makes static and class methods of functions with these names, and no other, while it makes a class."""
+    class Base:
+        @decorate
+        def __new__(cls, x):
+            o = super().__new__(cls)
+            o.x = x
+            return o
+
+        @decorate
+        def __init_subclass__(cls, **more):
+            super().__init_subclass__()
+            cls.more = more
+
+        @decorate
+        def __class_getitem__(cls, item):
+            return cls, item
+
+        @decorate
+        def plain(self):
+            return self.x
+
+    class Derived(Base, a=1):
+        pass
+
+    o = Derived(3)
+    assert (o.x, o.plain(), Derived.more, o.__new__(Base, 4).x) == (3, 3, {"a": 1}, 4)
+    assert Derived[int] == (Derived, int) and o.__class_getitem__(2) == (Derived, 2)
+    kinds = {"__new__": staticmethod, "__init_subclass__": classmethod, "__class_getitem__": classmethod}
+    for name, kind in kinds.items():
+        assert type(Base.__dict__[name]) is kind and type(Base.__dict__[name].__func__) is type(Base.__dict__["plain"])
+    assert list(Base.__dict__)[:5] == ["__module__", "__new__", "__init_subclass__", "__class_getitem__", "plain"] or sys.version_info >= (3, 13)
+    Base.__new__ = decorate(lambda cls: 5)  # afterwards nothing is made of it
+    assert type(Base.__dict__["__new__"]) is not staticmethod and Base() == 5

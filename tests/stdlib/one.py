@@ -26,9 +26,6 @@ import unittest
 import warnings
 import weakref
 
-# Called by the interpreter while it makes a class, with an implicit conversion to a class method that looks at the type.
-SKIP = ("__init_subclass__", "__class_getitem__")
-
 
 def walk(node):
     """As ast.walk, which imports collections: that may be the module asked for."""
@@ -42,7 +39,7 @@ def decorated(source):
     lines = source.split("\n")
     places = set()
     for node in walk(ast.parse(source)):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name not in SKIP:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             line = node.lineno
             indent = lines[line - 1][: node.col_offset]
             if not indent.strip():
