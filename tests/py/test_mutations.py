@@ -397,7 +397,7 @@ def test_what_shows_later_is_found(name, monkeypatch):
     assert not any(wrong(early(i)) for i in range(520))
     assert g.stats()["graph"] > 500 and not g.stats()["disproved"]
     used = 0
-    for i in range(60000):
+    for i in range(4000000):  # a shadow that was interrupted counts as a dear one, and the next is due late
         used += wrong(after(i))
         if g.stats()["disproved"]:
             break
