@@ -25,7 +25,8 @@ extern _Thread_local bool jpy_backward_quiet;
 /* Ops that calls of it on this thread have run one by one, of which jn_ops_run has counted as many.
  */
 extern _Thread_local uint64_t jpy_backward_ops;
-/* Stretches of histories that came for the first time (pyfront/backward/stretch.h). */
+/* Stretches of histories that came for the first time, or the second, when their graph is made
+ * (pyfront/backward/stretch.h). */
 extern uint64_t jpy_stretches_new;
 
 /* Adds g to tensor.grad; take consumes g, and makes it the .grad where nobody else has it. */

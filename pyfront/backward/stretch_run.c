@@ -235,6 +235,7 @@ static bool note_outside(const jpy_stretch *s, jpy_traced *t) {
 static bool make_graph(jpy_stretch *s, jpy_traced *t) {
     if (t->graph)
         return true;
+    jpy_stretches_new++;
     t->alone =
         t->alone || !note_outside(s, t) || jpy_stretch_write(s, &t->graph, &t->results) != JANUS_OK;
     return !t->alone;

@@ -27,11 +27,12 @@
  */
 
 enum {
-    PLAIN_FIRST = 4,            /* imperative calls, which make what all calls need */
-    FEW_OPS = 8,                /* below so many a call there is little to gain */
-    FIRST_TRIAL_NS = 100000000, /* of imperative calls, of which a trial costs a small share: its
-                                   first call makes kinds of calls and their groups */
-    LOOK_AFTER = 64,            /* recorded ops: then a flush tells how many run in groups */
+    PLAIN_FIRST = 4,          /* imperative calls, which make what all calls need */
+    FEW_OPS = 8,              /* below so many a call there is little to gain */
+    FIRST_TRIAL_NS = 1000000, /* of imperative calls, */
+    FIRST_TRIAL_CALLS = 20,   /* and so many: what a trial makes first (kinds of calls, groups,
+                                 trace graphs) takes about as long as four of them */
+    LOOK_AFTER = 64,          /* recorded ops: then a flush tells how many run in groups */
     FEW_ROWS = 6, /* of a group, on average: fewer cost more than the calls one by one */
     WARM_AT_ONCE =
         3,          /* calls, after which trace graphs are there; more where histories still come */
@@ -42,7 +43,8 @@ enum {
 /* After the first calls; `r`, once or several times, makes kinds of calls and trace graphs and is
  * not timed.  Twice in either order: what drifts, or comes every other call, meets both. */
 static const char turns[] = "rprrpprrp";
-enum { WARM = PLAIN_FIRST, FIRST_PAIR = PLAIN_FIRST + 2, LAST = PLAIN_FIRST + sizeof turns - 2 };
+/* What is slow is told by two calls at least: the collector may have run in one. */
+enum { WARM = PLAIN_FIRST, FIRST_LOOK = PLAIN_FIRST + 3, LAST = PLAIN_FIRST + sizeof turns - 2 };
 enum { PAYS = LAST + 1 };
 
 /* A call of this thread of which it is not known yet whether its ops make groups, and what had been
@@ -128,7 +130,8 @@ static void look(jpy_function *f, bool together, bool learns, int64_t ns, uint64
     }
     if (c->turn > WARM)
         keep_least(together ? &c->ns : &c->plain_ns, (double)ns / (double)ops);
-    bool slower = c->turn >= FIRST_PAIR && c->ns > c->plain_ns * (c->turn < LAST ? 1.15 : 0.97);
+    double much = c->at_once ? 1.5 : 1.15; /* groups may be far slower; trace graphs seldom are */
+    bool slower = c->turn >= FIRST_LOOK && c->ns > c->plain_ns * (c->turn < LAST ? much : 0.97);
     if (slower && !c->at_once && !f->exact)
         run_at_once(f, "groups are slower");
     else if (slower)
@@ -246,7 +249,7 @@ PyObject *jpy_below_graphs(jpy_function *f, jpy_run_plain run, PyObject *const *
         return run(f, args, nargsf, kwnames);
     }
     bool trial = measures(f) && c->turn < PAYS;
-    bool early = !f->rest && f->plain_ns < FIRST_TRIAL_NS;
+    bool early = !f->rest && (f->plain_ns < FIRST_TRIAL_NS || f->imperative < FIRST_TRIAL_CALLS);
     if (trial && (early || c->rest || c->busy)) {
         c->rest -= c->rest > 0;
         return imperatively(f, run, args, nargsf, kwnames);

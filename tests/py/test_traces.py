@@ -99,6 +99,31 @@ def test_random_programs_are_traced():
     assert sum(compare(program(random.Random(seed)), inputs) for seed in range(20)) > 500
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_histories_that_end_alike(seed):
+    """Loops of more lengths than are looked for at once, in any order, with and without ops of no history in between."""
+    rng = random.Random(seed)
+    turns = [(rng.randrange(1, 12), rng.randrange(3), rng.random() < 0.3) for _ in range(60)]
+
+    def step(x, w, v, b, table):
+        grads = []
+        for length, aside, twice in turns:
+            for k in range(aside):
+                w.detach() * k, (v * 2.0).tanh()
+            h = x
+            for _ in range(length):
+                h = janus.tanh(h @ w + b)
+            loss = (h @ v).mean()
+            loss.backward(retain_graph=twice)
+            if twice:
+                loss.backward()
+            grads += [loss.detach()] + [t.grad.clone() for t in (x, w, v, b)]
+            x.grad = w.grad = v.grad = b.grad = None
+        return grads
+
+    assert compare(step, inputs, 3) > 500
+
+
 def test_fork_and_divergence():
     """One function, several ways through it: in the beginning, the middle and the end of the history."""
 
