@@ -25,8 +25,8 @@ PyObject *jpy_function_getattr(PyObject *self, PyObject *name);
 int jpy_function_setattr(PyObject *self, PyObject *name, PyObject *v);
 PyObject *jpy_function_copy(PyObject *self, PyObject *unused);
 PyObject *jpy_function_deepcopy(PyObject *self, PyObject *memo);
-/* A class is made that has it: what CPython makes static or class methods of functions of some names
- * is made of it, too. */
+/* A class is made that has it: what CPython makes static or class methods of functions of some
+ * names is made of it, too. */
 PyObject *jpy_function_set_name(PyObject *self, PyObject *args);
 PyObject *jpy_function_reduce(PyObject *self, PyObject *unused);
 
