@@ -232,8 +232,8 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
         int got = jpy_entry_call(f, e, call, graph, result);
         bool here = i < f->entries.n && f->entries.data[i] == e;
         if (got == 1 || got == 3) {
-            if (here)
-                jpy_trial_end(f, trial, true, start);
+            if (here && jpy_trial_end(f, trial, true, start))
+                rest_if_slow(f);
             if (i > 0 && here) {
                 memmove(f->entries.data + 1, f->entries.data, i * sizeof *f->entries.data);
                 f->entries.data[0] = e;
