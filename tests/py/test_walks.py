@@ -15,6 +15,8 @@ import pytest
 SOURCES = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("JANUS_BUILD", "."))
 COMPILER = shutil.which("cc") or shutil.which("gcc")
+TOOL = [f"tools/{n}.c" for n in ("janus-graph", "graph_run", "graph_view", "line_diff")]
+RECURSION = SOURCES / "tests" / "golden" / "schedule" / "recursion.jir"
 
 
 def document_text(document):
@@ -79,12 +81,23 @@ def compiles(copy, names, *options):
 
 
 def test_a_pass(copy):
+    """The program with the new pass says after it, and after those behind it, how many levels a window has."""
     found = steps("adding-a-pass.md")
     assert {how for _, how, _, _ in found} == {"", "behind", "before", "replaces"}
     names = done_on(copy, found)
     assert len(names) == 4
-    compiles(copy, [n for n in names if n.endswith(".c")])
     compiles(copy, [n for n in names if n.endswith(".c")], "-DJN_CHECKED")
+    program = copy / "janus-graph-counts"
+    of_windows = [f.relative_to(copy) for f in sorted((copy / "exec").rglob("*.c")) if "jn_window" in f.read_text(encoding="utf-8")]
+    built(copy, [*map(str, of_windows), *TOOL], program)
+    done = subprocess.run([program, "schedule", RECURSION], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    windows = re.split(r"^(?=\S.*a window of \d+ tasks?, after )", done.stdout, flags=re.M)[1:]
+    after = [re.match(r".*, after ([a-z ]+)", window).group(1) for window in windows]
+    assert after and after == ["issuing", "late levels", "counting", "dealing"] * (len(after) // 4)
+    for name, window in zip(after, windows):
+        levels = len(set(re.findall(r"^ *level (\d+):", window, re.M)))
+        assert (f"{levels} levels: " in window) == (name in ("counting", "dealing")), window
 
 
 def test_an_op(copy):
@@ -104,12 +117,10 @@ def test_a_device(copy):
         assert text in (copy / name).read_text(encoding="utf-8"), text
     assert done_on(copy, steps("adding-a-device.md")) == ["exec/device/devices.c"]
     program = copy / "janus-graph-toy"
-    tools = [f"tools/{n}.c" for n in ("janus-graph", "graph_run", "graph_view", "line_diff")]
-    built(copy, ["exec/device/devices.c", "tests/toy/toy.c", *tools], program)
-    graph = SOURCES / "tests" / "golden" / "schedule" / "recursion.jir"
+    built(copy, ["exec/device/devices.c", "tests/toy/toy.c", *TOOL], program)
 
     def run(*options):
-        done = subprocess.run([program, "run", "-x", *options, graph, "main", "7", "f32[1,4](0.5,-1,0.25,2)",
+        done = subprocess.run([program, "run", "-x", *options, RECURSION, "main", "7", "f32[1,4](0.5,-1,0.25,2)",
                                "f32[4,4](1,0.5,0,0,0,1,0.5,0,0,0,1,0.5,0.5,0,0,1)"], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
