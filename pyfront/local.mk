@@ -50,6 +50,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/call/region.c \
 	pyfront/call/nested.h \
 	pyfront/call/region.h \
+	pyfront/call/region_object.h \
+	pyfront/call/region_report.c \
 	pyfront/call/report.c \
 	pyfront/call/type.c \
 	pyfront/convert/calls/apart.c \
