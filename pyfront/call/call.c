@@ -161,6 +161,7 @@ static PyObject *timed_plain(jpy_function *f, jpy_entry *e, PyObject *const *arg
                              PyObject *kwnames) {
     jpy_timing start = jpy_trial_start(f, jpy_entry_trial(e), false);
     f->imperative++;
+    f->undressed += start.ns && f->skeleton; /* a function that rests is as it is undecorated */
     PyObject *r = run_plain(f, args, nargsf, kwnames);
     if (r && jpy_trial_end(f, jpy_entry_trial(e), false, start))
         rest_if_slow(f);
