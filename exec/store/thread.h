@@ -41,6 +41,12 @@ typedef struct jn_thread {
     bool no_grad;
 } jn_thread;
 extern _Thread_local jn_thread jn_this;
+/* Its address, for who keeps it over calls: the compiler would rather ask again. */
+static inline jn_thread *jn_thread_mine(void) {
+    jn_thread *me = &jn_this;
+    __asm__("" : "+r"(me));
+    return me;
+}
 
 /* By the names that they are spoken of. */
 #define jn_ops_run (jn_this.ops)

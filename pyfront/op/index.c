@@ -379,7 +379,7 @@ static PyObject *run_index(parsed *p) {
 
 PyObject *jpy_index_get(PyObject *self, PyObject *key) {
     jpy_view_place place;
-    jn_thread *me = &jn_this;
+    jn_thread *me = jn_thread_mine();
     if (jpy_may_place(me, (jpy_tensor *)self)) {
         int rc = jpy_place_of_key(((jpy_tensor *)self)->t, key, &place);
         if (rc)
@@ -498,7 +498,7 @@ int jpy_index_set(PyObject *self, PyObject *key, PyObject *value) {
         if (!own)
             return -1;
     }
-    jn_thread *me = &jn_this;
+    jn_thread *me = jn_thread_mine();
     int rc = jpy_may_place(me, (jpy_tensor *)self)
                  ? jpy_place_of_key(((jpy_tensor *)self)->t, key, &place)
                  : 0;

@@ -309,7 +309,7 @@ static PyObject *bind_and_run(jpy_op *f, PyObject *const *args, size_t nargsf, P
 static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     jpy_op *f = (jpy_op *)self;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    jn_thread *me = &jn_this;
+    jn_thread *me = jn_thread_mine();
     if (JN_UNLIKELY(me->hook != NULL))
         return bind_and_run(f, args, nargsf, kwnames, NULL);
     if (f->fast_unary && !kwnames && n == 1 && jpy_tensor_check(args[0]) && jpy_usual(me, f->row))

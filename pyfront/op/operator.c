@@ -195,7 +195,7 @@ static PyObject *run_operator(jn_thread *me, const jn_op *op, PyObject *const *a
 }
 
 PyObject *jpy_binary(const jn_op *op, PyObject *x, PyObject *y) {
-    jn_thread *me = &jn_this;
+    jn_thread *me = jn_thread_mine();
     bool tx = jpy_tensor_check(x), ty = jpy_tensor_check(y),
          fast = jn_eager_is_like(op) && jpy_usual(me, op);
     PyObject *args[2] = {x, y};

@@ -227,7 +227,7 @@ PyObject *jpy_select(PyObject *o, int axis, int64_t i) {
         (void)out_of_bounds(i, axis, n);
         return NULL;
     }
-    jn_thread *me = &jn_this;
+    jn_thread *me = jn_thread_mine();
     if (!jpy_may_place(me, x))
         return by_op(o, JN_OP(select), axis, number(i), 0);
     jpy_view_place p;
@@ -243,7 +243,7 @@ PyObject *jpy_select(PyObject *o, int axis, int64_t i) {
 
 PyObject *jpy_narrow(PyObject *o, int axis, int64_t start, int64_t length) {
     jpy_tensor *x = (jpy_tensor *)o;
-    jn_thread *me = &jn_this;
+    jn_thread *me = jn_thread_mine();
     if (!jpy_may_place(me, x))
         return by_op(o, JN_OP(slice), axis, number(start), start + length);
     jpy_view_place p;
