@@ -407,21 +407,29 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     return JN_UNLIKELY(f->word.due) ? jpy_word_say(f, r) : r;
 }
 
-static PyObject *as_it_is(jpy_function *f, PyObject *const *args, size_t nargsf,
-                          PyObject *kwnames) {
-    return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+/* A function of Python needs nothing that PyObject_Vectorcall() does around it. */
+static inline PyObject *as_it_is(jpy_function *f, PyObject *const *args, size_t nargsf,
+                                 PyObject *kwnames) {
+    PyObject *c = f->callable;
+    return JN_LIKELY(PyFunction_Check(c))
+               ? ((PyFunctionObject *)c)->vectorcall(c, args, nargsf, kwnames)
+               : PyObject_Vectorcall(c, args, nargsf, kwnames);
 }
 
 /* A call of a function that rests: what it was asked to stand for, and a count. */
-static PyObject *resting_call(jpy_function *f, PyObject *const *args, size_t nargsf,
-                              PyObject *kwnames) {
+__attribute__((noinline)) static PyObject *resting_call(jpy_function *f, PyObject *const *args,
+                                                        size_t nargsf, PyObject *kwnames) {
     f->rest--;
     f->calls++;
     Py_INCREF((PyObject *)f);
-    jn_op_counts *run = &jn_ops_run, before = *run; /* of this thread */
-    PyObject *r = jpy_below_graphs(f, as_it_is, args, nargsf, kwnames);
-    f->ops.eager += run->eager - before.eager;
-    f->ops.graph += run->graph - before.graph;
+    jn_thread *me = jn_thread_mine();
+    jn_op_counts before = me->ops;
+    bool at_once = !(f->ladder & JPY_RUNG_COEXECUTION);
+    f->imperative += at_once;
+    PyObject *r = JN_LIKELY(at_once) ? as_it_is(f, args, nargsf, kwnames)
+                                     : jpy_below_graphs(f, as_it_is, args, nargsf, kwnames);
+    f->ops.eager += me->ops.eager - before.eager;
+    f->ops.graph += me->ops.graph - before.graph;
     Py_DECREF((PyObject *)f);
     return r;
 }
@@ -429,17 +437,9 @@ static PyObject *resting_call(jpy_function *f, PyObject *const *args, size_t nar
 /* The caller lends its arguments, and may have them from where the function itself takes them away
  * (a traceback that `__exit__` cuts off its exception).  What is converted after the run, and what
  * guards and runs read, must still be there: the call holds all of it. */
-PyObject *jpy_function_call(PyObject *self, PyObject *const *args, size_t nargsf,
-                            PyObject *kwnames) {
+__attribute__((noinline)) static PyObject *holding_call(jpy_function *f, PyObject *const *args,
+                                                        size_t nargsf, PyObject *kwnames) {
     enum { FEW = 16 };
-    jpy_function *f = (jpy_function *)self;
-    if (jpy_plain_calls() || (f->plain && f->thread == PyThread_get_thread_ident()) ||
-        JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
-        return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
-    if (f->rest)
-        return resting_call(f, args, nargsf, kwnames);
-    if (JN_UNLIKELY(f->unasked))
-        return jpy_regions_unasked(f, args, nargsf, kwnames);
     Py_ssize_t n_pos = PyVectorcall_NARGS(nargsf);
     Py_ssize_t n = n_pos + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
     PyObject *few[FEW + 1], **held = few; /* one before them is the callee's to use */
@@ -448,19 +448,34 @@ PyObject *jpy_function_call(PyObject *self, PyObject *const *args, size_t nargsf
     held[0] = NULL;
     for (Py_ssize_t i = 0; i < n; i++)
         held[i + 1] = Py_NewRef(args[i]);
-    Py_INCREF(self);
+    Py_INCREF((PyObject *)f);
     Py_XINCREF(kwnames);
-    jn_op_counts before = jn_ops_run;
+    jn_thread *me = jn_thread_mine();
+    jn_op_counts before = me->ops;
     PyObject *r = held_call(f, held + 1, (size_t)n_pos | PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
-    f->ops.eager += jn_ops_run.eager - before.eager;
-    f->ops.graph += jn_ops_run.graph - before.graph;
+    f->ops.eager += me->ops.eager - before.eager;
+    f->ops.graph += me->ops.graph - before.graph;
     for (Py_ssize_t i = 0; i < n; i++)
         Py_DECREF(held[i + 1]);
     Py_XDECREF(kwnames);
     if (held != few)
         PyMem_Free(held);
-    Py_DECREF(self);
+    Py_DECREF((PyObject *)f);
     return r;
+}
+
+/* Each way is a call of its own: those that are short pay for no other's frame. */
+PyObject *jpy_function_call(PyObject *self, PyObject *const *args, size_t nargsf,
+                            PyObject *kwnames) {
+    jpy_function *f = (jpy_function *)self;
+    if (jpy_plain_calls() || (f->plain && f->thread == PyThread_get_thread_ident()) ||
+        JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
+        return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
+    if (f->rest)
+        return resting_call(f, args, nargsf, kwnames);
+    if (JN_UNLIKELY(f->unasked))
+        return jpy_regions_unasked(f, args, nargsf, kwnames);
+    return holding_call(f, args, nargsf, kwnames);
 }
 
 void jpy_function_drop_entries(jpy_function *f) {
