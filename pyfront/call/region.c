@@ -509,6 +509,8 @@ static PyObject *give_source(PyObject *module, PyObject *args) {
 }
 
 static PyMethodDef module_methods[] = {
+    {"_compile", jpy_py_compile, METH_VARARGS,
+     "_compile(tree, filename, flags): without warnings."},
     {"_source_node", source_node, METH_VARARGS,
      "_source_node(code, globals): (ast node, class) of the code in its file, or None."},
     {"_give_source", give_source, METH_VARARGS,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/base/log.h"
+#include "pyfront/base/lines.h"
 
 void jpy_note(jpy_function *f, const char *fmt, ...) {
     PyObject *type, *value, *tb;
@@ -26,11 +27,14 @@ void jpy_note(jpy_function *f, const char *fmt, ...) {
 }
 
 PyObject *jpy_source_line(const char *file, unsigned line) {
-    PyObject *linecache = file && line ? PyImport_ImportModule("linecache") : NULL;
-    PyObject *text = linecache ? PyObject_CallMethod(linecache, "getline", "sI", file, line) : NULL;
+    PyObject *name = file && line ? PyUnicode_DecodeFSDefault(file) : NULL;
+    PyObject *lines = name ? jpy_lines(name, Py_None) : NULL;
+    PyObject *text = lines && line <= (size_t)PyList_GET_SIZE(lines)
+                         ? PyList_GET_ITEM(lines, (Py_ssize_t)line - 1)
+                         : NULL;
     PyObject *bare = text ? PyObject_CallMethod(text, "strip", NULL) : NULL;
-    Py_XDECREF(linecache);
-    Py_XDECREF(text);
+    Py_XDECREF(lines);
+    Py_XDECREF(name);
     PyErr_Clear();
     if (bare && PyUnicode_GET_LENGTH(bare) == 0)
         Py_CLEAR(bare);

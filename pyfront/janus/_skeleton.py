@@ -32,7 +32,6 @@ import ast
 import builtins
 import copy
 import types
-import warnings
 
 from . import _C
 from ._statements import (BREAK, CONTINUE, FALL, RETURN, RETURNED, Late, Leaves, Names, Told, blocks_of, listed, name_of,
@@ -69,12 +68,6 @@ def plan_of(function):
 
 class _NoSkeleton(Exception):
     pass
-
-
-def _compile(tree, filename, flags):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they were given when the module was compiled
-        return compile(tree, filename, "exec", flags, dont_inherit=True)
 
 
 def _codes(code):
@@ -143,7 +136,7 @@ class Plan:
         if free:
             raise _NoSkeleton
         tree = ast.fix_missing_locations(ast.Module(body, []))
-        codes = list(_codes(_compile(tree, self.code.co_filename, self.flags)))
+        codes = list(_codes(_C._compile(tree, self.code.co_filename, self.flags)))
         found = [c for c in codes if c.co_name == self.code.co_name and c.co_firstlineno == self.code.co_firstlineno]
         if len(found) != 1 or found[0].co_freevars != self.code.co_freevars:
             raise _NoSkeleton

@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "pyfront/base/lines.h"
+
 static PyObject *files; /* file name -> (text, {(name, line): [ast nodes]}, [code objects]) */
 static PyObject
     *given; /* address of a code object -> (code object, ast node, name of a class or None) */
@@ -101,28 +103,56 @@ static int collect_code(PyObject *list, PyObject *code) {
 
 /* New reference: the text of a file as linecache sees it; NULL with or without an exception. */
 static PyObject *file_text(PyObject *filename, PyObject *globals) {
-    PyObject *linecache = PyImport_ImportModule("linecache");
-    if (!linecache)
-        return NULL;
-    PyObject *text = NULL, *lines = NULL;
-    PyObject *r = PyObject_CallMethod(linecache, "checkcache", "O", filename);
-    if (r)
-        lines = PyObject_CallMethod(linecache, "getlines", "OO", filename, globals);
-    if (lines && PyList_Check(lines) && PyList_GET_SIZE(lines) > 0) {
-        PyObject *empty = PyUnicode_FromString("");
-        text = empty ? PyUnicode_Join(empty, lines) : NULL;
-        Py_XDECREF(empty);
-    }
-    Py_XDECREF(r);
+    PyObject *lines = jpy_lines(filename, globals);
+    PyObject *empty = lines && PyList_GET_SIZE(lines) > 0 ? PyUnicode_FromString("") : NULL;
+    PyObject *text = empty ? PyUnicode_Join(empty, lines) : NULL;
+    Py_XDECREF(empty);
     Py_XDECREF(lines);
-    Py_DECREF(linecache);
     return text;
 }
 
+/* Whether `filters` begin with `one`; it is put there, or taken away.  Not by the functions of
+ * warnings: these have every warning be given once more that a program was given. */
+static bool ignoring(PyObject *filters, PyObject *one, bool now) {
+    if (!filters || !PyList_Check(filters))
+        return false;
+    if (now)
+        return PyList_Insert(filters, 0, one) == 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(filters); i++)
+        if (PyList_GET_ITEM(filters, i) == one)
+            return PyList_SetSlice(filters, i, i + 1, NULL) == 0;
+    return false;
+}
+
+/* compile(), without the warnings that were given when the program was compiled. */
 static PyObject *compile_call(PyObject *what, PyObject *filename, long flags) {
     PyObject *builtins = PyEval_GetBuiltins(); /* borrowed */
     PyObject *fn = builtins ? PyDict_GetItemString(builtins, "compile") : NULL;
-    return fn ? PyObject_CallFunction(fn, "OOslO", what, filename, "exec", flags, Py_True) : NULL;
+    PyObject *warnings = PyImport_ImportModule("warnings");
+    PyObject *filters = warnings ? PyObject_GetAttrString(warnings, "filters") : NULL;
+    PyObject *one = Py_BuildValue("(sOOOi)", "ignore", Py_None, PyExc_Warning, Py_None, 0);
+    PyErr_Clear();
+    bool ignored = one && ignoring(filters, one, true);
+    PyObject *made =
+        fn ? PyObject_CallFunction(fn, "OOslO", what, filename, "exec", flags, Py_True) : NULL;
+    PyObject *type, *value, *tb;
+    PyErr_Fetch(&type, &value, &tb);
+    if (ignored)
+        (void)ignoring(filters, one, false);
+    PyErr_Restore(type, value, tb);
+    Py_XDECREF(one);
+    Py_XDECREF(filters);
+    Py_XDECREF(warnings);
+    return made;
+}
+
+PyObject *jpy_py_compile(PyObject *module, PyObject *args) {
+    PyObject *what, *filename;
+    long flags;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOl:_compile", &what, &filename, &flags))
+        return NULL;
+    return compile_call(what, filename, flags);
 }
 
 /* New reference: (text, index, codes). */
@@ -281,8 +311,7 @@ static PyObject *code_inside(PyObject *code) {
 /* New reference: the code of a lambda compiled in a function that has the variables which `code`
  * has of the functions around it. */
 static PyObject *lambda_code(PyObject *code, PyObject *node) {
-    PyObject *ast = PyImport_ImportModule("ast"), *builtins = PyEval_GetBuiltins();
-    PyObject *fn = builtins ? PyDict_GetItemString(builtins, "compile") : NULL;
+    PyObject *ast = PyImport_ImportModule("ast"), *file = PyUnicode_FromString("<lambda>");
     PyObject *free = PyObject_GetAttrString(code, "co_freevars"),
              *comma = PyUnicode_FromString(", ");
     PyObject *names = free && comma ? PyUnicode_Join(comma, free) : NULL;
@@ -294,8 +323,8 @@ static PyObject *lambda_code(PyObject *code, PyObject *node) {
         Py_SETREF(at, item && !depth ? PyObject_GetAttrString(item, "body") : Py_XNewRef(item));
         Py_XDECREF(item);
     }
-    if (at && fn && PyObject_SetAttrString(at, "value", node) == 0)
-        all = PyObject_CallFunction(fn, "Oss", tree, "<lambda>", "exec");
+    if (at && file && PyObject_SetAttrString(at, "value", node) == 0)
+        all = compile_call(tree, file, 0);
     PyObject *around = code_inside(all), *out = code_inside(around);
     Py_XDECREF(around);
     Py_XDECREF(all);
@@ -305,6 +334,7 @@ static PyObject *lambda_code(PyObject *code, PyObject *node) {
     Py_XDECREF(names);
     Py_XDECREF(comma);
     Py_XDECREF(free);
+    Py_XDECREF(file);
     Py_XDECREF(ast);
     PyErr_Clear();
     return out;

@@ -152,6 +152,8 @@ jpy_source *jpy_source_of(PyObject *code, PyObject *globals, const char **out_wh
 /* New reference: (ast node, name of the class around it or None) of the code in its file, which
  * nobody may change; None: it has no source. */
 PyObject *jpy_source_node(PyObject *code, PyObject *globals);
+/* _compile(text or tree, file name, flags): code of a module, without warnings. */
+PyObject *jpy_py_compile(PyObject *module, PyObject *args);
 /* From now on the source of `code`, which is kept for ever, is the FunctionDef `node` (in_class: a
  * str or None).  -1: exception set. */
 int jpy_source_give(PyObject *code, PyObject *node, PyObject *in_class);

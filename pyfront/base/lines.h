@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Source text as the linecache module has it, read without a trace. */
+#ifndef JPY_LINES_H
+#define JPY_LINES_H
+
+#include "pyfront/base/jpy.h"
+
+/* New reference: the lines of a file, those of now; globals: of a module of it, whose loader may
+ * have them, or None.  linecache.cache stays as the program left it.  NULL: an exception is set. */
+PyObject *jpy_lines(PyObject *filename, PyObject *globals);
+
+#endif
