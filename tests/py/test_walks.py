@@ -55,8 +55,9 @@ def copy(tmp_path):
 
 def flags_of(*variables):
     """What the build folder's Makefile says these are: sanitizers, for one, are in them."""
-    shown = subprocess.run(["make", "-s", "--eval", "shown-flags: ; @echo '" + " ".join(f"$({v})" for v in variables) + "'", "shown-flags"],
-                           cwd=BUILD, capture_output=True, text=True, check=True)
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}  # of `make check`
+    shown = subprocess.run(["make", "-s", "--no-print-directory", "--eval", "shown-flags: ; @echo '" + " ".join(f"$({v})" for v in variables) + "'", "shown-flags"],
+                           cwd=BUILD, capture_output=True, text=True, check=True, env=env)
     return shlex.split(shown.stdout)
 
 
