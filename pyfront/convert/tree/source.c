@@ -131,8 +131,8 @@ static PyObject *compile_call(PyObject *what, PyObject *filename, long flags) {
     PyObject *warnings = PyImport_ImportModule("warnings");
     PyObject *filters = warnings ? PyObject_GetAttrString(warnings, "filters") : NULL;
     PyObject *one = Py_BuildValue("(sOOOi)", "ignore", Py_None, PyExc_Warning, Py_None, 0);
-    PyErr_Clear();
     bool ignored = one && ignoring(filters, one, true);
+    PyErr_Clear(); /* else they are given once more */
     PyObject *made =
         fn ? PyObject_CallFunction(fn, "OOslO", what, filename, "exec", flags, Py_True) : NULL;
     PyObject *type, *value, *tb;
