@@ -128,7 +128,7 @@ static void try_convert(jpy_function *f, const jpy_call *call, bool look, int64_
         jpy_regions_unhit(f);
     if (f->conversions > free_ones && f->graph < HITS_A_CONVERSION * f->conversions)
         jpy_back_off(f, unasked ? 4 : 2);
-    else if (f->measure && f->conversions >= MANY_UNHIT && !f->graph)
+    else if (f->measure && f->conversions >= MANY_UNHIT && f->graph <= f->fallbacks)
         jpy_back_off(f, 4);
     else
         f->backoff = 0;

@@ -8,7 +8,7 @@ enum {
     REFUSALS = 3, /* conversions that are refused before it is said: eight calls */
     /* as long as they are tried at every miss (call/call.c): */
     CONVERSIONS = 17, /* with few hits, */
-    UNHIT = 8         /* with none, where time counts */
+    UNHIT = 8         /* with no more than were discarded, where time counts */
 };
 
 /* What of the call an earlier graph than the newest does not take. */
@@ -32,7 +32,7 @@ static PyObject *last_discard(const jpy_function *f) {
 
 static bool is_storm(const jpy_function *f) {
     return (f->conversions >= CONVERSIONS && f->graph < f->conversions * 4) ||
-           (f->measure && f->conversions >= UNHIT && !f->graph);
+           (f->measure && f->conversions >= UNHIT && f->graph <= f->fallbacks);
 }
 
 void jpy_word_look(jpy_function *f, const jpy_call *call, bool made) {
