@@ -81,9 +81,12 @@ static janus_status assertion(const jn_run *r, const jn_instr *in) {
         if (a->kind == JN_ATTR_STR)
             message = *(const char *const *)((const char *)n->attrs + a->offset);
     (void)r;
+    message = message ? message : "";
     janus_status st =
-        jn_error(JANUS_ASSUMPTION_FAILED, "assumption %u failed: %s (%s:%u)", in->dst,
-                 message ? message : "", n->loc.file ? n->loc.file : "?", n->loc.line);
+        n->loc.file
+            ? jn_error(JANUS_ASSUMPTION_FAILED, "assumption failed: %s (%s:%u)", message,
+                       n->loc.file, n->loc.line)
+            : jn_error(JANUS_ASSUMPTION_FAILED, "assumption %d failed: %s", (int)in->dst, message);
     ((janus_error *)janus_last_error())->assumption = (int)in->dst;
     return st;
 }
