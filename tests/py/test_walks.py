@@ -15,6 +15,8 @@ import pytest
 SOURCES = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("JANUS_BUILD", "."))
 COMPILER = shutil.which("cc") or shutil.which("gcc")
+# For make and what it would run: not what `make check` hands down, nor a sanitizer's runtime, under which GNU make itself stops.
+BARE = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "LD_PRELOAD")}
 TOOL = [f"tools/{n}.c" for n in ("janus-graph", "graph_run", "graph_view", "line_diff")]
 RECURSION = SOURCES / "tests" / "golden" / "schedule" / "recursion.jir"
 
@@ -55,9 +57,8 @@ def copy(tmp_path):
 
 def flags_of(*variables):
     """What the build folder's Makefile says these are: sanitizers, for one, are in them."""
-    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}  # of `make check`
     shown = subprocess.run(["make", "-s", "--no-print-directory", "--eval", "shown-flags: ; @echo '" + " ".join(f"$({v})" for v in variables) + "'", "shown-flags"],
-                           cwd=BUILD, capture_output=True, text=True, check=True, env=env)
+                           cwd=BUILD, capture_output=True, text=True, check=True, env=BARE)
     return shlex.split(shown.stdout)
 
 
@@ -68,9 +69,9 @@ def built(copy, names, program):
     for name in names:
         objects.append(str(copy / name.replace("/", "_")) + ".o")
         subprocess.run([*compiler, "-std=gnu17", *flags, "-c", f"-I{BUILD.resolve()}", f"-I{copy}", f"-I{copy / 'include'}",
-                        "-DJANUS_MODULE_DIR=\"/nowhere\"", str(copy / name), "-o", objects[-1]], check=True)
+                        "-DJANUS_MODULE_DIR=\"/nowhere\"", str(copy / name), "-o", objects[-1]], check=True, env=BARE)
     subprocess.run(["./libtool", "--silent", "--tag=CC", "--mode=link", *compiler, *flags, *flags_of("AM_LDFLAGS", "LDFLAGS"),
-                    "-o", str(program), *objects, "libjanus_all.la"], cwd=BUILD, check=True)
+                    "-o", str(program), *objects, "libjanus_all.la"], cwd=BUILD, check=True, env=BARE)
 
 
 def compiles(copy, names, *options):
