@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs what the tests need and runs them. The last line printed is `N passed, N failed`.
-#   scripts/check.sh          gcc: unit, conformance, Python and differential tests; the C tests with
-#                             AddressSanitizer and UndefinedBehaviorSanitizer
-#   scripts/check.sh --all    also the Python tests with these sanitizers, clang, ThreadSanitizer,
+#   scripts/check.sh          gcc: unit, conformance, Python and differential tests, of generated ones a
+#                             fifth; the C tests with AddressSanitizer and UndefinedBehaviorSanitizer
+#   scripts/check.sh --all    all of these, the Python tests with these sanitizers, clang, ThreadSanitizer,
 #                             distcheck, every Python, pip, lint, type stubs and API reference, CUDA
 #                             sources where nvcc is found, and a sample of CPython's own tests with
 #                             every function decorated
@@ -27,9 +27,9 @@ mkdir -p "$logs" || exit 1
 . "$root/scripts/lib.sh"
 
 steps='gcc asan'
-light=1
+light=1 quick=
 case $1 in
-'') ;;
+'') quick=1 ;;
 --all) steps='lint gcc stdlib asan asanpy clang tsan distcheck pythons pip docs cuda' light=2 ;;
 --slow) steps='clang pythons archs emulated stdlib_all allocations fuzz wheels deb' ;;
 --only)
@@ -466,6 +466,7 @@ for step in $steps; do
   PYTEST_ARGS=$main_pytest_args
   # Generated tests run as a whole in one build; tests/py/conftest.py says what the others leave out.
   case $step in
+  gcc) if [ -n "$quick" ]; then export JANUS_LIGHT_TESTS=1; else unset JANUS_LIGHT_TESTS; fi ;;
   asanpy) export JANUS_LIGHT_TESTS=1 ;;
   clang | pythons) export JANUS_LIGHT_TESTS=$light ;; # a twentieth of each file where all steps have 90 minutes
   distcheck) export JANUS_LIGHT_TESTS=2 ;;
