@@ -70,6 +70,7 @@ static jcv_rec_fn *learn_fn(jcv *c, jcv_frame *fr, unsigned n) {
     f->samples = jcv_kept(c, n * sizeof *f->samples);
     f->sizes = jcv_kept(c, n * sizeof *f->sizes);
     f->gaps = jcv_kept(c, n * sizeof *f->gaps);
+    f->looked = jcv_kept(c, n);
     f->next = c->rec_fns;
     c->rec_fns = f;
     return f;
@@ -207,8 +208,10 @@ static void fill(jcv *c, jcv_instance *in, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
                 c->ctx = in->ctx;
                 types_grow(c, f, i, s);
                 types_grow(c, f, i, jcv_seen(c, f, i));
-                if (c->f->looks_far)
+                if (c->f->looks_far && !f->looked[i]) {
+                    f->looked[i] = true; /* once a conversion, however often it starts again */
                     types_grow(c, f, i, jcv_kinds_below(c, f->samples[i]));
+                }
                 jcv_val *v = jcv_param(c, in->ctx, jcv_type(c, jn_scalar_type(JANUS_KIND_OBJECT)));
                 Py_INCREF(f->samples[i]);
                 bound = jcv_root(c, in->ctx, v, jcv_own(c, f->samples[i]));

@@ -69,6 +69,7 @@ typedef struct jcv_rec_fn {
     PyObject *self_key;  /* Module the method belongs to, or NULL */
     uint8_t *by_value;   /* per parameter: 1: differs between calls, passed as an argument */
     PyObject **samples;  /* per parameter: list for host objects */
+    bool *looked;        /* per parameter: objects below its samples were looked at */
     uint32_t *sizes;     /* per parameter: axes that have other dims in other calls */
     uint32_t *gaps;      /* ... and, of such, axes along which there may be gaps */
     unsigned n_params;
