@@ -147,6 +147,7 @@ static void settle(jcv *c, arm *of, size_t slot, const jcv_av *other) {
     if (!a || !other || a->kind != AV_HOST ||
         (other->kind != AV_TENSOR && other->kind != AV_SCALAR && !jcv_number_kind(other)))
         return;
+    volatile bool again = false; /* the conversion has to start again */
     jcv_place place = jcv_where(c);
     jcv_state before = jcv_save(c);
     jcv_handler h = {.up = c->handler};
@@ -160,10 +161,14 @@ static void settle(jcv *c, arm *of, size_t slot, const jcv_av *other) {
             jcv_put(c, slot, v);
             of->state = jcv_save(c);
         }
+    } else if (c->thrown != THROW_REFUSE && c->thrown != THROW_DEAD) {
+        again = true;
     } /* else it stays an object */
     c->handler = h.up;
     jcv_back(c, place);
     jcv_restore(c, before);
+    if (again)
+        jcv_throw_now(c, c->thrown);
 }
 
 static void settle_arms(jcv *c, arm *arms) {
