@@ -44,8 +44,10 @@ static PyObject *register_hook(PyObject *module, PyObject *args) {
         rc = entry ? PyList_Append(x->hooks, entry) : -1;
         Py_XDECREF(entry);
     } else if (rc == 0) {
-        if (!t->hooks)
+        if (!t->hooks) {
             t->hooks = PyDict_New();
+            jpy_tensor_epoch++;
+        }
         rc = t->hooks ? PyDict_SetItem(t->hooks, id, f) : -1;
     }
     if (rc < 0)

@@ -6,8 +6,10 @@
  * dict is: CPython gives every state of every dict a version of its own.  After all guards held,
  * the values found are kept with these versions; the next time one comparison a dict stands for all
  * reads of it.  So it is with the dicts of globals; where one has changed, as a program's own does
- * at every statement outside of functions, its names are read again.  Dims and flags of tensors,
- * and the versions of types, are looked at again.
+ * at every statement outside of functions, its names are read again.  Versions of types are looked
+ * at again.  Leaves among the tensors found are of the same shape as long as jpy_tensor_epoch
+ * stands: then their class and flags are all that is looked at, and `known` says so to who binds
+ * them.
  *
  * Values are borrowed: a dict that is as it was still holds them.  The structure epoch of modules
  * (methods/module_base.c) would be one comparison for all, but does not see `module.__dict__[...] =
@@ -30,11 +32,29 @@ static PyObject *dict_read(const jpy_src *s, PyObject *parent) {
     return s->kind == JPY_SRC_KEY && PyDict_CheckExact(parent) ? parent : NULL;
 }
 
-static bool add_dict(jpy_fast *f, uint32_t parent, bool module, PyObject *dict) {
+static bool add_dict(jpy_fast *f, uint32_t parent, bool module, bool again, PyObject *dict) {
     for (size_t i = 0; i < f->dicts.n; i++)
         if (f->dicts.data[i].slot == parent && f->dicts.data[i].module == module)
             return true;
-    return jn_vec_push(&f->dicts, ((jpy_fast_dict){parent, module, version_of(dict)}));
+    return jn_vec_push(&f->dicts, ((jpy_fast_dict){parent, module, again, NULL, version_of(dict)}));
+}
+
+/* Modules are looked at with their dicts, which are in the same line of memory. */
+static bool add_object(jpy_fast *f, uint32_t slot, PyTypeObject *type) {
+    for (size_t i = 0; i < f->dicts.n; i++)
+        if (f->dicts.data[i].slot == slot && f->dicts.data[i].module) {
+            f->dicts.data[i].type = type;
+            return true;
+        }
+    return jn_vec_push(&f->objects, ((jpy_fast_object){slot, type}));
+}
+
+/* Whether a tensor has no history and is no view, and all that is asked of it is how it looks. */
+static bool is_leaf(const jpy_src *s, PyObject *o) {
+    if (s->checks != JPY_CHECK_TENSOR || s->tensor.n_any)
+        return false;
+    const jpy_tensor *t = (const jpy_tensor *)o;
+    return !t->node && !t->base && !t->hooks;
 }
 
 /* Functions, modules, models: a name of which is rarely given another one.  Numbers and tensors are
@@ -71,19 +91,29 @@ static bool add_type(jpy_fast *f, jpy_type_want *w) {
     return jn_vec_push(&f->types, w);
 }
 
-static bool dict_holds(const jpy_fast_dict *d, PyObject *const *slots) {
-    PyObject *o = slots[d->slot], *dict = d->module ? ((jpy_module *)o)->dict : o;
-    return dict && version_of(dict) == d->version;
+static bool dict_holds(const jpy_fast *f, const jpy_fast_dict *d, PyObject *const *slots) {
+    PyObject *o = slots[d->slot], *dict = o;
+    if (d->again && o != f->values[d->slot])
+        return false;
+    if (d->module) {
+        dict = ((jpy_module *)o)->dict;
+        if (!dict || (d->type && Py_TYPE(o) != d->type))
+            return false;
+    }
+    return version_of(dict) == d->version;
 }
 
-void jpy_fast_learn(jpy_guards *g, PyObject *const *slots) {
+static void now_known(jpy_fast *f) {
+    static uint64_t last;
+    f->epoch = jpy_tensor_epoch;
+    f->known = ++last;
+}
+
+static bool learn(jpy_guards *g, PyObject *const *slots, bool *covered) {
     jpy_fast *f = &g->fast;
-    jpy_fast_free(f);
-    size_t n = g->srcs.n;
-    f->values = jn_alloc((n + 1) * sizeof *f->values);
-    bool *covered = jn_calloc(n + 1, 1), ok = f->values && covered;
     unsigned n_covered = 0;
-    for (size_t i = 0; i < n && ok; i++) {
+    bool ok = true;
+    for (size_t i = 0; i < g->srcs.n && ok; i++) {
         const jpy_src *s = g->srcs.data[i];
         PyObject *parent = s->parent ? slots[s->parent->slot] : NULL;
         PyObject *dict = parent ? dict_read(s, parent) : NULL;
@@ -96,29 +126,68 @@ void jpy_fast_learn(jpy_guards *g, PyObject *const *slots) {
         }
         n_covered += !named;
         ok = named ? add_names(f, (uint32_t)i, s->obj)
-                   : add_dict(f, s->parent->slot, s->kind == JPY_SRC_ATTR, dict);
+                   : add_dict(f, s->parent->slot, s->kind == JPY_SRC_ATTR,
+                              !covered[s->parent->slot], dict);
         if (ok && slots[i] && PyDict_CheckExact(slots[i]) &&
             (s->checks & (JPY_CHECK_LEN | JPY_CHECK_KEYS)))
-            ok = add_dict(f, (uint32_t)i, false, slots[i]);
+            ok = add_dict(f, (uint32_t)i, false, false, slots[i]);
+        else if (ok && slots[i] && is_leaf(s, slots[i]))
+            ok = jn_vec_push(&f->tensors, ((jpy_fast_tensor){(uint32_t)i, s->tensor.requires_grad,
+                                                             Py_TYPE(slots[i])}));
         else if (ok && (s->checks & (JPY_CHECK_TENSOR | JPY_CHECK_LEN | JPY_CHECK_SOME |
                                      JPY_CHECK_KEYS | JPY_CHECK_CODE)))
             ok = jn_vec_push(&f->again, (uint32_t)i);
-        if (ok && slots[i] && (s->checks & JPY_CHECK_TYPE))
-            ok = add_type(f, s->type) &&
-                 jn_vec_push(&f->objects, ((jpy_fast_object){(uint32_t)i, s->type->type}));
         if (ok && (s->checks & JPY_CHECK_SAME) && !covered[s->same])
             ok = jn_vec_push(&f->again, (uint32_t)i);
         if (ok && slots[i] && (s->checks & JPY_CHECK_VERSION))
             ok = jn_vec_push(&f->again, (uint32_t)i);
     }
-    f->aliases = false; /* whether objects that are found anew must differ from others */
-    for (size_t i = 0; i < g->identity.n && ok; i++)
+    for (size_t i = 0; i < g->srcs.n && ok; i++) {
+        const jpy_src *s = g->srcs.data[i];
+        if (covered[i] && slots[i] && (s->checks & JPY_CHECK_TYPE))
+            ok = add_type(f, s->type) && add_object(f, (uint32_t)i, s->type->type);
+    }
+    return ok && n_covered >= 4;
+}
+
+void jpy_fast_learn(jpy_guards *g, PyObject *const *slots) {
+    jpy_fast *f = &g->fast;
+    jpy_fast_free(f);
+    f->values = jn_alloc((g->srcs.n + 1) * sizeof *f->values);
+    bool *covered = jn_calloc(g->srcs.n + 1, 1);
+    f->valid = f->values && covered && learn(g, slots, covered);
+    for (size_t i = 0; i < g->identity.n && f->valid; i++)
         f->aliases = f->aliases || (!covered[g->identity.data[i]] &&
                                     g->srcs.data[g->identity.data[i]]->kind != JPY_SRC_CONST);
     jn_free(covered);
-    f->valid = ok && n_covered >= 4;
-    if (!f->valid)
+    if (f->valid)
+        now_known(f);
+    else
         jpy_fast_free(f);
+}
+
+/* The dicts up to those of what lies in `slot`; false: one has changed. */
+static inline bool dicts_hold(const jpy_fast *f, PyObject *const *slots, size_t *done,
+                              uint32_t slot) {
+    for (; *done < f->dicts.n && f->dicts.data[*done].slot <= slot; ++*done)
+        if (!dict_holds(f, &f->dicts.data[*done], slots))
+            return false;
+    return true;
+}
+
+/* Leaves that a dict holds, which is as it was. */
+static bool leaves_hold(const jpy_guards *g, jpy_fast *f, PyObject *const *slots) {
+    bool all = f->epoch != jpy_tensor_epoch;
+    for (size_t i = 0; i < f->tensors.n; i++) {
+        const jpy_fast_tensor *x = &f->tensors.data[i];
+        const jpy_tensor *t = (const jpy_tensor *)slots[x->slot];
+        if (Py_TYPE(t) != x->type || t->node || t->requires_grad != x->requires_grad ||
+            (all && !jpy_src_holds(g->srcs.data[x->slot], slots[x->slot], slots)))
+            return false;
+    }
+    if (all)
+        now_known(f);
+    return true;
 }
 
 bool jpy_fast_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
@@ -132,25 +201,23 @@ bool jpy_fast_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
     /* in path order: what is compared or read next is alive once what leads to it holds */
     for (size_t i = 0; i < f->rest.n; i++) {
         const jpy_src *s = g->srcs.data[f->rest.data[i]];
-        for (; d < f->dicts.n && s->parent && f->dicts.data[d].slot <= s->parent->slot; d++)
-            if (slots[f->dicts.data[d].slot] != f->values[f->dicts.data[d].slot] ||
-                !dict_holds(&f->dicts.data[d], slots))
-                return false;
+        if (s->parent && !dicts_hold(f, slots, &d, s->parent->slot))
+            return false;
         PyObject *v = jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
         slots[s->slot] = v;
         if (!jpy_src_holds(s, v, slots))
             return false;
     }
-    for (; d < f->dicts.n; d++)
-        if (slots[f->dicts.data[d].slot] != f->values[f->dicts.data[d].slot] ||
-            !dict_holds(&f->dicts.data[d], slots))
-            return false;
+    if (!dicts_hold(f, slots, &d, UINT32_MAX))
+        return false;
     for (size_t i = 0; i < f->types.n; i++)
         if (!jpy_type_holds(f->types.data[i]))
             return false;
     for (size_t i = 0; i < f->objects.n; i++) /* __class__ can be set */
         if (Py_TYPE(slots[f->objects.data[i].slot]) != f->objects.data[i].type)
             return false;
+    if (!leaves_hold(g, f, slots))
+        return false;
     for (size_t i = 0; i < f->again.n; i++) {
         const jpy_src *s = g->srcs.data[f->again.data[i]];
         if (!jpy_src_holds(s, slots[s->slot], slots))
@@ -177,6 +244,7 @@ void jpy_fast_free(jpy_fast *f) {
     jn_vec_free(&f->types);
     jn_vec_free(&f->rest);
     jn_vec_free(&f->objects);
+    jn_vec_free(&f->tensors);
     jn_vec_free(&f->again);
     *f = (jpy_fast){0};
 }

@@ -414,8 +414,11 @@ static bool tensors_hold(const jpy_guards *g, PyObject *const *slots, bool alias
 int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
     if (!call_holds(g, call))
         return 1;
-    if (g->fast.valid && jpy_fast_run(g, call, slots))
+    if (g->fast.valid && jpy_fast_run(g, call, slots)) {
+        g->known = g->fast.known;
         return tensors_hold(g, slots, g->fast.aliases) ? 0 : (int)g->srcs.n + 1;
+    }
+    g->known = 0;
     for (size_t i = 0; i < g->srcs.n; i++) {
         const jpy_src *s = g->srcs.data[i];
         PyObject *v = jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
@@ -429,6 +432,7 @@ int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
         g->fast_wait--;
     } else { /* the more often it was in vain, the more seldom */
         jpy_fast_learn(g, slots);
+        g->known = g->fast.known;
         g->fast_wait = g->fast_pause;
         g->fast_pause = g->fast_pause < 1024 ? 2 * g->fast_pause + 1 : g->fast_pause;
     }

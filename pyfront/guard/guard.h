@@ -123,13 +123,19 @@ typedef struct jpy_src {
 
 typedef struct jpy_fast_dict { /* of the module, or the dict, in a slot */
     uint32_t slot;
-    bool module;
+    bool module, again; /* what is in the slot is read at each call */
+    PyTypeObject *type; /* a module's, as it must be; NULL: any */
     uint64_t version;
 } jpy_fast_dict;
 typedef struct jpy_fast_object { /* in that slot, must still be of its class */
     uint32_t slot;
     PyTypeObject *type;
 } jpy_fast_object;
+typedef struct jpy_fast_tensor { /* a leaf that a dict holds */
+    uint32_t slot;
+    bool requires_grad;
+    PyTypeObject *type;
+} jpy_fast_tensor;
 
 typedef struct jpy_fast_names { /* globals, or the builtins behind them */
     PyObject *dict;
@@ -146,6 +152,9 @@ typedef struct jpy_fast {
     JN_VEC(jpy_type_want *) types; /* that must not have changed */
     JN_VEC(uint32_t) rest, again;  /* sources read and checked; those checked only */
     JN_VEC(jpy_fast_object) objects;
+    JN_VEC(jpy_fast_tensor) tensors;
+    uint64_t epoch; /* jpy_tensor_epoch when they were looked at */
+    uint64_t known; /* a number for them: another one since some may have got other memory */
 } jpy_fast;
 
 typedef struct jpy_guards {
@@ -163,6 +172,7 @@ typedef struct jpy_guards {
     uint32_t autocast; /* jpy_autocast_word at the call */
     uint8_t device;    /* where bound tensors must be: 0 anywhere, 1 in host memory, 2 on cuda */
     jpy_fast fast;
+    uint64_t known;                 /* fast.known where the last run found its tensors, else 0 */
     unsigned fast_wait, fast_pause; /* successes until it is learnt, how many the next time */
 } jpy_guards;
 

@@ -197,6 +197,7 @@ static int set_data(PyObject *self, PyObject *v, void *unused) {
     janus_tensor_retain(t);
     janus_tensor_release(SELF->t);
     SELF->t = t;
+    jpy_tensor_epoch++;
     return 0;
 }
 static PyObject *get_version(PyObject *self, void *unused) {

@@ -26,6 +26,11 @@ typedef struct jpy_tensor {
     PyObject *dict, *weakrefs;
 } jpy_tensor;
 
+/* Another number since a tensor got other memory (`.data =`) or its first hook.  All else that
+ * guards know of a leaf is in its type, `node` and `requires_grad`: what a janus_tensor looks like
+ * never changes. */
+extern uint64_t jpy_tensor_epoch;
+
 static inline bool jpy_tensor_check_exact(PyObject *o) { return Py_TYPE(o) == jpy.tensor_type; }
 static inline bool jpy_tensor_check(PyObject *o) {
     return Py_TYPE(o) == jpy.tensor_type || PyType_IsSubtype(Py_TYPE(o), jpy.tensor_type);

@@ -13,6 +13,8 @@
 #include <string.h>
 
 enum { FREE_MAX = 256 };
+uint64_t jpy_tensor_epoch;
+
 static jpy_tensor *free_list[FREE_MAX];
 static int n_free;
 
