@@ -76,17 +76,28 @@ janus_status jn_run_new(const jn_subgraph *sub, const janus_run_options *options
     return JANUS_OK;
 }
 
-/* The usual tensor: of the shape that it had last, dense, ready, where the run is.  There is room
- * for it in `owned`. */
-static bool bind_usual(const jn_run *r, const jn_shape *last, const jn_arg *a, jn_bound *to) {
+/* A tensor of the shape that it had last, dense, where the run is; false: it is not ready.  There
+ * is room for it in `owned`. */
+static inline bool bind_known(jn_mem *m, bool borrows, const jn_shape *shape, const jn_arg *a,
+                              jn_bound *to) {
     janus_tensor *t = a->t;
     char *data = jn_tensor_ready_data(t);
-    if (!data || !t->contiguous || t->storage->device != r->dev || !jn_is_shape_of(last, t))
+    if (JN_UNLIKELY(!data))
         return false;
-    janus_tensor_retain(t);
-    r->mem->owned.data[r->mem->owned.n++] = t;
-    *to = (jn_bound){{data, last, NULL, t, t, NULL}, a->object};
+    if (!borrows) {
+        janus_tensor_retain(t);
+        m->owned.data[m->owned.n++] = t;
+    }
+    *to = (jn_bound){{data, shape, NULL, t, t, NULL}, a->object};
     return true;
+}
+
+/* The usual tensor is such a one. */
+static bool bind_usual(const jn_run *r, unsigned i, const jn_arg *a, jn_bound *to) {
+    const jn_shape *last = r->entry->bound[i];
+    return a->kind == JANUS_KIND_TENSOR && r->sub->params.data[i].type->kind == JANUS_KIND_TENSOR &&
+           a->t->contiguous && a->t->storage->device == r->dev && jn_is_shape_of(last, a->t) &&
+           bind_known(r->mem, r->borrows, last, a, to);
 }
 
 static janus_status bind(jn_run *r, unsigned i, const jn_arg *a, jn_slot *out) {
@@ -130,6 +141,45 @@ static janus_status bind(jn_run *r, unsigned i, const jn_arg *a, jn_slot *out) {
     }
 }
 
+void jn_run_knows(jn_run *r, uint64_t number, const bool *known) {
+    r->known = number;
+    r->is_known = known;
+}
+
+void jn_run_borrows(jn_run *r) { r->borrows = true; }
+
+/* Whether arguments that are known have the shapes that the plan knows, and lie where they are
+ * read: then so it is in all runs with this number. */
+static bool learn_known(const jn_run *r, const jn_arg *args, unsigned n) {
+    for (unsigned i = 0; i < n; i++)
+        if (r->is_known[i] && (args[i].kind != JANUS_KIND_TENSOR || !args[i].t->contiguous ||
+                               args[i].t->storage->device != r->dev ||
+                               !jn_is_shape_of(r->entry->bound[i], args[i].t)))
+            return false;
+    return true;
+}
+
+static janus_status bind_all(jn_run *r, const jn_arg *args, unsigned n, jn_slot *slots,
+                             jn_bound *bound) {
+    jn_plan *p = r->entry;
+    const bool *known = r->known && r->known == p->known ? r->is_known : NULL;
+    const jn_shape *const *shapes = p->bound;
+    jn_mem *m = r->mem;
+    bool borrows = r->borrows;
+    if (!known)
+        p->known = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if ((known && known[i] && bind_known(m, borrows, shapes[i], &args[i], &bound[i])) ||
+            bind_usual(r, i, &args[i], &bound[i]))
+            slots[i].t = &bound[i].v;
+        else
+            JN_TRY(bind(r, i, &args[i], &slots[i]));
+    }
+    if (r->known && !known && learn_known(r, args, n))
+        p->known = r->known;
+    return JANUS_OK;
+}
+
 janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args) {
     if (n_args != r->sub->params.n)
         return jn_error(JANUS_INVALID_ARGUMENT, "@%s: expected %zu arguments, got %u", r->sub->name,
@@ -138,14 +188,7 @@ janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args) {
     jn_bound *bound = jn_arena_alloc(&r->mem->tasks, (n_args + 1) * sizeof *bound);
     if (!slots || !bound || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + n_args))
         return JN_NO_MEMORY();
-    for (unsigned i = 0; i < n_args; i++) {
-        if (args[i].kind == JANUS_KIND_TENSOR &&
-            r->sub->params.data[i].type->kind == JANUS_KIND_TENSOR &&
-            bind_usual(r, r->entry->bound[i], &args[i], &bound[i]))
-            slots[i].t = &bound[i].v;
-        else
-            JN_TRY(bind(r, i, &args[i], &slots[i]));
-    }
+    JN_TRY(bind_all(r, args, n_args, slots, bound));
     r->args = slots;
     int64_t start = jn_run_clock();
     janus_status st = jn_host_run(r, slots);

@@ -180,6 +180,7 @@ struct jn_plan {
     uint32_t n_params;      /* slots 0 .. n_params-1 */
     uint8_t *slot_kind;     /* janus_kind per slot */
     const jn_shape **bound; /* per parameter: of the tensor that it was last; NULL: none yet */
+    uint64_t known;         /* the jn_run.known of the run that bound these; 0: none */
     uint32_t *member;       /* saved plans: slot of each member of sub->saved */
     uint32_t frame_bytes;
     const jn_node **where; /* node per instruction, for messages */

@@ -135,10 +135,13 @@ struct jn_run {
     bool away;       /* the embedding program's lock is given up */
     bool containers; /* the log writes to lists or dicts that are not its own */
     bool finished, prepared;
+    bool borrows;         /* arguments are held by the caller */
     bool aside;           /* no task is late */
     int64_t next_poll_ns; /* on the monotonic clock */
     uint64_t rng_offset;
     jn_slot *args, *results;
+    uint64_t known; /* as jn_run_knows() has it, or 0 */
+    const bool *is_known;
     jn_place *here;           /* of the instruction that runs, where frames are suspended */
     const jn_cells *operands; /* of the host operation that runs now; NULL: no futures */
     jn_future *free_futures;

@@ -4,7 +4,8 @@
  *
  * No Python code runs between the first guard and the last, so what one has read is there for the
  * next.  Then all that they found is held: making an object may start the garbage collector, which
- * runs code of the user.
+ * runs code of the user.  A graph of tensors and numbers alone makes its first object when it has
+ * done with them all (jpy_entry_plain).
  */
 #include <stdlib.h>
 
@@ -92,6 +93,20 @@ static void log_guard(const jpy_entry *e, size_t i) {
     Py_XDECREF(path);
 }
 
+static bool hold(PyObject *const *slots, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        Py_XINCREF(slots[i]);
+    return true;
+}
+
+/* Whether a result is an object that the call was given. */
+static bool is_given(const jpy_entry *e, const jn_arg *results) {
+    for (unsigned i = 0; i < e->n_results; i++)
+        if (results[i].kind == JANUS_KIND_TENSOR && results[i].object)
+            return true;
+    return false;
+}
+
 int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool graph,
                    PyObject **out_result) {
     size_t n = e->guards.srcs.n + 1;
@@ -113,6 +128,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     int failed = jpy_guards_run(&e->guards, call, slots);
     if (JN_UNLIKELY(start))
         jpy_prof_add(f, JN_PROF_GUARDS, start);
+    host.known = e->guards.known;
     if (failed) {
         if ((size_t)failed <= e->guards.srcs.n)
             e->guards.srcs.data[failed - 1]->failures++;
@@ -125,9 +141,8 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
         rc = 2;
         goto end;
     }
-    for (size_t i = 0; i + 1 < n; i++)
-        Py_XINCREF(slots[i]);
-    held = true;
+    host.plain = !e->unverified && !e->to_keep && !jn_dev_in_use && jpy_entry_plain(e);
+    held = !host.plain && hold(slots, n - 1);
     if (JN_UNLIKELY(e->unverified)) {
         rc = shadow(f, e, call, slots, out_result);
         goto end;
@@ -140,6 +155,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
         rc = jpy_entry_discard(f, e, results);
         goto end;
     }
+    held = held || (host.plain && (host.anew || is_given(e, results)) && hold(slots, n - 1));
     if (JN_UNLIKELY(host.away.was) && !jpy_away_holds(&host, &e->guards, call, rng)) {
         e->stays = STAY;
         (void)jn_error(JANUS_CANCELLED, "another thread changed what it had read");

@@ -2,14 +2,14 @@
 /*
  * Giving up the interpreter lock while a graph computes tensors.
  *
- * What a run points to is held, so other threads can drop it, and replace it, as they like; then
- * what was read is no longer what is there.  CPython's threads interleave between operations that
- * are whole in themselves: a commit that writes what it computed of old values would undo another
- * thread's `append` or in-place step, which no interleaving does.  So before the commit everything
- * is looked at again: guards, the objects that they found, the versions of tensors, the generator.
- * A run that another thread got in the way of is discarded, and the calls that follow keep the
- * lock. What the graph reads of objects is not looked at again: reads that come before all writes
- * of the run are one of the orders that CPython has.
+ * What a run points to is held (by a plain one from here on), so other threads can drop it, and
+ * replace it, as they like; then what was read is no longer what is there.  CPython's threads
+ * interleave between operations that are whole in themselves: a commit that writes what it computed
+ * of old values would undo another thread's `append` or in-place step, which no interleaving does.
+ * So before the commit everything is looked at again: guards, the objects that they found, the
+ * versions of tensors, the generator. A run that another thread got in the way of is discarded, and
+ * the calls that follow keep the lock. What the graph reads of objects is not looked at again:
+ * reads that come before all writes of the run are one of the orders that CPython has.
  */
 #include "pyfront/entry/away.h"
 
@@ -31,9 +31,35 @@ static bool remember(jpy_host *h) {
         return false;
     for (size_t i = 0; i < n; i++)
         h->away.version[i] = tensor_in(h, i) ? version_of(tensor_in(h, i)) : 0;
+    if (h->plain) {
+        h->away.tensor = jn_calloc(n + 1, sizeof *h->away.tensor);
+        if (!h->away.tensor) {
+            jn_free(h->away.version);
+            h->away.version = NULL;
+            return false;
+        }
+        for (size_t i = 0; i < h->e->guards.srcs.n; i++)
+            Py_XINCREF(h->slots[i]);
+        for (size_t i = 0; i < n; i++)
+            if (tensor_in(h, i)) {
+                h->away.tensor[i] = ((jpy_tensor *)tensor_in(h, i))->t;
+                janus_tensor_retain(h->away.tensor[i]);
+            }
+    }
     h->away.seed = jpy_rng_default()->seed;
     h->away.offset = jpy_rng_default()->offset;
     return true;
+}
+
+void jpy_away_free(jpy_host *h) {
+    jn_free(h->away.version);
+    if (!h->away.tensor)
+        return;
+    for (size_t i = 0; i < h->e->inputs.n; i++)
+        janus_tensor_release(h->away.tensor[i]);
+    for (size_t i = 0; i < h->e->guards.srcs.n; i++)
+        Py_XDECREF(h->slots[i]);
+    jn_free(h->away.tensor);
 }
 
 void jpy_leave(void *ctx) {

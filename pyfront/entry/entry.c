@@ -82,6 +82,27 @@ jpy_entry *jpy_entry_new(const jpy_call *call, bool grad_mode) {
     return NULL;
 }
 
+/* Whether a result has objects of the call's own. */
+static bool has_given(const jpy_recipe *r) {
+    unsigned n = r->kind == JPY_MAKE_VIEW ? 1 : r->n; /* a view's `n` counts its steps */
+    bool has = r->kind == JPY_MAKE_SOURCE;
+    for (unsigned i = 0; r->items && i < n && !has; i++)
+        has = has_given(r->items[i]);
+    return has;
+}
+
+bool jpy_entry_plain(jpy_entry *e) {
+    if (e->plain)
+        return e->plain == 2;
+    bool plain = !e->has_effects && !e->n_stages && !e->n_frames && !e->steps.n && !e->prints.n;
+    for (size_t i = 0; i < e->inputs.n && plain; i++)
+        plain = !e->inputs.data[i].used || e->inputs.data[i].kind <= JANUS_KIND_BOOL;
+    for (unsigned i = 0; i < e->n_results && plain; i++)
+        plain = e->main->result_types.data[i]->kind <= JANUS_KIND_BOOL;
+    e->plain = plain && e->result && !has_given(e->result) ? 2 : 1;
+    return e->plain == 2;
+}
+
 void jpy_entry_free(jpy_entry *e) { Py_XDECREF((PyObject *)e); }
 void jpy_entry_hold(jpy_entry *e) { Py_INCREF((PyObject *)e); }
 

@@ -456,6 +456,8 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
 
 int jpy_region_nodes(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject *const *slots,
                      uint64_t rng_offset, jn_arg *results, const jpy_host *host, jpy_node **out) {
+    if (!e->n_stages)
+        return 0;
     const jn_arg *frame = results + e->n_results;
     jpy_call_regions *all = jn_calloc(1, sizeof *all);
     bool made = all != NULL;

@@ -18,7 +18,7 @@ void jpy_host_free(jpy_host *h) {
     for (size_t i = 0; i < h->held.n; i++)
         Py_XDECREF(h->held.data[i]);
     jn_vec_free(&h->held);
-    jn_free(h->away.version);
+    jpy_away_free(h);
     jn_free(h->wired);
     Py_CLEAR(h->text);
 }

@@ -13,6 +13,7 @@
 typedef struct jpy_away {  /* away.c */
     PyThreadState *thread; /* while the interpreter lock is given up */
     bool was;              /* it has been; then these are what was there before: */
+    janus_tensor **tensor; /* of a plain run, by input: retained */
     uint32_t *version;     /* by input: of its storage */
     uint64_t seed, offset; /* of the generator */
 } jpy_away;
@@ -27,6 +28,8 @@ typedef struct jpy_host {
     bool anew;        /* the run has entered what was never compared: it is to be a shadow */
     struct jpy_shadow *shadow; /* NULL: what the run reads need not be remembered, ... */
     const janus_host_ops *ops; /* ... else those that remember it */
+    bool plain;                /* nobody holds what is in `slots` but while others run */
+    uint64_t known;            /* jpy_guards.known of what is in `slots` */
     bool stay;                 /* keeps the interpreter lock */
     jn_wired *wired;           /* tensors that it has stored and that wait for a node; owned ... */
     size_t n_wired;

@@ -181,7 +181,11 @@ struct jpy_entry {
     PyObject *attr_names;              /* list: host.attr keys */
     PyObject *type_list;               /* list: host.type tokens are addresses of these */
     PyObject
-        *methods; /* list: type, name, function that objects may hide, ...; see jcv_of_the_type */
+        *methods;  /* list: type, name, function that objects may hide, ...; see jcv_of_the_type */
+    uint8_t plain; /* 0: jpy_entry_plain() was not asked yet; 1: no, 2: yes */
+    bool *known;   /* per input: as long as jpy_guards.known stands it is dense, and looks as it is
+                      ... */
+    uint64_t known_by; /* ... when that was this */
     uint64_t runs;
     unsigned stays;     /* calls that keep the interpreter lock: another thread got in the way */
     bool unverified;    /* hits are shadows (verify/verify.h) */
@@ -202,6 +206,10 @@ janus_status jpy_stage_mixes(jpy_stage *x, bool wires);
  * of memory, with an exception. */
 jpy_entry *jpy_entry_new(const jpy_call *call, bool grad_mode);
 
+/* Whether its graph neither sees nor makes objects: tensors and numbers go in, tensors and numbers
+ * come out, and nothing else is done.  Until the results are there no code of the user can run, but
+ * in other threads while the interpreter lock is given up. */
+bool jpy_entry_plain(jpy_entry *e);
 void jpy_entry_free(jpy_entry *e); /* gives up one reference */
 void jpy_entry_hold(jpy_entry *e); /* takes one */
 

@@ -17,10 +17,49 @@ void jpy_entry_verify(jpy_entry *e, bool on) {
         jn_module_watch(e->module);
 }
 
-static janus_status bind(const jpy_entry *e, PyObject *const *slots, jn_arg *args) {
+static bool is_leaf(const jpy_fast *f, uint32_t slot) {
+    size_t from = 0, to = f->tensors.n; /* they are in order */
+    while (from < to) {
+        size_t mid = (from + to) / 2;
+        if (f->tensors.data[mid].slot == slot)
+            return true;
+        if (f->tensors.data[mid].slot < slot)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return false;
+}
+
+/* Which inputs are leaves that the guards know, and dense; NULL: none is known. */
+static const bool *known_inputs(jpy_entry *e, uint64_t known) {
+    const jpy_fast *f = &e->guards.fast;
+    if (!known || known == e->known_by)
+        return known ? e->known : NULL;
+    if (known != f->known ||
+        (!e->known && !(e->known = jn_arena_alloc(&e->arena, e->inputs.n + 1))))
+        return NULL;
+    for (size_t i = 0; i < e->inputs.n; i++) {
+        const jpy_input *in = &e->inputs.data[i];
+        e->known[i] = in->used && in->kind == JANUS_KIND_TENSOR && is_leaf(f, in->slot) &&
+                      ((jpy_tensor *)f->values[in->slot])->t->contiguous;
+    }
+    e->known_by = known;
+    return e->known;
+}
+
+static janus_status bind(const jpy_entry *e, PyObject *const *slots, const bool *known,
+                         jn_arg *args) {
     for (size_t i = 0; i < e->inputs.n; i++) {
         PyObject *o = slots[e->inputs.data[i].slot];
         jn_arg *a = &args[i];
+        if (known && known[i]) {
+            janus_tensor *t = ((jpy_tensor *)o)->t;
+            if (JN_UNLIKELY(!jn_tensor_ready_data(t)))
+                JN_TRY(jn_tensor_fill(t));
+            *a = (jn_arg){.kind = JANUS_KIND_TENSOR, .t = t, .object = o};
+            continue;
+        }
         a->kind = (janus_kind)e->inputs.data[i].kind;
         a->object = NULL;
         if (!e->inputs.data[i].used)
@@ -105,11 +144,16 @@ janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *s
     options.rng_seed = rng->seed;
     options.rng_offset = rng->offset;
     jn_run *r = NULL;
-    janus_status st = bind(e, slots, args);
+    const bool *known = known_inputs(e, host->known);
+    janus_status st = bind(e, slots, known, args);
     if (st == JANUS_OK && JN_UNLIKELY(jn_dev_in_use))
         st = choose_device(e, args, &options);
     if (st == JANUS_OK)
         st = jn_run_new(e->main, &options, &r);
+    if (st == JANUS_OK && known)
+        jn_run_knows(r, host->known, known);
+    if (st == JANUS_OK && host->plain)
+        jn_run_borrows(r);
     bool watching = jpy_signals_watch();
     if (st == JANUS_OK)
         st = jn_run_execute(r, args, (unsigned)e->inputs.n);
