@@ -44,10 +44,8 @@ static PyObject *register_hook(PyObject *module, PyObject *args) {
         rc = entry ? PyList_Append(x->hooks, entry) : -1;
         Py_XDECREF(entry);
     } else if (rc == 0) {
-        if (!t->hooks) {
-            t->hooks = PyDict_New();
-            jpy_tensor_epoch++;
-        }
+        if (!t->hooks)
+            jpy_tensor_put_hooks(t, PyDict_New());
         rc = t->hooks ? PyDict_SetItem(t->hooks, id, f) : -1;
     }
     if (rc < 0)
@@ -64,7 +62,7 @@ static PyObject *remove_hook(PyObject *module, PyObject *args) {
     if (t->hooks && PyDict_Contains(t->hooks, id) > 0 && PyDict_DelItem(t->hooks, id) < 0)
         return NULL;
     if (t->hooks && PyDict_GET_SIZE(t->hooks) == 0)
-        Py_CLEAR(t->hooks); /* as it was: guards look at it */
+        jpy_tensor_put_hooks(t, NULL); /* as it was: guards look at it */
     jpy_edge e;
     if (jpy_tensor_edge(t, &e) < 0)
         return NULL;

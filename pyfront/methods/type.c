@@ -135,8 +135,8 @@ static int set_requires_grad(PyObject *self, PyObject *v, void *unused) {
         return -1;
     }
     SELF->requires_grad = on != 0;
-    if (on)
-        Py_CLEAR(SELF->base); /* a leaf is the root of its own history */
+    if (on && SELF->base)
+        jpy_tensor_put_base(SELF, NULL); /* a leaf is the root of its own history */
     return 0;
 }
 static PyObject *get_is_leaf(PyObject *self, void *unused) {
@@ -195,9 +195,7 @@ static int set_data(PyObject *self, PyObject *v, void *unused) {
     }
     janus_tensor *t = ((jpy_tensor *)v)->t;
     janus_tensor_retain(t);
-    janus_tensor_release(SELF->t);
-    SELF->t = t;
-    jpy_tensor_epoch++;
+    jpy_tensor_put_memory(SELF, t);
     return 0;
 }
 static PyObject *get_version(PyObject *self, void *unused) {

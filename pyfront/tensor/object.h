@@ -12,24 +12,29 @@
 
 #include "pyfront/tape/tape.h"
 
+/* What is `const` here is set by jpy_tensor_put_*() alone. */
 typedef struct jpy_tensor {
-    PyObject_HEAD janus_tensor *t;
+    PyObject_HEAD janus_tensor *const t;
     jpy_node *node; /* owned; NULL: a leaf */
     uint32_t node_out;
     bool requires_grad; /* of a leaf */
     bool no_version;    /* made by .data: writes through it are not counted */
     bool retains_grad;
     uint32_t epoch; /* of a root: rebased so often; of a view: root's epoch when `node` held */
-    struct jpy_tensor *base; /* owned root of a view, NULL: none */
-    PyObject *grad;          /* a jpy_tensor, maybe of rows: read by jpy_tensor_grad; or NULL */
-    PyObject *hooks;         /* dict id -> callable, or NULL */
+    struct jpy_tensor *const base; /* owned root of a view, NULL: none */
+    PyObject *grad;        /* a jpy_tensor, maybe of rows: read by jpy_tensor_grad; or NULL */
+    PyObject *const hooks; /* dict id -> callable, or NULL */
     PyObject *dict, *weakrefs;
 } jpy_tensor;
 
-/* Another number since a tensor got other memory (`.data =`) or its first hook.  All else that
+/* Another number since an object that there was has got other memory (`.data =`, and what is made
+ * of it: `unsqueeze_`, `Module.to`), another base, or hooks where it had none.  All else that
  * guards know of a leaf is in its type, `node` and `requires_grad`: what a janus_tensor looks like
- * never changes. */
+ * never changes. So these three are set here alone, and take the caller's reference. */
 extern uint64_t jpy_tensor_epoch;
+void jpy_tensor_put_memory(jpy_tensor *o, janus_tensor *t);
+void jpy_tensor_put_base(jpy_tensor *o, jpy_tensor *base);
+void jpy_tensor_put_hooks(jpy_tensor *o, PyObject *hooks);
 
 static inline bool jpy_tensor_check_exact(PyObject *o) { return Py_TYPE(o) == jpy.tensor_type; }
 static inline bool jpy_tensor_check(PyObject *o) {

@@ -18,6 +18,36 @@ uint64_t jpy_tensor_epoch;
 static jpy_tensor *free_list[FREE_MAX];
 static int n_free;
 
+/* Of an object that nobody else has seen yet, or one that has been given another number. */
+#define SET(o, member, value)                                                                      \
+    do {                                                                                           \
+        __typeof__((value) + 0) set_value = (value);                                               \
+        memcpy((char *)(o) + offsetof(jpy_tensor, member), &set_value, sizeof set_value);          \
+    } while (0)
+
+void jpy_tensor_put_memory(jpy_tensor *o, janus_tensor *t) {
+    janus_tensor *was = o->t;
+    jpy_tensor_epoch++;
+    SET(o, t, t);
+    janus_tensor_release(was);
+}
+
+void jpy_tensor_put_base(jpy_tensor *o, jpy_tensor *base) {
+    jpy_tensor *was = o->base;
+    jpy_tensor_epoch++;
+    SET(o, base, base);
+    Py_XDECREF((PyObject *)was);
+}
+
+void jpy_tensor_put_hooks(jpy_tensor *o, PyObject *hooks) {
+    PyObject *was = o->hooks;
+    if (!was && !hooks)
+        return;
+    jpy_tensor_epoch++;
+    SET(o, hooks, hooks);
+    Py_XDECREF(was);
+}
+
 static jpy_tensor *blank(PyTypeObject *type) {
     jpy_tensor *o;
     if (type == jpy.tensor_type && n_free) {
@@ -38,7 +68,7 @@ PyObject *jpy_tensor_make(PyTypeObject *type, janus_tensor *t) {
         janus_tensor_release(t);
         return NULL;
     }
-    o->t = t;
+    SET(o, t, t);
     PyObject_GC_Track(o);
     return (PyObject *)o;
 }
@@ -60,7 +90,7 @@ PyObject *jpy_tensor_take_view(janus_tensor *t, jpy_node *node, uint32_t out, jp
     if (o) {
         jpy_tensor *root = of->base ? of->base : of;
         Py_INCREF((PyObject *)root);
-        o->base = root;
+        SET(o, base, root);
         o->epoch = root->epoch;
         o->no_version = of->no_version;
     }
@@ -98,7 +128,7 @@ int jpy_tensor_traverse(PyObject *self, visitproc visit, void *arg) {
 int jpy_tensor_clear(PyObject *self) {
     jpy_tensor *o = (jpy_tensor *)self;
     Py_CLEAR(o->grad);
-    Py_CLEAR(o->hooks);
+    jpy_tensor_put_hooks(o, NULL);
     Py_CLEAR(o->dict);
     return 0;
 }
