@@ -186,7 +186,7 @@ janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args) {
                         r->sub->params.n, n_args);
     jn_slot *slots = jn_arena_alloc(&r->mem->arena, (n_args + 1) * sizeof *slots);
     jn_bound *bound = jn_arena_alloc(&r->mem->tasks, (n_args + 1) * sizeof *bound);
-    if (!slots || !bound || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + n_args))
+    if (!slots || !bound || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + 2 * (size_t)n_args))
         return JN_NO_MEMORY();
     JN_TRY(bind_all(r, args, n_args, slots, bound));
     r->args = slots;

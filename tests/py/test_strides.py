@@ -55,3 +55,16 @@ def test_views_of(made):
         graphs += compare(made, views) > 0
         n += 1
     assert graphs > n // 4, f"{graphs} of {n}"
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 33])
+def test_many_arguments_that_are_not_dense(n):
+    """Each is held twice, as it is and as a copy: a sanitizer sees whether there is room for that."""
+    text = f"def f({', '.join(f'a{i}' for i in range(n))}): return {' + '.join(f'a{i} * {i + 1}' for i in range(n))}"
+    f = names_of(text)["f"]
+    g = janus.function(f, verify="never")
+    for odd in (n, n // 2, 1):
+        dense = [janus.arange(6).reshape(2, 3) * 0.5 + i for i in range(n)]
+        args = [t.t().contiguous().t() if i < odd else t for i, t in enumerate(dense)]
+        for _ in range(3):
+            assert g(*args).tolist() == f(*args).tolist() == f(*dense).tolist()
