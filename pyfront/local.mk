@@ -106,6 +106,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/heap/attrs.c \
 	pyfront/convert/heap/heap.h \
 	pyfront/convert/heap/host.c \
+	pyfront/convert/heap/kinds.c \
 	pyfront/convert/heap/learn.c \
 	pyfront/convert/heap/live.c \
 	pyfront/convert/heap/maybe.c \

@@ -387,11 +387,23 @@ static const jcv_args *with_numbers(jcv *c, PyObject *of, const jcv_args *given)
     return a;
 }
 
+static jcv_av *builtin_of(jcv *c, void *f, const jcv_args *a) { return jcv_call_builtin(c, f, a); }
+
+/* Of text there is no choice: the statement forks. */
+static bool makes_text(PyObject *o, const char *name) {
+    return o == (PyObject *)&PyUnicode_Type || !strcmp(name, "repr") || !strcmp(name, "format");
+}
+
 jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
     PyObject *o = f->py;
-    a = with_numbers(c, o, a);
     PyObject *name_o = jcv_own(c, PyObject_GetAttrString(o, "__name__"));
     const char *name = PyUnicode_AsUTF8(name_o);
+    if (a->n_pos && makes_text(o, name))
+        jcv_which_number(c, a->pos[0]);
+    jcv_av *either = jcv_call_each_way(c, a, true, builtin_of, f);
+    if (either)
+        return either;
+    a = with_numbers(c, o, a);
     if (PyType_Check(o)) {
         static PyTypeObject *const pure[] = {&PyLong_Type,      &PyFloat_Type,   &PyBool_Type,
                                              &PyUnicode_Type,   &PyBytes_Type,   &PySlice_Type,

@@ -140,6 +140,9 @@ static bool is_node(PyObject *t) {
     return false;
 }
 
+/* An optional value by its parts: whether it is there, what it then is, and else. */
+static bool is_optional(const jcv_av *a) { return a->kind == AV_MAYBE && !a->val && a->n; }
+
 /* Arguments without tuples: each number, tensor or object in them is a parameter of its own, so
  * that a recursion can pass them.  Returns the shape, whose leaves are numbered. */
 static jcv_av *flatten(jcv *c, jcv_av *a, bool real, jcv_av **flat, unsigned *n) {
@@ -149,7 +152,12 @@ static jcv_av *flatten(jcv *c, jcv_av *a, bool real, jcv_av **flat, unsigned *n)
     if (real && a->kind == AV_PY && a->src && PyTuple_CheckExact(a->py) && !is_node(a->py) &&
         jcv_items(c, a, &items, &m))
         a = jcv_tuple(c, items, m);
-    if (a->kind == AV_TUPLE || jcv_is_slice(a)) {
+    if (a->kind == AV_MAYBE && a->self) {
+        jcv_av *parts[3] = {jcv_scalar(c, a->val), a->self, jcv_number_or(a)};
+        a = jcv_tuple(c, parts, parts[2] ? 3 : 2);
+        a->kind = AV_MAYBE;
+    }
+    if (a->kind == AV_TUPLE || jcv_is_slice(a) || is_optional(a)) {
         jcv_av *t = jcv_tuple_like(c, a);
         t->kind = a->kind;
         t->text = a->text;

@@ -52,7 +52,7 @@ static bool same_shape(const jcv_av *a, const jcv_av *b) {
     if (a->kind != b->kind || a->n != b->n || a->named != b->named ||
         (a->kind == AV_TUPLE && a->text != b->text))
         return false;
-    if (a->kind != AV_TUPLE && !(jcv_is_slice(a) && jcv_is_slice(b)))
+    if (a->kind != AV_TUPLE && a->kind != AV_MAYBE && !(jcv_is_slice(a) && jcv_is_slice(b)))
         return a->kind == AV_ITER || jcv_av_equal(a, b);
     for (unsigned i = 0; i < a->n; i++)
         if (!same_shape(a->items[i], b->items[i]))

@@ -77,45 +77,42 @@ jcv_av *jcv_returned(jcv *c, jcv_av *a, const jcv_instance *in, jcv_av *all) {
     return t;
 }
 
-/* What an optional value is, where it is there; NULL: it never is. */
-static jcv_av *there_of(jcv_av *a) {
-    return a->kind == AV_MAYBE ? a->self : jcv_is_none(a) || jcv_number_kind(a) ? NULL : a;
-}
-
-/* One of them is None or a number, or may be, and else they are tensors: so the result is an
- * optional value.  `t` becomes the template of that. */
+/* One of them is, or may be, of another kind than the other one: so the result is an optional
+ * value. `t` becomes the template of that. */
 static int fit_optional(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_av *all) {
-    jcv_av *there = there_of(a);
-    jcv_av *number = jcv_number_kind(a) ? a : jcv_number_or(a);
-    if (there && there->kind != AV_TENSOR)
+    jcv_two two;
+    if (!jcv_two_kinds(t, a, &two))
         return -1;
+    jcv_av *there = jcv_kind_in(a, two.there);
+    jcv_av *number = two.number ? jcv_kind_in(a, two.number) : NULL;
     if (t->kind == AV_MAYBE) {
-        if (a != there && !number != !jcv_number_or(t))
-            return -1;
         int r = there ? jcv_fit_returned(c, t->self, there, in, all) : 1;
         int s = number ? jcv_fit_returned(c, t->items[0], number, in, all) : 1;
         return r < 0 || s < 0 ? -1 : r && s;
     }
-    jcv_av *of = jcv_kept(c, sizeof *of), *known = NULL;
-    if (t->kind == AV_TENSOR) {
-        *of = *t;
-        known = number ? jcv_returned(c, number, in, all) : NULL;
-    } else if (there && (a == there || !number == jcv_is_none(t))) {
-        of = jcv_returned(c, there, in, all);
-        if (!jcv_is_none(t)) {
-            known = jcv_kept(c, sizeof *known);
-            *known = *t;
-        }
-    } else {
-        return -1;
+    jcv_av *was = NULL, *of, *known = NULL; /* what it was, what it is now */
+    if (!jcv_is_none(t)) {
+        was = jcv_kept(c, sizeof *was);
+        *was = *t;
     }
-    int r = there && t->kind == AV_TENSOR ? jcv_fit_returned(c, of, there, in, all) : 0;
+    bool first = was && jcv_kind_in(t, two.there);
+    of = first ? was : jcv_returned(c, there, in, all);
+    if (two.number)
+        known = was && !first ? was : jcv_returned(c, number, in, all);
+    jcv_av *more = was ? first ? there : number : NULL;
+    int r = more ? jcv_fit_returned(c, was, more, in, all) : 0;
     *t = (jcv_av){.kind = AV_MAYBE, .self = of};
     if (known) {
         t->items = jcv_kept(c, sizeof *t->items);
         t->items[0] = known;
     }
     return r < 0 ? -1 : 0;
+}
+
+/* Whether one is of another kind than the other one: None, a number, a tensor. */
+static bool of_two_kinds(jcv_av *t, jcv_av *a) {
+    jcv_two two;
+    return t->kind == AV_MAYBE || a->kind == AV_MAYBE || jcv_two_kinds(t, a, &two);
 }
 
 /* 1: they agree, 0: `t` was widened (it requires grad, has other names, may be None), -1: they do
@@ -139,10 +136,7 @@ int jcv_fit_returned(jcv *c, jcv_av *t, jcv_av *a, const jcv_instance *in, jcv_a
         *t = *jcv_returned(c, jcv_scalar(c, jcv_number(c, a)), in, all);
         return 0;
     }
-    bool number = jcv_number_kind(t) || t->kind == AV_SCALAR;
-    if (t->kind == AV_MAYBE || a->kind == AV_MAYBE || jcv_is_none(t) ||
-        (number && a->kind == AV_TENSOR) ||
-        ((jcv_is_none(a) || jcv_number_kind(a)) && t->kind == AV_TENSOR))
+    if (of_two_kinds(t, a))
         return fit_optional(c, t, a, in, all);
     if (t->kind == AV_PY || a->kind == AV_TUPLE || jcv_is_none(a))
         return -1;
@@ -162,20 +156,26 @@ static void add_leaf(jcv *c, jcv_ctx *to, jcv_val *v) {
         jcv_refuse(c, "out of memory");
 }
 
+/* A part of an optional value; a: NULL where it is never that. */
+static void add_optional(jcv *c, const jcv_av *t, jcv_av *a, jcv_ctx *to) {
+    if (a)
+        jcv_returned_leaves(c, t, a, to);
+    else if (t->kind == AV_TENSOR)
+        add_leaf(c, to, jcv_unseen(c, t->val->type));
+    else if (t->kind == AV_SCALAR)
+        add_leaf(c, to, jcv_scalar_const(c, t->val->type->kind, (janus_scalar){0}));
+}
+
 void jcv_returned_leaves(jcv *c, const jcv_av *t, jcv_av *a, jcv_ctx *to) {
     if (t->kind == AV_MAYBE) {
-        jcv_av *there = there_of(a);
+        jcv_av *there = jcv_kind_in(a, t->self), *n = jcv_number_or(t);
         add_leaf(c, to,
                  a->kind == AV_MAYBE
                      ? a->val
                      : jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){.i = there != NULL}));
-        add_leaf(c, to, there ? jcv_leaf_val(c, there) : jcv_unseen(c, t->self->val->type));
-        const jcv_av *n = jcv_number_or(t);
-        jcv_av *number = jcv_number_kind(a) ? a : jcv_number_or(a);
-        if (n && n->kind == AV_SCALAR)
-            add_leaf(c, to,
-                     number ? jcv_number(c, number)
-                            : jcv_scalar_const(c, n->val->type->kind, (janus_scalar){0}));
+        add_optional(c, t->self, there, to);
+        if (n)
+            add_optional(c, n, jcv_kind_in(a, n), to);
     } else if (t->kind == AV_TUPLE) {
         for (unsigned i = 0; i < a->n; i++)
             jcv_returned_leaves(c, t->items[i], a->items[i], to);

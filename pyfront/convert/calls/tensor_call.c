@@ -138,7 +138,14 @@ static jcv_av *settled(jcv *c, jcv_av *a) {
     return jcv_settled(c, a);
 }
 
+static jcv_av *call_of(jcv *c, void *callable, const jcv_args *args) {
+    return jcv_call_tensor(c, callable, args);
+}
+
 jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
+    jcv_av *either = jcv_call_each_way(c, args, false, call_of, callable);
+    if (either)
+        return either;
     PyObject *name_o = PyObject_GetAttrString(callable, "__name__");
     const char *name = name_o ? PyUnicode_AsUTF8(jcv_own(c, name_o)) : "";
     jcv_av *self = args->n_pos ? args->pos[0] : NULL;

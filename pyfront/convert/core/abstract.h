@@ -41,7 +41,7 @@ typedef enum jcv_kind {
     AV_SUPER,   /* super(): py: the class, self: the instance (super.c) */
     AV_TEXT,    /* words: text with numbers of the graph (text.c) */
     AV_MAYBE    /* None, or the number items[0], unless val holds; then self; where that is NULL
-                   what d.get(key) gives: items: d, key; n: live_epoch (maybe.c) */
+                   what d.get(key) gives: items: d, key, live_epoch (maybe.c) */
 } jcv_kind;
 
 /* What an AV_UNDEF means.  Two of one sense are equal, but for LACK_UNKNOWN: nothing is known of

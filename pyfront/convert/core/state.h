@@ -158,6 +158,7 @@ typedef struct jcv_fork {
 
 typedef struct jcv_asked { /* what a statement forks on: a type, a string, or else a length */
     jcv_val *val;
+    bool holds; /* it is the bool itself */
     PyTypeObject *type;
     PyObject *text;
     int64_t length;

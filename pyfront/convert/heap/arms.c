@@ -157,6 +157,7 @@ static void settle(jcv *c, arm *of, size_t slot, const jcv_av *other) {
     if (setjmp(h.env) == 0) {
         of->thrown = PyList_GET_SIZE(jcv_samples(c, a)) ? 0 : THROW_DEAD;
         jcv_av *v = of->thrown ? a : jcv_settled(c, a);
+        v = v == a && !of->thrown ? jcv_number_of(c, a) : v;
         if (v != a) {
             jcv_put(c, slot, v);
             of->state = jcv_save(c);

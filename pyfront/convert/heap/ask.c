@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A statement asks for what only the graph knows: the type of an object, the length of a list or
- * which string it is, of which some were seen.  What is done with that is syntax/fork.c.
+ * A statement asks for what only the graph knows: the type of an object or number, the length of a
+ * list or which string it is, of which some were seen.  What is done with that is syntax/fork.c.
  */
 #include "pyfront/convert/heap/heap.h"
 
@@ -52,6 +52,8 @@ void jcv_ask_type(jcv *c, jcv_av *o) {
 void jcv_ask_length(jcv *c, jcv_av *o, int64_t length) {
     ask(c, (jcv_asked){.val = o->val, .length = length});
 }
+
+void jcv_ask_kind(jcv *c, jcv_av *o) { ask(c, (jcv_asked){.val = o->val, .holds = true}); }
 
 void jcv_ask_empty(jcv *c, jcv_av *o) {
     bool empty = false, some = false;

@@ -154,20 +154,50 @@ void jcv_put_met(jcv *c);
 
 /* None, unless `present` holds. */
 jcv_av *jcv_maybe(jcv *c, jcv_val *present, jcv_av *v);
-/* A number, or NULL for None, unless it holds. */
+/* `number`, or None where that is NULL, unless it holds. */
 jcv_av *jcv_maybe_or(jcv *c, jcv_val *present, jcv_av *v, jcv_av *number);
-/* The number that a value is which is a tensor on other paths; NULL: it is no such value. */
+/* The number that a value is which is a tensor, or another kind of number, on other paths; NULL: it
+ * is no such value. */
 static inline jcv_av *jcv_number_or(const jcv_av *a) {
     return a->kind == AV_MAYBE && a->self && a->items ? a->items[0] : NULL;
 }
 /* What one is where a test before has found out; else `a`. */
 jcv_av *jcv_found(jcv *c, jcv_av *a);
-/* The same for who can do nothing with None: else it is assumed to be there. */
+/* The same for who can do nothing with None: else it is assumed to be there; the statement forks
+ * on which of two kinds of number it is. */
 jcv_av *jcv_there(jcv *c, jcv_av *a);
 /* Whether a condition holds here: 1, 0, or -1: not known.  The other one says so. */
 int jcv_holds(jcv *c, const jcv_val *cond);
 void jcv_now_known(jcv *c, jcv_ctx *x, jcv_val *cond, bool holds);
 void jcv_take_known(jcv_ctx *to, jcv_ctx *from);
+
+/* kinds.c: values of two kinds */
+
+/* What a number of two kinds, or a number or None, is; the statement forks on that. */
+jcv_av *jcv_which_number(jcv *c, jcv_av *a);
+/* Whether it is a number of one kind or another. */
+bool jcv_two_numbers(const jcv_av *a);
+/* None, a number, a tensor: two kinds that paths leave, values or templates of results. */
+typedef struct jcv_two {
+    jcv_av *there, *number; /* some of them; NULL: None */
+} jcv_two;
+/* Which two kinds two values are, or may be; false: they are of one, of more, or of others. */
+bool jcv_two_kinds(jcv_av *a, jcv_av *b, jcv_two *out);
+/* What a value is where it is of the kind of `like`; NULL: it never is. */
+jcv_av *jcv_kind_in(jcv_av *a, const jcv_av *like);
+/* A value as one that may be of either kind. */
+jcv_av *jcv_as_two(jcv *c, jcv_av *a, const jcv_two *as);
+/* What `fn` gives of it as what it is, in an arm for either. */
+typedef jcv_av *(*jcv_each_fn)(jcv *c, void *user, jcv_av *is);
+jcv_av *jcv_each_way(jcv *c, jcv_av *which, jcv_each_fn fn, void *user);
+/* A call of which some argument is a number of two kinds (none_too: or None), in arms; NULL: none
+ * is. */
+typedef jcv_av *(*jcv_call_fn)(jcv *c, void *user, const jcv_args *args);
+jcv_av *jcv_call_each_way(jcv *c, const jcv_args *args, bool none_too, jcv_call_fn fn, void *user);
+/* What is kept for jcv_number_of, where v is not NULL from now on. */
+jcv_av *jcv_read_as_number(jcv *c, jcv_av *o, jcv_av *v);
+/* An object of the graph that is a number of two kinds, or a number or None, as such a value. */
+jcv_av *jcv_number_of(jcv *c, jcv_av *o);
 
 /* merge.c: the common shape of two values */
 
@@ -261,6 +291,8 @@ __attribute__((noreturn)) void jcv_ask_type(jcv *c, jcv_av *o);
 void jcv_ask_length(jcv *c, jcv_av *o, int64_t length);
 /* The constant that a string is, for what cannot be done with one that only the graph knows. */
 jcv_av *jcv_which_text(jcv *c, jcv_av *o);
+/* Which of two numbers it is; returns where nothing can be asked. */
+void jcv_ask_kind(jcv *c, jcv_av *o);
 /* Whether a list is empty, where some that were seen are. */
 void jcv_ask_empty(jcv *c, jcv_av *o);
 

@@ -333,6 +333,13 @@ jcv_av *jcv_settled(jcv *c, jcv_av *a) {
     return plain;
 }
 
+jcv_av *jcv_read_as_number(jcv *c, jcv_av *o, jcv_av *v) {
+    jcv_read *r = v ? NULL : find_read(c, o->val, NULL, -7);
+    if (v)
+        keep_read(c, o->val, NULL, -7, v);
+    return r ? r->av : v;
+}
+
 void jcv_attr_is(jcv *c, jcv_val *o, PyObject *name, jcv_av *v) {
     keep_read_in(c, c->ctx, (jcv_read){o, name, -5, v, NULL, c->live_epoch});
 }

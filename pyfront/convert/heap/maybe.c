@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Optional values: None or something else, as a bool of the graph says (AV_MAYBE); or a number
- * or a tensor (`h if c else 0.0`).
+ * Optional values: None or a tensor or number, as a bool of the graph says (AV_MAYBE); a number or
+ * a tensor (`h if c else 0.0`); or a number of one kind or another (`2 if c else 2.5`).
  *
  * They come from paths that join, from `d.get(key)` and from gradients that a run may not have.  A
  * test for None is that bool; where it has been made, the value is what it then is.  Whatever else
@@ -88,7 +88,7 @@ jcv_av *jcv_found(jcv *c, jcv_av *a) {
         return jcv_number_or(a) ? jcv_number_or(a) : jcv_none(c);
     if (a->self)
         return a->self;
-    if (a->n != c->live_epoch)
+    if (jcv_long(c, a->items[2]) != (long)c->live_epoch)
         jcv_refuse(c, "a dict may have been written since it was looked up");
     return jcv_live_getkey(c, a->items[0], a->items[1]);
 }
@@ -97,10 +97,9 @@ jcv_av *jcv_there(jcv *c, jcv_av *a) {
     a = jcv_found(c, a);
     if (a->kind != AV_MAYBE || !a->self)
         return a;
+    if (jcv_two_numbers(a))
+        jcv_ask_kind(c, a);
     jcv_assert(c, a->val, "it is not None");
     jcv_now_known(c, c->ctx, a->val, true);
     return a->self;
 }
-
-/* ---- steps of optimizers ------------------------------------------------------------------------
- */

@@ -74,6 +74,12 @@ jcv_av *jcv_dummy(jcv *c, jcv_av *like) {
         return jcv_scalar(c, jcv_scalar_const(c, like->val->type->kind, zero));
     case AV_PY:
         return like;
+    case AV_MAYBE:
+        if (!like->self)
+            jcv_refuse(c, "%s is returned from inside a loop", jcv_describe(like));
+        t = jcv_number_or(like) ? jcv_dummy(c, jcv_number_or(like)) : NULL;
+        return jcv_maybe_or(c, jcv_scalar_const(c, JANUS_KIND_BOOL, zero), jcv_dummy(c, like->self),
+                            t);
     case AV_TUPLE:
         t = jcv_tuple_like(c, like);
         for (unsigned i = 0; i < t->n; i++)
@@ -106,39 +112,25 @@ static jcv_av *join_tuples(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force
     return t;
 }
 
-/* None, or a number, on one path, a tensor on another: whether it is there is a bool, and a tensor
- * that nobody looks at, of zeros, stands for the other.  NULL: it is something else. */
+/* None on one path and a number or tensor on another, a number and a tensor, or numbers of two
+ * kinds: which it is is a bool, and for the other stands one of its kind that nobody looks at.
+ * NULL: it is something else. */
 static jcv_av *join_maybe(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
-    jcv_av *x[2] = {a, b}, *is[2], *tensor = NULL;
-    jcv_av *number[2] = {NULL, NULL};
-    bool none = false;
-    if (a->kind == AV_TENSOR && b->kind == AV_TENSOR)
+    jcv_two two;
+    if (!jcv_two_kinds(a, b, &two))
         return NULL;
-    for (int i = 0; i < 2; i++) {
-        bool maybe = x[i]->kind == AV_MAYBE && x[i]->self, there = x[i]->kind == AV_TENSOR;
-        if (!maybe && !there && !jcv_is_none(x[i]) && !jcv_number_kind(x[i]))
-            return NULL;
-        number[i] = maybe ? jcv_number_or(x[i]) : jcv_number_kind(x[i]) ? x[i] : NULL;
-        none = none || (!there && !number[i]);
-        is[i] = maybe ? jcv_scalar(c, x[i]->val) : jcv_bool(c, there);
-        x[i] = maybe ? x[i]->self : there ? x[i] : NULL;
-        tensor = x[i] ? x[i] : tensor;
-    }
-    bool rounds = force >= MERGE_ROUNDS, numbers = number[0] || number[1];
-    if (!tensor || tensor->kind != AV_TENSOR || (numbers && none))
-        return NULL;
-    for (int i = 0; i < 2; i++) {
-        x[i] = x[i] ? x[i] : jcv_dummy(c, tensor);
-        number[i] = number[i] || !numbers ? number[i] : jcv_dummy(c, number[1 - i]);
-    }
-    jcv_av *n =
-        numbers ? jcv_merge(c, number[0], number[1], p, rounds ? MERGE_ROUNDS : MERGE_ARMS) : NULL;
+    bool rounds = force >= MERGE_ROUNDS;
+    jcv_force each = rounds ? force : MERGE_ARMS;
+    a = jcv_as_two(c, a, &two);
+    b = jcv_as_two(c, b, &two);
+    jcv_av *n = two.number ? jcv_merge(c, jcv_number_or(a), jcv_number_or(b), p, each) : NULL;
     if (n && n->kind == AV_UNDEF)
         return n;
-    jcv_av *value = jcv_merge(c, x[0], x[1], p, rounds ? MERGE_ROUNDS : MERGE_ARMS);
+    jcv_av *value = jcv_merge(c, a->self, b->self, p, each);
     if (value->kind == AV_UNDEF)
         return value;
-    jcv_av *there = jcv_merge(c, is[0], is[1], p, rounds ? MERGE_NUMBERS : MERGE_ARMS);
+    jcv_av *there = jcv_merge(c, jcv_scalar(c, a->val), jcv_scalar(c, b->val), p,
+                              rounds ? MERGE_NUMBERS : MERGE_ARMS);
     jcv_av *m = jcv_tuple(c, (jcv_av *[]){there, value, n}, n ? 3 : 2);
     m->kind = AV_MAYBE;
     return m;
@@ -226,7 +218,11 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
         return join_tuples(c, a, b, p, force);
     bool rounds = force >= MERGE_ROUNDS && a->kind == AV_MAYBE && a->self;
     jcv_av *maybe = force == MERGE_OPTIONAL || rounds ? join_maybe(c, a, b, p, force) : NULL;
-    return maybe ? maybe : different(c, a, b);
+    if (maybe)
+        return maybe;
+    jcv_av *x = force == MERGE_OPTIONAL ? constant_object(c, a) : NULL;
+    jcv_av *y = x ? constant_object(c, b) : NULL; /* two strings, or None and a string */
+    return y ? placeholder(c, x, y, p) : different(c, a, b);
 }
 
 /* Pairs of a dict: the same keys in the same order, which stay the keys that they are. */

@@ -102,10 +102,10 @@ static bool never_none(jcv *c, jcv_av *d) {
 
 jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise, bool sets) {
     if (otherwise->kind == AV_PY && otherwise->py == Py_None && !sets && never_none(c, d)) {
-        jcv_av *m = jcv_tuple(c, (jcv_av *[]){d, key}, 2);
+        jcv_av *epoch = jcv_take(c, PyLong_FromUnsignedLong(c->live_epoch));
+        jcv_av *m = jcv_tuple(c, (jcv_av *[]){d, key, epoch}, 3);
         m->kind = AV_MAYBE;
         m->val = jcv_live_has(c, m->items[0], key);
-        m->n = c->live_epoch;
         return m;
     }
     getting x = {jcv_to_host(c, d), key, otherwise, sets, jcv_slot(c, jcv_none(c))};

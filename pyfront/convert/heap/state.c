@@ -79,19 +79,17 @@ static void first_in_loop(jcv *c, const jcv_attr *a) {
     jcv_make_live_attr(c, Py_TYPE(a->object), a->name);
 }
 
-/* What is None or a number before a loop and a tensor after some rounds. */
-static bool becomes_tensor(jcv *c, const jcv_av *was, const jcv_av *now) {
-    const jcv_av *t = now->kind == AV_MAYBE ? now->self : now;
-    if ((!jcv_is_none(was) && !jcv_number_kind(was)) || !t || t->kind != AV_TENSOR)
-        return false;
-    return jn_type_static(jcv_tensor_val(c, t->py)->type);
-}
-
-/* ... as what may be a tensor of that type, and is none. */
-static jcv_av *not_yet(jcv *c, jcv_av *was, jcv_av *now) {
-    jcv_val *present = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
-    return jcv_maybe_or(c, present, jcv_dummy(c, now->kind == AV_MAYBE ? now->self : now),
-                        jcv_is_none(was) ? NULL : was);
+/* What is of one kind before a loop and may be of another after some rounds, as what may be either.
+ * NULL: it is something else. */
+static jcv_av *of_two_kinds(jcv *c, jcv_av *was, jcv_av *now) {
+    jcv_two two;
+    if (was->kind == AV_MAYBE || !jcv_two_kinds(was, now, &two))
+        return NULL;
+    bool tensor = two.there->kind == AV_TENSOR;
+    if (tensor &&
+        (was->kind == AV_TENSOR || !jn_type_static(jcv_tensor_val(c, two.there->py)->type)))
+        return NULL;
+    return jcv_as_two(c, was, &two);
 }
 
 /* Runs a loop body once with the carried slots bound to parameters of a new SubGraph; true when
@@ -223,11 +221,11 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
                 jcv_make_live(c, of);
             if (!same)
                 jcv_peel_loop(c, loop);
-            if (!same && becomes_tensor(c, was, now)) {
-                c->ctx = place.ctx;
-                jcv_av *none_yet = not_yet(c, was, now);
-                before.slots[which.data[i]] = none_yet;
-                c->ctx = bx;
+            c->ctx = place.ctx;
+            jcv_av *either = same ? NULL : of_two_kinds(c, was, now);
+            c->ctx = bx;
+            if (either) {
+                before.slots[which.data[i]] = either;
                 again = true;
                 continue;
             }

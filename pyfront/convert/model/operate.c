@@ -81,41 +81,34 @@ static jcv_av *operate(jcv *c, int op, operand *a, operand *b) {
     return python == a || before ? NULL : python_slot(c, a, b);
 }
 
-typedef struct both_ways {
+typedef struct operands {
     int op;
     jcv_av *a, *b;
-    const jcv_av *which;
-    uint32_t slot;
-} both_ways;
+    const jcv_av *which; /* of them is of two kinds */
+} operands;
 
-static jcv_out one_way(jcv *c, void *user, int arm) {
-    both_ways *x = user;
-    jcv_av *is = arm ? jcv_number_or(x->which) : x->which->self;
-    jcv_av *r =
-        jcv_binary(c, x->op, x->a == x->which ? is : x->a, x->b == x->which ? is : x->b, false);
-    jcv_put(c, x->slot, r);
-    return OUT_NORMAL;
+static jcv_av *binary_of(jcv *c, void *user, jcv_av *is) {
+    const operands *x = user;
+    return jcv_binary(c, x->op, x->a == x->which ? is : x->a, x->b == x->which ? is : x->b, false);
 }
 
-/* An operator on what is a number on some paths and a tensor on others. */
-static jcv_av *number_or_tensor(jcv *c, int op, jcv_av *a, jcv_av *b) {
-    jcv_av *r = c->native->optional(c, op, a, b);
-    if (r)
-        return r;
-    both_ways x = {op, a, b, jcv_number_or(a) ? a : b, jcv_slot(c, jcv_none(c))};
-    jcv_branch(c, x.which->val, one_way, &x);
-    r = c->slots.data[x.slot];
-    if (r->kind == AV_UNDEF)
-        jcv_refuse(c, "an operator on a number or tensor: %s", r->text);
-    return r;
+/* An operator on what is a number on some paths and a tensor, or another kind of number, on others.
+ */
+static jcv_av *binary_of_two_kinds(jcv *c, int op, jcv_av *a, jcv_av *b) {
+    jcv_av *r = c->native->optional(c, op, a, b), *which = jcv_number_or(a) ? a : b;
+    operands x = {op, a, b, which};
+    return r ? r : jcv_each_way(c, which, binary_of, &x);
 }
+
+static jcv_av *unary_of(jcv *c, void *user, jcv_av *is) { return jcv_unary(c, *(int *)user, is); }
 
 jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
     int slot = JCV_S_ADD + op;
-    a = jcv_found(c, a);
-    b = jcv_found(c, b);
+    a = jcv_number_of(c, jcv_found(c, a));
+    b = jcv_number_of(c, jcv_found(c, b));
+    inplace = inplace && !jcv_two_numbers(a) && !jcv_number_kind(a); /* numbers do not change */
     if (!inplace && (jcv_number_or(a) || jcv_number_or(b)))
-        return number_or_tensor(c, op, a, b);
+        return binary_of_two_kinds(c, op, a, b);
     a = jcv_there(c, a);
     b = jcv_there(c, b);
     operand x = operand_of(c, a, slot), y = operand_of(c, b, slot);
@@ -139,7 +132,10 @@ jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
 jcv_av *jcv_unary(jcv *c, int op, jcv_av *a) {
     static const int slots[] = {
         [JPY_U_NEG] = JCV_S_NEG, [JPY_U_POS] = JCV_S_POS, [JPY_U_INVERT] = JCV_S_INVERT};
-    a = jcv_there(c, a);
+    a = jcv_number_of(c, jcv_found(c, a));
+    if (op != JPY_U_NOT && jcv_two_numbers(a))
+        return jcv_each_way(c, a, unary_of, &op);
+    a = op == JPY_U_NOT ? a : jcv_there(c, a);
     jcv_av *r = op == JPY_U_NOT ? NULL : jcv_special(c, a, slots[op], NULL, 0);
     return r ? r : c->native->unary(c, op, a);
 }
@@ -176,8 +172,32 @@ static jcv_av *one_side(jcv *c, int op, jcv_av *a, jcv_av *b) {
     return equal ? jcv_unary(c, JPY_U_NOT, equal) : NULL;
 }
 
+static jcv_av *comparison_of(jcv *c, void *user, jcv_av *is) {
+    const operands *x = user;
+    return jcv_compare(c, x->op, x->a == x->which ? is : x->a, x->b == x->which ? is : x->b);
+}
+
+/* Whether it is a number of two kinds; or a number or None, where a comparison with None says
+ * something. */
+static bool of_two_kinds(int op, const jcv_av *a) {
+    bool order = op == JPY_LT || op == JPY_LE || op == JPY_GT || op == JPY_GE;
+    return jcv_two_numbers(a) ||
+           (!order && a->kind == AV_MAYBE && a->self && jcv_number_kind(a->self));
+}
+
 jcv_av *jcv_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
     if (op != JPY_IS && op != JPY_IS_NOT) {
+        bool in = op == JPY_IN || op == JPY_NOT_IN;
+        bool order = !in && op != JPY_EQ && op != JPY_NE;
+        a = jcv_found(c, a);
+        b = jcv_found(c, b);
+        if (order || (!in && b->kind != AV_HOST && !jcv_is_plain(b)))
+            a = jcv_number_of(c, a);
+        if (order || (!in && a->kind != AV_HOST && !jcv_is_plain(a)))
+            b = jcv_number_of(c, b);
+        operands x = {op, a, b, of_two_kinds(op, a) ? a : b};
+        if (of_two_kinds(op, a) || (!in && of_two_kinds(op, b)))
+            return jcv_each_way(c, x.which == a ? a : b, comparison_of, &x);
         a = jcv_there(c, a);
         b = jcv_there(c, b);
     }

@@ -29,8 +29,31 @@ jcv_av *jcv_length(jcv *c, jcv_av *a) {
     return n ? as_length(c, n) : c->native->length(c, a);
 }
 
+static jcv_val *truth_value(jcv *c, jcv_av *a) {
+    jcv_val *v = NULL;
+    int t = a ? c->native->truth(c, a, &v) : 0;
+    return t < 0 ? v : jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){.i = t});
+}
+
+/* Of a number of two kinds, or a number or None. */
+static jcv_val *optional_truth(jcv *c, const jcv_av *a) {
+    jcv_val *there[2] = {a->val, truth_value(c, a->self)};
+    jcv_val *either = &jcv_op(c, JN_OP(s_and), there, 2, NULL)->out[0];
+    if (!jcv_number_or(a))
+        return either;
+    jcv_val *other[2] = {&jcv_op(c, JN_OP(s_not), there, 1, NULL)->out[0],
+                         truth_value(c, jcv_number_or(a))};
+    jcv_val *any[2] = {either, &jcv_op(c, JN_OP(s_and), other, 2, NULL)->out[0]};
+    return &jcv_op(c, JN_OP(s_or), any, 2, NULL)->out[0];
+}
+
 int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
     PyObject *method;
+    a = jcv_number_of(c, jcv_found(c, a));
+    if (a->kind == AV_MAYBE && a->self && jcv_number_kind(a->self)) {
+        *out = optional_truth(c, a);
+        return -1;
+    }
     a = jcv_there(c, a);
     jcv_how how = jcv_how_is(c, a, JCV_S_BOOL, JCV_METHOD, &method);
     jcv_av *r = NULL;
@@ -90,6 +113,7 @@ jcv_av *jcv_contains(jcv *c, jcv_av *in, jcv_av *item) {
 
 jcv_av *jcv_getitem(jcv *c, jcv_av *a, jcv_av *i) {
     a = jcv_there(c, a);
+    i = jcv_there(c, i);
     jcv_av *r = jcv_special(c, a, JCV_S_GETITEM, &i, 1);
     return r ? r : c->native->getitem(c, a, i);
 }

@@ -116,14 +116,17 @@ static jcv_out run(jcv *c, forking *f) {
     jcv_back(c, place);
     c->epoch = epoch;
     c->live_epoch = live;
-    jcv_av *o = plain ? before_it(c, asked.val) : NULL;
+    jcv_av *o = plain ? before_it(c, asked.val) : NULL; /* a bool: there it is, or is not */
     if (!o || c->writes != writes || ++f->depth > MAX_FORKS)
         jcv_refuse(c, "a statement that depends on %s",
-                   asked.type   ? "types of objects"
-                   : asked.text ? "strings of objects"
-                                : "lengths of lists");
+                   asked.type    ? "types of objects"
+                   : asked.holds ? "kinds of numbers"
+                   : asked.text  ? "strings of objects"
+                                 : "lengths of lists");
     jcv_val *in[2], *cond;
-    if (asked.type) {
+    if (asked.holds) {
+        cond = asked.val;
+    } else if (asked.type) {
         cond = jcv_type_is(c, o, asked.type);
     } else if (asked.text) {
         jcv_av *text = jcv_py(c, asked.text, NULL);

@@ -135,7 +135,7 @@ static bool sum_fits(jcv *c, int op, jcv_av *sum, jcv_av *other) {
 /* Whether it is 0 or a tensor of floats, of zeros where it is 0. */
 static bool is_zero(jcv *c, const jcv_av *a) {
     const jcv_av *n = jcv_number_or(a);
-    return n && n->kind == AV_PY && PyObject_IsTrue(n->py) == 0 &&
+    return n && a->self->kind == AV_TENSOR && n->kind == AV_PY && PyObject_IsTrue(n->py) == 0 &&
            !(PyFloat_CheckExact(n->py) && signbit(PyFloat_AS_DOUBLE(n->py))) &&
            jn_dtype_is_float(jcv_tensor_val(c, a->self->py)->type->dtype);
 }

@@ -52,6 +52,14 @@ typedef struct building {
 } building;
 
 static jcv_av *shape_of(jcv *c, building *b, jcv_av *a) {
+    if (a->kind == AV_MAYBE && a->self && jcv_number_kind(a->self)) {
+        jcv_av *parts[3] = {jcv_scalar(c, a->val), a->self, jcv_number_or(a)};
+        jcv_av *t = jcv_tuple(c, parts, parts[2] ? 3 : 2);
+        t->kind = AV_MAYBE;
+        for (unsigned i = 0; i < t->n; i++)
+            t->items[i] = shape_of(c, b, t->items[i]);
+        return t;
+    }
     if (a->kind == AV_TUPLE) {
         jcv_av *t = jcv_tuple_like(c, a);
         for (unsigned i = 0; i < t->n; i++)
@@ -217,6 +225,14 @@ static void is_put(jcv *c, building *b, jcv_av *item) {
 }
 
 static void add_rows(jcv *c, building *b, jcv_av *shape, jcv_av *item) {
+    if (shape->kind == AV_MAYBE) {
+        if (item->kind != AV_MAYBE || !item->self || !jcv_number_or(item) != (shape->n == 2))
+            jcv_refuse(c, "a list of unknown length of different things");
+        jcv_av *parts[3] = {jcv_scalar(c, item->val), item->self, jcv_number_or(item)};
+        for (unsigned i = 0; i < shape->n; i++)
+            add_rows(c, b, shape->items[i], parts[i]);
+        return;
+    }
     if (shape->kind == AV_TUPLE) {
         if (item->kind != AV_TUPLE || item->n != shape->n || item->named != shape->named ||
             item->text != shape->text)
