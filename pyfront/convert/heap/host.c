@@ -430,7 +430,25 @@ bool jcv_like_tuple(jcv *c, PyTypeObject *t) {
     return like;
 }
 
+/* Whether it is a list in some calls and a tuple in others, whose items are read alike. */
+static bool list_or_tuple(jcv *c, jcv_av *o) {
+    if (jcv_type_known(c, o))
+        return false;
+    PyObject *types = jcv_types_of(c, o);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(types); i++) {
+        PyObject *t = PyList_GET_ITEM(types, i);
+        if (t != (PyObject *)&PyList_Type && t != (PyObject *)&PyTuple_Type)
+            return false;
+    }
+    if (PyList_GET_SIZE(types) < 2)
+        return false;
+    jcv_host_one_of_seen(c, o);
+    return true;
+}
+
 static void check_sequence(jcv *c, jcv_av *o) {
+    if (list_or_tuple(c, o))
+        return;
     PyTypeObject *t = jcv_host_type(c, o);
     if (t != &PyList_Type && t != &PyUnicode_Type && !jcv_like_tuple(c, t))
         jcv_refuse(c, "items of %s read while the graph runs", t->tp_name);
@@ -439,6 +457,7 @@ static void check_sequence(jcv *c, jcv_av *o) {
 PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index) {
     PyObject *samples = jcv_samples(c, o), *got = jcv_own(c, PyList_New(0));
     bool known = index && index->node && index->node->kind == JCV_SCALAR_CONST;
+    const jcv_live *last = NULL; /* what it stores is among them */
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
         PyObject *s = PyList_GET_ITEM(samples, i);
         jcv_live *live = jcv_live_object(c, s);
@@ -447,15 +466,17 @@ PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index) {
         if (PyUnicode_CheckExact(s))
             s = jcv_own(c, PySequence_List(s));
         Py_ssize_t n = PySequence_Size(s);
-        for (Py_ssize_t k = 0; k < n && PyList_GET_SIZE(got) < MAX_SAMPLES; k++) {
+        bool made = live && !live->object; /* by the graph: it holds what is stored in it */
+        for (Py_ssize_t k = 0; !made && k < n && PyList_GET_SIZE(got) < MAX_SAMPLES; k++) {
             int64_t want = known && !live ? index->node->scalar.i : k;
             if (want < 0)
                 want += n;
             if (want == k && PyList_Append(got, PySequence_Fast_GET_ITEM(s, k)) < 0)
                 jcv_refuse_py(c);
         }
-        if (live)
-            got = jcv_with_stored(c, live->object ? got : jcv_own(c, PyList_New(0)), live);
+        if (live && !(made && live == last))
+            got = jcv_with_stored(c, got, live);
+        last = made ? live : last;
     }
     return got;
 }
@@ -500,7 +521,8 @@ void jcv_box_set(jcv *c, jcv_av *box, jcv_av *v) {
 }
 
 jcv_val *jcv_host_len(jcv *c, jcv_av *o) {
-    PyTypeObject *t = jcv_host_type(c, o);
+    bool either = list_or_tuple(c, o);
+    PyTypeObject *t = either ? &PyTuple_Type : jcv_host_type(c, o);
     if (t != &PyList_Type && t != &PyDict_Type && t != &PyUnicode_Type && !jcv_like_tuple(c, t))
         jcv_refuse(c, "the length of %s read while the graph runs", t->tp_name);
     if (t == &PyDict_Type)
