@@ -390,10 +390,12 @@ def folders():
 
 
 PROGRAMS = {html: 0.85, compiler: 0.4, decision_tree: 0.85, ast_model: 0.0, inside_outside: 0.6, scene_graph: 0.6, tokens_to_tree: 0.0,
-            hierarchy: 0.0, chess: 0.0, folders: 0.0}
+            hierarchy: 0.2, chess: 0.0, folders: 0.8}
 
 
 @pytest.mark.parametrize("options", list(OPTIONS.values()), ids=list(OPTIONS))
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_as_undecorated(program, options):
+    if program is folders:  # its training diverges, so a rounding grows
+        options = {**options, "numerics": "exact"}
     check_as_undecorated(program, options, PROGRAMS[program])

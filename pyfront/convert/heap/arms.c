@@ -89,6 +89,19 @@ static bool made_in_arm(const jcv *c, const jcv_ctx *outside, size_t slot) {
     return value && first->val->ctx != c->main;
 }
 
+/* Whether what a slot holds in an arm was made in a recursion's SubGraph, which the arm was the
+ * first to call: nobody outside of that knows the slot. */
+static bool made_in_call(jcv *c, const jcv_ctx *here, const jcv_av *a) {
+    bool value = a->kind == AV_SCALAR || a->kind == AV_HOST || a->kind == AV_STACK;
+    const jcv_ctx *of = a->kind == AV_TENSOR ? jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->ctx
+                        : value              ? a->val->ctx
+                                             : c->main;
+    bool other = of != c->main;
+    for (const jcv_ctx *x = here; x && other; x = x->parent)
+        other = of != x;
+    return other;
+}
+
 static bool is_attr(const jcv *c, size_t slot) {
     for (size_t k = 0; k < c->attrs.n; k++)
         if (c->attrs.data[k]->slot == slot)
@@ -237,6 +250,8 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
         if (i >= before.n && jcv_is_place(c, i, place.ctx, &outer) && !outer)
             continue; /* of a tensor made in a branch */
         if (i >= before.n && made_in_arm(c, place.ctx, i))
+            continue;
+        if (i >= before.n && !outer && !is_attr(c, i) && made_in_call(c, arms[0].ctx, a))
             continue;
         if (i >= before.n && i >= arms[0].state.n && !outer)
             continue; /* made in the second branch: nothing outside knows it, but see attributes */
