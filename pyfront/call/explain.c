@@ -53,25 +53,6 @@ static PyObject *convert_text(PyObject *jir, const char *suffix) {
     return o;
 }
 
-/* Graphviz, where it is installed: dot -Tsvg. */
-static PyObject *svg_of(PyObject *dot) {
-    PyObject *sp = PyImport_ImportModule("subprocess"), *r = NULL, *out = NULL;
-    PyErr_Clear();
-    PyObject *fn = sp ? PyObject_GetAttrString(sp, "run") : NULL;
-    PyObject *args = Py_BuildValue("([ss])", "dot", "-Tsvg");
-    PyObject *kw = Py_BuildValue("{sOsOsOsO}", "input", dot, "capture_output", Py_True, "text",
-                                 Py_True, "check", Py_True);
-    Py_XDECREF(r);
-    r = fn && args && kw ? PyObject_Call(fn, args, kw) : NULL;
-    out = r ? PyObject_GetAttrString(r, "stdout") : NULL;
-    Py_XDECREF(sp);
-    Py_XDECREF(fn);
-    Py_XDECREF(args);
-    Py_XDECREF(kw);
-    Py_XDECREF(r);
-    return out;
-}
-
 /* Without a schedule where there is none: of SubGraphs that are only declared. */
 static void print_page(const janus_module *m, const char *extra, jn_str *s) {
     jn_str schedule = {0};
@@ -91,8 +72,6 @@ PyObject *jpy_page(PyObject *module, PyObject *args) {
     jn_str s = {0};
     if (f && f->entries.n) {
         print_page(jpy_entry_module(f->entries.data[0]), extra, &s);
-    } else if (f) {
-        return PyErr_Format(PyExc_ValueError, "janus.dump: %R has no graph yet", f->callable);
     } else {
         Py_ssize_t n;
         const char *jir = PyUnicode_AsUTF8AndSize(what, &n);
@@ -115,11 +94,6 @@ PyObject *jpy_dump_text(PyObject *module, PyObject *args) {
     const char *suffix;
     if (!PyArg_ParseTuple(args, "Os:_dump_text", &what, &suffix))
         return NULL;
-    bool svg = !strcmp(suffix, ".svg");
     jpy_function *f = jpy_function_of(what);
-    PyObject *text =
-        f ? join_graphs(f, svg ? ".dot" : suffix) : convert_text(what, svg ? ".dot" : suffix);
-    if (text && svg)
-        Py_SETREF(text, svg_of(text));
-    return text;
+    return f ? join_graphs(f, suffix) : convert_text(what, suffix);
 }

@@ -4,12 +4,13 @@ import json
 import linecache
 import os
 import re
+import subprocess
 
 from . import _C, _profile
 from ._explain import _HERE
 from ._words import user_path
 
-_FORMS = (".jir", ".json", ".dot", ".svg")
+_FORMS = (".jir", ".json", ".dot", ".svg", ".html")
 _MOST_LINES = 20000
 
 
@@ -29,6 +30,17 @@ def _sources(files, library):
     return found
 
 
+def _name(report):
+    return getattr(report["function"], "__qualname__", None) or repr(report["function"])
+
+
+def _why_none(report):
+    """Why a function has no graph, as far as its calls have shown."""
+    if report["reason"]:
+        return report["reason"].split("\n", 1)[0]
+    return "none of its calls was converted" if report["function"].stats()["calls"] else "it was not called"
+
+
 def _page(what):
     if isinstance(what, str):
         places = re.findall(r'@"((?:[^"\\]|\\.)*)":\d+:\d+', what)
@@ -36,9 +48,20 @@ def _page(what):
     report = _C._report(what)
     files = {file for entry in report["entries"][:1] for file, *_ in entry["lines"]}
     times = {f"{file}:{line}": ns for (file, line), ns in _profile.last_times().items() if file in files}
-    function = report["function"]
-    return _C._page(what, json.dumps({"title": getattr(function, "__qualname__", None) or repr(function), "times": times,
+    return _C._page(what, json.dumps({"title": _name(report), "times": times,
                                       "names": input_names(what), "schedule": _profile.last_flush(files), "sources": _sources(files, True)}))
+
+
+def _drawing(dot):
+    """Graphviz' picture of a graph."""
+    try:
+        done = subprocess.run(["dot", "-Tsvg"], input=dot.encode(), capture_output=True)
+    except OSError as error:
+        raise type(error)("janus.dump: a .svg is drawn by the program dot of Graphviz, which cannot be run "
+                          f"({error.strerror}; Debian, Ubuntu: graphviz); .html needs no program") from None
+    if done.returncode:
+        raise RuntimeError(f"janus.dump: the program dot of Graphviz failed: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout.decode()
 
 
 def dump(what, path):
@@ -52,21 +75,25 @@ def dump(what, path):
       after what; after a `janus.profile`, times, too, and of the last run which groups of rows ran when, on which lane
     - `.json`, `.dot`: for scripts and Graphviz, the newest graph; `.svg`: a drawing by Graphviz, which must be installed
 
-    Raises TypeError for anything else to write, ValueError for another suffix or, with `.html`, a function without graphs,
-    OSError where the file cannot be written.
+    Raises TypeError for anything else to write, ValueError for another suffix or a function without graphs, OSError where
+    the file cannot be written or Graphviz is not there.  Then no file is made.
     """
     suffix = os.path.splitext(os.fspath(path))[1]
+    if suffix not in _FORMS:
+        raise ValueError(f"janus.dump: no format goes with the suffix \"{suffix}\" (.jir .json .dot .svg .html)")
     if not isinstance(what, str):
         try:
-            _C._report(what)
+            report = _C._report(what)
         except TypeError:
             raise TypeError("janus.dump: a janus.function or a graph's text is needed, got "
                             f"{type(what).__name__}") from None
+        if not report["entries"]:
+            raise ValueError(f"janus.dump: {_name(report)} has no graph yet: {_why_none(report)}")
     if suffix == ".html":
         text = _page(what)
-    elif suffix in _FORMS:
-        text = _C._dump_text(what, suffix)
+    elif suffix == ".svg":
+        text = _drawing(_C._dump_text(what, ".dot"))
     else:
-        raise ValueError(f"janus.dump: no format goes with the suffix \"{suffix}\" (.jir .json .dot .svg .html)")
+        text = _C._dump_text(what, suffix)
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)

@@ -238,12 +238,3 @@ def test_what_is_shown_is_text(tmp_path, ask):
     janus.dump(text, tmp_path / "odd.html")
     got = ask(tmp_path / "odd.html", "v => v.boxes().map(b => b.v.title)")
     assert got == ["</script><b>&", "tanh", "return"]
-
-
-def test_a_function_without_graphs(tmp_path):
-    with pytest.raises(ValueError, match="has no graph yet"):
-        janus.dump(janus.function(lambda x: x), tmp_path / "none.html")
-    with pytest.raises(ValueError, match="no format goes with the suffix"):
-        janus.dump("module {\n}\n", tmp_path / "none.pdf")
-    with pytest.raises(TypeError, match="a janus.function or a graph's text is needed, got int"):
-        janus.dump(3, tmp_path / "none.jir")
