@@ -231,6 +231,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/methods/type.c \
 	pyfront/module/export.c \
 	pyfront/module/export.h \
+	pyfront/module/export_prints.c \
 	pyfront/module/export_state.c \
 	pyfront/module/module.c \
 	pyfront/module/nan.c \

@@ -14,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/ir/ir.h"
+#include "ops/op_ids.h"
+#include "pyfront/entry/print.h"
 #include "pyfront/op/op.h"
 
 PyTypeObject *jpy_entry_type;
@@ -143,4 +146,34 @@ void jpy_keep_visited(jpy_entry *e, const jn_loc *visited, size_t n, const jpy_l
         if (why && file)
             (void)jn_vec_push(&e->left_out, ((jpy_left_out){why, {file, out[i].at.line, 0}}));
     }
+}
+
+/* ---- what a graph asks for by number ------------------------------------------------------------
+ */
+
+static uint64_t values_of(const jpy_print *p) {
+    uint64_t n = p->to_file;
+    for (unsigned i = 0; i < p->n_pieces; i++)
+        n += p->pieces[i].n;
+    return n;
+}
+
+const char *jpy_keys_wrong(const jpy_entry *e, const janus_module *m) {
+    for (size_t k = 0; k < m->subs.n; k++) {
+        const jn_subgraph *g = m->subs.data[k];
+        for (size_t i = 1; i < g->nodes.n; i++) {
+            const jn_node *n = g->nodes.data[i];
+            const jn_attr_spec *spec =
+                n->op->role == JN_ROLE_HOST && n->attrs ? jn_attr_find(n->op, "key", 3) : NULL;
+            if (!spec)
+                continue;
+            int64_t key = *(const int64_t *)(const void *)((const char *)n->attrs + spec->offset);
+            bool emits = n->op == JN_OP(host_emit);
+            if (key < 0 || key >= (emits ? (int64_t)e->prints.n : PyList_GET_SIZE(e->attr_names)))
+                return emits ? "there is no such print" : "there is no such attribute";
+            if (emits && values_of(e->prints.data[key]) != n->n_in)
+                return "a print of another number of values";
+        }
+    }
+    return NULL;
 }

@@ -210,6 +210,9 @@ jpy_entry *jpy_entry_new(const jpy_call *call, bool grad_mode);
  * come out, and nothing else is done.  Until the results are there no code of the user can run, but
  * in other threads while the interpreter lock is given up. */
 bool jpy_entry_plain(jpy_entry *e);
+/* What is wrong with the numbers by which a graph asks for e->prints and e->attr_names; NULL:
+ * nothing. */
+const char *jpy_keys_wrong(const jpy_entry *e, const janus_module *m);
 void jpy_entry_free(jpy_entry *e); /* gives up one reference */
 void jpy_entry_hold(jpy_entry *e); /* takes one */
 

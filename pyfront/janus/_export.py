@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """janus.export and janus.load_graph: a graph as files, and those files as a function."""
+import contextlib
 import inspect
+import io
 import json
 import math
 import os
 
 from . import _C
+from ._signature import FORMAT, FORMAT_OF_PARTS, check_signature, read_signature
 from ._snapshot import Snapshot
 from ._words import user_path
 from .autograd import no_grad
 from .io import _to_bytes, load_safetensors, save_safetensors
 from .nn import Module
 
-_FORMAT, _FORMAT_OF_PARTS = 2, 3  # the second: of graphs that C programs do not read
 _CONSTANTS = (type(None), bool, int, float, str)
 
 
@@ -138,7 +140,7 @@ def _found(plain, examples):
 
     before = Snapshot(plain, *examples)
     try:
-        with no_grad():
+        with no_grad(), contextlib.redirect_stdout(io.StringIO()):
             _warm(made, examples)
             *_, found = [taken(args) for args in reversed(examples)]
         written = {place for _, place, *_ in found[5]}
@@ -227,9 +229,9 @@ def export(f, path, *args, examples=()):
     f: a function, a Module, or what `janus.function` made of one; args: examples of what it will be called with: tensors,
     plain values (int, float, bool, str, None), and objects that loops and recursions read, such as trees; examples: more
     of them, a sequence of tuples of arguments. What differs between the examples (sizes of tensors, lengths, numbers) is
-    left open in the graph. f is called with them a few times, without gradients, and what it writes is put back
-    afterwards. It must be a graph then: ValueError says why it is not, or why the graph cannot be taken along, as one
-    that prints cannot, deletes attributes, or changes the length of a list that is no argument.
+    left open in the graph. f is called with them a few times, without gradients; what it prints then is not seen, and what
+    it writes is put back afterwards. It must be a graph then: ValueError says why it is not, or why the graph cannot be
+    taken along, as one that deletes attributes, or changes the length of a list that is no argument.
 
     The folder, which is made, gets
 
@@ -242,15 +244,15 @@ def export(f, path, *args, examples=()):
     `load_graph`'s function raises ValueError for others. What the graph writes (the running statistics of a batch norm in
     training, a counter, a hidden state that is kept in an attribute) is the state of who loads it, and starts as it is
     now; what it writes in its arguments is written in those of the call. `janus.load_graph` runs it in Python,
-    `janus_module_load` in programs without, if loops and recursions alone look into arguments: what the graph takes for
-    granted of their parts outside of these (`t.left`, `xs[0]`) only `load_graph` checks.
+    `janus_module_load` in programs without, if it prints nothing, and loops and recursions alone look into arguments:
+    what the graph takes for granted of their parts outside of these (`t.left`, `xs[0]`) only `load_graph` checks.
     """
     plain = _plain(f)
     # Copies: two arguments that are one tensor, or one of the weights, would be one parameter.
     examples = [tuple(a.detach().clone() if isinstance(a, _C.Tensor) else a for a in one) for one in (args, *examples)]
     if len({len(one) for one in examples}) > 1:
         raise ValueError("janus.export: the examples are of different numbers of arguments")
-    made, (inputs, form, attributes, types, absent, places, methods, parts) = _found(plain, examples)
+    made, (inputs, form, attributes, types, absent, places, methods, parts, prints) = _found(plain, examples)
     types = list(dict.fromkeys([*types, *(checks["type"] for _, _, checks, _ in parts if "type" in checks)]))
     objects = [a for one in examples for a in one if not isinstance(a, _C.Tensor) and type(a) not in _CONSTANTS]
     tokens, named, classes = _tokens([*types, *(type(o) for o in objects if type(o) not in types)])
@@ -260,14 +262,18 @@ def export(f, path, *args, examples=()):
     except (TypeError, ValueError):
         positions = []
     state, of_input = _state(made, places)
-    signature = {"format": _FORMAT, "janus": _C.__version__, "inputs": [], "result": _checked(form)}
+    signature = {"format": FORMAT, "janus": _C.__version__, "inputs": [], "result": _checked(form)}
     given = {place for _, place, _, way in inputs if not way}
     signature["arguments"] = list(_arguments(examples, given, positions, objects, tokens, absent))
     if parts:
-        signature["format"] = _FORMAT_OF_PARTS
+        signature["format"] = FORMAT_OF_PARTS
         signature["parts"] = [_part(one, tokens) for one in parts]
-    if any("argument" in one for one in state):
-        signature["format"] = _FORMAT_OF_PARTS
+    if prints:
+        signature["prints"] = [{"sep": sep, "end": end, "flush": flush, "file": file, "pieces": [
+            {"how": how, "text": text, "values": n, "last": last} for how, text, n, last in pieces]}
+            for sep, end, flush, file, pieces in prints]
+    if prints or any("argument" in one for one in state):
+        signature["format"] = FORMAT_OF_PARTS
     if state:
         signature["state"] = state
     if objects:
@@ -333,8 +339,7 @@ class LoadedGraph:
     """
 
     def __init__(self, graph, signature, weights, types):
-        self._attributes, self._types = signature.get("attributes", []), types
-        self._methods = [part for n, name in signature.get("of their class", ()) for part in _of_class(types[n], name)]
+        self._types = types
         self._graph, self._inputs, self._result = graph, signature["inputs"], signature["result"]
         self._arguments = signature["arguments"]
         self._places, self._parts = signature.get("state", []), signature.get("parts", [])
@@ -383,10 +388,13 @@ class LoadedGraph:
             elif "state" in one:
                 values.append(self.state[self._places[one["state"]]["name"]])
             else:
-                values.append(_follow(args[one["argument"]], one.get("way", ())))
+                try:
+                    values.append(_follow(args[one["argument"]], one.get("way", ())))
+                except LookupError:
+                    raise ValueError(f"{one['name']}: the graph was exported for arguments that have one") from None
         if any("argument" in one for one in self._places):
             self._check_written(args, values)
-        results = _C._graph_run(self._graph, values, self._attributes, self._methods)
+        results = _C._graph_run(self._graph, values)
         made = {"result": results, "argument": args, "input": values}
         result = self._make(self._result, made)
         left = [(one, self._make(one["value"], made)) for one in self._places if one["when"] is None or made["result"][one["when"]]]
@@ -407,8 +415,15 @@ class LoadedGraph:
         if len(set(objects)) < len(objects):
             raise ValueError("the graph writes to its arguments, and was exported for different ones")
         for one in self._places:
-            if "argument" in one and one["written"]:
-                t = _follow(args[one["argument"]], one["way"])
+            if "argument" not in one:
+                continue
+            try:
+                t = _follow(args[one["argument"]], one["way"] if one["written"] else one["way"][:-1])
+            except LookupError:
+                raise ValueError(f"{one['name']}: the graph writes there, and was exported for arguments that have one") from None
+            if one["written"]:
+                if not isinstance(t, _C.Tensor):
+                    raise ValueError(f"{one['name']}: the graph writes to a tensor there, got a {type(t).__qualname__}")
                 others = [o for o in (*args, *values, *self.state.values()) if isinstance(o, _C.Tensor) and o is not t]
                 if any(t._shares_storage(o) for o in others):
                     raise ValueError(f"{one['name']}: the graph writes to this memory, which another argument or weight has, too")
@@ -480,17 +495,26 @@ def load_graph(path, types=()):
     Nothing of the folder is run as Python code.  Raises OSError where a file is missing, ValueError where one is damaged
     or of another format.
     """
-    with open(os.path.join(path, "signature.json"), encoding="utf-8") as file:
-        signature = json.load(file)
-    if not isinstance(signature, dict) or signature.get("format") not in (1, _FORMAT, _FORMAT_OF_PARTS):
-        raise ValueError(f"{path}: signature.json is of no known format")
-    jir = os.path.join(path, "graph.jir")
-    with open(jir, encoding="utf-8") as file:
-        found = _classes(path, signature, types)
-        graph = _C._graph_load(file.read(), jir, {_TOKEN + n: id(t) for n, t in found.items()})
+    signature = read_signature(path)
+    found = _classes(path, signature, types)
+    with open(os.path.join(path, "graph.jir"), encoding="utf-8") as file:
+        try:
+            text = file.read()
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}: graph.jir is damaged: {error}") from None
+    methods = [part for n, name in signature.get("of their class", ()) for part in _of_class(found.get(n, object), name)]
+    prints = tuple((one["sep"], one["end"], one["flush"], one["file"], tuple(
+        (piece["how"], piece["text"], piece["values"], piece["last"]) for piece in one["pieces"]))
+        for one in signature.get("prints", ()))
+    try:
+        graph, names, n_results = _C._graph_load(text, "graph.jir", {_TOKEN + n: id(t) for n, t in found.items()},
+                                                 signature.get("attributes", []), methods, prints)
+    except (ValueError, TypeError, LookupError, RuntimeError) as error:
+        raise ValueError(f"{path}: {error}") from None
     with open(os.path.join(path, "weights.safetensors"), "rb") as file:
-        weights = load_safetensors(file)
-    missing = {one["weight"] for one in signature["inputs"] + signature.get("state", []) if "weight" in one} - set(weights)
-    if missing:
-        raise ValueError(f"{path}: weights.safetensors has no {min(missing)}")
+        try:
+            weights = load_safetensors(file)
+        except ValueError as error:
+            raise ValueError(f"{path}: weights.safetensors is damaged: {error}") from None
+    check_signature(path, signature, names, n_results, found, weights)
     return LoadedGraph(graph, signature, weights, found)

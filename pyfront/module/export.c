@@ -31,8 +31,6 @@ static const char capsule_name[] = "janus._C.graph";
  */
 
 static const char *why_not(const jpy_entry *e) {
-    if (e->prints.n)
-        return "it prints";
     if (e->n_frames)
         return "its results require grad";
     return NULL;
@@ -209,7 +207,7 @@ static PyObject *inputs_of(const jpy_entry *e, PyObject *const *slots) {
 
 /* _export(f, args): ([(path, number of the argument or -1, object, way to it)], structure of the
  * result, names of attributes by number, [type], [(number of the argument, name of what it has
- * not)], state, jpy_entry.methods, [what is checked of a part of an argument]). */
+ * not)], state, jpy_entry.methods, [what is checked of a part of an argument], what it prints). */
 static PyObject *export(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *o, *args;
@@ -234,15 +232,17 @@ static PyObject *export(PyObject *module, PyObject *arguments) {
     PyObject **slots = bound(e, args), *r = NULL;
     PyObject *inputs = slots ? inputs_of(e, slots) : NULL,
              *form = inputs ? jpy_export_form(e, slots, e->result) : NULL,
-             *state = form ? jpy_export_state(e, slots) : NULL;
-    if (state)
-        r = Py_BuildValue("(OOOOOOOO)", inputs, form, e->attr_names, e->type_list, absent, state,
-                          e->methods, parts);
+             *state = form ? jpy_export_state(e, slots) : NULL,
+             *prints = state ? jpy_export_prints(e) : NULL;
+    if (prints)
+        r = Py_BuildValue("(OOOOOOOOO)", inputs, form, e->attr_names, e->type_list, absent, state,
+                          e->methods, parts, prints);
     Py_DECREF(absent);
     Py_DECREF(parts);
     Py_XDECREF(inputs);
     Py_XDECREF(form);
     Py_XDECREF(state);
+    Py_XDECREF(prints);
     jn_free(slots);
     jpy_entry_free(e);
     return r;
@@ -278,30 +278,79 @@ static PyObject *named(PyObject *module, PyObject *args) {
 /* ---- running what was read ---------------------------------------------------------------------
  */
 
-static void drop_graph(PyObject *capsule) {
-    jn_module_release(PyCapsule_GetPointer(capsule, capsule_name));
+typedef struct loaded { /* in a capsule */
+    janus_module *m;
+    const jn_subgraph *main;
+    PyObject *prints; /* owns what e.prints says */
+    jn_arena arena;
+    jpy_entry e; /* all that objects ask of one: names of attributes, prints; no object */
+} loaded;
+
+static void drop(loaded *l) {
+    if (!l)
+        return;
+    jn_module_release(l->m);
+    Py_XDECREF(l->e.attr_names);
+    Py_XDECREF(l->e.methods);
+    Py_XDECREF(l->prints);
+    jn_vec_free(&l->e.prints);
+    jn_arena_free(&l->arena);
+    jn_free(l);
 }
 
-/* _graph_load(text, name, tokens): a capsule, whose @main can be run. */
+static void drop_graph(PyObject *capsule) { drop(PyCapsule_GetPointer(capsule, capsule_name)); }
+
+/* (capsule, [name of a parameter of @main], number of its results); takes the graph. */
+static PyObject *described(loaded *l) {
+    PyObject *capsule = PyCapsule_New(l, capsule_name, drop_graph), *names = PyList_New(0), *all;
+    if (!capsule)
+        drop(l);
+    for (size_t i = 0; capsule && names && i < l->main->params.n; i++) {
+        const char *text = l->main->params.data[i].name;
+        PyObject *name = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+        if (!name || PyList_Append(names, name) < 0)
+            Py_CLEAR(names);
+        Py_XDECREF(name);
+    }
+    all = capsule && names ? Py_BuildValue("(OOn)", capsule, names, (Py_ssize_t)l->main->results.n)
+                           : NULL;
+    Py_XDECREF(names);
+    Py_XDECREF(capsule);
+    return all;
+}
+
+/* _graph_load(text, name, tokens, [name of an attribute], methods as an entry has them, prints as a
+ * tuple): a capsule, whose @main can be run, and what this has. */
 static PyObject *load(PyObject *module, PyObject *args) {
     (void)module;
-    const char *text, *name;
-    PyObject *tokens;
+    const char *text, *name, *wrong = NULL;
+    PyObject *tokens, *names, *methods, *prints;
     Py_ssize_t n;
-    janus_module *m = NULL;
-    if (!PyArg_ParseTuple(args, "s#sO!:_graph_load", &text, &n, &name, &PyDict_Type, &tokens) ||
-        jpy_check(jn_parse_module(text, (size_t)n, name, &m)) < 0)
+    if (!PyArg_ParseTuple(args, "s#sO!O!O!O!:_graph_load", &text, &n, &name, &PyDict_Type, &tokens,
+                          &PyList_Type, &names, &PyList_Type, &methods, &PyTuple_Type, &prints))
         return NULL;
-    PyObject *capsule = NULL;
-    if (jpy_renumber_types(m, tokens) < 0)
-        ; /* raised */
-    else if (!jn_module_find(m, "main", 4))
-        PyErr_Format(PyExc_ValueError, "%s: there is no @main", name);
-    else if (jpy_check(janus_module_freeze(m)) == 0)
-        capsule = PyCapsule_New(m, capsule_name, drop_graph);
-    if (!capsule)
-        jn_module_release(m);
-    return capsule;
+    loaded *l = jn_calloc(1, sizeof *l);
+    if (!l)
+        return PyErr_NoMemory();
+    jn_arena_init(&l->arena, 0);
+    l->e.attr_names = Py_NewRef(names);
+    l->e.methods = Py_NewRef(methods);
+    l->prints = Py_NewRef(prints);
+    bool ok = jpy_check(jn_parse_module(text, (size_t)n, name, &l->m)) == 0 &&
+              jpy_renumber_types(l->m, tokens) == 0;
+    l->main = ok ? jn_module_find(l->m, "main", 4) : NULL;
+    if (ok && !l->main)
+        wrong = "there is no @main";
+    else if (ok && !jpy_export_take_prints(&l->arena, prints, &l->e))
+        wrong = "a print is of no known form";
+    else if (ok && jpy_check(janus_module_freeze(l->m)) == 0)
+        wrong = jpy_keys_wrong(&l->e, l->m);
+    if (wrong)
+        PyErr_Format(PyExc_ValueError, "%s: %s", name, wrong);
+    if (!PyErr_Occurred())
+        return described(l);
+    drop(l);
+    return NULL;
 }
 
 /* The argument for a parameter; -1: raised. */
@@ -339,8 +388,9 @@ static PyObject *result_of(jn_arg *a) {
                                           : Py_NewRef(Py_None);
 }
 
-/* The results as a new list, and all that the run writes to objects; NULL: nothing has changed. */
-static PyObject *finish(jn_run *r, jpy_entry *e, jn_arg *results, size_t n) {
+/* The results as a new list, and all that the run prints and writes to objects; NULL: nothing has
+ * changed. */
+static PyObject *finish(jn_run *r, jpy_entry *e, PyObject *text, jn_arg *results, size_t n) {
     jpy_making m = {.e = e, .results = results};
     jpy_writes w = {0};
     PyObject *out = PyList_New((Py_ssize_t)n);
@@ -355,6 +405,8 @@ static PyObject *finish(jn_run *r, jpy_entry *e, jn_arg *results, size_t n) {
     ok = ok && jpy_writes_list(&w, &m, r);
     bool collects = PyGC_Disable() != 0; /* it runs code, which may write to the same objects */
     ok = ok && jpy_writes_ready(&w) && jpy_writes_grow(&w);
+    bool wrote;
+    ok = ok && !(text && jpy_print_write(text, &wrote) < 0);
     if (ok && jn_run_late(r) != JANUS_OK)
         PyErr_Clear();
     if (ok)
@@ -369,18 +421,16 @@ static PyObject *finish(jn_run *r, jpy_entry *e, jn_arg *results, size_t n) {
     return out;
 }
 
-/* _graph_run(graph, [argument], [name of an attribute], methods as an entry has them): [result] of
- * @main. */
+/* _graph_run(graph, [argument]): [result] of @main. */
 static PyObject *run(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *capsule, *list, *names, *methods, *out = NULL;
-    if (!PyArg_ParseTuple(arguments, "OO!O!O!:_graph_run", &capsule, &PyList_Type, &list,
-                          &PyList_Type, &names, &PyList_Type, &methods))
+    PyObject *capsule, *list, *out = NULL;
+    if (!PyArg_ParseTuple(arguments, "OO!:_graph_run", &capsule, &PyList_Type, &list))
         return NULL;
-    janus_module *m = PyCapsule_GetPointer(capsule, capsule_name);
-    const jn_subgraph *g = m ? jn_module_find(m, "main", 4) : NULL;
-    if (!g)
+    loaded *l = PyCapsule_GetPointer(capsule, capsule_name);
+    if (!l)
         return NULL;
+    const jn_subgraph *g = l->main;
     size_t n = g->params.n, n_out = g->results.n;
     if ((size_t)PyList_GET_SIZE(list) != n)
         return PyErr_Format(PyExc_TypeError, "the graph takes %zu arguments, got %zd", n,
@@ -392,8 +442,7 @@ static PyObject *run(PyObject *module, PyObject *arguments) {
     jn_rng_state *rng = jpy_rng_default();
     options.rng_seed = rng->seed;
     options.rng_offset = rng->offset;
-    jpy_entry e = {.attr_names = names, .methods = methods}; /* all that objects ask of one */
-    jpy_host host = {.e = &e};
+    jpy_host host = {.e = &l->e};
     options.host = &jpy_host_ops;
     options.host_ctx = &host;
     jn_run *r = NULL;
@@ -411,7 +460,7 @@ static PyObject *run(PyObject *module, PyObject *arguments) {
         rc = jpy_check(jn_run_prepare(r));
     if (rc == 0)
         rc = jpy_check(jn_run_results(r, results, (unsigned)n_out, NULL));
-    if (rc == 0 && (out = finish(r, &e, results, n_out))) {
+    if (rc == 0 && (out = finish(r, &l->e, host.text, results, n_out))) {
         janus_run_stats stats = {0};
         jn_run_stats_get(r, &stats);
         rng->offset = stats.rng_offset;
@@ -428,9 +477,9 @@ static PyMethodDef functions[] = {
     {"_export", export, METH_VARARGS, "_export(f, args): the inputs of the newest graph."},
     {"_named", named, METH_VARARGS,
      "_named(text, names, tokens): other names of main's parameters, other numbers of types."},
-    {"_graph_load", load, METH_VARARGS, "_graph_load(text, name, tokens): a graph to be run."},
-    {"_graph_run", run, METH_VARARGS,
-     "_graph_run(graph, arguments, names of attributes, methods): its results, a list."},
+    {"_graph_load", load, METH_VARARGS,
+     "_graph_load(text, name, tokens, names of attributes, methods, prints): a graph to be run."},
+    {"_graph_run", run, METH_VARARGS, "_graph_run(graph, arguments): its results, a list."},
     {NULL, NULL, 0, NULL}};
 
 int jpy_init_export(PyObject *module) { return PyModule_AddFunctions(module, functions); }

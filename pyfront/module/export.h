@@ -18,6 +18,12 @@ PyObject *jpy_export_form(const jpy_entry *e, PyObject *const *slots, const jpy_
  * NULL: an effect that cannot be taken along, ValueError. */
 PyObject *jpy_export_state(const jpy_entry *e, PyObject *const *slots);
 
+/* What it prints, a new list of (sep, end, flush, whether the first value is the file, [(how a
+ * piece of text is made, text or None, of how many values, whether an item ends there)]). */
+PyObject *jpy_export_prints(const jpy_entry *e);
+/* e->prints of a tuple of such, all tuples, which owns what they say; they lie in the arena. False:
+ * it is none. */
+bool jpy_export_take_prints(jn_arena *arena, PyObject *prints, jpy_entry *e);
 /* The argument, or what else, that a source is in. */
 const jpy_src *jpy_export_root(const jpy_src *s);
 /* The way from there to it, [("attr" | "item" | "key", which)]; NULL without an exception: no such

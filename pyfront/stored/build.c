@@ -264,35 +264,6 @@ static int take_names(jpy_building *b) {
     return 0;
 }
 
-static uint64_t values_of(const jpy_print *p) {
-    uint64_t n = p->to_file;
-    for (unsigned i = 0; i < p->n_pieces; i++)
-        n += p->pieces[i].n;
-    return n;
-}
-
-/* Attributes and prints are numbers in the graph. */
-static int check_keys(const jpy_entry *e) {
-    for (size_t k = 0; k < e->module->subs.n; k++) {
-        const jn_subgraph *g = e->module->subs.data[k];
-        for (size_t i = 1; i < g->nodes.n; i++) {
-            const jn_node *n = g->nodes.data[i];
-            const jn_attr_spec *spec =
-                n->op->role == JN_ROLE_HOST && n->attrs ? jn_attr_find(n->op, "key", 3) : NULL;
-            if (!spec)
-                continue;
-            int64_t key = *(const int64_t *)(const void *)((const char *)n->attrs + spec->offset);
-            bool emits = n->op == JN_OP(host_emit);
-            if (emits && key >= 0 && key < (int64_t)e->prints.n &&
-                values_of(e->prints.data[key]) != n->n_in)
-                return jpy_not_stored("a print");
-            if (key < 0 || key >= (emits ? (int64_t)e->prints.n : PyList_GET_SIZE(e->attr_names)))
-                return jpy_not_stored("a key");
-        }
-    }
-    return 0;
-}
-
 static int take_all(jpy_building *b, const jpy_call *call, PyObject **slots) {
     jpy_entry *e = b->e;
     PyObject *result = PyDict_GetItemString(b->d, "result"), *lent;
@@ -304,7 +275,8 @@ static int take_all(jpy_building *b, const jpy_call *call, PyObject **slots) {
         !(e->result = recipe(b, result)) || jpy_stored_stages(b) < 0 ||
         jpy_stored_each(b, jpy_stored_list(b, "prints"), take_print) < 0 ||
         jpy_stored_each(b, jpy_stored_list(b, "visited"), take_position) < 0 ||
-        jpy_stored_each(b, jpy_stored_list(b, "left"), take_left) < 0 || check_keys(e) < 0)
+        jpy_stored_each(b, jpy_stored_list(b, "left"), take_left) < 0 ||
+        jpy_keys_wrong(e, e->module))
         return jpy_not_stored("parts");
     for (size_t i = 0; i < e->steps.n; i++)
         if (!step_fits(b, &e->steps.data[i], slots))

@@ -187,10 +187,6 @@ def test_what_is_refused_is_named(tmp_path):
 def test_effects_that_cannot_be_taken_along(tmp_path):
     seen, log = [janus.ones(2)] * 20, {}
 
-    def prints(n, x):
-        print(x)
-        return x
-
     def deletes(n, x):
         del n.left
         return x
@@ -212,7 +208,7 @@ def test_effects_that_cannot_be_taken_along(tmp_path):
 
     n = tree()
     before = plain(copy.copy(n))
-    for f, why in ((prints, "it prints"), (deletes, "cannot be called twice .* no attribute 'left'"), (appends, "reads seen"), (pops, "reads seen"),
+    for f, why in ((deletes, "cannot be called twice .* no attribute 'left'"), (appends, "reads seen"), (pops, "reads seen"),
                    (clears, "all keys anew of log"), (odd_key, "a key that is no string to log")):
         with pytest.raises(ValueError, match=why):
             janus.export(f, tmp_path / "none", n, janus.ones(2))
