@@ -40,6 +40,22 @@ static bool pair(jpy_shadow *s, PyObject *p, PyObject *a, bool both, bool *known
     return true;
 }
 
+/* A tuple that was there before is a value: the graph may have it from its conversion, and CPython
+ * others that are equal to it, as with numbers and text.  Each two are compared once. */
+static bool pair_of_values(jpy_shadow *s, PyObject *p, PyObject *a, bool *known) {
+    struct jpy_two_tuples of = {p, a};
+    jpy_value_pair *x;
+    HASH_FIND(hh, s->values, &of, sizeof of, x);
+    *known = x != NULL;
+    if (x)
+        return true;
+    if (!(x = jn_arena_zalloc(&s->arena, sizeof *x)))
+        return !(s->failed = true);
+    x->of = of;
+    HASH_ADD(hh, s->values, of, sizeof x->of, x);
+    return true;
+}
+
 /* ---- tensors -----------------------------------------------------------------------------------
  */
 
@@ -235,7 +251,7 @@ static bool same_value(jpy_shadow *s, PyObject *p, PyObject *a, const jpy_where 
         return jpy_shadow_differs(s, JPY_DISPROVED, w,
                                   "the graph gives a new %s, CPython one that was there before",
                                   t->tp_name);
-    if (!pair(s, p, a, !tuple, &known))
+    if (!(tuple && !born ? pair_of_values(s, p, a, &known) : pair(s, p, a, !tuple, &known)))
         return jpy_shadow_differs(s, JPY_DISPROVED, w,
                                   "the graph and CPython give one %s in other places", t->tp_name);
     if (known)

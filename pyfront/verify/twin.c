@@ -42,6 +42,7 @@ void jpy_shadow_free(jpy_shadow *s) {
     HASH_CLEAR(hh, s->born);
     HASH_CLEAR(by_graph, s->pairs);
     HASH_CLEAR(by_python, s->pairs_back);
+    HASH_CLEAR(hh, s->values);
     HASH_CLEAR(by_graph, s->storage_pairs);
     HASH_CLEAR(by_python, s->storage_pairs_back);
     jn_vec_free(&s->todo);

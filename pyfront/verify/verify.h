@@ -71,6 +71,13 @@ typedef struct jpy_pair { /* an object of the graph's and the one that is CPytho
     UT_hash_handle by_graph, by_python;
 } jpy_pair;
 
+typedef struct jpy_value_pair { /* tuples that were compared by what is in them */
+    struct jpy_two_tuples {
+        PyObject *graph, *python;
+    } of;
+    UT_hash_handle hh;
+} jpy_value_pair;
+
 typedef struct jpy_storage_pair {
     const jn_storage *graph, *python;
     UT_hash_handle by_graph, by_python;
@@ -97,6 +104,7 @@ typedef struct jpy_shadow {
     jpy_twin_storage *storages;
     jpy_born *born;
     jpy_pair *pairs, *pairs_back;
+    jpy_value_pair *values;
     jpy_storage_pair *storage_pairs, *storage_pairs_back;
     JN_VEC(jpy_todo) todo;
     JN_VEC(jpy_gradients_of) histories;

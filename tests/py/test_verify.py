@@ -244,3 +244,35 @@ def test_keys_that_are_made_inside(key, put):
         kept = next(iter(d), None)
         assert put not in ("kept", "twice") or kept is (box.key if put == "kept" else d[n % 3])
     assert not g.stats()["disproved"], str(janus.explain(g))
+
+
+def copied(items, out):
+    for i, item in enumerate(items):
+        out[i] = {k: v for k, v in item.items()}
+
+
+def stored(items, out):
+    for i, item in enumerate(items):
+        out[i] = new = {}
+        for k in item:
+            new[k] = item[k]
+
+
+def listed(items, out):
+    for i, item in enumerate(items):
+        out[i] = [(k, v) for k, v in item.items()]
+
+
+@pytest.mark.parametrize("program", [copied, stored, listed])
+@pytest.mark.parametrize("make", [lambda: tuple(["a", 1]), lambda: (("a",), tuple([2.5, None])), lambda: "".join("ab"),
+                                  lambda: 10 ** 30, lambda: frozenset([1, 2]), lambda: (-0.0, True, b"x")])
+def test_equal_values_are_no_difference(program, make):
+    """Keys that are one object when the graph is made, and equal ones of each dict's own later."""
+    f = janus.function(program, verify="always", measure=False)
+    one = make()
+    for own in (False, False, False, True, True, True):
+        items, out, want = [{make() if own else one: n} for n in (1, 2, 3)], {}, {}
+        f(items, out)
+        program(items, want)
+        assert repr(out) == repr(want)
+    assert f.stats()["disproved"] == 0 and f.stats()["graph"] >= 4, janus.explain(f)
