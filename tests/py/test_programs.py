@@ -85,3 +85,38 @@ def test_digits_that_are_printed():
     assert close("loss 0.1234 x", "loss 0.1235 x", False) and not close("loss 0.1234 x", "loss 0.1235 x", True)
     assert not close("loss 0.12", "loss 0.22", False) and not close("a 0.1", "b 0.1", False)
     assert not close("3 of 4", "2 of 4", False)
+
+
+MAP = """
+import janus as torch
+
+
+def step(w):
+    w.data.mul_(1.0 - w.data).mul_(%s)
+    %s
+    return w.tolist()
+
+
+def epoch(w):
+    return [step(w) for _ in range(20)]
+
+
+def main(epochs):
+    w = torch.nn.Parameter(torch.tensor([0.1 + 0.07 * i for i in range(9)]))
+    torch.optim.SGD([w], lr=0.1)
+    return [epoch(w) for _ in range(epochs)]
+
+
+MODEL, STEP, EPOCH = "step", "step", "epoch"
+"""
+
+
+@pytest.mark.parametrize("factor, moved", [(2.0, False), (3.99, True)])
+def test_programs_that_a_rounding_moves(tmp_path, factor, moved):
+    """The logistic map settles or is chaotic; what is wrong when decorated differs in both."""
+    path = tmp_path / "sample.py"
+    path.write_text(MAP % (factor, "pass"))
+    assert programs.moved_by_rounding(path, programs.observe(path, None, 4, {}), 4) is moved
+    assert programs.run("sample", epochs=4, places=["STEP"], folder=tmp_path)["STEP"]["differs"] is None
+    path.write_text(MAP % (factor, "if hasattr(step, 'stats'): w.data.mul_(1.0 + 0.01 * (w.sum().item() > 0.4))"))
+    assert "value at" in programs.run("sample", epochs=4, places=["STEP"], folder=tmp_path)["STEP"]["differs"]
