@@ -15,6 +15,7 @@ new one.  The tests are the interpreter's own `test` package; without it all is 
 import argparse
 import concurrent.futures
 import fnmatch
+import importlib.util
 import json
 import os
 import subprocess
@@ -29,7 +30,8 @@ RESTARTS = 8
 
 
 def read_suites():
-    """Lines `name [*] test-module [module ...]`; the suite's modules are the test module where none is named."""
+    """Lines `name [*] test-module[|test-module] [module ...]`; the first test module that this CPython has is the suite's,
+    and its modules are that one where none is named."""
     suites = {}
     with open(os.path.join(HERE, "suites.txt"), encoding="utf-8") as f:
         for line in f:
@@ -38,8 +40,17 @@ def read_suites():
                 continue
             sample = words[1] == "*"
             rest = words[2:] if sample else words[1:]
-            suites[words[0]] = (sample, rest[0], rest[1:] or [rest[0]])
+            test = next(filter(exists, rest[0].split("|")), rest[0])
+            suites[words[0]] = (sample, test, rest[1:] or [test])
     return suites
+
+
+def exists(module):
+    """Nothing but the packages that it is in is imported."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:
+        return False
 
 
 def read_differs():

@@ -34,12 +34,13 @@ def walk(node):
         yield from walk(child)
 
 
-def decorated(source):
-    """The text with `@__janus_function__` above every def that begins its line, innermost decorator last."""
+def decorated(source, but):
+    """The text with `@__janus_function__` above every def that begins its line, innermost decorator last; `but` names
+    functions that stay as they are."""
     lines = source.split("\n")
     places = set()
     for node in walk(ast.parse(source)):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name not in but:
             line = node.lineno
             indent = lines[line - 1][: node.col_offset]
             if not indent.strip():
@@ -50,7 +51,7 @@ def decorated(source):
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Loads the named modules from decorated copies of their files."""
+    """Loads the named modules from decorated copies of their files: {module: functions that stay as they are}."""
 
     def __init__(self, names, folder):
         self.names, self.folder = names, folder
@@ -67,7 +68,7 @@ class Finder(importlib.abc.MetaPathFinder):
         file = os.path.join(self.folder, *name.split("."), *(["__init__"] if package else [])) + ".py"
         os.makedirs(os.path.dirname(file), exist_ok=True)
         with open(file, "w", encoding="utf-8") as f:
-            f.write(decorated(text))
+            f.write(decorated(text, self.names[name]))
         # submodules that are not named come from where they were
         return importlib.util.spec_from_file_location(
             name, file, submodule_search_locations=spec.submodule_search_locations
@@ -120,7 +121,7 @@ def again(test):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("test", help="the test module, for example test.test_fractions")
-    parser.add_argument("modules", nargs="*", help="the modules to be decorated")
+    parser.add_argument("modules", nargs="*", help="the modules to be decorated, each with `!name` for a function that is not")
     parser.add_argument("--plain", action="store_true", help="with a decorator that does nothing: the reference")
     parser.add_argument("--out", required=True, help="file for the lines of JSON")
     parser.add_argument("--skip", default="", help="file with ids of tests that are left out, one a line")
@@ -145,10 +146,11 @@ def main():
     warnings.simplefilter("ignore")
     importlib.import_module("test.support")
     folder = tempfile.mkdtemp(prefix="janus-stdlib-")
-    sys.meta_path.insert(0, Finder(set(args.modules), folder))
-    for name in args.modules:
+    modules = {name: but for name, *but in (m.split("!") for m in args.modules)}
+    sys.meta_path.insert(0, Finder(modules, folder))
+    for name in modules:
         sys.modules.pop(name, None)
-    for name in args.modules:
+    for name in modules:
         importlib.import_module(name)
     out = open(args.out, "a", encoding="utf-8", buffering=1)
     skip = set(open(args.skip, encoding="utf-8").read().split("\n")) if args.skip else set()
