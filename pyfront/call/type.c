@@ -274,8 +274,9 @@ static PyObject *function_clear_entries(PyObject *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
+/* A program that prints a function prints what it prints undecorated. */
 static PyObject *function_repr(PyObject *self) {
-    return PyUnicode_FromFormat("<janus.function %R>", ((jpy_function *)self)->callable);
+    return PyObject_Repr(((jpy_function *)self)->callable);
 }
 
 /* _guard_time(f, args, repeat): seconds to run the guards of the newest graph. */

@@ -85,7 +85,7 @@ ATTRIBUTES = ["__name__", "__qualname__", "__doc__", "__module__", "__annotation
 QUESTIONS = [inspect.isfunction, inspect.ismethod, inspect.isgeneratorfunction, inspect.iscoroutinefunction,
              inspect.isasyncgenfunction, inspect.isroutine, inspect.isbuiltin, inspect.isclass, callable, inspect.signature,
              inspect.getfullargspec, inspect.getsource, inspect.getdoc, inspect.getmodule, inspect.getclosurevars,
-             inspect.getfile, asyncio.iscoroutinefunction, typing.get_type_hints,
+             inspect.getfile, asyncio.iscoroutinefunction, typing.get_type_hints, repr, str, "{}".format, ascii,
              lambda f: isinstance(f, types.FunctionType), lambda f: f.__class__.__name__, lambda f: vars(f) is f.__dict__]
 
 
@@ -175,6 +175,7 @@ def test_of_what_is_no_function():
     with pytest.raises(AttributeError):
         part.__code__
     assert str(inspect.signature(part)) == "(y=1)" and not inspect.isfunction(part)
+    assert repr(part) == repr(part.__wrapped__) and repr(bound) == repr(bound.__wrapped__)
     assert janus.function(ast.dump).__module__ == "ast" and janus.function(len).__name__ == "len"
 
 
