@@ -25,6 +25,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/base/jpy.h \
 	pyfront/base/lines.c \
 	pyfront/base/lines.h \
+	pyfront/base/names.c \
+	pyfront/base/names.h \
 	pyfront/base/memory.c \
 	pyfront/base/signals.c \
 	pyfront/base/signals.h \

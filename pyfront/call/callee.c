@@ -7,6 +7,7 @@
  * to be one that stays: those that a call makes and calls are none.
  */
 #include "exec/eager/eager.h"
+#include "pyfront/base/names.h"
 #include "pyfront/base/tracing.h"
 #include "pyfront/call/nested.h"
 #include "pyfront/call/object.h"
@@ -25,11 +26,8 @@ enum {
 
 /* Whether it is one of the program's, which a call runs to its end. */
 static bool may_be_decorated(PyObject *f) {
-    static PyObject *key;
-    if (!key && !(key = PyUnicode_InternFromString("__name__")))
-        PyErr_Clear();
     const PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(f);
-    PyObject *module = key ? PyDict_GetItem(PyFunction_GET_GLOBALS(f), key) : NULL;
+    PyObject *module = PyDict_GetItem(PyFunction_GET_GLOBALS(f), jpy_names.name);
     const char *name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
     PyErr_Clear();
     return name && strcmp(name, "janus") != 0 && strncmp(name, "janus.", 6) != 0 &&
@@ -102,11 +100,8 @@ static PyObject *decorated(jpy_function *owner, PyObject *key, PyObject *f) {
 
 /* What an object that is no function is called by, a Python function, or NULL; borrowed. */
 static PyObject *call_method(PyObject *o) {
-    static PyObject *name;
-    if (!name)
-        name = PyUnicode_InternFromString("__call__");
-    PyObject *m = name && PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE)
-                      ? _PyType_Lookup(Py_TYPE(o), name)
+    PyObject *m = PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE)
+                      ? _PyType_Lookup(Py_TYPE(o), jpy_names.call)
                       : NULL;
     return m && PyFunction_Check(m) ? m : NULL;
 }

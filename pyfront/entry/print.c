@@ -2,27 +2,24 @@
 /* Text that graphs print: see print.h. */
 #include "pyfront/entry/print.h"
 
+#include "pyfront/base/names.h"
+
 #include <string.h>
 
 /* PySys_GetObject makes a string for every lookup and says nothing when it cannot. */
 PyObject *jpy_print_out(void) {
-    static PyObject *sys, *name;
-    if (!name && !(name = PyUnicode_InternFromString("stdout")))
-        return NULL;
+    static PyObject *sys;
     if (!sys && !(sys = PyImport_ImportModule("sys")))
         return NULL;
-    return PyDict_GetItemWithError(PyModule_GetDict(sys), name);
+    return PyDict_GetItemWithError(PyModule_GetDict(sys), jpy_names.stdout_);
 }
 
 bool jpy_print_can(PyObject *file) {
-    static PyObject *name;
-    if (!name && !(name = PyUnicode_InternFromString("write")))
-        return false;
     if (!file)
         file = jpy_print_out();
     if (!file || file == Py_None)
         return !PyErr_Occurred();
-    PyObject *d = _PyType_Lookup(Py_TYPE(file), name);
+    PyObject *d = _PyType_Lookup(Py_TYPE(file), jpy_names.write);
     if (!d || Py_TYPE(d) != &PyMethodDescr_Type)
         return false;
     const char *t = PyDescr_TYPE(d)->tp_name;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pyfront/base/names.h"
 #include "pyfront/entry/entry.h"
 
 enum { LENGTHS_UNROLLED = 3, FEW_RUNS = 4, TOO_LOOSE = 4, USUAL = 2, SELDOM = 8 };
@@ -154,10 +155,7 @@ bool jpy_hint_length(const jpy_function *f, const jpy_src *s, bool list) {
 }
 
 static bool is_length(PyObject *path) {
-    static PyObject *prefix;
-    if (!prefix)
-        prefix = PyUnicode_InternFromString("length of ");
-    return prefix && PyUnicode_Tailmatch(path, prefix, 0, PY_SSIZE_T_MAX, -1) == 1;
+    return PyUnicode_Tailmatch(path, jpy_names.length_of, 0, PY_SSIZE_T_MAX, -1) == 1;
 }
 
 bool jpy_hints_narrow(jpy_function *f, bool lengths) {

@@ -5,6 +5,7 @@
 #include "pyfront/convert/calls/calls.h"
 
 #include "ops/op_ids.h"
+#include "pyfront/base/names.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/objects/objects.h"
 #include "pyfront/convert/tensors/tensors.h"
@@ -31,13 +32,10 @@ static jcv_out add_to_optional(jcv *c, void *user, int arm) {
 }
 
 static void add_to_grad(jcv *c, adding x) {
-    static PyObject *grad_name;
-    if (!grad_name)
-        grad_name = PyUnicode_InternFromString("grad");
-    jcv_av *had = jcv_getattr(c, x.leaf, grad_name);
+    jcv_av *had = jcv_getattr(c, x.leaf, jpy_names.grad);
     if (had->kind == AV_PY) { /* None */
         jcv_av *g = jcv_proxy(c, x.gradient, false);
-        jcv_setattr(c, x.leaf, grad_name, x.present ? jcv_maybe(c, x.present, g) : g);
+        jcv_setattr(c, x.leaf, jpy_names.grad, x.present ? jcv_maybe(c, x.present, g) : g);
         return;
     }
     if (x.present) {

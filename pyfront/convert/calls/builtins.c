@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ops/op_ids.h"
+#include "pyfront/base/names.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/objects/objects.h"
@@ -47,9 +48,8 @@ static jcv_av *b_range(jcv *c, const jcv_args *a) {
 
 /* Whether isinstance() with this class asks nothing but the MRO. */
 static bool plain_instancecheck(jcv *c, PyTypeObject *meta) {
-    static PyObject *name, *abc;
-    if (!name)
-        name = PyUnicode_InternFromString("__instancecheck__");
+    static PyObject *abc;
+    PyObject *const name = jpy_names.instancecheck;
     if (meta == &PyType_Type)
         return true;
     PyObject *d = jcv_lookup(c, meta, name);
@@ -64,9 +64,7 @@ static bool plain_instancecheck(jcv *c, PyTypeObject *meta) {
 }
 
 static bool own_class(jcv *c, PyTypeObject *t) {
-    static PyObject *name;
-    if (!name)
-        name = PyUnicode_InternFromString("__class__");
+    PyObject *const name = jpy_names.class_;
     return jcv_generic_attrs(t) &&
            jcv_lookup(c, t, name) == _PyType_Lookup(&PyBaseObject_Type, name);
 }
@@ -175,10 +173,7 @@ static jcv_av *convert(jcv *c, const jcv_args *a, const jn_op *op) {
     arity(c, a, 1, 1, "int(), float() or bool()");
     jcv_av *x = a->pos[0];
     if (x->kind == AV_TENSOR) {
-        static PyObject *item;
-        if (!item)
-            item = PyUnicode_InternFromString("item");
-        x = jcv_call(c, jcv_getattr(c, x, item), &(jcv_args){0});
+        x = jcv_call(c, jcv_getattr(c, x, jpy_names.item), &(jcv_args){0});
     }
     if (op == JN_OP(s_bool)) {
         jcv_val *v = NULL;

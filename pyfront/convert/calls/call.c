@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "pyfront/base/names.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/objects/objects.h"
@@ -422,13 +423,8 @@ jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args) {
     if (PyMethod_Check(o)) {
         jpy_src *fs = NULL, *ss = NULL;
         if (f->src) {
-            static PyObject *names[2];
-            if (!names[0]) {
-                names[0] = PyUnicode_InternFromString("__func__");
-                names[1] = PyUnicode_InternFromString("__self__");
-            }
-            fs = jpy_src_get(c->guards, JPY_SRC_ATTR, f->src, NULL, names[0], 0);
-            ss = jpy_src_get(c->guards, JPY_SRC_ATTR, f->src, NULL, names[1], 0);
+            fs = jpy_src_get(c->guards, JPY_SRC_ATTR, f->src, NULL, jpy_names.func, 0);
+            ss = jpy_src_get(c->guards, JPY_SRC_ATTR, f->src, NULL, jpy_names.self, 0);
         } else {
             ss = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, PyMethod_GET_SELF(o), 0);
         }
@@ -448,10 +444,7 @@ jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args) {
             return jcv_call_tensor(c, o, args);
         return jcv_call_builtin(c, f, args);
     }
-    static PyObject *call_name;
-    if (!call_name)
-        call_name = PyUnicode_InternFromString("__call__");
-    PyObject *fn = jcv_lookup(c, Py_TYPE(o), call_name);
+    PyObject *fn = jcv_lookup(c, Py_TYPE(o), jpy_names.call);
     if (fn && PyFunction_Check(fn))
         return jcv_call_function(c, fn, NULL, with_self(c, f, args));
     jcv_refuse(c, "a call of %s", jcv_describe(f));

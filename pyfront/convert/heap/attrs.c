@@ -2,6 +2,8 @@
 /* The table of attributes of real objects that were written, or are about to be. */
 #include "pyfront/convert/heap/heap.h"
 
+#include "pyfront/base/names.h"
+
 jcv_attr *jcv_find_attr(jcv *c, PyObject *o, PyObject *name) {
     for (size_t i = 0; i < c->attrs.n; i++)
         if (c->attrs.data[i]->object == o &&
@@ -25,9 +27,7 @@ uint32_t jcv_attr_slot(jcv *c, PyObject *o, PyObject *name, jpy_src *src, jcv_av
 }
 
 bool jcv_generic_attrs(PyTypeObject *t) {
-    static PyObject *name;
-    if (!name)
-        name = PyUnicode_InternFromString("__getattribute__");
+    PyObject *const name = jpy_names.getattribute;
     return t->tp_getattro == PyObject_GenericGetAttr ||
            _PyType_Lookup(t, name) == _PyType_Lookup(&PyBaseObject_Type, name);
 }

@@ -10,13 +10,7 @@
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
-
-static PyObject *contents_name(void) {
-    static PyObject *name;
-    if (!name)
-        name = PyUnicode_InternFromString("cell_contents");
-    return name;
-}
+#include "pyfront/base/names.h"
 
 static jpy_src *const_src(jcv *c, PyObject *o) {
     jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, o, 0);
@@ -31,7 +25,7 @@ jcv_outer jcv_global_var(jcv *c, PyObject *dict, PyObject *name) {
 }
 
 jcv_outer jcv_cell_var(jcv *c, PyObject *closure, jpy_src *closure_src, Py_ssize_t at) {
-    jcv_outer x = {.holder = PyTuple_GET_ITEM(closure, at), .name = contents_name()};
+    jcv_outer x = {.holder = PyTuple_GET_ITEM(closure, at), .name = jpy_names.cell_contents};
     x.value_src = jpy_src_get(c->guards, JPY_SRC_CELL, closure_src, NULL, NULL, at);
     if (c->cells) /* which cells are one is looked at when some are written */
         x.src = jpy_src_get(c->guards, JPY_SRC_ITEM, closure_src, NULL, NULL, at);

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "pyfront/base/names.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/values/values.h"
 #include "pyfront/methods/methods.h"
@@ -180,24 +181,17 @@ static jcv_av *own_attr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name) {
 
 /* The attributes of an object and its __dict__ are two ways to one place, of which only one can be
  * written: the dict is noted in the attribute table when it is taken. */
-static PyObject *dict_name(void) {
-    static PyObject *name;
-    if (!name)
-        name = PyUnicode_InternFromString("__dict__");
-    return name;
-}
-
 static jcv_av *taken_dict(jcv *c, jcv_av *o, jcv_av *dict) {
     for (size_t i = 0; i < c->attrs.n; i++)
         if (c->attrs.data[i]->object == o->py && c->attrs.data[i]->name &&
-            c->attrs.data[i]->name != dict_name())
+            c->attrs.data[i]->name != jpy_names.dict)
             jcv_refuse(c, "the __dict__ of an object whose attributes are written");
-    jcv_attr_slot(c, o->py, dict_name(), NULL, dict);
+    jcv_attr_slot(c, o->py, jpy_names.dict, NULL, dict);
     return dict;
 }
 
 static void not_by_dict(jcv *c, PyObject *o, bool write) {
-    jcv_attr *a = jcv_find_attr(c, o, dict_name());
+    jcv_attr *a = jcv_find_attr(c, o, jpy_names.dict);
     jcv_av *dict = a ? c->slots.data[a->slot] : NULL;
     if (a && (write || dict->kind != AV_PY || jcv_is_written(c, dict->py)))
         jcv_refuse(c, "an attribute of an object whose __dict__ is used");
@@ -452,10 +446,7 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
         fresh && t->tp_setattro == ((PyTypeObject *)jpy.module_base_type)->tp_setattro;
     if (t->tp_setattro != PyObject_GenericSetAttr && !fresh_module &&
         (o->kind != AV_PY || !module_setattr(c, o, name, v))) {
-        static PyObject *set_name;
-        if (!set_name)
-            set_name = PyUnicode_InternFromString("__setattr__");
-        PyObject *fn = jcv_lookup(c, t, set_name);
+        PyObject *fn = jcv_lookup(c, t, jpy_names.setattr);
         if (!fn || !PyFunction_Check(fn) ||
             (jpy.module_base_type && PyType_IsSubtype(t, jpy.module_base_type)))
             jcv_refuse(c, "%s sets attributes in its own way", t->tp_name);

@@ -10,6 +10,7 @@
 #include "pyfront/convert/objects/objects.h"
 
 #include "ops/op_ids.h"
+#include "pyfront/base/names.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/values/values.h"
 
@@ -138,11 +139,9 @@ jcv_av *jcv_attr_by_type(jcv *c, jcv_av *o, PyObject *name) {
 }
 
 jcv_av *jcv_call_host(jcv *c, jcv_av *o, const jcv_args *args) {
-    static PyObject *name;
     PyTypeObject *types[MAX_TYPES];
     PyObject *functions[MAX_TYPES];
-    if (!name)
-        name = PyUnicode_InternFromString("__call__");
+    PyObject *const name = jpy_names.call;
     jcv_av *settled = jcv_settled(c, o);
     if (settled->kind != AV_HOST)
         return jcv_call(c, settled, args);

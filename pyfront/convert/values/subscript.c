@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "pyfront/base/names.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/tensors/tensors.h"
@@ -332,10 +333,7 @@ void jcv_native_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
     if (o->kind == AV_TENSOR && v->kind == AV_SCALAR)
         v = jcv_stored_number(c, o, v);
     if (o->kind == AV_TENSOR && jcv_is_computed_view(i)) {
-        static PyObject *copy_name;
-        if (!copy_name)
-            copy_name = PyUnicode_InternFromString("copy_");
-        jcv_call1(c, jcv_getattr(c, jcv_getitem(c, o, i), copy_name), v);
+        jcv_call1(c, jcv_getattr(c, jcv_getitem(c, o, i), jpy_names.copy_), v);
         return;
     }
     if (o->kind == AV_TENSOR) {
