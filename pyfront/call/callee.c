@@ -134,7 +134,7 @@ static PyObject *callee(PyObject *self_owner, PyObject *f) {
         return NULL;
     if (g == Py_None || ((jpy_function *)g)->callable != function)
         return Py_NewRef(f);
-    if (owner->differentiated)
+    if (jpy_regions_differentiate(owner))
         ((jpy_function *)g)->differentiated = true; /* what it returns may be */
     return self ? PyMethod_New(g, self) : Py_NewRef(g);
 }

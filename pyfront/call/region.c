@@ -236,7 +236,14 @@ void jpy_regions_first(jpy_function *f) {
     f->first = true; /* its regions are cold */
     f->first =
         planned(f, function) == 0 && f->plan != Py_None && dress(f, function) == 0 && f->skeleton;
+    PyObject *creates = f->first ? PyObject_GetAttrString(f->plan, "creates") : NULL;
+    f->creates = creates == Py_True;
+    Py_XDECREF(creates);
     PyErr_Clear();
+}
+
+bool jpy_regions_differentiate(const jpy_function *f) {
+    return f->differentiated || (f->first && f->creates);
 }
 
 void jpy_regions_first_over(jpy_function *f) {
@@ -401,7 +408,7 @@ static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargs
     jpy_function *in = r->inner;
     jpy_call call = {args, PyVectorcall_NARGS(nargsf), NULL};
     uint64_t conversions = in->conversions;
-    in->differentiated = in->differentiated || r->owner->differentiated;
+    in->differentiated = in->differentiated || jpy_regions_differentiate(r->owner);
     r->cold = r->cold && root_of(r)->calls <= 1 &&
               !jpy_warm(&r->warmth, in->measure, r->owner->of_region);
     if (r->off || r->cold) {

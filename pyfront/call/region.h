@@ -30,6 +30,9 @@ void jpy_regions_end(jpy_function *f, const jpy_regions_timer *x);
  * exception is left.  Then (`first_over`) that call has ended, and a conversion was tried. */
 void jpy_regions_first(jpy_function *f);
 void jpy_regions_first_over(jpy_function *f);
+/* Whether what its statements and callees compute may be differentiated again (create_graph): it
+ * was come to in a conversion, or stands in the text of a function whose first call this is. */
+bool jpy_regions_differentiate(const jpy_function *f);
 /* A conversion of f as a whole was refused: f gets a skeleton if it can.  No exception is left. */
 void jpy_regions_refused(jpy_function *f);
 /* Conversions of f as a whole have led to no hit: it gets one, cut in half.  No exception is left.

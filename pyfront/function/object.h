@@ -110,6 +110,7 @@ typedef struct jpy_function {
     PyObject *plan;        /* of the skeleton (janus/_skeleton.py), or None: it can have none */
     PyObject *skeleton;    /* what CPython runs in place of the callable */
     bool first;            /* the skeleton is that of a first call (call/nested.h) */
+    bool creates;          /* its text asks for create_graph, which a first call has yet to learn */
     bool stale;            /* the plan has changed since it was made */
     PyObject *skeleton_of; /* the code that plan and skeleton were made of */
     PyObject *regions;     /* dict of its regions */

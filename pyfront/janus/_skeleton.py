@@ -104,6 +104,8 @@ class Plan:
                 raise _NoSkeleton
             if isinstance(n, ast.Name) and (n.id in _LOOKS_AT_FRAMES or (n.id[:2] == "__" and n.id[-2:] != "__")):
                 raise _NoSkeleton
+        self.creates = any(isinstance(n, ast.keyword) and n.arg == "create_graph" and getattr(n.value, "value", True)
+                           for n in ast.walk(self.node))
         self.python, self.cuts = set(), set()  # places of statements: CPython's; beginnings of regions
         self.quiet = set()  # names of methods that no function of the program was called by
         self.version = 0  # of what is planned

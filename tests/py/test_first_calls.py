@@ -388,3 +388,54 @@ def test_what_the_package_calls_itself_is_none_of_the_program(monkeypatch):
     stats = fit.stats()
     assert stats["op_share"] > 0.7, janus.explain(fit)
     assert [f.__name__ for f in made if f.stats()["calls"]] == []
+
+
+EFFECTS = {"none": "pass", "global": "note(n)", "attribute": "n.seen = x.detach()", "list": "log.append(n.v)",
+           "dict": "memo[n.v] = x.detach()", "reads": "n.count = n.count + 1"}
+LOOPS = {"for": "for i in range(4):", "while": "while len(out) < 4:", "once": "if True:"}
+SECONDS = {"grad": "g, = janus.autograd.grad(loss, [w], create_graph=True)\nout.append((g * g).sum())",
+           "several": "gs = janus.autograd.grad(loss, [w, b], create_graph=True, allow_unused=True)\n"
+                      "out.append(sum((g * g).sum() for g in gs))",
+           "backward": "w.grad = None\nloss.backward(create_graph=True)\nout.append((w.grad * w.grad).sum())"}
+
+
+@pytest.mark.parametrize("second", SECONDS)
+@pytest.mark.parametrize("effect", EFFECTS)
+def test_gradients_that_the_first_call_differentiates_again(effect, second):
+    """A callee is a graph before the first call comes to `create_graph`: one with effects cannot give it."""
+    for loop in LOOPS.values():
+        body = SECONDS[second].replace("\n", "\n        ")
+        names = names_of(f"""
+count = 0
+
+def note(n):
+    global count
+    count = n.v
+
+def visit(n, w, b, log, memo):
+    x = w * n.v
+    for k in n.kids:
+        x = x + visit(k, w, b, log, memo)
+    {EFFECTS[effect]}
+    return (x + b).tanh()
+
+def total(roots, w, b, log, memo):
+    return janus.cat([visit(root, w, b, log, memo) for root in roots]).pow(2).sum()
+
+def epoch(roots, w, b):
+    log, memo, out = [], {{}}, []
+    {loop}
+        loss = total(roots, w, b, log, memo)
+        {body}
+    return sum(out).item(), log, len(memo), count
+""", janus=janus, __name__="program")  # what nobody has decorated is looked at in modules
+
+        def tree(depth):
+            return types.SimpleNamespace(v=depth + 1, count=0, kids=[tree(depth - 1) for _ in range(2 if depth else 0)])
+
+        def call(f):
+            w = t(3, seed=1).requires_grad_()
+            return f([tree(3)], w, t(3, seed=2).requires_grad_())
+
+        got, want = call(janus.function(names["epoch"])), call(names["epoch"])
+        assert got[0] == pytest.approx(want[0], rel=1e-4) and got[1:] == want[1:]
