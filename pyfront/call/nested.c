@@ -53,7 +53,7 @@ static bool has_package(PyObject *o) {
         d = PyDict_CheckExact(o) ? Py_NewRef(o) : jpy_attrs_of(o);
     while (!is && d && PyDict_Next(d, &i, NULL, &v))
         is = of_package(v);
-    Py_XDECREF(d);
+    jpy_attrs_done(o, d);
     PyErr_Clear();
     return is;
 }

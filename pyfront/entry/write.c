@@ -160,7 +160,7 @@ static int has_attr(PyObject *o, PyObject *name) {
     } /* what its type has may be its own, too */
     PyObject *attrs = jpy_attrs_of(o);
     int has = attrs ? PyDict_Contains(attrs, name) : 0;
-    Py_XDECREF(attrs);
+    jpy_attrs_done(o, attrs);
     return has;
 }
 

@@ -74,6 +74,10 @@ void jpy_writes_free(jpy_writes *w);
 /* The instance dict of an object, or that of a type or module, without running Python code: a new
  * reference; NULL: none. */
 PyObject *jpy_attrs_of(PyObject *o);
+/* Nobody looks at that of o any more, which was read only: the reference is taken (NULL: none).
+ * CPython 3.11 and 3.12 keep attributes without a dict, which they read faster, until one is asked
+ * for, and never again: who leaves it makes all that the program does with o slower. */
+void jpy_attrs_done(PyObject *o, PyObject *dict);
 /* Whether an attribute is kept by a slot or getter of its type and not in an instance dict. */
 bool jpy_attr_is_described(PyObject *o, PyObject *name);
 /* Room for n items in a list; false: out of memory, without an exception. */

@@ -97,6 +97,39 @@ PyObject *jpy_attrs_of(PyObject *o) {
     return d;
 }
 
+#if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030d0000 && !defined(Py_DEBUG)
+/* Before an object lie its dict and, in another word or in the same one with a mark, the values of
+ * the names that its type knows, which a dict of such names has taken as they are. */
+static void give_back(PyObject *o, PyObject *dict) {
+    const PyTypeObject *t = Py_TYPE(o);
+    PyDictObject *d = (PyDictObject *)dict;
+    void **at = (void **)(void *)o - 3, *values;
+    if (!(t->tp_flags & Py_TPFLAGS_MANAGED_DICT) || !(t->tp_flags & Py_TPFLAGS_HEAPTYPE) ||
+        *at != dict || Py_REFCNT(dict) != 2 || !PyDict_CheckExact(dict) || !d->ma_values ||
+        d->ma_keys != ((const PyHeapTypeObject *)t)->ht_cached_keys ||
+        (d->ma_version_tag & WATCHED))
+        return;
+    values = d->ma_values;
+    d->ma_values = NULL;
+    d->ma_used = 0;
+#if PY_VERSION_HEX < 0x030c0000
+    at[0] = NULL;
+    at[-1] = values;
+#else
+    at[0] = (char *)values - 1;
+#endif
+    Py_DECREF(dict); /* the object's */
+}
+#else
+static void give_back(PyObject *o, PyObject *dict) { (void)o, (void)dict; }
+#endif
+
+void jpy_attrs_done(PyObject *o, PyObject *dict) {
+    if (dict)
+        give_back(o, dict);
+    Py_XDECREF(dict);
+}
+
 /* ---- targets ------------------------------------------------------------------------------------
  */
 

@@ -337,7 +337,7 @@ static bool same_attrs(jpy_shadow *s, PyObject *p, PyObject *members, PyObject *
     bool same = (apart || same_dict(s, NULL, p, now, false, true, w)) &&
                 same_dict(s, NULL, members, slots, true, true, w);
     /* what is compared later lies in the object: it stays */
-    Py_XDECREF(now);
+    jpy_attrs_done(o, now);
     Py_XDECREF(slots);
     return same;
 }
@@ -357,7 +357,7 @@ static bool same_contents(jpy_shadow *s, const jpy_todo *x) {
         return false;
     PyObject *attrs = jpy_attrs_of(p), *members = jpy_members_of(p);
     bool same = same_attrs(s, attrs, members, a, x->where);
-    Py_XDECREF(attrs);
+    jpy_attrs_done(p, attrs);
     Py_XDECREF(members);
     return same;
 }

@@ -29,9 +29,14 @@ void jpy_shadow_free(jpy_shadow *s) {
         Py_XDECREF(t->attrs);
         Py_XDECREF(t->members);
     }
+    for (t = s->twins; t; t = t->hh.next)
+        if (t->owner && Py_REFCNT(t->o) > 1) { /* nothing goes with it */
+            jpy_attrs_done(t->owner, t->o);
+            t->o = NULL;
+        }
     /* the objects last: what they drop may run code of the program, which sees no twin */
     for (t = s->twins; t; t = t->hh.next)
-        Py_DECREF(t->o);
+        Py_XDECREF(t->o);
     HASH_CLEAR(hh, s->twins);
     for (jpy_twin_storage *st = s->storages; st; st = st->hh.next) {
         janus_tensor_release(st->copy);

@@ -36,8 +36,9 @@ static PyObject *attributes(PyObject *o) {
     PyTypeObject *t = Py_TYPE(o);
     if (!jcv_generic_attrs(t) || !PyType_HasFeature(t, Py_TPFLAGS_HEAPTYPE))
         return NULL;
-    PyObject *d = t->tp_dictoffset ? PyObject_GenericGetDict(o, NULL) : NULL;
-    Py_XSETREF(d, d ? PyDict_Copy(d) : PyDict_New());
+    PyObject *own = t->tp_dictoffset ? PyObject_GenericGetDict(o, NULL) : NULL;
+    PyObject *d = own ? PyDict_Copy(own) : PyDict_New();
+    jpy_attrs_done(o, own);
     for (Py_ssize_t i = 0; d && t->tp_mro && i < PyTuple_GET_SIZE(t->tp_mro); i++) {
         PyTypeObject *of = (PyTypeObject *)PyTuple_GET_ITEM(t->tp_mro, i);
         PyObject *in = PyType_HasFeature(of, Py_TPFLAGS_HEAPTYPE) ? of->tp_dict : NULL;
