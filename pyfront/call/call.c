@@ -162,6 +162,8 @@ static PyObject *timed_plain(jpy_function *f, jpy_entry *e, PyObject *const *arg
     jpy_timing start = jpy_trial_start(f, jpy_entry_trial(e), false);
     f->imperative++;
     f->undressed += start.ns && f->skeleton; /* a function that rests is as it is undecorated */
+    if (jpy_entry_trial(e)->state == JPY_TRIAL_SLOW)
+        jpy_in_vain(f);
     PyObject *r = run_plain(f, args, nargsf, kwnames);
     if (r && jpy_trial_end(f, jpy_entry_trial(e), false, start))
         rest_if_slow(f);
@@ -240,8 +242,12 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
                 f->entries.data[0] = e;
             }
             f->graph++;
+            if (trial->state == JPY_TRIAL_PAYS)
+                jpy_paid(f, trial);
         } else if (got == 2 && region) {
             f->imperative++;
+            if (trial->state == JPY_TRIAL_SLOW)
+                jpy_in_vain(f);
             time_statements(f, e);
         } else if (got == 2) {
             *result = timed_plain(f, e, call->args, nargsf, call->kwnames);
@@ -382,12 +388,15 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     jpy_call call = {args, PyVectorcall_NARGS(nargsf), kwnames};
     jpy_discarded discarded = NONE_RAN;
     PyObject *result = NULL;
-    if (by_any_entry(f, &call, nargsf, false, &discarded, &result))
+    bool rests = jpy_resting(f); /* it has a skeleton, which may pay */
+    if (!rests && by_any_entry(f, &call, nargsf, false, &discarded, &result))
         return result;
     if (JN_UNLIKELY(jpy_stored_on) && !f->entries.n && !f->plan && !f->plain)
         recall(f);
-    learn(f, &call, discarded);
-    bool first = f->convert_first && !f->plain && discarded != AN_EXCEPTION;
+    if (!rests)
+        learn(f, &call, discarded);
+    bool first = f->convert_first && !f->plain && !rests && discarded != AN_EXCEPTION;
+    uint64_t conversions = f->conversions;
     if (first)
         try_convert(f, &call, discarded, 0);
     int64_t start = f->measure ? jpy_now() : 0;
@@ -399,9 +408,11 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     if (outer)
         f->running_since = 0;
     f->plain_ns += ns;
-    if (r && !f->plain && !first && discarded != AN_EXCEPTION &&
+    if (r && !f->plain && !first && !rests && discarded != AN_EXCEPTION &&
         (discarded || !taken_by_now(f, &call)))
         try_convert(f, &call, true, ns);
+    if (!f->plain && !rests && f->conversions == conversions)
+        jpy_in_vain(f);
     if (f->first || f->calls == 1)
         jpy_regions_first_over(f);
     return JN_UNLIKELY(f->word.due) ? jpy_word_say(f, r) : r;
@@ -419,10 +430,13 @@ static inline PyObject *as_it_is(jpy_function *f, PyObject *const *args, size_t 
 /* A call of a function that rests: what it was asked to stand for, and a count. */
 __attribute__((noinline)) static PyObject *resting_call(jpy_function *f, PyObject *const *args,
                                                         size_t nargsf, PyObject *kwnames) {
+    jn_thread *me = jn_thread_mine();
+    if (f->rests == me) /* a recursion is one call */
+        return as_it_is(f, args, nargsf, kwnames);
     f->rest--;
+    f->rests = me;
     f->calls++;
     Py_INCREF((PyObject *)f);
-    jn_thread *me = jn_thread_mine();
     jn_op_counts before = me->ops;
     bool at_once = !(f->ladder & JPY_RUNG_COEXECUTION);
     f->imperative += at_once;
@@ -430,6 +444,8 @@ __attribute__((noinline)) static PyObject *resting_call(jpy_function *f, PyObjec
                                      : jpy_below_graphs(f, as_it_is, args, nargsf, kwnames);
     f->ops.eager += me->ops.eager - before.eager;
     f->ops.graph += me->ops.graph - before.graph;
+    if (f->rests == me)
+        f->rests = NULL;
     Py_DECREF((PyObject *)f);
     return r;
 }
@@ -471,8 +487,10 @@ PyObject *jpy_function_call(PyObject *self, PyObject *const *args, size_t nargsf
     if (jpy_plain_calls() || (f->plain && f->thread == PyThread_get_thread_ident()) ||
         JN_UNLIKELY(jpy_shadows_running && jpy_shadow_here))
         return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
-    if (f->rest)
+    if (f->rest && !f->skeleton)
         return resting_call(f, args, nargsf, kwnames);
+    if (JN_UNLIKELY(f->rests != NULL) && f->rests == jn_thread_mine()) /* of the last one */
+        return as_it_is(f, args, nargsf, kwnames);
     if (JN_UNLIKELY(f->unasked))
         return jpy_regions_unasked(f, args, nargsf, kwnames);
     return holding_call(f, args, nargsf, kwnames);

@@ -31,6 +31,9 @@ enum {
     TIMED_RUNS = 16, /* of both kinds together */
     COLD_RUNS = 16,  /* in which something was converted or compared, and which are not timed */
     FIRST_REST = 1000,
+    MANY_IN_VAIN = 64,
+    A_HIT = 4,         /* as many calls in vain as one that paid makes up for */
+    FIRST_PAID = 1000, /* calls, after which what paid is compared again */
     MAX_BACKOFF = 1 << 16,
     FREE_CONVERSIONS = 3,
     CONVERT_SHARE = 10,
@@ -91,12 +94,16 @@ static void keep(jpy_pace *p, int64_t ns, uint64_t ops) {
         p->few = ops;
     if (ops > p->most)
         p->most = ops;
+    p->ops += ops;
+    p->calls++;
 }
 
 static bool alike(double a, double b) { return a <= ALIKE * b && b <= ALIKE * a; }
 
 /* What a graph's calls take of the time of CPython's, each at its fastest; 0: that is not known.
- * Of calls that differ in how much they have to do, as ops tell, large ones are compared by ops. */
+ * Of calls that differ in how much they have to do, as ops tell, large ones are compared by ops;
+ * where small ones were met by both, too, what lies between is by what calls have to do on average.
+ */
 static double share(const jpy_trial *t, const jpy_pace *graph, const jpy_pace *plain) {
     if (!graph->ns || !plain->ns)
         return 0;
@@ -104,8 +111,16 @@ static double share(const jpy_trial *t, const jpy_pace *graph, const jpy_pace *p
     double few = (double)plain->few * ratio, most = (double)plain->most * ratio;
     bool by_time = alike((double)graph->few, few) || few <= 0;
     bool by_ops = !alike(fmin((double)graph->few, few), fmax((double)graph->most, most));
-    if (by_ops && alike((double)graph->most, most) && graph->few && few > 0)
-        return graph->op_ns * ratio / plain->op_ns;
+    if (by_ops && alike((double)graph->most, most) && graph->few && few > 0) {
+        double all = (double)graph->ops / ratio + (double)plain->ops;
+        double mean = all / (graph->calls + plain->calls),
+               range = (double)(plain->most - plain->few);
+        double large = by_time && range > 0 ? (mean - (double)plain->few) / range : 1;
+        large = fmax(0, fmin(1, large));
+        double g = (1 - large) * (double)graph->ns + large * graph->op_ns * (double)graph->most;
+        double p = (1 - large) * (double)plain->ns + large * plain->op_ns * (double)plain->most;
+        return large < 1 ? g / p : graph->op_ns * ratio / plain->op_ns;
+    }
     return by_time ? (double)graph->ns / (double)plain->ns : 0;
 }
 
@@ -113,7 +128,8 @@ static double share(const jpy_trial *t, const jpy_pace *graph, const jpy_pace *p
 static int decide(const jpy_trial *t) {
     double calls = share(t, &t->graph, &t->plain);
     double rounds = t->tracked ? share(t, &t->graph_round, &t->plain_round) : 0;
-    bool slow = calls > 1.05 || rounds > 1.05;
+    /* of a round a call is a part only, and a gradient may make up for what the call loses */
+    bool slow = calls > (rounds > 0 ? 1.05 : 1) || rounds > 1.02;
     if (t->n >= TIMED_RUNS)
         return slow ? JPY_TRIAL_SLOW : JPY_TRIAL_PAYS;
     if (t->n != FEW_RUNS)
@@ -147,6 +163,8 @@ bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, jpy_timing start) 
     t->n++;
     t->state = __builtin_parity(t->n) ? JPY_TRIAL_PLAIN : JPY_TRIAL_GRAPH;
     t->state = decide(t);
+    if (t->state == JPY_TRIAL_PAYS)
+        t->left = t->paid = t->paid ? 4 * t->paid : FIRST_PAID;
     if (t->state != JPY_TRIAL_SLOW)
         return false;
     f->slow++;
@@ -159,6 +177,7 @@ void jpy_trial_anew(jpy_trial *t) {
     *t = (jpy_trial){.state = JPY_TRIAL_GRAPH,
                      .tracked = t->tracked,
                      .first_ns = t->first_ns,
+                     .paid = t->paid,
                      .least = t->least,
                      .most = t->most};
 }
@@ -203,4 +222,17 @@ bool jpy_resting(jpy_function *f) {
 void jpy_rest(jpy_function *f) {
     f->rest_length = f->rest_length ? f->rest_length * 4 : FIRST_REST;
     f->rest = f->rest_length;
+}
+
+void jpy_paid(jpy_function *f, jpy_trial *t) {
+    f->vain -= f->vain < A_HIT ? f->vain : A_HIT;
+    if (t->left && !--t->left) /* what calls have to do may have changed */
+        jpy_trial_anew(t);
+}
+
+void jpy_in_vain(jpy_function *f) {
+    if (!f->measure || !f->entries.n || ++f->vain < MANY_IN_VAIN)
+        return;
+    f->vain = 0;
+    jpy_rest(f);
 }

@@ -39,5 +39,10 @@ void jpy_back_off(jpy_function *f, unsigned factor);
 bool jpy_resting(jpy_function *f);
 /* All entries are slow: no graph is looked for in the next calls, ever more of them. */
 void jpy_rest(jpy_function *f);
+/* A graph that pays has run. */
+void jpy_paid(jpy_function *f, jpy_trial *t);
+/* An entry was looked for and none was used, without one being tried or made: f rests where that is
+ * so of most calls, whatever is known of entries that are seldom met. */
+void jpy_in_vain(jpy_function *f);
 
 #endif

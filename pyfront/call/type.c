@@ -265,6 +265,7 @@ static PyObject *function_clear_entries(PyObject *self, PyObject *unused) {
     f->loose_dims = 0;
     PyDict_Clear(f->seen);
     f->next_try = f->backoff = f->rest = f->rest_length = 0;
+    f->vain = 0;
     f->first = f->stale = false;
     f->region_hits = 0;
     Py_CLEAR(f->skeleton);

@@ -30,7 +30,9 @@ typedef struct jpy_timing {
 typedef struct jpy_pace {
     int64_t ns;         /* of one; 0: none yet */
     double op_ns;       /* of one for each op that it ran */
-    uint64_t few, most; /* ops that they ran */
+    uint64_t few, most; /* ops that they ran: least, most, ... */
+    uint64_t ops;       /* ... and together */
+    unsigned calls;
 } jpy_pace;
 
 typedef struct jpy_trial { /* policy.h */
@@ -43,7 +45,8 @@ typedef struct jpy_trial { /* policy.h */
     jpy_pace graph_round, plain_round; /* ... from the start of such a call to that of the next */
     jpy_timing last;                   /* where the last timed one started, ... */
     uint64_t last_ops;                 /* ... and what it ran */
-    double least, most;                /* ops of the graph for each of CPython's, where both ran */
+    uint64_t paid, left; /* calls until it is compared again: when it was found to pay; to come */
+    double least, most;  /* ops of the graph for each of CPython's, where both ran */
 } jpy_trial;
 
 /* How often, and since when, something was reached (call/nested.h). */
@@ -153,12 +156,14 @@ typedef struct jpy_function {
     unsigned loose_dims;        /* the same of entries for dims of any size */
     uint64_t slow;              /* entries that were found slow */
     uint64_t rest, rest_length; /* calls until slow entries are tried again */
-    janus_run_stats run;        /* summed over runs */
-    jn_op_counts ops;           /* tensor ops run under its calls, those of what it calls too */
-    PyObject *shelf;            /* its entries on disk (stored/stored.h), or NULL */
-    bool kept_others;           /* entries are there, of which none took the last call that asked */
-    bool waited;                /* one call was not converted for their sake */
-    uint64_t cache_hits;        /* entries taken from there, by what it pays for, too */
+    const void *rests; /* the thread of which such a call goes on: what it calls in turn is none */
+    unsigned vain;     /* calls that no graph was used for, less those that others make up for */
+    janus_run_stats run; /* summed over runs */
+    jn_op_counts ops;    /* tensor ops run under its calls, those of what it calls too */
+    PyObject *shelf;     /* its entries on disk (stored/stored.h), or NULL */
+    bool kept_others;    /* entries are there, of which none took the last call that asked */
+    bool waited;         /* one call was not converted for their sake */
+    uint64_t cache_hits; /* entries taken from there, by what it pays for, too */
     jpy_word word;
     jpy_ladder ladder;
     jpy_coexecution together;

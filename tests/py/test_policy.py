@@ -4,6 +4,8 @@ the machine may be busy; minima are compared."""
 import itertools
 import json
 import os
+import sys
+import threading
 import time
 
 import janus
@@ -194,3 +196,84 @@ def test_graphs_that_are_never_hit_are_made_seldom():
     for k in range(200):
         g(x, "b" * (k + 1))
     assert g.stats()["conversions"] <= 12, janus.explain(g)
+
+
+def tree_sum(node, w):
+    h = w
+    for kid in node.kids:
+        h = (h + tree_sum(kid, w) * w).tanh()
+    return h
+
+
+@pytest.mark.parametrize("depth", [1, 4])
+def test_a_recursion_that_rests_is_one_call(clock, depth, monkeypatch):
+    """What it calls in turn uses up none of the calls for which it rests."""
+    clock(40, 100, 10)
+    f = janus.function(tree_sum, measure=True, regions=False)
+    monkeypatch.setitem(globals(), "tree_sum", f)
+    tree, w = full_tree(depth), janus.ones(4)
+    for _ in range(40):
+        f(tree, w)
+    s = f.stats()
+    assert s["resting"], janus.explain(f)
+    for _ in range(100):
+        f(tree, w)
+    now = f.stats()
+    assert now["resting"] and now["calls"] == s["calls"] + 100
+    per_call = 2 * (2 ** (depth + 1) - 2) + (2 ** (depth + 1) - 2)
+    assert now["ops_eager"] - s["ops_eager"] == 100 * per_call
+
+
+def test_all_calls_of_threads_count_while_it_rests(clock):
+    clock(40, 100, 10)
+    f = janus.function(tree_sum, measure=True, regions=False)
+    tree, w = full_tree(3), janus.ones(4)
+    for _ in range(40):
+        f(tree, w)
+    before, interval = f.stats(), sys.getswitchinterval()
+    threads = [threading.Thread(target=lambda: [f(tree, w) for _ in range(60)]) for _ in range(4)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(interval)
+    now = f.stats()
+    assert before["resting"] and now["resting"] and now["calls"] == before["calls"] + 240
+
+
+@pytest.mark.parametrize("seldom", [1, 3, 6])
+def test_graphs_that_are_seldom_met_keep_no_function_from_resting(clock, seldom):
+    """Of some graphs nothing is known, as their calls come once; the one for all others is slow."""
+    clock(40, 100, 10)
+
+    def f(x, text):
+        return (x * 2 + len(text)).tanh() * 3
+
+    g, x = janus.function(f, measure=True, regions=False), janus.ones(3)
+    for k in range(seldom):
+        g(x, "seldom" + "!" * k)
+    for _ in range(40 + 64):
+        g(x, "usual")
+    assert g.stats()["resting"], janus.explain(g)
+
+
+def test_a_graph_that_paid_is_compared_again(clock):
+    """A loop leaves sooner and sooner, as where a model learns to be sure: then the graph, which takes as long as ever, does not pay."""
+    def f(x, y, rounds):
+        for _ in range(rounds):
+            x = (x * y).tanh()
+        return x
+
+    g, x = janus.function(f, measure=True, regions=False), janus.ones(3)
+    clock(100, 40, 10)
+    for _ in range(200):
+        g(x, x, 6)
+    s = g.stats()
+    assert s["graph"] >= 180 and not s["resting"], janus.explain(g)
+    clock(40, 100, 10)
+    for _ in range(1100):
+        g(x, x, 6)
+    assert g.stats()["resting"], janus.explain(g)
