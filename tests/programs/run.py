@@ -12,13 +12,14 @@ within TOLERANCE, or to the bit with --exact.  Where a program differs that leav
 its weights move by one rounding, it is run again and compared to the bit.  Durations in the output are left out: numbers followed by `s` or `ms`.
 
 Each program has a process of its own.  --table prints docs/coverage.md: `op_share` and the first reason not to be a
-graph are those of the second half of the epochs, when what could be converted is; --time adds the ratio of the shortest
-of these epochs in processor time to the undecorated one.  The exit status is 1 where something differs that known.txt
-does not list, or no longer does though listed.
+graph are those of the second half of the epochs, when what could be converted is; --time adds the ratio in processor time to
+the undecorated program.  It goes on for LONG seconds undecorated: every epoch of the second half at its shortest of some runs,
+which take turns.  The exit status is 1 where something differs that known.txt does not list, or no longer does though listed.
 """
 
 import argparse
 import contextlib
+import gc
 import json
 import os
 import pathlib
@@ -32,6 +33,7 @@ import types
 
 HERE = pathlib.Path(__file__).resolve().parent
 PLACES = ("MODEL", "STEP", "EPOCH")
+LONG, MOST_EPOCHS, TURNS = 0.2, 600, range(2, 6)  # of runs that are timed: seconds, epochs, how often
 TOLERANCE = (2e-3, 2e-4)  # relative, absolute: rounding that some steps of an optimizer have made larger
 DURATION = re.compile(r" *\d+(\.\d*)?(e[-+]?\d+)? ?m?s\b")
 FLOAT = re.compile(r"(-?\d+\.\d*(?:e[-+]?\d+)?)")
@@ -99,7 +101,8 @@ def scaled_weights(factor):
         janus.optim.Optimizer.__init__ = init
 
 
-def observe(path, place, epochs, options):
+def observe(path, place, epochs, options, counting=True):
+    """counting=False: nothing but time is looked at between epochs, as a look at counts leaves less of the caches to the next."""
     import janus
     sys.path.insert(0, str(HERE.parent / "py"))
     from diff.harness import Log
@@ -123,8 +126,9 @@ def observe(path, place, epochs, options):
             return epoch(*args, **kwargs)
         finally:
             seen.seconds.append(time.process_time() - start)
-            stats = seen.function.stats() if seen.function else {}
-            seen.counts.append([stats.get("ops_graph", 0), stats.get("ops_eager", 0)])
+            if counting:
+                stats = seen.function.stats() if seen.function else {}
+                seen.counts.append([stats.get("ops_graph", 0), stats.get("ops_eager", 0)])
 
     setattr(owner, name, timed)
     janus.manual_seed(1234)
@@ -204,8 +208,23 @@ def second_half(seen):
     return graph / (graph + eager) if graph + eager else None
 
 
-def fastest(seen):
-    return min(seen.seconds[len(seen.seconds) // 2:], default=0.0)
+def ratio(path, place, epochs, ladder, shortest):
+    """Processor time, decorated to undecorated, once it is steady; shortest: an undecorated epoch's.  Whatever else the machine does
+    only adds to an epoch, so each counts with the least that it took in some runs of both kinds by turns: until that is hardly less
+    than it was a turn before."""
+    epochs = max(3 * epochs, min(MOST_EPOCHS, int(LONG / max(shortest, 1e-9))))
+    best, before = {}, None
+    for turn in range(1, TURNS.stop):
+        for kind in (None, place):
+            gc.collect()
+            seconds = observe(path, kind, epochs, {"ladder": ladder}, counting=False).seconds
+            best[kind] = [min(pair) for pair in zip(best.get(kind, seconds), seconds)]
+        n = min(map(len, best.values()))
+        now = [sum(best[kind][n // 2:n]) for kind in (None, place)]
+        if turn >= TURNS.start and all(a > 0.99 * b for a, b in zip(now, before)):
+            break
+        before = now
+    return now[1] / max(now[0], 1e-9)
 
 
 def moved_by_rounding(path, plain, epochs):
@@ -231,8 +250,7 @@ def run_here(path, epochs, exact, timing, places=PLACES, ladder=None):
         row = {"differs": differs, "op_share": second_half(seen),
                "reason": reason_of(seen.function), "calls": seen.function.stats()["calls"]}
         if timing:
-            best = [fastest(observe(path, p, 3 * epochs, {"ladder": ladder})) for p in (None, place, None, place)]
-            row["time"] = min(best[1], best[3]) / max(min(best[0], best[2]), 1e-9)
+            row["time"] = ratio(path, place, epochs, ladder, min(plain.seconds, default=0.0))
         rows[place] = row
     rows["raised"] = plain.raised
     return rows
@@ -243,8 +261,8 @@ HEAD = """\
 
 Printed by `tests/programs/run.py --time --table`: programs as people write them (`tests/programs/`), with the
 decorator on the model, on the step and on the whole epoch; the share of tensor ops under the decorated calls that
-ran in graphs in the second half of the epochs; processor time of the shortest of these epochs against the
-undecorated one; and the first reason not to be a graph. All of them do what they do undecorated, but for those
+ran in graphs in the second half of the epochs; processor time of the second half of a longer run against the
+undecorated one, each epoch at its shortest of some runs; and the first reason not to be a graph. All of them do what they do undecorated, but for those
 that `tests/programs/known.txt` lists.
 """
 
