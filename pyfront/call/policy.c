@@ -164,7 +164,7 @@ bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, jpy_timing start) 
     t->state = __builtin_parity(t->n) ? JPY_TRIAL_PLAIN : JPY_TRIAL_GRAPH;
     t->state = decide(t);
     if (t->state == JPY_TRIAL_PAYS)
-        t->left = t->paid = t->paid ? 4 * t->paid : FIRST_PAID;
+        t->left = t->paid = t->paid ? 2 * t->paid : FIRST_PAID;
     if (t->state != JPY_TRIAL_SLOW)
         return false;
     f->slow++;

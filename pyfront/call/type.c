@@ -324,7 +324,8 @@ static PyType_Slot function_slots[] = {{Py_tp_dealloc, function_dealloc},
                                        {0, NULL}};
 static PyType_Spec function_spec = {"janus.Function", sizeof(jpy_function), 0,
                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
-                                        Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+                                        Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
+                                        Py_TPFLAGS_IMMUTABLETYPE, /* methods are found at once */
                                     function_slots};
 /* _apart(f, *tensors): a call of f, which a conversion makes an invoke of a SubGraph. */
 static PyObject *py_apart(PyObject *module, PyObject *const *args, Py_ssize_t n) {
