@@ -135,9 +135,10 @@ static jcv_av *b_issubclass(jcv *c, const jcv_args *a) {
 
 static jcv_av *b_getattr(jcv *c, const jcv_args *a) {
     arity(c, a, 2, 3, "getattr()");
-    if (!jcv_is_const(a->pos[1]) || !PyUnicode_Check(a->pos[1]->py))
+    jcv_av *attr = jcv_text_known(c, a->pos[1]);
+    if (!jcv_is_const(attr) || !PyUnicode_Check(attr->py))
         jcv_refuse(c, "getattr() of a computed name");
-    PyObject *name = a->pos[1]->py;
+    PyObject *name = attr->py;
     Py_INCREF(name);
     PyUnicode_InternInPlace(&name);
     jcv_av *v = jcv_getattr_opt(c, a->pos[0], jcv_own(c, name));
@@ -368,37 +369,36 @@ static bool pure_builtin(const char *n) {
     return false;
 }
 
-/* Arguments with numbers in the place of objects of the graph that a test before has left only
- * such. */
-static const jcv_args *with_numbers(jcv *c, PyObject *of, const jcv_args *given) {
-    if (of != (PyObject *)&PyLong_Type && of != (PyObject *)&PyFloat_Type &&
-        of != (PyObject *)&PyBool_Type)
-        return given;
+/* Of text there is no choice: the statement forks on what it is made of. */
+static bool makes_text(PyObject *o, const char *name) {
+    return o == (PyObject *)&PyUnicode_Type || !strcmp(name, "repr") || !strcmp(name, "format");
+}
+
+/* Arguments as a test before has left them: what an optional value is; a number in the place of an
+ * object of the graph. */
+static const jcv_args *as_known(jcv *c, PyObject *of, const char *name, const jcv_args *given) {
+    bool number = of == (PyObject *)&PyLong_Type || of == (PyObject *)&PyFloat_Type ||
+                  of == (PyObject *)&PyBool_Type;
     jcv_args *a = jcv_alloc(c, sizeof *a);
     *a = *given;
     a->pos = jcv_alloc(c, (a->n_pos + 1) * sizeof *a->pos);
     for (unsigned i = 0; i < a->n_pos; i++)
-        a->pos[i] = jcv_settled(c, given->pos[i]);
+        a->pos[i] = number ? jcv_settled(c, given->pos[i]) : jcv_found(c, given->pos[i]);
+    if (a->n_pos && makes_text(of, name))
+        a->pos[0] = jcv_which_number(c, a->pos[0]);
     return a;
 }
 
 static jcv_av *builtin_of(jcv *c, void *f, const jcv_args *a) { return jcv_call_builtin(c, f, a); }
 
-/* Of text there is no choice: the statement forks. */
-static bool makes_text(PyObject *o, const char *name) {
-    return o == (PyObject *)&PyUnicode_Type || !strcmp(name, "repr") || !strcmp(name, "format");
-}
-
 jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
     PyObject *o = f->py;
     PyObject *name_o = jcv_own(c, PyObject_GetAttrString(o, "__name__"));
     const char *name = PyUnicode_AsUTF8(name_o);
-    if (a->n_pos && makes_text(o, name))
-        jcv_which_number(c, a->pos[0]);
+    a = as_known(c, o, name, a);
     jcv_av *either = jcv_call_each_way(c, a, true, builtin_of, f);
     if (either)
         return either;
-    a = with_numbers(c, o, a);
     if (PyType_Check(o)) {
         static PyTypeObject *const pure[] = {&PyLong_Type,      &PyFloat_Type,   &PyBool_Type,
                                              &PyUnicode_Type,   &PyBytes_Type,   &PySlice_Type,

@@ -164,6 +164,8 @@ typedef struct jcv_asked { /* what a statement forks on: a type, a string, or el
     int64_t length;
 } jcv_asked;
 
+typedef struct jcv_ahead jcv_ahead;
+
 struct jcv {
     const struct jcv_above *above;
     const struct jcv_slots *native; /* what values do whose slots are native (model.h) */
@@ -240,6 +242,7 @@ struct jcv {
     JN_VEC(const jpy_tree *) sized_at; /* where sizes were made that only the run knows */
     const jpy_tree *running;           /* the innermost statement */
     jcv_asked asked;
+    jcv_ahead *ahead; /* what expressions of the statement that runs are known to give (fork.c) */
     const jpy_tree *loop;  /* the statement whose rounds the graph makes, if it can be peeled */
     JN_VEC(jcv_av *) made; /* AV_LIST and AV_DICT, to find the place one was made at by its slot */
     uint32_t live_epoch;   /* counts what may write to live locations ... */

@@ -102,6 +102,7 @@ static jcv_throw attempt(jcv *c, jpy_entry *e) {
     c->type_list = e->type_list;
     c->methods = e->methods;
     c->handler = &h;
+    c->ahead = NULL;
     c->thrown = THROW_NONE;
     jn_proxy_asked = false;
     if (setjmp(h.env) == 0) {

@@ -69,6 +69,14 @@ void jcv_ask_empty(jcv *c, jcv_av *o) {
         ask(c, (jcv_asked){.val = o->val});
 }
 
+jcv_av *jcv_text_known(jcv *c, jcv_av *a) {
+    PyObject *types =
+        a->kind == AV_HOST && PyList_GET_SIZE(jcv_samples(c, a)) ? jcv_types_of(c, a) : NULL;
+    bool text = types && PyList_GET_SIZE(types) == 1 &&
+                PyList_GET_ITEM(types, 0) == (PyObject *)&PyUnicode_Type;
+    return text ? jcv_which_text(c, a) : a;
+}
+
 jcv_av *jcv_which_text(jcv *c, jcv_av *o) {
     enum { MAX_TEXTS = 24 };
     PyObject *samples = jcv_samples(c, o), *texts = jcv_own(c, PySet_New(samples));

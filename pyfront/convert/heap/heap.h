@@ -194,6 +194,8 @@ jcv_av *jcv_each_way(jcv *c, jcv_av *which, jcv_each_fn fn, void *user);
  * is. */
 typedef jcv_av *(*jcv_call_fn)(jcv *c, void *user, const jcv_args *args);
 jcv_av *jcv_call_each_way(jcv *c, const jcv_args *args, bool none_too, jcv_call_fn fn, void *user);
+/* The same of an operand, which may be a tensor or None, too: None is assumed not to be met. */
+jcv_av *jcv_operand(jcv *c, jcv_av *a);
 /* What is kept for jcv_number_of, where v is not NULL from now on. */
 jcv_av *jcv_read_as_number(jcv *c, jcv_av *o, jcv_av *v);
 /* An object of the graph that is a number of two kinds, or a number or None, as such a value. */
@@ -263,6 +265,7 @@ typedef struct jcv_place {
     bool no_grad;
     uint32_t autocast;
     const jpy_tree *running;
+    jcv_ahead *ahead;
 } jcv_place;
 jcv_place jcv_where(jcv *c);
 void jcv_back(jcv *c, jcv_place p);
@@ -291,6 +294,8 @@ __attribute__((noreturn)) void jcv_ask_type(jcv *c, jcv_av *o);
 void jcv_ask_length(jcv *c, jcv_av *o, int64_t length);
 /* The constant that a string is, for what cannot be done with one that only the graph knows. */
 jcv_av *jcv_which_text(jcv *c, jcv_av *o);
+/* The same of what is a string, or else the value. */
+jcv_av *jcv_text_known(jcv *c, jcv_av *a);
 /* Which of two numbers it is; returns where nothing can be asked. */
 void jcv_ask_kind(jcv *c, jcv_av *o);
 /* Whether a list is empty, where some that were seen are. */

@@ -96,16 +96,38 @@ typedef struct unboxing {
     uint32_t slot;
 } unboxing;
 
+/* An object that is of a type. */
+static jcv_av *as_type(jcv *c, jcv_av *o, PyTypeObject *t) {
+    PyObject *all = jcv_samples(c, o), *of = jcv_own(c, PyList_New(0));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all); i++)
+        if (Py_TYPE(PyList_GET_ITEM(all, i)) == t && PyList_Append(of, PyList_GET_ITEM(all, i)) < 0)
+            jcv_refuse_py(c);
+    return jcv_host_read(c, o->val, of);
+}
+
 static jcv_out take_number(jcv *c, void *user, int arm) {
     const unboxing *x = user;
-    PyObject *all = jcv_samples(c, x->o), *of = jcv_own(c, PyList_New(0));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all); i++)
-        if (Py_TYPE(PyList_GET_ITEM(all, i)) == x->types[arm] &&
-            PyList_Append(of, PyList_GET_ITEM(all, i)) < 0)
-            jcv_refuse_py(c);
     bool none = x->types[arm] == Py_TYPE(Py_None);
-    jcv_put(c, x->slot, none ? jcv_none(c) : jcv_host_read(c, x->o->val, of));
+    jcv_put(c, x->slot, none ? jcv_none(c) : as_type(c, x->o, x->types[arm]));
     return OUT_NORMAL;
+}
+
+jcv_av *jcv_operand(jcv *c, jcv_av *a) {
+    a = jcv_number_of(c, jcv_found(c, a));
+    PyObject *types =
+        a->kind == AV_HOST && PyList_GET_SIZE(jcv_samples(c, a)) ? jcv_types_of(c, a) : NULL;
+    if (!types || PyList_GET_SIZE(types) != 2)
+        return a;
+    bool none = false, tensor = false;
+    for (Py_ssize_t i = 0; i < 2; i++) {
+        PyTypeObject *t = (PyTypeObject *)PyList_GET_ITEM(types, i);
+        none = none || t == Py_TYPE(Py_None);
+        tensor = tensor || t == jpy.tensor_type;
+    }
+    if (!none || !tensor)
+        return a;
+    jcv_assert(c, jcv_type_is(c, a, jpy.tensor_type), "it is not None");
+    return jcv_read_as_number(c, a, as_type(c, a, jpy.tensor_type));
 }
 
 jcv_av *jcv_number_of(jcv *c, jcv_av *o) {

@@ -27,7 +27,7 @@ void jcv_restore(jcv *c, jcv_state s) {
 
 jcv_place jcv_where(jcv *c) {
     return (jcv_place){c->ctx, c->frame,         c->cont,           c->boundary, c->leave,
-                       c->at,  jpy_no_grad_mode, jpy_autocast_word, c->running};
+                       c->at,  jpy_no_grad_mode, jpy_autocast_word, c->running,  c->ahead};
 }
 
 void jcv_back(jcv *c, jcv_place p) {
@@ -38,6 +38,7 @@ void jcv_back(jcv *c, jcv_place p) {
     c->leave = p.leave;
     c->at = p.at;
     c->running = p.running;
+    c->ahead = p.ahead;
     jpy_no_grad_mode = p.no_grad;
     jpy_autocast_word = p.autocast;
     c->hook_refused = jn_proxy_asked = false;

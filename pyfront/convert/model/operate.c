@@ -104,8 +104,8 @@ static jcv_av *unary_of(jcv *c, void *user, jcv_av *is) { return jcv_unary(c, *(
 
 jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
     int slot = JCV_S_ADD + op;
-    a = jcv_number_of(c, jcv_found(c, a));
-    b = jcv_number_of(c, jcv_found(c, b));
+    a = jcv_operand(c, a);
+    b = jcv_operand(c, b);
     inplace = inplace && !jcv_two_numbers(a) && !jcv_number_kind(a); /* numbers do not change */
     if (!inplace && (jcv_number_or(a) || jcv_number_or(b)))
         return binary_of_two_kinds(c, op, a, b);
@@ -132,7 +132,7 @@ jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
 jcv_av *jcv_unary(jcv *c, int op, jcv_av *a) {
     static const int slots[] = {
         [JPY_U_NEG] = JCV_S_NEG, [JPY_U_POS] = JCV_S_POS, [JPY_U_INVERT] = JCV_S_INVERT};
-    a = jcv_number_of(c, jcv_found(c, a));
+    a = op == JPY_U_NOT ? a : jcv_operand(c, a);
     if (op != JPY_U_NOT && jcv_two_numbers(a))
         return jcv_each_way(c, a, unary_of, &op);
     a = op == JPY_U_NOT ? a : jcv_there(c, a);

@@ -236,7 +236,7 @@ void jcv_closure_defaults(jcv *c, jcv_av *a, jpy_tree *params) {
 
 /* The text of `{v}` in an f-string. */
 static jcv_av *formatted(jcv *c, jpy_tree *e, jcv_av *v) {
-    v = jcv_which_number(c, v);
+    v = jcv_text_known(c, jcv_which_number(c, v));
     PyObject *o = jcv_const_object(c, v), *spec = NULL;
     if (e->op == 'a')
         jcv_refuse(c, "an ASCII representation");
@@ -324,9 +324,16 @@ static jcv_av *call(jcv *c, jpy_tree *n) {
     return jcv_call(c, f, &args);
 }
 
+static jcv_av *eval_any(jcv *c, jpy_tree *n);
+
 jcv_av *jcv_eval(jcv *c, jpy_tree *n) { return jcv_firm(c, jcv_eval_sum(c, n)); }
 
 jcv_av *jcv_eval_sum(jcv *c, jpy_tree *n) {
+    jcv_av *a = c->ahead ? jcv_known_ahead(c, n) : NULL;
+    return a ? a : c->ahead ? jcv_tried(c, n, eval_any) : eval_any(c, n);
+}
+
+static jcv_av *eval_any(jcv *c, jpy_tree *n) {
     if (n->line)
         c->at = n;
     if (++c->steps > 400000)

@@ -8,14 +8,17 @@
  * what the arms leave is no one value, each goes on up to the end of the function or round.  Which
  * statements ask is learnt by a restart, so that others need no trial.  What is asked about must be
  * there before the statement, or be read from such a thing by constant names, places and keys,
- * which is read again ahead of it.
+ * which is read again ahead of it; or be what an expression of a simple statement gives before
+ * which nothing was done, which is evaluated ahead of it.
  */
 #include "pyfront/convert/syntax/syntax.h"
 
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/core/list.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/objects/objects.h"
+#include "pyfront/convert/values/values.h"
 
 static bool in_list(const jpy_tree_list *l, const jpy_tree *n);
 
@@ -62,10 +65,85 @@ static jcv_av *before_it(jcv *c, jcv_val *v) {
     return got && got->kind == AV_HOST ? got : NULL;
 }
 
+/* ---- expressions --------------------------------------------------------------------------------
+ */
+
+typedef struct tried {
+    jpy_tree *tree;
+    jcv_av *gave;
+    unsigned times;
+    bool first; /* nothing was done before it */
+} tried;
+
+struct jcv_ahead {
+    const jpy_tree *statement;
+    const jcv_frame *frame;
+    const jcv_ctx *trial; /* NULL: `tree` gives `av` */
+    jcv_done before;
+    JCV_LIST(tried) tried;
+    const jpy_tree *tree;
+    jcv_av *av;
+    jcv_ahead *up;
+};
+
+/* No part of it is evaluated twice. */
+static bool is_simple(const jpy_tree *statement) {
+    return statement->kind == JPY_EXPR || statement->kind == JPY_ASSIGN ||
+           statement->kind == JPY_RETURN;
+}
+
+static bool is_now(const jcv *c, const jcv_ahead *x) {
+    return x->statement == c->running && x->frame == c->frame;
+}
+
+jcv_av *jcv_known_ahead(jcv *c, const jpy_tree *n) {
+    for (const jcv_ahead *x = c->ahead; x; x = x->up)
+        if (x->tree == n && is_now(c, x))
+            return x->av;
+    return NULL;
+}
+
+jcv_av *jcv_tried(jcv *c, jpy_tree *n, jcv_av *(*eval)(jcv *c, jpy_tree *n)) {
+    jcv_ahead *x = c->ahead;
+    bool kind = n->kind == JPY_CALL || n->kind == JPY_SUBSCRIPT || n->kind == JPY_IFEXP;
+    if (!kind || !x->trial || !is_now(c, x))
+        return eval(c, n);
+    tried t = {n, NULL, 1, c->ctx == x->trial && !jcv_done_any(c, &x->before)};
+    t.gave = eval(c, n);
+    for (size_t i = 0; i < x->tried.n; i++)
+        if (x->tried.data[i].tree == n) {
+            x->tried.data[i].times++;
+            return t.gave;
+        }
+    jcv_add(c, &x->tried, t);
+    return t.gave;
+}
+
+/* Evaluates the expression that gave what is asked about ahead of the statement; NULL: there is
+ * none, or it cannot be moved there. */
+static jcv_av *evaluated_ahead(jcv *c, const jcv_ahead *x, const jcv_asked *asked) {
+    for (size_t i = 0; i < x->tried.n; i++) {
+        const tried *t = &x->tried.data[i];
+        jcv_kind kind = asked->holds ? AV_MAYBE : AV_HOST;
+        if (t->gave->kind != kind || t->gave->val != asked->val || t->times > 1 || !t->first)
+            continue;
+        jcv_av *v = jcv_eval_sum(c, t->tree);
+        if (v->kind != kind)
+            return NULL;
+        jcv_ahead *known = jcv_alloc(c, sizeof *known);
+        *known = (jcv_ahead){
+            .statement = c->running, .frame = c->frame, .tree = t->tree, .av = v, .up = c->ahead};
+        c->ahead = known;
+        return v;
+    }
+    return NULL;
+}
+
 typedef struct forking {
     jpy_tree *statement;
     jcv_exec_fn exec;
     unsigned depth;
+    jcv_ahead *outside; /* what was known before the statement */
 } forking;
 
 static jcv_out run(jcv *c, forking *f);
@@ -83,7 +161,10 @@ static void splice(jcv *c, jcv_ctx *trial) {
 
 static jcv_out forked_arm(jcv *c, void *user, int arm) {
     (void)arm;
-    return run(c, user);
+    forking *f = user;
+    jcv_out out = run(c, f);
+    c->ahead = f->outside;
+    return out;
 }
 
 static jcv_out run(jcv *c, forking *f) {
@@ -92,6 +173,14 @@ static jcv_out run(jcv *c, forking *f) {
     jcv_place place = jcv_where(c);
     uint32_t epoch = c->epoch, live = c->live_epoch, writes = c->writes;
     jcv_ctx *trial = jcv_ctx_new(c, JCV_ARM, "trial", c->ctx);
+    jcv_ahead *expressions = jcv_alloc(c, sizeof *expressions);
+    *expressions = (jcv_ahead){.statement = f->statement,
+                               .frame = c->frame,
+                               .trial = trial,
+                               .before = jcv_done_now(c),
+                               .up = c->ahead};
+    if (is_simple(f->statement))
+        c->ahead = expressions;
     jcv_handler h = {.up = c->handler};
     c->handler = &h;
     c->ctx = trial;
@@ -103,6 +192,7 @@ static jcv_out run(jcv *c, forking *f) {
     }
     c->handler = h.up;
     c->ctx = place.ctx;
+    c->ahead = place.ahead;
     if (!thrown) {
         splice(c, trial);
         return out;
@@ -117,6 +207,7 @@ static jcv_out run(jcv *c, forking *f) {
     c->epoch = epoch;
     c->live_epoch = live;
     jcv_av *o = plain ? before_it(c, asked.val) : NULL; /* a bool: there it is, or is not */
+    o = o || !is_simple(f->statement) ? o : evaluated_ahead(c, expressions, &asked);
     if (!o || c->writes != writes || ++f->depth > MAX_FORKS)
         jcv_refuse(c, "a statement that depends on %s",
                    asked.type    ? "types of objects"
@@ -125,7 +216,7 @@ static jcv_out run(jcv *c, forking *f) {
                                  : "lengths of lists");
     jcv_val *in[2], *cond;
     if (asked.holds) {
-        cond = asked.val;
+        cond = o->val;
     } else if (asked.type) {
         cond = jcv_type_is(c, o, asked.type);
     } else if (asked.text) {
@@ -138,8 +229,12 @@ static jcv_out run(jcv *c, forking *f) {
     }
     jcv_fork *known = jcv_fork_of(c, f->statement);
     if (known->rest)
-        return jcv_branch_with_rest(c, cond, forked_arm, f);
-    out = jcv_branch(c, cond, forked_arm, f);
+        out = jcv_branch_with_rest(c, cond, forked_arm, f);
+    else
+        out = jcv_branch(c, cond, forked_arm, f);
+    c->ahead = place.ahead;
+    if (known->rest)
+        return out;
     for (size_t i = 0; i < c->slots.n; i++) {
         const jcv_av *was = i < before.n ? before.slots[i] : c->slot_init.data[i];
         if (jcv_lacks(c->slots.data[i], LACK_UNKNOWN) && !jcv_lacks(was, LACK_UNKNOWN)) {
@@ -151,6 +246,6 @@ static jcv_out run(jcv *c, forking *f) {
 }
 
 jcv_out jcv_exec_forking(jcv *c, jpy_tree *statement, jcv_exec_fn exec) {
-    forking f = {statement, exec, 0};
+    forking f = {statement, exec, 0, c->ahead};
     return run(c, &f);
 }

@@ -61,6 +61,10 @@ jcv_av *jcv_comprehension(jcv *c, jpy_tree *n);
 typedef jcv_out (*jcv_exec_fn)(jcv *c, jpy_tree *statement);
 /* Whether a statement inside of `n` takes the rest of the block into its arms. */
 bool jcv_forks_rest(const jcv *c, const jpy_tree *n);
+/* What an expression of the statement gives that was evaluated ahead of it; NULL: it was not. */
+jcv_av *jcv_known_ahead(jcv *c, const jpy_tree *n);
+/* Evaluates an expression of a statement that is on trial, which may ask about what it gives. */
+jcv_av *jcv_tried(jcv *c, jpy_tree *n, jcv_av *(*eval)(jcv *c, jpy_tree *n));
 /* Runs a statement that is known to ask. */
 jcv_out jcv_exec_forking(jcv *c, jpy_tree *statement, jcv_exec_fn exec);
 

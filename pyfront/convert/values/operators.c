@@ -251,6 +251,9 @@ jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
         }
         return jcv_scalar(c, &jcv_op(c, &jn_ops[rows[op].scalar], in, 2, NULL)->out[0]);
     }
+    jcv_av *x = jcv_text_known(c, a), *y = jcv_text_known(c, b);
+    if (x != a || y != b)
+        return jcv_native_binary(c, op, x, y, inplace);
     if (a->kind == AV_HOST || b->kind == AV_HOST)
         jcv_refuse(c, "an operator on an object that is read while the graph runs");
     bool times = op == JPY_MUL && !jcv_is_sequence(a) && jcv_is_sequence(b);
