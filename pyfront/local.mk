@@ -97,6 +97,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/finish/history.h \
 	pyfront/convert/finish/identity.c \
 	pyfront/convert/finish/images.c \
+	pyfront/convert/finish/reads.c \
 	pyfront/convert/finish/recipe.c \
 	pyfront/convert/finish/recipe.h \
 	pyfront/convert/finish/remains.c \

@@ -36,6 +36,7 @@ typedef struct jcv_val {
     bool box;             /* a list of one item that a variable is (variables.c) */
     bool no_rows;         /* the stacked list of no items: whoever takes one finds another list */
     uint8_t seen;         /* what a search has found of it (finish/identity.c) */
+    bool needed;          /* finish/reads.c */
     bool sized;           /* a number that follows from dims that vary (dims.c) ... */
     janus_scalar image;   /* ... and what it is in this image */
     jn_value emitted;     /* in ctx */
@@ -110,6 +111,7 @@ struct jcv_ctx {
     jcv_read *reads;
     jn_subgraph *sub;
     bool emitted, used;
+    bool acts;            /* of those in use: has an effect (finish/reads.c) */
     jcv_node *of;         /* of a loop or an arm: the node that it belongs to, once there is one */
     bool recursive;       /* of those in use: calls itself, directly or not (share.c) */
     const bool *calls;    /* of a FUNC in use: which SubGraphs it calls, by place in c->ctxs ... */

@@ -339,6 +339,7 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     if (e->n_tracked)
         arms_are_results(c);
     e->n_results = (unsigned)c->main->results.n;
+    jcv_keep_reads(c);
     if (e->n_tracked || e->remains)
         jcv_cut_untracked(c);
     jcv_join_alike(c);

@@ -12,6 +12,11 @@ janus_status jcv_emit(jcv *c, janus_module *m, jn_subgraph **out_main);
 /* Marks what main calls, directly or not, as `used`. */
 void jcv_find_used(jcv *c);
 
+/* reads.c: reads that CPython could raise at stay, needed or not */
+
+/* After all results are known. */
+void jcv_keep_reads(jcv *c);
+
 /* alike.c: calls apart of equal SubGraphs become calls of one */
 
 void jcv_join_alike(jcv *c);
