@@ -42,6 +42,7 @@ static PyObject *run_plain(jpy_function *f, PyObject *const *args, size_t nargsf
     jpy_regions_timer timer = {0};
     PyObject *run =
         Py_NewRef(counts ? jpy_regions_begin(f, args, nargsf, kwnames, &timer) : f->callable);
+    counts = counts && (mine || !f->plain); /* another thread may have come here meanwhile */
     if (counts) {
         f->plain++;
         f->thread = PyThread_get_thread_ident();
@@ -91,6 +92,8 @@ static void try_convert(jpy_function *f, const jpy_call *call, bool look, int64_
         f->waited = true; /* as in an optimizer's first step: what is kept is for the next ones */
         return;
     }
+    if (f->plain) /* another thread has come first */
+        return;
     f->plain++;
     f->thread = PyThread_get_thread_ident();
     f->conversions++;
