@@ -14,6 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef HAVE_MALLOC_TRIM
+#include <malloc.h>
+#endif
+
 #include "graph/base/large.h"
 #include "graph/base/parts.h"
 #include "graph/base/status.h"
@@ -172,6 +176,16 @@ void jn_free_aligned(void *p) {
         jn_large_free(p);
     else
         jn_free(p);
+}
+
+size_t jn_alloc_kept(void) { return jn_large_held(); }
+
+void jn_alloc_trim(void) {
+    jn_large_trim();
+#ifdef HAVE_MALLOC_TRIM
+    if (plain())
+        (void)malloc_trim(0);
+#endif
 }
 
 static void use_full_mode(void) {

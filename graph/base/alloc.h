@@ -20,6 +20,9 @@ void *jn_realloc(void *p, size_t size); /* old block stays valid on failure */
 void *jn_alloc_aligned(size_t size);    /* 64-byte aligned tensor memory; jn_free_aligned */
 void jn_free(void *p);                  /* accepts NULL */
 void jn_free_aligned(void *p);
+/* Bytes that are free and kept for later, and giving them, and what the C library keeps, back. */
+size_t jn_alloc_kept(void);
+void jn_alloc_trim(void);
 
 /* How many allocations of this thread have failed.  Work in which one has may be wrong where a
  * missing block was taken for a missing thing: who compares before and after need not trust it. */

@@ -4,9 +4,15 @@
  *
  * The C library gives large blocks back to the system at once, and every page of the next one costs
  * a fault and is cleared: for a tensor of a megabyte more than adding to it.  Sizes are rounded up
- * to an eighth of their power of two, so that a block fits the next of its class.  At most a
- * sixteenth of the machine's memory is held: all of it is given back when another block would be
- * too much, since what fills it is not what is asked for, and when the system has no more to give.
+ * to an eighth of their power of two, so that a block fits the next of its class.
+ *
+ * What is held never makes the process larger than what was in use at once has: where a new block
+ * would, one that is held and at most twice as large serves, or others are given back for it.  (A
+ * run whose batches differ asks for a larger chunk now and then, and the smaller ones, which nobody
+ * asks for again, were most of the memory of a process.)  At most a sixteenth of the machine's
+ * memory is held: all of it is given back when another block would be too much, since what fills
+ * it is not what is asked for, and when the system has no more to give.
+ *
  * The lock is tried some times: who does not get it goes to the C library (so does the child of a
  * fork that happened while it was held).  Blocks of several huge pages ask for such: a fault for
  * two megabytes instead of 512, and fewer misses in a walk over a large weight.
@@ -16,6 +22,7 @@
 #include "graph/base/large.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -68,7 +75,8 @@ typedef struct block {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static block *blocks[CLASSES];
-static size_t held, keep; /* keep: 0 until asked for the first time */
+static size_t held, keep;        /* keep: 0 until asked for the first time */
+static atomic_size_t used, most; /* bytes in use, and the most that ever were */
 
 static bool locked(void) {
     for (int i = 0; i < TRIES; i++)
@@ -88,10 +96,8 @@ static size_t class_size(int c) {
     return ((size_t)STEPS + (size_t)(c % STEPS)) << (FIRST_BIT + c / STEPS - 3);
 }
 
-/* A block of class c, or of one that the library's rounding to huge pages made of such; NULL: none
- * is held.  Under the lock. */
-static block *take(int c, size_t size) {
-    int last = size < LEAST_HUGE ? c : class_below(size + HUGE_PAGE);
+/* The first block of the classes from c to `last`; NULL: none is held.  Under the lock. */
+static block *take(int c, int last) {
     for (; c <= last && c < CLASSES; c++) {
         block *b = blocks[c];
         if (!b)
@@ -101,6 +107,54 @@ static block *take(int c, size_t size) {
         return b;
     }
     return NULL;
+}
+
+/* Gives so many bytes back, as one block if there is one, else the largest first.  Under the lock.
+ */
+static void give_some(size_t bytes) {
+    while (held && bytes) {
+        int c = bytes <= JN_LARGE ? 0 : class_below(bytes - 1) + 1;
+        while (c < CLASSES && !blocks[c])
+            c++;
+        if (c >= CLASSES)
+            for (c = CLASSES - 1; !blocks[c];)
+                c--;
+        size_t size = class_size(c);
+        free(take(c, c));
+        bytes -= bytes < size ? bytes : size;
+    }
+}
+
+/* One that is held and serves for class c, or NULL: one may be made, for which others have been
+ * given back if need be.  Under the lock. */
+static block *find(int c) {
+    size_t size = class_size(c), in_use = atomic_load_explicit(&used, memory_order_relaxed),
+           bound = atomic_load_explicit(&most, memory_order_relaxed);
+    /* the library's rounding to huge pages may have made a larger one of such */
+    block *b = take(c, size < LEAST_HUGE ? c : class_below(size + HUGE_PAGE));
+    bound = bound > in_use + size ? bound : in_use + size;
+    if (b || held + in_use + size <= bound || (b = take(c, class_below(2 * size))))
+        return b;
+    give_some(held + in_use + size - bound);
+    return NULL;
+}
+
+static int class_of(void *p) {
+    size_t size = malloc_usable_size(p);
+    return size < JN_LARGE ? CLASSES : class_below(size);
+}
+
+static void *taken(void *p) {
+    int c = p ? class_of(p) : CLASSES;
+    if (c >= CLASSES)
+        return p;
+    size_t now = atomic_fetch_add_explicit(&used, class_size(c), memory_order_relaxed);
+    size_t before = atomic_load_explicit(&most, memory_order_relaxed);
+    now += class_size(c);
+    while (now > before && !atomic_compare_exchange_weak_explicit(
+                               &most, &before, now, memory_order_relaxed, memory_order_relaxed))
+        ;
+    return p;
 }
 
 /* Under the lock. */
@@ -133,19 +187,20 @@ void *jn_large_alloc(size_t size) {
         return from_library(size);
     block *b = NULL;
     if (locked()) {
-        b = take(c, class_size(c));
+        b = find(c);
         pthread_mutex_unlock(&lock);
     }
     if (b || (b = from_library(class_size(c))) || !locked())
-        return b;
+        return taken(b);
     give_back();
     pthread_mutex_unlock(&lock);
-    return from_library(class_size(c));
+    return taken(from_library(class_size(c)));
 }
 
 void jn_large_free(void *p) {
-    size_t size = malloc_usable_size(p);
-    int c = size < JN_LARGE ? CLASSES : class_below(size);
+    int c = class_of(p);
+    if (c < CLASSES)
+        atomic_fetch_sub_explicit(&used, class_size(c), memory_order_relaxed);
     if (c < CLASSES && locked()) {
         bool fits = class_size(c) <= most_held();
         if (fits && held + class_size(c) > keep)
@@ -163,9 +218,26 @@ void jn_large_free(void *p) {
     free(p);
 }
 
+size_t jn_large_held(void) {
+    if (!locked())
+        return 0;
+    size_t bytes = held;
+    pthread_mutex_unlock(&lock);
+    return bytes;
+}
+
+void jn_large_trim(void) {
+    if (!locked())
+        return;
+    give_back();
+    pthread_mutex_unlock(&lock);
+}
+
 #else
 
 void *jn_large_alloc(size_t size) { return from_library(size); }
 void jn_large_free(void *p) { free(p); }
+size_t jn_large_held(void) { return 0; }
+void jn_large_trim(void) {}
 
 #endif

@@ -12,5 +12,8 @@ enum { JN_LARGE = 1 << 16 };
 void *jn_large_alloc(size_t size);
 /* A 64-byte aligned block of the C library, of any size; NULL is none. */
 void jn_large_free(void *p);
+/* Bytes that are held; gives them back. */
+size_t jn_large_held(void);
+void jn_large_trim(void);
 
 #endif

@@ -15,6 +15,35 @@
 #include "graph/base/vec.h"
 #include "tests/unit/check.h"
 
+/* Before anything is counted: then nothing is kept.  Of blocks one after the other, each larger or
+ * smaller than the last, no more is kept than one of them. */
+static void freed_blocks_do_not_add_up(void) {
+    const size_t first = (size_t)1 << 20, last = (size_t)12 << 20, huge = (size_t)4 << 20;
+    for (size_t size = first, step = first / 4; size >= first && size <= last; size += step) {
+        char *p = jn_alloc_aligned(size);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+        CU_ASSERT_EQUAL((uintptr_t)p % 64, 0);
+        p[0] = p[size - 1] = 1;
+        jn_free_aligned(p);
+        CU_ASSERT(jn_alloc_kept() <= size + size / 4 + huge);
+    }
+    char *some[4];
+    size_t before = jn_alloc_kept();
+    for (int k = 0; k < 4; k++)
+        CU_ASSERT_PTR_NOT_NULL_FATAL(some[k] = jn_alloc_aligned(last));
+    for (int k = 0; k < 4; k++)
+        jn_free_aligned(some[k]);
+    for (size_t size = last; size >= first; size -= first) {
+        char *p = jn_alloc_aligned(size);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+        p[size - 1] = 1;
+        jn_free_aligned(p);
+        CU_ASSERT(jn_alloc_kept() <= before + 4 * (last + last / 8 + huge));
+    }
+    jn_alloc_trim();
+    CU_ASSERT_EQUAL(jn_alloc_kept(), 0);
+}
+
 static void the_nth_allocation_fails(void) {
     int64_t before = jn_alloc_live_blocks();
     jn_alloc_fail_after(2);
@@ -175,7 +204,8 @@ static void errors_keep_first_message_and_add_context(void) {
     CU_ASSERT_STRING_EQUAL(janus_status_text((janus_status)77), "unknown status");
 }
 
-JN_TEST_MAIN("base", {"the n-th allocation fails", the_nth_allocation_fails},
+JN_TEST_MAIN("base", {"freed blocks do not add up", freed_blocks_do_not_add_up},
+             {"the n-th allocation fails", the_nth_allocation_fails},
              {"allocator is settled by first use", allocator_is_settled_by_first_use},
              {"arena keeps what it gave", arena_keeps_what_it_gave}, {"vectors grow", vectors_grow},
              {"doubles survive", doubles_survive}, {"ints are checked", ints_are_checked},
