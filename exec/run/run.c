@@ -321,14 +321,15 @@ janus_status jn_frame_value_renew(const jn_frame_value *f, char *place, janus_te
 
 void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {
     *out = r->stats;
-    out->peak_bytes = jn_mem_peak(r->mem) + jn_schedule_scratch(r);
+    if (r->mem)
+        out->peak_bytes = jn_mem_peak(r->mem) + jn_schedule_scratch(r);
     out->rng_offset = r->rng_offset;
     out->lanes = r->stats.lanes ? r->stats.lanes : 1;
 }
 
-void jn_run_free(jn_run *r) {
-    if (!r)
-        return;
+/* All but what is known of plans; the memory is for the next run, if that is soon.  What a frame
+ * value held beside it, to be released. */
+static const janus_module *let_go(jn_run *r, bool soon) {
     jn_early_cancel(r);
     if (!r->prepared && r->on && JN_UNLIKELY(r->on->failures != NULL)) {
         janus_error why = *janus_last_error(); /* failures of a run that is discarded are no news */
@@ -343,8 +344,10 @@ void jn_run_free(jn_run *r) {
     jn_list_rows_free(r);
     jn_schedule_end(r);
     jn_free(r->results);
+    r->results = NULL;
     const janus_module *held = NULL;
-    if (r->mem && atomic_load_explicit(&r->mem->refs, memory_order_acquire) == 1 && r->set) {
+    bool alone = r->mem && atomic_load_explicit(&r->mem->refs, memory_order_acquire) == 1;
+    if (alone && r->set && soon) {
         held = r->mem->module; /* a frame value had it and is gone */
         r->mem->module = NULL;
         jn_mem_reset(r->mem);
@@ -354,6 +357,23 @@ void jn_run_free(jn_run *r) {
             r->set->expected = jn_mem_peak(r->mem);
         jn_mem_release(r->mem);
     }
+    r->mem = NULL;
+    r->rests = true;
+    return held;
+}
+
+void jn_run_rest(jn_run *r) {
+    jn_run_stats_get(r, &r->stats);
+    janus_module_release((janus_module *)let_go(r, false));
+    jn_tables_free(r->set->tables);
+    r->set->tables = NULL;
+    jn_memory_trim();
+}
+
+void jn_run_free(jn_run *r) {
+    if (!r)
+        return;
+    const janus_module *held = r->rests ? NULL : let_go(r, true);
     jn_watch_end(r);
     if (r->set)
         jn_planset_return(r->set);

@@ -77,6 +77,9 @@ janus_status jn_frame_value_member(const jn_frame_value *f, uint32_t member, jan
 /* What is kept at such a place becomes what `t`, of the same type, holds now. */
 janus_status jn_frame_value_renew(const jn_frame_value *f, char *place, janus_tensor *t);
 void jn_run_stats_get(const jn_run *r, janus_run_stats *out);
+/* What it has computed is not asked for any more, but what its figures are and jn_run_confirm: its
+ * memory, and whatever else nobody uses, goes back to the system. */
+void jn_run_rest(jn_run *r);
 void jn_run_free(jn_run *r);
 
 void jn_frame_value_retain(jn_frame_value *f);

@@ -137,6 +137,7 @@ struct jn_run {
     bool finished, prepared;
     bool borrows;         /* arguments are held by the caller */
     bool aside;           /* no task is late */
+    bool rests;           /* its memory is gone */
     int64_t next_poll_ns; /* on the monotonic clock */
     uint64_t rng_offset;
     jn_slot *args, *results;

@@ -274,3 +274,12 @@ void jn_pool_trim(void) {
     }
     pthread_mutex_unlock(&lock);
 }
+
+void jn_memory_trim(void) {
+    enum { WORTH = 4 << 20 }; /* less is asked for again before it matters */
+    const heap *h = jn_this.heap;
+    if ((h ? (size_t)h->n_empty * CHUNK : 0) + jn_alloc_kept() < WORTH)
+        return;
+    jn_pool_trim();
+    jn_alloc_trim();
+}

@@ -24,5 +24,8 @@ void *jn_pool_take(struct jn_thread *me, size_t size);
 void jn_pool_free(void *p, size_t size);
 /* Gives back the memory of which this thread, and threads that have ended, use nothing. */
 void jn_pool_trim(void);
+/* All memory that is kept for later and not in use goes back to the system: before something that
+ * needs much, and comes seldom. */
+void jn_memory_trim(void);
 
 #endif

@@ -105,6 +105,7 @@ static void try_convert(jpy_function *f, const jpy_call *call, bool look, int64_
     jn_deferring = recording;
     jn_tracing = tracing;
     int64_t ns = jpy_now() - start;
+    jn_memory_trim(); /* graphs need none of what CPython's run has left */
     jpy_converted(f, ns, jpy_worked() - worked);
     jpy_report_conversion(f, e, cause, ns);
     if (jn_prof_on())

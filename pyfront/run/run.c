@@ -176,7 +176,7 @@ janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *s
         st = jn_run_wired(r, &host->wired, &host->n_wired);
     }
     if (go && st == JANUS_OK)
-        st = jn_run_results(r, results, e->n_results + e->n_frames, host->shadow ? NULL : e->lent);
+        st = jn_run_results(r, results, e->n_results + e->n_frames, e->lent);
     if (go && st == JANUS_OK) {
         janus_run_stats stats = {0};
         jn_run_stats_get(r, &stats);

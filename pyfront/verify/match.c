@@ -158,7 +158,10 @@ static bool same_tensor(jpy_shadow *s, PyObject *po, PyObject *ao, const jpy_whe
 static void check_storage(jpy_shadow *s, const jpy_twin_storage *st) {
     const jn_storage *now = st->storage;
     if (!st->copy) {
-        if (now->version != st->version) {
+        bool written = now->version != st->version;
+        if (!written && st->print)
+            written = now->state != JN_STORAGE_READY || jn_storage_print(now) != st->print;
+        if (written) {
             s->copy_all = true;
             jpy_shadow_differs(s, JPY_UNDECIDED, st->where,
                                "CPython wrote to memory that was not copied");

@@ -142,11 +142,12 @@ static void compare(jpy_compared *x, PyObject *r, bool disturbed) {
         s->verdict = JPY_UNDECIDED;
 }
 
-/* Gradients that are rows are compared as tensors. */
+/* Gradients that are rows of what CPython may write to become tensors before. */
 static bool fill_gradients(const jpy_making *m) {
     for (size_t i = 0; i < m->e->steps.n; i++) {
         PyObject *v = m->values[i];
-        if (v && jpy_tensor_check(v) && jn_tensor_fill(((jpy_tensor *)v)->t) != JANUS_OK)
+        janus_tensor *t = v && jpy_tensor_check(v) ? ((jpy_tensor *)v)->t : NULL;
+        if (t && jn_tensor_is_rows(t) && jn_tensor_rows(t).base && jn_tensor_fill(t) != JANUS_OK)
             return false;
     }
     return true;
@@ -217,6 +218,11 @@ int jpy_shadow_begin(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObje
         forget(x);
         return rc;
     }
+    /* what it leaves is made: CPython needs as much memory as the run */
+    jpy_entry_drop_results(x->results, e->n_results + e->n_frames);
+    for (unsigned i = 0; i < e->n_results + e->n_frames; i++)
+        x->results[i].kind = JANUS_KIND_NONE;
+    jn_run_rest(x->run);
     *out = x;
     plain_begins(x);
     return 0;
@@ -241,6 +247,7 @@ PyObject *jpy_shadow_end(jpy_compared *x, PyObject *outcome, bool known, jpy_ver
     jn_run_stats_get(x->run, &stats);
     jpy_later_ends(x->f, x->m.e, &stats, x->s.copied, ops);
     forget(x);
+    jn_memory_trim(); /* CPython's run may have needed much */
     return outcome;
 }
 

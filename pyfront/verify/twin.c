@@ -8,7 +8,9 @@
 #include "pyfront/entry/entry.h"
 #include "pyfront/tensor/tensor.h"
 
-enum { COPY_AT_ONCE = 64 << 20 /* bytes of tensors that are copied without being written */ };
+/* Bytes of tensors that are copied without being written.  What more there is has a print, by which
+ * it is seen whether CPython wrote to it; a device's memory, of which there are none, versions. */
+enum { COPY_AT_ONCE = 1 << 20, COPY_OF_DEVICE = 64 << 20 };
 
 void jpy_shadow_init(jpy_shadow *s, jpy_entry *e, bool exact) {
     memset(s, 0, sizeof *s);
@@ -106,7 +108,7 @@ PyObject *jpy_members_of(PyObject *o) {
 bool jpy_shadow_copy_storage(jpy_shadow *s, jpy_twin_storage *st) {
     const janus_tensor *all = st->all;
     if (st->copy)
-        return true;
+        return jn_tensor_fill(st->copy) == JANUS_OK || !(s->failed = true);
     if (jn_dev_tensor(st->storage->device, (janus_dtype)all->dtype, 1, all->dims, &st->copy) !=
         JANUS_OK)
         st->copy = NULL;
@@ -116,12 +118,41 @@ bool jpy_shadow_copy_storage(jpy_shadow *s, jpy_twin_storage *st) {
     return true;
 }
 
+/* Rows, and zeros: they stay as they are, and so does their copy. */
+static bool is_plain_rows(const janus_tensor *t) {
+    return jn_tensor_is_rows(t) && !jn_tensor_rows(t).base;
+}
+
+static janus_status copy_rows(jpy_twin_storage *st) {
+    jn_rows_view r = jn_tensor_rows(st->all);
+    return jn_tensor_of_rows((janus_dtype)st->all->dtype, st->all->rank, st->all->dims, r.n,
+                             r.index, r.data, NULL, &st->copy);
+}
+
+static bool remember(jpy_shadow *s, jpy_twin_storage *st) {
+    const jn_storage *of = st->storage;
+    size_t most = of->device ? COPY_OF_DEVICE : COPY_AT_ONCE;
+    if (is_plain_rows(st->all))
+        return copy_rows(st) == JANUS_OK;
+    if (s->copy_all || s->copied + of->bytes <= most)
+        return jpy_shadow_copy_storage(s, st);
+    if (of->device)
+        return true;
+    if (jn_tensor_settle(st->all) != JANUS_OK)
+        return false;
+    st->print = jn_storage_print(of);
+    return true;
+}
+
 static void touch_storage(jpy_shadow *s, janus_tensor *t, const jpy_where *where) {
     if (t->storage->state == JN_STORAGE_PROXY || jpy_shadow_storage(s, t->storage))
         return; /* what conversions keep as samples of a kind has no elements */
     jpy_twin_storage *st = jn_arena_zalloc(&s->arena, sizeof *st);
     int64_t n = (int64_t)(t->storage->bytes / jn_dtype_size((janus_dtype)t->dtype)), one = 1;
-    if (!st || jn_tensor_view(t, 1, &n, &one, -jn_tensor_offset(t), &st->all) != JANUS_OK) {
+    if (st && is_plain_rows(t)) {
+        janus_tensor_retain(t);
+        st->all = t;
+    } else if (!st || jn_tensor_view(t, 1, &n, &one, -jn_tensor_offset(t), &st->all) != JANUS_OK) {
         s->failed = true;
         return;
     }
@@ -135,8 +166,8 @@ static void touch_storage(jpy_shadow *s, janus_tensor *t, const jpy_where *where
         return;
     }
     jn_storage_retain(st->storage);
-    if (s->copy_all || s->copied + st->storage->bytes <= COPY_AT_ONCE)
-        jpy_shadow_copy_storage(s, st);
+    if (!remember(s, st))
+        s->failed = true;
 }
 
 /* Where gradients get to it; a view whose root was written is left as it is. */
@@ -150,7 +181,7 @@ static jpy_edge place_of(jpy_tensor *t) {
 
 static void touch_tensor(jpy_shadow *s, jpy_twin *t, const jpy_where *where) {
     jpy_tensor *p = (jpy_tensor *)t->o;
-    if (jn_tensor_fill(p->t) != JANUS_OK ||
+    if ((!is_plain_rows(p->t) && jn_tensor_fill(p->t) != JANUS_OK) ||
         !(t->tensor = jn_arena_alloc(&s->arena, sizeof *t->tensor))) {
         s->failed = true;
         return;

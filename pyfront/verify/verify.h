@@ -40,7 +40,8 @@ typedef struct jpy_where {
 typedef struct jpy_twin_storage {
     jn_storage *storage; /* retained */
     uint32_t version;    /* before */
-    janus_tensor *all;   /* one dim that is all of it, owned */
+    uint32_t print;      /* and what jn_storage_print() said; 0: nobody has asked */
+    janus_tensor *all;   /* all of it, owned; one dim, unless the copy is rows */
     janus_tensor *copy;  /* what that has to hold afterwards, owned; NULL: what it held before */
     const jpy_where *where;
     UT_hash_handle hh;

@@ -42,14 +42,17 @@ static int store(jpy_shadow *s, janus_tensor *target, janus_tensor *value) {
     jpy_twin_storage *st = jpy_shadow_storage(s, target->storage);
     if (!st)
         return jn_tensor_copy(target, value) == JANUS_OK ? 0 : -1;
-    if (jn_tensor_fill(value) != JANUS_OK || !jpy_shadow_copy_storage(s, st))
+    bool rows = jn_tensor_rows_fit(target, value); /* the others are what they were */
+    if ((!rows && jn_tensor_fill(value) != JANUS_OK) || !jpy_shadow_copy_storage(s, st))
         return -1;
     janus_tensor *place;
     if (target->dtype != st->copy->dtype ||
         jn_tensor_view(st->copy, target->rank, target->dims, target->strides,
                        jn_tensor_offset(target), &place) != JANUS_OK)
         return -1;
-    janus_status r = jn_tensor_copy(place, value);
+    janus_status r = rows ? JANUS_OK : jn_tensor_copy(place, value);
+    if (rows)
+        jn_tensor_store_rows(place, value);
     janus_tensor_release(place);
     return r == JANUS_OK ? 0 : -1;
 }
