@@ -112,6 +112,9 @@
 #ifndef RULE_summed
 #define RULE_summed(f)
 #endif
+#ifndef RULE_skips
+#define RULE_skips(f)
+#endif
 #ifndef RULE_joined
 #define RULE_joined(f)
 #endif

@@ -40,4 +40,5 @@
 #undef RULE_bounds
 #undef RULE_summed
 #undef RULE_joined
+#undef RULE_skips
 #undef RULE_rows

@@ -93,7 +93,8 @@ typedef const jn_op *(*jn_batch_fn)(const jn_sig *sig, const bool *rowed, int64_
 typedef enum jn_sums {
     JN_SUMS_EACH,    /* it does not: a call per row */
     JN_SUMS_ROWS,    /* rows are one more dim that is summed over */
-    JN_SUMS_TABLE,   /* the same; and one row adds to few rows of the result, each once */
+    JN_SUMS_TABLE,   /* the same; and one row adds to few rows of the result, each once: those that
+                        operand 1 numbers, of any number of rows */
     JN_SUMS_PRODUCT, /* where `summed` holds: rows are folded into the dim summed over */
 } jn_sums;
 
@@ -105,6 +106,8 @@ typedef bool (*jn_bounds_fn)(const void *attrs, const int64_t *dims, int rank, u
 typedef bool (*jn_summed_fn)(const void *attrs);
 /* The axis along which operands lie one behind the other in a result of that rank. */
 typedef int (*jn_joined_fn)(const void *attrs, int rank);
+/* The row of the result that nothing is added to, with JN_SUMS_TABLE; <0: none. */
+typedef int64_t (*jn_skips_fn)(const void *attrs);
 /* The first dim of operand 0, which has that rank, along which elements depend on each other: what
  * dims in front of it number is taken apart, and first in results; 0: nothing is. */
 typedef int (*jn_rows_fn)(const void *attrs, int rank);
@@ -124,6 +127,7 @@ typedef struct jn_op_impl {
     jn_bounds_fn bounds;     /* NULL: none */
     jn_summed_fn summed;     /* NULL: never */
     jn_joined_fn joined;     /* NULL: they do not */
+    jn_skips_fn skips;       /* NULL: -1 */
     jn_rows_fn rows;         /* NULL: 0 */
 } jn_op_impl;
 

@@ -26,6 +26,7 @@
     bool jn_bounds_##f(const void *attrs, const int64_t *dims, int rank, uint8_t dtype1,           \
                        int64_t *bound, int64_t *other);
 #define RULE_summed(f) bool jn_summed_##f(const void *attrs);
+#define RULE_skips(f) int64_t jn_skips_##f(const void *attrs);
 #define RULE_joined(f) int jn_joined_##f(const void *attrs, int rank);
 #define RULE_rows(f) int jn_rows_##f(const void *attrs, int rank);
 #include "ops/ops.def"

@@ -28,8 +28,9 @@ bool jn_rows_wanted(const jn_run *r, const jn_shape *s) {
 
 static void table_free(jn_table *t) {
     jn_free_aligned(t->data);
-    jn_free(t->seen);
-    jn_free(t->touched);
+    jn_free(t->place);
+    jn_free(t->row);
+    jn_free(t->found);
     jn_free(t);
 }
 
@@ -53,18 +54,12 @@ janus_status jn_table_take(jn_run *r, const jn_shape *s, jn_table **out) {
     if ((t = *at)) {
         *at = t->next;
     } else {
-        size_t n = (size_t)s->dims[0];
-        if (s->bytes > r->mem->ceiling || !(t = jn_calloc(1, sizeof *t)))
-            return jn_error(JANUS_NO_MEMORY, "no memory for a gradient of %zu bytes", s->bytes);
-        t->shape = s;
-        t->data = jn_alloc_aligned(s->bytes);
-        t->seen = jn_calloc(n, 1);
-        t->touched = jn_alloc(n * sizeof *t->touched);
-        if (!t->data || !t->seen || !t->touched) {
-            table_free(t);
+        if (!(t = jn_calloc(1, sizeof *t)) ||
+            !(t->place = jn_calloc((size_t)s->dims[0], sizeof *t->place))) {
+            jn_free(t);
             return jn_error(JANUS_NO_MEMORY, "no memory for a gradient of %zu bytes", s->bytes);
         }
-        memset(t->data, 0, s->bytes);
+        t->shape = s;
     }
     t->next = r->of_schedule.tables;
     r->of_schedule.tables = t;
@@ -73,11 +68,10 @@ janus_status jn_table_take(jn_run *r, const jn_shape *s, jn_table **out) {
 }
 
 void jn_table_return(jn_run *r, jn_table *t) {
-    size_t bytes = row_bytes(t->shape);
-    for (uint32_t i = 0; i < t->n; i++) {
-        memset(t->data + t->touched[i] * bytes, 0, bytes);
-        t->seen[t->touched[i]] = 0;
-    }
+    if (t->n)
+        memset(t->data, 0, t->n * row_bytes(t->shape));
+    for (uint32_t i = 0; i < t->n; i++)
+        t->place[t->row[i]] = 0;
     t->n = 0;
     jn_table **at = &r->of_schedule.tables;
     while (*at != t)
@@ -87,19 +81,92 @@ void jn_table_return(jn_run *r, jn_table *t) {
     r->set->tables = t;
 }
 
-void jn_table_touch(jn_table *t, const jn_view *index) {
+static bool make_room(jn_table *t) {
+    enum { FEW = 64 };
+    size_t most = (size_t)t->shape->dims[0], cap = t->cap ? 2 * (size_t)t->cap : FEW,
+           bytes = row_bytes(t->shape);
+    cap = cap < most ? cap : most;
+    char *data = jn_alloc_aligned(cap * bytes);
+    uint32_t *row = data ? jn_realloc(t->row, cap * sizeof *row) : NULL;
+    if (!row) {
+        jn_free_aligned(data);
+        return false;
+    }
+    if (t->n)
+        memcpy(data, t->data, t->n * bytes);
+    memset(data + t->n * bytes, 0, (cap - t->n) * bytes);
+    jn_free_aligned(t->data);
+    t->data = data;
+    t->row = row;
+    t->cap = (uint32_t)cap;
+    return true;
+}
+
+static bool touch(jn_table *t, uint32_t row) {
+    if (t->place[row])
+        return true;
+    if (t->n == t->cap && !make_room(t))
+        return false;
+    t->row[t->n] = row;
+    t->place[row] = ++t->n;
+    return true;
+}
+
+/* The place with the number of the row that is skipped is that row's, if it is anybody's: what the
+ * kernel skips is nothing else. */
+static bool set_apart(jn_table *t, uint32_t skipped) {
+    if (skipped >= t->n || t->row[skipped] == skipped)
+        return true;
+    if (!touch(t, skipped))
+        return false;
+    uint32_t p = skipped, q = t->place[skipped] - 1, other = t->row[p];
+    char *a = t->data + p * row_bytes(t->shape), *b = t->data + q * row_bytes(t->shape);
+    for (size_t i = 0; i < row_bytes(t->shape); i++) {
+        char byte = a[i];
+        a[i] = b[i];
+        b[i] = byte;
+    }
+    t->row[p] = skipped;
+    t->row[q] = other;
+    t->place[skipped] = p + 1;
+    t->place[other] = q + 1;
+    return true;
+}
+
+bool jn_table_find(jn_table *t, const jn_view *index, int64_t skips, int64_t *strides,
+                   jn_view *out) {
     int64_t n = 1, rows = t->shape->dims[0];
-    for (int d = 0; d < index->rank; d++)
+    for (int d = index->rank; d-- > 0;) {
+        strides[d] = n;
         n *= index->dims[d];
+    }
+    if ((size_t)n > t->n_found) {
+        int64_t *found = jn_realloc(t->found, (size_t)n * sizeof *found);
+        if (!found)
+            return false;
+        t->found = found;
+        t->n_found = (size_t)n;
+    }
     for (int64_t i = 0; i < n; i++) {
         int64_t row = index->dtype == JANUS_I32 ? ((const int32_t *)index->data)[i]
                                                 : ((const int64_t *)index->data)[i];
-        row += row < 0 ? rows : 0;
-        if (row < 0 || row >= rows || t->seen[row])
-            continue; /* out of range: the kernel's to tell */
-        t->seen[row] = 1;
-        t->touched[t->n++] = (uint32_t)row;
+        bool in_range = row >= -rows && row < rows; /* else it is the kernel's to tell */
+        row = in_range ? row + (row < 0 ? rows : 0) : rows;
+        t->found[i] = row;
+        if (in_range && row != skips && !touch(t, (uint32_t)row))
+            return false;
     }
+    if (skips >= 0 && skips < rows && !set_apart(t, (uint32_t)skips))
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        if (t->found[i] < rows && t->found[i] != skips)
+            t->found[i] = t->place[t->found[i]] - 1;
+    *out = *index;
+    out->data = (char *)t->found;
+    out->strides = strides;
+    out->dtype = JANUS_I64;
+    out->contiguous = true;
+    return true;
 }
 
 /* ---- sums --------------------------------------------------------------------------------------
@@ -118,8 +185,8 @@ janus_status jn_rows_leave(jn_run *r, jn_acc *a) {
             memset(p->data, 0, a->shape->bytes);
         p->written = true;
         for (uint32_t i = 0; i < t->n; i++)
-            JN_TRY(jn_add_elements(a->shape->dtype, p->data + t->touched[i] * bytes,
-                                   t->data + t->touched[i] * bytes, n, &jn_par_serial));
+            JN_TRY(jn_add_elements(a->shape->dtype, p->data + t->row[i] * bytes,
+                                   t->data + i * bytes, n, &jn_par_serial));
         p->table = NULL;
         jn_table_return(r, t);
     }
@@ -169,18 +236,18 @@ janus_status jn_rows_sum(jn_run *r, jn_acc *a) {
     for (int k = 0; k < JN_MAX_RANGES; k++) {
         const jn_table *t = a->part[k].table;
         for (uint32_t i = 0; t && i < t->n; i++) {
-            uint32_t row = t->touched[i];
+            uint32_t row = t->row[i];
             char *to = compact->data + n * bytes;
-            if (!t->seen[row])
+            if (!t->place[row])
                 continue; /* came with an earlier range */
-            memcpy(to, t->data + row * bytes, bytes);
+            memcpy(to, t->data + i * bytes, bytes);
             for (int j = k + 1; j < JN_MAX_RANGES; j++) {
                 jn_table *o = a->part[j].table;
-                if (!o || !o->seen[row])
+                if (!o || !o->place[row])
                     continue;
-                JN_TRY(jn_add_elements(a->shape->dtype, to, o->data + row * bytes, row_numel,
-                                       &jn_par_serial));
-                o->seen[row] = 0;
+                JN_TRY(jn_add_elements(a->shape->dtype, to, o->data + (o->place[row] - 1) * bytes,
+                                       row_numel, &jn_par_serial));
+                o->place[row] = 0;
             }
             index[n++] = row;
         }

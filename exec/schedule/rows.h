@@ -3,10 +3,10 @@
  * Tensors of which only some rows are there: the gradient of an embedding, and what an optimizer
  * makes of it.
  *
- * An accumulator that only gradients of embeddings are added to sums in a *table* as large as the
- * embedding, of which it knows the rows touched.  Tables are all zero between runs and kept by the
- * plan set, so a step costs what its rows cost, not what the vocabulary costs.  Its sum is a
- * promise with `rows` and no data.  An op that leaves operand 0 as it is where operand 1 is zero
+ * An accumulator that only gradients of embeddings are added to sums in a *table* of the rows that
+ * are touched, each of which has a place there.  Tables are empty between runs and kept by the plan
+ * set, so a step costs what its rows cost, not what the vocabulary costs.  Its sum is a promise
+ * with `rows` and no data.  An op that leaves operand 0 as it is where operand 1 is zero
  * (JN_OP_KEEPS0: steps of SGD and Adagrad) is computed for these rows alone and gives such a
  * promise again, whose other rows are operand 0's.  Any other use makes it dense first; results and
  * log entries may leave the run as rows (jn_tensor_rows).
@@ -29,23 +29,30 @@ struct jn_rows {
 /* A sum of rows, of one part of an accumulator. */
 struct jn_table {
     jn_table *next;
-    const jn_shape *shape;
-    char *data;    /* zero but for the rows touched */
-    uint8_t *seen; /* per row */
-    uint32_t *touched, n;
+    const jn_shape *shape; /* of the sum */
+    char *data;            /* cap rows, by place; zero from n on */
+    uint32_t *place;       /* per row: 1 + its place; 0: it was not touched */
+    uint32_t *row;         /* per place */
+    uint32_t n, cap;
+    int64_t *found; /* what jn_table_find gave last */
+    size_t n_found;
 };
 
 /* Whether an accumulator of this shape may be a table. */
 bool jn_rows_wanted(const jn_run *r, const jn_shape *s);
 /* A table of the plan set, or a new one. */
 janus_status jn_table_take(jn_run *r, const jn_shape *s, jn_table **out);
-/* Zeroes what was touched and gives it back to the plan set. */
+/* Empties it and gives it back to the plan set. */
 void jn_table_return(jn_run *r, jn_table *t);
 /* All that the run has in use. */
 void jn_tables_return(jn_run *r);
 void jn_tables_free(jn_table *list);
-/* Marks the rows that `index` (i32 or i64) names. */
-void jn_table_touch(jn_table *t, const jn_view *index);
+/* The places of the rows that `index` (i32 or i64, row-major) names, touched from now on; `strides`
+ * has room for its rank.  A kernel that adds at indices adds there what it is given: the row that
+ * it skips, -1: none, has its own number, a row out of range one that is out of range.  False: out
+ * of memory. */
+bool jn_table_find(jn_table *t, const jn_view *index, int64_t skips, int64_t *strides,
+                   jn_view *out);
 /* The sum of an accumulator's tables, which are given back. */
 janus_status jn_rows_sum(jn_run *r, jn_acc *a);
 /* Tables become blocks: something else than rows has been added. */

@@ -211,6 +211,20 @@ static void find_apart(const tile *w, const jn_vnode *vn, const jn_view *v) {
     }
 }
 
+/* The kernel adds where the rows that its operand 1 numbers have their places in the table. */
+static void add_rows(tile *w, const jn_vnode *vn, jn_table *table, const jn_kargs *k) {
+    int64_t strides[JN_MAX_RANK + 1];
+    jn_view *in = &w->views[1], *out = w->views + vn->n_in, index = *in;
+    jn_skips_fn skips = jn_op_impls[vn->op->id].skips;
+    if (jn_table_find(table, &index, skips ? skips(vn->attrs) : -1, strides, in)) {
+        out->data = table->data;
+        vn->kernel(k);
+    } else {
+        w->flags |= JN_KFLAG_MEMORY;
+    }
+    *in = index;
+}
+
 /* The variant is read by all ranges at once: data pointers go into copies of its views. */
 static void call(tile *w, const jn_vnode *vn) {
     const jn_segnode *n = vn->n;
@@ -233,7 +247,7 @@ static void call(tile *w, const jn_vnode *vn) {
     jn_acc_part *part = vn->accumulates ? &w->task[0]->accs[vn->acc]->part[w->part] : NULL;
     jn_table *table = part && jn_vnode_adds_rows(vn) ? part->table : NULL;
     if (part)
-        out[0].data = table ? table->data : part->data;
+        out[0].data = part->data;
     jn_kargs k = {in,        out,       vn->n_in,
                   vn->n_out, vn->attrs, w->workspace,
                   &w->flags, w->par,    part && (table || part->written),
@@ -253,8 +267,9 @@ static void call(tile *w, const jn_vnode *vn) {
         if (apart)
             take_apart(w, n, t, in);
         if (table)
-            jn_table_touch(table, &in[1]);
-        vn->kernel(&k);
+            add_rows(w, vn, table, &k);
+        else
+            vn->kernel(&k);
         k.accumulate = part != NULL;
         if (vn->mode == JN_V_LOOP) {
             jn_views_advance(in, vn->in_step, vn->n_in);

@@ -43,6 +43,10 @@ bool jn_summed_matmul(const void *attrs) {
     return a->transpose_a && !a->transpose_b;
 }
 
+int64_t jn_skips_embedding_grad(const void *attrs) {
+    return ((const janus_embedding_grad_attrs *)attrs)->padding_idx;
+}
+
 int jn_joined_concat(const void *attrs, int rank) {
     int axis = (int)((const janus_concat_attrs *)attrs)->axis;
     return axis < 0 ? axis + rank : axis;

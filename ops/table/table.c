@@ -158,6 +158,7 @@ enum { /* the scalar kinds of SCALAR fields */
 #define DECIDES_bounds 0
 #define DECIDES_summed 0
 #define DECIDES_joined 0
+#define DECIDES_skips 0
 #define DECIDES_rows 0
 #define RULE(slot, f) +DECIDES_##slot
 #define NONE(slot) +DECIDES_##slot
@@ -217,6 +218,7 @@ const jn_cpu_own_select jn_cpu_own[JN_OP_ID_COUNT] = {
 #define RULE_batch(kind) .batch = JN_BATCH_##kind,
 #define RULE_bounds(f) .bounds = jn_bounds_##f,
 #define RULE_summed(f) .summed = jn_summed_##f,
+#define RULE_skips(f) .skips = jn_skips_##f,
 #define RULE_joined(f) .joined = jn_joined_##f,
 #define RULE_rows(f) .rows = jn_rows_##f,
 #define DEVICE_SCALARS(mask) .device_scalars = (mask),
