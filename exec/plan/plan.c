@@ -99,6 +99,22 @@ void jn_planset_return(jn_planset *s) {
     pthread_mutex_unlock(&pool_lock);
 }
 
+void jn_plans_rest(const janus_module *m) {
+    enum { WORTH = 4 << 20 }; /* less costs more to get anew than it is */
+    pthread_mutex_lock(&pool_lock);
+    for (jn_planset *s = m->exec_pool; s; s = s->next) {
+        if (!s->spare || !s->spare->on->host || jn_mem_bytes(s->spare) < WORTH)
+            continue;
+        if (s->spare->expected > s->expected)
+            s->expected = s->spare->expected;
+        jn_mem_release(s->spare);
+        s->spare = NULL;
+        jn_tables_free(s->tables);
+        s->tables = NULL;
+    }
+    pthread_mutex_unlock(&pool_lock);
+}
+
 janus_status jn_plan_get(jn_planset *s, const jn_subgraph *sub, bool saved, jn_plan **out) {
     jn_plan *p = &s->plans[2 * sub->index + saved];
     if (!p->compiled) {

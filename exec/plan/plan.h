@@ -9,6 +9,8 @@
 /* Takes a plan set of the module out of its pool (or makes one); back with jn_planset_return. */
 janus_status jn_planset_take(const janus_module *m, jn_planset **out);
 void jn_planset_return(jn_planset *s);
+/* What the module's sets keep for their next runs is given up, if it is much. */
+void jn_plans_rest(const janus_module *m);
 /* The compiled plan of a SubGraph. */
 janus_status jn_plan_get(jn_planset *s, const jn_subgraph *sub, bool saved, jn_plan **out);
 /* Fills in code and slots (exec/plan/plan_build.c). */

@@ -498,6 +498,8 @@ janus_status jn_module_schedule(const janus_module *m, jn_str *s) { return jn_pl
 
 void jn_module_watch(janus_module *m) { jn_watch_module(m); }
 
+void jn_module_rest(const janus_module *m) { jn_plans_rest(m); }
+
 bool jn_run_met(const jn_run *r) { return jn_watch_has_met(r); }
 
 void jn_run_confirm(jn_run *r) { jn_watch_confirm(r); }

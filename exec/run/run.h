@@ -36,6 +36,8 @@ void jn_run_aside(jn_run *r);
 /* Runs of this module, which is frozen and has not run yet, know whether they enter an arm, a loop
  * or a callee, or go round a loop once or several times, for the first time. */
 void jn_module_watch(janus_module *m);
+/* Memory that is kept for its next run is given up, if it is much: something else needs it. */
+void jn_module_rest(const janus_module *m);
 /* The schedule that a frozen module has without a run, as JSON (exec/plan/plan_draw.c). */
 janus_status jn_module_schedule(const janus_module *m, jn_str *s);
 /* After execute: whether this run has, and was not confirmed; what it has entered counts as entered
