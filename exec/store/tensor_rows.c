@@ -95,3 +95,30 @@ bool jn_tensor_rows_fit(const janus_tensor *target, const janus_tensor *t) {
 void jn_tensor_store_rows(janus_tensor *target, const janus_tensor *t) {
     put(t->storage->user, target->raw);
 }
+
+static uint32_t print_of(char *from, const char *to) {
+    const jn_storage part = {.raw = from, .bytes = (size_t)(to - from)};
+    return jn_storage_print(&part);
+}
+
+uint32_t jn_tensor_print_beside(const janus_tensor *t) {
+    const rows *r = t->storage->user;
+    const jn_storage *s = r->base->storage;
+    char *at = s->raw, *end = at + s->bytes, *first = r->base->raw;
+    size_t n = (size_t)t->dims[0];
+    uint8_t *is_row = jn_calloc(n + 1, 1);
+    uint32_t print = 1;
+    if (!is_row)
+        return 0;
+    for (uint32_t i = 0; i < r->n; i++)
+        is_row[r->index[i]] = 1;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_row[i])
+            continue;
+        print = print * 31 + print_of(at, first + i * r->row_bytes);
+        at = first + (i + 1) * r->row_bytes;
+    }
+    jn_free(is_row);
+    print = print * 31 + print_of(at, end);
+    return print ? print : 1;
+}

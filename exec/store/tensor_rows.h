@@ -34,5 +34,8 @@ janus_status jn_tensor_fill(janus_tensor *t);
 /* Whether t is rows of `target`'s memory; then target[...] = t writes those rows alone. */
 bool jn_tensor_rows_fit(const janus_tensor *target, const janus_tensor *t);
 void jn_tensor_store_rows(janus_tensor *target, const janus_tensor *t);
+/* Of rows of a base: a jn_storage_print() of all that is in the base's storage beside them; 0: out
+ * of memory. */
+uint32_t jn_tensor_print_beside(const janus_tensor *t);
 
 #endif

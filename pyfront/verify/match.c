@@ -155,20 +155,22 @@ static bool same_tensor(jpy_shadow *s, PyObject *po, PyObject *ao, const jpy_whe
     return same_value(s, pg, ag, jpy_shadow_where(s, w, "grad", NULL, 0));
 }
 
-static void check_storage(jpy_shadow *s, const jpy_twin_storage *st) {
-    const jn_storage *now = st->storage;
-    if (!st->copy) {
-        bool written = now->version != st->version;
-        if (!written && st->print)
-            written = now->state != JN_STORAGE_READY || jn_storage_print(now) != st->print;
-        if (written) {
-            s->copy_all = true;
-            jpy_shadow_differs(s, JPY_UNDECIDED, st->where,
-                               "CPython wrote to memory that was not copied");
-        }
+static void check_storage(jpy_shadow *s, jpy_twin_storage *st) {
+    if (!st->copy && jpy_shadow_wrote(st)) {
+        s->copy_all = true;
+        jpy_shadow_differs(s, JPY_UNDECIDED, st->where,
+                           "CPython wrote to memory that was not copied");
         return;
     }
-    same_numbers(s, st->copy, st->all, st->where);
+    bool rows = st->rows; /* the others are as they were: they are as they are */
+    if (rows && !jpy_shadow_copy_storage(s, st))
+        return;
+    if (st->copy)
+        same_numbers(s, st->copy, st->all, st->where);
+    if (rows)
+        janus_tensor_release(st->copy);
+    if (rows)
+        st->copy = NULL;
 }
 
 /* ---- objects -----------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ void jpy_shadow_free(jpy_shadow *s) {
     for (jpy_twin_storage *st = s->storages; st; st = st->hh.next) {
         janus_tensor_release(st->copy);
         janus_tensor_release(st->all);
+        janus_tensor_release(st->rows);
         jn_storage_release(st->storage);
     }
     HASH_CLEAR(hh, s->storages);
@@ -105,6 +106,12 @@ PyObject *jpy_members_of(PyObject *o) {
     return d;
 }
 
+/* Of the tensor whose rows there are, in elements. */
+static int64_t offset_of(const jpy_twin_storage *st) {
+    const janus_tensor *base = jn_tensor_rows(st->rows).base;
+    return jn_tensor_offset(base);
+}
+
 bool jpy_shadow_copy_storage(jpy_shadow *s, jpy_twin_storage *st) {
     const janus_tensor *all = st->all;
     if (st->copy)
@@ -115,7 +122,36 @@ bool jpy_shadow_copy_storage(jpy_shadow *s, jpy_twin_storage *st) {
     if (!st->copy || jn_tensor_copy(st->copy, st->all) != JANUS_OK)
         return !(s->failed = true);
     s->copied += st->storage->bytes;
+    janus_tensor *place = NULL;
+    if (st->rows && jn_tensor_view(st->copy, st->rows->rank, st->rows->dims, st->rows->strides,
+                                   offset_of(st), &place) != JANUS_OK)
+        return !(s->failed = true);
+    if (st->rows)
+        jn_tensor_store_rows(place, st->rows);
+    janus_tensor_release(place);
+    janus_tensor_release(st->rows);
+    st->rows = NULL;
     return true;
+}
+
+bool jpy_shadow_take_rows(jpy_twin_storage *st, janus_tensor *rows) {
+    if (st->copy || st->rows || !st->print)
+        return false;
+    uint32_t print = jn_tensor_print_beside(rows);
+    if (!print)
+        return false;
+    janus_tensor_retain(rows);
+    st->rows = rows;
+    st->print = print;
+    return true;
+}
+
+bool jpy_shadow_wrote(const jpy_twin_storage *st) {
+    const jn_storage *now = st->storage;
+    if (st->rows) /* what it writes there is counted */
+        return now->state != JN_STORAGE_READY || jn_tensor_print_beside(st->rows) != st->print;
+    return now->version != st->version ||
+           (st->print && (now->state != JN_STORAGE_READY || jn_storage_print(now) != st->print));
 }
 
 /* Rows, and zeros: they stay as they are, and so does their copy. */

@@ -42,7 +42,9 @@ typedef struct jpy_twin_storage {
     uint32_t version;    /* before */
     uint32_t print;      /* and what jn_storage_print() said; 0: nobody has asked */
     janus_tensor *all;   /* all of it, owned; one dim, unless the copy is rows */
-    janus_tensor *copy;  /* what that has to hold afterwards, owned; NULL: what it held before */
+    janus_tensor *copy; /* what that has to hold afterwards, owned; NULL: what it held before ... */
+    janus_tensor *rows; /* ... but for these rows of one of its tensors, whose print is that of the
+                           others; owned, NULL: none */
     const jpy_where *where;
     UT_hash_handle hh;
 } jpy_twin_storage;
@@ -134,6 +136,10 @@ jpy_twin *jpy_shadow_find(const jpy_shadow *s, const PyObject *o);
 jpy_twin_storage *jpy_shadow_storage(const jpy_shadow *s, const jn_storage *st);
 /* Makes its copy if there is none; false: out of memory. */
 bool jpy_shadow_copy_storage(jpy_shadow *s, jpy_twin_storage *st);
+/* Notes that it has to hold these rows instead of a copy; false: it needs one. */
+bool jpy_shadow_take_rows(jpy_twin_storage *st, janus_tensor *rows);
+/* Whether CPython has written to what there is no copy of. */
+bool jpy_shadow_wrote(const jpy_twin_storage *st);
 jpy_where *jpy_shadow_where(jpy_shadow *s, const jpy_where *of, const char *name, PyObject *key,
                             Py_ssize_t index);
 /* What its slots (descriptors made by __slots__) hold: a new dict; NULL: it has none. */

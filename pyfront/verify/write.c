@@ -43,6 +43,8 @@ static int store(jpy_shadow *s, janus_tensor *target, janus_tensor *value) {
     if (!st)
         return jn_tensor_copy(target, value) == JANUS_OK ? 0 : -1;
     bool rows = jn_tensor_rows_fit(target, value); /* the others are what they were */
+    if (rows && jpy_shadow_take_rows(st, value))
+        return 0;
     if ((!rows && jn_tensor_fill(value) != JANUS_OK) || !jpy_shadow_copy_storage(s, st))
         return -1;
     janus_tensor *place;
