@@ -51,6 +51,44 @@ janus_status jn_tensor_of_rows(janus_dtype dtype, int rank, const int64_t *dims,
     return JANUS_OK;
 }
 
+janus_status jn_tensor_copy_of_rows(const janus_tensor *t, janus_tensor **out) {
+    const rows *r = t->storage->user;
+    return jn_tensor_of_rows((janus_dtype)t->dtype, t->rank, t->dims, r->n, r->index, r->data,
+                             r->base, out);
+}
+
+static bool is_zero(const char *p, size_t bytes) { /* each bit: -0 is not */
+    return !bytes || (!*p && !memcmp(p, p + 1, bytes - 1));
+}
+
+janus_status jn_tensor_squeeze(const janus_tensor *t, janus_tensor **out) {
+    enum { FEW_PART = 4 };
+    const jn_storage *s = t->storage;
+    uint32_t most = 0, n = 0;
+    *out = NULL;
+    if (t->rank != 2 || !t->contiguous || s->state != JN_STORAGE_READY || s->device ||
+        jn_storage_open(s) || atomic_load(&s->refs) != 1 || atomic_load(&t->refs) != 1 ||
+        t->raw != s->raw || t->dims[0] >= UINT32_MAX || t->numel == 0)
+        return JANUS_OK;
+    size_t bytes = (size_t)t->dims[1] * jn_dtype_size((janus_dtype)t->dtype);
+    most = (uint32_t)(t->dims[0] / FEW_PART);
+    uint32_t *index = jn_alloc((most + 1) * sizeof *index);
+    char *data = NULL;
+    janus_status st = index ? JANUS_OK : JN_NO_MEMORY();
+    for (uint32_t i = 0; i < t->dims[0] && n <= most && st == JANUS_OK; i++)
+        if (!is_zero(t->raw + i * bytes, bytes))
+            index[n++] = i; /* at most one more than there may be */
+    if (st == JANUS_OK && n <= most && !(data = jn_alloc(n * bytes + 1)))
+        st = JN_NO_MEMORY();
+    for (uint32_t i = 0; i < n && data; i++)
+        memcpy(data + i * bytes, t->raw + index[i] * bytes, bytes);
+    if (data)
+        st = jn_tensor_of_rows((janus_dtype)t->dtype, 2, t->dims, n, index, data, NULL, out);
+    jn_free(data);
+    jn_free(index);
+    return st;
+}
+
 static void put(const rows *r, char *to) {
     for (uint32_t i = 0; i < r->n; i++)
         memcpy(to + r->index[i] * r->row_bytes, r->data + i * r->row_bytes, r->row_bytes);

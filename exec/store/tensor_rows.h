@@ -20,6 +20,10 @@ janus_status jn_tensor_of_rows(janus_dtype dtype, int rank, const int64_t *dims,
 static inline bool jn_tensor_is_rows(const janus_tensor *t) {
     return t->storage->state == JN_STORAGE_ROWS;
 }
+/* The same elements as rows, where most rows are zero: a new tensor; NULL: they are not, or t is no
+ * row-major matrix that is alone in host memory of its own. */
+janus_status jn_tensor_squeeze(const janus_tensor *t, janus_tensor **out);
+janus_status jn_tensor_copy_of_rows(const janus_tensor *t, janus_tensor **out);
 /* What a tensor of rows consists of; borrowed. */
 typedef struct jn_rows_view {
     uint32_t n;

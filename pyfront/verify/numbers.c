@@ -119,8 +119,12 @@ static jpy_numbers compare(janus_tensor *p, janus_tensor *a, const double *cotan
     janus_tensor *x = NULL, *y = NULL;
     numbers px = {.n = p->numel}, ax = {.n = a->numel};
     jpy_numbers r = JPY_NUMBERS_FAILED;
+    janus_tensor *whole = NULL; /* what is compared soon needs its memory */
     if (p == a || same_rows(p, a))
         return JPY_NUMBERS_EQUAL;
+    if (jn_tensor_is_rows(p) && jn_tensor_copy_of_rows(p, &whole) != JANUS_OK)
+        return r;
+    p = whole ? whole : p;
     if (jn_tensor_to(p, NULL, false, &x) == JANUS_OK &&
         jn_tensor_to(a, NULL, false, &y) == JANUS_OK &&
         jn_tensor_as_view(x, &px.view) == JANUS_OK && jn_tensor_as_view(y, &ax.view) == JANUS_OK)
@@ -129,6 +133,7 @@ static jpy_numbers compare(janus_tensor *p, janus_tensor *a, const double *cotan
         r = vectors(&px, &ax, *cotangents, out);
     janus_tensor_release(x);
     janus_tensor_release(y);
+    janus_tensor_release(whole);
     return r;
 }
 

@@ -159,17 +159,11 @@ static bool is_plain_rows(const janus_tensor *t) {
     return jn_tensor_is_rows(t) && !jn_tensor_rows(t).base;
 }
 
-static janus_status copy_rows(jpy_twin_storage *st) {
-    jn_rows_view r = jn_tensor_rows(st->all);
-    return jn_tensor_of_rows((janus_dtype)st->all->dtype, st->all->rank, st->all->dims, r.n,
-                             r.index, r.data, NULL, &st->copy);
-}
-
 static bool remember(jpy_shadow *s, jpy_twin_storage *st) {
     const jn_storage *of = st->storage;
     size_t most = of->device ? COPY_OF_DEVICE : COPY_AT_ONCE;
     if (is_plain_rows(st->all))
-        return copy_rows(st) == JANUS_OK;
+        return jn_tensor_copy_of_rows(st->all, &st->copy) == JANUS_OK;
     if (s->copy_all || s->copied + of->bytes <= most)
         return jpy_shadow_copy_storage(s, st);
     if (of->device)
@@ -215,6 +209,21 @@ static jpy_edge place_of(jpy_tensor *t) {
     return at;
 }
 
+/* The gradient of a table that CPython has left, which the step is about to forget, would be in
+ * memory beside the next one, as the twin keeps it. */
+static bool squeeze(PyObject *grad) {
+    jpy_tensor *g = (jpy_tensor *)grad;
+    janus_tensor *rows = NULL;
+    if (Py_REFCNT(grad) != 1 || !jpy_tensor_check_exact(grad) || g->node || g->base || g->dict ||
+        g->weakrefs || g->hooks || g->t->storage->bytes <= COPY_AT_ONCE)
+        return true;
+    if (jn_tensor_squeeze(g->t, &rows) != JANUS_OK)
+        return false;
+    if (rows)
+        jpy_tensor_put_memory(g, rows);
+    return true;
+}
+
 static void touch_tensor(jpy_shadow *s, jpy_twin *t, const jpy_where *where) {
     jpy_tensor *p = (jpy_tensor *)t->o;
     if ((!is_plain_rows(p->t) && jn_tensor_fill(p->t) != JANUS_OK) ||
@@ -231,6 +240,8 @@ static void touch_tensor(jpy_shadow *s, jpy_twin *t, const jpy_where *where) {
                                    .requires_grad = p->requires_grad};
     janus_tensor_retain(p->t);
     touch_storage(s, p->t, where);
+    if (p->grad && !squeeze(p->grad))
+        s->failed = true;
     if (p->grad)
         jpy_shadow_touch(s, p->grad, jpy_shadow_where(s, where, "grad", NULL, 0));
 }
