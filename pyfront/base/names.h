@@ -11,6 +11,7 @@
     X(call, "__call__")                                                                            \
     X(cell_contents, "cell_contents")                                                              \
     X(class_, "__class__")                                                                         \
+    X(class_getitem, "__class_getitem__")                                                          \
     X(copy_, "copy_")                                                                              \
     X(dict, "__dict__")                                                                            \
     X(func, "__func__")                                                                            \

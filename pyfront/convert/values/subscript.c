@@ -230,6 +230,13 @@ static jcv_av *graph_slice(jcv *c, jcv_av *o, jcv_av *i) {
     return first || !sliced ? first : jcv_slice(c, o, bounds);
 }
 
+/* Whether `C[i]` of a class is code of the program, which a conversion does not run. */
+static bool has_own_subscript(jcv *c, PyObject *o) {
+    PyObject *d =
+        PyType_Check(o) ? jcv_lookup(c, (PyTypeObject *)o, jpy_names.class_getitem) : NULL;
+    return d && Py_TYPE(d) != &PyClassMethodDescr_Type;
+}
+
 jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     jcv_av **items;
     unsigned n;
@@ -285,6 +292,8 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
             jcv_refuse(c, "an item of an object read while the graph runs");
         return jcv_host_item(c, o, k);
     }
+    if (o->kind == AV_PY && has_own_subscript(c, o->py))
+        return jcv_call1(c, jcv_getattr(c, o, jpy_names.class_getitem), i);
     if (o->kind == AV_PY && jcv_is_const(o) && jcv_is_const(i))
         return jcv_take(c, PyObject_GetItem(o->py, i->py));
     if (o->kind == AV_PY && PyList_CheckExact(o->py) && i->kind == AV_PY && PyLong_Check(i->py) &&
