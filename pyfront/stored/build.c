@@ -20,6 +20,67 @@
 
 static jpy_recipe *recipe(jpy_building *b, PyObject *t);
 
+/* Attributes as dump.c has them, "{axis=0, dims=[2,3]}". */
+static const void *attrs_of(jpy_building *b, const jn_op *op, const char *text) {
+    char *attrs = jn_arena_zalloc(&b->e->arena, op->attr_size + 1);
+    bool ok = attrs && (!op->attr_size || jn_attrs_default(op, attrs) == JANUS_OK);
+    while (ok && *text && *text != '}') {
+        text += *text == '{' ? 1 : 2; /* or ", " */
+        size_t name = strcspn(text, "="), value = 0;
+        const jn_attr_spec *spec = text[name] ? jn_attr_find(op, text, name) : NULL;
+        text += name + !!text[name];
+        value = text[0] == '[' ? strcspn(text, "]") + 1 : strcspn(text, ",}");
+        ok = spec && strlen(text) > value &&
+             jn_attr_parse(spec, text, value, &b->e->arena, attrs) == JANUS_OK &&
+             (text[value] == '}' || (text[value] == ',' && text[value + 1] == ' '));
+        text += ok ? value : 0;
+    }
+    return ok && (!op->attr_size || jn_attrs_check(op, attrs) == JANUS_OK) ? attrs : NULL;
+}
+
+/* A step of a view: an op of one result that is a view of its first operand, if it can be. */
+static bool take_view(jpy_building *b, PyObject *t, jpy_view_step *out) {
+    const char *name, *text;
+    PyObject *extra;
+    if (!PyTuple_CheckExact(t) ||
+        !PyArg_ParseTuple(t, "ssO!", &name, &text, &PyList_Type, &extra) ||
+        PyList_GET_SIZE(extra) > 3)
+        return false;
+    out->op = jn_op_find(name, strlen(name));
+    out->n = (unsigned)PyList_GET_SIZE(extra);
+    if (!out->op || !(out->op->flags & JN_OP_VIEW) || out->op->n_out != 1 ||
+        out->n + 1 > out->op->n_in_max || out->n + 1 < out->op->n_in_required ||
+        !(out->attrs = attrs_of(b, out->op, text)))
+        return false;
+    for (unsigned i = 0; i < out->n; i++) {
+        int kind;
+        long long bits;
+        if (!PyTuple_CheckExact(PyList_GET_ITEM(extra, i)) ||
+            !PyArg_ParseTuple(PyList_GET_ITEM(extra, i), "iL", &kind, &bits) ||
+            (kind != JANUS_KIND_NONE && kind != JANUS_KIND_INT))
+            return false;
+        out->kinds[i] = (uint8_t)kind;
+        out->extra[i].i = bits;
+    }
+    return true;
+}
+
+/* Whether a recipe makes a tensor, which it then does or raises. */
+static bool makes_tensor(const jpy_building *b, const jpy_recipe *r) {
+    const jn_type *of = r->kind == JPY_MAKE_RESULT ? jpy_stored_result(b, r->slot) : NULL;
+    return r->kind == JPY_MAKE_VIEW || (of && of->kind == JANUS_KIND_TENSOR) ||
+           (r->kind == JPY_MAKE_SOURCE && jpy_stored_is_tensor(b, r->slot));
+}
+
+static bool take_views(jpy_building *b, PyObject *views, jpy_recipe *r) {
+    r->n = (unsigned)PyList_GET_SIZE(views);
+    r->views = jn_arena_zalloc(&b->e->arena, (r->n + 1) * sizeof *r->views);
+    for (unsigned i = 0; r->views && i < r->n; i++)
+        if (!take_view(b, PyList_GET_ITEM(views, i), &r->views[i]))
+            return false;
+    return r->views && r->n && makes_tensor(b, r->items[0]);
+}
+
 static bool recipe_fits(jpy_building *b, const jpy_recipe *r) {
     const jn_type *of = r->kind == JPY_MAKE_RESULT ? jpy_stored_result(b, r->slot) : NULL;
     switch (r->kind) {
@@ -39,14 +100,16 @@ static bool recipe_fits(jpy_building *b, const jpy_recipe *r) {
         return r->n % 2 == 0;
     case JPY_MAKE_LIST:
         return true;
+    case JPY_MAKE_VIEW:
+        return r->n == 1;
     default:
         return false;
     }
 }
 
 static jpy_recipe *recipe_of(jpy_building *b, PyObject *t) {
-    int kind, freed, leaf, uncounted;
-    PyObject *strides, *obj, *items;
+    int kind, freed, leaf, uncounted, detached;
+    PyObject *strides, *obj, *items, *views;
     jpy_entry *e = b->e;
     jpy_recipe *r = jn_arena_zalloc(&e->arena, sizeof *r);
     size_t n;
@@ -55,13 +118,15 @@ static jpy_recipe *recipe_of(jpy_building *b, PyObject *t) {
         return NULL;
     }
     if (!PyTuple_CheckExact(t) ||
-        !PyArg_ParseTuple(t, "iIIIpppOOO!", &kind, &r->slot, &r->id, &r->grad, &freed, &leaf,
-                          &uncounted, &strides, &obj, &PyList_Type, &items))
+        !PyArg_ParseTuple(t, "iIIIpppOOO!pO!", &kind, &r->slot, &r->id, &r->grad, &freed, &leaf,
+                          &uncounted, &strides, &obj, &PyList_Type, &items, &detached, &PyList_Type,
+                          &views))
         return NULL;
     r->kind = (jpy_recipe_kind)kind;
     r->freed = freed;
     r->leaf = leaf;
     r->uncounted = uncounted;
+    r->detached = detached;
     r->obj = jpy_unboxed(b, obj);
     r->n = (unsigned)PyList_GET_SIZE(items);
     if (r->id > e->n_recipes || PyErr_Occurred() || !recipe_fits(b, r))
@@ -77,6 +142,8 @@ static jpy_recipe *recipe_of(jpy_building *b, PyObject *t) {
     for (unsigned i = 0; r->items && i < r->n; i++)
         if (!(r->items[i] = recipe(b, PyList_GET_ITEM(items, i))))
             return NULL;
+    if (r->items && r->kind == JPY_MAKE_VIEW && !take_views(b, views, r))
+        return NULL;
     return r->items ? r : NULL;
 }
 

@@ -90,19 +90,35 @@ static PyObject *part(const void *of, size_t i) {
     return recipe(p->e, p->items[i]);
 }
 
+/* (name of the op, its attributes as in graphs, [(kind, bits) of an operand behind the first]). */
+static PyObject *extra(const void *of, size_t i) {
+    const jpy_view_step *v = of;
+    return Py_BuildValue("(iL)", (int)v->kinds[i], (long long)v->extra[i].i);
+}
+
+static PyObject *view(const void *of, size_t i) {
+    const jpy_view_step *v = (const jpy_view_step *)of + i;
+    jn_str s = {0};
+    jn_attrs_print(v->op, v->attrs, &s);
+    PyObject *o = jn_str_ok(&s) ? Py_BuildValue("(ssN)", v->op->name, s.data ? s.data : "",
+                                                list_of(v->n, extra, v))
+                                : PyErr_NoMemory();
+    jn_str_free(&s);
+    return o;
+}
+
 static PyObject *recipe(const jpy_entry *e, const jpy_recipe *r) {
-    if (r->kind == JPY_MAKE_VIEW)
-        return PyErr_Format(PyExc_ValueError, "a view leaves the graph");
+    bool is_view = r->kind == JPY_MAKE_VIEW;
     if (Py_EnterRecursiveCall(" in the result of a graph"))
         return NULL;
     parts p = {e, r->items};
-    PyObject *items = list_of(r->items ? r->n : 0, part, &p);
+    PyObject *items = list_of(is_view ? 1 : r->items ? r->n : 0, part, &p);
     Py_LeaveRecursiveCall();
     int rank = r->strides ? e->main->result_types.data[r->slot]->rank : 0;
-    return items
-               ? Py_BuildValue("(iIIIiiiNNN)", (int)r->kind, r->slot, r->id, r->grad, r->freed,
-                               r->leaf, r->uncounted, int64s(r->strides, rank), box(r->obj), items)
-               : NULL;
+    return items ? Py_BuildValue("(iIIIiiiNNNiN)", (int)r->kind, r->slot, r->id, r->grad, r->freed,
+                                 r->leaf, r->uncounted, int64s(r->strides, rank), box(r->obj),
+                                 items, r->detached, list_of(is_view ? r->n : 0, view, r->views))
+                 : NULL;
 }
 
 static PyObject *step(const void *of, size_t i) {

@@ -203,7 +203,28 @@ for i in range(8):
     results += [total, norm, y.tolist(), list(log.texts)]
 """
 
-PROGRAMS = {"model": MODEL, "tree": TREE, "step": STEP, "effects": EFFECTS}
+VIEWS = """
+w = janus.randn(4, 6)
+class Box:
+    pass
+box = Box()
+def views(x, y):
+    z = x * 2 + y
+    box.row, box.own = z[2], w[1:, ::2]
+    return (z, z.transpose(0, 1), z[1:3], z[1:3][0], z.reshape(6, 4), z.view(2, 12)[..., ::3], z.unsqueeze(1), z[None].squeeze(0), z.narrow(1, 1, 2),
+            z.detach(), z.permute(1, 0), z.chunk(2, 1)[1], z.flatten(), z[:, -1], z.unbind(0)[3], z.select(1, 2), x.t(), x[1:], w[0], z.clone()[0])
+f = janus.function(views)
+results = []
+for i in range(4):
+    x, y = janus.randn(4, 6), janus.randn(4, 6)
+    out = [*f(x, y), box.row, box.own, x, w]
+    results.append([[t.tolist(), list(t.stride()), t._base is None] for t in out])
+    for k, t in enumerate(out):
+        t.add_(k + 1.0)
+        results.append([u.reshape(-1)[0].item() + u.reshape(-1)[-1].item() for u in out])
+"""
+
+PROGRAMS = {"model": MODEL, "tree": TREE, "step": STEP, "effects": EFFECTS, "views": VIEWS}
 
 
 
@@ -246,7 +267,7 @@ def test_a_second_start_has_its_graphs(tmp_path, name):
     assert counts["cache_hits"] and not counts["disproved"] and not counts["fallbacks"], counts
     if name != "effects":  # whose numbers are others at each call: graphs that were used once are not kept
         assert not counts["conversions"], counts
-    if name in ("model", "tree"):  # an optimizer has no state at first, which no graph was made for
+    if name in ("model", "tree", "views"):  # an optimizer has no state at first, which no graph was made for
         assert not counts["imperative"]
 
 
@@ -382,7 +403,7 @@ def _mutated(rng, body):
     return json.dumps(top).encode()
 
 
-@pytest.mark.parametrize("name", ["model", "tree", "effects", "refused"])
+@pytest.mark.parametrize("name", ["model", "tree", "effects", "views", "refused"])
 @pytest.mark.parametrize("sealed", [False, True], ids=["damaged", "resealed"])
 def test_files_may_be_anything(tmp_path, name, sealed):
     """Damaged files are as if they were not there.  Where even the checksum was made anew, nothing crashes."""
