@@ -295,16 +295,24 @@ def index_copy_(self, dim, index, source):
     return self
 
 
+def _keeps_shape(self, name):
+    # `.data =` is nothing that the tape sees, whose gradient would have the shape that was
+    if not self.is_leaf:
+        raise RuntimeError(f"{name}_(): this tensor was computed from others that require grad, and keeps its shape: use y = y.{name}()")
+
+
 @method
 def squeeze_(self, dim=None):
-    """Drops dims of size 1 from this tensor."""
+    """Drops dims of size 1 from this tensor, which has no history."""
+    _keeps_shape(self, "squeeze")
     self.data = self.data.squeeze(dim)
     return self
 
 
 @method
 def unsqueeze_(self, dim):
-    """Adds a dim of size 1 to this tensor."""
+    """Adds a dim of size 1 to this tensor, which has no history."""
+    _keeps_shape(self, "unsqueeze")
     self.data = self.data.unsqueeze(dim)
     return self
 
