@@ -123,16 +123,16 @@ jcv_av *jcv_tried(jcv *c, jpy_tree *n, jcv_av *(*eval)(jcv *c, jpy_tree *n)) {
  * none, or it cannot be moved there. */
 static jcv_av *evaluated_ahead(jcv *c, const jcv_ahead *x, const jcv_asked *asked) {
     for (size_t i = 0; i < x->tried.n; i++) {
-        const tried *t = &x->tried.data[i];
+        const tried t = x->tried.data[i]; /* what is evaluated may be a trial, too */
         jcv_kind kind = asked->holds ? AV_MAYBE : AV_HOST;
-        if (t->gave->kind != kind || t->gave->val != asked->val || t->times > 1 || !t->first)
+        if (t.gave->kind != kind || t.gave->val != asked->val || t.times > 1 || !t.first)
             continue;
-        jcv_av *v = jcv_eval_sum(c, t->tree);
+        jcv_av *v = jcv_eval_sum(c, t.tree);
         if (v->kind != kind)
             return NULL;
         jcv_ahead *known = jcv_alloc(c, sizeof *known);
         *known = (jcv_ahead){
-            .statement = c->running, .frame = c->frame, .tree = t->tree, .av = v, .up = c->ahead};
+            .statement = c->running, .frame = c->frame, .tree = t.tree, .av = v, .up = c->ahead};
         c->ahead = known;
         return v;
     }
