@@ -93,11 +93,14 @@ static inline bool bind_known(jn_mem *m, bool borrows, const jn_shape *shape, co
 }
 
 /* The usual tensor is such a one. */
+static inline bool is_usual(const jn_run *r, unsigned i, const jn_arg *a) {
+    return a->kind == JANUS_KIND_TENSOR && a->t->contiguous && a->t->storage->device == r->dev &&
+           jn_is_shape_of(r->entry->bound[i], a->t);
+}
+
 static bool bind_usual(const jn_run *r, unsigned i, const jn_arg *a, jn_bound *to) {
-    const jn_shape *last = r->entry->bound[i];
-    return a->kind == JANUS_KIND_TENSOR && r->sub->params.data[i].type->kind == JANUS_KIND_TENSOR &&
-           a->t->contiguous && a->t->storage->device == r->dev && jn_is_shape_of(last, a->t) &&
-           bind_known(r->mem, r->borrows, last, a, to);
+    return r->sub->params.data[i].type->kind == JANUS_KIND_TENSOR && is_usual(r, i, a) &&
+           bind_known(r->mem, r->borrows, r->entry->bound[i], a, to);
 }
 
 static janus_status bind(jn_run *r, unsigned i, const jn_arg *a, jn_slot *out) {
@@ -152,9 +155,7 @@ void jn_run_borrows(jn_run *r) { r->borrows = true; }
  * read: then so it is in all runs with this number. */
 static bool learn_known(const jn_run *r, const jn_arg *args, unsigned n) {
     for (unsigned i = 0; i < n; i++)
-        if (r->is_known[i] && (args[i].kind != JANUS_KIND_TENSOR || !args[i].t->contiguous ||
-                               args[i].t->storage->device != r->dev ||
-                               !jn_is_shape_of(r->entry->bound[i], args[i].t)))
+        if (r->is_known[i] && !is_usual(r, i, &args[i]))
             return false;
     return true;
 }

@@ -164,10 +164,10 @@ static void rest_if_slow(jpy_function *f) {
 static PyObject *timed_plain(jpy_function *f, jpy_entry *e, PyObject *const *args, size_t nargsf,
                              PyObject *kwnames) {
     bool trial = jpy_entry_trial(e)->state == JPY_TRIAL_PLAIN;
-    if (trial) /* both need much, one at a time */
+    if (trial) { /* both need much, one at a time */
         jn_module_rest(jpy_entry_module(e));
-    if (trial)
         jn_memory_trim();
+    }
     jpy_timing start = jpy_trial_start(f, jpy_entry_trial(e), false);
     f->imperative++;
     f->undressed += start.ns && f->skeleton; /* a function that rests is as it is undecorated */

@@ -99,13 +99,14 @@ class Plan:
             self.node, self.in_class = found  # the file's, which is not changed
         if self.compiled([self.node])[0].co_consts != code.co_consts and not hasattr(code, "co_qualname"):
             raise _NoSkeleton  # names of functions inside, which are constants up to CPython 3.10
+        self.creates = False  # whether it asks for create_graph
         for n in ast.walk(self.node):
+            if isinstance(n, ast.keyword) and n.arg == "create_graph" and getattr(n.value, "value", True):
+                self.creates = True
             if isinstance(n, ast.Attribute) and n.attr in _FRAME_ATTRIBUTES:
                 raise _NoSkeleton
             if isinstance(n, ast.Name) and (n.id in _LOOKS_AT_FRAMES or (n.id[:2] == "__" and n.id[-2:] != "__")):
                 raise _NoSkeleton
-        self.creates = any(isinstance(n, ast.keyword) and n.arg == "create_graph" and getattr(n.value, "value", True)
-                           for n in ast.walk(self.node))
         self.python, self.cuts = set(), set()  # places of statements: CPython's; beginnings of regions
         self.quiet = set()  # names of methods that no function of the program was called by
         self.version = 0  # of what is planned

@@ -167,10 +167,10 @@ static void check_storage(jpy_shadow *s, jpy_twin_storage *st) {
         return;
     if (st->copy)
         same_numbers(s, st->copy, st->all, st->where);
-    if (rows)
+    if (rows) {
         janus_tensor_release(st->copy);
-    if (rows)
         st->copy = NULL;
+    }
 }
 
 /* ---- objects -----------------------------------------------------------------------------------

@@ -173,9 +173,8 @@ static jcv_av *b_setattr(jcv *c, const jcv_args *a) {
 static jcv_av *convert(jcv *c, const jcv_args *a, const jn_op *op) {
     arity(c, a, 1, 1, "int(), float() or bool()");
     jcv_av *x = a->pos[0];
-    if (x->kind == AV_TENSOR) {
+    if (x->kind == AV_TENSOR)
         x = jcv_call(c, jcv_getattr(c, x, jpy_names.item), &(jcv_args){0});
-    }
     if (op == JN_OP(s_bool)) {
         jcv_val *v = NULL;
         int t = jcv_truth(c, x, &v);
