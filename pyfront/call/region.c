@@ -199,7 +199,11 @@ static int planned(jpy_function *f, PyObject *function) {
     if (!f->plan) {
         Py_XSETREF(f->skeleton_of, Py_NewRef(code));
         Py_XSETREF(f->regions, PyDict_New());
-        f->plan = helper("plan_of", PyTuple_Pack(1, function));
+        PyObject *plan = helper("plan_of", PyTuple_Pack(1, function));
+        if (f->plan) /* of another thread, meanwhile */
+            Py_XDECREF(plan);
+        else
+            f->plan = plan;
     }
     return f->plan && f->regions ? 0 : -1;
 }
@@ -234,8 +238,10 @@ void jpy_regions_first(jpy_function *f) {
     if (!function || !f->use_regions || f->plan || f->conversions || f->entries.n || f->calls > 1)
         return;
     f->first = true; /* its regions are cold */
-    f->first =
-        planned(f, function) == 0 && f->plan != Py_None && dress(f, function) == 0 && f->skeleton;
+    bool made = planned(f, function) == 0 && f->plan != Py_None && dress(f, function) == 0;
+    if (!f->plan) /* another thread has ended the first call meanwhile */
+        Py_CLEAR(f->skeleton);
+    f->first = made && f->skeleton;
     PyObject *creates = f->first ? PyObject_GetAttrString(f->plan, "creates") : NULL;
     f->creates = creates == Py_True;
     Py_XDECREF(creates);
