@@ -86,6 +86,9 @@ void jcv_delitem(jcv *c, jcv_av *a, jcv_av *i);
 jcv_av *jcv_contains(jcv *c, jcv_av *in, jcv_av *item);
 /* What iter() of an instance of a Python class gives; NULL: iteration is native. */
 jcv_av *jcv_iterator(jcv *c, jcv_av *a);
+/* The same for who makes a list or tuple of all items: iter(), after which CPython asks for a hint
+ * of how many there are; `a` itself where iteration is native. */
+jcv_av *jcv_hinted(jcv *c, jcv_av *a);
 
 /* ---- convert.c: of an instance of a Python class; NULL: it is native, or has no such method -----
  */

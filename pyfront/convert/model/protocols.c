@@ -85,6 +85,18 @@ jcv_av *jcv_iterator(jcv *c, jcv_av *a) {
     return it;
 }
 
+jcv_av *jcv_hinted(jcv *c, jcv_av *a) {
+    jcv_av *it = jcv_iterator(c, a);
+    if (jcv_how_is(c, a, JCV_S_LEN, JCV_METHOD, NULL) == JCV_PYTHON) {
+        (void)jcv_length(c, a);
+        return it ? it : a;
+    }
+    jcv_av *hint = jcv_special(c, a, JCV_S_LENGTH_HINT, NULL, 0);
+    if (hint && !jcv_declined(hint))
+        (void)as_length(c, hint);
+    return it ? it : a;
+}
+
 bool jcv_items_of(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
     jcv_av *it = jcv_iterator(c, a);
     return c->native->items(c, it ? it : a, out, n);

@@ -125,12 +125,13 @@ static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
                                        (a->pos[0]->kind == AV_SEQ && !a->pos[0]->slot));
         if (*name == 'e' && self->kind == AV_LIST && graph)
             jcv_make_live(c, self); /* by how much only the graph knows */
-        if (*name == 'e' && in_turn(c, a->pos[0])) {
-            each_in_turn(c, a->pos[0], append_known, self, "extend()");
+        jcv_av *from = *name == 'e' ? jcv_hinted(c, a->pos[0]) : NULL;
+        if (from && in_turn(c, from)) {
+            each_in_turn(c, from, append_known, self, "extend()");
             return jcv_none(c);
         }
-        if (*name == 'e')
-            more = items_of(c, a->pos[0], &m, "extend()");
+        if (from)
+            more = items_of(c, from, &m, "extend()");
         jcv_av **v = jcv_alloc(c, (n + m + 1) * sizeof *v);
         if (n)
             memcpy(v, t->items, n * sizeof *v);

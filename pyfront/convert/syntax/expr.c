@@ -205,7 +205,7 @@ static jcv_av **eval_list(jcv *c, const jpy_tree_list *l, unsigned *out_n) {
         unsigned m = 1;
         jcv_av *one = NULL;
         if (l->v[i]->kind == JPY_STARRED) {
-            jcv_av *from = jcv_eval(c, l->v[i]->a), *all = jcv_all_assumed(c, from);
+            jcv_av *from = jcv_hinted(c, jcv_eval(c, l->v[i]->a)), *all = jcv_all_assumed(c, from);
             if (!jcv_items(c, all ? all : from, &more, &m))
                 jcv_refuse(c, "unpacking something of unknown length");
         } else {

@@ -308,8 +308,8 @@ jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list) {
         return a->pos[0]; /* it is that object */
     if (a->n_pos) {
         bool known = true;
-        t = unknown(a->pos[0]) ? jcv_take_all(c, a->pos[0], &known)
-                               : all_of(c, a->pos[0], list ? "list()" : "tuple()");
+        jcv_av *x = jcv_hinted(c, a->pos[0]);
+        t = unknown(x) ? jcv_take_all(c, x, &known) : all_of(c, x, list ? "list()" : "tuple()");
         if (!known && !list && jcv_is_stacked(t))
             t->named = (PyObject *)&PyTuple_Type;
         else if (!known && !list && t->kind == AV_HOST)

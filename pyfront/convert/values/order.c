@@ -223,6 +223,7 @@ jcv_av *jcv_b_sorted(jcv *c, const jcv_args *a) {
     jcv_av *key = jcv_kw_of(a, "key"), *x = a->pos[0], **items;
     bool reverse = flag(c, a, "reverse");
     unsigned n;
+    x = jcv_hinted(c, x);
     if (!jcv_items(c, x, &items, &n))
         return sequence_in_order(c, x, key, reverse);
     jcv_av *t = in_order(c, jcv_tuple(c, items, n), key, reverse);
