@@ -336,6 +336,10 @@ void jcv_by_identity(jcv *c, PyObject *o, jpy_src *src);
 /* A member of an Enum: which one is guarded. */
 bool jcv_is_enum(PyObject *o);
 bool jcv_is_const(const jcv_av *a); /* AV_PY that is a number, string, None, dtype, ... */
+/* The same, and C code that is given the object runs no code of Python. */
+bool jcv_is_inert(const jcv_av *a);
+/* The same, and to hash and compare the object runs none. */
+bool jcv_is_key(const jcv_av *a);
 bool jcv_av_equal(const jcv_av *a, const jcv_av *b);
 
 /* attrs.c: the table of attributes of real objects */

@@ -55,7 +55,7 @@ jcv_av *jcv_to_host(jcv *c, jcv_av *a) {
  */
 
 static jcv_val *token(jcv *c, PyTypeObject *t) {
-    if (!PySequence_Contains(c->type_list, (PyObject *)t) &&
+    if (!jcv_list_has(c->type_list, (PyObject *)t) &&
         PyList_Append(c->type_list, (PyObject *)t) < 0)
         jcv_refuse_py(c);
     jcv_guard_type(c, t);
@@ -97,7 +97,7 @@ PyObject *jcv_types_of(jcv *c, jcv_av *o) {
     PyObject *s = jcv_samples(c, o), *set = jcv_own(c, PyList_New(0));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(s); i++) {
         PyObject *t = (PyObject *)Py_TYPE(PyList_GET_ITEM(s, i));
-        if (!PySequence_Contains(set, t) && PyList_Append(set, t) < 0)
+        if (!jcv_list_has(set, t) && PyList_Append(set, t) < 0)
             jcv_refuse_py(c);
     }
     if (!PyList_GET_SIZE(set))

@@ -18,16 +18,20 @@ enum {
     MAX_WALKED = 1 << 14 /* objects that are looked at for samples */
 };
 
+/* Classes, members of enums and keys of dicts are told by their address: their own class may say
+ * how they hash and compare, in code of the program's. */
+static PyObject *address(void *o) { return PyLong_FromVoidPtr(o); }
+
 /* coarse: the type, and whether there are items. */
 static PyObject *kind_of_value(PyObject *v, bool coarse) {
     if (coarse && (PyList_CheckExact(v) || PyTuple_CheckExact(v) || PyDict_CheckExact(v)))
-        return Py_BuildValue("(OO)", Py_TYPE(v), PyObject_Size(v) ? Py_True : Py_False);
+        return Py_BuildValue("(NO)", address(Py_TYPE(v)), PyObject_Size(v) ? Py_True : Py_False);
     if (coarse)
-        return Py_NewRef((PyObject *)Py_TYPE(v));
-    bool itself = PyUnicode_CheckExact(v) || PyBool_Check(v) || v == Py_None || jcv_is_enum(v);
+        return address(Py_TYPE(v));
+    bool itself = PyUnicode_CheckExact(v) || PyBool_Check(v) || v == Py_None;
     if (PyList_CheckExact(v) || PyTuple_CheckExact(v)) /* code that takes it apart has to know */
-        return Py_BuildValue("(On)", Py_TYPE(v), Py_SIZE(v) < MANY ? Py_SIZE(v) : MANY);
-    return itself ? Py_NewRef(v) : Py_NewRef((PyObject *)Py_TYPE(v));
+        return Py_BuildValue("(Nn)", address(Py_TYPE(v)), Py_SIZE(v) < MANY ? Py_SIZE(v) : MANY);
+    return itself ? Py_NewRef(v) : address(jcv_is_enum(v) ? (void *)v : (void *)Py_TYPE(v));
 }
 
 /* New reference: what an object of a user's class has, in __dict__ and slots; NULL, without an
@@ -74,7 +78,9 @@ static bool add_values(PyObject *list, PyObject *d, bool coarse) {
 /* New reference; NULL with an exception. */
 static PyObject *kind_of(PyObject *o, bool coarse) {
     PyObject *list = PyList_New(0), *d = PyDict_CheckExact(o) ? Py_NewRef(o) : attributes(o);
-    bool good = list && PyList_Append(list, (PyObject *)Py_TYPE(o)) == 0;
+    PyObject *type = address(Py_TYPE(o));
+    bool good = list && type && PyList_Append(list, type) == 0;
+    Py_XDECREF(type);
     bool sequence = PyList_CheckExact(o) || PyTuple_Check(o);
     for (Py_ssize_t i = 0; good && sequence && i < Py_SIZE(o) && i < MANY; i++) {
         PyObject *k = kind_of_value(PySequence_Fast_GET_ITEM(o, i), coarse);
@@ -111,6 +117,11 @@ static void come_to(walk *w, PyObject *o, PyObject *place) {
         jcv_refuse_py(w->c);
 }
 
+static PyObject *place_in(PyObject *o, PyObject *name) {
+    PyObject *key = PyUnicode_CheckExact(name) ? Py_NewRef(name) : address(name);
+    return Py_BuildValue("(NN)", address(Py_TYPE(o)), key);
+}
+
 static void go_inside(walk *w, PyObject *o, PyObject *place) {
     for (Py_ssize_t i = 0; (PyList_CheckExact(o) || PyTuple_CheckExact(o)) && i < Py_SIZE(o); i++)
         come_to(w, PySequence_Fast_GET_ITEM(o, i), place);
@@ -120,32 +131,33 @@ static void go_inside(walk *w, PyObject *o, PyObject *place) {
         d = jcv_own(w->c, d);
     while (d && PyDict_Next(d, &pos, &name, &v))
         if (PyObject_IS_GC(v))
-            come_to(w, v, jcv_own(w->c, PyTuple_Pack(2, Py_TYPE(o), name)));
+            come_to(w, v, jcv_own(w->c, place_in(o, name)));
 }
 
 PyObject *jcv_kinds_below(jcv *c, PyObject *samples) {
     PyObject *lists[5];
     for (int i = 0; i < 5; i++)
-        lists[i] = jcv_own(c, i < 2 ? PyList_New(0) : PySet_New(NULL));
+        lists[i] = jcv_own(c, i == 2 || i == 4 ? PySet_New(NULL) : PyList_New(0));
     walk w = {c, lists[0], lists[1], lists[2]};
     PyObject *types = lists[3], *nodes = lists[4], *kinds = jcv_own(c, PyDict_New());
     bool good = true;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples) && good; i++) {
         PyObject *o = PyList_GET_ITEM(samples, i);
-        good = PySet_Add(types, (PyObject *)Py_TYPE(o)) == 0;
+        PyObject *t = (PyObject *)Py_TYPE(o);
+        good = jcv_list_has(types, t) || PyList_Append(types, t) == 0;
         come_to(&w, o, Py_None);
     }
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(w.found) && good; i++) {
         PyObject *o = PyList_GET_ITEM(w.found, i), *place = PyList_GET_ITEM(w.places, i);
-        if (PySet_Contains(types, (PyObject *)Py_TYPE(o)) > 0)
+        if (jcv_list_has(types, (PyObject *)Py_TYPE(o)))
             good = PySet_Add(nodes, place) == 0;
         go_inside(&w, o, place);
     }
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(w.found) && good; i++) {
         PyObject *o = PyList_GET_ITEM(w.found, i), *place = PyList_GET_ITEM(w.places, i);
-        bool list = PyList_CheckExact(o) && PySet_Contains(types, (PyObject *)&PyList_Type) <= 0;
-        bool tuple = PyTuple_CheckExact(o) && PySet_Contains(types, (PyObject *)&PyTuple_Type) <= 0;
-        if (list || tuple || PySet_Contains(nodes, place) <= 0)
+        bool part = PyList_CheckExact(o) || PyTuple_CheckExact(o);
+        if ((part && !jcv_list_has(types, (PyObject *)Py_TYPE(o))) ||
+            PySet_Contains(nodes, place) <= 0)
             continue;
         PyObject *kind = jcv_own(c, kind_of(o, true));
         good = PyDict_GET_SIZE(kinds) >= MAX_KEPT || PyDict_SetDefault(kinds, kind, o) != NULL;
@@ -246,9 +258,9 @@ PyObject *jcv_may_meet(jcv *c, PyObject *name, PyObject *types) {
     Py_ssize_t pos = 0;
     bool related = false;
     while (PyDict_Next(kinds, &pos, &k, &o)) {
-        int mine = PySequence_Contains(types, (PyObject *)Py_TYPE(o));
-        related = related || mine > 0;
-        if (mine < 0 || (!mine && PyList_Append(more, o) < 0))
+        bool mine = jcv_list_has(types, (PyObject *)Py_TYPE(o));
+        related = related || mine;
+        if (!mine && PyList_Append(more, o) < 0)
             jcv_refuse_py(c);
     }
     return related && PyList_GET_SIZE(more) ? more : NULL;

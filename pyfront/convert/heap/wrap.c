@@ -257,9 +257,20 @@ static PyObject *sequence(jcv *c, jcv_av *seq, bool list) {
     return o;
 }
 
-/* Whether C code that is given it runs no code of Python: a class may have a metaclass. */
+/* Whether C code that is given it runs no code of Python: a class or module may have a class of
+ * its own. */
 static bool is_inert(PyObject *o) {
-    return !PyType_Check(o) || !(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE);
+    return !(PyType_Check(o) || PyModule_Check(o)) || !(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE);
+}
+
+bool jcv_is_inert(const jcv_av *a) { return jcv_is_const(a) && is_inert(a->py); }
+
+bool jcv_is_key(const jcv_av *a) {
+    if (!jcv_is_const(a) || is_inert(a->py))
+        return jcv_is_const(a);
+    const PyTypeObject *t = Py_TYPE(a->py);
+    const PyTypeObject *native = PyType_Check(a->py) ? &PyType_Type : &PyModule_Type;
+    return t->tp_hash == native->tp_hash && t->tp_richcompare == native->tp_richcompare;
 }
 
 PyObject *jcv_object(jcv *c, jcv_av *a) {

@@ -377,7 +377,7 @@ static jcv_av *eval_any(jcv *c, jpy_tree *n) {
         PyObject *v[3];
         for (int i = 0; i < 3; i++) {
             bounds[i] = parts[i] ? jcv_eval(c, parts[i]) : jcv_none(c);
-            v[i] = jcv_is_const(bounds[i]) ? bounds[i]->py : NULL;
+            v[i] = jcv_is_inert(bounds[i]) ? bounds[i]->py : NULL;
             computed = computed || !v[i];
         }
         if (computed) {

@@ -254,7 +254,7 @@ jcv_av *jcv_native_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
     }
     if (a->kind == AV_STACK || b->kind == AV_STACK)
         jcv_refuse_rows(c, "a comparison");
-    if (jcv_is_const(a) && jcv_is_const(b))
+    if (jcv_is_key(a) && jcv_is_key(b))
         return jcv_take(c, PyObject_RichCompare(a->py, b->py, python[op]));
     if (a->kind == AV_TENSOR || b->kind == AV_TENSOR) {
         if (a->kind == AV_SCALAR)

@@ -52,7 +52,7 @@ static void check_key(jcv *c, jcv_av *key) {
             check_key(c, items[i]);
         return;
     }
-    if (jcv_is_const(key) ? PyObject_Hash(key->py) == -1
+    if (jcv_is_const(key) ? !jcv_is_key(key) || PyObject_Hash(key->py) == -1
                           : key->kind != AV_TENSOR && key->kind != AV_SCALAR &&
                                 key->kind != AV_HOST && !by_identity_only(key)) {
         PyErr_Clear();
@@ -92,6 +92,8 @@ int jcv_find_key(jcv *c, jcv_av *pairs, jcv_av *key) {
 static PyObject *real_key(jcv *c, jcv_av *key) {
     if (key->kind == AV_PY && holds_nan(key->py))
         jcv_refuse(c, "nan as a key");
+    if (jcv_is_const(key) && !jcv_is_key(key))
+        jcv_refuse(c, "%s as a key", jcv_describe(key));
     if (jcv_is_const(key))
         return key->py;
     if (key->kind == AV_TENSOR && key->src) {
@@ -112,8 +114,29 @@ static PyObject *real_key(jcv *c, jcv_av *key) {
     jcv_refuse(c, "%s as a key", jcv_describe(key));
 }
 
+/* Whether code of Python says what is equal to it. */
+static bool compares_itself(jcv *c, PyObject *key) {
+    for (Py_ssize_t i = 0; PyTuple_CheckExact(key) && i < PyTuple_GET_SIZE(key); i++)
+        if (compares_itself(c, PyTuple_GET_ITEM(key, i)))
+            return true;
+    if (!(Py_TYPE(key)->tp_flags & Py_TPFLAGS_HEAPTYPE))
+        return false;
+    PyObject *eq = _PyType_Lookup(Py_TYPE(key), jcv_slot_name(c, JCV_S_EQ, JCV_METHOD));
+    return eq && Py_TYPE(eq) != &PyWrapperDescr_Type;
+}
+
+/* A key that hashes as the one that is looked for is asked whether it is that one. */
+static void check_keys(jcv *c, PyObject *d) {
+    PyObject *k;
+    Py_ssize_t pos = 0;
+    while (PyDict_Next(d, &pos, &k, NULL))
+        if (!PyUnicode_CheckExact(k) && compares_itself(c, k))
+            jcv_refuse(c, "a dict whose keys are compared by code of the program");
+}
+
 static jcv_av *real_get(jcv *c, jcv_av *d, jcv_av *key) {
     PyObject *k = real_key(c, key);
+    check_keys(c, d->py);
     PyObject *v = PyDict_GetItemWithError(d->py, k);
     jpy_src *s = d->src ? jpy_src_get(c->guards, JPY_SRC_KEY, d->src, NULL, k, 0) : NULL;
     if (!v) {

@@ -217,7 +217,7 @@ jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
         b = sum_fits(c, op, b, a) ? b->self : jcv_firm(c, b);
     if (a->kind == AV_STACK || b->kind == AV_STACK)
         return jcv_rows_binary(c, op, a, b);
-    if (jcv_is_const(a) && jcv_is_const(b)) {
+    if (jcv_is_inert(a) && jcv_is_inert(b)) {
         if (op == JPY_POW || op == JPY_LSHIFT || op == JPY_MUL) /* no huge results */
             if (PyLong_CheckExact(b->py) && jcv_long(c, b) > 100000 && !jcv_is_numeric(a))
                 jcv_refuse(c, "a very large result");
