@@ -286,6 +286,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/tape/op.c \
 	pyfront/tape/record.c \
 	pyfront/tape/record.h \
+	pyfront/tape/sums.c \
 	pyfront/tape/tape.h \
 	pyfront/tensor/buffers.h \
 	pyfront/tensor/convert.c \

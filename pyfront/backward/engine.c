@@ -190,6 +190,28 @@ static janus_tensor *buffer_of(jpy_engine *e, jpy_link to) {
     return slot->kind == JANUS_KIND_TENSOR && sole_owner(slot->t) ? slot->t : NULL;
 }
 
+/* Adds what can be added to the sums so far at once, and wants it no more. */
+static int add_at_once(jpy_engine *e, const jpy_visit *v, const jpy_link *link, bool *want) {
+    jpy_node *n = v->node;
+    jpy_adds how = n->cls->add_into ? JPY_ADDS_NOTHING : jpy_node_adds(n);
+    unsigned i = how == JPY_ADDS_PRODUCT;
+    if ((!n->cls->add_into && how == JPY_ADDS_NOTHING) || !want[i] ||
+        (i && link[0].visit == link[1].visit)) /* of one sum the order is that of the operands */
+        return 0;
+    janus_tensor *sum = buffer_of(e, link[i]), *dy = e->slots.data[v->slot].t;
+    if (how == JPY_ADDS_ROWS) {
+        jpy_visit *to = &e->visits.data[link[i].visit];
+        sum = to->rows ? sum : NULL;
+        to->rows = to->leaf != NULL;
+    }
+    int added = !sum                      ? 0
+                : how == JPY_ADDS_NOTHING ? n->cls->add_into(n, dy, sum) < 0 ? -1 : 1
+                : how == JPY_ADDS_ROWS    ? jpy_node_add_rows(n, dy, sum)
+                                          : jpy_node_add_product(n, dy, sum);
+    want[i] = added == 0;
+    return added < 0 ? -1 : 0;
+}
+
 /* Where the cotangents are. */
 static jn_device *device_of(const jpy_val *v, unsigned n) {
     for (unsigned i = 0; i < n; i++)
@@ -231,13 +253,13 @@ static int run_node(jpy_engine *e, jpy_visit *v) {
         rc = -1;
     }
     if (rc == 0 && wanted) {
-        janus_tensor *sum = n->cls->add_into ? buffer_of(e, link[0]) : NULL;
         jn_dev_for_new = jn_dev_in_use ? device_of(&e->slots.data[v->slot], n->n_out) : NULL;
         bool whole = !n->freed;
         n->running++;
-        if (sum)
-            rc = n->cls->add_into(n, e->slots.data[v->slot].t, sum);
-        else
+        rc = add_at_once(e, v, link, want);
+        for (unsigned i = wanted = 0; i < n->n_in; i++)
+            wanted = wanted || want[i];
+        if (rc == 0 && wanted)
             rc = n->cls->backward(n, &e->slots.data[v->slot], want, din, e->create_graph);
         jn_dev_for_new = NULL;
         n->running--;

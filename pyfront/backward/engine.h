@@ -36,6 +36,7 @@ typedef struct jpy_visit {
     uint16_t n_out;
     bool needed;   /* of a region (tape.h): some result of it */
     bool end;      /* an input behind which nothing is visited */
+    bool rows;     /* of a leaf: the gradient of rows that were read of it has arrived */
     jpy_call call; /* while noting */
 } jpy_visit;
 _Static_assert(sizeof(jpy_visit) <= 64, "a line of the cache");

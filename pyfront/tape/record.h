@@ -73,6 +73,20 @@ bool jpy_node_mixes(jpy_node *n);
 extern uint32_t jpy_nodes_that_mix; /* how many there are */
 int jpy_node_refuse(jpy_node *n);
 
+/*
+ * sums.c: what may add its gradient of an operand, for the cotangent `dy` of its result, to `sum`,
+ * which is contiguous and nobody else's.  1; 0: it cannot, and nothing has happened; -1: raised.
+ */
+typedef enum jpy_adds {
+    JPY_ADDS_NOTHING,
+    JPY_ADDS_ROWS,   /* it has read rows of operand 0, to whose sum such a node's table has been
+                        added before */
+    JPY_ADDS_PRODUCT /* it has multiplied by operand 1 */
+} jpy_adds;
+jpy_adds jpy_node_adds(jpy_node *n);
+int jpy_node_add_rows(jpy_node *n, janus_tensor *dy, janus_tensor *sum);
+int jpy_node_add_product(jpy_node *n, janus_tensor *dy, janus_tensor *sum);
+
 bool jpy_should_record(const jn_op *op, const jpy_val *in, unsigned n_in);
 static inline bool jpy_any_tracked(const jpy_val *in, unsigned n_in) {
     for (unsigned i = 0; i < n_in; i++)
