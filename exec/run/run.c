@@ -323,7 +323,7 @@ janus_status jn_frame_value_renew(const jn_frame_value *f, char *place, janus_te
 void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {
     *out = r->stats;
     if (r->mem)
-        out->peak_bytes = jn_mem_peak(r->mem) + jn_schedule_scratch(r);
+        out->peak_bytes = jn_mem_peak(r->mem) + r->mem->apart_most + jn_schedule_scratch(r);
     out->rng_offset = r->rng_offset;
     out->lanes = r->stats.lanes ? r->stats.lanes : 1;
 }

@@ -13,10 +13,11 @@
 #include "ops/services.h"
 
 enum {
-    PRODUCT_ROWS = 256,     /* at least room for these */
-    SETTLE_ROWS = 64,       /* worth a block of a lane's own */
-    PRODUCT_BYTES = 4 << 20 /* of collected rows: more are multiplied before the next group, unless
-                               the sum, which is read and written then, is larger still */
+    PRODUCT_ROWS = 256,      /* room for these, unless they are many bytes */
+    SETTLE_ROWS = 64,        /* worth a block of a lane's own */
+    PRODUCT_BYTES = 4 << 20, /* of collected rows: more are multiplied before the next group, unless
+                                the sum, which is read and written then, is larger than both */
+    APART_BYTES = 4 << 20    /* of collected rows, whose memory goes back when the sum is read */
 };
 
 static janus_status no_memory(const jn_acc *a) {
@@ -130,6 +131,17 @@ static janus_status multiply_all(const jn_acc *a, jn_acc_part *from, jn_acc_part
     return JANUS_OK;
 }
 
+/* Bytes of rows that may be collected: more are multiplied before. */
+static size_t product_room(const jn_acc *a) {
+    return a->shape->bytes > PRODUCT_BYTES ? a->shape->bytes : PRODUCT_BYTES;
+}
+
+/* Rows of so many bytes that a block has room for. */
+static int64_t most_rows(const jn_acc *a, size_t row_bytes) {
+    size_t most = product_room(a) / (row_bytes + 1);
+    return most < PRODUCT_ROWS ? (int64_t)most : PRODUCT_ROWS;
+}
+
 janus_status jn_acc_product(jn_run *r, jn_acc *a, uint32_t k, int64_t rows, int64_t x_cols,
                             int64_t z_cols, char **x, char **z) {
     size_t size = jn_dtype_size((janus_dtype)a->shape->dtype);
@@ -141,12 +153,17 @@ janus_status jn_acc_product(jn_run *r, jn_acc *a, uint32_t k, int64_t rows, int6
         p = jn_arena_zalloc(&r->mem->arena, sizeof *p);
         if (!p)
             return JN_NO_MEMORY();
-        p->cap = rows > PRODUCT_ROWS ? rows : PRODUCT_ROWS;
+        int64_t most = most_rows(a, (size_t)(x_cols + z_cols) * size);
+        p->cap = rows > most ? rows : most;
         p->x_cols = x_cols;
         p->z_cols = z_cols;
-        if (!(p->x = jn_mem_tensor(r->mem, (size_t)(p->cap * x_cols) * size)) ||
-            !(p->z = jn_mem_tensor(r->mem, (size_t)(p->cap * z_cols) * size)))
+        size_t x_bytes = ((size_t)(p->cap * x_cols) * size + 63) & ~(size_t)63;
+        size_t bytes = x_bytes + (size_t)(p->cap * z_cols) * size;
+        p->apart = bytes >= APART_BYTES && r->on->host;
+        p->x = p->apart ? jn_mem_apart(r->mem, bytes) : jn_mem_tensor(r->mem, bytes);
+        if (!p->x)
             return jn_error(JANUS_NO_MEMORY, "no memory for the rows of a product");
+        p->z = p->x + x_bytes;
         p->next = part->products;
         part->products = p;
     }
@@ -165,12 +182,12 @@ static janus_status multiply_own(jn_lane *l, jn_acc *a, uint32_t k) {
     return st == JANUS_OK ? multiply_all(a, &a->part[k], &a->part[k]) : st;
 }
 
-janus_status jn_acc_make_room(jn_lane *l, jn_acc *a, uint32_t k) {
-    const jn_acc_part *p = &a->part[k];
-    if (p->product_bytes <= PRODUCT_BYTES || p->product_bytes <= 2 * a->shape->bytes)
-        return JANUS_OK;
-    return multiply_own(l, a, k);
+bool jn_acc_is_full(const jn_acc *a, uint32_t k, size_t more) {
+    size_t bytes = a->part[k].product_bytes;
+    return bytes > PRODUCT_BYTES && bytes + more > product_room(a);
 }
+
+janus_status jn_acc_make_room(jn_lane *l, jn_acc *a, uint32_t k) { return multiply_own(l, a, k); }
 
 janus_status jn_acc_settle(jn_lane *l, jn_acc *a) {
     int64_t rows = 0;
@@ -182,11 +199,21 @@ janus_status jn_acc_settle(jn_lane *l, jn_acc *a) {
 /* ---- reading -----------------------------------------------------------------------------------
  */
 
+/* All that is collected is multiplied: memory of many bytes is not needed any more. */
+static void drop_products(jn_run *r, jn_acc_part *part) {
+    for (jn_product *p = part->products; p; p = p->next)
+        if (p->apart)
+            jn_mem_apart_done(r->mem, p->x);
+    part->products = NULL;
+}
+
 static janus_status sum_parts(jn_run *r, jn_acc *a) {
     jn_acc_part *sum = &a->part[0];
     JN_TRY(jn_acc_block(r, a, 0));
-    for (int k = 0; k < JN_MAX_RANGES; k++)
+    for (int k = 0; k < JN_MAX_RANGES; k++) {
         JN_TRY(multiply_all(a, &a->part[k], sum));
+        drop_products(r, &a->part[k]);
+    }
     for (int k = 1; k < JN_MAX_RANGES; k++) {
         const jn_acc_part *p = &a->part[k];
         if (!p->written)

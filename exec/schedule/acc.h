@@ -19,6 +19,7 @@
 struct jn_product {
     jn_product *next;
     char *x, *z; /* [cap, x_cols], [cap, z_cols] */
+    bool apart;  /* as one block of its own */
     int64_t rows, cap;
     int64_t x_cols, z_cols;
 };
@@ -30,8 +31,10 @@ janus_status jn_host_sum(jn_run *r, jn_acc *a, uint32_t k);
 static inline janus_status jn_acc_block(jn_run *r, jn_acc *a, uint32_t k) {
     return r->on->sum(r, a, k);
 }
-/* Multiplies what part k has collected if that is much: before a group, when all of it is written.
- * By a lane, without its lock. */
+/* Whether part k has collected so much that a group which collects `more` bytes waits till that is
+ * multiplied; and doing so: before the group, when all of it is written, by a lane, without its
+ * lock. */
+bool jn_acc_is_full(const jn_acc *a, uint32_t k, size_t more);
 janus_status jn_acc_make_room(jn_lane *l, jn_acc *a, uint32_t k);
 /* Multiplies what a lane has collected when its tasks are run: other lanes do the same meanwhile.
  */

@@ -139,6 +139,28 @@ static janus_status place_products(jn_group *g, const jn_variant *v) {
     return JANUS_OK;
 }
 
+/* Bytes of the rows that the group collects for its accumulator number `acc`. */
+static size_t collected_bytes(const jn_group *g, const jn_variant *v, uint32_t acc) {
+    int64_t numel = 0;
+    for (uint32_t i = 0; i < g->inst->seg->n_nodes && v->n_products; i++) {
+        const jn_vnode *vn = &v->nodes[i];
+        if (vn->mode == JN_V_PRODUCT && (uint32_t)vn->acc == acc)
+            numel += vn->in[0].dims[0] * (vn->in[0].dims[1] + vn->in[1].dims[1]);
+    }
+    size_t size = jn_dtype_size((janus_dtype)g->task[0]->accs[acc]->shape->dtype);
+    return (size_t)numel * g->n * size;
+}
+
+static janus_status make_room(const jn_group *g, const jn_variant *v) {
+    uint32_t part = jn_group_part(g, 0);
+    for (uint32_t i = 0; i < g->inst->seg->n_accs; i++) {
+        jn_acc *acc = g->task[0]->accs[i];
+        if (acc->part[part].products && jn_acc_is_full(acc, part, collected_bytes(g, v, i)))
+            JN_TRY(jn_acc_make_room(g->lane, acc, part));
+    }
+    return JANUS_OK;
+}
+
 /* ---- ranges
  * -------------------------------------------------------------------------------------- */
 
@@ -243,8 +265,7 @@ static janus_status run_group(jn_group *g) {
         JN_TRY(jn_variant_get(g->lane, g->inst,
                               (jn_variant_key){g->mask, jn_group_part(g, 0), JN_FOR_ROWS}, 2,
                               &j.any));
-    for (uint32_t i = 0; i < g->inst->seg->n_accs; i++)
-        JN_TRY(jn_acc_make_room(g->lane, g->task[0]->accs[i], jn_group_part(g, 0)));
+    JN_TRY(make_room(g, j.v[0] ? j.v[0] : j.v[1]));
     jn_lane_lock(g->lane);
     janus_status st = place(g, &j);
     jn_lane_unlock(g->lane);

@@ -49,6 +49,10 @@ static void drop_owned(jn_mem *m) {
     for (size_t i = 0; i < m->captures.n; i++)
         jn_schedule_drop(m->dev->schedule, m->captures.data[i]);
     jn_vec_clear(&m->captures);
+    for (size_t i = 0; i < m->apart.n; i++)
+        m->on->give_back(m->dev, &m->apart.data[i]);
+    jn_vec_clear(&m->apart);
+    m->apart_bytes = m->apart_most = 0;
 }
 
 static void free_chunk(jn_mem *m, const jn_chunk *c) {
@@ -86,6 +90,7 @@ void jn_mem_release(jn_mem *m) {
     jn_vec_free(&m->captures);
     jn_vec_free(&m->chunks);
     jn_vec_free(&m->again);
+    jn_vec_free(&m->apart);
     jn_arena_free(&m->arena);
     jn_arena_free(&m->tasks);
     const janus_module *module = m->module;
@@ -150,10 +155,14 @@ static bool add_chunk(jn_mem *m, size_t bytes) {
     return true;
 }
 
+static bool fits(const jn_mem *m, size_t bytes) {
+    return m->bytes + m->apart_bytes + bytes <= m->ceiling;
+}
+
 /* The chunks of the last run; without memory for them this one asks for its own. */
 static void add_again(jn_mem *m) {
     for (size_t i = 0; i < m->again.n; i++)
-        if (m->bytes + m->again.data[i] > m->ceiling || !add_chunk(m, m->again.data[i]))
+        if (!fits(m, m->again.data[i]) || !add_chunk(m, m->again.data[i]))
             break;
     jn_vec_clear(&m->again);
 }
@@ -179,12 +188,32 @@ char *jn_mem_tensor(jn_mem *m, size_t bytes) {
     size_t size = chunk_size(m);
     if (size < bytes)
         size = bytes;
-    if (m->bytes + size > m->ceiling && m->bytes + bytes <= m->ceiling)
+    if (!fits(m, size))
         size = bytes;
-    if (m->bytes + size > m->ceiling || !add_chunk(m, size))
+    if (!fits(m, size) || !add_chunk(m, size))
         return NULL;
     m->chunk_at = m->chunks.n - 1;
     return take(&m->chunks.data[m->chunk_at], bytes);
+}
+
+char *jn_mem_apart(jn_mem *m, size_t bytes) {
+    jn_chunk c = {.bytes = bytes, .used = bytes};
+    if (!fits(m, bytes) || !jn_vec_reserve(&m->apart, m->apart.n + 1) || !m->on->take(m->dev, &c))
+        return NULL;
+    m->apart.data[m->apart.n++] = c;
+    m->apart_bytes += bytes;
+    if (m->apart_bytes > m->apart_most)
+        m->apart_most = m->apart_bytes;
+    return c.data;
+}
+
+void jn_mem_apart_done(jn_mem *m, const char *block) {
+    size_t i = 0;
+    while (m->apart.data[i].data != block)
+        i++;
+    m->on->give_back(m->dev, &m->apart.data[i]);
+    m->apart_bytes -= m->apart.data[i].bytes;
+    m->apart.data[i] = m->apart.data[--m->apart.n];
 }
 
 jn_mem_mark jn_mem_here(const jn_mem *m) {

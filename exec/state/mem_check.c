@@ -24,6 +24,10 @@ static const char *chunk_problem(const jn_mem *m, bool empty) {
     }
     if (bytes != m->bytes)
         return "its chunks have other bytes than it says";
+    for (size_t i = bytes = 0; i < m->apart.n; i++)
+        bytes += m->apart.data[i].bytes;
+    if (bytes != m->apart_bytes || (empty && bytes))
+        return "it has other blocks of their own than it says";
     return m->chunk_at > m->chunks.n || m->first_chunk > m->chunks.n
                ? "the next tensor goes to a chunk that there is not"
                : NULL;

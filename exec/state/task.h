@@ -105,10 +105,12 @@ typedef struct jn_mem {
     JN_VEC(jn_chunk) chunks;
     size_t chunk_at, first_chunk;         /* where the next tensor goes; the first it may go to */
     JN_VEC(size_t) again;                 /* chunks that were given back and will be asked for */
+    JN_VEC(jn_chunk) apart;               /* blocks that may go back before the run ends */
+    size_t apart_bytes, apart_most;       /* of these; the most there were */
     const jn_run_device *on;              /* where the chunks are */
     struct jn_device *dev;                /* and whose; NULL: the host's */
     JN_VEC(struct jn_capture *) captures; /* held: values lie in their arenas */
-    size_t bytes, ceiling;                /* of chunks */
+    size_t bytes, ceiling;                /* of chunks; with those of `apart` at most that */
     size_t asked, peak;                   /* bytes asked for and not dropped; their maximum */
     size_t expected;                      /* what a run is likely to ask for */
     JN_VEC(janus_tensor *) owned;         /* tensors kept alive */
@@ -168,7 +170,7 @@ void jn_mem_let_go(jn_mem *m);
 janus_status jn_mem_check(const jn_mem *m, const char *when, bool empty);
 /* Gives the first n chunks back. */
 void jn_mem_drop_first(jn_mem *m, size_t n);
-/* The most bytes that the run had in use. */
+/* The most bytes of chunks that the run had in use. */
 size_t jn_mem_peak(const jn_mem *m);
 /* Runs like this one will ask for so much. */
 void jn_mem_expect(jn_mem *m, size_t bytes);
@@ -189,5 +191,8 @@ static inline size_t jn_mem_bytes(const jn_mem *m) {
 }
 /* 64-byte aligned tensor memory; NULL when out of memory or over the ceiling. */
 char *jn_mem_tensor(jn_mem *m, size_t bytes);
+/* The same as a block of its own, and giving it back, which the run's end does else. */
+char *jn_mem_apart(jn_mem *m, size_t bytes);
+void jn_mem_apart_done(jn_mem *m, const char *block);
 
 #endif

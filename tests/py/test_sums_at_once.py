@@ -150,3 +150,43 @@ def test_a_gradient_that_is_added_is_not_in_memory_beside_the_sum(tmp_path):
                           env=dict(os.environ, JANUS_NUM_THREADS="1"))
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < 2.7, "gradients of two tensors; with one more that is added they are three"
+
+
+class Node:
+    def __init__(self, below):
+        self.below = below
+
+
+def test_rows_of_products_that_are_put_off():
+    """The rows of a weight's gradient are multiplied when they are as much as the weight is."""
+    inner, outer = 16, 1 << 16
+    weight = (janus.rand(inner, outer) * 0.1).requires_grad_()
+
+    def deep(node):
+        if node is None:
+            return janus.ones(1, inner)
+        return janus.tanh((deep(node.below) @ weight).view(-1, inner).mean(0, keepdim=True))
+
+    def step(nodes):
+        loss = janus.zeros(())
+        for node in nodes:
+            loss = loss + deep(node).sum()
+        loss.backward()
+        return loss.detach()
+
+    nodes = []
+    for depth in (15, 20, 25, 30):
+        node = None
+        for _ in range(depth):
+            node = Node(node)
+        nodes.append(node)
+    f = janus.function(step, measure=False, regions=False)
+    step(nodes)
+    wanted, weight.grad = weight.grad, None
+    for _ in range(5):
+        weight.grad = None
+        f(nodes)
+    stats = f.stats()
+    assert stats["graph"] and not stats["disproved"], stats
+    assert (weight.grad - wanted).abs().max().item() < 1e-3 * wanted.abs().max().item()
+    assert stats["peak_bytes"] < 12 * 4 * weight.numel(), "90 rows as long as 16 of the weight"
