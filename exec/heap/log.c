@@ -39,6 +39,8 @@ static janus_status lend(jn_run *r, jn_tval *v, janus_tensor **out) {
     }
     if (!r->on->host || !v->data || (v->tensor && !v->dense))
         return jn_tval_export(r, v, out);
+    if (r->mem->given.n && (*out = jn_give_lend(r, v)))
+        return JANUS_OK;
     if (!v->dense)
         return janus_tensor_wrap((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, NULL,
                                  v->data, NULL, NULL, out);

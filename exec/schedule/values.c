@@ -81,7 +81,8 @@ janus_status jn_tval_bind(jn_run *r, janus_tensor *t, janus_object o, const jn_s
  * What a group computes lies in the run's memory, and a result is copied from there to a tensor of
  * its own.  A large result of one task, known to be one since the host strand has finished, gets
  * the tensor first.  Frames that outlive the run may refer to what a run computes, and a program
- * may write to its results: with frames all is copied as ever.
+ * may write to its results: with frames all is copied as ever, but for a run aside, of which the
+ * program gets nothing.
  */
 enum { LEAST_BYTES = 64 << 10 /* a copy of fewer costs next to nothing */ };
 
@@ -92,8 +93,8 @@ static bool can_give(const jn_run *r, const jn_tval *v, size_t bytes) {
         return false;
     for (size_t i = 0; i < r->mem->given.n; i++)
         given += r->mem->given.data[i].of->shape->bytes;
-    if (!r->finished || r->keeps || !jn_computes_here(r->on) || r->of_schedule.trace ||
-        r->of_schedule.result_memory || !r->results ||
+    if (!r->finished || (r->keeps && !r->aside) || !jn_computes_here(r->on) ||
+        r->of_schedule.trace || r->of_schedule.result_memory || !r->results ||
         r->mem->bytes + given + bytes > r->mem->ceiling)
         return false;
     for (size_t i = 0; i < r->sub->results.n; i++) {
@@ -123,6 +124,16 @@ janus_tensor *jn_give_take(jn_run *r, const jn_tval *v) {
             continue;
         r->mem->given.data[i] = r->mem->given.data[--r->mem->given.n];
         return found.tensor;
+    }
+    return NULL;
+}
+
+janus_tensor *jn_give_lend(const jn_run *r, const jn_tval *v) {
+    for (size_t i = 0; i < r->mem->given.n; i++) {
+        if (r->mem->given.data[i].of != v)
+            continue;
+        janus_tensor_retain(r->mem->given.data[i].tensor);
+        return r->mem->given.data[i].tensor;
     }
     return NULL;
 }

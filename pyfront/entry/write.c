@@ -51,15 +51,14 @@ static bool add_whole(jpy_writes *w, PyObject *dict, PyObject *pairs, Py_ssize_t
     return add_pairs(w, dict, pairs);
 }
 
-static bool add_store(jpy_writes *w, janus_tensor *target, janus_tensor *value, bool uncounted) {
+static jpy_write *add_store(jpy_writes *w, janus_tensor *target, janus_tensor *value) {
     jpy_write *x = add(w, JPY_WRITE_STORE, NULL);
     if (!x)
-        return false;
+        return NULL;
     x->target = target;
     x->value = value;
-    x->uncounted = uncounted;
     janus_tensor_retain(value);
-    return true;
+    return x;
 }
 
 static bool add_step(jpy_writes *w, const jpy_making *m, const jpy_commit_step *s, PyObject *v) {
@@ -81,8 +80,12 @@ static bool add_step(jpy_writes *w, const jpy_making *m, const jpy_commit_step *
             x->v = Py_NewRef(v);
         return x != NULL;
     case JPY_COMMIT_STORE:
-        return add_store(w, ((jpy_tensor *)o)->t, m->results[s->value->slot].t,
-                         s->uncounted || ((jpy_tensor *)o)->no_version);
+        x = add_store(w, ((jpy_tensor *)o)->t, m->results[s->value->slot].t);
+        if (x) {
+            x->uncounted = s->uncounted || ((jpy_tensor *)o)->no_version;
+            x->only = m->e->lent[s->value->slot];
+        }
+        return x != NULL;
     case JPY_COMMIT_LIST:
         x = add(w, JPY_WRITE_LIST, o);
         return x && (x->v = PyList_GetSlice(v, 0, PyList_GET_SIZE(v)));
@@ -106,7 +109,7 @@ static bool add_effect(jpy_writes *w, const jpy_making *m, const jn_effect *e) {
         [JN_EFFECT_DEL_KEY] = JPY_WRITE_KEY,
     };
     if (e->kind == JN_EFFECT_STORE)
-        return add_store(w, e->target, e->value.t, false);
+        return add_store(w, e->target, e->value.t) != NULL;
     jpy_write *x = add(w, kinds[e->kind], e->object);
     if (!x)
         return false;

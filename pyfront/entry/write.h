@@ -34,6 +34,7 @@ typedef struct jpy_write {
     jpy_write_kind kind;
     bool grown;        /* its place was made for it */
     bool uncounted;    /* a STORE that is no new version of the tensor */
+    bool only;         /* of a STORE: the value is stored, and nothing else */
     PyObject *o;       /* borrowed */
     PyObject *key, *v; /* owned */
     Py_ssize_t index;

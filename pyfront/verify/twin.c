@@ -113,13 +113,17 @@ static int64_t offset_of(const jpy_twin_storage *st) {
 }
 
 bool jpy_shadow_copy_storage(jpy_shadow *s, jpy_twin_storage *st) {
-    const janus_tensor *all = st->all;
-    if (st->copy)
+    janus_tensor *all = st->all, *from = st->borrowed ? st->copy : all;
+    if (st->copy && !st->borrowed)
         return jn_tensor_fill(st->copy) == JANUS_OK || !(s->failed = true);
     if (jn_dev_tensor(st->storage->device, (janus_dtype)all->dtype, 1, all->dims, &st->copy) !=
         JANUS_OK)
         st->copy = NULL;
-    if (!st->copy || jn_tensor_copy(st->copy, st->all) != JANUS_OK)
+    bool copied = st->copy && jn_tensor_copy(st->copy, from) == JANUS_OK;
+    if (st->borrowed)
+        janus_tensor_release(from);
+    st->borrowed = false;
+    if (!copied)
         return !(s->failed = true);
     s->copied += st->storage->bytes;
     janus_tensor *place = NULL;

@@ -45,6 +45,7 @@ typedef struct jpy_twin_storage {
     janus_tensor *copy; /* what that has to hold afterwards, owned; NULL: what it held before ... */
     janus_tensor *rows; /* ... but for these rows of one of its tensors, whose print is that of the
                            others; owned, NULL: none */
+    bool borrowed;      /* the copy is a result of the run: it is copied before it is written */
     const jpy_where *where;
     UT_hash_handle hh;
 } jpy_twin_storage;

@@ -37,11 +37,32 @@ static int set_attr(jpy_shadow *s, PyObject *o, PyObject *key, PyObject *v) {
     return set_or_delete(*into, key, v);
 }
 
+/* Whether the value is all that its memory has to hold, made by the run in memory of its own. */
+static bool is_whole(const jpy_shadow *s, const jpy_twin_storage *st, const janus_tensor *target,
+                     const janus_tensor *value) {
+    bool same = !st->copy && !st->rows && target->contiguous && value->contiguous &&
+                target->dtype == value->dtype && target->dtype == st->all->dtype &&
+                target->numel == st->all->numel && target->rank == value->rank &&
+                value->storage->state == JN_STORAGE_READY && !value->storage->release &&
+                value->storage->device == st->storage->device &&
+                !jpy_shadow_storage(s, value->storage);
+    for (int d = 0; same && d < target->rank; d++)
+        same = target->dims[d] == value->dims[d];
+    return same;
+}
+
 /* target[...] = value, in the copy of its memory. */
-static int store(jpy_shadow *s, janus_tensor *target, janus_tensor *value) {
+static int store(jpy_shadow *s, const jpy_write *x) {
+    janus_tensor *target = x->target, *value = x->value;
     jpy_twin_storage *st = jpy_shadow_storage(s, target->storage);
     if (!st)
         return jn_tensor_copy(target, value) == JANUS_OK ? 0 : -1;
+    if (x->only && is_whole(s, st, target, value)) {
+        st->borrowed = true;
+        return jn_tensor_view(value, 1, st->all->dims, st->all->strides, 0, &st->copy) == JANUS_OK
+                   ? 0
+                   : -1;
+    }
     bool rows = jn_tensor_rows_fit(target, value); /* the others are what they were */
     if (rows && jpy_shadow_take_rows(st, value))
         return 0;
@@ -64,7 +85,7 @@ static int perform(jpy_shadow *s, const jpy_write *x) {
     if (x->kind == JPY_WRITE_ATTR)
         return set_attr(s, x->o, x->key, x->v);
     if (x->kind == JPY_WRITE_STORE)
-        return store(s, x->target, x->value);
+        return store(s, x);
     if (x->kind == JPY_WRITE_GRAD) {
         jpy_twin *t = jpy_shadow_find(s, x->o);
         if (!t || !t->tensor)

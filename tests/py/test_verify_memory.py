@@ -86,3 +86,23 @@ def test_large_tensors_that_are_written_and_read():
         assert first.item() == i + 1 and total.item() == LARGE
         assert z[1, 7].item() == 2 ** i and z[0, 7].item() == 1
     assert f.stats()["verified"] == 5
+
+
+def test_large_tensors_that_get_one_value():
+    @janus.function(verify="always")
+    def f(x, y, z, w):
+        v = z * 2
+        x.copy_(v)
+        y.copy_(v)
+        w.copy_(v + 1)
+        y[3] = y[3] + 5
+        z.mul_(3)
+        return v[3]
+
+    x, y, w, z = janus.zeros(LARGE), janus.zeros(LARGE), janus.zeros(LARGE), janus.ones(LARGE)
+    for i in range(5):
+        v = 2.0 * 3 ** i
+        assert f(x, y, z, w).item() == v and x[3].item() == v == y[4].item()
+        assert y[3].item() == v + 5 and w[-1].item() == v + 1 and z[0].item() == 3.0 ** (i + 1)
+    stats = f.stats()
+    assert stats["verified"] == 4 and stats["disproved"] == 0, stats
