@@ -176,6 +176,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/values/sizes.c \
 	pyfront/convert/values/stacked.c \
 	pyfront/convert/values/subscript.c \
+	pyfront/convert/values/table.c \
 	pyfront/convert/values/take.c \
 	pyfront/convert/values/tensor_key.c \
 	pyfront/convert/values/text.c \

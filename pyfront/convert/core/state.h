@@ -152,7 +152,8 @@ typedef struct jcv_part { /* what x[start:stop] has along a dim of a size, and s
 
 typedef struct jcv_fork {
     const jpy_tree *statement;
-    bool rest; /* its arms have the rest of the block in them */
+    bool rest;  /* its arms have the rest of the block in them */
+    bool texts; /* it could not, on a string */
     struct jcv_fork *next;
 } jcv_fork;
 

@@ -77,13 +77,18 @@ jcv_av *jcv_text_known(jcv *c, jcv_av *a) {
     return text ? jcv_which_text(c, a) : a;
 }
 
+bool jcv_any_text(jcv *c, jcv_av *o) {
+    const jcv_fork *f = c->running ? jcv_fork_of(c, c->running) : NULL;
+    return (f && f->texts) ||
+           PySet_GET_SIZE(jcv_own(c, PySet_New(jcv_samples(c, o)))) > JCV_MAX_TEXTS;
+}
+
 jcv_av *jcv_which_text(jcv *c, jcv_av *o) {
-    enum { MAX_TEXTS = 24 };
     PyObject *samples = jcv_samples(c, o), *texts = jcv_own(c, PySet_New(samples));
     if (!PyList_GET_SIZE(samples))
         jcv_throw_now(c, THROW_DEAD);
     jcv_av *first = jcv_py(c, PyList_GET_ITEM(samples, 0), NULL);
-    if (PySet_GET_SIZE(texts) > MAX_TEXTS)
+    if (PySet_GET_SIZE(texts) > JCV_MAX_TEXTS)
         jcv_refuse(c, "very many strings");
     if (PySet_GET_SIZE(texts) > 1) {
         ask(c, (jcv_asked){.val = o->val, .text = first->py});

@@ -294,6 +294,9 @@ __attribute__((noreturn)) void jcv_ask_type(jcv *c, jcv_av *o);
 void jcv_ask_length(jcv *c, jcv_av *o, int64_t length);
 /* The constant that a string is, for what cannot be done with one that only the graph knows. */
 jcv_av *jcv_which_text(jcv *c, jcv_av *o);
+/* Whether the statement does not fork on which string it is: there are many, or it cannot. */
+enum { JCV_MAX_TEXTS = 24 };
+bool jcv_any_text(jcv *c, jcv_av *o);
 /* The same of what is a string, or else the value. */
 jcv_av *jcv_text_known(jcv *c, jcv_av *a);
 /* Which of two numbers it is; returns where nothing can be asked. */

@@ -183,8 +183,12 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyTypeObject *t = jcv_host_type(c, o);
     if (t == &PyList_Type || t == &PyDict_Type)
         return jcv_builtin_method(c, o, name);
-    if (t == &PyUnicode_Type)
-        return jcv_getattr(c, jcv_which_text(c, o), name);
+    if (t == &PyUnicode_Type) {
+        PyObject *method = jcv_any_text(c, o) ? _PyType_Lookup(t, name) : NULL;
+        return method && Py_TYPE(method) == &PyMethodDescr_Type
+                   ? jcv_builtin_method(c, o, name)
+                   : jcv_getattr(c, jcv_which_text(c, o), name);
+    }
     if (t == &PyTuple_Type)
         jcv_refuse(c, "a method of %s read while the graph runs", t->tp_name);
     if (!jcv_generic_attrs(t))

@@ -399,6 +399,16 @@ static jcv_av *live_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
     return NULL;
 }
 
+/* Of a string that only the graph knows. */
+static jcv_av *text_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+    PyObject *f = jcv_own(c, PyObject_GetAttrString((PyObject *)&PyUnicode_Type, name));
+    jcv_args all = {jcv_alloc(c, (a->n_pos + 1) * sizeof *all.pos), a->n_pos + 1, a->names, a->kw,
+                    a->n_kw};
+    all.pos[0] = self;
+    memcpy(all.pos + 1, a->pos, a->n_pos * sizeof *all.pos);
+    return jcv_by_table(c, f, &all);
+}
+
 static bool all_constants(jcv *c, const jcv_args *a) {
     bool all = true;
     for (unsigned i = 0; i < a->n_pos && all; i++)
@@ -416,6 +426,8 @@ jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a)
     if (self->kind == AV_HOST)
         r = live_method(c, self, name, a);
     r = r ? r : jcv_special_by_name(c, self, name, a);
+    if (!r && self->kind == AV_HOST && jcv_host_type(c, self) == &PyUnicode_Type)
+        r = text_method(c, self, name, a);
     if (r)
         return r;
     bool list = self->kind == AV_LIST || (real && PyList_CheckExact(self->py));
@@ -459,8 +471,12 @@ jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name) 
     PyObject *kw = a->n_kw ? jcv_own(c, PyTuple_New(a->n_kw)) : NULL;
     for (unsigned i = 0; i < a->n_pos + a->n_kw; i++) {
         jcv_av *x = i < a->n_pos ? a->pos[i] : a->kw[i - a->n_pos];
-        if (x->kind == AV_HOST && jcv_host_type(c, x) == &PyUnicode_Type)
+        if (x->kind == AV_HOST && jcv_host_type(c, x) == &PyUnicode_Type) {
+            jcv_av *r = jcv_any_text(c, x) ? jcv_by_table(c, f, a) : NULL;
+            if (r)
+                return r;
             x = jcv_which_text(c, x);
+        }
         v[i] = jcv_const_object(c, x);
         if (!v[i])
             jcv_refuse(c, "%s() of %s", name, jcv_describe(x));

@@ -208,7 +208,12 @@ static jcv_out run(jcv *c, forking *f) {
     c->live_epoch = live;
     jcv_av *o = plain ? before_it(c, asked.val) : NULL; /* a bool: there it is, or is not */
     o = o || !is_simple(f->statement) ? o : evaluated_ahead(c, expressions, &asked);
-    if (!o || c->writes != writes || ++f->depth > MAX_FORKS)
+    bool cannot = !o || c->writes != writes || ++f->depth > MAX_FORKS;
+    if (cannot && asked.text && !jcv_fork_of(c, f->statement)->texts) {
+        jcv_fork_of(c, f->statement)->texts = true; /* it may do without (values/table.c) */
+        jcv_fork_learnt(c);
+    }
+    if (cannot)
         jcv_refuse(c, "a statement that depends on %s",
                    asked.type    ? "types of objects"
                    : asked.holds ? "kinds of numbers"

@@ -172,6 +172,9 @@ static jcv_av *known_keys(jcv *c, jcv_av *d) {
 jcv_av *jcv_native_contains(jcv *c, jcv_av *in, jcv_av *item) {
     jcv_av **items;
     unsigned n;
+    if (in->kind == AV_PY && PyUnicode_CheckExact(in->py) && item->kind == AV_HOST &&
+        jcv_host_type(c, item) == &PyUnicode_Type)
+        return jcv_part_of_text(c, in, item);
     if (jcv_is_const(in) && jcv_const_object(c, item) && !PyTuple_Check(in->py)) {
         int r = PySequence_Contains(in->py, jcv_const_object(c, item));
         if (r < 0)

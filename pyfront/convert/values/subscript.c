@@ -237,11 +237,25 @@ static bool has_own_subscript(jcv *c, PyObject *o) {
     return d && Py_TYPE(d) != &PyClassMethodDescr_Type;
 }
 
+/* Of a string that only the graph knows. */
+static jcv_av *text_item(jcv *c, jcv_av *o, jcv_av *i) {
+    if (jcv_any_text(c, o)) {
+        PyObject *f =
+            jcv_own(c, PyObject_GetAttrString((PyObject *)&PyUnicode_Type, "__getitem__"));
+        jcv_av *r = jcv_by_table(c, f, &(jcv_args){.pos = (jcv_av *[]){o, i}, .n_pos = 2});
+        if (r)
+            return r;
+        if (i->kind == AV_SCALAR && i->val->type->kind == JANUS_KIND_INT)
+            return jcv_host_item(c, o, i->val);
+    }
+    return jcv_getitem(c, jcv_which_text(c, o), i);
+}
+
 jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     jcv_av **items;
     unsigned n;
     if (o->kind == AV_HOST && jcv_host_type(c, o) == &PyUnicode_Type)
-        return jcv_getitem(c, jcv_which_text(c, o), i);
+        return text_item(c, o, i);
     jcv_av *part = graph_slice(c, o, i);
     if (part)
         return part;

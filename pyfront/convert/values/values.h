@@ -156,6 +156,12 @@ struct jpy_piece;
 typedef void (*jcv_each_piece)(jcv *c, void *user, const struct jpy_piece *p, jcv_av *const *args);
 void jcv_text_pieces(jcv *c, jcv_av *a, jcv_each_piece fn, void *user);
 
+/* table.c: a call of a function without effects, all of whose arguments are constants but one, a
+ * string that only the graph knows; NULL: it is another one, or what it gives is no number. */
+jcv_av *jcv_by_table(jcv *c, PyObject *f, const jcv_args *a);
+/* `item in in` of such a string and a constant one. */
+jcv_av *jcv_part_of_text(jcv *c, jcv_av *in, jcv_av *item);
+
 /* order.c: sorting and extremes */
 
 jcv_av *jcv_b_sorted(jcv *c, const jcv_args *a);
