@@ -39,6 +39,7 @@ libjanus_all_la_SOURCES += \
 	exec/kernels/chain_build.c \
 	exec/kernels/chain_program.c \
 	exec/kernels/chain_run.c \
+	exec/kernels/replay.c \
 	exec/kernels/specialise.c \
 	exec/kernels/temporaries.c \
 	exec/kernels/variant.c \
@@ -52,6 +53,7 @@ libjanus_all_la_SOURCES += \
 	exec/plan/plan_scalar.c \
 	exec/plan/plan_segments.c \
 	exec/plan/watch.c \
+	exec/run/again.c \
 	exec/run/run.c \
 	exec/schedule/acc.c \
 	exec/schedule/branch.c \

@@ -9,6 +9,7 @@
 #ifndef JN_EXEC_VARIANT_H
 #define JN_EXEC_VARIANT_H
 
+#include "exec/kernels/replay.h"
 #include "exec/state/state.h"
 #include "ops/steps.h"
 
@@ -183,6 +184,9 @@ static inline char *jn_operand_data(const jn_segment *seg, const jn_operands *o,
 /* Runs a chain, ranges of tiles on threads; what goes wrong is in *flags. */
 void jn_chain_run(const jn_chain *c, const jn_segment *seg, const jn_operands *data,
                   const jn_par *par, uint32_t *flags);
+
+/* What went wrong in a kernel of this node. */
+janus_status jn_vnode_error(const jn_vnode *vn, uint32_t flags);
 
 /* Whether scalar i differs from row to row. */
 bool jn_variant_scalar_rowed(const jn_seginst *inst, const jn_variant *v, uint32_t i);

@@ -304,6 +304,19 @@ janus_status jn_variant_get(jn_lane *l, jn_seginst *inst, jn_variant_key key, in
 /* ---- for those who run it ----------------------------------------------------------------------
  */
 
+janus_status jn_vnode_error(const jn_vnode *vn, uint32_t flags) {
+    const jn_loc *loc = &vn->n->node->loc;
+    janus_status st = flags & JN_KFLAG_INDEX    ? JANUS_INDEX
+                      : flags & JN_KFLAG_MEMORY ? JANUS_NO_MEMORY
+                                                : JANUS_ARITHMETIC;
+    const char *what = st == JANUS_INDEX          ? "index out of range"
+                       : st == JANUS_NO_MEMORY    ? "no memory for workspace"
+                       : flags & JN_KFLAG_DIVZERO ? "integer division by zero"
+                                                  : "integer overflow";
+    return jn_error(st, "%s: %s (%s:%u)", vn->n->op->name, what, loc->file ? loc->file : "?",
+                    loc->line);
+}
+
 bool jn_vnode_adds_rows(const jn_vnode *vn) {
     return vn->accumulates && jn_op_impls[vn->op->id].sums == JN_SUMS_TABLE;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "exec/device/device.h"
+#include "exec/kernels/kernels.h"
 #include "exec/plan/plan.h"
 #include "exec/plan/plan_internal.h"
 #include "exec/plan/watch.h"
@@ -23,7 +24,15 @@ static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void segment_free(jn_segment *seg);
 
+static void replays_free(jn_planset *s) {
+    for (size_t i = 0; s->plans && i < 2 * s->module->subs.n; i++) {
+        jn_replay_free(s->plans[i].replay);
+        s->plans[i].replay = NULL;
+    }
+}
+
 static void planset_free(jn_planset *s) {
+    replays_free(s);
     jn_device *dev = s->spare ? s->spare->dev : NULL;
     for (size_t i = 0; i < s->segments.n; i++)
         segment_free(s->segments.data[i]);
@@ -88,6 +97,8 @@ janus_status jn_planset_take(const janus_module *m, jn_planset **out) {
 
 void jn_planset_return(jn_planset *s) {
     janus_module *m = (janus_module *)s->module;
+    if (s->crowded)
+        replays_free(s); /* they have variants of what goes */
     if (s->crowded)
         for (size_t i = 0; i < s->segments.n; i++)
             jn_segment_trim(s->segments.data[i]);

@@ -13,6 +13,9 @@ void jn_planset_return(jn_planset *s);
 void jn_plans_rest(const janus_module *m);
 /* The compiled plan of a SubGraph. */
 janus_status jn_plan_get(jn_planset *s, const jn_subgraph *sub, bool saved, jn_plan **out);
+/* Whether runs that begin in this plan do the same whatever their tensors hold, and nothing but
+ * tensor work; of what is compiled by now. */
+bool jn_plan_is_fixed(const jn_plan *p);
 /* Fills in code and slots (exec/plan/plan_build.c). */
 janus_status jn_plan_compile(jn_plan *p);
 /* One line per instruction, for JANUS_LOG=plans and tests. */

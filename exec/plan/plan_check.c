@@ -96,3 +96,38 @@ janus_status jn_plan_check(const jn_plan *p) {
     }
     return what ? jn_error(JANUS_INTERNAL, "the plan of @%s: %s", p->sub->name, what) : JANUS_OK;
 }
+
+/* ---- what runs do ------------------------------------------------------------------------------
+ */
+
+/* Its outcome depends on shapes and constants alone, and what it does is a task or nothing. */
+static bool is_fixed(jn_opcode op) {
+    switch (op) {
+    case JN_I_DECIDE:
+    case JN_I_TRUTH:
+    case JN_I_ITEM:
+    case JN_I_DRAW:
+    case JN_I_FRAME_GET:
+    case JN_I_GRAD_CALL:
+    case JN_I_GRAD_LOOP:
+    case JN_I_ACC_NEW:
+    case JN_I_ACC_GET:
+    case JN_I_ACC_USED:
+    case JN_I_HOST:
+    case JN_I_TYPE_IS:
+    case JN_I_ASSERT:
+    case JN_I_STORE:
+        return false;
+    default:
+        return true;
+    }
+}
+
+bool jn_plan_is_fixed(const jn_plan *p) {
+    const jn_planset *s = p->set;
+    for (size_t k = 0; k < 2 * s->module->subs.n; k++)
+        for (size_t i = 0; s->plans[k].compiled && i < s->plans[k].n_code; i++)
+            if (!is_fixed(jn_opcode_of(&s->plans[k].code[i])))
+                return false;
+    return true;
+}

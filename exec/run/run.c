@@ -8,6 +8,7 @@
 #include "exec/eager/eager.h"
 #include "exec/heap/heap.h"
 #include "exec/plan/plan.h"
+#include "exec/run/again.h"
 #include "exec/run/run.h"
 #include "exec/schedule/schedule.h"
 #include "exec/state/state.h"
@@ -93,13 +94,8 @@ static inline bool bind_known(jn_mem *m, bool borrows, const jn_shape *shape, co
 }
 
 /* The usual tensor is such a one. */
-static inline bool is_usual(const jn_run *r, unsigned i, const jn_arg *a) {
-    return a->kind == JANUS_KIND_TENSOR && a->t->contiguous && a->t->storage->device == r->dev &&
-           jn_is_shape_of(r->entry->bound[i], a->t);
-}
-
 static bool bind_usual(const jn_run *r, unsigned i, const jn_arg *a, jn_bound *to) {
-    return r->sub->params.data[i].type->kind == JANUS_KIND_TENSOR && is_usual(r, i, a) &&
+    return r->sub->params.data[i].type->kind == JANUS_KIND_TENSOR && jn_is_usual(r, i, a) &&
            bind_known(r->mem, r->borrows, r->entry->bound[i], a, to);
 }
 
@@ -155,7 +151,7 @@ void jn_run_borrows(jn_run *r) { r->borrows = true; }
  * read: then so it is in all runs with this number. */
 static bool learn_known(const jn_run *r, const jn_arg *args, unsigned n) {
     for (unsigned i = 0; i < n; i++)
-        if (r->is_known[i] && !is_usual(r, i, &args[i]))
+        if (r->is_known[i] && !jn_is_usual(r, i, &args[i]))
             return false;
     return true;
 }
@@ -166,16 +162,20 @@ static janus_status bind_all(jn_run *r, const jn_arg *args, unsigned n, jn_slot 
     const bool *known = r->known && r->known == p->known ? r->is_known : NULL;
     const jn_shape *const *shapes = p->bound;
     jn_mem *m = r->mem;
-    bool borrows = r->borrows;
+    bool borrows = r->borrows, alike = true;
     if (!known)
         p->known = 0;
     for (unsigned i = 0; i < n; i++) {
         if ((known && known[i] && bind_known(m, borrows, shapes[i], &args[i], &bound[i])) ||
             bind_usual(r, i, &args[i], &bound[i]))
             slots[i].t = &bound[i].v;
-        else
+        else {
+            const jn_shape *was = shapes[i];
             JN_TRY(bind(r, i, &args[i], &slots[i]));
+            alike &= shapes[i] == was;
+        }
     }
+    p->alike = alike ? p->alike + (p->alike < UINT32_MAX - 1) : 0;
     if (r->known && !known && learn_known(r, args, n))
         p->known = r->known;
     return JANUS_OK;
@@ -185,14 +185,20 @@ janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args) {
     if (n_args != r->sub->params.n)
         return jn_error(JANUS_INVALID_ARGUMENT, "@%s: expected %zu arguments, got %u", r->sub->name,
                         r->sub->params.n, n_args);
+    janus_status st;
+    if (r->entry->replay && jn_run_again(r, args, n_args, &st))
+        return st;
     jn_slot *slots = jn_arena_alloc(&r->mem->arena, (n_args + 1) * sizeof *slots);
     jn_bound *bound = jn_arena_alloc(&r->mem->tasks, (n_args + 1) * sizeof *bound);
     if (!slots || !bound || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + 2 * (size_t)n_args))
         return JN_NO_MEMORY();
+    bool plain = !r->mem->owned.n;
     JN_TRY(bind_all(r, args, n_args, slots, bound));
+    if (plain && r->entry->alike >= r->entry->write_at)
+        jn_run_write(r, args, n_args, slots, bound);
     r->args = slots;
     int64_t start = jn_run_clock();
-    janus_status st = jn_host_run(r, slots);
+    st = jn_host_run(r, slots);
     if (jn_prof_on())
         jn_prof_add(JN_PROF_HOST, r->sub->name, NULL, start, 1);
     JN_TRY(st);
@@ -323,7 +329,8 @@ janus_status jn_frame_value_renew(const jn_frame_value *f, char *place, janus_te
 void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {
     *out = r->stats;
     if (r->mem)
-        out->peak_bytes = jn_mem_peak(r->mem) + r->mem->apart_most + jn_schedule_scratch(r);
+        out->peak_bytes = jn_mem_peak(r->mem) + r->mem->apart_most + jn_schedule_scratch(r) +
+                          (r->replays ? r->entry->replay->scratch.bytes : 0);
     out->rng_offset = r->rng_offset;
     out->lanes = r->stats.lanes ? r->stats.lanes : 1;
 }
@@ -337,6 +344,10 @@ static const janus_module *let_go(jn_run *r, bool soon) {
         (void)jn_run_failures(r);
         jn_error_publish(&why);
     }
+    bool alone = r->mem && atomic_load_explicit(&r->mem->refs, memory_order_acquire) == 1;
+    bool of_list = r->replays;
+    if (r->entry && r->entry->replay && !r->entry->replay->written)
+        of_list = jn_run_written(r, alone);
     jn_log_free(r);
     jn_strand_free(r);
     jn_overlay_free(r);
@@ -347,8 +358,9 @@ static const janus_module *let_go(jn_run *r, bool soon) {
     jn_free(r->results);
     r->results = NULL;
     const janus_module *held = NULL;
-    bool alone = r->mem && atomic_load_explicit(&r->mem->refs, memory_order_acquire) == 1;
-    if (alone && r->set && soon) {
+    if (of_list) {
+        jn_mem_drop_owned(r->mem);
+    } else if (alone && r->set && soon) {
         held = r->mem->module; /* a frame value had it and is gone */
         r->mem->module = NULL;
         jn_mem_reset(r->mem);

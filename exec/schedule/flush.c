@@ -43,6 +43,26 @@ void jn_schedule_end(jn_run *r) {
         jn_free_aligned(s->scratch[i].data);
 }
 
+void jn_schedule_writes(jn_run *r, jn_replay *list) {
+    r->of_schedule.list = list;
+    size_t bytes = r->entry->replay_scratch;
+    jn_scratch *s = &r->of_schedule.scratch[0];
+    if (bytes && !s->data && (s->data = jn_alloc_aligned(bytes)))
+        s->bytes = bytes;
+}
+
+bool jn_schedule_written(jn_run *r) {
+    jn_of_schedule *s = &r->of_schedule;
+    jn_replay *list = s->list;
+    s->list = NULL;
+    r->entry->replay_scratch = s->scratch[0].bytes;
+    if (list->spoiled || s->late || s->result_stores.n || s->stores.n || s->n_pending)
+        return false;
+    list->scratch = s->scratch[0];
+    s->scratch[0] = (jn_scratch){0};
+    return true;
+}
+
 size_t jn_schedule_scratch(const jn_run *r) {
     size_t bytes = 0;
     for (int i = 0; i < JN_MAX_RANGES; i++)
@@ -241,6 +261,8 @@ janus_status jn_flush(jn_run *r) {
      * looked at again: from there on the lock is kept */
     bool leaves = JN_UNLIKELY(cost >= LEAVE_COST) && r->host.leave && r->host.enter && !r->away &&
                   r->on->host && !r->containers;
+    if (JN_UNLIKELY(r->of_schedule.list != NULL) && cost >= LEAVE_COST)
+        r->of_schedule.list->spoiled = true;
     if (leaves)
         jn_run_leave(r);
     janus_status st = r->on->flush(r, task, n, max_level);

@@ -47,6 +47,25 @@ static uint8_t input_layout(const jn_group *g, uint32_t i) {
     return shared ? JN_ROWS_SHARED : block ? JN_ROWS_BLOCK : JN_ROWS_GATHER;
 }
 
+/* What has to be of the memory of arguments that are rows of an input, where it is run again. */
+static void write_layout(const jn_group *g, uint32_t i, jn_replay *list) {
+    jn_task **task = g->task;
+    const jn_tval *first = task[0]->in[i];
+    size_t bytes = g->inst->in[i]->bytes;
+    uint32_t t = 1;
+    if (g->layout[i] == JN_ROWS_BLOCK)
+        for (t = 0; t < g->n; t++)
+            jn_replay_fix(list, task[t]->in[i]);
+    if (g->layout[i] != JN_ROWS_GATHER)
+        return;
+    while (task[t]->in[i]->data == first->data)
+        t++;
+    jn_replay_differ(list, first, task[t]->in[i], 0);
+    for (t = 1; task[t]->in[i]->data == first->data + t * bytes;)
+        t++;
+    jn_replay_differ(list, first, task[t]->in[i], t * bytes);
+}
+
 static bool scalar_shared(const jn_group *g, uint32_t i) {
     for (uint32_t t = 1; t < g->n; t++)
         if (g->task[t]->scalars[i] != g->task[0]->scalars[i])
@@ -259,6 +278,9 @@ static janus_status run_group(jn_group *g) {
         j.st[k] = JANUS_OK;
         j.kernels[k] = 0;
     }
+    jn_replay *list = jn_tile_list(g);
+    for (uint32_t i = 0; JN_UNLIKELY(list != NULL) && i < g->inst->seg->n_inputs; i++)
+        write_layout(g, i, list);
     JN_TRY(get_variants(g, &j));
     j.any = j.v[0] ? j.v[0] : j.v[1];
     if (j.any->single && g->n > 1 && g->mask) /* its rows are not marked: ask one that is */

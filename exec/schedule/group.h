@@ -43,6 +43,12 @@ static inline uint32_t jn_group_part(const jn_group *g, uint32_t range) {
 void jn_group_order(jn_group *g);
 /* Room for the temporaries of n rows in a range: running them then allocates nothing. */
 janus_status jn_tile_reserve(const jn_group *g, const jn_variant *v, uint32_t n, uint32_t range);
+/* Where the calls of its tiles are written down: of a group that the run's own thread runs alone,
+ * else NULL. */
+static inline jn_replay *jn_tile_list(const jn_group *g) {
+    jn_replay *list = g->lane->run->of_schedule.list;
+    return JN_LIKELY(!list) || g->lane->lock || !g->lane->polls || g->ranges > 1 ? NULL : list;
+}
 /* Runs the rows task[0..n-1] of a group; *kernels += kernels called. */
 janus_status jn_tile_run(jn_group *g, jn_variant *v, jn_task **task, uint32_t n, uint32_t range,
                          uint64_t *kernels);

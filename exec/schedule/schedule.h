@@ -3,6 +3,7 @@
 #ifndef JN_EXEC_SCHEDULE_H
 #define JN_EXEC_SCHEDULE_H
 
+#include "exec/kernels/kernels.h"
 #include "exec/schedule/acc.h"
 #include "exec/schedule/branch.h"
 #include "exec/schedule/early.h"
@@ -18,6 +19,10 @@ extern const jn_run_device jn_on_cpu;
 /* exec/schedule/flush.c: the part of a new run, whose device and memory are there; and its end. */
 void jn_schedule_begin(jn_run *r);
 void jn_schedule_end(jn_run *r);
+/* What groups call from now on is written to this list; and the end of that: false, the run did
+ * what the list does not have, else the list has its scratch memory. */
+void jn_schedule_writes(jn_run *r, jn_replay *list);
+bool jn_schedule_written(jn_run *r);
 /* Bytes of its scratch memory. */
 size_t jn_schedule_scratch(const jn_run *r);
 /* Where groups put results from now on; NULL: the run's memory. */

@@ -27,6 +27,7 @@ typedef struct tile {
     jn_view *views;    /* of the call being made */
     char **apart;      /* where the operands of its rows begin */
     const jn_par *par; /* of its kernels */
+    jn_replay *list;   /* what is called is written down there; or NULL */
     uint32_t flags;
     uint64_t kernels;
 } tile;
@@ -49,6 +50,8 @@ static janus_status reserve_scratch(jn_run *r, uint32_t part, size_t bytes) {
     jn_scratch *s = &r->of_schedule.scratch[part];
     if (s->bytes >= bytes)
         return JANUS_OK;
+    if (JN_UNLIKELY(r->of_schedule.list != NULL))
+        r->of_schedule.list->spoiled |= r->of_schedule.list->n_calls > 0; /* it has moved */
     if (bytes > r->mem->ceiling)
         return jn_error(JANUS_NO_MEMORY, "a batch would need %zu bytes of temporaries", bytes);
     jn_free_aligned(s->data);
@@ -71,6 +74,8 @@ static void gather(const tile *w, uint32_t i, char *to, size_t step) {
             for (size_t k = 0; k < ahead; k += LINE)
                 __builtin_prefetch(next + k);
         }
+        if (JN_UNLIKELY(w->list != NULL))
+            jn_replay_copy(w->list, to, w->task[t]->in[i]->data, bytes);
         memcpy(to, w->task[t]->in[i]->data, bytes);
     }
 }
@@ -103,6 +108,8 @@ static janus_status prepare_inputs(tile *w, bump *b) {
             else
                 memcpy(to + 8 * (size_t)t, &bits, 8);
         }
+        if (JN_UNLIKELY(w->list != NULL) && (to = jn_replay_keep(w->list, to, 8 * (size_t)n)))
+            w->data.scalar[i] = to;
     }
     return JANUS_OK;
 }
@@ -259,6 +266,8 @@ static void call(tile *w, const jn_vnode *vn) {
         find_apart(w, vn, in);
         k.n_apart = w->n;
         k.apart = w->apart;
+        if (JN_UNLIKELY(w->list != NULL))
+            jn_replay_kernel(w->list, vn, &k);
         vn->kernel(&k);
         left = 0;
     }
@@ -266,6 +275,8 @@ static void call(tile *w, const jn_vnode *vn) {
     for (uint32_t t = 0; t < left; t++) {
         if (apart)
             take_apart(w, n, t, in);
+        if (JN_UNLIKELY(w->list != NULL))
+            jn_replay_kernel(w->list, vn, &k);
         if (table)
             add_rows(w, vn, table, &k);
         else
@@ -283,21 +294,10 @@ static void call(tile *w, const jn_vnode *vn) {
         jn_prof_add(JN_PROF_KERNEL, vn->op->name, &n->node->loc, start, w->n);
 }
 
-static janus_status flag_error(const tile *w, const jn_vnode *vn) {
-    const jn_loc *loc = &vn->n->node->loc;
-    janus_status st = w->flags & JN_KFLAG_INDEX    ? JANUS_INDEX
-                      : w->flags & JN_KFLAG_MEMORY ? JANUS_NO_MEMORY
-                                                   : JANUS_ARITHMETIC;
-    const char *what = st == JANUS_INDEX             ? "index out of range"
-                       : st == JANUS_NO_MEMORY       ? "no memory for workspace"
-                       : w->flags & JN_KFLAG_DIVZERO ? "integer division by zero"
-                                                     : "integer overflow";
-    return jn_error(st, "%s: %s (%s:%u)", vn->n->op->name, what, loc->file ? loc->file : "?",
-                    loc->line);
-}
-
 static janus_status run_chain(tile *w, const jn_chain *c) {
     int64_t start = jn_prof_begin();
+    if (JN_UNLIKELY(w->list != NULL))
+        jn_replay_chain(w->list, c, w->g->inst->seg, &w->data, w->par);
     jn_chain_run(c, w->g->inst->seg, &w->data, w->par, &w->flags);
     const jn_vnode *last = c->link[c->n - 1].vn;
     w->kernels += c->n;
@@ -306,7 +306,7 @@ static janus_status run_chain(tile *w, const jn_chain *c) {
         snprintf(name, sizeof name, "%u ops to %s", c->n, last->op->name);
         jn_prof_add(JN_PROF_KERNEL, name, &last->n->node->loc, start, w->n);
     }
-    return JN_UNLIKELY(w->flags) ? flag_error(w, last) : JANUS_OK;
+    return JN_UNLIKELY(w->flags) ? jn_vnode_error(last, w->flags) : JANUS_OK;
 }
 
 janus_status jn_tile_reserve(const jn_group *g, const jn_variant *v, uint32_t n, uint32_t range) {
@@ -336,6 +336,8 @@ static janus_status run_tile(tile *w, uint32_t range) {
     w->apart = take(&b, (size_t)w->n * w->v->max_views * sizeof(char *));
     if (!w->scratch || !w->workspace || !w->views || !w->apart)
         return JN_NO_MEMORY();
+    if (JN_UNLIKELY(w->list != NULL)) /* those without memory of their own are copied, too */
+        memset(w->data.value, 0, seg->n_values * sizeof(char *));
     place_values(w);
     const uint32_t *order = w->v->order;
     for (uint32_t k = 0, n = order ? w->v->n_order : seg->n_nodes; k < n; k++) {
@@ -356,7 +358,7 @@ static janus_status run_tile(tile *w, uint32_t range) {
         else
             call(w, vn);
         if (JN_UNLIKELY(w->flags))
-            return flag_error(w, vn);
+            return jn_vnode_error(vn, w->flags);
     }
     return JANUS_OK;
 }
@@ -365,7 +367,12 @@ janus_status jn_tile_run(jn_group *g, jn_variant *v, jn_task **task, uint32_t n,
                          uint64_t *kernels) {
     tile w = {.g = g, .v = v, .task = task, .n = n, .part = jn_group_part(g, range)};
     w.par = g->ranges > 1 || g->lane->lock ? &jn_par_serial : jn_par_pool();
+    w.list = jn_tile_list(g);
     janus_status st = run_tile(&w, range);
+    if (JN_UNLIKELY(w.list != NULL)) {
+        w.list->kernels += w.kernels;
+        w.list->spoiled |= g->inst->seg->n_accs > 0;
+    }
     *kernels += w.kernels;
     return st;
 }

@@ -114,6 +114,8 @@ char *jn_give_memory(jn_run *r, const jn_tval *v, size_t bytes) {
             JANUS_OK)
         return NULL;
     r->mem->given.data[r->mem->given.n++] = (jn_given){t, v};
+    if (JN_UNLIKELY(r->of_schedule.list != NULL)) /* what is written there is the caller's */
+        r->of_schedule.list->spoiled = true;
     return jn_tensor_data(t, &data) == JANUS_OK ? data : NULL;
 }
 

@@ -75,7 +75,8 @@ typedef struct jn_strand {
     size_t collect_at; /* bytes of tensors that start a collection */
     jn_loop_state *free_loops;
     int64_t poll_countdown;
-    int64_t asserts_to_failure; /* JANUS_FAIL_ASSERT: the n-th assertion of a run fails; 0: off */
+    int64_t asserts_to_failure; /* JANUS_FAIL_ASSERT: the n-th assertion of a run fails; 0: off,
+                                   -1: not looked at yet */
     bool on;                    /* slow mode */
     bool yield;                 /* somebody has run for long: let the parked frames go on */
     bool restart;               /* flush before anything else runs */

@@ -39,7 +39,7 @@ void jn_mem_let_go(jn_mem *m) {
     jn_mem_release(m);
 }
 
-static void drop_owned(jn_mem *m) {
+void jn_mem_drop_owned(jn_mem *m) {
     for (size_t i = 0; i < m->owned.n; i++)
         janus_tensor_release(m->owned.data[i]);
     jn_vec_clear(&m->owned);
@@ -83,7 +83,7 @@ void jn_mem_drop_first(jn_mem *m, size_t n) {
 void jn_mem_release(jn_mem *m) {
     if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
         return;
-    drop_owned(m);
+    jn_mem_drop_owned(m);
     drop_chunks(m);
     jn_vec_free(&m->owned);
     jn_vec_free(&m->given);
@@ -109,7 +109,7 @@ void jn_mem_expect(jn_mem *m, size_t bytes) {
  * by the next run in the same sizes, so that it finds them again (graph/base/large.h).  A device's
  * pool keeps its blocks, for everybody. */
 void jn_mem_reset(jn_mem *m) {
-    drop_owned(m);
+    jn_mem_drop_owned(m);
     jn_mem_expect(m, jn_mem_peak(m));
     m->asked = m->peak = 0;
     bool large = m->bytes > whole_bytes, lend = m->bytes > keep_bytes;

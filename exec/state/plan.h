@@ -177,11 +177,15 @@ struct jn_plan {
     jn_instr *code;
     size_t n_code;
     uint32_t n_slots;
-    uint32_t n_params;      /* slots 0 .. n_params-1 */
-    uint8_t *slot_kind;     /* janus_kind per slot */
-    const jn_shape **bound; /* per parameter: of the tensor that it was last; NULL: none yet */
-    uint64_t known;         /* the jn_run.known of the run that bound these; 0: none */
-    uint32_t *member;       /* saved plans: slot of each member of sub->saved */
+    uint32_t n_params;        /* slots 0 .. n_params-1 */
+    uint8_t *slot_kind;       /* janus_kind per slot */
+    const jn_shape **bound;   /* per parameter: of the tensor that it was last; NULL: none yet */
+    uint64_t known;           /* the jn_run.known of the run that bound these; 0: none */
+    struct jn_replay *replay; /* of runs that begin here, or NULL (exec/kernels/replay.h) */
+    uint32_t alike, write_at; /* runs one after the other whose arguments looked the same; so many
+                                 of them pay for a list, 0: not yet known */
+    size_t replay_scratch;    /* bytes of scratch memory that a list needs */
+    uint32_t *member;         /* saved plans: slot of each member of sub->saved */
     uint32_t frame_bytes;
     const jn_node **where; /* node per instruction, for messages */
     struct jn_effects

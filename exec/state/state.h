@@ -98,6 +98,7 @@ typedef struct jn_of_schedule {
     JN_VEC(jn_store) stores; /* of results and of the log, by address */
     bool stores_overlap;     /* some of them */
     jn_late *late;           /* tasks for apply, in issue order */
+    struct jn_replay *list;  /* what is called is written down there; or NULL */
 } jn_of_schedule;
 
 /* exec/heap: what is known of host objects, and the log. */
@@ -138,6 +139,7 @@ struct jn_run {
     bool borrows;         /* arguments are held by the caller */
     bool aside;           /* no task is late */
     bool rests;           /* its memory is gone */
+    bool replays;         /* its memory is that of its plan's list, whose calls it has made */
     int64_t next_poll_ns; /* on the monotonic clock */
     uint64_t rng_offset;
     jn_slot *args, *results;

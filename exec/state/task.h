@@ -174,6 +174,8 @@ void jn_mem_drop_first(jn_mem *m, size_t n);
 size_t jn_mem_peak(const jn_mem *m);
 /* Runs like this one will ask for so much. */
 void jn_mem_expect(jn_mem *m, size_t bytes);
+/* Tensors that it keeps alive are let go. */
+void jn_mem_drop_owned(jn_mem *m);
 /* Empties it for the next run; keeps some chunks. */
 void jn_mem_reset(jn_mem *m);
 /* What is taken from here on goes to new chunks behind those there are. */

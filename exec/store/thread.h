@@ -25,6 +25,7 @@ typedef janus_status (*jn_eager_hook_fn)(const jn_op *op, const struct jn_eager_
  * whoever wants to know which share of a program's work graphs did. */
 typedef struct jn_op_counts {
     uint64_t eager, graph;
+    uint64_t replays; /* runs that made the calls of earlier ones */
 } jn_op_counts;
 
 typedef struct jn_thread {

@@ -356,8 +356,7 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
                 goto suspend;
             if (in->b == JANUS_KIND_TENSOR)
                 CHECK(jn_read_item(r, v.t, JANUS_KIND_BOOL, &v));
-            if (JN_UNLIKELY(!v.i || (r->of_strand.asserts_to_failure &&
-                                     --r->of_strand.asserts_to_failure == 0)))
+            if (JN_UNLIKELY(!v.i || (r->of_strand.asserts_to_failure && jn_assert_fails(r))))
                 CHECK(assertion(r, in));
             break;
         }

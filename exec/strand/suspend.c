@@ -355,11 +355,20 @@ void jn_settle(jn_run *r) {
     s->on = false;
 }
 
+bool jn_assert_fails(jn_run *r) {
+    int64_t *n = &r->of_strand.asserts_to_failure;
+    if (*n < 0) { /* the first of the run */
+        const char *fail = getenv("JANUS_FAIL_ASSERT");
+        *n = fail ? strtoll(fail, NULL, 10) : 0;
+        *n = *n < 0 ? 0 : *n;
+    }
+    return *n && --*n == 0;
+}
+
 enum { COLLECT_BYTES = 512 << 20 };
 
 void jn_strand_begin(jn_run *r) {
-    const char *fail = getenv("JANUS_FAIL_ASSERT");
-    r->of_strand.asserts_to_failure = fail ? strtoll(fail, NULL, 10) : 0;
+    r->of_strand.asserts_to_failure = -1;
     r->of_strand.collect_at = COLLECT_BYTES;
     r->of_strand.poll_countdown = 1;
 }

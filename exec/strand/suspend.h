@@ -63,6 +63,9 @@ bool jn_must_wait(const jn_run *r, jn_effects e);
 void jn_settle(jn_run *r);
 /* The part of a new run. */
 void jn_strand_begin(jn_run *r);
+/* Whether JANUS_FAIL_ASSERT says that the next assertion fails; while asserts_to_failure is not 0.
+ */
+bool jn_assert_fails(jn_run *r);
 void jn_strand_free(jn_run *r);
 
 #endif

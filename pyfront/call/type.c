@@ -296,6 +296,11 @@ static PyObject *guard_time(PyObject *module, PyObject *args) {
     return PyFloat_FromDouble((double)ns / 1e9 / (double)(repeat > 0 ? repeat : 1));
 }
 
+static PyObject *replays(PyObject *module, PyObject *none) {
+    (void)module, (void)none;
+    return PyLong_FromUnsignedLongLong(jn_ops_run.replays);
+}
+
 static PyMethodDef function_methods[] = {
     {"stats", function_stats, METH_NOARGS, "Counts of what happened, as a dict."},
     {"graphs", function_graphs, METH_NOARGS, "The text of every cached graph, most recent first."},
@@ -374,6 +379,7 @@ static PyMethodDef module_methods[] = {
      "some of \"graph\", \"coexecution\" and \"imperative\" in this order, None: what "
      "JANUS_LADDER says."},
     {"_guard_time", guard_time, METH_VARARGS, "Seconds to run the guards of the newest graph."},
+    {"_replays", replays, METH_NOARGS, "Runs of this thread that made the calls of earlier ones."},
     {"_report", jpy_report, METH_O, "What explain makes its text of, as a dict (report.c)."},
     {"_dump_text", jpy_dump_text, METH_VARARGS, "_dump_text(f or text, suffix): graphs as text."},
     {"_page", jpy_page, METH_VARARGS, "_page(f or text, extra): the viewer's page."},

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small graphs that decide nothing make the calls of an earlier run again (exec/run/again.c): whatever lies where, and
+whatever comes in between, results are those of the program, and what earlier calls gave stays as it is."""
+import random
+import threading
+
+import janus
+import pytest
+from janus import nn
+
+
+def values(*shape, start=0):
+    n = 1
+    for d in shape:
+        n *= d
+    return ((janus.arange(n) + start) % 7 * 0.25 - 0.5).reshape(*shape)
+
+
+W, B, TABLE = values(4, 4), values(4), values(5, 4)
+ROW = janus.tensor([1.0, -2.0, 3.0, 0.5])
+
+
+def cell(x):
+    return janus.tanh(x @ W + B)
+
+
+def layers(x, y):
+    return cell(cell(x)) + cell(y)
+
+
+def products(x, y):
+    return x @ W, y @ W.t(), (x * y).sum(1)
+
+
+def joined(x, y):
+    return janus.cat([cell(x), cell(y)], 0)[1:], janus.stack([x, y])
+
+
+def views(x, y):
+    return x[:, 1:] * y[:, :-1], x.t().sum(0), y.reshape(-1)[::2] + 1
+
+
+def numbers(x, y, k=2):
+    return x * k + y / (k + 1), x.sum() - k
+
+
+def given(x, y):
+    return x, [y, x + y], None, 3
+
+
+def same_place(x, y):
+    return x + 1, y * 2, x
+
+
+def looked_up(x, y):
+    i = (y.sum(1) * 0).long()
+    return TABLE[i] + x, nn.functional.embedding(i + 1, TABLE)
+
+
+def norms(x, y):
+    return nn.functional.layer_norm(x, (4,)), janus.softmax(y, 1), nn.functional.gelu(x + y)
+
+
+def loops(x, y):
+    for n in range(3):
+        x = x * 0.5 + (y if n % 2 else ROW)
+    return x
+
+
+def sums(n, x):
+    return x if n == 0 else sums(n - 1, x * 0.5) + sums(n - 1, x + ROW)
+
+
+def recursive(x, y):
+    return sums(3, x) - y
+
+
+PROGRAMS = [layers, products, joined, views, numbers, given, same_place, looked_up, norms, loops, recursive]
+
+
+def fresh(k):
+    return values(2, 4, start=k), values(2, 4, start=3 * k)
+
+
+def one_tensor(k):
+    x = values(2, 4, start=k)
+    return x, x
+
+
+def of_one_block(k):
+    both = values(4, 4, start=k)
+    return both[:2], both[2:]
+
+
+def of_one_block_turned(k):
+    both = values(4, 4, start=k)
+    return both[2:], both[:2]
+
+
+def overlapping(k):
+    rows = values(3, 4, start=k)
+    return rows[:2], rows[1:]
+
+
+def turned(k):
+    return values(4, 2, start=k).t(), values(2, 4)
+
+
+def spread(k):
+    return values(1, 4, start=k).expand(2, 4), values(2, 4)
+
+
+def longer(k):
+    return values(3, 4, start=k), values(3, 4)
+
+
+def weights(k):
+    return W[:2], W[1:3]
+
+
+def of_another_kind(k):
+    return values(2, 4).double(), values(2, 4, start=k).double()
+
+
+ARGUMENTS = [fresh, one_tensor, of_one_block, of_one_block_turned, overlapping, turned, spread, longer, weights, of_another_kind]
+
+
+def plain(v):
+    if isinstance(v, janus.Tensor):
+        return [str(v.dtype), list(v.shape), v.tolist()]
+    return [plain(x) for x in v] if isinstance(v, (list, tuple)) else v
+
+
+def alike(a, b):
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(alike(x, y) for x, y in zip(a, b))
+    return abs(a - b) <= 1e-5 * max(1.0, abs(b)) if isinstance(a, float) and isinstance(b, float) else a == b
+
+
+def called(f, args):
+    try:
+        with janus.no_grad():
+            return f(*args)
+    except (RuntimeError, TypeError, IndexError, ValueError) as e:
+        return type(e).__name__
+
+
+@pytest.mark.parametrize("numerics", ["fast", "exact"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_whatever_lies_where(program, numerics):
+    f = janus.function(program, verify="never", measure=False, numerics=numerics)
+    rng, kept, before = random.Random(program.__name__), [], janus._C._replays()
+    for k in range(10):
+        kept.append((called(f, fresh(k)), called(program, fresh(k))))
+    assert janus._C._replays() > before
+    for k in range(60):
+        make = rng.choice(ARGUMENTS) if k % 3 == 0 else fresh
+        args = make(k)
+        got, expected = called(f, args), called(program, args)
+        assert alike(plain(got), plain(expected)), (k, make.__name__)
+        if isinstance(got, (list, tuple)):  # the same objects where the program gives its arguments
+            assert [any(a is v for a in args) for v in got] == [any(a is v for a in args) for v in expected]
+        kept.append((got, expected))
+    assert all(alike(plain(got), plain(expected)) for got, expected in kept)
+
+
+def test_other_numbers_are_seen():
+    f = janus.function(numbers, verify="never", measure=False)
+    for k in [2] * 8 + [3, 2, 2.5, 2, True, 4, 4, 4, 4, 4, 4, 4, 2, 2]:
+        args = *fresh(1), k
+        assert alike(plain(called(f, args)), plain(called(numbers, args))), k
+
+
+def chained(x, y):
+    return (x * 2 + y).tanh().exp() - x, (x - y).abs().sqrt().mean()
+
+
+def test_chains_are_made_again():
+    f = janus.function(chained, verify="never", measure=False)
+    before = janus._C._replays()
+    for k in range(12):
+        args = values(80, 50, start=k), values(80, 50, start=2 * k)
+        assert alike(plain(called(f, args)), plain(called(chained, args))), k
+    assert janus._C._replays() > before
+
+
+def test_errors_of_kernels_are_raised_and_nothing_is_left():
+    def row(i):
+        return TABLE[i] * 2
+
+    f = janus.function(row, verify="never", measure=False)
+    for k in range(20):
+        i = janus.tensor([k % 5, 1 if k % 4 else 9, 0])
+        assert alike(plain(called(f, (i,))), plain(called(row, (i,)))), k
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.b(self.a(x).relu())
+
+
+@pytest.mark.parametrize("make", ARGUMENTS)
+def test_merged_models(make):
+    janus.manual_seed(0)
+    nets = [Net().eval() for _ in range(4)]
+    merged = janus.merge(nets)
+    for k in range(24):
+        a = make(k) if k > 6 and k % 3 == 0 else fresh(k)
+        b = fresh(k + 1) if k % 4 else make(k + 1)
+        args = [*a, *b]
+        if k == 12:
+            nets[2].a.weight.data = values(8, 4)
+        if k == 15:
+            with janus.no_grad():
+                nets[1].b.bias.add_(1)
+        with janus.no_grad():
+            expected = called(lambda: [net(x) for net, x in zip(nets, args)], ())
+        got = called(merged, (args,))
+        assert alike(plain(got), plain(expected)), k
+
+
+def test_threads_have_lists_of_their_own():
+    f, wrong = janus.function(layers, verify="never", measure=False), []
+
+    def work(seed):
+        for k in range(60):
+            args = fresh(k + seed)
+            if not alike(plain(called(f, args)), plain(called(layers, args))):
+                wrong.append((seed, k))
+
+    threads = [threading.Thread(target=work, args=(7 * n,)) for n in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_a_profile_and_more_threads_come_in_between():
+    f, n = janus.function(layers, verify="never", measure=False), janus.get_num_threads()
+    try:
+        for k in range(30):
+            args = fresh(k)
+            janus.set_num_threads(1 + (k // 8) % 2)
+            if k % 9 == 8:
+                with janus.profile() as p:
+                    got = called(f, args)
+                assert p.kinds["kernel"][1] > 0
+            else:
+                got = called(f, args)
+            assert alike(plain(got), plain(called(layers, args))), k
+    finally:
+        janus.set_num_threads(n)
+
+
+def test_where_something_is_decided_or_drawn_nothing_is_made_again():
+    def decided(x):
+        return x * 2 if x.sum() > 0 else x - 1
+
+    def drawn(x):
+        return x + janus.rand(3)
+
+    for program in decided, drawn:
+        f = janus.function(program, verify="never", measure=False)
+        before = janus._C._replays()
+        for k in range(12):
+            x = values(3, start=k)
+            janus.manual_seed(k)
+            expected = called(program, (x,))
+            janus.manual_seed(k)
+            assert alike(plain(called(f, (x,))), plain(expected)), k
+        assert janus._C._replays() == before
