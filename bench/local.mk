@@ -30,6 +30,7 @@ EXTRA_DIST += \
 	bench/peers/trees \
 	bench/peers/worker.py \
 	bench/plots.py \
+	bench/profile_off.py \
 	bench/results \
 	bench/second_start.py \
 	bench/serve.py \

@@ -115,6 +115,10 @@ def _warm(made, examples):
             try:
                 made(*args)
             except Exception as error:
+                if type(error) is RuntimeError and "does not require grad" in str(error):
+                    raise ValueError("janus.export: it asks for gradients, by backward() or grad(), and a graph that is taken "
+                                     "along computes none: export what the loss is computed from, such as the model, and keep "
+                                     "the training step in Python") from error
                 if not made.stats()["calls"] > len(examples):
                     raise  # the program's own
                 raise ValueError("janus.export: the function cannot be called twice with these arguments, of which it has used "
@@ -230,7 +234,8 @@ def export(f, path, *args, examples=()):
     plain values (int, float, bool, str, None), and objects that loops and recursions read, such as trees; examples: more
     of them, a sequence of tuples of arguments. What differs between the examples (sizes of tensors, lengths, numbers) is
     left open in the graph. f is called with them a few times, without gradients; what it prints then is not seen, and what
-    it writes is put back afterwards. It must be a graph then: ValueError says why it is not, or why the graph cannot be
+    it writes is put back afterwards; one that calls backward() is refused, by ValueError: what it computes the loss from is
+    what can be taken along. It must be a graph then: ValueError says why it is not, or why the graph cannot be
     taken along, as one that deletes attributes, or changes the length of a list that is no argument.
 
     The folder, which is made, gets
