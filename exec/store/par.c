@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -182,11 +183,19 @@ static void start_workers(pool *p, int wanted) {
     if (pthread_attr_init(&attr) != 0)
         return;
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    /* Signals are for the program's threads, which may hold them back. */
+    sigset_t all, mask;
+    sigfillset(&all);
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&all, own[i]);
+    pthread_sigmask(SIG_BLOCK, &all, &mask);
     for (; have < wanted; have++) {
         pthread_t thread;
         if (pthread_create(&thread, &attr, work, (void *)(intptr_t)have) != 0)
             break;
     }
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
     pthread_attr_destroy(&attr);
     atomic_store(&p->workers, have);
 }

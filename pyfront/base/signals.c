@@ -119,3 +119,66 @@ bool jpy_signals_heard(bool mine) {
     PyErr_Restore(type, value, tb);
     return read(ends[0], bytes, sizeof bytes) > 0;
 }
+
+/* ---- undisturbed --------------------------------------------------------------------------------
+ */
+
+static unsigned undisturbed; /* parts of calls, of all threads */
+static bool collects;        /* whether the collector was on before the first of them */
+
+_Thread_local PyObject *jpy_waiting;
+
+/* Runs the handlers of what has come. */
+static void handle(void) {
+    PyObject *type, *value, *tb;
+    if (PyErr_CheckSignals() == 0)
+        return;
+    PyErr_Fetch(&type, &value, &tb);
+    PyErr_NormalizeException(&type, &value, &tb);
+    if (value && tb)
+        PyException_SetTraceback(value, tb);
+    Py_XDECREF(type);
+    Py_XDECREF(tb);
+    if (value && jpy_waiting)
+        PyException_SetContext(value, jpy_waiting);
+    else
+        Py_XDECREF(jpy_waiting);
+    jpy_waiting = value;
+}
+
+void jpy_undisturbed_begin(sigset_t *mask) {
+    static const int always[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+    PyObject *type, *value, *tb;
+    sigset_t all;
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        sigdelset(&all, always[i]);
+    pthread_sigmask(SIG_BLOCK, &all, mask);
+    PyErr_Fetch(&type, &value, &tb);
+    handle();
+    PyErr_Restore(type, value, tb);
+    if (!undisturbed++)
+        collects = PyGC_Disable();
+}
+
+void jpy_undisturbed_end(const sigset_t *mask) {
+    if (!--undisturbed && collects)
+        PyGC_Enable();
+    pthread_sigmask(SIG_SETMASK, mask, NULL);
+}
+
+PyObject *jpy_raise_waiting(PyObject *result) {
+    PyObject *type, *value, *tb, *waited = jpy_waiting;
+    jpy_waiting = NULL;
+    PyErr_Fetch(&type, &value, &tb);
+    PyErr_NormalizeException(&type, &value, &tb);
+    if (value && value != waited)
+        PyException_SetContext(waited, Py_NewRef(value));
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(tb);
+    Py_XDECREF(result);
+    PyErr_SetObject((PyObject *)Py_TYPE(waited), waited);
+    Py_DECREF(waited);
+    return NULL;
+}

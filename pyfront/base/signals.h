@@ -3,6 +3,9 @@
 #ifndef JPY_SIGNALS_H
 #define JPY_SIGNALS_H
 
+#include <Python.h>
+
+#include <signal.h>
 #include <stdbool.h>
 
 int jpy_init_signals(void);
@@ -15,5 +18,19 @@ bool jpy_signals_pending(void);
 /* While CPython runs: whether a handler has run in between, as far as can be known. */
 bool jpy_signals_listen(void);
 bool jpy_signals_heard(bool mine);
+
+/* While the package's own code runs inside of a call, as in a conversion, none of the program's
+ * does: no handler of a signal, no finalizer or callback that the collector calls.  Such code would
+ * be taken for what the conversion calls, and its exceptions for reasons to refuse.  Handlers of
+ * what has come before run first; what they raise waits until the call, or the region, ends. */
+void jpy_undisturbed_begin(sigset_t *mask);
+void jpy_undisturbed_end(const sigset_t *mask);
+/* `result` (consumed, NULL: an exception is set) of a call or region that ends: NULL where what a
+ * handler has raised was waiting, which is raised. */
+extern _Thread_local PyObject *jpy_waiting;
+PyObject *jpy_raise_waiting(PyObject *result);
+static inline PyObject *jpy_or_waiting(PyObject *result) {
+    return jpy_waiting ? jpy_raise_waiting(result) : result;
+}
 
 #endif

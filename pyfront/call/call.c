@@ -15,6 +15,7 @@
 
 #include "exec/defer/defer.h"
 #include "graph/base/log.h"
+#include "pyfront/base/signals.h"
 #include "pyfront/base/tracing.h"
 #include "pyfront/call/explain.h"
 #include "pyfront/call/ladder.h"
@@ -101,7 +102,10 @@ static void try_convert(jpy_function *f, const jpy_call *call, bool look, int64_
     int64_t start = jpy_now(), worked = jpy_worked();
     jn_deferral *recording = jn_deferring, *tracing = jn_tracing;
     jn_deferring = jn_tracing = NULL; /* what a conversion runs is none of the program's ops */
+    sigset_t signals;
+    jpy_undisturbed_begin(&signals);
     jpy_entry *e = jpy_convert(f, call);
+    jpy_undisturbed_end(&signals);
     jn_deferring = recording;
     jn_tracing = tracing;
     int64_t ns = jpy_now() - start;
@@ -426,7 +430,7 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
         jpy_in_vain(f);
     if (f->first || f->calls == 1)
         jpy_regions_first_over(f);
-    return JN_UNLIKELY(f->word.due) ? jpy_word_say(f, r) : r;
+    return jpy_or_waiting(JN_UNLIKELY(f->word.due) ? jpy_word_say(f, r) : r);
 }
 
 /* A function of Python needs nothing that PyObject_Vectorcall() does around it. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* _check: one call converted, computed by both, and compared, with CPython's effects done once. */
+#include "pyfront/base/signals.h"
 #include "pyfront/call/cache.h"
 #include "pyfront/call/object.h"
 #include "pyfront/convert/convert.h"
@@ -12,9 +13,16 @@ static PyObject *check(jpy_function *f, PyObject *values, Py_ssize_t n_pos, PyOb
     jpy_call call = {args, n_pos, PyTuple_GET_SIZE(names) ? names : NULL};
     f->plain++;
     f->thread = PyThread_get_thread_ident();
+    sigset_t signals;
+    jpy_undisturbed_begin(&signals);
     jpy_entry *e = jpy_convert(f, &call);
+    jpy_undisturbed_end(&signals);
     f->plain--;
     PyErr_Clear();
+    if (jpy_waiting) {
+        jpy_entry_free(e);
+        return jpy_raise_waiting(NULL);
+    }
     if (!e)
         return Py_BuildValue("(iOO)", -3, Py_None, f->reason ? f->reason : Py_None);
     PyObject *result = NULL, *text = Py_None;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "graph/ir/ir.h"
+#include "pyfront/base/signals.h"
 #include "pyfront/base/tracing.h"
 #include "pyfront/call/object.h"
 #include "pyfront/call/policy.h"
@@ -32,23 +33,26 @@ static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargs
                              PyObject *kwnames);
 static PyObject *skeletons; /* the module janus._skeleton */
 
-/* An attribute of the package's own Python, called; args (consumed) may be NULL.  What it calls in
- * turn, of the standard library too, is no part of the program, and runs as it is. */
+/* An attribute of the package's own Python (NULL: of its module), called; args (consumed) may be
+ * NULL.  What it calls in turn, of the standard library too, is no part of the program, and runs as
+ * it is. */
 static PyObject *own(PyObject *of, const char *name, PyObject *args) {
+    sigset_t signals;
+    jpy_undisturbed_begin(&signals);
+    if (!of && !skeletons)
+        skeletons = PyImport_ImportModule("janus._skeleton");
+    of = of ? of : skeletons;
     PyObject *fn = args && of ? PyObject_GetAttrString(of, name) : NULL;
     jpy_plain_begin();
     PyObject *r = fn ? PyObject_CallObject(fn, args) : NULL;
     jpy_plain_end();
+    jpy_undisturbed_end(&signals);
     Py_XDECREF(fn);
     Py_XDECREF(args);
     return r;
 }
 
-static PyObject *helper(const char *name, PyObject *args) {
-    if (!skeletons)
-        skeletons = PyImport_ImportModule("janus._skeleton");
-    return own(skeletons, name, args);
-}
+static PyObject *helper(const char *name, PyObject *args) { return own(NULL, name, args); }
 
 /* The Python function of a callable, or NULL; borrowed. */
 static PyObject *function_of(PyObject *callable) {
@@ -443,7 +447,7 @@ static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargs
         result = r->off ? nested(r, args, call.n_pos) : Py_NewRef(watched ? Py_False : Py_None);
     }
     Py_DECREF(self);
-    return result;
+    return jpy_or_waiting(result);
 }
 
 /* leave(outcome=None): the statements have run to their end; None: names that they leave are
