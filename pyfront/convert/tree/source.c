@@ -2,11 +2,12 @@
 /*
  * From a running code object to the syntax tree it was compiled from.
  *
- * The whole file is parsed (so that lines and columns need no correction), compiled again with the
- * same flags, and the code object found there must be the one that runs: names, constants, byte
- * code, nested code, and for lambdas the positions, as several can share a line.  Anything else (an
- * edited file, rewritten asserts, exec'ed text) has no source: such a function runs imperatively.
- * Parsed files are kept by name with the text they were parsed from.
+ * The whole file is parsed (so that lines and columns need no correction), compiled again, but for
+ * other functions and classes, with the same flags, and the code object found there must be the one
+ * that runs: names, constants, byte code, nested code, and for lambdas the positions, as several
+ * can share a line.  Anything else (an edited file, rewritten asserts, exec'ed text) has no source:
+ * such a function runs imperatively.  Parsed files are kept by name with the text they were parsed
+ * from.
  */
 #include "pyfront/convert/tree/tree.h"
 
@@ -14,7 +15,7 @@
 
 #include "pyfront/base/lines.h"
 
-static PyObject *files; /* file name -> (text, {(name, line): [ast nodes]}, [code objects]) */
+static PyObject *files; /* file name -> (text, [statements], {place: what was compiled of some}) */
 static PyObject
     *given; /* address of a code object -> (code object, ast node, name of a class or None) */
 
@@ -155,14 +156,54 @@ PyObject *jpy_py_compile(PyObject *module, PyObject *args) {
     return compile_call(what, filename, flags);
 }
 
-/* New reference: (text, index, codes). */
+/* The lines of a function or class, with its decorators, and of anything else (0, 0): (first line,
+ * last line, statement). */
+static PyObject *lines_of(PyObject *statement) {
+    const char *kind = Py_TYPE(statement)->tp_name;
+    if (!strstr(kind, "FunctionDef") && !strstr(kind, "ClassDef"))
+        return Py_BuildValue("(iiO)", 0, 0, statement);
+    PyObject *end = PyObject_GetAttrString(statement, "end_lineno");
+    PyObject *decorators = PyObject_GetAttrString(statement, "decorator_list");
+    long first = line_of(statement), last = end ? PyLong_AsLong(end) : -1;
+    for (Py_ssize_t i = 0; decorators && i < PyList_GET_SIZE(decorators); i++) {
+        long line = line_of(PyList_GET_ITEM(decorators, i));
+        first = line < first ? line : first;
+    }
+    PyObject *out = end && decorators && !PyErr_Occurred()
+                        ? Py_BuildValue("(llO)", first, last, statement)
+                        : NULL;
+    Py_XDECREF(end);
+    Py_XDECREF(decorators);
+    return out;
+}
+
+/* New reference: (text, [statements with their lines], {}). */
 static PyObject *parse_file(PyObject *text, PyObject *filename, long flags) {
     PyObject *tree = compile_call(text, filename, flags | 0x400 /* ast.PyCF_ONLY_AST */);
+    PyObject *body = tree ? PyObject_GetAttrString(tree, "body") : NULL;
+    PyObject *statements = body ? PyList_New(0) : NULL, *out = NULL;
+    bool bad = !statements;
+    for (Py_ssize_t i = 0; !bad && i < PyList_GET_SIZE(body); i++) {
+        PyObject *one = lines_of(PyList_GET_ITEM(body, i));
+        bad = !one || PyList_Append(statements, one) < 0;
+        Py_XDECREF(one);
+    }
+    if (!bad)
+        out = Py_BuildValue("(OO{})", text, statements);
+    Py_XDECREF(tree);
+    Py_XDECREF(body);
+    Py_XDECREF(statements);
+    return out;
+}
+
+/* New reference: ({(name, line): [ast nodes]}, [code objects]) of a module of these statements. */
+static PyObject *compile_part(PyObject *statements, PyObject *filename, long flags) {
+    PyObject *ast = PyImport_ImportModule("ast");
+    PyObject *tree = ast ? PyObject_CallMethod(ast, "Module", "(O[])", statements) : NULL;
     PyObject *code = tree ? compile_call(tree, filename, flags) : NULL;
     PyObject *index = PyDict_New(), *codes = PyList_New(0), *out = NULL;
-    PyObject *ast = PyImport_ImportModule("ast");
     PyObject *walk = NULL, *node;
-    if (!code || !index || !codes || !ast || collect_code(codes, code) < 0)
+    if (!code || !index || !codes || collect_code(codes, code) < 0)
         goto end;
     walk = PyObject_CallMethod(ast, "walk", "O", tree);
     if (!walk)
@@ -176,7 +217,7 @@ static PyObject *parse_file(PyObject *text, PyObject *filename, long flags) {
             goto end;
     }
     if (!PyErr_Occurred())
-        out = PyTuple_Pack(3, text, index, codes);
+        out = PyTuple_Pack(2, index, codes);
 end:
     Py_XDECREF(tree);
     Py_XDECREF(code);
@@ -185,6 +226,39 @@ end:
     Py_XDECREF(ast);
     Py_XDECREF(walk);
     return out;
+}
+
+/* New reference: what compile_part() gives of a file without the functions and classes that the
+ * code is not in.  They say nothing of what it is compiled to; imports do. */
+static PyObject *part_at(PyObject *entry, PyObject *code) {
+    PyObject *filename = PyObject_GetAttrString(code, "co_filename"),
+             *all = PyTuple_GET_ITEM(entry, 1);
+    const PyCodeObject *of = (PyCodeObject *)code;
+    PyObject *chosen = PyList_New(0), *key = NULL, *part = NULL;
+    Py_ssize_t at = -1, n = 0;
+    bool bad = !filename || !chosen;
+    for (Py_ssize_t i = 0; !bad && i < PyList_GET_SIZE(all); i++) {
+        long first, last;
+        PyObject *statement;
+        bad = !PyArg_ParseTuple(PyList_GET_ITEM(all, i), "llO", &first, &last, &statement);
+        bool within = !bad && of->co_firstlineno >= first && of->co_firstlineno <= last;
+        if (bad || (first && !within))
+            continue;
+        at = first ? i : at; /* those on a line follow each other */
+        n += first != 0;
+        bad = PyList_Append(chosen, statement) < 0;
+    }
+    if (!bad)
+        key = Py_BuildValue("(nn)", at, n);
+    if (key && !(part = Py_XNewRef(PyDict_GetItemWithError(PyTuple_GET_ITEM(entry, 2), key)))) {
+        part = PyErr_Occurred() ? NULL : compile_part(chosen, filename, of->co_flags & PyCF_MASK);
+        if (part && PyDict_SetItem(PyTuple_GET_ITEM(entry, 2), key, part) < 0)
+            Py_CLEAR(part);
+    }
+    Py_XDECREF(filename);
+    Py_XDECREF(chosen);
+    Py_XDECREF(key);
+    return part;
 }
 
 static PyObject *load_file(PyObject *code, PyObject *globals, const char **out_why) {
@@ -416,9 +490,10 @@ static PyObject *node_of(PyObject *code, PyObject *globals, const char **out_why
     PyObject *entry = load_file(code, globals, out_why);
     if (!entry)
         return NULL;
-    PyObject *codes = PyTuple_GET_ITEM(entry, 2), *key = NULL, *node = NULL;
+    PyObject *part = part_at(entry, code), *codes = part ? PyTuple_GET_ITEM(part, 1) : NULL;
+    PyObject *key = NULL, *node = NULL;
     bool same = false;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(codes) && !same; i++)
+    for (Py_ssize_t i = 0; codes && i < PyList_GET_SIZE(codes) && !same; i++)
         same = code_equal(code, PyList_GET_ITEM(codes, i));
     PyErr_Clear();
     if (!same) {
@@ -433,11 +508,12 @@ static PyObject *node_of(PyObject *code, PyObject *globals, const char **out_why
     Py_XDECREF(line);
     if (!key)
         goto end;
-    PyObject *nodes = PyDict_GetItemWithError(PyTuple_GET_ITEM(entry, 1), key);
+    PyObject *nodes = PyDict_GetItemWithError(PyTuple_GET_ITEM(part, 0), key);
     node = pick_node(nodes, code, out_why);
     Py_XINCREF(node);
 end:
     Py_XDECREF(key);
+    Py_XDECREF(part);
     Py_DECREF(entry);
     return node;
 }
