@@ -108,9 +108,8 @@ static void try_convert(jpy_function *f, const jpy_call *call, bool look, int64_
     jpy_undisturbed_end(&signals);
     jn_deferring = recording;
     jn_tracing = tracing;
-    int64_t ns = jpy_now() - start;
+    int64_t ns = jpy_converted(f, start, worked);
     jn_memory_trim(); /* graphs need none of what CPython's run has left */
-    jpy_converted(f, ns, jpy_worked() - worked);
     jpy_report_conversion(f, e, cause, ns);
     if (jn_prof_on())
         jpy_prof_add(f, JN_PROF_CONVERT, start);
@@ -176,7 +175,7 @@ static PyObject *timed_plain(jpy_function *f, jpy_entry *e, PyObject *const *arg
     f->imperative++;
     f->undressed += start.ns && f->skeleton; /* a function that rests is as it is undecorated */
     if (jpy_entry_trial(e)->state == JPY_TRIAL_SLOW)
-        jpy_in_vain(f);
+        jpy_met_slow(f);
     PyObject *r = run_plain(f, args, nargsf, kwnames);
     if (r && jpy_trial_end(f, jpy_entry_trial(e), false, start))
         rest_if_slow(f);
@@ -229,6 +228,15 @@ void jpy_function_time_no_more(jpy_function *f) {
         jpy_entry_free(e);
 }
 
+/* A call that no other entry takes, of a function whose slow ones are not looked at. */
+static PyObject *unlooked(jpy_function *f, const jpy_call *call, size_t nargsf) {
+    f->unlooked--;
+    f->imperative++;
+    jpy_in_vain(f);
+    PyObject *r = run_plain(f, call->args, nargsf, call->kwnames);
+    return JN_UNLIKELY(f->word.due) ? jpy_word_say(f, r) : r;
+}
+
 /* What became of entries that did not take a call. */
 typedef enum jpy_discarded {
     NONE_RAN,
@@ -241,9 +249,14 @@ typedef enum jpy_discarded {
  */
 static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, bool region,
                        jpy_discarded *discarded, PyObject **result) {
+    bool left_out = false;
     for (size_t i = 0; i < f->entries.n && !*discarded; i++) {
         jpy_entry *e = f->entries.data[i];
         jpy_trial *trial = jpy_entry_trial(e);
+        if (f->unlooked && trial->state == JPY_TRIAL_SLOW && !region) {
+            left_out = true;
+            continue;
+        }
         bool graph = trial->state != JPY_TRIAL_PLAIN && trial->state != JPY_TRIAL_SLOW;
         jpy_timing start = jpy_trial_start(f, trial, true);
         jpy_entry_hold(e); /* what a commit drops may run code that clears the entries */
@@ -282,7 +295,9 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
         if (got > 0)
             return true;
     }
-    return false;
+    if (left_out && !*discarded)
+        *result = unlooked(f, call, nargsf);
+    return left_out && !*discarded;
 }
 
 /* The same of those that are on disk, too. */
@@ -295,6 +310,7 @@ static bool by_any_entry(jpy_function *f, const jpy_call *call, size_t nargsf, b
 
 /* No entry takes the call, which will be run without a graph. */
 static void learn(jpy_function *f, const jpy_call *call, jpy_discarded discarded) {
+    f->met_slow = 0;
     if (f->entries.n && !discarded)
         jpy_entry_learn(f, f->entries.data[0], call);
     /* a call that uses up what it is given (pops a key, deletes an attribute) leaves nothing to

@@ -32,23 +32,28 @@ enum {
     COLD_RUNS = 16,  /* in which something was converted or compared, and which are not timed */
     FIRST_REST = 1000,
     MANY_IN_VAIN = 64,
-    A_HIT = 4,         /* as many calls in vain as one that paid makes up for */
-    FIRST_PAID = 1000, /* calls, after which what paid is compared again */
+    FEW_MET = 4,        /* calls that a slow entry took before some are not asked about it ... */
+    MOST_UNLOOKED = 32, /* ... and how many are not, at most, for one that is */
+    A_HIT = 4,          /* as many calls in vain as one that paid makes up for */
+    FIRST_PAID = 1000,  /* calls, after which what paid is compared again */
     MAX_BACKOFF = 1 << 16,
     FREE_CONVERSIONS = 3,
     CONVERT_SHARE = 10,
     CONVERT_ONCE_NS = 500000000,
+    PATIENCE = 32, /* what was refused again and again runs so many times as long before the next */
     LENT_ONCE_NS = 300000000 /* to all regions and callees of a function */
 };
 /* Numbers of ops that differ by less say that calls have the same to do. */
 static const double ALIKE = 1.25;
 
-static struct { int64_t eager, graph, look, looks; } modelled; /* jpy_py_clock; look 0: none is */
+/* jpy_py_clock; look 0: none is */
+static struct { int64_t eager, graph, look, conversion, looks, conversions; } modelled;
 
 static int64_t by(clockid_t clock) {
     if (JN_UNLIKELY(modelled.look))
         return ++modelled.looks * modelled.look + (int64_t)jn_ops_run.eager * modelled.eager +
-               (int64_t)jn_ops_run.graph * modelled.graph;
+               (int64_t)jn_ops_run.graph * modelled.graph +
+               modelled.conversions * modelled.conversion;
     struct timespec t;
     clock_gettime(clock, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
@@ -60,13 +65,15 @@ int64_t jpy_processor_ns(void) { return by(CLOCK_PROCESS_CPUTIME_ID); }
 
 PyObject *jpy_py_clock(PyObject *module, PyObject *args) {
     (void)module;
-    long long eager = 0, graph = 0, look = 0;
-    if (!PyArg_ParseTuple(args, "|LLL", &eager, &graph, &look))
+    long long eager = 0, graph = 0, look = 0, conversion = 0;
+    if (!PyArg_ParseTuple(args, "|LLLL", &eager, &graph, &look, &conversion))
         return NULL;
-    if (eager < 0 || graph < 0 || look < 0)
-        return PyErr_Format(PyExc_ValueError, "_clock: (%lld, %lld, %lld) ns", eager, graph, look);
+    if (eager < 0 || graph < 0 || look < 0 || conversion < 0)
+        return PyErr_Format(PyExc_ValueError, "_clock: (%lld, %lld, %lld, %lld) ns", eager, graph,
+                            look, conversion);
     modelled.eager = eager, modelled.graph = graph, modelled.look = look;
-    Py_RETURN_NONE;
+    modelled.conversion = conversion;
+    return PyLong_FromLongLong(modelled.conversions);
 }
 
 static _Thread_local uint64_t conversions;
@@ -190,19 +197,32 @@ static bool may_borrow(const jpy_function *payer) {
     return payer->lent_ns <= LENT_ONCE_NS + run / CONVERT_SHARE;
 }
 
+/* A refusal that was like those before it is likely to be followed by others. */
+static bool in_vain_again(const jpy_function *f) {
+    return f->refused && !f->entries.n && !f->of_region && f->conversions > FREE_CONVERSIONS &&
+           f->plain_ns - f->last_plain_ns < PATIENCE * f->last_ns;
+}
+
 bool jpy_may_convert(const jpy_function *f) {
+    if (f->measure && in_vain_again(f))
+        return false;
     if (f->measure && f->payer)
         return may_borrow(f->payer);
     uint64_t run = (uint64_t)f->plain_ns + f->run.host_ns + f->run.tensor_ns;
     return !f->measure || (uint64_t)f->convert_ns <= CONVERT_ONCE_NS + run / CONVERT_SHARE;
 }
 
-void jpy_converted(jpy_function *f, int64_t ns, int64_t worked) {
+int64_t jpy_converted(jpy_function *f, int64_t since, int64_t worked_since) {
     conversions++;
+    modelled.conversions++;
+    int64_t ns = jpy_now() - since;
     if (f->payer)
-        f->payer->lent_ns += worked;
+        f->payer->lent_ns += jpy_worked() - worked_since;
     if (f->conversions > FREE_CONVERSIONS)
         f->convert_ns += ns;
+    f->last_ns = ns;
+    f->last_plain_ns = f->plain_ns;
+    return ns;
 }
 
 void jpy_back_off(jpy_function *f, unsigned factor) {
@@ -235,4 +255,10 @@ void jpy_in_vain(jpy_function *f) {
         return;
     f->vain = 0;
     jpy_rest(f);
+}
+
+void jpy_met_slow(jpy_function *f) {
+    jpy_in_vain(f);
+    if (f->measure && ++f->met_slow > FEW_MET)
+        f->unlooked = f->met_slow < MOST_UNLOOKED ? f->met_slow : MOST_UNLOOKED;
 }

@@ -19,8 +19,9 @@ enum { JPY_UNHIT = 4 }; /* conversions of which none was hit: parts may do bette
 int64_t jpy_now(void);          /* nanoseconds; 0 where `f` measures nothing */
 int64_t jpy_worked(void);       /* processor time of this thread, nanoseconds */
 int64_t jpy_processor_ns(void); /* that of all threads of the process */
-/* _clock(eager, graph, look), for tests: time goes on by so many nanoseconds for each op that this
- * thread runs, in a graph or not, and for each look at a clock; _clock(): as it does. */
+/* _clock(eager, graph, look, conversion=0), for tests: time goes on by so many nanoseconds for each
+ * op that this thread runs, in a graph or not, each look at a clock and each conversion; _clock():
+ * as it does.  Returns how many conversions there were so far. */
 PyObject *jpy_py_clock(PyObject *module, PyObject *args);
 /* The start of a run that is to be timed, ns 0: it is not. */
 jpy_timing jpy_trial_start(const jpy_function *f, const jpy_trial *t, bool graph);
@@ -30,9 +31,9 @@ bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, jpy_timing start);
 void jpy_trial_anew(jpy_trial *t);
 /* Whether f may be converted once more: what that has cost stays below a share of its run time. */
 bool jpy_may_convert(const jpy_function *f);
-/* A conversion of f took this long, and this much processor time of the thread.  What was made for
- * a skeleton has its payer pay for it. */
-void jpy_converted(jpy_function *f, int64_t ns, int64_t worked);
+/* A conversion of f has ended that began at these times of jpy_now() and jpy_worked().  What was
+ * made for a skeleton has its payer pay for it.  Returns how long it took. */
+int64_t jpy_converted(jpy_function *f, int64_t since, int64_t worked_since);
 /* After a discard or an eviction: how many calls until the next conversion. */
 void jpy_back_off(jpy_function *f, unsigned factor);
 /* Whether the function rests: its graphs were all found slow.  Counts the call. */
@@ -41,6 +42,10 @@ bool jpy_resting(jpy_function *f);
 void jpy_rest(jpy_function *f);
 /* A graph that pays has run. */
 void jpy_paid(jpy_function *f, jpy_trial *t);
+/* A slow entry would take the call.  Where that is so again and again, more and more of the next
+ * calls that no other takes are not asked about it: of those it would take guards are all it costs.
+ */
+void jpy_met_slow(jpy_function *f);
 /* An entry was looked for and none was used, without one being tried or made: f rests where that is
  * so of most calls, whatever is known of entries that are seldom met. */
 void jpy_in_vain(jpy_function *f);

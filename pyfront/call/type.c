@@ -265,7 +265,7 @@ static PyObject *function_clear_entries(PyObject *self, PyObject *unused) {
     f->loose_dims = 0;
     PyDict_Clear(f->seen);
     f->next_try = f->backoff = f->rest = f->rest_length = 0;
-    f->vain = 0;
+    f->vain = f->met_slow = f->unlooked = 0;
     f->first = f->stale = false;
     f->region_hits = 0;
     Py_CLEAR(f->skeleton);
@@ -359,7 +359,8 @@ static PyObject *py_function_like(PyObject *module, PyObject *args) {
 }
 
 static PyMethodDef module_methods[] = {
-    {"_clock", jpy_py_clock, METH_VARARGS, "_clock(eager=0, graph=0, look=0): see call/policy.h"},
+    {"_clock", jpy_py_clock, METH_VARARGS,
+     "_clock(eager=0, graph=0, look=0, conversion=0): see call/policy.h"},
     {"_check", jpy_check_call, METH_VARARGS, "_check(f, args, kwargs): (code, result, text)"},
     {"_function_like", py_function_like, METH_VARARGS,
      "_function_like(f, of): janus.function(f) with the names of another callable."},

@@ -151,12 +151,16 @@ typedef struct jpy_function {
     bool measure;               /* whether graphs that do not pay are given up */
     int64_t plain_ns;           /* spent in its imperative calls, where that is measured */
     int64_t convert_ns;         /* in conversions but the first ones */
+    int64_t last_ns;            /* in the last one, ... */
+    int64_t last_plain_ns;      /* ... when plain_ns was this */
     unsigned loose;             /* entries for lists of any length that were good for little */
     bool looks_far;             /* for objects of other kinds than it has met: run/hints.h */
     unsigned loose_dims;        /* the same of entries for dims of any size */
     uint64_t slow;              /* entries that were found slow */
     uint64_t rest, rest_length; /* calls until slow entries are tried again */
     const void *rests; /* the thread of which such a call goes on: what it calls in turn is none */
+    unsigned met_slow; /* calls in a row, of those that were asked about, that a slow entry took */
+    unsigned unlooked; /* calls to come that are not asked */
     unsigned vain;     /* calls that no graph was used for, less those that others make up for */
     janus_run_stats run; /* summed over runs */
     jn_op_counts ops;    /* tensor ops run under its calls, those of what it calls too */

@@ -161,7 +161,7 @@ def full_tree(depth):
 @pytest.fixture
 def clock():
     """Time as it is told to go on: for each op run one by one, and each one of a graph."""
-    yield janus._C._clock
+    yield janus._C._clock  # it says how many conversions there were
     janus._C._clock()
 
 
@@ -277,3 +277,89 @@ def test_a_graph_that_paid_is_compared_again(clock):
     for _ in range(1100):
         g(x, x, 6)
     assert g.stats()["resting"], janus.explain(g)
+
+
+@pytest.mark.parametrize("op_us, conversion_ms", [(1, 1), (1, 300), (100, 30), (2000, 30), (2000, 400), (50000, 100)])
+@pytest.mark.parametrize("regions", [False, True])
+def test_what_conversions_cost_is_a_part_of_what_was_run(clock, regions, op_us, conversion_ms):
+    """Each text makes another graph; with a barrier, regions and callees have them.  However long ops and conversions take."""
+    def part(x, text):
+        for _ in range(8):
+            x = x * 1.5 + len(text)
+        return x
+
+    def f(x, text):
+        y = part(x, text)
+        if regions:
+            time.perf_counter()
+        return part(y, text + "!") + x, text
+
+    times = op_us * 1000, op_us * 500, 10, conversion_ms * 1000000
+    before = clock(*times)
+    g, x = janus.function(f, measure=True, verify="never", regions=regions), janus.ones(2)
+    for k in range(300):
+        g(x, "t" * (k // 6))
+        s = g.stats()
+        ran = (s["ops_eager"] + s["ops_graph"] / 2) * op_us / 1000
+        made = clock(*times) - before
+        # the function's first three and last one, half a second and a tenth; 0.3 s and a tenth of regions and callees, and one
+        assert made * conversion_ms <= 5 * conversion_ms + 800 + ran / 5 + 1, (k, made, ran)
+    assert made > 1
+
+
+@pytest.mark.parametrize("op_us, conversion_ms", [(1, 1), (10, 30), (1000, 7), (1000, 300)])
+@pytest.mark.parametrize("callee", [False, True])
+def test_what_is_refused_again_and_again_is_tried_seldom(clock, callee, op_us, conversion_ms):
+    """After the first refusals the next try comes when so much was run that it costs a thirtieth, however few calls that is."""
+    def part(x):
+        for _ in range(8):
+            x = x * 1.5 + len(str(time.perf_counter())) * 0
+        return x
+
+    f = (lambda x: part(x) + 1) if callee else part
+    times = op_us * 1000, op_us * 500, 10, conversion_ms * 1000000
+    before = clock(*times)
+    g, x = janus.function(f, measure=True, verify="never", regions=False), janus.ones(2)
+    for k in range(600):
+        g(x)
+        made, ran = clock(*times) - before, g.stats()["ops_eager"] * op_us / 1000
+        assert made <= 4 or (made - 5) * conversion_ms * 32 <= ran, (k, made, ran)
+    assert made >= 4
+
+
+@pytest.mark.parametrize("pays, slow", [(3, 12), (1, 1), (2, 9)])
+def test_of_calls_that_a_slow_graph_would_take_few_are_asked(clock, pays, slow):
+    """Some calls pay, so the function does not rest; most of those that do not are not looked at, so that a call of a new kind may be
+    noticed some calls later."""
+    def f(x, many):
+        if many:
+            for _ in range(40):
+                x = x * 1.01
+            return x
+        return x + 1
+
+    def call(x, many):
+        clock(*((100, 40, 10) if many else (40, 100, 10)))
+        return g(x, many)
+
+    g, x = janus.function(f, measure=True, verify="never", regions=False), janus.ones(3)
+    for k in range(60):
+        call(x, True), call(x, False)
+    for _ in range(20):
+        for many in [True] * pays + [False] * slow:
+            call(x, many)
+    s = g.stats()
+    assert s["slow"] == 1 and not s["resting"] and s["conversions"] == 2, janus.explain(g)
+    noticed = []
+    for n in range(2, 9):
+        was, y = g.stats()["conversions"], janus.ones(3, n, dtype=janus.float64)
+        for k in range(40):
+            if g.stats()["conversions"] > was:
+                break
+            assert call(y, False).tolist() == (y + 1).tolist()
+            for _ in range(pays):
+                call(x, True)
+        noticed.append(k)
+        for k in range(60):
+            call(x, False), call(x, True)
+    assert max(noticed) > 1 and max(noticed) < 40, noticed
