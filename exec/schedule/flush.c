@@ -39,8 +39,13 @@ void jn_schedule_end(jn_run *r) {
     jn_vec_free(&s->result_stores);
     jn_vec_free(&s->stores);
     jn_tables_return(r);
-    for (int i = 0; i < JN_MAX_RANGES; i++)
+    for (int i = 0; i < JN_MAX_RANGES; i++) {
         jn_free_aligned(s->scratch[i].data);
+        if (!r->set)
+            continue;
+        size_t *last = &r->set->scratch[i], less = *last - *last / 4;
+        *last = s->scratch[i].most > less ? s->scratch[i].most : less;
+    }
 }
 
 void jn_schedule_writes(jn_run *r, jn_replay *list) {

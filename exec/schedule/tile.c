@@ -47,7 +47,10 @@ static void *take(bump *b, size_t bytes) {
 }
 
 static janus_status reserve_scratch(jn_run *r, uint32_t part, size_t bytes) {
+    enum { LARGE = 1 << 20 }; /* no more of these than is needed */
     jn_scratch *s = &r->of_schedule.scratch[part];
+    if (s->most < bytes)
+        s->most = bytes;
     if (s->bytes >= bytes)
         return JANUS_OK;
     if (JN_UNLIKELY(r->of_schedule.list != NULL))
@@ -56,10 +59,13 @@ static janus_status reserve_scratch(jn_run *r, uint32_t part, size_t bytes) {
         return jn_error(JANUS_NO_MEMORY, "a batch would need %zu bytes of temporaries", bytes);
     jn_free_aligned(s->data);
     s->bytes = 0;
-    s->data = jn_alloc_aligned(bytes + bytes / 2);
+    size_t last = r->set->scratch[part];
+    bytes += bytes < LARGE ? bytes / 2 : 0;
+    bytes = bytes < last && last <= r->mem->ceiling ? last : bytes;
+    s->data = jn_alloc_aligned(bytes);
     if (!s->data)
         return JN_NO_MEMORY();
-    s->bytes = bytes + bytes / 2;
+    s->bytes = bytes;
     return JANUS_OK;
 }
 

@@ -208,6 +208,7 @@ struct jn_planset {
     const jn_shape *bound[JN_BOUND_SHAPES]; /* of tensors bound lately */
     struct jn_mem *spare;                   /* run memory for reuse */
     size_t expected;                        /* bytes that a run has asked for and kept */
+    size_t scratch[JN_MAX_RANGES];          /* and those of temporaries, by part */
     struct jn_table *tables;                /* all zero (exec/schedule/rows.h) */
     struct jn_effects *effects;             /* per SubGraph; NULL: not yet known */
     bool crowded; /* some segment has many specialisations: trim when the run is over */

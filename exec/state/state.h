@@ -73,7 +73,7 @@ typedef struct jn_store {
 /* Temporaries of the tiles of one range of rows. */
 typedef struct jn_scratch {
     char *data;
-    size_t bytes;
+    size_t bytes, most; /* most: that a tile has needed */
 } jn_scratch;
 
 /* What a room keeps of a run is its own: a struct for each, which files of no other room touch
