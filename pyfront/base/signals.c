@@ -123,7 +123,8 @@ bool jpy_signals_heard(bool mine) {
 /* ---- undisturbed --------------------------------------------------------------------------------
  */
 
-static unsigned undisturbed; /* parts of calls, of all threads */
+static unsigned undisturbed;         /* parts of calls, of all threads */
+static _Thread_local unsigned depth; /* of this one */
 static bool collects;        /* whether the collector was on before the first of them */
 
 _Thread_local PyObject *jpy_waiting;
@@ -154,14 +155,17 @@ void jpy_undisturbed_begin(sigset_t *mask) {
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         sigdelset(&all, always[i]);
     pthread_sigmask(SIG_BLOCK, &all, mask);
-    PyErr_Fetch(&type, &value, &tb);
-    handle();
-    PyErr_Restore(type, value, tb);
+    if (!depth++) { /* inside of another, one that has come by way of another thread waits */
+        PyErr_Fetch(&type, &value, &tb);
+        handle();
+        PyErr_Restore(type, value, tb);
+    }
     if (!undisturbed++)
         collects = PyGC_Disable();
 }
 
 void jpy_undisturbed_end(const sigset_t *mask) {
+    depth--;
     if (!--undisturbed && collects)
         PyGC_Enable();
     pthread_sigmask(SIG_SETMASK, mask, NULL);
