@@ -57,11 +57,12 @@ def lines_of(text):
     """{name of a file: instructions of its own lines} of what callgrind wrote."""
     names, here, skip, found = {}, None, False, {}
     for line in text.split("\n"):
-        place = re.match(r"(?:fl|fi|fe)=\((\d+)\)(?: (.*))?$", line)
+        place = re.match(r"(fl|fi|fe|cfi|cfl)=\((\d+)\)(?: (.*))?$", line)
         if place:
-            if place[2]:
-                names[place[1]] = place[2]
-            here = names[place[1]]
+            if place[3]:
+                names[place[2]] = place[3]
+            if place[1] in ("fl", "fi", "fe"):
+                here = names[place[2]]
         elif line.startswith("calls="):
             skip = True  # the next line is what was called
         elif re.match(r"[+*\-\d]", line):

@@ -53,6 +53,7 @@ typedef struct jn_replay {
     jn_scratch scratch;
     janus_run_stats stats;
     uint64_t kernels; /* written down */
+    uint64_t seen;    /* jn_run.known of the run that it was last */
     uint32_t flags;   /* of the kernels */
     int threads;
     bool exact;
