@@ -125,7 +125,7 @@ bool jpy_signals_heard(bool mine) {
 
 static unsigned undisturbed;         /* parts of calls, of all threads */
 static _Thread_local unsigned depth; /* of this one */
-static bool collects;        /* whether the collector was on before the first of them */
+static bool collects;                /* whether the collector was on before the first of them */
 
 _Thread_local PyObject *jpy_waiting;
 
