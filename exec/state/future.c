@@ -14,7 +14,7 @@ void jn_future_release(jn_run *r, jn_future *f) {
 }
 
 /* A future that another stands for is skipped for good. */
-static jn_future *look_up(jn_run *r, jn_async *a, uint32_t i) {
+jn_future *jn_pending_now(jn_run *r, jn_async *a, uint32_t i) {
     jn_future *f = a->slot[i].p, *last = jn_future_last(f);
     if (last->done) {
         a->slot[i] = last->v;
@@ -28,10 +28,6 @@ static jn_future *look_up(jn_run *r, jn_async *a, uint32_t i) {
         jn_future_release(r, f);
     }
     return last;
-}
-
-jn_future *jn_pending(jn_run *r, jn_cells c, uint32_t i) {
-    return i != JN_NO_SLOT && jn_cell_marked(*c.async, i) ? look_up(r, *c.async, i) : NULL;
 }
 
 jn_box jn_box_now(jn_box b) {

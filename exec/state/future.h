@@ -119,7 +119,11 @@ static inline jn_future *jn_future_last(jn_future *f) {
     return f;
 }
 void jn_future_release(jn_run *r, jn_future *f);
-/* The future in a slot; NULL: the slot has its value (now). */
-jn_future *jn_pending(jn_run *r, jn_cells c, uint32_t i);
+/* The future in a slot; NULL: the slot has its value (now).  Asked of every operand while frames
+ * wait: most slots are marked in none.  jn_pending_now: of one that is. */
+jn_future *jn_pending_now(jn_run *r, jn_async *a, uint32_t i);
+static inline jn_future *jn_pending(jn_run *r, jn_cells c, uint32_t i) {
+    return i != JN_NO_SLOT && jn_cell_marked(*c.async, i) ? jn_pending_now(r, *c.async, i) : NULL;
+}
 
 #endif

@@ -28,6 +28,8 @@ static jn_future *pending(const at *x, uint32_t slot) {
 
 static jn_future *any_pending(const at *x, const uint32_t *slot, uint32_t n) {
     jn_future *first = NULL;
+    if (!x->f->async || !x->f->async->n)
+        return NULL;
     for (uint32_t i = 0; i < n; i++) { /* all are looked up: the others may be values now */
         jn_future *p = pending(x, slot[i]);
         if (!first)
