@@ -24,6 +24,9 @@ PyObject *jcv_own(jcv *c, PyObject *o);
 /* Whether that very object is in a list, NULL: it has none; one more in it, which is made with the
  * first. */
 bool jcv_list_has(const PyObject *list, const PyObject *o);
+/* A container is gone through, and what is in it: it may contain itself.  c->inside is taken back
+ * at the end. */
+void jcv_go_inside(jcv *c);
 void jcv_list_add(jcv *c, PyObject **io_list, PyObject *o);
 jcv_ctx *jcv_ctx_new(jcv *c, jcv_ctx_kind kind, const char *name, jcv_ctx *parent);
 /* x is `outer` or lies in it: what outer has made is there to be used. */

@@ -133,6 +133,12 @@ bool jcv_list_has(const PyObject *list, const PyObject *o) {
     return false;
 }
 
+void jcv_go_inside(jcv *c) {
+    enum { DEEPEST = 200 };
+    if (++c->inside > DEEPEST)
+        jcv_refuse(c, "a value that is nested very deeply, or contains itself");
+}
+
 void jcv_list_add(jcv *c, PyObject **io_list, PyObject *o) {
     if ((!*io_list && !(*io_list = PyList_New(0))) || PyList_Append(*io_list, o) < 0)
         jcv_refuse_py(c);

@@ -244,16 +244,20 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
 static PyObject *sequence(jcv *c, jcv_av *seq, bool list) {
     PyObject *o = list ? PyList_New(seq->n) : PyTuple_New(seq->n);
     jcv_own(c, o);
+    jcv_go_inside(c);
     for (unsigned i = 0; i < seq->n; i++) {
         PyObject *e = jcv_object(c, seq->items[i]);
-        if (!e)
+        if (!e) {
+            c->inside--;
             return NULL;
+        }
         Py_INCREF(e);
         if (list)
             PyList_SET_ITEM(o, i, e);
         else
             PyTuple_SET_ITEM(o, i, e);
     }
+    c->inside--;
     return o;
 }
 
@@ -313,10 +317,12 @@ PyObject *jcv_const_object(jcv *c, jcv_av *a) {
     unsigned n;
     if (!seq || !jcv_items(c, a, &items, &n))
         return NULL;
-    for (unsigned i = 0; i < n; i++)
-        if (!jcv_const_object(c, items[i]))
-            return NULL;
-    return jcv_object(c, a);
+    bool all = true;
+    jcv_go_inside(c);
+    for (unsigned i = 0; i < n && all; i++)
+        all = jcv_const_object(c, items[i]) != NULL;
+    c->inside--;
+    return all ? jcv_object(c, a) : NULL;
 }
 
 /* The type of a bound special method of a native type, which has no public name; NULL: unknown. */
