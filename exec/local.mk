@@ -119,11 +119,13 @@ noinst_HEADERS += \
 	exec/heap/wire.h \
 	exec/kernels/chain.h \
 	exec/kernels/kernels.h \
+	exec/kernels/replay.h \
 	exec/kernels/variant_rows.h \
 	exec/model/model.h \
 	exec/plan/plan.h \
 	exec/plan/plan_internal.h \
 	exec/plan/watch.h \
+	exec/run/again.h \
 	exec/run/run.h \
 	exec/schedule/acc.h \
 	exec/schedule/branch.h \
