@@ -165,6 +165,8 @@ static void r_var(values *v, const jn_view *y, int64_t at) {
 
 static void r_norm(values *v, const jn_view *y, int64_t at) {
     double p = v->param, s = p == -INFINITY ? INFINITY : 0;
+    bool wide =
+        y->dtype == JANUS_F64; /* else squares are floats, as kernels have them: 1e-30's is 0 */
     while (v->w->left > 0) {
         double f = fabs(next_f(v));
         if (p == INFINITY)
@@ -172,7 +174,10 @@ static void r_norm(values *v, const jn_view *y, int64_t at) {
         else if (p == -INFINITY)
             s = isnan(f) || f < s ? f : s;
         else
-            s += p == 2 ? f * f : p == 1 ? f : p == 0 ? f != 0 : pow(f, p);
+            s += p == 2   ? (wide ? f * f : (double)((float)f * (float)f))
+                 : p == 1 ? f
+                 : p == 0 ? f != 0
+                          : pow(f, p);
     }
     if (p == 2)
         s = sqrt(s);

@@ -239,6 +239,8 @@ static void embedding_grad(const jn_kargs *k) {
               ((const janus_embedding_grad_attrs *)k->attrs)->padding_idx};
     if (!k->accumulate)
         memset(y->data, 0, (size_t)jn_numel(y) * jn_elem_size(y->dtype));
+    if (!j.dim) /* nothing is added anywhere: where is not looked at */
+        return;
     if (j.n_index * j.dim >= 4 * JN_EW_GRAIN && j.dim >= 64)
         k->par->run(k->par, j.dim, 32, adds_range, &j);
     else
