@@ -200,9 +200,8 @@ static void index_add(const jn_kargs *k) {
         if (d != axis)
             *(d < axis ? &outer : &inner) *= y->dims[d];
     memcpy(y->data, k->in[0].data, (size_t)jn_numel(y) * size);
-    for (int64_t j = 0; outer == 0 && j < src->dims[axis];
-         j++) /* nothing is added, but looked at */
-        (void)jn_index_from_start(k, jn_index_at(&k->in[1], j), y->dims[axis]);
+    if (!inner) /* nothing is added anywhere: where is not looked at, as in PyTorch's */
+        return;
     for (int64_t o = 0; o < outer; o++)
         for (int64_t j = 0; j < src->dims[axis]; j++) {
             int64_t i = jn_index_from_start(k, jn_index_at(&k->in[1], j), y->dims[axis]);
