@@ -183,7 +183,7 @@ static void start_workers(pool *p, int wanted) {
     if (pthread_attr_init(&attr) != 0)
         return;
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    /* Signals are for the program's threads, which may hold them back. */
+    /* Signals are for the program's threads. */
     sigset_t all, mask;
     sigfillset(&all);
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};

@@ -14,6 +14,7 @@
 #include "pyfront/base/jpy.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 static int ends[2] = {-1, -1};
@@ -22,6 +23,24 @@ static PyObject *set_wakeup; /* signal.set_wakeup_fd, a C function */
 static bool running, watching;
 static unsigned polls;
 
+/* Of the main thread, while its handlers are held back. */
+static PyObject *held[NSIG];           /* the program's handlers */
+static struct sigaction actions[NSIG]; /* what the kernel knew of them */
+static volatile bool came[NSIG];
+static PyObject *note;       /* in their place */
+static PyObject *get_signal; /* signal.getsignal and signal.signal, C functions */
+static PyObject *set_signal;
+
+static PyObject *note_signal(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long number = n ? PyLong_AsLong(args[0]) : 0;
+    if (number > 0 && number < NSIG)
+        came[number] = true;
+    Py_RETURN_NONE;
+}
+static PyMethodDef note_def = {"note_signal", (PyCFunction)(void (*)(void))note_signal,
+                               METH_FASTCALL, NULL};
+
 int jpy_init_signals(void) {
     PyObject *threading = PyImport_ImportModule("threading");
     PyObject *main = threading ? PyObject_CallMethod(threading, "main_thread", NULL) : NULL;
@@ -29,6 +48,9 @@ int jpy_init_signals(void) {
     PyObject *module = ident ? PyImport_ImportModule("_signal") : NULL;
     main_thread = ident ? PyLong_AsUnsignedLong(ident) : 0;
     set_wakeup = module ? PyObject_GetAttrString(module, "set_wakeup_fd") : NULL;
+    get_signal = module ? PyObject_GetAttrString(module, "getsignal") : NULL;
+    set_signal = module ? PyObject_GetAttrString(module, "signal") : NULL;
+    note = get_signal && set_signal ? PyCFunction_New(&note_def, NULL) : NULL;
     Py_XDECREF(module);
     Py_XDECREF(ident);
     Py_XDECREF(main);
@@ -129,11 +151,9 @@ static bool collects;                /* whether the collector was on before the 
 
 _Thread_local PyObject *jpy_waiting;
 
-/* Runs the handlers of what has come. */
-static void handle(void) {
+/* What a handler has raised waits. */
+static void keep_waiting(void) {
     PyObject *type, *value, *tb;
-    if (PyErr_CheckSignals() == 0)
-        return;
     PyErr_Fetch(&type, &value, &tb);
     PyErr_NormalizeException(&type, &value, &tb);
     if (value && tb)
@@ -147,28 +167,78 @@ static void handle(void) {
     jpy_waiting = value;
 }
 
-void jpy_undisturbed_begin(sigset_t *mask) {
-    static const int always[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-    PyObject *type, *value, *tb;
-    sigset_t all;
-    sigfillset(&all);
-    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
-        sigdelset(&all, always[i]);
-    pthread_sigmask(SIG_BLOCK, &all, mask);
-    if (!depth++) { /* inside of another, one that has come by way of another thread waits */
+/* signal.signal(), which first runs handlers of what has come. */
+static bool set_handler(int number, PyObject *handler) {
+    for (int tries = 0; tries < 4; tries++) {
+        PyObject *old = PyObject_CallFunction(set_signal, "iO", number, handler);
+        Py_XDECREF(old);
+        if (old)
+            return true;
+        keep_waiting();
+    }
+    return false;
+}
+
+static void hold_signals(void) {
+    if (PyErr_CheckSignals() < 0)
+        keep_waiting();
+    for (int i = 1; i < NSIG; i++) {
+        PyObject *h = PyObject_CallFunction(get_signal, "i", i);
+        PyErr_Clear(); /* of no such signal */
+        if (h && PyCallable_Check(h) && sigaction(i, NULL, &actions[i]) == 0) {
+            came[i] = false;
+            if (set_handler(i, note))
+                held[i] = Py_NewRef(h);
+        }
+        Py_XDECREF(h);
+    }
+}
+
+/* Handlers of what has come meanwhile run now. */
+static void give_signals_back(void) {
+    PyObject *due[NSIG] = {NULL}, *frame = (PyObject *)PyEval_GetFrame();
+    for (int i = 1; i < NSIG; i++)
+        if (held[i]) {
+            (void)set_handler(i, held[i]);
+            sigaction(i, &actions[i], NULL);
+            due[i] = came[i] ? Py_NewRef(held[i]) : NULL;
+            Py_CLEAR(held[i]);
+        }
+    for (int i = 1; i < NSIG; i++) {
+        PyObject *done =
+            due[i] ? PyObject_CallFunction(due[i], "iO", i, frame ? frame : Py_None) : NULL;
+        if (PyErr_Occurred())
+            keep_waiting();
+        Py_XDECREF(done);
+        Py_XDECREF(due[i]);
+    }
+}
+
+static bool handles_signals(void) {
+    return note && PyThread_get_thread_ident() == main_thread &&
+           PyInterpreterState_Get() == PyInterpreterState_Main();
+}
+
+void jpy_undisturbed_begin(void) {
+    if (!depth++ && handles_signals()) {
+        PyObject *type, *value, *tb;
         PyErr_Fetch(&type, &value, &tb);
-        handle();
+        hold_signals();
         PyErr_Restore(type, value, tb);
     }
     if (!undisturbed++)
         collects = PyGC_Disable();
 }
 
-void jpy_undisturbed_end(const sigset_t *mask) {
-    depth--;
+void jpy_undisturbed_end(void) {
     if (!--undisturbed && collects)
         PyGC_Enable();
-    pthread_sigmask(SIG_SETMASK, mask, NULL);
+    if (!--depth && handles_signals()) {
+        PyObject *type, *value, *tb;
+        PyErr_Fetch(&type, &value, &tb);
+        give_signals_back();
+        PyErr_Restore(type, value, tb);
+    }
 }
 
 PyObject *jpy_raise_waiting(PyObject *result) {

@@ -5,7 +5,6 @@
 
 #include <Python.h>
 
-#include <signal.h>
 #include <stdbool.h>
 
 int jpy_init_signals(void);
@@ -23,8 +22,8 @@ bool jpy_signals_heard(bool mine);
  * does: no handler of a signal, no finalizer or callback that the collector calls.  Such code would
  * be taken for what the conversion calls, and its exceptions for reasons to refuse.  Handlers of
  * what has come before run first; what they raise waits until the call, or the region, ends. */
-void jpy_undisturbed_begin(sigset_t *mask);
-void jpy_undisturbed_end(const sigset_t *mask);
+void jpy_undisturbed_begin(void);
+void jpy_undisturbed_end(void);
 /* `result` (consumed, NULL: an exception is set) of a call or region that ends: NULL where what a
  * handler has raised was waiting, which is raised. */
 extern _Thread_local PyObject *jpy_waiting;

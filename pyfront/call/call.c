@@ -102,10 +102,9 @@ static void try_convert(jpy_function *f, const jpy_call *call, bool look, int64_
     int64_t start = jpy_now(), worked = jpy_worked();
     jn_deferral *recording = jn_deferring, *tracing = jn_tracing;
     jn_deferring = jn_tracing = NULL; /* what a conversion runs is none of the program's ops */
-    sigset_t signals;
-    jpy_undisturbed_begin(&signals);
+    jpy_undisturbed_begin();
     jpy_entry *e = jpy_convert(f, call);
-    jpy_undisturbed_end(&signals);
+    jpy_undisturbed_end();
     jn_deferring = recording;
     jn_tracing = tracing;
     int64_t ns = jpy_converted(f, start, worked);

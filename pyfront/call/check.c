@@ -13,10 +13,9 @@ static PyObject *check(jpy_function *f, PyObject *values, Py_ssize_t n_pos, PyOb
     jpy_call call = {args, n_pos, PyTuple_GET_SIZE(names) ? names : NULL};
     f->plain++;
     f->thread = PyThread_get_thread_ident();
-    sigset_t signals;
-    jpy_undisturbed_begin(&signals);
+    jpy_undisturbed_begin();
     jpy_entry *e = jpy_convert(f, &call);
-    jpy_undisturbed_end(&signals);
+    jpy_undisturbed_end();
     f->plain--;
     PyErr_Clear();
     if (jpy_waiting) {

@@ -37,8 +37,7 @@ static PyObject *skeletons; /* the module janus._skeleton */
  * NULL.  What it calls in turn, of the standard library too, is no part of the program, and runs as
  * it is. */
 static PyObject *own(PyObject *of, const char *name, PyObject *args) {
-    sigset_t signals;
-    jpy_undisturbed_begin(&signals);
+    jpy_undisturbed_begin();
     if (!of && !skeletons)
         skeletons = PyImport_ImportModule("janus._skeleton");
     of = of ? of : skeletons;
@@ -46,7 +45,7 @@ static PyObject *own(PyObject *of, const char *name, PyObject *args) {
     jpy_plain_begin();
     PyObject *r = fn ? PyObject_CallObject(fn, args) : NULL;
     jpy_plain_end();
-    jpy_undisturbed_end(&signals);
+    jpy_undisturbed_end();
     Py_XDECREF(fn);
     Py_XDECREF(args);
     return r;

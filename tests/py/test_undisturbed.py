@@ -4,6 +4,7 @@ computes is no part of a conversion that is under way, and what it raises reache
 import gc
 import signal
 import sys
+import threading
 import time
 
 import pytest
@@ -14,6 +15,17 @@ from texts import names_of
 
 if not hasattr(janus, "function"):
     pytest.skip("janus.function is not built", allow_module_level=True)
+
+
+@pytest.fixture(autouse=True)
+def another_thread():
+    """To which a signal may come that is for the process."""
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    yield
+    end.set()
+    thread.join()
 
 
 class Alarm(BaseException):
