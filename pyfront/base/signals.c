@@ -183,7 +183,9 @@ static void hold_signals(void) {
     if (PyErr_CheckSignals() < 0)
         keep_waiting();
     for (int i = 1; i < NSIG; i++) {
-        PyObject *h = PyObject_CallFunction(get_signal, "i", i);
+        PyObject *number = PyLong_FromLong(i); /* a small one, which there is */
+        PyObject *h = number ? PyObject_CallOneArg(get_signal, number) : NULL;
+        Py_XDECREF(number);
         PyErr_Clear(); /* of no such signal */
         if (h && PyCallable_Check(h) && sigaction(i, NULL, &actions[i]) == 0) {
             came[i] = false;

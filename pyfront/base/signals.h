@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Noticing, without running their handlers, that signals have arrived while a graph runs. */
+/* Noticing, without running their handlers, that signals have arrived while a graph runs; holding
+ * handlers back while the package's own code does. */
 #ifndef JPY_SIGNALS_H
 #define JPY_SIGNALS_H
 
