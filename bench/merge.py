@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of one architecture: called one after the other, in one graph, and merged (janus.merge), beside torch.func.vmap.
 
-    ./run python3 bench/merge.py [--models 8] [--seconds 0.5] [--train]
+    ./run python3 bench/merge.py [--models 8] [--seconds 0.5] [--threads 1] [--train]
 
-Microseconds of processor time of one thread for one call of all models, the least of seven measurements: `eager` one after
-the other, `graphs` a graph each, `one graph` a function that calls them all, `merged`.  `limit` is what the products
+Microseconds for one call of all models, the least of many short measurements: of processor time with one thread, of the clock with more
+(one after the other, small models have no use for them; models that are merged have): `eager` one after the other, `graphs` a graph each, `one graph` a function that calls them all, `merged`.  `limit` is what the products
 and the weights alone need: floating-point operations at the speed of a large product, or bytes of weights at that of a
 large copy in the cache, whichever is longer.  `kernels`: the merged graph's tensor operations alone; `eager` over that is what
 eager/merged would be if a call cost nothing else (`at most`).  Where torch is installed: `torch` one after the other, `torch vmap` with
@@ -90,19 +90,21 @@ def kinds(lib):
 
 
 def us(f, seconds):
-    """The least processor time of a call in seven measurements, in microseconds."""
-    start = time.process_time()
+    """The least time of a call in many measurements, in microseconds."""
+    clock = time.process_time if janus.get_num_threads() == 1 else time.perf_counter
+    start = clock()
     n = 0
-    while time.process_time() - start < seconds or n < 60:
+    while clock() - start < seconds or n < 60:
         f()
         n += 1
-    n = max(1, n // 7)
+    parts = 7 if janus.get_num_threads() == 1 else 49
+    n = max(1, n // parts)
     best = float("inf")
-    for _ in range(7):
-        start = time.process_time()
+    for _ in range(parts):
+        start = clock()
         for _ in range(n):
             f()
-        best = min(best, (time.process_time() - start) / n)
+        best = min(best, (clock() - start) / n)
     return best * 1e6
 
 
@@ -159,7 +161,7 @@ def called(lib, f, models, train):
 
 def of_torch(name, n, seconds, train):
     import torch
-    torch.set_num_threads(1)
+    torch.set_num_threads(janus.get_num_threads())
     make, data = kinds(torch)[name]
     models, xs = [make().eval() for _ in range(n)], [data() for _ in range(n)]
     params, buffers = torch.func.stack_module_state(models)
@@ -187,14 +189,16 @@ def main():
     ask = argparse.ArgumentParser()
     ask.add_argument("--models", type=int, default=8)
     ask.add_argument("--seconds", type=float, default=0.5)
+    ask.add_argument("--threads", type=int, default=1)
     ask.add_argument("--train", action="store_true")
     given = ask.parse_args()
     os.environ.setdefault("JANUS_QUIET", "1")
     janus.set_num_threads(1)
     flops, read = speeds(given.seconds)
+    janus.set_num_threads(given.threads)
     torch = importlib.util.find_spec("torch") is not None
     columns = ["eager", "graphs", "one graph", "merged", "limit", "eager/merged", "kernels", "at most"] + ["torch", "torch vmap"] * torch
-    print(f"{given.models} models, us a call{' with gradients' if given.train else ''}; products at {flops / 1e3:.0f} GFLOP/s, "
+    print(f"{given.models} models, us a call{' with gradients' if given.train else ''}, {given.threads} threads; products at {flops / 1e3:.0f} GFLOP/s, "
           f"weights at {read / 1e3:.0f} GB/s\n")
     print("| model |" + "".join(f" {c} |" for c in columns) + "\n|---|" + "---|" * len(columns))
     for name, (make, data) in kinds(janus).items():

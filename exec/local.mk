@@ -39,6 +39,7 @@ libjanus_all_la_SOURCES += \
 	exec/kernels/chain_build.c \
 	exec/kernels/chain_program.c \
 	exec/kernels/chain_run.c \
+	exec/kernels/pace.c \
 	exec/kernels/replay.c \
 	exec/kernels/specialise.c \
 	exec/kernels/temporaries.c \
@@ -119,6 +120,7 @@ noinst_HEADERS += \
 	exec/heap/wire.h \
 	exec/kernels/chain.h \
 	exec/kernels/kernels.h \
+	exec/kernels/pace.h \
 	exec/kernels/replay.h \
 	exec/kernels/variant_rows.h \
 	exec/model/model.h \

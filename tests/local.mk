@@ -12,6 +12,7 @@ unit_tests = \
 	tests/unit/t_cpu_vmath \
 	tests/unit/t_lanes \
 	tests/unit/t_late \
+	tests/unit/t_pace \
 	tests/unit/t_checks \
 	tests/unit/t_par \
 	tests/unit/t_pool \

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "exec/kernels/kernels.h"
+#include "exec/store/store.h"
 #include "graph/base/status.h"
 
 enum { MOST_CALLS = 4096, CHUNK = 4096 };
@@ -37,7 +38,6 @@ jn_replay *jn_replay_new(uint32_t n_args) {
     if (!p)
         return NULL;
     jn_arena_init(&p->arena, CHUNK);
-    p->tail = &p->first;
     p->n_args = n_args;
     p->arg = jn_arena_zalloc(&p->arena, (n_args + 1) * sizeof *p->arg);
     if (p->arg)
@@ -50,12 +50,20 @@ void jn_replay_free(jn_replay *p) {
     if (!p)
         return;
     jn_mem_release(p->mem);
-    jn_free_aligned(p->scratch.data);
+    for (int i = 0; i < JN_MAX_RANGES; i++)
+        jn_free_aligned(p->scratch[i].data);
     jn_vec_free(&p->moves);
     jn_vec_free(&p->apart);
     jn_vec_free(&p->given);
     jn_arena_free(&p->arena);
     jn_free(p);
+}
+
+size_t jn_replay_scratch(const jn_replay *p) {
+    size_t bytes = 0;
+    for (int i = 0; i < JN_MAX_RANGES; i++)
+        bytes += p->scratch[i].bytes;
+    return bytes;
 }
 
 /* ---- writing -----------------------------------------------------------------------------------
@@ -86,10 +94,40 @@ static jn_replay_call *add(jn_replay *p, jn_replay_kind kind, const jn_vnode *vn
     c->next = NULL;
     c->vn = vn;
     c->kind = kind;
-    *p->tail = c;
-    p->tail = &c->next;
+    *p->part->tail = c;
+    p->part->tail = &c->next;
     p->n_calls++;
     return c;
+}
+
+void jn_replay_range(jn_replay *p, uint32_t range, uint32_t ranges) {
+    jn_replay_stage *s = p->last;
+    if (range == 0 && !(s && s->n == 1 && ranges == 1)) {
+        s = jn_arena_alloc(&p->arena, sizeof *s + ranges * sizeof *s->part);
+        if (!s) {
+            p->spoiled = true;
+            return;
+        }
+        s->next = NULL;
+        s->n = ranges;
+        p->in_parts |= ranges > 1;
+        for (uint32_t i = 0; i < ranges; i++)
+            s->part[i] = (jn_replay_part){.tail = &s->part[i].first};
+        if (p->last)
+            p->last->next = s;
+        else
+            p->first = s;
+        p->last = s;
+    }
+    if (!p->spoiled)
+        p->part = &s->part[range];
+}
+
+bool jn_replay_has(const jn_replay *p, uint32_t range) {
+    for (const jn_replay_stage *s = p->first; s; s = s->next)
+        if (range < s->n && s->part[range].first)
+            return true;
+    return false;
 }
 
 static const int64_t *dims_of(jn_replay *p, const jn_view *v) {
@@ -118,7 +156,7 @@ void jn_replay_kernel(jn_replay *p, const jn_vnode *vn, const jn_kargs *k) {
     c->kernel.args.in = views;
     c->kernel.args.out = views + k->n_in;
     c->kernel.args.apart = apart;
-    c->kernel.args.flags = &p->flags;
+    c->kernel.args.flags = &p->part->flags;
     for (uint32_t i = 0; i < all; i++) {
         follow(p, &views[i].data);
         if (views[i].rank > 0) /* those of a variant are of the rows that it had last */
@@ -239,7 +277,7 @@ bool jn_replay_moves(jn_replay *p, char *const *data) {
     return true;
 }
 
-janus_status jn_replay_run(jn_replay *p) {
+static void run_part(jn_replay_part *p) {
     p->flags = 0;
     for (jn_replay_call *c = p->first; c; c = c->next) {
         switch (c->kind) {
@@ -253,8 +291,28 @@ janus_status jn_replay_run(jn_replay *p) {
             memcpy(c->copy.to, c->copy.from, c->copy.bytes);
             break;
         }
-        if (JN_UNLIKELY(p->flags))
-            return jn_vnode_error(c->vn, p->flags);
+        if (JN_UNLIKELY(p->flags)) {
+            p->failed = c->vn;
+            return;
+        }
+    }
+}
+
+static void run_parts(void *arg, int64_t begin, int64_t end) {
+    jn_replay_stage *s = arg;
+    for (int64_t i = begin; i < end; i++)
+        run_part(&s->part[i]);
+}
+
+janus_status jn_replay_run(jn_replay *p) {
+    for (jn_replay_stage *s = p->first; s; s = s->next) {
+        if (p->pace.beside && s->n > 1)
+            jn_parallel_for(s->n, 1, run_parts, s);
+        else
+            run_parts(s, 0, s->n);
+        for (uint32_t i = 0; i < s->n; i++)
+            if (JN_UNLIKELY(s->part[i].flags))
+                return jn_vnode_error(s->part[i].failed, s->part[i].flags);
     }
     return JANUS_OK;
 }

@@ -7,10 +7,14 @@
  * the same order.  The list has these calls, with memory that stays as it is between runs: what is
  * made again is the kernels alone.  Places that point into the memory of an argument are moved
  * where the argument lies elsewhere (docs/adr/0082-replays.md).
+ *
+ * Calls of a group that was split into ranges of rows are a part for each range; parts run beside
+ * each other where that is faster (exec/kernels/pace.h).
  */
 #ifndef JN_EXEC_REPLAY_H
 #define JN_EXEC_REPLAY_H
 
+#include "exec/kernels/pace.h"
 #include "exec/state/state.h"
 
 struct jn_chain;
@@ -39,9 +43,26 @@ typedef struct jn_replay_apart {
 } jn_replay_apart;
 
 struct jn_replay_call;
+/* Calls one after the other, of a range of rows or of all. */
+typedef struct jn_replay_part {
+    struct jn_replay_call *first, **tail;
+    uint32_t flags; /* of the kernels */
+    const struct jn_vnode *failed;
+} jn_replay_part;
+
+/* Parts of which none waits for another one. */
+typedef struct jn_replay_stage {
+    struct jn_replay_stage *next;
+    uint32_t n;
+    jn_replay_part part[];
+} jn_replay_stage;
+
 typedef struct jn_replay {
     jn_arena arena;
-    struct jn_replay_call *first, **tail;
+    jn_replay_stage *first, *last;
+    jn_replay_part *part; /* what is called now is written there */
+    bool in_parts;        /* a stage has several */
+    jn_pace pace;
     uint32_t n_args, n_calls;
     jn_replay_arg *arg;
     jn_bound *bound; /* of the arguments, and their slots; in `mem` */
@@ -50,11 +71,10 @@ typedef struct jn_replay {
     JN_VEC(jn_replay_apart) apart;
     JN_VEC(uint32_t) given; /* arguments that are results */
     jn_mem *mem;
-    jn_scratch scratch;
+    jn_scratch scratch[JN_MAX_RANGES];
     janus_run_stats stats;
     uint64_t kernels; /* written down */
     uint64_t seen;    /* jn_run.known of the run that it was last */
-    uint32_t flags;   /* of the kernels */
     int threads;
     bool exact;
     bool spoiled; /* something was done that the list does not have */
@@ -65,9 +85,15 @@ typedef struct jn_replay {
 /* An empty list; NULL: out of memory. */
 jn_replay *jn_replay_new(uint32_t n_args);
 void jn_replay_free(jn_replay *p);
+/* Bytes of its scratch memory. */
+size_t jn_replay_scratch(const jn_replay *p);
 
 /* ---- writing: what fails spoils the list ---- */
 
+/* Calls of range `range` of a group of so many come next. */
+void jn_replay_range(jn_replay *p, uint32_t range, uint32_t ranges);
+/* Whether calls of that range have been written down: what they point to stays. */
+bool jn_replay_has(const jn_replay *p, uint32_t range);
 /* A kernel is about to be called with these operands. */
 void jn_replay_kernel(jn_replay *p, const struct jn_vnode *vn, const jn_kargs *k);
 void jn_replay_chain(jn_replay *p, const struct jn_chain *c, const jn_segment *seg,

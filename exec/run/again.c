@@ -114,7 +114,7 @@ static bool is_whole(const jn_run *r, const jn_replay *p) {
     (void)jn_run_log(r, &n_log);
     return r->prepared && !n_log && p->kernels == s->kernels && !s->early && !s->late &&
            s->lanes <= 1 && !jn_run_met(r) && r->rng_offset == r->options.rng_offset &&
-           r->mem->bytes <= MOST_KEPT && jn_mem_peak(r->mem) + p->scratch.bytes <= MOST_BYTES;
+           r->mem->bytes <= MOST_KEPT && jn_mem_peak(r->mem) + jn_replay_scratch(p) <= MOST_BYTES;
 }
 
 bool jn_run_written(jn_run *r, bool alone) {
@@ -226,7 +226,10 @@ bool jn_run_again(jn_run *r, const jn_arg *args, unsigned n, janus_status *st) {
     if (*st == JANUS_OK)
         *st = jn_replay_run(p);
     r->stats = p->stats;
-    r->stats.tensor_ns = (uint64_t)(jn_run_clock() - start);
+    int64_t took = jn_run_clock() - start;
+    if (p->in_parts)
+        jn_pace_took(&p->pace, took);
+    r->stats.tensor_ns = (uint64_t)took;
     r->stats.host_ns = 0;
     r->finished = *st == JANUS_OK;
     jn_ops_run.replays++;

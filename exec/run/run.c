@@ -330,7 +330,7 @@ void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {
     *out = r->stats;
     if (r->mem)
         out->peak_bytes = jn_mem_peak(r->mem) + r->mem->apart_most + jn_schedule_scratch(r) +
-                          (r->replays ? r->entry->replay->scratch.bytes : 0);
+                          (r->replays ? jn_replay_scratch(r->entry->replay) : 0);
     out->rng_offset = r->rng_offset;
     out->lanes = r->stats.lanes ? r->stats.lanes : 1;
 }

@@ -48,23 +48,19 @@ void jn_schedule_end(jn_run *r) {
     }
 }
 
-void jn_schedule_writes(jn_run *r, jn_replay *list) {
-    r->of_schedule.list = list;
-    size_t bytes = r->entry->replay_scratch;
-    jn_scratch *s = &r->of_schedule.scratch[0];
-    if (bytes && !s->data && (s->data = jn_alloc_aligned(bytes)))
-        s->bytes = bytes;
-}
+void jn_schedule_writes(jn_run *r, jn_replay *list) { r->of_schedule.list = list; }
 
 bool jn_schedule_written(jn_run *r) {
     jn_of_schedule *s = &r->of_schedule;
     jn_replay *list = s->list;
     s->list = NULL;
-    r->entry->replay_scratch = s->scratch[0].bytes;
+    for (int i = 0; i < JN_MAX_RANGES; i++)
+        if (r->entry->replay_scratch < s->scratch[i].bytes)
+            r->entry->replay_scratch = s->scratch[i].bytes;
     if (list->spoiled || s->late || s->result_stores.n || s->stores.n || s->n_pending)
         return false;
-    list->scratch = s->scratch[0];
-    s->scratch[0] = (jn_scratch){0};
+    memcpy(list->scratch, s->scratch, sizeof list->scratch);
+    memset(s->scratch, 0, sizeof s->scratch);
     return true;
 }
 
@@ -223,6 +219,7 @@ static janus_status run_window(jn_run *r, jn_lane *alone, jn_window *w) {
     if (w->dealt.lanes)
         return jn_lanes_run(r, w);
     JN_TRY(jn_early_join(r));
+    alone->window = w->from == 0 ? w->n : 0;
     return jn_levels_run(alone, w->task + w->from, w->n - w->from);
 }
 

@@ -29,7 +29,8 @@ enum {
     TILE_BYTES = 512 << 10,      /* of temporaries per tile */
     WIDE_TILE_BYTES = 128 << 20, /* where every tile reads a weight that no cache holds */
     TILE_ROWS = 32,              /* at least: products of fewer rows are slow */
-    RANGE_COST = 1 << 16         /* elements of work that pay for waking another thread */
+    RANGE_COST = 1 << 16,        /* elements of work that pay for waking another thread */
+    MODELS_COST = 1 << 13        /* of models in a list of calls (exec/kernels/pace.h) */
 };
 
 /* ---- the whole group
@@ -189,7 +190,10 @@ static uint32_t range_begin(const jn_group *g, uint32_t k) {
 
 static void run_ranges(void *arg, int64_t begin, int64_t end) {
     jn_ranges *j = arg;
+    jn_replay *list = jn_tile_list(j->g);
     for (int64_t k = begin; k < end; k++) {
+        if (JN_UNLIKELY(list != NULL))
+            jn_replay_range(list, (uint32_t)k, j->g->ranges);
         uint32_t at = range_begin(j->g, (uint32_t)k), stop = range_begin(j->g, (uint32_t)k + 1);
         for (; at < stop && j->st[k] == JANUS_OK; at += j->tile_rows) {
             uint32_t n = stop - at < j->tile_rows ? stop - at : j->tile_rows;
@@ -201,6 +205,22 @@ static void run_ranges(void *arg, int64_t begin, int64_t end) {
     }
 }
 
+/* Whether the group is all that there is to run, and its rows multiply by factors of their own, as
+ * those of several models do: then a product takes no longer for being of fewer rows. */
+static bool is_of_models(const jn_group *g) {
+    const jn_segment *seg = g->inst->seg;
+    bool any = false;
+    for (uint32_t i = 0; i < seg->n_nodes && g->n == g->lane->window; i++) {
+        const jn_segnode *n = &seg->nodes[i];
+        if (!(n->op->flags & JN_OP_PRODUCT) || n->n_in < 2 || n->in[1].kind != JN_SRC_INPUT)
+            continue;
+        if (g->layout[n->in[1].index] == JN_ROWS_SHARED)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
 /* How many ranges and rows per tile: from the group alone. */
 static uint32_t plan_ranges(jn_group *g) {
     uint64_t cost = (uint64_t)g->inst->row_cost * g->n;
@@ -209,9 +229,10 @@ static uint32_t plan_ranges(jn_group *g) {
     if (!g->lane->run->on->host)
         return g->n;
     if (!g->lane->lock && !g->lane->run->exact && !g->inst->wide && threads > 1 && g->n >= 2 &&
-        cost >= 2 * RANGE_COST) {
-        g->ranges = cost / RANGE_COST < (uint64_t)threads ? (uint32_t)(cost / RANGE_COST)
-                                                          : (uint32_t)threads;
+        cost >= 2 * MODELS_COST && (cost >= 2 * RANGE_COST || is_of_models(g))) {
+        g->in_turn = cost < 2 * RANGE_COST;
+        uint64_t worth = g->in_turn ? MODELS_COST : RANGE_COST;
+        g->ranges = cost / worth < (uint64_t)threads ? (uint32_t)(cost / worth) : (uint32_t)threads;
         if (g->ranges > JN_MAX_RANGES)
             g->ranges = JN_MAX_RANGES;
         if (g->ranges > g->n)
@@ -248,8 +269,8 @@ static janus_status place(jn_group *g, const jn_ranges *j) {
 }
 
 janus_status jn_host_group(jn_group *g, jn_ranges *j) {
-    if (g->ranges == 1)
-        run_ranges(j, 0, 1);
+    if (g->ranges == 1 || g->in_turn || JN_UNLIKELY(jn_tile_list(g) != NULL))
+        run_ranges(j, 0, g->ranges);
     else
         jn_parallel_for(g->ranges, 1, run_ranges, j);
     for (uint32_t k = 0; k < g->ranges; k++) {

@@ -14,7 +14,8 @@ typedef struct jn_group {
     jn_seginst *inst;
     jn_task **task; /* n rows */
     uint32_t n;
-    uint32_t ranges; /* that run on threads of their own; 1 in a lane beside others */
+    uint32_t ranges; /* that may run on threads of their own; 1 in a lane beside others */
+    bool in_turn;    /* they are too short for that, unless a list of them is run again */
     uint64_t mask;
     uint8_t *layout;     /* per input */
     char *(*product)[2]; /* per node: where the rows of a product go */
@@ -43,11 +44,11 @@ static inline uint32_t jn_group_part(const jn_group *g, uint32_t range) {
 void jn_group_order(jn_group *g);
 /* Room for the temporaries of n rows in a range: running them then allocates nothing. */
 janus_status jn_tile_reserve(const jn_group *g, const jn_variant *v, uint32_t n, uint32_t range);
-/* Where the calls of its tiles are written down: of a group that the run's own thread runs alone,
- * else NULL. */
+/* Where the calls of its tiles are written down: of a group of the run's own thread, which then
+ * runs all ranges; else NULL. */
 static inline jn_replay *jn_tile_list(const jn_group *g) {
     jn_replay *list = g->lane->run->of_schedule.list;
-    return JN_LIKELY(!list) || g->lane->lock || !g->lane->polls || g->ranges > 1 ? NULL : list;
+    return JN_LIKELY(!list) || g->lane->lock || !g->lane->polls ? NULL : list;
 }
 /* Runs the rows task[0..n-1] of a group; *kernels += kernels called. */
 janus_status jn_tile_run(jn_group *g, jn_variant *v, jn_task **task, uint32_t n, uint32_t range,

@@ -53,8 +53,9 @@ static janus_status reserve_scratch(jn_run *r, uint32_t part, size_t bytes) {
         s->most = bytes;
     if (s->bytes >= bytes)
         return JANUS_OK;
-    if (JN_UNLIKELY(r->of_schedule.list != NULL))
-        r->of_schedule.list->spoiled |= r->of_schedule.list->n_calls > 0; /* it has moved */
+    jn_replay *list = r->of_schedule.list;
+    if (JN_UNLIKELY(list != NULL))
+        list->spoiled |= jn_replay_has(list, part); /* it has moved */
     if (bytes > r->mem->ceiling)
         return jn_error(JANUS_NO_MEMORY, "a batch would need %zu bytes of temporaries", bytes);
     jn_free_aligned(s->data);
@@ -62,6 +63,8 @@ static janus_status reserve_scratch(jn_run *r, uint32_t part, size_t bytes) {
     size_t last = r->set->scratch[part];
     bytes += bytes < LARGE ? bytes / 2 : 0;
     bytes = bytes < last && last <= r->mem->ceiling ? last : bytes;
+    if (JN_UNLIKELY(list != NULL) && bytes < r->entry->replay_scratch)
+        bytes = r->entry->replay_scratch;
     s->data = jn_alloc_aligned(bytes);
     if (!s->data)
         return JN_NO_MEMORY();

@@ -184,7 +184,7 @@ struct jn_plan {
     struct jn_replay *replay; /* of runs that begin here, or NULL (exec/kernels/replay.h) */
     uint32_t alike, write_at; /* runs one after the other whose arguments looked the same; so many
                                  of them pay for a list, 0: not yet known */
-    size_t replay_scratch;    /* bytes of scratch memory that a list needs */
+    size_t replay_scratch;    /* bytes of scratch memory that a range of a list needs */
     uint32_t *member;         /* saved plans: slot of each member of sub->saved */
     uint32_t frame_bytes;
     const jn_node **where; /* node per instruction, for messages */

@@ -178,6 +178,7 @@ typedef struct jn_lane {
     atomic_bool *stop;     /* set when a lane has failed; NULL: alone */
     bool polls;            /* it is on the run's own thread */
     bool stopped;          /* because another one failed */
+    uint32_t window;       /* all tasks there are, where it has them; 0: not known */
     uint64_t batches, tasks, kernels, ops;
 } jn_lane;
 

@@ -274,3 +274,92 @@ def test_where_something_is_decided_or_drawn_nothing_is_made_again():
             janus.manual_seed(k)
             assert alike(plain(called(f, (x,))), plain(expected)), k
         assert janus._C._replays() == before
+
+
+class Classifier(nn.Module):
+    """What comes before, between and behind products: numbers of rows, tables, convolutions, attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.e, self.c = nn.Embedding(9, 16), nn.Conv2d(1, 8, 3, padding=1)
+        self.a, self.n, self.b = nn.Linear(128, 64), nn.LayerNorm(64), nn.Linear(64, 5)
+
+    def forward(self, x):
+        e = self.e(x)
+        h = nn.functional.relu(self.c(e.unsqueeze(1))).flatten(2).mean(1)
+        h = self.n(self.a(h)).reshape(x.shape[0], 4, 16)
+        w = nn.functional.softmax(h @ h.transpose(1, 2), -1)
+        return self.b((w @ h).flatten(1)), w
+
+
+def of_classifiers(k, n=8):
+    return [(janus.arange(16) * (k + 3) + i).reshape(2, 8) % 9 for i in range(n)]
+
+
+def merged_classifiers():
+    models = [Classifier().eval() for _ in range(8)]
+    calls = janus.merge(models)._janus_function_.__wrapped__
+    return models, janus.function(calls, verify="never", measure=False)
+
+
+def changed(k, models, xs):
+    """What lies elsewhere, is another number, another object, of another shape, or no number of a row."""
+    if k % 50 == 40:
+        models[k % 8].a.weight.data = values(64, 128, start=k)
+    elif k % 50 == 42:
+        with janus.no_grad():
+            models[(k + 4) % 8].c.bias.add_(0.25)
+    elif k % 50 == 43:
+        models[3].b.weight = nn.Parameter(values(5, 64, start=k))
+    elif k % 50 == 44:
+        xs[6] = xs[1]
+    elif k % 50 == 46:
+        xs[2], xs[7] = xs[2][:1], xs[7][:1]
+    elif k % 50 == 48:
+        xs[5] = xs[5] + 9
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_models_are_split_where_there_are_threads(threads):
+    janus.manual_seed(0)
+    (models, f), n, kernels, kept = merged_classifiers(), janus.get_num_threads(), [], []
+    try:
+        for many in (1, threads, 1, threads):
+            janus.set_num_threads(many)
+            replays, of = janus._C._replays(), f.stats()["kernels"]
+            for k in range(150):
+                xs = of_classifiers(k)
+                changed(k, models, xs)
+                expected = called(lambda: [m(x) for m, x in zip(models, xs)], ())
+                got = called(f, (xs,))
+                assert alike(plain(got), plain(expected)), (many, k)
+                kept.append((got, expected))
+            kernels.append(f.stats()["kernels"] - of)
+            assert janus._C._replays() > replays
+    finally:
+        janus.set_num_threads(n)
+    assert all(alike(plain(got), plain(expected)) for got, expected in kept)
+    assert kernels[1] > kernels[0] and kernels[3] > kernels[2]  # calls of half of the models
+
+
+def test_threads_of_the_program_want_parts_at_once():
+    """Only one of them gets the pool."""
+    janus.manual_seed(1)
+    (models, f), n, wrong = merged_classifiers(), janus.get_num_threads(), []
+    try:
+        janus.set_num_threads(2)
+        expected = [plain(called(lambda: [m(x) for m, x in zip(models, of_classifiers(k))], ())) for k in range(5)]
+
+        def work(seed):
+            for k in range(120):
+                if not alike(plain(called(f, (of_classifiers((k + seed) % 5),))), expected[(k + seed) % 5]):
+                    wrong.append((seed, k))
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        janus.set_num_threads(n)
+    assert not wrong
