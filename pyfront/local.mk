@@ -157,6 +157,9 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/tensors/reach.c \
 	pyfront/convert/tensors/tensors.h \
 	pyfront/convert/tensors/tracked.c \
+	pyfront/convert/tree/block.c \
+	pyfront/convert/tree/file.c \
+	pyfront/convert/tree/file.h \
 	pyfront/convert/tree/lower.c \
 	pyfront/convert/tree/source.c \
 	pyfront/convert/tree/tree.h \

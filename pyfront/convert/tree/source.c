@@ -2,295 +2,22 @@
 /*
  * From a running code object to the syntax tree it was compiled from.
  *
- * The whole file is parsed (so that lines and columns need no correction), compiled again, but for
- * other functions and classes, with the same flags, and the code object found there must be the one
- * that runs: names, constants, byte code, nested code, and for lambdas the positions, as several
- * can share a line.  Anything else (an edited file, rewritten asserts, exec'ed text) has no source:
- * such a function runs imperatively.  Parsed files are kept by name with the text they were parsed
- * from.
+ * The lines of the statement that the function is in are parsed, with empty ones before them (so
+ * that lines and columns need no correction) and with the imports of the file, and compiled again
+ * with the same flags; the code object found there must be the one that runs: names, constants,
+ * byte code, nested code, and for lambdas the positions, as several can share a line.  Where that
+ * is not so the whole file is parsed, and compiled but for other functions and classes.  Anything
+ * else (an edited file, rewritten asserts, exec'ed text) has no source: such a function runs
+ * imperatively.  What was parsed is kept by the file's name with the text it was parsed from.
  */
 #include "pyfront/convert/tree/tree.h"
 
 #include <string.h>
 
-#include "pyfront/base/lines.h"
+#include "pyfront/convert/tree/file.h"
 
-static PyObject *files; /* file name -> (text, [statements], {place: what was compiled of some}) */
 static PyObject
     *given; /* address of a code object -> (code object, ast node, name of a class or None) */
-
-static int add_node(PyObject *index, PyObject *node, PyObject *name, long line) {
-    PyObject *key = Py_BuildValue("(Ol)", name, line);
-    if (!key)
-        return -1;
-    PyObject *list = PyDict_GetItemWithError(index, key); /* borrowed */
-    int bad = -1;
-    if (list) {
-        bad = PyList_Append(list, node);
-    } else if (!PyErr_Occurred()) {
-        list = Py_BuildValue("[O]", node);
-        bad = list ? PyDict_SetItem(index, key, list) : -1;
-        Py_XDECREF(list);
-    }
-    Py_DECREF(key);
-    return bad;
-}
-
-static long line_of(PyObject *node) {
-    PyObject *v = PyObject_GetAttrString(node, "lineno");
-    long line = v ? PyLong_AsLong(v) : -1;
-    Py_XDECREF(v);
-    return line;
-}
-
-static int index_node(PyObject *index, PyObject *node) {
-    const char *kind = strrchr(Py_TYPE(node)->tp_name, '.');
-    kind = kind ? kind + 1 : Py_TYPE(node)->tp_name;
-    if (!strcmp(kind, "Lambda")) {
-        PyObject *name = PyUnicode_FromString("<lambda>");
-        int bad = name ? add_node(index, node, name, line_of(node)) : -1;
-        Py_XDECREF(name);
-        return bad;
-    }
-    if (strcmp(kind, "FunctionDef") != 0)
-        return 0;
-    PyObject *name = PyObject_GetAttrString(node, "name");
-    PyObject *decorators = PyObject_GetAttrString(node, "decorator_list");
-    int bad = -1;
-    if (name && decorators) {
-        PyObject *first = PyList_GET_SIZE(decorators) ? PyList_GET_ITEM(decorators, 0) : node;
-        bad = add_node(index, node, name, line_of(first));
-    }
-    Py_XDECREF(name);
-    Py_XDECREF(decorators);
-    return bad;
-}
-
-/* Says to the functions in the body of a class which class it is: private names are named for it.
- * Inner classes come later and say it anew. */
-static int name_class(PyObject *ast, PyObject *class_def) {
-    PyObject *name = PyObject_GetAttrString(class_def, "name");
-    PyObject *body = PyObject_GetAttrString(class_def, "body");
-    int bad = name && body && PyList_Check(body) ? 0 : -1;
-    for (Py_ssize_t i = 0; !bad && i < PyList_GET_SIZE(body); i++) {
-        PyObject *walk = PyObject_CallMethod(ast, "walk", "O", PyList_GET_ITEM(body, i)), *node;
-        while (walk && !bad && (node = PyIter_Next(walk))) {
-            const char *kind = Py_TYPE(node)->tp_name;
-            if (strstr(kind, "FunctionDef") || strstr(kind, "Lambda"))
-                bad = PyObject_SetAttrString(node, "in_class", name);
-            Py_DECREF(node);
-        }
-        bad = bad || !walk || PyErr_Occurred() ? -1 : 0;
-        Py_XDECREF(walk);
-    }
-    Py_XDECREF(name);
-    Py_XDECREF(body);
-    return bad;
-}
-
-static int collect_code(PyObject *list, PyObject *code) {
-    if (PyList_Append(list, code) < 0)
-        return -1;
-    PyObject *consts = PyObject_GetAttrString(code, "co_consts");
-    if (!consts)
-        return -1;
-    int bad = 0;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(consts) && !bad; i++)
-        if (PyCode_Check(PyTuple_GET_ITEM(consts, i)))
-            bad = collect_code(list, PyTuple_GET_ITEM(consts, i));
-    Py_DECREF(consts);
-    return bad;
-}
-
-/* New reference: the text of a file as linecache sees it; NULL with or without an exception. */
-static PyObject *file_text(PyObject *filename, PyObject *globals) {
-    PyObject *lines = jpy_lines(filename, globals);
-    PyObject *empty = lines && PyList_GET_SIZE(lines) > 0 ? PyUnicode_FromString("") : NULL;
-    PyObject *text = empty ? PyUnicode_Join(empty, lines) : NULL;
-    Py_XDECREF(empty);
-    Py_XDECREF(lines);
-    return text;
-}
-
-/* Whether `filters` begin with `one`; it is put there, or taken away.  Not by the functions of
- * warnings: these have every warning be given once more that a program was given. */
-static bool ignoring(PyObject *filters, PyObject *one, bool now) {
-    if (!filters || !PyList_Check(filters))
-        return false;
-    if (now)
-        return PyList_Insert(filters, 0, one) == 0;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(filters); i++)
-        if (PyList_GET_ITEM(filters, i) == one)
-            return PyList_SetSlice(filters, i, i + 1, NULL) == 0;
-    return false;
-}
-
-/* compile(), without the warnings that were given when the program was compiled. */
-static PyObject *compile_call(PyObject *what, PyObject *filename, long flags) {
-    PyObject *builtins = PyEval_GetBuiltins(); /* borrowed */
-    PyObject *fn = builtins ? PyDict_GetItemString(builtins, "compile") : NULL;
-    PyObject *warnings = PyImport_ImportModule("warnings");
-    PyObject *filters = warnings ? PyObject_GetAttrString(warnings, "filters") : NULL;
-    PyObject *one = Py_BuildValue("(sOOOi)", "ignore", Py_None, PyExc_Warning, Py_None, 0);
-    bool ignored = one && ignoring(filters, one, true);
-    PyErr_Clear(); /* else they are given once more */
-    PyObject *made =
-        fn ? PyObject_CallFunction(fn, "OOslO", what, filename, "exec", flags, Py_True) : NULL;
-    PyObject *type, *value, *tb;
-    PyErr_Fetch(&type, &value, &tb);
-    if (ignored)
-        (void)ignoring(filters, one, false);
-    PyErr_Restore(type, value, tb);
-    Py_XDECREF(one);
-    Py_XDECREF(filters);
-    Py_XDECREF(warnings);
-    return made;
-}
-
-PyObject *jpy_py_compile(PyObject *module, PyObject *args) {
-    PyObject *what, *filename;
-    long flags;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "OOl:_compile", &what, &filename, &flags))
-        return NULL;
-    return compile_call(what, filename, flags);
-}
-
-/* The lines of a function or class, with its decorators, and of anything else (0, 0): (first line,
- * last line, statement). */
-static PyObject *lines_of(PyObject *statement) {
-    const char *kind = Py_TYPE(statement)->tp_name;
-    if (!strstr(kind, "FunctionDef") && !strstr(kind, "ClassDef"))
-        return Py_BuildValue("(iiO)", 0, 0, statement);
-    PyObject *end = PyObject_GetAttrString(statement, "end_lineno");
-    PyObject *decorators = PyObject_GetAttrString(statement, "decorator_list");
-    long first = line_of(statement), last = end ? PyLong_AsLong(end) : -1;
-    for (Py_ssize_t i = 0; decorators && i < PyList_GET_SIZE(decorators); i++) {
-        long line = line_of(PyList_GET_ITEM(decorators, i));
-        first = line < first ? line : first;
-    }
-    PyObject *out = end && decorators && !PyErr_Occurred()
-                        ? Py_BuildValue("(llO)", first, last, statement)
-                        : NULL;
-    Py_XDECREF(end);
-    Py_XDECREF(decorators);
-    return out;
-}
-
-/* New reference: (text, [statements with their lines], {}). */
-static PyObject *parse_file(PyObject *text, PyObject *filename, long flags) {
-    PyObject *tree = compile_call(text, filename, flags | 0x400 /* ast.PyCF_ONLY_AST */);
-    PyObject *body = tree ? PyObject_GetAttrString(tree, "body") : NULL;
-    PyObject *statements = body ? PyList_New(0) : NULL, *out = NULL;
-    bool bad = !statements;
-    for (Py_ssize_t i = 0; !bad && i < PyList_GET_SIZE(body); i++) {
-        PyObject *one = lines_of(PyList_GET_ITEM(body, i));
-        bad = !one || PyList_Append(statements, one) < 0;
-        Py_XDECREF(one);
-    }
-    if (!bad)
-        out = Py_BuildValue("(OO{})", text, statements);
-    Py_XDECREF(tree);
-    Py_XDECREF(body);
-    Py_XDECREF(statements);
-    return out;
-}
-
-/* New reference: ({(name, line): [ast nodes]}, [code objects]) of a module of these statements. */
-static PyObject *compile_part(PyObject *statements, PyObject *filename, long flags) {
-    PyObject *ast = PyImport_ImportModule("ast");
-    PyObject *tree = ast ? PyObject_CallMethod(ast, "Module", "(O[])", statements) : NULL;
-    PyObject *code = tree ? compile_call(tree, filename, flags) : NULL;
-    PyObject *index = PyDict_New(), *codes = PyList_New(0), *out = NULL;
-    PyObject *walk = NULL, *node;
-    if (!code || !index || !codes || collect_code(codes, code) < 0)
-        goto end;
-    walk = PyObject_CallMethod(ast, "walk", "O", tree);
-    if (!walk)
-        goto end;
-    while ((node = PyIter_Next(walk))) {
-        int bad = index_node(index, node);
-        if (!bad && strstr(Py_TYPE(node)->tp_name, "ClassDef"))
-            bad = name_class(ast, node);
-        Py_DECREF(node);
-        if (bad)
-            goto end;
-    }
-    if (!PyErr_Occurred())
-        out = PyTuple_Pack(2, index, codes);
-end:
-    Py_XDECREF(tree);
-    Py_XDECREF(code);
-    Py_XDECREF(index);
-    Py_XDECREF(codes);
-    Py_XDECREF(ast);
-    Py_XDECREF(walk);
-    return out;
-}
-
-/* New reference: what compile_part() gives of a file without the functions and classes that the
- * code is not in.  They say nothing of what it is compiled to; imports do. */
-static PyObject *part_at(PyObject *entry, PyObject *code) {
-    PyObject *filename = PyObject_GetAttrString(code, "co_filename"),
-             *all = PyTuple_GET_ITEM(entry, 1);
-    const PyCodeObject *of = (PyCodeObject *)code;
-    PyObject *chosen = PyList_New(0), *key = NULL, *part = NULL;
-    Py_ssize_t at = -1, n = 0;
-    bool bad = !filename || !chosen;
-    for (Py_ssize_t i = 0; !bad && i < PyList_GET_SIZE(all); i++) {
-        long first, last;
-        PyObject *statement;
-        bad = !PyArg_ParseTuple(PyList_GET_ITEM(all, i), "llO", &first, &last, &statement);
-        bool within = !bad && of->co_firstlineno >= first && of->co_firstlineno <= last;
-        if (bad || (first && !within))
-            continue;
-        at = first ? i : at; /* those on a line follow each other */
-        n += first != 0;
-        bad = PyList_Append(chosen, statement) < 0;
-    }
-    if (!bad)
-        key = Py_BuildValue("(nn)", at, n);
-    if (key && !(part = Py_XNewRef(PyDict_GetItemWithError(PyTuple_GET_ITEM(entry, 2), key)))) {
-        part = PyErr_Occurred() ? NULL : compile_part(chosen, filename, of->co_flags & PyCF_MASK);
-        if (part && PyDict_SetItem(PyTuple_GET_ITEM(entry, 2), key, part) < 0)
-            Py_CLEAR(part);
-    }
-    Py_XDECREF(filename);
-    Py_XDECREF(chosen);
-    Py_XDECREF(key);
-    return part;
-}
-
-static PyObject *load_file(PyObject *code, PyObject *globals, const char **out_why) {
-    PyObject *filename = PyObject_GetAttrString(code, "co_filename");
-    PyObject *flags_o = PyObject_GetAttrString(code, "co_flags");
-    PyObject *text = NULL, *entry = NULL;
-    if (!filename || !flags_o || (!files && !(files = PyDict_New())))
-        goto end;
-    text = file_text(filename, globals);
-    if (!text) {
-        *out_why = "its source text is not available";
-        PyErr_Clear();
-        goto end;
-    }
-    entry = PyDict_GetItemWithError(files, filename);
-    if (entry && PyUnicode_Compare(PyTuple_GET_ITEM(entry, 0), text) == 0) {
-        Py_INCREF(entry);
-        goto end;
-    }
-    entry = parse_file(text, filename, PyLong_AsLong(flags_o) & PyCF_MASK);
-    if (!entry) {
-        *out_why = "its source text does not compile";
-        PyErr_Clear();
-    } else if (PyDict_SetItem(files, filename, entry) < 0) {
-        Py_CLEAR(entry);
-    }
-end:
-    Py_XDECREF(filename);
-    Py_XDECREF(flags_o);
-    Py_XDECREF(text);
-    return entry;
-}
 
 static bool code_equal(PyObject *a, PyObject *b);
 
@@ -398,7 +125,7 @@ static PyObject *lambda_code(PyObject *code, PyObject *node) {
         Py_XDECREF(item);
     }
     if (at && file && PyObject_SetAttrString(at, "value", node) == 0)
-        all = compile_call(tree, file, 0);
+        all = jpy_compile(tree, file, 0);
     PyObject *around = code_inside(all), *out = code_inside(around);
     Py_XDECREF(around);
     Py_XDECREF(all);
@@ -484,35 +211,47 @@ static jpy_source *given_source(PyObject *code) {
     return out;
 }
 
-/* New reference: the ast node of code in its file; NULL: *out_why says why not, or an exception is
- * set. */
-static PyObject *node_of(PyObject *code, PyObject *globals, const char **out_why) {
-    PyObject *entry = load_file(code, globals, out_why);
-    if (!entry)
-        return NULL;
-    PyObject *part = part_at(entry, code), *codes = part ? PyTuple_GET_ITEM(part, 1) : NULL;
-    PyObject *key = NULL, *node = NULL;
+/* New reference: the ast node of code in a part of its file; NULL: *out_why says why not, or an
+ * exception is set. */
+static PyObject *node_in(PyObject *part, PyObject *code, const char **out_why) {
+    PyObject *codes = PyTuple_GET_ITEM(part, 1), *node = NULL;
+    const PyCodeObject *of = (PyCodeObject *)code;
     bool same = false;
-    for (Py_ssize_t i = 0; codes && i < PyList_GET_SIZE(codes) && !same; i++)
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(codes) && !same; i++)
         same = code_equal(code, PyList_GET_ITEM(codes, i));
     PyErr_Clear();
     if (!same) {
         *out_why = "its source text is not what is running";
-        goto end;
+        return NULL;
     }
-    PyObject *name = PyObject_GetAttrString(code, "co_name");
-    PyObject *line = PyObject_GetAttrString(code, "co_firstlineno");
-    if (name && line)
-        key = PyTuple_Pack(2, name, line);
-    Py_XDECREF(name);
-    Py_XDECREF(line);
-    if (!key)
-        goto end;
-    PyObject *nodes = PyDict_GetItemWithError(PyTuple_GET_ITEM(part, 0), key);
-    node = pick_node(nodes, code, out_why);
-    Py_XINCREF(node);
-end:
+    PyObject *key = Py_BuildValue("(Oi)", of->co_name, of->co_firstlineno);
+    if (key) {
+        PyObject *nodes = PyDict_GetItemWithError(PyTuple_GET_ITEM(part, 0), key);
+        node = Py_XNewRef(pick_node(nodes, code, out_why));
+    }
     Py_XDECREF(key);
+    return node;
+}
+
+/* The same of code in its file: of the lines that it is in, or of the file as a whole where these
+ * do not say what they are. */
+static PyObject *node_of(PyObject *code, PyObject *globals, const char **out_why) {
+    PyObject *entry = jpy_file_of(code, globals);
+    if (!entry) {
+        *out_why = "its source text is not available";
+        return NULL;
+    }
+    PyObject *part = jpy_part_of_block(entry, code);
+    PyObject *node = part ? node_in(part, code, out_why) : NULL;
+    if (!node && !PyErr_Occurred()) {
+        Py_XSETREF(part, jpy_part_of_file(entry, code));
+        if (part) {
+            node = node_in(part, code, out_why);
+        } else {
+            *out_why = "its source text does not compile";
+            PyErr_Clear();
+        }
+    }
     Py_XDECREF(part);
     Py_DECREF(entry);
     return node;
