@@ -3,6 +3,7 @@
 private names are of.  Where lines are no guide the file is parsed."""
 import ast
 import builtins
+import marshal
 import os
 import pathlib
 import random
@@ -199,3 +200,18 @@ def test_a_text_that_changes(tmp_path):
             found = janus._C._source_node(c, {})
             assert found and Whole(text).has(c, found), (text, name)
     assert janus._C._source_node(codes[0]["f"], {}) is None and janus._C._source_node(codes[1]["g"], {}) is None
+
+
+@pytest.mark.parametrize("items", [2, 7, 30])
+def test_sets_of_a_code_that_was_kept(items):
+    """`x in {...}` is a frozenset of the code, of which one that was read from a file may have another order."""
+    sets = ["{" + ", ".join(repr(f"{k}{i}") for i in range(items)) + f", {k}, ({k}, {k}.0, True), -0.0" + "}" for k in range(40)]
+    text = "".join(f"def f{k}(x): return x in {s} and (lambda y: y in {s})\n" for k, s in enumerate(sets))
+    code, whole = code_of(text), Whole(text)
+    kept = marshal.loads(marshal.dumps(code))
+    for c in functions_in(kept):
+        found = janus._C._source_node(c, {})
+        assert found and whole.has(c, found), c
+    for old, new in (("-0.0", "0.0"), ("True", "1"), ("'10'", "'z'"), (", 1, ", ", 1.0, ")):
+        other = {c.co_name: c for c in functions_in(compile(text.replace(old, new), code.co_filename, "exec"))}
+        assert janus._C._source_node(other["f1"], {}) is None, (old, new)

@@ -21,15 +21,37 @@ static PyObject
 
 static bool code_equal(PyObject *a, PyObject *b);
 
+/* New reference: what a constant is to the bit: repr() tells -0.0, 1, 1.0, True, nan; sets that
+ * were made in another order are equal. */
+static PyObject *shown(PyObject *constant) {
+    if (!PyFrozenSet_CheckExact(constant))
+        return PyObject_Repr(constant);
+    PyObject *list = PySequence_List(constant);
+    for (Py_ssize_t i = 0; list && i < PyList_GET_SIZE(list); i++) {
+        PyObject *one = PyObject_Repr(PyList_GET_ITEM(list, i));
+        if (!one || PyList_SetItem(list, i, one) < 0)
+            Py_CLEAR(list);
+    }
+    if (list && PyList_Sort(list) < 0)
+        Py_CLEAR(list);
+    return list;
+}
+
 static bool const_equal(PyObject *a, PyObject *b) {
     if (Py_TYPE(a) != Py_TYPE(b))
         return false;
     if (PyCode_Check(a))
         return code_equal(a, b);
-    PyObject *ra = PyObject_Repr(a), *rb = PyObject_Repr(b); /* tells -0.0, 1, 1.0, True, nan */
-    bool same = ra && rb && PyUnicode_Compare(ra, rb) == 0;
-    Py_XDECREF(ra);
-    Py_XDECREF(rb);
+    if (PyTuple_CheckExact(a)) {
+        bool equal = PyTuple_GET_SIZE(a) == PyTuple_GET_SIZE(b);
+        for (Py_ssize_t i = 0; equal && i < PyTuple_GET_SIZE(a); i++)
+            equal = const_equal(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i));
+        return equal;
+    }
+    PyObject *x = shown(a), *y = shown(b);
+    bool same = x && y && PyObject_RichCompareBool(x, y, Py_EQ) == 1;
+    Py_XDECREF(x);
+    Py_XDECREF(y);
     return same;
 }
 
