@@ -319,6 +319,7 @@ janus_status jn_segment_specialise(jn_segment *seg, jn_planset *set, const jn_sh
     }
     inst->next = seg->insts;
     seg->insts = inst;
+    jn_ops_run.shapes++;
     if (++seg->n_insts > MAX_INSTS)
         set->crowded = true;
     *out = inst;

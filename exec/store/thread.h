@@ -26,6 +26,7 @@ typedef janus_status (*jn_eager_hook_fn)(const jn_op *op, const struct jn_eager_
 typedef struct jn_op_counts {
     uint64_t eager, graph;
     uint64_t replays; /* runs that made the calls of earlier ones */
+    uint64_t shapes;  /* which segments of graphs were specialised for */
 } jn_op_counts;
 
 typedef struct jn_thread {

@@ -29,7 +29,7 @@ enum {
     WARM_RUNS = 2,
     FEW_RUNS = 4,    /* timed: enough where the one is much faster */
     TIMED_RUNS = 16, /* of both kinds together */
-    COLD_RUNS = 16,  /* in which something was converted or compared, and which are not timed */
+    COLD_RUNS = 16,  /* in which something was converted, compared or compiled: not timed */
     FIRST_REST = 1000,
     MANY_IN_VAIN = 64,
     FEW_MET = 4,        /* calls that a slow entry took before some are not asked about it ... */
@@ -47,13 +47,14 @@ enum {
 static const double ALIKE = 1.25;
 
 /* jpy_py_clock; look 0: none is */
-static struct { int64_t eager, graph, look, conversion, looks, conversions; } modelled;
+static struct { int64_t eager, graph, look, conversion, shape, looks, conversions; } modelled;
 
 static int64_t by(clockid_t clock) {
     if (JN_UNLIKELY(modelled.look))
         return ++modelled.looks * modelled.look + (int64_t)jn_ops_run.eager * modelled.eager +
                (int64_t)jn_ops_run.graph * modelled.graph +
-               modelled.conversions * modelled.conversion;
+               modelled.conversions * modelled.conversion +
+               (int64_t)jn_ops_run.shapes * modelled.shape;
     struct timespec t;
     clock_gettime(clock, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
@@ -65,29 +66,32 @@ int64_t jpy_processor_ns(void) { return by(CLOCK_PROCESS_CPUTIME_ID); }
 
 PyObject *jpy_py_clock(PyObject *module, PyObject *args) {
     (void)module;
-    long long eager = 0, graph = 0, look = 0, conversion = 0;
-    if (!PyArg_ParseTuple(args, "|LLLL", &eager, &graph, &look, &conversion))
+    long long eager = 0, graph = 0, look = 0, conversion = 0, shape = 0;
+    if (!PyArg_ParseTuple(args, "|LLLLL", &eager, &graph, &look, &conversion, &shape))
         return NULL;
-    if (eager < 0 || graph < 0 || look < 0 || conversion < 0)
-        return PyErr_Format(PyExc_ValueError, "_clock: (%lld, %lld, %lld, %lld) ns", eager, graph,
-                            look, conversion);
+    if (eager < 0 || graph < 0 || look < 0 || conversion < 0 || shape < 0)
+        return PyErr_Format(PyExc_ValueError, "_clock: (%lld, %lld, %lld, %lld, %lld) ns", eager,
+                            graph, look, conversion, shape);
     modelled.eager = eager, modelled.graph = graph, modelled.look = look;
-    modelled.conversion = conversion;
+    modelled.conversion = conversion, modelled.shape = shape;
     return PyLong_FromLongLong(modelled.conversions);
 }
 
 static _Thread_local uint64_t conversions;
 
 /* What this thread has done that calls are to pay for once; where one does in each it is part of
- * what they cost. */
-static uint64_t others(void) { return conversions + jpy_shadows_begun; }
+ * what they cost.  A graph's first runs compile: later ones where they come to other shapes. */
+static uint64_t others(const jpy_trial *t) {
+    uint64_t shapes = t->state == JPY_TRIAL_WARM ? 0 : jn_ops_run.shapes;
+    return conversions + jpy_shadows_begun + shapes;
+}
 
 static uint64_t ops_run(void) { return jn_ops_run.eager + jn_ops_run.graph; } /* this thread's */
 
 jpy_timing jpy_trial_start(const jpy_function *f, const jpy_trial *t, bool graph) {
     if (!f->measure || t->state != (graph ? JPY_TRIAL_GRAPH : JPY_TRIAL_PLAIN))
-        return (jpy_timing){.others = others()};
-    return (jpy_timing){jpy_now(), ops_run(), others()};
+        return (jpy_timing){.others = others(t)};
+    return (jpy_timing){jpy_now(), ops_run(), others(t)};
 }
 
 static void keep(jpy_pace *p, int64_t ns, uint64_t ops) {
@@ -149,7 +153,7 @@ static int decide(const jpy_trial *t) {
 bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, jpy_timing start) {
     if (!f->measure || t->state >= JPY_TRIAL_PAYS)
         return false;
-    if (start.others != others() && t->cold++ < COLD_RUNS)
+    if (start.others != others(t) && t->cold++ < COLD_RUNS)
         return false; /* once more */
     if (t->state == JPY_TRIAL_WARM) {
         if (++t->n >= WARM_RUNS) {

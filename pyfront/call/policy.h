@@ -19,9 +19,10 @@ enum { JPY_UNHIT = 4 }; /* conversions of which none was hit: parts may do bette
 int64_t jpy_now(void);          /* nanoseconds; 0 where `f` measures nothing */
 int64_t jpy_worked(void);       /* processor time of this thread, nanoseconds */
 int64_t jpy_processor_ns(void); /* that of all threads of the process */
-/* _clock(eager, graph, look, conversion=0), for tests: time goes on by so many nanoseconds for each
- * op that this thread runs, in a graph or not, each look at a clock and each conversion; _clock():
- * as it does.  Returns how many conversions there were so far. */
+/* _clock(eager, graph, look, conversion=0, shape=0), for tests: time goes on by so many nanoseconds
+ * for each op that this thread runs, in a graph or not, each look at a clock, each conversion and
+ * each shape that a part of a graph is compiled for; _clock(): as it does.  Returns how many
+ * conversions there were so far. */
 PyObject *jpy_py_clock(PyObject *module, PyObject *args);
 /* The start of a run that is to be timed, ns 0: it is not. */
 jpy_timing jpy_trial_start(const jpy_function *f, const jpy_trial *t, bool graph);

@@ -23,7 +23,7 @@ enum { JPY_MAX_ENTRIES = 64 };
 typedef struct jpy_timing {
     int64_t ns;
     uint64_t ops;    /* that this thread has run by then, ... */
-    uint64_t others; /* ... and conversions and comparisons in it (policy.c) */
+    uint64_t others; /* ... and what was made in it (policy.c) */
 } jpy_timing;
 
 /* The fastest of some calls. */

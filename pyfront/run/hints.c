@@ -16,7 +16,15 @@
 #include "pyfront/base/names.h"
 #include "pyfront/entry/entry.h"
 
-enum { LENGTHS_UNROLLED = 3, FEW_RUNS = 4, TOO_LOOSE = 4, USUAL = 2, SELDOM = 8 };
+enum {
+    LENGTHS_UNROLLED = 3,
+    FEW_RUNS = 4,
+    TOO_LOOSE = 4,
+    USUAL = 2,
+    SELDOM = 8,
+    TAUGHT_NOTHING = 2, /* graphs in which the same failed */
+    MOST_LATER = 16
+};
 
 static void learn_length(PyObject *hints, PyObject *path) {
     PyObject *had = PyDict_GetItem(hints, path);
@@ -180,15 +188,34 @@ void jpy_hints_discarded(jpy_function *f, const jpy_entry *e) {
         jpy_hints_narrow(f, true);
 }
 
-static PyObject *left_out(const char *why) {
+static PyObject *key_of(const char *kind, const char *why) {
     PyObject *key = PyUnicode_DecodeUTF8(why, (Py_ssize_t)strlen(why), "replace");
-    Py_XSETREF(key, key ? PyUnicode_FromFormat("path left out: %U", key) : NULL);
+    Py_XSETREF(key, key ? PyUnicode_FromFormat("%s: %U", kind, key) : NULL);
     return key;
 }
+
+static PyObject *left_out(const char *why) { return key_of("path left out", why); }
 
 static long times(const jpy_function *f, PyObject *key) {
     PyObject *had = key ? PyDict_GetItem(f->hints, key) : NULL;
     return had ? PyLong_AsLong(had) : 0;
+}
+
+/* How often that was so before; takes the key. */
+static long once_more(jpy_function *f, PyObject *key) {
+    long had = times(f, key);
+    PyObject *n = key ? PyLong_FromLong(had + 1) : NULL;
+    if (n)
+        PyDict_SetItem(f->hints, key, n);
+    Py_XDECREF(n);
+    Py_XDECREF(key);
+    PyErr_Clear();
+    return had;
+}
+
+/* That it is good for most runs. */
+static bool is_seldom(jpy_entry *e) {
+    return e->runs >= FEW_RUNS && ++e->came <= 1 + e->runs / SELDOM;
 }
 
 bool jpy_hints_came_to(jpy_function *f, jpy_entry *e, const char *message) {
@@ -196,18 +223,18 @@ bool jpy_hints_came_to(jpy_function *f, jpy_entry *e, const char *message) {
     for (size_t i = 0; i < e->left_out.n; i++) {
         if (!strstr(message, e->left_out.data[i].why))
             continue;
-        if (e->runs >= FEW_RUNS && ++e->came <= 1 + e->runs / SELDOM)
+        if (is_seldom(e))
             return true;
-        PyObject *key = left_out(e->left_out.data[i].why);
-        PyObject *n = key ? PyLong_FromLong(times(f, key) + 1) : NULL;
-        if (n)
-            PyDict_SetItem(f->hints, key, n);
-        Py_XDECREF(n);
-        Py_XDECREF(key);
-        PyErr_Clear();
+        (void)once_more(f, left_out(e->left_out.data[i].why));
         return false;
     }
-    return false;
+    /* graphs that were made since have assumed it, too: so would the next one, which comes later
+     * and later where this one is good for few runs */
+    long had = once_more(f, key_of("failed", message));
+    bool seldom = had >= TAUGHT_NOTHING && is_seldom(e);
+    if (f->measure && had >= TAUGHT_NOTHING && !seldom)
+        f->next_try = 1u << (had < MOST_LATER ? had : MOST_LATER);
+    return seldom;
 }
 
 bool jpy_hint_usual(const jpy_function *f, const char *why) {

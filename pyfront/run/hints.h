@@ -32,7 +32,7 @@ void jpy_hints_gradient(jpy_function *f);
 /* A run was discarded; whether it came to a path that the graph does not have, which is seldom
  * taken, so that the graph is good for other runs.  Where that happens again to graphs that have
  * hardly run, or to one run in a few, the path is a usual one: a graph without it is none, and its
- * statement is left to CPython. */
+ * statement is left to CPython.  So it is where graphs made since have assumed what failed, too. */
 bool jpy_hints_came_to(jpy_function *f, jpy_entry *e, const char *message);
 bool jpy_hint_usual(const jpy_function *f, const char *why);
 

@@ -260,6 +260,24 @@ def test_graphs_that_are_seldom_met_keep_no_function_from_resting(clock, seldom)
     assert g.stats()["resting"], janus.explain(g)
 
 
+@pytest.mark.parametrize("eager, graph, pays", [(100, 40, True), (40, 100, False)])
+@pytest.mark.parametrize("lengths", [2, 5, 7, 9, 12])
+def test_runs_that_are_compiled_for_other_shapes_say_nothing(clock, lengths, eager, graph, pays):
+    """A graph for any length is compiled for each once, which takes a thousand times as long as a run."""
+    clock(eager, graph, 10, 0, 100000)
+
+    def f(x):
+        for _ in range(5):
+            x = (x * 2).tanh() + x.sum()
+        return x
+
+    g, xs = janus.function(f, measure=True, regions=False), [janus.ones(3 + k, 2) for k in range(lengths)]
+    for k in range(200):
+        g(xs[k % lengths])
+    s = g.stats()
+    assert (s["slow"] == 0, s["graph"] >= 120, s["resting"]) == (pays, pays, not pays), janus.explain(g)
+
+
 def test_a_graph_that_paid_is_compared_again(clock):
     """A loop leaves sooner and sooner, as where a model learns to be sure: then the graph, which takes as long as ever, does not pay."""
     def f(x, y, rounds):

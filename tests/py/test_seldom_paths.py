@@ -2,6 +2,7 @@
 """Paths that a graph does not have and that are seldom taken: the graph stays."""
 
 import pathlib
+import random
 import sys
 
 import pytest
@@ -38,3 +39,48 @@ def test_a_path_that_is_seldom_taken_keeps_its_graph():
     harness.compare("seldom", want, harness.run(main, recorder), False)
     assert recorder.total("conversions") < 12, janus.explain(recorder.made[0])
     assert recorder.total("ops_graph") > 4 * recorder.total("ops_eager"), janus.explain(recorder.made[0])
+
+
+class Labelled:
+    def __init__(self, label, kids=()):
+        self.label, self.kids = label, kids
+
+
+class Encoded:
+    def __init__(self, h, loss):
+        self.h, self.loss = h, loss
+
+
+def tree_of(rng, depth, share):
+    kids = [tree_of(rng, depth - 1, share) for _ in range(rng.randint(1, 3))] if depth else []
+    return Labelled(rng.random() if rng.random() < share else None, kids)
+
+
+@pytest.mark.parametrize("measure", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_what_fails_again_in_graphs_made_since_makes_no_more(seed, measure):
+    """Of a tree in which nothing is labelled the loss has no gradient, and graphs assume that it has; the next one would, too."""
+    def main(function, log):
+        w, rng = janus.full((3,), 0.5).requires_grad_(), random.Random(seed)
+
+        def encode(node):
+            h, loss = w * 1.5, janus.zeros(())
+            for kid in node.kids:
+                a = encode(kid)
+                h, loss = (h + a.h).tanh(), loss + a.loss
+            if node.label is not None:
+                loss = loss + (h - node.label).pow(2).sum()
+            return Encoded(h, loss)
+
+        encode = function(encode)
+        trees = [tree_of(rng, rng.randint(0, 3), 0.5) for _ in range(8)]
+        for i in range(160):
+            out = encode(trees[i % 8])
+            (out.h.sum() + out.loss).backward()
+        log(out.h, out.loss, w.grad)
+
+    want = harness.run(main, lambda f: f)
+    recorder = harness.Recorder(measure=measure, verify="never", numerics="exact")
+    harness.compare("labels", want, harness.run(main, recorder), True)
+    if measure:
+        assert recorder.total("conversions") <= 14, janus.explain(recorder.made[0])
