@@ -129,6 +129,27 @@ static inline bool quick_read(const jn_run *r, const jn_instr *in, jn_slot *slot
     }
 }
 
+#define BIT(op) ((uint64_t)1 << JN_I_##op)
+
+/* Instructions that neither have effects, nor ask for a tensor's value, nor go to another frame
+ * that may hold futures. */
+static const uint64_t own_slots_only =
+    BIT(MOVE) | BIT(CONST) | BIT(TCONST) | BIT(ADD_I) | BIT(SUB_I) | BIT(MUL_I) | BIT(ADD_IK) |
+    BIT(LT_I) | BIT(LE_I) | BIT(EQ_I) | BIT(NE_I) | BIT(LT_IK) | BIT(LE_IK) | BIT(EQ_IK) |
+    BIT(ADD_F) | BIT(SUB_F) | BIT(MUL_F) | BIT(LT_F) | BIT(NOT) | BIT(SCALAR) | BIT(JUMP) |
+    BIT(JFALSE) | BIT(JLT_IK) | BIT(JLE_IK) | BIT(JEQ_IK) | BIT(INVOKE) | BIT(SIZE) | BIT(ISSUE);
+_Static_assert(JN_I_STORE < 64, "a bit for each");
+#undef BIT
+
+/* Slow mode: whether an instruction does what it would do without, for no slot of its frame is a
+ * future. */
+static inline bool runs_as_usual(const jn_strand *s, const jn_frame *f, const jn_instr *in) {
+    const jn_async *a = f->async;
+    if ((a && a->n) || s->step || s->yield || !(own_slots_only >> in->op & 1))
+        return false;
+    return in->op != JN_I_ISSUE || ((const jn_segment *)in->aux)->n_accs == 0;
+}
+
 /* A tensor that the tensor strand still has to compute. */
 static inline bool is_due(const jn_tval *v) { return v && !jn_tval_ready(v) && !v->rows; }
 
@@ -370,6 +391,9 @@ janus_status jn_host_run(jn_run *r, const jn_slot *args) {
                 op = in->op | slow;
                 goto again;
             }
+            op = in->op;
+            if (runs_as_usual(&r->of_strand, f, in))
+                goto again;
             CHECK(jn_slow_step(r, &f, &pc, &what));
             slow = r->of_strand.on ? SLOW : 0;
             if (what == JN_SLOW_DONE)

@@ -311,9 +311,11 @@ static janus_status call(at *x, jn_plan *p) {
     const jn_call *c = x->in->aux;
     jn_cells from = jn_frame_cells(x->f);
     jn_frame *g = NULL;
-    JN_TRY(jn_push_call(x->r, c, p, x->f, x->pc, &g));
-    for (uint32_t i = 0; i < c->args.n; i++)
-        JN_TRY(jn_cell_copy(x->r, from, c->args.slot[i], jn_frame_cells(g), i));
+    JN_TRY(jn_push_call(x->r, c, p, x->f, x->pc, &g)); /* values are where they belong */
+    const jn_async *a = x->f->async;
+    for (uint32_t i = 0; a && a->n && i < c->args.n; i++)
+        if (c->args.slot[i] != JN_NO_SLOT && jn_cell_marked(a, c->args.slot[i]))
+            JN_TRY(jn_cell_copy(x->r, from, c->args.slot[i], jn_frame_cells(g), i));
     x->f = g;
     x->pc = p->code;
     x->what = JN_SLOW_DONE;
@@ -404,9 +406,11 @@ static janus_status step(at *x) {
         x->s->yield = false;
         return stall(x);
     }
-    jn_effects e = jn_instr_effects(in);
-    if (!jn_effects_none(e) && jn_must_wait(x->r, e))
-        return stall(x);
+    if (x->s->n_parked && !jn_effects_none(x->s->any)) {
+        jn_effects e = jn_instr_effects(in);
+        if (!jn_effects_none(e) && jn_must_wait(x->r, e))
+            return stall(x);
+    }
     jn_future *p = operand(x);
     if (p)
         return is_pure(in) ? put_off(x, p) : park(x, p);
