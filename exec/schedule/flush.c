@@ -71,57 +71,61 @@ size_t jn_schedule_scratch(const jn_run *r) {
     return bytes;
 }
 
-/* What it waits for, neighbours of the same task once, and so its level. */
-static janus_status find_deps(jn_run *r, jn_task *t, uint32_t n) {
-    const jn_task *last = NULL;
-    if (JN_UNLIKELY(r->of_schedule.deps.n + n >= UINT32_MAX) ||
-        !jn_vec_reserve(&r->of_schedule.deps, r->of_schedule.deps.n + n))
-        return JN_NO_MEMORY();
-    t->id = r->of_schedule.n_pending;
-    t->first_dep = (uint32_t)r->of_schedule.deps.n;
-    for (uint32_t i = 0; i < n; i++) {
-        const jn_task *p = t->in[i]->task;
-        if (!p || p == last || p->done)
-            continue;
-        last = p;
-        r->of_schedule.deps.data[r->of_schedule.deps.n++] = p->id;
-        if (p->level >= t->level)
-            t->level = p->level + 1;
-    }
-    t->n_deps = (uint32_t)r->of_schedule.deps.n - t->first_dep;
-    return JANUS_OK;
-}
-
-static janus_status specialise_task(jn_run *r, jn_segment *seg, jn_task *t, jn_slot *slots) {
+static janus_status specialise_anew(jn_run *r, jn_segment *like, jn_task *t, uint32_t n) {
     const jn_shape *in_buf[32], **in = in_buf;
-    if (seg->n_inputs > 32) {
-        in = jn_arena_alloc(&r->mem->arena, seg->n_inputs * sizeof *in);
+    if (n > 32) {
+        in = jn_arena_alloc(&r->mem->arena, n * sizeof *in);
         if (!in)
             return JN_NO_MEMORY();
     }
-    for (uint32_t i = 0; i < seg->n_inputs; i++) {
-        jn_tval *v = slots[seg->input_slot[i]].t;
-        if (JN_UNLIKELY(!v))
-            return jn_error(JANUS_INTERNAL, "a tensor operand of segment %u is absent", seg->id);
-        if (JN_UNLIKELY(v->rows && !v->data))
-            JN_TRY(jn_rows_fill(r, v));
-        t->in[i] = v;
-        in[i] = v->shape;
-    }
-    JN_TRY(find_deps(r, t, seg->n_inputs));
-    for (uint32_t i = 0; i < seg->n_scalars; i++)
-        t->scalars[i] =
-            seg->scalars[i].is_const ? seg->scalars[i].value : slots[seg->scalars[i].slot].i;
-    /* the usual case: same shapes as last time */
+    for (uint32_t i = 0; i < n; i++)
+        in[i] = t->in[i]->shape;
+    return jn_segment_specialise(like, r->set, in, t->scalars, &t->inst);
+}
+
+/* Operands, what it waits for, neighbours of the same task once, and so its level; and its
+ * specialisation, which in the usual case has the shapes of last time. */
+static janus_status specialise_task(jn_run *r, jn_segment *seg, jn_task *t, jn_slot *slots) {
+    jn_of_schedule *s = &r->of_schedule;
+    const uint32_t n = seg->n_inputs, *slot = seg->input_slot;
     jn_segment *like = seg->twin ? seg->twin : seg;
     jn_seginst *last = like->insts;
+    const jn_shape *const *shape = last ? last->in : NULL;
+again:;
     bool hit = last != NULL;
-    for (uint32_t i = 0; hit && i < seg->n_inputs; i++)
-        hit = last->in[i] == in[i];
-    for (uint32_t i = 0; hit && i < seg->n_scalars; i++)
-        hit = !seg->scalars[i].shape || last->scalars[i] == t->scalars[i];
+    const jn_task *before = NULL;
+    if (JN_UNLIKELY(s->deps.n + n >= UINT32_MAX) || !jn_vec_reserve(&s->deps, s->deps.n + n))
+        return JN_NO_MEMORY();
+    uint32_t *first = s->deps.data + s->deps.n, *dep = first, level = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        jn_tval *v = slots[slot[i]].t;
+        if (JN_UNLIKELY(!v))
+            return jn_error(JANUS_INTERNAL, "a tensor operand of segment %u is absent", seg->id);
+        if (JN_UNLIKELY(v->rows && !v->data)) {
+            JN_TRY(jn_rows_fill(r, v));
+            goto again; /* it may have flushed */
+        }
+        t->in[i] = v;
+        hit = hit && shape[i] == v->shape;
+        const jn_task *p = v->task;
+        if (!p || p == before || p->done)
+            continue;
+        before = p;
+        *dep++ = p->id;
+        level = p->level >= level ? p->level + 1 : level;
+    }
+    t->level = level;
+    t->id = s->n_pending;
+    t->first_dep = (uint32_t)s->deps.n;
+    t->n_deps = (uint32_t)(dep - first);
+    s->deps.n += t->n_deps;
+    for (uint32_t i = 0; i < seg->n_scalars; i++) {
+        const jn_segscalar *c = &seg->scalars[i];
+        t->scalars[i] = c->is_const ? c->value : slots[c->slot].i;
+        hit = hit && (!c->shape || last->scalars[i] == t->scalars[i]);
+    }
     t->inst = last;
-    return hit ? JANUS_OK : jn_segment_specialise(like, r->set, in, t->scalars, &t->inst);
+    return hit ? JANUS_OK : specialise_anew(r, like, t, n);
 }
 
 janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {

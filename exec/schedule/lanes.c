@@ -160,7 +160,11 @@ static bool deal(dealing *d, uint32_t threads) {
         d->lanes = (uint32_t)(total / LANE_COST);
     if (d->lanes < 2 || d->n_components < d->lanes || d->wide > total / 2)
         return false;
-    qsort(d->component, d->n_components, sizeof *d->component, dearest_first);
+    bool sorted = true;
+    for (uint32_t c = 1; c < d->n_components && sorted; c++)
+        sorted = dearest_first(&d->component[c - 1], &d->component[c]) < 0;
+    if (!sorted)
+        qsort(d->component, d->n_components, sizeof *d->component, dearest_first);
     if (d->early && d->given < d->from) {
         uint64_t ahead = ISSUE_COST * (uint64_t)(d->n - d->from);
         lane[1] = d->cost[d->given] - (ahead < d->early_cost ? ahead : d->early_cost);
@@ -204,8 +208,8 @@ static void sort(dealing *d) {
  */
 
 typedef struct lane_job {
-    jn_lane_tasks lane[JN_MAX_RANGES];
     pthread_t caller;
+    jn_lane_tasks lane[]; /* with errors of 2 KB each, which are not touched */
 } lane_job;
 
 static void run_lanes(void *arg, int64_t begin, int64_t end) {
@@ -220,7 +224,7 @@ static void run_lanes(void *arg, int64_t begin, int64_t end) {
 static janus_status run_phase(jn_run *r, const dealing *d, uint32_t phase) {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     atomic_bool stop = false;
-    lane_job *j = jn_calloc(1, sizeof *j);
+    lane_job *j = jn_alloc(sizeof *j + d->lanes * sizeof j->lane[0]);
     if (!j)
         return JN_NO_MEMORY();
     const uint32_t *start = d->start + (size_t)phase * d->lanes;
@@ -228,6 +232,7 @@ static janus_status run_phase(jn_run *r, const dealing *d, uint32_t phase) {
         j->lane[k].lane = (jn_lane){.run = r, .index = k, .lock = &lock, .stop = &stop};
         j->lane[k].task = d->sorted + start[k];
         j->lane[k].n = start[k + 1] - start[k];
+        j->lane[k].st = JANUS_OK;
     }
     j->caller = pthread_self();
     janus_status st = JANUS_OK;

@@ -67,11 +67,21 @@ static void count_groups(jn_task *const *sorted, const uint32_t *level, uint32_t
     }
 }
 
+/* Whether the tasks of each specialisation have one level: there can be no fewer groups. */
+static bool one_level_each(jn_task *const *task, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        task[i]->inst->count.stamp = task[i]->level;
+    for (uint32_t i = 0; i < n; i++)
+        if (task[i]->inst->count.stamp != task[i]->level)
+            return false;
+    return true;
+}
+
 janus_status jn_levels_late(jn_run *r, jn_window *w) {
     jn_task **task = w->task;
     uint32_t n = w->n, max_level = w->max_level;
-    if (max_level == 0)
-        return JANUS_OK; /* nothing waits for anything */
+    if (one_level_each(task, n))
+        return JANUS_OK;
     uint32_t *level = jn_alloc((size_t)n * sizeof *level);
     uint32_t *late = jn_alloc((size_t)n * sizeof *late);
     uint32_t *start = jn_alloc(((size_t)max_level + 2) * sizeof *start);
