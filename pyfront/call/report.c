@@ -124,7 +124,7 @@ static PyObject *value_text(PyObject *o) {
 /* Whether it is about what the program consists of, which hardly ever changes: functions, classes,
  * modules, and builtins that no global hides. */
 static bool about_code(const jpy_src *s) {
-    PyObject *o = s->ident;
+    PyObject *o = jpy_src_ident(s);
     return s->checks & JPY_CHECK_CODE ||
            (s->kind == JPY_SRC_GLOBAL && s->checks & JPY_CHECK_ABSENT) ||
            (o && (PyModule_Check(o) || PyFunction_Check(o) || PyCFunction_Check(o) ||

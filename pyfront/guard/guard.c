@@ -35,6 +35,16 @@ PyObject *jpy_guards_own(jpy_guards *g, PyObject *o) {
     return o; /* else the conversion holds it, and its entry is not used */
 }
 
+void jpy_guards_ident(jpy_guards *g, jpy_src *s, PyObject *o) {
+    bool lasts = PyType_Check(o) || PyModule_Check(o) || !Py_TYPE(o)->tp_weaklistoffset;
+    PyObject *ref = lasts ? NULL : PyWeakref_NewRef(o, NULL);
+    PyErr_Clear();
+    s->checks |= JPY_CHECK_IDENT;
+    s->weak = ref != NULL;
+    s->ident = jpy_guards_own(g, ref ? ref : o);
+    Py_XDECREF(ref);
+}
+
 bool jpy_guards_distinct(jpy_guards *g, uint32_t slot) {
     for (size_t i = 0; i < g->identity.n; i++)
         if (g->identity.data[i] == slot)
@@ -282,7 +292,7 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
         return false;
     if (c == JPY_CHECK_TENSOR)
         return tensor_holds(s, v, slots);
-    if ((c & JPY_CHECK_IDENT) && v != s->ident)
+    if ((c & JPY_CHECK_IDENT) && v != jpy_src_ident(s))
         return false;
     if ((c & JPY_CHECK_TYPE) &&
         (!s->type || Py_TYPE(v) != s->type->type || !jpy_type_holds(s->type)))

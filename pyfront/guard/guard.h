@@ -112,7 +112,9 @@ typedef struct jpy_src {
     struct jpy_src *parent;
     int64_t index, number, same;
     PyObject *obj, *key;
-    PyObject *want, *want2, *ident;
+    PyObject *want, *want2;
+    PyObject *ident; /* the object, or (weak) a weak reference to it */
+    bool weak;
     jpy_type_want *type;
     jpy_tensor_want tensor;
     bool is_tensor_input;
@@ -180,6 +182,13 @@ void jpy_guards_init(jpy_guards *g);
 void jpy_guards_free(jpy_guards *g);
 /* Keeps `o` alive with the guards; returns it.  NULL `o` is passed through. */
 PyObject *jpy_guards_own(jpy_guards *g, PyObject *o);
+/* The source has to be that very object, which is not kept alive for it: it may be of one call. */
+void jpy_guards_ident(jpy_guards *g, jpy_src *s, PyObject *o);
+/* The object, borrowed; NULL: it is gone. */
+static inline PyObject *jpy_src_ident(const jpy_src *s) {
+    PyObject *o = s->weak ? ((PyWeakReference *)s->ident)->wr_object : s->ident;
+    return s->weak && o == Py_None ? NULL : o;
+}
 /* The source with that description, made when it is new.  NULL: out of memory. */
 jpy_src *jpy_src_get(jpy_guards *g, jpy_src_kind kind, jpy_src *parent, PyObject *obj,
                      PyObject *key, int64_t index);

@@ -6,6 +6,7 @@
  */
 #include "pyfront/convert/heap/heap.h"
 
+#include <frameobject.h>
 #include <string.h>
 
 #include "pyfront/convert/tensors/tensors.h"
@@ -47,10 +48,7 @@ bool jcv_is_const(const jcv_av *a) {
            PySlice_Check(o) || (!a->src && (PyTuple_CheckExact(o) || PyFrozenSet_CheckExact(o)));
 }
 
-void jcv_by_identity(jcv *c, PyObject *o, jpy_src *src) {
-    src->checks |= JPY_CHECK_IDENT;
-    src->ident = jpy_guards_own(c->guards, o);
-}
+void jcv_by_identity(jcv *c, PyObject *o, jpy_src *src) { jpy_guards_ident(c->guards, src, o); }
 
 bool jcv_one_object(jcv *c, const jcv_av *a, const jcv_av *b) {
     if (a->py != b->py)
@@ -182,6 +180,14 @@ static bool read_in_pieces(PyObject *o) {
     return t == python || (t && t == (PyTypeObject *)jpy.module_base_type);
 }
 
+/* An exception, a traceback and a frame have all variables of frames, an iterator what it goes
+ * over: an entry that kept one would keep that from dying when the program lets go of it. */
+static bool must_not_be_kept(PyObject *o) {
+    return (PyExceptionInstance_Check(o) || PyTraceBack_Check(o) || PyFrame_Check(o) ||
+            PyIter_Check(o)) &&
+           !Py_TYPE(o)->tp_weaklistoffset;
+}
+
 static jcv_av *input_scalar(jcv *c, PyObject *o, jpy_src *src) {
     bool is_int = PyLong_CheckExact(o);
     for (size_t i = 0; i < c->inputs.n; i++)
@@ -235,8 +241,11 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
         src->want2 = jpy_guards_own(c->guards, PyFunction_GET_CODE(o));
     } else {
         jpy_src_check_type(c->guards, src, Py_TYPE(o));
-        if (jcv_is_enum(o) || !read_in_pieces(o))
+        if (jcv_is_enum(o) || !read_in_pieces(o)) {
+            if (must_not_be_kept(o))
+                jcv_refuse(c, "an object of %s", Py_TYPE(o)->tp_name);
             jcv_by_identity(c, o, src);
+        }
     }
     return jcv_py(c, o, src);
 }
